@@ -35,6 +35,11 @@ type batch struct {
 // decoded reads the events after one of them up to another, or to the head, on all processors and
 // yields them in order. A payload that is to be skipped counts as erased.
 func decoded(ctx context.Context, log storage.Log, after, upTo uint64, skip func(seq uint64) bool) iter.Seq2[decodedEvent, error] {
+	return decodedOf(ctx, func(ctx context.Context) iter.Seq2[storage.Event, error] { return log.Read(ctx, after) }, upTo, skip)
+}
+
+// decodedOf is decoded of events of any origin.
+func decodedOf(ctx context.Context, events func(context.Context) iter.Seq2[storage.Event, error], upTo uint64, skip func(seq uint64) bool) iter.Seq2[decodedEvent, error] {
 	return func(yield func(decodedEvent, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		processors := runtime.GOMAXPROCS(0)
@@ -45,7 +50,7 @@ func decoded(ctx context.Context, log storage.Log, after, upTo uint64, skip func
 		group.Go(func() {
 			defer close(ordered)
 			defer close(work)
-			readBatches(ctx, log, after, upTo, func(b *batch) bool {
+			readBatches(events(ctx), upTo, func(b *batch) bool {
 				select {
 				case ordered <- b: // first, so that as many wait as there is room for
 				case <-ctx.Done():
@@ -96,9 +101,9 @@ func decoded(ctx context.Context, log storage.Log, after, upTo uint64, skip func
 }
 
 // readBatches cuts the log into batches until there is no more or send says no.
-func readBatches(ctx context.Context, log storage.Log, after, upTo uint64, send func(*batch) bool) {
+func readBatches(events iter.Seq2[storage.Event, error], upTo uint64, send func(*batch) bool) {
 	b, size := &batch{done: make(chan struct{})}, 0
-	for e, err := range log.Read(ctx, after) {
+	for e, err := range events {
 		if err != nil {
 			b.err = fmt.Errorf("read the log: %w", err)
 			break

@@ -69,6 +69,7 @@ type Options struct {
 	Fleet  *eventlog.Fleet
 	Linger time.Duration
 	pace   *atomic.Int64 // the time between two looks at Shared
+	reads  int           // the highest format of events that is read; 0: [Format]
 	slots  chan struct{} // one for each build that may be measured at a time, of all workspaces
 
 	Patience time.Duration // how long questions wait for a build that was cut short and, where the process stays, for a fit; both go on behind
@@ -90,6 +91,7 @@ func (o Options) filled() Options {
 		o.measure = suggest.Measure
 	}
 	o.Linger = cmp.Or(o.Linger, time.Minute)
+	o.reads = cmp.Or(o.reads, Format)
 	o.Experiment = o.Experiment.filled()
 	return o
 }

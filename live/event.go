@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -13,6 +14,7 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/evaluate"
+	"waymark/storage/eventlog"
 	"waymark/suggest"
 	"waymark/suggest/history"
 )
@@ -35,8 +37,37 @@ const (
 	kindServed     = 'S' // an answer that was given; no model knows of it
 )
 
-// ErrNewer: the log has an event of a kind that this program does not know. That is no damage.
-var ErrNewer = errors.New("a newer version of the program wrote this event; use that version, or restore a backup from before the upgrade")
+// ErrNewer: the log has an event of a kind, or with a member, that this program does not know. That is no damage.
+var ErrNewer = eventlog.ErrNewer
+
+// Format is the highest format of events that this program reads. Whoever adds a kind or a member raises it and writes
+// that only where [Engine.format] is as high; whoever removes a member adds it to countless.
+const Format = 1
+
+// kinds are the values of events and the formats that they came with.
+var kinds = map[byte]struct {
+	format int
+	value  func() any
+}{
+	kindTool:       {1, func() any { return &catalog.Tool{} }},
+	kindCapability: {1, func() any { return &catalog.Capability{} }},
+	kindRemoved:    {1, func() any { return new(string) }},
+	kindEpisode:    {1, func() any { return &episodic.Episode{} }},
+	kindBegun:      {1, func() any { return &begun{} }},
+	kindContinued:  {1, func() any { return &continued{} }},
+	kindPerformed:  {1, func() any { return &episodic.Performed{} }},
+	kindFeedback:   {1, func() any { return &feedback{} }},
+	kindForgotten:  {1, func() any { return &forgotten{} }},
+	kindBuild:      {1, func() any { return &build{} }},
+	kindRule:       {1, func() any { return &ruled{} }},
+	kindAlias:      {1, func() any { return &ruled{} }},
+	kindSource:     {1, func() any { return &ruled{} }},
+	kindServed:     {1, func() any { return &served{} }},
+}
+
+// countless matches members that no model counts, by kind and path. Those that this program does not know are passed over:
+// earlier versions wrote others. What a build says about its judgement and an answer about its question is a report.
+var countless = regexp.MustCompile(`^(S/|B/(auto|gate)/|B/options/examined$)`)
 
 // feedback is what is kept of a Feedback: resolved, with its source.
 type feedback struct {
@@ -102,35 +133,21 @@ func decode(payload []byte) (kind byte, v any, err error) {
 		return 0, nil, errors.New("event is empty")
 	}
 	kind = payload[0]
-	switch kind {
-	case kindTool:
-		v = &catalog.Tool{}
-	case kindCapability:
-		v = &catalog.Capability{}
-	case kindRemoved:
-		v = new(string)
-	case kindEpisode:
-		v = &episodic.Episode{}
-	case kindBegun:
-		v = &begun{}
-	case kindContinued:
-		v = &continued{}
-	case kindPerformed:
-		v = &episodic.Performed{}
-	case kindFeedback:
-		v = &feedback{}
-	case kindForgotten:
-		v = &forgotten{}
-	case kindBuild:
-		v = &build{}
-	case kindRule, kindAlias, kindSource:
-		v = &ruled{}
-	case kindServed:
-		v = &served{}
-	default:
+	known, ok := kinds[kind]
+	if !ok {
 		return kind, nil, fmt.Errorf("kind %q: %w", kind, ErrNewer)
 	}
-	if err := jsonv2.Unmarshal(payload[1:], v, lenient); err != nil {
+	v = known.value()
+	err = jsonv2.Unmarshal(payload[1:], v, lenient, jsonv2.RejectUnknownMembers(true))
+	var member *jsonv2.SemanticError
+	if errors.Is(err, jsonv2.ErrUnknownName) && errors.As(err, &member) {
+		if !countless.MatchString(string(kind) + string(member.JSONPointer)) {
+			return kind, nil, fmt.Errorf("member %s of kind %q: %w", member.JSONPointer, kind, ErrNewer)
+		}
+		v = known.value()
+		err = jsonv2.Unmarshal(payload[1:], v, lenient)
+	}
+	if err != nil {
 		return kind, nil, fmt.Errorf("decode an event of kind %q: %w", kind, err)
 	}
 	return kind, v, nil

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -73,7 +75,9 @@ func (r *replica) note(err error) {
 	case err == nil:
 		r.failed.Store(nil)
 	case errors.Is(err, storage.ErrDamaged), errors.Is(err, ErrDiverged), errors.Is(err, ErrNewer):
-		err = fmt.Errorf("%w: %w", ErrDiverged, err)
+		if !errors.Is(err, ErrDiverged) {
+			err = fmt.Errorf("%w: %w", ErrDiverged, err)
+		}
 		r.broken.CompareAndSwap(nil, &err)
 	case !errors.Is(err, context.Canceled) && !errors.Is(err, ErrClosed):
 		r.failed.Store(&err)
@@ -110,6 +114,8 @@ type Replica struct {
 	Lag         uint64 `json:"lag" doc:"Events of the shared log that are not counted here yet."`
 	Version     string `json:"model_version" doc:"Events and build that the model counts. Models of one version have one hash."`
 	Hash        string `json:"model_hash" doc:"SHA-256 of the content of the model."`
+	Format      int    `json:"format" doc:"The event format in force: no event of a later one is in the log."`
+	Reads       int    `json:"reads" doc:"The highest event format that this replica reads."`
 	Builds      bool   `json:"builds" doc:"This replica starts builds and computes them; the others fetch the result."`
 	Log         string `json:"log" enum:"reachable,unreachable" doc:"While it is unreachable, reads go on and writes are refused."`
 	Error       string `json:"error,omitempty" doc:"Why the log is unreachable, why this replica refuses to serve, or that a build of another replica is not what is computed here."`
@@ -127,10 +133,11 @@ func (e *Engine) Replica() (r Replica, ok bool) {
 		e.replica.hash.Store(known)
 	}
 	position := e.Head().Seq
+	format, _ := e.format(context.Background()) // what is wrong is in Error
 	end := max(position, e.replica.seen.Load())
 	r = Replica{
 		Workspace: e.name, Position: position, LogPosition: end, Lag: end - position,
-		Version: m.Info().Version, Hash: known.hash, Builds: e.replica.builds.Load(), Log: "reachable",
+		Version: m.Info().Version, Hash: known.hash, Format: format, Reads: e.opts.reads, Builds: e.replica.builds.Load(), Log: "reachable",
 	}
 	if e.replica.failed.Load() != nil {
 		r.Log, r.Error = "unreachable", ErrLogUnavailable.Error() // the rest is in this process's log: it names servers
@@ -200,6 +207,14 @@ func (e *Engine) repeat(pause func() time.Duration, f func(ctx context.Context))
 	}
 }
 
+// format is the format of events in force: what is written is of none above it.
+func (e *Engine) format(ctx context.Context) (int, error) {
+	if rows, ok := e.table.(sharedTable); ok {
+		return rows.Format(ctx)
+	}
+	return math.MaxInt, nil
+}
+
 // compareWithLog checks that the copy is a beginning of the shared log, if that answers.
 func (e *Engine) compareWithLog(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, sharedTimeout)
@@ -235,6 +250,9 @@ func (e *Engine) watchLog(ctx context.Context) {
 	e.replica.noteHead(head, err)
 	if err != nil || e.Head().Seq >= head.Seq {
 		e.replica.start()
+	}
+	if _, failed := e.format(ctx); errors.Is(failed, ErrNewer) {
+		e.replica.note(failed)
 	}
 	e.reportLog()
 	builds := err == nil
@@ -358,21 +376,56 @@ func (w *writer) take(events []storage.Sealed) error {
 	}) {
 		_ = rows.Sync(w.life.ctx) // what is quarantined is so before it is stored; without the log it holds from its next answer on
 	}
-	if err := w.log.(storage.Installer).Install(context.WithoutCancel(w.life.ctx), events); errors.Is(err, storage.ErrConflict) {
+	if w.last < head.Seq { // an append failed in the middle
+		if err := w.catchUp(w.foldedLog, w.last); err != nil {
+			return err
+		}
+	}
+	ctx, read := context.WithoutCancel(w.life.ctx), make([]decodedEvent, 0, len(events))
+	for ev, err := range decodedOf(ctx, unsealed(events), math.MaxUint64, nil) { // what cannot be read is not stored
+		if err == nil && kinds[ev.kind].format > w.opts.reads {
+			err = fmt.Errorf("event %d: kind %q: %w", ev.seq, ev.kind, ErrNewer)
+		}
+		if err != nil {
+			return w.newer(ctx, err)
+		}
+		read = append(read, ev)
+	}
+	if err := w.log.(storage.Installer).Install(ctx, events); errors.Is(err, storage.ErrConflict) {
 		return fmt.Errorf("%w: %w", ErrDiverged, err)
 	} else if err != nil {
 		return err
 	}
-	return w.foldTaken()
+	return w.foldTaken(ctx, read)
+}
+
+// newer says why an event cannot be read, which the control log knows if a new format came in force.
+func (w *writer) newer(ctx context.Context, err error) error {
+	if rows, ok := w.table.(sharedTable); ok && errors.Is(err, ErrNewer) {
+		if why := rows.Sync(ctx); errors.Is(why, ErrNewer) {
+			return why
+		}
+	}
+	return err
+}
+
+// unsealed gives sealed events as a log does.
+func unsealed(events []storage.Sealed) func(context.Context) iter.Seq2[storage.Event, error] {
+	return func(context.Context) iter.Seq2[storage.Event, error] {
+		return func(yield func(storage.Event, error) bool) {
+			for i := range events {
+				if !yield(events[i].Event, nil) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // foldTaken folds what was stored of others' events. What their builds measure is fetched or measured here too.
-func (w *writer) foldTaken() error {
+func (w *writer) foldTaken(ctx context.Context, events []decodedEvent) error {
 	var erased []uint64
-	for ev, err := range decoded(context.WithoutCancel(w.life.ctx), w.log, w.last, w.log.Head().Seq, nil) {
-		if err != nil {
-			return err
-		}
+	for _, ev := range events {
 		w.count(ev)
 		switch v := ev.value.(type) {
 		case *forgotten:
@@ -394,7 +447,7 @@ func (w *writer) foldTaken() error {
 		return nil
 	}
 	w.previous.Store(nil)
-	return w.erase(context.WithoutCancel(w.life.ctx), erased)
+	return w.erase(ctx, erased)
 }
 
 // measureAhead fetches or computes the measures of a build that another process started, from the log where the state

@@ -252,11 +252,11 @@ func TestAnEventOfANewerProgram(t *testing.T) {
 	end()
 	log, err := store.Log("default")
 	require.NoError(t, err)
-	_, err = log.Append(ctx, []storage.Record{{Payload: []byte(`Z{}`)}})
+	_, err = log.Append(ctx, []storage.Record{{Payload: []byte(`Y{}`)}})
 	require.NoError(t, err)
 	_, err = NewWorkspaces(store, Options{}).Get(ctx, "default")
 	require.ErrorIs(t, err, ErrNewer)
-	require.ErrorContains(t, err, "event 3: kind 'Z': a newer version of the program wrote this event")
+	require.ErrorContains(t, err, "event 3: kind 'Y': a newer version of the program wrote this event")
 	require.NotErrorIs(t, err, storage.ErrDamaged)
 	var still []uint64
 	for s, err := range log.Snapshots(ctx) {

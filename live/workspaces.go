@@ -31,7 +31,8 @@ type Workspaces struct {
 	logged atomic.Pointer[[]string] // the logs of workspaces in the shared log, when it was last looked at
 	pace   *atomic.Int64            // the time between two looks at the shared log
 
-	removed atomic.Pointer[func(name string)] // of OnRemoved
+	removed atomic.Pointer[func(name string)]      // of OnRemoved
+	busy    atomic.Pointer[func(name string) bool] // of KeepWhile
 
 	retaining sync.Mutex // of Retain: two at once would forget the same twice
 }
@@ -95,6 +96,7 @@ func (w *Workspaces) openShared(ctx context.Context) {
 			}
 		})
 	}
+	troubled := false
 	for ctx.Err() == nil {
 		logs, err := w.opts.Shared.Workspaces(ctx)
 		if err == nil {
@@ -116,14 +118,27 @@ func (w *Workspaces) openShared(ctx context.Context) {
 			w.opts.Logger.Warn("workspaces of the shared log could not be opened; this is tried again", "error", err)
 		}
 		if fleet != nil {
+			problem := fleet.Problem()
+			switch {
+			case (problem != nil) == troubled:
+			case problem != nil:
+				w.opts.Logger.Error("this server is asked by no other", "error", problem)
+			default:
+				w.opts.Logger.Info("the fleet address is this server's own now", "address", fleet.Address())
+			}
+			troubled = problem != nil
 			if loaded {
 				fleet.Loaded(ctx)
 			}
 			if loaded || err != nil {
 				measure()
 			}
-			w.unload(w.opts.Now().Add(-w.opts.Linger), fleet.Keeps)
-			if e := w.dropCopies(ctx, fleet.Keeps); e != nil && ctx.Err() == nil {
+			keeps := func(name string) bool {
+				busy := w.busy.Load()
+				return fleet.Keeps(name) || busy != nil && (*busy)(name)
+			}
+			w.unload(w.opts.Now().Add(-w.opts.Linger), keeps)
+			if e := w.dropCopies(ctx, keeps); e != nil && ctx.Err() == nil {
 				w.opts.Logger.Warn("copies of workspaces of other replicas could not be cleared; this is tried again", "error", e)
 			}
 		}
@@ -396,6 +411,10 @@ func (w *Workspaces) wipe(ctx context.Context, name string) error {
 	}
 	return err
 }
+
+// KeepWhile makes workspaces stay, also those that another replica owns by now, while they are busy: what goes on in them
+// has handles to their tables.
+func (w *Workspaces) KeepWhile(busy func(name string) bool) { w.busy.Store(&busy) }
 
 // OnRemoved calls removed with each workspace that another process deletes from now on.
 func (w *Workspaces) OnRemoved(removed func(name string)) { w.removed.Store(&removed) }

@@ -21,6 +21,7 @@ import (
 	"waymark/server/internal/route"
 	mcpserver "waymark/server/mcp"
 	"waymark/storage"
+	"waymark/storage/eventlog"
 	"waymark/whisper"
 )
 
@@ -322,6 +323,7 @@ type fleetView struct {
 	Joining   []string `json:"joining" doc:"The replicas that load what they will own."`
 	OwnerEach int      `json:"owners_each" doc:"How many replicas have each workspace."`
 	Open      int      `json:"workspaces_open" doc:"Workspaces in the memory of this replica."`
+	Problem   string   `json:"problem,omitempty" doc:"Why this replica does not answer, such as another one with its address."`
 	Started   int      `json:"workspaces_started" doc:"Those of them that count all that the shared log had."`
 }
 
@@ -332,6 +334,9 @@ func (s *Server) fleetOf(workspace string) *fleetView {
 		return nil
 	}
 	v := &fleetView{Address: f.Address(), Owners: f.Owners(workspace), Held: f.Keeps(workspace), OwnerEach: f.OwnersEach()}
+	if err := f.Problem(); err != nil {
+		v.Problem = err.Error()
+	}
 	v.Live, v.Joining = f.Members()
 	v.Live, v.Joining = append([]string{}, v.Live...), append([]string{}, v.Joining...)
 	v.Open, v.Started = s.cfg.Workspaces.Holdings()
@@ -341,7 +346,10 @@ func (s *Server) fleetOf(workspace string) *fleetView {
 func (s *Server) replica(ctx context.Context, _ *struct{}) (*replicaAnswer, error) {
 	out, workspace := new(replicaAnswer), request.From(ctx).Workspace
 	if out.Body.Fleet = s.fleetOf(workspace); out.Body.Fleet != nil && !out.Body.Fleet.Held {
-		out.Body.Workspace, out.Body.Log = workspace, "reachable"
+		out.Body.Workspace, out.Body.Log, out.Body.Reads = workspace, "reachable", live.Format
+		if shared, ok := s.cfg.Store.(*eventlog.Shared); ok {
+			out.Body.Format, _ = shared.Format(ctx) // a log that is at odds is reported by the owners
+		}
 		return out, nil
 	}
 	if err := s.workspaceExists(ctx, request.From(ctx)); err != nil {

@@ -2,15 +2,23 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,16 +36,23 @@ import (
 //	                                                   └─▶ next owner, where the first does not answer and asking twice is safe
 //
 // The replica that hands on has checked the credential, and says to the owner who asks. The owner takes its word because
-// of a token whose hash the replica has put into the control log. What has been handed on once is answered where it
-// arrives: replicas that see different fleets hand nothing in circles.
+// it is signed with the key that the replica has in the control log, for this one request: its target, method, path, body
+// and time, once. What has been handed on once is answered where it arrives: replicas that see different fleets hand
+// nothing in circles.
 
-// headerForwarded is a request's sign of having been handed on: a [forwarded] in JSON.
+// headerForwarded is a request's sign of having been handed on: a [forwarded] in JSON, a dot and its signature.
 const headerForwarded = "Waymark-Forwarded"
 
 // forwarded is who handed a request on, and for whom.
 type forwarded struct {
-	By           string         `json:"by"`
-	Token        string         `json:"token"`
+	By     string    `json:"by"`
+	To     string    `json:"to"`
+	Method string    `json:"method"`
+	URI    string    `json:"uri"`
+	At     time.Time `json:"at"`
+	Nonce  string    `json:"nonce"`
+	Body   []byte    `json:"body,omitempty"` // SHA-256; absent for streams
+
 	Workspace    string         `json:"workspace"`
 	Scopes       request.Scopes `json:"scopes"`
 	Source       string         `json:"source"`
@@ -55,18 +70,22 @@ type forwarder struct {
 
 	mu     sync.Mutex
 	silent map[string]time.Time // replicas that took no connection, until when they are asked last
+	nonces map[string]time.Time // of requests that were handed on to this replica, until when they would be taken
+	swept  time.Time            // when nonces were last looked through
 }
 
-// How long a replica may take to accept a connection, and for how long one that did not is asked after the others.
+// How long a replica may take to accept a connection, for how long one that did not is asked after the others, and how
+// far the clocks of two replicas, and the way between them, may be apart.
 const (
 	forwardDial   = 2 * time.Second
 	forwardSilent = 3 * time.Second
+	forwardFresh  = 15 * time.Second
 )
 
-func newForwarder() *forwarder {
-	return &forwarder{silent: map[string]time.Time{}, transport: &http.Transport{
+func newForwarder(secure *tls.Config) *forwarder {
+	return &forwarder{silent: map[string]time.Time{}, nonces: map[string]time.Time{}, transport: &http.Transport{
 		DialContext: (&net.Dialer{Timeout: forwardDial}).DialContext, MaxIdleConnsPerHost: 64, IdleConnTimeout: idleTimeout / 2,
-		DisableCompression: true, TLSHandshakeTimeout: 2 * forwardDial,
+		DisableCompression: true, TLSClientConfig: secure, TLSHandshakeTimeout: 2 * forwardDial,
 	}}
 }
 
@@ -76,15 +95,9 @@ func (s *Server) handedOn(r *http.Request) (a request.Access, ok bool, err error
 	if len(values) == 0 {
 		return a, false, nil
 	}
-	var f forwarded
-	known := s.cfg.Fleet != nil && len(values) == 1 && json.Unmarshal([]byte(values[0]), &f) == nil
-	if known {
-		if known, err = s.cfg.Fleet.Knows(r.Context(), f.By, f.Token); err != nil {
-			return a, true, err
-		}
-	}
-	if !known {
-		return a, true, problem.New(http.StatusForbidden, headerForwarded+" is for replicas of this fleet")
+	f, err := s.verified(r, values)
+	if err != nil {
+		return a, true, err
 	}
 	s.forward.proxies.Store(limit.AddressOf(request.PeerOf(r)), true)
 	a = request.Access{Workspace: f.Workspace, Scopes: f.Scopes, Source: f.Source, Local: f.Local, Operator: f.Operator,
@@ -95,33 +108,96 @@ func (s *Server) handedOn(r *http.Request) (a request.Access, ok bool, err error
 	return a, true, nil
 }
 
+// verified is what a replica of this fleet has signed for this request and no other.
+func (s *Server) verified(r *http.Request, values []string) (f forwarded, err error) {
+	refused := problem.New(http.StatusForbidden, headerForwarded+" is for replicas of this fleet")
+	dot := max(0, strings.LastIndex(values[0], "."))
+	text := values[0][:dot]
+	sum, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(values[0][dot:], "."))
+	if s.cfg.Fleet == nil || len(values) != 1 || err != nil || json.Unmarshal([]byte(text), &f) != nil {
+		return f, refused
+	}
+	if known, err := s.cfg.Fleet.Signed(r.Context(), f.By, []byte(text), sum); err != nil || !known {
+		return f, cmp.Or(err, error(refused))
+	}
+	if off := time.Since(f.At); off.Abs() > forwardFresh {
+		return f, problem.New(http.StatusForbidden, fmt.Sprintf("a replica handed this request on %v ago by this machine's clock: it is repeated, or the clocks of the replicas differ", off.Round(time.Second)))
+	}
+	if f.To != s.cfg.Fleet.Address() || f.Method != r.Method || f.URI != r.RequestURI || !s.forward.first(f.Nonce, f.At.Add(forwardFresh)) {
+		return f, refused
+	}
+	if f.Body != nil { // the sender has bounded it
+		body, err := io.ReadAll(r.Body)
+		if sum := sha256.Sum256(body); err != nil || !bytes.Equal(sum[:], f.Body) {
+			return f, errors.Join(err, refused)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	return f, nil
+}
+
+// first reports whether a nonce was not used before.
+func (f *forwarder) first(nonce string, until time.Time) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if now := time.Now(); now.Sub(f.swept) > forwardFresh {
+		f.swept = now
+		maps.DeleteFunc(f.nonces, func(_ string, until time.Time) bool { return until.Before(now) })
+	}
+	_, used := f.nonces[nonce]
+	f.nonces[nonce] = until
+	return !used
+}
+
 // elsewhere reports whether another replica answers this request.
 func (s *Server) elsewhere(c *gin.Context, a request.Access) bool {
+	owners := s.answering(c, a)
+	return len(owners) > 0 && owners[0] != s.cfg.Fleet.Address()
+}
+
+// answering are the replicas to ask, the first one first: that which carries out the run that is asked about, then the
+// owners of the workspace. There are none for what every replica answers, and for what was handed on.
+func (s *Server) answering(c *gin.Context, a request.Access) []string {
 	ru, routed := s.ruleOf(c)
-	return s.cfg.Fleet != nil && routed && !ru.Public && !ru.Global && c.GetHeader(headerForwarded) == "" &&
-		!s.cfg.Fleet.Answers(a.Workspace)
+	if s.cfg.Fleet == nil || !routed || ru.Public || ru.Global || c.GetHeader(headerForwarded) != "" {
+		return nil
+	}
+	owners := s.cfg.Fleet.Owners(a.Workspace)
+	if ru.OfRun {
+		if at := s.runs.Replica(c.Request.Context(), a.Workspace, c.Param("id")); at != "" {
+			owners = append([]string{at}, slices.DeleteFunc(owners, func(o string) bool { return o == at })...)
+		}
+	}
+	return owners
 }
 
 // handOn lets the owner of the workspace answer.
 func (s *Server) handOn(c *gin.Context) {
 	a := request.From(c.Request.Context())
-	if !s.elsewhere(c, a) {
+	owners := s.answering(c, a)
+	if len(owners) > 0 && s.cfg.Fleet.Problem() != nil { // what the address stands for is another replica
+		problem.Fail(c, problem.New(http.StatusServiceUnavailable, s.cfg.Fleet.Problem().Error()))
+		return
+	}
+	if len(owners) == 0 || owners[0] == s.cfg.Fleet.Address() {
 		c.Next()
 		return
 	}
 	ru, _ := s.ruleOf(c)
 	again := ru.Scope == request.ScopeRead && !ru.Stream && c.FullPath() != "/mcp" // asking twice changes nothing
 	var body *bytes.Reader
-	if again && c.Request.Body != nil {
+	introduced := s.introduction(c, a)
+	if !ru.Stream && c.Request.Body != nil {
 		text, err := io.ReadAll(c.Request.Body)
 		if err != nil {
 			problem.Fail(c, errors.Join(err, problem.New(http.StatusBadRequest, "the body could not be read")))
 			return
 		}
-		body = bytes.NewReader(text)
+		sum := sha256.Sum256(text)
+		body, introduced.Body = bytes.NewReader(text), sum[:]
 	}
 	var failed error
-	for _, owner := range s.forward.sorted(s.cfg.Fleet.Owners(a.Workspace)) {
+	for _, owner := range s.forward.sorted(owners) {
 		if body != nil {
 			_, _ = body.Seek(0, io.SeekStart) // never fails
 			c.Request.Body = io.NopCloser(body)
@@ -131,7 +207,7 @@ func (s *Server) handOn(c *gin.Context) {
 			return
 		}
 		var dial *net.OpError
-		switch failed = s.forward.pass(c, owner, s.introduction(c, a), again); {
+		switch failed = s.pass(c, owner, introduced, again); {
 		case failed == nil:
 			c.Writer.WriteHeaderNow()
 			c.Abort()
@@ -149,9 +225,9 @@ func (s *Server) handOn(c *gin.Context) {
 	problem.Fail(c, errors.Join(failed, problem.New(http.StatusServiceUnavailable, "none of the replicas that answer for this workspace can be reached")))
 }
 
-// introduction is the header that says to an owner who asks.
-func (s *Server) introduction(c *gin.Context, a request.Access) string {
-	f := forwarded{By: s.cfg.Fleet.Address(), Token: s.cfg.Fleet.Token(), Workspace: a.Workspace, Scopes: a.Scopes, Source: a.Source,
+// introduction says to an owner who asks.
+func (s *Server) introduction(c *gin.Context, a request.Access) forwarded {
+	f := forwarded{By: s.cfg.Fleet.Address(), Workspace: a.Workspace, Scopes: a.Scopes, Source: a.Source,
 		Local: a.Local, Operator: a.Operator, Conversation: a.Conversation, Peer: a.Peer}
 	if a.Tools != nil {
 		f.Agent = &a.Tools.Name
@@ -159,8 +235,14 @@ func (s *Server) introduction(c *gin.Context, a request.Access) string {
 	if c.FullPath() == "/mcp" && f.Conversation == "" && f.Peer != "" { // the owner sees the connections of replicas alone
 		f.Conversation = fmt.Sprintf("%s #%d", f.Peer, transport.CallerOf(c.Request.Context(), a.Source+"\x00"+f.Peer))
 	}
-	text, _ := json.Marshal(f) // strings and numbers always encode
-	return string(text)
+	return f
+}
+
+// sign makes an introduction one for a request to an owner.
+func (s *Server) sign(f forwarded, owner string, out *http.Request, at time.Time) string {
+	f.To, f.Method, f.URI, f.At, f.Nonce = owner, out.Method, out.URL.RequestURI(), at, rand.Text()
+	text, _ := json.Marshal(f) // strings, numbers and a time of today always encode
+	return string(text) + "." + base64.RawURLEncoding.EncodeToString(s.cfg.Fleet.Sign(text))
 }
 
 // sorted are owners, those last that took no connection a moment ago.
@@ -186,7 +268,8 @@ var errRefused = errors.New("the replica refuses to answer")
 
 // pass hands a request to a replica and copies its answer; an error says that nothing was answered yet. With again, a
 // refusal is an error: another replica may answer.
-func (f *forwarder) pass(c *gin.Context, owner, introduction string, again bool) (failed error) {
+func (s *Server) pass(c *gin.Context, owner string, introduced forwarded, again bool) (failed error) {
+	f := s.forward
 	target, err := url.Parse(owner)
 	if err != nil {
 		return err
@@ -202,7 +285,7 @@ func (f *forwarder) pass(c *gin.Context, owner, introduction string, again bool)
 			for _, name := range ownHeaders {
 				r.Out.Header.Del(name)
 			}
-			r.Out.Header.Set(headerForwarded, introduction)
+			r.Out.Header.Set(headerForwarded, s.sign(introduced, owner, r.Out, time.Now()))
 			r.Out.Header.Set("X-Request-Id", request.ExchangeFrom(r.In.Context()).Id)
 		},
 		ModifyResponse: func(resp *http.Response) error {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"sync"
@@ -84,7 +85,7 @@ func takeOver(t *testing.T, fault string, after time.Duration) {
 	var links []*ownLink
 	for range 2 {
 		l := &ownLink{slowLink: slowLink{Log: log}, leases: eventlog.NewLocal(store)}
-		shared, err := eventlog.Share(t.Context(), storage.NewMemory(), l)
+		shared, err := eventlog.Share(t.Context(), storage.NewMemory(), l, live.Format)
 		require.NoError(t, err)
 		w := live.NewWorkspaces(shared, live.Options{Shared: l})
 		s, err := New(Config{Store: shared, Workspaces: w, Caller: made})
@@ -136,4 +137,73 @@ func takeOver(t *testing.T, fault string, after time.Duration) {
 		}
 	}
 	t.Logf("%s, %d calls", status.State, len(made.n))
+}
+
+// answering answers every call at once.
+type answering struct{}
+
+func (answering) Call(context.Context, run.Call) (run.Result, error) {
+	return run.Result{Structured: []byte(`{"done":true}`)}, nil
+}
+
+// Runs stay at the replica that began them. When another one becomes the first owner of their workspace, any replica
+// still answers for them: what they are, whether they are approved or cancelled, and that they cannot be erased.
+func TestRunsAreDecidedOnAnyReplica(t *testing.T) {
+	_, start := fleetOn(t, 1, func(cfg *Config) { cfg.Caller = answering{} })
+	began := start()
+	agree(t, began)
+	made := parse[keyMade](t, 200, began.ask("POST", "/v1/keys", `{"name":"ops","scopes":["read","write","admin"]}`, began.root()))
+	key := bearerOf(made.Key)
+	require.Equal(t, 200, began.ask("PUT", "/v1/tools", `[{"id":"note:add","description":"adds a note"}]`, key).status)
+	begin := func() run.Status {
+		r := began.ask("POST", "/v1/runs", `{"dag":{"tasks":[{"id":"t1","tool":"note:add"}]}}`, key)
+		require.Equal(t, 202, r.status, r.body)
+		one := parse[run.Status](t, 202, r)
+		require.Eventually(t, func() bool {
+			return len(parse[run.Status](t, 200, began.ask("GET", "/v1/runs/"+one.ID, "", key)).Waiting) == 1
+		}, time.Minute, 10*time.Millisecond)
+		return one
+	}
+	waits := []run.Status{begin(), begin(), begin()}
+	rank := func(address string) string { // of the owners of the workspace, the greatest first
+		sum := sha256.Sum256([]byte(address + "\x00" + request.DefaultWorkspace))
+		return string(sum[:])
+	}
+	first := start(func(address string) bool { return rank(address) > rank(began.url) })
+	agree(t, began, first)
+	last := start(func(address string) bool { return rank(address) < rank(first.url) })
+	fleet := []*fleetMember{began, first, last}
+	agree(t, fleet...)
+	require.True(t, first.fleet.Answers(request.DefaultWorkspace))
+	for _, m := range fleet {
+		m.becomes(200, "GET", "/v1/stats", "", key)
+	}
+	at := func(id string) string { return "/v1/runs/" + id }
+	for _, m := range fleet {
+		for _, one := range waits {
+			s := parse[run.Status](t, 200, m.ask("GET", at(one.ID), "", key))
+			require.Equal(t, []string{"t1"}, s.Waiting, "%s knows what it waits for", m.url)
+			requireProblem(t, 409, "cancel it first", m.ask("DELETE", at(one.ID), "", key))
+		}
+		require.Contains(t, m.ask("GET", "/v1/runs?state=paused", "", key).body+m.ask("GET", "/v1/runs?state=running", "", key).body, waits[0].ID)
+		require.Equal(t, 404, m.ask("POST", at("run-nothing")+"/approve", `{}`, key).status)
+	}
+	require.Equal(t, 202, last.ask("POST", at(waits[0].ID)+"/approve", `{}`, key).status)
+	require.Equal(t, 202, first.ask("POST", at(waits[1].ID)+"/approve", `{"deny":true}`, key).status)
+	require.Equal(t, 202, last.ask("POST", at(waits[2].ID)+"/cancel", "", key).status)
+	for i, want := range []run.State{run.Done, run.Failed, run.Canceled} {
+		for _, m := range fleet {
+			require.Eventually(t, func() bool {
+				return parse[run.Status](t, 200, m.ask("GET", at(waits[i].ID), "", key)).State == want
+			}, time.Minute, 10*time.Millisecond, "%s %s", m.url, want)
+		}
+	}
+	require.Equal(t, 204, last.ask("DELETE", at(waits[0].ID), "", key).status)
+	began.becomes(404, "GET", at(waits[0].ID), "", key)
+
+	// The replica that has a run ends without a word: nobody can be asked until another one takes it over.
+	left := parse[run.Status](t, 202, last.ask("POST", "/v1/runs", `{"dag":{"tasks":[{"id":"t1","tool":"note:add"}]}}`, key))
+	first.kill()
+	require.Equal(t, 503, last.ask("POST", at(left.ID)+"/approve", `{}`, key).status)
+	last.becomes(202, "POST", at(left.ID)+"/approve", `{}`, key)
 }

@@ -103,7 +103,8 @@ type Config struct {
 
 	Access
 	Limits
-	TLS *tls.Config // of the listener of Serve; nil: none
+	TLS      *tls.Config // of the listener of Serve; nil: none
+	FleetTLS *tls.Config // of requests to other servers of Fleet; nil: what the system trusts
 
 	// Traces takes an export request of OpenTelemetry, in JSON or protobuf; nil: none are taken.
 	Traces func(ctx context.Context, workspace, source string, body []byte, protobuf bool) error
@@ -169,7 +170,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, metrics: newMetrics(), csrf: http.NewCrossOriginProtection(), once: onceOnly{process: rand.Text()},
-		draining: make(chan struct{}), forward: newForwarder(),
+		draining: make(chan struct{}), forward: newForwarder(cfg.FleetTLS),
 		bodies:  limit.NewShare("bytes of request bodies", cfg.MaxBodies),
 		open:    limit.NewShare("requests", int64(cfg.MaxConnections)),
 		streams: limit.NewShare("streams", max(int64(cfg.MaxConnections)/streamPart, 1)),
@@ -227,10 +228,15 @@ func (s *Server) wire() {
 	s.scoring = &scoring.Service{
 		Store: cfg.Store, Workspaces: cfg.Workspaces, Judges: cfg.Judges, Caller: cfg.Caller, Workspace: cfg.Upstream.Workspace, Record: cfg.RecordScores, Logger: cfg.Logger, Now: cfg.Now,
 	}
+	address := ""
+	if cfg.Fleet != nil {
+		address = cfg.Fleet.Address()
+	}
 	s.runs = runs.New(runs.Config{
-		Store: cfg.Store, Workspaces: cfg.Workspaces, Scoring: s.scoring, Caller: cfg.Caller, Gateway: cfg.Upstream.Gateway,
+		Store: cfg.Store, Workspaces: cfg.Workspaces, Scoring: s.scoring, Caller: cfg.Caller, Gateway: cfg.Upstream.Gateway, Address: address,
 		Workspace: cfg.Upstream.Workspace, Logger: cfg.Logger, Now: cfg.Now, Holders: s.holdersOf, Draining: s.draining, Grace: cfg.Drain / 2,
 	})
+	cfg.Workspaces.KeepWhile(s.runs.Busy)
 	s.books.Warn = func(err error) { cfg.Logger.Warn("token ledger", "error", err) }
 	s.books.Table = func(workspace string) (storage.Table, error) {
 		names, err := cfg.Store.Workspaces(context.Background())

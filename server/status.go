@@ -85,6 +85,8 @@ func (s *Server) serveReady(c *gin.Context) {
 	case unwritable != nil:
 		reason = problem.Of(unwritable).Detail
 		request.ExchangeFrom(c.Request.Context()).Failure = unwritable
+	case s.cfg.Fleet != nil && s.cfg.Fleet.Problem() != nil:
+		reason = s.cfg.Fleet.Problem().Error()
 	case s.cfg.Fleet != nil && !s.cfg.Fleet.Asked():
 		reason = "the workspaces of this replica are being loaded"
 	case s.cfg.Fleet != nil && !s.cfg.Fleet.Keeps(request.DefaultWorkspace):

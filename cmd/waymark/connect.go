@@ -60,6 +60,7 @@ type access struct {
 	keyGrace     time.Duration    // how long keys are accepted while that log does not answer; 0: always
 	fleetOwners  int              // replicas that have each workspace; 0: all
 	fleetAddress string           // where the others reach this one
+	fleetTLS     *tls.Config      // of requests to the others
 	serves       bool             // for longer than one answer
 	buildWait    time.Duration    // how long a request waits for an interrupted build; 0: startPatience
 	timeout      time.Duration    // of an answer; 0: the server's
@@ -155,7 +156,7 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 		Upstream: a.upstream(h), Traces: h.feed.Collect,
 		Logger: logger, Version: version().Version, Now: time.Now, Keep: a.keep, Data: dir, Program: programPath(),
 		Access: server.Access{LocalToken: h.token, RequireKey: who.requireKey, Hosts: who.hosts, Origins: who.origins, Proxies: who.proxies},
-		Limits: server.Limits{Timeout: who.timeout}, TLS: who.tls,
+		Limits: server.Limits{Timeout: who.timeout}, TLS: who.tls, FleetTLS: who.fleetTLS,
 	}
 	if cfg.Upstream.Reload != nil {
 		cfg.Caller = record.New(record.Workspace{Workspaces: h.workspaces, Name: a.workspace}, cfg.Upstream.Gateway,

@@ -37,6 +37,9 @@ func (h *house) joinLog(who access) error {
 		}
 		return nil
 	}
+	if who.logOptions.Holder, err = eventlog.ID(ctx, h.store); err != nil { // a restart goes on with the leases
+		return err
+	}
 	open := eventlog.Open
 	if string(was) == eventlog.Name(address) { // there is something to answer with while the log is down
 		open = eventlog.OpenLater
@@ -50,7 +53,7 @@ func (h *house) joinLog(who access) error {
 	if _, err = h.store.System().Put(ctx, sharedLogRow, []byte(eventlog.Name(address))); err != nil {
 		return err
 	}
-	h.control, err = eventlog.Share(ctx, h.store, h.log)
+	h.control, err = eventlog.Share(ctx, h.store, h.log, live.Format)
 	if err != nil {
 		return err
 	}
@@ -63,7 +66,7 @@ func (h *house) joinLog(who access) error {
 }
 
 func (a *app) fleetCommand() *cobra.Command {
-	return group("fleet", "Look at servers that share a log", &cobra.Command{
+	status := &cobra.Command{
 		Use:   "status [URL …]",
 		Short: "Compare position, lag and model hash of replicas",
 		Long: `Asks each server for the position, the lag and the hash of its model: by default the one that has the data directory. The
@@ -71,7 +74,48 @@ key for servers named by a URL comes from WAYMARK_KEY. Exits 1 if one does not a
 or has another model than another replica at the same position and build.`,
 		Example: "  waymark fleet status http://a:7070 http://b:7070",
 		RunE:    func(cmd *cobra.Command, urls []string) error { return a.fleetStatus(cmd.Context(), urls) },
-	})
+	}
+	var address string
+	var opts eventlog.Options
+	upgrade := &cobra.Command{
+		Use:   "upgrade --log URL",
+		Short: "Put the event format of this version in force, once all replicas have it",
+		Long: `Servers write the event format that is in force in their log, and read those of earlier versions. After the last one runs
+this version of the program, this command puts its format in force. It refuses while a live server reads none as high.
+There is no way back: from then on servers of earlier versions refuse to start.`,
+		Example: "  waymark fleet upgrade --log 'postgres://waymark@db.example.org/waymark?sslmode=verify-full'",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if address == "" {
+				return usagef("fleet upgrade needs --log with the URL of the log")
+			}
+			return a.fleetUpgrade(cmd.Context(), address, opts)
+		},
+	}
+	upgrade.Flags().StringVar(&address, "log", "", "the log that the servers share, by its `URL`")
+	upgrade.Flags().BoolVar(&opts.Unsafe, "log-unsafe", false, "accept servers whose settings can lose acknowledged events")
+	return group("fleet", "Look at servers that share a log, and upgrade them", status, upgrade)
+}
+
+func (a *app) fleetUpgrade(ctx context.Context, address string, opts eventlog.Options) (err error) {
+	log, err := eventlog.Open(ctx, address, opts)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	was, err := eventlog.Raise(ctx, log, live.Format)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printValue(map[string]int{"before": was, "format": live.Format})
+	}
+	if was == live.Format {
+		a.printf("event format %d, the one of this version, is in force\n", was)
+	} else {
+		a.printf("event format %d is in force; it was %d\n", live.Format, was)
+	}
+	return nil
 }
 
 // replicaSeen is what a server says about itself, and what is wrong with it.
@@ -84,6 +128,7 @@ type replicaSeen struct {
 		Live    []string `json:"live"`
 		Open    int      `json:"workspaces_open"`
 		Started int      `json:"workspaces_started"`
+		Problem string   `json:"problem"`
 	} `json:"fleet,omitempty"`
 	Problem string `json:"problem,omitempty"`
 }
@@ -109,8 +154,11 @@ func (a *app) fleetStatus(ctx context.Context, urls []string) error {
 		if err == nil {
 			err = json.Unmarshal(body, &seen[i])
 		}
-		if seen[i].Problem = seen[i].Error; err != nil {
+		switch seen[i].Problem = seen[i].Error; {
+		case err != nil:
 			seen[i].Problem = err.Error()
+		case seen[i].Fleet != nil && seen[i].Fleet.Problem != "":
+			seen[i].Problem = seen[i].Fleet.Problem
 		}
 	}
 	return a.printFleet(compared(seen))
@@ -143,7 +191,7 @@ func (a *app) printFleet(seen []replicaSeen) error {
 			state = "has another part of the workspaces"
 		}
 		hash := strings.TrimPrefix(r.Hash, "sha256:")
-		rows = append(rows, []string{r.Server, fmt.Sprint(r.Position), fmt.Sprint(r.Lag), hash[:min(12, len(hash))], map[bool]string{true: "yes", false: "no"}[r.Builds], state})
+		rows = append(rows, []string{r.Server, fmt.Sprint(r.Position), fmt.Sprint(r.Lag), formats(r.Replica), hash[:min(12, len(hash))], map[bool]string{true: "yes", false: "no"}[r.Builds], state})
 		if r.Fleet != nil {
 			owners = r.Fleet.Owners
 			loads = append(loads, []string{r.Server, strings.Join(r.Fleet.Live, " "), fmt.Sprint(r.Fleet.Open), fmt.Sprint(r.Fleet.Started)})
@@ -154,11 +202,19 @@ func (a *app) printFleet(seen []replicaSeen) error {
 			return err
 		}
 	} else {
-		columns(a.out, []string{"server", "position", "lag", "model", "builds", "state"}, rows)
+		columns(a.out, []string{"server", "position", "lag", "format", "model", "builds", "state"}, rows)
 		if len(loads) > 0 {
 			a.printf("\nowners of the workspace, the first answers: %s\n\n", strings.Join(owners, " "))
 			columns(a.out, []string{"server", "replicas that it asks", "workspaces", "up to date"}, loads)
 		}
 	}
 	return failed
+}
+
+// formats are the event format in force and, if it is a higher one, that which a replica reads.
+func formats(r live.Replica) string {
+	if r.Reads > r.Format {
+		return fmt.Sprintf("%d, reads %d", r.Format, r.Reads)
+	}
+	return fmt.Sprint(r.Format)
 }

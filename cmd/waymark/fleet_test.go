@@ -1,7 +1,10 @@
 package main
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -16,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/live"
+	"waymark/storage/eventlog"
 	"waymark/storage/eventlog/logtest"
 )
 
@@ -165,15 +169,100 @@ func TestFleetOnPostgres(t *testing.T) {
 	require.Zero(t, code, errs)
 	require.Contains(t, out, "owners of the workspace, the first answers: "+seen.Replicas[0].Fleet.Owners[0])
 	require.Contains(t, out, "has another part of the workspaces")
+	log, err := eventlog.Open(t.Context(), db.Address, eventlog.Options{})
+	require.NoError(t, err)
+	readers, err := eventlog.Readers(t.Context(), log)
+	require.NoError(t, errors.Join(err, log.Close()))
+	require.Equal(t, map[int]int{live.Format: 2}, readers, "each says which formats it reads")
+	out, errs, code = waymark(t, "", "fleet", "upgrade", "--log", db.Address)
+	require.Zero(t, code, errs)
+	require.Equal(t, fmt.Sprintf("event format %d, the one of this version, is in force\n", live.Format), out)
 	for i, s := range servers { // both are asked, one of them hands on
 		require.True(t, stored(s.URLs.API, fmt.Sprint("episode", i)))
 		out, errs, code := waymark(t, "", "export", "--format", "waymark", "--data", s.dir)
 		require.Zero(t, code, errs)
 		require.Contains(t, out, fmt.Sprint("episode", i))
 	}
+	double := startServer(t, filepath.Join(t.TempDir(), "double"), "--log", db.Address, "--fleet-owners", "1", "--fleet-address", bases[0])
+	base := strings.TrimSuffix(double.URLs.API, "/v1")
+	out, errs, code = waymark(t, "", "fleet", "status", base)
+	require.Equal(t, 1, code, "%s %s", out, errs)
+	require.Contains(t, out, "another server has the fleet address "+bases[0])
+	status, text := readiness(t, base)
+	require.Equal(t, http.StatusServiceUnavailable, status)
+	require.Contains(t, text, "another server has the fleet address "+bases[0])
+	require.Zero(t, double.stop(t))
+	require.Contains(t, double.stderr.String(), "another server has the fleet address")
+
+	// A server that is killed and starts again, within the time of its lease, is ready and hands on as before.
+	require.NoError(t, servers[0].cmd.Process.Kill())
+	_ = servers[0].cmd.Wait() // killed
+	servers[0] = startServer(t, servers[0].dir, "--log", db.Address, "--fleet-owners", "1", "--addr", strings.TrimPrefix(bases[0], "http://"))
+	require.Eventually(t, func() bool { status, text = readiness(t, bases[0]); return status == http.StatusOK }, time.Minute, 10*time.Millisecond, text)
+	for i, s := range servers {
+		require.True(t, stored(s.URLs.API, fmt.Sprint("after", i)))
+	}
 	for _, s := range servers {
 		require.Zero(t, s.stop(t), s.stderr)
 	}
+}
+
+// Servers that ask for certificates of a CA hand on to each other with their own.
+func TestFleetWithMutualTLS(t *testing.T) {
+	db := logtest.StartPostgres(t)
+	caFile, _, ca := certify(t, t.TempDir(), 1)
+	_, _, own := certify(t, t.TempDir(), 2, ca)
+	pool := x509.NewCertPool()
+	pool.AddCert(ca.Leaf)
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{own}}}}
+	var key string
+	var servers []*serving
+	for i := range 2 {
+		dir := filepath.Join(t.TempDir(), fmt.Sprint(i))
+		if i == 0 {
+			key, _ = says(t, 0, "keys", "create", "--name", "k", "--scopes", "read,write", "--data", dir)
+		}
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, errors.Join(err, ln.Close()))
+		cert, private, _ := certify(t, t.TempDir(), int64(10+i), ca)
+		servers = append(servers, startServer(t, dir, "--log", db.Address, "--fleet-owners", "1", "--addr", ln.Addr().String(),
+			"--tls-cert", cert, "--tls-key", private, "--tls-client-ca", caFile))
+	}
+	records := func(s *serving, id string) int {
+		req, err := http.NewRequest(http.MethodPost, s.URLs.API+"/episodes", strings.NewReader(`{"id":"`+id+`","steps":[{"tool":"a:b"},{"tool":"c:d"}]}`))
+		require.NoError(t, err)
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(key))
+		resp, err := client.Do(req)
+		require.NoError(t, err)
+		resp.Body.Close()
+		return resp.StatusCode
+	}
+	for _, s := range servers {
+		require.Eventually(t, func() bool { // the other one is seen, which one of both asks
+			resp, err := client.Get(strings.TrimSuffix(s.URLs.API, "/v1") + "/readyz")
+			require.NoError(t, err)
+			defer resp.Body.Close()
+			var ready struct{ Fleet struct{ Live []string } }
+			return json.NewDecoder(resp.Body).Decode(&ready) == nil && len(ready.Fleet.Live) == 2
+		}, time.Minute, 50*time.Millisecond)
+	}
+	for i, s := range servers {
+		require.Equal(t, http.StatusOK, records(s, fmt.Sprint("before", i)), "%s", s.stderr)
+	}
+	for _, s := range servers {
+		require.Zero(t, s.stop(t), s.stderr)
+	}
+}
+
+// readiness asks a server whether it is ready.
+func readiness(t *testing.T, base string) (status int, text string) {
+	resp, err := http.Get(base + "/readyz")
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	return resp.StatusCode, string(b)
 }
 
 // keyOfTheOther makes a key at the server of a directory, and revokes it, as seen by another server.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/live"
 	"waymark/storage"
 	"waymark/storage/eventlog"
 )
@@ -86,13 +87,18 @@ func (a *app) copyHistory(ctx context.Context, dir, to, from string, opts eventl
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	renamed, err := eventlog.LogNames(ctx, remote)
+	renamed, err := eventlog.LogNames(ctx, remote, live.Format)
 	if err != nil {
 		return err
 	}
 	source, target := eventlog.Log(eventlog.NewLocal(store)), eventlog.Log(eventlog.Renamed{Log: remote, Names: renamed})
 	if from != "" {
 		source, target = target, source
+	}
+	if to != "" { // the events of this program are of its format
+		if _, err := eventlog.Raise(ctx, remote, live.Format); err != nil {
+			return err
+		}
 	}
 	names, err := source.Workspaces(ctx)
 	if err != nil {
@@ -112,9 +118,9 @@ func (a *app) copyHistory(ctx context.Context, dir, to, from string, opts eventl
 		}
 	}
 	if to != "" {
-		_, err = eventlog.PublishControl(ctx, store, remote)
+		_, err = eventlog.PublishControl(ctx, store, remote, live.Format)
 	} else {
-		_, err = eventlog.FetchControl(ctx, remote, store)
+		_, err = eventlog.FetchControl(ctx, remote, store, live.Format)
 	}
 	if err != nil {
 		return fmt.Errorf("copy keys and other control data: %w", err)

@@ -49,7 +49,9 @@ key, so one must exist before (waymark keys create).`,
 			files.log = a.logger()
 			secure, err := files.given()
 			if err == nil && secure {
-				who.tls, err = files.config()
+				if who.tls, err = files.config(); err == nil {
+					who.fleetTLS, err = files.client()
+				}
 			}
 			if err != nil {
 				return err

@@ -44,6 +44,22 @@ func (c *certificates) config() (*tls.Config, error) {
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return c.latest(), nil }}, nil
 }
 
+// client is the configuration for requests to other servers of a fleet: with the certificate of this one, as it is then,
+// to servers with a certificate that the system trusts or that is of a CA of clients, as it is now.
+func (c *certificates) client() (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12, GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		return &c.latest().Certificates[0], nil
+	}}
+	if c.clientCA == "" {
+		return config, nil
+	}
+	var err error
+	if config.RootCAs, err = x509.SystemCertPool(); err != nil {
+		return nil, fmt.Errorf("CA certificates of the system: %w", err)
+	}
+	return config, c.addCA(config.RootCAs)
+}
+
 // latest is the configuration of the files as they are, looked at once a second at most.
 func (c *certificates) latest() *tls.Config {
 	c.mu.Lock()
@@ -85,13 +101,18 @@ func (c *certificates) load() (*tls.Config, error) {
 	if c.clientCA == "" {
 		return config, nil
 	}
+	config.ClientCAs, config.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
+	return config, c.addCA(config.ClientCAs)
+}
+
+// addCA adds the certificates of the CAs of clients.
+func (c *certificates) addCA(to *x509.CertPool) error {
 	text, err := os.ReadFile(c.clientCA)
 	if err != nil {
-		return nil, fmt.Errorf("TLS client CA: %w", err)
+		return fmt.Errorf("TLS client CA: %w", err)
 	}
-	config.ClientCAs, config.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
-	if !config.ClientCAs.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("TLS client CA: %s holds no certificate", c.clientCA)
+	if !to.AppendCertsFromPEM(text) {
+		return fmt.Errorf("TLS client CA: %s holds no certificate", c.clientCA)
 	}
-	return config, nil
+	return nil
 }

@@ -20,14 +20,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// certify writes a certificate that signs itself, and its key.
-func certify(t *testing.T, dir string, serial int64) (cert, key string, pair tls.Certificate) {
+// certify writes a certificate of a CA, or one that signs itself, and its key.
+func certify(t *testing.T, dir string, serial int64, ca ...tls.Certificate) (cert, key string, pair tls.Certificate) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
 	as := &x509.Certificate{SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: "test"}, NotAfter: time.Now().Add(time.Hour),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
-	der, err := x509.CreateCertificate(rand.Reader, as, as, &private.PublicKey, private)
+	parent, signer := as, private
+	if len(ca) > 0 {
+		as.IsCA, as.KeyUsage = false, x509.KeyUsageDigitalSignature
+		parent, signer = ca[0].Leaf, ca[0].PrivateKey.(*ecdsa.PrivateKey)
+	}
+	der, err := x509.CreateCertificate(rand.Reader, as, parent, &private.PublicKey, signer)
 	require.NoError(t, err)
 	secret, err := x509.MarshalPKCS8PrivateKey(private)
 	require.NoError(t, err)

@@ -3,7 +3,6 @@ package eventlog
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -25,9 +24,6 @@ const (
 	changePut    = 'P'
 	changeDelete = 'D'
 )
-
-// ErrNewer: the control log has an event of a kind that this program does not know.
-var ErrNewer = errors.New("a newer version of the program wrote this event; use that version")
 
 func (c *change) encode() []byte {
 	b := []byte{changePut}
@@ -102,6 +98,9 @@ func (s *Shared) foldAll(ctx context.Context, fold func(change) error) (last map
 		if err != nil {
 			return nil, fmt.Errorf("event %d of %s: %w", e.Seq, ControlLog, err)
 		}
+		if err := s.readable(c); err != nil {
+			return nil, err
+		}
 		if workspace, ok := deletedIn(c); ok {
 			maps.DeleteFunc(last, func(of row, _ *change) bool { return of.workspace == workspace })
 		}
@@ -115,9 +114,16 @@ func (s *Shared) foldAll(ctx context.Context, fold func(change) error) (last map
 	return last, nil
 }
 
+// ofLog reports whether a row is of one log and not for copies of it: what was deleted there, its format, and which blobs it
+// has.
+func (c *change) ofLog() bool {
+	_, deletes := deletedIn(*c)
+	return deletes || c.row == row{key: formatRow} || c.key == BuiltBlob
+}
+
 // PublishControl gives a log the control rows of a store, and takes others out of it. It returns how many changed.
-func PublishControl(ctx context.Context, store storage.Store, log Log) (changed int, err error) {
-	s := newShared(storage.NewMemory(), log)
+func PublishControl(ctx context.Context, store storage.Store, log Log, reads int) (changed int, err error) {
+	s := newShared(storage.NewMemory(), log, reads)
 	there, err := s.foldAll(ctx, func(c change) error { return s.put(ctx, c) })
 	if err != nil {
 		return 0, err
@@ -134,7 +140,7 @@ func PublishControl(ctx context.Context, store storage.Store, log Log) (changed 
 		delete(there, c.row)
 	}
 	for _, c := range there {
-		if _, deletes := deletedIn(*c); c.value != nil && !deletes && c.key != BuiltBlob {
+		if c.value != nil && !c.ofLog() {
 			changed++
 			if err := s.write(ctx, change{row: c.row}, always); err != nil {
 				return changed, err
@@ -145,10 +151,10 @@ func PublishControl(ctx context.Context, store storage.Store, log Log) (changed 
 }
 
 // FetchControl gives a store the control rows of a log, and takes others out of it. It returns how many there are.
-func FetchControl(ctx context.Context, log Log, store storage.Store) (rows int, err error) {
-	s := newShared(store, log)
+func FetchControl(ctx context.Context, log Log, store storage.Store, reads int) (rows int, err error) {
+	s := newShared(store, log, reads)
 	there, err := s.foldAll(ctx, func(c change) error {
-		if _, deletes := deletedIn(c); deletes || c.key == BuiltBlob { // the copy has the names of workspaces for its logs
+		if c.ofLog() { // the copy has the names of workspaces for its logs
 			return nil
 		}
 		return s.put(ctx, c)

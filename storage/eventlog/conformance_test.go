@@ -70,6 +70,7 @@ func TestConformance(t *testing.T) {
 				{"who has leases", held},
 				{"more followers than connections", manyFollowers},
 				{"blobs", blobs},
+				{"formats", formats},
 			} {
 				t.Run(tt.name, func(t *testing.T) { tt.run(t, open(t), open(t)) })
 			}
@@ -379,4 +380,49 @@ func TestALeaseThatRanOutHasANewEpoch(t *testing.T) {
 		require.NoError(t, err)
 		require.Greater(t, second, first)
 	})
+}
+
+// A format comes in force once no live replica reads less, and replicas that read less refuse from then on.
+func formats(t *testing.T, a, b Log) {
+	old, stores := []*Shared{}, []storage.Store{storage.NewMemory(), storage.NewMemory()}
+	for i, log := range []Log{a, b} {
+		s, err := Share(t.Context(), stores[i], log, 1+i)
+		require.NoError(t, err)
+		old = append(old, s)
+	}
+	readers, err := Readers(t.Context(), a)
+	require.NoError(t, err)
+	require.Equal(t, map[int]int{1: 1, 2: 1}, readers)
+	_, err = Raise(t.Context(), b, 2)
+	require.ErrorContains(t, err, "event format 2 is not put in force: 1 live replicas read formats up to 1")
+	old[0].Leave()
+	was, err := Raise(t.Context(), b, 2)
+	require.NoError(t, err)
+	require.Equal(t, 1, was)
+	require.NoError(t, old[1].Sync(t.Context()))
+	format, err := old[1].Format(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 2, format)
+	old[1].Leave()
+	for _, store := range []storage.Store{stores[0], stores[1], storage.NewMemory()} {
+		_, err = Share(t.Context(), store, a, 1)
+		require.ErrorIs(t, err, ErrNewer)
+		require.ErrorContains(t, err, "is in event format 2 and this program reads formats up to 1")
+	}
+	_, err = Raise(t.Context(), a, 1)
+	require.ErrorIs(t, err, ErrNewer)
+	_, err = PublishControl(t.Context(), storage.NewMemory(), a, 1)
+	require.ErrorIs(t, err, ErrNewer)
+	_, err = LogNames(t.Context(), a, 1)
+	require.ErrorIs(t, err, ErrNewer)
+
+	fetched := storage.NewMemory() // the format is the log's: it is in no copy, and no copy changes it
+	_, err = FetchControl(t.Context(), a, fetched, 2)
+	require.NoError(t, err)
+	require.Empty(t, rowsOf(t, fetched, formatRow))
+	_, err = PublishControl(t.Context(), fetched, a, 2)
+	require.NoError(t, err)
+	was, err = Raise(t.Context(), a, 2)
+	require.NoError(t, err)
+	require.Equal(t, 2, was)
 }

@@ -69,9 +69,11 @@ func isControlled(workspace, key string) bool {
 // Shared is a store whose control rows are those of a shared log.
 type Shared struct {
 	storage.Store
-	log  Log
-	stop context.CancelFunc
-	done chan struct{}
+	log   Log
+	reads int    // the highest format of events that the program reads
+	id    string // of the data directory
+	stop  context.CancelFunc
+	done  chan struct{}
 
 	mu       lock // held while something is written or folded
 	grace    time.Duration
@@ -89,25 +91,35 @@ type lock chan struct{}
 func (l lock) Lock()   { l <- struct{}{} }
 func (l lock) Unlock() { <-l }
 
-func newShared(store storage.Store, log Log) *Shared {
-	return &Shared{Store: store, log: log, mu: make(lock, 1), done: make(chan struct{}), watchers: map[row]func(string, []byte){}, grace: DefaultGrace}
+func newShared(store storage.Store, log Log, reads int) *Shared {
+	return &Shared{Store: store, log: log, reads: reads, mu: make(lock, 1), done: make(chan struct{}), watchers: map[row]func(string, []byte){}, grace: DefaultGrace}
 }
 
 // Share joins a store to the control log: rows of the store that the log does not know are written into it. A store that
-// joined before starts also while the log does not answer. The store stays the caller's to close, after [Shared.Leave].
-func Share(ctx context.Context, store storage.Store, log Log) (*Shared, error) {
+// joined before starts also while the log does not answer. The program reads events of all formats up to reads; a log in
+// a higher one is [ErrFormat]. The store stays the caller's to close, after [Shared.Leave].
+func Share(ctx context.Context, store storage.Store, log Log, reads int) (*Shared, error) {
 	background, stop := context.WithCancel(context.Background())
-	s := newShared(store, log)
+	s := newShared(store, log, reads)
 	s.stop = stop
 	if err := s.join(ctx); err != nil {
 		stop()
+		s.announce(ctx, 0)
 		return nil, fmt.Errorf("join the control log: %w", err)
 	}
 	go func() {
 		defer close(s.done)
-		for background.Err() == nil {
+		for n := 1; pauseFor(background, controlLook) == nil; n++ {
 			_ = s.Sync(background) // what fails is asked again, and refuses writes until then
-			_ = pauseFor(background, controlLook)
+			if n%int(readsRenewed/controlLook) == 0 {
+				s.announce(background, readsLease)
+			}
+		}
+		s.mu.Lock()
+		failed := s.failed
+		s.mu.Unlock()
+		if failed == nil { // else it runs out
+			s.announce(context.Background(), 0)
 		}
 	}()
 	return s, nil
@@ -135,8 +147,12 @@ func (s *Shared) Leave() {
 	<-s.done
 }
 
-func (s *Shared) join(ctx context.Context) error {
-	_, _, err := s.Store.System().Get(ctx, controlJoinedRow)
+func (s *Shared) join(ctx context.Context) (err error) {
+	if s.id, err = ID(ctx, s.Store); err != nil {
+		return err
+	}
+	s.announce(ctx, readsLease) // first, so that no format comes in force between that is not read here
+	_, _, err = s.Store.System().Get(ctx, controlJoinedRow)
 	if err == nil {
 		return s.rejoin(ctx)
 	}
@@ -182,6 +198,9 @@ func (s *Shared) rejoin(ctx context.Context) error {
 	} else if !errors.Is(err, storage.ErrNotFound) {
 		return err
 	}
+	if err := s.reading(formatIn(ctx, s.Store)); err != nil { // another version of the program was here before
+		return err
+	}
 	row, _, err := s.Store.System().Get(ctx, controlHeadRow)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil
@@ -194,20 +213,22 @@ func (s *Shared) rejoin(ctx context.Context) error {
 	}
 	s.head.Seq = binary.BigEndian.Uint64(row)
 	copy(s.head.Chain[:], row[8:])
-	if s.head.Seq == 0 {
-		return nil
-	}
 	ctx, cancel := context.WithTimeout(ctx, controlTimeout)
 	defer cancel()
-	there, err := At(ctx, s.log, ControlLog, s.head.Seq)
+	there := storage.Sealed{}
+	if s.head.Seq > 0 {
+		there, err = At(ctx, s.log, ControlLog, s.head.Seq)
+	}
 	switch {
 	case err == nil && there.Head() != s.head, errors.Is(err, storage.ErrNotFound):
 		return fmt.Errorf("%w: event %d of %s", ErrDiverged, s.head.Seq, ControlLog)
 	case errors.Is(err, storage.ErrDamaged):
 		return err
+	case err == nil:
+		err = s.pull(ctx)
 	}
-	s.failed = err
-	return nil
+	_ = s.outcome(err)
+	return s.broken
 }
 
 // Sync folds what the log has by now. Whoever has to know what another process wrote before calls it first.
@@ -289,6 +310,9 @@ func (s *Shared) apply(events []storage.Sealed) error {
 		c, err := decodeChange(events[i].Payload)
 		if err != nil {
 			return fmt.Errorf("event %d of %s: %w", events[i].Seq, ControlLog, err)
+		}
+		if err := s.readable(c); err != nil {
+			return err
 		}
 		changes[i], last[c.row] = c, i
 	}
@@ -533,6 +557,9 @@ func (t *sharedTable) write(ctx context.Context, key string, value []byte, may f
 	}
 	return version, nil
 }
+
+// Format is [Shared.Format].
+func (t *sharedTable) Format(ctx context.Context) (int, error) { return t.s.Format(ctx) }
 
 // Sync is [Shared.Sync].
 func (t *sharedTable) Sync(ctx context.Context) error { return t.s.Sync(ctx) }

@@ -76,6 +76,8 @@ type Log interface {
 type Options struct {
 	// Unsafe accepts an engine whose settings can lose acknowledged events.
 	Unsafe bool
+	// Holder has the leases that are taken, also after a restart; empty: this process has them.
+	Holder string
 }
 
 // Open connects to a shared engine, checks its settings and creates what it needs. The address is

@@ -3,9 +3,9 @@ package eventlog
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/sha256"
-	"crypto/subtle"
 	"errors"
 	"fmt"
 	"net/url"
@@ -21,6 +21,7 @@ import (
 // A Fleet divides the workspaces of a shared log among its replicas. Each workspace has a number of owners, which fold its
 // history; the first of them answers.
 //
+//	started   lease address/ADDRESS         no other has the address
 //	joining   lease fleet/joining/ADDRESS   loads what it will own
 //	live      lease fleet/live/ADDRESS      is asked by the others
 //
@@ -32,10 +33,11 @@ type Fleet struct {
 	shared  *Shared
 	address string
 	owners  int
-	token   string // known to this process; its hash is in the control log
+	key     ed25519.PrivateKey // of this process; the public key is in the control log
 
 	seen   atomic.Pointer[members]
 	blind  atomic.Bool // the log has never answered
+	taken  atomic.Bool // another replica has the address
 	loaded atomic.Bool
 	stop   context.CancelFunc
 	done   chan struct{}
@@ -53,7 +55,7 @@ const (
 	fleetLease = 10 * time.Second
 
 	fleetName     = "fleet"
-	replicaPrefix = "replica/" // of rows of the system table: the hash of the token by which a replica is known
+	replicaPrefix = "replica/" // of rows of the system table: the public key by which a replica is known
 )
 
 // Join enters the fleet of a shared log: address is the URL at which the other replicas reach this one, and each workspace
@@ -63,26 +65,32 @@ func (s *Shared) Join(ctx context.Context, address string, owners int) (*Fleet, 
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Path != "" || u.RawQuery != "" || u.User != nil {
 		return nil, fmt.Errorf("the address %q of a replica is not http://HOST:PORT or https://HOST:PORT", address)
 	}
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, err
+	}
 	background, stop := context.WithCancel(context.Background())
-	f := &Fleet{shared: s, address: address, owners: owners, token: rand.Text(), stop: stop, done: make(chan struct{})}
+	f := &Fleet{shared: s, address: address, owners: owners, key: key, stop: stop, done: make(chan struct{})}
 	f.seen.Store(&members{})
 	f.blind.Store(true)
-	introduced := f.introduce(ctx) == nil
-	_ = f.look(ctx) // a log that does not answer is asked again
+	introduced := false
+	look := func(ctx context.Context) {
+		_ = f.look(ctx) // a log that does not answer is asked again
+		introduced = !f.taken.Load() && (introduced || f.introduce(ctx) == nil)
+	}
+	look(ctx)
 	go func() {
 		defer close(f.done)
 		for pauseFor(background, FleetLook) == nil {
-			introduced = introduced || f.introduce(background) == nil
-			_ = f.look(background)
+			look(background)
 		}
 	}()
 	return f, nil
 }
 
-// introduce tells the others by which token this replica is known.
+// introduce tells the others by which key this replica is known, once the address is its own.
 func (f *Fleet) introduce(ctx context.Context) error {
-	sum := sha256.Sum256([]byte(f.token))
-	_, err := f.shared.System().Put(ctx, replicaPrefix+f.address, sum[:])
+	_, err := f.shared.System().Put(ctx, replicaPrefix+f.address, f.key.Public().(ed25519.PublicKey))
 	return err
 }
 
@@ -90,11 +98,15 @@ func (f *Fleet) lease(state string) string {
 	return fleetName + "/" + state + "/" + url.QueryEscape(f.address)
 }
 
+// addressLease is that of the one replica that may have the address.
+func (f *Fleet) addressLease() string { return "address/" + url.QueryEscape(f.address) }
+
 // look renews the lease of this replica and reads those of all. Where the log does not answer, what was seen stays.
 func (f *Fleet) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, controlTimeout)
 	defer cancel()
-	if err := f.renew(ctx); err != nil && !errors.Is(err, ErrHeld) { // held by the process before this one, until it runs out
+	err := f.renew(ctx)
+	if f.taken.Store(errors.Is(err, ErrHeld)); err != nil && !f.taken.Load() {
 		return err
 	}
 	names, err := f.shared.log.Held(ctx, fleetName)
@@ -124,11 +136,10 @@ func (f *Fleet) renew(ctx context.Context) error {
 	if f.left {
 		return nil
 	}
-	if !f.loaded.Load() {
-		_, err := f.shared.log.Lease(ctx, f.lease("joining"), fleetLease)
-		return err
+	_, err := f.shared.log.Lease(ctx, f.addressLease(), fleetLease)
+	if err == nil {
+		_, err = f.shared.log.Lease(ctx, f.lease(map[bool]string{true: "live", false: "joining"}[f.loaded.Load()]), fleetLease)
 	}
-	_, err := f.shared.log.Lease(ctx, f.lease("live"), fleetLease)
 	return err
 }
 
@@ -138,12 +149,12 @@ func (f *Fleet) Loaded(ctx context.Context) {
 		return
 	}
 	if f.look(ctx) == nil {
-		f.release(ctx, "joining")
+		f.release(ctx, f.lease("joining"))
 	}
 }
 
-func (f *Fleet) release(ctx context.Context, state string) {
-	_, _ = f.shared.log.Lease(ctx, f.lease(state), 0) // else it runs out
+func (f *Fleet) release(ctx context.Context, lease string) {
+	_, _ = f.shared.log.Lease(ctx, lease, 0) // else it runs out
 }
 
 // Leave gives back the lease, so that the others ask this replica no more, and ends looking at them.
@@ -159,8 +170,9 @@ func (f *Fleet) Leave(ctx context.Context) {
 	<-f.done
 	ctx, cancel := context.WithTimeout(ctx, controlTimeout)
 	defer cancel()
-	f.release(ctx, "live")
-	f.release(ctx, "joining")
+	for _, lease := range []string{f.lease("live"), f.lease("joining"), f.addressLease()} {
+		f.release(ctx, lease)
+	}
 	m := *f.seen.Load()
 	m.live = slices.DeleteFunc(slices.Clone(m.live), func(a string) bool { return a == f.address })
 	f.seen.Store(&m)
@@ -223,6 +235,14 @@ func (f *Fleet) first(workspace string, addresses []string) []string {
 // Asked reports whether the other replicas ask this one, or the log has not said since the start whether there are any.
 func (f *Fleet) Asked() bool { return f.blind.Load() || slices.Contains(f.seen.Load().live, f.address) }
 
+// Problem says that another replica has the address of this one, or is nil.
+func (f *Fleet) Problem() error {
+	if !f.taken.Load() {
+		return nil
+	}
+	return fmt.Errorf("another server has the fleet address %s: give each server one of its own; if that server has ended, its lease runs out within %v", f.address, fleetLease)
+}
+
 // Members are the replicas that others ask, and those that load what they will own.
 func (f *Fleet) Members() (live, joining []string) {
 	m := f.seen.Load()
@@ -232,24 +252,23 @@ func (f *Fleet) Members() (live, joining []string) {
 // OwnersEach is the number of owners of each workspace.
 func (f *Fleet) OwnersEach() int { return f.owners }
 
-// Token is what this replica proves itself with.
-func (f *Fleet) Token() string { return f.token }
+// Sign signs a message as this replica.
+func (f *Fleet) Sign(message []byte) []byte { return ed25519.Sign(f.key, message) }
 
-// Knows reports whether a token is that of the replica with an address.
-func (f *Fleet) Knows(ctx context.Context, address, token string) (bool, error) {
-	sum := sha256.Sum256([]byte(token))
-	is := func() (bool, error) {
-		row, _, err := f.shared.System().Get(ctx, replicaPrefix+address)
+// Signed reports whether the replica with an address has signed a message.
+func (f *Fleet) Signed(ctx context.Context, address string, message, signature []byte) (bool, error) {
+	by := func() (bool, error) {
+		key, _, err := f.shared.System().Get(ctx, replicaPrefix+address)
 		if errors.Is(err, storage.ErrNotFound) {
 			err = nil
 		}
-		return subtle.ConstantTimeCompare(row, sum[:]) == 1, err
+		return len(key) == ed25519.PublicKeySize && ed25519.Verify(key, message, signature), err
 	}
-	if ok, err := is(); ok || err != nil {
+	if ok, err := by(); ok || err != nil {
 		return ok, err
 	}
 	if err := f.shared.Sync(ctx); err != nil { // it may have just started
 		return false, err
 	}
-	return is()
+	return by()
 }

@@ -87,19 +87,74 @@ func TestFleetOwners(t *testing.T) {
 		time.Sleep(fleetLease + 2*FleetLook)
 		live, _ = fleet[0].Members()
 		require.Len(t, live, 2)
-		ok, err := fleet[0].Knows(t.Context(), fleet[1].Address(), fleet[1].Token())
-		require.NoError(t, err)
-		require.True(t, ok)
-		for _, claim := range [][2]string{{fleet[1].Address(), fleet[0].Token()}, {"http://elsewhere", fleet[1].Token()}, {"", ""}} {
-			ok, err := fleet[0].Knows(t.Context(), claim[0], claim[1])
+		message := []byte("a request")
+		for _, tt := range []struct {
+			by, message string
+			signature   []byte
+			want        bool
+		}{
+			{fleet[1].Address(), "a request", fleet[1].Sign(message), true},
+			{fleet[1].Address(), "another", fleet[1].Sign(message), false},
+			{fleet[1].Address(), "a request", fleet[0].Sign(message), false},
+			{"http://elsewhere", "a request", fleet[1].Sign(message), false},
+			{"", "a request", nil, false},
+		} {
+			ok, err := fleet[0].Signed(t.Context(), tt.by, []byte(tt.message), tt.signature)
 			require.NoError(t, err)
-			require.False(t, ok, claim)
+			require.Equal(t, tt.want, ok, tt.by)
 		}
 	})
 	for _, address := range []string{"", "10.0.0.1:7070", "ftp://a", "http://a/path", "http://u@a", "http://a?b"} {
 		_, err := share(t, storage.NewMemory(), NewLocal(storage.NewMemory())).Join(t.Context(), address, 1)
 		require.ErrorContains(t, err, "of a replica is not http://HOST:PORT", address)
 	}
+}
+
+// A second replica with the address of another says so, and the first one stays known by it. The restart of one that ended
+// without a word goes on at once; one with another data directory when the lease has run out.
+func TestFleetAddressIsOfOneReplica(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := storage.NewMemory()
+		const address = "http://10.0.0.1:7070"
+		observer := joined(t, store, "http://10.0.0.9:7070", 1)
+		knows := func(f *Fleet) bool {
+			ok, err := observer.Signed(t.Context(), address, []byte("m"), f.Sign([]byte("m")))
+			require.NoError(t, err)
+			return ok
+		}
+		data, holder := storage.NewMemory(), NewLocal(store)
+		s := share(t, data, holder)
+		first, err := s.Join(t.Context(), address, 1)
+		require.NoError(t, err)
+		first.Loaded(t.Context())
+		for _, loaded := range []bool{false, true} {
+			second := joined(t, store, address, 1)
+			if loaded {
+				second.Loaded(t.Context())
+			}
+			time.Sleep(fleetLease + 2*FleetLook)
+			require.ErrorContains(t, second.Problem(), "another server has the fleet address "+address+": give each server one of its own")
+			require.NoError(t, first.Problem())
+			for f, want := range map[*Fleet]bool{first: true, second: false} {
+				require.Equal(t, want, knows(f))
+			}
+			second.Leave(t.Context())
+			live, _ := observer.Members()
+			require.Equal(t, []string{address}, live)
+		}
+		first.stop() // it ends without a word, and starts again
+		again, err := s.Join(t.Context(), address, 1)
+		require.NoError(t, err)
+		require.NoError(t, again.Problem())
+		require.True(t, again.Asked())
+		require.True(t, knows(again))
+		again.stop()
+		other := joined(t, store, address, 1) // it starts on a new volume
+		require.Error(t, other.Problem())
+		time.Sleep(fleetLease + 2*FleetLook)
+		require.NoError(t, other.Problem())
+		require.True(t, knows(other))
+	})
 }
 
 // A workspace that is deleted and begins anew: its logs and rows of before are in no copy, whoever makes it and however.
@@ -120,7 +175,7 @@ func TestCopiesLeaveOutWhatWasDeleted(t *testing.T) {
 			require.ErrorIs(t, err, storage.ErrNotFound)
 		}
 	}
-	names, err := LogNames(t.Context(), log)
+	names, err := LogNames(t.Context(), log, 1)
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"w": "w~1"}, names)
 	current := Renamed{Log: log, Names: names}
@@ -131,10 +186,10 @@ func TestCopiesLeaveOutWhatWasDeleted(t *testing.T) {
 	_, err = Copy(t.Context(), current, NewLocal(store), "w")
 	require.NoError(t, err)
 	require.Equal(t, []string{"payload of round1-0"}, contents(t, NewLocal(store), "w", storage.Head{}))
-	rows, err := FetchControl(t.Context(), log, store)
+	rows, err := FetchControl(t.Context(), log, store, 1)
 	require.NoError(t, err)
 	require.Equal(t, 1, rows, "the row of the second, and none that says that one was deleted")
-	changed, err := PublishControl(t.Context(), store, log)
+	changed, err := PublishControl(t.Context(), store, log, 1)
 	require.NoError(t, err)
 	require.Zero(t, changed)
 	late := share(t, storage.NewMemory(), log)

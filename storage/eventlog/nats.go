@@ -70,7 +70,7 @@ func openNATS(ctx context.Context, address string, opts Options) (Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &NATS{conn: conn, holder: newHolder(), tails: map[string]tail{}}
+	n := &NATS{conn: conn, holder: cmp.Or(opts.Holder, newHolder()), tails: map[string]tail{}}
 	if err := n.started(ctx, opts); err != nil {
 		conn.Close()
 		return nil, err

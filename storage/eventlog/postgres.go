@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -49,7 +50,7 @@ func openPostgres(ctx context.Context, address string, opts Options) (Log, error
 	if err != nil {
 		return nil, err
 	}
-	p := &Postgres{config: config, idle: make(chan *pgconn.PgConn, postgresConns), unused: make(chan struct{}, postgresConns), holder: newHolder()}
+	p := &Postgres{config: config, idle: make(chan *pgconn.PgConn, postgresConns), unused: make(chan struct{}, postgresConns), holder: cmp.Or(opts.Holder, newHolder())}
 	for range postgresConns {
 		p.unused <- struct{}{}
 	}

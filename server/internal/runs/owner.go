@@ -3,6 +3,9 @@ package runs
 import (
 	"context"
 	"errors"
+	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"waymark/live/state"
@@ -80,6 +83,37 @@ func (r *Runs) free(ctx context.Context, j state.Runs, id string) (owner string,
 		return owner, false, nil
 	}
 	return owner, err == nil, err
+}
+
+// others reports whether another process carries a run out that has not ended.
+func (r *Runs) others(ctx context.Context, j state.Runs, id string) bool {
+	owner, err := j.Owner(ctx, id)
+	return err == nil && r.shared != nil && owner != r.process
+}
+
+// Replica is where the others reach the process that carries a run out; empty if none does, or it is not known.
+func (r *Runs) Replica(ctx context.Context, workspace, id string) string {
+	if r.GoesOn(workspace, id) {
+		return r.cfg.Address
+	}
+	names, err := r.cfg.Store.Workspaces(ctx)
+	if r.shared == nil || err != nil || !slices.Contains(names, workspace) { // asking for its table would make it
+		return ""
+	}
+	table, err := r.cfg.Store.Table(workspace)
+	if err != nil {
+		return ""
+	}
+	owner, err := state.Runs{Table: table}.Owner(ctx, id)
+	if errors.Is(err, storage.ErrNotFound) && r.shared.Sync(ctx) == nil { // it may have just begun
+		owner, err = state.Runs{Table: table}.Owner(ctx, id)
+	}
+	_, escaped, _ := strings.Cut(owner, "@")
+	address, e := url.QueryUnescape(escaped)
+	if err != nil || e != nil {
+		return ""
+	}
+	return address
 }
 
 // takeOver makes this process the owner of a run, and reads again what the owner before did until then.

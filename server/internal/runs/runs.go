@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,6 +43,7 @@ type Config struct {
 	Caller     run.Caller       // of the tools of other servers; nil: there are none
 	Gateway    *gateway.Gateway // to these servers; may be nil
 	Workspace  string           // the one in which they can be called
+	Address    string           // where other replicas reach this one; empty: they do not
 	Logger     *slog.Logger
 	Now        func() time.Time
 	Holders    func(request.Access) []limit.Holder
@@ -77,7 +79,7 @@ func New(cfg Config) *Runs {
 	ctx, stop := context.WithCancel(context.Background())
 	r := &Runs{cfg: cfg, ctx: ctx, stop: stop, active: map[string]*run.Run{}, share: limit.NewShare("runs", MostRuns)}
 	if shared, ok := cfg.Store.System().(fleetTable); ok {
-		r.shared, r.process = shared, rand.Text()
+		r.shared, r.process = shared, rand.Text()+"@"+url.QueryEscape(cfg.Address)
 	}
 	return r
 }
@@ -379,7 +381,7 @@ func (r *Runs) Status(ctx context.Context, workspace, id string) (run.Status, er
 	}
 	s = run.Status{ID: id, Capability: p.Request.Capability, Intent: r.cfg.Workspaces.Shown(p.Request.DAG.Intent), State: run.Paused, StartedAt: p.StartedAt, Nodes: []run.Node{}, Waiting: []string{},
 		Warnings: []string{"the process that carried it out has ended; it goes on when a server starts that can call its tools"}}
-	if owner, err := j.Owner(ctx, id); err == nil && r.shared != nil && owner != r.process {
+	if r.others(ctx, j, id) {
 		s.State, s.Warnings = run.Running, []string{"another replica carries it out, or takes it over when that one has ended"}
 	}
 	for _, n := range p.Nodes {
@@ -610,6 +612,18 @@ func (c runCaller) Call(ctx context.Context, call run.Call) (run.Result, error) 
 	}
 	structured, err := jsonio.Encode(out)
 	return run.Result{Structured: structured}, err
+}
+
+// Busy reports whether runs of a workspace go on.
+func (r *Runs) Busy(workspace string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for key := range r.active {
+		if strings.HasPrefix(key, workspace+"\n") {
+			return true
+		}
+	}
+	return false
 }
 
 // GoesOn reports whether a run has not ended.

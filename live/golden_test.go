@@ -1,0 +1,309 @@
+package live
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"flag"
+	"maps"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/catalog"
+	"waymark/episodic"
+	"waymark/evaluate"
+	"waymark/live/state"
+	"waymark/mine/proposal"
+	"waymark/run"
+	"waymark/storage"
+	"waymark/suggest"
+	"waymark/suggest/history"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew, which is another format")
+
+// goldenLog has the events of a history in format 1, sealed, one a line in base64, then the hash of the chain and that of
+// the model. goldenZero has the zero value of each kind, and goldenRows the members of the rows of control data.
+const (
+	goldenLog  = "testdata/format-1.log"
+	goldenZero = "testdata/format-1.zero"
+	goldenRows = "testdata/format-1.rows"
+)
+
+// goldenEvents are values of each kind, in an order that makes sense, in which every member has a value.
+func goldenEvents() (all []entry) {
+	yes, at := true, time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+	schema := json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}}}`)
+	step := func(id, tool string) episodic.Step {
+		return episodic.Step{ID: id, Tool: tool, DependsOn: []string{}, Group: "g", Outcome: episodic.Failure, DurationMS: 5, Error: "gone", ErrorKind: "timeout",
+			Shape: "{path:string}", Inputs: episodic.Digests{"path": {"d1"}}, Outputs: episodic.Digests{"text": {"d2"}}, Shown: 2}
+	}
+	grows := func(id string) episodic.Episode {
+		return episodic.Episode{ID: id, Intent: "read a file", Time: at, Session: "s", Source: "key:k", Label: "l", Steps: []episodic.Step{},
+			Outcome: episodic.Success, SuggestionID: "sg"}
+	}
+	full := grows("e1")
+	second := step("s2", "files:write")
+	second.DependsOn = []string{"s1"}
+	full.Steps = []episodic.Step{step("s1", "files:read"), second}
+	performed := step("s1", "files:read")
+	continued1 := continued{episodic.Grown{Episode: full, Numbers: []int{1, 2}, LastMS: 7}}
+	continued1.ID = "e3"
+	judged := suggest.Judged{Profile: suggest.ProfileSeed, Metric: "mrr", Episodes: 20, Questions: 30, Seed: .5, Learned: .25, Lead: -.25, Interval: [2]float64{-.5, -.125}}
+	change := evaluate.Change{Metric: "mrr", Episodes: 20, Questions: 30, Published: .5, New: .25, Gain: -.25, Interval: evaluate.Interval{-.5, .125}}
+	fillAll(reflect.ValueOf(&judged.Kept).Elem())
+	b := build{Options: suggest.MeasureOptions{WithoutSpectral: true, WithoutLearned: true}, Parent: "p", Model: "m", Vectors: "v",
+		Auto: &suggest.Choice{Next: judged, NextIntent: judged, Intent: judged, Seq: 9, Edition: 1, At: at},
+		Gate: &evaluate.Gate{Next: change, NextIntent: change, Intent: change, Seq: 9, Source: &history.NewSource{}}, Forced: true, Rollback: 3}
+	fillAll(reflect.ValueOf(b.Gate.Source).Elem())
+	refused := b
+	refused.Refused = true
+	rule := ruled{Rule{ID: "pin files:write files:read", Kind: "pin", Tool: "files:write", After: "files:read", Intent: "write"}, false}
+	undone := rule
+	undone.Undone = true
+	for _, e := range []struct {
+		kind  byte
+		key   string
+		value any
+	}{
+		{kindTool, "", &catalog.Tool{ID: "files:read", Name: "read <b>", Description: "reads & writes\u2028", Server: "files", Domain: "d", InputSchema: schema, OutputSchema: schema,
+			Annotations: &catalog.Annotations{Title: "t", ReadOnly: &yes, Destructive: &yes, Idempotent: &yes, OpenWorld: &yes}, Requires: []string{"files:write"}}},
+		{kindTool, "", &catalog.Tool{ID: "files:write"}},
+		{kindTool, "", &catalog.Tool{ID: "files:gone"}},
+		{kindRemoved, "", new("files:gone")},
+		{kindCapability, "", &catalog.Capability{ID: "cap:both", Name: "n", Description: "d", Intent: "i", Tools: []string{"files:read", "files:write"},
+			Tasks: []catalog.Task{{ID: "t1", Tool: "files:read", DependsOn: []string{}, Arguments: map[string]json.RawMessage{"path": json.RawMessage(`"a"`)}, When: "true", OnError: "continue", TimeoutMS: 9},
+				{ID: "t2", Tool: "files:write", DependsOn: []string{"t1"}}},
+			InputSchema: schema, OutputSchema: schema, Version: 1, Tags: []string{"t"}, Output: json.RawMessage(`{"$from":"t2.result"}`)}},
+		{kindCapability, "", &catalog.Capability{ID: "cap:script", Tools: []string{}, Script: &catalog.Script{Language: "expr", Source: "1"}}},
+		{kindEpisode, "episode/e1", &full},
+		{kindBegun, "episode/e2", &begun{grows("e2")}},
+		{kindPerformed, "performed/e2/s1", &episodic.Performed{Episode: "e2", Source: "key:k", Time: at, Number: 1, AtMS: 3, Step: &performed, SuggestionID: "sg", Outcome: episodic.Success}},
+		{kindEpisode, "episode/e3", new(withID(full, "e3"))},
+		{kindContinued, "", &continued1},
+		{kindFeedback, "", &feedback{Context: []string{"files:read"}, ID: "files:write", Used: true, Outcome: episodic.Success, Source: "key:k", Suggestion: "sg", Nonce: "n"}},
+		{kindEpisode, "episode/e4", new(withID(full, "e4"))},
+		{kindForgotten, "", &forgotten{Seqs: []uint64{13}}},
+		{kindRule, "", &rule},
+		{kindRule, "", &undone},
+		{kindAlias, "", &ruled{Rule{ID: "alias old:read", Kind: "alias", Tool: "files:read", Alias: "old:read"}, false}},
+		{kindSource, "", &ruled{Rule{ID: "trust key:k", Kind: "trust", Source: "key:k"}, false}},
+		{kindServed, "", &served{ID: "sg", Question: "next", Context: []string{"files:read"}, Ranked: []string{"files:write"}, Arm: "a", Alone: true, Profile: "seed", Logged: 1, Source: "key:k", Model: "m", Shadow: json.RawMessage(`{}`)}},
+		{kindBuild, "", &refused},
+		{kindBuild, "", &b},
+	} {
+		payload, err := encode(e.kind, e.value)
+		if err != nil {
+			panic(err)
+		}
+		all = append(all, entry{e.kind, e.key, payload, e.value})
+	}
+	return all
+}
+
+func withID(e episodic.Episode, id string) episodic.Episode {
+	e.ID = id
+	return e
+}
+
+// fillAll gives every member of a value a value.
+func fillAll(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fillAll(v.Elem())
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				fillAll(v.Field(i))
+			}
+		}
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fillAll(v.Index(0))
+	case reflect.Array:
+		for i := range v.Len() {
+			fillAll(v.Index(i))
+		}
+	case reflect.String:
+		v.SetString("s")
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(2)
+	case reflect.Float64:
+		v.SetFloat(.5)
+	default:
+		panic("a member of type " + v.Type().String())
+	}
+}
+
+// members lists the paths of the members of a type in JSON.
+func members(t reflect.Type, path string, within ...reflect.Type) (all []string) {
+	for slices.Contains([]reflect.Kind{reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map}, t.Kind()) {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || slices.Contains(within, t) || reflect.PointerTo(t).Implements(reflect.TypeFor[json.Marshaler]()) {
+		return nil
+	}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case f.Anonymous && name == "":
+			all = append(all, members(f.Type, path, append(within, t)...)...)
+		case name != "-" && f.IsExported():
+			if name == "" {
+				name = f.Name
+			}
+			all = append(all, path+"."+name)
+			all = append(all, members(f.Type, path+"."+name, append(within, t)...)...)
+		}
+	}
+	return all
+}
+
+// present adds the paths of the members of a JSON value.
+func present(v any, path string, all map[string]bool) {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, v := range v {
+			all[path+"."+name] = true
+			present(v, path+"."+name, all)
+		}
+	case []any:
+		for _, v := range v {
+			present(v, path, all)
+		}
+	}
+}
+
+// A history of format 1 is read as it was written, written as it was, and counted as it was. Every member of every kind is
+// in it, so that a new one, which earlier versions refuse, comes with a new format.
+func TestFormatOfToday(t *testing.T) {
+	wanted := goldenEvents()
+	model := func(events []storage.Sealed) string {
+		store := storage.NewMemory()
+		log, err := store.Log(DefaultWorkspace)
+		require.NoError(t, err)
+		require.NoError(t, log.(storage.Installer).Install(ctx, events))
+		e := workspace(t, store, Options{})
+		settled(t, e)
+		verify(t, e)
+		return e.Model().Hash()
+	}
+	if *update {
+		var records []storage.Record
+		for _, e := range wanted {
+			records = append(records, storage.Record{Key: e.key, Payload: e.payload})
+		}
+		events, err := storage.Seal(storage.Head{}, records)
+		require.NoError(t, err)
+		var b bytes.Buffer
+		for _, e := range events {
+			b.WriteString(base64.StdEncoding.EncodeToString(e.Bytes()) + "\n")
+		}
+		end := events[len(events)-1].Head()
+		b.WriteString(hex.EncodeToString(end.Chain[:]) + "\n" + model(events) + "\n")
+		require.NoError(t, os.WriteFile(goldenLog, b.Bytes(), 0o644))
+	}
+	text, err := os.ReadFile(goldenLog)
+	require.NoError(t, err)
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	require.Len(t, lines, len(wanted)+2)
+	var events []storage.Sealed
+	var head storage.Head
+	has := map[string]bool{}
+	for i, want := range wanted {
+		b, err := base64.StdEncoding.DecodeString(lines[i])
+		require.NoError(t, err)
+		e, err := storage.OpenSealed(head.Seq+1, b)
+		require.NoError(t, err)
+		require.NoError(t, e.Follows(head))
+		require.Equal(t, b, e.Bytes())
+		kind, v, err := decode(e.Payload)
+		require.NoError(t, err)
+		require.Equal(t, want.kind, kind)
+		again, err := encode(kind, v)
+		require.NoError(t, err)
+		require.Equal(t, string(e.Payload), string(again), "what is read is written as it was")
+		require.Equal(t, string(e.Payload), string(want.payload), "equal values are written as they were")
+		var plain any
+		require.NoError(t, json.Unmarshal(e.Payload[1:], &plain))
+		present(plain, reflect.TypeOf(v).String(), has)
+		events, head = append(events, e), e.Head()
+	}
+	require.Equal(t, lines[len(wanted)], hex.EncodeToString(head.Chain[:]))
+	for kind, known := range kinds {
+		if known.format == 1 {
+			require.True(t, slices.ContainsFunc(wanted, func(e entry) bool { return e.kind == kind }), "kind %q", kind)
+			for _, path := range members(reflect.TypeOf(known.value()), reflect.TypeOf(known.value()).String()) {
+				if !strings.HasPrefix(path, "*live.begun.steps.") { // an episode begins without steps
+					require.True(t, has[path], "%s is not in %s: a new member needs a new format", path, goldenLog)
+				}
+			}
+		}
+	}
+	require.Equal(t, lines[len(wanted)+1], model(events), "the same events make another model")
+
+	var zero strings.Builder
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		if known := kinds[kind]; known.format == 1 {
+			payload, err := encode(kind, known.value())
+			require.NoError(t, err)
+			zero.Write(append(payload, '\n'))
+		}
+	}
+	golden(t, goldenZero, zero.String())
+}
+
+// golden compares a text with that of a file.
+func golden(t *testing.T, file, text string) {
+	t.Helper()
+	if *update {
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, string(want), text)
+}
+
+// Rows of control data have the members that they had: what other replicas write or do not know comes with a new format.
+func TestControlRowsOfToday(t *testing.T) {
+	var b strings.Builder
+	for _, v := range []any{state.StoredKey{}, state.Answer{}, state.RunHead{}, run.Record{}, state.CapabilityStats{}, Quarantined{}, proposal.Proposal{}, catalog.Capability{}} {
+		all := members(reflect.TypeOf(v), reflect.TypeOf(v).String())
+		slices.Sort(all)
+		b.WriteString(strings.Join(all, "\n") + "\n")
+	}
+	golden(t, goldenRows, b.String())
+}
+
+// An event with a member that this program does not know would be counted without it: it is refused as one of an unknown
+// kind. Members that earlier versions wrote are read.
+func TestUnknownMembers(t *testing.T) {
+	for payload, refused := range map[string]string{
+		`E{"id":"1","steps":[{"tool":"a"}]}`:                        "",
+		`E{"id":"1","steps":[{"tool":"a","weight":2}]}`:             "member /steps/0/weight of kind 'E'",
+		`F{"id":"a","used":true,"outcome":"","source":"","half":1}`: "member /half of kind 'F'",
+		`B{"options":{"without_everything":true},"parent":""}`:      "member /options/without_everything of kind 'B'",
+		`T{"id":"a","input_schema":{"anything":{"goes":1}}}`:        "",
+		`S{"id":"1","question":"next","propensity":0.5}`:            "",
+		`B{"options":{"examined":[1]},"gate":{"traded":1}}`:         "",
+	} {
+		_, _, err := decode([]byte(payload))
+		if refused == "" {
+			require.NoError(t, err, payload)
+			continue
+		}
+		require.ErrorIs(t, err, ErrNewer, payload)
+		require.ErrorContains(t, err, refused)
+	}
+}
