@@ -34,6 +34,7 @@ func goldenChanges() (all []change) {
 		{"w", "capability-versions/cap:both@1"}:   `{"id":"cap:both","tools":["a","b"],"version":1}`,
 		{"w", "capability-stats/cap:both@1"}:      `{"capability":"cap:both","version":1,"runs":1}`,
 		{"w", "triangulations/t"}:                 `{}`,
+		{"w", BuiltBlob}:                          `{"seq":7,"format":14,"sha256":"00"}`,
 		{"w", "evaluation"}:                       `{"at":"2026-11-26T12:00:00Z","report":{}}`,
 		{"w", "digest-key"}:                       "\x01\x02",
 		{"w", "runs/2026-11-26T12:00:00Z/r"}:      `{"id":"r","state":"running"}`,
@@ -103,6 +104,8 @@ func TestControlLogOfToday(t *testing.T) {
 		require.NoError(t, err)
 		got[c.row] = string(c.value)
 	}
-	delete(want, row{key: formatRow}) // of no copy
+	for _, of := range []row{{key: formatRow}, {"w", BuiltBlob}} { // of no copy
+		delete(want, of)
+	}
 	require.Equal(t, want, got)
 }
