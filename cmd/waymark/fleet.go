@@ -37,7 +37,8 @@ func (h *house) joinLog(who access) error {
 		}
 		return nil
 	}
-	if who.logOptions.Holder, err = eventlog.ID(ctx, h.store); err != nil { // a restart goes on with the leases
+	host, _ := os.Hostname() // empty if there is none: the name of the directory is enough, unless it was copied
+	if who.logOptions.Holder, err = eventlog.Holder(ctx, h.store, host+":"+h.dir); err != nil {
 		return err
 	}
 	open := eventlog.Open
@@ -213,7 +214,10 @@ func (a *app) printFleet(seen []replicaSeen) error {
 
 // formats are the event format in force and, if it is a higher one, that which a replica reads.
 func formats(r live.Replica) string {
-	if r.Reads > r.Format {
+	switch {
+	case r.Format == 0: // it says why
+		return "-"
+	case r.Reads > r.Format:
 		return fmt.Sprintf("%d, reads %d", r.Format, r.Reads)
 	}
 	return fmt.Sprint(r.Format)

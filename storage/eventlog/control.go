@@ -67,11 +67,11 @@ func isControlled(workspace, key string) bool {
 // Shared is a store whose control rows are those of a shared log.
 type Shared struct {
 	storage.Store
-	log   Log
-	reads int    // the highest format of events that the program reads
-	id    string // of the data directory
-	stop  context.CancelFunc
-	done  chan struct{}
+	log     Log
+	reads   int    // the highest format of events that the program reads
+	process string // names this one
+	stop    context.CancelFunc
+	done    chan struct{}
 
 	mu       sync.Mutex // held while something is written or folded
 	grace    time.Duration
@@ -88,7 +88,7 @@ type Shared struct {
 // a higher one is [ErrFormat]. The store stays the caller's to close, after [Shared.Leave].
 func Share(ctx context.Context, store storage.Store, log Log, reads int) (*Shared, error) {
 	background, stop := context.WithCancel(context.Background())
-	s := &Shared{Store: store, log: log, reads: reads, stop: stop, done: make(chan struct{}), watchers: map[row]func(string, []byte){}, grace: DefaultGrace}
+	s := &Shared{Store: store, log: log, reads: reads, process: newHolder(), stop: stop, done: make(chan struct{}), watchers: map[row]func(string, []byte){}, grace: DefaultGrace}
 	if err := s.join(ctx); err != nil {
 		stop()
 		s.announce(ctx, 0)
@@ -134,12 +134,9 @@ func (s *Shared) Leave() {
 	<-s.done
 }
 
-func (s *Shared) join(ctx context.Context) (err error) {
-	if s.id, err = ID(ctx, s.Store); err != nil {
-		return err
-	}
+func (s *Shared) join(ctx context.Context) error {
 	s.announce(ctx, readsLease) // first, so that no format comes in force between that is not read here
-	_, _, err = s.Store.System().Get(ctx, controlJoinedRow)
+	_, _, err := s.Store.System().Get(ctx, controlJoinedRow)
 	if err == nil {
 		return s.rejoin(ctx)
 	}

@@ -65,11 +65,11 @@ func (s *Shared) Join(ctx context.Context, address string, owners int) (*Fleet, 
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Path != "" || u.RawQuery != "" || u.User != nil {
 		return nil, fmt.Errorf("the address %q of a replica is not http://HOST:PORT or https://HOST:PORT", address)
 	}
-	background, stop := context.WithCancel(context.Background())
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		return nil, err
 	}
+	background, stop := context.WithCancel(context.Background())
 	f := &Fleet{shared: s, address: address, owners: owners, key: key, stop: stop, done: make(chan struct{})}
 	f.seen.Store(&members{})
 	f.blind.Store(true)

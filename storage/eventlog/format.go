@@ -14,7 +14,7 @@ import (
 // The format of a shared log is a number that says which kinds of events, members of events and control rows may be in
 // it. A program reads all formats up to its own and writes the one in force, which is a row of the control log:
 //
-//	each replica    lease reads/FORMAT/ID         what it reads, while it lives
+//	each process    lease reads/FORMAT/PROCESS    what it reads, while it lives
 //	the operator    row event-format = FORMAT     once all that live read it; there is no way back
 //
 // So replicas are replaced one by one while all of them read what any of them writes.
@@ -24,7 +24,6 @@ const (
 	readsName    = "reads"        // begins the names of leases
 	readsLease   = 10 * time.Second
 	readsRenewed = time.Second
-	replicaIDRow = "holder" // of the system table of each replica; not shared
 )
 
 // ErrNewer: something was written by a program that is newer than this one.
@@ -39,16 +38,6 @@ func (e *ErrFormat) Error() string {
 
 // Is makes it an [ErrNewer] and an [ErrDiverged]: nothing is answered any more.
 func (e *ErrFormat) Is(target error) bool { return target == ErrNewer || target == ErrDiverged }
-
-// ID names the data directory of a store among those that share a log.
-func ID(ctx context.Context, store storage.Store) (string, error) {
-	id, _, err := store.System().Get(ctx, replicaIDRow)
-	if errors.Is(err, storage.ErrNotFound) {
-		id = []byte(newHolder())
-		_, err = store.System().Put(ctx, replicaIDRow, id)
-	}
-	return string(id), err
-}
 
 // formatOf is the format in force after a change, 0 for changes of other rows.
 func formatOf(c change) (int, error) {
@@ -98,7 +87,7 @@ func formatIn(ctx context.Context, store storage.Store) (int, error) {
 func (s *Shared) announce(ctx context.Context, ttl time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, controlTimeout)
 	defer cancel()
-	_, _ = s.log.Lease(ctx, fmt.Sprintf("%s/%d/%s", readsName, s.reads, s.id), ttl) // repeated, or it runs out
+	_, _ = s.log.Lease(ctx, fmt.Sprintf("%s/%d/%s", readsName, s.reads, s.process), ttl) // repeated, or it runs out
 }
 
 // Readers counts the live replicas of a log by the format that they read.
