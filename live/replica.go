@@ -379,7 +379,7 @@ func (w *writer) take(events []storage.Sealed) error {
 			err = fmt.Errorf("event %d: kind %q: %w", ev.seq, ev.kind, ErrNewer)
 		}
 		if err != nil {
-			return w.newer(ctx, err)
+			return w.unreadable(ctx, head, events, err)
 		}
 		read = append(read, ev)
 	}
@@ -391,8 +391,14 @@ func (w *writer) take(events []storage.Sealed) error {
 	return w.foldTaken(ctx, read)
 }
 
-// newer says why an event cannot be read, which the control log knows if a new format came in force.
-func (w *writer) newer(ctx context.Context, err error) error {
+// unreadable says why events cannot be read: they are damaged, or a new format came in force, which the control log knows.
+func (w *writer) unreadable(ctx context.Context, head storage.Head, events []storage.Sealed, err error) error {
+	for i := range events {
+		if err := events[i].Follows(head); err != nil {
+			return err
+		}
+		head = events[i].Head()
+	}
 	if rows, ok := w.table.(sharedTable); ok && errors.Is(err, ErrNewer) {
 		if why := rows.Sync(ctx); errors.Is(why, ErrNewer) {
 			return why

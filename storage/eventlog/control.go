@@ -211,8 +211,10 @@ func (s *Shared) rejoin(ctx context.Context) error {
 	case err == nil:
 		err = s.pull(ctx)
 	}
-	_ = s.outcome(err)
-	return s.broken
+	if _ = s.outcome(err); errors.Is(s.broken, ErrNewer) {
+		return s.broken
+	}
+	return nil // at odds otherwise, no row is answered
 }
 
 // Sync folds what the log has by now. Whoever has to know what another process wrote before calls it first.
