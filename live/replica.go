@@ -113,7 +113,7 @@ type Replica struct {
 	Lag         uint64 `json:"lag" doc:"Events of the shared log that are not counted here yet."`
 	Version     string `json:"model_version" doc:"Events and build that the model counts. Models of one version have one hash."`
 	Hash        string `json:"model_hash" doc:"SHA-256 of the content of the model."`
-	Format      int    `json:"format" doc:"The event format in force: no event of a later one is in the log."`
+	Format      int    `json:"format" doc:"The active event format: no event of a later one is in the log."`
 	Reads       int    `json:"reads" doc:"The highest event format that this replica reads."`
 	Builds      bool   `json:"builds" doc:"This replica has the lease to start builds; all of them compute what it starts."`
 	Log         string `json:"log" enum:"reachable,unreachable" doc:"While it is unreachable, reads go on and writes are refused."`
@@ -204,7 +204,7 @@ func (e *Engine) repeat(pause func() time.Duration, f func(ctx context.Context))
 	}
 }
 
-// format is the format of events in force: what is written is of none above it.
+// format is the active format of events: what is written is of none above it.
 func (e *Engine) format(ctx context.Context) (int, error) {
 	if rows, ok := e.table.(sharedTable); ok {
 		return rows.Format(ctx)
@@ -391,7 +391,7 @@ func (w *writer) take(events []storage.Sealed) error {
 	return w.foldTaken(ctx, read)
 }
 
-// unreadable says why events cannot be read: they are damaged, or a new format came in force, which the control log knows.
+// unreadable says why events cannot be read: they are damaged, or a new format was activated, which the control log knows.
 func (w *writer) unreadable(ctx context.Context, head storage.Head, events []storage.Sealed, err error) error {
 	for i := range events {
 		if err := events[i].Follows(head); err != nil {

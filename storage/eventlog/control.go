@@ -135,7 +135,7 @@ func (s *Shared) Leave() {
 }
 
 func (s *Shared) join(ctx context.Context) error {
-	s.announce(ctx, readsLease) // first, so that no format comes in force between that is not read here
+	s.announce(ctx, readsLease) // first, so that no format is activated between that is not read here
 	_, _, err := s.Store.System().Get(ctx, controlJoinedRow)
 	if err == nil {
 		return s.rejoin(ctx)
