@@ -58,7 +58,7 @@ func (v *versioned) stop() {
 	v.shared.Leave()
 }
 
-// write records an episode as the program that runs does: as an event of the next format where that is in force.
+// write records an episode as the program that runs does: as an event of the next format where that is active.
 func (v *versioned) write(id string) error {
 	e := v.engine.Load()
 	if e == nil {
@@ -103,7 +103,7 @@ func written(t *testing.T, log storage.Log) (n map[string]int, next uint64) {
 }
 
 // Three replicas are replaced one by one by a version with another format, while clients write. Until the last one is
-// replaced the format cannot be put in force, then its events are folded by all. A replica of the version before that was
+// replaced the format cannot be activated, then its events are folded by all. A replica of the version before that was
 // cut off meanwhile, and one that comes back, refuse and store nothing of it.
 func TestRollingUpgrade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -148,7 +148,7 @@ func TestRollingUpgrade(t *testing.T) {
 				require.NoError(t, err)
 				require.NotEmpty(t, a.Suggestions)
 			}
-			require.ErrorContains(t, writeAs(v.engine.Load(), kindNext, "early"), "has format 2; format 1 is in force")
+			require.ErrorContains(t, writeAs(v.engine.Load(), kindNext, "early"), "has format 2; format 1 is active")
 		}
 		time.Sleep(10 * time.Second) // the lease of the one that was cut off runs out
 		log, err := store.Log(DefaultWorkspace)

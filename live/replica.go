@@ -114,7 +114,7 @@ type Replica struct {
 	Lag         uint64 `json:"lag" doc:"Events of the shared log that are not counted here yet."`
 	Version     string `json:"model_version" doc:"Events and build that the model counts. Models of one version have one hash."`
 	Hash        string `json:"model_hash" doc:"SHA-256 of the content of the model."`
-	Format      int    `json:"format" doc:"The event format in force: no event of a later one is in the log."`
+	Format      int    `json:"format" doc:"The active event format: no event of a later one is in the log."`
 	Reads       int    `json:"reads" doc:"The highest event format that this replica reads."`
 	Builds      bool   `json:"builds" doc:"This replica starts builds and computes them; the others fetch the result."`
 	Log         string `json:"log" enum:"reachable,unreachable" doc:"While it is unreachable, reads go on and writes are refused."`
@@ -207,7 +207,7 @@ func (e *Engine) repeat(pause func() time.Duration, f func(ctx context.Context))
 	}
 }
 
-// format is the format of events in force: what is written is of none above it.
+// format is the active format of events: what is written is of none above it.
 func (e *Engine) format(ctx context.Context) (int, error) {
 	if rows, ok := e.table.(sharedTable); ok {
 		return rows.Format(ctx)
@@ -387,7 +387,7 @@ func (w *writer) take(events []storage.Sealed) error {
 			err = fmt.Errorf("event %d: kind %q: %w", ev.seq, ev.kind, ErrNewer)
 		}
 		if err != nil {
-			return w.newer(ctx, err)
+			return w.unreadable(ctx, head, events, err)
 		}
 		read = append(read, ev)
 	}
@@ -399,8 +399,14 @@ func (w *writer) take(events []storage.Sealed) error {
 	return w.foldTaken(ctx, read)
 }
 
-// newer says why an event cannot be read, which the control log knows if a new format came in force.
-func (w *writer) newer(ctx context.Context, err error) error {
+// unreadable says why events cannot be read: they are damaged, or a new format was activated, which the control log knows.
+func (w *writer) unreadable(ctx context.Context, head storage.Head, events []storage.Sealed, err error) error {
+	for i := range events {
+		if err := events[i].Follows(head); err != nil {
+			return err
+		}
+		head = events[i].Head()
+	}
 	if rows, ok := w.table.(sharedTable); ok && errors.Is(err, ErrNewer) {
 		if why := rows.Sync(ctx); errors.Is(why, ErrNewer) {
 			return why

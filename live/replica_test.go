@@ -29,6 +29,7 @@ type link struct {
 	lost    atomic.Bool // answers to appends
 	noBlobs atomic.Bool // are stored
 	flip    atomic.Uint64
+	kind    atomic.Bool // the bit that flips is of the kind, else of the last byte
 	mu      sync.Mutex
 	downed  chan struct{} // closed when the link is cut
 }
@@ -99,7 +100,11 @@ func (l *link) Read(ctx context.Context, workspace string, after uint64, follow 
 			}
 			if err == nil && e.Seq == l.flip.Load() {
 				b := e.Bytes()
-				b[len(b)-1] ^= 1
+				at := len(b) - 1
+				if l.kind.Load() {
+					at = len(b) - len(e.Payload)
+				}
+				b[at] ^= 1
 				e, err = storage.OpenSealed(e.Seq, b)
 			}
 			if !yield(e, err) {
@@ -344,19 +349,23 @@ func TestReplicasFindDifferences(t *testing.T) {
 		y, _ := b.Replica()
 		require.NotEqual(t, x.Hash, y.Hash)
 	})
-	t.Run("bit", func(t *testing.T) {
-		_, connect := sharedLog()
-		a, _ := replicaOf(t, connect(), storage.NewMemory(), Options{Serves: true})
-		record(t, a, episode("e1", "a", "b"), episode("e2", "a", "c"), episode("e3", "c", "b"))
-		l := connect()
-		l.flip.Store(2)
-		b, _ := replicaOf(t, l, storage.NewMemory(), Options{Serves: true})
-		require.Eventually(t, func() bool { return errors.Is(b.Serves(), ErrDiverged) }, time.Minute, 20*time.Millisecond)
-		require.ErrorContains(t, b.Serves(), "event 2")
-		_, err := b.Record(ctx, "test", []episodic.Episode{episode("e4", "a")})
-		require.ErrorIs(t, err, ErrDiverged)
-		require.NoError(t, a.Serves())
-	})
+	for _, kind := range []bool{false, true} {
+		t.Run(fmt.Sprint("bit ", kind), func(t *testing.T) {
+			_, connect := sharedLog()
+			a, _ := replicaOf(t, connect(), storage.NewMemory(), Options{Serves: true})
+			record(t, a, episode("e1", "a", "b"), episode("e2", "a", "c"), episode("e3", "c", "b"))
+			l := connect()
+			l.flip.Store(2)
+			l.kind.Store(kind)
+			b, _ := replicaOf(t, l, storage.NewMemory(), Options{Serves: true})
+			require.Eventually(t, func() bool { return errors.Is(b.Serves(), ErrDiverged) }, time.Minute, 20*time.Millisecond)
+			require.ErrorContains(t, b.Serves(), "event 2")
+			require.NotErrorIs(t, b.Serves(), ErrNewer)
+			_, err := b.Record(ctx, "test", []episodic.Episode{episode("e4", "a")})
+			require.ErrorIs(t, err, ErrDiverged)
+			require.NoError(t, a.Serves())
+		})
+	}
 	t.Run("history", func(t *testing.T) {
 		_, connect := sharedLog()
 		store := storage.NewMemory()

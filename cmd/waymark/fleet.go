@@ -37,7 +37,8 @@ func (h *house) joinLog(who access) error {
 		}
 		return nil
 	}
-	if who.logOptions.Holder, err = eventlog.ID(ctx, h.store); err != nil { // a restart goes on with the leases
+	host, _ := os.Hostname() // empty if there is none: the name of the directory is enough, unless it was copied
+	if who.logOptions.Holder, err = eventlog.Holder(ctx, h.store, host+":"+h.dir); err != nil {
 		return err
 	}
 	open := eventlog.Open
@@ -79,9 +80,9 @@ or has another model than another replica at the same position and build.`,
 	var opts eventlog.Options
 	upgrade := &cobra.Command{
 		Use:   "upgrade --log URL",
-		Short: "Put the event format of this version in force, once all replicas have it",
-		Long: `Servers write the event format that is in force in their log, and read those of earlier versions. After the last one runs
-this version of the program, this command puts its format in force. It refuses while a live server reads none as high.
+		Short: "Activate the event format of this version, once all replicas have it",
+		Long: `Servers write the active event format of their log, and read those of earlier versions. After the last one runs
+this version of the program, this command activates its format. It refuses while a live server reads none as high.
 There is no way back: from then on servers of earlier versions refuse to start.`,
 		Example: "  waymark fleet upgrade --log 'postgres://waymark@db.example.org/waymark?sslmode=verify-full'",
 		Args:    noArgs,
@@ -111,9 +112,9 @@ func (a *app) fleetUpgrade(ctx context.Context, address string, opts eventlog.Op
 		return a.printValue(map[string]int{"before": was, "format": live.Format})
 	}
 	if was == live.Format {
-		a.printf("event format %d, the one of this version, is in force\n", was)
+		a.printf("event format %d, the one of this version, is active\n", was)
 	} else {
-		a.printf("event format %d is in force; it was %d\n", live.Format, was)
+		a.printf("event format %d is active; it was %d\n", live.Format, was)
 	}
 	return nil
 }
@@ -211,9 +212,12 @@ func (a *app) printFleet(seen []replicaSeen) error {
 	return failed
 }
 
-// formats are the event format in force and, if it is a higher one, that which a replica reads.
+// formats are the active event format and, if it is a higher one, that which a replica reads.
 func formats(r live.Replica) string {
-	if r.Reads > r.Format {
+	switch {
+	case r.Format == 0: // it says why
+		return "-"
+	case r.Reads > r.Format:
 		return fmt.Sprintf("%d, reads %d", r.Format, r.Reads)
 	}
 	return fmt.Sprint(r.Format)

@@ -176,7 +176,7 @@ func TestFleetOnPostgres(t *testing.T) {
 	require.Equal(t, map[int]int{live.Format: 2}, readers, "each says which formats it reads")
 	out, errs, code = waymark(t, "", "fleet", "upgrade", "--log", db.Address)
 	require.Zero(t, code, errs)
-	require.Equal(t, fmt.Sprintf("event format %d, the one of this version, is in force\n", live.Format), out)
+	require.Equal(t, fmt.Sprintf("event format %d, the one of this version, is active\n", live.Format), out)
 	for i, s := range servers { // both are asked, one of them hands on
 		require.True(t, stored(s.URLs.API, fmt.Sprint("episode", i)))
 		out, errs, code := waymark(t, "", "export", "--format", "waymark", "--data", s.dir)

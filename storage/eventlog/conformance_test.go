@@ -382,7 +382,7 @@ func TestALeaseThatRanOutHasANewEpoch(t *testing.T) {
 	})
 }
 
-// A format comes in force once no live replica reads less, and replicas that read less refuse from then on.
+// A format becomes active once no live replica reads less, and replicas that read less refuse from then on.
 func formats(t *testing.T, a, b Log) {
 	old, stores := []*Shared{}, []storage.Store{storage.NewMemory(), storage.NewMemory()}
 	for i, log := range []Log{a, b} {
@@ -394,7 +394,7 @@ func formats(t *testing.T, a, b Log) {
 	require.NoError(t, err)
 	require.Equal(t, map[int]int{1: 1, 2: 1}, readers)
 	_, err = Raise(t.Context(), b, 2)
-	require.ErrorContains(t, err, "event format 2 is not put in force: 1 live replicas read formats up to 1")
+	require.ErrorContains(t, err, "event format 2 is not activated: 1 live replicas read formats up to 1")
 	old[0].Leave()
 	was, err := Raise(t.Context(), b, 2)
 	require.NoError(t, err)

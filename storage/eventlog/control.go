@@ -69,11 +69,11 @@ func isControlled(workspace, key string) bool {
 // Shared is a store whose control rows are those of a shared log.
 type Shared struct {
 	storage.Store
-	log   Log
-	reads int    // the highest format of events that the program reads
-	id    string // of the data directory
-	stop  context.CancelFunc
-	done  chan struct{}
+	log     Log
+	reads   int    // the highest format of events that the program reads
+	process string // names this one
+	stop    context.CancelFunc
+	done    chan struct{}
 
 	mu       lock // held while something is written or folded
 	grace    time.Duration
@@ -101,7 +101,7 @@ func newShared(store storage.Store, log Log, reads int) *Shared {
 func Share(ctx context.Context, store storage.Store, log Log, reads int) (*Shared, error) {
 	background, stop := context.WithCancel(context.Background())
 	s := newShared(store, log, reads)
-	s.stop = stop
+	s.stop, s.process = stop, newHolder()
 	if err := s.join(ctx); err != nil {
 		stop()
 		s.announce(ctx, 0)
@@ -147,12 +147,9 @@ func (s *Shared) Leave() {
 	<-s.done
 }
 
-func (s *Shared) join(ctx context.Context) (err error) {
-	if s.id, err = ID(ctx, s.Store); err != nil {
-		return err
-	}
-	s.announce(ctx, readsLease) // first, so that no format comes in force between that is not read here
-	_, _, err = s.Store.System().Get(ctx, controlJoinedRow)
+func (s *Shared) join(ctx context.Context) error {
+	s.announce(ctx, readsLease) // first, so that no format is activated between that is not read here
+	_, _, err := s.Store.System().Get(ctx, controlJoinedRow)
 	if err == nil {
 		return s.rejoin(ctx)
 	}
@@ -227,8 +224,10 @@ func (s *Shared) rejoin(ctx context.Context) error {
 	case err == nil:
 		err = s.pull(ctx)
 	}
-	_ = s.outcome(err)
-	return s.broken
+	if _ = s.outcome(err); errors.Is(s.broken, ErrNewer) {
+		return s.broken
+	}
+	return nil // at odds otherwise, no row is answered
 }
 
 // Sync folds what the log has by now. Whoever has to know what another process wrote before calls it first.

@@ -157,6 +157,20 @@ func TestFleetAddressIsOfOneReplica(t *testing.T) {
 	})
 }
 
+// A data directory keeps its name; a copy of it elsewhere has another one.
+func TestHolderOfLeases(t *testing.T) {
+	var names []string
+	for store, places := range map[storage.Store][]string{storage.NewMemory(): {"a:/data", "a:/data", "b:/data"}, storage.NewMemory(): {"a:/data"}} {
+		for _, place := range places {
+			name, err := Holder(t.Context(), store, place)
+			require.NoError(t, err)
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	require.Len(t, slices.Compact(names), 3)
+}
+
 // A workspace that is deleted and begins anew: its logs and rows of before are in no copy, whoever makes it and however.
 func TestCopiesLeaveOutWhatWasDeleted(t *testing.T) {
 	log := NewLocal(storage.NewMemory())

@@ -12,9 +12,9 @@ import (
 )
 
 // The format of a shared log is a number that says which kinds of events, members of events and control rows may be in
-// it. A program reads all formats up to its own and writes the one in force, which is a row of the control log:
+// it. A program reads all formats up to its own and writes the active one, which is a row of the control log:
 //
-//	each replica    lease reads/FORMAT/ID         what it reads, while it lives
+//	each process    lease reads/FORMAT/PROCESS    what it reads, while it lives
 //	the operator    row event-format = FORMAT     once all that live read it; there is no way back
 //
 // So replicas are replaced one by one while all of them read what any of them writes.
@@ -24,33 +24,22 @@ const (
 	readsName    = "reads"        // begins the names of leases
 	readsLease   = 10 * time.Second
 	readsRenewed = time.Second
-	replicaIDRow = "holder" // of the system table of each replica; not shared
 )
 
 // ErrNewer: something was written by a program that is newer than this one.
 var ErrNewer = errors.New("a newer version of the program wrote this event; use that version, or restore a backup from before the upgrade")
 
-// ErrFormat: the format in force is one that this program does not read.
-type ErrFormat struct{ InForce, Reads int }
+// ErrFormat: the active format is one that this program does not read.
+type ErrFormat struct{ Active, Reads int }
 
 func (e *ErrFormat) Error() string {
-	return fmt.Sprintf("the shared log is in event format %d and this program reads formats up to %d: start this replica with the version of the program that the others have (waymark fleet status)", e.InForce, e.Reads)
+	return fmt.Sprintf("the shared log is in event format %d and this program reads formats up to %d: start this replica with the version of the program that the others have (waymark fleet status)", e.Active, e.Reads)
 }
 
 // Is makes it an [ErrNewer] and an [ErrDiverged]: nothing is answered any more.
 func (e *ErrFormat) Is(target error) bool { return target == ErrNewer || target == ErrDiverged }
 
-// ID names the data directory of a store among those that share a log.
-func ID(ctx context.Context, store storage.Store) (string, error) {
-	id, _, err := store.System().Get(ctx, replicaIDRow)
-	if errors.Is(err, storage.ErrNotFound) {
-		id = []byte(newHolder())
-		_, err = store.System().Put(ctx, replicaIDRow, id)
-	}
-	return string(id), err
-}
-
-// formatOf is the format in force after a change, 0 for changes of other rows.
+// formatOf is the active format after a change, 0 for changes of other rows.
 func formatOf(c change) (int, error) {
 	if c.row != (row{key: formatRow}) || c.value == nil {
 		return 0, nil
@@ -72,7 +61,7 @@ func (s *Shared) reading(format int, err error) error {
 	return err
 }
 
-// Format is the format in force, as far as the control log is folded here.
+// Format is the active format, as far as the control log is folded here.
 func (s *Shared) Format(ctx context.Context) (int, error) {
 	s.mu.Lock()
 	broken := s.broken
@@ -98,7 +87,7 @@ func formatIn(ctx context.Context, store storage.Store) (int, error) {
 func (s *Shared) announce(ctx context.Context, ttl time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, controlTimeout)
 	defer cancel()
-	_, _ = s.log.Lease(ctx, fmt.Sprintf("%s/%d/%s", readsName, s.reads, s.id), ttl) // repeated, or it runs out
+	_, _ = s.log.Lease(ctx, fmt.Sprintf("%s/%d/%s", readsName, s.reads, s.process), ttl) // repeated, or it runs out
 }
 
 // Readers counts the live replicas of a log by the format that they read.
@@ -120,7 +109,7 @@ func Readers(ctx context.Context, log Log) (map[int]int, error) {
 	return readers, nil
 }
 
-// Raise puts a format in force that this program and all live replicas read. It returns the format that was in force.
+// Raise activates a format that this program and all live replicas read. It returns the format that was active.
 func Raise(ctx context.Context, log Log, to int) (was int, err error) {
 	s := newShared(storage.NewMemory(), log, to)
 	if _, err := s.foldAll(ctx, func(c change) error { return s.put(ctx, c) }); err != nil {
@@ -138,7 +127,7 @@ func Raise(ctx context.Context, log Log, to int) (was int, err error) {
 		least = min(least, n)
 	}
 	if least < to {
-		return was, fmt.Errorf("event format %d is not put in force: %d live replicas read formats up to %d; start them with this version of the program first", to, readers[least], least)
+		return was, fmt.Errorf("event format %d is not activated: %d live replicas read formats up to %d; start them with this version of the program first", to, readers[least], least)
 	}
 	return was, s.write(ctx, change{row{key: formatRow}, strconv.AppendInt(nil, int64(to), 10)}, func(uint64) error { return nil })
 }

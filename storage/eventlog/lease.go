@@ -1,9 +1,11 @@
 package eventlog
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"time"
 
@@ -20,6 +22,20 @@ type lease struct {
 
 // newHolder names a process, or one of its handles, among the holders of leases.
 func newHolder() string { return rand.Text() }
+
+// holderRow is the row of the system table of a data directory with its name; it is not shared.
+const holderRow = "holder"
+
+// Holder names a data directory at a place among the holders of leases, so that a restart goes on with them. A copy of it
+// at another place is another holder.
+func Holder(ctx context.Context, store storage.Store, place string) (string, error) {
+	name, _, err := store.System().Get(ctx, holderRow)
+	if errors.Is(err, storage.ErrNotFound) {
+		name = []byte(newHolder())
+		_, err = store.System().Put(ctx, holderRow, name)
+	}
+	return string(name) + " " + place, err
+}
 
 // nextLease is the row after the one given (nil: none) when holder takes or extends the lease.
 func nextLease(row []byte, holder string, ttl time.Duration) (lease, error) {
