@@ -143,12 +143,13 @@ func (im *importing) run(ctx context.Context, paths []string) error {
 	var inputs []importInput
 	for _, path := range paths {
 		file := path
-		if _, err := os.Stat(path); path == "sample" && errors.Is(err, fs.ErrNotExist) {
+		info, err := os.Stat(path)
+		if path == "sample" && errors.Is(err, fs.ErrNotExist) {
 			inputs = append(inputs, bundledSample)
 			continue
 		}
-		if path == "-" {
-			spool, err := im.spool(ctx)
+		if path == "-" || err == nil && !info.IsDir() && !info.Mode().IsRegular() {
+			spool, err := im.spool(ctx, path)
 			if err != nil {
 				return err
 			}
@@ -162,8 +163,7 @@ func (im *importing) run(ctx context.Context, paths []string) error {
 				return fmt.Errorf("import %s: %w", path, err)
 			}
 		}
-		info, err := os.Stat(file)
-		if err != nil {
+		if info, err = os.Stat(file); err != nil {
 			return fmt.Errorf("import: %w", err)
 		}
 		for _, format := range formats { // a folder may hold several
@@ -192,7 +192,11 @@ func (im *importing) run(ctx context.Context, paths []string) error {
 		}
 		im.bar.done()
 		im.report.Interrupted = ctx.Err() != nil
-		return errors.Join(ctx.Err(), im.print())
+		err := im.print()
+		if im.report.Interrupted && errors.Is(err, errNegative) { // not the last word on lines that were not read
+			err = nil
+		}
+		return errors.Join(ctx.Err(), err)
 	})
 }
 
@@ -216,16 +220,30 @@ func (im *importing) digest(ctx context.Context, c *client.Client) error {
 	return nil
 }
 
-// spool keeps standard input in a file of this user alone, since its format must be known before the
-// first line is sent.
-func (im *importing) spool(ctx context.Context) (string, error) {
+// spool keeps what comes from standard input or a pipe in a file of this user alone, since its format must be known before
+// the first line is sent, and a pipe is read once.
+func (im *importing) spool(ctx context.Context, path string) (string, error) {
+	label := path
+	if path == "-" {
+		label = "standard input"
+	}
 	f, err := os.CreateTemp("", "waymark-import-*.jsonl")
 	if err != nil {
 		return "", fmt.Errorf("import: %w", err)
 	}
 	copied := make(chan error, 1)
 	go func() {
-		_, err := io.Copy(f, im.in)
+		in := im.in
+		if path != "-" {
+			pipe, err := os.Open(path) // which waits for somebody to write to it
+			if err != nil {
+				copied <- err
+				return
+			}
+			defer pipe.Close()
+			in = pipe
+		}
+		_, err := io.Copy(f, in)
 		copied <- err
 	}()
 	select {
@@ -235,7 +253,7 @@ func (im *importing) spool(ctx context.Context) (string, error) {
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		os.Remove(f.Name())
-		return "", fmt.Errorf("import standard input: %w", err)
+		return "", fmt.Errorf("import %s: %w", label, err)
 	}
 	return f.Name(), nil
 }
