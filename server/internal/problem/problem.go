@@ -92,6 +92,8 @@ func Of(err error) *huma.ErrorModel {
 		return New(http.StatusServiceUnavailable, "the shared log does not answer: writes are refused, reads go on")
 	case errors.Is(err, live.ErrOtherModel):
 		return New(http.StatusPreconditionFailed, "If-Match: "+err.Error())
+	case errors.Is(err, live.ErrNotNew):
+		return New(http.StatusPreconditionFailed, "If-None-Match: "+err.Error())
 	case errors.Is(err, live.ErrShared):
 		return New(http.StatusConflict, err.Error())
 	case errors.Is(err, live.ErrNotYet):
