@@ -146,11 +146,15 @@ func (a *app) suggestPermissions(ctx context.Context, o permissionOptions) error
 		return err
 	}
 	p := rulesOf(h, usage.Permissions(d.Tools, episodes, o.limits), d.Tools)
-	if p.Text, p.File = permissionText(h, p.Rules), whereHosts("~/"+p.File); o.project {
+	p.Text = permissionText(h, p.Rules)
+	if o.project {
 		if _, err := permissionFile(h, o); err != nil {
 			return err
 		}
 		p.File = permissionHosts[h].project
+	}
+	if p.File, err = shownFile(p.File, o.project); err != nil {
+		return err
 	}
 	if o.write {
 		return a.writePermissions(h, o, p.Rules)
