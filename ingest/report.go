@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"waymark/catalog"
+	"waymark/internal/plural"
 )
 
 // Counts of items by kind. Lines counts those whose kind could not be told.
@@ -135,7 +136,7 @@ func (r Report) String() string {
 		fmt.Fprintf(&b, "%-11s %d of %d lines (%.1f %%) of a kind that is not known\n", "skipped", r.Skipped, r.Lines, 100*float64(r.Skipped)/float64(r.Lines))
 	}
 	if r.Shortened > 0 {
-		fmt.Fprintf(&b, "%-11s %d intents longer than %d bytes\n", "shortened", r.Shortened, catalog.MaxIntent)
+		fmt.Fprintf(&b, "%-11s %s longer than %d bytes\n", "shortened", plural.Of(r.Shortened, "intent"), catalog.MaxIntent)
 	}
 	for _, s := range r.Servers {
 		fmt.Fprintf(&b, "  server    %s (%s) %s%s\n", s.Name, s.Transport, s.Command, s.URL)

@@ -13,6 +13,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/client"
+	"waymark/internal/plural"
 	"waymark/live"
 	"waymark/mine/proposal"
 )
@@ -85,15 +86,15 @@ func (a *app) propose(ctx context.Context, c *client.Client, question any, bar p
 		return a.printBody(body)
 	}
 	m := job.Mined
-	a.printf("%d tasks have %d patterns in common: %d wait for a decision, %d are decided, %d are too weak\n",
-		m.Episodes, m.Patterns, m.Proposed, m.Decided, m.Weak)
+	a.printf("%s, %s in common: %d to be decided, %d decided, %d too weak\n",
+		plural.Of(m.Episodes, "task"), plural.Of(m.Patterns, "pattern"), m.Proposed, m.Decided, m.Weak)
 	if m.Patterns == 0 {
-		a.printf("looked at %d tasks of %d sessions, %d of them with %d calls or more\n", m.Episodes, m.Sessions, m.Long, m.Asked.Least)
+		a.printf("looked at %s of %s, %d of them with %d calls or more\n", plural.Of(m.Episodes, "task"), plural.Of(m.Sessions, "session"), m.Long, m.Asked.Least)
 		a.printf("a pattern is %d to %d calls (--min-tools, --max-tools) that at least %d tasks of at least %d sessions have in common (--support, --sessions)\n",
 			m.Asked.Least, m.Asked.Most, m.Asked.Support, m.Asked.Sessions)
 	}
 	if m.Partial || m.More > 0 {
-		a.printf("not everything was looked at: %d patterns left out", m.More)
+		a.printf("not everything was looked at: %s left out", plural.Of(m.More, "pattern"))
 		if len(m.Cut) > 0 {
 			a.printf(", and much of what has to do with %s", list(m.Cut))
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"waymark/episodic"
+	"waymark/internal/plural"
 	"waymark/live"
 	"waymark/server/internal/jsonio"
 	"waymark/server/internal/limit"
@@ -83,7 +84,7 @@ func recordEpisode(ctx context.Context, c *mcpCall, e episodic.Episode) (RecordA
 		return RecordAnswer{}, err
 	}
 	r.Rejected = []live.Rejection{}
-	message := fmt.Sprintf("Recorded %d %s as %s.", len(e.Steps), problem.Plural(len(e.Steps), "step", "steps"), shownID(e.ID))
+	message := fmt.Sprintf("Recorded %s as %s.", plural.Of(len(e.Steps), "step"), shownID(e.ID))
 	if r.Duplicates > 0 {
 		message = fmt.Sprintf("%s was recorded before; nothing changed.", shownID(e.ID))
 	}
@@ -164,9 +165,9 @@ func rebuildMessage(job live.Job) string {
 	case v == nil:
 		return "The model was rebuilt from the whole history."
 	case v.Equal:
-		return fmt.Sprintf("Verified: %d events replayed, the running model is equal byte for byte.", v.Events)
+		return fmt.Sprintf("Verified: %s replayed, the running model is equal byte for byte.", plural.Of(v.Events, "event"))
 	default:
-		return fmt.Sprintf("NOT equal: after %d events the replay differs from the running model in %s.", v.Events, shownIDs(v.Differences))
+		return fmt.Sprintf("NOT equal: after %s the replay differs from the running model in %s.", plural.Of(v.Events, "event"), shownIDs(v.Differences))
 	}
 }
 

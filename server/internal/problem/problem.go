@@ -5,7 +5,6 @@ package problem
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"waymark/catalog"
+	"waymark/internal/plural"
 	"waymark/live"
 	"waymark/run"
 	"waymark/score"
@@ -238,17 +238,9 @@ func RefusedRun(e *run.CheckError) string {
 	}
 	text := "the DAG cannot be run: " + e.Problems[0].String()
 	if more := len(e.Problems) - 1; more > 0 {
-		text += fmt.Sprintf("; and %d more %s", more, Plural(more, "problem", "problems"))
+		text += "; and " + plural.Of(more, "more problem")
 	}
 	return text
-}
-
-// Plural is the form of a noun that goes with a number.
-func Plural(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
 }
 
 func malformedProblem(e *jsonio.MalformedError) *huma.ErrorModel {
