@@ -21,7 +21,7 @@ import (
 	"waymark/server/internal/scoring"
 )
 
-// recordArguments is what models are told of an episode. Everything that POST /v1/episodes takes is taken.
+// recordArguments is an episode as models are told of it, with every field that is taken.
 type recordArguments struct {
 	ID           string           `json:"id,omitempty" jsonschema:"your own id of this task; the same id counts once"`
 	Intent       string           `json:"intent,omitempty" jsonschema:"what the task was about, in words"`
@@ -30,6 +30,7 @@ type recordArguments struct {
 	Time         time.Time        `json:"time,omitzero" jsonschema:"when it was"`
 	Session      string           `json:"session,omitempty" jsonschema:"the conversation it belongs to"`
 	Source       string           `json:"source,omitempty" jsonschema:"a label; the source that counts comes from the credential"`
+	Label        string           `json:"label,omitempty"`
 	SuggestionID string           `json:"suggestion_id,omitempty" jsonschema:"the suggestion that was followed"`
 }
 
@@ -42,6 +43,12 @@ type recordStep struct {
 	DurationMS int64            `json:"duration_ms,omitempty"`
 	Error      string           `json:"error,omitempty" jsonschema:"the error in a few words, without secrets"`
 	ErrorKind  string           `json:"error_kind,omitempty"`
+	Shown      int              `json:"shown,omitempty" jsonschema:"its rank among the suggestions"`
+
+	// Models have no use for these; exported episodes have them, and hosts may check them against the schema.
+	Shape   string         `json:"shape,omitempty"`
+	Inputs  map[string]any `json:"inputs,omitempty"`
+	Outputs map[string]any `json:"outputs,omitempty"`
 }
 
 // RecordAnswer is the answer of record_episode.
