@@ -66,6 +66,14 @@ type Reason struct {
 	Reason string `json:"reason"`
 }
 
+// Place is the file and, if it could be read, the line.
+func (r Reason) Place() string {
+	if r.Line == 0 {
+		return r.File
+	}
+	return fmt.Sprintf("%s:%d", r.File, r.Line)
+}
+
 // maxReasons is how many reasons a report keeps; the counts go on.
 const maxReasons = 100
 
@@ -142,7 +150,7 @@ func (r Report) String() string {
 		fmt.Fprintf(&b, "  server    %s (%s) %s%s\n", s.Name, s.Transport, s.Command, s.URL)
 	}
 	for _, reason := range r.Reasons {
-		fmt.Fprintf(&b, "  %s:%d  %s\n", reason.File, reason.Line, reason.Reason)
+		fmt.Fprintf(&b, "  %s  %s\n", reason.Place(), reason.Reason)
 	}
 	if more := r.Dropped.Total() - len(r.Reasons); more > 0 {
 		fmt.Fprintf(&b, "  … and %d more\n", more)

@@ -190,7 +190,8 @@ var ErrNoWorkspace = errors.New("there is no such workspace")
 
 var workspaceName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
 
-func checkName(name string) error {
+// CheckName refuses what cannot be the name of a workspace.
+func CheckName(name string) error {
 	if workspaceName.MatchString(name) {
 		return nil
 	}
@@ -234,7 +235,7 @@ func (w *Workspaces) exists(ctx context.Context, name string) (bool, error) {
 
 // Create makes a workspace, if it does not exist, so that it can be asked before anything is recorded in it.
 func (w *Workspaces) Create(ctx context.Context, name string) error {
-	if err := checkName(name); err != nil {
+	if err := CheckName(name); err != nil {
 		return err
 	}
 	if ok, err := w.Exists(ctx, name); ok || err != nil {
@@ -267,7 +268,7 @@ func (w *Workspaces) Open(ctx context.Context, name string) (*Engine, error) {
 }
 
 func (w *Workspaces) get(ctx context.Context, name string, create bool) (*Engine, error) {
-	if err := checkName(name); err != nil {
+	if err := CheckName(name); err != nil {
 		return nil, err
 	}
 	if !create && w.opts.Shared != nil {

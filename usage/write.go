@@ -44,7 +44,7 @@ func (r *Report) WriteText(out io.Writer) error {
 		w.table("Not understood", "")
 		w.line("%d of %d lines are of a kind that is not known; lines or tasks that could not be used: %d.", r.Skipped, r.Lines, r.Dropped)
 		for _, d := range r.Damaged[:min(len(r.Damaged), 5)] {
-			w.line("%s:%d: %s", plain(d.File), d.Line, plain(d.Reason))
+			w.line("%s: %s", plain(d.Place()), plain(d.Reason))
 		}
 		if more := r.Dropped - 5; more > 0 {
 			w.line("… and %d more", more)

@@ -34,7 +34,8 @@ type importing struct {
 	report importReport
 	bar    progress
 	read   int64
-	failed []error // inputs that could not be read to their end
+	failed []error         // inputs that could not be read to their end
+	unread map[string]bool // files in folders that could not be read
 }
 
 // importReport is what import prints: what was read here, and what the log made of it.
@@ -173,7 +174,7 @@ func (im *importing) run(ctx context.Context, paths []string) error {
 				}})
 		}
 	}
-	im.report.Inputs = inputs
+	im.report.Inputs, im.unread = inputs, map[string]bool{}
 	return im.with(ctx, func(c *client.Client) error {
 		if err := im.digest(ctx, c); err != nil {
 			return err
@@ -333,6 +334,11 @@ func (b *batch) input(ctx context.Context, in importInput, opts ingest.Options, 
 		file := it.File
 		if it.File = in.Path; in.folder {
 			it.File = filepath.Join(in.Path, file)
+		}
+		if it.Unread && b.unread[it.File] { // by the decoder of another format
+			continue
+		} else if it.Unread {
+			b.unread[it.File] = true
 		}
 		b.report.Add(it)
 		b.read++

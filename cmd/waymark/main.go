@@ -298,7 +298,10 @@ func (a *app) prepare(cmd *cobra.Command) error {
 			}
 		}
 	}
-	return a.loadSettings(cmd)
+	if err := a.loadSettings(cmd); err != nil {
+		return err
+	}
+	return live.CheckName(a.workspace) // before a command reads or writes anything
 }
 
 // flagOf is what the command line calls a field of a request: its flag, where there is one.
