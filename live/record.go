@@ -553,7 +553,11 @@ func (e *Engine) remove(ctx context.Context, kind byte, id string, approved bool
 		}
 		w.known, waited = nil, nil
 		if !approved {
-			if err := e.quarantine.sync(w.life.ctx); err != nil {
+			err := e.quarantine.sync(w.life.ctx)
+			if _, held := e.quarantine.holds(id); err == nil && (held || kind == kindTool) {
+				err = e.quarantine.roomFor(id)
+			}
+			if err != nil {
 				return entry{}, false, fmt.Errorf("remove %q: %w", id, err)
 			}
 		}

@@ -65,11 +65,11 @@ published by itself, and what was rejected does not come back. With --json the j
 		},
 	}
 	f := cmd.Flags()
-	f.IntVar(&question.Support, "support", 0, "fewest `tasks` that did it (0: 3)")
-	f.IntVar(&question.Sessions, "sessions", 0, "fewest `sessions` among them (0: 2)")
-	f.IntVar(&question.Least, "min-tools", 0, "fewest `calls` (0: 2)")
-	f.IntVar(&question.Most, "max-tools", 0, "most `calls` (0: 8)")
-	f.IntVar(&question.Limit, "limit", 0, "most proposals that wait (0: 100)")
+	countVar(f, &question.Support, "support", "fewest `tasks` that did it (default 3)")
+	countVar(f, &question.Sessions, "sessions", "fewest `sessions` among them (default 2)")
+	countVar(f, &question.Least, "min-tools", "fewest `calls` (default 2)")
+	countVar(f, &question.Most, "max-tools", "most `calls` (default 8)")
+	countVar(f, &question.Limit, "limit", "most proposals that wait (default 100)")
 	f.StringVar(&file, "rubric", "", "a rubric `file` of one's own, over support, success, cohesion, savings and novelty")
 	progressFlag(cmd, &style)
 	return cmd

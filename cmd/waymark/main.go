@@ -34,6 +34,7 @@ import (
 	"waymark/ingest/hook"
 	"waymark/internal/datadir"
 	"waymark/live"
+	"waymark/suggest"
 )
 
 // The exit codes.
@@ -301,7 +302,11 @@ func (a *app) prepare(cmd *cobra.Command) error {
 	if err := a.loadSettings(cmd); err != nil {
 		return err
 	}
-	return live.CheckName(a.workspace) // before a command reads or writes anything
+	var wrong *suggest.RequestError // before a command reads or writes anything
+	if err := live.CheckName(a.workspace); errors.As(err, &wrong) {
+		return usagef("workspace %s", wrong.Detail)
+	}
+	return nil
 }
 
 // flagOf is what the command line calls a field of a request: its flag, where there is one.
