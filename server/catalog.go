@@ -342,28 +342,28 @@ type deleteQuery struct {
 // Removal takes ids exactly: a spelling that is resolved could name another tool tomorrow.
 func (s *Server) deleteTool(ctx context.Context, e *live.Engine, q *deleteQuery) (*struct{}, error) {
 	if request.From(ctx).Approves() {
-		return deleteEntry(ctx, q, e.RemoveTool)
+		return deleteEntry(ctx, "tool", q, e.RemoveTool)
 	}
-	return deleteEntry(ctx, q, e.WithdrawTool)
+	return deleteEntry(ctx, "tool", q, e.WithdrawTool)
 }
 
 func (s *Server) deleteCapability(ctx context.Context, e *live.Engine, q *deleteQuery) (*struct{}, error) {
 	if request.From(ctx).Approves() {
-		return deleteEntry(ctx, q, e.RemoveCapability)
+		return deleteEntry(ctx, "capability", q, e.RemoveCapability)
 	}
-	return deleteEntry(ctx, q, e.WithdrawCapability)
+	return deleteEntry(ctx, "capability", q, e.WithdrawCapability)
 }
 
 func (q *deleteQuery) Escaped() *string { return &q.ID }
 
-func deleteEntry(ctx context.Context, q *deleteQuery, remove func(context.Context, string) (bool, error)) (*struct{}, error) {
+func deleteEntry(ctx context.Context, kind string, q *deleteQuery, remove func(context.Context, string) (bool, error)) (*struct{}, error) {
 	id := q.ID
 	known, err := remove(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	if !known {
-		return nil, problem.New(http.StatusNotFound, fmt.Sprintf("%q is unknown here", id))
+		return nil, problem.New(http.StatusNotFound, fmt.Sprintf("there is no %s %q", kind, id))
 	}
 	return nil, nil
 }

@@ -89,5 +89,5 @@ func renamedTools(_ context.Context, e *live.Engine, _ *struct{}) (*renamedAnswe
 }
 
 func undoRule(ctx context.Context, e *live.Engine, q *deleteQuery) (*struct{}, error) {
-	return deleteEntry(ctx, q, e.UndoRule)
+	return deleteEntry(ctx, "rule", q, e.UndoRule)
 }

@@ -153,8 +153,8 @@ func (a *app) workspaceDelete() *cobra.Command {
 func (a *app) remove(cmd *cobra.Command, path, what, done string) error {
 	return a.with(cmd.Context(), func(c *client.Client) error {
 		body, err := c.Call(cmd.Context(), http.MethodDelete, path, nil)
-		if err != nil {
-			return fmt.Errorf("%s: %w", what, err)
+		if err != nil { // which names it
+			return err
 		}
 		if a.json {
 			return a.printBody(body)

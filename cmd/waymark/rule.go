@@ -153,6 +153,10 @@ func (a *app) ruleList() *cobra.Command {
 			return get(cmd.Context(), a, "/v1/rules", func(a *app, l struct {
 				Rules []live.Rule `json:"rules"`
 			}) {
+				if len(l.Rules) == 0 {
+					a.printf("no rules\n")
+					return
+				}
 				var rows [][]string
 				for _, r := range l.Rules {
 					rows = append(rows, []string{r.ID, r.Kind, r.Tool, r.After, r.Alias, r.Source, r.Intent})
