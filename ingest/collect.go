@@ -2,7 +2,10 @@ package ingest
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
+
+	trace "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"waymark/catalog"
 	"waymark/episodic"
@@ -17,8 +20,9 @@ func (s Span) Trace() string { return s.span.id.trace }
 // Root reports whether a span has no parent: mostly it is the last of its trace to be sent.
 func (s Span) Root() bool { return s.span.parent.id == "" }
 
-// OTLP reads an export request of traces, in JSON or protobuf. Without a key values have no digests.
-func OTLP(body []byte, protobuf bool, key *episodic.DigestKey) ([]Span, error) {
+// OTLP reads an export request of traces, in JSON or protobuf. It asks for the key of the digests of values if there are
+// spans.
+func OTLP(body []byte, protobuf bool, key func() (episodic.DigestKey, error)) ([]Span, error) {
 	read := unmarshalOTLP
 	if protobuf {
 		read = unmarshalOTLPProtobuf
@@ -27,7 +31,16 @@ func OTLP(body []byte, protobuf bool, key *episodic.DigestKey) ([]Span, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := newSpans(&traces{format: "otel", resolver: catalog.NewResolver(nil, catalog.Aliases{}), digests: key})
+	if !slices.ContainsFunc(td.GetResourceSpans(), func(r *trace.ResourceSpans) bool {
+		return slices.ContainsFunc(r.GetScopeSpans(), func(s *trace.ScopeSpans) bool { return len(s.GetSpans()) > 0 })
+	}) {
+		return nil, nil
+	}
+	digests, err := key()
+	if err != nil {
+		return nil, err
+	}
+	s := newSpans(&traces{format: "otel", resolver: catalog.NewResolver(nil, catalog.Aliases{}), digests: &digests})
 	s.otel(0, td)
 	all := make([]Span, len(s.all))
 	for i, sp := range s.all {

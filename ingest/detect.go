@@ -3,8 +3,10 @@ package ingest
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"path"
@@ -62,17 +64,27 @@ func (in *input) detectFolder() ([]string, error) {
 		}
 	}
 	found, empty := map[string]bool{}, true
+	var unread error // the first, if nothing else is found
 	err := fs.WalkDir(in.fsys, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+		switch {
+		case err != nil && name == ".":
 			return err
+		case err != nil:
+			unread = cmp.Or(unread, fmt.Errorf("%s %w", name, unreadable(err)))
+			return passedOver(d)
+		case d.IsDir():
+			return nil
 		}
 		if !slices.Contains([]string{".jsonl", ".ndjson", ".json", ".toml", ".log", ".yaml", ".yml", ".md"}, path.Ext(name)) {
 			empty = false
 			return nil
 		}
 		f, err := in.detectFile(name)
-		if err == nil {
+		switch {
+		case err == nil:
 			found[f] = true
+		case !errors.Is(err, errUnknownFormat) && !errors.Is(err, errEmpty):
+			unread = cmp.Or(unread, fmt.Errorf("%s %w", name, unreadable(err)))
 		}
 		empty = empty && errors.Is(err, errEmpty)
 		return nil
@@ -85,6 +97,9 @@ func (in *input) detectFolder() ([]string, error) {
 		if found[f.Name] {
 			all = append(all, f.Name)
 		}
+	}
+	if all == nil && unread != nil {
+		return nil, unread
 	}
 	if all == nil && empty {
 		return nil, errEmpty
@@ -270,6 +285,23 @@ func firstKeys(head []byte) map[string]json.RawMessage {
 	return keys
 }
 
+// unreadable is an error of the file system without its path.
+func unreadable(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		err = p.Err
+	}
+	return fmt.Errorf("cannot be read: %w", err)
+}
+
+// passedOver goes on after a file or folder that cannot be read.
+func passedOver(d fs.DirEntry) error {
+	if d != nil && d.IsDir() {
+		return fs.SkipDir
+	}
+	return nil
+}
+
 // eachFile calls visit for the input if it is a file, and for the files of a folder, sorted, that have
 // one of the endings and are of the format, until visit reports false.
 func (in *input) eachFile(format string, endings []string, visit func(name string) (more bool, err error)) error {
@@ -278,11 +310,23 @@ func (in *input) eachFile(format string, endings []string, visit func(name strin
 		return err
 	}
 	return fs.WalkDir(in.fsys, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !slices.Contains(endings, path.Ext(name)) {
-			return err
-		}
-		if f, err := in.detectFile(name); err != nil || f != format {
+		if err == nil && (d.IsDir() || !slices.Contains(endings, path.Ext(name))) {
 			return nil
+		}
+		f := ""
+		if err == nil {
+			f, err = in.detectFile(name)
+		}
+		switch {
+		case errors.Is(err, errUnknownFormat) || errors.Is(err, errEmpty) || err == nil && f != format:
+			return nil
+		case err != nil && name == ".":
+			return err
+		case err != nil: // the others still count
+			if !in.emit(Item{File: name, Unread: true, Dropped: unreadable(err).Error()}) {
+				return fs.SkipAll
+			}
+			return passedOver(d)
 		}
 		more, err := visit(name)
 		if err == nil && !more {

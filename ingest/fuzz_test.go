@@ -90,9 +90,9 @@ func FuzzOTLP(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(binary, true)
-	key := episodic.DigestKey{1}
+	key := func() (episodic.DigestKey, error) { return episodic.DigestKey{1}, nil }
 	f.Fuzz(func(t *testing.T, body []byte, protobuf bool) {
-		spans, err := OTLP(body, protobuf, &key)
+		spans, err := OTLP(body, protobuf, key)
 		if err != nil {
 			return
 		}

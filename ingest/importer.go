@@ -47,6 +47,7 @@ type Item struct {
 	LeftOut   string // taken out on purpose: it belongs to another split
 	Duplicate bool   // an earlier item of this import had its id and content
 	Shortened bool   // its intent is cut at the limit
+	Unread    bool   // File could not be read, which is why it is Dropped
 
 	// With [Options.Costs] a trace also gives these, each alone.
 	Ask    *Ask
@@ -148,6 +149,7 @@ type input struct {
 	folder string // last part of the path of the folder that is read, or that the file is in
 	isDir  bool
 	stream io.Reader
+	emit   func(Item) bool // of the decoder
 }
 
 // Read streams what is in the file or folder at path; "-" is standard input.
@@ -264,7 +266,7 @@ func (in *input) read(yield func(Item, error) bool) {
 		f.seen = Seen{}
 	}
 	stopped := false
-	err := decode(in, func(it Item) bool {
+	in.emit = func(it Item) bool {
 		if in.ctx.Err() != nil {
 			return false
 		}
@@ -274,7 +276,8 @@ func (in *input) read(yield func(Item, error) bool) {
 		}
 		stopped = !yield(it, nil)
 		return !stopped
-	})
+	}
+	err := decode(in, in.emit)
 	if stopped {
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"waymark/catalog"
+	"waymark/internal/plural"
 )
 
 // Counts of items by kind. Lines counts those whose kind could not be told.
@@ -63,6 +64,14 @@ type Reason struct {
 	Line   int    `json:"line"`
 	ID     string `json:"id,omitempty"`
 	Reason string `json:"reason"`
+}
+
+// Place is the file and, if it could be read, the line.
+func (r Reason) Place() string {
+	if r.Line == 0 {
+		return r.File
+	}
+	return fmt.Sprintf("%s:%d", r.File, r.Line)
 }
 
 // maxReasons is how many reasons a report keeps; the counts go on.
@@ -135,13 +144,13 @@ func (r Report) String() string {
 		fmt.Fprintf(&b, "%-11s %d of %d lines (%.1f %%) of a kind that is not known\n", "skipped", r.Skipped, r.Lines, 100*float64(r.Skipped)/float64(r.Lines))
 	}
 	if r.Shortened > 0 {
-		fmt.Fprintf(&b, "%-11s %d intents longer than %d bytes\n", "shortened", r.Shortened, catalog.MaxIntent)
+		fmt.Fprintf(&b, "%-11s %s longer than %d bytes\n", "shortened", plural.Of(r.Shortened, "intent"), catalog.MaxIntent)
 	}
 	for _, s := range r.Servers {
 		fmt.Fprintf(&b, "  server    %s (%s) %s%s\n", s.Name, s.Transport, s.Command, s.URL)
 	}
 	for _, reason := range r.Reasons {
-		fmt.Fprintf(&b, "  %s:%d  %s\n", reason.File, reason.Line, reason.Reason)
+		fmt.Fprintf(&b, "  %s  %s\n", reason.Place(), reason.Reason)
 	}
 	if more := r.Dropped.Total() - len(r.Reasons); more > 0 {
 		fmt.Fprintf(&b, "  … and %d more\n", more)

@@ -11,6 +11,7 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/ingest/toolcall"
+	"waymark/internal/plural"
 )
 
 // A trace is what some recorder saw of an agent. Whatever its format, it says three things, and each
@@ -211,6 +212,9 @@ func (t *traces) step(c call) step {
 	s := step{line: c.line, id: c.id, turn: c.turn, started: c.at}
 	var arguments json.RawMessage
 	s.Tool, arguments, s.problem = toolcall.Unwrap(t.resolver, name, c.arguments)
+	if s.problem == nil {
+		_, s.problem = catalog.Identifier("tool", s.Tool, catalog.MaxID)
+	}
 	s.void = toolcall.IsOwn(s.Tool)
 	s.Shape, s.Outcome = episodic.Shape(arguments), episodic.Unknown
 	if t.digests != nil && len(arguments) > 0 {
@@ -301,8 +305,8 @@ type cut struct {
 
 func (c *cut) add(s *step) {
 	c.episode.Steps = append(c.episode.Steps, s.Step)
-	if c.problem == nil {
-		c.problem = s.problem
+	if c.problem == nil && s.problem != nil {
+		c.problem = fmt.Errorf("line %d: %w", s.line, s.problem)
 	}
 }
 
@@ -325,7 +329,7 @@ func (c *cut) close(th *thread) {
 	case th.t.begun[first]:
 		it.Episode, it.Duplicate = nil, true
 	case c.problem != nil:
-		it.drop(fmt.Sprintf("episode %q: %s", e.ID, c.problem))
+		it.drop(fmt.Sprintf("episode %q of %s: %s", e.ID, plural.Of(len(e.Steps), "step"), c.problem))
 	}
 	th.t.begun[first] = true
 	th.t.emit(it)

@@ -175,3 +175,29 @@ func TestDigestsOfTraces(t *testing.T) {
 		}
 	}
 }
+
+// A call whose tool cannot have an id takes its task with it, since without it calls would follow each other that did not.
+// The reason names the line of the call and how much is left out; other tasks stay.
+func TestCallWithAnImpossibleTool(t *testing.T) {
+	call := func(id, tool string) string {
+		return `{"type":"assistant","sessionId":"s","uuid":"a` + id + `","timestamp":"2026-03-01T09:00:0` + id + `Z","message":{"role":"assistant","content":[{"type":"tool_use","id":"t` + id + `","name":"` + tool + `","input":{}}]}}` + "\n"
+	}
+	ask := func(id string) string {
+		return `{"type":"user","sessionId":"s","uuid":"u` + id + `","timestamp":"2026-03-01T09:00:0` + id + `Z","message":{"role":"user","content":"do it"}}` + "\n"
+	}
+	text := ask("1") + call("2", "Read") + call("3", strings.Repeat("x", 300)) + call("4", "Write") + ask("5") + call("6", "Read")
+	var dropped []string
+	taken := 0
+	for it, err := range ReadFrom(t.Context(), strings.NewReader(text), Options{Format: "claude-code"}) {
+		require.NoError(t, err)
+		switch {
+		case it.Dropped != "":
+			dropped = append(dropped, it.Dropped)
+		case it.Episode != nil:
+			taken++
+		}
+	}
+	assert.Equal(t, 1, taken)
+	require.Len(t, dropped, 1)
+	assert.Regexp(t, `^episode "[0-9a-f]+" of 3 steps: line 3: tool "x+"… is 300 bytes long, the limit is 256$`, dropped[0])
+}

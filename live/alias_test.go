@@ -116,6 +116,8 @@ func TestAliasesThatCannotBe(t *testing.T) {
 	require.NoError(t, err)
 	_, err = e.AddRule(ctx, Rule{Kind: RuleAlias, Tool: "now:*", Alias: "old:*"})
 	require.NoError(t, err)
+	_, err = e.PutCapabilities(ctx, []catalog.Capability{{ID: "cap", Tools: []string{"fresh"}}})
+	require.NoError(t, err)
 	for want, r := range map[string]Rule{
 		`"nothing" is in no catalog and no episode`:  {Tool: "nothing", Alias: "stale"},
 		`no episode; did you mean fresh?`:            {Tool: "fresch", Alias: "stale"},
@@ -126,10 +128,28 @@ func TestAliasesThatCannotBe(t *testing.T) {
 		`"old:*" cannot stand for "fresh": want two`: {Tool: "fresh", Alias: "old:*"},
 		`holds in every context`:                     {Tool: "fresh", Alias: "x", After: "start"},
 		`alias`:                                      {Tool: "fresh"},
+		`"cap" is a capability`:                      {Tool: "fresh", Alias: "cap"},
+		`"cap" is a capability, and`:                 {Tool: "cap", Alias: "else"},
 	} {
 		r.Kind = RuleAlias
 		_, err := e.AddRule(ctx, r)
 		require.ErrorContains(t, err, want, "%v", r)
+	}
+	for want, r := range map[string]Rule{ // a new name for what was never met
+		`"els" is in no catalog and no episode; did you mean else?`: {Tool: "fresh", Alias: "els"},
+		`no tool of server "nou"`:                                   {Tool: "now:*", Alias: "nou:*"},
+		`did you mean now?`:                                         {Tool: "now:*", Alias: "nwo:*"},
+	} {
+		r.Kind = RuleAlias
+		_, err := e.Rename(ctx, r)
+		require.ErrorContains(t, err, want, "%v", r)
+		_, err = e.AddRule(ctx, r)
+		require.NoError(t, err, "its calls may come later")
+	}
+	for _, r := range []Rule{{Tool: "fresh", Alias: "else"}, {Tool: "fresh", Alias: "stale"}, {Tool: "now:*", Alias: "old:*"}} {
+		r.Kind = RuleAlias
+		_, err := e.Rename(ctx, r)
+		require.NoError(t, err, "%v", r)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"waymark/internal/plural"
 )
 
 // Behind says which parts of a model are older than the log, since when, and why. Counts, outcomes, texts and past
@@ -76,5 +78,5 @@ func (w *writer) whyBehind() string {
 		return "the catalog has changed; a server builds by itself, waymark rebuild does it now"
 	}
 	due := max(buildAfter, (int(w.built.seq)+buildShare-1)/buildShare)
-	return fmt.Sprintf("a server builds by itself after %d events or %d new tools, waymark rebuild does it now", due, max(1, (w.state.Seen()+buildShare-1)/buildShare))
+	return fmt.Sprintf("a server builds by itself after %s or %s, waymark rebuild does it now", plural.Of(due, "event"), plural.Of(max(1, (w.state.Seen()+buildShare-1)/buildShare), "new tool"))
 }

@@ -111,9 +111,13 @@ func (e *Engine) keepProposals(ctx context.Context, found []proposal.Proposal) (
 	}
 	decided := map[string]bool{}
 	gone := map[string]bool{}
+	named := aliases(e.Rules()).Of
 	for _, p := range stored {
-		decided[p.ID] = p.State != proposal.Proposed
 		gone[p.ID] = p.State == proposal.Proposed
+		if !gone[p.ID] {
+			decided[p.ID] = true
+			decided[p.IDUnder(named)] = true // its tools may have been renamed since
+		}
 	}
 	for _, p := range found {
 		if decided[p.ID] {

@@ -131,6 +131,29 @@ func TestProposalsFollowTheHistory(t *testing.T) {
 	assert.Empty(t, proposals(t, e, ""))
 }
 
+// A decision holds for tools with a new name, and again for the old one when the rule is undone.
+func TestProposalsOfRenamedTools(t *testing.T) {
+	e := workspace(t, storage.NewMemory(), Options{})
+	routine(t, e, "a", 4, "x:read", "y:render", "z:publish")
+	_, err := e.PutTools(ctx, []catalog.Tool{{ID: "new:read"}})
+	require.NoError(t, err)
+	mined(t, e, MineOptions{})
+	all := proposals(t, e, "")
+	require.Len(t, all, 1)
+	require.Equal(t, all[0].ID, all[0].IDUnder(func(tool string) string { return tool }))
+	_, err = e.Reject(ctx, all[0].ID, "no")
+	require.NoError(t, err)
+	_, err = e.AddRule(ctx, Rule{Kind: RuleAlias, Alias: "x:read", Tool: "new:read"})
+	require.NoError(t, err)
+	mined(t, e, MineOptions{})
+	assert.Empty(t, proposals(t, e, proposal.Proposed))
+	_, err = e.UndoRule(ctx, "alias:x:read")
+	require.NoError(t, err)
+	mined(t, e, MineOptions{})
+	assert.Empty(t, proposals(t, e, proposal.Proposed))
+	assert.Len(t, proposals(t, e, proposal.Rejected), 1)
+}
+
 // What was proposed because of forgotten episodes is forgotten with them.
 func TestProposalsAreForgotten(t *testing.T) {
 	e := workspace(t, storage.NewMemory(), Options{})

@@ -342,7 +342,16 @@ func put[T any](ctx context.Context, e *Engine, things []T, approved bool, how p
 					return nil
 				}
 			}
-			for _, one := range how.candidates(w, things, &r) {
+			candidates := how.candidates(w, things, &r)
+			if ctx.Value(onlyNew{}) != nil {
+				for _, one := range candidates {
+					if _, known, err := w.currently(how.kind, one.id, func() (any, bool) { return how.current(w.state, one.id) }); known || err != nil {
+						failed = cmp.Or(err, fmt.Errorf("%s %q %w", one.kind, one.id, ErrNotNew))
+						return nil
+					}
+				}
+			}
+			for _, one := range candidates {
 				entry, isNew, err := w.toPut(how.kind, &one, func() (any, bool) { return how.current(w.state, one.id) }, approved, &r)
 				if err != nil {
 					r.Rejected = append(r.Rejected, Rejection{Line: one.line, ID: one.id, Error: err.Error()})
@@ -544,7 +553,11 @@ func (e *Engine) remove(ctx context.Context, kind byte, id string, approved bool
 		}
 		w.known, waited = nil, nil
 		if !approved {
-			if err := e.quarantine.sync(w.life.ctx); err != nil {
+			err := e.quarantine.sync(w.life.ctx)
+			if _, held := e.quarantine.holds(id); err == nil && (held || kind == kindTool) {
+				err = e.quarantine.roomFor(id)
+			}
+			if err != nil {
 				return entry{}, false, fmt.Errorf("remove %q: %w", id, err)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -108,11 +109,16 @@ func wordsOf(intent string) string {
 }
 
 // AddRule stores a rule and returns it with its id. Adding it again changes nothing.
-func (e *Engine) AddRule(ctx context.Context, r Rule) (Rule, error) {
+func (e *Engine) AddRule(ctx context.Context, r Rule) (Rule, error) { return e.addRule(ctx, r, false) }
+
+// Rename is [Engine.AddRule] for an alias that the catalog or the history must have, so that a misspelt one is refused.
+func (e *Engine) Rename(ctx context.Context, r Rule) (Rule, error) { return e.addRule(ctx, r, true) }
+
+func (e *Engine) addRule(ctx context.Context, r Rule, known bool) (Rule, error) {
 	added, err := e.appendOne(ctx, func(w *writer) (_ entry, _ bool, err error) {
 		switch r.Kind {
 		case RuleAlias:
-			err = w.checkAlias(&r)
+			err = w.checkAlias(&r, known)
 		case RuleTrust, RuleSplit:
 			err = w.checkSource(&r)
 		default:
@@ -191,14 +197,37 @@ func (w *writer) knownTool(field, spelling string) (id string, err error) {
 		return "", invalidRule(field, err.Error())
 	}
 	if !w.state.Knows(id) {
-		return "", &suggest.RequestError{Kind: suggest.NotFound, Field: field, Detail: fmt.Sprintf("%q is in no catalog and no episode", id) +
-			catalog.DidYouMean(w.Model().UnknownID(id, catalog.KindTool, true).DidYouMean)}
+		m := w.Model()
+		near := catalog.Near(id, func(yield func(string, uint64) bool) { // also among those that only the history has
+			for n, known := range m.IDs {
+				if m.Kind(int32(n)) == catalog.KindTool && !yield(known, m.Usage.At(int32(n)).Steps) {
+					return
+				}
+			}
+		})
+		return "", &suggest.RequestError{Kind: suggest.NotFound, Field: field, Detail: fmt.Sprintf("%q is in no catalog and no episode", id) + catalog.DidYouMean(near)}
 	}
 	return id, nil
 }
 
-// checkAlias checks an alias and gives it its id. The alias itself may be unknown: calls of it may come later.
-func (w *writer) checkAlias(r *Rule) (err error) {
+// knownServer refuses a server of which neither the catalog nor the history has a tool.
+func (w *writer) knownServer(field, name string) error {
+	if w.state.KnowsServer(name) {
+		return nil
+	}
+	servers := map[string]uint64{}
+	for _, id := range w.Model().IDs {
+		if server, _, ok := strings.Cut(id, ":"); ok {
+			servers[server]++
+		}
+	}
+	return &suggest.RequestError{Kind: suggest.NotFound, Field: field, Detail: fmt.Sprintf("no tool of server %q is in a catalog or an episode", name) +
+		catalog.DidYouMean(catalog.Near(name, maps.All(servers)))}
+}
+
+// checkAlias checks an alias and gives it its id. The alias itself may be unknown unless known is set: calls of it may
+// come later.
+func (w *writer) checkAlias(r *Rule, known bool) (err error) {
 	if r.After != "" || r.Intent != "" {
 		return invalidRule("alias", "an alias holds in every context")
 	}
@@ -215,11 +244,22 @@ func (w *writer) checkAlias(r *Rule) (err error) {
 		if r.Tool, err = w.knownTool("tool", r.Tool); err != nil {
 			return err
 		}
-	} else if !w.state.KnowsServer(server) {
-		return &suggest.RequestError{Kind: suggest.NotFound, Field: "tool", Detail: fmt.Sprintf("no tool of server %q is in a catalog or an episode", server)}
+	} else if err = w.knownServer("tool", server); err != nil {
+		return err
 	}
-	if _, ok := w.state.Capability(r.Alias); ok {
-		return invalidRule("alias", fmt.Sprintf("%q is a capability", r.Alias))
+	for _, x := range [][2]string{{"alias", r.Alias}, {"tool", r.Tool}} {
+		if _, ok := w.state.Capability(x[1]); ok {
+			return invalidRule(x[0], fmt.Sprintf("%q is a capability, and aliases are about tools", x[1]))
+		}
+	}
+	again := slices.ContainsFunc(w.rules, func(old Rule) bool { return old.Kind == RuleAlias && old.Alias == r.Alias }) // and so met no more
+	if server, every := strings.CutSuffix(r.Alias, catalog.EveryTool); known && !again && every {
+		err = w.knownServer("alias", server)
+	} else if known && !again {
+		r.Alias, err = w.knownTool("alias", r.Alias)
+	}
+	if err != nil {
+		return err
 	}
 	r.ID = r.Kind + ":" + r.Alias
 	others := slices.DeleteFunc(slices.Clone(w.rules), func(old Rule) bool { return old.ID == r.ID })

@@ -205,7 +205,8 @@ var ErrNoWorkspace = errors.New("there is no such workspace")
 
 var workspaceName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
 
-func checkName(name string) error {
+// CheckName refuses what cannot be the name of a workspace.
+func CheckName(name string) error {
 	if workspaceName.MatchString(name) {
 		return nil
 	}
@@ -231,6 +232,14 @@ func (w *Workspaces) Exists(ctx context.Context, name string) (bool, error) {
 	return err == nil && head.Seq > 0, nil    // while the log does not answer, there is what is here
 }
 
+// MustExist returns [ErrNoWorkspace] if there is no workspace of this name.
+func (w *Workspaces) MustExist(ctx context.Context, name string) error {
+	if ok, err := w.Exists(ctx, name); ok || err != nil {
+		return err
+	}
+	return fmt.Errorf("workspace %q: %w", name, ErrNoWorkspace)
+}
+
 func (w *Workspaces) exists(ctx context.Context, name string) (bool, error) {
 	if name == DefaultWorkspace || w.open[name] != nil { // one that is being deleted tells so whoever asks for it
 		return true, nil
@@ -241,7 +250,7 @@ func (w *Workspaces) exists(ctx context.Context, name string) (bool, error) {
 
 // Create makes a workspace, if it does not exist, so that it can be asked before anything is recorded in it.
 func (w *Workspaces) Create(ctx context.Context, name string) error {
-	if err := checkName(name); err != nil {
+	if err := CheckName(name); err != nil {
 		return err
 	}
 	if ok, err := w.Exists(ctx, name); ok || err != nil {
@@ -274,7 +283,7 @@ func (w *Workspaces) Open(ctx context.Context, name string) (*Engine, error) {
 }
 
 func (w *Workspaces) get(ctx context.Context, name string, create bool) (*Engine, error) {
-	if err := checkName(name); err != nil {
+	if err := CheckName(name); err != nil {
 		return nil, err
 	}
 	if !create && w.opts.Shared != nil {

@@ -111,6 +111,14 @@ func OnlyWith(ctx context.Context, versions []string) context.Context {
 // ErrOtherModel says that the model is not the one that a write depends on.
 var ErrOtherModel = errors.New("the model is another one by now, or something was stored that it does not count: nothing was changed")
 
+type onlyNew struct{}
+
+// OnlyNew makes puts with the context fail with [ErrNotNew] if one of their entries is in the catalog.
+func OnlyNew(ctx context.Context) context.Context { return context.WithValue(ctx, onlyNew{}, true) }
+
+// ErrNotNew says that an entry exists that was to be put only if it does not.
+var ErrNotNew = errors.New("exists already: nothing was changed")
+
 func (o *op) result() error {
 	if o.unmet {
 		return ErrOtherModel

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"waymark/internal/plural"
 	"waymark/score/contribution"
 	"waymark/score/rubric"
 )
@@ -36,7 +37,7 @@ func contributionMessage(rep contribution.Report) string {
 		}
 	}
 	rejected := len(rep.Deltas) - valid + len(rep.Dropped)
-	return fmt.Sprintf("%s valid, %d rejected or dropped.%s", counted(valid, "delta"), rejected, text)
+	return fmt.Sprintf("%s valid, %d rejected or dropped.%s", plural.Of(valid, "delta"), rejected, text)
 }
 
 // A SessionAnswer is a whole research session scored.
@@ -55,8 +56,8 @@ func (s *Scorer) Session(_ context.Context, in contribution.Session) (SessionAns
 	for _, n := range rep.Volume {
 		valid += n
 	}
-	return SessionAnswer{fmt.Sprintf("%s with %s; quality is %s, %s added and %d killed.", counted(len(rep.Contributions), "contribution"),
-		counted(valid, "valid delta"), rep.Progression.Trend, counted(rep.Convergence.Adds, "item"), rep.Convergence.Kills), rep}, nil
+	return SessionAnswer{fmt.Sprintf("%s with %s; quality is %s, %s added and %d killed.", plural.Of(len(rep.Contributions), "contribution"),
+		plural.Of(valid, "valid delta"), rep.Progression.Trend, plural.Of(rep.Convergence.Adds, "item"), rep.Convergence.Kills), rep}, nil
 }
 
 // A LintRequest is an artifact as a value or as text (JSON or Markdown).
@@ -111,7 +112,7 @@ func (s *Scorer) Lint(_ context.Context, in LintRequest) (LintAnswer, error) {
 	if !rep.Valid {
 		verdict = "not valid"
 	}
-	return LintAnswer{fmt.Sprintf("The artifact is %s: %s, %s.", verdict, counted(rep.Summary.Errors, "error"), counted(rep.Summary.Warnings, "warning")), rep, merged}, nil
+	return LintAnswer{fmt.Sprintf("The artifact is %s: %s, %s.", verdict, plural.Of(rep.Summary.Errors, "error"), plural.Of(rep.Summary.Warnings, "warning")), rep, merged}, nil
 }
 
 // lint checks an artifact, after merging the messages if there are any.
@@ -155,7 +156,7 @@ func (s *Scorer) Form(_ context.Context, in contribution.Request) (FormAnswer, e
 	if err != nil {
 		return FormAnswer{}, err
 	}
-	return FormAnswer{fmt.Sprintf("%s to evaluate.", counted(len(f.Deltas), "delta")), f}, nil
+	return FormAnswer{fmt.Sprintf("%s to evaluate.", plural.Of(len(f.Deltas), "delta")), f}, nil
 }
 
 // An AgreementRequest is a message with the evaluations of several people.
@@ -191,6 +192,6 @@ func (s *Scorer) Agreement(_ context.Context, in AgreementRequest) (AgreementAns
 		}
 		a.Reports = append(a.Reports, EvaluatorReport{e.Evaluator, rep})
 	}
-	a.Message = fmt.Sprintf("%s between %s.", counted(len(a.Disagreements), "disagreement"), counted(len(in.Evaluations), "evaluator"))
+	a.Message = fmt.Sprintf("%s between %s.", plural.Of(len(a.Disagreements), "disagreement"), plural.Of(len(in.Evaluations), "evaluator"))
 	return a, nil
 }

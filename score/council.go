@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"waymark/internal/plural"
 	"waymark/score/council"
 	"waymark/score/council/convene"
 	"waymark/score/judge"
@@ -126,10 +127,10 @@ func councilMessage(res council.Result) string {
 		if best.Score != nil {
 			text += fmt.Sprintf(" with %.2f", *best.Score)
 		}
-		text += fmt.Sprintf(" of %s.", counted(len(res.Ranking), "answer"))
+		text += fmt.Sprintf(" of %s.", plural.Of(len(res.Ranking), "answer"))
 	}
 	if n := len(res.SafetyGate.Failed); n > 0 {
-		text += fmt.Sprintf(" %s failed the safety gate.", counted(n, "answer"))
+		text += fmt.Sprintf(" %s failed the safety gate.", plural.Of(n, "answer"))
 	}
 	return text
 }

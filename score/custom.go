@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"waymark/internal/plural"
 	"waymark/score/judge"
 	"waymark/score/rubric"
 )
@@ -95,7 +96,7 @@ func (s *Scorer) Custom(ctx context.Context, req CustomRequest) (CustomAnswer, e
 			a.Message = fmt.Sprintf(" %s comes first with %s.", items[i].ID, shown[i].Composite)
 		}
 	}
-	a.Message = fmt.Sprintf("%s scored by %s.%s", counted(len(a.Results), "item"), a.Rubric, a.Message)
+	a.Message = fmt.Sprintf("%s scored by %s.%s", plural.Of(len(a.Results), "item"), a.Rubric, a.Message)
 	if len(req.Feedback) > 0 {
 		a.Calibration, err = calibrate(r, req.Feedback, cards)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"waymark/internal/plural"
 	"waymark/score/evidence"
 	"waymark/score/evidence/inquiry"
 	"waymark/score/judge"
@@ -41,7 +42,7 @@ func (s *Scorer) Hypotheses(ctx context.Context, in HypothesesRequest) (Hypothes
 	if err != nil {
 		return HypothesesAnswer{}, inInquiry(ctx, err)
 	}
-	text := fmt.Sprintf("%s, %.2f apart in the mean.", counted(len(g.Hypotheses), "hypothesis"), g.MeanDistance)
+	text := fmt.Sprintf("%s, %.2f apart in the mean.", plural.Of(len(g.Hypotheses), "hypothesis"), g.MeanDistance)
 	if g.Skipped {
 		text = "The question is easy; no hypotheses are needed. " + askAnyway
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"waymark/internal/plural"
 	"waymark/score/hypothesis"
 	"waymark/score/judge"
 	"waymark/score/rubric"
@@ -59,7 +60,7 @@ func hypothesisMessage(a HypothesisAnswer) string {
 			best = i
 		}
 	}
-	text := fmt.Sprintf("%s: %d pass, %d borderline, %d fail.", counted(len(a.Results), "hypothesis"), verdicts["pass"], verdicts["borderline"], verdicts["fail"])
+	text := fmt.Sprintf("%s: %d pass, %d borderline, %d fail.", plural.Of(len(a.Results), "hypothesis"), verdicts["pass"], verdicts["borderline"], verdicts["fail"])
 	if best >= 0 {
 		text += fmt.Sprintf(" %s comes first with %s.", a.Results[best].ID, a.Results[best].Composite.Fixed(2))
 	}

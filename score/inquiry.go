@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"waymark/internal/plural"
 	"waymark/score/evidence"
 	"waymark/score/evidence/inquiry"
 	"waymark/score/judge"
@@ -62,7 +63,7 @@ func (s *Scorer) Inquire(ctx context.Context, in InquiryRequest) (InquiryAnswer,
 		return InquiryAnswer{}, inInquiry(ctx, err)
 	}
 	if report.Triangulation == nil {
-		return InquiryAnswer{Message: fmt.Sprintf("The question is easy: a plain search found %s. %s", counted(len(report.Snippets), "snippet"), askAnyway), Report: report}, nil
+		return InquiryAnswer{Message: fmt.Sprintf("The question is easy: a plain search found %s. %s", plural.Of(len(report.Snippets), "snippet"), askAnyway), Report: report}, nil
 	}
 	id, err := triangulationID(*report.Request)
 	return InquiryAnswer{evidenceMessage(*report.Triangulation), id, report}, err

@@ -66,17 +66,6 @@ type Unscored struct {
 // ErrNoJudge is returned for a request that needs a judge if none is configured.
 var ErrNoJudge = errors.New("no judge is configured: start with --judge-url and --judge-model, or give the scores")
 
-// counted formats a count with its noun in singular or plural.
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	if stem, ok := strings.CutSuffix(what, "is"); ok { // hypothesis
-		return fmt.Sprintf("%d %ses", n, stem)
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
 // asker returns the judge that the options select, limited to their budget.
 func (s *Scorer) asker(o JudgeOptions) (judge.Asker, error) {
 	if len(s.Judges.Names) == 0 {

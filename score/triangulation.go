@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"waymark/internal/plural"
 	"waymark/score/evidence"
 )
 
@@ -58,7 +59,7 @@ func evidenceMessage(res evidence.Result) string {
 		text = fmt.Sprintf("No answer should be given (%s): %s", res.AbstainReason, text)
 	}
 	if n := len(res.Rounds); n > 0 {
-		text += fmt.Sprintf(" After %s the gate says %s.", counted(n, "round"), res.Rounds[n-1].Gate)
+		text += fmt.Sprintf(" After %s the gate says %s.", plural.Of(n, "round"), res.Rounds[n-1].Gate)
 	}
 	return text
 }

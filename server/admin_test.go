@@ -14,7 +14,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"waymark/ingest/hook"
 	"waymark/live"
+	"waymark/record/feed"
 	"waymark/storage"
 	"waymark/suggest"
 )
@@ -310,7 +312,9 @@ func TestJobs(t *testing.T) {
 
 // A write that is refused leaves no workspace behind: its name may be misspelt.
 func TestRefusedWritesCreateNoWorkspace(t *testing.T) {
-	w := newWeb(t)
+	w := newWeb(t, func(c *Config) {
+		c.Traces = feed.New(hook.SpoolOf(t.TempDir()), c.Store, c.Workspaces.Open, time.Now, c.Logger).Collect
+	})
 	in := func(name string, more ...string) []string {
 		return append([]string{bearerOf("local-token"), "Waymark-Workspace: " + name}, more...)
 	}
@@ -326,6 +330,10 @@ func TestRefusedWritesCreateNoWorkspace(t *testing.T) {
 		{"PUT", "/v1/tools", `[{"id":""}]`, nil},
 		{"PUT", "/v1/capabilities", `[{"id":""}]`, nil},
 		{"PUT", "/v1/tools", `[{"id":"a:b"}]`, []string{`If-Match: "other"`}},
+		{"PUT", "/v1/tools", `[{"id":"a:b"}]`, []string{`If-Match: *`}},
+		{"POST", "/v1/traces", `{}`, nil},
+		{"POST", "/v1/traces", `{"resourceSpans":[{"scopeSpans":[]}]}`, nil},
+		{"POST", "/v1/traces", `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"zz"}]}]}]}`, nil},
 	} {
 		w.ask(q.method, q.path, q.body, in("misspelt", q.header...)...)
 		assert.Equal(t, 404, w.ask("GET", "/v1/tools", "", in("misspelt")...).status, "%s %s %s", q.method, q.path, q.body)

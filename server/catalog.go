@@ -2,7 +2,10 @@ package server
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -195,8 +198,7 @@ func shownCapability(ctx context.Context, e *live.Engine, c catalog.Capability) 
 	return c, changed
 }
 
-// showAll replaces entries by what the caller may read. It reports whether any differs; such an answer has no ETag, since
-// an approval changes it and not the model.
+// showAll replaces entries by what the caller may read. It reports whether any differs.
 func showAll[T any](ctx context.Context, e *live.Engine, list []T, show func(context.Context, *live.Engine, T) (T, bool)) (changed bool) {
 	for i := range list {
 		v, other := show(ctx, e, list[i])
@@ -212,13 +214,8 @@ func (s *Server) listTools(ctx context.Context, e *live.Engine, q *listQuery) (*
 		return nil, err
 	}
 	link := route.NextLink("/v1/tools", cursor, q.Limit)
-	if showAll(ctx, e, tools, shownTool) {
-		return &cached[toolPage]{Status: http.StatusOK, Link: link, Body: toolPage{tools, cursor}}, nil
-	}
-	if notModified(q.IfNoneMatch, m) {
-		return &cached[toolPage]{Status: http.StatusNotModified, ETag: etag(m)}, nil
-	}
-	return &cached[toolPage]{Status: http.StatusOK, ETag: etag(m), Link: link, Body: toolPage{tools, cursor}}, nil
+	hidden := showAll(ctx, e, tools, shownTool)
+	return cacheable(q.IfNoneMatch, m, hidden, link, toolPage{tools, cursor})
 }
 
 func (s *Server) listCapabilities(ctx context.Context, e *live.Engine, q *capabilityListQuery) (*cached[capabilityPage], error) {
@@ -237,13 +234,8 @@ func (s *Server) listCapabilities(ctx context.Context, e *live.Engine, q *capabi
 	if link != "" && len(q.Tag) > 0 {
 		link = strings.Replace(link, "?", "?"+url.Values{"tag": q.Tag}.Encode()+"&", 1)
 	}
-	if showAll(ctx, e, caps, shownCapability) {
-		return &cached[capabilityPage]{Status: http.StatusOK, Link: link, Body: capabilityPage{caps, cursor}}, nil
-	}
-	if notModified(q.IfNoneMatch, m) {
-		return &cached[capabilityPage]{Status: http.StatusNotModified, ETag: etag(m)}, nil
-	}
-	return &cached[capabilityPage]{Status: http.StatusOK, ETag: etag(m), Link: link, Body: capabilityPage{caps, cursor}}, nil
+	hidden := showAll(ctx, e, caps, shownCapability)
+	return cacheable(q.IfNoneMatch, m, hidden, link, capabilityPage{caps, cursor})
 }
 
 // page cuts the entries after the cursor out of a list sorted by id.
@@ -266,10 +258,31 @@ func page[T any](all []T, id func(T) string, q *listQuery) ([]T, string, error) 
 	return slices.Clone(all[from:to]), base64.RawURLEncoding.EncodeToString([]byte(id(all[to-1]))), nil
 }
 
-// notModified compares an If-None-Match field with the model, weakly (RFC 9110 13.1.2).
-func notModified(field string, m *suggest.Model) bool {
+// cacheable is an answer of the catalog with its ETag: the version of the model. Where texts are hidden from the caller a
+// digest of the answer follows it, since an approval changes the answer and not the model.
+func cacheable[A any](ifNoneMatch string, m *suggest.Model, hidden bool, link string, body A) (*cached[A], error) {
+	tag := etag(m)
+	if hidden {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return nil, err
+		}
+		sum := sha256.Sum256(text)
+		tag = strings.TrimSuffix(tag, `"`) + tagMark + hex.EncodeToString(sum[:8]) + `"`
+	}
+	if notModified(ifNoneMatch, tag) {
+		return &cached[A]{Status: http.StatusNotModified, ETag: tag}, nil
+	}
+	return &cached[A]{Status: http.StatusOK, ETag: tag, Link: link, Body: body}, nil
+}
+
+// tagMark ends the version of the model in an ETag of an answer that depends on more than the model.
+const tagMark = "+"
+
+// notModified compares an If-None-Match field with an ETag, weakly (RFC 9110 13.1.2).
+func notModified(field, etag string) bool {
 	for tag := range strings.SplitSeq(field, ",") {
-		if tag = strings.TrimSpace(tag); tag == "*" || strings.TrimPrefix(tag, "W/") == etag(m) {
+		if tag = strings.TrimSpace(tag); tag == "*" || strings.TrimPrefix(tag, "W/") == etag {
 			return true
 		}
 	}
@@ -304,13 +317,8 @@ func getEntry[T any](ctx context.Context, e *live.Engine, q *idQuery, kind catal
 	if err != nil {
 		return nil, err
 	}
-	if v, changed := show(ctx, e, v); changed {
-		return &cached[T]{Status: http.StatusOK, Body: v}, nil
-	}
-	if notModified(q.IfNoneMatch, m) {
-		return &cached[T]{Status: http.StatusNotModified, ETag: etag(m)}, nil
-	}
-	return &cached[T]{Status: http.StatusOK, ETag: etag(m), Body: v}, nil
+	v, hidden := show(ctx, e, v)
+	return cacheable(q.IfNoneMatch, m, hidden, "", v)
 }
 
 func getTool(ctx context.Context, e *live.Engine, q *idQuery) (*cached[catalog.Tool], error) {
@@ -334,28 +342,28 @@ type deleteQuery struct {
 // Removal takes ids exactly: a spelling that is resolved could name another tool tomorrow.
 func (s *Server) deleteTool(ctx context.Context, e *live.Engine, q *deleteQuery) (*struct{}, error) {
 	if request.From(ctx).Approves() {
-		return deleteEntry(ctx, q, e.RemoveTool)
+		return deleteEntry(ctx, "tool", q, e.RemoveTool)
 	}
-	return deleteEntry(ctx, q, e.WithdrawTool)
+	return deleteEntry(ctx, "tool", q, e.WithdrawTool)
 }
 
 func (s *Server) deleteCapability(ctx context.Context, e *live.Engine, q *deleteQuery) (*struct{}, error) {
 	if request.From(ctx).Approves() {
-		return deleteEntry(ctx, q, e.RemoveCapability)
+		return deleteEntry(ctx, "capability", q, e.RemoveCapability)
 	}
-	return deleteEntry(ctx, q, e.WithdrawCapability)
+	return deleteEntry(ctx, "capability", q, e.WithdrawCapability)
 }
 
 func (q *deleteQuery) Escaped() *string { return &q.ID }
 
-func deleteEntry(ctx context.Context, q *deleteQuery, remove func(context.Context, string) (bool, error)) (*struct{}, error) {
+func deleteEntry(ctx context.Context, kind string, q *deleteQuery, remove func(context.Context, string) (bool, error)) (*struct{}, error) {
 	id := q.ID
 	known, err := remove(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	if !known {
-		return nil, problem.New(http.StatusNotFound, fmt.Sprintf("%q is unknown here", id))
+		return nil, problem.New(http.StatusNotFound, fmt.Sprintf("there is no %s %q", kind, id))
 	}
 	return nil, nil
 }

@@ -231,3 +231,52 @@ func TestIfMatch(t *testing.T) {
 	assert.Equal(t, 204, w.ask("DELETE", "/v1/tools/x:two", "", ifMatch("*")).status)
 	assert.Equal(t, 404, w.ask("DELETE", "/v1/tools/x:two", "", ifMatch("*")).status)
 }
+
+// If-Match: * needs a workspace, and If-None-Match: * that nothing exists of what is put.
+func TestConditionalPuts(t *testing.T) {
+	w := newWeb(t)
+	other := []string{bearerOf("local-token"), "Waymark-Workspace: misspelt"}
+	put := func(path, body string, header ...string) reply { return w.ask("PUT", path, body, header...) }
+	requireProblem(t, 412, "If-Match", put("/v1/tools", `[{"id":"x:one"}]`, append(other, "If-Match: *")...))
+	requireProblem(t, 404, "misspelt", w.ask("GET", "/v1/tools", "", other...))
+
+	require.Equal(t, 200, put("/v1/tools", `[{"id":"x:one"}]`, "If-None-Match: *").status)
+	for path, body := range map[string]string{"/v1/tools": `[{"id":"x:two"},{"id":"x:one","description":"Mine."}]`, "/v1/capabilities": `[{"id":"d","tools":["x:one"]},{"id":"c","tools":["x:one"]}]`} {
+		if path == "/v1/capabilities" {
+			require.Equal(t, 200, put(path, `[{"id":"c","tools":["x:one"]}]`, "If-None-Match: *").status)
+		}
+		requireProblem(t, 412, "exists already", put(path, body, "If-None-Match: *"))
+	}
+	requireProblem(t, 400, "If-None-Match", put("/v1/tools", `[{"id":"x:two"}]`, `If-None-Match: "other"`))
+	w.settle(parse[live.PutResult](t, 200, put("/v1/tools", `[{"id":"x:three"}]`, "If-None-Match: *")))
+	ids := w.ask("GET", "/v1/tools", "").body + w.ask("GET", "/v1/capabilities", "").body
+	assert.Contains(t, ids, "x:three")
+	for _, absent := range []string{"x:two", "Mine.", `"d"`} {
+		assert.NotContains(t, ids, absent)
+	}
+}
+
+// Every cacheable answer has an ETag that is compared, also while some of it is hidden from the caller.
+func TestETags(t *testing.T) {
+	w := newWeb(t)
+	key := w.writeKey()
+	w.settle(parse[live.PutResult](t, 200, w.ask("PUT", "/v1/tools", fmt.Sprintf(`[{"id":"sheets:read_cells","description":%q}]`, evilText), key)))
+	before := map[string]string{}
+	paths := []string{"/v1/tools", "/v1/tools/sheets:read_cells", "/v1/tools/fs:read_file", "/v1/capabilities", "/v1/graph", "/v1/map", "/v1/map?nodes=2"}
+	for _, path := range paths {
+		got := w.ask("GET", path, "", key)
+		before[path] = got.header.Get("ETag")
+		require.NotEmpty(t, before[path], path)
+		again := w.ask("GET", path, "", key, "If-None-Match: W/"+before[path])
+		assert.Equal(t, [2]any{304, ""}, [2]any{again.status, again.body}, path)
+		assert.Equal(t, 200, w.ask("GET", path, "", key, `If-None-Match: "other"`).status, path)
+	}
+	require.Equal(t, 200, w.ask("PUT", "/v1/tools", `[{"id":"x:one"}]`, key, "If-Match: "+before["/v1/tools"]).status, "it names the model")
+	_, err := defaultEngine(t, w.Server).Build(t.Context())
+	require.NoError(t, err)
+	hidden := w.ask("GET", "/v1/tools/sheets:read_cells", "", key).header.Get("ETag")
+	require.Equal(t, 200, w.ask("POST", "/v1/quarantine/approve", `{"all":true}`, bearerOf("local-token")).status)
+	got := w.ask("GET", "/v1/tools/sheets:read_cells", "", key, "If-None-Match: "+hidden)
+	assert.Equal(t, 200, got.status, "an approval changes the answer, not the model")
+	assert.Contains(t, got.body, "id_rsa")
+}

@@ -74,7 +74,7 @@ func (s *Server) graphRoutes(r *route.Table) {
 
 func (s *Server) graph(ctx context.Context, e *live.Engine, q *graphQuery) (*graphAnswer, error) {
 	m := e.Model()
-	if notModified(q.IfNoneMatch, m) {
+	if notModified(q.IfNoneMatch, etag(m)) {
 		return &graphAnswer{Status: http.StatusNotModified, ETag: etag(m)}, nil
 	}
 	export, err := m.Export(q.Around, q.Depth)

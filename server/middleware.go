@@ -229,17 +229,41 @@ func (s *Server) refuseDraining(c *gin.Context) {
 	c.Next()
 }
 
-// ifMatch lets what a request changes depend on the model that its caller saw.
+// ifMatch lets what a request changes depend on the model that its caller saw, or on there being none of its entries.
 func (s *Server) ifMatch(c *gin.Context) {
-	fields := c.Request.Header.Values("If-Match")
-	field := strings.Join(fields, ",")
-	if ru, routed := s.ruleOf(c); routed && ru.Match && len(fields) > 0 && strings.TrimSpace(field) != "*" { // an empty one matches nothing
-		var versions []string
-		for tag := range strings.SplitSeq(field, ",") { // a weak one never matches (RFC 9110 13.1.1)
-			versions = append(versions, strings.Trim(strings.TrimSpace(tag), `"`))
-		}
-		c.Request = c.Request.WithContext(live.OnlyWith(c.Request.Context(), versions))
+	ru, routed := s.ruleOf(c)
+	if !routed || !ru.Match {
+		c.Next()
+		return
 	}
+	ctx := c.Request.Context()
+	switch fields := c.Request.Header.Values("If-Match"); {
+	case len(fields) == 0:
+	case strings.TrimSpace(strings.Join(fields, ",")) == "*":
+		err := s.cfg.Workspaces.MustExist(ctx, request.From(ctx).Workspace)
+		if errors.Is(err, live.ErrNoWorkspace) {
+			err = problem.New(http.StatusPreconditionFailed, "If-Match: "+err.Error())
+		}
+		if err != nil {
+			problem.Fail(c, err)
+			return
+		}
+	default: // an empty one matches nothing
+		var versions []string
+		for tag := range strings.SplitSeq(strings.Join(fields, ","), ",") { // a weak one never matches (RFC 9110 13.1.1)
+			version, _, _ := strings.Cut(strings.Trim(strings.TrimSpace(tag), `"`), tagMark)
+			versions = append(versions, version)
+		}
+		ctx = live.OnlyWith(ctx, versions)
+	}
+	if fields := c.Request.Header.Values("If-None-Match"); len(fields) > 0 && c.Request.Method == http.MethodPut {
+		if strings.TrimSpace(strings.Join(fields, ",")) != "*" {
+			problem.Fail(c, problem.New(http.StatusBadRequest, "the If-None-Match of a write must be *: nothing that it puts may exist"))
+			return
+		}
+		ctx = live.OnlyNew(ctx)
+	}
+	c.Request = c.Request.WithContext(ctx)
 	c.Next()
 }
 

@@ -42,8 +42,17 @@ func listRules(_ context.Context, e *live.Engine, _ *struct{}) (*rulesAnswer, er
 	return out, nil
 }
 
-func addRule(ctx context.Context, e *live.Engine, in *ruleBody) (*ruleBody, error) {
-	added, err := e.AddRule(ctx, in.Body)
+type addRuleBody struct {
+	Known bool      `query:"known" doc:"Refuse an alias that no catalog and no episode has, most likely a misspelt one."`
+	Body  live.Rule `doc:"The rule; its id is given by the server."`
+}
+
+func addRule(ctx context.Context, e *live.Engine, in *addRuleBody) (*ruleBody, error) {
+	add := e.AddRule
+	if in.Known {
+		add = e.Rename
+	}
+	added, err := add(ctx, in.Body)
 	return &ruleBody{added}, err
 }
 
@@ -80,5 +89,5 @@ func renamedTools(_ context.Context, e *live.Engine, _ *struct{}) (*renamedAnswe
 }
 
 func undoRule(ctx context.Context, e *live.Engine, q *deleteQuery) (*struct{}, error) {
-	return deleteEntry(ctx, q, e.UndoRule)
+	return deleteEntry(ctx, "rule", q, e.UndoRule)
 }

@@ -6,6 +6,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
+	"waymark/internal/plural"
 )
 
 // Explain says why an id is, or is not, suggested in a situation: every term, every filter, and its
@@ -167,9 +168,9 @@ func (q *query) explainRank(c candidate, dealt bool, limit int, a *ExplainAnswer
 // failureDetail says what an exclusion rests on, in numbers from which it can be computed again.
 func failureDetail(r episodic.Rate) string {
 	failed, known, bound := r.FailureBound()
-	return fmt.Sprintf("%d of %d known outcomes failed, from %d source(s), in %d of which it mostly failed; weighted by age (half-life 30 days before the newest outcome of the workspace) %.4f of %.4f; "+
+	return fmt.Sprintf("%d of %d known outcomes failed, from %s, in %d of which it mostly failed; weighted by age (half-life 30 days before the newest outcome of the workspace) %.4f of %.4f; "+
 		"excluded from %d outcomes on if the 95 %% Wilson lower bound of the weighted share, %.4f, is above 0.5 and three sources agree, or the operator's own",
-		r.Failures, r.N, r.Sources, min(r.Failing, r.Sources), failed, known, episodic.MinKnown, bound)
+		r.Failures, r.N, plural.Of(r.Sources, "source"), min(r.Failing, r.Sources), failed, known, episodic.MinKnown, bound)
 }
 
 // allowDetail repeats the patterns of the request, the only reason for which this filter can fail.

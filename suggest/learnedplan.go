@@ -2,10 +2,10 @@ package suggest
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"waymark/catalog"
+	"waymark/internal/plural"
 	planning "waymark/learn/plan"
 	"waymark/semantic"
 )
@@ -176,9 +176,9 @@ func (p *plan) moveTo(i int) {
 
 // learnedRationale says where the plan comes from.
 func (p *plan) learnedRationale(targets, prerequisites int) string {
-	s := fmt.Sprintf("%d target(s) as learned from past requests", targets)
+	s := plural.Of(targets, "target") + " as learned from past requests"
 	if prerequisites > 0 {
-		s += fmt.Sprintf(", with %d prerequisite(s)", prerequisites)
+		s += ", with " + plural.Of(prerequisites, "prerequisite")
 	}
 	return s + "; order and links as learned and as schemas ask for."
 }

@@ -10,6 +10,7 @@ import (
 	"waymark/episodic"
 	"waymark/graph"
 	"waymark/internal/numeric"
+	"waymark/internal/plural"
 	"waymark/learn/wiring"
 	"waymark/suggest/history"
 )
@@ -542,12 +543,12 @@ func (p *plan) rationale() string {
 	case p.planned != nil:
 		return p.learnedRationale(targets, others-targets) + pinned
 	case p.mode == Active && !p.walked:
-		s := fmt.Sprintf("%d target(s) chosen by meaning", targets)
+		s := plural.Of(targets, "target") + " chosen by meaning"
 		if len(p.support) > 0 {
-			s += fmt.Sprintf(" and by the %d past tasks most like this one (trusted to %.2f)", p.recalledFrom, p.trust)
+			s += fmt.Sprintf(" and by the %s most like this one (trusted to %.2f)", plural.Of(p.recalledFrom, "past task"), p.trust)
 		}
 		if n := others - targets; n > 0 {
-			s += fmt.Sprintf(", with %d prerequisite(s)", n)
+			s += ", with " + plural.Of(n, "prerequisite")
 		}
 		s += "; links follow learned transitions and schemas." + pinned
 		if p.unlearned != "" {

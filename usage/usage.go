@@ -96,6 +96,9 @@ func Collect(ctx context.Context, places []Place, now time.Time, progress func(h
 				break
 			}
 			it.File = filepath.Join(p.Shown, it.File)
+			if it.Unread {
+				p.Files--
+			}
 			c.item(p.Host, it)
 			progress(p.Host, c.calls)
 		}

@@ -9,13 +9,15 @@ import (
 	"text/tabwriter"
 	"time"
 	"unicode"
+
+	"waymark/internal/plural"
 )
 
 //go:embed page.html
 var pageText string
 
 var page = template.Must(template.New("report").Funcs(template.FuncMap{
-	"percent": percent, "ms": millis, "host": hostName, "join": joined, "size": size, "day": day, "plain": plain,
+	"percent": percent, "ms": millis, "host": hostName, "join": joined, "size": size, "day": day, "plain": plain, "count": plural.Of[int],
 }).Parse(pageText))
 
 // WriteHTML writes the report as one page that needs nothing but itself.
@@ -27,7 +29,7 @@ func (r *Report) WriteText(out io.Writer) error {
 	if r.Calls == 0 {
 		w.line("No tool calls were found.")
 	} else {
-		w.line("%d calls in %d tasks of %d sessions%s", r.Calls, r.Tasks, r.Sessions, r.span())
+		w.line("%s in %s of %s%s", plural.Of(r.Calls, "call"), plural.Of(r.Tasks, "task"), plural.Of(r.Sessions, "session"), r.span())
 		r.writeUse(w)
 		r.writeAdvice(w)
 	}
@@ -40,9 +42,9 @@ func (r *Report) WriteText(out io.Writer) error {
 	}
 	if r.Skipped > 0 || r.Dropped > 0 {
 		w.table("Not understood", "")
-		w.line("%d of %d lines are of a kind that is not known; %d lines or tasks could not be used.", r.Skipped, r.Lines, r.Dropped)
+		w.line("%d of %d lines are of a kind that is not known; lines or tasks that could not be used: %d.", r.Skipped, r.Lines, r.Dropped)
 		for _, d := range r.Damaged[:min(len(r.Damaged), 5)] {
-			w.line("%s:%d: %s", plain(d.File), d.Line, plain(d.Reason))
+			w.line("%s: %s", plain(d.Place()), plain(d.Reason))
 		}
 		if more := r.Dropped - 5; more > 0 {
 			w.line("… and %d more", more)
@@ -57,7 +59,7 @@ func (r *Report) WriteText(out io.Writer) error {
 func (r *Report) writeUse(w *sheet) {
 	if n := r.Named; n != nil {
 		w.table("Next calls", "")
-		w.line("Waymark would have named %s of your next calls first, %s among three (%d calls of the newest %d tasks, from those before).", percent(n.First), percent(n.Three), n.Calls, n.Tasks)
+		w.line("Waymark would have named %s of your next calls first, %s among three (%s of the newest %s, from those before).", percent(n.First), percent(n.Three), plural.Of(n.Calls, "call"), plural.Of(n.Tasks, "task"))
 		w.line("The tool that most often followed the last one names %s first.", percent(n.MarkovOne))
 	} else {
 		w.table("Next calls", "")
@@ -111,7 +113,7 @@ func (r *Report) writeAdvice(w *sheet) {
 		w.line("None of %d.", r.Judged)
 	}
 	for _, u := range r.Unused {
-		w.line("%s (%s): not called in %d sessions that had it.", plain(u.Server), u.Host, u.Sessions)
+		w.line("%s (%s): not called in %s that had it.", plain(u.Server), u.Host, plural.Of(u.Sessions, "session"))
 	}
 	w.table("Tokens spent on tool definitions (estimate)", "")
 	if r.Schemas == nil {

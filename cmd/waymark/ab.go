@@ -42,7 +42,7 @@ one counts. The verdict says so where there is too little data.`,
 }
 
 func (a *app) showComparison(c live.Comparison) {
-	a.printf("%d answers logged; %d episodes and feedbacks name an answer, %d of them one that is not logged, %d the last of a task\n",
+	a.printf("answers logged: %d; episodes and feedbacks that name an answer: %d, of them one that is not logged: %d, the last of a task: %d\n",
 		c.Logged, c.Echoed, c.Unknown, c.Ended)
 	for _, q := range c.Questions {
 		var rows [][]string

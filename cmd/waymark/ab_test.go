@@ -87,7 +87,7 @@ func TestABTest(t *testing.T) {
 	require.Zero(t, code, errs)
 	out, errs, code := waymark(t, "", "ab", "--data", dir)
 	require.Zero(t, code, errs)
-	assert.Contains(t, out, "0 answers logged")
+	assert.Contains(t, out, "answers logged: 0;")
 	assert.Contains(t, out, "note: no answers are logged now")
 
 	for _, wrong := range [][]string{{"--split", "best"}, {"--split", "seed", "--split-share", "1.5"}, {"--split-share", "0.3"}} {

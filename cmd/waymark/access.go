@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/client"
+	"waymark/internal/plural"
 	"waymark/live"
 	"waymark/suggest"
 )
@@ -152,8 +153,8 @@ func (a *app) workspaceDelete() *cobra.Command {
 func (a *app) remove(cmd *cobra.Command, path, what, done string) error {
 	return a.with(cmd.Context(), func(c *client.Client) error {
 		body, err := c.Call(cmd.Context(), http.MethodDelete, path, nil)
-		if err != nil {
-			return fmt.Errorf("%s: %w", what, err)
+		if err != nil { // which names it
+			return err
 		}
 		if a.json {
 			return a.printBody(body)
@@ -255,11 +256,11 @@ func (a *app) purge(ctx context.Context, c *client.Client, sel live.Selection, w
 		}
 	} else {
 		a.printf("erased %d, %s\n", p.Erased, what)
-		a.printf("rewrote %d entries; %d events are erased and hold nothing\n", p.Entries, p.Blank)
+		a.printf("rewrote %s; erased, and holding nothing: %s\n", plural.Of(p.Entries, "entry"), plural.Of(p.Blank, "event"))
 		for _, name := range p.Removed {
 			a.printf("removed %s, a copy of an earlier repair\n", name)
 		}
-		a.printf("searched %d files with %d bytes, and all entries, for %d texts of what was erased\n", p.Files, p.Bytes, p.Texts)
+		a.printf("searched %s with %d bytes, and all entries, for %s of what was erased\n", plural.Of(p.Files, "file"), p.Bytes, plural.Of(p.Texts, "text"))
 		for _, f := range p.Found {
 			a.printf("  %d of them in %s\n", f.Texts, clean(f.Where))
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"waymark/internal/plural"
 	"waymark/suggest"
 )
 
@@ -25,7 +26,7 @@ const (
 func (a *app) showModel(mode suggest.Mode, m suggest.ModelInfo, explain bool) {
 	a.printf("%s · %s profile · model %s\n", words(string(mode)), m.Profile, shortVersion(m.Version))
 	if explain {
-		a.printf("%d nodes · %d edges · density %s · alpha %s\n", m.Nodes, m.Edges, number(m.Density), number(m.Alpha))
+		a.printf("%s · %s · density %s · alpha %s\n", plural.Of(m.Nodes, "node"), plural.Of(m.Edges, "edge"), number(m.Density), number(m.Alpha))
 	}
 	a.printf("\n")
 }

@@ -50,7 +50,7 @@ func largeAnswers() (suggest.SearchAnswer, suggest.NextAnswer, suggest.DAGAnswer
 		next.Suggestions = append(next.Suggestions, suggest.Suggestion{ID: s.ID, Kind: s.Kind, Confidence: s.Confidence, Formula: s.Formula, Reason: prose, Terms: s.Terms})
 	}
 	dag := suggest.DAGAnswer{SuggestionID: search.SuggestionID, Mode: suggest.Active, Model: model, Warnings: warnings, UnknownIDs: unknown[:2],
-		Rationale: "3 target(s) chosen by meaning and by the 10 past tasks most like this one (trusted to 0.84); links follow learned transitions and schemas."}
+		Rationale: "3 targets chosen by meaning and by the 10 past tasks most like this one (trusted to 0.84); links follow learned transitions and schemas."}
 	for i, s := range search.Results[:8] {
 		dag.DAG.Tasks = append(dag.DAG.Tasks, suggest.Task{ID: fmt.Sprintf("t%d", i+1), Tool: s.ID, Kind: "tool", DependsOn: []string{"t1", "t2"},
 			Arguments: map[string]suggest.Argument{"channel_id": {From: "t1.channel_id"}, "text": {From: "intent"}}, Terms: s.Terms, Formula: s.Formula})

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/client"
+	"waymark/internal/plural"
 	"waymark/server"
 	"waymark/storage"
 	"waymark/storage/eventlog"
@@ -179,11 +180,7 @@ func (a *app) printSummary(s storage.BackupSummary, what, where string) error {
 	if a.json {
 		return a.printValue(s)
 	}
-	workspaces := "workspaces"
-	if s.Workspaces == 1 {
-		workspaces = "workspace"
-	}
-	a.printf("%s %s: %d %s, %d events, %d rows, %d bytes, SHA-256 %s\n", what, where, s.Workspaces, workspaces, s.Events, s.Rows, s.Bytes, s.SHA256)
+	a.printf("%s %s: %s, %s, %s, %d bytes, SHA-256 %s\n", what, where, plural.Of(s.Workspaces, "workspace"), plural.Of(s.Events, "event"), plural.Of(s.Rows, "row"), s.Bytes, s.SHA256)
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/client"
+	"waymark/internal/plural"
 	"waymark/live"
 	"waymark/mine/proposal"
 )
@@ -64,11 +65,11 @@ published by itself, and what was rejected does not come back. With --json the j
 		},
 	}
 	f := cmd.Flags()
-	f.IntVar(&question.Support, "support", 0, "fewest `tasks` that did it (0: 3)")
-	f.IntVar(&question.Sessions, "sessions", 0, "fewest `sessions` among them (0: 2)")
-	f.IntVar(&question.Least, "min-tools", 0, "fewest `calls` (0: 2)")
-	f.IntVar(&question.Most, "max-tools", 0, "most `calls` (0: 8)")
-	f.IntVar(&question.Limit, "limit", 0, "most proposals that wait (0: 100)")
+	countVar(f, &question.Support, "support", "fewest `tasks` that did it (default 3)")
+	countVar(f, &question.Sessions, "sessions", "fewest `sessions` among them (default 2)")
+	countVar(f, &question.Least, "min-tools", "fewest `calls` (default 2)")
+	countVar(f, &question.Most, "max-tools", "most `calls` (default 8)")
+	countVar(f, &question.Limit, "limit", "most proposals that wait (default 100)")
 	f.StringVar(&file, "rubric", "", "a rubric `file` of one's own, over support, success, cohesion, savings and novelty")
 	progressFlag(cmd, &style)
 	return cmd
@@ -85,15 +86,15 @@ func (a *app) propose(ctx context.Context, c *client.Client, question any, bar p
 		return a.printBody(body)
 	}
 	m := job.Mined
-	a.printf("%d tasks have %d patterns in common: %d wait for a decision, %d are decided, %d are too weak\n",
-		m.Episodes, m.Patterns, m.Proposed, m.Decided, m.Weak)
+	a.printf("%s, %s in common: %d to be decided, %d decided, %d too weak\n",
+		plural.Of(m.Episodes, "task"), plural.Of(m.Patterns, "pattern"), m.Proposed, m.Decided, m.Weak)
 	if m.Patterns == 0 {
-		a.printf("looked at %d tasks of %d sessions, %d of them with %d calls or more\n", m.Episodes, m.Sessions, m.Long, m.Asked.Least)
+		a.printf("looked at %s of %s, %d of them with %d calls or more\n", plural.Of(m.Episodes, "task"), plural.Of(m.Sessions, "session"), m.Long, m.Asked.Least)
 		a.printf("a pattern is %d to %d calls (--min-tools, --max-tools) that at least %d tasks of at least %d sessions have in common (--support, --sessions)\n",
 			m.Asked.Least, m.Asked.Most, m.Asked.Support, m.Asked.Sessions)
 	}
 	if m.Partial || m.More > 0 {
-		a.printf("not everything was looked at: %d patterns left out", m.More)
+		a.printf("not everything was looked at: %s left out", plural.Of(m.More, "pattern"))
 		if len(m.Cut) > 0 {
 			a.printf(", and much of what has to do with %s", list(m.Cut))
 		}

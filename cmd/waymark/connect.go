@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,10 +14,12 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"waymark/catalog"
 	"waymark/client"
 	"waymark/cmd/waymark/internal/inprocess"
 	"waymark/ingest/hook"
@@ -269,10 +272,46 @@ func (a *app) with(ctx context.Context, f func(*client.Client) error) error {
 		}
 		c = h.client(a.workspace)
 		c.Named = a.named
-		return errors.Join(f(c), h.close())
+		return errors.Join(a.notingNew(ctx, c, f), h.close())
 	}
 	c.Named = a.named
-	return f(c)
+	return a.notingNew(ctx, c, f)
+}
+
+// notingNew runs f and says on stderr where it created the workspace, whose name may be misspelt.
+func (a *app) notingNew(ctx context.Context, c *client.Client, f func(*client.Client) error) error {
+	names := func() (names []string) {
+		var list struct {
+			Workspaces []string `json:"workspaces"`
+		}
+		if raw, err := c.Call(context.WithoutCancel(ctx), http.MethodGet, "/v1/workspaces", nil); err == nil && json.Unmarshal(raw, &list) == nil {
+			names = list.Workspaces
+		}
+		return names
+	}
+	if a.workspace == live.DefaultWorkspace {
+		return f(c)
+	}
+	before := names()
+	if before == nil || slices.Contains(before, a.workspace) {
+		return f(c)
+	}
+	err := f(c)
+	if slices.Contains(names(), a.workspace) {
+		note := fmt.Sprintf("workspace %q did not exist and was created", a.workspace)
+		near := catalog.Near(a.workspace, func(yield func(string, uint64) bool) {
+			for _, name := range before {
+				if !yield(name, 0) {
+					return
+				}
+			}
+		})
+		if len(near) > 0 {
+			note += "; did you mean " + strings.Join(near, " or ") + "? `waymark workspace delete " + a.workspace + "` takes it away"
+		}
+		fmt.Fprintln(a.errs, "waymark: "+note)
+	}
+	return err
 }
 
 // count waits until the answers of a workspace count what was recorded in it, as long as questions wait for a build.

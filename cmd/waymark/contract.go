@@ -18,6 +18,7 @@ import (
 	"waymark/contract"
 	"waymark/gateway"
 	"waymark/ingest"
+	"waymark/internal/plural"
 )
 
 func (a *app) contractCheckCommand() *cobra.Command {
@@ -194,7 +195,7 @@ func (a *app) toolsInFile(ctx context.Context, path, server string) (map[string]
 }
 
 func (a *app) showContract(r contractAnswer) {
-	a.printf("%d tools of %s: %d breaking changes, %d to review, %d compatible\n", r.Compared, list(r.Servers), r.Breaking, r.Review, r.Compatible)
+	a.printf("%s of %s: %s, %d to review, %d compatible\n", plural.Of(r.Compared, "tool"), list(r.Servers), plural.Of(r.Breaking, "breaking change"), r.Review, r.Compatible)
 	for _, severity := range []contract.Severity{contract.Breaking, contract.Review, contract.Compatible} {
 		for _, c := range r.Changes {
 			if c.Severity != severity {
@@ -211,7 +212,7 @@ func (a *app) showContract(r contractAnswer) {
 		}
 	}
 	for _, t := range r.Affected {
-		a.printf("\n%s: %d requests, %d paths, %d plans, %d wires\n", t.Tool, t.RequestCount, t.PathCount, len(t.Plans), len(t.Wires))
+		a.printf("\n%s: %s, %s, %s, %s\n", t.Tool, plural.Of(t.RequestCount, "request"), plural.Of(t.PathCount, "path"), plural.Of(len(t.Plans), "plan"), plural.Of(len(t.Wires), "wire"))
 		for _, x := range t.Requests {
 			a.printf("  request  %d  %s\n", x.Count, short(x.Text))
 		}

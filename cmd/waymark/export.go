@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/client"
+	"waymark/internal/plural"
 	"waymark/suggest"
 )
 
@@ -158,8 +159,9 @@ func readExport(path string) (suggest.Export, error) {
 
 func (a *app) showDiff(d suggest.DiffReport) {
 	a.printf("from %s to %s\n", shortVersion(d.From), shortVersion(d.To))
-	a.printf("%d ids added, %d removed · %d edges added, %d removed, %d changed · %d ids in other communities, %d in other clusters · %d sample answers changed\n",
-		len(d.Added), len(d.Removed), len(d.EdgesAdded), len(d.EdgesRemoved), d.EdgesChanged, len(d.Communities), len(d.Clusters), len(d.Answers))
+	a.printf("%s added, %d removed · %s added, %d removed, %d changed · %s in other communities, %d in other clusters · %s changed\n",
+		plural.Of(len(d.Added), "id"), len(d.Removed), plural.Of(len(d.EdgesAdded), "edge"), len(d.EdgesRemoved), d.EdgesChanged, plural.Of(len(d.Communities), "id"), len(d.Clusters),
+		plural.Of(len(d.Answers), "sample answer"))
 	var rows [][]string
 	for _, id := range d.Added {
 		rows = append(rows, []string{"+", id, "", ""})

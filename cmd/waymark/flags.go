@@ -56,6 +56,9 @@ func mustBe(f *pflag.Flag, got string) error {
 	switch f.Value.Type() {
 	case "int":
 		kind = "a whole number"
+		if _, counts := f.Value.(count); counts {
+			kind += " of at least 1"
+		}
 	case "float64":
 		kind = "a number"
 	case "duration":
@@ -140,3 +143,22 @@ func (r removedFlag) Set(string) error {
 
 func (removedFlag) String() string { return "" }
 func (removedFlag) Type() string   { return "removed" }
+
+// count is a number whose absence has a meaning of its own, which 0 has not: as in the API, the least is 1.
+type count struct{ n *int }
+
+func countVar(f *pflag.FlagSet, n *int, name, usage string) { f.Var(count{n}, name, usage) }
+
+func (c count) String() string { return "" }
+
+func (c count) Type() string { return "int" }
+
+// Set implements pflag.Value.
+func (c count) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return strconv.ErrRange // mustBe says the rest
+	}
+	*c.n = n
+	return nil
+}

@@ -34,7 +34,8 @@ type importing struct {
 	report importReport
 	bar    progress
 	read   int64
-	failed []error // inputs that could not be read to their end
+	failed []error         // inputs that could not be read to their end
+	unread map[string]bool // files in folders that could not be read
 }
 
 // importReport is what import prints: what was read here, and what the log made of it.
@@ -143,12 +144,13 @@ func (im *importing) run(ctx context.Context, paths []string) error {
 	var inputs []importInput
 	for _, path := range paths {
 		file := path
-		if _, err := os.Stat(path); path == "sample" && errors.Is(err, fs.ErrNotExist) {
+		info, err := os.Stat(path)
+		if path == "sample" && errors.Is(err, fs.ErrNotExist) {
 			inputs = append(inputs, bundledSample)
 			continue
 		}
-		if path == "-" {
-			spool, err := im.spool(ctx)
+		if path == "-" || err == nil && !info.IsDir() && !info.Mode().IsRegular() {
+			spool, err := im.spool(ctx, path)
 			if err != nil {
 				return err
 			}
@@ -162,8 +164,7 @@ func (im *importing) run(ctx context.Context, paths []string) error {
 				return fmt.Errorf("import %s: %w", path, err)
 			}
 		}
-		info, err := os.Stat(file)
-		if err != nil {
+		if info, err = os.Stat(file); err != nil {
 			return fmt.Errorf("import: %w", err)
 		}
 		for _, format := range formats { // a folder may hold several
@@ -173,7 +174,7 @@ func (im *importing) run(ctx context.Context, paths []string) error {
 				}})
 		}
 	}
-	im.report.Inputs = inputs
+	im.report.Inputs, im.unread = inputs, map[string]bool{}
 	return im.with(ctx, func(c *client.Client) error {
 		if err := im.digest(ctx, c); err != nil {
 			return err
@@ -192,7 +193,11 @@ func (im *importing) run(ctx context.Context, paths []string) error {
 		}
 		im.bar.done()
 		im.report.Interrupted = ctx.Err() != nil
-		return errors.Join(ctx.Err(), im.print())
+		err := im.print()
+		if im.report.Interrupted && errors.Is(err, errNegative) { // not the last word on lines that were not read
+			err = nil
+		}
+		return errors.Join(ctx.Err(), err)
 	})
 }
 
@@ -216,16 +221,30 @@ func (im *importing) digest(ctx context.Context, c *client.Client) error {
 	return nil
 }
 
-// spool keeps standard input in a file of this user alone, since its format must be known before the
-// first line is sent.
-func (im *importing) spool(ctx context.Context) (string, error) {
+// spool keeps what comes from standard input or a pipe in a file of this user alone, since its format must be known before
+// the first line is sent, and a pipe is read once.
+func (im *importing) spool(ctx context.Context, path string) (string, error) {
+	label := path
+	if path == "-" {
+		label = "standard input"
+	}
 	f, err := os.CreateTemp("", "waymark-import-*.jsonl")
 	if err != nil {
 		return "", fmt.Errorf("import: %w", err)
 	}
 	copied := make(chan error, 1)
 	go func() {
-		_, err := io.Copy(f, im.in)
+		in := im.in
+		if path != "-" {
+			pipe, err := os.Open(path) // which waits for somebody to write to it
+			if err != nil {
+				copied <- err
+				return
+			}
+			defer pipe.Close()
+			in = pipe
+		}
+		_, err := io.Copy(f, in)
 		copied <- err
 	}()
 	select {
@@ -235,7 +254,7 @@ func (im *importing) spool(ctx context.Context) (string, error) {
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		os.Remove(f.Name())
-		return "", fmt.Errorf("import standard input: %w", err)
+		return "", fmt.Errorf("import %s: %w", label, err)
 	}
 	return f.Name(), nil
 }
@@ -315,6 +334,11 @@ func (b *batch) input(ctx context.Context, in importInput, opts ingest.Options, 
 		file := it.File
 		if it.File = in.Path; in.folder {
 			it.File = filepath.Join(in.Path, file)
+		}
+		if it.Unread && b.unread[it.File] { // by the decoder of another format
+			continue
+		} else if it.Unread {
+			b.unread[it.File] = true
 		}
 		b.report.Add(it)
 		b.read++

@@ -63,6 +63,7 @@ func TestImportInterrupted(t *testing.T) {
 		bundledSample.open = func(ctx context.Context, o ingest.Options) iter.Seq2[ingest.Item, error] {
 			return func(yield func(ingest.Item, error) bool) {
 				n := 0
+				yield(ingest.Item{Line: 1, Dropped: "not JSON"}, nil) // the code is that of an interrupted import all the same
 				for it, err := range whole(ctx, o) {
 					if it.Episode != nil {
 						if n++; n == 701 {

@@ -22,25 +22,21 @@ import (
 // home directory, and from the directory of a project; "" is none.
 var hosts = []struct {
 	name            string
-	file            string
 	servers         string // the member that holds servers; "" is TOML
 	user, project   string
-	hooks           string // file of hooks; "" for hosts without
-	userHooks       string
+	userHooks       string // file of hooks; "" for hosts without
 	projectHooks    string
 	events          []string // that are hooked
 	flat            bool     // a hook is no group of hooks
 	program, folder string   // by which an installed host is known: a command, or a folder from the home directory
 }{
-	{"claude-code", ".mcp.json of a project, or: claude mcp add", "mcpServers", ".claude.json", ".mcp.json",
-		".claude/settings.json of a project, or ~/.claude/settings.json", ".claude/settings.json", ".claude/settings.json",
+	{"claude-code", "mcpServers", ".claude.json", ".mcp.json", ".claude/settings.json", ".claude/settings.json",
 		[]string{"PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "SessionStart", "SessionEnd"}, false, "claude", ".claude"},
-	{"claude-desktop", "claude_desktop_config.json", "mcpServers", "EDITORS/Claude/claude_desktop_config.json", "", "", "", "", nil, false, "", "EDITORS/Claude"},
-	{"cursor", ".cursor/mcp.json of a project, or ~/.cursor/mcp.json", "mcpServers", ".cursor/mcp.json", ".cursor/mcp.json",
-		".cursor/hooks.json of a project, or ~/.cursor/hooks.json", ".cursor/hooks.json", ".cursor/hooks.json",
+	{"claude-desktop", "mcpServers", "EDITORS/Claude/claude_desktop_config.json", "", "", "", nil, false, "", "EDITORS/Claude"},
+	{"cursor", "mcpServers", ".cursor/mcp.json", ".cursor/mcp.json", ".cursor/hooks.json", ".cursor/hooks.json",
 		[]string{"sessionStart", "beforeSubmitPrompt", "postToolUse", "postToolUseFailure", "sessionEnd"}, true, "cursor", ".cursor"},
-	{"vscode", ".vscode/mcp.json", "servers", "EDITORS/Code/User/mcp.json", ".vscode/mcp.json", "", "", "", nil, false, "code", "EDITORS/Code"},
-	{"codex", "~/.codex/config.toml", "", ".codex/config.toml", "", "~/.codex/hooks.json", ".codex/hooks.json", "",
+	{"vscode", "servers", "EDITORS/Code/User/mcp.json", ".vscode/mcp.json", "", "", nil, false, "code", "EDITORS/Code"},
+	{"codex", "", ".codex/config.toml", "", ".codex/hooks.json", "",
 		[]string{"PreToolUse", "PostToolUse", "UserPromptSubmit"}, false, "codex", ".codex"},
 }
 
@@ -114,7 +110,7 @@ difference. Nothing else in the files is touched.`,
 			if err != nil {
 				return err
 			}
-			o.hook = hosts[i].hooks != ""
+			o.hook = hosts[i].userHooks != ""
 			return a.writeHost(i, o, true, func(text []byte) ([]byte, error) { return withoutServer(i, text, o.url) },
 				func(text []byte) ([]byte, error) { return withHooks(text, nil, hosts[i].flat) })
 		},
@@ -168,15 +164,29 @@ func thisMachine() (m usage.Machine, err error) {
 	return m, err
 }
 
-// whereHosts puts folders of hosts in a text where the hosts' variables say that they are.
-func whereHosts(text string) string {
-	m, err := thisMachine()
-	for _, folder := range []string{".claude", ".codex"} {
-		if err == nil {
-			text = strings.ReplaceAll(text, "~/"+folder+"/", filepath.ToSlash(m.Shown(m.File(folder)))+"/")
-		}
+// shownFile is a file of a host as people write it: from the directory of the project, or with ~ for the home directory.
+func shownFile(name string, project bool) (string, error) {
+	if project {
+		return name, nil
 	}
-	return text
+	m, err := thisMachine()
+	if err != nil {
+		return "", err
+	}
+	return filepath.ToSlash(m.Shown(m.File(name))), nil
+}
+
+// filesOf names the files of a host that hold its servers and hooks, as in hosts.
+func (o *initOptions) filesOf(i int) (servers, hooks string, err error) {
+	h := hosts[i]
+	servers, hooks = h.user, h.userHooks
+	if o.project {
+		servers, hooks = h.project, h.projectHooks
+	}
+	if servers == "" || o.hook && hooks == "" {
+		err = usagef("%s keeps no such file in a project; leave out --project", h.name)
+	}
+	return servers, hooks, err
 }
 
 // printed is what init prints as JSON.
@@ -197,7 +207,7 @@ func (a *app) hostConfig(i int, o initOptions) (p printed, server, hooks map[str
 	if u, err := url.Parse(o.url); o.url != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
 		return p, nil, nil, usagef("--url %q: want the address of an MCP server, such as http://127.0.0.1:7070/mcp", o.url)
 	}
-	if o.hook && h.hooks == "" {
+	if o.hook && h.userHooks == "" {
 		return p, nil, nil, usagef("%s has no hooks that Waymark can read", h.name)
 	}
 	dir, err := filepath.Abs(a.data)
@@ -222,7 +232,14 @@ func (a *app) hostConfig(i int, o initOptions) (p printed, server, hooks map[str
 	if h.name == "vscode" || h.name == "claude-code" && o.url != "" {
 		server["type"] = kind
 	}
-	p = printed{Host: h.name, File: whereHosts(h.file), Config: codexTOML(server)}
+	serversFile, hooksFile, err := o.filesOf(i)
+	if err != nil {
+		return p, nil, nil, err
+	}
+	p = printed{Host: h.name, Config: codexTOML(server)}
+	if p.File, err = shownFile(serversFile, o.project); err != nil {
+		return p, nil, nil, err
+	}
 	if h.servers != "" {
 		p.Config = indented(map[string]any{h.servers: map[string]any{"waymark": server}})
 	}
@@ -236,9 +253,10 @@ func (a *app) hostConfig(i int, o initOptions) (p printed, server, hooks map[str
 		if h.flat {
 			whole["version"] = 1
 		}
-		p.HooksFile, p.Hooks = whereHosts(h.hooks), indented(whole)
+		p.Hooks = indented(whole)
+		p.HooksFile, err = shownFile(hooksFile, o.project)
 	}
-	return p, server, hooks, nil
+	return p, server, hooks, err
 }
 
 func (a *app) printInit(p printed) error {

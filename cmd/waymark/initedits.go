@@ -114,23 +114,20 @@ func readEdit(path string) (e edit, err error) {
 
 // writeHost changes the files of a host, after showing how and asking.
 func (a *app) writeHost(i int, o initOptions, undo bool, servers, hooks func([]byte) ([]byte, error)) error {
-	h := hosts[i]
+	serversFile, hooksFile, err := o.filesOf(i)
+	if err != nil {
+		return err
+	}
 	files := []struct {
 		name   string
 		change func([]byte) ([]byte, error)
-	}{{h.user, servers}, {h.userHooks, hooks}}
-	if o.project {
-		files[0].name, files[1].name = h.project, h.projectHooks
-	}
+	}{{serversFile, servers}, {hooksFile, hooks}}
 	if !o.hook {
 		files = files[:1]
 	}
 	edits := []edit{}
 	var left error // a file that cannot be undone does not keep the other from it
 	for _, f := range files {
-		if f.name == "" {
-			return usagef("%s keeps no such file in a project; leave out --project", h.name)
-		}
 		path, err := hostPath(f.name, o.project)
 		if err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 
 	"waymark/cmd/waymark/internal/hostfile"
@@ -33,9 +34,14 @@ func withHooks(text []byte, hooks map[string]any, flat bool) ([]byte, error) {
 	}
 	for _, event := range slices.Sorted(maps.Keys(there)) {
 		var found []json.RawMessage
-		for _, group := range there[event] {
-			if ownHook(group) {
+		for i, group := range there[event] {
+			switch all, some := ownHooks(group); {
+			case all:
 				found = append(found, group)
+			case some:
+				if text, err = hostfile.Drop(text, ownHook, "hooks", event, strconv.Itoa(i), "hooks"); err != nil {
+					return nil, err
+				}
 			}
 		}
 		want, _ := hooks[event].([]any)
@@ -68,8 +74,14 @@ func withHooks(text []byte, hooks map[string]any, flat bool) ([]byte, error) {
 
 var ownCommand = regexp.MustCompile(`(^|[/\\'"])waymark(-hook|-hook\.exe|\.exe)?['"]? (hook )?--host `)
 
-// ownHook reports whether a group of hooks runs Waymark and nothing else.
+// ownHook reports whether a hook, or a group of hooks, runs Waymark and nothing else.
 func ownHook(group json.RawMessage) bool {
+	all, _ := ownHooks(group)
+	return all
+}
+
+// ownHooks reports whether all, or some, of the commands of a hook or a group of hooks run Waymark.
+func ownHooks(group json.RawMessage) (all, some bool) {
 	type command struct {
 		Command string `json:"command"`
 	}
@@ -78,12 +90,14 @@ func ownHook(group json.RawMessage) bool {
 		Hooks []command `json:"hooks"`
 	}
 	if json.Unmarshal(group, &g) != nil {
-		return false
+		return false, false
 	}
-	if len(g.Hooks) == 1 {
-		g.command = g.Hooks[0]
+	if g.Hooks == nil {
+		g.Hooks = []command{g.command}
 	}
-	return len(g.Hooks) <= 1 && ownCommand.MatchString(g.Command)
+	own := func(c command) bool { return ownCommand.MatchString(c.Command) }
+	some = slices.ContainsFunc(g.Hooks, own)
+	return some && !slices.ContainsFunc(g.Hooks, func(c command) bool { return !own(c) }), some
 }
 
 func hookConfig(events []string, command string, flat bool) map[string]any {

@@ -79,7 +79,7 @@ file or a folder), or by a tool of a connected server (--search-tool).`,
 	f.StringSliceVar(&t.files, "search-file", nil, "with --auto: `files` or folders of text to look in (.txt, .md, .html, .json, .csv and the like)")
 	f.StringVar(&t.tool, "search-tool", "", "with --auto: `id` of a tool of a connected server that finds texts, as in web:search")
 	f.StringVar(&t.argument, "search-argument", "", "with --search-tool: its `argument` that takes the query (default query)")
-	f.IntVar(&t.rounds, "rounds", 0, "with --auto: rounds of search at most (0: 6)")
+	countVar(f, &t.rounds, "rounds", "with --auto: rounds of search at most (default 6)")
 	f.BoolVar(&t.noneOfThese, "none-of-these", false, "with --auto: also weigh that none of the hypotheses is right")
 	f.BoolVar(&t.evenIfEasy, "even-if-easy", false, "with --auto: ask for hypotheses also where the question is easy")
 	f.StringVar(&t.svg, "svg", "", "also draw the entropy of each round into this `file`")

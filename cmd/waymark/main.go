@@ -34,6 +34,7 @@ import (
 	"waymark/ingest/hook"
 	"waymark/internal/datadir"
 	"waymark/live"
+	"waymark/suggest"
 )
 
 // The exit codes.
@@ -298,7 +299,14 @@ func (a *app) prepare(cmd *cobra.Command) error {
 			}
 		}
 	}
-	return a.loadSettings(cmd)
+	if err := a.loadSettings(cmd); err != nil {
+		return err
+	}
+	var wrong *suggest.RequestError // before a command reads or writes anything
+	if err := live.CheckName(a.workspace); errors.As(err, &wrong) {
+		return usagef("workspace %s", wrong.Detail)
+	}
+	return nil
 }
 
 // flagOf is what the command line calls a field of a request: its flag, where there is one.

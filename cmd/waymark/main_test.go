@@ -12,6 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -108,5 +111,27 @@ func same(ts *testscript.TestScript, neg bool, args []string) {
 	a, b := ts.ReadFile(args[0]), ts.ReadFile(args[1])
 	if (a == b) == neg {
 		ts.Fatalf("%s and %s: same is %v", args[0], args[1], a == b)
+	}
+}
+
+// A write says where it created its workspace, and which name was probably meant.
+func TestNewWorkspaceIsSaid(t *testing.T) {
+	for _, served := range []bool{false, true} {
+		dir := filepath.Join(t.TempDir(), "data")
+		if served {
+			startServer(t, dir)
+		}
+		record := func(workspace string) string {
+			_, errs, code := waymark(t, `{"id":"e","steps":[{"tool":"fs:read"}]}`, "record", "-", "--data", dir, "--workspace", workspace)
+			require.Zero(t, code, errs)
+			return errs
+		}
+		assert.Empty(t, record("default"))
+		assert.Equal(t, "waymark: workspace \"prod\" did not exist and was created\n", record("prod"))
+		assert.Empty(t, record("prod"))
+		assert.Contains(t, record("prdo"), `workspace "prdo" did not exist and was created; did you mean prod?`)
+		_, errs, code := waymark(t, "{}", "record", "-", "--data", dir, "--workspace", "refused")
+		assert.NotZero(t, code)
+		assert.NotContains(t, errs, "was created")
 	}
 }

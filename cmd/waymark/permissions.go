@@ -15,6 +15,7 @@ import (
 	"waymark/catalog"
 	"waymark/cmd/waymark/internal/hostfile"
 	"waymark/ingest"
+	"waymark/internal/plural"
 	"waymark/usage"
 )
 
@@ -116,7 +117,7 @@ func (a *app) evaluatePermissions(ctx context.Context, o permissionOptions) erro
 	if a.json {
 		return a.printValue(r)
 	}
-	a.printf("%d tools allowed by the earlier history; %d later episodes replayed\n", r.Allowed, r.Episodes)
+	a.printf("%s allowed by the earlier history; %s replayed\n", plural.Of(r.Allowed, "tool"), plural.Of(r.Episodes, "later episode"))
 	a.printf("prompts saved: %d of %d (%.1f %%; at most %.1f %% are for tools against which nothing speaks)\n", r.Saved, r.Prompts, 100*r.Share, 100*r.Reached)
 	a.printf("allowed calls of destructive tools: %d\nallowed calls of tools not seen before: %d\n", r.Destructive, r.FirstSeen)
 	return nil
@@ -146,11 +147,15 @@ func (a *app) suggestPermissions(ctx context.Context, o permissionOptions) error
 		return err
 	}
 	p := rulesOf(h, usage.Permissions(d.Tools, episodes, o.limits), d.Tools)
-	if p.Text, p.File = permissionText(h, p.Rules), whereHosts("~/"+p.File); o.project {
+	p.Text = permissionText(h, p.Rules)
+	if o.project {
 		if _, err := permissionFile(h, o); err != nil {
 			return err
 		}
 		p.File = permissionHosts[h].project
+	}
+	if p.File, err = shownFile(p.File, o.project); err != nil {
+		return err
 	}
 	if o.write {
 		return a.writePermissions(h, o, p.Rules)
@@ -182,7 +187,10 @@ func permissionHost(name string) (int, error) {
 		}
 		names = append(names, h.name)
 	}
-	return 0, usagef("--host %q: want one of %s", name, strings.Join(names, ", "))
+	if name == "" {
+		return 0, usagef("permissions need --host: %s", strings.Join(names, ", "))
+	}
+	return 0, usagef("unknown --host %q: want one of %s", name, strings.Join(names, ", "))
 }
 
 // rulesOf writes permissions as rules. A rule that would mean another tool as well is left out.

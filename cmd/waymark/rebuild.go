@@ -12,6 +12,7 @@ import (
 
 	"waymark/client"
 	"waymark/evaluate"
+	"waymark/internal/plural"
 	"waymark/live"
 )
 
@@ -118,7 +119,7 @@ func (a *app) showJob(j live.Job) {
 		if !v.Equal {
 			equal = "DIFFERENT"
 		}
-		a.printf("replayed %d events: the running model and the replay are %s\n\n", v.Events, equal)
+		a.printf("replayed %s: the running model and the replay are %s\n\n", plural.Of(v.Events, "event"), equal)
 		columns(a.out, []string{"model", "hash"}, [][]string{{"running", v.RunningHash}, {"replay", v.ReplayHash}})
 		if len(v.Differences) > 0 {
 			a.printf("\ndifferent parts: %s\n", list(v.Differences))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/internal/plural"
 	"waymark/live"
 	"waymark/storage"
 )
@@ -69,7 +70,7 @@ does. A server with rules applies them by itself, at its start and once a day.`,
 				live.ForgetResult
 				Episodes int `json:"episodes"`
 			}) {
-				a.printf("forgot %d episodes, %d events; the log is at %d\n", r.Episodes, r.Erased, r.Seq)
+				a.printf("forgot %s, %s; the log is at %d\n", plural.Of(r.Episodes, "episode"), plural.Of(r.Erased, "event"), r.Seq)
 			})
 		},
 	}
@@ -87,12 +88,12 @@ func (a *app) showRetention(r retentionState) {
 		a.printf("rules      none: every episode is kept\n")
 	default:
 		a.printf("rules      keep-for %s, keep-episodes %d (0: no limit)\n", time.Duration(r.KeepForMillis)*time.Millisecond, r.KeepEpisodes)
-		a.printf("due        %d of %d episodes, %d events, %s\n", r.Due.Episodes, r.Episodes, r.Due.Events, mebibytes(float64(r.Due.Bytes)))
+		a.printf("due        %d of %s, %s, %s\n", r.Due.Episodes, plural.Of(r.Episodes, "episode"), plural.Of(r.Due.Events, "event"), mebibytes(float64(r.Due.Bytes)))
 		if !r.Due.From.IsZero() {
 			a.printf("           from %s to %s\n", r.Due.From.Format(time.RFC3339), r.Due.To.Format(time.RFC3339))
 		}
 	}
-	a.printf("log        %s, %d episodes of %.0f bytes each\n", mebibytes(float64(r.LogBytes)), r.Episodes, r.BytesPerEpisode)
+	a.printf("log        %s, %s of %.0f bytes each\n", mebibytes(float64(r.LogBytes)), plural.Of(r.Episodes, "episode"), r.BytesPerEpisode)
 	a.printf("snapshots  %s\n", mebibytes(float64(r.SnapshotBytes)))
 	a.printf("growth     %.1f episodes and %s a day, in the last 30 days\n", r.EpisodesPerDay, mebibytes(r.BytesPerDay))
 	if r.Disk == nil {
@@ -100,7 +101,7 @@ func (a *app) showRetention(r retentionState) {
 	}
 	a.printf("disk       %s used, %s free, of which %s stay free\n", mebibytes(float64(r.Disk.Used)), mebibytes(float64(r.Disk.Free)), mebibytes(float64(r.Disk.Reserve)))
 	for _, f := range r.Disk.After {
-		a.printf("           %s after %d days\n", mebibytes(float64(f.Bytes)), f.Days)
+		a.printf("           %s after %s\n", mebibytes(float64(f.Bytes)), plural.Of(f.Days, "day"))
 	}
 	if r.Disk.DaysUntilFull != nil {
 		a.printf("full       in %.0f days at this rate\n", *r.Disk.DaysUntilFull)

@@ -29,7 +29,8 @@ func (a *app) toolRename() *cobra.Command {
 	return &cobra.Command{
 		Use:   "rename [OLD NEW]",
 		Short: "Keep the history of a tool or server with a new name",
-		Long: `What was and will be recorded under the old id counts for the new one, in every answer. "old:*" and "new:*" rename
+		Long: `What was and will be recorded under the old id counts for the new one, in every answer. The old id must be in the
+catalog or the history; "waymark rule alias" also takes one that is yet to come. "old:*" and "new:*" rename
 a server with all its tools. Nothing in the log is changed: "waymark rule undo alias:OLD" separates the two again.
 
 Without arguments it lists pairs of a tool that was used and one that was not used yet and is like it.`,
@@ -44,7 +45,7 @@ Without arguments it lists pairs of a tool that was used and one that was not us
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 {
-				return a.addRule(cmd, live.Rule{Kind: live.RuleAlias, Alias: args[0], Tool: args[1]})
+				return a.addRule(cmd, "/v1/rules?known=true", live.Rule{Kind: live.RuleAlias, Alias: args[0], Tool: args[1]})
 			}
 			return get(cmd.Context(), a, "/v1/renamed-tools", func(a *app, l struct {
 				Renamed []contract.Renamed `json:"renamed"`
@@ -68,10 +69,10 @@ func (a *app) ruleAlias() *cobra.Command {
 		Use:   "alias OTHER TOOL",
 		Short: "Let calls of another id count for a tool",
 		Long: `Requests and recordings that name the other id mean the tool, and what was learned of it counts for the tool.
-"waymark tool rename" does the same.`,
+"waymark tool rename" does the same, but refuses an id that was never met.`,
 		Args: exactly(2, "the other id and the tool"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.addRule(cmd, live.Rule{Kind: live.RuleAlias, Alias: args[0], Tool: args[1]})
+			return a.addRule(cmd, "/v1/rules", live.Rule{Kind: live.RuleAlias, Alias: args[0], Tool: args[1]})
 		},
 	}
 }
@@ -88,7 +89,7 @@ and inflection of its words. "waymark rule undo" restores the former answers.`,
 		Args:    exactly(1, "a tool"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			rule.Tool = args[0]
-			return a.addRule(cmd, rule)
+			return a.addRule(cmd, "/v1/rules", rule)
 		},
 	}
 	a.ruleIntent(cmd, &rule)
@@ -112,7 +113,7 @@ finds the tool first and dag has it in the plan. A ban of the same tool wins.`,
 		Args: exactly(1, "a tool"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			rule.Tool = args[0]
-			return a.addRule(cmd, rule)
+			return a.addRule(cmd, "/v1/rules", rule)
 		},
 	}
 	cmd.Flags().StringVar(&rule.After, "after", "", "the `tool` that was used last")
@@ -131,16 +132,16 @@ restores the limits.`,
 		Example: "  waymark rule " + kind + " otel:key:2f6c1a9e",
 		Args:    exactly(1, "a source"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.addRule(cmd, live.Rule{Kind: kind, Source: args[0]})
+			return a.addRule(cmd, "/v1/rules", live.Rule{Kind: kind, Source: args[0]})
 		},
 	}
 }
 
-func (a *app) addRule(cmd *cobra.Command, rule live.Rule) error {
+func (a *app) addRule(cmd *cobra.Command, path string, rule live.Rule) error {
 	if f := cmd.Flags().Lookup("intent"); f != nil && f.Changed && rule.Intent == "" { // such as an unset variable: not for all requests
 		return usagef("--intent is empty; leave it out for a rule about every request")
 	}
-	return call(cmd.Context(), a, http.MethodPost, "/v1/rules", rule, func(a *app, r live.Rule) { a.printf("rule %s added\n", clean(r.ID)) })
+	return call(cmd.Context(), a, http.MethodPost, path, rule, func(a *app, r live.Rule) { a.printf("rule %s added\n", clean(r.ID)) })
 }
 
 func (a *app) ruleList() *cobra.Command {
@@ -152,6 +153,10 @@ func (a *app) ruleList() *cobra.Command {
 			return get(cmd.Context(), a, "/v1/rules", func(a *app, l struct {
 				Rules []live.Rule `json:"rules"`
 			}) {
+				if len(l.Rules) == 0 {
+					a.printf("no rules\n")
+					return
+				}
 				var rows [][]string
 				for _, r := range l.Rules {
 					rows = append(rows, []string{r.ID, r.Kind, r.Tool, r.After, r.Alias, r.Source, r.Intent})

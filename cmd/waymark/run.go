@@ -557,6 +557,10 @@ func (a *app) runsCommand() *cobra.Command {
 func (a *app) showRuns(page struct {
 	Runs []runHead `json:"runs"`
 }) {
+	if len(page.Runs) == 0 {
+		a.printf("no runs\n")
+		return
+	}
 	var rows [][]string
 	for _, r := range page.Runs {
 		rows = append(rows, []string{r.ID, r.State, r.StartedAt.Local().Format(time.DateTime), fmt.Sprint(r.Done), fmt.Sprint(r.Failed),

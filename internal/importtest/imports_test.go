@@ -51,7 +51,7 @@ var imports = map[string][]string{
 	"mine":     {"catalog", "episodic", "internal", "score", "semantic"},
 	"live":     {"catalog", "episodic", "evaluate", "internal", "mine", "run", "score", "semantic", "storage", "suggest"},
 	"contract": {"catalog", "episodic", "learn", "run", "semantic"},
-	"usage":    {"catalog", "episodic", "evaluate", "ingest", "mine", "run", "suggest"},
+	"usage":    {"catalog", "episodic", "evaluate", "ingest", "internal", "mine", "run", "suggest"},
 	"record":   {"episodic", "ingest", "live", "run", "storage", "suggest", "whisper"},
 	"gateway":  {"catalog", "internal", "run", "storage"},
 	"server":   {"catalog", "contract", "episodic", "evaluate", "gateway", "ingest", "internal", "live", "mine", "run", "score", "server/page", "storage", "suggest", "whisper"},

@@ -15,6 +15,8 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strconv"
+	"strings"
 
 	"waymark/catalog"
 	"waymark/episodic"
@@ -170,6 +172,33 @@ func Make(h History, o Options) (Report, error) {
 	r.Proposals = ranked(o.Rubric, all)
 	r.Weak = len(all) - len(r.Proposals)
 	return r, nil
+}
+
+// IDUnder is the id that the proposal would have if its tools had other names.
+func (p *Proposal) IDUnder(name func(tool string) string) string {
+	tools, after := make([]string, len(p.Capability.Tasks)), make([][]int, len(p.Capability.Tasks))
+	for _, t := range p.Capability.Tasks {
+		i, ok := place(t.ID, len(tools))
+		if !ok {
+			return p.ID // its capability is not as it was mined
+		}
+		tools[i], after[i] = name(t.Tool), []int{}
+		for _, d := range t.DependsOn {
+			if a, ok := place(d, len(tools)); ok {
+				after[i] = append(after[i], a)
+			}
+		}
+		slices.Sort(after[i])
+	}
+	return contentID(tools, after)
+}
+
+// taskID names the task at a place of a pattern, place reads it.
+func taskID(i int) string { return fmt.Sprintf("t%d", i+1) }
+
+func place(id string, of int) (i int, ok bool) {
+	n, err := strconv.Atoi(strings.TrimPrefix(id, "t"))
+	return n - 1, err == nil && n >= 1 && n <= of
 }
 
 // contentID names tools and their order.

@@ -203,9 +203,9 @@ func (d *draft) capability(proposal string, w *wiring, words *background) (catal
 	}
 	c.ID = "mined:" + cmp.Or(slug(called), "capability") + "-" + proposal[1:7]
 	for i, t := range d.tools {
-		task := catalog.Task{ID: fmt.Sprintf("t%d", i+1), Tool: t, Arguments: w.args[i]}
+		task := catalog.Task{ID: taskID(i), Tool: t, Arguments: w.args[i]}
 		for _, a := range d.pattern.After[i] {
-			task.DependsOn = append(task.DependsOn, fmt.Sprintf("t%d", a+1))
+			task.DependsOn = append(task.DependsOn, taskID(a))
 		}
 		c.Tasks = append(c.Tasks, task)
 	}

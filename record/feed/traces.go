@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"waymark/episodic"
 	"waymark/ingest"
 	"waymark/ingest/hook"
 )
@@ -46,11 +47,7 @@ func (f *Feed) Collect(ctx context.Context, workspace, source string, body []byt
 	if err != nil {
 		return err
 	}
-	key, err := engine.DigestKey(ctx)
-	if err != nil {
-		return err
-	}
-	spans, err := ingest.OTLP(body, protobuf, &key)
+	spans, err := ingest.OTLP(body, protobuf, func() (episodic.DigestKey, error) { return engine.DigestKey(ctx) })
 	if err != nil || len(spans) == 0 {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"waymark/internal/plural"
 	"waymark/run"
 	"waymark/server/internal/jsonio"
 	"waymark/server/internal/request"
@@ -182,9 +183,9 @@ func readResult(_ context.Context, c *mcpCall, in readResultArguments) (ReadResu
 	answer := ReadResultAnswer{Bytes: len(kept.text)}
 	if in.Find != "" {
 		answer.find(kept.text, in)
-		answer.Message = fmt.Sprintf("%d places in the result of %s.", len(answer.Found), shownID(kept.tool))
+		answer.Message = fmt.Sprintf("%s in the result of %s.", plural.Of(len(answer.Found), "place"), shownID(kept.tool))
 		if answer.Next > 0 {
-			answer.Message = fmt.Sprintf("The first %d places in the result of %s.", len(answer.Found), shownID(kept.tool))
+			answer.Message = fmt.Sprintf("The first %s in the result of %s.", plural.Of(len(answer.Found), "place"), shownID(kept.tool))
 		}
 		return answer, nil
 	}

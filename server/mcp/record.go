@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"waymark/episodic"
+	"waymark/internal/plural"
 	"waymark/live"
 	"waymark/server/internal/jsonio"
 	"waymark/server/internal/limit"
@@ -20,7 +21,7 @@ import (
 	"waymark/server/internal/scoring"
 )
 
-// recordArguments is what models are told of an episode. Everything that POST /v1/episodes takes is taken.
+// recordArguments is an episode as models are told of it, with every field that is taken.
 type recordArguments struct {
 	ID           string           `json:"id,omitempty" jsonschema:"your own id of this task; the same id counts once"`
 	Intent       string           `json:"intent,omitempty" jsonschema:"what the task was about, in words"`
@@ -29,6 +30,7 @@ type recordArguments struct {
 	Time         time.Time        `json:"time,omitzero" jsonschema:"when it was"`
 	Session      string           `json:"session,omitempty" jsonschema:"the conversation it belongs to"`
 	Source       string           `json:"source,omitempty" jsonschema:"a label; the source that counts comes from the credential"`
+	Label        string           `json:"label,omitempty"`
 	SuggestionID string           `json:"suggestion_id,omitempty" jsonschema:"the suggestion that was followed"`
 }
 
@@ -41,6 +43,12 @@ type recordStep struct {
 	DurationMS int64            `json:"duration_ms,omitempty"`
 	Error      string           `json:"error,omitempty" jsonschema:"the error in a few words, without secrets"`
 	ErrorKind  string           `json:"error_kind,omitempty"`
+	Shown      int              `json:"shown,omitempty" jsonschema:"its rank among the suggestions"`
+
+	// Models have no use for these; exported episodes have them, and hosts may check them against the schema.
+	Shape   string         `json:"shape,omitempty"`
+	Inputs  map[string]any `json:"inputs,omitempty"`
+	Outputs map[string]any `json:"outputs,omitempty"`
 }
 
 // RecordAnswer is the answer of record_episode.
@@ -83,7 +91,7 @@ func recordEpisode(ctx context.Context, c *mcpCall, e episodic.Episode) (RecordA
 		return RecordAnswer{}, err
 	}
 	r.Rejected = []live.Rejection{}
-	message := fmt.Sprintf("Recorded %d %s as %s.", len(e.Steps), problem.Plural(len(e.Steps), "step", "steps"), shownID(e.ID))
+	message := fmt.Sprintf("Recorded %s as %s.", plural.Of(len(e.Steps), "step"), shownID(e.ID))
 	if r.Duplicates > 0 {
 		message = fmt.Sprintf("%s was recorded before; nothing changed.", shownID(e.ID))
 	}
@@ -164,9 +172,9 @@ func rebuildMessage(job live.Job) string {
 	case v == nil:
 		return "The model was rebuilt from the whole history."
 	case v.Equal:
-		return fmt.Sprintf("Verified: %d events replayed, the running model is equal byte for byte.", v.Events)
+		return fmt.Sprintf("Verified: %s replayed, the running model is equal byte for byte.", plural.Of(v.Events, "event"))
 	default:
-		return fmt.Sprintf("NOT equal: after %d events the replay differs from the running model in %s.", v.Events, shownIDs(v.Differences))
+		return fmt.Sprintf("NOT equal: after %s the replay differs from the running model in %s.", plural.Of(v.Events, "event"), shownIDs(v.Differences))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"waymark/internal/plural"
 	"waymark/run"
 	"waymark/server/internal/jsonio"
 	"waymark/server/internal/runs"
@@ -150,16 +151,16 @@ func runMessage(a runs.Answer) string {
 				waits++
 			}
 		}
-		return fmt.Sprintf("Nothing was run. The plan is sound: %d tasks in %d steps, %d of them would wait for approval.", len(a.Plan.Nodes), len(a.Plan.Layers), waits)
+		return fmt.Sprintf("Nothing was run. The plan is sound: %s in %s, %d of them would wait for approval.", plural.Of(len(a.Plan.Nodes), "task"), plural.Of(len(a.Plan.Layers), "step"), waits)
 	case run.Paused:
 		if len(a.Waiting) == 0 {
 			return fmt.Sprintf("Run %s stands still: %s.", a.ID, strings.Join(a.Warnings, "; "))
 		}
 		return fmt.Sprintf("Run %s waits for a person to approve %s. Ask the user to run: waymark runs approve %s. Then call run_dag with run %q.", a.ID, shownIDs(a.Waiting), a.ID, a.ID)
 	case run.Done:
-		return fmt.Sprintf("Done: %d tasks done, %d failed, %d skipped.", a.Done, a.Failed, a.Skipped)
+		return fmt.Sprintf("Done: %s done, %d failed, %d skipped.", plural.Of(a.Done, "task"), a.Failed, a.Skipped)
 	case run.Failed:
-		return fmt.Sprintf("Failed: %d tasks done, %d failed, %d skipped. First: %s", a.Done, a.Failed, a.Skipped, shownText(a.Error))
+		return fmt.Sprintf("Failed: %s done, %d failed, %d skipped. First: %s", plural.Of(a.Done, "task"), a.Failed, a.Skipped, shownText(a.Error))
 	}
 	return fmt.Sprintf("Run %s is %s.", a.ID, a.State)
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"waymark/catalog"
-	"waymark/server/internal/problem"
+	"waymark/internal/plural"
 	"waymark/suggest"
 )
 
@@ -109,7 +109,7 @@ func dagMessage(a suggest.DAGAnswer) string {
 		return "No plan: no known tool fits the intent. Call find_tool with the parts of the task."
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Plan of %d %s, confidence %.2f: ", len(tasks), problem.Plural(len(tasks), "step", "steps"), a.Confidence)
+	fmt.Fprintf(&b, "Plan of %s, confidence %.2f: ", plural.Of(len(tasks), "step"), a.Confidence)
 	for i, t := range tasks {
 		if i > 0 {
 			b.WriteString("; ")

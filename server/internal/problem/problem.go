@@ -5,7 +5,6 @@ package problem
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"waymark/catalog"
+	"waymark/internal/plural"
 	"waymark/live"
 	"waymark/run"
 	"waymark/score"
@@ -92,6 +92,8 @@ func Of(err error) *huma.ErrorModel {
 		return New(http.StatusServiceUnavailable, "the shared log does not answer: writes are refused, reads go on")
 	case errors.Is(err, live.ErrOtherModel):
 		return New(http.StatusPreconditionFailed, "If-Match: "+err.Error())
+	case errors.Is(err, live.ErrNotNew):
+		return New(http.StatusPreconditionFailed, "If-None-Match: "+err.Error())
 	case errors.Is(err, live.ErrShared):
 		return New(http.StatusConflict, err.Error())
 	case errors.Is(err, live.ErrNotYet):
@@ -236,17 +238,9 @@ func RefusedRun(e *run.CheckError) string {
 	}
 	text := "the DAG cannot be run: " + e.Problems[0].String()
 	if more := len(e.Problems) - 1; more > 0 {
-		text += fmt.Sprintf("; and %d more %s", more, Plural(more, "problem", "problems"))
+		text += "; and " + plural.Of(more, "more problem")
 	}
 	return text
-}
-
-// Plural is the form of a noun that goes with a number.
-func Plural(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
 }
 
 func malformedProblem(e *jsonio.MalformedError) *huma.ErrorModel {

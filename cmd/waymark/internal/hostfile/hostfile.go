@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -73,7 +74,8 @@ func begin(text []byte) (int, error) {
 	return at, err
 }
 
-// find is where the value at a path begins and ends; found is false where there is none.
+// find is where the value at a path begins and ends; found is false where there is none. Elements of a list have their
+// index as name.
 func find(text []byte, path ...string) (at, end int, found bool, err error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return 0, 0, false, nil
@@ -83,7 +85,12 @@ func find(text []byte, path ...string) (at, end int, found bool, err error) {
 	}
 	end = len(bytes.TrimRight(text, " \t\r\n"))
 	for _, name := range path {
-		all, _, err := members(text, at)
+		var all []member
+		if _, isIndex := strconv.Atoi(name); isIndex == nil && text[at] == '[' {
+			all, err = elements(text, at, end)
+		} else {
+			all, _, err = members(text, at)
+		}
 		if err != nil {
 			return 0, 0, false, err
 		}
@@ -153,29 +160,38 @@ func insert(text []byte, at, end int, all []member, key string, value any) []byt
 	return splice(text, last.end, last.end, ",\n"+inner+key+encoded(value, inner, unit))
 }
 
-// elements of the list at a path, with the offsets where it begins and ends.
-func elements(text []byte, path ...string) (all []member, at, end int, err error) {
+// elementsAt are the elements of the list at a path, with the offsets where it begins and ends.
+func elementsAt(text []byte, path ...string) (all []member, at, end int, err error) {
 	if at, end, _, err = find(text, path...); err != nil {
 		return nil, 0, 0, err
 	}
-	d := jsontext.NewDecoder(bytes.NewReader(text[at:end]))
-	if t, err := d.ReadToken(); err != nil || t.Kind() != '[' {
+	if at == end || text[at] != '[' {
 		return nil, 0, 0, fmt.Errorf("%s is no list", strings.Join(path, "."))
+	}
+	all, err = elements(text, at, end)
+	return all, at, end, err
+}
+
+// elements of the list between two offsets.
+func elements(text []byte, at, end int) (all []member, err error) {
+	d := jsontext.NewDecoder(bytes.NewReader(text[at:end]))
+	if _, err := d.ReadToken(); err != nil {
+		return nil, err
 	}
 	for d.PeekKind() != ']' {
 		value, err := d.ReadValue()
 		if err != nil {
-			return nil, 0, 0, err
+			return nil, err
 		}
 		end := at + int(d.InputOffset())
-		all = append(all, member{from: end - len(value), value: end - len(value), end: end})
+		all = append(all, member{name: strconv.Itoa(len(all)), from: end - len(value), value: end - len(value), end: end})
 	}
-	return all, at, end, nil
+	return all, nil
 }
 
 // Append adds a value at the end of the list at a path, which must be there.
 func Append(text []byte, value any, path ...string) ([]byte, error) {
-	all, at, end, err := elements(text, path...)
+	all, at, end, err := elementsAt(text, path...)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +201,7 @@ func Append(text []byte, value any, path ...string) ([]byte, error) {
 // Drop takes the elements that a function names out of the list at a path, which must be there.
 func Drop(text []byte, drop func(json.RawMessage) bool, path ...string) ([]byte, error) {
 	for {
-		all, at, end, err := elements(text, path...)
+		all, at, end, err := elementsAt(text, path...)
 		if err != nil {
 			return nil, err
 		}
