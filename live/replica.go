@@ -469,9 +469,7 @@ func (w *writer) measureAhead() {
 		return
 	}
 	j := w.begin(Job{Kind: "build", Reason: "another replica started it", At: u.built.seq}, nil)
-	w.measureBehind(j, u.snapshot, u.since, nil, func(ctx context.Context) (*foldedLog, error) {
-		return w.replayFor(ctx, j, nil, u.built.seq, u.built.seq)
-	})
+	w.replayBehind(j, u.snapshot, u.since)
 }
 
 // startsBuilds reports whether this process is the one to start builds that nobody asked for.

@@ -253,6 +253,7 @@ func TestSharedBuildsForget(t *testing.T) {
 			require.NotEqual(t, before[0], sum)
 			require.Equal(t, sharedBuildIn(t.Context(), a.table).Sum, sum)
 		}
+		converge(t, a.Engine, b.Engine) // also where the other one starts a build before it has that of the request
 		a.grow(t, 20)
 		time.Sleep(time.Minute)
 		require.Len(t, blobs(t, log), 1)

@@ -353,8 +353,13 @@ func (w *writer) startBuild(kind, reason string, b build) (*job, error) {
 		return nil, err
 	}
 	shot := snapshot{rules: w.rules, matter: w.matter, built: at, how: b, image: w.picture(), forgets: w.erasing.forgets.Load()}
-	counts := w.state.Freeze()
 	j := w.begin(Job{Kind: kind, Reason: reason, At: at.seq}, nil)
+	if w.tainted { // as where another process forgot something
+		w.replayBehind(j, shot, w.since)
+		w.fetchVectors()
+		return j, nil
+	}
+	counts := w.state.Freeze()
 	w.measureBehind(j, shot, w.since, nil, func(ctx context.Context) (*foldedLog, error) {
 		b.Options.Progress = w.reporting(j, b.Options.Progress)
 		m, err := w.measure(ctx, counts, b, at.seq)
@@ -362,6 +367,13 @@ func (w *writer) startBuild(kind, reason string, b build) (*job, error) {
 	})
 	w.fetchVectors()
 	return j, nil
+}
+
+// replayBehind measures a build from the log in the background, where the state counts what was forgotten before it.
+func (w *writer) replayBehind(j *job, shot snapshot, counted int) {
+	w.measureBehind(j, shot, counted, nil, func(ctx context.Context) (*foldedLog, error) {
+		return w.replayFor(ctx, j, nil, shot.built.seq, shot.built.seq)
+	})
 }
 
 // newBuild is how a model would be measured now.
