@@ -464,7 +464,7 @@ func (w *writer) measureAhead() {
 	if u.built.seq <= w.built.seq {
 		return
 	}
-	if !w.tainted {
+	if !w.tainted && u.image != nil { // also then: a build in between may have dropped what was forgotten
 		w.finishBuild(u, "another replica started it", false, nil)
 		return
 	}
