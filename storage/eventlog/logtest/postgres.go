@@ -53,9 +53,10 @@ func newPostgres(t *testing.T, settings []string) *Postgres {
 // Data is the directory of its files.
 func (p *Postgres) Data() string { return p.data() }
 
-func (p *Postgres) run(name string, args ...string) {
+func (p *Postgres) run(name string, args ...string) (out []byte) {
 	out, err := p.command(name, args...).CombinedOutput()
 	require.NoError(p.t, err, "%s", out)
+	return out
 }
 
 func (p *Postgres) started() *Postgres {
@@ -73,19 +74,53 @@ func (p *Postgres) started() *Postgres {
 // The address is of whichever of both takes writes.
 func (p *Postgres) Standby() (standby *Postgres, address string) {
 	standby = newPostgres(p.t, p.settings)
-	standby.run(filepath.Join(filepath.Dir(p.program), "pg_basebackup"), "-D", standby.data(), "-R", "-X", "stream", "-c", "fast", "-d", "host="+p.dir+" user=waymark application_name=standby")
+	standby.copy(p)
 	standby.started()
-	p.query("alter system set synchronous_standby_names = 'standby'")
-	p.query("select pg_reload_conf()")
+	p.waitsFor("standby")
 	return standby, "postgres:///postgres?user=waymark&host=" + p.dir + "," + standby.dir + "&target_session_attrs=read-write"
 }
 
-// Promote makes a standby take writes.
-func (p *Postgres) Promote() { p.query("select pg_promote()") }
-
-func (p *Postgres) query(statement string) {
-	p.run(filepath.Join(filepath.Dir(p.program), "psql"), "-h", p.dir, "-U", "waymark", "-d", "postgres", "-c", statement)
+func (p *Postgres) copy(of *Postgres) {
+	p.run(p.beside("pg_basebackup"), "-D", p.data(), "-R", "-X", "stream", "-c", "fast", "-d", "host="+of.dir+" user=waymark application_name=standby")
 }
+
+// Rejoin makes a server that has ended the standby of another one, which acknowledges nothing more that it lacks. It is
+// up to date once the other one says so by [Postgres.InStep].
+func (p *Postgres) Rejoin(primary *Postgres) {
+	require.NoError(p.t, os.RemoveAll(p.data()))
+	p.copy(primary)
+	p.Start()
+	primary.waitsFor("standby")
+}
+
+// InStep reports whether the standby has what the server has acknowledged.
+func (p *Postgres) InStep() bool {
+	return bytes.Contains(p.query("select 'state='||sync_state from pg_stat_replication"), []byte("state=sync"))
+}
+
+// waitsFor names the standbys that a commit waits for.
+func (p *Postgres) waitsFor(standbys string) {
+	p.query("alter system set synchronous_standby_names = '" + standbys + "'")
+	p.query("select pg_reload_conf()")
+}
+
+// Promote makes a standby take writes, without one of its own.
+func (p *Postgres) Promote() {
+	p.query("select pg_promote()")
+	p.waitsFor("")
+}
+
+func (p *Postgres) query(statement string) (answer []byte) {
+	return p.run(p.beside("psql"), "-h", p.dir, "-U", "waymark", "-d", "postgres", "-c", statement)
+}
+
+func (p *Postgres) beside(name string) string { return filepath.Join(filepath.Dir(p.program), name) }
+
+// Socket is the path at which it takes connections.
+func (p *Postgres) Socket() string { return filepath.Join(p.dir, ".s.PGSQL.5432") }
+
+// Process is its first process.
+func (p *Postgres) Process() *os.Process { return p.cmd.Process }
 
 func (p *Postgres) data() string { return filepath.Join(p.dir, "data") }
 
