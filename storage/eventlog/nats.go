@@ -14,6 +14,7 @@ import (
 	"hash/fnv"
 	"io"
 	"iter"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -55,6 +56,13 @@ const natsStreams = 8
 
 // natsWait bounds one request: a cluster that elects a leader answers nothing for about six seconds.
 const natsWait = 15 * time.Second
+
+// How long a server may take to accept a connection, and how often one is asked for a sign of life: after two signs
+// that are missing the next server is tried.
+const (
+	natsConnect = 3 * time.Second
+	natsPing    = 2 * time.Second
+)
 
 func openNATS(ctx context.Context, address string, opts Options) (Log, error) {
 	servers, options, monitors, err := natsOptions(address)
@@ -132,7 +140,7 @@ func natsOptions(address string) (servers string, options []nats.Option, monitor
 			return "", nil, nil, fmt.Errorf("the address has an unknown parameter %q", name)
 		}
 	}
-	options = []nats.Option{nats.Name("waymark"), nats.MaxReconnects(-1), nats.Timeout(natsWait)}
+	options = []nats.Option{nats.Name("waymark"), nats.MaxReconnects(-1), nats.Timeout(natsConnect), nats.PingInterval(natsPing)}
 	creds := query.Get("creds")
 	if creds == "" {
 		creds = os.Getenv("NATS_CREDS")
@@ -156,40 +164,56 @@ func natsOptions(address string) (servers string, options []nats.Option, monitor
 }
 
 // checkSync asks the monitoring of the servers whether each syncs what it stores before it acknowledges. Clients
-// cannot ask that, and the default is every two minutes.
+// cannot ask that, and the default is every two minutes. A minority may be down: the others, which have each event
+// that is acknowledged, go on without it.
 func checkSync(ctx context.Context, monitors []string) error {
 	if len(monitors) == 0 {
 		return errors.New("whether the servers sync before they acknowledge is told by their monitoring alone: add " +
 			"?monitor=http://HOST:8222 for each server (&monitor=… for the next), or accept the risk with --log-unsafe")
 	}
-	ctx, cancel := context.WithTimeout(ctx, natsWait)
-	defer cancel()
+	var down []error
 	for _, m := range monitors {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(m, "/")+"/varz", nil)
-		if err != nil {
+		err := checkSyncOf(ctx, m)
+		var network net.Error
+		if errors.As(err, &network) {
+			down = append(down, err)
+		} else if err != nil {
 			return err
 		}
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			return err
-		}
-		var varz struct {
-			JetStream struct {
-				Config *struct {
-					SyncAlways bool `json:"sync_always"`
-				} `json:"config"`
-			} `json:"jetstream"`
-		}
-		err = json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&varz)
-		resp.Body.Close()
-		switch config := varz.JetStream.Config; {
-		case err != nil:
-			return fmt.Errorf("read %s/varz: %w", m, err)
-		case config == nil:
-			return fmt.Errorf("the server at %s has no JetStream", m)
-		case !config.SyncAlways:
-			return fmt.Errorf("the server at %s does not sync before it acknowledges: a power failure loses events; set sync_interval: always in its jetstream block, or accept that with --log-unsafe", m)
-		}
+	}
+	if 2*len(down) >= len(monitors) {
+		return errors.Join(down...)
+	}
+	return nil
+}
+
+func checkSyncOf(ctx context.Context, monitor string) error {
+	ctx, cancel := context.WithTimeout(ctx, natsConnect)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(monitor, "/")+"/varz", nil)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	var varz struct {
+		JetStream struct {
+			Config *struct {
+				SyncAlways bool `json:"sync_always"`
+			} `json:"config"`
+		} `json:"jetstream"`
+	}
+	err = json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&varz)
+	switch config := varz.JetStream.Config; {
+	case err != nil:
+		return fmt.Errorf("read %s/varz: %w", monitor, err)
+	case config == nil:
+		return fmt.Errorf("the server at %s has no JetStream", monitor)
+	case !config.SyncAlways:
+		return fmt.Errorf("the server at %s does not sync before it acknowledges: a power failure loses events; set sync_interval: always in its jetstream block, or accept that with --log-unsafe", monitor)
 	}
 	return nil
 }

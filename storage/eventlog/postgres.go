@@ -1,12 +1,14 @@
 package eventlog
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"iter"
+	"net"
 	"sync"
 	"time"
 
@@ -49,6 +51,12 @@ func openPostgres(ctx context.Context, address string, opts Options) (Log, error
 	if err != nil {
 		return nil, err
 	}
+	config.ConnectTimeout = cmp.Or(config.ConnectTimeout, postgresConnect)
+	config.DialFunc = onlyToConnect(config.DialFunc)
+	config.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
+		_, err := conn.Exec(ctx, "set lock_timeout = '5s'").ReadAll()
+		return err
+	}
 	p := &Postgres{config: config, idle: make(chan *pgconn.PgConn, postgresConns), unused: make(chan struct{}, postgresConns), holder: newHolder()}
 	for range postgresConns {
 		p.unused <- struct{}{}
@@ -57,6 +65,29 @@ func openPostgres(ctx context.Context, address string, opts Options) (Log, error
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
+}
+
+// postgresConnect is how long a server may take to accept a connection before the next one of the address is tried,
+// unless the address says connect_timeout.
+const postgresConnect = 2 * time.Second
+
+type connecting struct{}
+
+func connect(ctx context.Context, config *pgconn.Config) (*pgconn.PgConn, error) {
+	return pgconn.ConnectConfig(context.WithValue(ctx, connecting{}, true), config)
+}
+
+// onlyToConnect refuses the connections by which pgconn asks the server to cancel a statement that was given up. One
+// that waits for a synchronous standby would end with its events visible but on the primary alone, and the next attempt
+// would find them and acknowledge them. Without that request the events stay invisible until the standby has them.
+// Others that append at their place wait for them, and are ended by lock_timeout.
+func onlyToConnect(dial pgconn.DialFunc) pgconn.DialFunc {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		if ctx.Value(connecting{}) == nil {
+			return nil, errors.New("statements are not cancelled")
+		}
+		return dial(ctx, network, address)
+	}
 }
 
 // use gives f a connection, and opens one where there is none.
@@ -83,7 +114,7 @@ func (p *Postgres) use(ctx context.Context, f func(conn *pgconn.PgConn) error) (
 		if conn != nil {
 			_ = conn.Close(ctx)
 		}
-		if conn, err = pgconn.ConnectConfig(ctx, p.config); err != nil {
+		if conn, err = connect(ctx, p.config); err != nil {
 			return err
 		}
 	}
@@ -369,7 +400,7 @@ func (p *Postgres) listen(ctx context.Context, workspace string) (wait func() er
 func (p *Postgres) hear(ctx context.Context, l *listener) {
 	ready := sync.OnceFunc(func() { close(l.ready) })
 	l.err = func() error {
-		conn, err := pgconn.ConnectConfig(ctx, p.hearing(l))
+		conn, err := connect(ctx, p.hearing(l))
 		if err != nil {
 			return err
 		}

@@ -85,7 +85,7 @@ func (p *Postgres) copy(of *Postgres) {
 }
 
 // Rejoin makes a server that has ended the standby of another one, which acknowledges nothing more that it lacks. It is
-// up to date once the other one says so by [Postgres.InStep].
+// up to date when this returns.
 func (p *Postgres) Rejoin(primary *Postgres) {
 	require.NoError(p.t, os.RemoveAll(p.data()))
 	p.copy(primary)
@@ -93,15 +93,13 @@ func (p *Postgres) Rejoin(primary *Postgres) {
 	primary.waitsFor("standby")
 }
 
-// InStep reports whether the standby has what the server has acknowledged.
-func (p *Postgres) InStep() bool {
-	return bytes.Contains(p.query("select 'state='||sync_state from pg_stat_replication"), []byte("state=sync"))
-}
-
-// waitsFor names the standbys that a commit waits for.
+// waitsFor names the standbys that a commit waits for, and waits until one has what was committed before.
 func (p *Postgres) waitsFor(standbys string) {
 	p.query("alter system set synchronous_standby_names = '" + standbys + "'")
 	p.query("select pg_reload_conf()")
+	require.Eventually(p.t, func() bool {
+		return standbys == "" || bytes.Contains(p.query("select 'state='||sync_state from pg_stat_replication"), []byte("state=sync"))
+	}, time.Minute, 10*time.Millisecond)
 }
 
 // Promote makes a standby take writes, without one of its own.
