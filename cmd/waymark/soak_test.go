@@ -288,9 +288,18 @@ func (f *soak) onNATS() (steps []step) {
 	f.address = func(i int) string {
 		return fmt.Sprintf("nats://%s?monitor=%s&monitor=%s&monitor=%s", f.replicas[i].ways(), nodes[0].Monitor, nodes[1].Monitor, nodes[2].Monitor)
 	}
+	kill := func(which ...*logtest.NATSProcess) {
+		for _, n := range which {
+			n.Kill()
+		}
+		time.Sleep(time.Second)
+		for _, n := range which {
+			n.Start()
+		}
+	}
 	for i, n := range nodes {
 		steps = append(steps,
-			step{fmt.Sprint("kill node ", i), -1, func() { n.Kill(); time.Sleep(time.Second); n.Start() }},
+			step{fmt.Sprint("kill node ", i), -1, func() { kill(n) }},
 			step{fmt.Sprint("stop node ", i), -1, func() { during(freeze(n.Process())) }},
 			step{fmt.Sprintf("kill node %d and replica %d, which starts first", i, i), i, func() {
 				n.Kill()
@@ -301,7 +310,7 @@ func (f *soak) onNATS() (steps []step) {
 				n.Start()
 			}})
 	}
-	return steps
+	return append(steps, step{"kill all nodes", -1, func() { kill(nodes...) }})
 }
 
 // onPostgres puts the servers on a primary of PostgreSQL and its synchronous standby.
@@ -324,11 +333,11 @@ func (f *soak) onPostgres() []step {
 		{"kill the standby", -1, func() { standby.Crash(); time.Sleep(time.Second); standby.Start() }},
 		{"stop the primary", -1, func() { during(freeze(primary.Process())) }},
 		{"stop the standby", -1, func() { during(freeze(standby.Process())) }},
-		{"stop the standby, kill the primary", -1, func() {
-			thaw := freeze(standby.Process())
+		{"kill the standby, then the primary", -1, func() { // nothing was acknowledged meanwhile
+			standby.Crash()
 			time.Sleep(outage)
 			primary.Crash()
-			thaw()
+			standby.Start()
 			takeOver()
 		}},
 	}
