@@ -16,7 +16,7 @@ import (
 
 // tries appends for a short time.
 func tries(t *testing.T, l Log, ws string, events []storage.Sealed) error {
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	return l.Append(ctx, ws, events)
 }
@@ -24,6 +24,7 @@ func tries(t *testing.T, l Log, ws string, events []storage.Sealed) error {
 // Where the synchronous standby does not answer, an append that is given up is not stored for anybody: if the primary
 // is lost then, the standby has everything that was acknowledged or read.
 func TestNothingIsStoredWithoutTheStandby(t *testing.T) {
+	t.Parallel()
 	primary := logtest.StartPostgres(t)
 	standby, address := primary.Standby()
 	l := opener(address, Options{})(t)
@@ -31,7 +32,7 @@ func TestNothingIsStoredWithoutTheStandby(t *testing.T) {
 	require.NoError(t, l.Append(t.Context(), "w", first))
 	standby.Stop()
 	second := sealed(t, first[0].Head(), 1, "second")
-	for range 3 {
+	for range 2 {
 		require.Error(t, tries(t, l, "w", second))
 	}
 	head, err := l.Head(t.Context(), "w")
@@ -47,6 +48,7 @@ func TestNothingIsStoredWithoutTheStandby(t *testing.T) {
 // A server that takes connections and answers nothing, as a machine that is stopped, does not keep the program from the
 // next one.
 func TestSilentServersArePassedOver(t *testing.T) {
+	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer silent.Close()
