@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/storage"
+	"waymark/storage/eventlog"
 	"waymark/storage/eventlog/logtest"
 )
 
@@ -57,11 +58,12 @@ type soakReplica struct {
 
 // soakSpace is a workspace and what was acknowledged in it.
 type soakSpace struct {
-	name string
-	mu   sync.Mutex
-	ids  []string
-	last time.Time
-	gap  time.Duration // the longest between two acknowledgements
+	name    string
+	mu      sync.Mutex
+	ids     []string
+	unknown []string // of requests whose replica ended in the middle
+	last    time.Time
+	gap     time.Duration // the longest between two acknowledgements
 }
 
 func (s *soakSpace) acknowledged(id string) {
@@ -86,7 +88,7 @@ func (f *soak) start(i int) {
 }
 
 // call returns the status and the answer; status 0 is none.
-func (f *soak) call(replica int, method, path, workspace, body string) (status int, answer []byte) {
+func (f *soak) call(replica int, method, path, workspace, body string, headers ...string) (status int, answer []byte) {
 	req, err := http.NewRequest(method, "http://"+f.replicas[replica].listen+path, strings.NewReader(body))
 	if err != nil {
 		panic(err)
@@ -94,6 +96,10 @@ func (f *soak) call(replica int, method, path, workspace, body string) (status i
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Waymark-Workspace", workspace)
 	req.Header.Set("Authorization", "Bearer "+*f.replicas[replica].token.Load())
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		req.Header.Set(name, value)
+	}
 	resp, err := f.client.Do(req)
 	if err != nil {
 		return 0, []byte(err.Error())
@@ -114,25 +120,64 @@ func (f *soak) write(w int) {
 			return
 		case <-time.After(soakPause):
 		}
-		replica = f.record(replica, space, fmt.Sprintf("w%d-%d", w, n))
+		if replica = f.record(replica, space, fmt.Sprintf("w%d-%d", w, n)); n%20 == 7 {
+			replica = f.feedback(replica, space, w*1000+n/20)
+		}
 	}
 }
 
 // record repeats an episode until a replica acknowledges it, and returns which one did.
 func (f *soak) record(replica int, space *soakSpace, id string) int {
 	body := fmt.Sprintf(`{"id":%q,"steps":[{"tool":"a:b"},{"tool":"t:%d"},{"tool":"c:d"}],"outcome":"success"}`, id, id[len(id)-1]%7)
-	for ; ; replica++ {
+	return f.repeat(replica, space, id, "/v1/episodes", body)
+}
+
+// feedback does so with a write that has no id: its Idempotency-Key alone tells it from another one. Its context spells
+// a number.
+func (f *soak) feedback(replica int, space *soakSpace, number int) int {
+	var digits []string
+	for range 6 {
+		digits = append(digits, fmt.Sprint("t:", number%7))
+		number /= 7
+	}
+	context, _ := json.Marshal(digits)
+	id := feedbackName(digits)
+	return f.repeat(replica, space, id, "/v1/feedback", fmt.Sprintf(`{"context":%s,"id":"c:d","used":true}`, context), "Idempotency-Key: "+id)
+}
+
+func feedbackName(context []string) string { return "feedback " + strings.Join(context, " ") }
+
+// repeat sends a request until it is acknowledged. An Idempotency-Key is refused for a day where the replica that began
+// ended in the middle.
+func (f *soak) repeat(replica int, space *soakSpace, id, path, body string, headers ...string) int {
+	for claimed := 0; ; replica++ {
 		replica %= len(f.replicas)
-		var result struct{ Accepted, Duplicates int }
-		status, answer := f.call(replica, "POST", "/v1/episodes", space.name, body)
-		if status == http.StatusOK && json.Unmarshal(answer, &result) == nil && result.Accepted+result.Duplicates == 1 {
+		switch status, answer := f.call(replica, "POST", path, space.name, body, headers...); {
+		case status == http.StatusOK:
 			space.acknowledged(id)
 			f.all.acknowledged("")
 			return replica
+		case status >= 400 && status < 500 && status != http.StatusConflict && status != http.StatusTooManyRequests:
+			f.wrong(fmt.Sprintf("%s in %s: %d %s", id, space.name, status, answer))
+			return replica
+		case status == http.StatusConflict:
+			if claimed++; claimed == 100 {
+				space.mu.Lock()
+				space.unknown = append(space.unknown, id)
+				space.mu.Unlock()
+				return replica
+			}
 		}
 		f.refused.Add(1)
 		time.Sleep(20 * time.Millisecond)
 	}
+}
+
+// wrong keeps what must not have been answered.
+func (f *soak) wrong(what string) {
+	f.all.mu.Lock()
+	defer f.all.mu.Unlock()
+	f.all.unknown = append(f.all.unknown, what)
 }
 
 // soakPause is how long a writer waits after an acknowledgement, so that a machine of two processors has time for questions.
@@ -440,12 +485,13 @@ func (f *soak) run(on func(*soak) []step, lasts time.Duration) {
 	writing.Wait()
 	asking.Wait()
 	f.verify()
-	gap := time.Duration(0)
+	gap, unknown := time.Duration(0), 0
 	for _, s := range f.spaces {
+		unknown += len(s.unknown)
 		gap = max(gap, s.gap)
 	}
-	t.Logf("seed %d: %d rounds, %d things happened, %d acknowledged, 0 lost, 0 twice, one model, %d requests repeated, longest gap %v, of one workspace %v; next: %d calm p50 %v p99 %v, %d rough p50 %v p99 %v, %d failed",
-		seed, rounds, happened, f.acknowledged(), f.refused.Load(), f.all.gap.Round(10*time.Millisecond), gap.Round(10*time.Millisecond),
+	t.Logf("seed %d: %d rounds, %d things happened, %d acknowledged, 0 lost, 0 twice, %d of unknown outcome, one model, %d requests repeated, longest gap %v, of one workspace %v; next: %d calm p50 %v p99 %v, %d rough p50 %v p99 %v, %d failed",
+		seed, rounds, happened, f.acknowledged(), unknown, f.refused.Load(), f.all.gap.Round(10*time.Millisecond), gap.Round(10*time.Millisecond),
 		len(calm), quantile(calm, 0.5), quantile(calm, 0.99), len(rough), quantile(rough, 0.5), quantile(rough, 0.99), len(failed))
 	require.Empty(t, failed, "questions to replicas that nothing happened to")
 }
@@ -462,7 +508,8 @@ func quantile(took []time.Duration, q float64) time.Duration {
 func (f *soak) chooseSpaces() {
 	for n := 0; len(f.spaces) < 8; n++ {
 		space, next := &soakSpace{name: fmt.Sprint("space", n)}, len(f.spaces)
-		f.record(next, space, "first")
+		f.repeat(next, space, "first", "/v1/episodes", `{"id":"first","steps":[{"tool":"t:0"},{"tool":"t:1"},{"tool":"t:2"},{"tool":"t:3"},{"tool":"t:4"},{"tool":"t:5"},{"tool":"t:6"}],"outcome":"success"}`)
+		space.last, f.all.last = time.Time{}, time.Time{} // what follows is no gap
 		var seen replicaSeen
 		require.Eventually(f.t, func() bool { // it may not have heard of the workspace yet
 			seen = f.replica(next%len(f.replicas), space.name)
@@ -485,6 +532,9 @@ func (f *soak) replica(i int, workspace string) (seen replicaSeen) {
 func (f *soak) verify() {
 	t := f.t
 	f.ready("the end")
+	log, err := eventlog.Open(t.Context(), f.address(0), eventlog.Options{})
+	require.NoError(t, err)
+	defer log.Close()
 	for _, s := range f.spaces {
 		var seen []replicaSeen
 		require.Eventually(t, func() bool {
@@ -498,9 +548,9 @@ func (f *soak) verify() {
 				return r.Error != "" || r.Lag > 0 || r.Position != seen[0].Position || r.Hash != seen[0].Hash
 			})
 		}, 2*time.Minute, 100*time.Millisecond, "%s: %+v", s.name, &seen)
+		var stored []string
 		status, answer := f.call(0, "GET", "/v1/export", s.name, "")
 		require.Equal(t, http.StatusOK, status, "%s", answer)
-		var stored []string
 		for line := range strings.Lines(string(answer)) {
 			var e struct{ Kind, ID string }
 			require.NoError(t, json.Unmarshal([]byte(line), &e))
@@ -508,16 +558,26 @@ func (f *soak) verify() {
 				stored = append(stored, e.ID)
 			}
 		}
-		lost, twice := lostAndTwice(s.ids, stored)
-		require.Empty(t, lost, "lost in %s", s.name)
-		require.Empty(t, twice, "twice in %s", s.name)
-		require.Len(t, stored, len(s.ids), "every episode was repeated until it was acknowledged")
 		status, answer = f.call(0, "GET", "/v1/stats", s.name, "")
 		require.Equal(t, http.StatusOK, status, "%s", answer)
 		var stats struct{ Episodes int }
 		require.NoError(t, json.Unmarshal(answer, &stats))
-		require.Equal(t, len(s.ids), stats.Episodes, "counted in %s", s.name)
+		require.Equal(t, len(stored), stats.Episodes, "counted in %s", s.name)
+		for e, err := range log.Read(t.Context(), s.name, 0, false) {
+			require.NoError(t, err)
+			if e.Payload[0] == 'F' {
+				var of struct{ Context []string }
+				require.NoError(t, json.Unmarshal(e.Payload[1:], &of))
+				stored = append(stored, feedbackName(of.Context))
+			}
+		}
+		lost, twice := lostAndTwice(s.ids, stored)
+		require.Empty(t, lost, "lost in %s", s.name)
+		require.Empty(t, twice, "twice in %s", s.name)
+		invented, _ := lostAndTwice(stored, append(s.unknown, s.ids...))
+		require.Empty(t, invented, "stored in %s and never acknowledged", s.name)
 	}
+	require.Empty(t, f.all.unknown)
 }
 
 // lostAndTwice compares what was acknowledged with what is stored.
