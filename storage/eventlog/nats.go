@@ -64,6 +64,9 @@ const (
 	natsPing    = 2 * time.Second
 )
 
+// natsAgain is how long a request of a workspace may be without an answer before it is sent again.
+const natsAgain = 1500 * time.Millisecond
+
 func openNATS(ctx context.Context, address string, opts Options) (Log, error) {
 	servers, options, monitors, err := natsOptions(address)
 	if err != nil {
@@ -315,16 +318,34 @@ func decodeMessage(b []byte) (events []storage.Sealed, err error) {
 	return events, nil
 }
 
+// asked repeats a request that is not answered: a stream without a leader drops what it is sent, so that a request from
+// before an election is never answered after it. Requests must be such that doing them twice is harmless.
+func asked[T any](ctx context.Context, request func(ctx context.Context) (T, error)) (answer T, err error) {
+	ctx, cancel := context.WithTimeout(ctx, natsWait)
+	defer cancel()
+	for {
+		soon, stop := context.WithTimeout(ctx, natsAgain)
+		answer, err = request(soon)
+		stop()
+		if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+			return answer, err
+		}
+	}
+}
+
 // tail reads the last message of a workspace; the zero tail if there is none.
 func (n *NATS) tail(ctx context.Context, workspace string) (tail, error) {
 	stream, subject := n.place(workspace)
-	m, err := stream.GetLastMsgForSubject(ctx, subject)
+	last := func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
+		return stream.GetLastMsgForSubject(ctx, subject)
+	}
+	m, err := asked(ctx, last)
 	if errors.Is(err, jetstream.ErrMsgNotFound) { // also the answer where there is one that the server cannot read
 		info, failed := stream.Info(ctx, jetstream.WithSubjectFilter(subject))
 		if failed != nil || info.State.Subjects[subject] == 0 {
 			return tail{}, failed
 		}
-		if m, err = stream.GetLastMsgForSubject(ctx, subject); errors.Is(err, jetstream.ErrMsgNotFound) { // nor was it just stored
+		if m, err = asked(ctx, last); errors.Is(err, jetstream.ErrMsgNotFound) { // nor was it just stored
 			err = fmt.Errorf("%w: the last event of workspace %q cannot be read by the server", storage.ErrDamaged, workspace)
 		}
 	}
@@ -358,10 +379,11 @@ func (n *NATS) Append(ctx context.Context, workspace string, events []storage.Se
 	if err := continues(t.head, &events[0]); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, natsWait)
-	defer cancel()
 	_, subject := n.place(workspace)
-	ack, err := n.js.PublishMsg(ctx, &nats.Msg{Subject: subject, Data: encodeMessage(events)}, jetstream.WithExpectLastSequencePerSubject(t.at))
+	message := encodeMessage(events)
+	ack, err := asked(ctx, func(ctx context.Context) (*jetstream.PubAck, error) { // the second one finds the first one at its place
+		return n.js.PublishMsg(ctx, &nats.Msg{Subject: subject, Data: message}, jetstream.WithExpectLastSequencePerSubject(t.at))
+	})
 	n.mu.Lock()
 	if err == nil {
 		n.tails[workspace] = tail{events[len(events)-1].Head(), ack.Sequence}
