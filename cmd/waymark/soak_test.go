@@ -385,6 +385,16 @@ func (f *soak) onPostgres() []step {
 			standby.Start()
 			takeOver()
 		}},
+		{"kill the standby, then the primary, which starts again and is killed", -1, func() {
+			standby.Crash()
+			time.Sleep(outage)
+			primary.Crash()
+			primary.Start()
+			time.Sleep(outage)
+			primary.Crash()
+			standby.Start()
+			takeOver()
+		}},
 	}
 }
 

@@ -53,10 +53,7 @@ func openPostgres(ctx context.Context, address string, opts Options) (Log, error
 	}
 	config.ConnectTimeout = cmp.Or(config.ConnectTimeout, postgresConnect)
 	config.DialFunc = onlyToConnect(config.DialFunc)
-	config.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
-		_, err := conn.Exec(ctx, "set lock_timeout = '5s'").ReadAll()
-		return err
-	}
+	config.AfterConnect = fence
 	p := &Postgres{config: config, idle: make(chan *pgconn.PgConn, postgresConns), unused: make(chan struct{}, postgresConns), holder: newHolder()}
 	for range postgresConns {
 		p.unused <- struct{}{}
@@ -70,6 +67,18 @@ func openPostgres(ctx context.Context, address string, opts Options) (Log, error
 // postgresConnect is how long a server may take to accept a connection before the next one of the address is tried,
 // unless the address says connect_timeout.
 const postgresConnect = 2 * time.Second
+
+// fence has a new connection wait until the synchronous standby has all that can be read on it. After a restart of the
+// primary also what had waited for the standby is visible. Of several connections one waits: the others end by lock_timeout.
+func fence(ctx context.Context, conn *pgconn.PgConn) error {
+	_, err := conn.Exec(ctx, `set lock_timeout = '1s'; insert into waymark_leases values ('fence', 0, now(), '')
+on conflict (name) do update set until = now()`).ReadAll()
+	if code := sqlState(err); err != nil && (code == "" || code == "55P03") {
+		return err
+	} // else it has no table yet, or takes no writes, which is for others to say
+	_, err = conn.Exec(ctx, "set lock_timeout = '5s'").ReadAll()
+	return err
+}
 
 type connecting struct{}
 
