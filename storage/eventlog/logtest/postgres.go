@@ -53,10 +53,9 @@ func newPostgres(t *testing.T, settings []string) *Postgres {
 // Data is the directory of its files.
 func (p *Postgres) Data() string { return p.data() }
 
-func (p *Postgres) run(name string, args ...string) (out []byte) {
+func (p *Postgres) run(name string, args ...string) {
 	out, err := p.command(name, args...).CombinedOutput()
 	require.NoError(p.t, err, "%s", out)
-	return out
 }
 
 func (p *Postgres) started() *Postgres {
@@ -64,7 +63,7 @@ func (p *Postgres) started() *Postgres {
 	p.t.Cleanup(func() {
 		p.Stop()
 		if p.t.Failed() {
-			p.t.Logf("%s", p.log.Bytes())
+			p.t.Logf("%s", p.log.Bytes()[max(0, p.log.Len()-4000):])
 		}
 	})
 	return p
@@ -104,12 +103,22 @@ func (p *Postgres) waitsFor(standbys string) {
 
 // Promote makes a standby take writes, without one of its own.
 func (p *Postgres) Promote() {
-	p.query("select pg_promote()")
+	require.Eventually(p.t, func() bool { // what it recovers may cancel a statement
+		_, _ = p.psql("select pg_promote()").CombinedOutput()
+		answer, _ := p.psql("select 'recovers='||pg_is_in_recovery()").CombinedOutput()
+		return bytes.Contains(answer, []byte("recovers=false"))
+	}, time.Minute, 10*time.Millisecond)
 	p.waitsFor("")
 }
 
 func (p *Postgres) query(statement string) (answer []byte) {
-	return p.run(p.beside("psql"), "-h", p.dir, "-U", "waymark", "-d", "postgres", "-c", statement)
+	answer, err := p.psql(statement).CombinedOutput()
+	require.NoError(p.t, err, "%s", answer)
+	return answer
+}
+
+func (p *Postgres) psql(statement string) *exec.Cmd {
+	return p.command(p.beside("psql"), "-h", p.dir, "-U", "waymark", "-d", "postgres", "-c", statement)
 }
 
 func (p *Postgres) beside(name string) string { return filepath.Join(filepath.Dir(p.program), name) }
