@@ -161,7 +161,7 @@ func (f *soak) repeat(replica int, space *soakSpace, id, path, body string, head
 			f.wrong(fmt.Sprintf("%s in %s: %d %s", id, space.name, status, answer))
 			return replica
 		case status == http.StatusConflict:
-			if claimed++; claimed == 100 {
+			if claimed++; claimed == 600 {
 				space.mu.Lock()
 				space.unknown = append(space.unknown, id)
 				space.mu.Unlock()
