@@ -92,13 +92,17 @@ func (p *Postgres) Rejoin(primary *Postgres) {
 	primary.waitsFor("standby")
 }
 
-// waitsFor names the standbys that a commit waits for, and waits until one has what was committed before.
+// waitsFor names the standbys that a commit waits for, once one follows, and waits until it has what was committed before.
 func (p *Postgres) waitsFor(standbys string) {
+	follows := func(state string) {
+		require.Eventually(p.t, func() bool {
+			return standbys == "" || bytes.Contains(p.query("select 'state='||state||sync_state from pg_stat_replication"), []byte("state=streaming"+state))
+		}, time.Minute, 10*time.Millisecond)
+	}
+	follows("")
 	p.query("alter system set synchronous_standby_names = '" + standbys + "'")
 	p.query("select pg_reload_conf()")
-	require.Eventually(p.t, func() bool {
-		return standbys == "" || bytes.Contains(p.query("select 'state='||sync_state from pg_stat_replication"), []byte("state=sync"))
-	}, time.Minute, 10*time.Millisecond)
+	follows("sync")
 }
 
 // Promote makes a standby take writes, without one of its own.
