@@ -144,7 +144,7 @@ func (p *Postgres) command(name string, args ...string) *exec.Cmd {
 
 // Start runs the server, also again after [Postgres.Stop].
 func (p *Postgres) Start() {
-	args := []string{"-D", p.data(), "-k", p.dir, "-c", "listen_addresses=", "-c", "max_connections=60", "-c", "shared_buffers=16MB"}
+	args := []string{"-D", p.data(), "-k", p.dir, "-c", "listen_addresses=", "-c", "max_connections=60", "-c", "shared_buffers=16MB", "-c", "wal_retrieve_retry_interval=200ms"}
 	for _, s := range p.settings {
 		args = append(args, "-c", s)
 	}
