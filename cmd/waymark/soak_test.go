@@ -210,37 +210,29 @@ func (f *soak) ask() (calm, rough []time.Duration, failed []string) {
 	}
 }
 
-func (f *soak) acknowledged() (n int) {
-	for _, s := range f.spaces {
-		s.mu.Lock()
-		n += len(s.ids)
-		s.mu.Unlock()
-	}
-	return n
+func (s *soakSpace) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.ids)
 }
 
 // progress waits until every workspace has new acknowledgements.
 func (f *soak) progress(what string) {
-	from := map[string]int{}
-	count := func() (counts map[string]int) {
-		counts = map[string]int{}
-		for _, s := range f.spaces {
-			s.mu.Lock()
-			counts[s.name] = len(s.ids)
-			s.mu.Unlock()
-		}
-		return counts
+	counts := make([]int, len(f.spaces))
+	for i, s := range f.spaces {
+		counts[i] = s.count()
 	}
-	from = count()
-	require.Eventually(f.t, func() bool {
-		now := count()
-		for name, n := range from {
-			if now[name] < n+3 {
-				return false
+	for i, s := range f.spaces {
+		for until := time.Now().Add(2 * time.Minute); s.count() < counts[i]+3; time.Sleep(20 * time.Millisecond) {
+			if time.Now().After(until) {
+				for n, r := range f.replicas {
+					_, answer := f.call(n, "GET", "/v1/replica", s.name, "")
+					f.t.Logf("replica %d: %s\n%s", n, answer, r.stderr.Bytes()[max(0, r.stderr.Len()-3000):])
+				}
+				f.t.Fatalf("%s: nothing is acknowledged in %s", what, s.name)
 			}
 		}
-		return true
-	}, 2*time.Minute, 20*time.Millisecond, what)
+	}
 }
 
 // ready waits until every replica says that it is.
@@ -495,13 +487,14 @@ func (f *soak) run(on func(*soak) []step, lasts time.Duration) {
 	writing.Wait()
 	asking.Wait()
 	f.verify()
-	gap, unknown := time.Duration(0), 0
+	gap, acknowledged, unknown := time.Duration(0), 0, 0
 	for _, s := range f.spaces {
+		acknowledged += len(s.ids)
 		unknown += len(s.unknown)
 		gap = max(gap, s.gap)
 	}
 	t.Logf("seed %d: %d rounds, %d things happened, %d acknowledged, 0 lost, 0 twice, %d of unknown outcome, one model, %d requests repeated, longest gap %v, of one workspace %v; next: %d calm p50 %v p99 %v, %d rough p50 %v p99 %v, %d failed",
-		seed, rounds, happened, f.acknowledged(), unknown, f.refused.Load(), f.all.gap.Round(10*time.Millisecond), gap.Round(10*time.Millisecond),
+		seed, rounds, happened, acknowledged, unknown, f.refused.Load(), f.all.gap.Round(10*time.Millisecond), gap.Round(10*time.Millisecond),
 		len(calm), quantile(calm, 0.5), quantile(calm, 0.99), len(rough), quantile(rough, 0.5), quantile(rough, 0.99), len(failed))
 	require.Empty(t, failed, "questions to replicas that nothing happened to")
 }
@@ -541,6 +534,7 @@ func (f *soak) replica(i int, workspace string) (seen replicaSeen) {
 // verify compares what was acknowledged with what every owner has.
 func (f *soak) verify() {
 	t := f.t
+	require.Empty(t, f.all.unknown, "answers that no request should get")
 	f.ready("the end")
 	log, err := eventlog.Open(t.Context(), f.address(0), eventlog.Options{})
 	require.NoError(t, err)
@@ -587,7 +581,6 @@ func (f *soak) verify() {
 		invented, _ := lostAndTwice(stored, append(s.unknown, s.ids...))
 		require.Empty(t, invented, "stored in %s and never acknowledged", s.name)
 	}
-	require.Empty(t, f.all.unknown)
 }
 
 // lostAndTwice compares what was acknowledged with what is stored.
