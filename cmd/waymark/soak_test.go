@@ -157,7 +157,7 @@ func (f *soak) repeat(replica int, space *soakSpace, id, path, body string, head
 			space.acknowledged(id)
 			f.all.acknowledged("")
 			return replica
-		case status >= 400 && status < 500 && status != http.StatusConflict && status != http.StatusTooManyRequests:
+		case status >= 400 && status < 500 && status != http.StatusConflict && status != http.StatusUnauthorized: // 401: the token of the process before
 			f.wrong(fmt.Sprintf("%s in %s: %d %s", id, space.name, status, answer))
 			return replica
 		case status == http.StatusConflict:

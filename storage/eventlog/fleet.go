@@ -37,6 +37,7 @@ type Fleet struct {
 	seen   atomic.Pointer[members]
 	blind  atomic.Bool // the log has never answered
 	loaded atomic.Bool
+	known  atomic.Bool // the token is in the control log
 	stop   context.CancelFunc
 	done   chan struct{}
 
@@ -67,24 +68,31 @@ func (s *Shared) Join(ctx context.Context, address string, owners int) (*Fleet, 
 	f := &Fleet{shared: s, address: address, owners: owners, token: rand.Text(), stop: stop, done: make(chan struct{})}
 	f.seen.Store(&members{})
 	f.blind.Store(true)
-	introduced := f.introduce(ctx) == nil
+	_ = f.introduce(ctx)
 	_ = f.look(ctx) // a log that does not answer is asked again
 	go func() {
 		defer close(f.done)
 		for pauseFor(background, FleetLook) == nil {
-			introduced = introduced || f.introduce(background) == nil
+			_ = f.introduce(background)
 			_ = f.look(background)
 		}
 	}()
 	return f, nil
 }
 
-// introduce tells the others by which token this replica is known.
+// introduce tells the others, once, by which token this replica is known.
 func (f *Fleet) introduce(ctx context.Context) error {
+	if f.known.Load() {
+		return nil
+	}
 	sum := sha256.Sum256([]byte(f.token))
 	_, err := f.shared.System().Put(ctx, replicaPrefix+f.address, sum[:])
+	f.known.Store(err == nil)
 	return err
 }
+
+// Known reports whether the others can know the token of this replica: before that they refuse what it hands on.
+func (f *Fleet) Known() bool { return f.known.Load() }
 
 func (f *Fleet) lease(state string) string {
 	return fleetName + "/" + state + "/" + url.QueryEscape(f.address)

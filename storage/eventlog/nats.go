@@ -64,6 +64,9 @@ const (
 	natsPing    = 2 * time.Second
 )
 
+// natsInFlight is the refusal of a message while another one of its subject is being stored.
+const natsInFlight jetstream.ErrorCode = 10164
+
 // natsAgain is how long a request of a workspace may be without an answer before it is sent again.
 const natsAgain = 1500 * time.Millisecond
 
@@ -319,7 +322,7 @@ func decodeMessage(b []byte) (events []storage.Sealed, err error) {
 }
 
 // asked repeats a request that is not answered: a stream without a leader drops what it is sent, so that a request from
-// before an election is never answered after it. Requests must be such that doing them twice is harmless.
+// before an election is never answered after it. It waits for a message that is being stored at the same place. Requests must be such that doing them twice is harmless.
 func asked[T any](ctx context.Context, request func(ctx context.Context) (T, error)) (answer T, err error) {
 	ctx, cancel := context.WithTimeout(ctx, natsWait)
 	defer cancel()
@@ -327,6 +330,10 @@ func asked[T any](ctx context.Context, request func(ctx context.Context) (T, err
 		soon, stop := context.WithTimeout(ctx, natsAgain)
 		answer, err = request(soon)
 		stop()
+		var refused *jetstream.APIError
+		if errors.As(err, &refused) && refused.ErrorCode == natsInFlight { // as good as no answer
+			err = cmp.Or(pauseFor(ctx, 20*time.Millisecond), context.DeadlineExceeded)
+		}
 		if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
 			return answer, err
 		}

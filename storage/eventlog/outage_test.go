@@ -83,6 +83,33 @@ func TestSilentServersArePassedOver(t *testing.T) {
 	})
 }
 
+// An append that a leader without a majority has not stored yet is waited for.
+func TestAppendInFlightIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	nodes, address := logtest.StartCluster(t)
+	l := opener(address, Options{})(t)
+	first := sealed(t, storage.Head{}, 1, "first")
+	require.NoError(t, l.Append(t.Context(), "w", first))
+	stream, _ := l.(*NATS).place("w")
+	info, err := stream.Info(t.Context())
+	require.NoError(t, err)
+	for _, n := range nodes {
+		if n.Name() != info.Cluster.Leader {
+			n.Stop()
+		}
+	}
+	second := sealed(t, first[0].Head(), 1, "second")
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	require.ErrorIs(t, l.Append(ctx, "w", second), context.DeadlineExceeded)
+	for _, n := range nodes {
+		if n.Name() != info.Cluster.Leader {
+			n.Start()
+		}
+	}
+	require.Eventually(t, func() bool { return tries(t, l, "w", second) == nil }, time.Minute, 10*time.Millisecond)
+}
+
 // One server of three that is down keeps no program from starting.
 func TestSyncIsCheckedOfAMajority(t *testing.T) {
 	monitor := func(answer string) string {
