@@ -120,7 +120,7 @@ func (f *soak) write(w int) {
 			return
 		case <-time.After(soakPause):
 		}
-		if replica = f.record(replica, space, fmt.Sprintf("w%d-%d", w, n)); n%20 == 7 {
+		if replica = f.record(replica, space, fmt.Sprintf("w%d-%d", w, n)); (n+w)%20 == 7 {
 			replica = f.feedback(replica, space, w*1000+n/20)
 		}
 	}
@@ -161,7 +161,7 @@ func (f *soak) repeat(replica int, space *soakSpace, id, path, body string, head
 			f.wrong(fmt.Sprintf("%s in %s: %d %s", id, space.name, status, answer))
 			return replica
 		case status == http.StatusConflict:
-			if claimed++; claimed == 600 {
+			if claimed++; claimed == 200 {
 				space.mu.Lock()
 				space.unknown = append(space.unknown, id)
 				space.mu.Unlock()

@@ -64,6 +64,9 @@ const (
 	natsPing    = 2 * time.Second
 )
 
+// natsIdle is how long the server keeps a reader that is gone without a word.
+const natsIdle = 30 * time.Second
+
 // natsInFlight is the refusal of a message while another one of its subject is being stored.
 const natsInFlight jetstream.ErrorCode = 10164
 
@@ -434,10 +437,18 @@ func (n *NATS) read(ctx context.Context, workspace string, after uint64, follow 
 	stream, subject := n.place(workspace)
 	consumer, err := stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
 		FilterSubjects: []string{subject}, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: start,
+		InactiveThreshold: natsIdle,
 	})
 	if err != nil {
 		return err
 	}
+	defer func() { // a server has few: those of short reads must not wait for their time to be over
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), natsConnect)
+		defer cancel()
+		if info := consumer.CachedInfo(); info != nil {
+			_ = stream.DeleteConsumer(ctx, info.Name)
+		}
+	}()
 	messages, err := consumer.Messages()
 	if err != nil {
 		return err

@@ -128,3 +128,17 @@ func TestSyncIsCheckedOfAMajority(t *testing.T) {
 	require.ErrorContains(t, err, "connection refused")
 	require.True(t, unreachable(err))
 }
+
+// A read leaves nothing behind on the server of NATS, which refuses readers beyond a number.
+func TestReadsLeaveNoConsumers(t *testing.T) {
+	l := opener(startNATS(t), Options{Unsafe: true})(t)
+	require.NoError(t, l.Append(t.Context(), "w", sealed(t, storage.Head{}, 1, "first")))
+	for range 20 {
+		require.Len(t, contents(t, l, "w", storage.Head{}), 1)
+	}
+	stream, _ := l.(*NATS).place("w")
+	require.Eventually(t, func() bool {
+		info, err := stream.Info(t.Context())
+		return err == nil && info.State.Consumers == 0
+	}, natsIdle*2/3, 10*time.Millisecond)
+}
