@@ -183,6 +183,10 @@ func (s *Server) handOn(c *gin.Context) {
 		c.Next()
 		return
 	}
+	if !s.cfg.Fleet.Known() {
+		problem.Fail(c, problem.New(http.StatusServiceUnavailable, "the replicas that answer for this workspace do not know this one yet"))
+		return
+	}
 	ru, _ := s.ruleOf(c)
 	again := ru.Scope == request.ScopeRead && !ru.Stream && c.FullPath() != "/mcp" // asking twice changes nothing
 	var body *bytes.Reader

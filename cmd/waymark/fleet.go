@@ -21,6 +21,9 @@ import (
 // sharedLogRow names the shared log that a data directory has a copy of.
 const sharedLogRow = "shared-log"
 
+// openPatience is how long a start waits for the log where the data directory has a copy of it.
+var openPatience = 10 * time.Second
+
 // joinLog opens the shared log at an address. A data directory that has a copy of a log is opened with that log alone:
 // what a process without it appends would be in no other replica.
 func (h *house) joinLog(who access) error {
@@ -41,14 +44,14 @@ func (h *house) joinLog(who access) error {
 	if who.logOptions.Holder, err = eventlog.Holder(ctx, h.store, host+":"+h.dir); err != nil {
 		return err
 	}
-	open := eventlog.Open
 	if string(was) == eventlog.Name(address) { // there is something to answer with while the log is down
-		open = eventlog.OpenLater
-		brief, cancel := context.WithTimeout(ctx, 10*time.Second)
+		brief, cancel := context.WithTimeout(ctx, openPatience)
 		defer cancel()
-		ctx = brief
+		h.log, err = eventlog.OpenLater(brief, address, who.logOptions)
+	} else {
+		h.log, err = eventlog.Open(ctx, address, who.logOptions)
 	}
-	if h.log, err = open(ctx, address, who.logOptions); err != nil {
+	if err != nil {
 		return err
 	}
 	if _, err = h.store.System().Put(ctx, sharedLogRow, []byte(eventlog.Name(address))); err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/live"
+	"waymark/storage"
 	"waymark/storage/eventlog"
 	"waymark/storage/eventlog/logtest"
 )
@@ -263,6 +264,25 @@ func readiness(t *testing.T, base string) (status int, text string) {
 	b, err := io.ReadAll(resp.Body)
 	require.NoError(t, err)
 	return resp.StatusCode, string(b)
+}
+
+// A log that takes connections and does not answer keeps no server from starting that has a copy of it.
+func TestStartWithASilentLog(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer silent.Close()
+	defer func(was time.Duration) { openPatience = was }(openPatience)
+	openPatience = 50 * time.Millisecond
+	h := &house{store: storage.NewMemory()}
+	who := access{log: "postgres://waymark@" + silent.Addr().String() + "/postgres?sslmode=disable&connect_timeout=600"}
+	_, err = h.store.System().Put(t.Context(), sharedLogRow, []byte(eventlog.Name(who.log)))
+	require.NoError(t, err)
+	joined, err := eventlog.Share(t.Context(), h.store, eventlog.NewLocal(storage.NewMemory()), live.Format)
+	require.NoError(t, err)
+	joined.Leave()
+	require.NoError(t, h.joinLog(who))
+	h.control.Leave()
+	require.NoError(t, h.log.Close())
 }
 
 // keyOfTheOther makes a key at the server of a directory, and revokes it, as seen by another server.

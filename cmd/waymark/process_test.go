@@ -52,6 +52,8 @@ func startServer(t testing.TB, dir string, args ...string) *serving {
 	require.NoError(t, err)
 	require.NoError(t, s.cmd.Start())
 	t.Cleanup(func() { s.cmd.Process.Kill(); s.cmd.Wait() })
+	late := time.AfterFunc(time.Minute, func() { s.cmd.Process.Signal(syscall.SIGQUIT) }) // it prints where it waits
+	defer late.Stop()
 	if err := json.NewDecoder(out).Decode(&s.URLs); err != nil {
 		s.cmd.Wait()
 		require.NoError(t, err, "the server did not start: %s", s.stderr)

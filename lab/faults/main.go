@@ -58,8 +58,9 @@ func rows(kills int) []row {
 		{"random histories beside a map", "./live", "TestAgainstAMap", []string{"WAYMARK_MAPS=20000"}, "equal verdicts, episodes, counts"},
 		{"replicas on a log with faults, simulated", "./live", "TestSimulatedFleets|TestSimulationFindsFaults", []string{"WAYMARK_SEEDS=100000"}, "equal models, each write once"},
 		{"histories of the engines of the log", "./storage/eventlog", "TestHistories.*", []string{"WAYMARK_HISTORY_ROUNDS=20"}, "linearizable"},
-		{"replicas on NATS, nodes and replicas end", "./live", "TestReplicasOnNATS", []string{"WAYMARK_FLEET=10m"}, "0 lost, 0 twice, equal models"},
-		{"primary of PostgreSQL ends, standby takes over", "./storage/eventlog", "TestStandbyTakesOver", nil, "0 lost"},
+		{"replicas on NATS, the node and a replica end", "./live", "TestReplicasOnNATS", nil, "0 lost, 0 twice, equal models"},
+		{"servers, NATS and PostgreSQL, as processes: killed, stopped, cut off", "./cmd/waymark", "TestSoak|TestLostAndTwice", []string{"WAYMARK_SOAK=10m"}, "0 lost, 0 twice, equal models"},
+		{"primary of PostgreSQL ends, standby takes over", "./storage/eventlog", "TestStandbyTakesOver|TestNothingIsStoredWithoutTheStandby", nil, "0 lost"},
 		{"runs of a replica that ends", "./server", "TestRunsAreTakenOver", nil, "no step twice"},
 		{"random operations beside a replay", "./live", "TestWhateverHappens", nil, "equal answers"},
 	}

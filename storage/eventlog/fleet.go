@@ -39,6 +39,7 @@ type Fleet struct {
 	blind  atomic.Bool // the log has never answered
 	taken  atomic.Bool // another replica has the address
 	loaded atomic.Bool
+	known  atomic.Bool // the key is in the control log
 	stop   context.CancelFunc
 	done   chan struct{}
 
@@ -73,10 +74,9 @@ func (s *Shared) Join(ctx context.Context, address string, owners int) (*Fleet, 
 	f := &Fleet{shared: s, address: address, owners: owners, key: key, stop: stop, done: make(chan struct{})}
 	f.seen.Store(&members{})
 	f.blind.Store(true)
-	introduced := false
 	look := func(ctx context.Context) {
 		_ = f.look(ctx) // a log that does not answer is asked again
-		introduced = !f.taken.Load() && (introduced || f.introduce(ctx) == nil)
+		f.introduce(ctx)
 	}
 	look(ctx)
 	go func() {
@@ -89,10 +89,17 @@ func (s *Shared) Join(ctx context.Context, address string, owners int) (*Fleet, 
 }
 
 // introduce tells the others by which key this replica is known, once the address is its own.
-func (f *Fleet) introduce(ctx context.Context) error {
+func (f *Fleet) introduce(ctx context.Context) {
+	if f.taken.Load() || f.known.Load() {
+		f.known.Store(!f.taken.Load())
+		return
+	}
 	_, err := f.shared.System().Put(ctx, replicaPrefix+f.address, f.key.Public().(ed25519.PublicKey))
-	return err
+	f.known.Store(err == nil)
 }
+
+// Known reports whether the others can know the key of this replica: before that they refuse what it hands on.
+func (f *Fleet) Known() bool { return f.known.Load() }
 
 func (f *Fleet) lease(state string) string {
 	return fleetName + "/" + state + "/" + url.QueryEscape(f.address)

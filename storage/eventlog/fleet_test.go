@@ -217,3 +217,16 @@ func TestCopiesLeaveOutWhatWasDeleted(t *testing.T) {
 	_, _, err = table.Get(t.Context(), "quarantine/1")
 	require.NoError(t, err)
 }
+
+// A replica whose key could not be stored says so, until it is: the others would refuse what it hands on.
+func TestReplicaIsKnownOnceTheLogHasItsKey(t *testing.T) {
+	log := &failing{Log: NewLocal(storage.NewMemory())}
+	shared := share(t, storage.NewMemory(), log)
+	log.down.Store(true)
+	f, err := shared.Join(t.Context(), "http://a:1", 1)
+	require.NoError(t, err)
+	require.False(t, f.Known())
+	log.down.Store(false)
+	require.Eventually(t, f.Known, time.Minute, 10*time.Millisecond)
+	f.Leave(t.Context())
+}

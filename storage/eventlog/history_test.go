@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"net"
 	"os"
 	"strconv"
 	"sync"
@@ -204,48 +202,6 @@ func (w *workload) end(ctx context.Context, l Log, ws string, read bool) (head s
 	return head, nil
 }
 
-// cutter passes connections on to a server and cuts them.
-type cutter struct {
-	net.Listener
-	mu    sync.Mutex
-	conns []net.Conn
-}
-
-func startCutter(t *testing.T, to string) *cutter {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	c := &cutter{Listener: l}
-	t.Cleanup(func() { l.Close(); c.cut() })
-	go func() {
-		for {
-			in, err := l.Accept()
-			if err != nil {
-				return
-			}
-			out, err := net.Dial("tcp", to)
-			if err != nil {
-				in.Close()
-				continue
-			}
-			c.mu.Lock()
-			c.conns = append(c.conns, in, out)
-			c.mu.Unlock()
-			go func() { _, _ = io.Copy(out, in); out.Close() }()
-			go func() { _, _ = io.Copy(in, out); in.Close() }()
-		}
-	}()
-	return c
-}
-
-func (c *cutter) cut() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, conn := range c.conns {
-		conn.Close()
-	}
-	c.conns = nil
-}
-
 // Histories of each engine, with its process killed or its connections cut, have an order.
 func TestHistoriesAreLinearizable(t *testing.T) {
 	rounds := 1
@@ -271,8 +227,8 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 		},
 		"nats": func(t *testing.T) (func(*testing.T) Log, func()) {
 			s := logtest.StartNATS(t, server.Options{StoreDir: t.TempDir(), Port: server.RANDOM_PORT})
-			c := startCutter(t, s.Addr().String())
-			return opener("nats://"+c.Addr().String(), Options{Unsafe: true}), c.cut
+			c := logtest.StartProxy(t, s.Addr().String())
+			return opener("nats://"+c.Addr().String(), Options{Unsafe: true}), c.Cut
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

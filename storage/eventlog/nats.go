@@ -14,6 +14,7 @@ import (
 	"hash/fnv"
 	"io"
 	"iter"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -55,6 +56,22 @@ const natsStreams = 8
 
 // natsWait bounds one request: a cluster that elects a leader answers nothing for about six seconds.
 const natsWait = 15 * time.Second
+
+// How long a server may take to accept a connection, and how often one is asked for a sign of life: after two signs
+// that are missing the next server is tried.
+const (
+	natsConnect = 3 * time.Second
+	natsPing    = 2 * time.Second
+)
+
+// natsIdle is how long the server keeps a reader that is gone without a word.
+const natsIdle = 30 * time.Second
+
+// natsInFlight is the refusal of a message while another one of its subject is being stored.
+const natsInFlight jetstream.ErrorCode = 10164
+
+// natsAgain is how long a request of a workspace may be without an answer before it is sent again.
+const natsAgain = 1500 * time.Millisecond
 
 func openNATS(ctx context.Context, address string, opts Options) (Log, error) {
 	servers, options, monitors, err := natsOptions(address)
@@ -132,7 +149,7 @@ func natsOptions(address string) (servers string, options []nats.Option, monitor
 			return "", nil, nil, fmt.Errorf("the address has an unknown parameter %q", name)
 		}
 	}
-	options = []nats.Option{nats.Name("waymark"), nats.MaxReconnects(-1), nats.Timeout(natsWait)}
+	options = []nats.Option{nats.Name("waymark"), nats.MaxReconnects(-1), nats.Timeout(natsConnect), nats.PingInterval(natsPing)}
 	creds := query.Get("creds")
 	if creds == "" {
 		creds = os.Getenv("NATS_CREDS")
@@ -156,40 +173,56 @@ func natsOptions(address string) (servers string, options []nats.Option, monitor
 }
 
 // checkSync asks the monitoring of the servers whether each syncs what it stores before it acknowledges. Clients
-// cannot ask that, and the default is every two minutes.
+// cannot ask that, and the default is every two minutes. A minority may be down: the others, which have each event
+// that is acknowledged, go on without it.
 func checkSync(ctx context.Context, monitors []string) error {
 	if len(monitors) == 0 {
 		return errors.New("whether the servers sync before they acknowledge is told by their monitoring alone: add " +
 			"?monitor=http://HOST:8222 for each server (&monitor=… for the next), or accept the risk with --log-unsafe")
 	}
-	ctx, cancel := context.WithTimeout(ctx, natsWait)
-	defer cancel()
+	var down []error
 	for _, m := range monitors {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(m, "/")+"/varz", nil)
-		if err != nil {
+		err := checkSyncOf(ctx, m)
+		var network net.Error
+		if errors.As(err, &network) {
+			down = append(down, err)
+		} else if err != nil {
 			return err
 		}
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			return err
-		}
-		var varz struct {
-			JetStream struct {
-				Config *struct {
-					SyncAlways bool `json:"sync_always"`
-				} `json:"config"`
-			} `json:"jetstream"`
-		}
-		err = json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&varz)
-		resp.Body.Close()
-		switch config := varz.JetStream.Config; {
-		case err != nil:
-			return fmt.Errorf("read %s/varz: %w", m, err)
-		case config == nil:
-			return fmt.Errorf("the server at %s has no JetStream", m)
-		case !config.SyncAlways:
-			return fmt.Errorf("the server at %s does not sync before it acknowledges: a power failure loses events; set sync_interval: always in its jetstream block, or accept that with --log-unsafe", m)
-		}
+	}
+	if 2*len(down) >= len(monitors) {
+		return errors.Join(down...)
+	}
+	return nil
+}
+
+func checkSyncOf(ctx context.Context, monitor string) error {
+	ctx, cancel := context.WithTimeout(ctx, natsConnect)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(monitor, "/")+"/varz", nil)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	var varz struct {
+		JetStream struct {
+			Config *struct {
+				SyncAlways bool `json:"sync_always"`
+			} `json:"config"`
+		} `json:"jetstream"`
+	}
+	err = json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&varz)
+	switch config := varz.JetStream.Config; {
+	case err != nil:
+		return fmt.Errorf("read %s/varz: %w", monitor, err)
+	case config == nil:
+		return fmt.Errorf("the server at %s has no JetStream", monitor)
+	case !config.SyncAlways:
+		return fmt.Errorf("the server at %s does not sync before it acknowledges: a power failure loses events; set sync_interval: always in its jetstream block, or accept that with --log-unsafe", monitor)
 	}
 	return nil
 }
@@ -291,16 +324,38 @@ func decodeMessage(b []byte) (events []storage.Sealed, err error) {
 	return events, nil
 }
 
+// asked repeats a request that is not answered: a stream without a leader drops what it is sent, so that a request from
+// before an election is never answered after it. It waits for a message that is being stored at the same place. Requests must be such that doing them twice is harmless.
+func asked[T any](ctx context.Context, request func(ctx context.Context) (T, error)) (answer T, err error) {
+	ctx, cancel := context.WithTimeout(ctx, natsWait)
+	defer cancel()
+	for {
+		soon, stop := context.WithTimeout(ctx, natsAgain)
+		answer, err = request(soon)
+		stop()
+		var refused *jetstream.APIError
+		if errors.As(err, &refused) && refused.ErrorCode == natsInFlight { // as good as no answer
+			err = cmp.Or(pauseFor(ctx, 20*time.Millisecond), context.DeadlineExceeded)
+		}
+		if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+			return answer, err
+		}
+	}
+}
+
 // tail reads the last message of a workspace; the zero tail if there is none.
 func (n *NATS) tail(ctx context.Context, workspace string) (tail, error) {
 	stream, subject := n.place(workspace)
-	m, err := stream.GetLastMsgForSubject(ctx, subject)
+	last := func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
+		return stream.GetLastMsgForSubject(ctx, subject)
+	}
+	m, err := asked(ctx, last)
 	if errors.Is(err, jetstream.ErrMsgNotFound) { // also the answer where there is one that the server cannot read
 		info, failed := stream.Info(ctx, jetstream.WithSubjectFilter(subject))
 		if failed != nil || info.State.Subjects[subject] == 0 {
 			return tail{}, failed
 		}
-		if m, err = stream.GetLastMsgForSubject(ctx, subject); errors.Is(err, jetstream.ErrMsgNotFound) { // nor was it just stored
+		if m, err = asked(ctx, last); errors.Is(err, jetstream.ErrMsgNotFound) { // nor was it just stored
 			err = fmt.Errorf("%w: the last event of workspace %q cannot be read by the server", storage.ErrDamaged, workspace)
 		}
 	}
@@ -334,10 +389,11 @@ func (n *NATS) Append(ctx context.Context, workspace string, events []storage.Se
 	if err := continues(t.head, &events[0]); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, natsWait)
-	defer cancel()
 	_, subject := n.place(workspace)
-	ack, err := n.js.PublishMsg(ctx, &nats.Msg{Subject: subject, Data: encodeMessage(events)}, jetstream.WithExpectLastSequencePerSubject(t.at))
+	message := encodeMessage(events)
+	ack, err := asked(ctx, func(ctx context.Context) (*jetstream.PubAck, error) { // the second one finds the first one at its place
+		return n.js.PublishMsg(ctx, &nats.Msg{Subject: subject, Data: message}, jetstream.WithExpectLastSequencePerSubject(t.at))
+	})
 	n.mu.Lock()
 	if err == nil {
 		n.tails[workspace] = tail{events[len(events)-1].Head(), ack.Sequence}
@@ -381,10 +437,18 @@ func (n *NATS) read(ctx context.Context, workspace string, after uint64, follow 
 	stream, subject := n.place(workspace)
 	consumer, err := stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
 		FilterSubjects: []string{subject}, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: start,
+		InactiveThreshold: natsIdle,
 	})
 	if err != nil {
 		return err
 	}
+	defer func() { // a server has few: those of short reads must not wait for their time to be over
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), natsConnect)
+		defer cancel()
+		if info := consumer.CachedInfo(); info != nil {
+			_ = stream.DeleteConsumer(ctx, info.Name)
+		}
+	}()
 	messages, err := consumer.Messages()
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"net"
 	"sync"
 	"time"
 
@@ -50,6 +51,9 @@ func openPostgres(ctx context.Context, address string, opts Options) (Log, error
 	if err != nil {
 		return nil, err
 	}
+	config.ConnectTimeout = cmp.Or(config.ConnectTimeout, postgresConnect)
+	config.DialFunc = onlyToConnect(config.DialFunc)
+	config.AfterConnect = fence
 	p := &Postgres{config: config, idle: make(chan *pgconn.PgConn, postgresConns), unused: make(chan struct{}, postgresConns), holder: cmp.Or(opts.Holder, newHolder())}
 	for range postgresConns {
 		p.unused <- struct{}{}
@@ -58,6 +62,41 @@ func openPostgres(ctx context.Context, address string, opts Options) (Log, error
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
+}
+
+// postgresConnect is how long a server may take to accept a connection before the next one of the address is tried,
+// unless the address says connect_timeout.
+const postgresConnect = 2 * time.Second
+
+// fence has a new connection wait until the synchronous standby has all that can be read on it. After a restart of the
+// primary also what had waited for the standby is visible. Of several connections one waits: the others end by lock_timeout.
+func fence(ctx context.Context, conn *pgconn.PgConn) error {
+	_, err := conn.Exec(ctx, `set lock_timeout = '1s'; insert into waymark_leases values ('fence', 0, now(), '')
+on conflict (name) do update set until = now()`).ReadAll()
+	if code := sqlState(err); err != nil && (code == "" || code == "55P03") {
+		return err
+	} // else it has no table yet, or takes no writes, which is for others to say
+	_, err = conn.Exec(ctx, "set lock_timeout = '5s'").ReadAll()
+	return err
+}
+
+type connecting struct{}
+
+func connect(ctx context.Context, config *pgconn.Config) (*pgconn.PgConn, error) {
+	return pgconn.ConnectConfig(context.WithValue(ctx, connecting{}, true), config)
+}
+
+// onlyToConnect refuses the connections by which pgconn asks the server to cancel a statement that was given up. One
+// that waits for a synchronous standby would end with its events visible but on the primary alone, and the next attempt
+// would find them and acknowledge them. Without that request the events stay invisible until the standby has them.
+// Others that append at their place wait for them, and are ended by lock_timeout.
+func onlyToConnect(dial pgconn.DialFunc) pgconn.DialFunc {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		if ctx.Value(connecting{}) == nil {
+			return nil, errors.New("statements are not cancelled")
+		}
+		return dial(ctx, network, address)
+	}
 }
 
 // use gives f a connection, and opens one where there is none.
@@ -84,7 +123,7 @@ func (p *Postgres) use(ctx context.Context, f func(conn *pgconn.PgConn) error) (
 		if conn != nil {
 			_ = conn.Close(ctx)
 		}
-		if conn, err = pgconn.ConnectConfig(ctx, p.config); err != nil {
+		if conn, err = connect(ctx, p.config); err != nil {
 			return err
 		}
 	}
@@ -370,7 +409,7 @@ func (p *Postgres) listen(ctx context.Context, workspace string) (wait func() er
 func (p *Postgres) hear(ctx context.Context, l *listener) {
 	ready := sync.OnceFunc(func() { close(l.ready) })
 	l.err = func() error {
-		conn, err := pgconn.ConnectConfig(ctx, p.hearing(l))
+		conn, err := connect(ctx, p.hearing(l))
 		if err != nil {
 			return err
 		}

@@ -1,8 +1,12 @@
 package logtest
 
 import (
+	"bytes"
 	"fmt"
 	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -75,3 +79,60 @@ func StartCluster(t *testing.T) (nodes []*NATS, address string) {
 	}
 	return nodes, "nats://" + list + "?" + monitors[1:]
 }
+
+// NATSProcess is a node of NATS in a process of its own.
+type NATSProcess struct {
+	Address, Monitor string
+
+	t             *testing.T
+	program, file string
+	cmd           *exec.Cmd
+	log           bytes.Buffer
+}
+
+// StartClusterProcesses runs three nodes as [StartCluster] does, but as processes, which can be killed. Clients hear of
+// none but those that they name.
+func StartClusterProcesses(t *testing.T) (nodes []*NATSProcess) {
+	dir := t.TempDir()
+	program := filepath.Join(dir, "nats-server")
+	out, err := exec.Command("go", "build", "-o", program, "github.com/nats-io/nats-server/v2").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	ports := freePorts(t, 9)
+	for i := range 3 {
+		n := &NATSProcess{t: t, program: program, file: filepath.Join(dir, fmt.Sprintf("n%d.conf", i)),
+			Address: fmt.Sprintf("127.0.0.1:%d", ports[i]), Monitor: fmt.Sprintf("http://127.0.0.1:%d", ports[3+i])}
+		require.NoError(t, os.WriteFile(n.file, fmt.Appendf(nil, `
+server_name: n%d, listen: "%s", http: "127.0.0.1:%d"
+jetstream { store_dir: %q, sync_interval: always }
+cluster { name: test, listen: "127.0.0.1:%d", no_advertise: true
+	routes: ["nats://127.0.0.1:%d", "nats://127.0.0.1:%d", "nats://127.0.0.1:%d"] }
+`, i, n.Address, ports[3+i], filepath.Join(dir, fmt.Sprint("store", i)), ports[6+i], ports[6], ports[7], ports[8]), 0o600))
+		nodes = append(nodes, n)
+	}
+	for _, n := range nodes {
+		n.Start()
+		t.Cleanup(func() {
+			n.Kill()
+			if t.Failed() {
+				t.Logf("%s", n.log.Bytes()[max(0, n.log.Len()-1000):])
+			}
+		})
+	}
+	return nodes
+}
+
+// Start runs the node, also again after [NATSProcess.Kill].
+func (n *NATSProcess) Start() {
+	n.cmd = exec.Command(n.program, "-c", n.file)
+	n.cmd.Stdout, n.cmd.Stderr = &n.log, &n.log
+	require.NoError(n.t, n.cmd.Start())
+}
+
+// Kill ends the node at once.
+func (n *NATSProcess) Kill() {
+	_ = n.cmd.Process.Kill()
+	_ = n.cmd.Wait()
+}
+
+// Process is the one that runs.
+func (n *NATSProcess) Process() *os.Process { return n.cmd.Process }

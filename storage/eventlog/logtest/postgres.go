@@ -63,7 +63,7 @@ func (p *Postgres) started() *Postgres {
 	p.t.Cleanup(func() {
 		p.Stop()
 		if p.t.Failed() {
-			p.t.Logf("%s", p.log.Bytes())
+			p.t.Logf("%s", p.log.Bytes()[max(0, p.log.Len()-4000):])
 		}
 	})
 	return p
@@ -73,19 +73,65 @@ func (p *Postgres) started() *Postgres {
 // The address is of whichever of both takes writes.
 func (p *Postgres) Standby() (standby *Postgres, address string) {
 	standby = newPostgres(p.t, p.settings)
-	standby.run(filepath.Join(filepath.Dir(p.program), "pg_basebackup"), "-D", standby.data(), "-R", "-X", "stream", "-c", "fast", "-d", "host="+p.dir+" user=waymark application_name=standby")
+	standby.copy(p)
 	standby.started()
-	p.query("alter system set synchronous_standby_names = 'standby'")
-	p.query("select pg_reload_conf()")
+	p.waitsFor("standby")
 	return standby, "postgres:///postgres?user=waymark&host=" + p.dir + "," + standby.dir + "&target_session_attrs=read-write"
 }
 
-// Promote makes a standby take writes.
-func (p *Postgres) Promote() { p.query("select pg_promote()") }
-
-func (p *Postgres) query(statement string) {
-	p.run(filepath.Join(filepath.Dir(p.program), "psql"), "-h", p.dir, "-U", "waymark", "-d", "postgres", "-c", statement)
+func (p *Postgres) copy(of *Postgres) {
+	p.run(p.beside("pg_basebackup"), "-D", p.data(), "-R", "-X", "stream", "-c", "fast", "-d", "host="+of.dir+" user=waymark application_name=standby")
 }
+
+// Rejoin makes a server that has ended the standby of another one, which acknowledges nothing more that it lacks. It is
+// up to date when this returns.
+func (p *Postgres) Rejoin(primary *Postgres) {
+	require.NoError(p.t, os.RemoveAll(p.data()))
+	p.copy(primary)
+	p.Start()
+	primary.waitsFor("standby")
+}
+
+// waitsFor names the standbys that a commit waits for, once one follows, and waits until it has what was committed before.
+func (p *Postgres) waitsFor(standbys string) {
+	follows := func(state string) {
+		require.Eventually(p.t, func() bool {
+			return standbys == "" || bytes.Contains(p.query("select 'state='||state||sync_state from pg_stat_replication"), []byte("state=streaming"+state))
+		}, time.Minute, 10*time.Millisecond)
+	}
+	follows("")
+	p.query("alter system set synchronous_standby_names = '" + standbys + "'")
+	p.query("select pg_reload_conf()")
+	follows("sync")
+}
+
+// Promote makes a standby take writes, without one of its own.
+func (p *Postgres) Promote() {
+	require.Eventually(p.t, func() bool { // what it recovers may cancel a statement
+		_, _ = p.psql("select pg_promote()").CombinedOutput()
+		answer, _ := p.psql("select 'recovers='||pg_is_in_recovery()").CombinedOutput()
+		return bytes.Contains(answer, []byte("recovers=false"))
+	}, time.Minute, 10*time.Millisecond)
+	p.waitsFor("")
+}
+
+func (p *Postgres) query(statement string) (answer []byte) {
+	answer, err := p.psql(statement).CombinedOutput()
+	require.NoError(p.t, err, "%s", answer)
+	return answer
+}
+
+func (p *Postgres) psql(statement string) *exec.Cmd {
+	return p.command(p.beside("psql"), "-h", p.dir, "-U", "waymark", "-d", "postgres", "-c", statement)
+}
+
+func (p *Postgres) beside(name string) string { return filepath.Join(filepath.Dir(p.program), name) }
+
+// Socket is the path at which it takes connections.
+func (p *Postgres) Socket() string { return filepath.Join(p.dir, ".s.PGSQL.5432") }
+
+// Process is its first process.
+func (p *Postgres) Process() *os.Process { return p.cmd.Process }
 
 func (p *Postgres) data() string { return filepath.Join(p.dir, "data") }
 
@@ -98,7 +144,7 @@ func (p *Postgres) command(name string, args ...string) *exec.Cmd {
 
 // Start runs the server, also again after [Postgres.Stop].
 func (p *Postgres) Start() {
-	args := []string{"-D", p.data(), "-k", p.dir, "-c", "listen_addresses=", "-c", "max_connections=60", "-c", "shared_buffers=16MB"}
+	args := []string{"-D", p.data(), "-k", p.dir, "-c", "listen_addresses=", "-c", "max_connections=60", "-c", "shared_buffers=16MB", "-c", "wal_retrieve_retry_interval=200ms"}
 	for _, s := range p.settings {
 		args = append(args, "-c", s)
 	}
