@@ -55,6 +55,8 @@ type replica struct {
 	failed  atomic.Pointer[error] // why it could not be reached; nil: it answers
 	broken  atomic.Pointer[error] // why this process must not answer; it stays
 	differs atomic.Pointer[error] // a build of another process is not what is computed here
+	shorter eventlog.Shorter      // of log
+	same    atomic.Bool           // the copy is known to be a beginning of the log
 	started chan struct{}         // closed when the copy had all that the log had, or the log did not answer
 	once    sync.Once             // of started
 	counted atomic.Bool           // a question has found a model that counts it
@@ -189,7 +191,7 @@ func (e *Engine) caughtUp(ctx context.Context) error {
 
 // join compares the copy with the shared log and starts to follow it.
 func (e *Engine) join(ctx context.Context) {
-	e.compareWithLog(ctx)
+	_ = e.compareWithLog(ctx) // asked again where it fails
 	e.life.background.Go(func() { e.repeat(func() time.Duration { return 0 }, e.followLog) })
 	e.life.background.Go(func() {
 		e.repeat(func() time.Duration { return time.Duration(e.opts.pace.Load()) }, e.watchLog)
@@ -215,24 +217,34 @@ func (e *Engine) format(ctx context.Context) (int, error) {
 	return math.MaxInt, nil
 }
 
-// compareWithLog checks that the copy is a beginning of the shared log, if that answers.
-func (e *Engine) compareWithLog(ctx context.Context) {
+// compareWithLog looks at the end of the shared log and checks, once it answers, that the copy is a beginning of it.
+func (e *Engine) compareWithLog(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, sharedTimeout)
 	defer cancel()
 	here := e.Head()
 	head, err := e.replica.log.Head(ctx, e.replica.name)
-	if err == nil && head.Seq < here.Seq {
-		err = fmt.Errorf("%w: workspace %q has %d events here and %d in the shared log; waymark migrate copies a history into a log", ErrDiverged, e.name, here.Seq, head.Seq)
-	} else if err == nil && here.Seq > 0 {
-		var there storage.Sealed
-		if there, err = eventlog.At(ctx, e.replica.log, e.replica.name, here.Seq); err == nil && there.Head() != here {
-			err = fmt.Errorf("%w: event %d of workspace %q has another hash in the shared log", ErrDiverged, here.Seq, e.name)
+	if err == nil && !e.replica.same.Load() {
+		if err = e.shorter(here.Seq, head.Seq); err == nil && here.Seq > 0 {
+			var there storage.Sealed
+			if there, err = eventlog.At(ctx, e.replica.log, e.replica.name, here.Seq); err == nil && there.Head() != here {
+				err = fmt.Errorf("%w: event %d of workspace %q has another hash in the shared log", ErrDiverged, here.Seq, e.name)
+			}
 		}
+		e.replica.same.Store(err == nil)
 	}
 	e.replica.noteHead(head, err)
-	if err != nil || head.Seq == here.Seq {
+	if err != nil || e.Head().Seq >= head.Seq {
 		e.replica.start()
 	}
+	return err
+}
+
+// shorter is an error where the shared log ends before the copy; see [eventlog.Shorter].
+func (e *Engine) shorter(here, there uint64) error {
+	if err := e.replica.shorter.Than(fmt.Sprintf("workspace %q", e.name), here, there); err != nil {
+		return fmt.Errorf("%w; waymark migrate copies a history into a log", err)
+	}
+	return nil
 }
 
 func (r *replica) noteHead(head storage.Head, err error) {
@@ -246,11 +258,7 @@ func (r *replica) noteHead(head storage.Head, err error) {
 func (e *Engine) watchLog(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, sharedTimeout)
 	defer cancel()
-	head, err := e.replica.log.Head(ctx, e.replica.name)
-	e.replica.noteHead(head, err)
-	if err != nil || e.Head().Seq >= head.Seq {
-		e.replica.start()
-	}
+	err := e.compareWithLog(ctx)
 	if _, failed := e.format(ctx); errors.Is(failed, ErrNewer) {
 		e.replica.note(failed)
 	}
@@ -549,7 +557,7 @@ func (w *writer) replicate(log storage.Installer, part []storage.Record) error {
 		case err == nil && log.Head() != head:
 			return errBehind
 		case err == nil && conflict.At < head.Seq:
-			err = fmt.Errorf("%w: workspace %q has %d events here and %d in the shared log", ErrDiverged, w.name, head.Seq, conflict.At)
+			err = w.shorter(head.Seq, conflict.At)
 		case err == nil:
 			err = conflict
 		}

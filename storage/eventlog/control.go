@@ -81,6 +81,7 @@ type Shared struct {
 	contact  time.Time                              // when the log answered last
 	noted    time.Time                              // the contact that is stored
 	failed   error                                  // the log does not answer
+	shorter  Shorter                                // of the log
 	broken   error                                  // the log is at odds with what was folded; nothing is answered any more
 	watchers map[row]func(key string, value []byte) // by workspace and prefix
 }
@@ -240,13 +241,15 @@ func (s *Shared) Sync(ctx context.Context) error {
 	if s.broken != nil {
 		return s.broken
 	}
-	if err == nil && head.Seq > s.head.Seq {
-		err = s.pull(ctx)
-	} else if err == nil && head.Seq < s.head.Seq {
+	here := s.head.Seq
+	if err == nil && head.Seq < here {
 		head, err = s.log.Head(ctx, ControlLog) // something may have been written here between
-		if err == nil && head.Seq < s.head.Seq {
-			err = fmt.Errorf("%w: %s has %d events here and %d in the shared log", ErrDiverged, ControlLog, s.head.Seq, head.Seq)
-		}
+	}
+	if err == nil {
+		err = s.shorter.Than(ControlLog, here, head.Seq)
+	}
+	if err == nil && head.Seq > here {
+		err = s.pull(ctx)
 	}
 	return s.outcome(err)
 }

@@ -18,6 +18,7 @@ import (
 	"iter"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"waymark/storage"
@@ -43,6 +44,29 @@ type ErrConflict struct{ At uint64 }
 
 func (e *ErrConflict) Error() string {
 	return fmt.Sprintf("the log ends at event %d: another writer appended to it", e.At)
+}
+
+// A Shorter excuses for a while that a log ends before its copy: a node that has just become the leader may not have
+// applied everything that was stored, and one that is cut off from the others does not know of it. The zero value is
+// ready for use.
+type Shorter struct{ since atomic.Int64 }
+
+const shorterPatience = 30 * time.Second
+
+// Than returns nil for a log that ends at an event or later, an error that passes while one that ends before it is
+// excused, and then [ErrDiverged]. An empty log is another one.
+func (s *Shorter) Than(log string, here, there uint64) error {
+	if there >= here {
+		s.since.Store(0)
+		return nil
+	}
+	now := time.Now().UnixNano()
+	s.since.CompareAndSwap(0, now)
+	err := fmt.Errorf("%s has %d events here and %d in the shared log", log, here, there)
+	if there == 0 || time.Duration(now-s.since.Load()) >= shorterPatience {
+		err = fmt.Errorf("%w: %w", ErrDiverged, err)
+	}
+	return err
 }
 
 // Log holds the histories of workspaces. All methods may be called concurrently.
