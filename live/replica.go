@@ -223,8 +223,10 @@ func (e *Engine) compareWithLog(ctx context.Context) error {
 	defer cancel()
 	here := e.Head()
 	head, err := e.replica.log.Head(ctx, e.replica.name)
-	if err == nil && !e.replica.same.Load() {
-		if err = e.shorter(here.Seq, head.Seq); err == nil && here.Seq > 0 {
+	if err != nil {
+		_ = e.shorter(0, 0) // what was before counts no more
+	} else if err = e.shorter(here.Seq, head.Seq); err == nil && !e.replica.same.Load() {
+		if here.Seq > 0 {
 			var there storage.Sealed
 			if there, err = eventlog.At(ctx, e.replica.log, e.replica.name, here.Seq); err == nil && there.Head() != here {
 				err = fmt.Errorf("%w: event %d of workspace %q has another hash in the shared log", ErrDiverged, here.Seq, e.name)

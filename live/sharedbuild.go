@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,12 +24,12 @@ import (
 // One replica computes what a build measures, and the others fetch it: its snapshot is a blob of the shared log, and a
 // control row says which.
 //
-//	who starts builds   measure ─▶ row ─▶ blob
-//	the others          wait for the row ─▶ blob ─▶ compare what it counts with what is counted here ─▶ read the measures
-//	a new replica       copy the events up to the build, take the blob for its snapshot, fold the rest
+//	the builder     measure ─▶ row ─▶ blob
+//	the others      wait for the row ─▶ blob ─▶ compare what it counts with what is counted here ─▶ read the measures
+//	a new replica   copy the events up to the build, take the blob for its snapshot, fold the rest
 //
 // What is counted must be equal, byte for byte, so a replica that folded something else is found at each build. Measures
-// are computed anew, and compared, for one build in verifyOneIn. Whatever fails is computed.
+// are computed anew, and compared, for one build in verifyOneIn. If fetching fails, the replica computes the build.
 //
 // A row is written before its blob and removed after it, so that no blob is left that no row names: it would keep what is
 // forgotten later.
@@ -50,6 +51,9 @@ const (
 	preloadTime     = 30 * time.Second
 )
 
+// whatItCounts is what a replica that folded something else has otherwise.
+const whatItCounts = "what it counts"
+
 var errBuildDiffers = errors.New("the build that another replica computed differs from this replica's: one of them is wrong; waymark rebuild --verify on each says which")
 
 func (b *sharedBuild) sum() (sum [32]byte) {
@@ -59,12 +63,18 @@ func (b *sharedBuild) sum() (sum [32]byte) {
 
 // sharedBuildIn reads the row of a workspace; nil if there is none.
 func sharedBuildIn(ctx context.Context, table storage.Table) *sharedBuild {
-	value, _, err := table.Get(ctx, eventlog.BuiltBlob)
+	b, _ := sharedBuildVersion(ctx, table)
+	return b
+}
+
+// sharedBuildVersion is sharedBuildIn with the version of the row.
+func sharedBuildVersion(ctx context.Context, table storage.Table) (*sharedBuild, uint64) {
+	value, version, err := table.Get(ctx, eventlog.BuiltBlob)
 	b := &sharedBuild{}
 	if err != nil || json.Unmarshal(value, b) != nil || b.Sum != "" && len(b.Sum) != 2*sha256.Size {
-		return nil
+		return nil, 0
 	}
-	return b
+	return b, version
 }
 
 // usable reports whether there is a blob that this program reads.
@@ -85,7 +95,7 @@ type offering struct {
 	z *zstd.Encoder
 }
 
-// offers is where to write a snapshot that this process is to share; nil: it is not to share any.
+// offers returns what compresses a snapshot for the others; nil if this replica shares none.
 func (e *Engine) offers() (*offering, error) {
 	if _, shared := e.table.(sharedTable); e.replica == nil || !shared || !e.replica.builds.Load() {
 		return nil, nil
@@ -124,6 +134,9 @@ func (e *Engine) offer(ctx context.Context, s *snapshot, o *offering) error {
 	ctx, cancel := context.WithTimeout(ctx, blobTimeout)
 	defer cancel()
 	rows := e.table.(sharedTable)
+	if err := rows.Sync(ctx); err != nil {
+		return err
+	}
 	sum := sha256.Sum256(o.Bytes())
 	b := sharedBuild{Seq: s.built.seq, Format: snapshotFormat, Sum: hex.EncodeToString(sum[:])}
 	before := sharedBuildIn(ctx, rows)
@@ -138,12 +151,14 @@ func (e *Engine) offer(ctx context.Context, s *snapshot, o *offering) error {
 	if err := b.write(ctx, rows, e.replica.name); err != nil {
 		return err
 	}
-	if _, err := e.replica.log.PutBlob(ctx, o.Bytes()); err != nil {
-		b.Sum = ""
-		return errors.Join(err, b.write(ctx, rows, e.replica.name))
+	if _, err := e.replica.log.PutBlob(ctx, o.Bytes()); err != nil { // it may be stored all the same
+		return errors.Join(err, e.offerNone(ctx, b.Seq))
 	}
 	if e.erasing.forgets.Load() != s.forgets { // while it was written
 		return e.withdraw(ctx, b.Seq+1)
+	}
+	if err := rows.Sync(ctx); err != nil {
+		return err
 	}
 	if now := sharedBuildIn(ctx, rows); now == nil || *now != b { // another build replaced it, or the workspace was deleted
 		return e.replica.log.DeleteBlob(ctx, sum)
@@ -151,7 +166,7 @@ func (e *Engine) offer(ctx context.Context, s *snapshot, o *offering) error {
 	return nil
 }
 
-// offerKept shares the snapshot of the model in force where the log has no result of its build: it was built before there
+// offerKept shares the snapshot of the active model where the log has no result of its build: it was built before there
 // was a shared log, or whoever computed it ended.
 func (e *Engine) offerKept(ctx context.Context) error {
 	built, forgets := e.current.Load().built, e.erasing.forgets.Load()
@@ -197,27 +212,47 @@ func (e *Engine) withdraw(ctx context.Context, seq uint64) error {
 	if e.replica == nil || !shared {
 		return nil
 	}
-	_, version, err := rows.Get(ctx, eventlog.BuiltBlob)
-	b := sharedBuildIn(ctx, rows)
-	if err != nil || b == nil || b.Seq >= seq {
-		return nil
-	}
 	ctx, cancel := context.WithTimeout(ctx, blobTimeout)
 	defer cancel()
-	if b.Sum == "" {
+	for {
+		if err := rows.Sync(ctx); err != nil {
+			return err
+		}
+		b, version := sharedBuildVersion(ctx, rows)
+		if b == nil || b.Seq >= seq || b.Sum == "" {
+			return nil
+		}
+		if err := e.replica.log.DeleteBlob(ctx, b.sum()); err != nil {
+			return fmt.Errorf("delete the shared result of the build at event %d: %w", b.Seq, err)
+		}
+		if err := rows.DeleteVersion(ctx, eventlog.BuiltBlob, version); !errors.Is(err, storage.ErrConflict) {
+			return err
+		} // else another build is in its place, which may count it, too
+	}
+}
+
+// offerNone says that there is no result of a build: each replica that needs it computes it.
+func (e *Engine) offerNone(ctx context.Context, seq uint64) error {
+	rows, shared := e.table.(sharedTable)
+	if e.replica == nil || !shared || !e.replica.builds.Load() {
 		return nil
 	}
-	if err := e.replica.log.DeleteBlob(ctx, b.sum()); err != nil {
-		return fmt.Errorf("delete the shared result of the build at event %d: %w", b.Seq, err)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), blobTimeout)
+	defer cancel()
+	before := sharedBuildIn(ctx, rows)
+	if before != nil && before.Seq > seq {
+		return nil
 	}
-	if err := rows.DeleteVersion(ctx, eventlog.BuiltBlob, version); !errors.Is(err, storage.ErrConflict) {
-		return err
+	if before != nil && before.Sum != "" {
+		if err := e.replica.log.DeleteBlob(ctx, before.sum()); err != nil {
+			return err
+		}
 	}
-	return nil // a newer build is in its place
+	return (&sharedBuild{Seq: seq, Format: snapshotFormat}).write(ctx, rows, e.replica.name)
 }
 
 // awaitShared waits until the result of a build is shared or this process is to compute it: it starts builds itself, the log
-// does not answer, or somebody hurries.
+// does not answer, or a question waits for it (hurry is closed).
 func (e *Engine) awaitShared(ctx context.Context, seq uint64, hurry <-chan struct{}) {
 	if _, shared := e.table.(sharedTable); !shared {
 		return
@@ -271,7 +306,8 @@ func fetchBlob(ctx context.Context, log eventlog.Log, name string, b *sharedBuil
 }
 
 // fetchBuild reads the measures of a build from its shared result; nil if there is none that this process can use. verify
-// says that they are to be computed, too. Who starts builds, or is in a hurry, waits for no blob.
+// says that they are to be computed, too. The builder does not wait for the blob, nor does a replica where a question waits
+// for the build (hurry is closed).
 func (e *Engine) fetchBuild(ctx context.Context, u *unfinished, hurry <-chan struct{}) (m *suggest.Measures, verify bool) {
 	b := sharedBuildIn(ctx, e.table)
 	if e.replica == nil || u.image == nil || !b.usable() || b.Seq != u.built.seq {
@@ -299,8 +335,11 @@ func (e *Engine) fetchBuild(ctx context.Context, u *unfinished, hurry <-chan str
 		return nil, false
 	}
 	if !bytes.HasPrefix(data, own.Bytes()) {
-		e.differs(b.Seq, "what it counts")
+		e.differs(b.Seq, whatItCounts)
 		return nil, false
+	}
+	if was := e.replica.differs.Load(); was != nil && strings.Contains((*was).Error(), whatItCounts) {
+		e.replica.differs.Store(nil)
 	}
 	r := codec.NewReader(data[own.Len():])
 	m = suggest.ReadMeasures(r, u.counts, e.opts.Thesaurus)
@@ -352,11 +391,19 @@ func (w *Workspaces) preload(ctx context.Context, shared string, log storage.Log
 		return err
 	}
 	into, batch, size := log.(storage.Installer), []storage.Sealed(nil), 0
+	var erased []uint64 // the shared log keeps what is forgotten
 	for e, err := range w.opts.Shared.Read(ctx, shared, log.Head().Seq, false) {
 		if err != nil {
 			return err
 		}
 		batch, size = append(batch, e), size+len(e.Payload)
+		if len(e.Payload) > 0 && e.Payload[0] == kindForgotten {
+			_, v, err := decode(e.Payload)
+			if err != nil {
+				return err
+			}
+			erased = append(erased, v.(*forgotten).Seqs...)
+		}
 		if e.Seq == b.Seq || len(batch) == eventlog.MaxEvents || size+storage.MaxPayload > eventlog.MaxBytes {
 			if err := into.Install(ctx, batch); err != nil {
 				return err
@@ -370,6 +417,11 @@ func (w *Workspaces) preload(ctx context.Context, shared string, log storage.Log
 	r := codec.NewReader(data)
 	if format, _, built := readPlaces(r); r.Err() != nil || format != snapshotFormat || (storage.Head{Seq: built.seq, Chain: built.chain}) != log.Head() {
 		return fmt.Errorf("%w: the shared result of the build at event %d is of another history", storage.ErrDamaged, b.Seq)
+	}
+	if len(erased) > 0 {
+		if err := errors.Join(log.Erase(ctx, erased), log.DropSnapshots(ctx)); err != nil {
+			return err
+		}
 	}
 	return log.PutSnapshot(ctx, b.Seq, func(to io.Writer) error {
 		_, err := to.Write(data)

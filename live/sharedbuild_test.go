@@ -244,6 +244,8 @@ func TestSharedBuildsForget(t *testing.T) {
 		defer b.end()
 		a.grow(t, 20)
 		time.Sleep(time.Minute)
+		stopped := storage.NewMemory()
+		memberOf(t, connect(), stopped, nil).end()
 		before := blobs(t, log)
 		require.Len(t, before, 1)
 		_, err := b.Forget(t.Context(), Selection{Episode: "0-3"})
@@ -254,6 +256,21 @@ func TestSharedBuildsForget(t *testing.T) {
 			require.Equal(t, sharedBuildIn(t.Context(), a.table).Sum, sum)
 		}
 		converge(t, a.Engine, b.Engine) // also where the other one starts a build before it has that of the request
+		for _, disk := range []storage.Store{storage.NewMemory(), stopped} { // they begin with the result of the build after it
+			c := memberOf(t, connect(), disk, nil)
+			time.Sleep(time.Minute)
+			converge(t, a.Engine, c.Engine)
+			erased := 0
+			for ev, err := range c.log.Read(t.Context(), 0) {
+				require.NoError(t, err)
+				require.NotContains(t, string(ev.Payload), `"id":"0-3"`)
+				if ev.Erased {
+					erased++
+				}
+			}
+			require.Equal(t, 1, erased)
+			c.end()
+		}
 		a.grow(t, 20)
 		time.Sleep(time.Minute)
 		require.Len(t, blobs(t, log), 1)

@@ -69,6 +69,9 @@ func (e *Engine) keepBehind(s snapshot, m *suggest.Measures) {
 				}
 				return w.Flush()
 			}); err != nil || shared == nil {
+				if shared != nil {
+					err = errors.Join(err, e.offerNone(e.life.keeping, s.built.seq))
+				}
 				return struct{}{}, err
 			}
 			if err := shared.close(); err != nil {

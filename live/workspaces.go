@@ -348,7 +348,7 @@ func (w *Workspaces) load(ctx context.Context, name string) (*Engine, error) {
 	}
 	if w.opts.Shared != nil {
 		if err := w.preload(ctx, shared, log, table); err != nil {
-			w.opts.Logger.Warn("the shared result of a build could not be used; the workspace is read from its beginning", "workspace", name, "error", err)
+			w.opts.Logger.Warn("the shared result of a build could not be used; the workspace is folded from the end of its copy", "workspace", name, "error", err)
 		}
 	}
 	return open(ctx, name, shared, log, table, w.opts)
@@ -561,14 +561,18 @@ func (w *Workspaces) Delete(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	built := sharedBuildIn(ctx, table)
+	if rows, ok := table.(sharedTable); ok {
+		if err := rows.Sync(ctx); err != nil {
+			return err
+		}
+	}
+	if built := sharedBuildIn(ctx, table); built != nil && built.Sum != "" { // whoever shares another one now sees that it is deleted
+		if err := w.opts.Shared.DeleteBlob(ctx, built.sum()); err != nil {
+			return fmt.Errorf("delete workspace %q: delete the shared result of its build: %w", name, err)
+		}
+	}
 	if err := d.Retire(ctx, name); err != nil {
 		return err
-	}
-	if built != nil && built.Sum != "" {
-		if err := w.opts.Shared.DeleteBlob(ctx, built.sum()); err != nil {
-			w.opts.Logger.Warn("the shared result of a build of a deleted workspace was left", "workspace", name, "error", err)
-		}
 	}
 	return w.remove(ctx, name, w.wipe)
 }

@@ -356,15 +356,14 @@ func (w *writer) startBuild(kind, reason string, b build) (*job, error) {
 	j := w.begin(Job{Kind: kind, Reason: reason, At: at.seq}, nil)
 	if w.tainted { // as where another process forgot something
 		w.replayBehind(j, shot, w.since)
-		w.fetchVectors()
-		return j, nil
+	} else {
+		counts := w.state.Freeze()
+		w.measureBehind(j, shot, w.since, nil, func(ctx context.Context) (*foldedLog, error) {
+			b.Options.Progress = w.reporting(j, b.Options.Progress)
+			m, err := w.measure(ctx, counts, b, at.seq)
+			return &foldedLog{measures: m}, err
+		})
 	}
-	counts := w.state.Freeze()
-	w.measureBehind(j, shot, w.since, nil, func(ctx context.Context) (*foldedLog, error) {
-		b.Options.Progress = w.reporting(j, b.Options.Progress)
-		m, err := w.measure(ctx, counts, b, at.seq)
-		return &foldedLog{measures: m}, err
-	})
 	w.fetchVectors()
 	return j, nil
 }
@@ -451,6 +450,9 @@ func (w *writer) measureBehind(j *job, shot snapshot, counted int, wait func(ctx
 			}
 			if err == nil && h.later != nil {
 				w.finishBuild(h.later, "profile learned is fitted to the history", false, w.resume.asked)
+			}
+			if err != nil && w.life.ctx.Err() == nil {
+				w.life.background.Go(func() { _ = w.offerNone(w.life.keeping, shot.built.seq) }) // else the others wait for it longer
 			}
 			switch ended.err = err; {
 			case err == nil:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"strings"
 
 	"waymark/storage"
 )
@@ -57,7 +58,7 @@ func decodeChange(b []byte) (c change, err error) {
 	return c, nil
 }
 
-// controlRows yields the control rows of a store.
+// controlRows yields the control rows of a store, without those of one log.
 func controlRows(ctx context.Context, store storage.Store) iter.Seq2[change, error] {
 	return func(yield func(change, error) bool) {
 		names, err := store.Workspaces(ctx)
@@ -72,10 +73,11 @@ func controlRows(ctx context.Context, store storage.Store) iter.Seq2[change, err
 			}
 			for _, prefix := range controlled[name != ""] {
 				for e, err := range table.List(ctx, prefix) {
-					if e.Key == BuiltBlob {
+					c := change{row{name, e.Key}, append([]byte{}, e.Value...)}
+					if err == nil && c.ofLog() {
 						continue
 					}
-					if !yield(change{row{name, e.Key}, append([]byte{}, e.Value...)}, err) || err != nil {
+					if !yield(c, err) || err != nil {
 						return
 					}
 				}
@@ -114,11 +116,11 @@ func (s *Shared) foldAll(ctx context.Context, fold func(change) error) (last map
 	return last, nil
 }
 
-// ofLog reports whether a row is of one log and not for copies of it: what was deleted there, its format, and which blobs it
-// has.
+// ofLog reports whether a row is of one log and not for copies of it: what was deleted there, its format, its replicas, and
+// which blobs it has.
 func (c *change) ofLog() bool {
 	_, deletes := deletedIn(*c)
-	return deletes || c.row == row{key: formatRow} || c.key == BuiltBlob
+	return deletes || c.row == row{key: formatRow} || c.key == BuiltBlob || c.workspace == "" && strings.HasPrefix(c.key, replicaPrefix)
 }
 
 // PublishControl gives a log the control rows of a store, and takes others out of it. It returns how many changed.

@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -86,7 +87,8 @@ type Shared struct {
 	watchers map[row]func(key string, value []byte) // by workspace and prefix
 }
 
-// A lock is held while the log is asked. Unlike with a sync.Mutex, simulations in virtual time go on while somebody waits.
+// A lock is held while the log is asked. It is a channel, since testing/synctest takes a goroutine that waits for a
+// sync.Mutex for one that runs, and its time stands still.
 type lock chan struct{}
 
 func (l lock) Lock()   { l <- struct{}{} }
@@ -218,8 +220,16 @@ func (s *Shared) rejoin(ctx context.Context) error {
 		there, err = At(ctx, s.log, ControlLog, s.head.Seq)
 	}
 	switch {
-	case err == nil && there.Head() != s.head, errors.Is(err, storage.ErrNotFound):
+	case err == nil && there.Head() != s.head:
 		return fmt.Errorf("%w: event %d of %s", ErrDiverged, s.head.Seq, ControlLog)
+	case errors.Is(err, storage.ErrNotFound):
+		var head storage.Head
+		if head, err = s.log.Head(ctx, ControlLog); err == nil {
+			err = cmp.Or(s.shorter.Than(ControlLog, s.head.Seq, head.Seq), fmt.Errorf("event %d of %s cannot be read", s.head.Seq, ControlLog))
+		}
+		if errors.Is(err, ErrDiverged) {
+			return err
+		}
 	case errors.Is(err, storage.ErrDamaged):
 		return err
 	case err == nil:
@@ -422,8 +432,8 @@ func (s *Shared) write(ctx context.Context, c change, may func(version uint64) e
 		if err := s.outcome(s.pull(ctx)); err != nil {
 			return err
 		}
-		if s.head == before {
-			return s.outcome(fmt.Errorf("%w: %w", ErrDiverged, conflict))
+		if s.head == before { // what conflicts cannot be read, or the log ends early
+			return s.outcome(cmp.Or(s.shorter.Than(ControlLog, before.Seq, conflict.At), error(conflict)))
 		}
 	}
 }

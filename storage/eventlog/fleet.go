@@ -75,8 +75,9 @@ func (s *Shared) Join(ctx context.Context, address string, owners int) (*Fleet, 
 	f.seen.Store(&members{})
 	f.blind.Store(true)
 	look := func(ctx context.Context) {
-		_ = f.look(ctx) // a log that does not answer is asked again
-		f.introduce(ctx)
+		if f.look(ctx) == nil { // a log that does not answer is asked again
+			f.introduce(ctx)
+		}
 	}
 	look(ctx)
 	go func() {
@@ -113,9 +114,10 @@ func (f *Fleet) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, controlTimeout)
 	defer cancel()
 	err := f.renew(ctx)
-	if f.taken.Store(errors.Is(err, ErrHeld)); err != nil && !f.taken.Load() {
+	if err != nil && !errors.Is(err, ErrHeld) {
 		return err
 	}
+	f.taken.Store(err != nil)
 	names, err := f.shared.log.Held(ctx, fleetName)
 	if err != nil {
 		return err

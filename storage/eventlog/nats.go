@@ -183,8 +183,8 @@ func checkSync(ctx context.Context, monitors []string) error {
 	var down []error
 	for _, m := range monitors {
 		err := checkSyncOf(ctx, m)
-		var network net.Error
-		if errors.As(err, &network) {
+		var network *net.OpError
+		if errors.As(err, &network) || errors.Is(err, context.DeadlineExceeded) {
 			down = append(down, err)
 		} else if err != nil {
 			return err
