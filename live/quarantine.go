@@ -235,7 +235,7 @@ func (q *quarantine) roomFor(id string) error {
 	if n < maxRemoved || q.rows[id].Removed {
 		return nil
 	}
-	return &suggest.RequestError{Kind: suggest.Invalid, Detail: fmt.Sprintf("the contracts of %d removed entries are remembered, the most that are; somebody who may approve can remove it", n)}
+	return &suggest.RequestError{Kind: suggest.Invalid, Detail: fmt.Sprintf("the limit of %d remembered removals is reached; a key that may approve can remove this entry", n)}
 }
 
 // sync takes in what other processes noted.

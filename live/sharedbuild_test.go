@@ -255,7 +255,7 @@ func TestSharedBuildsForget(t *testing.T) {
 			require.NotEqual(t, before[0], sum)
 			require.Equal(t, sharedBuildIn(t.Context(), a.table).Sum, sum)
 		}
-		converge(t, a.Engine, b.Engine) // also where the other one starts a build before it has that of the request
+		converge(t, a.Engine, b.Engine)                                      // also where the other one starts a build before it has that of the request
 		for _, disk := range []storage.Store{storage.NewMemory(), stopped} { // they begin with the result of the build after it
 			c := memberOf(t, connect(), disk, nil)
 			time.Sleep(time.Minute)

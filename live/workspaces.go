@@ -122,7 +122,7 @@ func (w *Workspaces) openShared(ctx context.Context) {
 			switch {
 			case (problem != nil) == troubled:
 			case problem != nil:
-				w.opts.Logger.Error("this server is asked by no other", "error", problem)
+				w.opts.Logger.Error("other replicas send no requests to this server", "error", problem)
 			default:
 				w.opts.Logger.Info("the fleet address is this server's own now", "address", fleet.Address())
 			}

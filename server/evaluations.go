@@ -43,6 +43,9 @@ type comparedMetric struct {
 	Verdict       evaluate.Verdict `json:"verdict,omitempty" enum:"leads,even,behind,too few"`
 }
 
+// evaluationBody is the most that an evaluation may have, which is more than any other body.
+const evaluationBody = 4 << 20
+
 type (
 	keptEvaluationAnswer struct{ Body keptEvaluation }
 	judgementsAnswer     struct {
@@ -55,7 +58,7 @@ type (
 func (s *Server) evaluationRoutes(r *route.Table) {
 	route.Add(r, route.Rule{Scope: request.ScopeRead}, huma.Operation{OperationID: "get-evaluation", Method: http.MethodGet, Path: "/v1/evaluation", Tags: []string{"Model"}, Summary: "The last evaluation on the own history",
 		Description: "404 until `waymark evaluate --store` has stored one.", Errors: []int{http.StatusNotFound}}, s.getEvaluation)
-	route.Add(r, route.Rule{Scope: request.ScopeWrite, Body: 4 << 20}, huma.Operation{OperationID: "store-evaluation", Method: http.MethodPut, Path: "/v1/evaluation", Tags: []string{"Model"}, Summary: "Store an evaluation on the own history",
+	route.Add(r, route.Rule{Scope: request.ScopeWrite, Body: evaluationBody}, huma.Operation{OperationID: "store-evaluation", Method: http.MethodPut, Path: "/v1/evaluation", Tags: []string{"Model"}, Summary: "Store an evaluation on the own history",
 		Description: "In the place of the last one. The body is what waymark evaluate --json prints."}, s.putEvaluation)
 	route.Ask(r, route.Rule{Scope: request.ScopeRead}, huma.Operation{OperationID: "list-decisions", Method: http.MethodGet, Path: "/v1/decisions", Tags: []string{"Model"}, Summary: "Decisions of the rebuild gate",
 		Description: "Reads the log from its begin: rebuilds that were judged, published or refused, and rollbacks."}, s.decisions)

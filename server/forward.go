@@ -121,13 +121,13 @@ func (s *Server) verified(r *http.Request, values []string) (f forwarded, err er
 		return f, cmp.Or(err, error(refused))
 	}
 	if off := time.Since(f.At); off.Abs() > forwardFresh {
-		return f, problem.New(http.StatusForbidden, fmt.Sprintf("a replica handed this request on %v ago by this machine's clock: it is repeated, or the clocks of the replicas differ", off.Round(time.Second)))
+		return f, problem.New(http.StatusForbidden, fmt.Sprintf("the time at which a replica handed this request on differs by %v from this machine's: it is repeated, or the clocks of the replicas differ", off.Abs().Round(time.Second)))
 	}
 	if f.To != s.cfg.Fleet.Address() || f.Method != r.Method || f.URI != r.RequestURI || !s.forward.first(f.Nonce, f.At.Add(forwardFresh)) {
 		return f, refused
 	}
-	if f.Body != nil { // the sender has bounded it
-		body, err := io.ReadAll(r.Body)
+	if f.Body != nil { // no longer than the sender may have taken
+		body, err := io.ReadAll(io.LimitReader(r.Body, max(s.cfg.MaxBody, evaluationBody)))
 		if sum := sha256.Sum256(body); err != nil || !bytes.Equal(sum[:], f.Body) {
 			return f, errors.Join(err, refused)
 		}

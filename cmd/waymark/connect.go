@@ -307,7 +307,7 @@ func (a *app) notingNew(ctx context.Context, c *client.Client, f func(*client.Cl
 			}
 		})
 		if len(near) > 0 {
-			note += "; did you mean " + strings.Join(near, " or ") + "? `waymark workspace delete " + a.workspace + "` takes it away"
+			note += "; did you mean " + strings.Join(near, " or ") + "? `waymark workspace delete " + a.workspace + "` deletes it"
 		}
 		fmt.Fprintln(a.errs, "waymark: "+note)
 	}

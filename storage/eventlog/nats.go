@@ -173,8 +173,8 @@ func natsOptions(address string) (servers string, options []nats.Option, monitor
 }
 
 // checkSync asks the monitoring of the servers whether each syncs what it stores before it acknowledges. Clients
-// cannot ask that, and the default is every two minutes. A minority may be down: the others, which have each event
-// that is acknowledged, go on without it.
+// cannot ask that, and the default is every two minutes. A minority may be down, and is checked at the next
+// start: else no replica could start beside a majority that works.
 func checkSync(ctx context.Context, monitors []string) error {
 	if len(monitors) == 0 {
 		return errors.New("whether the servers sync before they acknowledge is told by their monitoring alone: add " +
