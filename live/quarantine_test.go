@@ -112,7 +112,7 @@ func TestRemovedToolsHaveABound(t *testing.T) {
 	_, err = e.WithdrawTool(ctx, "p:x")
 	require.NoError(t, err)
 	_, err = e.WithdrawTool(ctx, "p:y")
-	require.ErrorContains(t, err, `remove "p:y": the contracts of 10000 removed entries are remembered`)
+	require.ErrorContains(t, err, `remove "p:y": the limit of 10000 remembered removals is reached`)
 	_, err = e.SubmitTools(ctx, []catalog.Tool{{ID: "p:x"}})
 	require.NoError(t, err)
 	_, err = e.WithdrawTool(ctx, "p:x")
