@@ -49,6 +49,8 @@ const (
 	blobTimeout     = time.Minute      // of one transfer
 	buildPatience   = 10 * time.Minute // until a row follows the build event
 	preloadTime     = 30 * time.Second
+
+	mostInflated = 256 // times its bytes that a blob may take when it is decompressed: small ones have words of JSON again and again
 )
 
 // whatItCounts is what a replica that folded something else has otherwise.
@@ -152,7 +154,7 @@ func (e *Engine) offer(ctx context.Context, s *snapshot, o *offering) error {
 		return err
 	}
 	if _, err := e.replica.log.PutBlob(ctx, o.Bytes()); err != nil { // it may be stored all the same
-		return errors.Join(err, e.offerNone(ctx, b.Seq))
+		return errors.Join(err, e.offerNone(b.Seq))
 	}
 	if e.erasing.forgets.Load() != s.forgets { // while it was written
 		return e.withdraw(ctx, b.Seq+1)
@@ -231,13 +233,14 @@ func (e *Engine) withdraw(ctx context.Context, seq uint64) error {
 	}
 }
 
-// offerNone says that there is no result of a build: each replica that needs it computes it.
-func (e *Engine) offerNone(ctx context.Context, seq uint64) error {
+// offerNone says that there is no result of a build: each replica that needs it computes it. It has a time of its own, since
+// that of storing the result may be over, and ends when the engine gives up closing.
+func (e *Engine) offerNone(seq uint64) error {
 	rows, shared := e.table.(sharedTable)
 	if e.replica == nil || !shared || !e.replica.builds.Load() {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), blobTimeout)
+	ctx, cancel := context.WithTimeout(e.life.keeping, sharedTimeout)
 	defer cancel()
 	before := sharedBuildIn(ctx, rows)
 	if before != nil && before.Seq > seq {
@@ -292,7 +295,7 @@ func fetchBlob(ctx context.Context, log eventlog.Log, name string, b *sharedBuil
 		case <-time.After(sharedBuildLook):
 		}
 	}
-	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
+	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(mostInflated*uint64(len(data)+1<<10)))
 	if err != nil {
 		return nil, err
 	}

@@ -70,7 +70,7 @@ func (e *Engine) keepBehind(s snapshot, m *suggest.Measures) {
 				return w.Flush()
 			}); err != nil || shared == nil {
 				if shared != nil {
-					err = errors.Join(err, e.offerNone(e.life.keeping, s.built.seq))
+					err = errors.Join(err, e.offerNone(s.built.seq))
 				}
 				return struct{}{}, err
 			}

@@ -452,7 +452,7 @@ func (w *writer) measureBehind(j *job, shot snapshot, counted int, wait func(ctx
 				w.finishBuild(h.later, "profile learned is fitted to the history", false, w.resume.asked)
 			}
 			if err != nil && w.life.ctx.Err() == nil {
-				w.life.background.Go(func() { _ = w.offerNone(w.life.keeping, shot.built.seq) }) // else the others wait for it longer
+				w.life.background.Go(func() { _ = w.offerNone(shot.built.seq) }) // else the others wait for it longer
 			}
 			switch ended.err = err; {
 			case err == nil:
