@@ -123,7 +123,7 @@ func readPlaces(r *codec.Reader) (format uint64, matter, built place) {
 	return format, matter, built
 }
 
-// readSnapshot reads a history as it was when its last build was put in force.
+// readSnapshot reads a history as it was when its last build became active.
 func readSnapshot(data []byte, words *thesaurus.Thesaurus) (*foldedLog, error) {
 	r := codec.NewReader(data)
 	h := &foldedLog{}

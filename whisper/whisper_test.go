@@ -284,7 +284,7 @@ func TestHearAtTheSameTime(t *testing.T) {
 }
 
 // Without rules, with damaged ones and in a session that is too long nothing is said, and nothing is lost.
-// A call that fails at the beginning of a task is told before it, with the call that has to come first.
+// A hook warns of a call that fails at the beginning of a task before it is made, and names the call that has to come first.
 func TestHearAtTheBeginning(t *testing.T) {
 	var all []episodic.Episode
 	for i := range 100 {

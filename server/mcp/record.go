@@ -21,7 +21,7 @@ import (
 	"waymark/server/internal/scoring"
 )
 
-// recordArguments is an episode as models are told of it, with every field that is taken.
+// recordArguments is the input of record_episode: an episode, with every field that is taken.
 type recordArguments struct {
 	ID           string           `json:"id,omitempty" jsonschema:"your own id of this task; the same id counts once"`
 	Intent       string           `json:"intent,omitempty" jsonschema:"what the task was about, in words"`
