@@ -41,7 +41,7 @@ const (
 var ErrNewer = eventlog.ErrNewer
 
 // Format is the highest format of events that this program reads. Whoever adds a kind or a member raises it and writes
-// that only where [Engine.format] is as high; whoever removes a member adds it to countless.
+// that only where [Engine.format] is as high; whoever removes a member adds it to uncounted.
 const Format = 1
 
 // kinds are the values of events and the formats that they came with.
@@ -65,9 +65,9 @@ var kinds = map[byte]struct {
 	kindServed:     {1, func() any { return &served{} }},
 }
 
-// countless matches members that no model counts, by kind and path. Those that this program does not know are passed over:
+// uncounted matches members that no model counts, by kind and path. Those that this program does not know are passed over:
 // earlier versions wrote others. What a build says about its judgement and an answer about its question is a report.
-var countless = regexp.MustCompile(`^(S/|B/(auto|gate)/|B/options/examined$)`)
+var uncounted = regexp.MustCompile(`^(S/|B/(auto|gate)/|B/options/examined$)`)
 
 // feedback is what is kept of a Feedback: resolved, with its source.
 type feedback struct {
@@ -141,7 +141,7 @@ func decode(payload []byte) (kind byte, v any, err error) {
 	err = jsonv2.Unmarshal(payload[1:], v, lenient, jsonv2.RejectUnknownMembers(true))
 	var member *jsonv2.SemanticError
 	if errors.Is(err, jsonv2.ErrUnknownName) && errors.As(err, &member) {
-		if !countless.MatchString(string(kind) + string(member.JSONPointer)) {
+		if !uncounted.MatchString(string(kind) + string(member.JSONPointer)) {
 			return kind, nil, fmt.Errorf("member %s of kind %q: %w", member.JSONPointer, kind, ErrNewer)
 		}
 		v = known.value()
