@@ -425,7 +425,6 @@ func TestALogThatEndsEarlyForAWhile(t *testing.T) {
 			a.end()
 			l.behind.Store(1)
 			a = memberOf(t, l, disk, nil)
-			defer a.end()
 			time.Sleep(time.Second)
 			require.NoError(t, a.Serves())
 			answer, err := a.Model().Next(suggest.NextRequest{Context: []string{"a"}})

@@ -44,12 +44,22 @@ func memberOf(t *testing.T, l *link, store storage.Store, wrong func(*history.Co
 		return suggest.Measure(ctx, c, o)
 	}})
 	m.end = sync.OnceFunc(func() {
-		require.NoError(t, m.all.Close(t.Context()))
+		require.NoError(t, m.all.Close(ctx))
 		shared.Leave()
 	})
+	t.Cleanup(m.end)
 	m.Engine, err = m.all.Get(t.Context(), DefaultWorkspace)
 	require.NoError(t, err)
 	return m
+}
+
+// pairOf starts two replicas on one log in memory; the first one starts builds.
+func pairOf(t *testing.T) (log storage.Store, connect func() *link, a, b *member) {
+	t.Helper()
+	log, connect = sharedLog()
+	a = memberOf(t, connect(), storage.NewMemory(), nil)
+	time.Sleep(2 * sharedLook)
+	return log, connect, a, memberOf(t, connect(), storage.NewMemory(), nil)
 }
 
 func (m *member) grow(t *testing.T, n int) {
@@ -79,12 +89,7 @@ func blobs(t *testing.T, log storage.Store) (sums []string) {
 // same as a replay.
 func TestBuildsAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		log, connect := sharedLog()
-		a := memberOf(t, connect(), storage.NewMemory(), nil)
-		defer a.end()
-		time.Sleep(2 * sharedLook)
-		b := memberOf(t, connect(), storage.NewMemory(), nil)
-		defer b.end()
+		log, connect, a, b := pairOf(t)
 		for range 3 {
 			a.grow(t, 20)
 			time.Sleep(time.Minute)
@@ -98,7 +103,6 @@ func TestBuildsAreShared(t *testing.T) {
 
 		record(t, a.Engine, episode("after", "a", "c1"))
 		c := memberOf(t, connect(), storage.NewMemory(), nil)
-		defer c.end()
 		time.Sleep(time.Second)
 		require.Zero(t, c.measured.Load(), "a new replica measures nothing")
 		converge(t, a.Engine, b.Engine, c.Engine)
@@ -118,10 +122,8 @@ func TestBuildsFromBeforeAreShared(t *testing.T) {
 		_, err = eventlog.Copy(t.Context(), eventlog.NewLocal(alone), eventlog.NewLocal(log), DefaultWorkspace)
 		require.NoError(t, err)
 		a := memberOf(t, connect(), alone, nil)
-		defer a.end()
 		time.Sleep(2 * time.Second)
 		b := memberOf(t, connect(), storage.NewMemory(), nil)
-		defer b.end()
 		time.Sleep(2 * time.Second)
 		require.Zero(t, a.measured.Load()+b.measured.Load())
 		converge(t, a.Engine, b.Engine)
@@ -157,12 +159,7 @@ func TestBuildsThatAreNotSharedAreComputed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				log, connect := sharedLog()
-				a := memberOf(t, connect(), storage.NewMemory(), nil)
-				defer a.end()
-				time.Sleep(2 * sharedLook)
-				b := memberOf(t, connect(), storage.NewMemory(), nil)
-				defer b.end()
+				log, _, a, b := pairOf(t)
 				time.Sleep(time.Second)
 				spoil(t, log, a, b)
 				time.Sleep(5 * time.Minute)
@@ -177,12 +174,7 @@ func TestBuildsThatAreNotSharedAreComputed(t *testing.T) {
 // A replica that folded something else than the one that measures says so at the next build.
 func TestASharedBuildFindsAWrongFold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, connect := sharedLog()
-		a := memberOf(t, connect(), storage.NewMemory(), nil)
-		defer a.end()
-		time.Sleep(2 * sharedLook)
-		b := memberOf(t, connect(), storage.NewMemory(), nil)
-		defer b.end()
+		_, _, a, b := pairOf(t)
 		a.grow(t, 20)
 		time.Sleep(time.Minute)
 		r, _ := b.Replica()
@@ -214,10 +206,8 @@ func TestASharedBuildFindsWrongMeasures(t *testing.T) {
 			}
 			return other.Freeze()
 		})
-		defer a.end()
 		time.Sleep(2 * sharedLook)
 		b := memberOf(t, connect(), storage.NewMemory(), nil)
-		defer b.end()
 		a.grow(t, 20)
 		wrong = true
 		for builds := range 200 {
@@ -236,12 +226,7 @@ func TestASharedBuildFindsWrongMeasures(t *testing.T) {
 // What is forgotten, and a workspace that is deleted, is in no blob any more.
 func TestSharedBuildsForget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		log, connect := sharedLog()
-		a := memberOf(t, connect(), storage.NewMemory(), nil)
-		defer a.end()
-		time.Sleep(2 * sharedLook)
-		b := memberOf(t, connect(), storage.NewMemory(), nil)
-		defer b.end()
+		log, connect, a, b := pairOf(t)
 		a.grow(t, 20)
 		time.Sleep(time.Minute)
 		stopped := storage.NewMemory()
