@@ -186,7 +186,7 @@ func TestASharedBuildFindsAWrongFold(t *testing.T) {
 		a.grow(t, 40)
 		time.Sleep(time.Minute)
 		r, _ = b.Replica()
-		require.Contains(t, r.Error, errBuildDiffers.Error())
+		require.Contains(t, r.Error, whatItCounts+": "+errBuildDiffers.Error())
 	})
 }
 

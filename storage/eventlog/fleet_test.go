@@ -174,7 +174,8 @@ func TestHolderOfLeases(t *testing.T) {
 // A workspace that is deleted and begins anew: its logs and rows of before are in no copy, whoever makes it and however.
 func TestCopiesLeaveOutWhatWasDeleted(t *testing.T) {
 	log := NewLocal(storage.NewMemory())
-	s := share(t, storage.NewMemory(), log)
+	own := storage.NewMemory()
+	s := share(t, own, log)
 	for round := range 2 {
 		name, err := s.LogName(t.Context(), "w")
 		require.NoError(t, err)
@@ -206,6 +207,16 @@ func TestCopiesLeaveOutWhatWasDeleted(t *testing.T) {
 	changed, err := PublishControl(t.Context(), store, log, 1)
 	require.NoError(t, err)
 	require.Zero(t, changed)
+	_, err = s.System().Put(t.Context(), replicaPrefix+"http://a:1", []byte("key"))
+	require.NoError(t, err)
+	fresh := NewLocal(storage.NewMemory())
+	_, err = PublishControl(t.Context(), own, fresh, 1)
+	require.NoError(t, err)
+	names, err = LogNames(t.Context(), fresh, 1)
+	require.NoError(t, err)
+	require.Empty(t, names, "the log of the second one has the plain name in another log")
+	_, _, err = share(t, storage.NewMemory(), fresh).System().Get(t.Context(), replicaPrefix+"http://a:1")
+	require.ErrorIs(t, err, storage.ErrNotFound, "replicas of one log are not known in another")
 	late := share(t, storage.NewMemory(), log)
 	name, err := late.LogName(t.Context(), "w")
 	require.NoError(t, err)
