@@ -30,11 +30,16 @@ func TestNothingIsStoredWithoutTheStandby(t *testing.T) {
 	l := opener(address, Options{})(t)
 	first := sealed(t, storage.Head{}, 1, "first")
 	require.NoError(t, l.Append(t.Context(), "w", first))
+	other := opener(address, Options{})(t)
+	head, err := other.Head(t.Context(), "w") // on a connection that stays open, so that it does not wait for the standby
+	require.NoError(t, err)
+	require.Equal(t, first[0].Head(), head)
 	standby.Stop()
 	second := sealed(t, first[0].Head(), 1, "second")
 	for range 2 {
 		require.Error(t, tries(t, l, "w", second))
 	}
+	require.Error(t, tries(t, other, "w", second), "what was given up is not visible")
 	primary.Crash()
 	primary.Start() // now it is visible there
 	for range 2 {
