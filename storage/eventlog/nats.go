@@ -324,8 +324,9 @@ func decodeMessage(b []byte) (events []storage.Sealed, err error) {
 	return events, nil
 }
 
-// asked repeats a request that is not answered: a stream without a leader drops what it is sent, so that a request from
-// before an election is never answered after it. It waits for a message that is being stored at the same place. Requests must be such that doing them twice is harmless.
+// asked repeats a request that is not answered. A stream without a leader drops what it is sent: the leader that is elected
+// next never answers it. Where another message is being stored at the same place, asked waits for it. Requests must be
+// such that doing them twice is harmless.
 func asked[T any](ctx context.Context, request func(ctx context.Context) (T, error)) (answer T, err error) {
 	ctx, cancel := context.WithTimeout(ctx, natsWait)
 	defer cancel()
