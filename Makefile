@@ -180,9 +180,10 @@ validation: ## vary the constants of the seed's formulas on the train part of ev
 	go run ./lab/validation -dir "$(DIR)"
 
 # Answers that are kept as files, so that a change of any of them shows in review. What is written is to be read.
-golden: ## write the files of learned answers and of the recorded session anew
+golden: ## write the files of learned answers, of the mission oracle, of the surface and SIZE anew
 	go test -vet=off -count=1 ./suggest -run TestGoldenLearned -update
-	go test -vet=off -count=1 ./cmd/waymark -run TestRecordedSession -update
+	go test -vet=off -count=1 ./cmd/waymark -run 'TestOracle|TestSurface' -update
+	go test -vet=off -count=1 ./internal/importtest -run TestSize -update
 
 mutants: ## change constants of the learned profile one by one: the golden file of its answers must notice each
 	WAYMARK_MUTANTS=1 go test -vet=off -count=1 -v -timeout 1h ./suggest -run TestMutants

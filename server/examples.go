@@ -8,8 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// examplesJSON is an exchange of each operation, recorded from the program: go test ./cmd/waymark -run
-// TestRecordedSession -update.
+// examplesJSON is an exchange of each operation.
 //
 //go:embed examples.json
 var examplesJSON []byte
