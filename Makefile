@@ -175,9 +175,9 @@ wordvectors: ## make the word vectors from DIR/mcp_catalog/tools.jsonl and from 
 	@test -n "$(DIR)" -a -n "$(GLOVE)" || { echo "make wordvectors DIR=path GLOVE=file: a folder of data sets, one folder each, and English vectors as text"; exit 2; }
 	go run ./lab/wordvectors -tools "$(DIR)/mcp_catalog/tools.jsonl" -english "$(GLOVE)"
 
-validation: ## vary the constants of the seed's formulas on the train part of every data set in DIR and write docs/lab/validation.md
-	@test -n "$(DIR)" || { echo "make validation DIR=path: a folder of data sets, one folder each"; exit 2; }
-	go run ./lab/validation -dir "$(DIR)"
+validation: ## vary the constants of the seed's formulas on the train part of every data set in DIR; write the page into OUT
+	@test -n "$(DIR)" -a -n "$(OUT)" || { echo "make validation DIR=path OUT=path: a folder of data sets, one folder each, and the folder to write to"; exit 2; }
+	go run ./lab/validation -dir "$(DIR)" -page "$(OUT)/validation.md" -table "$(OUT)/validation.tsv"
 
 # Answers that are kept as files, so that a change of any of them shows in review. What is written is to be read.
 golden: ## write the files of learned answers, of the mission oracle, of the surface and SIZE anew

@@ -12,7 +12,7 @@ import (
 )
 
 // The rules of the scoring reference 3.3 ("episodic learning"). The multipliers and caps are chosen
-// there (docs/lab/validation.md measures them); exclusion is where more failures than successes were seen.
+// there (make validation measures them); exclusion is where more failures than successes were seen.
 const (
 	boostRate    = 0.20
 	boostCap     = 0.15

@@ -7,7 +7,7 @@ import (
 )
 
 // The scoring reference, one function a row. The weights are those of the reference, chosen there;
-// docs/lab/validation.md says what each is worth on held-out tasks. Graph measures (density, alpha, Adamic-Adar, hops) stand in package graph, the
+// make validation measures each on held-out tasks. Graph measures (density, alpha, Adamic-Adar, hops) stand in package graph, the
 // episodic rule in package episodic.
 
 // Cap is the most any confidence may be: nothing is certain.

@@ -1,8 +1,7 @@
 // Command quality evaluates every data set in a folder and writes the page of the results.
 //
 //	folder of data sets ──▶ waymark evaluate --json, one set at a time ──┐
-//	docs/lab/floors.tsv ──▶ what each number should at least be ─────────┼──▶ docs/lab/quality.md
-//	docs/lab/tried.md   ──▶ what was tried ──────────────────────────────┘
+//	docs/lab/floors.tsv ──▶ what each number should at least be ─────────┴──▶ docs/lab/quality.md
 //
 // The page holds no path, and times in one table alone, so that a second run changes little but what changed
 // in the program or in the data.
@@ -31,7 +30,6 @@ func main() {
 	flag.StringVar(&o.program, "program", "bin/waymark", "the `program` to evaluate")
 	flag.StringVar(&o.profile, "profile", "auto", "the profile")
 	flag.StringVar(&o.floors, "floors", "docs/lab/floors.tsv", "the `file` of floors")
-	flag.StringVar(&o.tried, "tried", "docs/lab/tried.md", "the `file` that says what was tried")
 	flag.StringVar(&o.keep, "keep", "", "`folder` that keeps the reports; those it has are not made again")
 	flag.StringVar(&o.page, "page", "docs/lab/quality.md", "the `file` to write")
 	flag.Parse()
@@ -47,7 +45,7 @@ func main() {
 	}
 }
 
-type options struct{ dir, program, profile, floors, tried, page, keep string }
+type options struct{ dir, program, profile, floors, page, keep string }
 
 func run(ctx context.Context, o options) error {
 	text, err := os.ReadFile(o.floors)
@@ -57,10 +55,6 @@ func run(ctx context.Context, o options) error {
 	floors, err := readFloors(string(text))
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.floors, err)
-	}
-	tried, err := os.ReadFile(o.tried)
-	if err != nil {
-		return err
 	}
 	cases, err := findCases(o.dir, floors)
 	if err != nil {
@@ -97,7 +91,7 @@ func run(ctx context.Context, o options) error {
 		}
 	}
 	var page bytes.Buffer
-	writePage(&page, o.profile, cases, floors, string(tried))
+	writePage(&page, o.profile, cases, floors)
 	return os.WriteFile(o.page, append(bytes.TrimSpace(page.Bytes()), '\n'), 0o644)
 }
 

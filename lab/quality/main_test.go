@@ -21,7 +21,7 @@ var timed = regexp.MustCompile(`(?s)## Times.*?\n## `)
 func TestRunWritesThePage(t *testing.T) {
 	dir := t.TempDir()
 	o := options{dir: filepath.Join(dir, "sets"), program: filepath.Join(dir, "waymark.exe"), profile: "seed",
-		floors: filepath.Join(dir, "floors.tsv"), tried: filepath.Join(dir, "tried.md"), page: filepath.Join(dir, "page.md")}
+		floors: filepath.Join(dir, "floors.tsv"), page: filepath.Join(dir, "page.md")}
 	out, err := exec.Command("go", "build", "-o", o.program, "waymark/cmd/waymark").CombinedOutput()
 	require.NoError(t, err, string(out))
 	var tools, episodes strings.Builder
@@ -38,7 +38,6 @@ func TestRunWritesThePage(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(set, "tools.jsonl"), []byte(tools.String()), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(set, "episodes.jsonl"), []byte(episodes.String()), 0o600))
 	require.NoError(t, os.WriteFile(o.floors, []byte(floorHeader+"\ntiny\t-\tnext\tmrr\t0.5\t0.9\ta chain\n"), 0o600))
-	require.NoError(t, os.WriteFile(o.tried, []byte("Little.\n"), 0o600))
 
 	page := func() string {
 		require.NoError(t, run(t.Context(), o))
@@ -48,7 +47,6 @@ func TestRunWritesThePage(t *testing.T) {
 	}
 	first := page()
 	assert.Contains(t, first, "Of 1 floors 1 are reached")
-	assert.Contains(t, first, "## What was tried\n\nLittle.\n")
 	assert.Contains(t, first, "### next tool, MRR\n\n| without | tiny* |\n")
 	assert.Contains(t, first, "`waymark evaluate --profile seed --dataset $DIR/tiny`: 4 train and 2 test episodes.")
 	assert.NotContains(t, first, dir, "no path of this machine")

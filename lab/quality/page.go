@@ -68,24 +68,20 @@ var questions = map[string]string{
 	evaluate.QuestionDAG: "plan for an intent", evaluate.QuestionOfficial: "plan, official metric",
 }
 
-// writePage writes the whole page: the words are fixed, the numbers are those of the reports, and what
-// was tried is what somebody wrote down.
-func writePage(w io.Writer, profile string, cases []sample, floors []floor, tried string) {
+// writePage writes the whole page: the words are fixed, the numbers are those of the reports.
+func writePage(w io.Writer, profile string, cases []sample, floors []floor) {
 	fmt.Fprintf(w, `# Quality
 
 Profile `+"`%s`"+` on public data sets that the engine was not made for. None of them is part of this repository; they are read from a
-folder (`+"`make quality DIR=folder`"+` writes this page anew and changes numbers only; what was tried is read from [tried.md](tried.md)).
+folder (`+"`make quality DIR=folder`"+` writes this page anew and changes numbers only).
 Every number is a fraction. Intervals are 95 %%, drawn over episodes. The best baseline is the best of eleven simple methods in that one metric; a
 lead or a loss is named where its interval lies on one side of 0. A floor ([floors.tsv](floors.tsv)) is what is asked for, or what a better method is known to
 reach: missed where the whole interval lies below it, within chance where only the value does.
 
 `, profile)
-	writeAsked(w, profile, cases, floors)
+	writeAsked(w, cases, floors)
 	writeMisses(w, cases, floors)
 	writeBehind(w, cases)
-	if tried != "" {
-		fmt.Fprintf(w, "## What was tried\n\n%s\n\n", strings.TrimSpace(tried))
-	}
 	writeTrust(w, cases)
 	writeAblations(w, cases)
 	writeTimes(w, cases)

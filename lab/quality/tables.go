@@ -23,9 +23,9 @@ func head(w io.Writer, cells ...string) {
 }
 
 // writeAsked writes what is asked for: a row for every floor of a set that was measured.
-func writeAsked(w io.Writer, profile string, cases []sample, floors []floor) {
+func writeAsked(w io.Writer, cases []sample, floors []floor) {
 	fmt.Fprint(w, "## What is asked for\n\n")
-	head(w, "set", "question", "metric", "value", "95 %", "floor", "", "aim", "best simple", "command")
+	head(w, "set", "question", "metric", "value", "95 %", "floor", "", "aim", "best simple")
 	for _, c := range cases {
 		for _, x := range c.report.Comparisons() {
 			f, ok := find(floors, c, x)
@@ -39,7 +39,7 @@ func writeAsked(w io.Writer, profile string, cases []sample, floors []floor) {
 			if x.Baseline != "" {
 				best = rate(x.BaselineValue) + " " + x.Baseline
 			}
-			row(w, c.String(), questions[x.Question], x.Metric, rate(x.Value), between(x.CI), rate(f.value), f.standing(x), aim, best, "`"+c.command(profile)+"`")
+			row(w, c.String(), questions[x.Question], x.Metric, rate(x.Value), between(x.CI), rate(f.value), f.standing(x), aim, best)
 		}
 	}
 	fmt.Fprintln(w)

@@ -4,7 +4,7 @@
 //	folder of data sets ──train part──▶ history ──▶ model ──▶ situations ──▶ raw signals ─┐
 //	                         └──────▶ held-out episodes ──▶ what really came next         │
 //	                                             └──────── the formulas, one constant ◀───┘
-//	                                                       changed ──▶ docs/lab/validation.md, .tsv
+//	                                                       changed ──▶ a page and a table
 //
 // The signals of a situation do not depend on the constants, so they are worked out once and every value
 // of every constant ranks the same candidates of the same questions. The page holds no time and no path:
@@ -27,8 +27,8 @@ func main() {
 	var o options
 	flag.StringVar(&o.dir, "dir", "", "`folder` of the data sets; only train episodes are read")
 	flag.IntVar(&o.most, "questions", 2000, "at most so many `questions` of each kind and set")
-	flag.StringVar(&o.page, "page", "docs/lab/validation.md", "the `file` to write")
-	flag.StringVar(&o.table, "table", "docs/lab/validation.tsv", "the `file` of all numbers to write")
+	flag.StringVar(&o.page, "page", "validation.md", "the `file` to write")
+	flag.StringVar(&o.table, "table", "validation.tsv", "the `file` of all numbers to write")
 	flag.Parse()
 	if o.dir == "" || o.most < 1 || flag.NArg() > 0 {
 		flag.Usage()

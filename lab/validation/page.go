@@ -16,7 +16,7 @@ func (r *report) writePage(w io.Writer) {
 
 The scoring reference that this project started from lists constants that are arbitrary and need validation. This page says what each
 is worth on held-out tasks of public data sets, with the answer to each of its questions first. `+"`make validation DIR=folder`"+` writes it
-anew and changes numbers only. All intervals, set by set, are in [validation.tsv](validation.tsv).
+into the folder OUT. All intervals, set by set, are in [validation.tsv](validation.tsv).
 
 %s
 
@@ -25,7 +25,7 @@ stay together. The rest is the history of a model. Of at most %d positions of ea
 taken down once (`+"`suggest.Situation`"+`); then every value of every constant ranks the same candidates, so that every difference is paired. Differences
 are of the mean reciprocal rank (MRR) unless another metric is named, intervals are 95 %%, drawn over episodes. "All" is the mean over the sets, each counting alike.
 An asterisk marks a difference whose own interval leaves out 0; with this many comparisons one in twenty would do so by chance. These are the seed's formulas alone: profile
-`+"`learned`"+` ([quality.md](quality.md)) fits its weights to each history and needs none of them.
+`+"`learned`"+` (docs/lab/quality.md) fits its weights to each history and needs none of them.
 
 `, r.setsAsked(), r.most)
 	r.writeLevels(w)

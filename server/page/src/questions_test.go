@@ -58,7 +58,7 @@ func forge(t *testing.T, file string) {
 	require.NoError(t, os.WriteFile(file, text, 0o600))
 }
 
-// The ten questions of docs/lab/page-trial.md, asked one after the other by one client that only clicks and types. The
+// Ten questions about the sample, asked one after the other by one client that only clicks and types. The
 // answer is read from the page, and is that of the API.
 func TestBrowserAnswersTheTenQuestions(t *testing.T) {
 	browser(t)
