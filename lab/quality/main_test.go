@@ -47,7 +47,6 @@ func TestRunWritesThePage(t *testing.T) {
 	}
 	first := page()
 	assert.Contains(t, first, "Of 1 floors 1 are reached")
-	assert.Contains(t, first, "### next tool, MRR\n\n| without | tiny* |\n")
 	assert.Contains(t, first, "`waymark evaluate --profile seed --dataset $DIR/tiny`: 4 train and 2 test episodes.")
 	assert.NotContains(t, first, dir, "no path of this machine")
 	assert.Equal(t, first, page())

@@ -83,7 +83,6 @@ reach: missed where the whole interval lies below it, within chance where only t
 	writeMisses(w, cases, floors)
 	writeBehind(w, cases)
 	writeTrust(w, cases)
-	writeAblations(w, cases)
 	writeTimes(w, cases)
 	for _, c := range cases {
 		writeSet(w, profile, c, floors)

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
-	"maps"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -96,89 +93,6 @@ func writeTrust(w io.Writer, cases []sample) {
 				row(w, c.String(), questions[t.question], strconv.Itoa(n.Claims), rate(*n.ECE), between(n.Band), says, rate(*n.AURC))
 			}
 		}
-	}
-	fmt.Fprintln(w)
-}
-
-// writeAblations writes what each signal is worth on each set, a table for each kind of question.
-func writeAblations(w io.Writer, cases []sample) {
-	fmt.Fprint(w, "## What each signal is worth\n\nWhat is lost of a metric, in thousandths, when a signal is left out and all others are fitted anew; bold where the 95 % interval leaves\n"+
-		"out 0, empty where the signal has no say. A set with a * is answered by the seed, which has nothing to fit: there a term is taken out of the\nscores. "+
-		"A loss near 0 says that others tell the same, not that the signal tells nothing.\n\n")
-	for _, t := range []struct {
-		question, name string
-		of             func(evaluate.AblationReport) *evaluate.Difference
-	}{
-		{evaluate.QuestionNext, "next tool, MRR", func(x evaluate.AblationReport) *evaluate.Difference { return &x.Loss }},
-		{evaluate.QuestionNextIntent, "next tool, intent known, MRR", func(x evaluate.AblationReport) *evaluate.Difference { return &x.Loss }},
-		{evaluate.QuestionDAG, "tools for an intent, NDCG@10", func(x evaluate.AblationReport) *evaluate.Difference { return lossOf(x.NDCG10) }},
-		{evaluate.QuestionDAG, "plan for an intent, Node-F1", func(x evaluate.AblationReport) *evaluate.Difference { return lossOf(x.NodeF1) }},
-		{evaluate.QuestionDAG, "plan for an intent, Link-F1", func(x evaluate.AblationReport) *evaluate.Difference { return lossOf(x.LinkF1) }},
-	} {
-		writeAblation(w, t.name, t.question, cases, t.of)
-	}
-}
-
-func lossOf(m *evaluate.AblatedMetric) *evaluate.Difference {
-	if m == nil {
-		return nil
-	}
-	return &m.Loss
-}
-
-func writeAblation(w io.Writer, name, question string, cases []sample, of func(evaluate.AblationReport) *evaluate.Difference) {
-	cells := map[string]map[int]evaluate.Difference{} // by signal, by column
-	header := []string{"without"}
-	for _, c := range cases {
-		shown := false
-		for _, x := range c.report.AblationOf(question) {
-			d := of(x)
-			if d == nil {
-				continue
-			}
-			if !shown {
-				set := c.String()
-				if !x.Refitted {
-					set += "*"
-				}
-				header, shown = append(header, set), true
-			}
-			if cells[x.Without] == nil {
-				cells[x.Without] = map[int]evaluate.Difference{}
-			}
-			cells[x.Without][len(header)-1] = *d
-		}
-	}
-	if len(cells) == 0 {
-		return
-	}
-	mean := func(signal string) float64 {
-		sum := 0.0
-		for k := 1; k < len(header); k++ {
-			sum += cells[signal][k].Mean
-		}
-		return sum / float64(len(header)-1)
-	}
-	signals := slices.Sorted(maps.Keys(cells))
-	slices.SortStableFunc(signals, func(a, b string) int { return cmp.Compare(mean(b), mean(a)) })
-	fmt.Fprintf(w, "### %s\n\n", name)
-	head(w, header...)
-	for _, signal := range signals {
-		list := []string{signal}
-		for k := 1; k < len(header); k++ {
-			cell := ""
-			if d, ok := cells[signal][k]; ok {
-				cell = fmt.Sprintf("%+.0f", 1000*d.Mean)
-				if cell == "+0" || cell == "-0" {
-					cell = "0"
-				}
-				if d.Interval[0] > 0 || d.Interval[1] < 0 {
-					cell = "**" + cell + "**"
-				}
-			}
-			list = append(list, cell)
-		}
-		row(w, list...)
 	}
 	fmt.Fprintln(w)
 }
