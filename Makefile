@@ -23,7 +23,7 @@ PEERFLAGS  ?=
 # make quality DIR=path KEEP=path: a run that was interrupted goes on with the reports in KEEP
 KEEP       ?=
 
-.PHONY: build run page test-browser page-shots install test conformance client-ts lint lint-api fmt bench bench-guard benchstat bench-peers quality firstcontact wordvectors validation golden mutants mutation soak fuzz package vulncheck licences sbom reproducible
+.PHONY: build run page test-browser page-shots install test conformance lint lint-api fmt bench bench-guard benchstat bench-peers quality firstcontact wordvectors validation golden mutants mutation soak fuzz package vulncheck licences sbom reproducible
 
 # gin's decoder of MessagePack is linked into every program that uses gin unless this tag is set; nothing here
 # reads MessagePack. Without it and the symbols the program is 45 MB instead of 72.
@@ -102,14 +102,6 @@ lint-api: ## the OpenAPI description under redocly and spectral, both without a 
 	npm install --silent --no-audit --no-fund --no-package-lock @redocly/cli@2.77.0 @stoplight/spectral-cli@6.16.3; \
 	npx redocly lint --extends recommended --format stylish openapi.json 2>&1 | tee redocly.out; ! grep -q warning redocly.out; \
 	npx spectral lint --fail-severity hint openapi.json
-
-# Types are generated from the OpenAPI description that the tests compare with the program.
-client-ts: build ## the TypeScript client: generated, built, packed and tested against the program; needs Node 20 or newer
-	@set -e; dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; mkdir -p "$$dir/client" "$$dir/server/testdata" dist; \
-	cp -r client/typescript "$$dir/client"; cp server/testdata/openapi.json "$$dir/server/testdata"; \
-	program="$$PWD/bin/waymark"; dist="$$PWD/dist"; cd "$$dir/client/typescript"; \
-	npm install --silent --no-audit --no-fund --no-package-lock; \
-	npm run --silent build; WAYMARK="$$program" npm test --silent; npm pack --silent --pack-destination "$$dist"
 
 lint: ## formatting, vet with each module by itself, staticcheck
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "not formatted (make fmt):"; echo "$$unformatted"; exit 1; fi
