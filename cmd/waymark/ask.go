@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/catalog"
-	"waymark/client"
+	"waymark/cmd/waymark/internal/client"
 	"waymark/suggest"
 )
 

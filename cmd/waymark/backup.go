@@ -16,7 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/client"
+	"waymark/cmd/waymark/internal/client"
 	"waymark/internal/plural"
 	"waymark/server"
 	"waymark/storage"

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/catalog"
-	"waymark/client"
+	"waymark/cmd/waymark/internal/client"
 	"waymark/internal/plural"
 	"waymark/live"
 	"waymark/mine/proposal"

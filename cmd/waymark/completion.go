@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"waymark/client"
+	"waymark/cmd/waymark/internal/client"
 	"waymark/ingest"
 	"waymark/run/exchange"
 	mcpserver "waymark/server/mcp"

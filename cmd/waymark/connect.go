@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"waymark/catalog"
-	"waymark/client"
+	"waymark/cmd/waymark/internal/client"
 	"waymark/cmd/waymark/internal/inprocess"
 	"waymark/ingest/hook"
 	"waymark/live"

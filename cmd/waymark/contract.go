@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/catalog"
-	"waymark/client"
+	"waymark/cmd/waymark/internal/client"
 	"waymark/contract"
 	"waymark/gateway"
 	"waymark/ingest"

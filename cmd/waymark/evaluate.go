@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/client"
+	"waymark/cmd/waymark/internal/client"
 	"waymark/episodic"
 	"waymark/evaluate"
 	"waymark/evaluate/report"

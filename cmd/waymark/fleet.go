@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/client"
+	"waymark/cmd/waymark/internal/client"
 	"waymark/live"
 	"waymark/storage"
 	"waymark/storage/eventlog"

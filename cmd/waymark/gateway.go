@@ -19,7 +19,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/client"
+	"waymark/cmd/waymark/internal/client"
 	"waymark/gateway"
 	"waymark/ingest"
 	"waymark/storage"

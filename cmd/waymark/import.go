@@ -19,7 +19,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/client"
+	"waymark/cmd/waymark/internal/client"
 	"waymark/cmd/waymark/internal/inprocess"
 	"waymark/episodic"
 	"waymark/ingest"

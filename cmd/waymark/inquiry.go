@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/client"
+	"waymark/cmd/waymark/internal/client"
 	"waymark/score"
 	"waymark/score/evidence"
 	"waymark/score/evidence/inquiry"

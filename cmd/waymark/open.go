@@ -15,7 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/client"
+	"waymark/cmd/waymark/internal/client"
 )
 
 func (a *app) openCommand() *cobra.Command {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/client"
+	"waymark/cmd/waymark/internal/client"
 	"waymark/evaluate"
 	"waymark/internal/plural"
 	"waymark/live"

@@ -18,7 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/client"
+	"waymark/cmd/waymark/internal/client"
 	dagrun "waymark/run"
 )
 

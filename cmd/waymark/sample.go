@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"strings"
 
-	"waymark/client"
+	"waymark/cmd/waymark/internal/client"
 	"waymark/ingest"
 	"waymark/sample"
 	"waymark/suggest"

@@ -17,7 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/client"
+	"waymark/cmd/waymark/internal/client"
 	"waymark/gateway"
 	"waymark/storage"
 	"waymark/storage/eventlog"

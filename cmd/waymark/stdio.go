@@ -4,7 +4,7 @@ import (
 	"context"
 	"io"
 
-	"waymark/client"
+	"waymark/cmd/waymark/internal/client"
 	mcpserver "waymark/server/mcp"
 )
 

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"waymark/client"
+	"waymark/cmd/waymark/internal/client"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -1,3 +1,4 @@
+// Package client calls the HTTP API of a Waymark server for commands. A refusal is a [*Problem].
 package client
 
 import (
@@ -8,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"time"
 )
 
 // Client calls one server as one user of one workspace. It may be used by several goroutines.
@@ -18,7 +18,6 @@ type Client struct {
 	Token     string // API key; empty sends none
 	Workspace string // workspace to use; the server ignores it without the token of its owner
 	Source    string // who speaks, for what is recorded; the server ignores it without the token of its owner
-	Retries   int    // how often a question is repeated after 429 or 503
 
 	Named func(field string) string // of problems: see [Problem.Named]
 }
@@ -97,8 +96,6 @@ type Problem struct {
 	Detail string        `json:"detail"`
 	Errors []ProblemPart `json:"errors"`
 
-	RetryAfter time.Duration `json:"-"` // how long the server asks to wait; 0: it does not say
-
 	// Named translates the name of a request field into the caller's words; nil keeps it.
 	Named func(field string) string `json:"-"`
 }
@@ -176,7 +173,7 @@ func problemOf(resp *http.Response) *Problem {
 	if json.Unmarshal(b, p) != nil || (p.Detail == "" && p.Title == "" && len(p.Errors) == 0) {
 		*p = Problem{Detail: strings.TrimSpace(string(b))}
 	}
-	p.Status, p.RetryAfter = resp.StatusCode, retryAfter(resp.Header)
+	p.Status = resp.StatusCode
 	return p
 }
 
