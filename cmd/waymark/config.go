@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// setting is one line of `config show`.
+// setting is one line of the settings that doctor shows.
 type setting struct {
 	Name   string `json:"name"`
 	Value  string `json:"value"`
@@ -22,29 +22,19 @@ type setting struct {
 // secretVariables are read by the process and never shown.
 var secretVariables = []string{"WAYMARK_JUDGE_KEY", "WAYMARK_EMBEDDINGS_KEY"}
 
-func (a *app) configCommand() *cobra.Command {
-	return group("config", "Show the settings and where each comes from", &cobra.Command{
-		Use:   "show",
-		Short: "Show every setting, its value, and the flag, environment variable or file that it comes from",
-		Long: `Shows the settings that a flag, a WAYMARK_* variable or the settings file may give, in the order in which they
-override each other: flag, environment, file, default ("by command" where commands have different ones). Keys of other services are shown as set or not set, never themselves.`,
-		Example: `  waymark config show
-  WAYMARK_WORKSPACE=team waymark config show --json`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.showConfig(cmd) },
-	})
+// shownSettings are the settings that a flag, a WAYMARK_* variable or the settings file may give, and that file.
+type shownSettings struct {
+	File     string    `json:"file"`
+	Exists   bool      `json:"exists"`
+	Settings []setting `json:"settings"`
 }
 
-func (a *app) showConfig(cmd *cobra.Command) error {
+func (a *app) settingsOf(cmd *cobra.Command) (answer shownSettings, err error) {
 	given, path, err := readSettings(cmd.Flags())
 	if err != nil {
-		return usageError{err}
+		return answer, usageError{err}
 	}
-	answer := struct {
-		File     string    `json:"file"`
-		Exists   bool      `json:"exists"`
-		Settings []setting `json:"settings"`
-	}{File: path, Exists: isFile(path)}
+	answer.File, answer.Exists = path, isFile(path)
 	for _, name := range slices.Sorted(slices.Values(settings)) {
 		flags := findFlags(cmd.Root(), name)
 		value, isGiven := given[name]
@@ -73,10 +63,11 @@ func (a *app) showConfig(cmd *cobra.Command) error {
 		}
 		answer.Settings = append(answer.Settings, s)
 	}
-	if a.json {
-		return a.printValue(answer)
-	}
-	a.printf("settings file %s%s\n\n", cmp.Or(clean(path), "none"), map[bool]string{false: " (not present)"}[answer.Exists || path == ""])
+	return answer, nil
+}
+
+func (a *app) showSettings(answer shownSettings) {
+	a.printf("\nsettings file %s%s\n\n", cmp.Or(clean(answer.File), "none"), map[bool]string{false: " (not present)"}[answer.Exists || answer.File == ""])
 	var rows [][]string
 	for _, s := range answer.Settings {
 		origin := s.Origin
@@ -86,7 +77,6 @@ func (a *app) showConfig(cmd *cobra.Command) error {
 		rows = append(rows, []string{s.Name, s.Value, origin})
 	}
 	columns(a.out, []string{"setting", "value", "origin"}, rows)
-	return nil
 }
 
 // findFlags are the flags of a name in the tree of commands.

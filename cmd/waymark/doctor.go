@@ -32,9 +32,15 @@ func (a *app) doctorCommand() *cobra.Command {
 		SuggestFor: []string{"stats", "status", "check"},
 		Short:      "Check the data directory, the log and the model",
 		Long: `Checks the data directory, its permissions, who has it, and, through the server that has it or by
-opening it, free space, log and model. Exits 1 if a check fails.`,
+opening it, free space, log and model. Exits 1 if a check fails. Below stand the settings that a flag, a WAYMARK_* variable or
+the settings file may give, which override each other in this order, each with its value and where it comes from ("by command" where
+commands have different defaults). Keys of other services are shown as set or not set, never themselves.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			settings, err := a.settingsOf(cmd)
+			if err != nil {
+				return err
+			}
 			checks := a.examine(cmd.Context())
 			ok := true
 			var rows [][]string
@@ -46,11 +52,12 @@ opening it, free space, log and model. Exits 1 if a check fails.`,
 				rows = append(rows, []string{c.Name, mark, c.Detail})
 			}
 			if a.json {
-				if err := a.printValue(map[string]any{"ok": ok, "checks": checks}); err != nil {
+				if err := a.printValue(map[string]any{"ok": ok, "checks": checks, "settings": settings}); err != nil {
 					return err
 				}
 			} else {
 				columns(a.out, []string{"check", "result", "detail"}, rows)
+				a.showSettings(settings)
 			}
 			if !ok {
 				return errNegative
