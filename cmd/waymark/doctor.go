@@ -14,6 +14,7 @@ import (
 
 	"waymark/cmd/waymark/internal/client"
 	"waymark/storage"
+	"waymark/suggest"
 )
 
 // check is one thing the doctor looked at.
@@ -32,16 +33,24 @@ func (a *app) doctorCommand() *cobra.Command {
 		SuggestFor: []string{"stats", "status", "check"},
 		Short:      "Check the data directory, the log and the model",
 		Long: `Checks the data directory, its permissions, who has it, and, through the server that has it or by
-opening it, free space, log and model. Exits 1 if a check fails. Below stand the settings that a flag, a WAYMARK_* variable or
-the settings file may give, which override each other in this order, each with its value and where it comes from ("by command" where
-commands have different defaults). Keys of other services are shown as set or not set, never themselves.`,
+opening it, free space, log and model. Exits 1 if a check fails. Below the checks stand
+
+- the sources of the history: keys (key:ID), and the operator's own, as the command line, the hook and the gateway. Where there
+  are three, a key that repeats a transition more often than others confirm is limited: "limited" is how many of its episodes
+  teach nothing more, "influence" the share of a source in the episodes that teach. "waymark rule trust" and "waymark rule
+  split" say that a source is not limited or reports for many, "waymark forget --source" takes back what a source recorded;
+- the last jobs of the server that has the directory: builds and judgements that start by themselves, rebuilds, verifications
+  and searches for proposals;
+- the settings that a flag, a WAYMARK_* variable or the settings file may give, which override each other in this order, each
+  with its value and where it comes from ("by command" where commands have different defaults). Keys of other services are
+  shown as set or not set, never themselves.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			settings, err := a.settingsOf(cmd)
 			if err != nil {
 				return err
 			}
-			checks := a.examine(cmd.Context())
+			checks, stats, page := a.examine(cmd.Context())
 			ok := true
 			var rows [][]string
 			for _, c := range checks {
@@ -52,11 +61,13 @@ commands have different defaults). Keys of other services are shown as set or no
 				rows = append(rows, []string{c.Name, mark, c.Detail})
 			}
 			if a.json {
-				if err := a.printValue(map[string]any{"ok": ok, "checks": checks, "settings": settings}); err != nil {
+				if err := a.printValue(map[string]any{"ok": ok, "checks": checks, "sources": stats.Sources, "limited": stats.Limited, "jobs": page.Jobs, "settings": settings}); err != nil {
 					return err
 				}
 			} else {
 				columns(a.out, []string{"check", "result", "detail"}, rows)
+				a.showSources(stats)
+				a.showJobs(page)
 				a.showSettings(settings)
 			}
 			if !ok {
@@ -68,20 +79,20 @@ commands have different defaults). Keys of other services are shown as set or no
 }
 
 // examine looks from the outside in: first what needs no open store, then what the store says.
-func (a *app) examine(ctx context.Context) []check {
-	checks := []check{{"version", true, version().String()}}
+func (a *app) examine(ctx context.Context) (checks []check, stats suggest.Stats, page jobList) {
+	checks = []check{{"version", true, version().String()}}
 	dir, err := filepath.Abs(a.data)
 	if err != nil {
-		return append(checks, check{"directory", false, err.Error()})
+		return append(checks, check{"directory", false, err.Error()}), stats, page
 	}
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return append(checks, check{"directory", true, dir + " does not exist yet; the first import or serve makes it"})
+		return append(checks, check{"directory", true, dir + " does not exist yet; the first import or serve makes it"}), stats, page
 	case err != nil:
-		return append(checks, check{"directory", false, err.Error()})
+		return append(checks, check{"directory", false, err.Error()}), stats, page
 	case !info.IsDir():
-		return append(checks, check{"directory", false, dir + " is not a directory"})
+		return append(checks, check{"directory", false, dir + " is not a directory"}), stats, page
 	}
 	checks = append(checks, check{"directory", true, dir})
 	if mode := info.Mode().Perm(); mode&0o077 != 0 && os.PathSeparator == '/' {
@@ -106,6 +117,9 @@ func (a *app) examine(ctx context.Context) []check {
 		more, err = remoteChecks(ctx, c)
 		checks = append(checks, more...)
 	}
+	if err == nil {
+		err = errors.Join(read(ctx, c, "/v1/stats", &stats), read(ctx, c, "/v1/jobs?limit=10", &page))
+	}
 	if h != nil {
 		err = errors.Join(err, h.close())
 	}
@@ -116,7 +130,7 @@ func (a *app) examine(ctx context.Context) []check {
 		}
 		checks = append(checks, c)
 	}
-	return checks
+	return checks, stats, page
 }
 
 // ownedBy says who has the directory: if it could be opened, whoever the note names is gone.

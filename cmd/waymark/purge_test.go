@@ -116,7 +116,7 @@ func TestPurgeOfEveryWayIn(t *testing.T) {
 		return strings.Contains(out, "hook:claude-code") && strings.Contains(out, "otel:local")
 	}, 2*time.Minute, 200*time.Millisecond)
 	sources := func() map[string]int {
-		out, _ := says(t, 0, "sources", "--json", "--data", dir)
+		out, _ := says(t, 0, "doctor", "--json", "--data", dir)
 		var l struct{ Sources map[string]int }
 		require.NoError(t, json.Unmarshal([]byte(out), &l), out)
 		return l.Sources

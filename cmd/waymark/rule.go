@@ -127,7 +127,7 @@ func (a *app) ruleSource(kind, short, long string) *cobra.Command {
 		Short: short,
 		Long: long + `
 
-The rule holds for the past as well: the history is counted anew. "waymark sources" lists sources. "waymark rule undo"
+The rule holds for the past as well: the history is counted anew. "waymark doctor" lists sources. "waymark rule undo"
 restores the limits.`,
 		Example: "  waymark rule " + kind + " otel:key:2f6c1a9e",
 		Args:    exactly(1, "a source"),

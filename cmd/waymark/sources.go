@@ -13,22 +13,6 @@ import (
 	"waymark/suggest"
 )
 
-func (a *app) sourcesCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "sources",
-		Short: "List who recorded the history",
-		Long: `Lists the sources of the history with their episodes: keys (key:ID), and the operator's own, as the command
-line, the hook and the gateway. Where there are three sources, a key that repeats a transition more often than others
-confirm is limited: "limited" is how many of its episodes teach nothing more, "influence" the share of a source in the
-episodes that teach. "waymark rule trust" and "waymark rule split" say that a source is not limited or reports for many,
-"waymark forget --source" takes back what a source recorded. What is unusual about a key stands below.`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return get(cmd.Context(), a, "/v1/stats", (*app).showSources)
-		},
-	}
-}
-
 func (a *app) showSources(stats suggest.Stats) {
 	var rows [][]string
 	all, teaching := 0, 0
@@ -41,17 +25,10 @@ func (a *app) showSources(stats suggest.Stats) {
 		rows = append(rows, []string{clean(name), strconv.Itoa(n), share(n, all), strconv.Itoa(limited), share(n-limited, teaching)})
 	}
 	if len(rows) == 0 {
-		a.printf("no episodes\n")
 		return
 	}
+	a.printf("\n")
 	columns(a.out, []string{"source", "episodes", "share", "limited", "influence"}, rows)
-	a.showAnomalies(stats.Anomalies)
-}
-
-func (a *app) showAnomalies(all []suggest.Anomaly) {
-	for _, x := range all {
-		a.printf("unusual: %s: %s\n", clean(x.Source), clean(x.Detail))
-	}
 }
 
 func (a *app) auditCommand() *cobra.Command {

@@ -85,7 +85,7 @@ func TestWhisper(t *testing.T) {
 		}
 	}
 	require.Eventually(t, func() bool {
-		out, err := exec.Command(program, "sources", "--data", dir).CombinedOutput()
+		out, err := exec.Command(program, "doctor", "--data", dir).CombinedOutput()
 		return err == nil && strings.Contains(string(out), "hook:claude-code") && strings.Contains(string(out), "hook:codex") && strings.Contains(string(out), "hook:cursor")
 	}, time.Minute, 200*time.Millisecond, "what hooks report is recorded")
 
