@@ -125,7 +125,7 @@ func (s *Server) exchangeLink(_ context.Context, q *question[exchangeBody]) (*ex
 	s.page.Lock()
 	defer s.page.Unlock()
 	link := s.page.links.get(q.Body.Code)
-	again := "; `waymark open` makes another"
+	again := "; POST /v1/sign-in-links makes another"
 	switch {
 	case link == nil:
 		return nil, problem.New(http.StatusGone, "this sign-in link is unknown here, or has expired"+again)

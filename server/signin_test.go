@@ -32,7 +32,7 @@ func TestSignInLink(t *testing.T) {
 
 	code := link(bearerOf(made.Key))
 	session := enter(code)
-	requireProblem(t, 410, "was used already; `waymark open` makes another", exchange(code))
+	requireProblem(t, 410, "was used already; POST /v1/sign-in-links makes another", exchange(code))
 	requireProblem(t, 410, "unknown here, or has expired", exchange("guess"))
 	require.NotContains(t, session, made.Key)
 	require.Equal(t, 200, w.ask("GET", "/v1/stats", "", session).status)

@@ -32,7 +32,7 @@ func (a *app) serveCommand() *cobra.Command {
 		Use:   "serve",
 		Short: "Serve HTTP, MCP and the web page",
 		Long: `Serves the HTTP API under /v1, MCP at /mcp, a page at / and the documentation at /docs, until
-interrupted. On a loopback address no key is needed. On any other address every request needs an API
+interrupted. It prints a link that opens the page, signed in, once and within two minutes. On a loopback address no key is needed. On any other address every request needs an API
 key, so one must exist before (waymark keys create).`,
 		Example: `  waymark serve --sample
   waymark serve --data /var/lib/waymark --addr 0.0.0.0:7070 --allow-host waymark.example.org`,
@@ -156,7 +156,7 @@ func (a *app) serve(ctx context.Context, addr string, sampled bool, who access) 
 	}
 	err = h.note(noted)
 	if err == nil {
-		err = a.welcome(h.dir, base, who.requireKey)
+		err = a.welcome(ctx, c, h.dir, base, who.requireKey)
 	}
 	if err != nil {
 		for _, l := range append(own, ln) {
@@ -241,13 +241,25 @@ func localAddr(a *net.TCPAddr) string {
 	return (&net.TCPAddr{IP: ip, Port: a.Port}).String()
 }
 
-// welcome prints where the server answers and how to tell it to a host.
-func (a *app) welcome(dir, base string, requireKey bool) error {
+// welcome prints where the server answers, a link that signs in to the page, and how to tell the server to a host. Without
+// --json the link goes to a terminal only: what keeps the output may be read by others.
+func (a *app) welcome(ctx context.Context, c *client.Client, dir, base string, requireKey bool) error {
+	body, err := c.Call(ctx, http.MethodPost, "/v1/sign-in-links", nil)
+	if err != nil {
+		return err
+	}
+	var made struct{ Path string }
+	if err := json.Unmarshal(body, &made); err != nil {
+		return fmt.Errorf("sign-in link: the answer is not what this program expects: %w", err)
+	}
 	if a.json {
-		return a.printValue(map[string]any{"data": dir, "api": base + "/v1", "mcp": base + "/mcp", "docs": base + "/docs", "page": base + "/", "requires_key": requireKey})
+		return a.printValue(map[string]any{"data": dir, "api": base + "/v1", "mcp": base + "/mcp", "docs": base + "/docs", "page": base + "/", "sign_in": base + made.Path, "requires_key": requireKey})
 	}
 	a.printf("Waymark %s serves %s\n\n", version().Version, dir)
 	a.printf("  page  %s/\n  API   %s/v1\n  MCP   %s/mcp\n  docs  %s/docs\n\n", base, base, base, base)
+	if isTerminal(a.out) {
+		a.printf("Open the page, signed in, within two minutes: %s%s\n\n", base, made.Path)
+	}
 	if requireKey {
 		a.printf("Every request needs a key: Authorization: Bearer wmk_…\n\n")
 	}

@@ -114,7 +114,7 @@ var (
 var (
 	ErrNoCredential  = errors.New("an API key is required: Authorization: Bearer wmk_…")
 	ErrBadCredential = errors.New("the credential is unknown or revoked")
-	ErrNoSession     = errors.New("the session has ended; `waymark open` signs in again")
+	ErrNoSession     = errors.New("the session has ended; sign in again")
 )
 
 // HeaderConversation names the conversation of a request that has no MCP session. It separates calls of one

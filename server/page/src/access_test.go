@@ -4,7 +4,9 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -177,7 +179,7 @@ func TestBrowserNeedsNoMouse(t *testing.T) {
 	require.Empty(t, *problems)
 }
 
-// A link of `waymark open` signs in once, and leaves neither a key nor its code behind.
+// A sign-in link signs in once, and leaves neither a key nor its code behind.
 func TestBrowserSignsInByALink(t *testing.T) {
 	browser(t)
 	data := filepath.Join(t.TempDir(), "data")
@@ -197,7 +199,15 @@ func TestBrowserSignsInByALink(t *testing.T) {
 	waitFor(t, ctx, `sessionStorage.length === 0 && !document.querySelector("header button")`) // it is not kept
 	accessible(t, ctx, "a key that is refused")
 
-	link := waymark("open", "--print")
+	var made struct{ Path string }
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/v1/sign-in-links", nil)
+	require.NoError(t, err)
+	request.Header.Set("Authorization", "Bearer "+key)
+	answer, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	defer answer.Body.Close()
+	require.NoError(t, json.NewDecoder(answer.Body).Decode(&made))
+	link := base + made.Path
 	require.Contains(t, link, "/#/sign-in?code=")
 	require.NoError(t, chromedp.Run(ctx, chromedp.Navigate(link), chromedp.WaitVisible("svg.map", chromedp.ByQuery)))
 	var left string

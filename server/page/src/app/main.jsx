@@ -39,7 +39,7 @@ function SignIn({ done, problem }) {
     <form onSubmit={submit}><label class="wide">API key
       <input type="password" autocomplete="off" value={value} onInput={(e) => set(e.currentTarget.value)} /></label>
       <button>Sign in</button></form>
-    <p class="soft">The key decides the workspace. It stays in this tab until the tab is closed. On the machine of the server <code>waymark open</code> signs in without one, and <code>waymark keys create</code> makes one.</p>
+    <p class="soft">The key decides the workspace. It stays in this tab until the tab is closed. <code>waymark serve</code> prints a link that signs in without one, and <code>waymark keys create</code> makes one.</p>
   </main>;
 }
 
