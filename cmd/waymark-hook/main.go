@@ -1,5 +1,5 @@
-// Command waymark-hook is `waymark hook` alone, for hosts that start it before and after every call: it
-// starts in a fraction of the time. It exits with 0, whatever happens, and prints
+// Command waymark-hook records the tool calls that a host reports to its hooks. Hosts start it before and after every
+// call, so it starts in a fraction of the time of the whole program. It exits with 0, whatever happens, and prints
 // nothing but, with --whisper, now and then one line for the model.
 package main
 

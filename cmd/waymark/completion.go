@@ -41,7 +41,6 @@ var flagValues = map[string]values{
 	"export format": fixed(append(slices.Clone(graphFormats), "waymark")...),
 	"format":        fixed(exchange.Formats...),
 	"host":          func(*app, context.Context) []string { return hostNames() },
-	"hook host":     fixed("claude-code", "codex"),
 	"tool-mode":     fixed(mcpserver.ModeAuto, mcpserver.ModeDirect, mcpserver.ModeHybrid, mcpserver.ModeDeferred),
 	"kinds":         fixed("tool", "capability"),
 	"scopes":        fixed("read", "write", "admin"),

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -72,7 +73,7 @@ func withHooks(text []byte, hooks map[string]any, flat bool) ([]byte, error) {
 	return hostfile.Set(text, 1, "version")
 }
 
-var ownCommand = regexp.MustCompile(`(^|[/\\'"])waymark(-hook|-hook\.exe|\.exe)?['"]? (hook )?--host `)
+var ownCommand = regexp.MustCompile(`(^|[/\\'"])waymark-hook(\.exe)?['"]? --host `)
 
 // ownHook reports whether a hook, or a group of hooks, runs Waymark and nothing else.
 func ownHook(group json.RawMessage) bool {
@@ -116,19 +117,20 @@ func hookConfig(events []string, command string, flat bool) map[string]any {
 	return config
 }
 
-// hookLine is the command of a hook: waymark-hook, which starts faster, where it stands beside this program.
+// hookLine is the command of a hook: waymark-hook, beside this program or in PATH.
 func (a *app) hookLine(program, host, dir string) string {
-	words := []string{program, "hook"}
-	ending := ""
+	hook := filepath.Join(filepath.Dir(program), "waymark-hook")
 	if runtime.GOOS == "windows" {
-		ending = ".exe"
+		hook += ".exe"
 	}
-	if quick := filepath.Join(filepath.Dir(program), "waymark-hook"+ending); isFile(quick) {
-		words = []string{quick}
-	} else {
-		fmt.Fprintf(a.errs, "waymark: %s is not there: hooks start the whole program, 17 ms a call instead of 3; put it there (make build makes it) and run init again\n", quick)
+	if !isFile(hook) {
+		if found, err := exec.LookPath("waymark-hook"); err == nil {
+			hook = found
+		} else {
+			fmt.Fprintf(a.errs, "waymark: %s is not there, nor is waymark-hook in PATH: hooks record nothing until it is (make build makes it)\n", hook)
+		}
 	}
-	words = append(words, "--host", host, "--data", dir)
+	words := []string{hook, "--host", host, "--data", dir}
 	if a.workspace != "default" {
 		words = append(words, "--workspace", a.workspace)
 	}

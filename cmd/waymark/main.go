@@ -31,7 +31,6 @@ import (
 
 	"waymark/catalog"
 	"waymark/cmd/waymark/internal/client"
-	"waymark/ingest/hook"
 	"waymark/internal/datadir"
 	"waymark/live"
 	"waymark/suggest"
@@ -70,10 +69,6 @@ func main() {
 
 // run executes one command line and returns the exit code. Errors go to stderr, one line each.
 func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
-	if len(args) > 0 && args[0] == "hook" && !slices.Contains(args, "--help") && !slices.Contains(args, "-h") {
-		_ = hook.Main(args[1:], in, out, datadir.Default()) // a hook must never be in its host's way
-		return exitDone
-	}
 	a := &app{in: in, out: out, errs: errs}
 	root := a.command()
 	root.SetArgs(args)
@@ -249,7 +244,7 @@ error is one line of JSON on stderr: {"error","exit_code"} and, of a refused req
 		commands []*cobra.Command
 	}{
 		{"Ask", []*cobra.Command{a.nextCommand(), a.searchCommand(), a.dagCommand(), a.explainCommand()}},
-		{"Record and import", []*cobra.Command{a.importCommand(), a.recordCommand(), a.hookCommand(), a.exportCommand(), a.reportCommand(), a.forgetCommand(), a.retentionCommand()}},
+		{"Record and import", []*cobra.Command{a.importCommand(), a.recordCommand(), a.exportCommand(), a.reportCommand(), a.forgetCommand(), a.retentionCommand()}},
 		{"Connect hosts and servers", []*cobra.Command{a.serveCommand(), a.mcpCommand(), a.initCommand(), a.uninitCommand(), a.whisperCommand(), a.gatewayCommand(), a.approveCommand(), a.contractCheckCommand(), a.permissionsCommand(), a.ruleCommand(), a.toolCommand()}},
 		{"Run", []*cobra.Command{a.runCommand(), a.runsCommand(), a.capabilityCommand()}},
 		{"Score", []*cobra.Command{a.scoreCommand(), a.rankCommand(), a.lintCommand(), a.triangulateCommand(), a.hypothesesCommand()}},

@@ -18,8 +18,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// program is the real binary, built once for all tests of this package.
-var program string
+// The real binaries, built once for all tests of this package.
+var program, hookProgram string
 
 func TestMain(m *testing.M) {
 	if os.Getenv(deskVariable) != "" { // a child of the program under test
@@ -40,12 +40,12 @@ func buildAndRun(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	program = filepath.Join(dir, "waymark")
+	program, hookProgram = filepath.Join(dir, "waymark"), filepath.Join(dir, "waymark-hook")
 	if runtime.GOOS == "windows" {
-		program += ".exe"
+		program, hookProgram = program+".exe", hookProgram+".exe"
 	}
-	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build the program: %v\n%s", err, out)
+	if out, err := exec.Command("go", "build", "-o", dir+string(filepath.Separator), ".", "../waymark-hook").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build the programs: %v\n%s", err, out)
 		return 1
 	}
 	for _, name := range os.Environ() { // settings of whoever runs the tests must not reach them
@@ -112,6 +112,19 @@ func same(ts *testscript.TestScript, neg bool, args []string) {
 	if (a == b) == neg {
 		ts.Fatalf("%s and %s: same is %v", args[0], args[1], a == b)
 	}
+}
+
+// Hooks are written beside the program or from PATH; init says where the program of hooks is missing.
+func TestHookLine(t *testing.T) {
+	var errs strings.Builder
+	a := &app{errs: &errs, workspace: "default"}
+	alone := filepath.Join(t.TempDir(), "waymark")
+	t.Setenv("PATH", filepath.Dir(program))
+	assert.Equal(t, hookProgram+" --host codex --data d", a.hookLine(alone, "codex", "d"))
+	assert.Empty(t, errs.String())
+	t.Setenv("PATH", "")
+	assert.Equal(t, alone+"-hook --host codex --data d", a.hookLine(alone, "codex", "d"))
+	assert.Contains(t, errs.String(), alone+"-hook is not there, nor is waymark-hook in PATH")
 }
 
 // A write says where it created its workspace, and which name was probably meant.

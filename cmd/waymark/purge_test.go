@@ -98,7 +98,7 @@ func TestPurgeOfEveryWayIn(t *testing.T) {
 		`{"session_id":%q,"hook_event_name":"PostToolUse","tool_name":"Read","tool_input":{"path":"` + plant("argument of a hook") + `"},"tool_response":"` + plant("result of a hook") + `","tool_use_id":"1"}`,
 		`{"session_id":%q,"hook_event_name":"PostToolUseFailure","tool_name":"mcp__` + plant("tool of a hook") + `__read","tool_input":{},"error":"` + plant("error of a hook") + `","tool_use_id":"2"}`,
 	} {
-		cmd := exec.Command(program, "hook", "--host", "claude-code", "--data", dir, "--whisper")
+		cmd := exec.Command(hookProgram, "--host", "claude-code", "--data", dir, "--whisper")
 		cmd.Stdin = strings.NewReader(fmt.Sprintf(payload, session))
 		require.NoError(t, cmd.Run())
 	}

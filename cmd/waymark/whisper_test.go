@@ -66,7 +66,7 @@ func TestWhisper(t *testing.T) {
 	require.Eventually(t, func() bool { _, err := folder.Table(""); return err == nil }, time.Minute, 50*time.Millisecond)
 
 	hook := func(host, payload string) string {
-		cmd := exec.Command(program, "hook", "--host", host, "--data", dir, "--whisper")
+		cmd := exec.Command(hookProgram, "--host", host, "--data", dir, "--whisper")
 		cmd.Stdin = strings.NewReader(payload)
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, err)

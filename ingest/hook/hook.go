@@ -1,6 +1,6 @@
 // Package hook writes down, in milliseconds, what a host tells of its tools.
 //
-//	host ──payload──▶ waymark hook ──event──▶ DIR/spool/….json ──▶ server or next command ──▶ log
+//	host ──payload──▶ waymark-hook ──event──▶ DIR/spool/….json ──▶ server or next command ──▶ log
 //
 // A host runs a hook before and after every call of a tool and waits for it. So a hook opens no store and
 // speaks to no server: it reads the payload, keeps what a history needs of it, leaves that as a file and
