@@ -11,8 +11,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"waymark/episodic"
@@ -21,13 +19,11 @@ import (
 // Folder is where a workspace keeps its rules and what was said: files, so that a hook needs no server.
 //
 //	DIR/whisper/WORKSPACE/rules         the rules, one a line, written by the server
-//	DIR/whisper/WORKSPACE/off           while nothing is to be said
 //	DIR/whisper/WORKSPACE/SESSION.jsonl the calls and lines of one session, only appended to
 type Folder string
 
 const (
 	tableFile   = "rules"
-	offFile     = "off"
 	journalEnd  = ".jsonl"
 	mostJournal = 1 << 20 // bytes; in a longer session nothing more is said
 	kept        = 30 * 24 * time.Hour
@@ -56,23 +52,6 @@ func (f Folder) file(name string) string { return filepath.Join(string(f), name)
 
 // Create makes the folder: from then on the server derives rules for its workspace.
 func (f Folder) Create() error { return os.MkdirAll(string(f), 0o700) }
-
-// Off reports whether nothing is to be said.
-func (f Folder) Off() bool {
-	_, err := os.Lstat(f.file(offFile))
-	return err == nil
-}
-
-// Switch says whether lines are to be said.
-func (f Folder) Switch(on bool) error {
-	if !on {
-		return cmp.Or(f.Create(), os.WriteFile(f.file(offFile), nil, 0o600))
-	}
-	if err := os.Remove(f.file(offFile)); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
-}
 
 // Put writes a table. Its file has its name only when it is whole. Journals of sessions that ended long ago are removed.
 func (f Folder) Put(t *Table, now time.Time) error {
@@ -180,7 +159,7 @@ func (f Folder) Hear(name, id string, happened Entry) (line string, err error) {
 	} else if err != nil {
 		return "", err
 	}
-	if happened.Reset || f.Off() {
+	if happened.Reset {
 		return "", nil
 	}
 	entries, err := journal(path)
@@ -267,56 +246,4 @@ func first(entries []Entry, r *Rule, id string) bool {
 		}
 	}
 	return false
-}
-
-// Spoken is a line that was said, and what became of it.
-type Spoken struct {
-	Time    time.Time `json:"time"`
-	Session string    `json:"session"` // a hash
-	Line    string    `json:"line"`
-	Rule    Rule      `json:"rule"`
-	Next    string    `json:"next,omitempty"` // the call that was over next
-	Failed  bool      `json:"failed"`         // it failed
-	Became  string    `json:"became"`
-}
-
-// Why lists the lines that were said, the newest last.
-func (f Folder) Why() ([]Spoken, error) {
-	list, err := f.journals()
-	all := []Spoken{}
-	for _, path := range list {
-		entries, err := journal(path)
-		if err != nil {
-			return nil, err
-		}
-		for i, e := range entries {
-			if e.Said == nil || len(e.Said.Context) == 0 || !first(entries, e.Said, e.ID) {
-				continue
-			}
-			x := Spoken{Time: e.Time, Session: strings.TrimSuffix(filepath.Base(path), journalEnd), Line: e.Said.Line(), Rule: *e.Said}
-			x.became(entries[i+1:])
-			all = append(all, x)
-		}
-	}
-	slices.SortFunc(all, func(a, b Spoken) int { return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.Session, b.Session)) })
-	return all, err
-}
-
-func (x *Spoken) became(after []Entry) {
-	i := slices.IndexFunc(after, func(e Entry) bool { return e.Ended != "" || e.Reset })
-	if i < 0 || after[i].Reset {
-		x.Became = "no call followed"
-		return
-	}
-	x.Next, x.Failed = after[i].Ended, after[i].Outcome == episodic.Failure
-	how := map[episodic.Outcome]string{episodic.Success: "worked", episodic.Failure: "failed"}[after[i].Outcome]
-	how = cmp.Or(how, "ended in an unknown way")
-	switch {
-	case x.Next == x.Rule.Tool:
-		x.Became = fmt.Sprintf("%s was called next and %s", x.Next, how)
-	case x.Rule.First != "" && x.Next == x.Rule.First:
-		x.Became = fmt.Sprintf("%s was called first and %s", x.Next, how)
-	default:
-		x.Became = fmt.Sprintf("%s was called instead and %s", x.Next, how)
-	}
 }

@@ -29,7 +29,6 @@ type evaluation struct {
 	successful  bool
 	ablation    bool
 	store       bool
-	whisper     bool
 }
 
 func (a *app) evaluateCommand() *cobra.Command {
@@ -54,9 +53,6 @@ tool (MRR), the tools (NDCG@10) or the plan (Node-F1, Link-F1).`,
 			if e.dataset != "" && a.given("share") {
 				return usagef("--share is of the own history and does not go with --dataset, which says itself what is held out")
 			}
-			if e.whisper {
-				return a.evaluateWhisper(cmd.Context(), e)
-			}
 			bar, err := a.progress(style, "evaluate", 1000)
 			if err != nil {
 				return err
@@ -73,7 +69,6 @@ tool (MRR), the tools (NDCG@10) or the plan (Node-F1, Link-F1).`,
 	f.BoolVar(&e.successful, "successful", false, "ask only about test episodes that succeeded")
 	f.BoolVar(&e.ablation, "ablation", true, "say what each signal is worth, the others fitted anew without it")
 	f.BoolVar(&e.store, "store", false, "keep the report in the workspace in place of the last one, without --dataset")
-	f.BoolVar(&e.whisper, "whisper", false, "measure what hooks would tell the model instead (docs/whisper.md)")
 	progressFlag(cmd, &style)
 	return cmd
 }
@@ -89,8 +84,6 @@ func (e evaluation) check() error {
 		return usagef("--distractors needs --dataset")
 	case e.dataset != "" && e.store:
 		return usagef("--store is of the own history and does not go with --dataset")
-	case e.whisper && e.html != "":
-		return usagef("--whisper does not go with --html")
 	case e.html != "": // an evaluation takes too long to find out at its end
 		return checkFile("html", e.html)
 	}

@@ -55,7 +55,7 @@ var imports = map[string][]string{
 	"record":   {"episodic", "ingest", "live", "run", "storage", "suggest", "whisper"},
 	"gateway":  {"catalog", "internal", "run", "storage"},
 	"server":   {"catalog", "contract", "episodic", "evaluate", "gateway", "ingest", "internal", "live", "mine", "run", "score", "server/page", "storage", "suggest", "whisper"},
-	"cmd":      {"catalog", "contract", "episodic", "evaluate", "gateway", "ingest", "internal", "live", "mine", "record", "run", "sample", "score", "semantic", "server", "storage", "suggest", "usage", "whisper"},
+	"cmd":      {"catalog", "contract", "episodic", "evaluate", "gateway", "ingest", "internal", "live", "mine", "record", "run", "sample", "score", "semantic", "server", "storage", "suggest", "usage"},
 
 	// The built web page: files, and nothing that knows the rest.
 	"server/page": nil,
