@@ -1,5 +1,5 @@
 // Command packaging writes everything that installs Waymark: from one file of names, templates, and the program
-// itself, which lists its own tools, manual pages and completions.
+// itself, which lists its own tools and completions.
 //
 //	owner.env + templates/ + bin/waymark ──▶ out/
 //
@@ -32,7 +32,7 @@ func main() {
 	flag.StringVar(&o.owner, "owner", "owner.env", "file of names")
 	flag.StringVar(&o.templates, "templates", "templates", "folder of templates")
 	flag.StringVar(&o.out, "out", "out", "folder to write; it is made anew")
-	flag.StringVar(&o.program, "program", "", "built program: lists tools, writes manual pages and completions, and goes into the packages of this platform")
+	flag.StringVar(&o.program, "program", "", "built program: lists tools, writes completions, and goes into the packages of this platform")
 	flag.StringVar(&o.dist, "dist", "", "what goreleaser built: programs for the packages of all platforms")
 	flag.StringVar(&o.version, "version", "0.0.0-dev", "semantic version")
 	swagger := flag.String("kubernetes", "", "description of the API of Kubernetes: only write the JSON schemas of its kinds, for kubeconform")
@@ -271,17 +271,8 @@ func tools(program string) ([]tool, error) {
 	}
 }
 
-// pages has the program write its manual pages and completions.
+// pages has the program write its completions.
 func pages(o options) error {
-	man := filepath.Join(o.out, "man")
-	if err := os.MkdirAll(man, 0o755); err != nil {
-		return err
-	}
-	cmd := exec.Command(o.program, "man", man)
-	cmd.Env = []string{"HOME=~", "SOURCE_DATE_EPOCH=" + os.Getenv("SOURCE_DATE_EPOCH")} // the defaults of whoever reads them
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s man: %w: %s", o.program, err, out)
-	}
 	for shell, name := range map[string]string{"bash": "waymark.bash", "zsh": "_waymark", "fish": "waymark.fish", "powershell": "waymark.ps1"} {
 		text, err := exec.Command(o.program, "completion", shell).Output()
 		if err != nil {
