@@ -23,7 +23,7 @@ PEERFLAGS  ?=
 # make quality DIR=path KEEP=path: a run that was interrupted goes on with the reports in KEEP
 KEEP       ?=
 
-.PHONY: build run page test-browser page-shots install test conformance lint lint-api fmt bench bench-guard benchstat bench-peers quality firstcontact wordvectors validation golden mutants mutation soak fuzz package vulncheck licences sbom reproducible
+.PHONY: build run page test-browser page-shots install test conformance lint lint-api fmt bench bench-guard benchstat bench-peers quality firstcontact wordvectors validation golden mutants mutation soak fuzz completions package vulncheck licences sbom reproducible
 
 # gin's decoder of MessagePack is linked into every program that uses gin unless this tag is set; nothing here
 # reads MessagePack. Without it and the symbols the program is 45 MB instead of 72.
@@ -113,10 +113,11 @@ lint: ## formatting, vet with each module by itself, staticcheck
 fmt: ## format all Go files
 	gofmt -w .
 
-VERSION ?= 0.0.0-dev
+completions: build ## bin/completions: what the shells complete, for packages
+	@mkdir -p bin/completions; bin/waymark completion bash >bin/completions/waymark.bash; bin/waymark completion zsh >bin/completions/_waymark
+	@bin/waymark completion fish >bin/completions/waymark.fish; bin/waymark completion powershell >bin/completions/waymark.ps1
 
-package: build ## packaging/out: everything that installs Waymark, validated by what is here; VERSION=1.2.3; DIST=dist for what goreleaser built; TOOLS=run fetches validators
-	cd packaging && GOWORK=off go test . && GOWORK=off go run . -program ../bin/waymark -version $(VERSION) $(if $(DIST),-dist $(abspath $(DIST)))
+package: completions ## validate packaging by what is here; TOOLS=run fetches validators
 	TOOLS=$(TOOLS) sh packaging/check.sh
 
 # A folder with an offline copy of the database of vulnerabilities (index/db.json, ID/…); the net without it.

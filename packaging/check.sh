@@ -1,10 +1,9 @@
 #!/bin/sh
-# Validates what packaging/out holds with the tools that are here, and says what was not checked. Run it from the root
-# of the repository: make package. goreleaser, nfpm, helm and kubeconform are looked for in PATH; TOOLS=run fetches and
+# Validates the files of packaging with the tools that are here, and says what was not checked. Run it from the root
+# of the repository: make package. goreleaser, nfpm and helm are looked for in PATH; TOOLS=run fetches and
 # builds them, and has goreleaser build the programs of all platforms, which takes minutes.
 set -eu
-out=packaging/out
-here=$(go env GOOS | sed s/windows/win32/)-$(go env GOARCH | sed s/amd64/x64/)
+out=packaging
 failed=0
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
@@ -35,13 +34,12 @@ if with goreleaser github.com/goreleaser/goreleaser/v2@v2.15.1 goreleaser.yaml; 
 	if [ "${TOOLS:-}" = run ]; then
 		(cat "$out/goreleaser.yaml" && echo "dist: $tmp/dist") >"$tmp/goreleaser.yaml"
 		check "programs of six platforms (goreleaser build --snapshot)" $tool build --snapshot --clean --skip=before --parallelism 1 -f "$tmp/goreleaser.yaml"
-		check "npm packages and bundles of six platforms (-dist)" sh -c "cd packaging && GOWORK=off go run . -program ../bin/waymark -dist $tmp/dist -out $tmp/all && test \$(ls $tmp/all/mcpb/*.mcpb $tmp/all/npm/*/bin/waymark-hook* | wc -l) = 12"
 	else
 		say "not checked" "programs of six platforms (TOOLS=run builds them)"
 	fi
 fi
 if with nfpm github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0 "deb, rpm"; then
-	for kind in deb rpm; do check "$kind (nfpm pkg)" $tool pkg -f "$out/nfpm/nfpm.yaml" -p $kind -t "$tmp"; done
+	for kind in deb rpm; do check "$kind (nfpm pkg)" env GOARCH=$(go env GOARCH) $tool pkg -f "$out/nfpm/nfpm.yaml" -p $kind -t "$tmp"; done
 	if command -v dpkg >/dev/null; then
 		check "deb (unpacked, run)" sh -c "dpkg -x $tmp/*.deb $tmp/deb && $tmp/deb/usr/bin/waymark version && test -f $tmp/deb/etc/waymark/waymark.env"
 	fi
@@ -49,21 +47,6 @@ fi
 if with helm helm.sh/helm/v3/cmd/helm@v3.22.0 "Helm chart"; then
 	check "Helm chart (helm lint)" $tool lint --strict "$out/helm/waymark"
 	check "Helm chart (helm template, all on)" $tool template x "$out/helm/waymark" --set networkPolicy.enabled=true,serviceMonitor.enabled=true,podDisruptionBudget.enabled=true,createKey=false
-	if $tool template x "$out/helm/waymark" --set networkPolicy.enabled=true,serviceMonitor.enabled=true,podDisruptionBudget.enabled=true >"$tmp/chart.yaml" 2>/dev/null &&
-		with kubeconform github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0 "what the Helm chart makes"; then
-		conform=$tool
-		# The API of Kubernetes 1.27 is described in test data of a module of its own; kubeconform would fetch it from elsewhere.
-		proxy=off
-		[ "${TOOLS:-}" != run ] || proxy=$(go env GOPROXY)
-		dir=$(cd "$tmp" && GOWORK=off GOPROXY=$proxy go mod download -json k8s.io/kube-openapi@v0.0.0-20260721132016-d427ff9ee9ad 2>/dev/null | sed -n 's/^.*"Dir": "\(.*\)",$/\1/p') || true
-		if [ -n "$dir" ]; then
-			(cd packaging && GOWORK=off go run . -kubernetes "$dir/pkg/schemaconv/testdata/swagger.json" -out "$tmp/kubernetes")
-			check "what the Helm chart makes, but for the ServiceMonitor (kubeconform -strict)" $conform -strict -skip ServiceMonitor -schema-location "$tmp/kubernetes/{{.ResourceKind}}{{.KindSuffix}}.json" "$tmp/chart.yaml"
-		else
-			say "not checked" "what the Helm chart makes: no description of the API of Kubernetes here (TOOLS=run fetches it)"
-		fi
-		with helm helm.sh/helm/v3/cmd/helm@v3.22.0 "Helm chart"
-	fi
 	fleet="--set fleet.log=postgres://waymark@db/waymark,fleet.replicas=3,fleet.owners=2,createKey=false,networkPolicy.enabled=true,podDisruptionBudget.enabled=true"
 	check "Helm chart (fleet)" sh -c "$tool template x $out/helm/waymark $fleet | grep -q fleet-address="
 	check "Helm chart (several replicas without a log are refused)" sh -c "! $tool template x $out/helm/waymark --set fleet.replicas=2,createKey=false"
@@ -75,20 +58,16 @@ if command -v systemd-analyze >/dev/null; then
 	check "waymark.service (exposure of at most 2.0)" systemd-analyze security --offline=true --threshold=20 "$tmp/waymark.service"
 fi
 for shell in bash zsh fish; do
-	file=$(ls $out/completions/*waymark* | grep -E "$(case $shell in bash) echo '\.bash$' ;; zsh) echo '/_waymark$' ;; fish) echo '\.fish$' ;; esac)")
+	file=$(ls bin/completions/*waymark* | grep -E "$(case $shell in bash) echo '\.bash$' ;; zsh) echo '/_waymark$' ;; fish) echo '\.fish$' ;; esac)")
 	if command -v $shell >/dev/null; then check "completion of $shell ($shell -n)" $shell -n "$file"; else say "not checked" "completion of $shell: no $shell"; fi
 done
-if command -v unzip >/dev/null; then
-	check "MCPB (unzip, run, answers initialize)" sh -c "unzip -q $out/mcpb/waymark-$here.mcpb -d $tmp/mcpb && printf '%s\n' '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{},\"clientInfo\":{\"name\":\"c\",\"version\":\"1\"}}}' | $tmp/mcpb/server/waymark mcp --workspace default --data $tmp/data | grep -q serverInfo"
-fi
 if command -v npm >/dev/null; then
-	check "npm (pack, install the tarballs, npx)" sh -c "cd $tmp && npm pack --silent $PWD/$out/npm/waymark $PWD/$out/npm/waymark-$here && npm init -y && npm install --offline --no-audit --no-fund ./*.tgz && npx --no-install waymark version"
 	if [ "${TOOLS:-}" = run ]; then
-		check "MCPB manifest (mcpb validate)" npx -y @anthropic-ai/mcpb@2 validate "$(ls $out/mcpb/*/manifest.json | head -1)"
+		check "MCPB manifest (mcpb validate)" npx -y @anthropic-ai/mcpb@2 validate "$out/mcpb/manifest.json"
 		check "Claude Code plugin (claude plugin validate)" npx -y @anthropic-ai/claude-code@2 plugin validate "$out/claude-code"
 	else
 		say "not checked" "MCPB manifest, Claude Code plugin (TOOLS=run fetches @anthropic-ai/mcpb and @anthropic-ai/claude-code)"
 	fi
 fi
-for file in "Dockerfiles: no build here" "server.json, plugins of Codex, Cursor and Agent Plugins: valid JSON, no validator" "install buttons: not clicked"; do say "not checked" "$file"; done
+for file in "Dockerfiles: no build here" "server.json, plugins of Codex, Cursor and Agent Plugins: no validator"; do say "not checked" "$file"; done
 exit $failed

@@ -1,3 +1,0 @@
-module waymark/packaging
-
-go 1.26.8
