@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -94,9 +93,7 @@ func TestABTest(t *testing.T) {
 		_, errs, code = waymark(t, "", append([]string{"serve", "--data", dir, "--addr", "127.0.0.1:0"}, wrong...)...)
 		assert.Equal(t, exitUsage, code, "%v: %s", wrong, errs)
 	}
-	config := filepath.Join(t.TempDir(), "old.yaml") // of an earlier version
-	require.NoError(t, os.WriteFile(config, []byte("shadow: learned\nlog-served: 1\n"), 0o600))
-	s := startServer(t, dir, "--split", "learned", "--explore", "0.05", "--config", config)
+	s := startServer(t, dir, "--split", "learned", "--log-served", "1")
 	post := func(path string, request, answer any) {
 		t.Helper()
 		body, err := json.Marshal(request)
@@ -135,9 +132,6 @@ func TestABTest(t *testing.T) {
 	require.Zero(t, code, errs)
 	assert.Regexp(t, `answers +ok +all answers are logged; profile learned answers 0\.5 of the sessions`, out)
 	require.Zero(t, s.stop(t), s.stderr)
-	for _, removed := range []string{"--explore", "settings file " + config + ": shadow"} {
-		assert.Contains(t, s.stderr.String(), "waymark: "+removed+" was removed and has no effect")
-	}
 
 	out, errs, code = waymark(t, "", "ab", "--data", dir)
 	require.Zero(t, code, errs)

@@ -105,7 +105,6 @@ func (a *app) searchCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&r.Context, "context", nil, "`ids` already used, in order")
-	alsoNamed(cmd, "context", "after")
 	countVar(f, &r.Limit, "limit", "how many results (default 10)")
 	f.StringSliceVar(&kinds, "kinds", nil, "only these `kinds`: tool, capability")
 	f.StringVar(&r.Profile, "profile", "", "scoring `profile`: auto, seed or learned")
@@ -140,7 +139,6 @@ for --intent, for both, or, with neither, where to begin exploring.`,
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&r.Context, "after", nil, "`ids` already used, in order")
-	alsoNamed(cmd, "after", "context")
 	f.StringVar(&r.Intent, "intent", "", "what is wanted, as `text`")
 	countVar(f, &r.Limit, "limit", "how many suggestions (default 5)")
 	f.Float64Var(&r.MinConfidence, "min-confidence", 0, "leave out suggestions with less `confidence`, from 0 to 1")
@@ -168,7 +166,6 @@ func (a *app) dagCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&r.Context, "context", nil, "`ids` already used, in order")
-	alsoNamed(cmd, "context", "after")
 	countVar(f, &r.MaxSteps, "max-steps", "at most this many tasks (default the length the history teaches)")
 	f.StringSliceVar(&r.Allow, "allow", nil, "only ids that match one of these `patterns`, as in github:*")
 	f.StringVar(&r.Profile, "profile", "", "scoring `profile`: auto, seed or learned")
@@ -191,7 +188,6 @@ func (a *app) explainCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&r.Context, "after", nil, "`ids` already used, in order")
-	alsoNamed(cmd, "after", "context")
 	f.StringVar(&r.Intent, "intent", "", "what is wanted, as `text`")
 	countVar(f, &r.Limit, "limit", "the cut it is compared with (default 5)")
 	f.StringSliceVar(&r.Allow, "allow", nil, "only ids that match one of these `patterns`, as in github:*")

@@ -38,9 +38,6 @@ func (a *app) settingsOf(cmd *cobra.Command) (answer shownSettings, err error) {
 	for _, name := range slices.Sorted(slices.Values(settings)) {
 		flags := findFlags(cmd.Root(), name)
 		value, isGiven := given[name]
-		if flags[0].Value.Type() == "removed" && !isGiven {
-			continue
-		}
 		s := setting{Name: name, Value: flags[0].DefValue, Origin: "default"}
 		if slices.ContainsFunc(flags, func(f *pflag.Flag) bool { return f.DefValue != s.Value }) {
 			s.Value = "by command"

@@ -38,18 +38,6 @@ func flagError(cmd *cobra.Command, err error) error {
 	return err
 }
 
-// alsoNamed lets a flag be given by the name that another interface has for it: `context` of HTTP and MCP is --after
-// where it is all that a question says.
-func alsoNamed(cmd *cobra.Command, flag, other string) {
-	cmd.Flags().Lookup(flag).Usage += "; also --" + other
-	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-		if name == other {
-			name = flag
-		}
-		return pflag.NormalizedName(name)
-	})
-}
-
 // mustBe says what kind of value a flag takes in place of the one it got.
 func mustBe(f *pflag.Flag, got string) error {
 	kind := "a " + f.Value.Type()
@@ -128,21 +116,6 @@ func apart(cmd *cobra.Command, one, other string) {
 		return nil
 	}
 }
-
-// removedFlag is a setting of earlier versions: a command line, environment or settings file that has it keeps
-// working, and a note on stderr says that it has no effect.
-type removedFlag struct {
-	name string
-	app  *app
-}
-
-func (r removedFlag) Set(string) error {
-	fmt.Fprintf(r.app.errs, "waymark: %s was removed and has no effect; --split compares two profiles\n", r.app.flagName(r.name))
-	return nil
-}
-
-func (removedFlag) String() string { return "" }
-func (removedFlag) Type() string   { return "removed" }
 
 // count is a number whose absence has a meaning of its own, which 0 has not: as in the API, the least is 1.
 type count struct{ n *int }

@@ -310,7 +310,11 @@ func (a *app) flagOf(cmd *cobra.Command, field string) string {
 	if i := strings.IndexAny(field, ".["); i >= 0 {
 		root, rest = field[:i], field[i:]
 	}
-	if f := cmd.Flags().Lookup(strings.ReplaceAll(root, "_", "-")); f != nil {
+	f := cmd.Flags().Lookup(strings.ReplaceAll(root, "_", "-"))
+	if f == nil && root == "context" {
+		f = cmd.Flags().Lookup("after")
+	}
+	if f != nil {
 		return a.flagName(f.Name) + rest
 	}
 	return field

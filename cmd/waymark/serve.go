@@ -94,10 +94,6 @@ func (a *app) engineFlags(cmd *cobra.Command) {
 	f.Float64Var(&a.learning.experiment.Log, "log-served", 0, "`share` of the answers to log, 0 to 1: what was shown in which order, never what was asked in words")
 	f.StringVar(&a.learning.split, "split", "", "`profile` to compare with (auto, seed, learned): it answers a share of the sessions")
 	f.Float64Var(&a.learning.splitShare, "split-share", 0.5, "`share` of the sessions for --split, between 0 and 1")
-	for _, name := range []string{"explore", "shadow"} {
-		f.Var(removedFlag{name, a}, name, "")
-		_ = f.MarkHidden(name) // fails only for a flag that does not exist
-	}
 	a.judgeFlags(cmd)
 	a.recordFlag(cmd)
 	a.upstreamFlags(cmd)
