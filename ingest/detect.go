@@ -75,7 +75,7 @@ func (in *input) detectFolder() ([]string, error) {
 		case d.IsDir():
 			return nil
 		}
-		if !slices.Contains([]string{".jsonl", ".ndjson", ".json", ".toml", ".log", ".yaml", ".yml", ".md"}, path.Ext(name)) {
+		if !slices.Contains([]string{".jsonl", ".ndjson", ".json", ".toml", ".log", ".yaml", ".yml"}, path.Ext(name)) {
 			empty = false
 			return nil
 		}
@@ -141,12 +141,6 @@ var hostFiles = []string{".claude.json", "claude_desktop_config.json", ".mcp.jso
 func sniff(name string, head []byte) (string, error) {
 	if path.Ext(name) == ".toml" || slices.Contains(hostFiles, name) {
 		return "mcp-config", nil
-	}
-	if name == SkillFile {
-		return "skills", nil
-	}
-	if path.Ext(name) == ".md" {
-		return "", errUnknownFormat
 	}
 	if name == "api_conversation_history.json" {
 		return "cline", nil

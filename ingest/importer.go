@@ -114,7 +114,6 @@ var formats = []struct {
 	{Format{"taskgraph", "folder of tool_desc.json, graph_desc.json, data.json and split_ids.json (TaskBench, GNN4TaskPlan)"}, decodeTaskgraph},
 	{Format{"tools-list", "saved result of MCP tools/list, bare or in JSON-RPC, one or several"}, decodeToolsList},
 	{Format{"openapi", "OpenAPI 3.0 or 3.1 document, JSON or YAML: a tool for each operation; calls nothing"}, decodeOpenAPI},
-	{Format{"skills", "skill (SKILL.md), or a folder of them: name and description of each"}, decodeSkills},
 	{Format{"mcp-config", "MCP server configuration of a host: mcpServers, VS Code servers, Codex TOML; starts nothing"}, decodeMCPConfig},
 	{Format{"claude-code", "Claude Code session JSONL, one file or a folder of projects"}, decodeClaudeCode},
 	{Format{"codex", "Codex session JSONL (rollout), one file or a folder of sessions"}, decodeCodex},

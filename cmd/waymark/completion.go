@@ -16,7 +16,6 @@ import (
 
 	"waymark/cmd/waymark/internal/client"
 	"waymark/ingest"
-	"waymark/run/exchange"
 	mcpserver "waymark/server/mcp"
 	"waymark/suggest"
 )
@@ -39,7 +38,6 @@ var flagValues = map[string]values{
 	"import split":  fixed("train", "test", "all"),
 	"import format": func(*app, context.Context) []string { return importFormats() },
 	"export format": fixed(append(slices.Clone(graphFormats), "waymark")...),
-	"format":        fixed(exchange.Formats...),
 	"host":          func(*app, context.Context) []string { return hostNames() },
 	"tool-mode":     fixed(mcpserver.ModeAuto, mcpserver.ModeDirect, mcpserver.ModeHybrid, mcpserver.ModeDeferred),
 	"kinds":         fixed("tool", "capability"),

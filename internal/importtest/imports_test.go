@@ -39,7 +39,7 @@ var imports = map[string][]string{
 	"graph":    {"internal"},
 	"spectral": {"internal"},
 	"semantic": {"internal"},
-	"run":      {"catalog", "internal"},
+	"run":      {"catalog"},
 	"episodic": {"catalog", "internal"},
 	"whisper":  {"episodic", "internal"},
 	"ingest":   {"catalog", "episodic", "internal", "whisper"},
@@ -79,7 +79,7 @@ var rims = map[string]string{
 	"github.com/sashabaranov/go-openai":      "semantic/embed, score/judge",
 	"github.com/kljensen/snowball":           "semantic",
 	"github.com/spf13/cobra":                 "cmd",
-	"go.yaml.in/yaml":                        "cmd, ingest, score/rubric, run/exchange",
+	"go.yaml.in/yaml":                        "cmd, ingest, score/rubric",
 	"github.com/expr-lang/expr":              "run",
 	"github.com/santhosh-tekuri/jsonschema":  "run",
 }
