@@ -6,13 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"waymark/semantic"
 	"waymark/semantic/thesaurus"
 	"waymark/storage"
 	"waymark/storage/eventlog"
@@ -32,12 +30,6 @@ var (
 type Embedder interface {
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 	Model() string // name of the embeddings model
-}
-
-// localEmbedder is an [Embedder] that has its vectors at hand: a rebuild waits for them.
-type localEmbedder interface {
-	Embedder
-	Known(words []string) int // how many of the words have a vector
 }
 
 // Options of a workspace.
@@ -370,26 +362,12 @@ func (e *Engine) Vector(ctx context.Context, text string) []float32 {
 	return v[0]
 }
 
-// Embeddings describes where vectors come from and how much of the catalog they know; empty: there are none.
-func (e *Engine) Embeddings(ctx context.Context) (string, error) {
-	known, ok := e.opts.Embedder.(localEmbedder)
-	if !ok {
-		if s, ok := e.opts.Embedder.(fmt.Stringer); ok {
-			return s.String(), nil
-		}
-		return "", nil
+// Embeddings describes where vectors come from; empty: there are none.
+func (e *Engine) Embeddings() string {
+	if s, ok := e.opts.Embedder.(fmt.Stringer); ok {
+		return s.String()
 	}
-	var counts *history.Counts
-	if err := e.do(ctx, func(w *writer) { counts = w.state.Freeze() }); err != nil {
-		return "", err
-	}
-	seen := map[string]bool{}
-	for _, text := range suggest.Texts(counts) {
-		for word := range semantic.Terms(text) {
-			seen[word] = true
-		}
-	}
-	return fmt.Sprintf("%v; it knows %d of the %d words of the catalog", e.opts.Embedder, known.Known(slices.Collect(maps.Keys(seen))), len(seen)), nil
+	return ""
 }
 
 // Thesaurus is the one of searches.

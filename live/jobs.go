@@ -87,11 +87,6 @@ func (e *Engine) StartRebuild(ctx context.Context, verify, force bool) (Job, err
 // rebuildJob is what a rebuild does. Proposals are mined after it where the options ask for that.
 func (e *Engine) rebuildJob(force bool) func(context.Context, *job) error {
 	return func(ctx context.Context, j *job) error {
-		if _, local := e.opts.Embedder.(localEmbedder); local {
-			if err := e.fetchMissing(ctx); err != nil {
-				return err
-			}
-		}
 		err := e.rebuild(ctx, j, force)
 		if err == nil && e.opts.Mine {
 			if _, err := e.Mine(ctx, MineOptions{}); err != nil {

@@ -389,9 +389,7 @@ func (s *Server) doctor(ctx context.Context, e *live.Engine, _ *struct{}) (*doct
 	}
 	note("freshness", true, "%v", behind)
 	note("catalog", true, "%d tools, %d capabilities, %d tools seen only in episodes", stats.Tools, stats.Capabilities, stats.ObservedTools)
-	if embeddings, err := e.Embeddings(ctx); err != nil {
-		return nil, err
-	} else if embeddings != "" {
+	if embeddings := e.Embeddings(); embeddings != "" {
 		note("embeddings", true, "%s", embeddings)
 	}
 	note("thesaurus", true, "%v", e.Thesaurus())

@@ -29,7 +29,6 @@ import (
 	"waymark/score"
 	"waymark/score/judge"
 	"waymark/semantic/embed"
-	"waymark/semantic/embed/static"
 	"waymark/semantic/thesaurus"
 	"waymark/server"
 	"waymark/storage"
@@ -76,16 +75,7 @@ const startPatience, commandPatience, commandTimeout = time.Second, 5 * time.Sec
 
 // words sets the embedder and the thesaurus in opts.
 func (a *app) words(opts *live.Options) error {
-	switch {
-	case a.vocabulary.embeddings != "" && a.vocabulary.embeddingsURL != "":
-		return errors.New("--embeddings and --embeddings-url exclude each other: vectors come from a file or from an endpoint")
-	case a.vocabulary.embeddings != "":
-		e, err := static.Load(a.vocabulary.embeddings)
-		if err != nil {
-			return err
-		}
-		opts.Embedder = e
-	case a.vocabulary.embeddingsURL != "":
+	if a.vocabulary.embeddingsURL != "" {
 		// Whoever chooses the endpoint owns this process, so it may well be on their own machine.
 		e, err := embed.New(embed.Options{BaseURL: a.vocabulary.embeddingsURL, Model: a.vocabulary.embeddingsModel,
 			APIKey: embed.Key(os.Getenv("WAYMARK_EMBEDDINGS_KEY")), AllowPrivate: true})
@@ -334,7 +324,7 @@ func (a *app) enter(ctx context.Context, logger *slog.Logger, who access) (*hous
 		}
 		c, owner := a.remote(ctx)
 		if c != nil {
-			a.noteIdle("embeddings", "thesaurus")
+			a.noteIdle("thesaurus")
 			return nil, c, nil
 		}
 		if wait > 2*time.Second {

@@ -200,7 +200,6 @@ type judgeSettings struct {
 
 // wordSettings say where words and vectors besides the built-in ones come from.
 type wordSettings struct {
-	embeddings      string
 	thesaurus       string
 	embeddingsURL   string
 	embeddingsModel string
@@ -236,7 +235,6 @@ error is one line of JSON on stderr: {"error","exit_code"} and, of a refused req
 	f.StringVar(&a.workspace, "workspace", "default", "workspace `name`")
 	f.BoolVar(&a.json, "json", false, "print JSON: the body of the HTTP answer")
 	f.StringVar(&a.config, "config", "", "settings `file` (default "+cmp.Or(defaultConfigFile(), "waymark/config.yaml in the directory of settings")+", if present)")
-	f.StringVar(&a.vocabulary.embeddings, "embeddings", "", "`file` of word vectors (GloVe text, or a model2vec folder); used by the process that owns the data directory")
 	f.StringVar(&a.vocabulary.thesaurus, "thesaurus", "", "`file` of additional synonyms for search and spelling correction; used by the process that owns the data directory")
 	f.StringVar(&a.logLevel, "log-level", "warn", "what is logged to stderr: debug, info, warn or error")
 	for _, g := range []struct {

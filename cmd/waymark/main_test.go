@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"os"
@@ -70,9 +69,8 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits":  exits,
-			"same":   same,
-			"base64": decodeBase64,
+			"exits": exits,
+			"same":  same,
 		},
 	})
 }
@@ -94,16 +92,6 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if got != want {
 		ts.Fatalf("%s ended with %d, want %d", strings.Join(args[1:], " "), got, want)
 	}
-}
-
-// base64 FROM TO: decodes a file, since a script holds text only.
-func decodeBase64(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: base64 FROM TO")
-	}
-	data, err := base64.StdEncoding.DecodeString(strings.TrimSpace(ts.ReadFile(args[0])))
-	ts.Check(err)
-	ts.Check(os.WriteFile(ts.MkAbs(args[1]), data, 0o600))
 }
 
 // same A B: compares two files of any content; ! same wants them different.

@@ -43,7 +43,7 @@ key, so one must exist before (waymark keys create).`,
 					return usagef("--proxy %s is not an IP address", p)
 				}
 			}
-			if who.log != "" && (a.vocabulary.embeddings != "" || a.vocabulary.embeddingsURL != "") {
+			if who.log != "" && a.vocabulary.embeddingsURL != "" {
 				return usagef("--log excludes embeddings: each replica would have vectors, and models, of its own")
 			}
 			files.log = a.logger()

@@ -22,7 +22,7 @@ type expected struct {
 }
 
 // askEveryday asks the requests of a file of ../validation/testdata/everyday for the first search result and for plans.
-func (s *set) askEveryday(m *model, profile, file string, patterns, misses bool) error {
+func (s *set) askEveryday(m *suggest.Model, profile, file string, patterns, misses bool) error {
 	rows, err := lines(file, func(expected) bool { return true })
 	if err != nil {
 		return err
@@ -89,13 +89,9 @@ func (s *set) twins(tools []string) bool {
 }
 
 // plan returns the tools of a plan in its order, its links, confidence and warnings.
-func plan(m *model, profile, intent string) (tools []string, links []evaluate.Link, confidence float64, warnings []string, err error) {
-	vector, err := m.vector(intent)
-	if err != nil {
-		return nil, nil, 0, nil, err
-	}
+func plan(m *suggest.Model, profile, intent string) (tools []string, links []evaluate.Link, confidence float64, warnings []string, err error) {
 	no := false
-	answer, err := m.Plan(suggest.DAGRequest{Intent: intent, Vector: vector, Profile: profile, Explain: &no})
+	answer, err := m.Plan(suggest.DAGRequest{Intent: intent, Profile: profile, Explain: &no})
 	if err != nil {
 		return nil, nil, 0, nil, err
 	}
@@ -119,7 +115,7 @@ type foreign struct {
 }
 
 // askForeign counts the foreign requests that a plan recognises, and the requests and needs that it takes for foreign.
-func (s *set) askForeign(m *model, profile, file, half string, misses bool) error {
+func (s *set) askForeign(m *suggest.Model, profile, file, half string, misses bool) error {
 	rows, err := lines(file, func(f foreign) bool {
 		return !slices.Contains(f.Except, s.name) && (half == "both" || develops(f.Request) == (half == "develop"))
 	})

@@ -31,7 +31,6 @@ import (
 	"waymark/evaluate"
 	"waymark/ingest"
 	"waymark/sample"
-	"waymark/semantic/embed/static"
 	"waymark/suggest"
 	"waymark/suggest/history"
 )
@@ -42,7 +41,7 @@ type options struct {
 	curve                                    bool
 	sizes                                    string
 	draws                                    int
-	everyday, foreign, embeddings            string
+	everyday, foreign                        string
 }
 
 func main() {
@@ -63,7 +62,6 @@ func main() {
 	flag.IntVar(&o.draws, "draws", 5, "`number` of draws of each history of a learning curve")
 	flag.StringVar(&o.everyday, "everyday", "", "`folder` of everyday requests: ask them of the sets sample and cold, a catalog without history")
 	flag.StringVar(&o.foreign, "foreign", "", "`file` of foreign requests")
-	flag.StringVar(&o.embeddings, "embeddings", "", "`file` of static embeddings that searches and plans use")
 	flag.Parse()
 	if o.reworded == "" {
 		o.reworded = filepath.Join(o.datasets, "reworded")
@@ -78,14 +76,6 @@ func run(ctx context.Context, o options) error {
 	if o.guard {
 		return guard(o)
 	}
-	var embeddings *static.Embeddings
-	if o.embeddings != "" {
-		var err error
-		if embeddings, err = static.Load(o.embeddings); err != nil {
-			return err
-		}
-		fmt.Println(embeddings)
-	}
 	for _, name := range strings.Split(o.sets, ",") {
 		s, err := read(ctx, o, name)
 		if err == nil && o.curve {
@@ -97,7 +87,7 @@ func run(ctx context.Context, o options) error {
 		if o.curve {
 			continue
 		}
-		if err := s.measure(ctx, o, embeddings); err != nil {
+		if err := s.measure(ctx, o); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
@@ -254,26 +244,8 @@ func (s *set) withhold(takes func(string) bool) {
 	s.requests = slices.DeleteFunc(s.requests, func(r request) bool { return !takes(r.Episode) })
 }
 
-// model is a model with the embeddings of its requests.
-type model struct {
-	*suggest.Model
-	embeddings *static.Embeddings // nil: none
-}
-
-// vector returns the embedding of a request.
-func (m *model) vector(text string) ([]float32, error) {
-	if m.embeddings == nil {
-		return nil, nil
-	}
-	v, err := m.embeddings.Embed(context.Background(), []string{text})
-	if err != nil {
-		return nil, err
-	}
-	return v[0], nil
-}
-
 // model is fitted to the train part; the choice is what auto would take.
-func (s *set) model(ctx context.Context, profiles string, embeddings *static.Embeddings) (*model, error) {
+func (s *set) model(ctx context.Context, profiles string) (*suggest.Model, error) {
 	state := history.NewState()
 	for _, t := range s.data.Tools {
 		state.PutTool(t)
@@ -289,9 +261,6 @@ func (s *set) model(ctx context.Context, profiles string, embeddings *static.Emb
 		}
 	}
 	o := suggest.MeasureOptions{Learn: strings.Contains(profiles, "learned")}
-	if embeddings != nil {
-		o.Vectors = embeddings.Embed
-	}
 	var choice suggest.Choice
 	if strings.Contains(profiles, "auto") {
 		var err error
@@ -308,13 +277,12 @@ func (s *set) model(ctx context.Context, profiles string, embeddings *static.Emb
 		return nil, err
 	}
 	measures.Choose(choice)
-	m, err := suggest.NewModel(counts, measures, suggest.Stamp{Version: "firstcontact"})
-	return &model{m, embeddings}, err
+	return suggest.NewModel(counts, measures, suggest.Stamp{Version: "firstcontact"})
 }
 
-func (s *set) measure(ctx context.Context, o options, embeddings *static.Embeddings) error {
+func (s *set) measure(ctx context.Context, o options) error {
 	start := time.Now()
-	m, err := s.model(ctx, o.profiles, embeddings)
+	m, err := s.model(ctx, o.profiles)
 	if err != nil {
 		return err
 	}
@@ -352,7 +320,7 @@ func (s *set) measure(ctx context.Context, o options, embeddings *static.Embeddi
 }
 
 // askPlans asks for a plan and a list of tools for every wording.
-func (s *set) askPlans(m *model, profile string, test bool) error {
+func (s *set) askPlans(m *suggest.Model, profile string, test bool) error {
 	byID := map[string]*evaluate.Example{}
 	for i := range s.data.Examples {
 		byID[s.data.Examples[i].Episode.ID] = &s.data.Examples[i]
@@ -398,7 +366,7 @@ type plans struct {
 	claimed float64
 }
 
-func (a *plans) ask(m *model, profile, intent string, e *episodic.Episode) error {
+func (a *plans) ask(m *suggest.Model, profile, intent string, e *episodic.Episode) error {
 	tools, links, confidence, _, err := plan(m, profile, intent)
 	if err != nil {
 		return err
@@ -418,12 +386,8 @@ func (a *plans) ask(m *model, profile, intent string, e *episodic.Episode) error
 	}
 	slices.Sort(gold)
 	gold = slices.Compact(gold)
-	vector, err := m.vector(intent)
-	if err != nil {
-		return err
-	}
 	no := false
-	found, err := m.Next(suggest.NextRequest{Intent: intent, Vector: vector, Limit: suggest.MaxLimit, Profile: profile, Explain: &no})
+	found, err := m.Next(suggest.NextRequest{Intent: intent, Limit: suggest.MaxLimit, Profile: profile, Explain: &no})
 	if err != nil {
 		return err
 	}
@@ -468,7 +432,7 @@ func (a *plans) print(profile, kind string) {
 }
 
 // askNeeds searches for single needs.
-func (s *set) askNeeds(m *model, profile string, misses bool) error {
+func (s *set) askNeeds(m *suggest.Model, profile string, misses bool) error {
 	var t hits
 	for _, n := range s.needs {
 		right := append([]string{n.Tool}, n.Also...)
@@ -486,13 +450,9 @@ func (s *set) askNeeds(m *model, profile string, misses bool) error {
 	return nil
 }
 
-func search(m *model, profile, query string) ([]string, error) {
-	vector, err := m.vector(query)
-	if err != nil {
-		return nil, err
-	}
+func search(m *suggest.Model, profile, query string) ([]string, error) {
 	no := false
-	found, err := m.Search(suggest.SearchRequest{Query: query, Vector: vector, Limit: 60, Kinds: []catalog.Kind{catalog.KindTool}, Profile: profile, Explain: &no})
+	found, err := m.Search(suggest.SearchRequest{Query: query, Limit: 60, Kinds: []catalog.Kind{catalog.KindTool}, Profile: profile, Explain: &no})
 	var ids []string
 	for _, r := range found.Results {
 		ids = append(ids, r.ID)
@@ -528,7 +488,7 @@ func (h *hits) print(profile, kind string) {
 
 // askOwn searches for tools by their own name and by the first sentence of their description. Tools of equal
 // text are equally right.
-func (s *set) askOwn(m *model, profile string) error {
+func (s *set) askOwn(m *suggest.Model, profile string) error {
 	var name, sentence hits
 	step := max(1, len(s.data.Tools)/300)
 	same := map[string]map[string]bool{}
