@@ -53,9 +53,6 @@ func (in *input) detectFolder() ([]string, error) {
 			return []string{"dataset"}, nil
 		}
 	}
-	if exists(in.fsys, "data.json") || exists(in.fsys, "tool_desc.json") || exists(in.fsys, "graph_desc.json") {
-		return []string{"taskgraph"}, nil
-	}
 	for _, root := range []string{".", "storage"} {
 		if message, err := fs.Stat(in.fsys, path.Join(root, "message")); err == nil && message.IsDir() {
 			if part, err := fs.Stat(in.fsys, path.Join(root, "part")); err == nil && part.IsDir() {
@@ -195,8 +192,6 @@ func classify(keys map[string]json.RawMessage) string {
 	case has("id") && (kind == "tool" || kind == "capability" || kind == "episode"):
 		// a data set may have a field kind with other words
 		return "waymark"
-	case has("task_nodes") || has("tool_nodes") || has("test_ids") || has("nodes"):
-		return "taskgraph"
 	case has("sessionId") || has("type", "uuid") || has("type", "message") || has("type", "leafUuid") || has("type", "snapshot"):
 		return "claude-code"
 	case has("mcpServers") || has("servers") || has("mcp_servers") || has("context_servers") || has("mcp"):

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"testing/fstest"
 
 	"google.golang.org/protobuf/proto"
 
@@ -105,28 +104,6 @@ func FuzzOTLP(f *testing.F) {
 }
 
 func FuzzWaymark(f *testing.F) { fuzzStream(f, "waymark", "export/history.jsonl") }
-
-func FuzzTaskgraph(f *testing.F) {
-	read := func(name string) []byte {
-		b, err := os.ReadFile(filepath.Join("testdata", "plans", name))
-		if err != nil {
-			f.Fatal(err)
-		}
-		return b
-	}
-	f.Add(read("tool_desc.json"), read("data.json"), read("split_ids.json"))
-	f.Fuzz(func(t *testing.T, tools, data, split []byte) {
-		fsys := fstest.MapFS{"p/tool_desc.json": {Data: tools}, "p/data.json": {Data: data}, "p/split_ids.json": {Data: split}}
-		for it, err := range ReadFS(context.Background(), fsys, "p", Options{}) {
-			if err != nil {
-				break
-			}
-			if it.Episode != nil && it.Episode.Normalise() != nil {
-				t.Fatalf("%+v is not normalised", it.Episode)
-			}
-		}
-	})
-}
 
 func FuzzDetect(f *testing.F) {
 	f.Add("a.json", []byte(`{"mcpServers":{}}`))

@@ -111,7 +111,6 @@ var formats = []struct {
 	decode decoder
 }{
 	{Format{"dataset", "folder of tools.jsonl, capabilities.jsonl and episodes.jsonl, or one of them"}, decodeDataset},
-	{Format{"taskgraph", "folder of tool_desc.json, graph_desc.json, data.json and split_ids.json (TaskBench, GNN4TaskPlan)"}, decodeTaskgraph},
 	{Format{"tools-list", "saved result of MCP tools/list, bare or in JSON-RPC, one or several"}, decodeToolsList},
 	{Format{"openapi", "OpenAPI 3.0 or 3.1 document, JSON or YAML: a tool for each operation; calls nothing"}, decodeOpenAPI},
 	{Format{"mcp-config", "MCP server configuration of a host: mcpServers, VS Code servers, Codex TOML; starts nothing"}, decodeMCPConfig},
@@ -325,7 +324,7 @@ func (in *input) readAll(name string) ([]byte, error) {
 }
 
 // written are the formats whose texts somebody wrote for them: one that is too long is refused, not cut.
-var written = []string{"dataset", "taskgraph", "waymark"}
+var written = []string{"dataset", "waymark"}
 
 // finisher puts items into the form in which they are stored, and drops what cannot be.
 type finisher struct {

@@ -63,7 +63,6 @@ func episode(t *testing.T, items []Item, id string) string {
 func TestDetect(t *testing.T) {
 	for path, want := range map[string]string{
 		"dataset": "dataset", "dataset/episodes.jsonl": "dataset", "dataset/tools.jsonl": "dataset", "dataset/capabilities.jsonl": "dataset",
-		"plans": "taskgraph", "plans/data.json": "taskgraph", "plans/split_ids.json": "taskgraph", "plans/graph_desc.json": "taskgraph",
 		"tools": "tools-list", "tools/github.json": "tools-list", "tools/pages.jsonl": "tools-list",
 		"config": "mcp-config", "config/.mcp.json": "mcp-config", "config/codex.toml": "mcp-config", "config/vscode.json": "mcp-config",
 		"claude": "claude-code", "claude/s1.jsonl": "claude-code", "claude/s2/subagents/agent-a7.jsonl": "claude-code",
@@ -131,54 +130,6 @@ func TestDataset(t *testing.T) {
 	_, seen, _ = read(t, "testdata/dataset", Options{Split: "all", Now: time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)})
 	assert.Contains(t, seen, "episodes.jsonl:1 episode e1")
 	assert.Contains(t, seen, `episodes.jsonl:2 episode e2 dropped: episode "e2": time 2026-03-01T09:00:00Z is more than 24 hours in the future`)
-}
-
-// The episodes are worked by hand from the layout of GNN4TaskPlan's data.json.
-func TestTaskgraph(t *testing.T) {
-	items, seen, _ := read(t, "testdata/plans", Options{Split: "all"})
-	assert.Equal(t, []string{
-		"tool_desc.json:3 tool find_recipe",
-		"tool_desc.json:4 tool buy_food",
-		"tool_desc.json:5 tool Image-to-Text",
-		"tool_desc.json:6 tool  dropped: /id: a JSON number does not fit here, want a string",
-		"graph_desc.json:1 tool set_table",
-		"data.json:1 episode plans-0",
-		"data.json:2 episode plans-1",
-		"data.json:3 episode plans-2",
-		"data.json:4 episode plans-3 dropped: the links of the plan form a cycle",
-		`data.json:5 episode plans-4 dropped: a link joins "find_recipe" to "buy_food", and not both are in the plan`,
-		`data.json:6 episode plans-5 dropped: episode "plans-5": no steps`,
-		"data.json:7 episode plans-6",
-	}, seen)
-	assert.JSONEq(t, `{"type":"object","properties":{"dish":{"type":"string","description":"What to cook"}}}`, string(items[0].Tool.InputSchema))
-	assert.Equal(t, "Home", items[1].Tool.Domain)
-	assert.JSONEq(t, `{"type":"object","properties":{"text":{"type":"text"}}}`, string(items[2].Tool.OutputSchema))
-	steps := func(id string) (s []string) {
-		for _, it := range items {
-			if it.ID == id {
-				for _, step := range it.Episode.Steps {
-					s = append(s, fmt.Sprint(step.ID, " ", step.Tool, " ", step.DependsOn))
-				}
-			}
-		}
-		return s
-	}
-	assert.Equal(t, []string{"1 find_recipe []", "2 buy_food [1]"}, steps("plans-0"))
-	assert.Equal(t, []string{"1 find_recipe []", "2 buy_food [1]", "3 find_recipe [2]", "4 buy_food [3]"}, steps("plans-1"))
-	assert.Equal(t, []string{"1 find_recipe []", "2 buy_food []", "3 set_table [1 2]"}, steps("plans-2"))
-
-	// split_ids.json: 0, 2 and 6 are test, the rest train.
-	_, seen, report := read(t, "testdata/plans/data.json", Options{})
-	assert.Contains(t, seen, "data.json:1 episode plans-0 left out: split test")
-	assert.Equal(t, Counts{Tools: 4, Episodes: 1}, report.Taken)
-	assert.Equal(t, Counts{Episodes: 3}, report.LeftOut)
-	_, _, report = read(t, "testdata/plans", Options{Split: "test"})
-	assert.Equal(t, 3, report.Taken.Episodes)
-
-	// The first edition of TaskBench; without split_ids.json there is no split.
-	items, seen, _ = read(t, "testdata/oldplans", Options{})
-	assert.Equal(t, []string{"tool_desc.json:1 tool Image-to-Text", "data.json:1 episode oldplans-11"}, seen)
-	assert.Equal(t, "Describe it", items[1].Episode.Intent)
 }
 
 func TestToolsList(t *testing.T) {
@@ -264,7 +215,7 @@ func TestWaymark(t *testing.T) {
 
 // Law: what is exported and read again is what was exported, from whatever format it first came.
 func TestExportRoundTrip(t *testing.T) {
-	for _, path := range []string{"dataset", "plans", "tools", "claude", "export"} {
+	for _, path := range []string{"dataset", "tools", "claude", "export"} {
 		var first, second bytes.Buffer
 		for it, err := range Read(t.Context(), filepath.Join("testdata", path), Options{Split: "all", Source: "import:waymark"}) {
 			require.NoError(t, err)
@@ -364,7 +315,7 @@ func (f *failing) Read(p []byte) (int, error) {
 
 // A folder, the same folder in a file system, and a file in it are the same import.
 func TestReadFS(t *testing.T) {
-	for _, path := range []string{"dataset", "plans", "claude", "tools/github.json"} {
+	for _, path := range []string{"dataset", "claude", "tools/github.json"} {
 		_, want, _ := read(t, filepath.Join("testdata", path), Options{})
 		var got []string
 		for it, err := range ReadFS(t.Context(), os.DirFS("testdata"), path, Options{}) {

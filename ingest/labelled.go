@@ -21,7 +21,7 @@ type LabelledSet struct {
 	Capabilities []catalog.Capability
 	Episodes     []Labelled
 	Links        []Link // of tool_graph.jsonl, where it says what kind they are
-	TaskGraph    bool   // a planning benchmark in the form of TaskBench
+	TaskGraph    bool   // its links have no type: a planning benchmark in the form of TaskBench
 	Report       Report
 }
 
@@ -51,7 +51,7 @@ type labels struct {
 	next, intent bool
 }
 
-// ReadLabelled reads the data set in the folder at path, all of it: format dataset or taskgraph.
+// ReadLabelled reads the data set in the folder at path, all of it: format dataset.
 func ReadLabelled(ctx context.Context, path string) (*LabelledSet, error) {
 	in, err := open(path)
 	if err != nil {
@@ -69,13 +69,12 @@ func ReadLabelled(ctx context.Context, path string) (*LabelledSet, error) {
 
 func (set *LabelledSet) read(ctx context.Context, in *input, path string) error {
 	format, err := in.detect()
-	if err == nil && format != "dataset" && format != "taskgraph" {
-		err = fmt.Errorf("is %s, want dataset or taskgraph", format)
+	if err == nil && format != "dataset" {
+		err = fmt.Errorf("is %s, want dataset", format)
 	}
 	if err != nil {
 		return err
 	}
-	set.TaskGraph = format == "taskgraph"
 	byLine, err := readLabels(in)
 	if err != nil {
 		return err
@@ -91,10 +90,7 @@ func (set *LabelledSet) read(ctx context.Context, in *input, path string) error 
 		case it.Capability != nil:
 			set.Capabilities = append(set.Capabilities, *it.Capability)
 		case it.Episode != nil:
-			l := labels{next: true, intent: true}
-			if !set.TaskGraph {
-				l = byLine[it.Line]
-			}
+			l := byLine[it.Line]
 			set.Episodes = append(set.Episodes, Labelled{*it.Episode, it.split, l.task, l.next, l.intent})
 		}
 	}

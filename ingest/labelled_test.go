@@ -72,7 +72,7 @@ func TestReadLabelled(t *testing.T) {
 	_, err = ReadLabelled(t.Context(), "no such folder")
 	assert.Error(t, err)
 	_, err = ReadLabelled(t.Context(), filepath.Join("testdata", "claude"))
-	assert.ErrorContains(t, err, "is claude-code, want dataset or taskgraph")
+	assert.ErrorContains(t, err, "is claude-code, want dataset")
 }
 
 // A line of the graph that cannot be read loses only itself in an import.
@@ -91,17 +91,4 @@ func TestImportReadsRequires(t *testing.T) {
 		}
 	}
 	assert.Equal(t, []string{"tool_graph.jsonl"}, dropped)
-}
-
-func TestReadLabelledTaskgraph(t *testing.T) {
-	set, err := ReadLabelled(t.Context(), filepath.Join("testdata", "plans"))
-	require.NoError(t, err)
-	assert.True(t, set.TaskGraph)
-	splits := map[string]int{}
-	for _, e := range set.Episodes {
-		assert.True(t, e.Next && e.Intent)
-		splits[e.Split]++
-	}
-	assert.Positive(t, splits["train"])
-	assert.Positive(t, splits["test"])
 }

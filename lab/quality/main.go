@@ -116,7 +116,7 @@ func findCases(dir string, floors []floor) ([]sample, error) {
 	}
 	var cases []sample
 	for _, f := range folders { // sorted by name
-		if !holds(filepath.Join(dir, f.Name()), "episodes.jsonl", "data.json") {
+		if !holds(filepath.Join(dir, f.Name()), "episodes.jsonl") {
 			continue
 		}
 		cases = append(cases, sample{set: f.Name(), among: "-"})

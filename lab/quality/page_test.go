@@ -96,7 +96,7 @@ func TestPage(t *testing.T) {
 
 func TestFindCases(t *testing.T) {
 	dir := t.TempDir()
-	for _, f := range []string{"many/tools.jsonl", "b/episodes.jsonl", "a/data.json", "empty/README.md"} {
+	for _, f := range []string{"many/tools.jsonl", "b/episodes.jsonl", "a/episodes.jsonl", "empty/README.md"} {
 		require.NoError(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(f)), 0o700))
 		require.NoError(t, os.WriteFile(filepath.Join(dir, f), nil, 0o600))
 	}
