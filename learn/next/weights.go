@@ -37,8 +37,7 @@ type Belief struct{ Mean, Hold Weights }
 // Prior are the weights of a history that is too short to fit any.
 func Prior() Weights { return priorBelief().Mean }
 
-// priorBelief is what the fits to small histories of several data sets have in common; see package
-// lab/nextprior.
+// priorBelief is what the fits to small histories of several data sets have in common.
 func priorBelief() Belief {
 	b := Belief{basic(), Weights{penalties(false), penalties(true)}}
 	for k, row := range pooled {
