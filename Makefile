@@ -23,7 +23,7 @@ PEERFLAGS  ?=
 # make quality DIR=path KEEP=path: a run that was interrupted goes on with the reports in KEEP
 KEEP       ?=
 
-.PHONY: build run page test-browser page-shots install test conformance lint lint-api fmt bench bench-guard benchstat bench-peers quality firstcontact wordvectors validation golden mutants mutation soak fuzz completions package vulncheck licences sbom reproducible
+.PHONY: build run page test-browser page-shots install test conformance lint lint-api fmt bench bench-guard benchstat bench-peers quality firstcontact wordvectors validation golden mutants mutation soak fuzz completions package vulncheck licences reproducible
 
 # gin's decoder of MessagePack is linked into every program that uses gin unless this tag is set; nothing here
 # reads MessagePack. Without it and the symbols the program is 45 MB instead of 72.
@@ -127,11 +127,11 @@ GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.9.0
 vulncheck: ## known vulnerabilities in code that is called; VULNDB=path: an offline copy of the database
 	GOWORK=off go run $(GOVULNCHECK) $(if $(VULNDB),-db "file://$(abspath $(VULNDB))") -test ./...
 
-licences: build ## the modules in the program and their licences; fails where one is unknown or not allowed
-	@go run ./lab/supply licences bin/waymark
+GOLICENSES = github.com/google/go-licenses@v1.6.0
+ALLOWED    = Apache-2.0,BSD-2-Clause,BSD-3-Clause,CC0-1.0,ISC,MIT,MPL-2.0,Unlicense
 
-sbom: build ## bin/waymark.cdx.json: bill of materials of the program, CycloneDX 1.5
-	@go run ./lab/supply sbom bin/waymark >bin/waymark.cdx.json && echo bin/waymark.cdx.json
+licences: ## the licences of all packages in the programs; fails where one is unknown or not allowed
+	GOWORK=off go run $(GOLICENSES) check --logtostderr=false --stderrthreshold=ERROR --log_file=/dev/null --allowed_licenses $(ALLOWED) ./cmd/waymark ./cmd/waymark-hook
 
 # What is committed, not what is only in the working tree. FRESH=1 compiles all libraries again as well.
 reproducible: ## build the last commit in two folders: the programs must have the same bytes
