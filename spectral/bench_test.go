@@ -3,7 +3,6 @@ package spectral_test
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,25 +11,6 @@ import (
 	"waymark/internal/bench"
 	"waymark/spectral"
 )
-
-// incidence is the matrix of n tools with k planted clusters of the generator whose directory
-// WAYMARK_PERF_DATA names (files <n>/cap<k>.*.i32), where the variable is set, else our own.
-func incidence(t testing.TB, n, k int) (H spectral.Matrix, rows, cols []int32) {
-	t.Helper()
-	dir := os.Getenv("WAYMARK_PERF_DATA")
-	if dir == "" {
-		return planted(t, n, n/2, k, 1)
-	}
-	h, err := bench.ReadIncidence(filepath.Join(dir, fmt.Sprint(n)), k)
-	require.NoError(t, err)
-	entries := make([]spectral.Entry, len(h.Tool))
-	for i := range entries {
-		entries[i] = spectral.Entry{Row: h.Tool[i], Col: h.Capability[i], Weight: 1}
-	}
-	H, err = spectral.NewMatrix(len(h.ToolCluster), len(h.CapabilityCluster), entries)
-	require.NoError(t, err)
-	return H, h.ToolCluster, h.CapabilityCluster
-}
 
 // An entry of H is an edge; every step visits each twice, on the way to the other side and back.
 func BenchmarkCluster(b *testing.B) {
@@ -45,7 +25,7 @@ func BenchmarkCluster(b *testing.B) {
 				if k == 0 {
 					clusters = 8
 				}
-				H, rows, cols := incidence(b, n, clusters)
+				H, rows, cols := planted(b, n, n/2, clusters, 1)
 				b.ResetTimer()
 				var r spectral.Result
 				cpu := bench.Processor(b)

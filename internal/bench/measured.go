@@ -1,3 +1,4 @@
+// Package bench has the measures of benchmarks that package testing has not: processor time and the peak of memory.
 package bench
 
 import "testing"

@@ -1,11 +1,8 @@
 // Package bench is what the comparison with other programs and its runners share.
 //
-//	generated data ──▶ benchmarks of graph, spectral, semantic ──▶ summary: ratios and growth
-//	      │
-//	      ├─▶ ours   one task at one size, one line of JSON
-//	      └─▶ peers  runs ours and the others in turns ──▶ ratios against floors
-//
-// The data are read by waymark/internal/bench.
+//	generated data ─┬─▶ ours   one task at one size, one line of JSON
+//	                └─▶ peers  runs ours and the others in turns ──▶ ratios against floors
+//	benchmarks of graph, spectral, semantic ──▶ summary: ratios and growth
 package bench
 
 // A Result is the line of JSON that a runner prints for one task, size and program. Fields that a

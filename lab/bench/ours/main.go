@@ -63,8 +63,8 @@ func main() {
 	fmt.Println(string(line))
 }
 
-func read(r *bench.Result, o options) (shared.Transitions, []graph.Edge, *graph.Graph, error) {
-	t, err := shared.ReadTransitions(o.dir)
+func read(r *bench.Result, o options) (bench.Transitions, []graph.Edge, *graph.Graph, error) {
+	t, err := bench.ReadTransitions(o.dir)
 	if err != nil {
 		return t, nil, nil, err
 	}
@@ -86,7 +86,7 @@ func pageRank(r *bench.Result, o options) error {
 	if err != nil {
 		return err
 	}
-	reference, err := shared.ReadRanks(o.dir)
+	reference, err := bench.ReadRanks(o.dir)
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func adamicAdar(r *bench.Result, o options) error {
 	if err != nil {
 		return err
 	}
-	asked, err := shared.ReadInts(filepath.Join(o.dir, "aaq.i32"))
+	asked, err := bench.ReadInts(filepath.Join(o.dir, "aaq.i32"))
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func communities(r *bench.Result, o options) error {
 }
 
 func coClusters(r *bench.Result, o options) error {
-	h, err := shared.ReadIncidence(o.dir, o.k)
+	h, err := bench.ReadIncidence(o.dir, o.k)
 	if err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func coClusters(r *bench.Result, o options) error {
 
 // search is BM25 alone, as the others have it.
 func search(r *bench.Result, o options) error {
-	tools, asked, err := shared.ReadTexts(o.dir)
+	tools, asked, err := bench.ReadTexts(o.dir)
 	if err != nil {
 		return err
 	}

@@ -1,9 +1,7 @@
-// Package bench holds what the benchmarks of the packages and the comparison with other programs in lab/bench share:
-// the readers of generated data, and processor time.
-//
+package bench
+
 // The data are those of the generator that comes with the peers: a folder for each number of tools,
 // of flat files with little-endian numbers of four bytes, meta.json, tools.jsonl and queries.jsonl.
-package bench
 
 import (
 	"encoding/binary"
