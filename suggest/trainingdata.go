@@ -86,12 +86,6 @@ func (l *trainingData) countOlder(c *history.Counts, first int) {
 	}
 }
 
-// NextTasks are the tools and past tasks as the next tool is learned from them.
-func NextTasks(c *history.Counts) (nexttool.Catalog, []*nexttool.Task) {
-	l := newTrainingData(c, nil, never)
-	return l.catalog, l.tasks
-}
-
 // number chooses the tools and numbers them: those used, then what the same servers offer, then the others
 // of the catalog.
 func (l *trainingData) number(c *history.Counts, past []*history.Episode) {

@@ -1,10 +1,5 @@
 package next
 
-import (
-	"fmt"
-	"strings"
-)
-
 // A Signal is one reason to expect a tool, a row of [Features]. Its value is at least 0 where it supports the tool
 // (Popularity and Again are logarithms of a share and below 0), 0 where it has no information.
 type Signal int
@@ -77,8 +72,6 @@ const (
 type feature struct {
 	Name, Group string // Name is that of the term in answers
 	Cost        Cost
-	Start       float64 // weight chosen by hand, which the prior was fitted from
-	Signed      bool    // the prior may count it against a tool
 	Meaning     string
 	Formula     string
 }
@@ -101,13 +94,13 @@ const ofRequest = "request"
 // and κ = 0.1. ln(1 + c/(e·Q)) is the logarithm of the interpolated probability over Q, up to a constant that is the same
 // for all candidates.
 var Features = [signalCount]feature{
-	signalPopularity: {Name: "popularity", Group: "popularity", Cost: perTool, Start: 0.7, Signed: true,
+	signalPopularity: {Name: "popularity", Group: "popularity", Cost: perTool,
 		Meaning: "how often the tool is used",
 		Formula: "ln P₀"},
 	signalOrder1: {Name: "after_last", Group: "chain", Cost: Row,
 		Meaning: "follower of the last tool",
 		Formula: "ln(1 + c/(e·P₀))"},
-	signalChain: {Name: "chain", Group: "chain", Cost: Row, Start: 0.55,
+	signalChain: {Name: "chain", Group: "chain", Cost: Row,
 		Meaning: "follower of the longest known end of the context, all orders interpolated",
 		Formula: "ln(P/(r·P₀)), r the mass left to P₀"},
 	signalOrder2: {Name: "after_last_2", Group: "long chains", Cost: Row,
@@ -173,22 +166,22 @@ var Features = [signalCount]feature{
 	signalLayer: {Name: "layer", Group: "contexts of the graph", Cost: Row,
 		Meaning: "follower of the last tool, the number of steps with the same dependencies just before (up to 5) and the tool before these",
 		Formula: "ln(1 + c/(e·P₁))"},
-	signalBranches: {Name: "open_branches", Group: "branches", Cost: Prefix, Start: 0.1,
+	signalBranches: {Name: "open_branches", Group: "branches", Cost: Prefix,
 		Meaning: "first dependent step of steps of the open branches",
 		Formula: "ln(1 + v/(κ·P₀)), v the shares of the branches' followers, 0.8 for each branch back"},
 	signalInner: {Name: "inner_branches", Group: "branches", Cost: Prefix,
 		Meaning: "further dependent step of steps that have one",
 		Formula: "ln(1 + v/(κ·P₀)), v the shares of the branches' followers, 0.8 for each branch back, times more/(more + first + 1), the share of steps after such a tool that are further ones"},
-	signalSkips: {Name: "recent_tools", Group: "bags", Cost: Prefix, Start: 0.1,
+	signalSkips: {Name: "recent_tools", Group: "bags", Cost: Prefix,
 		Meaning: "tool at its distance from each of the last 6 steps",
 		Formula: "ln(1 + v/(κ·P₀)), v the shares of their followers, 0.7 for each step back"},
-	signalBag: {Name: "tools_done", Group: "bags", Cost: Prefix, Start: 0.1,
+	signalBag: {Name: "tools_done", Group: "bags", Cost: Prefix,
 		Meaning: "next step while a tool of the context was done",
 		Formula: "ln(1 + v/(κ·P₀)), v the mean share over the last 12 different tools"},
 	signalBagProduct: {Name: "tools_done_product", Group: "bags", Cost: Prefix,
 		Meaning: "next step while tools of the context were done, their probabilities multiplied",
 		Formula: "Σ ln(1 + c/(m·P₀ + 2))/√n over the last n ≤ 12 different tools, m twice the number of followers"},
-	signalTail: {Name: "nearest_tail", Group: "nearest tasks", Cost: Search, Start: 0.05,
+	signalTail: {Name: "nearest_tail", Group: "nearest tasks", Cost: Search,
 		Meaning: "tool after the longest shared end in the past tasks most like the context",
 		Formula: "ln(1 + v/(κ·P₀)), v the share of votes"},
 	signalRest: {Name: "nearest_rest", Group: "nearest tasks", Cost: Search,
@@ -200,19 +193,19 @@ var Features = [signalCount]feature{
 	signalFrontier: {Name: "nearest_frontier", Group: "nearest tasks", Cost: Search,
 		Meaning: "step of these tasks whose dependencies are done",
 		Formula: "ln(1 + v/(κ·P₀)), v the share of votes"},
-	signalRepeat: {Name: "repeat", Group: "repeats", Cost: Prefix, Signed: true,
+	signalRepeat: {Name: "repeat", Group: "repeats", Cost: Prefix,
 		Meaning: "the last tool",
 		Formula: "1"},
-	signalRepeatSoon: {Name: "repeat_soon", Group: "repeats", Cost: Prefix, Signed: true,
+	signalRepeatSoon: {Name: "repeat_soon", Group: "repeats", Cost: Prefix,
 		Meaning: "a tool used 1 to 3 steps before the last",
 		Formula: "1"},
-	signalRepeatLate: {Name: "repeat_late", Group: "repeats", Cost: Prefix, Signed: true,
+	signalRepeatLate: {Name: "repeat_late", Group: "repeats", Cost: Prefix,
 		Meaning: "a tool used longer ago",
 		Formula: "1"},
-	signalAgain: {Name: "again", Group: "repeats", Cost: Prefix, Signed: true,
+	signalAgain: {Name: "again", Group: "repeats", Cost: Prefix,
 		Meaning: "how often the tool, once used, is the next step",
 		Formula: "ln((again + ½)/(done + 2))"},
-	signalServer: {Name: "server_after_server", Group: "servers", Cost: Row, Start: 0.05,
+	signalServer: {Name: "server_after_server", Group: "servers", Cost: Row,
 		Meaning: "tool of a server that followed the last tool's server",
 		Formula: "ln(1 + n/(2·share of the server))"},
 	signalSameServer: {Name: "same_server", Group: "servers", Cost: Row,
@@ -230,7 +223,7 @@ var Features = [signalCount]feature{
 	signalPlannedNext: {Name: "next_on_planned_way", Group: "planned way", Cost: Search,
 		Meaning: "step after the place in such a way",
 		Formula: "ln(1 + v/(κ·P₀)), v the share of votes"},
-	signalAlike: {Name: "alike", Group: "texts", Cost: Row, Start: 0.1,
+	signalAlike: {Name: "alike", Group: "texts", Cost: Row,
 		Meaning: "text similarity to the last tool",
 		Formula: "4·similarity"},
 	signalSharedNeighbours: {Name: "shared_neighbours", Group: "graph of transitions", Cost: Row,
@@ -251,7 +244,7 @@ var Features = [signalCount]feature{
 	signalKnown: {Name: "inputs_known", Group: "schemas", Cost: Prefix,
 		Meaning: "inputs that tools of the context gave or took",
 		Formula: "Σ ln(1 + T/n(takers)) of these over that of all inputs"},
-	signalWorked: {Name: "outcomes", Group: "outcomes", Cost: Row, Signed: true,
+	signalWorked: {Name: "outcomes", Group: "outcomes", Cost: Row,
 		Meaning: "how the tool's steps went after the last tool, from 5 known outcomes on, else after any",
 		Formula: "(successes - failures)/(known + 2)"},
 	signalLately: {Name: "lately", Group: "dates", Cost: Row,
@@ -260,38 +253,28 @@ var Features = [signalCount]feature{
 	signalWhole: {Name: "after_last_ever", Group: "dates", Cost: Row,
 		Meaning: "follower of the last tool in the whole history, where older tasks are left out of the other counts",
 		Formula: "ln(1 + c/(e·P₀))"},
-	signalResidual: {Name: "residual", Group: "residual", Cost: Search, Signed: true,
+	signalResidual: {Name: "residual", Group: "residual", Cost: Search,
 		Meaning: "correction by a maximum-entropy model of the context",
 		Formula: "score of package maxent"},
-	signalAsked: {Name: "matches_intent", Group: ofRequest, Cost: Row, Start: 0.4,
+	signalAsked: {Name: "matches_intent", Group: ofRequest, Cost: Row,
 		Meaning: "text similarity to the request",
 		Formula: "4·similarity"},
-	signalPastNext: {Name: "past_requests_next", Group: ofRequest, Cost: Search, Start: 0.1,
+	signalPastNext: {Name: "past_requests_next", Group: ofRequest, Cost: Search,
 		Meaning: "follower of the last tool in tasks with the nearest requests",
 		Formula: "ln(1 + v/(κ·P₀)), v the squared similarities, normalised"},
-	signalPastRest: {Name: "past_requests_rest", Group: ofRequest, Cost: Search, Start: 0.1,
+	signalPastRest: {Name: "past_requests_rest", Group: ofRequest, Cost: Search,
 		Meaning: "tool of these tasks that is not done yet",
 		Formula: "ln(1 + v/(κ·P₀)), v the squared similarities over √steps, normalised"},
-	signalWords: {Name: "words", Group: ofRequest, Cost: Row, Start: 0.1,
+	signalWords: {Name: "words", Group: ofRequest, Cost: Row,
 		Meaning: "tool of tasks whose requests had the same words",
 		Formula: "Σ ln(lift of word and tool)/√(words + 1), lifts above 1"},
 	signalWordsUsed: {Name: "words_used", Group: ofRequest, Cost: Row,
 		Meaning: "what the same words say of a tool used already",
 		Formula: "Σ ln(lift of word and tool)/√(words + 1), lifts above 1"},
-	signalResidualAsk: {Name: "residual_words", Group: ofRequest, Cost: Search, Signed: true,
+	signalResidualAsk: {Name: "residual_words", Group: ofRequest, Cost: Search,
 		Meaning: "correction by a maximum-entropy model of the request's words",
 		Formula: "score of package maxent"},
 }
 
 // OfRequest tells whether a signal needs a request.
 func (k Signal) OfRequest() bool { return Features[k].Group == ofRequest }
-
-// document is the table of all signals in Markdown.
-func document() string {
-	var b strings.Builder
-	b.WriteString("| signal | group | meaning | value | reads |\n|---|---|---|---|---|\n")
-	for _, f := range Features {
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", f.Name, f.Group, f.Meaning, f.Formula, f.Cost)
-	}
-	return b.String()
-}

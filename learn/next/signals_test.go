@@ -2,7 +2,9 @@ package next
 
 import (
 	"flag"
+	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -22,6 +24,16 @@ one number of each tool, one row of counts or similarities, a row for each step 
 many features.
 
 `
+
+// document is the table of all signals in Markdown.
+func document() string {
+	var b strings.Builder
+	b.WriteString("| signal | group | meaning | value | reads |\n|---|---|---|---|---|\n")
+	for _, f := range Features {
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", f.Name, f.Group, f.Meaning, f.Formula, f.Cost)
+	}
+	return b.String()
+}
 
 func TestFeatures(t *testing.T) {
 	names := map[string]bool{}

@@ -1,9 +1,6 @@
 package next
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
 // Weights are what each signal is worth. Plain is for situations without a request.
 type Weights struct{ Plain, Asked []float64 }
@@ -16,21 +13,6 @@ const (
 	use      = 1 + levels
 )
 
-// basic are weights chosen by hand, for which no history is needed.
-func basic() Weights {
-	asked := make([]float64, int(signalCount)*parts)
-	for k, f := range Features {
-		asked[k*parts] = f.Start
-	}
-	plain := slices.Clone(asked)
-	for k := range signalCount {
-		if k.OfRequest() {
-			plain[int(k)*parts] = 0
-		}
-	}
-	return Weights{plain, asked}
-}
-
 // A Belief is a normal distribution of weights: their means, and the inverse of the variance of each.
 type Belief struct{ Mean, Hold Weights }
 
@@ -39,7 +21,8 @@ func Prior() Weights { return priorBelief().Mean }
 
 // priorBelief is what the fits to small histories of several data sets have in common.
 func priorBelief() Belief {
-	b := Belief{basic(), Weights{penalties(false), penalties(true)}}
+	const n = int(signalCount) * parts
+	b := Belief{Weights{make([]float64, n), make([]float64, n)}, Weights{penalties(false), penalties(true)}}
 	for k, row := range pooled {
 		for i := range parts {
 			at := k*parts + i
@@ -51,6 +34,22 @@ func priorBelief() Belief {
 		}
 	}
 	return b
+}
+
+// penalties are those of weights of which nothing is known but that they lie near their prior.
+func penalties(asked bool) []float64 {
+	base := make([]float64, int(signalCount)*parts)
+	for i := range base {
+		switch {
+		case !asked && Signal(i/parts).OfRequest():
+			base[i] = math.Inf(1)
+		case i%parts >= evidence && i%parts < use:
+			base[i] = tighter
+		default:
+			base[i] = tight
+		}
+	}
+	return base
 }
 
 // Weight is what signal k is worth for a tool that the prefix used as said: 0 never, 1 before, 2 last.
