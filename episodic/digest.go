@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"maps"
 	"math/big"
 	"slices"
 	"strings"
@@ -245,9 +244,6 @@ func (d Digests) normalise(field string) error {
 }
 
 var errDigest = errors.New("a digest is 12 characters of base64url, made by the program that stores it")
-
-// Paths are the paths in order.
-func (d Digests) Paths() []string { return slices.Sorted(maps.Keys(d)) }
 
 // fit drops the digests of an episode that is too large with them to be stored, the results' first, and
 // returns its size, or a bound of it that is small enough. Hardly any episode has to be encoded to be measured.

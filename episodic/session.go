@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -230,77 +229,6 @@ func (s *Sessions) Forget(now time.Time) {
 
 // Len is how many sessions are remembered.
 func (s *Sessions) Len() int { return len(s.open) }
-
-// Done is a call that is over, as a file tells of it.
-type Done struct {
-	Call
-	End  time.Time // zero: not known, it is taken to have ended as soon as it began
-	Step Step      // what it was; its group is set by the rule
-}
-
-// Episodes cuts calls that are over into episodes, by the rule of [Sessions], in the order of their
-// first calls. Of a session the calls count in the order in which they began; where that is not known,
-// or the same, in the order given. A call that begins when another ends comes after it.
-func (s *Sessions) Episodes(calls []Done) []Episode {
-	type moment struct {
-		call, kind int // kind 0 ends, 1 begins
-		at         time.Time
-	}
-	bySession := map[string][]int{}
-	var sessions []string
-	for i := range calls {
-		id := calls[i].Session
-		if bySession[id] == nil {
-			sessions = append(sessions, id)
-		}
-		bySession[id] = append(bySession[id], i)
-	}
-	var episodes []Episode
-	first := map[string]int{} // episode → call
-	for _, id := range sessions {
-		var moments []moment
-		clock := time.Time{} // a call without a time begins with the one before it
-		for _, i := range bySession[id] {
-			c := &calls[i]
-			if !c.Start.IsZero() {
-				clock = c.Start
-			}
-			moments = append(moments, moment{i, 1, clock})
-			if c.End.After(clock) {
-				moments = append(moments, moment{i, 0, c.End})
-			}
-		}
-		slices.SortStableFunc(moments, func(a, b moment) int {
-			return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.kind, b.kind))
-		})
-		at := map[string]int{}
-		for _, m := range moments {
-			c := &calls[m.call]
-			if m.kind == 0 {
-				s.End(id, c.ID, m.at)
-				continue
-			}
-			p := s.Begin(c.Call)
-			e, ok := at[p.Episode]
-			if !ok {
-				e = len(episodes)
-				at[p.Episode], first[p.Episode] = e, m.call
-				episodes = append(episodes, Episode{ID: p.Episode, Session: p.Session, Intent: p.Intent, Time: p.Time})
-			}
-			step := c.Step
-			step.Group = p.Group
-			episodes[e].Steps = append(episodes[e].Steps, step)
-			if !c.End.After(m.at) {
-				s.End(id, c.ID, m.at)
-			}
-		}
-	}
-	slices.SortStableFunc(episodes, func(a, b Episode) int { return cmp.Compare(first[a.ID], first[b.ID]) })
-	for i := range episodes {
-		NumberGroups(episodes[i].Steps)
-	}
-	return episodes
-}
 
 // NumberGroups leaves only groups of several calls, and numbers them.
 func NumberGroups(steps []Step) {

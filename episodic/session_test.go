@@ -1,7 +1,9 @@
 package episodic
 
 import (
+	"cmp"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -9,6 +11,77 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
+
+// Done is a call that is over, as a file tells of it.
+type Done struct {
+	Call
+	End  time.Time // zero: not known, it is taken to have ended as soon as it began
+	Step Step      // what it was; its group is set by the rule
+}
+
+// episodes cuts calls that are over into episodes, by the rule of [Sessions], in the order of their
+// first calls. Of a session the calls count in the order in which they began; where that is not known,
+// or the same, in the order given. A call that begins when another ends comes after it.
+func (s *Sessions) episodes(calls []Done) []Episode {
+	type moment struct {
+		call, kind int // kind 0 ends, 1 begins
+		at         time.Time
+	}
+	bySession := map[string][]int{}
+	var sessions []string
+	for i := range calls {
+		id := calls[i].Session
+		if bySession[id] == nil {
+			sessions = append(sessions, id)
+		}
+		bySession[id] = append(bySession[id], i)
+	}
+	var episodes []Episode
+	first := map[string]int{} // episode → call
+	for _, id := range sessions {
+		var moments []moment
+		clock := time.Time{} // a call without a time begins with the one before it
+		for _, i := range bySession[id] {
+			c := &calls[i]
+			if !c.Start.IsZero() {
+				clock = c.Start
+			}
+			moments = append(moments, moment{i, 1, clock})
+			if c.End.After(clock) {
+				moments = append(moments, moment{i, 0, c.End})
+			}
+		}
+		slices.SortStableFunc(moments, func(a, b moment) int {
+			return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.kind, b.kind))
+		})
+		at := map[string]int{}
+		for _, m := range moments {
+			c := &calls[m.call]
+			if m.kind == 0 {
+				s.End(id, c.ID, m.at)
+				continue
+			}
+			p := s.Begin(c.Call)
+			e, ok := at[p.Episode]
+			if !ok {
+				e = len(episodes)
+				at[p.Episode], first[p.Episode] = e, m.call
+				episodes = append(episodes, Episode{ID: p.Episode, Session: p.Session, Intent: p.Intent, Time: p.Time})
+			}
+			step := c.Step
+			step.Group = p.Group
+			episodes[e].Steps = append(episodes[e].Steps, step)
+			if !c.End.After(m.at) {
+				s.End(id, c.ID, m.at)
+			}
+		}
+	}
+	slices.SortStableFunc(episodes, func(a, b Episode) int { return cmp.Compare(first[a.ID], first[b.ID]) })
+	for i := range episodes {
+		NumberGroups(episodes[i].Steps)
+	}
+	return episodes
+}
 
 var noon = time.Date(2026, 8, 10, 12, 0, 0, 0, time.UTC)
 
@@ -70,7 +143,7 @@ func TestEpisodesOfASession(t *testing.T) {
 		{"without times", []Done{{Call: Call{ID: "a"}, Step: Step{Tool: "a"}}, {Call: Call{ID: "b"}, Step: Step{Tool: "b"}}}, "ab"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := NewSessions("test").Episodes(tt.calls)
+			got := NewSessions("test").episodes(tt.calls)
 			assert.Equal(t, tt.want, layers(got))
 			for i := range got {
 				require.NoError(t, got[i].Normalise())
@@ -149,7 +222,7 @@ func TestRandomSessions(t *testing.T) {
 			calls, at[d.ID] = append(calls, d), d
 		}
 		n := 0
-		for _, e := range NewSessions("test").Episodes(calls) {
+		for _, e := range NewSessions("test").episodes(calls) {
 			n += len(e.Steps)
 			for i := 0; i < len(e.Steps); {
 				end := e.layerEnd(i)

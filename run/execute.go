@@ -36,9 +36,6 @@ func (o Options) filled() Options {
 	if o.Shown == nil {
 		o.Shown = func(intent string) string { return intent }
 	}
-	if o.Journal == nil {
-		o.Journal = &Memory{}
-	}
 	if o.Width <= 0 {
 		o.Width = 8
 	}

@@ -37,7 +37,6 @@ var taskParts = []string{"result", "state", "error"}
 
 // expression is a compiled one.
 type expression struct {
-	source  string
 	program *vm.Program
 	tasks   []string // ids of the tasks whose results it reads, sorted
 }
@@ -81,7 +80,7 @@ func compileExpression(source string, wantBool bool) (*expression, error) {
 		return nil, errors.New(oneLine(err.Error()))
 	}
 	slices.Sort(reads.tasks)
-	return &expression{source, program, slices.Compact(reads.tasks)}, nil
+	return &expression{program, slices.Compact(reads.tasks)}, nil
 }
 
 // oneLine is the first line of an error of the compiler, without its drawing.

@@ -359,7 +359,7 @@ func perform(t *testing.T, q Request, caller Caller, change func(*Options)) (*Ru
 	t.Helper()
 	p, err := Check(q, Rules{Catalog: office()})
 	require.NoError(t, err)
-	o := Options{Caller: caller, Backoff: time.Millisecond, Timeout: 5 * time.Second}
+	o := Options{Caller: caller, Journal: &Memory{}, Backoff: time.Millisecond, Timeout: 5 * time.Second}
 	if change != nil {
 		change(&o)
 	}
@@ -808,7 +808,7 @@ func BenchmarkRun(b *testing.B) {
 				nap.calls = nil
 				p, err := Check(dag(tasks...), Rules{Catalog: office()})
 				require.NoError(b, err)
-				r, err := Start(b.Context(), "run", p, Options{Caller: nap})
+				r, err := Start(b.Context(), "run", p, Options{Caller: nap, Journal: &Memory{}})
 				require.NoError(b, err)
 				<-r.Over()
 				require.Equal(b, Done, r.Status().State)

@@ -2,10 +2,8 @@ package semantic
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"waymark/internal/codec"
 )
@@ -89,36 +87,6 @@ func BenchmarkSearch(b *testing.B) {
 				}
 			})
 		}
-	}
-}
-
-// What a ranker asks: the 256 best and 512 others.
-func BenchmarkTopAndScore(b *testing.B) {
-	for _, n := range []int{1000, 10_000, 100_000} {
-		docs := synthetic(n)
-		q := queries(docs)
-		ix := Build(docs, Options{})
-		var others []int32
-		for i := range 512 {
-			others = append(others, int32(mix(uint64(i))%uint64(n)))
-		}
-		b.Run(fmt.Sprintf("tools=%d", n), func(b *testing.B) {
-			hits := make([]Hit, 0, 1024)
-			var took []time.Duration
-			for i := 0; b.Loop(); i++ {
-				begin := time.Now()
-				asked := ix.Query(q[i%len(q)], nil)
-				hits = asked.Top(hits[:0], 256)
-				hits = asked.Score(hits, others)
-				asked.Close()
-				if len(took) < 1<<16 {
-					took = append(took, time.Since(begin))
-				}
-			}
-			slices.Sort(took)
-			b.ReportMetric(float64(took[len(took)/2].Nanoseconds()), "p50-ns")
-			b.ReportMetric(float64(took[len(took)*99/100].Nanoseconds()), "p99-ns")
-		})
 	}
 }
 

@@ -28,11 +28,10 @@ const (
 	shortlist  = 24  // candidates compared letter by letter
 )
 
-// like is a known term, a word of it, and how much that resembles the unknown word.
+// like is a known term, and how much a word of it resembles the unknown word.
 type like struct {
 	term     int32
 	likeness float64
-	word     string
 }
 
 // nearness is scratch space for [grams.nearest].
@@ -182,7 +181,7 @@ func (g *grams) alike(word []byte, s *nearness, slips bool) []like {
 			continue
 		}
 		if likeness >= minLike {
-			s.found = append(s.found, like{g.terms[b.term], likeness, g.words[b.term]})
+			s.found = append(s.found, like{g.terms[b.term], likeness})
 		}
 	}
 	slices.SortFunc(s.found, func(a, b like) int {

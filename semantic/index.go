@@ -329,7 +329,10 @@ type Index struct {
 	vectors *vectors
 	queries sync.Pool // *Query
 
-	latentWeight float64 // wL
+	// latentWeight is the wL of every score: Options.LatentWeight times the share of the documents × terms matrix that the
+	// space holds, Σσ²/‖A‖². 128 dimensions hold .8 of a few hundred tools and .3 of nine thousand, and there the cosine
+	// confuses neighbours that words tell apart.
+	latentWeight float64
 }
 
 // Build indexes docs. It never fails: a document may be empty, have any bytes for text, and equal

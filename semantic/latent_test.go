@@ -105,7 +105,7 @@ func TestSVDOfNothing(t *testing.T) {
 }
 
 // cosine is that of two texts in the space, before noise is taken off.
-func cosine(ix *Index, query string, doc int) float64 { return ix.Similarity(query, doc).Latent }
+func cosine(ix *Index, query string, doc int) float64 { return of(ix, query, int32(doc)).Latent }
 
 // The textbook case: "car" and "automobile" never stand together, but beside the same words.
 func TestLatentFindsWhatSharesNoWord(t *testing.T) {
@@ -116,13 +116,12 @@ func TestLatentFindsWhatSharesNoWord(t *testing.T) {
 	ix := Build(docs, Options{Rank: 2})
 	assert.Greater(t, cosine(ix, "car", 7), .8)
 	assert.Less(t, cosine(ix, "car", 4), .2)
-	hit := ix.Similarity("car", 7)
+	hit := of(ix, "car", 7)
 	assert.Zero(t, hit.Lexical)
-	wL, _ := ix.Weights()
+	wL := ix.latentWeight
 	assert.InDelta(t, wL*hit.Latent, hit.Score, 1e-12)
 	assert.Less(t, wL, .4, "two dimensions do not hold everything")
-	full, _ := Build(docs, Options{}).Weights()
-	assert.InDelta(t, .4, full, 1e-6, "all dimensions do")
+	assert.InDelta(t, .4, Build(docs, Options{}).latentWeight, 1e-6, "all dimensions do")
 }
 
 // Columns in general position go through Cholesky, columns that depend on others through Gram-Schmidt;

@@ -11,7 +11,7 @@ import (
 //	q := ix.Query(text, nil)
 //	defer q.Close()
 //	hits = q.Top(hits[:0], 256)      the best documents
-//	hits = q.Score(hits, others)     and what others have in common with it
+//	hit := q.Of(d)                   and what another has in common with it
 //
 // Every method gives a document the same numbers. A Query is for one goroutine and must be closed;
 // its memory is then used again, so that in the long run queries allocate nothing.
@@ -179,18 +179,6 @@ func (q *Query) join(d int32, sum float64, latent, vector float32) Hit {
 //	score = 1 - (1 - lexical)·(1 - wL·latent)·(1 - wV·vector)
 func (q *Query) score(lexical, latent, vector float64) float64 {
 	return 1 - float64(float64((1-lexical)*(1-float64(q.ix.latentWeight*latent)))*(1-float64(q.ix.options.VectorWeight*vector)))
-}
-
-// Score appends the hits of docs, in their order, to dst.
-func (q *Query) Score(dst []Hit, docs []int32) []Hit {
-	q.count()
-	for ; len(docs) >= 4; docs = docs[4:] {
-		dst = q.four(dst, docs[0], docs[1], docs[2], docs[3])
-	}
-	for _, d := range docs {
-		dst = append(dst, q.hit(d, q.lexical[d]))
-	}
-	return dst
 }
 
 // All appends the hits of all documents, in their order, to dst.

@@ -6,16 +6,6 @@ import (
 	"slices"
 )
 
-// Weights returns the wL and wV of every score. wL is Options.LatentWeight times the share of the
-// documents × terms matrix that the space holds, Σσ²/‖A‖²: 128 dimensions hold .8 of a few hundred
-// tools and .3 of nine thousand, and there the cosine confuses neighbours that words tell apart.
-// Against a constant weight this raised recall@5 of known items among 8,900 tools from .927 to .939 (lexical
-// alone: .939) and changed nothing on small catalogs. Adding the parts, .8·lexical + .2·latent, gave
-// .921, and reciprocal rank fusion, which lets a bad list outvote a good one, .679.
-func (ix *Index) Weights() (latent, vector float64) {
-	return ix.latentWeight, ix.options.VectorWeight
-}
-
 func order(a, b Hit) int {
 	return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Doc, b.Doc))
 }
@@ -54,17 +44,6 @@ func sift[T any](heap []T, above func(a, b T) bool) {
 		heap[i], heap[c] = heap[c], heap[i]
 		i = c
 	}
-}
-
-// Similarity is the hit of one document. It panics if there is no such document.
-func (ix *Index) Similarity(text string, doc int) Hit {
-	q := ix.Query(text, nil)
-	defer q.Close()
-	sum := 0.0
-	for _, t := range q.words.terms {
-		sum += float64(t.weight * float64(ix.lexical.find(t.term, int32(doc))))
-	}
-	return q.hit(int32(doc), sum)
 }
 
 // find is the weight of a term in a document, 0 if it is not there.
@@ -110,13 +89,6 @@ func (x *lexical) index(docs int) {
 		}
 		x.members[t] = m
 	}
-}
-
-// Explain returns the words of text that a document has, those that add most first.
-func (ix *Index) Explain(text string, doc int) []Match {
-	q := ix.Query(text, nil)
-	defer q.Close()
-	return q.Explain(int32(doc))
 }
 
 // Explain returns the words of the query that a document has, those that add most first. It panics if

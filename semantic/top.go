@@ -204,12 +204,7 @@ func (q *Query) reduce(dst, from []int32, bar float64) []int32 {
 // have nothing in common with it are left out.
 func (ix *Index) Search(text string, k int) []Hit { return ix.AppendSearch(nil, text, nil, k) }
 
-// SearchVector is [Index.Search] for a query of which an outside vector is known.
-func (ix *Index) SearchVector(text string, vector []float32, k int) []Hit {
-	return ix.AppendSearch(nil, text, vector, k)
-}
-
-// AppendSearch is [Index.SearchVector] with the hits appended to dst.
+// AppendSearch is [Index.Search] for a query of which an outside vector may be known, with the hits appended to dst.
 func (ix *Index) AppendSearch(dst []Hit, text string, vector []float32, k int) []Hit {
 	q := ix.Query(text, vector)
 	defer q.Close()

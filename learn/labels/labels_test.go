@@ -144,7 +144,6 @@ func TestHeldOutScores(t *testing.T) {
 func TestRidgeOfNothing(t *testing.T) {
 	r := fitRidge(nil, 3, nil, 2, nil, 1)
 	assert.Equal(t, []float64{0, 0}, r.Scores(nil, Vector{I: []int32{1}, V: []float64{1}}))
-	assert.Equal(t, 2, r.Labels())
 	r = fitRidge([]Vector{{}}, 0, [][]Label{{{1, 1}}}, 2, nil, 1)
 	assert.Equal(t, []float64{0, 1}, r.Scores(nil, Vector{}))
 }

@@ -158,9 +158,6 @@ func (r *Ridge) Weight(feature, label int32) float64 {
 	return r.w.at(feature, label)
 }
 
-// Labels is the number of labels.
-func (r *Ridge) Labels() int { return r.labels }
-
 // Forget drops what only [Ridge.LeaveOneOutScores] needs, and rounds W to what [Ridge.Write] keeps: the scores of a
 // model that is fitted are those of the model that is read.
 func (r *Ridge) Forget() {

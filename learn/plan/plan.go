@@ -40,15 +40,6 @@ func (m *Model) Plan(text string, match *Match) *Answer {
 // deep is how far the tools of an answer are ranked.
 const deep = 100
 
-// Find returns the limit tools that a request most likely uses, the likeliest first. match is
-// [Texts.Match] of it, or nil. They are those of [Model.Plan], without its choice of steps.
-func (m *Model) Find(text string, match *Match, limit int) []Ranked {
-	q := m.open(text, match)
-	q.run()
-	tools := q.ranked(limit)
-	return tools[:min(max(limit, 0), len(tools))]
-}
-
 // ranked lists the candidates and, where they are fewer than limit, further tools by what the request
 // has in common with their texts: nothing speaks for these, so none is likelier than any candidate.
 func (q *request) ranked(limit int) []Ranked {

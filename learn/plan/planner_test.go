@@ -272,7 +272,7 @@ func TestFitStops(t *testing.T) {
 	}
 }
 
-func TestFind(t *testing.T) {
+func TestToolsOfAPlan(t *testing.T) {
 	if testing.Short() {
 		t.Skip("too long for -short")
 	}
@@ -282,37 +282,16 @@ func TestFind(t *testing.T) {
 	}
 	m := Fit(NewTexts(tools), nil, tasks)
 	const text = "hotel for two nights, write to my aunt"
-	a := m.Plan(text, nil)
-	assert.GreaterOrEqual(t, len(a.Tools), 100)
-	for _, limit := range []int{0, 1, 5, 100, 250, 300, 1000} {
-		found := m.Find(text, nil, limit)
-		require.Len(t, found, min(limit, 300))
-		seen := map[int32]bool{}
-		for i, r := range found {
-			assert.False(t, seen[r.Tool])
-			seen[r.Tool] = true
-			if i < len(a.Tools) {
-				assert.Equal(t, a.Tools[i], r)
-			}
-			if i > 0 {
-				assert.LessOrEqual(t, r.P, found[i-1].P)
-			}
+	found := m.Plan(text, nil).Tools
+	assert.GreaterOrEqual(t, len(found), 100)
+	seen := map[int32]bool{}
+	for i, r := range found {
+		assert.False(t, seen[r.Tool])
+		seen[r.Tool] = true
+		if i > 0 {
+			assert.LessOrEqual(t, r.P, found[i-1].P)
 		}
 	}
-	assert.Empty(t, m.Find(text, nil, -1))
-}
-
-func BenchmarkFind(b *testing.B) {
-	tools, tasks := office(500)
-	for i := range 992 {
-		tools = append(tools, Tool{Name: fmt.Sprintf("tool_%d", i), Text: fmt.Sprintf("does thing %d of kind %d", i, i%40), Server: fmt.Sprintf("server%d", i%50)})
-	}
-	m := Fit(NewTexts(tools), nil, tasks)
-	b.Run("tools=1000", func(b *testing.B) {
-		for b.Loop() {
-			m.Find("hotel for two nights, then write to my aunt about thing 17", nil, 100)
-		}
-	})
 }
 
 // Three names, two with a word of their own each and one in common: ln(1 + 3/1) and ln(1 + 3/2).

@@ -19,7 +19,7 @@ func TestUnusedToolOfAServerInUse(t *testing.T) {
 	}
 	tools = append(tools, Tool{Name: "count_words", Text: "Count the words of a page", Server: "mail"})
 	m := Fit(NewTexts(tools), nil, tasks)
-	found := m.Find("write to my aunt, count the words of this page", nil, 100)
+	found := m.Plan("write to my aunt, count the words of this page", nil).Tools
 	first := slices.IndexFunc(found, func(r Ranked) bool { return r.Tool >= 8 })
 	require.GreaterOrEqual(t, first, 0, "some of them are found")
 	assert.Equal(t, int32(len(tools)-1), found[first].Tool)

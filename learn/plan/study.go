@@ -49,12 +49,6 @@ var signals = []signal{
 	{name: "place_in_request", link: []string{"place", "place sign"}},
 }
 
-// handedOn are the features that no signal has for itself.
-var handedOn = struct{ next, set []string }{
-	next: []string{"first", "rank", "share"},
-	set:  []string{"odds", "odds/size", "prefix", "likelihood gap", "least odds"},
-}
-
 // Variant is the planner fitted anew without a signal; with all of them, for comparison, where Without
 // is empty.
 type Variant struct {

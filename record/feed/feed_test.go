@@ -278,12 +278,9 @@ func TestTranscriptIsKnown(t *testing.T) {
 	h.take()
 	e, err := h.ws.Get(t.Context(), "default")
 	require.NoError(t, err)
-	told := []episodic.Done{
-		{Call: episodic.Call{Session: "s1", ID: "c1", Start: h.now()}, End: h.now().Add(time.Second), Step: episodic.Step{Tool: "fs:read", DurationMS: 7}},
-		{Call: episodic.Call{Session: "s1", ID: "c9", Start: h.now()}, Step: episodic.Step{Tool: "not:hooked"}},
-	}
-	transcript := episodic.NewSessions("claude-code").Episodes(told)
-	require.Len(t, transcript, 1)
+	begun := episodic.NewSessions("claude-code").Begin(episodic.Call{Session: "s1", ID: "c1", Start: h.now()})
+	transcript := []episodic.Episode{{ID: begun.Episode, Session: begun.Session, Time: begun.Time,
+		Steps: []episodic.Step{{Tool: "fs:read", DurationMS: 7, Group: "1"}, {Tool: "not:hooked", Group: "1"}}}}
 	r, err := e.Record(t.Context(), "import:claude-code", transcript)
 	require.NoError(t, err)
 	assert.Equal(t, []int{0, 1, 0}, []int{r.Accepted, r.Duplicates, len(r.Rejected)})

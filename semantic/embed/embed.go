@@ -8,7 +8,7 @@
 // and what comes back is checked before anyone sees it: every text has exactly one vector, placed by
 // its index (answers may be out of order), all of one dimension, finite, and made unit length.
 //
-// Nothing here decides anything: a program must work without an endpoint, and an [ErrUnavailable]
+// Nothing here decides anything: a program must work without an endpoint, and an [endpoint.ErrUnavailable]
 // comes at once while the endpoint is known to be down. The key is sent to the endpoint and written
 // nowhere else.
 package embed
@@ -29,9 +29,6 @@ import (
 
 	"waymark/internal/endpoint"
 )
-
-// ErrUnavailable is what calls fail with while the circuit is open.
-var ErrUnavailable = endpoint.ErrUnavailable
 
 // Key is an API key. It never prints.
 type Key = endpoint.Key

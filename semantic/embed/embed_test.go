@@ -16,6 +16,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"waymark/internal/endpoint"
 )
 
 // vectorOf is what the test servers answer: two dimensions that tell texts apart.
@@ -259,12 +261,12 @@ func TestCircuit(t *testing.T) {
 
 	require.ErrorContains(t, ask("a"), "503")
 	require.ErrorContains(t, ask("a"), "503")
-	require.ErrorIs(t, ask("a"), ErrUnavailable)
+	require.ErrorIs(t, ask("a"), endpoint.ErrUnavailable)
 	assert.Len(t, e.asked(), 2, "the third call asked nobody")
 
 	now = now.Add(time.Minute)
 	require.ErrorContains(t, ask("a"), "503", "one trial")
-	require.ErrorIs(t, ask("a"), ErrUnavailable, "another cool-down")
+	require.ErrorIs(t, ask("a"), endpoint.ErrUnavailable, "another cool-down")
 
 	now, broken = now.Add(time.Minute), false
 	require.NoError(t, ask("a"))
