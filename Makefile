@@ -29,7 +29,7 @@ PEERFLAGS  ?=
 # make quality DIR=path KEEP=path: a run that was interrupted goes on with the reports in KEEP
 KEEP       ?=
 
-.PHONY: build run page test-browser page-shots install test conformance lint lint-api fmt bench bench-guard benchstat bench-peers quality firstcontact wordvectors validation golden mutants mutation soak fuzz completions package vulncheck licences reproducible
+.PHONY: build run page test-browser page-shots install test conformance lint lint-api fmt bench bench-guard benchstat bench-peers quality firstcontact wordvectors validation golden mutation soak fuzz completions package vulncheck licences reproducible
 
 # gin's decoder of MessagePack is linked into every program that uses gin unless this tag is set; nothing here
 # reads MessagePack. Without it and the symbols the program is 45 MB instead of 72.
@@ -188,9 +188,6 @@ golden: ## write the files of learned answers, of the mission oracle, of the sur
 	go test -vet=off -count=1 ./suggest -run TestGoldenLearned -update
 	go test -vet=off -count=1 ./cmd/waymark -run 'TestOracle|TestSurface' -update
 	go test -vet=off -count=1 ./internal/importtest -run TestSize -update
-
-mutants: ## change constants of the learned profile one by one: the golden file of its answers must notice each
-	WAYMARK_MUTANTS=1 go test -vet=off -count=1 -v -timeout 1h ./suggest -run TestMutants
 
 mutation: ## change 60 constants and operators of the kernels and the predictor one by one: the short tests must notice them
 	go run ./lab/mutation

@@ -95,7 +95,7 @@ func shortModel(t testing.TB, n, tools int) *Model {
 //
 //	go test ./suggest -run TestGoldenLearned -update
 //
-// writes it anew ([Edition] is raised where stores in use should be judged again), and make mutants proves that it notices the constants of mutants.
+// writes it anew ([Edition] is raised where stores in use should be judged again).
 func TestGoldenLearned(t *testing.T) {
 	if testing.Short() {
 		t.Skip("learns from 1,800 tasks")
