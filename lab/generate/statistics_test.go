@@ -1,4 +1,4 @@
-package sample
+package main
 
 import (
 	"cmp"
@@ -8,7 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"waymark/episodic"
+	"waymark/sample"
 )
 
 // statistics of the history.
@@ -126,5 +130,72 @@ func (s statistics) log(t *testing.T) {
 	slices.SortFunc(all, compareTransitions)
 	for _, tr := range all[:min(25, len(all))] {
 		t.Logf("%6.1f  %.2f  %s → %s", float64(tr.halves)/2, tr.share, tr.from, tr.to)
+	}
+}
+
+// TestShares holds the sample to the mix that it was made for. The bands are what a reader is
+// promised, not what came out.
+func TestShares(t *testing.T) {
+	episodes, err := sample.Episodes()
+	require.NoError(t, err)
+	s := measure(episodes)
+	s.log(t)
+	n := float64(s.episodes)
+	for _, c := range []struct {
+		name     string
+		share    float64
+		min, max float64
+	}{
+		{"steps without outcome", 1 - float64(s.known)/float64(s.steps), .20, .30},
+		{"single-tool episodes", float64(s.single) / n, .11, .19},
+		{"branching episodes", float64(s.branching) / n, .15, .45},
+		{"episodes with a repeat", float64(s.repeating) / n, .15, .50},
+		{"episodes with a capability", float64(s.capability) / n, .06, .10},
+		{"failed episodes", float64(s.failed) / n, .04, .15},
+		{"episodes without outcome", float64(s.unrated) / n, .10, .25},
+		{"episodes with order only", float64(s.ordered) / n, .40, .70},
+		{"episodes with a group", float64(s.grouped) / n, .02, .20},
+		{"calls of the ten tools most used", s.topTen, .25, .55},
+	} {
+		assert.True(t, c.min <= c.share && c.share <= c.max, "%s: %.3f is not in [%.2f, %.2f]", c.name, c.share, c.min, c.max)
+	}
+}
+
+// TestLessons asks for what an engineer would expect to be learned.
+func TestLessons(t *testing.T) {
+	episodes, err := sample.Episodes()
+	require.NoError(t, err)
+	s := measure(episodes)
+	for _, c := range []struct{ from, to string }{
+		{"forge:list_pull_requests", "forge:get_pull_request"},
+		{"forge:get_pull_request_diff", "forge:review_pull_request"},
+		{"forge:create_branch", "forge:commit_files"},
+		{"forge:commit_files", "forge:create_pull_request"},
+		{"forge:update_branch", "forge:get_checks"},
+		{"forge:list_releases", "forge:compare_refs"},
+		{"metrics:list_alerts", "metrics:query_metrics"},
+		{"metrics:get_alert", "metrics:query_metrics"},
+		{"metrics:query_metrics", "metrics:search_logs"},
+		{"metrics:search_logs", "tracker:create_issue"},
+		{"tracker:create_issue", "chat:post_message"},
+		{"cloud:rollback_deployment", "cloud:get_deployment"},
+		{"cloud:deploy_service", "cloud:get_deployment"},
+		{"calendar:find_free_slots", "calendar:create_event"},
+		{"mail:save_attachment", "files:extract_text"},
+		{"chat:list_channels", "chat:post_message"},
+		{"warehouse:list_tables", "warehouse:describe_table"},
+		{"warehouse:describe_table", "warehouse:run_query"},
+		{"web:search", "web:fetch_page"},
+		{"wiki:search_pages", "wiki:get_page"},
+		{"crm:search_customers", "crm:get_customer"},
+		{"billing:create_invoice", "billing:send_invoice"},
+		{"billing:list_payments", "billing:refund_payment"},
+		{"cap:draft_release_notes", "chat:post_message"},
+	} {
+		next := s.next(c.from)
+		require.NotEmpty(t, next, c.from)
+		assert.Equal(t, c.to, next[0].to, "after %s", c.from)
+		share := next[0].share
+		assert.True(t, share > .2 && share < .96, "after %s comes %s in %.2f of cases: clear, not certain", c.from, c.to, share)
 	}
 }
