@@ -14,7 +14,6 @@ const (
 	ContributionID = "scorer:contribution"
 	SessionID      = "scorer:session"
 	CustomID       = "scorer:custom"
-	LintID         = "scorer:lint"
 	HypothesesID   = "scorer:hypotheses"
 	TriangulateID  = "scorer:triangulate"
 )
@@ -43,8 +42,6 @@ func Capabilities() []catalog.Capability {
 			Intent: "evaluate a research session", InputSchema: object("contributions"), OutputSchema: object("contributions", "warnings")},
 		{ID: CustomID, Name: "score_custom", Description: "Scores and ranks items by a rubric of one's own: weighted dimensions, floors, ceilings, gates and verdicts.",
 			Intent: "score items by a rubric", InputSchema: object("items"), OutputSchema: object("results")},
-		{ID: LintID, Name: "lint_artifact", Description: "Checks a research artifact: hypotheses, predictions, tests, assumptions and critiques, with errors and warnings.",
-			Intent: "check a research artifact for errors", InputSchema: object("text"), OutputSchema: object("violations")},
 		{ID: HypothesesID, Name: "propose_hypotheses", Description: "Asks a judge model for five competing hypotheses on a question, each with a rationale and a key discriminating fact.",
 			Intent: "propose competing hypotheses", InputSchema: object("question"), OutputSchema: object("hypotheses")},
 		{ID: TriangulateID, Name: "triangulate", Description: "Weighs competing hypotheses by evidence snippets, round by round: weights, entropy, queries for the next round, confidence, and when to abstain.",
@@ -55,7 +52,7 @@ func Capabilities() []catalog.Capability {
 // kinds maps the fields in the schemas to their JSON types.
 var kinds = map[string]string{
 	"hypotheses": "array", "results": "array", "mismatches": "array", "question": "string", "ranking": "array", "reviews": "array", "role": "string",
-	"text": "string", "deltas": "array", "warnings": "array", "contributions": "array", "items": "array", "violations": "array", "rounds": "array", "packs": "array",
+	"text": "string", "deltas": "array", "warnings": "array", "contributions": "array", "items": "array", "rounds": "array", "packs": "array",
 }
 
 // A Judged is an answer to which a judge may have contributed. JudgeOutcome returns Answered if every question was

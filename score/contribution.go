@@ -2,13 +2,10 @@ package score
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"time"
 
 	"waymark/internal/plural"
 	"waymark/score/contribution"
-	"waymark/score/rubric"
 )
 
 // A ContributionAnswer is one message of a research session scored.
@@ -58,90 +55,6 @@ func (s *Scorer) Session(_ context.Context, in contribution.Session) (SessionAns
 	}
 	return SessionAnswer{fmt.Sprintf("%s with %s; quality is %s, %s added and %d killed.", plural.Of(len(rep.Contributions), "contribution"),
 		plural.Of(valid, "valid delta"), rep.Progression.Trend, plural.Of(rep.Convergence.Adds, "item"), rep.Convergence.Kills), rep}, nil
-}
-
-// A LintRequest is an artifact as a value or as text (JSON or Markdown).
-type LintRequest struct {
-	Artifact any                   `json:"artifact,omitempty" doc:"The artifact as an object of metadata and sections."`
-	Text     string                `json:"text,omitempty" doc:"The artifact as JSON or Markdown text; alternative to artifact."`
-	Anchors  *contribution.Anchors `json:"anchors,omitempty" doc:"Sections and evidence records that citations may refer to."`
-	Merge    []Message             `json:"merge,omitempty" doc:"Messages whose deltas are merged into the artifact before the check."`
-}
-
-// A Message is one message of an agent in a research session.
-type Message struct {
-	Agent string    `json:"agent,omitempty" doc:"Author of the message; deltas of the same time are merged in the order of agents."`
-	Time  time.Time `json:"time,omitzero" doc:"Time of the message; deltas are merged in order of time, those without a time first."`
-	Text  string    `json:"text" doc:"Text of the message with its deltas."`
-}
-
-// A LintAnswer has the violations of an artifact.
-type LintAnswer struct {
-	Message string `json:"message" doc:"Summary of the answer in one sentence."`
-	contribution.LintReport
-	Merged *MergedArtifact `json:"merged,omitempty" doc:"The merged artifact and the outcome of each delta."`
-}
-
-// A MergedArtifact is the artifact after the merge; Dropped are the parts of messages that could not be parsed as
-// deltas.
-type MergedArtifact struct {
-	contribution.Merged
-	Dropped []contribution.Dropped `json:"dropped"`
-}
-
-// Lint checks a research artifact.
-func (s *Scorer) Lint(_ context.Context, in LintRequest) (LintAnswer, error) {
-	text := in.Text
-	switch {
-	case in.Artifact != nil && text != "":
-		return LintAnswer{}, rubric.Refuse("artifact", "and text are given: only one can be meant")
-	case in.Artifact == nil && text == "":
-		return LintAnswer{}, rubric.Refuse("artifact", "is required")
-	case in.Artifact != nil:
-		data, err := json.Marshal(in.Artifact)
-		if err != nil {
-			return LintAnswer{}, rubric.Refuse("artifact", "%v", err)
-		}
-		text = string(data)
-	}
-	rep, merged, err := lint(text, in)
-	if err != nil {
-		return LintAnswer{}, err
-	}
-	verdict := "valid"
-	if !rep.Valid {
-		verdict = "not valid"
-	}
-	return LintAnswer{fmt.Sprintf("The artifact is %s: %s, %s.", verdict, plural.Of(rep.Summary.Errors, "error"), plural.Of(rep.Summary.Warnings, "warning")), rep, merged}, nil
-}
-
-// lint checks an artifact, after merging the messages if there are any.
-func lint(text string, in LintRequest) (contribution.LintReport, *MergedArtifact, error) {
-	if len(in.Merge) == 0 {
-		rep, err := contribution.LintText(text, in.Anchors)
-		return rep, nil, err
-	}
-	a, err := contribution.ParseArtifact(text)
-	if err != nil {
-		return contribution.LintReport{}, nil, err
-	}
-	merged := &MergedArtifact{Dropped: []contribution.Dropped{}}
-	var updates []contribution.Update
-	for i, m := range in.Merge {
-		deltas, dropped, err := contribution.Parse(m.Text)
-		if err != nil {
-			return contribution.LintReport{}, nil, rubric.Within(fmt.Sprintf("merge[%d]", i), err)
-		}
-		for _, d := range deltas {
-			updates = append(updates, contribution.Update{Delta: d, Agent: m.Agent, Time: m.Time})
-		}
-		merged.Dropped = append(merged.Dropped, dropped...)
-	}
-	if merged.Merged, err = contribution.Merge(a, updates); err != nil {
-		return contribution.LintReport{}, nil, err
-	}
-	rep, err := contribution.Lint(merged.Artifact, in.Anchors)
-	return rep, merged, err
 }
 
 // A FormAnswer is the evaluation form of a message for human evaluators.

@@ -88,28 +88,6 @@ func TestCouncilOfModels(t *testing.T) {
 	assert.ErrorIs(t, err, ErrJudge, "nobody reviews itself")
 }
 
-// Deltas of messages are carried out before the artifact is checked; one that cannot be is rejected alone.
-func TestLintOfAMergedArtifact(t *testing.T) {
-	const artifact = `{"metadata":{},"sections":{}}`
-	delta := func(body string) string { return "```delta\n" + body + "\n```" }
-	a, err := new(Scorer).Lint(t.Context(), LintRequest{Text: artifact, Merge: []Message{
-		{Agent: "ann", Text: delta(`{"operation":"ADD","section":"hypothesis_slate","target_id":null,"payload":{"name":"Scour","claim":"c","mechanism":"m","anchors":["§1"]},"rationale":"⊘ why"}`)},
-		{Agent: "bob", Text: delta(`{"operation":"KILL","section":"hypothesis_slate","target_id":"H9","payload":{"reason":"r"},"rationale":"† why"}`) + "\n" + delta("no JSON")},
-	}})
-	require.NoError(t, err)
-	require.NotNil(t, a.Merged)
-	require.Len(t, a.Merged.Outcomes, 2)
-	assert.Equal(t, "applied", a.Merged.Outcomes[0].Status)
-	assert.Equal(t, "H1", a.Merged.Outcomes[0].ID)
-	assert.Equal(t, "rejected", a.Merged.Outcomes[1].Status)
-	assert.Len(t, a.Merged.Artifact.Sections.HypothesisSlate, 1)
-	assert.Len(t, a.Merged.Dropped, 1)
-	before, err := new(Scorer).Lint(t.Context(), LintRequest{Text: artifact})
-	require.NoError(t, err)
-	assert.Nil(t, before.Merged)
-	assert.NotEqual(t, before.Violations, a.Violations)
-}
-
 func TestHypothesesOfAJudge(t *testing.T) {
 	var candidates []string
 	for i, what := range []string{"drought emptied the granaries", "invaders burned the capital", "plague killed the farmers", "debased coins ruined trade", "generals fought over succession"} {

@@ -146,7 +146,7 @@ func TestScoresAreLogged(t *testing.T) {
 	assert.Len(t, page.Scores, 1)
 	assert.Empty(t, page.NextCursor)
 	assert.Equal(t, 422, w.ask("GET", "/v1/scores?cursor=x", "").status)
-	assert.Contains(t, w.ask("GET", "/v1/scores?scorer=scorer:lint", "").body, `"scores":[]`)
+	assert.Contains(t, w.ask("GET", "/v1/scores?scorer=scorer:session", "").body, `"scores":[]`)
 
 	// What is forgotten is forgotten here too.
 	run := parse[struct {

@@ -24,10 +24,9 @@ var inputs = map[string]string{
 	"form":         `{"role":"test_designer","text":"no delta"}`,
 	"agreement":    `{"contribution":{"role":"test_designer","text":"no delta"},"evaluations":[{"evaluator":"x","deltas":[]}]}`,
 	"custom":       `{"source":"id: tastes\ndimensions: [{name: taste, weight: 1, scale: {min: 0, max: 5}}]","items":[{"id":"a","scores":{"taste":4}}]}`,
-	"lint":         `{"artifact":{"metadata":{},"sections":{}}}`,
 }
 
-var scorePaths = map[string]string{"form": "/v1/score/contribution/form", "agreement": "/v1/score/contribution/agreement", "lint": "/v1/lint"}
+var scorePaths = map[string]string{"form": "/v1/score/contribution/form", "agreement": "/v1/score/contribution/agreement"}
 
 // Every rubric answers alike over HTTP and MCP, after canonical JSON; the command line prints the body of
 // the HTTP answer.
@@ -63,7 +62,6 @@ func TestScoringRefuses(t *testing.T) {
 		{"/v1/score/council", `{"responses":[{"id":"A"}],"reviews":[]}`, "body.reviews", "is required"},
 		{"/v1/score/contribution", `{"role":"poet","text":""}`, "body.role", ""},
 		{"/v1/score/custom", `{"items":[]}`, "body.definition", "is required"},
-		{"/v1/lint", `{"text":"prose"}`, "body.artifact", "neither JSON nor"},
 		{"/v1/triangulations", `{"question":"Why?","hypotheses":[]}`, "body.hypotheses", "none is given"},
 		{"/v1/hypotheses", `{"question":"Compare the long-run causes of two wars and explain which mechanism mattered more and why?","even_if_easy":true}`, "", "no judge is configured"},
 	} {

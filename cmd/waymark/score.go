@@ -214,37 +214,6 @@ func (a *app) rankCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) lintCommand() *cobra.Command {
-	var after []string
-	cmd := &cobra.Command{
-		Use:     "lint ARTIFACT|-",
-		Short:   "Check a research artifact",
-		Long:    "Checks an artifact of a research session, written as JSON or Markdown. Exits 1 if it has an error.",
-		Example: `  waymark lint artifact.md`,
-		Args:    exactly(1, "an artifact"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			in, name, err := a.openInput(args[0])
-			if err != nil {
-				return err
-			}
-			defer in.Close()
-			text, err := io.ReadAll(io.LimitReader(in, maxInput))
-			if err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
-			var answer score.LintAnswer
-			err = judgedInto(cmd, a, name, following("/v1/lint", after), score.LintRequest{Text: string(text)}, (*app).showLint, &answer)
-			if err == nil && !answer.Valid {
-				return errNegative
-			}
-			return err
-		},
-	}
-	a.recordFlag(cmd)
-	afterFlag(cmd, &after)
-	return cmd
-}
-
 // showIndented prints an answer that has no table.
 func (a *app) showIndented(v any) {
 	text, err := json.MarshalIndent(v, "", "  ")
@@ -429,15 +398,6 @@ func (a *app) showSession(s score.SessionAnswer) {
 		a.printf("\ngate %s: %s: %s\n", g.Gate, g.Consequence, clean(g.Detail))
 	}
 	a.showLines("warning", s.Warnings)
-}
-
-func (a *app) showLint(l score.LintAnswer) {
-	a.printf("%s\n", clean(l.Message))
-	var rows [][]string
-	for _, v := range l.Violations {
-		rows = append(rows, []string{v.ID, v.Severity, v.Item, clean(v.Message), clean(v.Fix)})
-	}
-	a.section([]string{"rule", "severity", "item", "message", "what to do"}, rows)
 }
 
 func (a *app) showTriangulation(t score.TriangulateAnswer) {

@@ -26,11 +26,8 @@ type Parts struct {
 	AdversarialCritique []Item `json:"adversarial_critique" required:"false"`
 }
 
-// Limits of an artifact.
-const (
-	maxItems        = 10_000
-	maxArtifactText = 4 << 20 // bytes, of one that is read from a text
-)
+// maxItems is how many items an artifact may have.
+const maxItems = 10_000
 
 // maxHypotheses is how many hypotheses may be active at a time.
 const maxHypotheses = 6

@@ -15,8 +15,8 @@
 // Rules score the visible text. They return a lower bound and, where a person may find more, the highest possible score
 // (upper) with the question to settle (needs_human). A given score overrides the rules.
 //
-// [Score] scores one message, [ScoreSession] many, [Merge] applies their deltas, [Lint] checks an artifact, [NewForm]
-// returns the form for human evaluators, and [Compare] finds their disagreements. All are pure functions.
+// [Score] scores one message, [ScoreSession] many, [Merge] applies their deltas, [NewForm] returns the form for
+// human evaluators, and [Compare] finds their disagreements. All are pure functions.
 package contribution
 
 import (

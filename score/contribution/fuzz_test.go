@@ -83,19 +83,3 @@ func FuzzStrictJSON(f *testing.F) {
 		}
 	})
 }
-
-// Any text that is read as an artifact can be checked, and checking ends.
-func FuzzLintText(f *testing.F) {
-	f.Add(goodMarkdown)
-	f.Add(`{"metadata": {}, "sections": {"hypothesis_slate": [{"id": "H1"}, null]}}`)
-	f.Add("## Research Thread\n\n**RT**:\n## Predictions Table\n| a\n|-\n|")
-	f.Fuzz(func(t *testing.T, text string) {
-		r, err := LintText(text, nil)
-		if err != nil {
-			return
-		}
-		if n := r.Summary.Errors + r.Summary.Warnings + r.Summary.Info; n != len(r.Violations) || r.Valid != (r.Summary.Errors == 0) {
-			t.Fatalf("%+v", r.Summary)
-		}
-	})
-}

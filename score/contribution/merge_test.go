@@ -145,7 +145,7 @@ func TestMergeGoesByTime(t *testing.T) {
 
 // Nothing that was done leaves the artifact as it is.
 func TestMergeOfNothing(t *testing.T) {
-	base := good(t)
+	base := someArtifact().clone()
 	m := merged(t, base, updates(t, killOf(hypothesisSlate, "H9")))
 	assert.Equal(t, base, m.Artifact)
 	_, err := Merge(Artifact{Sections: Parts{AnomalyRegister: []Item{{"id": "A1"}}}}, nil)

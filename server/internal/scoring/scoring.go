@@ -63,7 +63,6 @@ var All = []Scoring{
 		"The rubric comes with the request, as a value (definition) or as YAML or JSON text (source).", (*score.Scorer).Custom),
 	scoringOf("", score.HypothesisID, "rank-hypothesis", "/v1/rank/hypothesis", "Only the ranking of hypotheses", "", (*score.Scorer).RankHypotheses),
 	scoringOf("", score.CouncilID, "rank-council", "/v1/rank/council", "Only the ranking of answers", "", (*score.Scorer).RankCouncil),
-	scoringOf("lint", score.LintID, "lint", "/v1/lint", "Check a research artifact", "", (*score.Scorer).Lint),
 	scoringOf("hypotheses", score.HypothesesID, "hypotheses", "/v1/hypotheses", "Ask a judge for competing hypotheses",
 		"Exactly five, each with a rationale and a key fact, unless the question is easy.", (*score.Scorer).Hypotheses),
 	inquiryScoring(),
