@@ -67,11 +67,8 @@ func (a *Artifact) list(s Section) *[]Item {
 		&p.AdversarialCritique}[slices.Index(Sections, s)-1]
 }
 
-// find is the item of that id, nil if there is none.
+// find is the item of that id in a section other than the research thread, nil if there is none.
 func (a *Artifact) find(s Section, id string) Item {
-	if s == researchThread {
-		return a.Sections.ResearchThread
-	}
 	for _, it := range *a.list(s) {
 		if it.id() == id {
 			return it
@@ -93,17 +90,6 @@ func (a *Artifact) hasScaleCheck() bool {
 	return a != nil && slices.ContainsFunc(a.active(assumptionLedger), func(it Item) bool { return it.flag("scale_check") })
 }
 
-// clone copies the artifact. Sections without items become empty lists.
-func (a Artifact) clone() Artifact {
-	a = cloned(a)
-	for _, s := range Sections[1:] {
-		if list := a.list(s); *list == nil {
-			*list = []Item{}
-		}
-	}
-	return a
-}
-
 // nextID is one more than the largest number that a section ever had, so that no id names two things.
 func (a *Artifact) nextID(s Section) string {
 	largest := 0
@@ -118,4 +104,47 @@ func idNumber(id string) int {
 	number, _, _ := strings.Cut(strings.TrimLeft(id, "HPTAXC"), ".")
 	n, _ := strconv.Atoi(number)
 	return n
+}
+
+// skip is the reason for a delta without effect.
+type skip string
+
+func (s skip) Error() string { return string(s) }
+
+// apply carries out a valid delta, so far as later deltas and scores depend on it. The error of a delta without effect is
+// a skip.
+func (a *Artifact) apply(d *Delta) (warnings []string, err error) {
+	if d.Section == researchThread {
+		return nil, nil
+	}
+	if d.Operation == Add {
+		if d.Section == hypothesisSlate && len(a.active(hypothesisSlate)) >= maxHypotheses {
+			return nil, fmt.Errorf("there are %d active hypotheses already; KILL one first", maxHypotheses)
+		}
+		it := Item{"id": a.nextID(d.Section)}
+		it.set(d.Payload)
+		*a.list(d.Section) = append(*a.list(d.Section), it)
+		return nil, nil
+	}
+	it := a.find(d.Section, d.TargetID)
+	switch {
+	case it == nil:
+		return nil, fmt.Errorf("%s has no item %s", d.Section, d.TargetID)
+	case it.killed() && d.Operation == Kill:
+		return nil, skip(d.TargetID + " was killed before")
+	case it.killed():
+		return nil, skip(d.TargetID + " was killed; to bring it back, ADD it anew")
+	case d.Operation == Edit:
+		it.set(d.Payload)
+		return nil, nil
+	}
+	third, scale := a.hasThirdAlternative(), a.hasScaleCheck()
+	it["killed"] = true
+	if third && !a.hasThirdAlternative() {
+		warnings = append(warnings, "no_third_alternative: "+d.TargetID+" was the last one")
+	}
+	if scale && !a.hasScaleCheck() {
+		warnings = append(warnings, "no_scale_check: "+d.TargetID+" was the last one")
+	}
+	return warnings, nil
 }

@@ -15,13 +15,14 @@
 // Rules score the visible text. They return a lower bound and, where a person may find more, the highest possible score
 // (upper) with the question to settle (needs_human). A given score overrides the rules.
 //
-// [Score] scores one message, [ScoreSession] many, [Merge] applies their deltas, [NewForm] returns the form for
-// human evaluators, and [Compare] finds their disagreements. All are pure functions.
+// [Score] scores one message, [ScoreSession] many, [NewForm] returns the form for human evaluators, and [Compare]
+// finds their disagreements. All are pure functions.
 package contribution
 
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -193,8 +194,8 @@ func (s Scores) check(place string) error {
 // whole is n as a score; numbers far off any scale stay far off it.
 func whole(n int) rubric.Decimal { return rubric.Whole(max(-1_000_000, min(n, 1_000_000))) }
 
-// open checks and parses a request. The messages of a session share a merger.
-func open(r Request, shared *merger) (*message, error) {
+// open checks and parses a request. The messages of a session share an artifact.
+func open(r Request, shared *Artifact) (*message, error) {
 	if err := r.check(); err != nil {
 		return nil, err
 	}
@@ -204,31 +205,34 @@ func open(r Request, shared *merger) (*message, error) {
 		return nil, err
 	}
 	if shared == nil && r.Artifact != nil {
-		shared = &merger{artifact: r.Artifact.clone(), set: map[string]setting{}}
+		shared = new(cloned(*r.Artifact))
 	}
 	if shared != nil {
 		m.try(shared)
-		m.after = &shared.artifact
+		m.after = shared
 	}
 	return m, nil
 }
 
 // try applies the deltas one after the other. Deltas that the artifact refuses are rejected.
-func (m *message) try(to *merger) {
-	to.warnings = nil
+func (m *message) try(to *Artifact) {
+	var warnings []string
 	for i := range m.deltas {
 		d := &m.deltas[i]
 		if !d.Valid() {
 			continue
 		}
-		switch o := to.apply(Update{Delta: *d}); o.Status {
-		case Rejected:
-			d.reject("%s", o.Reason)
-		case skipped:
-			m.notes = append(m.notes, fmt.Sprintf("skipped: line %d: %s", d.Line, o.Reason))
+		warns, err := to.apply(d)
+		var s skip
+		switch {
+		case errors.As(err, &s):
+			m.notes = append(m.notes, fmt.Sprintf("skipped: line %d: %s", d.Line, s))
+		case err != nil:
+			d.reject("%s", err)
 		}
+		warnings = append(warnings, warns...)
 	}
-	m.notes = append(m.notes, to.warnings...)
+	m.notes = append(m.notes, warnings...)
 }
 
 // report scores the deltas. Scores in each, by delta, override those of the request.

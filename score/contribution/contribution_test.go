@@ -3,6 +3,7 @@ package contribution
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -373,6 +374,47 @@ func TestAnArtifactFillsAndEmptiesTheSet(t *testing.T) {
 	assert.Equal(t, "set_incomplete", r.Gates[0].Consequence, "the last third alternative was killed")
 	assert.Contains(t, names(r.Warnings), "no_third_alternative")
 	assert.True(t, r.Deltas[0].Valid)
+}
+
+func killOf(s Section, id string) string {
+	return fmt.Sprintf(`{"operation": "KILL", "section": "%s", "target_id": "%s", "payload": {"reason": "why"}, "rationale": "r"}`, s, id)
+}
+
+// The rules of brenner_bot's merge (artifact-merge.ts and artifact_delta_spec_v0.1) by which a delta is rejected, has no
+// effect, or is warned of.
+func TestDeltasOnAnArtifact(t *testing.T) {
+	artifact := &Artifact{Sections: Parts{
+		HypothesisSlate:  []Item{{"id": "H1", "name": "a"}, {"id": "H2", "killed": true}, {"id": "H3", "name": "Third Alternative"}},
+		AssumptionLedger: []Item{{"id": "A1", "scale_check": true}},
+	}}
+	edit := func(id, payload string) string {
+		return fmt.Sprintf(`{"operation": "EDIT", "section": "hypothesis_slate", "target_id": "%s", "payload": %s, "rationale": "r"}`, id, payload)
+	}
+	for name, tt := range map[string]struct {
+		deltas   []string
+		errors   string // of all deltas
+		warnings []string
+	}{
+		"the next id is one more than the largest, killed or not": {[]string{killOf(hypothesisSlate, "H3"), third, edit("H4", `{"claim": "z"}`), edit("H5", `{"claim": "z"}`)}, "hypothesis_slate has no item H5", []string{"no_third_alternative"}},
+		"at most six active":                {[]string{third, third, third, third, third}, "there are 6 active hypotheses already; KILL one first", []string{"hypothesis_sprawl"}},
+		"a kill makes room":                 {[]string{third, third, third, third, killOf(hypothesisSlate, "H1"), third}, "", nil},
+		"edit of a killed item":             {[]string{edit("H2", `{"claim": "z"}`)}, "", []string{"skipped"}},
+		"kill twice":                        {[]string{killOf(hypothesisSlate, "H1"), killOf(hypothesisSlate, "H1")}, "", []string{"skipped"}},
+		"one rejection spares the others":   {[]string{killOf(anomalyRegister, "X1"), edit("H1", `{"claim": "z"}`)}, "anomaly_register has no item X1", nil},
+		"a payload does not revive or kill": {[]string{edit("H1", `{"claim": "z", "killed": true, "id": "H7"}`), killOf(hypothesisSlate, "H1")}, "", nil},
+		"the last scale check":              {[]string{killOf(assumptionLedger, "A1")}, "", []string{"no_scale_check"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := score(t, Request{Role: adversarialCritic, Text: fenced(strings.Join(tt.deltas, "\n")), Artifact: artifact, Scores: all(true)})
+			var errors []string
+			for _, d := range r.Deltas {
+				errors = append(errors, d.Errors...)
+			}
+			assert.Equal(t, tt.errors, strings.Join(errors, "; "))
+			warnings := slices.DeleteFunc(names(r.Warnings), func(n string) bool { return n == warnNotOfRole })
+			assert.Equal(t, append([]string{}, tt.warnings...), warnings)
+		})
+	}
 }
 
 // What an EDIT leaves alone is seen in the artifact.

@@ -24,7 +24,7 @@ type Delta struct {
 	gates []gate // that it fails by itself
 }
 
-// Valid reports whether the delta can be scored and merged.
+// Valid reports whether the delta can be scored.
 func (d *Delta) Valid() bool { return len(d.Errors) == 0 }
 
 // read checks one object against the format.

@@ -77,6 +77,15 @@ func (it Item) thirdAlternative() bool {
 	return it.flag("third_alternative") || patterns()["third_alternative_words"].MatchString(it.text("name"))
 }
 
+// set copies the fields of a payload but those that a payload cannot set.
+func (it Item) set(payload Item) {
+	for name, v := range payload {
+		if !slices.Contains(system, name) {
+			it[name] = v
+		}
+	}
+}
+
 // words are all texts inside, in the order of their keys.
 func (it Item) words() []string {
 	var out []string

@@ -38,9 +38,8 @@ type SessionReport struct {
 	Convergence    Convergence              `json:"convergence"`
 	Coverage       map[Role]Coverage        `json:"coverage"` // of the roles that contributed
 
-	Gates    []Gate    `json:"gates"` // of the whole set; those of messages are with them
-	Warnings []string  `json:"warnings"`
-	Artifact *Artifact `json:"artifact,omitempty"` // with the deltas applied, if one was given
+	Gates    []Gate   `json:"gates"` // of the whole set; those of messages are with them
+	Warnings []string `json:"warnings"`
 }
 
 // Progression is the trend of quality over the rounds. The trend compares the mean percent of the later
@@ -84,9 +83,9 @@ func ScoreSession(s Session) (SessionReport, error) {
 	if err != nil {
 		return SessionReport{}, err
 	}
-	var shared *merger
+	var shared *Artifact
 	if s.Artifact != nil {
-		shared = &merger{artifact: s.Artifact.clone(), set: map[string]setting{}}
+		shared = new(cloned(*s.Artifact))
 	}
 	out := SessionReport{Contributions: make([]Report, len(s.Contributions)), Gates: []Gate{}, Warnings: []string{}}
 	sum := summary{rounds: rounds}
@@ -111,12 +110,7 @@ func ScoreSession(s Session) (SessionReport, error) {
 			return SessionReport{}, rubric.Refuse("contributions", "they have more than %d deltas", maxSessionDeltas)
 		}
 	}
-	var after *Artifact
-	if shared != nil {
-		shared.finish()
-		after = &shared.artifact
-	}
-	sum.fill(&out, after)
+	sum.fill(&out, shared)
 	return out, nil
 }
 
@@ -260,7 +254,6 @@ func (s *summary) fill(out *SessionReport, after *Artifact) {
 	if s.mechanism && !s.scaleCheck && !after.hasScaleCheck() {
 		warn("%s: mechanisms are claimed, and no message has a scale check", warnUnverified)
 	}
-	out.Artifact = after
 }
 
 func coverage(role Role, named []string) Coverage {
