@@ -21,12 +21,8 @@ var inputs = map[string]string{
 	"council":      `{"responses":[{"id":"A","text":"x"},{"id":"B","text":"y"}],"reviews":[{"reviewer":"r","evaluations":{"A":{"accuracy":3,"relevance":9,"completeness":9,"conciseness":9,"clarity":9},"B":{"accuracy":8,"relevance":7,"completeness":8,"conciseness":8,"clarity":8}},"ranking":["A","B"]}]}`,
 	"contribution": `{"role":"test_designer","text":"no delta"}`,
 	"session":      `{"contributions":[{"role":"adversarial_critic","text":"no delta"}]}`,
-	"form":         `{"role":"test_designer","text":"no delta"}`,
-	"agreement":    `{"contribution":{"role":"test_designer","text":"no delta"},"evaluations":[{"evaluator":"x","deltas":[]}]}`,
 	"custom":       `{"source":"id: tastes\ndimensions: [{name: taste, weight: 1, scale: {min: 0, max: 5}}]","items":[{"id":"a","scores":{"taste":4}}]}`,
 }
-
-var scorePaths = map[string]string{"form": "/v1/score/contribution/form", "agreement": "/v1/score/contribution/agreement"}
 
 // Every rubric answers alike over HTTP and MCP, after canonical JSON; the command line prints the body of
 // the HTTP answer.
@@ -35,11 +31,7 @@ func TestSameScoresOverHTTPAndMCP(t *testing.T) {
 	client := overMemory(t, w.Server, nil)
 	require.Len(t, inputs, len(scoring.Names())-2, "hypotheses and inquiry need a judge: see TestInquiry")
 	for name, input := range inputs {
-		path, ok := scorePaths[name]
-		if !ok {
-			path = "/v1/score/" + name
-		}
-		over := parse[map[string]any](t, 200, w.ask("POST", path, input))
+		over := parse[map[string]any](t, 200, w.ask("POST", "/v1/score/"+name, input))
 		mcp := answerOf[map[string]any](t, call(t, client, "score", map[string]any{"rubric": name, "input": json.RawMessage(input)}))
 		assert.Equal(t, canonical(t, over), canonical(t, mcp), name)
 		assert.NotEmpty(t, over["message"], name)

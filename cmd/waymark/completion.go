@@ -67,7 +67,7 @@ var argumentValues = map[string]values{
 	"capability approve": proposalIDs, "capability reject": proposalIDs,
 	"runs show": runIDs, "runs approve": runIDs, "runs cancel": runIDs, "runs delete": runIDs,
 	"rank":  fixed("hypothesis", "council"),
-	"score": fixed("hypothesis", "council", "contribution", "session", "form", "agreement"),
+	"score": fixed("hypothesis", "council", "contribution", "session"),
 }
 
 var (

@@ -28,13 +28,12 @@ const maxInput = 16 << 20
 // scoreKinds are the rubrics that come with the program, by the route that scores them.
 var scoreKinds = map[string]string{
 	"hypothesis": "/v1/score/hypothesis", "council": "/v1/score/council", "contribution": "/v1/score/contribution", "session": "/v1/score/session",
-	"form": "/v1/score/contribution/form", "agreement": "/v1/score/contribution/agreement",
 }
 
 func (a *app) scoreCommand() *cobra.Command {
 	var after []string
 	cmd := &cobra.Command{
-		Use:   "score hypothesis|council|contribution|session|form|agreement|FILE.yaml INPUT|-",
+		Use:   "score hypothesis|council|contribution|session|FILE.yaml INPUT|-",
 		Short: "Score by a rubric",
 		Long: `Scores what INPUT holds (a file, or - for standard input, as JSON) by a rubric: one that comes with the
 program, or one in a file of your own (YAML or JSON). Totals, verdicts and ranks follow from the scores
@@ -117,8 +116,6 @@ func (a *app) score(cmd *cobra.Command, kind, name string, after []string) error
 		return judged(cmd, a, name, path, input, (*app).showSession)
 	case "hypothesis":
 		return judged(cmd, a, name, path, input, (*app).showHypotheses)
-	case "form", "agreement":
-		return judged(cmd, a, name, path, input, (*app).showIndented)
 	}
 	return judged(cmd, a, name, path, input, (*app).showItems)
 }
@@ -212,14 +209,6 @@ func (a *app) rankCommand() *cobra.Command {
 	a.recordFlag(cmd)
 	afterFlag(cmd, &after)
 	return cmd
-}
-
-// showIndented prints an answer that has no table.
-func (a *app) showIndented(v any) {
-	text, err := json.MarshalIndent(v, "", "  ")
-	if err == nil {
-		a.printf("%s\n", text)
-	}
 }
 
 func rankText(rank *int) string {

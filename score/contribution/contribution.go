@@ -15,8 +15,7 @@
 // Rules score the visible text. They return a lower bound and, where a person may find more, the highest possible score
 // (upper) with the question to settle (needs_human). A given score overrides the rules.
 //
-// [Score] scores one message, [ScoreSession] many, [NewForm] returns the form for human evaluators, and [Compare]
-// finds their disagreements. All are pure functions.
+// [Score] scores one message, [ScoreSession] many. Both are pure functions.
 package contribution
 
 import (
@@ -125,15 +124,11 @@ func Score(r Request) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	return m.alone(nil)
-}
-
-// alone scores a message outside of a session: its hypotheses are the whole set.
-func (m *message) alone(each []Scores) (Report, error) {
-	report, err := m.report(each)
+	report, err := m.report()
 	if err != nil {
 		return Report{}, err
 	}
+	// Outside of a session the hypotheses of the message are the whole set.
 	if g, incomplete := thirdGate(m.after, m.deltas); incomplete {
 		report.Gates = append(report.Gates, g)
 	}
@@ -235,8 +230,8 @@ func (m *message) try(to *Artifact) {
 	m.notes = append(m.notes, warnings...)
 }
 
-// report scores the deltas. Scores in each, by delta, override those of the request.
-func (m *message) report(each []Scores) (Report, error) {
+// report scores the deltas.
+func (m *message) report() (Report, error) {
 	rep := Report{ID: m.ID, Role: m.Role, Round: m.Round, Deltas: make([]Scored, len(m.deltas)), Gates: []Gate{}, Warnings: []string{}, Dropped: m.dropped}
 	for _, d := range m.dropped {
 		if d.rejected {
@@ -262,11 +257,7 @@ func (m *message) report(each []Scores) (Report, error) {
 	var fake []string
 	for i := range m.deltas {
 		d := &m.deltas[i]
-		given := m.Scores
-		if each != nil {
-			given = each[i]
-		}
-		scored, warnings, err := s.score(m, d, given)
+		scored, warnings, err := s.score(m, d)
 		if err != nil {
 			return Report{}, err
 		}
@@ -290,7 +281,7 @@ func (m *message) report(each []Scores) (Report, error) {
 }
 
 // score scores one delta.
-func (s *scene) score(m *message, d *Delta, given Scores) (Scored, []string, error) {
+func (s *scene) score(m *message, d *Delta) (Scored, []string, error) {
 	out := Scored{
 		Line: d.Line, Operation: d.Operation, Section: d.Section, Valid: d.Valid(), Errors: d.Errors, Notes: slices.Concat(d.Faults, d.Notes),
 		Criteria: map[string]Criterion{}, NotApplicable: map[string]string{}, Operators: operatorsIn(d.Rationale),
@@ -306,7 +297,7 @@ func (s *scene) score(m *message, d *Delta, given Scores) (Scored, []string, err
 	}
 	card, upper := rubric.Card{Scores: map[string]rubric.Decimal{}}, rubric.Card{Scores: map[string]rubric.Decimal{}}
 	for _, c := range criteriaOf(m.Role) {
-		score, isGiven := given[c.Name]
+		score, isGiven := m.Scores[c.Name]
 		if why := notApplicable(c.Name, d, m.Context, isGiven); why != "" {
 			out.NotApplicable[c.Name] = why
 			card.NotApplicable = append(card.NotApplicable, c.Name)

@@ -102,7 +102,7 @@ func ScoreSession(s Session) (SessionReport, error) {
 		if err != nil {
 			return SessionReport{}, rubric.Within(fmt.Sprintf("contributions[%d]", i), err)
 		}
-		if out.Contributions[i], err = m.report(nil); err != nil {
+		if out.Contributions[i], err = m.report(); err != nil {
 			return SessionReport{}, rubric.Within(fmt.Sprintf("contributions[%d]", i), err)
 		}
 		sum.add(m, out.Contributions[i])

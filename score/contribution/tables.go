@@ -15,9 +15,7 @@ var tablesSource []byte
 var tables = sync.OnceValue(func() tableSet { return rubric.MustDecode[tableSet](tablesSource) })
 
 type tableSet struct {
-	Protocol []string            `json:"protocol"`
-	LookFor  map[string][]string `json:"look_for"`
-	Roles    map[Role]struct {
+	Roles map[Role]struct {
 		Criteria  []string `json:"criteria"`
 		Operators []string `json:"operators"`
 	} `json:"roles"`

@@ -30,7 +30,7 @@ var (
 )
 
 type scoreArguments struct {
-	Rubric  rubricArgument `json:"rubric" jsonschema:"hypothesis, council, contribution, session, form, agreement or custom; hypotheses or inquiry to have a judge propose answers, or also look for evidence; or the definition of a rubric of your own"`
+	Rubric  rubricArgument `json:"rubric" jsonschema:"hypothesis, council, contribution, session or custom; hypotheses or inquiry to have a judge propose answers, or also look for evidence; or the definition of a rubric of your own"`
 	Context []string       `json:"context,omitempty" jsonschema:"ids of the tools used so far whose output is scored, in order; what a scorer follows is learned from it"`
 	Input   objectArgument `json:"input" jsonschema:"what the rubric scores, as in the HTTP API: for hypothesis {hypotheses: [{id, scores}]}, for council {responses, reviews}, for contribution {role, text}, for hypotheses {question}, for inquiry {question, documents: [{text}]}, for a rubric of your own {items: [{id, scores}]}"`
 }

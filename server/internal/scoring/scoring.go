@@ -57,8 +57,6 @@ var All = []Scoring{
 	scoringOf("contribution", score.ContributionID, "score-contribution", "/v1/score/contribution", "Score a contribution to a research session",
 		"Reads the deltas in a message. Given scores replace those found by rule; what a person has to check is marked.", (*score.Scorer).Contribution),
 	scoringOf("session", score.SessionID, "score-session", "/v1/score/session", "Score a whole research session", "", (*score.Scorer).Session),
-	scoringOf("form", "", "contribution-form", "/v1/score/contribution/form", "The form for people who evaluate a contribution", "", (*score.Scorer).Form),
-	scoringOf("agreement", "", "contribution-agreement", "/v1/score/contribution/agreement", "Where evaluators of a contribution disagree", "", (*score.Scorer).Agreement),
 	scoringOf("custom", score.CustomID, "score-custom", "/v1/score/custom", "Score items by a rubric of one's own",
 		"The rubric comes with the request, as a value (definition) or as YAML or JSON text (source).", (*score.Scorer).Custom),
 	scoringOf("", score.HypothesisID, "rank-hypothesis", "/v1/rank/hypothesis", "Only the ranking of hypotheses", "", (*score.Scorer).RankHypotheses),
