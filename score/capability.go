@@ -34,7 +34,7 @@ func Capabilities() []catalog.Capability {
 	return []catalog.Capability{
 		{ID: HypothesisID, Name: "score_hypothesis", Description: "Scores and ranks research hypotheses by specificity, novelty, connection validity, feasibility and grounding; pass, borderline or fail.",
 			Intent: "score, judge and rank research hypotheses", InputSchema: object("hypotheses"), OutputSchema: object("results", "mismatches")},
-		{ID: CouncilID, Name: "score_council", Description: "Ranks competing answers by the reviews of their peers: accuracy, relevance, completeness, conciseness, clarity, with a safety gate and an audit of bias.",
+		{ID: CouncilID, Name: "score_council", Description: "Ranks competing answers by the reviews of their peers: accuracy, relevance, completeness, conciseness, clarity, with a safety gate.",
 			Intent: "rank competing answers of several models by peer review", InputSchema: object("question"), OutputSchema: object("ranking", "reviews")},
 		{ID: ContributionID, Name: "score_contribution", Description: "Scores a contribution to a research session: the deltas in a message of a hypothesis generator, test designer or adversarial critic.",
 			Intent: "score a contribution of a research role", InputSchema: object("role", "text"), OutputSchema: object("deltas", "warnings")},

@@ -65,5 +65,5 @@ func (b Ballot) HolisticScores(raw string) map[string]rubric.Decimal {
 
 // Review is the review that this ballot and a reply make.
 func (b Ballot) Review(raw string) Review {
-	return Review{Reviewer: b.Reviewer, Round: b.Round, Order: b.Order, Labels: b.Labels, Raw: raw}
+	return Review{Reviewer: b.Reviewer, Round: b.Round, Labels: b.Labels, Raw: raw}
 }

@@ -52,8 +52,6 @@ type Review struct {
 	Reviewer string `json:"reviewer"`
 	// Round defaults to 1. Of several rounds of a reviewer the last readable one counts.
 	Round int `json:"round,omitempty"`
-	// Order lists the ids in the order of display, for the audit of positions.
-	Order []string `json:"order,omitempty"`
 	// Labels maps labels to ids of answers. Names that are no labels are ids.
 	Labels      map[string]string         `json:"labels,omitempty"`
 	Evaluations map[string]*Evaluation    `json:"evaluations,omitempty"` // null: the reviewer abstains on that answer
@@ -105,7 +103,7 @@ type Options struct {
 	SafetyGate           *bool                     `json:"safety_gate,omitempty"`           // default true
 	SafetyScoreCap       rubric.Decimal            `json:"safety_score_cap,omitempty"`      // 0 to 10
 	Normalise            Normalise                 `json:"normalise,omitempty"`
-	Seed                 int64                     `json:"seed,omitempty"` // of shuffles and sampled permutation tests
+	Seed                 int64                     `json:"seed,omitempty"` // of shuffles
 }
 
 // Normalise is the normalisation of scores over reviewers.
@@ -127,7 +125,7 @@ const (
 	Unparsable  Status = "unparsable"
 )
 
-// A Result is the ranking of an [Input] with its audit. Numbers are not rounded; null is unknown.
+// A Result is the ranking of an [Input]. Numbers are not rounded; null is unknown.
 type Result struct {
 	Rubric     RubricUsed `json:"rubric"`
 	Ranking    []Ranked   `json:"ranking"` // the best first
@@ -136,7 +134,6 @@ type Result struct {
 	Mismatches []Mismatch `json:"mismatches"` // reported totals that differ from the computed ones
 	Holistic   *Beside    `json:"holistic"`   // the ranking by holistic scores, null if nobody gave any
 	Rounds     []Round    `json:"rounds"`     // where there was more than one
-	BiasAudit  BiasAudit  `json:"bias_audit"`
 	Metrics    Metrics    `json:"metrics"`
 }
 

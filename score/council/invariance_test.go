@@ -38,11 +38,10 @@ func drawn(t *rapid.T) Input {
 		for round := range rapid.IntRange(1, 2).Draw(t, "rounds") {
 			review := Review{Reviewer: fmt.Sprintf("r%d", r), Round: round + 1}
 			order := rapid.Permutation(in.Responses).Draw(t, "order")
-			for _, o := range order {
-				review.Order = append(review.Order, o.ID)
-			}
 			if rapid.Bool().Draw(t, "declares") {
-				review.Ranking = slices.Clone(review.Order)
+				for _, o := range order {
+					review.Ranking = append(review.Ranking, o.ID)
+				}
 			}
 			kind := rapid.IntRange(0, 3).Draw(t, "kind")
 			for _, o := range order {
@@ -118,9 +117,6 @@ func TestNamesOfReviewersChangeNothing(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, before.Ranking, after.Ranking)
 		assert.Equal(t, before.Metrics, after.Metrics)
-		assert.Equal(t, before.BiasAudit.Length, after.BiasAudit.Length)
-		assert.Equal(t, before.BiasAudit.Position.R, after.BiasAudit.Position.R)
-		assert.Equal(t, before.BiasAudit.Position.ByPosition, after.BiasAudit.Position.ByPosition)
 	})
 }
 

@@ -90,7 +90,7 @@ func (r *Review) check(place string, responses map[string]int) error {
 	for _, list := range []struct {
 		field string
 		n     int
-	}{{"order", len(r.Order)}, {"labels", len(r.Labels)}, {"evaluations", len(r.Evaluations)}, {"scores", len(r.Scores)}, {"ranking", len(r.Ranking)}} {
+	}{{"labels", len(r.Labels)}, {"evaluations", len(r.Evaluations)}, {"scores", len(r.Scores)}, {"ranking", len(r.Ranking)}} {
 		if list.n > len(responses) {
 			return rubric.Refuse(place+list.field, "%d entries for %d responses", list.n, len(responses))
 		}

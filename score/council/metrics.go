@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"slices"
 
+	"waymark/internal/numeric"
 	"waymark/score/rubric"
 )
 
@@ -57,11 +58,9 @@ type Difference struct {
 
 // ConcisenessMetric: are longer answers scored less concise?
 type ConcisenessMetric struct {
-	R        *float64 `json:"r"`
-	P        *float64 `json:"p"`
-	N        int      `json:"n"`
-	Negative *bool    `json:"negative"` // r < 0 with p < .05
-	Note     string   `json:"note,omitempty"`
+	R    *float64 `json:"r"` // Pearson's
+	N    int      `json:"n"`
+	Note string   `json:"note,omitempty"`
 }
 
 func (p *panel) metrics(standings []standing) Metrics {
@@ -162,7 +161,8 @@ func (p *panel) stability(votes []*vote, score func(*vote, string) *big.Rat) *fl
 	if len(taus) == 0 {
 		return nil
 	}
-	return new(sorted(taus) / float64(len(taus)))
+	slices.Sort(taus) // the sum must not depend on the names of reviewers
+	return new(numeric.Sum(taus) / float64(len(taus)))
 }
 
 // means are the mean scores by answer, in the order of p.ids, nil for none.
@@ -283,18 +283,23 @@ func (p *panel) concisenessMetric() ConcisenessMetric {
 		m.Note = "fewer than three answers with text and a score for conciseness"
 		return m
 	}
-	rho, prob, ok := correlation(lengths, scores, p.random("conciseness"))
-	if !ok {
+	lengths, scores = centred(lengths), centred(scores)
+	norm := math.Sqrt(numeric.Dot(lengths, lengths) * numeric.Dot(scores, scores))
+	if norm < 1e-9 {
 		m.Note = "lengths or scores do not vary"
 		return m
 	}
-	m.R, m.P = &rho, &prob
-	if len(lengths) < 5 {
-		m.Note = "fewer than five answers: no order of them would be rare"
-		return m
-	}
-	m.Negative = new(rho < 0 && prob < maxP)
+	m.R = new(max(-1, min(1, numeric.Dot(lengths, scores)/norm)))
 	return m
+}
+
+func centred(x []float64) []float64 {
+	m := numeric.Sum(x) / float64(len(x))
+	c := make([]float64, len(x))
+	for i, v := range x {
+		c[i] = v - m
+	}
+	return c
 }
 
 // Beside is the ranking by holistic scores, to be set beside that by the rubric: what changed, before one

@@ -2,6 +2,7 @@ package council
 
 import (
 	"fmt"
+	"math"
 	"math/big"
 	"strings"
 	"testing"
@@ -105,24 +106,28 @@ func TestExplainedMetric(t *testing.T) {
 	assert.Nil(t, score(t, Input{Responses: responses("a"), Reviews: []Review{{Reviewer: "r"}}}).Metrics.Understanding.Share)
 }
 
-func TestConcisenessMetric(t *testing.T) {
-	build := func(n int) Input {
-		in := lengthy(n, func(int) float64 { return 8 })
-		for i, r := range in.Responses {
-			in.Reviews[0].Evaluations[r.ID].Conciseness = dec(fmt.Sprint(9 - i))
-		}
-		return in
+// council of n answers whose words and scores follow f.
+func lengthy(n int, f func(i int) float64) Input {
+	in := Input{}
+	rv := Review{Reviewer: "r", Evaluations: map[string]*Evaluation{}}
+	for i := range n {
+		id := string(rune('a' + i))
+		in.Responses = append(in.Responses, Response{ID: id, Text: strings.Repeat("word ", 10*(i+1))})
+		rv.Evaluations[id] = flat(f(i))
 	}
-	m := score(t, build(5)).Metrics.Conciseness
+	in.Reviews = []Review{rv}
+	return in
+}
+
+func TestConcisenessMetric(t *testing.T) {
+	m := score(t, lengthy(5, func(i int) float64 { return float64(9 - i) })).Metrics.Conciseness
 	assert.Equal(t, -1., *m.R)
-	assert.InDelta(t, 2./120, *m.P, 1e-12)
-	assert.Equal(t, new(true), m.Negative)
-	m = score(t, build(4)).Metrics.Conciseness
-	assert.Equal(t, -1., *m.R)
-	assert.Nil(t, m.Negative, "four answers prove nothing")
-	m = score(t, build(2)).Metrics.Conciseness
+	m = score(t, lengthy(3, func(i int) float64 { return []float64{1, 2, 4}[i] })).Metrics.Conciseness
+	assert.InDelta(t, 3/math.Sqrt(2*14./3), *m.R, 1e-12, "of 1, 2, 3 and 1, 2, 4, by hand")
+	m = score(t, lengthy(2, func(i int) float64 { return float64(9 - i) })).Metrics.Conciseness
 	assert.Nil(t, m.R)
 	assert.True(t, strings.HasPrefix(m.Note, "fewer than three"))
+	assert.Equal(t, "lengths or scores do not vary", score(t, lengthy(6, func(int) float64 { return 7 })).Metrics.Conciseness.Note)
 }
 
 // Side by side: by rubric the ceiling puts the lie last, holistically it comes first.

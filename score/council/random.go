@@ -24,13 +24,11 @@ func newRandom(seed int64, words ...string) *random {
 	return &random{rand.NewPCG(binary.BigEndian.Uint64(sum), binary.BigEndian.Uint64(sum[8:]))}
 }
 
-func (r *random) next() uint64 { return r.pcg.Uint64() }
-
 // shuffle is that of Fisher and Yates. It is written out so that the order stays what it is whatever a
 // library does; the bias of a 64-bit multiplication for lists this short is below 2⁻⁵⁷.
 func (r *random) shuffle(n int, swap func(i, j int)) {
 	for i := n - 1; i > 0; i-- {
-		j, _ := bits.Mul64(r.next(), uint64(i+1))
+		j, _ := bits.Mul64(r.pcg.Uint64(), uint64(i+1))
 		swap(i, int(j))
 	}
 }

@@ -18,7 +18,6 @@ func (p *panel) result() Result {
 		Mismatches: []Mismatch{},
 		Holistic:   p.beside(standings),
 		Rounds:     p.rounds(),
-		BiasAudit:  p.audit(),
 		Metrics:    p.metrics(standings),
 	}
 	if res.Rubric.Ceilings == nil {

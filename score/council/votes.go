@@ -19,7 +19,6 @@ type vote struct {
 
 	marks    map[string]mark // what is counted
 	declared []string        // order, the best first
-	position map[string]int  // where the answer was shown, from 0 on
 	holistic map[string]rubric.Decimal
 
 	own      []string
@@ -89,14 +88,6 @@ func (p *panel) read(i int) (*vote, error) {
 		}
 	}
 
-	order, err := p.resolve(v, n, "order", rv.Order, false)
-	if err != nil {
-		return nil, err
-	}
-	v.position = map[string]int{}
-	for _, w := range order {
-		v.position[w.id] = slices.Index(rv.Order, w.written)
-	}
 	ranking, err := p.resolve(v, n, "ranking", r.Ranking, tolerant)
 	if err != nil {
 		return nil, err
