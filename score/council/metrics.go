@@ -10,11 +10,10 @@ import (
 	"waymark/score/rubric"
 )
 
-// Metrics measure the four aims of structured scoring. Three are computed; how well users understand a ranking cannot
-// be computed from scores, so the fourth is marked as a proxy.
+// Metrics measure aims of structured scoring. How well users understand a ranking cannot be computed from scores, so that
+// one is marked as a proxy.
 type Metrics struct {
 	DimensionVariance VarianceMetric    `json:"dimension_variance"`
-	RankStability     StabilityMetric   `json:"rank_stability"`
 	Understanding     ExplainedMetric   `json:"understanding"`
 	Conciseness       ConcisenessMetric `json:"conciseness_length"`
 }
@@ -26,15 +25,6 @@ type VarianceMetric struct {
 	Holistic   *float64 `json:"holistic"`
 	Lower      *bool    `json:"lower"` // the dimensions' is lower
 	Responses  int      `json:"responses"`
-}
-
-// StabilityMetric: does a ranking change less if one reviewer is left out? Each is the mean of Kendall's
-// tau-b between the ranking of all reviewers and those without one, over three or more who gave both.
-type StabilityMetric struct {
-	Rubric    *float64 `json:"rubric"`
-	Holistic  *float64 `json:"holistic"`
-	More      *bool    `json:"more_stable"` // the rubric's ranking is more stable
-	Reviewers int      `json:"reviewers"`
 }
 
 // ExplainedMetric is the share of neighbours in the ranking whose order a single named cause explains.
@@ -64,7 +54,7 @@ type ConcisenessMetric struct {
 }
 
 func (p *panel) metrics(standings []standing) Metrics {
-	return Metrics{p.varianceMetric(), p.stabilityMetric(), p.explainedMetric(standings), p.concisenessMetric()}
+	return Metrics{p.varianceMetric(), p.explainedMetric(standings), p.concisenessMetric()}
 }
 
 func (p *panel) varianceMetric() VarianceMetric {
@@ -105,74 +95,14 @@ func (p *panel) varianceMetric() VarianceMetric {
 	return m
 }
 
-func (p *panel) stabilityMetric() StabilityMetric {
-	var both []*vote
-	for _, v := range p.counted {
-		if v.status == ByRubric && len(v.holistic) > 0 {
-			both = append(both, v)
-		}
-	}
-	m := StabilityMetric{Reviewers: len(both)}
-	if len(both) < 3 {
-		return m
-	}
-	m.Rubric = p.stability(both, func(v *vote, id string) *big.Rat { return v.marks[id].score })
-	m.Holistic = p.stability(both, func(v *vote, id string) *big.Rat {
-		if s, ok := v.holistic[id]; ok {
-			return s.Rat()
-		}
-		return nil
-	})
-	if m.Rubric != nil && m.Holistic != nil {
-		m.More = new(*m.Rubric > *m.Holistic)
-	}
-	return m
-}
-
-// stability is the mean tau-b of the ranking by means and those that leave one vote out.
-func (p *panel) stability(votes []*vote, score func(*vote, string) *big.Rat) *float64 {
-	all := p.means(votes, score)
-	number := make([]int64, len(p.ids)) // of scores behind each mean
-	for i, id := range p.ids {
-		for _, v := range votes {
-			if score(v, id) != nil {
-				number[i]++
-			}
-		}
-	}
-	var taus []float64
-	for _, v := range votes {
-		rest := slices.Clone(all)
-		for i, id := range p.ids {
-			s := score(v, id)
-			switch {
-			case s == nil:
-			case number[i] == 1:
-				rest[i] = nil
-			default: // (n·mean − s) / (n − 1)
-				sum := new(big.Rat).Mul(all[i], big.NewRat(number[i], 1))
-				rest[i] = sum.Quo(sum.Sub(sum, s), big.NewRat(number[i]-1, 1))
-			}
-		}
-		if tau, ok := tauB(all, rest); ok {
-			taus = append(taus, tau)
-		}
-	}
-	if len(taus) == 0 {
-		return nil
-	}
-	slices.Sort(taus) // the sum must not depend on the names of reviewers
-	return new(numeric.Sum(taus) / float64(len(taus)))
-}
-
-// means are the mean scores by answer, in the order of p.ids, nil for none.
-func (p *panel) means(votes []*vote, score func(*vote, string) *big.Rat) []*big.Rat {
+// means are the mean holistic scores by answer, in the order of p.ids, nil for none.
+func (p *panel) means(votes []*vote) []*big.Rat {
 	means := make([]*big.Rat, len(p.ids))
 	for i, id := range p.ids {
 		var x []*big.Rat
 		for _, v := range votes {
-			if s := score(v, id); s != nil {
-				x = append(x, s)
+			if s, ok := v.holistic[id]; ok {
+				x = append(x, s.Rat())
 			}
 		}
 		if len(x) > 0 {
@@ -180,26 +110,6 @@ func (p *panel) means(votes []*vote, score func(*vote, string) *big.Rat) []*big.
 		}
 	}
 	return means
-}
-
-// tauB is Kendall's tau-b over the pairs known on both sides; unknown if one side ties them all.
-func tauB(x, y []*big.Rat) (tau float64, ok bool) {
-	concordant, inX, inY := 0, 0, 0 // pairs that agree less those that do not; pairs that x, y tell apart
-	for i := range x {
-		for j := range i {
-			if x[i] == nil || x[j] == nil || y[i] == nil || y[j] == nil {
-				continue
-			}
-			a, b := x[i].Cmp(x[j]), y[i].Cmp(y[j])
-			concordant += a * b
-			inX += a * a
-			inY += b * b
-		}
-	}
-	if inX == 0 || inY == 0 {
-		return 0, false
-	}
-	return float64(concordant) / math.Sqrt(float64(inX)*float64(inY)), true
 }
 
 func (p *panel) explainedMetric(standings []standing) ExplainedMetric {
@@ -305,11 +215,9 @@ func centred(x []float64) []float64 {
 // Beside is the ranking by holistic scores, to be set beside that by the rubric: what changed, before one
 // replaces the other.
 type Beside struct {
-	Ranking []HolisticRank `json:"ranking"`
-	// Tau is Kendall's tau-b of both rankings' scores; SameFirst: they agree on the first.
-	Tau       *float64 `json:"tau"`
-	SameFirst bool     `json:"same_first"`
-	Reviews   int      `json:"reviews"`
+	Ranking   []HolisticRank `json:"ranking"`
+	SameFirst bool           `json:"same_first"` // both rankings agree on the first
+	Reviews   int            `json:"reviews"`
 }
 
 // HolisticRank is one answer by the mean of its holistic scores, without ceilings and safety gate.
@@ -329,12 +237,7 @@ func (p *panel) beside(standings []standing) *Beside {
 	if len(votes) == 0 {
 		return nil
 	}
-	means := p.means(votes, func(v *vote, id string) *big.Rat {
-		if s, ok := v.holistic[id]; ok {
-			return s.Rat()
-		}
-		return nil
-	})
+	means := p.means(votes)
 	b := &Beside{Ranking: []HolisticRank{}, Reviews: len(votes)}
 	var order []int
 	for i, m := range means {
@@ -349,13 +252,5 @@ func (p *panel) beside(standings []standing) *Beside {
 		b.Ranking = append(b.Ranking, HolisticRank{p.ids[i], n + 1, float(means[i])})
 	}
 	b.SameFirst = standings[0].id == b.Ranking[0].ID
-	ranked := make([]*big.Rat, len(p.ids))
-	for _, s := range standings {
-		i, _ := slices.BinarySearch(p.ids, s.id)
-		ranked[i] = s.score
-	}
-	if tau, ok := tauB(means, ranked); ok {
-		b.Tau = &tau
-	}
 	return b
 }
