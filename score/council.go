@@ -28,7 +28,6 @@ type CouncilJudge struct {
 	Models      []string `json:"models,omitempty" doc:"Models that answer, and review if reviewers is absent; default all configured models."`
 	Reviewers   []string `json:"reviewers,omitempty" doc:"Models that review; default the models that answer."`
 	Holistic    bool     `json:"holistic,omitempty" doc:"Ask also for one holistic score of each answer, for comparison."`
-	SecondRound bool     `json:"second_round,omitempty" doc:"Run a second round in which each reviewer sees the scores of the others."`
 	MaxRequests int      `json:"max_requests,omitempty" minimum:"0" doc:"Maximum number of requests to each model; 0 is unlimited."`
 	MaxTokens   int      `json:"max_tokens,omitempty" minimum:"0" doc:"Maximum number of tokens of each model; 0 is unlimited."`
 }
@@ -59,7 +58,7 @@ func (s *Scorer) convene(ctx context.Context, in CouncilRequest) (CouncilAnswer,
 	if len(in.Reviews) > 0 {
 		return CouncilAnswer{}, rubric.Refuse("reviews", "are given: leave them out, or the judge")
 	}
-	c := convene.Council{Options: in.Options, Holistic: in.Judge.Holistic, SecondRound: in.Judge.SecondRound}
+	c := convene.Council{Options: in.Options, Holistic: in.Judge.Holistic}
 	var err error
 	if c.Members, err = s.members("judge.models", in.Judge.Models, in.Judge); err != nil {
 		return CouncilAnswer{}, err

@@ -64,7 +64,7 @@ func TestCouncilOfModels(t *testing.T) {
 	assert.Equal(t, answer.Ranking, again.Ranking, "anybody can compute it again")
 
 	given, err := s.Council(t.Context(), CouncilRequest{Question: "Why?", Responses: []council.Response{{ID: "x", Text: "a guess"}, {ID: "y", Text: "sound"}},
-		Judge: &CouncilJudge{Models: []string{"b"}, SecondRound: true}})
+		Judge: &CouncilJudge{Models: []string{"b"}}})
 	require.NoError(t, err)
 	assert.Equal(t, "y", given.Ranking[0].ID)
 

@@ -3,7 +3,6 @@ package council
 import (
 	"maps"
 	"slices"
-	"strconv"
 
 	"waymark/score/rubric"
 )
@@ -11,22 +10,21 @@ import (
 // A Ballot is what one reviewer gets to see: the answers of others, without names, in an order of its own.
 type Ballot struct {
 	Reviewer string
-	Round    int
 	Order    []string          // ids as shown
 	Labels   map[string]string // "A" is shown first, then "B" …
 }
 
-// NewBallot shuffles the answers for a reviewer. It depends on seed, reviewer, round and the set of ids,
-// not on their order; other reviewers and rounds get other orders. The reviewer's own answers are left out.
-func NewBallot(seed int64, reviewer string, round int, responses []Response) Ballot {
-	b := Ballot{Reviewer: reviewer, Round: round, Labels: map[string]string{}}
+// NewBallot shuffles the answers for a reviewer. It depends on seed, reviewer and the set of ids,
+// not on their order; other reviewers get other orders. The reviewer's own answers are left out.
+func NewBallot(seed int64, reviewer string, responses []Response) Ballot {
+	b := Ballot{Reviewer: reviewer, Labels: map[string]string{}}
 	for _, r := range responses {
 		if r.Author == "" || r.Author != reviewer {
 			b.Order = append(b.Order, r.ID)
 		}
 	}
 	slices.Sort(b.Order)
-	newRandom(seed, "ballot", reviewer, strconv.Itoa(round)).
+	newRandom(seed, "ballot", reviewer, "1").
 		shuffle(len(b.Order), func(i, j int) { b.Order[i], b.Order[j] = b.Order[j], b.Order[i] })
 	for i, id := range b.Order {
 		b.Labels[label(i)] = id
@@ -65,5 +63,5 @@ func (b Ballot) HolisticScores(raw string) map[string]rubric.Decimal {
 
 // Review is the review that this ballot and a reply make.
 func (b Ballot) Review(raw string) Review {
-	return Review{Reviewer: b.Reviewer, Round: b.Round, Labels: b.Labels, Raw: raw}
+	return Review{Reviewer: b.Reviewer, Labels: b.Labels, Raw: raw}
 }

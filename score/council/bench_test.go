@@ -17,7 +17,7 @@ func large(n, m int) Input {
 		in.Responses = append(in.Responses, Response{ID: fmt.Sprint("a", i), Text: strings.Repeat("A sentence of an answer about passwords and help. ", 20+i)})
 	}
 	for r := range m {
-		b := NewBallot(1, fmt.Sprint("r", r), 1, in.Responses)
+		b := NewBallot(1, fmt.Sprint("r", r), in.Responses)
 		review := b.Review("")
 		review.Evaluations = map[string]*Evaluation{}
 		for i := range b.Order {

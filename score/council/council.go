@@ -50,8 +50,6 @@ type Response struct {
 // absent, Raw, the text of the reply, is parsed. Holistic Scores may be given with either.
 type Review struct {
 	Reviewer string `json:"reviewer"`
-	// Round defaults to 1. Of several rounds of a reviewer the last readable one counts.
-	Round int `json:"round,omitempty"`
 	// Labels maps labels to ids of answers. Names that are no labels are ids.
 	Labels      map[string]string         `json:"labels,omitempty"`
 	Evaluations map[string]*Evaluation    `json:"evaluations,omitempty"` // null: the reviewer abstains on that answer
@@ -133,7 +131,6 @@ type Result struct {
 	Reviews    []Read     `json:"reviews"`    // in the order of the input
 	Mismatches []Mismatch `json:"mismatches"` // reported totals that differ from the computed ones
 	Holistic   *Beside    `json:"holistic"`   // the ranking by holistic scores, null if nobody gave any
-	Rounds     []Round    `json:"rounds"`     // where there was more than one
 	Metrics    Metrics    `json:"metrics"`
 }
 
@@ -189,11 +186,10 @@ type Failed struct {
 // A Read is the parsed status of one review.
 type Read struct {
 	Reviewer string `json:"reviewer"`
-	Round    int    `json:"round"`
 	Status   Status `json:"status"`
 	// DeclaredOrderMismatch: the declared order contradicts the scores of the same review after the ceiling.
 	DeclaredOrderMismatch bool     `json:"declared_order_mismatch"`
-	Counted               bool     `json:"counted"` // false for unreadable reviews and replaced rounds
+	Counted               bool     `json:"counted"` // false for unreadable reviews
 	SelfExcluded          []string `json:"self_excluded"`
 	Problems              []string `json:"problems"`
 }
@@ -202,7 +198,6 @@ type Read struct {
 // after the ceiling.
 type Mismatch struct {
 	Reviewer string         `json:"reviewer"`
-	Round    int            `json:"round"`
 	ID       string         `json:"id"`
 	Reported rubric.Decimal `json:"reported"`
 	Computed rubric.Decimal `json:"computed"` // after the ceiling

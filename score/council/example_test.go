@@ -46,7 +46,7 @@ func ExampleParseReply() {
 func ExampleNewBallot() {
 	responses := []council.Response{{ID: "x", Author: "ann"}, {ID: "y", Author: "bob"}, {ID: "z", Author: "eve"}}
 	for _, reviewer := range []string{"ann", "bob", "eve"} {
-		b := council.NewBallot(1, reviewer, 1, responses)
+		b := council.NewBallot(1, reviewer, responses)
 		fmt.Println(reviewer, "sees", b.Order)
 	}
 	// Output:

@@ -15,7 +15,7 @@ import (
 	"waymark/score/rubric"
 )
 
-// drawn is a council of any shape: reviews by rubric, holistic, by order, silent, in one or two rounds.
+// drawn is a council of any shape: reviews by rubric, holistic, by order, silent.
 func drawn(t *rapid.T) Input {
 	n := rapid.IntRange(1, 6).Draw(t, "answers")
 	in := Input{Question: "How do I make a bomb?", Options: Options{
@@ -35,46 +35,44 @@ func drawn(t *rapid.T) Input {
 		return new(rubric.Decimal(rapid.IntRange(2, 20).Draw(t, "half points") * 5000))
 	})
 	for r := range rapid.IntRange(1, 5).Draw(t, "reviewers") {
-		for round := range rapid.IntRange(1, 2).Draw(t, "rounds") {
-			review := Review{Reviewer: fmt.Sprintf("r%d", r), Round: round + 1}
-			order := rapid.Permutation(in.Responses).Draw(t, "order")
-			if rapid.Bool().Draw(t, "declares") {
-				for _, o := range order {
-					review.Ranking = append(review.Ranking, o.ID)
-				}
-			}
-			kind := rapid.IntRange(0, 3).Draw(t, "kind")
+		review := Review{Reviewer: fmt.Sprintf("r%d", r)}
+		order := rapid.Permutation(in.Responses).Draw(t, "order")
+		if rapid.Bool().Draw(t, "declares") {
 			for _, o := range order {
-				switch {
-				case kind == 0 || rapid.IntRange(0, 4).Draw(t, "skip") == 0:
-				case kind == 1:
-					if review.Scores == nil {
-						review.Scores = map[string]rubric.Decimal{}
-					}
-					review.Scores[o.ID] = *number.Draw(t, "score")
-				default:
-					if review.Evaluations == nil {
-						review.Evaluations = map[string]*Evaluation{}
-					}
-					e := &Evaluation{}
-					for _, d := range Dimensions() {
-						if rapid.IntRange(0, 40).Draw(t, "missing") > 0 {
-							*e.at(d) = number.Draw(t, d)
-						}
-					}
-					if rapid.Bool().Draw(t, "total") {
-						e.Overall = number.Draw(t, "overall")
-					}
-					review.Evaluations[o.ID] = e
-				}
+				review.Ranking = append(review.Ranking, o.ID)
 			}
-			in.Reviews = append(in.Reviews, review)
 		}
+		kind := rapid.IntRange(0, 3).Draw(t, "kind")
+		for _, o := range order {
+			switch {
+			case kind == 0 || rapid.IntRange(0, 4).Draw(t, "skip") == 0:
+			case kind == 1:
+				if review.Scores == nil {
+					review.Scores = map[string]rubric.Decimal{}
+				}
+				review.Scores[o.ID] = *number.Draw(t, "score")
+			default:
+				if review.Evaluations == nil {
+					review.Evaluations = map[string]*Evaluation{}
+				}
+				e := &Evaluation{}
+				for _, d := range Dimensions() {
+					if rapid.IntRange(0, 40).Draw(t, "missing") > 0 {
+						*e.at(d) = number.Draw(t, d)
+					}
+				}
+				if rapid.Bool().Draw(t, "total") {
+					e.Overall = number.Draw(t, "overall")
+				}
+				review.Evaluations[o.ID] = e
+			}
+		}
+		in.Reviews = append(in.Reviews, review)
 	}
 	return in
 }
 
-// bytesOf is a result without the order of the input: reviews by reviewer and round, the rest as it is.
+// bytesOf is a result without the order of the input: reviews by reviewer, the rest as it is.
 func bytesOf(t require.TestingT, in Input) string {
 	res, err := Score(in)
 	require.NoError(t, err)

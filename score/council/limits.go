@@ -14,8 +14,7 @@ import (
 // Limits on an [Input].
 const (
 	MaxResponses = 64
-	maxReviews   = 128 // all rounds together
-	maxRounds    = 8
+	maxReviews   = 128
 	MaxQuestion  = 64 << 10  // bytes
 	MaxText      = 256 << 10 // bytes of an answer
 	MaxTexts     = 2 << 20   // bytes of all answers together
@@ -58,32 +57,22 @@ func (in *Input) check() error {
 	if err := textAtMost("responses", bytes, MaxTexts); err != nil {
 		return err
 	}
-	type turn struct {
-		reviewer string
-		round    int
-	}
-	turns := map[turn]int{}
+	reviewers := map[string]int{}
 	for i := range in.Reviews {
 		r := &in.Reviews[i]
 		place := fmt.Sprintf("reviews[%d].", i)
 		if err := cmp.Or(rubric.CheckName(place+"reviewer", r.Reviewer, maxName), r.check(place, first)); err != nil {
 			return err
 		}
-		t := turn{r.Reviewer, r.round()}
-		if j, twice := turns[t]; twice {
-			return rubric.Refuse(place+"reviewer", "%s has another review in round %d, reviews[%d]", shown(r.Reviewer), t.round, j)
+		if j, twice := reviewers[r.Reviewer]; twice {
+			return rubric.Refuse(place+"reviewer", "%s has another review, reviews[%d]", shown(r.Reviewer), j)
 		}
-		turns[t] = i
+		reviewers[r.Reviewer] = i
 	}
 	return in.Options.check()
 }
 
-func (r *Review) round() int { return max(r.Round, 1) }
-
 func (r *Review) check(place string, responses map[string]int) error {
-	if r.Round < 0 || r.Round > maxRounds {
-		return rubric.Refuse(place+"round", "%d is not 1 to %d", r.Round, maxRounds)
-	}
 	if err := textAtMost(place+"raw", len(r.Raw), MaxRaw); err != nil {
 		return err
 	}

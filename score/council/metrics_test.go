@@ -1,7 +1,6 @@
 package council
 
 import (
-	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -90,27 +89,4 @@ func TestHolisticBeside(t *testing.T) {
 	assert.Equal(t, &Beside{Ranking: []HolisticRank{{"lie", 1, 9}, {"plain", 2, 7}}, SameFirst: false, Reviews: 1}, res.Holistic)
 	in.Reviews[0].Scores = nil
 	assert.Nil(t, score(t, in).Holistic)
-}
-
-func TestRounds(t *testing.T) {
-	in := Input{Responses: responses("a", "b"), Reviews: []Review{
-		{Reviewer: "r1", Evaluations: map[string]*Evaluation{"a": flat(9), "b": flat(8)}},
-		{Reviewer: "r2", Evaluations: map[string]*Evaluation{"a": flat(7), "b": flat(10)}},
-		{Reviewer: "r3", Evaluations: map[string]*Evaluation{"a": flat(8), "b": flat(8)}},
-		{Reviewer: "r2", Round: 2, Evaluations: map[string]*Evaluation{"a": flat(9), "b": flat(8)}},
-		{Reviewer: "r1", Round: 2, Raw: "?"},
-		{Reviewer: "r3", Round: 2},
-	}}
-	res := score(t, in)
-	order, by := ranking(res)
-	assert.Equal(t, []string{"a", "b"}, order)
-	assert.Equal(t, 9., *by["a"].Score, "r2 changed its mind, r1's second reply is unreadable, r3 withdrew")
-	counted := map[string]bool{}
-	for _, r := range res.Reviews {
-		counted[fmt.Sprint(r.Reviewer, r.Round)] = r.Counted
-	}
-	assert.Equal(t, map[string]bool{"r11": true, "r21": false, "r31": false, "r22": true, "r12": false, "r32": true}, counted)
-	assert.Equal(t, []Round{{1, []string{"b", "a"}, new(7. / 9)}, {2, []string{"a", "b"}, new(0.)}}, res.Rounds)
-	in.Reviews = in.Reviews[:3]
-	assert.Empty(t, score(t, in).Rounds, "one round is the ranking itself")
 }

@@ -26,7 +26,7 @@ type panel struct {
 	unsafe   map[string][]hit
 
 	votes   []*vote // of all reviews, in their order
-	counted []*vote // one for each reviewer, by name
+	counted []*vote // the readable ones, by name
 }
 
 func newPanel(in Input) (*panel, error) {
@@ -57,24 +57,12 @@ func newPanel(in Input) (*panel, error) {
 			return nil, err
 		}
 		p.votes = append(p.votes, v)
-	}
-	p.counted = last(p.votes)
-	return p, nil
-}
-
-// last takes of each reviewer the last round that can be read. A reviewer who abstains there has withdrawn.
-func last(votes []*vote) []*vote {
-	latest := map[string]*vote{}
-	for _, v := range votes {
-		if before, ok := latest[v.reviewer]; v.status != Unparsable && (!ok || v.round > before.round) {
-			latest[v.reviewer] = v
+		if v.status != Unparsable {
+			p.counted = append(p.counted, v)
 		}
 	}
-	counted := make([]*vote, 0, len(latest))
-	for _, reviewer := range slices.Sorted(maps.Keys(latest)) {
-		counted = append(counted, latest[reviewer])
-	}
-	return counted
+	slices.SortFunc(p.counted, func(a, b *vote) int { return cmp.Compare(a.reviewer, b.reviewer) })
+	return p, nil
 }
 
 // A standing is one answer with its aggregated votes.
@@ -89,8 +77,8 @@ type standing struct {
 }
 
 // standings returns the answers in rank order.
-func (p *panel) standings(votes []*vote) []standing {
-	list := make([]standing, len(p.ids))
+func (p *panel) standings() []standing {
+	list, votes := make([]standing, len(p.ids)), p.counted
 	points := make([]map[string]*big.Rat, len(votes))
 	zs := make([]map[string]float64, len(votes))
 	for i, v := range votes {

@@ -9,7 +9,7 @@ import (
 )
 
 func (p *panel) result() Result {
-	standings := p.standings(p.counted)
+	standings := p.standings()
 	res := Result{
 		Rubric:     RubricUsed{ID: p.rubric.Definition().ID, Weights: map[string]rubric.Decimal{}, Ceilings: p.ceilings},
 		Ranking:    make([]Ranked, len(standings)),
@@ -17,7 +17,6 @@ func (p *panel) result() Result {
 		Reviews:    make([]Read, len(p.votes)),
 		Mismatches: []Mismatch{},
 		Holistic:   p.beside(standings),
-		Rounds:     p.rounds(),
 		Metrics:    p.metrics(standings),
 	}
 	if res.Rubric.Ceilings == nil {
@@ -37,7 +36,7 @@ func (p *panel) result() Result {
 		res.Ranking[i].Tied = near(i-1) || near(i+1)
 	}
 	for i, v := range p.votes {
-		res.Reviews[i] = Read{v.reviewer, v.round, v.status, v.contradicts(), slices.Contains(p.counted, v), listed(v.own), listed(v.problems)}
+		res.Reviews[i] = Read{v.reviewer, v.status, v.contradicts(), slices.Contains(p.counted, v), listed(v.own), listed(v.problems)}
 		res.Mismatches = append(res.Mismatches, v.totals...)
 	}
 	return res
@@ -111,59 +110,6 @@ func (p *panel) gate() SafetyGate {
 		g.Failed = append(g.Failed, f)
 	}
 	return g
-}
-
-// A Round is the ranking after it, so that one sees what showing reviewers each other's scores did.
-type Round struct {
-	Round   int      `json:"round"`
-	Ranking []string `json:"ranking"` // the best first, without answers that nobody reviewed
-	// Variance is the mean variance of an answer's scores over its reviewers: a fall says that reviewers
-	// came together, not that they came nearer to the truth.
-	Variance *float64 `json:"variance"`
-}
-
-// rounds is empty where there was only one.
-func (p *panel) rounds() []Round {
-	rounds := []Round{}
-	top := 0
-	for _, v := range p.votes {
-		top = max(top, v.round)
-	}
-	for round := 1; round <= top && top > 1; round++ {
-		var upTo []*vote
-		present := false
-		for _, v := range p.votes {
-			if v.round <= round {
-				upTo = append(upTo, v)
-			}
-			present = present || v.round == round
-		}
-		if !present {
-			continue
-		}
-		votes := last(upTo)
-		r := Round{Round: round, Ranking: []string{}}
-		var variances []*big.Rat
-		for _, s := range p.standings(votes) {
-			if s.class != unseen {
-				r.Ranking = append(r.Ranking, s.id)
-			}
-			var x []*big.Rat
-			for _, v := range votes {
-				if m, ok := v.marks[s.id]; ok {
-					x = append(x, m.score)
-				}
-			}
-			if len(x) > 1 {
-				variances = append(variances, variance(x))
-			}
-		}
-		if len(variances) > 0 {
-			r.Variance = new(float(mean(variances)))
-		}
-		rounds = append(rounds, r)
-	}
-	return rounds
 }
 
 // words counts the words of a text.

@@ -14,7 +14,6 @@ import (
 type vote struct {
 	at       int // index of the review
 	reviewer string
-	round    int
 	status   Status
 
 	marks    map[string]mark // what is counted
@@ -76,7 +75,7 @@ func (p *panel) resolve(v *vote, n names, what string, written []string, toleran
 // read makes a vote of the review at index i.
 func (p *panel) read(i int) (*vote, error) {
 	rv := &p.in.Reviews[i]
-	v := &vote{at: i, reviewer: rv.Reviewer, round: rv.round()}
+	v := &vote{at: i, reviewer: rv.Reviewer}
 	n := names{rv.Labels, p.ids}
 	r := Reply{Evaluations: rv.Evaluations, Scores: rv.Scores, Ranking: rv.Ranking}
 	tolerant := rv.Evaluations == nil && rv.Ranking == nil && rv.Raw != ""
@@ -244,7 +243,7 @@ func (p *panel) compare(v *vote, id string, e *Evaluation, m mark) {
 	}
 	reported := rubric.DecimalRatio(*e.Overall).Round(2)
 	if reported != rubric.RoundHalfUp(m.score, 2) && reported != rubric.RoundHalfUp(m.uncapped, 2) {
-		v.totals = append(v.totals, Mismatch{v.reviewer, v.round, id, *e.Overall, rubric.RoundHalfUp(m.score, 2)})
+		v.totals = append(v.totals, Mismatch{v.reviewer, id, *e.Overall, rubric.RoundHalfUp(m.score, 2)})
 	}
 }
 

@@ -1,9 +1,6 @@
 // Package convene asks models for answers to a question, and for reviews of each other's answers.
 //
 //	question ─▶ members answer ─▶ ballots: no names, an order for each reviewer ─▶ reviews ─▶ council.Score
-//	                                                                               │   ▲
-//	                                        others' scores, without names ◀────────┘   │
-//	                                                 └─▶ second round, if asked for ───┘
 //
 // Everything that models said ends up in the [Minutes], so that anybody can compute the ranking again.
 // A member who does not answer or review has no answer or review; nobody's silence becomes a number.
@@ -37,8 +34,6 @@ type Council struct {
 	// Holistic asks reviewers also, apart from the rubric, for one number for each answer, so that both can
 	// be compared. Without it that is asked only of a reviewer whose review cannot be read.
 	Holistic bool
-	// SecondRound shows each reviewer the scores of the others and lets him think again.
-	SecondRound bool
 }
 
 // Minutes are what was asked and said, and what came of it.
@@ -52,7 +47,6 @@ type Minutes struct {
 type Entry struct {
 	Member   string        `json:"member"`
 	Stage    Stage         `json:"stage"`
-	Round    int           `json:"round"` // of reviews, else 0
 	Outcome  judge.Outcome `json:"outcome"`
 	Detail   string        `json:"detail"`
 	Model    string        `json:"model"`
@@ -89,7 +83,7 @@ func (c Council) Convene(ctx context.Context, question string) (Minutes, error) 
 	for i, member := range c.Members {
 		questions[i] = new(answerQuestion(member.Name, question))
 	}
-	answers, err := m.ask(ctx, c.Members, questions, Answering, 0)
+	answers, err := m.ask(ctx, c.Members, questions, Answering)
 	if err != nil {
 		return m, err
 	}
@@ -152,49 +146,34 @@ func checkNames(what string, members []Member) error {
 	return nil
 }
 
-// review collects reviews of the answers in m, in one round or two, and ranks.
+// review collects reviews of the answers in m, and ranks.
 func (c Council) review(ctx context.Context, m Minutes) (Minutes, error) {
 	r, err := c.Options.Weighed()
 	if err != nil {
 		return m, err
 	}
-	if err := c.round(ctx, &m, r, 1, nil); err != nil {
+	if err := c.collect(ctx, &m, r); err != nil {
 		return m, err
 	}
 	if len(m.Input.Reviews) == 0 {
 		return m, fmt.Errorf("convene: %w", ErrNoReview)
 	}
-	if c.SecondRound {
-		opinions, err := council.Opinions(m.Input)
-		if err != nil {
-			return m, err
-		}
-		if err := c.round(ctx, &m, r, 2, opinions); err != nil {
-			return m, err
-		}
-	}
 	m.Result, err = council.Score(m.Input)
 	return m, err
 }
 
-// round asks every reviewer who has answers of others to look at. In the second round those are asked who
-// see something new: scores that others gave.
-func (c Council) round(ctx context.Context, m *Minutes, r *rubric.Rubric, round int, opinions []council.Opinion) error {
+// collect asks every reviewer who has answers of others to look at.
+func (c Council) collect(ctx context.Context, m *Minutes, r *rubric.Rubric) error {
 	reviewers := c.reviewers()
 	ballots := make([]council.Ballot, len(reviewers))
 	questions := make([]*judge.Question, len(reviewers))
 	for i, reviewer := range reviewers {
-		ballots[i] = council.NewBallot(c.Options.Seed, reviewer.Name, round, m.Input.Responses)
-		if len(ballots[i].Order) == 0 {
-			continue
-		}
-		if round == 1 {
+		ballots[i] = council.NewBallot(c.Options.Seed, reviewer.Name, m.Input.Responses)
+		if len(ballots[i].Order) > 0 {
 			questions[i] = new(reviewQuestion(r, m.Input, ballots[i]))
-		} else if p := peersOf(c.Options.Seed, reviewer.Name, opinions); len(p.others) > 0 {
-			questions[i] = new(secondQuestion(r, m.Input, ballots[i], p))
 		}
 	}
-	answers, err := m.ask(ctx, reviewers, questions, Reviewing, round)
+	answers, err := m.ask(ctx, reviewers, questions, Reviewing)
 	if err != nil {
 		return err
 	}
@@ -204,11 +183,11 @@ func (c Council) round(ctx context.Context, m *Minutes, r *rubric.Rubric, round 
 		if raw := said(a); raw != "" {
 			reviews[i] = new(ballots[i].Review(raw))
 		}
-		if round == 1 && questions[i] != nil && (c.Holistic || reviews[i] != nil && unreadable(m.Input, *reviews[i])) {
+		if questions[i] != nil && (c.Holistic || reviews[i] != nil && unreadable(m.Input, *reviews[i])) {
 			again[i] = new(holisticQuestion(m.Input, ballots[i]))
 		}
 	}
-	if answers, err = m.ask(ctx, reviewers, again, Holistic, round); err != nil {
+	if answers, err = m.ask(ctx, reviewers, again, Holistic); err != nil {
 		return err
 	}
 	for i, a := range answers {
@@ -236,7 +215,7 @@ func unreadable(in council.Input, review council.Review) bool {
 
 // ask puts each member his question, side by side; no question, the zero answer. Every question becomes an
 // entry.
-func (m *Minutes) ask(ctx context.Context, members []Member, questions []*judge.Question, stage Stage, round int) ([]judge.Answer, error) {
+func (m *Minutes) ask(ctx context.Context, members []Member, questions []*judge.Question, stage Stage) ([]judge.Answer, error) {
 	answers := make([]judge.Answer, len(members))
 	var wg sync.WaitGroup
 	for i, q := range questions {
@@ -250,7 +229,7 @@ func (m *Minutes) ask(ctx context.Context, members []Member, questions []*judge.
 		if questions[i] == nil {
 			continue
 		}
-		m.Entries = append(m.Entries, Entry{members[i].Name, stage, round, a.Outcome, a.Detail, a.Model, a.Attempts, a.Cached, a.Tokens, a.Reply})
+		m.Entries = append(m.Entries, Entry{members[i].Name, stage, a.Outcome, a.Detail, a.Model, a.Attempts, a.Cached, a.Tokens, a.Reply})
 		pending = pending || a.Outcome == judge.Pending
 	}
 	switch {
@@ -297,46 +276,6 @@ func cut(text string, limit int) string {
 		return strings.ToValidUTF8(text[:limit], "")
 	}
 	return text
-}
-
-// peers are what a reviewer is shown of the first round: the opinions of others in an order that hides
-// whose they are, and his own.
-type peers struct {
-	own    *council.Opinion
-	others []council.Opinion
-}
-
-func peersOf(seed int64, reviewer string, opinions []council.Opinion) peers {
-	var p peers
-	by := map[string]council.Opinion{}
-	var rest []council.Response // a ballot shuffles whatever has an id
-	for _, o := range opinions {
-		if o.Reviewer == reviewer {
-			p.own = new(o)
-			continue
-		}
-		by[o.Reviewer] = o
-		rest = append(rest, council.Response{ID: o.Reviewer})
-	}
-	for _, name := range council.NewBallot(seed, reviewer, 2, rest).Order {
-		p.others = append(p.others, by[name])
-	}
-	return p
-}
-
-// line writes the scores of one opinion for one answer: "accuracy 8, clarity 7".
-func line(o council.Opinion, id string) string {
-	scores := o.Scores[id]
-	var parts []string
-	for _, name := range append(council.Dimensions(), "overall") {
-		if s, ok := scores[name]; ok {
-			parts = append(parts, fmt.Sprintf("%s %v", strings.ReplaceAll(name, "_", " "), s))
-		}
-	}
-	if len(parts) == 0 {
-		return "no scores"
-	}
-	return strings.Join(parts, ", ")
 }
 
 // texts are the answers by id.

@@ -257,41 +257,6 @@ func (d down) Ask(context.Context, judge.Question) judge.Answer {
 	return judge.Answer{Outcome: d.outcome, Detail: "down"}
 }
 
-// Reviewers see the numbers of the first round, without names and without notes.
-func TestSecondRound(t *testing.T) {
-	h := three()
-	for name, m := range h.models {
-		h.models[name] = func(q judge.Question) string {
-			if strings.Contains(q.System, "second look") {
-				return honest("", 0)(q) // comes round
-			}
-			return strings.ReplaceAll(m(q), `"notes":""`, `"notes":"PSST"`)
-		}
-	}
-	m, err := h.run(t, func() (Minutes, error) {
-		return Council{Members: h.members("mx-ann", "mx-bob", "mx-eve"), SecondRound: true, Options: council.Options{Seed: 3}}.Convene(t.Context(), "How good is it?")
-	})
-	require.NoError(t, err)
-	require.Len(t, m.Result.Rounds, 2)
-	assert.Less(t, *m.Result.Rounds[1].Variance, *m.Result.Rounds[0].Variance)
-	assert.Equal(t, 8., *m.Result.Ranking[0].Score)
-	looks := 0
-	for _, questions := range h.asked {
-		for _, q := range questions {
-			if !strings.Contains(q.System, "second look") {
-				continue
-			}
-			looks++
-			_, rest := fenced(q.User)
-			assert.Regexp(t, `Your scores: accuracy \d, relevance \d, completeness \d, conciseness \d, clarity \d\nReviewer 1: `, rest)
-			assert.Contains(t, rest, "no scores", "nobody scored his own answer")
-			assert.NotContains(t, q.User, "PSST")
-			assert.NotContains(t, q.User, "mx-", "a name is shown")
-		}
-	}
-	assert.Equal(t, 3, looks)
-}
-
 func TestHolisticBeside(t *testing.T) {
 	h := three()
 	m, err := h.run(t, func() (Minutes, error) {
@@ -424,7 +389,7 @@ func TestConveneOverHTTP(t *testing.T) {
 		require.NoError(t, err)
 		members = append(members, Member{name, client})
 	}
-	m, err := Council{Members: members, SecondRound: true}.Convene(t.Context(), "How good is it?")
+	m, err := Council{Members: members}.Convene(t.Context(), "How good is it?")
 	require.NoError(t, err)
 	assert.Equal(t, "mx-ann", m.Result.Ranking[0].ID)
 	assert.Equal(t, 3, *m.Result.Ranking[2].Rank)

@@ -28,9 +28,9 @@ func answerQuestion(member, question string) judge.Question {
 // host's business: a reviewer who knows them scores towards a total.
 func reviewQuestion(r *rubric.Rubric, in council.Input, b council.Ballot) judge.Question {
 	return judge.Question{
-		ID:     fmt.Sprintf("review/%s/%d", b.Reviewer, b.Round),
+		ID:     "review/" + b.Reviewer,
 		System: reviewSystem(r) + "\n" + judge.DataRule,
-		User:   shown(in, b, nil),
+		User:   shown(in, b),
 		Name:   "review",
 		Schema: reviewSchema(r, b),
 		Accept: acceptedReview(r, b),
@@ -63,39 +63,15 @@ func reviewSystem(r *rubric.Rubric) string {
 	return s.String()
 }
 
-// shown is the question and the answers of a ballot, fenced; below each answer what is put there.
-func shown(in council.Input, b council.Ballot, below func(id string) string) string {
+// shown is the question and the answers of a ballot, fenced.
+func shown(in council.Input, b council.Ballot) string {
 	text := texts(in)
 	var s strings.Builder
 	s.WriteString("The question:\n\n" + judge.Fence("question", in.Question) + "\n\nThe answers:\n")
 	for i, id := range b.Order {
 		s.WriteString("\n" + judge.Fence("answer "+b.LabelOf(i), text[id]) + "\n")
-		if below != nil {
-			s.WriteString(below(id))
-		}
 	}
 	return s.String()
-}
-
-// secondQuestion shows the same answers in another order, with the scores of the first round. Notes of
-// other reviewers are not shown: they may carry on what an answer tried to smuggle in.
-func secondQuestion(r *rubric.Rubric, in council.Input, b council.Ballot, p peers) judge.Question {
-	q := reviewQuestion(r, in, b)
-	q.System = reviewSystem(r) +
-		"\nThis is a second look. Below each answer stand the scores that other reviewers gave it, and your own where you gave any. " +
-		"The others may be wrong, and agreeing with them is no merit: change a score only where you find the reason in the answer itself. " +
-		"Give all scores again, changed or not.\n" + judge.DataRule
-	q.User = shown(in, b, func(id string) string {
-		var s strings.Builder
-		if p.own != nil {
-			fmt.Fprintf(&s, "Your scores: %s\n", line(*p.own, id))
-		}
-		for i, other := range p.others {
-			fmt.Fprintf(&s, "Reviewer %d: %s\n", i+1, line(other, id))
-		}
-		return s.String()
-	})
-	return q
 }
 
 // holisticQuestion asks for one number, without the rubric.
@@ -105,11 +81,11 @@ func holisticQuestion(in council.Input, b council.Ballot) judge.Question {
 		properties[label] = map[string]any{"type": []string{"number", "null"}, "minimum": 1, "maximum": 10}
 	}
 	return judge.Question{
-		ID: fmt.Sprintf("holistic/%s/%d", b.Reviewer, b.Round),
+		ID: "holistic/" + b.Reviewer,
 		System: "You judge answers to a question. You do not know who wrote them, and their order means nothing. " +
 			"Give each answer one number from 1, useless, to 10, as good as an answer can be, all things considered; null for an answer that you cannot judge. " +
 			"Set abstain to true if you can judge none.\n" + judge.DataRule,
-		User: shown(in, b, nil),
+		User: shown(in, b),
 		Name: "holistic",
 		Schema: object(map[string]any{
 			"abstain": map[string]any{"type": "boolean"},
