@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/cmd/waymark/internal/client"
 	"waymark/score"
 	"waymark/score/evidence"
 	"waymark/score/evidence/inquiry"
@@ -23,7 +20,6 @@ import (
 // triangulation is what the flags of triangulate say.
 type triangulation struct {
 	after       []string
-	svg         string
 	auto        bool
 	files       []string
 	tool        string
@@ -42,7 +38,7 @@ func (a *app) triangulateCommand() *cobra.Command {
 
 With --auto a judge proposes the hypotheses and searches bring the evidence: in text files (--search-file, a
 file or a folder), or by a tool of a connected server (--search-tool).`,
-		Example: `  waymark triangulate question.json --svg entropy.svg
+		Example: `  waymark triangulate question.json
   waymark triangulate --auto "Why did the bridge fall?" --search-file reports/ --judge-url http://127.0.0.1:11434/v1 --judge-model qwen3`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if t.auto {
@@ -63,15 +59,7 @@ file or a folder), or by a tool of a connected server (--search-tool).`,
 			if err != nil {
 				return err
 			}
-			var answer score.TriangulateAnswer
-			if err := judgedInto(cmd, a, args[0], following("/v1/triangulations", t.after), input, (*app).showTriangulation, &answer); err != nil {
-				return err
-			}
-			var request evidence.Request
-			if err := json.Unmarshal(input, &request); err != nil {
-				return fmt.Errorf("%s: %w", args[0], err)
-			}
-			return draw(t.svg, request, answer.Result)
+			return judged(cmd, a, args[0], following("/v1/triangulations", t.after), input, (*app).showTriangulation)
 		},
 	}
 	f := cmd.Flags()
@@ -82,7 +70,6 @@ file or a folder), or by a tool of a connected server (--search-tool).`,
 	countVar(f, &t.rounds, "rounds", "with --auto: rounds of search at most (default 6)")
 	f.BoolVar(&t.noneOfThese, "none-of-these", false, "with --auto: also weigh that none of the hypotheses is right")
 	f.BoolVar(&t.evenIfEasy, "even-if-easy", false, "with --auto: ask for hypotheses also where the question is easy")
-	f.StringVar(&t.svg, "svg", "", "also draw the entropy of each round into this `file`")
 	a.judgeFlags(cmd)
 	a.recordFlag(cmd)
 	afterFlag(cmd, &t.after)
@@ -106,41 +93,7 @@ func (a *app) inquire(cmd *cobra.Command, question string, t triangulation) erro
 	if len(t.files) > 0 && len(in.Documents) == 0 {
 		return rejected{fmt.Errorf("%s: there is no text in it", strings.Join(t.files, ", "))}
 	}
-	var answer score.InquiryAnswer
-	if err := judgedInto(cmd, a, "the question", following("/v1/inquiries", t.after), in, (*app).showInquiry, &answer); err != nil {
-		return err
-	}
-	if answer.Triangulation == nil {
-		return nil
-	}
-	return draw(t.svg, *answer.Request, *answer.Triangulation)
-}
-
-// judgedInto is judged, and keeps the answer.
-func judgedInto[Answer any](cmd *cobra.Command, a *app, name, path string, input any, show func(*app, Answer), into *Answer) error {
-	return refusedBy(name, a.with(cmd.Context(), func(c *client.Client) error {
-		namesOf(c, input)
-		body, err := c.Call(cmd.Context(), http.MethodPost, path, input)
-		if err != nil {
-			return err
-		}
-		if err := json.Unmarshal(body, into); err != nil {
-			return fmt.Errorf("the answer is not what this program expects: %w", err)
-		}
-		return printer(a, show)(body)
-	}))
-}
-
-// draw writes the picture of a triangulation, if a file for it is named.
-func draw(file string, r evidence.Request, res evidence.Result) error {
-	if file == "" {
-		return nil
-	}
-	o := evidence.Defaults()
-	if r.Options != nil {
-		o = *r.Options
-	}
-	return os.WriteFile(file, evidence.EntropySVG(r.Question, o.StopShare, []evidence.Trajectory{res.Trajectory("")}), 0o644)
+	return judged(cmd, a, "the question", following("/v1/inquiries", t.after), in, (*app).showInquiry)
 }
 
 // The most text that is looked in: what one request may carry, with room for its form.

@@ -15,7 +15,7 @@ import (
 	"waymark/score"
 )
 
-// A judge proposes, the files of a folder answer, and the picture is drawn.
+// A judge proposes, the files of a folder answer.
 func TestTriangulateByItself(t *testing.T) {
 	const reply = `{"hypotheses":[{"text":"Scour washed out the pier foundation","rationale":"Fast water digs at piers","key_fact":"A hole in the river bed"},` +
 		`{"text":"Metal fatigue cracked the tie rods","rationale":"Old iron rods","key_fact":"Cracks"},{"text":"An overloaded truck broke the deck","rationale":"Heavy traffic","key_fact":"A truck"},` +
@@ -39,8 +39,7 @@ func TestTriangulateByItself(t *testing.T) {
 		return out.String(), errs.String(), code
 	}
 	model := []string{"--judge-url", judge.URL + "/v1", "--judge-model", "small", "--even-if-easy"}
-	picture := filepath.Join(dir, "entropy.svg")
-	out, errs, code := waymark(append([]string{"triangulate", "--auto", "Why did the bridge fall?", "--search-file", texts, "--svg", picture, "--json"}, model...)...)
+	out, errs, code := waymark(append([]string{"triangulate", "--auto", "Why did the bridge fall?", "--search-file", texts, "--json"}, model...)...)
 	require.Zero(t, code, errs)
 	var a score.InquiryAnswer
 	require.NoError(t, json.Unmarshal([]byte(out), &a))
@@ -49,9 +48,6 @@ func TestTriangulateByItself(t *testing.T) {
 	for _, s := range a.Snippets {
 		assert.Contains(t, []string{"a/divers.txt", "b.md"}, s.ID)
 	}
-	svg, err := os.ReadFile(picture)
-	require.NoError(t, err)
-	assert.Contains(t, string(svg), "Why did the bridge fall?")
 
 	out, errs, code = waymark(append([]string{"triangulate", "--auto", "Why did the bridge fall?", "--search-file", filepath.Join(texts, "b.md")}, model...)...)
 	require.Zero(t, code, errs)
