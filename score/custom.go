@@ -16,7 +16,6 @@ type CustomRequest struct {
 	Source     string                    `json:"source,omitempty" doc:"The rubric as YAML or JSON text; alternative to definition."`
 	Items      []Item                    `json:"items"`
 	Weights    map[string]rubric.Decimal `json:"weights,omitempty" doc:"Weights that replace those of the definition, by dimension."`
-	Feedback   []ItemFeedback            `json:"feedback,omitempty" doc:"Verdicts of users; compared with the scores, never applied."`
 	Judge      *JudgeOptions             `json:"judge,omitempty"`
 }
 
@@ -29,21 +28,14 @@ type Item struct {
 	Rationale   map[string]string          `json:"rationale,omitempty"`
 }
 
-// ItemFeedback is what a user thought of an item of the request.
-type ItemFeedback struct {
-	ID       string `json:"id"`
-	Accepted bool   `json:"accepted"`
-}
-
 // A CustomAnswer has the results of what was scored, in the order of the request.
 type CustomAnswer struct {
-	Message     string              `json:"message" doc:"Summary of the answer in one sentence."`
-	Rubric      string              `json:"rubric"`
-	Results     []ItemResult        `json:"results"`
-	Unscored    []Unscored          `json:"unscored"`
-	Judgements  []JudgeAnswer       `json:"judgements"`
-	Audit       []string            `json:"audit"`
-	Calibration *rubric.Calibration `json:"calibration,omitempty"`
+	Message    string        `json:"message" doc:"Summary of the answer in one sentence."`
+	Rubric     string        `json:"rubric"`
+	Results    []ItemResult  `json:"results"`
+	Unscored   []Unscored    `json:"unscored"`
+	Judgements []JudgeAnswer `json:"judgements"`
+	Audit      []string      `json:"audit"`
 }
 
 // ItemResult is one item scored.
@@ -79,10 +71,9 @@ func (s *Scorer) Custom(ctx context.Context, req CustomRequest) (CustomAnswer, e
 			return CustomAnswer{}, err
 		}
 	}
-	scored, cards := make([]rubric.Item, len(items)), make(map[string]rubric.Card, len(items))
+	scored := make([]rubric.Item, len(items))
 	for i, it := range items {
-		cards[it.ID] = it.card()
-		scored[i] = rubric.Item{ID: it.ID, Card: cards[it.ID], Rationale: it.Rationale}
+		scored[i] = rubric.Item{ID: it.ID, Card: it.card(), Rationale: it.Rationale}
 	}
 	shown, exact, err := r.ScoreItems(scored, func(i int) string {
 		return fmt.Sprintf("items[%d]", slices.IndexFunc(req.Items, func(x Item) bool { return x.ID == items[i].ID }))
@@ -97,10 +88,7 @@ func (s *Scorer) Custom(ctx context.Context, req CustomRequest) (CustomAnswer, e
 		}
 	}
 	a.Message = fmt.Sprintf("%s scored by %s.%s", plural.Of(len(a.Results), "item"), a.Rubric, a.Message)
-	if len(req.Feedback) > 0 {
-		a.Calibration, err = calibrate(r, req.Feedback, cards)
-	}
-	return a, err
+	return a, nil
 }
 
 // rubric is the rubric of the request with its weights, and how they differ from the definition's.
@@ -176,20 +164,4 @@ func itemResult(r *rubric.Rubric, shown rubric.ItemResult, res rubric.Result) It
 		out.Gates = append(out.Gates, FailedGate{g.Name, g.Consequence})
 	}
 	return out
-}
-
-func calibrate(r *rubric.Rubric, feedback []ItemFeedback, cards map[string]rubric.Card) (*rubric.Calibration, error) {
-	verdicts := make([]rubric.Verdict, len(feedback))
-	for i, f := range feedback {
-		card, ok := cards[f.ID]
-		if !ok {
-			return nil, rubric.Refuse(fmt.Sprintf("feedback[%d].id", i), "names no item that was scored")
-		}
-		verdicts[i] = rubric.Verdict{ID: f.ID, Card: card, Accepted: f.Accepted}
-	}
-	c, err := r.Calibrate(verdicts)
-	if err != nil {
-		return nil, rubric.Within("feedback", err)
-	}
-	return &c, nil
 }

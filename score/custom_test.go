@@ -77,7 +77,6 @@ func TestCustomRefuses(t *testing.T) {
 		{"missing", CustomRequest{Source: review, Items: []Item{{ID: "a", Scores: scores(`{"accuracy":8}`)}}}, "items[0].scores.style: the score is missing"},
 		{"null where it always applies", CustomRequest{Source: review, Items: []Item{{ID: "a", Scores: scores(`{"accuracy":null,"style":1}`)}}}, "items[0].scores.accuracy: always applies"},
 		{"weights", CustomRequest{Source: review, Items: good, Weights: map[string]rubric.Decimal{"accuracy": 1}}, "weights: "},
-		{"feedback", CustomRequest{Source: review, Items: good, Feedback: []ItemFeedback{{ID: "z"}}}, "feedback[0].id: names no item"},
 		{"judge", CustomRequest{Source: review, Items: []Item{{ID: "a", Text: "x"}}, Judge: &JudgeOptions{}}, "no judge is configured"},
 		{"nothing to show a judge", CustomRequest{Source: review, Items: []Item{{ID: "a"}}, Judge: &JudgeOptions{}}, "items[0].text: is required"},
 	} {
@@ -91,10 +90,8 @@ func TestCustomByJudge(t *testing.T) {
 	m.misdeed = func(user string) string {
 		return `{"accuracy":{"explanation":"right","score":9},"style":{"explanation":"a table has none","score":null}}`
 	}
-	a, err := m.scorer(t).Custom(t.Context(), CustomRequest{Source: review, Items: []Item{{ID: "a", Text: "2 + 2 = 4"}}, Judge: &JudgeOptions{},
-		Feedback: []ItemFeedback{{ID: "a", Accepted: true}}})
+	a, err := m.scorer(t).Custom(t.Context(), CustomRequest{Source: review, Items: []Item{{ID: "a", Text: "2 + 2 = 4"}}, Judge: &JudgeOptions{}})
 	require.NoError(t, err)
 	assert.Equal(t, "9", a.Results[0].Composite.String())
 	assert.Equal(t, "right", a.Results[0].Dimensions["accuracy"].Rationale)
-	assert.Equal(t, 1, a.Calibration.Records)
 }

@@ -52,14 +52,6 @@ type Reported struct {
 type Request struct {
 	Hypotheses []Hypothesis              `json:"hypotheses"`
 	Weights    map[string]rubric.Decimal `json:"weights,omitempty"`
-	Feedback   []Feedback                `json:"feedback,omitempty"`
-}
-
-// Feedback is the verdict of a user on a hypothesis. Scores default to those of the hypothesis with the same id.
-type Feedback struct {
-	ID       string                    `json:"id"`
-	Scores   map[string]rubric.Decimal `json:"scores,omitempty"`
-	Accepted bool                      `json:"accepted"`
 }
 
 // An Answer has the results in the order of the request. Only the rank of a failed hypothesis is null.
@@ -68,9 +60,6 @@ type Answer struct {
 	Mismatches []Mismatch          `json:"mismatches"`
 	Audit      []string            `json:"audit"` // changes of weights against the default
 	Trace      []string            `json:"trace"` // one line for each hypothesis: id, scores, composite and verdict
-
-	// Calibration reports the agreement of the weights with the feedback, if there is any; it changes nothing.
-	Calibration *rubric.Calibration `json:"calibration,omitempty"`
 }
 
 // A Mismatch is a reported total that differs from the computed one.
@@ -106,10 +95,7 @@ func Score(req Request) (Answer, error) {
 	for i := range results {
 		a.Mismatches = append(a.Mismatches, mismatches(req.Hypotheses[i].Reported, &results[i], &exact[i])...)
 	}
-	if len(req.Feedback) > 0 {
-		a.Calibration, err = calibrate(r, req)
-	}
-	return a, err
+	return a, nil
 }
 
 func place(i int) string { return fmt.Sprintf("hypotheses[%d]", i) }
@@ -173,36 +159,6 @@ func (req Request) rubric() (*rubric.Rubric, []string, error) {
 		return nil, nil, rubric.Within("weights", err)
 	}
 	return r, append([]string{}, audit...), nil
-}
-
-func calibrate(r *rubric.Rubric, req Request) (*rubric.Calibration, error) {
-	scored := make(map[string]map[string]rubric.Decimal, len(req.Hypotheses))
-	for _, h := range req.Hypotheses {
-		scored[h.ID] = h.Scores
-	}
-	verdicts := make([]rubric.Verdict, len(req.Feedback))
-	for i, f := range req.Feedback {
-		place := fmt.Sprintf("feedback[%d]", i)
-		if f.ID == "" {
-			return nil, rubric.Refuse(place+".id", "is required")
-		}
-		if f.Scores == nil {
-			f.Scores = scored[f.ID]
-		}
-		scores, err := canonical("scores", f.Scores)
-		if err != nil {
-			return nil, rubric.Within(place, err)
-		}
-		if _, err := r.Score(rubric.Card{Scores: scores}); err != nil {
-			return nil, rubric.Within(place+".scores", err)
-		}
-		verdicts[i] = rubric.Verdict{ID: f.ID, Card: rubric.Card{Scores: scores}, Accepted: f.Accepted}
-	}
-	c, err := r.Calibrate(verdicts)
-	if err != nil {
-		return nil, rubric.Within("feedback", err)
-	}
-	return &c, nil
 }
 
 // Check refuses hypotheses without an id of their own.

@@ -259,29 +259,6 @@ func TestVerdictsComeBeforeRounding(t *testing.T) {
 	assert.Equal(t, []string{"Composite score 2.995 below threshold of 3.0"}, a.Results[0].FailReasons)
 }
 
-func TestFeedbackIsReportedOnly(t *testing.T) {
-	req := many(60)
-	for i, h := range req.Hypotheses {
-		f := Feedback{ID: h.ID, Accepted: h.Scores["grounding"] >= rubric.Whole(4)}
-		if i%2 == 0 {
-			f.Scores = h.Scores
-		}
-		req.Feedback = append(req.Feedback, f)
-	}
-	with, err := Score(req)
-	require.NoError(t, err)
-	require.NotNil(t, with.Calibration)
-	assert.True(t, with.Calibration.Enough)
-	assert.Equal(t, "1", with.Calibration.Dimensions[4].Concordance.String(), "grounding alone decides")
-	assert.Greater(t, *with.Calibration.Dimensions[4].Proposed, rubric.Hundredths(15))
-	without, err := Score(Request{Hypotheses: req.Hypotheses})
-	require.NoError(t, err)
-	assert.Equal(t, without.Results, with.Results)
-	req.Feedback = append(req.Feedback, Feedback{ID: "stranger"})
-	_, err = Score(req)
-	assert.ErrorContains(t, err, "feedback[60].scores.specificity: the score is missing")
-}
-
 func many(n int) Request {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var req Request
