@@ -66,7 +66,6 @@ var argumentValues = map[string]values{
 	"rule undo":          field("/v1/rules", "rules", "id"),
 	"capability approve": proposalIDs, "capability reject": proposalIDs,
 	"runs show": runIDs, "runs approve": runIDs, "runs cancel": runIDs, "runs delete": runIDs,
-	"rank":  fixed("hypothesis", "council"),
 	"score": fixed("hypothesis", "council", "contribution", "session"),
 }
 

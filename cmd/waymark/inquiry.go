@@ -36,8 +36,9 @@ func (a *app) triangulateCommand() *cobra.Command {
 		Short: "Weigh competing hypotheses by evidence",
 		Long: `Weighs the hypotheses of INPUT (a file, or - for standard input, as JSON) by the snippets of its rounds.
 
-With --auto a judge proposes the hypotheses and searches bring the evidence: in text files (--search-file, a
-file or a folder), or by a tool of a connected server (--search-tool).`,
+With --auto a judge proposes five hypotheses, each with a rationale and the fact that would decide it, and
+searches bring the evidence: in text files (--search-file, a file or a folder), or by a tool of a connected
+server (--search-tool). Without a place to search it only prints the hypotheses. An easy question needs none.`,
 		Example: `  waymark triangulate question.json
   waymark triangulate --auto "Why did the bridge fall?" --search-file reports/ --judge-url http://127.0.0.1:11434/v1 --judge-model qwen3`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -63,7 +64,7 @@ file or a folder), or by a tool of a connected server (--search-tool).`,
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&t.auto, "auto", false, "have a judge propose hypotheses for the question, and search for evidence")
+	f.BoolVar(&t.auto, "auto", false, "have a judge propose hypotheses for the question, and search for evidence if there is a place to search")
 	f.StringSliceVar(&t.files, "search-file", nil, "with --auto: `files` or folders of text to look in (.txt, .md, .html, .json, .csv and the like)")
 	f.StringVar(&t.tool, "search-tool", "", "with --auto: `id` of a tool of a connected server that finds texts, as in web:search")
 	f.StringVar(&t.argument, "search-argument", "", "with --search-tool: its `argument` that takes the query (default query)")
@@ -78,11 +79,17 @@ file or a folder), or by a tool of a connected server (--search-tool).`,
 }
 
 func (a *app) inquire(cmd *cobra.Command, question string, t triangulation) error {
+	if len(t.files) == 0 && t.tool == "" {
+		for _, name := range []string{"search-argument", "rounds", "none-of-these"} {
+			if cmd.Flags().Changed(name) {
+				return usagef("--%s needs --search-file or --search-tool: somewhere to look", name)
+			}
+		}
+		in := score.HypothesesRequest{Question: question, EvenIfEasy: t.evenIfEasy}
+		return judged(cmd, a, "the question", following("/v1/hypotheses", t.after), in, (*app).showProposed)
+	}
 	in := score.InquiryRequest{Question: question, SearchTool: t.tool, SearchArgument: t.argument,
 		Options: inquiry.Options{MaxRounds: t.rounds, NoneOfThese: t.noneOfThese, EvenIfEasy: t.evenIfEasy}}
-	if len(t.files) == 0 && t.tool == "" {
-		return usagef("--auto needs --search-file or --search-tool: somewhere to look")
-	}
 	for _, name := range t.files {
 		docs, err := textsIn(cmd.Context(), name)
 		if err != nil {
@@ -163,28 +170,6 @@ func textsIn(ctx context.Context, name string) ([]score.Document, error) {
 // textKinds are the endings of the files that are read of a folder.
 var textKinds = map[string]bool{".txt": true, ".md": true, ".markdown": true, ".rst": true, ".html": true, ".htm": true, ".json": true,
 	".jsonl": true, ".ndjson": true, ".csv": true, ".tsv": true, ".log": true, ".xml": true, ".yaml": true, ".yml": true, ".org": true, ".tex": true, "": true}
-
-// hypothesesCommand has a judge propose answers.
-func (a *app) hypothesesCommand() *cobra.Command {
-	var after []string
-	var in score.HypothesesRequest
-	cmd := &cobra.Command{
-		Use:     "hypotheses QUESTION...",
-		Short:   "Have a judge propose competing answers",
-		Long:    "Asks a judge for five competing answers to a question, each with a rationale and the fact that would decide it. An easy question needs none.",
-		Example: `  waymark hypotheses "Why did the bridge fall?" --judge-url http://127.0.0.1:11434/v1 --judge-model qwen3`,
-		Args:    atLeast(1, "a question"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			in.Question = strings.Join(args, " ")
-			return judged(cmd, a, "the question", following("/v1/hypotheses", after), in, (*app).showProposed)
-		},
-	}
-	cmd.Flags().BoolVar(&in.EvenIfEasy, "even-if-easy", false, "ask also where the question is easy")
-	a.judgeFlags(cmd)
-	a.recordFlag(cmd)
-	afterFlag(cmd, &after)
-	return cmd
-}
 
 func (a *app) showProposed(h score.HypothesesAnswer) {
 	a.printf("%s\n", clean(h.Message))

@@ -52,16 +52,16 @@ func TestTriangulateByItself(t *testing.T) {
 	out, errs, code = waymark(append([]string{"triangulate", "--auto", "Why did the bridge fall?", "--search-file", filepath.Join(texts, "b.md")}, model...)...)
 	require.Zero(t, code, errs)
 	assert.Regexp(t, `(?m)^h1 +Scour washed out`, out)
-	out, errs, code = waymark(append([]string{"hypotheses", "Why did the bridge fall?"}, model...)...)
+	out, errs, code = waymark(append([]string{"triangulate", "--auto", "Why did the bridge fall?"}, model...)...)
 	require.Zero(t, code, errs)
 	assert.Regexp(t, `(?m)^h5 +Frost split`, out)
 
 	for want, args := range map[string][]string{
-		"somewhere to look":  {"triangulate", "--auto", "Why?"},
-		"goes with --auto":   {"triangulate", "in.json", "--search-file", texts},
-		"does not exist":     {"triangulate", "--auto", "Why?", "--search-file", filepath.Join(dir, "nothing")},
-		"no judge":           {"triangulate", "--auto", "Why?", "--even-if-easy", "--search-file", texts},
-		"hypotheses needs a": {"hypotheses"},
+		"somewhere to look":   {"triangulate", "--auto", "Why?", "--rounds", "2"},
+		"goes with --auto":    {"triangulate", "in.json", "--search-file", texts},
+		"does not exist":      {"triangulate", "--auto", "Why?", "--search-file", filepath.Join(dir, "nothing")},
+		"no judge":            {"triangulate", "--auto", "Why?", "--even-if-easy", "--search-file", texts},
+		"triangulate needs a": {"triangulate", "--auto"},
 	} {
 		_, errs, code := waymark(args...)
 		assert.Equal(t, exitUsage, code, want)

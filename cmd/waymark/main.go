@@ -245,7 +245,7 @@ error is one line of JSON on stderr: {"error","exit_code"} and, of a refused req
 		{"Record and import", []*cobra.Command{a.importCommand(), a.recordCommand(), a.exportCommand(), a.reportCommand(), a.forgetCommand(), a.retentionCommand()}},
 		{"Connect hosts and servers", []*cobra.Command{a.serveCommand(), a.mcpCommand(), a.initCommand(), a.uninitCommand(), a.gatewayCommand(), a.approveCommand(), a.contractCheckCommand(), a.permissionsCommand(), a.ruleCommand(), a.toolCommand()}},
 		{"Run", []*cobra.Command{a.runCommand(), a.runsCommand(), a.capabilityCommand()}},
-		{"Score", []*cobra.Command{a.scoreCommand(), a.rankCommand(), a.triangulateCommand(), a.hypothesesCommand()}},
+		{"Score", []*cobra.Command{a.scoreCommand(), a.triangulateCommand()}},
 		{"Build and evaluate the model", []*cobra.Command{a.rebuildCommand(), a.evaluateCommand(), a.abCommand(), a.diffCommand()}},
 		{"Operate", []*cobra.Command{a.doctorCommand(), a.auditCommand(), a.backupCommand(), a.restoreCommand(), a.migrateCommand(), a.fleetCommand(), a.keysCommand(), a.workspaceCommand(), a.versionCommand()}},
 	} {

@@ -184,33 +184,6 @@ func (a *app) jsonInput(name string) (json.RawMessage, error) {
 	return text, nil
 }
 
-func (a *app) rankCommand() *cobra.Command {
-	var after []string
-	cmd := &cobra.Command{
-		Use:     "rank hypothesis|council INPUT|-",
-		Short:   "Only the ranking of a rubric",
-		Example: `  waymark rank hypothesis hypotheses.json`,
-		Args:    exactly(2, "a rubric and an input"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			input, err := a.jsonInput(args[1])
-			if err != nil {
-				return err
-			}
-			switch args[0] {
-			case "hypothesis":
-				return judged(cmd, a, args[1], following("/v1/rank/hypothesis", after), input, (*app).showHypothesisRanking)
-			case "council":
-				return judged(cmd, a, args[1], following("/v1/rank/council", after), input, (*app).showCouncilRanking)
-			}
-			return usagef("rank takes hypothesis or council, not %q", args[0])
-		},
-	}
-	a.judgeFlags(cmd)
-	a.recordFlag(cmd)
-	afterFlag(cmd, &after)
-	return cmd
-}
-
 func rankText(rank *int) string {
 	if rank == nil {
 		return "-"
@@ -276,15 +249,6 @@ func (a *app) showLines(what string, lines []string) {
 	}
 }
 
-func (a *app) showHypothesisRanking(r score.HypothesisRanking) {
-	a.printf("%s\n\n", clean(r.Message))
-	var rows [][]string
-	for _, h := range r.Ranking {
-		rows = append(rows, []string{fmt.Sprint(h.Rank), h.ID, fmt.Sprintf("%.2f", h.Composite), h.Verdict})
-	}
-	columns(a.out, []string{"rank", "id", "composite", "verdict"}, rows)
-}
-
 func (a *app) showItems(c score.CustomAnswer) {
 	a.printf("%s\n\n", clean(c.Message))
 	var rows, reasons [][]string
@@ -335,11 +299,6 @@ func optional(x *float64) string {
 		return "-"
 	}
 	return number(*x)
-}
-
-func (a *app) showCouncilRanking(c score.CouncilRanking) {
-	a.printf("%s\n", clean(c.Message))
-	a.showRanked(c.Ranking)
 }
 
 func (a *app) showContribution(c score.ContributionAnswer) {
