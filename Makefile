@@ -102,8 +102,11 @@ conformance: ## the official TypeScript client and the official conformance suit
 	node "$$dir/run.mjs" "$$PWD/bin/waymark" "$$dir/fixtures"
 
 # Of the scorers spectral takes the schemas in the examples for schemas of the API.
-lint-api: ## the OpenAPI description under redocly and spectral, both without a warning; needs Node 20 or newer
-	@set -e; dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; cp server/testdata/openapi.json "$$dir"; cd "$$dir"; \
+lint-api: build ## the OpenAPI description under redocly and spectral, both without a warning; needs Node 20 or newer
+	@set -e; dir=$$(mktemp -d); trap 'kill $$pid 2>/dev/null; rm -rf "$$dir"' EXIT; \
+	bin/waymark serve --data "$$dir/data" --addr 127.0.0.1:0 --json >"$$dir/urls" & pid=$$!; \
+	until [ -s "$$dir/urls" ]; do sleep 1; done; cd "$$dir"; \
+	curl -sf -o openapi.json "$$(sed -n 's,.*"api": *"\([^"]*\)/v1".*,\1,p' urls)/openapi.json"; \
 	printf '%s\n' 'extends: ["spectral:oas"]' 'overrides: [{files: ["openapi.json#/paths/~1v1~1scorers"], rules: {array-items: "off"}}]' >.spectral.yaml; \
 	npm install --silent --no-audit --no-fund --no-package-lock @redocly/cli@2.77.0 @stoplight/spectral-cli@6.16.3; \
 	npx redocly lint --extends recommended --format stylish openapi.json 2>&1 | tee redocly.out; ! grep -q warning redocly.out; \
