@@ -11,16 +11,7 @@ import (
 	"waymark/suggest"
 )
 
-type onceName struct{}
-
-// WithOnce names a request that may be repeated, so that its repetition after an unknown outcome counts once on a
-// shared log.
-func WithOnce(ctx context.Context, name string) context.Context {
-	return context.WithValue(ctx, onceName{}, name)
-}
-
-// Feedback stores what became of a suggestion. On a shared log a repetition of a request counts again unless
-// [WithOnce] names it.
+// Feedback stores what became of a suggestion. A repetition of a request counts again.
 func (e *Engine) Feedback(ctx context.Context, source string, f Feedback) (seq uint64, err error) {
 	if f.Outcome != "" && f.Outcome != episodic.Unknown && !f.Outcome.Known() {
 		return 0, &suggest.RequestError{Kind: suggest.Invalid, Field: "outcome", Detail: fmt.Sprintf("unknown outcome %q: want success, failure or unknown", f.Outcome)}
@@ -52,10 +43,7 @@ func (e *Engine) Feedback(ctx context.Context, source string, f Feedback) (seq u
 		if answer != nil {
 			v.Suggestion = answer.ID
 		}
-		key := ""
-		if name, _ := ctx.Value(onceName{}).(string); w.replica != nil && name != "" {
-			v.Nonce, key = name, "feedback/"+name
-		} else if w.replica != nil {
+		if w.replica != nil {
 			v.Nonce = rand.Text()
 		}
 		for i, spelling := range append(slices.Clone(f.Context), f.ID) {
@@ -80,7 +68,7 @@ func (e *Engine) Feedback(ctx context.Context, source string, f Feedback) (seq u
 			}
 		}
 		payload, err := encode(kindFeedback, v)
-		return entry{kindFeedback, key, payload, &v}, true, err
+		return entry{kindFeedback, "", payload, &v}, true, err
 	})
 	return e.Counted(), err
 }

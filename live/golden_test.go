@@ -278,7 +278,7 @@ func golden(t *testing.T, file, text string) {
 // Rows of control data have the members that they had: what other replicas write or do not know comes with a new format.
 func TestControlRowsOfToday(t *testing.T) {
 	var b strings.Builder
-	for _, v := range []any{state.StoredKey{}, state.Answer{}, state.RunHead{}, run.Record{}, state.CapabilityStats{}, Quarantined{}, proposal.Proposal{}, catalog.Capability{}} {
+	for _, v := range []any{state.StoredKey{}, state.RunHead{}, run.Record{}, state.CapabilityStats{}, Quarantined{}, proposal.Proposal{}, catalog.Capability{}} {
 		all := members(reflect.TypeOf(v), reflect.TypeOf(v).String())
 		slices.Sort(all)
 		b.WriteString(strings.Join(all, "\n") + "\n")

@@ -79,7 +79,7 @@ type check struct {
 
 func (s *Server) adminRoutes(r *route.Table) {
 	ru, global := route.Rule{Scope: request.ScopeAdmin}, route.Rule{Scope: request.ScopeAdmin, Global: true}
-	once := route.Rule{Scope: request.ScopeAdmin, Once: true, Audit: true}
+	once := route.Rule{Scope: request.ScopeAdmin, Audit: true}
 	act := route.Rule{Scope: request.ScopeAdmin, Global: true, Audit: true}
 	op := func(id, method, path, summary, text string) huma.Operation {
 		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: text, Tags: []string{"Administration"}}

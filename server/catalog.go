@@ -80,8 +80,8 @@ type capabilityList struct {
 type putAnswer struct{ Body live.PutResult }
 
 func (s *Server) catalogRoutes(r *route.Table) {
-	read, write := route.Rule{Scope: request.ScopeRead}, route.Rule{Scope: request.ScopeWrite, Once: true, Match: true}
-	put := route.Rule{Scope: request.ScopeWrite, Once: true, Match: true, Creates: true}
+	read, write := route.Rule{Scope: request.ScopeRead}, route.Rule{Scope: request.ScopeWrite, Match: true}
+	put := route.Rule{Scope: request.ScopeWrite, Match: true, Creates: true}
 	schemas := r.API.OpenAPI().Components.Schemas
 	bulk := func(path string, list, elements reflect.Type) {
 		route.DocumentBody(r.API, path, http.MethodPut, map[string]*huma.Schema{"application/json": {OneOf: []*huma.Schema{

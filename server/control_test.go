@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -136,52 +135,4 @@ func TestReplicaWithoutTheLogRefusesKeys(t *testing.T) {
 	link.down.Store(false)
 	b.becomes(401, "GET", "/v1/stats", "", bearerOf(revoked.Key))
 	require.Equal(t, 200, b.ask("GET", "/v1/stats", "", bearerOf(kept.Key)).status)
-}
-
-// A request with an Idempotency-Key is carried out on one replica, once, wherever it is repeated.
-func TestReplicasCarryOutOnce(t *testing.T) {
-	log := eventlog.NewLocal(storage.NewMemory())
-	link := &slowLink{Log: log}
-	a, b := controlled(t, log), controlled(t, link)
-	root := bearerOf("local-token")
-	require.Equal(t, 200, a.ask("POST", "/v1/episodes", `{"id":"e","steps":[{"tool":"x"},{"tool":"y"}]}`, root).status)
-	defer defaultEngine(t, a.Server).Hold()()
-	defer defaultEngine(t, b.Server).Hold()()
-	position := func() uint64 {
-		head, err := log.Head(t.Context(), live.DefaultWorkspace)
-		require.NoError(t, err)
-		return head.Seq
-	}
-	require.Eventually(t, func() bool { return defaultEngine(t, b.Server).Model().Info().Seq >= position() }, time.Minute, time.Millisecond)
-	before := position()
-	var group sync.WaitGroup
-	var mu sync.Mutex
-	statuses := map[int]int{}
-	for i := range 8 {
-		group.Go(func() {
-			r := []web{a, b}[i%2].ask("POST", "/v1/feedback", `{"id":"x","context":["y"],"used":true}`, root, "Idempotency-Key: one")
-			mu.Lock()
-			defer mu.Unlock()
-			statuses[r.status]++
-		})
-	}
-	group.Wait()
-	require.Equal(t, 8, statuses[200]+statuses[409], statuses)
-	for _, w := range []web{a, b} {
-		r := w.ask("POST", "/v1/feedback", `{"id":"x","context":["y"],"used":true}`, root, "Idempotency-Key: one")
-		require.Equal(t, 200, r.status, r.body)
-		require.Equal(t, "true", r.header.Get("Idempotency-Replayed"))
-	}
-	require.Equal(t, before+1, position())
-
-	// Stored, and the answer lost: 503, and the repetition counts no second time, on whatever replica.
-	for i, lost := range []string{live.DefaultWorkspace, eventlog.ControlLog} {
-		body, once := fmt.Sprintf(`{"id":"y","context":["x"],"used":%t}`, i == 0), "Idempotency-Key: lost in "+lost
-		link.lost.Store(&lost)
-		r := b.ask("POST", "/v1/feedback", body, root, once)
-		require.Equal(t, 503, r.status, r.body)
-		link.lost.Store(nil)
-		a.becomes(200, "POST", "/v1/feedback", body, root, once)
-		require.EqualValues(t, 2+i, position()-before, lost)
-	}
 }

@@ -49,7 +49,7 @@ type feedbackAnswer struct {
 }
 
 func (s *Server) episodeRoutes(r *route.Table) {
-	route.Add(r, route.Rule{Scope: request.ScopeWrite, Stream: true, Ndjson: true, Once: true, Creates: true}, huma.Operation{
+	route.Add(r, route.Rule{Scope: request.ScopeWrite, Stream: true, Ndjson: true, Creates: true}, huma.Operation{
 		OperationID: "record", Method: http.MethodPost, Path: "/v1/episodes", Tags: []string{"History"}, Summary: "Record episodes",
 		Description: "One episode as application/json, a list of them or {\"episodes\": […]}, or any number as application/x-ndjson, one a line. Same id and same content count once; " +
 			"same id and other content is refused, except for an episode of a session that is sent again with more steps at its end: it grows. A single episode that is refused is an error; of many, each rejected one has its reason."}, s.record)
@@ -57,7 +57,7 @@ func (s *Server) episodeRoutes(r *route.Table) {
 	route.DocumentBody(r.API, "/v1/episodes", http.MethodPost, map[string]*huma.Schema{"application/json": {OneOf: []*huma.Schema{episode, {Type: "array", Items: episode},
 		{Type: "object", Properties: map[string]*huma.Schema{"episodes": {Type: "array", Items: episode}}, Required: []string{"episodes"}, AdditionalProperties: false}}}, ndjson: {Type: "string"}})
 
-	route.Record(r, route.Rule{Scope: request.ScopeWrite, Once: true, Creates: true}, huma.Operation{
+	route.Record(r, route.Rule{Scope: request.ScopeWrite, Creates: true}, huma.Operation{
 		OperationID: "feedback", Method: http.MethodPost, Path: "/v1/feedback", Tags: []string{"History"}, Summary: "What became of a suggestion",
 		Description: "Names a suggestion by its id, or by context and id."}, s.feedback)
 }

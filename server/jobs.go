@@ -54,7 +54,7 @@ type (
 type jobEvent live.Job
 
 func (s *Server) jobRoutes(r *route.Table) {
-	route.Ask(r, route.Rule{Scope: request.ScopeWrite, Once: true, Audit: true}, huma.Operation{OperationID: "rebuild", Method: http.MethodPost, Path: "/v1/rebuild",
+	route.Ask(r, route.Rule{Scope: request.ScopeWrite, Audit: true}, huma.Operation{OperationID: "rebuild", Method: http.MethodPost, Path: "/v1/rebuild",
 		Tags: []string{"Model"}, Summary: "Rebuild the model from the log", DefaultStatus: http.StatusAccepted,
 		Description: "Starts a job; one that runs already is answered instead of a second. Held-out tasks are asked first: a model that " +
 			"would lose more than noise against the active one is not published, and the job ends as refused. With rollback nothing " +

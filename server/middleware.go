@@ -293,7 +293,7 @@ func (s *Server) guard(c *gin.Context) {
 			c.Writer.Header().Add("Vary", "Origin")
 			if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
 				c.Header("Access-Control-Allow-Methods", "GET, POST, PUT, DELETE")
-				c.Header("Access-Control-Allow-Headers", "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Request-Id, Traceparent, "+
+				c.Header("Access-Control-Allow-Headers", "Authorization, Content-Type, If-Match, If-None-Match, X-Request-Id, Traceparent, "+
 					"Mcp-Session-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-Id")
 				c.Header("Access-Control-Max-Age", "600")
 				c.AbortWithStatus(http.StatusNoContent)

@@ -143,7 +143,7 @@ func TestLogHoldsNoSecrets(t *testing.T) {
 	w.ask("GET", "/v1/tools/"+marker, "")
 	w.ask("GET", "/"+marker, "")
 	w.ask("POST", "/v1/next", `{"intent":"`+marker+`"}`, "Authorization: Bearer "+marker, "Cookie: "+marker, "User-Agent: "+marker)
-	w.ask("POST", "/v1/next", `{"intent":"`+marker+`"}`, "Idempotency-Key: "+marker, "X-Request-Id: <"+marker)
+	w.ask("POST", "/v1/next", `{"intent":"`+marker+`"}`, "X-Request-Id: <"+marker)
 	w.ask("POST", "/v1/search", `{"query":"`+marker+`"}`)
 	mu.Lock()
 	defer mu.Unlock()

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -18,9 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/live"
-	"waymark/server/internal/limit"
-	"waymark/server/internal/request"
-	"waymark/server/internal/route"
 	"waymark/suggest"
 )
 
@@ -174,47 +170,4 @@ func TestRequestAfterShutdownBegan(t *testing.T) {
 		assert.True(t, resp.Close, "the connection ends with the answer")
 		assert.NotEmpty(t, resp.Header.Get("Retry-After"))
 	}
-}
-
-// A request that is repeated with its Idempotency-Key while the work of the first goes on without it waits for that
-// work and is not carried out again.
-func TestAKeyStaysBusyWhileItsWorkGoesOn(t *testing.T) {
-	s := newOffice(t)
-	s.routes.Rules["POST /slow"] = route.Rule{Once: true}
-	started, release, calls := make(chan struct{}, 2), make(chan struct{}), 0
-	router := gin.New()
-	router.Use(func(c *gin.Context) {
-		c.Request = c.Request.WithContext(request.With(c.Request.Context(), request.Access{Workspace: "default", Source: "test"}))
-	})
-	router.POST("/slow", s.idempotent, func(c *gin.Context) {
-		_, _ = io.Copy(io.Discard, c.Request.Body)
-		_, err := limit.Within(c.Request.Context(), s.routes.Overdue, time.Minute, func() (int, error) {
-			calls++
-			started <- struct{}{}
-			<-release
-			return calls, nil
-		})
-		if err != nil {
-			c.Status(http.StatusServiceUnavailable)
-			return
-		}
-		c.Status(http.StatusNoContent)
-	})
-	ask := func(ctx context.Context) *httptest.ResponseRecorder {
-		r := httptest.NewRequest(http.MethodPost, "/slow", strings.NewReader(`{}`)).WithContext(ctx)
-		r.Header.Set("Idempotency-Key", "k")
-		w := httptest.NewRecorder()
-		router.ServeHTTP(w, r)
-		return w
-	}
-	ctx, hangUp := context.WithCancel(t.Context())
-	go func() { <-started; hangUp() }()
-	require.Equal(t, http.StatusServiceUnavailable, ask(ctx).Code)
-	again := make(chan *httptest.ResponseRecorder, 1)
-	go func() { again <- ask(t.Context()) }()
-	close(release)
-	answer := <-again
-	assert.Equal(t, http.StatusConflict, answer.Code)
-	assert.Contains(t, answer.Body.String(), "was carried out before")
-	assert.Equal(t, 1, calls)
 }

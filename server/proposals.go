@@ -71,7 +71,7 @@ func (s *Server) proposalRoutes(r *route.Table) {
 	op := func(id, method, path, summary, text string) huma.Operation {
 		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: text, Tags: []string{"Catalog"}}
 	}
-	read, write := route.Rule{Scope: request.ScopeRead}, route.Rule{Scope: request.ScopeWrite, Once: true}
+	read, write := route.Rule{Scope: request.ScopeRead}, route.Rule{Scope: request.ScopeWrite}
 	start := op("mine", http.MethodPost, "/v1/proposals", "Look for capabilities in the history",
 		"Starts a job; one that runs already is answered instead of a second. What it proposes takes the place of what waited before; what was approved or rejected stays so, and does not come back.")
 	start.DefaultStatus = http.StatusAccepted

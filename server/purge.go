@@ -14,10 +14,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"waymark/live"
-	"waymark/live/state"
 	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
 	"waymark/storage"
@@ -70,7 +68,7 @@ func hashedID(asked *live.Selection) live.Selection {
 	return sel
 }
 
-// dropCopies removes answers that are kept for repeated requests and triangulations of no known source that hold one of
+// dropCopies removes triangulations of no known source that hold one of
 // the texts, of all workspaces, and masks the texts in the audit log.
 func (s *Server) dropCopies(ctx context.Context, texts []string) error {
 	names, err := s.cfg.Store.Workspaces(ctx)
@@ -85,14 +83,7 @@ func (s *Server) dropCopies(ctx context.Context, texts []string) error {
 		return found
 	}
 	for _, name := range names {
-		table, err := s.cfg.Store.Table(name)
-		if err == nil {
-			err = (state.Answers{Table: table}).Sweep(ctx, s.cfg.Now().Add(100*365*24*time.Hour))
-		}
-		if err == nil {
-			err = s.scoring.ForgetUnsigned(ctx, name, holds)
-		}
-		if err != nil {
+		if err := s.scoring.ForgetUnsigned(ctx, name, holds); err != nil {
 			return err
 		}
 	}

@@ -61,7 +61,7 @@ func (s *Server) retentionRoutes(r *route.Table) {
 	}
 	route.Add(r, route.Rule{Scope: request.ScopeAdmin}, op("retention", http.MethodGet, "Show what the retention rules would forget",
 		"Size of the log, episodes a day, disk forecast, and the episodes that the rules forget now. Nothing is changed."), s.retention)
-	route.Add(r, route.Rule{Scope: request.ScopeAdmin, Once: true, Audit: true}, op("apply-retention", http.MethodPost, "Apply retention rules",
+	route.Add(r, route.Rule{Scope: request.ScopeAdmin, Audit: true}, op("apply-retention", http.MethodPost, "Apply retention rules",
 		"Forgets the episodes that GET shows, as POST /v1/forget does. The server applies its own rules at its start and once a day."), s.postRetention)
 }
 

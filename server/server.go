@@ -1,11 +1,11 @@
 // Package server is the rim of the program: it takes requests from the network, decodes them, calls
 // one function of package live or suggest, and encodes what that returns.
 //
-//	           ┌ observe ─ recover ─ guard ─ authorize ─ limit ─ once ┐
-//	request ──▶│ id, log   panics    Host,   key →       rate,  Idem- │──▶ huma: validate ──▶ one call
-//	           │ metrics   no answer Origin  workspace   bytes  potency│      (gin routes)     in its time limit
-//	           └───────────────────────────────────────────────────────┘
-//	                                        in a fleet └──▶ the owner of the workspace
+//	           ┌ observe ─ recover ─ guard ─ authorize ─ limit ┐
+//	request ──▶│ id, log   panics    Host,   key →       rate, │──▶ huma: validate ──▶ one call
+//	           │ metrics   no answer Origin  workspace   bytes │      (gin routes)     in its time limit
+//	           └───────────────────────────────────────────────┘
+//	                                 in a fleet └──▶ the owner of the workspace
 //
 // Whatever is not the answer asked for is a problem document (RFC 9457); [problemOf] is the one
 // place where an error becomes a status. Who may do what is decided by the credential alone: it
@@ -19,7 +19,6 @@ package server
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -144,7 +143,6 @@ type Server struct {
 	bodies  limit.Share // bytes of bodies being read
 	open    limit.Share // requests being answered
 	streams limit.Share // of these, the ones without an end of their own
-	once    onceOnly
 	maps    layouts
 	page    pageSessions
 	forward *forwarder
@@ -169,7 +167,7 @@ func New(cfg Config) (*Server, error) {
 		}
 	}
 	s := &Server{
-		cfg: cfg, metrics: newMetrics(), csrf: http.NewCrossOriginProtection(), once: onceOnly{process: rand.Text()},
+		cfg: cfg, metrics: newMetrics(), csrf: http.NewCrossOriginProtection(),
 		draining: make(chan struct{}), forward: newForwarder(cfg.FleetTLS),
 		bodies:  limit.NewShare("bytes of request bodies", cfg.MaxBodies),
 		open:    limit.NewShare("requests", int64(cfg.MaxConnections)),
@@ -194,7 +192,7 @@ func New(cfg Config) (*Server, error) {
 	if err := r.SetTrustedProxies(nil); err != nil { // a client's X-Forwarded-For is a claim, not an address
 		return nil, err
 	}
-	r.Use(s.observe, s.recoverPanic, s.refuseDraining, s.guard, s.authorize, s.limitRate, s.limitOpen, s.limitBody, s.handOn, s.awaitPosition, s.idempotent, s.ifMatch)
+	r.Use(s.observe, s.recoverPanic, s.refuseDraining, s.guard, s.authorize, s.limitRate, s.limitOpen, s.limitBody, s.handOn, s.awaitPosition, s.ifMatch)
 	r.NoRoute(func(c *gin.Context) { problem.Fail(c, problem.New(http.StatusNotFound, "there is no such route")) })
 	r.NoMethod(func(c *gin.Context) {
 		problem.Fail(c, problem.New(http.StatusMethodNotAllowed, c.Request.Method+" is not a method of this route"))
@@ -222,7 +220,7 @@ func (s *Server) wire() {
 	cfg := s.cfg
 	s.routes = &route.Table{
 		Workspaces: cfg.Workspaces,
-		MaxBody:    cfg.MaxBody, Timeout: cfg.Timeout, Overdue: &limit.Overdue{Log: cfg.Logger, Outlives: takeOnce}, Turns: limit.NewTurns(2 * runtime.GOMAXPROCS(0)),
+		MaxBody:    cfg.MaxBody, Timeout: cfg.Timeout, Overdue: &limit.Overdue{Log: cfg.Logger}, Turns: limit.NewTurns(2 * runtime.GOMAXPROCS(0)),
 		Audit: s.audit, Rules: map[string]route.Rule{},
 	}
 	s.scoring = &scoring.Service{

@@ -51,7 +51,7 @@ func (s *Server) transferRoutes(r *route.Table) {
 		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: text, Tags: []string{"Administration"}}
 	}
 	lines := map[string]*huma.MediaType{ndjson: {Schema: &huma.Schema{Type: "string"}}}
-	route.Record(r, route.Rule{Scope: request.ScopeAdmin, Stream: true, Ndjson: true, Once: true, Creates: true}, op("import", http.MethodPost, "/v1/import", "Import an export",
+	route.Record(r, route.Rule{Scope: request.ScopeAdmin, Stream: true, Ndjson: true, Creates: true}, op("import", http.MethodPost, "/v1/import", "Import an export",
 		"The lines of an export: one tool, capability or episode each, of any number. The model is built once, at the end."), s.importLines)
 	route.DocumentBody(r.API, "/v1/import", http.MethodPost, map[string]*huma.Schema{ndjson: {Type: "string"}})
 

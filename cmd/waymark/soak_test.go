@@ -22,7 +22,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/storage"
-	"waymark/storage/eventlog"
 	"waymark/storage/eventlog/logtest"
 )
 
@@ -58,12 +57,12 @@ type soakReplica struct {
 
 // soakSpace is a workspace and what was acknowledged in it.
 type soakSpace struct {
-	name    string
-	mu      sync.Mutex
-	ids     []string
-	unknown []string // of requests whose replica ended in the middle
-	last    time.Time
-	gap     time.Duration // the longest between two acknowledgements
+	name  string
+	mu    sync.Mutex
+	ids   []string
+	wrong []string // answers that no request should get
+	last  time.Time
+	gap   time.Duration // the longest between two acknowledgements
 }
 
 func (s *soakSpace) acknowledged(id string) {
@@ -88,7 +87,7 @@ func (f *soak) start(i int) {
 }
 
 // call returns the status and the answer; status 0 is none.
-func (f *soak) call(replica int, method, path, workspace, body string, headers ...string) (status int, answer []byte) {
+func (f *soak) call(replica int, method, path, workspace, body string) (status int, answer []byte) {
 	req, err := http.NewRequest(method, "http://"+f.replicas[replica].listen+path, strings.NewReader(body))
 	if err != nil {
 		panic(err)
@@ -96,10 +95,6 @@ func (f *soak) call(replica int, method, path, workspace, body string, headers .
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Waymark-Workspace", workspace)
 	req.Header.Set("Authorization", "Bearer "+*f.replicas[replica].token.Load())
-	for _, h := range headers {
-		name, value, _ := strings.Cut(h, ": ")
-		req.Header.Set(name, value)
-	}
 	resp, err := f.client.Do(req)
 	if err != nil {
 		return 0, []byte(err.Error())
@@ -120,9 +115,7 @@ func (f *soak) write(w int) {
 			return
 		case <-time.After(soakPause):
 		}
-		if replica = f.record(replica, space, fmt.Sprintf("w%d-%d", w, n)); (n+w)%20 == 7 {
-			replica = f.feedback(replica, space, w*1000+n/20)
-		}
+		replica = f.record(replica, space, fmt.Sprintf("w%d-%d", w, n))
 	}
 }
 
@@ -132,41 +125,18 @@ func (f *soak) record(replica int, space *soakSpace, id string) int {
 	return f.repeat(replica, space, id, "/v1/episodes", body)
 }
 
-// feedback does so with a write that has no id: its Idempotency-Key alone tells it from another one. Its context spells
-// a number.
-func (f *soak) feedback(replica int, space *soakSpace, number int) int {
-	var digits []string
-	for range 6 {
-		digits = append(digits, fmt.Sprint("t:", number%7))
-		number /= 7
-	}
-	context, _ := json.Marshal(digits)
-	id := feedbackName(digits)
-	return f.repeat(replica, space, id, "/v1/feedback", fmt.Sprintf(`{"context":%s,"id":"c:d","used":true}`, context), "Idempotency-Key: "+id)
-}
-
-func feedbackName(context []string) string { return "feedback " + strings.Join(context, " ") }
-
-// repeat sends a request until it is acknowledged. An Idempotency-Key is refused for a day where the replica that began
-// ended in the middle.
-func (f *soak) repeat(replica int, space *soakSpace, id, path, body string, headers ...string) int {
-	for claimed := 0; ; replica++ {
+// repeat sends a request until it is acknowledged.
+func (f *soak) repeat(replica int, space *soakSpace, id, path, body string) int {
+	for ; ; replica++ {
 		replica %= len(f.replicas)
-		switch status, answer := f.call(replica, "POST", path, space.name, body, headers...); {
+		switch status, answer := f.call(replica, "POST", path, space.name, body); {
 		case status == http.StatusOK:
 			space.acknowledged(id)
 			f.all.acknowledged("")
 			return replica
-		case status >= 400 && status < 500 && status != http.StatusConflict && status != http.StatusUnauthorized: // 401: the token of the process before
+		case status >= 400 && status < 500 && status != http.StatusUnauthorized: // 401: the token of the process before
 			f.wrong(fmt.Sprintf("%s in %s: %d %s", id, space.name, status, answer))
 			return replica
-		case status == http.StatusConflict:
-			if claimed++; claimed == 200 {
-				space.mu.Lock()
-				space.unknown = append(space.unknown, id)
-				space.mu.Unlock()
-				return replica
-			}
 		}
 		f.refused.Add(1)
 		time.Sleep(20 * time.Millisecond)
@@ -177,7 +147,7 @@ func (f *soak) repeat(replica int, space *soakSpace, id, path, body string, head
 func (f *soak) wrong(what string) {
 	f.all.mu.Lock()
 	defer f.all.mu.Unlock()
-	f.all.unknown = append(f.all.unknown, what)
+	f.all.wrong = append(f.all.wrong, what)
 }
 
 // soakPause is how long a writer waits after an acknowledgement, so that a machine of two processors has time for questions.
@@ -487,14 +457,13 @@ func (f *soak) run(on func(*soak) []step, lasts time.Duration) {
 	writing.Wait()
 	asking.Wait()
 	f.verify()
-	gap, acknowledged, unknown := time.Duration(0), 0, 0
+	gap, acknowledged := time.Duration(0), 0
 	for _, s := range f.spaces {
 		acknowledged += len(s.ids)
-		unknown += len(s.unknown)
 		gap = max(gap, s.gap)
 	}
-	t.Logf("seed %d: %d rounds, %d things happened, %d acknowledged, 0 lost, 0 twice, %d of unknown outcome, one model, %d requests repeated, longest gap %v, of one workspace %v; next: %d calm p50 %v p99 %v, %d rough p50 %v p99 %v, %d failed",
-		seed, rounds, happened, acknowledged, unknown, f.refused.Load(), f.all.gap.Round(10*time.Millisecond), gap.Round(10*time.Millisecond),
+	t.Logf("seed %d: %d rounds, %d things happened, %d acknowledged, 0 lost, 0 twice, one model, %d requests repeated, longest gap %v, of one workspace %v; next: %d calm p50 %v p99 %v, %d rough p50 %v p99 %v, %d failed",
+		seed, rounds, happened, acknowledged, f.refused.Load(), f.all.gap.Round(10*time.Millisecond), gap.Round(10*time.Millisecond),
 		len(calm), quantile(calm, 0.5), quantile(calm, 0.99), len(rough), quantile(rough, 0.5), quantile(rough, 0.99), len(failed))
 	require.Empty(t, failed, "questions to replicas that nothing happened to")
 }
@@ -534,11 +503,8 @@ func (f *soak) replica(i int, workspace string) (seen replicaSeen) {
 // verify compares what was acknowledged with what every owner has.
 func (f *soak) verify() {
 	t := f.t
-	require.Empty(t, f.all.unknown, "answers that no request should get")
+	require.Empty(t, f.all.wrong, "answers that no request should get")
 	f.ready("the end")
-	log, err := eventlog.Open(t.Context(), f.address(0), eventlog.Options{})
-	require.NoError(t, err)
-	defer log.Close()
 	for _, s := range f.spaces {
 		var seen []replicaSeen
 		require.Eventually(t, func() bool {
@@ -567,18 +533,10 @@ func (f *soak) verify() {
 		var stats struct{ Episodes int }
 		require.NoError(t, json.Unmarshal(answer, &stats))
 		require.Equal(t, len(stored), stats.Episodes, "counted in %s", s.name)
-		for e, err := range log.Read(t.Context(), s.name, 0, false) {
-			require.NoError(t, err)
-			if e.Payload[0] == 'F' {
-				var of struct{ Context []string }
-				require.NoError(t, json.Unmarshal(e.Payload[1:], &of))
-				stored = append(stored, feedbackName(of.Context))
-			}
-		}
 		lost, twice := lostAndTwice(s.ids, stored)
 		require.Empty(t, lost, "lost in %s", s.name)
 		require.Empty(t, twice, "twice in %s", s.name)
-		invented, _ := lostAndTwice(stored, append(s.unknown, s.ids...))
+		invented, _ := lostAndTwice(stored, s.ids)
 		require.Empty(t, invented, "stored in %s and never acknowledged", s.name)
 	}
 }

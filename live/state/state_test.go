@@ -63,18 +63,3 @@ func TestScoresPages(t *testing.T) {
 	require.NoError(t, log.Forget(t.Context(), "", "r3", begin.Add(2*time.Second)))
 	assert.Equal(t, []string{"r2", "r4", "r5", "r6"}, runs(""))
 }
-
-// An answer is kept for a day.
-func TestAnswers(t *testing.T) {
-	answers, now := Answers{table(t)}, time.Unix(1_800_000_000, 0)
-	require.NoError(t, answers.Put(t.Context(), "one", Answer{Status: 200, At: now}))
-	kept, err := answers.Get(t.Context(), "one", now.Add(answerKept-time.Second))
-	require.NoError(t, err)
-	require.NotNil(t, kept)
-	kept, err = answers.Get(t.Context(), "one", now.Add(answerKept))
-	require.NoError(t, err)
-	assert.Nil(t, kept)
-	require.NoError(t, answers.Sweep(t.Context(), now.Add(answerKept)))
-	_, _, err = answers.Table.Get(t.Context(), answerRow+"one")
-	assert.ErrorIs(t, err, storage.ErrNotFound)
-}

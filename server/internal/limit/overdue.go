@@ -18,8 +18,6 @@ type Overdue struct {
 	count atomic.Int64 // of all
 	late  atomic.Int64 // of those that did not end soon after their request
 	Log   *slog.Logger
-	// Outlives is called when a computation is left to continue, and what it returns once that has ended; may be nil.
-	Outlives func(ctx context.Context) (ended func(ok bool))
 }
 
 const (
@@ -95,10 +93,6 @@ func Within[T any](ctx context.Context, o *Overdue, limit time.Duration, f func(
 		}
 	}
 	o.count.Add(1)
-	finished := func(bool) {}
-	if o.Outlives != nil {
-		finished = o.Outlives(ctx)
-	}
 	go func() {
 		var r result
 		select { // clients that leave together are no pile of work: most of it ends when it looks at ctx
@@ -108,7 +102,6 @@ func Within[T any](ctx context.Context, o *Overdue, limit time.Duration, f func(
 			r = <-done
 			o.late.Add(-1)
 		}
-		finished(r.err == nil && r.panic == nil)
 		o.count.Add(-1)
 		if r.panic != nil {
 			o.Log.Error("panic after the time limit of a request", "panic", fmt.Sprint(r.panic.value), "stack", string(r.panic.stack))
@@ -124,7 +117,7 @@ func Within[T any](ctx context.Context, o *Overdue, limit time.Duration, f func(
 func timeLimit(limit time.Duration) error {
 	return problem.New(http.StatusGatewayTimeout, fmt.Sprintf("there was no answer within the time limit of %v. "+
 		"What was computed for other requests too, such as the first fit of the learned profile, continues in the background: "+
-		"repeat the request in a few seconds. A write may still take effect: repeat it with the same ids or Idempotency-Key", limit))
+		"repeat the request in a few seconds. A write may still take effect: repeat it with the same ids", limit))
 }
 
 // Running is how much work continues without a request.

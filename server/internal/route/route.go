@@ -43,7 +43,6 @@ type Rule struct {
 	Audit  bool           // an act of an administrator: noted with what was asked
 	Long   bool           // computes for long: answered in turn
 	Ndjson bool           // takes application/x-ndjson
-	Once   bool           // takes Idempotency-Key
 	Match  bool           // takes If-Match, and to put If-None-Match
 
 	Creates bool // a workspace that does not exist is created: the route records
@@ -200,11 +199,8 @@ func (r *Table) Declare(ru Rule, op *huma.Operation) {
 	if op.Method != http.MethodGet && op.Method != http.MethodDelete {
 		op.Errors = append(op.Errors, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity)
 	}
-	if ru.Once {
+	if op.Method != http.MethodGet && ru.Scope != request.ScopeRead {
 		op.Errors = append(op.Errors, http.StatusConflict, http.StatusInsufficientStorage)
-		op.Parameters = append(op.Parameters, &huma.Param{Name: "Idempotency-Key", In: "header",
-			Description: "Repeating the request with the same key within 24 hours gives the first answer again.",
-			Schema:      &huma.Schema{Type: "string", MinLength: new(1), MaxLength: new(255)}})
 	}
 	if ru.Match {
 		op.Errors = append(op.Errors, http.StatusPreconditionFailed)

@@ -88,7 +88,7 @@ func (r *Runs) Routes(t *route.Table) {
 		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: text, Tags: []string{"Runs"}}
 	}
 	schemas := t.API.OpenAPI().Components.Schemas
-	begin := route.Rule{Scope: request.ScopeWrite, Once: true, Body: maxRunBody}
+	begin := route.Rule{Scope: request.ScopeWrite, Body: maxRunBody}
 	start := op("start-run", http.MethodPost, "/v1/runs", "Run a DAG",
 		"Takes the answer of /v1/dag as it is, or a DAG of one's own. Everything is checked before anything is called: 422 lists all that is wrong. "+
 			"Where values of arguments are missing, the error at body.values has the JSON Schema of all of them as its value; an object that it accepts is sent as values. "+

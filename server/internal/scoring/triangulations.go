@@ -50,7 +50,7 @@ type (
 )
 
 func (c *Service) triangulationRoutes(r *route.Table) {
-	ru := route.Rule{Scope: request.ScopeWrite, Once: true, Body: maxBody}
+	ru := route.Rule{Scope: request.ScopeWrite, Body: maxBody}
 	begins := ru
 	begins.Creates = true
 	route.Add(r, begins, huma.Operation{OperationID: "triangulate", Method: http.MethodPost, Path: "/v1/triangulations", Tags: []string{"Scorers"},
