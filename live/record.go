@@ -342,16 +342,7 @@ func put[T any](ctx context.Context, e *Engine, things []T, approved bool, how p
 					return nil
 				}
 			}
-			candidates := how.candidates(w, things, &r)
-			if ctx.Value(onlyNew{}) != nil {
-				for _, one := range candidates {
-					if _, known, err := w.currently(how.kind, one.id, func() (any, bool) { return how.current(w.state, one.id) }); known || err != nil {
-						failed = cmp.Or(err, fmt.Errorf("%s %q %w", one.kind, one.id, ErrNotNew))
-						return nil
-					}
-				}
-			}
-			for _, one := range candidates {
+			for _, one := range how.candidates(w, things, &r) {
 				entry, isNew, err := w.toPut(how.kind, &one, func() (any, bool) { return how.current(w.state, one.id) }, approved, &r)
 				if err != nil {
 					r.Rejected = append(r.Rejected, Rejection{Line: one.line, ID: one.id, Error: err.Error()})

@@ -116,14 +116,6 @@ func (w *Workspaces) Exists(ctx context.Context, name string) (bool, error) {
 	return err == nil && head.Seq > 0, nil    // while the log does not answer, there is what is here
 }
 
-// MustExist returns [ErrNoWorkspace] if there is no workspace of this name.
-func (w *Workspaces) MustExist(ctx context.Context, name string) error {
-	if ok, err := w.Exists(ctx, name); ok || err != nil {
-		return err
-	}
-	return fmt.Errorf("workspace %q: %w", name, ErrNoWorkspace)
-}
-
 func (w *Workspaces) exists(ctx context.Context, name string) (bool, error) {
 	if name == DefaultWorkspace || w.open[name] != nil { // one that is being deleted tells so whoever asks for it
 		return true, nil

@@ -23,8 +23,6 @@ type op struct {
 	// apart: the entries matter to no model and are committed after the others, so that the chain of the
 	// last event that does is known.
 	apart bool
-	with  []string // versions of the model of which one must be active and count everything stored; nil: any
-	unmet bool     // it is not so: nothing was done
 	done  chan struct{}
 }
 
@@ -79,7 +77,6 @@ func (e *Engine) do(ctx context.Context, f func(w *writer)) error {
 // ends first.
 func (e *Engine) submit(ctx context.Context, o *op) error {
 	o.done = make(chan struct{})
-	o.with, _ = ctx.Value(onlyWith{}).([]string)
 	select {
 	case e.ops <- o:
 	case <-ctx.Done():
@@ -89,41 +86,15 @@ func (e *Engine) submit(ctx context.Context, o *op) error {
 	}
 	select {
 	case <-o.done:
-		return o.result()
+		return nil
 	case <-e.life.closed:
 		select {
 		case <-o.done:
-			return o.result()
+			return nil
 		default:
 			return ErrClosed
 		}
 	}
-}
-
-type onlyWith struct{}
-
-// OnlyWith makes writes with the context fail with [ErrOtherModel] unless the active model is one of the versions and
-// counts everything that is stored.
-func OnlyWith(ctx context.Context, versions []string) context.Context {
-	return context.WithValue(ctx, onlyWith{}, versions)
-}
-
-// ErrOtherModel says that the model is not the one that a write depends on.
-var ErrOtherModel = errors.New("the model is another one by now, or something was stored that it does not count: nothing was changed")
-
-type onlyNew struct{}
-
-// OnlyNew makes puts with the context fail with [ErrNotNew] if one of their entries is in the catalog.
-func OnlyNew(ctx context.Context) context.Context { return context.WithValue(ctx, onlyNew{}, true) }
-
-// ErrNotNew says that an entry exists that was to be put only if it does not.
-var ErrNotNew = errors.New("exists already: nothing was changed")
-
-func (o *op) result() error {
-	if o.unmet {
-		return ErrOtherModel
-	}
-	return nil
 }
 
 // run carries out ops, several in one commit where they have queued up.
@@ -193,9 +164,7 @@ func (w *writer) carryOut(batch []*op) {
 		if len(mine) < bounds[i+1]-bounds[i] {
 			failed = err
 		}
-		if !o.unmet {
-			o.finish(w, mine, failed)
-		}
+		o.finish(w, mine, failed)
 		close(o.done)
 	}
 	w.buildIfDue()
@@ -206,9 +175,7 @@ func (w *writer) prepared(batch []*op) (entries []entry, bounds []int) {
 	bounds = make([]int, len(batch)+1)
 	w.puts, w.grows = map[string]entry{}, grownEpisodes{}
 	for i, o := range batch {
-		if o.unmet = o.with != nil && (w.dirty || len(entries) > 0 || !slices.Contains(o.with, w.Model().Info().Version)); !o.unmet {
-			entries = append(entries, o.prepare(w)...)
-		}
+		entries = append(entries, o.prepare(w)...)
 		bounds[i+1] = len(entries)
 	}
 	return entries, bounds

@@ -2,10 +2,7 @@ package server
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -30,21 +27,17 @@ import (
 // the last id of the page before, so that pages neither repeat nor skip what stays, whatever is
 // added or removed meanwhile.
 type listQuery struct {
-	Cursor      string `query:"cursor" maxLength:"1024" doc:"next_cursor of the page before."`
-	Limit       int    `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"Most entries of the page."`
-	IfNoneMatch string `header:"If-None-Match"`
+	Cursor string `query:"cursor" maxLength:"1024" doc:"next_cursor of the page before."`
+	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"Most entries of the page."`
 }
 
 type idQuery struct {
-	ID          string `path:"id" doc:"The id, percent-encoded; other spellings are resolved."`
-	IfNoneMatch string `header:"If-None-Match"`
+	ID string `path:"id" doc:"The id, percent-encoded; other spellings are resolved."`
 }
 
-type cached[A any] struct {
-	Status int
-	ETag   string `header:"ETag" doc:"The version of the model that answered."`
-	Link   string `header:"Link" doc:"rel=next: the next page."`
-	Body   A
+type linked[A any] struct {
+	Link string `header:"Link" doc:"rel=next: the next page."`
+	Body A
 }
 
 type toolPage struct {
@@ -53,10 +46,9 @@ type toolPage struct {
 }
 
 type capabilityListQuery struct {
-	Cursor      string   `query:"cursor" maxLength:"1024" doc:"next_cursor of the page before."`
-	Limit       int      `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"Most entries of the page."`
-	IfNoneMatch string   `header:"If-None-Match"`
-	Tag         []string `query:"tag,explode" maxItems:"16" doc:"Only capabilities with all of these tags, separated by commas or repeated."`
+	Cursor string   `query:"cursor" maxLength:"1024" doc:"next_cursor of the page before."`
+	Limit  int      `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"Most entries of the page."`
+	Tag    []string `query:"tag,explode" maxItems:"16" doc:"Only capabilities with all of these tags, separated by commas or repeated."`
 }
 
 // Resolve is called by huma before the handler.
@@ -80,8 +72,8 @@ type capabilityList struct {
 type putAnswer struct{ Body live.PutResult }
 
 func (s *Server) catalogRoutes(r *route.Table) {
-	read, write := route.Rule{Scope: request.ScopeRead}, route.Rule{Scope: request.ScopeWrite, Match: true}
-	put := route.Rule{Scope: request.ScopeWrite, Match: true, Creates: true}
+	read, write := route.Rule{Scope: request.ScopeRead}, route.Rule{Scope: request.ScopeWrite}
+	put := route.Rule{Scope: request.ScopeWrite, Creates: true}
 	schemas := r.API.OpenAPI().Components.Schemas
 	bulk := func(path string, list, elements reflect.Type) {
 		route.DocumentBody(r.API, path, http.MethodPut, map[string]*huma.Schema{"application/json": {OneOf: []*huma.Schema{
@@ -181,46 +173,40 @@ func quarantined(ctx context.Context, e *live.Engine, id string) (reason string,
 }
 
 // shownTool is a tool as the caller may read it; without its texts where it is quarantined.
-func shownTool(ctx context.Context, e *live.Engine, t catalog.Tool) (shown catalog.Tool, changed bool) {
-	reason, changed := quarantined(ctx, e, t.ID)
-	if changed {
+func shownTool(ctx context.Context, e *live.Engine, t catalog.Tool) catalog.Tool {
+	if reason, is := quarantined(ctx, e, t.ID); is {
 		t = catalog.Tool{ID: t.ID, Server: t.Server, Description: reason}
 	}
-	return t, changed
+	return t
 }
 
 // shownCapability is shownTool for a capability.
-func shownCapability(ctx context.Context, e *live.Engine, c catalog.Capability) (shown catalog.Capability, changed bool) {
-	reason, changed := quarantined(ctx, e, c.ID)
-	if changed {
+func shownCapability(ctx context.Context, e *live.Engine, c catalog.Capability) catalog.Capability {
+	if reason, is := quarantined(ctx, e, c.ID); is {
 		c = catalog.Capability{ID: c.ID, Tools: []string{}, Description: reason}
 	}
-	return c, changed
+	return c
 }
 
-// showAll replaces entries by what the caller may read. It reports whether any differs.
-func showAll[T any](ctx context.Context, e *live.Engine, list []T, show func(context.Context, *live.Engine, T) (T, bool)) (changed bool) {
+// showAll replaces entries by what the caller may read.
+func showAll[T any](ctx context.Context, e *live.Engine, list []T, show func(context.Context, *live.Engine, T) T) {
 	for i := range list {
-		v, other := show(ctx, e, list[i])
-		list[i], changed = v, changed || other
+		list[i] = show(ctx, e, list[i])
 	}
-	return changed
 }
 
-func (s *Server) listTools(ctx context.Context, e *live.Engine, q *listQuery) (*cached[toolPage], error) {
-	m := e.Model()
-	tools, cursor, err := page(m.Tools(), func(t catalog.Tool) string { return t.ID }, q)
+func (s *Server) listTools(ctx context.Context, e *live.Engine, q *listQuery) (*linked[toolPage], error) {
+	tools, cursor, err := page(e.Model().Tools(), func(t catalog.Tool) string { return t.ID }, q)
 	if err != nil {
 		return nil, err
 	}
 	link := route.NextLink("/v1/tools", cursor, q.Limit)
-	hidden := showAll(ctx, e, tools, shownTool)
-	return cacheable(q.IfNoneMatch, m, hidden, link, toolPage{tools, cursor})
+	showAll(ctx, e, tools, shownTool)
+	return &linked[toolPage]{link, toolPage{tools, cursor}}, nil
 }
 
-func (s *Server) listCapabilities(ctx context.Context, e *live.Engine, q *capabilityListQuery) (*cached[capabilityPage], error) {
-	m := e.Model()
-	all := m.Capabilities()
+func (s *Server) listCapabilities(ctx context.Context, e *live.Engine, q *capabilityListQuery) (*linked[capabilityPage], error) {
+	all := e.Model().Capabilities()
 	if len(q.Tag) > 0 {
 		all = slices.DeleteFunc(slices.Clone(all), func(c catalog.Capability) bool {
 			return slices.ContainsFunc(q.Tag, func(tag string) bool { return !slices.Contains(c.Tags, tag) })
@@ -234,8 +220,8 @@ func (s *Server) listCapabilities(ctx context.Context, e *live.Engine, q *capabi
 	if link != "" && len(q.Tag) > 0 {
 		link = strings.Replace(link, "?", "?"+url.Values{"tag": q.Tag}.Encode()+"&", 1)
 	}
-	hidden := showAll(ctx, e, caps, shownCapability)
-	return cacheable(q.IfNoneMatch, m, hidden, link, capabilityPage{caps, cursor})
+	showAll(ctx, e, caps, shownCapability)
+	return &linked[capabilityPage]{link, capabilityPage{caps, cursor}}, nil
 }
 
 // page cuts the entries after the cursor out of a list sorted by id.
@@ -256,37 +242,6 @@ func page[T any](all []T, id func(T) string, q *listQuery) ([]T, string, error) 
 		return slices.Clone(all[from:to]), "", nil
 	}
 	return slices.Clone(all[from:to]), base64.RawURLEncoding.EncodeToString([]byte(id(all[to-1]))), nil
-}
-
-// cacheable is an answer of the catalog with its ETag: the version of the model. Where texts are hidden from the caller a
-// digest of the answer follows it, since an approval changes the answer and not the model.
-func cacheable[A any](ifNoneMatch string, m *suggest.Model, hidden bool, link string, body A) (*cached[A], error) {
-	tag := etag(m)
-	if hidden {
-		text, err := json.Marshal(body)
-		if err != nil {
-			return nil, err
-		}
-		sum := sha256.Sum256(text)
-		tag = strings.TrimSuffix(tag, `"`) + tagMark + hex.EncodeToString(sum[:8]) + `"`
-	}
-	if notModified(ifNoneMatch, tag) {
-		return &cached[A]{Status: http.StatusNotModified, ETag: tag}, nil
-	}
-	return &cached[A]{Status: http.StatusOK, ETag: tag, Link: link, Body: body}, nil
-}
-
-// tagMark ends the version of the model in an ETag of an answer that depends on more than the model.
-const tagMark = "+"
-
-// notModified compares an If-None-Match field with an ETag, weakly (RFC 9110 13.1.2).
-func notModified(field, etag string) bool {
-	for tag := range strings.SplitSeq(field, ",") {
-		if tag = strings.TrimSpace(tag); tag == "*" || strings.TrimPrefix(tag, "W/") == etag {
-			return true
-		}
-	}
-	return false
 }
 
 func (q *idQuery) Escaped() *string { return &q.ID }
@@ -311,22 +266,20 @@ func lookup[T any](q *idQuery, m *suggest.Model, kind catalog.Kind, get func(*su
 	return none, problem.New(http.StatusNotFound, m.UnknownID(id, kind, true).Message)
 }
 
-func getEntry[T any](ctx context.Context, e *live.Engine, q *idQuery, kind catalog.Kind, get func(*suggest.Model, string) (T, bool), show func(context.Context, *live.Engine, T) (T, bool)) (*cached[T], error) {
-	m := e.Model()
-	v, err := lookup(q, m, kind, get)
+func getEntry[T any](ctx context.Context, e *live.Engine, q *idQuery, kind catalog.Kind, get func(*suggest.Model, string) (T, bool), show func(context.Context, *live.Engine, T) T) (*answer[T], error) {
+	v, err := lookup(q, e.Model(), kind, get)
 	if err != nil {
 		return nil, err
 	}
-	v, hidden := show(ctx, e, v)
-	return cacheable(q.IfNoneMatch, m, hidden, "", v)
+	return &answer[T]{show(ctx, e, v)}, nil
 }
 
-func getTool(ctx context.Context, e *live.Engine, q *idQuery) (*cached[catalog.Tool], error) {
+func getTool(ctx context.Context, e *live.Engine, q *idQuery) (*answer[catalog.Tool], error) {
 	return getEntry(ctx, e, q, catalog.KindTool, (*suggest.Model).Tool, shownTool)
 }
 
 // getCapability finds a capability by id or id@version.
-func getCapability(ctx context.Context, e *live.Engine, q *idQuery) (*cached[catalog.Capability], error) {
+func getCapability(ctx context.Context, e *live.Engine, q *idQuery) (*answer[catalog.Capability], error) {
 	return getEntry(ctx, e, q, catalog.KindCapability, func(m *suggest.Model, id string) (catalog.Capability, bool) {
 		if c, ok := m.Capability(id); ok {
 			return c, true

@@ -30,20 +30,7 @@ func TestCatalogOfTools(t *testing.T) {
 	require.Len(t, r.Rejected, 1)
 	assert.Equal(t, 3, r.Rejected[0].Line)
 	w.settle(r)
-	_, err := defaultEngine(t, w.Server).Build(t.Context()) // so that no build changes the version meanwhile
-	require.NoError(t, err)
-
-	one := w.ask("GET", "/v1/tools/x:one", "")
-	assert.Equal(t, "Uno", parse[catalog.Tool](t, 200, one).Description)
-	tag := one.header.Get("ETag")
-	assert.Regexp(t, `^"sha256:`, tag)
-	for _, match := range []string{tag, "W/" + tag, `"other", ` + tag, "*"} {
-		got := w.ask("GET", "/v1/tools/x:one", "", "If-None-Match: "+match)
-		assert.Equal(t, 304, got.status, match)
-		assert.Empty(t, got.body)
-		assert.Equal(t, tag, got.header.Get("ETag"))
-	}
-	assert.Equal(t, 200, w.ask("GET", "/v1/tools/x:one", "", `If-None-Match: "other"`).status)
+	assert.Equal(t, "Uno", parse[catalog.Tool](t, 200, w.ask("GET", "/v1/tools/x:one", "")).Description)
 	assert.Equal(t, "x:one", parse[catalog.Tool](t, 200, w.ask("GET", "/v1/tools/mcp__x__one", "")).ID, "another spelling")
 
 	requireProblem(t, 404, "x:three", w.ask("GET", "/v1/tools/x:three", ""))
@@ -54,7 +41,6 @@ func TestCatalogOfTools(t *testing.T) {
 	seq := defaultEngine(t, w.Server).Head().Seq
 	require.NoError(t, defaultEngine(t, w.Server).Wait(t.Context(), seq))
 	requireProblem(t, 404, "x:two", w.ask("GET", "/v1/tools/x:two", ""))
-	assert.Equal(t, 200, w.ask("GET", "/v1/tools/x:one", "", "If-None-Match: "+tag).status, "the model has changed")
 
 	for _, c := range []struct {
 		body    string
@@ -168,7 +154,6 @@ func TestGraph(t *testing.T) {
 		assert.Equal(t, 200, r.status, format)
 		assert.True(t, strings.HasPrefix(r.body, start), r.body)
 		assert.Equal(t, r.body, w.ask("GET", "/v1/graph?format="+format, "").body, "twice the same")
-		assert.Equal(t, 304, w.ask("GET", "/v1/graph?format="+format, "", "If-None-Match: "+r.header.Get("ETag")).status)
 	}
 	p := requireProblem(t, 404, "no:such", w.ask("GET", "/v1/graph?around=no:such", ""))
 	assert.Equal(t, "query.around", p.Errors[0].Location)
@@ -196,87 +181,4 @@ func TestGraph(t *testing.T) {
 	assert.Equal(t, "brand new", own.Answers[0].Intent)
 	assert.Equal(t, "fs:read_file", own.Answers[0].After)
 	assert.Contains(t, own.Answers[0].Now, "brand:new")
-}
-
-// With If-Match the catalog changes only from the state that the caller saw.
-func TestIfMatch(t *testing.T) {
-	w := newWeb(t)
-	ifMatch := func(tag string) string { return "If-Match: " + tag }
-	require.Equal(t, 200, w.ask("PUT", "/v1/tools", `[{"id":"x:one"},{"id":"x:two"}]`).status)
-	require.Equal(t, 200, w.ask("PUT", "/v1/capabilities", `[{"id":"c","tools":["x:one"]}]`).status)
-	old := w.ask("GET", "/v1/tools/x:one", "").header.Get("ETag")
-	changed := w.ask("PUT", "/v1/tools", `[{"id":"x:one","description":"Changed by somebody else."}]`, bearerOf("local-token"))
-	w.settle(parse[live.PutResult](t, 200, changed))
-	_, err := defaultEngine(t, w.Server).Build(t.Context()) // so that no build changes the version meanwhile
-	require.NoError(t, err)
-	for _, tag := range []string{old, `"other", "another"`, `""`, ""} {
-		for path, body := range map[string]string{"/v1/tools/x:one": "", "/v1/capabilities/c": "", "/v1/tools": `[{"id":"x:one","description":"Mine."}]`, "/v1/capabilities": `[{"id":"d","tools":["x:two"]}]`} {
-			method := "DELETE"
-			if body != "" {
-				method = "PUT"
-			}
-			got := w.ask(method, path, body, ifMatch(tag))
-			assert.Equal(t, 412, got.status, "%s %s if %s", method, path, tag)
-			assert.Contains(t, got.body, "If-Match")
-		}
-	}
-	weak := "W/" + w.ask("GET", "/v1/tools/x:one", "").header.Get("ETag")
-	assert.Equal(t, 412, w.ask("DELETE", "/v1/tools/x:one", "", ifMatch(weak)).status, "a weak tag never matches")
-	got := w.ask("GET", "/v1/tools/x:one", "")
-	assert.Contains(t, got.body, "Changed by somebody else.")
-
-	tag := got.header.Get("ETag")
-	assert.Equal(t, 204, w.ask("DELETE", "/v1/tools/x:one", "", ifMatch(`"other", `+tag)).status)
-	assert.Equal(t, 412, w.ask("DELETE", "/v1/tools/x:two", "", ifMatch(tag)).status, "the catalog has changed")
-	assert.Equal(t, 204, w.ask("DELETE", "/v1/tools/x:two", "", ifMatch("*")).status)
-	assert.Equal(t, 404, w.ask("DELETE", "/v1/tools/x:two", "", ifMatch("*")).status)
-}
-
-// If-Match: * needs a workspace, and If-None-Match: * that nothing exists of what is put.
-func TestConditionalPuts(t *testing.T) {
-	w := newWeb(t)
-	other := []string{bearerOf("local-token"), "Waymark-Workspace: misspelt"}
-	put := func(path, body string, header ...string) reply { return w.ask("PUT", path, body, header...) }
-	requireProblem(t, 412, "If-Match", put("/v1/tools", `[{"id":"x:one"}]`, append(other, "If-Match: *")...))
-	requireProblem(t, 404, "misspelt", w.ask("GET", "/v1/tools", "", other...))
-
-	require.Equal(t, 200, put("/v1/tools", `[{"id":"x:one"}]`, "If-None-Match: *").status)
-	for path, body := range map[string]string{"/v1/tools": `[{"id":"x:two"},{"id":"x:one","description":"Mine."}]`, "/v1/capabilities": `[{"id":"d","tools":["x:one"]},{"id":"c","tools":["x:one"]}]`} {
-		if path == "/v1/capabilities" {
-			require.Equal(t, 200, put(path, `[{"id":"c","tools":["x:one"]}]`, "If-None-Match: *").status)
-		}
-		requireProblem(t, 412, "exists already", put(path, body, "If-None-Match: *"))
-	}
-	requireProblem(t, 400, "If-None-Match", put("/v1/tools", `[{"id":"x:two"}]`, `If-None-Match: "other"`))
-	w.settle(parse[live.PutResult](t, 200, put("/v1/tools", `[{"id":"x:three"}]`, "If-None-Match: *")))
-	ids := w.ask("GET", "/v1/tools", "").body + w.ask("GET", "/v1/capabilities", "").body
-	assert.Contains(t, ids, "x:three")
-	for _, absent := range []string{"x:two", "Mine.", `"d"`} {
-		assert.NotContains(t, ids, absent)
-	}
-}
-
-// Every cacheable answer has an ETag that is compared, also while some of it is hidden from the caller.
-func TestETags(t *testing.T) {
-	w := newWeb(t)
-	key := w.writeKey()
-	w.settle(parse[live.PutResult](t, 200, w.ask("PUT", "/v1/tools", fmt.Sprintf(`[{"id":"sheets:read_cells","description":%q}]`, evilText), key)))
-	before := map[string]string{}
-	paths := []string{"/v1/tools", "/v1/tools/sheets:read_cells", "/v1/tools/fs:read_file", "/v1/capabilities", "/v1/graph", "/v1/map", "/v1/map?nodes=2"}
-	for _, path := range paths {
-		got := w.ask("GET", path, "", key)
-		before[path] = got.header.Get("ETag")
-		require.NotEmpty(t, before[path], path)
-		again := w.ask("GET", path, "", key, "If-None-Match: W/"+before[path])
-		assert.Equal(t, [2]any{304, ""}, [2]any{again.status, again.body}, path)
-		assert.Equal(t, 200, w.ask("GET", path, "", key, `If-None-Match: "other"`).status, path)
-	}
-	require.Equal(t, 200, w.ask("PUT", "/v1/tools", `[{"id":"x:one"}]`, key, "If-Match: "+before["/v1/tools"]).status, "it names the model")
-	_, err := defaultEngine(t, w.Server).Build(t.Context())
-	require.NoError(t, err)
-	hidden := w.ask("GET", "/v1/tools/sheets:read_cells", "", key).header.Get("ETag")
-	require.Equal(t, 200, w.ask("POST", "/v1/quarantine/approve", `{"all":true}`, bearerOf("local-token")).status)
-	got := w.ask("GET", "/v1/tools/sheets:read_cells", "", key, "If-None-Match: "+hidden)
-	assert.Equal(t, 200, got.status, "an approval changes the answer, not the model")
-	assert.Contains(t, got.body, "id_rsa")
 }

@@ -19,15 +19,12 @@ import (
 )
 
 type graphQuery struct {
-	Format      string `query:"format" enum:"json,dot,graphml,mermaid" default:"json"`
-	Around      string `query:"around" maxLength:"1024" doc:"Only what lies within depth transitions of this id."`
-	Depth       int    `query:"depth" minimum:"0" maximum:"16" default:"2"`
-	IfNoneMatch string `header:"If-None-Match"`
+	Format string `query:"format" enum:"json,dot,graphml,mermaid" default:"json"`
+	Around string `query:"around" maxLength:"1024" doc:"Only what lies within depth transitions of this id."`
+	Depth  int    `query:"depth" minimum:"0" maximum:"16" default:"2"`
 }
 
 type graphAnswer struct {
-	Status      int
-	ETag        string `header:"ETag"`
 	ContentType string `header:"Content-Type"`
 	Body        []byte
 }
@@ -73,15 +70,11 @@ func (s *Server) graphRoutes(r *route.Table) {
 }
 
 func (s *Server) graph(ctx context.Context, e *live.Engine, q *graphQuery) (*graphAnswer, error) {
-	m := e.Model()
-	if notModified(q.IfNoneMatch, etag(m)) {
-		return &graphAnswer{Status: http.StatusNotModified, ETag: etag(m)}, nil
-	}
-	export, err := m.Export(q.Around, q.Depth)
+	export, err := e.Model().Export(q.Around, q.Depth)
 	if err != nil {
 		return nil, inQuery(err)
 	}
-	out := &graphAnswer{Status: http.StatusOK, ETag: etag(m), ContentType: "application/json"}
+	out := &graphAnswer{ContentType: "application/json"}
 	if f, ok := graphFormats[q.Format]; ok {
 		var b bytes.Buffer
 		f.write(&b, export)

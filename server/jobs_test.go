@@ -77,7 +77,6 @@ func TestHead(t *testing.T) {
 		head, get := w.ask("HEAD", path, ""), w.ask("GET", path, "")
 		assert.Equal(t, get.status, head.status, path)
 		assert.Equal(t, get.header.Get("Content-Type"), head.header.Get("Content-Type"), path)
-		assert.Equal(t, get.header.Get("ETag"), head.header.Get("ETag"), path)
 		assert.Empty(t, head.body, path)
 	}
 	for _, path := range []string{"/v1/export", "/v1/next", "/v1/jobs/none/events"} {

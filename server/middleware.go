@@ -20,7 +20,6 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"waymark/live"
 	"waymark/server/internal/limit"
 	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
@@ -51,7 +50,7 @@ func (s *Server) observe(c *gin.Context) {
 	}
 	c.Header("X-Content-Type-Options", "nosniff")
 	if strings.HasPrefix(c.FullPath(), "/v1/") {
-		c.Header("Cache-Control", "no-cache") // cached answers must ask with If-None-Match
+		c.Header("Cache-Control", "no-cache") // an answer is that of a moment
 	}
 
 	ru, _ := s.ruleOf(c)
@@ -229,44 +228,6 @@ func (s *Server) refuseDraining(c *gin.Context) {
 	c.Next()
 }
 
-// ifMatch lets what a request changes depend on the model that its caller saw, or on there being none of its entries.
-func (s *Server) ifMatch(c *gin.Context) {
-	ru, routed := s.ruleOf(c)
-	if !routed || !ru.Match {
-		c.Next()
-		return
-	}
-	ctx := c.Request.Context()
-	switch fields := c.Request.Header.Values("If-Match"); {
-	case len(fields) == 0:
-	case strings.TrimSpace(strings.Join(fields, ",")) == "*":
-		err := s.cfg.Workspaces.MustExist(ctx, request.From(ctx).Workspace)
-		if errors.Is(err, live.ErrNoWorkspace) {
-			err = problem.New(http.StatusPreconditionFailed, "If-Match: "+err.Error())
-		}
-		if err != nil {
-			problem.Fail(c, err)
-			return
-		}
-	default: // an empty one matches nothing
-		var versions []string
-		for tag := range strings.SplitSeq(strings.Join(fields, ","), ",") { // a weak one never matches (RFC 9110 13.1.1)
-			version, _, _ := strings.Cut(strings.Trim(strings.TrimSpace(tag), `"`), tagMark)
-			versions = append(versions, version)
-		}
-		ctx = live.OnlyWith(ctx, versions)
-	}
-	if fields := c.Request.Header.Values("If-None-Match"); len(fields) > 0 && c.Request.Method == http.MethodPut {
-		if strings.TrimSpace(strings.Join(fields, ",")) != "*" {
-			problem.Fail(c, problem.New(http.StatusBadRequest, "the If-None-Match of a write must be *: nothing that it puts may exist"))
-			return
-		}
-		ctx = live.OnlyNew(ctx)
-	}
-	c.Request = c.Request.WithContext(ctx)
-	c.Next()
-}
-
 // guard refuses requests that a web page made a browser send: a Host that is not ours means DNS
 // rebinding, an Origin that is not ours a cross-site call. It also refuses ambiguous framing.
 func (s *Server) guard(c *gin.Context) {
@@ -289,11 +250,11 @@ func (s *Server) guard(c *gin.Context) {
 		}
 		if listed {
 			c.Header("Access-Control-Allow-Origin", origins[0])
-			c.Header("Access-Control-Expose-Headers", "ETag, Link, Location, X-Request-Id, Retry-After, Mcp-Session-Id")
+			c.Header("Access-Control-Expose-Headers", "Link, Location, X-Request-Id, Retry-After, Mcp-Session-Id")
 			c.Writer.Header().Add("Vary", "Origin")
 			if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
 				c.Header("Access-Control-Allow-Methods", "GET, POST, PUT, DELETE")
-				c.Header("Access-Control-Allow-Headers", "Authorization, Content-Type, If-Match, If-None-Match, X-Request-Id, Traceparent, "+
+				c.Header("Access-Control-Allow-Headers", "Authorization, Content-Type, X-Request-Id, Traceparent, "+
 					"Mcp-Session-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-Id")
 				c.Header("Access-Control-Max-Age", "600")
 				c.AbortWithStatus(http.StatusNoContent)

@@ -29,17 +29,13 @@ type mapQuery struct {
 	Edges  int    `query:"edges" minimum:"0" maximum:"50000" default:"5000" doc:"Most transitions between these nodes, the strongest first."`
 	Around string `query:"around" maxLength:"1024" doc:"Only what lies within depth transitions of this id."`
 	Depth  int    `query:"depth" minimum:"0" maximum:"4" default:"1"`
-
-	IfNoneMatch string `header:"If-None-Match"`
 }
 
 // The defaults of mapQuery.
 const mapNodes, mapEdges = 2000, 5000
 
 type mapAnswer struct {
-	Status int
-	ETag   string `header:"ETag" doc:"The version of the model that was laid out, and the hash of its layout."`
-	Body   struct {
+	Body struct {
 		Model      suggest.ModelInfo    `json:"model"`
 		Nodes      []suggest.MapNode    `json:"nodes"`
 		Edges      []suggest.ExportEdge `json:"edges"`
@@ -203,10 +199,6 @@ func (s *Server) peopleRoutes(r *route.Table) {
 func (s *Server) mapped(ctx context.Context, e *live.Engine, q *mapQuery) (*mapAnswer, error) {
 	m := e.Model()
 	made := s.maps.get(request.From(ctx).Workspace, m)
-	if tag := mapTag(m, made.Map); notModified(q.IfNoneMatch, tag) {
-		return &mapAnswer{Status: http.StatusNotModified, ETag: tag}, nil
-	}
-	q.IfNoneMatch = ""
 	if *q == (mapQuery{Nodes: mapNodes, Edges: mapEdges, Depth: 1}) {
 		made.choose.Do(func() { made.backbone = mapPart(m, made.Map, q, nil) })
 		return made.backbone, nil
@@ -224,14 +216,10 @@ func (s *Server) mapped(ctx context.Context, e *live.Engine, q *mapQuery) (*mapA
 	return mapPart(m, made.Map, q, near), nil
 }
 
-func mapTag(m *suggest.Model, all *suggest.Map) string {
-	return strings.TrimSuffix(etag(m), `"`) + tagMark + all.Layout + `"`
-}
-
 // mapPart answers with the nodes near, or the backbone without any.
 func mapPart(m *suggest.Model, all *suggest.Map, q *mapQuery, near map[string]bool) *mapAnswer {
 	in := map[string]bool{}
-	out := &mapAnswer{Status: http.StatusOK, ETag: mapTag(m, all)}
+	out := new(mapAnswer)
 	out.Body.Model, out.Body.Layout, out.Body.TotalNodes, out.Body.TotalEdges = m.Info(), all.Layout, len(all.Nodes), len(all.Edges)
 	out.Body.Nodes, out.Body.Edges, out.Body.Uses = []suggest.MapNode{}, []suggest.ExportEdge{}, []suggest.ExportUse{}
 	if q.Around == "" && len(all.Nodes) > q.Nodes {
@@ -442,7 +430,6 @@ func (t *toolStats) summarize(days int) {
 }
 
 type whatIfAnswer struct {
-	ETag string `header:"ETag" doc:"The version of the model that answered."`
 	Body suggest.WhatIf
 }
 
@@ -452,5 +439,5 @@ func (s *Server) whatIf(ctx context.Context, e *live.Engine, q *question[whatIfB
 	if err != nil {
 		return nil, err
 	}
-	return &whatIfAnswer{etag(m), a}, nil
+	return &whatIfAnswer{a}, nil
 }

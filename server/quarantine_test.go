@@ -61,7 +61,6 @@ func TestFlaggedEntriesWaitForApproval(t *testing.T) {
 	one := w.ask("GET", "/v1/tools/sheets:read_cells", "", key)
 	require.Equal(t, 200, one.status)
 	require.Contains(t, one.body, "quarantined: ")
-	require.Contains(t, one.header.Get("ETag"), "+", "an approval changes the answer, not the model")
 	require.Contains(t, w.ask("GET", "/v1/tools/sheets:read_cells", "", root).body, "id_rsa", "whoever approves has to read it")
 	require.NotContains(t, w.ask("POST", "/v1/search", `{"query":"read a spreadsheet","limit":20}`, key).body, `"sheets:read_cells"`)
 

@@ -122,7 +122,6 @@ func TestRoutes(t *testing.T) {
 		assert.Equal(t, suggest.Passive, a.Mode)
 		assert.EqualValues(t, 9, a.Suggestions[0].Evidence.Count)
 		assert.NotEmpty(t, a.Suggestions[0].Terms)
-		assert.Equal(t, `"`+a.Model.Version+`"`, r.header.Get("ETag"))
 		assert.Equal(t, "application/json", r.header.Get("Content-Type"))
 		assert.NotContains(t, r.body, "$schema")
 		for _, list := range []string{`"suggestions":null`, `"warnings":null`, `"terms":null`} {

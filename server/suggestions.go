@@ -64,10 +64,7 @@ type (
 
 type question[B any] struct{ Body B }
 
-type answer[A any] struct {
-	ETag string `header:"ETag" doc:"The version of the model that answered."`
-	Body A
-}
+type answer[A any] struct{ Body A }
 
 func (s *Server) suggestionRoutes(r *route.Table) {
 	ru := route.Rule{Scope: request.ScopeRead}
@@ -92,7 +89,7 @@ func (s *Server) next(ctx context.Context, q *question[nextBody]) (*answer[sugge
 	if err != nil {
 		return nil, err
 	}
-	return &answer[suggest.NextAnswer]{etag(m), a}, nil
+	return &answer[suggest.NextAnswer]{a}, nil
 }
 
 func (s *Server) dag(ctx context.Context, q *question[dagBody]) (*answer[suggest.DAGAnswer], error) {
@@ -108,7 +105,7 @@ func (s *Server) dag(ctx context.Context, q *question[dagBody]) (*answer[suggest
 	if err != nil {
 		return nil, err
 	}
-	return &answer[suggest.DAGAnswer]{etag(m), a}, nil
+	return &answer[suggest.DAGAnswer]{a}, nil
 }
 
 func (s *Server) search(ctx context.Context, q *question[searchBody]) (*answer[suggest.SearchAnswer], error) {
@@ -121,7 +118,7 @@ func (s *Server) search(ctx context.Context, q *question[searchBody]) (*answer[s
 	if err != nil {
 		return nil, err
 	}
-	return &answer[suggest.SearchAnswer]{etag(m), a}, nil
+	return &answer[suggest.SearchAnswer]{a}, nil
 }
 
 func (s *Server) explain(ctx context.Context, q *question[explainBody]) (*answer[suggest.ExplainAnswer], error) {
@@ -134,7 +131,7 @@ func (s *Server) explain(ctx context.Context, q *question[explainBody]) (*answer
 	if err != nil {
 		return nil, err
 	}
-	return &answer[suggest.ExplainAnswer]{etag(m), a}, nil
+	return &answer[suggest.ExplainAnswer]{a}, nil
 }
 
 func asker(ctx context.Context, session string) live.Asker {
@@ -160,5 +157,3 @@ func (s *Server) modelAt(ctx context.Context, seq uint64) (*live.Engine, *sugges
 	}
 	return e, e.Model(), nil
 }
-
-func etag(m *suggest.Model) string { return `"` + m.Info().Version + `"` }

@@ -90,10 +90,6 @@ func Of(err error) *huma.ErrorModel {
 		return New(http.StatusServiceUnavailable, err.Error())
 	case errors.Is(err, live.ErrLogUnavailable):
 		return New(http.StatusServiceUnavailable, "the shared log does not answer: writes are refused, reads go on")
-	case errors.Is(err, live.ErrOtherModel):
-		return New(http.StatusPreconditionFailed, "If-Match: "+err.Error())
-	case errors.Is(err, live.ErrNotNew):
-		return New(http.StatusPreconditionFailed, "If-None-Match: "+err.Error())
 	case errors.Is(err, live.ErrShared):
 		return New(http.StatusConflict, err.Error())
 	case errors.Is(err, live.ErrNotYet):
@@ -195,7 +191,6 @@ func Write(w http.ResponseWriter, p *huma.ErrorModel) {
 		data = []byte(`{"status":500,"title":"Internal Server Error"}`)
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
-	w.Header().Del("ETag")
 	w.WriteHeader(p.Status)
 	_, _ = w.Write(data) // the client may be gone; there is nobody left to tell
 }

@@ -43,7 +43,6 @@ type Rule struct {
 	Audit  bool           // an act of an administrator: noted with what was asked
 	Long   bool           // computes for long: answered in turn
 	Ndjson bool           // takes application/x-ndjson
-	Match  bool           // takes If-Match, and to put If-None-Match
 
 	Creates bool // a workspace that does not exist is created: the route records
 	Global  bool // of no workspace, so it does not matter whether there is one
@@ -201,17 +200,6 @@ func (r *Table) Declare(ru Rule, op *huma.Operation) {
 	}
 	if op.Method != http.MethodGet && ru.Scope != request.ScopeRead {
 		op.Errors = append(op.Errors, http.StatusConflict, http.StatusInsufficientStorage)
-	}
-	if ru.Match {
-		op.Errors = append(op.Errors, http.StatusPreconditionFailed)
-		op.Parameters = append(op.Parameters, &huma.Param{Name: "If-Match", In: "header",
-			Description: "ETags, of which one must be that of the current model, and nothing may be stored that it does not count; otherwise nothing changes.",
-			Schema:      &huma.Schema{Type: "string"}})
-	}
-	if ru.Match && op.Method == http.MethodPut {
-		op.Parameters = append(op.Parameters, &huma.Param{Name: "If-None-Match", In: "header",
-			Description: "Only `*`: nothing that is put may exist; otherwise nothing changes.",
-			Schema:      &huma.Schema{Type: "string", Enum: []any{"*"}}})
 	}
 	op.Description = strings.TrimSpace(op.Description + "\n\nNeeds scope " + strings.Join(ru.Scope.Names(), ", ") + ".")
 }
