@@ -192,7 +192,7 @@ func TestBrowserRunsAndApproves(t *testing.T) {
 	require.Empty(t, *problems)
 }
 
-// A mined capability is edited and approved, rules are added and undone, and a renamed tool is joined, on the page.
+// A mined capability is edited and approved, and rules are added and undone, on the page.
 func TestBrowserDecides(t *testing.T) {
 	browser(t)
 	base := serve(t)

@@ -1,4 +1,4 @@
-// Screen Operations: what waits for a decision, tools, servers, sources, rules, jobs, retention, keys and workspaces.
+// Screen Operations: what waits for a decision, tools, servers, sources, rules, jobs, keys and workspaces.
 import { h, Fragment } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { events, post, request } from "./api.js";
@@ -6,7 +6,7 @@ import { Dag } from "./dag.jsx";
 import { IdInput } from "./question.jsx";
 import { go } from "./route.js";
 import { Rules } from "./rules.jsx";
-import { Audit, Retention, Sources } from "./sources.jsx";
+import { Sources } from "./sources.jsx";
 import { Act, Empty, Failed, NoHistory, number, Picture, Source, Table, time, useGet } from "./ui.jsx";
 
 /** The name of a part, and what it is. */
@@ -144,8 +144,6 @@ function Servers({ data: d }) {
       : d.servers.length > 0 && <p class="soft">No agent has a tool set of its own.</p>}</>;
 }
 
-const ledger = (v) => Object.entries(v).filter(([, n]) => typeof n === "number").map(([k, n]) => [k.replaceAll("_", " "), number(n)]);
-
 /** The parts of the screen, those first that wait for a decision. */
 const PARTS = {
   quarantine: ["Quarantine", "Tools that are neither suggested nor called until you approve them: new or changed ones, and those whose texts are suspicious."],
@@ -156,11 +154,8 @@ const PARTS = {
   rules: ["Rules", "What you decided about tools: never suggest, suggest first, count one for another."],
   jobs: ["Jobs", "Builds of the model and other long work."],
   checks: ["Checks", "What waymark doctor prints."],
-  retention: ["Retention", "How long the history is kept, and the room that it takes."],
-  tokens: ["Token ledger", "Tokens that a host saved because it searched for tools here in place of loading the texts of all, as far as it reported them."],
   keys: ["Keys", "Who may use the server, and for what."],
   workspaces: ["Workspaces", "Each has a history and a model of its own."],
-  audit: ["Audit", "Acts that change what is answered or who may ask."],
 };
 
 export function Operations({ stats, route }) {
@@ -175,12 +170,9 @@ export function Operations({ stats, route }) {
     <section id="rules"><Head id="rules" /><Rules /></section>
     <Part id="jobs" path="/v1/jobs">{(d, again) => <Jobs data={d} again={again} />}</Part>
     <Part id="checks" path="/v1/doctor">{(d) => <Table caption="Checks" head={["check", "result", "detail"]} rows={d.checks.map((c) => [c.name, c.ok ? "ok" : "not ok", c.detail])} />}</Part>
-    <Part id="retention" path="/v1/retention">{(d, again) => <Retention data={d} again={again} />}</Part>
-    <section id="tokens"><Head id="tokens" />{stats && <Table caption="Estimates" head={["what", "number"]} numbers={[1]} rows={ledger(stats.token_ledger)} />}</section>
     <Part id="keys" path="/v1/keys">{(d) => (d.keys.length
       ? <Table caption="Keys" head={["id", "name", "workspace", "agent", "scopes", "created"]} rows={d.keys.map((k) => [k.id, k.name, k.workspace, k.agent ?? "", k.scopes.join(", "), time(k.created_at)])} />
       : <Empty command="waymark keys create">There are no keys.</Empty>)}</Part>
     <Part id="workspaces" path="/v1/workspaces">{(d) => <Table caption="Workspaces" head={["name"]} rows={d.workspaces.map((w) => [w])} />}</Part>
-    <Part id="audit" path="/v1/audit">{(d) => <Audit data={d} />}</Part>
   </>;
 }

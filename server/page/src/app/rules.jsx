@@ -1,9 +1,9 @@
-// Rules of the operator, and tools that seem to have another id now.
+// Rules of the operator.
 import { h, Fragment } from "preact";
 import { useState } from "preact/hooks";
 import { post, request } from "./api.js";
 import { IdInput } from "./question.jsx";
-import { Act, Empty, Failed, number, Source, Table, useGet } from "./ui.jsx";
+import { Act, Empty, Failed, Source, Table, useGet } from "./ui.jsx";
 
 const KINDS = { ban: "never suggest", pin: "suggest first", alias: "count another id for it", trust: "trust a source", split: "split a source by label" };
 
@@ -27,18 +27,12 @@ function Add({ then }) {
 }
 
 export function Rules() {
-  const rules = useGet("/v1/rules"), renamed = useGet("/v1/renamed-tools"), pairs = renamed.data?.renamed ?? [];
-  const again = () => { rules.again(); renamed.again(); };
+  const rules = useGet("/v1/rules"), again = rules.again;
   return <><Failed error={rules.error} />
     {rules.data && (rules.data.rules.length === 0 ? <Empty command="waymark rule ban TOOL">There are no rules.</Empty>
       : <Table caption="Rules; undoing one restores the former answers" head={["kind", "rule", "action"]}
         rows={rules.data.rules.map((r) => [r.kind, words(r), <Act label={`Undo ${r.id}`} act={() => request("DELETE", "/v1/rules/" + encodeURIComponent(r.id))} then={again} />])} />)}
     {rules.data && <Add then={again} />}
     <Source request="GET /v1/rules" data={rules.data} name="rules" />
-    <h3>Renamed tools</h3><Failed error={renamed.error} />
-    {renamed.data && (pairs.length === 0 ? <p class="soft">No unused tool looks like one that was used.</p>
-      : <Table caption="Tools that were used, and unused ones that look the same" head={["was", "may be now", "likeness", "action"]} numbers={[2]}
-        rows={pairs.map((p) => [p.from, p.to, number(p.score, 2), <Act label={`Count ${p.from} for ${p.to}`} act={() => post("/v1/rules", { kind: "alias", tool: p.to, alias: p.from })} then={again} />])} />)}
-    <Source request="GET /v1/renamed-tools" data={renamed.data} name="renamed-tools" />
   </>;
 }
