@@ -81,17 +81,14 @@ const (
 	JobRefused  JobState = "refused" // the new model would lose; the one before stays
 )
 
-// JobPurge is the kind of the job of a purge.
-const JobPurge = "purge"
-
-// Job is work on the model of a workspace, running or past: a build that starts by itself, a rebuild, a verification,
-// a search for proposals or a purge.
+// Job is work on the model of a workspace, running or past: a build that starts by itself, a rebuild, a verification
+// or a search for proposals.
 type Job struct {
 	ID         string        `json:"id"`
-	Kind       string        `json:"kind" doc:"build (measures of what was recorded), rebuild (replay of the log, judged by held-out tasks), verify, mine or purge."`
+	Kind       string        `json:"kind" doc:"build (measures of what was recorded), rebuild (replay of the log, judged by held-out tasks), verify or mine."`
 	Reason     string        `json:"reason" doc:"Why it started: requested, or what made it start by itself."`
 	State      JobState      `json:"state" enum:"running,done,failed,canceled,refused"`
-	Phase      string        `json:"phase"`    // judge, replay, pagerank, communities, spectral, text, publish, compare; of mining: mine, keep; of a purge: forget, copy, verify, search entries, search files
+	Phase      string        `json:"phase"`    // judge, replay, pagerank, communities, spectral, text, publish, compare; of mining: mine, keep
 	Progress   float64       `json:"progress"` // 0..1 over all phases
 	ETAMillis  int64         `json:"eta_ms"`   // estimate of the time left; 0 where there is none
 	StartedAt  time.Time     `json:"started_at"`
@@ -101,8 +98,7 @@ type Job struct {
 	Version    string        `json:"model_version,omitempty"`
 	At         uint64        `json:"at,omitempty"` // the build event of a rebuild
 
-	Mined *MineReport  `json:"mined,omitempty"` // what mining found
-	Purge *PurgeResult `json:"purge,omitempty"` // what a purge did
+	Mined *MineReport `json:"mined,omitempty"` // what mining found
 
 	Forced bool            `json:"forced,omitempty"` // published whatever the gate says
 	Auto   *suggest.Choice `json:"auto,omitempty"`   // which profile should answer what, by held-out tasks

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net/http"
@@ -88,12 +89,6 @@ func (s *Server) adminRoutes(r *route.Table) {
 	s.retentionRoutes(r)
 	route.Add(r, once, op("forget", http.MethodPost, "/v1/forget", "Erase history",
 		"Exactly one of source, episode, before. What is erased is gone from the log; the model is rebuilt without it."), s.forget)
-	purge := op("purge", http.MethodPost, "/v1/purge", "Take what was erased out of the files", "Starts a job. It erases what is selected (nothing, or "+
-		"exactly one of source, episode, before), rewrites the files of all workspaces until nothing that was ever erased is left in them, and searches all "+
-		"files for what this request erased. Writers wait while the database is copied. Backups, exports and blocks that the file system has freed are not "+
-		"reached. Only the operator may.")
-	purge.DefaultStatus = http.StatusAccepted
-	route.Add(r, route.Rule{Scope: request.ScopeAdmin, Audit: true}, purge, s.purge)
 	route.Add(r, global, op("list-keys", http.MethodGet, "/v1/keys", "List API keys", "Those of the caller's workspace; the operator sees all."), s.listKeys)
 	route.Add(r, act, op("create-key", http.MethodPost, "/v1/keys", "Create an API key", "Its text is in this answer and nowhere else."), s.postKey)
 	route.Add(r, act, op("revoke-key", http.MethodDelete, "/v1/keys/{id}", "Revoke an API key", "At once."), s.deleteKey)
@@ -128,6 +123,16 @@ func (s *Server) forget(ctx context.Context, q *question[live.Selection]) (*forg
 		return nil, err
 	}
 	return &forgetAnswer{res}, nil
+}
+
+// hashedID returns a selection and leaves the hash of the episode's id in its place, for the audit log, which notes what
+// was asked.
+func hashedID(asked *live.Selection) live.Selection {
+	sel := *asked
+	if sel.Episode != "" {
+		asked.Episode = fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(sel.Episode)))
+	}
+	return sel
 }
 
 // forgetWhispers removes what hooks say in a workspace, after its history has been forgotten, and what they have said: before

@@ -67,7 +67,7 @@ func (s *Server) jobRoutes(r *route.Table) {
 		Tags: []string{"Model"}, Summary: "A job"}, s.getJob)
 	route.Add(r, route.Rule{Scope: request.ScopeWrite, Audit: true}, huma.Operation{OperationID: "cancel-job", Method: http.MethodDelete, Path: "/v1/jobs/{id}",
 		Tags: []string{"Model"}, Summary: "Cancel a job", DefaultStatus: http.StatusAccepted,
-		Description: "It ends soon, and the model stays as it is. A job that has ended is left as it ended. Only the operator may cancel a purge."}, s.cancelJob)
+		Description: "It ends soon, and the model stays as it is. A job that has ended is left as it ended."}, s.cancelJob)
 	route.Stream(r, route.Rule{Scope: request.ScopeRead}, huma.Operation{OperationID: "watch-job", Method: http.MethodGet, Path: "/v1/jobs/{id}/events",
 		Tags: []string{"Model"}, Summary: "Progress of a job", Description: "Server-sent events: progress until the job ends, then one end."},
 		map[string]any{"progress": jobEvent{}, "end": live.Job{}},
@@ -148,9 +148,6 @@ func (s *Server) cancelJob(ctx context.Context, q *route.ByID) (*jobState, error
 	e, job, err := s.job(ctx, q.ID)
 	if err != nil {
 		return nil, err
-	}
-	if job.Kind == live.JobPurge && !request.From(ctx).Operator {
-		return nil, problem.New(http.StatusForbidden, "only the operator may cancel a purge")
 	}
 	e.CancelJob(job.ID)
 	return &jobState{job}, nil

@@ -43,7 +43,7 @@ func TestRunsAndTriangulationsShowNoSecrets(t *testing.T) {
 	}
 }
 
-// What a source put into triangulations is forgotten with it; a row that names no source goes by its text in a purge.
+// What a source put into triangulations is forgotten with it.
 func TestForgetTriangulations(t *testing.T) {
 	w := newWeb(t)
 	a, _ := w.twoKeys()
@@ -80,10 +80,8 @@ func TestForgetTriangulations(t *testing.T) {
 	}
 	require.Equal(t, 200, w.ask("POST", "/v1/forget", `{"source":"key:hers"}`, a).status)
 	assert.Equal(t, []string{mine, old, other}, left())
-	require.NoError(t, w.dropCopies(t.Context(), []string{"the old question", "mine?mine?", `"question":`, "rain"}))
-	assert.Equal(t, []string{mine, other}, left())
 	require.Equal(t, 200, w.ask("POST", "/v1/forget", `{"before":"2100-01-01T00:00:00Z"}`, a).status)
-	assert.Equal(t, []string{other}, left())
+	assert.Equal(t, []string{old, other}, left())
 }
 
 const proposals = `{"hypotheses":[{"text":"Scour washed out the pier foundation","rationale":"Fast water digs at piers","key_fact":"A hole in the river bed"},` +

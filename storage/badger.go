@@ -41,8 +41,6 @@ type Options struct {
 //	owner.json   the owner's note, see [WriteOwner]
 //	db/          badger's files
 //	snapshots/   a folder for each workspace, a file for each snapshot
-//	db.new/      a copy that a purge is making, see [Badger.Purge]
-//	db.old/      what that copy has replaced, being removed
 //	damaged-…/   what db/ held before badger repaired it away, kept only if something is missing
 //	aside-N      entries taken out under Options.AcceptDamage
 type Badger struct {
@@ -72,11 +70,10 @@ type Badger struct {
 
 // committerState is what the goroutine that commits shares.
 type committerState struct {
-	queue     chan *request
-	exclusive chan func() // run by the committer between two commits
-	guard     spaceGuard
-	buffers   buffers       // of the committer
-	commits   atomic.Uint64 // durable commits of this database since it was made
+	queue   chan *request
+	guard   spaceGuard
+	buffers buffers       // of the committer
+	commits atomic.Uint64 // durable commits of this database since it was made
 }
 
 // markerState is what the goroutine that writes high-water marks shares.
@@ -115,7 +112,7 @@ func Open(dir string, opts Options) (_ *Badger, err error) {
 		dir: dir, opts: opts, log: cmp.Or(opts.Logger, slog.Default()),
 		closing: make(chan struct{}), stopped: make(chan struct{}),
 		system: newSpace("", Head{}), spaces: make(map[string]*space),
-		committer: committerState{queue: make(chan *request, maxRecords), exclusive: make(chan func())},
+		committer: committerState{queue: make(chan *request, maxRecords)},
 		marker:    markerState{dirty: make(chan struct{}, 1), due: make(chan struct{}, 1), marked: make(chan struct{})},
 	}
 	if b.opts.free == nil {
@@ -145,9 +142,6 @@ func Open(dir string, opts Options) (_ *Badger, err error) {
 			err = fmt.Errorf("opening storage in %s: %w", dir, err)
 		}
 	}()
-	if err := finishPurge(dir); err != nil {
-		return nil, fmt.Errorf("finishing a purge: %w", err)
-	}
 	if err := os.MkdirAll(b.path(), 0o700); err != nil {
 		return nil, err
 	}

@@ -145,9 +145,6 @@ func (b *Badger) commitLoop() {
 		if next == nil {
 			select {
 			case next = <-b.committer.queue:
-			case fn := <-b.committer.exclusive:
-				fn()
-				continue
 			case <-b.closing:
 				b.refuseQueued()
 				return

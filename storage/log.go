@@ -261,7 +261,7 @@ const eraseChunk = maxBytes / 2 / blockBytes
 // Erase overwrites events with their digest and no payload. From then on no method of this package
 // returns the payload, backups included. Badger does not overwrite in place: the old bytes stay in
 // its files until the write-ahead log is flushed and the tables are compacted, which happens as more
-// is written, or until [Badger.Purge].
+// is written.
 func (l *badgerLog) Erase(ctx context.Context, seqs []uint64) error {
 	seqs = slices.Compact(slices.Sorted(slices.Values(seqs)))
 	for chunk := range slices.Chunk(seqs, eraseChunk) {

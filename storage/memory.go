@@ -179,11 +179,6 @@ func (s *memorySpace) backup(ctx context.Context, bw *backupWriter) error {
 	return bw.end(s.head())
 }
 
-// Purge has no files to rewrite.
-func (m *memory) Purge(context.Context, []string, func(string, float64)) (PurgeReport, error) {
-	return PurgeReport{}, nil
-}
-
 // Health is always nil.
 func (m *memory) Health() error { return nil }
 

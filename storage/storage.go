@@ -149,9 +149,6 @@ type Store interface {
 type Maintenance interface {
 	// Backup writes every workspace and table in one consistent state, ending in a count and a SHA-256.
 	Backup(ctx context.Context, w io.Writer) (BackupSummary, error)
-	// Purge rewrites the files until nothing that was erased, deleted or overwritten is left in them, then searches all
-	// of them for texts. Writers wait while it copies; progress may be called by any goroutine.
-	Purge(ctx context.Context, texts []string, progress func(phase string, done float64)) (PurgeReport, error)
 	// Health is nil, or says why writes are refused or data is suspect.
 	Health() error
 	// Writable is nil, or says why writes are refused now: [ErrReadOnly], [ErrNoSpace], [ErrClosed].

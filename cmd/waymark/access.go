@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/cmd/waymark/internal/client"
-	"waymark/internal/plural"
 	"waymark/live"
 	"waymark/suggest"
 )
@@ -166,21 +165,18 @@ func (a *app) remove(cmd *cobra.Command, path, what, done string) error {
 
 func (a *app) forgetCommand() *cobra.Command {
 	var sel live.Selection
-	var before, style string
-	var yes, purge bool
+	var before string
+	var yes bool
 	cmd := &cobra.Command{
-		Use:   "forget --source NAME | --episode ID | --before TIME | --purge",
+		Use:   "forget --source NAME | --episode ID | --before TIME",
 		Short: "Erase episodes and what was learned from them",
 		Long: `Erases the episodes of one source, one episode, or all episodes before a time, and rebuilds the model
 without them. What is erased can no longer be read or exported and is in no later backup; its digest
 stays, so that the log remains verifiable. The database overwrites the bytes on the disk as it
-compacts its files; --purge rewrites the files at once, for all workspaces, and then searches every
-file of the data directory; alone it does so for what was erased before. It exits 1 if something is
-still found. Not reached are backups and exports made earlier, and blocks of the disk that the file
-system has freed.`,
+compacts its files. Not reached are backups and exports made earlier.`,
 		Example: `  waymark forget --source import:claude-code
   waymark forget --before 2026-01-01
-  waymark forget --episode 42 --purge`,
+  waymark forget --episode 42`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			n := 0
@@ -189,17 +185,11 @@ system has freed.`,
 					n++
 				}
 			}
-			if n > 1 || n == 0 && !purge {
+			if n != 1 {
 				return usagef("forget needs exactly one of --source, --episode and --before")
-			}
-			bar, err := a.progress(style, "purge", 1000)
-			if err != nil {
-				return err
 			}
 			what := fmt.Sprintf("the episodes of source %q", sel.Source)
 			switch {
-			case n == 0:
-				what = "nothing more"
 			case sel.Episode != "":
 				what = fmt.Sprintf("episode %q", sel.Episode)
 			case before != "":
@@ -210,17 +200,10 @@ system has freed.`,
 				sel.Before = t
 				what = "the episodes before " + t.Format(time.RFC3339)
 			}
-			question := fmt.Sprintf("Erase %s from workspace %q for good?", what, a.workspace)
-			if purge {
-				question = fmt.Sprintf("Erase %s from workspace %q, and rewrite the files of all workspaces without what was ever erased?", what, a.workspace)
-			}
-			if err := a.confirm(yes, question); err != nil {
+			if err := a.confirm(yes, fmt.Sprintf("Erase %s from workspace %q for good?", what, a.workspace)); err != nil {
 				return err
 			}
 			return a.with(cmd.Context(), func(c *client.Client) error {
-				if purge {
-					return a.purge(cmd.Context(), c, sel, what, bar)
-				}
 				return callOver(cmd.Context(), a, c, http.MethodPost, "/v1/forget", sel, func(a *app, r live.ForgetResult) {
 					a.printf("erased %d, %s; the log is at %d\n", r.Erased, what, r.Seq)
 					if r.Erased == 0 && sel.Source != "" {
@@ -235,41 +218,7 @@ system has freed.`,
 	f.StringVar(&sel.Episode, "episode", "", "the `id` of one episode")
 	f.StringVar(&before, "before", "", "a `time`: 2026-01-31 or 2026-01-31T12:00:00Z")
 	f.BoolVar(&yes, "yes", false, "do not ask")
-	f.BoolVar(&purge, "purge", false, "rewrite the files until the bytes of what was erased are gone, and search them")
-	progressFlag(cmd, &style)
 	return cmd
-}
-
-// purge says what was searched and what is left; what is left is an error.
-func (a *app) purge(ctx context.Context, c *client.Client, sel live.Selection, what string, bar progress) error {
-	job, body, err := a.follow(ctx, c, "/v1/purge", sel, bar)
-	if err != nil {
-		return err
-	}
-	p := job.Purge
-	if job.State != live.JobDone || p == nil {
-		return fmt.Errorf("purge %s: %s %s", job.ID, job.State, job.Error)
-	}
-	if a.json {
-		if err := a.printBody(body); err != nil {
-			return err
-		}
-	} else {
-		a.printf("erased %d, %s\n", p.Erased, what)
-		a.printf("rewrote %s; erased, and holding nothing: %s\n", plural.Of(p.Entries, "entry"), plural.Of(p.Blank, "event"))
-		for _, name := range p.Removed {
-			a.printf("removed %s, a copy of an earlier repair\n", name)
-		}
-		a.printf("searched %s with %d bytes, and all entries, for %s of what was erased\n", plural.Of(p.Files, "file"), p.Bytes, plural.Of(p.Texts, "text"))
-		for _, f := range p.Found {
-			a.printf("  %d of them in %s\n", f.Texts, clean(f.Where))
-		}
-		a.printf("not reached: backups and exports made before, and blocks that the file system has freed\n")
-	}
-	if len(p.Found) > 0 {
-		return errNegative
-	}
-	return nil
 }
 
 // listSources prints the sources that have episodes; a failure costs no more than the list.

@@ -61,7 +61,7 @@ func (c *Service) Forget(ctx context.Context, sel live.Selection) error {
 	if err := (state.Scores{Table: table}).Forget(ctx, sel.Source, sel.Episode, sel.Before); err != nil {
 		return err
 	}
-	if err := forgetTriangulations(ctx, table, sel.Source, sel.Before, func([]byte) bool { return false }); err != nil {
+	if err := forgetTriangulations(ctx, table, sel.Source, sel.Before); err != nil {
 		return err
 	}
 	var keys []string

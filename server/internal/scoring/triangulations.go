@@ -210,9 +210,8 @@ func (c *Service) deleteTriangulation(ctx context.Context, q *route.ByID) (*stru
 	return nil, table.Delete(ctx, triangulationRow+q.ID)
 }
 
-// forgetTriangulations deletes those that a source began or added to, those begun before a moment, and those of no known
-// source that hold.
-func forgetTriangulations(ctx context.Context, table storage.Table, source string, before time.Time, hold func(row []byte) bool) error {
+// forgetTriangulations deletes those that a source began or added to, and those begun before a moment.
+func forgetTriangulations(ctx context.Context, table storage.Table, source string, before time.Time) error {
 	var keys []string
 	for row, err := range table.List(ctx, triangulationRow) {
 		if err != nil {
@@ -222,18 +221,9 @@ func forgetTriangulations(ctx context.Context, table storage.Table, source strin
 		if err := json.Unmarshal(row.Value, &k); err != nil {
 			return fmt.Errorf("%s: %w", row.Key, errors.Join(storage.ErrDamaged, err))
 		}
-		if slices.Contains(k.Sources, source) || !k.Time.IsZero() && k.Time.Before(before) || len(k.Sources) == 0 && hold(row.Value) {
+		if slices.Contains(k.Sources, source) || !k.Time.IsZero() && k.Time.Before(before) {
 			keys = append(keys, row.Key)
 		}
 	}
 	return deleteRows(ctx, table, keys)
-}
-
-// ForgetUnsigned deletes the triangulations of a workspace that name no source and hold what is purged.
-func (c *Service) ForgetUnsigned(ctx context.Context, workspace string, hold func(row []byte) bool) error {
-	table, err := c.Store.Table(workspace)
-	if err != nil {
-		return err
-	}
-	return forgetTriangulations(ctx, table, "", time.Time{}, hold)
 }
