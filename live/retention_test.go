@@ -44,52 +44,40 @@ func performedAt(t *testing.T, e *Engine, id string, hours int) {
 	}
 }
 
-// After the rules the model, its hash and all its answers are those of a log that never had the episodes.
+// Afterwards the model, its hash and all its answers are those of a log that never had the episodes.
 func TestRetentionLeavesAModelWithoutTheEpisodes(t *testing.T) {
-	for name, keep := range map[string]Retention{
-		"age": {For: 100 * time.Hour}, "number": {Episodes: 22}, "both": {For: 1000 * time.Hour, Episodes: 22}, "age before number": {For: 100 * time.Hour, Episodes: 500},
-	} {
-		t.Run(name, func(t *testing.T) {
-			store := storage.NewMemory()
-			w, with := keeping(t, store)
-			_, without := keeping(t, storage.NewMemory())
-			for i := range 21 {
-				record(t, with, aged(fmt.Sprint("old", i), 101+i, "a", "evil", "b"))
-				for _, e := range []*Engine{with, without} {
-					record(t, e, aged(fmt.Sprint("new", i), 2+i, "a", "b", "c"))
-				}
-			}
-			performedAt(t, with, "old performed", 200)
-			performedAt(t, with, "new performed", 50)
-			performedAt(t, without, "new performed", 50)
-			before := exported(t, with) // not the head of the log, which a build in the background moves
-
-			shown, err := w.Retention(ctx, "default", keep)
-			require.NoError(t, err)
-			assert.Equal(t, before, exported(t, with), "showing changes nothing")
-			assert.Equal(t, []int{44, 22, 24}, []int{shown.Episodes, shown.Due.Episodes, shown.Due.Events}, "the performed one has a begin and two steps")
-			assert.Equal(t, retentionNow.Add(-200*time.Hour), shown.Due.From)
-			assert.Equal(t, retentionNow.Add(-101*time.Hour), shown.Due.To)
-
-			_, _, err = w.Retain(ctx, "default", keep, func(*Due) error { return errors.New("no") })
-			require.Error(t, err)
-			assert.Equal(t, before, exported(t, with), "nothing is forgotten where the first part fails")
-			r, done, err := w.Retain(ctx, "default", keep, nothingFirst)
-			require.NoError(t, err)
-			assert.Equal(t, 22, r.Due.Episodes)
-			assert.Equal(t, 24, done.Erased)
-			_, err = without.rebuilt(ctx, true)
-			require.NoError(t, err)
-			assert.Equal(t, answersOf(t, without.Model()), answersOf(t, with.Model()))
-			assert.ElementsMatch(t, exported(t, without), exported(t, with))
-			verify(t, with)
-
-			r, done, err = w.Retain(ctx, "default", keep, nothingFirst)
-			require.NoError(t, err)
-			assert.Zero(t, r.Due.Episodes, "applied once, nothing is left to do")
-			assert.Zero(t, done)
-		})
+	store := storage.NewMemory()
+	w, with := keeping(t, store)
+	_, without := keeping(t, storage.NewMemory())
+	for i := range 21 {
+		record(t, with, aged(fmt.Sprint("old", i), 101+i, "a", "evil", "b"))
+		for _, e := range []*Engine{with, without} {
+			record(t, e, aged(fmt.Sprint("new", i), 2+i, "a", "b", "c"))
+		}
 	}
+	performedAt(t, with, "old performed", 200)
+	performedAt(t, with, "new performed", 50)
+	performedAt(t, without, "new performed", 50)
+	before := exported(t, with) // not the head of the log, which a build in the background moves
+
+	_, _, err := w.Retain(ctx, "default", 100*time.Hour, func(*Due) error { return errors.New("no") })
+	require.Error(t, err)
+	assert.Equal(t, before, exported(t, with), "nothing is forgotten where the first part fails")
+	d, done, err := w.Retain(ctx, "default", 100*time.Hour, nothingFirst)
+	require.NoError(t, err)
+	assert.Equal(t, 22, d.Episodes)
+	assert.Equal(t, retentionNow.Add(-101*time.Hour), d.to)
+	assert.Equal(t, 24, done.Erased, "the performed one has a begin and two steps")
+	_, err = without.rebuilt(ctx, true)
+	require.NoError(t, err)
+	assert.Equal(t, answersOf(t, without.Model()), answersOf(t, with.Model()))
+	assert.ElementsMatch(t, exported(t, without), exported(t, with))
+	verify(t, with)
+
+	d, done, err = w.Retain(ctx, "default", 100*time.Hour, nothingFirst)
+	require.NoError(t, err)
+	assert.Zero(t, d.Episodes, "applied once, nothing is left to do")
+	assert.Zero(t, done)
 }
 
 // The limit is an age, the age of an episode is that of its last step, and what may still grow is kept.
@@ -102,25 +90,14 @@ func TestRetentionLimits(t *testing.T) {
 	long.Start = retentionNow.Add(-99 * time.Hour)
 	perform(t, e, long)
 	for _, c := range []struct {
-		keep Retention
-		due  int
-	}{
-		{Retention{}, 0}, {Retention{For: 100 * time.Hour}, 1}, {Retention{For: 99*time.Hour - time.Second}, 3}, {Retention{For: time.Minute}, 3},
-		{Retention{Episodes: 6}, 0}, {Retention{Episodes: 5}, 1}, {Retention{Episodes: 4}, 2}, {Retention{Episodes: 1}, 4},
-	} {
-		r, err := w.Retention(ctx, "default", c.keep)
+		keepFor time.Duration
+		due     int
+	}{{0, 0}, {100 * time.Hour, 1}, {99*time.Hour - time.Second, 3}, {time.Minute, 3}} {
+		d, err := w.survey(ctx, "default", c.keepFor)
 		require.NoError(t, err)
-		assert.Equal(t, c.due, r.Due.Episodes, "%+v", c.keep)
+		assert.Equal(t, c.due, d.Episodes, "%v", c.keepFor)
 	}
-	_, _, err := w.Retain(ctx, "default", Retention{Episodes: 5}, nothingFirst)
-	require.NoError(t, err)
-	for item, err := range e.Items(ctx) {
-		require.NoError(t, err)
-		if item.Episode != nil {
-			assert.NotEqual(t, "undated", item.Episode.ID, "without a time it counts as the oldest")
-		}
-	}
-	_, err = w.Retention(ctx, "nobody", Retention{})
+	_, err := w.survey(ctx, "nobody", 0)
 	assert.ErrorIs(t, err, ErrNoWorkspace)
 }
 
@@ -136,23 +113,10 @@ func TestRetentionForgetsWholeEpisodes(t *testing.T) {
 		}
 		episodes = append(episodes, ep)
 	}
-	d := Retention{For: time.Hour}.due(episodes, retentionNow)
+	d := due(episodes, time.Hour, retentionNow)
 	var sizes []int
 	for _, b := range d.batches {
 		sizes = append(sizes, len(b))
 	}
 	assert.Equal(t, []int{forgetBatch - 1, 2, 3 * forgetBatch, forgetBatch}, sizes)
-}
-
-func TestRetentionRates(t *testing.T) {
-	w, e := keeping(t, storage.NewMemory())
-	for i := range 60 {
-		record(t, e, aged(fmt.Sprint("recent", i), 24*i/2+2, "a", "b")) // two a day, of 30 days
-	}
-	record(t, e, aged("old", 24*40, "a", "b"), episode("undated", "a", "b"))
-	r, err := w.Retention(ctx, "default", Retention{})
-	require.NoError(t, err)
-	assert.Equal(t, 2., r.EpisodesPerDay)
-	assert.InDelta(t, 2*r.BytesPerEpisode, r.BytesPerDay, 0.1*r.BytesPerDay)
-	assert.Greater(t, r.LogBytes, int64(61*r.BytesPerEpisode))
 }

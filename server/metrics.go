@@ -39,7 +39,7 @@ func newTraffic() *traffic {
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5, 30}}, []string{"route"}),
 		limited: prometheus.NewCounter(prometheus.CounterOpts{Name: "waymark_rate_limited_total", Help: "Requests refused for their rate."}),
 
-		forgotten: prometheus.NewCounter(prometheus.CounterOpts{Name: "waymark_retention_episodes_total", Help: "Episodes forgotten by retention rules."}),
+		forgotten: prometheus.NewCounter(prometheus.CounterOpts{Name: "waymark_retention_episodes_total", Help: "Episodes forgotten by keep-for."}),
 	}
 	t.registry.MustRegister(t.requests, t.seconds, t.limited, t.forgotten)
 	return t

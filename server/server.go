@@ -95,7 +95,7 @@ type Config struct {
 	Version      string
 	Now          func() time.Time // default time.Now
 
-	Keep live.Retention // episodes that are kept of each workspace; the zero value keeps all
+	KeepFor time.Duration // age of the last step above which an episode is forgotten; 0: no limit
 
 	Data    string // directory of the store, for the configuration that the status page shows; empty: the default
 	Program string // the program that opens it, likewise; "waymark" unless set

@@ -114,20 +114,17 @@ func fillDisk(t *testing.T, disk string) {
 	}
 }
 
-// Space reports the figures by which writes are refused.
+// The guard's figures are those by which writes are refused.
 func TestSpace(t *testing.T) {
 	free := uint64(1 << 40)
 	b, err := Open(t.TempDir(), Options{free: func(string) (uint64, error) { return free, nil }})
 	require.NoError(t, err)
 	defer b.Close()
-	s, err := b.Space()
+	s, err := b.committer.guard.space()
 	require.NoError(t, err)
 	require.Positive(t, s.Used)
 	require.Equal(t, free, s.Free)
 	require.Equal(t, spaceReserve+s.Used/2, s.Reserve)
 	free = s.Reserve - 1<<20
 	require.ErrorIs(t, b.Writable(), ErrNoSpace)
-	m, err := NewMemory().Space()
-	require.NoError(t, err)
-	require.Zero(t, m)
 }

@@ -185,9 +185,6 @@ func (m *memory) Health() error { return nil }
 // Writable implements [Store].
 func (m *memory) Writable() error { return nil }
 
-// Space is zero: there is no disk.
-func (m *memory) Space() (Space, error) { return Space{}, nil }
-
 // Close forgets nothing, but refuses everything from then on.
 func (m *memory) Close() error {
 	m.mu.Lock()

@@ -25,6 +25,13 @@ const (
 	spaceAge      = time.Second
 )
 
+// diskSpace is disk space in bytes. Free is very large where it is not known.
+type diskSpace struct {
+	Used    uint64 // by the files of the database
+	Free    uint64
+	Reserve uint64 // must stay free
+}
+
 // spaceGuard is used by one goroutine. spare is what must stay free above the formula: a snapshot
 // leaves room for the events that are written beside it.
 type spaceGuard struct {
@@ -66,7 +73,7 @@ func (g *spaceGuard) look() error {
 	return err
 }
 
-func (g *spaceGuard) space() (s Space, err error) {
+func (g *spaceGuard) space() (s diskSpace, err error) {
 	if s.Free, err = g.free(g.dir); err != nil {
 		return s, fmt.Errorf("asking for free space: %w", err)
 	}
@@ -75,15 +82,6 @@ func (g *spaceGuard) space() (s Space, err error) {
 	}
 	s.Reserve = spaceReserve + s.Used/2 + g.spare
 	return s, nil
-}
-
-// Space is the disk space of the database.
-func (b *Badger) Space() (s Space, err error) {
-	err = b.alive(func() error {
-		s, err = (&spaceGuard{dir: b.path(), free: b.opts.free}).space()
-		return err
-	})
-	return s, err
 }
 
 // closes reports whether there is room for what closing the database writes: its memtables as tables.

@@ -153,15 +153,6 @@ type Maintenance interface {
 	Health() error
 	// Writable is nil, or says why writes are refused now: [ErrReadOnly], [ErrNoSpace], [ErrClosed].
 	Writable() error
-	// Space is the disk space of the store.
-	Space() (Space, error)
-}
-
-// Space is disk space in bytes. All are 0 where the store is in memory; Free is very large where it is not known.
-type Space struct {
-	Used    uint64 `json:"used_bytes" doc:"Bytes that the files of the database take, of all workspaces."`
-	Free    uint64 `json:"free_bytes" doc:"Bytes that are free on the file system."`
-	Reserve uint64 `json:"reserve_bytes" doc:"Bytes that must stay free: below it writes are refused. It grows by half of what the database grows."`
 }
 
 // BackupSummary says what a backup holds. SHA256 covers all bytes before the trailer, which repeats

@@ -105,8 +105,8 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	if a.unloadAfter != 0 && a.unloadAfter < time.Minute { // a request holds its workspace for up to that long
 		return nil, usagef("%s must be 0 or at least 1m, got %s", a.flagName("unload-after"), a.unloadAfter)
 	}
-	if a.keep.For < 0 || a.keep.For > 0 && a.keep.For < time.Hour || a.keep.Episodes < 0 { // younger episodes may still grow
-		return nil, usagef("%s must be 0 or at least 1h, and %s not negative", a.flagName("keep-for"), a.flagName("keep-episodes"))
+	if a.keepFor < 0 || a.keepFor > 0 && a.keepFor < time.Hour { // younger episodes may still grow
+		return nil, usagef("%s must be 0 or at least 1h", a.flagName("keep-for"))
 	}
 	experiment, err := a.experimenting()
 	if err != nil {
@@ -147,7 +147,7 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	cfg := server.Config{
 		Store: h.store, Workspaces: h.workspaces, Fleet: h.fleet, Judges: judges, Sampling: a.judging.sampling, RecordScores: a.judging.recordScores,
 		Upstream: a.upstream(h), Traces: h.feed.Collect,
-		Logger: logger, Version: version().Version, Now: time.Now, Keep: a.keep, Data: dir, Program: programPath(),
+		Logger: logger, Version: version().Version, Now: time.Now, KeepFor: a.keepFor, Data: dir, Program: programPath(),
 		Access: server.Access{LocalToken: h.token, RequireKey: who.requireKey, Hosts: who.hosts, Origins: who.origins, Proxies: who.proxies},
 		Limits: server.Limits{Timeout: who.timeout}, TLS: who.tls, FleetTLS: who.fleetTLS,
 	}

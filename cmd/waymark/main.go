@@ -152,8 +152,8 @@ type app struct {
 	json      bool
 	logLevel  string
 
-	keep        live.Retention // episodes that are kept
-	unloadAfter time.Duration  // how long a workspace may be idle before it leaves memory
+	keepFor     time.Duration // age above which episodes are forgotten
+	unloadAfter time.Duration // how long a workspace may be idle before it leaves memory
 
 	vocabulary wordSettings
 	judging    judgeSettings
@@ -242,7 +242,7 @@ error is one line of JSON on stderr: {"error","exit_code"} and, of a refused req
 		commands []*cobra.Command
 	}{
 		{"Ask", []*cobra.Command{a.nextCommand(), a.searchCommand(), a.dagCommand(), a.explainCommand()}},
-		{"Record and import", []*cobra.Command{a.importCommand(), a.recordCommand(), a.exportCommand(), a.reportCommand(), a.forgetCommand(), a.retentionCommand()}},
+		{"Record and import", []*cobra.Command{a.importCommand(), a.recordCommand(), a.exportCommand(), a.reportCommand(), a.forgetCommand()}},
 		{"Connect hosts and servers", []*cobra.Command{a.serveCommand(), a.mcpCommand(), a.initCommand(), a.uninitCommand(), a.gatewayCommand(), a.approveCommand(), a.contractCheckCommand(), a.permissionsCommand(), a.ruleCommand(), a.toolCommand()}},
 		{"Run", []*cobra.Command{a.runCommand(), a.runsCommand(), a.capabilityCommand()}},
 		{"Score", []*cobra.Command{a.scoreCommand(), a.triangulateCommand()}},

@@ -74,7 +74,7 @@ key, so one must exist before (waymark keys create).`,
 	f.StringVar(&who.fleetAddress, "fleet-address", "", "`URL` at which the other servers reach this one, as in http://10.0.0.1:7070; default: the address of --addr")
 	f.BoolVar(&who.logOptions.Unsafe, "log-unsafe", false, "accept servers of that log whose settings can lose acknowledged events")
 	f.BoolVar(&who.acceptDamage, "accept-damage", false, "serve what is readable of a damaged log; what is not is set aside")
-	a.keepFlags(cmd)
+	f.Var((*lasting)(&a.keepFor), "keep-for", "forget episodes whose last step is older than this `duration`, as in 90d or 2160h; 0: no limit")
 	a.engineFlags(cmd)
 	return cmd
 }

@@ -75,7 +75,7 @@ var Tags = []*huma.Tag{
 	{Name: "Catalog", Description: "Tools and capabilities"},
 	{Name: "Servers", Description: "MCP servers behind the gateway, and the approval of their tools"},
 	{Name: "Model", Description: "The graph, rebuilds and evaluations"},
-	{Name: "Administration", Description: "Workspaces, keys, rules, retention and backups"},
+	{Name: "Administration", Description: "Workspaces, keys, rules and backups"},
 }
 
 func groups(spec *huma.OpenAPI) []group {
