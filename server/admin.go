@@ -124,8 +124,7 @@ func (s *Server) forget(ctx context.Context, q *question[live.Selection]) (*forg
 	return &forgetAnswer{res}, nil
 }
 
-// hashedID returns a selection and leaves the hash of the episode's id in its place, for the audit log, which notes what
-// was asked.
+// hashedID returns a selection and leaves the hash of the episode's id in its place, for the log, which holds what was asked.
 func hashedID(asked *live.Selection) live.Selection {
 	sel := *asked
 	if sel.Episode != "" {

@@ -10,8 +10,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -317,12 +315,8 @@ func TestFleetHandsOn(t *testing.T) {
 	open, _ := a.workspaces.Holdings()
 	require.Less(t, open, 2, "a has at most the default workspace")
 
-	// The source is the key, the audit log is that of the replica that acts, and an administrator of a is one everywhere.
+	// An administrator of a is one everywhere.
 	require.Equal(t, 404, a.ask("POST", "/v1/forget", `{"episode":"other"}`, key, "X-Request-Id: audited").status)
-	audited, err := os.ReadFile(filepath.Join(first.data, AuditFile))
-	require.NoError(t, err)
-	require.Contains(t, string(audited), `"source":"key:`+made.ID+`"`)
-	require.Contains(t, string(audited), `"request":"audited"`)
 	require.Equal(t, 200, a.ask("GET", "/v1/stats", "", a.root(), "Waymark-Workspace: "+name).status)
 	require.Equal(t, 401, a.ask("GET", "/v1/stats", "", bearerOf("wmk_nobody_x")).status)
 	read := parse[keyMade](t, 200, a.ask("POST", "/v1/keys", fmt.Sprintf(`{"name":"r","workspace":%q,"scopes":["read"]}`, name), a.root()))

@@ -147,8 +147,6 @@ type Server struct {
 	page    pageSessions
 	forward *forwarder
 
-	auditing sync.Mutex // held while the audit log is written or rewritten
-
 	description func() (*apidoc.Pages, error) // made when it is first asked for: few ever ask
 
 	draining  chan struct{} // closed when shutdown begins
@@ -269,7 +267,6 @@ func (s *Server) register(api huma.API) {
 	ruleRoutes(r)
 	s.adminRoutes(r)
 	s.signInRoutes(r)
-	s.auditRoutes(r)
 	nullPointers(api.OpenAPI().Components.Schemas)
 	s.description = sync.OnceValues(func() (*apidoc.Pages, error) {
 		if err := addExamples(api.OpenAPI()); err != nil {

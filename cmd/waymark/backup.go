@@ -18,7 +18,6 @@ import (
 
 	"waymark/cmd/waymark/internal/client"
 	"waymark/internal/plural"
-	"waymark/server"
 	"waymark/storage"
 	"waymark/storage/eventlog"
 )
@@ -165,9 +164,6 @@ log of PostgreSQL or NATS JetStream at that URL instead, which must be new.`,
 			summary, err := storage.Restore(cmd.Context(), in, a.data, storage.Options{Logger: a.logger()})
 			if err != nil {
 				return fmt.Errorf("%s: %w", name, err)
-			}
-			if err := server.NoteAct(a.data, "", "restore", summary); err != nil {
-				return err
 			}
 			return a.printSummary(summary, "restored to", a.data)
 		},

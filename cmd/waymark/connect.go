@@ -121,9 +121,7 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 		return nil, errors.Join(err, store.Close())
 	}
 	if who.acceptDamage {
-		if err := server.NoteAct(dir, "", "accept-damage", nil); err != nil {
-			return nil, errors.Join(err, h.close())
-		}
+		logger.Warn("administrative act", "act", "accept-damage", "source", "local")
 	}
 	if err := h.joinLog(who); err != nil {
 		return nil, errors.Join(err, h.close())

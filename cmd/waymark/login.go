@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/gateway"
-	"waymark/server"
 )
 
 func (a *app) gatewayLogin() *cobra.Command {
@@ -44,9 +43,6 @@ allows it. Waymark registers itself unless --client-id says how it is known ther
 			}); err != nil {
 				return rejected{err}
 			}
-			if err := a.note("gateway-login", d.ID); err != nil {
-				return err
-			}
 			if a.json {
 				return a.printValue(map[string]string{"logged_in": d.ID})
 			}
@@ -75,9 +71,6 @@ func (a *app) gatewayLogout() *cobra.Command {
 			if err := a.logins().Forget(d.ID); err != nil {
 				return err
 			}
-			if err := a.note("gateway-logout", d.ID); err != nil {
-				return err
-			}
 			if a.json {
 				return a.printValue(map[string]string{"logged_out": d.ID})
 			}
@@ -85,11 +78,6 @@ func (a *app) gatewayLogout() *cobra.Command {
 			return nil
 		},
 	}
-}
-
-// note appends what was done without a server to the audit log.
-func (a *app) note(act, id string) error {
-	return server.NoteAct(a.data, a.workspace, act, map[string]string{"server": id})
 }
 
 func (a *app) definedServer(id string) (gateway.Definition, error) {

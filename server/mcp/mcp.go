@@ -80,7 +80,7 @@ type Config struct {
 	// Extend changes the options of each SDK server and returns what registers more on it; nil but in tests.
 	Extend func(*mcp.ServerOptions) (register func(*mcp.Server))
 
-	// Audit notes an act that only administrators may do, as the HTTP route of this name does.
+	// Audit logs an act that only administrators may do, as the HTTP route of this name does.
 	Audit func(ctx context.Context, act string, asked any, err error)
 }
 

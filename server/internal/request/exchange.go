@@ -7,7 +7,7 @@ type Exchange struct {
 	Id       string
 	Failure  error            // behind a 5xx; never shown to the caller
 	BodyRead func(size int64) // called once the body has been read to its end; may be nil
-	About    string           // what an act of an administrator made, for the audit log
+	About    string           // what an administrative act made, for the log
 }
 
 type exchangeKey struct{}

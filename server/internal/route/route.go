@@ -30,7 +30,7 @@ type Table struct {
 	Timeout    time.Duration // of an answer, where its rule has none
 	Overdue    *limit.Overdue
 	Turns      *limit.Turns // of what computes for long
-	// Audit notes an act of an administrator.
+	// Audit logs an administrative act.
 	Audit func(ctx context.Context, act string, asked any, err error)
 	Rules map[string]Rule // by method and gin path
 }
@@ -40,7 +40,7 @@ type Rule struct {
 	Public bool           // answered without a credential
 	Scope  request.Scopes // needed
 	Stream bool           // no deadlines, no limit of the whole body
-	Audit  bool           // an act of an administrator: noted with what was asked
+	Audit  bool           // an administrative act: logged with what was asked
 	Long   bool           // computes for long: answered in turn
 	Ndjson bool           // takes application/x-ndjson
 
