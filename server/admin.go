@@ -302,7 +302,6 @@ func (s *Server) deleteWorkspace(ctx context.Context, q *nameQuery) (*struct{}, 
 
 // dropBeside removes what belongs to a deleted workspace and is not in the store.
 func (s *Server) dropBeside(workspace string) error {
-	s.books.Drop(workspace)
 	s.metrics.drop(workspace)
 	if s.cfg.Data == "" {
 		return nil
@@ -408,9 +407,6 @@ func (s *Server) doctor(ctx context.Context, e *live.Engine, _ *struct{}) (*doct
 	judged := e.Judgement()
 	note("rebuild", judged == nil || judged.Published, "%v", judged)
 	note("answers", true, "%v", e.Experiment())
-	if t := s.books.Of(request.From(ctx).Workspace).Totals(); t.Conversations > 0 {
-		note("tokens", true, "about %d net in %d conversations since the start: %d of definitions avoided, %d spent in %d calls", t.Net, t.Conversations, t.Gross, t.Spent, t.Turns)
-	}
 	if g, err := s.gateway(ctx); err == nil && s.cfg.Upstream.Reload != nil {
 		ok, line := serversWell(g.Servers())
 		note("servers", ok, "%s", line)

@@ -14,7 +14,6 @@ import (
 	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
 	"waymark/server/internal/route"
-	"waymark/server/ledger"
 	"waymark/suggest"
 )
 
@@ -46,7 +45,6 @@ type stats struct {
 	suggest.Stats
 	Behind  *live.Behind     `json:"behind,omitempty" doc:"What of the model is older than the log, since when and why; absent if nothing is."`
 	Rebuild *live.Judgement  `json:"rebuild,omitempty" doc:"What came of the last rebuild that was judged; absent if none was."`
-	Ledger  ledger.Totals    `json:"token_ledger" doc:"What looking for tools over MCP cost and saved since the program was started."`
 	Servers []gateway.Server `json:"servers,omitempty" doc:"The other servers that are defined, and how they do."`
 }
 
@@ -137,8 +135,7 @@ func (s *Server) stats(ctx context.Context, e *live.Engine, _ *struct{}) (*stats
 	if err != nil {
 		return nil, err
 	}
-	workspace := request.From(ctx).Workspace
-	out := &statsAnswer{stats{Stats: s.maps.statsOf(workspace, e.Model()), Behind: behind, Rebuild: e.Judgement(), Ledger: s.books.Of(workspace).Totals()}}
+	out := &statsAnswer{stats{Stats: s.maps.statsOf(request.From(ctx).Workspace, e.Model()), Behind: behind, Rebuild: e.Judgement()}}
 	if g, err := s.gateway(ctx); err == nil {
 		out.Body.Servers = g.Servers()
 	}

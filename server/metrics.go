@@ -149,7 +149,6 @@ func (s *Server) serveMetrics(c *gin.Context) {
 		healthy = 0
 	}
 	gauge("waymark_storage_healthy", "1 if writes are accepted.", healthy)
-	s.ledgerMetrics(own, c.Request)
 	if g, err := s.gateway(c.Request.Context()); err == nil {
 		upstreamMetrics(own, g.Servers())
 	}

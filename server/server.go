@@ -52,7 +52,6 @@ import (
 	"waymark/server/internal/runs"
 	"waymark/server/internal/scoring"
 	"waymark/server/internal/transport"
-	"waymark/server/ledger"
 	mcpserver "waymark/server/mcp"
 	"waymark/storage"
 	"waymark/storage/eventlog"
@@ -135,7 +134,6 @@ type Server struct {
 	mcp     *mcpserver.Endpoint
 	scoring *scoring.Service
 	runs    *runs.Runs
-	books   ledger.Books
 	routes  *route.Table
 	metrics *metrics
 	csrf    *http.CrossOriginProtection
@@ -233,16 +231,8 @@ func (s *Server) wire() {
 		Workspace: cfg.Upstream.Workspace, Logger: cfg.Logger, Now: cfg.Now, Holders: s.holdersOf, Draining: s.draining, Grace: cfg.Drain / 2,
 	})
 	cfg.Workspaces.KeepWhile(s.runs.Busy)
-	s.books.Warn = func(err error) { cfg.Logger.Warn("token ledger", "error", err) }
-	s.books.Table = func(workspace string) (storage.Table, error) {
-		names, err := cfg.Store.Workspaces(context.Background())
-		if err != nil || !slices.Contains(names, workspace) {
-			return nil, err // asking for its table would make the workspace
-		}
-		return cfg.Store.Table(workspace)
-	}
 	s.mcp = mcpserver.New(mcpserver.Config{
-		Workspaces: cfg.Workspaces, Scoring: s.scoring, Runs: s.runs, Upstream: cfg.Upstream, Sampling: cfg.Sampling, Books: &s.books,
+		Workspaces: cfg.Workspaces, Scoring: s.scoring, Runs: s.runs, Upstream: cfg.Upstream, Sampling: cfg.Sampling,
 		Logger: cfg.Logger, Now: cfg.Now, Version: cfg.Version, MaxBody: cfg.MaxBody, MaxSessions: cfg.MaxConnections, Timeout: cfg.Timeout,
 		Drain: cfg.Drain, Overdue: s.routes.Overdue, Turns: s.routes.Turns, Holders: s.holdersOf, Draining: s.draining, Extend: cfg.extendMCP, Audit: s.audit,
 	})
@@ -377,10 +367,9 @@ const (
 )
 
 // Close ends what goes on without a request: runs get a moment for the calls under way, and what is left of
-// them is resumed by the next start. The token ledger is stored.
+// them is resumed by the next start.
 func (s *Server) Close() {
 	s.runs.Close()
-	s.books.Close()
 }
 
 // Serve answers on ln until ctx ends, and resumes the runs that the process before left. Then it refuses new

@@ -7,12 +7,9 @@ import (
 	"math"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"waymark/catalog"
 	"waymark/live"
 	"waymark/server/internal/jsonio"
-	"waymark/server/ledger"
 	"waymark/suggest"
 )
 
@@ -77,14 +74,12 @@ type found struct {
 	SchemaTooLarge bool            `json:"schema_too_large,omitempty" jsonschema:"the schema is left out; describe_tool gives it"`
 }
 
-// tokenMetrics compares this answer with a list of all tools, and closes the account of the
-// conversation so far (package ledger). Bytes are measured; tokens are taken as a quarter of them.
+// tokenMetrics compares this answer with a list of all tools. Bytes are measured; tokens are taken as a quarter of them.
 type tokenMetrics struct {
 	BaselineTokens int     `json:"baseline_tokens" jsonschema:"all tool definitions of the catalog"`
 	ReturnedTokens int     `json:"returned_tokens" jsonschema:"this answer"`
 	SavingsPercent float64 `json:"savings_percent" jsonschema:"negative when the answer is larger than a list of all tools"`
-	ledger.Balance
-	Estimate bool `json:"estimate"`
+	Estimate       bool    `json:"estimate"`
 }
 
 func findTool(ctx context.Context, c *mcpCall, in findArguments) (FindAnswer, error) {
@@ -168,15 +163,6 @@ func definitionSize(t *catalog.Tool) int {
 	return n
 }
 
-// listedSize is what a tool of ours takes in the prompt of a host, in bytes, as definitionSize.
-func listedSize(t *mcp.Tool) int {
-	text, err := jsonio.Encode(map[string]any{"name": t.Name, "description": t.Description, "inputSchema": t.InputSchema})
-	if err != nil {
-		return 0 // it could not be listed either
-	}
-	return len(text) + len(",")
-}
-
 // quotedSize is how long a text is as JSON.
 func quotedSize(s string) int {
 	n := len(s) + len(`""`)
@@ -198,8 +184,7 @@ func (c *mcpCall) metrics(a FindAnswer) (tokenMetrics, error) {
 		return tokenMetrics{}, err
 	}
 	m := tokenMetrics{
-		BaselineTokens: ledger.Tokens(c.baselineOf(c.model)), ReturnedTokens: ledger.Tokens(len(returned)),
-		Balance: c.looked(len(returned)), Estimate: true,
+		BaselineTokens: tokens(c.baselineOf(c.model)), ReturnedTokens: tokens(len(returned)), Estimate: true,
 	}
 	if m.BaselineTokens > 0 {
 		saved := 1 - float64(m.ReturnedTokens)/float64(m.BaselineTokens)
@@ -208,11 +193,8 @@ func (c *mcpCall) metrics(a FindAnswer) (tokenMetrics, error) {
 	return m, nil
 }
 
-// looked puts a turn of discovery into the account of the conversation.
-func (c *mcpCall) looked(answered int) ledger.Balance {
-	who := c.asker()
-	return c.cfg.Books.Of(c.access.Workspace).Ask(who.Source+"\x00"+who.Session, c.cfg.Now(), c.baselineOf(c.model), c.listed, len(c.req.Params.Arguments), answered)
-}
+// tokens estimates how many tokens so many bytes are: a quarter, a common estimate for English and JSON.
+func tokens(bytes int) int { return (bytes + 3) / 4 }
 
 type describeArguments struct {
 	IDs []string `json:"ids" jsonschema:"ids of tools or capabilities, 1 to 20; other spellings such as mcp__server__name are understood"`
@@ -266,9 +248,6 @@ func describeTool(_ context.Context, c *mcpCall, in describeArguments) (Describe
 		return DescribeAnswer{}, jsonio.Wrong("ids", unknownMessage(unknown, known))
 	}
 	out.Message = "Described: " + shownIDs(known) + "."
-	if text, err := jsonio.Encode(out); err == nil {
-		c.looked(len(text))
-	}
 	return out, nil
 }
 

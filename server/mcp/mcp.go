@@ -26,7 +26,6 @@ import (
 	"waymark/server/internal/request"
 	"waymark/server/internal/runs"
 	"waymark/server/internal/scoring"
-	"waymark/server/ledger"
 )
 
 // The Model Context Protocol has two lives. Up to revision 2025-11-25 a client shakes hands and then
@@ -62,7 +61,6 @@ type Config struct {
 	Runs       *runs.Runs
 	Upstream   Upstream // other servers
 	Sampling   bool     // where there is no judge, a host that samples may be asked
-	Books      *ledger.Books
 	Logger     *slog.Logger
 	Now        func() time.Time
 	Version    string
@@ -272,7 +270,6 @@ func (e *Endpoint) NewServer(workspace string) *mcp.Server {
 	}
 	for _, t := range tools {
 		srv.AddTool(t.tool, m.handler(t))
-		m.listed += listedSize(t.tool)
 	}
 	if upstream {
 		offerUpstream(srv, m)

@@ -179,7 +179,6 @@ type mcpTools struct {
 	cfg      Config
 	stateKey []byte // signs what a host brings back
 	baseline atomic.Pointer[baseline]
-	listed   int // size of the definitions of our own tools, in bytes
 	results  keptResults
 }
 
