@@ -268,6 +268,11 @@ func (s *Server) putWorkspace(ctx context.Context, q *nameQuery) (*workspaceMade
 	if err := s.cfg.Workspaces.Create(ctx, name); err != nil {
 		return nil, err
 	}
+	if s.cfg.KeepKey != nil {
+		if err := s.cfg.KeepKey(ctx, name); err != nil {
+			return nil, err
+		}
+	}
 	out := new(workspaceMade)
 	out.Body.Workspace, out.Body.Created = name, !existed
 	return out, nil

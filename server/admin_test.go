@@ -166,7 +166,6 @@ func TestNoSuchWorkspace(t *testing.T) {
 		"tools":    {"PUT", "/v1/tools", `[{"id":"a:b"}]`},
 		"episodes": {"POST", "/v1/episodes", `{"id":"e","steps":[{"tool":"a:b"}]}`},
 		"import":   {"POST", "/v1/import", `{"kind":"tool","id":"a:b"}`},
-		"digests":  {"GET", "/v1/digest-key", ""},
 		"scores":   {"POST", "/v1/score/hypothesis", `{"hypotheses":[{"id":"h","scores":{"specificity":4,"novelty":3,"connection_validity":4,"feasibility":3,"grounding":2}}]}`},
 	} {
 		into := []string{bearerOf("local-token"), "Waymark-Workspace: " + name}

@@ -107,6 +107,9 @@ type Config struct {
 	// Traces takes an export request of OpenTelemetry, in JSON or protobuf; nil: none are taken.
 	Traces func(ctx context.Context, workspace, source string, body []byte, protobuf bool) error
 
+	// KeepKey leaves the key of a workspace's digests where hooks and importers of this machine find it; may be nil.
+	KeepKey func(ctx context.Context, workspace string) error
+
 	// extendMCP changes the options of each MCP server and returns what registers more on it. For tests only.
 	extendMCP func(*mcp.ServerOptions) (register func(*mcp.Server))
 }

@@ -55,9 +55,6 @@ func (s *Server) transferRoutes(r *route.Table) {
 		"The lines of an export: one tool, capability or episode each, of any number. The model is built once, at the end."), s.importLines)
 	route.DocumentBody(r.API, "/v1/import", http.MethodPost, map[string]*huma.Schema{ndjson: {Type: "string"}})
 
-	route.Record(r, route.Rule{Scope: request.ScopeAdmin, Creates: true}, op("digest-key", http.MethodGet, "/v1/digest-key", "The key of the digests of values",
-		"What importers hash the values of arguments and results with (docs/data.md). Made when it is first asked for; each workspace has its own."), s.digestKey)
-
 	export := op("export", http.MethodGet, "/v1/export", "Export catalog and history", "One tool, capability or episode a line, in this order.")
 	export.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: lines}}
 	route.Ask(r, route.Rule{Scope: request.ScopeAdmin, Stream: true}, export, s.export)
@@ -67,23 +64,6 @@ func (s *Server) transferRoutes(r *route.Table) {
 	backup.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
 		"application/octet-stream": {Schema: &huma.Schema{Type: "string", Format: "binary"}}}}}
 	route.Add(r, route.Rule{Scope: request.ScopeAdmin, Stream: true, Global: true}, backup, s.backup)
-}
-
-type digestKeyAnswer struct {
-	CacheControl string `header:"Cache-Control"`
-	Body         struct {
-		Key []byte `json:"key" doc:"32 bytes in base64."`
-	}
-}
-
-func (s *Server) digestKey(ctx context.Context, e *live.Engine, _ *struct{}) (*digestKeyAnswer, error) {
-	key, err := e.DigestKey(ctx)
-	if err != nil {
-		return nil, err
-	}
-	out := &digestKeyAnswer{CacheControl: "no-store"}
-	out.Body.Key = key[:]
-	return out, nil
 }
 
 // importBatch collects items of one kind, so that they are appended together and in order.

@@ -144,7 +144,7 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	}
 	cfg := server.Config{
 		Store: h.store, Workspaces: h.workspaces, Fleet: h.fleet, Judges: judges, Sampling: a.judging.sampling, RecordScores: a.judging.recordScores,
-		Upstream: a.upstream(h), Traces: h.feed.Collect,
+		Upstream: a.upstream(h), Traces: h.feed.Collect, KeepKey: h.feed.KeepKey,
 		Logger: logger, Version: version().Version, Now: time.Now, KeepFor: a.keepFor, Data: dir, Program: programPath(),
 		Access: server.Access{LocalToken: h.token, RequireKey: who.requireKey, Hosts: who.hosts, Origins: who.origins, Proxies: who.proxies},
 		Limits: server.Limits{Timeout: who.timeout}, TLS: who.tls, FleetTLS: who.fleetTLS,

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"iter"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,8 +22,8 @@ import (
 
 	"waymark/cmd/waymark/internal/client"
 	"waymark/cmd/waymark/internal/inprocess"
-	"waymark/episodic"
 	"waymark/ingest"
+	"waymark/ingest/hook"
 	"waymark/live"
 	"waymark/server"
 )
@@ -201,23 +202,16 @@ func (im *importing) run(ctx context.Context, paths []string) error {
 	})
 }
 
-// digest asks for the key that values are hashed with, unless they are to be left out.
+// digest finds the key that values are hashed with, which the server leaves in the data directory when it makes sure that
+// the workspace exists, unless they are to be left out.
 func (im *importing) digest(ctx context.Context, c *client.Client) error {
 	if im.privacy.dropDigests {
 		return nil
 	}
-	raw, err := c.Call(ctx, http.MethodGet, "/v1/digest-key", nil)
-	if err != nil {
+	if _, err := c.Call(ctx, http.MethodPut, "/v1/workspaces/"+url.PathEscape(im.workspace), nil); err != nil {
 		return fmt.Errorf("import: %w", err)
 	}
-	var answer struct {
-		Key []byte `json:"key"`
-	}
-	if err := json.Unmarshal(raw, &answer); err != nil || len(answer.Key) != len(episodic.DigestKey{}) {
-		return fmt.Errorf("import: the key of digests is %d bytes long: %w", len(answer.Key), cmp.Or(err, errors.New("that is none")))
-	}
-	key := episodic.DigestKey(answer.Key)
-	im.opts.Digests = &key
+	im.opts.Digests = hook.SpoolOf(im.data).Key(im.workspace)
 	return nil
 }
 
