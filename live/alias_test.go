@@ -135,21 +135,10 @@ func TestAliasesThatCannotBe(t *testing.T) {
 		_, err := e.AddRule(ctx, r)
 		require.ErrorContains(t, err, want, "%v", r)
 	}
-	for want, r := range map[string]Rule{ // a new name for what was never met
-		`"els" is in no catalog and no episode; did you mean else?`: {Tool: "fresh", Alias: "els"},
-		`no tool of server "nou"`:                                   {Tool: "now:*", Alias: "nou:*"},
-		`did you mean now?`:                                         {Tool: "now:*", Alias: "nwo:*"},
-	} {
+	for _, r := range []Rule{{Tool: "fresh", Alias: "els"}, {Tool: "now:*", Alias: "nou:*"}, {Tool: "fresh", Alias: "stale"}, {Tool: "now:*", Alias: "old:*"}} {
 		r.Kind = RuleAlias
-		_, err := e.Rename(ctx, r)
-		require.ErrorContains(t, err, want, "%v", r)
-		_, err = e.AddRule(ctx, r)
-		require.NoError(t, err, "its calls may come later")
-	}
-	for _, r := range []Rule{{Tool: "fresh", Alias: "else"}, {Tool: "fresh", Alias: "stale"}, {Tool: "now:*", Alias: "old:*"}} {
-		r.Kind = RuleAlias
-		_, err := e.Rename(ctx, r)
-		require.NoError(t, err, "%v", r)
+		_, err := e.AddRule(ctx, r)
+		require.NoError(t, err, "its calls may come later: %v", r)
 	}
 }
 

@@ -109,16 +109,11 @@ func wordsOf(intent string) string {
 }
 
 // AddRule stores a rule and returns it with its id. Adding it again changes nothing.
-func (e *Engine) AddRule(ctx context.Context, r Rule) (Rule, error) { return e.addRule(ctx, r, false) }
-
-// Rename is [Engine.AddRule] for an alias that the catalog or the history must have, so that a misspelt one is refused.
-func (e *Engine) Rename(ctx context.Context, r Rule) (Rule, error) { return e.addRule(ctx, r, true) }
-
-func (e *Engine) addRule(ctx context.Context, r Rule, known bool) (Rule, error) {
+func (e *Engine) AddRule(ctx context.Context, r Rule) (Rule, error) {
 	added, err := e.appendOne(ctx, func(w *writer) (_ entry, _ bool, err error) {
 		switch r.Kind {
 		case RuleAlias:
-			err = w.checkAlias(&r, known)
+			err = w.checkAlias(&r)
 		case RuleTrust, RuleSplit:
 			err = w.checkSource(&r)
 		default:
@@ -225,9 +220,8 @@ func (w *writer) knownServer(field, name string) error {
 		catalog.DidYouMean(catalog.Near(name, maps.All(servers)))}
 }
 
-// checkAlias checks an alias and gives it its id. The alias itself may be unknown unless known is set: calls of it may
-// come later.
-func (w *writer) checkAlias(r *Rule, known bool) (err error) {
+// checkAlias checks an alias and gives it its id. The alias itself may be unknown: calls of it may come later.
+func (w *writer) checkAlias(r *Rule) (err error) {
 	if r.After != "" || r.Intent != "" {
 		return invalidRule("alias", "an alias holds in every context")
 	}
@@ -251,15 +245,6 @@ func (w *writer) checkAlias(r *Rule, known bool) (err error) {
 		if _, ok := w.state.Capability(x[1]); ok {
 			return invalidRule(x[0], fmt.Sprintf("%q is a capability, and aliases are about tools", x[1]))
 		}
-	}
-	again := slices.ContainsFunc(w.rules, func(old Rule) bool { return old.Kind == RuleAlias && old.Alias == r.Alias }) // and so met no more
-	if server, every := strings.CutSuffix(r.Alias, catalog.EveryTool); known && !again && every {
-		err = w.knownServer("alias", server)
-	} else if known && !again {
-		r.Alias, err = w.knownTool("alias", r.Alias)
-	}
-	if err != nil {
-		return err
 	}
 	r.ID = r.Kind + ":" + r.Alias
 	others := slices.DeleteFunc(slices.Clone(w.rules), func(old Rule) bool { return old.ID == r.ID })

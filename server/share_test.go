@@ -225,7 +225,7 @@ func TestLongComputationsTakeTurns(t *testing.T) {
 		require.NoError(t, err)
 		defer leave()
 	}
-	for _, path := range []string{"/v1/tool-stats", "/v1/evidence?from=fs:read_file&to=json:parse", "/v1/map", "/v1/graph/diff", "/v1/renamed-tools"} {
+	for _, path := range []string{"/v1/tool-stats", "/v1/evidence?from=fs:read_file&to=json:parse", "/v1/map", "/v1/graph/diff"} {
 		r := w.ask("GET", path, "")
 		assert.Contains(t, []int{503, 504}, r.status, "%s: %s", path, r.body)
 		assert.NotEmpty(t, r.header.Get("Retry-After"), path)

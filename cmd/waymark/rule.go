@@ -1,13 +1,11 @@
 package main
 
 import (
-	"fmt"
 	"net/http"
 	"net/url"
 
 	"github.com/spf13/cobra"
 
-	"waymark/contract"
 	"waymark/live"
 )
 
@@ -21,58 +19,18 @@ collector must be trusted to name them truthfully: invented labels would count a
 		a.ruleList(), a.ruleUndo())
 }
 
-func (a *app) toolCommand() *cobra.Command {
-	return group("tool", "Tools with a new name", a.toolRename())
-}
-
-func (a *app) toolRename() *cobra.Command {
-	return &cobra.Command{
-		Use:   "rename [OLD NEW]",
-		Short: "Keep the history of a tool or server with a new name",
-		Long: `What was and will be recorded under the old id counts for the new one, in every answer. The old id must be in the
-catalog or the history; "waymark rule alias" also takes one that is yet to come. "old:*" and "new:*" rename
-a server with all its tools. Nothing in the log is changed: "waymark rule undo alias:OLD" separates the two again.
-
-Without arguments it lists pairs of a tool that was used and one that was not used yet and is like it.`,
-		Example: `  waymark tool rename
-  waymark tool rename github:create_issue github:issue_write
-  waymark tool rename 'github:*' 'gh:*'`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 || len(args) == 2 {
-				return nil
-			}
-			return usagef("tool rename needs the old and the new id, or nothing, got %d arguments", len(args))
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 2 {
-				return a.addRule(cmd, "/v1/rules?known=true", live.Rule{Kind: live.RuleAlias, Alias: args[0], Tool: args[1]})
-			}
-			return get(cmd.Context(), a, "/v1/renamed-tools", func(a *app, l struct {
-				Renamed []contract.Renamed `json:"renamed"`
-			}) {
-				if len(l.Renamed) == 0 {
-					a.printf("no tool that was used is like one that was not\n")
-					return
-				}
-				var rows [][]string
-				for _, r := range l.Renamed {
-					rows = append(rows, []string{r.From, r.To, fmt.Sprintf("%.2f", r.Score)})
-				}
-				columns(a.out, []string{"used", "not used yet", "likeness"}, rows)
-			})
-		},
-	}
-}
-
 func (a *app) ruleAlias() *cobra.Command {
 	return &cobra.Command{
 		Use:   "alias OTHER TOOL",
 		Short: "Let calls of another id count for a tool",
-		Long: `Requests and recordings that name the other id mean the tool, and what was learned of it counts for the tool.
-"waymark tool rename" does the same, but refuses an id that was never met.`,
+		Long: `Requests and recordings that name the other id mean the tool, and what was learned of it counts for the tool: a tool or
+server with a new name keeps its history. "old:*" and "new:*" stand for a server with all its tools. Nothing in the
+log is changed: "waymark rule undo alias:OTHER" separates the two again.`,
+		Example: `  waymark rule alias github:create_issue github:issue_write
+  waymark rule alias 'github:*' 'gh:*'`,
 		Args: exactly(2, "the other id and the tool"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.addRule(cmd, "/v1/rules", live.Rule{Kind: live.RuleAlias, Alias: args[0], Tool: args[1]})
+			return a.addRule(cmd, live.Rule{Kind: live.RuleAlias, Alias: args[0], Tool: args[1]})
 		},
 	}
 }
@@ -89,7 +47,7 @@ and inflection of its words. "waymark rule undo" restores the former answers.`,
 		Args:    exactly(1, "a tool"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			rule.Tool = args[0]
-			return a.addRule(cmd, "/v1/rules", rule)
+			return a.addRule(cmd, rule)
 		},
 	}
 	a.ruleIntent(cmd, &rule)
@@ -113,7 +71,7 @@ finds the tool first and dag has it in the plan. A ban of the same tool wins.`,
 		Args: exactly(1, "a tool"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			rule.Tool = args[0]
-			return a.addRule(cmd, "/v1/rules", rule)
+			return a.addRule(cmd, rule)
 		},
 	}
 	cmd.Flags().StringVar(&rule.After, "after", "", "the `tool` that was used last")
@@ -132,16 +90,16 @@ restores the limits.`,
 		Example: "  waymark rule " + kind + " otel:key:2f6c1a9e",
 		Args:    exactly(1, "a source"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.addRule(cmd, "/v1/rules", live.Rule{Kind: kind, Source: args[0]})
+			return a.addRule(cmd, live.Rule{Kind: kind, Source: args[0]})
 		},
 	}
 }
 
-func (a *app) addRule(cmd *cobra.Command, path string, rule live.Rule) error {
+func (a *app) addRule(cmd *cobra.Command, rule live.Rule) error {
 	if f := cmd.Flags().Lookup("intent"); f != nil && f.Changed && rule.Intent == "" { // such as an unset variable: not for all requests
 		return usagef("--intent is empty; leave it out for a rule about every request")
 	}
-	return call(cmd.Context(), a, http.MethodPost, path, rule, func(a *app, r live.Rule) { a.printf("rule %s added\n", clean(r.ID)) })
+	return call(cmd.Context(), a, http.MethodPost, "/v1/rules", rule, func(a *app, r live.Rule) { a.printf("rule %s added\n", clean(r.ID)) })
 }
 
 func (a *app) ruleList() *cobra.Command {
