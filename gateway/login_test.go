@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -234,7 +235,7 @@ func TestWrongAudience(t *testing.T) {
 	web.set(func() { web.audience, web.lifetime = "", 1 })
 	require.NoError(t, logIn(t, o.Logins, web.definition(), o))
 	web.set(func() { web.audience = "https://other.example/mcp" })
-	_, _, err = Look(t.Context(), web.definition(), o)
+	_, err = newUpstream(web.definition(), o.filled(), func(context.Context, *upstream, []offered) error { return nil }).connect(t.Context())
 	require.ErrorContains(t, err, "for another server")
 	assert.ErrorContains(t, err, "waymark gateway login web")
 	assert.NotContains(t, err.Error(), "SECRET")

@@ -38,7 +38,7 @@ allows it. Waymark registers itself unless --client-id says how it is known ther
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), wait)
 			defer cancel()
-			if err := a.logins().Login(ctx, d, a.lookOptions(), as, func(link string) {
+			if err := a.logins().Login(ctx, d, gateway.Options{Version: version().Version, Logins: a.logins()}, as, func(link string) {
 				fmt.Fprintf(a.errs, "open this link in a browser and grant access:\n%s\n", link)
 			}); err != nil {
 				return rejected{err}

@@ -50,12 +50,11 @@ var imports = map[string][]string{
 	"evaluate": {"catalog", "episodic", "internal", "learn", "suggest"},
 	"mine":     {"catalog", "episodic", "internal", "score", "semantic"},
 	"live":     {"catalog", "episodic", "evaluate", "internal", "mine", "run", "score", "semantic", "storage", "suggest"},
-	"contract": {"catalog", "episodic", "learn", "run"},
 	"usage":    {"catalog", "episodic", "evaluate", "ingest", "internal", "mine", "run", "suggest"},
 	"record":   {"episodic", "ingest", "live", "run", "storage", "suggest", "whisper"},
 	"gateway":  {"catalog", "internal", "run", "storage"},
 	"server":   {"catalog", "episodic", "evaluate", "gateway", "ingest", "internal", "live", "mine", "run", "score", "server/page", "storage", "suggest", "whisper"},
-	"cmd":      {"catalog", "contract", "episodic", "evaluate", "gateway", "ingest", "internal", "live", "mine", "record", "run", "sample", "score", "semantic", "server", "storage", "suggest", "usage"},
+	"cmd":      {"catalog", "episodic", "evaluate", "gateway", "ingest", "internal", "live", "mine", "record", "run", "sample", "score", "semantic", "server", "storage", "suggest", "usage"},
 
 	// The built web page: files, and nothing that knows the rest.
 	"server/page": nil,
