@@ -243,7 +243,7 @@ error is one line of JSON on stderr: {"error","exit_code"} and, of a refused req
 	}{
 		{"Ask", []*cobra.Command{a.nextCommand(), a.searchCommand(), a.dagCommand(), a.explainCommand()}},
 		{"Record and import", []*cobra.Command{a.importCommand(), a.recordCommand(), a.exportCommand(), a.reportCommand(), a.forgetCommand()}},
-		{"Connect hosts and servers", []*cobra.Command{a.serveCommand(), a.mcpCommand(), a.initCommand(), a.uninitCommand(), a.gatewayCommand(), a.approveCommand(), a.permissionsCommand(), a.ruleCommand()}},
+		{"Connect hosts and servers", []*cobra.Command{a.serveCommand(), a.mcpCommand(), a.initCommand(), a.uninitCommand(), a.gatewayCommand(), a.approveCommand(), a.ruleCommand()}},
 		{"Run", []*cobra.Command{a.runCommand(), a.runsCommand(), a.capabilityCommand()}},
 		{"Score", []*cobra.Command{a.scoreCommand(), a.triangulateCommand()}},
 		{"Build and evaluate the model", []*cobra.Command{a.rebuildCommand(), a.evaluateCommand(), a.abCommand(), a.diffCommand()}},

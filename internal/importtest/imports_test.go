@@ -50,7 +50,7 @@ var imports = map[string][]string{
 	"evaluate": {"catalog", "episodic", "internal", "learn", "suggest"},
 	"mine":     {"catalog", "episodic", "internal", "score", "semantic"},
 	"live":     {"catalog", "episodic", "evaluate", "internal", "mine", "run", "score", "semantic", "storage", "suggest"},
-	"usage":    {"catalog", "episodic", "evaluate", "ingest", "internal", "mine", "run", "suggest"},
+	"usage":    {"catalog", "episodic", "evaluate", "ingest", "internal", "mine", "suggest"},
 	"record":   {"episodic", "ingest", "live", "run", "storage", "suggest", "whisper"},
 	"gateway":  {"catalog", "internal", "run", "storage"},
 	"server":   {"catalog", "episodic", "evaluate", "gateway", "ingest", "internal", "live", "mine", "run", "score", "server/page", "storage", "suggest", "whisper"},
