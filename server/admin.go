@@ -96,8 +96,7 @@ func (s *Server) adminRoutes(r *route.Table) {
 		"So that it can be asked before anything is recorded in it; one that exists stays as it is. Whatever records creates its workspace, too."), s.putWorkspace)
 	route.Add(r, act, op("delete-workspace", http.MethodDelete, "/v1/workspaces/{name}", "Delete a workspace", "With its history, and the keys to it."), s.deleteWorkspace)
 	route.Add(r, route.Rule{Scope: request.ScopeRead, Global: true}, op("replica", http.MethodGet, "/v1/replica", "Position, lag and model hash of this replica",
-		"404 without a shared log (serve --log), 503 where this replica differs from the log. Any request with the header "+headerMinPosition+
-			" waits, at most a second, until the model counts that event, or is refused with 503. Where workspaces have owners (fleet_owners) "+
+		"404 without a shared log (serve --log), 503 where this replica differs from the log. Where workspaces have owners (fleet_owners) "+
 			"this replica describes its own copy, and only the fleet where it has none."), s.replica)
 	route.Ask(r, ru, op("doctor", http.MethodGet, "/v1/doctor", "What is well and what is not", ""), s.doctor)
 }

@@ -14,7 +14,6 @@ import (
 	"os"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -336,29 +335,6 @@ func (s *Server) authorize(c *gin.Context) {
 				}
 			}()
 		}
-	}
-	c.Next()
-}
-
-// headerMinPosition names an event that the answer has to count: the position in the answer to a write, from any
-// replica.
-const headerMinPosition = "Waymark-Min-Position"
-
-// awaitPosition waits, for a bounded time, until the model counts the event that the request names.
-func (s *Server) awaitPosition(c *gin.Context) {
-	text := c.GetHeader(headerMinPosition)
-	if ru, routed := s.ruleOf(c); text == "" || !routed || ru.Public {
-		c.Next()
-		return
-	}
-	seq, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		problem.Fail(c, problem.New(http.StatusBadRequest, headerMinPosition+" is not the number of an event"))
-		return
-	}
-	if _, _, err := s.modelAt(c.Request.Context(), seq); err != nil {
-		problem.Fail(c, err)
-		return
 	}
 	c.Next()
 }

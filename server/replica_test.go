@@ -57,7 +57,7 @@ func (l *slowLink) Head(ctx context.Context, workspace string) (storage.Head, er
 	return l.Log.Head(ctx, workspace)
 }
 
-// A write at one replica is read at another that is asked with its position, or the answer is 503 with a time to try again.
+// A write at one replica is read at another that is asked with its position (min_seq), or the answer is 503 with a time to try again.
 func TestReplicasReadYourWrites(t *testing.T) {
 	log := eventlog.NewLocal(storage.NewMemory())
 	link := &slowLink{Log: log}
@@ -73,13 +73,10 @@ func TestReplicasReadYourWrites(t *testing.T) {
 		return web{s, t, ts.URL}
 	}
 	a, b := replica(log), replica(link)
-	send := func(w web, method, path, body, position string) (status int, header http.Header, answer map[string]any) {
+	send := func(w web, method, path, body string) (status int, header http.Header, answer map[string]any) {
 		req, err := http.NewRequestWithContext(t.Context(), method, w.url+path, strings.NewReader(body))
 		require.NoError(t, err)
 		req.Header.Set("Content-Type", "application/json")
-		if position != "" {
-			req.Header.Set(headerMinPosition, position)
-		}
 		resp, err := http.DefaultClient.Do(req)
 		require.NoError(t, err)
 		defer resp.Body.Close()
@@ -87,52 +84,50 @@ func TestReplicasReadYourWrites(t *testing.T) {
 		return resp.StatusCode, resp.Header, answer
 	}
 	write := func(id string) (position string) {
-		status, _, answer := send(a, http.MethodPost, "/v1/episodes", `{"id":"`+id+`","steps":[{"tool":"new:`+id+`"},{"tool":"new:next"}]}`, "")
+		status, _, answer := send(a, http.MethodPost, "/v1/episodes", `{"id":"`+id+`","steps":[{"tool":"new:`+id+`"},{"tool":"new:next"}]}`)
 		require.Equal(t, http.StatusOK, status, answer)
 		return strconv.FormatFloat(answer["seq"].(float64), 'f', 0, 64)
 	}
 	position := write("one")
-	status, _, answer := send(b, http.MethodPost, "/v1/next", `{"context":["new:one"]}`, position)
+	status, _, answer := send(b, http.MethodPost, "/v1/next", `{"context":["new:one"],"min_seq":`+position+`}`)
 	require.Equal(t, http.StatusOK, status, answer)
 	require.NotEmpty(t, answer["suggestions"])
 
 	link.held.Store(true)
 	position = write("two")
-	status, header, _ := send(b, http.MethodPost, "/v1/next", `{"context":["new:two"]}`, position)
+	status, header, _ := send(b, http.MethodPost, "/v1/next", `{"context":["new:two"],"min_seq":`+position+`}`)
 	require.Equal(t, http.StatusServiceUnavailable, status)
 	require.NotEmpty(t, header.Get("Retry-After"))
-	status, _, _ = send(b, http.MethodPost, "/v1/next", `{"context":["new:two"]}`, "soon")
-	require.Equal(t, http.StatusBadRequest, status)
 	link.held.Store(false)
 	require.Eventually(t, func() bool {
-		status, _, _ := send(b, http.MethodPost, "/v1/next", `{"context":["new:two"]}`, position)
+		status, _, _ := send(b, http.MethodPost, "/v1/next", `{"context":["new:two"],"min_seq":`+position+`}`)
 		return status == http.StatusOK
 	}, time.Minute, time.Millisecond)
 
 	link.down.Store(true)
 	episode := `{"id":"three","steps":[{"tool":"new:three"}]}`
-	status, header, answer = send(b, http.MethodPost, "/v1/episodes", episode, "")
+	status, header, answer = send(b, http.MethodPost, "/v1/episodes", episode)
 	require.Equal(t, http.StatusServiceUnavailable, status, answer)
 	require.NotEmpty(t, header.Get("Retry-After"))
-	status, _, answer = send(b, http.MethodGet, "/v1/replica", "", "")
+	status, _, answer = send(b, http.MethodGet, "/v1/replica", "")
 	require.Equal(t, http.StatusOK, status)
 	require.Equal(t, "unreachable", answer["log"])
-	status, _, _ = send(b, http.MethodPost, "/v1/next", `{"context":["new:one"]}`, "")
+	status, _, _ = send(b, http.MethodPost, "/v1/next", `{"context":["new:one"]}`)
 	require.Equal(t, http.StatusOK, status)
 	link.down.Store(false)
 	require.Eventually(t, func() bool {
-		status, _, answer := send(b, http.MethodPost, "/v1/episodes", episode, "")
+		status, _, answer := send(b, http.MethodPost, "/v1/episodes", episode)
 		return status == http.StatusOK && answer["accepted"].(float64) == 1
 	}, time.Minute, 10*time.Millisecond)
 
 	require.Eventually(t, func() bool {
-		_, _, one := send(a, http.MethodGet, "/v1/replica", "", "")
-		_, _, other := send(b, http.MethodGet, "/v1/replica", "", "")
-		_, _, ready := send(b, http.MethodGet, "/readyz", "", "")
+		_, _, one := send(a, http.MethodGet, "/v1/replica", "")
+		_, _, other := send(b, http.MethodGet, "/v1/replica", "")
+		_, _, ready := send(b, http.MethodGet, "/readyz", "")
 		told, _ := ready["replica"].(map[string]any)
 		return one["lag"] == 0.0 && other["lag"] == 0.0 && one["model_hash"] == other["model_hash"] && told["model_hash"] == one["model_hash"]
 	}, time.Minute, 10*time.Millisecond)
 	alone := newWeb(t)
-	status, _, _ = send(alone, http.MethodGet, "/v1/replica", "", "")
+	status, _, _ = send(alone, http.MethodGet, "/v1/replica", "")
 	require.Equal(t, http.StatusNotFound, status)
 }
