@@ -56,10 +56,6 @@ type Options struct {
 
 	// Shared has the history that several processes have in common; the store has a copy. nil: the store has it alone.
 	Shared eventlog.Log
-	// Fleet divides the workspaces of Shared among processes; nil: each has all of them. One that this process owns no
-	// more is unloaded after Linger without a use; default 1 minute, as long as a request may hold it.
-	Fleet  *eventlog.Fleet
-	Linger time.Duration
 	pace   *atomic.Int64 // the time between two looks at Shared
 	reads  int           // the highest format of events that is read; 0: [Format]
 	slots  chan struct{} // one for each build that may be measured at a time, of all workspaces
@@ -82,7 +78,6 @@ func (o Options) filled() Options {
 	if o.measure == nil {
 		o.measure = suggest.Measure
 	}
-	o.Linger = cmp.Or(o.Linger, time.Minute)
 	o.reads = cmp.Or(o.reads, Format)
 	o.Experiment = o.Experiment.filled()
 	return o
@@ -302,11 +297,6 @@ func (w *writer) finishBuild(u *unfinished, reason string, provisional bool, hur
 func (e *Engine) settled(ctx context.Context) error {
 	if e.replica != nil && e.replica.broken.Load() != nil {
 		return e.Serves()
-	}
-	if e.opts.Fleet != nil { // it may be opened by this question, or have moved here a moment ago
-		if err := e.caughtUp(ctx); err != nil {
-			return err
-		}
 	}
 	if e.resume.starting == nil {
 		return nil

@@ -44,7 +44,6 @@ const (
 	sharedTimeout = 5 * time.Second
 	sharedLook    = 500 * time.Millisecond
 	buildLease    = 10 * time.Second
-	fleetPatience = 5 * time.Second // of a question, where the log is not read to its end yet
 )
 
 // replica is what an engine knows of the shared log.
@@ -59,7 +58,6 @@ type replica struct {
 	same    atomic.Bool           // the copy is known to be a beginning of the log
 	started chan struct{}         // closed when the copy had all that the log had, or the log did not answer
 	once    sync.Once             // of started
-	counted atomic.Bool           // a question has found a model that counts it
 	builds  atomic.Bool           // this process starts builds
 
 	reported bool // that it is not usable; of the goroutine that watches
@@ -166,29 +164,6 @@ func (e *Engine) Serves() error {
 	return nil
 }
 
-// caughtUp waits, for a bounded time and once, until the model counts what the shared log had when this process opened the
-// workspace.
-func (e *Engine) caughtUp(ctx context.Context) error {
-	if e.replica.counted.Load() {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, fleetPatience)
-	defer cancel()
-	select {
-	case <-e.replica.started:
-	case <-ctx.Done():
-		return e.Serves()
-	}
-	err := e.do(ctx, func(*writer) {}) // what is stored is folded afterwards
-	if err == nil {
-		err = e.Wait(ctx, e.Counted())
-	}
-	if err == nil {
-		e.replica.counted.Store(true)
-	}
-	return err
-}
-
 // join compares the copy with the shared log and starts to follow it.
 func (e *Engine) join(ctx context.Context) {
 	_ = e.compareWithLog(ctx) // asked again where it fails
@@ -266,11 +241,7 @@ func (e *Engine) watchLog(ctx context.Context) {
 	}
 	e.reportLog()
 	builds := err == nil
-	switch {
-	case !builds:
-	case e.opts.Fleet != nil:
-		builds = e.opts.Fleet.Answers(e.name)
-	default:
+	if builds {
 		_, err = e.replica.log.Lease(ctx, "build/"+e.replica.name, buildLease)
 		builds = err == nil
 	}

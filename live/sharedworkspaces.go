@@ -4,31 +4,16 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"waymark/storage"
 	"waymark/storage/eventlog"
 )
 
-// Where processes share a log, its workspaces are opened here as they appear there, in a fleet those that this process owns;
-// those of others are unloaded, and their copies cleared. What another process deletes is wiped.
+// Where processes share a log, its workspaces are opened here as they appear there. What another process deletes is wiped.
 
-// openShared opens the workspaces of the shared log as they appear, so that they are followed before anybody asks: in a
-// fleet those that this replica owns, while those that it owns no more are unloaded.
+// openShared opens the workspaces of the shared log as they appear, so that they are followed before anybody asks.
 func (w *Workspaces) openShared(ctx context.Context) {
-	fleet, measure := w.opts.Fleet, func() {}
-	if fleet != nil { // who will answer soon loads first, and measures what others have built then
-		for range cap(w.opts.slots) {
-			w.opts.slots <- struct{}{}
-		}
-		measure = sync.OnceFunc(func() {
-			for range cap(w.opts.slots) {
-				<-w.opts.slots
-			}
-		})
-	}
-	troubled := false
 	for ctx.Err() == nil {
 		logs, err := w.opts.Shared.Workspaces(ctx)
 		if err == nil {
@@ -36,43 +21,12 @@ func (w *Workspaces) openShared(ctx context.Context) {
 		}
 		names, e := w.sharedNames(ctx)
 		err = errors.Join(err, e)
-		loaded := err == nil
 		for _, name := range names {
-			if fleet != nil && !fleet.Loads(name) {
-				continue
-			}
-			engine, e := w.Open(ctx, name)
-			if err = errors.Join(err, e); e != nil || !engine.replica.isStarted() {
-				loaded = false
-			}
+			_, e := w.Open(ctx, name)
+			err = errors.Join(err, e)
 		}
 		if err != nil && ctx.Err() == nil {
 			w.opts.Logger.Warn("workspaces of the shared log could not be opened; this is tried again", "error", err)
-		}
-		if fleet != nil {
-			problem := fleet.Problem()
-			switch {
-			case (problem != nil) == troubled:
-			case problem != nil:
-				w.opts.Logger.Error("other replicas send no requests to this server", "error", problem)
-			default:
-				w.opts.Logger.Info("the fleet address is this server's own now", "address", fleet.Address())
-			}
-			troubled = problem != nil
-			if loaded {
-				fleet.Loaded(ctx)
-			}
-			if loaded || err != nil {
-				measure()
-			}
-			keeps := func(name string) bool {
-				busy := w.busy.Load()
-				return fleet.Keeps(name) || busy != nil && (*busy)(name)
-			}
-			w.unload(w.opts.Now().Add(-w.opts.Linger), keeps)
-			if e := w.dropCopies(ctx, keeps); e != nil && ctx.Err() == nil {
-				w.opts.Logger.Warn("copies of workspaces of other replicas could not be cleared; this is tried again", "error", e)
-			}
 		}
 		w.mu.Lock()
 		w.pace.Store(int64(min(max(sharedLook, time.Duration(len(w.open))*perWorkspace), longestLook)))
@@ -103,31 +57,6 @@ const (
 	perWorkspace = 5 * time.Millisecond
 	longestLook  = 5 * time.Second
 )
-
-// Answers reports whether this process is the one that works on a workspace on its own, as in retention: always, but in a
-// fleet where another replica is the first owner.
-func (w *Workspaces) Answers(name string) bool {
-	return w.opts.Fleet == nil || w.opts.Fleet.Answers(name)
-}
-
-// Holdings says how many workspaces are open in this process, and how many of these count all that the shared log had.
-func (w *Workspaces) Holdings() (open, started int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, o := range w.open {
-		select {
-		case <-o.ready:
-			if o.engine != nil {
-				open++
-				if o.engine.replica == nil || o.engine.replica.isStarted() {
-					started++
-				}
-			}
-		default:
-		}
-	}
-	return open, started
-}
 
 // deletions are what a store knows of deleted workspaces of the shared log; [eventlog.Shared] does.
 type deletions interface {
@@ -196,10 +125,6 @@ func (w *Workspaces) wipe(ctx context.Context, name string) error {
 	return err
 }
 
-// KeepWhile makes workspaces stay, also those that another replica owns by now, while they are busy: what goes on in them
-// has handles to their tables.
-func (w *Workspaces) KeepWhile(busy func(name string) bool) { w.busy.Store(&busy) }
-
 // OnRemoved calls removed with each workspace that another process deletes from now on.
 func (w *Workspaces) OnRemoved(removed func(name string)) { w.removed.Store(&removed) }
 
@@ -230,42 +155,4 @@ func (w *Workspaces) followDeletions(ctx context.Context) {
 			}
 		}
 	}
-}
-
-// dropCopies clears the copies of workspaces that this process owns no more: what is forgotten is erased where there is an
-// engine to do it.
-func (w *Workspaces) dropCopies(ctx context.Context, keeps func(name string) bool) error {
-	names, err := w.store.Workspaces(ctx)
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		if keeps(name) {
-			continue
-		}
-		log, err := w.store.Log(name)
-		if err != nil {
-			return err
-		}
-		if log.Head().Seq == 0 {
-			continue
-		}
-		gone := &opening{ready: make(chan struct{}), err: errUnloaded}
-		w.mu.Lock()
-		if w.open[name] != nil || w.closed {
-			w.mu.Unlock()
-			continue
-		}
-		w.open[name] = gone
-		w.mu.Unlock()
-		err = w.store.Clear(ctx, name)
-		w.mu.Lock()
-		delete(w.open, name)
-		w.mu.Unlock()
-		close(gone.ready)
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

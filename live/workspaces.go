@@ -30,8 +30,7 @@ type Workspaces struct {
 	logged atomic.Pointer[[]string] // the logs of workspaces in the shared log, when it was last looked at
 	pace   *atomic.Int64            // the time between two looks at the shared log
 
-	removed atomic.Pointer[func(name string)]      // of OnRemoved
-	busy    atomic.Pointer[func(name string) bool] // of KeepWhile
+	removed atomic.Pointer[func(name string)] // of OnRemoved
 
 	retaining sync.Mutex // of Retain: two at once would forget the same twice
 }
@@ -233,10 +232,6 @@ func (w *Workspaces) load(ctx context.Context, name string) (*Engine, error) {
 // UnloadIdle closes the engines that nobody asked for since a time and that have nothing under way, except that of the
 // default workspace. The next use opens them again.
 func (w *Workspaces) UnloadIdle(since time.Time) {
-	w.unload(since, func(name string) bool { return name == DefaultWorkspace })
-}
-
-func (w *Workspaces) unload(since time.Time, keeps func(name string) bool) {
 	type unloading struct {
 		name      string
 		was, gone *opening
@@ -249,7 +244,7 @@ func (w *Workspaces) unload(since time.Time, keeps func(name string) bool) {
 		default:
 			continue
 		}
-		if !keeps(name) && o.engine != nil && o.used.Before(since) && !o.engine.busy() {
+		if name != DefaultWorkspace && o.engine != nil && o.used.Before(since) && !o.engine.busy() {
 			gone := &opening{ready: make(chan struct{}), err: errUnloaded}
 			idle, w.open[name] = append(idle, unloading{name, o, gone}), gone
 		}

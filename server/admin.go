@@ -22,7 +22,6 @@ import (
 	"waymark/server/internal/route"
 	mcpserver "waymark/server/mcp"
 	"waymark/storage"
-	"waymark/storage/eventlog"
 	"waymark/whisper"
 )
 
@@ -95,9 +94,6 @@ func (s *Server) adminRoutes(r *route.Table) {
 	route.Add(r, act, op("create-workspace", http.MethodPut, "/v1/workspaces/{name}", "Create a workspace",
 		"So that it can be asked before anything is recorded in it; one that exists stays as it is. Whatever records creates its workspace, too."), s.putWorkspace)
 	route.Add(r, act, op("delete-workspace", http.MethodDelete, "/v1/workspaces/{name}", "Delete a workspace", "With its history, and the keys to it."), s.deleteWorkspace)
-	route.Add(r, route.Rule{Scope: request.ScopeRead, Global: true}, op("replica", http.MethodGet, "/v1/replica", "Position, lag and model hash of this replica",
-		"404 without a shared log (serve --log), 503 where this replica differs from the log. Where workspaces have owners (fleet_owners) "+
-			"this replica describes its own copy, and only the fleet where it has none."), s.replica)
 	route.Ask(r, ru, op("doctor", http.MethodGet, "/v1/doctor", "What is well and what is not", ""), s.doctor)
 }
 
@@ -311,65 +307,6 @@ func (s *Server) dropBeside(workspace string) error {
 		return nil
 	}
 	return os.RemoveAll(string(whisper.FolderOf(s.cfg.Data, workspace)))
-}
-
-type replicaAnswer struct {
-	Body struct {
-		live.Replica
-		Fleet *fleetView `json:"fleet,omitempty" doc:"Absent where every replica has every workspace."`
-	}
-}
-
-// fleetView is what a replica knows of the others.
-type fleetView struct {
-	Address   string   `json:"address" doc:"Where the others reach this replica."`
-	Owners    []string `json:"owners" doc:"The replicas that have the workspace; the first one answers."`
-	Held      bool     `json:"held" doc:"This replica has the workspace."`
-	Live      []string `json:"live" doc:"The replicas that are asked."`
-	Joining   []string `json:"joining" doc:"The replicas that load what they will own."`
-	OwnerEach int      `json:"owners_each" doc:"How many replicas have each workspace."`
-	Open      int      `json:"workspaces_open" doc:"Workspaces in the memory of this replica."`
-	Problem   string   `json:"problem,omitempty" doc:"Why this replica does not answer, such as another one with its address."`
-	Started   int      `json:"workspaces_started" doc:"Those of them that count all that the shared log had."`
-}
-
-// fleetOf is nil without a fleet.
-func (s *Server) fleetOf(workspace string) *fleetView {
-	f := s.cfg.Fleet
-	if f == nil {
-		return nil
-	}
-	v := &fleetView{Address: f.Address(), Owners: f.Owners(workspace), Held: f.Keeps(workspace), OwnerEach: f.OwnersEach()}
-	if err := f.Problem(); err != nil {
-		v.Problem = err.Error()
-	}
-	v.Live, v.Joining = f.Members()
-	v.Live, v.Joining = append([]string{}, v.Live...), append([]string{}, v.Joining...)
-	v.Open, v.Started = s.cfg.Workspaces.Holdings()
-	return v
-}
-
-func (s *Server) replica(ctx context.Context, _ *struct{}) (*replicaAnswer, error) {
-	out, workspace := new(replicaAnswer), request.From(ctx).Workspace
-	if out.Body.Fleet = s.fleetOf(workspace); out.Body.Fleet != nil && !out.Body.Fleet.Held {
-		out.Body.Workspace, out.Body.Log, out.Body.Reads = workspace, "reachable", live.Format
-		if shared, ok := s.cfg.Store.(*eventlog.Shared); ok {
-			out.Body.Format, _ = shared.Format(ctx) // a log that is at odds is reported by the owners
-		}
-		return out, nil
-	}
-	if err := s.workspaceExists(ctx, request.From(ctx)); err != nil {
-		return nil, err
-	}
-	e, err := s.engine(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var ok bool
-	if out.Body.Replica, ok = e.Replica(); !ok {
-		return nil, problem.New(http.StatusNotFound, "this server has no shared log")
-	}
-	return out, nil
 }
 
 // doctor looks at everything a person would ask about first.

@@ -52,14 +52,10 @@ func (s *Server) keyAccess(ctx context.Context, token string) (request.Access, e
 //	the local token    everything; Waymark-Workspace, Waymark-Source and Waymark-Agent are obeyed
 //	wmk_<id>_<secret>  what the key grants
 //	wms_<session>      what the credential grants that made the sign-in link
-//	Waymark-Forwarded  what another replica says that it found
 //
 // From anybody but the bearer of the local token these headers are refused rather than ignored,
 // so that nobody believes to have written somewhere else.
 func (s *Server) accessOf(r *http.Request) (request.Access, error) {
-	if a, ok, err := s.handedOn(r); ok {
-		return a, err
-	}
 	a, err := s.credential(r)
 	if err != nil {
 		return request.Access{}, err

@@ -321,14 +321,13 @@ func (s *Server) authorize(c *gin.Context) {
 	if err == nil {
 		c.Request = c.Request.WithContext(request.With(c.Request.Context(), a))
 		ctx := c.Request.Context()
-		there := s.elsewhere(c, a) // its owner looks
-		if routed && !ru.Public && !ru.Creates && !ru.Global && !there {
+		if routed && !ru.Public && !ru.Creates && !ru.Global {
 			if err := s.workspaceExists(ctx, a); err != nil {
 				problem.Fail(c, err)
 				return
 			}
 		}
-		if existed, err := s.cfg.Workspaces.Exists(ctx, a.Workspace); ru.Creates && !there && !existed && err == nil { // misspelt, where the request is refused
+		if existed, err := s.cfg.Workspaces.Exists(ctx, a.Workspace); ru.Creates && !existed && err == nil { // misspelt, where the request is refused
 			defer func() {
 				if err := s.cfg.Workspaces.Abandon(context.WithoutCancel(ctx), a.Workspace); err != nil {
 					s.cfg.Logger.Warn("an empty workspace is left", "workspace", a.Workspace, "error", err)
@@ -463,6 +462,5 @@ func (s *Server) holdersOf(a request.Access) []limit.Holder { return limit.Holde
 
 // isProxy reports whether many clients come from an address.
 func (s *Server) isProxy(address string) bool {
-	_, replica := s.forward.proxies.Load(address)
-	return replica || slices.ContainsFunc(s.cfg.Proxies, func(p string) bool { return limit.AddressOf(p) == address })
+	return slices.ContainsFunc(s.cfg.Proxies, func(p string) bool { return limit.AddressOf(p) == address })
 }

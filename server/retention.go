@@ -67,9 +67,6 @@ func (s *Server) retainAll(ctx context.Context) {
 		s.cfg.Logger.Error("retention: workspaces could not be listed", "error", err)
 	}
 	for _, name := range names {
-		if !s.cfg.Workspaces.Answers(name) {
-			continue
-		}
 		episodes, done, err := s.retain(ctx, name)
 		if err != nil && ctx.Err() == nil {
 			s.cfg.Logger.Error("keep-for could not be applied; it is applied again in a day", "workspace", name, "error", err)

@@ -5,7 +5,6 @@
 //	request ──▶│ id, log   panics    Host,   key →       rate, │──▶ huma: validate ──▶ one call
 //	           │ metrics   no answer Origin  workspace   bytes │      (gin routes)     in its time limit
 //	           └───────────────────────────────────────────────┘
-//	                                 in a fleet └──▶ the owner of the workspace
 //
 // Whatever is not the answer asked for is a problem document (RFC 9457); [problemOf] is the one
 // place where an error becomes a status. Who may do what is decided by the credential alone: it
@@ -30,7 +29,6 @@ import (
 	"net/url"
 	"reflect"
 	"runtime"
-	"slices"
 	"sync"
 	"time"
 
@@ -54,7 +52,6 @@ import (
 	"waymark/server/internal/transport"
 	mcpserver "waymark/server/mcp"
 	"waymark/storage"
-	"waymark/storage/eventlog"
 )
 
 // Access is who may ask a server.
@@ -83,9 +80,9 @@ type Limits struct {
 type Config struct {
 	Store      storage.Store
 	Workspaces *live.Workspaces
-	Fleet      *eventlog.Fleet // of Workspaces, if any
-	Judges     score.Judges    // models that scorers may ask; none by default
-	Sampling   bool            // where there is no judge, an MCP host that samples may be asked
+	Process    string       // names this server among those that share the store, also after a restart; empty: there is one
+	Judges     score.Judges // models that scorers may ask; none by default
+	Sampling   bool         // where there is no judge, an MCP host that samples may be asked
 	// RecordScores records runs of scorers as episodes, which makes them part of the graph.
 	RecordScores bool
 	Upstream     mcpserver.Upstream // other servers
@@ -101,8 +98,7 @@ type Config struct {
 
 	Access
 	Limits
-	TLS      *tls.Config // of the listener of Serve; nil: none
-	FleetTLS *tls.Config // of requests to other servers of Fleet; nil: what the system trusts
+	TLS *tls.Config // of the listener of Serve; nil: none
 
 	// Traces takes an export request of OpenTelemetry, in JSON or protobuf; nil: none are taken.
 	Traces func(ctx context.Context, workspace, source string, body []byte, protobuf bool) error
@@ -146,7 +142,6 @@ type Server struct {
 	streams limit.Share // of these, the ones without an end of their own
 	maps    layouts
 	page    pageSessions
-	forward *forwarder
 
 	description func() (*apidoc.Pages, error) // made when it is first asked for: few ever ask
 
@@ -160,17 +155,12 @@ func New(cfg Config) (*Server, error) {
 		return nil, errors.New("a server needs a store and its workspaces")
 	}
 	cfg.setDefaults()
-	if cfg.Fleet != nil {
-		if u, err := url.Parse(cfg.Fleet.Address()); err == nil {
-			cfg.Hosts = append(slices.Clone(cfg.Hosts), u.Hostname())
-		}
-	}
 	s := &Server{
 		cfg: cfg, metrics: newMetrics(), csrf: http.NewCrossOriginProtection(),
-		draining: make(chan struct{}), forward: newForwarder(cfg.FleetTLS),
-		bodies:  limit.NewShare("bytes of request bodies", cfg.MaxBodies),
-		open:    limit.NewShare("requests", int64(cfg.MaxConnections)),
-		streams: limit.NewShare("streams", max(int64(cfg.MaxConnections)/streamPart, 1)),
+		draining: make(chan struct{}),
+		bodies:   limit.NewShare("bytes of request bodies", cfg.MaxBodies),
+		open:     limit.NewShare("requests", int64(cfg.MaxConnections)),
+		streams:  limit.NewShare("streams", max(int64(cfg.MaxConnections)/streamPart, 1)),
 	}
 	for _, origin := range cfg.Origins {
 		if err := s.csrf.AddTrustedOrigin(origin); err != nil {
@@ -191,7 +181,7 @@ func New(cfg Config) (*Server, error) {
 	if err := r.SetTrustedProxies(nil); err != nil { // a client's X-Forwarded-For is a claim, not an address
 		return nil, err
 	}
-	r.Use(s.observe, s.recoverPanic, s.refuseDraining, s.guard, s.authorize, s.limitRate, s.limitOpen, s.limitBody, s.handOn)
+	r.Use(s.observe, s.recoverPanic, s.refuseDraining, s.guard, s.authorize, s.limitRate, s.limitOpen, s.limitBody)
 	r.NoRoute(func(c *gin.Context) { problem.Fail(c, problem.New(http.StatusNotFound, "there is no such route")) })
 	r.NoMethod(func(c *gin.Context) {
 		problem.Fail(c, problem.New(http.StatusMethodNotAllowed, c.Request.Method+" is not a method of this route"))
@@ -225,15 +215,10 @@ func (s *Server) wire() {
 	s.scoring = &scoring.Service{
 		Store: cfg.Store, Workspaces: cfg.Workspaces, Judges: cfg.Judges, Caller: cfg.Caller, Workspace: cfg.Upstream.Workspace, Record: cfg.RecordScores, Logger: cfg.Logger, Now: cfg.Now,
 	}
-	address := ""
-	if cfg.Fleet != nil {
-		address = cfg.Fleet.Address()
-	}
 	s.runs = runs.New(runs.Config{
-		Store: cfg.Store, Workspaces: cfg.Workspaces, Scoring: s.scoring, Caller: cfg.Caller, Gateway: cfg.Upstream.Gateway, Address: address,
+		Store: cfg.Store, Process: cfg.Process, Workspaces: cfg.Workspaces, Scoring: s.scoring, Caller: cfg.Caller, Gateway: cfg.Upstream.Gateway,
 		Workspace: cfg.Upstream.Workspace, Logger: cfg.Logger, Now: cfg.Now, Holders: s.holdersOf, Draining: s.draining, Grace: cfg.Drain / 2,
 	})
-	cfg.Workspaces.KeepWhile(s.runs.Busy)
 	s.mcp = mcpserver.New(mcpserver.Config{
 		Workspaces: cfg.Workspaces, Scoring: s.scoring, Runs: s.runs, Upstream: cfg.Upstream, Sampling: cfg.Sampling,
 		Logger: cfg.Logger, Now: cfg.Now, Version: cfg.Version, MaxBody: cfg.MaxBody, MaxSessions: cfg.MaxConnections, Timeout: cfg.Timeout,
@@ -418,7 +403,6 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, local ...net.Listen
 		return fmt.Errorf("serve %s: %w", ln.Addr(), err)
 	case <-ctx.Done():
 	}
-	s.leaveFleet(context.WithoutCancel(ctx), 2*eventlog.FleetLook)
 	s.drainOnce.Do(func() { close(s.draining) })
 	err := shutdown(srv, s.cfg.Drain)
 	if errors.Is(err, context.DeadlineExceeded) {

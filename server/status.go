@@ -77,7 +77,6 @@ func (s *Server) serveReady(c *gin.Context) {
 		Status  string        `json:"status"`
 		Storage string        `json:"storage,omitempty"`
 		Replica *live.Replica `json:"replica,omitempty"`
-		Fleet   *fleetView    `json:"fleet,omitempty"`
 	}{Status: "ready"}
 	switch {
 	case s.isDraining():
@@ -85,11 +84,6 @@ func (s *Server) serveReady(c *gin.Context) {
 	case unwritable != nil:
 		reason = problem.Of(unwritable).Detail
 		request.ExchangeFrom(c.Request.Context()).Failure = unwritable
-	case s.cfg.Fleet != nil && s.cfg.Fleet.Problem() != nil:
-		reason = s.cfg.Fleet.Problem().Error()
-	case s.cfg.Fleet != nil && !s.cfg.Fleet.Asked():
-		reason = "the workspaces of this replica are being loaded"
-	case s.cfg.Fleet != nil && !s.cfg.Fleet.Keeps(request.DefaultWorkspace):
 	default:
 		e, err := s.cfg.Workspaces.Get(c.Request.Context(), request.DefaultWorkspace)
 		if err != nil {
@@ -110,7 +104,6 @@ func (s *Server) serveReady(c *gin.Context) {
 		problem.Fail(c, problem.New(http.StatusServiceUnavailable, reason))
 		return
 	}
-	answer.Fleet = s.fleetOf(request.DefaultWorkspace)
 	if s.cfg.Store.Health() != nil {
 		answer.Storage = "damaged"
 	}

@@ -45,7 +45,7 @@ type house struct {
 	feed       *feed.Feed               // of what hooks have spooled
 	log        eventlog.Log             // that several processes share; nil: none
 	control    *eventlog.Shared         // the store with control data of that log; nil: there is none
-	fleet      *eventlog.Fleet          // that has its workspaces in parts; nil: none
+	holder     string                   // names this process among those that share the log; empty: none do
 	token      string                   // full access for the user who can read the owner note
 }
 
@@ -60,9 +60,6 @@ type access struct {
 	log          string           // address of the shared log; empty: none
 	logOptions   eventlog.Options // of it
 	keyGrace     time.Duration    // how long keys are accepted while that log does not answer; 0: always
-	fleetOwners  int              // replicas that have each workspace; 0: all
-	fleetAddress string           // where the others reach this one
-	fleetTLS     *tls.Config      // of requests to the others
 	serves       bool             // for longer than one answer
 	buildWait    time.Duration    // how long a request waits for an interrupted build; 0: startPatience
 	timeout      time.Duration    // of an answer; 0: the server's
@@ -126,7 +123,7 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	if err := h.joinLog(who); err != nil {
 		return nil, errors.Join(err, h.close())
 	}
-	opts := live.Options{Logger: logger, Now: time.Now, DropIntents: a.privacy.dropIntents, DropDigests: a.privacy.dropDigests, KeepSecrets: a.privacy.keepSecrets, Mine: a.learning.mine, Judge: a.learning.judgeProfiles && who.serves, Serves: who.serves, Experiment: experiment, Withheld: h.withheld, Connected: h.connected, Idle: a.unloadAfter, Patience: cmp.Or(who.buildWait, startPatience), Shared: h.log, Fleet: h.fleet}
+	opts := live.Options{Logger: logger, Now: time.Now, DropIntents: a.privacy.dropIntents, DropDigests: a.privacy.dropDigests, KeepSecrets: a.privacy.keepSecrets, Mine: a.learning.mine, Judge: a.learning.judgeProfiles && who.serves, Serves: who.serves, Experiment: experiment, Withheld: h.withheld, Connected: h.connected, Idle: a.unloadAfter, Patience: cmp.Or(who.buildWait, startPatience), Shared: h.log}
 	if err := a.words(&opts); errors.Is(err, fs.ErrNotExist) { // as any other file that a command line names
 		return nil, errors.Join(err, h.close())
 	} else if err != nil {
@@ -143,11 +140,11 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 		return nil, errors.Join(err, h.close())
 	}
 	cfg := server.Config{
-		Store: h.store, Workspaces: h.workspaces, Fleet: h.fleet, Judges: judges, Sampling: a.judging.sampling, RecordScores: a.judging.recordScores,
+		Store: h.store, Workspaces: h.workspaces, Process: h.holder, Judges: judges, Sampling: a.judging.sampling, RecordScores: a.judging.recordScores,
 		Upstream: a.upstream(h), Traces: h.feed.Collect, KeepKey: h.feed.KeepKey,
 		Logger: logger, Version: version().Version, Now: time.Now, KeepFor: a.keepFor, Data: dir, Program: programPath(),
 		Access: server.Access{LocalToken: h.token, RequireKey: who.requireKey, Hosts: who.hosts, Origins: who.origins, Proxies: who.proxies},
-		Limits: server.Limits{Timeout: who.timeout}, TLS: who.tls, FleetTLS: who.fleetTLS,
+		Limits: server.Limits{Timeout: who.timeout}, TLS: who.tls,
 	}
 	if cfg.Upstream.Reload != nil {
 		cfg.Caller = record.New(record.Workspace{Workspaces: h.workspaces, Name: a.workspace}, cfg.Upstream.Gateway,
@@ -231,9 +228,6 @@ func (h *house) close() error {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()
 		err = errors.Join(err, h.workspaces.Close(ctx))
-	}
-	if h.fleet != nil {
-		h.fleet.Leave(context.Background())
 	}
 	if h.control != nil {
 		h.control.Leave()

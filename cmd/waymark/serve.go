@@ -49,9 +49,7 @@ key, so one must exist before (waymark keys create).`,
 			files.log = a.logger()
 			secure, err := files.given()
 			if err == nil && secure {
-				if who.tls, err = files.config(); err == nil {
-					who.fleetTLS, err = files.client()
-				}
+				who.tls, err = files.config()
 			}
 			if err != nil {
 				return err
@@ -70,8 +68,6 @@ key, so one must exist before (waymark keys create).`,
 	f.StringVar(&files.clientCA, "tls-client-ca", "", "`file` of CA certificates in PEM: clients need a certificate of one of them")
 	f.StringVar(&who.log, "log", "", "`URL` of a log that several servers share (postgres://… or nats://…): the data directory has a copy of it")
 	f.DurationVar(&who.keyGrace, "key-grace", eventlog.DefaultGrace, "how `long` keys are accepted while that log does not answer, since one may have been revoked elsewhere; then 503; 0: always")
-	f.IntVar(&who.fleetOwners, "fleet-owners", 0, "`number` of servers on that log that have each workspace; the others hand requests on to them; 0: all have all")
-	f.StringVar(&who.fleetAddress, "fleet-address", "", "`URL` at which the other servers reach this one, as in http://10.0.0.1:7070; default: the address of --addr")
 	f.BoolVar(&who.logOptions.Unsafe, "log-unsafe", false, "accept servers of that log whose settings can lose acknowledged events")
 	f.BoolVar(&who.acceptDamage, "accept-damage", false, "serve what is readable of a damaged log; what is not is set aside")
 	f.Var((*lasting)(&a.keepFor), "keep-for", "forget episodes whose last step is older than this `duration`, as in 90d or 2160h; 0: no limit")
@@ -113,9 +109,6 @@ func (a *app) serve(ctx context.Context, addr string, sampled bool, who access) 
 		return usagef("--addr %s: %w", addr, err)
 	}
 	who.requireKey, who.serves = !tcp.IP.IsLoopback() || who.tls != nil, true
-	if err := who.joinsFleet(addr, tcp); err != nil {
-		return err
-	}
 	h, c, err := a.enter(ctx, a.logger(), who)
 	if err != nil {
 		return err
@@ -162,27 +155,6 @@ func (a *app) serve(ctx context.Context, addr string, sampled bool, who access) 
 	}
 	defer h.takeIn(ctx, a.workspace)()
 	return h.server.Serve(ctx, ln, own...)
-}
-
-// joinsFleet checks the settings of a fleet and fills in the address.
-func (who *access) joinsFleet(addr string, tcp *net.TCPAddr) error {
-	switch {
-	case who.fleetOwners < 0:
-		return usagef("--fleet-owners must not be negative, got %d", who.fleetOwners)
-	case who.fleetOwners == 0 && who.fleetAddress != "":
-		return usagef("--fleet-address needs --fleet-owners")
-	case who.fleetOwners == 0:
-		return nil
-	case who.log == "":
-		return usagef("--fleet-owners needs --log: servers share workspaces by a log")
-	case who.fleetAddress == "" && (len(tcp.IP) == 0 || tcp.IP.IsUnspecified() || tcp.Port == 0):
-		return usagef("--fleet-owners needs --fleet-address: other servers cannot reach this one at %s", addr)
-	case who.fleetAddress == "" && who.tls != nil:
-		who.fleetAddress = "https://" + addr
-	case who.fleetAddress == "":
-		who.fleetAddress = "http://" + addr
-	}
-	return nil
 }
 
 // takeIn takes in what hooks spool, until the function it returns is called.

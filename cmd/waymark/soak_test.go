@@ -21,6 +21,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"waymark/live"
 	"waymark/storage"
 	"waymark/storage/eventlog/logtest"
 )
@@ -35,7 +36,6 @@ var (
 // soak is three servers on one log, with writers that repeat each episode until it is acknowledged, and one who asks.
 type soak struct {
 	t        *testing.T
-	args     []string // of every server
 	address  func(replica int) string
 	replicas []*soakReplica
 	client   *http.Client
@@ -45,7 +45,7 @@ type soak struct {
 	asked    atomic.Int64 // the replica that is asked questions, which nothing happens to
 	calm     atomic.Bool
 
-	all soakSpace // of all workspaces, without ids
+	all soakSpace // of all workspaces; its ids are the answers that no request should get
 }
 
 type soakReplica struct {
@@ -80,7 +80,7 @@ func (s *soakSpace) acknowledged(id string) {
 
 func (f *soak) start(i int) {
 	r := f.replicas[i]
-	r.serving = startServer(f.t, r.dir, append([]string{"--addr", r.listen, "--log", f.address(i)}, f.args...)...)
+	r.serving = startServer(f.t, r.dir, "--addr", r.listen, "--log", f.address(i))
 	note, err := storage.ReadOwner(r.dir)
 	require.NoError(f.t, err)
 	r.token.Store(&note.Token)
@@ -122,14 +122,14 @@ func (f *soak) write(w int) {
 // record repeats an episode until a replica acknowledges it, and returns which one did.
 func (f *soak) record(replica int, space *soakSpace, id string) int {
 	body := fmt.Sprintf(`{"id":%q,"steps":[{"tool":"a:b"},{"tool":"t:%d"},{"tool":"c:d"}],"outcome":"success"}`, id, id[len(id)-1]%7)
-	return f.repeat(replica, space, id, "/v1/episodes", body)
+	return f.repeat(replica, space, id, body)
 }
 
-// repeat sends a request until it is acknowledged.
-func (f *soak) repeat(replica int, space *soakSpace, id, path, body string) int {
+// repeat sends an episode until it is acknowledged.
+func (f *soak) repeat(replica int, space *soakSpace, id, body string) int {
 	for ; ; replica++ {
 		replica %= len(f.replicas)
-		switch status, answer := f.call(replica, "POST", path, space.name, body); {
+		switch status, answer := f.call(replica, "POST", "/v1/episodes", space.name, body); {
 		case status == http.StatusOK:
 			space.acknowledged(id)
 			f.all.acknowledged("")
@@ -153,8 +153,8 @@ func (f *soak) wrong(what string) {
 // soakPause is how long a writer waits after an acknowledgement, so that a machine of two processors has time for questions.
 const soakPause = 200 * time.Millisecond
 
-// ask puts questions to a replica about a workspace that it is the first owner of, until the end: calm is while nothing
-// happens to any server, rough while something happens to another one.
+// ask puts questions to a replica, until the end: calm is while nothing happens to any server, rough while something
+// happens to another one.
 func (f *soak) ask() (calm, rough []time.Duration, failed []string) {
 	for {
 		select {
@@ -196,7 +196,7 @@ func (f *soak) progress(what string) {
 		for until := time.Now().Add(2 * time.Minute); s.count() < counts[i]+3; time.Sleep(20 * time.Millisecond) {
 			if time.Now().After(until) {
 				for n, r := range f.replicas {
-					_, answer := f.call(n, "GET", "/v1/replica", s.name, "")
+					_, answer := f.call(n, "GET", "/v1/stats", s.name, "")
 					f.t.Logf("replica %d: %s\n%s", n, answer, r.stderr.Bytes()[max(0, r.stderr.Len()-3000):])
 				}
 				f.t.Fatalf("%s: nothing is acknowledged in %s", what, s.name)
@@ -288,38 +288,6 @@ func (r *soakReplica) ways() string {
 	return strings.Join(ways, ",")
 }
 
-// onNATS puts the servers on three nodes of NATS.
-func (f *soak) onNATS() (steps []step) {
-	nodes := logtest.StartClusterProcesses(f.t)
-	f.proxied(nodes[0].Address, nodes[1].Address, nodes[2].Address)
-	f.address = func(i int) string {
-		return fmt.Sprintf("nats://%s?monitor=%s&monitor=%s&monitor=%s", f.replicas[i].ways(), nodes[0].Monitor, nodes[1].Monitor, nodes[2].Monitor)
-	}
-	kill := func(which ...*logtest.NATSProcess) {
-		for _, n := range which {
-			n.Kill()
-		}
-		time.Sleep(time.Second)
-		for _, n := range which {
-			n.Start()
-		}
-	}
-	for i, n := range nodes {
-		steps = append(steps,
-			step{fmt.Sprint("kill node ", i), -1, func() { kill(n) }},
-			step{fmt.Sprint("stop node ", i), -1, func() { during(freeze(n.Process())) }},
-			step{fmt.Sprintf("kill node %d and replica %d, which starts first", i, i), i, func() {
-				n.Kill()
-				f.kill(i)
-				f.start(i)
-				f.ready("a node is missing")
-				f.progress("a node is missing")
-				n.Start()
-			}})
-	}
-	return append(steps, step{"kill all nodes", -1, func() { kill(nodes...) }})
-}
-
 // onPostgres puts the servers on a primary of PostgreSQL and its synchronous standby.
 func (f *soak) onPostgres() []step {
 	primary := logtest.StartPostgres(f.t)
@@ -361,38 +329,21 @@ func (f *soak) onPostgres() []step {
 }
 
 // Servers on a log of several machines, as processes: all of them end, stop and are cut off in turn, in rounds of an order
-// that a seed gives. Every acknowledged episode is there once afterwards, and the owners of a workspace have one model.
+// that a seed gives. Every acknowledged episode is there once afterwards, and all servers have one model.
 func TestSoak(t *testing.T) {
 	if testing.Short() {
 		t.Skip("processes without the race detector")
 	}
-	for _, c := range []struct {
-		name  string
-		on    func(*soak) []step
-		args  []string
-		lasts time.Duration
-	}{
-		{"nats", (*soak).onNATS, []string{"--fleet-owners", "2"}, soakTime},
-		{"postgres", (*soak).onPostgres, []string{"--fleet-owners", "2"}, soakTime},
-		{"nats-all", (*soak).onNATS, nil, soakTime / 5}, // every replica has every workspace
-		{"postgres-all", (*soak).onPostgres, nil, soakTime / 5},
-	} {
-		if soakTime == 0 && c.args == nil {
-			continue
-		}
-		t.Run(c.name, func(t *testing.T) {
-			if soakTime == 0 {
-				t.Parallel()
-			}
-			f := &soak{t: t, args: c.args, ended: make(chan struct{}), client: &http.Client{
-				Timeout: 5 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 128}}}
-			f.run(c.on, c.lasts)
-		})
+	if soakTime == 0 {
+		t.Parallel()
 	}
+	f := &soak{t: t, ended: make(chan struct{}), client: &http.Client{
+		Timeout: 5 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 128}}}
+	f.run(soakTime)
 }
 
 // run lets things happen for a time, or (0) the two of the short form.
-func (f *soak) run(on func(*soak) []step, lasts time.Duration) {
+func (f *soak) run(lasts time.Duration) {
 	t, writers, rest := f.t, 8, 300*time.Millisecond
 	if lasts > 0 {
 		writers, rest = 64, 5*time.Second
@@ -408,16 +359,12 @@ func (f *soak) run(on func(*soak) []step, lasts time.Duration) {
 		require.NoError(t, ln.Close())
 		f.replicas = append(f.replicas, &soakReplica{dir: filepath.Join(t.TempDir(), fmt.Sprint("data", i)), listen: ln.Addr().String()})
 	}
-	steps := on(f)
+	steps := f.onPostgres()
 	steps = append(steps, f.steps()...)
 	for i := range f.replicas {
 		f.start(i)
 	}
 	f.ready("start")
-	require.Eventually(t, func() bool {
-		r := f.replica(0, "default")
-		return r.Fleet == nil || len(r.Fleet.Live) == len(f.replicas)
-	}, time.Minute, 50*time.Millisecond)
 	f.chooseSpaces()
 	var writing, asking sync.WaitGroup
 	for w := range writers {
@@ -476,46 +423,51 @@ func quantile(took []time.Duration, q float64) time.Duration {
 	return took[int(q*float64(len(took)-1))].Round(10 * time.Microsecond)
 }
 
-// chooseSpaces makes eight workspaces; the first ones are answered by the first replica, the second, and so on.
+// chooseSpaces makes eight workspaces.
 func (f *soak) chooseSpaces() {
-	for n := 0; len(f.spaces) < 8; n++ {
-		space, next := &soakSpace{name: fmt.Sprint("space", n)}, len(f.spaces)
-		f.repeat(next, space, "first", "/v1/episodes", `{"id":"first","steps":[{"tool":"t:0"},{"tool":"t:1"},{"tool":"t:2"},{"tool":"t:3"},{"tool":"t:4"},{"tool":"t:5"},{"tool":"t:6"}],"outcome":"success"}`)
-		space.last, f.all.last = time.Time{}, time.Time{} // what follows is no gap
-		var seen replicaSeen
-		require.Eventually(f.t, func() bool { // it may not have heard of the workspace yet
-			seen = f.replica(next%len(f.replicas), space.name)
-			return seen.Workspace != ""
-		}, time.Minute, 50*time.Millisecond)
-		if next < len(f.replicas) && seen.Fleet != nil && seen.Fleet.Owners[0] != "http://"+f.replicas[next].listen {
-			continue
+	for n := range 8 {
+		space := &soakSpace{name: "default"}
+		if n > 0 {
+			space.name = fmt.Sprint("space", n)
 		}
+		f.repeat(n, space, "first", `{"id":"first","steps":[{"tool":"t:0"},{"tool":"t:1"},{"tool":"t:2"},{"tool":"t:3"},{"tool":"t:4"},{"tool":"t:5"},{"tool":"t:6"}],"outcome":"success"}`)
+		space.last, f.all.last = time.Time{}, time.Time{} // what follows is no gap
 		f.spaces = append(f.spaces, space)
 	}
 }
 
-func (f *soak) replica(i int, workspace string) (seen replicaSeen) {
-	_, answer := f.call(i, "GET", "/v1/replica", workspace, "")
-	_ = json.Unmarshal(answer, &seen)
-	return seen
+// soakModel is the model of a workspace, as one replica has it.
+type soakModel struct {
+	Model struct {
+		Version string
+		Seq     uint64
+	}
+	Episodes int
+	Replica  live.Replica // of workspace default
 }
 
-// verify compares what was acknowledged with what every owner has.
+func (f *soak) model(i int, workspace string) (m soakModel) {
+	for _, path := range []string{"/v1/stats", "/readyz"} {
+		_, answer := f.call(i, "GET", path, workspace, "")
+		_ = json.Unmarshal(answer, &m)
+	}
+	return m
+}
+
+// verify compares what was acknowledged with what every server has.
 func (f *soak) verify() {
 	t := f.t
 	require.Empty(t, f.all.wrong, "answers that no request should get")
 	f.ready("the end")
 	for _, s := range f.spaces {
-		var seen []replicaSeen
+		var seen []soakModel
 		require.Eventually(t, func() bool {
 			seen = nil
 			for i := range f.replicas {
-				if r := f.replica(i, s.name); r.Position > 0 || r.Fleet == nil || r.Fleet.Held {
-					seen = append(seen, r)
-				}
+				seen = append(seen, f.model(i, s.name))
 			}
-			return len(seen) >= 2 && !slices.ContainsFunc(seen, func(r replicaSeen) bool {
-				return r.Error != "" || r.Lag > 0 || r.Position != seen[0].Position || r.Hash != seen[0].Hash
+			return !slices.ContainsFunc(seen, func(m soakModel) bool {
+				return m.Model.Version == "" || m.Model != seen[0].Model || m.Replica.Error != "" || m.Replica.Lag > 0 || m.Replica.Hash != seen[0].Replica.Hash
 			})
 		}, 2*time.Minute, 100*time.Millisecond, "%s: %+v", s.name, &seen)
 		var stored []string
@@ -528,11 +480,7 @@ func (f *soak) verify() {
 				stored = append(stored, e.ID)
 			}
 		}
-		status, answer = f.call(0, "GET", "/v1/stats", s.name, "")
-		require.Equal(t, http.StatusOK, status, "%s", answer)
-		var stats struct{ Episodes int }
-		require.NoError(t, json.Unmarshal(answer, &stats))
-		require.Equal(t, len(stored), stats.Episodes, "counted in %s", s.name)
+		require.Equal(t, len(stored), seen[0].Episodes, "counted in %s", s.name)
 		lost, twice := lostAndTwice(s.ids, stored)
 		require.Empty(t, lost, "lost in %s", s.name)
 		require.Empty(t, twice, "twice in %s", s.name)

@@ -44,22 +44,6 @@ func (c *certificates) config() (*tls.Config, error) {
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return c.latest(), nil }}, nil
 }
 
-// client is the configuration for requests to other servers of a fleet: with the certificate of this one, as it is then,
-// to servers with a certificate that the system trusts or that is of a CA of clients, as it is now.
-func (c *certificates) client() (*tls.Config, error) {
-	config := &tls.Config{MinVersion: tls.VersionTLS12, GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-		return &c.latest().Certificates[0], nil
-	}}
-	if c.clientCA == "" {
-		return config, nil
-	}
-	var err error
-	if config.RootCAs, err = x509.SystemCertPool(); err != nil {
-		return nil, fmt.Errorf("CA certificates of the system: %w", err)
-	}
-	return config, c.addCA(config.RootCAs)
-}
-
 // latest is the configuration of the files as they are, looked at once a second at most.
 func (c *certificates) latest() *tls.Config {
 	c.mu.Lock()

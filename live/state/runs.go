@@ -62,16 +62,7 @@ type Runs struct {
 	Source string                     // of the runs that start
 	Shown  func(intent string) string // how the intent stands in a list; nil: as it is
 
-	// Process carries the runs out, where several share the table; empty: there is one. Rows of a run are written only
-	// while it is the owner, so what another process takes over is not gone on with here.
-	Process string
-}
-
-// guardedTable is a table that several processes share.
-type guardedTable interface {
-	storage.Table
-	// PutIf is Put if another row has this value, else ErrConflict.
-	PutIf(ctx context.Context, key string, value []byte, other string, want []byte) error
+	Process string // carries the runs out, where several share the table; empty: there is one
 }
 
 // runOwner is the value of runs-open/ID.
@@ -81,30 +72,17 @@ type runOwner struct {
 
 // Start stores what was asked for, before the first call.
 func (j Runs) Start(ctx context.Context, r run.Record) error {
-	if j.Process != "" { // the owner first: without it nothing may be written
-		if err := j.own(ctx, r.ID, 0); err != nil {
-			return err
-		}
-	}
-	if err := j.write(ctx, r.ID, runDataRow+r.ID+"/record", r); err != nil {
+	if err := j.write(ctx, runDataRow+r.ID+"/record", r); err != nil {
 		return err
 	}
 	head := RunHead{ID: r.ID, Capability: r.Request.Capability, Intent: r.Request.DAG.Intent, State: run.Running, StartedAt: r.StartedAt, Nodes: len(r.Request.DAG.Tasks), Source: j.Source}
 	if j.Shown != nil {
 		head.Intent = j.Shown(head.Intent)
 	}
-	if err := j.put(ctx, r.ID, runRow+r.ID, head); err != nil || j.Process != "" {
+	if err := j.put(ctx, runRow+r.ID, head); err != nil {
 		return err
 	}
-	return j.put(ctx, r.ID, runOpenRow+r.ID, runOwner{})
-}
-
-func (j Runs) own(ctx context.Context, id string, version uint64) error {
-	b, err := json.Marshal(runOwner{j.Process})
-	if err == nil {
-		_, err = j.Table.CAS(ctx, runOpenRow+id, version, b)
-	}
-	return err
+	return j.put(ctx, runOpenRow+r.ID, runOwner{j.Process})
 }
 
 // Owner is the process that carries a run out that has not ended.
@@ -117,34 +95,39 @@ func (j Runs) Owner(ctx context.Context, id string) (process string, err error) 
 	return o.Process, err
 }
 
-// TakeOver makes this process the owner of a run that another one had; storage.ErrConflict if it has another owner.
-func (j Runs) TakeOver(ctx context.Context, id, from string) error {
+// TakeOver makes this process the owner of a run that has none; storage.ErrConflict if another one did.
+func (j Runs) TakeOver(ctx context.Context, id string) error {
 	_, version, err := j.Table.Get(ctx, runOpenRow+id)
 	if err != nil {
 		return err
 	}
-	if owner, err := j.Owner(ctx, id); err != nil || owner != from {
+	owner, err := j.Owner(ctx, id)
+	if err != nil || owner != "" {
 		return errors.Join(err, storage.ErrConflict)
 	}
-	return j.own(ctx, id, version)
+	b, err := json.Marshal(runOwner{j.Process})
+	if err == nil {
+		_, err = j.Table.CAS(ctx, runOpenRow+id, version, b)
+	}
+	return err
 }
 
 // Began stores a call that is about to be made.
 func (j Runs) Began(ctx context.Context, id string, n run.Node) error {
-	return j.write(ctx, id, nodeRow(id, "began", n.ID), n)
+	return j.write(ctx, nodeRow(id, "began", n.ID), n)
 }
 
 // Ended stores the result of a call.
 func (j Runs) Ended(ctx context.Context, id string, n run.Node) error {
-	return j.write(ctx, id, nodeRow(id, "ended", n.ID), n)
+	return j.write(ctx, nodeRow(id, "ended", n.ID), n)
 }
 
 // End stores how a run ended.
 func (j Runs) End(ctx context.Context, s run.Status) error {
-	if err := j.write(ctx, s.ID, runDataRow+s.ID+"/end", s); err != nil {
+	if err := j.write(ctx, runDataRow+s.ID+"/end", s); err != nil {
 		return err
 	}
-	if err := j.put(ctx, s.ID, runRow+s.ID, HeadOf(s, j.Source)); err != nil {
+	if err := j.put(ctx, runRow+s.ID, HeadOf(s, j.Source)); err != nil {
 		return err
 	}
 	return j.Close(ctx, s.ID)
@@ -156,33 +139,16 @@ func nodeRow(id, what, path string) string {
 	return runDataRow + id + "/" + what + "/" + hex.EncodeToString(sum[:12])
 }
 
-func (j Runs) put(ctx context.Context, id, key string, v any) error {
+func (j Runs) put(ctx context.Context, key string, v any) error {
 	b, err := json.Marshal(v)
 	if err == nil {
-		err = j.store(ctx, id, key, b)
-	}
-	return err
-}
-
-// store writes a row of a run, if this process owns it.
-func (j Runs) store(ctx context.Context, id, key string, b []byte) error {
-	table, shared := j.Table.(guardedTable)
-	if !shared || j.Process == "" {
-		_, err := j.Table.Put(ctx, key, b)
-		return err
-	}
-	owner, err := json.Marshal(runOwner{j.Process})
-	if err == nil {
-		err = table.PutIf(ctx, key, b, runOpenRow+id, owner)
-	}
-	if errors.Is(err, storage.ErrConflict) {
-		err = fmt.Errorf("run %s: another process has taken it over: %w", id, err)
+		_, err = j.Table.Put(ctx, key, b)
 	}
 	return err
 }
 
 // write puts a value in pieces, the first one last.
-func (j Runs) write(ctx context.Context, id, key string, v any) error {
+func (j Runs) write(ctx context.Context, key string, v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return err
@@ -193,7 +159,7 @@ func (j Runs) write(ctx context.Context, id, key string, v any) error {
 		if i == 0 {
 			piece = append([]byte(fmt.Sprintf("%d\n", pieces)), piece...)
 		}
-		if err := j.store(ctx, id, fmt.Sprintf("%s/%04d", key, i), piece); err != nil {
+		if _, err := j.Table.Put(ctx, fmt.Sprintf("%s/%04d", key, i), piece); err != nil {
 			return err
 		}
 	}

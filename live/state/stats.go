@@ -47,7 +47,7 @@ func (j Runs) Count(ctx context.Context, id string, ran []run.CapabilityRun) err
 	for i, done := range ran {
 		counted[i] = statsOf(done)
 	}
-	if err := j.write(ctx, id, countedRow(id), counted); err != nil {
+	if err := j.write(ctx, countedRow(id), counted); err != nil {
 		return err
 	}
 	return addStats(ctx, j.Table, counted, 1)

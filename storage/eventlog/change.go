@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"strings"
 
 	"waymark/storage"
 )
@@ -116,11 +115,11 @@ func (s *Shared) foldAll(ctx context.Context, fold func(change) error) (last map
 	return last, nil
 }
 
-// ofLog reports whether a row is of one log and not for copies of it: what was deleted there, its format, its replicas, and
-// which blobs it has.
+// ofLog reports whether a row is of one log and not for copies of it: what was deleted there, its format, and which blobs
+// it has.
 func (c *change) ofLog() bool {
 	_, deletes := deletedIn(*c)
-	return deletes || c.row == row{key: formatRow} || c.key == BuiltBlob || c.workspace == "" && strings.HasPrefix(c.key, replicaPrefix)
+	return deletes || c.row == row{key: formatRow} || c.key == BuiltBlob
 }
 
 // PublishControl gives a log the control rows of a store, and takes others out of it. It returns how many changed.

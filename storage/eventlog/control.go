@@ -34,7 +34,7 @@ var ErrKeysUnknown = fmt.Errorf("%w for so long that keys may have been revoked 
 // controlled are the beginnings of the keys of rows that are shared, in the tables of workspaces and in that of none.
 var controlled = map[bool][]string{
 	true:  {"workspace", "once/", "quarantine/", "proposals/", "capability-versions/", "triangulations/", "evaluation", "digest-key", "runs/", "runs-open/", "runs-data/", "capability-stats/", BuiltBlob},
-	false: {keyPrefix, replicaPrefix, deletedPrefix},
+	false: {keyPrefix, deletedPrefix},
 }
 
 // BuiltBlob is the key of a row of a workspace that names a blob of this log. No copy of a log has it.
@@ -513,21 +513,6 @@ func (t *sharedTable) DeleteVersion(ctx context.Context, key string, version uin
 	return err
 }
 
-// PutIf is Put if another row has this value, else ErrConflict.
-func (t *sharedTable) PutIf(ctx context.Context, key string, value []byte, other string, want []byte) error {
-	_, err := t.write(ctx, key, value, func(uint64) error {
-		is, _, err := t.Table.Get(ctx, other)
-		if err != nil && !errors.Is(err, storage.ErrNotFound) {
-			return err
-		}
-		if err != nil || string(is) != string(want) {
-			return storage.ErrConflict
-		}
-		return nil
-	})
-	return err
-}
-
 // PutIn is Put while the log of the workspace has this name, else ErrConflict: a workspace that was deleted must not come
 // back with a row.
 func (t *sharedTable) PutIn(ctx context.Context, log, key string, value []byte) error {
@@ -538,12 +523,6 @@ func (t *sharedTable) PutIn(ctx context.Context, log, key string, value []byte) 
 		}
 		return err
 	})
-	return err
-}
-
-// Lease is a lease of the log: [Log.Lease].
-func (t *sharedTable) Lease(ctx context.Context, name string, ttl time.Duration) error {
-	_, err := t.s.log.Lease(ctx, name, ttl)
 	return err
 }
 

@@ -46,7 +46,6 @@ type Rule struct {
 
 	Creates bool // a workspace that does not exist is created: the route records
 	Global  bool // of no workspace, so it does not matter whether there is one
-	OfRun   bool // about the run of the path: in a fleet the replica that carries it out answers
 
 	Also string // a media type that is taken beside application/json
 	Gzip bool   // packed bodies are taken

@@ -1,7 +1,6 @@
 package runs
 
 import (
-	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -104,21 +103,21 @@ func (r *Runs) Routes(t *route.Table) {
 		"Of one version (id@version; else the newest), task by task; and how often it was called, and bypassed: its work done by hand although it was there."), r.capabilityStats)
 
 	route.Add(t, route.Rule{Scope: request.ScopeRead}, op("list-runs", http.MethodGet, "/v1/runs", "List runs", "Those that go on and the last 500 that ended."), r.listRuns)
-	route.Add(t, route.Rule{Scope: request.ScopeRead, OfRun: true}, op("get-run", http.MethodGet, "/v1/runs/{id}", "A run", "Node by node, with results."), r.getRun)
-	route.Add(t, route.Rule{Scope: request.ScopeAdmin, OfRun: true}, op("delete-run", http.MethodDelete, "/v1/runs/{id}", "Erase a run that has ended", "What was learned from it stays."), r.deleteRun)
+	route.Add(t, route.Rule{Scope: request.ScopeRead}, op("get-run", http.MethodGet, "/v1/runs/{id}", "A run", "Node by node, with results."), r.getRun)
+	route.Add(t, route.Rule{Scope: request.ScopeAdmin}, op("delete-run", http.MethodDelete, "/v1/runs/{id}", "Erase a run that has ended", "What was learned from it stays."), r.deleteRun)
 	again := op("replay-run", http.MethodPost, "/v1/runs/{id}/replay", "Run again what a run was asked for",
 		"A new run of the same tasks and arguments, checked like any other against the catalog as it is now. Approvals are not taken over.")
 	again.DefaultStatus, again.Errors = http.StatusAccepted, []int{http.StatusNotFound}
 	route.Add(t, begin, again, r.replayRun)
 	cancel := op("cancel-run", http.MethodPost, "/v1/runs/{id}/cancel", "Cancel a run", "Calls under way are given up; the rest is not begun.")
 	cancel.DefaultStatus, cancel.Errors = http.StatusAccepted, []int{http.StatusConflict}
-	route.Add(t, route.Rule{Scope: request.ScopeWrite, OfRun: true}, cancel, r.cancelRun)
+	route.Add(t, route.Rule{Scope: request.ScopeWrite}, cancel, r.cancelRun)
 	approve := op("approve-run", http.MethodPost, "/v1/runs/{id}/approve", "Decide about nodes that wait",
 		"A node waits because its tool is not annotated as harmless, or because it was running when a process ended and its tool is not annotated as repeatable.")
 	approve.DefaultStatus, approve.Errors = http.StatusAccepted, []int{http.StatusConflict}
-	route.Add(t, route.Rule{Scope: request.ScopeAdmin, Audit: true, OfRun: true}, approve, r.approveRun)
+	route.Add(t, route.Rule{Scope: request.ScopeAdmin, Audit: true}, approve, r.approveRun)
 
-	route.Stream(t, route.Rule{Scope: request.ScopeRead, OfRun: true}, op("watch-run", http.MethodGet, "/v1/runs/{id}/events", "Progress of a run", "Server-sent events: progress until the run ends, then one end. Results are in the run itself."), map[string]any{"progress": runEvent{}, "end": runEnd{}},
+	route.Stream(t, route.Rule{Scope: request.ScopeRead}, op("watch-run", http.MethodGet, "/v1/runs/{id}/events", "Progress of a run", "Server-sent events: progress until the run ends, then one end. Results are in the run itself."), map[string]any{"progress": runEvent{}, "end": runEnd{}},
 		func(ctx context.Context, id string) error {
 			_, err := r.Status(ctx, request.From(ctx).Workspace, id)
 			return err
@@ -351,8 +350,8 @@ func (r *Runs) deleteRun(ctx context.Context, q *route.ByID) (*struct{}, error) 
 		return nil, err
 	}
 	j := state.Runs{Table: table}
-	if _, free, err := r.free(ctx, j, id); err != nil || !free && !status.State.Over() {
-		return nil, cmp.Or(err, error(problem.New(http.StatusConflict, "the run goes on at another replica; cancel it first")))
+	if r.others(ctx, j, id) && !status.State.Over() {
+		return nil, problem.New(http.StatusConflict, "the run goes on at another server; cancel it first")
 	}
 	return nil, j.Forget(ctx, id)
 }

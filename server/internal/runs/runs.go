@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,7 +42,7 @@ type Config struct {
 	Caller     run.Caller       // of the tools of other servers; nil: there are none
 	Gateway    *gateway.Gateway // to these servers; may be nil
 	Workspace  string           // the one in which they can be called
-	Address    string           // where other replicas reach this one; empty: they do not
+	Process    string           // names this server among those that share the store, also after a restart; empty: there is one
 	Logger     *slog.Logger
 	Now        func() time.Time
 	Holders    func(request.Access) []limit.Holder
@@ -62,26 +61,17 @@ type Runs struct {
 	ctx  context.Context // of all runs; ends with the server
 	stop context.CancelFunc
 
-	shared  fleetTable // nil: this process is alone
-	process string     // names it as the owner of runs
-
 	mu     sync.Mutex
 	active map[string]*run.Run // by workspace and id
 	share  limit.Share         // of MostRuns, of those begun since the start
 	ended  int
 	all    sync.WaitGroup
-
-	complaint string // the last reason why runs could not be resumed
 }
 
 // New makes the runs of a server; none goes on yet.
 func New(cfg Config) *Runs {
 	ctx, stop := context.WithCancel(context.Background())
-	r := &Runs{cfg: cfg, ctx: ctx, stop: stop, active: map[string]*run.Run{}, share: limit.NewShare("runs", MostRuns)}
-	if shared, ok := cfg.Store.System().(fleetTable); ok {
-		r.shared, r.process = shared, rand.Text()+"@"+url.QueryEscape(cfg.Address)
-	}
-	return r
+	return &Runs{cfg: cfg, ctx: ctx, stop: stop, active: map[string]*run.Run{}, share: limit.NewShare("runs", MostRuns)}
 }
 
 // Request asks for a run. It takes the fields of a DAG answer, so that an answer can be sent as it is, and refuses
@@ -287,10 +277,7 @@ func (r *Runs) options(ctx context.Context, a request.Access) (run.Options, erro
 	if err != nil {
 		return run.Options{}, err
 	}
-	if err := r.holdLease(ctx); err != nil {
-		return run.Options{}, err
-	}
-	journal := state.Runs{Table: table, Source: a.Source, Shown: r.cfg.Workspaces.Shown, Process: r.process}
+	journal := state.Runs{Table: table, Source: a.Source, Shown: r.cfg.Workspaces.Shown, Process: r.cfg.Process}
 	return run.Options{
 		Caller: runCaller{r.cfg.Scoring, a, r.CallerOf(a.Workspace)}, Journal: journal, Now: r.cfg.Now, Grace: r.cfg.Grace, By: a.Source, Shown: r.cfg.Workspaces.Shown,
 		Over: func(s run.Status, p *run.Plan) { r.over(a, journal, s, p) },
@@ -382,7 +369,7 @@ func (r *Runs) Status(ctx context.Context, workspace, id string) (run.Status, er
 	s = run.Status{ID: id, Capability: p.Request.Capability, Intent: r.cfg.Workspaces.Shown(p.Request.DAG.Intent), State: run.Paused, StartedAt: p.StartedAt, Nodes: []run.Node{}, Waiting: []string{},
 		Warnings: []string{"the process that carried it out has ended; it goes on when a server starts that can call its tools"}}
 	if r.others(ctx, j, id) {
-		s.State, s.Warnings = run.Running, []string{"another replica carries it out, or takes it over when that one has ended"}
+		s.State, s.Warnings = run.Running, []string{"another server carries it out"}
 	}
 	for _, n := range p.Nodes {
 		s.Nodes = append(s.Nodes, n)
@@ -391,13 +378,9 @@ func (r *Runs) Status(ctx context.Context, workspace, id string) (run.Status, er
 	return s, nil
 }
 
-// Start resumes, in the background, the runs that the process before left; in a fleet also those of others that end.
+// Start resumes, in the background, the runs that the process before left.
 func (r *Runs) Start(ctx context.Context) {
-	r.all.Go(func() {
-		r.Resume(ctx)
-		r.everyLook(ctx, r.Resume)
-	})
-	r.all.Go(func() { r.everyLook(ctx, func(ctx context.Context) { _ = r.holdLease(ctx) }) }) // who starts a run sees an error
+	r.all.Go(func() { r.Resume(ctx) })
 }
 
 // Resume goes on with the runs that the process before left. What cannot be gone on with stays as it is.
@@ -408,10 +391,7 @@ func (r *Runs) Resume(ctx context.Context) {
 		return
 	}
 	for _, workspace := range names {
-		if !r.cfg.Workspaces.Answers(workspace) { // its owner takes over
-			continue
-		}
-		if err := r.resumeAll(ctx, workspace); err != nil && ctx.Err() == nil && r.firstTime(err) {
+		if err := r.resumeAll(ctx, workspace); err != nil && ctx.Err() == nil {
 			r.cfg.Logger.Error("runs could not be resumed", "workspace", workspace, "error", err)
 		}
 	}
@@ -443,18 +423,14 @@ func (r *Runs) resumeOne(ctx context.Context, workspace string, table storage.Ta
 	if _, ok := r.Find(workspace, id); ok {
 		return nil
 	}
-	j := state.Runs{Table: table, Process: r.process}
-	owner, free, err := r.free(ctx, j, id)
-	if err != nil || !free {
+	j := state.Runs{Table: table, Process: r.cfg.Process}
+	if mine, err := r.takeOver(ctx, j, id); err != nil || !mine {
 		return err
 	}
 	if _, err := j.Ending(ctx, id); err == nil { // it ended, and the process with it
 		return j.Close(ctx, id)
 	}
 	past, err := j.Past(ctx, id)
-	if r.shared != nil && errors.Is(err, storage.ErrNotFound) { // it ended before anything was asked for
-		return j.Close(ctx, id)
-	}
 	if err != nil {
 		return err
 	}
@@ -469,9 +445,6 @@ func (r *Runs) resumeOne(ctx context.Context, workspace string, table storage.Ta
 	a := request.Access{Workspace: workspace, Scopes: request.AllScopes, Source: past.By}
 	o, err := r.options(ctx, a)
 	if err != nil {
-		return err
-	}
-	if past, err = r.takeOver(ctx, j, past, owner); err != nil {
 		return err
 	}
 	r.mu.Lock()
@@ -612,18 +585,6 @@ func (c runCaller) Call(ctx context.Context, call run.Call) (run.Result, error) 
 	}
 	structured, err := jsonio.Encode(out)
 	return run.Result{Structured: structured}, err
-}
-
-// Busy reports whether runs of a workspace go on.
-func (r *Runs) Busy(workspace string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for key := range r.active {
-		if strings.HasPrefix(key, workspace+"\n") {
-			return true
-		}
-	}
-	return false
 }
 
 // GoesOn reports whether a run has not ended.
