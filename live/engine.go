@@ -57,7 +57,6 @@ type Options struct {
 	// Shared has the history that several processes have in common; the store has a copy. nil: the store has it alone.
 	Shared eventlog.Log
 	pace   *atomic.Int64 // the time between two looks at Shared
-	reads  int           // the highest format of events that is read; 0: [Format]
 	slots  chan struct{} // one for each build that may be measured at a time, of all workspaces
 
 	Patience time.Duration // how long questions wait for a build that was cut short and, where the process stays, for a fit; both go on behind
@@ -78,7 +77,6 @@ func (o Options) filled() Options {
 	if o.measure == nil {
 		o.measure = suggest.Measure
 	}
-	o.reads = cmp.Or(o.reads, Format)
 	o.Experiment = o.Experiment.filled()
 	return o
 }

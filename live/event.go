@@ -40,29 +40,22 @@ const (
 // ErrNewer: the log has an event of a kind, or with a member, that this program does not know. That is no damage.
 var ErrNewer = eventlog.ErrNewer
 
-// Format is the highest format of events that this program reads. Whoever adds a kind or a member raises it and writes
-// that only where [Engine.format] is as high; whoever removes a member adds it to uncounted.
-const Format = 1
-
-// kinds are the values of events and the formats that they came with.
-var kinds = map[byte]struct {
-	format int
-	value  func() any
-}{
-	kindTool:       {1, func() any { return &catalog.Tool{} }},
-	kindCapability: {1, func() any { return &catalog.Capability{} }},
-	kindRemoved:    {1, func() any { return new(string) }},
-	kindEpisode:    {1, func() any { return &episodic.Episode{} }},
-	kindBegun:      {1, func() any { return &begun{} }},
-	kindContinued:  {1, func() any { return &continued{} }},
-	kindPerformed:  {1, func() any { return &episodic.Performed{} }},
-	kindFeedback:   {1, func() any { return &feedback{} }},
-	kindForgotten:  {1, func() any { return &forgotten{} }},
-	kindBuild:      {1, func() any { return &build{} }},
-	kindRule:       {1, func() any { return &ruled{} }},
-	kindAlias:      {1, func() any { return &ruled{} }},
-	kindSource:     {1, func() any { return &ruled{} }},
-	kindServed:     {1, func() any { return &served{} }},
+// kinds are the values of events.
+var kinds = map[byte]func() any{
+	kindTool:       func() any { return &catalog.Tool{} },
+	kindCapability: func() any { return &catalog.Capability{} },
+	kindRemoved:    func() any { return new(string) },
+	kindEpisode:    func() any { return &episodic.Episode{} },
+	kindBegun:      func() any { return &begun{} },
+	kindContinued:  func() any { return &continued{} },
+	kindPerformed:  func() any { return &episodic.Performed{} },
+	kindFeedback:   func() any { return &feedback{} },
+	kindForgotten:  func() any { return &forgotten{} },
+	kindBuild:      func() any { return &build{} },
+	kindRule:       func() any { return &ruled{} },
+	kindAlias:      func() any { return &ruled{} },
+	kindSource:     func() any { return &ruled{} },
+	kindServed:     func() any { return &served{} },
 }
 
 // uncounted matches members that no model counts, by kind and path. Those that this program does not know are passed over:
@@ -133,18 +126,18 @@ func decode(payload []byte) (kind byte, v any, err error) {
 		return 0, nil, errors.New("event is empty")
 	}
 	kind = payload[0]
-	known, ok := kinds[kind]
+	value, ok := kinds[kind]
 	if !ok {
 		return kind, nil, fmt.Errorf("kind %q: %w", kind, ErrNewer)
 	}
-	v = known.value()
+	v = value()
 	err = jsonv2.Unmarshal(payload[1:], v, lenient, jsonv2.RejectUnknownMembers(true))
 	var member *jsonv2.SemanticError
 	if errors.Is(err, jsonv2.ErrUnknownName) && errors.As(err, &member) {
 		if !uncounted.MatchString(string(kind) + string(member.JSONPointer)) {
 			return kind, nil, fmt.Errorf("member %s of kind %q: %w", member.JSONPointer, kind, ErrNewer)
 		}
-		v = known.value()
+		v = value()
 		err = jsonv2.Unmarshal(payload[1:], v, lenient)
 	}
 	if err != nil {

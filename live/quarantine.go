@@ -70,7 +70,6 @@ var (
 type sharedTable interface {
 	storage.Table
 	Sync(ctx context.Context) error
-	Format(ctx context.Context) (int, error)
 	Watch(ctx context.Context, prefix string, changed func(key string, value []byte)) error
 	DeleteVersion(ctx context.Context, key string, version uint64) error
 	PutIn(ctx context.Context, log, key string, value []byte) error

@@ -114,8 +114,6 @@ type Replica struct {
 	Lag         uint64 `json:"lag" doc:"Events of the shared log that are not counted here yet."`
 	Version     string `json:"model_version" doc:"Events and build that the model counts. Models of one version have one hash."`
 	Hash        string `json:"model_hash" doc:"SHA-256 of the content of the model."`
-	Format      int    `json:"format" doc:"The active event format: no event of a later one is in the log."`
-	Reads       int    `json:"reads" doc:"The highest event format that this replica reads."`
 	Builds      bool   `json:"builds" doc:"This replica starts builds and computes them; the others fetch the result."`
 	Log         string `json:"log" enum:"reachable,unreachable" doc:"While it is unreachable, reads go on and writes are refused."`
 	Error       string `json:"error,omitempty" doc:"Why the log is unreachable, why this replica refuses to serve, or that a build of another replica is not what is computed here."`
@@ -133,11 +131,10 @@ func (e *Engine) Replica() (r Replica, ok bool) {
 		e.replica.hash.Store(known)
 	}
 	position := e.Head().Seq
-	format, _ := e.format(context.Background()) // what is wrong is in Error
 	end := max(position, e.replica.seen.Load())
 	r = Replica{
 		Workspace: e.name, Position: position, LogPosition: end, Lag: end - position,
-		Version: m.Info().Version, Hash: known.hash, Format: format, Reads: e.opts.reads, Builds: e.replica.builds.Load(), Log: "reachable",
+		Version: m.Info().Version, Hash: known.hash, Builds: e.replica.builds.Load(), Log: "reachable",
 	}
 	if e.replica.failed.Load() != nil {
 		r.Log, r.Error = "unreachable", ErrLogUnavailable.Error() // the rest is in this process's log: it names servers
@@ -184,14 +181,6 @@ func (e *Engine) repeat(pause func() time.Duration, f func(ctx context.Context))
 	}
 }
 
-// format is the active format of events: what is written is of none above it.
-func (e *Engine) format(ctx context.Context) (int, error) {
-	if rows, ok := e.table.(sharedTable); ok {
-		return rows.Format(ctx)
-	}
-	return math.MaxInt, nil
-}
-
 // compareWithLog looks at the end of the shared log and checks, once it answers, that the copy is a beginning of it.
 func (e *Engine) compareWithLog(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, sharedTimeout)
@@ -236,9 +225,6 @@ func (e *Engine) watchLog(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, sharedTimeout)
 	defer cancel()
 	err := e.compareWithLog(ctx)
-	if _, failed := e.format(ctx); errors.Is(failed, ErrNewer) {
-		e.replica.note(failed)
-	}
 	e.reportLog()
 	builds := err == nil
 	if builds {
@@ -364,11 +350,8 @@ func (w *writer) take(events []storage.Sealed) error {
 	}
 	ctx, read := context.WithoutCancel(w.life.ctx), make([]decodedEvent, 0, len(events))
 	for ev, err := range decodedOf(ctx, unsealed(events), math.MaxUint64, nil) { // what cannot be read is not stored
-		if err == nil && kinds[ev.kind].format > w.opts.reads {
-			err = fmt.Errorf("event %d: kind %q: %w", ev.seq, ev.kind, ErrNewer)
-		}
 		if err != nil {
-			return w.unreadable(ctx, head, events, err)
+			return unreadable(head, events, err)
 		}
 		read = append(read, ev)
 	}
@@ -380,18 +363,13 @@ func (w *writer) take(events []storage.Sealed) error {
 	return w.foldTaken(ctx, read)
 }
 
-// unreadable says why events cannot be read: they are damaged, or a new format was activated, which the control log knows.
-func (w *writer) unreadable(ctx context.Context, head storage.Head, events []storage.Sealed, err error) error {
+// unreadable says why events cannot be read: they are damaged, or written by another version of the program.
+func unreadable(head storage.Head, events []storage.Sealed, err error) error {
 	for i := range events {
 		if err := events[i].Follows(head); err != nil {
 			return err
 		}
 		head = events[i].Head()
-	}
-	if rows, ok := w.table.(sharedTable); ok && errors.Is(err, ErrNewer) {
-		if why := rows.Sync(ctx); errors.Is(why, ErrNewer) {
-			return why
-		}
 	}
 	return err
 }

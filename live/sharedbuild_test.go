@@ -31,7 +31,7 @@ type member struct {
 // memberOf starts a replica in a bubble. wrong, if any, changes what it measures.
 func memberOf(t *testing.T, l *link, store storage.Store, wrong func(*history.Counts) *history.Counts) *member {
 	t.Helper()
-	shared, err := eventlog.Share(t.Context(), store, l, Format)
+	shared, err := eventlog.Share(t.Context(), store, l)
 	require.NoError(t, err)
 	m := &member{link: l, measured: &atomic.Int32{}}
 	m.all = NewWorkspaces(shared, Options{Serves: true, Shared: l, measure: func(ctx context.Context, c *history.Counts, o suggest.MeasureOptions) (*suggest.Measures, error) {

@@ -278,7 +278,7 @@ func (r *simReplica) start(ctx context.Context) error {
 	r.link.set(false)
 	r.store = &mortal{Store: r.disk}
 	var err error
-	for r.shared, err = eventlog.Share(ctx, r.store, r.link, Format); errors.Is(err, errLateSim); r.shared, err = eventlog.Share(ctx, r.store, r.link, Format) {
+	for r.shared, err = eventlog.Share(ctx, r.store, r.link); errors.Is(err, errLateSim); r.shared, err = eventlog.Share(ctx, r.store, r.link) {
 		time.Sleep(100 * time.Millisecond)
 	}
 	if err != nil {

@@ -188,11 +188,6 @@ func (w *writer) append(entries []entry) ([]storage.Receipt, error) {
 	}
 	records := make([]storage.Record, len(entries))
 	for i, e := range entries {
-		if needs := kinds[e.kind].format; needs > 1 {
-			if format, err := w.format(context.WithoutCancel(w.life.ctx)); err != nil || needs > format {
-				return nil, errors.Join(err, fmt.Errorf("an event of kind %q has format %d; format %d is active", e.kind, needs, format))
-			}
-		}
 		records[i] = storage.Record{Key: e.key, Payload: e.payload}
 	}
 	var receipts []storage.Receipt

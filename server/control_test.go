@@ -18,7 +18,7 @@ import (
 
 // controlled is a replica with control data in the shared log.
 func controlled(t *testing.T, log eventlog.Log) web {
-	store, err := eventlog.Share(t.Context(), storage.NewMemory(), log, live.Format)
+	store, err := eventlog.Share(t.Context(), storage.NewMemory(), log)
 	require.NoError(t, err)
 	workspaces := live.NewWorkspaces(store, live.Options{Shared: log})
 	s, err := New(Config{Store: store, Workspaces: workspaces, Version: "test", Access: Access{LocalToken: "local-token", RequireKey: true}})

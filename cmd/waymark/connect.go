@@ -163,6 +163,55 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	return h, nil
 }
 
+// sharedLogRow names the shared log that a data directory has a copy of.
+const sharedLogRow = "shared-log"
+
+// openPatience is how long a start waits for the log where the data directory has a copy of it.
+var openPatience = 10 * time.Second
+
+// joinLog opens the shared log at an address. A data directory that has a copy of a log is opened with that log alone:
+// what a process without it appends would be in no other replica.
+func (h *house) joinLog(who access) error {
+	address := who.log
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	was, _, err := h.store.System().Get(ctx, sharedLogRow)
+	if err != nil && !errors.Is(err, storage.ErrNotFound) {
+		return err
+	}
+	if address == "" {
+		if len(was) > 0 {
+			return fmt.Errorf("the data directory %s is a copy of the log at %s: start waymark serve --log with it, or copy the log into a new directory (waymark migrate --from)", h.dir, was)
+		}
+		return nil
+	}
+	host, _ := os.Hostname() // empty if there is none: the name of the directory is enough, unless it was copied
+	if h.holder, err = eventlog.Holder(ctx, h.store, host+":"+h.dir); err != nil {
+		return err
+	}
+	who.logOptions.Holder = h.holder
+	if string(was) == eventlog.Name(address) { // there is something to answer with while the log is down
+		brief, cancel := context.WithTimeout(ctx, openPatience)
+		defer cancel()
+		h.log, err = eventlog.OpenLater(brief, address, who.logOptions)
+	} else {
+		h.log, err = eventlog.Open(ctx, address, who.logOptions)
+	}
+	if err != nil {
+		return err
+	}
+	if _, err = h.store.System().Put(ctx, sharedLogRow, []byte(eventlog.Name(address))); err != nil {
+		return err
+	}
+	h.control, err = eventlog.Share(ctx, h.store, h.log)
+	if err != nil {
+		return err
+	}
+	h.store = h.control
+	h.control.SetGrace(who.keyGrace)
+	return nil
+}
+
 // told finds calls of the workspace that hooks have told of.
 func (h *house) told(workspace string) func(context.Context, string) (record.Told, bool) {
 	return func(ctx context.Context, id string) (record.Told, bool) {

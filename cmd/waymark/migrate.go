@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/live"
 	"waymark/storage"
 	"waymark/storage/eventlog"
 )
@@ -87,18 +86,13 @@ func (a *app) copyHistory(ctx context.Context, dir, to, from string, opts eventl
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	renamed, err := eventlog.LogNames(ctx, remote, live.Format)
+	renamed, err := eventlog.LogNames(ctx, remote)
 	if err != nil {
 		return err
 	}
 	source, target := eventlog.Log(eventlog.NewLocal(store)), eventlog.Log(eventlog.Renamed{Log: remote, Names: renamed})
 	if from != "" {
 		source, target = target, source
-	}
-	if to != "" { // the events of this program are of its format
-		if _, err := eventlog.Raise(ctx, remote, live.Format); err != nil {
-			return err
-		}
 	}
 	names, err := source.Workspaces(ctx)
 	if err != nil {
@@ -118,9 +112,9 @@ func (a *app) copyHistory(ctx context.Context, dir, to, from string, opts eventl
 		}
 	}
 	if to != "" {
-		_, err = eventlog.PublishControl(ctx, store, remote, live.Format)
+		_, err = eventlog.PublishControl(ctx, store, remote)
 	} else {
-		_, err = eventlog.FetchControl(ctx, remote, store, live.Format)
+		_, err = eventlog.FetchControl(ctx, remote, store)
 	}
 	if err != nil {
 		return fmt.Errorf("copy keys and other control data: %w", err)

@@ -99,9 +99,6 @@ func (s *Shared) foldAll(ctx context.Context, fold func(change) error) (last map
 		if err != nil {
 			return nil, fmt.Errorf("event %d of %s: %w", e.Seq, ControlLog, err)
 		}
-		if err := s.readable(c); err != nil {
-			return nil, err
-		}
 		if workspace, ok := deletedIn(c); ok {
 			maps.DeleteFunc(last, func(of row, _ *change) bool { return of.workspace == workspace })
 		}
@@ -115,16 +112,15 @@ func (s *Shared) foldAll(ctx context.Context, fold func(change) error) (last map
 	return last, nil
 }
 
-// ofLog reports whether a row is of one log and not for copies of it: what was deleted there, its format, and which blobs
-// it has.
+// ofLog reports whether a row is of one log and not for copies of it: what was deleted there, and which blobs it has.
 func (c *change) ofLog() bool {
 	_, deletes := deletedIn(*c)
-	return deletes || c.row == row{key: formatRow} || c.key == BuiltBlob
+	return deletes || c.key == BuiltBlob
 }
 
 // PublishControl gives a log the control rows of a store, and takes others out of it. It returns how many changed.
-func PublishControl(ctx context.Context, store storage.Store, log Log, reads int) (changed int, err error) {
-	s := newShared(storage.NewMemory(), log, reads)
+func PublishControl(ctx context.Context, store storage.Store, log Log) (changed int, err error) {
+	s := newShared(storage.NewMemory(), log)
 	there, err := s.foldAll(ctx, func(c change) error { return s.put(ctx, c) })
 	if err != nil {
 		return 0, err
@@ -152,8 +148,8 @@ func PublishControl(ctx context.Context, store storage.Store, log Log, reads int
 }
 
 // FetchControl gives a store the control rows of a log, and takes others out of it. It returns how many there are.
-func FetchControl(ctx context.Context, log Log, store storage.Store, reads int) (rows int, err error) {
-	s := newShared(store, log, reads)
+func FetchControl(ctx context.Context, log Log, store storage.Store) (rows int, err error) {
+	s := newShared(store, log)
 	there, err := s.foldAll(ctx, func(c change) error {
 		if c.ofLog() { // the copy has the names of workspaces for its logs
 			return nil

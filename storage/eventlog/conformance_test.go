@@ -67,10 +67,8 @@ func TestConformance(t *testing.T) {
 				{"follow", follow},
 				{"limits", limits},
 				{"lease", leases},
-				{"who has leases", held},
 				{"more followers than connections", manyFollowers},
 				{"blobs", blobs},
-				{"formats", formats},
 			} {
 				t.Run(tt.name, func(t *testing.T) { tt.run(t, open(t), open(t)) })
 			}
@@ -285,31 +283,6 @@ func leases(t *testing.T, a, b Log) {
 	require.ErrorIs(t, err, ErrHeld)
 }
 
-func held(t *testing.T, a, b Log) {
-	names := func(under string) []string {
-		names, err := b.Held(t.Context(), under)
-		require.NoError(t, err)
-		return names
-	}
-	require.Empty(t, names("fleet/live"))
-	for _, name := range []string{"fleet/live/b", "fleet/live/http%3A%2F%2FÄ.*>", "fleet/lively", "fleet/joining/b"} {
-		_, err := a.Lease(t.Context(), name, time.Hour)
-		require.NoError(t, err)
-	}
-	_, err := b.Lease(t.Context(), "fleet/live/a", time.Hour)
-	require.NoError(t, err)
-	require.Equal(t, []string{"fleet/live/a", "fleet/live/b", "fleet/live/http%3A%2F%2FÄ.*>"}, names("fleet/live"))
-	require.Equal(t, []string{"fleet/joining/b"}, names("fleet/joining"))
-	_, err = a.Lease(t.Context(), "fleet/live/b", 0)
-	require.NoError(t, err)
-	require.Equal(t, []string{"fleet/live/a", "fleet/live/http%3A%2F%2FÄ.*>"}, names("fleet/live"), "one that is given back is free at once")
-	_, err = b.Lease(t.Context(), "fleet/live/b", time.Hour)
-	require.NoError(t, err)
-	_, err = b.Lease(t.Context(), "fleet/live/b", time.Millisecond)
-	require.NoError(t, err)
-	require.Eventually(t, func() bool { return len(names("fleet/live")) == 2 }, time.Minute, time.Millisecond)
-}
-
 func manyFollowers(t *testing.T, a, b Log) {
 	const followers = 120 // PostgreSQL has 100 connections
 	ctx, cancel := context.WithCancel(t.Context())
@@ -380,49 +353,4 @@ func TestALeaseThatRanOutHasANewEpoch(t *testing.T) {
 		require.NoError(t, err)
 		require.Greater(t, second, first)
 	})
-}
-
-// A format becomes active once no live replica reads less, and replicas that read less refuse from then on.
-func formats(t *testing.T, a, b Log) {
-	old, stores := []*Shared{}, []storage.Store{storage.NewMemory(), storage.NewMemory()}
-	for i, log := range []Log{a, b} {
-		s, err := Share(t.Context(), stores[i], log, 1+i)
-		require.NoError(t, err)
-		old = append(old, s)
-	}
-	readers, err := Readers(t.Context(), a)
-	require.NoError(t, err)
-	require.Equal(t, map[int]int{1: 1, 2: 1}, readers)
-	_, err = Raise(t.Context(), b, 2)
-	require.ErrorContains(t, err, "event format 2 is not activated: 1 live replicas read formats up to 1")
-	old[0].Leave()
-	was, err := Raise(t.Context(), b, 2)
-	require.NoError(t, err)
-	require.Equal(t, 1, was)
-	require.NoError(t, old[1].Sync(t.Context()))
-	format, err := old[1].Format(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, 2, format)
-	old[1].Leave()
-	for _, store := range []storage.Store{stores[0], stores[1], storage.NewMemory()} {
-		_, err = Share(t.Context(), store, a, 1)
-		require.ErrorIs(t, err, ErrNewer)
-		require.ErrorContains(t, err, "is in event format 2 and this program reads formats up to 1")
-	}
-	_, err = Raise(t.Context(), a, 1)
-	require.ErrorIs(t, err, ErrNewer)
-	_, err = PublishControl(t.Context(), storage.NewMemory(), a, 1)
-	require.ErrorIs(t, err, ErrNewer)
-	_, err = LogNames(t.Context(), a, 1)
-	require.ErrorIs(t, err, ErrNewer)
-
-	fetched := storage.NewMemory() // the format is the log's: it is in no copy, and no copy changes it
-	_, err = FetchControl(t.Context(), a, fetched, 2)
-	require.NoError(t, err)
-	require.Empty(t, rowsOf(t, fetched, formatRow))
-	_, err = PublishControl(t.Context(), fetched, a, 2)
-	require.NoError(t, err)
-	was, err = Raise(t.Context(), a, 2)
-	require.NoError(t, err)
-	require.Equal(t, 2, was)
 }

@@ -70,11 +70,9 @@ func isControlled(workspace, key string) bool {
 // Shared is a store whose control rows are those of a shared log.
 type Shared struct {
 	storage.Store
-	log     Log
-	reads   int    // the highest format of events that the program reads
-	process string // names this one
-	stop    context.CancelFunc
-	done    chan struct{}
+	log  Log
+	stop context.CancelFunc
+	done chan struct{}
 
 	mu       lock // held while something is written or folded
 	grace    time.Duration
@@ -94,35 +92,24 @@ type lock chan struct{}
 func (l lock) Lock()   { l <- struct{}{} }
 func (l lock) Unlock() { <-l }
 
-func newShared(store storage.Store, log Log, reads int) *Shared {
-	return &Shared{Store: store, log: log, reads: reads, mu: make(lock, 1), done: make(chan struct{}), watchers: map[row]func(string, []byte){}, grace: DefaultGrace}
+func newShared(store storage.Store, log Log) *Shared {
+	return &Shared{Store: store, log: log, mu: make(lock, 1), done: make(chan struct{}), watchers: map[row]func(string, []byte){}, grace: DefaultGrace}
 }
 
 // Share joins a store to the control log: rows of the store that the log does not know are written into it. A store that
-// joined before starts also while the log does not answer. The program reads events of all formats up to reads; a log in
-// a higher one is [ErrFormat]. The store stays the caller's to close, after [Shared.Leave].
-func Share(ctx context.Context, store storage.Store, log Log, reads int) (*Shared, error) {
+// joined before starts also while the log does not answer. The store stays the caller's to close, after [Shared.Leave].
+func Share(ctx context.Context, store storage.Store, log Log) (*Shared, error) {
 	background, stop := context.WithCancel(context.Background())
-	s := newShared(store, log, reads)
-	s.stop, s.process = stop, newHolder()
+	s := newShared(store, log)
+	s.stop = stop
 	if err := s.join(ctx); err != nil {
 		stop()
-		s.announce(ctx, 0)
 		return nil, fmt.Errorf("join the control log: %w", err)
 	}
 	go func() {
 		defer close(s.done)
-		for n := 1; pauseFor(background, controlLook) == nil; n++ {
+		for pauseFor(background, controlLook) == nil {
 			_ = s.Sync(background) // what fails is asked again, and refuses writes until then
-			if n%int(readsRenewed/controlLook) == 0 {
-				s.announce(background, readsLease)
-			}
-		}
-		s.mu.Lock()
-		failed := s.failed
-		s.mu.Unlock()
-		if failed == nil { // else it runs out
-			s.announce(context.Background(), 0)
 		}
 	}()
 	return s, nil
@@ -151,7 +138,6 @@ func (s *Shared) Leave() {
 }
 
 func (s *Shared) join(ctx context.Context) error {
-	s.announce(ctx, readsLease) // first, so that no format is activated between that is not read here
 	_, _, err := s.Store.System().Get(ctx, controlJoinedRow)
 	if err == nil {
 		return s.rejoin(ctx)
@@ -196,9 +182,6 @@ func (s *Shared) rejoin(ctx context.Context) error {
 			return fmt.Errorf("%w: row %s: %w", storage.ErrDamaged, controlContactRow, err)
 		}
 	} else if !errors.Is(err, storage.ErrNotFound) {
-		return err
-	}
-	if err := s.reading(formatIn(ctx, s.Store)); err != nil { // another version of the program was here before
 		return err
 	}
 	row, _, err := s.Store.System().Get(ctx, controlHeadRow)
@@ -322,9 +305,6 @@ func (s *Shared) apply(events []storage.Sealed) error {
 		c, err := decodeChange(events[i].Payload)
 		if err != nil {
 			return fmt.Errorf("event %d of %s: %w", events[i].Seq, ControlLog, err)
-		}
-		if err := s.readable(c); err != nil {
-			return err
 		}
 		changes[i], last[c.row] = c, i
 	}
@@ -548,9 +528,6 @@ func (t *sharedTable) write(ctx context.Context, key string, value []byte, may f
 	}
 	return version, nil
 }
-
-// Format is [Shared.Format].
-func (t *sharedTable) Format(ctx context.Context) (int, error) { return t.s.Format(ctx) }
 
 // Sync is [Shared.Sync].
 func (t *sharedTable) Sync(ctx context.Context) error { return t.s.Sync(ctx) }

@@ -18,7 +18,7 @@ import (
 
 func share(t *testing.T, store storage.Store, log Log) *Shared {
 	t.Helper()
-	s, err := Share(t.Context(), store, log, 1)
+	s, err := Share(t.Context(), store, log)
 	require.NoError(t, err)
 	t.Cleanup(s.Leave)
 	return s
@@ -114,7 +114,7 @@ func TestControlLogIsDown(t *testing.T) {
 		require.Equal(t, map[string]string{"key/a": "1"}, rowsOf(t, s, "key/"))
 		_, err = s.System().Put(t.Context(), "key/a", []byte("2"))
 		require.ErrorIs(t, err, ErrUnavailable)
-		_, err = Share(t.Context(), storage.NewMemory(), log, 1)
+		_, err = Share(t.Context(), storage.NewMemory(), log)
 		require.ErrorIs(t, err, errDown)
 		log.down.Store(false)
 		time.Sleep(time.Second)
@@ -149,7 +149,7 @@ func TestControlLogIsAtOdds(t *testing.T) {
 		require.ErrorIs(t, s.Health(), ErrNewer)
 		require.NotEmpty(t, rowsOf(t, store, "key/"))
 		s.Leave()
-		_, err = Share(t.Context(), store, NewLocal(storage.NewMemory()), 1)
+		_, err = Share(t.Context(), store, NewLocal(storage.NewMemory()))
 		require.ErrorIs(t, err, ErrDiverged)
 	})
 }
@@ -164,14 +164,14 @@ func TestControlRowsAreCopied(t *testing.T) {
 	put(from, "key/a")
 	put(from, "key/b")
 	put(to, "key/c")
-	changed, err := PublishControl(t.Context(), from, log, 1)
+	changed, err := PublishControl(t.Context(), from, log)
 	require.NoError(t, err)
 	require.Equal(t, 2, changed)
 	require.NoError(t, from.System().Delete(t.Context(), "key/a"))
-	changed, err = PublishControl(t.Context(), from, log, 1)
+	changed, err = PublishControl(t.Context(), from, log)
 	require.NoError(t, err)
 	require.Equal(t, 1, changed)
-	_, err = FetchControl(t.Context(), log, to, 1)
+	_, err = FetchControl(t.Context(), log, to)
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"key/b": "key/b"}, rowsOf(t, to, "key/"))
 }

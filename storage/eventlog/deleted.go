@@ -112,8 +112,8 @@ func (s *Shared) deleteRows(ctx context.Context, workspace string, which func(ke
 }
 
 // LogNames gives the name of the log of each workspace that was deleted in a shared log.
-func LogNames(ctx context.Context, log Log, reads int) (map[string]string, error) {
-	s, names := newShared(storage.NewMemory(), log, reads), map[string]string{}
+func LogNames(ctx context.Context, log Log) (map[string]string, error) {
+	s, names := newShared(storage.NewMemory(), log), map[string]string{}
 	last, err := s.foldAll(ctx, func(change) error { return nil })
 	for _, c := range last {
 		if workspace, ok := deletedIn(*c); ok {

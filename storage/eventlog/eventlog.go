@@ -35,6 +35,8 @@ var (
 	ErrDiverged = errors.New("the logs have different histories")
 	// ErrHeld: somebody else has the lease.
 	ErrHeld = errors.New("the lease is held by another process")
+	// ErrNewer: something was written by a program that is newer than this one.
+	ErrNewer = errors.New("a newer version of the program wrote this event; use that version, or restore a backup from before the upgrade")
 	// ErrNoBlob: nothing is stored under this hash.
 	ErrNoBlob = errors.New("there is no blob with this hash")
 )
@@ -84,10 +86,7 @@ type Log interface {
 	Workspaces(ctx context.Context) ([]string, error)
 	// Lease takes a lease, or extends the one this Log holds, for ttl from now: [ErrHeld] while another has it.
 	// The epoch grows with every change of holder, so that what an earlier holder still sends can be refused.
-	// With a ttl of 0 it is given back.
 	Lease(ctx context.Context, name string, ttl time.Duration) (epoch uint64, err error)
-	// Held lists the leases under a name, as in "fleet" for "fleet/a", that somebody has, sorted.
-	Held(ctx context.Context, under string) ([]string, error)
 	// PutBlob stores bytes under their SHA-256; Blob reads and checks them.
 	PutBlob(ctx context.Context, data []byte) (sum [32]byte, err error)
 	Blob(ctx context.Context, sum [32]byte) ([]byte, error)

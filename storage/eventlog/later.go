@@ -117,15 +117,6 @@ func (l *later) Lease(ctx context.Context, name string, ttl time.Duration) (uint
 	return log.Lease(ctx, name, ttl)
 }
 
-// Held implements [Log].
-func (l *later) Held(ctx context.Context, under string) ([]string, error) {
-	log, err := l.get()
-	if err != nil {
-		return nil, err
-	}
-	return log.Held(ctx, under)
-}
-
 // PutBlob implements [Log].
 func (l *later) PutBlob(ctx context.Context, data []byte) (sum [32]byte, err error) {
 	log, err := l.get()

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -131,24 +130,6 @@ func (l *Local) Lease(ctx context.Context, name string, ttl time.Duration) (uint
 		err = ErrHeld
 	}
 	return next.epoch, err
-}
-
-// Held implements [Log].
-func (l *Local) Held(ctx context.Context, under string) (names []string, err error) {
-	for e, err := range l.store.System().List(ctx, "lease/"+under+"/") {
-		if err != nil {
-			return nil, err
-		}
-		held, err := decodeLease(e.Value)
-		if err != nil {
-			return nil, err
-		}
-		if held.held() {
-			names = append(names, strings.TrimPrefix(e.Key, "lease/"))
-		}
-	}
-	slices.Sort(names)
-	return names, nil
 }
 
 // blobPart is the most of a blob that one row holds.

@@ -478,11 +478,6 @@ returning epoch`, name, p.holder, uint64(ttl.Microseconds()))
 	return binary.BigEndian.Uint64(rows[0][0]), nil
 }
 
-// Held implements [Log].
-func (p *Postgres) Held(ctx context.Context, under string) ([]string, error) {
-	return p.names(ctx, `select name collate "C" from waymark_leases where left(name, length($1)) = $1 and until > now() order by 1`, under+"/")
-}
-
 // names are the rows of a statement with one column.
 func (p *Postgres) names(ctx context.Context, statement string, parameters ...any) ([]string, error) {
 	rows, err := p.query(ctx, statement, parameters...)

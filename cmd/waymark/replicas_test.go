@@ -127,7 +127,7 @@ func TestStartWithASilentLog(t *testing.T) {
 	who := access{log: "postgres://waymark@" + silent.Addr().String() + "/postgres?sslmode=disable&connect_timeout=600"}
 	_, err = h.store.System().Put(t.Context(), sharedLogRow, []byte(eventlog.Name(who.log)))
 	require.NoError(t, err)
-	joined, err := eventlog.Share(t.Context(), h.store, eventlog.NewLocal(storage.NewMemory()), live.Format)
+	joined, err := eventlog.Share(t.Context(), h.store, eventlog.NewLocal(storage.NewMemory()))
 	require.NoError(t, err)
 	joined.Leave()
 	require.NoError(t, h.joinLog(who))
