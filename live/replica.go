@@ -54,7 +54,6 @@ type replica struct {
 	failed  atomic.Pointer[error] // why it could not be reached; nil: it answers
 	broken  atomic.Pointer[error] // why this process must not answer; it stays
 	differs atomic.Pointer[error] // a build of another process is not what is computed here
-	shorter eventlog.Shorter      // of log
 	same    atomic.Bool           // the copy is known to be a beginning of the log
 	started chan struct{}         // closed when the copy had all that the log had, or the log did not answer
 	once    sync.Once             // of started
@@ -187,9 +186,10 @@ func (e *Engine) compareWithLog(ctx context.Context) error {
 	defer cancel()
 	here := e.Head()
 	head, err := e.replica.log.Head(ctx, e.replica.name)
-	if err != nil {
-		_ = e.shorter(0, 0) // what was before counts no more
-	} else if err = e.shorter(here.Seq, head.Seq); err == nil && !e.replica.same.Load() {
+	if err == nil {
+		err = e.shorter(here.Seq, head.Seq)
+	}
+	if err == nil && !e.replica.same.Load() {
 		if here.Seq > 0 {
 			var there storage.Sealed
 			if there, err = eventlog.At(ctx, e.replica.log, e.replica.name, here.Seq); err == nil && there.Head() != here {
@@ -205,9 +205,9 @@ func (e *Engine) compareWithLog(ctx context.Context) error {
 	return err
 }
 
-// shorter is an error where the shared log ends before the copy; see [eventlog.Shorter].
+// shorter is an error where the shared log ends before the copy.
 func (e *Engine) shorter(here, there uint64) error {
-	if err := e.replica.shorter.Than(fmt.Sprintf("workspace %q", e.name), here, there); err != nil {
+	if err := eventlog.Shorter(fmt.Sprintf("workspace %q", e.name), here, there); err != nil {
 		return fmt.Errorf("%w; waymark migrate copies a history into a log", err)
 	}
 	return nil

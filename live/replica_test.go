@@ -26,9 +26,8 @@ type link struct {
 	eventlog.Log
 	leases  eventlog.Log // of this process
 	cut     atomic.Bool
-	lost    atomic.Bool   // answers to appends
-	noBlobs atomic.Bool   // are stored
-	behind  atomic.Uint64 // events that the node which is asked for the end has not applied
+	lost    atomic.Bool // answers to appends
+	noBlobs atomic.Bool // are stored
 	flip    atomic.Uint64
 	kind    atomic.Bool // the bit that flips is of the kind, else of the last byte
 	mu      sync.Mutex
@@ -75,9 +74,7 @@ func (l *link) Head(ctx context.Context, workspace string) (storage.Head, error)
 	if l.cut.Load() {
 		return storage.Head{}, errCut
 	}
-	head, err := l.Log.Head(ctx, workspace)
-	head.Seq -= min(l.behind.Load(), max(head.Seq, 1)-1)
-	return head, err
+	return l.Log.Head(ctx, workspace)
 }
 
 func (l *link) Read(ctx context.Context, workspace string, after uint64, follow bool) iter.Seq2[storage.Sealed, error] {
@@ -408,39 +405,6 @@ func TestAnotherReplicaStartsBuilds(t *testing.T) {
 			record(t, b, episode("e1", "a", "b"))
 			time.Sleep(time.Minute)
 			require.NotZero(t, b.current.Load().built, "a build was started")
-		})
-	}
-}
-
-// A log that ends before its copy is taken for one that does not answer, and only after a while for another history: a node
-// that has just become the leader may not have applied everything.
-func TestALogThatEndsEarlyForAWhile(t *testing.T) {
-	for _, long := range []time.Duration{20 * time.Second, 40 * time.Second} {
-		synctest.Test(t, func(t *testing.T) {
-			_, connect := sharedLog()
-			l, disk := connect(), storage.NewMemory()
-			a := memberOf(t, l, disk, nil)
-			a.grow(t, 20)
-			time.Sleep(time.Minute)
-			a.end()
-			l.behind.Store(1)
-			a = memberOf(t, l, disk, nil)
-			time.Sleep(time.Second)
-			require.NoError(t, a.Serves())
-			answer, err := a.Model().Next(suggest.NextRequest{Context: []string{"a"}})
-			require.NoError(t, err)
-			require.NotEmpty(t, answer.Suggestions)
-			_, err = a.Record(t.Context(), "test", []episodic.Episode{episode("meanwhile", "a", "b")})
-			require.ErrorIs(t, err, ErrLogUnavailable)
-			time.Sleep(long)
-			if long > 30*time.Second {
-				require.ErrorIs(t, a.Serves(), ErrDiverged)
-				return
-			}
-			l.behind.Store(0)
-			time.Sleep(5 * time.Second)
-			record(t, a.Engine, episode("after", "a", "b"))
-			require.NoError(t, a.Serves())
 		})
 	}
 }

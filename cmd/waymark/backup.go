@@ -147,7 +147,7 @@ func (a *app) restoreCommand() *cobra.Command {
 		Use:   "restore FILE",
 		Short: "Make a data directory from a backup",
 		Long: `Makes the data directory --data, which must be new or empty, from a file written by backup. With --log it fills the
-log of PostgreSQL or NATS JetStream at that URL instead, which must be new.`,
+log of PostgreSQL at that URL instead, which must be new.`,
 		Args: exactly(1, "a backup file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in, name, err := a.openInput(args[0])

@@ -4,7 +4,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/stretchr/testify/require"
 
 	"waymark/storage/eventlog/logtest"
@@ -15,9 +14,6 @@ import (
 func TestBackupOfALog(t *testing.T) {
 	engines := map[string]func(t *testing.T) (address string){
 		"postgres": func(t *testing.T) string { return logtest.StartPostgres(t).Address },
-		"nats": func(t *testing.T) string {
-			return logtest.StartNATS(t, server.Options{Port: server.RANDOM_PORT, StoreDir: t.TempDir()}).ClientURL()
-		},
 	}
 	for name, start := range engines {
 		t.Run(name, func(t *testing.T) {

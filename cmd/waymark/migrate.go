@@ -19,19 +19,17 @@ func (a *app) migrateCommand() *cobra.Command {
 	var opts eventlog.Options
 	cmd := &cobra.Command{
 		Use:   "migrate --to URL | --from URL",
-		Short: "Copy the history to PostgreSQL or NATS JetStream, or back",
+		Short: "Copy the history to PostgreSQL, or back",
 		Long: `Copies the history of every workspace between the data directory and a database of PostgreSQL
-(postgres://…) or a cluster of NATS with JetStream (nats://…), and reads the copy back: each event has to
+(postgres://…), and reads the copy back: each event has to
 have the hash that the source has. A later call copies what is new; one that was interrupted goes on where it
 stopped. No server may have the data directory meanwhile. Keys, quarantine and proposals are copied too: the
 target has those of the source afterwards and no others. Runs, logged scores and consents of the gateway are not:
 waymark backup has them.
 
-Passwords belong into the environment (PGPASSWORD, PGPASSFILE; NATS_USER and NATS_PASSWORD, NATS_TOKEN, NATS_CREDS)
-rather than into the URL. Settings of the servers that can lose acknowledged events are refused unless
+Passwords belong into the environment (PGPASSWORD, PGPASSFILE) rather than into the URL. Settings of the servers that can lose acknowledged events are refused unless
 --log-unsafe is given.`,
 		Example: `  waymark migrate --to 'postgres://waymark@db.example.org/waymark?sslmode=verify-full'
-  waymark migrate --to 'nats://a,b,c?tls_ca=ca.pem&monitor=http://a:8222&monitor=http://b:8222&monitor=http://c:8222'
   waymark migrate --from postgres://waymark@db.example.org/waymark --data /var/lib/waymark-new`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

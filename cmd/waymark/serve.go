@@ -66,7 +66,7 @@ key, so one must exist before (waymark keys create).`,
 	f.StringVar(&files.cert, "tls-cert", "", "`file` of the certificate chain in PEM: the address speaks TLS, and every request needs a key")
 	f.StringVar(&files.key, "tls-key", "", "`file` of its key in PEM; both are read again when they change")
 	f.StringVar(&files.clientCA, "tls-client-ca", "", "`file` of CA certificates in PEM: clients need a certificate of one of them")
-	f.StringVar(&who.log, "log", "", "`URL` of a log that several servers share (postgres://… or nats://…): the data directory has a copy of it")
+	f.StringVar(&who.log, "log", "", "`URL` of a log in PostgreSQL that several servers share (postgres://…): the data directory has a copy of it")
 	f.DurationVar(&who.keyGrace, "key-grace", eventlog.DefaultGrace, "how `long` keys are accepted while that log does not answer, since one may have been revoked elsewhere; then 503; 0: always")
 	f.BoolVar(&who.logOptions.Unsafe, "log-unsafe", false, "accept servers of that log whose settings can lose acknowledged events")
 	f.BoolVar(&who.acceptDamage, "accept-damage", false, "serve what is readable of a damaged log; what is not is set aside")

@@ -72,7 +72,6 @@ var rims = map[string]string{
 	"github.com/prometheus/client_golang":    "server",
 	"github.com/dgraph-io/badger":            "storage",
 	"github.com/jackc/pgx":                   "storage/eventlog",
-	"github.com/nats-io":                     "storage/eventlog, live",
 	"github.com/anishathalye/porcupine":      "storage/eventlog",
 	"go.opentelemetry.io/proto/otlp":         "ingest",
 	"github.com/sashabaranov/go-openai":      "semantic/embed, score/judge",

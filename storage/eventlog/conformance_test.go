@@ -38,7 +38,6 @@ func engines() []engine {
 			return b
 		})},
 		{"postgres", func(t *testing.T) func(*testing.T) Log { return opener(startPostgres(t), Options{}) }},
-		{"nats", func(t *testing.T) func(*testing.T) Log { return opener(startNATS(t), Options{Unsafe: true}) }},
 	}
 }
 

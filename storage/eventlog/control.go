@@ -80,7 +80,6 @@ type Shared struct {
 	contact  time.Time                              // when the log answered last
 	noted    time.Time                              // the contact that is stored
 	failed   error                                  // the log does not answer
-	shorter  Shorter                                // of the log
 	broken   error                                  // the log is at odds with what was folded; nothing is answered any more
 	watchers map[row]func(key string, value []byte) // by workspace and prefix
 }
@@ -208,7 +207,7 @@ func (s *Shared) rejoin(ctx context.Context) error {
 	case errors.Is(err, storage.ErrNotFound):
 		var head storage.Head
 		if head, err = s.log.Head(ctx, ControlLog); err == nil {
-			err = cmp.Or(s.shorter.Than(ControlLog, s.head.Seq, head.Seq), fmt.Errorf("event %d of %s cannot be read", s.head.Seq, ControlLog))
+			err = cmp.Or(Shorter(ControlLog, s.head.Seq, head.Seq), fmt.Errorf("event %d of %s cannot be read", s.head.Seq, ControlLog))
 		}
 		if errors.Is(err, ErrDiverged) {
 			return err
@@ -239,7 +238,7 @@ func (s *Shared) Sync(ctx context.Context) error {
 		head, err = s.log.Head(ctx, ControlLog) // something may have been written here between
 	}
 	if err == nil {
-		err = s.shorter.Than(ControlLog, here, head.Seq)
+		err = Shorter(ControlLog, here, head.Seq)
 	}
 	if err == nil && head.Seq > here {
 		err = s.pull(ctx)
@@ -413,7 +412,7 @@ func (s *Shared) write(ctx context.Context, c change, may func(version uint64) e
 			return err
 		}
 		if s.head == before { // what conflicts cannot be read, or the log ends early
-			return s.outcome(cmp.Or(s.shorter.Than(ControlLog, before.Seq, conflict.At), error(conflict)))
+			return s.outcome(cmp.Or(Shorter(ControlLog, before.Seq, conflict.At), error(conflict)))
 		}
 	}
 }

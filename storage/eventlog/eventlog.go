@@ -3,7 +3,6 @@
 //
 //	[Local]     a storage.Store: badger, or memory in tests
 //	[Postgres]  one table with primary key (workspace, seq)
-//	[NATS]      JetStream, one subject a workspace
 //
 // An event arrives sealed: its place, its digest and the hash of the chain up to it are fixed before any engine sees
 // it. That one rule gives the rest. Two writers at the same place conflict. Whether an append of unknown outcome was
@@ -18,13 +17,12 @@ import (
 	"iter"
 	"net/url"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"waymark/storage"
 )
 
-// The most that one append holds: what a message of NATS takes (1 MiB by default) and one commit of badger.
+// The most that one append holds, which one commit of badger takes.
 const (
 	MaxEvents = 1000
 	MaxBytes  = 768 << 10
@@ -48,27 +46,12 @@ func (e *ErrConflict) Error() string {
 	return fmt.Sprintf("the log ends at event %d: another writer appended to it", e.At)
 }
 
-// A Shorter excuses for a while that a log ends before its copy: a node that has just become the leader may not have
-// applied everything that was stored, and one that is cut off from the others does not know of it. The zero value is
-// ready for use.
-type Shorter struct{ since atomic.Int64 }
-
-const shorterPatience = 30 * time.Second
-
-// Than returns nil for a log that ends at an event or later, an error that passes while one that ends before it is
-// excused, and then [ErrDiverged]. An empty log is another one.
-func (s *Shorter) Than(log string, here, there uint64) error {
+// Shorter returns [ErrDiverged] for a log that ends before its copy.
+func Shorter(log string, here, there uint64) error {
 	if there >= here {
-		s.since.Store(0)
 		return nil
 	}
-	now := time.Now().UnixNano()
-	s.since.CompareAndSwap(0, now)
-	err := fmt.Errorf("%s has %d events here and %d in the shared log", log, here, there)
-	if there == 0 || time.Duration(now-s.since.Load()) >= shorterPatience {
-		err = fmt.Errorf("%w: %w", ErrDiverged, err)
-	}
-	return err
+	return fmt.Errorf("%w: %s has %d events here and %d in the shared log", ErrDiverged, log, here, there)
 }
 
 // Log holds the histories of workspaces. All methods may be called concurrently.
@@ -103,17 +86,13 @@ type Options struct {
 	Holder string
 }
 
-// Open connects to a shared engine, checks its settings and creates what it needs. The address is
-// postgres://… or nats://…; the password in it is in no error.
+// Open connects to a shared engine, checks its settings and creates what it needs. The address is postgres://…; the
+// password in it is in no error.
 func Open(ctx context.Context, address string, opts Options) (Log, error) {
-	open := map[string]func(context.Context, string, Options) (Log, error){
-		"postgres": openPostgres, "postgresql": openPostgres, "nats": openNATS, "tls": openNATS,
+	if scheme, _, ok := strings.Cut(address, "://"); !ok || scheme != "postgres" && scheme != "postgresql" {
+		return nil, errors.New("a shared log has an address postgres://…")
 	}
-	scheme, _, ok := strings.Cut(address, "://")
-	if !ok || open[scheme] == nil {
-		return nil, errors.New("a shared log has an address postgres://… or nats://…")
-	}
-	l, err := open[scheme](ctx, address, opts)
+	l, err := openPostgres(ctx, address, opts)
 	if err != nil {
 		return nil, fmt.Errorf("open the log at %s: %w", Name(address), hide(address, err))
 	}

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/stretchr/testify/require"
 
 	"waymark/storage"
@@ -224,11 +223,6 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 		"postgres": func(t *testing.T) (func(*testing.T) Log, func()) {
 			p := logtest.StartPostgres(t)
 			return opener(p.Address, Options{}), func() { p.Crash(); p.Start() }
-		},
-		"nats": func(t *testing.T) (func(*testing.T) Log, func()) {
-			s := logtest.StartNATS(t, server.Options{StoreDir: t.TempDir(), Port: server.RANDOM_PORT})
-			c := logtest.StartProxy(t, s.Addr().String())
-			return opener("nats://"+c.Addr().String(), Options{Unsafe: true}), c.Cut
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

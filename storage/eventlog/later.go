@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/nats-io/nats.go"
 
 	"waymark/storage"
 )
@@ -60,7 +59,7 @@ func unreachable(err error) bool {
 	}
 	var connect *pgconn.ConnectError
 	var network net.Error
-	return errors.As(err, &connect) || errors.As(err, &network) || errors.Is(err, nats.ErrNoServers) || clusterStarting(err)
+	return errors.As(err, &connect) || errors.As(err, &network)
 }
 
 func (l *later) get() (Log, error) {
