@@ -237,7 +237,7 @@ func open(ctx context.Context, name, shared string, log storage.Log, table stora
 		if e.resume.blank {
 			reason = "there is no stored model that this version of the program can read"
 		}
-		w.finishBuild(later, reason, e.resume.blank && e.opts.Serves && later.how.Auto != nil && later.how.Auto.Learned(), e.resume.asked)
+		w.finishBuild(later, reason, e.resume.blank && e.opts.Serves && later.how.Auto != nil && later.how.Auto.Learned())
 	case h.shot.image != nil:
 		e.keepBehind(h.shot, h.measures)
 		h.shot = snapshot{}
@@ -264,25 +264,14 @@ func open(ctx context.Context, name, shared string, log storage.Log, table stora
 
 // finishBuild measures in the background a build event that stands in the log and has no measures. Where provisional
 // says so it does that twice: first with prior weights in place of fitted ones, so that questions can be answered, then
-// in full. Replicas take what another one has measured, for which they wait until somebody hurries.
-func (w *writer) finishBuild(u *unfinished, reason string, provisional bool, hurry <-chan struct{}) {
+// in full.
+func (w *writer) finishBuild(u *unfinished, reason string, provisional bool) {
 	j := w.begin(Job{Kind: "build", Reason: reason, At: u.built.seq}, nil)
-	wait := func(context.Context) {}
-	if w.replica != nil {
-		wait = func(ctx context.Context) { w.awaitShared(ctx, u.built.seq, hurry) }
-	}
-	w.measureBehind(j, u.snapshot, u.since, wait, func(ctx context.Context) (*foldedLog, error) {
-		fetched, verify := w.fetchBuild(ctx, u, hurry)
-		if fetched != nil && !verify {
-			return &foldedLog{measures: fetched}, nil
-		}
+	w.measureBehind(j, u.snapshot, u.since, func(ctx context.Context) (*foldedLog, error) {
 		how := u.how
-		how.Options.Progress, how.Options.Provisional = w.reporting(j, how.Options.Progress), provisional && fetched == nil
+		how.Options.Progress, how.Options.Provisional = w.reporting(j, how.Options.Progress), provisional
 		m, err := w.measured(ctx, u.counts, how, u.built.seq, how.Auto != nil && how.Auto.Learned() || w.learns())
 		h := &foldedLog{measures: m}
-		if err == nil && fetched != nil {
-			w.compareBuilt(u, fetched, m)
-		}
 		if err == nil && m.Provisional() {
 			h.later = &unfinished{u.snapshot, u.counts, 0}
 		}

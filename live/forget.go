@@ -88,8 +88,7 @@ func (e *Engine) forgetEvents(ctx context.Context, batches [][]uint64) (r Forget
 	return r, true, nil
 }
 
-// erase removes payloads and what was derived from them. Where the shared log does not answer, the next build replaces
-// the result that is shared.
+// erase removes payloads and what was derived from them.
 func (e *Engine) erase(ctx context.Context, seqs []uint64) error {
 	if err := e.log.Erase(ctx, seqs); err != nil {
 		return fmt.Errorf("erase: %w", err)
@@ -97,12 +96,6 @@ func (e *Engine) erase(ctx context.Context, seqs []uint64) error {
 	if err := e.log.DropSnapshots(ctx); err != nil {
 		return fmt.Errorf("drop snapshots: %w", err)
 	}
-	upTo := e.Head().Seq
-	e.life.background.Go(func() {
-		if err := e.withdraw(e.life.keeping, upTo); err != nil && e.life.keeping.Err() == nil {
-			e.opts.Logger.Warn("the shared result of a build counts what is forgotten, until the next build replaces it", "workspace", e.name, "error", err)
-		}
-	})
 	return nil
 }
 

@@ -234,7 +234,7 @@ func (e *Engine) rebuild(ctx context.Context, j *job, force bool) error {
 			failed = gateError(v.gate)
 			return
 		}
-		w.measureBehind(nil, snapshot{rules: w.rules, matter: w.matter, built: at, how: b, forgets: w.erasing.forgets.Load()}, w.since, nil, func(background context.Context) (*foldedLog, error) {
+		w.measureBehind(nil, snapshot{rules: w.rules, matter: w.matter, built: at, how: b, forgets: w.erasing.forgets.Load()}, w.since, func(background context.Context) (*foldedLog, error) {
 			h, err := e.replayFor(background, j, e.builds.kept.Swap(nil), at.seq, at.seq)
 			if errors.Is(err, context.Canceled) {
 				e.builds.kept.Store(h) // for the next rebuild, unless another build is put in force before

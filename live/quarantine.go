@@ -72,7 +72,6 @@ type sharedTable interface {
 	Sync(ctx context.Context) error
 	Watch(ctx context.Context, prefix string, changed func(key string, value []byte)) error
 	DeleteVersion(ctx context.Context, key string, version uint64) error
-	PutIn(ctx context.Context, log, key string, value []byte) error
 }
 
 // quarantine is what waits for approval, in memory and in the table.

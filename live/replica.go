@@ -53,7 +53,6 @@ type replica struct {
 	seen    atomic.Uint64         // its end, when it was last looked at
 	failed  atomic.Pointer[error] // why it could not be reached; nil: it answers
 	broken  atomic.Pointer[error] // why this process must not answer; it stays
-	differs atomic.Pointer[error] // a build of another process is not what is computed here
 	same    atomic.Bool           // the copy is known to be a beginning of the log
 	started chan struct{}         // closed when the copy had all that the log had, or the log did not answer
 	once    sync.Once             // of started
@@ -113,9 +112,9 @@ type Replica struct {
 	Lag         uint64 `json:"lag" doc:"Events of the shared log that are not counted here yet."`
 	Version     string `json:"model_version" doc:"Events and build that the model counts. Models of one version have one hash."`
 	Hash        string `json:"model_hash" doc:"SHA-256 of the content of the model."`
-	Builds      bool   `json:"builds" doc:"This replica starts builds and computes them; the others fetch the result."`
+	Builds      bool   `json:"builds" doc:"This replica starts builds."`
 	Log         string `json:"log" enum:"reachable,unreachable" doc:"While it is unreachable, reads go on and writes are refused."`
-	Error       string `json:"error,omitempty" doc:"Why the log is unreachable, why this replica refuses to serve, or that a build of another replica is not what is computed here."`
+	Error       string `json:"error,omitempty" doc:"Why the log is unreachable, or why this replica refuses to serve."`
 }
 
 // Replica describes the engine as a replica; ok is false without a shared log.
@@ -138,10 +137,8 @@ func (e *Engine) Replica() (r Replica, ok bool) {
 	if e.replica.failed.Load() != nil {
 		r.Log, r.Error = "unreachable", ErrLogUnavailable.Error() // the rest is in this process's log: it names servers
 	}
-	for _, err := range []*error{e.replica.differs.Load(), e.replica.broken.Load()} {
-		if err != nil {
-			r.Error = (*err).Error()
-		}
+	if err := e.replica.broken.Load(); err != nil {
+		r.Error = (*err).Error()
 	}
 	return r, true
 }
@@ -233,11 +230,6 @@ func (e *Engine) watchLog(ctx context.Context) {
 	}
 	if e.replica.builds.Swap(builds) != builds && builds {
 		_ = e.do(ctx, func(*writer) {}) // the writer looks what is due
-		e.life.background.Go(func() {
-			if err := e.offerKept(e.life.ctx); err != nil && e.life.ctx.Err() == nil {
-				e.opts.Logger.Warn("a build was not shared; other replicas compute it", "workspace", e.name, "error", err)
-			}
-		})
 	}
 }
 
@@ -387,7 +379,7 @@ func unsealed(events []storage.Sealed) func(context.Context) iter.Seq2[storage.E
 	}
 }
 
-// foldTaken folds what was stored of others' events. What their builds measure is fetched or measured here too.
+// foldTaken folds what was stored of others' events. What their builds measure is measured here too.
 func (w *writer) foldTaken(ctx context.Context, events []decodedEvent) error {
 	var erased []uint64
 	for _, ev := range events {
@@ -415,7 +407,7 @@ func (w *writer) foldTaken(ctx context.Context, events []decodedEvent) error {
 	return w.erase(ctx, erased)
 }
 
-// measureAhead fetches or computes the measures of a build that another process started, from the log where the state
+// measureAhead computes the measures of a build that another process started, from the log where the state
 // counts what was forgotten before it.
 func (w *writer) measureAhead() {
 	u := w.ahead
@@ -424,7 +416,7 @@ func (w *writer) measureAhead() {
 		return
 	}
 	if !w.tainted && u.image != nil { // also then: a build in between may have dropped what was forgotten
-		w.finishBuild(u, "another replica started it", false, nil)
+		w.finishBuild(u, "another replica started it", false)
 		return
 	}
 	j := w.begin(Job{Kind: "build", Reason: "another replica started it", At: u.built.seq}, nil)

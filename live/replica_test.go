@@ -24,14 +24,13 @@ import (
 // link is one process's connection to a shared log, which can be cut: before a call, or after it was carried out.
 type link struct {
 	eventlog.Log
-	leases  eventlog.Log // of this process
-	cut     atomic.Bool
-	lost    atomic.Bool // answers to appends
-	noBlobs atomic.Bool // are stored
-	flip    atomic.Uint64
-	kind    atomic.Bool // the bit that flips is of the kind, else of the last byte
-	mu      sync.Mutex
-	downed  chan struct{} // closed when the link is cut
+	leases eventlog.Log // of this process
+	cut    atomic.Bool
+	lost   atomic.Bool // answers to appends
+	flip   atomic.Uint64
+	kind   atomic.Bool // the bit that flips is of the kind, else of the last byte
+	mu     sync.Mutex
+	downed chan struct{} // closed when the link is cut
 }
 
 var errCut = errors.New("the network is down")
@@ -112,20 +111,6 @@ func (l *link) Read(ctx context.Context, workspace string, after uint64, follow 
 			}
 		}
 	}
-}
-
-func (l *link) PutBlob(ctx context.Context, data []byte) (sum [32]byte, err error) {
-	if l.cut.Load() || l.noBlobs.Load() {
-		return sum, errCut
-	}
-	return l.Log.PutBlob(ctx, data)
-}
-
-func (l *link) Blob(ctx context.Context, sum [32]byte) ([]byte, error) {
-	if l.cut.Load() {
-		return nil, errCut
-	}
-	return l.Log.Blob(ctx, sum)
 }
 
 func (l *link) Lease(ctx context.Context, name string, ttl time.Duration) (uint64, error) {

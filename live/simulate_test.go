@@ -158,31 +158,6 @@ func (l *simLink) Read(ctx context.Context, workspace string, after uint64, foll
 	}
 }
 
-func (l *simLink) PutBlob(ctx context.Context, data []byte) (sum [32]byte, err error) {
-	f := l.fate("put blob")
-	if err := pause(ctx, f.before); err != nil {
-		return sum, err
-	}
-	if f.what < 5 {
-		return sum, errLateSim
-	}
-	if sum, err = l.link.PutBlob(ctx, data); err == nil && f.what > 94 {
-		err = errLateSim
-	}
-	return sum, err
-}
-
-func (l *simLink) Blob(ctx context.Context, sum [32]byte) ([]byte, error) {
-	f := l.fate("blob")
-	if err := pause(ctx, f.before); err != nil {
-		return nil, err
-	}
-	if f.what < 5 {
-		return nil, errLateSim
-	}
-	return l.link.Blob(ctx, sum)
-}
-
 func (l *simLink) Lease(ctx context.Context, name string, ttl time.Duration) (uint64, error) {
 	f := l.fate("lease " + name)
 	if err := pause(ctx, f.before); err != nil {

@@ -52,14 +52,7 @@ func (w *writer) picture() *history.Image {
 func (e *Engine) keepBehind(s snapshot, m *suggest.Measures) {
 	e.life.background.Go(func() {
 		_, err := guarded(func() (struct{}, error) {
-			shared, err := e.offers()
-			if err != nil {
-				return struct{}{}, err
-			}
-			if err := e.log.PutSnapshot(e.life.keeping, s.built.seq, func(to io.Writer) error {
-				if shared != nil {
-					to = io.MultiWriter(to, shared.z)
-				}
+			return struct{}{}, e.log.PutSnapshot(e.life.keeping, s.built.seq, func(to io.Writer) error {
 				if e.erasing.forgets.Load() != s.forgets || e.erasing.unerased.Load() {
 					return errors.New("something it counts is to be forgotten")
 				}
@@ -68,34 +61,16 @@ func (e *Engine) keepBehind(s snapshot, m *suggest.Measures) {
 					return err
 				}
 				return w.Flush()
-			}); err != nil || shared == nil {
-				if shared != nil {
-					err = errors.Join(err, e.offerNone(s.built.seq))
-				}
-				return struct{}{}, err
-			}
-			if err := shared.close(); err != nil {
-				return struct{}{}, err
-			}
-			return struct{}{}, e.offer(e.life.keeping, &s, shared)
+			})
 		})
 		returnMemory()
 		if err != nil && e.life.keeping.Err() == nil {
-			e.opts.Logger.Warn("snapshot was not written or not shared; the next start replays more, and other replicas compute the build", "workspace", e.name, "event", s.built.seq, "error", err)
+			e.opts.Logger.Warn("snapshot was not written; the next start replays more", "workspace", e.name, "event", s.built.seq, "error", err)
 		}
 	})
 }
 
 func (s *snapshot) write(w *codec.Writer, m *suggest.Measures) error {
-	if err := s.writeCounted(w); err != nil {
-		return err
-	}
-	m.Write(w)
-	return nil
-}
-
-// writeCounted writes all but the measures.
-func (s *snapshot) writeCounted(w *codec.Writer) error {
 	how, err := json.Marshal(keptBuild{s.how, s.rules})
 	if err != nil {
 		return err
@@ -106,7 +81,11 @@ func (s *snapshot) writeCounted(w *codec.Writer) error {
 		w.Blob(p.chain[:])
 	}
 	w.Blob(how)
-	return s.image.Write(w)
+	if err := s.image.Write(w); err != nil {
+		return err
+	}
+	m.Write(w)
+	return nil
 }
 
 // readPlaces reads what a snapshot begins with; the places are those of this format.

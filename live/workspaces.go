@@ -221,11 +221,6 @@ func (w *Workspaces) load(ctx context.Context, name string) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open workspace %q: %w", name, err)
 	}
-	if w.opts.Shared != nil {
-		if err := w.preload(ctx, shared, log, table); err != nil {
-			w.opts.Logger.Warn("the shared result of a build could not be used; the workspace is folded from the end of its copy", "workspace", name, "error", err)
-		}
-	}
 	return open(ctx, name, shared, log, table, w.opts)
 }
 
@@ -286,20 +281,6 @@ func (w *Workspaces) Delete(ctx context.Context, name string) error {
 	d, ok := w.store.(deletions)
 	if !ok {
 		return fmt.Errorf("delete workspace %q: %w", name, ErrShared)
-	}
-	table, err := w.store.Table(name)
-	if err != nil {
-		return err
-	}
-	if rows, ok := table.(sharedTable); ok {
-		if err := rows.Sync(ctx); err != nil {
-			return err
-		}
-	}
-	if built := sharedBuildIn(ctx, table); built != nil && built.Sum != "" { // whoever shares another one now sees that it is deleted
-		if err := w.opts.Shared.DeleteBlob(ctx, built.sum()); err != nil {
-			return fmt.Errorf("delete workspace %q: delete the shared result of its build: %w", name, err)
-		}
 	}
 	if err := d.Retire(ctx, name); err != nil {
 		return err

@@ -320,7 +320,7 @@ func (w *writer) startBuild(kind, reason string, b build) (*job, error) {
 		w.replayBehind(j, shot, w.since)
 	} else {
 		counts := w.state.Freeze()
-		w.measureBehind(j, shot, w.since, nil, func(ctx context.Context) (*foldedLog, error) {
+		w.measureBehind(j, shot, w.since, func(ctx context.Context) (*foldedLog, error) {
 			b.Options.Progress = w.reporting(j, b.Options.Progress)
 			m, err := w.measure(ctx, counts, b, at.seq)
 			return &foldedLog{measures: m}, err
@@ -332,7 +332,7 @@ func (w *writer) startBuild(kind, reason string, b build) (*job, error) {
 
 // replayBehind measures a build from the log in the background, where the state counts what was forgotten before it.
 func (w *writer) replayBehind(j *job, shot snapshot, counted int) {
-	w.measureBehind(j, shot, counted, nil, func(ctx context.Context) (*foldedLog, error) {
+	w.measureBehind(j, shot, counted, func(ctx context.Context) (*foldedLog, error) {
 		return w.replayFor(ctx, j, nil, shot.built.seq, shot.built.seq)
 	})
 }
@@ -372,8 +372,8 @@ type building struct {
 
 // measureBehind runs f in the background and, when it is done, puts its measures in force (and its
 // state, if it has one). What was counted before the build event no longer counts as new. j is the job of the build;
-// nil: its caller has one of its own. wait, if any, returns when f can begin.
-func (w *writer) measureBehind(j *job, shot snapshot, counted int, wait func(ctx context.Context), f func(ctx context.Context) (*foldedLog, error)) {
+// nil: its caller has one of its own.
+func (w *writer) measureBehind(j *job, shot snapshot, counted int, f func(ctx context.Context) (*foldedLog, error)) {
 	ctx, cancel := context.WithCancel(w.life.ctx)
 	changed, texts := w.changed, w.texts
 	w.building, w.failed, w.changed, w.texts = &building{done: make(chan struct{}), cancel: cancel}, false, false, 0
@@ -383,9 +383,6 @@ func (w *writer) measureBehind(j *job, shot snapshot, counted int, wait func(ctx
 	}
 	go func() {
 		h, err := guarded(func() (*foldedLog, error) {
-			if wait != nil {
-				wait(ctx)
-			}
 			select { // each uses all processors; hundreds at once would only hold their memory
 			case w.opts.slots <- struct{}{}:
 				defer func() { <-w.opts.slots }()
@@ -411,10 +408,7 @@ func (w *writer) measureBehind(j *job, shot snapshot, counted int, wait func(ctx
 				w.finish(j, err)
 			}
 			if err == nil && h.later != nil {
-				w.finishBuild(h.later, "profile learned is fitted to the history", false, w.resume.asked)
-			}
-			if err != nil && w.life.ctx.Err() == nil {
-				w.life.background.Go(func() { _ = w.offerNone(shot.built.seq) }) // else the others wait for it longer
+				w.finishBuild(h.later, "profile learned is fitted to the history", false)
 			}
 			switch ended.err = err; {
 			case err == nil:

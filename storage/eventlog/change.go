@@ -112,10 +112,10 @@ func (s *Shared) foldAll(ctx context.Context, fold func(change) error) (last map
 	return last, nil
 }
 
-// ofLog reports whether a row is of one log and not for copies of it: what was deleted there, and which blobs it has.
+// ofLog reports whether a row is of one log and not for copies of it: what was deleted there.
 func (c *change) ofLog() bool {
 	_, deletes := deletedIn(*c)
-	return deletes || c.key == BuiltBlob
+	return deletes
 }
 
 // PublishControl gives a log the control rows of a store, and takes others out of it. It returns how many changed.

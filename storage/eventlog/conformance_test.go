@@ -1,9 +1,7 @@
 package eventlog
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"sync"
@@ -67,7 +65,6 @@ func TestConformance(t *testing.T) {
 				{"limits", limits},
 				{"lease", leases},
 				{"more followers than connections", manyFollowers},
-				{"blobs", blobs},
 			} {
 				t.Run(tt.name, func(t *testing.T) { tt.run(t, open(t), open(t)) })
 			}
@@ -315,30 +312,6 @@ func manyFollowers(t *testing.T, a, b Log) {
 	for i := range followers {
 		require.Contains(t, seen, fmt.Sprintf("payload of followed%d-0", i))
 	}
-}
-
-func blobs(t *testing.T, a, b Log) {
-	for _, data := range [][]byte{{}, []byte("small"), bytes.Repeat([]byte("0123456789abcdef"), 1<<16)} {
-		for _, l := range []Log{a, b, a} {
-			sum, err := l.PutBlob(t.Context(), data)
-			require.NoError(t, err)
-			got, err := b.Blob(t.Context(), sum)
-			require.NoError(t, err)
-			require.True(t, bytes.Equal(data, got))
-		}
-		sum := sha256.Sum256(data)
-		require.NoError(t, b.DeleteBlob(t.Context(), sum))
-		_, err := a.Blob(t.Context(), sum)
-		require.ErrorIs(t, err, ErrNoBlob)
-		require.NoError(t, a.DeleteBlob(t.Context(), sum), "it is gone already")
-		_, err = a.PutBlob(t.Context(), data)
-		require.NoError(t, err)
-		got, err := b.Blob(t.Context(), sum)
-		require.NoError(t, err)
-		require.True(t, bytes.Equal(data, got))
-	}
-	_, err := a.Blob(t.Context(), [32]byte{1})
-	require.ErrorIs(t, err, ErrNoBlob)
 }
 
 // A lease that ran out has another epoch, also for who had it.

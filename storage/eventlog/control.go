@@ -33,12 +33,9 @@ var ErrKeysUnknown = fmt.Errorf("%w for so long that keys may have been revoked 
 
 // controlled are the beginnings of the keys of rows that are shared, in the tables of workspaces and in that of none.
 var controlled = map[bool][]string{
-	true:  {"workspace", "once/", "quarantine/", "proposals/", "capability-versions/", "triangulations/", "evaluation", "digest-key", "runs/", "runs-open/", "runs-data/", "capability-stats/", BuiltBlob},
+	true:  {"workspace", "once/", "quarantine/", "proposals/", "capability-versions/", "triangulations/", "evaluation", "digest-key", "runs/", "runs-open/", "runs-data/", "capability-stats/"},
 	false: {keyPrefix, deletedPrefix},
 }
-
-// BuiltBlob is the key of a row of a workspace that names a blob of this log. No copy of a log has it.
-const BuiltBlob = "built-blob"
 
 // keyPrefix begins the rows of API keys.
 const keyPrefix = "key/"
@@ -489,19 +486,6 @@ func (t *sharedTable) Delete(ctx context.Context, key string) error {
 // DeleteVersion is Delete of a row that must have this version.
 func (t *sharedTable) DeleteVersion(ctx context.Context, key string, version uint64) error {
 	_, err := t.write(ctx, key, nil, ifVersion(version))
-	return err
-}
-
-// PutIn is Put while the log of the workspace has this name, else ErrConflict: a workspace that was deleted must not come
-// back with a row.
-func (t *sharedTable) PutIn(ctx context.Context, log, key string, value []byte) error {
-	_, err := t.write(ctx, key, value, func(uint64) error {
-		now, err := t.s.LogName(ctx, t.workspace)
-		if err == nil && now != log {
-			err = storage.ErrConflict
-		}
-		return err
-	})
 	return err
 }
 

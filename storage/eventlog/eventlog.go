@@ -35,8 +35,6 @@ var (
 	ErrHeld = errors.New("the lease is held by another process")
 	// ErrNewer: something was written by a program that is newer than this one.
 	ErrNewer = errors.New("a newer version of the program wrote this event; use that version, or restore a backup from before the upgrade")
-	// ErrNoBlob: nothing is stored under this hash.
-	ErrNoBlob = errors.New("there is no blob with this hash")
 )
 
 // ErrConflict answers an append where the log ends elsewhere; nothing of it is stored.
@@ -70,11 +68,6 @@ type Log interface {
 	// Lease takes a lease, or extends the one this Log holds, for ttl from now: [ErrHeld] while another has it.
 	// The epoch grows with every change of holder, so that what an earlier holder still sends can be refused.
 	Lease(ctx context.Context, name string, ttl time.Duration) (epoch uint64, err error)
-	// PutBlob stores bytes under their SHA-256; Blob reads and checks them.
-	PutBlob(ctx context.Context, data []byte) (sum [32]byte, err error)
-	Blob(ctx context.Context, sum [32]byte) ([]byte, error)
-	// DeleteBlob removes what is stored under a hash, if anything is.
-	DeleteBlob(ctx context.Context, sum [32]byte) error
 	Close() error
 }
 

@@ -116,33 +116,6 @@ func (l *later) Lease(ctx context.Context, name string, ttl time.Duration) (uint
 	return log.Lease(ctx, name, ttl)
 }
 
-// PutBlob implements [Log].
-func (l *later) PutBlob(ctx context.Context, data []byte) (sum [32]byte, err error) {
-	log, err := l.get()
-	if err != nil {
-		return sum, err
-	}
-	return log.PutBlob(ctx, data)
-}
-
-// Blob implements [Log].
-func (l *later) Blob(ctx context.Context, sum [32]byte) ([]byte, error) {
-	log, err := l.get()
-	if err != nil {
-		return nil, err
-	}
-	return log.Blob(ctx, sum)
-}
-
-// DeleteBlob implements [Log].
-func (l *later) DeleteBlob(ctx context.Context, sum [32]byte) error {
-	log, err := l.get()
-	if err != nil {
-		return err
-	}
-	return log.DeleteBlob(ctx, sum)
-}
-
 // Close implements [Log].
 func (l *later) Close() error {
 	l.stop()

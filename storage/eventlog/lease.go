@@ -3,7 +3,6 @@ package eventlog
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -71,12 +70,4 @@ func (l lease) encode() []byte {
 	b := binary.BigEndian.AppendUint64(nil, l.epoch)
 	b = binary.BigEndian.AppendUint64(b, uint64(l.until.UnixMilli()))
 	return append(b, l.holder...)
-}
-
-// checkBlob reports whether data is what its name says.
-func checkBlob(data []byte, sum [32]byte) error {
-	if sha256.Sum256(data) != sum {
-		return fmt.Errorf("%w: blob %x has other bytes than its hash says", storage.ErrDamaged, sum[:8])
-	}
-	return nil
 }

@@ -2,11 +2,7 @@ package eventlog
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"errors"
-	"fmt"
 	"iter"
 	"slices"
 	"sync"
@@ -15,7 +11,7 @@ import (
 	"waymark/storage"
 )
 
-// Local is the log in a store of this process. Leases and blobs are rows of its system table.
+// Local is the log in a store of this process. Leases are rows of its system table.
 type Local struct {
 	store  storage.Store
 	holder string
@@ -130,61 +126,6 @@ func (l *Local) Lease(ctx context.Context, name string, ttl time.Duration) (uint
 		err = ErrHeld
 	}
 	return next.epoch, err
-}
-
-// blobPart is the most of a blob that one row holds.
-const blobPart = storage.MaxPayload
-
-// PutBlob implements [Log]. The row with the length is written last: without it there is no blob.
-func (l *Local) PutBlob(ctx context.Context, data []byte) ([32]byte, error) {
-	sum := sha256.Sum256(data)
-	row := "blob/" + hex.EncodeToString(sum[:])
-	part := 0
-	for chunk := range slices.Chunk(data, blobPart) {
-		if _, err := l.store.System().Put(ctx, fmt.Sprintf("%s/%06d", row, part), chunk); err != nil {
-			return sum, err
-		}
-		part++
-	}
-	_, err := l.store.System().Put(ctx, row, binary.BigEndian.AppendUint64(nil, uint64(len(data))))
-	return sum, err
-}
-
-// Blob implements [Log].
-func (l *Local) Blob(ctx context.Context, sum [32]byte) ([]byte, error) {
-	row := "blob/" + hex.EncodeToString(sum[:])
-	if _, _, err := l.store.System().Get(ctx, row); err != nil {
-		if errors.Is(err, storage.ErrNotFound) {
-			err = ErrNoBlob
-		}
-		return nil, err
-	}
-	data := []byte{}
-	for e, err := range l.store.System().List(ctx, row+"/") {
-		if err != nil {
-			return nil, err
-		}
-		data = append(data, e.Value...)
-	}
-	return data, checkBlob(data, sum)
-}
-
-// DeleteBlob implements [Log].
-func (l *Local) DeleteBlob(ctx context.Context, sum [32]byte) error {
-	row := "blob/" + hex.EncodeToString(sum[:])
-	keys := []string{row}
-	for e, err := range l.store.System().List(ctx, row+"/") {
-		if err != nil {
-			return err
-		}
-		keys = append(keys, e.Key)
-	}
-	for _, key := range keys {
-		if err := l.store.System().Delete(ctx, key); err != nil && !errors.Is(err, storage.ErrNotFound) {
-			return err
-		}
-	}
-	return nil
 }
 
 // Close implements [Log]; it leaves the store open.

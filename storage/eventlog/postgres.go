@@ -3,7 +3,6 @@ package eventlog
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -36,8 +35,7 @@ const postgresConns = 8
 
 const postgresTables = `
 create table if not exists waymark_events (workspace text not null, seq bigint not null, record bytea not null, primary key (workspace, seq));
-create table if not exists waymark_leases (name text primary key, epoch bigint not null, until timestamptz not null, holder text not null);
-create table if not exists waymark_blobs (sum bytea primary key, data bytea not null)`
+create table if not exists waymark_leases (name text primary key, epoch bigint not null, until timestamptz not null, holder text not null)`
 
 // How often a reader that follows looks for events where the server sends no notification, and where it does: none is
 // lost as long as the connection lasts.
@@ -166,8 +164,8 @@ func (p *Postgres) prepare(ctx context.Context, opts Options) error {
 		}
 	}
 	// Creating needs a right that the program's user may lack afterwards.
-	tables, err := p.text(ctx, "select count(*)::text from unnest(array['waymark_events', 'waymark_leases', 'waymark_blobs']) name where to_regclass(name) is not null")
-	if err != nil || tables == "3" {
+	tables, err := p.text(ctx, "select count(*)::text from unnest(array['waymark_events', 'waymark_leases']) name where to_regclass(name) is not null")
+	if err != nil || tables == "2" {
 		return err
 	}
 	for range 3 { // two processes that start at once may both see that a table is missing
@@ -486,32 +484,6 @@ func (p *Postgres) names(ctx context.Context, statement string, parameters ...an
 		names[i] = string(row[0])
 	}
 	return names, err
-}
-
-// PutBlob implements [Log].
-func (p *Postgres) PutBlob(ctx context.Context, data []byte) ([32]byte, error) {
-	sum := sha256.Sum256(data)
-	_, err := p.query(ctx, "insert into waymark_blobs (sum, data) values ($1, $2) on conflict do nothing", sum[:], append([]byte{}, data...))
-	return sum, err
-}
-
-// Blob implements [Log].
-func (p *Postgres) Blob(ctx context.Context, sum [32]byte) ([]byte, error) {
-	rows, err := p.query(ctx, "select data from waymark_blobs where sum = $1", sum[:])
-	if err != nil {
-		return nil, err
-	}
-	if len(rows) == 0 {
-		return nil, ErrNoBlob
-	}
-	data := rows[0][0]
-	return data, checkBlob(data, sum)
-}
-
-// DeleteBlob implements [Log].
-func (p *Postgres) DeleteBlob(ctx context.Context, sum [32]byte) error {
-	_, err := p.query(ctx, "delete from waymark_blobs where sum = $1", sum[:])
-	return err
 }
 
 // Close implements [Log]; it waits for calls under way.
