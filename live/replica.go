@@ -205,7 +205,7 @@ func (e *Engine) compareWithLog(ctx context.Context) error {
 // shorter is an error where the shared log ends before the copy.
 func (e *Engine) shorter(here, there uint64) error {
 	if err := eventlog.Shorter(fmt.Sprintf("workspace %q", e.name), here, there); err != nil {
-		return fmt.Errorf("%w; waymark migrate copies a history into a log", err)
+		return fmt.Errorf("%w; waymark restore --log copies a backup into a new log", err)
 	}
 	return nil
 }

@@ -362,7 +362,7 @@ func TestReplicasFindDifferences(t *testing.T) {
 		w := NewWorkspaces(store, Options{Shared: connect()}).closing(t)
 		_, err = w.Get(ctx, DefaultWorkspace)
 		require.ErrorIs(t, err, ErrDiverged)
-		require.ErrorContains(t, err, "waymark migrate")
+		require.ErrorContains(t, err, "waymark restore --log")
 	})
 }
 

@@ -28,25 +28,18 @@ const backupTrailer = 9 + 3*8 + sha256.Size
 
 func (a *app) backupCommand() *cobra.Command {
 	var yes bool
-	var log sharedLogFlags
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
 		Short: "Write all workspaces, keys and settings to a file",
 		Long: `Writes every workspace and key, as they are at one moment, to a file. It may run beside a server, which
 goes on taking writes. The file appears complete and checked, or not at all. An existing file is replaced
-only on agreement, or with --yes.
-
-With --log it writes what servers share (waymark serve --log): all workspaces, also where no server has all of them, each
-up to an event of its own. For that the log is copied into a temporary directory beside the file.`,
+only on agreement, or with --yes.`,
 		Args: exactly(1, "a file to write"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if isFile(args[0]) {
 				if err := a.confirm(yes, fmt.Sprintf("Replace the existing file %s?", args[0])); err != nil {
 					return err
 				}
-			}
-			if log.url != "" {
-				return a.backupLog(cmd.Context(), args[0], log)
 			}
 			return a.with(cmd.Context(), func(c *client.Client) error {
 				resp, err := c.Do(cmd.Context(), client.Request{Method: http.MethodGet, Path: "/v1/backup"})
@@ -77,53 +70,22 @@ up to an event of its own. For that the log is copied into a temporary directory
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "replace an existing file without asking")
-	log.add(cmd, "back up the log at this `URL` instead of a data directory")
 	return cmd
 }
 
-// sharedLogFlags name a log that servers share.
-type sharedLogFlags struct {
-	url  string
-	opts eventlog.Options
-}
-
-func (f *sharedLogFlags) add(cmd *cobra.Command, use string) {
-	cmd.Flags().StringVar(&f.url, "log", "", use)
-	cmd.Flags().BoolVar(&f.opts.Unsafe, "log-unsafe", false, "accept servers whose settings can lose acknowledged events")
-}
-
-// backupLog writes a backup of a log by way of a data directory that holds a copy of it.
-func (a *app) backupLog(ctx context.Context, file string, log sharedLogFlags) (err error) {
-	dir, err := os.MkdirTemp(filepath.Dir(file), ".waymark-backup-")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	var summary storage.BackupSummary
-	err = a.copyHistory(ctx, dir, "", log.url, log.opts, func(eventlog.Copied) {}, func(store storage.Store) error {
-		return replaceFile(file, func(w io.Writer) (err error) {
-			summary, err = store.Backup(ctx, w)
-			return err
-		})
-	})
-	if err != nil {
-		return err
-	}
-	return a.printSummary(summary, "backup", file)
-}
-
 // restoreLog copies a backup into a log that has nothing, or the beginning of it after a call that was interrupted.
-func (a *app) restoreLog(ctx context.Context, in io.Reader, name string, log sharedLogFlags) (err error) {
-	remote, err := eventlog.Open(ctx, log.url, log.opts)
+func (a *app) restoreLog(ctx context.Context, in io.Reader, name, address string, opts eventlog.Options) (err error) {
+	remote, err := eventlog.Open(ctx, address, opts)
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, remote.Close()) }()
 	there, err := remote.Workspaces(ctx)
-	if err = errors.Join(err, remote.Close()); err != nil {
+	if err != nil {
 		return err
 	}
 	if slices.Contains(there, eventlog.ControlLog) { // written last
-		return fmt.Errorf("restore %s: the log at %s is in use; name a new one", name, eventlog.Name(log.url))
+		return fmt.Errorf("restore %s: the log at %s is in use; name a new one", name, eventlog.Name(address))
 	}
 	dir, err := os.MkdirTemp("", "waymark-restore-")
 	if err != nil {
@@ -135,14 +97,30 @@ func (a *app) restoreLog(ctx context.Context, in io.Reader, name string, log sha
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	if err := a.copyHistory(ctx, data, log.url, "", log.opts, func(eventlog.Copied) {}, nil); err != nil {
-		return fmt.Errorf("restore %s: %w", name, err)
+	store, err := storage.Open(data, storage.Options{Logger: a.logger()})
+	if err != nil {
+		return err
 	}
-	return a.printSummary(summary, "restored to", eventlog.Name(log.url))
+	defer func() { err = errors.Join(err, store.Close()) }()
+	source := eventlog.NewLocal(store)
+	names, err := source.Workspaces(ctx)
+	if err != nil {
+		return err
+	}
+	for _, workspace := range names {
+		if err := eventlog.Copy(ctx, source, remote, workspace); err != nil {
+			return fmt.Errorf("restore %s: %w", name, err)
+		}
+	}
+	if err := eventlog.PublishControl(ctx, store, remote); err != nil {
+		return fmt.Errorf("restore %s: copy keys and other control data: %w", name, err)
+	}
+	return a.printSummary(summary, "restored to", eventlog.Name(address))
 }
 
 func (a *app) restoreCommand() *cobra.Command {
-	var log sharedLogFlags
+	var log string
+	var opts eventlog.Options
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Make a data directory from a backup",
@@ -155,8 +133,8 @@ log of PostgreSQL at that URL instead, which must be new.`,
 				return err
 			}
 			defer in.Close()
-			if log.url != "" {
-				return a.restoreLog(cmd.Context(), in, name, log)
+			if log != "" {
+				return a.restoreLog(cmd.Context(), in, name, log, opts)
 			}
 			if entries, err := os.ReadDir(a.data); err == nil && len(entries) > 0 {
 				return fmt.Errorf("restore %s: data directory %s is not empty; name a new one with --data", name, a.data)
@@ -168,7 +146,8 @@ log of PostgreSQL at that URL instead, which must be new.`,
 			return a.printSummary(summary, "restored to", a.data)
 		},
 	}
-	log.add(cmd, "restore into the log at this `URL` instead of a data directory")
+	cmd.Flags().StringVar(&log, "log", "", "restore into the log at this `URL` instead of a data directory")
+	cmd.Flags().BoolVar(&opts.Unsafe, "log-unsafe", false, "accept servers whose settings can lose acknowledged events")
 	return cmd
 }
 

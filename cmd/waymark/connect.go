@@ -181,7 +181,7 @@ func (h *house) joinLog(who access) error {
 	}
 	if address == "" {
 		if len(was) > 0 {
-			return fmt.Errorf("the data directory %s is a copy of the log at %s: start waymark serve --log with it, or copy the log into a new directory (waymark migrate --from)", h.dir, was)
+			return fmt.Errorf("the data directory %s is a copy of the log at %s: start waymark serve --log with it", h.dir, was)
 		}
 		return nil
 	}

@@ -247,7 +247,7 @@ error is one line of JSON on stderr: {"error","exit_code"} and, of a refused req
 		{"Run", []*cobra.Command{a.runCommand(), a.runsCommand(), a.capabilityCommand()}},
 		{"Score", []*cobra.Command{a.scoreCommand(), a.triangulateCommand()}},
 		{"Build and evaluate the model", []*cobra.Command{a.rebuildCommand(), a.evaluateCommand(), a.abCommand(), a.diffCommand()}},
-		{"Operate", []*cobra.Command{a.doctorCommand(), a.backupCommand(), a.restoreCommand(), a.migrateCommand(), a.keysCommand(), a.workspaceCommand(), a.versionCommand()}},
+		{"Operate", []*cobra.Command{a.doctorCommand(), a.backupCommand(), a.restoreCommand(), a.keysCommand(), a.workspaceCommand(), a.versionCommand()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
 		for _, cmd := range g.commands {

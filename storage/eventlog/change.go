@@ -118,55 +118,16 @@ func (c *change) ofLog() bool {
 	return deletes
 }
 
-// PublishControl gives a log the control rows of a store, and takes others out of it. It returns how many changed.
-func PublishControl(ctx context.Context, store storage.Store, log Log) (changed int, err error) {
+// PublishControl gives a log the control rows of a store.
+func PublishControl(ctx context.Context, store storage.Store, log Log) error {
 	s := newShared(storage.NewMemory(), log)
-	there, err := s.foldAll(ctx, func(c change) error { return s.put(ctx, c) })
-	if err != nil {
-		return 0, err
-	}
-	always := func(uint64) error { return nil }
 	for c, err := range controlRows(ctx, store) {
-		if was := there[c.row]; err == nil && (was == nil || was.value == nil || string(was.value) != string(c.value)) {
-			changed++
-			err = s.write(ctx, c, always)
+		if err == nil {
+			err = s.write(ctx, c, func(uint64) error { return nil })
 		}
 		if err != nil {
-			return changed, err
-		}
-		delete(there, c.row)
-	}
-	for _, c := range there {
-		if c.value != nil && !c.ofLog() {
-			changed++
-			if err := s.write(ctx, change{row: c.row}, always); err != nil {
-				return changed, err
-			}
+			return err
 		}
 	}
-	return changed, nil
-}
-
-// FetchControl gives a store the control rows of a log, and takes others out of it. It returns how many there are.
-func FetchControl(ctx context.Context, log Log, store storage.Store) (rows int, err error) {
-	s := newShared(store, log)
-	there, err := s.foldAll(ctx, func(c change) error {
-		if c.ofLog() { // the copy has the names of workspaces for its logs
-			return nil
-		}
-		return s.put(ctx, c)
-	})
-	if err != nil {
-		return 0, err
-	}
-	for c, err := range controlRows(ctx, store) {
-		if err == nil && there[c.row] == nil {
-			err = s.put(ctx, change{row: c.row})
-		}
-		if err != nil {
-			return rows, err
-		}
-		rows++
-	}
-	return rows, nil
+	return nil
 }

@@ -9,39 +9,28 @@ import (
 	"waymark/storage"
 )
 
-// Copied is what [Copy] did for one workspace.
-type Copied struct {
-	Workspace string       `json:"workspace"`
-	Before    uint64       `json:"before"` // events that the target had
-	Copied    uint64       `json:"copied"`
-	Kept      uint64       `json:"kept"` // events of which the target has the payload and the source erased it
-	Head      storage.Head `json:"-"`
-}
-
 // Copy brings the log of a workspace in to up to that in from. It goes on where an earlier copy ended. Afterwards all
 // of the target is read back and its chain compared; an error says at which event the two logs part.
-func Copy(ctx context.Context, from, to Log, workspace string) (c Copied, err error) {
-	c.Workspace = workspace
+func Copy(ctx context.Context, from, to Log, workspace string) error {
 	source, err := from.Head(ctx, workspace)
 	if err != nil {
-		return c, fmt.Errorf("copy workspace %q: %w", workspace, err)
+		return fmt.Errorf("copy workspace %q: %w", workspace, err)
 	}
 	target, err := to.Head(ctx, workspace)
 	if err != nil {
-		return c, fmt.Errorf("copy workspace %q: %w", workspace, err)
+		return fmt.Errorf("copy workspace %q: %w", workspace, err)
 	}
-	c.Before = target.Seq
 	if err := samePast(ctx, from, to, workspace, source, target); err != nil {
-		return c, fmt.Errorf("copy workspace %q: %w", workspace, err)
+		return fmt.Errorf("copy workspace %q: %w", workspace, err)
 	}
-	if c.Head, err = appendAll(ctx, from, to, workspace, target); err != nil {
-		return c, fmt.Errorf("copy workspace %q: %w", workspace, err)
+	end, err := appendAll(ctx, from, to, workspace, target)
+	if err != nil {
+		return fmt.Errorf("copy workspace %q: %w", workspace, err)
 	}
-	c.Copied = c.Head.Seq - target.Seq
-	if c.Kept, err = verify(ctx, from, to, workspace, c.Head); err != nil {
-		return c, fmt.Errorf("verify the copy of workspace %q: %w", workspace, err)
+	if err := verify(ctx, from, to, workspace, end); err != nil {
+		return fmt.Errorf("verify the copy of workspace %q: %w", workspace, err)
 	}
-	return c, nil
+	return nil
 }
 
 // samePast checks that the target is a beginning of the source. Hashes of a chain differ from the first difference
@@ -108,8 +97,8 @@ func appendAll(ctx context.Context, from, to Log, workspace string, head storage
 	return head, flush()
 }
 
-// verify reads both logs from the beginning up to a head and counts the payloads that only the copy has.
-func verify(ctx context.Context, from, to Log, workspace string, end storage.Head) (kept uint64, err error) {
+// verify reads both logs from the beginning up to a head.
+func verify(ctx context.Context, from, to Log, workspace string, end storage.Head) error {
 	next, stop := iter.Pull2(from.Read(ctx, workspace, 0, false))
 	defer stop()
 	var head storage.Head
@@ -118,24 +107,21 @@ func verify(ctx context.Context, from, to Log, workspace string, end storage.Hea
 			err = e.Follows(head)
 		}
 		if err != nil {
-			return kept, err
+			return err
 		}
 		original, err, _ := next()
 		if err != nil {
-			return kept, err
+			return err
 		}
 		if head = e.Head(); head != original.Head() {
-			return kept, fmt.Errorf("%w: they differ from event %d on", ErrDiverged, head.Seq)
-		}
-		if original.Erased && !e.Erased {
-			kept++
+			return fmt.Errorf("%w: they differ from event %d on", ErrDiverged, head.Seq)
 		}
 		if head == end {
-			return kept, nil
+			return nil
 		}
 	}
 	if head != end {
-		err = fmt.Errorf("%w: the copy ends at event %d instead of event %d", storage.ErrDamaged, head.Seq, end.Seq)
+		return fmt.Errorf("%w: the copy ends at event %d instead of event %d", storage.ErrDamaged, head.Seq, end.Seq)
 	}
-	return kept, err
+	return nil
 }

@@ -3,8 +3,6 @@ package eventlog
 import (
 	"context"
 	"errors"
-	"fmt"
-	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -109,58 +107,4 @@ func (s *Shared) deleteRows(ctx context.Context, workspace string, which func(ke
 		}
 	}
 	return kept, nil
-}
-
-// LogNames gives the name of the log of each workspace that was deleted in a shared log.
-func LogNames(ctx context.Context, log Log) (map[string]string, error) {
-	s, names := newShared(storage.NewMemory(), log), map[string]string{}
-	last, err := s.foldAll(ctx, func(change) error { return nil })
-	for _, c := range last {
-		if workspace, ok := deletedIn(*c); ok {
-			names[workspace] = logName(workspace, c.value)
-		}
-	}
-	return names, err
-}
-
-// Renamed is a log in which workspaces have other names.
-type Renamed struct {
-	Log
-	Names map[string]string // where they differ
-}
-
-func (r Renamed) name(workspace string) string {
-	if name, ok := r.Names[workspace]; ok {
-		return name
-	}
-	return workspace
-}
-
-// Append implements [Log].
-func (r Renamed) Append(ctx context.Context, workspace string, events []storage.Sealed) error {
-	return r.Log.Append(ctx, r.name(workspace), events)
-}
-
-// Read implements [Log].
-func (r Renamed) Read(ctx context.Context, workspace string, after uint64, follow bool) iter.Seq2[storage.Sealed, error] {
-	return r.Log.Read(ctx, r.name(workspace), after, follow)
-}
-
-// Head implements [Log].
-func (r Renamed) Head(ctx context.Context, workspace string) (storage.Head, error) {
-	return r.Log.Head(ctx, r.name(workspace))
-}
-
-// Workspaces implements [Log]; logs of workspaces that were deleted are left out.
-func (r Renamed) Workspaces(ctx context.Context) (names []string, err error) {
-	logs, err := r.Log.Workspaces(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("list workspaces: %w", err)
-	}
-	for _, log := range logs {
-		if name := Workspace(log); r.name(name) == log {
-			names = append(names, name)
-		}
-	}
-	return names, nil
 }
