@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -57,10 +56,6 @@ var kinds = map[byte]func() any{
 	kindSource:     func() any { return &ruled{} },
 	kindServed:     func() any { return &served{} },
 }
-
-// uncounted matches members that no model counts, by kind and path. Those that this program does not know are passed over:
-// earlier versions wrote others. What a build says about its judgement and an answer about its question is a report.
-var uncounted = regexp.MustCompile(`^(S/|B/(auto|gate)/|B/options/examined$)`)
 
 // feedback is what is kept of a Feedback: resolved, with its source.
 type feedback struct {
@@ -134,11 +129,7 @@ func decode(payload []byte) (kind byte, v any, err error) {
 	err = jsonv2.Unmarshal(payload[1:], v, lenient, jsonv2.RejectUnknownMembers(true))
 	var member *jsonv2.SemanticError
 	if errors.Is(err, jsonv2.ErrUnknownName) && errors.As(err, &member) {
-		if !uncounted.MatchString(string(kind) + string(member.JSONPointer)) {
-			return kind, nil, fmt.Errorf("member %s of kind %q: %w", member.JSONPointer, kind, ErrNewer)
-		}
-		v = value()
-		err = jsonv2.Unmarshal(payload[1:], v, lenient)
+		return kind, nil, fmt.Errorf("member %s of kind %q: %w", member.JSONPointer, kind, ErrNewer)
 	}
 	if err != nil {
 		return kind, nil, fmt.Errorf("decode an event of kind %q: %w", kind, err)

@@ -1,7 +1,6 @@
 package live
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -115,9 +114,6 @@ func readSnapshot(data []byte, words *thesaurus.Thesaurus) (*foldedLog, error) {
 		err := json.Unmarshal(how, &kept)
 		if h.how, h.rules = kept.build, kept.Rules; err != nil {
 			r.Fail("options of the build: %w", err)
-		}
-		if bytes.Contains(how, []byte(`"examined":`)) {
-			return nil, errors.New("an earlier version fitted its weights to traded places, which this version does not")
 		}
 	}
 	h.last = h.built.seq

@@ -154,7 +154,7 @@ func readBackup(r io.Reader, sink backupSink) (BackupSummary, error) {
 		return BackupSummary{}, damaged("this is not a backup")
 	}
 	if v := head[len(backupMagic)]; v != backupFormat {
-		return BackupSummary{}, fmt.Errorf("the backup has format %d; this program knows %d", v, backupFormat)
+		return BackupSummary{}, fmt.Errorf("the backup has format %d, this program knows %d; %s", v, backupFormat, otherProgram)
 	}
 	for {
 		kind, body, err := br.frame()

@@ -30,7 +30,7 @@ func entries(t *testing.T, b *Badger, workspace string) map[uint64]int {
 	return got
 }
 
-// One event alone is stored as format 1 stored it; several share entries up to blockBytes; one that
+// One event alone is stored as it is; several share entries up to blockBytes; one that
 // is larger has an entry of its own.
 func TestEntries(t *testing.T) {
 	b := openTest(t, t.TempDir(), Options{})
@@ -142,36 +142,19 @@ func TestEraseInsideEntry(t *testing.T) {
 	assert.Equal(t, []Receipt{{7, Duplicate}}, mustAppend(t, mustLog(t, b, "default"), records[6]), "the key stays known")
 }
 
-// A database of format 1 has one event an entry; its index of keys and its snapshots go.
-func TestFormatOne(t *testing.T) {
+// A database of another format is refused, and not changed.
+func TestOtherFormat(t *testing.T) {
 	dir := fillForFindings(t)
-	direct(t, dir, func(txn *badger.Txn) error {
-		err := txn.Set(metaKey(metaFormat), encodeRow(1, nil))
-		for _, kind := range []byte(formerKinds) {
-			for _, name := range []string{"default", "other"} {
-				err = errors.Join(err, txn.Set(append(prefix(kind, name), make([]byte, 32)...), []byte("x")))
-			}
-		}
-		return err
-	})
+	for _, format := range []uint64{1, 2, 4} {
+		direct(t, dir, func(txn *badger.Txn) error { return txn.Set(metaKey(metaFormat), encodeRow(format, nil)) })
+		_, err := Open(dir, Options{})
+		require.ErrorContains(t, err, fmt.Sprintf("the database has format %d, this program knows 3", format))
+		require.ErrorContains(t, err, "waymark export")
+	}
+	direct(t, dir, func(txn *badger.Txn) error { return txn.Set(metaKey(metaFormat), encodeRow(databaseFormat, nil)) })
 	b := openTest(t, dir, Options{})
 	require.NoError(t, b.Health())
-	l := mustLog(t, b, "default")
-	assert.Equal(t, []Receipt{{8, Duplicate}, {31, Stored}}, mustAppend(t, l, Record{Key: "7", Payload: []byte("7")}, Record{Key: "new"}))
-	require.NoError(t, b.Close())
-	direct(t, dir, func(txn *badger.Txn) error {
-		item, err := txn.Get(metaKey(metaFormat))
-		require.NoError(t, err)
-		v, err := item.ValueCopy(nil)
-		require.NoError(t, err)
-		format, _, err := decodeRow(v)
-		require.NoError(t, err)
-		assert.EqualValues(t, 3, format)
-		for _, kind := range []byte(formerKinds) {
-			err = errors.Join(err, each(txn, kind, func(k, _ []byte) { t.Errorf("key %q is left", k) }))
-		}
-		return err
-	})
+	require.EqualValues(t, 30, mustLog(t, b, "default").Head().Seq)
 }
 
 // Of an entry that is damaged in its middle the events before are kept.

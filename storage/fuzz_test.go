@@ -44,7 +44,7 @@ func decodeOne(t *testing.T, b []byte) {
 	decodeRow(b)
 }
 
-// appendSnapshot is a snapshot file in one piece; the content of one that is not plain is compressed.
+// appendSnapshot is a snapshot file in one piece; stored is the compressed content.
 func appendSnapshot(b []byte, h snapshotHead, stored []byte) []byte {
 	h.stored = uint64(len(stored))
 	header := h.appendTo(nil)
@@ -61,29 +61,19 @@ func snapshotSum(header, stored []byte) uint64 {
 
 func FuzzSnapshot(f *testing.F) {
 	for _, content := range []string{"", "content"} {
-		h := snapshotHead{Head: Head{Seq: 7, Chain: [32]byte{1}}, format: plainSnapshot, length: uint64(len(content))}
-		for _, format := range []byte{plainSnapshot, snapshotFormat} {
-			stored := []byte(content)
-			if h.format = format; format == snapshotFormat {
-				z, err := zstd.NewWriter(nil)
-				require.NoError(f, err)
-				stored = z.EncodeAll(stored, nil)
-			}
-			b := appendSnapshot(nil, h, stored)
-			f.Add(b)
-			f.Add(b[:len(b)-1])
-			f.Add(b[:snapshotHeader])
-		}
+		h := snapshotHead{Head: Head{Seq: 7, Chain: [32]byte{1}}, length: uint64(len(content))}
+		z, err := zstd.NewWriter(nil)
+		require.NoError(f, err)
+		b := appendSnapshot(nil, h, z.EncodeAll([]byte(content), nil))
+		f.Add(b)
+		f.Add(b[:len(b)-1])
+		f.Add(b[:snapshotHeader])
 	}
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		whole := bytes.Clone(b) // with the checksum that random bytes never meet
-		head := snapshotHeader
-		if len(b) > len(snapshotMagic) && b[len(snapshotMagic)] == plainSnapshot {
-			head = plainHeader
-		}
-		if n := len(b) - snapshotTrailer; n >= head {
-			whole = binary.BigEndian.AppendUint64(whole[:n], snapshotSum(whole[:head], whole[head:n]))
+		if n := len(b) - snapshotTrailer; n >= snapshotHeader {
+			whole = binary.BigEndian.AppendUint64(whole[:n], snapshotSum(whole[:snapshotHeader], whole[snapshotHeader:n]))
 		}
 		for _, b := range [][]byte{b, whole} {
 			h, stored, err := readStored(t.Context(), bytes.NewReader(b), int64(len(b)))

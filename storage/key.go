@@ -13,8 +13,6 @@ import (
 //
 //	w len name               workspace: alive or being deleted
 //	e len name seq           events up to seq, big-endian: key order is log order
-//	k len name hash          a Record.Key; databases of format 1 only
-//	s, c                     snapshots; databases of formats 1 and 2 only
 //	t len name row           table row; the system table has the empty name
 //	m name                   facts about the whole database
 //
@@ -26,9 +24,6 @@ const (
 	kindRow       = 't'
 	kindMeta      = 'm'
 )
-
-// formerKinds are those of earlier formats; what they held has another place now or can be made again.
-const formerKinds = "ksc"
 
 // maxRowKey is the longest key of a table, MaxWorkspace the longest name of a workspace, in bytes.
 const (

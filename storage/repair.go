@@ -155,34 +155,3 @@ func (b *Badger) keepPrefix(name string, head uint64) error {
 	}
 	return b.put(pair{eventKey(name, head), r.value()})
 }
-
-// upgrade makes a database of an earlier format one of this format: the index of keys and the
-// snapshots go. Events of format 1 are entries of one event each, which stay as they are.
-func (b *Badger) upgrade() error {
-	for _, kind := range []byte(formerKinds) {
-		if err := b.removeKind(kind); err != nil {
-			return err
-		}
-	}
-	return b.put(pair{metaKey(metaFormat), encodeRow(databaseFormat, nil)})
-}
-
-func (b *Badger) removeKind(kind byte) error {
-	for {
-		var gone []pair
-		err := b.db.View(func(txn *badger.Txn) error {
-			it := txn.NewIterator(badger.IteratorOptions{Prefix: []byte{kind}})
-			defer it.Close()
-			for it.Rewind(); it.Valid() && len(gone) < 100*maxRecords; it.Next() {
-				gone = append(gone, pair{key: it.Item().KeyCopy(nil)})
-			}
-			return nil
-		})
-		if err != nil || len(gone) == 0 {
-			return err
-		}
-		if err := b.put(gone...); err != nil {
-			return err
-		}
-	}
-}

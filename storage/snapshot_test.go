@@ -82,10 +82,14 @@ func TestDamagedSnapshot(t *testing.T) {
 	other, err := os.ReadFile(filepath.Join(folder, snapshotName(10)))
 	require.NoError(t, err)
 	check("that of another seq", other)
-	h := snapshotHead{Head: Head{Seq: 25}, format: plainSnapshot}
-	check("that of another history", appendSnapshot(nil, h, []byte("late")))
-	stored, _, err := readStored(t.Context(), bytes.NewReader(good), int64(len(good)))
+	stored, content, err := readStored(t.Context(), bytes.NewReader(good), int64(len(good)))
 	require.NoError(t, err)
+	forked := stored
+	forked.Chain[0] ^= 1
+	check("that of another history", appendSnapshot(nil, forked, content))
+	former := bytes.Clone(good)
+	former[len(snapshotMagic)]--
+	check("another format", former)
 	for _, length := range []uint64{0, 3, 5, math.MaxUint64} {
 		stored.length = length
 		check("another length", appendSnapshot(nil, stored, good[snapshotHeader:len(good)-snapshotTrailer]))
@@ -106,30 +110,17 @@ func TestDamagedSnapshot(t *testing.T) {
 // A wild length must not be allocated.
 func TestWildLengthOfSnapshot(t *testing.T) {
 	for _, length := range []uint64{1, 1 << 40, math.MaxInt64, 1 << 63, math.MaxUint64, math.MaxUint64 - uint64(snapshotHeader) - 7} {
-		h := snapshotHead{Head: Head{Seq: 1}, format: snapshotFormat, stored: length}
+		h := snapshotHead{Head: Head{Seq: 1}, stored: length}
 		header := h.appendTo(nil)
 		b := binary.BigEndian.AppendUint64(header, snapshotSum(header, nil))
 		_, _, err := readSnapshot(t.Context(), bytes.NewReader(b), int64(len(b)))
 		require.ErrorContains(t, err, fmt.Sprintf("a content of %d bytes in a file of %d", length, len(b)))
 	}
 	for size := range int64(snapshotHeader + snapshotTrailer) {
-		b := appendSnapshot(nil, snapshotHead{format: snapshotFormat}, nil)
+		b := appendSnapshot(nil, snapshotHead{}, nil)
 		_, _, err := readSnapshot(t.Context(), bytes.NewReader(b), size)
 		require.Error(t, err)
 	}
-}
-
-// A snapshot of the format before, which was not compressed, is read.
-func TestPlainSnapshotIsRead(t *testing.T) {
-	l, folder := snapshotFiles(t)
-	path := filepath.Join(folder, snapshotName(25))
-	compressed, err := os.ReadFile(path)
-	require.NoError(t, err)
-	h, _, err := readStored(t.Context(), bytes.NewReader(compressed), int64(len(compressed)))
-	require.NoError(t, err)
-	h.format = plainSnapshot
-	require.NoError(t, os.WriteFile(path, appendSnapshot(nil, h, []byte("plain")), 0o600))
-	require.Equal(t, []string{"25 plain", "10 early"}, tell(t, l))
 }
 
 // Whatever lies beside the snapshots after a crash or a change from outside: files half written go at

@@ -23,17 +23,15 @@ import (
 //	"WMSN" format seq chain[32] stored length zstd(content) xxhash64
 //
 // chain is that of event seq, so a snapshot of another history is told apart from one of this log.
-// stored is how many bytes the compressed content takes, length those of the content. Format 1 has no
-// length, and the content as it is. The checksum covers what is stored, then the header: the header is
-// written last, when the lengths are known. It finds damage, not forgery; SHA-256 would find no more
-// and takes twenty times as long where the processor has no instructions for it.
+// stored is how many bytes the compressed content takes, length those of the content. The checksum covers
+// what is stored, then the header: the header is written last, when the lengths are known. It finds damage,
+// not forgery; SHA-256 would find no more and takes twenty times as long where the processor has no
+// instructions for it.
 const (
 	snapshotMagic  = "WMSN"
 	snapshotFormat = 2
-	plainSnapshot  = 1 // the format of files that are not compressed
 
-	plainHeader     = len(snapshotMagic) + 1 + 8 + 32 + 8
-	snapshotHeader  = plainHeader + 8
+	snapshotHeader  = len(snapshotMagic) + 1 + 8 + 32 + 8 + 8
 	snapshotTrailer = 8
 
 	snapshotChunk = 1 << 20 // between two looks at the context
@@ -48,21 +46,17 @@ const (
 // snapshotHead is what the header of a file says.
 type snapshotHead struct {
 	Head
-	format         byte
 	stored, length uint64 // bytes of the content in the file, and decompressed
 }
 
 // appendTo appends the header.
 func (h *snapshotHead) appendTo(b []byte) []byte {
 	b = append(b, snapshotMagic...)
-	b = append(b, h.format)
+	b = append(b, snapshotFormat)
 	b = binary.BigEndian.AppendUint64(b, h.Seq)
 	b = append(b, h.Chain[:]...)
 	b = binary.BigEndian.AppendUint64(b, h.stored)
-	if h.format != plainSnapshot {
-		b = binary.BigEndian.AppendUint64(b, h.length)
-	}
-	return b
+	return binary.BigEndian.AppendUint64(b, h.length)
 }
 
 // A snapshotWriter compresses into a file, on the goroutine that writes: nobody waits for a snapshot, and it must
@@ -75,7 +69,7 @@ type snapshotWriter struct {
 }
 
 func newSnapshotWriter(f *os.File) (*snapshotWriter, error) {
-	w := &snapshotWriter{f: f, sum: xxhash.New(), head: snapshotHead{format: snapshotFormat}}
+	w := &snapshotWriter{f: f, sum: xxhash.New()}
 	_, err := f.Seek(int64(snapshotHeader), io.SeekStart)
 	if err == nil {
 		w.z, err = zstd.NewWriter(storedWriter{w}, zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithEncoderConcurrency(1),
@@ -121,8 +115,8 @@ func (w *snapshotWriter) finish(h Head) error {
 // readSnapshot reads and verifies a file of the given size, and decompresses its content.
 func readSnapshot(ctx context.Context, r io.Reader, size int64) (h Head, content []byte, err error) {
 	head, stored, err := readStored(ctx, r, size)
-	if err != nil || head.format == plainSnapshot {
-		return head.Head, stored, err
+	if err != nil {
+		return head.Head, nil, err
 	}
 	content, err = head.decompress(stored)
 	return head.Head, content, err
@@ -148,25 +142,18 @@ func (h *snapshotHead) decompress(stored []byte) ([]byte, error) {
 // readStored reads and verifies a file of the given size without decompressing it. What is stored is
 // allocated once, after its size in the header has been found to be that of the file.
 func readStored(ctx context.Context, r io.Reader, size int64) (h snapshotHead, stored []byte, err error) {
-	header := make([]byte, plainHeader, snapshotHeader)
+	header := make([]byte, snapshotHeader)
 	if _, err := io.ReadFull(r, header); err != nil {
 		return h, nil, err
 	}
 	b := header[len(snapshotMagic):]
-	if h.format = b[0]; string(header[:len(snapshotMagic)]) != snapshotMagic || h.format != snapshotFormat && h.format != plainSnapshot {
+	if string(header[:len(snapshotMagic)]) != snapshotMagic || b[0] != snapshotFormat {
 		return h, nil, errFormat
 	}
 	h.Seq = binary.BigEndian.Uint64(b[1:])
 	copy(h.Chain[:], b[9:])
 	h.stored = binary.BigEndian.Uint64(b[41:])
-	h.length = h.stored
-	if h.format != plainSnapshot {
-		header = header[:snapshotHeader]
-		if _, err := io.ReadFull(r, header[plainHeader:]); err != nil {
-			return h, nil, err
-		}
-		h.length = binary.BigEndian.Uint64(header[plainHeader:])
-	}
+	h.length = binary.BigEndian.Uint64(b[49:])
 	if room := size - int64(len(header)) - snapshotTrailer; room < 0 || h.stored != uint64(room) || uint64(int(h.stored)) != h.stored {
 		return h, nil, fmt.Errorf("a content of %d bytes in a file of %d", h.stored, size)
 	}

@@ -15,8 +15,9 @@ const (
 	metaFormat  = "format"
 	metaCommits = "commits"
 
-	// 1 kept an index of keys beside the log, and each event in an entry of its own; 2 kept snapshots.
 	databaseFormat = 3
+
+	otherProgram = "another version of the program wrote it: export with that one (waymark export) and import here (waymark import)"
 )
 
 // load opens the database, verifies it and fills in what is served from memory.
@@ -67,8 +68,8 @@ func (b *Badger) load() error {
 		w.keys = s.keys
 		b.spaces[name] = w
 	}
-	if a.format < databaseFormat {
-		if err := b.upgrade(); err != nil {
+	if a.format == 0 { // it was damaged
+		if err := b.put(pair{metaKey(metaFormat), encodeRow(databaseFormat, nil)}); err != nil {
 			return err
 		}
 	}
@@ -195,8 +196,8 @@ func (a *audit) meta(txn *badger.Txn) (fresh bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if format > databaseFormat {
-		return false, fmt.Errorf("the database has format %d; this program knows %d", format, databaseFormat)
+	if format != databaseFormat && format != 0 {
+		return false, fmt.Errorf("the database has format %d, this program knows %d; %s", format, databaseFormat, otherProgram)
 	}
 	a.format = format
 	a.commits, err = read(metaCommits)

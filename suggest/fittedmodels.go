@@ -19,7 +19,6 @@ type fittedModels struct {
 	texts   *planning.Texts
 	planner *planning.Model // nil if there are too few intents
 
-	outdated    bool // written by a program version with other signals; must be refitted
 	provisional bool // not fitted: prior weights, no planner; see MeasureOptions
 
 	study *study // what they were fitted on, where that is kept
@@ -121,7 +120,7 @@ func (l *trainingData) remember(halt func() bool) bool {
 // matches reports whether what was kept is about the same tools: another version of the program might
 // have read the history in another way.
 func (f *fittedModels) matches(l *trainingData) bool {
-	return !f.outdated && (f.texts == nil || f.texts.Len() == len(l.node))
+	return f.texts == nil || f.texts.Len() == len(l.node)
 }
 
 // write stores either half, each behind a flag that says whether it was fitted.
@@ -169,8 +168,9 @@ func readFittedModels(r *codec.Reader) *fittedModels {
 	f := &fittedModels{}
 	if r.Bool() {
 		f.weights = nexttool.Weights{Plain: r.Floats(), Asked: r.Floats()}
-		want := len(nexttool.Prior().Plain)
-		f.outdated = len(f.weights.Plain) != want || len(f.weights.Asked) != want
+		if want := len(nexttool.Prior().Plain); len(f.weights.Plain) != want || len(f.weights.Asked) != want {
+			r.Fail("weights of other signals")
+		}
 		f.sure.plain, f.sure.asked = calibrate.Read(r), calibrate.Read(r)
 		f.stops = stop.Read(r)
 	}

@@ -33,8 +33,8 @@ var (
 	ErrDiverged = errors.New("the logs have different histories")
 	// ErrHeld: somebody else has the lease.
 	ErrHeld = errors.New("the lease is held by another process")
-	// ErrNewer: something was written by a program that is newer than this one.
-	ErrNewer = errors.New("a newer version of the program wrote this event; use that version, or restore a backup from before the upgrade")
+	// ErrNewer: something was written by another version of the program.
+	ErrNewer = errors.New("a newer version of the program wrote this event; export with that version (waymark export) and import here (waymark import)")
 )
 
 // ErrConflict answers an append where the log ends elsewhere; nothing of it is stored.

@@ -24,7 +24,7 @@ import (
 // id is the hash of what it began with, so beginning the same one again begins it anew.
 const triangulationRow = "triangulations/"
 
-// kept is a triangulation with the credentials that began it and added to it; rows of older versions name none.
+// kept is a triangulation with the credentials that began it and added to it.
 type kept struct {
 	evidence.Request
 	Sources []string  `json:"sources,omitempty"`
