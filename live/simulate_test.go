@@ -26,7 +26,7 @@ import (
 	"waymark/suggest"
 )
 
-// A simulated fleet: replicas on one log in memory, in the virtual time of a bubble. A seed decides how long each call
+// Simulated servers: replicas on one log in memory, in the virtual time of a bubble. A seed decides how long each call
 // takes, which requests and answers are lost, which arrive twice or late, when a replica is cut off and when one dies.
 // Clients repeat a write until some replica acknowledges it. At the end every write counts once and all models are equal.
 
@@ -238,7 +238,7 @@ func (t mortalTable) Put(ctx context.Context, key string, value []byte) (uint64,
 	return t.Table.Put(ctx, key, value)
 }
 
-// simReplica is one process of the fleet, in all its lives.
+// simReplica is one process, in all its lives.
 type simReplica struct {
 	link   *simLink
 	disk   storage.Store
@@ -301,7 +301,7 @@ const (
 	simLimit = time.Hour // of virtual time
 )
 
-// simulate runs a fleet and reports what is wrong at its end.
+// simulate runs servers and reports what is wrong at its end.
 func simulate(t *testing.T, seed uint64, broken sabotage) (trace []string, err error) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &simulation{seed: seed, broken: broken, writes: map[string]bool{}, began: time.Now()}
@@ -515,7 +515,7 @@ func simSeeds(t *testing.T, count int) (first, n uint64) {
 	return 1, number("WAYMARK_SEEDS", uint64(count))
 }
 
-func TestSimulatedFleets(t *testing.T) {
+func TestSimulatedServers(t *testing.T) {
 	first, n := simSeeds(t, map[bool]int{true: 8, false: 1000}[testing.Short()])
 	const parts = 4
 	for part := range uint64(parts) {
