@@ -70,12 +70,8 @@ func fixtures(o *mcp.ServerOptions) func(*mcp.Server) {
 	o.Capabilities.Tools.ListChanged = true
 	o.SubscribeHandler = func(context.Context, *mcp.SubscribeRequest) error { return nil }
 	o.UnsubscribeHandler = func(context.Context, *mcp.UnsubscribeRequest) error { return nil }
-	complete := o.CompletionHandler
-	o.CompletionHandler = func(ctx context.Context, r *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
-		if r.Params.Ref.Name == "test_prompt_with_arguments" {
-			return &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{Values: slices.DeleteFunc([]string{"paris", "park", "party"}, func(s string) bool { return !strings.HasPrefix(s, r.Params.Argument.Value) })}}, nil
-		}
-		return complete(ctx, r)
+	o.CompletionHandler = func(_ context.Context, r *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
+		return &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{Values: slices.DeleteFunc([]string{"paris", "park", "party"}, func(s string) bool { return !strings.HasPrefix(s, r.Params.Argument.Value) })}}, nil
 	}
 	return func(srv *mcp.Server) {
 		contentFixtures(srv)

@@ -19,7 +19,6 @@ import (
 
 	"waymark/live"
 	"waymark/server/internal/request"
-	"waymark/suggest"
 )
 
 // post sends one JSON-RPC message and returns the answer as it is.
@@ -209,8 +208,9 @@ func TestKeysDecide(t *testing.T) {
 			return connect(t, &mcp.StreamableClientTransport{Endpoint: url, HTTPClient: client}, revision, nil)
 		}
 		reader, other := open(a), open(b)
-		assert.Equal(t, 6, readJSON[suggest.Stats](t, reader, "waymark://graph").Tools)
-		assert.Equal(t, 0, readJSON[suggest.Stats](t, other, "waymark://graph").Tools)
+		describe := map[string]any{"ids": []string{"fs:read_file"}}
+		assert.False(t, call(t, reader, "describe_tool", describe).IsError)
+		assert.Contains(t, textOf(t, call(t, other, "describe_tool", describe)), "unknown tool")
 		assert.True(t, call(t, reader, "record_episode", map[string]any{"steps": []any{map[string]any{"tool": "x"}}}).IsError)
 		assert.False(t, call(t, other, "record_episode", map[string]any{"steps": []any{map[string]any{"tool": "x"}}}).IsError)
 	}

@@ -345,55 +345,6 @@ func TestPanicIsOneFailedCall(t *testing.T) {
 	assert.Contains(t, log.String(), "mcp_test.go", "the log has the stack")
 }
 
-func TestResources(t *testing.T) {
-	eachWay(t, nil, func(t *testing.T, s *Server, client *mcp.ClientSession) {
-		listed, err := client.ListResources(t.Context(), nil)
-		require.NoError(t, err)
-		resources := []string{}
-		for _, resource := range listed.Resources {
-			resources = append(resources, resource.URI)
-		}
-		assert.ElementsMatch(t, []string{"waymark://graph", "waymark://map", "ui://waymark/map", "ui://waymark/next", "ui://waymark/plan"}, resources)
-		templates, err := client.ListResourceTemplates(t.Context(), nil)
-		require.NoError(t, err)
-		uris := []string{}
-		for _, template := range templates.ResourceTemplates {
-			uris = append(uris, template.URITemplate)
-		}
-		assert.ElementsMatch(t, []string{"waymark://tools/{id}", "waymark://capabilities/{id}"}, uris)
-
-		graph := readJSON[struct {
-			suggest.Stats
-			Hubs []json.RawMessage
-		}](t, client, "waymark://graph")
-		assert.Equal(t, 6, graph.Tools)
-		assert.Equal(t, 14, graph.Episodes)
-		require.NotEmpty(t, graph.Hubs)
-		for _, uri := range []string{"waymark://tools/fs:read_file", "waymark://tools/fs%3Aread_file", "waymark://tools/fs__read_file"} {
-			tool := readJSON[mcpserver.Described](t, client, uri)
-			assert.Equal(t, "fs:read_file", tool.ID, uri)
-			assert.Equal(t, "Read a text file from disk", tool.Description)
-		}
-		assert.Equal(t, []string{"fs:read_file", "json:parse", "fs:write_file"}, readJSON[mcpserver.Described](t, client, "waymark://capabilities/reformat").Uses)
-		for _, uri := range []string{"waymark://tools/no:such", "waymark://tools/reformat", "waymark://tools/", "waymark://other", "waymark://capabilities/fs:read_file"} {
-			_, err := client.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
-			assert.Error(t, err, uri)
-		}
-	})
-}
-
-func readJSON[T any](t testing.TB, client *mcp.ClientSession, uri string) T {
-	t.Helper()
-	r, err := client.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
-	require.NoError(t, err, uri)
-	require.Len(t, r.Contents, 1)
-	assert.Equal(t, uri, r.Contents[0].URI)
-	assert.Equal(t, "application/json", r.Contents[0].MIMEType)
-	var v T
-	require.NoError(t, json.Unmarshal([]byte(r.Contents[0].Text), &v))
-	return v
-}
-
 // Progress arrives on every transport: with the answer's own stream, or on the stream of the session.
 func TestRebuildReportsProgress(t *testing.T) {
 	var mu sync.Mutex

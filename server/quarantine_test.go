@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"waymark/gateway"
@@ -39,11 +38,6 @@ func TestFlaggedEntriesWaitForApproval(t *testing.T) {
 			args map[string]any
 		}{{"find_tool", map[string]any{"query": "read a spreadsheet"}}, {"describe_tool", map[string]any{"ids": []string{"sheets:read_cells"}}}} {
 			all.WriteString(textOf(t, call(t, client, r.tool, r.args)))
-		}
-		if got, err := client.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "waymark://tools/sheets:read_cells"}); err == nil {
-			all.WriteString(got.Contents[0].Text)
-		} else {
-			all.WriteString(err.Error())
 		}
 		all.WriteString(w.ask("GET", "/v1/tools", "", key).body)
 		all.WriteString(w.ask("GET", "/v1/tools/sheets:read_cells", "", key).body)

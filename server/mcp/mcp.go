@@ -1,4 +1,4 @@
-// Package mcpserver is the MCP face of a server: tools, resources and the protocol, over HTTP and pipes.
+// Package mcpserver is the MCP face of a server: tools, apps and the protocol, over HTTP and pipes.
 package mcpserver
 
 import (
@@ -34,7 +34,7 @@ import (
 //
 //	                      Mcp-Protocol-Version ≥ 2026-07-28
 //	             ┌─ yes ─▶ stateless ─┐
-//	POST /mcp ───┤                    ├─▶ the workspace's mcp.Server ─▶ eight tools, three resources
+//	POST /mcp ───┤                    ├─▶ the workspace's mcp.Server ─▶ eight tools, two apps
 //	             └─ no ──▶ stateful ──┘
 //
 // stdio speaks either life through the same server (mcp_stdio.go).
@@ -243,15 +243,14 @@ func (e *Endpoint) untilDrained(r *http.Request) (*http.Request, context.CancelF
 	return r.WithContext(ctx), cancel
 }
 
-// NewServer has all tools and resources. What it can do it can in any workspace: each call takes its
+// NewServer has all tools and apps. What it can do it can in any workspace: each call takes its
 // workspace from its own access. Only the tools of other servers belong to one.
 func (e *Endpoint) NewServer(workspace string) *mcp.Server {
 	cfg := e.cfg
 	upstream := cfg.callerOf(workspace) != nil
 	m := &mcpTools{cfg: cfg, stateKey: []byte(rand.Text())}
 	options := &mcp.ServerOptions{
-		Instructions:      mcpInstructions,
-		CompletionHandler: m.complete,
+		Instructions: mcpInstructions,
 		// Our own list never changes while the program runs: suggestions travel in results.
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: upstream}, Resources: &mcp.ResourceCapabilities{},
 			Extensions: map[string]any{extensionApps: map[string]any{"mimeTypes": []string{mimeApp}}}},
@@ -274,10 +273,9 @@ func (e *Endpoint) NewServer(workspace string) *mcp.Server {
 	if upstream {
 		offerUpstream(srv, m)
 	}
-	addResources(srv, m)
-	addApps(srv, m)
+	addApps(srv)
 	register(srv)
-	srv.AddReceivingMiddleware(isolate(cfg.Logger), declaredOnly(options.Capabilities), m.bound, escapeIDs)
+	srv.AddReceivingMiddleware(isolate(cfg.Logger), declaredOnly(options.Capabilities), m.bound)
 	return srv
 }
 

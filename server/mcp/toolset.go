@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"waymark/catalog"
@@ -24,15 +23,12 @@ func resolve(m *suggest.Model, set *suggest.ToolSet, spelling string) (string, e
 	return id, err
 }
 
-// bound keeps tools outside the set of a session out of tools/list, and resources about the whole history out of reach.
+// bound keeps tools outside the set of a session out of tools/list.
 func (m *mcpTools) bound(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		set := requestAccess(ctx, req.GetExtra()).Tools
 		if set == nil {
 			return next(ctx, method, req)
-		}
-		if read, ok := req.(*mcp.ReadResourceRequest); ok && read.Params != nil && (read.Params.URI == uriGraph || read.Params.URI == uriMap) {
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: set.Refusal(read.Params.URI).Error()}
 		}
 		result, err := next(ctx, method, req)
 		if all, ok := result.(*mcp.ListToolsResult); ok && all != nil {

@@ -30,7 +30,7 @@ const (
 	app   = "mcp.html"
 )
 
-// App is a screen as one document for MCP hosts: map, next or plan. They show it in a frame of their own policy.
+// App is a screen as one document for MCP hosts: next or plan. They show it in a frame of their own policy.
 func App(screen string) (string, error) {
 	document, err := fs.ReadFile(dist, "dist/"+app)
 	return strings.Replace(string(document), `data-view="VIEW"`, `data-view="`+screen+`"`, 1), err

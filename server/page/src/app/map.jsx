@@ -12,7 +12,7 @@ const hue = (s) => { let v = 0; for (const c of String(s)) v = (v * 31 + c.codeP
 const color = (value) => (value === -1 || value === "" || value === undefined ? "#8a8f98" : `hsl(${(hue(value) * 137) % 360} 55% 50%)`);
 
 /** What a map shows by the sliders. */
-export function filtered(data, nodeShare, edgeShare) {
+function filtered(data, nodeShare, edgeShare) {
   const nodes = data.nodes.slice(0, Math.max(1, Math.ceil(data.nodes.length * nodeShare))), at = new Map(nodes.map((n) => [n.id, n]));
   const edges = data.edges.filter((e) => e.from !== e.to && at.has(e.from) && at.has(e.to));
   return { nodes, at, edges: edges.slice(0, Math.ceil(edges.length * edgeShare)) };
@@ -31,7 +31,7 @@ function labels(nodes, box, right, unit, radius) {
   return placed;
 }
 
-export function Drawing({ shown, chosen, by, onChoose }) {
+function Drawing({ shown, chosen, by, onChoose }) {
   const { nodes, edges, at } = shown;
   const xs = nodes.map((n) => n.x), ys = nodes.map((n) => n.y);
   const left = Math.min(...xs) - 3, top = Math.min(...ys) - 3, full = { w: Math.max(...xs) - left + 5, h: Math.max(...ys) - top + 3 };

@@ -1,9 +1,8 @@
-// The screens Map, Next and Plan inside an MCP host that shows apps (extension io.modelcontextprotocol/ui): one document,
-// which asks no server. The host sends the answer of the tool, and reads the map for it.
+// The screens Next and Plan inside an MCP host that shows apps (extension io.modelcontextprotocol/ui): one document,
+// which asks no server. The host sends the answer of the tool.
 import { h, Fragment, render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Dag } from "./dag.jsx";
-import { Drawing, filtered } from "./map.jsx";
 import { number, Table } from "./ui.jsx";
 import { Waterfall } from "./waterfall.jsx";
 
@@ -65,15 +64,7 @@ function Plan({ answer: a }) {
     <Table caption="Tasks" head={["task", "tool", "confidence", "depends on", "reason"]} numbers={[2]} rows={tasks.map((t) => [t.id, t.tool, number(t.confidence), (t.depends_on ?? []).join(", "), t.reason ?? ""])} /></>;
 }
 
-function Map_({ answer }) {
-  const [chosen, choose] = useState(""), shown = filtered(answer, 1, 1);
-  if (!answer.nodes.length) return <p>There are no tools and no history.</p>;
-  return <><p>{shown.nodes.length} of {answer.total_nodes} nodes, {shown.edges.length} of {answer.total_edges} transitions</p>
-    <Drawing shown={shown} chosen={chosen} by="community" onChoose={choose} />
-    <Table caption="Transitions, the strongest first" head={["from", "to", "weight", "count"]} numbers={[2, 3]} rows={shown.edges.filter((e) => !chosen || e.from === chosen || e.to === chosen).slice(0, 50).map((e) => [e.from, e.to, number(e.weight), e.count])} /></>;
-}
-
-const VIEWS = { map: ["Map", Map_], next: ["Next", Next], plan: ["Plan", Plan] };
+const VIEWS = { next: ["Next", Next], plan: ["Plan", Plan] };
 
 function App({ view }) {
   const [answer, set] = useState(null), [problem, fail] = useState(""), [input, give] = useState({});
@@ -89,7 +80,6 @@ function App({ view }) {
       dress(r?.hostContext ?? {});
       send({ method: "ui/notifications/initialized", params: {} });
       new ResizeObserver(measure).observe(document.body);
-      if (view === "map") return ask("resources/read", { uri: "waymark://map" }).then((read) => set(JSON.parse(read.contents[0].text)));
     }).catch((e) => fail(e.message));
   }, []);
   const take = (r) => (r.isError || !r.structuredContent ? fail((r.content ?? []).map((c) => c.text ?? "").join(" ") || "The tool failed.") : (fail(""), set(r.structuredContent)));
