@@ -49,9 +49,6 @@ type Reading struct {
 	Damaged []ingest.Reason `json:"damaged"` // of what was dropped the first maxDamaged, with the file
 }
 
-// More is how much of what was dropped is not in the list.
-func (r Reading) More() int { return r.Dropped - len(r.Damaged) }
-
 // Row is a server or a tool. The server "" are tools of the hosts themselves.
 type Row struct {
 	Name        string  `json:"name"`

@@ -1,7 +1,7 @@
 // Package usage reviews the sessions that hosts left on this machine: which tools they call, what fails, what repeats,
 // and how many of the latest calls a model of the earlier ones would have named.
 //
-//	Machine.Places ──▶ Look ──▶ Collect (a stream of episodes, bounded memory) ──▶ Report ──▶ text · HTML · JSON
+//	Machine.Places ──▶ Look ──▶ Collect (a stream of episodes, bounded memory) ──▶ Report ──▶ text · JSON
 //
 // Nothing is stored and nothing leaves the process. Of a call only the tool, the shape of its arguments, its outcome
 // and its duration are looked at; requests, values and texts of errors never reach a report.

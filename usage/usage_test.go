@@ -14,7 +14,6 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/ingest"
 )
 
 const secret = "sk-test-4242-hunter2"
@@ -61,12 +60,11 @@ func report(t *testing.T, m Machine, tools ...catalog.Tool) *Report {
 
 func rendered(t *testing.T, r *Report) string {
 	t.Helper()
-	var text, html bytes.Buffer
+	var text bytes.Buffer
 	require.NoError(t, r.WriteText(&text))
-	require.NoError(t, r.WriteHTML(&html))
 	j, err := json.Marshal(r)
 	require.NoError(t, err)
-	return text.String() + html.String() + string(j)
+	return text.String() + string(j)
 }
 
 func TestReport(t *testing.T) {
@@ -234,13 +232,4 @@ func TestBuckets(t *testing.T) {
 	for ms := int64(1); ms < 1<<40; ms += ms/7 + 1 {
 		require.InEpsilon(t, ms, duration(bucket(ms)), .07, ms)
 	}
-}
-
-// The list of what could not be used is bounded, and the page says so.
-func TestPageNamesWhatIsDamaged(t *testing.T) {
-	r := &Report{Reading: Reading{Lines: 9, Dropped: 3, Damaged: []ingest.Reason{{File: "a/<b>.jsonl", Line: 4, Reason: "no JSON"}}}}
-	var page bytes.Buffer
-	require.NoError(t, r.WriteHTML(&page))
-	require.Contains(t, page.String(), `<td>a/&lt;b&gt;.jsonl</td><td class="n">4</td><td>no JSON</td>`)
-	require.Contains(t, page.String(), "… and 2 more")
 }

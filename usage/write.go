@@ -1,9 +1,7 @@
 package usage
 
 import (
-	_ "embed"
 	"fmt"
-	"html/template"
 	"io"
 	"strings"
 	"text/tabwriter"
@@ -12,16 +10,6 @@ import (
 
 	"waymark/internal/plural"
 )
-
-//go:embed page.html
-var pageText string
-
-var page = template.Must(template.New("report").Funcs(template.FuncMap{
-	"percent": percent, "ms": millis, "host": hostName, "join": joined, "size": size, "day": day, "plain": plain, "count": plural.Of[int],
-}).Parse(pageText))
-
-// WriteHTML writes the report as one page that needs nothing but itself.
-func (r *Report) WriteHTML(w io.Writer) error { return page.Execute(w, r) }
 
 // WriteText writes the report for a terminal.
 func (r *Report) WriteText(out io.Writer) error {

@@ -16,7 +16,7 @@ import (
 )
 
 func (a *app) reportCommand() *cobra.Command {
-	var html, style string
+	var style string
 	var keep bool
 	cmd := &cobra.Command{
 		Use:   "report",
@@ -27,28 +27,22 @@ configured servers that nobody uses, what tool definitions cost, and how many of
 named from those before. Nothing is stored unless --keep is given, and nothing leaves the machine; requests and
 values are not shown.`,
 		Example: `  waymark report
-  waymark report --html report.html --keep`,
+  waymark report --keep`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if html != "" {
-				if err := checkFile("html", html); err != nil {
-					return err
-				}
-			}
 			bar, err := a.progress(style, "report", -1)
 			if err != nil {
 				return err
 			}
-			return a.report(cmd.Context(), html, keep, bar)
+			return a.report(cmd.Context(), keep, bar)
 		},
 	}
-	cmd.Flags().StringVar(&html, "html", "", "also write the report as one self-contained page to this `file`")
 	cmd.Flags().BoolVar(&keep, "keep", false, "also import the sessions into the workspace")
 	progressFlag(cmd, &style)
 	return cmd
 }
 
-func (a *app) report(ctx context.Context, html string, keep bool, bar progress) error {
+func (a *app) report(ctx context.Context, keep bool, bar progress) error {
 	machine, err := thisMachine()
 	if err != nil {
 		return err
@@ -64,11 +58,6 @@ func (a *app) report(ctx context.Context, html string, keep bool, bar progress) 
 	bar.done()
 	if err != nil {
 		return err
-	}
-	if html != "" {
-		if err := replaceFile(html, r.WriteHTML); err != nil {
-			return err
-		}
 	}
 	if a.json {
 		err = a.printValue(r)
