@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"time"
@@ -14,7 +13,6 @@ import (
 	"waymark/cmd/waymark/internal/client"
 	"waymark/episodic"
 	"waymark/evaluate"
-	"waymark/evaluate/report"
 	"waymark/ingest"
 	"waymark/suggest"
 )
@@ -24,7 +22,6 @@ type evaluation struct {
 	dataset     string
 	distractors []string
 	profile     string
-	html        string
 	share       float64
 	successful  bool
 	ablation    bool
@@ -43,7 +40,7 @@ episodes.jsonl or a published task graph; without one the latest fifth of the wo
 held out, and --store keeps the report in the workspace for the page. Exits 1 if the best baseline is better by more than chance at the next
 tool (MRR), the tools (NDCG@10) or the plan (Node-F1, Link-F1).`,
 		Example: `  waymark evaluate
-  waymark evaluate --dataset datasets/ultratool --html report.html
+  waymark evaluate --dataset datasets/ultratool
   waymark evaluate --dataset datasets/livemcp --distractors datasets/mcp_catalog --json`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -64,7 +61,6 @@ tool (MRR), the tools (NDCG@10) or the plan (Node-F1, Link-F1).`,
 	f.StringVar(&e.dataset, "dataset", "", "`folder` of a data set (default: the workspace's own history)")
 	f.StringArrayVar(&e.distractors, "distractors", nil, "`folder` whose tools stand among those of the data set; may be repeated")
 	f.StringVar(&e.profile, "profile", suggest.ProfileAuto, "seed, learned or auto")
-	f.StringVar(&e.html, "html", "", "also write the report as one self-contained page to this `file`")
 	f.Float64Var(&e.share, "share", 0.2, "`share` of the own history that is held out, without --dataset")
 	f.BoolVar(&e.successful, "successful", false, "ask only about test episodes that succeeded")
 	f.BoolVar(&e.ablation, "ablation", true, "say what each signal is worth, the others fitted anew without it")
@@ -84,8 +80,6 @@ func (e evaluation) check() error {
 		return usagef("--distractors needs --dataset")
 	case e.dataset != "" && e.store:
 		return usagef("--store is of the own history and does not go with --dataset")
-	case e.html != "": // an evaluation takes too long to find out at its end
-		return checkFile("html", e.html)
 	}
 	return nil
 }
@@ -114,11 +108,6 @@ func (a *app) evaluate(ctx context.Context, e evaluation, bar progress) error {
 		}
 	} else {
 		a.showEvaluation(r)
-	}
-	if e.html != "" {
-		if err := replaceFile(e.html, func(w io.Writer) error { return report.WriteHTML(w, r) }); err != nil {
-			return err
-		}
 	}
 	if e.store {
 		if err := a.with(ctx, func(c *client.Client) error {
