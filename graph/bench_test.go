@@ -15,14 +15,12 @@ import (
 	"gonum.org/v1/gonum/graph/traverse"
 
 	"waymark/graph"
-	"waymark/internal/bench"
 )
 
-// reportEdges tells the edges that an operation walks, each time it does, and what one costs of the
-// processor time of the operation.
-func reportEdges(b *testing.B, ns, walked float64) {
+// reportEdges tells the edges that an operation walks, each time it does, and how long one takes.
+func reportEdges(b *testing.B, walked float64) {
 	b.ReportMetric(walked, "edges/op")
-	b.ReportMetric(ns/walked, "ns/edge")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/walked, "ns/edge")
 }
 
 // reportBytes tells the bytes that an operation took for each edge; before is what was allocated
@@ -47,12 +45,11 @@ func BenchmarkNew(b *testing.B) {
 				}
 				b.ResetTimer()
 				before := allocated()
-				cpu := bench.Processor(b)
 				for b.Loop() {
 					_, _ = graph.New(c.g.Len(), edges)
 				}
 				reportBytes(b, before, len(edges))
-				b.ReportMetric(cpu()/float64(len(edges)), "ns/edge")
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(edges)), "ns/edge")
 			})
 		})
 	}
@@ -68,30 +65,25 @@ func BenchmarkPageRank(b *testing.B) {
 				b.Run("of=waymark", func(b *testing.B) {
 					var r graph.Ranking
 					before := allocated()
-					cpu := bench.Processor(b)
 					for b.Loop() {
 						r, _ = graph.PageRank(g, graph.PageRankOptions{Tolerance: tolerance})
 					}
 					reportBytes(b, before, g.Size())
-					reportEdges(b, cpu(), float64(r.Sweeps*g.Size()))
+					reportEdges(b, float64(r.Sweeps*g.Size()))
 					b.ReportMetric(float64(r.Sweeps), "sweeps")
 				})
 				if g.Len() <= 100_000 {
 					b.Run("of=gonum", func(b *testing.B) {
-						cpu := bench.Processor(b)
 						for b.Loop() {
 							network.PageRankSparse(g.Directed(), 0.85, tolerance)
 						}
-						cpu()
 					})
 				}
 				if g.Len() <= 1000 {
 					b.Run("of=gonum-dense", func(b *testing.B) {
-						cpu := bench.Processor(b)
 						for b.Loop() {
 							network.PageRank(g.Directed(), 0.85, tolerance)
 						}
-						cpu()
 					})
 				}
 			})
@@ -104,12 +96,10 @@ func BenchmarkAdamicAdarFrom(b *testing.B) {
 		g := c.g
 		var s graph.Scratch
 		u := int32(0)
-		cpu := bench.Processor(b)
 		for b.Loop() {
 			g.AdamicAdarFrom(u, &s, func(int32, float64) {})
 			u = (u + 7) % int32(g.Len())
 		}
-		cpu()
 	})
 }
 
@@ -117,12 +107,10 @@ func BenchmarkAdamicAdar(b *testing.B) {
 	bySize(b, func(b *testing.B, c perfCase) {
 		g := c.g
 		u := int32(0)
-		cpu := bench.Processor(b)
 		for b.Loop() {
 			g.AdamicAdar(u, (u*31+5)%int32(g.Len()))
 			u = (u + 7) % int32(g.Len())
 		}
-		cpu()
 	})
 }
 
@@ -132,12 +120,11 @@ func BenchmarkCommunities(b *testing.B) {
 		b.Run("of=waymark", func(b *testing.B) {
 			var label []int32
 			before := allocated()
-			cpu := bench.Processor(b)
 			for b.Loop() {
 				label = graph.Communities(g, 1)
 			}
 			reportBytes(b, before, g.Size())
-			reportEdges(b, cpu(), float64(graph.EdgesOfCommunities(g)))
+			reportEdges(b, float64(graph.EdgesOfCommunities(g)))
 			b.ReportMetric(graph.Modularity(g, label, 1), "Q")
 			b.ReportMetric(nmi(label, c.planted), "NMI")
 		})
@@ -146,11 +133,9 @@ func BenchmarkCommunities(b *testing.B) {
 		}
 		b.Run("of=gonum", func(b *testing.B) {
 			var r community.ReducedGraph
-			cpu := bench.Processor(b)
 			for b.Loop() {
 				r = community.Modularize(g.Undirected(), 1, rand.NewPCG(1, 1))
 			}
-			cpu()
 			label := make([]int32, g.Len())
 			for i, members := range r.Communities() {
 				for _, v := range members {
@@ -175,12 +160,10 @@ func BenchmarkHops(b *testing.B) {
 					hops = func(u, v int32) int { return search.Hops(u, v, 4) }
 				}
 				u := int32(0)
-				cpu := bench.Processor(b)
 				for b.Loop() {
 					hops(u, (u*31+5)%int32(g.Len()))
 					u = (u + 7) % int32(g.Len())
 				}
-				cpu()
 			})
 		}
 	})

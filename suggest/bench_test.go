@@ -12,7 +12,6 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/internal/bench"
 	"waymark/internal/codec"
 )
 
@@ -86,7 +85,6 @@ func sizes(b *testing.B) []size {
 func measured(b *testing.B, f func(i int)) {
 	b.ReportAllocs()
 	took := make([]time.Duration, 0, b.N)
-	defer bench.Processor(b)()
 	for i := 0; b.Loop(); i++ {
 		began := time.Now()
 		f(i)
@@ -145,7 +143,6 @@ func BenchmarkSuggest(b *testing.B) {
 func BenchmarkLearn(b *testing.B) {
 	m := big(b, 1000, 20_000).model()
 	b.ReportAllocs()
-	defer bench.Processor(b)()
 	for b.Loop() {
 		newLearning(m.Counts).get()
 	}

@@ -13,12 +13,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"waymark/internal/bench"
 )
 
 // BenchmarkReport reads transcripts as Claude Code writes them and makes the report. WAYMARK_PERF_TRANSCRIPTS is their
-// size in MiB, 20 where it is not set. Peak memory is that of the whole process.
+// size in MiB, 20 where it is not set.
 func BenchmarkReport(b *testing.B) {
 	size := 20
 	if s := os.Getenv("WAYMARK_PERF_TRANSCRIPTS"); s != "" {
@@ -38,7 +36,6 @@ func BenchmarkReport(b *testing.B) {
 	}
 	require.Equal(b, calls, r.Calls)
 	b.ReportMetric(float64(calls), "calls")
-	b.ReportMetric(bench.PeakMiB(), "peak-MiB")
 }
 
 // transcripts are sessions of 60 calls of 80 tools by a Markov chain, with results of 200 bytes to 20 KB, the median 2 KB.

@@ -4,9 +4,18 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
-
-	"waymark/internal/bench"
 )
+
+// processor is called just before the loop of a benchmark; the function it returns, after the loop, reports and returns the
+// nanoseconds of processor time that an operation took.
+func processor(b *testing.B) func() float64 {
+	begin := ProcessorTime()
+	return func() float64 {
+		ns := float64((ProcessorTime() - begin).Nanoseconds()) / float64(b.N)
+		b.ReportMetric(ns, "cpu-ns/op")
+		return ns
+	}
+}
 
 // Where memory is the bound: 1 MiB lies in the second cache of a core, 8 MiB in the shared one or
 // not, 256 MiB in none. GB/s is by processor time and counts bytes read and written; a sum reads only.
@@ -18,7 +27,7 @@ func BenchmarkStream(b *testing.B) {
 		}
 		b.Run(fmt.Sprintf("op=sum/MiB=%d", mib), func(b *testing.B) {
 			total := 0.0
-			cpu := bench.Processor(b)
+			cpu := processor(b)
 			for b.Loop() {
 				total += sum(from)
 			}
@@ -28,7 +37,7 @@ func BenchmarkStream(b *testing.B) {
 			}
 		})
 		b.Run(fmt.Sprintf("op=copy/MiB=%d", mib), func(b *testing.B) {
-			cpu := bench.Processor(b)
+			cpu := processor(b)
 			for b.Loop() {
 				copy(to, from)
 			}
@@ -70,7 +79,7 @@ func BenchmarkGather(b *testing.B) {
 		}
 		b.Run(fmt.Sprintf("KiB=%d", kib), func(b *testing.B) {
 			var total float64
-			cpu := bench.Processor(b)
+			cpu := processor(b)
 			for b.Loop() {
 				s0, s1 := 0.0, 0.0
 				for i := 0; i < len(at); i += 2 {

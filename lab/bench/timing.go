@@ -5,8 +5,6 @@ import (
 	"runtime"
 	"slices"
 	"time"
-
-	"waymark/internal/bench"
 )
 
 // Time runs f once to warm up, then so often as said, and notes what a run takes.
@@ -15,10 +13,10 @@ func (r *Result) Time(reps int, f func()) {
 	var wall, cpu []float64
 	for range reps {
 		runtime.GC()
-		busy, begin := bench.ProcessorTime(), time.Now()
+		busy, begin := ProcessorTime(), time.Now()
 		f()
 		wall = append(wall, time.Since(begin).Seconds())
-		cpu = append(cpu, (bench.ProcessorTime() - busy).Seconds())
+		cpu = append(cpu, (ProcessorTime() - busy).Seconds())
 	}
 	slices.Sort(wall)
 	slices.Sort(cpu)
@@ -34,7 +32,7 @@ func (r *Result) Latencies(rounds, n int, f func(i int)) {
 	}
 	runtime.GC()
 	fastest, sum := make([]float64, n), 0.0
-	busy := bench.ProcessorTime()
+	busy := ProcessorTime()
 	for round := range rounds {
 		for i := range n {
 			begin := time.Now()
@@ -46,7 +44,7 @@ func (r *Result) Latencies(rounds, n int, f func(i int)) {
 		}
 	}
 	calls := float64(rounds * n)
-	r.QueryCPU = float64((bench.ProcessorTime() - busy).Nanoseconds()) / 1e3 / calls
+	r.QueryCPU = float64((ProcessorTime() - busy).Nanoseconds()) / 1e3 / calls
 	slices.Sort(fastest)
 	r.Mean, r.Queries = sum/calls, n
 	r.P50, r.P99 = Percentile(fastest, .5), Percentile(fastest, .99)

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"waymark/graph"
-	shared "waymark/internal/bench"
 	"waymark/lab/bench"
 	"waymark/semantic"
 	"waymark/spectral"
@@ -54,7 +53,7 @@ func main() {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", *task, err)
 		os.Exit(1)
 	}
-	r.PeakMiB = math.Round(shared.PeakMiB())
+	r.PeakMiB = math.Round(bench.PeakMiB())
 	line, err := json.Marshal(r)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
