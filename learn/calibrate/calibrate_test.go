@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -60,55 +59,6 @@ func TestByHand(t *testing.T) {
 	assert.InDelta(t, (34+50*m.moved(.5))/100, m.At(.5), 1e-6)
 	few := Fit(claims[:2])
 	assert.InDelta(t, .37, few.At(.37), 0, "two claims say too little")
-}
-
-// What nobody claimed stays as it is, if all that was claimed is near 1 and right.
-func TestTheLineIsHeld(t *testing.T) {
-	var claims []Prediction
-	for range 300 {
-		claims = append(claims, Prediction{P: .98, Right: true})
-	}
-	m := Fit(claims)
-	assert.InDelta(t, .5, m.At(.5), .1)
-	assert.Greater(t, m.At(.98), .98)
-}
-
-// Claims of old say less: a half-life counts half.
-func TestOldClaimsCountLess(t *testing.T) {
-	var claims []Prediction
-	for i := range 400 {
-		claims = append(claims, Prediction{P: .6, Right: i%2 == 0}, Prediction{P: .6, Right: i%10 == 0, Age: 3})
-	}
-	alike := slices.Clone(claims)
-	for i := range alike {
-		alike[i].Age = 0
-	}
-	assert.InDelta(t, .5, Fit(claims).At(.6), .07)
-	assert.InDelta(t, .33, Fit(alike).At(.6), .05)
-}
-
-// The line is held: a few dozen claims move all probabilities alike, hundreds turn them.
-func TestFewClaimsTurnTheCurveLittle(t *testing.T) {
-	truth := func(p float64) float64 { return .2 + .5*p }
-	rise := func(n int) float64 { m := Fit(claimed(n, truth)); return m.At(.8) - m.At(.2) }
-	assert.Greater(t, rise(40), rise(400))
-	assert.InDelta(t, .3, rise(400), .1)
-	m := Fit(claimed(40, truth))
-	assert.Less(t, m.At(.8), .8, "but it is seen that they are too sure")
-}
-
-// All claims near .5 and all wrong: what nobody claimed keeps some of what it claims, and no more.
-func TestEndsAreNotSteep(t *testing.T) {
-	var claims []Prediction
-	for range 100 {
-		claims = append(claims, Prediction{P: .5})
-	}
-	m := Fit(claims)
-	assert.Less(t, m.At(.5), .06)
-	assert.Less(t, m.At(.9), .9)
-	for p := .5; p < .99; p += .01 { // no steeper than 1 beyond what the line does
-		assert.LessOrEqual(t, m.At(p+.01)-m.At(p), m.moved(p+.01)-m.moved(p)+1e-12)
-	}
 }
 
 func TestEveryMapRises(t *testing.T) {
@@ -211,16 +161,6 @@ func TestLowHoldsMostly(t *testing.T) {
 		}
 	}
 	assert.GreaterOrEqual(t, held, 85)
-}
-
-// Scores that are no probabilities are held less.
-func TestScoresAreHeldLess(t *testing.T) {
-	var claims []Prediction
-	for i := range 30 {
-		claims = append(claims, Prediction{P: .8, Right: i%3 == 0})
-	}
-	assert.Less(t, FitScores(claims).At(.8), Fit(claims).At(.8))
-	assert.Less(t, FitScores(claims).At(.8), .55)
 }
 
 // The most certain claims count however claims repeat.

@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -78,16 +77,6 @@ func TestARequestDecidesWhereTheHistoryCannot(t *testing.T) {
 	}
 }
 
-// In the order of time, too.
-func TestFitInTime(t *testing.T) {
-	tasks := forks(80)
-	h, w := observe(tasks), fitWeights(catalog(), tasks, true)
-	var s FeatureValues
-	now := line(0, 1)
-	h.Compute(now.Tools, now.Parents, 2, h.Ask([]Word{{2, 1}}, nil), &s)
-	assert.Equal(t, int32(3), h.Rank(&s, w.Asked, nil)[0].Tool)
-}
-
 // Tasks come in pairs of one request whose third step is drawn by lot: a twin knows the draw. As one
 // group they do not vouch for each other, and past requests are worth less than where they leak.
 func TestAGroupDoesNotVouchForItself(t *testing.T) {
@@ -116,24 +105,6 @@ func TestAGroupDoesNotVouchForItself(t *testing.T) {
 func TestWithoutTasksTheWeightsAreThePrior(t *testing.T) {
 	assert.Equal(t, Prior(), fitWeights(catalog(), nil, false))
 	assert.Equal(t, Prior(), fitWeights(catalog(), []*Task{line(1), {}}, true))
-}
-
-// After very few tasks what followed a tool comes first: no weight makes it count against a tool that it was seen.
-func TestTheFirstTasksTeachWhatFollows(t *testing.T) {
-	for _, tasks := range [][]*Task{
-		{line(0, 1, 2, 3)},
-		{line(0, 1, 2, 3), line(4, 0, 0, 1, 2), line(0, 5, 3)},
-	} {
-		h, w := settled(tasks), fitWeights(catalog(), tasks, true)
-		var signs FeatureValues
-		var sources Sources
-		for _, step := range [][2]int32{{1, 2}, {2, 3}} {
-			prefix := []int32{step[0], step[1]}
-			h.Guess(prefix, &sources)
-			h.Compute(prefix, sources.Parents, 1, nil, &signs)
-			assert.Equal(t, 1, h.Place(&signs, w.Plain, step[1]), "of %d tasks, after %d", len(tasks), step[0])
-		}
-	}
 }
 
 func TestFitIsTheSameOnAnyNumberOfProcessors(t *testing.T) {
@@ -217,19 +188,6 @@ func TestRankIsADistributionWithTerms(t *testing.T) {
 		require.Len(t, seen, tools)
 		require.InDelta(t, 1, sum, 1e-9)
 	})
-}
-
-// A tool nobody used can still be the answer: its text is like the request.
-func TestAToolNeverUsedIsFoundByItsText(t *testing.T) {
-	h := observe(forks(20))
-	var s FeatureValues
-	now := line(0)
-	r := h.Ask([]Word{{99, 1}}, []sequence.Vote{{Tool: 11, Share: .9}})
-	h.Compute(now.Tools, now.Parents, 1, r, &s)
-	rank := func(w []float64) int {
-		return slices.IndexFunc(h.Rank(&s, w, nil), func(x Ranked) bool { return x.Tool == 11 })
-	}
-	assert.Less(t, rank(Prior().Asked), rank(Prior().Plain))
 }
 
 // The first of all are all of the first, with the same probabilities.
@@ -340,62 +298,6 @@ func BenchmarkSuggest(b *testing.B) {
 	}
 }
 
-// 3 requires 1 and 2, both require 0; 4 and 5 require each other. With 0 and 1 done, 2 is what is
-// missing on the way to 3, though nobody ever did any of this.
-func TestAnAuthoredGraphPlansAhead(t *testing.T) {
-	c := catalog()
-	c.Requires = make([][]int32, tools)
-	c.Requires[1], c.Requires[2], c.Requires[3] = []int32{0}, []int32{0}, []int32{1, 2}
-	c.Requires[4], c.Requires[5] = []int32{5}, []int32{4}
-	h := NewHistory(c)
-	h.Observe(line(7, 8))
-	h.Observe(line(9, 10))
-	var s FeatureValues
-	now := line(0, 1)
-	h.Compute(now.Tools, now.Parents, 2, nil, &s)
-	value := func(k Signal, tool int32) float32 {
-		if i := slices.Index(s.Tools, tool); i >= 0 {
-			return s.Values[i][k]
-		}
-		return 0
-	}
-	assert.Positive(t, value(signalPlanned, 2))
-	assert.Greater(t, value(signalPlanned, 2), value(signalPlanned, 3), "3 must wait for 2")
-	assert.InDelta(t, .5, value(signalEnabled, 3), 1e-6)
-	assert.InDelta(t, 1, value(signalEnabled, 2), 1e-6)
-	assert.InDelta(t, 1, value(Linked, 3), 0)
-	assert.Zero(t, value(Linked, 2))
-	assert.Zero(t, value(signalPlanned, 4))
-}
-
-// A step may count more than once. A mass of one is no mass at all.
-func TestMassesOfSteps(t *testing.T) {
-	if testing.Short() {
-		t.Skip("too long for -short")
-	}
-	fit := func(mass float32) Weights {
-		tasks := forks(60)
-		for i, task := range tasks {
-			if mass == 0 {
-				continue
-			}
-			task.Mass = make([]float32, len(task.Tools))
-			for n := range task.Mass {
-				task.Mass[n] = 1
-				if i%3 == 0 {
-					task.Mass[n] = mass
-				}
-			}
-		}
-		return fitWeights(catalog(), tasks, false)
-	}
-	plain := fit(0)
-	require.Equal(t, plain, fit(1))
-	heavy := fit(4)
-	require.NotEqual(t, plain, heavy)
-	require.Equal(t, heavy, fit(4))
-}
-
 // Whatever became of a task, the weights that claim its steps have not seen it.
 func TestClaimsAreOfWeightsFittedOnOthers(t *testing.T) {
 	if testing.Short() {
@@ -437,26 +339,4 @@ func fitPredictions(c Catalog, tasks []*Task, timed bool) (Weights, Predictions)
 func fitWeights(c Catalog, tasks []*Task, timed bool) Weights {
 	w, _ := fitPredictions(c, tasks, timed)
 	return w
-}
-
-// Who says how many tasks will come gets the same history, whatever their number.
-func TestExpectedTasksAreMeasuredOnce(t *testing.T) {
-	var tasks []*Task
-	for i := range 150 {
-		task := line(int32(i%tools), int32((i+1)%tools))
-		task.Request = []Word{{ID: int32(i % 7), Mass: 1}, {ID: int32(7 + i%11), Mass: 2}}
-		tasks = append(tasks, task)
-	}
-	for n := range len(tasks) + 1 {
-		plain, expected := NewHistory(catalog()), NewHistory(catalog())
-		expected.Expect(n)
-		for _, task := range tasks[:n] {
-			plain.Observe(task)
-			expected.Observe(task)
-		}
-		require.Equal(t, plain.requests.norms, expected.requests.norms, n)
-		if n > 0 {
-			require.Equal(t, plain.requests.remeasure, expected.requests.remeasure, n)
-		}
-	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "write docs/next.md and testdata")
+var update = flag.Bool("update", false, "write docs/next.md")
 
 const head = `# Signals of the next tool
 

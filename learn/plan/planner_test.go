@@ -57,44 +57,6 @@ func names(a *Answer) (tools []int32) {
 	return tools
 }
 
-func TestPlanFollowsHistory(t *testing.T) {
-	tools, tasks := office(150)
-	m := Fit(NewTexts(tools), nil, tasks)
-	for _, tt := range []struct {
-		text string
-		want []int32
-	}{
-		{"Hotel for two nights and then show it as bars", []int32{1, 5}},
-		{"please show it as bars, how much is it together", []int32{5, 4}},
-		{"fly me to Oslo, write to my aunt", []int32{0, 6, 2}}, // sign comes with the letter
-	} {
-		a := m.Plan(tt.text, nil)
-		assert.Equal(t, tt.want, names(a), tt.text)
-		for i, s := range a.Steps {
-			if i > 0 {
-				assert.Equal(t, []int32{int32(i - 1)}, s.After, "a history of chains gives chains")
-			}
-		}
-	}
-}
-
-// A tool nobody has used is found by its text.
-func TestColdTool(t *testing.T) {
-	tools, tasks := office(150)
-	m := Fit(NewTexts(tools), nil, tasks)
-	a := m.Plan("translate this text into another language", nil)
-	place := func(tool int32) int {
-		for i, r := range a.Tools {
-			if r.Tool == tool {
-				return i
-			}
-		}
-		return -1
-	}
-	require.GreaterOrEqual(t, place(7), 0, "the tool is a candidate")
-	assert.Less(t, place(7), 3)
-}
-
 // Requests that differ in words like "who" and "when" alone are told apart.
 func TestSmallWordsDecide(t *testing.T) {
 	tools := []Tool{{Name: "alpha"}, {Name: "beta"}, {Name: "gamma"}}
@@ -151,29 +113,6 @@ func TestTermsAddUp(t *testing.T) {
 	assert.Nil(t, a.Explain(1000))
 }
 
-// What a target needs is planned with it, also where history never had that target.
-func TestKnownNeeds(t *testing.T) {
-	tools := make([]Tool, 0, 24)
-	needs := make([][]int32, 24)
-	for i := range 12 {
-		tools = append(tools, Tool{Name: fmt.Sprintf("make_%c%c", 'k'+i, 'q'), Text: "makes"}, Tool{Name: fmt.Sprintf("fetch_%c%c", 'k'+i, 'z'), Text: "fetches"})
-		needs[2*i] = []int32{int32(2*i + 1)}
-	}
-	var tasks []Task
-	for round := range 6 {
-		for i := range 11 { // never the last, and every third once
-			if i%3 == 0 && round != i/2 {
-				continue
-			}
-			tasks = append(tasks, Task{Text: fmt.Sprintf("please make %cq number %d", 'k'+i, round), Steps: []int32{int32(2*i + 1), int32(2 * i)}, After: [][]int32{nil, {0}}})
-		}
-	}
-	m := Fit(NewTexts(tools), needs, tasks)
-	a := m.Plan("make vq now", nil)
-	require.Len(t, a.Tools[:2], 2)
-	assert.ElementsMatch(t, []int32{22, 23}, []int32{a.Tools[0].Tool, a.Tools[1].Tool})
-}
-
 func TestNothingToLearnFrom(t *testing.T) {
 	tools, _ := office(0)
 	m := Fit(NewTexts(tools), nil, nil)
@@ -190,23 +129,6 @@ func TestNothingToLearnFrom(t *testing.T) {
 		assert.False(t, math.IsNaN(r.P))
 	}
 	assert.NotPanics(t, func() { Fit(NewTexts(nil), nil, nil).Plan("anything", nil) })
-}
-
-func TestStepsRespectAfter(t *testing.T) {
-	tools, tasks := office(100)
-	for i := range tasks { // every second task branches
-		if n := len(tasks[i].Steps); i%2 == 0 && n > 1 {
-			tasks[i].After[n-1] = nil
-		}
-	}
-	m := Fit(NewTexts(tools), nil, tasks)
-	for _, task := range tasks[:30] {
-		for i, s := range m.Plan(task.Text, nil).Steps {
-			for _, j := range s.After {
-				assert.Less(t, int(j), i)
-			}
-		}
-	}
 }
 
 func TestSameBitsOnAnyNumberOfProcessors(t *testing.T) {

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -23,17 +22,4 @@ func TestUnusedToolOfAServerInUse(t *testing.T) {
 	first := slices.IndexFunc(found, func(r Ranked) bool { return r.Tool >= 8 })
 	require.GreaterOrEqual(t, first, 0, "some of them are found")
 	assert.Equal(t, int32(len(tools)-1), found[first].Tool)
-}
-
-// What tells nothing is held tightly, what tells much is not.
-func TestWeightsAreHeldAsFarAsItHelps(t *testing.T) {
-	tools, tasks := office(200)
-	assert.Equal(t, 1.0, FitStudy(NewTexts(tools), nil, tasks, Options{}).fit.regularisation)
-
-	r := rand.New(rand.NewPCG(3, 4))
-	random := make([]Task, 60)
-	for i := range random {
-		random[i] = Task{Text: fmt.Sprintf("w%d w%d w%d", r.IntN(30), r.IntN(30), r.IntN(30)), Steps: []int32{int32(r.IntN(8))}, After: [][]int32{nil}}
-	}
-	assert.Greater(t, FitStudy(NewTexts(tools), nil, random, Options{}).fit.regularisation, 1.0)
 }

@@ -26,43 +26,6 @@ func prefix(tools ...int32) *Prefix {
 	return p
 }
 
-func best(votes []Vote) int32 {
-	b := Vote{Tool: -1}
-	for _, v := range votes {
-		if v.Share > b.Share {
-			b = v
-		}
-	}
-	return b.Tool
-}
-
-// A near-copy is recognised though it has a step more, a step less or two exchanged; the others
-// are there so that no tool is used everywhere.
-func TestNearCopiesAreRecognised(t *testing.T) {
-	n := NewNeighbours(20)
-	n.Observe(line(0, 1, 2, 3, 4, 5, 6))
-	for i := range int32(6) {
-		n.Observe(line(10+i, 4, 11+i, 3, 12+i))
-	}
-	for _, tt := range []struct {
-		name string
-		p    *Prefix
-		want int32
-	}{
-		{"copy", prefix(0, 1, 2, 3, 4), 5},
-		{"a step more", prefix(0, 1, 9, 2, 3, 4), 5},
-		{"a step less", prefix(0, 2, 3, 4), 5},
-		{"exchanged", prefix(1, 0, 3, 2, 4), 5},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			v := n.Votes(tt.p, &Search{})
-			assert.Equal(t, tt.want, best(v.Tail), "tail")
-			assert.Equal(t, tt.want, best(v.Overlap), "overlap")
-			assert.Positive(t, v.Similarity)
-		})
-	}
-}
-
 // 0 ─▶ 1 ─▶ 3 and 0 ─▶ 2 ─▶ 4: after 0 and 1 the frontier is 2 and 3, but not 4, for which 2 is missing.
 func TestTheFrontierIsWhatCanBeDone(t *testing.T) {
 	n := NewNeighbours(6)
@@ -74,16 +37,6 @@ func TestTheFrontierIsWhatCanBeDone(t *testing.T) {
 	assert.Equal(t, []int32{2, 3}, []int32{v.Frontier[0].Tool, v.Frontier[1].Tool})
 	assert.InDelta(t, later*v.Frontier[0].Share, v.Frontier[1].Share, 1e-12)
 	assert.Len(t, v.Rest, 3)
-}
-
-func TestNobodyVotesForAnUnknownPrefix(t *testing.T) {
-	n := NewNeighbours(4)
-	v := n.Votes(prefix(1), &Search{})
-	assert.Equal(t, Votes{}, *v)
-	n.Observe(line(2, 3))
-	v = n.Votes(prefix(1), &Search{})
-	assert.Zero(t, v.Similarity)
-	assert.Empty(t, v.Tail)
 }
 
 // The room of a search leaves no trace in the next one, and votes of the overlap are shares.

@@ -1,7 +1,6 @@
 package stop
 
 import (
-	"math"
 	"math/rand/v2"
 	"runtime"
 	"testing"
@@ -34,36 +33,6 @@ func walks(n int, seed uint64) []Task {
 		}
 	}
 	return tasks
-}
-
-func TestOver(t *testing.T) {
-	past := walks(4000, 1)
-	m := New(past, Fit(past, nil))
-	assert.InDelta(t, .5, m.Over([]int32{1, 9}), .06)
-	assert.InDelta(t, .1, m.Over([]int32{2, 1}), .04)
-	assert.Greater(t, m.Over([]int32{4, 3, 8}), .85)
-	assert.Less(t, m.Over([]int32{3, 4, 8}), .06)
-
-	// Kept on tasks it has not seen: in each fifth of the claims the mean claim is near the share over.
-	var claimed, over [5]float64
-	var n [5]float64
-	for _, task := range walks(2000, 2) {
-		for i := range task.Tools {
-			p := m.Over(task.Tools[:i+1])
-			require.True(t, p >= 0 && p <= 1)
-			b := min(int(p*5), 4)
-			claimed[b] += p
-			n[b]++
-			if i+1 == len(task.Tools) {
-				over[b]++
-			}
-		}
-	}
-	for b := range n {
-		if n[b] > 50 {
-			assert.InDelta(t, over[b]/n[b], claimed[b]/n[b], 2.5/math.Sqrt(n[b])/2+.01, "claims from %d/5, %v of them", b, n[b])
-		}
-	}
 }
 
 func TestWeightsAreTheSameOnAnyNumberOfProcessors(t *testing.T) {
