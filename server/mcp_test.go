@@ -121,46 +121,6 @@ func canonical(t testing.TB, v any) string {
 	return string(value)
 }
 
-func TestSuggestNext(t *testing.T) {
-	client := overMemory(t, newOffice(t), nil)
-	a := answerOf[mcpserver.NextAnswer](t, call(t, client, "suggest_next", map[string]any{"context": []string{"mcp__fs__read_file"}}))
-	require.NotEmpty(t, a.Suggestions)
-	assert.Equal(t, "json:parse", a.Suggestions[0].ID)
-	assert.EqualValues(t, 9, a.Suggestions[0].Evidence.Count)
-	assert.NotEmpty(t, a.Suggestions[0].Terms)
-	assert.Contains(t, a.Message, "After mcp__fs__read_file, most likely first: json:parse (0.")
-}
-
-func TestFindTool(t *testing.T) {
-	s := newOffice(t)
-	client := overMemory(t, s, nil)
-	a := answerOf[mcpserver.FindAnswer](t, call(t, client, "find_tool", map[string]any{"query": "fs:read_file", "limit": 1}))
-	require.Len(t, a.Results, 1)
-	assert.Equal(t, "fs:read_file", a.Results[0].ID)
-	assert.JSONEq(t, `{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}`, string(a.Results[0].InputSchema))
-
-	// Baseline: the definitions as hosts show them to a model, in bytes, a quarter of it.
-	bytes := 0
-	for _, tool := range defaultEngine(t, s).Model().Tools() {
-		definition := map[string]any{"name": catalog.HostName(tool.ID), "description": tool.Description, "inputSchema": json.RawMessage(`{"type":"object"}`)}
-		if tool.InputSchema != nil {
-			definition["inputSchema"] = tool.InputSchema
-		}
-		data, err := json.Marshal(definition)
-		require.NoError(t, err)
-		bytes += len(data) + 1 // the comma
-	}
-	m := a.TokenMetrics
-	assert.InDelta(t, bytes/4, m.BaselineTokens, 3)
-	assert.True(t, m.Estimate)
-	assert.Greater(t, m.ReturnedTokens, 50)
-	assert.InDelta(t, 100*(1-float64(m.ReturnedTokens)/float64(m.BaselineTokens)), m.SavingsPercent, .051)
-
-	byKeywords := answerOf[mcpserver.FindAnswer](t, call(t, client, "find_tool", map[string]any{"tool_keywords": []string{"parse", "json"}}))
-	require.NotEmpty(t, byKeywords.Results)
-	assert.Equal(t, "json:parse", byKeywords.Results[0].ID)
-}
-
 // What upstream servers write stays in fields of its own, shortened and without invisible characters;
 // the sentence is ours.
 func TestUpstreamTextIsData(t *testing.T) {
@@ -232,27 +192,6 @@ func TestBadArguments(t *testing.T) {
 		assert.False(t, call(t, client, "suggest_next", map[string]any{"limit": 100}).IsError)
 		assert.False(t, call(t, client, "suggest_dag", map[string]any{"context": []string{"fs:read_file"}}).IsError, "a context alone will do")
 	})
-}
-
-// An ambiguous spelling is an error with the candidates, never a guess.
-func TestAmbiguousSpelling(t *testing.T) {
-	s := newOffice(t)
-	engine := defaultEngine(t, s)
-	put, err := engine.PutTools(t.Context(), []catalog.Tool{{ID: "a:b__c"}, {ID: "a__b:c"}})
-	require.NoError(t, err)
-	_, err = engine.Build(t.Context())
-	require.NoError(t, err)
-	require.NoError(t, engine.Wait(t.Context(), put.Seq))
-	client := overMemory(t, s, nil)
-	for tool, arguments := range map[string]any{
-		"describe_tool": map[string]any{"ids": []string{"a__b__c"}},
-		"suggest_next":  map[string]any{"context": []string{"a__b__c"}},
-	} {
-		r := call(t, client, tool, arguments)
-		assert.True(t, r.IsError, tool)
-		assert.Contains(t, textOf(t, r), "[0]: ", tool)
-		assert.Contains(t, textOf(t, r), "a:b__c", tool)
-	}
 }
 
 func TestRecordEpisode(t *testing.T) {

@@ -131,34 +131,6 @@ func TestRoutes(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, canonical(t, model), canonical(t, json.RawMessage(r.body)), "HTTP answers what the model answers")
 	})
-	t.Run("next without terms", func(t *testing.T) {
-		r := w.ask("POST", "/v1/next", `{"context":["fs:read_file"],"explain":false}`)
-		require.Equal(t, 200, r.status)
-		assert.NotContains(t, r.body, `"terms"`)
-	})
-	t.Run("dag", func(t *testing.T) {
-		a := parse[suggest.DAGAnswer](t, 200, w.ask("POST", "/v1/dag", `{"intent":"reformat a json file"}`))
-		assert.NotEmpty(t, a.DAG.Tasks)
-		assert.NotEmpty(t, a.SuggestionID)
-	})
-	t.Run("search", func(t *testing.T) {
-		a := parse[suggest.SearchAnswer](t, 200, w.ask("POST", "/v1/search", `{"query":"json:parse","kinds":["tool"]}`))
-		require.NotEmpty(t, a.Results)
-		assert.Equal(t, "json:parse", a.Results[0].ID) // an exact id ranks first
-	})
-	t.Run("explain", func(t *testing.T) {
-		a := parse[suggest.ExplainAnswer](t, 200, w.ask("POST", "/v1/explain", `{"id":"json:parse","context":["fs:read_file"]}`))
-		assert.True(t, a.Suggested)
-		assert.Equal(t, 1, a.Rank)
-		a = parse[suggest.ExplainAnswer](t, 200, w.ask("POST", "/v1/explain", `{"id":"no:such"}`))
-		assert.Equal(t, suggest.AbsentUnknown, a.Absent)
-	})
-	t.Run("stats", func(t *testing.T) {
-		a := parse[suggest.Stats](t, 200, w.ask("GET", "/v1/stats", ""))
-		assert.Equal(t, 6, a.Tools)
-		assert.Equal(t, 14, a.Episodes)
-		assert.Equal(t, map[string]int{"test": 14}, a.Sources)
-	})
 	t.Run("probes and pages", func(t *testing.T) {
 		for _, c := range []struct{ path, kind, has string }{
 			{"/healthz", "application/json", `"ok"`},
