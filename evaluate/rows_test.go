@@ -1,8 +1,6 @@
 package evaluate
 
 import (
-	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -10,13 +8,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"waymark/ingest"
-	"waymark/suggest"
 )
 
 // quickSets finish in a second or two under the race detector. WAYMARK_ALL_SETS=1 takes every set.
@@ -205,63 +201,4 @@ func TestOfficialMetricOfCopying(t *testing.T) {
 			assert.InDelta(t, want.Accuracy, got.Accuracy, 0.0001)
 		})
 	}
-}
-
-// WAYMARK_PROFILE=seed prints what a profile reaches on every public data set, or on those that
-// WAYMARK_SETS names.
-func TestProfileOnPublicSets(t *testing.T) {
-	profile := os.Getenv("WAYMARK_PROFILE")
-	if profile == "" {
-		t.Skip("WAYMARK_PROFILE names the profile to report")
-	}
-	sets := publicSets(t)
-	names := strings.Fields(os.Getenv("WAYMARK_SETS"))
-	for name := range sets {
-		if os.Getenv("WAYMARK_SETS") == "" && name != "mcp_catalog" {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	fmt.Println("set: MRR of next, next+intent, markov2, session | ECE, band, AURC | recall@5, NDCG@10, MAP@10, Node-F1, Link-F1, accuracy | official | ms of build, µs of next p50, p99, dag p50, p99")
-	for _, name := range names {
-		d := load(t, sets[name])
-		r, err := Evaluate(t.Context(), d, Suggester(profile, suggest.MeasureOptions{}), Options{Profile: profile, Now: time.Now})
-		require.NoError(t, err)
-		fmt.Println(line(r))
-	}
-}
-
-func line(r *Report) string {
-	var b strings.Builder
-	write := func(format string, numbers ...float64) {
-		for _, x := range numbers {
-			fmt.Fprintf(&b, format, x)
-		}
-	}
-	fmt.Fprintf(&b, "%-12s", r.Dataset)
-	write(" %.3f", r.Next.MRR)
-	if r.NextIntent != nil {
-		write(" %.3f", r.NextIntent.MRR)
-	}
-	write(" %.3f", r.Baselines["markov2"].MRR, r.Baselines["session"].MRR)
-	b.WriteString(" |")
-	write(" %.3f", *r.Next.ECE, r.Next.Band[0], r.Next.Band[1], *r.Next.AURC)
-	if r.Tools != nil {
-		b.WriteString(" |")
-		write(" %.3f", r.Tools.Recall5, r.Tools.NDCG10, r.Tools.MAP10, r.DAG.NodeF1, known(r.DAG.LinkF1), r.DAG.Accuracy)
-	}
-	if o := r.Official; o != nil {
-		b.WriteString(" |")
-		write(" %.3f", o.NodeF1, o.LinkF1, o.Accuracy)
-	}
-	b.WriteString(" |")
-	write(" %.0f", *r.BuildMS, *r.Latency.NextP50, *r.Latency.NextP99, known(r.Latency.DAGP50), known(r.Latency.DAGP99))
-	return b.String()
-}
-
-func known(x *float64) float64 {
-	if x == nil {
-		return math.NaN()
-	}
-	return *x
 }

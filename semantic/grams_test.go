@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // Oracle: edits counted by hand. One is allowed up to 7 letters of the first word, two beyond.
@@ -24,19 +23,5 @@ func TestSpelling(t *testing.T) {
 	} {
 		var rows [3][maxGrammed + 1]int32
 		assert.InDelta(t, row.want, spelling([]byte(row.a), row.b, &rows), 1e-12, "%s, %s", row.a, row.b)
-	}
-}
-
-// A swap in a short word is found by its letters, not by its n-grams: ^se and ch$ are all
-// it shares, a dice of 2·2/(15 + 15).
-func TestNearestSpelling(t *testing.T) {
-	ix := Build([]Document{{Name: "search"}, {Name: "reach"}, {Name: "file"}}, lexicalOnly())
-	var s nearness
-	found := ix.words.grams.nearest([]byte("serach"), &s)
-	require.Len(t, found, 1)
-	assert.Equal(t, "search", ix.words.terms[found[0].term])
-	assert.InDelta(t, 1-1./6, found[0].likeness, 1e-12)
-	for _, word := range []string{"abc", "xyzzy", "se4rch", ""} {
-		assert.Empty(t, ix.words.grams.nearest([]byte(word), &s), word)
 	}
 }

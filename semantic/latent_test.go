@@ -1,9 +1,7 @@
 package semantic
 
 import (
-	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -122,53 +120,4 @@ func TestLatentFindsWhatSharesNoWord(t *testing.T) {
 	assert.InDelta(t, wL*hit.Latent, hit.Score, 1e-12)
 	assert.Less(t, wL, .4, "two dimensions do not hold everything")
 	assert.InDelta(t, .4, Build(docs, Options{}).latentWeight, 1e-6, "all dimensions do")
-}
-
-// Columns in general position go through Cholesky, columns that depend on others through Gram-Schmidt;
-// either way the basis is orthonormal and spans the same.
-func TestOrthonormal(t *testing.T) {
-	const n, l = 700, 9
-	for name, depend := range map[string]bool{"independent": false, "dependent": true} {
-		y := make([]float64, n*l)
-		for i := range y {
-			y[i] = float64(mix(uint64(i))>>40) / (1 << 24) * math.Pow(10, float64(i%l)) // of very different lengths
-		}
-		if depend {
-			for i := range n {
-				y[i*l+4] = y[i*l+1] + y[i*l+2]
-			}
-		}
-		given := slices.Clone(y)
-		q, k := orthonormal(y, n, l)
-		want := l
-		if depend {
-			want--
-		}
-		require.Equal(t, want, k, name)
-		for i, x := range gram(q, n, k) {
-			same := 0.0
-			if i/k == i%k {
-				same = 1
-			}
-			assert.InDelta(t, same, x, 1e-13, "%s: %d, %d", name, i/k, i%k)
-		}
-		for j := range l { // what is left of a column outside the span
-			rest, length := 0.0, 0.0
-			along := make([]float64, k)
-			for i := range n {
-				for c := range k {
-					along[c] += q[i*k+c] * given[i*l+j]
-				}
-			}
-			for i := range n {
-				x := given[i*l+j]
-				length += x * x
-				for c := range k {
-					x -= q[i*k+c] * along[c]
-				}
-				rest += x * x
-			}
-			assert.Less(t, rest/length, 1e-20, "%s: column %d", name, j)
-		}
-	}
 }

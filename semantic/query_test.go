@@ -84,40 +84,6 @@ func TestQueryIsExact(t *testing.T) {
 	})
 }
 
-// A code bounds the cosine from above, also in many dimensions and for vectors of few large numbers.
-func TestCodesBound(t *testing.T) {
-	if !fast {
-		t.Skip("this processor has no AVX2: there are no codes")
-	}
-	for _, n := range []int{16, 40, 128, 3072} {
-		s := &space{dimension: n}
-		v := &vectors{space{dimension: n}}
-		for d := range coded {
-			x := randomVector(uint64(d), n)
-			if d%3 == 0 {
-				clear(x[1+d%5 : n-2])
-			}
-			y := make([]float32, n)
-			require.True(t, v.unit(y, x))
-			s.flat = append(s.flat, y...)
-		}
-		clear(s.vector(7))
-		s.encode()
-		var c scan
-		loose := 0.0
-		for i := range int32(50) {
-			q := s.vector(i * 10)
-			require.True(t, c.run(s, q))
-			for d := range int32(coded) {
-				exact := float64(dot32(q, s.vector(d)))
-				require.GreaterOrEqual(t, c.most(s, d), exact)
-				loose = max(loose, c.most(s, d)-exact)
-			}
-		}
-		assert.Less(t, loose, .08, "bounds worth having")
-	}
-}
-
 func TestQueriesAllocateNothing(t *testing.T) {
 	if raceEnabled {
 		t.Skip("under the race detector pools drop memory at random")

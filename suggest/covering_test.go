@@ -176,37 +176,3 @@ func TestLearnedCovers(t *testing.T) {
 	assert.Equal(t, []string{"cap:release"}, tools(d))
 	assert.Equal(t, ProfileLearned, d.Model.Profile)
 }
-
-// Tasks of a plan that a capability takes the place of can be done at once: nothing is in between.
-func TestReplaceKeepsTheOrder(t *testing.T) {
-	m := withCapability(t).model()
-	node := func(id string) int32 { n, ok, err := m.node(id); require.True(t, ok && err == nil); return n }
-	list, page, chat, mail, c := node("forge:list_merged"), node("wiki:create_page"), node("chat:announce"), node("mail:send"), node("cap:release")
-	for _, row := range []struct {
-		name  string
-		tasks []task
-		apart bool
-		want  []task
-	}{
-		{"a chain", []task{{node: list}, {node: page, after: []int{0}}, {node: mail, after: []int{1}}}, true, []task{{node: c}, {node: mail, after: []int{0}}}},
-		{"what comes before", []task{{node: mail}, {node: list, after: []int{0}}, {node: chat, after: []int{0, 1}}}, true, []task{{node: mail}, {node: c, after: []int{0}}}},
-		{"something in between", []task{{node: list}, {node: mail, after: []int{0}}, {node: chat, after: []int{1}}}, false, nil},
-		{"beside", []task{{node: list}, {node: mail}, {node: chat, after: []int{0, 1}}}, true, []task{{node: mail}, {node: c, after: []int{0}}}},
-		{"after the first alone", []task{{node: list}, {node: mail, after: []int{0}}, {node: chat, after: []int{0}}}, true, []task{{node: c}, {node: mail, after: []int{0}}}},
-	} {
-		q, err := m.newQuery(nil, "", nil)
-		require.NoError(t, err)
-		p := &plan{query: q, tasks: row.tasks, request: DAGRequest{Explain: new(bool)}}
-		covered := []int32{list, page, chat}
-		require.Equal(t, row.apart, p.apart(covered), row.name)
-		if row.apart {
-			p.replace(&covering{c, covered})
-			require.Len(t, p.tasks, len(row.want), row.name)
-			for i, want := range row.want {
-				assert.Equal(t, want.node, p.tasks[i].node, row.name)
-				assert.ElementsMatch(t, want.after, p.tasks[i].after, row.name)
-			}
-		}
-		q.close()
-	}
-}
