@@ -38,18 +38,6 @@ type Interval [2]float64
 // replicates.
 const replicates = 1000
 
-// bootstrap gives, for every sample, the 95 % percentile interval of its mean when as many episodes as
-// there are, are drawn with replacement. The samples are of the same episodes and share the draws, so
-// that their replicates may be compared.
-func bootstrap(samples []Sample, seed uint64) []Interval {
-	means := replicate(samples, seed)
-	intervals := make([]Interval, len(samples))
-	for i := range samples {
-		intervals[i] = middle(means[i])
-	}
-	return intervals
-}
-
 // Difference of two means over the same episodes.
 type Difference struct {
 	Mean     float64  `json:"mean"`

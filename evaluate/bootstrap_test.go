@@ -17,6 +17,18 @@ func sampleOf(values ...float64) Sample {
 	return s
 }
 
+// bootstrap gives, for every sample, the 95 % percentile interval of its mean when as many episodes as
+// there are, are drawn with replacement. The samples are of the same episodes and share the draws, so
+// that their replicates may be compared.
+func bootstrap(samples []Sample, seed uint64) []Interval {
+	means := replicate(samples, seed)
+	intervals := make([]Interval, len(samples))
+	for i := range samples {
+		intervals[i] = middle(means[i])
+	}
+	return intervals
+}
+
 func TestSampleMeanIsTheMicroAverage(t *testing.T) {
 	s := Sample{Sum: []float64{1, 3, 0}, Count: []float64{1, 4, 0}}
 	assert.Equal(t, 0.8, s.Mean())

@@ -36,14 +36,14 @@ func TestAliasesKeepTheHistory(t *testing.T) {
 	ask := func(e *Engine) (all []any) {
 		for _, context := range [][]string{{"start"}, {"fresh"}, {"now:get"}} {
 			for _, profile := range []string{suggest.ProfileSeed, suggest.ProfileLearned} {
-				a, err := e.Next(e.Model(), Asker{}, suggest.NextRequest{Context: context, Intent: "close a stale ticket", Profile: profile})
+				a, err := e.Next(e.Model(), nil, suggest.NextRequest{Context: context, Intent: "close a stale ticket", Profile: profile})
 				require.NoError(t, err)
 				for _, s := range a.Suggestions {
 					all = append(all, []any{s.ID, s.Score, s.Confidence, s.Reason})
 				}
 			}
 		}
-		plan, err := e.Plan(e.Model(), Asker{}, suggest.DAGRequest{Intent: "close the stale ticket"})
+		plan, err := e.Plan(e.Model(), nil, suggest.DAGRequest{Intent: "close the stale ticket"})
 		require.NoError(t, err)
 		for _, task := range plan.DAG.Tasks {
 			all = append(all, []any{task.Tool, task.DependsOn})

@@ -44,7 +44,6 @@ type Options struct {
 	Mine        bool                 // capabilities are mined after each rebuild, for people to approve
 	Judge       bool                 // profiles are judged behind once the history is long enough, without being asked
 	Serves      bool                 // the process stays: it prepares what later questions need, and without a usable snapshot it answers before profile learned is fitted
-	Experiment  Experiment           // what is logged of the answers, and tried with them
 	// Withheld is what no answer of a workspace suggests at the moment; what was learned of it stays. It is in
 	// no log: whoever decides it says so anew after a start. nil: nothing.
 	Withheld func(workspace string) *suggest.Exclusions
@@ -77,7 +76,6 @@ func (o Options) filled() Options {
 	if o.measure == nil {
 		o.measure = suggest.Measure
 	}
-	o.Experiment = o.Experiment.filled()
 	return o
 }
 
@@ -101,7 +99,7 @@ type Engine struct {
 	builds     buildState
 	jobs       jobs
 	proposing  sync.Mutex // of the rows of proposals
-	answers    answerLog
+	answers    servedAnswers
 	counted    atomic.Uint64 // the last event that matters to a model
 	replica    *replica      // nil: there is no shared log
 
@@ -135,15 +133,6 @@ type startBuild struct {
 	once     sync.Once       // of asked
 }
 
-// An answerLog takes the answers that are served.
-type answerLog struct {
-	served   servedAnswers
-	logging  sync.RWMutex     // of toLog
-	toLog    chan answerToLog // nil: nothing is logged
-	logged   chan struct{}    // closed when all that was handed on is logged
-	unlogged atomic.Uint64    // answers that should have been
-}
-
 // A lifecycle ends what runs beside the writer.
 type lifecycle struct {
 	stop       context.CancelFunc // ends background builds
@@ -166,9 +155,6 @@ type edition struct {
 
 // open replays a log and starts its writer. shared is the name of the workspace in the shared log, if any.
 func open(ctx context.Context, name, shared string, log storage.Log, table storage.Table, opts Options) (*Engine, error) {
-	if err := opts.Experiment.Check(); err != nil {
-		return nil, fmt.Errorf("open workspace %q: %w", name, err)
-	}
 	background, stop := context.WithCancel(context.Background())
 	e := &Engine{
 		name: name, log: log, table: table, opts: opts.filled(), ops: make(chan *op, 256),
@@ -249,12 +235,7 @@ func open(ctx context.Context, name, shared string, log storage.Log, table stora
 		context.AfterFunc(late, cancel)
 		e.resume.patience = late.Done()
 	}
-	e.fitBehind()
 	go w.run()
-	if e.opts.Experiment.Log > 0 {
-		e.answers.toLog, e.answers.logged = make(chan answerToLog, logQueue), make(chan struct{})
-		go e.logServed(e.answers.toLog)
-	}
 	if e.replica != nil {
 		e.join(ctx)
 	}
@@ -317,7 +298,7 @@ func (e *Engine) busy() bool {
 	return e.builds.held.Load() > 0 || slices.ContainsFunc(e.Jobs(), func(j Job) bool { return j.State == JobRunning })
 }
 
-// Counted is the last durable event that a model counts; what is served and built may stand after it.
+// Counted is the last durable event that a model counts; what is built may stand after it.
 func (e *Engine) Counted() uint64 { return e.counted.Load() }
 
 // Head is the last durable event.
@@ -427,7 +408,6 @@ func (e *Engine) Build(ctx context.Context) (seq uint64, err error) {
 // start, a snapshot being written is waited for as long as ctx lets it.
 func (e *Engine) Close(ctx context.Context) error {
 	e.life.once.Do(func() {
-		e.stopLogging()
 		e.life.stop()
 		close(e.life.closing)
 	})

@@ -238,7 +238,7 @@ func TestFeedback(t *testing.T) {
 	after(t, e, record(t, e, episode("1", "a", "b")).Seq, "a")
 	a, err := e.Model().Next(suggest.NextRequest{Context: []string{"a"}})
 	require.NoError(t, err)
-	_, err = e.Next(e.Model(), Asker{}, suggest.NextRequest{Context: []string{"a"}}) // the same answer, which is remembered
+	_, err = e.Next(e.Model(), nil, suggest.NextRequest{Context: []string{"a"}}) // the same answer, which is remembered
 	require.NoError(t, err)
 	for range 5 {
 		_, err = e.Feedback(ctx, "test", Feedback{SuggestionID: a.SuggestionID, Used: true, Outcome: episodic.Failure})

@@ -33,7 +33,6 @@ const (
 	kindRule       = 'U' // a rule of the operator, added or undone; no model knows of it
 	kindAlias      = 'A' // the same for an alias, which decides what a model counts for which tool
 	kindSource     = 'K' // the same for a rule about a source, which decides how its evidence counts
-	kindServed     = 'S' // an answer that was given; no model knows of it
 )
 
 // ErrNewer: the log has an event of a kind, or with a member, that this program does not know. That is no damage.
@@ -54,7 +53,6 @@ var kinds = map[byte]func() any{
 	kindRule:       func() any { return &ruled{} },
 	kindAlias:      func() any { return &ruled{} },
 	kindSource:     func() any { return &ruled{} },
-	kindServed:     func() any { return &served{} },
 }
 
 // feedback is what is kept of a Feedback: resolved, with its source.
@@ -65,8 +63,7 @@ type feedback struct {
 	Outcome episodic.Outcome `json:"outcome"`
 	Source  string           `json:"source"`
 
-	Suggestion string `json:"suggestion,omitempty"` // the answer that was meant, if it is known
-	Nonce      string `json:"nonce,omitempty"`      // tells apart equal feedback of two processes, which a shared log counts once
+	Nonce string `json:"nonce,omitempty"` // tells apart equal feedback of two processes, which a shared log counts once
 }
 
 // begun is an episode that grows, as it is before its first step.
@@ -94,7 +91,7 @@ type build struct {
 }
 
 // counts reports whether a model counts events of a kind.
-func counts(kind byte) bool { return kind != kindBuild && kind != kindServed && kind != kindRule }
+func counts(kind byte) bool { return kind != kindBuild && kind != kindRule }
 
 // encode writes an event. HTML characters stay as they are and equal values have equal bytes.
 func encode(kind byte, v any) ([]byte, error) {

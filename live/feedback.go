@@ -18,12 +18,10 @@ func (e *Engine) Feedback(ctx context.Context, source string, f Feedback) (seq u
 	}
 	var answer *served
 	if f.SuggestionID != "" {
-		if answer, err = e.answered(ctx, f.SuggestionID); err != nil {
-			return 0, err
-		}
+		answer = e.answers.get(f.SuggestionID)
 		if answer == nil && (f.ID == "" || f.Context == nil) {
 			return 0, &suggest.RequestError{Kind: suggest.NotFound, Field: "suggestion_id",
-				Detail: fmt.Sprintf("%q is not among the last %d answers, nor among those logged; send context and id instead", f.SuggestionID, servedLimit)}
+				Detail: fmt.Sprintf("%q is not among the last %d answers; send context and id instead", f.SuggestionID, servedLimit)}
 		}
 		if answer != nil {
 			f.Context = answer.Context
@@ -40,9 +38,6 @@ func (e *Engine) Feedback(ctx context.Context, source string, f Feedback) (seq u
 	}
 	_, err = e.appendOne(ctx, func(w *writer) (entry, bool, error) {
 		v := feedback{ID: f.ID, Used: f.Used, Outcome: f.Outcome, Source: source}
-		if answer != nil {
-			v.Suggestion = answer.ID
-		}
 		if w.replica != nil {
 			v.Nonce = rand.Text()
 		}

@@ -16,7 +16,7 @@ import (
 // forgetBatch is how many events one request to forget names.
 const forgetBatch = 10_000
 
-// Forget erases the payloads of episodes, feedback and answers served for good and measures anew without them. The
+// Forget erases the payloads of episodes and feedback for good and measures anew without them. The
 // request stands in the log before anything is erased, so it is finished after a crash; digests and
 // ids stay, so the chain holds and what was forgotten is not taken again.
 func (e *Engine) Forget(ctx context.Context, sel Selection) (ForgetResult, error) {
@@ -114,7 +114,7 @@ func (e *Engine) selector(sel Selection) *selector {
 // selects reports whether an event is to be forgotten. It is asked in the order of the log. Events before a time are those
 // that carry an earlier one; an episode without a time has no age.
 func (s *selector) selects(ev storage.Event) bool {
-	if len(ev.Payload) == 0 || !slices.Contains([]byte{kindEpisode, kindBegun, kindContinued, kindPerformed, kindFeedback, kindServed}, ev.Payload[0]) {
+	if len(ev.Payload) == 0 || !slices.Contains([]byte{kindEpisode, kindBegun, kindContinued, kindPerformed, kindFeedback}, ev.Payload[0]) {
 		return false
 	}
 	_, v, err := decode(ev.Payload)
@@ -131,8 +131,6 @@ func (s *selector) selects(ev storage.Event) bool {
 	case *episodic.Performed:
 		return s.episode(v.Episode, v.Source, "", v.Time)
 	case *feedback:
-		return s.source(v.Source, "")
-	case *served:
 		return s.source(v.Source, "")
 	}
 	return false

@@ -68,14 +68,13 @@ func goldenEvents() (all []entry) {
 		{kindPerformed, "performed/e2/s1", &episodic.Performed{Episode: "e2", Source: "key:k", Time: at, Number: 1, AtMS: 3, Step: &performed, SuggestionID: "sg", Outcome: episodic.Success}},
 		{kindEpisode, "episode/e3", new(withID(full, "e3"))},
 		{kindContinued, "", &continued1},
-		{kindFeedback, "", &feedback{Context: []string{"files:read"}, ID: "files:write", Used: true, Outcome: episodic.Success, Source: "key:k", Suggestion: "sg", Nonce: "n"}},
+		{kindFeedback, "", &feedback{Context: []string{"files:read"}, ID: "files:write", Used: true, Outcome: episodic.Success, Source: "key:k", Nonce: "n"}},
 		{kindEpisode, "episode/e4", new(withID(full, "e4"))},
 		{kindForgotten, "", &forgotten{Seqs: []uint64{13}}},
 		{kindRule, "", &rule},
 		{kindRule, "", &undone},
 		{kindAlias, "", &ruled{Rule{ID: "alias old:read", Kind: "alias", Tool: "files:read", Alias: "old:read"}, false}},
 		{kindSource, "", &ruled{Rule{ID: "trust key:k", Kind: "trust", Source: "key:k"}, false}},
-		{kindServed, "", &served{ID: "sg", Question: "next", Context: []string{"files:read"}, Ranked: []string{"files:write"}, Arm: "a", Alone: true, Profile: "seed", Logged: 1, Source: "key:k", Model: "m", Shadow: json.RawMessage(`{}`)}},
 		{kindBuild, "", &refused},
 		{kindBuild, "", &b},
 	} {
@@ -158,7 +157,6 @@ func TestUnknownMembers(t *testing.T) {
 		`F{"id":"a","used":true,"outcome":"","source":"","half":1}`: "member /half of kind 'F'",
 		`B{"options":{"without_everything":true},"parent":""}`:      "member /options/without_everything of kind 'B'",
 		`T{"id":"a","input_schema":{"anything":{"goes":1}}}`:        "",
-		`S{"id":"1","question":"next","propensity":0.5}`:            "member /propensity of kind 'S'",
 		`Y{}`: "kind 'Y'",
 	} {
 		_, _, err := decode([]byte(payload))

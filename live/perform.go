@@ -38,7 +38,7 @@ func (e *Engine) Perform(ctx context.Context, source string, p Performed) (seq u
 func (e *Engine) perform(ctx context.Context, source string, was *episodic.Grown, all []Performed) (seq uint64, err error) {
 	heads, done := make([]episodic.Episode, len(all)), make([]episodic.Performed, len(all))
 	for i := range all {
-		if heads[i], done[i], err = e.asStored(ctx, source, all[i]); err != nil {
+		if heads[i], done[i], err = e.asStored(source, all[i]); err != nil {
 			return 0, err
 		}
 	}
@@ -89,7 +89,7 @@ func (e *Engine) perform(ctx context.Context, source string, was *episodic.Grown
 }
 
 // asStored puts what is performed, and the head of its episode, into the form in which they are stored.
-func (e *Engine) asStored(ctx context.Context, source string, p Performed) (head episodic.Episode, done episodic.Performed, err error) {
+func (e *Engine) asStored(source string, p Performed) (head episodic.Episode, done episodic.Performed, err error) {
 	head = episodic.Episode{ID: p.Episode, Intent: p.Intent, Time: p.Time, Session: p.Session, Source: source, Label: p.Label}
 	if e.opts.DropIntents {
 		head.Intent = ""
@@ -104,9 +104,7 @@ func (e *Engine) asStored(ctx context.Context, source string, p Performed) (head
 		if e.opts.DropDigests {
 			step.Inputs, step.Outputs = nil, nil
 		}
-		if step.Shown, err = e.shownAt(ctx, p.Suggestion, step.Tool); err != nil {
-			return head, done, err
-		}
+		step.Shown = e.shownAt(p.Suggestion, step.Tool)
 		done.Step, done.SuggestionID = &step, p.Suggestion
 	}
 	if err := e.checkPerformed(&head, &done); err != nil {
@@ -147,16 +145,13 @@ func (e *Engine) checkPerformed(head *episodic.Episode, done *episodic.Performed
 }
 
 // shownAt is the place at which a tool stood among the suggestions of an answer, if the answer is known.
-func (e *Engine) shownAt(ctx context.Context, suggestion, tool string) (int, error) {
-	if suggestion == "" {
-		return 0, nil
-	}
-	a, err := e.answered(ctx, suggestion)
-	if err != nil || a == nil || a.Question != askedNext {
-		return 0, err
+func (e *Engine) shownAt(suggestion, tool string) int {
+	a := e.answers.get(suggestion)
+	if a == nil || a.Question != askedNext {
+		return 0
 	}
 	m := e.Model()
-	return slices.Index(a.ranked(m), resolved(m, tool)) + 1, nil
+	return slices.Index(a.ranked(m), resolved(m, tool)) + 1
 }
 
 // performedEntries are the events of what was performed, seeing what the batch performs before it.

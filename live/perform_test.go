@@ -200,7 +200,7 @@ func TestPerformedAfterASuggestion(t *testing.T) {
 		record(t, e, episode(fmt.Sprint(i), "git:status", []string{"git:diff", "git:log"}[i%2]))
 	}
 	require.NoError(t, e.Wait(ctx, e.Counted()))
-	a, err := e.Next(e.Model(), Asker{Source: "gateway"}, suggest.NextRequest{Context: []string{"git:status"}})
+	a, err := e.Next(e.Model(), nil, suggest.NextRequest{Context: []string{"git:status"}})
 	require.NoError(t, err)
 	perform(t, e, performed("e", 1, "git:status"))
 	p := performed("e", 2, "git:log")
@@ -265,22 +265,4 @@ func BenchmarkPerform(b *testing.B) {
 			require.NoError(b, store.Close())
 		})
 	}
-}
-
-// A step that names the answer it was chosen from is an outcome of that answer.
-func TestPerformedStepsAreOutcomes(t *testing.T) {
-	e, end := branching(t, storage.NewMemory(), Experiment{Log: 1})
-	defer end()
-	a := next(t, e, "", "start1")
-	e.stopLogging()
-	perform(t, e, performed("grown", 1, "start1"))
-	p := performed("grown", 2, listed(a)[1])
-	p.Suggestion = a.SuggestionID
-	perform(t, e, p)
-	c, err := e.Compare(ctx)
-	require.NoError(t, err)
-	require.Equal(t, 1, c.Echoed)
-	require.Len(t, c.Questions, 1)
-	assert.Equal(t, 1, c.Questions[0].Arms[0].Outcomes)
-	assert.InDelta(t, .5, c.Questions[0].Arms[0].MRR, 1e-9, "the second place")
 }

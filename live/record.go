@@ -34,9 +34,7 @@ func (e *Engine) Record(ctx context.Context, source string, episodes []episodic.
 			r.reject(one, err, false)
 			continue
 		}
-		if err := e.noteShown(ctx, one.ep); err != nil {
-			return r, err
-		}
+		e.noteShown(one.ep)
 		if !e.opts.KeepSecrets {
 			one.ep = redacted(one.ep)
 		}

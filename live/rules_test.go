@@ -43,7 +43,7 @@ func TestRulesChangeAnswersUntilUndone(t *testing.T) {
 			_, err = e.Record(ctx, "test", past)
 			require.NoError(t, err)
 			ask := func() suggest.NextAnswer {
-				a, err := e.Next(e.Model(), Asker{}, suggest.NextRequest{Context: []string{"a"}, Profile: suggest.ProfileSeed})
+				a, err := e.Next(e.Model(), nil, suggest.NextRequest{Context: []string{"a"}, Profile: suggest.ProfileSeed})
 				require.NoError(t, err)
 				return a
 			}
@@ -142,17 +142,17 @@ func TestRulesAboutARequest(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, JobDone, finished(t, e, j.ID).State)
 	ask := func(profile, intent string, context ...string) (next, search, plan []string) {
-		n, err := e.Next(e.Model(), Asker{}, suggest.NextRequest{Context: context, Intent: intent, Profile: profile})
+		n, err := e.Next(e.Model(), nil, suggest.NextRequest{Context: context, Intent: intent, Profile: profile})
 		require.NoError(t, err)
 		for _, s := range n.Suggestions {
 			next = append(next, s.ID)
 		}
-		f, err := e.Search(e.Model(), Asker{}, suggest.SearchRequest{Query: intent})
+		f, err := e.Search(e.Model(), nil, suggest.SearchRequest{Query: intent})
 		require.NoError(t, err)
 		for _, r := range f.Results {
 			search = append(search, r.ID)
 		}
-		p, err := e.Plan(e.Model(), Asker{}, suggest.DAGRequest{Intent: intent, Profile: profile, MaxSteps: 2})
+		p, err := e.Plan(e.Model(), nil, suggest.DAGRequest{Intent: intent, Profile: profile, MaxSteps: 2})
 		require.NoError(t, err)
 		for _, task := range p.DAG.Tasks {
 			plan = append(plan, task.Tool)

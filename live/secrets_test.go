@@ -57,7 +57,7 @@ func TestSecretsAreNotStored(t *testing.T) {
 
 func TestSecretsOfSingleStepsAreNotStored(t *testing.T) {
 	e := workspace(t, storage.NewMemory(), Options{})
-	head, done, err := e.asStored(t.Context(), "me", Performed{Label: "token=abcd1234efgh", Place: episodic.Place{Episode: "e", Intent: "use password=hunter2hunter2", Number: 1},
+	head, done, err := e.asStored("me", Performed{Label: "token=abcd1234efgh", Place: episodic.Place{Episode: "e", Intent: "use password=hunter2hunter2", Number: 1},
 		Step: episodic.Step{ID: "1", Tool: "db:query", Outcome: episodic.Failure, Error: "token=abcd1234efgh"}})
 	require.NoError(t, err)
 	assert.Equal(t, "use password=[redacted]", head.Intent)

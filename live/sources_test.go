@@ -52,7 +52,7 @@ func TestRulesAboutSourcesCountAnew(t *testing.T) {
 	ask := func(e *Engine) (all []any) {
 		for _, profile := range []string{suggest.ProfileSeed, suggest.ProfileLearned} {
 			for _, context := range [][]string{{"a"}, {"d"}} {
-				a, err := e.Next(e.Model(), Asker{}, suggest.NextRequest{Context: context, Intent: "close the x", Profile: profile})
+				a, err := e.Next(e.Model(), nil, suggest.NextRequest{Context: context, Intent: "close the x", Profile: profile})
 				require.NoError(t, err)
 				for _, s := range a.Suggestions {
 					all = append(all, []any{s.ID, s.Score, s.Confidence})

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"waymark/catalog/inspect"
@@ -20,10 +19,7 @@ type op struct {
 	prepare func(w *writer) []entry
 	// finish runs after the entries are durable and folded; err says which were not.
 	finish func(w *writer, receipts []storage.Receipt, err error)
-	// apart: the entries matter to no model and are committed after the others, so that the chain of the
-	// last event that does is known.
-	apart bool
-	done  chan struct{}
+	done   chan struct{}
 }
 
 // entry is an event to append.
@@ -116,13 +112,7 @@ func (w *writer) run() {
 				}
 				break
 			}
-			apart := slices.DeleteFunc(slices.Clone(batch), func(o *op) bool { return !o.apart })
-			batch = slices.DeleteFunc(batch, func(o *op) bool { return o.apart })
-			for _, part := range [][]*op{batch, apart} {
-				if len(part) > 0 {
-					w.carryOut(part)
-				}
-			}
+			w.carryOut(batch)
 		case result := <-w.results:
 			result()
 			w.buildIfDue()
@@ -458,7 +448,6 @@ func (w *writer) activate(shot snapshot, counted int, h *foldedLog) error {
 		old = nil // comparisons read its snapshot
 	}
 	w.previous.Store(old)
-	w.fitBehind()
 	if shot.image != nil {
 		w.keepBehind(shot, w.measures)
 	}

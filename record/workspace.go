@@ -59,7 +59,7 @@ func (r *Recorder) Next(ctx context.Context, e *live.Engine, source, session str
 		return a, false
 	}
 	explain := false
-	a, err := e.Next(e.Model(), live.Asker{Source: r.named(source), Session: r.sessionOf(session)}, suggest.NextRequest{
+	a, err := e.Next(e.Model(), nil, suggest.NextRequest{
 		Context: done.Tools, Intent: done.Intent, Limit: limit, Explain: &explain,
 	})
 	if err != nil {

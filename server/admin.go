@@ -347,7 +347,6 @@ func (s *Server) doctor(ctx context.Context, e *live.Engine, _ *struct{}) (*doct
 	note("profile auto", true, "%v", stats.Auto)
 	judged := e.Judgement()
 	note("rebuild", judged == nil || judged.Published, "%v", judged)
-	note("answers", true, "%v", e.Experiment())
 	if g, err := s.gateway(ctx); err == nil && s.cfg.Upstream.Reload != nil {
 		ok, line := serversWell(g.Servers())
 		note("servers", ok, "%s", line)

@@ -59,10 +59,6 @@ func (s *Server) graphRoutes(r *route.Table) {
 	route.Ask(r, long, huma.Operation{OperationID: "graph-diff", Method: http.MethodGet, Path: "/v1/graph/diff", Tags: []string{"Model"},
 		Summary:     "What changed between two models",
 		Description: "Among it the requests that they answer differently, and why: what follows the most used tools, and, for keys with the scope admin, the newest intents of the history."}, s.graphDiff)
-	route.Ask(r, ru, huma.Operation{OperationID: "compare", Method: http.MethodGet, Path: "/v1/ab", Tags: []string{"Model"},
-		Summary: "How two profiles do by what became of their answers",
-		Description: "Of the answers that were logged, those that episodes and feedback name by their suggestion_id. Says so where there is too little " +
-			"to tell, or where it cannot be told."}, s.compare)
 	route.Ask(r, ru, huma.Operation{OperationID: "stats", Method: http.MethodGet, Path: "/v1/stats", Tags: []string{"Model"},
 		Summary: "The model in numbers"}, s.stats)
 }
@@ -118,16 +114,6 @@ func modelNamed(ctx context.Context, e *live.Engine, field, name string) (*sugge
 		return nil, problem.New(http.StatusNotFound, field+": "+err.Error())
 	}
 	return m, err
-}
-
-type comparison struct{ Body live.Comparison }
-
-func (s *Server) compare(ctx context.Context, e *live.Engine, _ *struct{}) (*comparison, error) {
-	c, err := e.Compare(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &comparison{c}, nil
 }
 
 func (s *Server) stats(ctx context.Context, e *live.Engine, _ *struct{}) (*statsAnswer, error) {

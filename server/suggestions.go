@@ -25,7 +25,6 @@ type (
 		Profile string   `json:"profile,omitempty" enum:"auto,seed,learned" doc:"Which weights rank; auto if absent."`
 		Allow   []string `json:"allow,omitempty" maxItems:"64" doc:"Patterns of ids that may be suggested; * stands for any characters."`
 		Explain *bool    `json:"explain,omitempty" doc:"Include terms and reasons; default true."`
-		Session string   `json:"session,omitempty" maxLength:"1024" doc:"The conversation, if any; where two profiles are compared, one of them answers all of it."`
 		MinSeq  uint64   `json:"min_seq,omitempty" doc:"Wait, at most a second, until the model counts this event."`
 
 		MinConfidence float64 `json:"min_confidence,omitempty" minimum:"0" maximum:"1" doc:"Leave out suggestions with less confidence; abstain where none is left."`
@@ -37,7 +36,6 @@ type (
 		Profile  string   `json:"profile,omitempty" enum:"auto,seed,learned"`
 		Allow    []string `json:"allow,omitempty" maxItems:"64" doc:"Patterns of ids that may be used."`
 		Explain  *bool    `json:"explain,omitempty" doc:"Include terms and reasons; default true."`
-		Session  string   `json:"session,omitempty" maxLength:"1024" doc:"The conversation, if any; where two profiles are compared, one of them answers all of it."`
 		MinSeq   uint64   `json:"min_seq,omitempty" doc:"Wait, at most a second, until the model counts this event."`
 	}
 	searchBody struct {
@@ -48,7 +46,6 @@ type (
 		Profile string         `json:"profile,omitempty" enum:"auto,seed,learned" doc:"Accepted for symmetry with the other questions; searches rank the same in every profile."`
 		Allow   []string       `json:"allow,omitempty" maxItems:"64" doc:"Patterns of ids that may be found."`
 		Explain *bool          `json:"explain,omitempty" doc:"Whether terms are wanted; true if absent."`
-		Session string         `json:"session,omitempty" maxLength:"1024" doc:"The conversation, if any; where two profiles are compared, one of them answers all of it."`
 		MinSeq  uint64         `json:"min_seq,omitempty" doc:"Wait, at most a second, until the model counts this event."`
 	}
 	explainBody struct {
@@ -83,7 +80,7 @@ func (s *Server) next(ctx context.Context, q *question[nextBody]) (*answer[sugge
 	if err != nil {
 		return nil, err
 	}
-	a, err := e.Next(m, asker(ctx, q.Body.Session), suggest.NextRequest{Context: q.Body.Context, Intent: q.Body.Intent, Limit: q.Body.Limit,
+	a, err := e.Next(m, request.From(ctx).Tools, suggest.NextRequest{Context: q.Body.Context, Intent: q.Body.Intent, Limit: q.Body.Limit,
 		Profile: q.Body.Profile, Allow: q.Body.Allow, Explain: q.Body.Explain, Vector: e.Vector(ctx, q.Body.Intent),
 		MinConfidence: q.Body.MinConfidence})
 	if err != nil {
@@ -100,7 +97,7 @@ func (s *Server) dag(ctx context.Context, q *question[dagBody]) (*answer[suggest
 	if err != nil {
 		return nil, err
 	}
-	a, err := e.Plan(m, asker(ctx, q.Body.Session), suggest.DAGRequest{Intent: q.Body.Intent, Context: q.Body.Context, MaxSteps: q.Body.MaxSteps,
+	a, err := e.Plan(m, request.From(ctx).Tools, suggest.DAGRequest{Intent: q.Body.Intent, Context: q.Body.Context, MaxSteps: q.Body.MaxSteps,
 		Profile: q.Body.Profile, Allow: q.Body.Allow, Explain: q.Body.Explain, Vector: e.Vector(ctx, q.Body.Intent)})
 	if err != nil {
 		return nil, err
@@ -113,7 +110,7 @@ func (s *Server) search(ctx context.Context, q *question[searchBody]) (*answer[s
 	if err != nil {
 		return nil, err
 	}
-	a, err := e.Search(m, asker(ctx, q.Body.Session), suggest.SearchRequest{Query: q.Body.Query, Context: q.Body.Context, Limit: q.Body.Limit,
+	a, err := e.Search(m, request.From(ctx).Tools, suggest.SearchRequest{Query: q.Body.Query, Context: q.Body.Context, Limit: q.Body.Limit,
 		Kinds: q.Body.Kinds, Profile: q.Body.Profile, Allow: q.Body.Allow, Explain: q.Body.Explain, Vector: e.Vector(ctx, q.Body.Query)})
 	if err != nil {
 		return nil, err
@@ -132,11 +129,6 @@ func (s *Server) explain(ctx context.Context, q *question[explainBody]) (*answer
 		return nil, err
 	}
 	return &answer[suggest.ExplainAnswer]{a}, nil
-}
-
-func asker(ctx context.Context, session string) live.Asker {
-	a := request.From(ctx)
-	return live.Asker{Source: a.Source, Session: session, Tools: a.Tools}
 }
 
 // modelAt is the current model, once it counts event seq.

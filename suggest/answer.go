@@ -134,13 +134,6 @@ type NextAnswer struct {
 	Model        ModelInfo    `json:"model"`
 	Warnings     []string     `json:"warnings"`
 	UnknownIDs   []UnknownID  `json:"unknown_ids,omitempty"`
-	Experiment   *Drawn       `json:"experiment,omitempty"`
-}
-
-// Drawn names the arm of an answer where a workspace compares two profiles.
-type Drawn struct {
-	Arm   string `json:"arm"`             // first or second: the active profile or the one it is compared with
-	Alone bool   `json:"alone,omitempty"` // the second profile was not available; the answer counts for neither arm
 }
 
 // SearchRequest asks for tools and capabilities by words. Limit 0 means 10.
@@ -181,7 +174,6 @@ type SearchAnswer struct {
 	Model        ModelInfo      `json:"model"`
 	Warnings     []string       `json:"warnings"`
 	UnknownIDs   []UnknownID    `json:"unknown_ids,omitempty"`
-	Experiment   *Drawn         `json:"experiment,omitempty"`
 }
 
 // DAGRequest asks for a plan. It is as long as the history shows such tasks to be, at most 25 steps;
@@ -281,7 +273,6 @@ type DAGAnswer struct {
 	Warnings      []string       `json:"warnings"`
 	UnknownIDs    []UnknownID    `json:"unknown_ids,omitempty"`
 	Model         ModelInfo      `json:"model"`
-	Experiment    *Drawn         `json:"experiment,omitempty"`
 }
 
 // ExplainRequest asks why an id is, or is not, suggested in a situation.

@@ -205,21 +205,6 @@ func (m *Measures) Provisional() bool {
 	return done != nil && done.provisional
 }
 
-// Ready reports whether nobody waits for profile learned: what it answers with is worked out, or there is too
-// little to learn from, which a question is told at once.
-func (m *Model) Ready() bool {
-	l := m.measures.learning
-	return !l.enoughFor(aboutNothing) || l.result.Load() != nil
-}
-
-// Prepare works out what profile learned answers with, which the first question would wait for. It ends soon after
-// halt says true.
-func (m *Model) Prepare(halt func() bool) {
-	if !m.Ready() {
-		m.measures.learning.compute(halt, func(float64) {})
-	}
-}
-
 // Cold reports whether [Measures.Warm] has something to do.
 func (m *Measures) Cold() bool {
 	l := m.learning

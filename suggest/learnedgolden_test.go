@@ -85,7 +85,7 @@ func shortModel(t testing.TB, n, tools int) *Model {
 		w.record(e)
 	}
 	m := w.model()
-	m.Prepare(never)
+	m.measures.learning.compute(never, func(float64) {})
 	return m
 }
 

@@ -34,7 +34,7 @@ func fixed(all ...string) values { return func(*app, context.Context) []string {
 
 // flagValues are the values of flags, by name; a name after a command is for that command alone.
 var flagValues = map[string]values{
-	"profile": fixed(profiles...), "split": fixed(profiles...),
+	"profile":       fixed(profiles...),
 	"import split":  fixed("train", "test", "all"),
 	"import format": func(*app, context.Context) []string { return importFormats() },
 	"export format": fixed(append(slices.Clone(graphFormats), "waymark")...),

@@ -105,10 +105,6 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	if a.keepFor < 0 || a.keepFor > 0 && a.keepFor < time.Hour { // younger episodes may still grow
 		return nil, usagef("%s must be 0 or at least 1h", a.flagName("keep-for"))
 	}
-	experiment, err := a.experimenting()
-	if err != nil {
-		return nil, err
-	}
 	store, err := storage.Open(dir, storage.Options{Logger: logger, AcceptDamage: who.acceptDamage})
 	if err != nil {
 		return nil, err
@@ -123,7 +119,7 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	if err := h.joinLog(who); err != nil {
 		return nil, errors.Join(err, h.close())
 	}
-	opts := live.Options{Logger: logger, Now: time.Now, DropIntents: a.privacy.dropIntents, DropDigests: a.privacy.dropDigests, KeepSecrets: a.privacy.keepSecrets, Mine: a.learning.mine, Judge: a.learning.judgeProfiles && who.serves, Serves: who.serves, Experiment: experiment, Withheld: h.withheld, Connected: h.connected, Idle: a.unloadAfter, Patience: cmp.Or(who.buildWait, startPatience), Shared: h.log}
+	opts := live.Options{Logger: logger, Now: time.Now, DropIntents: a.privacy.dropIntents, DropDigests: a.privacy.dropDigests, KeepSecrets: a.privacy.keepSecrets, Mine: a.learning.mine, Judge: a.learning.judgeProfiles && who.serves, Serves: who.serves, Withheld: h.withheld, Connected: h.connected, Idle: a.unloadAfter, Patience: cmp.Or(who.buildWait, startPatience), Shared: h.log}
 	if err := a.words(&opts); errors.Is(err, fs.ErrNotExist) { // as any other file that a command line names
 		return nil, errors.Join(err, h.close())
 	} else if err != nil {

@@ -74,7 +74,7 @@ func TestForgetOfEveryWayIn(t *testing.T) {
 	history := filepath.Join(t.TempDir(), "history.jsonl")
 	require.NoError(t, os.WriteFile(history, fmt.Appendf(nil, `{"id":%q,"intent":%q,"steps":[{"tool":"fs:read","outcome":"failure","error":%q}]}`,
 		plant("imported id"), plant("imported intent"), plant("imported error")), 0o600))
-	s := startServer(t, dir, "--log-served", "1", "--connect")
+	s := startServer(t, dir, "--connect")
 	post := func(path, body string, want int) string {
 		resp, err := http.Post(s.URLs.API+path, "application/json", strings.NewReader(body))
 		require.NoError(t, err)

@@ -162,13 +162,10 @@ type app struct {
 	tools      toolSettings
 }
 
-// learningSettings say what is done in the background and how profiles are compared.
+// learningSettings say what is done in the background.
 type learningSettings struct {
 	mine          bool
 	judgeProfiles bool
-	experiment    live.Experiment
-	split         string  // the second profile
-	splitShare    float64 // of the sessions for the second profile
 }
 
 // toolSettings say how hosts use the tools of other servers.
@@ -246,7 +243,7 @@ error is one line of JSON on stderr: {"error","exit_code"} and, of a refused req
 		{"Connect hosts and servers", []*cobra.Command{a.serveCommand(), a.mcpCommand(), a.initCommand(), a.uninitCommand(), a.gatewayCommand(), a.approveCommand(), a.ruleCommand()}},
 		{"Run", []*cobra.Command{a.runCommand(), a.runsCommand(), a.capabilityCommand()}},
 		{"Score", []*cobra.Command{a.scoreCommand(), a.triangulateCommand()}},
-		{"Build and evaluate the model", []*cobra.Command{a.rebuildCommand(), a.evaluateCommand(), a.abCommand(), a.diffCommand()}},
+		{"Build and evaluate the model", []*cobra.Command{a.rebuildCommand(), a.evaluateCommand(), a.diffCommand()}},
 		{"Operate", []*cobra.Command{a.doctorCommand(), a.backupCommand(), a.restoreCommand(), a.keysCommand(), a.workspaceCommand(), a.versionCommand()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})

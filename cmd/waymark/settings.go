@@ -26,7 +26,6 @@ var settings = []string{
 	"addr", "allow-host", "allow-origin", "proxy", "tls-cert", "tls-key", "tls-client-ca",
 	"thesaurus", "embeddings-url", "embeddings-model", "judge-url", "judge-model", "judge-timeout", "judge-by-host", "record-scores", "drop-intents", "drop-digests", "keep-secrets", "mine", "judge-profiles", "unload-after", "keep-for",
 	"connect", "tool-mode", "expose", "suggest-after", "strict-results", "idle-stop", "result-limit",
-	"log-served", "split", "split-share",
 	"profile", "limit", "progress",
 }
 
@@ -41,8 +40,8 @@ func (a *app) loadSettings(cmd *cobra.Command) error {
 	for _, name := range settings {
 		f := cmd.Flags().Lookup(name)
 		value, ok := given[name]
-		if f == nil || f.Changed || !ok || name == "split" && cmd.Flags().Lookup("split-share") == nil {
-			continue // the --split of import is another
+		if f == nil || f.Changed || !ok {
+			continue
 		}
 		a.origins[name] = origin(name, path)
 		if err := setFlag(f, value); err != nil {

@@ -93,7 +93,7 @@ func findTool(ctx context.Context, c *mcpCall, in findArguments) (FindAnswer, er
 	if in.Limit == 0 {
 		in.Limit = findLimit
 	}
-	a, err := c.engine.Search(c.model, c.asker(), suggest.SearchRequest{
+	a, err := c.engine.Search(c.model, c.access.Tools, suggest.SearchRequest{
 		Query: query, Context: in.Context, Limit: in.Limit, Explain: &in.Explain, Vector: c.engine.Vector(ctx, query),
 	})
 	if err != nil {

@@ -29,7 +29,7 @@ func suggestNext(ctx context.Context, c *mcpCall, in nextArguments) (NextAnswer,
 	if err := c.within("limit", in.Limit, suggest.MaxLimit); err != nil {
 		return NextAnswer{}, err
 	}
-	a, err := c.engine.Next(c.model, c.asker(), suggest.NextRequest{
+	a, err := c.engine.Next(c.model, c.access.Tools, suggest.NextRequest{
 		Context: in.Context, Intent: in.Intent, Limit: in.Limit, Allow: in.Allow, Explain: in.Explain, Vector: c.engine.Vector(ctx, in.Intent),
 		MinConfidence: in.MinConfidence,
 	})
@@ -65,7 +65,7 @@ func suggestDAG(ctx context.Context, c *mcpCall, in dagArguments) (DAGAnswer, er
 	if err := c.within("max_steps", in.MaxSteps, suggest.MaxSteps); err != nil {
 		return DAGAnswer{}, err
 	}
-	a, err := c.engine.Plan(c.model, c.asker(), suggest.DAGRequest{
+	a, err := c.engine.Plan(c.model, c.access.Tools, suggest.DAGRequest{
 		Intent: in.Intent, Context: in.Context, MaxSteps: in.MaxSteps, Allow: in.Allow, Explain: in.Explain, Vector: c.engine.Vector(ctx, in.Intent),
 	})
 	if err != nil {

@@ -191,11 +191,6 @@ type mcpCall struct {
 	req    *mcp.CallToolRequest
 }
 
-// asker is who asks, and in which conversation. A client that names none may hold many.
-func (c *mcpCall) asker() live.Asker {
-	return live.Asker{Source: c.access.Source, Session: conversation(c.req, c.access), Tools: c.access.Tools}
-}
-
 // handler runs one tool: who asks, may they, in which workspace, for how long.
 func (m *mcpTools) handler(t mcpTool) mcp.ToolHandler {
 	timeout := cmp.Or(t.timeout, m.cfg.Timeout)

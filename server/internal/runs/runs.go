@@ -96,7 +96,6 @@ type Request struct {
 	Rationale     string                 `json:"rationale,omitempty"`
 	Warnings      []string               `json:"warnings,omitempty"`
 	Model         suggest.ModelInfo      `json:"model,omitzero"`
-	Experiment    *suggest.Drawn         `json:"experiment,omitempty"`
 	UnknownIDs    []suggest.UnknownID    `json:"unknown_ids,omitempty"`
 }
 

@@ -72,7 +72,7 @@ const gateRows = (d) => {
 };
 
 export function Proof({ stats }) {
-  const gate = useGet("/v1/decisions"), ab = useGet("/v1/ab");
+  const gate = useGet("/v1/decisions");
   const rows = (gate.data?.decisions ?? []).flatMap(gateRows);
   return <>
     <h2>Evaluation on the own history</h2>
@@ -86,10 +86,5 @@ export function Proof({ stats }) {
       head={["event", "judged", "decision", "questions", "metric", "number", "published model", "new model", "gain", "interval of the gain, 95 %"]} />
       : gate.data && <Empty command="waymark rebuild">No rebuild was judged.</Empty>}
     <Source request="GET /v1/decisions" data={gate.data} name="decisions" />
-    <h2>Two profiles by what became of their answers</h2>
-    <Failed error={ab.error} />
-    {ab.data && <><p>{ab.data.logged} answers were logged; {ab.data.ended} have an outcome.</p>{ab.data.notes.map((n) => <p class="soft">{n}</p>)}
-      {ab.data.questions.length > 0 && <pre tabIndex={0}>{JSON.stringify(ab.data.questions, null, 2)}</pre>}</>}
-    <Source request="GET /v1/ab" data={ab.data} name="ab" />
   </>;
 }

@@ -1,0 +1,91 @@
+package live
+
+import (
+	"context"
+	"slices"
+
+	"waymark/suggest"
+)
+
+// Next suggests the next tools, of those that the caller may be told of; nil: everything.
+func (e *Engine) Next(m *suggest.Model, tools *suggest.ToolSet, r suggest.NextRequest) (a suggest.NextAnswer, err error) {
+	r.Withheld, r.Pinned = e.ruled(m, &r.Context, r.Intent)
+	r.Withheld = m.Within(tools, r.Withheld)
+	if a, err = m.Next(r); err != nil {
+		return a, err
+	}
+	a.UnknownIDs = m.Unknown(r.Context, r.Withheld)
+	ranked := make([]string, len(a.Suggestions))
+	for i, s := range a.Suggestions {
+		ranked[i] = s.ID
+	}
+	e.answers.remember(&served{ID: a.SuggestionID, Question: askedNext, Context: r.Context, Ranked: ranked})
+	return a, nil
+}
+
+// Search finds tools and capabilities.
+func (e *Engine) Search(m *suggest.Model, tools *suggest.ToolSet, r suggest.SearchRequest) (a suggest.SearchAnswer, err error) {
+	r.Withheld, r.Pinned = e.ruled(m, nil, r.Query)
+	r.Withheld = m.Within(tools, r.Withheld)
+	if a, err = m.Search(r); err != nil {
+		return a, err
+	}
+	a.UnknownIDs = m.Unknown(r.Context, r.Withheld)
+	ranked := make([]string, len(a.Results))
+	for i, r := range a.Results {
+		ranked[i] = r.ID
+	}
+	e.answers.remember(&served{ID: a.SuggestionID, Question: askedSearch, Context: r.Context, Ranked: ranked})
+	return a, nil
+}
+
+// Plan returns a DAG.
+func (e *Engine) Plan(m *suggest.Model, tools *suggest.ToolSet, r suggest.DAGRequest) (a suggest.DAGAnswer, err error) {
+	r.Withheld, r.Pinned = e.ruled(m, nil, r.Intent)
+	r.Withheld = m.Within(tools, r.Withheld)
+	if a, err = m.Plan(r); err != nil {
+		return a, err
+	}
+	a.UnknownIDs = m.Unknown(r.Context, r.Withheld)
+	ranked := make([]string, len(a.DAG.Tasks))
+	for i, t := range a.DAG.Tasks {
+		ranked[i] = t.Tool
+	}
+	e.answers.remember(&served{ID: a.SuggestionID, Question: askedDAG, Context: r.Context, Ranked: ranked})
+	return a, nil
+}
+
+// Explain says why an id is, or is not, suggested, with what is withheld and what the model does not count yet.
+func (e *Engine) Explain(ctx context.Context, m *suggest.Model, r suggest.ExplainRequest) (suggest.ExplainAnswer, error) {
+	r.Withheld = e.withheld()
+	a, err := m.Explain(r)
+	if err != nil {
+		return a, err
+	}
+	ids := r.Context
+	if a.Absent == suggest.AbsentUnknown {
+		ids = append([]string{r.ID}, ids...)
+	}
+	a.UnknownIDs = m.Unknown(ids, r.Withheld)
+	if i := slices.IndexFunc(a.UnknownIDs, func(u suggest.UnknownID) bool { return u.ID == r.ID }); i >= 0 {
+		a.Reason = a.UnknownIDs[i].Message
+	}
+	behind, err := e.Behind(ctx)
+	if behind != nil {
+		a.Staleness = append(a.Staleness, behind.String())
+	}
+	return a, err
+}
+
+func (e *Engine) withheld() *suggest.Exclusions {
+	var base *suggest.Exclusions
+	if e.opts.Withheld != nil {
+		base = e.opts.Withheld(e.name)
+	}
+	return e.quarantine.with(base)
+}
+
+// Unknown lists those ids that the model does not know, with known ids spelled like them that are not withheld.
+func (e *Engine) Unknown(m *suggest.Model, ids ...string) []suggest.UnknownID {
+	return m.Unknown(ids, e.withheld())
+}
