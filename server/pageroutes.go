@@ -177,23 +177,14 @@ type toolStatsAnswer struct {
 	}
 }
 
-type whatIfBody struct {
-	Context []string           `json:"context,omitempty" maxItems:"512" doc:"What was done so far, in order."`
-	Intent  string             `json:"intent,omitempty" maxLength:"8192"`
-	Profile string             `json:"profile,omitempty" enum:"auto,seed,learned"`
-	Weights map[string]float64 `json:"weights,omitempty" doc:"Weights of terms by name; the others stay as they are."`
-}
-
 func (s *Server) peopleRoutes(r *route.Table) {
-	ru, long := route.Rule{Scope: request.ScopeRead}, route.Rule{Scope: request.ScopeRead, Long: true}
+	long := route.Rule{Scope: request.ScopeRead, Long: true}
 	route.Ask(r, long, huma.Operation{OperationID: "map", Method: http.MethodGet, Path: "/v1/map", Tags: []string{"Model"}, Summary: "The graph with a place for each node",
 		Description: "Laid out from the model when it is first asked for, and from the map before, so that nodes keep their places while their communities last; a server that has started lays equal models out equally. A graph larger than the limits comes as its backbone: the ends of the strongest transitions, and the strongest transitions between them."}, s.mapped)
 	route.Ask(r, long, huma.Operation{OperationID: "evidence", Method: http.MethodGet, Path: "/v1/evidence", Tags: []string{"History"}, Summary: "Episodes behind a transition",
 		Description: "Reads the history from its begin. 404 if neither the catalog nor the history has an id.", Errors: []int{http.StatusNotFound}}, s.evidence)
 	route.Ask(r, long, huma.Operation{OperationID: "tool-stats", Method: http.MethodGet, Path: "/v1/tool-stats", Tags: []string{"History"}, Summary: "Calls, failures and durations of each tool, and its calls and failures a day",
 		Description: "Reads the history from its begin.", Errors: []int{http.StatusNotFound}}, s.toolStats)
-	route.Ask(r, ru, huma.Operation{OperationID: "next-what-if", Method: http.MethodPost, Path: "/v1/next/what-if", Tags: []string{"Suggestions"}, Summary: "The order that other weights would give",
-		Description: "Nothing is changed or logged. Candidates are the 100 best."}, s.whatIf)
 }
 
 func (s *Server) mapped(ctx context.Context, e *live.Engine, q *mapQuery) (*mapAnswer, error) {
@@ -427,17 +418,4 @@ func (t *toolStats) summarize(days int) {
 	for _, name := range names[:min(days, len(names))] {
 		t.Days = append(t.Days, *t.byDay[name])
 	}
-}
-
-type whatIfAnswer struct {
-	Body suggest.WhatIf
-}
-
-func (s *Server) whatIf(ctx context.Context, e *live.Engine, q *question[whatIfBody]) (*whatIfAnswer, error) {
-	m := e.Model()
-	a, err := e.WhatIf(m, suggest.NextRequest{Context: q.Body.Context, Intent: q.Body.Intent, Profile: q.Body.Profile, Vector: e.Vector(ctx, q.Body.Intent)}, q.Body.Weights)
-	if err != nil {
-		return nil, err
-	}
-	return &whatIfAnswer{a}, nil
 }

@@ -163,21 +163,3 @@ func TestMap(t *testing.T) {
 		assert.Equal(t, [2]float64{n.X, n.Y}, [2]float64{later.Nodes[i].X, later.Nodes[i].Y}, n.ID)
 	}
 }
-
-func TestNextWhatIf(t *testing.T) {
-	w := newWeb(t)
-	next := parse[suggest.NextAnswer](t, 200, w.ask("POST", "/v1/next", `{"context":["fs:read_file"],"profile":"seed","limit":100}`))
-	same := parse[suggest.WhatIf](t, 200, w.ask("POST", "/v1/next/what-if", `{"context":["fs:read_file"],"profile":"seed"}`))
-	require.Len(t, same.Ranking, len(next.Suggestions))
-	for i, s := range next.Suggestions {
-		assert.Equal(t, s.ID, same.Ranking[i].ID)
-	}
-	require.NotEmpty(t, same.Weights)
-	none := parse[suggest.WhatIf](t, 200, w.ask("POST", "/v1/next/what-if", `{"context":["fs:read_file"],"profile":"seed","weights":{"cooccurrence":0}}`))
-	was, now := map[string]float64{}, map[string]float64{}
-	for i := range same.Ranking {
-		was[same.Ranking[i].ID], now[none.Ranking[i].ID] = same.Ranking[i].Score, none.Ranking[i].Score
-	}
-	assert.Less(t, now[next.Suggestions[0].ID], was[next.Suggestions[0].ID])
-	requireProblem(t, 422, "is no term of these candidates", w.ask("POST", "/v1/next/what-if", `{"context":["fs:read_file"],"weights":{"luck":1}}`))
-}

@@ -6,7 +6,6 @@ import { Context, IdInput, Profile, useQuestion } from "./question.jsx";
 import { go, href } from "./route.js";
 import { Failed, NoHistory, number, Source, Table, warning } from "./ui.jsx";
 import { Evidence } from "./map.jsx";
-import { WhatIf } from "./whatif.jsx";
 import { Waterfall } from "./waterfall.jsx";
 
 /** The question that an address asks. */
@@ -69,7 +68,6 @@ export function Next({ route }) {
       {a.suggestions.length > 0 && <p class="soft">Successes and failures are those right after the last tool where at least 5 outcomes are known, else those of the tool in all.{last && <> <a href={href("operations", { after: last, order: "failures" })}>All calls right after {last}</a></>}</p>}
       <Source request="POST /v1/next" data={a} name="next" />
       {a.suggestions.map((s, i) => <Candidate key={s.id} s={s} rank={i + 1} last={last} />)}
-      <WhatIf question={{ context: q.context, intent: q.intent, profile: q.profile }} />
       <Explain question={{ context: q.context, intent: q.intent, profile: q.profile, limit: q.limit }} />
     </>}
   </>;
