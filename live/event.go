@@ -84,10 +84,6 @@ type build struct {
 	Gate    *evaluate.Gate         `json:"gate,omitempty"`    // how the last one that was judged did beside the one before
 	Refused bool                   `json:"refused,omitempty"` // it loses: nothing is measured here, the measures before stay
 	Forced  bool                   `json:"forced,omitempty"`  // published whatever the gate says
-
-	// Rollback is the last event before somebody returned to this judgement; 0: nobody did. What was taken back must not
-	// come in again by itself, so no judgement starts unasked until the log has grown by half.
-	Rollback uint64 `json:"rollback,omitempty"`
 }
 
 // counts reports whether a model counts events of a kind.

@@ -41,7 +41,7 @@ func goldenEvents() (all []entry) {
 	fillAll(reflect.ValueOf(&judged.Kept).Elem())
 	b := build{Options: suggest.MeasureOptions{WithoutSpectral: true, WithoutLearned: true}, Parent: "p", Model: "m", Vectors: "v",
 		Auto: &suggest.Choice{Next: judged, NextIntent: judged, Intent: judged, Seq: 9, Edition: 1, At: at},
-		Gate: &evaluate.Gate{Next: change, NextIntent: change, Intent: change, Seq: 9, Source: &history.NewSource{}}, Forced: true, Rollback: 3}
+		Gate: &evaluate.Gate{Next: change, NextIntent: change, Intent: change, Seq: 9, Source: &history.NewSource{}}, Forced: true}
 	fillAll(reflect.ValueOf(b.Gate.Source).Elem())
 	refused := b
 	refused.Refused = true

@@ -223,7 +223,7 @@ func (e *Engine) rebuild(ctx context.Context, j *job, force bool) error {
 			return
 		}
 		b := w.newBuild()
-		b.Auto, b.Gate, b.Forced, b.Refused, b.Rollback = v.auto, v.gate, force && v.gate.Refuses(), refused, 0
+		b.Auto, b.Gate, b.Forced, b.Refused = v.auto, v.gate, force && v.gate.Refuses(), refused
 		at, err := w.appendBuild(b)
 		if failed = err; err != nil {
 			return

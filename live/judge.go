@@ -188,19 +188,19 @@ func (e *Engine) timeJudged(ctx context.Context, seq uint64) time.Time {
 const judgedGrowth = 2
 
 func (w *writer) needsEvaluation() bool {
-	return w.refused != nil || w.how.Auto != nil && w.grownSince(max(w.how.Auto.Seq, w.how.Rollback))
+	return w.refused != nil || w.how.Auto != nil && w.grownSince(w.how.Auto.Seq)
 }
 
 // grownSince reports whether the log has grown by half since an event.
 func (w *writer) grownSince(seq uint64) bool { return w.matter.seq >= seq+seq/judgedGrowth }
 
 // evaluationDue reports whether profiles are to be judged that never were, or were by a version of the program that
-// ranks differently: once the history is long enough, and whenever it has grown by half since that had no result, was
-// refused or was taken back.
+// ranks differently: once the history is long enough, and whenever it has grown by half since that had no result or
+// was refused.
 func (w *writer) evaluationDue() bool {
 	due := w.how.Auto == nil || w.how.Auto.Outdated() && w.refused == nil
 	return due && w.opts.Judge && !w.opts.Measure.WithoutLearned && !w.judging && w.built.seq > 0 &&
-		w.grownSince(w.how.Rollback) && w.matter.seq >= w.judgeAt && w.state.Episodes() >= evaluate.LeastTasks
+		w.matter.seq >= w.judgeAt && w.state.Episodes() >= evaluate.LeastTasks
 }
 
 // evaluateInBackground starts a rebuild, which is judged, in place of a build; reason says why.
@@ -244,7 +244,6 @@ func (e *Engine) ended(ctx context.Context, j Job) (Job, error) {
 type Judgement struct {
 	Published bool           `json:"published"` // false: refused, the measures before stay
 	Forced    bool           `json:"forced,omitempty"`
-	Rollback  uint64         `json:"rollback,omitempty" doc:"Last event before the rollback to this judgement; absent without a rollback."`
 	Event     uint64         `json:"event"`              // of the build in force, or of the refusal
 	At        time.Time      `json:"judged_at,omitzero"` // where that is known
 	Gate      *evaluate.Gate `json:"gate,omitempty"`     // absent: there was nothing to compare with
@@ -262,13 +261,6 @@ func (j *Judgement) String() string {
 	case j.Forced:
 		what = "published by force"
 	}
-	if j.Rollback > 0 {
-		back := fmt.Sprintf("rolled back at event %d, to stay until a rebuild is asked for or the log has grown by half", j.Rollback)
-		if j.Gate == nil {
-			return back + "; the model was not judged"
-		}
-		what = back + "; " + what
-	}
 	when := ""
 	if !j.At.IsZero() {
 		when = " on " + j.At.UTC().Format(time.DateOnly)
@@ -276,53 +268,20 @@ func (j *Judgement) String() string {
 	return fmt.Sprintf("%s: %v; event %d%s", what, j.Gate, j.Event, when)
 }
 
-// Judgements reads from the log what came of each rebuild that was judged, the newest first.
-func (e *Engine) Judgements(ctx context.Context) ([]Judgement, error) {
-	var out []Judgement
-	var last build
-	for ev, err := range e.log.Read(ctx, 0) {
-		if err != nil {
-			return nil, fmt.Errorf("read the log of workspace %q: %w", e.name, err)
-		}
-		if ev.Erased || len(ev.Payload) == 0 || ev.Payload[0] != kindBuild {
-			continue
-		}
-		_, v, err := decode(ev.Payload)
-		if err != nil {
-			return nil, fmt.Errorf("event %d: %w", ev.Seq, err)
-		}
-		b := *v.(*build)
-		// Later builds repeat the judgement that holds.
-		news := b.Rollback != last.Rollback && b.Rollback > 0 || b.Gate != nil && (last.Gate == nil || last.Gate.Seq != b.Gate.Seq || b.Refused)
-		if last = b; !news {
-			continue
-		}
-		j := Judgement{Published: !b.Refused, Forced: b.Forced, Rollback: b.Rollback, Event: ev.Seq, Gate: b.Gate}
-		if b.Gate != nil {
-			j.At = e.timeJudged(ctx, b.Gate.Seq)
-		}
-		out = append(out, j)
-	}
-	slices.Reverse(out)
-	return out, nil
-}
-
 // Judgement says what came of the last rebuild that was judged: nil, if none was.
 func (e *Engine) Judgement() *Judgement { return e.builds.lastJudged.Load() }
 
 // showJudged keeps what readers see of it up to date.
 func (w *writer) showJudged() {
-	j := &Judgement{Published: true, Forced: w.how.Forced, Rollback: w.how.Rollback, Event: w.built.seq, Gate: w.how.Gate}
+	j := &Judgement{Published: true, Forced: w.how.Forced, Event: w.built.seq, Gate: w.how.Gate}
 	if r := w.refused; r != nil {
 		j = &Judgement{Event: r.seq, Gate: r.how.Gate}
 	}
-	switch {
-	case j.Gate != nil:
-		j.At = w.timeJudged(w.life.ctx, j.Gate.Seq)
-	case j.Rollback == 0:
+	if j.Gate == nil {
 		w.builds.lastJudged.Store(nil)
 		return
 	}
+	j.At = w.timeJudged(w.life.ctx, j.Gate.Seq)
 	w.builds.lastJudged.Store(j)
 }
 

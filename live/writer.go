@@ -329,7 +329,7 @@ func (w *writer) replayBehind(j *job, shot snapshot, counted int) {
 
 // newBuild is how a model would be measured now.
 func (w *writer) newBuild() build {
-	b := build{Options: w.opts.Measure, Parent: w.version(), Auto: w.how.Auto, Gate: w.how.Gate, Forced: w.how.Forced, Rollback: w.how.Rollback}
+	b := build{Options: w.opts.Measure, Parent: w.version(), Auto: w.how.Auto, Gate: w.how.Gate, Forced: w.how.Forced}
 	if w.opts.Embedder != nil && w.vectors != "" {
 		b.Model, b.Vectors = w.opts.Embedder.Model(), w.vectors
 	}

@@ -281,10 +281,6 @@ func TestJobs(t *testing.T) {
 		requireProblem(t, 404, `none`, w.ask("GET", path, ""))
 	}
 	requireProblem(t, 422, "verfy", w.ask("POST", "/v1/rebuild", `{"verfy":true}`))
-	for _, other := range []string{"verify", "force"} {
-		requireProblem(t, 422, "goes without verify and force", w.ask("POST", "/v1/rebuild", `{"rollback":true,"`+other+`":true}`))
-	}
-	requireProblem(t, 409, "was not judged", w.ask("POST", "/v1/rebuild", `{"rollback":true}`))
 
 	// Without a body it is a plain rebuild, and its end can be waited for.
 	plain := parse[live.Job](t, 202, w.ask("POST", "/v1/rebuild", ""))

@@ -11,7 +11,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"waymark/evaluate"
-	"waymark/live"
 	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
 	"waymark/server/internal/route"
@@ -46,22 +45,13 @@ type comparedMetric struct {
 // evaluationBody is the most that an evaluation may have, which is more than any other body.
 const evaluationBody = 4 << 20
 
-type (
-	keptEvaluationAnswer struct{ Body keptEvaluation }
-	judgementsAnswer     struct {
-		Body struct {
-			Decisions []live.Judgement `json:"decisions" doc:"The newest first."`
-		}
-	}
-)
+type keptEvaluationAnswer struct{ Body keptEvaluation }
 
 func (s *Server) evaluationRoutes(r *route.Table) {
 	route.Add(r, route.Rule{Scope: request.ScopeRead}, huma.Operation{OperationID: "get-evaluation", Method: http.MethodGet, Path: "/v1/evaluation", Tags: []string{"Model"}, Summary: "The last evaluation on the own history",
 		Description: "404 until `waymark evaluate --store` has stored one.", Errors: []int{http.StatusNotFound}}, s.getEvaluation)
 	route.Add(r, route.Rule{Scope: request.ScopeWrite, Body: evaluationBody}, huma.Operation{OperationID: "store-evaluation", Method: http.MethodPut, Path: "/v1/evaluation", Tags: []string{"Model"}, Summary: "Store an evaluation on the own history",
 		Description: "In the place of the last one. The body is what waymark evaluate --json prints."}, s.putEvaluation)
-	route.Ask(r, route.Rule{Scope: request.ScopeRead}, huma.Operation{OperationID: "list-decisions", Method: http.MethodGet, Path: "/v1/decisions", Tags: []string{"Model"}, Summary: "Decisions of the rebuild gate",
-		Description: "Reads the log from its begin: rebuilds that were judged, published or refused, and rollbacks."}, s.decisions)
 }
 
 func (s *Server) getEvaluation(ctx context.Context, _ *struct{}) (*keptEvaluationAnswer, error) {
@@ -114,12 +104,4 @@ func (s *Server) putEvaluation(ctx context.Context, q *question[json.RawMessage]
 		return nil, err
 	}
 	return &keptEvaluationAnswer{kept}, nil
-}
-
-func (s *Server) decisions(ctx context.Context, e *live.Engine, _ *struct{}) (_ *judgementsAnswer, err error) {
-	out := &judgementsAnswer{}
-	if out.Body.Decisions, err = e.Judgements(ctx); out.Body.Decisions == nil {
-		out.Body.Decisions = []live.Judgement{}
-	}
-	return out, err
 }

@@ -16,15 +16,12 @@ import (
 	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
 	"waymark/server/internal/route"
-	"waymark/suggest"
 )
 
 type rebuildInput struct {
 	Body *struct {
 		Verify bool `json:"verify,omitempty" doc:"Replay the whole log and compare with the running model, instead of replacing it."`
 		Force  bool `json:"force,omitempty" doc:"Publish the model even if it ranks held-out tasks worse than the active one."`
-
-		Rollback bool `json:"rollback,omitempty" doc:"Return to the judgement before the active one, with everything recorded since; 409 if there is none."`
 	}
 }
 
@@ -57,8 +54,7 @@ func (s *Server) jobRoutes(r *route.Table) {
 	route.Ask(r, route.Rule{Scope: request.ScopeWrite, Audit: true}, huma.Operation{OperationID: "rebuild", Method: http.MethodPost, Path: "/v1/rebuild",
 		Tags: []string{"Model"}, Summary: "Rebuild the model from the log", DefaultStatus: http.StatusAccepted,
 		Description: "Starts a job; one that runs already is answered instead of a second. Held-out tasks are asked first: a model that " +
-			"would lose more than noise against the active one is not published, and the job ends as refused. With rollback nothing " +
-			"is asked: the judgement before the active one returns. force and rollback need scope admin."}, s.rebuild)
+			"would lose more than noise against the active one is not published, and the job ends as refused. force needs scope admin."}, s.rebuild)
 	route.Record(r, route.Rule{Scope: request.ScopeRead}, huma.Operation{OperationID: "list-jobs", Method: http.MethodGet, Path: "/v1/jobs",
 		Tags: []string{"Model"}, Summary: "List jobs",
 		Description: "Work on the model of the workspace since the process started: those that run and, of all, the last 100; builds and " +
@@ -77,18 +73,14 @@ func (s *Server) jobRoutes(r *route.Table) {
 func (s *Server) rebuild(ctx context.Context, e *live.Engine, in *rebuildInput) (*jobStarted, error) {
 	var job live.Job
 	var err error
-	if b := in.Body; b != nil && (b.Force || b.Rollback) {
-		if err := problem.NeedAdmin(request.From(ctx), "force and rollback need"); err != nil {
+	if b := in.Body; b != nil && b.Force {
+		if err := problem.NeedAdmin(request.From(ctx), "force needs"); err != nil {
 			return nil, err
 		}
 	}
 	switch b := in.Body; {
 	case b == nil:
 		job, err = e.Rebuild(ctx, false)
-	case b.Rollback && (b.Verify || b.Force):
-		err = &suggest.RequestError{Kind: suggest.Invalid, Field: "rollback", Detail: "goes without verify and force"}
-	case b.Rollback:
-		job, err = e.Rollback(ctx)
 	default:
 		job, err = e.StartRebuild(ctx, b.Verify, b.Force)
 	}

@@ -10,13 +10,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"waymark/live"
 	"waymark/suggest"
 )
 
@@ -164,19 +162,5 @@ func TestColumnsThatFit(t *testing.T) {
 		var b bytes.Buffer
 		(&app{out: &b}).columnsThatFit([]string{"rank", "id", "description"}, [][]string{{"1", tt.id, strings.Repeat("0123456789", 9)}})
 		assert.Equal(t, tt.want, b.String())
-	}
-}
-
-// A rollback says which judgement holds now, and what answers by it.
-func TestRollbackSaysWhereItWent(t *testing.T) {
-	at := time.Unix(1000, 0)
-	for want, auto := range map[string]*suggest.Choice{
-		"rolled back in 2s to the judgement at event 41; model v\nprofile auto: learned after a context": {Seq: 41, Next: suggest.Judged{Profile: "learned"}},
-		"rolled back in 2s to before the first judgement; model v\nprofiles are now unjudged\n":          nil,
-	} {
-		var out bytes.Buffer
-		a := &app{out: &out}
-		a.showJob(live.Job{Kind: "rollback", State: live.JobDone, StartedAt: at, FinishedAt: at.Add(2 * time.Second), Version: "v", Auto: auto})
-		assert.True(t, strings.HasPrefix(out.String(), want), out.String())
 	}
 }

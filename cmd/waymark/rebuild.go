@@ -17,7 +17,7 @@ import (
 )
 
 func (a *app) rebuildCommand() *cobra.Command {
-	var verify, force, rollback bool
+	var verify, force bool
 	var style string
 	cmd := &cobra.Command{
 		Use:   "rebuild",
@@ -25,9 +25,7 @@ func (a *app) rebuildCommand() *cobra.Command {
 		Long: `Judges by held-out tasks which profile answers what from now on, replays the whole log into a fresh
 model and waits until that is done. Where the same tasks say that the fresh model would lose more than
 noise against the one in force, it is not published, and the command exits 1; --force publishes it
-nevertheless. With --rollback nothing is judged: the model is built from everything recorded, with the
-profiles and calibrations of the judgement before, and that stays until a rebuild is asked for or the log
-has grown by half; a second --rollback goes one judgement further back. With --verify the fresh model is compared with the running one, byte for byte, nothing is
+nevertheless. With --verify the fresh model is compared with the running one, byte for byte, nothing is
 judged, and the command exits 1 on any difference. An interrupt cancels the rebuild; the model stays as
 it is.`,
 		Args: noArgs,
@@ -37,16 +35,13 @@ it is.`,
 				return err
 			}
 			return a.with(cmd.Context(), func(c *client.Client) error {
-				return a.rebuild(cmd.Context(), c, map[string]bool{"verify": verify, "force": force, "rollback": rollback}, bar)
+				return a.rebuild(cmd.Context(), c, map[string]bool{"verify": verify, "force": force}, bar)
 			})
 		},
 	}
 	cmd.Flags().BoolVar(&verify, "verify", false, "compare the replay with the running model; exit 1 if they differ")
 	cmd.Flags().BoolVar(&force, "force", false, "publish the model even if it ranks worse than the active one")
-	cmd.Flags().BoolVar(&rollback, "rollback", false, "return to the judgement before the active one")
 	apart(cmd, "verify", "force")
-	apart(cmd, "verify", "rollback")
-	apart(cmd, "force", "rollback")
 	progressFlag(cmd, &style)
 	return cmd
 }
@@ -129,10 +124,6 @@ func (a *app) showJob(j live.Job) {
 	took := j.FinishedAt.Sub(j.StartedAt).Round(time.Millisecond)
 	switch j.State {
 	case live.JobDone:
-		if j.Kind == "rollback" {
-			a.showRollback(j, took)
-			break
-		}
 		a.printf("rebuilt in %s; model %s\n", took, shortVersion(j.Version))
 		if j.Auto != nil {
 			a.printf("profile auto: %v\n", j.Auto)
@@ -144,15 +135,6 @@ func (a *app) showJob(j live.Job) {
 	if j.Gate != nil {
 		a.showGate(j.Gate)
 	}
-}
-
-// showRollback says which judgement holds after a rollback.
-func (a *app) showRollback(j live.Job, took time.Duration) {
-	if j.Auto == nil {
-		a.printf("rolled back in %s to before the first judgement; model %s\nprofiles are now unjudged\n", took, shortVersion(j.Version))
-		return
-	}
-	a.printf("rolled back in %s to the judgement at event %d; model %s\nprofile auto: %v\n", took, j.Auto.Seq, shortVersion(j.Version), j.Auto)
 }
 
 // showGate prints how a rebuild does beside the model in force.

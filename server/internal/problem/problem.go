@@ -100,8 +100,6 @@ func Of(err error) *huma.ErrorModel {
 		return New(http.StatusServiceUnavailable, "the storage does not accept writes")
 	case errors.Is(err, live.ErrNewer):
 		return New(http.StatusInternalServerError, err.Error())
-	case errors.Is(err, live.ErrNoRollback):
-		return New(http.StatusConflict, err.Error())
 	case errors.Is(err, live.ErrNoWorkspace):
 		return New(http.StatusNotFound, err.Error())
 	case errors.Is(err, storage.ErrNotFound):

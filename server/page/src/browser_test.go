@@ -170,7 +170,7 @@ func TestBrowserScreensShowWhatTheAPIAnswers(t *testing.T) {
 	ask(t, "GET", base+"/v1/evaluation", "", &kept)
 	require.NotEmpty(t, kept.Comparisons)
 	text = open(t, ctx, base, "proof", `svg[aria-label^="Reliability"]`)
-	require.Contains(t, text, "Decisions of the rebuild gate")
+	require.Contains(t, text, "Decision of the rebuild gate")
 	var rows int
 	require.NoError(t, chromedp.Run(ctx, chromedp.Evaluate(`document.querySelectorAll('[aria-label^="Metrics beside"] tbody tr').length`, &rows)))
 	require.Equal(t, len(kept.Comparisons), rows)

@@ -1,4 +1,4 @@
-// Screen Proof: what held-out tasks of the own history say about the profiles, and what became of each rebuild.
+// Screen Proof: what held-out tasks of the own history say about the profiles, and what became of the last rebuild.
 import { h, Fragment } from "preact";
 import { Curve, Empty, Failed, number, Picture, Source, Table, time, useGet } from "./ui.jsx";
 
@@ -64,7 +64,7 @@ function Evaluation() {
   </>;
 }
 
-const outcome = (d) => [d.published ? "published" : "refused, the model before stays", d.forced && "forced", d.rollback && `rolled back at event ${d.rollback}`].filter(Boolean).join(", ");
+const outcome = (d) => [d.published ? "published" : "refused, the model before stays", d.forced && "forced"].filter(Boolean).join(", ");
 const gateRows = (d) => {
   const judged = KINDS.filter(([k]) => d.gate?.[k]?.metric);
   const row = [d.event, d.judged_at ? time(d.judged_at) : "–", outcome(d)];
@@ -72,19 +72,16 @@ const gateRows = (d) => {
 };
 
 export function Proof({ stats }) {
-  const gate = useGet("/v1/decisions");
-  const rows = (gate.data?.decisions ?? []).flatMap(gateRows);
+  const rows = stats?.rebuild ? gateRows(stats.rebuild) : [];
   return <>
     <h2>Evaluation on the own history</h2>
     <Evaluation />
     <h2>Profiles</h2>
     {stats && <Profiles auto={stats.auto} />}
     <Source request="GET /v1/stats" data={stats} name="stats" />
-    <h2>Decisions of the rebuild gate</h2>
-    <Failed error={gate.error} />
-    {rows.length ? <Table caption="Rebuilds that were judged, the newest first" numbers={[0, 5, 6, 7, 8]} rows={rows}
+    <h2>Decision of the rebuild gate</h2>
+    {rows.length ? <Table caption="The last rebuild that was judged" numbers={[0, 5, 6, 7, 8]} rows={rows}
       head={["event", "judged", "decision", "questions", "metric", "number", "published model", "new model", "gain", "interval of the gain, 95 %"]} />
-      : gate.data && <Empty command="waymark rebuild">No rebuild was judged.</Empty>}
-    <Source request="GET /v1/decisions" data={gate.data} name="decisions" />
+      : stats && <Empty command="waymark rebuild">No rebuild was judged.</Empty>}
   </>;
 }
