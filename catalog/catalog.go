@@ -53,7 +53,7 @@ type Capability struct {
 	Tasks        []Task          `json:"tasks,omitempty"`
 	InputSchema  json.RawMessage `json:"input_schema,omitempty"`
 	OutputSchema json.RawMessage `json:"output_schema,omitempty"`
-	Version      int             `json:"version,omitempty"` // 1, 2, … of what can be run; 0: not said
+	Version      int             `json:"version,omitempty"` // as its author numbers it; 0: not said
 	Tags         []string        `json:"tags,omitempty"`
 	Script       *Script         `json:"script,omitempty"` // instead of tasks
 	Output       json.RawMessage `json:"output,omitempty"` // what a run gives back, an argument like those of tasks; without: the results of the last tasks

@@ -75,7 +75,6 @@ func TestProposalsAreDecidedByPeople(t *testing.T) {
 	require.True(t, ok)
 	assert.Equal(t, yes.Capability.Tools, c.Tools)
 	assert.Equal(t, []string{"mined"}, c.Tags)
-	assert.Equal(t, 1, c.Version)
 	_, err = e.Reject(ctx, yes.ID, "")
 	assert.ErrorContains(t, err, "remove capability")
 	_, err = e.Reject(ctx, no.ID, "too simple")

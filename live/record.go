@@ -272,8 +272,7 @@ func (e *Engine) putTools(ctx context.Context, tools []catalog.Tool, approved bo
 	}, (*history.State).Tool, inspect.OfTool})
 }
 
-// PutCapabilities adds capabilities to the catalog or replaces them, as [Engine.PutTools] does for tools. One that can be
-// run gets a version: the next one if it says anything else than before (see [Engine.CapabilityVersion]).
+// PutCapabilities adds capabilities to the catalog or replaces them, as [Engine.PutTools] does for tools.
 func (e *Engine) PutCapabilities(ctx context.Context, caps []catalog.Capability) (PutResult, error) {
 	return e.putCapabilities(ctx, caps, true)
 }
@@ -306,7 +305,7 @@ func (e *Engine) putCapabilities(ctx context.Context, caps []catalog.Capability,
 			}
 			c.Tasks[i].Tool = id
 		}
-		return c.ID, e.numbered(ctx, s, c)
+		return c.ID, nil
 	}, (*history.State).Capability, inspect.OfCapability})
 }
 
@@ -523,11 +522,6 @@ func (e *Engine) WithdrawCapability(ctx context.Context, id string) (bool, error
 func (e *Engine) removeCapability(ctx context.Context, id string, approved bool) (bool, error) {
 	return e.remove(ctx, kindCapability, id, approved, func(s *history.State) (any, bool) {
 		c, ok := s.Capability(id)
-		if ok && c.Version > 0 { // so that a later one of this id is not taken for it
-			if err := e.keepVersion(ctx, c); err != nil {
-				e.opts.Logger.Warn("version is not kept", "workspace", e.name, "error", err)
-			}
-		}
 		return c, ok
 	})
 }

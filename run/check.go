@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -177,7 +176,7 @@ func (c *checker) root(q Request) {
 		c.wrong("", "capability", "%q is unknown", q.Capability)
 		return
 	}
-	c.plan.Capability = versioned(def)
+	c.plan.Capability = def.ID
 	sc := scope{owner: -1, defaults: defaultsOf(def.InputSchema)}
 	sc.params = readSchema(def.InputSchema)
 	sc.given = withDefaults(params, sc.defaults)
@@ -218,14 +217,6 @@ func (c *checker) capability(id string) (catalog.Capability, bool) {
 		c.plan.defs[id] = def
 	}
 	return def, ok
-}
-
-// versioned is the id of a capability with its version.
-func versioned(def catalog.Capability) string {
-	if def.Version == 0 {
-		return def.ID
-	}
-	return def.ID + "@" + strconv.Itoa(def.Version)
 }
 
 // validator compiles the place of a schema at a pointer once. A schema that cannot be used is no reason to refuse a call.

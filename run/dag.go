@@ -32,14 +32,14 @@ type DAG struct {
 // which then has no tasks.
 type Request struct {
 	DAG        DAG      `json:"dag"`
-	Capability string   `json:"capability,omitempty"` // id or id@version
-	Approve    []string `json:"approve,omitempty"`    // paths of nodes, or patterns of tool ids (github:*), that need not be asked about
+	Capability string   `json:"capability,omitempty"`
+	Approve    []string `json:"approve,omitempty"` // paths of nodes, or patterns of tool ids (github:*), that need not be asked about
 }
 
 // Catalog knows what can be called.
 type Catalog interface {
 	Tool(id string) (catalog.Tool, bool)
-	Capability(id string) (catalog.Capability, bool) // also as id@version
+	Capability(id string) (catalog.Capability, bool)
 	Resolve(spelling string) (id string, err error)
 }
 

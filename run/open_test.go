@@ -30,7 +30,7 @@ func TestFormOfMissingValues(t *testing.T) {
 			  "params":{"type":"object","required":["repo"],"properties":{"repo":{}}}}}`, true,
 			`{"intent":"why","params":{"repo":{"$from":"no reference"}}}`},
 		{"parameters of a capability", Request{Capability: "first-issue"},
-			`{"type":"object","required":["params"],"properties":{"params":{"type":"object","title":"first-issue@2","required":["words"],"properties":{"words":{"type":"string"}}}}}`, true,
+			`{"type":"object","required":["params"],"properties":{"params":{"type":"object","title":"first-issue","required":["words"],"properties":{"words":{"type":"string"}}}}}`, true,
 			`{"params":{"words":"ab"}}`},
 		{"beside what no value solves", dag(task("a", "issues:get", ""), task("b", "no:such", "")),
 			`{"type":"object","required":["a"],"properties":{"a":{"type":"object","title":"issues:get","required":["id"],"properties":{"id":{"type":"integer"}}}}}`, false, ""},

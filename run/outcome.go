@@ -3,12 +3,10 @@ package run
 // CapabilityRun is how one capability fared in a run: the one asked for, or one within it.
 type CapabilityRun struct {
 	ID         string
-	Version    int
 	Path       string    // of its node; empty: it is what was run
 	Outcome    NodeState // NodeDone, or NodeFailed because of what its tools did; empty if that says nothing of it
 	ErrorKind  Failure
 	DurationMS int64
-	Tasks      map[string]Node // by id
 }
 
 // Failure is whose fault it is that a run failed: that of the first node that failed and may not, else, where what
@@ -36,15 +34,8 @@ func (p *Plan) CapabilityRuns(s Status) []CapabilityRun {
 			r.Outcome, r.ErrorKind = NodeFailed, kind
 		}
 	}
-	tasks := func(scope int) map[string]Node {
-		out := map[string]Node{}
-		for _, i := range p.scopes[scope].nodes {
-			out[p.nodes[i].id] = s.Nodes[i]
-		}
-		return out
-	}
 	if def, ok := p.defs[p.request.Capability]; ok && len(def.Tasks) > 0 {
-		r := CapabilityRun{ID: def.ID, Version: def.Version, DurationMS: s.EndedAt.Sub(s.StartedAt).Milliseconds(), Tasks: tasks(0)}
+		r := CapabilityRun{ID: def.ID, DurationMS: s.EndedAt.Sub(s.StartedAt).Milliseconds()}
 		state, kind := NodeDone, p.Failure(s)
 		if s.State == Failed {
 			state = NodeFailed
@@ -58,10 +49,7 @@ func (p *Plan) CapabilityRuns(s Status) []CapabilityRun {
 			continue
 		}
 		def := p.defs[n.task.Tool]
-		r := CapabilityRun{ID: def.ID, Version: def.Version, Path: n.path, DurationMS: now.DurationMS}
-		if n.inner >= 0 {
-			r.Tasks = tasks(n.inner)
-		}
+		r := CapabilityRun{ID: def.ID, Path: n.path, DurationMS: now.DurationMS}
 		outcome(&r, now.State, now.ErrorKind)
 		all = append(all, r)
 	}

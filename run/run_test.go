@@ -58,7 +58,7 @@ func office() shelf {
 		s.tools[t.ID] = t
 	}
 	for _, c := range []catalog.Capability{
-		{ID: "first-issue", Version: 2, InputSchema: json.RawMessage(`{"type":"object","properties":{"words":{"type":"string"},"limit":{"type":"integer","default":3}},"required":["words"]}`),
+		{ID: "first-issue", InputSchema: json.RawMessage(`{"type":"object","properties":{"words":{"type":"string"},"limit":{"type":"integer","default":3}},"required":["words"]}`),
 			OutputSchema: json.RawMessage(`{"type":"object","properties":{"body":{"type":"string"}}}`),
 			Tasks: []catalog.Task{
 				task("find", "issues:search", `{"query":{"$from":"params.words"},"limit":{"$from":"params.limit"}}`),
@@ -72,7 +72,6 @@ func office() shelf {
 	} {
 		s.caps[c.ID] = c
 	}
-	s.caps["first-issue@2"] = s.caps["first-issue"]
 	return s
 }
 
@@ -282,7 +281,7 @@ func FuzzReference(f *testing.F) {
 
 func FuzzCheck(f *testing.F) {
 	f.Add(`{"dag":{"intent":"x","tasks":[{"id":"a","tool":"fs:echo","arguments":{"x":{"$from":"params.y"}}}],"params":{"y":1}}}`)
-	f.Add(`{"capability":"first-issue@2","dag":{"params":{"words":"a"}}}`)
+	f.Add(`{"capability":"first-issue","dag":{"params":{"words":"a"}}}`)
 	f.Add(`{"dag":{"tasks":[{"id":"a","tool":"sum","arguments":{"a":{"$expr":"1"}},"when":"true"}],"output":{"$from":"a"}}}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		var q Request
@@ -571,7 +570,7 @@ func TestCapabilityWithin(t *testing.T) {
 	q := dag(
 		task("a", "first-issue", `{"words":"ab"}`),
 		task("b", "sum", `{"a":{"$expr":"len(tasks.a.result.body)"}}`),
-		when(task("c", "first-issue@2", `{"words":"cd","limit":9}`), "false"),
+		when(task("c", "first-issue", `{"words":"cd","limit":9}`), "false"),
 		task("d", "mcp__fs__echo", `{"n":{"$from":"b.result"}}`),
 	)
 	q.DAG.Output = json.RawMessage(`{"n":{"$from":"d.n"},"none":{"$from":"c.result"}}`)
@@ -581,9 +580,9 @@ func TestCapabilityWithin(t *testing.T) {
 	assert.Equal(t, nodeNotRun, states(s)["c/find"])
 	assert.JSONEq(t, `{"n":15,"none":null}`, string(s.Output), "issue {\"id\":7} and one")
 
-	_, s = perform(t, Request{Capability: "first-issue@2", DAG: DAG{Params: json.RawMessage(`{"words":"xy"}`)}}, issuesServer(), nil)
+	_, s = perform(t, Request{Capability: "first-issue", DAG: DAG{Params: json.RawMessage(`{"words":"xy"}`)}}, issuesServer(), nil)
 	require.Equal(t, Done, s.State, "%+v", s)
-	assert.Equal(t, "first-issue@2", s.Capability)
+	assert.Equal(t, "first-issue", s.Capability)
 	assert.JSONEq(t, `{"body":"issue {\"id\":7}"}`, string(s.Output))
 	_, s = perform(t, Request{Capability: "sum", DAG: DAG{Params: json.RawMessage(`{"a":2.5}`)}}, nil, nil)
 	assert.JSONEq(t, "3.5", string(s.Output))

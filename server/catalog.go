@@ -19,7 +19,6 @@ import (
 	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
 	"waymark/server/internal/route"
-	"waymark/server/internal/runs"
 	"waymark/suggest"
 )
 
@@ -278,14 +277,8 @@ func getTool(ctx context.Context, e *live.Engine, q *idQuery) (*answer[catalog.T
 	return getEntry(ctx, e, q, catalog.KindTool, (*suggest.Model).Tool, shownTool)
 }
 
-// getCapability finds a capability by id or id@version.
 func getCapability(ctx context.Context, e *live.Engine, q *idQuery) (*answer[catalog.Capability], error) {
-	return getEntry(ctx, e, q, catalog.KindCapability, func(m *suggest.Model, id string) (catalog.Capability, bool) {
-		if c, ok := m.Capability(id); ok {
-			return c, true
-		}
-		return runs.CapabilityVersion(ctx, e, id)
-	}, shownCapability)
+	return getEntry(ctx, e, q, catalog.KindCapability, (*suggest.Model).Capability, shownCapability)
 }
 
 type deleteQuery struct {

@@ -33,7 +33,7 @@ func officeWithAgent(t *testing.T) *Server {
 		c.Upstream.Mode, c.Upstream.SuggestAfter = mcpserver.ModeDirect, true
 		c.Caller = record.New(engine, c.Caller, record.Options{})
 	})
-	s.cfg.Upstream.Gateway.SetAgents(map[string][]string{"mail": {"desk:s*n", "desk:stamp", "github:*"}, "plans": {"cap:*", "github:*"}, "typo": {"fs:*fil"}})
+	s.cfg.Upstream.Gateway.SetAgents(map[string][]string{"mail": {"desk:s*n", "desk:stamp", "github:*"}, "typo": {"fs:*fil"}})
 	_, err := defaultEngine(t, s).PutCapabilities(t.Context(), []catalog.Capability{
 		{ID: "triage", Description: "Find an issue", Intent: "find the issue about a crash", Tools: []string{"github:search_issues", "github:get_issue"}},
 		{ID: "cap:mixed", Description: "Save an issue", Intent: "export an issue as json", Tools: []string{"github:get_issue", "fs:write_file"}},
@@ -41,10 +41,6 @@ func officeWithAgent(t *testing.T) *Server {
 		{ID: "cap:bare", Description: "An issue without tools", Intent: "find the issue"},
 	})
 	require.NoError(t, err)
-	for _, tool := range []string{"desk:stamp", "github:get_issue"} { // version 1 is outside of "plans", the newest one inside
-		_, err := defaultEngine(t, s).PutCapabilities(t.Context(), []catalog.Capability{{ID: "cap:versioned", Description: "Does a task", Tasks: []catalog.Task{{ID: "a", Tool: tool, Arguments: map[string]json.RawMessage{"letter": json.RawMessage(`"a"`)}}}}})
-		require.NoError(t, err)
-	}
 	var episodes []episodic.Episode
 	for i := range 9 {
 		episodes = append(episodes, episodic.Episode{ID: fmt.Sprint("mail ", i), Steps: []episodic.Step{{Tool: "desk:stamp"}, {Tool: "desk:shred"}, {Tool: "desk:stamp"}, {Tool: "desk:sign"}}})
@@ -191,9 +187,6 @@ func TestAgentCallsItsToolsOnly(t *testing.T) {
 				assert.NotContains(t, textOf(t, call(t, client, "describe_tool", map[string]any{"ids": []string{unknown}})), "fs:")
 			}
 			assert.NotContains(t, textOf(t, call(t, open(t, s, "typo"), "describe_tool", map[string]any{"ids": []string{"fs:write_fil"}})), "write_file", "no id outside is proposed")
-			versioned := call(t, open(t, s, "plans"), "run_dag", dag("cap:versioned@1"))
-			assert.True(t, versioned.IsError)
-			assert.Contains(t, textOf(t, versioned), `is not in the tool set of agent "plans"`)
 			assert.False(t, call(t, open(t, s, ""), "call_tool", map[string]any{"tool": "desk:shred", "arguments": letter}).IsError, "granted, and no set")
 
 			run := answerOf[struct{ ID string }](t, call(t, open(t, s, ""), "run_dag", dag("desk:shred"))).ID

@@ -22,7 +22,7 @@ func (a *app) capabilityExport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "export ID",
 		Short:   "Write a capability as JSON",
-		Long:    `Writes a capability, by its id or id@version, as JSON.`,
+		Long:    `Writes a capability as JSON.`,
 		Example: `  waymark capability export weekly-report --output weekly.json`,
 		Args:    exactly(1, "the id of a capability"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -38,7 +38,7 @@ func (a *app) runCommand() *cobra.Command {
 		Use:   "run DAG.json|-|CAPABILITY",
 		Short: "Run a DAG or a stored capability",
 		Long: `Runs a DAG from a file or from standard input (what waymark dag --json prints, or one of your own), or a
-stored capability by its id or id@version. Everything is checked first, and all that is wrong is said at
+stored capability by its id. Everything is checked first, and all that is wrong is said at
 once; values that are missing are listed and given with --set. Tools of other servers are called by a waymark serve --connect (or mcp --connect) that runs on the data directory;
 scorers and scripts need none. Calls that nothing says are harmless wait until a person approves them: here on a
 terminal, or with waymark runs approve. Exits 0 if all is done, 1 if something failed or was refused.`,

@@ -22,7 +22,6 @@ import (
 //	runs-data/ID/began/NODE/N   a call that is about to be made, with its arguments
 //	runs-data/ID/ended/NODE/N   what became of it, with its result
 //	runs-data/ID/end/N          how the run ended
-//	runs-data/ID/counted/N      what it has added to the statistics of capabilities
 //
 // The first piece of anything is written last and says how many there are.
 const (
@@ -292,8 +291,7 @@ func (j Runs) Prune(ctx context.Context) error {
 	return nil
 }
 
-// ForgetSelected erases the ended runs of a source, of an id, or begun before a moment: their arguments and results, and
-// what they have added to the statistics of capabilities.
+// ForgetSelected erases the ended runs of a source, of an id, or begun before a moment: their arguments and results.
 func (j Runs) ForgetSelected(ctx context.Context, source, id string, before time.Time) error {
 	all, err := j.Heads(ctx)
 	if err != nil {
@@ -301,9 +299,6 @@ func (j Runs) ForgetSelected(ctx context.Context, source, id string, before time
 	}
 	for _, h := range all {
 		if h.State.Over() && (source != "" && h.Source == source || id != "" && h.ID == id || h.StartedAt.Before(before)) {
-			if err := j.uncount(ctx, h.ID); err != nil {
-				return err
-			}
 			if err := j.Forget(ctx, h.ID); err != nil {
 				return err
 			}

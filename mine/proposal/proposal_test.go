@@ -93,7 +93,6 @@ func TestAProposal(t *testing.T) {
 	assert.Equal(t, "triage incident", c.Intent, "names of services are not common")
 	assert.Equal(t, "Find alert, then read logs, then create issue. Mined from 4 tasks of 4 sessions that did so.", c.Description)
 	assert.Equal(t, []string{"mined"}, c.Tags)
-	assert.Equal(t, 1, c.Version)
 	assert.Equal(t, "mined:triage-incident-"+p.ID[1:7], c.ID)
 	assert.Equal(t, []string{"mon:find_alert", "mon:read_logs", "tracker:create_issue"}, c.Tools)
 	for i, want := range []string{

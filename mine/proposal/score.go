@@ -199,7 +199,7 @@ func (d *draft) capability(proposal string, w *wiring, words *background) (catal
 	c := catalog.Capability{
 		Name: catalog.Cut(name, catalog.MaxName), Intent: catalog.Cut(intent, catalog.MaxIntent),
 		Description: catalog.Cut(fmt.Sprintf("%s. Mined from %d tasks of %d sessions that did so.", told, d.pattern.Support, d.pattern.Sessions), catalog.MaxDescription),
-		InputSchema: w.inputSchema(), Version: 1, Tags: []string{"mined"},
+		InputSchema: w.inputSchema(), Tags: []string{"mined"},
 	}
 	c.ID = "mined:" + cmp.Or(slug(called), "capability") + "-" + proposal[1:7]
 	for i, t := range d.tools {

@@ -16,7 +16,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/sse"
 
-	"waymark/live"
 	"waymark/live/state"
 	"waymark/run"
 	"waymark/server/internal/jsonio"
@@ -64,9 +63,6 @@ type (
 		Approve      []string                   `json:"approve,omitempty"`
 		SuggestionID string                     `json:"suggestion_id,omitempty"`
 	}
-	statsPage struct {
-		Body state.CapabilityStats
-	}
 	// replayInput asks for a run of what another run was asked for.
 	replayInput struct {
 		route.ByID
@@ -95,13 +91,10 @@ func (r *Runs) Routes(t *route.Table) {
 	start.DefaultStatus = http.StatusAccepted
 	route.Add(t, begin, start, r.startRun)
 	route.DocumentBody(t.API, "/v1/runs", http.MethodPost, map[string]*huma.Schema{"application/json": schemas.Schema(reflect.TypeFor[Request](), true, "")})
-	start = op("run-capability", http.MethodPost, "/v1/capabilities/{id}/run", "Run a stored capability", "As for a DAG; id@version runs an older version.")
+	start = op("run-capability", http.MethodPost, "/v1/capabilities/{id}/run", "Run a stored capability", "As for a DAG.")
 	start.DefaultStatus = http.StatusAccepted
 	route.Add(t, begin, start, r.runCapability)
 	route.DocumentBody(t.API, "/v1/capabilities/{id}/run", http.MethodPost, map[string]*huma.Schema{"application/json": schemas.Schema(reflect.TypeFor[capabilityRunBody](), true, "")})
-	route.Ask(t, route.Rule{Scope: request.ScopeRead}, op("capability-stats", http.MethodGet, "/v1/capabilities/{id}/stats", "How the runs of a capability went",
-		"Of one version (id@version; else the newest), task by task; and how often it was called, and bypassed: its work done by hand although it was there."), r.capabilityStats)
-
 	route.Add(t, route.Rule{Scope: request.ScopeRead}, op("list-runs", http.MethodGet, "/v1/runs", "List runs", "Those that go on and the last 500 that ended."), r.listRuns)
 	route.Add(t, route.Rule{Scope: request.ScopeRead}, op("get-run", http.MethodGet, "/v1/runs/{id}", "A run", "Node by node, with results."), r.getRun)
 	route.Add(t, route.Rule{Scope: request.ScopeAdmin}, op("delete-run", http.MethodDelete, "/v1/runs/{id}", "Erase a run that has ended", "What was learned from it stays."), r.deleteRun)
@@ -157,7 +150,7 @@ func (r *Runs) beginRun(ctx context.Context, q run.Request, dry bool, suggestion
 
 // capabilityRunInput is a request for a run of a stored capability; its body is read like that of a run.
 type capabilityRunInput struct {
-	ID string `path:"id" doc:"The id or id@version, percent-encoded."`
+	ID string `path:"id" doc:"The id, percent-encoded."`
 	route.RawInput
 }
 
@@ -179,7 +172,7 @@ func (r *Runs) runCapability(ctx context.Context, in *capabilityRunInput) (*runS
 	if err != nil {
 		return nil, err
 	}
-	known := newCatalog(ctx, engine)
+	known := runCatalog{engine: engine}
 	if _, ok := known.Capability(id); !ok {
 		if id, err = engine.Model().Resolve(id); err != nil {
 			return nil, err
@@ -198,22 +191,6 @@ func (r *Runs) runCapability(ctx context.Context, in *capabilityRunInput) (*runS
 		return nil, err
 	}
 	return r.beginRun(ctx, q, body.DryRun, body.SuggestionID)
-}
-
-func (r *Runs) capabilityStats(ctx context.Context, engine *live.Engine, q *route.ByID) (*statsPage, error) {
-	id := q.ID
-	def, ok := newCatalog(ctx, engine).Capability(id)
-	if !ok {
-		return nil, problem.New(http.StatusNotFound, fmt.Sprintf("there is no capability %q", id))
-	}
-	table, err := r.cfg.Store.Table(request.From(ctx).Workspace)
-	if err != nil {
-		return nil, err
-	}
-	stats, _, err := state.ReadStats(ctx, table, def.ID, def.Version)
-	m := engine.Model()
-	stats.Uses, stats.Bypassed = m.Uses(def.ID), m.Bypassed(def.ID)
-	return &statsPage{stats}, err
 }
 
 func (r *Runs) listRuns(ctx context.Context, q *runListQuery) (*runPage, error) {

@@ -12,7 +12,6 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -171,8 +170,8 @@ func (r *Runs) CallerOf(workspace string) run.Caller {
 
 // rules of a workspace: what its runs can call, and what a person is asked about first. Of a tool of another
 // server that server's gateway knows best, whatever somebody has written into the catalog.
-func (r *Runs) rules(ctx context.Context, workspace string, engine *live.Engine) run.Rules {
-	c := newCatalog(ctx, engine)
+func (r *Runs) rules(workspace string, engine *live.Engine) run.Rules {
+	c := runCatalog{engine: engine}
 	g := r.cfg.Gateway
 	if g == nil || workspace != r.cfg.Workspace {
 		return run.Rules{Catalog: c}
@@ -210,7 +209,7 @@ func (r *Runs) Begin(ctx context.Context, a request.Access, q run.Request, dry b
 	if err := r.within(engine.Model(), a, q); err != nil {
 		return Answer{}, err
 	}
-	p, err := run.Check(q, r.rules(ctx, a.Workspace, engine))
+	p, err := run.Check(q, r.rules(a.Workspace, engine))
 	if err != nil {
 		return Answer{}, err
 	}
@@ -463,7 +462,7 @@ const connectPatience = 30 * time.Second
 // checkAgain makes the plan of a run that is resumed.
 func (r *Runs) checkAgain(ctx context.Context, workspace string, engine *live.Engine, past run.Past) (*run.Plan, error) {
 	for deadline := time.Now().Add(connectPatience); ; {
-		rules := r.rules(r.ctx, workspace, engine)
+		rules := r.rules(workspace, engine)
 		p, err := run.Check(past.Request, past.Rules(rules))
 		if err != nil {
 			return nil, err
@@ -487,17 +486,11 @@ func (r *Runs) checkAgain(ctx context.Context, workspace string, engine *live.En
 	}
 }
 
-// runCatalog is what the runs of a workspace can call: tools, stored capabilities in all their versions, and
-// scorers, which are called like tools that change nothing.
+// runCatalog is what the runs of a workspace can call: tools, stored capabilities, and scorers, which are called like
+// tools that change nothing.
 type runCatalog struct {
-	ctx      context.Context
 	engine   *live.Engine
 	upstream []catalog.Tool // of connected servers, as they are called
-}
-
-// newCatalog is the catalog of a workspace without the tools of connected servers.
-func newCatalog(ctx context.Context, engine *live.Engine) runCatalog {
-	return runCatalog{ctx: ctx, engine: engine}
 }
 
 // Tool returns a tool that can be called.
@@ -516,7 +509,7 @@ func (c runCatalog) Tool(id string) (catalog.Tool, bool) {
 	return c.engine.Model().Tool(id)
 }
 
-// Capability returns a stored capability, by id or id@version, or a scorer.
+// Capability returns a stored capability or a scorer.
 func (c runCatalog) Capability(id string) (catalog.Capability, bool) {
 	def, ok := c.engine.Model().Capability(id)
 	if !ok {
@@ -525,7 +518,6 @@ func (c runCatalog) Capability(id string) (catalog.Capability, bool) {
 				return s, true
 			}
 		}
-		def, ok = CapabilityVersion(c.ctx, c.engine, id)
 	}
 	return def, ok
 }
@@ -533,20 +525,6 @@ func (c runCatalog) Capability(id string) (catalog.Capability, bool) {
 // Resolve returns the id that another spelling means.
 func (c runCatalog) Resolve(spelling string) (string, error) {
 	return c.engine.Model().Resolve(spelling)
-}
-
-// CapabilityVersion finds id@version.
-func CapabilityVersion(ctx context.Context, engine *live.Engine, id string) (catalog.Capability, bool) {
-	at := strings.LastIndexByte(id, '@')
-	if at < 1 {
-		return catalog.Capability{}, false
-	}
-	version, err := strconv.Atoi(id[at+1:])
-	if err != nil || version < 1 {
-		return catalog.Capability{}, false
-	}
-	def, err := engine.CapabilityVersion(ctx, id[:at], version)
-	return def, err == nil
 }
 
 // isScorer reports whether an id is a scorer that runs in this process.

@@ -6,31 +6,21 @@ import (
 	"net/url"
 
 	"waymark/episodic"
-	"waymark/live/state"
 	"waymark/run"
 	"waymark/server/internal/request"
 )
 
 // What runs teach. Calls of tools are recorded by whoever carries them out. A run of a capability, by itself
 // or within another, becomes an episode with that one step, as runs of scorers do: from them come its
-// reliability and its place in the graph. How its tasks fared is counted in the table, by version.
+// reliability and its place in the graph.
 
 // learn records the capabilities of a run that has ended.
 func (r *Runs) learn(ctx context.Context, a request.Access, s run.Status, p *run.Plan) error {
 	if s.State == run.Canceled {
 		return nil // says nothing of anything
 	}
-	var errs []error
 	var episodes []episodic.Episode
-	ran := p.CapabilityRuns(s)
-	if len(ran) > 0 {
-		table, err := r.cfg.Store.Table(a.Workspace)
-		if err == nil {
-			err = state.Runs{Table: table}.Count(ctx, s.ID, ran)
-		}
-		errs = append(errs, err)
-	}
-	for _, done := range ran {
+	for _, done := range p.CapabilityRuns(s) {
 		if done.Outcome == "" {
 			continue
 		}
@@ -45,16 +35,16 @@ func (r *Runs) learn(ctx context.Context, a request.Access, s run.Status, p *run
 		}
 		episodes = append(episodes, e)
 	}
-	if len(episodes) > 0 {
-		engine, err := r.cfg.Workspaces.Get(ctx, a.Workspace)
-		if err != nil {
-			return errors.Join(append(errs, err)...)
-		}
-		result, err := engine.Record(ctx, a.Source, episodes)
-		if err == nil && len(result.Rejected) > 0 {
-			err = errors.New(result.Rejected[0].Error)
-		}
-		errs = append(errs, err)
+	if len(episodes) == 0 {
+		return nil
 	}
-	return errors.Join(errs...)
+	engine, err := r.cfg.Workspaces.Get(ctx, a.Workspace)
+	if err != nil {
+		return err
+	}
+	result, err := engine.Record(ctx, a.Source, episodes)
+	if err == nil && len(result.Rejected) > 0 {
+		err = errors.New(result.Rejected[0].Error)
+	}
+	return err
 }
