@@ -141,7 +141,7 @@ func TestRuns(t *testing.T) {
 		Runs       []state.RunHead
 		NextCursor string `json:"next_cursor"`
 	}
-	parse[run.Status](t, 202, w.ask("POST", "/v1/capabilities/show-first/run", `{"params":{"words":"x"}}`))
+	parse[run.Status](t, 202, w.ask("POST", "/v1/runs", `{"capability":"show-first","params":{"words":"x"}}`))
 	page = parse[struct {
 		Runs       []state.RunHead
 		NextCursor string `json:"next_cursor"`
@@ -175,8 +175,8 @@ func TestRunsAreCheckedFirst(t *testing.T) {
 	requireProblem(t, 422, "dag: is required", w.ask("POST", "/v1/runs", `{}`))
 	requireProblem(t, 422, "unknown field", w.ask("POST", "/v1/runs", `{"dag":{"tasks":[]},"limit":3}`))
 	requireProblem(t, 422, "unknown field", w.ask("POST", "/v1/runs", `{"dag":{"tasks":[{"id":"a","tool":"b","depends":[]}]}}`))
-	requireProblem(t, 404, "there is no capability", w.ask("POST", "/v1/capabilities/none/run", ""))
-	requireProblem(t, 422, "without values for params.words", w.ask("POST", "/v1/capabilities/show-first/run", ""))
+	requireProblem(t, 404, "there is no capability", w.ask("POST", "/v1/runs", `{"capability":"none"}`))
+	requireProblem(t, 422, "without values for params.words", w.ask("POST", "/v1/runs", `{"capability":"show-first"}`))
 
 	plan := parse[runs.Answer](t, 200, w.ask("POST", "/v1/runs", `{"dry_run":true,"dag":{"tasks":[{"id":"a","tool":"show-first","arguments":{"words":"x"}},{"id":"b","tool":"issue:close","arguments":{"issue_number":1},"depends_on":["a"]}]}}`))
 	assert.Equal(t, runs.Planned, plan.State)
@@ -536,9 +536,9 @@ func TestRunsWithoutServers(t *testing.T) {
 	s := w.ended(begun.ID)
 	require.Equal(t, run.Done, s.State, "%+v", s)
 	assert.JSONEq(t, "42", string(s.Output))
-	begun = parse[run.Status](t, 202, w.ask("POST", "/v1/capabilities/"+score.HypothesisID+"/run", `{"params":`+scored1+`}`))
+	begun = parse[run.Status](t, 202, w.ask("POST", "/v1/runs", `{"capability":"`+score.HypothesisID+`","params":`+scored1+`}`))
 	assert.Equal(t, run.Done, w.ended(begun.ID).State)
-	begun = parse[run.Status](t, 202, w.ask("POST", "/v1/capabilities/"+score.HypothesisID+"/run", `{"params":{"hypotheses":[{}]}}`))
+	begun = parse[run.Status](t, 202, w.ask("POST", "/v1/runs", `{"capability":"`+score.HypothesisID+`","params":{"hypotheses":[{}]}}`))
 	s = w.ended(begun.ID)
 	assert.Equal(t, run.FailedArgument, s.Nodes[0].ErrorKind, "%+v", s)
 }
@@ -547,7 +547,7 @@ func TestRunsWithoutServers(t *testing.T) {
 func TestRunsOfACapabilityCount(t *testing.T) {
 	w, d := newBench(t)
 	runIt := func() run.Status {
-		return w.ended(parse[run.Status](t, 202, w.ask("POST", "/v1/capabilities/show-first/run", `{"params":{"words":"x"}}`)).ID)
+		return w.ended(parse[run.Status](t, 202, w.ask("POST", "/v1/runs", `{"capability":"show-first","params":{"words":"x"}}`)).ID)
 	}
 	assert.Equal(t, run.Done, runIt().State)
 	d.answers["issue:show"] = func(context.Context, run.Call) (run.Result, error) {
@@ -584,10 +584,10 @@ func TestRunsAreResumed(t *testing.T) {
 		<-ctx.Done()
 		return run.Result{}, ctx.Err()
 	}
-	s := parse[run.Status](t, 202, w.ask("POST", "/v1/capabilities/show-first/run", `{"params":{"words":"x"}}`))
+	s := parse[run.Status](t, 202, w.ask("POST", "/v1/runs", `{"capability":"show-first","params":{"words":"x"}}`))
 	<-begun
 	w.Close()
-	requireProblem(t, 503, "writes", w.ask("POST", "/v1/capabilities/show-first/run", `{"params":{"words":"x"}}`))
+	requireProblem(t, 503, "writes", w.ask("POST", "/v1/runs", `{"capability":"show-first","params":{"words":"x"}}`))
 	left := parse[run.Status](t, 200, w.ask("GET", "/v1/runs/"+s.ID, ""))
 	assert.Equal(t, run.Paused, left.State)
 	requireProblem(t, 503, "goes on when a server starts", w.ask("POST", "/v1/runs/"+s.ID+"/approve", ""))

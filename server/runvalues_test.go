@@ -57,9 +57,9 @@ func TestMissingValuesOverHTTP(t *testing.T) {
 	requireProblem(t, 422, "got string, want integer", w.ask("POST", "/v1/runs", `{"values":{"a":{"query":"x"},"b":{"issue_number":"9"}},"dag":`+openDAG+`}`))
 	requireProblem(t, 422, "there is no such task; there are a, b", w.ask("POST", "/v1/runs", `{"values":{"t1":{"query":"x"}},"dag":`+openDAG+`}`))
 
-	p = requireProblem(t, 422, "without values for params.words", w.ask("POST", "/v1/capabilities/show-first/run", ""))
+	p = requireProblem(t, 422, "without values for params.words", w.ask("POST", "/v1/runs", `{"capability":"show-first"}`))
 	require.Equal(t, "body.values", p.Errors[len(p.Errors)-1].Location)
-	parse[run.Status](t, 202, w.ask("POST", "/v1/capabilities/show-first/run", `{"values":{"params":{"words":"leaks"}}}`))
+	parse[run.Status](t, 202, w.ask("POST", "/v1/runs", `{"capability":"show-first","values":{"params":{"words":"leaks"}}}`))
 }
 
 // Over MCP the refusal is an error that the model can act on, and fits the output schema of the tool: clients

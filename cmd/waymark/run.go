@@ -46,7 +46,7 @@ terminal, or with waymark runs approve. Exits 0 if all is done, 1 if something f
   waymark run weekly-report --params '{"repo":"waymark"}' --dry-run`,
 		Args: exactly(1, "a file, - for standard input, or a capability"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			path, body, err := a.runRequest(args[0])
+			body, err := a.runRequest(args[0])
 			if err != nil {
 				return err
 			}
@@ -77,7 +77,7 @@ terminal, or with waymark runs approve. Exits 0 if all is done, 1 if something f
 			if err != nil {
 				return err
 			}
-			return a.with(cmd.Context(), func(c *client.Client) error { return a.run(cmd.Context(), c, path, body, everywhere, bar) })
+			return a.with(cmd.Context(), func(c *client.Client) error { return a.run(cmd.Context(), c, body, everywhere, bar) })
 		},
 	}
 	f := cmd.Flags()
@@ -94,31 +94,31 @@ terminal, or with waymark runs approve. Exits 0 if all is done, 1 if something f
 }
 
 // runRequest reads what is to be run. What is no file is a capability.
-func (a *app) runRequest(name string) (path string, body map[string]any, err error) {
+func (a *app) runRequest(name string) (body map[string]any, err error) {
 	if name != "-" {
 		if _, err := os.Stat(name); errors.Is(err, os.ErrNotExist) {
 			if strings.ContainsAny(name, `/\`) || strings.HasSuffix(name, ".json") {
-				return "", nil, err
+				return nil, err
 			}
-			return "/v1/capabilities/" + url.PathEscape(name) + "/run", map[string]any{}, nil
+			return map[string]any{"capability": name}, nil
 		}
 	}
 	text, err := a.jsonInput(name)
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(text, &fields); err != nil {
-		return "", nil, usagef("%s is no JSON object", name)
+		return nil, usagef("%s is no JSON object", name)
 	}
 	if _, bare := fields["tasks"]; bare { // the DAG itself, without what an answer has around it
-		return "/v1/runs", map[string]any{"dag": text}, nil
+		return map[string]any{"dag": text}, nil
 	}
 	body = make(map[string]any, len(fields))
 	for k, v := range fields {
 		body[k] = v
 	}
-	return "/v1/runs", body, nil
+	return body, nil
 }
 
 // jsonFlag reads a JSON object from a flag or, after @, from a file.
@@ -184,8 +184,8 @@ func setValues(body map[string]any, set []string) (everywhere map[string]json.Ra
 
 // begin posts a run. Where it is refused because values are missing, those of everywhere are given to the tasks that
 // miss an argument of the name, and it is posted again.
-func (a *app) begin(ctx context.Context, c *client.Client, path string, body map[string]any, everywhere map[string]json.RawMessage) (json.RawMessage, error) {
-	answer, err := c.Call(ctx, http.MethodPost, path, body)
+func (a *app) begin(ctx context.Context, c *client.Client, body map[string]any, everywhere map[string]json.RawMessage) (json.RawMessage, error) {
+	answer, err := c.Call(ctx, http.MethodPost, "/v1/runs", body)
 	if len(everywhere) == 0 {
 		return answer, err
 	}
@@ -212,7 +212,7 @@ func (a *app) begin(ctx context.Context, c *client.Client, path string, body map
 	if _, err := setValues(body, set); err != nil {
 		return nil, err
 	}
-	return c.Call(ctx, http.MethodPost, path, body)
+	return c.Call(ctx, http.MethodPost, "/v1/runs", body)
 }
 
 // taskIDs are the ids of the tasks of a DAG, as far as it can be read.
@@ -302,8 +302,8 @@ func (f formField) kind() string {
 
 // run begins a run and stays with it until it ends, or until a person has to decide who is not here. An
 // interrupt cancels it.
-func (a *app) run(ctx context.Context, c *client.Client, path string, body map[string]any, everywhere map[string]json.RawMessage, bar progress) error {
-	answer, err := a.begin(ctx, c, path, body, everywhere)
+func (a *app) run(ctx context.Context, c *client.Client, body map[string]any, everywhere map[string]json.RawMessage, bar progress) error {
+	answer, err := a.begin(ctx, c, body, everywhere)
 	if err != nil {
 		return refusedInput("run", a.showForm(err))
 	}

@@ -6,12 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/sse"
@@ -54,14 +52,10 @@ type (
 			Deny  bool     `json:"deny,omitempty" doc:"They fail instead of being called."`
 		}
 	}
-	// capabilityRunBody asks for a run of a stored capability.
-	capabilityRunBody struct {
-		Params       map[string]json.RawMessage `json:"params,omitempty"`
-		Values       map[string]json.RawMessage `json:"values,omitempty" doc:"More parameters, under params, and the intent: what the form of a refused run asks for."`
-		Intent       string                     `json:"intent,omitempty"`
-		DryRun       bool                       `json:"dry_run,omitempty"`
-		Approve      []string                   `json:"approve,omitempty"`
-		SuggestionID string                     `json:"suggestion_id,omitempty"`
+	// runBody asks for a run of a DAG or of a stored capability.
+	runBody struct {
+		Capability string `json:"capability,omitempty" doc:"Id of a stored capability to run instead of a DAG; it takes params."`
+		Request
 	}
 	// replayInput asks for a run of what another run was asked for.
 	replayInput struct {
@@ -84,17 +78,13 @@ func (r *Runs) Routes(t *route.Table) {
 	}
 	schemas := t.API.OpenAPI().Components.Schemas
 	begin := route.Rule{Scope: request.ScopeWrite, Body: maxRunBody}
-	start := op("start-run", http.MethodPost, "/v1/runs", "Run a DAG",
-		"Takes the answer of /v1/dag as it is, or a DAG of one's own. Everything is checked before anything is called: 422 lists all that is wrong. "+
+	start := op("start-run", http.MethodPost, "/v1/runs", "Run a DAG or a stored capability",
+		"Takes the answer of /v1/dag as it is, a DAG of one's own, or the id of a capability. Everything is checked before anything is called: 422 lists all that is wrong. "+
 			"Where values of arguments are missing, the error at body.values has the JSON Schema of all of them as its value; an object that it accepts is sent as values. "+
 			"With dry_run the plan is answered, with 200, and nothing is called. Calls of tools that are not annotated as harmless wait for approval; approve needs scope admin.")
 	start.DefaultStatus = http.StatusAccepted
 	route.Add(t, begin, start, r.startRun)
-	route.DocumentBody(t.API, "/v1/runs", http.MethodPost, map[string]*huma.Schema{"application/json": schemas.Schema(reflect.TypeFor[Request](), true, "")})
-	start = op("run-capability", http.MethodPost, "/v1/capabilities/{id}/run", "Run a stored capability", "As for a DAG.")
-	start.DefaultStatus = http.StatusAccepted
-	route.Add(t, begin, start, r.runCapability)
-	route.DocumentBody(t.API, "/v1/capabilities/{id}/run", http.MethodPost, map[string]*huma.Schema{"application/json": schemas.Schema(reflect.TypeFor[capabilityRunBody](), true, "")})
+	route.DocumentBody(t.API, "/v1/runs", http.MethodPost, map[string]*huma.Schema{"application/json": schemas.Schema(reflect.TypeFor[runBody](), true, "")})
 	route.Add(t, route.Rule{Scope: request.ScopeRead}, op("list-runs", http.MethodGet, "/v1/runs", "List runs", "Those that go on and the last 500 that ended."), r.listRuns)
 	route.Add(t, route.Rule{Scope: request.ScopeRead}, op("get-run", http.MethodGet, "/v1/runs/{id}", "A run", "Node by node, with results."), r.getRun)
 	route.Add(t, route.Rule{Scope: request.ScopeAdmin}, op("delete-run", http.MethodDelete, "/v1/runs/{id}", "Erase a run that has ended", "What was learned from it stays."), r.deleteRun)
@@ -122,11 +112,17 @@ func (r *Runs) startRun(ctx context.Context, in *route.RawInput) (*runStarted, e
 	if err != nil {
 		return nil, err
 	}
-	body, err := jsonio.Decode[Request](data)
+	body, err := jsonio.Decode[runBody](data)
 	if err != nil {
 		return nil, err
 	}
+	if body.Capability != "" && body.DAG == nil {
+		body.DAG = &DAG{}
+	}
 	q, err := body.ToRun()
+	if err == nil && body.Capability != "" {
+		q.Capability, err = r.capability(ctx, body.Capability)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -148,49 +144,22 @@ func (r *Runs) beginRun(ctx context.Context, q run.Request, dry bool, suggestion
 	return &runStarted{Status: http.StatusAccepted, Location: "/v1/runs/" + url.PathEscape(answer.ID), Body: answer}, nil
 }
 
-// capabilityRunInput is a request for a run of a stored capability; its body is read like that of a run.
-type capabilityRunInput struct {
-	ID string `path:"id" doc:"The id, percent-encoded."`
-	route.RawInput
-}
-
-func (in *capabilityRunInput) Escaped() *string { return &in.ID }
-
-func (r *Runs) runCapability(ctx context.Context, in *capabilityRunInput) (*runStarted, error) {
-	id := in.ID
-	var body capabilityRunBody
-	data, err := io.ReadAll(in.Request.Body)
-	if err != nil {
-		return nil, route.BadRead(err)
-	}
-	if len(strings.TrimSpace(string(data))) > 0 {
-		if body, err = jsonio.Decode[capabilityRunBody](data); err != nil {
-			return nil, err
-		}
-	}
+// capability is the id of a stored capability by any of its spellings.
+func (r *Runs) capability(ctx context.Context, id string) (string, error) {
 	engine, err := r.cfg.Workspaces.Get(ctx, request.From(ctx).Workspace)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	known := runCatalog{engine: engine}
 	if _, ok := known.Capability(id); !ok {
 		if id, err = engine.Model().Resolve(id); err != nil {
-			return nil, err
+			return "", err
 		}
 		if _, ok := known.Capability(id); !ok {
-			return nil, problem.New(http.StatusNotFound, fmt.Sprintf("there is no capability %q", id))
+			return "", problem.New(http.StatusNotFound, fmt.Sprintf("there is no capability %q", id))
 		}
 	}
-	q := run.Request{Capability: id, Approve: body.Approve, DAG: run.DAG{Intent: body.Intent}}
-	if body.Params != nil {
-		if q.DAG.Params, err = json.Marshal(body.Params); err != nil {
-			return nil, err
-		}
-	}
-	if err := q.Set(body.Values); err != nil {
-		return nil, err
-	}
-	return r.beginRun(ctx, q, body.DryRun, body.SuggestionID)
+	return id, nil
 }
 
 func (r *Runs) listRuns(ctx context.Context, q *runListQuery) (*runPage, error) {
