@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -150,7 +151,22 @@ func (s *Server) forgetBeside(ctx context.Context, sel live.Selection) error {
 	if err != nil {
 		return err
 	}
-	return state.Runs{Table: table}.ForgetSelected(ctx, sel.Source, sel.Episode, sel.Before)
+	run := sel.Episode
+	if run != "" { // the session of the episodes of a run is its id
+		e, err := s.engine(ctx)
+		if err != nil {
+			return err
+		}
+		for it, err := range e.Items(ctx) {
+			if err != nil {
+				return err
+			}
+			if it.Episode != nil && it.Episode.ID == sel.Episode {
+				run = cmp.Or(it.Episode.Session, run)
+			}
+		}
+	}
+	return state.Runs{Table: table}.ForgetSelected(ctx, sel.Source, run, sel.Before)
 }
 
 func (s *Server) postKey(ctx context.Context, q *question[keyBody]) (*keyCreated, error) {

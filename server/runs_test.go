@@ -148,7 +148,7 @@ func TestRuns(t *testing.T) {
 	}](t, 200, w.ask("GET", "/v1/runs?limit=1", ""))
 	require.Len(t, page.Runs, 1)
 	assert.Equal(t, "show-first", page.Runs[0].Capability, "the newest first")
-	w.ended(page.Runs[0].ID)
+	newest := w.ended(page.Runs[0].ID)
 	page = parse[struct {
 		Runs       []state.RunHead
 		NextCursor string `json:"next_cursor"`
@@ -156,10 +156,34 @@ func TestRuns(t *testing.T) {
 	require.Len(t, page.Runs, 1)
 	assert.Equal(t, begun.ID, page.Runs[0].ID)
 
-	assert.Equal(t, 204, w.ask("DELETE", "/v1/runs/"+begun.ID, "").status)
-	requireProblem(t, 404, "there is no run", w.ask("GET", "/v1/runs/"+begun.ID, ""))
-	requireProblem(t, 404, "there is no run", w.ask("GET", "/v1/runs/"+begun.ID+"/events", ""))
+	require.Equal(t, 200, w.ask("POST", "/v1/forget", `{"episode":"capability-`+newest.ID+`"}`).status)
+	requireProblem(t, 404, "there is no run", w.ask("GET", "/v1/runs/"+newest.ID, ""))
+	requireProblem(t, 404, "there is no run", w.ask("GET", "/v1/runs/"+newest.ID+"/events", ""))
+	assert.Equal(t, s, w.ended(begun.ID), "runs of other episodes stay")
 	requireProblem(t, 404, "there is no run", w.ask("POST", "/v1/runs/none/cancel", ""))
+}
+
+// A request that is repeated with its id starts nothing.
+func TestRunsWithAnIDStartOnce(t *testing.T) {
+	w, d := newBench(t)
+	const show = `{"id":"mine-1","dag":{"tasks":[{"id":"a","tool":"issue:show","arguments":{"issue_number":7}}]}`
+	parse[run.Status](t, 202, w.ask("POST", "/v1/runs", `{"dag":{"tasks":[{"id":"a","tool":"issue:show","arguments":{"issue_number":1}}]}}`))
+	parse[runs.Answer](t, 200, w.ask("POST", "/v1/runs", show+`,"dry_run":true}`))
+	var all sync.WaitGroup
+	for range 8 { // one begins it, the others find it
+		all.Go(func() { assert.Contains(t, []int{202, 409}, w.ask("POST", "/v1/runs", show+"}").status) })
+	}
+	all.Wait()
+	s := w.ended("mine-1")
+	require.Equal(t, run.Done, s.State, "%+v", s)
+	require.Eventually(t, func() bool { return !w.runs.GoesOn("default", "mine-1") }, 2*time.Minute, time.Millisecond)
+	assert.Equal(t, s, parse[run.Status](t, 202, w.ask("POST", "/v1/runs", show+"}")))
+	requireProblem(t, 409, "begun by another request", w.ask("POST", "/v1/runs", strings.Replace(show, "7", "8", 1)+"}"))
+	requireProblem(t, 422, "letter or digit first", w.ask("POST", "/v1/runs", strings.Replace(show, "mine-1", "../x", 1)+"}"))
+	assert.Len(t, d.tools(), 2)
+	page := parse[struct{ Runs []state.RunHead }](t, 200, w.ask("GET", "/v1/runs", ""))
+	require.Len(t, page.Runs, 2)
+	assert.Equal(t, "mine-1", page.Runs[0].ID, "the newest first")
 }
 
 // All that is wrong is said at once, and nothing is called.
@@ -213,35 +237,6 @@ func TestRunsWaitForApproval(t *testing.T) {
 	assert.Equal(t, 403, w.ask("POST", "/v1/runs/"+begun.ID+"/approve", "", auth).status)
 	parse[any](t, 202, w.ask("POST", "/v1/runs/"+begun.ID+"/cancel", "", auth))
 	require.Eventually(t, func() bool { return w.ended(begun.ID).State == run.Canceled }, 2*time.Minute, time.Millisecond)
-}
-
-// A replay asks for the same again: checked anew, without the approvals of the first run.
-func TestRunsAreReplayed(t *testing.T) {
-	w, d := newBench(t)
-	begun := parse[run.Status](t, 202, w.ask("POST", "/v1/runs", `{"dag":{"intent":"close","tasks":[{"id":"a","tool":"issue:close","arguments":{"issue_number":1}}]},"approve":["issue:*"]}`))
-	require.Equal(t, run.Done, w.ended(begun.ID).State)
-
-	plan := parse[struct{ State run.State }](t, 200, w.ask("POST", "/v1/runs/"+begun.ID+"/replay", `{"dry_run":true}`))
-	assert.Equal(t, run.State("planned"), plan.State)
-	r := w.ask("POST", "/v1/runs/"+begun.ID+"/replay", `{"values":{"a":{"issue_number":2}}}`)
-	again := parse[run.Status](t, 202, r)
-	assert.NotEqual(t, begun.ID, again.ID)
-	assert.Equal(t, "/v1/runs/"+again.ID, r.header.Get("Location"))
-	require.Equal(t, run.Paused, w.ended(again.ID).State, "nobody has approved this one")
-	parse[any](t, 202, w.ask("POST", "/v1/runs/"+again.ID+"/approve", ""))
-	done := w.ended(again.ID)
-	require.Equal(t, run.Done, done.State)
-	assert.Equal(t, "close", done.Intent)
-	require.Len(t, d.calls, 2)
-	assert.JSONEq(t, `{"issue_number":2}`, string(d.calls[1].Arguments))
-
-	requireProblem(t, 404, "there is no run", w.ask("POST", "/v1/runs/run-none/replay", ""))
-	requireProblem(t, 422, "there is no such task", w.ask("POST", "/v1/runs/"+begun.ID+"/replay", `{"values":{"z":{"issue_number":2}}}`))
-	key := parse[struct{ Key string }](t, 200, w.ask("POST", "/v1/keys", `{"name":"k","scopes":["read"]}`)).Key
-	assert.Equal(t, 403, w.ask("POST", "/v1/runs/"+begun.ID+"/replay", "", "Authorization: Bearer "+key).status)
-	require.Equal(t, 200, w.ask("PUT", "/v1/tools", `[{"id":"issue:close","description":"Close one issue.","input_schema":{"type":"object","properties":{"issue":{"type":"integer"}},"required":["issue"],"additionalProperties":false},"annotations":{"destructive":true}}]`).status)
-	w.current()
-	requireProblem(t, 422, "issue", w.ask("POST", "/v1/runs/"+begun.ID+"/replay", ""))
 }
 
 // What became of a run is what became of its episode, unless it says nothing of the work.
@@ -328,7 +323,7 @@ func TestResumeWaitsForServers(t *testing.T) {
 	require.NoError(t, err)
 	dag, err := q.ToRun()
 	require.NoError(t, err)
-	begun, err := s.runs.Begin(t.Context(), a, dag, false, "")
+	begun, err := s.runs.Begin(t.Context(), a, "", dag, false, "")
 	require.NoError(t, err)
 	one, ok := s.runs.Find(request.DefaultWorkspace, begun.ID)
 	require.True(t, ok)

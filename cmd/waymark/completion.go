@@ -65,7 +65,7 @@ var argumentValues = map[string]values{
 	"rule pin":           toolIDs,
 	"rule undo":          field("/v1/rules", "rules", "id"),
 	"capability approve": proposalIDs, "capability reject": proposalIDs,
-	"runs show": runIDs, "runs approve": runIDs, "runs cancel": runIDs, "runs delete": runIDs,
+	"runs show": runIDs, "runs approve": runIDs, "runs cancel": runIDs,
 	"score": fixed("hypothesis", "council", "contribution", "session"),
 }
 

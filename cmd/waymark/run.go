@@ -542,16 +542,7 @@ func (a *app) runsCommand() *cobra.Command {
 			})
 		},
 	}
-	remove := &cobra.Command{
-		Use: "delete RUN", Short: "Erase what is kept of a run", Args: exactly(1, "a run"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.with(cmd.Context(), func(c *client.Client) error {
-				_, err := c.Call(cmd.Context(), http.MethodDelete, "/v1/runs/"+url.PathEscape(args[0]), nil)
-				return err
-			})
-		},
-	}
-	return group("runs", "List, show, approve and cancel runs", list, show, approve, cancel, remove)
+	return group("runs", "List, show, approve and cancel runs", list, show, approve, cancel)
 }
 
 func (a *app) showRuns(page struct {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -241,6 +242,7 @@ func (j Runs) Heads(ctx context.Context) ([]RunHead, error) {
 		}
 		all = append(all, h)
 	}
+	slices.SortStableFunc(all, func(a, b RunHead) int { return a.StartedAt.Compare(b.StartedAt) })
 	return all, nil
 }
 

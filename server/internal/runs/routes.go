@@ -3,8 +3,6 @@ package runs
 import (
 	"context"
 	"encoding/base64"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -20,7 +18,6 @@ import (
 	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
 	"waymark/server/internal/route"
-	"waymark/storage"
 )
 
 type (
@@ -54,17 +51,9 @@ type (
 	}
 	// runBody asks for a run of a DAG or of a stored capability.
 	runBody struct {
+		ID         string `json:"id,omitempty" doc:"Id of the run, of the caller's choice: a request that is repeated with it starts nothing and is answered with the first run; 409 if it asks for something else. One is made if absent."`
 		Capability string `json:"capability,omitempty" doc:"Id of a stored capability to run instead of a DAG; it takes params."`
 		Request
-	}
-	// replayInput asks for a run of what another run was asked for.
-	replayInput struct {
-		route.ByID
-		Body *struct {
-			Values  map[string]json.RawMessage `json:"values,omitempty" doc:"Values of arguments by id of the task; they replace those of the run."`
-			DryRun  bool                       `json:"dry_run,omitempty"`
-			Approve []string                   `json:"approve,omitempty" doc:"As for a new run; what was approved before is asked about again."`
-		}
 	}
 )
 
@@ -87,11 +76,6 @@ func (r *Runs) Routes(t *route.Table) {
 	route.DocumentBody(t.API, "/v1/runs", http.MethodPost, map[string]*huma.Schema{"application/json": schemas.Schema(reflect.TypeFor[runBody](), true, "")})
 	route.Add(t, route.Rule{Scope: request.ScopeRead}, op("list-runs", http.MethodGet, "/v1/runs", "List runs", "Those that go on and the last 500 that ended."), r.listRuns)
 	route.Add(t, route.Rule{Scope: request.ScopeRead}, op("get-run", http.MethodGet, "/v1/runs/{id}", "A run", "Node by node, with results."), r.getRun)
-	route.Add(t, route.Rule{Scope: request.ScopeAdmin}, op("delete-run", http.MethodDelete, "/v1/runs/{id}", "Erase a run that has ended", "What was learned from it stays."), r.deleteRun)
-	again := op("replay-run", http.MethodPost, "/v1/runs/{id}/replay", "Run again what a run was asked for",
-		"A new run of the same tasks and arguments, checked like any other against the catalog as it is now. Approvals are not taken over.")
-	again.DefaultStatus, again.Errors = http.StatusAccepted, []int{http.StatusNotFound}
-	route.Add(t, begin, again, r.replayRun)
 	cancel := op("cancel-run", http.MethodPost, "/v1/runs/{id}/cancel", "Cancel a run", "Calls under way are given up; the rest is not begun.")
 	cancel.DefaultStatus, cancel.Errors = http.StatusAccepted, []int{http.StatusConflict}
 	route.Add(t, route.Rule{Scope: request.ScopeWrite}, cancel, r.cancelRun)
@@ -126,19 +110,15 @@ func (r *Runs) startRun(ctx context.Context, in *route.RawInput) (*runStarted, e
 	if err != nil {
 		return nil, err
 	}
-	return r.beginRun(ctx, q, body.DryRun, body.SuggestionID)
-}
-
-func (r *Runs) beginRun(ctx context.Context, q run.Request, dry bool, suggestion string) (*runStarted, error) {
 	a := request.From(ctx)
 	if len(q.Approve) > 0 && !a.May(request.ScopeAdmin) {
 		return nil, problem.New(http.StatusForbidden, "approve needs the scope admin")
 	}
-	answer, err := r.Begin(ctx, a, q, dry, suggestion)
+	answer, err := r.Begin(ctx, a, body.ID, q, body.DryRun, body.SuggestionID)
 	if err != nil {
 		return nil, err
 	}
-	if dry {
+	if body.DryRun {
 		return &runStarted{Status: http.StatusOK, Body: answer}, nil
 	}
 	return &runStarted{Status: http.StatusAccepted, Location: "/v1/runs/" + url.PathEscape(answer.ID), Body: answer}, nil
@@ -183,10 +163,14 @@ func (r *Runs) listRuns(ctx context.Context, q *runListQuery) (*runPage, error) 
 	}
 	page := &runPage{}
 	page.Body.Runs = []state.RunHead{}
-	for _, h := range slices.Backward(all) {
-		if before != "" && h.ID >= before {
-			continue
+	if before != "" {
+		at := slices.IndexFunc(all, func(h state.RunHead) bool { return h.ID == before })
+		if at < 0 {
+			return nil, route.ErrCursor
 		}
+		all = all[:at]
+	}
+	for _, h := range slices.Backward(all) {
 		if !h.State.Over() {
 			h.State = run.Paused
 			if one, ok := r.Find(workspace, h.ID); ok {
@@ -256,50 +240,6 @@ func (r *Runs) approveRun(ctx context.Context, q *runDecision) (*runState, error
 		return nil, problem.New(http.StatusConflict, err.Error())
 	}
 	return &runState{one.Status()}, nil
-}
-
-func (r *Runs) replayRun(ctx context.Context, in *replayInput) (*runStarted, error) {
-	table, err := r.cfg.Store.Table(request.From(ctx).Workspace)
-	if err != nil {
-		return nil, err
-	}
-	was, err := state.Runs{Table: table}.Record(ctx, in.ID)
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil, problem.New(http.StatusNotFound, fmt.Sprintf("there is no run %q", in.ID))
-	}
-	if err != nil {
-		return nil, err
-	}
-	q, dry := was.Request, false
-	q.Approve = nil
-	if in.Body != nil {
-		q.Approve, dry = in.Body.Approve, in.Body.DryRun
-		if err := q.Set(in.Body.Values); err != nil {
-			return nil, err
-		}
-	}
-	return r.beginRun(ctx, q, dry, "") // chosen by a person, not from the answer that the first one came from
-}
-
-func (r *Runs) deleteRun(ctx context.Context, q *route.ByID) (*struct{}, error) {
-	id := q.ID
-	workspace := request.From(ctx).Workspace
-	status, err := r.Status(ctx, workspace, id)
-	switch {
-	case err != nil:
-		return nil, err
-	case !status.State.Over() && r.GoesOn(workspace, id):
-		return nil, problem.New(http.StatusConflict, "the run goes on; cancel it first")
-	}
-	table, err := r.cfg.Store.Table(workspace)
-	if err != nil {
-		return nil, err
-	}
-	j := state.Runs{Table: table}
-	if r.others(ctx, j, id) && !status.State.Over() {
-		return nil, problem.New(http.StatusConflict, "the run goes on at another server; cancel it first")
-	}
-	return nil, j.Forget(ctx, id)
 }
 
 func (r *Runs) watchRun(ctx context.Context, q *route.ByID, send sse.Sender) {

@@ -3,6 +3,7 @@
 package runs
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -11,6 +12,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -200,14 +202,21 @@ func (r *Runs) within(m *suggest.Model, a request.Access, q run.Request) error {
 	return nil
 }
 
-// Begin checks a request and begins its run, or, to try it, only says what it would do.
-func (r *Runs) Begin(ctx context.Context, a request.Access, q run.Request, dry bool, suggestion string) (Answer, error) {
+// Begin checks a request and begins its run, or, to try it, only says what it would do. An id of the caller's makes a
+// repetition safe: it is answered with the run that has the id.
+func (r *Runs) Begin(ctx context.Context, a request.Access, id string, q run.Request, dry bool, suggestion string) (Answer, error) {
 	engine, err := r.cfg.Workspaces.Get(ctx, a.Workspace)
 	if err != nil {
 		return Answer{}, err
 	}
 	if err := r.within(engine.Model(), a, q); err != nil {
 		return Answer{}, err
+	}
+	if known, err := r.known(ctx, a.Workspace, id, q); err != nil {
+		return Answer{}, err
+	} else if known && !dry {
+		s, err := r.Status(ctx, a.Workspace, id)
+		return Answer{Status: s}, err
 	}
 	p, err := run.Check(q, r.rules(a.Workspace, engine))
 	if err != nil {
@@ -239,7 +248,11 @@ func (r *Runs) Begin(ctx context.Context, a request.Access, q run.Request, dry b
 	if err != nil {
 		return Answer{}, err
 	}
-	started, err := run.Start(request.With(r.ctx, a), r.newID(), p, o)
+	if known, err := r.known(ctx, a.Workspace, id, q); err != nil || known {
+		hold.Release()
+		return Answer{}, cmp.Or(err, error(problem.New(http.StatusConflict, fmt.Sprintf("run %q is being begun: ask again", id))))
+	}
+	started, err := run.Start(request.With(r.ctx, a), cmp.Or(id, r.newID()), p, o)
 	if err != nil {
 		hold.Release()
 		return Answer{}, err
@@ -256,6 +269,33 @@ var ErrManyRuns = problem.New(http.StatusServiceUnavailable, fmt.Sprintf("%d run
 
 // ErrNoServers answers a run that would have to call tools where nobody can.
 var ErrNoServers = problem.New(http.StatusServiceUnavailable, "no servers are configured: a run can call scorers and scripts alone; add servers (waymark gateway add FILE) and run waymark serve --connect")
+
+// runID is the form of the ids that callers give.
+var runID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$`)
+
+// known reports whether there is a run with an id, which must have been asked for with the same request.
+func (r *Runs) known(ctx context.Context, workspace, id string, q run.Request) (bool, error) {
+	if id == "" {
+		return false, nil
+	}
+	if !runID.MatchString(id) {
+		return false, jsonio.Wrong("id", "must be 1 to 128 letters, digits, dots, colons, dashes and underscores, a letter or digit first")
+	}
+	table, err := r.cfg.Store.Table(workspace)
+	if err != nil {
+		return false, err
+	}
+	was, err := state.Runs{Table: table}.Record(ctx, id)
+	if errors.Is(err, storage.ErrNotFound) {
+		return false, nil
+	}
+	before, failed := json.Marshal(was.Request)
+	now, wrong := json.Marshal(q)
+	if err = errors.Join(err, failed, wrong); err == nil && !bytes.Equal(before, now) {
+		err = problem.New(http.StatusConflict, fmt.Sprintf("run %q was begun by another request", id))
+	}
+	return true, err
+}
 
 // newID sorts by the time it was made.
 func (r *Runs) newID() string {

@@ -1,11 +1,10 @@
 // Runs of DAGs: the list, and one run with its timeline, approvals and outputs.
 import { h, Fragment } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect } from "preact/hooks";
 import { events, post } from "./api.js";
 import { Dag } from "./dag.jsx";
-import { go, href } from "./route.js";
+import { href } from "./route.js";
 import { Act, Empty, Failed, Picture, Source, Table, time, useGet } from "./ui.jsx";
-import { planRows, Start } from "./values.jsx";
 
 export function Runs({ state }) {
   const path = "/v1/runs" + (state ? "?state=" + encodeURIComponent(state) : "");
@@ -42,7 +41,7 @@ function waitsFor(r, id) {
 
 export function Run({ id }) {
   const path = "/v1/runs/" + encodeURIComponent(id);
-  const { data: r, error, again } = useGet(path), [dry, setDry] = useState(null);
+  const { data: r, error, again } = useGet(path);
   useEffect(() => {
     const stop = new AbortController();
     events(path + "/events", again, stop.signal).then(again, () => {});
@@ -64,8 +63,5 @@ export function Run({ id }) {
     {r.nodes.map((n) => (n.arguments || n.result) && <details><summary>Arguments and result of {n.id}</summary><pre tabIndex={0}>{JSON.stringify({ arguments: n.arguments, result: n.result }, null, 2)}</pre></details>)}
     {r.output !== undefined && <><h2>Output</h2><pre tabIndex={0}>{JSON.stringify(r.output, null, 2)}</pre></>}
     <Source request={"GET " + path} data={r} name={r.id} />
-    {r.ended_at && <><h2>Run it again</h2><p class="soft">The same tasks and arguments, checked against the catalog as it is now; approvals are asked for again.</p>
-      <Start label="Replay" confirm="Call these tools again?" begin={(b) => post(path + "/replay", b)} onPlan={setDry} onRun={(n) => go("plan", { run: n.id })} />
-      {dry?.plan && <Table caption="The replay would" head={["node", "tool", "layer", "approval", "when"]} numbers={[2]} rows={planRows(dry.plan)} />}</>}
   </>;
 }
