@@ -115,8 +115,8 @@ func (r *Run) record() Record {
 }
 
 // Resume goes on with a run that the process before did not end. p is the plan of its request, checked
-// again (see [Past.Rules]). Nodes that ended are not run again. A node that began and did not end is, if that does no
-// harm; else it waits for a person to say so.
+// again (see [Past.Rules]). Nodes that ended are not run again. A node that began and did not end is interrupted: a person
+// says whether it is run again.
 func Resume(ctx context.Context, past Past, p *Plan, o Options) *Run {
 	o.By, o.SuggestionID = past.By, past.SuggestionID
 	r := newRun(ctx, past.ID, p, o)
@@ -134,12 +134,9 @@ func Resume(ctx context.Context, past Past, p *Plan, o Options) *Run {
 			n.DependsOn = now.DependsOn
 			*now = n
 			r.nodes.blocked[i] = false
-		case p.nodes[i].again:
-			now.Attempts = n.Attempts
-			r.nodes.approved[i] = true // it was, else it would not have begun
 		default:
 			now.State, now.Attempts, now.StartedAt, now.Arguments = NodeInterrupted, n.Attempts, n.StartedAt, n.Arguments
-			now.Reason = "it was under way when the process ended, and may have happened; its tool is not annotated as repeatable"
+			now.Reason = "it was under way when the process ended, and may have happened"
 		}
 	}
 	go r.loop(ctx)

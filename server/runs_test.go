@@ -602,9 +602,12 @@ func TestRunsAreResumed(t *testing.T) {
 	defer again.Close()
 	again.runs.Resume(t.Context())
 	resumed, ok := again.runs.Find("default", s.ID)
-	if ok {
-		<-resumed.Over()
-	}
+	require.True(t, ok)
+	require.Eventually(t, func() bool { return resumed.Status().State == run.Paused }, 2*time.Minute, time.Millisecond)
+	assert.Empty(t, next.tools())
+	assert.Equal(t, run.NodeInterrupted, resumed.Status().Nodes[1].State)
+	require.NoError(t, resumed.Decide(nil, true))
+	<-resumed.Over()
 	status, err := again.runs.Status(t.Context(), "default", s.ID)
 	require.NoError(t, err)
 	assert.Equal(t, run.Done, status.State, "%+v", status)

@@ -80,7 +80,7 @@ func (r *Runs) Routes(t *route.Table) {
 	cancel.DefaultStatus, cancel.Errors = http.StatusAccepted, []int{http.StatusConflict}
 	route.Add(t, route.Rule{Scope: request.ScopeWrite}, cancel, r.cancelRun)
 	approve := op("approve-run", http.MethodPost, "/v1/runs/{id}/approve", "Decide about nodes that wait",
-		"A node waits because its tool is not annotated as harmless, or because it was running when a process ended and its tool is not annotated as repeatable.")
+		"A node waits because its tool is not annotated as harmless, or because it was running when a process ended.")
 	approve.DefaultStatus, approve.Errors = http.StatusAccepted, []int{http.StatusConflict}
 	route.Add(t, route.Rule{Scope: request.ScopeAdmin, Audit: true}, approve, r.approveRun)
 
