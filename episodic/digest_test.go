@@ -145,7 +145,7 @@ func TestSizeBound(t *testing.T) {
 			Label: text.Draw(t, "label"), SuggestionID: text.Draw(t, "suggestion"), Time: time.Date(2026, 1, 2, 3, 4, 5, 123456789, time.UTC), Outcome: Success}
 		for range rapid.IntRange(0, 4).Draw(t, "steps") {
 			e.Steps = append(e.Steps, Step{ID: text.Draw(t, "step"), Tool: text.Draw(t, "tool"), Group: text.Draw(t, "group"), Error: text.Draw(t, "error"),
-				ErrorKind: text.Draw(t, "kind"), Shape: text.Draw(t, "shape"), DurationMS: math.MaxInt64, Shown: math.MaxInt64, Outcome: Failure,
+				ErrorKind: text.Draw(t, "kind"), Shape: text.Draw(t, "shape"), DurationMS: math.MaxInt64, Outcome: Failure,
 				DependsOn: rapid.SliceOfN(text, 0, 3).Draw(t, "depends"), Inputs: digests.Draw(t, "inputs"), Outputs: digests.Draw(t, "outputs")})
 		}
 		require.GreaterOrEqual(t, e.sizeBound(), len(Canonical(e)))

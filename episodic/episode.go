@@ -55,5 +55,4 @@ type Step struct {
 	Shape      string   `json:"shape,omitempty"`   // types of the arguments, never their values
 	Inputs     Digests  `json:"inputs,omitempty"`  // of the values of the arguments
 	Outputs    Digests  `json:"outputs,omitempty"` // of the values of the result
-	Shown      int      `json:"shown,omitempty"`   // the place at which it stood among the suggestions it was chosen from; 0: not known, or none
 }

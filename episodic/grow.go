@@ -15,9 +15,7 @@ type Performed struct {
 	Number  int       `json:"number,omitempty"` // the how manieth call of the episode to begin, from 1
 	AtMS    int64     `json:"at_ms,omitempty"`  // when it began, after Time
 	Step    *Step     `json:"step,omitempty"`
-
-	SuggestionID string  `json:"suggestion_id,omitempty"` // of the answer that the step was chosen from
-	Outcome      Outcome `json:"outcome,omitempty"`       // of the episode, if known by now
+	Outcome Outcome   `json:"outcome,omitempty"` // of the episode, if known by now
 }
 
 // Grown is an episode as far as it is done. Steps are told when they end, and stand in the order in which
@@ -128,7 +126,7 @@ func (g *Grown) Crowded() error {
 
 // Normalise puts what is performed into the one form in which it is stored, or says what is wrong.
 func (p *Performed) Normalise() error {
-	e := Episode{ID: p.Episode, Source: p.Source, Time: p.Time, Outcome: p.Outcome, SuggestionID: p.SuggestionID, Steps: []Step{{Tool: "none"}}}
+	e := Episode{ID: p.Episode, Source: p.Source, Time: p.Time, Outcome: p.Outcome, Steps: []Step{{Tool: "none"}}}
 	if p.Step != nil {
 		e.Steps[0] = *p.Step
 		e.Steps[0].DependsOn = nil // what it depends on is elsewhere
@@ -139,7 +137,7 @@ func (p *Performed) Normalise() error {
 	if p.Step != nil && p.Step.ID == "" || p.Number < 0 || p.AtMS < 0 {
 		return fmt.Errorf("episode %q: a step that is performed has an id, and no number below 0", p.Episode)
 	}
-	p.Episode, p.Source, p.Time, p.SuggestionID = e.ID, e.Source, e.Time, e.SuggestionID
+	p.Episode, p.Source, p.Time = e.ID, e.Source, e.Time
 	if p.Outcome = e.Outcome; p.Outcome == Unknown {
 		p.Outcome = ""
 	}

@@ -15,11 +15,11 @@ func (e *Engine) Next(m *suggest.Model, tools *suggest.ToolSet, r suggest.NextRe
 		return a, err
 	}
 	a.UnknownIDs = m.Unknown(r.Context, r.Withheld)
-	ranked := make([]string, len(a.Suggestions))
-	for i, s := range a.Suggestions {
-		ranked[i] = s.ID
+	answer := &served{ID: a.SuggestionID, Context: r.Context}
+	if len(a.Suggestions) > 0 {
+		answer.First = a.Suggestions[0].ID
 	}
-	e.answers.remember(&served{ID: a.SuggestionID, Question: askedNext, Context: r.Context, Ranked: ranked})
+	e.answers.remember(answer)
 	return a, nil
 }
 
@@ -31,11 +31,11 @@ func (e *Engine) Search(m *suggest.Model, tools *suggest.ToolSet, r suggest.Sear
 		return a, err
 	}
 	a.UnknownIDs = m.Unknown(r.Context, r.Withheld)
-	ranked := make([]string, len(a.Results))
-	for i, r := range a.Results {
-		ranked[i] = r.ID
+	answer := &served{ID: a.SuggestionID, Context: r.Context}
+	if len(a.Results) > 0 {
+		answer.First = a.Results[0].ID
 	}
-	e.answers.remember(&served{ID: a.SuggestionID, Question: askedSearch, Context: r.Context, Ranked: ranked})
+	e.answers.remember(answer)
 	return a, nil
 }
 
@@ -47,11 +47,11 @@ func (e *Engine) Plan(m *suggest.Model, tools *suggest.ToolSet, r suggest.DAGReq
 		return a, err
 	}
 	a.UnknownIDs = m.Unknown(r.Context, r.Withheld)
-	ranked := make([]string, len(a.DAG.Tasks))
-	for i, t := range a.DAG.Tasks {
-		ranked[i] = t.Tool
+	answer := &served{ID: a.SuggestionID, Context: r.Context}
+	if len(a.DAG.Tasks) > 0 {
+		answer.First = a.DAG.Tasks[0].Tool
 	}
-	e.answers.remember(&served{ID: a.SuggestionID, Question: askedDAG, Context: r.Context, Ranked: ranked})
+	e.answers.remember(answer)
 	return a, nil
 }
 

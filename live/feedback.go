@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -25,9 +26,7 @@ func (e *Engine) Feedback(ctx context.Context, source string, f Feedback) (seq u
 		}
 		if answer != nil {
 			f.Context = answer.Context
-			if f.ID == "" && len(answer.Ranked) > 0 {
-				f.ID = answer.Ranked[0]
-			}
+			f.ID = cmp.Or(f.ID, answer.First)
 		}
 	}
 	if f.ID == "" {

@@ -23,7 +23,7 @@ func goldenEvents() (all []entry) {
 	schema := json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}}}`)
 	step := func(id, tool string) episodic.Step {
 		return episodic.Step{ID: id, Tool: tool, DependsOn: []string{}, Group: "g", Outcome: episodic.Failure, DurationMS: 5, Error: "gone", ErrorKind: "timeout",
-			Shape: "{path:string}", Inputs: episodic.Digests{"path": {"d1"}}, Outputs: episodic.Digests{"text": {"d2"}}, Shown: 2}
+			Shape: "{path:string}", Inputs: episodic.Digests{"path": {"d1"}}, Outputs: episodic.Digests{"text": {"d2"}}}
 	}
 	grows := func(id string) episodic.Episode {
 		return episodic.Episode{ID: id, Intent: "read a file", Time: at, Session: "s", Source: "key:k", Label: "l", Steps: []episodic.Step{},
@@ -65,7 +65,7 @@ func goldenEvents() (all []entry) {
 		{kindCapability, "", &catalog.Capability{ID: "cap:script", Tools: []string{}, Script: &catalog.Script{Language: "expr", Source: "1"}}},
 		{kindEpisode, "episode/e1", &full},
 		{kindBegun, "episode/e2", &begun{grows("e2")}},
-		{kindPerformed, "performed/e2/s1", &episodic.Performed{Episode: "e2", Source: "key:k", Time: at, Number: 1, AtMS: 3, Step: &performed, SuggestionID: "sg", Outcome: episodic.Success}},
+		{kindPerformed, "performed/e2/s1", &episodic.Performed{Episode: "e2", Source: "key:k", Time: at, Number: 1, AtMS: 3, Step: &performed, Outcome: episodic.Success}},
 		{kindEpisode, "episode/e3", new(withID(full, "e3"))},
 		{kindContinued, "", &continued1},
 		{kindFeedback, "", &feedback{Context: []string{"files:read"}, ID: "files:write", Used: true, Outcome: episodic.Success, Source: "key:k", Nonce: "n"}},

@@ -18,7 +18,6 @@ type Performed struct {
 	episodic.Place                  // of the call in its episode
 	Step           episodic.Step    // its group is the place's; without a tool: none
 	Outcome        episodic.Outcome // of the episode, if known by now
-	Suggestion     string           // the id of the answer that the step was chosen from, if it was
 	Label          string           // whom the source names as its own source
 }
 
@@ -104,8 +103,7 @@ func (e *Engine) asStored(source string, p Performed) (head episodic.Episode, do
 		if e.opts.DropDigests {
 			step.Inputs, step.Outputs = nil, nil
 		}
-		step.Shown = e.shownAt(p.Suggestion, step.Tool)
-		done.Step, done.SuggestionID = &step, p.Suggestion
+		done.Step = &step
 	}
 	if err := e.checkPerformed(&head, &done); err != nil {
 		return head, done, refused(err)
@@ -142,16 +140,6 @@ func (e *Engine) checkPerformed(head *episodic.Episode, done *episodic.Performed
 	whole.Steps, whole.Outcome = nil, ""
 	*head = whole
 	return head.Validate(e.opts.Now())
-}
-
-// shownAt is the place at which a tool stood among the suggestions of an answer, if the answer is known.
-func (e *Engine) shownAt(suggestion, tool string) int {
-	a := e.answers.get(suggestion)
-	if a == nil || a.Question != askedNext {
-		return 0
-	}
-	m := e.Model()
-	return slices.Index(a.ranked(m), resolved(m, tool)) + 1
 }
 
 // performedEntries are the events of what was performed, seeing what the batch performs before it.

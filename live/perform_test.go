@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/storage"
 	"waymark/suggest"
@@ -188,29 +187,6 @@ func TestIntentsOfPerformedStepsCanBeKeptOut(t *testing.T) {
 	for it, err := range e.Items(ctx) {
 		require.NoError(t, err)
 		assert.Empty(t, it.Episode.Intent)
-	}
-}
-
-// A step that was chosen from suggestions keeps the place at which it stood among them.
-func TestPerformedAfterASuggestion(t *testing.T) {
-	e := workspace(t, storage.NewMemory(), Options{})
-	_, err := e.PutTools(ctx, []catalog.Tool{{ID: "git:diff"}, {ID: "git:log"}, {ID: "git:status"}})
-	require.NoError(t, err)
-	for i := range 5 {
-		record(t, e, episode(fmt.Sprint(i), "git:status", []string{"git:diff", "git:log"}[i%2]))
-	}
-	require.NoError(t, e.Wait(ctx, e.Counted()))
-	a, err := e.Next(e.Model(), nil, suggest.NextRequest{Context: []string{"git:status"}})
-	require.NoError(t, err)
-	perform(t, e, performed("e", 1, "git:status"))
-	p := performed("e", 2, "git:log")
-	p.Suggestion = a.SuggestionID
-	perform(t, e, p)
-	for it, err := range e.Items(ctx) {
-		require.NoError(t, err)
-		if it.Episode != nil && it.Episode.ID == "e" {
-			assert.Equal(t, 2, it.Episode.Steps[1].Shown)
-		}
 	}
 }
 

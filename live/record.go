@@ -34,7 +34,6 @@ func (e *Engine) Record(ctx context.Context, source string, episodes []episodic.
 			r.reject(one, err, false)
 			continue
 		}
-		e.noteShown(one.ep)
 		if !e.opts.KeepSecrets {
 			one.ep = redacted(one.ep)
 		}
@@ -149,9 +148,8 @@ func (e *Engine) reported(source string, ep episodic.Episode) *episodic.Episode 
 	if e.opts.DropIntents {
 		ep.Intent = ""
 	}
-	for j := range ep.Steps {
-		ep.Steps[j].Shown = 0 // known here, or not at all
-		if e.opts.DropDigests {
+	if e.opts.DropDigests {
+		for j := range ep.Steps {
 			ep.Steps[j].Inputs, ep.Steps[j].Outputs = nil, nil
 		}
 	}
@@ -233,7 +231,7 @@ func (e *Engine) alike(resolver resolver, a, b *episodic.Episode) bool {
 		ep.Source, ep.Label = "", ""
 		for i := range ep.Steps {
 			s := &ep.Steps[i]
-			s.Shown, s.Inputs, s.Outputs = 0, nil, nil // the answer may be forgotten since, and values are not always looked at
+			s.Inputs, s.Outputs = nil, nil // values are not always looked at
 		}
 		if e.opts.DropIntents { // it may have been stored before intents were kept out
 			ep.Intent = ""

@@ -426,3 +426,10 @@ func TestFitsLeaveNoTraceInLaterOnes(t *testing.T) {
 		require.NoError(t, err)
 	}))
 }
+
+// seedFirst leaves profile auto to the seed until profiles are judged, as in a long history.
+func seedFirst(t testing.TB) {
+	before := suggest.ShortSteps
+	suggest.ShortSteps = 0
+	t.Cleanup(func() { suggest.ShortSteps = before })
+}

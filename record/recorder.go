@@ -87,7 +87,6 @@ type episode struct {
 	steps      map[string]string // step of each call that has an id and is recorded, the last of that id
 	tools      []string          // of its newest steps
 	seq        uint64            // event of the last
-	suggested  string            // id of the answer that was shown after it
 	told       time.Time         // when a call of it was made that a hook had told of; the rule knows nothing of those
 }
 
@@ -289,8 +288,7 @@ func (r *Recorder) record(this *calling, step episodic.Step) error {
 			}
 		}
 	}
-	done := live.Performed{Place: this.place, Step: step, Suggestion: e.suggested}
-	e.suggested = ""
+	done := live.Performed{Place: this.place, Step: step}
 	r.mu.Unlock()
 
 	recorded := make(chan error, 1)
@@ -359,18 +357,6 @@ func (r *Recorder) Done(source, session string) (d Done, ok bool) {
 		}
 	}
 	return d, false
-}
-
-// Suggested tells that an answer was shown to a session after its last call: the next step is noted with
-// the place at which it stood there.
-func (r *Recorder) Suggested(source, session, suggestion string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if s := r.sources[r.named(source)]; s != nil {
-		if e := s.sessions[r.sessionOf(session)]; e != nil {
-			e.suggested = suggestion
-		}
-	}
 }
 
 func (r *Recorder) named(source string) string {

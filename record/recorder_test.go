@@ -305,11 +305,6 @@ func TestSuggestAfterACall(t *testing.T) {
 	assert.ElementsMatch(t, []string{"diff", "log"}, []string{a.Suggestions[0].ID, a.Suggestions[1].ID})
 	_, ok = r.Next(t.Context(), e, "", "nobody's", 5)
 	assert.False(t, ok)
-	call("mine", a.Suggestions[1].ID)
-	call("mine", a.Suggestions[1].ID)
-	all := history(t, e)
-	steps := all[len(all)-1].Steps
-	assert.Equal(t, []int{0, 2, 0}, []int{steps[0].Shown, steps[1].Shown, steps[2].Shown})
 }
 
 // brokenStore fails, or keeps one waiting.

@@ -46,8 +46,7 @@ func (w Workspace) DigestKey(ctx context.Context) (episodic.DigestKey, error) {
 const nextWait = 300 * time.Millisecond
 
 // Next is what comes next in a session, after all that it has done in its newest episode; not ok if it has
-// done nothing, or its model does not count the last call yet. The next call of the session is taken to be
-// chosen from this answer.
+// done nothing, or its model does not count the last call yet.
 func (r *Recorder) Next(ctx context.Context, e *live.Engine, source, session string, limit int) (a suggest.NextAnswer, ok bool) {
 	done, ok := r.Done(source, session)
 	if !ok {
@@ -65,6 +64,5 @@ func (r *Recorder) Next(ctx context.Context, e *live.Engine, source, session str
 	if err != nil {
 		return a, false
 	}
-	r.Suggested(source, session, a.SuggestionID)
 	return a, true
 }

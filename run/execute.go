@@ -25,8 +25,7 @@ type Options struct {
 
 	Shown func(intent string) string // how the intent stands in statuses; default as it is
 
-	By           string
-	SuggestionID string
+	By string
 }
 
 func (o Options) filled() Options {
@@ -111,14 +110,14 @@ func Start(ctx context.Context, id string, p *Plan, o Options) (*Run, error) {
 }
 
 func (r *Run) record() Record {
-	return Record{ID: r.id, Request: r.plan.request, Capabilities: r.plan.defs, StartedAt: r.status.StartedAt, By: r.opts.By, SuggestionID: r.opts.SuggestionID}
+	return Record{ID: r.id, Request: r.plan.request, Capabilities: r.plan.defs, StartedAt: r.status.StartedAt, By: r.opts.By}
 }
 
 // Resume goes on with a run that the process before did not end. p is the plan of its request, checked
 // again (see [Past.Rules]). Nodes that ended are not run again. A node that began and did not end is interrupted: a person
 // says whether it is run again.
 func Resume(ctx context.Context, past Past, p *Plan, o Options) *Run {
-	o.By, o.SuggestionID = past.By, past.SuggestionID
+	o.By = past.By
 	r := newRun(ctx, past.ID, p, o)
 	r.status.StartedAt = past.StartedAt
 	for i := range p.nodes {

@@ -98,7 +98,6 @@ type Record struct {
 	Capabilities map[string]catalog.Capability `json:"capabilities,omitempty"`
 	StartedAt    time.Time                     `json:"started_at"`
 	By           string                        `json:"by,omitempty"`
-	SuggestionID string                        `json:"suggestion_id,omitempty"`
 }
 
 // A Journal keeps what a run needs to go on after a crash. Each method returns when what it was told is

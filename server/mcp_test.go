@@ -214,7 +214,7 @@ func TestRecordEpisode(t *testing.T) {
 
 	// What POST /v1/episodes takes is taken here: the line of an export too.
 	exported := map[string]any{"id": "exported", "label": "theirs", "source": "key:x", "session": "s", "outcome": "success",
-		"steps": []any{map[string]any{"id": "1", "tool": "fs:read_file", "shown": 2, "shape": "path:string", "outcome": "success"}}}
+		"steps": []any{map[string]any{"id": "1", "tool": "fs:read_file", "shape": "path:string", "outcome": "success"}}}
 	require.Equal(t, 1, answerOf[mcpserver.RecordAnswer](t, call(t, client, "record_episode", exported)).Accepted)
 	body, err := json.Marshal(exported)
 	require.NoError(t, err)

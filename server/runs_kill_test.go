@@ -81,7 +81,7 @@ func TestRunsOfAChild(t *testing.T) {
 	fmt.Println("ready")
 	a := request.Access{Workspace: request.DefaultWorkspace, Scopes: request.AllScopes, Source: "test"}
 	for os.Getenv("WAYMARK_TEST_MORE") != "" {
-		begun, err := s.runs.Begin(t.Context(), a, "", killedDAG(), false, "")
+		begun, err := s.runs.Begin(t.Context(), a, "", killedDAG(), false)
 		require.NoError(t, err)
 		fmt.Println("run", begun.ID)
 		if one, ok := s.runs.Find(request.DefaultWorkspace, begun.ID); ok {

@@ -323,7 +323,7 @@ func TestResumeWaitsForServers(t *testing.T) {
 	require.NoError(t, err)
 	dag, err := q.ToRun()
 	require.NoError(t, err)
-	begun, err := s.runs.Begin(t.Context(), a, "", dag, false, "")
+	begun, err := s.runs.Begin(t.Context(), a, "", dag, false)
 	require.NoError(t, err)
 	one, ok := s.runs.Find(request.DefaultWorkspace, begun.ID)
 	require.True(t, ok)

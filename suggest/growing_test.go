@@ -26,7 +26,7 @@ func randomEpisode(r *rand.Rand, id string) episodic.Episode {
 	}
 	group := 0
 	for i := range 1 + r.IntN(9) {
-		s := episodic.Step{ID: fmt.Sprint("c", i), Tool: fmt.Sprint("t:", r.IntN(7)), Outcome: outcomes[r.IntN(3)], Shown: max(0, r.IntN(6)-3)}
+		s := episodic.Step{ID: fmt.Sprint("c", i), Tool: fmt.Sprint("t:", r.IntN(7)), Outcome: outcomes[r.IntN(3)]}
 		if r.IntN(3) == 0 {
 			group++
 		}

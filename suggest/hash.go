@@ -76,7 +76,6 @@ func (m *Model) Parts() []Part {
 				w.text(p.Intent)
 				w.ints(p.Nodes)
 				w.ints(p.After)
-				w.text(string(p.Shown))
 				w.text(string(p.StepOutcomes))
 				w.int(p.Time)
 				if p.Limited {

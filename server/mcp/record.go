@@ -43,7 +43,6 @@ type recordStep struct {
 	DurationMS int64            `json:"duration_ms,omitempty"`
 	Error      string           `json:"error,omitempty" jsonschema:"the error in a few words, without secrets"`
 	ErrorKind  string           `json:"error_kind,omitempty"`
-	Shown      int              `json:"shown,omitempty" jsonschema:"its rank among the suggestions"`
 
 	// Models have no use for these; exported episodes have them, and hosts may check them against the schema.
 	Shape   string         `json:"shape,omitempty"`

@@ -29,7 +29,7 @@ const formFields = 16
 
 // beginWithValues begins a run, with what the person filled into the form, or asks them to.
 func (c *mcpCall) beginWithValues(ctx context.Context, q run.Request, in runArguments) (runs.Answer, error) {
-	answer, err := c.cfg.Runs.Begin(ctx, c.access, "", q, in.DryRun, in.SuggestionID)
+	answer, err := c.cfg.Runs.Begin(ctx, c.access, "", q, in.DryRun)
 	var wrong *run.CheckError
 	if !errors.As(err, &wrong) || !wrong.OnlyOpen() || len(wrong.Open) > formFields {
 		return answer, err
@@ -42,7 +42,7 @@ func (c *mcpCall) beginWithValues(ctx context.Context, q run.Request, in runArgu
 		if err := q.Set(filledIn(wrong.Open, filled.Content)); err != nil {
 			return answer, err
 		}
-		return c.cfg.Runs.Begin(ctx, c.access, "", q, in.DryRun, in.SuggestionID)
+		return c.cfg.Runs.Begin(ctx, c.access, "", q, in.DryRun)
 	}
 	if !c.canShowAForm() {
 		return answer, err

@@ -137,7 +137,6 @@ func (i *Image) writePast(w *codec.Writer) {
 		w.Bool(p.Limited)
 		w.Uint(uint64(p.Source))
 		w.Int(p.Time)
-		w.Blob(p.Shown)
 		w.Blob(p.StepOutcomes)
 	}
 }
@@ -247,12 +246,6 @@ func (s *State) readPast(r *codec.Reader) (episodes int) {
 			return 0
 		}
 		p := Episode{Intent: intents[e], Nodes: nodes[:n:n], Time: r.Int(), Source: int32(source), Outcome: uint8(outcome), Limited: limited}
-		if shown := r.Blob(); len(shown) == n && n > 0 {
-			p.Shown = slices.Clone(shown)
-		} else if len(shown) > 0 {
-			r.Fail("episode %d has places of %d of %d steps", e, len(shown), n)
-			return 0
-		}
 		if worked := r.Blob(); len(worked) == n && n > 0 && slices.Max(worked) <= 2 {
 			p.StepOutcomes = slices.Clone(worked)
 		} else if len(worked) > 0 {

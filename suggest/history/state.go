@@ -2,7 +2,6 @@ package history
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -97,7 +96,6 @@ type Episode struct {
 	Nodes        []int32 // in order
 	After        []int32 // of each step how many steps it came after, and which, rising; nil: each came after the one before
 	Time         int64   // Unix milliseconds, 0 if unknown
-	Shown        []uint8 // of each step the place at which it stood among suggestions, 0 = not known; nil: of none
 	StepOutcomes []uint8 // outcome of each step, as outcome; nil: none is known
 	Source       int32
 	Outcome      uint8 // of outcomes
@@ -299,12 +297,6 @@ func pastOf(e *episodic.Episode, nodes []int32, source int32, order []int, befor
 	}
 	for at, i := range order {
 		past.Nodes[at] = nodes[i]
-		if place := e.Steps[i].Shown; place > 0 {
-			if past.Shown == nil {
-				past.Shown = make([]uint8, len(order))
-			}
-			past.Shown[at] = uint8(min(place, math.MaxUint8))
-		}
 		if o := outcomeIndex(e.Steps[i].Outcome); o > 0 {
 			if past.StepOutcomes == nil {
 				past.StepOutcomes = make([]uint8, len(order))

@@ -114,7 +114,7 @@ func (r *Runs) startRun(ctx context.Context, in *route.RawInput) (*runStarted, e
 	if len(q.Approve) > 0 && !a.May(request.ScopeAdmin) {
 		return nil, problem.New(http.StatusForbidden, "approve needs the scope admin")
 	}
-	answer, err := r.Begin(ctx, a, body.ID, q, body.DryRun, body.SuggestionID)
+	answer, err := r.Begin(ctx, a, body.ID, q, body.DryRun)
 	if err != nil {
 		return nil, err
 	}

@@ -76,7 +76,7 @@ func New(cfg Config) *Runs {
 }
 
 // Request asks for a run. It takes the fields of a DAG answer, so that an answer can be sent as it is, and refuses
-// all others. Of the answer only dag and suggestion_id have an effect.
+// all others. Of the answer only dag has an effect.
 type Request struct {
 	DAG     *DAG                       `json:"dag,omitempty" jsonschema:"the tasks, as suggest_dag answers them"`
 	Intent  string                     `json:"intent,omitempty" jsonschema:"the purpose of the run; the intent of the dag when left out"`
@@ -204,7 +204,7 @@ func (r *Runs) within(m *suggest.Model, a request.Access, q run.Request) error {
 
 // Begin checks a request and begins its run, or, to try it, only says what it would do. An id of the caller's makes a
 // repetition safe: it is answered with the run that has the id.
-func (r *Runs) Begin(ctx context.Context, a request.Access, id string, q run.Request, dry bool, suggestion string) (Answer, error) {
+func (r *Runs) Begin(ctx context.Context, a request.Access, id string, q run.Request, dry bool) (Answer, error) {
 	engine, err := r.cfg.Workspaces.Get(ctx, a.Workspace)
 	if err != nil {
 		return Answer{}, err
@@ -235,7 +235,6 @@ func (r *Runs) Begin(ctx context.Context, a request.Access, id string, q run.Req
 	if err != nil {
 		return Answer{}, err
 	}
-	o.SuggestionID = suggestion
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ctx.Err() != nil {
