@@ -23,8 +23,7 @@ func Evaluate(ctx context.Context, d *Data, train Trainer, o Options) (*Report, 
 	}
 	var steps []func() error
 	if train != nil { // first, for it may refuse
-		steps = append(steps, func() error { return r.judgeRanker(train) }, func() error { return r.firstContact(train) },
-			func() error { return r.ablations(train) })
+		steps = append(steps, func() error { return r.judgeRanker(train) }, func() error { return r.firstContact(train) })
 	}
 	steps = append(steps, r.nextBaselines, r.intentBaselines)
 	for _, step := range steps {
@@ -51,7 +50,6 @@ type run struct {
 	mine          answers   // of the predictor
 	whole         []*task   // the history that was timed
 	subjectOf     Predictor // what it was turned into
-	without       []ablated
 
 	progress sync.Mutex
 }

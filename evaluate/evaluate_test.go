@@ -153,7 +153,6 @@ func TestEvaluateAsksEveryPosition(t *testing.T) {
 	assert.Equal(t, 1.0, *r.BuildMS)
 	ms := 1000.0
 	assert.Equal(t, Latency{&ms, &ms, &ms, &ms}, *r.Latency)
-	assert.Empty(t, r.Ablation, "the spy has no parts")
 	lead := r.Baselines["markov1"].Lead["mrr"]
 	assert.InDelta(t, r.Next.MRR-r.Baselines["markov1"].MRR, lead.Mean, 1e-12)
 	assert.Less(t, lead.Interval[1], 0.0, "markov1 is better on both episodes")
@@ -254,13 +253,9 @@ func TestReportJSON(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(part), &m))
 		return slices.Sorted(maps.Keys(m))
 	}
-	assert.Equal(t, []string{"ablation", "baselines", "build_ms", "dag", "dataset", "latency_us", "leave_one_out", "lost", "next", "next_intent", "official",
+	assert.Equal(t, []string{"baselines", "build_ms", "dag", "dataset", "latency_us", "leave_one_out", "lost", "next", "next_intent", "official",
 		"profile", "stop", "test_episodes", "too_few", "tools", "train_episodes"}, keys(string(text)))
 	assert.Equal(t, []string{"calibrated", "ece", "ece_band", "positions", "reliability"}, keys(string(got["stop"])))
-	var parts []map[string]json.RawMessage
-	require.NoError(t, json.Unmarshal(got["ablation"], &parts))
-	require.NotEmpty(t, parts, "each term of the scores")
-	assert.Equal(t, []string{"loss", "mrr", "question", "questions", "refitted", "without"}, slices.Sorted(maps.Keys(parts[0])))
 	assert.Equal(t, []string{"aurc", "calibrated", "ci", "claims", "ece", "ece_band", "hit@1", "hit@3", "hit@5", "mrr", "positions", "reliability", "risk_coverage", "tasks"},
 		keys(string(got["next"])))
 	assert.Equal(t, keys(string(got["next"])), keys(string(got["next_intent"])))

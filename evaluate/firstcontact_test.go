@@ -51,7 +51,7 @@ func TestFirstContact(t *testing.T) {
 		histories = append(histories, history)
 		return Suggester(suggest.ProfileSeed, suggest.MeasureOptions{})(ctx, d, history)
 	}
-	r, err := Evaluate(t.Context(), d, train, Options{Profile: suggest.ProfileSeed, FirstContact: true, WithoutAblation: true})
+	r, err := Evaluate(t.Context(), d, train, Options{Profile: suggest.ProfileSeed, FirstContact: true})
 	require.NoError(t, err)
 	f := r.FirstContact
 	require.NotNil(t, f)

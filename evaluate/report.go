@@ -18,7 +18,6 @@ type Report struct {
 	Official      *OfficialReport     `json:"official"`
 	FirstContact  *FirstContact       `json:"first_contact,omitempty"`
 	Baselines     map[string]Baseline `json:"baselines"`
-	Ablation      []AblationReport    `json:"ablation"`
 	Lost          []Comparison        `json:"lost"`    // decisive metrics in which the best baseline is better by more than chance
 	TooFew        []Comparison        `json:"too_few"` // decisive metrics of too few tasks to tell; see [LeastCompared]
 	Latency       *Latency            `json:"latency_us"`
@@ -115,28 +114,6 @@ type DAGBaseline struct {
 	Accuracy float64  `json:"accuracy"`
 }
 
-// AblationReport is what one part of the predictor is worth at one kind of question ([QuestionNext],
-// [QuestionNextIntent], or [QuestionDAG] for what an intent needs): how well the others do without it. At
-// what an intent needs, the reciprocal rank is that of the first tool needed. Large sets are asked a share
-// of their questions, so that a value here and one of the report need not be means over the same.
-type AblationReport struct {
-	Without   string         `json:"without"`
-	Question  string         `json:"question"`
-	Refitted  bool           `json:"refitted"` // the others were fitted anew; false: the part was taken out of the scores
-	Questions int            `json:"questions"`
-	MRR       float64        `json:"mrr"`
-	Loss      Difference     `json:"loss"` // of MRR: what it is with the part, less without
-	NDCG10    *AblatedMetric `json:"ndcg@10,omitempty"`
-	NodeF1    *AblatedMetric `json:"node_f1,omitempty"`
-	LinkF1    *AblatedMetric `json:"link_f1,omitempty"`
-}
-
-// AblatedMetric is a metric without a part, and what is lost of it.
-type AblatedMetric struct {
-	Value float64    `json:"value"`
-	Loss  Difference `json:"loss"`
-}
-
 // Latency of single questions, one after the other, in microseconds: five suggestions, one plan. Nil is
 // not asked.
 type Latency struct {
@@ -152,7 +129,6 @@ type Options struct {
 	Seed            uint64                              // of every draw; 0 means 1
 	SuccessfulTests bool                                // only test episodes that succeeded are asked about
 	FirstContact    bool                                // asks about what the history does not resemble
-	WithoutAblation bool                                // does not ask what each part is worth
 	Now             func() time.Time                    // clock for latency and build time; nil: neither is measured
 	Progress        func(phase string, done, total int) // nil: nobody looks. Calls never overlap
 }

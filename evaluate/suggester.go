@@ -29,9 +29,7 @@ func Suggester(profile string, o suggest.MeasureOptions) Trainer {
 				episodes[i] = x.Episode
 			}
 			var err error
-			judged := o
-			judged.Study = false
-			t := Trial{New: Recipe{Tools: d.Tools, Capabilities: d.Capabilities, Options: judged}, Episodes: episodes}
+			t := Trial{New: Recipe{Tools: d.Tools, Capabilities: d.Capabilities, Options: o}, Episodes: episodes}
 			if choice, _, err = Judge(ctx, t); err != nil {
 				return Predictor{}, err
 			}

@@ -23,9 +23,6 @@ func (r *run) summarise() {
 		r.report.NextIntent = r.nextReport(a, s, withIntent)
 	}
 	r.report.Stop = r.stopReport()
-	for _, a := range r.without {
-		r.report.Ablation = append(r.report.Ablation, a.report(r.o.Seed)...)
-	}
 
 	mine = samples{}
 	collect(mine, "", r.mine.tools)

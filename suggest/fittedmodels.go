@@ -20,14 +20,6 @@ type fittedModels struct {
 	planner *planning.Model // nil if there are too few intents
 
 	provisional bool // not fitted: prior weights, no planner; see MeasureOptions
-
-	study *study // what they were fitted on, where that is kept
-}
-
-// study is what the signals were weighed on, to weigh them anew without one.
-type study struct {
-	next  *nexttool.Study
-	plans *planning.Study
 }
 
 // Shares of the work of learning, as measured on histories of 50,000 steps.
@@ -39,18 +31,15 @@ const (
 
 // fit learns what comes next, and what intents need. It returns nil soon after halt says true.
 func (l *trainingData) fit(next, plans bool, halt func() bool, tell func(done float64)) *fittedModels {
-	f, kept := &fittedModels{}, study{}
+	f := &fittedModels{}
 	if next {
 		var claims nexttool.Predictions
-		if f.weights, claims, kept.next = nexttool.Fit(l.catalog, l.tasks, l.timed, halt); f.weights.Plain == nil {
+		if f.weights, claims = nexttool.Fit(l.catalog, l.tasks, l.timed, halt); f.weights.Plain == nil {
 			return nil
 		}
 		f.sure.plain = calibrate.Fit(claims.Plain)
 		if f.sure.asked = f.sure.plain; len(claims.Asked) > 0 {
 			f.sure.asked = calibrate.Fit(claims.Asked)
-		}
-		if !l.keepStudy {
-			kept.next = nil // it would stand beside all that plans are fitted on
 		}
 		tell(nextDone)
 		if f.stops = stop.Fit(l.ends, halt); f.stops == nil {
@@ -60,19 +49,12 @@ func (l *trainingData) fit(next, plans bool, halt func() bool, tell func(done fl
 	tell(stopsDone)
 	if plans {
 		f.texts = l.texts.planning()
-		kept.plans = planning.FitStudy(f.texts, l.needs, l.plans, planning.Options{
+		f.planner = planning.FitWith(f.texts, l.needs, l.plans, planning.Options{
 			Stop: halt, Progress: func(done float64) { tell(stopsDone + float64((plansDone-stopsDone)*done)) },
 		})
-		if kept.plans == nil {
+		if f.planner == nil {
 			return nil
 		}
-		f.planner = kept.plans.Model
-	}
-	switch {
-	case l.keepStudy:
-		f.study = &kept
-	case plans:
-		f.planner.Forget()
 	}
 	if halt() {
 		return nil

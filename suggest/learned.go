@@ -48,8 +48,7 @@ type learning struct {
 	steps   int // of all tasks
 	intents int // of tasks with steps
 
-	keepStudy bool // see MeasureOptions
-	cache     *CatalogCache
+	cache *CatalogCache
 
 	provisional bool // see MeasureOptions
 
@@ -153,7 +152,6 @@ func (l *learning) compute(halt func() bool, tell func(done float64)) *learned {
 	if lessons == nil {
 		return nil
 	}
-	lessons.keepStudy = l.keepStudy
 	f := l.known.Load().get()
 	switch {
 	case f != nil && f.matches(lessons):

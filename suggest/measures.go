@@ -78,9 +78,6 @@ type MeasureOptions struct {
 	// Provisional works out profile learned from prior weights where a fit would take long: it answers what comes next,
 	// and leaves what an intent needs to the seed. For the time until a fit is done.
 	Provisional bool `json:"-"`
-	// Study keeps what the learned profile was fitted on, for [Model.Ablate]. It takes several times the
-	// memory and changes no answer.
-	Study bool `json:"-"`
 	// Vectors returns unit vectors of texts from an embeddings endpoint; nil: none.
 	Vectors func(ctx context.Context, texts []string) ([][]float32, error) `json:"-"`
 	// Thesaurus relates the words of searches; nil: [thesaurus.Default]. It is a setting, not part of a stored model.
@@ -117,7 +114,7 @@ func Measure(ctx context.Context, c *history.Counts, opts MeasureOptions) (*Meas
 	m := newMeasures(c)
 	if !opts.WithoutLearned {
 		m.learning = newLearning(c)
-		m.learning.keepStudy, m.learning.cache = opts.Study, opts.CatalogCache
+		m.learning.cache = opts.CatalogCache
 	}
 	if opts.Provisional && m.learning.enoughFor(aboutNothing) {
 		m.learning.provisional = !m.learning.isShort()

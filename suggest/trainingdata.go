@@ -26,8 +26,6 @@ type trainingData struct {
 	ends    []stop.Task
 	plans   []planning.Task
 	timed   bool
-
-	keepStudy bool // keep what the models were fitted on, for an ablation
 }
 
 // newTrainingData prepares the past tasks and the tools. It returns nil soon after halt returns true.

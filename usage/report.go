@@ -343,7 +343,7 @@ func (c *Collection) named(ctx context.Context, r *Report) error {
 		examples[i].Intent = false
 	}
 	answer, err := evaluate.Evaluate(ctx, &evaluate.Data{Name: "report", Examples: examples},
-		evaluate.Suggester(suggest.ProfileLearned, suggest.MeasureOptions{}), evaluate.Options{Profile: suggest.ProfileLearned, WithoutAblation: true})
+		evaluate.Suggester(suggest.ProfileLearned, suggest.MeasureOptions{}), evaluate.Options{Profile: suggest.ProfileLearned})
 	var refused *suggest.RequestError
 	switch {
 	case errors.Is(err, evaluate.ErrNothingToTest), errors.As(err, &refused):

@@ -24,7 +24,6 @@ type evaluation struct {
 	profile     string
 	share       float64
 	successful  bool
-	ablation    bool
 	store       bool
 }
 
@@ -63,7 +62,6 @@ tool (MRR), the tools (NDCG@10) or the plan (Node-F1, Link-F1).`,
 	f.StringVar(&e.profile, "profile", suggest.ProfileAuto, "seed, learned or auto")
 	f.Float64Var(&e.share, "share", 0.2, "`share` of the own history that is held out, without --dataset")
 	f.BoolVar(&e.successful, "successful", false, "ask only about test episodes that succeeded")
-	f.BoolVar(&e.ablation, "ablation", true, "say what each signal is worth, the others fitted anew without it")
 	f.BoolVar(&e.store, "store", false, "keep the report in the workspace in place of the last one, without --dataset")
 	progressFlag(cmd, &style)
 	return cmd
@@ -90,8 +88,8 @@ func (a *app) evaluate(ctx context.Context, e evaluation, bar progress) error {
 		return err
 	}
 	bar.at(0, "build the model")
-	r, err := evaluate.Evaluate(ctx, d, evaluate.Suggester(e.profile, suggest.MeasureOptions{Study: e.ablation}), evaluate.Options{
-		Profile: e.profile, SuccessfulTests: e.successful, WithoutAblation: !e.ablation, FirstContact: e.dataset == "", Now: time.Now,
+	r, err := evaluate.Evaluate(ctx, d, evaluate.Suggester(e.profile, suggest.MeasureOptions{}), evaluate.Options{
+		Profile: e.profile, SuccessfulTests: e.successful, FirstContact: e.dataset == "", Now: time.Now,
 		Progress: func(phase string, done, total int) { bar.at(int64(done)*1000/int64(total), phase) },
 	})
 	bar.done()

@@ -96,7 +96,7 @@ func TestEvaluationNames(t *testing.T) {
 	require.Zero(t, code, "%s%s", out, errs)
 	var r map[string]json.RawMessage
 	require.NoError(t, json.Unmarshal([]byte(out), &r))
-	assert.Equal(t, []string{"ablation", "baselines", "build_ms", "dag", "dataset", "latency_us", "leave_one_out", "lost", "next",
+	assert.Equal(t, []string{"baselines", "build_ms", "dag", "dataset", "latency_us", "leave_one_out", "lost", "next",
 		"next_intent", "official", "profile", "stop", "test_episodes", "too_few", "tools", "train_episodes"}, slices.Sorted(maps.Keys(r)))
 	next := []string{"aurc", "calibrated", "ci", "claims", "ece", "ece_band", "hit@1", "hit@3", "hit@5", "mrr", "positions", "reliability", "risk_coverage", "tasks"}
 	assert.Equal(t, next, keys(t, r["next"]))
@@ -108,9 +108,6 @@ func TestEvaluationNames(t *testing.T) {
 	assert.JSONEq(t, "[]", string(r["lost"]))
 	assert.Equal(t, []string{"bm25", "cooc", "copy", "edges", "fusion", "knn", "markov1", "markov2", "markov2_knn", "popularity", "session"}, keys(t, r["baselines"]))
 	assert.Equal(t, []string{"dag_p50", "dag_p99", "next_p50", "next_p99"}, keys(t, r["latency_us"]))
-	var parts []struct{ Without string }
-	require.NoError(t, json.Unmarshal(r["ablation"], &parts))
-	assert.Contains(t, parts, struct{ Without string }{"after_last"})
 	var n struct {
 		Positions int                   `json:"positions"`
 		MRR       float64               `json:"mrr"`

@@ -61,9 +61,6 @@ func (a *app) showEvaluation(r *evaluate.Report) {
 	}
 
 	a.showFirstContact(r.FirstContact)
-	for _, question := range []string{evaluate.QuestionNext, evaluate.QuestionNextIntent, evaluate.QuestionDAG} {
-		a.showAblation(question, r.AblationOf(question))
-	}
 	a.printf("\n")
 	var few []string
 	for _, c := range r.TooFew {
@@ -84,38 +81,6 @@ func (a *app) showEvaluation(r *evaluate.Report) {
 			rate(-c.Lead.Mean), rate(-c.Lead.Interval[1]), rate(-c.Lead.Interval[0]))
 	}
 	a.showTimes(r)
-}
-
-// showAblation prints what each part is worth, the most worth first.
-func (a *app) showAblation(question string, parts []evaluate.AblationReport) {
-	if len(parts) == 0 {
-		return
-	}
-	how := "taken out of the scores"
-	if parts[0].Refitted {
-		how = "the others fitted anew"
-	}
-	header := []string{"without", "mrr", "loss", "95 % of loss"}
-	plans := parts[0].NodeF1 != nil
-	if plans {
-		header = append(header, "node_f1", "loss", "link_f1", "loss")
-	}
-	var rows [][]string
-	for _, x := range parts {
-		row := []string{x.Without, rate(x.MRR), signed(x.Loss.Mean), signed(x.Loss.Interval[0]) + " to " + signed(x.Loss.Interval[1])}
-		for _, m := range []*evaluate.AblatedMetric{x.NodeF1, x.LinkF1} {
-			switch {
-			case !plans:
-			case m == nil:
-				row = append(row, "-", "-")
-			default:
-				row = append(row, rate(m.Value), signed(m.Loss.Mean))
-			}
-		}
-		rows = append(rows, row)
-	}
-	a.printf("\n%s without one part, %s, %d questions\n", questions[question], how, parts[0].Questions)
-	columns(a.out, header, rows)
 }
 
 // showMethods prints the baselines that were asked a question, the profile first.

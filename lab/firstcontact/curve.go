@@ -78,7 +78,7 @@ func (s *set) curve(ctx context.Context, o options) error {
 		for draw := range o.draws {
 			d := s.drawn(n, draw, o.test)
 			for i, profile := range profiles {
-				r, err := evaluate.Evaluate(ctx, d, evaluate.Suggester(profile, suggest.MeasureOptions{}), evaluate.Options{Profile: profile, WithoutAblation: true})
+				r, err := evaluate.Evaluate(ctx, d, evaluate.Suggester(profile, suggest.MeasureOptions{}), evaluate.Options{Profile: profile})
 				if err != nil {
 					if profile == suggest.ProfileLearned { // too short a history
 						continue

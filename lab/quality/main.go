@@ -142,7 +142,7 @@ func holds(folder string, files ...string) bool {
 
 // runEvaluate runs the program and returns the report. That an evaluation is lost is a result like another.
 func runEvaluate(ctx context.Context, o options, c sample, data string) ([]byte, error) {
-	args := []string{"evaluate", "--json", "--ablation=false", "--data", data, "--profile", o.profile, "--dataset", filepath.Join(o.dir, c.set)}
+	args := []string{"evaluate", "--json", "--data", data, "--profile", o.profile, "--dataset", filepath.Join(o.dir, c.set)}
 	if c.among != "-" {
 		args = append(args, "--distractors", filepath.Join(o.dir, c.among))
 	}

@@ -35,19 +35,19 @@ var looser = [...]float64{.4, 2.5, 10, 40}
 //
 // The predictions are those of held-out steps: the predicted steps are quartered by group or block, and each quarter is
 // predicted by weights fitted on the others. Where there are many steps, each half is predicted by weights fitted on the
-// other, which is faster. The study is what the weights were fitted on. Fit calls stop often, from several goroutines,
+// other, which is faster. Fit calls stop often, from several goroutines,
 // and returns no weights soon after it returns true.
-func Fit(c Catalog, tasks []*Task, timed bool, stop func() bool) (Weights, Predictions, *Study) {
+func Fit(c Catalog, tasks []*Task, timed bool, stop func() bool) (Weights, Predictions) {
 	return FitFrom(priorBelief(), c, tasks, timed, stop)
 }
 
 // FitFrom is [Fit] with a prior of the caller's.
-func FitFrom(prior Belief, c Catalog, tasks []*Task, timed bool, stop func() bool) (Weights, Predictions, *Study) {
-	w, claims, study := gather(c, apart(newest(tasks)), timed, stop).learn(prior)
+func FitFrom(prior Belief, c Catalog, tasks []*Task, timed bool, stop func() bool) (Weights, Predictions) {
+	w, claims := gather(c, apart(newest(tasks)), timed, stop).learn(prior)
 	if stop() {
-		return Weights{}, Predictions{}, nil
+		return Weights{}, Predictions{}
 	}
-	return w, claims, study
+	return w, claims
 }
 
 // fewGroups is how many groups of tasks it takes to predict each from the others. Where there are fewer, the same few
@@ -72,10 +72,10 @@ func apart(tasks []*Task) []*Task {
 }
 
 // learn fits the weights without and with a request.
-func (g *trainingSet) learn(prior Belief) (Weights, Predictions, *Study) {
-	w, claims, study := Weights{slices.Clone(prior.Mean.Plain), slices.Clone(prior.Mean.Asked)}, Predictions{}, &Study{}
+func (g *trainingSet) learn(prior Belief) (Weights, Predictions) {
+	w, claims := Weights{slices.Clone(prior.Mean.Plain), slices.Clone(prior.Mean.Asked)}, Predictions{}
 	if g.choices.Len() == 0 {
-		return w, claims, study
+		return w, claims
 	}
 	plain := g.fit(w.Plain, prior.Hold.Plain)
 	claims.Plain = g.predictions(plain.others, false)
@@ -86,13 +86,12 @@ func (g *trainingSet) learn(prior Belief) (Weights, Predictions, *Study) {
 			}
 		}
 		w.Plain = plain.weights
-		return w, claims, &Study{g: g, plain: plain, prior: prior.Mean}
+		return w, claims
 	}
 	asked := g.fit(w.Asked, prior.Hold.Asked)
-	study = &Study{g: g, plain: plain, asked: asked, requests: true, prior: prior.Mean}
-	study.share = g.shrink(&asked, plain)
+	g.shrink(&asked, plain)
 	claims.Asked = g.predictions(asked.others, true)
-	return Weights{plain.weights, asked.weights}, claims, study
+	return Weights{plain.weights, asked.weights}, claims
 }
 
 // newest are the last tasks that have newSteps steps together.

@@ -312,7 +312,7 @@ func TestClaimsAreOfWeightsFittedOnOthers(t *testing.T) {
 				x.Mass = []float32{mass, mass, mass, mass}
 			}
 		}
-		return gather(catalog(), tasks, false, never).fit(Prior().Asked, priorBelief().Hold.Asked)
+		return gather(catalog(), tasks, false, func() bool { return false }).fit(Prior().Asked, priorBelief().Hold.Asked)
 	}
 	once, often := fit(1), fit(3)
 	apart := func(a, b []float64) float64 {
@@ -332,7 +332,7 @@ func TestClaimsAreOfWeightsFittedOnOthers(t *testing.T) {
 }
 
 func fitPredictions(c Catalog, tasks []*Task, timed bool) (Weights, Predictions) {
-	w, predictions, _ := Fit(c, tasks, timed, func() bool { return false })
+	w, predictions := Fit(c, tasks, timed, func() bool { return false })
 	return w, predictions
 }
 

@@ -23,16 +23,6 @@ func Fit(texts *Texts, needs [][]int32, tasks []Task) *Model {
 
 // FitWith is [Fit] with options. It returns nil if it was stopped.
 func FitWith(texts *Texts, needs [][]int32, tasks []Task, o Options) *Model {
-	s := FitStudy(texts, needs, tasks, o)
-	if s == nil {
-		return nil
-	}
-	s.Model.Forget()
-	return s.Model
-}
-
-// FitStudy is [FitWith], and what the model was fitted on, which the model keeps until [Model.Forget].
-func FitStudy(texts *Texts, needs [][]int32, tasks []Task, o Options) *Study {
 	m := &Model{texts: texts, needs: needs}
 	f := &fit{Model: m, stop: o.Stop}
 	if f.stop == nil {
@@ -61,7 +51,8 @@ func FitStudy(texts *Texts, needs [][]int32, tasks []Task, o Options) *Study {
 	if len(m.groups) == 0 {
 		m.kinds[known].first, m.kinds[foreign].first = defaultWeights(), &logit.Model{Slope: make([]float64, len(baseNames)), Mean: make([]float64, len(baseNames))}
 	}
-	return &Study{m, f}
+	m.forget()
+	return m
 }
 
 // defaultWeights returns equal weights of the text features, for a workspace without history.
@@ -146,16 +137,13 @@ func (f *fit) fitScores() {
 	if f.fitGate(); f.stopped.Load() {
 		return
 	}
-	f.fitStages(nil, nil, nil)
+	f.fitStages()
 }
 
-// fitStages fits the weights of both stages, without some features, from other weights on.
-func (f *fit) fitStages(from *Model, base, next []int) {
-	if from == nil {
-		from = &Model{}
-	}
+// fitStages fits the weights of both stages.
+func (f *fit) fitStages() {
+	from := &Model{}
 	d := f.scores(f.all)
-	clearColumns(&d, base)
 	f.fitKinds(d, penalty, func(m *Model, kind int) **logit.Model { return &m.kinds[kind].first }, from)
 	if f.needs != nil {
 		f.fitKinds(f.goals(d), penalty, func(m *Model, kind int) **logit.Model { return &m.kinds[kind].target }, from)
@@ -171,7 +159,6 @@ func (f *fit) fitStages(from *Model, base, next []int) {
 		return
 	}
 	d = f.corrections()
-	clearColumns(&d, append(base, next...))
 	f.fitKinds(d, corrected, func(m *Model, kind int) **logit.Model { return &m.kinds[kind].second }, from)
 	if f.stopped.Load() {
 		return

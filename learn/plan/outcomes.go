@@ -2,8 +2,10 @@ package plan
 
 import (
 	"math"
+	"slices"
 
 	"waymark/learn/labels"
+	"waymark/learn/logit"
 )
 
 // outcomeNames are the features that outcomes of past tasks make.
@@ -110,4 +112,26 @@ func (f *fit) outcomeGain() float64 {
 		gains = append(gains, gain...)
 	}
 	return standard(gains)
+}
+
+// columns are the places of some names among all.
+func columns(all, some []string) []int {
+	at := make([]int, len(some))
+	for i, name := range some {
+		at[i] = slices.Index(all, name)
+	}
+	return at
+}
+
+// clearColumns makes features say nothing: what never varies gets no slope.
+func clearColumns(d *logit.Data, columns []int) {
+	if len(columns) == 0 {
+		return
+	}
+	d.Unshare()
+	for i := range d.Y {
+		for _, k := range columns {
+			d.X[i*d.P+k] = 0
+		}
+	}
 }

@@ -262,8 +262,8 @@ func (m *Model) sinksOf(g *group) []labels.Label {
 	return byNumber(sum)
 }
 
-// Forget drops what only fitting, and a [Study], need.
-func (m *Model) Forget() {
+// forget drops what only fitting needs.
+func (m *Model) forget() {
 	m.view.forget()
 	m.content.forget()
 	if m.sinkRow != nil {
