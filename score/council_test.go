@@ -18,8 +18,10 @@ import (
 // replying is a judge without an endpoint: it answers from what a model would say.
 type replying func(q judge.Question) string
 
-func (f replying) Ask(ctx context.Context, q judge.Question) judge.Answer {
-	return judge.NewRelay("m", map[string]string{q.Key(): f(q)}).Ask(ctx, q)
+func (f replying) Ask(_ context.Context, q judge.Question) judge.Answer {
+	a := judge.Read(f(q), q)
+	a.Model, a.Attempts = "m", 1
+	return a
 }
 
 // fenced is an answer as reviewers see it, with its label.

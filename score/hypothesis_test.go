@@ -125,32 +125,11 @@ func TestJudgeOptions(t *testing.T) {
 	assert.ErrorContains(t, err, "hypotheses[0].statement: is required where a judge has to score")
 }
 
-// A host that brings replies in turns gives the answer that an endpoint gives.
-func TestRelayedJudgement(t *testing.T) {
-	m := newModel(t)
-	req := HypothesisRequest{Request: hypothesis.Request{Hypotheses: candidates()[:3]}, Judge: &JudgeOptions{}}
-	relay := judge.NewRelay("small", nil)
-	first, err := (&Scorer{Judges: OneJudge("small", relay)}).Hypothesis(t.Context(), req)
-	require.NoError(t, err)
-	assert.Equal(t, judge.Pending, first.Judgements[0].Outcome)
-	assert.Empty(t, first.Results)
-	replies := map[string]string{}
-	for _, q := range relay.Open() {
-		replies[q.Key()] = m.reply(1, q.System, q.User)
-	}
-	second, err := (&Scorer{Judges: OneJudge("small", judge.NewRelay("small", replies))}).Hypothesis(t.Context(), req)
-	require.NoError(t, err)
-	direct, err := m.scorer(t).Hypothesis(t.Context(), req)
-	require.NoError(t, err)
-	assert.Equal(t, direct.Results, second.Results)
-}
-
 // The reference's own spelling counts, and totals that a judge reports are compared with ours.
 func TestTotalsOfAJudgeAreMismatches(t *testing.T) {
 	hs := candidates()[:1]
-	q := hypothesisQuestion(hs[0])
 	reply := `{"specificity":{"score":4},"novelty":{"score":3},"connectionValidity":{"score":4,"explanation":"paths"},"feasibility":{"score":3},"grounding":{"score":2},"composite":4.9,"verdict":"pass"}`
-	s := &Scorer{Judges: OneJudge("m", judge.NewRelay("m", map[string]string{q.Key(): reply}))}
+	s := &Scorer{Judges: OneJudge("m", replying(func(judge.Question) string { return reply }))}
 	a, err := s.Hypothesis(t.Context(), HypothesisRequest{Request: hypothesis.Request{Hypotheses: hs}, Judge: &JudgeOptions{}})
 	require.NoError(t, err)
 	require.Empty(t, a.Unscored)

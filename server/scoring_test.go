@@ -125,8 +125,10 @@ func TestTriangulationRounds(t *testing.T) {
 // replying is a judge without an endpoint: it answers from what a model would say.
 type replying func(q judge.Question) string
 
-func (f replying) Ask(ctx context.Context, q judge.Question) judge.Answer {
-	return judge.NewRelay("small", map[string]string{q.Key(): f(q)}).Ask(ctx, q)
+func (f replying) Ask(_ context.Context, q judge.Question) judge.Answer {
+	a := judge.Read(f(q), q)
+	a.Model, a.Attempts = "small", 1
+	return a
 }
 
 const fours = `{"specificity":{"explanation":"a","score":4},"novelty":{"explanation":"b","score":"4"},"connection_validity":{"explanation":"c","score":4},"feasibility":{"explanation":"d","score":4},"grounding":{"explanation":"e","score":4}}`

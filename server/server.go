@@ -82,7 +82,6 @@ type Config struct {
 	Workspaces *live.Workspaces
 	Process    string       // names this server among those that share the store, also after a restart; empty: there is one
 	Judges     score.Judges // models that scorers may ask; none by default
-	Sampling   bool         // where there is no judge, an MCP host that samples may be asked
 	// RecordScores records runs of scorers as episodes, which makes them part of the graph.
 	RecordScores bool
 	Upstream     mcpserver.Upstream // other servers
@@ -220,7 +219,7 @@ func (s *Server) wire() {
 		Workspace: cfg.Upstream.Workspace, Logger: cfg.Logger, Now: cfg.Now, Holders: s.holdersOf, Draining: s.draining, Grace: cfg.Drain / 2,
 	})
 	s.mcp = mcpserver.New(mcpserver.Config{
-		Workspaces: cfg.Workspaces, Scoring: s.scoring, Runs: s.runs, Upstream: cfg.Upstream, Sampling: cfg.Sampling,
+		Workspaces: cfg.Workspaces, Scoring: s.scoring, Runs: s.runs, Upstream: cfg.Upstream,
 		Logger: cfg.Logger, Now: cfg.Now, Version: cfg.Version, MaxBody: cfg.MaxBody, MaxSessions: cfg.MaxConnections, Timeout: cfg.Timeout,
 		Drain: cfg.Drain, Overdue: s.routes.Overdue, Turns: s.routes.Turns, Holders: s.holdersOf, Draining: s.draining, Extend: cfg.extendMCP, Audit: s.audit,
 	})

@@ -136,7 +136,7 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 		return nil, errors.Join(err, h.close())
 	}
 	cfg := server.Config{
-		Store: h.store, Workspaces: h.workspaces, Process: h.holder, Judges: judges, Sampling: a.judging.sampling, RecordScores: a.judging.recordScores,
+		Store: h.store, Workspaces: h.workspaces, Process: h.holder, Judges: judges, RecordScores: a.judging.recordScores,
 		Upstream: a.upstream(h), Traces: h.feed.Collect, KeepKey: h.feed.KeepKey,
 		Logger: logger, Version: version().Version, Now: time.Now, KeepFor: a.keepFor, Data: dir, Program: programPath(),
 		Access: server.Access{LocalToken: h.token, RequireKey: who.requireKey, Hosts: who.hosts, Origins: who.origins, Proxies: who.proxies},

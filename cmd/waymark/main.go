@@ -191,7 +191,6 @@ type judgeSettings struct {
 	url          string
 	models       []string
 	timeout      time.Duration
-	sampling     bool
 	recordScores bool
 }
 

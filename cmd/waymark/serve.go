@@ -80,7 +80,6 @@ func (a *app) engineFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&a.vocabulary.embeddingsURL, "embeddings-url", "", "OpenAI-compatible `endpoint` of embeddings for search, as in http://127.0.0.1:11434/v1; its key comes from WAYMARK_EMBEDDINGS_KEY")
 	f.StringVar(&a.vocabulary.embeddingsModel, "embeddings-model", "", "embedding `model` of that endpoint")
-	f.BoolVar(&a.judging.sampling, "judge-by-host", false, "without a judge, let MCP hosts that offer sampling judge")
 	f.BoolVar(&a.privacy.dropIntents, "drop-intents", false, "never store what users asked for")
 	f.BoolVar(&a.privacy.dropDigests, "drop-digests", false, "never store keyed hashes of the values in calls, by which arguments are wired")
 	f.BoolVar(&a.privacy.keepSecrets, "keep-secrets", false, "store intents and errors with the keys, tokens and passwords found in them")

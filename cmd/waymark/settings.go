@@ -24,7 +24,7 @@ import (
 var settings = []string{
 	"data", "workspace", "json", "log-level",
 	"addr", "allow-host", "allow-origin", "proxy", "tls-cert", "tls-key", "tls-client-ca",
-	"thesaurus", "embeddings-url", "embeddings-model", "judge-url", "judge-model", "judge-timeout", "judge-by-host", "record-scores", "drop-intents", "drop-digests", "keep-secrets", "mine", "judge-profiles", "unload-after", "keep-for",
+	"thesaurus", "embeddings-url", "embeddings-model", "judge-url", "judge-model", "judge-timeout", "record-scores", "drop-intents", "drop-digests", "keep-secrets", "mine", "judge-profiles", "unload-after", "keep-for",
 	"connect", "tool-mode", "expose", "suggest-after", "strict-results", "idle-stop", "result-limit",
 	"profile", "limit", "progress",
 }

@@ -165,7 +165,7 @@ func (p *purse) once(ctx context.Context, q Question) Answer {
 			reply, ok = p.kept.Get(key)
 		}
 		if ok {
-			if a := read(reply, q); a.Outcome == Answered {
+			if a := Read(reply, q); a.Outcome == Answered {
 				a.Cached = true
 				return a
 			}
@@ -265,7 +265,7 @@ func (p *purse) ask(ctx context.Context, q Question) Answer {
 // conversation is what the model is shown first.
 func conversation(q Question) []openai.ChatCompletionMessage {
 	return []openai.ChatCompletionMessage{
-		{Role: openai.ChatMessageRoleSystem, Content: q.SystemPrompt()},
+		{Role: openai.ChatMessageRoleSystem, Content: q.systemPrompt()},
 		{Role: openai.ChatMessageRoleUser, Content: q.User},
 	}
 }

@@ -373,26 +373,6 @@ func TestOptionsAreChecked(t *testing.T) {
 	assert.NotContains(t, fmt.Sprintf("%v %+v %#v", c, c, c), "sesame")
 }
 
-func TestRelay(t *testing.T) {
-	other := ask
-	other.ID, other.User = "h2", "another"
-	r := NewRelay("host", nil)
-	for _, a := range All(t.Context(), r, []Question{ask, other, ask}) {
-		assert.Equal(t, Pending, a.Outcome)
-	}
-	open := r.Open()
-	require.Len(t, open, 2, "each once")
-	r = NewRelay("host", map[string]string{ask.Key(): `{"score":2}`, other.Key(): "I'm sorry, no."})
-	answers := All(t.Context(), r, []Question{ask, other})
-	assert.Equal(t, Answered, answers[0].Outcome)
-	assert.Equal(t, "host", answers[0].Model)
-	assert.Equal(t, Refused, answers[1].Outcome)
-	assert.Empty(t, r.Open())
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	assert.Equal(t, Cancelled, r.Ask(ctx, ask).Outcome)
-}
-
 func TestQuestionKeysTellPartsApart(t *testing.T) {
 	a, b := ask, ask
 	a.System, a.User = "ab", "c"

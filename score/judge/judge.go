@@ -7,8 +7,7 @@
 //	                                                                                  │
 //	Answer ◀── outcome: answered · refused · timeout · unparsable · … ◀── read and validate
 //
-// [Client] asks any OpenAI-compatible chat endpoint. [Relay] asks through a host that carries questions
-// and replies in turns, as the sampling of MCP does.
+// [Client] asks any OpenAI-compatible chat endpoint.
 //
 // Texts of third parties are data. [Fence] encloses them in marks that they cannot forge, and the instructions of every
 // question end with [DataRule].
@@ -21,6 +20,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"sync"
+
+	"waymark/score/judge/reply"
 )
 
 // A Question is put to a model once and answered as one JSON object.
@@ -46,8 +47,8 @@ func (q Question) Key() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// SystemPrompt is the instructions with the schema in words, since many models are not shown the one beside.
-func (q Question) SystemPrompt() string {
+// systemPrompt is the instructions with the schema in words, since many models are not shown the one beside.
+func (q Question) systemPrompt() string {
 	return q.System + "\n\nAnswer with one JSON object and nothing else. It has to satisfy this JSON Schema:\n" + string(compact(q.Schema))
 }
 
@@ -73,7 +74,6 @@ const (
 	Unparsable  Outcome = "unparsable"  // a reply without JSON that fits
 	Unavailable Outcome = "unavailable" // the endpoint failed or turned the request down
 	OverBudget  Outcome = "over_budget" // not asked: the budget is used up
-	Pending     Outcome = "pending"     // the host has yet to bring the reply
 	Cancelled   Outcome = "cancelled"   // the caller gave up
 )
 
@@ -87,6 +87,18 @@ type Answer struct {
 	Attempts int  // requests made; 0 from the cache
 	Cached   bool // no request was made
 	Tokens   int  // as the endpoint counts them, 0 if it does not
+}
+
+// Read makes an answer of what a model said.
+func Read(text string, q Question) Answer {
+	object, err := reply.Read(text, q.Schema, q.Accept)
+	switch {
+	case err == nil:
+		return Answer{Outcome: Answered, JSON: object, Reply: text}
+	case reply.IsRefusal(text):
+		return Answer{Outcome: Refused, Reply: text, Detail: "the model refused"}
+	}
+	return Answer{Outcome: Unparsable, Reply: text, Detail: err.Error()}
 }
 
 // An Asker puts questions to one model. It is safe for concurrent use and always returns.

@@ -38,7 +38,7 @@ func TestRate(t *testing.T) {
 
 func TestRating(t *testing.T) {
 	q := Rate(style, "t1", Part{"text", "x"})
-	read := func(text string) Answer { return NewRelay("m", map[string]string{q.Key(): text}).Ask(t.Context(), q) }
+	read := func(text string) Answer { return Read(text, q) }
 	card, reasons, err := Rating(style, read(`{"clarity":{"explanation":"plain","score":"4"},"wit":{"explanation":"dry","score":2.5}}`))
 	require.NoError(t, err)
 	assert.Equal(t, map[string]rubric.Decimal{"clarity": rubric.Whole(4), "wit": rubric.Hundredths(250)}, card.Scores)
@@ -76,7 +76,7 @@ func TestRatingTakesHarmlessReplies(t *testing.T) {
 		"other spelling":           {`{"Clarity":{"Explanation":"a","Score":4},"WIT":{"score":2.5,"confidence":1}}`, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := NewRelay("m", map[string]string{q.Key(): tt.reply}).Ask(t.Context(), q)
+			a := Read(tt.reply, q)
 			require.Equal(t, Answered, a.Outcome, a.Detail)
 			card, _, err := Rating(style, a)
 			require.NoError(t, err)
@@ -89,6 +89,6 @@ func TestRatingTakesHarmlessReplies(t *testing.T) {
 	for _, text := range []string{
 		`{"scores":{"clarity":4}}`, `{"clarity":4,"Clarity":5,"wit":1}`, `{"clarity":"good","wit":1}`, `{"scores":{"clarity":9,"wit":1}}`,
 	} {
-		assert.Equal(t, Unparsable, NewRelay("m", map[string]string{q.Key(): text}).Ask(t.Context(), q).Outcome, text)
+		assert.Equal(t, Unparsable, Read(text, q).Outcome, text)
 	}
 }

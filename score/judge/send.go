@@ -132,7 +132,7 @@ func understand(r openai.ChatCompletionResponse, q Question) Answer {
 	case choice.FinishReason == openai.FinishReasonContentFilter:
 		return Answer{Outcome: Refused, Reply: text, Detail: "a content filter ended the reply"}
 	}
-	a := read(text, q)
+	a := Read(text, q)
 	if a.Outcome == Unparsable && choice.FinishReason == openai.FinishReasonLength {
 		a.Detail = "the reply was cut off at its longest: " + a.Detail
 	}

@@ -60,7 +60,6 @@ type Config struct {
 	Scoring    *scoring.Service
 	Runs       *runs.Runs
 	Upstream   Upstream // other servers
-	Sampling   bool     // where there is no judge, a host that samples may be asked
 	Logger     *slog.Logger
 	Now        func() time.Time
 	Version    string

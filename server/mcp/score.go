@@ -53,14 +53,7 @@ func scoreTool(ctx context.Context, c *mcpCall, in scoreArguments) (scoreAnswer,
 	if !c.access.May(x.Scope) {
 		return scoreAnswer{}, jsonio.Wrong("rubric", fmt.Sprintf("%s needs the scope %v, this credential has %v", x.Name, x.Scope.Names(), c.access.Scopes.Names()))
 	}
-	sc, host := c.scorer(ctx)
-	out, err := c.cfg.Scoring.Run(ctx, c.access, x.Id, in.Context, func() (any, error) {
-		out, err := x.Call(ctx, sc, input)
-		if missing := host.missing(); missing != nil { // whatever came of it without the replies
-			return nil, missing
-		}
-		return out, err
-	})
+	out, err := c.cfg.Scoring.Run(ctx, c.access, x.Id, in.Context, func() (any, error) { return x.Call(ctx, c.cfg.Scoring.Scorer(ctx, c.access), input) })
 	if err != nil {
 		return scoreAnswer{}, err
 	}

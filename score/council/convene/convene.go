@@ -66,8 +66,6 @@ const (
 )
 
 var (
-	// ErrPending ends a run in which a host has yet to bring replies: bring them and run again.
-	ErrPending = errors.New("replies are pending")
 	// ErrNoAnswer and ErrNoReview end a run in which there is nothing to go on with.
 	ErrNoAnswer = errors.New("no member answered")
 	ErrNoReview = errors.New("nobody reviewed the answers")
@@ -224,19 +222,14 @@ func (m *Minutes) ask(ctx context.Context, members []Member, questions []*judge.
 		}
 	}
 	wg.Wait()
-	pending := false
 	for i, a := range answers {
 		if questions[i] == nil {
 			continue
 		}
 		m.Entries = append(m.Entries, Entry{members[i].Name, stage, a.Outcome, a.Detail, a.Model, a.Attempts, a.Cached, a.Tokens, a.Reply})
-		pending = pending || a.Outcome == judge.Pending
 	}
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		return nil, fmt.Errorf("convene: %s: %w", stage, ctx.Err())
-	case pending:
-		return nil, fmt.Errorf("convene: %s: %w", stage, ErrPending)
 	}
 	return answers, nil
 }

@@ -67,7 +67,7 @@ func outcomeOf(out any, err error) (outcome episodic.Outcome, kind string, known
 
 // callersFault reports whether an outcome says nothing of the judge.
 func callersFault(o judge.Outcome) bool {
-	return o == judge.OverBudget || o == judge.Cancelled || o == judge.Pending
+	return o == judge.OverBudget || o == judge.Cancelled
 }
 
 func (c *Service) recordRun(ctx context.Context, a request.Access, id string, after []string, outcome episodic.Outcome, kind string, took time.Duration, out any) error {

@@ -131,11 +131,11 @@ func (c *Service) Routes(r *route.Table) {
 
 // Scorer is the scorer for a caller.
 func (c *Service) Scorer(ctx context.Context, a request.Access) *score.Scorer {
-	return &score.Scorer{Judges: c.Judges, Replies: c.keptReplies(ctx, a.Workspace), Caller: c.CallerFor(a)}
+	return &score.Scorer{Judges: c.Judges, Replies: c.keptReplies(ctx, a.Workspace), Caller: c.callerFor(a)}
 }
 
-// CallerFor calls tools of other servers for a caller; nil where its workspace has none.
-func (c *Service) CallerFor(a request.Access) run.Caller {
+// callerFor calls tools of other servers for a caller; nil where its workspace has none.
+func (c *Service) callerFor(a request.Access) run.Caller {
 	if c.Caller == nil || a.Workspace != c.Workspace {
 		return nil
 	}
