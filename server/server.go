@@ -42,7 +42,6 @@ import (
 	"waymark/run"
 	"waymark/score"
 	"waymark/score/rubric"
-	"waymark/server/internal/apidoc"
 	"waymark/server/internal/limit"
 	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
@@ -142,7 +141,7 @@ type Server struct {
 	maps    layouts
 	page    pageSessions
 
-	description func() (*apidoc.Pages, error) // made when it is first asked for: few ever ask
+	description func() (*route.Pages, error) // made when it is first asked for: few ever ask
 
 	draining  chan struct{} // closed when shutdown begins
 	drainOnce sync.Once
@@ -245,11 +244,11 @@ func (s *Server) register(api huma.API) {
 	s.adminRoutes(r)
 	s.signInRoutes(r)
 	nullPointers(api.OpenAPI().Components.Schemas)
-	s.description = sync.OnceValues(func() (*apidoc.Pages, error) {
+	s.description = sync.OnceValues(func() (*route.Pages, error) {
 		if err := addExamples(api.OpenAPI()); err != nil {
 			return nil, err
 		}
-		return apidoc.Describe(api.OpenAPI(), docsPage)
+		return route.Describe(api.OpenAPI(), docsPage)
 	})
 }
 
@@ -271,7 +270,7 @@ func (s *Server) humaConfig() huma.Config {
 	cfg.Servers = []*huma.Server{{URL: "/", Description: "The server that this description comes from"}}
 	cfg.Info.Contact = &huma.Contact{Name: "The operator of this server"}
 	cfg.Info.License = &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"}
-	cfg.Tags = apidoc.Tags
+	cfg.Tags = route.Tags
 	cfg.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", schemaName)
 	cfg.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[rubric.Decimal](), reflect.TypeFor[float64]())
 	cfg.DocsPath, cfg.SchemasPath, cfg.OpenAPIPath, cfg.CreateHooks = "", "", "", nil

@@ -21,7 +21,6 @@ import (
 
 	"waymark/catalog"
 	"waymark/cmd/waymark/internal/client"
-	"waymark/cmd/waymark/internal/inprocess"
 	"waymark/ingest/hook"
 	"waymark/live"
 	"waymark/record"
@@ -252,7 +251,7 @@ func (h *house) note(addr string) error {
 // client speaks to the handler in this process.
 func (h *house) client(workspace string) *client.Client {
 	return &client.Client{
-		HTTP: &http.Client{Transport: inprocess.Transport{Handler: h.server.Handler()}, CheckRedirect: noRedirect},
+		HTTP: &http.Client{Transport: client.Transport{Handler: h.server.Handler()}, CheckRedirect: noRedirect},
 		Base: "http://localhost", Token: h.token, Workspace: workspace, Source: "local",
 	}
 }

@@ -21,7 +21,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/cmd/waymark/internal/client"
-	"waymark/cmd/waymark/internal/inprocess"
 	"waymark/ingest"
 	"waymark/ingest/hook"
 	"waymark/live"
@@ -262,7 +261,7 @@ func (im *importing) send(ctx context.Context, c *client.Client, inputs []import
 	taken := im.report.Taken // the answer says what became of the rest
 	req := client.Request{Method: http.MethodPost, Path: "/v1/import", ContentType: "application/x-ndjson", Accept: "application/json", Source: inputs[0].source}
 	r, w := io.Pipe()
-	if _, ok := c.HTTP.Transport.(inprocess.Transport); ok {
+	if _, ok := c.HTTP.Transport.(client.Transport); ok {
 		asking = server.WithItems(asking, b.items(ctx))
 	} else {
 		req.Body = r

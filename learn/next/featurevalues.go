@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"waymark/learn/maxent"
+	"waymark/learn/choice"
 	"waymark/learn/sequence"
 )
 
@@ -35,9 +35,9 @@ type featureBuffers struct {
 	met        []int32
 	need       []int32
 	likely     []sequence.Vote
-	features   []maxent.Feature
-	own        []maxent.Feature
-	candidates []maxent.Candidate
+	features   []choice.Feature
+	own        []choice.Feature
+	candidates []choice.Candidate
 	near       []sequence.Vote
 	known      []bool // of a property
 	knew       []int32

@@ -22,7 +22,7 @@ import (
 	"slices"
 
 	"waymark/internal/numeric"
-	"waymark/learn/maxent"
+	"waymark/learn/choice"
 	"waymark/learn/sequence"
 )
 
@@ -124,7 +124,7 @@ type requestTable struct {
 	words     map[int32]*wordRow
 	norms     []float64 // of the tasks' requests
 	remeasure int       // when as many tasks are known
-	residual  *maxent.Model
+	residual  *choice.Model
 }
 
 // A serverTable counts by server.
@@ -166,7 +166,7 @@ func NewHistory(c Catalog) *History {
 		study: &FeatureValues{},
 		after: followerTable{bag: make([]sequence.Followers, T), first: make([]sequence.Followers, T), more: make([]sequence.Followers, T),
 			again: make([]int32, T), done: make([]int32, T), latest: make([][]int32, T)},
-		requests: requestTable{words: map[int32]*wordRow{}, residual: maxent.New(bits)}}
+		requests: requestTable{words: map[int32]*wordRow{}, residual: choice.NewModel(bits)}}
 	for _, row := range c.Older {
 		for _, f := range row.Counts {
 			h.chain.Used(f.Tool, f.N)

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"waymark/learn/maxent"
+	"waymark/learn/choice"
 	"waymark/learn/sequence"
 )
 
@@ -16,7 +16,7 @@ type Request struct {
 	words    []sequence.Vote // tools that tasks with the same words used, ascending
 	near     []past          // past tasks with the nearest requests, nearest first
 	total    float64         // Σ similarity² of near, + .1
-	features []maxent.Feature
+	features []choice.Feature
 
 	similarity, gains  []float64
 	similarTo, gaining []int32
@@ -135,12 +135,12 @@ func (h *History) Expect(n int) {
 }
 
 // wordFeatures appends the words for the residual model, together of length 2.
-func (h *History) wordFeatures(words []Word, features []maxent.Feature) []maxent.Feature {
+func (h *History) wordFeatures(words []Word, features []choice.Feature) []choice.Feature {
 	s := 0.0
 	for _, w := range words {
 		x := h.idf(w.ID) * float64(w.Mass)
 		s += float64(x * x)
-		features = append(features, maxent.Feature{Key: sequence.Key(kindWord, w.ID), Value: float32(x)})
+		features = append(features, choice.Feature{Key: sequence.Key(kindWord, w.ID), Value: float32(x)})
 	}
 	for i := range features {
 		features[i].Value *= float32(2 / math.Sqrt(s))

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"waymark/learn/maxent"
+	"waymark/learn/choice"
 	"waymark/learn/sequence"
 )
 
@@ -32,9 +32,9 @@ const (
 )
 
 // situation appends the features of a prefix for the residual model.
-func situation(p *sequence.Prefix, f []maxent.Feature) []maxent.Feature {
+func situation(p *sequence.Prefix, f []choice.Feature) []choice.Feature {
 	put := func(value float32, kind int, x ...int32) {
-		f = append(f, maxent.Feature{Key: sequence.Key(kind, x...), Value: value})
+		f = append(f, choice.Feature{Key: sequence.Key(kind, x...), Value: value})
 	}
 	n, last := len(p.Tools), p.Last()
 	put(1, kindLast, last)
@@ -63,13 +63,13 @@ func situation(p *sequence.Prefix, f []maxent.Feature) []maxent.Feature {
 }
 
 // own appends the features of a tool in a prefix: how often it was used, and how long ago.
-func own(p *sequence.Prefix, tool int32, f []maxent.Feature) []maxent.Feature {
+func own(p *sequence.Prefix, tool int32, f []choice.Feature) []choice.Feature {
 	uses, age := p.Used(tool)
 	if age < 0 || age > 5 {
 		age = 5
 	}
-	return append(f, maxent.Feature{Key: sequence.Key(kindUses, min(uses, 3)), Value: 1},
-		maxent.Feature{Key: sequence.Key(kindAge, age), Value: 1})
+	return append(f, choice.Feature{Key: sequence.Key(kindUses, min(uses, 3)), Value: 1},
+		choice.Feature{Key: sequence.Key(kindAge, age), Value: 1})
 }
 
 // likely are the tools the chain holds most likely, the likeliest first.
@@ -110,7 +110,7 @@ func (h *History) trainResidual(task *Task) {
 		s.buffer.candidates, s.buffer.own = s.buffer.candidates[:0], s.buffer.own[:0]
 		for _, v := range s.buffer.likely {
 			s.buffer.own = own(&s.prefix, v.Tool, s.buffer.own)
-			s.buffer.candidates = append(s.buffer.candidates, maxent.Candidate{Tool: v.Tool, Offset: float64(.9 * ln(v.Share))})
+			s.buffer.candidates = append(s.buffer.candidates, choice.Candidate{Tool: v.Tool, Offset: float64(.9 * ln(v.Share))})
 		}
 		for k := range s.buffer.candidates {
 			s.buffer.candidates[k].Own = s.buffer.own[2*k : 2*k+2]

@@ -1,4 +1,4 @@
-package inprocess
+package client
 
 import (
 	"bufio"
@@ -14,23 +14,21 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
-
-	"waymark/cmd/waymark/internal/client"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // both runs a test over a socket and in process: the two roads must not be tellable apart.
-func both(t *testing.T, h http.Handler, test func(t *testing.T, c *client.Client)) {
+func both(t *testing.T, h http.Handler, test func(t *testing.T, c *Client)) {
 	t.Run("socket", func(t *testing.T) {
 		s := httptest.NewServer(h)
 		defer s.Close()
 		transport := &http.Transport{}
 		defer transport.CloseIdleConnections()
-		test(t, &client.Client{HTTP: &http.Client{Transport: transport}, Base: s.URL, Token: "t", Workspace: "w", Source: "cli"})
+		test(t, &Client{HTTP: &http.Client{Transport: transport}, Base: s.URL, Token: "t", Workspace: "w", Source: "cli"})
 	})
 	t.Run("in process", func(t *testing.T) {
-		test(t, &client.Client{HTTP: &http.Client{Transport: Transport{h}}, Base: "http://localhost", Token: "t", Workspace: "w", Source: "cli"})
+		test(t, &Client{HTTP: &http.Client{Transport: Transport{h}}, Base: "http://localhost", Token: "t", Workspace: "w", Source: "cli"})
 	})
 }
 
@@ -40,7 +38,7 @@ func TestCallSendsWhoAndWhere(t *testing.T) {
 		fmt.Fprintf(w, "%s %s %s %s %s %s %s", r.Method, r.RequestURI, r.Header.Get("Authorization"),
 			r.Header.Get("Waymark-Workspace"), r.Header.Get("Waymark-Source"), r.Header.Get("Content-Type"), body)
 	})
-	both(t, h, func(t *testing.T, c *client.Client) {
+	both(t, h, func(t *testing.T, c *Client) {
 		got, err := c.Call(t.Context(), "POST", "/v1/next?a=b%2Fc", map[string]int{"limit": 3})
 		require.NoError(t, err)
 		assert.Equal(t, `POST /v1/next?a=b%2Fc Bearer t w cli application/json {"limit":3}`, string(got))
@@ -67,10 +65,10 @@ func TestBodiesStreamBothWays(t *testing.T) {
 		w.Header().Set("Lines", fmt.Sprint(n))
 		w.Header().Set(http.TrailerPrefix+"Late", "yes")
 	})
-	both(t, h, func(t *testing.T, c *client.Client) {
+	both(t, h, func(t *testing.T, c *Client) {
 		r, w := io.Pipe()
 		go fmt.Fprintln(w, "first")
-		resp, err := c.Do(t.Context(), client.Request{Method: "POST", Path: "/", Body: r})
+		resp, err := c.Do(t.Context(), Request{Method: "POST", Path: "/", Body: r})
 		require.NoError(t, err)
 		defer resp.Body.Close()
 		out := bufio.NewReader(resp.Body)
@@ -95,21 +93,21 @@ func TestAbortedAnswerIsNotAWholeOne(t *testing.T) {
 		http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
 	})
-	both(t, h, func(t *testing.T, c *client.Client) {
+	both(t, h, func(t *testing.T, c *Client) {
 		_, err := c.Call(t.Context(), "GET", "/", nil)
 		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	})
 }
 
 func TestPanicIsAnErrorNotACrash(t *testing.T) {
-	c := &client.Client{HTTP: &http.Client{Transport: Transport{http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("bug") })}}, Base: "http://localhost"}
+	c := &Client{HTTP: &http.Client{Transport: Transport{http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("bug") })}}, Base: "http://localhost"}
 	_, err := c.Call(t.Context(), "GET", "/v1/stats", nil)
 	require.Error(t, err)
 }
 
 func TestContextEndsACall(t *testing.T) {
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	both(t, h, func(t *testing.T, c *client.Client) {
+	both(t, h, func(t *testing.T, c *Client) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
 		_, err := c.Call(ctx, "GET", "/", nil)
@@ -137,9 +135,9 @@ func TestProblemReadsAsASentence(t *testing.T) {
 				w.WriteHeader(tt.status)
 				io.WriteString(w, tt.body)
 			})
-			both(t, h, func(t *testing.T, c *client.Client) {
+			both(t, h, func(t *testing.T, c *Client) {
 				_, err := c.Call(t.Context(), "GET", "/", nil)
-				var p *client.Problem
+				var p *Problem
 				require.ErrorAs(t, err, &p)
 				assert.Equal(t, tt.status, p.Status)
 				assert.Equal(t, tt.want, p.Error())
@@ -152,7 +150,7 @@ func ExampleTransport() {
 	hello := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, `{"hello":%q}`, strings.TrimPrefix(r.URL.Path, "/"))
 	})
-	c := &client.Client{HTTP: &http.Client{Transport: Transport{hello}}, Base: "http://localhost"}
+	c := &Client{HTTP: &http.Client{Transport: Transport{hello}}, Base: "http://localhost"}
 	body, err := c.Call(context.Background(), "GET", "/world", nil)
 	fmt.Println(string(body), err)
 	// Output: {"hello":"world"} <nil>

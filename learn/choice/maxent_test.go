@@ -1,4 +1,4 @@
-package maxent
+package choice
 
 import (
 	"math"
@@ -13,7 +13,7 @@ func three() []Candidate { return []Candidate{{Tool: 0}, {Tool: 1}, {Tool: 2}} }
 // Feature a is followed by tool 0, feature b by tool 1, and both are present half of the time with
 // tool 2: no single feature tells, their sum does.
 func TestLearnsWhichFeatureSpeaksForWhichTool(t *testing.T) {
-	m := New(12)
+	m := NewModel(12)
 	a, b := Feature{1, 1}, Feature{2, 1}
 	cases := []struct {
 		features []Feature
@@ -31,17 +31,17 @@ func TestLearnsWhichFeatureSpeaksForWhichTool(t *testing.T) {
 
 // The first loss is that of the offset alone: candidates of equal offset have P = 1/3.
 func TestTheFirstLossIsTheOffsets(t *testing.T) {
-	m := New(8)
+	m := NewModel(8)
 	assert.InDelta(t, math.Log(3), m.Learn([]Feature{{1, 1}}, three(), 0), 1e-12)
 	c := three()
 	c[1].Offset = math.Log(2)
-	assert.InDelta(t, math.Log(2), New(8).Learn(nil, c, 1), 1e-12)
+	assert.InDelta(t, math.Log(2), NewModel(8).Learn(nil, c, 1), 1e-12)
 }
 
 // Where the offset already is right there is little to learn.
 func TestOnlyWhatTheOffsetDoesNotKnowIsLearned(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
-	known, unknown := New(12), New(12)
+	known, unknown := NewModel(12), NewModel(12)
 	p := []float64{.7, .2, .1}
 	for range 2000 {
 		taken, x := 0, random.Float64()
@@ -63,7 +63,7 @@ func TestOnlyWhatTheOffsetDoesNotKnowIsLearned(t *testing.T) {
 
 // A candidate's own features are its own.
 func TestOwnFeatures(t *testing.T) {
-	m := New(12)
+	m := NewModel(12)
 	for range 300 {
 		c := three()
 		c[1].Own = []Feature{{7, 1}}
@@ -75,7 +75,7 @@ func TestOwnFeatures(t *testing.T) {
 
 func TestLearningIsDeterministic(t *testing.T) {
 	train := func() *Model {
-		m, random := New(10), rand.New(rand.NewPCG(5, 6))
+		m, random := NewModel(10), rand.New(rand.NewPCG(5, 6))
 		for range 500 {
 			m.Learn([]Feature{{random.Uint64N(9), 1}, {10, .5}}, three(), random.IntN(3))
 		}
@@ -85,7 +85,7 @@ func TestLearningIsDeterministic(t *testing.T) {
 }
 
 func BenchmarkLearn(b *testing.B) {
-	m, random := New(21), rand.New(rand.NewPCG(7, 8))
+	m, random := NewModel(21), rand.New(rand.NewPCG(7, 8))
 	features := make([]Feature, 40)
 	candidates := make([]Candidate, 40)
 	for i := range candidates {
@@ -102,7 +102,7 @@ func BenchmarkLearn(b *testing.B) {
 
 func TestPackedWeightsScoreTheSame(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
-	m := New(10)
+	m := NewModel(10)
 	features := make([]Feature, 40)
 	for i := range features {
 		features[i] = Feature{random.Uint64(), random.Float32()}

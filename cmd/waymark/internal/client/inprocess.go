@@ -1,6 +1,4 @@
-// Package inprocess lets the command line call the HTTP handler of the server without a socket. The command line
-// never computes an answer of its own, so `waymark next` and POST /v1/next cannot differ.
-package inprocess
+package client
 
 import (
 	"bufio"
@@ -13,7 +11,8 @@ import (
 	"time"
 )
 
-// Transport answers requests by calling a handler, without a socket. Both bodies stream: the handler
+// Transport answers requests by calling a handler, without a socket: the command line never computes an answer of its
+// own, so `waymark next` and POST /v1/next cannot differ. Both bodies stream: the handler
 // reads while the request is still being written, and the caller reads while the handler writes.
 type Transport struct {
 	Handler http.Handler

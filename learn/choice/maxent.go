@@ -1,17 +1,4 @@
-// Package maxent learns from one pass which features of a situation speak for which tool.
-//
-// The model is multinomial and log-linear (maximum entropy) on top of what another model says, its
-// offset: a feature φ of the situation with value v adds v·θ(φ, t) to the score of tool t,
-//
-//	s(t) = offset(t) + Σ_φ v_φ·θ(φ, t)        P(t) = exp s(t) / Σ_t' exp s(t')
-//
-// so θ learns only what the offset does not know: with the logarithm of a chain's probability as the
-// offset, θ of tools that are far back, of open branches, or of words of the request. Each term is a
-// reason that can be shown. Training is AdaGrad (Duchi, Hazan and Singer, JMLR 12, 2011) in the order
-// given: a score asked for before an example is learned has not seen it, which is what fitting
-// a combination of models needs. Weights live in a table of fixed size, addressed by a hash: collisions
-// cost a little accuracy, and memory does not grow.
-package maxent
+package choice
 
 import (
 	"math"
@@ -29,7 +16,21 @@ const (
 	negligible = 1e-3 // probability of a candidate that is not pushed further down: most are such
 )
 
-// A Model is the table of weights. It is not safe for concurrent use while it learns.
+// A Model learns from one pass which features of a situation speak for which tool.
+//
+// The model is multinomial and log-linear (maximum entropy) on top of what another model says, its
+// offset: a feature φ of the situation with value v adds v·θ(φ, t) to the score of tool t,
+//
+//	s(t) = offset(t) + Σ_φ v_φ·θ(φ, t)        P(t) = exp s(t) / Σ_t' exp s(t')
+//
+// so θ learns only what the offset does not know: with the logarithm of a chain's probability as the
+// offset, θ of tools that are far back, of open branches, or of words of the request. Each term is a
+// reason that can be shown. Training is AdaGrad (Duchi, Hazan and Singer, JMLR 12, 2011) in the order
+// given: a score asked for before an example is learned has not seen it, which is what fitting
+// a combination of models needs. Weights live in a table of fixed size, addressed by a hash: collisions
+// cost a little accuracy, and memory does not grow.
+//
+// It is not safe for concurrent use while it learns.
 type Model struct {
 	weights []weight // nil once packed
 	packed  packed
@@ -78,8 +79,8 @@ func (m *Model) Pack() {
 // A weight stands beside the sum of its squared gradients, because learning needs both.
 type weight struct{ theta, squares float32 }
 
-// New is a model with 2^size weights, all 0; it takes 2^(size+3) bytes, less once packed. 1 ≤ size ≤ 30.
-func New(size int) *Model {
+// NewModel is a model with 2^size weights, all 0; it takes 2^(size+3) bytes, less once packed. 1 ≤ size ≤ 30.
+func NewModel(size int) *Model {
 	if size < 1 || size > 30 {
 		panic("maxent: bits out of range")
 	}

@@ -1,6 +1,4 @@
-// Package apidoc makes the documentation of the API: one page, made from the OpenAPI description when it is first asked
-// for. It needs no network and no script; the machine-readable form is /openapi.json.
-package apidoc
+package route
 
 import (
 	"bytes"
