@@ -33,7 +33,7 @@ import (
 var mutated = []string{
 	"graph", "spectral", "semantic", "episodic", "suggest",
 	"learn/association", "learn/calibrate", "learn/choice", "learn/decode", "learn/labels", "learn/logit",
-	"learn/maxent", "learn/next", "learn/plan", "learn/sequence", "learn/stop", "learn/wiring",
+	"learn/next", "learn/plan", "learn/sequence", "learn/stop", "learn/wiring",
 }
 
 // rankers test whole answers: they run where the package's own tests pass.

@@ -33,7 +33,7 @@ var ErrKeysUnknown = fmt.Errorf("%w for so long that keys may have been revoked 
 
 // controlled are the beginnings of the keys of rows that are shared, in the tables of workspaces and in that of none.
 var controlled = map[bool][]string{
-	true:  {"workspace", "once/", "quarantine/", "proposals/", "capability-versions/", "triangulations/", "evaluation", "digest-key", "runs/", "runs-open/", "runs-data/", "capability-stats/"},
+	true:  {"workspace", "quarantine/", "proposals/", "triangulations/", "evaluation", "digest-key", "runs/", "runs-open/", "runs-data/"},
 	false: {keyPrefix, deletedPrefix},
 }
 
