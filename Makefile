@@ -187,8 +187,7 @@ validation: ## vary the constants of the seed's formulas on the train part of ev
 	go run ./lab/validation -dir "$(DIR)" -page "$(OUT)/validation.md" -table "$(OUT)/validation.tsv"
 
 # Answers that are kept as files, so that a change of any of them shows in review. What is written is to be read.
-golden: ## write the files of learned answers, of the mission oracle, of the surface and SIZE anew
-	go test -vet=off -count=1 ./suggest -run TestGoldenLearned -update
+golden: ## write the files of the mission oracle, of the surface and SIZE anew
 	go test -vet=off -count=1 ./cmd/waymark -run 'TestOracle|TestSurface' -update
 	go test -vet=off -count=1 ./internal/importtest -run TestSize -update
 

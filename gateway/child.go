@@ -33,12 +33,9 @@ type child struct {
 }
 
 // start runs a definition whose variables are replaced. No shell is involved.
-func start(d Definition, mark string, log *slog.Logger) (*child, error) {
+func start(d Definition, log *slog.Logger) (*child, error) {
 	cmd := exec.Command(d.Command, d.Args...)
 	cmd.Env = d.environment(lookupEnv)
-	if mark != "" {
-		cmd.Env = append(cmd.Env, markOf(mark))
-	}
 	if cmd.Dir = d.Dir; cmd.Dir == "" {
 		cmd.Dir, _ = os.UserHomeDir() // none: where we are
 	}
@@ -81,9 +78,6 @@ func start(d Definition, mark string, log *slog.Logger) (*child, error) {
 	}()
 	return c, nil
 }
-
-// markOf is the variable by which children of ours are known when we were killed and cannot say so any more.
-func markOf(mark string) string { return "MCP_STARTED_BY=waymark-" + mark }
 
 // The time a child gets to end by itself after its input was closed, and after it was asked to.
 const graceAfterEOF, graceAfterTerm = time.Second, time.Second

@@ -99,7 +99,7 @@ func (u *upstream) transport(def Definition, l *link) (mcp.Transport, error) {
 		}
 		return &mcp.StreamableClientTransport{Endpoint: def.URL, HTTPClient: client, MaxEventSize: u.opts.Limits.MaxAnswer, MaxRetries: 2}, nil
 	}
-	c, err := start(def, u.opts.Mark, u.log)
+	c, err := start(def, u.log)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errNoStart, err)
 	}

@@ -58,7 +58,6 @@ type Options struct {
 
 	reserved http.RoundTripper // for those that may have such an address; nil: HTTP
 	Logins   *Logins           // of servers over HTTP; nil: none
-	Mark     string            // that no other gateway of this machine has: what the one before left behind is known by it; empty: it stays
 
 	CallTimeout  time.Duration // of one call; 60 s
 	StartTimeout time.Duration // from the start of a server to its handshake; 30 s
@@ -132,7 +131,6 @@ type Gateway struct {
 	stop     context.CancelFunc
 	running  sync.WaitGroup
 
-	leftover sync.Once  // what a gateway before left behind is looked for once
 	changing sync.Mutex // one change of what runs at a time
 	listing  sync.Mutex // one comparison of tools at a time
 
@@ -310,14 +308,6 @@ func (g *Gateway) Connect(defs []Definition) error {
 	if g.ctx.Err() != nil {
 		return errors.New("the gateway is closed")
 	}
-	g.leftover.Do(func() {
-		if g.opts.Mark == "" {
-			return
-		}
-		if n := endLeftovers(g.opts.Mark); n > 0 {
-			g.opts.Logger.Warn("processes of servers were left behind, and are ended", "count", n)
-		}
-	})
 	g.defs, g.idle = wanted, false
 	for _, id := range slices.Sorted(maps.Keys(g.ups)) {
 		if d, still := g.defs[id]; !still || !g.register.agreed(&d) || !reflect.DeepEqual(d, g.ups[id].def) {

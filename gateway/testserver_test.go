@@ -37,10 +37,6 @@ func beServer(role string) {
 		if err := goodServer().Run(context.Background(), &mcp.StdioTransport{}); err != nil {
 			log.Fatal(err)
 		}
-	case role == "owner":
-		beOwner()
-	case role == "sleeper":
-		time.Sleep(time.Hour)
 	case role == "dumb": // starts, and says nothing ever
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		time.Sleep(time.Hour)

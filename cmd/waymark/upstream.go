@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"log/slog"
 	"os"
@@ -87,7 +85,7 @@ func (a *app) openUpstream(h *house, logger *slog.Logger, serves bool) error {
 	}
 	u.gateway, err = gateway.Open(ctx, gateway.Options{
 		Table: table, Catalog: upstreamCatalog{h, a.workspace, logger}, Logger: logger, Version: version().Version,
-		Mark: markOf(h.dir), Logins: gateway.OpenLogins(h.dir, a.workspace), StrictResults: a.tools.strictResults, IdleStop: idle,
+		Logins: gateway.OpenLogins(h.dir, a.workspace), StrictResults: a.tools.strictResults, IdleStop: idle,
 	})
 	if err != nil {
 		return err
@@ -104,13 +102,6 @@ func (a *app) openUpstream(h *house, logger *slog.Logger, serves bool) error {
 	u.withhold()
 	h.upstream.Store(u)
 	return nil
-}
-
-// markOf is the same for each process that has a data directory, one after the other, and for no other.
-func markOf(dir string) string {
-	host, _ := os.Hostname() // containers may have the same directory, and see each other's processes
-	sum := sha256.Sum256([]byte(host + "\x00" + dir))
-	return hex.EncodeToString(sum[:8])
 }
 
 // upstream is what the server is told of other servers.
