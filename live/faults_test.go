@@ -129,11 +129,6 @@ func TestQueriesAreEmbeddedAsTheModelIs(t *testing.T) {
 	}))
 	require.Nil(t, e.Vector(ctx, "query"), "the model has vectors of another embedder")
 	require.NoError(t, ws.Close(ctx))
-
-	e, ws = open(letters("one"))
-	require.Eventually(t, func() bool { return e.Vector(ctx, "query") != nil }, time.Minute, time.Millisecond,
-		"where the snapshot was not written before the end, the model is built again")
-	require.NoError(t, ws.Close(ctx))
 }
 
 // A tool that comes while a fetch is at work is not forgotten, even when that fetch brings nothing.
