@@ -301,12 +301,8 @@ func optional(x *float64) string {
 	return number(*x)
 }
 
-func (a *app) showContribution(c score.ContributionAnswer) {
-	a.printf("%s\n", clean(c.Message))
-	a.showReport(c.Report)
-}
-
-func (a *app) showReport(r contribution.Report) {
+func (a *app) showContribution(r contribution.Report) {
+	a.printf("%s\n", clean(r.Message))
 	var rows, criteria [][]string
 	for i, d := range r.Deltas {
 		id := fmt.Sprint(i + 1)
@@ -314,7 +310,7 @@ func (a *app) showReport(r contribution.Report) {
 		if d.Valid && d.Composite != nil && d.Max != nil && d.Percent != nil && d.Grade != nil {
 			of = fmt.Sprintf("%v/%v  %s %%  %s", *d.Composite, *d.Max, d.Percent.Fixed(2), *d.Grade)
 		}
-		rows = append(rows, []string{id, string(d.Operation), string(d.Section), of, strings.Join(d.Errors, "; ")})
+		rows = append(rows, []string{id, d.Operation, d.Section, of, strings.Join(d.Errors, "; ")})
 		for _, name := range slices.Sorted(maps.Keys(d.Criteria)) {
 			c := d.Criteria[name]
 			criteria = append(criteria, []string{id, name, fmt.Sprintf("%d/%d", c.Score, c.Max), c.Weight.String(), c.Source, short(c.NeedsHuman)})
@@ -331,7 +327,7 @@ func (a *app) showReport(r contribution.Report) {
 	a.showLines("warning", r.Warnings)
 }
 
-func (a *app) showSession(s score.SessionAnswer) {
+func (a *app) showSession(s contribution.SessionReport) {
 	a.printf("%s\n", clean(s.Message))
 	var rows [][]string
 	for _, role := range slices.Sorted(maps.Keys(s.Volume)) {

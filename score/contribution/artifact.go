@@ -2,6 +2,7 @@ package contribution
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,7 +12,7 @@ import (
 
 // An Artifact is the document that a session works on. Items keep whatever fields they bring.
 type Artifact struct {
-	Metadata Item  `json:"metadata" required:"false"`
+	Metadata Item  `json:"metadata" required:"false"` // ignored
 	Sections Parts `json:"sections" required:"false"`
 }
 
@@ -26,125 +27,115 @@ type Parts struct {
 	AdversarialCritique []Item `json:"adversarial_critique" required:"false"`
 }
 
-// maxItems is how many items an artifact may have.
-const maxItems = 10_000
-
 // maxHypotheses is how many hypotheses may be active at a time.
 const maxHypotheses = 6
 
-func (a *Artifact) check() error {
+// A ledger has the items of an artifact by section while deltas are applied; nil if no artifact was sent.
+type ledger map[string][]Item
+
+// copied are the items of an artifact, whose own stay as they are.
+func (a *Artifact) copied() ledger {
 	if a == nil {
 		return nil
 	}
-	for _, s := range Sections[1:] {
-		seen := map[string]bool{}
-		for i, it := range *a.list(s) {
-			switch id := it.id(); {
-			case !layouts()[s].id.MatchString(id):
-				return rubric.Refuse(fmt.Sprintf("artifact.sections.%s[%d].id", s, i), "%s is no id of this section, whose ids begin with %s", quoted(id), layouts()[s].Prefix)
-			case seen[id]:
-				return rubric.Refuse(fmt.Sprintf("artifact.sections.%s[%d].id", s, i), "%s comes twice", id)
-			default:
-				seen[id] = true
-			}
+	s, out := a.Sections, ledger{}
+	lists := [][]Item{s.HypothesisSlate, s.PredictionsTable, s.DiscriminativeTests, s.AssumptionLedger, s.AnomalyRegister, s.AdversarialCritique}
+	for i, list := range lists {
+		name := tables().Sections[1+i].Name
+		for _, it := range list {
+			out[name] = append(out[name], maps.Clone(it))
 		}
 	}
-	return a.checkSize()
+	return out
 }
 
-func (a *Artifact) checkSize() error {
-	n := 0
-	for _, s := range Sections[1:] {
-		n += len(*a.list(s))
-	}
-	return rubric.AtMost("artifact", n, maxItems)
-}
-
-// list returns the items of a section other than the research thread.
-func (a *Artifact) list(s Section) *[]Item {
-	p := &a.Sections
-	return [...]*[]Item{&p.HypothesisSlate, &p.PredictionsTable, &p.DiscriminativeTests, &p.AssumptionLedger, &p.AnomalyRegister,
-		&p.AdversarialCritique}[slices.Index(Sections, s)-1]
-}
-
-// find is the item of that id in a section other than the research thread, nil if there is none.
-func (a *Artifact) find(s Section, id string) Item {
-	for _, it := range *a.list(s) {
-		if it.id() == id {
-			return it
+func (a *Artifact) check() error {
+	items := a.copied()
+	for _, s := range tables().Sections {
+		seen := map[string]bool{}
+		for i, it := range items[s.Name] {
+			id, place := it.text("id"), fmt.Sprintf("artifact.sections.%s[%d].id", s.Name, i)
+			if !s.IDs.MatchString(id) {
+				return rubric.Refuse(place, "%s is no id of this section, whose ids begin with %s", quoted(id), s.Prefix)
+			}
+			if seen[id] {
+				return rubric.Refuse(place, "%s comes twice", id)
+			}
+			seen[id] = true
 		}
 	}
 	return nil
 }
 
+func (l ledger) find(section, id string) Item {
+	i := slices.IndexFunc(l[section], func(it Item) bool { return it.text("id") == id })
+	if i < 0 {
+		return nil
+	}
+	return l[section][i]
+}
+
 // active are the items of a section that are not killed.
-func (a *Artifact) active(s Section) []Item {
-	return slices.DeleteFunc(slices.Clone(*a.list(s)), Item.killed)
+func (l ledger) active(section string) []Item {
+	return slices.DeleteFunc(slices.Clone(l[section]), func(it Item) bool { return it.flag("killed") })
 }
 
-func (a *Artifact) hasThirdAlternative() bool {
-	return a != nil && slices.ContainsFunc(a.active(hypothesisSlate), Item.thirdAlternative)
+func (l ledger) has(section string, is func(Item) bool) bool {
+	return slices.ContainsFunc(l.active(section), is)
 }
 
-func (a *Artifact) hasScaleCheck() bool {
-	return a != nil && slices.ContainsFunc(a.active(assumptionLedger), func(it Item) bool { return it.flag("scale_check") })
-}
-
-// nextID is one more than the largest number that a section ever had, so that no id names two things.
-func (a *Artifact) nextID(s Section) string {
-	largest := 0
-	for _, it := range *a.list(s) {
-		largest = max(largest, idNumber(it.id()))
-	}
-	return layouts()[s].Prefix + strconv.Itoa(largest+1)
-}
-
-// idNumber is the first number of an id: 2 for T2 and for P2.H1.
-func idNumber(id string) int {
-	number, _, _ := strings.Cut(strings.TrimLeft(id, "HPTAXC"), ".")
-	n, _ := strconv.Atoi(number)
-	return n
-}
-
-// skip is the reason for a delta without effect.
-type skip string
-
-func (s skip) Error() string { return string(s) }
-
-// apply carries out a valid delta, so far as later deltas and scores depend on it. The error of a delta without effect is
-// a skip.
-func (a *Artifact) apply(d *Delta) (warnings []string, err error) {
-	if d.Section == researchThread {
-		return nil, nil
-	}
+// apply carries out a valid delta, so far as later deltas and scores depend on it, rejects it if the artifact does not
+// allow it, and returns warnings.
+func (l ledger) apply(d *Delta) (warnings []string) {
 	if d.Operation == Add {
-		if d.Section == hypothesisSlate && len(a.active(hypothesisSlate)) >= maxHypotheses {
-			return nil, fmt.Errorf("there are %d active hypotheses already; KILL one first", maxHypotheses)
+		if d.Section == hypothesisSlate && len(l.active(hypothesisSlate)) >= maxHypotheses {
+			d.reject("there are %d active hypotheses already; KILL one first", maxHypotheses)
+			return nil
 		}
-		it := Item{"id": a.nextID(d.Section)}
-		it.set(d.Payload)
-		*a.list(d.Section) = append(*a.list(d.Section), it)
-		return nil, nil
+		l[d.Section] = append(l[d.Section], Item{"id": l.nextID(d.Section)}.with(d.payload))
+		return nil
 	}
-	it := a.find(d.Section, d.TargetID)
-	switch {
+	it := l.find(d.Section, *d.TargetID)
+	third, scale := l.has(hypothesisSlate, isThird), l.has(assumptionLedger, isScaleCheck)
+	switch killed := it.flag("killed"); {
 	case it == nil:
-		return nil, fmt.Errorf("%s has no item %s", d.Section, d.TargetID)
-	case it.killed() && d.Operation == Kill:
-		return nil, skip(d.TargetID + " was killed before")
-	case it.killed():
-		return nil, skip(d.TargetID + " was killed; to bring it back, ADD it anew")
+		d.reject("%s has no item %s", d.Section, *d.TargetID)
+	case killed && d.Operation == Kill:
+		return []string{fmt.Sprintf("skipped: line %d: %s was killed before", d.Line, *d.TargetID)}
+	case killed:
+		return []string{fmt.Sprintf("skipped: line %d: %s was killed; to bring it back, ADD it anew", d.Line, *d.TargetID)}
 	case d.Operation == Edit:
-		it.set(d.Payload)
-		return nil, nil
+		it.with(d.payload)
+		return nil
+	default:
+		it["killed"] = true
 	}
-	third, scale := a.hasThirdAlternative(), a.hasScaleCheck()
-	it["killed"] = true
-	if third && !a.hasThirdAlternative() {
-		warnings = append(warnings, "no_third_alternative: "+d.TargetID+" was the last one")
+	if third && !l.has(hypothesisSlate, isThird) {
+		warnings = append(warnings, "no_third_alternative: "+*d.TargetID+" was the last one")
 	}
-	if scale && !a.hasScaleCheck() {
-		warnings = append(warnings, "no_scale_check: "+d.TargetID+" was the last one")
+	if scale && !l.has(assumptionLedger, isScaleCheck) {
+		warnings = append(warnings, "no_scale_check: "+*d.TargetID+" was the last one")
 	}
-	return warnings, nil
+	return warnings
+}
+
+// with sets the fields that a payload may set.
+func (it Item) with(payload Item) Item {
+	for name, v := range payload {
+		if !slices.Contains(reserved, name) {
+			it[name] = v
+		}
+	}
+	return it
+}
+
+// nextID is one more than the largest number that a section ever had, so that no id stands for two things.
+func (l ledger) nextID(section string) string {
+	prefix, largest := tables().section(section).Prefix, 0
+	for _, it := range l[section] {
+		number, _, _ := strings.Cut(strings.TrimPrefix(it.text("id"), prefix), ".") // P2.H1 is 2
+		n, _ := strconv.Atoi(number)
+		largest = max(largest, n)
+	}
+	return prefix + strconv.Itoa(largest+1)
 }

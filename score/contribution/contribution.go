@@ -1,58 +1,50 @@
 // Package contribution scores the messages of agents in a research session.
 //
 // A contribution is a message with deltas: JSON objects in fenced blocks, each of which adds, edits or
-// kills an item of a research artifact. Data flow:
+// kills an item of a research artifact. The example of the rubric, a hypothesis that a person scored
+// 3, 3, 3, 2, 3 and 1 on the six criteria of its role, has the composite
 //
-//	text ─▶ Parse ─▶ deltas ─▶ gates ─▶ criteria of the role ─▶ composite ─▶ grade
-//	          │                  │            ▲
-//	          ▼                  ▼            └ given scores, else rules
-//	       dropped            rejected
+//	3·1 + 3·1 + 3·0.5 + 2·1.5 + 3·2 + 1·0.5 = 17 of 19, which is 89.47 %
 //
-// Nothing is lost silently: an unreadable delta is dropped with a reason, a delta that violates the format is kept with
-// its errors. Each role has the three universal criteria and three or four of its own (contribution.yaml); a criterion
-// that does not apply is excluded from the maximum.
+// Data flow:
 //
-// Rules score the visible text. They return a lower bound and, where a person may find more, the highest possible score
-// (upper) with the question to settle (needs_human). A given score overrides the rules.
+//	text ─▶ parse ─▶ deltas ─▶ artifact ─▶ facts ─▶ rules or given scores ─▶ composite ─▶ grade
+//	          │        │          │
+//	          ▼        ▼          ▼
+//	       dropped   rejected   rejected
+//
+// A delta that cannot be read is dropped with a reason; one that violates the format, or does not fit the
+// artifact, stays with its errors and has no scores. The criteria are data: contribution.yaml has weights,
+// scales and levels, tables.yaml the rules. A rule returns the lowest score that the text proves and, where a
+// person may find more, the upper score with the question to settle (needs_human).
 //
 // [Score] scores one message, [ScoreSession] many. Both are pure functions.
 package contribution
 
 import (
 	"cmp"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"waymark/internal/plural"
 	"waymark/score/rubric"
 )
 
+// A Role is who contributes.
+type Role string
+
+const (
+	HypothesisGenerator Role = "hypothesis_generator"
+	testDesigner        Role = "test_designer"
+	adversarialCritic   Role = "adversarial_critic"
+)
+
+// Roles are all of them.
+var Roles = []Role{HypothesisGenerator, testDesigner, adversarialCritic}
+
 // Scores maps criteria to whole numbers on their scales.
 type Scores map[string]int
-
-// UnmarshalJSON refuses null, which would decode as 0, and fractions.
-func (s *Scores) UnmarshalJSON(data []byte) error {
-	var raw map[string]json.RawMessage
-	if err := json.Unmarshal(data, &raw); err != nil {
-		return rubric.Refuse("scores", "an object of whole numbers is wanted")
-	}
-	if raw == nil {
-		*s = nil
-		return nil
-	}
-	out := make(Scores, len(raw))
-	for _, name := range sortedKeys(raw) {
-		var n int
-		if text := string(raw[name]); text == "null" || json.Unmarshal(raw[name], &n) != nil {
-			return rubric.Refuse("scores."+excerpt(name, 40), "%s is no whole number; leave the criterion out to have it scored by rule", excerpt(text, 40))
-		}
-		out[name] = n
-	}
-	*s = out
-	return nil
-}
 
 // A Request is one message to score.
 type Request struct {
@@ -72,32 +64,14 @@ type Request struct {
 
 // A Report is the score of a message.
 type Report struct {
+	Message  string    `json:"message,omitempty" doc:"Summary of the answer in one sentence; absent within a session."`
 	ID       string    `json:"id,omitempty"`
 	Role     Role      `json:"role"`
 	Round    int       `json:"round,omitempty"`
-	Deltas   []Scored  `json:"deltas"`
+	Deltas   []Delta   `json:"deltas"`
 	Gates    []Gate    `json:"gates"`
 	Warnings []string  `json:"warnings"` // each a name, a colon and a sentence
 	Dropped  []Dropped `json:"dropped"`
-}
-
-// A Scored is a delta with its scores, which are null for a rejected delta.
-type Scored struct {
-	Line          int                  `json:"line"`
-	Operation     Operation            `json:"operation"`
-	Section       Section              `json:"section"`
-	TargetID      *string              `json:"target_id"` // null for ADD
-	Valid         bool                 `json:"valid"`
-	Errors        []string             `json:"errors"`
-	Notes         []string             `json:"notes"` // faults and minor issues
-	Criteria      map[string]Criterion `json:"criteria"`
-	NotApplicable map[string]string    `json:"not_applicable"` // criterion and why
-	Operators     []string             `json:"operators"`      // invoked in the rationale
-	Composite     *rubric.Decimal      `json:"composite"`
-	Upper         *rubric.Decimal      `json:"composite_upper"` // with the upper score of every criterion
-	Max           *rubric.Decimal      `json:"max"`
-	Percent       *rubric.Decimal      `json:"percent"`
-	Grade         *string              `json:"grade"`
 }
 
 // A Criterion is one score.
@@ -112,234 +86,209 @@ type Criterion struct {
 	NeedsHuman string         `json:"needs_human"`
 }
 
-// Sources of a score.
-const (
-	Given     = "given"
-	Automatic = "automatic"
-)
+// A Gate is a failure that no score makes up for.
+type Gate struct {
+	Gate        string `json:"gate"`
+	Consequence string `json:"consequence"`
+	Delta       int    `json:"delta,omitempty"` // its number in deltas, from 1; absent for others
+	Line        int    `json:"line,omitempty"`  // of the text
+	Detail      string `json:"detail"`
+}
+
+func gate(name string, delta, line int, detail string) Gate {
+	return Gate{name, tables().Gates[name], delta, line, detail}
+}
 
 // Score scores one message.
 func Score(r Request) (Report, error) {
-	m, err := open(r, nil)
-	if err != nil {
+	if err := r.check(); err != nil {
 		return Report{}, err
 	}
-	report, err := m.report()
+	items := r.Artifact.copied()
+	rep, err := scoreMessage(r, items)
 	if err != nil {
 		return Report{}, err
 	}
 	// Outside of a session the hypotheses of the message are the whole set.
-	if g, incomplete := thirdGate(m.after, m.deltas); incomplete {
-		report.Gates = append(report.Gates, g)
+	rep.Gates = append(rep.Gates, incompleteSet(items, rep.Deltas)...)
+	rep.Warnings = append(rep.Warnings, sprawl(rep.Deltas)...)
+	valid := where(rep.Deltas, func(d Delta) bool { return d.Valid })
+	rep.Message = fmt.Sprintf("%s valid, %d rejected or dropped.", plural.Of(len(valid), "delta"), len(rep.Deltas)-len(valid)+len(rep.Dropped))
+	if len(valid) > 0 {
+		rep.Message += fmt.Sprintf(" The first scores %v of %v (%s).", *valid[0].Composite, *valid[0].Max, *valid[0].Grade)
 	}
-	report.Warnings = append(report.Warnings, sprawl(count(m.deltas))...)
-	return report, nil
+	return rep, nil
 }
-
-// A message is a parsed request whose deltas were applied to the artifact.
-type message struct {
-	Request
-	known   *corpus
-	deltas  []Delta
-	dropped []Dropped
-	after   *Artifact // nil if none was sent
-	notes   []string  // warnings of reading and trying
-}
-
-// Conditional criteria: switches are set by the context, settled ones follow from the delta.
-var (
-	switches = []string{"paradox", "object_transposition"}
-	settled  = []string{"calibration", "kill_justification"}
-)
 
 // check validates all fields but the deltas.
 func (r *Request) check() error {
-	if err := r.Role.check("role"); err != nil {
-		return err
-	}
 	switch {
+	case !slices.Contains(Roles, r.Role):
+		return rubric.Refuse("role", "unknown role %s: want %s, %s or %s", quoted(string(r.Role)), Roles[0], Roles[1], Roles[2])
 	case strings.TrimSpace(r.Text) == "":
 		return rubric.Refuse("text", "is required")
 	case r.Round < 0 || r.Round > 1_000_000:
 		return rubric.Refuse("round", "%d is not 1 to 1000000", r.Round)
 	}
 	for _, name := range sortedKeys(r.Context) {
-		if !slices.Contains(switches, name) && !slices.Contains(settled, name) {
-			return rubric.Refuse("context."+excerpt(name, 40), "there is no such switch; there are %s", strings.Join(switches, ", "))
+		if tables().Criteria[name].Applies == "" {
+			return rubric.Refuse("context."+excerpt(name, 40), "there is no such switch; there are paradox, object_transposition")
 		}
 	}
-	return cmp.Or(rubric.CheckText("id", r.ID, 256), r.Scores.check("scores"), r.Anchors.check(), r.Artifact.check())
+	for _, name := range sortedKeys(r.Scores) {
+		dim, ok := criteria().Dimension(name)
+		if !ok {
+			return rubric.Refuse("scores."+excerpt(name, 40), "there is no such criterion; there are %s", strings.Join(criteria().Names(), ", "))
+		}
+		if n := r.Scores[name]; n < 0 || n >= len(dim.Anchors) {
+			return rubric.Refuse("scores."+name, "%d is off the scale of %v", n, dim.Scale)
+		}
+	}
+	return cmp.Or(rubric.CheckText("id", r.ID, 256), rubric.CheckText("text", r.Text, maxText), r.Anchors.check(), r.Artifact.check())
 }
 
-// check validates names and scales for criteria of any role.
-func (s Scores) check(place string) error {
-	for _, name := range sortedKeys(s) {
-		if !slices.Contains(criterionNames, name) {
-			return rubric.Refuse(place+"."+excerpt(name, 40), "there is no such criterion; there are %s", strings.Join(criterionNames, ", "))
-		}
-		for _, role := range Roles {
-			if d, ok := rubrics()[role].Dimension(name); ok && !d.Scale.OnScale(whole(s[name])) {
-				return rubric.Refuse(place+"."+name, "%d is off the scale of %v", s[name], d.Scale)
-			}
-		}
-	}
-	return nil
-}
-
-// whole is n as a score; numbers far off any scale stay far off it.
-func whole(n int) rubric.Decimal { return rubric.Whole(max(-1_000_000, min(n, 1_000_000))) }
-
-// open checks and parses a request. The messages of a session share an artifact.
-func open(r Request, shared *Artifact) (*message, error) {
-	if err := r.check(); err != nil {
-		return nil, err
-	}
-	m := &message{Request: r, known: r.Anchors.corpus()}
+// score scores a message of a checked request and applies its deltas to the items, if there are any.
+func scoreMessage(r Request, items ledger) (Report, error) {
+	rep := Report{ID: r.ID, Role: r.Role, Round: r.Round, Gates: []Gate{}, Warnings: []string{}}
 	var err error
-	if m.deltas, m.dropped, err = Parse(r.Text); err != nil {
-		return nil, err
+	if rep.Deltas, rep.Dropped, err = deltasOf(r.Text); err != nil {
+		return Report{}, err
 	}
-	if shared == nil && r.Artifact != nil {
-		shared = new(cloned(*r.Artifact))
-	}
-	if shared != nil {
-		m.try(shared)
-		m.after = shared
-	}
-	return m, nil
-}
-
-// try applies the deltas one after the other. Deltas that the artifact refuses are rejected.
-func (m *message) try(to *Artifact) {
-	var warnings []string
-	for i := range m.deltas {
-		d := &m.deltas[i]
-		if !d.Valid() {
-			continue
-		}
-		warns, err := to.apply(d)
-		var s skip
-		switch {
-		case errors.As(err, &s):
-			m.notes = append(m.notes, fmt.Sprintf("skipped: line %d: %s", d.Line, s))
-		case err != nil:
-			d.reject("%s", err)
-		}
-		warnings = append(warnings, warns...)
-	}
-	m.notes = append(m.notes, warnings...)
-}
-
-// report scores the deltas.
-func (m *message) report() (Report, error) {
-	rep := Report{ID: m.ID, Role: m.Role, Round: m.Round, Deltas: make([]Scored, len(m.deltas)), Gates: []Gate{}, Warnings: []string{}, Dropped: m.dropped}
-	for _, d := range m.dropped {
+	warn := func(format string, args ...any) { rep.Warnings = append(rep.Warnings, fmt.Sprintf(format, args...)) }
+	for _, d := range rep.Dropped {
 		if d.rejected {
-			rep.Gates = append(rep.Gates, gateJSON.fails(0, d.Line, "%s", d.Reason))
+			rep.Gates = append(rep.Gates, gate("invalid_json", 0, d.Line, d.Reason))
 		}
 	}
-	s := &scene{anchors: m.known, artifact: m.after, whole: map[string]finding{}}
-	for i := range m.deltas {
-		if m.deltas[i].Valid() {
-			s.deltas = append(s.deltas, &m.deltas[i])
+	if len(rep.Deltas) == 0 {
+		warn("no_delta: the text has no delta that could be read")
+	}
+	foreign := slices.DeleteFunc(sortedKeys(r.Scores), func(name string) bool { return tables().Criteria[name].isOf(r.Role) })
+	if len(foreign) > 0 {
+		warn("score_not_of_role: scores.%s: not used, since it is no criterion of a %s", strings.Join(foreign, ", "), r.Role)
+	}
+	for _, dim := range criteria().Definition().Dimensions {
+		if _, ok := r.Context[dim.Name]; ok && tables().Criteria[dim.Name].Applies != "asked" {
+			warn("context_not_used: context.%s: not used, since the delta itself says whether it applies", dim.Name)
 		}
 	}
-	if len(m.deltas) == 0 {
-		rep.Warnings = append(rep.Warnings, warnNoDelta+": the text has no delta that could be read")
-	}
-	rep.Warnings = append(rep.Warnings, m.foreign()...)
-	for _, name := range settled {
-		if _, ok := m.Context[name]; ok {
-			rep.Warnings = append(rep.Warnings, fmt.Sprintf("%s: context.%s: not used, since the delta itself says whether it applies", warnContext, name))
+	for i := range rep.Deltas {
+		if d := &rep.Deltas[i]; items != nil && len(d.Errors) == 0 && d.Section != researchThread {
+			rep.Warnings = append(rep.Warnings, items.apply(d)...)
 		}
 	}
-	rep.Warnings = append(rep.Warnings, m.notes...)
+	var valid []*Delta
+	third := ""
+	for i := range rep.Deltas {
+		d := &rep.Deltas[i]
+		d.role, d.round = r.Role, r.Round
+		d.cites = r.Anchors.cite(d.payload.list("anchors"), d.texts()...)
+		if d.Valid = len(d.Errors) == 0; d.Valid {
+			d.findFacts(items)
+			third += d.facts["third_mentioned"]
+			valid = append(valid, d)
+		}
+	}
 	var fake []string
-	for i := range m.deltas {
-		d := &m.deltas[i]
-		scored, warnings, err := s.score(m, d)
-		if err != nil {
-			return Report{}, err
+	for i := range rep.Deltas {
+		d := &rep.Deltas[i]
+		if d.Valid {
+			d.facts["third_in_message"] = third
+			rep.Warnings = append(rep.Warnings, d.score(&r, valid)...)
 		}
-		rep.Deltas[i] = scored
-		rep.Warnings = append(rep.Warnings, warnings...)
-		for _, g := range d.gates {
-			rep.Gates = append(rep.Gates, g.fails(i+1, d.Line, "%s", strings.Join(d.Errors, "; ")))
+		d.Notes = append(d.faults, d.Notes...)
+		for _, name := range d.gates {
+			rep.Gates = append(rep.Gates, gate(name, i+1, d.Line, strings.Join(d.Errors, "; ")))
 		}
-		if c := cite(d, m.known); len(c.fake) > 0 {
-			rep.Gates = append(rep.Gates, gateAnchor.fails(i+1, d.Line, "%s does not exist", listed(c.fake)))
-			fake = append(fake, c.fake...)
+		if len(d.cites.fake) > 0 {
+			rep.Gates = append(rep.Gates, gate("fake_anchor", i+1, d.Line, listed(d.cites.fake)+" does not exist"))
+			fake = append(fake, d.cites.fake...)
 		}
 	}
-	// What surrounds the deltas is read by people, and flagged as well.
-	around := cite(&Delta{Rationale: m.Text}, m.known).fake
-	around = slices.DeleteFunc(around, func(a string) bool { return slices.Contains(fake, a) })
+	// People read the text around the deltas, so its anchors are checked as well.
+	around := slices.DeleteFunc(r.Anchors.cite(nil, r.Text).fake, func(a string) bool { return slices.Contains(fake, a) })
 	if len(around) > 0 {
-		rep.Gates = append(rep.Gates, gateAnchor.fails(0, 0, "%s, outside of the deltas, does not exist", listed(around)))
+		rep.Gates = append(rep.Gates, gate("fake_anchor", 0, 0, listed(around)+", outside of the deltas, does not exist"))
 	}
 	return rep, nil
 }
 
-// score scores one delta.
-func (s *scene) score(m *message, d *Delta) (Scored, []string, error) {
-	out := Scored{
-		Line: d.Line, Operation: d.Operation, Section: d.Section, Valid: d.Valid(), Errors: d.Errors, Notes: slices.Concat(d.Faults, d.Notes),
-		Criteria: map[string]Criterion{}, NotApplicable: map[string]string{}, Operators: operatorsIn(d.Rationale),
-	}
-	if out.Notes == nil {
-		out.Notes = []string{}
-	}
-	if d.TargetID != "" {
-		out.TargetID = new(d.TargetID)
-	}
-	if !d.Valid() {
-		return out, nil, nil
-	}
-	card, upper := rubric.Card{Scores: map[string]rubric.Decimal{}}, rubric.Card{Scores: map[string]rubric.Decimal{}}
-	for _, c := range criteriaOf(m.Role) {
-		score, isGiven := m.Scores[c.Name]
-		if why := notApplicable(c.Name, d, m.Context, isGiven); why != "" {
-			out.NotApplicable[c.Name] = why
-			card.NotApplicable = append(card.NotApplicable, c.Name)
-			upper.NotApplicable = append(upper.NotApplicable, c.Name)
+// score fills in the scores of a valid delta and returns its warnings.
+func (d *Delta) score(r *Request, valid []*Delta) (warnings []string) {
+	card, upper := rubric.Card{Scores: map[string]rubric.Decimal{}}, rubric.Decimal(0)
+	for _, dim := range criteria().Definition().Dimensions {
+		c := tables().Criteria[dim.Name]
+		given, isGiven := r.Scores[dim.Name]
+		d.facts["asked"] = yes(isGiven || r.Context[dim.Name])
+		applies := c.Applies == "" || d.facts[c.Applies] != ""
+		if c.isOf(r.Role) && !applies {
+			d.NotApplicable[dim.Name] = c.Otherwise
+		}
+		if !c.isOf(r.Role) || !applies {
+			card.NotApplicable = append(card.NotApplicable, dim.Name)
 			continue
 		}
-		f, source := finding{score: score, upper: score}, Given
+		f, source := finding{Score: given, Upper: given}, "given"
 		if !isGiven {
-			f, source = s.automatic(c.Name, d), Automatic
+			f, source = c.find(d, valid), "automatic"
 		}
-		out.Criteria[c.Name] = Criterion{f.score, len(c.Anchors) - 1, c.Weight, source, c.Anchors[f.score].Text, f.saw, f.upper, f.ask}
-		card.Scores[c.Name], upper.Scores[c.Name] = rubric.Whole(f.score), rubric.Whole(f.upper)
+		d.Criteria[dim.Name] = Criterion{f.Score, len(dim.Anchors) - 1, dim.Weight, source, dim.Anchors[f.Score].Text, f.Saw, f.Upper, f.Ask}
+		card.Scores[dim.Name] = rubric.Whole(f.Score)
+		upper += dim.Weight * rubric.Decimal(f.Upper)
 	}
-	r := rubrics()[m.Role]
-	res, err := r.Score(card)
+	res, err := criteria().Score(card)
 	if err != nil {
-		return Scored{}, nil, fmt.Errorf("line %d: %w", d.Line, err)
+		panic(err) // given scores are checked, found ones are on the scale
 	}
-	highest, err := r.Score(upper)
-	if err != nil {
-		return Scored{}, nil, fmt.Errorf("line %d: %w", d.Line, err)
+	d.Composite, d.Upper, d.Max = new(criteria().Shown(res.Composite)), &upper, new(criteria().Shown(res.Max))
+	d.Percent, d.Grade = new(rubric.RoundHalfUp(res.Percent(), 2)), new(res.Verdict)
+
+	for _, w := range res.Warnings {
+		more := ""
+		if *d.Upper > *d.Composite {
+			more = fmt.Sprintf("; up to %v if a person finds more", *d.Upper)
+		}
+		warnings = append(warnings, fmt.Sprintf("%s: line %d: %v of %v: %s%s", w.Name, d.Line, *d.Composite, *d.Max, w.Text, more))
 	}
-	out.Composite, out.Upper, out.Max = new(r.Shown(res.Composite)), new(r.Shown(highest.Composite)), new(r.Shown(res.Max))
-	out.Percent, out.Grade = new(rubric.RoundHalfUp(res.Percent(), 2)), new(res.Verdict)
-	return out, s.warnings(m, d, out, res), nil
+	if c, ok := d.Criteria["scale_check"]; ok && c.Score == 0 && d.facts["claims_mechanism"] != "" && d.facts["scale_in_artifact"] == "" {
+		warnings = append(warnings, fmt.Sprintf("unverified_claim: line %d: a mechanism is claimed without a scale check", d.Line))
+	}
+	if c, ok := d.Criteria["potency"]; ok && c.Score < 2 && d.facts["test"] != "" {
+		warnings = append(warnings, fmt.Sprintf("weak_assay_design: line %d: the potency check of a test scores %d of %d", d.Line, c.Score, c.Max))
+	}
+	return warnings
 }
 
-// notApplicable returns the reason why a criterion does not apply, or "".
-func notApplicable(name string, d *Delta, context map[string]bool, given bool) string {
-	switch name {
-	case "paradox", "object_transposition":
-		if !context[name] && !given {
-			return "the context does not ask for it and no score was given"
-		}
-	case "calibration":
-		if d.Payload["score"] == nil {
-			return "the payload has no score"
-		}
-	case "kill_justification":
-		if d.Operation != Kill {
-			return "only a KILL is justified"
+// count returns the number of hypotheses that valid deltas add, or kill.
+func count(deltas []Delta, operation string) (n int) {
+	for _, d := range deltas {
+		if d.Valid && d.Section == hypothesisSlate && d.Operation == operation {
+			n++
 		}
 	}
-	return ""
+	return n
+}
+
+// sprawl warns of hypotheses that are only added.
+func sprawl(deltas []Delta) []string {
+	if n := count(deltas, Add); n > 3 && count(deltas, Kill) == 0 {
+		return []string{fmt.Sprintf("hypothesis_sprawl: %d hypotheses were added and none was killed", n)}
+	}
+	return nil
+}
+
+// incompleteSet is the gate for a set of hypotheses that was changed and has no third alternative. The set is that of
+// the artifact, or else what the deltas add.
+func incompleteSet(items ledger, deltas []Delta) []Gate {
+	changed, found := false, items.has(hypothesisSlate, isThird)
+	for _, d := range deltas {
+		if d.Valid && d.Section == hypothesisSlate {
+			changed = changed || items != nil || d.Operation == Add
+			found = found || items == nil && d.facts["third_marked"] != ""
+		}
+	}
+	if !changed || found {
+		return nil
+	}
+	return []Gate{gate("third_alternative_missing", 0, 0, "none of the hypotheses is marked or named as the third alternative")}
 }

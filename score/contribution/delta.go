@@ -2,52 +2,104 @@ package contribution
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+
+	"waymark/score/rubric"
 )
 
-// A Delta is one change that a message proposes, as it was read.
+// A Delta is one change that a message proposes, with its scores, which are null for a rejected one.
 type Delta struct {
-	Line      int       `json:"line"` // of the message, where its JSON begins
-	Operation Operation `json:"operation"`
-	Section   Section   `json:"section"`
-	TargetID  string    `json:"target_id"` // empty for ADD
-	Payload   Item      `json:"payload"`
-	Rationale string    `json:"rationale"`
+	Line          int                  `json:"line"` // of the message, where its JSON begins
+	Operation     string               `json:"operation"`
+	Section       string               `json:"section"`
+	TargetID      *string              `json:"target_id"` // null for ADD
+	Valid         bool                 `json:"valid"`
+	Errors        []string             `json:"errors"` // why it is rejected
+	Notes         []string             `json:"notes"`  // faults of the payload and minor issues
+	Criteria      map[string]Criterion `json:"criteria"`
+	NotApplicable map[string]string    `json:"not_applicable"` // criterion and why
+	Operators     []string             `json:"operators"`      // invoked in the rationale
+	Composite     *rubric.Decimal      `json:"composite"`
+	Upper         *rubric.Decimal      `json:"composite_upper"` // with the upper score of every criterion
+	Max           *rubric.Decimal      `json:"max"`
+	Percent       *rubric.Decimal      `json:"percent"`
+	Grade         *string              `json:"grade"`
 
-	// Errors say why the delta is rejected. A delta without any is valid.
-	Errors []string `json:"errors"`
-	// Faults make the payload of a valid delta malformed; Notes are minor issues.
-	Faults []string `json:"faults"`
-	Notes  []string `json:"notes"`
-
-	gates []gate // that it fails by itself
+	role      Role
+	round     int // of its message
+	payload   Item
+	rationale string
+	faults    []string // that make the payload malformed
+	gates     []string // that the delta fails by itself
+	cites     citations
+	facts     map[string]string // words that show each fact; empty if it does not hold
 }
 
-// Valid reports whether the delta can be scored.
-func (d *Delta) Valid() bool { return len(d.Errors) == 0 }
+// Operations of a delta.
+const (
+	Add  = "ADD"
+	Edit = "EDIT"
+	Kill = "KILL"
+)
+
+// Sections of an artifact that rules name; tables.yaml has all of them.
+const (
+	researchThread      = "research_thread"
+	hypothesisSlate     = "hypothesis_slate"
+	predictionsTable    = "predictions_table"
+	discriminativeTests = "discriminative_tests"
+	assumptionLedger    = "assumption_ledger"
+	anomalyRegister     = "anomaly_register"
+)
+
+// fields are those that a delta has and may have.
+var fields = []string{"operation", "section", "target_id", "payload", "rationale", "delta_id", "timestamp", "agent"}
 
 // read checks one object against the format.
-func read(m map[string]any) Delta {
-	d := Delta{Errors: []string{}, Faults: []string{}, Notes: []string{}}
-	d.operation(m)
-	d.section(m)
-	d.target(m)
-	d.payload(m)
-	if r, ok := m["rationale"].(string); ok {
-		d.Rationale = strings.TrimSpace(r)
-	} else if m["rationale"] != nil {
-		d.Faults = append(d.Faults, "rationale is not a text")
+func read(object map[string]any) Delta {
+	d := Delta{Errors: []string{}, faults: []string{}, Criteria: map[string]Criterion{}, NotApplicable: map[string]string{}, Operators: []string{}}
+	var names []string
+	for _, s := range tables().Sections {
+		names = append(names, s.Name)
 	}
-	for _, name := range sortedKeys(m) {
-		if !slices.Contains([]string{"operation", "section", "target_id", "payload", "rationale", "delta_id", "timestamp", "agent"}, name) {
-			d.Notes = append(d.Notes, quoted(name)+" is no field of a delta")
+	d.Operation = d.oneOf(object, "operation", []string{Add, Edit, Kill})
+	d.Section = d.oneOf(object, "section", names)
+	if d.Section == researchThread && (d.Operation == Add || d.Operation == Kill) {
+		d.reject("%s does not go with research_thread, which is only edited", d.Operation)
+	}
+	s := tables().section(d.Section)
+	d.readTarget(object["target_id"], s)
+	d.readPayload(object["payload"], s)
+	r, ok := object["rationale"].(string)
+	d.rationale = strings.TrimSpace(r)
+	if !ok && object["rationale"] != nil {
+		d.faults = append(d.faults, "rationale is not a text")
+	}
+	for _, name := range sortedKeys(object) {
+		if !slices.Contains(fields, name) {
+			d.note("%s is no field of a delta", quoted(name))
 		}
 	}
-	if d.Rationale == "" && d.Operation != Kill {
-		d.Notes = append(d.Notes, "rationale is missing")
+	if d.rationale == "" && d.Operation != Kill {
+		d.note("rationale is missing")
 	}
-	d.rules()
+	if d.rationale == "" && d.Operation == Kill {
+		d.reject("KILL needs a rationale")
+		d.gates = append(d.gates, "kill_without_rationale")
+	}
+	check, given := d.payload["potency_check"]
+	needed := d.Operation == Add || d.Operation == Edit && given
+	if d.Section == discriminativeTests && needed && pattern("no_check").MatchString(Item{"it": check}.text("it")) {
+		d.reject("a test needs a potency_check that distinguishes a failed assay from no effect")
+		d.gates = append(d.gates, "missing_potency_check")
+	}
+	for _, o := range tables().Operators {
+		if o.isIn(d.rationale) {
+			d.Operators = append(d.Operators, o.Name)
+		}
+	}
 	return d
 }
 
@@ -55,113 +107,166 @@ func (d *Delta) reject(format string, args ...any) {
 	d.Errors = append(d.Errors, fmt.Sprintf(format, args...))
 }
 
-// named reads a field that is one of a few names, forgiving case and spacing.
-func named[N ~string](d *Delta, m map[string]any, field string, names []N) N {
-	v, ok := m[field].(string)
+func (d *Delta) note(format string, args ...any) {
+	d.Notes = append(d.Notes, fmt.Sprintf(format, args...))
+}
+
+// oneOf reads a field that is one of a few names, whatever its case and spacing.
+func (d *Delta) oneOf(object map[string]any, field string, names []string) string {
+	v, ok := object[field].(string)
 	if !ok {
-		if m[field] == nil {
-			d.reject("%s is missing", field)
-		} else {
-			d.reject("%s is not a text", field)
+		fault := "is not a text"
+		if object[field] == nil {
+			fault = "is missing"
 		}
+		d.reject("%s %s", field, fault)
 		return ""
 	}
-	plain := strings.ToLower(strings.Map(func(r rune) rune {
-		if r == ' ' || r == '-' {
-			return '_'
-		}
-		return r
-	}, strings.TrimSpace(v)))
-	for _, n := range names {
-		if plain == strings.ToLower(string(n)) {
-			if v != string(n) {
-				d.Notes = append(d.Notes, fmt.Sprintf("%s %s was read as %s", field, quoted(v), n))
+	spelled := strings.NewReplacer(" ", "_", "-", "_").Replace(strings.TrimSpace(v))
+	for _, name := range names {
+		if strings.EqualFold(name, spelled) {
+			if v != name {
+				d.note("%s %s was read as %s", field, quoted(v), name)
 			}
-			return n
+			return name
 		}
 	}
-	list := make([]string, len(names))
-	for i, n := range names {
-		list[i] = string(n)
-	}
-	d.reject("unknown %s %s: want one of %s", field, quoted(v), strings.Join(list, ", "))
-	return N(excerpt(v, 60))
+	d.reject("unknown %s %s: want one of %s", field, quoted(v), strings.Join(names, ", "))
+	return excerpt(v, 60)
 }
 
-func (d *Delta) operation(m map[string]any) {
-	d.Operation = named(d, m, "operation", []Operation{Add, Edit, Kill})
-}
-
-func (d *Delta) section(m map[string]any) {
-	d.Section = named(d, m, "section", Sections)
-	if d.Section == researchThread && (d.Operation == Add || d.Operation == Kill) {
-		d.reject("%s does not go with research_thread, which is only edited", d.Operation)
-	}
-}
-
-func (d *Delta) target(m map[string]any) {
-	v, isText := m["target_id"].(string)
-	id := strings.TrimSpace(v)
-	if m["target_id"] != nil && !isText {
-		d.reject("target_id is not a text")
-		return
-	}
-	if upper := strings.ToUpper(id); upper == "NULL" || upper == "NONE" {
-		d.Notes = append(d.Notes, "target_id "+quoted(v)+" was read as null")
+func (d *Delta) readTarget(v any, s section) {
+	given, isText := v.(string)
+	id := strings.ToUpper(strings.TrimSpace(given))
+	if id == "NULL" || id == "NONE" {
+		d.note("target_id %s was read as null", quoted(given))
 		id = ""
 	}
-	l, known := layouts()[d.Section]
 	switch {
+	case v != nil && !isText:
+		d.reject("target_id is not a text")
 	case d.Operation == Add && id != "":
-		d.reject("ADD takes no target_id, and %s was given: leave it out, or EDIT that item", quoted(id))
+		d.reject("ADD takes no target_id, and %s was given: leave it out, or EDIT that item", quoted(given))
 	case id == "" && (d.Operation == Kill || d.Operation == Edit && d.Section != researchThread):
 		d.reject("%s needs a target_id", d.Operation)
-	case id == "" || !known || d.Operation == Add:
-	case l.id.MatchString(id):
-		d.TargetID = id
-	case l.id.MatchString(strings.ToUpper(id)):
-		d.TargetID = strings.ToUpper(id)
-		d.Notes = append(d.Notes, fmt.Sprintf("target_id %s was read as %s", quoted(v), d.TargetID))
+	case id == "" || s.IDs == nil:
+	case !s.IDs.MatchString(id):
+		d.reject("target_id %s is no id of %s, whose ids begin with %s", quoted(given), d.Section, s.Prefix)
 	default:
-		d.reject("target_id %s is no id of %s, whose ids begin with %s", quoted(id), d.Section, l.Prefix)
+		d.TargetID = &id
+		if id != strings.TrimSpace(given) {
+			d.note("target_id %s was read as %s", quoted(given), id)
+		}
 	}
 }
 
-func (d *Delta) payload(m map[string]any) {
-	p, ok := m["payload"].(map[string]any)
-	d.Payload = Item(p)
+func (d *Delta) readPayload(v any, s section) {
+	var ok bool
+	d.payload, ok = v.(map[string]any)
 	switch {
-	case m["payload"] == nil:
+	case v == nil:
 		d.reject("payload is missing")
 	case !ok:
 		d.reject("payload is not an object")
+	case d.Operation == Kill && d.payload.text("reason") == "":
+		d.reject("KILL needs payload.reason")
 	case d.Operation == Kill:
-		if d.Payload.text("reason") == "" {
-			d.reject("KILL needs payload.reason")
-		}
-	case len(p) == 0 && (d.Operation == Add || d.Operation == Edit):
+	case len(d.payload) == 0 && (d.Operation == Add || d.Operation == Edit):
 		d.reject("payload is empty")
-	case layouts()[d.Section].Fields != nil:
-		faults, notes := payloadFaults(d.Operation, d.Section, d.Payload)
-		d.Faults, d.Notes = append(d.Faults, faults...), append(d.Notes, notes...)
+	default:
+		d.readFields(s)
 	}
 }
 
-// rules are the gates that a delta fails by itself.
-func (d *Delta) rules() {
-	_, given := d.Payload["potency_check"]
-	switch {
-	case d.Operation == Kill && d.Rationale == "":
-		d.reject("KILL needs a rationale")
-		d.gates = append(d.gates, gateKill)
-	case d.Section == discriminativeTests && (d.Operation == Add || d.Operation == Edit && given) && noPotency(d.Payload.text("potency_check")):
-		d.reject("a test needs a potency_check that distinguishes a failed assay from no effect")
-		d.gates = append(d.gates, gatePotency)
+func (d *Delta) readFields(s section) {
+	for _, f := range s.Fields {
+		v := d.payload[f.Name]
+		kind, absent := tables().Kinds[f.Kind], v == nil || v == ""
+		// A scale check is its own test: the role's template has a calculation in its place.
+		tested := f.Name == "test" && isScaleCheck(d.payload) && d.payload.text("calculation") != ""
+		switch {
+		case !absent && !kind.fits(v):
+			d.faults = append(d.faults, fmt.Sprintf("payload.%s is not %s", f.Name, kind.Is))
+		case !absent || d.Operation != Add || tested:
+		case f.Need == "required":
+			d.faults = append(d.faults, "payload."+f.Name+" is missing")
+		case f.Need == "expected":
+			d.note("payload.%s is missing", f.Name)
+		}
+	}
+	if status := d.payload.text("status"); status != "" && s.States != nil && !slices.Contains(s.States, status) {
+		d.note("unknown payload.status %s: want one of %s", quoted(status), strings.Join(s.States, ", "))
+	}
+	for _, name := range reserved {
+		if _, given := d.payload[name]; given && s.Name != "" {
+			d.note("payload.%s is set by the merge and was not used", name)
+		}
 	}
 }
 
-// noPotency reports whether a potency check says nothing.
-func noPotency(s string) bool {
-	s = strings.Trim(strings.ToLower(s), " .-–—[]()")
-	return slices.Contains([]string{"", "none", "n/a", "na", "tbd", "todo", "missing", "not needed", "not applicable"}, s)
+// texts are all texts of the payload, and the rationale.
+func (d *Delta) texts() []string { return append(collect(nil, map[string]any(d.payload)), d.rationale) }
+
+// An item is an object of an artifact or a payload, with whatever fields it brings. Numbers are float64.
+type Item map[string]any
+
+// reserved fields of an item are not set by a payload.
+var reserved = []string{"id", "killed", "killed_by", "killed_at", "kill_reason"}
+
+// text is a field of words, trimmed; empty if it is missing or something else.
+func (it Item) text(name string) string {
+	s, _ := it[name].(string)
+	return strings.TrimSpace(s)
+}
+
+func (it Item) flag(name string) bool {
+	b, _ := it[name].(bool)
+	return b
+}
+
+// list is the texts of a list or object without blank ones; a single text counts as a list of one.
+func (it Item) list(name string) (list []string) {
+	for _, s := range collect(nil, it[name]) {
+		if s = strings.TrimSpace(s); s != "" {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// rating is a test's own score: those of its parts that are 0 to 3, and their sum.
+func (it Item) rating() (parts map[string]int, sum int) {
+	m, _ := it["score"].(map[string]any)
+	parts = map[string]int{}
+	for _, name := range []string{"likelihood_ratio", "cost", "speed", "ambiguity"} {
+		if n, ok := m[name].(float64); ok && slices.Contains([]float64{0, 1, 2, 3}, n) {
+			parts[name] = int(n)
+			sum += int(n)
+		}
+	}
+	return parts, sum
+}
+
+// isThird reports whether an item is marked or named as the third alternative.
+func isThird(it Item) bool {
+	return it.flag("third_alternative") || pattern("third_alternative_words").MatchString(it.text("name"))
+}
+
+func isScaleCheck(it Item) bool { return it.flag("scale_check") }
+
+// collect appends all texts of a value, in the order of its keys.
+func collect(to []string, v any) []string {
+	switch v := v.(type) {
+	case string:
+		return append(to, v)
+	case []any:
+		for _, e := range v {
+			to = collect(to, e)
+		}
+	case map[string]any:
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			to = collect(to, v[k])
+		}
+	}
+	return to
 }

@@ -1,11 +1,11 @@
 package contribution
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -22,21 +22,18 @@ func TestTheDocumentation(t *testing.T) {
 	doc, _, _ = strings.Cut(doc, "\n## ")
 	for _, role := range Roles {
 		for _, c := range criteriaOf(role) {
-			who := string(role)
-			if slices.Contains(universal, c.Name) {
-				who = "all"
-			}
+			who := cmp.Or(string(tables().Criteria[c.Name].Role), "all")
 			assert.Contains(t, doc, fmt.Sprintf("| `%s` | %s | %v | %d |", c.Name, who, c.Weight, len(c.Anchors)-1))
 		}
 	}
-	for g, consequence := range gates {
-		row := regexp.MustCompile("(?m)^\\| `" + string(g) + "` \\|.*\\| `" + consequence + "` \\|$")
+	for g, consequence := range tables().Gates {
+		row := regexp.MustCompile("(?m)^\\| `" + g + "` \\|.*\\| `" + consequence + "` \\|$")
 		assert.Regexp(t, row, doc)
 	}
-	for _, w := range []string{base.Warnings[0].Name, warnSprawl, warnUnverified, warnWeakAssay, warnNotOfRole, warnContext, warnNoDelta, warnNotConverged, warnCoverage, warnDeclining} {
+	for _, w := range []string{"low_quality_contribution", "hypothesis_sprawl", "unverified_claim", "weak_assay_design", "score_not_of_role", "context_not_used", "no_delta", "skipped", "not_converging", "low_operator_coverage", "declining_quality"} {
 		assert.Contains(t, doc, "`"+w+"`")
 	}
-	for s, l := range layouts() {
-		assert.Regexp(t, regexp.MustCompile("(?m)^\\| `"+string(s)+"` \\| "+l.Prefix), doc)
+	for _, s := range tables().Sections {
+		assert.Regexp(t, regexp.MustCompile("(?m)^\\| `"+s.Name+"` \\| "+s.Prefix), doc)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"waymark/score/judge/reply"
 )
 
 // Whatever the message, parsing ends, says where each delta and each drop begins, and what was read from
@@ -19,9 +21,9 @@ func FuzzParse(f *testing.F) {
 	f.Add("```delta\n[" + hypothesis + "," + kill + "]")
 	f.Add(":::delta\n{\"operation\": \"EDIT\", /* x */ \"section\": \"research_thread\", \"payload\": {\"context\": \"it's\"},}\n:::")
 	f.Fuzz(func(t *testing.T, text string) {
-		deltas, dropped, err := Parse(text)
+		deltas, dropped, err := deltasOf(text)
 		if err != nil {
-			if len(text) <= maxText && utf8.ValidString(text) && strings.Count(text, "{") <= maxDeltas && strings.Count(text, ",") <= maxDeltas &&
+			if utf8.ValidString(text) && strings.Count(text, "{") <= maxDeltas && strings.Count(text, ",") <= maxDeltas &&
 				strings.Count(text, "\n") <= maxDeltas && strings.Count(strings.ToLower(text), "operation") <= maxDeltas {
 				t.Fatalf("refused: %v", err)
 			}
@@ -32,11 +34,11 @@ func FuzzParse(f *testing.F) {
 			if d.Line < 1 || d.Line > lines {
 				t.Fatalf("delta at line %d of %d", d.Line, lines)
 			}
-			if d.Valid() && (layouts()[d.Section].Prefix == "" || d.Operation == "") {
+			if len(d.Errors) == 0 && (tables().section(d.Section).Prefix == "" || d.Operation == "") {
 				t.Fatalf("valid without operation or section: %+v", d)
 			}
-			if d.Valid() && (d.TargetID == "") != (d.Operation == Add || d.Section == researchThread && d.TargetID == "") {
-				t.Fatalf("valid %s with target %q", d.Operation, d.TargetID)
+			if len(d.Errors) == 0 && (d.TargetID == nil) != (d.Operation == Add || d.Section == researchThread && d.TargetID == nil) {
+				t.Fatalf("valid %s with target %v", d.Operation, d.TargetID)
 			}
 		}
 		for _, d := range dropped {
@@ -68,15 +70,15 @@ func FuzzStrictJSON(f *testing.F) {
 		if !utf8.ValidString(text) || strings.ContainsAny(text, "\ufffd") || json.Unmarshal([]byte(text), &want) != nil || want == nil {
 			return
 		}
-		got, notes, fault := newScanner(text, len(text)-len(strings.TrimLeft(text, " \t\r\n"))).value()
-		if fault != nil {
-			if strings.Contains(fault.detail, "duplicate") { // a strict parser lets names come twice
+		got, _, fault := decode(text[len(text)-len(strings.TrimLeft(text, " \t\r\n")):])
+		if fault != "" {
+			if strings.Contains(fault, "duplicate") { // a strict parser lets names come twice
 				return
 			}
 			t.Fatalf("%q: %v", text, fault)
 		}
-		if len(notes) > 0 {
-			t.Fatalf("%q: %v", text, notes)
+		if mended, repairs := reply.Mend(text); mended != text || len(repairs) > 0 {
+			t.Fatalf("%q: %v", text, repairs)
 		}
 		if !reflect.DeepEqual(got, map[string]any(want)) {
 			t.Fatalf("%q: %v, want %v", text, got, want)

@@ -1,66 +1,70 @@
 package contribution
 
 import (
+	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
-	"sync"
+
+	"github.com/go-json-experiment/json"
 )
 
-// phrases is a set of ways to say one thing.
-type phrases struct{ re *regexp.Regexp }
+// A phrase is a set of ways to say one thing, as whole words in any case.
+type phrase struct{ *regexp.Regexp }
 
-// anyOf matches one of the patterns as whole words, in any case.
-func anyOf(patterns ...string) phrases {
-	return phrases{regexp.MustCompile(`(?i)\b(?:` + strings.Join(patterns, "|") + `)\b`)}
+// UnmarshalJSON reads a list of patterns.
+func (p *phrase) UnmarshalJSON(data []byte) error {
+	var ways []string
+	if err := json.Unmarshal(data, &ways); err != nil {
+		return err
+	}
+	p.Regexp = regexp.MustCompile(`(?i)\b(?:` + strings.Join(ways, "|") + `)\b`)
+	return nil
 }
 
-var (
-	negator  = regexp.MustCompile(`(?i)\b(?:no|not|never|without|lacks?|lacking|missing|neither|nor|cannot|wrong|misleading|instead of|rather than|avoid(?:s|ing)?)\b|n't\b`)
-	clauses  = regexp.MustCompile(`[.;:!?,\n()“”"]`)
-	reaching = 40 // how far before a phrase its negation may stand, in bytes
-)
+// reach is how far before a phrase its negation may stand, in bytes.
+const reach = 40
 
-// in finds what the words say and do not deny: "no positive control" has none. Denied tells that the
-// phrase is there, but only with a negation before it in the same clause.
-func (p phrases) in(words string) (said string, denied bool) {
-	words = strings.ReplaceAll(words, "’", "'")
-	for _, m := range p.re.FindAllStringIndex(words, -1) {
-		if negator.MatchString(sameClause(words, m[0])) {
-			denied = true
-			continue
+// find returns, in quotes, the first phrase that a text says, and the last one before it that the text denies ("no
+// positive control") in the same clause. Behind an opening quote a quotable phrase counts as denied.
+func (p phrase) find(text string, quotable bool) (said, denied string) {
+	text = strings.ReplaceAll(text, "’", "'")
+	for _, m := range p.FindAllStringIndex(text, -1) {
+		before := text[max(0, m[0]-reach):m[0]]
+		clauses := pattern("clause_end").Split(before, -1)
+		negated := pattern("negator").MatchString(clauses[len(clauses)-1])
+		if !negated && !(quotable && pattern("opening_quote").MatchString(before)) {
+			return quoted(text[m[0]:m[1]]), denied
 		}
-		return words[m[0]:m[1]], denied
+		denied = quoted(text[m[0]:m[1]])
 	}
 	return "", denied
 }
 
-// sameClause is what stands before a place, near and in the same clause.
-func sameClause(words string, at int) string {
-	before := words[max(0, at-reaching):at]
-	if ends := clauses.FindAllStringIndex(before, -1); len(ends) > 0 {
-		before = before[ends[len(ends)-1][1]:]
+// listed joins the first few of a list.
+func listed(list []string) string {
+	if len(list) > 8 {
+		list = append(slices.Clone(list[:8]), "…")
 	}
-	return before
+	return strings.Join(list, ", ")
 }
 
-// say reports whether the words say it.
-func (p phrases) say(words string) bool {
-	said, _ := p.in(words)
-	return said != ""
-}
+func quoted(s string) string { return fmt.Sprintf("%q", excerpt(s, 60)) }
 
-// compile is a map of what the table has under each name.
-func compile[V, C any](table map[string]V, one func(V) C) map[string]C {
-	out := make(map[string]C, len(table))
-	for name, v := range table {
-		out[name] = one(v)
+// excerpt is at most n characters of one line.
+func excerpt(s string, n int) string {
+	s = strings.ToValidUTF8(s[:min(len(s), 8*n)], "") // no need to read the rest
+	runes := []rune(strings.Join(strings.Fields(s), " "))
+	if len(runes) > n {
+		return string(runes[:n]) + "…"
 	}
-	return out
+	return string(runes)
 }
 
-var (
-	ways = sync.OnceValue(func() map[string]phrases {
-		return compile(tables().Phrases, func(p []string) phrases { return anyOf(p...) })
-	})
-	patterns = sync.OnceValue(func() map[string]*regexp.Regexp { return compile(tables().Patterns, regexp.MustCompile) })
-)
+func distinct(list []string) []string {
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -49,7 +49,7 @@ func join(parts []string) string {
 }
 
 // bare is a delta without its place in the message.
-func bare(d Scored) string {
+func bare(d Delta) string {
 	d.Line = 0
 	data, err := json.Marshal(d)
 	if err != nil {
@@ -106,7 +106,7 @@ func TestCompositeIsWhatTheAnswerShows(t *testing.T) {
 				upper += c.Weight * rubric.Decimal(c.Upper)
 				most += c.Weight * rubric.Decimal(c.Max)
 				given, isGiven := r.Scores[name]
-				assert.Equal(t, isGiven, c.Source == Given)
+				assert.Equal(t, isGiven, c.Source == "given")
 				if isGiven {
 					assert.Equal(t, given, c.Score)
 				}
@@ -155,15 +155,21 @@ func TestSameBytes(t *testing.T) {
 // Every score of every criterion, in whole numbers: each composite of the kernel is the plain sum in halves.
 func TestAllScoresOfACritic(t *testing.T) {
 	halves := map[string]int{"structural": 2, "citation": 2, "rationale": 1, "scale_check": 3, "quarantine": 3, "kill_justification": 3, "real_third_alternative": 3}
-	criteria := criteriaOf(adversarialCritic)
-	for n := range 1 << (2 * len(criteria)) {
-		card, want := rubric.Card{Scores: map[string]rubric.Decimal{}}, 0
-		for i, c := range criteria {
+	dims := criteriaOf(adversarialCritic)
+	var others []string
+	for _, name := range criteria().Names() {
+		if halves[name] == 0 {
+			others = append(others, name)
+		}
+	}
+	for n := range 1 << (2 * len(dims)) {
+		card, want := rubric.Card{Scores: map[string]rubric.Decimal{}, NotApplicable: others}, 0
+		for i, c := range dims {
 			s := n >> (2 * i) & 3
 			card.Scores[c.Name] = rubric.Whole(s)
 			want += halves[c.Name] * s
 		}
-		res, err := rubrics()[adversarialCritic].Score(card)
+		res, err := criteria().Score(card)
 		require.NoError(t, err)
 		if got := res.Composite.Round(2); got != rubric.Hundredths(50*want) {
 			t.Fatalf("%v: %v, want %v", card, got, want)

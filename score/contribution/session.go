@@ -3,19 +3,15 @@ package contribution
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math/big"
 	"slices"
 
+	"waymark/internal/plural"
 	"waymark/score/rubric"
 )
 
-// Limits of one session.
-const (
-	maxContributions = 1000
-	maxSessionDeltas = 10_000
-	maxSessionText   = 4 << 20 // bytes
-)
+// maxContributions is how many messages a session may have.
+const maxContributions = 1000
 
 // A Session is a list of messages scored together.
 type Session struct {
@@ -29,6 +25,7 @@ type Session struct {
 
 // A SessionReport is the score of a session.
 type SessionReport struct {
+	Message       string   `json:"message" doc:"Summary of the answer in one sentence."`
 	Contributions []Report `json:"contributions"`
 
 	Volume         map[Role]int             `json:"volume"`          // valid deltas
@@ -42,12 +39,14 @@ type SessionReport struct {
 	Warnings []string `json:"warnings"`
 }
 
-// Progression is the trend of quality over the rounds. The trend compares the mean percent of the later
-// half of the rounds with that of the earlier half (of an odd number the middle one counts for neither):
-// improving and declining are more than 5 points, which is one level of a criterion of weight 1.
+// Progression is the trend of quality over the rounds. A role is compared with itself, since the criteria of others are
+// easier or harder: its change is the mean percent of the later half of its rounds minus that of the earlier half (of an
+// odd number the middle one counts for neither). The trend is the mean change of all roles that have one: improving and
+// declining are more than 5 points, which is one level of a criterion of weight 1.
 type Progression struct {
-	Trend  string  `json:"trend"` // improving, stable, declining, unknown
-	Rounds []Round `json:"rounds"`
+	Trend  string                  `json:"trend"`  // improving, stable, declining, unknown
+	Change map[Role]rubric.Decimal `json:"change"` // in percent points; of roles with valid deltas in two rounds or more
+	Rounds []Round                 `json:"rounds"`
 }
 
 // A Round aggregates the messages of one round.
@@ -79,255 +78,209 @@ type Coverage struct {
 
 // ScoreSession scores many messages and aggregates them.
 func ScoreSession(s Session) (SessionReport, error) {
-	rounds, err := s.check()
+	order, err := s.order()
 	if err != nil {
 		return SessionReport{}, err
 	}
-	var shared *Artifact
-	if s.Artifact != nil {
-		shared = new(cloned(*s.Artifact))
-	}
+	items := s.Artifact.copied()
 	out := SessionReport{Contributions: make([]Report, len(s.Contributions)), Gates: []Gate{}, Warnings: []string{}}
-	sum := summary{rounds: rounds}
-	for _, i := range inOrder(rounds) {
+	var deltas []Delta
+	for _, i := range order {
 		r := s.Contributions[i]
-		r.Round = rounds[i]
-		if r.Anchors == nil {
-			r.Anchors = s.Anchors
-		}
+		r.Round = cmp.Or(r.Round, i+1)
+		r.Anchors = cmp.Or(r.Anchors, s.Anchors)
 		if r.Context == nil {
 			r.Context = s.Context
 		}
-		m, err := open(r, shared)
+		err := r.check()
+		if err == nil {
+			out.Contributions[i], err = scoreMessage(r, items)
+		}
 		if err != nil {
 			return SessionReport{}, rubric.Within(fmt.Sprintf("contributions[%d]", i), err)
 		}
-		if out.Contributions[i], err = m.report(); err != nil {
-			return SessionReport{}, rubric.Within(fmt.Sprintf("contributions[%d]", i), err)
-		}
-		sum.add(m, out.Contributions[i])
-		if len(sum.deltas) > maxSessionDeltas {
-			return SessionReport{}, rubric.Refuse("contributions", "they have more than %d deltas", maxSessionDeltas)
-		}
+		deltas = append(deltas, out.Contributions[i].Deltas...)
 	}
-	sum.fill(&out, shared)
+	out.aggregate(where(deltas, func(d Delta) bool { return d.Valid }), items)
 	return out, nil
 }
 
-// check looks at the session and gives each message its round: the one it names, or, if none does, its place.
-func (s *Session) check() ([]int, error) {
+// order checks the session and returns the places of its messages, round by round. If no message names its round, each
+// is one.
+func (s *Session) order() ([]int, error) {
 	if n := len(s.Contributions); n == 0 || n > maxContributions {
 		return nil, rubric.Refuse("contributions", "%d are not 1 to %d", n, maxContributions)
 	}
 	if err := cmp.Or(s.Anchors.check(), s.Artifact.check()); err != nil {
 		return nil, err
 	}
-	rounds, named, bytes := make([]int, len(s.Contributions)), 0, 0
+	named := slices.ContainsFunc(s.Contributions, func(r Request) bool { return r.Round != 0 })
+	order := make([]int, len(s.Contributions))
 	for i, r := range s.Contributions {
-		rounds[i] = i + 1
-		if r.Round != 0 {
-			rounds[i], named = r.Round, named+1
-		}
+		order[i] = i
 		if r.Artifact != nil {
 			return nil, rubric.Refuse(fmt.Sprintf("contributions[%d].artifact", i), "a session has one artifact for all its messages")
 		}
-		if bytes += len(r.Text); bytes > maxSessionText {
-			return nil, rubric.Refuse("contributions", "their texts have more than %d bytes", maxSessionText)
+		if named && r.Round == 0 {
+			return nil, rubric.Refuse(fmt.Sprintf("contributions[%d].round", i), "it is missing, though others have one")
 		}
 	}
-	if named != 0 && named != len(rounds) {
-		for i, r := range s.Contributions {
-			if r.Round == 0 {
-				return nil, rubric.Refuse(fmt.Sprintf("contributions[%d].round", i), "it is missing, though others have one")
-			}
-		}
-	}
-	return rounds, nil
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(s.Contributions[i].Round, s.Contributions[j].Round) })
+	return order, nil
 }
 
-// inOrder are the places of the messages, round by round.
-func inOrder(rounds []int) []int {
-	order := make([]int, len(rounds))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(rounds[i], rounds[j]) })
-	return order
+func (d Delta) composite() *big.Rat { return d.Composite.Rat() }
+
+func (d Delta) percent() *big.Rat {
+	p := new(big.Rat).Quo(d.Composite.Rat(), d.Max.Rat())
+	return p.Mul(p, big.NewRat(100, 1))
 }
 
-// A summary aggregates messages.
-type summary struct {
-	rounds     []int
-	deltas     []Delta
-	roles      map[Role]*means
-	byRound    map[int]*means
-	tallies    map[int]tally
-	operators  map[Role][]string
-	mechanism  bool
-	scaleCheck bool
-}
-
-// means are sums of composites and percents.
-type means struct {
-	n                  int
-	composite, percent big.Rat
-}
-
-func (m *means) add(s Scored) {
-	m.n++
-	m.composite.Add(&m.composite, s.Composite.Rat())
-	p := s.Composite.Rat()
-	m.percent.Add(&m.percent, p.Mul(p.Quo(p, s.Max.Rat()), big.NewRat(100, 1)))
-}
-
-func (m *means) of(sum *big.Rat) *rubric.Decimal {
-	if m == nil || m.n == 0 {
+// mean is the mean of a value over some deltas, nil if there are none.
+func mean(deltas []Delta, value func(Delta) *big.Rat) *big.Rat {
+	if len(deltas) == 0 {
 		return nil
 	}
-	return new(rubric.RoundHalfUp(new(big.Rat).Quo(sum, big.NewRat(int64(m.n), 1)), 2))
+	sum := new(big.Rat)
+	for _, d := range deltas {
+		sum.Add(sum, value(d))
+	}
+	return sum.Quo(sum, big.NewRat(int64(len(deltas)), 1))
 }
 
-func at[K comparable, V any](m *map[K]*V, key K) *V {
-	if *m == nil {
-		*m = map[K]*V{}
+// rounded is a mean as it is shown.
+func rounded(x *big.Rat) *rubric.Decimal {
+	if x == nil {
+		return nil
 	}
-	if (*m)[key] == nil {
-		(*m)[key] = new(V)
-	}
-	return (*m)[key]
+	return new(rubric.RoundHalfUp(x, 2))
 }
 
-func (s *summary) add(m *message, rep Report) {
-	if s.tallies == nil {
-		s.tallies, s.operators = map[int]tally{}, map[Role][]string{}
-	}
-	s.deltas = append(s.deltas, m.deltas...)
-	t, more := s.tallies[m.Round], count(m.deltas)
-	s.tallies[m.Round] = tally{t.adds + more.adds, t.kills + more.kills}
-	role, round := at(&s.roles, m.Role), at(&s.byRound, m.Round)
-	s.operators[m.Role] = append(s.operators[m.Role], []string{}...)
-	for i, scored := range rep.Deltas {
-		d := &m.deltas[i]
-		if !scored.Valid {
-			continue
-		}
-		role.add(scored)
-		round.add(scored)
-		s.operators[m.Role] = append(s.operators[m.Role], scored.Operators...)
-		s.mechanism = s.mechanism || d.claimsMechanism()
-		s.scaleCheck = s.scaleCheck || scaleCheck(d).score > 0
-	}
+func where(deltas []Delta, keep func(Delta) bool) []Delta {
+	return slices.DeleteFunc(slices.Clone(deltas), func(d Delta) bool { return !keep(d) })
 }
 
-func (s *summary) fill(out *SessionReport, after *Artifact) {
+// during are the deltas of some rounds.
+func during(deltas []Delta, rounds []int) []Delta {
+	return where(deltas, func(d Delta) bool { return slices.Contains(rounds, d.round) })
+}
+
+// halves are the early and the late ones of some rounds. A single one is late.
+func halves(rounds []int) (early, late []int) {
+	slices.Sort(rounds)
+	rounds = slices.Compact(rounds)
+	n := len(rounds)
+	return rounds[:n/2], rounds[n-max(n/2, min(n, 1)):]
+}
+
+// aggregate answers the five questions of the rubric from the valid deltas.
+func (out *SessionReport) aggregate(valid []Delta, items ledger) {
+	warn := func(format string, args ...any) { out.Warnings = append(out.Warnings, fmt.Sprintf(format, args...)) }
+	out.Gates = append(out.Gates, incompleteSet(items, valid)...)
+	out.converge(valid, items)
+	out.progress(valid)
+
+	out.Warnings = append(out.Warnings, sprawl(valid)...)
+	c := out.Convergence
+	if len(valid) >= 5 && c.Adds > 0 && !c.Converging {
+		warn("not_converging: %d hypotheses were added and %d killed", c.Adds, c.Kills)
+	}
 	out.Volume, out.Quality, out.QualityPercent = map[Role]int{}, map[Role]*rubric.Decimal{}, map[Role]*rubric.Decimal{}
 	out.Coverage = map[Role]Coverage{}
-	valid := 0
 	for _, role := range Roles {
-		m := s.roles[role]
-		out.Volume[role], out.Quality[role], out.QualityPercent[role] = 0, nil, nil
-		if m == nil {
+		own := ofRole(valid, role)
+		out.Volume[role] = len(own)
+		out.Quality[role], out.QualityPercent[role] = rounded(mean(own, Delta.composite)), rounded(mean(own, Delta.percent))
+		if !slices.ContainsFunc(out.Contributions, func(r Report) bool { return r.Role == role }) {
 			continue
 		}
-		valid += m.n
-		out.Volume[role], out.Quality[role], out.QualityPercent[role] = m.n, m.of(&m.composite), m.of(&m.percent)
-		out.Coverage[role] = coverage(role, s.operators[role])
-	}
-	total := s.converge(out, after)
-	s.progress(out)
-	if g, incomplete := thirdGate(after, s.deltas); incomplete {
-		out.Gates = append(out.Gates, g)
-	}
-	warn := func(format string, args ...any) { out.Warnings = append(out.Warnings, fmt.Sprintf(format, args...)) }
-	out.Warnings = append(out.Warnings, sprawl(total)...)
-	if valid >= 5 && total.adds > 0 && !out.Convergence.Converging {
-		warn("%s: %d hypotheses were added and %d killed", warnNotConverged, total.adds, total.kills)
-	}
-	for _, role := range Roles {
-		if c, ok := out.Coverage[role]; ok && out.Volume[role] > 0 && c.Percent < rubric.Whole(50) {
-			warn("%s: %s named %v%% of its operators; missing %s", warnCoverage, role, c.Percent, listed(c.Missing))
+		out.Coverage[role] = coverage(role, own)
+		if c := out.Coverage[role]; len(own) > 0 && c.Percent < rubric.Whole(50) {
+			warn("low_operator_coverage: %s named %v%% of its operators; missing %s", role, c.Percent, listed(c.Missing))
 		}
 	}
 	if out.Progression.Trend == "declining" {
-		warn("%s: the later rounds score lower than the earlier ones", warnDeclining)
+		warn("declining_quality: the later rounds score lower than the earlier ones")
 	}
-	if s.mechanism && !s.scaleCheck && !after.hasScaleCheck() {
-		warn("%s: mechanisms are claimed, and no message has a scale check", warnUnverified)
+	any := func(fact string) bool {
+		return slices.ContainsFunc(valid, func(d Delta) bool { return d.facts[fact] != "" })
 	}
+	if any("claims_mechanism") && !any("scale_check") && !items.has(assumptionLedger, isScaleCheck) {
+		warn("unverified_claim: mechanisms are claimed, and no message has a scale check")
+	}
+	out.Message = fmt.Sprintf("%s with %s; quality is %s, %s added and %d killed.", plural.Of(len(out.Contributions), "contribution"),
+		plural.Of(len(valid), "valid delta"), out.Progression.Trend, plural.Of(c.Adds, "item"), c.Kills)
 }
 
-func coverage(role Role, named []string) Coverage {
-	c := Coverage{Used: []string{}, Missing: []string{}}
-	for _, o := range tables().Roles[role].Operators {
-		if slices.Contains(named, o) {
+func ofRole(deltas []Delta, role Role) []Delta {
+	return where(deltas, func(d Delta) bool { return d.role == role })
+}
+
+func coverage(role Role, own []Delta) Coverage {
+	c, toolkit := Coverage{Used: []string{}, Missing: []string{}}, tables().Roles[role]
+	for _, o := range toolkit {
+		if slices.ContainsFunc(own, func(d Delta) bool { return slices.Contains(d.Operators, o) }) {
 			c.Used = append(c.Used, o)
 		} else {
 			c.Missing = append(c.Missing, o)
 		}
 	}
-	c.Percent = rubric.RoundHalfUp(big.NewRat(int64(100*len(c.Used)), int64(len(tables().Roles[role].Operators))), 2)
+	c.Percent = rubric.RoundHalfUp(big.NewRat(int64(100*len(c.Used)), int64(len(toolkit))), 2)
 	return c
 }
 
-// halves are the rounds that come early and late.
-func (s *summary) halves() (early, late []int) {
-	rounds := slices.Sorted(maps.Keys(s.tallies))
-	h := len(rounds) / 2
-	return rounds[:h], rounds[len(rounds)-h:]
-}
-
-func (s *summary) converge(out *SessionReport, after *Artifact) (total tally) {
+func (out *SessionReport) converge(valid []Delta, items ledger) {
+	var rounds []int
+	for _, r := range out.Contributions {
+		rounds = append(rounds, r.Round)
+	}
+	_, late := halves(rounds)
+	closing := during(valid, late)
 	c := &out.Convergence
-	for _, t := range s.tallies {
-		total.adds += t.adds
-		total.kills += t.kills
-	}
-	_, late := s.halves()
-	if len(s.tallies) == 1 {
-		late = slices.Collect(maps.Keys(s.tallies))
-	}
-	for _, r := range late {
-		c.Closing.Adds += s.tallies[r].adds
-		c.Closing.Kills += s.tallies[r].kills
-	}
-	c.Adds, c.Kills, c.Converging = total.adds, total.kills, total.kills > total.adds
-	if after != nil {
-		c.Active = new(len(after.active(hypothesisSlate)))
-	}
-	return total
-}
-
-func (s *summary) progress(out *SessionReport) {
-	p := &out.Progression
-	p.Trend, p.Rounds = "unknown", []Round{}
-	for _, r := range slices.Sorted(maps.Keys(s.byRound)) {
-		m := s.byRound[r]
-		p.Rounds = append(p.Rounds, Round{r, m.n, m.of(&m.percent)})
-	}
-	early, late := s.halves()
-	before, after := s.mean(early), s.mean(late)
-	if before == nil || after == nil {
-		return
-	}
-	switch change, level := new(big.Rat).Sub(after, before), big.NewRat(5, 1); {
-	case change.Cmp(level) > 0:
-		p.Trend = "improving"
-	case change.Cmp(level.Neg(level)) < 0:
-		p.Trend = "declining"
-	default:
-		p.Trend = "stable"
+	c.Adds, c.Kills = count(valid, Add), count(valid, Kill)
+	c.Converging = c.Kills > c.Adds
+	c.Closing.Adds, c.Closing.Kills = count(closing, Add), count(closing, Kill)
+	if items != nil {
+		c.Active = new(len(items.active(hypothesisSlate)))
 	}
 }
 
-// mean is the mean percent of the deltas of some rounds, nil if they have none.
-func (s *summary) mean(rounds []int) *big.Rat {
-	sum, n := new(big.Rat), int64(0)
-	for _, r := range rounds {
-		sum.Add(sum, &s.byRound[r].percent)
-		n += int64(s.byRound[r].n)
+func (out *SessionReport) progress(valid []Delta) {
+	p := Progression{Trend: "unknown", Change: map[Role]rubric.Decimal{}, Rounds: []Round{}}
+	var rounds []int
+	for _, r := range out.Contributions {
+		rounds = append(rounds, r.Round)
 	}
-	if n == 0 {
-		return nil
+	slices.Sort(rounds)
+	for _, r := range slices.Compact(rounds) {
+		of := during(valid, []int{r})
+		p.Rounds = append(p.Rounds, Round{r, len(of), rounded(mean(of, Delta.percent))})
 	}
-	return sum.Quo(sum, big.NewRat(n, 1))
+	total := new(big.Rat)
+	for _, role := range Roles {
+		own := ofRole(valid, role)
+		var rounds []int
+		for _, d := range own {
+			rounds = append(rounds, d.round)
+		}
+		early, late := halves(rounds)
+		if len(early) == 0 {
+			continue
+		}
+		change := new(big.Rat).Sub(mean(during(own, late), Delta.percent), mean(during(own, early), Delta.percent))
+		p.Change[role] = *rounded(change)
+		total.Add(total, change)
+	}
+	if n := int64(len(p.Change)); n > 0 {
+		change, level := total.Quo(total, big.NewRat(n, 1)), big.NewRat(5, 1)
+		switch {
+		case change.Cmp(level) > 0:
+			p.Trend = "improving"
+		case change.Cmp(level.Neg(level)) < 0:
+			p.Trend = "declining"
+		default:
+			p.Trend = "stable"
+		}
+	}
+	out.Progression = p
 }

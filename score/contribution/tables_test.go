@@ -1,33 +1,44 @@
 package contribution
 
 import (
-	"os"
-	"path/filepath"
-	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
-// Every name that the rules use is in the tables, and every name in the tables is used.
-func TestRulesAndTablesHaveTheSameNames(t *testing.T) {
-	files, err := filepath.Glob("*.go")
-	require.NoError(t, err)
-	used := map[string]bool{}
-	for _, f := range files {
-		text, err := os.ReadFile(f)
-		require.NoError(t, err)
-		for _, m := range regexp.MustCompile(`\b(ways|patterns)\(\)\["(\w+)"\]`).FindAllStringSubmatch(string(text), -1) {
-			used[m[1]+" "+m[2]] = true
+// Every fact that a rule asks for is one that is found, and every phrase and pattern of the table is used.
+func TestRulesAskForKnownFacts(t *testing.T) {
+	d := read(map[string]any{"operation": Add, "section": hypothesisSlate})
+	d.findFacts(nil)
+	known := slices.Concat([]string{"asked", "third_in_message", Edit, Kill}, sortedKeys(d.facts))
+	for _, s := range tables().Sections {
+		known = append(known, s.Name)
+	}
+	for _, o := range tables().Operators {
+		known = append(known, "rationale names "+o.Name)
+	}
+	for name, c := range tables().Criteria {
+		_, ok := criteria().Dimension(name)
+		assert.True(t, ok, name)
+		assert.Empty(t, c.Rows[len(c.Rows)-1].If, name)
+		asked := []string{c.Among, c.Own, c.Applies}
+		for _, row := range c.Rows {
+			asked = append(asked, row.If...)
+		}
+		for _, fact := range asked {
+			if fact = strings.TrimPrefix(fact, "!"); fact != "" {
+				assert.Contains(t, known, fact, name)
+			}
 		}
 	}
-	want := map[string]bool{}
-	for name := range tables().Phrases {
-		want["ways "+name] = true
+	assert.Len(t, tables().Criteria, 14)
+	for name, f := range tables().Facts {
+		if f.Says != "" {
+			assert.Contains(t, tables().Phrases, f.Says, name)
+		} else {
+			assert.Contains(t, tables().Patterns, f.Matches, name)
+		}
 	}
-	for name := range tables().Patterns {
-		want["patterns "+name] = true
-	}
-	assert.Equal(t, want, used)
 }

@@ -1,0 +1,145 @@
+package contribution
+
+import (
+	"cmp"
+	_ "embed"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"waymark/score/rubric"
+)
+
+//go:embed contribution.yaml
+var criteriaSource []byte
+
+//go:embed tables.yaml
+var tablesSource []byte
+
+// criteria has the fourteen criteria with weights, scales and levels; those of other roles do not apply.
+var criteria = sync.OnceValue(func() *rubric.Rubric { return rubric.MustLoad(criteriaSource) })
+
+// tables are read when they are first needed: most commands never do.
+var tables = sync.OnceValue(func() tableSet { return rubric.MustDecode[tableSet](tablesSource) })
+
+type tableSet struct {
+	Roles     map[Role][]string         `json:"roles"` // the operators of each
+	Gates     map[string]string         `json:"gates"` // their consequences
+	Operators []operator                `json:"operators"`
+	Kinds     map[string]kind           `json:"kinds"`
+	Sections  []section                 `json:"sections"` // in the order of an artifact
+	Phrases   map[string]phrase         `json:"phrases"`
+	Patterns  map[string]*regexp.Regexp `json:"patterns"`
+	Facts     map[string]fact           `json:"facts"`
+	Criteria  map[string]criterion      `json:"criteria"`
+}
+
+func pattern(name string) *regexp.Regexp { return tables().Patterns[name] }
+
+// section is zero for an unknown name.
+func (t tableSet) section(name string) (s section) {
+	for _, known := range t.Sections {
+		if known.Name == name {
+			return known
+		}
+	}
+	return s
+}
+
+// An operator is one of the moves of the protocol, invoked in a rationale by its sign or its name.
+type operator struct {
+	Sign  string         `json:"sign"`
+	Name  string         `json:"name"`
+	Names *regexp.Regexp `json:"names"`
+	Mute  bool           `json:"mute"` // only the name counts
+}
+
+func (o operator) isIn(text string) bool {
+	return !o.Mute && strings.Contains(text, o.Sign) || o.Names.MatchString(text)
+}
+
+// A kind is the form of a field of a payload.
+type kind struct {
+	Is     string            `json:"is"`
+	Schema jsonschema.Schema `json:"schema"`
+}
+
+func (k kind) fits(v any) bool {
+	schema, err := k.Schema.Resolve(nil)
+	if err != nil {
+		panic(err)
+	}
+	return schema.Validate(v) == nil
+}
+
+// A section is a part of a research artifact.
+type section struct {
+	Name   string         `json:"name"`
+	Prefix string         `json:"prefix"`
+	IDs    *regexp.Regexp `json:"ids"`
+	States []string       `json:"states"` // values of the field status
+	Fields []struct {
+		Name string `json:"name"`
+		Kind string `json:"kind"`
+		Need string `json:"need"` // in an ADD: required, expected or empty
+	} `json:"fields"`
+}
+
+// A criterion is a list of rules for one dimension of the rubric.
+type criterion struct {
+	Role      Role   `json:"role"`      // empty: all
+	Applies   string `json:"applies"`   // the fact that it needs; empty: none
+	Otherwise string `json:"otherwise"` // why it does not apply
+	Among     string `json:"among"`     // the fact of the deltas of the message that are compared; empty: none
+	Own       string `json:"own"`       // the fact of a delta that stands for itself nevertheless
+	Rows      []struct {
+		If []string `json:"if"` // facts that hold, or with "!" do not
+		finding
+	} `json:"rows"`
+}
+
+// A finding is what the rules see of one criterion: the score that the text proves, the highest score that it does not
+// exclude, what was seen, and, where the two scores differ, the question to a person.
+type finding struct {
+	Score int    `json:"score"`
+	Upper int    `json:"upper"` // 0: the score
+	Saw   string `json:"saw"`
+	Ask   string `json:"ask"`
+}
+
+func (c criterion) isOf(r Role) bool { return len(c.Rows) > 0 && (c.Role == "" || c.Role == r) }
+
+// find scores a delta by the rules. Whether something is there at all is asked of the message: a critic who quarantines
+// an anomaly in one delta and does the scale check in the next has done both.
+func (c criterion) find(d *Delta, message []*Delta) finding {
+	compared := slices.DeleteFunc(slices.Clone(message), func(o *Delta) bool { return o.facts[c.Among] == "" })
+	if len(compared) == 0 || d.facts[c.Own] != "" {
+		return c.judge(d.facts)
+	}
+	findings := make([]finding, len(compared))
+	for i, o := range compared {
+		findings[i] = c.judge(o.facts)
+	}
+	return slices.MaxFunc(findings, func(a, b finding) int {
+		return cmp.Or(cmp.Compare(a.Score, b.Score), cmp.Compare(a.Upper, b.Upper), cmp.Compare(b.Saw, a.Saw))
+	})
+}
+
+// judge is the finding of the first row whose facts all hold.
+func (c criterion) judge(facts map[string]string) finding {
+	for _, row := range c.Rows {
+		fails := func(name string) bool {
+			positive, negated := strings.CutPrefix(name, "!")
+			return (facts[positive] == "") != negated
+		}
+		if !slices.ContainsFunc(row.If, fails) {
+			words := func(text string) string { return os.Expand(text, func(name string) string { return facts[name] }) }
+			return finding{row.Score, max(row.Score, row.Upper), words(row.Saw), words(row.Ask)}
+		}
+	}
+	panic("contribution: the last row holds always")
+}
