@@ -84,9 +84,12 @@ func (l ledger) has(section string, is func(Item) bool) bool {
 	return slices.ContainsFunc(l.active(section), is)
 }
 
-// apply carries out a valid delta, so far as later deltas and scores depend on it, rejects it if the artifact does not
+// apply carries out a delta, if it is valid and there is an artifact, so far as later deltas and scores depend on it, rejects it if the artifact does not
 // allow it, and returns warnings.
 func (l ledger) apply(d *Delta) (warnings []string) {
+	if l == nil || len(d.Errors) > 0 || d.Section == researchThread {
+		return nil
+	}
 	if d.Operation == Add {
 		if d.Section == hypothesisSlate && len(l.active(hypothesisSlate)) >= maxHypotheses {
 			d.reject("there are %d active hypotheses already; KILL one first", maxHypotheses)

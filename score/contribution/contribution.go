@@ -101,9 +101,6 @@ func gate(name string, delta, line int, detail string) Gate {
 
 // Score scores one message.
 func Score(r Request) (Report, error) {
-	if err := r.check(); err != nil {
-		return Report{}, err
-	}
 	items := r.Artifact.copied()
 	rep, err := scoreMessage(r, items)
 	if err != nil {
@@ -112,7 +109,7 @@ func Score(r Request) (Report, error) {
 	// Outside of a session the hypotheses of the message are the whole set.
 	rep.Gates = append(rep.Gates, incompleteSet(items, rep.Deltas)...)
 	rep.Warnings = append(rep.Warnings, sprawl(rep.Deltas)...)
-	valid := where(rep.Deltas, func(d Delta) bool { return d.Valid })
+	valid := where(rep.Deltas, Delta.isValid)
 	rep.Message = fmt.Sprintf("%s valid, %d rejected or dropped.", plural.Of(len(valid), "delta"), len(rep.Deltas)-len(valid)+len(rep.Dropped))
 	if len(valid) > 0 {
 		rep.Message += fmt.Sprintf(" The first scores %v of %v (%s).", *valid[0].Composite, *valid[0].Max, *valid[0].Grade)
@@ -147,13 +144,16 @@ func (r *Request) check() error {
 	return cmp.Or(rubric.CheckText("id", r.ID, 256), rubric.CheckText("text", r.Text, maxText), r.Anchors.check(), r.Artifact.check())
 }
 
-// score scores a message of a checked request and applies its deltas to the items, if there are any.
+// scoreMessage checks and scores a message and applies its deltas to the items, if there are any.
 func scoreMessage(r Request, items ledger) (Report, error) {
-	rep := Report{ID: r.ID, Role: r.Role, Round: r.Round, Gates: []Gate{}, Warnings: []string{}}
-	var err error
-	if rep.Deltas, rep.Dropped, err = deltasOf(r.Text); err != nil {
+	if err := r.check(); err != nil {
 		return Report{}, err
 	}
+	deltas, dropped, err := deltasOf(r.Text)
+	if err != nil {
+		return Report{}, err
+	}
+	rep := Report{ID: r.ID, Role: r.Role, Round: r.Round, Deltas: deltas, Gates: []Gate{}, Warnings: []string{}, Dropped: dropped}
 	warn := func(format string, args ...any) { rep.Warnings = append(rep.Warnings, fmt.Sprintf(format, args...)) }
 	for _, d := range rep.Dropped {
 		if d.rejected {
@@ -173,9 +173,7 @@ func scoreMessage(r Request, items ledger) (Report, error) {
 		}
 	}
 	for i := range rep.Deltas {
-		if d := &rep.Deltas[i]; items != nil && len(d.Errors) == 0 && d.Section != researchThread {
-			rep.Warnings = append(rep.Warnings, items.apply(d)...)
-		}
+		rep.Warnings = append(rep.Warnings, items.apply(&rep.Deltas[i])...)
 	}
 	var valid []*Delta
 	third := ""

@@ -91,27 +91,24 @@ func (b block) read() (deltas []Delta, dropped []Dropped) {
 	drop := func(at int, reason string) {
 		dropped = append(dropped, Dropped{b.lineAt(at), reason, excerpt(b.body[at:], 160), true})
 	}
-	var of []string
+	var common []string // notes
 	if !b.delta {
-		of = append(of, "the block is not tagged delta")
+		common = append(common, "the block is not tagged delta")
 	}
 	if !b.closed {
-		of = append(of, "the block is not closed")
+		common = append(common, "the block is not closed")
 	}
 	text, repairs := reply.Mend(b.body) // of equal length
 	if i := strings.IndexByte(b.body, '{'); i >= 0 && nextValue(text, 0) < 0 {
-		text, repairs = reply.Mend(b.body[i:])
-		text = strings.Repeat(" ", i) + text
-		for j := range repairs {
-			repairs[j].At += i
-		}
+		text, repairs = reply.Mend(strings.Repeat(" ", i) + b.body[i:])
 		repairs = slices.Insert(repairs, 0, reply.Repair{What: "text before the JSON"})
 	}
 	at := 0
 	for start := nextValue(text, at); start >= 0; start = nextValue(text, at) {
 		v, length, fault := decode(text[start:])
+		at = start + length
 		if fault != "" {
-			fault = fmt.Sprintf("invalid JSON: line %d: %s", b.lineAt(start+length), fault)
+			fault = fmt.Sprintf("invalid JSON: line %d: %s", b.lineAt(at), fault)
 			if !b.closed {
 				fault += ", in a block that is not closed"
 			}
@@ -121,8 +118,7 @@ func (b block) read() (deltas []Delta, dropped []Dropped) {
 			drop(start, fault)
 			return deltas, dropped
 		}
-		at = start + length
-		notes := slices.Clone(of)
+		notes := slices.Clone(common)
 		for ; len(repairs) > 0 && repairs[0].At < at; repairs = repairs[1:] {
 			if note := "repaired: " + repairs[0].What; !slices.Contains(notes, note) {
 				notes = append(notes, note)

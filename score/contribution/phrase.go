@@ -1,6 +1,7 @@
 package contribution
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -62,7 +63,7 @@ func excerpt(s string, n int) string {
 	return string(runes)
 }
 
-func distinct(list []string) []string {
+func distinct[E cmp.Ordered](list []E) []E {
 	slices.Sort(list)
 	return slices.Compact(list)
 }

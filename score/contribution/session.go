@@ -83,25 +83,26 @@ func ScoreSession(s Session) (SessionReport, error) {
 		return SessionReport{}, err
 	}
 	items := s.Artifact.copied()
-	out := SessionReport{Contributions: make([]Report, len(s.Contributions)), Gates: []Gate{}, Warnings: []string{}}
-	var deltas []Delta
+	out := SessionReport{
+		Contributions: make([]Report, len(order)), Gates: []Gate{}, Warnings: []string{}, Coverage: map[Role]Coverage{},
+		Volume: map[Role]int{}, Quality: map[Role]*rubric.Decimal{}, QualityPercent: map[Role]*rubric.Decimal{},
+	}
+	var valid []Delta
+	var rounds []int
 	for _, i := range order {
 		r := s.Contributions[i]
-		r.Round = cmp.Or(r.Round, i+1)
-		r.Anchors = cmp.Or(r.Anchors, s.Anchors)
+		r.Round, r.Anchors = cmp.Or(r.Round, i+1), cmp.Or(r.Anchors, s.Anchors)
 		if r.Context == nil {
 			r.Context = s.Context
 		}
-		err := r.check()
-		if err == nil {
-			out.Contributions[i], err = scoreMessage(r, items)
-		}
+		rep, err := scoreMessage(r, items)
 		if err != nil {
 			return SessionReport{}, rubric.Within(fmt.Sprintf("contributions[%d]", i), err)
 		}
-		deltas = append(deltas, out.Contributions[i].Deltas...)
+		out.Contributions[i], rounds = rep, append(rounds, r.Round)
+		valid = append(valid, where(rep.Deltas, Delta.isValid)...)
 	}
-	out.aggregate(where(deltas, func(d Delta) bool { return d.Valid }), items)
+	out.aggregate(valid, distinct(rounds), items)
 	return out, nil
 }
 
@@ -125,68 +126,29 @@ func (s *Session) order() ([]int, error) {
 			return nil, rubric.Refuse(fmt.Sprintf("contributions[%d].round", i), "it is missing, though others have one")
 		}
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(s.Contributions[i].Round, s.Contributions[j].Round) })
+	slices.SortStableFunc(order, func(i, j int) int { return s.Contributions[i].Round - s.Contributions[j].Round })
 	return order, nil
 }
 
-func (d Delta) composite() *big.Rat { return d.Composite.Rat() }
-
-func (d Delta) percent() *big.Rat {
-	p := new(big.Rat).Quo(d.Composite.Rat(), d.Max.Rat())
-	return p.Mul(p, big.NewRat(100, 1))
-}
-
-// mean is the mean of a value over some deltas, nil if there are none.
-func mean(deltas []Delta, value func(Delta) *big.Rat) *big.Rat {
-	if len(deltas) == 0 {
-		return nil
-	}
-	sum := new(big.Rat)
-	for _, d := range deltas {
-		sum.Add(sum, value(d))
-	}
-	return sum.Quo(sum, big.NewRat(int64(len(deltas)), 1))
-}
-
-// rounded is a mean as it is shown.
-func rounded(x *big.Rat) *rubric.Decimal {
-	if x == nil {
-		return nil
-	}
-	return new(rubric.RoundHalfUp(x, 2))
-}
-
-func where(deltas []Delta, keep func(Delta) bool) []Delta {
-	return slices.DeleteFunc(slices.Clone(deltas), func(d Delta) bool { return !keep(d) })
-}
-
-// during are the deltas of some rounds.
-func during(deltas []Delta, rounds []int) []Delta {
-	return where(deltas, func(d Delta) bool { return slices.Contains(rounds, d.round) })
-}
-
-// halves are the early and the late ones of some rounds. A single one is late.
-func halves(rounds []int) (early, late []int) {
-	slices.Sort(rounds)
-	rounds = slices.Compact(rounds)
-	n := len(rounds)
-	return rounds[:n/2], rounds[n-max(n/2, min(n, 1)):]
-}
-
 // aggregate answers the five questions of the rubric from the valid deltas.
-func (out *SessionReport) aggregate(valid []Delta, items ledger) {
+func (out *SessionReport) aggregate(valid []Delta, rounds []int, items ledger) {
 	warn := func(format string, args ...any) { out.Warnings = append(out.Warnings, fmt.Sprintf(format, args...)) }
 	out.Gates = append(out.Gates, incompleteSet(items, valid)...)
-	out.converge(valid, items)
-	out.progress(valid)
-
 	out.Warnings = append(out.Warnings, sprawl(valid)...)
-	c := out.Convergence
+	out.Progression = progression(valid, rounds)
+
+	c := &out.Convergence
+	c.Adds, c.Kills = count(valid, Add), count(valid, Kill)
+	c.Converging = c.Kills > c.Adds
+	_, late := halves(rounds)
+	closing := during(valid, late)
+	c.Closing.Adds, c.Closing.Kills = count(closing, Add), count(closing, Kill)
+	if items != nil {
+		c.Active = new(len(items.active(hypothesisSlate)))
+	}
 	if len(valid) >= 5 && c.Adds > 0 && !c.Converging {
 		warn("not_converging: %d hypotheses were added and %d killed", c.Adds, c.Kills)
 	}
-	out.Volume, out.Quality, out.QualityPercent = map[Role]int{}, map[Role]*rubric.Decimal{}, map[Role]*rubric.Decimal{}
-	out.Coverage = map[Role]Coverage{}
 	for _, role := range Roles {
 		own := ofRole(valid, role)
 		out.Volume[role] = len(own)
@@ -212,10 +174,6 @@ func (out *SessionReport) aggregate(valid []Delta, items ledger) {
 		plural.Of(len(valid), "valid delta"), out.Progression.Trend, plural.Of(c.Adds, "item"), c.Kills)
 }
 
-func ofRole(deltas []Delta, role Role) []Delta {
-	return where(deltas, func(d Delta) bool { return d.role == role })
-}
-
 func coverage(role Role, own []Delta) Coverage {
 	c, toolkit := Coverage{Used: []string{}, Missing: []string{}}, tables().Roles[role]
 	for _, o := range toolkit {
@@ -225,62 +183,81 @@ func coverage(role Role, own []Delta) Coverage {
 			c.Missing = append(c.Missing, o)
 		}
 	}
-	c.Percent = rubric.RoundHalfUp(big.NewRat(int64(100*len(c.Used)), int64(len(toolkit))), 2)
+	c.Percent = *rounded(big.NewRat(int64(100*len(c.Used)), int64(len(toolkit))))
 	return c
 }
 
-func (out *SessionReport) converge(valid []Delta, items ledger) {
-	var rounds []int
-	for _, r := range out.Contributions {
-		rounds = append(rounds, r.Round)
-	}
-	_, late := halves(rounds)
-	closing := during(valid, late)
-	c := &out.Convergence
-	c.Adds, c.Kills = count(valid, Add), count(valid, Kill)
-	c.Converging = c.Kills > c.Adds
-	c.Closing.Adds, c.Closing.Kills = count(closing, Add), count(closing, Kill)
-	if items != nil {
-		c.Active = new(len(items.active(hypothesisSlate)))
-	}
-}
-
-func (out *SessionReport) progress(valid []Delta) {
-	p := Progression{Trend: "unknown", Change: map[Role]rubric.Decimal{}, Rounds: []Round{}}
-	var rounds []int
-	for _, r := range out.Contributions {
-		rounds = append(rounds, r.Round)
-	}
-	slices.Sort(rounds)
-	for _, r := range slices.Compact(rounds) {
+func progression(valid []Delta, rounds []int) Progression {
+	p := Progression{Trend: "unknown", Change: map[Role]rubric.Decimal{}}
+	for _, r := range rounds {
 		of := during(valid, []int{r})
 		p.Rounds = append(p.Rounds, Round{r, len(of), rounded(mean(of, Delta.percent))})
 	}
 	total := new(big.Rat)
 	for _, role := range Roles {
 		own := ofRole(valid, role)
-		var rounds []int
-		for _, d := range own {
-			rounds = append(rounds, d.round)
-		}
-		early, late := halves(rounds)
-		if len(early) == 0 {
-			continue
-		}
-		change := new(big.Rat).Sub(mean(during(own, late), Delta.percent), mean(during(own, early), Delta.percent))
-		p.Change[role] = *rounded(change)
-		total.Add(total, change)
-	}
-	if n := int64(len(p.Change)); n > 0 {
-		change, level := total.Quo(total, big.NewRat(n, 1)), big.NewRat(5, 1)
-		switch {
-		case change.Cmp(level) > 0:
-			p.Trend = "improving"
-		case change.Cmp(level.Neg(level)) < 0:
-			p.Trend = "declining"
-		default:
-			p.Trend = "stable"
+		rounds := slices.DeleteFunc(slices.Clone(rounds), func(r int) bool { return len(during(own, []int{r})) == 0 })
+		if early, late := halves(rounds); len(early) > 0 {
+			change := mean(during(own, late), Delta.percent)
+			change.Sub(change, mean(during(own, early), Delta.percent))
+			p.Change[role] = *rounded(change)
+			total.Add(total, change)
 		}
 	}
-	out.Progression = p
+	switch level := big.NewRat(5*int64(len(p.Change)), 1); { // of the total, which is the mean times the number of roles
+	case len(p.Change) == 0:
+	case total.Cmp(level) > 0:
+		p.Trend = "improving"
+	case total.Cmp(level.Neg(level)) < 0:
+		p.Trend = "declining"
+	default:
+		p.Trend = "stable"
+	}
+	return p
+}
+
+// halves are the early and the late ones of some rounds in order. A single one is late.
+func halves(rounds []int) (early, late []int) {
+	n := len(rounds)
+	return rounds[:n/2], rounds[n-max(n/2, min(n, 1)):]
+}
+
+func where(deltas []Delta, keep func(Delta) bool) []Delta {
+	return slices.DeleteFunc(slices.Clone(deltas), func(d Delta) bool { return !keep(d) })
+}
+
+func ofRole(deltas []Delta, role Role) []Delta {
+	return where(deltas, func(d Delta) bool { return d.role == role })
+}
+
+func during(deltas []Delta, rounds []int) []Delta {
+	return where(deltas, func(d Delta) bool { return slices.Contains(rounds, d.round) })
+}
+
+func (d Delta) isValid() bool { return d.Valid }
+
+func (d Delta) composite() *big.Rat { return d.Composite.Rat() }
+
+func (d Delta) percent() *big.Rat {
+	return new(big.Rat).Mul(big.NewRat(100, 1), new(big.Rat).Quo(d.Composite.Rat(), d.Max.Rat()))
+}
+
+// mean is the mean of a value over some deltas, nil if there are none.
+func mean(deltas []Delta, value func(Delta) *big.Rat) *big.Rat {
+	if len(deltas) == 0 {
+		return nil
+	}
+	sum := new(big.Rat)
+	for _, d := range deltas {
+		sum.Add(sum, value(d))
+	}
+	return sum.Quo(sum, big.NewRat(int64(len(deltas)), 1))
+}
+
+// rounded is a mean as it is shown.
+func rounded(x *big.Rat) *rubric.Decimal {
+	if x == nil {
+		return nil
+	}
+	return new(rubric.RoundHalfUp(x, 2))
 }
