@@ -39,7 +39,9 @@ func (a *Artifact) copied() ledger {
 		return nil
 	}
 	s, out := a.Sections, ledger{}
-	lists := [][]Item{s.HypothesisSlate, s.PredictionsTable, s.DiscriminativeTests, s.AssumptionLedger, s.AnomalyRegister, s.AdversarialCritique}
+	lists := [][]Item{
+		s.HypothesisSlate, s.PredictionsTable, s.DiscriminativeTests, s.AssumptionLedger, s.AnomalyRegister, s.AdversarialCritique,
+	}
 	for i, list := range lists {
 		name := tables().Sections[1+i].Name
 		for _, it := range list {
@@ -84,8 +86,8 @@ func (l ledger) has(section string, is func(Item) bool) bool {
 	return slices.ContainsFunc(l.active(section), is)
 }
 
-// apply carries out a delta, if it is valid and there is an artifact, so far as later deltas and scores depend on it, rejects it if the artifact does not
-// allow it, and returns warnings.
+// apply carries out a valid delta, so far as later deltas and scores depend on it, or rejects it if the artifact does not
+// allow it. Without an artifact it does nothing.
 func (l ledger) apply(d *Delta) (warnings []string) {
 	if l == nil || len(d.Errors) > 0 || d.Section == researchThread {
 		return nil

@@ -110,7 +110,8 @@ func Score(r Request) (Report, error) {
 	rep.Gates = append(rep.Gates, incompleteSet(items, rep.Deltas)...)
 	rep.Warnings = append(rep.Warnings, sprawl(rep.Deltas)...)
 	valid := where(rep.Deltas, Delta.isValid)
-	rep.Message = fmt.Sprintf("%s valid, %d rejected or dropped.", plural.Of(len(valid), "delta"), len(rep.Deltas)-len(valid)+len(rep.Dropped))
+	rejected := len(rep.Deltas) - len(valid) + len(rep.Dropped)
+	rep.Message = fmt.Sprintf("%s valid, %d rejected or dropped.", plural.Of(len(valid), "delta"), rejected)
 	if len(valid) > 0 {
 		rep.Message += fmt.Sprintf(" The first scores %v of %v (%s).", *valid[0].Composite, *valid[0].Max, *valid[0].Grade)
 	}
@@ -121,7 +122,8 @@ func Score(r Request) (Report, error) {
 func (r *Request) check() error {
 	switch {
 	case !slices.Contains(Roles, r.Role):
-		return rubric.Refuse("role", "unknown role %s: want %s, %s or %s", quoted(string(r.Role)), Roles[0], Roles[1], Roles[2])
+		want := fmt.Sprintf("%s, %s or %s", Roles[0], Roles[1], Roles[2])
+		return rubric.Refuse("role", "unknown role %s: want %s", quoted(string(r.Role)), want)
 	case strings.TrimSpace(r.Text) == "":
 		return rubric.Refuse("text", "is required")
 	case r.Round < 0 || r.Round > 1_000_000:
@@ -129,19 +131,22 @@ func (r *Request) check() error {
 	}
 	for _, name := range sortedKeys(r.Context) {
 		if tables().Criteria[name].Applies == "" {
-			return rubric.Refuse("context."+excerpt(name, 40), "there is no such switch; there are paradox, object_transposition")
+			place := "context." + excerpt(name, 40)
+			return rubric.Refuse(place, "there is no such switch; there are paradox, object_transposition")
 		}
 	}
 	for _, name := range sortedKeys(r.Scores) {
 		dim, ok := criteria().Dimension(name)
 		if !ok {
-			return rubric.Refuse("scores."+excerpt(name, 40), "there is no such criterion; there are %s", strings.Join(criteria().Names(), ", "))
+			known := strings.Join(criteria().Names(), ", ")
+			return rubric.Refuse("scores."+excerpt(name, 40), "there is no such criterion; there are %s", known)
 		}
 		if n := r.Scores[name]; n < 0 || n >= len(dim.Anchors) {
 			return rubric.Refuse("scores."+name, "%d is off the scale of %v", n, dim.Scale)
 		}
 	}
-	return cmp.Or(rubric.CheckText("id", r.ID, 256), rubric.CheckText("text", r.Text, maxText), r.Anchors.check(), r.Artifact.check())
+	texts := cmp.Or(rubric.CheckText("id", r.ID, 256), rubric.CheckText("text", r.Text, maxText))
+	return cmp.Or(texts, r.Anchors.check(), r.Artifact.check())
 }
 
 // scoreMessage checks and scores a message and applies its deltas to the items, if there are any.
@@ -153,7 +158,8 @@ func scoreMessage(r Request, items ledger) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	rep := Report{ID: r.ID, Role: r.Role, Round: r.Round, Deltas: deltas, Gates: []Gate{}, Warnings: []string{}, Dropped: dropped}
+	rep := Report{ID: r.ID, Role: r.Role, Round: r.Round, Deltas: deltas, Dropped: dropped}
+	rep.Gates, rep.Warnings = []Gate{}, []string{}
 	warn := func(format string, args ...any) { rep.Warnings = append(rep.Warnings, fmt.Sprintf(format, args...)) }
 	for _, d := range rep.Dropped {
 		if d.rejected {
@@ -163,8 +169,8 @@ func scoreMessage(r Request, items ledger) (Report, error) {
 	if len(rep.Deltas) == 0 {
 		warn("no_delta: the text has no delta that could be read")
 	}
-	foreign := slices.DeleteFunc(sortedKeys(r.Scores), func(name string) bool { return tables().Criteria[name].isOf(r.Role) })
-	if len(foreign) > 0 {
+	ofRole := func(name string) bool { return tables().Criteria[name].isOf(r.Role) }
+	if foreign := slices.DeleteFunc(sortedKeys(r.Scores), ofRole); len(foreign) > 0 {
 		warn("score_not_of_role: scores.%s: not used, since it is no criterion of a %s", strings.Join(foreign, ", "), r.Role)
 	}
 	for _, dim := range criteria().Definition().Dimensions {
@@ -176,14 +182,12 @@ func scoreMessage(r Request, items ledger) (Report, error) {
 		rep.Warnings = append(rep.Warnings, items.apply(&rep.Deltas[i])...)
 	}
 	var valid []*Delta
-	third := ""
 	for i := range rep.Deltas {
 		d := &rep.Deltas[i]
 		d.role, d.round = r.Role, r.Round
 		d.cites = r.Anchors.cite(d.payload.list("anchors"), d.texts()...)
 		if d.Valid = len(d.Errors) == 0; d.Valid {
 			d.findFacts(items)
-			third += d.facts["third_mentioned"]
 			valid = append(valid, d)
 		}
 	}
@@ -191,7 +195,6 @@ func scoreMessage(r Request, items ledger) (Report, error) {
 	for i := range rep.Deltas {
 		d := &rep.Deltas[i]
 		if d.Valid {
-			d.facts["third_in_message"] = third
 			rep.Warnings = append(rep.Warnings, d.score(&r, valid)...)
 		}
 		d.Notes = append(d.faults, d.Notes...)
@@ -230,7 +233,8 @@ func (d *Delta) score(r *Request, valid []*Delta) (warnings []string) {
 		if !isGiven {
 			f, source = c.find(d, valid), "automatic"
 		}
-		d.Criteria[dim.Name] = Criterion{f.Score, len(dim.Anchors) - 1, dim.Weight, source, dim.Anchors[f.Score].Text, f.Saw, f.Upper, f.Ask}
+		highest, level := len(dim.Anchors)-1, dim.Anchors[f.Score].Text
+		d.Criteria[dim.Name] = Criterion{f.Score, highest, dim.Weight, source, level, f.Saw, f.Upper, f.Ask}
 		card.Scores[dim.Name] = rubric.Whole(f.Score)
 		upper += dim.Weight * rubric.Decimal(f.Upper)
 	}
@@ -241,18 +245,22 @@ func (d *Delta) score(r *Request, valid []*Delta) (warnings []string) {
 	d.Composite, d.Upper, d.Max = new(criteria().Shown(res.Composite)), &upper, new(criteria().Shown(res.Max))
 	d.Percent, d.Grade = new(rubric.RoundHalfUp(res.Percent(), 2)), new(res.Verdict)
 
+	warn := func(name, format string, args ...any) {
+		warnings = append(warnings, fmt.Sprintf("%s: line %d: ", name, d.Line)+fmt.Sprintf(format, args...))
+	}
 	for _, w := range res.Warnings {
 		more := ""
 		if *d.Upper > *d.Composite {
 			more = fmt.Sprintf("; up to %v if a person finds more", *d.Upper)
 		}
-		warnings = append(warnings, fmt.Sprintf("%s: line %d: %v of %v: %s%s", w.Name, d.Line, *d.Composite, *d.Max, w.Text, more))
+		warn(w.Name, "%v of %v: %s%s", *d.Composite, *d.Max, w.Text, more)
 	}
-	if c, ok := d.Criteria["scale_check"]; ok && c.Score == 0 && d.facts["claims_mechanism"] != "" && d.facts["scale_in_artifact"] == "" {
-		warnings = append(warnings, fmt.Sprintf("unverified_claim: line %d: a mechanism is claimed without a scale check", d.Line))
+	unverified := d.facts["claims_mechanism"] != "" && d.facts["scale_in_artifact"] == ""
+	if c, ok := d.Criteria["scale_check"]; ok && c.Score == 0 && unverified {
+		warn("unverified_claim", "a mechanism is claimed without a scale check")
 	}
 	if c, ok := d.Criteria["potency"]; ok && c.Score < 2 && d.facts["test"] != "" {
-		warnings = append(warnings, fmt.Sprintf("weak_assay_design: line %d: the potency check of a test scores %d of %d", d.Line, c.Score, c.Max))
+		warn("weak_assay_design", "the potency check of a test scores %d of %d", c.Score, c.Max)
 	}
 	return warnings
 }
@@ -288,5 +296,6 @@ func incompleteSet(items ledger, deltas []Delta) []Gate {
 	if !changed || found {
 		return nil
 	}
-	return []Gate{gate("third_alternative_missing", 0, 0, "none of the hypotheses is marked or named as the third alternative")}
+	const detail = "none of the hypotheses is marked or named as the third alternative"
+	return []Gate{gate("third_alternative_missing", 0, 0, detail)}
 }

@@ -59,7 +59,8 @@ var fields = []string{"operation", "section", "target_id", "payload", "rationale
 
 // read checks one object against the format.
 func read(object map[string]any) Delta {
-	d := Delta{Errors: []string{}, faults: []string{}, Criteria: map[string]Criterion{}, NotApplicable: map[string]string{}, Operators: []string{}}
+	d := Delta{Errors: []string{}, faults: []string{}, Operators: []string{}}
+	d.Criteria, d.NotApplicable = map[string]Criterion{}, map[string]string{}
 	var names []string
 	for _, s := range tables().Sections {
 		names = append(names, s.Name)

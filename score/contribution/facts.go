@@ -34,8 +34,8 @@ func (d *Delta) findFacts(items ledger) {
 		"faults": strings.Join(d.faults, "; "), "notes": strings.Join(d.Notes, "; "), "rated": yes(p["score"] != nil),
 	}
 	d.facts = f
-	texts := map[string]string{
-		"rationale": d.rationale, "calculation": cmp.Or(p.text("calculation"), all), "whole potency_check": whole.text("potency_check"),
+	texts := map[string]string{ // others are fields of the payload
+		"rationale": d.rationale, "whole potency_check": whole.text("potency_check"), "calculation": cmp.Or(p.text("calculation"), all),
 	}
 	for name, rule := range tables().Facts {
 		said := all
@@ -103,7 +103,8 @@ func (d *Delta) findFacts(items ledger) {
 	fact("overclaims", ratio > 0 && p["expected_outcomes"] != nil && len(distinct(p.list("expected_outcomes"))) < 2)
 
 	// The adversarial critic's.
-	fact("scale_check", isScaleCheck(p) || p.text("calculation") != "" || f["names Scale-Check"] != "" || f["units"] != "" && f["calculating"] != "")
+	named := isScaleCheck(p) || p.text("calculation") != "" || f["names Scale-Check"] != ""
+	fact("scale_check", named || f["units"] != "" && f["calculating"] != "")
 	fact("scale_in_artifact", items.has(assumptionLedger, isScaleCheck))
 	fact("claims_mechanism", d.Operation != Kill && (f["mechanism"] != "" || f["mechanism_word"] != ""))
 	fact("registers", d.Section == anomalyRegister && d.Operation != Kill)

@@ -94,9 +94,10 @@ type criterion struct {
 	Role      Role   `json:"role"`      // empty: all
 	Applies   string `json:"applies"`   // the fact that it needs; empty: none
 	Otherwise string `json:"otherwise"` // why it does not apply
-	Among     string `json:"among"`     // the fact of the deltas of the message that are compared; empty: none
-	Own       string `json:"own"`       // the fact of a delta that stands for itself nevertheless
-	Rows      []struct {
+	// Among are facts: the best finding counts of those deltas of the message that have the first one that any has.
+	Among []string `json:"among"`
+	Own   string   `json:"own"` // the fact of a delta that stands for itself nevertheless
+	Rows  []struct {
 		If []string `json:"if"` // facts that hold, or with "!" do not
 		finding
 	} `json:"rows"`
@@ -113,20 +114,26 @@ type finding struct {
 
 func (c criterion) isOf(r Role) bool { return len(c.Rows) > 0 && (c.Role == "" || c.Role == r) }
 
+// compare orders findings by score, then upper score, then falling words.
+func (f finding) compare(g finding) int {
+	return cmp.Or(cmp.Compare(f.Score, g.Score), cmp.Compare(f.Upper, g.Upper), cmp.Compare(g.Saw, f.Saw))
+}
+
 // find scores a delta by the rules. Whether something is there at all is asked of the message: a critic who quarantines
 // an anomaly in one delta and does the scale check in the next has done both.
 func (c criterion) find(d *Delta, message []*Delta) finding {
-	compared := slices.DeleteFunc(slices.Clone(message), func(o *Delta) bool { return o.facts[c.Among] == "" })
-	if len(compared) == 0 || d.facts[c.Own] != "" {
-		return c.judge(d.facts)
+	best := finding{Score: -1}
+	for _, fact := range c.Among {
+		for _, o := range message {
+			if f := c.judge(o.facts); o.facts[fact] != "" && f.compare(best) > 0 {
+				best = f
+			}
+		}
+		if best.Score >= 0 && d.facts[c.Own] == "" {
+			return best
+		}
 	}
-	findings := make([]finding, len(compared))
-	for i, o := range compared {
-		findings[i] = c.judge(o.facts)
-	}
-	return slices.MaxFunc(findings, func(a, b finding) int {
-		return cmp.Or(cmp.Compare(a.Score, b.Score), cmp.Compare(a.Upper, b.Upper), cmp.Compare(b.Saw, a.Saw))
-	})
+	return c.judge(d.facts)
 }
 
 // judge is the finding of the first row whose facts all hold.

@@ -39,10 +39,13 @@ type SessionReport struct {
 	Warnings []string `json:"warnings"`
 }
 
-// Progression is the trend of quality over the rounds. A role is compared with itself, since the criteria of others are
-// easier or harder: its change is the mean percent of the later half of its rounds minus that of the earlier half (of an
-// odd number the middle one counts for neither). The trend is the mean change of all roles that have one: improving and
-// declining are more than 5 points, which is one level of a criterion of weight 1.
+// Progression is the trend of quality over the rounds. A role is compared with itself, since the criteria of other
+// roles are easier or harder:
+//
+//	change = mean percent of the later half of its rounds − mean percent of the earlier half
+//
+// (of an odd number the middle round counts for neither). The trend is the mean change of all roles that have one:
+// improving and declining are more than 5 points, which is one level of a criterion of weight 1.
 type Progression struct {
 	Trend  string                  `json:"trend"`  // improving, stable, declining, unknown
 	Change map[Role]rubric.Decimal `json:"change"` // in percent points; of roles with valid deltas in two rounds or more
@@ -120,7 +123,8 @@ func (s *Session) order() ([]int, error) {
 	for i, r := range s.Contributions {
 		order[i] = i
 		if r.Artifact != nil {
-			return nil, rubric.Refuse(fmt.Sprintf("contributions[%d].artifact", i), "a session has one artifact for all its messages")
+			place := fmt.Sprintf("contributions[%d].artifact", i)
+			return nil, rubric.Refuse(place, "a session has one artifact for all its messages")
 		}
 		if named && r.Round == 0 {
 			return nil, rubric.Refuse(fmt.Sprintf("contributions[%d].round", i), "it is missing, though others have one")
@@ -170,8 +174,9 @@ func (out *SessionReport) aggregate(valid []Delta, rounds []int, items ledger) {
 	if any("claims_mechanism") && !any("scale_check") && !items.has(assumptionLedger, isScaleCheck) {
 		warn("unverified_claim: mechanisms are claimed, and no message has a scale check")
 	}
-	out.Message = fmt.Sprintf("%s with %s; quality is %s, %s added and %d killed.", plural.Of(len(out.Contributions), "contribution"),
-		plural.Of(len(valid), "valid delta"), out.Progression.Trend, plural.Of(c.Adds, "item"), c.Kills)
+	out.Message = fmt.Sprintf("%s with %s; quality is %s, %s added and %d killed.",
+		plural.Of(len(out.Contributions), "contribution"), plural.Of(len(valid), "valid delta"),
+		out.Progression.Trend, plural.Of(c.Adds, "item"), c.Kills)
 }
 
 func coverage(role Role, own []Delta) Coverage {

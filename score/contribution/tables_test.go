@@ -12,7 +12,7 @@ import (
 func TestRulesAskForKnownFacts(t *testing.T) {
 	d := read(map[string]any{"operation": Add, "section": hypothesisSlate})
 	d.findFacts(nil)
-	known := slices.Concat([]string{"asked", "third_in_message", Edit, Kill}, sortedKeys(d.facts))
+	known := slices.Concat([]string{"asked", Edit, Kill}, sortedKeys(d.facts))
 	for _, s := range tables().Sections {
 		known = append(known, s.Name)
 	}
@@ -23,7 +23,7 @@ func TestRulesAskForKnownFacts(t *testing.T) {
 		_, ok := criteria().Dimension(name)
 		assert.True(t, ok, name)
 		assert.Empty(t, c.Rows[len(c.Rows)-1].If, name)
-		asked := []string{c.Among, c.Own, c.Applies}
+		asked := append([]string{c.Own, c.Applies}, c.Among...)
 		for _, row := range c.Rows {
 			asked = append(asked, row.If...)
 		}
