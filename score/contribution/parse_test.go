@@ -29,19 +29,6 @@ func parse(t *testing.T, text string) ([]Delta, []Dropped) {
 	return deltas, dropped
 }
 
-func TestWellFormedDeltas(t *testing.T) {
-	for _, json := range []string{hypothesis, third, test, kill, anomaly, scale, critique} {
-		deltas, dropped := parse(t, "prose\n\n"+fenced(json)+"\nmore prose")
-		require.Len(t, deltas, 1)
-		assert.Empty(t, dropped)
-		d := deltas[0]
-		assert.Empty(t, d.Errors)
-		assert.Empty(t, d.faults, json)
-		assert.Empty(t, d.Notes, json)
-		assert.Equal(t, 4, d.Line)
-	}
-}
-
 // What language models do to JSON and fences. Sources: the parser of brenner_bot (delta-parser.ts) strips
 // comments and trailing commas and takes ::: fences; the rest is from its pilot's complaints and our own.
 func TestTolerance(t *testing.T) {
@@ -93,15 +80,6 @@ func TestTolerance(t *testing.T) {
 			assert.Contains(t, d.Notes[0], tt.note)
 		})
 	}
-}
-
-func TestTextsAreReadAsMeant(t *testing.T) {
-	deltas, _ := parse(t, fenced(`{"operation": "EDIT", "section": "hypothesis_slate", "target_id": "H2", "rationale": "it's \"so\", /* no comment */,}", "payload": {
-		"claim": "a\u00e9\ud83c\udfad\"\/\t", "mechanism": "\\alpha \\beta", "n": -1.5e2, "list": [1, [true], null,],}}`))
-	require.Len(t, deltas, 1)
-	d := deltas[0]
-	assert.Equal(t, `it's "so", /* no comment */,}`, d.rationale)
-	assert.Equal(t, Item{"claim": "aé🎭\"/\t", "mechanism": `\alpha \beta`, "n": -150.0, "list": []any{1.0, []any{true}, nil}}, d.payload)
 }
 
 // Every line of the format's table of errors, and what its implementations disagree on.

@@ -122,24 +122,6 @@ func TestCompositeIsWhatTheAnswerShows(t *testing.T) {
 	})
 }
 
-// A higher score of one criterion never lowers the composite.
-func TestMonotone(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		role := rapid.SampledFrom(Roles).Draw(t, "role")
-		c := rapid.SampledFrom(criteriaOf(role)).Draw(t, "criterion")
-		s := drawScores(t, role)
-		s[c.Name] = rapid.IntRange(0, len(c.Anchors)-2).Draw(t, "score")
-		r := Request{Role: role, Text: fenced(rapid.SampledFrom([]string{hypothesis, test, kill}).Draw(t, "delta")), Scores: s}
-		before, err := Score(r)
-		require.NoError(t, err)
-		s[c.Name]++
-		after, err := Score(r)
-		require.NoError(t, err)
-		assert.LessOrEqual(t, *before.Deltas[0].Composite, *after.Deltas[0].Composite)
-		assert.Equal(t, *before.Deltas[0].Max, *after.Deltas[0].Max)
-	})
-}
-
 // Scoring twice gives the same bytes: no map order shows.
 func TestSameBytes(t *testing.T) {
 	r := Request{Role: adversarialCritic, Text: join(pool), Anchors: &Anchors{Max: 236}, Artifact: someArtifact()}
@@ -149,34 +131,5 @@ func TestSameBytes(t *testing.T) {
 		got, err := json.Marshal(score(t, r))
 		require.NoError(t, err)
 		require.Equal(t, string(want), string(got))
-	}
-}
-
-// Every score of every criterion, in whole numbers: each composite of the kernel is the plain sum in halves.
-func TestAllScoresOfACritic(t *testing.T) {
-	halves := map[string]int{"structural": 2, "citation": 2, "rationale": 1, "scale_check": 3, "quarantine": 3, "kill_justification": 3, "real_third_alternative": 3}
-	dims := criteriaOf(adversarialCritic)
-	var others []string
-	for _, name := range criteria().Names() {
-		if halves[name] == 0 {
-			others = append(others, name)
-		}
-	}
-	for n := range 1 << (2 * len(dims)) {
-		card, want := rubric.Card{Scores: map[string]rubric.Decimal{}, NotApplicable: others}, 0
-		for i, c := range dims {
-			s := n >> (2 * i) & 3
-			card.Scores[c.Name] = rubric.Whole(s)
-			want += halves[c.Name] * s
-		}
-		res, err := criteria().Score(card)
-		require.NoError(t, err)
-		if got := res.Composite.Round(2); got != rubric.Hundredths(50*want) {
-			t.Fatalf("%v: %v, want %v", card, got, want)
-		}
-		// A grade of A from 90 % on: 2·want/51 ≥ .9 of 25.5 points, which are 51 halves.
-		if want*100 >= 90*51 != (res.Verdict == "A") {
-			t.Fatalf("%v: %d of 51 halves is %s", card, want, res.Verdict)
-		}
 	}
 }

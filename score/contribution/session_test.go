@@ -1,16 +1,11 @@
 package contribution
 
 import (
-	"encoding/json"
-	"fmt"
-	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"waymark/score/rubric"
 )
@@ -167,33 +162,4 @@ func TestSessionsThatAreRefused(t *testing.T) {
 		_, err := ScoreSession(s)
 		assert.EqualError(t, err, want)
 	}
-}
-
-// The order in which messages of known rounds come changes nothing but the order of their reports.
-func TestOrderOfMessages(t *testing.T) {
-	if testing.Short() {
-		t.Skip("too long for -short")
-	}
-	rapid.Check(t, func(rt *rapid.T) {
-		n := rapid.IntRange(1, 4).Draw(rt, "n")
-		var list []Request
-		for i := range n {
-			r, parts := drawRequest(rt)
-			r.Text, r.Round, r.ID = join(parts), 1+i%3, fmt.Sprint(i)
-			list = append(list, r)
-		}
-		first := session(t, Session{Contributions: slices.Clone(list)})
-		rand.New(rand.NewPCG(3, uint64(n))).Shuffle(n, func(i, j int) { list[i], list[j] = list[j], list[i] })
-		second := session(t, Session{Contributions: list})
-		byID := func(r SessionReport) {
-			slices.SortFunc(r.Contributions, func(a, b Report) int { return strings.Compare(a.ID, b.ID) })
-		}
-		byID(first)
-		byID(second)
-		a, err := json.Marshal(first)
-		require.NoError(t, err)
-		b, err := json.Marshal(second)
-		require.NoError(t, err)
-		assert.Equal(t, string(a), string(b))
-	})
 }
