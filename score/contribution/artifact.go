@@ -30,7 +30,8 @@ type Parts struct {
 // maxHypotheses is how many hypotheses may be active at a time.
 const maxHypotheses = 6
 
-// A ledger has the items of an artifact by section while deltas are applied; nil if no artifact was sent.
+// A ledger is the working copy of an artifact, since scoring is a pure function of its request: its items by section while
+// deltas are applied; nil if no artifact was sent.
 type ledger map[string][]Item
 
 // copied are the items of an artifact, whose own stay as they are.
@@ -40,7 +41,8 @@ func (a *Artifact) copied() ledger {
 	}
 	s, out := a.Sections, ledger{}
 	lists := [][]Item{
-		s.HypothesisSlate, s.PredictionsTable, s.DiscriminativeTests, s.AssumptionLedger, s.AnomalyRegister, s.AdversarialCritique,
+		s.HypothesisSlate, s.PredictionsTable, s.DiscriminativeTests,
+		s.AssumptionLedger, s.AnomalyRegister, s.AdversarialCritique,
 	}
 	for i, list := range lists {
 		name := tables().Sections[1+i].Name

@@ -40,7 +40,9 @@ type citations struct {
 	unchecked         bool     // something is cited that nothing was sent to check against
 }
 
-// cite reads the citations of texts, and of a list of anchors, whose markers may stand without brackets.
+// cite reads the citations of texts, and of a list of anchors, whose markers may stand without brackets. A range such as
+// §42-45 is fake if it runs backwards or ends outside of the transcript; the number of a pack alone, EV-001, is known if
+// one of its records is.
 func (a *Anchors) cite(list []string, texts ...string) (c citations) {
 	if a == nil {
 		a = &Anchors{}

@@ -57,7 +57,8 @@ const (
 // fields are those that a delta has and may have.
 var fields = []string{"operation", "section", "target_id", "payload", "rationale", "delta_id", "timestamp", "agent"}
 
-// read checks one object against the format.
+// read checks one object against the format. An error rejects the delta, a fault makes its payload malformed (structural
+// correctness 1), a note is a minor issue (2).
 func read(object map[string]any) Delta {
 	d := Delta{Errors: []string{}, faults: []string{}, Operators: []string{}}
 	d.Criteria, d.NotApplicable = map[string]Criterion{}, map[string]string{}
@@ -235,7 +236,8 @@ func (it Item) list(name string) (list []string) {
 	return list
 }
 
-// rating is a test's own score: those of its parts that are 0 to 3, and their sum.
+// rating is a test's own score: those of its parts that are 0 to 3, and their sum. Parts that are missing or impossible
+// are left out, so that a complete score has four.
 func (it Item) rating() (parts map[string]int, sum int) {
 	m, _ := it["score"].(map[string]any)
 	parts = map[string]int{}

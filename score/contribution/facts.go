@@ -24,7 +24,8 @@ func yes(holds bool) string {
 	return ""
 }
 
-// findFacts fills in the facts of a valid delta. items is the artifact after the message.
+// findFacts fills in the facts of a valid delta: those of the table, then those that take counting or more than one field.
+// items is the artifact after the message, so that an EDIT shows the whole item.
 func (d *Delta) findFacts(items ledger) {
 	p := d.payload
 	all := strings.Join(d.texts(), "\n")
@@ -35,7 +36,8 @@ func (d *Delta) findFacts(items ledger) {
 	}
 	d.facts = f
 	texts := map[string]string{ // others are fields of the payload
-		"rationale": d.rationale, "whole potency_check": whole.text("potency_check"), "calculation": cmp.Or(p.text("calculation"), all),
+		"rationale": d.rationale, "calculation": cmp.Or(p.text("calculation"), all),
+		"whole potency_check": whole.text("potency_check"),
 	}
 	for name, rule := range tables().Facts {
 		said := all
@@ -62,7 +64,8 @@ func (d *Delta) findFacts(items ledger) {
 	}
 	fact := func(name string, holds bool) { f[name] = yes(holds) }
 
-	// Universal criteria.
+	// Universal criteria. An anchor elsewhere in the delta does not prove what one sentence attributes to Brenner,
+	// hence the facts bare_claim (a sentence without), sourced_claim (one with) and anchored (any at all).
 	bare, sourced := attributions(all)
 	f["bare_claim"], f["sourced_claim"] = bare, yes(sourced)
 	f["cited"], f["fake"], f["odd"] = d.cites.String(), listed(d.cites.fake), listed(d.cites.odd)
@@ -72,13 +75,15 @@ func (d *Delta) findFacts(items ledger) {
 	f["apart"] = f["apart_words"] + f["item"]
 	fact("restates", restates(d.rationale, strings.Join(collect(nil, map[string]any(p)), " ")))
 
-	// The hypothesis generator's.
+	// The hypothesis generator's. Wishes are a red flag of the rubric ("the organism decides to"), but animals have some.
 	fact("creature", pattern("creature").MatchString(f["wish"]))
 	f["wont_cant"] = mixedUp(all)
 	fact("third_marked", d.Operation != Kill && d.Section == hypothesisSlate && isThird(p))
 	fact("third_in_artifact", items.has(hypothesisSlate, isThird))
 
-	// The test designer's.
+	// The test designer's. Discrimination is counted: n hypotheses with n different definite outcomes are told apart,
+	// fewer outcomes leave some alike. The rating of a test has four parts of 0 to 3, so its sum is at most 12; all 3s
+	// are inflated, and 10 and more are optimistic.
 	outcomes := map[string]string{discriminativeTests: "expected_outcomes", predictionsTable: "predictions"}[d.Section]
 	expected, definite := whole.list(outcomes), map[string]bool{}
 	for _, o := range expected {
@@ -102,7 +107,8 @@ func (d *Delta) findFacts(items ledger) {
 	fact("optimistic", sum >= 10)
 	fact("overclaims", ratio > 0 && p["expected_outcomes"] != nil && len(distinct(p.list("expected_outcomes"))) < 2)
 
-	// The adversarial critic's.
+	// The adversarial critic's. A scale check is marked, or has a calculation, or names the operator, or is one by its
+	// look: a calculation with units. Evidence for a KILL is counted in points: items, sections and records it refers to.
 	named := isScaleCheck(p) || p.text("calculation") != "" || f["names Scale-Check"] != ""
 	fact("scale_check", named || f["units"] != "" && f["calculating"] != "")
 	fact("scale_in_artifact", items.has(assumptionLedger, isScaleCheck))

@@ -17,6 +17,7 @@ import (
 const (
 	maxText   = 256 << 10 // bytes; more than a model says at once
 	maxDeltas = 1000
+	maxBroken = 16 // objects of one block, each of which costs reading the rest once more
 )
 
 // A Dropped is a part of the message that should have been a delta but could not be read as one.
@@ -65,14 +66,17 @@ func blocks(message string) (found []block) {
 		if m == nil {
 			continue
 		}
-		signs, tag := m[1], strings.ToLower(m[2])
+		signs, tag, beside := m[1], strings.ToLower(m[2]), m[3]
 		delta := slices.Contains(strings.Fields(tag), "delta")
-		closes := mark != "" && tag == "" && strings.HasPrefix(signs, mark)
-		opens := (signs[0] != ':' || delta) && (signs[0] != '`' || !strings.Contains(tag, "`"))
+		closes := mark != "" && tag+beside == "" && strings.HasPrefix(signs, mark)
+		opens := (signs[0] != ':' || delta) && (signs[0] != '`' || !strings.Contains(tag+beside, "`"))
 		if closes || opens && (mark == "" || delta && signs == mark) {
 			cur.body, cur.closed = message[start:begin], closes
 			found = append(found, cur)
 			cur, start, mark = block{line: line + 1}, at, ""
+			if beside != "" {
+				cur.line, start = line, begin+strings.Index(text, beside)
+			}
 			if !closes {
 				cur.delta, mark = delta, signs
 				cur.json = slices.Contains([]string{"", "json", "json5", "jsonc", "javascript", "js"}, tag)
@@ -83,7 +87,9 @@ func blocks(message string) (found []block) {
 	return append(found, cur)
 }
 
-// read finds the deltas of one block. Behind an object that is no JSON nothing more is read.
+// read finds the deltas of one block: objects one after the other, with separators or in lists. What language models
+// add to JSON is repaired and noted; since repairs keep offsets, lines and excerpts are those of the message. An object
+// that is no JSON is dropped alone.
 func (b block) read() (deltas []Delta, dropped []Dropped) {
 	if !b.delta && !b.json {
 		return nil, b.lookalikes(0, "it stands outside of a delta block; put it between ```delta and ```")
@@ -98,9 +104,9 @@ func (b block) read() (deltas []Delta, dropped []Dropped) {
 	if !b.closed {
 		common = append(common, "the block is not closed")
 	}
-	text, repairs := reply.Mend(b.body) // of equal length
+	text, repairs := mendFrom(b.body, 0)
 	if i := strings.IndexByte(b.body, '{'); i >= 0 && nextValue(text, 0) < 0 {
-		text, repairs = reply.Mend(strings.Repeat(" ", i) + b.body[i:])
+		text, repairs = mendFrom(b.body, i)
 		repairs = slices.Insert(repairs, 0, reply.Repair{What: "text before the JSON"})
 	}
 	at := 0
@@ -116,7 +122,15 @@ func (b block) read() (deltas []Delta, dropped []Dropped) {
 				return deltas, b.lookalikes(start, "it stands in a block that is not tagged delta and is no JSON: "+fault)
 			}
 			drop(start, fault)
-			return deltas, dropped
+			// The next object may begin a line behind the fault.
+			behind := min(max(at-1, start+1), len(b.body))
+			next := strings.Index(b.body[behind:], "\n{")
+			if next < 0 || len(dropped) > maxBroken {
+				return deltas, dropped
+			}
+			at = behind + next + 1
+			text, repairs = mendFrom(b.body, at)
+			continue
 		}
 		notes := slices.Clone(common)
 		for ; len(repairs) > 0 && repairs[0].At < at; repairs = repairs[1:] {
@@ -155,6 +169,11 @@ func (b block) read() (deltas []Delta, dropped []Dropped) {
 
 func (b block) lineAt(at int) int { return b.line + strings.Count(b.body[:min(at, len(b.body))], "\n") }
 
+// mendFrom repairs the JSON of a text from a place outside of strings on, and keeps all offsets.
+func mendFrom(body string, at int) (string, []reply.Repair) {
+	return reply.Mend(strings.Repeat(" ", at) + body[at:])
+}
+
 // nextValue is where the next object or list of a text begins, behind separators alone; -1 if there is none.
 func nextValue(text string, at int) int {
 	rest := strings.TrimLeft(text[at:], " \t\r\n,;")
@@ -180,7 +199,8 @@ func decode(text string) (v any, length int, fault string) {
 	return nil, int(syntax.ByteOffset), syntax.Err.Error()
 }
 
-// lookalikes are the places, from one on, where someone seems to have meant a delta.
+// lookalikes are not read as deltas, since prose also quotes and discusses them, but reported, so that nothing is lost
+// silently: they are the places, from one on, where someone seems to have meant a delta.
 func (b block) lookalikes(from int, reason string) (dropped []Dropped) {
 	for _, m := range pattern("lookalike").FindAllStringIndex(b.body[from:], maxDeltas+1) {
 		at := from + m[0]

@@ -44,6 +44,7 @@ func TestTolerance(t *testing.T) {
 		"windows lines":                 {strings.ReplaceAll(fenced(short), "\n", "\r\n"), ""},
 		"upper-case tag":                {"```DELTA\n" + short + "\n```", ""},
 		"indented":                      {"  ```delta\n  " + short + "\n  ```", ""},
+		"JSON beside the tag":           {"```delta " + short + "\n```", ""},
 		"line comment":                  {fenced("// mine\n" + short), "comments"},
 		"block comment":                 {fenced(strings.Replace(short, `{"op`, `{ /* why */ "op`, 1)), "comments"},
 		"trailing comma":                {fenced(strings.Replace(short, `"y"}`, `"y",}`, 1)), "a comma too many"},
@@ -224,13 +225,18 @@ func TestBlocksAreReadOneByOne(t *testing.T) {
 	assert.Equal(t, []int{4, 13, 22, 22, 26, 27}, lines)
 }
 
-// Behind an object of a block that is broken nothing more is read.
+// Behind an object that is broken the next one is read, if it begins a line.
 func TestBrokenObjectsAmongGoodOnes(t *testing.T) {
-	deltas, dropped := parse(t, fenced(hypothesis+"\n{\"operation\": }\n"+anomaly)+fenced(kill))
+	deltas, dropped := parse(t, fenced(hypothesis+"\n{\"operation\": \n"+kill+"\n{\"operation\": }\n"+anomaly))
 	require.Len(t, deltas, 2)
-	assert.Equal(t, Kill, deltas[1].Operation)
-	require.Len(t, dropped, 1)
-	assert.Equal(t, 3, dropped[0].Line)
+	assert.Equal(t, Add, deltas[0].Operation)
+	assert.Equal(t, anomalyRegister, deltas[1].Section)
+	require.Len(t, dropped, 2, "the KILL was read as the value of the broken object before it")
+	assert.Equal(t, []int{3, 5}, []int{dropped[0].Line, dropped[1].Line})
+
+	deltas, dropped = parse(t, fenced(strings.Repeat("{\"a\" 1}\n", 40)+hypothesis))
+	assert.Empty(t, deltas)
+	assert.Len(t, dropped, maxBroken+1)
 }
 
 // A longer fence quotes a shorter one; what is quoted is no delta of this message, but it is reported.

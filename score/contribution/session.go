@@ -134,7 +134,8 @@ func (s *Session) order() ([]int, error) {
 	return order, nil
 }
 
-// aggregate answers the five questions of the rubric from the valid deltas.
+// aggregate answers the five questions of the rubric from the valid deltas: volume, quality, progression, convergence
+// and coverage. Means are exact fractions, rounded where they are shown.
 func (out *SessionReport) aggregate(valid []Delta, rounds []int, items ledger) {
 	warn := func(format string, args ...any) { out.Warnings = append(out.Warnings, fmt.Sprintf(format, args...)) }
 	out.Gates = append(out.Gates, incompleteSet(items, valid)...)
