@@ -45,7 +45,7 @@ func (a *Artifact) copied() ledger {
 		s.AssumptionLedger, s.AnomalyRegister, s.AdversarialCritique,
 	}
 	for i, list := range lists {
-		name := tables().Sections[1+i].Name
+		name := tables().Order[1+i]
 		for _, it := range list {
 			out[name] = append(out[name], maps.Clone(it))
 		}
@@ -55,10 +55,10 @@ func (a *Artifact) copied() ledger {
 
 func (a *Artifact) check() error {
 	items := a.copied()
-	for _, s := range tables().Sections {
-		seen := map[string]bool{}
-		for i, it := range items[s.Name] {
-			id, place := it.text("id"), fmt.Sprintf("artifact.sections.%s[%d].id", s.Name, i)
+	for _, name := range tables().Order {
+		s, seen := tables().Sections[name], map[string]bool{}
+		for i, it := range items[name] {
+			id, place := it.text("id"), fmt.Sprintf("artifact.sections.%s[%d].id", name, i)
 			if !s.IDs.MatchString(id) {
 				return rubric.Refuse(place, "%s is no id of this section, whose ids begin with %s", quoted(id), s.Prefix)
 			}
@@ -138,7 +138,7 @@ func (it Item) with(payload Item) Item {
 
 // nextID is one more than the largest number that a section ever had, so that no id stands for two things.
 func (l ledger) nextID(section string) string {
-	prefix, largest := tables().section(section).Prefix, 0
+	prefix, largest := tables().Sections[section].Prefix, 0
 	for _, it := range l[section] {
 		number, _, _ := strings.Cut(strings.TrimPrefix(it.text("id"), prefix), ".") // P2.H1 is 2
 		n, _ := strconv.Atoi(number)

@@ -266,13 +266,10 @@ func (d *Delta) score(r *Request, valid []*Delta) (warnings []string) {
 }
 
 // count returns the number of hypotheses that valid deltas add, or kill.
-func count(deltas []Delta, operation string) (n int) {
-	for _, d := range deltas {
-		if d.Valid && d.Section == hypothesisSlate && d.Operation == operation {
-			n++
-		}
-	}
-	return n
+func count(deltas []Delta, operation string) int {
+	return len(where(deltas, func(d Delta) bool {
+		return d.Valid && d.Section == hypothesisSlate && d.Operation == operation
+	}))
 }
 
 // sprawl warns of hypotheses that are only added.

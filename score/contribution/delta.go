@@ -62,16 +62,12 @@ var fields = []string{"operation", "section", "target_id", "payload", "rationale
 func read(object map[string]any) Delta {
 	d := Delta{Errors: []string{}, faults: []string{}, Operators: []string{}}
 	d.Criteria, d.NotApplicable = map[string]Criterion{}, map[string]string{}
-	var names []string
-	for _, s := range tables().Sections {
-		names = append(names, s.Name)
-	}
 	d.Operation = d.oneOf(object, "operation", []string{Add, Edit, Kill})
-	d.Section = d.oneOf(object, "section", names)
+	d.Section = d.oneOf(object, "section", tables().Order)
 	if d.Section == researchThread && (d.Operation == Add || d.Operation == Kill) {
 		d.reject("%s does not go with research_thread, which is only edited", d.Operation)
 	}
-	s := tables().section(d.Section)
+	s := tables().Sections[d.Section]
 	d.readTarget(object["target_id"], s)
 	d.readPayload(object["payload"], s)
 	r, ok := object["rationale"].(string)
@@ -200,7 +196,7 @@ func (d *Delta) readFields(s section) {
 		d.note("unknown payload.status %s: want one of %s", quoted(status), strings.Join(s.States, ", "))
 	}
 	for _, name := range reserved {
-		if _, given := d.payload[name]; given && s.Name != "" {
+		if _, given := d.payload[name]; given && s.Prefix != "" {
 			d.note("payload.%s is set by the merge and was not used", name)
 		}
 	}

@@ -33,7 +33,7 @@ func TestTheDocumentation(t *testing.T) {
 	for _, w := range []string{"low_quality_contribution", "hypothesis_sprawl", "unverified_claim", "weak_assay_design", "score_not_of_role", "context_not_used", "no_delta", "skipped", "not_converging", "low_operator_coverage", "declining_quality"} {
 		assert.Contains(t, doc, "`"+w+"`")
 	}
-	for _, s := range tables().Sections {
-		assert.Regexp(t, regexp.MustCompile("(?m)^\\| `"+s.Name+"` \\| "+s.Prefix), doc)
+	for name, s := range tables().Sections {
+		assert.Regexp(t, regexp.MustCompile("(?m)^\\| `"+name+"` \\| "+s.Prefix), doc)
 	}
 }

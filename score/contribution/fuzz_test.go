@@ -31,7 +31,7 @@ func FuzzParse(f *testing.F) {
 			if d.Line < 1 || d.Line > lines {
 				t.Fatalf("delta at line %d of %d", d.Line, lines)
 			}
-			if len(d.Errors) == 0 && (tables().section(d.Section).Prefix == "" || d.Operation == "") {
+			if len(d.Errors) == 0 && (tables().Sections[d.Section].Prefix == "" || d.Operation == "") {
 				t.Fatalf("valid without operation or section: %+v", d)
 			}
 			if len(d.Errors) == 0 && (d.TargetID == nil) != (d.Operation == Add || d.Section == researchThread && d.TargetID == nil) {

@@ -32,7 +32,8 @@ type tableSet struct {
 	Gates     map[string]string         `json:"gates"` // their consequences
 	Operators []operator                `json:"operators"`
 	Kinds     map[string]kind           `json:"kinds"`
-	Sections  []section                 `json:"sections"` // in the order of an artifact
+	Order     []string                  `json:"order"` // of the sections
+	Sections  map[string]section        `json:"sections"`
 	Phrases   map[string]phrase         `json:"phrases"`
 	Patterns  map[string]*regexp.Regexp `json:"patterns"`
 	Facts     map[string]fact           `json:"facts"`
@@ -40,16 +41,6 @@ type tableSet struct {
 }
 
 func pattern(name string) *regexp.Regexp { return tables().Patterns[name] }
-
-// section is zero for an unknown name.
-func (t tableSet) section(name string) (s section) {
-	for _, known := range t.Sections {
-		if known.Name == name {
-			return known
-		}
-	}
-	return s
-}
 
 // An operator is one of the moves of the protocol, invoked in a rationale by its sign or its name.
 type operator struct {
@@ -79,7 +70,6 @@ func (k kind) fits(v any) bool {
 
 // A section is a part of a research artifact.
 type section struct {
-	Name   string         `json:"name"`
 	Prefix string         `json:"prefix"`
 	IDs    *regexp.Regexp `json:"ids"`
 	States []string       `json:"states"` // values of the field status

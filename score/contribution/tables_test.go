@@ -13,9 +13,7 @@ func TestRulesAskForKnownFacts(t *testing.T) {
 	d := read(map[string]any{"operation": Add, "section": hypothesisSlate})
 	d.findFacts(nil)
 	known := slices.Concat([]string{"asked", Edit, Kill}, sortedKeys(d.facts))
-	for _, s := range tables().Sections {
-		known = append(known, s.Name)
-	}
+	known = append(known, tables().Order...)
 	for _, o := range tables().Operators {
 		known = append(known, "rationale names "+o.Name)
 	}
