@@ -23,6 +23,7 @@ package contribution
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,6 +46,26 @@ var Roles = []Role{HypothesisGenerator, testDesigner, adversarialCritic}
 
 // Scores maps criteria to whole numbers on their scales.
 type Scores map[string]int
+
+// UnmarshalJSON refuses null, which would decode as 0, the worst score.
+func (s *Scores) UnmarshalJSON(data []byte) error {
+	var given map[string]json.RawMessage
+	if err := json.Unmarshal(data, &given); err != nil {
+		return rubric.Refuse("scores", "an object of whole numbers is wanted")
+	}
+	for _, name := range sortedKeys(given) {
+		var n *int
+		if err := json.Unmarshal(given[name], &n); err != nil || n == nil {
+			return rubric.Refuse("scores."+excerpt(name, 40),
+				"%s is no whole number; leave the criterion out to have it scored by rule", excerpt(string(given[name]), 40))
+		}
+		if *s == nil {
+			*s = Scores{}
+		}
+		(*s)[name] = *n
+	}
+	return nil
+}
 
 // A Request is one message to score.
 type Request struct {

@@ -286,6 +286,22 @@ func TestRequestsThatAreRefused(t *testing.T) {
 	}
 }
 
+// A score of null would silently be 0, the worst one.
+func TestScoresAreWholeNumbers(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"structural": null}`: `scores.structural: null is no whole number`,
+		`{"structural": "3"}`:  `scores.structural: "3" is no whole number`,
+		`{"structural": 2.5}`:  `scores.structural: 2.5 is no whole number`,
+		`[3]`:                  `scores: an object of whole numbers is wanted`,
+	} {
+		var s Scores
+		assert.ErrorContains(t, json.Unmarshal([]byte(in), &s), want)
+	}
+	var s Scores
+	require.NoError(t, json.Unmarshal([]byte(`{"structural": 3, "paradox": 0}`), &s))
+	assert.Equal(t, Scores{"structural": 3, "paradox": 0}, s)
+}
+
 func someArtifact() *Artifact {
 	return &Artifact{Sections: Parts{
 		HypothesisSlate: []Item{
