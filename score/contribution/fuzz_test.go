@@ -18,9 +18,12 @@ func FuzzParse(f *testing.F) {
 	f.Add("```delta\n[" + hypothesis + "," + kill + "]")
 	f.Add(":::delta\n{\"operation\": \"EDIT\", /* x */ \"section\": \"research_thread\", \"payload\": {\"context\": \"it's\"},}\n:::")
 	f.Fuzz(func(t *testing.T, text string) {
+		if !utf8.ValidString(text) || len(text) > maxText {
+			return // Score refuses it before it is read
+		}
 		deltas, dropped, err := deltasOf(text)
 		if err != nil {
-			if utf8.ValidString(text) && strings.Count(text, "{") <= maxDeltas && strings.Count(text, ",") <= maxDeltas &&
+			if strings.Count(text, "{") <= maxDeltas && strings.Count(text, ",") <= maxDeltas &&
 				strings.Count(text, "\n") <= maxDeltas && strings.Count(strings.ToLower(text), "operation") <= maxDeltas {
 				t.Fatalf("refused: %v", err)
 			}
