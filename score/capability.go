@@ -14,7 +14,6 @@ const (
 	ContributionID = "scorer:contribution"
 	SessionID      = "scorer:session"
 	CustomID       = "scorer:custom"
-	HypothesesID   = "scorer:hypotheses"
 	TriangulateID  = "scorer:triangulate"
 )
 
@@ -42,10 +41,8 @@ func Capabilities() []catalog.Capability {
 			Intent: "evaluate a research session", InputSchema: object("contributions"), OutputSchema: object("contributions", "warnings")},
 		{ID: CustomID, Name: "score_custom", Description: "Scores and ranks items by a rubric of one's own: weighted dimensions, floors, ceilings, gates and verdicts.",
 			Intent: "score items by a rubric", InputSchema: object("items"), OutputSchema: object("results")},
-		{ID: HypothesesID, Name: "propose_hypotheses", Description: "Asks a judge model for five competing hypotheses on a question, each with a rationale and a key discriminating fact.",
-			Intent: "propose competing hypotheses", InputSchema: object("question"), OutputSchema: object("hypotheses")},
 		{ID: TriangulateID, Name: "triangulate", Description: "Weighs competing hypotheses by evidence snippets, round by round: weights, entropy, queries for the next round, confidence, and when to abstain.",
-			Intent: "weigh competing hypotheses by evidence", InputSchema: object("question", "hypotheses"), OutputSchema: object("rounds", "packs")},
+			Intent: "weigh competing hypotheses by evidence", InputSchema: object("question"), OutputSchema: object("rounds", "packs")},
 	}
 }
 

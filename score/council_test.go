@@ -3,7 +3,6 @@ package score
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -88,24 +87,4 @@ func TestCouncilOfModels(t *testing.T) {
 	one := &Scorer{Judges: OneJudge("a", member("alone"))}
 	_, err = one.Council(t.Context(), CouncilRequest{Question: "Why?", Judge: &CouncilJudge{}})
 	assert.ErrorIs(t, err, ErrJudge, "nobody reviews itself")
-}
-
-func TestHypothesesOfAJudge(t *testing.T) {
-	var candidates []string
-	for i, what := range []string{"drought emptied the granaries", "invaders burned the capital", "plague killed the farmers", "debased coins ruined trade", "generals fought over succession"} {
-		candidates = append(candidates, fmt.Sprintf(`{"text":%q,"rationale":"because of cause %d","key_fact":"fact %d"}`, what, i, i))
-	}
-	good := replying(func(judge.Question) string { return `{"hypotheses":[` + strings.Join(candidates, ",") + `]}` })
-	s := &Scorer{Judges: OneJudge("m", good)}
-	a, err := s.Hypotheses(t.Context(), HypothesesRequest{Question: "Why do empires fall?", EvenIfEasy: true})
-	require.NoError(t, err)
-	assert.Len(t, a.Hypotheses, 5)
-	assert.Equal(t, "fact 0", a.Hypotheses[0].KeyFact)
-	for _, said := range []string{"I'm sorry, I can't.", `{"hypotheses":[]}`, "five causes"} {
-		s = &Scorer{Judges: OneJudge("m", replying(func(judge.Question) string { return said }))}
-		_, err = s.Hypotheses(t.Context(), HypothesesRequest{Question: "Why do empires fall?", EvenIfEasy: true})
-		assert.ErrorIs(t, err, ErrJudge, said)
-	}
-	_, err = s.Hypotheses(t.Context(), HypothesesRequest{})
-	assert.ErrorContains(t, err, "question: is required")
 }

@@ -46,7 +46,7 @@ func TestInquiriesCallToolsAsTheirCaller(t *testing.T) {
 		"its own":           {own, 200, `"text":"done"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := w.ask("POST", "/v1/inquiries", asked, c.key)
+			r := w.ask("POST", "/v1/triangulations", asked, c.key)
 			assert.Equal(t, c.status, r.status, r.body)
 			assert.Contains(t, r.body, c.says)
 		})

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/score"
+	"waymark/score/evidence"
 	"waymark/score/judge"
 	"waymark/server/internal/scoring"
 )
@@ -29,7 +30,7 @@ var inputs = map[string]string{
 func TestSameScoresOverHTTPAndMCP(t *testing.T) {
 	w := newWeb(t)
 	client := overMemory(t, w.Server, nil)
-	require.Len(t, inputs, len(scoring.Names())-2, "hypotheses and inquiry need a judge: see TestInquiry")
+	require.Len(t, inputs, len(scoring.Names()))
 	for name, input := range inputs {
 		over := parse[map[string]any](t, 200, w.ask("POST", "/v1/score/"+name, input))
 		mcp := answerOf[map[string]any](t, call(t, client, "score", map[string]any{"rubric": name, "input": json.RawMessage(input)}))
@@ -54,8 +55,8 @@ func TestScoringRefuses(t *testing.T) {
 		{"/v1/score/council", `{"responses":[{"id":"A"}],"reviews":[]}`, "body.reviews", "is required"},
 		{"/v1/score/contribution", `{"role":"poet","text":""}`, "body.role", ""},
 		{"/v1/score/custom", `{"items":[]}`, "body.definition", "is required"},
-		{"/v1/triangulations", `{"question":"Why?","hypotheses":[]}`, "body.hypotheses", "none is given"},
-		{"/v1/hypotheses", `{"question":"Compare the long-run causes of two wars and explain which mechanism mattered more and why?","even_if_easy":true}`, "", "no judge is configured"},
+		{"/v1/triangulations", `{"question":"Why?","rounds":[{"snippets":[]}]}`, "body.hypotheses", "none is given"},
+		{"/v1/triangulations", `{"question":"Compare the long-run causes of two wars and explain which mechanism mattered more and why?","even_if_easy":true}`, "", "no judge is configured"},
 	} {
 		p := parse[refused](t, 422, w.ask("POST", tt.path, tt.body))
 		assert.Contains(t, p.Detail+fmt.Sprint(p.Errors), tt.detail, tt.body)
@@ -100,11 +101,11 @@ func TestTriangulationRounds(t *testing.T) {
 	const hypotheses = `"question":"Why did it fall?","hypotheses":[{"id":"h1","text":"metal fatigue in the cable"},{"id":"h2","text":"an earthquake shook it"}]`
 	const first, second = `{"snippets":[{"id":"s1","text":"fatigue of the metal in a cable"}]}`, `{"snippets":[{"id":"s2","text":"no earthquake shook anything"}]}`
 	begun := w.ask("POST", "/v1/triangulations", `{`+hypotheses+`}`)
-	a := parse[score.TriangulateAnswer](t, 200, begun)
+	a := parse[evidence.Answer](t, 200, begun)
 	at := begun.header.Get("Location")
 	assert.Equal(t, "/v1/triangulations/"+a.ID, at)
 	assert.NotEmpty(t, a.NextQueries)
-	parse[score.TriangulateAnswer](t, 200, w.ask("POST", at+"/evidence", first))
+	parse[evidence.Answer](t, 200, w.ask("POST", at+"/evidence", first))
 	byRound := parse[map[string]any](t, 200, w.ask("POST", at+"/evidence", second))
 	read := parse[map[string]any](t, 200, w.ask("GET", at, ""))
 	assert.Equal(t, canonical(t, byRound), canonical(t, read))
@@ -113,9 +114,9 @@ func TestTriangulationRounds(t *testing.T) {
 	delete(byRound, "id")
 	assert.Equal(t, canonical(t, atOnce), canonical(t, byRound))
 
-	again := parse[score.TriangulateAnswer](t, 200, w.ask("POST", "/v1/triangulations", `{`+hypotheses+`}`))
+	again := parse[evidence.Answer](t, 200, w.ask("POST", "/v1/triangulations", `{`+hypotheses+`}`))
 	assert.Equal(t, a.ID, again.ID)
-	assert.Empty(t, parse[score.TriangulateAnswer](t, 200, w.ask("GET", at, "")).Rounds, "it began anew")
+	assert.Empty(t, parse[evidence.Answer](t, 200, w.ask("GET", at, "")).Rounds, "it began anew")
 	assert.Equal(t, 422, w.ask("POST", at+"/evidence", `{"snippets":[{"id":"","text":"x"}]}`).status)
 	assert.Equal(t, 204, w.ask("DELETE", at, "").status)
 	assert.Equal(t, 404, w.ask("GET", at, "").status)
@@ -148,5 +149,5 @@ func TestJudgedOverHTTP(t *testing.T) {
 	assert.Equal(t, "b", a.Results[0].Dimensions["novelty"].Rationale)
 	require.Len(t, a.Unscored, 1)
 	assert.Equal(t, judge.Refused, a.Unscored[0].Outcome)
-	assert.Equal(t, 502, w.ask("POST", "/v1/hypotheses", `{"question":"Why do empires fall?","even_if_easy":true}`).status)
+	assert.Equal(t, 502, w.ask("POST", "/v1/triangulations", `{"question":"Why do empires fall?","even_if_easy":true}`).status)
 }

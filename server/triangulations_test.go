@@ -10,6 +10,7 @@ import (
 
 	"waymark/live"
 	"waymark/score"
+	"waymark/score/evidence"
 	"waymark/score/judge"
 	"waymark/suggest"
 )
@@ -18,9 +19,9 @@ import (
 func TestATriangulationIsKeptBeforeItsRunIsRecorded(t *testing.T) {
 	w := newWeb(t, func(c *Config) { c.RecordScores = true })
 	require.NoError(t, w.cfg.Workspaces.Close(t.Context())) // no run can be recorded any more
-	a := parse[score.TriangulateAnswer](t, 200, w.ask("POST", "/v1/triangulations",
+	a := parse[evidence.Answer](t, 200, w.ask("POST", "/v1/triangulations",
 		`{"question":"Why?","hypotheses":[{"id":"h1","text":"it rains"},{"id":"h2","text":"it snows"}]}`))
-	got := parse[score.TriangulateAnswer](t, 200, w.ask("GET", "/v1/triangulations/"+a.ID, ""))
+	got := parse[evidence.Answer](t, 200, w.ask("GET", "/v1/triangulations/"+a.ID, ""))
 	assert.Equal(t, a, got)
 }
 
@@ -32,7 +33,7 @@ func TestRunsAndTriangulationsShowNoSecrets(t *testing.T) {
 		run := w.ask("POST", "/v1/runs", `{"dag":{"intent":"with `+secret+`","tasks":[{"id":"t","tool":"`+score.ContributionID+`","arguments":{"role":"test_designer","text":"x"}}]}}`)
 		require.Less(t, run.status, 300, run.body)
 		begun := w.ask("POST", "/v1/triangulations", `{"question":"Why `+secret+`?","hypotheses":[{"id":"h1","text":"rain `+secret+`"},{"id":"h2","text":"snow"}],"rounds":[{"snippets":[{"id":"s","text":"rain `+secret+`"}]}]}`)
-		a := parse[score.TriangulateAnswer](t, 200, begun)
+		a := parse[evidence.Answer](t, 200, begun)
 		added := w.ask("POST", "/v1/triangulations/"+a.ID+"/evidence", `{"snippets":[{"id":"s2","text":"rain `+secret+` again"}]}`)
 		require.Equal(t, 200, added.status, added.body)
 		for _, path := range []string{"/v1/runs", run.header.Get("Location"), "/v1/triangulations/" + a.ID} {
@@ -48,7 +49,7 @@ func TestForgetTriangulations(t *testing.T) {
 	w := newWeb(t)
 	a, _ := w.twoKeys()
 	begin := func(key, question string) string {
-		return "/v1/triangulations/" + parse[score.TriangulateAnswer](t, 200, w.ask("POST", "/v1/triangulations",
+		return "/v1/triangulations/" + parse[evidence.Answer](t, 200, w.ask("POST", "/v1/triangulations",
 			`{"question":"`+question+`","hypotheses":[{"id":"h1","text":"rain"},{"id":"h2","text":"snow"}]}`, key)).ID
 	}
 	table, err := w.cfg.Store.Table("a")
@@ -95,13 +96,12 @@ func TestInquiry(t *testing.T) {
 		c.Judges = score.OneJudge("m", replying(func(judge.Question) string { return proposals }))
 	})
 	const inquiry = `{"question":"Why did the bridge fall?","even_if_easy":true,"documents":[{"text":"Divers found that scour had washed out the foundation of the pier."},{"text":"Fast water had washed out gravel below the pier foundation."}]}`
-	r := w.ask("POST", "/v1/inquiries?after=fs:read_file", inquiry)
-	a := parse[score.InquiryAnswer](t, 200, r)
-	require.NotNil(t, a.Triangulation)
-	assert.Equal(t, "h1", a.Triangulation.Ranking[0].Hypothesis)
+	r := w.ask("POST", "/v1/triangulations?after=fs:read_file", inquiry)
+	a := parse[evidence.Answer](t, 200, r)
+	assert.Equal(t, "h1", a.Ranking[0].Hypothesis)
 	assert.Equal(t, "/v1/triangulations/"+a.ID, r.header.Get("Location"))
-	kept := parse[score.TriangulateAnswer](t, 200, w.ask("GET", "/v1/triangulations/"+a.ID, ""))
-	assert.Equal(t, *a.Triangulation, kept.Result)
+	kept := parse[evidence.Answer](t, 200, w.ask("GET", "/v1/triangulations/"+a.ID, ""))
+	assert.Equal(t, a.Result, kept.Result)
 	m := w.rebuilt()
 	next, err := m.Next(suggest.NextRequest{Context: []string{"fs:read_file"}, Limit: 50})
 	require.NoError(t, err)
@@ -112,11 +112,10 @@ func TestInquiry(t *testing.T) {
 	assert.Contains(t, ids, score.TriangulateID)
 
 	client := overMemory(t, w.Server, nil)
-	over := call(t, client, "score", map[string]any{"rubric": "inquiry", "input": json.RawMessage(inquiry)})
+	over := call(t, client, "triangulate", json.RawMessage(inquiry))
 	require.False(t, over.IsError, "%v", over.Content)
 	assert.Equal(t, a.ID, over.StructuredContent.(map[string]any)["id"])
-	over = call(t, client, "score", map[string]any{"rubric": "hypotheses", "input": map[string]any{"question": "Why?", "even_if_easy": true}})
-	require.False(t, over.IsError, "%v", over.Content)
-	assert.Len(t, over.StructuredContent.(map[string]any)["hypotheses"], 5)
-	requireProblem(t, 422, "no servers", w.ask("POST", "/v1/inquiries", `{"question":"Why?","search_tool":"web:search"}`))
+	proposed := parse[evidence.Answer](t, 200, w.ask("POST", "/v1/triangulations", `{"question":"Why?","even_if_easy":true}`))
+	assert.Len(t, proposed.Ranking, 5)
+	requireProblem(t, 422, "no servers", w.ask("POST", "/v1/triangulations", `{"question":"Why?","search_tool":"web:search"}`))
 }

@@ -12,9 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/score"
 	"waymark/score/evidence"
-	"waymark/score/evidence/inquiry"
 )
 
 // triangulation is what the flags of triangulate say.
@@ -80,16 +78,13 @@ server (--search-tool). Without a place to search it only prints the hypotheses.
 
 func (a *app) inquire(cmd *cobra.Command, question string, t triangulation) error {
 	if len(t.files) == 0 && t.tool == "" {
-		for _, name := range []string{"search-argument", "rounds", "none-of-these"} {
+		for _, name := range []string{"search-argument", "rounds"} {
 			if cmd.Flags().Changed(name) {
 				return usagef("--%s needs --search-file or --search-tool: somewhere to look", name)
 			}
 		}
-		in := score.HypothesesRequest{Question: question, EvenIfEasy: t.evenIfEasy}
-		return judged(cmd, a, "the question", following("/v1/hypotheses", t.after), in, (*app).showProposed)
 	}
-	in := score.InquiryRequest{Question: question, SearchTool: t.tool, SearchArgument: t.argument,
-		Options: inquiry.Options{MaxRounds: t.rounds, NoneOfThese: t.noneOfThese, EvenIfEasy: t.evenIfEasy}}
+	in := evidence.Request{Question: question, SearchTool: t.tool, SearchArgument: t.argument, MaxRounds: t.rounds, NoneOfThese: t.noneOfThese, EvenIfEasy: t.evenIfEasy}
 	for _, name := range t.files {
 		docs, err := textsIn(cmd.Context(), name)
 		if err != nil {
@@ -100,7 +95,7 @@ func (a *app) inquire(cmd *cobra.Command, question string, t triangulation) erro
 	if len(t.files) > 0 && len(in.Documents) == 0 {
 		return rejected{fmt.Errorf("%s: there is no text in it", strings.Join(t.files, ", "))}
 	}
-	return judged(cmd, a, "the question", following("/v1/inquiries", t.after), in, (*app).showInquiry)
+	return judged(cmd, a, "the question", following("/v1/triangulations", t.after), in, (*app).showTriangulation)
 }
 
 // The most text that is looked in: what one request may carry, with room for its form.
@@ -108,7 +103,7 @@ const maxTexts = 12 << 20
 
 // textsIn reads a file, or the files of a folder, in order of their names. In a folder, what is hidden or no
 // text is passed over.
-func textsIn(ctx context.Context, name string) ([]score.Document, error) {
+func textsIn(ctx context.Context, name string) ([]evidence.Document, error) {
 	info, err := os.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, usagef("--search-file %s does not exist", name)
@@ -116,7 +111,7 @@ func textsIn(ctx context.Context, name string) ([]score.Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	var docs []score.Document
+	var docs []evidence.Document
 	size := 0
 	read := func(path, id string) error {
 		text, err := os.ReadFile(path)
@@ -126,7 +121,7 @@ func textsIn(ctx context.Context, name string) ([]score.Document, error) {
 		if size += len(text); size > maxTexts {
 			return rejected{fmt.Errorf("%s holds more than %d MiB of text", name, maxTexts>>20)}
 		}
-		docs = append(docs, score.Document{ID: id, Text: string(text), Source: id})
+		docs = append(docs, evidence.Document{ID: id, Text: string(text), Source: id})
 		return nil
 	}
 	if !info.IsDir() {
@@ -171,39 +166,29 @@ func textsIn(ctx context.Context, name string) ([]score.Document, error) {
 var textKinds = map[string]bool{".txt": true, ".md": true, ".markdown": true, ".rst": true, ".html": true, ".htm": true, ".json": true,
 	".jsonl": true, ".ndjson": true, ".csv": true, ".tsv": true, ".log": true, ".xml": true, ".yaml": true, ".yml": true, ".org": true, ".tex": true, "": true}
 
-func (a *app) showProposed(h score.HypothesesAnswer) {
-	a.printf("%s\n", clean(h.Message))
-	a.showCandidates(h.Hypotheses)
-}
-
-func (a *app) showCandidates(hs []evidence.Hypothesis) {
+// showInquiry prints how hypotheses and evidence were found.
+func (a *app) showInquiry(in *evidence.Inquiry) {
 	var rows [][]string
-	for _, h := range hs {
+	for _, h := range in.Generation.Hypotheses {
 		rows = append(rows, []string{h.ID, short(h.Text), short(h.Rationale), short(h.KeyFact)})
 	}
 	a.section([]string{"hypothesis", "text", "rationale", "key fact"}, rows)
-}
-
-func (a *app) showInquiry(r score.InquiryAnswer) {
-	a.printf("%s\n", clean(r.Message))
-	a.showCandidates(r.Generation.Hypotheses)
-	var rows [][]string
-	for _, s := range r.Searches {
+	rows = nil
+	for _, s := range in.Searches {
 		what := fmt.Sprint(len(s.Results))
 		if s.Error != "" {
 			what = s.Error
 		}
 		rows = append(rows, []string{fmt.Sprint(s.Round), string(s.Query.Intent), short(s.Query.Text), what})
 	}
-	a.below([]string{"round", "search", "query", "found"}, rows)
-	if r.Triangulation == nil {
+	a.section([]string{"round", "search", "query", "found"}, rows)
+	if in.Request == nil {
 		rows = nil
-		for _, s := range r.Snippets {
+		for _, s := range in.Snippets {
 			rows = append(rows, []string{s.ID, short(s.Text)})
 		}
-		a.below([]string{"snippet", "text"}, rows)
+		a.section([]string{"snippet", "text"}, rows)
 		return
 	}
-	a.printf("\n")
-	a.showTriangulation(score.TriangulateAnswer{Message: "ended: " + r.Ended, ID: r.ID, Result: *r.Triangulation})
+	a.printf("\nended: %s\n", in.Ended)
 }

@@ -8,11 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"waymark/score/evidence"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"waymark/score"
 )
 
 // A judge proposes, the files of a folder answer.
@@ -41,11 +40,10 @@ func TestTriangulateByItself(t *testing.T) {
 	model := []string{"--judge-url", judge.URL + "/v1", "--judge-model", "small", "--even-if-easy"}
 	out, errs, code := waymark(append([]string{"triangulate", "--auto", "Why did the bridge fall?", "--search-file", texts, "--json"}, model...)...)
 	require.Zero(t, code, errs)
-	var a score.InquiryAnswer
+	var a evidence.Answer
 	require.NoError(t, json.Unmarshal([]byte(out), &a))
-	require.NotNil(t, a.Triangulation)
-	assert.Equal(t, "h1", a.Triangulation.Ranking[0].Hypothesis)
-	for _, s := range a.Snippets {
+	assert.Equal(t, "h1", a.Ranking[0].Hypothesis)
+	for _, s := range a.Inquiry.Snippets {
 		assert.Contains(t, []string{"a/divers.txt", "b.md"}, s.ID)
 	}
 

@@ -19,6 +19,7 @@ import (
 	"waymark/score"
 	"waymark/score/contribution"
 	"waymark/score/council"
+	"waymark/score/evidence"
 	"waymark/score/rubric"
 )
 
@@ -344,8 +345,11 @@ func (a *app) showSession(s contribution.SessionReport) {
 	a.showLines("warning", s.Warnings)
 }
 
-func (a *app) showTriangulation(t score.TriangulateAnswer) {
+func (a *app) showTriangulation(t evidence.Answer) {
 	a.printf("%s\n", clean(t.Message))
+	if t.Inquiry != nil {
+		a.showInquiry(t.Inquiry)
+	}
 	var rows [][]string
 	for _, h := range t.Ranking {
 		rows = append(rows, []string{h.Hypothesis, number(h.Weight), number(h.Support), number(h.Falsification), short(h.Text)})

@@ -1,7 +1,5 @@
-// Package evidence weighs competing hypotheses by snippets of text and proposes the next queries.
-//
-// A triangulation starts with hypotheses and runs in rounds. A host, or package inquiry, retrieves snippets for the
-// queries of this package:
+// Package evidence is HAET, hypothesis-anchored evidence triangulation: competing answers to a question come first, and
+// the evidence that is looked for next is the evidence that tells them apart.
 //
 //	hypotheses ─▶ queries ─▶ snippets ─▶ assignments ─▶ weights ─▶ gate ─▶ queries of the next round
 //	               support      │                                   │
@@ -11,27 +9,52 @@
 //
 // With O the overlap of a snippet with the hypothesis it is assigned to and N its novelty,
 //
-//	support_i       = Σ O·N  over the snippets assigned to i without a contradiction marker
-//	falsification_i = Σ O·N  over those with one
+//	support_i       = Σ O·N  over the snippets assigned to i that do not speak against it
+//	falsification_i = Σ O·N  over those that do
 //	w_i             = prior_i·exp(support_i − falsification_i) / Σ_j prior_j·exp(support_j − falsification_j)
 //
-// and the entropy of w measures indecision. [Triangulate] runs all rounds at once, [Session] one after the other; both
-// are pure functions of the [Request], which is the whole state. Results do not depend on the order of hypotheses or of
-// the snippets of a round, and are bit-identical on every machine.
+// and the entropy of w measures indecision. For example, "Why is the greenhouse cold?" has the hypotheses "A vent stays
+// open." and "The heater is broken.", each of prior 1/2. The snippet "The roof vent was found open." has 2 of the 3 words
+// vent, stay, open of the first one and is new, so support_1 = 2/3·1 and w_1 = e^(2/3) / (e^(2/3) + 1) = 0.66.
 //
-// Overlap is of words: a paraphrase counts only if it shares its words with another snippet that was
-// assigned. Weights compare the given hypotheses with one another. They are not the probability that the
-// best of them is true, which is why "none of these" may be one of them.
+// A caller retrieves the snippets of a round for the queries of the round before; where it gives no hypotheses,
+// [Triangulate] asks a judge model for five of them and searches itself. The [Request] with its rounds is the whole
+// state. Results do not depend on the order of hypotheses or of the snippets of a round, and are bit-identical on every
+// machine.
+//
+// Overlap is of words: a paraphrase counts only if it shares its words with another snippet that was assigned. Weights
+// compare the given hypotheses with one another. They are not the probability that the best of them is true, which is
+// why "none of these" may be one of them.
 package evidence
 
-// A Request is the complete input of a triangulation.
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"waymark/internal/plural"
+	"waymark/run"
+)
+
+// A Request is the complete state of a triangulation, or a question to be answered with a judge: then it has no
+// hypotheses, and documents or a search tool to find evidence.
 type Request struct {
 	Question    string       `json:"question" doc:"Question that the hypotheses answer."`
-	Hypotheses  []Hypothesis `json:"hypotheses" doc:"The competing answers, in any order."`
+	Hypotheses  []Hypothesis `json:"hypotheses,omitempty" doc:"The competing answers, in any order. Without them a judge proposes five."`
 	NoneOfThese bool         `json:"none_of_these,omitempty" doc:"Add the hypothesis that none of the others is right."`
 	Agreement   *float64     `json:"agreement,omitempty" doc:"Agreement of independent answers, 0 to 1; a term of the confidence. Default 0."`
 	Rounds      []Round      `json:"rounds,omitempty" doc:"The rounds of retrieval so far."`
 	Options     *Options     `json:"options,omitempty" doc:"Thresholds; absent ones have their defaults."`
+
+	Documents      []Document `json:"documents,omitempty" maxItems:"10000" doc:"Texts to search, by paragraph, if there are no hypotheses. Alternative: search_tool."`
+	SearchTool     string     `json:"search_tool,omitempty" doc:"Id of a search tool of a connected server."`
+	SearchArgument string     `json:"search_argument,omitempty" doc:"Name of the argument of search_tool for the query; default query."`
+	EvenIfEasy     bool       `json:"even_if_easy,omitempty" doc:"Ask for hypotheses even if the question is easy; by default an easy question is only searched for."`
+	MaxAsks        int        `json:"max_asks,omitempty" minimum:"0" maximum:"10" doc:"Maximum number of times the judge is asked for distinct hypotheses; default 3."`
+	MaxRounds      int        `json:"max_rounds,omitempty" minimum:"0" maximum:"20" doc:"Maximum number of search rounds; default 6."`
+	PerQuery       int        `json:"per_query,omitempty" minimum:"0" maximum:"50" doc:"Number of results used of each search; default 5."`
 }
 
 // A Hypothesis is one answer to the question.
@@ -57,7 +80,22 @@ type Snippet struct {
 	Source string `json:"source,omitempty" doc:"Source of the text: a URL, a domain or any name."`
 }
 
-// A Result is the state after the last round.
+// A Document is a text to search.
+type Document struct {
+	ID     string `json:"id,omitempty" doc:"Default d1, d2, …"`
+	Text   string `json:"text"`
+	Source string `json:"source,omitempty" doc:"Source of the text: a URL, a domain or any name; default the id."`
+}
+
+// An Answer is the state after the last round.
+type Answer struct {
+	Message string `json:"message" doc:"Summary of the answer in one sentence."`
+	ID      string `json:"id" doc:"Id of the triangulation, for adding more evidence; empty for an easy question."`
+	Result
+	Inquiry *Inquiry `json:"inquiry,omitempty" doc:"How hypotheses and evidence were found, if none were given."`
+}
+
+// A Result is what the evidence of all rounds says.
 type Result struct {
 	Priors           map[string]float64 `json:"priors"` // of the distinct hypotheses, before any evidence; they add up to 1
 	Rounds           []RoundResult      `json:"rounds"`
@@ -65,7 +103,7 @@ type Result struct {
 	Merged           [][]string         `json:"merged"`                 // ids that say the same; the first stands for all
 	Ranking          []Standing         `json:"ranking"`
 	Dominance        float64            `json:"dominance"`  // the weight of the leader
-	Confidence       float64            `json:"confidence"` // in the leader, .05 to .95
+	Confidence       float64            `json:"confidence"` // in the leader, 0.05 to 0.95
 	ConfidenceTerms  []Term             `json:"confidence_terms"`
 	Abstain          bool               `json:"abstain"` // no hypothesis should be given as the answer
 	AbstainReason    string             `json:"abstain_reason"`
@@ -73,19 +111,6 @@ type Result struct {
 	SynthesisContext string             `json:"synthesis_context"` // for a model that writes the answer
 	Warnings         []string           `json:"warnings"`
 }
-
-// Reasons to abstain.
-const (
-	entropyTooHigh  = "hypothesis_entropy_too_high" // the leader weighs less than Options.AbstainLead
-	noneOfTheseLead = "none_of_these_leads"
-)
-
-// Warnings.
-const (
-	agreementNotGiven = "agreement_not_given" // it counts 0
-	noEvidence        = "no_evidence"         // no snippet was assigned: the weights are the priors
-	oneHypothesis     = "one_hypothesis"      // after merging there is nothing to compare with
-)
 
 // A RoundResult is the trace of one round. Maps are by the ids of the distinct hypotheses.
 type RoundResult struct {
@@ -113,12 +138,12 @@ const NoneOfThese = "none_of_these"
 // An Assignment is the hypothesis that a snippet counts for.
 type Assignment struct {
 	Snippet    string  `json:"snippet"`
-	Hypothesis string  `json:"hypothesis"` // or Undifferentiated
+	Hypothesis string  `json:"hypothesis"` // or undifferentiated
 	Overlap    float64 `json:"overlap"`    // with that hypothesis, else the best; 0 to 1
 	Novelty    float64 `json:"novelty"`    // 1 - the largest Jaccard index with an earlier snippet
 	Falsifies  bool    `json:"falsifies"`
 	Marker     string  `json:"marker,omitempty"`  // the words that make it falsify
-	Cluster    string  `json:"cluster,omitempty"` // the snippet whose hypothesis it follows, since its own words say nothing
+	Cluster    string  `json:"cluster,omitempty"` // the snippet whose hypothesis it follows, since its own words do not decide
 	Repeated   bool    `json:"repeated,omitempty"`
 }
 
@@ -143,9 +168,7 @@ type Pack struct {
 
 // An Exhibit is a snippet in a pack.
 type Exhibit struct {
-	ID       string  `json:"id"`
-	Text     string  `json:"text"`
-	Source   string  `json:"source,omitempty"`
+	Snippet
 	Round    int     `json:"round"`    // it was first seen in, from 1
 	Strength float64 `json:"strength"` // overlap times novelty
 }
@@ -158,11 +181,46 @@ type Term struct {
 	Contribution float64 `json:"contribution"`
 }
 
-// Triangulate runs all rounds of a request. An error is a [rubric.RequestError].
-func Triangulate(r Request) (Result, error) {
-	s, err := New(r)
-	if err != nil {
-		return Result{}, err
+// Triangulate weighs the hypotheses of a request by its rounds. Without hypotheses it asks the judge for them, and
+// searches the documents or calls the search tool. judge and caller may be nil. An error is a [rubric.RequestError],
+// wraps [ErrJudge] or [ErrSearch], or is that of the context or of the judge.
+func Triangulate(ctx context.Context, r Request, judge Judge, caller run.Caller) (Answer, error) {
+	if err := r.check(); err != nil {
+		return Answer{}, err
 	}
-	return s.Result(), nil
+	if len(r.Hypotheses) == 0 {
+		return inquire(ctx, r, judge, caller)
+	}
+	id, err := r.id()
+	return answer(id, weigh(r)), err
+}
+
+// AddEvidence adds a round to a triangulation whose state is the request with its previous rounds. It returns the new
+// state and the answer.
+func AddEvidence(id string, state Request, round Round) (Request, Answer, error) {
+	state.Rounds = append(state.Rounds[:len(state.Rounds):len(state.Rounds)], round)
+	if err := state.check(); err != nil {
+		return Request{}, Answer{}, err
+	}
+	return state, answer(id, weigh(state)), nil
+}
+
+// id is a hash of the request, the same on every surface.
+func (r Request) id() (string, error) {
+	text, err := json.Marshal(r)
+	sum := sha256.Sum256(text)
+	return "tr_" + hex.EncodeToString(sum[:10]), err
+}
+
+func answer(id string, t *triangulation) Answer {
+	res := t.result()
+	lead := res.Ranking[0]
+	text := fmt.Sprintf("%s leads with a weight of %.2f and a confidence of %.2f.", lead.Hypothesis, lead.Weight, res.Confidence)
+	if res.Abstain {
+		text = fmt.Sprintf("No answer should be given (%s): %s", res.AbstainReason, text)
+	}
+	if n := len(res.Rounds); n > 0 {
+		text += fmt.Sprintf(" After %s the gate says %s.", plural.Of(n, "round"), res.Rounds[n-1].Gate)
+	}
+	return Answer{Message: text, ID: id, Result: res}
 }

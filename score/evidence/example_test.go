@@ -1,6 +1,7 @@
 package evidence_test
 
 import (
+	"context"
 	"fmt"
 
 	"waymark/score/evidence"
@@ -28,7 +29,7 @@ var greenhouse = evidence.Request{
 }
 
 func ExampleTriangulate() {
-	res, err := evidence.Triangulate(greenhouse)
+	res, err := evidence.Triangulate(context.Background(), greenhouse, nil, nil)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -52,22 +53,23 @@ func ExampleTriangulate() {
 	// confidence 0.7589, abstain false
 }
 
-func ExampleSession() {
-	s, err := evidence.New(evidence.Request{Question: greenhouse.Question, Hypotheses: greenhouse.Hypotheses})
+func ExampleAddEvidence() {
+	begun := evidence.Request{Question: greenhouse.Question, Hypotheses: greenhouse.Hypotheses}
+	a, err := evidence.Triangulate(context.Background(), begun, nil, nil)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	for _, q := range s.Queries() {
+	for _, q := range a.NextQueries {
 		fmt.Printf("%s: %s\n", q.Intent, q.Text)
 	}
-	r, err := s.Add(greenhouse.Rounds[0]) // what a search found
+	_, a, err = evidence.AddEvidence(a.ID, begun, greenhouse.Rounds[0]) // the snippets that a search found
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("%s leads: %s, next\n", r.Lead, r.Gate)
-	for _, q := range s.Queries() {
+	fmt.Println(a.Message)
+	for _, q := range a.Rounds[0].NextQueries {
 		fmt.Printf("%s: %s\n", q.Intent, q.Text)
 	}
 	// Output:
@@ -75,26 +77,9 @@ func ExampleSession() {
 	// hypothesis_support_2: The heater is broken.
 	// discriminative_top2: vent stays open vs heater broken greenhouse cold night
 	// falsification_lead: A vent does not stay open
-	// h2 leads: continue, next
+	// h2 leads with a weight of 0.44 and a confidence of 0.73. After 1 round the gate says continue.
 	// falsification_lead: The heater is not broken
 	// hypothesis_support_1: The heater is broken.
 	// hypothesis_support_2: A vent stays open.
 	// discriminative_top2: heater broken vs vent stays open greenhouse cold night
-}
-
-func ExampleConfidence() {
-	c, terms := evidence.Confidence(evidence.Grounds{Support: .8, Dominance: .55, Agreement: .6, Snippets: 10, Unsupported: 1, Contradictions: 1})
-	fmt.Printf("%.4f\n", c)
-	for _, t := range terms {
-		fmt.Printf("%-20s %+.4f\n", t.Name, t.Contribution)
-	}
-	// Output:
-	// 0.6425
-	// base                 +0.2500
-	// support              +0.3200
-	// hypothesis_dominance +0.0825
-	// agreement            +0.0600
-	// evidence_count       +0.0500
-	// unsupported          -0.0700
-	// contradictions       -0.0500
 }

@@ -1,78 +1,147 @@
 package evidence
 
 import (
+	_ "embed"
+	"regexp"
+	"slices"
 	"strings"
-	"unicode"
+
+	"waymark/score/rubric"
 )
 
-// spoken splits a text into lower-case words and the punctuation that separates clauses: one of
-// . , ; : ! ? each as a word of its own. An apostrophe stays inside a word, everything else separates.
-func spoken(text string) []string {
-	words := make([]string, 0, len(text)/5)
-	from := -1 // where the word being read begins
-	cut := func(to int) {
-		if from < 0 {
-			return
-		}
-		word := text[from:to]
-		from = -1
-		if strings.ContainsFunc(word, func(c rune) bool { return unicode.IsUpper(c) || c == '’' }) {
-			word = strings.ReplaceAll(strings.ToLower(word), "’", "'")
-		}
-		if word = strings.Trim(word, "'"); word != "" {
-			words = append(words, word)
-		}
-	}
-	for i, c := range text {
-		switch {
-		case 'a' <= c && c <= 'z', c == '\'', c == '’', unicode.IsLetter(c), unicode.IsDigit(c), unicode.IsMark(c),
-			c == '.' && i+1 < len(text) && '0' <= text[i+1] && text[i+1] <= '9': // of a number
-			if from < 0 {
-				from = i
-			}
-			continue
-		}
-		cut(i)
-		if strings.ContainsRune(".,;:!?", c) {
-			words = append(words, string(c))
-		}
-	}
-	cut(len(text))
-	return words
-}
+//go:embed words.yaml
+var wordsSource []byte
+
+// tables are the words of words.yaml, which explains them.
+var tables = rubric.MustDecode[struct {
+	Signs []struct {
+		Name    string `json:"name"`
+		Turns   bool   `json:"turns"`
+		Pattern string `json:"pattern"`
+	} `json:"signs"`
+	ClauseEnds  []string          `json:"clause_ends"`
+	Pointers    []string          `json:"pointers"`
+	Conditions  []string          `json:"conditions"`
+	Negated     map[string]string `json:"negated"`
+	Auxiliaries []string          `json:"auxiliaries"`
+	Verbs       [][][]string      `json:"verbs"`
+}](wordsSource)
 
 var (
-	sentenceEnds = wordSet("sentence_ends")
-	// What stands before one of these is another statement.
-	clauseEnds = wordSet("clause_ends")
-	negators   = wordSet("negators")
-	// not only, no doubt, no other: the negator does not deny the claim.
-	notNegating  = wordSet("not_negating")
-	prepositions = wordSet("prepositions")
+	sentenceEnd = regexp.MustCompile(`[.!?][ \t]+[^a-z \t]|\n`) // before a small letter a point ends an abbreviation
+	clauseEnd   = regexp.MustCompile(`(?:^| )(?:(?:[.,;:!?]|` + strings.Join(tables.ClauseEnds, "|") + `)(?: |$))+`)
+	pointer     = regexp.MustCompile(`\b(?:` + strings.Join(tables.Pointers, "|") + `)\b`)
+	without     = regexp.MustCompile(`\b(?:without|non|lack|lacks|lacked|lacking|absence)\b`)
+	condition   = regexp.MustCompile(`^(?:` + strings.Join(tables.Conditions, "|") + `)\b`)
+	// anySign has one group for each of tables.Signs; the first one that fits counts.
+	anySign = func() *regexp.Regexp {
+		form := strings.NewReplacer("~ ", `(?:\S+ ){0,2}?`, "*", `\S*`, "<not>", `(?:not|never|cannot|\S+n't)`, "(", "(?:")
+		var groups []string
+		for _, s := range tables.Signs {
+			groups = append(groups, "("+form.Replace(s.Pattern)+")")
+		}
+		return regexp.MustCompile(`\b(?:` + strings.Join(groups, "|") + `)\b`)
+	}()
+	// A contrast begins a clause, and "not because" ends none.
+	apartFromOthers = strings.NewReplacer(" rather than ", " , rather than ", " instead of ", " , instead of ", "not because", "not-because", "n't because", "n't-because")
 )
 
-func set(words ...string) map[string]bool {
-	m := make(map[string]bool, len(words))
-	for _, w := range words {
-		m[w] = true
-	}
-	return m
+// Names of signs that are no markers: they count in a clause with half of the hypothesis, and the second one, "rather
+// than X", in a clause with any word of it.
+const denial, contrast = "denied", "contrast"
+
+// A stance is a hypothesis as statements are compared with it.
+type stance struct {
+	claim        string   // plain; a rationale may well speak of evidence
+	terms, about []string // stems of the claim, and of claim and rationale
+	denies       bool     // the claim denies something
+	without      bool     // "without X" neither affirms nor denies X plainly: only markers speak against the claim
+	markers      []string // that the claim has itself
 }
 
-func negates(words []string, i int) bool {
-	if !negators[words[i]] && !strings.HasSuffix(words[i], "n't") {
-		return false
-	}
-	return i+1 >= len(words) || !notNegating[words[i+1]]
+func stanceOf(h Hypothesis) stance {
+	s := stance{claim: plain(h.Text), terms: terms(h.Text), about: terms(h.Text + " " + h.Rationale)}
+	s.denies, s.markers, _ = s.signs(s.claim)
+	s.without = without.MatchString(s.claim)
+	return s
 }
 
-// denies reports whether a statement denies something: an odd number of negators and failures.
-func denies(words []string) bool {
-	odd := false
-	for i := range words {
-		if negates(words, i) || forms["fail"][words[i]] {
-			odd = !odd
+// signs looks for negators, markers and other denials, each of which turns a statement around: it denies something if
+// their number is odd. "No evidence" is itself turned around by "against" or "failure", unless the claim has that word.
+// It returns the markers that no sign before them negates.
+//
+//	does not contradict          not, contradict: even
+//	no evidence of failure       no sign
+//	no doubt it contradicts it   contradict: odd
+func (s stance) signs(statement string) (odd bool, markers []string, contrasts bool) {
+	for _, at := range anySign.FindAllStringSubmatchIndex(statement, -1) {
+		group := 0
+		for at[2*group+2] < 0 {
+			group++
+		}
+		sign, words := tables.Signs[group], statement[at[0]:at[1]]
+		last := words[strings.LastIndex(words, " ")+1:]
+		if sign.Name == "" || sign.Turns && !strings.Contains(s.claim, last[:4]) {
+			continue
+		}
+		contrasts = contrasts || sign.Name == contrast
+		if !odd && sign.Name != denial && sign.Name != contrast && !slices.Contains(s.markers, sign.Name) {
+			markers = append(markers, sign.Name)
+		}
+		odd = !odd
+	}
+	return odd, markers, contrasts
+}
+
+// opposed returns by what a snippet speaks against the hypothesis: a marker, "denied", or "". Each sentence is read by
+// itself; one counts if it has at least half as many words of the hypothesis as any other, or if it refers to such a
+// sentence just before it, as in "This was refuted".
+func (s stance) opposed(snippet string) string {
+	all := sentences(snippet)
+	shares := []float64{0}
+	for _, sentence := range all {
+		shares = append(shares, overlap(terms(sentence), s.about))
+	}
+	most := slices.Max(shares)
+	for i, sentence := range all {
+		if 2*shares[i+1] >= most || i > 0 && 2*shares[i] >= most && pointer.MatchString(sentence) {
+			if m := s.against(sentence); m != "" {
+				return m
+			}
 		}
 	}
-	return odd
+	return ""
+}
+
+// against returns by what one sentence speaks against the hypothesis. A clause with half of its words and a sign that is
+// not that of the hypothesis denies it, unless another clause with more of its words affirms it; one with less of its
+// words does with a marker, if it points to the hypothesis or if no other clause is about it. Of a contrast, "not A but
+// B" or "rather than A, B", the part counts that has more of the hypothesis. Questions and conditions deny nothing.
+func (s stance) against(sentence string) string {
+	if strings.HasSuffix(sentence, "?") {
+		return ""
+	}
+	const half, all = .5, .75 // of the hypothesis in a clause that denies it, and in one that affirms what it denies
+	denied, affirmed, least := 0.0, 0.0, half
+	for _, clause := range clauseEnd.Split(apartFromOthers.Replace(sentence), -1) {
+		share := overlap(terms(clause), s.terms)
+		odd, markers, contrasts := s.signs(clause)
+		if len(markers) > 0 && odd != (s.denies && share >= half) && (share > 0 || pointer.MatchString(clause) || overlap(terms(sentence), s.terms) == 0) {
+			return markers[0]
+		}
+		if odd == s.denies {
+			affirmed = max(affirmed, share)
+			continue
+		}
+		denied = max(denied, share)
+		if contrasts && share > 0 {
+			least = min(least, share)
+		}
+	}
+	switch {
+	case s.without, condition.MatchString(sentence):
+	case !s.denies && denied >= least && denied >= affirmed, s.denies && denied >= all && denied > affirmed:
+		return denial
+	}
+	return ""
 }

@@ -1,8 +1,8 @@
 package evidence
 
 import (
-	"cmp"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 )
@@ -16,91 +16,60 @@ type Query struct {
 	Exclude    string `json:"exclude,omitempty"` // a source that is not wanted
 }
 
-// An Intent is the class of a query.
+// An Intent is the class of a query. hypothesis_support_1 and _2 are for the two heaviest hypotheses; before a forced
+// round there are more, numbered by place, for those that no round has asked for yet.
 type Intent string
 
-// hypothesis_support_1 and _2 are for the two heaviest hypotheses; before a forced round there are more,
-// numbered by place, for those that no round has asked for yet.
 const (
-	Support1         Intent = "hypothesis_support_1"
-	Support2         Intent = "hypothesis_support_2"
-	DiscriminateTop2 Intent = "discriminative_top2"
-	FalsifyLead      Intent = "falsification_lead"
+	discriminateTop2 Intent = "discriminative_top2"
+	falsifyLead      Intent = "falsification_lead"
 	diversifySources Intent = "source_diversity"
 )
 
 // maxQueryWords keeps queries at a length that search engines read to the end.
 const maxQueryWords = 48
 
-// queries are those of the round after done rounds. Round 2 begins with falsification, a forced round
-// with discrimination; "none of these" is nothing to search for. What was asked before would bring the
-// same again, so a forced round also asks for the hypotheses that were never among the first two.
-func (s *Session) queries(done int, gate Gate) []Query {
-	queries := []Query{}
+// queries are those of the round after a gate. Round 2 begins with falsification, a forced round with discrimination;
+// "none of these" is nothing to search for. What was asked before would bring the same again, so a forced round also
+// asks for the hypotheses that were never among the first two.
+func (t *triangulation) queries(gate Gate) []Query {
 	if gate == Stop || gate == Exhausted {
-		return queries
+		return []Query{}
 	}
-	ranked := s.ranked(true)
+	var supports []Query
+	ranked := t.ranked(true)
 	for i, c := range ranked {
 		if i < 2 || gate == Forced && !c.asked {
 			c.asked = true
-			queries = append(queries, support(i, c))
+			supports = append(supports, support(i, c))
 		}
 	}
+	lead := ranked[0].Hypothesis
+	falsify := []Query{{Intent: falsifyLead, Text: falsifyQuery(lead), Hypothesis: lead.ID}}
+	var discriminate, diversify []Query
 	if len(ranked) > 1 {
-		a, b := ranked[0], ranked[1]
-		queries = append(queries, Query{Intent: DiscriminateTop2, Text: s.discriminate(a.Hypothesis, b.Hypothesis), Hypothesis: a.ID, Against: b.ID})
+		second := ranked[1].Hypothesis
+		discriminate = []Query{{Intent: discriminateTop2, Text: t.discriminate(lead, second), Hypothesis: lead.ID, Against: second.ID}}
 	}
-	lead := ranked[0]
-	queries = append(queries, Query{Intent: FalsifyLead, Text: falsifyQuery(lead.Hypothesis), Hypothesis: lead.ID})
 	for _, c := range ranked {
-		if source := s.dominantSource(c); source != "" {
-			queries = append(queries, Query{Intent: diversifySources, Text: cutWords(c.Text, maxQueryWords) + " " + excluding(source), Hypothesis: c.ID, Exclude: source})
+		if source := dominantSource(c); source != "" {
+			text := cutWords(c.Text, maxQueryWords) + " " + excluding(source)
+			diversify = append(diversify, Query{Intent: diversifySources, Text: text, Hypothesis: c.ID, Exclude: source})
 		}
 	}
-	front := Intent("")
 	switch {
-	case done == 1:
-		front = FalsifyLead
+	case len(t.rounds) == 1:
+		return slices.Concat(falsify, supports, discriminate, diversify)
 	case gate == Forced:
-		front = DiscriminateTop2
+		return slices.Concat(discriminate, supports, falsify, diversify)
 	}
-	slices.SortStableFunc(queries, func(a, b Query) int { // the rest keeps its order
-		return cmp.Compare(place(a.Intent, front), place(b.Intent, front))
-	})
-	return queries
+	return slices.Concat(supports, discriminate, falsify, diversify)
 }
 
-// Rest returns queries for the hypotheses that the queries of the next round leave out, for hosts that
-// can afford a broad first round: before any evidence the first two are only first by id.
-func (s *Session) Rest() []Query {
-	asked := map[string]bool{}
-	for _, q := range s.Queries() {
-		asked[q.Hypothesis], asked[q.Against] = true, true
-	}
-	queries := []Query{}
-	for i, c := range s.ranked(true) {
-		if !asked[c.ID] {
-			queries = append(queries, support(i, c))
-		}
-	}
-	return queries
-}
-
-func support(i int, c *claim) Query {
-	return Query{Intent: Intent(fmt.Sprintf("hypothesis_support_%d", i+1)), Text: supportQuery(c.Hypothesis), Hypothesis: c.ID}
-}
-
-func place(intent, front Intent) int {
-	if intent == front {
-		return 0
-	}
-	return 1
-}
-
-// supportQuery is what the hypothesis says, and what would confirm it.
-func supportQuery(h Hypothesis) string {
-	return cutWords(strings.Join([]string{h.Text, h.KeyFact, h.Rationale}, " "), maxQueryWords)
+// support asks for the words of a hypothesis, and for what would confirm it.
+func support(place int, c *claim) Query {
+	text := cutWords(strings.Join([]string{c.Text, c.KeyFact, c.Rationale}, " "), maxQueryWords)
+	return Query{Intent: Intent(fmt.Sprintf("hypothesis_support_%d", place+1)), Text: text, Hypothesis: c.ID}
 }
 
 // falsifyQuery is the claim denied, and its reason doubted.
@@ -112,85 +81,72 @@ func falsifyQuery(h Hypothesis) string {
 	return q
 }
 
-// discriminate puts what only one hypothesis says beside what only the other says, then what they share,
-// or else the subject of the question: "phosphorylation vs ubiquitination p53 protein".
-func (s *Session) discriminate(a, b Hypothesis) string {
-	onlyA, onlyB, shared := s.apart(a.Text, b.Text)
+// discriminate puts the words that only one hypothesis has beside those that only the other has, then the words that
+// they share, or else those of the question: "phosphorylation vs ubiquitination p53 protein".
+func (t *triangulation) discriminate(a, b Hypothesis) string {
+	onlyA, shared := apart(a.Text, b.Text)
+	onlyB, _ := apart(b.Text, a.Text)
 	if len(onlyA) == 0 {
-		onlyA, _, _ = s.apart(a.KeyFact+" "+a.Rationale, b.Text)
+		onlyA, _ = apart(a.KeyFact+" "+a.Rationale, b.Text)
 	}
 	if len(onlyB) == 0 {
-		onlyB, _, _ = s.apart(b.KeyFact+" "+b.Rationale, a.Text)
+		onlyB, _ = apart(b.KeyFact+" "+b.Rationale, a.Text)
 	}
 	if len(shared) == 0 {
-		shared, _, _ = s.apart(s.request.Question, a.Text+" "+b.Text)
+		shared, _ = apart(t.Question, a.Text+" "+b.Text)
 	}
 	const each, common = 10, 12
-	q := strings.Join(first(onlyA, each), " ") + " vs " + strings.Join(first(onlyB, each), " ")
-	return strings.TrimSpace(q + " " + strings.Join(first(shared, common), " "))
+	return strings.TrimSpace(strings.Join(first(onlyA, each), " ") + " vs " + strings.Join(first(onlyB, each), " ") + " " + strings.Join(first(shared, common), " "))
 }
 
-// apart splits the words of two texts, as they stand there and each once, into those of a alone, of b
-// alone, and of both. Stop words are left out.
-func (s *Session) apart(a, b string) (onlyA, onlyB, shared []string) {
-	setA, setB := s.lexicon.set(a), s.lexicon.set(b)
-	split := func(text string, other []int32) (alone, both []string) {
-		var seen []int32
-		for w := range strings.FieldsSeq(text) {
-			stems := slices.Clone(s.lexicon.word(w))
-			slices.Sort(stems)
-			stems = slices.Compact(stems)
-			if len(stems) == 0 || common(stems, seen) == len(stems) {
-				continue
-			}
-			seen = append(seen, stems...)
-			slices.Sort(seen)
-			if w = strings.Trim(w, ".,;:!?()[]\"'"); common(stems, other) == len(stems) {
-				both = append(both, w)
-			} else {
-				alone = append(alone, w)
-			}
+// apart splits the words of a text, as they stand there and each once, into those of it alone and those that another text
+// has, too. Stop words are left out.
+func apart(text, other string) (alone, both []string) {
+	in := terms(other)
+	var seen []string
+	for w := range strings.FieldsSeq(text) {
+		stems := stems(w)
+		if common(stems, seen) == len(stems) {
+			continue
 		}
-		return alone, both
+		seen = append(seen, stems...)
+		slices.Sort(seen)
+		if w = strings.Trim(w, ".,;:!?()[]\"'"); common(stems, in) == len(stems) {
+			both = append(both, w)
+		} else {
+			alone = append(alone, w)
+		}
 	}
-	onlyA, shared = split(a, setB)
-	onlyB, _ = split(b, setA)
-	return onlyA, onlyB, shared
+	return alone, both
 }
 
-func first(words []string, n int) []string { return words[:min(n, len(words))] }
+func first[T any](list []T, n int) []T { return list[:min(n, len(list))] }
 
-// dominantSource is the source that gives more than Options.DiversityShare of the snippets that support
-// a hypothesis, or "". Snippets without a source count, but never dominate.
-func (s *Session) dominantSource(c *claim) string {
-	if len(c.supporting) < s.options.DiversitySnippets || len(c.supporting) == 0 {
+func cutWords(text string, n int) string { return strings.Join(first(strings.Fields(text), n), " ") }
+
+// dominantSource is the source that gives more than diversityShare of the snippets that support a hypothesis, or
+// "". Snippets without a source count, but never dominate.
+func dominantSource(c *claim) string {
+	n := len(c.supporting)
+	if n < diversitySnippets {
 		return ""
 	}
 	counts := map[string]int{}
 	for _, p := range c.supporting {
-		if source := Domain(s.passages[p].Source); source != "" {
-			counts[source]++
-			if float64(counts[source]) > float64(s.options.DiversityShare*float64(len(c.supporting))) {
-				return source
-			}
+		source := domain(p.Source)
+		counts[source]++
+		if source != "" && float64(counts[source]) > float64(diversityShare*float64(n)) {
+			return source
 		}
 	}
 	return ""
 }
 
-// Domain is what counts as one source: the host of an address without www, any other name in small
-// letters.
-func Domain(source string) string {
+// domain is what counts as one source: the host of an address without www, any other name in small letters.
+func domain(source string) string {
 	d := strings.ToLower(strings.TrimSpace(source))
-	if _, rest, ok := strings.Cut(d, "://"); ok {
-		d = rest
-		if i := strings.IndexAny(d, "/?#"); i >= 0 {
-			d = d[:i]
-		}
-		if _, host, ok := strings.Cut(d, "@"); ok {
-			d = host
-		}
-		d, _, _ = strings.Cut(d, ":")
+	if u, err := url.Parse(d); err == nil && u.Host != "" {
+		d = u.Hostname()
 	}
 	return strings.TrimPrefix(d, "www.")
 }
@@ -203,4 +159,69 @@ func excluding(source string) string {
 	return fmt.Sprintf("-%q", source)
 }
 
-func cutWords(text string, n int) string { return strings.Join(first(strings.Fields(text), n), " ") }
+const base, third, past = 0, 1, 2
+
+// verb returns the base of a verb, the form of the word, or -1, and the opposite verb in that form, or the word itself if none is known.
+func verb(word string) (infinitive string, form int, opposite string) {
+	for _, row := range tables.Verbs {
+		for i, forms := range row {
+			if form := slices.Index(forms, word); form >= 0 {
+				return forms[base], form, row[len(row)-1-i][form]
+			}
+		}
+	}
+	return "", -1, ""
+}
+
+// negation returns the claim denied, and with the opposite verb where one is known, as a search would ask for it: "X
+// inhibits Y" gives "X does not inhibit Y OR X activates Y". A claim that denies something is affirmed. Where no verb is
+// known, it asks for evidence against the claim.
+func negation(claim string) string {
+	words := strings.Fields(strings.TrimRight(strings.TrimSpace(claim), ".!?"))
+	plain := make([]string, len(words))
+	for i, w := range words {
+		plain[i] = strings.ReplaceAll(strings.ToLower(strings.Trim(w, ".,;:!?()\"'")), "’", "'")
+	}
+	with := func(i int, instead ...string) string {
+		return strings.Join(strings.Fields(strings.Join(slices.Concat(words[:i], instead, words[i+1:]), " ")), " ")
+	}
+	for i, w := range plain {
+		if positive, denies := tables.Negated[w]; denies {
+			return with(i, positive)
+		}
+	}
+	for i, w := range plain {
+		if slices.Contains(tables.Auxiliaries, w) {
+			return with(i, words[i], "not")
+		}
+	}
+	for _, form := range []int{third, past, base} {
+		for i, w := range plain {
+			infinitive, is, opposite := verb(w)
+			if is != form || form == base && !(i > 0 && strings.HasSuffix(plain[i-1], "s")) {
+				continue // the base is a verb after a plural; elsewhere it may be a noun
+			}
+			denied := with(i, []string{"do not", "does not", "did not"}[form], infinitive)
+			if opposite == w {
+				return denied
+			}
+			return denied + " OR " + with(i, opposite)
+		}
+	}
+	return "no evidence that " + strings.Join(words, " ")
+}
+
+// sameClaim reports whether nothing small turns one claim into another: a denial, a number, or the opposite verb.
+func sameClaim(a, b stance) bool {
+	inA, inB := strings.Fields(a.claim), strings.Fields(b.claim)
+	numbers := func(words []string) []string {
+		n := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return !strings.ContainsAny(w, "0123456789") })
+		slices.Sort(n)
+		return slices.Compact(n)
+	}
+	opposite := func(w string) bool {
+		_, _, o := verb(w)
+		return o != "" && slices.Contains(inB, o) && !slices.Contains(inA, o) && !slices.Contains(inB, w)
+	}
+	return a.denies == b.denies && slices.Equal(numbers(inA), numbers(inB)) && !slices.ContainsFunc(inA, opposite)
+}

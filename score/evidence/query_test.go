@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 func intents(queries []Query) []Intent {
@@ -20,37 +19,35 @@ func intents(queries []Query) []Intent {
 func TestQueriesOfARound(t *testing.T) {
 	r := Request{Hypotheses: hypotheses("granite copper", "cedar maple", "slate marl")}
 	res := triangulate(t, r)
-	assert.Equal(t, []Intent{Support1, Support2, DiscriminateTop2, FalsifyLead}, intents(res.NextQueries))
+	assert.Equal(t, []Intent{"hypothesis_support_1", "hypothesis_support_2", discriminateTop2, falsifyLead}, intents(res.NextQueries))
 
 	r.Rounds = []Round{{Snippets: snippets("cedar")}}
 	res = triangulate(t, r)
 	assert.Empty(t, res.NextQueries, "they are in the round")
 	next := res.Rounds[0].NextQueries
-	assert.Equal(t, []Intent{FalsifyLead, Support1, Support2, DiscriminateTop2}, intents(next), "round 2 puts falsification first")
+	assert.Equal(t, []Intent{falsifyLead, "hypothesis_support_1", "hypothesis_support_2", discriminateTop2}, intents(next), "round 2 puts falsification first")
 	assert.Equal(t, []string{"h2", "h2", "h1", "h2"}, []string{next[0].Hypothesis, next[1].Hypothesis, next[2].Hypothesis, next[3].Hypothesis})
 	assert.Equal(t, "h1", next[3].Against)
 
 	r.Rounds = append(r.Rounds, Round{Snippets: snippets("maple", "cedar, maple and larch"), NewDocuments: ptr(5)})
 	res = triangulate(t, r)
-	assert.Equal(t, []Intent{Support1, Support2, DiscriminateTop2, FalsifyLead}, intents(res.Rounds[1].NextQueries))
+	assert.Equal(t, []Intent{"hypothesis_support_1", "hypothesis_support_2", discriminateTop2, falsifyLead}, intents(res.Rounds[1].NextQueries))
 }
 
 // A round that is forced by evidence that decides nothing asks for what nobody has looked for yet, once.
 func TestForcedRoundsAskForTheRest(t *testing.T) {
 	r := Request{Hypotheses: hypotheses("granite copper", "cedar maple", "slate marl", "loam clay"), Rounds: []Round{{Snippets: snippets("cedar")}, {}, {}}}
 	res := triangulate(t, r)
-	assert.Equal(t, []Intent{DiscriminateTop2, Support1, Support2, "hypothesis_support_3", "hypothesis_support_4", FalsifyLead}, intents(res.Rounds[1].NextQueries))
+	assert.Equal(t, []Intent{discriminateTop2, "hypothesis_support_1", "hypothesis_support_2", "hypothesis_support_3", "hypothesis_support_4", falsifyLead}, intents(res.Rounds[1].NextQueries))
 	assert.Equal(t, "h4", res.Rounds[1].NextQueries[4].Hypothesis)
-	assert.Equal(t, []Intent{DiscriminateTop2, Support1, Support2, FalsifyLead}, intents(res.Rounds[2].NextQueries))
+	assert.Equal(t, []Intent{discriminateTop2, "hypothesis_support_1", "hypothesis_support_2", falsifyLead}, intents(res.Rounds[2].NextQueries))
 }
 
 func TestQueryTexts(t *testing.T) {
-	s, err := New(Request{Question: "How does TRX act on p53?", Hypotheses: []Hypothesis{
+	q := triangulate(t, Request{Question: "How does TRX act on p53?", Hypotheses: []Hypothesis{
 		{ID: "h1", Text: "TRX inhibits the p53 protein by phosphorylation.", Rationale: "It has a kinase domain", KeyFact: "A phosphate group on serine 15"},
 		{ID: "h2", Text: "TRX inhibits the p53 protein by ubiquitination."},
-	}})
-	require.NoError(t, err)
-	q := s.Queries()
+	}}).NextQueries
 	assert.Equal(t, "TRX inhibits the p53 protein by phosphorylation. A phosphate group on serine 15 It has a kinase domain", q[0].Text)
 	assert.Equal(t, "phosphorylation vs ubiquitination TRX inhibits p53 protein", q[2].Text) // the form of seed 001
 	assert.Equal(t, "TRX does not inhibit the p53 protein by phosphorylation OR TRX activates the p53 protein by phosphorylation OR evidence against It has a kinase domain", q[3].Text)

@@ -12,6 +12,7 @@ import (
 	"waymark/score"
 	"waymark/score/evidence"
 	"waymark/server/internal/jsonio"
+	"waymark/server/internal/request"
 	"waymark/server/internal/scoring"
 )
 
@@ -30,9 +31,9 @@ var (
 )
 
 type scoreArguments struct {
-	Rubric  rubricArgument `json:"rubric" jsonschema:"hypothesis, council, contribution, session or custom; hypotheses or inquiry to have a judge propose answers, or also look for evidence; or the definition of a rubric of your own"`
+	Rubric  rubricArgument `json:"rubric" jsonschema:"hypothesis, council, contribution, session or custom, or the definition of a rubric of your own"`
 	Context []string       `json:"context,omitempty" jsonschema:"ids of the tools used so far whose output is scored, in order; what a scorer follows is learned from it"`
-	Input   objectArgument `json:"input" jsonschema:"what the rubric scores, as in the HTTP API: for hypothesis {hypotheses: [{id, scores}]}, for council {responses, reviews}, for contribution {role, text}, for hypotheses {question}, for inquiry {question, documents: [{text}]}, for a rubric of your own {items: [{id, scores}]}"`
+	Input   objectArgument `json:"input" jsonschema:"what the rubric scores, as in the HTTP API: for hypothesis {hypotheses: [{id, scores}]}, for council {responses, reviews}, for contribution {role, text}, for a rubric of your own {items: [{id, scores}]}"`
 }
 
 // scoreAnswer is the answer of any scorer, encoded as over HTTP.
@@ -106,21 +107,26 @@ func encodeScore(out any) (scoreAnswer, error) {
 	return scoreAnswer{encoded, s.Message}, nil
 }
 
-type triangulateAnswer struct{ score.TriangulateAnswer }
+type triangulateAnswer struct{ evidence.Answer }
 
 func (a triangulateAnswer) text() string { return a.Message }
 
 // triangulateArguments are a request with the tools that were used before.
 type triangulateArguments struct {
 	Context []string `json:"context,omitempty" jsonschema:"ids of the tools used so far whose output is weighed, in order"`
-	evidence.Request
+	score.TriangulateRequest
 }
 
-// triangulate gives the answer of POST /v1/triangulations, and keeps nothing.
+// triangulate gives the answer of POST /v1/triangulations, and keeps nothing. A search may call a tool of another server.
 func triangulate(ctx context.Context, c *mcpCall, in triangulateArguments) (triangulateAnswer, error) {
-	out, err := c.cfg.Scoring.Run(ctx, c.access, score.TriangulateID, in.Context, func() (any, error) { return new(score.Scorer).Triangulate(ctx, in.Request) })
+	if len(in.Hypotheses) == 0 && !c.access.May(request.ScopeWrite) {
+		return triangulateAnswer{}, jsonio.Wrong("hypotheses", "are absent: to search for evidence needs the scope write")
+	}
+	out, err := c.cfg.Scoring.Run(ctx, c.access, score.TriangulateID, in.Context, func() (any, error) {
+		return c.cfg.Scoring.Scorer(ctx, c.access).Triangulate(ctx, in.TriangulateRequest)
+	})
 	if err != nil {
 		return triangulateAnswer{}, err
 	}
-	return triangulateAnswer{out.(score.TriangulateAnswer)}, nil
+	return triangulateAnswer{out.(evidence.Answer)}, nil
 }

@@ -61,14 +61,12 @@ var All = []Scoring{
 		"The rubric comes with the request, as a value (definition) or as YAML or JSON text (source).", (*score.Scorer).Custom),
 	scoringOf("", score.HypothesisID, "rank-hypothesis", "/v1/rank/hypothesis", "Only the ranking of hypotheses", "", (*score.Scorer).RankHypotheses),
 	scoringOf("", score.CouncilID, "rank-council", "/v1/rank/council", "Only the ranking of answers", "", (*score.Scorer).RankCouncil),
-	scoringOf("hypotheses", score.HypothesesID, "hypotheses", "/v1/hypotheses", "Ask a judge for competing hypotheses",
-		"Exactly five, each with a rationale and a key fact, unless the question is easy.", (*score.Scorer).Hypotheses),
-	inquiryScoring(),
+	triangulation(),
 }
 
-// inquiryScoring is an inquiry on MCP; over HTTP what comes of it is kept as a triangulation (see inquire).
-func inquiryScoring() Scoring {
-	x := scoringOf("inquiry", score.TriangulateID, "", "", "", "", (*score.Scorer).Inquire)
+// triangulation is a task of a run; over HTTP a triangulation is kept (see begin), and MCP has a tool for it.
+func triangulation() Scoring {
+	x := scoringOf("", score.TriangulateID, "", "", "", "", (*score.Scorer).Triangulate)
 	x.route, x.Scope = func(*route.Table, *Service) {}, request.ScopeWrite // a tool of another server may be called
 	return x
 }

@@ -37,11 +37,7 @@ const addTries = 5
 type (
 	triangulationBegun struct {
 		Location string `header:"Location"`
-		Body     score.TriangulateAnswer
-	}
-	inquiryDone struct {
-		Location string `header:"Location"`
-		Body     score.InquiryAnswer
+		Body     evidence.Answer
 	}
 	triangulationEvidence struct {
 		route.ByID
@@ -52,15 +48,10 @@ type (
 func (c *Service) triangulationRoutes(r *route.Table) {
 	ru := route.Rule{Scope: request.ScopeWrite, Body: maxBody}
 	begins := ru
-	begins.Creates = true
+	begins.Creates, begins.Timeout = true, Timeout
 	route.Add(r, begins, huma.Operation{OperationID: "triangulate", Method: http.MethodPost, Path: "/v1/triangulations", Tags: []string{"Scorers"},
 		Summary:     "Weigh hypotheses by evidence",
-		Description: "Answers for all rounds in the request, and keeps them, so that evidence can be added round by round. The id is the hash of the request: the same request begins the same triangulation anew."}, c.triangulate)
-	asks := begins
-	asks.Timeout = Timeout
-	route.Add(r, asks, huma.Operation{OperationID: "inquire", Method: http.MethodPost, Path: "/v1/inquiries", Tags: []string{"Scorers"},
-		Summary:     "Have a question answered by a judge and a search",
-		Description: "The judge proposes hypotheses, searches in the documents given, or by a tool of a connected server, bring evidence round by round until the gate stops. What came of it is kept as a triangulation."}, c.inquire)
+		Description: "Answers for all rounds in the request, and keeps them, so that evidence can be added round by round. The id is the hash of the request: the same request begins the same triangulation anew. Without hypotheses a judge proposes them, and searches in the documents given, or by a tool of a connected server, bring evidence round by round until the gate stops."}, c.triangulate)
 	route.Add(r, ru, huma.Operation{OperationID: "add-evidence", Method: http.MethodPost, Path: "/v1/triangulations/{id}/evidence", Tags: []string{"Scorers"},
 		Summary: "Add a round of evidence"}, c.addEvidence)
 	route.Add(r, route.Rule{Scope: request.ScopeRead}, huma.Operation{OperationID: "get-triangulation", Method: http.MethodGet, Path: "/v1/triangulations/{id}", Tags: []string{"Scorers"},
@@ -69,22 +60,33 @@ func (c *Service) triangulationRoutes(r *route.Table) {
 		Summary: "Delete a triangulation", DefaultStatus: http.StatusNoContent}, c.deleteTriangulation)
 }
 
-func (c *Service) triangulate(ctx context.Context, q *question[evidence.Request]) (*triangulationBegun, error) {
-	out, err := c.Run(ctx, request.From(ctx), score.TriangulateID, q.After, func() (any, error) { return c.begin(ctx, q.Body) })
+func (c *Service) triangulate(ctx context.Context, q *question[score.TriangulateRequest]) (*triangulationBegun, error) {
+	out, err := c.Run(ctx, request.From(ctx), score.TriangulateID, q.After, func() (any, error) {
+		ctx, cancel := context.WithTimeout(ctx, judgingTimeout)
+		defer cancel()
+		return c.begin(ctx, q.Body)
+	})
 	if err != nil {
 		return nil, err
 	}
-	a := out.(score.TriangulateAnswer)
-	return &triangulationBegun{"/v1/triangulations/" + url.PathEscape(a.ID), a}, nil
+	begun := &triangulationBegun{Body: out.(evidence.Answer)}
+	if begun.Body.ID != "" {
+		begun.Location = "/v1/triangulations/" + url.PathEscape(begun.Body.ID)
+	}
+	return begun, nil
 }
 
-// begin answers a triangulation and keeps it, before its run is recorded.
-func (c *Service) begin(ctx context.Context, r evidence.Request) (score.TriangulateAnswer, error) {
+// begin answers a triangulation and keeps it, before its run is recorded. There is nothing to keep of an easy question.
+func (c *Service) begin(ctx context.Context, r score.TriangulateRequest) (evidence.Answer, error) {
 	a, err := c.Scorer(ctx, request.From(ctx)).Triangulate(ctx, r)
-	if err != nil {
+	state := &r.Request
+	if a.Inquiry != nil {
+		state = a.Inquiry.Request
+	}
+	if err != nil || state == nil {
 		return a, err
 	}
-	return a, c.keep(ctx, a.ID, r)
+	return a, c.keep(ctx, a.ID, *state)
 }
 
 func (c *Service) keep(ctx context.Context, id string, r evidence.Request) error {
@@ -122,26 +124,6 @@ func (c *Service) shownRound(r evidence.Round) evidence.Round {
 	return r
 }
 
-func (c *Service) inquire(ctx context.Context, q *question[score.InquiryRequest]) (*inquiryDone, error) {
-	out, err := c.Run(ctx, request.From(ctx), score.TriangulateID, q.After, func() (any, error) {
-		ctx, cancel := context.WithTimeout(ctx, judgingTimeout)
-		defer cancel()
-		a, err := c.Scorer(ctx, request.From(ctx)).Inquire(ctx, q.Body)
-		if err != nil || a.Request == nil {
-			return a, err
-		}
-		return a, c.keep(ctx, a.ID, *a.Request)
-	})
-	if err != nil {
-		return nil, err
-	}
-	done := &inquiryDone{Body: out.(score.InquiryAnswer)}
-	if id := done.Body.ID; id != "" {
-		done.Location = "/v1/triangulations/" + url.PathEscape(id)
-	}
-	return done, nil
-}
-
 // triangulation reads where one stands.
 func (c *Service) triangulation(ctx context.Context, id string) (table storage.Table, state kept, version uint64, err error) {
 	if table, err = c.Store.Table(request.From(ctx).Workspace); err != nil {
@@ -160,14 +142,14 @@ func (c *Service) triangulation(ctx context.Context, id string) (table storage.T
 	return table, state, version, err
 }
 
-func (c *Service) addEvidence(ctx context.Context, q *triangulationEvidence) (*answer[score.TriangulateAnswer], error) {
+func (c *Service) addEvidence(ctx context.Context, q *triangulationEvidence) (*answer[evidence.Answer], error) {
 	for try := 1; ; try++ {
 		table, state, version, err := c.triangulation(ctx, q.ID)
 		if err != nil {
 			return nil, err
 		}
-		var a score.TriangulateAnswer
-		state.Request, a, err = c.Scorer(ctx, request.From(ctx)).AddEvidence(q.ID, state.Request, c.shownRound(q.Body))
+		var a evidence.Answer
+		state.Request, a, err = evidence.AddEvidence(q.ID, state.Request, c.shownRound(q.Body))
 		if err != nil {
 			return nil, err
 		}
@@ -185,21 +167,21 @@ func (c *Service) addEvidence(ctx context.Context, q *triangulationEvidence) (*a
 		if err != nil {
 			return nil, err
 		}
-		return &answer[score.TriangulateAnswer]{Body: a}, nil
+		return &answer[evidence.Answer]{Body: a}, nil
 	}
 }
 
-func (c *Service) getTriangulation(ctx context.Context, q *route.ByID) (*answer[score.TriangulateAnswer], error) {
+func (c *Service) getTriangulation(ctx context.Context, q *route.ByID) (*answer[evidence.Answer], error) {
 	_, state, _, err := c.triangulation(ctx, q.ID)
 	if err != nil {
 		return nil, err
 	}
-	a, err := c.Scorer(ctx, request.From(ctx)).Triangulate(ctx, state.Request)
+	a, err := evidence.Triangulate(ctx, state.Request, nil, nil)
 	if err != nil {
 		return nil, err
 	}
 	a.ID = q.ID // it began with less
-	return &answer[score.TriangulateAnswer]{Body: a}, nil
+	return &answer[evidence.Answer]{Body: a}, nil
 }
 
 func (c *Service) deleteTriangulation(ctx context.Context, q *route.ByID) (*struct{}, error) {

@@ -1,4 +1,4 @@
-package inquiry
+package evidence
 
 import (
 	"cmp"
@@ -12,31 +12,36 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"waymark/score/evidence"
 )
 
-var update = flag.Bool("update", false, "write the figures of the evaluation anew")
+var rewrite = flag.Bool("update", false, "write the figures of the evaluation anew")
 
 // A trial is an invented investigation with what a judge proposed and what there is to be found.
 type trial struct {
 	question   string
 	answer     string // id of the right hypothesis, "none", or "easy"
-	hypotheses []evidence.Hypothesis
+	hypotheses []Hypothesis
+}
+
+// A library is the texts of all trials, as documents are searched.
+type library struct {
+	find     finder
+	snippets []Snippet
 }
 
 // trials reads testdata/questions.txt, and its snippets as one library: twelve of each question, or also
 // the five further ones.
-func trials(t testing.TB, further bool) ([]trial, *Library) {
-	data, err := os.ReadFile(filepath.Join("..", "testdata", "questions.txt"))
+func trials(t testing.TB, further bool) ([]trial, library) {
+	data, err := os.ReadFile(filepath.Join("testdata", "questions.txt"))
 	require.NoError(t, err)
 	var (
 		all      []trial
-		snippets []evidence.Snippet
+		snippets []Snippet
 	)
 	for line := range strings.Lines(string(data)) {
 		kind, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -49,21 +54,21 @@ func trials(t testing.TB, further bool) ([]trial, *Library) {
 			all[last].answer = rest
 		case "H":
 			require.Len(t, parts, 3, line)
-			all[last].hypotheses = append(all[last].hypotheses, evidence.Hypothesis{
+			all[last].hypotheses = append(all[last].hypotheses, Hypothesis{
 				ID: fmt.Sprintf("h%d", len(all[last].hypotheses)+1), Text: parts[0], Rationale: parts[1], KeyFact: parts[2]})
 		case "S", "T":
 			if kind == "T" && !further {
 				continue
 			}
 			require.Len(t, parts, 2, line)
-			snippets = append(snippets, evidence.Snippet{ID: fmt.Sprintf("s%03d", len(snippets)), Source: parts[0], Text: parts[1]})
+			snippets = append(snippets, Snippet{ID: fmt.Sprintf("s%03d", len(snippets)), Source: parts[0], Text: parts[1]})
 		}
 	}
-	return all, NewLibrary(snippets, 12)
+	return all, library{among(snippets), snippets}
 }
 
 // recorded gives the hypotheses of a trial in the ways in which models reply.
-func recorded(n int, hs []evidence.Hypothesis) string {
+func recorded(n int, hs []Hypothesis) string {
 	var items []string
 	for _, h := range hs {
 		items = append(items, fmt.Sprintf(`{"text":%q,"rationale":%q,"key_fact":%q}`, h.Text, h.Rationale, h.KeyFact))
@@ -120,16 +125,20 @@ func measure(t testing.TB, further, none bool) figures {
 	for n, tr := range all {
 		f.Questions++
 		judge := &replies{list: []string{recorded(n, tr.hypotheses)}}
-		report, err := Run(t.Context(), tr.question, judge, lib, Options{PerQuery: 3, NoneOfThese: none})
+		var documents []Document
+		for _, sn := range lib.snippets {
+			documents = append(documents, Document(sn))
+		}
+		res, err := Triangulate(t.Context(), Request{Question: tr.question, Documents: documents, PerQuery: 3, NoneOfThese: none}, judge, nil)
 		require.NoError(t, err)
+		report := res.Inquiry
 		if report.Generation.Skipped {
 			assert.Equal(t, "easy", tr.answer, tr.question)
 			f.Skipped++
 			continue
 		}
 		require.NotEqual(t, "easy", tr.answer, tr.question)
-		res := report.Triangulation
-		right := res.Ranking[0].Hypothesis == tr.answer || tr.answer == "none" && res.Ranking[0].Hypothesis == evidence.NoneOfThese
+		right := res.Ranking[0].Hypothesis == tr.answer || tr.answer == "none" && res.Ranking[0].Hypothesis == NoneOfThese
 		brier = append(brier, (res.Confidence-truth(right))*(res.Confidence-truth(right)))
 		distance = append(distance, report.Generation.MeanDistance)
 		t.Logf("%-13s leads with %.2f, right is %-4s abstain %-5v %d rounds %s: %s", res.Ranking[0].Hypothesis, res.Dominance, tr.answer, res.Abstain, len(res.Rounds), report.Ended, tr.question)
@@ -141,8 +150,8 @@ func measure(t testing.TB, further, none bool) figures {
 			lead = append(lead, truth(right))
 			top3 = append(top3, truth(tr.answer <= "h3"))
 			first = append(first, truth(tr.answer == "h1"))
-			i := slices.IndexFunc(tr.hypotheses, func(h evidence.Hypothesis) bool { return h.ID == tr.answer })
-			near = append(near, likeness(lib, fused(report), tr.hypotheses[i]))
+			i := slices.IndexFunc(tr.hypotheses, func(h Hypothesis) bool { return h.ID == tr.answer })
+			near = append(near, likeness(lib, fused(res), tr.hypotheses[i]))
 			nearPlain = append(nearPlain, likeness(lib, plainly(lib, tr.question, 5), tr.hypotheses[i]))
 			abstain = append(abstain, truth(res.Abstain))
 			if !right {
@@ -232,15 +241,15 @@ func pearson(x, y []float64) float64 {
 
 // fused are the five snippets that stand highest, by reciprocal rank, over all queries on the two
 // hypotheses that weigh most in the end.
-func fused(r Report) []string {
+func fused(r Answer) []string {
 	var top []string
-	for _, s := range r.Triangulation.Ranking {
-		if s.Hypothesis != evidence.NoneOfThese && len(top) < 2 {
+	for _, s := range r.Ranking {
+		if s.Hypothesis != NoneOfThese && len(top) < 2 {
 			top = append(top, s.Hypothesis)
 		}
 	}
 	score := map[string]float64{}
-	for _, s := range r.Searches {
+	for _, s := range r.Inquiry.Searches {
 		if !slices.Contains(top, s.Query.Hypothesis) {
 			continue
 		}
@@ -256,8 +265,8 @@ func fused(r Report) []string {
 	return ids[:min(5, len(ids))]
 }
 
-func plainly(l *Library, question string, n int) []string {
-	found, _ := l.Search(context.Background(), evidence.Query{Text: question})
+func plainly(l library, question string, n int) []string {
+	found, _ := l.find(context.Background(), Query{Text: question})
 	var ids []string
 	for _, sn := range found[:min(n, len(found))] {
 		ids = append(ids, sn.ID)
@@ -265,25 +274,25 @@ func plainly(l *Library, question string, n int) []string {
 	return ids
 }
 
-func (l *Library) text(id string) evidence.Snippet {
-	return l.snippets[slices.IndexFunc(l.snippets, func(s evidence.Snippet) bool { return s.ID == id })]
+func (l library) text(id string) Snippet {
+	return l.snippets[slices.IndexFunc(l.snippets, func(s Snippet) bool { return s.ID == id })]
 }
 
 // likeness is the mean cosine of snippets to the right answer.
-func likeness(l *Library, ids []string, h evidence.Hypothesis) float64 {
+func likeness(l library, ids []string, h Hypothesis) float64 {
 	total := 0.0
 	for _, id := range ids {
-		both, a, b := shared(l.text(id).Text, h.Text+" "+h.Rationale+" "+h.KeyFact)
-		total += float64(both) / math.Sqrt(float64(a*b))
+		near := cosine(terms(l.text(id).Text), terms(h.Text+" "+h.Rationale+" "+h.KeyFact))
+		total += near
 	}
 	return total / float64(len(ids))
 }
 
 // fewSources is why the engine before would not answer: fewer than two sources.
-func fewSources(l *Library, ids []string) bool {
+func fewSources(l library, ids []string) bool {
 	sources := map[string]bool{}
 	for _, id := range ids {
-		sources[evidence.Domain(l.text(id).Source)] = true
+		sources[domain(l.text(id).Source)] = true
 	}
 	return len(sources) < 2
 }
@@ -296,8 +305,8 @@ func TestEvaluationPlan(t *testing.T) {
 	f := measure(t, true, false)
 	got, err := json.Marshal(map[string]any{"12 snippets": thin, "17 snippets": f, "17 snippets, none_of_these": six}, json.Deterministic(true), jsontext.WithIndent("  "))
 	require.NoError(t, err)
-	file := filepath.Join("..", "testdata", "figures.json")
-	if *update {
+	file := filepath.Join("testdata", "figures.json")
+	if *rewrite {
 		require.NoError(t, os.WriteFile(file, append(got, '\n'), 0o644))
 	}
 	want, err := os.ReadFile(file)
@@ -313,12 +322,6 @@ func TestEvaluationPlan(t *testing.T) {
 	assert.Less(t, f.ModelWords, 2.0)
 	assert.Equal(t, 1.0, f.JudgeCalls)
 	assert.Less(t, f.Abstain-f.AbstainPlain, .20)
-	assert.Equal(t, evidence.NoneOfThese, six.WhereNone)
+	assert.Equal(t, NoneOfThese, six.WhereNone)
 	assert.LessOrEqual(t, f.ForcedRounds, 2.0)
-}
-
-func BenchmarkEvaluation(b *testing.B) {
-	for b.Loop() {
-		measure(b, true, false)
-	}
 }

@@ -1,0 +1,325 @@
+package evidence
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"waymark/internal/numeric"
+)
+
+// A triangulation is a request whose rounds were read, one after the other.
+type triangulation struct {
+	Request
+	options  Options
+	claims   []*claim // in order of id, "none of these" last
+	merged   [][]string
+	passages []*passage // the snippets of all rounds, each once
+	opening  []Query    // of the first round
+	rounds   []RoundResult
+}
+
+// A claim is a distinct hypothesis with the evidence for and against it.
+type claim struct {
+	Hypothesis
+	prior, weight float64
+	stance
+	support, falsification float64
+	supporting, falsifying []*passage
+	asked                  bool // a query was for it
+}
+
+// A passage is a snippet that was read.
+type passage struct {
+	Snippet
+	round   int
+	terms   []string
+	claim   *claim  // it is assigned to by its own words, or nil
+	best    float64 // the largest overlap with any claim
+	overlap float64 // it counts with
+	novelty float64
+}
+
+// weigh reads the rounds of a request that was checked.
+func weigh(r Request) *triangulation {
+	t := &triangulation{Request: r, options: r.options(), rounds: []RoundResult{}}
+	t.claims, t.merged = claims(r)
+	reweigh(t.claims)
+	t.opening = t.queries(Continue)
+	for _, round := range r.Rounds {
+		t.add(round)
+	}
+	return t
+}
+
+// claims returns the distinct hypotheses with their priors, and the ids of those that say the same. A claim that stands
+// for several has the prior of all of them, if theirs are given: it is their union. Said twice is no reason for more, so
+// without given priors it counts as one of k.
+func claims(r Request) (distinct []*claim, merged [][]string) {
+	merged = alike(r.Hypotheses)
+	given := map[string][]float64{}
+	for _, h := range r.Hypotheses {
+		id := h.ID
+		if at := slices.IndexFunc(merged, func(ids []string) bool { return slices.Contains(ids, id) }); at >= 0 {
+			id = merged[at][0]
+		}
+		if h.Prior != nil {
+			given[id] = append(given[id], *h.Prior)
+		}
+		if id == h.ID {
+			distinct = append(distinct, &claim{Hypothesis: h, stance: stanceOf(h)})
+		}
+	}
+	slices.SortFunc(distinct, func(a, b *claim) int { return strings.Compare(a.ID, b.ID) })
+	if r.NoneOfThese {
+		distinct = append(distinct, &claim{Hypothesis: Hypothesis{ID: NoneOfThese, Text: "None of these."}})
+	}
+	var priors []float64
+	for _, c := range distinct {
+		c.prior = 1 / float64(len(distinct))
+		if p := given[c.ID]; p != nil {
+			c.prior = sum(p)
+		}
+		priors = append(priors, c.prior)
+	}
+	for _, c := range distinct {
+		c.prior /= sum(priors)
+	}
+	return distinct, merged
+}
+
+// alike returns the groups of hypotheses that say the same: of cosine above the threshold over the words of their texts,
+// directly or through others. Texts that differ in a number, in a verb and its opposite, or in that one denies what the
+// other says are never the same, whatever their cosine. Groups and their members are in order of id.
+func alike(hypotheses []Hypothesis) [][]string {
+	hs := slices.SortedFunc(slices.Values(hypotheses), func(a, b Hypothesis) int { return strings.Compare(a.ID, b.ID) })
+	stances, group := make([]stance, len(hs)), make([]int, len(hs)) // by hypothesis: the first one of its group
+	for i, h := range hs {
+		stances[i], group[i] = stanceOf(h), i
+		for j, other := range stances[:i] {
+			if cosine(stances[i].terms, other.terms) > mergeCosine && sameClaim(stances[i], other) {
+				joined := []int{group[i], group[j]}
+				for m := range group[:i+1] {
+					if slices.Contains(joined, group[m]) {
+						group[m] = slices.Min(joined)
+					}
+				}
+			}
+		}
+	}
+	members := make([][]string, len(hs))
+	for i, h := range hs {
+		members[group[i]] = append(members[group[i]], h.ID)
+	}
+	return slices.DeleteFunc(members, func(ids []string) bool { return len(ids) < 2 })
+}
+
+// reweigh sets the weights of claims by the evidence for and against them,
+//
+//	w_i = prior_i·exp(net_i) / Σ_j prior_j·exp(net_j)
+//
+// with net the difference of support and falsification. Weights are never negative and add up to 1, whatever the net;
+// with equal nets they are the priors.
+func reweigh(claims []*claim) {
+	top := math.Inf(-1) // the largest exponent is 0: no overflow
+	for _, c := range claims {
+		if c.prior > 0 {
+			top = max(top, c.support-c.falsification)
+		}
+	}
+	all := make([]float64, len(claims))
+	for i, c := range claims {
+		if c.prior > 0 {
+			all[i] = float64(c.prior * numeric.Exp(c.support-c.falsification-top))
+		}
+	}
+	for i, total := 0, sum(all); i < len(claims); i++ {
+		claims[i].weight = all[i] / total
+	}
+}
+
+// entropy is -Σ w·ln w in nats, with 0·ln 0 = 0: 0 if one weight is 1, ln k if k weights are equal. The share is the
+// entropy divided by ln k, which does not depend on the base of the logarithm: 0 to 1, and 0 for a single weight.
+func entropy(weights []float64) (nats, share float64) {
+	var terms []float64
+	for _, w := range weights {
+		if w > 0 {
+			terms = append(terms, float64(-w*numeric.Ln(w)))
+		}
+	}
+	nats = max(0, sum(terms))
+	if k := len(weights); k > 1 {
+		share = min(1, nats/numeric.Ln(float64(k)))
+	}
+	return nats, share
+}
+
+// sum adds in increasing order, so that it does not depend on who comes first.
+func sum(x []float64) float64 { return numeric.Sum(slices.Sorted(slices.Values(x))) }
+
+func mean(x []float64) float64 {
+	if len(x) == 0 {
+		return 0
+	}
+	return sum(x) / float64(len(x))
+}
+
+// ranked returns the claims by falling weight, then id; "none of these" leads only if it weighs more, and is left out of
+// named ones.
+func (t *triangulation) ranked(named bool) []*claim {
+	order := slices.Clone(t.claims)
+	if named && t.NoneOfThese {
+		order = order[:len(order)-1]
+	}
+	slices.SortStableFunc(order, func(a, b *claim) int { return cmp.Compare(b.weight, a.weight) })
+	return order
+}
+
+// add reads the next round.
+func (t *triangulation) add(r Round) {
+	res := RoundResult{Weights: map[string]float64{}, Support: map[string]float64{}, Falsification: map[string]float64{}}
+	res.Assignments, res.NewDocuments, res.QualityGain = t.assign(r.Snippets)
+	res.NewDocuments, res.QualityGain = *cmp.Or(r.NewDocuments, &res.NewDocuments), *cmp.Or(r.QualityGain, &res.QualityGain)
+	reweigh(t.claims)
+	var all []float64
+	for _, c := range t.claims {
+		all = append(all, c.weight)
+		res.Weights[c.ID], res.Support[c.ID], res.Falsification[c.ID] = c.weight, c.support, c.falsification
+	}
+	lead := t.ranked(false)[0]
+	res.Lead, res.LeadWeight = lead.ID, lead.weight
+	res.EntropyNats, res.EntropyShare = entropy(all)
+	if n := len(t.rounds); n > 0 {
+		res.ForcedRounds = t.rounds[n-1].ForcedRounds
+	}
+	if res.Gate = t.options.gate(len(t.rounds)+1, res); res.Gate == Forced {
+		res.ForcedRounds++
+	}
+	t.rounds = append(t.rounds, res)
+	t.rounds[len(t.rounds)-1].NextQueries = t.queries(res.Gate)
+}
+
+// A Gate says whether there should be another round.
+type Gate string
+
+const (
+	Continue  Gate = "continue"  // the round brought something new
+	Stop      Gate = "stop"      // nothing new, and one hypothesis leads
+	Forced    Gate = "forced"    // nothing new, but undecided: ask for what discriminates
+	Exhausted Gate = "exhausted" // still undecided after all forced rounds
+)
+
+// gate decides after a round, numbered from 1. A round is quiet from the second on, if it brought few new documents and
+// little gain. A quiet round stops if the weights are decided, and is followed by a forced one if not, MaxForced times
+// in all.
+func (o Options) gate(number int, r RoundResult) Gate {
+	quiet := number >= 2 && r.NewDocuments < o.MinNewDocuments && r.QualityGain < o.MinQualityGain
+	switch {
+	case !quiet:
+		return Continue
+	case r.EntropyShare < o.StopShare && r.LeadWeight >= o.StopLead:
+		return Stop
+	case r.ForcedRounds < o.MaxForced:
+		return Forced
+	}
+	return Exhausted
+}
+
+// assign reads the snippets of a round in order of id and gives each to the hypothesis whose words it has most of. It
+// returns the assignments, the number of new snippets, and the mean of overlap times novelty.
+func (t *triangulation) assign(snippets []Snippet) (assignments []Assignment, fresh int, gain float64) {
+	order := slices.SortedFunc(slices.Values(snippets), func(a, b Snippet) int {
+		return cmp.Or(strings.Compare(a.ID, b.ID), strings.Compare(a.Text, b.Text), strings.Compare(a.Source, b.Source))
+	})
+	found, repeated := make([]*passage, len(order)), make([]bool, len(order))
+	for i, s := range order {
+		at := slices.IndexFunc(t.passages, func(p *passage) bool { return p.ID == s.ID && p.Text == s.Text })
+		if repeated[i] = at >= 0; repeated[i] {
+			found[i] = t.passages[at]
+			continue
+		}
+		found[i] = t.read(s)
+		fresh++
+	}
+	assignments, gains := make([]Assignment, len(order)), make([]float64, len(order))
+	for i, p := range found { // all of them were read: a paraphrase may follow a later one
+		a := &assignments[i]
+		*a = Assignment{Snippet: p.ID, Hypothesis: undifferentiated, Overlap: p.best, Novelty: p.novelty, Repeated: repeated[i]}
+		if repeated[i] {
+			a.Novelty = 0
+		}
+		c := p.claim
+		if like, strength := t.cluster(p); like != nil {
+			c, a.Overlap, a.Cluster = like.claim, strength, like.ID
+		}
+		if c == nil {
+			continue
+		}
+		a.Hypothesis, a.Marker = c.ID, c.opposed(p.Text)
+		a.Falsifies = a.Marker != ""
+		if repeated[i] {
+			continue
+		}
+		p.overlap, gains[i] = a.Overlap, float64(a.Overlap*a.Novelty)
+		if a.Falsifies {
+			c.falsification += gains[i]
+			c.falsifying = append(c.falsifying, p)
+		} else {
+			c.support += gains[i]
+			c.supporting = append(c.supporting, p)
+		}
+	}
+	return assignments, fresh, mean(gains)
+}
+
+// read takes a snippet into the pool. Its novelty is 1 - max |a ∩ b| / |a ∪ b| over all snippets b before it. Its own
+// words speak of the hypothesis of largest overlap, if that is large enough and no other is as large.
+func (t *triangulation) read(s Snippet) *passage {
+	p := &passage{Snippet: s, round: len(t.rounds) + 1, terms: terms(s.Text), novelty: 1}
+	for _, q := range t.passages {
+		p.novelty = min(p.novelty, 1-jaccard(p.terms, q.terms))
+	}
+	for _, c := range t.claims {
+		switch o := overlap(p.terms, c.about); {
+		case o > p.best:
+			p.best, p.claim = o, c
+		case o == p.best:
+			p.claim = nil
+		}
+	}
+	if p.best <= assignOverlap {
+		p.claim = nil
+	}
+	t.passages = append(t.passages, p)
+	return p
+}
+
+// cluster finds, for a snippet that shares next to no word with any hypothesis, the snippet most like it among those
+// assigned by their own words: it says the same in other words than the hypothesis does. It counts with the overlap of
+// the other times how alike they are, which has to be enough by itself. cluster returns nil if there is none, or if two
+// that are equally like it belong to different hypotheses.
+func (t *triangulation) cluster(p *passage) (like *passage, strength float64) {
+	if p.claim != nil || p.best >= clusterOverlap {
+		return nil, 0
+	}
+	most, apart := float64(clusterCosine), false
+	for _, q := range t.passages {
+		if q.claim == nil {
+			continue
+		}
+		switch c := cosine(p.terms, q.terms); {
+		case c < most:
+		case c > most || like == nil:
+			most, like, apart = c, q, false
+		case q.claim != like.claim:
+			apart = true
+		case q.best > like.best:
+			like = q
+		}
+	}
+	if like == nil || apart || float64(most*like.best) <= assignOverlap {
+		return nil, 0
+	}
+	return like, float64(most * like.best)
+}
