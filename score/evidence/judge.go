@@ -73,7 +73,7 @@ func generate(ctx context.Context, r Request, judge Judge) (Generation, error) {
 				problems = append(problems, fmt.Sprintf("%s say the same: keep one, and give answers that differ in what they claim", strings.Join(ids, " and ")))
 			}
 		}
-		g.Asks = append(g.Asks, Ask{text, problems})
+		g.Asks = append(g.Asks, Ask{text, append([]string{}, problems...)})
 		if g.Distinct = len(problems) == 0; g.Distinct {
 			return g, nil
 		}
@@ -103,11 +103,12 @@ type Difficulty struct {
 	Easy     bool     `json:"easy"`
 }
 
+// named is a word that begins with a capital, or has another capital or a digit beside letters; emphatic is one of the
+// latter kind; within are the letters and digits of a word with all that is between them.
 var (
-	// A named thing begins with a capital, or is emphatic by another capital or a digit beside letters.
+	named    = regexp.MustCompile(`^\p{Lu}|.\p{Lu}|\pL.*\p{Nd}|\p{Nd}.*\pL`)
 	emphatic = regexp.MustCompile(`.\p{Lu}|\pL.*\p{Nd}|\p{Nd}.*\pL`)
-	capital  = regexp.MustCompile(`^\p{Lu}`)
-	anyWord  = regexp.MustCompile(`[\pL\p{Nd}](?:.*[\pL\p{Nd}])?`)
+	within   = regexp.MustCompile(`[\pL\p{Nd}](?:.*[\pL\p{Nd}])?`)
 )
 
 // assess looks at the words of a question alone. A named entity is a run of named words (Lake Baikal, p53, HTTP/2); the
@@ -116,30 +117,26 @@ func assess(question string) Difficulty {
 	d := Difficulty{Entities: []string{}}
 	var run []string
 	starts, bare := true, false // a sentence; the run is its first word, with nothing but a capital
-	end := func() {
-		if name := strings.Join(run, " "); name != "" && !(bare && len(run) == 1) && !slices.Contains(d.Entities, name) {
-			d.Entities = append(d.Entities, name)
-		}
-		run, bare = nil, false
-	}
-	for _, field := range strings.Fields(question) {
-		w := anyWord.FindString(field)
-		if w != "" {
-			d.Words++
-		}
-		strong := emphatic.MatchString(w)
-		if w == "I" || !strong && !capital.MatchString(w) || starts && len(stems(w)) == 0 {
-			end()
-		} else {
-			bare = bare || starts && !strong
+	for _, field := range append(strings.Fields(question), ".") {
+		w := within.FindString(field)
+		isNamed := named.MatchString(w) && w != "I" && !(starts && len(stems(w)) == 0)
+		if isNamed {
+			bare = bare || starts && !emphatic.MatchString(w)
 			run = append(run, strings.TrimSuffix(strings.TrimSuffix(w, "'s"), "’s"))
 		}
-		last := field[len(field)-1:]
-		if starts = starts && w == "" || strings.Contains(".:!?", last); strings.Contains(".,;:!?)]", last) {
-			end()
+		if w != "" {
+			d.Words++
+			starts = false
 		}
+		last := field[len(field)-1:]
+		if !isNamed || strings.Contains(".,;:!?)]", last) {
+			if name := strings.Join(run, " "); name != "" && !(bare && len(run) == 1) && !slices.Contains(d.Entities, name) {
+				d.Entities = append(d.Entities, name)
+			}
+			run, bare = nil, false
+		}
+		starts = starts || strings.Contains(".:!?", last)
 	}
-	end()
 	d.Easy = len(d.Entities) < 3 && d.Words < 25
 	return d
 }
@@ -169,61 +166,48 @@ func prompt(question string, problems []string) Prompt {
 }
 
 // parseHypotheses reads the reply of a judge, or names its problems. Prose around the JSON, fences, a bare array, and
-// other common names of the fields are accepted; of more than five hypotheses the first five count, of several lists the
-// longest. They get the ids h1 to h5 in their order.
-func parseHypotheses(text string) ([]Hypothesis, []string) {
-	var best, alone []Hypothesis
+// other common names of the fields are accepted; of more than five hypotheses the first five count. They get the ids h1
+// to h5 in their order.
+func parseHypotheses(text string) (hs []Hypothesis, problems []string) {
+	var objects []any
 	for _, data := range reply.Objects(text) {
-		var object map[string]any
-		if json.Unmarshal(data, &object) != nil {
-			continue
-		}
-		alone = append(alone, candidates(object)...)
-		for _, name := range slices.Sorted(maps.Keys(object)) {
-			list, _ := object[name].([]any)
-			if found := candidates(list...); len(found) > len(best) {
-				best = found
-			}
+		var object any
+		if json.Unmarshal(data, &object) == nil {
+			objects = append(objects, object)
 		}
 	}
-	if len(alone) > len(best) {
-		best = alone
+	hs = listed(objects, hypothesisIn)
+	for _, o := range objects { // the longest list, where an example stands before the answer
+		if found := listed(o, hypothesisIn); len(found) > len(hs) {
+			hs = found
+		}
 	}
-	problems := []string{}
-	switch n := len(best); {
+	hs = first(hs, generated)
+	switch n := len(hs); {
 	case n == 0:
-		return nil, []string{"it has no JSON array of hypotheses"}
+		problems = append(problems, "it has no JSON array of hypotheses")
 	case n < generated:
 		problems = append(problems, fmt.Sprintf("it has %d hypotheses, not %d", n, generated))
 	}
-	best = first(best, generated)
-	for i, h := range best {
-		best[i].ID = fmt.Sprintf("h%d", i+1)
+	for i, h := range hs {
+		hs[i].ID = fmt.Sprintf("h%d", i+1)
 		for _, f := range [][2]string{{"text", h.Text}, {"rationale", h.Rationale}, {"key_fact", h.KeyFact}} {
 			if err := checkText(fmt.Sprintf("%s of hypothesis %d", f[0], i+1), f[1], maxClaim); err != nil {
 				problems = append(problems, err.Error())
 			}
 		}
 	}
-	return best, problems
+	return hs, problems
 }
 
-// candidates reads the objects that have a field of a hypothesis, under the names that judges give to it, folded.
-func candidates(items ...any) (all []Hypothesis) {
-	for _, item := range items {
-		object, _ := item.(map[string]any)
-		folded := make(map[string]any, len(object))
-		for _, name := range slices.Sorted(maps.Keys(object)) {
-			folded[reply.Fold(name)] = object[name]
-		}
-		h := Hypothesis{
-			Text:      firstText(folded, "text", "hypothesis", "hypothesistext", "answer", "candidate", "statement", "claim"),
-			Rationale: firstText(folded, "rationale", "reason", "reasoning", "justification"),
-			KeyFact:   firstText(folded, "keyfact", "keydiscriminatingfact", "discriminatingfact", "discriminator", "test"),
-		}
-		if h != (Hypothesis{}) {
-			all = append(all, h)
-		}
+// hypothesisIn reads an object under the names that judges give to the fields of a hypothesis.
+func hypothesisIn(object map[string]any) (h Hypothesis, ok bool) {
+	folded := map[string]any{}
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		folded[reply.Fold(name)] = object[name]
 	}
-	return all
+	h.Text = firstText(folded, "text", "hypothesis", "hypothesistext", "answer", "candidate", "statement", "claim")
+	h.Rationale = firstText(folded, "rationale", "reason", "reasoning", "justification")
+	h.KeyFact = firstText(folded, "keyfact", "keydiscriminatingfact", "discriminatingfact", "discriminator", "test")
+	return h, h.Text != ""
 }

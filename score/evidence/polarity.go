@@ -43,7 +43,8 @@ var (
 		return regexp.MustCompile(`\b(?:` + strings.Join(groups, "|") + `)\b`)
 	}()
 	// A contrast begins a clause, and "not because" ends none.
-	apartFromOthers = strings.NewReplacer(" rather than ", " , rather than ", " instead of ", " , instead of ", "not because", "not-because", "n't because", "n't-because")
+	apartFromOthers = strings.NewReplacer(" rather than ", " , rather than ", " instead of ", " , instead of ",
+		"not because", "not-because", "n't because", "n't-because")
 )
 
 // Names of signs that are no markers: they count in a clause with half of the hypothesis, and the second one, "rather

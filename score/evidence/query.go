@@ -96,7 +96,8 @@ func (t *triangulation) discriminate(a, b Hypothesis) string {
 		shared, _ = apart(t.Question, a.Text+" "+b.Text)
 	}
 	const each, common = 10, 12
-	return strings.TrimSpace(strings.Join(first(onlyA, each), " ") + " vs " + strings.Join(first(onlyB, each), " ") + " " + strings.Join(first(shared, common), " "))
+	q := strings.Join(first(onlyA, each), " ") + " vs " + strings.Join(first(onlyB, each), " ")
+	return strings.TrimSpace(q + " " + strings.Join(first(shared, common), " "))
 }
 
 // apart splits the words of a text, as they stand there and each once, into those of it alone and those that another text

@@ -70,7 +70,7 @@ func (r Request) check() error {
 		checkRange("options.stop_share", o.StopShare, 1), checkRange("options.stop_lead", o.StopLead, 1),
 		checkRange("options.abstain_lead", o.AbstainLead, 1), checkRange("options.min_new_documents", o.MinNewDocuments, maxPool),
 		checkRange("options.max_forced", o.MaxForced, maxRounds),
-		checkShare("agreement", r.Agreement), r.checkHypotheses(),
+		checkRange("agreement", *cmp.Or(r.Agreement, &none), 1), r.checkHypotheses(),
 		checkRange("max_asks", r.MaxAsks, 10), checkRange("max_rounds", r.MaxRounds, 20), checkRange("per_query", r.PerQuery, mostFound),
 		rubric.AtMost("rounds", len(r.Rounds), maxRounds))
 	pool := 0
@@ -89,13 +89,8 @@ func checkRange[N int | float64](field string, x, limit N) error {
 	return nil
 }
 
-// checkShare refuses a number that is not 0 to 1; nil is none.
-func checkShare(field string, x *float64) error {
-	if x == nil {
-		return nil
-	}
-	return checkRange(field, *x, 1)
-}
+// none is the number that counts where none is given.
+var none float64
 
 func (r Request) checkHypotheses() error {
 	n := len(r.Hypotheses)
@@ -123,7 +118,7 @@ func (r Request) checkHypotheses() error {
 			err = rubric.Refuse(field+".id", "%q has a meaning of its own", h.ID)
 		}
 		if err = cmp.Or(err, checkText(field+".text", h.Text, maxClaim), rubric.CheckText(field+".rationale", h.Rationale, maxClaim),
-			rubric.CheckText(field+".key_fact", h.KeyFact, maxClaim), checkShare(field+".prior", h.Prior)); err != nil {
+			rubric.CheckText(field+".key_fact", h.KeyFact, maxClaim), checkRange(field+".prior", *cmp.Or(h.Prior, &none), 1)); err != nil {
 			return err
 		}
 		ids[h.ID] = i

@@ -35,16 +35,11 @@ func (t *triangulation) result() Result {
 	}
 	lead := ranked[0]
 	res.Dominance = lead.weight
-	supported, unsupported, agreement := 0.0, 1, 0.0
+	supported, unsupported := 0.0, 1
 	if lead.support > 0 {
 		supported, unsupported = lead.support/(lead.support+lead.falsification), 0
 	}
-	if t.Agreement != nil {
-		agreement = *t.Agreement
-	} else {
-		res.Warnings = append(res.Warnings, "agreement_not_given") // it counts 0
-	}
-	res.Confidence, res.ConfidenceTerms = confidence(supported, lead.weight, agreement, assigned, unsupported, len(lead.falsifying))
+	res.Confidence, res.ConfidenceTerms = confidence(supported, lead.weight, *cmp.Or(t.Agreement, &none), assigned, unsupported, len(lead.falsifying))
 	switch {
 	case lead.weight < t.options.AbstainLead:
 		res.AbstainReason = "hypothesis_entropy_too_high"
@@ -52,6 +47,9 @@ func (t *triangulation) result() Result {
 		res.AbstainReason = "none_of_these_leads"
 	}
 	res.Abstain = res.AbstainReason != ""
+	if t.Agreement == nil {
+		res.Warnings = append(res.Warnings, "agreement_not_given") // it counts 0
+	}
 	if assigned == 0 {
 		res.Warnings = append(res.Warnings, "no_evidence") // the weights are the priors
 	}

@@ -293,11 +293,16 @@ func (r Request) byTool(caller run.Caller) finder {
 
 // foundIn reads the snippets in the result of a search tool: those of its structured content, else of each block of text.
 func foundIn(r run.Result) []Snippet {
-	found := listed(r.Structured)
+	read := func(data []byte) []Snippet {
+		var v any
+		_ = json.Unmarshal(data, &v) // a text that is no JSON has no list
+		return listed(v, snippetIn)
+	}
+	found := read(r.Structured)
 	var blocks []struct{ Text string }
 	if len(found) == 0 && json.Unmarshal(r.Content, &blocks) == nil {
 		for _, b := range blocks {
-			inside := listed([]byte(b.Text))
+			inside := read([]byte(b.Text))
 			if len(inside) == 0 && strings.TrimSpace(b.Text) != "" {
 				inside = []Snippet{{Text: b.Text}}
 			}
@@ -307,23 +312,28 @@ func foundIn(r run.Result) []Snippet {
 	return first(found, mostFound)
 }
 
-func listed(data []byte) []Snippet {
-	var v any
-	if json.Unmarshal(data, &v) != nil {
-		return nil
+// snippetIn reads an object under the names that search tools use, the most telling first; a title stands before the
+// text.
+func snippetIn(object map[string]any) (s Snippet, ok bool) {
+	s.ID = firstText(object, "id", "doi")
+	s.Text = firstText(object, "text", "snippet", "content", "passage", "abstract", "description", "summary", "body")
+	s.Source = firstText(object, "url", "link", "source", "href", "uri", "domain")
+	if title := firstText(object, "title"); title != "" {
+		s.Text = strings.TrimSpace(title + ". " + s.Text)
 	}
-	return firstList(v)
+	return s, s.Text != ""
 }
 
-// firstList returns the snippets of the first list, in order of names, whose objects have a text.
-func firstList(v any) (found []Snippet) {
+// listed returns the first list, in order of names, that has objects of a kind: those that read accepts.
+func listed[T any](v any, read func(map[string]any) (T, bool)) (found []T) {
 	var inner []any
 	switch v := v.(type) {
 	case []any:
 		inner = v
 		for _, item := range v {
-			if s := snippetOf(item); s.Text != "" {
-				found = append(found, s)
+			object, _ := item.(map[string]any)
+			if x, ok := read(object); ok {
+				found = append(found, x)
 			}
 		}
 	case map[string]any:
@@ -332,24 +342,9 @@ func firstList(v any) (found []Snippet) {
 		}
 	}
 	for i := 0; i < len(inner) && len(found) == 0; i++ {
-		found = firstList(inner[i])
+		found = listed(inner[i], read)
 	}
 	return found
-}
-
-// snippetOf reads an object under the names that search tools use, the most telling first; a title stands before the
-// text.
-func snippetOf(item any) Snippet {
-	fields, _ := item.(map[string]any)
-	s := Snippet{
-		ID:     firstText(fields, "id", "doi"),
-		Text:   firstText(fields, "text", "snippet", "content", "passage", "abstract", "description", "summary", "body"),
-		Source: firstText(fields, "url", "link", "source", "href", "uri", "domain"),
-	}
-	if title := firstText(fields, "title"); title != "" {
-		s.Text = strings.TrimSpace(title + ". " + s.Text)
-	}
-	return s
 }
 
 // firstText returns the first of these fields that is a text.

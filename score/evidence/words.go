@@ -11,16 +11,12 @@ import (
 
 // terms returns the distinct stems of a text in alphabetical order. Stop words count only if there is nothing else.
 func terms(text string) []string {
-	t := semantic.Tokens(text)
-	slices.Sort(t)
-	return slices.Compact(t)
+	return slices.Compact(slices.Sorted(slices.Values(semantic.Tokens(text))))
 }
 
-// stems returns the distinct stems of a word, none for a stop word: beside another word it is left out.
+// stems returns the stems of a word, none for a stop word: beside another word it is left out.
 func stems(word string) []string {
-	t := semantic.Tokens("x " + word)[1:]
-	slices.Sort(t)
-	return slices.Compact(t)
+	return slices.Compact(slices.Sorted(slices.Values(semantic.Tokens("x " + word)[1:])))
 }
 
 // common counts what two increasing lists share.
