@@ -80,32 +80,6 @@ func TestOptionsKeepTheirDefaults(t *testing.T) {
 	assert.Equal(t, want, *r.Options)
 }
 
-// The names are those of the interface, whatever comes beside them.
-func TestJSONNames(t *testing.T) {
-	r, err := decode([]byte(`{` + small + `,"none_of_these":true,"rounds":[{"snippets":[{"id":"s","text":"rain","source":"x.org"}],"new_documents":3,"quality_gain":0.05}]}`))
-	require.NoError(t, err)
-	res, err := Triangulate(t.Context(), r, nil, nil)
-	require.NoError(t, err)
-	data, err := json.Marshal(res, json.Deterministic(true))
-	require.NoError(t, err)
-	var got map[string]any
-	require.NoError(t, json.Unmarshal(data, &got))
-	has := func(value any, names ...string) {
-		t.Helper()
-		for _, n := range names {
-			assert.Contains(t, value, n)
-		}
-	}
-	has(got, "rounds", "merged", "dominance", "confidence", "abstain", "abstain_reason", "packs", "synthesis_context")
-	round := got["rounds"].([]any)[0].(map[string]any)
-	has(round, "weights", "entropy_nats", "entropy_share", "lead", "lead_weight", "assignments", "gate", "next_queries")
-	has(round["assignments"].([]any)[0], "snippet", "hypothesis", "overlap", "novelty", "falsifies")
-	has(round["next_queries"].([]any)[0], "intent", "text")
-	has(got["packs"].([]any)[0], "hypothesis", "weight", "supporting", "falsifying")
-	has(got["packs"].([]any)[0].(map[string]any)["supporting"].([]any)[0], "id", "text", "source")
-	assert.NotContains(t, string(data), "null", "a list without members is []")
-}
-
 // What is accepted gives a result without any number that JSON cannot hold, the same one each time.
 func FuzzRequest(f *testing.F) {
 	f.Add([]byte(`{` + small + `}`))

@@ -11,14 +11,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
 	"waymark/run"
 	"waymark/score/rubric"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const question = "Why did the Orla Weir, the Kest Sluice and the Upper Mill all run dry in the same week?"
 

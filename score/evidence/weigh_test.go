@@ -343,49 +343,6 @@ func TestWeights(t *testing.T) {
 	assert.Equal(t, []float64{.35, .33, .32}, weights([]float64{.35, .33, .32}, []float64{1, 1, 1}), "exactly: .35 is not below .35")
 }
 
-func TestWeightsAreAProbability(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(1, 11).Draw(t, "k")
-		prior := rapid.SliceOfN(rapid.Float64Range(1e-9, 1), n, n).Draw(t, "prior")
-		net := rapid.SliceOfN(rapid.Float64Range(-800, 800), n, n).Draw(t, "net")
-		w := weights(prior, net)
-		total := 0.0
-		for i := range w {
-			if !(w[i] >= 0) {
-				t.Fatalf("w = %v", w)
-			}
-			total += w[i]
-		}
-		if math.Abs(total-1) > 1e-12 {
-			t.Fatalf("sum %v", total)
-		}
-		order := rapid.Permutation(seq(n)).Draw(t, "order")
-		p, m := make([]float64, n), make([]float64, n)
-		for i, j := range order {
-			p[i], m[i] = prior[j], net[j]
-		}
-		for i, x := range weights(p, m) {
-			if x != w[order[i]] {
-				t.Fatal("another order, other bits")
-			}
-		}
-		moved := slices.Clone(w)
-		slices.Reverse(moved)
-		_, share := entropy(w)
-		if _, again := entropy(moved); share != again || share < 0 || share > 1 {
-			t.Fatalf("share %v", share)
-		}
-	})
-}
-
-func seq(n int) []int {
-	s := make([]int, n)
-	for i := range s {
-		s[i] = i
-	}
-	return s
-}
-
 func TestGate(t *testing.T) {
 	quiet := RoundResult{NewDocuments: 1, QualityGain: .01, EntropyShare: .4, LeadWeight: .6}
 	with := func(change func(*RoundResult)) RoundResult {

@@ -22,9 +22,14 @@ func stems(word string) []string {
 // common counts what two increasing lists share.
 func common(a, b []string) int {
 	n := 0
-	for _, term := range a {
-		if _, both := slices.BinarySearch(b, term); both {
-			n++
+	for len(a) > 0 && len(b) > 0 {
+		switch c := strings.Compare(a[0], b[0]); {
+		case c < 0:
+			a = a[1:]
+		case c > 0:
+			b = b[1:]
+		default:
+			n, a, b = n+1, a[1:], b[1:]
 		}
 	}
 	return n
