@@ -29,9 +29,16 @@ const (
 // maxQueryWords keeps queries at a length that search engines read to the end.
 const maxQueryWords = 48
 
-// queries are those of the round after a gate. Round 2 begins with falsification, a forced round with discrimination;
-// "none of these" is nothing to search for. What was asked before would bring the same again, so a forced round also
-// asks for the hypotheses that were never among the first two.
+// queries are those of the round after a gate.
+//
+//	support       "A vent stays open." with its key fact and rationale, and the same of the second
+//	discriminate  vent stays open vs heater broken greenhouse cold night
+//	falsify       A vent does not stay open OR evidence against …
+//	diversify     A vent stays open. -site:handbook.example
+//
+// Round 2 begins with falsification, a forced round with discrimination; "none of these" is nothing to search for. What
+// was asked before would bring the same again, so a forced round also asks for the hypotheses that were never among the
+// first two.
 func (t *triangulation) queries(gate Gate) []Query {
 	if gate == Stop || gate == Exhausted {
 		return []Query{}
@@ -212,7 +219,9 @@ func negation(claim string) string {
 	return "no evidence that " + strings.Join(words, " ")
 }
 
-// sameClaim reports whether nothing small turns one claim into another: a denial, a number, or the opposite verb.
+// sameClaim reports whether nothing small turns one claim into another: a denial, a number, or the opposite verb. "Holds
+// water at 25 degrees" and "at 30 degrees", "increases yields" and "decreases yields" are different claims in nearly the
+// same words.
 func sameClaim(a, b stance) bool {
 	inA, inB := strings.Fields(a.claim), strings.Fields(b.claim)
 	numbers := func(words []string) []string {

@@ -152,8 +152,12 @@ type searcher struct {
 	rest     map[string][]Snippet // by text of a query: results not taken yet
 }
 
-// round searches for the queries of a round and returns their snippets, each once. A query that was searched for in an
-// earlier round goes on in its list of results. If a search fails the others count; if all fail, so does the round.
+// round takes the results of queries in order, at most perQuery of each:
+//
+//	results of a query ─▶ without the source that it excludes ─▶ clean ─▶ ids told apart ─▶ each text once
+//
+// A query that was searched for in an earlier round goes on in its list of results. If a search fails the others count;
+// if all fail, so does the round.
 func (s *searcher) round(ctx context.Context, number int, queries []Query) ([]Snippet, error) {
 	taken := []Snippet{}
 	texts := map[string]string{} // of this round, by id
