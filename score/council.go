@@ -133,15 +133,3 @@ func councilMessage(res council.Result) string {
 	}
 	return text
 }
-
-// A CouncilRanking is [CouncilAnswer] without everything but the ranking.
-type CouncilRanking struct {
-	Message string           `json:"message" doc:"Summary of the answer in one sentence."`
-	Ranking []council.Ranked `json:"ranking"`
-}
-
-// RankCouncil ranks answers and says no more.
-func (s *Scorer) RankCouncil(ctx context.Context, in CouncilRequest) (CouncilRanking, error) {
-	a, err := s.Council(ctx, in)
-	return CouncilRanking{a.Message, a.Ranking}, err
-}

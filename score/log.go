@@ -3,7 +3,6 @@ package score
 import (
 	"strings"
 
-	"waymark/score/council"
 	"waymark/score/judge"
 	"waymark/score/rubric"
 )
@@ -62,10 +61,6 @@ func (a HypothesisRanking) Entries() []Entry {
 		out = append(out, Entry{ID: r.ID, Scores: map[string]float64{}, Composite: new(r.Composite), Verdict: r.Verdict, Rank: new(r.Rank)})
 	}
 	return out
-}
-
-func (a CouncilRanking) Entries() []Entry {
-	return CouncilAnswer{Result: council.Result{Ranking: a.Ranking}}.Entries()
 }
 
 func withUnscored(out []Entry, unscored []Unscored) []Entry {

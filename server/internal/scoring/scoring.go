@@ -60,7 +60,6 @@ var All = []Scoring{
 	scoringOf("custom", score.CustomID, "score-custom", "/v1/score/custom", "Score items by a rubric of one's own",
 		"The rubric comes with the request, as a value (definition) or as YAML or JSON text (source).", (*score.Scorer).Custom),
 	scoringOf("", score.HypothesisID, "rank-hypothesis", "/v1/rank/hypothesis", "Only the ranking of hypotheses", "", (*score.Scorer).RankHypotheses),
-	scoringOf("", score.CouncilID, "rank-council", "/v1/rank/council", "Only the ranking of answers", "", (*score.Scorer).RankCouncil),
 	triangulation(),
 }
 
