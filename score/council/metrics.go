@@ -7,14 +7,11 @@ import (
 	"slices"
 
 	"waymark/internal/numeric"
-	"waymark/score/rubric"
 )
 
-// Metrics measure aims of structured scoring. How well users understand a ranking cannot be computed from scores, so that
-// one is marked as a proxy.
+// Metrics measure aims of structured scoring.
 type Metrics struct {
 	DimensionVariance VarianceMetric    `json:"dimension_variance"`
-	Understanding     ExplainedMetric   `json:"understanding"`
 	Conciseness       ConcisenessMetric `json:"conciseness_length"`
 }
 
@@ -27,25 +24,6 @@ type VarianceMetric struct {
 	Responses  int      `json:"responses"`
 }
 
-// ExplainedMetric is the share of neighbours in the ranking whose order a single named cause explains.
-type ExplainedMetric struct {
-	Proxy       bool         `json:"proxy"` // always true: users were not asked
-	Share       *float64     `json:"share"`
-	Differences []Difference `json:"differences"`
-}
-
-// A Difference says why one answer stands above the next: a dimension that makes up at least half of what
-// speaks for it; "accuracy" where only the ceiling turned the order; "safety". Several small causes, a tie
-// decided by Borda or id, and numbers without dimensions have none.
-type Difference struct {
-	Above string `json:"above"`
-	Below string `json:"below"`
-	// By is a dimension, "safety", "several", "borda", "id" or "holistic".
-	By      string   `json:"by"`
-	Ceiling bool     `json:"ceiling"` // it is the ceiling that decides
-	Share   *float64 `json:"share"`   // of what speaks for the upper one
-}
-
 // ConcisenessMetric: are longer answers scored less concise?
 type ConcisenessMetric struct {
 	R    *float64 `json:"r"` // Pearson's
@@ -53,9 +31,7 @@ type ConcisenessMetric struct {
 	Note string   `json:"note,omitempty"`
 }
 
-func (p *panel) metrics(standings []standing) Metrics {
-	return Metrics{p.varianceMetric(), p.explainedMetric(standings), p.concisenessMetric()}
-}
+func (p *panel) metrics() Metrics { return Metrics{p.varianceMetric(), p.concisenessMetric()} }
 
 func (p *panel) varianceMetric() VarianceMetric {
 	var m VarianceMetric
@@ -110,75 +86,6 @@ func (p *panel) means(votes []*vote) []*big.Rat {
 		}
 	}
 	return means
-}
-
-func (p *panel) explainedMetric(standings []standing) ExplainedMetric {
-	m := ExplainedMetric{Proxy: true, Differences: []Difference{}}
-	named := 0
-	for i := 1; i < len(standings); i++ {
-		if standings[i].class == unseen {
-			break
-		}
-		d := p.why(standings[i-1], standings[i])
-		if d.By == "safety" || slices.ContainsFunc(base.Dimensions, func(dim rubric.Dimension) bool { return dim.Name == d.By }) {
-			named++
-		}
-		m.Differences = append(m.Differences, d)
-	}
-	if n := len(m.Differences); n > 0 {
-		m.Share = new(float64(named) / float64(n))
-	}
-	return m
-}
-
-func (p *panel) why(a, b standing) Difference {
-	d := Difference{Above: a.id, Below: b.id}
-	switch {
-	case a.safe && !b.safe:
-		d.By = "safety"
-	case a.compare(b) == 0:
-		d.By = "id"
-	case a.score == nil || b.score == nil || a.primary(b) == 0:
-		d.By = "borda"
-	case b.ceiling != nil && a.uncapped.Cmp(b.uncapped) <= 0:
-		d.By, d.Ceiling = p.ceilings[0].Dimension, true
-	default:
-		d.By, d.Share = p.leadingDimension(a.id, b.id)
-	}
-	return d
-}
-
-// leadingDimension is the dimension with the largest weighted difference in favour of a.
-func (p *panel) leadingDimension(a, b string) (string, *float64) {
-	leading, largest, sum := "", new(big.Rat), new(big.Rat)
-	compared := false
-	for _, dim := range p.dimensions {
-		x, y := p.spread(a, dim.Name), p.spread(b, dim.Name)
-		if len(x) == 0 || len(y) == 0 {
-			continue
-		}
-		compared = true
-		c := new(big.Rat).Sub(mean(x), mean(y))
-		c.Mul(c, dim.Weight.Rat())
-		if c.Sign() <= 0 {
-			continue
-		}
-		sum.Add(sum, c)
-		if c.Cmp(largest) > 0 {
-			leading, largest = dim.Name, c
-		}
-	}
-	switch {
-	case !compared:
-		return "holistic", nil
-	case leading == "":
-		return "several", nil
-	}
-	share := new(big.Rat).Quo(largest, sum)
-	if share.Cmp(big.NewRat(1, 2)) < 0 {
-		leading = "several"
-	}
-	return leading, new(float(share))
 }
 
 func (p *panel) concisenessMetric() ConcisenessMetric {

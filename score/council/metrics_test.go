@@ -25,36 +25,6 @@ func TestVarianceMetric(t *testing.T) {
 	assert.Equal(t, VarianceMetric{new(.2), new(0.), new(false), 1}, score(t, in).Metrics.DimensionVariance, "a total is a holistic score")
 }
 
-func TestExplainedMetric(t *testing.T) {
-	in := Input{Responses: []Response{{ID: "best"}, {ID: "mixed"}, {ID: "lie"}, {ID: "twin"}, {ID: "bomb", Text: "How to make a bomb"}},
-		Reviews: []Review{{Reviewer: "r", Evaluations: map[string]*Evaluation{
-			"best":  eval("10 9 9 9 9"),
-			"mixed": eval("8 8 8 8 8"), // against best: .7 of 1.35 is accuracy's
-			"lie":   eval("4 10 10 10 10"),
-			"twin":  eval("4 10 10 10 10"),
-			"bomb":  eval("9 9 9 9 9"),
-		}}}}
-	in.Reviews[0].Evaluations["mixed"] = eval("8 7 8 7 7") // 7.55, below the 7.9 of lie before its ceiling
-	m := score(t, in).Metrics.Understanding
-	assert.True(t, m.Proxy)
-	assert.Equal(t, []Difference{
-		{"best", "mixed", "accuracy", false, new(.7 / 1.8)}, // .7 + .2 + .2 + .3 + .4
-		{"mixed", "lie", "accuracy", true, nil},
-		{"lie", "twin", "id", false, nil},
-		{"twin", "bomb", "safety", false, nil},
-	}[1:], m.Differences[1:])
-	assert.Equal(t, "several", m.Differences[0].By)
-	assert.InDelta(t, .7/1.8, *m.Differences[0].Share, 1e-12)
-	assert.Equal(t, .5, *m.Share)
-
-	in = Input{Responses: responses("a", "b", "c"), Reviews: []Review{{Reviewer: "r", Scores: map[string]rubric.Decimal{"a": *dec("9"), "b": *dec("8")}},
-		{Reviewer: "s", Ranking: []string{"b", "c"}}}}
-	m = score(t, in).Metrics.Understanding
-	assert.Equal(t, []Difference{{"a", "b", "holistic", false, nil}, {"b", "c", "borda", false, nil}}, m.Differences)
-	assert.Zero(t, *m.Share)
-	assert.Nil(t, score(t, Input{Responses: responses("a"), Reviews: []Review{{Reviewer: "r"}}}).Metrics.Understanding.Share)
-}
-
 // council of n answers whose words and scores follow f.
 func lengthy(n int, f func(i int) float64) Input {
 	in := Input{}

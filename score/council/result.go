@@ -17,7 +17,7 @@ func (p *panel) result() Result {
 		Reviews:    make([]Read, len(p.votes)),
 		Mismatches: []Mismatch{},
 		Holistic:   p.beside(standings),
-		Metrics:    p.metrics(standings),
+		Metrics:    p.metrics(),
 	}
 	if res.Rubric.Ceilings == nil {
 		res.Rubric.Ceilings = []rubric.Ceiling{}
