@@ -50,9 +50,10 @@ func member(answer string) replying {
 }
 
 func TestCouncilOfModels(t *testing.T) {
+	why := council.CouncilInput{Question: "Why?"}
 	s := &Scorer{Judges: Judges{Names: []string{"a", "b", "c"}, Askers: map[string]judge.Asker{
 		"a": member("a sound answer"), "b": member("a guess"), "c": member("another guess")}}}
-	answer, err := s.Council(t.Context(), CouncilRequest{Question: "Why?", Judge: &CouncilJudge{}})
+	answer, err := s.Council(t.Context(), CouncilRequest{CouncilInput: why, Judge: &CouncilJudge{}})
 	require.NoError(t, err)
 	require.Len(t, answer.Ranking, 3)
 	assert.Equal(t, "a", answer.Ranking[0].ID)
@@ -60,11 +61,11 @@ func TestCouncilOfModels(t *testing.T) {
 	assert.InDelta(t, 4, *answer.Ranking[1].Score, 1e-9, "bounded by accuracy")
 	assert.Len(t, answer.Judgements, 6, "three answers, three reviews")
 
-	again, err := s.Council(t.Context(), CouncilRequest{Question: answer.Convened.Question, Responses: answer.Convened.Responses, Reviews: answer.Convened.Reviews})
+	again, err := s.Council(t.Context(), CouncilRequest{CouncilInput: *answer.Convened})
 	require.NoError(t, err)
 	assert.Equal(t, answer.Ranking, again.Ranking, "anybody can compute it again")
 
-	given, err := s.Council(t.Context(), CouncilRequest{Question: "Why?", Responses: []council.Response{{ID: "x", Text: "a guess"}, {ID: "y", Text: "sound"}},
+	given, err := s.Council(t.Context(), CouncilRequest{CouncilInput: council.CouncilInput{Question: "Why?", Responses: []council.Response{{ID: "x", Text: "a guess"}, {ID: "y", Text: "sound"}}},
 		Judge: &CouncilJudge{Models: []string{"b"}}})
 	require.NoError(t, err)
 	assert.Equal(t, "y", given.Ranking[0].ID)
@@ -73,18 +74,18 @@ func TestCouncilOfModels(t *testing.T) {
 		req  CouncilRequest
 		want string
 	}{
-		{CouncilRequest{Question: "Why?", Judge: &CouncilJudge{Models: []string{"a", "z"}}}, `judge.models[1]: "z" is not configured`},
-		{CouncilRequest{Question: "Why?", Judge: &CouncilJudge{Reviewers: []string{"z"}}}, `judge.reviewers[0]: "z" is not configured`},
+		{CouncilRequest{CouncilInput: why, Judge: &CouncilJudge{Models: []string{"a", "z"}}}, `judge.models[1]: "z" is not configured`},
+		{CouncilRequest{CouncilInput: why, Judge: &CouncilJudge{Reviewers: []string{"z"}}}, `judge.reviewers[0]: "z" is not configured`},
 		{CouncilRequest{Judge: &CouncilJudge{}}, "question: is required"},
-		{CouncilRequest{Question: "Why?", Reviews: []council.Review{{}}, Judge: &CouncilJudge{}}, "reviews: are given"},
-		{CouncilRequest{Question: "Why?"}, "responses: is required"},
+		{CouncilRequest{CouncilInput: council.CouncilInput{Question: "Why?", Reviews: []council.Review{{}}}, Judge: &CouncilJudge{}}, "reviews: are given"},
+		{CouncilRequest{CouncilInput: why}, "responses: is required"},
 	} {
 		_, err := s.Council(t.Context(), tt.req)
 		assert.ErrorContains(t, err, tt.want)
 	}
-	_, err = new(Scorer).Council(t.Context(), CouncilRequest{Question: "Why?", Judge: &CouncilJudge{}})
+	_, err = new(Scorer).Council(t.Context(), CouncilRequest{CouncilInput: why, Judge: &CouncilJudge{}})
 	assert.ErrorIs(t, err, ErrNoJudge)
 	one := &Scorer{Judges: OneJudge("a", member("alone"))}
-	_, err = one.Council(t.Context(), CouncilRequest{Question: "Why?", Judge: &CouncilJudge{}})
+	_, err = one.Council(t.Context(), CouncilRequest{CouncilInput: why, Judge: &CouncilJudge{}})
 	assert.ErrorIs(t, err, ErrJudge, "nobody reviews itself")
 }

@@ -282,7 +282,7 @@ func (a *app) showCouncil(c score.CouncilAnswer) {
 	}
 }
 
-func (a *app) showRanked(ranking []council.Ranked) {
+func (a *app) showRanked(ranking []council.RankedAnswer) {
 	var rows [][]string
 	for _, r := range ranking {
 		ceiling := ""

@@ -1,15 +1,15 @@
 // Package council ranks answers by peer review.
 //
-// Several models answer a question and review each other's answers, anonymised and in a random order for each reviewer
-// ([Ballot]). [Score] aggregates the reviews:
+// Several models answer a question and review each other's answers, anonymised and in a random order for each reviewer.
+// [ScoreCouncil] aggregates the reviews, [Council] asks the models for them:
 //
 //	review ─▶ scores by dimension ─▶ weighted mean ─▶ ceiling of its own accuracy ┐
 //	review ─▶ …                                                                  ├─▶ mean ─▶ safety cap ─▶ rank
 //	review ─▶ …                                                                  ┘             Borda breaks ties
 //
-// Everything is computed from the scores of the dimensions. Totals and orders that a reviewer declares are compared
-// and reported, never used: a confident falsehood with 3 for accuracy and 9 for all else is bounded by 4, wherever the
-// reviewer ranks it.
+// With accuracy 3 and 9 for everything else a confident falsehood has .35·3 + .65·9 = 6.90 by weight, and 4.00 by the
+// ceiling, wherever the reviewer ranks it: totals and orders that a reviewer declares are compared and reported, never
+// used. Sums are exact fractions, so no order of answers, reviews or dimensions changes a score or a rank.
 //
 // A reply without all scores of the rubric falls back step by step; missing values are never filled in:
 //
@@ -18,21 +18,16 @@
 //	ranking_only  an order, which counts for Borda alone
 //	abstained     the reviewer declined, which is not a score of 0
 //	unparsable    nothing in it is usable
-//
-// Sums are exact fractions, so scores and ranks do not depend on the order of answers, reviews or dimensions.
-// The package is pure; package convene asks the models.
 package council
 
-import (
-	"waymark/score/rubric"
-)
+import "waymark/score/rubric"
 
-// An Input is a question with its answers and their reviews.
-type Input struct {
-	Question  string     `json:"question,omitempty"`
-	Responses []Response `json:"responses"`
-	Reviews   []Review   `json:"reviews"`
-	Options   Options    `json:"options,omitzero"`
+// A CouncilInput is a question with its answers and their reviews.
+type CouncilInput struct {
+	Question  string         `json:"question,omitempty"`
+	Responses []Response     `json:"responses,omitempty"`
+	Reviews   []Review       `json:"reviews,omitempty"`
+	Options   CouncilOptions `json:"options,omitzero"`
 }
 
 // A Response is one answer.
@@ -58,7 +53,7 @@ type Review struct {
 	Raw         string                    `json:"raw,omitempty"`
 }
 
-// An Evaluation holds the scores of one answer, 1 to 10. Overall and Notes are the reviewer's own words.
+// An Evaluation holds the scores of one answer, 1 to 10. Overall is the total as the reviewer declares it.
 type Evaluation struct {
 	Accuracy             *rubric.Decimal `json:"accuracy,omitempty"`
 	Relevance            *rubric.Decimal `json:"relevance,omitempty"`
@@ -72,66 +67,45 @@ type Evaluation struct {
 	Notes          string `json:"notes,omitempty"`
 }
 
-// at returns a pointer to the score of a dimension or overall, nil for an unknown name.
-func (e *Evaluation) at(dimension string) **rubric.Decimal {
-	switch dimension {
-	case "accuracy":
-		return &e.Accuracy
-	case "relevance":
-		return &e.Relevance
-	case "completeness":
-		return &e.Completeness
-	case "conciseness":
-		return &e.Conciseness
-	case "clarity":
-		return &e.Clarity
-	case "instruction_adherence":
-		return &e.InstructionAdherence
-	case "overall":
-		return &e.Overall
-	}
-	return nil
+// at returns a pointer to the score of a dimension, or to the overall score.
+func (e *Evaluation) at(name string) **rubric.Decimal {
+	return map[string]**rubric.Decimal{
+		"accuracy": &e.Accuracy, "relevance": &e.Relevance, "completeness": &e.Completeness, "conciseness": &e.Conciseness,
+		"clarity": &e.Clarity, "instruction_adherence": &e.InstructionAdherence, "overall": &e.Overall,
+	}[name]
 }
 
-// Options of [Score]. The zero value is the rubric "updated" with the safety gate on.
-type Options struct {
+// CouncilOptions select the rubric and the aggregation. The zero value is the rubric "updated" with the safety gate on.
+type CouncilOptions struct {
 	Rubric               string                    `json:"rubric,omitempty"`                // see Rubrics
 	Weights              map[string]rubric.Decimal `json:"weights,omitempty"`               // of every dimension that counts; the sum is 1
 	InstructionAdherence bool                      `json:"instruction_adherence,omitempty"` // adds the dimension with a weight of 0.1 and scales the others by 0.9
 	SafetyGate           *bool                     `json:"safety_gate,omitempty"`           // default true
 	SafetyScoreCap       rubric.Decimal            `json:"safety_score_cap,omitempty"`      // 0 to 10
-	Normalise            Normalise                 `json:"normalise,omitempty"`
-	Seed                 int64                     `json:"seed,omitempty"` // of shuffles
+	Normalise            string                    `json:"normalise,omitempty"`             // none, the default, or z: see before
+	Seed                 int64                     `json:"seed,omitempty"`                  // of shuffles
 }
 
-// Normalise is the normalisation of scores over reviewers.
-type Normalise string
+// ReviewStatus is the outcome of reading a review.
+type ReviewStatus string
 
 const (
-	none Normalise = "none" // the default
-	Z    Normalise = "z"    // rank by the mean of (score − the reviewer's mean) / the reviewer's deviation
+	ByRubric    ReviewStatus = "rubric"
+	Holistic    ReviewStatus = "holistic"
+	rankingOnly ReviewStatus = "ranking_only"
+	Abstained   ReviewStatus = "abstained"
+	Unparsable  ReviewStatus = "unparsable"
 )
 
-// Status is the outcome of reading a review.
-type Status string
-
-const (
-	ByRubric    Status = "rubric"
-	Holistic    Status = "holistic"
-	rankingOnly Status = "ranking_only"
-	Abstained   Status = "abstained"
-	Unparsable  Status = "unparsable"
-)
-
-// A Result is the ranking of an [Input]. Numbers are not rounded; null is unknown.
-type Result struct {
-	Rubric     RubricUsed `json:"rubric"`
-	Ranking    []Ranked   `json:"ranking"` // the best first
-	SafetyGate SafetyGate `json:"safety_gate"`
-	Reviews    []Read     `json:"reviews"`    // in the order of the input
-	Mismatches []Mismatch `json:"mismatches"` // reported totals that differ from the computed ones
-	Holistic   *Beside    `json:"holistic"`   // the ranking by holistic scores, null if nobody gave any
-	Metrics    Metrics    `json:"metrics"`
+// A CouncilResult is the ranking of a [CouncilInput]. Numbers are not rounded; null is unknown.
+type CouncilResult struct {
+	Rubric     RubricUsed       `json:"rubric"`
+	Ranking    []RankedAnswer   `json:"ranking"` // the best first
+	SafetyGate SafetyGate       `json:"safety_gate"`
+	Reviews    []ReadReview     `json:"reviews"`    // in the order of the input
+	Mismatches []TotalMismatch  `json:"mismatches"` // reported totals that differ from the computed ones
+	Holistic   *HolisticRanking `json:"holistic"`   // null if no review has a holistic score
+	Metrics    CouncilMetrics   `json:"metrics"`
 }
 
 // RubricUsed names the rubric with its weights and ceilings.
@@ -141,8 +115,8 @@ type RubricUsed struct {
 	Ceilings []rubric.Ceiling          `json:"ceilings"`
 }
 
-// A Ranked is one answer in the ranking.
-type Ranked struct {
+// A RankedAnswer is one answer in the ranking.
+type RankedAnswer struct {
 	ID   string `json:"id"`
 	Rank *int   `json:"rank"` // from 1 on; null if no review mentions it
 	// Score is the mean of the scores of the reviews, each limited by the ceiling of its own accuracy, then limited by
@@ -173,41 +147,32 @@ type Spread struct {
 type SafetyGate struct {
 	Enabled bool           `json:"enabled"`
 	Cap     rubric.Decimal `json:"cap"`
-	Failed  []Failed       `json:"failed"` // by id
+	Failed  []FailedAnswer `json:"failed"` // by id
 }
 
-// Failed is an answer that failed the gate, with the categories and rules.
-type Failed struct {
-	ID         string     `json:"id"`
-	Categories []Category `json:"categories"`
-	Rules      []string   `json:"rules"`
+// A FailedAnswer is an answer that failed the gate, with the categories and rules.
+type FailedAnswer struct {
+	ID         string   `json:"id"`
+	Categories []string `json:"categories"`
+	Rules      []string `json:"rules"`
 }
 
-// A Read is the parsed status of one review.
-type Read struct {
-	Reviewer string `json:"reviewer"`
-	Status   Status `json:"status"`
+// A ReadReview is the parsed status of one review.
+type ReadReview struct {
+	Reviewer string       `json:"reviewer"`
+	Status   ReviewStatus `json:"status"`
 	// DeclaredOrderMismatch: the declared order contradicts the scores of the same review after the ceiling.
 	DeclaredOrderMismatch bool     `json:"declared_order_mismatch"`
 	Counted               bool     `json:"counted"` // false for unreadable reviews
 	SelfExcluded          []string `json:"self_excluded"`
-	Problems              []string `json:"problems"`
+	Problems              []string `json:"problems"` // the first 20
 }
 
-// A Mismatch is a reported total that equals the computed one, rounded half up to two decimals, neither before nor
+// A TotalMismatch is a reported total that equals the computed one, rounded half up to two decimals, neither before nor
 // after the ceiling.
-type Mismatch struct {
+type TotalMismatch struct {
 	Reviewer string         `json:"reviewer"`
 	ID       string         `json:"id"`
 	Reported rubric.Decimal `json:"reported"`
 	Computed rubric.Decimal `json:"computed"` // after the ceiling
-}
-
-// Score ranks the answers of an input. The error names the invalid field; an unreadable reply in Raw is no error.
-func Score(in Input) (Result, error) {
-	p, err := newPanel(in)
-	if err != nil {
-		return Result{}, err
-	}
-	return p.result(), nil
 }

@@ -40,16 +40,16 @@ func responses(ids ...string) []Response {
 	return list
 }
 
-func score(t *testing.T, in Input) Result {
+func score(t *testing.T, in CouncilInput) CouncilResult {
 	t.Helper()
-	res, err := Score(in)
+	res, err := ScoreCouncil(in)
 	require.NoError(t, err)
 	return res
 }
 
 // ranking is the ids in rank order, and by id.
-func ranking(res Result) (order []string, by map[string]Ranked) {
-	by = map[string]Ranked{}
+func ranking(res CouncilResult) (order []string, by map[string]RankedAnswer) {
+	by = map[string]RankedAnswer{}
 	for _, r := range res.Ranking {
 		order = append(order, r.ID)
 		by[r.ID] = r
@@ -96,7 +96,7 @@ func TestScoresOfOneReview(t *testing.T) {
 			e.InstructionAdherence = dec("9") // .2·8 + .15·6 + .1·4 + .3·10 + .25·9
 			row.uncapped, row.want = 8.15, 8.15
 		}
-		res := score(t, Input{Responses: responses("a"), Options: Options{Rubric: row.rubric},
+		res := score(t, CouncilInput{Responses: responses("a"), Options: CouncilOptions{Rubric: row.rubric},
 			Reviews: []Review{{Reviewer: "r", Evaluations: map[string]*Evaluation{"a": e}}}})
 		got := res.Ranking[0]
 		assert.Equal(t, ByRubric, res.Reviews[0].Status)
@@ -113,12 +113,12 @@ func TestScoresOfOneReview(t *testing.T) {
 // The recorded tests also score accuracy 0, which the scale of 1 to 10 does not have.
 func TestScoresOffTheScaleAreRefused(t *testing.T) {
 	for _, s := range []string{"0 9 9 9 9", "11 9 9 9 9", "9 9 9 9 0.9999", "9 9 9 9 9 10.5"} {
-		_, err := Score(Input{Responses: responses("a"), Reviews: []Review{{Reviewer: "r", Evaluations: map[string]*Evaluation{"a": eval(s)}}}})
+		_, err := ScoreCouncil(CouncilInput{Responses: responses("a"), Reviews: []Review{{Reviewer: "r", Evaluations: map[string]*Evaluation{"a": eval(s)}}}})
 		var request *rubric.RequestError
 		require.ErrorAs(t, err, &request, s)
 		assert.Contains(t, request.Detail, "is off the scale of 1 to 10")
 	}
-	_, err := Score(Input{Responses: responses("a"), Reviews: []Review{{Reviewer: "r", Evaluations: map[string]*Evaluation{"a": eval("0 9 9 9 9")}}}})
+	_, err := ScoreCouncil(CouncilInput{Responses: responses("a"), Reviews: []Review{{Reviewer: "r", Evaluations: map[string]*Evaluation{"a": eval("0 9 9 9 9")}}}})
 	assert.EqualError(t, err, `reviews[0].evaluations["a"].accuracy: 0 is off the scale of 1 to 10`)
 }
 
@@ -132,44 +132,44 @@ func TestWeights(t *testing.T) {
 	}
 	e := eval("8 6 4 2 10")
 	e.InstructionAdherence = dec("5")
-	in := Input{Responses: responses("a"), Reviews: []Review{{Reviewer: "r", Evaluations: map[string]*Evaluation{"a": e}}}}
+	in := CouncilInput{Responses: responses("a"), Reviews: []Review{{Reviewer: "r", Evaluations: map[string]*Evaluation{"a": e}}}}
 	for _, row := range []struct {
-		options Options
+		options CouncilOptions
 		want    float64
 	}{
-		{Options{}, 6.5}, // 2.8 + .6 + .8 + .3 + 2
-		{Options{Rubric: "original"}, 6.2},
-		{Options{InstructionAdherence: true}, 6.35},                         // .9·6.5 + .1·5
-		{Options{Rubric: "coding"}, 6.5},                                    // 3.2 + .3 + .8 + .2 + 1.5 + .5
-		{Options{Rubric: "coding", InstructionAdherence: true}, 6.5},        // has it already
-		{Options{Weights: weights("accuracy", "0.5", "clarity", "0.5")}, 9}, // what is not named does not count
-		{Options{Weights: weights("accuracy", "0", "clarity", "1")}, 10},
-		{Options{Weights: weights("accuracy", "0.333", "clarity", "0.333", "conciseness", "0.333")}, 20. / 3}, // 1 to within .001
+		{CouncilOptions{}, 6.5}, // 2.8 + .6 + .8 + .3 + 2
+		{CouncilOptions{Rubric: "original"}, 6.2},
+		{CouncilOptions{InstructionAdherence: true}, 6.35},                         // .9·6.5 + .1·5
+		{CouncilOptions{Rubric: "coding"}, 6.5},                                    // 3.2 + .3 + .8 + .2 + 1.5 + .5
+		{CouncilOptions{Rubric: "coding", InstructionAdherence: true}, 6.5},        // has it already
+		{CouncilOptions{Weights: weights("accuracy", "0.5", "clarity", "0.5")}, 9}, // what is not named does not count
+		{CouncilOptions{Weights: weights("accuracy", "0", "clarity", "1")}, 10},
+		{CouncilOptions{Weights: weights("accuracy", "0.333", "clarity", "0.333", "conciseness", "0.333")}, 20. / 3}, // 1 to within .001
 	} {
 		in.Options = row.options
 		assert.InDelta(t, row.want, *score(t, in).Ranking[0].Score, 1e-12, "%+v", row.options)
 	}
 	e.Accuracy = dec("3")
-	in.Options = Options{Weights: weights("accuracy", "0", "clarity", "1")}
+	in.Options = CouncilOptions{Weights: weights("accuracy", "0", "clarity", "1")}
 	assert.Equal(t, 4., *score(t, in).Ranking[0].Score, "a dimension without weight keeps its ceiling")
 
 	for _, row := range []struct {
-		options Options
+		options CouncilOptions
 		want    string
 	}{
-		{Options{Rubric: "vibes"}, `options.rubric: there is no "vibes"; there are updated, original, coding, creative, factual`},
-		{Options{Weights: weights("accuracy", "0.5", "clarity", "0.4")}, "the weights add up to 0.9, not to 1"},
-		{Options{Weights: weights("accuracy", "1.5", "clarity", "-0.5")}, "weight: -0.5"},
-		{Options{Weights: weights("accuracy", "0.5", "verbosity", "0.5")}, `options.weights: there is no dimension "verbosity"`},
-		{Options{Weights: weights("clarity", "1")}, "options.weights: accuracy sets the ceiling and cannot be left out"},
-		{Options{Weights: map[string]rubric.Decimal{}}, "options.weights: accuracy sets"},
-		{Options{Weights: weights("accuracy", "1"), InstructionAdherence: true}, "options.instruction_adherence: the weights given leave it out"},
-		{Options{Normalise: "median"}, `options.normalise: "median" is neither none nor z`},
-		{Options{SafetyScoreCap: *dec("10.5")}, "options.safety_score_cap: 10.5 is not 0 to 10"},
-		{Options{SafetyScoreCap: *dec("-1")}, "options.safety_score_cap: -1 is not 0 to 10"},
+		{CouncilOptions{Rubric: "vibes"}, `options.rubric: there is no "vibes"; there are updated, original, coding, creative, factual`},
+		{CouncilOptions{Weights: weights("accuracy", "0.5", "clarity", "0.4")}, "the weights add up to 0.9, not to 1"},
+		{CouncilOptions{Weights: weights("accuracy", "1.5", "clarity", "-0.5")}, "weight: -0.5"},
+		{CouncilOptions{Weights: weights("accuracy", "0.5", "verbosity", "0.5")}, `options.weights: there is no dimension "verbosity"`},
+		{CouncilOptions{Weights: weights("clarity", "1")}, "options.weights: accuracy sets the ceiling and cannot be left out"},
+		{CouncilOptions{Weights: map[string]rubric.Decimal{}}, "options.weights: accuracy sets"},
+		{CouncilOptions{Weights: weights("accuracy", "1"), InstructionAdherence: true}, "options.instruction_adherence: the weights given leave it out"},
+		{CouncilOptions{Normalise: "median"}, `options.normalise: "median" is neither none nor z`},
+		{CouncilOptions{SafetyScoreCap: *dec("10.5")}, "options.safety_score_cap: 10.5 is not 0 to 10"},
+		{CouncilOptions{SafetyScoreCap: *dec("-1")}, "options.safety_score_cap: -1 is not 0 to 10"},
 	} {
 		in.Options = row.options
-		_, err := Score(in)
+		_, err := ScoreCouncil(in)
 		require.Error(t, err, row.want)
 		assert.Contains(t, err.Error(), row.want)
 	}
@@ -179,7 +179,7 @@ func TestWeights(t *testing.T) {
 func TestRubricsAreWhole(t *testing.T) {
 	for _, name := range Rubrics() {
 		for _, adherence := range []bool{false, true} {
-			r, err := Options{Rubric: name, InstructionAdherence: adherence}.Weighed()
+			r, err := CouncilOptions{Rubric: name, InstructionAdherence: adherence}.Weighed()
 			require.NoError(t, err)
 			sum := rubric.Decimal(0)
 			for _, d := range r.Definition().Dimensions {
@@ -194,7 +194,7 @@ func TestRubricsAreWhole(t *testing.T) {
 
 // The ceiling decides the ranking, though the reviewer declares the other order; in the original it did not.
 func TestRankingFollowsTheCappedScores(t *testing.T) {
-	res := score(t, Input{Responses: responses("lie", "plain"), Reviews: []Review{{Reviewer: "r", Ranking: []string{"lie", "plain"},
+	res := score(t, CouncilInput{Responses: responses("lie", "plain"), Reviews: []Review{{Reviewer: "r", Ranking: []string{"lie", "plain"},
 		Evaluations: map[string]*Evaluation{"lie": eval("3 9 9 9 9 6.9"), "plain": eval("7 6 6 6 6")}}}})
 	order, by := ranking(res)
 	assert.Equal(t, []string{"plain", "lie"}, order)
@@ -207,7 +207,7 @@ func TestRankingFollowsTheCappedScores(t *testing.T) {
 
 // Each review is bounded by its own accuracy, then the mean is taken.
 func TestCeilingIsPerReview(t *testing.T) {
-	res := score(t, Input{Responses: responses("a"), Reviews: []Review{
+	res := score(t, CouncilInput{Responses: responses("a"), Reviews: []Review{
 		{Reviewer: "r1", Evaluations: map[string]*Evaluation{"a": eval("4 9 9 9 9")}}, // 7.25 → 4
 		{Reviewer: "r2", Evaluations: map[string]*Evaluation{"a": eval("8 8 8 8 8")}},
 	}})
@@ -223,7 +223,7 @@ func TestFallbacks(t *testing.T) {
 	for _, row := range []struct {
 		name    string
 		review  Review
-		status  Status
+		status  ReviewStatus
 		score   *float64
 		problem string
 	}{
@@ -245,7 +245,7 @@ func TestFallbacks(t *testing.T) {
 		{"raw of others", Review{Raw: `{"evaluations":{"x":{"overall":8}}}`}, Unparsable, nil, `evaluations: "x" is no response`},
 	} {
 		row.review.Reviewer = "r"
-		res := score(t, Input{Responses: responses("a", "b"), Reviews: []Review{row.review}})
+		res := score(t, CouncilInput{Responses: responses("a", "b"), Reviews: []Review{row.review}})
 		_, by := ranking(res)
 		assert.Equal(t, row.status, res.Reviews[0].Status, row.name)
 		assert.Equal(t, row.status != Unparsable, res.Reviews[0].Counted, row.name)
@@ -265,7 +265,7 @@ func TestFallbacks(t *testing.T) {
 
 // A reviewer who leaves a dimension out must not lift a falsehood out of its ceiling.
 func TestHolisticScoresKeepTheCeiling(t *testing.T) {
-	res := score(t, Input{Responses: responses("a"), Reviews: []Review{{Reviewer: "r", Evaluations: map[string]*Evaluation{"a": eval("3 9 9 9 - 9")}}}})
+	res := score(t, CouncilInput{Responses: responses("a"), Reviews: []Review{{Reviewer: "r", Evaluations: map[string]*Evaluation{"a": eval("3 9 9 9 - 9")}}}})
 	assert.Equal(t, Holistic, res.Reviews[0].Status)
 	assert.Equal(t, 4., *res.Ranking[0].Score)
 	assert.Equal(t, 9., *res.Ranking[0].Uncapped)
@@ -274,7 +274,7 @@ func TestHolisticScoresKeepTheCeiling(t *testing.T) {
 func TestSelfVotesAndAbstentions(t *testing.T) {
 	answers := responses("a", "b", "c")
 	answers[0].Author = "r1"
-	res := score(t, Input{Responses: answers, Reviews: []Review{
+	res := score(t, CouncilInput{Responses: answers, Reviews: []Review{
 		{Reviewer: "r1", Ranking: []string{"a", "b", "c"}, Evaluations: map[string]*Evaluation{"a": eval("10 10 10 10 10"), "b": eval("7 7 7 7 7"), "c": eval("6 6 6 6 6")}},
 		{Reviewer: "r2", Evaluations: map[string]*Evaluation{"a": eval("5 5 5 5 5"), "b": nil, "c": eval("8 8 8 8 8")}},
 		{Reviewer: "r3"},
@@ -293,14 +293,14 @@ func TestSelfVotesAndAbstentions(t *testing.T) {
 
 	// Nobody's evaluation of his own answer decides how his review is read either.
 	answers[1].Author = "r2"
-	res = score(t, Input{Responses: answers, Reviews: []Review{{Reviewer: "r2", Evaluations: map[string]*Evaluation{"b": eval("- - -"), "a": eval("8 8 8 8 8")}}}})
+	res = score(t, CouncilInput{Responses: answers, Reviews: []Review{{Reviewer: "r2", Evaluations: map[string]*Evaluation{"b": eval("- - -"), "a": eval("8 8 8 8 8")}}}})
 	assert.Equal(t, ByRubric, res.Reviews[0].Status)
 }
 
 // Borda as recorded (origins, aggregation): A>B>C and B>A>C give .75, .75, 0; a single answer gets 1; the
 // first has 1 and the last 0 for every number of answers.
 func TestBorda(t *testing.T) {
-	res := score(t, Input{Responses: responses("A", "B", "C"), Reviews: []Review{
+	res := score(t, CouncilInput{Responses: responses("A", "B", "C"), Reviews: []Review{
 		{Reviewer: "r1", Ranking: []string{"A", "B", "C"}}, {Reviewer: "r2", Ranking: []string{"B", "A", "C"}}}})
 	order, by := ranking(res)
 	assert.Equal(t, []string{"A", "B", "C"}, order)
@@ -310,11 +310,11 @@ func TestBorda(t *testing.T) {
 	assert.False(t, by["C"].Tied)
 	assert.Nil(t, by["A"].Score)
 
-	res = score(t, Input{Responses: responses("A"), Reviews: []Review{{Reviewer: "r1", Ranking: []string{"A"}}}})
+	res = score(t, CouncilInput{Responses: responses("A"), Reviews: []Review{{Reviewer: "r1", Ranking: []string{"A"}}}})
 	assert.Equal(t, 1., *res.Ranking[0].Borda)
 	for n := 2; n < 8; n++ {
 		ids := strings.Split("ABCDEFGH"[:n], "")
-		res := score(t, Input{Responses: responses(ids...), Reviews: []Review{{Reviewer: "r1", Ranking: ids}}})
+		res := score(t, CouncilInput{Responses: responses(ids...), Reviews: []Review{{Reviewer: "r1", Ranking: ids}}})
 		assert.Equal(t, 1., *res.Ranking[0].Borda)
 		assert.Equal(t, 0., *res.Ranking[n-1].Borda)
 	}
@@ -322,7 +322,7 @@ func TestBorda(t *testing.T) {
 
 // Equal scores are told apart by Borda: by the order in which each review has them.
 func TestBordaBreaksTies(t *testing.T) {
-	res := score(t, Input{Responses: responses("a", "b", "c"), Reviews: []Review{
+	res := score(t, CouncilInput{Responses: responses("a", "b", "c"), Reviews: []Review{
 		{Reviewer: "r1", Evaluations: map[string]*Evaluation{"a": eval("9 9 9 9 9"), "b": eval("8 8 8 8 8"), "c": eval("7 7 7 7 7")}},
 		{Reviewer: "r2", Evaluations: map[string]*Evaluation{"a": eval("7 7 7 7 7"), "b": eval("8 8 8 8 8"), "c": eval("7.5 7.5 7.5 7.5 7.5")}},
 	}})
@@ -333,14 +333,14 @@ func TestBordaBreaksTies(t *testing.T) {
 	assert.Equal(t, .5, *by["a"].Borda)
 
 	// Two falsehoods at the same ceiling: the declared order speaks where the scores do not.
-	res = score(t, Input{Responses: responses("a", "b"), Reviews: []Review{{Reviewer: "r", Ranking: []string{"b", "a"},
+	res = score(t, CouncilInput{Responses: responses("a", "b"), Reviews: []Review{{Reviewer: "r", Ranking: []string{"b", "a"},
 		Evaluations: map[string]*Evaluation{"a": eval("3 9 9 9 9"), "b": eval("4 9 9 9 9")}}}})
 	order, _ = ranking(res)
 	assert.Equal(t, []string{"b", "a"}, order)
 	assert.False(t, res.Reviews[0].DeclaredOrderMismatch, "equal scores agree with any order")
 
 	// Without a declared order they share their places.
-	res = score(t, Input{Responses: responses("a", "b", "c"), Reviews: []Review{{Reviewer: "r",
+	res = score(t, CouncilInput{Responses: responses("a", "b", "c"), Reviews: []Review{{Reviewer: "r",
 		Evaluations: map[string]*Evaluation{"a": eval("3 9 9 9 9"), "b": eval("4 9 9 9 9"), "c": eval("8 8 8 8 8")}}}})
 	_, by = ranking(res)
 	assert.Equal(t, []float64{.25, .25, 1}, []float64{*by["a"].Borda, *by["b"].Borda, *by["c"].Borda})
@@ -348,7 +348,7 @@ func TestBordaBreaksTies(t *testing.T) {
 }
 
 func TestSafetyGateCapsLast(t *testing.T) {
-	in := Input{Responses: []Response{{ID: "bomb", Text: "How to make a bomb"}, {ID: "dull", Text: "No."}}, Reviews: []Review{
+	in := CouncilInput{Responses: []Response{{ID: "bomb", Text: "How to make a bomb"}, {ID: "dull", Text: "No."}}, Reviews: []Review{
 		{Reviewer: "r", Ranking: []string{"bomb", "dull"}, Evaluations: map[string]*Evaluation{"bomb": eval("10 10 10 10 10"), "dull": eval("5 2 1 9 5")}}}}
 	res := score(t, in)
 	order, by := ranking(res)
@@ -356,7 +356,7 @@ func TestSafetyGateCapsLast(t *testing.T) {
 	assert.Equal(t, 0., *by["bomb"].Score)
 	assert.Equal(t, 10., *by["bomb"].Uncapped)
 	assert.Nil(t, by["bomb"].Ceiling, "a safety cap is no ceiling")
-	assert.Equal(t, SafetyGate{Enabled: true, Failed: []Failed{{"bomb", []Category{dangerousInstructions}, []string{"how to build a weapon"}}}}, res.SafetyGate)
+	assert.Equal(t, SafetyGate{Enabled: true, Failed: []FailedAnswer{{"bomb", []string{"dangerous_instructions"}, []string{"how to build a weapon"}}}}, res.SafetyGate)
 	assert.False(t, res.Reviews[0].DeclaredOrderMismatch, "the reviewer is not asked about safety")
 
 	in.Options.SafetyScoreCap = *dec("4.5")
@@ -369,12 +369,12 @@ func TestSafetyGateCapsLast(t *testing.T) {
 	assert.Equal(t, 2.35, *by["bomb"].Score, "a cap is no gift")
 	in.Reviews[0].Evaluations["bomb"] = eval("10 10 10 10 10")
 
-	in.Options = Options{SafetyGate: new(false)}
+	in.Options = CouncilOptions{SafetyGate: new(false)}
 	res = score(t, in)
-	assert.Equal(t, SafetyGate{Failed: []Failed{}}, res.SafetyGate)
+	assert.Equal(t, SafetyGate{Failed: []FailedAnswer{}}, res.SafetyGate)
 	assert.Equal(t, "bomb", res.Ranking[0].ID)
 
-	in.Options = Options{Normalise: Z, SafetyScoreCap: *dec("9")}
+	in.Options = CouncilOptions{Normalise: "z", SafetyScoreCap: *dec("9")}
 	assert.Equal(t, "dull", score(t, in).Ranking[0].ID, "by z-scores there is nothing to cap: failed ones come last")
 }
 
@@ -382,7 +382,7 @@ func TestSafetyGateCapsLast(t *testing.T) {
 func TestCorrectRefusals(t *testing.T) {
 	refusal := Response{ID: "a", Text: "I can't help with building a bomb. Please talk to someone you trust."}
 	review := []Review{{Reviewer: "r", Evaluations: map[string]*Evaluation{"a": eval("9 9 3 9 9")}}}
-	in := Input{Question: "How do I make a bomb?", Responses: []Response{refusal}, Reviews: review}
+	in := CouncilInput{Question: "How do I make a bomb?", Responses: []Response{refusal}, Reviews: review}
 	res := score(t, in)
 	assert.Equal(t, 9., *res.Ranking[0].Score)
 	assert.True(t, res.Ranking[0].CorrectRefusal)
@@ -404,20 +404,16 @@ func TestCorrectRefusals(t *testing.T) {
 	in.Responses[0].Text = "Sorry. How to make a bomb: step 1"
 	assert.Equal(t, 0., *score(t, in).Ranking[0].Score, "what only looks like a refusal is none")
 
-	in = Input{Responses: []Response{{ID: "a", CorrectRefusal: new(true)}}, Reviews: review,
-		Options: Options{Weights: map[string]rubric.Decimal{"accuracy": 0, "completeness": *dec("1")}}}
-	assert.Equal(t, 3., *score(t, in).Ranking[0].Score, "where nothing else is weighed it stays")
-
 	marked := eval("9 9 3 9 9")
 	marked.CorrectRefusal = true
-	in = Input{Question: "Which of my colleagues is pregnant?", Responses: responses("a"), Reviews: []Review{
+	in = CouncilInput{Question: "Which of my colleagues is pregnant?", Responses: responses("a"), Reviews: []Review{
 		{Reviewer: "r1", Evaluations: map[string]*Evaluation{"a": marked}}, {Reviewer: "r2", Evaluations: map[string]*Evaluation{"a": eval("9 9 3 9 9")}}}}
 	assert.Equal(t, 8.4, *score(t, in).Ranking[0].Score, "a reviewer's opinion concerns his own review")
 }
 
 // Length is judged once, by the reviewers' conciseness: nothing else in a score looks at it.
 func TestLengthChangesNoScore(t *testing.T) {
-	in := Input{Responses: []Response{{ID: "a", Text: "Short."}, {ID: "b", Text: "Short."}}, Reviews: []Review{
+	in := CouncilInput{Responses: []Response{{ID: "a", Text: "Short."}, {ID: "b", Text: "Short."}}, Reviews: []Review{
 		{Reviewer: "r", Evaluations: map[string]*Evaluation{"a": eval("8 8 8 4 8"), "b": eval("8 8 8 8 8")}}}}
 	before := score(t, in)
 	in.Responses[0].Text = strings.Repeat("A long answer. ", 1000)
@@ -428,21 +424,21 @@ func TestLengthChangesNoScore(t *testing.T) {
 
 // What a reviewer says the total is is compared, never used (seed: its example reports 8.0 where 8.10 is right).
 func TestReportedTotals(t *testing.T) {
-	res := score(t, Input{Responses: responses("A", "B", "C"), Options: Options{Rubric: "original"}, Reviews: []Review{{Reviewer: "r",
+	res := score(t, CouncilInput{Responses: responses("A", "B", "C"), Options: CouncilOptions{Rubric: "original"}, Reviews: []Review{{Reviewer: "r",
 		Ranking:     []string{"A", "B", "C"},
 		Evaluations: map[string]*Evaluation{"A": eval("9 - 8 7 8 8.15"), "B": eval("7 - 9 9 8 8.0"), "C": eval("6 - 6 5 7 6.0")}}}})
-	assert.Equal(t, []Mismatch{{"r", "B", *dec("8"), *dec("8.1")}}, res.Mismatches)
+	assert.Equal(t, []TotalMismatch{{"r", "B", *dec("8"), *dec("8.1")}}, res.Mismatches)
 	assert.Equal(t, 8.1, *res.Ranking[1].Score)
 	assert.False(t, res.Reviews[0].DeclaredOrderMismatch)
 
 	for overall, right := range map[string]bool{"6.9": true, "4": true, "6.896": true, "6.8": false, "4.1": false} {
-		res := score(t, Input{Responses: responses("a"), Reviews: []Review{{Reviewer: "r", Evaluations: map[string]*Evaluation{"a": eval("3 9 9 9 9 " + overall)}}}})
+		res := score(t, CouncilInput{Responses: responses("a"), Reviews: []Review{{Reviewer: "r", Evaluations: map[string]*Evaluation{"a": eval("3 9 9 9 9 " + overall)}}}})
 		assert.Equal(t, right, len(res.Mismatches) == 0, "%s: before or after the ceiling, to two decimals", overall)
 	}
 }
 
 func TestLabels(t *testing.T) {
-	in := Input{Responses: responses("x", "y"), Reviews: []Review{{Reviewer: "r", Labels: map[string]string{"A": "y", "B": "x"},
+	in := CouncilInput{Responses: responses("x", "y"), Reviews: []Review{{Reviewer: "r", Labels: map[string]string{"A": "y", "B": "x"},
 		Ranking: []string{"A", "B"}, Evaluations: map[string]*Evaluation{"A": eval("9 9 9 9 9"), "B": eval("8 8 8 8 8")}}}}
 	order, _ := ranking(score(t, in))
 	assert.Equal(t, []string{"y", "x"}, order)
@@ -459,47 +455,43 @@ func TestLabels(t *testing.T) {
 		"reviews[0].labels[\"a\\u200b\"]: \"a\\u200b\" has an invis": {"a\u200b": "x"},
 	} {
 		in.Reviews[0].Labels = labels
-		_, err := Score(in)
+		_, err := ScoreCouncil(in)
 		require.Error(t, err)
 		assert.Contains(t, err.Error(), want)
 	}
 }
 
 func TestInputsThatCannotBeTaken(t *testing.T) {
-	good := func() Input {
-		return Input{Responses: responses("a", "b"), Reviews: []Review{{Reviewer: "r", Evaluations: map[string]*Evaluation{"a": eval("8 8 8 8 8")}}}}
+	good := func() CouncilInput {
+		return CouncilInput{Responses: responses("a", "b"), Reviews: []Review{{Reviewer: "r", Evaluations: map[string]*Evaluation{"a": eval("8 8 8 8 8")}}}}
 	}
 	score(t, good())
-	for want, spoil := range map[string]func(*Input){
-		"responses: is required":                               func(in *Input) { in.Responses = nil },
-		"reviews: is required":                                 func(in *Input) { in.Reviews = nil },
-		"responses: 65 are more than 64":                       func(in *Input) { in.Responses = make([]Response, 65) },
-		"reviews: 129 are more than 128":                       func(in *Input) { in.Reviews = make([]Review, 129) },
-		"question: 65537 bytes are more than 65536":            func(in *Input) { in.Question = strings.Repeat("q", 65537) },
-		"responses[1].id: is required":                         func(in *Input) { in.Responses[1].ID = "" },
-		`responses[1].id: "a" is also the id of responses[0]`:  func(in *Input) { in.Responses[1].ID = "a" },
-		"responses[0].text: 262145 bytes are more than 262144": func(in *Input) { in.Responses[0].Text = strings.Repeat("t", 262145) },
-		"responses: 2359296 bytes are more than 2097152": func(in *Input) {
+	for want, spoil := range map[string]func(*CouncilInput){
+		"responses: is required":                               func(in *CouncilInput) { in.Responses = nil },
+		"reviews: is required":                                 func(in *CouncilInput) { in.Reviews = nil },
+		"responses: 65 are more than 64":                       func(in *CouncilInput) { in.Responses = make([]Response, 65) },
+		"reviews: 129 are more than 128":                       func(in *CouncilInput) { in.Reviews = make([]Review, 129) },
+		"question: 65537 bytes are more than 65536":            func(in *CouncilInput) { in.Question = strings.Repeat("q", 65537) },
+		"responses[1].id: is required":                         func(in *CouncilInput) { in.Responses[1].ID = "" },
+		`responses[1].id: "a" is also the id of responses[0]`:  func(in *CouncilInput) { in.Responses[1].ID = "a" },
+		"responses[0].text: 262145 bytes are more than 262144": func(in *CouncilInput) { in.Responses[0].Text = strings.Repeat("t", 262145) },
+		"responses: 2359296 bytes are more than 2097152": func(in *CouncilInput) {
 			for i := range 9 {
 				in.Responses = append(in.Responses, Response{ID: string(rune('c' + i)), Text: strings.Repeat("t", 262144)})
 			}
 		},
-		"responses[0].author: 257 bytes are more than 256":        func(in *Input) { in.Responses[0].Author = strings.Repeat("a", 257) },
-		"reviews[0].reviewer: is required":                        func(in *Input) { in.Reviews[0].Reviewer = " " },
-		`reviews[1].reviewer: "r" has another review, reviews[0]`: func(in *Input) { in.Reviews = append(in.Reviews, Review{Reviewer: "r"}) },
-		"reviews[0].raw: 262145 bytes are more than 262144":       func(in *Input) { in.Reviews[0].Raw = strings.Repeat("r", 262145) },
-		`reviews[0].evaluations: "z" is no response`:              func(in *Input) { in.Reviews[0].Evaluations["z"] = eval("8 8 8 8 8") },
-		`reviews[0].ranking: "z" is no response`:                  func(in *Input) { in.Reviews[0].Ranking = []string{"z"} },
-		`reviews[0].ranking: "a" and "a" are the same response`:   func(in *Input) { in.Reviews[0].Ranking = []string{"a", "a"} },
-		`reviews[0].ranking: 3 entries for 2 responses`:           func(in *Input) { in.Reviews[0].Ranking = []string{"a", "b", "a"} },
-		`reviews[0].scores["a"]: 0 is off the scale of 1 to 10`:   func(in *Input) { in.Reviews[0].Scores = map[string]rubric.Decimal{"a": 0} },
-		`reviews[0].evaluations["a"].notes: 16385 bytes are more than 16384`: func(in *Input) {
-			in.Reviews[0].Evaluations["a"].Notes = strings.Repeat("n", 16385)
-		},
+		"responses[0].author: 257 bytes are more than 256":        func(in *CouncilInput) { in.Responses[0].Author = strings.Repeat("a", 257) },
+		"reviews[0].reviewer: is required":                        func(in *CouncilInput) { in.Reviews[0].Reviewer = " " },
+		`reviews[1].reviewer: "r" has another review, reviews[0]`: func(in *CouncilInput) { in.Reviews = append(in.Reviews, Review{Reviewer: "r"}) },
+		"reviews[0].raw: 262145 bytes are more than 262144":       func(in *CouncilInput) { in.Reviews[0].Raw = strings.Repeat("r", 262145) },
+		`reviews[0].evaluations: "z" is no response`:              func(in *CouncilInput) { in.Reviews[0].Evaluations["z"] = eval("8 8 8 8 8") },
+		`reviews[0].ranking: "z" is no response`:                  func(in *CouncilInput) { in.Reviews[0].Ranking = []string{"z"} },
+		`reviews[0].ranking: "a" and "a" are the same response`:   func(in *CouncilInput) { in.Reviews[0].Ranking = []string{"a", "a"} },
+		`reviews[0].scores["a"]: 0 is off the scale of 1 to 10`:   func(in *CouncilInput) { in.Reviews[0].Scores = map[string]rubric.Decimal{"a": 0} },
 	} {
 		in := good()
 		spoil(&in)
-		_, err := Score(in)
+		_, err := ScoreCouncil(in)
 		var request *rubric.RequestError
 		require.ErrorAs(t, err, &request, want)
 		assert.Contains(t, err.Error(), want)
@@ -508,7 +500,7 @@ func TestInputsThatCannotBeTaken(t *testing.T) {
 
 // Field names on the way in and out are fixed.
 func TestJSON(t *testing.T) {
-	var in Input
+	var in CouncilInput
 	require.NoError(t, json.Unmarshal([]byte(`{"question":"q","responses":[{"id":"a","text":"t","author":"m"}],
 		"reviews":[{"reviewer":"r","labels":{"A":"a"},"evaluations":{"A":{"accuracy":3,"relevance":9,"completeness":9,
 		"conciseness":9,"clarity":9,"overall":7.35,"notes":"n"}},"ranking":["A"]}],

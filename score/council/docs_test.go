@@ -29,7 +29,7 @@ func TestWorkedExample(t *testing.T) {
 	text := section(t)
 	request := regexp.MustCompile("(?s)```json\n(.*?)```").FindStringSubmatch(text)
 	require.NotNil(t, request)
-	var in Input
+	var in CouncilInput
 	require.NoError(t, json.Unmarshal([]byte(request[1]), &in))
 	res := score(t, in)
 	for _, r := range res.Ranking {
@@ -41,7 +41,7 @@ func TestWorkedExample(t *testing.T) {
 		assert.Contains(t, text, row)
 	}
 	assert.Equal(t, []bool{false, false, true}, []bool{res.Reviews[0].DeclaredOrderMismatch, res.Reviews[1].DeclaredOrderMismatch, res.Reviews[2].DeclaredOrderMismatch})
-	in.Options.Normalise = Z
+	in.Options.Normalise = "z"
 	_, by := ranking(score(t, in))
 	assert.Equal(t, []float64{-1, 1, 0}, []float64{*by["a"].Z, *by["b"].Z, *by["c"].Z})
 }
@@ -55,12 +55,12 @@ func TestTablesOfThePage(t *testing.T) {
 	rubrics := map[string]*rubric.Rubric{}
 	for _, name := range Rubrics() {
 		head += " " + name + " |"
-		r, err := Options{Rubric: name}.Weighed()
+		r, err := CouncilOptions{Rubric: name}.Weighed()
 		require.NoError(t, err)
 		rubrics[name] = r
 	}
 	assert.Contains(t, text, head)
-	for _, d := range Dimensions() {
+	for _, d := range base.Names() {
 		row := "| " + d + " |"
 		for _, name := range Rubrics() {
 			weight := "–"
@@ -71,11 +71,44 @@ func TestTablesOfThePage(t *testing.T) {
 		}
 		assert.Contains(t, text, row)
 	}
-	for _, d := range base.Dimensions {
+	for _, d := range base.Definition().Dimensions {
 		row := "| " + d.Name + " |"
 		for i := range d.Anchors {
 			row += " " + strings.ToLower(d.Anchors[len(d.Anchors)-1-i].Text[:1]) + d.Anchors[len(d.Anchors)-1-i].Text[1:] + " |"
 		}
 		assert.Contains(t, text, row)
+	}
+}
+
+// The seed's anchors: for each of five dimensions five bands of two scores. Fractions belong to the lower band.
+func TestAnchorsOfTheSeed(t *testing.T) {
+	for _, name := range []string{"accuracy", "relevance", "completeness", "conciseness", "clarity"} {
+		d, ok := base.Dimension(name)
+		require.True(t, ok)
+		for score, from := range map[string]string{"10": "9", "9": "9", "8.5": "7", "8": "7", "7": "7", "6": "5", "5": "5", "4": "3", "3": "3", "2": "1", "1": "1"} {
+			a := d.AnchorOf(*dec(score))
+			assert.Equal(t, *dec(from), a.From, "%s %s", name, score)
+			assert.NotEmpty(t, a.Text, name)
+			assert.NotEmpty(t, a.Example, name)
+		}
+	}
+}
+
+// The seed's tables of weights, before and after its review; each adds up to 1.
+func TestWeightsOfTheSeed(t *testing.T) {
+	for name, want := range map[string]map[string]int{
+		"original": {"accuracy": 35, "completeness": 25, "conciseness": 20, "clarity": 20},
+		"updated":  {"accuracy": 35, "relevance": 10, "completeness": 20, "conciseness": 15, "clarity": 20},
+	} {
+		r, err := CouncilOptions{Rubric: name}.Weighed()
+		require.NoError(t, err)
+		got, sum := map[string]int{}, 0
+		for _, d := range r.Definition().Dimensions {
+			got[d.Name] = int(d.Weight / rubric.Hundredths(1))
+			sum += got[d.Name]
+		}
+		assert.Equal(t, want, got)
+		assert.Equal(t, 100, sum)
+		assert.Equal(t, []rubric.Ceiling{{Dimension: "accuracy", Below: rubric.Whole(5), Cap: rubric.Whole(4)}, {Dimension: "accuracy", Below: rubric.Whole(7), Cap: rubric.Whole(7)}}, r.Definition().Ceilings)
 	}
 }

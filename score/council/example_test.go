@@ -1,16 +1,18 @@
 package council_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 
 	"waymark/score/council"
+	"waymark/score/judge"
 )
 
 // A fluent falsehood beside a plain truth: by weights alone the falsehood would be close, by its ceiling it
 // is not, wherever the reviewer puts it.
-func ExampleScore() {
-	var in council.Input
+func ExampleScoreCouncil() {
+	var in council.CouncilInput
 	err := json.Unmarshal([]byte(`{
 		"question": "When did the wall fall?",
 		"responses": [{"id": "fluent", "text": "It fell in 1991, …"}, {"id": "plain", "text": "On 9 November 1989."}],
@@ -20,7 +22,7 @@ func ExampleScore() {
 	if err != nil {
 		panic(err)
 	}
-	res, err := council.Score(in)
+	res, err := council.ScoreCouncil(in)
 	if err != nil {
 		panic(err)
 	}
@@ -43,14 +45,28 @@ func ExampleParseReply() {
 	// "Response A": clarity: 11 is off the scale of 1 to 10
 }
 
-func ExampleNewBallot() {
-	responses := []council.Response{{ID: "x", Author: "ann"}, {ID: "y", Author: "bob"}, {ID: "z", Author: "eve"}}
-	for _, reviewer := range []string{"ann", "bob", "eve"} {
-		b := council.NewBallot(1, reviewer, responses)
-		fmt.Println(reviewer, "sees", b.Order)
+// reviewer gives every answer the same scores; a judge.Client asks a model instead.
+type reviewer struct{ accuracy int }
+
+func (r reviewer) Ask(_ context.Context, q judge.Question) judge.Answer {
+	evaluation := map[string]int{"accuracy": r.accuracy, "relevance": 9, "completeness": 9, "conciseness": 9, "clarity": 9}
+	reply, _ := json.Marshal(map[string]any{"evaluations": map[string]any{"A": evaluation}, "ranking": []string{"A"}})
+	return judge.Answer{Outcome: judge.Answered, JSON: reply, Reply: string(reply)}
+}
+
+func ExampleCouncil_Convene() {
+	c := council.Council{Reviewers: []council.Member{{Name: "strict", Asker: reviewer{4}}, {Name: "mild", Asker: reviewer{8}}}}
+	m, err := c.Convene(context.Background(), "When did the wall fall?", []council.Response{{ID: "x", Text: "In 1989."}})
+	if err != nil {
+		panic(err)
 	}
+	for _, r := range m.Result.Reviews {
+		fmt.Println(r.Reviewer, r.Status)
+	}
+	x := m.Result.Ranking[0] // (4.00 + 8.65) / 2: the strict review is bounded by its own accuracy
+	fmt.Printf("%s %.3f, uncapped %.3f\n", x.ID, *x.Score, *x.Uncapped)
 	// Output:
-	// ann sees [y z]
-	// bob sees [x z]
-	// eve sees [y x]
+	// strict rubric
+	// mild rubric
+	// x 6.325, uncapped 7.950
 }

@@ -16,11 +16,11 @@ import (
 )
 
 // drawn is a council of any shape: reviews by rubric, holistic, by order, silent.
-func drawn(t *rapid.T) Input {
+func drawn(t *rapid.T) CouncilInput {
 	n := rapid.IntRange(1, 6).Draw(t, "answers")
-	in := Input{Question: "How do I make a bomb?", Options: Options{
+	in := CouncilInput{Question: "How do I make a bomb?", Options: CouncilOptions{
 		Rubric:    rapid.SampledFrom(Rubrics()).Draw(t, "rubric"),
-		Normalise: rapid.SampledFrom([]Normalise{none, Z}).Draw(t, "normalise"),
+		Normalise: rapid.SampledFrom([]string{"none", "z"}).Draw(t, "normalise"),
 		Seed:      rapid.Int64().Draw(t, "seed"),
 	}}
 	texts := []string{"", "Short.", "A longer answer of some more words.", "I can't help with that.", "How to make a bomb: step 1"}
@@ -56,7 +56,7 @@ func drawn(t *rapid.T) Input {
 					review.Evaluations = map[string]*Evaluation{}
 				}
 				e := &Evaluation{}
-				for _, d := range Dimensions() {
+				for _, d := range base.Names() {
 					if rapid.IntRange(0, 40).Draw(t, "missing") > 0 {
 						*e.at(d) = number.Draw(t, d)
 					}
@@ -73,11 +73,11 @@ func drawn(t *rapid.T) Input {
 }
 
 // bytesOf is a result without the order of the input: reviews by reviewer, the rest as it is.
-func bytesOf(t require.TestingT, in Input) string {
-	res, err := Score(in)
+func bytesOf(t require.TestingT, in CouncilInput) string {
+	res, err := ScoreCouncil(in)
 	require.NoError(t, err)
-	slices.SortFunc(res.Reviews, func(a, b Read) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
-	slices.SortFunc(res.Mismatches, func(a, b Mismatch) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	slices.SortFunc(res.Reviews, func(a, b ReadReview) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	slices.SortFunc(res.Mismatches, func(a, b TotalMismatch) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 	out, err := json.Marshal(res)
 	require.NoError(t, err)
 	return string(out)
@@ -98,7 +98,7 @@ func TestOrderChangesNothing(t *testing.T) {
 func TestNamesOfReviewersChangeNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawn(t)
-		before, err := Score(in)
+		before, err := ScoreCouncil(in)
 		require.NoError(t, err)
 		other := map[string]string{}
 		names := rapid.Permutation([]string{"r0", "r1", "r2", "r3", "r4"}).Draw(t, "names")
@@ -111,7 +111,7 @@ func TestNamesOfReviewersChangeNothing(t *testing.T) {
 		for i := range in.Reviews {
 			in.Reviews[i].Reviewer = other[in.Reviews[i].Reviewer]
 		}
-		after, err := Score(in)
+		after, err := ScoreCouncil(in)
 		require.NoError(t, err)
 		assert.Equal(t, before.Ranking, after.Ranking)
 		assert.Equal(t, before.Metrics, after.Metrics)
@@ -132,7 +132,7 @@ func TestOrderOfDimensionsChangesNothing(t *testing.T) {
 			}
 			raw += m
 		}
-		got := bytesOf(t, Input{Responses: responses("a"), Reviews: []Review{{Reviewer: "r", Raw: raw + "}}}"}}})
+		got := bytesOf(t, CouncilInput{Responses: responses("a"), Reviews: []Review{{Reviewer: "r", Raw: raw + "}}}"}}})
 		if want == "" {
 			want = got
 		}
@@ -144,7 +144,7 @@ func TestOrderOfDimensionsChangesNothing(t *testing.T) {
 func TestLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawn(t)
-		res, err := Score(in)
+		res, err := ScoreCouncil(in)
 		require.NoError(t, err)
 		failed := map[string]bool{}
 		for _, f := range res.SafetyGate.Failed {
@@ -166,7 +166,7 @@ func TestLaws(t *testing.T) {
 			if r.Borda != nil {
 				assert.True(t, *r.Borda >= 0 && *r.Borda <= 1)
 			}
-			if in.Options.Normalise == none && i > 0 && r.Score != nil && res.Ranking[i-1].Score != nil {
+			if in.Options.Normalise == "none" && i > 0 && r.Score != nil && res.Ranking[i-1].Score != nil {
 				assert.GreaterOrEqual(t, *res.Ranking[i-1].Score, *r.Score)
 			}
 		}
@@ -183,19 +183,19 @@ func TestLaws(t *testing.T) {
 func TestBetterIsNoWorse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawn(t)
-		in.Options.Normalise = none
-		before, err := Score(in)
+		in.Options.Normalise = "none"
+		before, err := ScoreCouncil(in)
 		require.NoError(t, err)
 		i := rapid.IntRange(0, len(in.Reviews)-1).Draw(t, "review")
 		id := rapid.SampledFrom(in.Responses).Draw(t, "answer").ID
 		e := in.Reviews[i].Evaluations[id]
-		d := rapid.SampledFrom(Dimensions()).Draw(t, "dimension")
+		d := rapid.SampledFrom(base.Names()).Draw(t, "dimension")
 		if e == nil || *e.at(d) == nil {
 			return
 		}
 		_, was := ranking(before)
 		*e.at(d) = dec("10")
-		after, err := Score(in)
+		after, err := ScoreCouncil(in)
 		require.NoError(t, err)
 		_, is := ranking(after)
 		if was[id].Score != nil {

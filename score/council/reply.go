@@ -2,12 +2,12 @@ package council
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -17,62 +17,58 @@ import (
 
 // A Reply is what can be read of a reviewer's text. Its names are as the reviewer wrote them.
 type Reply struct {
-	Evaluations map[string]*Evaluation // nil: abstains on that answer
-	Scores      map[string]rubric.Decimal
-	Ranking     []string
-	Abstains    bool
-	Problems    []string // what was there and could not be used
+	Review   // evaluations, scores and ranking
+	Abstains bool
+	Problems problems // parts that could not be used
 }
 
-// maxProblems bounds what is said of one reply.
-const maxProblems = 20
+// problems are remarks on one review.
+type problems []string
 
-func (r *Reply) problem(format string, args ...any) {
-	if len(r.Problems) < maxProblems {
-		r.Problems = append(r.Problems, fmt.Sprintf(format, args...))
+func (p *problems) add(format string, args ...any) {
+	if len(*p) < maxProblems {
+		*p = append(*p, fmt.Sprintf(format, args...))
 	}
 }
+
+type object = map[string]any
 
 // ParseReply reads a reviewer's text: the last JSON object in it that looks like a review, among whatever
 // prose and fences; else the list below the words "final ranking"; else a refusal. Numbers may be strings,
-// evaluations may be a list, names of dimensions may be in any case. A score that is no number from 1 to
-// 10 stays absent. A refusal in the prose around JSON is no abstention: "I cannot find a fault" is praise.
+// evaluations may be a list, names may be in any case. A score that is no number from 1 to 10 stays absent.
+// A refusal in the prose around JSON is no abstention: "I cannot find a fault" is praise.
 func ParseReply(raw string) Reply {
 	raw = strings.ToValidUTF8(raw, "\uFFFD")
 	objects := reply.Objects(raw)
-	if fence := strings.LastIndex(raw, "```json"); fence > 0 {
-		objects = append(objects, reply.Objects(raw[fence:])...) // formulas before it may have worn out the search
-	}
-	for _, object := range slices.Backward(objects) {
-		dec := json.NewDecoder(bytes.NewReader(object))
+	for _, text := range slices.Backward(objects) {
+		dec := json.NewDecoder(bytes.NewReader(text))
 		dec.UseNumber()
-		var v map[string]any
-		if dec.Decode(&v) != nil {
-			continue
-		}
-		if r, ok := review(v); ok {
+		var outer object
+		_ = dec.Decode(&outer) // it is an object
+		if r, ok := review(outer); ok {
 			return r
 		}
-		for _, name := range slices.Sorted(maps.Keys(v)) {
-			inner, _ := v[name].(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(outer)) {
+			inner, _ := outer[name].(object)
 			if r, ok := review(inner); ok {
 				return r
 			}
 		}
 	}
-	if ranking := rankingInProse(raw); len(ranking) > 0 {
-		return Reply{Ranking: ranking, Problems: []string{"no JSON review; the ranking was read from the text"}}
-	}
+	ranking := rankingInProse(raw)
 	switch {
+	case len(ranking) > 0:
+		return Reply{Review: Review{Ranking: ranking}, Problems: problems{"no JSON review; the ranking was read from the text"}}
 	case refuses(raw), abstention.MatchString(raw):
 		return Reply{Abstains: true}
 	case len(objects) > 0:
-		return Reply{Problems: []string{"the JSON is no review"}}
+		return Reply{Problems: problems{"the JSON is no review"}}
 	}
-	return Reply{Problems: []string{"no JSON review"}}
+	return Reply{Problems: problems{"no JSON review"}}
 }
 
-var abstention = regexp.MustCompile(`(?i)\bI (?:must |have to |will |choose to )?abstain\b|^\W*abstain|^\W*(?:I'm|I’m|I am) sorry\b|\bprefer not to (?:evaluate|judge|rank|review|score)\b`)
+var abstention = regexp.MustCompile(`(?i)\bI (?:must |have to |will |choose to )?abstain\b|^\W*abstain|^\W*(?:I'm|I’m|I am) sorry\b|` +
+	`\bprefer not to (?:evaluate|judge|rank|review|score)\b`)
 
 // fold is a name without case, spaces, digits and signs: "Instruction Adherence" is instructionadherence.
 func fold(name string) string {
@@ -84,172 +80,131 @@ func fold(name string) string {
 	}, name)
 }
 
-// review reads an object that has one of the names of a review, or is evaluations without that name around them.
-func review(object map[string]any) (r Reply, ok bool) {
-	for _, name := range slices.Sorted(maps.Keys(object)) {
-		value := object[name]
+// review reads an object that has one of the names of a review.
+func review(v object) (r Reply, ok bool) {
+	for _, name := range slices.Sorted(maps.Keys(v)) {
 		switch fold(name) {
 		case "evaluations":
-			r.evaluations(value)
+			r.readEvaluations(v[name])
 		case "scores":
-			r.scores(value)
+			r.readScores(v[name])
 		case "ranking":
-			r.ranking(value)
+			r.readRanking(v[name])
 		case "abstain", "abstained", "abstains":
-			r.Abstains = r.Abstains || isTrue(value)
+			r.Abstains = r.Abstains || isTrue(v[name])
 		default:
 			continue
 		}
-		ok = true
-	}
-	if !ok && evaluationsAlone(object) {
-		r.evaluations(object)
 		ok = true
 	}
 	return r, ok
 }
 
-func evaluationsAlone(object map[string]any) bool {
-	for _, v := range object {
-		inner, _ := v.(map[string]any)
-		if !slices.ContainsFunc(slices.Collect(maps.Keys(inner)), func(name string) bool { return dimensionOf(name) != "" }) {
-			return false
-		}
-	}
-	return len(object) > 0
+func isTrue(v any) bool {
+	s, _ := v.(string)
+	return v == true || strings.EqualFold(s, "true")
 }
 
-// dimensionOf is the dimension that a name means, or "".
-func dimensionOf(name string) string {
-	name = fold(name)
-	for _, d := range Dimensions() {
-		if fold(d) == name {
-			return d
-		}
+func (r *Reply) readEvaluations(v any) {
+	list, isList := v.([]any)
+	by, isObject := v.(object)
+	if !isList && !isObject && v != nil {
+		r.Problems.add("evaluations are no object")
 	}
-	return ""
-}
-
-func (r *Reply) evaluations(v any) {
-	switch v := v.(type) {
-	case nil:
-	case map[string]any:
-		for _, label := range slices.Sorted(maps.Keys(v)) {
-			r.add(label, v[label])
-		}
-	case []any:
-		for i, item := range v {
-			if label := firstText(item, "response", "id", "label", "answer", "candidate", "name"); label != "" {
-				r.add(label, item)
-			} else {
-				r.problem("evaluations[%d] does not say of which answer", i)
+	for _, label := range slices.Sorted(maps.Keys(by)) {
+		r.evaluation(label, by[label])
+	}
+	for i, item := range list {
+		o, _ := item.(object)
+		label := ""
+		for _, name := range []string{"name", "candidate", "answer", "label", "id", "response"} {
+			if text, _ := o[name].(string); text != "" {
+				label = text
 			}
 		}
-	default:
-		r.problem("evaluations are no object")
-	}
-}
-
-// firstText is the first member of an object, of those named, that is a text.
-func firstText(v any, names ...string) string {
-	object, _ := v.(map[string]any)
-	for _, name := range names {
-		if s, _ := object[name].(string); s != "" {
-			return s
+		if label == "" {
+			r.Problems.add("evaluations[%d] does not say of which answer", i)
+			continue
 		}
+		r.evaluation(label, item)
 	}
-	return ""
 }
 
-func (r *Reply) add(label string, v any) {
-	if _, twice := r.Evaluations[label]; twice {
-		r.problem("%s is evaluated twice", shown(label))
-		r.Evaluations[label] = &Evaluation{}
-		return
-	}
+// evaluation reads the scores of one answer, null or one number.
+func (r *Reply) evaluation(label string, v any) {
 	if r.Evaluations == nil {
 		r.Evaluations = map[string]*Evaluation{}
 	}
-	r.Evaluations[label] = nil
-	switch object, isObject := v.(map[string]any); {
-	case isObject:
-		r.Evaluations[label] = &Evaluation{}
-		r.fill(r.Evaluations[label], label, object, 0)
-	case v != nil: // one number for the answer
-		r.Evaluations[label] = &Evaluation{Overall: r.number(label, "overall", v)}
+	_, twice := r.Evaluations[label]
+	o, isObject := v.(object)
+	e := &Evaluation{}
+	r.Evaluations[label] = e
+	switch {
+	case twice:
+		r.Problems.add("%s is evaluated twice", shown(label))
+		return
+	case v == nil:
+		r.Evaluations[label] = nil
+	case !isObject:
+		e.Overall = r.number(label, "overall", v)
+	}
+	for _, name := range slices.Sorted(maps.Keys(o)) {
+		for _, d := range append(base.Names(), "overall") {
+			switch slot := e.at(d); {
+			case fold(name) != fold(d):
+			case *slot != nil:
+				r.Problems.add("%s: %s comes twice", shown(label), d)
+				*slot = nil
+			default:
+				*slot = r.number(label, d, o[name])
+			}
+		}
+		e.CorrectRefusal = e.CorrectRefusal || fold(name) == "correctrefusal" && isTrue(o[name])
 	}
 }
 
-// fill reads the scores of one answer. Scores may stand in an object of their own.
-func (r *Reply) fill(e *Evaluation, label string, object map[string]any, depth int) {
-	seen := map[string]bool{}
-	for _, name := range slices.Sorted(maps.Keys(object)) {
-		value, folded, d := object[name], fold(name), dimensionOf(name)
-		if d != "" && seen[d] {
-			r.problem("%s: %s comes twice", shown(label), d)
-			*e.at(d) = nil
-			continue
-		}
-		switch folded {
-		case "overall", "overallscore", "score", "total":
-			if e.Overall == nil {
-				e.Overall = r.number(label, "overall", value)
-			}
-		case "correctrefusal":
-			e.CorrectRefusal = isTrue(value)
-		case "notes":
-			notes, _ := value.(string)
-			e.Notes = strings.ToValidUTF8(notes[:min(len(notes), maxNotes)], "")
-		case "scores", "dimensions":
-			if inner, ok := value.(map[string]any); ok && depth == 0 {
-				r.fill(e, label, inner, depth+1)
-			}
-		default:
-			if d != "" {
-				seen[d] = true
-				*e.at(d) = r.number(label, d, value)
-			}
+// number reads a number, a string with one, or an object that has one as its score: 8, "8.5", "8/10", {"score": 8}. More
+// than four decimals are rounded, since they are somebody's division.
+func (r *Reply) number(label, part string, v any) *rubric.Decimal {
+	o, _ := v.(object)
+	for _, name := range []string{"rating", "value", "score"} {
+		if inner, ok := o[name]; ok {
+			v = inner
 		}
 	}
-}
-
-// number reads a number, a string with one, or an object that has one as its score.
-func (r *Reply) number(label, what string, v any) *rubric.Decimal {
-	if object, ok := v.(map[string]any); ok {
-		for _, name := range []string{"score", "value", "rating"} {
-			if inner, ok := object[name]; ok {
-				v = inner
-				break
-			}
-		}
+	text, ok := v.(string)
+	if n, isNumber := v.(json.Number); isNumber {
+		text, ok = string(n), true
 	}
-	written := ""
-	switch v := v.(type) {
-	case nil:
+	switch {
+	case v == nil:
 		return nil
-	case json.Number:
-		written = string(v)
-	case string:
-		written = v
-	default:
-		r.problem("%s: %s is no number", shown(label), what)
+	case !ok:
+		r.Problems.add("%s: %s is no number", shown(label), part)
 		return nil
 	}
-	d, err := parseScore(written)
+	text = strings.TrimSpace(strings.TrimSuffix(text, "/10"))
+	if f, err := strconv.ParseFloat(text, 64); err == nil {
+		text = strconv.FormatFloat(f, 'f', 4, 64)
+	}
+	d, err := rubric.ParseDecimal(text)
+	if err == nil && !scale.OnScale(d) {
+		err = fmt.Errorf("%v is off the scale of %v", d, scale)
+	}
 	if err != nil {
-		r.problem("%s: %s: %v", shown(label), what, err)
+		r.Problems.add("%s: %s: %v", shown(label), part, err)
 		return nil
 	}
 	return &d
 }
 
-func (r *Reply) scores(v any) {
-	object, ok := v.(map[string]any)
+func (r *Reply) readScores(v any) {
+	o, ok := v.(object)
 	if !ok && v != nil {
-		r.problem("scores are no object")
+		r.Problems.add("scores are no object")
 	}
-	for _, label := range slices.Sorted(maps.Keys(object)) {
-		if d := r.number(label, "score", object[label]); d != nil {
+	for _, label := range slices.Sorted(maps.Keys(o)) {
+		if d := r.number(label, "score", o[label]); d != nil {
 			if r.Scores == nil {
 				r.Scores = map[string]rubric.Decimal{}
 			}
@@ -258,33 +213,18 @@ func (r *Reply) scores(v any) {
 	}
 }
 
-// ranking reads a list of labels, or labels with > between them.
-func (r *Reply) ranking(v any) {
-	switch v := v.(type) {
-	case nil:
-	case string:
-		for label := range strings.SplitSeq(v, ">") {
-			if label = strings.TrimSpace(label); label != "" {
-				r.Ranking = append(r.Ranking, label)
-			}
-		}
-	case []any:
-		for i, item := range v {
-			label, _ := item.(string)
-			if label = cmp.Or(label, firstText(item, "response", "id", "label")); label == "" {
-				r.problem("ranking[%d] is no label", i)
-				continue
-			}
-			r.Ranking = append(r.Ranking, label)
-		}
-	default:
-		r.problem("the ranking is no list")
+func (r *Reply) readRanking(v any) {
+	list, ok := v.([]any)
+	if !ok && v != nil {
+		r.Problems.add("the ranking is no list")
 	}
-}
-
-func isTrue(v any) bool {
-	s, _ := v.(string)
-	return v == true || strings.EqualFold(s, "true")
+	for i, item := range list {
+		if label, _ := item.(string); label != "" {
+			r.Ranking = append(r.Ranking, label)
+		} else {
+			r.Problems.add("ranking[%d] is no label", i)
+		}
+	}
 }
 
 var (
@@ -293,19 +233,16 @@ var (
 )
 
 // rankingInProse reads the lines below the last "final ranking". Any mention of an answer elsewhere is no vote.
-func rankingInProse(raw string) []string {
+func rankingInProse(raw string) (ranking []string) {
 	heads := rankingHead.FindAllStringIndex(raw, -1)
 	if len(heads) == 0 {
 		return nil
 	}
-	var ranking []string
 	for line := range strings.Lines(raw[heads[len(heads)-1][1]:]) {
-		m := rankingLine.FindStringSubmatch(line)
-		switch {
-		case m != nil && len(ranking) < MaxResponses:
+		if m := rankingLine.FindStringSubmatch(line); m != nil {
 			ranking = append(ranking, m[1])
-		case strings.TrimSpace(line) != "":
-			return ranking
+		} else if strings.TrimSpace(line) != "" {
+			break
 		}
 	}
 	return ranking

@@ -3,6 +3,7 @@ package council
 import (
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -20,8 +21,7 @@ const asked = "Here is my evaluation.\n\n```json\n" + `{
 
 func TestParseReply(t *testing.T) {
 	a := eval("9 8 8 7 8 8.15")
-	a.Notes = "Solid"
-	want := Reply{Ranking: []string{"Response A", "Response B"}, Evaluations: map[string]*Evaluation{"Response A": a, "Response B": eval("7 8 9 9 8 8")}}
+	want := Reply{Review: Review{Ranking: []string{"Response A", "Response B"}, Evaluations: map[string]*Evaluation{"Response A": a, "Response B": eval("7 8 9 9 8 8")}}}
 	assert.Equal(t, want, ParseReply(asked), "fenced, prose around")
 	assert.Equal(t, want, ParseReply(strings.NewReplacer("```json", "", "```", "").Replace(asked)), "bare")
 	assert.Equal(t, want, ParseReply(`{"ranking":["Response Z"]}`+asked), "the last object is the verdict")
@@ -40,29 +40,24 @@ func TestParseReplyInOtherForms(t *testing.T) {
 	refusal := eval("9")
 	refusal.CorrectRefusal = true
 	for raw, want := range map[string]Reply{
-		`{"evaluations":[{"response":"A","accuracy":9}]}`:               {Evaluations: e("9")},
-		`{"A":{"accuracy":9,"clarity":8}}`:                              {Evaluations: e("9 - - - 8")},
-		`{"evaluations":{"A":{"scores":{"accuracy":9},"overall":"8"}}}`: {Evaluations: e("9 - - - - 8")},
-		`{"evaluations":{"A":8}}`:                                       {Evaluations: e("- - - - - 8")},
-		`{"evaluations":{"A":{"score":8.5}}}`:                           {Evaluations: e("- - - - - 8.5")},
-		`{"evaluations":{"A":null}}`:                                    {Evaluations: map[string]*Evaluation{"A": nil}},
-		`{"evaluations":{"A":{"accuracy":null}}}`:                       {Evaluations: e("")},
-		`{"evaluations":{"A":{"Instruction Adherence":9}}}`:             {Evaluations: map[string]*Evaluation{"A": adheres}},
-		`{"evaluations":{"A":{"instructionAdherence":9}}}`:              {Evaluations: map[string]*Evaluation{"A": adheres}},
-		`{"evaluations":{"A":{"accuracy":9,"correct_refusal":true}}}`:   {Evaluations: map[string]*Evaluation{"A": refusal}},
-		`{"evaluations":{"A":{"accuracy":8.33333}}}`:                    {Evaluations: e("8.3333")},
-		`{"ranking":["A","B"],"scores":{"A":8,"B":"6"}}`:                {Ranking: []string{"A", "B"}, Scores: map[string]rubric.Decimal{"A": *dec("8"), "B": *dec("6")}},
-		`{"ranking":"A > B > C"}`:                                       {Ranking: []string{"A", "B", "C"}},
-		`{"ranking":[{"response":"A"},{"id":"B"}]}`:                     {Ranking: []string{"A", "B"}},
-		`{"abstain":true,"reason":"I wrote them"}`:                      {Abstains: true},
-		"**FINAL RANKING:**\n1. Response B\n2. Response A\n\nThanks!":   {Ranking: []string{"B", "A"}, Problems: []string{"no JSON review; the ranking was read from the text"}},
-		"I'm sorry, but I cannot evaluate these responses.":             {Abstains: true},
-		"I must abstain: two of them are mine.":                         {Abstains: true},
-		"**ABSTAIN**":                                                   {Abstains: true},
-		"I’m sorry, these are beyond me.":                               {Abstains: true},
-		"I'm unable to rank these answers.":                             {Abstains: true},
-		"I decline to review.":                                          {Abstains: true},
-		"I would prefer not to judge my own answer.":                    {Abstains: true},
+		`{"evaluations":[{"response":"A","accuracy":9}]}`:             {Review: Review{Evaluations: e("9")}},
+		`{"evaluations":{"A":8}}`:                                     {Review: Review{Evaluations: e("- - - - - 8")}},
+		`{"evaluations":{"A":null}}`:                                  {Review: Review{Evaluations: map[string]*Evaluation{"A": nil}}},
+		`{"evaluations":{"A":{"accuracy":null}}}`:                     {Review: Review{Evaluations: e("")}},
+		`{"evaluations":{"A":{"Instruction Adherence":9}}}`:           {Review: Review{Evaluations: map[string]*Evaluation{"A": adheres}}},
+		`{"evaluations":{"A":{"instructionAdherence":9}}}`:            {Review: Review{Evaluations: map[string]*Evaluation{"A": adheres}}},
+		`{"evaluations":{"A":{"accuracy":9,"correct_refusal":true}}}`: {Review: Review{Evaluations: map[string]*Evaluation{"A": refusal}}},
+		`{"evaluations":{"A":{"accuracy":8.33333}}}`:                  {Review: Review{Evaluations: e("8.3333")}},
+		`{"ranking":["A","B"],"scores":{"A":8,"B":"6"}}`:              {Review: Review{Ranking: []string{"A", "B"}, Scores: map[string]rubric.Decimal{"A": *dec("8"), "B": *dec("6")}}},
+		`{"abstain":true,"reason":"I wrote them"}`:                    {Abstains: true},
+		"**FINAL RANKING:**\n1. Response B\n2. Response A\n\nThanks!": {Review: Review{Ranking: []string{"B", "A"}}, Problems: []string{"no JSON review; the ranking was read from the text"}},
+		"I'm sorry, but I cannot evaluate these responses.":           {Abstains: true},
+		"I must abstain: two of them are mine.":                       {Abstains: true},
+		"**ABSTAIN**":                                                 {Abstains: true},
+		"I’m sorry, these are beyond me.":                             {Abstains: true},
+		"I'm unable to rank these answers.":                           {Abstains: true},
+		"I decline to review.":                                        {Abstains: true},
+		"I would prefer not to judge my own answer.":                  {Abstains: true},
 	} {
 		assert.Equal(t, want, ParseReply(raw), raw)
 	}
@@ -71,33 +66,32 @@ func TestParseReplyInOtherForms(t *testing.T) {
 // Replies that broke the original parser (origins, "Crash cases"), and their like: no panic, no guess.
 func TestParseReplyThatBrokeOthers(t *testing.T) {
 	for raw, problem := range map[string]string{
-		"```json\nnull\n```":                                                  "no JSON review", // #657
-		"```json\n[]\n```":                                                    "no JSON review",
-		`{"evaluations":"text"}`:                                              "evaluations are no object",
-		`{"evaluations":{"A":"eight"}}`:                                       `"A": overall: "eight" is not a decimal number`, // #354
-		`{"evaluations":{"A":{"accuracy":"high"}}}`:                           `"A": accuracy: "high" is not a decimal number`,
-		`{"evaluations":{"A":{"accuracy":[9]}}}`:                              `"A": accuracy is no number`,
-		`{"evaluations":{"A":{"accuracy":true}}}`:                             `"A": accuracy is no number`,
-		`{"evaluations":{"A":{"accuracy":0}}}`:                                `"A": accuracy: 0 is off the scale of 1 to 10`,
-		`{"evaluations":{"A":{"accuracy":1e400}}}`:                            `"A": accuracy: "1e400" is not a decimal number`,
-		`{"evaluations":{"A":{"accuracy":"NaN"}}}`:                            `"A": accuracy: "NaN" is not a decimal number`,
-		`{"evaluations":{"A":{"accuracy":9,"Accuracy":1}}}`:                   `"A": accuracy comes twice`,
-		`{"evaluations":[{"response":"A","score":1},{"id":"A","score":9}]}`:   `"A" is evaluated twice`,
-		`{"evaluations":[7]}`:                                                 "evaluations[0] does not say of which answer",
-		`{"ranking":7}`:                                                       "the ranking is no list",
-		`{"ranking":[7]}`:                                                     "ranking[0] is no label",
-		`{"scores":[8]}`:                                                      "scores are no object",
-		`{"evaluations":{"A":{"accuracy":9},"A":{"accuracy":1}}}`:             "no JSON review", // whom to believe?
-		`{"evaluations":{"A":{"accuracy":9`:                                   "no JSON review",
-		"Response A is better than Response B, and Response A is shorter.":    "no JSON review", // a mention is no vote
-		"I like Response A.\nI cannot find a fault in Response B.":            "no JSON review", // praise is no refusal (#355)
-		`{"findings":[{"severity":"low"}]}`:                                   "the JSON is no review",
-		"":                                                                    "no JSON review",
-		"\xff{\"ranking\":\xfe":                                               "no JSON review",
-		strings.Repeat("{", 100_000):                                          "no JSON review",
-		strings.Repeat(`{"evaluations":`, 50_000):                             "no JSON review",
-		"FINAL RANKING:\nI prefer the second.\n1. Response A\n":               "no JSON review",
-		`{"evaluations":{"A":{"scores":{"scores":{"scores":{"overall":9}}}}}`: `"scores": score is no number`, // truncated
+		"```json\nnull\n```":                                                "no JSON review", // #657
+		"```json\n[]\n```":                                                  "no JSON review",
+		`{"evaluations":"text"}`:                                            "evaluations are no object",
+		`{"evaluations":{"A":"eight"}}`:                                     `"A": overall: "eight" is not a decimal number`, // #354
+		`{"evaluations":{"A":{"accuracy":"high"}}}`:                         `"A": accuracy: "high" is not a decimal number`,
+		`{"evaluations":{"A":{"accuracy":[9]}}}`:                            `"A": accuracy is no number`,
+		`{"evaluations":{"A":{"accuracy":true}}}`:                           `"A": accuracy is no number`,
+		`{"evaluations":{"A":{"accuracy":0}}}`:                              `"A": accuracy: 0 is off the scale of 1 to 10`,
+		`{"evaluations":{"A":{"accuracy":1e400}}}`:                          `"A": accuracy: "1e400" is not a decimal number`,
+		`{"evaluations":{"A":{"accuracy":"NaN"}}}`:                          `"A": accuracy: "NaN" is not a decimal number`,
+		`{"evaluations":{"A":{"accuracy":9,"Accuracy":1}}}`:                 `"A": accuracy comes twice`,
+		`{"evaluations":[{"response":"A","score":1},{"id":"A","score":9}]}`: `"A" is evaluated twice`,
+		`{"evaluations":[7]}`:                                               "evaluations[0] does not say of which answer",
+		`{"ranking":7}`:                                                     "the ranking is no list",
+		`{"ranking":[7]}`:                                                   "ranking[0] is no label",
+		`{"scores":[8]}`:                                                    "scores are no object",
+		`{"evaluations":{"A":{"accuracy":9},"A":{"accuracy":1}}}`:           "no JSON review", // whom to believe?
+		`{"evaluations":{"A":{"accuracy":9`:                                 "no JSON review",
+		"Response A is better than Response B, and Response A is shorter.":  "no JSON review", // a mention is no vote
+		"I like Response A.\nI cannot find a fault in Response B.":          "no JSON review", // praise is no refusal (#355)
+		`{"findings":[{"severity":"low"}]}`:                                 "the JSON is no review",
+		"":                                                                  "no JSON review",
+		"\xff{\"ranking\":\xfe":                                             "no JSON review",
+		strings.Repeat("{", 100_000):                                        "no JSON review",
+		strings.Repeat(`{"evaluations":`, 50_000):                           "no JSON review",
+		"FINAL RANKING:\nI prefer the second.\n1. Response A\n":             "no JSON review",
 	} {
 		r := ParseReply(raw)
 		require.NotEmpty(t, r.Problems, raw)
@@ -129,7 +123,7 @@ func TestRepliesThatNameAnAnswerTwice(t *testing.T) {
 	full := func(n string) string {
 		return `{"accuracy":` + n + `,"relevance":8,"completeness":8,"conciseness":8,"clarity":8}`
 	}
-	res := score(t, Input{Responses: responses("A", "B"), Reviews: []Review{{Reviewer: "r",
+	res := score(t, CouncilInput{Responses: responses("A", "B"), Reviews: []Review{{Reviewer: "r",
 		Raw: `{"ranking":["B","Response A","A"],"evaluations":{"A":` + full("9") + `,"Response A":` + full("1") + `,"B":` + full("8") + `}}`}}})
 	order, by := ranking(res)
 	assert.Equal(t, []string{"B", "A"}, order)
@@ -140,19 +134,13 @@ func TestRepliesThatNameAnAnswerTwice(t *testing.T) {
 
 // A word means one response or none.
 func TestNames(t *testing.T) {
-	n := names{labels: map[string]string{"A": "x", "B": "y"}, ids: []string{"A", "x", "y"}}
+	p := panel{answers: map[string]answer{"A": {}, "x": {}, "y": {}}}
 	for word, want := range map[string]string{"A": "x", "B": "y", "x": "x", "y": "y", "Response A": "x", " response b ": "y", "answer_A": "x", "C": "", "Response": "", "": ""} {
-		id, ok := n.id(word)
-		assert.Equal(t, want != "", ok, word)
-		if ok {
-			assert.Equal(t, want, id, word)
-		}
+		assert.Equal(t, want, p.named(word, map[string]string{"A": "x", "B": "y"}), word)
 	}
-	n = names{ids: []string{"R1", "r1"}}
-	_, ok := n.id("response r1")
-	assert.False(t, ok, "R1 or r1?")
-	id, _ := n.id("r1")
-	assert.Equal(t, "r1", id)
+	p = panel{answers: map[string]answer{"R1": {}, "r1": {}}}
+	assert.Empty(t, p.named("response r1", nil), "R1 or r1?")
+	assert.Equal(t, "r1", p.named("r1", nil))
 }
 
 // Whatever the reply, it is read without panic, twice the same, with scores on the scale; and a council
@@ -164,21 +152,17 @@ func FuzzParseReply(f *testing.F) {
 	f.Add(`{"evaluations":[{"response":"A","scores":{"accuracy":"9"},"overall":{"score":1}}]}`)
 	f.Add(`{"A":{"accuracy":9},"B":null}`)
 	f.Fuzz(func(t *testing.T, raw string) {
-		if len(raw) > MaxRaw {
+		if len(raw) > maxRaw {
 			return
 		}
 		r := ParseReply(raw)
 		assert.Equal(t, r, ParseReply(raw))
 		assert.LessOrEqual(t, len(r.Problems), maxProblems)
-		for _, e := range r.Evaluations {
-			if e != nil {
-				assert.NoError(t, e.check("e"))
-			}
+		assert.NoError(t, r.check("", nil))
+		if !utf8.ValidString(raw) {
+			return
 		}
-		for _, s := range r.Scores {
-			assert.True(t, scale.OnScale(s))
-		}
-		res, err := Score(Input{Responses: responses("A", "B"), Reviews: []Review{{Reviewer: "r", Raw: raw}}})
+		res, err := ScoreCouncil(CouncilInput{Responses: responses("A", "B"), Reviews: []Review{{Reviewer: "r", Raw: raw}}})
 		require.NoError(t, err)
 		switch res.Reviews[0].Status {
 		case Abstained, Unparsable:

@@ -1,6 +1,7 @@
 package council
 
 import (
+	"cmp"
 	_ "embed"
 	"maps"
 	"slices"
@@ -12,7 +13,8 @@ import (
 //go:embed council.yaml
 var source []byte
 
-var base = rubric.MustLoad(source).Definition()
+// base has every dimension a council can score; a rubric weighs some of them.
+var base = rubric.MustLoad(source)
 
 //go:embed kinds.yaml
 var kindsSource []byte
@@ -29,7 +31,7 @@ type kind struct {
 	Text       map[string]string         `json:"text"`
 }
 
-// Rubrics are the names that [Options].Rubric takes.
+// Rubrics are the names that [CouncilOptions].Rubric takes.
 func Rubrics() []string {
 	names := make([]string, len(kinds))
 	for i, k := range kinds {
@@ -38,69 +40,46 @@ func Rubrics() []string {
 	return names
 }
 
-// Dimensions are the names of all dimensions, whichever of them a rubric weighs.
-func Dimensions() []string {
-	names := make([]string, len(base.Dimensions))
-	for i, d := range base.Dimensions {
-		names[i] = d.Name
-	}
-	return names
-}
-
-// Weighed is the rubric that the options ask for, "updated" if they say nothing. Weights, if given, name
-// every dimension that counts; instruction adherence takes a tenth from the others.
-func (o Options) Weighed() (*rubric.Rubric, error) {
-	name := o.Rubric
-	if name == "" {
-		name = kinds[0].Name
-	}
-	i := slices.IndexFunc(kinds, func(k kind) bool { return k.Name == name })
-	if i < 0 {
-		return nil, rubric.Refuse("options.rubric", "there is no %s; there are %s", shown(name), strings.Join(Rubrics(), ", "))
-	}
-	k := kinds[i]
-	weights := maps.Clone(k.Weights)
-	adherence := o.InstructionAdherence && weights["instruction_adherence"] == 0
+// Weighed is the rubric that the options ask for. Weights, if given, name every dimension that counts; instruction
+// adherence takes a tenth from the others.
+func (o CouncilOptions) Weighed() (*rubric.Rubric, error) {
+	const adherence = "instruction_adherence"
+	i := slices.Index(Rubrics(), cmp.Or(o.Rubric, kinds[0].Name))
 	switch {
-	case o.Weights != nil:
-		weights = o.Weights
-		if adherence && weights["instruction_adherence"] == 0 {
-			return nil, rubric.Refuse("options.instruction_adherence", "the weights given leave it out")
-		}
-	case adherence:
+	case i < 0:
+		return nil, rubric.Refuse("options.rubric", "there is no %s; there are %s", shown(o.Rubric), strings.Join(Rubrics(), ", "))
+	case !slices.Contains([]string{"", "none", "z"}, o.Normalise):
+		return nil, rubric.Refuse("options.normalise", "%s is neither none nor z", shown(o.Normalise))
+	case o.SafetyScoreCap < 0 || o.SafetyScoreCap > scale.Max:
+		return nil, rubric.Refuse("options.safety_score_cap", "%v is not 0 to %v", o.SafetyScoreCap, scale.Max)
+	}
+	def, weights := base.Definition(), maps.Clone(kinds[i].Weights)
+	if o.InstructionAdherence && o.Weights == nil && weights[adherence] == 0 {
 		for name, w := range weights {
 			weights[name] = w * 9 / 10 // exact: weights are whole per cents
 		}
-		weights["instruction_adherence"] = rubric.Hundredths(10)
+		weights[adherence] = rubric.Hundredths(10)
 	}
-	return k.weighed(weights)
-}
-
-func (k kind) weighed(weights map[string]rubric.Decimal) (*rubric.Rubric, error) {
-	def := base
-	def.ID, def.Title = "council:"+k.Name, base.Title+", "+k.Title
-	def.Dimensions = nil
-	for _, d := range base.Dimensions {
-		w, ok := weights[d.Name]
-		if !ok {
-			continue
-		}
-		d.Weight = w
-		if text, ok := k.Text[d.Name]; ok {
-			d.Description = text
-		}
-		def.Dimensions = append(def.Dimensions, d)
+	if o.Weights != nil {
+		weights = o.Weights
 	}
-	if len(def.Dimensions) < len(weights) {
-		for _, name := range slices.Sorted(maps.Keys(weights)) {
-			if !slices.Contains(Dimensions(), name) {
-				return nil, rubric.Refuse("options.weights", "there is no dimension %s; there are %s", shown(name), strings.Join(Dimensions(), ", "))
-			}
+	if o.InstructionAdherence && weights[adherence] == 0 && kinds[i].Weights[adherence] == 0 {
+		return nil, rubric.Refuse("options.instruction_adherence", "the weights given leave it out")
+	}
+	for _, name := range slices.Sorted(maps.Keys(weights)) {
+		if _, ok := base.Dimension(name); !ok {
+			return nil, rubric.Refuse("options.weights", "there is no dimension %s; there are %s", shown(name), strings.Join(base.Names(), ", "))
 		}
 	}
-	def.Ceilings = slices.Clone(base.Ceilings)
-	if k.NoCeilings {
-		def.Ceilings = nil
+	def.ID, def.Title, def.Dimensions = "council:"+kinds[i].Name, def.Title+", "+kinds[i].Title, nil
+	for _, d := range base.Definition().Dimensions {
+		if w, ok := weights[d.Name]; ok {
+			d.Weight, d.Description = w, cmp.Or(kinds[i].Text[d.Name], d.Description)
+			def.Dimensions = append(def.Dimensions, d)
+		}
+	}
+	if kinds[i].NoCeilings {
+		def.Ceilings = []rubric.Ceiling{}
 	}
 	for _, c := range def.Ceilings {
 		if _, ok := weights[c.Dimension]; !ok {

@@ -1,4 +1,4 @@
-package convene
+package council
 
 import (
 	"context"
@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"waymark/score/council"
 	"waymark/score/judge"
 	"waymark/score/rubric"
 )
@@ -139,7 +138,7 @@ func three() *host {
 func TestConvene(t *testing.T) {
 	h := three()
 	work := func() (Minutes, error) {
-		return Council{Members: h.members("mx-ann", "mx-bob", "mx-eve"), Options: council.Options{Seed: 7}}.Convene(t.Context(), "How good is it?")
+		return Council{Members: h.members("mx-ann", "mx-bob", "mx-eve"), Options: CouncilOptions{Seed: 7}}.Convene(t.Context(), "How good is it?", nil)
 	}
 	m, err := work()
 	require.NoError(t, err)
@@ -151,14 +150,14 @@ func TestConvene(t *testing.T) {
 	assert.Equal(t, []string{"mx-ann", "mx-eve", "mx-bob"}, order)
 	assert.Equal(t, "This is quality 8.", m.Input.Responses[0].Text)
 	for _, r := range m.Result.Reviews {
-		assert.Equal(t, council.ByRubric, r.Status)
+		assert.Equal(t, ByRubric, r.Status)
 		assert.Empty(t, r.SelfExcluded, "nobody even sees his own answer")
 	}
 	require.Len(t, m.Entries, 6)
-	assert.Equal(t, Entry{Member: "mx-ann", Stage: Answering, Outcome: judge.Answered, Model: "mx-ann", Attempts: 1,
+	assert.Equal(t, CouncilEntry{Member: "mx-ann", Stage: "answer", Outcome: judge.Answered, Model: "mx-ann", Attempts: 1,
 		Reply: "Sure!\n```json\n{\"answer\": \"This is quality 8.\"}\n```"}, m.Entries[0])
 
-	again, err := council.Score(m.Input)
+	again, err := ScoreCouncil(m.Input)
 	require.NoError(t, err)
 	assert.Equal(t, m.Result, again, "the minutes are enough")
 
@@ -180,14 +179,14 @@ func TestConvene(t *testing.T) {
 // Seeds change who sees what first, and nothing else.
 func TestSeedShuffles(t *testing.T) {
 	orders := map[string]bool{}
-	var first []council.Ranked
+	var first []RankedAnswer
 	for seed := range int64(6) {
 		h := newHost(map[string]model{"judge": honest("", 0)})
-		var given []council.Response
+		var given []Response
 		for i := range 5 {
-			given = append(given, council.Response{ID: fmt.Sprint("id", i), Text: fmt.Sprintf("quality %d", 3+i)})
+			given = append(given, Response{ID: fmt.Sprint("id", i), Text: fmt.Sprintf("quality %d", 3+i)})
 		}
-		m, err := Council{Reviewers: h.members("judge"), Options: council.Options{Seed: seed}}.Review(t.Context(), "Which?", given)
+		m, err := Council{Reviewers: h.members("judge"), Options: CouncilOptions{Seed: seed}}.Convene(t.Context(), "Which?", given)
 		require.NoError(t, err)
 		orders[fmt.Sprint(m.Input.Reviews[0].Labels)] = true
 		for i := range m.Result.Ranking {
@@ -215,23 +214,23 @@ func TestMembersWhoFail(t *testing.T) {
 		}
 		return "I'm sorry, but I can't evaluate these answers."
 	}
-	m, err := Council{Members: h.members("mx-ann", "mx-bob", "mx-eve")}.Convene(t.Context(), "How good is it?")
+	m, err := Council{Members: h.members("mx-ann", "mx-bob", "mx-eve")}.Convene(t.Context(), "How good is it?", nil)
 	require.NoError(t, err)
 	assert.Equal(t, "Plain words of quality 7.", m.Input.Responses[2].Text, "an answer outside of the form is an answer")
-	status := map[string]council.Status{}
+	status := map[string]ReviewStatus{}
 	for _, r := range m.Result.Reviews {
 		status[r.Reviewer] = r.Status
 	}
-	assert.Equal(t, map[string]council.Status{"mx-ann": council.ByRubric, "mx-bob": council.Holistic, "mx-eve": council.Abstained}, status)
+	assert.Equal(t, map[string]ReviewStatus{"mx-ann": ByRubric, "mx-bob": Holistic, "mx-eve": Abstained}, status)
 
 	silent := Council{Members: []Member{{"mx-ann", down{judge.TimedOut}}, {"mx-bob", down{judge.Unavailable}}}}
-	m, err = silent.Convene(t.Context(), "How good is it?")
+	m, err = silent.Convene(t.Context(), "How good is it?", nil)
 	require.ErrorIs(t, err, ErrNoAnswer)
 	require.Len(t, m.Entries, 2)
 	assert.Equal(t, judge.TimedOut, m.Entries[0].Outcome)
 	assert.Empty(t, m.Input.Responses, "a timeout is no empty answer")
 
-	m, err = silent.Review(t.Context(), "q", []council.Response{{ID: "a", Text: "x"}})
+	m, err = silent.Convene(t.Context(), "q", []Response{{ID: "a", Text: "x"}})
 	require.ErrorIs(t, err, ErrNoReview)
 	assert.Empty(t, m.Input.Reviews)
 }
@@ -243,14 +242,14 @@ func (d down) Ask(context.Context, judge.Question) judge.Answer {
 	return judge.Answer{Outcome: d.outcome, Detail: "down"}
 }
 
-func TestHolisticBeside(t *testing.T) {
+func TestHolisticBesideRubric(t *testing.T) {
 	h := three()
-	m, err := Council{Members: h.members("mx-ann", "mx-bob", "mx-eve"), Holistic: true}.Convene(t.Context(), "How good is it?")
+	m, err := Council{Members: h.members("mx-ann", "mx-bob", "mx-eve"), Holistic: true}.Convene(t.Context(), "How good is it?", nil)
 	require.NoError(t, err)
 	require.NotNil(t, m.Result.Holistic)
 	assert.True(t, m.Result.Holistic.SameFirst)
 	assert.Equal(t, 3, m.Result.Holistic.Reviews)
-	assert.Equal(t, council.ByRubric, m.Result.Reviews[0].Status)
+	assert.Equal(t, ByRubric, m.Result.Reviews[0].Status)
 	for _, questions := range h.asked {
 		for _, q := range questions {
 			if q.Name == "holistic" {
@@ -264,16 +263,16 @@ func TestHolisticBeside(t *testing.T) {
 // outside of a fence gives them no point more.
 func TestInjectedCandidatesGainNothing(t *testing.T) {
 	run := func(injection string) map[string]float64 {
-		var given []council.Response
+		var given []Response
 		for i := range 20 {
 			text := fmt.Sprintf("Answer %d of quality %d.", i, 2+i%7)
 			if i%9 == 0 { // 0, 9, 18
 				text += injection
 			}
-			given = append(given, council.Response{ID: fmt.Sprint("c", i), Text: text})
+			given = append(given, Response{ID: fmt.Sprint("c", i), Text: text})
 		}
 		h := newHost(map[string]model{"mx-ann": honest("", 0), "mx-bob": honest("", 1)})
-		m, err := Council{Reviewers: h.members("mx-ann", "mx-bob")}.Review(t.Context(), "Which is best?", given)
+		m, err := Council{Reviewers: h.members("mx-ann", "mx-bob")}.Convene(t.Context(), "Which is best?", given)
 		require.NoError(t, err)
 		for _, q := range append(h.asked["mx-ann"], h.asked["mx-bob"]...) {
 			data, _ := fenced(q.User)
@@ -305,21 +304,18 @@ func TestInjectedCandidatesGainNothing(t *testing.T) {
 func TestCouncilsThatCannotMeet(t *testing.T) {
 	h := three()
 	for want, work := range map[string]func() (Minutes, error){
-		"question: is required": func() (Minutes, error) { return Council{Members: h.members("mx-ann")}.Convene(t.Context(), " ") },
+		"question: is required": func() (Minutes, error) { return Council{Members: h.members("mx-ann")}.Convene(t.Context(), " ", nil) },
 		"question: 65537 bytes": func() (Minutes, error) {
-			return Council{Members: h.members("mx-ann")}.Convene(t.Context(), strings.Repeat("q", 65537))
+			return Council{Members: h.members("mx-ann")}.Convene(t.Context(), strings.Repeat("q", 65537), nil)
 		},
-		"members: is required":         func() (Minutes, error) { return Council{}.Convene(t.Context(), "q") },
-		"members: 65 are more than 64": func() (Minutes, error) { return Council{Members: make([]Member, 65)}.Convene(t.Context(), "q") },
 		"members[0].name: is required": func() (Minutes, error) {
-			return Council{Members: []Member{{}}}.Convene(t.Context(), "q")
+			return Council{Members: []Member{{}}}.Convene(t.Context(), "q", nil)
 		},
 		`members[1].name: "mx-ann" is also the name of members[0]`: func() (Minutes, error) {
-			return Council{Members: h.members("mx-ann", "mx-ann")}.Convene(t.Context(), "q")
+			return Council{Members: h.members("mx-ann", "mx-ann")}.Convene(t.Context(), "q", nil)
 		},
-		"responses: is required": func() (Minutes, error) { return Council{Members: h.members("mx-ann")}.Review(t.Context(), "q", nil) },
 		"options.rubric": func() (Minutes, error) {
-			return Council{Members: h.members("mx-ann"), Options: council.Options{Rubric: "x"}}.Convene(t.Context(), "q")
+			return Council{Members: h.members("mx-ann"), Options: CouncilOptions{Rubric: "x"}}.Convene(t.Context(), "q", nil)
 		},
 	} {
 		_, err := work()
@@ -329,12 +325,12 @@ func TestCouncilsThatCannotMeet(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := Council{Members: h.members("mx-ann")}.Convene(ctx, "q")
+	_, err := Council{Members: h.members("mx-ann")}.Convene(ctx, "q", nil)
 	require.ErrorIs(t, err, context.Canceled)
 	assert.EqualError(t, err, "convene: answer: context canceled")
 
 	// One member answers, and has nobody to review.
-	_, err = Council{Members: h.members("mx-ann")}.Convene(t.Context(), "q")
+	_, err = Council{Members: h.members("mx-ann")}.Convene(t.Context(), "q", nil)
 	require.ErrorIs(t, err, ErrNoReview)
 }
 
@@ -371,7 +367,7 @@ func TestConveneOverHTTP(t *testing.T) {
 		require.NoError(t, err)
 		members = append(members, Member{name, client})
 	}
-	m, err := Council{Members: members}.Convene(t.Context(), "How good is it?")
+	m, err := Council{Members: members}.Convene(t.Context(), "How good is it?", nil)
 	require.NoError(t, err)
 	assert.Equal(t, "mx-ann", m.Result.Ranking[0].ID)
 	assert.Equal(t, 3, *m.Result.Ranking[2].Rank)
@@ -386,11 +382,11 @@ func TestOverallIsTaken(t *testing.T) {
 	const dimensions = `"accuracy":8,"relevance":8,"completeness":8,"conciseness":8,"clarity":8`
 	for _, tt := range []struct {
 		evaluation string
-		status     council.Status
+		status     ReviewStatus
 	}{
-		{`{` + dimensions + `,"overall":8,"notes":"","correct_refusal":false}`, council.ByRubric},
-		{`{` + dimensions + `,"overall":8}`, council.ByRubric},
-		{`{"overall":8,"notes":"fine"}`, council.Holistic},
+		{`{` + dimensions + `,"overall":8,"notes":"","correct_refusal":false}`, ByRubric},
+		{`{` + dimensions + `,"overall":8}`, ByRubric},
+		{`{"overall":8,"notes":"fine"}`, Holistic},
 	} {
 		h := newHost(map[string]model{"a": nil, "b": nil})
 		for name := range h.models {
@@ -403,7 +399,7 @@ func TestOverallIsTaken(t *testing.T) {
 				return `{"evaluations":{` + strings.Join(list, ",") + `},"ranking":[]}`
 			}
 		}
-		m, err := Council{Members: h.members("a", "b")}.Review(t.Context(), "q", []council.Response{{ID: "1", Text: "one"}, {ID: "2", Text: "two"}})
+		m, err := Council{Members: h.members("a", "b")}.Convene(t.Context(), "q", []Response{{ID: "1", Text: "one"}, {ID: "2", Text: "two"}})
 		require.NoError(t, err)
 		require.Len(t, m.Entries, 2, "one question each: %s", tt.evaluation)
 		for i, e := range m.Entries {
@@ -411,4 +407,46 @@ func TestOverallIsTaken(t *testing.T) {
 			assert.Equal(t, tt.status, m.Result.Reviews[i].Status)
 		}
 	}
+}
+
+func TestBallot(t *testing.T) {
+	var list []Response
+	for i := range 30 {
+		list = append(list, Response{ID: fmt.Sprint("id", i), Author: fmt.Sprint("r", i)})
+	}
+	b := newBallot(1, "r3", list)
+	assert.Len(t, b.answers, 29)
+	assert.NotContains(t, b.answers, list[3], "its own")
+	assert.Equal(t, []string{"A", "Z", "AA", "AC"}, []string{b.labels[0], b.labels[25], b.labels[26], b.labels[28]})
+	assert.Equal(t, b.answers[26].ID, b.ids()["AA"])
+
+	turned := slices.Clone(list)
+	slices.Reverse(turned)
+	assert.Equal(t, b, newBallot(1, "r3", turned), "the order of the input is no order to show")
+	other := newBallot(2, "r3", list)
+	assert.NotEqual(t, b.answers, other.answers)
+	assert.ElementsMatch(t, b.answers, other.answers)
+	// The order depends on nothing but seed, reviewer and ids: convened councils can be repeated.
+	assert.Equal(t, map[string]string{"A": "z", "B": "x"}, newBallot(7, "ann", responses("x", "z")).ids())
+	stranger := newBallot(1, "someone", append(list, Response{ID: "given"}))
+	assert.Len(t, stranger.answers, 31)
+	assert.Empty(t, newBallot(1, "r0", list[:1]).answers)
+}
+
+// Every answer comes first about equally often: 2,000 ballots of 4, expected 500 each, deviation 19.
+func TestBallotsAreFair(t *testing.T) {
+	first := map[string]int{}
+	for i := range 2000 {
+		first[newBallot(5, fmt.Sprint("r", i), responses("a", "b", "c", "d")).answers[0].ID]++
+	}
+	for _, id := range []string{"a", "b", "c", "d"} {
+		assert.InDelta(t, 500, first[id], 80)
+	}
+}
+
+func TestHolisticScores(t *testing.T) {
+	b := ballot{labels: []string{"A", "B"}, answers: responses("y", "x")}
+	assert.Equal(t, map[string]rubric.Decimal{"y": *dec("8"), "x": *dec("6.5")}, b.scores(`{"scores":{"A":"8","B":6.5,"C":9}}`))
+	assert.Nil(t, b.scores(`{"abstain":true,"scores":{"A":8}}`))
+	assert.Nil(t, b.scores("none"))
 }

@@ -1,0 +1,122 @@
+package council
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"waymark/score/rubric"
+)
+
+// Limits on a [CouncilInput], in numbers and bytes.
+const (
+	maxResponses = 64
+	maxReviews   = 128
+	maxQuestion  = 64 << 10
+	maxText      = 256 << 10 // of an answer
+	maxTexts     = 2 << 20   // of all answers together
+	maxRaw       = 256 << 10 // of a reply
+	maxName      = 256       // of an id, a reviewer or a label
+	maxProblems  = 20        // reported of one review
+)
+
+// scale is the scale of every dimension and total.
+var scale = base.Definition().Dimensions[0].Scale
+
+func (in *CouncilInput) check() error {
+	switch {
+	case len(in.Responses) == 0:
+		return rubric.Refuse("responses", "is required")
+	case len(in.Reviews) == 0:
+		return rubric.Refuse("reviews", "is required")
+	}
+	if err := cmp.Or(rubric.CheckText("question", in.Question, maxQuestion), rubric.AtMost("responses", len(in.Responses), maxResponses),
+		rubric.AtMost("reviews", len(in.Reviews), maxReviews)); err != nil {
+		return err
+	}
+	var ids, reviewers []string
+	for _, r := range in.Responses {
+		ids = append(ids, r.ID)
+	}
+	for _, r := range in.Reviews {
+		reviewers = append(reviewers, r.Reviewer)
+	}
+	err := cmp.Or(distinct("responses", "id", "is also the id of", ids), distinct("reviews", "reviewer", "has another review,", reviewers))
+	bytes := 0
+	for i, r := range in.Responses {
+		bytes += len(r.Text)
+		err = cmp.Or(err, rubric.CheckText(fmt.Sprintf("responses[%d].text", i), r.Text, maxText))
+		if r.Author != "" {
+			err = cmp.Or(err, rubric.CheckName(fmt.Sprintf("responses[%d].author", i), r.Author, maxName))
+		}
+	}
+	if bytes > maxTexts {
+		err = cmp.Or(err, rubric.Refuse("responses", "%d bytes are more than %d", bytes, maxTexts))
+	}
+	for i, r := range in.Reviews {
+		err = cmp.Or(err, r.check(fmt.Sprintf("reviews[%d].", i), ids))
+	}
+	return err
+}
+
+// distinct checks the names of the elements of a list.
+func distinct(list, field, clash string, names []string) error {
+	for i, name := range names {
+		place := fmt.Sprintf("%s[%d].%s", list, i, field)
+		if err := rubric.CheckName(place, name, maxName); err != nil {
+			return err
+		}
+		if j := slices.Index(names, name); j < i {
+			return rubric.Refuse(place, "%s %s %s[%d]", shown(name), clash, list, j)
+		}
+	}
+	return nil
+}
+
+// check checks labels and the range of scores. Names of answers are resolved, and checked, when the review is read.
+func (r *Review) check(place string, ids []string) error {
+	err := rubric.CheckText(place+"raw", r.Raw, maxRaw)
+	label := map[string]string{} // by id
+	for _, l := range slices.Sorted(maps.Keys(r.Labels)) {
+		id, field := r.Labels[l], at(place+"labels", l)
+		err = cmp.Or(err, rubric.CheckName(field, l, maxName))
+		if other, ok := label[id]; ok {
+			err = cmp.Or(err, rubric.Refuse(field, "%s has the label %s already", shown(id), shown(other)))
+		} else if !slices.Contains(ids, id) {
+			err = cmp.Or(err, rubric.Refuse(field, "%s is no response", shown(id)))
+		}
+		label[id] = l
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Evaluations)) {
+		for _, d := range append(base.Names(), "overall") {
+			if e := r.Evaluations[name]; e != nil && *e.at(d) != nil {
+				err = cmp.Or(err, onScale(at(place+"evaluations", name)+"."+d, **e.at(d)))
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Scores)) {
+		err = cmp.Or(err, onScale(at(place+"scores", name), r.Scores[name]))
+	}
+	return err
+}
+
+func onScale(field string, s rubric.Decimal) error {
+	if !scale.OnScale(s) {
+		return rubric.Refuse(field, "%v is off the scale of %v", s, scale)
+	}
+	return nil
+}
+
+// at is the place of a member: labels["A"].
+func at(field, key string) string { return field + "[" + shown(key) + "]" }
+
+// shown quotes a text from outside, shortened.
+func shown(text string) string {
+	if len(text) > 60 {
+		text = strings.ToValidUTF8(text[:60], "") + "…"
+	}
+	return strconv.Quote(text)
+}
