@@ -280,6 +280,9 @@ func (a *app) showCouncil(c score.CouncilAnswer) {
 	for _, f := range c.SafetyGate.Failed {
 		a.printf("\n%s failed the safety gate: %v\n", clean(f.ID), f.Categories)
 	}
+	if c.Votes.Warning != "" {
+		a.printf("\n%s\n", clean(c.Votes.Warning))
+	}
 }
 
 func (a *app) showRanked(ranking []council.RankedAnswer) {

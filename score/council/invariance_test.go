@@ -115,6 +115,7 @@ func TestNamesOfReviewersChangeNothing(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, before.Ranking, after.Ranking)
 		assert.Equal(t, before.Metrics, after.Metrics)
+		assert.Equal(t, before.Votes, after.Votes)
 	})
 }
 
