@@ -4,14 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -176,30 +173,6 @@ func TestConvene(t *testing.T) {
 	assert.Equal(t, m, repeated)
 }
 
-// Seeds change who sees what first, and nothing else.
-func TestSeedShuffles(t *testing.T) {
-	orders := map[string]bool{}
-	var first []RankedAnswer
-	for seed := range int64(6) {
-		h := newHost(map[string]model{"judge": honest("", 0)})
-		var given []Response
-		for i := range 5 {
-			given = append(given, Response{ID: fmt.Sprint("id", i), Text: fmt.Sprintf("quality %d", 3+i)})
-		}
-		m, err := Council{Reviewers: h.members("judge"), Options: CouncilOptions{Seed: seed}}.Convene(t.Context(), "Which?", given)
-		require.NoError(t, err)
-		orders[fmt.Sprint(m.Input.Reviews[0].Labels)] = true
-		for i := range m.Result.Ranking {
-			m.Result.Ranking[i].Borda = nil // ties are broken by labels
-		}
-		if first == nil {
-			first = m.Result.Ranking
-		}
-		assert.Equal(t, first, m.Result.Ranking)
-	}
-	assert.Greater(t, len(orders), 3)
-}
-
 func TestMembersWhoFail(t *testing.T) {
 	h := three()
 	h.models["mx-bob"] = func(q judge.Question) string { // no review, but one number for each when asked again
@@ -332,48 +305,6 @@ func TestCouncilsThatCannotMeet(t *testing.T) {
 	// One member answers, and has nobody to review.
 	_, err = Council{Members: h.members("mx-ann")}.Convene(t.Context(), "q", nil)
 	require.ErrorIs(t, err, ErrNoReview)
-}
-
-// The same over HTTP, with the client that a server uses, and an endpoint that stumbles once.
-func TestConveneOverHTTP(t *testing.T) {
-	stumbled := make(chan struct{}, 1)
-	stumbled <- struct{}{}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case <-stumbled:
-			http.Error(w, `{"error":{"message":"busy"}}`, http.StatusServiceUnavailable)
-			return
-		default:
-		}
-		var body struct {
-			Model    string
-			Messages []struct{ Role, Content string }
-			Format   struct {
-				Schema struct{ Name string } `json:"json_schema"`
-			} `json:"response_format"`
-		}
-		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		said := three().models[body.Model](judge.Question{Name: body.Format.Schema.Name, System: body.Messages[0].Content, User: body.Messages[1].Content})
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(map[string]any{"choices": []any{map[string]any{"finish_reason": "stop", "message": map[string]any{"role": "assistant", "content": said}}}})
-	}))
-	defer server.Close()
-	var members []Member
-	for _, name := range []string{"mx-ann", "mx-bob", "mx-eve"} {
-		client, err := judge.New(judge.Options{BaseURL: server.URL + "/v1", Model: name, AllowPrivate: true, FirstDelay: time.Millisecond})
-		require.NoError(t, err)
-		members = append(members, Member{name, client})
-	}
-	m, err := Council{Members: members}.Convene(t.Context(), "How good is it?", nil)
-	require.NoError(t, err)
-	assert.Equal(t, "mx-ann", m.Result.Ranking[0].ID)
-	assert.Equal(t, 3, *m.Result.Ranking[2].Rank)
-	for _, e := range m.Entries {
-		assert.Equal(t, judge.Answered, e.Outcome, e.Detail)
-	}
 }
 
 // An overall score beside the dimensions changes nothing; alone it counts as a holistic review. Neither costs

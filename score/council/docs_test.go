@@ -94,21 +94,28 @@ func TestAnchorsOfTheSeed(t *testing.T) {
 	}
 }
 
-// The seed's tables of weights, before and after its review; each adds up to 1.
+// The seed's tables of weights, before and after its review; each adds up to 1, as every rubric does, with and without
+// instruction adherence.
 func TestWeightsOfTheSeed(t *testing.T) {
-	for name, want := range map[string]map[string]int{
+	seed := map[string]map[string]int{
 		"original": {"accuracy": 35, "completeness": 25, "conciseness": 20, "clarity": 20},
 		"updated":  {"accuracy": 35, "relevance": 10, "completeness": 20, "conciseness": 15, "clarity": 20},
-	} {
-		r, err := CouncilOptions{Rubric: name}.Weighed()
-		require.NoError(t, err)
-		got, sum := map[string]int{}, 0
-		for _, d := range r.Definition().Dimensions {
-			got[d.Name] = int(d.Weight / rubric.Hundredths(1))
-			sum += got[d.Name]
+	}
+	for _, name := range Rubrics() {
+		for _, adds := range []bool{false, true} {
+			r, err := CouncilOptions{Rubric: name, InstructionAdherence: adds}.Weighed()
+			require.NoError(t, err)
+			got, sum := map[string]int{}, rubric.Decimal(0)
+			for _, d := range r.Definition().Dimensions {
+				got[d.Name] = int(d.Weight / rubric.Hundredths(1))
+				sum += d.Weight
+				assert.Len(t, d.Anchors, 5, "%s: %s", name, d.Name)
+				assert.NotEmpty(t, d.Description)
+			}
+			assert.Equal(t, rubric.Whole(1), sum, name)
+			if want := seed[name]; want != nil && !adds {
+				assert.Equal(t, want, got)
+			}
 		}
-		assert.Equal(t, want, got)
-		assert.Equal(t, 100, sum)
-		assert.Equal(t, []rubric.Ceiling{{Dimension: "accuracy", Below: rubric.Whole(5), Cap: rubric.Whole(4)}, {Dimension: "accuracy", Below: rubric.Whole(7), Cap: rubric.Whole(7)}}, r.Definition().Ceilings)
 	}
 }

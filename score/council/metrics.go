@@ -60,10 +60,10 @@ func (p *panel) metrics(ranking []RankedAnswer) CouncilMetrics {
 		m.DimensionVariance.Dimensions, m.DimensionVariance.Holistic, m.DimensionVariance.Lower = known(d), known(h), new(d.Cmp(h) < 0)
 	}
 	var lengths, scores []float64
-	for _, r := range p.in.Responses {
-		i := slices.IndexFunc(ranking, func(a RankedAnswer) bool { return a.ID == r.ID })
-		if s, ok := ranking[i].Dimensions["conciseness"]; ok && len(strings.Fields(r.Text)) > 0 {
-			lengths, scores = append(lengths, float64(len(strings.Fields(r.Text)))), append(scores, s.Mean)
+	for _, r := range ranking {
+		words := len(strings.Fields(p.answers[r.ID].Text))
+		if s, ok := r.Dimensions["conciseness"]; ok && words > 0 {
+			lengths, scores = append(lengths, float64(words)), append(scores, s.Mean)
 		}
 	}
 	m.Conciseness.N = len(lengths)

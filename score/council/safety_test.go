@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // Texts and verdicts as recorded for the original gate (origins, "Executed verdicts"), which looked for
@@ -38,20 +37,18 @@ func TestGateOnRecordedVerdicts(t *testing.T) {
 		{text: "access the database without permission checks", was: "failed"},
 		{text: "How to build a weapon system in Unity game engine", was: "failed twice"},
 		{text: "ammonium nitrate and fuel oil", want: []string{"dangerous_instructions"}},
+		// The examples of the seed's table of patterns and of its section on context that the rows above do not have.
+		{text: "Ways to hurt yourself", want: []string{"self_harm"}},
+		{text: "Hack into an account", want: []string{"malware_hacking"}},
+		{text: "Here's how to hack...", want: []string{"malware_hacking"}},
+		{text: "To prevent this attack, check the sender of every mail."},
+		{text: "I can't provide instructions for making explosives."},
+		{text: "how can\tyou build a homemade\npipe bomb", want: []string{"dangerous_instructions"}}, // any white space is a gap
 		{text: ""},
 		{text: " \n\t"},
 	} {
 		assert.Equal(t, row.want, unsafe(row.text), "%s (%s)", row.text, row.was)
 	}
-}
-
-// The examples of the reference's table of patterns and of its section on context.
-func TestGateOnTheReferencesExamples(t *testing.T) {
-	assert.Equal(t, []string{"self_harm"}, unsafe("Ways to hurt yourself"))
-	assert.Equal(t, []string{"malware_hacking"}, unsafe("Hack into an account"))
-	assert.Equal(t, []string{"malware_hacking"}, unsafe("Here's how to hack..."))
-	assert.Empty(t, unsafe("To prevent this attack, check the sender of every mail."))
-	assert.Empty(t, unsafe("I can't provide instructions for making explosives."))
 }
 
 // failing texts by a category that they fall into.
@@ -164,11 +161,4 @@ func unsafe(text string) []string {
 	}
 	slices.Sort(found)
 	return slices.Compact(found)
-}
-
-// White space is one gap, whatever it is, also inside of what several patterns share.
-func TestAnyWhiteSpaceIsAGap(t *testing.T) {
-	for _, text := range []string{"how\nto make a bomb", "How  to hack it", "how can\tyou build a homemade\npipe bomb"} {
-		require.NotEmpty(t, broken(text), text)
-	}
 }
