@@ -37,14 +37,8 @@ func (in *CouncilInput) check() error {
 		rubric.AtMost("reviews", len(in.Reviews), maxReviews)); err != nil {
 		return err
 	}
-	var ids, reviewers []string
-	for _, r := range in.Responses {
-		ids = append(ids, r.ID)
-	}
-	for _, r := range in.Reviews {
-		reviewers = append(reviewers, r.Reviewer)
-	}
-	err := cmp.Or(distinct("responses", "id", "is also the id of", ids), distinct("reviews", "reviewer", "has another review,", reviewers))
+	err := cmp.Or(distinct("responses", "id", "is also the id of", in.Responses, func(r Response) string { return r.ID }),
+		distinct("reviews", "reviewer", "has another review,", in.Reviews, func(r Review) string { return r.Reviewer }))
 	bytes := 0
 	for i, r := range in.Responses {
 		bytes += len(r.Text)
@@ -57,27 +51,27 @@ func (in *CouncilInput) check() error {
 		err = cmp.Or(err, rubric.Refuse("responses", "%d bytes are more than %d", bytes, maxTexts))
 	}
 	for i, r := range in.Reviews {
-		err = cmp.Or(err, r.check(fmt.Sprintf("reviews[%d].", i), ids))
+		err = cmp.Or(err, r.check(fmt.Sprintf("reviews[%d].", i), in.Responses))
 	}
 	return err
 }
 
 // distinct checks the names of the elements of a list.
-func distinct(list, field, clash string, names []string) error {
-	for i, name := range names {
+func distinct[T any](list, field, clash string, elements []T, name func(T) string) error {
+	for i, e := range elements {
 		place := fmt.Sprintf("%s[%d].%s", list, i, field)
-		if err := rubric.CheckName(place, name, maxName); err != nil {
+		if err := rubric.CheckName(place, name(e), maxName); err != nil {
 			return err
 		}
-		if j := slices.Index(names, name); j < i {
-			return rubric.Refuse(place, "%s %s %s[%d]", shown(name), clash, list, j)
+		if j := slices.IndexFunc(elements, func(other T) bool { return name(other) == name(e) }); j < i {
+			return rubric.Refuse(place, "%s %s %s[%d]", shown(name(e)), clash, list, j)
 		}
 	}
 	return nil
 }
 
 // check checks labels and the range of scores. Names of answers are resolved, and checked, when the review is read.
-func (r *Review) check(place string, ids []string) error {
+func (r *Review) check(place string, responses []Response) error {
 	err := rubric.CheckText(place+"raw", r.Raw, maxRaw)
 	label := map[string]string{} // by id
 	for _, l := range slices.Sorted(maps.Keys(r.Labels)) {
@@ -85,7 +79,7 @@ func (r *Review) check(place string, ids []string) error {
 		err = cmp.Or(err, rubric.CheckName(field, l, maxName))
 		if other, ok := label[id]; ok {
 			err = cmp.Or(err, rubric.Refuse(field, "%s has the label %s already", shown(id), shown(other)))
-		} else if !slices.Contains(ids, id) {
+		} else if !slices.ContainsFunc(responses, func(r Response) bool { return r.ID == id }) {
 			err = cmp.Or(err, rubric.Refuse(field, "%s is no response", shown(id)))
 		}
 		label[id] = l

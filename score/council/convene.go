@@ -91,11 +91,8 @@ func (c Council) Convene(ctx context.Context, question string, responses []Respo
 }
 
 func checkNames(list string, members []Member) error {
-	names := make([]string, len(members))
-	for i, m := range members {
-		names[i] = m.Name
-	}
-	return cmp.Or(distinct(list, "name", "is also the name of", names), rubric.AtMost(list, len(members), maxResponses))
+	return cmp.Or(rubric.AtMost(list, len(members), maxResponses),
+		distinct(list, "name", "is also the name of", members, func(m Member) string { return m.Name }))
 }
 
 // answer asks the members for their answers. A refusal is an answer; the excess over the limits is cut.
@@ -138,7 +135,7 @@ func (c Council) review(ctx context.Context, m *Minutes, r *rubric.Rubric) error
 	}
 	reviews := make([]Review, len(c.Reviewers))
 	for i, a := range answers {
-		reviews[i] = Review{Reviewer: c.Reviewers[i].Name, Labels: ballots[i].ids(), Raw: cut(said(a), maxRaw)}
+		reviews[i] = Review{Reviewer: c.Reviewers[i].Name, Labels: ballots[i].ids, Raw: cut(said(a), maxRaw)}
 		if questions[i] != nil && (c.Holistic || reviews[i].Raw != "" && unreadable(m.Input, reviews[i])) {
 			again[i] = holisticQuestion(m.Input.Question, ballots[i])
 		}
@@ -210,13 +207,14 @@ type ballot struct {
 	reviewer string
 	labels   []string // in the order shown: A … Z, AA, AB …
 	answers  []Response
+	ids      map[string]string // by label
 }
 
 // newBallot shuffles the answers for a reviewer. It depends on seed, reviewer and the set of ids, not on their order; other
 // reviewers get other orders. The reviewer's own answers are left out. The shuffle (Fisher and Yates) is written out, so
 // that the order stays the same whatever a library does; its bias for lists this short is below 2⁻⁵⁷.
 func newBallot(seed int64, reviewer string, responses []Response) ballot {
-	b := ballot{reviewer: reviewer}
+	b := ballot{reviewer: reviewer, ids: map[string]string{}}
 	for _, r := range slices.SortedFunc(slices.Values(responses), func(a, b Response) int { return cmp.Compare(a.ID, b.ID) }) {
 		if r.Author == "" || r.Author != reviewer {
 			b.labels, b.answers = append(b.labels, label(len(b.labels))), append(b.answers, r)
@@ -232,6 +230,9 @@ func newBallot(seed int64, reviewer string, responses []Response) ballot {
 		j, _ := bits.Mul64(random.Uint64(), uint64(i+1))
 		b.answers[i], b.answers[j] = b.answers[j], b.answers[i]
 	}
+	for i, l := range b.labels {
+		b.ids[l] = b.answers[i].ID
+	}
 	return b
 }
 
@@ -242,19 +243,10 @@ func label(i int) string {
 	return label(i/26-1) + label(i%26)
 }
 
-// ids are the ids of the answers by label.
-func (b ballot) ids() map[string]string {
-	ids := map[string]string{}
-	for i, l := range b.labels {
-		ids[l] = b.answers[i].ID
-	}
-	return ids
-}
-
 // scores reads one number for each answer out of a reply, by id; nil: there is none.
 func (b ballot) scores(raw string) (scores map[string]rubric.Decimal) {
 	r := ParseReply(raw)
-	for label, id := range b.ids() {
+	for label, id := range b.ids {
 		if score, ok := r.Scores[label]; ok && !r.Abstains {
 			if scores == nil {
 				scores = map[string]rubric.Decimal{}

@@ -349,7 +349,7 @@ func TestBallot(t *testing.T) {
 	assert.Len(t, b.answers, 29)
 	assert.NotContains(t, b.answers, list[3], "its own")
 	assert.Equal(t, []string{"A", "Z", "AA", "AC"}, []string{b.labels[0], b.labels[25], b.labels[26], b.labels[28]})
-	assert.Equal(t, b.answers[26].ID, b.ids()["AA"])
+	assert.Equal(t, b.answers[26].ID, b.ids["AA"])
 
 	turned := slices.Clone(list)
 	slices.Reverse(turned)
@@ -358,7 +358,7 @@ func TestBallot(t *testing.T) {
 	assert.NotEqual(t, b.answers, other.answers)
 	assert.ElementsMatch(t, b.answers, other.answers)
 	// The order depends on nothing but seed, reviewer and ids: convened councils can be repeated.
-	assert.Equal(t, map[string]string{"A": "z", "B": "x"}, newBallot(7, "ann", responses("x", "z")).ids())
+	assert.Equal(t, map[string]string{"A": "z", "B": "x"}, newBallot(7, "ann", responses("x", "z")).ids)
 	stranger := newBallot(1, "someone", append(list, Response{ID: "given"}))
 	assert.Len(t, stranger.answers, 31)
 	assert.Empty(t, newBallot(1, "r0", list[:1]).answers)
@@ -376,7 +376,7 @@ func TestBallotsAreFair(t *testing.T) {
 }
 
 func TestHolisticScores(t *testing.T) {
-	b := ballot{labels: []string{"A", "B"}, answers: responses("y", "x")}
+	b := ballot{labels: []string{"A", "B"}, answers: responses("y", "x"), ids: map[string]string{"A": "y", "B": "x"}}
 	assert.Equal(t, map[string]rubric.Decimal{"y": *dec("8"), "x": *dec("6.5")}, b.scores(`{"scores":{"A":"8","B":6.5,"C":9}}`))
 	assert.Nil(t, b.scores(`{"abstain":true,"scores":{"A":8}}`))
 	assert.Nil(t, b.scores("none"))
