@@ -33,8 +33,8 @@ func (in *CouncilInput) check() error {
 	case len(in.Reviews) == 0:
 		return rubric.Refuse("reviews", "is required")
 	}
-	if err := cmp.Or(rubric.CheckText("question", in.Question, maxQuestion), rubric.AtMost("responses", len(in.Responses), maxResponses),
-		rubric.AtMost("reviews", len(in.Reviews), maxReviews)); err != nil {
+	if err := cmp.Or(rubric.CheckText("question", in.Question, maxQuestion),
+		rubric.AtMost("responses", len(in.Responses), maxResponses), rubric.AtMost("reviews", len(in.Reviews), maxReviews)); err != nil {
 		return err
 	}
 	err := cmp.Or(distinct("responses", "id", "is also the id of", in.Responses, func(r Response) string { return r.ID }),
@@ -70,7 +70,8 @@ func distinct[T any](list, field, clash string, elements []T, name func(T) strin
 	return nil
 }
 
-// check checks labels and the range of scores. Names of answers are resolved, and checked, when the review is read.
+// check checks labels and the range of scores. Names of answers are resolved, and checked, when the review
+// is read.
 func (r *Review) check(place string, responses []Response) error {
 	err := rubric.CheckText(place+"raw", r.Raw, maxRaw)
 	label := map[string]string{} // by id

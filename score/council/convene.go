@@ -38,7 +38,8 @@ type Council struct {
 	Holistic bool
 }
 
-// Minutes are the questions and replies of a council with its result, from which the ranking can be computed again.
+// Minutes are the questions and replies of a council with its result, from which the ranking can be computed
+// again.
 type Minutes struct {
 	Input   CouncilInput
 	Result  CouncilResult
@@ -64,8 +65,8 @@ var (
 	ErrNoReview = errors.New("nobody reviewed the answers")
 )
 
-// Convene has the reviewers judge the responses, after the members have written them if there are none. A response's
-// author does not see it if he reviews. With an error come the minutes so far.
+// Convene has the reviewers judge the responses, after the members have written them if there are none. A
+// response's author does not see it if he reviews. With an error come the minutes so far.
 func (c Council) Convene(ctx context.Context, question string, responses []Response) (Minutes, error) {
 	m := Minutes{Input: CouncilInput{Question: question, Responses: responses, Options: c.Options}}
 	if c.Reviewers == nil {
@@ -75,7 +76,8 @@ func (c Council) Convene(ctx context.Context, question string, responses []Respo
 		return m, rubric.Refuse("question", "is required")
 	}
 	r, err := c.Options.Weighed()
-	if err := cmp.Or(rubric.CheckText("question", question, maxQuestion), checkNames("members", c.Members), checkNames("reviewers", c.Reviewers), err); err != nil {
+	err = cmp.Or(rubric.CheckText("question", question, maxQuestion), checkNames("members", c.Members), checkNames("reviewers", c.Reviewers), err)
+	if err != nil {
 		return m, err
 	}
 	if len(responses) == 0 {
@@ -162,7 +164,8 @@ func unreadable(in CouncilInput, review Review) bool {
 	return err == nil && res.Reviews[0].Status == Unparsable
 }
 
-// ask puts each member its question, concurrently; nil is none and has the zero answer. Every question becomes an entry.
+// ask puts each member its question, concurrently; nil is none and has the zero answer. Every question
+// becomes an entry.
 func (m *Minutes) ask(ctx context.Context, members []Member, questions []*judge.Question, stage string) ([]judge.Answer, error) {
 	answers := make([]judge.Answer, len(members))
 	var wg sync.WaitGroup
@@ -174,7 +177,8 @@ func (m *Minutes) ask(ctx context.Context, members []Member, questions []*judge.
 	wg.Wait()
 	for i, a := range answers {
 		if questions[i] != nil {
-			m.Entries = append(m.Entries, CouncilEntry{members[i].Name, stage, a.Outcome, a.Detail, a.Model, a.Attempts, a.Cached, a.Tokens, a.Reply})
+			m.Entries = append(m.Entries, CouncilEntry{members[i].Name, stage, a.Outcome, a.Detail, a.Model,
+				a.Attempts, a.Cached, a.Tokens, a.Reply})
 		}
 	}
 	if ctx.Err() != nil {
@@ -183,8 +187,8 @@ func (m *Minutes) ask(ctx context.Context, members []Member, questions []*judge.
 	return answers, nil
 }
 
-// said is the part of an answer that can be read as a review: the JSON that fits, else the words, in which something may
-// still be found; a refusal is an abstention.
+// said is the part of an answer that can be read as a review: the JSON that fits, else the words, in which
+// something may still be found; a refusal is an abstention.
 func said(a judge.Answer) string {
 	switch a.Outcome {
 	case judge.Answered:
@@ -210,12 +214,14 @@ type ballot struct {
 	ids      map[string]string // by label
 }
 
-// newBallot shuffles the answers for a reviewer. It depends on seed, reviewer and the set of ids, not on their order; other
-// reviewers get other orders. The reviewer's own answers are left out. The shuffle (Fisher and Yates) is written out, so
-// that the order stays the same whatever a library does; its bias for lists this short is below 2⁻⁵⁷.
+// newBallot shuffles the answers for a reviewer. It depends on seed, reviewer and the set of ids, not on
+// their order; other reviewers get other orders. The reviewer's own answers are left out. The shuffle
+// (Fisher and Yates) is written out, so that the order stays the same whatever a library does; its bias for
+// lists this short is below 2⁻⁵⁷.
 func newBallot(seed int64, reviewer string, responses []Response) ballot {
 	b := ballot{reviewer: reviewer, ids: map[string]string{}}
-	for _, r := range slices.SortedFunc(slices.Values(responses), func(a, b Response) int { return cmp.Compare(a.ID, b.ID) }) {
+	sorted := slices.SortedFunc(slices.Values(responses), func(a, b Response) int { return cmp.Compare(a.ID, b.ID) })
+	for _, r := range sorted {
 		if r.Author == "" || r.Author != reviewer {
 			b.labels, b.answers = append(b.labels, label(len(b.labels))), append(b.answers, r)
 		}

@@ -1,15 +1,16 @@
 // Package council ranks answers by peer review.
 //
-// Several models answer a question and review each other's answers, anonymised and in a random order for each reviewer.
-// [ScoreCouncil] aggregates the reviews, [Council] asks the models for them:
+// Several models answer a question and review each other's answers, anonymised and in a random order for
+// each reviewer. [ScoreCouncil] aggregates the reviews, [Council] asks the models for them:
 //
 //	review ─▶ scores by dimension ─▶ weighted mean ─▶ ceiling of its own accuracy ┐
 //	review ─▶ …                                                                  ├─▶ mean ─▶ safety cap ─▶ rank
 //	review ─▶ …                                                                  ┘             Borda breaks ties
 //
-// With accuracy 3 and 9 for everything else a confident falsehood has .35·3 + .65·9 = 6.90 by weight, and 4.00 by the
-// ceiling, wherever the reviewer ranks it: totals and orders that a reviewer declares are compared and reported, never
-// used. Sums are exact fractions, so no order of answers, reviews or dimensions changes a score or a rank.
+// With accuracy 3 and 9 for everything else a confident falsehood has .35·3 + .65·9 = 6.90 by weight, and
+// 4.00 by the ceiling, wherever the reviewer ranks it: totals and orders that a reviewer declares are
+// compared and reported, never used. Sums are exact fractions, so no order of answers, reviews or dimensions
+// changes a score or a rank.
 //
 // A reply without all scores of the rubric falls back step by step; missing values are never filled in:
 //
@@ -36,13 +37,13 @@ type Response struct {
 	Text string `json:"text,omitempty"`
 	// Author is the reviewer who wrote the answer, if any: reviews of one's own answer do not count.
 	Author string `json:"author,omitempty"`
-	// CorrectRefusal marks an answer that rightly declines; completeness then does not apply. If absent, a text that
-	// declines a question that the safety gate matches is a correct refusal.
+	// CorrectRefusal marks an answer that rightly declines; completeness then does not apply. If absent, a text
+	// that declines a question that the safety gate matches is a correct refusal.
 	CorrectRefusal *bool `json:"correct_refusal,omitempty"`
 }
 
-// A Review is the review of all answers by one reviewer. Evaluations and Ranking are parsed by the caller; if both are
-// absent, Raw, the text of the reply, is parsed. Holistic Scores may be given with either.
+// A Review is the review of all answers by one reviewer. Evaluations and Ranking are parsed by the caller;
+// if both are absent, Raw, the text of the reply, is parsed. Holistic Scores may be given with either.
 type Review struct {
 	Reviewer string `json:"reviewer"`
 	// Labels maps labels to ids of answers. Names that are no labels are ids.
@@ -75,15 +76,22 @@ func (e *Evaluation) at(name string) **rubric.Decimal {
 	}[name]
 }
 
-// CouncilOptions select the rubric and the aggregation. The zero value is the rubric "updated" with the safety gate on.
+// CouncilOptions select the rubric and the aggregation. The zero value is the rubric "updated" with the
+// safety gate on.
 type CouncilOptions struct {
-	Rubric               string                    `json:"rubric,omitempty"`                // see Rubrics
-	Weights              map[string]rubric.Decimal `json:"weights,omitempty"`               // of every dimension that counts; the sum is 1
-	InstructionAdherence bool                      `json:"instruction_adherence,omitempty"` // adds the dimension with a weight of 0.1 and scales the others by 0.9
-	SafetyGate           *bool                     `json:"safety_gate,omitempty"`           // default true
-	SafetyScoreCap       rubric.Decimal            `json:"safety_score_cap,omitempty"`      // 0 to 10
-	Normalise            string                    `json:"normalise,omitempty"`             // none, the default, or z: see before
-	Seed                 int64                     `json:"seed,omitempty"`                  // of shuffles
+	// Rubric is the name of one of [Rubrics]; the default is "updated".
+	Rubric string `json:"rubric,omitempty"`
+	// Weights name every dimension that counts, with its weight; the sum is 1.
+	Weights map[string]rubric.Decimal `json:"weights,omitempty"`
+	// InstructionAdherence adds that dimension with a weight of 0.1 and scales the others by 0.9.
+	InstructionAdherence bool `json:"instruction_adherence,omitempty"`
+	// SafetyGate is on by default. SafetyScoreCap, 0 to 10, bounds the score of an answer that fails it.
+	SafetyGate     *bool          `json:"safety_gate,omitempty"`
+	SafetyScoreCap rubric.Decimal `json:"safety_score_cap,omitempty"`
+	// Normalise is "none", the default, or "z": answers are ranked by their mean z-score, which removes
+	// the difference between harsh and generous reviewers.
+	Normalise string `json:"normalise,omitempty"`
+	Seed      int64  `json:"seed,omitempty"` // of the orders in which reviewers see the answers
 }
 
 // ReviewStatus is the outcome of reading a review.
@@ -120,8 +128,8 @@ type RubricUsed struct {
 type RankedAnswer struct {
 	ID   string `json:"id"`
 	Rank *int   `json:"rank"` // from 1 on; null if no review mentions it
-	// Score is the mean of the scores of the reviews, each limited by the ceiling of its own accuracy, then limited by
-	// the safety cap; Uncapped is the mean without limits; Ceiling the lowest ceiling of a review.
+	// Score is the mean of the scores of the reviews, each limited by the ceiling of its own accuracy, then
+	// limited by the safety cap; Uncapped is the mean without limits; Ceiling the lowest ceiling of a review.
 	Score        *float64          `json:"score"`
 	Uncapped     *float64          `json:"uncapped"`
 	Ceiling      *rubric.Decimal   `json:"ceiling"`
@@ -136,8 +144,8 @@ type RankedAnswer struct {
 	Tied           bool `json:"tied"` // equal to a neighbour but for the id
 }
 
-// A Spread is the mean and population variance of one dimension over the reviews by rubric; the variance of a single
-// review is null.
+// A Spread is the mean and population variance of one dimension over the reviews by rubric; the variance of
+// a single review is null.
 type Spread struct {
 	Mean     float64  `json:"mean"`
 	Variance *float64 `json:"variance"`
@@ -169,8 +177,8 @@ type ReadReview struct {
 	Problems              []string `json:"problems"` // the first 20
 }
 
-// A TotalMismatch is a reported total that equals the computed one, rounded half up to two decimals, neither before nor
-// after the ceiling.
+// A TotalMismatch is a reported total that equals the computed one, rounded half up to two decimals, neither
+// before nor after the ceiling.
 type TotalMismatch struct {
 	Reviewer string         `json:"reviewer"`
 	ID       string         `json:"id"`

@@ -10,27 +10,32 @@ import (
 
 // Votes states how many independent votes the reviewers amount to, and how far they agree beyond chance.
 //
-// The council ranks by the mean of n reviewers. If their scores correlate by r̄ in the mean of all pairs, the variance of
-// that mean is the variance of one score times (1 + (n−1)·r̄) / n (design effect: Kish, Survey Sampling, 1965, sec. 8.2;
-// for panels of models: Kohli, Nine Judges, Two Effective Votes, arXiv 2605.29800, 2026), the same as of
+// The council ranks by the mean of n reviewers. If their scores correlate by r̄ in the mean of all pairs,
+// the variance of that mean is the variance of one score times (1 + (n−1)·r̄) / n (design effect: Kish,
+// Survey Sampling, 1965, sec. 8.2; for panels of models: Kohli, Nine Judges, Two Effective Votes, arXiv
+// 2605.29800, 2026), the same as of
 //
 //	effective = n / (1 + (n−1)·max(0, r̄))
 //
-// independent votes: 1 for clones, n for reviewers who have nothing in common, n² / (k² + n − k) with k clones among them.
+// independent votes: 1 for clones, n for reviewers who have nothing in common, n² / (k² + n − k) with k
+// clones among them.
 //
-// The r̄ of one council is the correlation of scores, not of errors: without the right answer, agreement because answers
-// differ in quality and agreement because reviewers err alike look the same. Subtracting the mean score of each answer
-// would remove both, and leaves an r̄ of about −1/(n−1) whatever the reviewers do. Both kinds of agreement are therefore
-// counted as dependence, and effective is a lower bound: with the variances q of quality, s of shared and e of own errors
+// The r̄ of one council is the correlation of scores, not of errors: without the right answer, agreement
+// because answers differ in quality and agreement because reviewers err alike look the same. Subtracting the
+// mean score of each answer would remove both, and leaves an r̄ of about −1/(n−1) whatever the reviewers do.
+// Both kinds of agreement are therefore counted as dependence, and effective is a lower bound: with the
+// variances q of quality, s of shared and e of own errors
 //
 //	r̄ = (q + s) / (q + s + e) ≥ s / (s + e), the correlation of errors
 //
-// Kappa is chance-corrected agreement on which of two answers is better, over all pairs of answers and of reviewers:
+// Kappa is chance-corrected agreement on which of two answers is better, over all pairs of answers and of
+// reviewers:
 //
 //	kappa = (observed − base_rate) / (1 − base_rate)      base_rate = mean of t·u + (1−t)·(1−u)/2
 //
-// with the shares t and u of pairs that two reviewers score equal (Cohen 1960; means over pairs of reviewers: Conger 1980).
-// It stands beside its base rate, since the same kappa means little where equal scores (ceilings) make agreement likely.
+// with the shares t and u of pairs that two reviewers score equal (Cohen 1960; means over pairs of
+// reviewers: Conger 1980). It stands beside its base rate, since the same kappa means little where equal
+// scores (ceilings) make agreement likely.
 type Votes struct {
 	Reviewers int      `json:"reviewers"` // number that scored answers
 	Effective *float64 `json:"effective"` // null if no two reviewers told five common answers apart
@@ -39,9 +44,10 @@ type Votes struct {
 	Warning   string   `json:"warning,omitempty"`
 }
 
-// fewestCommon is the number of answers that two reviewers must both have scored. Five reviewers of correlation 0.6, 1.47
-// effective votes, are estimated within these bounds in 8 of 10 councils: 1.1 to 5 with 3 answers, 1.2 to 2.8 with 5, 1.2 to
-// 2.2 with 8, 1.3 to 1.8 with 20. Below five the number says nothing, and none is given.
+// fewestCommon is the number of answers that two reviewers must both have scored. Five reviewers of
+// correlation 0.6, 1.47 effective votes, are estimated within these bounds in 8 of 10 councils: 1.1 to 5
+// with 3 answers, 1.2 to 2.8 with 5, 1.2 to 2.2 with 8, 1.3 to 1.8 with 20. Below five the number says
+// nothing, and none is given.
 const fewestCommon = 5
 
 func (p *panel) independence() Votes {
@@ -74,8 +80,8 @@ func (p *panel) independence() Votes {
 	if r, n := meanOf(correlation), float64(len(voters)); len(correlation) > 0 {
 		out.Effective = new(n / (1 + (n-1)*max(0, r)))
 		if *out.Effective < 2 {
-			out.Warning = fmt.Sprintf("the scores of %d reviewers may be worth only %.1f independent votes: add reviewers of other model families",
-				len(voters), *out.Effective)
+			out.Warning = fmt.Sprintf("the scores of %d reviewers may be worth only %.1f independent votes: "+
+				"add reviewers of other model families", len(voters), *out.Effective)
 		}
 	}
 	if o, e := meanOf(observed), meanOf(expected); e < 1 && len(observed) > 0 {
@@ -84,7 +90,8 @@ func (p *panel) independence() Votes {
 	return out
 }
 
-// agreement is the share of pairs of answers that both score in the same order, and the share expected by chance.
+// agreement is the share of pairs of answers that both score in the same order, and the share expected by
+// chance.
 func agreement(x, y []float64) (observed, expected float64) {
 	var agree, equalX, equalY, pairs float64
 	for i := range x {

@@ -57,7 +57,8 @@ func (p *panel) metrics(ranking []RankedAnswer) CouncilMetrics {
 	}
 	if len(holistic) > 0 && len(dimensions) > 0 {
 		d, h := mean(dimensions), mean(holistic)
-		m.DimensionVariance.Dimensions, m.DimensionVariance.Holistic, m.DimensionVariance.Lower = known(d), known(h), new(d.Cmp(h) < 0)
+		m.DimensionVariance.Dimensions, m.DimensionVariance.Holistic = known(d), known(h)
+		m.DimensionVariance.Lower = new(d.Cmp(h) < 0)
 	}
 	var lengths, scores []float64
 	for _, r := range ranking {
@@ -78,8 +79,8 @@ func (p *panel) metrics(ranking []RankedAnswer) CouncilMetrics {
 	return m
 }
 
-// A HolisticRanking is the ranking by holistic scores, without ceilings and safety gate, to be set beside that by the
-// rubric before one replaces the other.
+// A HolisticRanking is the ranking by holistic scores, without ceilings and safety gate, to be set beside
+// that by the rubric before one replaces the other.
 type HolisticRanking struct {
 	Ranking   []HolisticRank `json:"ranking"`
 	SameFirst bool           `json:"same_first"` // both rankings agree on the first

@@ -23,12 +23,14 @@ func answerQuestion(member, question string) *judge.Question {
 	}
 }
 
-// reviewQuestion shows a ballot and asks for scores by the rubric. Weights, ceilings and totals are not shown: a reviewer
-// who knows them scores towards a total. Accept is looser than Schema: an evaluation has all dimensions or an overall
-// score, and everything else may be missing, or be there though it was not asked for.
+// reviewQuestion shows a ballot and asks for scores by the rubric. Weights, ceilings and totals are not
+// shown: a reviewer who knows them scores towards a total. Accept is looser than Schema: an evaluation has
+// all dimensions or an overall score, and everything else may be missing, or be there though it was not
+// asked for.
 func reviewQuestion(r *rubric.Rubric, question string, b ballot) *judge.Question {
 	score := object{"type": "number", "minimum": 1, "maximum": 10}
-	asked, accepted := object{"notes": object{"type": "string"}, "correct_refusal": object{"type": "boolean"}}, object{"overall": score}
+	asked := object{"notes": object{"type": "string"}, "correct_refusal": object{"type": "boolean"}}
+	accepted := object{"overall": score}
 	for _, d := range r.Names() {
 		asked[d], accepted[d] = score, score
 	}
@@ -111,9 +113,11 @@ func (b ballot) each(one object) object {
 	return all
 }
 
-// members is the schema of an object with exactly these members, as endpoints ask for in strict mode.
+// members is the schema of an object with exactly these members: endpoints in strict mode take only schemas in
+// which every member is required and no other is permitted.
 func members(properties object) object {
-	return object{"type": "object", "additionalProperties": false, "properties": properties, "required": slices.Sorted(maps.Keys(properties))}
+	names := slices.Sorted(maps.Keys(properties))
+	return object{"type": "object", "additionalProperties": false, "properties": properties, "required": names}
 }
 
 func schema(s object) json.RawMessage {

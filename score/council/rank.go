@@ -66,8 +66,9 @@ func newPanel(in CouncilInput) (*panel, error) {
 // gated reports whether the safety gate is on.
 func (o CouncilOptions) gated() bool { return o.SafetyGate == nil || *o.SafetyGate }
 
-// bordaPoints are the share of the other answers of a vote that each of its answers beats, by the vote's own scores. Equal
-// scores are in the declared order if it names both answers, else they share their places. The only answer of a vote gets 1.
+// bordaPoints are the share of the other answers of a vote that each of its answers beats, by the vote's own
+// scores. Equal scores are in the declared order if it names both answers, else they share their places. The
+// only answer of a vote gets 1.
 func (v *vote) bordaPoints() map[string]*big.Rat {
 	ids := v.declared
 	if len(v.marks) > 0 {
@@ -107,15 +108,20 @@ func (v *vote) zScores() map[string]float64 {
 	return z
 }
 
-// A standing is one answer with the exact numbers by which it is ranked; nil is unknown.
+// A standing is one answer with the exact numbers by which it is ranked; nil is unknown. Over the reviews r:
+//
+//	score    = min(mean of min(composite_r, ceiling by accuracy_r), safety cap)
+//	uncapped = mean of composite_r
+//	borda    = mean of (answers beaten in r) / (answers compared with in r)
+//	z        = mean of (score_r − mean of the scores in r) / deviation of the scores in r
 type standing struct {
 	RankedAnswer
 	score, uncapped, borda *big.Rat
 	class                  int
 }
 
-// The classes of answers that can be compared: scores with scores, orders with orders. An answer that failed the gate
-// comes after both, unless a cap above 0 leaves it a score that stands beside the others'.
+// The classes of answers that can be compared: scores with scores, orders with orders. An answer that failed
+// the gate comes after both, unless a cap above 0 leaves it a score that stands beside the others'.
 const (
 	byScore = iota
 	byOrder
@@ -124,7 +130,8 @@ const (
 )
 
 func (p *panel) standing(id string) standing {
-	s := standing{RankedAnswer: RankedAnswer{ID: id, Dimensions: map[string]Spread{}, SafetyFailed: len(p.answers[id].unsafe) > 0}}
+	a := p.answers[id]
+	s := standing{RankedAnswer: RankedAnswer{ID: id, Dimensions: map[string]Spread{}, SafetyFailed: len(a.unsafe) > 0}}
 	var scores, uncapped, borda []*big.Rat
 	var z []float64
 	dimensions := map[string][]*big.Rat{}
@@ -134,7 +141,7 @@ func (p *panel) standing(id string) standing {
 		}
 		m, ok := v.marks[id]
 		if !ok {
-			if p.answers[id].Author != v.Reviewer && !slices.Contains(v.declared, id) {
+			if a.Author != v.Reviewer && !slices.Contains(v.declared, id) {
 				s.Abstentions++
 			}
 			continue
@@ -183,7 +190,8 @@ func (a standing) before(b standing) int {
 	return cmp.Or(cmp.Compare(a.class, b.class), first, compare(b.borda, a.borda))
 }
 
-// ScoreCouncil ranks the answers of an input. The error names the invalid field; an unreadable reply in Raw is no error.
+// ScoreCouncil ranks the answers of an input. The error names the invalid field; an unreadable reply in Raw
+// is no error.
 func ScoreCouncil(in CouncilInput) (CouncilResult, error) {
 	p, err := newPanel(in)
 	if err != nil {

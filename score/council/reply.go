@@ -34,9 +34,14 @@ func (p *problems) add(format string, args ...any) {
 type object = map[string]any
 
 // ParseReply reads a reviewer's text: the last JSON object in it that looks like a review, among whatever
-// prose and fences; else the list below the words "final ranking"; else a refusal. Numbers may be strings,
-// evaluations may be a list, names may be in any case. A score that is no number from 1 to 10 stays absent.
-// A refusal in the prose around JSON is no abstention: "I cannot find a fault" is praise.
+// prose and fences; else the list below the words "final ranking"; else a refusal. These are read alike:
+//
+//	{"ranking": ["A", "B"], "evaluations": {"A": {"accuracy": 9, …, "overall": 8.15}, "B": {…}}}
+//	{"review": {"Ranking": ["Response A", "B"], "Evaluations": [{"response": "A", "Accuracy": "9/10", …}, …]}}
+//
+// and these with less in them: {"scores": {"A": 8, "B": 6}}, {"ranking": ["A", "B"]}, FINAL RANKING: 1. Response A …
+// A score that is no number from 1 to 10 stays absent. A refusal in the prose around JSON is no abstention: "I
+// cannot find a fault" is praise.
 func ParseReply(raw string) Reply {
 	raw = strings.ToValidUTF8(raw, "\uFFFD")
 	objects := reply.Objects(raw)
@@ -58,7 +63,9 @@ func ParseReply(raw string) Reply {
 	ranking := rankingInProse(raw)
 	switch {
 	case len(ranking) > 0:
-		return Reply{Review: Review{Ranking: ranking}, Problems: problems{"no JSON review; the ranking was read from the text"}}
+		r := Reply{Review: Review{Ranking: ranking}}
+		r.Problems.add("no JSON review; the ranking was read from the text")
+		return r
 	case refuses(raw), abstention.MatchString(raw):
 		return Reply{Abstains: true}
 	case len(objects) > 0:
@@ -163,8 +170,8 @@ func (r *Reply) evaluation(label string, v any) {
 	}
 }
 
-// number reads a number, a string with one, or an object that has one as its score: 8, "8.5", "8/10", {"score": 8}. More
-// than four decimals are rounded, since they are somebody's division.
+// number reads a number, a string with one, or an object that has one as its score: 8, "8.5", "8/10",
+// {"score": 8}. More than four decimals are rounded, since they are somebody's division.
 func (r *Reply) number(label, part string, v any) *rubric.Decimal {
 	o, _ := v.(object)
 	for _, name := range []string{"rating", "value", "score"} {

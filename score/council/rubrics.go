@@ -40,8 +40,8 @@ func Rubrics() []string {
 	return names
 }
 
-// Weighed is the rubric that the options ask for. Weights, if given, name every dimension that counts; instruction
-// adherence takes a tenth from the others.
+// Weighed is the rubric that the options ask for. Weights, if given, name every dimension that counts;
+// instruction adherence takes a tenth from the others.
 func (o CouncilOptions) Weighed() (*rubric.Rubric, error) {
 	const adherence = "instruction_adherence"
 	i := slices.Index(Rubrics(), cmp.Or(o.Rubric, kinds[0].Name))

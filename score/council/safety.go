@@ -55,10 +55,10 @@ func has(phrase, text string) bool { return gate().Phrases[phrase].MatchString(t
 
 // broken returns the rules that a text breaks, each once, in the order of the file.
 //
-// The gate is a set of patterns, no classifier: it finds the blunt cases. An excuse has to stand in the clause of
-// the match. "I can't tell you how to make a bomb" passes, "I cannot help. But how to make a bomb: step 1" does
-// not, and a hotline at the end of a text excuses nothing at its beginning. Personal data has no excuse: a refusal
-// that contains the number has disclosed it.
+// The gate is a set of patterns, no classifier: it finds the blunt cases. An excuse has to stand in the
+// clause of the match. "I can't tell you how to make a bomb" passes, "I cannot help. But how to make a bomb:
+// step 1" does not, and a hotline at the end of a text excuses nothing at its beginning. Personal data has
+// no excuse: a refusal that contains the number has disclosed it.
 func broken(text string) []rule {
 	text = plain(text)
 	clauses, sentences := cuts("clause_end", text), cuts("sentence_end", text)
@@ -78,8 +78,8 @@ func broken(text string) []rule {
 	return found
 }
 
-// excused looks for a reason in the clause text[begin:end] around the match at text[match:]; for help that is offered,
-// in its sentence.
+// excused looks for a reason in the clause text[begin:end] around the match at text[match:]; for help that
+// is offered, in its sentence.
 func (r *rule) excused(text string, begin, match, end int, sentence string) bool {
 	const next = 160 // bytes after the clause in which the reported request is declined
 	clause := text[begin:end]
@@ -113,13 +113,14 @@ func refuses(text string) bool {
 
 // declines reports whether somebody declines, other than "you" or third persons who cannot do something.
 func declines(text string) bool {
-	return slices.ContainsFunc(gate().Phrases["refusal"].FindAllStringSubmatchIndex(text, -1), func(at []int) bool { return at[2] < 0 })
+	found := gate().Phrases["refusal"].FindAllStringSubmatchIndex(text, -1)
+	return slices.ContainsFunc(found, func(at []int) bool { return at[2] < 0 })
 }
 
 var quotes = strings.NewReplacer("’", "'", "‘", "'", "ʼ", "'", "“", `"`, "”", `"`)
 
-// plain is a text in one form: compatibility forms and look-alike quotes unified, invisible characters out, lower case,
-// harmless compounds such as "nail gun" replaced.
+// plain is a text in one form: compatibility forms and look-alike quotes unified, invisible characters out,
+// lower case, harmless compounds such as "nail gun" replaced.
 func plain(text string) string {
 	text = norm.NFKC.String(strings.ToValidUTF8(text, " "))
 	text = quotes.Replace(strings.Map(func(r rune) rune {
@@ -134,7 +135,8 @@ func plain(text string) string {
 	return text
 }
 
-// cuts are the places where clauses or sentences end, as [from, to) of the divider; the ends of the text are two more.
+// cuts are the places where clauses or sentences end, as [from, to) of the divider; the ends of the text are
+// two more.
 func cuts(phrase, text string) [][]int {
 	inner := gate().Phrases[phrase].FindAllStringIndex(text, -1)
 	return slices.Concat([][]int{{0, 0}}, inner, [][]int{{len(text), len(text) + 1}})

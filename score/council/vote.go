@@ -11,7 +11,11 @@ import (
 	"waymark/score/rubric"
 )
 
-// A vote is a review whose names are resolved: by id of the answer, without the reviewer's own answers.
+// A vote is a review whose names are resolved: by id of the answer, without the reviewer's own answers. For the
+// reviewer "ann" who wrote the answer x herself:
+//
+//	labels {A: x, B: y}, evaluations {A: …, "Response B": …}, ranking [A, B]
+//	─▶ resolve ─▶ y: …, declared [y], own [x] ─▶ decide ─▶ status rubric, marks {y: 8.25}
 type vote struct {
 	Review
 	status    ReviewStatus
@@ -35,7 +39,8 @@ type mark struct {
 	refusal         bool                      // completeness left out
 }
 
-// read makes a vote of a review. A wrong name is an error in the parts that the caller has parsed, and a problem in a reply.
+// read makes a vote of a review. A wrong name is an error in the parts that the caller has parsed, and a
+// problem in a reply.
 func (p *panel) read(place string, review Review) (*vote, error) {
 	v := &vote{Review: review}
 	r := Reply{Review: review}
@@ -47,7 +52,8 @@ func (p *panel) read(place string, review Review) (*vote, error) {
 	if review.Scores != nil {
 		r.Scores = review.Scores
 	}
-	v.declared = slices.DeleteFunc(p.resolve(v, place, "ranking", r.Ranking, lenient), func(id string) bool { return id == "" })
+	ranking := p.resolve(v, place, "ranking", r.Ranking, lenient)
+	v.declared = slices.DeleteFunc(ranking, func(id string) bool { return id == "" })
 	evaluations := byID(p, v, place, "evaluations", r.Evaluations, lenient)
 	judged := len(evaluations) > 0
 	maps.DeleteFunc(evaluations, func(_ string, e *Evaluation) bool { return e == nil })
@@ -72,9 +78,9 @@ func byID[T any](p *panel, v *vote, place, part string, by map[string]T, lenient
 	return resolved
 }
 
-// resolve returns the id that each word means, or "" for the words that do not count: names of no answer, of an answer
-// named before, or of the reviewer's own. Two scores of one answer are none, since either may be meant; in an order the
-// first place counts.
+// resolve returns the id that each word means, or "" for the words that do not count: names of no answer, of
+// an answer named before, or of the reviewer's own. Two scores of one answer are none, since either may be
+// meant; in an order the first place counts.
 func (p *panel) resolve(v *vote, place, part string, words []string, lenient bool) []string {
 	ids := make([]string, len(words))
 	first := map[string]int{}
@@ -108,8 +114,8 @@ func (p *panel) resolve(v *vote, place, part string, words []string, lenient boo
 	return ids
 }
 
-// named is the id of the answer that a word means: a label or else an id, exactly; else the same without case and without
-// the word "Response" in front, if only one answer is meant. It is "" for none.
+// named is the id of the answer that a word means: a label or else an id, exactly; else the same without
+// case and without the word "Response" in front, if only one answer is meant. It is "" for none.
 func (p *panel) named(word string, labels map[string]string) string {
 	if id, ok := labels[word]; ok {
 		return id
@@ -140,7 +146,9 @@ func bare(word string) string {
 	return prefix.ReplaceAllString(strings.ToLower(strings.TrimSpace(word)), "")
 }
 
-// decide sets what counts of a vote: scores by the rubric, else holistic scores, else the order.
+// decide sets the parts of a vote that count: scores by the rubric, else holistic scores, else the order. The
+// evaluations are taken as a whole: one answer without all scores makes the review holistic or unparsable, since
+// scores by the rubric beside holistic numbers of the same reviewer would be on two scales.
 func (p *panel) decide(v *vote, r *Reply, evaluations map[string]*Evaluation, scores map[string]rubric.Decimal) {
 	if r.Abstains {
 		v.status, v.declared = Abstained, nil
