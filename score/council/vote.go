@@ -199,7 +199,7 @@ func (p *panel) byRubric(v *vote, id string, e *Evaluation) error {
 		refusal = *stated
 	}
 	for _, d := range p.def.Dimensions {
-		if d.Conditional && refusal {
+		if d.Conditional && refusal && d.Weight < rubric.Whole(1) { // it stays where nothing else is weighed
 			card.NotApplicable, m.refusal = []string{d.Name}, true
 		} else if s := *e.at(d.Name); s != nil {
 			m.dimensions[d.Name] = *s
