@@ -22,6 +22,7 @@ import (
 	"waymark/catalog"
 	"waymark/cmd/waymark/internal/client"
 	"waymark/ingest/hook"
+	"waymark/internal/endpoint"
 	"waymark/live"
 	"waymark/record"
 	"waymark/record/feed"
@@ -73,8 +74,8 @@ const startPatience, commandPatience, commandTimeout = time.Second, 5 * time.Sec
 func (a *app) words(opts *live.Options) error {
 	if a.vocabulary.embeddingsURL != "" {
 		// Whoever chooses the endpoint owns this process, so it may well be on their own machine.
-		e, err := embed.New(embed.Options{BaseURL: a.vocabulary.embeddingsURL, Model: a.vocabulary.embeddingsModel,
-			APIKey: embed.Key(os.Getenv("WAYMARK_EMBEDDINGS_KEY")), AllowPrivate: true})
+		e, err := embed.New(embed.Options{Options: endpoint.Options{BaseURL: a.vocabulary.embeddingsURL, Model: a.vocabulary.embeddingsModel,
+			APIKey: endpoint.Key(os.Getenv("WAYMARK_EMBEDDINGS_KEY")), AllowPrivate: true}})
 		if err != nil {
 			return err
 		}

@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -30,74 +31,24 @@ import (
 	"waymark/internal/endpoint"
 )
 
-// Key is an API key. It never prints.
-type Key = endpoint.Key
-
-// Error is a refusal by the endpoint.
-type Error = endpoint.Error
-
-// Options of a [Client]. BaseURL and Model are required; a zero value elsewhere means the default.
+// Options of a [Client]. A zero value means the default.
 type Options struct {
-	BaseURL string // with the version: http://127.0.0.1:11434/v1
-	Model   string
-	APIKey  Key
+	endpoint.Options // of one request; Timeout default 10 s
 
-	// Dimensions, if not 0, is asked for and insisted on. Else the first answer decides.
+	// Dimensions, if not 0, is requested and required. Else the first answer decides.
 	Dimensions int
-	// AllowPrivate permits loopback and private addresses, where local endpoints live. Link-local,
-	// shared, reserved and translated addresses, where clouds keep their credentials, never are.
-	AllowPrivate bool
-
 	Batch      int           // texts in a request, default 32
 	MaxText    int           // bytes of a text that are sent, default 24,000 (about 8,000 tokens)
-	MaxAnswer  int64         // bytes of an answer, default 8 MiB
-	Attempts   int           // requests for one batch, default 4
-	Timeout    time.Duration // of one request, default 10 s
 	Budget     time.Duration // of one call of Embed, waiting included, default 60 s
-	FirstDelay time.Duration // before the second attempt, then doubling up to 10 s; default 500 ms
 
 	Cache     Cache // default: in memory
 	CacheSize int   // vectors that the default cache holds, default 10,000
-
-	Trip     int              // failed batches in a row that open the circuit, default 5
-	CoolDown time.Duration    // before it is tried again, default 30 s
-	Now      func() time.Time // default time.Now
-}
-
-func (o *Options) fill() error {
-	if err := endpoint.CheckBaseURL(o.BaseURL); err != nil {
-		return fmt.Errorf("embed: %w", err)
-	}
-	switch {
-	case o.Model == "":
-		return errors.New("embed: no model named")
-	case o.Dimensions < 0:
-		return fmt.Errorf("embed: %d dimensions", o.Dimensions)
-	}
-	endpoint.Standard(&o.Batch, 32)
-	endpoint.Standard(&o.MaxText, 24_000)
-	endpoint.Standard(&o.MaxAnswer, 8<<20)
-	endpoint.Standard(&o.Attempts, 4)
-	endpoint.Standard(&o.Timeout, 10*time.Second)
-	endpoint.Standard(&o.Budget, time.Minute)
-	endpoint.Standard(&o.FirstDelay, 500*time.Millisecond)
-	endpoint.Standard(&o.CacheSize, 10_000)
-	endpoint.Standard(&o.Trip, 5)
-	endpoint.Standard(&o.CoolDown, 30*time.Second)
-	if o.Cache == nil {
-		o.Cache = NewMemory(o.CacheSize)
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	return nil
 }
 
 // Client embeds texts. It is safe for concurrent use.
 type Client struct {
+	*endpoint.API
 	options Options
-	api     *openai.Client
-	circuit endpoint.Circuit
 
 	mu        sync.Mutex
 	dimension int // 0: not known yet
@@ -105,26 +56,24 @@ type Client struct {
 
 // New returns a client. It does not call the endpoint.
 func New(o Options) (*Client, error) {
-	if err := o.fill(); err != nil {
-		return nil, err
+	if o.Dimensions < 0 {
+		return nil, fmt.Errorf("embed: %d dimensions", o.Dimensions)
 	}
-	config := openai.DefaultConfig(string(o.APIKey))
-	config.BaseURL = strings.TrimRight(o.BaseURL, "/")
-	config.HTTPClient = endpoint.HTTPClient(o.Timeout, o.MaxAnswer, o.AllowPrivate)
-	return &Client{
-		options:   o,
-		api:       openai.NewClientWithConfig(config),
-		circuit:   endpoint.Circuit{Trip: o.Trip, CoolDown: o.CoolDown, Now: o.Now},
-		dimension: o.Dimensions,
-	}, nil
+	endpoint.Standard(&o.Timeout, 10*time.Second)
+	endpoint.Standard(&o.Batch, 32)
+	endpoint.Standard(&o.MaxText, 24_000)
+	endpoint.Standard(&o.Budget, time.Minute)
+	endpoint.Standard(&o.CacheSize, 10_000)
+	o.RepeatTimeouts = true
+	if o.Cache == nil {
+		o.Cache = NewMemory(o.CacheSize)
+	}
+	api, err := endpoint.NewAPI(o.Options)
+	if err != nil {
+		return nil, fmt.Errorf("embed: %w", err)
+	}
+	return &Client{API: api, options: o, dimension: o.Dimensions}, nil
 }
-
-// String names the endpoint and the model, and keeps a client printed whole from showing the key.
-func (c *Client) String() string   { return c.options.Model + " at " + c.options.BaseURL }
-func (c *Client) GoString() string { return c.String() }
-
-// Model is the name of the model, to be stored beside the vectors.
-func (c *Client) Model() string { return c.options.Model }
 
 // Dimension is the number of dimensions of every vector, 0 before the first answer.
 func (c *Client) Dimension() int {
@@ -159,7 +108,7 @@ func (c *Client) Embed(ctx context.Context, texts []string) ([][]float32, error)
 	for batch := range slices.Chunk(missing, c.options.Batch) {
 		answer, err := c.embed(ctx, batch)
 		if err != nil {
-			return nil, fmt.Errorf("embed %d texts with %q: %w", len(texts), c.options.Model, err)
+			return nil, fmt.Errorf("embed %d texts with %q: %w", len(texts), c.Model(), err)
 		}
 		for i, text := range batch {
 			c.options.Cache.Put(c.key(text), answer[i])
@@ -173,26 +122,49 @@ func (c *Client) Embed(ctx context.Context, texts []string) ([][]float32, error)
 
 // embed asks for one batch, through the circuit.
 func (c *Client) embed(ctx context.Context, batch []string) ([][]float32, error) {
-	if err := c.circuit.Enter(); err != nil {
+	if err := c.Circuit.Enter(); err != nil {
 		return nil, err
 	}
-	v, err := c.retry(ctx, batch)
-	var refusal *Error
+	v, err := c.request(ctx, batch)
+	var refusal *endpoint.Error
 	switch {
 	case err == nil:
-		c.circuit.Succeeded()
+		c.Circuit.Succeeded()
 	case errors.Is(err, context.Canceled), errors.As(err, &refusal) && refusal.AboutInput():
-		c.circuit.Left() // that says nothing of the endpoint's health
+		c.Circuit.Left() // that says nothing of the endpoint's health
 	default:
-		c.circuit.Failed()
+		c.Circuit.Failed()
 	}
 	return v, err
 }
 
+// request makes requests until one is answered. An answer that is complete and wrong is not worth another one.
+func (c *Client) request(ctx context.Context, batch []string) ([][]float32, error) {
+	attempts := 0
+	answer, err := endpoint.Call(ctx, c.API, func(ctx context.Context) (openai.EmbeddingResponse, http.Header, error) {
+		attempts++
+		r, err := c.CreateEmbeddings(ctx, openai.EmbeddingRequest{
+			Input: batch, Model: openai.EmbeddingModel(c.Model()), Dimensions: c.options.Dimensions,
+		})
+		return r, r.Header(), err
+	})
+	if err != nil && attempts > 1 && !errors.Is(err, context.Canceled) {
+		return nil, fmt.Errorf("%d attempts: %w", attempts, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	vectors, err := place(answer.Data, len(batch))
+	if err != nil {
+		return nil, err
+	}
+	return vectors, c.agree(vectors[0])
+}
+
 // key is the SHA-256 of model, dimensions and text, each with its length.
 func (c *Client) key(text string) [sha256.Size]byte {
-	b := binary.AppendUvarint(nil, uint64(len(c.options.Model)))
-	b = append(b, c.options.Model...)
+	b := binary.AppendUvarint(nil, uint64(len(c.Model())))
+	b = append(b, c.Model()...)
 	b = binary.AppendUvarint(b, uint64(c.options.Dimensions))
 	return sha256.Sum256(append(b, text...))
 }

@@ -81,7 +81,7 @@ func (e *testServer) asked() [][]string {
 }
 
 func client(t *testing.T, e *testServer, change func(*Options)) *Client {
-	o := Options{BaseURL: e.URL + "/v1", Model: "small", AllowPrivate: true, FirstDelay: time.Millisecond, Budget: 5 * time.Second, Timeout: 2 * time.Second}
+	o := Options{Options: endpoint.Options{BaseURL: e.URL + "/v1", Model: "small", AllowPrivate: true, FirstDelay: time.Millisecond, Timeout: 2 * time.Second}, Budget: 5 * time.Second}
 	if change != nil {
 		change(&o)
 	}
@@ -292,7 +292,7 @@ func TestCancelledCallsAndRefusedTextsDoNotOpenTheCircuit(t *testing.T) {
 	_, err := c.Embed(gone, []string{"a"})
 	require.ErrorIs(t, err, context.Canceled)
 	_, err = c.Embed(t.Context(), []string{"long"})
-	var refusal *Error
+	var refusal *endpoint.Error
 	require.ErrorAs(t, err, &refusal)
 	assert.Equal(t, 400, refusal.Status)
 	_, err = c.Embed(t.Context(), []string{"a"})
@@ -308,19 +308,19 @@ func TestOptionsAreChecked(t *testing.T) {
 		"http://host/v1?key=secret": "must not carry a user, a query",
 		"http://host\x7f/secret":    "cannot be parsed",
 	} {
-		_, err := New(Options{BaseURL: url, Model: "m"})
+		_, err := New(Options{Options: endpoint.Options{BaseURL: url, Model: "m"}})
 		require.ErrorContains(t, err, want, url)
 		assert.NotContains(t, err.Error(), "secret")
 	}
-	_, err := New(Options{BaseURL: "http://host/v1"})
+	_, err := New(Options{Options: endpoint.Options{BaseURL: "http://host/v1"}})
 	assert.ErrorContains(t, err, "no model")
 }
 
 func TestTheKeyNeverPrints(t *testing.T) {
-	o := Options{BaseURL: "http://host/v1", Model: "m", APIKey: "sesame"}
+	o := Options{Options: endpoint.Options{BaseURL: "http://host/v1", Model: "m", APIKey: "sesame"}}
 	c, err := New(o)
 	require.NoError(t, err)
-	j, err := json.Marshal(struct{ Key Key }{o.APIKey})
+	j, err := json.Marshal(struct{ Key endpoint.Key }{o.APIKey})
 	require.NoError(t, err)
 	for _, s := range []string{fmt.Sprintf("%v", o), fmt.Sprintf("%+v", o), fmt.Sprintf("%#v", o), o.APIKey.String(), fmt.Sprint(c), fmt.Sprintf("%+v", c), fmt.Sprintf("%#v", c), string(j)} {
 		assert.NotContains(t, s, "sesame")
@@ -394,7 +394,7 @@ func ExampleClient_Embed() {
 		_, _ = io.WriteString(w, `{"data":[{"index":1,"embedding":[0,2]},{"index":0,"embedding":[3,4]}]}`)
 	}))
 	defer server.Close()
-	c, err := New(Options{BaseURL: server.URL + "/v1", Model: "small", AllowPrivate: true})
+	c, err := New(Options{Options: endpoint.Options{BaseURL: server.URL + "/v1", Model: "small", AllowPrivate: true}})
 	if err != nil {
 		panic(err)
 	}
