@@ -14,7 +14,7 @@ import (
 	"waymark/episodic"
 	"waymark/mine"
 	"waymark/mine/proposal"
-	"waymark/score/rubric"
+	"waymark/score"
 	"waymark/storage"
 	"waymark/suggest"
 )
@@ -25,12 +25,12 @@ const proposalRow = "proposals/"
 
 // MineOptions say what to propose. Zero fields ask for the defaults of package mine.
 type MineOptions struct {
-	Support  int            // fewest tasks
-	Sessions int            // fewest sessions
-	Least    int            // calls
-	Most     int            // calls
-	Limit    int            // most proposals that wait, default 100
-	Rubric   *rubric.Rubric // default [proposal.Bundled]
+	Support  int           // fewest tasks
+	Sessions int           // fewest sessions
+	Least    int           // calls
+	Most     int           // calls
+	Limit    int           // most proposals that wait, default 100
+	Rubric   *score.Rubric // default [proposal.Bundled]
 }
 
 // mostProposals is how many wait at a time: more than anybody reads.

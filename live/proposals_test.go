@@ -10,7 +10,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/mine/proposal"
-	"waymark/score/rubric"
+	"waymark/score"
 	"waymark/storage"
 	"waymark/suggest"
 )
@@ -193,7 +193,7 @@ func TestProposalErrors(t *testing.T) {
 	_, _, err = e.Approve(ctx, "nothing", named(""))
 	require.ErrorAs(t, err, &bad)
 	assert.Equal(t, suggest.NotFound, bad.Kind)
-	own, err := rubric.Load([]byte("id: x\ndimensions: [{name: beauty, weight: 1, scale: {min: 0, max: 10}}]"))
+	own, err := score.Load([]byte("id: x\ndimensions: [{name: beauty, weight: 1, scale: {min: 0, max: 10}}]"))
 	require.NoError(t, err)
 	_, err = e.Mine(ctx, MineOptions{Rubric: own})
 	require.ErrorAs(t, err, &bad)

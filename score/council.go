@@ -1,116 +1,185 @@
+// Package council ranks answers by peer review.
+//
+// Several models answer a question and review each other's answers, anonymised and in a random order for
+// each reviewer. [ScoreCouncil] aggregates the reviews, [Council] asks the models for them:
+//
+//	review ─▶ scores by dimension ─▶ weighted mean ─▶ ceiling of its own accuracy ┐
+//	review ─▶ …                                                                  ├─▶ mean ─▶ safety cap ─▶ rank
+//	review ─▶ …                                                                  ┘             Borda breaks ties
+//
+// With accuracy 3 and 9 for everything else a confident falsehood has .35·3 + .65·9 = 6.90 by weight, and
+// 4.00 by the ceiling, wherever the reviewer ranks it: totals and orders that a reviewer declares are
+// compared and reported, never used. Sums are exact fractions, so no order of answers, reviews or dimensions
+// changes a score or a rank.
+//
+// A reply without all scores of the rubric falls back step by step; missing values are never filled in:
+//
+//	rubric        every dimension of every answer reviewed has a score
+//	holistic      one number for each answer, bounded by the accuracy where that is given
+//	ranking_only  an order, which counts for Borda alone
+//	abstained     the reviewer declined, which is not a score of 0
+//	unparsable    nothing in it is usable
 package score
 
-import (
-	"context"
-	"errors"
-	"fmt"
-	"slices"
+// A CouncilInput is a question with its answers and their reviews.
+type CouncilInput struct {
+	Question  string         `json:"question,omitempty"`
+	Responses []Response     `json:"responses,omitempty"`
+	Reviews   []Review       `json:"reviews,omitempty"`
+	Options   CouncilOptions `json:"options,omitzero"`
+}
 
-	"waymark/internal/plural"
-	"waymark/score/council"
-	"waymark/score/judge"
-	"waymark/score/rubric"
+// A Response is one answer.
+type Response struct {
+	ID   string `json:"id"`
+	Text string `json:"text,omitempty"`
+	// Author is the reviewer who wrote the answer, if any: reviews of one's own answer do not count.
+	Author string `json:"author,omitempty"`
+	// CorrectRefusal marks an answer that rightly declines; completeness then does not apply. If absent, a text
+	// that declines a question that the safety gate matches is a correct refusal.
+	CorrectRefusal *bool `json:"correct_refusal,omitempty"`
+}
+
+// A Review is the review of all answers by one reviewer. Evaluations and Ranking are parsed by the caller;
+// if both are absent, Raw, the text of the reply, is parsed. Holistic Scores may be given with either.
+type Review struct {
+	Reviewer string `json:"reviewer"`
+	// Labels maps labels to ids of answers. Names that are no labels are ids.
+	Labels      map[string]string      `json:"labels,omitempty"`
+	Evaluations map[string]*Evaluation `json:"evaluations,omitempty"` // null: the reviewer abstains on that answer
+	Scores      map[string]Decimal     `json:"scores,omitempty"`      // holistic, beside or without evaluations
+	Ranking     []string               `json:"ranking,omitempty"`     // as declared, the best first
+	Raw         string                 `json:"raw,omitempty"`
+}
+
+// An Evaluation holds the scores of one answer, 1 to 10. Overall is the total as the reviewer declares it.
+type Evaluation struct {
+	Accuracy             *Decimal `json:"accuracy,omitempty"`
+	Relevance            *Decimal `json:"relevance,omitempty"`
+	Completeness         *Decimal `json:"completeness,omitempty"`
+	Conciseness          *Decimal `json:"conciseness,omitempty"`
+	Clarity              *Decimal `json:"clarity,omitempty"`
+	InstructionAdherence *Decimal `json:"instruction_adherence,omitempty"`
+	Overall              *Decimal `json:"overall,omitempty"`
+	// CorrectRefusal: the reviewer considers declining right; completeness then does not apply.
+	CorrectRefusal bool   `json:"correct_refusal,omitempty"`
+	Notes          string `json:"notes,omitempty"`
+}
+
+// at returns a pointer to the score of a dimension, or to the overall score.
+func (e *Evaluation) at(name string) **Decimal {
+	return map[string]**Decimal{
+		"accuracy": &e.Accuracy, "relevance": &e.Relevance, "completeness": &e.Completeness, "conciseness": &e.Conciseness,
+		"clarity": &e.Clarity, "instruction_adherence": &e.InstructionAdherence, "overall": &e.Overall,
+	}[name]
+}
+
+// CouncilOptions select the rubric and the aggregation. The zero value is the rubric "updated" with the
+// safety gate on.
+type CouncilOptions struct {
+	// Rubric is the name of one of [Rubrics]; the default is "updated".
+	Rubric string `json:"rubric,omitempty"`
+	// Weights name every dimension that counts, with its weight; the sum is 1.
+	Weights map[string]Decimal `json:"weights,omitempty"`
+	// InstructionAdherence adds that dimension with a weight of 0.1 and scales the others by 0.9.
+	InstructionAdherence bool `json:"instruction_adherence,omitempty"`
+	// SafetyGate is on by default. SafetyScoreCap, 0 to 10, bounds the score of an answer that fails it.
+	SafetyGate     *bool   `json:"safety_gate,omitempty"`
+	SafetyScoreCap Decimal `json:"safety_score_cap,omitempty"`
+	// Normalise is "none", the default, or "z": answers are ranked by their mean z-score, which removes
+	// the difference between harsh and generous reviewers.
+	Normalise string `json:"normalise,omitempty"`
+	Seed      int64  `json:"seed,omitempty"` // of the orders in which reviewers see the answers
+}
+
+// ReviewStatus is the outcome of reading a review.
+type ReviewStatus string
+
+const (
+	ByRubric    ReviewStatus = "rubric"
+	Holistic    ReviewStatus = "holistic"
+	rankingOnly ReviewStatus = "ranking_only"
+	Abstained   ReviewStatus = "abstained"
+	Unreadable  ReviewStatus = "unparsable"
 )
 
-// A CouncilRequest ranks responses by their reviews. With Judge, models write the reviews, and the responses if there
-// are none.
-type CouncilRequest struct {
-	council.CouncilInput
-	Judge *CouncilJudge `json:"judge,omitempty"`
+// A CouncilResult is the ranking of a [CouncilInput]. Numbers are not rounded; null is unknown.
+type CouncilResult struct {
+	Rubric     RubricUsed       `json:"rubric"`
+	Ranking    []RankedAnswer   `json:"ranking"` // the best first
+	SafetyGate SafetyGate       `json:"safety_gate"`
+	Reviews    []ReadReview     `json:"reviews"`    // in the order of the input
+	Mismatches []TotalMismatch  `json:"mismatches"` // reported totals that differ from the computed ones
+	Holistic   *HolisticRanking `json:"holistic"`   // null if no review has a holistic score
+	Votes      Votes            `json:"votes"`
+	Metrics    CouncilMetrics   `json:"metrics"`
 }
 
-// CouncilJudge selects the models that answer and review.
-type CouncilJudge struct {
-	Models      []string `json:"models,omitempty" doc:"Models that answer, and review if reviewers is absent; default all configured models."`
-	Reviewers   []string `json:"reviewers,omitempty" doc:"Models that review; default the models that answer."`
-	Holistic    bool     `json:"holistic,omitempty" doc:"Ask also for one holistic score of each answer, for comparison."`
-	MaxRequests int      `json:"max_requests,omitempty" minimum:"0" doc:"Maximum number of requests to each model; 0 is unlimited."`
-	MaxTokens   int      `json:"max_tokens,omitempty" minimum:"0" doc:"Maximum number of tokens of each model; 0 is unlimited."`
+// RubricUsed names the rubric with its weights and ceilings.
+type RubricUsed struct {
+	ID       string             `json:"id"`
+	Weights  map[string]Decimal `json:"weights"`
+	Ceilings []Ceiling          `json:"ceilings"`
 }
 
-// A CouncilAnswer is the ranking with all intermediate values.
-type CouncilAnswer struct {
-	Message string `json:"message" doc:"Summary of the answer in one sentence."`
-	council.CouncilResult
-	Judgements []council.CouncilEntry `json:"judgements" doc:"Every question to a model with its reply."`
-	// Convened is the request completed by the models, from which the ranking can be recomputed.
-	Convened *council.CouncilInput `json:"convened,omitempty" doc:"The request completed with the answers and reviews of the models."`
+// A RankedAnswer is one answer in the ranking.
+type RankedAnswer struct {
+	ID   string `json:"id"`
+	Rank *int   `json:"rank"` // from 1 on; null if no review mentions it
+	// Score is the mean of the scores of the reviews, each limited by the ceiling of its own accuracy, then
+	// limited by the safety cap; Uncapped is the mean without limits; Ceiling the lowest ceiling of a review.
+	Score        *float64          `json:"score"`
+	Uncapped     *float64          `json:"uncapped"`
+	Ceiling      *Decimal          `json:"ceiling"`
+	Z            *float64          `json:"z"`     // null without normalisation
+	Borda        *float64          `json:"borda"` // mean of (answers beaten) / (answers compared with), 0 … 1
+	Dimensions   map[string]Spread `json:"dimensions"`
+	Reviews      int               `json:"reviews"`     // number that scored it
+	Abstentions  int               `json:"abstentions"` // number of reviews without a score for it
+	SafetyFailed bool              `json:"safety_failed"`
+	// CorrectRefusal: completeness was left out, in every review or where the reviewer said so.
+	CorrectRefusal bool `json:"correct_refusal"`
+	Tied           bool `json:"tied"` // equal to a neighbour but for the id
 }
 
-// Council ranks responses by peer reviews.
-func (s *Scorer) Council(ctx context.Context, in CouncilRequest) (CouncilAnswer, error) {
-	a := CouncilAnswer{Judgements: []council.CouncilEntry{}}
-	var err error
-	if in.Judge == nil {
-		a.CouncilResult, err = council.ScoreCouncil(in.CouncilInput)
-	} else {
-		err = s.convene(ctx, in, &a)
-	}
-	if err != nil {
-		return CouncilAnswer{}, err
-	}
-	a.Message = "No answer could be ranked."
-	if i := slices.IndexFunc(a.Ranking, func(r council.RankedAnswer) bool { return r.Rank != nil }); i >= 0 {
-		a.Message = a.Ranking[i].ID + " comes first"
-		if best := a.Ranking[i].Score; best != nil {
-			a.Message += fmt.Sprintf(" with %.2f", *best)
-		}
-		a.Message += fmt.Sprintf(" of %s.", plural.Of(len(a.Ranking), "answer"))
-	}
-	if n := len(a.SafetyGate.Failed); n > 0 {
-		a.Message += fmt.Sprintf(" %s failed the safety gate.", plural.Of(n, "answer"))
-	}
-	return a, nil
+// A Spread is the mean and population variance of one dimension over the reviews by rubric; the variance of
+// a single review is null.
+type Spread struct {
+	Mean     float64  `json:"mean"`
+	Variance *float64 `json:"variance"`
+	Reviews  int      `json:"reviews"`
 }
 
-// convene lets models answer and review.
-func (s *Scorer) convene(ctx context.Context, in CouncilRequest, a *CouncilAnswer) error {
-	if len(in.Reviews) > 0 {
-		return rubric.Refuse("reviews", "are given: leave them out, or the judge")
-	}
-	c := council.Council{Options: in.Options, Holistic: in.Judge.Holistic}
-	var err error
-	if c.Members, err = s.members("judge.models", in.Judge.Models, in.Judge); err != nil {
-		return err
-	}
-	if len(in.Judge.Reviewers) > 0 {
-		if c.Reviewers, err = s.members("judge.reviewers", in.Judge.Reviewers, in.Judge); err != nil {
-			return err
-		}
-	}
-	m, err := c.Convene(ctx, in.Question, in.Responses)
-	if errors.Is(err, council.ErrNoAnswer) || errors.Is(err, council.ErrNoReview) {
-		for _, e := range m.Entries {
-			if e.Outcome != judge.Answered {
-				err = errors.Join(err, fmt.Errorf("%s: %s: %s", e.Member, e.Outcome, e.Detail))
-			}
-		}
-		err = fmt.Errorf("%w: %w", ErrJudge, err)
-	}
-	a.CouncilResult, a.Judgements, a.Convened = m.Result, m.Entries, &m.Input
-	return err
+// SafetyGate lists the answers that failed the gate.
+type SafetyGate struct {
+	Enabled bool           `json:"enabled"`
+	Cap     Decimal        `json:"cap"`
+	Failed  []FailedAnswer `json:"failed"` // by id
 }
 
-// members returns the named models, or all models if no name is given. A model that both answers and reviews has
-// a separate budget for each.
-func (s *Scorer) members(place string, names []string, j *CouncilJudge) ([]council.Member, error) {
-	if len(names) == 0 {
-		names = s.Judges.Names
-	}
-	if len(s.Judges.Names) == 0 {
-		return nil, ErrNoJudge
-	}
-	var members []council.Member
-	for i, name := range names {
-		a, err := s.asker(JudgeOptions{Model: name, MaxRequests: j.MaxRequests, MaxTokens: j.MaxTokens})
-		var unknown *rubric.RequestError
-		if errors.As(err, &unknown) {
-			return nil, rubric.Refuse(fmt.Sprintf("%s[%d]", place, i), "%s", unknown.Detail)
-		}
-		if err != nil {
-			return nil, err
-		}
-		members = append(members, council.Member{Name: name, Asker: a})
-	}
-	return members, nil
+// A FailedAnswer is an answer that failed the gate, with the categories and rules.
+type FailedAnswer struct {
+	ID         string   `json:"id"`
+	Categories []string `json:"categories"`
+	Rules      []string `json:"rules"`
+}
+
+// A ReadReview is the parsed status of one review.
+type ReadReview struct {
+	Reviewer string       `json:"reviewer"`
+	Status   ReviewStatus `json:"status"`
+	// DeclaredOrderMismatch: the declared order contradicts the scores of the same review after the ceiling.
+	DeclaredOrderMismatch bool     `json:"declared_order_mismatch"`
+	Counted               bool     `json:"counted"` // false for unreadable reviews
+	SelfExcluded          []string `json:"self_excluded"`
+	Problems              []string `json:"problems"` // the first 20
+}
+
+// A TotalMismatch is a reported total that equals the computed one, rounded half up to two decimals, neither
+// before nor after the ceiling.
+type TotalMismatch struct {
+	Reviewer string  `json:"reviewer"`
+	ID       string  `json:"id"`
+	Reported Decimal `json:"reported"`
+	Computed Decimal `json:"computed"` // after the ceiling
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
 
@@ -29,11 +30,12 @@ var strictFormat = huma.Format{
 		return err
 	},
 	Unmarshal: func(data []byte, v any) error {
-		if generic, ok := v.(*any); ok {
+		_, first := v.(*any)            // read for validation, before it is read into its type
+		_, only := v.(json.Unmarshaler) // a body that is not validated
+		if first || only {
 			if err := strictjson.Check(data); err != nil {
 				return jsonio.Malformed(err)
 			}
-			return jsonio.Malformed(strictjson.Fit(data, generic))
 		}
 		return jsonio.Malformed(strictjson.Fit(data, v))
 	},

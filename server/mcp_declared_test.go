@@ -61,7 +61,7 @@ func TestAnnotations(t *testing.T) {
 	want := map[string]hints{
 		"find_tool": reads, "describe_tool": reads, "suggest_next": reads, "suggest_dag": reads,
 		"record_episode": {},                // without an id each call counts
-		"triangulate":    {},                // records an episode
+		"triangulate":    {openWorld: true}, // records an episode; may search with a tool of another server
 		"score":          {openWorld: true}, // records an episode and scores; a judge may be asked
 		"rebuild":        {},                // each build is noted in the log
 		"call_tool":      {destructive: true, openWorld: true},

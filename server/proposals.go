@@ -12,7 +12,7 @@ import (
 	"waymark/catalog"
 	"waymark/live"
 	"waymark/mine/proposal"
-	"waymark/score/rubric"
+	"waymark/score"
 	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
 	"waymark/server/internal/route"
@@ -105,12 +105,12 @@ func (s *Server) mine(ctx context.Context, e *live.Engine, in *mineInput) (*jobS
 }
 
 // loadRubric reads a rubric given as an object or as a text.
-func loadRubric(raw json.RawMessage) (*rubric.Rubric, error) {
+func loadRubric(raw json.RawMessage) (*score.Rubric, error) {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
 		raw = []byte(text)
 	}
-	return rubric.Load(raw)
+	return score.Load(raw)
 }
 
 func (s *Server) listProposals(ctx context.Context, e *live.Engine, q *proposalsQuery) (*proposalsAnswer, error) {

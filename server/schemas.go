@@ -7,15 +7,13 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"waymark/score"
-	"waymark/score/judge"
-	"waymark/score/rubric"
 	"waymark/server/internal/jsonio"
 )
 
 // nullPointers lets what is behind a pointer be null in the description, and in requests: huma takes the alias of a type
 // for what a pointer to it is, and a pointer to an object for the object.
 func nullPointers(r huma.Registry) {
-	decimal := reflect.TypeFor[*rubric.Decimal]()
+	decimal := reflect.TypeFor[*score.Decimal]()
 	for name, schema := range r.Map() {
 		t := r.TypeFromRef("#/components/schemas/" + name)
 		if t == nil || t.Kind() != reflect.Struct {
@@ -42,8 +40,7 @@ func nullPointers(r huma.Registry) {
 // unless the name begins with it.
 func scorerTypeName(t reflect.Type, name string) string {
 	path := t.PkgPath()
-	kernels := reflect.TypeFor[score.Scorer]().PkgPath() + "/"
-	if !strings.HasPrefix(path, kernels) || strings.HasPrefix(path, reflect.TypeFor[judge.Answer]().PkgPath()) {
+	if kernel := reflect.TypeFor[score.Scorer]().PkgPath(); path != kernel && !strings.HasPrefix(path, kernel+"/") {
 		return name
 	}
 	path = path[strings.LastIndex(path, "/")+1:]

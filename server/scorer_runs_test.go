@@ -10,7 +10,6 @@ import (
 	"waymark/catalog"
 	"waymark/live"
 	"waymark/score"
-	"waymark/score/judge"
 	"waymark/suggest"
 )
 
@@ -69,7 +68,7 @@ func TestFailingJudgesLoseReliability(t *testing.T) {
 	said := fours
 	w := newWeb(t, func(c *Config) {
 		c.RecordScores = true
-		c.Judges = score.OneJudge("small", replying(func(judge.Question) string { return said }))
+		c.Judges = oneJudge("small", replying(func(score.Question) string { return said }))
 	})
 	ask := func(i int) {
 		parse[any](t, 200, w.ask("POST", "/v1/score/hypothesis", fmt.Sprintf(`{"hypotheses":[{"id":"h%d","statement":"claim %d"}],"judge":{}}`, i, i)))
@@ -110,7 +109,7 @@ func TestFailingJudgesLoseReliability(t *testing.T) {
 func TestScoresAreLogged(t *testing.T) {
 	w := newWeb(t, func(c *Config) {
 		c.RecordScores = true
-		c.Judges = score.OneJudge("small", replying(func(judge.Question) string { return "I'm sorry, I can't." }))
+		c.Judges = oneJudge("small", replying(func(score.Question) string { return "I'm sorry, I can't." }))
 	})
 	const secret = "a claim that is nobody's business"
 	for range 3 {
@@ -193,7 +192,7 @@ func TestScorersKeepTheirIDs(t *testing.T) {
 	held := defaultEngine(t, w.Server).Quarantined()
 	require.Len(t, held, 1)
 	require.Equal(t, "scorer:custom", held[0].ID, "the one that did not run")
-	parse[any](t, 200, w.ask("PUT", "/v1/scorers", "", key))
+	parse[any](t, 200, w.ask("PUT", "/v1/scorers", ""))
 	require.Empty(t, defaultEngine(t, w.Server).Quarantined())
 	for _, c := range score.Capabilities() {
 		now, _ := w.current().Capability(c.ID)

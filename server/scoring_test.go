@@ -12,8 +12,6 @@ import (
 
 	"waymark/score"
 	"waymark/score/evidence"
-	"waymark/score/judge"
-	"waymark/server/internal/scoring"
 )
 
 // inputs are one input a rubric.
@@ -30,7 +28,6 @@ var inputs = map[string]string{
 func TestSameScoresOverHTTPAndMCP(t *testing.T) {
 	w := newWeb(t)
 	client := overMemory(t, w.Server, nil)
-	require.Len(t, inputs, len(scoring.Names()))
 	for name, input := range inputs {
 		over := parse[map[string]any](t, 200, w.ask("POST", "/v1/score/"+name, input))
 		mcp := answerOf[map[string]any](t, call(t, client, "score", map[string]any{"rubric": name, "input": json.RawMessage(input)}))
@@ -47,16 +44,16 @@ func TestScoringRefuses(t *testing.T) {
 	w := newWeb(t)
 	for _, tt := range []struct{ path, body, location, detail string }{
 		{"/v1/score/hypothesis", `{"hypotheses":[{"id":"h","scores":{"specificity":4}}]}`, "body.hypotheses[0].scores.novelty", "the score is missing"},
-		{"/v1/score/hypothesis", `{}`, "body", "hypotheses"},
-		{"/v1/score/hypothesis", `{"hypotheses":[],"colour":1}`, "body.colour", "is no field"},
+		{"/v1/score/hypothesis", `{}`, "body.hypotheses", "is required"},
+		{"/v1/score/hypothesis", `{"hypotheses":[],"colour":1}`, "body.colour", "there is no such argument; there are hypotheses"},
 		{"/v1/score/hypothesis", `{"hypotheses":[{"id":"h","scores":{"specificity":"4"}}]}`, "body.hypotheses[0].scores.specificity", "number"},
 		{"/v1/score/hypothesis", `{"hypotheses":[{"id":"h","scores":{"specificity":4.00001}}]}`, "", "more than 4 decimal places"},
 		{"/v1/score/hypothesis", `{"hypotheses":[{"id":"h","statement":"x"}],"judge":{}}`, "", "no judge is configured"},
 		{"/v1/score/council", `{"responses":[{"id":"A"}],"reviews":[]}`, "body.reviews", "is required"},
+		{"/v1/score/council", `{"responses":[{"id":"A"}],"reviews":[{"reviewer":"r","evaluations":{"A":{"charm":1}}}]}`, "body.reviews[0].evaluations.A.charm", "there are accuracy"},
 		{"/v1/score/contribution", `{"role":"poet","text":""}`, "body.role", ""},
 		{"/v1/score/custom", `{"items":[]}`, "body.definition", "is required"},
-		{"/v1/triangulations", `{"question":"Why?","rounds":[{"snippets":[]}]}`, "body.hypotheses", "none is given"},
-		{"/v1/triangulations", `{"question":"Compare the long-run causes of two wars and explain which mechanism mattered more and why?","even_if_easy":true}`, "", "no judge is configured"},
+		{"/v1/triangulations", `{"question":"Why?","hypotheses":[]}`, "body.hypotheses", "none is given"},
 	} {
 		p := parse[refused](t, 422, w.ask("POST", tt.path, tt.body))
 		assert.Contains(t, p.Detail+fmt.Sprint(p.Errors), tt.detail, tt.body)
@@ -65,6 +62,7 @@ func TestScoringRefuses(t *testing.T) {
 			assert.Equal(t, tt.location, p.Errors[0].Location, tt.body)
 		}
 	}
+	requireProblem(t, 422, "ends early", w.ask("POST", "/v1/score/hypothesis", `{"hypotheses":[`))
 	client := overMemory(t, w.Server, nil)
 	for _, tt := range []struct{ arguments, want string }{
 		{`{"rubric":"haiku","input":{}}`, "rubric: \"haiku\" is unknown; there are hypothesis, council"},
@@ -91,8 +89,8 @@ func TestManyHypotheses(t *testing.T) {
 		}
 		fmt.Fprintf(&b, `{"id":"h%d","scores":{"specificity":%d,"novelty":3,"connection_validity":%d,"feasibility":3,"grounding":2}}`, i, 2+i%4, 2+i%3)
 	}
-	r := parse[score.HypothesisRanking](t, 200, w.ask("POST", "/v1/rank/hypothesis", `{"hypotheses":[`+b.String()+`]}`))
-	assert.Equal(t, 10_000, len(r.Ranking)+len(r.Failed))
+	r := parse[score.Answer](t, 200, w.ask("POST", "/v1/score/hypothesis", `{"hypotheses":[`+b.String()+`]}`))
+	assert.Len(t, r.Results, 10_000)
 }
 
 // Evidence is added round by round, and comes to what all rounds at once come to.
@@ -124,30 +122,35 @@ func TestTriangulationRounds(t *testing.T) {
 }
 
 // replying is a judge without an endpoint: it answers from what a model would say.
-type replying func(q judge.Question) string
+type replying func(q score.Question) string
 
-func (f replying) Ask(_ context.Context, q judge.Question) judge.Answer {
-	a := judge.Read(f(q), q)
+func (f replying) Ask(_ context.Context, q score.Question) score.Judgement {
+	a := q.Read(f(q))
 	a.Model, a.Attempts = "small", 1
 	return a
+}
+
+// oneJudge is a single model.
+func oneJudge(name string, a score.Asker) score.Judges {
+	return score.Judges{Names: []string{name}, Askers: map[string]score.Asker{name: a}}
 }
 
 const fours = `{"specificity":{"explanation":"a","score":4},"novelty":{"explanation":"b","score":"4"},"connection_validity":{"explanation":"c","score":4},"feasibility":{"explanation":"d","score":4},"grounding":{"explanation":"e","score":4}}`
 
 func TestJudgedOverHTTP(t *testing.T) {
 	w := newWeb(t, func(c *Config) {
-		c.Judges = score.OneJudge("small", replying(func(q judge.Question) string {
+		c.Judges = oneJudge("small", replying(func(q score.Question) string {
 			if strings.Contains(q.User, "Forbidden") {
 				return "I'm sorry, I can't."
 			}
 			return "```json\n" + fours + "\n```"
 		}))
 	})
-	a := parse[score.HypothesisAnswer](t, 200, w.ask("POST", "/v1/score/hypothesis", `{"hypotheses":[{"id":"h1","statement":"Ants route."},{"id":"h2","statement":"Forbidden."}],"judge":{"model":"small"}}`))
+	a := parse[score.Answer](t, 200, w.ask("POST", "/v1/score/hypothesis", `{"hypotheses":[{"id":"h1","statement":"Ants route."},{"id":"h2","statement":"Forbidden."}],"judge":{"model":"small"}}`))
 	require.Len(t, a.Results, 1)
 	assert.Equal(t, "4", a.Results[0].Composite.String())
 	assert.Equal(t, "b", a.Results[0].Dimensions["novelty"].Rationale)
 	require.Len(t, a.Unscored, 1)
-	assert.Equal(t, judge.Refused, a.Unscored[0].Outcome)
+	assert.Equal(t, score.Refused, a.Unscored[0].Outcome)
 	assert.Equal(t, 502, w.ask("POST", "/v1/triangulations", `{"question":"Why do empires fall?","even_if_easy":true}`).status)
 }

@@ -41,7 +41,6 @@ import (
 	"waymark/live"
 	"waymark/run"
 	"waymark/score"
-	"waymark/score/rubric"
 	"waymark/server/internal/limit"
 	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
@@ -272,7 +271,7 @@ func (s *Server) humaConfig() huma.Config {
 	cfg.Info.License = &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"}
 	cfg.Tags = route.Tags
 	cfg.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", schemaName)
-	cfg.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[rubric.Decimal](), reflect.TypeFor[float64]())
+	cfg.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[score.Decimal](), reflect.TypeFor[float64]())
 	cfg.DocsPath, cfg.SchemasPath, cfg.OpenAPIPath, cfg.CreateHooks = "", "", "", nil
 	cfg.Formats = map[string]huma.Format{"application/json": strictFormat, "json": strictFormat}
 	cfg.RejectUnknownQueryParameters = true

@@ -11,7 +11,6 @@ import (
 	"waymark/live"
 	"waymark/score"
 	"waymark/score/evidence"
-	"waymark/score/judge"
 	"waymark/suggest"
 )
 
@@ -89,11 +88,11 @@ const proposals = `{"hypotheses":[{"text":"Scour washed out the pier foundation"
 	`{"text":"Metal fatigue cracked the tie rods","rationale":"Old iron rods","key_fact":"Cracks"},{"text":"An overloaded truck broke the deck","rationale":"Heavy traffic","key_fact":"A truck"},` +
 	`{"text":"An earthquake shook the abutments","rationale":"A fault is near","key_fact":"A quake"},{"text":"Frost split the arch stones","rationale":"A cold winter","key_fact":"Split stones"}]}`
 
-// An inquiry is kept as a triangulation, counts as a run of it, and is the same over MCP.
+// A question without hypotheses is answered by a judge and a search, is kept, counts as a run, and is the same over MCP.
 func TestInquiry(t *testing.T) {
 	w := newWeb(t, func(c *Config) {
 		c.RecordScores = true
-		c.Judges = score.OneJudge("m", replying(func(judge.Question) string { return proposals }))
+		c.Judges = oneJudge("m", replying(func(score.Question) string { return proposals }))
 	})
 	const inquiry = `{"question":"Why did the bridge fall?","even_if_easy":true,"documents":[{"text":"Divers found that scour had washed out the foundation of the pier."},{"text":"Fast water had washed out gravel below the pier foundation."}]}`
 	r := w.ask("POST", "/v1/triangulations?after=fs:read_file", inquiry)
@@ -117,5 +116,6 @@ func TestInquiry(t *testing.T) {
 	assert.Equal(t, a.ID, over.StructuredContent.(map[string]any)["id"])
 	proposed := parse[evidence.Answer](t, 200, w.ask("POST", "/v1/triangulations", `{"question":"Why?","even_if_easy":true}`))
 	assert.Len(t, proposed.Ranking, 5)
+	assert.Equal(t, "proposed", proposed.Inquiry.Ended)
 	requireProblem(t, 422, "no servers", w.ask("POST", "/v1/triangulations", `{"question":"Why?","search_tool":"web:search"}`))
 }

@@ -27,7 +27,6 @@ import (
 	"waymark/record"
 	"waymark/record/feed"
 	"waymark/score"
-	"waymark/score/judge"
 	"waymark/semantic/embed"
 	"waymark/semantic/thesaurus"
 	"waymark/server"
@@ -218,7 +217,7 @@ func (h *house) told(workspace string) func(context.Context, string) (record.Tol
 
 // judges are the models that scorers may ask.
 func (a *app) judges() (score.Judges, error) {
-	judges := score.Judges{Askers: map[string]judge.Asker{}}
+	judges := score.Judges{Askers: map[string]score.Asker{}}
 	if a.judging.url != "" && len(a.judging.models) == 0 {
 		return judges, errors.New("--judge-url needs --judge-model")
 	}
@@ -227,7 +226,7 @@ func (a *app) judges() (score.Judges, error) {
 	}
 	for _, model := range a.judging.models {
 		// Whoever chooses the endpoint owns this process, so it may well be on their own machine.
-		c, err := judge.New(judge.Options{BaseURL: a.judging.url, Model: model, APIKey: judge.Key(os.Getenv("WAYMARK_JUDGE_KEY")), AllowPrivate: true, Timeout: a.judging.timeout})
+		c, err := score.NewClient(endpoint.Options{BaseURL: a.judging.url, Model: model, APIKey: endpoint.Key(os.Getenv("WAYMARK_JUDGE_KEY")), AllowPrivate: true, Timeout: a.judging.timeout})
 		if err != nil {
 			return judges, err
 		}
@@ -301,6 +300,9 @@ func (a *app) with(ctx context.Context, f func(*client.Client) error) error {
 		c.Named = a.named
 		return errors.Join(a.notingNew(ctx, c, f), h.close())
 	}
+	if err := a.checkIdle(c); err != nil {
+		return err
+	}
 	c.Named = a.named
 	return a.notingNew(ctx, c, f)
 }
@@ -361,7 +363,6 @@ func (a *app) enter(ctx context.Context, logger *slog.Logger, who access) (*hous
 		}
 		c, owner := a.remote(ctx)
 		if c != nil {
-			a.noteIdle("thesaurus")
 			return nil, c, nil
 		}
 		if wait > 2*time.Second {
@@ -375,14 +376,15 @@ func (a *app) enter(ctx context.Context, logger *slog.Logger, who access) (*hous
 	}
 }
 
-// noteIdle says which flags of the command line have no effect because a server has the data directory. Settings of the
-// environment and of the file are meant for every process and stay silent.
-func (a *app) noteIdle(flags ...string) {
-	for _, name := range flags {
+// checkIdle refuses flags of the command line that have no effect because a running server answers. Settings of the
+// environment and of the file are for every process, so they are no error.
+func (a *app) checkIdle(c *client.Client) error {
+	for _, name := range processSettings {
 		if a.given(name) && a.origins[name] == "" {
-			fmt.Fprintf(a.errs, "waymark: --%s has no effect: the running server uses its own setting\n", name)
+			return usagef("--%s has no effect: the server at %s has the data directory and uses its own settings; leave the flag out or stop that server", name, c.Base)
 		}
 	}
+	return nil
 }
 
 // remote finds the server that has the data directory by its owner note. The client is nil if there

@@ -93,7 +93,7 @@ func TestForgetOfEveryWayIn(t *testing.T) {
 	post("/next", fmt.Sprintf(`{"context":["fs:read"],"intent":%q}`, plant("intent of a question")), 200)
 	post("/search", fmt.Sprintf(`{"query":%q}`, plant("words of a search")), 200)
 	post("/dag", fmt.Sprintf(`{"intent":"read %s"}`, plant("words of a plan")), 200)
-	post("/hypotheses", fmt.Sprintf(`{"question":"Why %s?"}`, plant("question to a scorer")), 200)
+	post("/triangulations", fmt.Sprintf(`{"question":"Why %s?"}`, plant("question to a scorer")), 200)
 	var run struct{ ID string }
 	require.NoError(t, json.Unmarshal([]byte(post("/runs", fmt.Sprintf(`{"dag":{"tasks":[{"id":"a","tool":"My-Desk:stamp","arguments":{"x":%q}}]}}`, plant("argument of a run")), 202)), &run))
 	post("/traces", fmt.Sprintf(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"00f067aa0ba902b7","name":"execute_tool fs:read",

@@ -84,7 +84,8 @@ func (a *app) inquire(cmd *cobra.Command, question string, t triangulation) erro
 			}
 		}
 	}
-	in := evidence.Request{Question: question, SearchTool: t.tool, SearchArgument: t.argument, MaxRounds: t.rounds, NoneOfThese: t.noneOfThese, EvenIfEasy: t.evenIfEasy}
+	in := evidence.Request{Question: question, NoneOfThese: t.noneOfThese, SearchTool: t.tool, SearchArgument: t.argument,
+		MaxRounds: t.rounds, EvenIfEasy: t.evenIfEasy}
 	for _, name := range t.files {
 		docs, err := textsIn(cmd.Context(), name)
 		if err != nil {
@@ -182,13 +183,13 @@ func (a *app) showInquiry(in *evidence.Inquiry) {
 		rows = append(rows, []string{fmt.Sprint(s.Round), string(s.Query.Intent), short(s.Query.Text), what})
 	}
 	a.section([]string{"round", "search", "query", "found"}, rows)
-	if in.Request == nil {
-		rows = nil
-		for _, s := range in.Snippets {
-			rows = append(rows, []string{s.ID, short(s.Text)})
-		}
-		a.section([]string{"snippet", "text"}, rows)
+	if in.Request != nil {
+		a.printf("\nended: %s\n", in.Ended)
 		return
 	}
-	a.printf("\nended: %s\n", in.Ended)
+	rows = nil
+	for _, s := range in.Snippets {
+		rows = append(rows, []string{s.ID, short(s.Text)})
+	}
+	a.section([]string{"snippet", "text"}, rows)
 }

@@ -33,7 +33,7 @@ func TestScoreByJudge(t *testing.T) {
 	var out, errs bytes.Buffer
 	code := run(t.Context(), []string{"score", "hypothesis", input, "--json", "--data", filepath.Join(dir, "data"), "--judge-url", judge.URL + "/v1", "--judge-model", "small,large"}, nil, &out, &errs)
 	require.Zero(t, code, errs.String())
-	var a score.HypothesisAnswer
+	var a score.Answer
 	require.NoError(t, json.Unmarshal(out.Bytes(), &a))
 	require.Len(t, a.Results, 1)
 	assert.Equal(t, "pass", a.Results[0].Verdict)

@@ -408,15 +408,22 @@ func TestServeWithEmbeddings(t *testing.T) {
 	assert.NotContains(t, s.stderr.String(), "sesame")
 }
 
-// A server answers with its own words, so those of a command line beside it are not read, and that is said; those of the
-// environment are meant for whatever has the data.
-func TestWordsBesideAServer(t *testing.T) {
+// A running server answers with its own settings, so flags of a command beside it that change them are refused; those of the
+// environment are for every process.
+func TestSettingsBesideAServer(t *testing.T) {
 	s := startServer(t, filepath.Join(t.TempDir(), "data"))
-	_, errs, code := waymark(t, "", "search", "zorble", "--thesaurus", "none.txt", "--data", s.dir)
-	assert.Zero(t, code, errs)
-	assert.Contains(t, errs, "--thesaurus has no effect: the running server uses its own setting")
+	for _, flag := range []string{"--thesaurus=none.txt", "--judge-url=http://127.0.0.1:1/v1", "--judge-model=m", "--record-scores=false"} {
+		args := []string{"score", "hypothesis", "-", flag}
+		if strings.HasPrefix(flag, "--thesaurus") {
+			args = []string{"search", "zorble", flag}
+		}
+		_, errs, code := waymark(t, `{"hypotheses":[]}`, append(args, "--data", s.dir)...)
+		assert.Equal(t, exitUsage, code, errs)
+		name, _, _ := strings.Cut(flag, "=")
+		assert.Contains(t, errs, name+" has no effect: the server at http://")
+	}
 	t.Setenv("WAYMARK_THESAURUS", "none.txt")
-	_, errs, code = waymark(t, "", "search", "zorble", "--data", s.dir)
+	_, errs, code := waymark(t, "", "search", "zorble", "--data", s.dir)
 	assert.Zero(t, code, errs)
 	assert.NotContains(t, errs, "no effect")
 	assert.Zero(t, s.stop(t))

@@ -14,7 +14,7 @@ import (
 
 // The sessions of the documentation are run as they stand there, each in an empty store, and must give what they say.
 func TestReadmeSession(t *testing.T) {
-	for _, page := range []string{"README.md", "docs/tutorial.md"} {
+	for _, page := range []string{"README.md", "docs/tutorial.md", "docs/scorers.md"} {
 		t.Run(page, func(t *testing.T) { replaySession(t, page) })
 	}
 }
@@ -24,17 +24,38 @@ func TestReadmeSession(t *testing.T) {
 // was fitted, too.
 var varies = regexp.MustCompile(`(model +sha256:|suggestion sg_|the log is at |replayed )[0-9a-f]+(?: at [0-9]+)?`)
 
+// block is a fenced block of a page: its language, the name of the file that it is, if any, and its text.
+var block = regexp.MustCompile("(?ms)^```(\\w+)(?: (\\S+))?\n(.*?)^```\n")
+
+// replaySession runs the commands of a page from top to bottom, beside the files that the page shows.
 func replaySession(t *testing.T, page string) {
-	root, err := filepath.Abs("../..")
+	dir, err := filepath.Abs("../..")
 	require.NoError(t, err)
-	file := filepath.Join(root, page)
+	file := filepath.Join(dir, page)
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
-	before, rest, ok := strings.Cut(string(text), "```console\n")
-	require.True(t, ok, "%s has no session", page)
-	session, after, ok := strings.Cut(rest, "```\n")
-	require.True(t, ok)
 	data := t.TempDir()
+	replayed := block.ReplaceAllStringFunc(string(text), func(b string) string {
+		part := block.FindStringSubmatch(b)
+		switch {
+		case part[2] != "":
+			dir = data
+			require.NoError(t, os.WriteFile(filepath.Join(data, part[2]), []byte(part[3]), 0o600))
+		case part[1] == "console":
+			return "```console\n" + replay(t, dir, data, part[3]) + "```\n"
+		}
+		return b
+	})
+	require.Contains(t, replayed, "```console\n", "%s has no session", page)
+	if *update {
+		require.NoError(t, os.WriteFile(file, []byte(replayed), 0o644))
+		return
+	}
+	assert.Equal(t, varies.ReplaceAllString(string(text), "$1…"), varies.ReplaceAllString(replayed, "$1…"), "go test ./cmd/waymark -run Readme -update writes it anew")
+}
+
+// replay runs the commands of a session and returns it with their output.
+func replay(t *testing.T, dir, data, session string) string {
 	var b strings.Builder
 	for line := range strings.Lines(session) {
 		command, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "$ ")
@@ -46,7 +67,7 @@ func replaySession(t *testing.T, page string) {
 		}
 		b.WriteString("$ " + command + "\n")
 		cmd := exec.Command("bash", "-c", command)
-		cmd.Dir = root
+		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "WAYMARK_DATA="+filepath.Join(data, "store"), "XDG_CONFIG_HOME="+data,
 			"PATH="+filepath.Dir(program)+string(os.PathListSeparator)+os.Getenv("PATH"))
 		out, err := cmd.CombinedOutput()
@@ -55,9 +76,5 @@ func replaySession(t *testing.T, page string) {
 			b.WriteString(strings.TrimRight(line, " \n") + "\n")
 		}
 	}
-	if *update {
-		require.NoError(t, os.WriteFile(file, []byte(before+"```console\n"+b.String()+"```\n"+after), 0o644))
-		return
-	}
-	assert.Equal(t, varies.ReplaceAllString(session, "$1…"), varies.ReplaceAllString(b.String(), "$1…"), "go test ./cmd/waymark -run Readme -update writes it anew")
+	return b.String()
 }

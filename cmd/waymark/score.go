@@ -18,18 +18,14 @@ import (
 	"waymark/cmd/waymark/internal/client"
 	"waymark/score"
 	"waymark/score/contribution"
-	"waymark/score/council"
 	"waymark/score/evidence"
-	"waymark/score/rubric"
 )
 
 // maxInput is the longest input of a scorer; the server takes no more.
 const maxInput = 16 << 20
 
-// scoreKinds are the rubrics that come with the program, by the route that scores them.
-var scoreKinds = map[string]string{
-	"hypothesis": "/v1/score/hypothesis", "council": "/v1/score/council", "contribution": "/v1/score/contribution", "session": "/v1/score/session",
-}
+// scoreKinds are the scorers with a rubric of the program.
+var scoreKinds = []string{"hypothesis", "council", "contribution", "session"}
 
 func (a *app) scoreCommand() *cobra.Command {
 	var after []string
@@ -75,6 +71,9 @@ func judged[Answer any](cmd *cobra.Command, a *app, name, path string, input any
 
 func refusedBy(name string, err error) error {
 	var p *client.Problem
+	if errors.As(err, new(usageError)) {
+		return err
+	}
 	if errors.As(err, &p) && slices.ContainsFunc(p.Errors, func(e client.ProblemPart) bool { return e.Location == "body.judge" }) {
 		return usageError{err}
 	}
@@ -100,23 +99,21 @@ func (a *app) score(cmd *cobra.Command, kind, name string, after []string) error
 	if a.judging.url != "" {
 		input = withJudge(input)
 	}
-	path, known := scoreKinds[kind]
-	if !known {
-		path = "/v1/score/custom"
+	scorer := kind
+	if !slices.Contains(scoreKinds, kind) {
+		scorer = "custom"
 		if input, err = withRubric(kind, input); err != nil {
 			return err
 		}
 	}
-	path = following(path, after)
-	switch kind {
+	path := following("/v1/score/"+scorer, after)
+	switch scorer {
 	case "council":
 		return judged(cmd, a, name, path, input, (*app).showCouncil)
 	case "contribution":
 		return judged(cmd, a, name, path, input, (*app).showContribution)
 	case "session":
 		return judged(cmd, a, name, path, input, (*app).showSession)
-	case "hypothesis":
-		return judged(cmd, a, name, path, input, (*app).showHypotheses)
 	}
 	return judged(cmd, a, name, path, input, (*app).showItems)
 }
@@ -128,7 +125,7 @@ func withJudge(input json.RawMessage) json.RawMessage {
 	if json.Unmarshal(input, &fields) != nil || fields["judge"] != nil {
 		return input
 	}
-	unscored := fields["responses"] != nil && fields["reviews"] == nil
+	unscored := (fields["responses"] != nil || fields["question"] != nil) && fields["reviews"] == nil
 	for _, list := range []string{"hypotheses", "items"} {
 		var things []map[string]json.RawMessage
 		if json.Unmarshal(fields[list], &things) == nil {
@@ -150,7 +147,7 @@ func withJudge(input json.RawMessage) json.RawMessage {
 func withRubric(file string, input json.RawMessage) (json.RawMessage, error) {
 	source, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, usagef("%s is neither a rubric (%s) nor a file", file, strings.Join(slices.Sorted(maps.Keys(scoreKinds)), ", "))
+		return nil, usagef("%s is neither a rubric (%s) nor a file", file, strings.Join(scoreKinds, ", "))
 	}
 	if err != nil {
 		return nil, err
@@ -192,13 +189,13 @@ func rankText(rank *int) string {
 	return fmt.Sprint(*rank)
 }
 
-func (a *app) showHypotheses(h score.HypothesisAnswer) {
+func (a *app) showItems(h score.Answer) {
 	a.printf("%s\n", clean(h.Message))
 	results := slices.Clone(h.Results)
-	slices.SortStableFunc(results, func(x, y rubric.ItemResult) int { return cmp.Compare(rankOr(x.Rank), rankOr(y.Rank)) })
+	slices.SortStableFunc(results, func(x, y score.ItemResult) int { return cmp.Compare(rankOr(x.Rank), rankOr(y.Rank)) })
 	var rows, dimensions, reasons [][]string
 	for _, r := range results {
-		rows = append(rows, []string{rankText(r.Rank), r.ID, r.Composite.Fixed(2), r.Verdict, strings.Join(r.FailReasons, "; ")})
+		rows = append(rows, []string{rankText(r.Rank), r.ID, r.Composite.Fixed(2), r.Verdict, strings.Join(slices.Concat(r.FailReasons, r.Warnings), "; ")})
 		for _, name := range slices.Sorted(maps.Keys(r.Dimensions)) {
 			d := r.Dimensions[name]
 			dimensions = append(dimensions, []string{r.ID, name, d.Score.String(), d.Weight.String(), d.Label, short(d.Explanation)})
@@ -250,21 +247,6 @@ func (a *app) showLines(what string, lines []string) {
 	}
 }
 
-func (a *app) showItems(c score.CustomAnswer) {
-	a.printf("%s\n\n", clean(c.Message))
-	var rows, reasons [][]string
-	for _, r := range c.Results {
-		for _, name := range slices.Sorted(maps.Keys(r.Dimensions)) {
-			reasons = reason(reasons, r.ID, name, r.Dimensions[name].Rationale)
-		}
-		rows = append(rows, []string{rankText(r.Rank), r.ID, r.Composite.String(), r.Percent.Fixed(2), r.Verdict, strings.Join(slices.Concat(r.FailReasons, r.Warnings), "; ")})
-	}
-	columns(a.out, []string{"rank", "id", "composite", "percent", "verdict", "remarks"}, rows)
-	a.showReasons(reasons)
-	a.showUnscored(c.Unscored)
-	a.showLines("weights", c.Audit)
-}
-
 func (a *app) showCouncil(c score.CouncilAnswer) {
 	a.printf("%s\n", clean(c.Message))
 	a.showRanked(c.Ranking)
@@ -280,12 +262,15 @@ func (a *app) showCouncil(c score.CouncilAnswer) {
 	for _, f := range c.SafetyGate.Failed {
 		a.printf("\n%s failed the safety gate: %v\n", clean(f.ID), f.Categories)
 	}
+	if v := c.Votes; v.Effective != nil {
+		a.printf("\n%d reviewers, %.1f effective votes, kappa %s (base rate %s)\n", v.Reviewers, *v.Effective, optional(v.Kappa), optional(v.BaseRate))
+	}
 	if c.Votes.Warning != "" {
-		a.printf("\n%s\n", clean(c.Votes.Warning))
+		a.showLines("warning", []string{c.Votes.Warning})
 	}
 }
 
-func (a *app) showRanked(ranking []council.RankedAnswer) {
+func (a *app) showRanked(ranking []score.RankedAnswer) {
 	var rows [][]string
 	for _, r := range ranking {
 		ceiling := ""
@@ -314,7 +299,7 @@ func (a *app) showContribution(r contribution.Report) {
 		if d.Valid && d.Composite != nil && d.Max != nil && d.Percent != nil && d.Grade != nil {
 			of = fmt.Sprintf("%v/%v  %s %%  %s", *d.Composite, *d.Max, d.Percent.Fixed(2), *d.Grade)
 		}
-		rows = append(rows, []string{id, d.Operation, d.Section, of, strings.Join(d.Errors, "; ")})
+		rows = append(rows, []string{id, string(d.Operation), string(d.Section), of, strings.Join(d.Errors, "; ")})
 		for _, name := range slices.Sorted(maps.Keys(d.Criteria)) {
 			c := d.Criteria[name]
 			criteria = append(criteria, []string{id, name, fmt.Sprintf("%d/%d", c.Score, c.Max), c.Weight.String(), c.Source, short(c.NeedsHuman)})
@@ -357,7 +342,7 @@ func (a *app) showTriangulation(t evidence.Answer) {
 	for _, h := range t.Ranking {
 		rows = append(rows, []string{h.Hypothesis, number(h.Weight), number(h.Support), number(h.Falsification), short(h.Text)})
 	}
-	a.below([]string{"hypothesis", "weight", "support", "falsification", "text"}, rows)
+	a.section([]string{"hypothesis", "weight", "support", "falsification", "text"}, rows)
 	rows = nil
 	for i, r := range t.Rounds {
 		rows = append(rows, []string{fmt.Sprint(i + 1), number(r.EntropyNats), number(r.EntropyShare), r.Lead, number(r.LeadWeight), string(r.Gate)})

@@ -95,7 +95,7 @@ func (a *app) engineFlags(cmd *cobra.Command) {
 func (a *app) judgeFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&a.judging.url, "judge-url", "", "OpenAI-compatible `endpoint` of models that judge for scorers; its key comes from WAYMARK_JUDGE_KEY")
-	f.DurationVar(&a.judging.timeout, "judge-timeout", 30*time.Second, "how long one `answer` of that endpoint may take")
+	f.DurationVar(&a.judging.timeout, "judge-timeout", 30*time.Second, "`time` limit of one answer of that endpoint")
 	f.StringSliceVar(&a.judging.models, "judge-model", nil, "`models` of that endpoint, the first one by default")
 }
 

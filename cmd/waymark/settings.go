@@ -21,12 +21,17 @@ import (
 // settings are the flags that may also come from the settings file and from WAYMARK_* variables;
 // defaults < file < environment < flags. Flags that grant something once (--yes, --accept-damage)
 // are left out on purpose: nobody should have them lying around in a file.
-var settings = []string{
+var settings = append([]string{
 	"data", "workspace", "json", "log-level",
 	"addr", "allow-host", "allow-origin", "proxy", "tls-cert", "tls-key", "tls-client-ca",
-	"thesaurus", "embeddings-url", "embeddings-model", "judge-url", "judge-model", "judge-timeout", "record-scores", "drop-intents", "drop-digests", "keep-secrets", "mine", "judge-profiles", "unload-after", "keep-for",
-	"connect", "tool-mode", "expose", "suggest-after", "strict-results", "idle-stop", "result-limit",
 	"profile", "limit", "progress",
+}, processSettings...)
+
+// processSettings configure the process that has the data directory. Beside a running server they have no effect.
+var processSettings = []string{
+	"thesaurus", "embeddings-url", "embeddings-model", "judge-url", "judge-model", "judge-timeout", "record-scores",
+	"drop-intents", "drop-digests", "keep-secrets", "mine", "judge-profiles", "unload-after", "keep-for",
+	"connect", "tool-mode", "expose", "suggest-after", "strict-results", "idle-stop", "result-limit",
 }
 
 // loadSettings gives every flag of cmd that was not set on the command line its value from the

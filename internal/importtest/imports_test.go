@@ -74,10 +74,10 @@ var rims = map[string]string{
 	"github.com/jackc/pgx":                   "storage/eventlog",
 	"github.com/anishathalye/porcupine":      "storage/eventlog",
 	"go.opentelemetry.io/proto/otlp":         "ingest",
-	"github.com/sashabaranov/go-openai":      "internal/endpoint, semantic/embed, score/judge",
+	"github.com/sashabaranov/go-openai":      "internal/endpoint, score, semantic/embed",
 	"github.com/kljensen/snowball":           "semantic",
 	"github.com/spf13/cobra":                 "cmd",
-	"go.yaml.in/yaml":                        "cmd, ingest, score/rubric",
+	"go.yaml.in/yaml":                        "cmd, ingest, score",
 	"github.com/expr-lang/expr":              "run",
 	"github.com/santhosh-tekuri/jsonschema":  "run",
 }

@@ -21,7 +21,7 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/mine"
-	"waymark/score/rubric"
+	"waymark/score"
 )
 
 // State of a proposal.
@@ -39,7 +39,7 @@ type Proposal struct {
 	State      State              `json:"state"`
 	Rank       int                `json:"rank,omitempty"` // among those that wait for a decision, from 1
 	Capability catalog.Capability `json:"capability"`
-	Composite  rubric.Decimal     `json:"composite"` // by the rubric
+	Composite  score.Decimal      `json:"composite"` // by the rubric
 	Verdict    string             `json:"verdict"`
 	Caution    bool               `json:"caution,omitempty"`
 	Scores     []Score            `json:"scores"`
@@ -50,11 +50,11 @@ type Proposal struct {
 
 // Score is one dimension of the rubric.
 type Score struct {
-	Dimension   string         `json:"dimension"`
-	Weight      rubric.Decimal `json:"weight"`
-	Score       rubric.Decimal `json:"score"`
-	Applies     bool           `json:"applies"`
-	Explanation string         `json:"explanation"`
+	Dimension   string        `json:"dimension"`
+	Weight      score.Decimal `json:"weight"`
+	Score       score.Decimal `json:"score"`
+	Applies     bool          `json:"applies"`
+	Explanation string        `json:"explanation"`
 }
 
 // Evidence is what was counted.
@@ -83,8 +83,8 @@ type History struct {
 // Options say how. The zero value asks for the defaults.
 type Options struct {
 	Mine   mine.Options
-	Rubric *rubric.Rubric // [Bundled] unless given; dimensions as there
-	Newest int            // episodes looked at, default [Newest]
+	Rubric *score.Rubric // [Bundled] unless given; dimensions as there
+	Newest int           // episodes looked at, default [Newest]
 }
 
 // Newest is how many episodes are looked at unless options say otherwise. Each call of them takes about
@@ -95,7 +95,7 @@ const Newest = 200_000
 var bundled []byte
 
 // Bundled is the rubric that proposals are scored by.
-var Bundled = rubric.MustLoad(bundled)
+var Bundled = score.MustLoad(bundled)
 
 // Report is what came of mining.
 type Report struct {

@@ -14,7 +14,7 @@ import (
 	"waymark/episodic"
 	"waymark/mine"
 	"waymark/run"
-	"waymark/score/rubric"
+	"waymark/score"
 )
 
 // world is a small history.
@@ -210,7 +210,7 @@ func TestSpoken(t *testing.T) {
 
 // A rubric of one's own may weigh otherwise, but asks for what a history tells.
 func TestOwnRubric(t *testing.T) {
-	own, err := rubric.Load([]byte(`
+	own, err := score.Load([]byte(`
 id: mine
 dimensions:
   - {name: savings, weight: 1, scale: {min: 0, max: 10}}
@@ -226,7 +226,7 @@ bands: [{verdict: yes_please, at_least: 9}, {verdict: no_thanks, fails: true}]
 		"id: x\ndimensions: [{name: support, weight: 1, scale: {min: 1, max: 5}}]":  `the scores of a history go from 0 to 10`,
 		"id: x\ndimensions: [{name: success, weight: 1, scale: {min: 0, max: 10}}]": `has to be conditional`,
 	} {
-		bad, err := rubric.Load([]byte(text))
+		bad, err := score.Load([]byte(text))
 		require.NoError(t, err)
 		_, err = Make(triage(t).history(), Options{Rubric: bad})
 		assert.ErrorContains(t, err, problem)

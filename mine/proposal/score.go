@@ -9,7 +9,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/internal/numeric"
-	"waymark/score/rubric"
+	"waymark/score"
 )
 
 // The dimensions that a history gives, and the gate.
@@ -26,12 +26,12 @@ var dimensions = []string{dimSupport, dimSuccess, dimCohesion, dimSavings, dimNo
 
 // CheckRubric reports why proposals cannot be scored by a rubric: it asks for what a history does not
 // tell, or on another scale than 0 to 10.
-func CheckRubric(r *rubric.Rubric) error {
+func CheckRubric(r *score.Rubric) error {
 	for _, d := range r.Definition().Dimensions {
 		if !slices.Contains(dimensions, d.Name) {
 			return fmt.Errorf("dimension %q cannot be scored from a history; it gives %s", d.Name, strings.Join(dimensions, ", "))
 		}
-		if d.Scale.Min > 0 || d.Scale.Max < rubric.Whole(10) || d.Scale.Integer {
+		if d.Scale.Min > 0 || d.Scale.Max < score.Whole(10) || d.Scale.Integer {
 			return fmt.Errorf("dimension %q has the scale %v; the scores of a history go from 0 to 10, with decimals", d.Name, d.Scale)
 		}
 		if d.Name == dimSuccess && !d.Conditional {
@@ -51,11 +51,11 @@ const (
 // scored is a proposal and what its rubric says of it.
 type scored struct {
 	proposal Proposal
-	result   rubric.Result
+	result   score.Result
 }
 
 // score makes the proposal of a draft.
-func (d *draft) score(g *gathered, h History, r *rubric.Rubric, support int) (scored, error) {
+func (d *draft) score(g *gathered, h History, r *score.Rubric, support int) (scored, error) {
 	p, w := d.pattern, d.wire()
 	k := len(d.tools)
 	e := Evidence{
@@ -82,7 +82,7 @@ func (d *draft) score(g *gathered, h History, r *rubric.Rubric, support int) (sc
 	}
 	e.Nearest, e.Jaccard = nearest(d.tools, h.Capabilities)
 
-	card := rubric.Card{Scores: map[string]rubric.Decimal{}}
+	card := score.Card{Scores: map[string]score.Decimal{}}
 	why := map[string]string{}
 	give := func(name, format string, score float64, args ...any) {
 		if _, ok := r.Dimension(name); ok {
@@ -120,7 +120,7 @@ func (d *draft) score(g *gathered, h History, r *rubric.Rubric, support int) (sc
 	notes := w.notes
 	if len(unknown) > 0 {
 		notes = append(notes, fmt.Sprintf("%s in no catalog: it can be suggested, not run", isAre(unknown)))
-		if slices.ContainsFunc(r.Definition().Gates, func(g rubric.Gate) bool { return g.Name == gateKnown }) {
+		if slices.ContainsFunc(r.Definition().Gates, func(g score.Gate) bool { return g.Name == gateKnown }) {
 			card.FailedGates = append(card.FailedGates, gateKnown)
 		}
 	}
@@ -129,7 +129,7 @@ func (d *draft) score(g *gathered, h History, r *rubric.Rubric, support int) (sc
 		return scored{}, fmt.Errorf("score what %s have in common: %w", strings.Join(d.tools, ", "), err)
 	}
 	out := Proposal{
-		ID: contentID(d.tools, p.After), State: Proposed, Composite: result.Composite.Round(places(r)), Verdict: result.Verdict,
+		ID: contentID(d.tools, p.After), State: Proposed, Composite: r.Shown(result.Composite), Verdict: result.Verdict,
 		Caution: result.Caution, Evidence: e, Notes: notes,
 	}
 	for _, s := range result.Dimensions {
@@ -141,14 +141,6 @@ func (d *draft) score(g *gathered, h History, r *rubric.Rubric, support int) (sc
 	return scored{out, result}, nil
 }
 
-// places is how many decimals the rubric asks for, 2 if it does not say.
-func places(r *rubric.Rubric) int {
-	if n := r.Definition().Places; n != nil {
-		return *n
-	}
-	return 2
-}
-
 // isAre lists ids with the verb in the right number.
 func isAre(ids []string) string {
 	if len(ids) == 1 {
@@ -158,8 +150,8 @@ func isAre(ids []string) string {
 }
 
 // hundredths is a score on its scale.
-func hundredths(x float64) rubric.Decimal {
-	return rubric.Hundredths(int(math.Round(100 * min(10, max(0, x)))))
+func hundredths(x float64) score.Decimal {
+	return score.Hundredths(int(math.Round(100 * min(10, max(0, x)))))
 }
 
 // nearest is the capability whose tools are most like these, ties by id; none if no tool is in one.
@@ -216,8 +208,8 @@ func (d *draft) capability(proposal string, w *wiring, words *background) (catal
 }
 
 // ranked puts proposals in the order of the rubric, ties by id, and leaves out those that fail.
-func ranked(r *rubric.Rubric, all []scored) []Proposal {
-	ids, results := make([]string, len(all)), make([]rubric.Result, len(all))
+func ranked(r *score.Rubric, all []scored) []Proposal {
+	ids, results := make([]string, len(all)), make([]score.Result, len(all))
 	for i, s := range all {
 		ids[i], results[i] = s.proposal.ID, s.result
 	}

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"waymark/score/rubric"
+	"waymark/score"
 )
 
 // An Artifact is the document that a session works on. Items keep whatever fields they bring.
@@ -60,10 +60,10 @@ func (a *Artifact) check() error {
 		for i, it := range items[name] {
 			id, place := it.text("id"), fmt.Sprintf("artifact.sections.%s[%d].id", name, i)
 			if !s.IDs.MatchString(id) {
-				return rubric.Refuse(place, "%s is no id of this section, whose ids begin with %s", quoted(id), s.Prefix)
+				return score.Refuse(place, "%s is no id of this section, whose ids begin with %s", quoted(id), s.Prefix)
 			}
 			if seen[id] {
-				return rubric.Refuse(place, "%s comes twice", id)
+				return score.Refuse(place, "%s comes twice", id)
 			}
 			seen[id] = true
 		}

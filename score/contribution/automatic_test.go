@@ -164,7 +164,7 @@ func TestRules(t *testing.T) {
 		{"real_third_alternative", "marked alone", adversarialCritic, objection("x", "y", true), 1, 2},
 	} {
 		t.Run(tt.criterion+"/"+tt.name, func(t *testing.T) {
-			r := score(t, Request{Role: tt.role, Text: tt.text, Anchors: &Anchors{Max: 236}, Context: map[string]bool{"paradox": true, "object_transposition": true}})
+			r := scored(t, Request{Role: tt.role, Text: tt.text, Anchors: &Anchors{Max: 236}, Context: map[string]bool{"paradox": true, "object_transposition": true}})
 			require.NotEmpty(t, r.Deltas, "%v", r.Dropped)
 			d := r.Deltas[0]
 			require.True(t, d.Valid, "%v", d.Errors)
@@ -179,7 +179,7 @@ func TestRules(t *testing.T) {
 
 // Without a transcript anchors count as unchecked, and the answer says so.
 func TestAnchorsThatCannotBeLookedUp(t *testing.T) {
-	c := score(t, Request{Role: HypothesisGenerator, Text: fenced(hypothesis)}).Deltas[0].Criteria["citation"]
+	c := scored(t, Request{Role: HypothesisGenerator, Text: fenced(hypothesis)}).Deltas[0].Criteria["citation"]
 	assert.Equal(t, 2, c.Score)
 	assert.Equal(t, 3, c.Upper)
 	assert.Contains(t, c.NeedsHuman, "not looked up")

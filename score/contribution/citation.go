@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"waymark/score/rubric"
+	"waymark/score"
 )
 
 // Anchors say what citations can point to: a transcript of sections §1 to §Max, and records of an
@@ -21,11 +21,11 @@ func (a *Anchors) check() error {
 		return nil
 	}
 	if a.Max < 0 || a.Max > 1_000_000 {
-		return rubric.Refuse("anchors.max", "%d is not 0 to 1000000", a.Max)
+		return score.Refuse("anchors.max", "%d is not 0 to 1000000", a.Max)
 	}
 	for i, e := range a.Evidence {
 		if !pattern("evidence").MatchString(e) {
-			return rubric.Refuse(fmt.Sprintf("anchors.evidence[%d]", i), "%s does not read like EV-001 or EV-001#E1", quoted(e))
+			return score.Refuse(fmt.Sprintf("anchors.evidence[%d]", i), "%s does not read like EV-001 or EV-001#E1", quoted(e))
 		}
 	}
 	return nil

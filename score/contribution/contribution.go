@@ -29,7 +29,7 @@ import (
 	"strings"
 
 	"waymark/internal/plural"
-	"waymark/score/rubric"
+	"waymark/score"
 )
 
 // A Role is who contributes.
@@ -51,12 +51,12 @@ type Scores map[string]int
 func (s *Scores) UnmarshalJSON(data []byte) error {
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal(data, &given); err != nil {
-		return rubric.Refuse("scores", "an object of whole numbers is wanted")
+		return score.Refuse("scores", "an object of whole numbers is wanted")
 	}
 	for _, name := range sortedKeys(given) {
 		var n *int
 		if err := json.Unmarshal(given[name], &n); err != nil || n == nil {
-			return rubric.Refuse("scores."+excerpt(name, 40),
+			return score.Refuse("scores."+excerpt(name, 40),
 				"%s is no whole number; leave the criterion out to have it scored by rule", excerpt(string(given[name]), 40))
 		}
 		if *s == nil {
@@ -97,14 +97,14 @@ type Report struct {
 
 // A Criterion is one score.
 type Criterion struct {
-	Score      int            `json:"score"`
-	Max        int            `json:"max"`
-	Weight     rubric.Decimal `json:"weight"`
-	Source     string         `json:"source"` // given or automatic
-	Level      string         `json:"level"`  // meaning of the score
-	Saw        string         `json:"saw"`    // finding of the rules; empty for a given score
-	Upper      int            `json:"upper"`  // the highest possible score
-	NeedsHuman string         `json:"needs_human"`
+	Score      int           `json:"score"`
+	Max        int           `json:"max"`
+	Weight     score.Decimal `json:"weight"`
+	Source     string        `json:"source"` // given or automatic
+	Level      string        `json:"level"`  // meaning of the score
+	Saw        string        `json:"saw"`    // finding of the rules; empty for a given score
+	Upper      int           `json:"upper"`  // the highest possible score
+	NeedsHuman string        `json:"needs_human"`
 }
 
 // A Gate is a failure that no score makes up for.
@@ -144,29 +144,29 @@ func (r *Request) check() error {
 	switch {
 	case !slices.Contains(Roles, r.Role):
 		want := fmt.Sprintf("%s, %s or %s", Roles[0], Roles[1], Roles[2])
-		return rubric.Refuse("role", "unknown role %s: want %s", quoted(string(r.Role)), want)
+		return score.Refuse("role", "unknown role %s: want %s", quoted(string(r.Role)), want)
 	case strings.TrimSpace(r.Text) == "":
-		return rubric.Refuse("text", "is required")
+		return score.Refuse("text", "is required")
 	case r.Round < 0 || r.Round > 1_000_000:
-		return rubric.Refuse("round", "%d is not 1 to 1000000", r.Round)
+		return score.Refuse("round", "%d is not 1 to 1000000", r.Round)
 	}
 	for _, name := range sortedKeys(r.Context) {
 		if tables().Criteria[name].Applies == "" {
 			place := "context." + excerpt(name, 40)
-			return rubric.Refuse(place, "there is no such switch; there are paradox, object_transposition")
+			return score.Refuse(place, "there is no such switch; there are paradox, object_transposition")
 		}
 	}
 	for _, name := range sortedKeys(r.Scores) {
 		dim, ok := criteria().Dimension(name)
 		if !ok {
 			known := strings.Join(criteria().Names(), ", ")
-			return rubric.Refuse("scores."+excerpt(name, 40), "there is no such criterion; there are %s", known)
+			return score.Refuse("scores."+excerpt(name, 40), "there is no such criterion; there are %s", known)
 		}
 		if n := r.Scores[name]; n < 0 || n >= len(dim.Anchors) {
-			return rubric.Refuse("scores."+name, "%d is off the scale of %v", n, dim.Scale)
+			return score.Refuse("scores."+name, "%d is off the scale of %v", n, dim.Scale)
 		}
 	}
-	texts := cmp.Or(rubric.CheckText("id", r.ID, 256), rubric.CheckText("text", r.Text, maxText))
+	texts := cmp.Or(score.CheckText("id", r.ID, 256), score.CheckText("text", r.Text, maxText))
 	return cmp.Or(texts, r.Anchors.check(), r.Artifact.check())
 }
 
@@ -237,7 +237,7 @@ func scoreMessage(r Request, items ledger) (Report, error) {
 
 // score fills in the scores of a valid delta and returns its warnings.
 func (d *Delta) score(r *Request, valid []*Delta) (warnings []string) {
-	card, upper := rubric.Card{Scores: map[string]rubric.Decimal{}}, rubric.Decimal(0)
+	card, upper := score.Card{Scores: map[string]score.Decimal{}}, score.Decimal(0)
 	for _, dim := range criteria().Definition().Dimensions {
 		c := tables().Criteria[dim.Name]
 		given, isGiven := r.Scores[dim.Name]
@@ -256,15 +256,15 @@ func (d *Delta) score(r *Request, valid []*Delta) (warnings []string) {
 		}
 		highest, level := len(dim.Anchors)-1, dim.Anchors[f.Score].Text
 		d.Criteria[dim.Name] = Criterion{f.Score, highest, dim.Weight, source, level, f.Saw, f.Upper, f.Ask}
-		card.Scores[dim.Name] = rubric.Whole(f.Score)
-		upper += dim.Weight * rubric.Decimal(f.Upper)
+		card.Scores[dim.Name] = score.Whole(f.Score)
+		upper += dim.Weight * score.Decimal(f.Upper)
 	}
 	res, err := criteria().Score(card)
 	if err != nil {
 		panic(err) // given scores are checked, found ones are on the scale
 	}
 	d.Composite, d.Upper, d.Max = new(criteria().Shown(res.Composite)), &upper, new(criteria().Shown(res.Max))
-	d.Percent, d.Grade = new(rubric.RoundHalfUp(res.Percent(), 2)), new(res.Verdict)
+	d.Percent, d.Grade = new(score.Round(res.Percent(), 2)), new(res.Verdict)
 
 	warn := func(name, format string, args ...any) {
 		warnings = append(warnings, fmt.Sprintf("%s: line %d: ", name, d.Line)+fmt.Sprintf(format, args...))

@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"waymark/score/rubric"
+	"waymark/score"
 )
 
-func score(t *testing.T, r Request) Report {
+func scored(t *testing.T, r Request) Report {
 	t.Helper()
 	rep, err := Score(r)
 	require.NoError(t, err)
@@ -21,8 +21,8 @@ func score(t *testing.T, r Request) Report {
 }
 
 // criteriaOf returns the criteria of a role.
-func criteriaOf(r Role) []rubric.Dimension {
-	return slices.DeleteFunc(slices.Clone(criteria().Definition().Dimensions), func(d rubric.Dimension) bool { return !tables().Criteria[d.Name].isOf(r) })
+func criteriaOf(r Role) []score.Dimension {
+	return slices.DeleteFunc(slices.Clone(criteria().Definition().Dimensions), func(d score.Dimension) bool { return !tables().Criteria[d.Name].isOf(r) })
 }
 
 // all gives every criterion of every role its share of the maximum.
@@ -89,7 +89,7 @@ func TestComposites(t *testing.T) {
 		"a given kill_justification is of no use there": {adversarialCritic, anomaly, all(true), "21", "21", "100", "A"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := score(t, Request{Role: tt.role, Text: fenced(tt.text), Scores: tt.scores})
+			r := scored(t, Request{Role: tt.role, Text: fenced(tt.text), Scores: tt.scores})
 			require.Len(t, r.Deltas, 1)
 			d := r.Deltas[0]
 			require.True(t, d.Valid, "%v", d.Errors)
@@ -111,38 +111,38 @@ func TestComposites(t *testing.T) {
 // the denominator”. They contradict each other; excluding is what its maxima, its reason and the scorecard do.
 func TestConditionalCriteriaLeaveTheMaximum(t *testing.T) {
 	r := Request{Role: HypothesisGenerator, Text: fenced(hypothesis)}
-	assert.Equal(t, "18", score(t, r).Deltas[0].Max.String())
-	assert.Contains(t, score(t, r).Deltas[0].NotApplicable, "paradox")
+	assert.Equal(t, "18", scored(t, r).Deltas[0].Max.String())
+	assert.Contains(t, scored(t, r).Deltas[0].NotApplicable, "paradox")
 	r.Context = map[string]bool{"paradox": true}
-	assert.Equal(t, "19", score(t, r).Deltas[0].Max.String())
-	assert.Contains(t, score(t, r).Deltas[0].Criteria, "paradox")
+	assert.Equal(t, "19", scored(t, r).Deltas[0].Max.String())
+	assert.Contains(t, scored(t, r).Deltas[0].Criteria, "paradox")
 	r.Context = map[string]bool{"paradox": false}
-	assert.Equal(t, "18", score(t, r).Deltas[0].Max.String())
+	assert.Equal(t, "18", scored(t, r).Deltas[0].Max.String())
 	r.Scores = Scores{"paradox": 0}
-	assert.Equal(t, "19", score(t, r).Deltas[0].Max.String())
+	assert.Equal(t, "19", scored(t, r).Deltas[0].Max.String())
 	r = Request{Role: testDesigner, Text: fenced(test), Context: map[string]bool{"object_transposition": true}}
-	assert.Equal(t, "21.5", score(t, r).Deltas[0].Max.String())
+	assert.Equal(t, "21.5", scored(t, r).Deltas[0].Max.String())
 }
 
 // Grades go by the percent before it is rounded; TestComposites has A, B and F.
 func TestGrades(t *testing.T) {
 	// 3 + 3 + 1.5 + 4.5 = 12 of 21 is 57.14 %; one more level of a weight of 1.5 makes 13.5, 64.29 %.
 	s := Scores{"structural": 3, "citation": 3, "rationale": 3, "scale_check": 3, "quarantine": 0, "real_third_alternative": 0}
-	d := score(t, Request{Role: adversarialCritic, Text: fenced(critique), Scores: s}).Deltas[0]
+	d := scored(t, Request{Role: adversarialCritic, Text: fenced(critique), Scores: s}).Deltas[0]
 	assert.Equal(t, "57.14 F", d.Percent.String()+" "+*d.Grade)
 	s["quarantine"] = 1
-	d = score(t, Request{Role: adversarialCritic, Text: fenced(critique), Scores: s}).Deltas[0]
+	d = scored(t, Request{Role: adversarialCritic, Text: fenced(critique), Scores: s}).Deltas[0]
 	assert.Equal(t, "64.29 D", d.Percent.String()+" "+*d.Grade)
 }
 
 // Ten and a half of 21 is half of the maximum and no warning; the next lower composite is one.
 func TestLowQualityIsBelowHalf(t *testing.T) {
 	s := Scores{"structural": 3, "citation": 3, "rationale": 0, "scale_check": 3, "quarantine": 0, "real_third_alternative": 0}
-	r := score(t, Request{Role: adversarialCritic, Text: fenced(anomaly), Scores: s})
+	r := scored(t, Request{Role: adversarialCritic, Text: fenced(anomaly), Scores: s})
 	assert.Equal(t, "10.5", r.Deltas[0].Composite.String())
 	assert.Empty(t, r.Warnings)
 	s["structural"], s["rationale"] = 2, 1
-	r = score(t, Request{Role: adversarialCritic, Text: fenced(anomaly), Scores: s})
+	r = scored(t, Request{Role: adversarialCritic, Text: fenced(anomaly), Scores: s})
 	assert.Equal(t, "10", r.Deltas[0].Composite.String())
 	assert.Equal(t, []string{"low_quality_contribution"}, names(r.Warnings))
 }
@@ -177,7 +177,7 @@ func TestGates(t *testing.T) {
 		"a rejected hypothesis": {HypothesisGenerator, fenced(strings.Replace(hypothesis, `"target_id": null`, `"target_id": "H1"`, 1)), nil, nil, []bool{false}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := score(t, Request{Role: tt.role, Text: tt.text, Anchors: tt.anchors})
+			r := scored(t, Request{Role: tt.role, Text: tt.text, Anchors: tt.anchors})
 			if tt.want == nil {
 				assert.Empty(t, r.Gates)
 			} else if assert.Len(t, r.Gates, 1) {
@@ -195,7 +195,7 @@ func TestGates(t *testing.T) {
 
 // A rejected delta stays, with its errors and without scores, also if scores were given.
 func TestRejectedDeltasStay(t *testing.T) {
-	r := score(t, Request{Role: adversarialCritic, Text: fenced(strings.Replace(kill, `"rationale"`, `"agent"`, 1)) + fenced(anomaly), Scores: all(true)})
+	r := scored(t, Request{Role: adversarialCritic, Text: fenced(strings.Replace(kill, `"rationale"`, `"agent"`, 1)) + fenced(anomaly), Scores: all(true)})
 	require.Len(t, r.Deltas, 2)
 	data, err := json.Marshal(r.Deltas[0])
 	require.NoError(t, err)
@@ -208,7 +208,7 @@ func TestRejectedDeltasStay(t *testing.T) {
 
 // The names that the interface fixes, and that nothing is null which is a list.
 func TestJSONOfAReport(t *testing.T) {
-	r := score(t, Request{ID: "m1", Role: HypothesisGenerator, Text: fenced(third), Scores: Scores{"citation": 2}})
+	r := scored(t, Request{ID: "m1", Role: HypothesisGenerator, Text: fenced(third), Scores: Scores{"citation": 2}})
 	citation := r.Deltas[0].Criteria["citation"]
 	r.Deltas[0].Criteria = nil
 	data, err := json.Marshal(r)
@@ -252,7 +252,7 @@ func TestWarnings(t *testing.T) {
 			if name == "a switch that is none" {
 				r.Context = map[string]bool{"kill_justification": true}
 			}
-			rep := score(t, r)
+			rep := scored(t, r)
 			assert.Equal(t, tt.want, names(rep.Warnings), "%v", rep.Warnings)
 		})
 	}
@@ -281,7 +281,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		}
 		_, err := Score(r)
 		assert.EqualError(t, err, want)
-		var request *rubric.RequestError
+		var request *score.RequestError
 		assert.ErrorAs(t, err, &request)
 	}
 }
@@ -321,12 +321,12 @@ func TestTargetsAreLookedUpInTheArtifact(t *testing.T) {
 		return fenced(fmt.Sprintf(`{"operation": "EDIT", "section": "hypothesis_slate", "target_id": "%s", "payload": {"claim": "z"}, "rationale": "w"}`, id))
 	}
 	text := edit("H2") + edit("H9") + fenced(hypothesis) + edit("H5") + edit("H4")
-	r := score(t, Request{Role: HypothesisGenerator, Text: text})
+	r := scored(t, Request{Role: HypothesisGenerator, Text: text})
 	for _, d := range r.Deltas {
 		assert.True(t, d.Valid)
 	}
 	base := someArtifact()
-	r = score(t, Request{Role: HypothesisGenerator, Text: text, Artifact: base})
+	r = scored(t, Request{Role: HypothesisGenerator, Text: text, Artifact: base})
 	valid := []bool{}
 	for _, d := range r.Deltas {
 		valid = append(valid, d.Valid)
@@ -340,10 +340,10 @@ func TestTargetsAreLookedUpInTheArtifact(t *testing.T) {
 
 func TestAnArtifactFillsAndEmptiesTheSet(t *testing.T) {
 	add := strings.Repeat(fenced(hypothesis), 4)
-	r := score(t, Request{Role: HypothesisGenerator, Text: add, Artifact: someArtifact()})
+	r := scored(t, Request{Role: HypothesisGenerator, Text: add, Artifact: someArtifact()})
 	assert.Equal(t, []string{"there are 6 active hypotheses already; KILL one first"}, r.Deltas[3].Errors)
 
-	r = score(t, Request{Role: adversarialCritic, Text: fenced(strings.Replace(kill, "H2", "H3", 1)), Artifact: someArtifact()})
+	r = scored(t, Request{Role: adversarialCritic, Text: fenced(strings.Replace(kill, "H2", "H3", 1)), Artifact: someArtifact()})
 	require.Len(t, r.Gates, 1)
 	assert.Equal(t, "set_incomplete", r.Gates[0].Consequence, "the last third alternative was killed")
 	assert.Contains(t, names(r.Warnings), "no_third_alternative")
@@ -379,7 +379,7 @@ func TestDeltasOnAnArtifact(t *testing.T) {
 		"the last scale check":              {[]string{killOf(assumptionLedger, "A1")}, "", []string{"no_scale_check"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := score(t, Request{Role: adversarialCritic, Text: fenced(strings.Join(tt.deltas, "\n")), Artifact: artifact, Scores: all(true)})
+			r := scored(t, Request{Role: adversarialCritic, Text: fenced(strings.Join(tt.deltas, "\n")), Artifact: artifact, Scores: all(true)})
 			var errors []string
 			for _, d := range r.Deltas {
 				errors = append(errors, d.Errors...)
@@ -394,11 +394,11 @@ func TestDeltasOnAnArtifact(t *testing.T) {
 // What an EDIT leaves alone is seen in the artifact.
 func TestEditsAreScoredWithTheWholeItem(t *testing.T) {
 	edit := fenced(`{"operation": "EDIT", "section": "discriminative_tests", "target_id": "T1", "payload": {"feasibility": "easy"}, "rationale": "x"}`)
-	alone := score(t, Request{Role: testDesigner, Text: edit}).Deltas[0].Criteria
+	alone := scored(t, Request{Role: testDesigner, Text: edit}).Deltas[0].Criteria
 	assert.Equal(t, 0, alone["potency"].Score)
 	assert.Contains(t, alone["potency"].NeedsHuman, "send the artifact")
 	assert.Contains(t, alone["discriminative"].NeedsHuman, "send the artifact")
-	whole := score(t, Request{Role: testDesigner, Text: edit, Artifact: someArtifact()}).Deltas[0].Criteria
+	whole := scored(t, Request{Role: testDesigner, Text: edit, Artifact: someArtifact()}).Deltas[0].Criteria
 	assert.Equal(t, 3, whole["potency"].Score)
 	assert.Equal(t, 2, whole["discriminative"].Score)
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"waymark/score/rubric"
+	"waymark/score"
 )
 
 // A Delta is one change that a message proposes, with its scores, which are null for a rejected one.
@@ -21,10 +21,10 @@ type Delta struct {
 	Criteria      map[string]Criterion `json:"criteria"`
 	NotApplicable map[string]string    `json:"not_applicable"` // criterion and why
 	Operators     []string             `json:"operators"`      // invoked in the rationale
-	Composite     *rubric.Decimal      `json:"composite"`
-	Upper         *rubric.Decimal      `json:"composite_upper"` // with the upper score of every criterion
-	Max           *rubric.Decimal      `json:"max"`
-	Percent       *rubric.Decimal      `json:"percent"`
+	Composite     *score.Decimal       `json:"composite"`
+	Upper         *score.Decimal       `json:"composite_upper"` // with the upper score of every criterion
+	Max           *score.Decimal       `json:"max"`
+	Percent       *score.Decimal       `json:"percent"`
 	Grade         *string              `json:"grade"`
 
 	role      Role

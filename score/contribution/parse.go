@@ -9,8 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"waymark/score/judge/reply"
-	"waymark/score/rubric"
+	"waymark/score"
 )
 
 // Limits of one message.
@@ -37,7 +36,7 @@ func deltasOf(message string) (deltas []Delta, dropped []Dropped, err error) {
 		ds, drops := b.read()
 		deltas, dropped = append(deltas, ds...), append(dropped, drops...)
 		if len(deltas)+len(dropped) > maxDeltas {
-			return nil, nil, rubric.Refuse("text", "it has more than %d deltas", maxDeltas)
+			return nil, nil, score.Refuse("text", "it has more than %d deltas", maxDeltas)
 		}
 	}
 	return deltas, dropped, nil
@@ -107,7 +106,7 @@ func (b block) read() (deltas []Delta, dropped []Dropped) {
 	text, repairs := mendFrom(b.body, 0)
 	if i := strings.IndexByte(b.body, '{'); i >= 0 && nextValue(text, 0) < 0 {
 		text, repairs = mendFrom(b.body, i)
-		repairs = slices.Insert(repairs, 0, reply.Repair{What: "text before the JSON"})
+		repairs = slices.Insert(repairs, 0, score.Repair{What: "text before the JSON"})
 	}
 	at := 0
 	for start := nextValue(text, at); start >= 0; start = nextValue(text, at) {
@@ -170,8 +169,8 @@ func (b block) read() (deltas []Delta, dropped []Dropped) {
 func (b block) lineAt(at int) int { return b.line + strings.Count(b.body[:min(at, len(b.body))], "\n") }
 
 // mendFrom repairs the JSON of a text from a place outside of strings on, and keeps all offsets.
-func mendFrom(body string, at int) (string, []reply.Repair) {
-	return reply.Mend(strings.Repeat(" ", at) + body[at:])
+func mendFrom(body string, at int) (string, []score.Repair) {
+	return score.Mend(strings.Repeat(" ", at) + body[at:])
 }
 
 // nextValue is where the next object or list of a text begins, behind separators alone; -1 if there is none.

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"waymark/score/rubric"
+	"waymark/score"
 )
 
 // pool is deltas to build messages from, good ones and bad ones.
@@ -100,11 +100,11 @@ func TestCompositeIsWhatTheAnswerShows(t *testing.T) {
 				assert.Empty(t, d.Criteria)
 				continue
 			}
-			var sum, upper, most rubric.Decimal
+			var sum, upper, most score.Decimal
 			for name, c := range d.Criteria { // in the random order of a map
-				sum += c.Weight * rubric.Decimal(c.Score)
-				upper += c.Weight * rubric.Decimal(c.Upper)
-				most += c.Weight * rubric.Decimal(c.Max)
+				sum += c.Weight * score.Decimal(c.Score)
+				upper += c.Weight * score.Decimal(c.Upper)
+				most += c.Weight * score.Decimal(c.Max)
 				given, isGiven := r.Scores[name]
 				assert.Equal(t, isGiven, c.Source == "given")
 				if isGiven {
@@ -125,10 +125,10 @@ func TestCompositeIsWhatTheAnswerShows(t *testing.T) {
 // Scoring twice gives the same bytes: no map order shows.
 func TestSameBytes(t *testing.T) {
 	r := Request{Role: adversarialCritic, Text: join(pool), Anchors: &Anchors{Max: 236}, Artifact: someArtifact()}
-	want, err := json.Marshal(score(t, r))
+	want, err := json.Marshal(scored(t, r))
 	require.NoError(t, err)
 	for range 20 {
-		got, err := json.Marshal(score(t, r))
+		got, err := json.Marshal(scored(t, r))
 		require.NoError(t, err)
 		require.Equal(t, string(want), string(got))
 	}

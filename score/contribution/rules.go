@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"waymark/score/rubric"
+	"waymark/score"
 )
 
 //go:embed contribution.yaml
@@ -22,10 +22,10 @@ var tablesSource []byte
 
 // criteria has the fourteen criteria with weights, scales and levels. It is one rubric for all roles: those of other roles
 // do not apply, which leaves the maxima of the seed, 19, 21.5, 25.5 for a KILL and 21.
-var criteria = sync.OnceValue(func() *rubric.Rubric { return rubric.MustLoad(criteriaSource) })
+var criteria = sync.OnceValue(func() *score.Rubric { return score.MustLoad(criteriaSource) })
 
 // tables are read when they are first needed: most commands never do.
-var tables = sync.OnceValue(func() tableSet { return rubric.MustDecode[tableSet](tablesSource) })
+var tables = sync.OnceValue(func() tableSet { return score.MustDecode[tableSet](tablesSource) })
 
 type tableSet struct {
 	Roles     map[Role][]string         `json:"roles"` // the operators of each

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"waymark/internal/plural"
-	"waymark/score/rubric"
+	"waymark/score"
 )
 
 // maxContributions is how many messages a session may have.
@@ -28,12 +28,12 @@ type SessionReport struct {
 	Message       string   `json:"message" doc:"Summary of the answer in one sentence."`
 	Contributions []Report `json:"contributions"`
 
-	Volume         map[Role]int             `json:"volume"`          // valid deltas
-	Quality        map[Role]*rubric.Decimal `json:"quality"`         // mean composite; null without a valid delta
-	QualityPercent map[Role]*rubric.Decimal `json:"quality_percent"` // mean percent
-	Progression    Progression              `json:"progression"`
-	Convergence    Convergence              `json:"convergence"`
-	Coverage       map[Role]Coverage        `json:"coverage"` // of the roles that contributed
+	Volume         map[Role]int            `json:"volume"`          // valid deltas
+	Quality        map[Role]*score.Decimal `json:"quality"`         // mean composite; null without a valid delta
+	QualityPercent map[Role]*score.Decimal `json:"quality_percent"` // mean percent
+	Progression    Progression             `json:"progression"`
+	Convergence    Convergence             `json:"convergence"`
+	Coverage       map[Role]Coverage       `json:"coverage"` // of the roles that contributed
 
 	Gates    []Gate   `json:"gates"` // of the whole set; those of messages are with them
 	Warnings []string `json:"warnings"`
@@ -47,16 +47,16 @@ type SessionReport struct {
 // (of an odd number the middle round counts for neither). The trend is the mean change of all roles that have one:
 // improving and declining are more than 5 points, which is one level of a criterion of weight 1.
 type Progression struct {
-	Trend  string                  `json:"trend"`  // improving, stable, declining, unknown
-	Change map[Role]rubric.Decimal `json:"change"` // in percent points; of roles with valid deltas in two rounds or more
-	Rounds []Round                 `json:"rounds"`
+	Trend  string                 `json:"trend"`  // improving, stable, declining, unknown
+	Change map[Role]score.Decimal `json:"change"` // in percent points; of roles with valid deltas in two rounds or more
+	Rounds []Round                `json:"rounds"`
 }
 
 // A Round aggregates the messages of one round.
 type Round struct {
-	Round       int             `json:"round"`
-	Deltas      int             `json:"deltas"`       // valid ones
-	MeanPercent *rubric.Decimal `json:"mean_percent"` // null without a valid delta
+	Round       int            `json:"round"`
+	Deltas      int            `json:"deltas"`       // valid ones
+	MeanPercent *score.Decimal `json:"mean_percent"` // null without a valid delta
 }
 
 // Convergence reports whether the number of hypotheses fell.
@@ -74,9 +74,9 @@ type Convergence struct {
 
 // Coverage lists the operators of its toolkit that a role invoked.
 type Coverage struct {
-	Used    []string       `json:"used"`
-	Missing []string       `json:"missing"`
-	Percent rubric.Decimal `json:"percent"`
+	Used    []string      `json:"used"`
+	Missing []string      `json:"missing"`
+	Percent score.Decimal `json:"percent"`
 }
 
 // ScoreSession scores many messages and aggregates them.
@@ -88,7 +88,7 @@ func ScoreSession(s Session) (SessionReport, error) {
 	items := s.Artifact.copied()
 	out := SessionReport{
 		Contributions: make([]Report, len(order)), Gates: []Gate{}, Warnings: []string{}, Coverage: map[Role]Coverage{},
-		Volume: map[Role]int{}, Quality: map[Role]*rubric.Decimal{}, QualityPercent: map[Role]*rubric.Decimal{},
+		Volume: map[Role]int{}, Quality: map[Role]*score.Decimal{}, QualityPercent: map[Role]*score.Decimal{},
 	}
 	var valid []Delta
 	var rounds []int
@@ -100,7 +100,7 @@ func ScoreSession(s Session) (SessionReport, error) {
 		}
 		rep, err := scoreMessage(r, items)
 		if err != nil {
-			return SessionReport{}, rubric.Within(fmt.Sprintf("contributions[%d]", i), err)
+			return SessionReport{}, score.Within(fmt.Sprintf("contributions[%d]", i), err)
 		}
 		out.Contributions[i], rounds = rep, append(rounds, r.Round)
 		valid = append(valid, where(rep.Deltas, Delta.isValid)...)
@@ -113,7 +113,7 @@ func ScoreSession(s Session) (SessionReport, error) {
 // is one.
 func (s *Session) order() ([]int, error) {
 	if n := len(s.Contributions); n == 0 || n > maxContributions {
-		return nil, rubric.Refuse("contributions", "%d are not 1 to %d", n, maxContributions)
+		return nil, score.Refuse("contributions", "%d are not 1 to %d", n, maxContributions)
 	}
 	if err := cmp.Or(s.Anchors.check(), s.Artifact.check()); err != nil {
 		return nil, err
@@ -124,10 +124,10 @@ func (s *Session) order() ([]int, error) {
 		order[i] = i
 		if r.Artifact != nil {
 			place := fmt.Sprintf("contributions[%d].artifact", i)
-			return nil, rubric.Refuse(place, "a session has one artifact for all its messages")
+			return nil, score.Refuse(place, "a session has one artifact for all its messages")
 		}
 		if named && r.Round == 0 {
-			return nil, rubric.Refuse(fmt.Sprintf("contributions[%d].round", i), "it is missing, though others have one")
+			return nil, score.Refuse(fmt.Sprintf("contributions[%d].round", i), "it is missing, though others have one")
 		}
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return s.Contributions[i].Round - s.Contributions[j].Round })
@@ -162,7 +162,7 @@ func (out *SessionReport) aggregate(valid []Delta, rounds []int, items ledger) {
 			continue
 		}
 		out.Coverage[role] = coverage(role, own)
-		if c := out.Coverage[role]; len(own) > 0 && c.Percent < rubric.Whole(50) {
+		if c := out.Coverage[role]; len(own) > 0 && c.Percent < score.Whole(50) {
 			warn("low_operator_coverage: %s named %v%% of its operators; missing %s", role, c.Percent, listed(c.Missing))
 		}
 	}
@@ -194,7 +194,7 @@ func coverage(role Role, own []Delta) Coverage {
 }
 
 func progression(valid []Delta, rounds []int) Progression {
-	p := Progression{Trend: "unknown", Change: map[Role]rubric.Decimal{}}
+	p := Progression{Trend: "unknown", Change: map[Role]score.Decimal{}}
 	for _, r := range rounds {
 		of := during(valid, []int{r})
 		p.Rounds = append(p.Rounds, Round{r, len(of), rounded(mean(of, Delta.percent))})
@@ -261,9 +261,9 @@ func mean(deltas []Delta, value func(Delta) *big.Rat) *big.Rat {
 }
 
 // rounded is a mean as it is shown.
-func rounded(x *big.Rat) *rubric.Decimal {
+func rounded(x *big.Rat) *score.Decimal {
 	if x == nil {
 		return nil
 	}
-	return new(rubric.RoundHalfUp(x, 2))
+	return new(score.Round(x, 2))
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"waymark/score/rubric"
+	"waymark/score"
 )
 
 func session(t *testing.T, s Session) SessionReport {
@@ -33,7 +33,7 @@ func TestSession(t *testing.T) {
 	assert.Equal(t, "25.5", r.Quality[adversarialCritic].String())
 	assert.Nil(t, r.Quality[testDesigner])
 	assert.Equal(t, "3 contributions with 4 valid deltas; quality is improving, 3 items added and 1 killed.", r.Message)
-	assert.Equal(t, map[Role]rubric.Decimal{HypothesisGenerator: rubric.Hundredths(5000)}, r.Progression.Change, "89.474 - 39.474")
+	assert.Equal(t, map[Role]score.Decimal{HypothesisGenerator: score.Hundredths(5000)}, r.Progression.Change, "89.474 - 39.474")
 	require.Len(t, r.Progression.Rounds, 2)
 	assert.Equal(t, "39.47", r.Progression.Rounds[0].MeanPercent.String())
 	assert.Equal(t, "94.74", r.Progression.Rounds[1].MeanPercent.String(), "(89.474 + 100) / 2")
@@ -42,7 +42,7 @@ func TestSession(t *testing.T) {
 	assert.False(t, r.Convergence.Converging)
 	assert.Equal(t, 1, r.Convergence.Closing.Kills)
 	assert.Nil(t, r.Convergence.Active)
-	assert.Equal(t, Coverage{[]string{"Level-Split", "Cross-Domain"}, []string{"Paradox-Hunt"}, rubric.Hundredths(6667)}, r.Coverage[HypothesisGenerator])
+	assert.Equal(t, Coverage{[]string{"Level-Split", "Cross-Domain"}, []string{"Paradox-Hunt"}, score.Hundredths(6667)}, r.Coverage[HypothesisGenerator])
 	assert.Equal(t, []string{"Theory-Kill"}, r.Coverage[adversarialCritic].Used)
 	assert.NotContains(t, r.Coverage, testDesigner)
 	assert.Empty(t, r.Gates)
@@ -117,7 +117,7 @@ func TestProgression(t *testing.T) {
 	better.Round, better.Scores = 3, Scores{"structural": 3, "citation": 0, "rationale": 0, "scale_check": 0, "quarantine": 0, "real_third_alternative": 0}
 	r = session(t, Session{Contributions: []Request{at(1, 1, 1), critic, at(3, 3, 1), better}})
 	assert.Equal(t, "improving", r.Progression.Trend)
-	assert.Equal(t, map[Role]rubric.Decimal{HypothesisGenerator: rubric.Hundredths(1053), adversarialCritic: rubric.Hundredths(1429)}, r.Progression.Change)
+	assert.Equal(t, map[Role]score.Decimal{HypothesisGenerator: score.Hundredths(1053), adversarialCritic: score.Hundredths(1429)}, r.Progression.Change)
 	// 10.53 % up and 14.29 % down is a mean of -1.88 %: stable.
 	better.Round, critic.Round = 1, 3
 	r = session(t, Session{Contributions: []Request{at(1, 1, 1), better, at(3, 3, 1), critic}})

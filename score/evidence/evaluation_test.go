@@ -129,7 +129,7 @@ func measure(t testing.TB, further, none bool) figures {
 		for _, sn := range lib.snippets {
 			documents = append(documents, Document(sn))
 		}
-		res, err := Triangulate(t.Context(), Request{Question: tr.question, Documents: documents, PerQuery: 3, NoneOfThese: none}, judge, nil)
+		res, err := Triangulate(t.Context(), Request{Question: tr.question, Documents: documents, PerQuery: 3, NoneOfThese: none}, judge.judge, nil)
 		require.NoError(t, err)
 		report := res.Inquiry
 		if report.Generation.Skipped {
@@ -185,7 +185,7 @@ func measure(t testing.TB, further, none bool) figures {
 			pool += fmt.Sprintf("- %q %q (source %q)\n", sn.ID, sn.Text, sn.Source)
 		}
 		flat := len(strings.Fields(pool))
-		read := len(strings.Fields(judge.prompts[0].System + " " + judge.prompts[0].User + " " + report.Generation.Asks[0].Reply + " " + res.SynthesisContext))
+		read := len(strings.Fields(judge.prompts[0].System + " " + judge.prompts[0].User + " " + report.Generation.Judgement.Reply + " " + res.SynthesisContext))
 		words, plain = append(words, float64(read)), append(plain, float64(flat))
 		quoted := map[string]int{}
 		for _, p := range res.Packs {

@@ -36,6 +36,7 @@ import (
 
 	"waymark/internal/plural"
 	"waymark/run"
+	"waymark/score"
 )
 
 // A Request is the complete state of a triangulation, or a question to be answered with a judge: then it has no
@@ -48,13 +49,13 @@ type Request struct {
 	Rounds      []Round      `json:"rounds,omitempty" doc:"The rounds of retrieval so far."`
 	Options     *Options     `json:"options,omitempty" doc:"Thresholds; absent ones have their defaults."`
 
-	Documents      []Document `json:"documents,omitempty" maxItems:"10000" doc:"Texts to search, by paragraph, if there are no hypotheses. Alternative: search_tool."`
-	SearchTool     string     `json:"search_tool,omitempty" doc:"Id of a search tool of a connected server."`
-	SearchArgument string     `json:"search_argument,omitempty" doc:"Name of the argument of search_tool for the query; default query."`
-	EvenIfEasy     bool       `json:"even_if_easy,omitempty" doc:"Ask for hypotheses even if the question is easy; by default an easy question is only searched for."`
-	MaxAsks        int        `json:"max_asks,omitempty" minimum:"0" maximum:"10" doc:"Maximum number of times the judge is asked for distinct hypotheses; default 3."`
-	MaxRounds      int        `json:"max_rounds,omitempty" minimum:"0" maximum:"20" doc:"Maximum number of search rounds; default 6."`
-	PerQuery       int        `json:"per_query,omitempty" minimum:"0" maximum:"50" doc:"Number of results used of each search; default 5."`
+	Documents      []Document         `json:"documents,omitempty" maxItems:"10000" doc:"Texts to search, by paragraph, if there are no hypotheses. Alternative: search_tool."`
+	SearchTool     string             `json:"search_tool,omitempty" doc:"Id of a search tool of a connected server."`
+	SearchArgument string             `json:"search_argument,omitempty" doc:"Name of the argument of search_tool for the query; default query."`
+	EvenIfEasy     bool               `json:"even_if_easy,omitempty" doc:"Ask for hypotheses even if the question is easy; by default an easy question is only searched for."`
+	Judge          score.JudgeOptions `json:"judge,omitzero" doc:"The judge that proposes hypotheses."`
+	MaxRounds      int                `json:"max_rounds,omitempty" minimum:"0" maximum:"20" doc:"Maximum number of search rounds; default 6."`
+	PerQuery       int                `json:"per_query,omitempty" minimum:"0" maximum:"50" doc:"Number of results used of each search; default 5."`
 }
 
 // A Hypothesis is one answer to the question.
@@ -182,8 +183,8 @@ type Term struct {
 }
 
 // Triangulate weighs the hypotheses of a request by its rounds. Without hypotheses it asks the judge for them, and
-// searches the documents or calls the search tool. judge and caller may be nil. An error is a [rubric.RequestError],
-// wraps [ErrJudge] or [ErrSearch], or is that of the context or of the judge.
+// searches the documents or calls the search tool. judge and caller may be nil. An error is a [score.RequestError],
+// wraps [score.ErrJudge] or [ErrSearch], or is that of the context or of the judge.
 func Triangulate(ctx context.Context, r Request, judge Judge, caller run.Caller) (Answer, error) {
 	if err := r.check(); err != nil {
 		return Answer{}, err

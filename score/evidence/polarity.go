@@ -6,14 +6,14 @@ import (
 	"slices"
 	"strings"
 
-	"waymark/score/rubric"
+	"waymark/score"
 )
 
 //go:embed words.yaml
 var wordsSource []byte
 
 // tables are the words of words.yaml, which explains them.
-var tables = rubric.MustDecode[struct {
+var tables = score.MustDecode[struct {
 	Signs []struct {
 		Name    string `json:"name"`
 		Turns   bool   `json:"turns"`

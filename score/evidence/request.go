@@ -6,9 +6,9 @@ import (
 	"strings"
 	"unicode"
 
-	"waymark/score/rubric"
-
 	"github.com/go-json-experiment/json"
+
+	"waymark/score"
 )
 
 // Limits of a request. Texts are counted in bytes.
@@ -63,7 +63,7 @@ func (o *Options) UnmarshalJSON(data []byte) error {
 
 func (r Request) options() Options { return *cmp.Or(r.Options, &defaults) }
 
-// check returns a [rubric.RequestError] for the first field that cannot be accepted, or nil.
+// check returns a [score.RequestError] for the first field that cannot be accepted, or nil.
 func (r Request) check() error {
 	o := r.options()
 	err := cmp.Or(checkText("question", r.Question, maxClaim),
@@ -71,8 +71,8 @@ func (r Request) check() error {
 		checkRange("options.abstain_lead", o.AbstainLead, 1), checkRange("options.min_new_documents", o.MinNewDocuments, maxPool),
 		checkRange("options.max_forced", o.MaxForced, maxRounds),
 		checkRange("agreement", *cmp.Or(r.Agreement, &none), 1), r.checkHypotheses(),
-		checkRange("max_asks", r.MaxAsks, 10), checkRange("max_rounds", r.MaxRounds, 20), checkRange("per_query", r.PerQuery, mostFound),
-		rubric.AtMost("rounds", len(r.Rounds), maxRounds))
+		checkRange("max_rounds", r.MaxRounds, 20), checkRange("per_query", r.PerQuery, mostFound),
+		score.AtMost("rounds", len(r.Rounds), maxRounds))
 	pool := 0
 	for i, round := range r.Rounds {
 		pool += len(round.Snippets)
@@ -84,7 +84,7 @@ func (r Request) check() error {
 // checkRange refuses a number that is not 0 to limit.
 func checkRange[N int | float64](field string, x, limit N) error {
 	if !(0 <= x && x <= limit) {
-		return rubric.Refuse(field, "%v is not between 0 and %v", x, limit)
+		return score.Refuse(field, "%v is not between 0 and %v", x, limit)
 	}
 	return nil
 }
@@ -96,59 +96,59 @@ func (r Request) checkHypotheses() error {
 	n := len(r.Hypotheses)
 	switch {
 	case n == 0 && len(r.Rounds) > 0:
-		return rubric.Refuse("hypotheses", "none is given")
+		return score.Refuse("hypotheses", "none is given")
 	case n == 0:
 		return nil
 	case n == 1 && !r.NoneOfThese:
-		return rubric.Refuse("hypotheses", "one alone has nothing to be compared with; give another, or none_of_these")
+		return score.Refuse("hypotheses", "one alone has nothing to be compared with; give another, or none_of_these")
 	case n > maxHypotheses:
-		return rubric.AtMost("hypotheses", n, maxHypotheses)
+		return score.AtMost("hypotheses", n, maxHypotheses)
 	case len(r.Documents) > 0 || r.SearchTool != "":
-		return rubric.Refuse("hypotheses", "are given: their evidence comes in rounds, not from documents or search_tool")
+		return score.Refuse("hypotheses", "are given: their evidence comes in rounds, not from documents or search_tool")
 	}
 	ids := map[string]int{}
 	weightless := !r.NoneOfThese
 	for i, h := range r.Hypotheses {
 		field := fmt.Sprintf("hypotheses[%d]", i)
-		err := rubric.CheckName(field+".id", h.ID, maxID)
+		err := score.CheckName(field+".id", h.ID, maxID)
 		if j, twice := ids[h.ID]; err == nil && twice {
-			err = rubric.Refuse(field+".id", "%q is already the id of hypotheses[%d]", h.ID, j)
+			err = score.Refuse(field+".id", "%q is already the id of hypotheses[%d]", h.ID, j)
 		}
 		if h.ID == NoneOfThese || h.ID == undifferentiated {
-			err = rubric.Refuse(field+".id", "%q has a meaning of its own", h.ID)
+			err = score.Refuse(field+".id", "%q has a meaning of its own", h.ID)
 		}
-		if err = cmp.Or(err, checkText(field+".text", h.Text, maxClaim), rubric.CheckText(field+".rationale", h.Rationale, maxClaim),
-			rubric.CheckText(field+".key_fact", h.KeyFact, maxClaim), checkRange(field+".prior", *cmp.Or(h.Prior, &none), 1)); err != nil {
+		if err = cmp.Or(err, checkText(field+".text", h.Text, maxClaim), score.CheckText(field+".rationale", h.Rationale, maxClaim),
+			score.CheckText(field+".key_fact", h.KeyFact, maxClaim), checkRange(field+".prior", *cmp.Or(h.Prior, &none), 1)); err != nil {
 			return err
 		}
 		ids[h.ID] = i
 		weightless = weightless && h.Prior != nil && *h.Prior == 0
 	}
 	if weightless {
-		return rubric.Refuse("hypotheses", "the priors add up to 0")
+		return score.Refuse("hypotheses", "the priors add up to 0")
 	}
 	return nil
 }
 
 // check checks a round; pool is the number of snippets up to its end.
 func (r Round) check(field string, pool int) error {
-	if err := rubric.AtMost(field+".snippets", len(r.Snippets), maxSnippets); err != nil {
+	if err := score.AtMost(field+".snippets", len(r.Snippets), maxSnippets); err != nil {
 		return err
 	}
 	switch {
 	case pool > maxPool:
-		return rubric.Refuse(field+".snippets", "more than %d in all rounds", maxPool)
+		return score.Refuse(field+".snippets", "more than %d in all rounds", maxPool)
 	case r.NewDocuments != nil && *r.NewDocuments < 0:
-		return rubric.Refuse(field+".new_documents", "%d is below 0", *r.NewDocuments)
+		return score.Refuse(field+".new_documents", "%d is below 0", *r.NewDocuments)
 	}
 	ids := map[string]int{}
 	for i, s := range r.Snippets {
 		at := fmt.Sprintf("%s.snippets[%d]", field, i)
-		err := rubric.CheckName(at+".id", s.ID, maxID)
+		err := score.CheckName(at+".id", s.ID, maxID)
 		if j, twice := ids[s.ID]; err == nil && twice && r.Snippets[j].Text != s.Text {
-			err = rubric.Refuse(at+".id", "%q is already the id of snippets[%d], which has another text", s.ID, j)
+			err = score.Refuse(at+".id", "%q is already the id of snippets[%d], which has another text", s.ID, j)
 		}
-		if err = cmp.Or(err, rubric.CheckText(at+".text", s.Text, maxSnippet), rubric.CheckText(at+".source", s.Source, maxSource)); err != nil {
+		if err = cmp.Or(err, score.CheckText(at+".text", s.Text, maxSnippet), score.CheckText(at+".source", s.Source, maxSource)); err != nil {
 			return err
 		}
 		ids[s.ID] = i
@@ -160,9 +160,9 @@ func (r Round) check(field string, pool int) error {
 func checkText(field, text string, limit int) error {
 	switch {
 	case strings.TrimSpace(text) == "":
-		return rubric.Refuse(field, "is required")
+		return score.Refuse(field, "is required")
 	case len(text) <= limit && !strings.ContainsFunc(text, func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) }):
-		return rubric.Refuse(field, "%q has no word", text)
+		return score.Refuse(field, "%q has no word", text)
 	}
-	return rubric.CheckText(field, text, limit)
+	return score.CheckText(field, text, limit)
 }

@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"waymark/score/rubric"
 
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"waymark/score"
 )
 
 const small = `"question":"Which?","hypotheses":[{"id":"a","text":"rain"},{"id":"b","text":"wind"}]`
@@ -37,7 +38,6 @@ func TestCheckRefuses(t *testing.T) {
 		{"no word", `{"question":"???"}`, `question: "???" has no word`},
 		{"rounds without hypotheses", `{"question":"x","rounds":[{"snippets":[]}]}`, "hypotheses: none is given"},
 		{"hypotheses and documents", `{` + small + `,"documents":[{"text":"x"}]}`, "hypotheses: are given: their evidence comes in rounds"},
-		{"asks", `{"question":"x","max_asks":11}`, "max_asks: 11 is not between 0 and 10"},
 		{"search rounds", `{"question":"x","max_rounds":21}`, "max_rounds: 21 is not between 0 and 20"},
 		{"results", `{"question":"x","per_query":-1}`, "per_query: -1 is not between 0 and 50"},
 		{"one hypothesis", `{"question":"x","hypotheses":[{"id":"a","text":"b"}]}`, "hypotheses: one alone has nothing to be compared with"},
@@ -63,7 +63,7 @@ func TestCheckRefuses(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := decode([]byte(tt.body))
-			var refused *rubric.RequestError
+			var refused *score.RequestError
 			require.True(t, errors.As(err, &refused), "%v", err)
 			assert.Contains(t, err.Error(), tt.want)
 		})

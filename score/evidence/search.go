@@ -14,7 +14,7 @@ import (
 
 	"waymark/internal/plural"
 	"waymark/run"
-	"waymark/score/rubric"
+	"waymark/score"
 	"waymark/semantic"
 )
 
@@ -128,9 +128,9 @@ type finder func(ctx context.Context, q Query) ([]Snippet, error)
 func (r Request) finder(caller run.Caller) (finder, error) {
 	switch {
 	case r.SearchTool != "" && len(r.Documents) > 0:
-		return nil, rubric.Refuse("search_tool", "is given together with documents; give one")
+		return nil, score.Refuse("search_tool", "is given together with documents; give one")
 	case r.SearchTool != "" && caller == nil:
-		return nil, rubric.Refuse("search_tool", "no servers are connected that could have it; give documents")
+		return nil, score.Refuse("search_tool", "no servers are connected that could have it; give documents")
 	case r.SearchTool != "":
 		return r.byTool(caller), nil
 	case len(r.Documents) == 0:
@@ -212,7 +212,7 @@ func (s *searcher) round(ctx context.Context, number int, queries []Query) ([]Sn
 func clean(s Snippet) Snippet {
 	s.Text = cut(strings.ToValidUTF8(s.Text, ""), maxSnippet)
 	s.Source = cut(strings.ToValidUTF8(s.Source, ""), maxSource)
-	if rubric.CheckName("", s.ID, maxID) != nil {
+	if score.CheckName("", s.ID, maxID) != nil {
 		s.ID = "s" + digest(s.Source+"\x00"+s.Text)
 	}
 	return s

@@ -14,26 +14,31 @@ import (
 	"pgregory.net/rapid"
 
 	"waymark/run"
-	"waymark/score/rubric"
+	"waymark/score"
 )
 
 const question = "Why did the Orla Weir, the Kest Sluice and the Upper Mill all run dry in the same week?"
 
-// replies is a judge that was recorded: it gives one reply after the other.
+// replies is a judge that was recorded: it gives one reply after the other, and a reply that is not accepted goes back
+// once, as the client of an endpoint does.
 type replies struct {
 	list    []string
-	prompts []Prompt
-	err     error
+	prompts []score.Question
+	outcome score.Outcome // of an endpoint that gives no reply
 }
 
-func (r *replies) Ask(_ context.Context, p Prompt) (string, error) {
-	r.prompts = append(r.prompts, p)
-	if r.err != nil {
-		return "", r.err
+func (r *replies) judge(score.JudgeOptions) (score.Asker, error) { return r, nil }
+
+func (r *replies) Ask(_ context.Context, q score.Question) (j score.Judgement) {
+	for ok := true; ok; ok = len(r.list) > 0 && j.Outcome == score.Unparsable {
+		r.prompts = append(r.prompts, q)
+		if r.outcome != "" {
+			return score.Judgement{Outcome: r.outcome, Detail: "down"}
+		}
+		j = q.Read(r.list[0])
+		r.list = r.list[1:]
 	}
-	text := r.list[0]
-	r.list = r.list[1:]
-	return text, nil
+	return j
 }
 
 func replyOf(texts ...string) string {
@@ -90,7 +95,7 @@ func TestInquiry(t *testing.T) {
 	run := func() (Answer, []string) {
 		var queries []string
 		judge := proposing()
-		a, err := Triangulate(t.Context(), asked, judge, shelf(func(q string) ([]Snippet, error) {
+		a, err := Triangulate(t.Context(), asked, judge.judge, shelf(func(q string) ([]Snippet, error) {
 			queries = append(queries, q)
 			return inPool(q)
 		}))
@@ -139,7 +144,7 @@ func TestHowInquiriesEnd(t *testing.T) {
 	assert.Equal(t, easy, a.Inquiry.Ended)
 	assert.Empty(t, a.Inquiry.Searches)
 
-	a, err = Triangulate(t.Context(), Request{Question: "What is scour?", EvenIfEasy: true, NoneOfThese: true}, proposing(), nil)
+	a, err = Triangulate(t.Context(), Request{Question: "What is scour?", EvenIfEasy: true, NoneOfThese: true}, proposing().judge, nil)
 	require.NoError(t, err)
 	assert.Equal(t, proposed, a.Inquiry.Ended)
 	assert.InDelta(t, 1./6, a.Priors["h5"], 1e-15)
@@ -154,47 +159,46 @@ func TestHowInquiriesEnd(t *testing.T) {
 func TestGenerate(t *testing.T) {
 	same := slices.Concat(five[:3], []string{"Upstream, a valve was closed"}, five[4:])
 	for _, tt := range []struct {
-		name     string
-		replies  []string
-		distinct bool
-		alike    [][]string
-		problem  string // told to the judge
-		err      string
+		name    string
+		replies []string
+		alike   [][]string
+		err     string
 	}{
-		{"at once", []string{replyOf(five...)}, true, [][]string{}, "", ""},
-		{"prose first", []string{"I'm sorry", replyOf(five...)}, true, [][]string{}, "it has no JSON array of hypotheses", ""},
-		{"too few first", []string{replyOf(five[:4]...), replyOf(five...)}, true, [][]string{}, "it has 4 hypotheses, not 5", ""},
-		{"two the same, then not", []string{replyOf(same...), replyOf(five...)}, true, [][]string{}, "h1 and h4 say the same", ""},
-		{"the last of three", []string{replyOf(same...), "no", replyOf(same...)}, false, [][]string{{"h1", "h4"}}, "h1 and h4 say the same", ""},
-		{"never any", []string{"no", "no", "no"}, false, [][]string{}, "it has no JSON", "the judge gave no hypotheses: after 3 replies: hypotheses of the judge: it has no JSON array of hypotheses"},
+		{"at once", []string{replyOf(five...)}, [][]string{}, ""},
+		{"prose first", []string{"So be it", replyOf(five...)}, [][]string{}, ""},
+		{"too few first", []string{replyOf(five[:4]...), replyOf(five...)}, [][]string{}, ""},
+		{"two the same, then not", []string{replyOf(same...), replyOf(five...)}, [][]string{}, ""},
+		{"two the same", []string{replyOf(same...), replyOf(same...)}, [][]string{{"h1", "h4"}}, ""},
+		{"too few", []string{replyOf(five[:4]...)}, nil, "the reply does not fit: it has 4 hypotheses, not 5"},
+		{"never any", []string{"no", "no"}, nil, "unparsable: the reply has no JSON object"},
+		{"declined", []string{"I'm sorry, I can't."}, nil, "refused: the model refused"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			judge := &replies{list: tt.replies}
-			g, err := generate(t.Context(), Request{Question: question}, judge)
+			g, err := generate(t.Context(), Request{Question: question}, judge.judge)
+			assert.Len(t, judge.prompts, len(tt.replies))
 			if tt.err != "" {
-				assert.ErrorIs(t, err, ErrJudge)
-				assert.EqualError(t, err, tt.err)
+				assert.ErrorIs(t, err, score.ErrJudge)
+				assert.ErrorContains(t, err, tt.err)
 				assert.Empty(t, g.Hypotheses, "nothing is filled in")
-			} else {
-				require.NoError(t, err)
-				assert.Len(t, g.Hypotheses, 5)
+				return
 			}
-			assert.Len(t, g.Asks, len(tt.replies))
-			assert.Equal(t, tt.distinct, g.Distinct)
+			require.NoError(t, err)
+			assert.Len(t, g.Hypotheses, 5)
 			assert.Equal(t, tt.alike, g.Alike)
-			if tt.problem != "" {
-				assert.Contains(t, judge.prompts[1].User, tt.problem)
-			}
+			assert.Equal(t, len(tt.alike) == 0, g.Distinct)
 		})
 	}
 }
 
 func TestInquiryErrors(t *testing.T) {
 	asked := Request{Question: question, SearchTool: "web:search"}
-	_, err := Triangulate(t.Context(), asked, &replies{err: errDown}, shelf(inPool))
-	assert.ErrorIs(t, err, errDown)
+	_, err := Triangulate(t.Context(), asked, (&replies{outcome: score.Unavailable}).judge, shelf(inPool))
+	var unanswered *AskError
+	assert.ErrorAs(t, err, &unanswered)
+	assert.ErrorIs(t, err, score.ErrJudge)
 
-	a, err := Triangulate(t.Context(), asked, proposing(), shelf(func(q string) ([]Snippet, error) {
+	a, err := Triangulate(t.Context(), asked, proposing().judge, shelf(func(q string) ([]Snippet, error) {
 		if strings.Contains(q, " OR ") {
 			return nil, errDown
 		}
@@ -205,7 +209,7 @@ func TestInquiryErrors(t *testing.T) {
 	i := slices.IndexFunc(a.Inquiry.Searches, func(s Search) bool { return s.Round == 2 })
 	assert.False(t, a.Inquiry.Searches[i].Continued, "a search that failed is tried again")
 
-	_, err = Triangulate(t.Context(), asked, proposing(), shelf(func(string) ([]Snippet, error) { return nil, errDown }))
+	_, err = Triangulate(t.Context(), asked, proposing().judge, shelf(func(string) ([]Snippet, error) { return nil, errDown }))
 	assert.ErrorIs(t, err, ErrSearch)
 	assert.ErrorContains(t, err, "round 1: question: web:search: the index is down")
 
@@ -222,18 +226,18 @@ func TestInquiryErrors(t *testing.T) {
 		{Request{Question: question, SearchTool: "x"}, nil, "search_tool: no servers"},
 	} {
 		judge := proposing()
-		_, err = Triangulate(t.Context(), tt.r, judge, tt.caller)
-		var refused *rubric.RequestError
+		_, err = Triangulate(t.Context(), tt.r, judge.judge, tt.caller)
+		var refused *score.RequestError
 		assert.ErrorAs(t, err, &refused)
 		assert.ErrorContains(t, err, tt.want)
 		assert.Empty(t, judge.prompts, "nothing is spent")
 	}
 	_, err = Triangulate(t.Context(), Request{Question: question}, nil, nil)
-	assert.EqualError(t, err, "hypotheses: none is given, and there is no judge to propose them")
+	assert.ErrorIs(t, err, score.ErrNoJudge)
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = Triangulate(ctx, asked, proposing(), shelf(inPool))
+	_, err = Triangulate(ctx, asked, proposing().judge, shelf(inPool))
 	assert.ErrorIs(t, err, context.Canceled)
 	assert.NotErrorIs(t, err, ErrSearch)
 }
@@ -248,7 +252,7 @@ func TestRoundsAreBounded(t *testing.T) {
 		}
 		return found, nil
 	})
-	a, err := Triangulate(t.Context(), Request{Question: question, SearchTool: "x", MaxRounds: 3, PerQuery: 2}, proposing(), endless)
+	a, err := Triangulate(t.Context(), Request{Question: question, SearchTool: "x", MaxRounds: 3, PerQuery: 2}, proposing().judge, endless)
 	require.NoError(t, err)
 	assert.Equal(t, outOfRounds, a.Inquiry.Ended)
 	assert.Len(t, a.Rounds, 3)
@@ -280,7 +284,7 @@ func TestSearchToolFails(t *testing.T) {
 		"asks for something first":  {run.Result{NeedsInput: []byte("{}")}, nil},
 		"web:search: no such tool!": {run.Result{}, errors.New("no such tool!")},
 	} {
-		_, err := Triangulate(t.Context(), Request{Question: question, SearchTool: "web:search"}, proposing(), c)
+		_, err := Triangulate(t.Context(), Request{Question: question, SearchTool: "web:search"}, proposing().judge, c)
 		assert.ErrorIs(t, err, ErrSearch)
 		assert.ErrorContains(t, err, name)
 	}

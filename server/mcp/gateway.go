@@ -93,7 +93,7 @@ func offerUpstream(srv *mcp.Server, m *mcpTools) {
 		return m.forward(ctx, req, in.Tool, in.Arguments.RawMessage), nil
 	})
 	if m.cfg.Upstream.ResultLimit > 0 {
-		read := define(toolReadResult, "Read a result", weighing, mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: new(false), OpenWorldHint: new(false)},
+		read := define(toolReadResult, "Read a result", handing, mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: new(false), OpenWorldHint: new(false)},
 			readResult, "Read on in a result of call_tool that was cut, or search it. The result names its handle.")
 		srv.AddTool(read.tool, m.handler(read))
 	}

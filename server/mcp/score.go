@@ -4,15 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
-	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"waymark/score"
 	"waymark/score/evidence"
 	"waymark/server/internal/jsonio"
-	"waymark/server/internal/request"
 	"waymark/server/internal/scoring"
 )
 
@@ -45,54 +41,54 @@ type scoreAnswer struct {
 func (a scoreAnswer) text() string                 { return a.message }
 func (a scoreAnswer) MarshalJSON() ([]byte, error) { return a.encoded, nil }
 
-// scoreTool returns the answer of POST /v1/score/….
+// scoreTool returns the answer of POST /v1/score/{scorer}.
 func scoreTool(ctx context.Context, c *mcpCall, in scoreArguments) (scoreAnswer, error) {
-	x, input, err := scoringFor(in)
+	s, input, err := scorerFor(in)
 	if err != nil {
 		return scoreAnswer{}, err
 	}
-	if !c.access.May(x.Scope) {
-		return scoreAnswer{}, jsonio.Wrong("rubric", fmt.Sprintf("%s needs the scope %v, this credential has %v", x.Name, x.Scope.Names(), c.access.Scopes.Names()))
-	}
-	out, err := c.cfg.Scoring.Run(ctx, c.access, x.Id, in.Context, func() (any, error) { return x.Call(ctx, c.cfg.Scoring.Scorer(ctx, c.access), input) })
+	out, err := c.cfg.Scoring.Run(ctx, c.access, s, in.Context, input)
 	if err != nil {
 		return scoreAnswer{}, err
 	}
 	return encodeScore(out)
 }
 
-// scoringFor finds the scoring and its input; a definition becomes part of the input of custom.
-func scoringFor(in scoreArguments) (scoring.Scoring, json.RawMessage, error) {
+// scorerFor returns the scorer and its input; a definition becomes part of the input of custom.
+func scorerFor(in scoreArguments) (scoring.Scorer, json.RawMessage, error) {
+	refused := func(field, detail string) (scoring.Scorer, json.RawMessage, error) {
+		return scoring.Scorer{}, nil, jsonio.Wrong(field, detail)
+	}
 	rubric, input := bytes.TrimSpace(in.Rubric.RawMessage), in.Input.RawMessage
+	var name string
 	switch {
 	case len(rubric) == 0:
-		return scoring.Scoring{}, nil, jsonio.Wrong("rubric", "is required")
+		return refused("rubric", "is required")
 	case len(input) == 0:
-		return scoring.Scoring{}, nil, jsonio.Wrong("input", "is required")
-	case rubric[0] == '"':
-		var name string
-		if err := json.Unmarshal(rubric, &name); err != nil {
-			return scoring.Scoring{}, nil, jsonio.Wrong("rubric", "is no string")
+		return refused("input", "is required")
+	case json.Unmarshal(rubric, &name) == nil:
+		s, err := scoring.Named(name)
+		if err != nil {
+			return refused("rubric", err.Error())
 		}
-		x, ok := scoring.Named(name)
-		if !ok {
-			return scoring.Scoring{}, nil, jsonio.Wrong("rubric", fmt.Sprintf("%q is unknown; there are %s", name, strings.Join(scoring.Names(), ", ")))
-		}
-		return x, input, nil
+		return s, input, nil
 	case rubric[0] != '{':
-		return scoring.Scoring{}, nil, jsonio.Wrong("rubric", "is a name or a definition")
+		return refused("rubric", "is a name or a definition")
 	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(input, &fields); err != nil {
-		return scoring.Scoring{}, nil, jsonio.Wrong("input", "is no object")
+		return refused("input", "is no object")
 	}
 	if _, given := fields["definition"]; given {
-		return scoring.Scoring{}, nil, jsonio.Wrong("input.definition", "is given as rubric already")
+		return refused("input.definition", "is given as rubric already")
 	}
 	fields["definition"] = rubric
 	merged, err := json.Marshal(fields)
-	x, _ := scoring.Named("custom")
-	return x, merged, err
+	if err != nil {
+		return refused("input", err.Error())
+	}
+	custom, err := scoring.Named("custom")
+	return custom, merged, err
 }
 
 func encodeScore(out any) (scoreAnswer, error) {
@@ -107,26 +103,17 @@ func encodeScore(out any) (scoreAnswer, error) {
 	return scoreAnswer{encoded, s.Message}, nil
 }
 
-type triangulateAnswer struct{ evidence.Answer }
-
-func (a triangulateAnswer) text() string { return a.Message }
-
 // triangulateArguments are a request with the tools that were used before.
 type triangulateArguments struct {
 	Context []string `json:"context,omitempty" jsonschema:"ids of the tools used so far whose output is weighed, in order"`
-	score.TriangulateRequest
+	evidence.Request
 }
 
-// triangulate gives the answer of POST /v1/triangulations, and keeps nothing. A search may call a tool of another server.
-func triangulate(ctx context.Context, c *mcpCall, in triangulateArguments) (triangulateAnswer, error) {
-	if len(in.Hypotheses) == 0 && !c.access.May(request.ScopeWrite) {
-		return triangulateAnswer{}, jsonio.Wrong("hypotheses", "are absent: to search for evidence needs the scope write")
-	}
-	out, err := c.cfg.Scoring.Run(ctx, c.access, score.TriangulateID, in.Context, func() (any, error) {
-		return c.cfg.Scoring.Scorer(ctx, c.access).Triangulate(ctx, in.TriangulateRequest)
-	})
+// triangulate returns the answer of POST /v1/triangulations.
+func triangulate(ctx context.Context, c *mcpCall, in triangulateArguments) (scoreAnswer, error) {
+	a, err := c.cfg.Scoring.Triangulate(ctx, c.access, in.Context, in.Request)
 	if err != nil {
-		return triangulateAnswer{}, err
+		return scoreAnswer{}, err
 	}
-	return triangulateAnswer{out.(evidence.Answer)}, nil
+	return encodeScore(a)
 }

@@ -20,7 +20,7 @@ import (
 	"waymark/live"
 	"waymark/run"
 	"waymark/score"
-	"waymark/score/rubric"
+	"waymark/score/evidence"
 	"waymark/server/internal/jsonio"
 	"waymark/server/internal/limit"
 	"waymark/server/internal/request"
@@ -67,7 +67,7 @@ var mcpToolset = sync.OnceValue(func() []mcpTool {
 		define(toolScore, "Score by a rubric", judging, asks, scoreTool,
 			"Score and rank things by a rubric: research hypotheses, competing answers with the reviews of their peers (council), contributions to a research session, or anything by a rubric of your own. "+
 				"Totals, verdicts and ranks are computed from the scores of the dimensions. Without scores, input.judge asks a model for them."),
-		define(toolTriangulate, "Weigh hypotheses by evidence", weighing, adds, triangulate,
+		define(toolTriangulate, "Weigh hypotheses by evidence", judging, asks, triangulate,
 			"Weigh competing answers to a question by snippets of text, round by round. Each answer says which answer leads, how sure that is, whether to stop, and what to search next. "+
 				"Call it again with all rounds so far and one more."),
 		define(toolRebuild, "Rebuild the model", working, adds, rebuild,
@@ -88,8 +88,8 @@ var (
 	asked    = toolRule{scope: request.ScopeRead}
 	planning = toolRule{scope: request.ScopeRead, plan: true}
 	writing  = toolRule{scope: request.ScopeWrite, records: true}
-	judging  = toolRule{scope: request.ScopeRead, records: true, timeout: scoring.Timeout}
-	weighing = toolRule{scope: request.ScopeRead, records: true}
+	judging  = toolRule{scope: request.ScopeWrite, records: true, timeout: scoring.Timeout}
+	handing  = toolRule{scope: request.ScopeRead, records: true}
 	working  = toolRule{scope: request.ScopeWrite, reports: true, timeout: rebuildTimeout}
 )
 
@@ -262,7 +262,7 @@ func (m *mcpTools) failed(ctx context.Context, tool string, err error) *mcp.Call
 		argument  *jsonio.ArgumentError
 		request   *suggest.RequestError
 		ambiguous *catalog.AmbiguousError
-		scoring   *rubric.RequestError
+		scoring   *score.RequestError
 		dag       *run.CheckError
 		problem   *huma.ErrorModel
 		outside   *outsideError
@@ -275,7 +275,7 @@ func (m *mcpTools) failed(ctx context.Context, tool string, err error) *mcp.Call
 	case errors.As(err, &outside):
 		return refusal(outside)
 	case errors.As(err, &argument), errors.As(err, &request), errors.As(err, &ambiguous), errors.As(err, &scoring),
-		errors.Is(err, score.ErrNoJudge), errors.Is(err, score.ErrJudge), errors.Is(err, score.ErrSearch):
+		errors.Is(err, score.ErrNoJudge), errors.Is(err, score.ErrJudge), errors.Is(err, evidence.ErrSearch):
 		return refusal(err)
 	case errors.Is(err, live.ErrNoWorkspace):
 		return refusal(err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -70,17 +71,13 @@ func fieldOf(p jsontext.Pointer) string {
 // argumentNames lists the names allowed in the object that the pointer points to.
 func argumentNames(t reflect.Type, p jsontext.Pointer) []string {
 	for token := range p.Tokens() {
-		if t.Kind() == reflect.Slice {
+		if t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
 			t = t.Elem()
-			continue
+		} else if i := slices.IndexFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool { return Name(f) == token }); i >= 0 {
+			t = reflect.VisibleFields(t)[i].Type
 		}
-		for _, f := range reflect.VisibleFields(t) {
-			if Name(f) == token {
-				if t = f.Type; t.Kind() == reflect.Pointer {
-					t = t.Elem()
-				}
-				break
-			}
+		if t.Kind() == reflect.Pointer {
+			t = t.Elem()
 		}
 	}
 	var names []string

@@ -13,7 +13,7 @@ import (
 	jsonv1 "github.com/go-json-experiment/json/v1"
 
 	"waymark/internal/strictjson"
-	"waymark/score/rubric"
+	"waymark/score"
 )
 
 // MalformedError is text that is not the JSON this server takes (Status 400), or JSON that is not
@@ -40,7 +40,7 @@ func Decode[T any](data []byte) (T, error) {
 // Malformed gives an error of the strict reader its status and the words of this interface.
 func Malformed(err error) error {
 	var strict *strictjson.Error
-	var decimal *rubric.DecimalError
+	var decimal *score.DecimalError
 	if !errors.As(err, &strict) {
 		return err
 	}

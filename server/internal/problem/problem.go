@@ -18,7 +18,7 @@ import (
 	"waymark/live"
 	"waymark/run"
 	"waymark/score"
-	"waymark/score/rubric"
+	"waymark/score/evidence"
 	"waymark/server/internal/jsonio"
 	"waymark/server/internal/request"
 	"waymark/storage"
@@ -49,7 +49,7 @@ func Of(err error) *huma.ErrorModel {
 		ambiguous *catalog.AmbiguousError
 		malformed *jsonio.MalformedError
 		tooLarge  *http.MaxBytesError
-		scoring   *rubric.RequestError
+		scoring   *score.RequestError
 	)
 	switch {
 	case errors.As(err, &problem):
@@ -72,7 +72,7 @@ func Of(err error) *huma.ErrorModel {
 		return New(http.StatusUnprocessableEntity, scoring.Error(), &huma.ErrorDetail{Location: "body." + scoring.Field, Message: scoring.Detail})
 	case errors.Is(err, score.ErrNoJudge):
 		return New(http.StatusUnprocessableEntity, err.Error(), &huma.ErrorDetail{Location: "body.judge", Message: err.Error()})
-	case errors.Is(err, score.ErrJudge), errors.Is(err, score.ErrSearch):
+	case errors.Is(err, score.ErrJudge), errors.Is(err, evidence.ErrSearch):
 		return New(http.StatusBadGateway, err.Error())
 	case errors.As(err, &ambiguous):
 		return New(http.StatusUnprocessableEntity, ambiguous.Error())

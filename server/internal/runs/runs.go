@@ -25,7 +25,6 @@ import (
 	"waymark/live/state"
 	"waymark/run"
 	"waymark/score"
-	"waymark/score/rubric"
 	"waymark/server/internal/jsonio"
 	"waymark/server/internal/limit"
 	"waymark/server/internal/problem"
@@ -181,7 +180,7 @@ func (r *Runs) rules(workspace string, engine *live.Engine) run.Rules {
 	c.upstream = g.Tools()
 	return run.Rules{Catalog: c, Asks: func(t catalog.Tool) string {
 		switch {
-		case isScorer(t.ID):
+		case scoring.IsScorer(t.ID):
 			return ""
 		case !slices.ContainsFunc(c.upstream, func(u catalog.Tool) bool { return u.ID == t.ID }):
 			return "its server is not connected and cannot say whether it is harmless"
@@ -228,7 +227,7 @@ func (r *Runs) Begin(ctx context.Context, a request.Access, id string, q run.Req
 	if dry {
 		return Answer{plannedStatus(q, p), p}, nil
 	}
-	if r.CallerOf(a.Workspace) == nil && p.Calls(isScorer) {
+	if r.CallerOf(a.Workspace) == nil && p.Calls(scoring.IsScorer) {
 		return Answer{}, ErrNoServers
 	}
 	o, err := r.options(ctx, a)
@@ -506,11 +505,11 @@ func (r *Runs) checkAgain(ctx context.Context, workspace string, engine *live.En
 		if err != nil {
 			return nil, err
 		}
-		if r.CallerOf(workspace) == nil && p.Calls(isScorer) {
+		if r.CallerOf(workspace) == nil && p.Calls(scoring.IsScorer) {
 			return nil, ErrNoServers
 		}
 		connected := func(tool string) bool {
-			return isScorer(tool) || slices.ContainsFunc(rules.Catalog.(runCatalog).upstream, func(t catalog.Tool) bool { return t.ID == tool })
+			return scoring.IsScorer(tool) || slices.ContainsFunc(rules.Catalog.(runCatalog).upstream, func(t catalog.Tool) bool { return t.ID == tool })
 		}
 		if r.cfg.Gateway == nil || !p.Calls(connected) || time.Now().After(deadline) {
 			return p, nil
@@ -534,7 +533,7 @@ type runCatalog struct {
 
 // Tool returns a tool that can be called.
 func (c runCatalog) Tool(id string) (catalog.Tool, bool) {
-	if isScorer(id) {
+	if scoring.IsScorer(id) {
 		yes := true
 		for _, s := range score.Capabilities() {
 			if s.ID == id {
@@ -566,11 +565,6 @@ func (c runCatalog) Resolve(spelling string) (string, error) {
 	return c.engine.Model().Resolve(spelling)
 }
 
-// isScorer reports whether an id is a scorer that runs in this process.
-func isScorer(id string) bool {
-	return id != "" && slices.ContainsFunc(scoring.All, func(x scoring.Scoring) bool { return x.Id == id })
-}
-
 // runCaller calls scorers itself, and everything else through the servers.
 type runCaller struct {
 	scoring *scoring.Service
@@ -579,18 +573,18 @@ type runCaller struct {
 }
 
 func (c runCaller) Call(ctx context.Context, call run.Call) (run.Result, error) {
-	i := slices.IndexFunc(scoring.All, func(x scoring.Scoring) bool { return x.Id == call.Tool && x.Id != "" })
+	scorer, err := scoring.Named(call.Tool)
 	switch {
-	case i < 0 && c.servers == nil:
+	case err != nil && c.servers == nil:
 		return run.Result{Failure: run.FailedUnavailable, Message: ErrNoServers.Error()}, nil
-	case i < 0:
+	case err != nil:
 		return c.servers.Call(ctx, call)
 	}
-	sc := c.scoring.Scorer(ctx, c.access)
-	sc.Caller = nil // a run calls tools itself
-	out, err := c.scoring.Run(ctx, c.access, call.Tool, nil, func() (any, error) { return scoring.All[i].Call(ctx, sc, call.Arguments) })
+	service := *c.scoring
+	service.Caller = nil // a run calls tools itself, with its approvals
+	out, err := service.Run(ctx, c.access, scorer, nil, call.Arguments)
 	var argument *jsonio.ArgumentError
-	var request *rubric.RequestError
+	var request *score.RequestError
 	switch {
 	case errors.As(err, &argument), errors.As(err, &request), errors.Is(err, score.ErrNoJudge):
 		return run.Result{Failure: run.FailedArgument, Message: err.Error()}, nil

@@ -7,7 +7,6 @@ import (
 
 	"waymark/live/state"
 	"waymark/score"
-	"waymark/score/judge"
 	"waymark/server/internal/request"
 )
 
@@ -25,14 +24,14 @@ type keptReply struct {
 	Reply string `json:"reply"`
 }
 
-// keptReplies is the [judge.Cache] of a workspace. A row that cannot be read or written costs a question, no more.
+// keptReplies is the [score.Cache] of a workspace. A row that cannot be read or written costs a question, no more.
 type keptReplies struct {
 	service   *Service
 	ctx       context.Context
 	workspace string
 }
 
-func (c *Service) keptReplies(ctx context.Context, workspace string) judge.Cache {
+func (c *Service) keptReplies(ctx context.Context, workspace string) score.Cache {
 	return keptReplies{c, context.WithoutCancel(ctx), workspace}
 }
 

@@ -15,7 +15,7 @@ import (
 	"waymark/episodic"
 	"waymark/live"
 	"waymark/score"
-	"waymark/score/judge"
+	"waymark/score/evidence"
 	"waymark/server/internal/request"
 )
 
@@ -27,8 +27,8 @@ import (
 // The first run in a workspace puts the scorer into the catalog. A run that failed because of the request
 // says nothing of the scorer and is not recorded; nor is one by a credential that may not write.
 
-// Run carries out a scoring and records it.
-func (c *Service) Run(ctx context.Context, a request.Access, id string, after []string, f func() (any, error)) (any, error) {
+// recorded runs a scorer and records the run.
+func (c *Service) recorded(ctx context.Context, a request.Access, id string, after []string, f func() (any, error)) (any, error) {
 	start := c.Now()
 	out, err := f()
 	outcome, kind, known := outcomeOf(out, err)
@@ -44,7 +44,7 @@ func (c *Service) Run(ctx context.Context, a request.Access, id string, after []
 // outcomeOf is how a run went; known is false if that was up to the caller.
 func outcomeOf(out any, err error) (outcome episodic.Outcome, kind string, known bool) {
 	judged, ok := out.(score.Judged)
-	var ask *score.AskError
+	var ask *evidence.AskError
 	switch {
 	case errors.As(err, &ask) && callersFault(ask.Outcome):
 		return "", "", false
@@ -56,7 +56,7 @@ func outcomeOf(out any, err error) (outcome episodic.Outcome, kind string, known
 		return episodic.Success, "", true
 	}
 	switch o := judged.JudgeOutcome(); {
-	case o == judge.Answered:
+	case o == score.Answered:
 		return episodic.Success, "", true
 	case callersFault(o):
 		return "", "", false
@@ -66,8 +66,8 @@ func outcomeOf(out any, err error) (outcome episodic.Outcome, kind string, known
 }
 
 // callersFault reports whether an outcome says nothing of the judge.
-func callersFault(o judge.Outcome) bool {
-	return o == judge.OverBudget || o == judge.Cancelled
+func callersFault(o score.Outcome) bool {
+	return o == score.OverBudget || o == score.Cancelled
 }
 
 func (c *Service) recordRun(ctx context.Context, a request.Access, id string, after []string, outcome episodic.Outcome, kind string, took time.Duration, out any) error {

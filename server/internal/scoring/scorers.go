@@ -27,7 +27,7 @@ func (c *Service) scorerRoutes(r *route.Table) {
 			l.Body.Scorers = score.Capabilities()
 			return &l, nil
 		})
-	route.Record(r, route.Rule{Scope: request.ScopeWrite, Creates: true}, huma.Operation{OperationID: "put-scorers", Method: http.MethodPut, Path: "/v1/scorers", Tags: []string{"Scorers"},
+	route.Record(r, route.Rule{Scope: request.ScopeAdmin, Creates: true}, huma.Operation{OperationID: "put-scorers", Method: http.MethodPut, Path: "/v1/scorers", Tags: []string{"Scorers"},
 		Summary:     "Put all scorers into the catalog",
 		Description: "So that search and suggestions know them before they are first used; the first run of each does the same for it."},
 		func(ctx context.Context, engine *live.Engine, _ *struct{}) (*scorerList, error) {

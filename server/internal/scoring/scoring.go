@@ -1,12 +1,16 @@
-// Package scoring carries out the scorers for HTTP, MCP and runs of DAGs, and records their runs.
+// Package scoring runs the scorers for HTTP, MCP and runs of DAGs, and records their runs.
 package scoring
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
+	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -14,124 +18,111 @@ import (
 	"waymark/live"
 	"waymark/run"
 	"waymark/score"
+	"waymark/score/contribution"
+	"waymark/score/evidence"
 	"waymark/server/internal/jsonio"
+	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
 	"waymark/server/internal/route"
 	"waymark/storage"
 )
 
-// Scoring may wait for a judge, which takes its time, and texts of whole sessions are long.
+// A scorer may wait for a judge, and texts of whole sessions are long.
 const (
 	Timeout        = 10 * time.Minute
-	judgingTimeout = Timeout - 15*time.Second // then what was judged is still answered
+	judgingTimeout = Timeout - 15*time.Second // leaves time to answer with what was judged
 	maxBody        = 16 << 20
 )
 
-// Service carries out scorers and records their runs.
+// Service runs scorers and records their runs.
 type Service struct {
 	Store      storage.Store
 	Workspaces *live.Workspaces
 	Judges     score.Judges // models that scorers may ask
-	Caller     run.Caller   // of the tools of other servers; nil: there are none
-	Workspace  string       // which these servers belong to
+	Caller     run.Caller   // calls tools of other servers; nil without servers
+	Workspace  string       // that owns these servers
 	Record     bool         // runs are recorded as episodes
 	Logger     *slog.Logger
 	Now        func() time.Time
 }
 
-// A Scoring is one operation of package score on HTTP and MCP alike.
-type Scoring struct {
-	Name  string // of the rubric in the MCP tool score; empty: not among its rubrics
-	Id    string // of the capability; empty: its runs are not recorded
-	route func(r *route.Table, c *Service)
-	Call  func(ctx context.Context, sc *score.Scorer, input json.RawMessage) (any, error)
-	Scope request.Scopes // needed; 0: scopeRead
+// A Scorer is one scorer on every surface: HTTP, the MCP tool score, and nodes of DAGs.
+type Scorer struct {
+	Name    string // in routes and in the MCP tool score
+	ID      string // of its capability
+	in, out reflect.Type
+	call    func(ctx context.Context, c *Service, a request.Access, input json.RawMessage) (any, error)
 }
 
-// All are all of them, in the order of the documentation.
-var All = []Scoring{
-	scoringOf("hypothesis", score.HypothesisID, "score-hypothesis", "/v1/score/hypothesis", "Score and rank hypotheses",
-		"Five dimensions, 1 to 5. Without scores, and with judge, a model is asked; what it does not score is listed, never filled in.", (*score.Scorer).Hypothesis),
-	scoringOf("council", score.CouncilID, "score-council", "/v1/score/council", "Rank answers by the reviews of their peers",
-		"Scores are bounded by accuracy, then by the safety gate; the order that reviewers declare is compared and not used.", (*score.Scorer).Council),
-	scoringOf("contribution", score.ContributionID, "score-contribution", "/v1/score/contribution", "Score a contribution to a research session",
-		"Reads the deltas in a message. Given scores replace those found by rule; what a person has to check is marked.", (*score.Scorer).Contribution),
-	scoringOf("session", score.SessionID, "score-session", "/v1/score/session", "Score a whole research session", "", (*score.Scorer).Session),
-	scoringOf("custom", score.CustomID, "score-custom", "/v1/score/custom", "Score items by a rubric of one's own",
-		"The rubric comes with the request, as a value (definition) or as YAML or JSON text (source).", (*score.Scorer).Custom),
-	scoringOf("", score.HypothesisID, "rank-hypothesis", "/v1/rank/hypothesis", "Only the ranking of hypotheses", "", (*score.Scorer).RankHypotheses),
-	triangulation(),
+// scorer makes a Scorer of a function.
+func scorer[In, Out any](id string, f func(context.Context, *Service, request.Access, In) (Out, error)) Scorer {
+	_, name, _ := strings.Cut(id, ":")
+	return Scorer{name, id, reflect.TypeFor[In](), reflect.TypeFor[Out](), func(ctx context.Context, c *Service, a request.Access, input json.RawMessage) (any, error) {
+		in, err := jsonio.DecodeArguments[In](input)
+		if err != nil {
+			return nil, err
+		}
+		ctx, cancel := context.WithTimeout(ctx, judgingTimeout)
+		defer cancel()
+		return f(ctx, c, a, in)
+	}}
 }
 
-// triangulation is a task of a run; over HTTP a triangulation is kept (see begin), and MCP has a tool for it.
-func triangulation() Scoring {
-	x := scoringOf("", score.TriangulateID, "", "", "", "", (*score.Scorer).Triangulate)
-	x.route, x.Scope = func(*route.Table, *Service) {}, request.ScopeWrite // a tool of another server may be called
-	return x
+// judged makes a Scorer of a method that may ask a judge.
+func judged[In, Out any](id string, f func(*score.Scorer, context.Context, In) (Out, error)) Scorer {
+	return scorer(id, func(ctx context.Context, c *Service, a request.Access, in In) (Out, error) {
+		return f(c.scorer(ctx, a), ctx, in)
+	})
 }
 
-// answer is the body of an answer.
-type answer[A any] struct{ Body A }
-
-// question is a body with the tools that were used before.
-type question[B any] struct {
-	After []string `query:"after,explode" maxItems:"64" doc:"Ids of the tools used so far, in order, whose output is scored: what the scorer follows is learned from it. Separated by commas, or repeated; an id that holds a comma stands in double quotes."`
-	Body  B
+// computed makes a Scorer of a function of its input alone.
+func computed[In, Out any](id string, f func(In) (Out, error)) Scorer {
+	return scorer(id, func(_ context.Context, _ *Service, _ request.Access, in In) (Out, error) { return f(in) })
 }
 
-// Resolve is called by huma before the handler.
-func (q *question[B]) Resolve(huma.Context) []error {
-	return route.SplitList("after", &q.After, 64)
+// scorers are all of them; triangulate has its own routes and tool.
+var scorers = []Scorer{
+	judged(score.HypothesisID, (*score.Scorer).Hypothesis),
+	judged(score.CouncilID, (*score.Scorer).Council),
+	computed(score.ContributionID, contribution.Score),
+	computed(score.SessionID, contribution.ScoreSession),
+	judged(score.CustomID, (*score.Scorer).Custom),
+	scorer(score.TriangulateID, func(ctx context.Context, c *Service, a request.Access, in evidence.Request) (evidence.Answer, error) {
+		return c.triangulate(ctx, a, in)
+	}),
 }
 
-// scoringOf makes a scoring of a function.
-func scoringOf[In, Out any](name, id, operation, path, summary, description string, f func(*score.Scorer, context.Context, In) (Out, error)) Scoring {
-	return Scoring{
-		Name: name,
-		Id:   id,
-		route: func(r *route.Table, c *Service) {
-			route.Add(r, route.Rule{Scope: request.ScopeRead, Timeout: Timeout, Body: maxBody, Creates: true},
-				huma.Operation{OperationID: operation, Method: http.MethodPost, Path: path, Tags: []string{"Scorers"}, Summary: summary, Description: description},
-				func(ctx context.Context, q *question[In]) (*answer[Out], error) {
-					out, err := c.Run(ctx, request.From(ctx), id, q.After, func() (any, error) {
-						ctx, cancel := context.WithTimeout(ctx, judgingTimeout)
-						defer cancel()
-						return f(c.Scorer(ctx, request.From(ctx)), ctx, q.Body)
-					})
-					if err != nil {
-						return nil, err
-					}
-					return &answer[Out]{out.(Out)}, nil
-				})
-		},
-		Call: func(ctx context.Context, sc *score.Scorer, input json.RawMessage) (any, error) {
-			in, err := jsonio.DecodeArguments[In](input)
-			if err != nil {
-				return nil, err
-			}
-			ctx, cancel := context.WithTimeout(ctx, judgingTimeout)
-			defer cancel()
-			return f(sc, ctx, in)
-		},
+// Named returns the scorer with that name or capability id.
+func Named(name string) (Scorer, error) {
+	var names []string
+	for _, s := range scorers {
+		named := s.ID != score.TriangulateID // which has a tool of its own
+		if named && s.Name == name || s.ID == name {
+			return s, nil
+		}
+		if named {
+			names = append(names, s.Name)
+		}
 	}
+	return Scorer{}, fmt.Errorf("%q is unknown; there are %s", name, strings.Join(names, ", "))
 }
 
-// Routes registers all operations of scorers.
-func (c *Service) Routes(r *route.Table) {
-	for _, x := range All {
-		x.route(r, c)
-	}
-	c.triangulationRoutes(r)
-	c.scorerRoutes(r)
-	c.scoreLogRoutes(r)
+// IsScorer reports whether a capability is a scorer of this process.
+func IsScorer(id string) bool {
+	return slices.ContainsFunc(scorers, func(s Scorer) bool { return s.ID == id })
 }
 
-// Scorer is the scorer for a caller.
-func (c *Service) Scorer(ctx context.Context, a request.Access) *score.Scorer {
-	return &score.Scorer{Judges: c.Judges, Replies: c.keptReplies(ctx, a.Workspace), Caller: c.callerFor(a)}
+// Run scores an input for a caller and records the run after the tools used before.
+func (c *Service) Run(ctx context.Context, a request.Access, s Scorer, after []string, input json.RawMessage) (any, error) {
+	return c.recorded(ctx, a, s.ID, after, func() (any, error) { return s.call(ctx, c, a, input) })
 }
 
-// callerFor calls tools of other servers for a caller; nil where its workspace has none.
+// scorer is the scorer of package score for a caller.
+func (c *Service) scorer(ctx context.Context, a request.Access) *score.Scorer {
+	return &score.Scorer{Judges: c.Judges, Replies: c.keptReplies(ctx, a.Workspace)}
+}
+
+// callerFor calls tools of other servers for a caller; nil if its workspace has none.
 func (c *Service) callerFor(a request.Access) run.Caller {
 	if c.Caller == nil || a.Workspace != c.Workspace {
 		return nil
@@ -139,22 +130,71 @@ func (c *Service) callerFor(a request.Access) run.Caller {
 	return asCaller{c.Caller, a, c.Workspaces}
 }
 
-// Named is the scoring of a rubric by its name.
-func Named(name string) (Scoring, bool) {
-	i := slices.IndexFunc(All, func(x Scoring) bool { return x.Name == name && name != "" })
-	if i < 0 {
-		return Scoring{}, false
-	}
-	return All[i], true
+// Routes registers all operations of scorers.
+func (c *Service) Routes(r *route.Table) {
+	route.Add(r, route.Rule{Scope: request.ScopeWrite, Timeout: Timeout, Body: maxBody, Creates: true},
+		huma.Operation{OperationID: "score", Method: http.MethodPost, Path: "/v1/score/{scorer}", Tags: []string{"Scorers"}, SkipValidateBody: true,
+			Summary: "Score by a rubric",
+			Description: "Scores and ranks hypotheses, the answers of a council by the reviews of their peers, contributions to a research session, a whole session, or items by a rubric of the request (custom). " +
+				"The body is the input of the scorer. With judge, a model is asked for missing scores; an item that it does not score is listed, never filled in."},
+		func(ctx context.Context, q *question) (*answer, error) {
+			s, err := Named(q.Scorer)
+			if err != nil {
+				return nil, problem.New(http.StatusNotFound, err.Error())
+			}
+			out, err := c.Run(ctx, request.From(ctx), s, q.After, q.Body.RawMessage)
+			var wrong *jsonio.ArgumentError
+			if errors.As(err, &wrong) {
+				return nil, problem.New(http.StatusUnprocessableEntity, wrong.Error(), &huma.ErrorDetail{Location: strings.TrimSuffix("body."+wrong.Field, "."), Message: wrong.Detail})
+			}
+			return &answer{output{out}}, err
+		})
+	c.triangulationRoutes(r)
+	c.scorerRoutes(r)
+	c.scoreLogRoutes(r)
 }
 
-// Names lists what scoringNamed knows.
-func Names() []string {
-	var names []string
-	for _, x := range All {
-		if x.Name != "" {
-			names = append(names, x.Name)
+type (
+	// question is an input with the tools that were used before.
+	question struct {
+		Scorer string `path:"scorer" enum:"hypothesis,council,contribution,session,custom"`
+		Followed
+		Body input
+	}
+	answer struct{ Body output }
+
+	// Followed are the tools used before a scorer.
+	Followed struct {
+		After []string `query:"after,explode" maxItems:"64" doc:"Ids of the tools used so far, in order, whose output is scored: what the scorer follows is learned from it. Separated by commas, or repeated; an id that holds a comma stands in double quotes."`
+	}
+
+	// input and output are any of the types of the scorers.
+	input  struct{ json.RawMessage }
+	output struct{ any }
+)
+
+// Resolve is called by huma before the handler.
+func (q *Followed) Resolve(huma.Context) []error { return route.SplitList("after", &q.After, 64) }
+
+// MarshalJSON implements [json.Marshaler].
+func (o output) MarshalJSON() ([]byte, error) { return jsonio.Encode(o.any) }
+
+// Schema implements [huma.SchemaProvider].
+func (input) Schema(r huma.Registry) *huma.Schema {
+	return anyOf(r, func(s Scorer) reflect.Type { return s.in })
+}
+
+// Schema implements [huma.SchemaProvider].
+func (output) Schema(r huma.Registry) *huma.Schema {
+	return anyOf(r, func(s Scorer) reflect.Type { return s.out })
+}
+
+func anyOf(r huma.Registry, of func(Scorer) reflect.Type) *huma.Schema {
+	schema := &huma.Schema{}
+	for _, s := range scorers {
+		if s.ID != score.TriangulateID {
+			schema.AnyOf = append(schema.AnyOf, r.Schema(of(s), true, s.Name))
 		}
 	}
-	return names
+	return schema
 }

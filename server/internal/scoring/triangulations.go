@@ -35,7 +35,12 @@ type kept struct {
 const addTries = 5
 
 type (
-	triangulationBegun struct {
+	triangulationQuestion struct {
+		Followed
+		Body evidence.Request
+	}
+	triangulationAnswer struct{ Body evidence.Answer }
+	triangulationBegun  struct {
 		Location string `header:"Location"`
 		Body     evidence.Answer
 	}
@@ -50,8 +55,9 @@ func (c *Service) triangulationRoutes(r *route.Table) {
 	begins := ru
 	begins.Creates, begins.Timeout = true, Timeout
 	route.Add(r, begins, huma.Operation{OperationID: "triangulate", Method: http.MethodPost, Path: "/v1/triangulations", Tags: []string{"Scorers"},
-		Summary:     "Weigh hypotheses by evidence",
-		Description: "Answers for all rounds in the request, and keeps them, so that evidence can be added round by round. The id is the hash of the request: the same request begins the same triangulation anew. Without hypotheses a judge proposes them, and searches in the documents given, or by a tool of a connected server, bring evidence round by round until the gate stops."}, c.triangulate)
+		Summary: "Weigh hypotheses by evidence",
+		Description: "Weighs the hypotheses of the request by the snippets of its rounds. Without hypotheses a judge proposes them, and searches in documents, or by a tool of a connected server, bring the snippets round by round until the gate stops. " +
+			"The answer is kept, so that evidence can be added round by round. The id is a hash of the request: the same request begins the same triangulation anew."}, c.begin)
 	route.Add(r, ru, huma.Operation{OperationID: "add-evidence", Method: http.MethodPost, Path: "/v1/triangulations/{id}/evidence", Tags: []string{"Scorers"},
 		Summary: "Add a round of evidence"}, c.addEvidence)
 	route.Add(r, route.Rule{Scope: request.ScopeRead}, huma.Operation{OperationID: "get-triangulation", Method: http.MethodGet, Path: "/v1/triangulations/{id}", Tags: []string{"Scorers"},
@@ -60,46 +66,49 @@ func (c *Service) triangulationRoutes(r *route.Table) {
 		Summary: "Delete a triangulation", DefaultStatus: http.StatusNoContent}, c.deleteTriangulation)
 }
 
-func (c *Service) triangulate(ctx context.Context, q *question[score.TriangulateRequest]) (*triangulationBegun, error) {
-	out, err := c.Run(ctx, request.From(ctx), score.TriangulateID, q.After, func() (any, error) {
-		ctx, cancel := context.WithTimeout(ctx, judgingTimeout)
-		defer cancel()
-		return c.begin(ctx, q.Body)
-	})
+func (c *Service) begin(ctx context.Context, q *triangulationQuestion) (*triangulationBegun, error) {
+	a, err := c.Triangulate(ctx, request.From(ctx), q.After, q.Body)
 	if err != nil {
 		return nil, err
 	}
-	begun := &triangulationBegun{Body: out.(evidence.Answer)}
-	if begun.Body.ID != "" {
-		begun.Location = "/v1/triangulations/" + url.PathEscape(begun.Body.ID)
+	begun := &triangulationBegun{Body: a}
+	if a.ID != "" {
+		begun.Location = "/v1/triangulations/" + url.PathEscape(a.ID)
 	}
 	return begun, nil
 }
 
-// begin answers a triangulation and keeps it, before its run is recorded. There is nothing to keep of an easy question.
-func (c *Service) begin(ctx context.Context, r score.TriangulateRequest) (evidence.Answer, error) {
-	a, err := c.Scorer(ctx, request.From(ctx)).Triangulate(ctx, r)
-	state := &r.Request
-	if a.Inquiry != nil {
-		state = a.Inquiry.Request
+// Triangulate answers a triangulation, keeps it, and records the run after the tools used before.
+func (c *Service) Triangulate(ctx context.Context, a request.Access, after []string, in evidence.Request) (evidence.Answer, error) {
+	out, err := c.recorded(ctx, a, score.TriangulateID, after, func() (any, error) { return c.triangulate(ctx, a, in) })
+	if err != nil {
+		return evidence.Answer{}, err
 	}
-	if err != nil || state == nil {
-		return a, err
-	}
-	return a, c.keep(ctx, a.ID, *state)
+	return out.(evidence.Answer), nil
 }
 
-func (c *Service) keep(ctx context.Context, id string, r evidence.Request) error {
-	state, err := json.Marshal(kept{c.shown(r), []string{request.From(ctx).Source}, c.Now().UTC()})
-	if err != nil {
-		return err
+// triangulate keeps the triangulation before its run is recorded.
+func (c *Service) triangulate(ctx context.Context, a request.Access, in evidence.Request) (evidence.Answer, error) {
+	timed, cancel := context.WithTimeout(ctx, judgingTimeout)
+	defer cancel()
+	out, err := evidence.Triangulate(timed, in, c.scorer(ctx, a).Asker, c.callerFor(a))
+	if err != nil || out.ID == "" {
+		return out, err
 	}
-	table, err := c.Store.Table(request.From(ctx).Workspace)
-	if err != nil {
-		return err
+	state := in
+	if out.Inquiry != nil && out.Inquiry.Request != nil {
+		state = *out.Inquiry.Request
 	}
-	_, err = table.Put(ctx, triangulationRow+id, state)
-	return err
+	value, err := json.Marshal(kept{c.shown(state), []string{a.Source}, c.Now().UTC()})
+	if err != nil {
+		return out, err
+	}
+	table, err := c.Store.Table(a.Workspace)
+	if err != nil {
+		return out, err
+	}
+	_, err = table.Put(ctx, triangulationRow+out.ID, value)
+	return out, err
 }
 
 // shown is a request as it is kept. Its id is that of the request as it came.
@@ -142,7 +151,7 @@ func (c *Service) triangulation(ctx context.Context, id string) (table storage.T
 	return table, state, version, err
 }
 
-func (c *Service) addEvidence(ctx context.Context, q *triangulationEvidence) (*answer[evidence.Answer], error) {
+func (c *Service) addEvidence(ctx context.Context, q *triangulationEvidence) (*triangulationAnswer, error) {
 	for try := 1; ; try++ {
 		table, state, version, err := c.triangulation(ctx, q.ID)
 		if err != nil {
@@ -167,11 +176,11 @@ func (c *Service) addEvidence(ctx context.Context, q *triangulationEvidence) (*a
 		if err != nil {
 			return nil, err
 		}
-		return &answer[evidence.Answer]{Body: a}, nil
+		return &triangulationAnswer{a}, nil
 	}
 }
 
-func (c *Service) getTriangulation(ctx context.Context, q *route.ByID) (*answer[evidence.Answer], error) {
+func (c *Service) getTriangulation(ctx context.Context, q *route.ByID) (*triangulationAnswer, error) {
 	_, state, _, err := c.triangulation(ctx, q.ID)
 	if err != nil {
 		return nil, err
@@ -181,7 +190,7 @@ func (c *Service) getTriangulation(ctx context.Context, q *route.ByID) (*answer[
 		return nil, err
 	}
 	a.ID = q.ID // it began with less
-	return &answer[evidence.Answer]{Body: a}, nil
+	return &triangulationAnswer{a}, nil
 }
 
 func (c *Service) deleteTriangulation(ctx context.Context, q *route.ByID) (*struct{}, error) {

@@ -1,0 +1,260 @@
+package score
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/sashabaranov/go-openai"
+
+	"waymark/internal/endpoint"
+)
+
+const (
+	maxReply   = 2048            // tokens of one reply
+	concurrent = 4               // questions in progress at once
+	patience   = 3 * time.Minute // with one question
+)
+
+// A Client asks one model at an OpenAI-compatible endpoint.
+//
+//	question ─▶ cache ─▶ budget ─▶ circuit ─▶ attempts ─▶ endpoint ─▶ reply ─▶ accepted, else asked once more
+type Client struct {
+	*endpoint.API
+	slots chan struct{} // one for each question in progress
+	form  atomic.Int32  // index in forms of the form that the endpoint accepts
+}
+
+// NewClient returns a client. It does not call the endpoint.
+func NewClient(o endpoint.Options) (*Client, error) {
+	api, err := endpoint.NewAPI(o)
+	if err != nil {
+		return nil, fmt.Errorf("judge: %w", err)
+	}
+	return &Client{API: api, slots: make(chan struct{}, concurrent)}, nil
+}
+
+// Ask implements [Asker] without a budget or a cache.
+func (c *Client) Ask(ctx context.Context, q Question) Judgement {
+	return c.Within(Budget{}, nil).Ask(ctx, q)
+}
+
+// A Budget limits the total cost of several questions. 0 is unlimited.
+type Budget struct {
+	Requests int // made to the endpoint
+	Tokens   int // as counted by the endpoint, checked before each request
+}
+
+// A Cache keeps accepted replies by the hash of endpoint, model and question. It is safe for concurrent use and may
+// lose entries. Its replies are validated again.
+type Cache interface {
+	Get(key string) (reply string, ok bool)
+	Put(key, reply string)
+}
+
+// Within returns an asker with a budget and a cache, which may be nil.
+func (c *Client) Within(b Budget, cache Cache) Asker {
+	return &limited{Client: c, budget: b, cache: cache}
+}
+
+// limited is a client with the budget of one run.
+type limited struct {
+	*Client
+	budget Budget
+	cache  Cache
+
+	mu               sync.Mutex
+	requests, tokens int
+}
+
+// take reports whether the budget permits one more request, and counts it.
+func (l *limited) take() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := l.budget
+	if b.Requests > 0 && l.requests >= b.Requests || b.Tokens > 0 && l.tokens >= b.Tokens {
+		return false
+	}
+	l.requests++
+	return true
+}
+
+func (l *limited) spend(tokens int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tokens += tokens
+}
+
+// Ask returns the cached reply, or asks the endpoint when a slot is free. The time limit begins with the slot, so that
+// the last of many questions has as much time as the first.
+func (l *limited) Ask(ctx context.Context, q Question) Judgement {
+	keyed := q
+	keyed.System = l.Model() + "\n" + l.Options.BaseURL + "\n" + q.System
+	key := keyed.Key()
+	j := Judgement{}
+	if l.cache != nil {
+		if reply, ok := l.cache.Get(key); ok {
+			j = q.Read(reply)
+			j.Cached = j.Outcome == Answered
+		}
+	}
+	if !j.Cached {
+		j = l.inSlot(ctx, q)
+		if l.cache != nil && j.Outcome == Answered {
+			l.cache.Put(key, j.Reply)
+		}
+	}
+	j.ID, j.Model = q.ID, l.Model()
+	return j
+}
+
+func (l *limited) inSlot(ctx context.Context, q Question) Judgement {
+	select {
+	case l.slots <- struct{}{}:
+		defer func() { <-l.slots }()
+	case <-ctx.Done():
+		return ended(ctx)
+	}
+	if err := l.Circuit.Enter(); err != nil {
+		return Judgement{Outcome: Unavailable, Detail: err.Error()}
+	}
+	ctx, cancel := context.WithTimeout(ctx, max(patience, l.Options.Timeout))
+	defer cancel()
+	j := l.converse(ctx, q)
+	switch j.Outcome {
+	case Unavailable, TimedOut:
+		l.Circuit.Failed()
+	case Cancelled, OverBudget:
+		l.Circuit.Left()
+	default:
+		l.Circuit.Succeeded()
+	}
+	return j
+}
+
+// ended is the judgement for a context that ended.
+func ended(ctx context.Context) Judgement {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return Judgement{Outcome: Cancelled, Detail: "the caller gave up"}
+	}
+	return Judgement{Outcome: TimedOut, Detail: "no time left"}
+}
+
+// schemaRule introduces the schema in the instructions.
+const schemaRule = "\n\nAnswer with one JSON object and nothing else. It has to satisfy this JSON Schema:\n"
+
+// converse asks, and asks once more with the fault if the reply is not accepted. The schema stands in the instructions,
+// too, since many endpoints do not show their model the schema of a request.
+func (l *limited) converse(ctx context.Context, q Question) Judgement {
+	messages := []openai.ChatCompletionMessage{
+		{Role: openai.ChatMessageRoleSystem, Content: q.System + schemaRule + string(q.Schema)},
+		{Role: openai.ChatMessageRoleUser, Content: q.User},
+	}
+	first := l.send(ctx, q, messages)
+	if first.Outcome != Unparsable {
+		return first
+	}
+	second := l.send(ctx, q, append(messages,
+		openai.ChatCompletionMessage{Role: openai.ChatMessageRoleAssistant, Content: cut(first.Reply, maxFenced)},
+		openai.ChatCompletionMessage{Role: openai.ChatMessageRoleUser,
+			Content: "That is not in the form asked for: " + first.Detail + ". Answer again with the JSON object alone."}))
+	second.Attempts += first.Attempts
+	second.Tokens += first.Tokens
+	second.Reply = cmp.Or(second.Reply, first.Reply)
+	return second
+}
+
+// errOverBudget ends the attempts of one question.
+var errOverBudget = errors.New("the budget is used up")
+
+// forms are the forms of a request, the fullest first. After an endpoint has refused one as malformed the next one is
+// tried; the first one that it accepts is remembered.
+var forms = []struct{ schema, sampling bool }{
+	{schema: true, sampling: true},  // JSON by schema and the likeliest reply
+	{schema: true, sampling: false}, // reasoning models have no temperature
+	{schema: false, sampling: true}, // older local servers have no schema
+	{schema: false, sampling: false},
+}
+
+// send makes requests until one is answered.
+func (l *limited) send(ctx context.Context, q Question, messages []openai.ChatCompletionMessage) Judgement {
+	made, form := 0, l.form.Load()
+	var response openai.ChatCompletionResponse
+	var err error
+	for ; int(form) < len(forms); form++ {
+		request := l.request(q, messages, forms[form].schema, forms[form].sampling)
+		response, err = endpoint.Call(ctx, l.API, func(ctx context.Context) (openai.ChatCompletionResponse, http.Header, error) {
+			if !l.take() {
+				return response, nil, backoff.Permanent(errOverBudget)
+			}
+			made++
+			r, err := l.CreateChatCompletion(ctx, request)
+			return r, r.Header(), err
+		})
+		var refusal *endpoint.Error
+		if !errors.As(err, &refusal) || !refusal.AboutInput() {
+			break
+		}
+	}
+	j := Judgement{}
+	switch {
+	case err == nil:
+		l.form.Store(form)
+		l.spend(response.Usage.TotalTokens)
+		j = understand(response, q)
+	case errors.Is(err, context.Canceled):
+		j = ended(ctx)
+	case errors.Is(err, errOverBudget):
+		j = Judgement{Outcome: OverBudget, Detail: err.Error()}
+	case errors.Is(err, context.DeadlineExceeded):
+		j = Judgement{Outcome: TimedOut, Detail: err.Error()}
+	default:
+		j = Judgement{Outcome: Unavailable, Detail: err.Error()}
+	}
+	j.Attempts, j.Tokens = made, response.Usage.TotalTokens
+	return j
+}
+
+// request has the newer names of its limits only without sampling, which reasoning models require.
+func (l *limited) request(q Question, messages []openai.ChatCompletionMessage, schema, sampling bool) openai.ChatCompletionRequest {
+	r := openai.ChatCompletionRequest{Model: l.Model(), Messages: messages}
+	if sampling {
+		r.MaxTokens = maxReply                      //lint:ignore SA1019 the name in local servers
+		r.Temperature = math.SmallestNonzeroFloat32 // the library omits a 0
+	} else {
+		r.MaxCompletionTokens = maxReply
+	}
+	if schema {
+		r.ResponseFormat = &openai.ChatCompletionResponseFormat{
+			Type:       openai.ChatCompletionResponseFormatTypeJSONSchema,
+			JSONSchema: &openai.ChatCompletionResponseFormatJSONSchema{Name: q.Name, Schema: q.Schema, Strict: true},
+		}
+	}
+	return r
+}
+
+// understand reads the answer of an endpoint. A refusal is a field of its own, the reason of the end, or prose.
+func understand(r openai.ChatCompletionResponse, q Question) Judgement {
+	if len(r.Choices) == 0 {
+		return Judgement{Outcome: Unparsable, Detail: "the endpoint answered without a reply"}
+	}
+	choice := r.Choices[0]
+	switch {
+	case choice.Message.Refusal != "":
+		return Judgement{Outcome: Refused, Reply: choice.Message.Refusal, Detail: "the model refused"}
+	case choice.FinishReason == openai.FinishReasonContentFilter:
+		return Judgement{Outcome: Refused, Reply: choice.Message.Content, Detail: "a content filter ended the reply"}
+	}
+	j := q.Read(choice.Message.Content)
+	if j.Outcome == Unparsable && choice.FinishReason == openai.FinishReasonLength {
+		j.Detail = "the reply was cut off at its longest: " + j.Detail
+	}
+	return j
+}

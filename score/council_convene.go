@@ -1,0 +1,287 @@
+package score
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+
+	"waymark/internal/plural"
+)
+
+// A CouncilRequest ranks responses by their reviews. With Judge, models write the reviews, and the responses if there
+// are none:
+//
+//	question ─▶ members answer ─▶ ballots: no names, an order for each reviewer ─▶ reviews ─▶ ScoreCouncil
+//
+// A model that does not answer or review has no answer or review; silence never becomes a number.
+type CouncilRequest struct {
+	CouncilInput
+	Judge *CouncilJudge `json:"judge,omitempty"`
+}
+
+// CouncilJudge selects the models that answer and review.
+type CouncilJudge struct {
+	Models      []string `json:"models,omitempty" doc:"Models that answer, and review if reviewers is absent; default all configured models."`
+	Reviewers   []string `json:"reviewers,omitempty" doc:"Models that review; default the models that answer."`
+	Holistic    bool     `json:"holistic,omitempty" doc:"Ask also for one holistic score of each answer, for comparison."`
+	MaxRequests int      `json:"max_requests,omitempty" minimum:"0" doc:"Maximum number of requests to each model; 0 is unlimited."`
+	MaxTokens   int      `json:"max_tokens,omitempty" minimum:"0" doc:"Maximum number of tokens of each model; 0 is unlimited."`
+}
+
+// A CouncilAnswer is the ranking with all intermediate values.
+type CouncilAnswer struct {
+	Message string `json:"message" doc:"Summary of the answer in one sentence."`
+	CouncilResult
+	Judgements []Judgement `json:"judgements" doc:"Every question to a model with its reply; the id is answer/MODEL or review/MODEL."`
+	// Convened is the request completed by the models, from which the ranking can be computed again.
+	Convened *CouncilInput `json:"convened,omitempty" doc:"The request completed with the answers and reviews of the models."`
+}
+
+// Council ranks responses by peer reviews.
+func (s *Scorer) Council(ctx context.Context, req CouncilRequest) (CouncilAnswer, error) {
+	a := CouncilAnswer{Judgements: []Judgement{}}
+	in := req.CouncilInput
+	if req.Judge != nil {
+		c := council{scorer: s, options: *req.Judge, in: &in}
+		if err := c.convene(ctx); err != nil {
+			return CouncilAnswer{}, err
+		}
+		a.Judgements, a.Convened = c.record, &in
+	}
+	var err error
+	if a.CouncilResult, err = ScoreCouncil(in); err != nil {
+		return CouncilAnswer{}, err
+	}
+	a.Message = "No answer could be ranked."
+	if i := slices.IndexFunc(a.Ranking, func(r RankedAnswer) bool { return r.Rank != nil }); i >= 0 {
+		a.Message = a.Ranking[i].ID + " comes first"
+		if best := a.Ranking[i].Score; best != nil {
+			a.Message += fmt.Sprintf(" with %.2f", *best)
+		}
+		a.Message += fmt.Sprintf(" of %s.", plural.Of(len(a.Ranking), "answer"))
+	}
+	if n := len(a.SafetyGate.Failed); n > 0 {
+		a.Message += fmt.Sprintf(" %s failed the safety gate.", plural.Of(n, "answer"))
+	}
+	return a, nil
+}
+
+// Entries returns the log records: the mean of each dimension over the reviews.
+func (a CouncilAnswer) Entries() []Entry {
+	var out []Entry
+	for _, r := range a.Ranking {
+		e := Entry{ID: r.ID, Scores: map[string]float64{}, Composite: r.Score, Rank: r.Rank}
+		for name, d := range r.Dimensions {
+			e.Scores[name] = d.Mean
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// JudgeOutcome implements [Judged].
+func (a CouncilAnswer) JudgeOutcome() Outcome {
+	for _, j := range a.Judgements {
+		if j.Outcome != Answered {
+			return j.Outcome
+		}
+	}
+	return Answered
+}
+
+// A council completes an input by asking models.
+type council struct {
+	scorer  *Scorer
+	options CouncilJudge
+	in      *CouncilInput
+	record  []Judgement
+}
+
+func (c *council) convene(ctx context.Context) error {
+	r, err := c.in.Options.Weighed()
+	switch {
+	case len(c.in.Reviews) > 0:
+		return Refuse("reviews", "are given: leave them out, or the judge")
+	case strings.TrimSpace(c.in.Question) == "":
+		return Refuse("question", "is required")
+	case err != nil:
+		return err
+	}
+	if err := CheckText("question", c.in.Question, maxQuestion); err != nil {
+		return err
+	}
+	models := c.options.Models
+	if len(models) == 0 {
+		models = c.scorer.Judges.Names
+	}
+	if len(c.in.Responses) == 0 {
+		if err := c.answer(ctx, models); err != nil {
+			return err
+		}
+	}
+	if len(c.options.Reviewers) > 0 {
+		return c.review(ctx, r, "judge.reviewers", c.options.Reviewers)
+	}
+	return c.review(ctx, r, "judge.models", models)
+}
+
+// answer asks the models for their answers. A refusal is an answer.
+func (c *council) answer(ctx context.Context, models []string) error {
+	questions := make([]*Question, len(models))
+	for i, name := range models {
+		questions[i] = answerQuestion(name, c.in.Question)
+	}
+	replies, err := c.ask(ctx, "judge.models", models, questions)
+	for i, j := range replies {
+		text := said(j)
+		var reply struct{ Answer string }
+		if j.Outcome == Answered && json.Unmarshal(j.JSON, &reply) == nil {
+			text = reply.Answer
+		}
+		if text = cut(strings.TrimSpace(text), min(maxText, maxTexts/len(models))); text != "" {
+			c.in.Responses = append(c.in.Responses, Response{ID: models[i], Author: models[i], Text: text})
+		}
+	}
+	if err == nil && len(c.in.Responses) == 0 {
+		return c.failed("no member answered")
+	}
+	return err
+}
+
+// review asks every reviewer for a review of the answers of others.
+func (c *council) review(ctx context.Context, r *Rubric, field string, models []string) error {
+	ballots, questions := make([]ballot, len(models)), make([]*Question, len(models))
+	for i, name := range models {
+		ballots[i] = newBallot(c.in.Options.Seed, name, c.in.Responses)
+		if len(ballots[i].labels) > 0 {
+			questions[i] = reviewQuestion(r, c.in.Question, ballots[i], c.options.Holistic)
+		}
+	}
+	replies, err := c.ask(ctx, field, models, questions)
+	for i, j := range replies {
+		if raw := cut(said(j), maxRaw); raw != "" {
+			c.in.Reviews = append(c.in.Reviews, Review{Reviewer: models[i], Labels: ballots[i].ids(), Raw: raw})
+		}
+	}
+	if err == nil && len(c.in.Reviews) == 0 {
+		return c.failed("nobody reviewed the answers")
+	}
+	return err
+}
+
+// ask puts each model its question, concurrently. A model without a question has the zero reply. A model that both
+// answers and reviews has a budget for each.
+func (c *council) ask(ctx context.Context, field string, models []string, questions []*Question) ([]Judgement, error) {
+	askers := make([]Asker, len(models))
+	for i, name := range models {
+		if slices.Index(models, name) < i {
+			return nil, Refuse(fmt.Sprintf("%s[%d]", field, i), "%q comes twice", name)
+		}
+		o := c.options
+		asker, err := c.scorer.Asker(JudgeOptions{Model: name, MaxRequests: o.MaxRequests, MaxTokens: o.MaxTokens})
+		var unknown *RequestError
+		if errors.As(err, &unknown) {
+			return nil, Refuse(fmt.Sprintf("%s[%d]", field, i), "%s", unknown.Detail)
+		}
+		if err != nil {
+			return nil, err
+		}
+		askers[i] = asker
+	}
+	if len(models) == 0 {
+		return nil, ErrNoJudge
+	}
+	replies := make([]Judgement, len(models))
+	var wg sync.WaitGroup
+	for i, q := range questions {
+		if q != nil {
+			wg.Go(func() { replies[i] = askers[i].Ask(ctx, *q) })
+		}
+	}
+	wg.Wait()
+	for i, q := range questions {
+		if q != nil {
+			replies[i].ID = q.ID
+			c.record = append(c.record, replies[i])
+		}
+	}
+	return replies, ctx.Err()
+}
+
+// failed is the error of a council without answers or reviews, with the reason of each model.
+func (c *council) failed(what string) error {
+	err := errors.New("convene: " + what)
+	for _, j := range c.record {
+		if j.Outcome != Answered {
+			err = errors.Join(err, fmt.Errorf("%s: %s: %s", j.Model, j.Outcome, j.Detail))
+		}
+	}
+	return fmt.Errorf("%w: %w", ErrJudge, err)
+}
+
+// said is the part of a judgement that can be read as a review: the accepted JSON, else the reply, in which a review may
+// still be found; a refusal is an abstention.
+func said(j Judgement) string {
+	switch j.Outcome {
+	case Answered:
+		return string(j.JSON)
+	case Refused, Unparsable:
+		return j.Reply
+	}
+	return ""
+}
+
+// A ballot is the view of one reviewer: the answers of others, without names, in an order of its own.
+type ballot struct {
+	reviewer string
+	labels   []string // in the order shown: A … Z, AA, AB …
+	answers  []Response
+}
+
+// newBallot shuffles the answers for a reviewer. It depends on seed, reviewer and the set of ids, not on their order; other
+// reviewers get other orders. The reviewer's own answers are left out. The shuffle (Fisher and Yates) is written out, so
+// that the order stays the same whatever a library does; its bias for lists this short is below 2⁻⁵⁷.
+func newBallot(seed int64, reviewer string, responses []Response) ballot {
+	b := ballot{reviewer: reviewer}
+	for _, r := range slices.SortedFunc(slices.Values(responses), func(a, b Response) int { return cmp.Compare(a.ID, b.ID) }) {
+		if r.Author == "" || r.Author != reviewer {
+			b.labels, b.answers = append(b.labels, label(len(b.labels))), append(b.answers, r)
+		}
+	}
+	key := binary.BigEndian.AppendUint64(nil, uint64(seed))
+	for _, word := range []string{"ballot", reviewer, "1"} {
+		key = append(binary.BigEndian.AppendUint64(key, uint64(len(word))), word...)
+	}
+	hash := sha256.Sum256(key)
+	random := rand.NewPCG(binary.BigEndian.Uint64(hash[:]), binary.BigEndian.Uint64(hash[8:]))
+	for i := len(b.answers) - 1; i > 0; i-- {
+		j, _ := bits.Mul64(random.Uint64(), uint64(i+1))
+		b.answers[i], b.answers[j] = b.answers[j], b.answers[i]
+	}
+	return b
+}
+
+func label(i int) string {
+	if i < 26 {
+		return string(rune('A' + i))
+	}
+	return label(i/26-1) + label(i%26)
+}
+
+// ids are the ids of the answers by label.
+func (b ballot) ids() map[string]string {
+	ids := map[string]string{}
+	for i, l := range b.labels {
+		ids[l] = b.answers[i].ID
+	}
+	return ids
+}

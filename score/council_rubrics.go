@@ -1,0 +1,92 @@
+package score
+
+import (
+	"cmp"
+	_ "embed"
+	"maps"
+	"slices"
+	"strings"
+)
+
+//go:embed council.yaml
+var source []byte
+
+// base has every dimension a council can score; a rubric weighs some of them.
+var base = MustLoad(source)
+
+//go:embed kinds.yaml
+var kindsSource []byte
+
+// kinds are the rubrics; the first one is the default.
+var kinds = MustDecode[[]kind](kindsSource)
+
+// A kind of task has weights of its own, and text for dimensions that mean something else there.
+type kind struct {
+	Name       string             `json:"name"`
+	Title      string             `json:"title"`
+	Weights    map[string]Decimal `json:"weights"`
+	NoCeilings bool               `json:"no_ceilings"`
+	Text       map[string]string  `json:"text"`
+}
+
+// Rubrics are the names that [CouncilOptions].Rubric takes.
+func Rubrics() []string {
+	names := make([]string, len(kinds))
+	for i, k := range kinds {
+		names[i] = k.Name
+	}
+	return names
+}
+
+// Weighed is the rubric that the options ask for. Weights, if given, name every dimension that counts;
+// instruction adherence takes a tenth from the others.
+func (o CouncilOptions) Weighed() (*Rubric, error) {
+	const adherence = "instruction_adherence"
+	i := slices.Index(Rubrics(), cmp.Or(o.Rubric, kinds[0].Name))
+	switch {
+	case i < 0:
+		return nil, Refuse("options.rubric", "there is no %s; there are %s", quoted(o.Rubric), strings.Join(Rubrics(), ", "))
+	case !slices.Contains([]string{"", "none", "z"}, o.Normalise):
+		return nil, Refuse("options.normalise", "%s is neither none nor z", quoted(o.Normalise))
+	case o.SafetyScoreCap < 0 || o.SafetyScoreCap > scale.Max:
+		return nil, Refuse("options.safety_score_cap", "%v is not 0 to %v", o.SafetyScoreCap, scale.Max)
+	}
+	def, weights := base.Definition(), maps.Clone(kinds[i].Weights)
+	if o.InstructionAdherence && o.Weights == nil && weights[adherence] == 0 {
+		for name, w := range weights {
+			weights[name] = w * 9 / 10 // exact: weights are whole per cents
+		}
+		weights[adherence] = Hundredths(10)
+	}
+	if o.Weights != nil {
+		weights = o.Weights
+	}
+	if o.InstructionAdherence && weights[adherence] == 0 && kinds[i].Weights[adherence] == 0 {
+		return nil, Refuse("options.instruction_adherence", "the weights given leave it out")
+	}
+	for _, name := range slices.Sorted(maps.Keys(weights)) {
+		if _, ok := base.Dimension(name); !ok {
+			return nil, Refuse("options.weights", "there is no dimension %s; there are %s", quoted(name), strings.Join(base.Names(), ", "))
+		}
+	}
+	def.ID, def.Title, def.Dimensions = "council:"+kinds[i].Name, def.Title+", "+kinds[i].Title, nil
+	for _, d := range base.Definition().Dimensions {
+		if w, ok := weights[d.Name]; ok {
+			d.Weight, d.Description = w, cmp.Or(kinds[i].Text[d.Name], d.Description)
+			def.Dimensions = append(def.Dimensions, d)
+		}
+	}
+	if kinds[i].NoCeilings {
+		def.Ceilings = []Ceiling{}
+	}
+	for _, c := range def.Ceilings {
+		if _, ok := weights[c.Dimension]; !ok {
+			return nil, Refuse("options.weights", "%s sets the ceiling and cannot be left out; 0 leaves it no other part", c.Dimension)
+		}
+	}
+	r, err := New(def)
+	if err != nil {
+		return nil, Refuse("options.weights", "%v", err)
+	}
+	return r, nil
+}

@@ -1,0 +1,251 @@
+package score
+
+import (
+	"fmt"
+	"maps"
+	"math/big"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A vote is a review whose names are resolved: by id of the answer, without the reviewer's own answers. For the
+// reviewer "ann" who wrote the answer x herself:
+//
+//	labels {A: x, B: y}, evaluations {A: …, "Response B": …}, ranking [A, B]
+//	─▶ resolve ─▶ y: …, declared [y], own [x] ─▶ decide ─▶ status rubric, marks {y: 8.25}
+type vote struct {
+	Review
+	status    ReviewStatus
+	marks     map[string]mark // what is counted
+	declared  []string        // order, the best first
+	holistic  map[string]Decimal
+	own       []string
+	problems  problems
+	totals    []TotalMismatch
+	wrongName error
+
+	borda map[string]*big.Rat // see bordaOf
+	z     map[string]float64  // see zScores
+}
+
+// A mark is the score of one answer in one review.
+type mark struct {
+	uncapped, score *big.Rat // score after the ceiling
+	ceiling         *Decimal
+	dimensions      map[string]Decimal // nil in a holistic review
+	refusal         bool               // completeness left out
+}
+
+// read makes a vote of a review. A wrong name is an error in the parts that the caller has parsed, and a
+// problem in a reply.
+func (p *panel) read(place string, review Review) (*vote, error) {
+	v := &vote{Review: review}
+	r := Reply{Review: review}
+	lenient := review.Evaluations == nil && review.Ranking == nil && review.Raw != ""
+	if lenient {
+		r = ParseReply(review.Raw)
+		v.problems = r.Problems
+	}
+	if review.Scores != nil {
+		r.Scores = review.Scores
+	}
+	ranking := p.resolve(v, place, "ranking", r.Ranking, lenient)
+	v.declared = slices.DeleteFunc(ranking, func(id string) bool { return id == "" })
+	evaluations := byID(p, v, place, "evaluations", r.Evaluations, lenient)
+	judged := len(evaluations) > 0
+	maps.DeleteFunc(evaluations, func(_ string, e *Evaluation) bool { return e == nil })
+	scores := byID(p, v, place, "scores", r.Scores, lenient && review.Scores == nil)
+	slices.Sort(v.own)
+	p.decide(v, &r, evaluations, scores)
+	if lenient && v.status == Abstained && !r.Abstains && !judged && len(v.own) == 0 {
+		v.status = Unreadable
+	}
+	return v, v.wrongName
+}
+
+// byID is a part of a review by id of the answer.
+func byID[T any](p *panel, v *vote, place, part string, by map[string]T, lenient bool) map[string]T {
+	words := slices.Sorted(maps.Keys(by))
+	resolved := map[string]T{}
+	for i, id := range p.resolve(v, place, part, words, lenient) {
+		if id != "" {
+			resolved[id] = by[words[i]]
+		}
+	}
+	return resolved
+}
+
+// resolve returns the id that each word means, or "" for the words that do not count: names of no answer, of
+// an answer named before, or of the reviewer's own. Two scores of one answer are none, since either may be
+// meant; in an order the first place counts.
+func (p *panel) resolve(v *vote, place, part string, words []string, lenient bool) []string {
+	ids := make([]string, len(words))
+	first := map[string]int{}
+	for i, word := range words {
+		id := p.named(word, v.Labels)
+		j, twice := first[id]
+		if !twice {
+			first[id] = i
+		}
+		problem := ""
+		switch {
+		case id == "":
+			problem = quoted(word) + " is no response"
+		case twice:
+			problem = fmt.Sprintf("%s and %s are the same response", quoted(words[j]), quoted(word))
+			if part != "ranking" {
+				ids[j] = ""
+			}
+		case p.answers[id].Author != v.Reviewer:
+			ids[i] = id
+		case !slices.Contains(v.own, id):
+			v.own = append(v.own, id)
+		}
+		if problem != "" {
+			v.problems.add("%s: %s", part, problem)
+			if !lenient && v.wrongName == nil {
+				v.wrongName = Refuse(place+part, "%s", problem)
+			}
+		}
+	}
+	return ids
+}
+
+// named is the id of the answer that a word means: a label or else an id, exactly; else the same without
+// case and without the word "Response" in front, if only one answer is meant. It is "" for none.
+func (p *panel) named(word string, labels map[string]string) string {
+	if id, ok := labels[word]; ok {
+		return id
+	}
+	if _, ok := p.answers[word]; ok {
+		return word
+	}
+	meant := map[string]bool{}
+	for label, id := range labels {
+		if bare(label) == bare(word) {
+			meant[id] = true
+		}
+	}
+	for id := range p.answers {
+		if len(labels) == 0 && bare(id) == bare(word) {
+			meant[id] = true
+		}
+	}
+	if len(meant) != 1 {
+		return ""
+	}
+	return slices.Collect(maps.Keys(meant))[0]
+}
+
+var prefix = regexp.MustCompile(`^(?:response|answer|candidate)[\s_-]+`)
+
+func bare(word string) string {
+	return prefix.ReplaceAllString(strings.ToLower(strings.TrimSpace(word)), "")
+}
+
+// decide sets the parts of a vote that count: scores by the rubric, else holistic scores, else the order. The
+// evaluations are taken as a whole: one answer without all scores makes the review holistic or unparsable, since
+// scores by the rubric beside holistic numbers of the same reviewer would be on two scales.
+func (p *panel) decide(v *vote, r *Reply, evaluations map[string]*Evaluation, scores map[string]Decimal) {
+	if r.Abstains {
+		v.status, v.declared = Abstained, nil
+		return
+	}
+	v.holistic = map[string]Decimal{}
+	for id, e := range evaluations {
+		if e.Overall != nil {
+			v.holistic[id] = *e.Overall
+		}
+	}
+	numbers := scores
+	if len(v.holistic) == len(evaluations) && len(evaluations) > 0 {
+		numbers = maps.Clone(v.holistic)
+	}
+	maps.Copy(v.holistic, scores)
+	v.marks = map[string]mark{}
+	missing := ""
+	for _, id := range slices.Sorted(maps.Keys(evaluations)) {
+		if err := p.byRubric(v, id, evaluations[id]); err != nil && missing == "" {
+			missing = fmt.Sprintf("%s: %v", quoted(id), err)
+		}
+	}
+	switch {
+	case len(evaluations) > 0 && missing == "":
+		v.status = ByRubric
+		return
+	case len(numbers) > 0:
+		v.status, v.marks = Holistic, p.bounded(numbers, evaluations)
+	case len(evaluations) > 0:
+		v.status, v.marks = Unreadable, nil
+	case len(v.declared) > 0:
+		v.status = rankingOnly
+	default:
+		v.status = Abstained
+	}
+	if v.totals = nil; missing != "" {
+		v.problems.add("%s", missing)
+	}
+}
+
+// byRubric adds the mark of an evaluation, and its total if that differs. The error names a missing score.
+func (p *panel) byRubric(v *vote, id string, e *Evaluation) error {
+	m := mark{dimensions: map[string]Decimal{}}
+	card := Card{Scores: m.dimensions}
+	refusal := p.answers[id].declines || e.CorrectRefusal
+	if stated := p.answers[id].CorrectRefusal; stated != nil {
+		refusal = *stated
+	}
+	for _, d := range p.def.Dimensions {
+		if d.Conditional && refusal && d.Weight < Whole(1) { // it stays where nothing else is weighed
+			card.NotApplicable, m.refusal = []string{d.Name}, true
+		} else if s := *e.at(d.Name); s != nil {
+			m.dimensions[d.Name] = *s
+		}
+	}
+	res, err := p.rubric.Score(card)
+	if err != nil {
+		return err
+	}
+	m.uncapped, m.score, m.ceiling = res.Uncapped, res.Composite, res.Ceiling
+	v.marks[id] = m
+	if e.Overall != nil {
+		reported, computed := Round(e.Overall.Rat(), 2), Round(m.score, 2)
+		if reported != computed && reported != Round(m.uncapped, 2) {
+			v.totals = append(v.totals, TotalMismatch{v.Reviewer, id, *e.Overall, computed})
+		}
+	}
+	return nil
+}
+
+// bounded makes marks of holistic numbers. Where an accuracy is given its ceiling holds for them too: a
+// reviewer who leaves out a dimension must not lift a falsehood that way.
+func (p *panel) bounded(scores map[string]Decimal, evaluations map[string]*Evaluation) map[string]mark {
+	marks := map[string]mark{}
+	for id, s := range scores {
+		m := mark{uncapped: s.Rat(), score: s.Rat()}
+		for _, c := range p.def.Ceilings {
+			if e := evaluations[id]; e != nil && *e.at(c.Dimension) != nil && **e.at(c.Dimension) < c.Below {
+				m.ceiling = lower(m.ceiling, &c.Cap)
+				m.score = min(s, *m.ceiling).Rat()
+			}
+		}
+		marks[id] = m
+	}
+	return marks
+}
+
+// lower is the lower of two ceilings; nil is none.
+func lower(a, b *Decimal) *Decimal {
+	if a == nil || b != nil && *b < *a {
+		return b
+	}
+	return a
+}
+
+// contradicts reports whether the declared order puts an answer before one that the same review scores
+// higher. Equal scores agree with any order.
+func (v *vote) contradicts() bool {
+	scored := slices.DeleteFunc(slices.Clone(v.declared), func(id string) bool { return v.marks[id].score == nil })
+	return !slices.IsSortedFunc(scored, func(a, b string) int { return v.marks[b].score.Cmp(v.marks[a].score) })
+}

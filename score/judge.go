@@ -1,0 +1,229 @@
+package score
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// A Question is put to a model once and answered with one JSON object.
+type Question struct {
+	ID     string          // of the item, for the record; not sent to the model
+	System string          // instructions, without third-party text
+	User   string          // the task; third-party texts are fenced
+	Name   string          // of the schema: letters, digits and _
+	Schema json.RawMessage // JSON Schema of an object, which the model is asked to satisfy
+	// Accept returns why an object is not an answer, nil for an answer. It may accept more than the schema allows.
+	Accept func(object json.RawMessage) error
+}
+
+// Key identifies a question by its content: equal keys, equal questions to the model.
+func (q Question) Key() string {
+	var b []byte
+	for _, part := range []string{q.System, q.User, q.Name, string(q.Schema)} {
+		b = binary.AppendUvarint(b, uint64(len(part)))
+		b = append(b, part...)
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// Outcome is the result of a question.
+type Outcome string
+
+const (
+	Answered    Outcome = "answered"    // a JSON object that the question accepts
+	Refused     Outcome = "refused"     // the model declined
+	TimedOut    Outcome = "timeout"     // no reply in time
+	Unparsable  Outcome = "unparsable"  // a reply without such an object
+	Unavailable Outcome = "unavailable" // the endpoint failed or refused the request
+	OverBudget  Outcome = "over_budget" // not asked: the budget is used up
+	Cancelled   Outcome = "cancelled"   // the caller gave up
+)
+
+// A Judgement records one question to a judge with the complete reply.
+type Judgement struct {
+	ID       string          `json:"id"`
+	Outcome  Outcome         `json:"outcome"`
+	Detail   string          `json:"detail"` // why there is no JSON
+	Model    string          `json:"model"`
+	Attempts int             `json:"attempts"` // requests made; 0 from the cache
+	Cached   bool            `json:"cached"`
+	Tokens   int             `json:"tokens"` // as counted by the endpoint, 0 if it does not
+	Reply    string          `json:"reply"`  // the last reply of the model, whatever the outcome
+	JSON     json.RawMessage `json:"-"`      // only if Answered
+}
+
+// Read returns the judgement in a model's reply.
+func (q Question) Read(reply string) Judgement {
+	object, err := q.read(reply)
+	switch {
+	case err == nil:
+		return Judgement{Outcome: Answered, JSON: object, Reply: reply}
+	case isRefusal(reply):
+		return Judgement{Outcome: Refused, Reply: reply, Detail: "the model refused"}
+	}
+	return Judgement{Outcome: Unparsable, Reply: reply, Detail: err.Error()}
+}
+
+// An Asker puts questions to one model. It is safe for concurrent use and always returns.
+type Asker interface {
+	Ask(ctx context.Context, q Question) Judgement
+}
+
+// Judges are the configured models by name. The first one is the default.
+type Judges struct {
+	Names  []string
+	Askers map[string]Asker
+}
+
+// JudgeOptions select a judge and limit its cost.
+type JudgeOptions struct {
+	Model       string `json:"model,omitempty" doc:"Name of a configured model; default the first."`
+	MaxRequests int    `json:"max_requests,omitempty" minimum:"0" doc:"Maximum number of requests to the endpoint; 0 is unlimited."`
+	MaxTokens   int    `json:"max_tokens,omitempty" minimum:"0" doc:"Maximum number of tokens as counted by the endpoint; 0 is unlimited."`
+}
+
+// Unscored is an item without scores, with the reason.
+type Unscored struct {
+	ID      string  `json:"id"`
+	Outcome Outcome `json:"outcome"`
+	Detail  string  `json:"detail"`
+}
+
+var (
+	// ErrNoJudge is returned for a request that needs a judge if none is configured.
+	ErrNoJudge = errors.New("no judge is configured: start with --judge-url and --judge-model, or give the scores")
+	// ErrJudge is returned if the judge gave nothing usable.
+	ErrJudge = errors.New("the judge gave no usable answer")
+)
+
+// Asker returns the judge that the options select, limited to their budget.
+func (s *Scorer) Asker(o JudgeOptions) (Asker, error) {
+	if len(s.Judges.Names) == 0 {
+		return nil, ErrNoJudge
+	}
+	a, ok := s.Judges.Askers[cmp.Or(o.Model, s.Judges.Names[0])]
+	if !ok {
+		return nil, Refuse("judge.model", "%q is not configured; there are %s", o.Model, strings.Join(s.Judges.Names, ", "))
+	}
+	if c, ok := a.(*Client); ok {
+		a = c.Within(Budget{Requests: o.MaxRequests, Tokens: o.MaxTokens}, s.Replies)
+	}
+	return a, nil
+}
+
+// askAll asks the questions and returns the judgements in their order: concurrently, as far as the asker permits, or one
+// after the other if a budget has to go to the first ones.
+func askAll(ctx context.Context, a Asker, questions []Question, limited bool) []Judgement {
+	judgements := make([]Judgement, len(questions))
+	var wg sync.WaitGroup
+	for i, q := range questions {
+		wg.Go(func() { judgements[i] = a.Ask(ctx, q) })
+		if limited {
+			wg.Wait()
+		}
+	}
+	wg.Wait()
+	return judgements
+}
+
+const noJudgeAsked = `is missing, and the request asks for no judge: give the scores, or "judge": {}`
+
+// judgeMissing asks a judge for the scores of the items without scores. It returns the items that have scores then, the
+// others with the reason, and a record of every question.
+func (s *Scorer) judgeMissing(ctx context.Context, r *Rubric, items []item, o *JudgeOptions) (
+	scored []item, unscored []Unscored, record []Judgement, err error) {
+	unscored, record = []Unscored{}, []Judgement{}
+	var questions []Question
+	var at []int // indices of the items in questions
+	for i, it := range items {
+		switch {
+		case it.Scores != nil: // nothing is asked for a request that is refused
+			if _, err := it.score(r); err != nil {
+				return nil, nil, nil, Within(it.place, err)
+			}
+			continue
+		case o == nil && len(s.Judges.Names) == 0:
+			continue
+		case o == nil:
+			return nil, nil, nil, Refuse(it.place+".scores", "%s", noJudgeAsked)
+		case it.parts[0].Text == "":
+			return nil, nil, nil, Refuse(it.place+"."+it.required, "is required where a judge has to score")
+		}
+		questions, at = append(questions, rate(r, it)), append(at, i)
+	}
+	if len(questions) == 0 {
+		return items, unscored, record, nil
+	}
+	asker, err := s.Asker(*o)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	record = askAll(ctx, asker, questions, o.MaxRequests > 0 || o.MaxTokens > 0)
+	for i, it := range items {
+		n, asked := slices.BinarySearch(at, i)
+		var v Judgement
+		if asked {
+			v = record[n]
+		}
+		switch {
+		case asked && v.Outcome != Answered:
+			unscored = append(unscored, Unscored{it.ID, v.Outcome, v.Detail})
+			continue
+		case asked:
+			if err := it.fill(r, v.JSON); err != nil {
+				return nil, nil, nil, fmt.Errorf("%s: %w", it.ID, err) // the question has accepted it
+			}
+		}
+		scored = append(scored, it)
+	}
+	return scored, unscored, record, nil
+}
+
+var errNoScore = errors.New("the score is missing")
+
+// member returns the member of an object whose name is equal but for case and word separators. Two such names are an
+// error.
+func member(object map[string]any, name string) (any, error) {
+	var found []any
+	for given, v := range object {
+		if Fold(given) == Fold(name) {
+			found = append(found, v)
+		}
+	}
+	if len(found) != 1 {
+		return nil, fmt.Errorf("%s: %w", name, errNoScore)
+	}
+	return found[0], nil
+}
+
+// ParseScore reads a score as models write it: 8, "8", "8.5", "8/10" on a scale up to 10. More than four decimal places
+// are rounded. A null is nil.
+func ParseScore(v any, scale Scale) (*Decimal, error) {
+	if v == nil {
+		return nil, nil
+	}
+	text := strings.TrimSpace(fmt.Sprint(v))
+	if score, of, ok := strings.Cut(text, "/"); ok && strings.TrimSpace(of) == scale.Max.String() {
+		text = strings.TrimSpace(score)
+	}
+	if !isDecimal(text) {
+		return nil, fmt.Errorf("%s is not a decimal number", quoted(text))
+	}
+	x, _ := new(big.Rat).SetString(text)
+	d := Round(x, places)
+	if !scale.OnScale(d) {
+		return nil, fmt.Errorf("%v is off the scale of %v", d, scale)
+	}
+	return &d, nil
+}
