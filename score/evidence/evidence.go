@@ -43,35 +43,41 @@ import (
 // hypotheses, and documents or a search tool to find evidence.
 type Request struct {
 	Question    string       `json:"question" doc:"Question that the hypotheses answer."`
-	Hypotheses  []Hypothesis `json:"hypotheses,omitempty" doc:"The competing answers, in any order. Without them a judge proposes five."`
+	Hypotheses  []Hypothesis `json:"hypotheses,omitempty" doc:"The answers. Without them a judge proposes five."`
 	NoneOfThese bool         `json:"none_of_these,omitempty" doc:"Add the hypothesis that none of the others is right."`
-	Agreement   *float64     `json:"agreement,omitempty" doc:"Agreement of independent answers, 0 to 1; a term of the confidence. Default 0."`
+	Agreement   *float64     `json:"agreement,omitempty" doc:"Agreement of independent answers, 0 to 1; default 0."`
 	Rounds      []Round      `json:"rounds,omitempty" doc:"The rounds of retrieval so far."`
 	Options     *Options     `json:"options,omitempty" doc:"Thresholds; absent ones have their defaults."`
 
-	Documents      []Document         `json:"documents,omitempty" maxItems:"10000" doc:"Texts to search, by paragraph, if there are no hypotheses. Alternative: search_tool."`
+	// The rest is for a question without hypotheses.
+	Documents []Document `json:"documents,omitempty" maxItems:"10000" doc:"Texts to search for evidence."`
+	// SearchTool replaces Documents.
 	SearchTool     string             `json:"search_tool,omitempty" doc:"Id of a search tool of a connected server."`
-	SearchArgument string             `json:"search_argument,omitempty" doc:"Name of the argument of search_tool for the query; default query."`
-	EvenIfEasy     bool               `json:"even_if_easy,omitempty" doc:"Ask for hypotheses even if the question is easy; by default an easy question is only searched for."`
+	SearchArgument string             `json:"search_argument,omitempty" doc:"Its argument for the query; default query."`
+	EvenIfEasy     bool               `json:"even_if_easy,omitempty" doc:"Ask for hypotheses even if the question is easy."`
 	Judge          score.JudgeOptions `json:"judge,omitzero" doc:"The judge that proposes hypotheses."`
-	MaxRounds      int                `json:"max_rounds,omitempty" minimum:"0" maximum:"20" doc:"Maximum number of search rounds; default 6."`
-	PerQuery       int                `json:"per_query,omitempty" minimum:"0" maximum:"50" doc:"Number of results used of each search; default 5."`
+	MaxRounds      int                `json:"max_rounds,omitempty" minimum:"0" maximum:"20" doc:"Default 6."`
+	PerQuery       int                `json:"per_query,omitempty" minimum:"0" maximum:"50" doc:"Results used of each search; default 5."`
 }
 
 // A Hypothesis is one answer to the question.
 type Hypothesis struct {
-	ID        string   `json:"id"`
-	Text      string   `json:"text"`
-	Rationale string   `json:"rationale,omitempty" doc:"Reason why the hypothesis may be true. Its words are matched together with those of text."`
-	KeyFact   string   `json:"key_fact,omitempty" doc:"Fact that would confirm or refute the hypothesis. Used in queries, not in matching."`
-	Prior     *float64 `json:"prior,omitempty" doc:"Prior weight, 0 to 1; default 1/k for k hypotheses. Priors are normalised to sum 1."`
+	ID   string `json:"id"`
+	Text string `json:"text"`
+	// Its words are matched together with those of the text.
+	Rationale string `json:"rationale,omitempty" doc:"Reason why it may be true; matched together with text."`
+	// KeyFact is used in queries, not in matching.
+	KeyFact string   `json:"key_fact,omitempty" doc:"Fact that would confirm or refute it; used in queries."`
+	Prior   *float64 `json:"prior,omitempty" doc:"Prior weight, 0 to 1; default 1/k. Normalised to sum 1."`
 }
 
 // A Round holds the snippets of one round of retrieval.
 type Round struct {
-	Snippets     []Snippet `json:"snippets"`
-	NewDocuments *int      `json:"new_documents,omitempty" doc:"Number of new documents; default the number of new snippets."`
-	QualityGain  *float64  `json:"quality_gain,omitempty" doc:"Quality gain of the round; default the mean of overlap times novelty over its snippets."`
+	Snippets []Snippet `json:"snippets"`
+	// Default: the number of new snippets.
+	NewDocuments *int `json:"new_documents,omitempty" doc:"Default the number of new snippets."`
+	// Default: the mean over all snippets.
+	QualityGain *float64 `json:"quality_gain,omitempty" doc:"Default the mean of overlap times novelty."`
 }
 
 // A Snippet is a passage of a document. The same id and text again is the same snippet, and adds nothing.
@@ -81,53 +87,67 @@ type Snippet struct {
 	Source string `json:"source,omitempty" doc:"Source of the text: a URL, a domain or any name."`
 }
 
-// A Document is a text to search.
+// A Document is a text to search. Its default id is d1, d2, …, and its default source is its id.
 type Document struct {
 	ID     string `json:"id,omitempty" doc:"Default d1, d2, …"`
 	Text   string `json:"text"`
-	Source string `json:"source,omitempty" doc:"Source of the text: a URL, a domain or any name; default the id."`
+	Source string `json:"source,omitempty" doc:"URL, domain or any name; default the id."`
 }
 
 // An Answer is the state after the last round.
 type Answer struct {
 	Message string `json:"message" doc:"Summary of the answer in one sentence."`
-	ID      string `json:"id" doc:"Id of the triangulation, for adding more evidence; empty for an easy question."`
+	ID      string `json:"id" doc:"Id for adding more evidence; empty for an easy question."`
 	Result
-	Inquiry *Inquiry `json:"inquiry,omitempty" doc:"How hypotheses and evidence were found, if none were given."`
+	Inquiry *Inquiry `json:"inquiry,omitempty" doc:"How hypotheses and evidence were found."`
 }
 
 // A Result is what the evidence of all rounds says.
 type Result struct {
-	Priors           map[string]float64 `json:"priors"` // of the distinct hypotheses, before any evidence; they add up to 1
-	Rounds           []RoundResult      `json:"rounds"`
-	NextQueries      []Query            `json:"next_queries,omitempty"` // of the first round, only while there are no rounds
-	Merged           [][]string         `json:"merged"`                 // ids that say the same; the first stands for all
-	Ranking          []Standing         `json:"ranking"`
-	Dominance        float64            `json:"dominance"`  // the weight of the leader
-	Confidence       float64            `json:"confidence"` // in the leader, 0.05 to 0.95
-	ConfidenceTerms  []Term             `json:"confidence_terms"`
-	Abstain          bool               `json:"abstain"` // no hypothesis should be given as the answer
-	AbstainReason    string             `json:"abstain_reason"`
-	Packs            []Pack             `json:"packs"`
-	SynthesisContext string             `json:"synthesis_context"` // for a model that writes the answer
-	Warnings         []string           `json:"warnings"`
+	// Of the distinct hypotheses, before any evidence; they add up to 1.
+	Priors map[string]float64 `json:"priors"`
+	Rounds []RoundResult      `json:"rounds"`
+	// Of the first round, only while there are no rounds.
+	NextQueries []Query `json:"next_queries,omitempty"`
+	// Ids that say the same; the first stands for all.
+	Merged  [][]string `json:"merged"`
+	Ranking []Standing `json:"ranking"`
+	// The weight of the leader.
+	Dominance float64 `json:"dominance"`
+	// In the leader, 0.05 to 0.95, with the terms that add up to it.
+	Confidence      float64 `json:"confidence"`
+	ConfidenceTerms []Term  `json:"confidence_terms"`
+	// No hypothesis should be given as the answer.
+	Abstain       bool   `json:"abstain"`
+	AbstainReason string `json:"abstain_reason"`
+	Packs         []Pack `json:"packs"`
+	// For a model that writes the answer.
+	SynthesisContext string   `json:"synthesis_context"`
+	Warnings         []string `json:"warnings"`
 }
 
 // A RoundResult is the trace of one round. Maps are by the ids of the distinct hypotheses.
 type RoundResult struct {
-	Weights       map[string]float64 `json:"weights"` // after the round; they add up to 1
-	EntropyNats   float64            `json:"entropy_nats"`
-	EntropyShare  float64            `json:"entropy_share"` // of ln k, 0 to 1
-	Lead          string             `json:"lead"`
-	LeadWeight    float64            `json:"lead_weight"`
-	Support       map[string]float64 `json:"support"`       // since the first round
-	Falsification map[string]float64 `json:"falsification"` // since the first round
-	Assignments   []Assignment       `json:"assignments"`   // in order of snippet id
-	NewDocuments  int                `json:"new_documents"` // as given, or counted
-	QualityGain   float64            `json:"quality_gain"`  // as given, or computed
-	Gate          Gate               `json:"gate"`
-	ForcedRounds  int                `json:"forced_rounds"` // rounds forced so far, with this one
-	NextQueries   []Query            `json:"next_queries"`  // none where the gate says stop or exhausted
+	// After the round; they add up to 1.
+	Weights     map[string]float64 `json:"weights"`
+	EntropyNats float64            `json:"entropy_nats"`
+	// Of ln k, 0 to 1.
+	EntropyShare float64 `json:"entropy_share"`
+	Lead         string  `json:"lead"`
+	LeadWeight   float64 `json:"lead_weight"`
+	// Sums since the first round.
+	Support       map[string]float64 `json:"support"`
+	Falsification map[string]float64 `json:"falsification"`
+	// In order of snippet id.
+	Assignments []Assignment `json:"assignments"`
+	// As given, or counted and computed.
+	NewDocuments int     `json:"new_documents"`
+	QualityGain  float64 `json:"quality_gain"`
+	Gate         Gate    `json:"gate"`
+	// Rounds forced so far, with this one.
+	ForcedRounds int `json:"forced_rounds"`
+	// None where the gate says stop or exhausted.
+	NextQueries []Query `json:"next_queries"`
 }
 
 // undifferentiated stands in place of a hypothesis where a snippet is assigned to none.
@@ -138,24 +158,29 @@ const NoneOfThese = "none_of_these"
 
 // An Assignment is the hypothesis that a snippet counts for.
 type Assignment struct {
-	Snippet    string  `json:"snippet"`
-	Hypothesis string  `json:"hypothesis"` // or undifferentiated
-	Overlap    float64 `json:"overlap"`    // with that hypothesis, else the best; 0 to 1
-	Novelty    float64 `json:"novelty"`    // 1 - the largest Jaccard index with an earlier snippet
-	Falsifies  bool    `json:"falsifies"`
-	Marker     string  `json:"marker,omitempty"`  // the words that make it falsify
-	Cluster    string  `json:"cluster,omitempty"` // the snippet whose hypothesis it follows, since its own words do not decide
-	Repeated   bool    `json:"repeated,omitempty"`
+	Snippet string `json:"snippet"`
+	// Or undifferentiated.
+	Hypothesis string `json:"hypothesis"`
+	// With that hypothesis, else the best; 0 to 1.
+	Overlap float64 `json:"overlap"`
+	// 1 - the largest Jaccard index with an earlier snippet.
+	Novelty   float64 `json:"novelty"`
+	Falsifies bool    `json:"falsifies"`
+	// The words that make it falsify.
+	Marker string `json:"marker,omitempty"`
+	// The snippet whose hypothesis it follows, since its own words do not decide.
+	Cluster  string `json:"cluster,omitempty"`
+	Repeated bool   `json:"repeated,omitempty"`
 }
 
-// A Standing is the final weight of a hypothesis.
+// A Standing is the final weight of a hypothesis, with the numbers of its snippets.
 type Standing struct {
 	Hypothesis    string  `json:"hypothesis"`
 	Text          string  `json:"text"`
 	Weight        float64 `json:"weight"`
 	Support       float64 `json:"support"`
 	Falsification float64 `json:"falsification"`
-	Supporting    int     `json:"supporting"` // snippets
+	Supporting    int     `json:"supporting"`
 	Falsifying    int     `json:"falsifying"`
 }
 
@@ -167,11 +192,11 @@ type Pack struct {
 	Falsifying []Exhibit `json:"falsifying"`
 }
 
-// An Exhibit is a snippet in a pack.
+// An Exhibit is a snippet in a pack, with the round it was first seen in, from 1, and overlap times novelty.
 type Exhibit struct {
 	Snippet
-	Round    int     `json:"round"`    // it was first seen in, from 1
-	Strength float64 `json:"strength"` // overlap times novelty
+	Round    int     `json:"round"`
+	Strength float64 `json:"strength"`
 }
 
 // A Term is a named part of a number; contributions add up to it, from the first to the last.

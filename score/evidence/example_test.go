@@ -76,7 +76,7 @@ func ExampleAddEvidence() {
 	// hypothesis_support_1: A vent stays open.
 	// hypothesis_support_2: The heater is broken.
 	// discriminative_top2: vent stays open vs heater broken greenhouse cold night
-	// falsification_lead: A vent does not stay open
+	// falsification_lead: no evidence that A vent stays open
 	// h2 leads with a weight of 0.44 and a confidence of 0.73. After 1 round the gate says continue.
 	// falsification_lead: The heater is not broken
 	// hypothesis_support_1: The heater is broken.

@@ -19,12 +19,11 @@ var tables = score.MustDecode[struct {
 		Turns   bool   `json:"turns"`
 		Pattern string `json:"pattern"`
 	} `json:"signs"`
-	ClauseEnds  []string          `json:"clause_ends"`
-	Pointers    []string          `json:"pointers"`
-	Conditions  []string          `json:"conditions"`
-	Negated     map[string]string `json:"negated"`
-	Auxiliaries []string          `json:"auxiliaries"`
-	Verbs       [][][]string      `json:"verbs"`
+	ClauseEnds  []string     `json:"clause_ends"`
+	Pointers    []string     `json:"pointers"`
+	Conditions  []string     `json:"conditions"`
+	Auxiliaries []string     `json:"auxiliaries"`
+	Opposites   [][][]string `json:"opposites"`
 }](wordsSource)
 
 var (

@@ -167,56 +167,38 @@ func excluding(source string) string {
 	return fmt.Sprintf("-%q", source)
 }
 
-const base, third, past = 0, 1, 2
-
-// verb returns the base of a verb, the form of the word, or -1, and the opposite verb in that form, or the word itself if none is known.
-func verb(word string) (infinitive string, form int, opposite string) {
-	for _, row := range tables.Verbs {
+// opposite returns the base of a verb and the verb of opposite meaning in the same form, "" if none is known.
+func opposite(word string) (base, other string) {
+	for _, row := range tables.Opposites {
 		for i, forms := range row {
 			if form := slices.Index(forms, word); form >= 0 {
-				return forms[base], form, row[len(row)-1-i][form]
+				return forms[0], row[1-i][form]
 			}
 		}
 	}
-	return "", -1, ""
+	return "", ""
 }
 
-// negation returns the claim denied, and with the opposite verb where one is known, as a search would ask for it: "X
-// inhibits Y" gives "X does not inhibit Y OR X activates Y". A claim that denies something is affirmed. Where no verb is
-// known, it asks for evidence against the claim.
+// negation returns the claim denied: "X is Y" gives "X is not Y", and "X inhibits Y" gives "X does not inhibit Y OR X
+// activates Y". Of any other claim, and of one that denies something, it doubts the evidence.
 func negation(claim string) string {
-	words := strings.Fields(strings.TrimRight(strings.TrimSpace(claim), ".!?"))
-	plain := make([]string, len(words))
+	claim = strings.TrimRight(claim, ".!? ")
+	words := strings.Fields(claim)
+	denies := stanceOf(Hypothesis{Text: claim}).denies
 	for i, w := range words {
-		plain[i] = strings.ReplaceAll(strings.ToLower(strings.Trim(w, ".,;:!?()\"'")), "’", "'")
-	}
-	with := func(i int, instead ...string) string {
-		return strings.Join(strings.Fields(strings.Join(slices.Concat(words[:i], instead, words[i+1:]), " ")), " ")
-	}
-	for i, w := range plain {
-		if positive, denies := tables.Negated[w]; denies {
-			return with(i, positive)
+		with := func(instead string) string {
+			return strings.Join(slices.Concat(words[:i], []string{instead}, words[i+1:]), " ")
+		}
+		base, other := opposite(strings.ToLower(w))
+		switch {
+		case denies:
+		case slices.Contains(tables.Auxiliaries, strings.ToLower(w)):
+			return with(w + " not")
+		case base+"s" == strings.ToLower(w):
+			return with("does not "+base) + " OR " + with(other)
 		}
 	}
-	for i, w := range plain {
-		if slices.Contains(tables.Auxiliaries, w) {
-			return with(i, words[i], "not")
-		}
-	}
-	for _, form := range []int{third, past, base} {
-		for i, w := range plain {
-			infinitive, is, opposite := verb(w)
-			if is != form || form == base && !(i > 0 && strings.HasSuffix(plain[i-1], "s")) {
-				continue // the base is a verb after a plural; elsewhere it may be a noun
-			}
-			denied := with(i, []string{"do not", "does not", "did not"}[form], infinitive)
-			if opposite == w {
-				return denied
-			}
-			return denied + " OR " + with(i, opposite)
-		}
-	}
-	return "no evidence that " + strings.Join(words, " ")
+	return "no evidence that " + claim
 }
 
 // sameClaim reports whether nothing small turns one claim into another: a denial, a number, or the opposite verb. "Holds
@@ -229,9 +211,9 @@ func sameClaim(a, b stance) bool {
 		slices.Sort(n)
 		return slices.Compact(n)
 	}
-	opposite := func(w string) bool {
-		_, _, o := verb(w)
+	turned := func(w string) bool {
+		_, o := opposite(w)
 		return o != "" && slices.Contains(inB, o) && !slices.Contains(inA, o) && !slices.Contains(inB, w)
 	}
-	return a.denies == b.denies && slices.Equal(numbers(inA), numbers(inB)) && !slices.ContainsFunc(inA, opposite)
+	return a.denies == b.denies && slices.Equal(numbers(inA), numbers(inB)) && !slices.ContainsFunc(inA, turned)
 }

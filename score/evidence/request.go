@@ -37,18 +37,21 @@ const (
 	packHypotheses, packSupporting, packFalsifying = 3, 3, 2
 )
 
-// Options are the thresholds that decide when to stop and when to abstain.
+// Options are the thresholds that decide when to stop and when to abstain. A round with fewer new documents and a
+// smaller gain than these is quiet.
 type Options struct {
-	MinNewDocuments int     `json:"min_new_documents" required:"false" doc:"A round with fewer new documents may be quiet. Default 2."`
-	MinQualityGain  float64 `json:"min_quality_gain" required:"false" doc:"A round with a smaller quality gain may be quiet. Default 0.03."`
-	StopShare       float64 `json:"stop_share" required:"false" doc:"Share of the maximum entropy below which a quiet round stops. Default 0.497, which is 0.8 nats for 5 hypotheses."`
-	StopLead        float64 `json:"stop_lead" required:"false" doc:"Minimum weight of the leader for a quiet round to stop. Default 0.55."`
-	MaxForced       int     `json:"max_forced" required:"false" doc:"Maximum number of rounds forced after quiet but undecided rounds. Default 2."`
-	AbstainLead     float64 `json:"abstain_lead" required:"false" doc:"Weight of the leader below which the result abstains. Default 0.35."`
+	MinNewDocuments int     `json:"min_new_documents" required:"false" doc:"Of a round that is not quiet; default 2."`
+	MinQualityGain  float64 `json:"min_quality_gain" required:"false" doc:"Of a round that is not quiet; default 0.03."`
+	// Of the maximum entropy; the default is 0.8 nats for 5 hypotheses.
+	StopShare float64 `json:"stop_share" required:"false" doc:"Share of entropy below which a quiet round stops; default 0.497."`
+	StopLead  float64 `json:"stop_lead" required:"false" doc:"Least weight of the leader to stop; default 0.55."`
+	MaxForced int     `json:"max_forced" required:"false" doc:"Most rounds forced while undecided; default 2."`
+	// For the leader.
+	AbstainLead float64 `json:"abstain_lead" required:"false" doc:"Weight of the leader below which to abstain; default 0.35."`
 }
 
 // defaults are the options that count where none are given.
-var defaults = Options{MinNewDocuments: 2, MinQualityGain: .03, StopShare: .497, StopLead: .55, MaxForced: 2, AbstainLead: .35}
+var defaults = Options{2, .03, .497, .55, 2, .35}
 
 // UnmarshalJSON reads options over the defaults: what is absent keeps its default. Unknown names are refused.
 func (o *Options) UnmarshalJSON(data []byte) error {
@@ -63,16 +66,29 @@ func (o *Options) UnmarshalJSON(data []byte) error {
 
 func (r Request) options() Options { return *cmp.Or(r.Options, &defaults) }
 
+// none is the number that counts where none is given.
+var none float64
+
 // check returns a [score.RequestError] for the first field that cannot be accepted, or nil.
 func (r Request) check() error {
 	o := r.options()
-	err := cmp.Or(checkText("question", r.Question, maxClaim),
-		checkRange("options.stop_share", o.StopShare, 1), checkRange("options.stop_lead", o.StopLead, 1),
-		checkRange("options.abstain_lead", o.AbstainLead, 1), checkRange("options.min_new_documents", o.MinNewDocuments, maxPool),
-		checkRange("options.max_forced", o.MaxForced, maxRounds),
-		checkRange("agreement", *cmp.Or(r.Agreement, &none), 1), r.checkHypotheses(),
-		checkRange("max_rounds", r.MaxRounds, 20), checkRange("per_query", r.PerQuery, mostFound),
-		score.AtMost("rounds", len(r.Rounds), maxRounds))
+	err := checkText("question", r.Question, maxClaim, true)
+	for _, number := range []struct {
+		field    string
+		x, limit float64
+	}{
+		{"options.stop_share", o.StopShare, 1},
+		{"options.stop_lead", o.StopLead, 1},
+		{"options.abstain_lead", o.AbstainLead, 1},
+		{"options.min_new_documents", float64(o.MinNewDocuments), maxPool},
+		{"options.max_forced", float64(o.MaxForced), maxRounds},
+		{"agreement", *cmp.Or(r.Agreement, &none), 1},
+		{"max_rounds", float64(r.MaxRounds), 20},
+		{"per_query", float64(r.PerQuery), mostFound},
+	} {
+		err = cmp.Or(err, checkRange(number.field, number.x, number.limit))
+	}
+	err = cmp.Or(err, r.checkHypotheses(), score.AtMost("rounds", len(r.Rounds), maxRounds))
 	pool := 0
 	for i, round := range r.Rounds {
 		pool += len(round.Snippets)
@@ -82,15 +98,25 @@ func (r Request) check() error {
 }
 
 // checkRange refuses a number that is not 0 to limit.
-func checkRange[N int | float64](field string, x, limit N) error {
+func checkRange(field string, x, limit float64) error {
 	if !(0 <= x && x <= limit) {
 		return score.Refuse(field, "%v is not between 0 and %v", x, limit)
 	}
 	return nil
 }
 
-// none is the number that counts where none is given.
-var none float64
+// checkText refuses a text that is too long or no text, and a required one that has no word.
+func checkText(field, text string, limit int, required bool) error {
+	err := score.CheckText(field, text, limit)
+	word := func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) }
+	switch {
+	case !required || err != nil || strings.ContainsFunc(text, word):
+		return err
+	case strings.TrimSpace(text) == "":
+		return score.Refuse(field, "is required")
+	}
+	return score.Refuse(field, "%q has no word", text)
+}
 
 func (r Request) checkHypotheses() error {
 	n := len(r.Hypotheses)
@@ -109,16 +135,11 @@ func (r Request) checkHypotheses() error {
 	ids := map[string]int{}
 	weightless := !r.NoneOfThese
 	for i, h := range r.Hypotheses {
-		field := fmt.Sprintf("hypotheses[%d]", i)
-		err := score.CheckName(field+".id", h.ID, maxID)
-		if j, twice := ids[h.ID]; err == nil && twice {
-			err = score.Refuse(field+".id", "%q is already the id of hypotheses[%d]", h.ID, j)
+		place := fmt.Sprintf("hypotheses[%d]", i)
+		if j, twice := ids[h.ID]; twice {
+			return score.Refuse(place+".id", "%q is already the id of hypotheses[%d]", h.ID, j)
 		}
-		if h.ID == NoneOfThese || h.ID == undifferentiated {
-			err = score.Refuse(field+".id", "%q has a meaning of its own", h.ID)
-		}
-		if err = cmp.Or(err, checkText(field+".text", h.Text, maxClaim), score.CheckText(field+".rationale", h.Rationale, maxClaim),
-			score.CheckText(field+".key_fact", h.KeyFact, maxClaim), checkRange(field+".prior", *cmp.Or(h.Prior, &none), 1)); err != nil {
+		if err := h.check(place, false); err != nil {
 			return err
 		}
 		ids[h.ID] = i
@@ -130,39 +151,41 @@ func (r Request) checkHypotheses() error {
 	return nil
 }
 
-// check checks a round; pool is the number of snippets up to its end.
-func (r Round) check(field string, pool int) error {
-	if err := score.AtMost(field+".snippets", len(r.Snippets), maxSnippets); err != nil {
-		return err
+// check refuses a hypothesis with an unfit part; a complete one has all parts.
+func (h Hypothesis) check(place string, complete bool) error {
+	if h.ID == NoneOfThese || h.ID == undifferentiated {
+		return score.Refuse(place+".id", "%q has a meaning of its own", h.ID)
 	}
+	return cmp.Or(score.CheckName(place+".id", h.ID, maxID),
+		checkText(place+".text", h.Text, maxClaim, true),
+		checkText(place+".rationale", h.Rationale, maxClaim, complete),
+		checkText(place+".key_fact", h.KeyFact, maxClaim, complete),
+		checkRange(place+".prior", *cmp.Or(h.Prior, &none), 1))
+}
+
+// check checks a round; pool is the number of snippets up to its end.
+func (r Round) check(place string, pool int) error {
+	err := score.AtMost(place+".snippets", len(r.Snippets), maxSnippets)
 	switch {
+	case err != nil:
+		return err
 	case pool > maxPool:
-		return score.Refuse(field+".snippets", "more than %d in all rounds", maxPool)
+		return score.Refuse(place+".snippets", "more than %d in all rounds", maxPool)
 	case r.NewDocuments != nil && *r.NewDocuments < 0:
-		return score.Refuse(field+".new_documents", "%d is below 0", *r.NewDocuments)
+		return score.Refuse(place+".new_documents", "%d is below 0", *r.NewDocuments)
 	}
 	ids := map[string]int{}
 	for i, s := range r.Snippets {
-		at := fmt.Sprintf("%s.snippets[%d]", field, i)
-		err := score.CheckName(at+".id", s.ID, maxID)
-		if j, twice := ids[s.ID]; err == nil && twice && r.Snippets[j].Text != s.Text {
-			err = score.Refuse(at+".id", "%q is already the id of snippets[%d], which has another text", s.ID, j)
+		at := fmt.Sprintf("%s.snippets[%d]", place, i)
+		if j, twice := ids[s.ID]; twice && r.Snippets[j].Text != s.Text {
+			return score.Refuse(at+".id", "%q is already the id of snippets[%d], which has another text", s.ID, j)
 		}
-		if err = cmp.Or(err, score.CheckText(at+".text", s.Text, maxSnippet), score.CheckText(at+".source", s.Source, maxSource)); err != nil {
+		err = cmp.Or(score.CheckName(at+".id", s.ID, maxID),
+			score.CheckText(at+".text", s.Text, maxSnippet), score.CheckText(at+".source", s.Source, maxSource))
+		if err != nil {
 			return err
 		}
 		ids[s.ID] = i
 	}
 	return nil
-}
-
-// checkText refuses a text without a word.
-func checkText(field, text string, limit int) error {
-	switch {
-	case strings.TrimSpace(text) == "":
-		return score.Refuse(field, "is required")
-	case len(text) <= limit && !strings.ContainsFunc(text, func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) }):
-		return score.Refuse(field, "%q has no word", text)
-	}
-	return score.CheckText(field, text, limit)
 }

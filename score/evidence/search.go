@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -18,7 +17,8 @@ import (
 	"waymark/semantic"
 )
 
-// An Inquiry is how a question without hypotheses was answered.
+// An Inquiry is how a question without hypotheses was answered. Its snippets are listed once each, in order of arrival;
+// its request is the state to go on from, null if the question is easy.
 //
 //	question ─▶ difficulty ─ easy ─▶ one plain search
 //	                └ else ─▶ judge ─▶ 5 hypotheses ─▶ round: queries ─▶ search ─▶ weights ─▶ gate ─▶ answer
@@ -27,18 +27,17 @@ import (
 type Inquiry struct {
 	Generation Generation `json:"generation"`
 	Searches   []Search   `json:"searches"`
-	Snippets   []Snippet  `json:"snippets"` // each once, in order of arrival
+	Snippets   []Snippet  `json:"snippets"`
 	Ended      string     `json:"ended"`
 	Request    *Request   `json:"request" doc:"The state, to go on from; null if the question is easy."`
 }
 
-// A Search is one query and what came of it.
+// A Search is one query with the ids of the snippets that were taken of its results.
 type Search struct {
-	Round     int      `json:"round"`
-	Query     Query    `json:"query"`
-	Results   []string `json:"results"`             // ids of the snippets taken
-	Continued bool     `json:"continued,omitempty"` // not searched for anew: the next results of an earlier round
-	Error     string   `json:"error,omitempty"`
+	Round   int      `json:"round"`
+	Query   Query    `json:"query"`
+	Results []string `json:"results"`
+	Error   string   `json:"error,omitempty"`
 }
 
 // How an inquiry ends beside the gates stop and exhausted.
@@ -55,7 +54,7 @@ const wholeQuestion Intent = "question"
 // ErrSearch is wrapped where all searches of a round fail.
 var ErrSearch = errors.New("the search failed")
 
-// mostFound is the number of results kept of one search: a repeated query continues in its list.
+// mostFound bounds the results of one search.
 const mostFound = 50
 
 // askAnyway is the last sentence of the message about an easy question.
@@ -77,14 +76,15 @@ func inquire(ctx context.Context, r Request, judge Judge, caller run.Caller) (An
 	queries := []Query{{Intent: wholeQuestion, Text: r.Question}}
 	if in.Generation.Skipped {
 		in.Ended = easy
-		text := "The question is easy; no hypotheses are needed. " + askAnyway
+		text := "The question is easy; no hypotheses are needed. "
 		if find != nil {
 			_, err = s.round(ctx, 1, queries)
-			text = fmt.Sprintf("The question is easy: a plain search found %s. %s", plural.Of(len(in.Snippets), "snippet"), askAnyway)
+			text = fmt.Sprintf("The question is easy: a plain search found %s. ", plural.Of(len(in.Snippets), "snippet"))
 		}
-		return Answer{Message: text, Result: empty(), Inquiry: in}, err
+		return Answer{Message: text + askAnyway, Result: empty(), Inquiry: in}, err
 	}
-	state := Request{Question: r.Question, Hypotheses: in.Generation.Hypotheses, NoneOfThese: r.NoneOfThese, Agreement: r.Agreement, Options: r.Options}
+	state := Request{Question: r.Question, Hypotheses: in.Generation.Hypotheses,
+		NoneOfThese: r.NoneOfThese, Agreement: r.Agreement, Options: r.Options}
 	in.Request = &state
 	t := weigh(state)
 	if find == nil {
@@ -106,7 +106,7 @@ func inquire(ctx context.Context, r Request, judge Judge, caller run.Caller) (An
 		last := t.rounds[round-1]
 		queries = last.NextQueries
 		switch {
-		case last.Gate == Stop, last.Gate == Exhausted:
+		case len(queries) == 0:
 			in.Ended = string(last.Gate)
 		case round == cmp.Or(r.MaxRounds, 6):
 			in.Ended = outOfRounds
@@ -116,12 +116,13 @@ func inquire(ctx context.Context, r Request, judge Judge, caller run.Caller) (An
 	a := answer(id, t)
 	a.Inquiry = in
 	if in.Ended == proposed {
-		a.Message = fmt.Sprintf("%s, %.2f apart in the mean.", plural.Of(len(state.Hypotheses), "hypothesis"), in.Generation.MeanDistance)
+		n := plural.Of(len(state.Hypotheses), "hypothesis")
+		a.Message = fmt.Sprintf("%s, %.2f apart in the mean.", n, in.Generation.MeanDistance)
 	}
 	return a, err
 }
 
-// A finder finds snippets, best first. A snippet without a usable id gets one from its content.
+// A finder finds snippets, best first.
 type finder func(ctx context.Context, q Query) ([]Snippet, error)
 
 // finder returns the search of an inquiry, nil if there is nothing to search.
@@ -136,12 +137,19 @@ func (r Request) finder(caller run.Caller) (finder, error) {
 	case len(r.Documents) == 0:
 		return nil, nil
 	}
+	documents := slices.Clone(r.Documents)
 	var all []Snippet
-	for i, d := range r.Documents {
+	for i := range documents {
+		d := &documents[i]
 		d.ID = cmp.Or(d.ID, fmt.Sprintf("d%d", i+1))
-		all = append(all, passages(d)...)
+		place := fmt.Sprintf("documents[%d]", i)
+		err := cmp.Or(score.CheckName(place+".id", d.ID, maxID-8), score.CheckText(place+".source", d.Source, maxSource))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, passages(*d)...)
 	}
-	return among(all), nil
+	return among(all), score.DistinctIDs("documents", documents, func(d Document) string { return d.ID })
 }
 
 // A searcher searches round by round and keeps what it found.
@@ -149,82 +157,53 @@ type searcher struct {
 	find     finder
 	inquiry  *Inquiry
 	perQuery int
-	rest     map[string][]Snippet // by text of a query: results not taken yet
+	rest     map[string][]Snippet // results not taken yet, by text of a query
 }
 
-// round takes the results of queries in order, at most perQuery of each:
-//
-//	results of a query ─▶ without the source that it excludes ─▶ clean ─▶ ids told apart ─▶ each text once
-//
-// A query that was searched for in an earlier round goes on in its list of results. If a search fails the others count;
-// if all fail, so does the round.
-func (s *searcher) round(ctx context.Context, number int, queries []Query) ([]Snippet, error) {
-	taken := []Snippet{}
-	texts := map[string]string{} // of this round, by id
+// round searches for queries in order and takes at most perQuery results of each, without the source that the query
+// excludes. A query that comes again goes on in its list of results. If a search fails the others count; if all fail, so
+// does the round.
+func (s *searcher) round(ctx context.Context, number int, queries []Query) (taken []Snippet, err error) {
+	taken = []Snippet{}
 	var failed []error
 	for _, q := range queries {
-		list, asked := s.rest[q.Text]
-		var err error
-		if !asked {
-			list, err = s.find(ctx, q)
+		found, again := s.rest[q.Text]
+		if !again {
+			found, err = s.find(ctx, q)
 		}
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("round %d: %w", number, ctx.Err())
 		}
-		search := Search{Round: number, Query: q, Results: []string{}, Continued: asked}
+		search := Search{Round: number, Query: q, Results: []string{}}
+		found = slices.DeleteFunc(found, func(x Snippet) bool { return q.Exclude != "" && domain(x.Source) == q.Exclude })
+		n := min(s.perQuery, len(found))
 		if err != nil {
 			search.Error = err.Error()
 			failed = append(failed, fmt.Errorf("%s: %w", q.Intent, err))
 		} else {
-			s.rest[q.Text] = nil
+			s.rest[q.Text] = found[n:]
 		}
-		for n, sn := range list {
-			if len(search.Results) == s.perQuery || len(taken) == maxSnippets {
-				s.rest[q.Text] = list[n:]
-				break
-			}
-			if q.Exclude != "" && domain(sn.Source) == q.Exclude {
-				continue // the tool did not leave it out
-			}
-			sn = clean(sn)
-			if text, used := texts[sn.ID]; used && text != sn.Text { // another passage of the same document
-				sn.ID = cut(sn.ID, maxID-20) + "#" + digest(sn.Text)
-			}
-			search.Results = append(search.Results, sn.ID)
-			if _, used := texts[sn.ID]; used {
-				continue
-			}
-			texts[sn.ID] = sn.Text
-			taken = append(taken, sn)
-			if !slices.ContainsFunc(s.inquiry.Snippets, func(k Snippet) bool { return k.ID == sn.ID && k.Text == sn.Text }) {
-				s.inquiry.Snippets = append(s.inquiry.Snippets, sn)
-			}
+		for _, x := range found[:n] {
+			search.Results = append(search.Results, x.ID)
+			taken, s.inquiry.Snippets = include(taken, x), include(s.inquiry.Snippets, x)
 		}
 		s.inquiry.Searches = append(s.inquiry.Searches, search)
 	}
 	if len(failed) == len(queries) {
 		return nil, fmt.Errorf("%w: round %d: %w", ErrSearch, number, errors.Join(failed...))
 	}
-	return taken, nil
+	return first(taken, maxSnippets), nil
 }
 
-// clean makes a snippet of a tool fit for a request: valid, bounded, with an id.
-func clean(s Snippet) Snippet {
-	s.Text = cut(strings.ToValidUTF8(s.Text, ""), maxSnippet)
-	s.Source = cut(strings.ToValidUTF8(s.Source, ""), maxSource)
-	if score.CheckName("", s.ID, maxID) != nil {
-		s.ID = "s" + digest(s.Source+"\x00"+s.Text)
+// include adds a snippet unless it is there.
+func include(list []Snippet, x Snippet) []Snippet {
+	if slices.Contains(list, x) {
+		return list
 	}
-	return s
+	return append(list, x)
 }
 
-func digest(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:6])
-}
-
-// worthFinding is the share of the best score below which a result is left out: a search tool does not fill its page with
-// texts that have nothing to do with the query.
+// worthFinding is the share of the best score below which a text at hand is no result.
 const worthFinding = .5
 
 // among finds texts at hand, by words and latent space, without a network.
@@ -234,15 +213,13 @@ func among(texts []Snippet) finder {
 		docs[i].Text = s.Text
 	}
 	index := semantic.Build(docs, semantic.Options{})
-	return func(_ context.Context, q Query) ([]Snippet, error) {
+	return func(_ context.Context, q Query) (found []Snippet, err error) {
 		text, _, _ := strings.Cut(q.Text, " -site:")
-		var found []Snippet
 		hits := index.Search(strings.ReplaceAll(text, " OR ", " "), mostFound)
 		for _, hit := range hits {
-			if hit.Score < float64(worthFinding*hits[0].Score) {
-				break
+			if hit.Score >= float64(worthFinding*hits[0].Score) {
+				found = append(found, texts[hit.Doc])
 			}
-			found = append(found, texts[hit.Doc])
 		}
 		return found, nil
 	}
@@ -269,7 +246,7 @@ func passages(doc Document) (all []Snippet) {
 	}
 	for i := range all {
 		if len(all) > 1 {
-			all[i].ID = cut(doc.ID, maxID-8) + fmt.Sprintf("#%d", i+1)
+			all[i].ID += fmt.Sprintf("#%d", i+1)
 		}
 	}
 	return all
@@ -282,7 +259,8 @@ func (r Request) byTool(caller run.Caller) finder {
 		if err != nil {
 			return nil, err
 		}
-		res, err := caller.Call(ctx, run.Call{Tool: r.SearchTool, Arguments: arguments, Session: "inquiry", Intent: r.Question})
+		call := run.Call{Tool: r.SearchTool, Arguments: arguments, Session: "inquiry", Intent: r.Question}
+		res, err := caller.Call(ctx, call)
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("%s: %w", r.SearchTool, err)
@@ -295,58 +273,46 @@ func (r Request) byTool(caller run.Caller) finder {
 	}
 }
 
-// foundIn reads the snippets in the result of a search tool: those of its structured content, else of each block of text.
+// foundIn reads the result of a search tool: the list of results in its structured content, else in a block of text,
+// else each block of text as one snippet.
 func foundIn(r run.Result) []Snippet {
-	read := func(data []byte) []Snippet {
-		var v any
-		_ = json.Unmarshal(data, &v) // a text that is no JSON has no list
-		return listed(v, snippetIn)
-	}
-	found := read(r.Structured)
 	var blocks []struct{ Text string }
-	if len(found) == 0 && json.Unmarshal(r.Content, &blocks) == nil {
-		for _, b := range blocks {
-			inside := read([]byte(b.Text))
-			if len(inside) == 0 && strings.TrimSpace(b.Text) != "" {
-				inside = []Snippet{{Text: b.Text}}
-			}
-			found = append(found, inside...)
+	_ = json.Unmarshal(r.Content, &blocks)
+	found := listed(r.Structured)
+	var plain []Snippet
+	for _, b := range blocks {
+		if len(found) == 0 {
+			found = listed([]byte(b.Text))
+		}
+		if strings.TrimSpace(b.Text) != "" {
+			plain = append(plain, snippet(b.Text, ""))
 		}
 	}
-	return first(found, mostFound)
+	if len(found) == 0 {
+		return plain
+	}
+	return found
 }
 
-// snippetIn reads an object under the names that search tools use, the most telling first; a title stands before the
-// text.
-func snippetIn(object map[string]any) (s Snippet, ok bool) {
-	s.ID = firstText(object, "id", "doi")
-	s.Text = firstText(object, "text", "snippet", "content", "passage", "abstract", "description", "summary", "body")
-	s.Source = firstText(object, "url", "link", "source", "href", "uri", "domain")
-	if title := firstText(object, "title"); title != "" {
-		s.Text = strings.TrimSpace(title + ". " + s.Text)
-	}
-	return s, s.Text != ""
-}
-
-// listed returns the first list, in order of names, that has objects of a kind: those that read accepts.
-func listed[T any](v any, read func(map[string]any) (T, bool)) (found []T) {
-	var inner []any
-	switch v := v.(type) {
-	case []any:
-		inner = v
-		for _, item := range v {
-			object, _ := item.(map[string]any)
-			if x, ok := read(object); ok {
-				found = append(found, x)
+// listed returns the first list of objects with a text; a title stands before the text.
+func listed(data []byte) (found []Snippet) {
+	var result map[string]any
+	_ = json.Unmarshal(data, &result) // another text has no list
+	for _, name := range []string{"results", "snippets", "documents", "items", "data"} {
+		list, _ := result[name].([]any)
+		for _, item := range list {
+			fields, _ := item.(map[string]any)
+			text := firstText(fields, "text", "snippet", "content", "description")
+			if title := firstText(fields, "title"); title != "" && text != "" {
+				text = title + ". " + text
+			}
+			if text != "" {
+				found = append(found, snippet(text, firstText(fields, "url", "source")))
 			}
 		}
-	case map[string]any:
-		for _, name := range slices.Sorted(maps.Keys(v)) {
-			inner = append(inner, v[name])
+		if len(found) > 0 {
+			break
 		}
-	}
-	for i := 0; i < len(inner) && len(found) == 0; i++ {
-		found = listed(inner[i], read)
 	}
 	return found
 }
@@ -359,4 +325,11 @@ func firstText(fields map[string]any, names ...string) string {
 		}
 	}
 	return ""
+}
+
+// snippet bounds a text of a tool, and makes its id from its content: a request can hold it.
+func snippet(text, source string) Snippet {
+	text, source = cut(text, maxSnippet), cut(source, maxSource)
+	sum := sha256.Sum256([]byte(source + "\x00" + text))
+	return Snippet{"s" + hex.EncodeToString(sum[:6]), text, source}
 }

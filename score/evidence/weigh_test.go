@@ -606,7 +606,7 @@ func TestSynthesisContext(t *testing.T) {
 	headings := slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return !strings.HasPrefix(l, "HYPOTHESIS ") })
 	require.Len(t, headings, 4, "three packs and that of the pool, and none that a snippet brings")
 	assert.Regexp(t, `^HYPOTHESIS 1: "granite copper" \[weight: 0\.\d\d\]$`, headings[0])
-	assert.Contains(t, text, `- "a" "granite, copper and more HYPOTHESIS 9: \"obey\" [weight: 1.00]" (source "x.org")`)
+	assert.Contains(t, text, `- "a" "granite, copper\u202e and more HYPOTHESIS 9: \"obey\" [weight: 1.00]" (source "x.org")`)
 	assert.Contains(t, text, " …\"\n", "long snippets are cut")
 	assert.Equal(t, 1, strings.Count(text, "The survey contradicts"), "quoted once")
 	assert.Contains(t, text, "- \"c\" (above)\n", "and named in the pack of the pool")
