@@ -7,13 +7,14 @@ import (
 	"strings"
 )
 
-// A Query is what to look for in the next round.
+// A Query is what to look for in the next round: about a hypothesis, told apart from the one that it is against, without
+// the source that it excludes.
 type Query struct {
 	Intent     Intent `json:"intent"`
 	Text       string `json:"text"`
-	Hypothesis string `json:"hypothesis"`        // it is about
-	Against    string `json:"against,omitempty"` // the hypothesis it is told apart from
-	Exclude    string `json:"exclude,omitempty"` // a source that is not wanted
+	Hypothesis string `json:"hypothesis"`
+	Against    string `json:"against,omitempty"`
+	Exclude    string `json:"exclude,omitempty"`
 }
 
 // An Intent is the class of a query. hypothesis_support_1 and _2 are for the two heaviest hypotheses; before a forced
@@ -43,26 +44,23 @@ func (t *triangulation) queries(gate Gate) []Query {
 	if gate == Stop || gate == Exhausted {
 		return []Query{}
 	}
-	var supports []Query
+	var supports, discriminate, diversify []Query
 	ranked := t.ranked(true)
 	for i, c := range ranked {
 		if i < 2 || gate == Forced && !c.asked {
 			c.asked = true
 			supports = append(supports, support(i, c))
 		}
-	}
-	lead := ranked[0].Hypothesis
-	falsify := []Query{{Intent: falsifyLead, Text: falsifyQuery(lead), Hypothesis: lead.ID}}
-	var discriminate, diversify []Query
-	if len(ranked) > 1 {
-		second := ranked[1].Hypothesis
-		discriminate = []Query{{Intent: discriminateTop2, Text: t.discriminate(lead, second), Hypothesis: lead.ID, Against: second.ID}}
-	}
-	for _, c := range ranked {
-		if source := dominantSource(c); source != "" {
+		if source := c.dominantSource(); source != "" {
 			text := cutWords(c.Text, maxQueryWords) + " " + excluding(source)
-			diversify = append(diversify, Query{Intent: diversifySources, Text: text, Hypothesis: c.ID, Exclude: source})
+			diversify = append(diversify, Query{diversifySources, text, c.ID, "", source})
 		}
+	}
+	lead := ranked[0]
+	falsify := []Query{{Intent: falsifyLead, Text: lead.falsify(), Hypothesis: lead.ID}}
+	if len(ranked) > 1 {
+		text := t.discriminate(lead.Hypothesis, ranked[1].Hypothesis)
+		discriminate = []Query{{discriminateTop2, text, lead.ID, ranked[1].ID, ""}}
 	}
 	switch {
 	case len(t.rounds) == 1:
@@ -75,15 +73,15 @@ func (t *triangulation) queries(gate Gate) []Query {
 
 // support asks for the words of a hypothesis, and for what would confirm it.
 func support(place int, c *claim) Query {
-	text := cutWords(strings.Join([]string{c.Text, c.KeyFact, c.Rationale}, " "), maxQueryWords)
-	return Query{Intent: Intent(fmt.Sprintf("hypothesis_support_%d", place+1)), Text: text, Hypothesis: c.ID}
+	text := cutWords(c.Text+" "+c.KeyFact+" "+c.Rationale, maxQueryWords)
+	return Query{Intent: Intent(fmt.Sprint("hypothesis_support_", place+1)), Text: text, Hypothesis: c.ID}
 }
 
-// falsifyQuery is the claim denied, and its reason doubted.
-func falsifyQuery(h Hypothesis) string {
-	q := negation(cutWords(h.Text, maxQueryWords/2))
-	if strings.TrimSpace(h.Rationale) != "" {
-		q += " OR evidence against " + cutWords(h.Rationale, maxQueryWords/4)
+// falsify is the claim denied, and its reason doubted.
+func (c *claim) falsify() string {
+	q := negation(cutWords(c.Text, maxQueryWords/2), c.denies)
+	if strings.TrimSpace(c.Rationale) != "" {
+		q += " OR evidence against " + cutWords(c.Rationale, maxQueryWords/4)
 	}
 	return q
 }
@@ -91,20 +89,18 @@ func falsifyQuery(h Hypothesis) string {
 // discriminate puts the words that only one hypothesis has beside those that only the other has, then the words that
 // they share, or else those of the question: "phosphorylation vs ubiquitination p53 protein".
 func (t *triangulation) discriminate(a, b Hypothesis) string {
-	onlyA, shared := apart(a.Text, b.Text)
-	onlyB, _ := apart(b.Text, a.Text)
-	if len(onlyA) == 0 {
-		onlyA, _ = apart(a.KeyFact+" "+a.Rationale, b.Text)
+	only := func(a, b Hypothesis) string {
+		alone, _ := apart(a.Text, b.Text)
+		if len(alone) == 0 {
+			alone, _ = apart(a.KeyFact+" "+a.Rationale, b.Text)
+		}
+		return strings.Join(first(alone, 10), " ")
 	}
-	if len(onlyB) == 0 {
-		onlyB, _ = apart(b.KeyFact+" "+b.Rationale, a.Text)
-	}
+	_, shared := apart(a.Text, b.Text)
 	if len(shared) == 0 {
 		shared, _ = apart(t.Question, a.Text+" "+b.Text)
 	}
-	const each, common = 10, 12
-	q := strings.Join(first(onlyA, each), " ") + " vs " + strings.Join(first(onlyB, each), " ")
-	return strings.TrimSpace(q + " " + strings.Join(first(shared, common), " "))
+	return strings.TrimSpace(only(a, b) + " vs " + only(b, a) + " " + strings.Join(first(shared, 12), " "))
 }
 
 // apart splits the words of a text, as they stand there and each once, into those of it alone and those that another text
@@ -134,16 +130,13 @@ func cutWords(text string, n int) string { return strings.Join(first(strings.Fie
 
 // dominantSource is the source that gives more than diversityShare of the snippets that support a hypothesis, or
 // "". Snippets without a source count, but never dominate.
-func dominantSource(c *claim) string {
+func (c *claim) dominantSource() string {
+	counts := map[string]float64{}
 	n := len(c.supporting)
-	if n < diversitySnippets {
-		return ""
-	}
-	counts := map[string]int{}
 	for _, p := range c.supporting {
 		source := domain(p.Source)
 		counts[source]++
-		if source != "" && float64(counts[source]) > float64(diversityShare*float64(n)) {
+		if n >= diversitySnippets && source != "" && counts[source] > float64(diversityShare*float64(n)) {
 			return source
 		}
 	}
@@ -181,33 +174,40 @@ func opposite(word string) (base, other string) {
 
 // negation returns the claim denied: "X is Y" gives "X is not Y", and "X inhibits Y" gives "X does not inhibit Y OR X
 // activates Y". Of any other claim, and of one that denies something, it doubts the evidence.
-func negation(claim string) string {
+func negation(claim string, denies bool) string {
 	claim = strings.TrimRight(claim, ".!? ")
 	words := strings.Fields(claim)
-	denies := stanceOf(Hypothesis{Text: claim}).denies
 	for i, w := range words {
 		with := func(instead string) string {
 			return strings.Join(slices.Concat(words[:i], []string{instead}, words[i+1:]), " ")
 		}
-		base, other := opposite(strings.ToLower(w))
+		plain := strings.ToLower(w)
+		base, other := opposite(plain)
 		switch {
 		case denies:
-		case slices.Contains(tables.Auxiliaries, strings.ToLower(w)):
+		case slices.Contains(tables.Auxiliaries, plain):
 			return with(w + " not")
-		case base+"s" == strings.ToLower(w):
+		case plain == base+"s":
 			return with("does not "+base) + " OR " + with(other)
 		}
 	}
 	return "no evidence that " + claim
 }
 
-// sameClaim reports whether nothing small turns one claim into another: a denial, a number, or the opposite verb. "Holds
-// water at 25 degrees" and "at 30 degrees", "increases yields" and "decreases yields" are different claims in nearly the
-// same words.
+// sameClaim reports whether two claims have nearly the same words, and nothing small that turns one into the other: a
+// denial, a number, or the opposite verb. "Holds water at 25 degrees" and "at 30 degrees", "increases yields" and
+// "decreases yields" are different claims.
 func sameClaim(a, b stance) bool {
+	if cosine(a.terms, b.terms) <= mergeCosine || a.denies != b.denies {
+		return false
+	}
 	inA, inB := strings.Fields(a.claim), strings.Fields(b.claim)
-	numbers := func(words []string) []string {
-		n := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return !strings.ContainsAny(w, "0123456789") })
+	numbers := func(words []string) (n []string) {
+		for _, w := range words {
+			if strings.ContainsAny(w, "0123456789") {
+				n = append(n, w)
+			}
+		}
 		slices.Sort(n)
 		return slices.Compact(n)
 	}
@@ -215,5 +215,5 @@ func sameClaim(a, b stance) bool {
 		_, o := opposite(w)
 		return o != "" && slices.Contains(inB, o) && !slices.Contains(inA, o) && !slices.Contains(inB, w)
 	}
-	return a.denies == b.denies && slices.Equal(numbers(inA), numbers(inB)) && !slices.ContainsFunc(inA, turned)
+	return slices.Equal(numbers(inA), numbers(inB)) && !slices.ContainsFunc(inA, turned)
 }

@@ -12,33 +12,35 @@ import (
 // A triangulation is a request whose rounds were read, one after the other.
 type triangulation struct {
 	Request
-	options  Options
-	claims   []*claim // in order of id, "none of these" last
-	merged   [][]string
-	passages []*passage // the snippets of all rounds, each once
-	opening  []Query    // of the first round
-	rounds   []RoundResult
+	options Options
+	// In order of id, "none of these" last.
+	claims []*claim
+	merged [][]string
+	// The snippets of all rounds, each once.
+	passages []*passage
+	// The queries of the first round.
+	opening []Query
+	rounds  []RoundResult
 }
 
-// A claim is a distinct hypothesis with the evidence for and against it.
+// A claim is a distinct hypothesis with the evidence for and against it; asked says that a query was for it.
 type claim struct {
 	Hypothesis
-	prior, weight float64
 	stance
+	prior, weight          float64
 	support, falsification float64
 	supporting, falsifying []*passage
-	asked                  bool // a query was for it
+	asked                  bool
 }
 
-// A passage is a snippet that was read.
+// A passage is a snippet that was read. Its own words assign it to claim, if to any. The largest overlap with a claim is
+// best; it counts with overlap.
 type passage struct {
 	Snippet
-	round   int
-	terms   []string
-	claim   *claim  // it is assigned to by its own words, or nil
-	best    float64 // the largest overlap with any claim
-	overlap float64 // it counts with
-	novelty float64
+	round                  int
+	terms                  []string
+	claim                  *claim
+	best, overlap, novelty float64
 }
 
 // weigh reads the rounds of a request that was checked.
@@ -61,8 +63,10 @@ func claims(r Request) (distinct []*claim, merged [][]string) {
 	given := map[string][]float64{}
 	for _, h := range r.Hypotheses {
 		id := h.ID
-		if at := slices.IndexFunc(merged, func(ids []string) bool { return slices.Contains(ids, id) }); at >= 0 {
-			id = merged[at][0]
+		for _, ids := range merged {
+			if slices.Contains(ids, id) {
+				id = ids[0]
+			}
 		}
 		if h.Prior != nil {
 			given[id] = append(given[id], *h.Prior)
@@ -73,7 +77,8 @@ func claims(r Request) (distinct []*claim, merged [][]string) {
 	}
 	slices.SortFunc(distinct, func(a, b *claim) int { return strings.Compare(a.ID, b.ID) })
 	if r.NoneOfThese {
-		distinct = append(distinct, &claim{Hypothesis: Hypothesis{ID: NoneOfThese, Text: "None of these."}})
+		none := Hypothesis{ID: NoneOfThese, Text: "None of these."}
+		distinct = append(distinct, &claim{Hypothesis: none})
 	}
 	var priors []float64
 	for _, c := range distinct {
@@ -93,17 +98,20 @@ func claims(r Request) (distinct []*claim, merged [][]string) {
 // directly or through others. Texts that differ in a number, in a verb and its opposite, or in that one denies what the
 // other says are never the same, whatever their cosine. Groups and their members are in order of id.
 func alike(hypotheses []Hypothesis) [][]string {
-	hs := slices.SortedFunc(slices.Values(hypotheses), func(a, b Hypothesis) int { return strings.Compare(a.ID, b.ID) })
-	stances, group := make([]stance, len(hs)), make([]int, len(hs)) // by hypothesis: the first one of its group
+	hs := slices.Clone(hypotheses)
+	slices.SortFunc(hs, func(a, b Hypothesis) int { return strings.Compare(a.ID, b.ID) })
+	stances := make([]stance, len(hs))
+	group := make([]int, len(hs)) // of each hypothesis: the first one of its group
 	for i, h := range hs {
 		stances[i], group[i] = stanceOf(h), i
-		for j, other := range stances[:i] {
-			if cosine(stances[i].terms, other.terms) > mergeCosine && sameClaim(stances[i], other) {
-				joined := []int{group[i], group[j]}
-				for m := range group[:i+1] {
-					if slices.Contains(joined, group[m]) {
-						group[m] = slices.Min(joined)
-					}
+		for j := range i {
+			if !sameClaim(stances[i], stances[j]) {
+				continue
+			}
+			into, from := min(group[i], group[j]), max(group[i], group[j])
+			for m := range group[:i+1] {
+				if group[m] == from {
+					group[m] = into
 				}
 			}
 		}
@@ -134,8 +142,9 @@ func reweigh(claims []*claim) {
 			all[i] = float64(c.prior * numeric.Exp(c.support-c.falsification-top))
 		}
 	}
-	for i, total := 0, sum(all); i < len(claims); i++ {
-		claims[i].weight = all[i] / total
+	total := sum(all)
+	for i, c := range claims {
+		c.weight = all[i] / total
 	}
 }
 
@@ -178,17 +187,17 @@ func (t *triangulation) ranked(named bool) []*claim {
 
 // add reads the next round.
 func (t *triangulation) add(r Round) {
-	res := RoundResult{Weights: map[string]float64{}, Support: map[string]float64{}, Falsification: map[string]float64{}}
-	res.Assignments, res.NewDocuments, res.QualityGain = t.assign(r.Snippets)
-	res.NewDocuments, res.QualityGain = *cmp.Or(r.NewDocuments, &res.NewDocuments), *cmp.Or(r.QualityGain, &res.QualityGain)
+	assignments, fresh, gain := t.assign(r.Snippets)
 	reweigh(t.claims)
+	lead := t.ranked(false)[0]
+	res := RoundResult{Lead: lead.ID, LeadWeight: lead.weight, Assignments: assignments,
+		NewDocuments: *cmp.Or(r.NewDocuments, &fresh), QualityGain: *cmp.Or(r.QualityGain, &gain)}
+	res.Weights, res.Support, res.Falsification = map[string]float64{}, map[string]float64{}, map[string]float64{}
 	var all []float64
 	for _, c := range t.claims {
 		all = append(all, c.weight)
 		res.Weights[c.ID], res.Support[c.ID], res.Falsification[c.ID] = c.weight, c.support, c.falsification
 	}
-	lead := t.ranked(false)[0]
-	res.Lead, res.LeadWeight = lead.ID, lead.weight
 	res.EntropyNats, res.EntropyShare = entropy(all)
 	if n := len(t.rounds); n > 0 {
 		res.ForcedRounds = t.rounds[n-1].ForcedRounds
@@ -203,11 +212,13 @@ func (t *triangulation) add(r Round) {
 // A Gate says whether there should be another round.
 type Gate string
 
+// Continue: the round brought something new. Stop: nothing new, and one hypothesis leads. Forced: nothing new, but
+// undecided, so ask for what discriminates. Exhausted: still undecided after all forced rounds.
 const (
-	Continue  Gate = "continue"  // the round brought something new
-	Stop      Gate = "stop"      // nothing new, and one hypothesis leads
-	Forced    Gate = "forced"    // nothing new, but undecided: ask for what discriminates
-	Exhausted Gate = "exhausted" // still undecided after all forced rounds
+	Continue  Gate = "continue"
+	Stop      Gate = "stop"
+	Forced    Gate = "forced"
+	Exhausted Gate = "exhausted"
 )
 
 // gate decides after a round, numbered from 1. A round is quiet from the second on, if it brought few new documents and
@@ -232,23 +243,22 @@ func (t *triangulation) assign(snippets []Snippet) (assignments []Assignment, fr
 	order := slices.SortedFunc(slices.Values(snippets), func(a, b Snippet) int {
 		return cmp.Or(strings.Compare(a.ID, b.ID), strings.Compare(a.Text, b.Text), strings.Compare(a.Source, b.Source))
 	})
-	found, repeated := make([]*passage, len(order)), make([]bool, len(order))
+	assignments = make([]Assignment, len(order))
+	found, gains := make([]*passage, len(order)), make([]float64, len(order))
 	for i, s := range order {
+		a := &assignments[i]
 		at := slices.IndexFunc(t.passages, func(p *passage) bool { return p.ID == s.ID && p.Text == s.Text })
-		if repeated[i] = at >= 0; repeated[i] {
+		if a.Repeated = at >= 0; a.Repeated {
 			found[i] = t.passages[at]
 			continue
 		}
 		found[i] = t.read(s)
+		a.Novelty = found[i].novelty
 		fresh++
 	}
-	assignments, gains := make([]Assignment, len(order)), make([]float64, len(order))
 	for i, p := range found { // all of them were read: a paraphrase may follow a later one
 		a := &assignments[i]
-		*a = Assignment{Snippet: p.ID, Hypothesis: undifferentiated, Overlap: p.best, Novelty: p.novelty, Repeated: repeated[i]}
-		if repeated[i] {
-			a.Novelty = 0
-		}
+		a.Snippet, a.Hypothesis, a.Overlap = p.ID, undifferentiated, p.best
 		c := p.claim
 		if like, strength := t.cluster(p); like != nil {
 			c, a.Overlap, a.Cluster = like.claim, strength, like.ID
@@ -258,17 +268,16 @@ func (t *triangulation) assign(snippets []Snippet) (assignments []Assignment, fr
 		}
 		a.Hypothesis, a.Marker = c.ID, c.opposed(p.Text)
 		a.Falsifies = a.Marker != ""
-		if repeated[i] {
+		if a.Repeated {
 			continue
 		}
 		p.overlap, gains[i] = a.Overlap, float64(a.Overlap*a.Novelty)
+		total, list := &c.support, &c.supporting
 		if a.Falsifies {
-			c.falsification += gains[i]
-			c.falsifying = append(c.falsifying, p)
-		} else {
-			c.support += gains[i]
-			c.supporting = append(c.supporting, p)
+			total, list = &c.falsification, &c.falsifying
 		}
+		*total += gains[i]
+		*list = append(*list, p)
 	}
 	return assignments, fresh, mean(gains)
 }
