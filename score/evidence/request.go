@@ -11,43 +11,37 @@ import (
 	"waymark/score"
 )
 
-// Limits of a request. Texts are counted in bytes.
+// Limits of a request: of lists, snippets in a round and in all; of texts in bytes, those of a question or hypothesis,
+// of a snippet, its id and its source.
 const (
-	maxHypotheses = 10
-	maxRounds     = 50
-	maxSnippets   = 200   // in a round
-	maxPool       = 2000  // in all rounds
-	maxClaim      = 4000  // question, text, rationale, key fact
-	maxSnippet    = 20000 // text of a snippet
-	maxID         = 200
-	maxSource     = 2000
+	maxHypotheses, maxRounds, maxSnippets, maxPool = 10, 50, 200, 2000
+	maxClaim, maxSnippet, maxID, maxSource         = 4000, 20000, 200, 2000
 )
 
 // Thresholds of the proposal that this package follows (docs/scorers.md), but for clusterCosine; they are chosen there,
 // not measured.
 const (
-	mergeCosine    = .85 // of hypotheses, above which they are one
-	assignOverlap  = .15 // above which a snippet is assigned to a hypothesis
-	clusterOverlap = .05 // with every hypothesis, below which a snippet follows a similar one
-	clusterCosine  = .5  // to that snippet, at least
-
-	diversityShare    = .70 // of supporting snippets, above which one source dominates
-	diversitySnippets = 3   // supporting ones, at least
+	// Of hypotheses: above it they are one.
+	mergeCosine = .85
+	// Above it a snippet is assigned to a hypothesis.
+	assignOverlap = .15
+	// Below it, with every hypothesis, a snippet follows one that is at least so similar.
+	clusterOverlap, clusterCosine = .05, .5
+	// Above the share of so many supporting snippets, at least, one source dominates.
+	diversityShare, diversitySnippets = .70, 3
 
 	packHypotheses, packSupporting, packFalsifying = 3, 3, 2
 )
 
 // Options are the thresholds that decide when to stop and when to abstain. A round with fewer new documents and a
-// smaller gain than these is quiet.
+// smaller gain than these is quiet. The share is of the maximum entropy: .497 is 0.8 nats for 5 hypotheses.
 type Options struct {
-	MinNewDocuments int     `json:"min_new_documents" required:"false" doc:"Of a round that is not quiet; default 2."`
-	MinQualityGain  float64 `json:"min_quality_gain" required:"false" doc:"Of a round that is not quiet; default 0.03."`
-	// Of the maximum entropy; the default is 0.8 nats for 5 hypotheses.
-	StopShare float64 `json:"stop_share" required:"false" doc:"Share of entropy below which a quiet round stops; default 0.497."`
-	StopLead  float64 `json:"stop_lead" required:"false" doc:"Least weight of the leader to stop; default 0.55."`
-	MaxForced int     `json:"max_forced" required:"false" doc:"Most rounds forced while undecided; default 2."`
-	// For the leader.
-	AbstainLead float64 `json:"abstain_lead" required:"false" doc:"Weight of the leader below which to abstain; default 0.35."`
+	MinNewDocuments int     `json:"min_new_documents" required:"false" doc:"Default 2; quiet rounds have fewer."`
+	MinQualityGain  float64 `json:"min_quality_gain" required:"false" doc:"Default 0.03; quiet rounds gain less."`
+	StopShare       float64 `json:"stop_share" required:"false" doc:"Share of maximum entropy to stop below; default 0.497."`
+	StopLead        float64 `json:"stop_lead" required:"false" doc:"Least weight of the leader to stop; default 0.55."`
+	MaxForced       int     `json:"max_forced" required:"false" doc:"Most rounds forced while undecided; default 2."`
+	AbstainLead     float64 `json:"abstain_lead" required:"false" doc:"Least weight of the leader; default 0.35."`
 }
 
 // defaults are the options that count where none are given.
@@ -66,29 +60,23 @@ func (o *Options) UnmarshalJSON(data []byte) error {
 
 func (r Request) options() Options { return *cmp.Or(r.Options, &defaults) }
 
-// none is the number that counts where none is given.
-var none float64
+// none and one stand for numbers that are not given.
+var none, one = 0.0, 1.0
 
 // check returns a [score.RequestError] for the first field that cannot be accepted, or nil.
 func (r Request) check() error {
 	o := r.options()
-	err := checkText("question", r.Question, maxClaim, true)
-	for _, number := range []struct {
-		field    string
-		x, limit float64
-	}{
-		{"options.stop_share", o.StopShare, 1},
-		{"options.stop_lead", o.StopLead, 1},
-		{"options.abstain_lead", o.AbstainLead, 1},
-		{"options.min_new_documents", float64(o.MinNewDocuments), maxPool},
-		{"options.max_forced", float64(o.MaxForced), maxRounds},
-		{"agreement", *cmp.Or(r.Agreement, &none), 1},
-		{"max_rounds", float64(r.MaxRounds), 20},
-		{"per_query", float64(r.PerQuery), mostFound},
-	} {
-		err = cmp.Or(err, checkRange(number.field, number.x, number.limit))
-	}
-	err = cmp.Or(err, r.checkHypotheses(), score.AtMost("rounds", len(r.Rounds), maxRounds))
+	err := cmp.Or(checkText("question", r.Question, maxClaim, true),
+		checkRange("options.stop_share", o.StopShare, 1),
+		checkRange("options.stop_lead", o.StopLead, 1),
+		checkRange("options.abstain_lead", o.AbstainLead, 1),
+		checkRange("options.min_new_documents", o.MinNewDocuments, maxPool),
+		checkRange("options.max_forced", o.MaxForced, maxRounds),
+		checkRange("agreement", *cmp.Or(r.Agreement, &none), 1),
+		checkRange("max_rounds", r.MaxRounds, 20),
+		checkRange("per_query", r.PerQuery, mostFound),
+		r.checkHypotheses(),
+		score.AtMost("rounds", len(r.Rounds), maxRounds))
 	pool := 0
 	for i, round := range r.Rounds {
 		pool += len(round.Snippets)
@@ -98,7 +86,7 @@ func (r Request) check() error {
 }
 
 // checkRange refuses a number that is not 0 to limit.
-func checkRange(field string, x, limit float64) error {
+func checkRange[N int | float64](field string, x, limit N) error {
 	if !(0 <= x && x <= limit) {
 		return score.Refuse(field, "%v is not between 0 and %v", x, limit)
 	}
@@ -133,7 +121,7 @@ func (r Request) checkHypotheses() error {
 		return score.Refuse("hypotheses", "are given: their evidence comes in rounds, not from documents or search_tool")
 	}
 	ids := map[string]int{}
-	weightless := !r.NoneOfThese
+	total := 0.0
 	for i, h := range r.Hypotheses {
 		place := fmt.Sprintf("hypotheses[%d]", i)
 		if j, twice := ids[h.ID]; twice {
@@ -143,9 +131,9 @@ func (r Request) checkHypotheses() error {
 			return err
 		}
 		ids[h.ID] = i
-		weightless = weightless && h.Prior != nil && *h.Prior == 0
+		total += *cmp.Or(h.Prior, &one)
 	}
-	if weightless {
+	if total == 0 && !r.NoneOfThese {
 		return score.Refuse("hypotheses", "the priors add up to 0")
 	}
 	return nil
@@ -165,10 +153,9 @@ func (h Hypothesis) check(place string, complete bool) error {
 
 // check checks a round; pool is the number of snippets up to its end.
 func (r Round) check(place string, pool int) error {
-	err := score.AtMost(place+".snippets", len(r.Snippets), maxSnippets)
 	switch {
-	case err != nil:
-		return err
+	case len(r.Snippets) > maxSnippets:
+		return score.AtMost(place+".snippets", len(r.Snippets), maxSnippets)
 	case pool > maxPool:
 		return score.Refuse(place+".snippets", "more than %d in all rounds", maxPool)
 	case r.NewDocuments != nil && *r.NewDocuments < 0:
@@ -180,12 +167,12 @@ func (r Round) check(place string, pool int) error {
 		if j, twice := ids[s.ID]; twice && r.Snippets[j].Text != s.Text {
 			return score.Refuse(at+".id", "%q is already the id of snippets[%d], which has another text", s.ID, j)
 		}
-		err = cmp.Or(score.CheckName(at+".id", s.ID, maxID),
+		ids[s.ID] = i
+		err := cmp.Or(score.CheckName(at+".id", s.ID, maxID),
 			score.CheckText(at+".text", s.Text, maxSnippet), score.CheckText(at+".source", s.Source, maxSource))
 		if err != nil {
 			return err
 		}
-		ids[s.ID] = i
 	}
 	return nil
 }

@@ -137,19 +137,17 @@ func (r Request) finder(caller run.Caller) (finder, error) {
 	case len(r.Documents) == 0:
 		return nil, nil
 	}
-	documents := slices.Clone(r.Documents)
 	var all []Snippet
-	for i := range documents {
-		d := &documents[i]
-		d.ID = cmp.Or(d.ID, fmt.Sprintf("d%d", i+1))
-		place := fmt.Sprintf("documents[%d]", i)
-		err := cmp.Or(score.CheckName(place+".id", d.ID, maxID-8), score.CheckText(place+".source", d.Source, maxSource))
-		if err != nil {
-			return nil, err
+	seen := map[string]bool{}
+	for i, d := range r.Documents {
+		d.Source = cut(cmp.Or(d.Source, d.ID), maxSource)
+		if seen[d.ID] || score.CheckName("", d.ID, maxID-8) != nil {
+			d.ID = fmt.Sprint("d", i+1)
 		}
-		all = append(all, passages(*d)...)
+		seen[d.ID] = true
+		all = append(all, passages(d)...)
 	}
-	return among(all), score.DistinctIDs("documents", documents, func(d Document) string { return d.ID })
+	return among(all), nil
 }
 
 // A searcher searches round by round and keeps what it found.
@@ -195,9 +193,9 @@ func (s *searcher) round(ctx context.Context, number int, queries []Query) (take
 	return first(taken, maxSnippets), nil
 }
 
-// include adds a snippet unless it is there.
+// include adds a snippet unless it is there or empty.
 func include(list []Snippet, x Snippet) []Snippet {
-	if slices.Contains(list, x) {
+	if x.Text == "" || slices.Contains(list, x) {
 		return list
 	}
 	return append(list, x)
@@ -228,25 +226,22 @@ func among(texts []Snippet) finder {
 // longestPassage is the length in bytes above which a paragraph is cut.
 const longestPassage = 1200
 
-// passages returns the paragraphs of a document; long ones are cut after a sentence, else between two words. A document
-// of one passage keeps its id; others get #1, #2 …
+// passages returns the paragraphs of a document; long ones are cut between two words. A document of one passage keeps
+// its id; others get #1, #2 …
 func passages(doc Document) (all []Snippet) {
 	for paragraph := range strings.SplitSeq(strings.ReplaceAll(doc.Text, "\r\n", "\n"), "\n\n") {
 		for rest := strings.Join(strings.Fields(paragraph), " "); rest != ""; {
 			text := cut(rest, longestPassage)
-			for _, end := range []string{". ", "? ", "! ", " "} {
-				if i := strings.LastIndex(text, end); len(text) < len(rest) && i > len(text)/2 {
-					text = text[:i+1]
-					break
-				}
+			if i := strings.LastIndex(text, " "); len(text) < len(rest) && i > 0 {
+				text = text[:i]
 			}
-			all = append(all, Snippet{doc.ID, strings.TrimSpace(text), cmp.Or(doc.Source, doc.ID)})
+			all = append(all, Snippet{doc.ID, text, cmp.Or(doc.Source, doc.ID)})
 			rest = strings.TrimSpace(rest[len(text):])
 		}
 	}
 	for i := range all {
 		if len(all) > 1 {
-			all[i].ID += fmt.Sprintf("#%d", i+1)
+			all[i].ID += fmt.Sprint("#", i+1)
 		}
 	}
 	return all
@@ -273,63 +268,44 @@ func (r Request) byTool(caller run.Caller) finder {
 	}
 }
 
-// foundIn reads the result of a search tool: the list of results in its structured content, else in a block of text,
-// else each block of text as one snippet.
-func foundIn(r run.Result) []Snippet {
+// A listing is the result of a search tool; the first list with a text counts, and of an object the first text.
+type listing struct{ Results, Snippets, Documents, Items, Data []hit }
+
+type hit struct{ Title, Text, Snippet, Content, Description, URL, Source string }
+
+// foundIn reads the list of results in the structured content, else in a block of text; else each block is a snippet.
+func foundIn(r run.Result) (found []Snippet) {
 	var blocks []struct{ Text string }
 	_ = json.Unmarshal(r.Content, &blocks)
-	found := listed(r.Structured)
-	var plain []Snippet
+	texts := []string{string(r.Structured)}
 	for _, b := range blocks {
-		if len(found) == 0 {
-			found = listed([]byte(b.Text))
-		}
-		if strings.TrimSpace(b.Text) != "" {
-			plain = append(plain, snippet(b.Text, ""))
+		texts = append(texts, b.Text)
+	}
+	for _, text := range texts {
+		var l listing
+		_ = json.Unmarshal([]byte(text), &l) // another text has no list
+		for _, list := range [][]hit{l.Results, l.Snippets, l.Documents, l.Items, l.Data} {
+			for _, h := range list {
+				text := cmp.Or(h.Text, h.Snippet, h.Content, h.Description)
+				found = include(found, snippet(h.Title, text, cmp.Or(h.URL, h.Source)))
+			}
+			if len(found) > 0 {
+				return found
+			}
 		}
 	}
-	if len(found) == 0 {
-		return plain
+	for _, b := range blocks {
+		found = include(found, snippet("", b.Text, ""))
 	}
 	return found
 }
 
-// listed returns the first list of objects with a text; a title stands before the text.
-func listed(data []byte) (found []Snippet) {
-	var result map[string]any
-	_ = json.Unmarshal(data, &result) // another text has no list
-	for _, name := range []string{"results", "snippets", "documents", "items", "data"} {
-		list, _ := result[name].([]any)
-		for _, item := range list {
-			fields, _ := item.(map[string]any)
-			text := firstText(fields, "text", "snippet", "content", "description")
-			if title := firstText(fields, "title"); title != "" && text != "" {
-				text = title + ". " + text
-			}
-			if text != "" {
-				found = append(found, snippet(text, firstText(fields, "url", "source")))
-			}
-		}
-		if len(found) > 0 {
-			break
-		}
+// snippet bounds a text of a tool, and makes its id from its content: a request can hold it. A title stands before it.
+func snippet(title, text, source string) Snippet {
+	if title != "" && text != "" {
+		text = title + ". " + text
 	}
-	return found
-}
-
-// firstText returns the first of these fields that is a text.
-func firstText(fields map[string]any, names ...string) string {
-	for _, name := range names {
-		if text, _ := fields[name].(string); strings.TrimSpace(text) != "" {
-			return strings.TrimSpace(text)
-		}
-	}
-	return ""
-}
-
-// snippet bounds a text of a tool, and makes its id from its content: a request can hold it.
-func snippet(text, source string) Snippet {
-	text, source = cut(text, maxSnippet), cut(source, maxSource)
+	text, source = cut(strings.TrimSpace(text), maxSnippet), cut(source, maxSource)
 	sum := sha256.Sum256([]byte(source + "\x00" + text))
 	return Snippet{"s" + hex.EncodeToString(sum[:6]), text, source}
 }

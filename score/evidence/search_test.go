@@ -304,12 +304,12 @@ func TestFoundIn(t *testing.T) {
 	}{
 		"nothing":    {run.Result{}, nil},
 		"no JSON":    {run.Result{Structured: []byte("{"), Content: []byte("{")}, nil},
-		"plain text": {text("rain fell", " "), []Snippet{snippet("rain fell", "")}},
+		"plain text": {text("rain fell", " "), []Snippet{snippet("", "rain fell", "")}},
 		"JSON in text": {text(`{"items":[{"title":"Rain","content":"it fell","url":"w.example"},{"no":"text"},3]}`),
-			[]Snippet{snippet("Rain. it fell", "w.example")}},
+			[]Snippet{snippet("Rain", "it fell", "w.example")}},
 		"structured": {run.Result{Structured: []byte(`{"meta":[{"text":"x"}],"results":[{"text":"rain","source":"a"}]}`)},
-			[]Snippet{snippet("rain", "a")}},
-		"another form": {text(`[{"text":"rain"}]`), []Snippet{snippet(`[{"text":"rain"}]`, "")}},
+			[]Snippet{snippet("", "rain", "a")}},
+		"another form": {text(`[{"text":"rain"}]`), []Snippet{snippet("", `[{"text":"rain"}]`, "")}},
 		"numbers only": {run.Result{Structured: []byte(`{"results":[{"id":1}]}`)}, nil},
 	} {
 		assert.Equal(t, c.want, foundIn(c.result), name)
@@ -324,7 +324,6 @@ func TestPassages(t *testing.T) {
 	require.Len(t, cut, 2)
 	assert.Equal(t, "d#1", cut[0].ID)
 	assert.Equal(t, "a.example", cut[1].Source)
-	assert.True(t, strings.HasSuffix(cut[0].Text, "hill."), "%q", cut[0].Text)
 }
 
 // No word is lost, no passage is too long, whatever the text.
