@@ -27,11 +27,10 @@ var tables = score.MustDecode[struct {
 }](wordsSource)
 
 var (
-	sentenceEnd = regexp.MustCompile(`[.!?][ \t]+[^a-z \t]|\n`) // before a small letter a point ends an abbreviation
-	clauseEnd   = regexp.MustCompile(`(?:^| )(?:(?:[.,;:!?]|` + strings.Join(tables.ClauseEnds, "|") + `)(?: |$))+`)
-	pointer     = regexp.MustCompile(`\b(?:` + strings.Join(tables.Pointers, "|") + `)\b`)
-	without     = regexp.MustCompile(`\b(?:without|non|lack|lacks|lacked|lacking|absence)\b`)
-	condition   = regexp.MustCompile(`^(?:` + strings.Join(tables.Conditions, "|") + `)\b`)
+	clauseEnd = regexp.MustCompile(`(?:^| )(?:(?:[.,;:!?]|` + strings.Join(tables.ClauseEnds, "|") + `)(?: |$))+`)
+	pointer   = regexp.MustCompile(`\b(?:` + strings.Join(tables.Pointers, "|") + `)\b`)
+	without   = regexp.MustCompile(`\b(?:without|non|lack|lacks|lacked|lacking|absence)\b`)
+	condition = regexp.MustCompile(`^(?:` + strings.Join(tables.Conditions, "|") + `)\b`)
 	// anySign has one group for each of tables.Signs; the first one that fits counts.
 	anySign = func() *regexp.Regexp {
 		form := strings.NewReplacer("~ ", `(?:\S+ ){0,2}?`, "*", `\S*`, "<not>", `(?:not|never|cannot|\S+n't)`, "(", "(?:")

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 // empty is the result of an easy question.
@@ -92,28 +91,30 @@ func confidence(support, dominance, agreement float64, n, unsupported, contradic
 // from the whole pool, by overlap with the question.
 func (t *triangulation) packs() []Pack {
 	packs := []Pack{}
-	strength := func(p *passage) float64 { return float64(p.overlap * p.novelty) }
 	for _, c := range first(t.ranked(true), packHypotheses) {
-		supporting := strongest(c.supporting, packSupporting, strength)
-		packs = append(packs, Pack{c.ID, c.weight, supporting, strongest(c.falsifying, packFalsifying, strength)})
+		supporting, falsifying := strongest(c.supporting, packSupporting), strongest(c.falsifying, packFalsifying)
+		packs = append(packs, Pack{c.ID, c.weight, supporting, falsifying})
 	}
 	if t.NoneOfThese {
 		asked := terms(t.Question)
-		relevance := func(p *passage) float64 { return float64(overlap(p.terms, asked) * p.novelty) }
+		var pool []*passage
+		for _, p := range t.passages {
+			relevance := float64(overlap(p.terms, asked) * p.novelty)
+			pool = append(pool, &passage{Snippet: p.Snippet, round: p.round, strength: relevance})
+		}
 		none := t.claims[len(t.claims)-1]
-		pool := strongest(t.passages, packSupporting, relevance)
-		packs = append(packs, Pack{NoneOfThese, none.weight, pool, []Exhibit{}})
+		packs = append(packs, Pack{none.ID, none.weight, strongest(pool, packSupporting), []Exhibit{}})
 	}
 	return packs
 }
 
-func strongest(passages []*passage, n int, strength func(*passage) float64) []Exhibit {
-	exhibits := make([]Exhibit, len(passages))
-	for i, p := range passages {
-		exhibits[i] = Exhibit{p.Snippet, p.round, strength(p)}
+func strongest(passages []*passage, n int) []Exhibit {
+	exhibits := []Exhibit{}
+	for _, p := range passages {
+		exhibits = append(exhibits, Exhibit{p.Snippet, p.round, p.strength})
 	}
 	slices.SortFunc(exhibits, func(a, b Exhibit) int {
-		return cmp.Or(cmp.Compare(b.Strength, a.Strength), strings.Compare(a.ID, b.ID), cmp.Compare(a.Round, b.Round))
+		return cmp.Or(cmp.Compare(b.Strength, a.Strength), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Round, b.Round))
 	})
 	return first(exhibits, n)
 }
@@ -151,13 +152,12 @@ func synthesis(question string, res Result) string {
 		}
 		write("%s:", name)
 		for _, e := range exhibits {
-			key := Snippet{ID: e.ID, Text: e.Text}
-			text := quote(e.Text)
-			if e.Source != "" {
-				text += fmt.Sprintf(" (source %s)", quote(e.Source))
-			}
-			if quoted[key] {
+			text, key := quote(e.Text), Snippet{e.ID, e.Text, ""}
+			switch {
+			case quoted[key]:
 				text = "(above)"
+			case e.Source != "":
+				text += " (source " + quote(e.Source) + ")"
 			}
 			write("- %s %s", quote(e.ID), text)
 			quoted[key] = true
@@ -181,12 +181,4 @@ func quote(text string) string {
 }
 
 // cut shortens a text to at most n bytes, between two characters.
-func cut(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n]
-}
+func cut(text string, n int) string { return strings.ToValidUTF8(text[:min(len(text), n)], "") }

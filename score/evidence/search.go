@@ -250,10 +250,7 @@ func passages(doc Document) (all []Snippet) {
 // byTool finds snippets by a tool of another server.
 func (r Request) byTool(caller run.Caller) finder {
 	return func(ctx context.Context, q Query) ([]Snippet, error) {
-		arguments, err := json.Marshal(map[string]string{cmp.Or(r.SearchArgument, "query"): q.Text})
-		if err != nil {
-			return nil, err
-		}
+		arguments, _ := json.Marshal(map[string]string{cmp.Or(r.SearchArgument, "query"): q.Text}) // texts always fit
 		call := run.Call{Tool: r.SearchTool, Arguments: arguments, Session: "inquiry", Intent: r.Question}
 		res, err := caller.Call(ctx, call)
 		switch {

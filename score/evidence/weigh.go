@@ -34,13 +34,13 @@ type claim struct {
 }
 
 // A passage is a snippet that was read. Its own words assign it to claim, if to any. The largest overlap with a claim is
-// best; it counts with overlap.
+// best; its strength is the overlap it counts with times its novelty.
 type passage struct {
 	Snippet
-	round                  int
-	terms                  []string
-	claim                  *claim
-	best, overlap, novelty float64
+	round                   int
+	terms                   []string
+	claim                   *claim
+	best, novelty, strength float64
 }
 
 // weigh reads the rounds of a request that was checked.
@@ -101,18 +101,12 @@ func alike(hypotheses []Hypothesis) [][]string {
 	hs := slices.Clone(hypotheses)
 	slices.SortFunc(hs, func(a, b Hypothesis) int { return strings.Compare(a.ID, b.ID) })
 	stances := make([]stance, len(hs))
-	group := make([]int, len(hs)) // of each hypothesis: the first one of its group
+	group := make([]int, len(hs)) // the first one of each one's group
 	for i, h := range hs {
 		stances[i], group[i] = stanceOf(h), i
 		for j := range i {
-			if !sameClaim(stances[i], stances[j]) {
-				continue
-			}
-			into, from := min(group[i], group[j]), max(group[i], group[j])
-			for m := range group[:i+1] {
-				if group[m] == from {
-					group[m] = into
-				}
+			if group[i] == i && sameClaim(stances[i], stances[j]) {
+				group[i] = group[j]
 			}
 		}
 	}
@@ -271,7 +265,8 @@ func (t *triangulation) assign(snippets []Snippet) (assignments []Assignment, fr
 		if a.Repeated {
 			continue
 		}
-		p.overlap, gains[i] = a.Overlap, float64(a.Overlap*a.Novelty)
+		gains[i] = float64(a.Overlap * a.Novelty)
+		p.strength = gains[i]
 		total, list := &c.support, &c.supporting
 		if a.Falsifies {
 			total, list = &c.falsification, &c.falsifying

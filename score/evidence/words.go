@@ -20,16 +20,10 @@ func stems(word string) []string {
 }
 
 // common counts what two increasing lists share.
-func common(a, b []string) int {
-	n := 0
-	for len(a) > 0 && len(b) > 0 {
-		switch c := strings.Compare(a[0], b[0]); {
-		case c < 0:
-			a = a[1:]
-		case c > 0:
-			b = b[1:]
-		default:
-			n, a, b = n+1, a[1:], b[1:]
+func common(a, b []string) (n int) {
+	for _, w := range a {
+		if _, both := slices.BinarySearch(b, w); both {
+			n++
 		}
 	}
 	return n
@@ -64,17 +58,17 @@ func plain(text string) string {
 	return strings.Join(words, " ")
 }
 
+// sentenceEnd is a place where a sentence ends; before a small letter a point ends an abbreviation.
+var sentenceEnd = regexp.MustCompile(`[.!?][ \t]+[^a-z \t]|\n`)
+
 // sentences splits a text into plain sentences.
 func sentences(text string) (all []string) {
-	for text != "" {
-		end := len(text)
-		if at := sentenceEnd.FindStringIndex(text); at != nil {
-			end = at[0] + 1
-		}
-		if s := plain(text[:end]); s != "" {
+	from := 0
+	for _, at := range append(sentenceEnd.FindAllStringIndex(text, -1), []int{len(text) - 1}) {
+		if s := plain(text[from : at[0]+1]); s != "" {
 			all = append(all, s)
 		}
-		text = text[end:]
+		from = at[0] + 1
 	}
 	return all
 }
