@@ -54,10 +54,10 @@ type Request struct {
 	// SearchTool replaces Documents.
 	SearchTool     string             `json:"search_tool,omitempty" doc:"Id of a search tool of a connected server."`
 	SearchArgument string             `json:"search_argument,omitempty" doc:"Its argument for the query; default query."`
-	EvenIfEasy     bool               `json:"even_if_easy,omitempty" doc:"Ask for hypotheses even if the question is easy."`
+	EvenIfEasy     bool               `json:"even_if_easy,omitempty" doc:"Ask for hypotheses of an easy question, too."`
 	Judge          score.JudgeOptions `json:"judge,omitzero" doc:"The judge that proposes hypotheses."`
 	MaxRounds      int                `json:"max_rounds,omitempty" minimum:"0" maximum:"20" doc:"Default 6."`
-	PerQuery       int                `json:"per_query,omitempty" minimum:"0" maximum:"50" doc:"Results used of each search; default 5."`
+	PerQuery       int                `json:"per_query,omitempty" minimum:"0" maximum:"50" doc:"Results of each search; default 5."`
 }
 
 // A Hypothesis is one answer to the question.
@@ -240,8 +240,8 @@ func (r Request) id() (string, error) {
 
 func answer(id string, t *triangulation) Answer {
 	res := t.result()
-	lead := res.Ranking[0]
-	text := fmt.Sprintf("%s leads with a weight of %.2f and a confidence of %.2f.", lead.Hypothesis, lead.Weight, res.Confidence)
+	text := fmt.Sprintf("%s leads with a weight of %.2f and a confidence of %.2f.",
+		res.Ranking[0].Hypothesis, res.Dominance, res.Confidence)
 	if res.Abstain {
 		text = fmt.Sprintf("No answer should be given (%s): %s", res.AbstainReason, text)
 	}

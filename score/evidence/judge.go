@@ -127,15 +127,13 @@ const generationUser = "Given this question, list exactly five candidate answers
 	"the most plausible first. For each: the answer (text), why it is plausible in one sentence (rationale), " +
 	"and the key discriminating fact that would confirm or deny it (key_fact).\n\n"
 
-// proposal asks for exactly five ranked candidate answers that differ in what they claim.
+// proposal asks for exactly five ranked candidate answers that differ in what they claim. A schema of texts and numbers
+// is always valid JSON.
 func proposal(question string) score.Question {
 	text := map[string]any{"type": "string"}
 	item := score.ObjectSchema(map[string]any{"text": text, "rationale": text, "key_fact": text})
 	list := map[string]any{"type": "array", "minItems": generated, "maxItems": generated, "items": item}
-	schema, err := json.Marshal(score.ObjectSchema(map[string]any{"hypotheses": list}))
-	if err != nil {
-		panic(err) // of texts and numbers alone
-	}
+	schema, _ := json.Marshal(score.ObjectSchema(map[string]any{"hypotheses": list}))
 	return score.Question{ID: "hypotheses", Name: "hypotheses", Schema: schema,
 		System: generationSystem, User: generationUser + score.Fence("question", question)}
 }
@@ -144,7 +142,8 @@ func proposal(question string) score.Question {
 // spelled in another way; of more than five hypotheses the first five count. They get the ids h1 to h5 in their order.
 func parseHypotheses(object json.RawMessage) (hs []Hypothesis, err error) {
 	var reply struct{ Hypotheses []map[string]any }
-	_ = json.Unmarshal(object, &reply) // another form has too few
+	// Another form has too few.
+	_ = json.Unmarshal(object, &reply)
 	if n := len(reply.Hypotheses); n < generated {
 		return nil, fmt.Errorf("it has %d hypotheses, not %d", n, generated)
 	}

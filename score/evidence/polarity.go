@@ -51,11 +51,15 @@ const denial, contrast = "denied", "contrast"
 
 // A stance is a hypothesis as statements are compared with it.
 type stance struct {
-	claim        string   // plain; a rationale may well speak of evidence
-	terms, about []string // stems of the claim, and of claim and rationale
-	denies       bool     // the claim denies something
-	without      bool     // "without X" neither affirms nor denies X plainly: only markers speak against the claim
-	markers      []string // that the claim has itself
+	// Plain; a rationale may well speak of evidence.
+	claim string
+	// Stems of the claim, and of claim and rationale.
+	terms, about []string
+	// The claim denies something, or says "without X", which neither affirms nor denies X plainly, so that only markers
+	// speak against it.
+	denies, without bool
+	// Markers that the claim has itself.
+	markers []string
 }
 
 func stanceOf(h Hypothesis) stance {
@@ -120,12 +124,14 @@ func (s stance) against(sentence string) string {
 	if strings.HasSuffix(sentence, "?") {
 		return ""
 	}
-	const half, all = .5, .75 // of the hypothesis in a clause that denies it, and in one that affirms what it denies
+	// Of the hypothesis in a clause that denies it, and in one that affirms what it denies.
+	const half, all = .5, .75
 	denied, affirmed, least := 0.0, 0.0, half
 	for _, clause := range clauseEnd.Split(apartFromOthers.Replace(sentence), -1) {
 		share := overlap(terms(clause), s.terms)
 		odd, markers, contrasts := s.signs(clause)
-		if len(markers) > 0 && odd != (s.denies && share >= half) && (share > 0 || pointer.MatchString(clause) || overlap(terms(sentence), s.terms) == 0) {
+		about := share > 0 || pointer.MatchString(clause) || overlap(terms(sentence), s.terms) == 0
+		if len(markers) > 0 && about && odd != (s.denies && share >= half) {
 			return markers[0]
 		}
 		if odd == s.denies {

@@ -38,7 +38,7 @@ const (
 type Options struct {
 	MinNewDocuments int     `json:"min_new_documents" required:"false" doc:"Default 2; quiet rounds have fewer."`
 	MinQualityGain  float64 `json:"min_quality_gain" required:"false" doc:"Default 0.03; quiet rounds gain less."`
-	StopShare       float64 `json:"stop_share" required:"false" doc:"Share of maximum entropy to stop below; default 0.497."`
+	StopShare       float64 `json:"stop_share" required:"false" doc:"Share of entropy to stop below; default 0.497."`
 	StopLead        float64 `json:"stop_lead" required:"false" doc:"Least weight of the leader to stop; default 0.55."`
 	MaxForced       int     `json:"max_forced" required:"false" doc:"Most rounds forced while undecided; default 2."`
 	AbstainLead     float64 `json:"abstain_lead" required:"false" doc:"Least weight of the leader; default 0.35."`
@@ -106,7 +106,7 @@ func checkText(field, text string, limit int, required bool) error {
 	return score.Refuse(field, "%q has no word", text)
 }
 
-func (r Request) checkHypotheses() error {
+func (r Request) checkHypotheses() (err error) {
 	n := len(r.Hypotheses)
 	switch {
 	case n == 0 && len(r.Rounds) > 0:
@@ -120,23 +120,20 @@ func (r Request) checkHypotheses() error {
 	case len(r.Documents) > 0 || r.SearchTool != "":
 		return score.Refuse("hypotheses", "are given: their evidence comes in rounds, not from documents or search_tool")
 	}
-	ids := map[string]int{}
-	total := 0.0
+	ids, total := map[string]int{}, 0.0
 	for i, h := range r.Hypotheses {
 		place := fmt.Sprintf("hypotheses[%d]", i)
-		if j, twice := ids[h.ID]; twice {
-			return score.Refuse(place+".id", "%q is already the id of hypotheses[%d]", h.ID, j)
-		}
-		if err := h.check(place, false); err != nil {
-			return err
+		err = cmp.Or(err, h.check(place, false))
+		if j, twice := ids[h.ID]; err == nil && twice {
+			err = score.Refuse(place+".id", "%q is already the id of hypotheses[%d]", h.ID, j)
 		}
 		ids[h.ID] = i
 		total += *cmp.Or(h.Prior, &one)
 	}
-	if total == 0 && !r.NoneOfThese {
-		return score.Refuse("hypotheses", "the priors add up to 0")
+	if err == nil && total == 0 && !r.NoneOfThese {
+		err = score.Refuse("hypotheses", "the priors add up to 0")
 	}
-	return nil
+	return err
 }
 
 // check refuses a hypothesis with an unfit part; a complete one has all parts.
@@ -152,7 +149,7 @@ func (h Hypothesis) check(place string, complete bool) error {
 }
 
 // check checks a round; pool is the number of snippets up to its end.
-func (r Round) check(place string, pool int) error {
+func (r Round) check(place string, pool int) (err error) {
 	switch {
 	case len(r.Snippets) > maxSnippets:
 		return score.AtMost(place+".snippets", len(r.Snippets), maxSnippets)
@@ -164,15 +161,12 @@ func (r Round) check(place string, pool int) error {
 	ids := map[string]int{}
 	for i, s := range r.Snippets {
 		at := fmt.Sprintf("%s.snippets[%d]", place, i)
-		if j, twice := ids[s.ID]; twice && r.Snippets[j].Text != s.Text {
-			return score.Refuse(at+".id", "%q is already the id of snippets[%d], which has another text", s.ID, j)
+		err = cmp.Or(err, score.CheckName(at+".id", s.ID, maxID), score.CheckText(at+".text", s.Text, maxSnippet),
+			score.CheckText(at+".source", s.Source, maxSource))
+		if j, twice := ids[s.ID]; err == nil && twice && r.Snippets[j].Text != s.Text {
+			err = score.Refuse(at+".id", "%q is already the id of snippets[%d], which has another text", s.ID, j)
 		}
 		ids[s.ID] = i
-		err := cmp.Or(score.CheckName(at+".id", s.ID, maxID),
-			score.CheckText(at+".text", s.Text, maxSnippet), score.CheckText(at+".source", s.Source, maxSource))
-		if err != nil {
-			return err
-		}
 	}
-	return nil
+	return err
 }

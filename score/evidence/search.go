@@ -40,11 +40,12 @@ type Search struct {
 	Error   string   `json:"error,omitempty"`
 }
 
-// How an inquiry ends beside the gates stop and exhausted.
+// How an inquiry ends beside the gates stop and exhausted: after the rounds of the request, with a plain search, or with
+// nothing to search.
 const (
-	outOfRounds = "max_rounds" // of the request
-	easy        = "easy"       // a plain search
-	proposed    = "proposed"   // there is nothing to search
+	outOfRounds = "max_rounds"
+	easy        = "easy"
+	proposed    = "proposed"
 )
 
 // wholeQuestion is the intent of a search for the question itself, in the words it was asked in. It opens the first round, so
@@ -155,7 +156,8 @@ type searcher struct {
 	find     finder
 	inquiry  *Inquiry
 	perQuery int
-	rest     map[string][]Snippet // results not taken yet, by text of a query
+	// Results not taken yet, by text of a query.
+	rest map[string][]Snippet
 }
 
 // round searches for queries in order and takes at most perQuery results of each, without the source that the query
@@ -250,7 +252,7 @@ func passages(doc Document) (all []Snippet) {
 // byTool finds snippets by a tool of another server.
 func (r Request) byTool(caller run.Caller) finder {
 	return func(ctx context.Context, q Query) ([]Snippet, error) {
-		arguments, _ := json.Marshal(map[string]string{cmp.Or(r.SearchArgument, "query"): q.Text}) // texts always fit
+		arguments, _ := json.Marshal(map[string]string{cmp.Or(r.SearchArgument, "query"): q.Text})
 		call := run.Call{Tool: r.SearchTool, Arguments: arguments, Session: "inquiry", Intent: r.Question}
 		res, err := caller.Call(ctx, call)
 		switch {
@@ -270,7 +272,8 @@ type listing struct{ Results, Snippets, Documents, Items, Data []hit }
 
 type hit struct{ Title, Text, Snippet, Content, Description, URL, Source string }
 
-// foundIn reads the list of results in the structured content, else in a block of text; else each block is a snippet.
+// foundIn reads the list of results in the structured content, else in a block of text. A text of another form has none;
+// if there is none at all, each block is a snippet.
 func foundIn(r run.Result) (found []Snippet) {
 	var blocks []struct{ Text string }
 	_ = json.Unmarshal(r.Content, &blocks)
@@ -280,7 +283,7 @@ func foundIn(r run.Result) (found []Snippet) {
 	}
 	for _, text := range texts {
 		var l listing
-		_ = json.Unmarshal([]byte(text), &l) // another text has no list
+		_ = json.Unmarshal([]byte(text), &l)
 		for _, list := range [][]hit{l.Results, l.Snippets, l.Documents, l.Items, l.Data} {
 			for _, h := range list {
 				text := cmp.Or(h.Text, h.Snippet, h.Content, h.Description)

@@ -95,13 +95,13 @@ func claims(r Request) (distinct []*claim, merged [][]string) {
 }
 
 // alike returns the groups of hypotheses that say the same: of cosine above the threshold over the words of their texts,
-// directly or through others. Texts that differ in a number, in a verb and its opposite, or in that one denies what the
+// or above it with one that says the same as an earlier one. Texts that differ in a number, in a verb and its opposite, or in that one denies what the
 // other says are never the same, whatever their cosine. Groups and their members are in order of id.
 func alike(hypotheses []Hypothesis) [][]string {
 	hs := slices.Clone(hypotheses)
 	slices.SortFunc(hs, func(a, b Hypothesis) int { return strings.Compare(a.ID, b.ID) })
 	stances := make([]stance, len(hs))
-	group := make([]int, len(hs)) // the first one of each one's group
+	group := make([]int, len(hs))
 	for i, h := range hs {
 		stances[i], group[i] = stanceOf(h), i
 		for j := range i {
@@ -124,7 +124,8 @@ func alike(hypotheses []Hypothesis) [][]string {
 // with net the difference of support and falsification. Weights are never negative and add up to 1, whatever the net;
 // with equal nets they are the priors.
 func reweigh(claims []*claim) {
-	top := math.Inf(-1) // the largest exponent is 0: no overflow
+	// The largest exponent is 0: no overflow.
+	top := math.Inf(-1)
 	for _, c := range claims {
 		if c.prior > 0 {
 			top = max(top, c.support-c.falsification)
@@ -250,7 +251,8 @@ func (t *triangulation) assign(snippets []Snippet) (assignments []Assignment, fr
 		a.Novelty = found[i].novelty
 		fresh++
 	}
-	for i, p := range found { // all of them were read: a paraphrase may follow a later one
+	// All of them were read: a paraphrase may follow a later one.
+	for i, p := range found {
 		a := &assignments[i]
 		a.Snippet, a.Hypothesis, a.Overlap = p.ID, undifferentiated, p.best
 		c := p.claim
