@@ -57,7 +57,8 @@ type Request struct {
 	EvenIfEasy     bool               `json:"even_if_easy,omitempty" doc:"Ask for hypotheses of an easy question, too."`
 	Judge          score.JudgeOptions `json:"judge,omitzero" doc:"The judge that proposes hypotheses."`
 	MaxRounds      int                `json:"max_rounds,omitempty" minimum:"0" maximum:"20" doc:"Default 6."`
-	PerQuery       int                `json:"per_query,omitempty" minimum:"0" maximum:"50" doc:"Results of each search; default 5."`
+	// Of each search.
+	PerQuery int `json:"per_query,omitempty" minimum:"0" maximum:"50" doc:"Results used of each search; default 5."`
 }
 
 // A Hypothesis is one answer to the question.
@@ -217,8 +218,7 @@ func Triangulate(ctx context.Context, r Request, judge Judge, caller run.Caller)
 	if len(r.Hypotheses) == 0 {
 		return inquire(ctx, r, judge, caller)
 	}
-	id, err := r.id()
-	return answer(id, weigh(r)), err
+	return answer(r.id(), weigh(r)), nil
 }
 
 // AddEvidence adds a round to a triangulation whose state is the request with its previous rounds. It returns the new
@@ -231,11 +231,11 @@ func AddEvidence(id string, state Request, round Round) (Request, Answer, error)
 	return state, answer(id, weigh(state)), nil
 }
 
-// id is a hash of the request, the same on every surface.
-func (r Request) id() (string, error) {
-	text, err := json.Marshal(r)
+// id is a hash of the request, the same on every surface. The numbers of a request from JSON are finite, so it has a JSON.
+func (r Request) id() string {
+	text, _ := json.Marshal(r)
 	sum := sha256.Sum256(text)
-	return "tr_" + hex.EncodeToString(sum[:10]), err
+	return "tr_" + hex.EncodeToString(sum[:10])
 }
 
 func answer(id string, t *triangulation) Answer {

@@ -119,14 +119,6 @@ func assess(question string) Difficulty {
 
 const generated = 5
 
-const generationSystem = "You propose competing answers to a question, before any evidence has been looked for. " +
-	"The answers have to differ in what they claim, not only in their wording. " + score.DataRule
-
-// generationUser is the prompt of the proposal.
-const generationUser = "Given this question, list exactly five candidate answers ranked by prior plausibility, " +
-	"the most plausible first. For each: the answer (text), why it is plausible in one sentence (rationale), " +
-	"and the key discriminating fact that would confirm or deny it (key_fact).\n\n"
-
 // proposal asks for exactly five ranked candidate answers that differ in what they claim. A schema of texts and numbers
 // is always valid JSON.
 func proposal(question string) score.Question {
@@ -134,8 +126,9 @@ func proposal(question string) score.Question {
 	item := score.ObjectSchema(map[string]any{"text": text, "rationale": text, "key_fact": text})
 	list := map[string]any{"type": "array", "minItems": generated, "maxItems": generated, "items": item}
 	schema, _ := json.Marshal(score.ObjectSchema(map[string]any{"hypotheses": list}))
-	return score.Question{ID: "hypotheses", Name: "hypotheses", Schema: schema,
-		System: generationSystem, User: generationUser + score.Fence("question", question)}
+	task := tables.Texts["proposal"] + "\n\n" + score.Fence("question", question)
+	rules := tables.Texts["rules"] + " " + score.DataRule
+	return score.Question{ID: "hypotheses", Name: "hypotheses", Schema: schema, System: rules, User: task}
 }
 
 // parseHypotheses reads the object that a judge was asked for, or names its faults. The names of its fields may be

@@ -34,7 +34,7 @@ const maxQueryWords = 48
 //
 //	support       "A vent stays open." with its key fact and rationale, and the same of the second
 //	discriminate  vent stays open vs heater broken greenhouse cold night
-//	falsify       A vent does not stay open OR evidence against …
+//	falsify       X does not inhibit Y OR X activates Y OR evidence against …
 //	diversify     A vent stays open. -site:handbook.example
 //
 // Round 2 begins with falsification, a forced round with discrimination; "none of these" is nothing to search for. What
@@ -57,7 +57,7 @@ func (t *triangulation) queries(gate Gate) []Query {
 		}
 	}
 	lead := ranked[0]
-	falsify := []Query{{Intent: falsifyLead, Text: lead.falsify(), Hypothesis: lead.ID}}
+	falsify := []Query{{Intent: falsifyLead, Text: lead.doubted(), Hypothesis: lead.ID}}
 	if len(ranked) > 1 {
 		text := t.discriminate(lead.Hypothesis, ranked[1].Hypothesis)
 		discriminate = []Query{{discriminateTop2, text, lead.ID, ranked[1].ID, ""}}
@@ -77,8 +77,8 @@ func support(place int, c *claim) Query {
 	return Query{Intent: Intent(fmt.Sprint("hypothesis_support_", place+1)), Text: text, Hypothesis: c.ID}
 }
 
-// falsify is the claim denied, and its reason doubted.
-func (c *claim) falsify() string {
+// doubted is the claim denied, and its reason doubted.
+func (c *claim) doubted() string {
 	q := negation(cutWords(c.Text, maxQueryWords/2), c.denies)
 	if strings.TrimSpace(c.Rationale) != "" {
 		q += " OR evidence against " + cutWords(c.Rationale, maxQueryWords/4)

@@ -113,14 +113,13 @@ func inquire(ctx context.Context, r Request, judge Judge, caller run.Caller) (An
 			in.Ended = outOfRounds
 		}
 	}
-	id, err := state.id()
-	a := answer(id, t)
+	a := answer(state.id(), t)
 	a.Inquiry = in
 	if in.Ended == proposed {
 		n := plural.Of(len(state.Hypotheses), "hypothesis")
 		a.Message = fmt.Sprintf("%s, %.2f apart in the mean.", n, in.Generation.MeanDistance)
 	}
-	return a, err
+	return a, nil
 }
 
 // A finder finds snippets, best first.

@@ -94,9 +94,8 @@ func claims(r Request) (distinct []*claim, merged [][]string) {
 	return distinct, merged
 }
 
-// alike returns the groups of hypotheses that say the same: of cosine above the threshold over the words of their texts,
-// or above it with one that says the same as an earlier one. Texts that differ in a number, in a verb and its opposite, or in that one denies what the
-// other says are never the same, whatever their cosine. Groups and their members are in order of id.
+// alike returns the groups of hypotheses that say the same: each goes with the first one that it is the same
+// claim as, and with those that that one goes with. Groups and their members are in order of id.
 func alike(hypotheses []Hypothesis) [][]string {
 	hs := slices.Clone(hypotheses)
 	slices.SortFunc(hs, func(a, b Hypothesis) int { return strings.Compare(a.ID, b.ID) })
@@ -124,7 +123,7 @@ func alike(hypotheses []Hypothesis) [][]string {
 // with net the difference of support and falsification. Weights are never negative and add up to 1, whatever the net;
 // with equal nets they are the priors.
 func reweigh(claims []*claim) {
-	// The largest exponent is 0: no overflow.
+	// The largest exponent is 0: no overflow. An impossible claim may have a larger net.
 	top := math.Inf(-1)
 	for _, c := range claims {
 		if c.prior > 0 {
@@ -133,9 +132,7 @@ func reweigh(claims []*claim) {
 	}
 	all := make([]float64, len(claims))
 	for i, c := range claims {
-		if c.prior > 0 {
-			all[i] = float64(c.prior * numeric.Exp(c.support-c.falsification-top))
-		}
+		all[i] = float64(c.prior * numeric.Exp(min(0, c.support-c.falsification-top)))
 	}
 	total := sum(all)
 	for i, c := range claims {

@@ -1,13 +1,159 @@
 package evidence
 
 import (
+	_ "embed"
 	"math"
 	"regexp"
 	"slices"
 	"strings"
 
+	"waymark/score"
 	"waymark/semantic"
 )
+
+//go:embed words.yaml
+var wordsSource []byte
+
+// tables are the words of words.yaml, which explains them.
+var tables = score.MustDecode[struct {
+	Signs []struct {
+		Name    string `json:"name"`
+		Turns   bool   `json:"turns"`
+		Pattern string `json:"pattern"`
+	} `json:"signs"`
+	ClauseEnds  []string     `json:"clause_ends"`
+	Pointers    []string     `json:"pointers"`
+	Conditions  []string     `json:"conditions"`
+	Auxiliaries []string     `json:"auxiliaries"`
+	Opposites   [][][]string `json:"opposites"`
+
+	Texts map[string]string `json:"texts"`
+}](wordsSource)
+
+var (
+	clauseEnd = regexp.MustCompile(`(?:^| )(?:(?:[.,;:!?]|` + strings.Join(tables.ClauseEnds, "|") + `)(?: |$))+`)
+	pointer   = regexp.MustCompile(`\b(?:` + strings.Join(tables.Pointers, "|") + `)\b`)
+	without   = regexp.MustCompile(`\b(?:without|non|lack|lacks|lacked|lacking|absence)\b`)
+	condition = regexp.MustCompile(`^(?:` + strings.Join(tables.Conditions, "|") + `)\b`)
+	// anySign has one group for each of tables.Signs; the first one that fits counts.
+	anySign = func() *regexp.Regexp {
+		form := strings.NewReplacer("~ ", `(?:\S+ ){0,2}?`, "*", `\S*`, "<not>", `(?:not|never|cannot|\S+n't)`, "(", "(?:")
+		var groups []string
+		for _, s := range tables.Signs {
+			groups = append(groups, "("+form.Replace(s.Pattern)+")")
+		}
+		return regexp.MustCompile(`\b(?:` + strings.Join(groups, "|") + `)\b`)
+	}()
+	// A contrast begins a clause, and "not because" ends none.
+	apartFromOthers = strings.NewReplacer(" rather than ", " , rather than ", " instead of ", " , instead of ",
+		"not because", "not-because", "n't because", "n't-because")
+)
+
+// Names of signs that are no markers: they count in a clause with half of the hypothesis, and the second one, "rather
+// than X", in a clause with any word of it.
+const denial, contrast = "denied", "contrast"
+
+// A stance is a hypothesis as statements are compared with it.
+type stance struct {
+	// Plain; a rationale may well speak of evidence.
+	claim string
+	// Stems of the claim, and of claim and rationale.
+	terms, about []string
+	// The claim denies something, or says "without X", which neither affirms nor denies X plainly, so that only markers
+	// speak against it.
+	denies, without bool
+	// Markers that the claim has itself.
+	markers []string
+}
+
+func stanceOf(h Hypothesis) stance {
+	s := stance{claim: plain(h.Text), terms: terms(h.Text), about: terms(h.Text + " " + h.Rationale)}
+	s.denies, s.markers, _ = s.signs(s.claim)
+	s.without = without.MatchString(s.claim)
+	return s
+}
+
+// signs looks for negators, markers and other denials, each of which turns a statement around: it denies something if
+// their number is odd. "No evidence" is itself turned around by "against" or "failure", unless the claim has that word.
+// It returns the markers that no sign before them negates.
+//
+//	does not contradict          not, contradict: even
+//	no evidence of failure       no sign
+//	no doubt it contradicts it   contradict: odd
+func (s stance) signs(statement string) (odd bool, markers []string, contrasts bool) {
+	for _, at := range anySign.FindAllStringSubmatchIndex(statement, -1) {
+		group := 0
+		for at[2*group+2] < 0 {
+			group++
+		}
+		sign, words := tables.Signs[group], statement[at[0]:at[1]]
+		last := words[strings.LastIndex(words, " ")+1:]
+		if sign.Name == "" || sign.Turns && !strings.Contains(s.claim, last[:4]) {
+			continue
+		}
+		contrasts = contrasts || sign.Name == contrast
+		if !odd && sign.Name != denial && sign.Name != contrast && !slices.Contains(s.markers, sign.Name) {
+			markers = append(markers, sign.Name)
+		}
+		odd = !odd
+	}
+	return odd, markers, contrasts
+}
+
+// opposed returns by what a snippet speaks against the hypothesis: a marker, "denied", or "". Each sentence is read by
+// itself; one counts if it has at least half as many words of the hypothesis as any other, or if it refers to such a
+// sentence just before it, as in "This was refuted".
+func (s stance) opposed(snippet string) string {
+	all := sentences(snippet)
+	shares := []float64{0}
+	for _, sentence := range all {
+		shares = append(shares, overlap(terms(sentence), s.about))
+	}
+	most := slices.Max(shares)
+	for i, sentence := range all {
+		if 2*shares[i+1] >= most || i > 0 && 2*shares[i] >= most && pointer.MatchString(sentence) {
+			if m := s.against(sentence); m != "" {
+				return m
+			}
+		}
+	}
+	return ""
+}
+
+// against returns by what one sentence speaks against the hypothesis. A clause with half of its words and a sign that is
+// not that of the hypothesis denies it, unless another clause with more of its words affirms it; one with less of its
+// words does with a marker, if it points to the hypothesis or if no other clause is about it. Of a contrast, "not A but
+// B" or "rather than A, B", the part counts that has more of the hypothesis. Questions and conditions deny nothing.
+func (s stance) against(sentence string) string {
+	if strings.HasSuffix(sentence, "?") {
+		return ""
+	}
+	// Of the hypothesis in a clause that denies it, and in one that affirms what it denies.
+	const half, all = .5, .75
+	denied, affirmed, least := 0.0, 0.0, half
+	for _, clause := range clauseEnd.Split(apartFromOthers.Replace(sentence), -1) {
+		share := overlap(terms(clause), s.terms)
+		odd, markers, contrasts := s.signs(clause)
+		about := share > 0 || pointer.MatchString(clause) || overlap(terms(sentence), s.terms) == 0
+		if len(markers) > 0 && about && odd != (s.denies && share >= half) {
+			return markers[0]
+		}
+		if odd == s.denies {
+			affirmed = max(affirmed, share)
+			continue
+		}
+		denied = max(denied, share)
+		if contrasts && share > 0 {
+			least = min(least, share)
+		}
+	}
+	switch {
+	case s.without, condition.MatchString(sentence):
+	case !s.denies && denied >= least && denied >= affirmed, s.denies && denied >= all && denied > affirmed:
+		return denial
+	}
+	return ""
+}
 
 // terms returns the distinct stems of a text in alphabetical order. Stop words count only if there is nothing else.
 func terms(text string) []string {
