@@ -85,7 +85,7 @@ type Round struct {
 type Snippet struct {
 	ID     string `json:"id"`
 	Text   string `json:"text"`
-	Source string `json:"source,omitempty" doc:"Source of the text: a URL, a domain or any name."`
+	Source string `json:"source,omitempty" doc:"A URL, a domain or any name."`
 }
 
 // A Document is a text to search. Its default id is d1, d2, …, and its default source is its id.
@@ -95,9 +95,9 @@ type Document struct {
 	Source string `json:"source,omitempty" doc:"URL, domain or any name; default the id."`
 }
 
-// An Answer is the state after the last round.
+// An Answer is the state after the last round, with a summary in one sentence.
 type Answer struct {
-	Message string `json:"message" doc:"Summary of the answer in one sentence."`
+	Message string `json:"message"`
 	ID      string `json:"id" doc:"Id for adding more evidence; empty for an easy question."`
 	Result
 	Inquiry *Inquiry `json:"inquiry,omitempty" doc:"How hypotheses and evidence were found."`

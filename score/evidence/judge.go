@@ -37,7 +37,7 @@ type Generation struct {
 	Alike [][]string `json:"alike"`
 	// Mean of 1 - cosine over all pairs of texts: how different the answers are.
 	MeanDistance float64          `json:"mean_distance"`
-	Judgement    *score.Judgement `json:"judgement,omitempty" doc:"The question to the judge with its reply."`
+	Judgement    *score.Judgement `json:"judgement,omitempty"`
 }
 
 // generate asks a judge for five hypotheses. A reply with fewer, with a part missing, or in which two say the same goes
@@ -59,14 +59,13 @@ func generate(ctx context.Context, r Request, judge Judge) (Generation, error) {
 	var complete []Hypothesis
 	q.Accept = func(object json.RawMessage) error {
 		hs, err := parseHypotheses(object)
-		if err != nil {
-			return err
+		if err == nil {
+			complete = hs
+			if same := alike(hs); len(same) > 0 {
+				err = fmt.Errorf("%s say the same, but have to differ in what they claim", strings.Join(same[0], " and "))
+			}
 		}
-		complete = hs
-		if same := alike(hs); len(same) > 0 {
-			return fmt.Errorf("%s say the same, but answers have to differ in what they claim", strings.Join(same[0], " and "))
-		}
-		return nil
+		return err
 	}
 	j := asker.Ask(ctx, q)
 	if complete == nil || j.Outcome != score.Answered && j.Outcome != score.Unparsable {

@@ -61,9 +61,9 @@ func (t *triangulation) result() Result {
 //
 //	.25 + .40·support + .15·dominance + .10·agreement + .05·min(1, n/10) − .07·unsupported − .05·contradictions
 //
-// kept within [.05, .95], with the terms that add up to it. Support is the share of the
-// leader's evidence that supports it, dominance its weight, n the snippets assigned to any hypothesis, unsupported 1 if it
-// has no support, contradictions the snippets that falsify it.
+// kept within [.05, .95], with the terms that add up to it. Support is the share of the leader's evidence that supports
+// it, dominance its weight, n the snippets assigned to any hypothesis, unsupported 1 if it has no support, contradictions
+// the snippets that falsify it.
 func confidence(support, dominance, agreement float64, n, unsupported, contradictions int) (float64, []Term) {
 	terms := []Term{
 		{"base", 1, .25, 0},

@@ -29,7 +29,7 @@ type Inquiry struct {
 	Searches   []Search   `json:"searches"`
 	Snippets   []Snippet  `json:"snippets"`
 	Ended      string     `json:"ended"`
-	Request    *Request   `json:"request" doc:"The state, to go on from; null if the question is easy."`
+	Request    *Request   `json:"request"`
 }
 
 // A Search is one query with the ids of the snippets that were taken of its results.
@@ -162,10 +162,11 @@ type searcher struct {
 // round searches for queries in order and takes at most perQuery results of each, without the source that the query
 // excludes. A query that comes again goes on in its list of results. If a search fails the others count; if all fail, so
 // does the round.
-func (s *searcher) round(ctx context.Context, number int, queries []Query) (taken []Snippet, err error) {
-	taken = []Snippet{}
+func (s *searcher) round(ctx context.Context, number int, queries []Query) ([]Snippet, error) {
+	taken := []Snippet{}
 	var failed []error
 	for _, q := range queries {
+		var err error
 		found, again := s.rest[q.Text]
 		if !again {
 			found, err = s.find(ctx, q)

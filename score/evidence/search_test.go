@@ -204,6 +204,9 @@ func TestInquiryErrors(t *testing.T) {
 	}))
 	require.NoError(t, err, "the other searches count")
 	assert.Equal(t, "web:search: the index is down", a.Inquiry.Searches[4].Error)
+	for _, s := range a.Inquiry.Searches {
+		assert.Equal(t, strings.Contains(s.Query.Text, " OR "), s.Error != "", s.Query.Text)
+	}
 	i := slices.IndexFunc(a.Inquiry.Searches, func(s Search) bool { return s.Round == 2 })
 	assert.Contains(t, a.Inquiry.Searches[i].Query.Text, " OR ", "a search that failed is tried again")
 

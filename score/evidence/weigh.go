@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strings"
 
 	"waymark/internal/numeric"
 )
@@ -75,7 +74,7 @@ func claims(r Request) (distinct []*claim, merged [][]string) {
 			distinct = append(distinct, &claim{Hypothesis: h, stance: stanceOf(h)})
 		}
 	}
-	slices.SortFunc(distinct, func(a, b *claim) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(distinct, func(a, b *claim) int { return cmp.Compare(a.ID, b.ID) })
 	if r.NoneOfThese {
 		none := Hypothesis{ID: NoneOfThese, Text: "None of these."}
 		distinct = append(distinct, &claim{Hypothesis: none})
@@ -98,7 +97,7 @@ func claims(r Request) (distinct []*claim, merged [][]string) {
 // claim as, and with those that that one goes with. Groups and their members are in order of id.
 func alike(hypotheses []Hypothesis) [][]string {
 	hs := slices.Clone(hypotheses)
-	slices.SortFunc(hs, func(a, b Hypothesis) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(hs, func(a, b Hypothesis) int { return cmp.Compare(a.ID, b.ID) })
 	stances := make([]stance, len(hs))
 	group := make([]int, len(hs))
 	for i, h := range hs {
@@ -233,7 +232,7 @@ func (o Options) gate(number int, r RoundResult) Gate {
 // returns the assignments, the number of new snippets, and the mean of overlap times novelty.
 func (t *triangulation) assign(snippets []Snippet) (assignments []Assignment, fresh int, gain float64) {
 	order := slices.SortedFunc(slices.Values(snippets), func(a, b Snippet) int {
-		return cmp.Or(strings.Compare(a.ID, b.ID), strings.Compare(a.Text, b.Text), strings.Compare(a.Source, b.Source))
+		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Text, b.Text), cmp.Compare(a.Source, b.Source))
 	})
 	assignments = make([]Assignment, len(order))
 	found, gains := make([]*passage, len(order)), make([]float64, len(order))
