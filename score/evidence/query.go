@@ -100,7 +100,8 @@ func (t *triangulation) discriminate(a, b Hypothesis) string {
 	if len(shared) == 0 {
 		shared, _ = apart(t.Question, a.Text+" "+b.Text)
 	}
-	return strings.TrimSpace(only(a, b) + " vs " + only(b, a) + " " + strings.Join(first(shared, 12), " "))
+	common := strings.Join(first(shared, 12), " ")
+	return strings.TrimSpace(only(a, b) + " vs " + only(b, a) + " " + common)
 }
 
 // apart splits the words of a text, as they stand there and each once, into those of it alone and those that another text

@@ -161,7 +161,8 @@ func (r Round) check(place string, pool int) (err error) {
 	ids := map[string]int{}
 	for i, s := range r.Snippets {
 		at := fmt.Sprintf("%s.snippets[%d]", place, i)
-		err = cmp.Or(err, score.CheckName(at+".id", s.ID, maxID), score.CheckText(at+".text", s.Text, maxSnippet),
+		err = cmp.Or(err, score.CheckName(at+".id", s.ID, maxID),
+			score.CheckText(at+".text", s.Text, maxSnippet),
 			score.CheckText(at+".source", s.Source, maxSource))
 		if j, twice := ids[s.ID]; err == nil && twice && r.Snippets[j].Text != s.Text {
 			err = score.Refuse(at+".id", "%q is already the id of snippets[%d], which has another text", s.ID, j)

@@ -88,7 +88,7 @@ func FuzzRequest(f *testing.F) {
 	f.Add([]byte(`{` + small + `,"rounds":[{"snippets":[{"id":"1","text":"rain fails to"},{"id":"2","text":"no"}]},{"snippets":[{"id":"1","text":"rain"}],"new_documents":0}],"options":{"max_forced":1}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := decode(data)
-		if err != nil {
+		if err != nil || len(r.Hypotheses) == 0 {
 			return
 		}
 		res, err := json.Marshal(weigh(r).result(), json.Deterministic(true))

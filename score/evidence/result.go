@@ -92,7 +92,8 @@ func confidence(support, dominance, agreement float64, n, unsupported, contradic
 func (t *triangulation) packs() []Pack {
 	packs := []Pack{}
 	for _, c := range first(t.ranked(true), packHypotheses) {
-		supporting, falsifying := strongest(c.supporting, packSupporting), strongest(c.falsifying, packFalsifying)
+		supporting := strongest(c.supporting, packSupporting)
+		falsifying := strongest(c.falsifying, packFalsifying)
 		packs = append(packs, Pack{c.ID, c.weight, supporting, falsifying})
 	}
 	if t.NoneOfThese {
@@ -114,7 +115,8 @@ func strongest(passages []*passage, n int) []Exhibit {
 		exhibits = append(exhibits, Exhibit{p.Snippet, p.round, p.strength})
 	}
 	slices.SortFunc(exhibits, func(a, b Exhibit) int {
-		return cmp.Or(cmp.Compare(b.Strength, a.Strength), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Round, b.Round))
+		return cmp.Or(cmp.Compare(b.Strength, a.Strength),
+			cmp.Compare(a.ID, b.ID), cmp.Compare(a.Round, b.Round))
 	})
 	return first(exhibits, n)
 }

@@ -175,7 +175,8 @@ func (s *searcher) round(ctx context.Context, number int, queries []Query) ([]Sn
 			return nil, fmt.Errorf("round %d: %w", number, ctx.Err())
 		}
 		search := Search{Round: number, Query: q, Results: []string{}}
-		found = slices.DeleteFunc(found, func(x Snippet) bool { return q.Exclude != "" && domain(x.Source) == q.Exclude })
+		unwanted := func(x Snippet) bool { return q.Exclude != "" && domain(x.Source) == q.Exclude }
+		found = slices.DeleteFunc(found, unwanted)
 		n := min(s.perQuery, len(found))
 		if err != nil {
 			search.Error = err.Error()

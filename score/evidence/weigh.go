@@ -232,7 +232,8 @@ func (o Options) gate(number int, r RoundResult) Gate {
 // returns the assignments, the number of new snippets, and the mean of overlap times novelty.
 func (t *triangulation) assign(snippets []Snippet) (assignments []Assignment, fresh int, gain float64) {
 	order := slices.SortedFunc(slices.Values(snippets), func(a, b Snippet) int {
-		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Text, b.Text), cmp.Compare(a.Source, b.Source))
+		return cmp.Or(cmp.Compare(a.ID, b.ID),
+			cmp.Compare(a.Text, b.Text), cmp.Compare(a.Source, b.Source))
 	})
 	assignments = make([]Assignment, len(order))
 	found, gains := make([]*passage, len(order)), make([]float64, len(order))
