@@ -8,24 +8,26 @@
 //
 // Data flow:
 //
-//	text ─▶ parse ─▶ deltas ─▶ artifact ─▶ facts ─▶ rules or given scores ─▶ composite ─▶ grade
-//	          │        │          │
-//	          ▼        ▼          ▼
-//	       dropped   rejected   rejected
+//	text ─▶ blocks ─▶ deltas ─▶ facts ─▶ rules or given scores ─▶ composite ─▶ grade
+//	          │          │
+//	          ▼          ▼
+//	       dropped    rejected
 //
-// A delta that cannot be read is dropped with a reason; one that violates the format, or does not fit the
-// artifact, stays with its errors and has no scores. The criteria are data: contribution.yaml has weights,
-// scales and levels, tables.yaml the rules. A rule returns the lowest score that the text proves and, where a
-// person may find more, the upper score with the question to settle (needs_human).
+// A delta that cannot be read is dropped with a reason. One that violates the format stays with its errors and has no
+// scores. The artifact itself is not known: the form of a target id is checked, and an EDIT is scored by its own payload.
+//
+// The criteria are data: contribution.yaml has weights, scales and levels, tables.yaml the rules. A rule returns the
+// lowest score that the text proves and, where a person may find more, the upper score with the question to settle
+// (needs_human).
 //
 // [Score] scores one message, [ScoreSession] many. Both are pure functions.
 package contribution
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"waymark/internal/plural"
@@ -44,26 +46,19 @@ const (
 // Roles are all of them.
 var Roles = []Role{HypothesisGenerator, testDesigner, adversarialCritic}
 
-// Scores maps criteria to whole numbers on their scales.
-type Scores map[string]int
+// Scores maps criteria to levels on their scales.
+type Scores map[string]Level
+
+// A Level is a whole number.
+type Level int
 
 // UnmarshalJSON refuses null, which would decode as 0, the worst score.
-func (s *Scores) UnmarshalJSON(data []byte) error {
-	var given map[string]json.RawMessage
-	if err := json.Unmarshal(data, &given); err != nil {
-		return score.Refuse("scores", "an object of whole numbers is wanted")
+func (l *Level) UnmarshalJSON(data []byte) error {
+	n, err := strconv.Atoi(string(data))
+	if err != nil {
+		return &score.DecimalError{Detail: excerpt(string(data), 40) + " is not a whole number"}
 	}
-	for _, name := range sortedKeys(given) {
-		var n *int
-		if err := json.Unmarshal(given[name], &n); err != nil || n == nil {
-			return score.Refuse("scores."+excerpt(name, 40),
-				"%s is no whole number; leave the criterion out to have it scored by rule", excerpt(string(given[name]), 40))
-		}
-		if *s == nil {
-			*s = Scores{}
-		}
-		(*s)[name] = *n
-	}
+	*l = Level(n)
 	return nil
 }
 
@@ -79,8 +74,6 @@ type Request struct {
 	// Context switches on conditional criteria: paradox, object_transposition.
 	Context map[string]bool `json:"context,omitempty"`
 	Anchors *Anchors        `json:"anchors,omitempty"`
-	// Artifact is the document to which the deltas apply. With it, target ids are checked.
-	Artifact *Artifact `json:"artifact,omitempty"`
 }
 
 // A Report is the score of a message.
@@ -116,25 +109,21 @@ type Gate struct {
 	Detail      string `json:"detail"`
 }
 
-func gate(name string, delta, line int, detail string) Gate {
-	return Gate{name, tables().Gates[name], delta, line, detail}
-}
-
 // Score scores one message.
 func Score(r Request) (Report, error) {
-	items := r.Artifact.copied()
-	rep, err := scoreMessage(r, items)
+	rep, err := scoreMessage(r)
 	if err != nil {
 		return Report{}, err
 	}
 	// Outside of a session the hypotheses of the message are the whole set.
-	rep.Gates = append(rep.Gates, incompleteSet(items, rep.Deltas)...)
-	rep.Warnings = append(rep.Warnings, sprawl(rep.Deltas)...)
 	valid := where(rep.Deltas, Delta.isValid)
+	rep.Gates = append(rep.Gates, incompleteSet(valid)...)
+	rep.Warnings = append(rep.Warnings, sprawl(valid)...)
 	rejected := len(rep.Deltas) - len(valid) + len(rep.Dropped)
-	rep.Message = fmt.Sprintf("%s valid, %d rejected or dropped.", plural.Of(len(valid), "delta"), rejected)
+	rep.Message = plural.Of(len(valid), "delta") + fmt.Sprintf(" valid, %d rejected or dropped.", rejected)
 	if len(valid) > 0 {
-		rep.Message += fmt.Sprintf(" The first scores %v of %v (%s).", *valid[0].Composite, *valid[0].Max, *valid[0].Grade)
+		d := valid[0]
+		rep.Message += fmt.Sprintf(" The first scores %v of %v (%s).", *d.Composite, *d.Max, *d.Grade)
 	}
 	return rep, nil
 }
@@ -152,8 +141,8 @@ func (r *Request) check() error {
 	}
 	for _, name := range sortedKeys(r.Context) {
 		if tables().Criteria[name].Applies == "" {
-			place := "context." + excerpt(name, 40)
-			return score.Refuse(place, "there is no such switch; there are paradox, object_transposition")
+			const detail = "there is no such switch; there are paradox, object_transposition"
+			return score.Refuse("context."+excerpt(name, 40), detail)
 		}
 	}
 	for _, name := range sortedKeys(r.Scores) {
@@ -162,16 +151,15 @@ func (r *Request) check() error {
 			known := strings.Join(criteria().Names(), ", ")
 			return score.Refuse("scores."+excerpt(name, 40), "there is no such criterion; there are %s", known)
 		}
-		if n := r.Scores[name]; n < 0 || n >= len(dim.Anchors) {
+		if n := r.Scores[name]; n < 0 || int(n) >= len(dim.Anchors) {
 			return score.Refuse("scores."+name, "%d is off the scale of %v", n, dim.Scale)
 		}
 	}
-	texts := cmp.Or(score.CheckText("id", r.ID, 256), score.CheckText("text", r.Text, maxText))
-	return cmp.Or(texts, r.Anchors.check(), r.Artifact.check())
+	return cmp.Or(score.CheckText("id", r.ID, 256), score.CheckText("text", r.Text, maxText), r.Anchors.check())
 }
 
-// scoreMessage checks and scores a message and applies its deltas to the items, if there are any.
-func scoreMessage(r Request, items ledger) (Report, error) {
+// scoreMessage checks and scores a message alone, without the gate and the warning of a whole set.
+func scoreMessage(r Request) (Report, error) {
 	if err := r.check(); err != nil {
 		return Report{}, err
 	}
@@ -181,67 +169,78 @@ func scoreMessage(r Request, items ledger) (Report, error) {
 	}
 	rep := Report{ID: r.ID, Role: r.Role, Round: r.Round, Deltas: deltas, Dropped: dropped}
 	rep.Gates, rep.Warnings = []Gate{}, []string{}
-	warn := func(format string, args ...any) { rep.Warnings = append(rep.Warnings, fmt.Sprintf(format, args...)) }
-	for _, d := range rep.Dropped {
+	fail := func(name string, delta, line int, detail string) {
+		rep.Gates = append(rep.Gates, Gate{name, tables().Gates[name], delta, line, detail})
+	}
+	for _, d := range dropped {
 		if d.rejected {
-			rep.Gates = append(rep.Gates, gate("invalid_json", 0, d.Line, d.Reason))
+			fail("invalid_json", 0, d.Line, d.Reason)
 		}
 	}
-	if len(rep.Deltas) == 0 {
-		warn("no_delta: the text has no delta that could be read")
+	if len(deltas) == 0 {
+		rep.Warnings = append(rep.Warnings, "no_delta: the text has no delta that could be read")
 	}
-	ofRole := func(name string) bool { return tables().Criteria[name].isOf(r.Role) }
-	if foreign := slices.DeleteFunc(sortedKeys(r.Scores), ofRole); len(foreign) > 0 {
-		warn("score_not_of_role: scores.%s: not used, since it is no criterion of a %s", strings.Join(foreign, ", "), r.Role)
-	}
-	for _, dim := range criteria().Definition().Dimensions {
-		if _, ok := r.Context[dim.Name]; ok && tables().Criteria[dim.Name].Applies != "asked" {
-			warn("context_not_used: context.%s: not used, since the delta itself says whether it applies", dim.Name)
-		}
-	}
-	for i := range rep.Deltas {
-		rep.Warnings = append(rep.Warnings, items.apply(&rep.Deltas[i])...)
-	}
+	rep.Warnings = append(rep.Warnings, r.unused()...)
 	var valid []*Delta
-	for i := range rep.Deltas {
-		d := &rep.Deltas[i]
+	for i := range deltas {
+		d := &deltas[i]
 		d.role, d.round = r.Role, r.Round
-		d.cites = r.Anchors.cite(d.payload.list("anchors"), d.texts()...)
-		if d.Valid = len(d.Errors) == 0; d.Valid {
-			d.findFacts(items)
+		d.cites = r.Anchors.cite(d.payload.list("anchors"), strings.Join(d.texts(), "\n\n"))
+		if d.Valid {
+			d.findFacts()
 			valid = append(valid, d)
 		}
+		d.Notes = append(d.faults, d.Notes...)
 	}
 	var fake []string
-	for i := range rep.Deltas {
-		d := &rep.Deltas[i]
+	for i := range deltas {
+		d := &deltas[i]
 		if d.Valid {
 			rep.Warnings = append(rep.Warnings, d.score(&r, valid)...)
 		}
-		d.Notes = append(d.faults, d.Notes...)
 		for _, name := range d.gates {
-			rep.Gates = append(rep.Gates, gate(name, i+1, d.Line, strings.Join(d.Errors, "; ")))
+			fail(name, i+1, d.Line, strings.Join(d.Errors, "; "))
 		}
 		if len(d.cites.fake) > 0 {
-			rep.Gates = append(rep.Gates, gate("fake_anchor", i+1, d.Line, listed(d.cites.fake)+" does not exist"))
-			fake = append(fake, d.cites.fake...)
+			fail("fake_anchor", i+1, d.Line, listed(d.cites.fake)+" does not exist")
 		}
+		fake = append(fake, d.cites.fake...)
 	}
 	// People read the text around the deltas, so its anchors are checked as well.
-	around := slices.DeleteFunc(r.Anchors.cite(nil, r.Text).fake, func(a string) bool { return slices.Contains(fake, a) })
+	around := slices.DeleteFunc(r.Anchors.cite(nil, r.Text).fake, func(a string) bool {
+		return slices.Contains(fake, a)
+	})
 	if len(around) > 0 {
-		rep.Gates = append(rep.Gates, gate("fake_anchor", 0, 0, listed(around)+", outside of the deltas, does not exist"))
+		fail("fake_anchor", 0, 0, listed(around)+", outside of the deltas, does not exist")
 	}
 	return rep, nil
 }
 
-// score fills in the scores of a valid delta and returns its warnings.
+// unused warns of scores and switches that have no effect.
+func (r *Request) unused() (warnings []string) {
+	foreign := slices.DeleteFunc(sortedKeys(r.Scores), func(name string) bool {
+		return tables().Criteria[name].isOf(r.Role)
+	})
+	if len(foreign) > 0 {
+		const text = "score_not_of_role: scores.%s: not used, since it is no criterion of a %s"
+		warnings = append(warnings, fmt.Sprintf(text, strings.Join(foreign, ", "), r.Role))
+	}
+	for _, name := range criteria().Names() {
+		if _, ok := r.Context[name]; ok && tables().Criteria[name].Applies != "asked" {
+			const text = "context_not_used: context.%s: not used, since the delta itself says whether it applies"
+			warnings = append(warnings, fmt.Sprintf(text, name))
+		}
+	}
+	return warnings
+}
+
+// score sets the scores of a valid delta and returns its warnings.
 func (d *Delta) score(r *Request, valid []*Delta) (warnings []string) {
 	card, upper := score.Card{Scores: map[string]score.Decimal{}}, score.Decimal(0)
 	for _, dim := range criteria().Definition().Dimensions {
 		c := tables().Criteria[dim.Name]
 		given, isGiven := r.Scores[dim.Name]
-		d.facts["asked"] = yes(isGiven || r.Context[dim.Name])
+		d.facts.set("asked", isGiven || r.Context[dim.Name])
 		applies := c.Applies == "" || d.facts[c.Applies] != ""
 		if c.isOf(r.Role) && !applies {
 			d.NotApplicable[dim.Name] = c.Otherwise
@@ -250,7 +249,7 @@ func (d *Delta) score(r *Request, valid []*Delta) (warnings []string) {
 			card.NotApplicable = append(card.NotApplicable, dim.Name)
 			continue
 		}
-		f, source := finding{Score: given, Upper: given}, "given"
+		f, source := finding{Score: int(given), Upper: int(given)}, "given"
 		if !isGiven {
 			f, source = c.find(d, valid), "automatic"
 		}
@@ -263,57 +262,52 @@ func (d *Delta) score(r *Request, valid []*Delta) (warnings []string) {
 	if err != nil {
 		panic(err) // given scores are checked, found ones are on the scale
 	}
-	d.Composite, d.Upper, d.Max = new(criteria().Shown(res.Composite)), &upper, new(criteria().Shown(res.Max))
-	d.Percent, d.Grade = new(score.Round(res.Percent(), 2)), new(res.Verdict)
+	composite, most := criteria().Shown(res.Composite), criteria().Shown(res.Max)
+	d.Composite, d.Upper, d.Max = &composite, &upper, &most
+	d.Percent, d.Grade = rounded(res.Percent()), &res.Verdict
 
-	warn := func(name, format string, args ...any) {
-		warnings = append(warnings, fmt.Sprintf("%s: line %d: ", name, d.Line)+fmt.Sprintf(format, args...))
+	warn := func(name, detail string) {
+		warnings = append(warnings, fmt.Sprintf("%s: line %d: %s", name, d.Line, detail))
 	}
 	for _, w := range res.Warnings {
-		more := ""
-		if *d.Upper > *d.Composite {
-			more = fmt.Sprintf("; up to %v if a person finds more", *d.Upper)
+		detail := fmt.Sprintf("%v of %v: %s", composite, most, w.Text)
+		if upper > composite {
+			detail += fmt.Sprintf("; up to %v if a person finds more", upper)
 		}
-		warn(w.Name, "%v of %v: %s%s", *d.Composite, *d.Max, w.Text, more)
+		warn(w.Name, detail)
 	}
-	unverified := d.facts["claims_mechanism"] != "" && d.facts["scale_in_artifact"] == ""
-	if c, ok := d.Criteria["scale_check"]; ok && c.Score == 0 && unverified {
+	scale, ok := d.Criteria["scale_check"]
+	if ok && scale.Score == 0 && d.facts["claims_mechanism"] != "" {
 		warn("unverified_claim", "a mechanism is claimed without a scale check")
 	}
-	if c, ok := d.Criteria["potency"]; ok && c.Score < 2 && d.facts["test"] != "" {
-		warn("weak_assay_design", "the potency check of a test scores %d of %d", c.Score, c.Max)
+	potency, ok := d.Criteria["potency"]
+	if ok && potency.Score < 2 && d.facts["test"] != "" {
+		warn("weak_assay_design", fmt.Sprintf("the potency check of a test scores %d of 3", potency.Score))
 	}
 	return warnings
 }
 
 // count returns the number of hypotheses that valid deltas add, or kill.
-func count(deltas []Delta, operation string) int {
-	return len(where(deltas, func(d Delta) bool {
-		return d.Valid && d.Section == hypothesisSlate && d.Operation == operation
+func count(valid []Delta, operation string) int {
+	return len(where(valid, func(d Delta) bool {
+		return d.Section == hypothesisSlate && d.Operation == operation
 	}))
 }
 
 // sprawl warns of hypotheses that are only added.
-func sprawl(deltas []Delta) []string {
-	if n := count(deltas, Add); n > 3 && count(deltas, Kill) == 0 {
+func sprawl(valid []Delta) []string {
+	if n := count(valid, Add); n > 3 && count(valid, Kill) == 0 {
 		return []string{fmt.Sprintf("hypothesis_sprawl: %d hypotheses were added and none was killed", n)}
 	}
 	return nil
 }
 
-// incompleteSet is the gate for a set of hypotheses that was changed and has no third alternative. The set is that of
-// the artifact, or else what the deltas add.
-func incompleteSet(items ledger, deltas []Delta) []Gate {
-	changed, found := false, items.has(hypothesisSlate, isThird)
-	for _, d := range deltas {
-		if d.Valid && d.Section == hypothesisSlate {
-			changed = changed || items != nil || d.Operation == Add
-			found = found || items == nil && d.facts["third_marked"] != ""
-		}
-	}
-	if !changed || found {
+// incompleteSet is the gate for valid deltas that add hypotheses and no third alternative.
+func incompleteSet(valid []Delta) []Gate {
+	if count(valid, Add) == 0 || anyHas(valid, "third_marked") {
 		return nil
 	}
+	const name = "third_alternative_missing"
 	const detail = "none of the hypotheses is marked or named as the third alternative"
-	return []Gate{gate("third_alternative_missing", 0, 0, detail)}
+	return []Gate{{name, tables().Gates[name], 0, 0, detail}}
 }

@@ -29,12 +29,12 @@ type Delta struct {
 
 	role      Role
 	round     int // of its message
-	payload   Item
+	payload   item
 	rationale string
 	faults    []string // that make the payload malformed
 	gates     []string // that the delta fails by itself
 	cites     citations
-	facts     map[string]string // words that show each fact; empty if it does not hold
+	facts     facts
 }
 
 // Operations of a delta.
@@ -44,18 +44,13 @@ const (
 	Kill = "KILL"
 )
 
-// Sections of an artifact that rules name; tables.yaml has all of them.
+// Sections of an artifact that the code names; tables.yaml has all of them.
 const (
 	researchThread      = "research_thread"
 	hypothesisSlate     = "hypothesis_slate"
 	predictionsTable    = "predictions_table"
 	discriminativeTests = "discriminative_tests"
-	assumptionLedger    = "assumption_ledger"
-	anomalyRegister     = "anomaly_register"
 )
-
-// fields are those that a delta has and may have.
-var fields = []string{"operation", "section", "target_id", "payload", "rationale", "delta_id", "timestamp", "agent"}
 
 // read checks one object against the format. An error rejects the delta, a fault makes its payload malformed (structural
 // correctness 1), a note is a minor issue (2).
@@ -67,29 +62,21 @@ func read(object map[string]any) Delta {
 	if d.Section == researchThread && (d.Operation == Add || d.Operation == Kill) {
 		d.reject("%s does not go with research_thread, which is only edited", d.Operation)
 	}
-	s := tables().Sections[d.Section]
-	d.readTarget(object["target_id"], s)
-	d.readPayload(object["payload"], s)
-	r, ok := object["rationale"].(string)
-	d.rationale = strings.TrimSpace(r)
-	if !ok && object["rationale"] != nil {
-		d.faults = append(d.faults, "rationale is not a text")
-	}
-	for _, name := range sortedKeys(object) {
-		if !slices.Contains(fields, name) {
-			d.note("%s is no field of a delta", quoted(name))
-		}
-	}
-	if d.rationale == "" && d.Operation != Kill {
-		d.note("rationale is missing")
-	}
-	if d.rationale == "" && d.Operation == Kill {
+	d.readTarget(object["target_id"])
+	d.readPayload(object["payload"])
+	d.rationale = item(object).text("rationale")
+	switch {
+	case d.rationale != "":
+	case d.Operation == Kill:
 		d.reject("KILL needs a rationale")
 		d.gates = append(d.gates, "kill_without_rationale")
+	default:
+		d.note("rationale is missing")
 	}
 	check, given := d.payload["potency_check"]
 	needed := d.Operation == Add || d.Operation == Edit && given
-	if d.Section == discriminativeTests && needed && pattern("no_check").MatchString(Item{"it": check}.text("it")) {
+	words, _ := check.(string)
+	if d.Section == discriminativeTests && needed && pattern("no_check").MatchString(words) {
 		d.reject("a test needs a potency_check that distinguishes a failed assay from no effect")
 		d.gates = append(d.gates, "missing_potency_check")
 	}
@@ -98,6 +85,7 @@ func read(object map[string]any) Delta {
 			d.Operators = append(d.Operators, o.Name)
 		}
 	}
+	d.Valid = len(d.Errors) == 0
 	return d
 }
 
@@ -129,17 +117,15 @@ func (d *Delta) oneOf(object map[string]any, field string, names []string) strin
 			return name
 		}
 	}
-	d.reject("unknown %s %s: want one of %s", field, quoted(v), strings.Join(names, ", "))
+	want := strings.Join(names, ", ")
+	d.reject("unknown %s %s: want one of %s", field, quoted(v), want)
 	return excerpt(v, 60)
 }
 
-func (d *Delta) readTarget(v any, s section) {
+func (d *Delta) readTarget(v any) {
+	s := tables().Sections[d.Section]
 	given, isText := v.(string)
 	id := strings.ToUpper(strings.TrimSpace(given))
-	if id == "NULL" || id == "NONE" {
-		d.note("target_id %s was read as null", quoted(given))
-		id = ""
-	}
 	switch {
 	case v != nil && !isText:
 		d.reject("target_id is not a text")
@@ -158,7 +144,7 @@ func (d *Delta) readTarget(v any, s section) {
 	}
 }
 
-func (d *Delta) readPayload(v any, s section) {
+func (d *Delta) readPayload(v any) {
 	var ok bool
 	d.payload, ok = v.(map[string]any)
 	switch {
@@ -168,20 +154,20 @@ func (d *Delta) readPayload(v any, s section) {
 		d.reject("payload is not an object")
 	case d.Operation == Kill && d.payload.text("reason") == "":
 		d.reject("KILL needs payload.reason")
-	case d.Operation == Kill:
-	case len(d.payload) == 0 && (d.Operation == Add || d.Operation == Edit):
+	case d.Operation != Add && d.Operation != Edit:
+	case len(d.payload) == 0:
 		d.reject("payload is empty")
 	default:
-		d.readFields(s)
+		d.readFields()
 	}
 }
 
-func (d *Delta) readFields(s section) {
-	for _, f := range s.Fields {
+func (d *Delta) readFields() {
+	for _, f := range tables().Sections[d.Section].Fields {
 		v := d.payload[f.Name]
 		kind, absent := tables().Kinds[f.Kind], v == nil || v == ""
 		// A scale check is its own test: the role's template has a calculation in its place.
-		tested := f.Name == "test" && isScaleCheck(d.payload) && d.payload.text("calculation") != ""
+		tested := f.Name == "test" && d.payload.flag("scale_check") && d.payload.text("calculation") != ""
 		switch {
 		case !absent && !kind.fits(v):
 			d.faults = append(d.faults, fmt.Sprintf("payload.%s is not %s", f.Name, kind.Is))
@@ -192,38 +178,26 @@ func (d *Delta) readFields(s section) {
 			d.note("payload.%s is missing", f.Name)
 		}
 	}
-	if status := d.payload.text("status"); status != "" && s.States != nil && !slices.Contains(s.States, status) {
-		d.note("unknown payload.status %s: want one of %s", quoted(status), strings.Join(s.States, ", "))
-	}
-	for _, name := range reserved {
-		if _, given := d.payload[name]; given && s.Prefix != "" {
-			d.note("payload.%s is set by the merge and was not used", name)
-		}
-	}
 }
 
 // texts are all texts of the payload, and the rationale.
-func (d *Delta) texts() []string { return append(collect(nil, map[string]any(d.payload)), d.rationale) }
+func (d *Delta) texts() []string {
+	return append(collect(nil, map[string]any(d.payload)), d.rationale)
+}
 
-// An item is an object of an artifact or a payload, with whatever fields it brings. Numbers are float64.
-type Item map[string]any
-
-// reserved fields of an item are not set by a payload.
-var reserved = []string{"id", "killed", "killed_by", "killed_at", "kill_reason"}
+// An item is an object of a message, with whatever fields it has.
+type item map[string]any
 
 // text is a field of words, trimmed; empty if it is missing or something else.
-func (it Item) text(name string) string {
+func (it item) text(name string) string {
 	s, _ := it[name].(string)
 	return strings.TrimSpace(s)
 }
 
-func (it Item) flag(name string) bool {
-	b, _ := it[name].(bool)
-	return b
-}
+func (it item) flag(name string) bool { return it[name] == true }
 
 // list is the texts of a list or object without blank ones; a single text counts as a list of one.
-func (it Item) list(name string) (list []string) {
+func (it item) list(name string) (list []string) {
 	for _, s := range collect(nil, it[name]) {
 		if s = strings.TrimSpace(s); s != "" {
 			list = append(list, s)
@@ -231,27 +205,6 @@ func (it Item) list(name string) (list []string) {
 	}
 	return list
 }
-
-// rating is a test's own score: those of its parts that are 0 to 3, and their sum. Parts that are missing or impossible
-// are left out, so that a complete score has four.
-func (it Item) rating() (parts map[string]int, sum int) {
-	m, _ := it["score"].(map[string]any)
-	parts = map[string]int{}
-	for _, name := range []string{"likelihood_ratio", "cost", "speed", "ambiguity"} {
-		if n, ok := m[name].(float64); ok && slices.Contains([]float64{0, 1, 2, 3}, n) {
-			parts[name] = int(n)
-			sum += int(n)
-		}
-	}
-	return parts, sum
-}
-
-// isThird reports whether an item is marked or named as the third alternative.
-func isThird(it Item) bool {
-	return it.flag("third_alternative") || pattern("third_alternative_words").MatchString(it.text("name"))
-}
-
-func isScaleCheck(it Item) bool { return it.flag("scale_check") }
 
 // collect appends all texts of a value, in the order of its keys.
 func collect(to []string, v any) []string {

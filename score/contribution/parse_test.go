@@ -44,7 +44,6 @@ func TestTolerance(t *testing.T) {
 		"windows lines":                 {strings.ReplaceAll(fenced(short), "\n", "\r\n"), ""},
 		"upper-case tag":                {"```DELTA\n" + short + "\n```", ""},
 		"indented":                      {"  ```delta\n  " + short + "\n  ```", ""},
-		"JSON beside the tag":           {"```delta " + short + "\n```", ""},
 		"line comment":                  {fenced("// mine\n" + short), "comments"},
 		"block comment":                 {fenced(strings.Replace(short, `{"op`, `{ /* why */ "op`, 1)), "comments"},
 		"trailing comma":                {fenced(strings.Replace(short, `"y"}`, `"y",}`, 1)), "a comma too many"},
@@ -54,12 +53,10 @@ func TestTolerance(t *testing.T) {
 		"prose after":                   {fenced(short + "\nThat is all."), "text after the JSON was not read"},
 		"no-break space":                {fenced("\u00a0" + short), "invisible"},
 		"tagged json":                   {"```json\n" + short + "\n```", "not tagged delta"},
-		"not tagged":                    {"```\n" + short + "\n```", "not tagged delta"},
 		"not closed":                    {"```delta\n" + short + "\n", "not closed"},
 		"lower-case operation":          {fenced(strings.Replace(short, "EDIT", "edit", 1)), "was read as EDIT"},
 		"section with a space":          {fenced(strings.Replace(short, "hypothesis_slate", "Hypothesis Slate", 1)), "was read as hypothesis_slate"},
 		"lower-case target":             {fenced(strings.Replace(short, `"H2"`, `"h2"`, 1)), "was read as H2"},
-		"another field":                 {fenced(strings.Replace(short, `{"op`, `{"confidence": 1, "op`, 1)), "no field of a delta"},
 		"who and when are no surprises": {fenced(strings.Replace(short, `{"op`, `{"agent": "a", "timestamp": "t", "delta_id": "d", "op`, 1)), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -91,8 +88,8 @@ func TestRejected(t *testing.T) {
 		gate string
 	}{
 		"nothing":                {`{}`, []string{"operation is missing", "section is missing", "payload is missing"}, ""},
-		"operation":              {`{"operation": "DROP", "section": "hypothesis_slate", "payload": {}}`, []string{`unknown operation "DROP": want one of ADD, EDIT, KILL`}, ""},
-		"operation is a number":  {`{"operation": 1, "section": "hypothesis_slate", "payload": {}}`, []string{"operation is not a text"}, ""},
+		"operation":              {`{"operation": "DROP", "section": "hypothesis_slate", "payload": {"x": 1}}`, []string{`unknown operation "DROP": want one of ADD, EDIT, KILL`}, ""},
+		"operation is a number":  {`{"operation": 1, "section": "hypothesis_slate", "payload": {"x": 1}}`, []string{"operation is not a text"}, ""},
 		"section":                {`{"operation": "EDIT", "target_id": "H1", "section": "ideas", "payload": {"claim": "x"}}`, []string{`unknown section "ideas": want one of`}, ""},
 		"no payload":             {`{"operation": "EDIT", "target_id": "H1", "section": "hypothesis_slate"}`, []string{"payload is missing"}, ""},
 		"payload is a text":      {`{"operation": "EDIT", "target_id": "H1", "section": "hypothesis_slate", "payload": "x"}`, []string{"payload is not an object"}, ""},
@@ -146,9 +143,6 @@ func TestValidThoughOdd(t *testing.T) {
 		"score beyond 3":               {strings.Replace(test, `"cost": 2`, `"cost": 4`, 1), []string{"payload.score is not an object with likelihood_ratio"}, nil},
 		"score left out":               {strings.Replace(test, `"score"`, `"rating"`, 1), nil, []string{"payload.score is missing"}},
 		"no rationale":                 {strings.Replace(hypothesis, `"rationale"`, `"delta_id"`, 1), nil, []string{"rationale is missing"}},
-		"a status of its own":          {strings.Replace(anomaly, `"active"`, `"open"`, 1), nil, []string{`unknown payload.status "open": want one of active, resolved, deferred`}},
-		"an id of its own":             {strings.Replace(hypothesis, `{"name"`, `{"id": "H7", "name"`, 1), nil, []string{"payload.id is set by the merge"}},
-		"target_id null as a word":     {strings.Replace(hypothesis, `"target_id": null`, `"target_id": "null"`, 1), nil, []string{"was read as null"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			deltas, dropped := parse(t, fenced(tt.json))
@@ -179,9 +173,9 @@ func TestNothingIsDroppedSilently(t *testing.T) {
 		"a heading":              {"### DELTA: ADD hypothesis_slate\n**Claim**: x", "outside of a delta block", false},
 		"another language":       {"```python\nd = " + hypothesis + "\n```", "outside of a delta block", false},
 		"tagged json, broken":    {"```json\n" + hypothesis[:100] + "\n```", "not tagged delta and is no JSON", false},
-		"empty":                  {"```delta\n\n```", "empty", true},
+		"empty":                  {"```delta\n\n```", "no JSON object", true},
 		"prose in a block":       {"```delta\nADD a hypothesis\n```", "no JSON object", true},
-		"a number":               {"```delta\n[42]\n```", "a delta is a JSON object", true},
+		"a number":               {"```delta\n[42]\n```", "no JSON object", true},
 		"cut off":                {"```delta\n" + hypothesis[:150], "not closed", true},
 		"no closing brace":       {fenced(hypothesis[:len(hypothesis)-1]), "line 3: unexpected EOF", true},
 		"a name twice":           {fenced(strings.Replace(hypothesis, `"section"`, `"operation"`, 1)), `duplicate object member name "operation"`, true},
@@ -201,7 +195,7 @@ func TestNothingIsDroppedSilently(t *testing.T) {
 			assert.Equal(t, tt.rejected, dropped[0].rejected)
 			assert.Positive(t, dropped[0].Line)
 			assert.LessOrEqual(t, len([]rune(dropped[0].Excerpt)), 161)
-			if tt.reason != "empty" {
+			if name != "empty" {
 				assert.NotEmpty(t, dropped[0].Excerpt)
 			}
 		})
@@ -222,21 +216,7 @@ func TestBlocksAreReadOneByOne(t *testing.T) {
 		assert.Empty(t, d.Notes)
 		lines = append(lines, d.Line)
 	}
-	assert.Equal(t, []int{4, 13, 22, 22, 26, 27}, lines)
-}
-
-// Behind an object that is broken the next one is read, if it begins a line.
-func TestBrokenObjectsAmongGoodOnes(t *testing.T) {
-	deltas, dropped := parse(t, fenced(hypothesis+"\n{\"operation\": \n"+kill+"\n{\"operation\": }\n"+anomaly))
-	require.Len(t, deltas, 2)
-	assert.Equal(t, Add, deltas[0].Operation)
-	assert.Equal(t, anomalyRegister, deltas[1].Section)
-	require.Len(t, dropped, 2, "the KILL was read as the value of the broken object before it")
-	assert.Equal(t, []int{3, 5}, []int{dropped[0].Line, dropped[1].Line})
-
-	deltas, dropped = parse(t, fenced(strings.Repeat("{\"a\" 1}\n", 40)+hypothesis))
-	assert.Empty(t, deltas)
-	assert.Len(t, dropped, maxBroken+1)
+	assert.Equal(t, []int{4, 13, 22, 23, 26, 27}, lines)
 }
 
 // A longer fence quotes a shorter one; what is quoted is no delta of this message, but it is reported.

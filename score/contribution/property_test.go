@@ -24,7 +24,7 @@ func drawScores(t *rapid.T, role Role) Scores {
 	s := Scores{}
 	for _, c := range criteriaOf(role) {
 		if rapid.Bool().Draw(t, c.Name+" given") {
-			s[c.Name] = rapid.IntRange(0, len(c.Anchors)-1).Draw(t, c.Name)
+			s[c.Name] = Level(rapid.IntRange(0, len(c.Anchors)-1).Draw(t, c.Name))
 		}
 	}
 	return s
@@ -108,7 +108,7 @@ func TestCompositeIsWhatTheAnswerShows(t *testing.T) {
 				given, isGiven := r.Scores[name]
 				assert.Equal(t, isGiven, c.Source == "given")
 				if isGiven {
-					assert.Equal(t, given, c.Score)
+					assert.Equal(t, int(given), c.Score)
 				}
 				assert.LessOrEqual(t, c.Score, c.Upper)
 				assert.Equal(t, c.Score < c.Upper, c.NeedsHuman != "")
@@ -124,7 +124,7 @@ func TestCompositeIsWhatTheAnswerShows(t *testing.T) {
 
 // Scoring twice gives the same bytes: no map order shows.
 func TestSameBytes(t *testing.T) {
-	r := Request{Role: adversarialCritic, Text: join(pool), Anchors: &Anchors{Max: 236}, Artifact: someArtifact()}
+	r := Request{Role: adversarialCritic, Text: join(pool), Anchors: &Anchors{Max: 236}}
 	want, err := json.Marshal(scored(t, r))
 	require.NoError(t, err)
 	for range 20 {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -20,11 +21,11 @@ var criteriaSource []byte
 //go:embed tables.yaml
 var tablesSource []byte
 
-// criteria has the fourteen criteria with weights, scales and levels. It is one rubric for all roles: those of other roles
-// do not apply, which leaves the maxima of the seed, 19, 21.5, 25.5 for a KILL and 21.
+// criteria has the fourteen criteria with weights, scales and levels. It is one rubric for all roles: criteria of other
+// roles do not apply, which leaves the maxima of the seed, 19, 21.5, 25.5 for a KILL and 21.
 var criteria = sync.OnceValue(func() *score.Rubric { return score.MustLoad(criteriaSource) })
 
-// tables are read when they are first needed: most commands never do.
+// tables are decoded at their first use: most commands never need them.
 var tables = sync.OnceValue(func() tableSet { return score.MustDecode[tableSet](tablesSource) })
 
 type tableSet struct {
@@ -36,7 +37,7 @@ type tableSet struct {
 	Sections  map[string]section        `json:"sections"`
 	Phrases   map[string]phrase         `json:"phrases"`
 	Patterns  map[string]*regexp.Regexp `json:"patterns"`
-	Facts     map[string]fact           `json:"facts"`
+	Facts     []factRow                 `json:"facts"`
 	Criteria  map[string]criterion      `json:"criteria"`
 }
 
@@ -72,7 +73,6 @@ func (k kind) fits(v any) bool {
 type section struct {
 	Prefix string         `json:"prefix"`
 	IDs    *regexp.Regexp `json:"ids"`
-	States []string       `json:"states"` // values of the field status
 	Fields []struct {
 		Name string `json:"name"`
 		Kind string `json:"kind"`
@@ -80,22 +80,170 @@ type section struct {
 	} `json:"fields"`
 }
 
+// Facts are the findings about one delta: the words that show each fact, empty if it does not hold.
+type facts map[string]string
+
+// hold reports whether all named facts hold, or, with "!" before the name, do not.
+func (f facts) hold(names []string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool {
+		positive, negated := strings.CutPrefix(name, "!")
+		return (f[positive] == "") != negated
+	})
+}
+
+// set sets a fact that has no words of its own.
+func (f facts) set(name string, holds bool) {
+	f[name] = ""
+	if holds {
+		f[name] = "yes"
+	}
+}
+
+// A factRow sets a fact where other facts hold, and a phrase is in some texts of a delta or a pattern matches them.
+type factRow struct {
+	Fact     string   `json:"fact"`
+	If       []string `json:"if"`
+	In       []string `json:"in"` // fields of the payload, or rationale; empty: all texts
+	Says     string   `json:"says"`
+	Matches  string   `json:"matches"`
+	Quotable bool     `json:"quotable"`
+}
+
+// apply sets the fact of the row, unless an earlier row has set it. said is the text to search.
+func (row factRow) apply(f facts, said string) {
+	switch {
+	case f[row.Fact] != "" || !f.hold(row.If):
+	case row.Says != "":
+		phrase := tables().Phrases[row.Says]
+		f[row.Fact], f[row.Fact+" denied"] = phrase.find(said, row.Quotable)
+	case row.Matches == "":
+		f.set(row.Fact, true)
+	case pattern(row.Matches).MatchString(said):
+		f[row.Fact] = quoted(pattern(row.Matches).FindString(said))
+	}
+}
+
+// findFacts sets the facts of a valid delta: those that take counting, then those of the table.
+func (d *Delta) findFacts() {
+	p, all := d.payload, strings.Join(d.texts(), "\n")
+	f := facts{"faults": strings.Join(d.faults, "; "), "notes": strings.Join(d.Notes, "; ")}
+	d.facts = f
+	for _, name := range []string{"any", d.Operation, d.Section} {
+		f.set(name, true)
+	}
+	for name := range p {
+		f.set("flag "+name, p.flag(name))
+	}
+	var signed []string
+	for _, o := range tables().Operators {
+		f.set("names "+o.Name, o.isIn(all))
+		f.set("rationale names "+o.Name, o.isIn(d.rationale))
+		if o.isIn(d.rationale) {
+			signed = append(signed, o.Sign+" "+o.Name)
+		}
+	}
+	f["operators"] = listed(signed)
+	payload := strings.Join(collect(nil, map[string]any(p)), " ")
+	f.set("restates", restates(d.rationale, payload))
+	f.set("conflicts", len(p.list("conflicts_with")) > 0)
+	d.findCitations(all)
+	d.findOutcomes()
+	d.findRating()
+
+	// Evidence for a KILL is counted in points: the items, sections and records that it refers to.
+	points := pattern("point").FindAllString(p.text("reason")+"\n"+d.rationale, -1)
+	points = slices.DeleteFunc(distinct(points), func(id string) bool {
+		return d.TargetID != nil && id == *d.TargetID
+	})
+	f["points"] = listed(points)
+	f.set("several_points", len(points) >= 2)
+
+	texts := map[string]string{ // other texts are fields of the payload, or facts
+		"rationale":          d.rationale,
+		"calculation or all": cmp.Or(p.text("calculation"), all),
+	}
+	for _, row := range tables().Facts {
+		parts := []string{all}
+		for i, part := range row.In {
+			parts = append(parts[:i], cmp.Or(texts[part], p.text(part), f[part]))
+		}
+		row.apply(f, strings.Join(parts, "\n"))
+	}
+}
+
+// findCitations sets the facts of citations. An anchor elsewhere in the delta does not prove the attribution of one
+// sentence to Brenner, hence bare_claim (a sentence without an anchor), sourced_claim (one with) and anchored (any).
+func (d *Delta) findCitations(all string) {
+	f, c := d.facts, d.cites
+	bare, sourced := attributions(all)
+	f["bare_claim"] = bare
+	f.set("sourced_claim", sourced)
+	f.set("anchored", c.sections != nil || c.marked)
+	f.set("unchecked", c.unchecked)
+	f["cited"], f["fake"], f["odd"] = c.String(), listed(c.fake), listed(c.odd)
+}
+
+// findOutcomes counts outcomes: n hypotheses with n different definite outcomes are told apart, fewer outcomes leave
+// some alike.
+func (d *Delta) findOutcomes() {
+	f, field := d.facts, "expected_outcomes"
+	if d.Section == predictionsTable {
+		field = "predictions"
+	}
+	expected, definite := d.payload.list(field), map[string]bool{}
+	for _, o := range expected {
+		o = strings.Join(strings.Fields(strings.ToLower(o)), " ")
+		if o = strings.Trim(o, " .;,!"); !pattern("indefinite").MatchString(o) {
+			definite[o] = true
+		}
+	}
+	f["hypotheses"], f["different"] = strconv.Itoa(len(expected)), strconv.Itoa(len(definite))
+	f.set("gives_outcomes", d.payload[field] != nil)
+	f.set("at_most_one", len(expected) < 2)
+	f.set("all_alike", len(definite) < 2)
+	f.set("some_alike", len(definite) < len(expected))
+	f.set("same_words", len(distinct(expected)) < 2)
+}
+
+// findRating reads the test's own score, four parts of 0 to 3, so the sum is at most 12: all 3s are inflated, and 10 and
+// more are optimistic. A part beyond 0 to 3 counts as missing.
+func (d *Delta) findRating() {
+	f := d.facts
+	rating, _ := d.payload["score"].(map[string]any)
+	parts, sum := 0, 0
+	for _, name := range []string{"likelihood_ratio", "cost", "speed", "ambiguity"} {
+		n, ok := rating[name].(float64)
+		if ok = ok && slices.Contains([]float64{0, 1, 2, 3}, n); ok {
+			parts++
+			sum += int(n)
+		}
+		f.set("no "+name, ok && n == 0)
+		f.set("some "+name, ok && n > 0)
+	}
+	f["sum"] = strconv.Itoa(sum)
+	f.set("rated", d.payload["score"] != nil)
+	f.set("all_parts", parts == 4)
+	f.set("all_threes", sum == 12)
+	f.set("optimistic", sum >= 10)
+}
+
 // A criterion is a list of rules for one dimension of the rubric.
 type criterion struct {
 	Role      Role   `json:"role"`      // empty: all
 	Applies   string `json:"applies"`   // the fact that it needs; empty: none
 	Otherwise string `json:"otherwise"` // why it does not apply
-	// Among are facts: the best finding counts of those deltas of the message that have the first one that any has.
+	// Among are facts. The best finding counts of those deltas of the message that have the first fact that any
+	// of them has. A delta with the fact Own has its own finding nevertheless.
 	Among []string `json:"among"`
-	Own   string   `json:"own"` // the fact of a delta that stands for itself nevertheless
+	Own   string   `json:"own"`
 	Rows  []struct {
-		If []string `json:"if"` // facts that hold, or with "!" do not
+		If []string `json:"if"`
 		finding
 	} `json:"rows"`
 }
 
-// A finding is what the rules see of one criterion: the score that the text proves, the highest score that it does not
-// exclude, what was seen, and, where the two scores differ, the question to a person.
+// A finding is the result of the rules of one criterion: the score that the text proves, the highest score that it does
+// not exclude, what was seen, and, where the two scores differ, the question to a person.
 type finding struct {
 	Score int    `json:"score"`
 	Upper int    `json:"upper"` // 0: the score
@@ -107,7 +255,8 @@ func (c criterion) isOf(r Role) bool { return len(c.Rows) > 0 && (c.Role == "" |
 
 // compare orders findings by score, then upper score, then falling words.
 func (f finding) compare(g finding) int {
-	return cmp.Or(cmp.Compare(f.Score, g.Score), cmp.Compare(f.Upper, g.Upper), cmp.Compare(g.Saw, f.Saw))
+	return cmp.Or(
+		cmp.Compare(f.Score, g.Score), cmp.Compare(f.Upper, g.Upper), cmp.Compare(g.Saw, f.Saw))
 }
 
 // find scores a delta by the rules. Whether something is there at all is asked of the message: a critic who quarantines
@@ -127,16 +276,15 @@ func (c criterion) find(d *Delta, message []*Delta) finding {
 	return c.judge(d.facts)
 }
 
-// judge is the finding of the first row whose facts all hold.
-func (c criterion) judge(facts map[string]string) finding {
+// judge returns the finding of the first row whose facts all hold.
+func (c criterion) judge(f facts) finding {
 	for _, row := range c.Rows {
-		fails := func(name string) bool {
-			positive, negated := strings.CutPrefix(name, "!")
-			return (facts[positive] == "") != negated
-		}
-		if !slices.ContainsFunc(row.If, fails) {
-			words := func(text string) string { return os.Expand(text, func(name string) string { return facts[name] }) }
-			return finding{row.Score, max(row.Score, row.Upper), words(row.Saw), words(row.Ask)}
+		if f.hold(row.If) {
+			words := func(text string) string {
+				return os.Expand(text, func(name string) string { return f[name] })
+			}
+			upper := max(row.Score, row.Upper)
+			return finding{row.Score, upper, words(row.Saw), words(row.Ask)}
 		}
 	}
 	panic("contribution: the last row holds always")

@@ -19,8 +19,6 @@ type Session struct {
 	// Anchors and Context are the defaults of the messages.
 	Anchors *Anchors        `json:"anchors,omitempty"`
 	Context map[string]bool `json:"context,omitempty"`
-	// Artifact is the initial artifact. Messages of a session have none of their own.
-	Artifact *Artifact `json:"artifact,omitempty"`
 }
 
 // A SessionReport is the score of a session.
@@ -69,7 +67,6 @@ type Convergence struct {
 		Adds  int `json:"adds"`
 		Kills int `json:"kills"`
 	} `json:"closing"`
-	Active *int `json:"active"` // hypotheses at the end; null without an artifact
 }
 
 // Coverage lists the operators of its toolkit that a role invoked.
@@ -85,7 +82,6 @@ func ScoreSession(s Session) (SessionReport, error) {
 	if err != nil {
 		return SessionReport{}, err
 	}
-	items := s.Artifact.copied()
 	out := SessionReport{
 		Contributions: make([]Report, len(order)), Gates: []Gate{}, Warnings: []string{}, Coverage: map[Role]Coverage{},
 		Volume: map[Role]int{}, Quality: map[Role]*score.Decimal{}, QualityPercent: map[Role]*score.Decimal{},
@@ -98,14 +94,15 @@ func ScoreSession(s Session) (SessionReport, error) {
 		if r.Context == nil {
 			r.Context = s.Context
 		}
-		rep, err := scoreMessage(r, items)
+		rep, err := scoreMessage(r)
 		if err != nil {
 			return SessionReport{}, score.Within(fmt.Sprintf("contributions[%d]", i), err)
 		}
 		out.Contributions[i], rounds = rep, append(rounds, r.Round)
 		valid = append(valid, where(rep.Deltas, Delta.isValid)...)
 	}
-	out.aggregate(valid, distinct(rounds), items)
+	slices.Sort(rounds)
+	out.aggregate(valid, slices.Compact(rounds))
 	return out, nil
 }
 
@@ -115,17 +112,13 @@ func (s *Session) order() ([]int, error) {
 	if n := len(s.Contributions); n == 0 || n > maxContributions {
 		return nil, score.Refuse("contributions", "%d are not 1 to %d", n, maxContributions)
 	}
-	if err := cmp.Or(s.Anchors.check(), s.Artifact.check()); err != nil {
+	if err := s.Anchors.check(); err != nil {
 		return nil, err
 	}
 	named := slices.ContainsFunc(s.Contributions, func(r Request) bool { return r.Round != 0 })
 	order := make([]int, len(s.Contributions))
 	for i, r := range s.Contributions {
 		order[i] = i
-		if r.Artifact != nil {
-			place := fmt.Sprintf("contributions[%d].artifact", i)
-			return nil, score.Refuse(place, "a session has one artifact for all its messages")
-		}
 		if named && r.Round == 0 {
 			return nil, score.Refuse(fmt.Sprintf("contributions[%d].round", i), "it is missing, though others have one")
 		}
@@ -136,9 +129,9 @@ func (s *Session) order() ([]int, error) {
 
 // aggregate answers the five questions of the rubric from the valid deltas: volume, quality, progression, convergence
 // and coverage. Means are exact fractions, rounded where they are shown.
-func (out *SessionReport) aggregate(valid []Delta, rounds []int, items ledger) {
+func (out *SessionReport) aggregate(valid []Delta, rounds []int) {
 	warn := func(format string, args ...any) { out.Warnings = append(out.Warnings, fmt.Sprintf(format, args...)) }
-	out.Gates = append(out.Gates, incompleteSet(items, valid)...)
+	out.Gates = append(out.Gates, incompleteSet(valid)...)
 	out.Warnings = append(out.Warnings, sprawl(valid)...)
 	out.Progression = progression(valid, rounds)
 
@@ -148,9 +141,6 @@ func (out *SessionReport) aggregate(valid []Delta, rounds []int, items ledger) {
 	_, late := halves(rounds)
 	closing := during(valid, late)
 	c.Closing.Adds, c.Closing.Kills = count(closing, Add), count(closing, Kill)
-	if items != nil {
-		c.Active = new(len(items.active(hypothesisSlate)))
-	}
 	if len(valid) >= 5 && c.Adds > 0 && !c.Converging {
 		warn("not_converging: %d hypotheses were added and %d killed", c.Adds, c.Kills)
 	}
@@ -169,10 +159,7 @@ func (out *SessionReport) aggregate(valid []Delta, rounds []int, items ledger) {
 	if out.Progression.Trend == "declining" {
 		warn("declining_quality: the later rounds score lower than the earlier ones")
 	}
-	any := func(fact string) bool {
-		return slices.ContainsFunc(valid, func(d Delta) bool { return d.facts[fact] != "" })
-	}
-	if any("claims_mechanism") && !any("scale_check") && !items.has(assumptionLedger, isScaleCheck) {
+	if anyHas(valid, "claims_mechanism") && !anyHas(valid, "scale_check") {
 		warn("unverified_claim: mechanisms are claimed, and no message has a scale check")
 	}
 	out.Message = fmt.Sprintf("%s with %s; quality is %s, %s added and %d killed.",
@@ -238,6 +225,11 @@ func ofRole(deltas []Delta, role Role) []Delta {
 
 func during(deltas []Delta, rounds []int) []Delta {
 	return where(deltas, func(d Delta) bool { return slices.Contains(rounds, d.round) })
+}
+
+// anyHas reports whether a fact holds for one of some deltas.
+func anyHas(deltas []Delta, fact string) bool {
+	return slices.ContainsFunc(deltas, func(d Delta) bool { return d.facts[fact] != "" })
 }
 
 func (d Delta) isValid() bool { return d.Valid }

@@ -41,7 +41,6 @@ func TestSession(t *testing.T) {
 	assert.Equal(t, 1, r.Convergence.Kills)
 	assert.False(t, r.Convergence.Converging)
 	assert.Equal(t, 1, r.Convergence.Closing.Kills)
-	assert.Nil(t, r.Convergence.Active)
 	assert.Equal(t, Coverage{[]string{"Level-Split", "Cross-Domain"}, []string{"Paradox-Hunt"}, score.Hundredths(6667)}, r.Coverage[HypothesisGenerator])
 	assert.Equal(t, []string{"Theory-Kill"}, r.Coverage[adversarialCritic].Used)
 	assert.NotContains(t, r.Coverage, testDesigner)
@@ -93,7 +92,7 @@ func (s Scores) keys() []string { return sortedKeys(s) }
 
 // One level of a criterion of weight 1 is 5.26 % of 19: a change of that much counts, one of 2.6 does not.
 func TestProgression(t *testing.T) {
-	at := func(round, structural, rationale int) Request {
+	at := func(round int, structural, rationale Level) Request {
 		return Request{Role: HypothesisGenerator, Round: round, Text: fenced(third), Scores: Scores{"structural": structural, "citation": 2, "rationale": rationale, "level_separation": 1, "third_alternative": 1, "paradox": 1}}
 	}
 	for want, list := range map[string][]Request{
@@ -128,26 +127,10 @@ func TestProgression(t *testing.T) {
 	assert.Equal(t, 2, session(t, Session{Contributions: list}).Contributions[1].Round)
 }
 
-// With an artifact the messages build on one another, round by round.
-func TestSessionOnAnArtifact(t *testing.T) {
-	base := someArtifact()
-	r := session(t, Session{Artifact: base, Contributions: []Request{
-		{Role: adversarialCritic, Round: 2, Text: fenced(strings.Replace(kill, "H2", "H5", 1)) + fenced(killOf(hypothesisSlate, "H1")) + fenced(killOf(hypothesisSlate, "H9"))},
-		{Role: HypothesisGenerator, Round: 1, Text: fenced(hypothesis)},
-	}})
-	assert.True(t, r.Contributions[0].Deltas[0].Valid, "H5 came in round 1")
-	assert.False(t, r.Contributions[0].Deltas[2].Valid)
-	assert.True(t, r.Convergence.Converging, "2 kills, 1 add")
-	assert.Equal(t, 2, *r.Convergence.Active)
-	assert.Equal(t, someArtifact(), base)
-}
-
 func TestSessionsThatAreRefused(t *testing.T) {
 	ok := Request{Role: testDesigner, Text: fenced(test)}
 	round := ok
 	round.Round = 3
-	own := ok
-	own.Artifact = &Artifact{}
 	bad := ok
 	bad.Scores = Scores{"potency": 9}
 	for want, s := range map[string]Session{
@@ -155,7 +138,6 @@ func TestSessionsThatAreRefused(t *testing.T) {
 		"contributions: 1001 are not 1 to 1000":                                          {Contributions: make([]Request, 1001)},
 		"contributions[1].text: is required":                                             {Contributions: []Request{ok, {Role: testDesigner}}},
 		"contributions[1].round: it is missing, though others have one":                  {Contributions: []Request{round, ok}},
-		"contributions[0].artifact: a session has one artifact for all its messages":     {Contributions: []Request{own}},
 		"contributions[1].scores.potency: 9 is off the scale of 0 to 3 in whole numbers": {Contributions: []Request{ok, bad}},
 		"anchors.max: -2 is not 0 to 1000000":                                            {Contributions: []Request{ok}, Anchors: &Anchors{Max: -2}},
 	} {

@@ -11,11 +11,16 @@ import (
 // Every fact that a rule asks for is one that is found, and every phrase and pattern of the table is used.
 func TestRulesAskForKnownFacts(t *testing.T) {
 	d := read(map[string]any{"operation": Add, "section": hypothesisSlate})
-	d.findFacts(nil)
+	d.findFacts()
 	known := slices.Concat([]string{"asked", Edit, Kill}, sortedKeys(d.facts))
 	known = append(known, tables().Order...)
-	for _, o := range tables().Operators {
-		known = append(known, "rationale names "+o.Name)
+	for _, row := range tables().Facts {
+		known = append(known, row.Fact)
+	}
+	for _, s := range tables().Sections {
+		for _, f := range s.Fields {
+			known = append(known, "flag "+f.Name)
+		}
 	}
 	for name, c := range tables().Criteria {
 		_, ok := criteria().Dimension(name)
@@ -32,11 +37,15 @@ func TestRulesAskForKnownFacts(t *testing.T) {
 		}
 	}
 	assert.Len(t, tables().Criteria, 14)
-	for name, f := range tables().Facts {
-		if f.Says != "" {
-			assert.Contains(t, tables().Phrases, f.Says, name)
-		} else {
-			assert.Contains(t, tables().Patterns, f.Matches, name)
+	for _, row := range tables().Facts {
+		for _, fact := range row.If {
+			assert.Contains(t, known, strings.TrimPrefix(fact, "!"), row.Fact)
+		}
+		switch {
+		case row.Says != "":
+			assert.Contains(t, tables().Phrases, row.Says, row.Fact)
+		case row.Matches != "":
+			assert.Contains(t, tables().Patterns, row.Matches, row.Fact)
 		}
 	}
 }

@@ -1,0 +1,196 @@
+package contribution
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"waymark/score"
+)
+
+// A phrase is a set of ways to say one thing, as whole words in any case.
+type phrase struct{ *regexp.Regexp }
+
+// UnmarshalJSON reads a list of patterns.
+func (p *phrase) UnmarshalJSON(data []byte) error {
+	var ways []string
+	if err := json.Unmarshal(data, &ways); err != nil {
+		return err
+	}
+	p.Regexp = regexp.MustCompile(`(?i)\b(?:` + strings.Join(ways, "|") + `)\b`)
+	return nil
+}
+
+// reach is the largest distance of a negation before a phrase, in bytes.
+const reach = 40
+
+// find returns, in quotes, the first phrase that a text asserts, and the last one before it that the text denies ("no
+// positive control") in the same clause. A quotable phrase directly after an opening quote counts as denied.
+func (p phrase) find(text string, quotable bool) (said, denied string) {
+	text = strings.ReplaceAll(text, "’", "'")
+	for _, m := range p.FindAllStringIndex(text, -1) {
+		before := text[max(0, m[0]-reach):m[0]]
+		clauses := pattern("clause_end").Split(before, -1)
+		negated := pattern("negator").MatchString(clauses[len(clauses)-1])
+		if !negated && !(quotable && pattern("opening_quote").MatchString(before)) {
+			return quoted(text[m[0]:m[1]]), denied
+		}
+		denied = quoted(text[m[0]:m[1]])
+	}
+	return "", denied
+}
+
+// Anchors are the possible targets of citations: a transcript of sections §1 to §Max, and records of an evidence pack
+// such as EV-001#E1. Citations of an absent one cannot be checked; an empty list has no record at all.
+type Anchors struct {
+	Max      int      `json:"max,omitempty"`
+	Evidence []string `json:"evidence,omitempty"`
+}
+
+// maxSections is the largest section of any transcript.
+const maxSections = 1_000_000
+
+func (a *Anchors) check() error {
+	if a == nil {
+		return nil
+	}
+	if a.Max < 0 || a.Max > maxSections {
+		return score.Refuse("anchors.max", "%d is not 0 to %d", a.Max, maxSections)
+	}
+	for i, e := range a.Evidence {
+		if !pattern("evidence").MatchString(e) {
+			place := fmt.Sprintf("anchors.evidence[%d]", i)
+			return score.Refuse(place, "%s does not read like EV-001 or EV-001#E1", quoted(e))
+		}
+	}
+	return nil
+}
+
+// Citations are the anchors and markers of a text.
+type citations struct {
+	sections  []string // §42, §42-45
+	records   []string // EV-001
+	fake      []string // cited, but not in the anchors
+	odd       []string // entries of a list of anchors that are no anchors
+	marked    bool     // it has a marker such as [inference]
+	unchecked bool     // the anchors needed to check a citation are absent
+}
+
+// cite reads the citations of a text, and of a list of anchors, whose markers need no brackets. A range such as §42-45
+// is fake if it runs backwards or ends outside of the transcript. EV-001, the number of a pack alone, is known if one of
+// its records is.
+func (a *Anchors) cite(list []string, text string) (c citations) {
+	a = cmp.Or(a, &Anchors{})
+	c.marked = pattern("marker").MatchString(text)
+	for _, entry := range list {
+		c.marked = c.marked || pattern("bare_marker").MatchString(entry)
+		if !pattern("anchors").MatchString(entry) {
+			c.odd = append(c.odd, excerpt(entry, 60))
+		}
+	}
+	for _, m := range pattern("section").FindAllStringSubmatch(text, -1) {
+		cited := "§" + m[1]
+		if m[2] != "" {
+			cited += "-" + m[2]
+		}
+		from, _ := strconv.Atoi(m[1])
+		to, _ := strconv.Atoi(cmp.Or(m[2], m[1]))
+		switch {
+		case m[3] != "": // §3.2 of some other book
+			c.odd = append(c.odd, cited+m[3])
+			continue
+		case from < 1 || to < from || to > cmp.Or(a.Max, maxSections):
+			c.fake = append(c.fake, cited)
+		case a.Max == 0:
+			c.unchecked = true
+		}
+		c.sections = append(c.sections, cited)
+	}
+	c.records = pattern("record").FindAllString(text, -1)
+	for _, e := range c.records {
+		isIt := func(known string) bool { return known == e || strings.HasPrefix(known, e+"#") }
+		if a.Evidence == nil {
+			c.unchecked = true
+		} else if !slices.ContainsFunc(a.Evidence, isIt) {
+			c.fake = append(c.fake, e)
+		}
+	}
+	c.fake, c.odd = distinct(c.fake), distinct(c.odd)
+	return c
+}
+
+// String lists the citations: "cites §42, EV-001". It is empty if there are none.
+func (c citations) String() string {
+	refs := listed(append(distinct(c.sections), distinct(c.records)...))
+	switch {
+	case refs != "" && c.marked:
+		return "cites " + refs + ", the rest is marked as inference or the like"
+	case refs != "":
+		return "cites " + refs
+	case c.marked:
+		return "cites nothing, but is marked as inference or the like"
+	}
+	return ""
+}
+
+// attributions returns the first sentence that attributes something to Brenner without a citation, in quotes, and
+// reports whether another one has a citation.
+func attributions(text string) (bare string, sourced bool) {
+	text = pattern("protocol").ReplaceAllString(text, "")
+	for _, sentence := range pattern("sentence_end").Split(text, -1) {
+		var none *Anchors
+		switch {
+		case !pattern("brenner").MatchString(sentence):
+		case none.cite(nil, sentence).String() != "":
+			sourced = true
+		case bare == "":
+			bare = quoted(sentence)
+		}
+	}
+	return bare, sourced
+}
+
+// restates reports whether nine of ten words of the rationale, and at least four, are in the payload.
+func restates(rationale, payload string) bool {
+	long := func(s string) []string { return pattern("long_word").FindAllString(strings.ToLower(s), -1) }
+	known, words, same := distinct(long(payload)), long(rationale), 0
+	for _, w := range words {
+		if _, ok := slices.BinarySearch(known, w); ok {
+			same++
+		}
+	}
+	return same >= 4 && 10*same >= 9*len(words)
+}
+
+// listed joins the first eight of a list.
+func listed(list []string) string {
+	if len(list) > 8 {
+		list = append(slices.Clone(list[:8]), "…")
+	}
+	return strings.Join(list, ", ")
+}
+
+func quoted(s string) string { return fmt.Sprintf("%q", excerpt(s, 60)) }
+
+// excerpt returns at most n characters, in one line.
+func excerpt(s string, n int) string {
+	s = strings.ToValidUTF8(s[:min(len(s), 8*n)], "") // no need to read the rest
+	runes := []rune(strings.Join(strings.Fields(s), " "))
+	if len(runes) > n {
+		return string(runes[:n]) + "…"
+	}
+	return string(runes)
+}
+
+func distinct(list []string) []string {
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
