@@ -64,11 +64,11 @@ func (l *Level) UnmarshalJSON(data []byte) error {
 
 // A Request is one message to score.
 type Request struct {
-	ID    string `json:"id,omitempty"` // a name of the caller's choice
-	Role  Role   `json:"role"`
-	Text  string `json:"text"`
-	Round int    `json:"round,omitempty"` // of a session, from 1
-
+	ID   string `json:"id,omitempty"`
+	Role Role   `json:"role"`
+	Text string `json:"text"`
+	// Round is that of a session, from 1.
+	Round int `json:"round,omitempty"`
 	// Scores apply to every valid delta of the text and override the rules.
 	Scores Scores `json:"scores,omitempty"`
 	// Context switches on conditional criteria: paradox, object_transposition.
@@ -78,35 +78,41 @@ type Request struct {
 
 // A Report is the score of a message.
 type Report struct {
-	Message  string    `json:"message,omitempty" doc:"Summary of the answer in one sentence; absent within a session."`
-	ID       string    `json:"id,omitempty"`
-	Role     Role      `json:"role"`
-	Round    int       `json:"round,omitempty"`
-	Deltas   []Delta   `json:"deltas"`
-	Gates    []Gate    `json:"gates"`
-	Warnings []string  `json:"warnings"` // each a name, a colon and a sentence
+	Message string  `json:"message,omitempty" doc:"Summary of the answer in one sentence; absent within a session."`
+	ID      string  `json:"id,omitempty"`
+	Role    Role    `json:"role"`
+	Round   int     `json:"round,omitempty"`
+	Deltas  []Delta `json:"deltas"`
+	Gates   []Gate  `json:"gates"`
+	// Warnings are a name, a colon and a sentence each.
+	Warnings []string  `json:"warnings"`
 	Dropped  []Dropped `json:"dropped"`
 }
 
-// A Criterion is one score.
+// A Criterion is one score. Source is given or automatic, Level the meaning of the score.
 type Criterion struct {
-	Score      int           `json:"score"`
-	Max        int           `json:"max"`
-	Weight     score.Decimal `json:"weight"`
-	Source     string        `json:"source"` // given or automatic
-	Level      string        `json:"level"`  // meaning of the score
-	Saw        string        `json:"saw"`    // finding of the rules; empty for a given score
-	Upper      int           `json:"upper"`  // the highest possible score
-	NeedsHuman string        `json:"needs_human"`
+	Finding
+	Max    int           `json:"max"`
+	Weight score.Decimal `json:"weight"`
+	Source string        `json:"source"`
+	Level  string        `json:"level"`
 }
 
-// A Gate is a failure that no score makes up for.
+// A Gate is a failure that no score makes up for. Delta is the number of the delta, from 1, absent for others.
 type Gate struct {
 	Gate        string `json:"gate"`
 	Consequence string `json:"consequence"`
-	Delta       int    `json:"delta,omitempty"` // its number in deltas, from 1; absent for others
-	Line        int    `json:"line,omitempty"`  // of the text
+	Delta       int    `json:"delta,omitempty"`
+	Line        int    `json:"line,omitempty"`
 	Detail      string `json:"detail"`
+}
+
+func gate(name string, delta, line int, detail string) Gate {
+	return Gate{name, tables().Gates[name], delta, line, detail}
+}
+
+func warning(name string, args ...any) string {
+	return name + ": " + fmt.Sprintf(tables().Warnings[name], args...)
 }
 
 // Score scores one message.
@@ -116,16 +122,22 @@ func Score(r Request) (Report, error) {
 		return Report{}, err
 	}
 	// Outside of a session the hypotheses of the message are the whole set.
-	valid := where(rep.Deltas, Delta.isValid)
-	rep.Gates = append(rep.Gates, incompleteSet(valid)...)
-	rep.Warnings = append(rep.Warnings, sprawl(valid)...)
+	valid := rep.valid()
+	rep.Gates = append(rep.Gates, valid.incomplete()...)
+	rep.Warnings = append(rep.Warnings, valid.sprawl()...)
 	rejected := len(rep.Deltas) - len(valid) + len(rep.Dropped)
-	rep.Message = plural.Of(len(valid), "delta") + fmt.Sprintf(" valid, %d rejected or dropped.", rejected)
+	rep.Message = plural.Of(len(valid), "delta")
+	rep.Message += fmt.Sprintf(" valid, %d rejected or dropped.", rejected)
 	if len(valid) > 0 {
 		d := valid[0]
-		rep.Message += fmt.Sprintf(" The first scores %v of %v (%s).", *d.Composite, *d.Max, *d.Grade)
+		first := fmt.Sprintf("%v of %v (%s)", *d.Composite, *d.Max, *d.Grade)
+		rep.Message += " The first scores " + first + "."
 	}
 	return rep, nil
+}
+
+func (rep *Report) valid() deltas {
+	return deltas(rep.Deltas).where(func(d Delta) bool { return d.Valid })
 }
 
 // check validates all fields but the deltas.
@@ -163,14 +175,13 @@ func scoreMessage(r Request) (Report, error) {
 	if err := r.check(); err != nil {
 		return Report{}, err
 	}
-	deltas, dropped, err := deltasOf(r.Text)
-	if err != nil {
-		return Report{}, err
+	deltas, dropped := deltasOf(r.Text)
+	if len(deltas)+len(dropped) > maxDeltas {
+		return Report{}, score.Refuse("text", "it has more than %d deltas", maxDeltas)
 	}
 	rep := Report{ID: r.ID, Role: r.Role, Round: r.Round, Deltas: deltas, Dropped: dropped}
-	rep.Gates, rep.Warnings = []Gate{}, []string{}
 	fail := func(name string, delta, line int, detail string) {
-		rep.Gates = append(rep.Gates, Gate{name, tables().Gates[name], delta, line, detail})
+		rep.Gates = append(rep.Gates, gate(name, delta, line, detail))
 	}
 	for _, d := range dropped {
 		if d.rejected {
@@ -178,16 +189,15 @@ func scoreMessage(r Request) (Report, error) {
 		}
 	}
 	if len(deltas) == 0 {
-		rep.Warnings = append(rep.Warnings, "no_delta: the text has no delta that could be read")
+		rep.Warnings = append(rep.Warnings, warning("no_delta"))
 	}
 	rep.Warnings = append(rep.Warnings, r.unused()...)
 	var valid []*Delta
 	for i := range deltas {
 		d := &deltas[i]
 		d.role, d.round = r.Role, r.Round
-		d.cites = r.Anchors.cite(d.payload.list("anchors"), strings.Join(d.texts(), "\n\n"))
+		d.findFacts(r.Anchors)
 		if d.Valid {
-			d.findFacts()
 			valid = append(valid, d)
 		}
 		d.Notes = append(d.faults, d.Notes...)
@@ -201,15 +211,14 @@ func scoreMessage(r Request) (Report, error) {
 		for _, name := range d.gates {
 			fail(name, i+1, d.Line, strings.Join(d.Errors, "; "))
 		}
-		if len(d.cites.fake) > 0 {
-			fail("fake_anchor", i+1, d.Line, listed(d.cites.fake)+" does not exist")
+		if len(d.fake) > 0 {
+			fail("fake_anchor", i+1, d.Line, listed(d.fake)+" does not exist")
 		}
-		fake = append(fake, d.cites.fake...)
+		fake = append(fake, d.fake...)
 	}
 	// People read the text around the deltas, so its anchors are checked as well.
-	around := slices.DeleteFunc(r.Anchors.cite(nil, r.Text).fake, func(a string) bool {
-		return slices.Contains(fake, a)
-	})
+	around := r.Anchors.cite(nil, r.Text).fake
+	around = slices.DeleteFunc(around, func(a string) bool { return slices.Contains(fake, a) })
 	if len(around) > 0 {
 		fail("fake_anchor", 0, 0, listed(around)+", outside of the deltas, does not exist")
 	}
@@ -222,13 +231,13 @@ func (r *Request) unused() (warnings []string) {
 		return tables().Criteria[name].isOf(r.Role)
 	})
 	if len(foreign) > 0 {
-		const text = "score_not_of_role: scores.%s: not used, since it is no criterion of a %s"
-		warnings = append(warnings, fmt.Sprintf(text, strings.Join(foreign, ", "), r.Role))
+		names := strings.Join(foreign, ", ")
+		warnings = append(warnings, warning("score_not_of_role", names, r.Role))
 	}
 	for _, name := range criteria().Names() {
-		if _, ok := r.Context[name]; ok && tables().Criteria[name].Applies != "asked" {
-			const text = "context_not_used: context.%s: not used, since the delta itself says whether it applies"
-			warnings = append(warnings, fmt.Sprintf(text, name))
+		_, given := r.Context[name]
+		if given && tables().Criteria[name].Applies != "asked" {
+			warnings = append(warnings, warning("context_not_used", name))
 		}
 	}
 	return warnings
@@ -249,12 +258,12 @@ func (d *Delta) score(r *Request, valid []*Delta) (warnings []string) {
 			card.NotApplicable = append(card.NotApplicable, dim.Name)
 			continue
 		}
-		f, source := finding{Score: int(given), Upper: int(given)}, "given"
+		f, source := Finding{Score: int(given), Upper: int(given)}, "given"
 		if !isGiven {
 			f, source = c.find(d, valid), "automatic"
 		}
 		highest, level := len(dim.Anchors)-1, dim.Anchors[f.Score].Text
-		d.Criteria[dim.Name] = Criterion{f.Score, highest, dim.Weight, source, level, f.Saw, f.Upper, f.Ask}
+		d.Criteria[dim.Name] = Criterion{f, highest, dim.Weight, source, level}
 		card.Scores[dim.Name] = score.Whole(f.Score)
 		upper += dim.Weight * score.Decimal(f.Upper)
 	}
@@ -266,48 +275,20 @@ func (d *Delta) score(r *Request, valid []*Delta) (warnings []string) {
 	d.Composite, d.Upper, d.Max = &composite, &upper, &most
 	d.Percent, d.Grade = rounded(res.Percent()), &res.Verdict
 
-	warn := func(name, detail string) {
-		warnings = append(warnings, fmt.Sprintf("%s: line %d: %s", name, d.Line, detail))
-	}
 	for _, w := range res.Warnings {
-		detail := fmt.Sprintf("%v of %v: %s", composite, most, w.Text)
+		text := fmt.Sprintf("%s: line %d: %v of %v: %s", w.Name, d.Line, composite, most, w.Text)
 		if upper > composite {
-			detail += fmt.Sprintf("; up to %v if a person finds more", upper)
+			text += fmt.Sprintf("; up to %v if a person finds more", upper)
 		}
-		warn(w.Name, detail)
+		warnings = append(warnings, text)
 	}
 	scale, ok := d.Criteria["scale_check"]
 	if ok && scale.Score == 0 && d.facts["claims_mechanism"] != "" {
-		warn("unverified_claim", "a mechanism is claimed without a scale check")
+		warnings = append(warnings, warning("unverified_claim", d.Line))
 	}
 	potency, ok := d.Criteria["potency"]
 	if ok && potency.Score < 2 && d.facts["test"] != "" {
-		warn("weak_assay_design", fmt.Sprintf("the potency check of a test scores %d of 3", potency.Score))
+		warnings = append(warnings, warning("weak_assay_design", d.Line, potency.Score))
 	}
 	return warnings
-}
-
-// count returns the number of hypotheses that valid deltas add, or kill.
-func count(valid []Delta, operation string) int {
-	return len(where(valid, func(d Delta) bool {
-		return d.Section == hypothesisSlate && d.Operation == operation
-	}))
-}
-
-// sprawl warns of hypotheses that are only added.
-func sprawl(valid []Delta) []string {
-	if n := count(valid, Add); n > 3 && count(valid, Kill) == 0 {
-		return []string{fmt.Sprintf("hypothesis_sprawl: %d hypotheses were added and none was killed", n)}
-	}
-	return nil
-}
-
-// incompleteSet is the gate for valid deltas that add hypotheses and no third alternative.
-func incompleteSet(valid []Delta) []Gate {
-	if count(valid, Add) == 0 || anyHas(valid, "third_marked") {
-		return nil
-	}
-	const name = "third_alternative_missing"
-	const detail = "none of the hypotheses is marked or named as the third alternative"
-	return []Gate{{name, tables().Gates[name], 0, 0, detail}}
 }

@@ -7,11 +7,20 @@ import (
 	"strings"
 	"testing"
 
+	jsonv2 "github.com/go-json-experiment/json"
+	jsonv1 "github.com/go-json-experiment/json/v1"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"waymark/score"
 )
+
+// encoded is an answer as every surface writes it: nothing is null which is a list or a map.
+func encoded(t require.TestingT, v any) string {
+	data, err := jsonv2.Marshal(v, jsonv1.DefaultOptionsV1(), jsonv2.FormatNilSliceAsNull(false), jsonv2.FormatNilMapAsNull(false), jsonv2.Deterministic(true))
+	require.NoError(t, err)
+	return string(data)
+}
 
 func scored(t *testing.T, r Request) Report {
 	t.Helper()
@@ -197,11 +206,10 @@ func TestGates(t *testing.T) {
 func TestRejectedDeltasStay(t *testing.T) {
 	r := scored(t, Request{Role: adversarialCritic, Text: fenced(strings.Replace(kill, `"rationale"`, `"agent"`, 1)) + fenced(anomaly), Scores: all(true)})
 	require.Len(t, r.Deltas, 2)
-	data, err := json.Marshal(r.Deltas[0])
-	require.NoError(t, err)
+	data := encoded(t, r.Deltas[0])
 	assert.JSONEq(t, `{"line": 2, "operation": "KILL", "section": "hypothesis_slate", "target_id": "H2", "valid": false,
 		"errors": ["KILL needs a rationale"], "notes": [], "criteria": {}, "not_applicable": {}, "operators": [],
-		"composite": null, "composite_upper": null, "max": null, "percent": null, "grade": null}`, string(data))
+		"composite": null, "composite_upper": null, "max": null, "percent": null, "grade": null}`, data)
 	assert.Equal(t, "21", r.Deltas[1].Composite.String())
 	assert.Equal(t, "1 delta valid, 1 rejected or dropped. The first scores 21 of 21 (A).", r.Message)
 }
@@ -211,17 +219,15 @@ func TestJSONOfAReport(t *testing.T) {
 	r := scored(t, Request{ID: "m1", Role: HypothesisGenerator, Text: fenced(third), Scores: Scores{"citation": 2}})
 	citation := r.Deltas[0].Criteria["citation"]
 	r.Deltas[0].Criteria = nil
-	data, err := json.Marshal(r)
-	require.NoError(t, err)
+	data := encoded(t, r)
 	assert.JSONEq(t, `{"message": "1 delta valid, 0 rejected or dropped. The first scores 12 of 18 (D).", "id": "m1",
 		"role": "hypothesis_generator", "gates": [], "warnings": [], "dropped": [], "deltas": [{"line": 2, "operation": "ADD",
-		"section": "hypothesis_slate", "target_id": null, "valid": true, "errors": [], "notes": [], "criteria": null,
+		"section": "hypothesis_slate", "target_id": null, "valid": true, "errors": [], "notes": [], "criteria": {},
 		"not_applicable": {"paradox": "the context does not ask for it and no score was given"}, "operators": ["Cross-Domain"],
-		"composite": 12, "composite_upper": 17, "max": 18, "percent": 66.67, "grade": "D"}]}`, string(data))
-	data, err = json.Marshal(citation)
-	require.NoError(t, err)
+		"composite": 12, "composite_upper": 17, "max": 18, "percent": 66.67, "grade": "D"}]}`, data)
+	data = encoded(t, citation)
 	assert.JSONEq(t, `{"score": 2, "max": 3, "weight": 1, "source": "given", "level": "correct anchors, small omissions",
-		"saw": "", "upper": 2, "needs_human": ""}`, string(data))
+		"saw": "", "upper": 2, "needs_human": ""}`, data)
 }
 
 func TestWarnings(t *testing.T) {

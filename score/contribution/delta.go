@@ -11,52 +11,51 @@ import (
 
 // A Delta is one change that a message proposes, with its scores, which are null for a rejected one.
 type Delta struct {
-	Line          int                  `json:"line"` // of the message, where its JSON begins
-	Operation     string               `json:"operation"`
-	Section       string               `json:"section"`
-	TargetID      *string              `json:"target_id"` // null for ADD
-	Valid         bool                 `json:"valid"`
-	Errors        []string             `json:"errors"` // why it is rejected
-	Notes         []string             `json:"notes"`  // faults of the payload and minor issues
-	Criteria      map[string]Criterion `json:"criteria"`
-	NotApplicable map[string]string    `json:"not_applicable"` // criterion and why
-	Operators     []string             `json:"operators"`      // invoked in the rationale
-	Composite     *score.Decimal       `json:"composite"`
-	Upper         *score.Decimal       `json:"composite_upper"` // with the upper score of every criterion
-	Max           *score.Decimal       `json:"max"`
-	Percent       *score.Decimal       `json:"percent"`
-	Grade         *string              `json:"grade"`
+	// Line of the message is where its JSON begins.
+	Line      int     `json:"line"`
+	Operation string  `json:"operation"`
+	Section   string  `json:"section"`
+	TargetID  *string `json:"target_id"`
+	Valid     bool    `json:"valid"`
+	// Errors are the reasons of its rejection, Notes the faults of the payload and minor issues.
+	Errors []string `json:"errors"`
+	Notes  []string `json:"notes"`
+
+	Criteria map[string]Criterion `json:"criteria"`
+	// NotApplicable has the reason for each criterion of the role that does not apply.
+	NotApplicable map[string]string `json:"not_applicable"`
+	// Operators are those invoked in the rationale.
+	Operators []string       `json:"operators"`
+	Composite *score.Decimal `json:"composite"`
+	// Upper is the composite with the upper score of every criterion.
+	Upper   *score.Decimal `json:"composite_upper"`
+	Max     *score.Decimal `json:"max"`
+	Percent *score.Decimal `json:"percent"`
+	Grade   *string        `json:"grade"`
 
 	role      Role
-	round     int // of its message
+	round     int
 	payload   item
 	rationale string
-	faults    []string // that make the payload malformed
-	gates     []string // that the delta fails by itself
-	cites     citations
-	facts     facts
+	// faults make the payload malformed; the delta fails gates by itself; fake are citations.
+	faults, gates, fake []string
+	facts               facts
 }
 
 // Operations of a delta.
-const (
-	Add  = "ADD"
-	Edit = "EDIT"
-	Kill = "KILL"
-)
+const Add, Edit, Kill = "ADD", "EDIT", "KILL"
 
 // Sections of an artifact that the code names; tables.yaml has all of them.
 const (
 	researchThread      = "research_thread"
 	hypothesisSlate     = "hypothesis_slate"
-	predictionsTable    = "predictions_table"
 	discriminativeTests = "discriminative_tests"
 )
 
 // read checks one object against the format. An error rejects the delta, a fault makes its payload malformed (structural
 // correctness 1), a note is a minor issue (2).
 func read(object map[string]any) Delta {
-	d := Delta{Errors: []string{}, faults: []string{}, Operators: []string{}}
-	d.Criteria, d.NotApplicable = map[string]Criterion{}, map[string]string{}
+	d := Delta{Criteria: map[string]Criterion{}, NotApplicable: map[string]string{}}
 	d.Operation = d.oneOf(object, "operation", []string{Add, Edit, Kill})
 	d.Section = d.oneOf(object, "section", tables().Order)
 	if d.Section == researchThread && (d.Operation == Add || d.Operation == Kill) {
@@ -80,11 +79,6 @@ func read(object map[string]any) Delta {
 		d.reject("a test needs a potency_check that distinguishes a failed assay from no effect")
 		d.gates = append(d.gates, "missing_potency_check")
 	}
-	for _, o := range tables().Operators {
-		if o.isIn(d.rationale) {
-			d.Operators = append(d.Operators, o.Name)
-		}
-	}
 	d.Valid = len(d.Errors) == 0
 	return d
 }
@@ -99,15 +93,11 @@ func (d *Delta) note(format string, args ...any) {
 
 // oneOf reads a field that is one of a few names, whatever its case and spacing.
 func (d *Delta) oneOf(object map[string]any, field string, names []string) string {
-	v, ok := object[field].(string)
-	if !ok {
-		fault := "is not a text"
-		if object[field] == nil {
-			fault = "is missing"
-		}
-		d.reject("%s %s", field, fault)
+	if object[field] == nil {
+		d.reject("%s is missing", field)
 		return ""
 	}
+	v := fmt.Sprint(object[field])
 	spelled := strings.NewReplacer(" ", "_", "-", "_").Replace(strings.TrimSpace(v))
 	for _, name := range names {
 		if strings.EqualFold(name, spelled) {
@@ -117,18 +107,18 @@ func (d *Delta) oneOf(object map[string]any, field string, names []string) strin
 			return name
 		}
 	}
-	want := strings.Join(names, ", ")
-	d.reject("unknown %s %s: want one of %s", field, quoted(v), want)
+	d.reject("unknown %s %s: want one of %s", field, quoted(v), strings.Join(names, ", "))
 	return excerpt(v, 60)
 }
 
 func (d *Delta) readTarget(v any) {
 	s := tables().Sections[d.Section]
-	given, isText := v.(string)
+	given := ""
+	if v != nil {
+		given = fmt.Sprint(v)
+	}
 	id := strings.ToUpper(strings.TrimSpace(given))
 	switch {
-	case v != nil && !isText:
-		d.reject("target_id is not a text")
 	case d.Operation == Add && id != "":
 		d.reject("ADD takes no target_id, and %s was given: leave it out, or EDIT that item", quoted(given))
 	case id == "" && (d.Operation == Kill || d.Operation == Edit && d.Section != researchThread):
@@ -154,8 +144,8 @@ func (d *Delta) readPayload(v any) {
 		d.reject("payload is not an object")
 	case d.Operation == Kill && d.payload.text("reason") == "":
 		d.reject("KILL needs payload.reason")
-	case d.Operation != Add && d.Operation != Edit:
-	case len(d.payload) == 0:
+	case d.Operation == Kill:
+	case len(d.payload) == 0 && (d.Operation == Add || d.Operation == Edit):
 		d.reject("payload is empty")
 	default:
 		d.readFields()
@@ -165,12 +155,13 @@ func (d *Delta) readPayload(v any) {
 func (d *Delta) readFields() {
 	for _, f := range tables().Sections[d.Section].Fields {
 		v := d.payload[f.Name]
-		kind, absent := tables().Kinds[f.Kind], v == nil || v == ""
+		absent := v == nil || v == ""
 		// A scale check is its own test: the role's template has a calculation in its place.
 		tested := f.Name == "test" && d.payload.flag("scale_check") && d.payload.text("calculation") != ""
 		switch {
-		case !absent && !kind.fits(v):
-			d.faults = append(d.faults, fmt.Sprintf("payload.%s is not %s", f.Name, kind.Is))
+		case !absent && !fits(f.Kind, v):
+			kind := tables().Kinds[f.Kind].Description
+			d.faults = append(d.faults, "payload."+f.Name+" is not "+kind)
 		case !absent || d.Operation != Add || tested:
 		case f.Need == "required":
 			d.faults = append(d.faults, "payload."+f.Name+" is missing")
@@ -180,9 +171,9 @@ func (d *Delta) readFields() {
 	}
 }
 
-// texts are all texts of the payload, and the rationale.
-func (d *Delta) texts() []string {
-	return append(collect(nil, map[string]any(d.payload)), d.rationale)
+// text is all texts of the payload, and the rationale.
+func (d *Delta) text() string {
+	return strings.Join(append(collect(nil, map[string]any(d.payload)), d.rationale), "\n")
 }
 
 // An item is an object of a message, with whatever fields it has.

@@ -12,41 +12,33 @@ import (
 	"waymark/score"
 )
 
-// Limits of one message.
-const (
-	maxText   = 256 << 10 // bytes
-	maxDeltas = 1000
-)
+// Limits of one message, in bytes and deltas.
+const maxText, maxDeltas = 256 << 10, 1000
 
 // A Dropped is a part of the message that seems to be meant as a delta and cannot be read as one.
 type Dropped struct {
 	Line    int    `json:"line"`
 	Reason  string `json:"reason"`
 	Excerpt string `json:"excerpt"`
-
-	rejected bool // it is in a delta block, so the gate for invalid JSON fails
+	// rejected: it is in a delta block, so the gate for invalid JSON fails.
+	rejected bool
 }
 
 // deltasOf reads the deltas of a message. A delta that violates the format is in deltas, with its errors.
-func deltasOf(message string) ([]Delta, []Dropped, error) {
-	deltas, dropped := []Delta{}, []Dropped{}
+func deltasOf(message string) (deltas []Delta, dropped []Dropped) {
 	for _, b := range blocks(message) {
 		ds, drops := b.read()
 		deltas, dropped = append(deltas, ds...), append(dropped, drops...)
-		if len(deltas)+len(dropped) > maxDeltas {
-			return nil, nil, score.Refuse("text", "it has more than %d deltas", maxDeltas)
-		}
 	}
-	return deltas, dropped, nil
+	return deltas, dropped
 }
 
 // A block is a fenced part of a message, or the prose between two of them.
 type block struct {
-	line   int // of the first line of the body, from 1
-	body   string
-	delta  bool // tagged delta
-	json   bool // tagged json
-	closed bool
+	line int // of the first line of the body
+	body string
+
+	delta, json, closed bool
 }
 
 // blocks splits a message. A fenced block ends at a line of at least as many of the same signs and nothing else, so
@@ -73,8 +65,7 @@ func blocks(message string) (found []block) {
 		found = append(found, cur)
 		cur, start, mark = block{line: line + 1}, at, ""
 		if opens {
-			cur.delta, cur.json = delta, slices.Contains(tags, "json")
-			mark = signs
+			cur.delta, cur.json, mark = delta, slices.Contains(tags, "json"), signs
 		}
 	}
 	cur.body = message[start:]
@@ -85,8 +76,7 @@ func blocks(message string) (found []block) {
 // language models and keeps offsets, so lines and excerpts are those of the message.
 func (b block) read() (deltas []Delta, dropped []Dropped) {
 	drop := func(at int, reason string, rejected bool) {
-		d := Dropped{b.lineAt(at), reason, excerpt(b.body[at:], 160), rejected}
-		dropped = append(dropped, d)
+		dropped = append(dropped, Dropped{b.lineAt(at), reason, excerpt(b.body[at:], 160), rejected})
 	}
 	// Prose also quotes and discusses deltas, so one outside of a block is reported and not read.
 	lookalikes := func(from int, reason string) {
@@ -123,13 +113,10 @@ func (b block) read() (deltas []Delta, dropped []Dropped) {
 		at = start + length
 		if fault != "" {
 			fault = fmt.Sprintf("invalid JSON: line %d: %s", b.lineAt(at), fault)
-			if !b.closed {
-				fault += ", in a block that is not closed"
-			}
 			if b.delta {
 				drop(start, fault, true)
 			} else {
-				lookalikes(start, "it stands in a block that is not tagged delta and is no JSON: "+fault)
+				lookalikes(start, "it is in a block not tagged delta: "+fault)
 			}
 			return deltas, dropped
 		}
@@ -165,13 +152,12 @@ func decode(text string) (object map[string]any, length int, fault string) {
 	dec := jsontext.NewDecoder(strings.NewReader(text), jsontext.AllowInvalidUTF8(true))
 	err := json.UnmarshalDecode(dec, &object)
 	var syntax *jsontext.SyntacticError
-	switch {
-	case err == nil:
+	if !errors.As(err, &syntax) {
 		return object, int(dec.InputOffset()), ""
-	case !errors.As(err, &syntax):
-		return nil, int(dec.InputOffset()), "a value cannot be represented"
-	case errors.Is(err, jsontext.ErrDuplicateName):
-		fault = " " + quoted(syntax.JSONPointer.LastToken())
 	}
-	return nil, int(syntax.ByteOffset), syntax.Err.Error() + fault
+	fault = syntax.Err.Error()
+	if syntax.Err == jsontext.ErrDuplicateName {
+		fault += " " + quoted(syntax.JSONPointer.LastToken())
+	}
+	return nil, int(syntax.ByteOffset), fault
 }

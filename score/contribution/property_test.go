@@ -1,7 +1,6 @@
 package contribution
 
 import (
-	"encoding/json"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -49,13 +48,9 @@ func join(parts []string) string {
 }
 
 // bare is a delta without its place in the message.
-func bare(d Delta) string {
+func bare(t require.TestingT, d Delta) string {
 	d.Line = 0
-	data, err := json.Marshal(d)
-	if err != nil {
-		panic(err)
-	}
-	return string(data)
+	return encoded(t, d)
 }
 
 // The order of the deltas in a message changes no score of any of them.
@@ -71,7 +66,7 @@ func TestOrderOfDeltas(t *testing.T) {
 		require.NoError(t, err)
 		var a, b, gatesA, gatesB []string
 		for i := range first.Deltas {
-			a, b = append(a, bare(first.Deltas[i])), append(b, bare(second.Deltas[i]))
+			a, b = append(a, bare(t, first.Deltas[i])), append(b, bare(t, second.Deltas[i]))
 		}
 		for i := range first.Gates {
 			gatesA = append(gatesA, first.Gates[i].Gate+first.Gates[i].Consequence)
@@ -125,11 +120,8 @@ func TestCompositeIsWhatTheAnswerShows(t *testing.T) {
 // Scoring twice gives the same bytes: no map order shows.
 func TestSameBytes(t *testing.T) {
 	r := Request{Role: adversarialCritic, Text: join(pool), Anchors: &Anchors{Max: 236}}
-	want, err := json.Marshal(scored(t, r))
-	require.NoError(t, err)
+	want := encoded(t, scored(t, r))
 	for range 20 {
-		got, err := json.Marshal(scored(t, r))
-		require.NoError(t, err)
-		require.Equal(t, string(want), string(got))
+		require.Equal(t, want, encoded(t, scored(t, r)))
 	}
 }

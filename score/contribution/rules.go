@@ -3,6 +3,7 @@ package contribution
 import (
 	"cmp"
 	_ "embed"
+	"fmt"
 	"os"
 	"regexp"
 	"slices"
@@ -29,40 +30,36 @@ var criteria = sync.OnceValue(func() *score.Rubric { return score.MustLoad(crite
 var tables = sync.OnceValue(func() tableSet { return score.MustDecode[tableSet](tablesSource) })
 
 type tableSet struct {
-	Roles     map[Role][]string         `json:"roles"` // the operators of each
-	Gates     map[string]string         `json:"gates"` // their consequences
-	Operators []operator                `json:"operators"`
-	Kinds     map[string]kind           `json:"kinds"`
-	Order     []string                  `json:"order"` // of the sections
-	Sections  map[string]section        `json:"sections"`
-	Phrases   map[string]phrase         `json:"phrases"`
-	Patterns  map[string]*regexp.Regexp `json:"patterns"`
-	Facts     []factRow                 `json:"facts"`
-	Criteria  map[string]criterion      `json:"criteria"`
+	// Roles has the operators of each role, Gates their consequences.
+	Roles    map[Role][]string `json:"roles"`
+	Gates    map[string]string `json:"gates"`
+	Warnings map[string]string `json:"warnings"`
+
+	Operators []operator                    `json:"operators"`
+	Kinds     map[string]*jsonschema.Schema `json:"kinds"`
+	// Order is that of the sections.
+	Order    []string           `json:"order"`
+	Sections map[string]section `json:"sections"`
+	Phrases  map[string]phrase  `json:"phrases"`
+
+	Patterns map[string]*regexp.Regexp `json:"patterns"`
+
+	Facts    []factRow            `json:"facts"`
+	Criteria map[string]criterion `json:"criteria"`
 }
 
 func pattern(name string) *regexp.Regexp { return tables().Patterns[name] }
 
 // An operator is one of the moves of the protocol, invoked in a rationale by its sign or its name.
 type operator struct {
-	Sign  string         `json:"sign"`
-	Name  string         `json:"name"`
-	Names *regexp.Regexp `json:"names"`
-	Mute  bool           `json:"mute"` // only the name counts
+	Sign string         `json:"sign"`
+	Name string         `json:"name"`
+	Says *regexp.Regexp `json:"says"`
 }
 
-func (o operator) isIn(text string) bool {
-	return !o.Mute && strings.Contains(text, o.Sign) || o.Names.MatchString(text)
-}
-
-// A kind is the form of a field of a payload.
-type kind struct {
-	Is     string            `json:"is"`
-	Schema jsonschema.Schema `json:"schema"`
-}
-
-func (k kind) fits(v any) bool {
-	schema, err := k.Schema.Resolve(nil)
+// fits reports whether a field of a payload has the form of a kind.
+func fits(kind string, v any) bool {
+	schema, err := tables().Kinds[kind].Resolve(nil)
 	if err != nil {
 		panic(err)
 	}
@@ -76,7 +73,8 @@ type section struct {
 	Fields []struct {
 		Name string `json:"name"`
 		Kind string `json:"kind"`
-		Need string `json:"need"` // in an ADD: required, expected or empty
+		// Need is required, expected or empty in an ADD.
+		Need string `json:"need"`
 	} `json:"fields"`
 }
 
@@ -100,13 +98,15 @@ func (f facts) set(name string, holds bool) {
 }
 
 // A factRow sets a fact where other facts hold, and a phrase is in some texts of a delta or a pattern matches them.
+// In has fields of the payload, rationale or earlier facts; empty: all texts.
 type factRow struct {
-	Fact     string   `json:"fact"`
-	If       []string `json:"if"`
-	In       []string `json:"in"` // fields of the payload, or rationale; empty: all texts
-	Says     string   `json:"says"`
-	Matches  string   `json:"matches"`
-	Quotable bool     `json:"quotable"`
+	Fact    string   `json:"fact"`
+	If      []string `json:"if"`
+	In      []string `json:"in"`
+	Says    string   `json:"says"`
+	Matches string   `json:"matches"`
+
+	Quotable bool `json:"quotable"`
 }
 
 // apply sets the fact of the row, unless an earlier row has set it. said is the text to search.
@@ -123,9 +123,9 @@ func (row factRow) apply(f facts, said string) {
 	}
 }
 
-// findFacts sets the facts of a valid delta: those that take counting, then those of the table.
-func (d *Delta) findFacts() {
-	p, all := d.payload, strings.Join(d.texts(), "\n")
+// findFacts sets the facts of a delta: those that take counting, then those of the table.
+func (d *Delta) findFacts(a *Anchors) {
+	p, all := d.payload, d.text()
 	f := facts{"faults": strings.Join(d.faults, "; "), "notes": strings.Join(d.Notes, "; ")}
 	d.facts = f
 	for _, name := range []string{"any", d.Operation, d.Section} {
@@ -136,9 +136,10 @@ func (d *Delta) findFacts() {
 	}
 	var signed []string
 	for _, o := range tables().Operators {
-		f.set("names "+o.Name, o.isIn(all))
-		f.set("rationale names "+o.Name, o.isIn(d.rationale))
-		if o.isIn(d.rationale) {
+		f.set("names "+o.Name, o.Says.MatchString(all))
+		f.set("rationale names "+o.Name, o.Says.MatchString(d.rationale))
+		if f["rationale names "+o.Name] != "" {
+			d.Operators = append(d.Operators, o.Name)
 			signed = append(signed, o.Sign+" "+o.Name)
 		}
 	}
@@ -146,9 +147,19 @@ func (d *Delta) findFacts() {
 	payload := strings.Join(collect(nil, map[string]any(p)), " ")
 	f.set("restates", restates(d.rationale, payload))
 	f.set("conflicts", len(p.list("conflicts_with")) > 0)
-	d.findCitations(all)
 	d.findOutcomes()
 	d.findRating()
+
+	// An anchor elsewhere in the delta does not prove the attribution of one sentence to Brenner, hence bare_claim (a
+	// sentence without an anchor), sourced_claim (one with) and anchored (any).
+	c := a.cite(p.list("anchors"), all)
+	bare, sourced := attributions(all)
+	f["bare_claim"] = bare
+	f.set("sourced_claim", sourced)
+	f.set("anchored", c.sections != nil || c.marked)
+	f.set("unchecked", c.unchecked)
+	f["cited"], f["fake"], f["odd"] = c.String(), listed(c.fake), listed(c.odd)
+	d.fake = c.fake
 
 	// Evidence for a KILL is counted in points: the items, sections and records that it refers to.
 	points := pattern("point").FindAllString(p.text("reason")+"\n"+d.rationale, -1)
@@ -158,36 +169,22 @@ func (d *Delta) findFacts() {
 	f["points"] = listed(points)
 	f.set("several_points", len(points) >= 2)
 
-	texts := map[string]string{ // other texts are fields of the payload, or facts
-		"rationale":          d.rationale,
-		"calculation or all": cmp.Or(p.text("calculation"), all),
-	}
+	f["rationale"] = d.rationale
+	f["calculation or all"] = cmp.Or(p.text("calculation"), all)
 	for _, row := range tables().Facts {
 		parts := []string{all}
 		for i, part := range row.In {
-			parts = append(parts[:i], cmp.Or(texts[part], p.text(part), f[part]))
+			parts = append(parts[:i], cmp.Or(p.text(part), f[part]))
 		}
 		row.apply(f, strings.Join(parts, "\n"))
 	}
-}
-
-// findCitations sets the facts of citations. An anchor elsewhere in the delta does not prove the attribution of one
-// sentence to Brenner, hence bare_claim (a sentence without an anchor), sourced_claim (one with) and anchored (any).
-func (d *Delta) findCitations(all string) {
-	f, c := d.facts, d.cites
-	bare, sourced := attributions(all)
-	f["bare_claim"] = bare
-	f.set("sourced_claim", sourced)
-	f.set("anchored", c.sections != nil || c.marked)
-	f.set("unchecked", c.unchecked)
-	f["cited"], f["fake"], f["odd"] = c.String(), listed(c.fake), listed(c.odd)
 }
 
 // findOutcomes counts outcomes: n hypotheses with n different definite outcomes are told apart, fewer outcomes leave
 // some alike.
 func (d *Delta) findOutcomes() {
 	f, field := d.facts, "expected_outcomes"
-	if d.Section == predictionsTable {
+	if d.Section == "predictions_table" {
 		field = "predictions"
 	}
 	expected, definite := d.payload.list(field), map[string]bool{}
@@ -206,85 +203,82 @@ func (d *Delta) findOutcomes() {
 }
 
 // findRating reads the test's own score, four parts of 0 to 3, so the sum is at most 12: all 3s are inflated, and 10 and
-// more are optimistic. A part beyond 0 to 3 counts as missing.
+// more are optimistic.
 func (d *Delta) findRating() {
-	f := d.facts
-	rating, _ := d.payload["score"].(map[string]any)
-	parts, sum := 0, 0
+	f, rating := d.facts, d.payload["score"]
+	parts, _ := rating.(map[string]any)
+	sum := 0.0
 	for _, name := range []string{"likelihood_ratio", "cost", "speed", "ambiguity"} {
-		n, ok := rating[name].(float64)
-		if ok = ok && slices.Contains([]float64{0, 1, 2, 3}, n); ok {
-			parts++
-			sum += int(n)
-		}
-		f.set("no "+name, ok && n == 0)
-		f.set("some "+name, ok && n > 0)
+		n, _ := parts[name].(float64)
+		sum += n
 	}
-	f["sum"] = strconv.Itoa(sum)
-	f.set("rated", d.payload["score"] != nil)
-	f.set("all_parts", parts == 4)
+	f["sum"] = fmt.Sprint(sum)
+	f.set("rated", rating != nil)
+	f.set("all_parts", fits("complete_rating", rating))
+	f.set("even_odds", parts["likelihood_ratio"] == 0.0)
 	f.set("all_threes", sum == 12)
 	f.set("optimistic", sum >= 10)
 }
 
 // A criterion is a list of rules for one dimension of the rubric.
+// It applies to deltas with the fact Applies, if it has one; Otherwise is the reason why not.
 type criterion struct {
-	Role      Role   `json:"role"`      // empty: all
-	Applies   string `json:"applies"`   // the fact that it needs; empty: none
-	Otherwise string `json:"otherwise"` // why it does not apply
+	Role      Role   `json:"role"`
+	Applies   string `json:"applies"`
+	Otherwise string `json:"otherwise"`
 	// Among are facts. The best finding counts of those deltas of the message that have the first fact that any
 	// of them has. A delta with the fact Own has its own finding nevertheless.
 	Among []string `json:"among"`
 	Own   string   `json:"own"`
 	Rows  []struct {
 		If []string `json:"if"`
-		finding
+		Finding
 	} `json:"rows"`
 }
 
-// A finding is the result of the rules of one criterion: the score that the text proves, the highest score that it does
+// A Finding is the result of the rules of one criterion: the score that the text proves, the highest score that it does
 // not exclude, what was seen, and, where the two scores differ, the question to a person.
-type finding struct {
+type Finding struct {
 	Score int    `json:"score"`
-	Upper int    `json:"upper"` // 0: the score
+	Upper int    `json:"upper"`
 	Saw   string `json:"saw"`
-	Ask   string `json:"ask"`
+
+	NeedsHuman string `json:"needs_human"`
 }
 
 func (c criterion) isOf(r Role) bool { return len(c.Rows) > 0 && (c.Role == "" || c.Role == r) }
 
 // compare orders findings by score, then upper score, then falling words.
-func (f finding) compare(g finding) int {
-	return cmp.Or(
-		cmp.Compare(f.Score, g.Score), cmp.Compare(f.Upper, g.Upper), cmp.Compare(g.Saw, f.Saw))
+func (f Finding) compare(g Finding) int {
+	return cmp.Or(f.Score-g.Score, f.Upper-g.Upper, cmp.Compare(g.Saw, f.Saw))
 }
 
 // find scores a delta by the rules. Whether something is there at all is asked of the message: a critic who quarantines
 // an anomaly in one delta and does the scale check in the next has done both.
-func (c criterion) find(d *Delta, message []*Delta) finding {
-	best := finding{Score: -1}
+func (c criterion) find(d *Delta, message []*Delta) Finding {
 	for _, fact := range c.Among {
+		var found []Finding
 		for _, o := range message {
-			if f := c.judge(o.facts); o.facts[fact] != "" && f.compare(best) > 0 {
-				best = f
+			if o.facts[fact] != "" {
+				found = append(found, c.judge(o.facts))
 			}
 		}
-		if best.Score >= 0 && d.facts[c.Own] == "" {
-			return best
+		if len(found) > 0 && d.facts[c.Own] == "" {
+			return slices.MaxFunc(found, Finding.compare)
 		}
 	}
 	return c.judge(d.facts)
 }
 
 // judge returns the finding of the first row whose facts all hold.
-func (c criterion) judge(f facts) finding {
+func (c criterion) judge(f facts) Finding {
 	for _, row := range c.Rows {
 		if f.hold(row.If) {
 			words := func(text string) string {
 				return os.Expand(text, func(name string) string { return f[name] })
 			}
 			upper := max(row.Score, row.Upper)
-			return finding{row.Score, upper, words(row.Saw), words(row.Ask)}
+			return Finding{row.Score, upper, words(row.Saw), words(row.NeedsHuman)}
 		}
 	}
 	panic("contribution: the last row holds always")

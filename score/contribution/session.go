@@ -10,15 +10,14 @@ import (
 	"waymark/score"
 )
 
-// maxContributions is how many messages a session may have.
+// maxContributions is the largest number of messages of a session.
 const maxContributions = 1000
 
-// A Session is a list of messages scored together.
+// A Session is a list of messages scored together. Anchors and Context are the defaults of the messages.
 type Session struct {
-	Contributions []Request `json:"contributions"`
-	// Anchors and Context are the defaults of the messages.
-	Anchors *Anchors        `json:"anchors,omitempty"`
-	Context map[string]bool `json:"context,omitempty"`
+	Contributions []Request       `json:"contributions"`
+	Anchors       *Anchors        `json:"anchors,omitempty"`
+	Context       map[string]bool `json:"context,omitempty"`
 }
 
 // A SessionReport is the score of a session.
@@ -26,14 +25,19 @@ type SessionReport struct {
 	Message       string   `json:"message" doc:"Summary of the answer in one sentence."`
 	Contributions []Report `json:"contributions"`
 
-	Volume         map[Role]int            `json:"volume"`          // valid deltas
-	Quality        map[Role]*score.Decimal `json:"quality"`         // mean composite; null without a valid delta
-	QualityPercent map[Role]*score.Decimal `json:"quality_percent"` // mean percent
-	Progression    Progression             `json:"progression"`
-	Convergence    Convergence             `json:"convergence"`
-	Coverage       map[Role]Coverage       `json:"coverage"` // of the roles that contributed
+	// Volume is the number of valid deltas of each role, Quality their mean composite and QualityPercent their mean
+	// percent, null without one.
+	Volume         map[Role]int            `json:"volume"`
+	Quality        map[Role]*score.Decimal `json:"quality"`
+	QualityPercent map[Role]*score.Decimal `json:"quality_percent"`
 
-	Gates    []Gate   `json:"gates"` // of the whole set; those of messages are with them
+	Progression Progression `json:"progression"`
+	Convergence Convergence `json:"convergence"`
+	// Coverage is that of the roles that contributed.
+	Coverage map[Role]Coverage `json:"coverage"`
+
+	// Gates and Warnings are those of the whole set; each message has its own.
+	Gates    []Gate   `json:"gates"`
 	Warnings []string `json:"warnings"`
 }
 
@@ -45,23 +49,25 @@ type SessionReport struct {
 // (of an odd number the middle round counts for neither). The trend is the mean change of all roles that have one:
 // improving and declining are more than 5 points, which is one level of a criterion of weight 1.
 type Progression struct {
-	Trend  string                 `json:"trend"`  // improving, stable, declining, unknown
-	Change map[Role]score.Decimal `json:"change"` // in percent points; of roles with valid deltas in two rounds or more
+	// Trend is improving, stable, declining or unknown.
+	Trend string `json:"trend"`
+	// Change is in percent points; it has the roles with valid deltas in two rounds or more.
+	Change map[Role]score.Decimal `json:"change"`
 	Rounds []Round                `json:"rounds"`
 }
 
-// A Round aggregates the messages of one round.
+// A Round aggregates the messages of one round. MeanPercent is null without a valid delta.
 type Round struct {
 	Round       int            `json:"round"`
-	Deltas      int            `json:"deltas"`       // valid ones
-	MeanPercent *score.Decimal `json:"mean_percent"` // null without a valid delta
+	Deltas      int            `json:"deltas"`
+	MeanPercent *score.Decimal `json:"mean_percent"`
 }
 
-// Convergence reports whether the number of hypotheses fell.
+// Convergence reports whether the number of hypotheses fell: more were killed than added.
 type Convergence struct {
 	Adds       int  `json:"adds"`
 	Kills      int  `json:"kills"`
-	Converging bool `json:"converging"` // more kills than adds by the end
+	Converging bool `json:"converging"`
 	// Closing counts the later half of the rounds alone.
 	Closing struct {
 		Adds  int `json:"adds"`
@@ -82,11 +88,8 @@ func ScoreSession(s Session) (SessionReport, error) {
 	if err != nil {
 		return SessionReport{}, err
 	}
-	out := SessionReport{
-		Contributions: make([]Report, len(order)), Gates: []Gate{}, Warnings: []string{}, Coverage: map[Role]Coverage{},
-		Volume: map[Role]int{}, Quality: map[Role]*score.Decimal{}, QualityPercent: map[Role]*score.Decimal{},
-	}
-	var valid []Delta
+	out := SessionReport{Contributions: make([]Report, len(order))}
+	var valid deltas
 	var rounds []int
 	for _, i := range order {
 		r := s.Contributions[i]
@@ -96,108 +99,127 @@ func ScoreSession(s Session) (SessionReport, error) {
 		}
 		rep, err := scoreMessage(r)
 		if err != nil {
-			return SessionReport{}, score.Within(fmt.Sprintf("contributions[%d]", i), err)
+			place := fmt.Sprintf("contributions[%d]", i)
+			return SessionReport{}, score.Within(place, err)
 		}
 		out.Contributions[i], rounds = rep, append(rounds, r.Round)
-		valid = append(valid, where(rep.Deltas, Delta.isValid)...)
+		valid = append(valid, rep.valid()...)
 	}
-	slices.Sort(rounds)
 	out.aggregate(valid, slices.Compact(rounds))
 	return out, nil
 }
 
-// order checks the session and returns the places of its messages, round by round. If no message names its round, each
+// order checks the session and returns the indices of its messages, round by round. Without a named round each message
 // is one.
 func (s *Session) order() ([]int, error) {
-	if n := len(s.Contributions); n == 0 || n > maxContributions {
+	n := len(s.Contributions)
+	if n == 0 || n > maxContributions {
 		return nil, score.Refuse("contributions", "%d are not 1 to %d", n, maxContributions)
 	}
 	if err := s.Anchors.check(); err != nil {
 		return nil, err
 	}
-	named := slices.ContainsFunc(s.Contributions, func(r Request) bool { return r.Round != 0 })
-	order := make([]int, len(s.Contributions))
-	for i, r := range s.Contributions {
+	round := func(i int) int { return s.Contributions[i].Round }
+	order := make([]int, n)
+	for i := range order {
 		order[i] = i
-		if named && r.Round == 0 {
-			return nil, score.Refuse(fmt.Sprintf("contributions[%d].round", i), "it is missing, though others have one")
-		}
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return s.Contributions[i].Round - s.Contributions[j].Round })
+	slices.SortStableFunc(order, func(i, j int) int { return round(i) - round(j) })
+	if first := order[0]; round(first) == 0 && round(order[n-1]) > 0 {
+		place := fmt.Sprintf("contributions[%d].round", first)
+		return nil, score.Refuse(place, "it is missing, though others have one")
+	}
 	return order, nil
 }
 
 // aggregate answers the five questions of the rubric from the valid deltas: volume, quality, progression, convergence
 // and coverage. Means are exact fractions, rounded where they are shown.
-func (out *SessionReport) aggregate(valid []Delta, rounds []int) {
-	warn := func(format string, args ...any) { out.Warnings = append(out.Warnings, fmt.Sprintf(format, args...)) }
-	out.Gates = append(out.Gates, incompleteSet(valid)...)
-	out.Warnings = append(out.Warnings, sprawl(valid)...)
+func (out *SessionReport) aggregate(valid deltas, rounds []int) {
+	warn := func(name string, args ...any) {
+		out.Warnings = append(out.Warnings, warning(name, args...))
+	}
+	out.Gates, out.Warnings = valid.incomplete(), valid.sprawl()
 	out.Progression = progression(valid, rounds)
 
 	c := &out.Convergence
-	c.Adds, c.Kills = count(valid, Add), count(valid, Kill)
+	c.Adds, c.Kills = valid.count(Add), valid.count(Kill)
 	c.Converging = c.Kills > c.Adds
 	_, late := halves(rounds)
-	closing := during(valid, late)
-	c.Closing.Adds, c.Closing.Kills = count(closing, Add), count(closing, Kill)
+	closing := valid.in(late...)
+	c.Closing.Adds, c.Closing.Kills = closing.count(Add), closing.count(Kill)
 	if len(valid) >= 5 && c.Adds > 0 && !c.Converging {
-		warn("not_converging: %d hypotheses were added and %d killed", c.Adds, c.Kills)
+		warn("not_converging", c.Adds, c.Kills)
 	}
+
+	out.Volume, out.Coverage = map[Role]int{}, map[Role]Coverage{}
+	out.Quality, out.QualityPercent = map[Role]*score.Decimal{}, map[Role]*score.Decimal{}
 	for _, role := range Roles {
-		own := ofRole(valid, role)
+		own := valid.of(role)
 		out.Volume[role] = len(own)
-		out.Quality[role], out.QualityPercent[role] = rounded(mean(own, Delta.composite)), rounded(mean(own, Delta.percent))
-		if !slices.ContainsFunc(out.Contributions, func(r Report) bool { return r.Role == role }) {
+		out.Quality[role] = rounded(own.mean(composite))
+		out.QualityPercent[role] = rounded(own.mean(percent))
+		isOf := func(r Report) bool { return r.Role == role }
+		if !slices.ContainsFunc(out.Contributions, isOf) {
 			continue
 		}
-		out.Coverage[role] = coverage(role, own)
-		if c := out.Coverage[role]; len(own) > 0 && c.Percent < score.Whole(50) {
-			warn("low_operator_coverage: %s named %v%% of its operators; missing %s", role, c.Percent, listed(c.Missing))
+		c := coverage(role, own)
+		if len(own) > 0 && c.Percent < score.Whole(50) {
+			warn("low_operator_coverage", role, c.Percent, listed(c.Missing))
 		}
+		out.Coverage[role] = c
 	}
 	if out.Progression.Trend == "declining" {
-		warn("declining_quality: the later rounds score lower than the earlier ones")
+		warn("declining_quality")
 	}
-	if anyHas(valid, "claims_mechanism") && !anyHas(valid, "scale_check") {
-		warn("unverified_claim: mechanisms are claimed, and no message has a scale check")
+	if valid.has("claims_mechanism") && !valid.has("scale_check") {
+		out.Warnings = append(out.Warnings,
+			"unverified_claim: mechanisms are claimed, and no message has a scale check")
 	}
+	messages := plural.Of(len(out.Contributions), "contribution")
 	out.Message = fmt.Sprintf("%s with %s; quality is %s, %s added and %d killed.",
-		plural.Of(len(out.Contributions), "contribution"), plural.Of(len(valid), "valid delta"),
+		messages, plural.Of(len(valid), "valid delta"),
 		out.Progression.Trend, plural.Of(c.Adds, "item"), c.Kills)
 }
 
-func coverage(role Role, own []Delta) Coverage {
-	c, toolkit := Coverage{Used: []string{}, Missing: []string{}}, tables().Roles[role]
+func coverage(role Role, own deltas) (c Coverage) {
+	toolkit := tables().Roles[role]
 	for _, o := range toolkit {
-		if slices.ContainsFunc(own, func(d Delta) bool { return slices.Contains(d.Operators, o) }) {
+		if own.has("rationale names " + o) {
 			c.Used = append(c.Used, o)
 		} else {
 			c.Missing = append(c.Missing, o)
 		}
 	}
-	c.Percent = *rounded(big.NewRat(int64(100*len(c.Used)), int64(len(toolkit))))
+	share := big.NewRat(int64(100*len(c.Used)), int64(len(toolkit)))
+	c.Percent = score.Round(share, 2)
 	return c
 }
 
-func progression(valid []Delta, rounds []int) Progression {
+func progression(valid deltas, rounds []int) Progression {
 	p := Progression{Trend: "unknown", Change: map[Role]score.Decimal{}}
 	for _, r := range rounds {
-		of := during(valid, []int{r})
-		p.Rounds = append(p.Rounds, Round{r, len(of), rounded(mean(of, Delta.percent))})
+		of := valid.in(r)
+		p.Rounds = append(p.Rounds, Round{r, len(of), rounded(of.mean(percent))})
 	}
 	total := new(big.Rat)
 	for _, role := range Roles {
-		own := ofRole(valid, role)
-		rounds := slices.DeleteFunc(slices.Clone(rounds), func(r int) bool { return len(during(own, []int{r})) == 0 })
-		if early, late := halves(rounds); len(early) > 0 {
-			change := mean(during(own, late), Delta.percent)
-			change.Sub(change, mean(during(own, early), Delta.percent))
-			p.Change[role] = *rounded(change)
-			total.Add(total, change)
+		own := valid.of(role)
+		var rounds []int
+		for _, d := range own {
+			rounds = append(rounds, d.round)
 		}
+		early, late := halves(slices.Compact(rounds))
+		if len(early) == 0 {
+			continue
+		}
+		change := own.in(late...).mean(percent)
+		change.Sub(change, own.in(early...).mean(percent))
+		p.Change[role] = *rounded(change)
+		total.Add(total, change)
 	}
-	switch level := big.NewRat(5*int64(len(p.Change)), 1); { // of the total, which is the mean times the number of roles
+	// The total is the mean times the number of roles, and so is the level.
+	level := big.NewRat(5*int64(len(p.Change)), 1)
+	switch {
 	case len(p.Change) == 0:
 	case total.Cmp(level) > 0:
 		p.Trend = "improving"
@@ -215,41 +237,72 @@ func halves(rounds []int) (early, late []int) {
 	return rounds[:n/2], rounds[n-max(n/2, min(n, 1)):]
 }
 
-func where(deltas []Delta, keep func(Delta) bool) []Delta {
-	return slices.DeleteFunc(slices.Clone(deltas), func(d Delta) bool { return !keep(d) })
+// Deltas are some of a message or session, in order.
+type deltas []Delta
+
+func (ds deltas) where(keep func(Delta) bool) (found deltas) {
+	for _, d := range ds {
+		if keep(d) {
+			found = append(found, d)
+		}
+	}
+	return found
 }
 
-func ofRole(deltas []Delta, role Role) []Delta {
-	return where(deltas, func(d Delta) bool { return d.role == role })
+func (ds deltas) of(role Role) deltas {
+	return ds.where(func(d Delta) bool { return d.role == role })
 }
 
-func during(deltas []Delta, rounds []int) []Delta {
-	return where(deltas, func(d Delta) bool { return slices.Contains(rounds, d.round) })
+func (ds deltas) in(rounds ...int) deltas {
+	return ds.where(func(d Delta) bool { return slices.Contains(rounds, d.round) })
 }
 
-// anyHas reports whether a fact holds for one of some deltas.
-func anyHas(deltas []Delta, fact string) bool {
-	return slices.ContainsFunc(deltas, func(d Delta) bool { return d.facts[fact] != "" })
+// has reports whether a fact holds for one of them.
+func (ds deltas) has(fact string) bool {
+	return slices.ContainsFunc(ds, func(d Delta) bool { return d.facts[fact] != "" })
 }
 
-func (d Delta) isValid() bool { return d.Valid }
-
-func (d Delta) composite() *big.Rat { return d.Composite.Rat() }
-
-func (d Delta) percent() *big.Rat {
-	return new(big.Rat).Mul(big.NewRat(100, 1), new(big.Rat).Quo(d.Composite.Rat(), d.Max.Rat()))
+// count returns the number of hypotheses that they add, or kill.
+func (ds deltas) count(operation string) int {
+	return len(ds.where(func(d Delta) bool {
+		return d.Section == hypothesisSlate && d.Operation == operation
+	}))
 }
 
-// mean is the mean of a value over some deltas, nil if there are none.
-func mean(deltas []Delta, value func(Delta) *big.Rat) *big.Rat {
-	if len(deltas) == 0 {
+// sprawl warns of hypotheses that are only added.
+func (ds deltas) sprawl() []string {
+	if n := ds.count(Add); n > 3 && ds.count(Kill) == 0 {
+		return []string{warning("hypothesis_sprawl", n)}
+	}
+	return nil
+}
+
+// incomplete is the gate for a set of new hypotheses without a third alternative.
+func (ds deltas) incomplete() []Gate {
+	if ds.count(Add) == 0 || ds.has("third_marked") {
+		return nil
+	}
+	const detail = "none of the hypotheses is marked or named as the third alternative"
+	return []Gate{gate("third_alternative_missing", 0, 0, detail)}
+}
+
+// mean is the mean of a value, nil if there are no deltas.
+func (ds deltas) mean(value func(Delta) *big.Rat) *big.Rat {
+	if len(ds) == 0 {
 		return nil
 	}
 	sum := new(big.Rat)
-	for _, d := range deltas {
+	for _, d := range ds {
 		sum.Add(sum, value(d))
 	}
-	return sum.Quo(sum, big.NewRat(int64(len(deltas)), 1))
+	return sum.Quo(sum, big.NewRat(int64(len(ds)), 1))
+}
+
+func composite(d Delta) *big.Rat { return d.Composite.Rat() }
+
+func percent(d Delta) *big.Rat {
+	share := new(big.Rat).Quo(d.Composite.Rat(), d.Max.Rat())
+	return share.Mul(share, big.NewRat(100, 1))
 }
 
 // rounded is a mean as it is shown.

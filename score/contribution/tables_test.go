@@ -11,7 +11,7 @@ import (
 // Every fact that a rule asks for is one that is found, and every phrase and pattern of the table is used.
 func TestRulesAskForKnownFacts(t *testing.T) {
 	d := read(map[string]any{"operation": Add, "section": hypothesisSlate})
-	d.findFacts()
+	d.findFacts(nil)
 	known := slices.Concat([]string{"asked", Edit, Kill}, sortedKeys(d.facts))
 	known = append(known, tables().Order...)
 	for _, row := range tables().Facts {

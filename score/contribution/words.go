@@ -72,14 +72,13 @@ func (a *Anchors) check() error {
 	return nil
 }
 
-// Citations are the anchors and markers of a text.
+// Citations are the anchors and markers of a text: sections such as §42-45 and records such as EV-001. Fake ones are not
+// in the anchors, odd ones are entries of a list of anchors that are no anchors. A text is marked if it has a marker
+// such as [inference], and unchecked if the anchors needed to check a citation are absent.
 type citations struct {
-	sections  []string // §42, §42-45
-	records   []string // EV-001
-	fake      []string // cited, but not in the anchors
-	odd       []string // entries of a list of anchors that are no anchors
-	marked    bool     // it has a marker such as [inference]
-	unchecked bool     // the anchors needed to check a citation are absent
+	sections, records, fake, odd []string
+
+	marked, unchecked bool
 }
 
 // cite reads the citations of a text, and of a list of anchors, whose markers need no brackets. A range such as §42-45
@@ -144,10 +143,9 @@ func (c citations) String() string {
 func attributions(text string) (bare string, sourced bool) {
 	text = pattern("protocol").ReplaceAllString(text, "")
 	for _, sentence := range pattern("sentence_end").Split(text, -1) {
-		var none *Anchors
 		switch {
 		case !pattern("brenner").MatchString(sentence):
-		case none.cite(nil, sentence).String() != "":
+		case pattern("citation").MatchString(sentence):
 			sourced = true
 		case bare == "":
 			bare = quoted(sentence)
