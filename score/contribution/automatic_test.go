@@ -218,7 +218,7 @@ func TestNegation(t *testing.T) {
 		"no positive control; then positive control": true,
 		"positively controlled":                      false,
 	} {
-		said, _ := tables().Phrases["positive_control"].find(words, false)
+		said, _ := find("positive_control", words, false)
 		assert.Equal(t, want, said != "", words)
 	}
 }

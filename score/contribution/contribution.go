@@ -107,8 +107,8 @@ type Gate struct {
 	Detail      string `json:"detail"`
 }
 
-func gate(name string, delta, line int, detail string) Gate {
-	return Gate{name, tables().Gates[name], delta, line, detail}
+func (rep *Report) fail(name string, delta, line int, detail string) {
+	rep.Gates = append(rep.Gates, Gate{name, tables().Gates[name], delta, line, detail})
 }
 
 func warning(name string, args ...any) string {
@@ -126,12 +126,11 @@ func Score(r Request) (Report, error) {
 	rep.Gates = append(rep.Gates, valid.incomplete()...)
 	rep.Warnings = append(rep.Warnings, valid.sprawl()...)
 	rejected := len(rep.Deltas) - len(valid) + len(rep.Dropped)
-	rep.Message = plural.Of(len(valid), "delta")
-	rep.Message += fmt.Sprintf(" valid, %d rejected or dropped.", rejected)
+	rep.Message = fmt.Sprintf("%s valid, %d rejected or dropped.", plural.Of(len(valid), "delta"), rejected)
 	if len(valid) > 0 {
 		d := valid[0]
-		first := fmt.Sprintf("%v of %v (%s)", *d.Composite, *d.Max, *d.Grade)
-		rep.Message += " The first scores " + first + "."
+		const format = " The first scores %v of %v (%s)."
+		rep.Message += fmt.Sprintf(format, *d.Composite, *d.Max, *d.Grade)
 	}
 	return rep, nil
 }
@@ -175,26 +174,26 @@ func scoreMessage(r Request) (Report, error) {
 	if err := r.check(); err != nil {
 		return Report{}, err
 	}
-	deltas, dropped := deltasOf(r.Text)
-	if len(deltas)+len(dropped) > maxDeltas {
+	rep := Report{ID: r.ID, Role: r.Role, Round: r.Round}
+	for _, b := range blocks(r.Text) {
+		deltas, dropped := b.read()
+		rep.Deltas, rep.Dropped = append(rep.Deltas, deltas...), append(rep.Dropped, dropped...)
+	}
+	if len(rep.Deltas)+len(rep.Dropped) > maxDeltas {
 		return Report{}, score.Refuse("text", "it has more than %d deltas", maxDeltas)
 	}
-	rep := Report{ID: r.ID, Role: r.Role, Round: r.Round, Deltas: deltas, Dropped: dropped}
-	fail := func(name string, delta, line int, detail string) {
-		rep.Gates = append(rep.Gates, gate(name, delta, line, detail))
-	}
-	for _, d := range dropped {
+	for _, d := range rep.Dropped {
 		if d.rejected {
-			fail("invalid_json", 0, d.Line, d.Reason)
+			rep.fail("invalid_json", 0, d.Line, d.Reason)
 		}
 	}
-	if len(deltas) == 0 {
+	if len(rep.Deltas) == 0 {
 		rep.Warnings = append(rep.Warnings, warning("no_delta"))
 	}
 	rep.Warnings = append(rep.Warnings, r.unused()...)
 	var valid []*Delta
-	for i := range deltas {
-		d := &deltas[i]
+	for i := range rep.Deltas {
+		d := &rep.Deltas[i]
 		d.role, d.round = r.Role, r.Round
 		d.findFacts(r.Anchors)
 		if d.Valid {
@@ -203,16 +202,16 @@ func scoreMessage(r Request) (Report, error) {
 		d.Notes = append(d.faults, d.Notes...)
 	}
 	var fake []string
-	for i := range deltas {
-		d := &deltas[i]
+	for i := range rep.Deltas {
+		d := &rep.Deltas[i]
 		if d.Valid {
 			rep.Warnings = append(rep.Warnings, d.score(&r, valid)...)
 		}
 		for _, name := range d.gates {
-			fail(name, i+1, d.Line, strings.Join(d.Errors, "; "))
+			rep.fail(name, i+1, d.Line, strings.Join(d.Errors, "; "))
 		}
 		if len(d.fake) > 0 {
-			fail("fake_anchor", i+1, d.Line, listed(d.fake)+" does not exist")
+			rep.fail("fake_anchor", i+1, d.Line, listed(d.fake)+" does not exist")
 		}
 		fake = append(fake, d.fake...)
 	}
@@ -220,7 +219,7 @@ func scoreMessage(r Request) (Report, error) {
 	around := r.Anchors.cite(nil, r.Text).fake
 	around = slices.DeleteFunc(around, func(a string) bool { return slices.Contains(fake, a) })
 	if len(around) > 0 {
-		fail("fake_anchor", 0, 0, listed(around)+", outside of the deltas, does not exist")
+		rep.fail("fake_anchor", 0, 0, listed(around)+", outside of the deltas, does not exist")
 	}
 	return rep, nil
 }
@@ -271,16 +270,11 @@ func (d *Delta) score(r *Request, valid []*Delta) (warnings []string) {
 	if err != nil {
 		panic(err) // given scores are checked, found ones are on the scale
 	}
-	composite, most := criteria().Shown(res.Composite), criteria().Shown(res.Max)
-	d.Composite, d.Upper, d.Max = &composite, &upper, &most
+	d.Composite, d.Upper, d.Max = rounded(res.Composite), &upper, rounded(res.Max)
 	d.Percent, d.Grade = rounded(res.Percent()), &res.Verdict
 
 	for _, w := range res.Warnings {
-		text := fmt.Sprintf("%s: line %d: %v of %v: %s", w.Name, d.Line, composite, most, w.Text)
-		if upper > composite {
-			text += fmt.Sprintf("; up to %v if a person finds more", upper)
-		}
-		warnings = append(warnings, text)
+		warnings = append(warnings, warning(w.Name, d.Line, *d.Composite, *d.Max))
 	}
 	scale, ok := d.Criteria["scale_check"]
 	if ok && scale.Score == 0 && d.facts["claims_mechanism"] != "" {

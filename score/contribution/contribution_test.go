@@ -276,7 +276,6 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		`scores.style: there is no such criterion; there are ` + strings.Join(criteria().Names(), ", "): {Role: testDesigner, Scores: Scores{"style": 1}},
 		`context.kill: there is no such switch; there are paradox, object_transposition`:                {Role: testDesigner, Context: map[string]bool{"kill": true}},
 		`anchors.max: -1 is not 0 to 1000000`:                                                           {Role: testDesigner, Anchors: &Anchors{Max: -1}},
-		`anchors.evidence[0]: "§1" does not read like EV-001 or EV-001#E1`:                              {Role: testDesigner, Anchors: &Anchors{Evidence: []string{"§1"}}},
 		`round: -1 is not 1 to 1000000`:                                                                 {Role: testDesigner, Round: -1},
 		fmt.Sprintf("text: %d bytes are more than %d", maxText+1, maxText):                              {Role: testDesigner, Text: strings.Repeat("x", maxText+1)},
 	} {

@@ -1,9 +1,8 @@
 package contribution
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"waymark/score"
@@ -72,10 +71,9 @@ func read(object map[string]any) Delta {
 	default:
 		d.note("rationale is missing")
 	}
-	check, given := d.payload["potency_check"]
-	needed := d.Operation == Add || d.Operation == Edit && given
-	words, _ := check.(string)
-	if d.Section == discriminativeTests && needed && pattern("no_check").MatchString(words) {
+	_, given := d.payload["potency_check"]
+	needed := d.Section == discriminativeTests && (d.Operation == Add || d.Operation == Edit && given)
+	if needed && pattern("no_check").MatchString(d.payload.text("potency_check")) {
 		d.reject("a test needs a potency_check that distinguishes a failed assay from no effect")
 		d.gates = append(d.gates, "missing_potency_check")
 	}
@@ -113,10 +111,7 @@ func (d *Delta) oneOf(object map[string]any, field string, names []string) strin
 
 func (d *Delta) readTarget(v any) {
 	s := tables().Sections[d.Section]
-	given := ""
-	if v != nil {
-		given = fmt.Sprint(v)
-	}
+	given := fmt.Sprint(cmp.Or(v, any("")))
 	id := strings.ToUpper(strings.TrimSpace(given))
 	switch {
 	case d.Operation == Add && id != "":
@@ -174,42 +169,4 @@ func (d *Delta) readFields() {
 // text is all texts of the payload, and the rationale.
 func (d *Delta) text() string {
 	return strings.Join(append(collect(nil, map[string]any(d.payload)), d.rationale), "\n")
-}
-
-// An item is an object of a message, with whatever fields it has.
-type item map[string]any
-
-// text is a field of words, trimmed; empty if it is missing or something else.
-func (it item) text(name string) string {
-	s, _ := it[name].(string)
-	return strings.TrimSpace(s)
-}
-
-func (it item) flag(name string) bool { return it[name] == true }
-
-// list is the texts of a list or object without blank ones; a single text counts as a list of one.
-func (it item) list(name string) (list []string) {
-	for _, s := range collect(nil, it[name]) {
-		if s = strings.TrimSpace(s); s != "" {
-			list = append(list, s)
-		}
-	}
-	return list
-}
-
-// collect appends all texts of a value, in the order of its keys.
-func collect(to []string, v any) []string {
-	switch v := v.(type) {
-	case string:
-		return append(to, v)
-	case []any:
-		for _, e := range v {
-			to = collect(to, e)
-		}
-	case map[string]any:
-		for _, k := range slices.Sorted(maps.Keys(v)) {
-			to = collect(to, v[k])
-		}
-	}
-	return to
 }

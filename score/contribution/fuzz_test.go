@@ -23,7 +23,7 @@ func FuzzParse(f *testing.F) {
 		if !utf8.ValidString(text) || len(text) > maxText {
 			return // Score refuses it before it is read
 		}
-		deltas, dropped := deltasOf(text)
+		deltas, dropped := parse(text)
 		lines := 1 + strings.Count(text, "\n")
 		for _, d := range deltas {
 			if d.Line < 1 || d.Line > lines {

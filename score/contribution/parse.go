@@ -24,15 +24,6 @@ type Dropped struct {
 	rejected bool
 }
 
-// deltasOf reads the deltas of a message. A delta that violates the format is in deltas, with its errors.
-func deltasOf(message string) (deltas []Delta, dropped []Dropped) {
-	for _, b := range blocks(message) {
-		ds, drops := b.read()
-		deltas, dropped = append(deltas, ds...), append(dropped, drops...)
-	}
-	return deltas, dropped
-}
-
 // A block is a fenced part of a message, or the prose between two of them.
 type block struct {
 	line int // of the first line of the body
@@ -78,14 +69,12 @@ func (b block) read() (deltas []Delta, dropped []Dropped) {
 	drop := func(at int, reason string, rejected bool) {
 		dropped = append(dropped, Dropped{b.lineAt(at), reason, excerpt(b.body[at:], 160), rejected})
 	}
-	// Prose also quotes and discusses deltas, so one outside of a block is reported and not read.
-	lookalikes := func(from int, reason string) {
-		for _, m := range pattern("lookalike").FindAllStringIndex(b.body[from:], -1) {
-			drop(from+m[0], reason, false)
-		}
-	}
 	if !b.delta && !b.json {
-		lookalikes(0, "it stands outside of a delta block; put it between ```delta and ```")
+		// Prose also quotes and discusses deltas, so one outside of a block is reported and not read.
+		for _, m := range pattern("lookalike").FindAllStringIndex(b.body, -1) {
+			const reason = "it stands outside of a delta block; put it between ```delta and ```"
+			drop(m[0], reason, false)
+		}
 		return nil, dropped
 	}
 	var common []string // notes
@@ -113,11 +102,7 @@ func (b block) read() (deltas []Delta, dropped []Dropped) {
 		at = start + length
 		if fault != "" {
 			fault = fmt.Sprintf("invalid JSON: line %d: %s", b.lineAt(at), fault)
-			if b.delta {
-				drop(start, fault, true)
-			} else {
-				lookalikes(start, "it is in a block not tagged delta: "+fault)
-			}
+			drop(start, fault, b.delta)
 			return deltas, dropped
 		}
 		for ; len(repairs) > 0 && repairs[0].At < at; repairs = repairs[1:] {

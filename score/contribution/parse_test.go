@@ -22,9 +22,12 @@ const (
 	critique   = `{"operation": "ADD", "section": "adversarial_critique", "target_id": null, "payload": {"name": "The real third alternative", "attack": "Chromatin states inherited through division carry fate by a mechanism of their own", "evidence": "would show marks that persist after a transplant", "current_status": "serious", "real_third_alternative": true}, "rationale": "⊕ Cross-Domain: an alternative to both, because neither is needed"}`
 )
 
-func parse(t *testing.T, text string) ([]Delta, []Dropped) {
-	t.Helper()
-	return deltasOf(text)
+func parse(text string) (deltas []Delta, dropped []Dropped) {
+	for _, b := range blocks(text) {
+		ds, drops := b.read()
+		deltas, dropped = append(deltas, ds...), append(dropped, drops...)
+	}
+	return deltas, dropped
 }
 
 // What language models do to JSON and fences. Sources: the parser of brenner_bot (delta-parser.ts) strips
@@ -58,7 +61,7 @@ func TestTolerance(t *testing.T) {
 		"who and when are no surprises": {fenced(strings.Replace(short, `{"op`, `{"agent": "a", "timestamp": "t", "delta_id": "d", "op`, 1)), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			deltas, dropped := parse(t, tt.text)
+			deltas, dropped := parse(tt.text)
 			require.Len(t, deltas, 1)
 			assert.Empty(t, dropped)
 			d := deltas[0]
@@ -108,7 +111,7 @@ func TestRejected(t *testing.T) {
 		"potency check TBD":      {`{"operation": "EDIT", "section": "discriminative_tests", "target_id": "T1", "payload": {"potency_check": "TBD."}}`, []string{"a test needs a potency_check"}, "missing_potency_check"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			deltas, dropped := parse(t, fenced(tt.json))
+			deltas, dropped := parse(fenced(tt.json))
 			assert.Empty(t, dropped)
 			require.Len(t, deltas, 1)
 			d := deltas[0]
@@ -143,7 +146,7 @@ func TestValidThoughOdd(t *testing.T) {
 		"no rationale":                 {strings.Replace(hypothesis, `"rationale"`, `"delta_id"`, 1), nil, []string{"rationale is missing"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			deltas, dropped := parse(t, fenced(tt.json))
+			deltas, dropped := parse(fenced(tt.json))
 			assert.Empty(t, dropped)
 			require.Len(t, deltas, 1)
 			d := deltas[0]
@@ -170,7 +173,7 @@ func TestNothingIsDroppedSilently(t *testing.T) {
 		"no fence, broken":       {`{"operation": "ADD", "section": `, "outside of a delta block", false},
 		"a heading":              {"### DELTA: ADD hypothesis_slate\n**Claim**: x", "outside of a delta block", false},
 		"another language":       {"```python\nd = " + hypothesis + "\n```", "outside of a delta block", false},
-		"tagged json, broken":    {"```json\n" + hypothesis[:100] + "\n```", "a block not tagged delta: invalid JSON", false},
+		"tagged json, broken":    {"```json\n" + hypothesis[:100] + "\n```", "invalid JSON: line 2", false},
 		"empty":                  {"```delta\n\n```", "no JSON object", true},
 		"prose in a block":       {"```delta\nADD a hypothesis\n```", "no JSON object", true},
 		"a number":               {"```delta\n[42]\n```", "no JSON object", true},
@@ -186,7 +189,7 @@ func TestNothingIsDroppedSilently(t *testing.T) {
 		"a missing comma":        {fenced(`{"operation": "ADD" "section": "x"}`), "expecting ',' or '}'", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			deltas, dropped := parse(t, tt.text)
+			deltas, dropped := parse(tt.text)
 			assert.Empty(t, deltas)
 			require.Len(t, dropped, 1)
 			assert.Contains(t, dropped[0].Reason, tt.reason)
@@ -204,7 +207,7 @@ func TestNothingIsDroppedSilently(t *testing.T) {
 func TestBlocksAreReadOneByOne(t *testing.T) {
 	text := "# Delta Contribution\n\n" + fenced(hypothesis) + "\nand\n\n" + fenced(`{"operation": `) + fenced(third) +
 		"```json\n{\"some\": \"other JSON\"}\n```\n```go\nfunc main() {}\n```\n" + fenced("["+kill+",\n"+anomaly+"]") + fenced(scale+"\n"+critique)
-	deltas, dropped := parse(t, text)
+	deltas, dropped := parse(text)
 	require.Len(t, deltas, 6)
 	require.Len(t, dropped, 1)
 	assert.Equal(t, 10, dropped[0].Line)
@@ -219,13 +222,13 @@ func TestBlocksAreReadOneByOne(t *testing.T) {
 
 // A longer fence quotes a shorter one; what is quoted is no delta of this message, but it is reported.
 func TestFences(t *testing.T) {
-	deltas, dropped := parse(t, "````markdown\n"+fenced(hypothesis)+"````\n"+fenced(kill))
+	deltas, dropped := parse("````markdown\n" + fenced(hypothesis) + "````\n" + fenced(kill))
 	require.Len(t, deltas, 1)
 	assert.Equal(t, Kill, deltas[0].Operation)
 	assert.Len(t, dropped, 1)
 
 	// A closing fence was forgotten: the next block is one of its own.
-	deltas, dropped = parse(t, "```delta\n"+hypothesis+"\n"+fenced(kill))
+	deltas, dropped = parse("```delta\n" + hypothesis + "\n" + fenced(kill))
 	require.Len(t, deltas, 2)
 	assert.Empty(t, dropped)
 	assert.Equal(t, []string{"the block is not closed"}, deltas[0].Notes)

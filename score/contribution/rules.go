@@ -26,8 +26,15 @@ var tablesSource []byte
 // roles do not apply, which leaves the maxima of the seed, 19, 21.5, 25.5 for a KILL and 21.
 var criteria = sync.OnceValue(func() *score.Rubric { return score.MustLoad(criteriaSource) })
 
-// tables are decoded at their first use: most commands never need them.
-var tables = sync.OnceValue(func() tableSet { return score.MustDecode[tableSet](tablesSource) })
+// tables are decoded at their first use: most commands never need them. A phrase becomes a pattern of whole words.
+var tables = sync.OnceValue(func() tableSet {
+	t := score.MustDecode[tableSet](tablesSource)
+	for name, ways := range t.Phrases {
+		words := strings.Join(ways, "|")
+		t.Patterns[name] = regexp.MustCompile(`(?i)\b(?:` + words + `)\b`)
+	}
+	return t
+})
 
 type tableSet struct {
 	// Roles has the operators of each role, Gates their consequences.
@@ -40,8 +47,8 @@ type tableSet struct {
 	// Order is that of the sections.
 	Order    []string           `json:"order"`
 	Sections map[string]section `json:"sections"`
-	Phrases  map[string]phrase  `json:"phrases"`
-
+	// Phrases are sets of ways to say one thing.
+	Phrases  map[string][]string       `json:"phrases"`
 	Patterns map[string]*regexp.Regexp `json:"patterns"`
 
 	Facts    []factRow            `json:"facts"`
@@ -59,10 +66,7 @@ type operator struct {
 
 // fits reports whether a field of a payload has the form of a kind.
 func fits(kind string, v any) bool {
-	schema, err := tables().Kinds[kind].Resolve(nil)
-	if err != nil {
-		panic(err)
-	}
+	schema, _ := tables().Kinds[kind].Resolve(nil) // part of the program
 	return schema.Validate(v) == nil
 }
 
@@ -114,8 +118,7 @@ func (row factRow) apply(f facts, said string) {
 	switch {
 	case f[row.Fact] != "" || !f.hold(row.If):
 	case row.Says != "":
-		phrase := tables().Phrases[row.Says]
-		f[row.Fact], f[row.Fact+" denied"] = phrase.find(said, row.Quotable)
+		f[row.Fact], f[row.Fact+" denied"] = find(row.Says, said, row.Quotable)
 	case row.Matches == "":
 		f.set(row.Fact, true)
 	case pattern(row.Matches).MatchString(said):
@@ -272,13 +275,14 @@ func (c criterion) find(d *Delta, message []*Delta) Finding {
 
 // judge returns the finding of the first row whose facts all hold.
 func (c criterion) judge(f facts) Finding {
+	words := func(name string) string { return f[name] }
 	for _, row := range c.Rows {
 		if f.hold(row.If) {
-			words := func(text string) string {
-				return os.Expand(text, func(name string) string { return f[name] })
-			}
-			upper := max(row.Score, row.Upper)
-			return Finding{row.Score, upper, words(row.Saw), words(row.NeedsHuman)}
+			found := row.Finding
+			found.Upper = max(row.Score, row.Upper)
+			found.Saw = os.Expand(row.Saw, words)
+			found.NeedsHuman = os.Expand(row.NeedsHuman, words)
+			return found
 		}
 	}
 	panic("contribution: the last row holds always")

@@ -282,8 +282,9 @@ func (ds deltas) incomplete() []Gate {
 	if ds.count(Add) == 0 || ds.has("third_marked") {
 		return nil
 	}
+	const name = "third_alternative_missing"
 	const detail = "none of the hypotheses is marked or named as the third alternative"
-	return []Gate{gate("third_alternative_missing", 0, 0, detail)}
+	return []Gate{{name, tables().Gates[name], 0, 0, detail}}
 }
 
 // mean is the mean of a value, nil if there are no deltas.

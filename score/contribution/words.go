@@ -4,37 +4,21 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json"
-
 	"waymark/score"
 )
-
-// A phrase is a set of ways to say one thing, as whole words in any case.
-type phrase struct{ *regexp.Regexp }
-
-// UnmarshalJSON reads a list of patterns.
-func (p *phrase) UnmarshalJSON(data []byte) error {
-	var ways []string
-	if err := json.Unmarshal(data, &ways); err != nil {
-		return err
-	}
-	p.Regexp = regexp.MustCompile(`(?i)\b(?:` + strings.Join(ways, "|") + `)\b`)
-	return nil
-}
 
 // reach is the largest distance of a negation before a phrase, in bytes.
 const reach = 40
 
 // find returns, in quotes, the first phrase that a text asserts, and the last one before it that the text denies ("no
 // positive control") in the same clause. A quotable phrase directly after an opening quote counts as denied.
-func (p phrase) find(text string, quotable bool) (said, denied string) {
+func find(phrase, text string, quotable bool) (said, denied string) {
 	text = strings.ReplaceAll(text, "’", "'")
-	for _, m := range p.FindAllStringIndex(text, -1) {
+	for _, m := range pattern(phrase).FindAllStringIndex(text, -1) {
 		before := text[max(0, m[0]-reach):m[0]]
 		clauses := pattern("clause_end").Split(before, -1)
 		negated := pattern("negator").MatchString(clauses[len(clauses)-1])
@@ -57,17 +41,8 @@ type Anchors struct {
 const maxSections = 1_000_000
 
 func (a *Anchors) check() error {
-	if a == nil {
-		return nil
-	}
-	if a.Max < 0 || a.Max > maxSections {
+	if a != nil && (a.Max < 0 || a.Max > maxSections) {
 		return score.Refuse("anchors.max", "%d is not 0 to %d", a.Max, maxSections)
-	}
-	for i, e := range a.Evidence {
-		if !pattern("evidence").MatchString(e) {
-			place := fmt.Sprintf("anchors.evidence[%d]", i)
-			return score.Refuse(place, "%s does not read like EV-001 or EV-001#E1", quoted(e))
-		}
 	}
 	return nil
 }
@@ -86,18 +61,11 @@ type citations struct {
 // its records is.
 func (a *Anchors) cite(list []string, text string) (c citations) {
 	a = cmp.Or(a, &Anchors{})
-	c.marked = pattern("marker").MatchString(text)
-	for _, entry := range list {
-		c.marked = c.marked || pattern("bare_marker").MatchString(entry)
-		if !pattern("anchors").MatchString(entry) {
-			c.odd = append(c.odd, excerpt(entry, 60))
-		}
-	}
+	bare := slices.ContainsFunc(list, pattern("bare_marker").MatchString)
+	c.marked = bare || pattern("marker").MatchString(text)
+	c.odd = slices.DeleteFunc(list, pattern("anchors").MatchString)
 	for _, m := range pattern("section").FindAllStringSubmatch(text, -1) {
-		cited := "§" + m[1]
-		if m[2] != "" {
-			cited += "-" + m[2]
-		}
+		cited := "§" + strings.TrimSuffix(m[1]+"-"+m[2], "-")
 		from, _ := strconv.Atoi(m[1])
 		to, _ := strconv.Atoi(cmp.Or(m[2], m[1]))
 		switch {
@@ -166,13 +134,46 @@ func restates(rationale, payload string) bool {
 	return same >= 4 && 10*same >= 9*len(words)
 }
 
-// listed joins the first eight of a list.
-func listed(list []string) string {
-	if len(list) > 8 {
-		list = append(slices.Clone(list[:8]), "…")
-	}
-	return strings.Join(list, ", ")
+// An item is an object of a message, with whatever fields it has.
+type item map[string]any
+
+// text is a field of words, trimmed; empty if it is missing or something else.
+func (it item) text(name string) string {
+	s, _ := it[name].(string)
+	return strings.TrimSpace(s)
 }
+
+func (it item) flag(name string) bool { return it[name] == true }
+
+// list is the texts of a list or object without blank ones; a single text counts as a list of one.
+func (it item) list(name string) (list []string) {
+	for _, s := range collect(nil, it[name]) {
+		if s = strings.TrimSpace(s); s != "" {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// collect appends all texts of a value, in the order of its keys.
+func collect(to []string, v any) []string {
+	switch v := v.(type) {
+	case string:
+		return append(to, v)
+	case []any:
+		for _, e := range v {
+			to = collect(to, e)
+		}
+	case map[string]any:
+		for _, k := range sortedKeys(v) {
+			to = collect(to, v[k])
+		}
+	}
+	return to
+}
+
+// listed joins a list, so far as it is short.
+func listed(list []string) string { return excerpt(strings.Join(list, ", "), 400) }
 
 func quoted(s string) string { return fmt.Sprintf("%q", excerpt(s, 60)) }
 
