@@ -218,7 +218,7 @@ func TestNegation(t *testing.T) {
 		"no positive control; then positive control": true,
 		"positively controlled":                      false,
 	} {
-		said, _ := find("positive_control", words, false)
+		said, _ := find("positive_control", "negator", words)
 		assert.Equal(t, want, said != "", words)
 	}
 }

@@ -168,5 +168,5 @@ func (d *Delta) readFields() {
 
 // text is all texts of the payload, and the rationale.
 func (d *Delta) text() string {
-	return strings.Join(append(collect(nil, map[string]any(d.payload)), d.rationale), "\n")
+	return d.payload.words() + "\n" + d.rationale
 }

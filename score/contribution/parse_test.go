@@ -173,7 +173,7 @@ func TestNothingIsDroppedSilently(t *testing.T) {
 		"no fence, broken":       {`{"operation": "ADD", "section": `, "outside of a delta block", false},
 		"a heading":              {"### DELTA: ADD hypothesis_slate\n**Claim**: x", "outside of a delta block", false},
 		"another language":       {"```python\nd = " + hypothesis + "\n```", "outside of a delta block", false},
-		"tagged json, broken":    {"```json\n" + hypothesis[:100] + "\n```", "invalid JSON: line 2", false},
+		"tagged json, broken":    {"```json\n" + hypothesis[:100] + "\n```", "invalid JSON: line 3", false},
 		"empty":                  {"```delta\n\n```", "no JSON object", true},
 		"prose in a block":       {"```delta\nADD a hypothesis\n```", "no JSON object", true},
 		"a number":               {"```delta\n[42]\n```", "no JSON object", true},

@@ -101,16 +101,16 @@ func (f facts) set(name string, holds bool) {
 	}
 }
 
-// A factRow sets a fact where other facts hold, and a phrase is in some texts of a delta or a pattern matches them.
+// A factRow sets a fact where other facts hold, and some texts of a delta have a phrase that no negator denies, or match
+// a pattern.
 // In has fields of the payload, rationale or earlier facts; empty: all texts.
 type factRow struct {
 	Fact    string   `json:"fact"`
 	If      []string `json:"if"`
 	In      []string `json:"in"`
 	Says    string   `json:"says"`
+	Unless  string   `json:"unless"`
 	Matches string   `json:"matches"`
-
-	Quotable bool `json:"quotable"`
 }
 
 // apply sets the fact of the row, unless an earlier row has set it. said is the text to search.
@@ -118,7 +118,8 @@ func (row factRow) apply(f facts, said string) {
 	switch {
 	case f[row.Fact] != "" || !f.hold(row.If):
 	case row.Says != "":
-		f[row.Fact], f[row.Fact+" denied"] = find(row.Says, said, row.Quotable)
+		negator := cmp.Or(row.Unless, "negator")
+		f[row.Fact], f[row.Fact+" denied"] = find(row.Says, negator, said)
 	case row.Matches == "":
 		f.set(row.Fact, true)
 	case pattern(row.Matches).MatchString(said):
@@ -147,8 +148,8 @@ func (d *Delta) findFacts(a *Anchors) {
 		}
 	}
 	f["operators"] = listed(signed)
-	payload := strings.Join(collect(nil, map[string]any(p)), " ")
-	f.set("restates", restates(d.rationale, payload))
+	payload, rationale := strings.ToLower(p.words()), strings.ToLower(strings.TrimRight(d.rationale, " .!"))
+	f.set("restates", strings.Contains(payload, rationale) && strings.Count(rationale, " ") >= 3)
 	f.set("conflicts", len(p.list("conflicts_with")) > 0)
 	d.findOutcomes()
 	d.findRating()

@@ -175,9 +175,8 @@ func (out *SessionReport) aggregate(valid deltas, rounds []int) {
 		out.Warnings = append(out.Warnings,
 			"unverified_claim: mechanisms are claimed, and no message has a scale check")
 	}
-	messages := plural.Of(len(out.Contributions), "contribution")
 	out.Message = fmt.Sprintf("%s with %s; quality is %s, %s added and %d killed.",
-		messages, plural.Of(len(valid), "valid delta"),
+		plural.Of(len(out.Contributions), "contribution"), plural.Of(len(valid), "valid delta"),
 		out.Progression.Trend, plural.Of(c.Adds, "item"), c.Kills)
 }
 

@@ -14,18 +14,16 @@ import (
 // reach is the largest distance of a negation before a phrase, in bytes.
 const reach = 40
 
-// find returns, in quotes, the first phrase that a text asserts, and the last one before it that the text denies ("no
-// positive control") in the same clause. A quotable phrase directly after an opening quote counts as denied.
-func find(phrase, text string, quotable bool) (said, denied string) {
+// find returns, in quotes, the first match of a phrase that is not denied, and the last one before it that is: a negator
+// is before it in the same clause ("no positive control").
+func find(phrase, negator, text string) (said, denied string) {
 	text = strings.ReplaceAll(text, "’", "'")
 	for _, m := range pattern(phrase).FindAllStringIndex(text, -1) {
-		before := text[max(0, m[0]-reach):m[0]]
-		clauses := pattern("clause_end").Split(before, -1)
-		negated := pattern("negator").MatchString(clauses[len(clauses)-1])
-		if !negated && !(quotable && pattern("opening_quote").MatchString(before)) {
-			return quoted(text[m[0]:m[1]]), denied
+		before, words := text[max(0, m[0]-reach):m[0]], quoted(text[m[0]:m[1]])
+		if !pattern(negator).MatchString(before) {
+			return words, denied
 		}
-		denied = quoted(text[m[0]:m[1]])
+		denied = words
 	}
 	return "", denied
 }
@@ -122,18 +120,6 @@ func attributions(text string) (bare string, sourced bool) {
 	return bare, sourced
 }
 
-// restates reports whether nine of ten words of the rationale, and at least four, are in the payload.
-func restates(rationale, payload string) bool {
-	long := func(s string) []string { return pattern("long_word").FindAllString(strings.ToLower(s), -1) }
-	known, words, same := distinct(long(payload)), long(rationale), 0
-	for _, w := range words {
-		if _, ok := slices.BinarySearch(known, w); ok {
-			same++
-		}
-	}
-	return same >= 4 && 10*same >= 9*len(words)
-}
-
 // An item is an object of a message, with whatever fields it has.
 type item map[string]any
 
@@ -145,14 +131,12 @@ func (it item) text(name string) string {
 
 func (it item) flag(name string) bool { return it[name] == true }
 
+// words are all texts of an item.
+func (it item) words() string { return strings.Join(collect(nil, map[string]any(it)), "\n") }
+
 // list is the texts of a list or object without blank ones; a single text counts as a list of one.
-func (it item) list(name string) (list []string) {
-	for _, s := range collect(nil, it[name]) {
-		if s = strings.TrimSpace(s); s != "" {
-			list = append(list, s)
-		}
-	}
-	return list
+func (it item) list(name string) []string {
+	return slices.DeleteFunc(collect(nil, it[name]), func(s string) bool { return strings.TrimSpace(s) == "" })
 }
 
 // collect appends all texts of a value, in the order of its keys.
