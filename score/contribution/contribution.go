@@ -115,6 +115,10 @@ func warning(name string, args ...any) string {
 	return name + ": " + fmt.Sprintf(tables().Warnings[name], args...)
 }
 
+func (rep *Report) warn(name string, args ...any) {
+	rep.Warnings = append(rep.Warnings, warning(name, args...))
+}
+
 // Score scores one message.
 func Score(r Request) (Report, error) {
 	rep, err := scoreMessage(r)
@@ -166,7 +170,8 @@ func (r *Request) check() error {
 			return score.Refuse("scores."+name, "%d is off the scale of %v", n, dim.Scale)
 		}
 	}
-	return cmp.Or(score.CheckText("id", r.ID, 256), score.CheckText("text", r.Text, maxText), r.Anchors.check())
+	texts := cmp.Or(score.CheckText("id", r.ID, 256), score.CheckText("text", r.Text, maxText))
+	return cmp.Or(texts, r.Anchors.check())
 }
 
 // scoreMessage checks and scores a message alone, without the gate and the warning of a whole set.
@@ -188,9 +193,9 @@ func scoreMessage(r Request) (Report, error) {
 		}
 	}
 	if len(rep.Deltas) == 0 {
-		rep.Warnings = append(rep.Warnings, warning("no_delta"))
+		rep.warn("no_delta")
 	}
-	rep.Warnings = append(rep.Warnings, r.unused()...)
+	rep.warnOfUnused(&r)
 	var valid []*Delta
 	for i := range rep.Deltas {
 		d := &rep.Deltas[i]
@@ -205,7 +210,7 @@ func scoreMessage(r Request) (Report, error) {
 	for i := range rep.Deltas {
 		d := &rep.Deltas[i]
 		if d.Valid {
-			rep.Warnings = append(rep.Warnings, d.score(&r, valid)...)
+			d.score(&r, &rep, valid)
 		}
 		for _, name := range d.gates {
 			rep.fail(name, i+1, d.Line, strings.Join(d.Errors, "; "))
@@ -224,26 +229,24 @@ func scoreMessage(r Request) (Report, error) {
 	return rep, nil
 }
 
-// unused warns of scores and switches that have no effect.
-func (r *Request) unused() (warnings []string) {
+// warnOfUnused warns of scores and switches that have no effect.
+func (rep *Report) warnOfUnused(r *Request) {
 	foreign := slices.DeleteFunc(sortedKeys(r.Scores), func(name string) bool {
 		return tables().Criteria[name].isOf(r.Role)
 	})
 	if len(foreign) > 0 {
-		names := strings.Join(foreign, ", ")
-		warnings = append(warnings, warning("score_not_of_role", names, r.Role))
+		rep.warn("score_not_of_role", strings.Join(foreign, ", "), r.Role)
 	}
 	for _, name := range criteria().Names() {
 		_, given := r.Context[name]
 		if given && tables().Criteria[name].Applies != "asked" {
-			warnings = append(warnings, warning("context_not_used", name))
+			rep.warn("context_not_used", name)
 		}
 	}
-	return warnings
 }
 
-// score sets the scores of a valid delta and returns its warnings.
-func (d *Delta) score(r *Request, valid []*Delta) (warnings []string) {
+// score sets the scores of a valid delta and adds its warnings to the report.
+func (d *Delta) score(r *Request, rep *Report, valid []*Delta) {
 	card, upper := score.Card{Scores: map[string]score.Decimal{}}, score.Decimal(0)
 	for _, dim := range criteria().Definition().Dimensions {
 		c := tables().Criteria[dim.Name]
@@ -274,15 +277,14 @@ func (d *Delta) score(r *Request, valid []*Delta) (warnings []string) {
 	d.Percent, d.Grade = rounded(res.Percent()), &res.Verdict
 
 	for _, w := range res.Warnings {
-		warnings = append(warnings, warning(w.Name, d.Line, *d.Composite, *d.Max))
+		rep.warn(w.Name, d.Line, *d.Composite, *d.Max)
 	}
 	scale, ok := d.Criteria["scale_check"]
 	if ok && scale.Score == 0 && d.facts["claims_mechanism"] != "" {
-		warnings = append(warnings, warning("unverified_claim", d.Line))
+		rep.warn("unverified_claim", d.Line)
 	}
 	potency, ok := d.Criteria["potency"]
 	if ok && potency.Score < 2 && d.facts["test"] != "" {
-		warnings = append(warnings, warning("weak_assay_design", d.Line, potency.Score))
+		rep.warn("weak_assay_design", d.Line, potency.Score)
 	}
-	return warnings
 }

@@ -102,8 +102,7 @@ func (f facts) set(name string, holds bool) {
 }
 
 // A factRow sets a fact where other facts hold, and some texts of a delta have a phrase that no negator denies, or match
-// a pattern.
-// In has fields of the payload, rationale or earlier facts; empty: all texts.
+// a pattern. In has fields of the payload or earlier facts; empty: all texts.
 type factRow struct {
 	Fact    string   `json:"fact"`
 	If      []string `json:"if"`
@@ -148,8 +147,9 @@ func (d *Delta) findFacts(a *Anchors) {
 		}
 	}
 	f["operators"] = listed(signed)
-	payload, rationale := strings.ToLower(p.words()), strings.ToLower(strings.TrimRight(d.rationale, " .!"))
-	f.set("restates", strings.Contains(payload, rationale) && strings.Count(rationale, " ") >= 3)
+	rationale := strings.ToLower(strings.TrimRight(d.rationale, " .!"))
+	restates := strings.Contains(strings.ToLower(p.words()), rationale)
+	f.set("restates", restates && strings.Count(rationale, " ") >= 3)
 	f.set("conflicts", len(p.list("conflicts_with")) > 0)
 	d.findOutcomes()
 	d.findRating()
@@ -173,7 +173,7 @@ func (d *Delta) findFacts(a *Anchors) {
 	f["points"] = listed(points)
 	f.set("several_points", len(points) >= 2)
 
-	f["rationale"] = d.rationale
+	f["text of rationale"] = d.rationale
 	f["calculation or all"] = cmp.Or(p.text("calculation"), all)
 	for _, row := range tables().Facts {
 		parts := []string{all}
