@@ -78,12 +78,12 @@ type Request struct {
 
 // A Report is the score of a message.
 type Report struct {
-	Message string  `json:"message,omitempty" doc:"Summary of the answer in one sentence; absent within a session."`
-	ID      string  `json:"id,omitempty"`
-	Role    Role    `json:"role"`
-	Round   int     `json:"round,omitempty"`
-	Deltas  []Delta `json:"deltas"`
-	Gates   []Gate  `json:"gates"`
+	Message string   `json:"message,omitempty" doc:"Summary of the answer in one sentence; absent within a session."`
+	ID      string   `json:"id,omitempty"`
+	Role    Role     `json:"role"`
+	Round   int      `json:"round,omitempty"`
+	Deltas  []*Delta `json:"deltas"`
+	Gates   []Gate   `json:"gates"`
 	// Warnings are a name, a colon and a sentence each.
 	Warnings []string  `json:"warnings"`
 	Dropped  []Dropped `json:"dropped"`
@@ -140,7 +140,7 @@ func Score(r Request) (Report, error) {
 }
 
 func (rep *Report) valid() deltas {
-	return deltas(rep.Deltas).where(func(d Delta) bool { return d.Valid })
+	return deltas(rep.Deltas).where(func(d *Delta) bool { return d.Valid })
 }
 
 // check validates all fields but the deltas.
@@ -181,8 +181,8 @@ func scoreMessage(r Request) (Report, error) {
 	}
 	rep := Report{ID: r.ID, Role: r.Role, Round: r.Round}
 	for _, b := range blocks(r.Text) {
-		deltas, dropped := b.read()
-		rep.Deltas, rep.Dropped = append(rep.Deltas, deltas...), append(rep.Dropped, dropped...)
+		found, dropped := b.read()
+		rep.Deltas, rep.Dropped = append(rep.Deltas, found...), append(rep.Dropped, dropped...)
 	}
 	if len(rep.Deltas)+len(rep.Dropped) > maxDeltas {
 		return Report{}, score.Refuse("text", "it has more than %d deltas", maxDeltas)
@@ -196,21 +196,15 @@ func scoreMessage(r Request) (Report, error) {
 		rep.warn("no_delta")
 	}
 	rep.warnOfUnused(&r)
-	var valid []*Delta
-	for i := range rep.Deltas {
-		d := &rep.Deltas[i]
+	for _, d := range rep.Deltas {
 		d.role, d.round = r.Role, r.Round
 		d.findFacts(r.Anchors)
-		if d.Valid {
-			valid = append(valid, d)
-		}
 		d.Notes = append(d.faults, d.Notes...)
 	}
 	var fake []string
-	for i := range rep.Deltas {
-		d := &rep.Deltas[i]
+	for i, d := range rep.Deltas {
 		if d.Valid {
-			d.score(&r, &rep, valid)
+			d.score(&r, &rep)
 		}
 		for _, name := range d.gates {
 			rep.fail(name, i+1, d.Line, strings.Join(d.Errors, "; "))
@@ -246,7 +240,7 @@ func (rep *Report) warnOfUnused(r *Request) {
 }
 
 // score sets the scores of a valid delta and adds its warnings to the report.
-func (d *Delta) score(r *Request, rep *Report, valid []*Delta) {
+func (d *Delta) score(r *Request, rep *Report) {
 	card, upper := score.Card{Scores: map[string]score.Decimal{}}, score.Decimal(0)
 	for _, dim := range criteria().Definition().Dimensions {
 		c := tables().Criteria[dim.Name]
@@ -262,7 +256,7 @@ func (d *Delta) score(r *Request, rep *Report, valid []*Delta) {
 		}
 		f, source := Finding{Score: int(given), Upper: int(given)}, "given"
 		if !isGiven {
-			f, source = c.find(d, valid), "automatic"
+			f, source = c.find(d, rep.valid()), "automatic"
 		}
 		highest, level := len(dim.Anchors)-1, dim.Anchors[f.Score].Text
 		d.Criteria[dim.Name] = Criterion{f, highest, dim.Weight, source, level}

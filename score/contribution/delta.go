@@ -58,8 +58,8 @@ const (
 
 // read checks one object against the format. An error rejects the delta, a fault makes its payload malformed (structural
 // correctness 1), a note is a minor issue (2).
-func read(object map[string]any) Delta {
-	d := Delta{Criteria: map[string]Criterion{}, NotApplicable: map[string]string{}}
+func read(object map[string]any) *Delta {
+	d := &Delta{Criteria: map[string]Criterion{}, NotApplicable: map[string]string{}}
 	d.Operation = d.oneOf(object, "operation", []string{Add, Edit, Kill})
 	d.Section = d.oneOf(object, "section", tables().Order)
 	if d.Section == researchThread && (d.Operation == Add || d.Operation == Kill) {
@@ -229,7 +229,7 @@ func blocks(message string) (found []block) {
 
 // read reads the JSON objects of one block up to the first one that is malformed. [score.Mend] repairs the additions of
 // language models and keeps offsets, so lines and excerpts are those of the message.
-func (b block) read() (deltas []Delta, dropped []Dropped) {
+func (b block) read() (found deltas, dropped []Dropped) {
 	drop := func(at int, reason string, rejected bool) {
 		dropped = append(dropped, Dropped{b.lineAt(at), reason, excerpt(b.body[at:], 160), rejected})
 	}
@@ -257,7 +257,7 @@ func (b block) read() (deltas []Delta, dropped []Dropped) {
 		}
 		start, notes := at+skip, slices.Clone(common)
 		if beside(text[at:start]) != "" {
-			if len(deltas) > 0 {
+			if len(found) > 0 {
 				break
 			}
 			notes = append(notes, "repaired: text before the JSON")
@@ -267,7 +267,7 @@ func (b block) read() (deltas []Delta, dropped []Dropped) {
 		if fault != "" {
 			fault = fmt.Sprintf("invalid JSON: line %d: %s", b.lineAt(at), fault)
 			drop(start, fault, b.delta)
-			return deltas, dropped
+			return found, dropped
 		}
 		for ; len(repairs) > 0 && repairs[0].At < at; repairs = repairs[1:] {
 			if note := "repaired: " + repairs[0].What; !slices.Contains(notes, note) {
@@ -279,16 +279,16 @@ func (b block) read() (deltas []Delta, dropped []Dropped) {
 		}
 		d := read(object)
 		d.Line, d.Notes = b.lineAt(start), append(notes, d.Notes...)
-		deltas = append(deltas, d)
+		found = append(found, d)
 	}
 	rest := beside(b.body[at:])
 	switch {
-	case b.delta && len(deltas) == 0:
+	case b.delta && len(found) == 0:
 		drop(0, "the delta block has no JSON object", true)
 	case b.delta && b.closed && rest != "":
-		deltas[len(deltas)-1].note("text after the JSON was not read: %s", quoted(rest))
+		found[len(found)-1].note("text after the JSON was not read: %s", quoted(rest))
 	}
-	return deltas, dropped
+	return found, dropped
 }
 
 // beside returns text beside objects without the brackets and separators of a list.

@@ -22,12 +22,12 @@ const (
 	critique   = `{"operation": "ADD", "section": "adversarial_critique", "target_id": null, "payload": {"name": "The real third alternative", "attack": "Chromatin states inherited through division carry fate by a mechanism of their own", "evidence": "would show marks that persist after a transplant", "current_status": "serious", "real_third_alternative": true}, "rationale": "⊕ Cross-Domain: an alternative to both, because neither is needed"}`
 )
 
-func parse(text string) (deltas []Delta, dropped []Dropped) {
+func parse(text string) (found deltas, dropped []Dropped) {
 	for _, b := range blocks(text) {
 		ds, drops := b.read()
-		deltas, dropped = append(deltas, ds...), append(dropped, drops...)
+		found, dropped = append(found, ds...), append(dropped, drops...)
 	}
-	return deltas, dropped
+	return found, dropped
 }
 
 // What language models do to JSON and fences. Sources: the parser of brenner_bot (delta-parser.ts) strips

@@ -48,9 +48,10 @@ func join(parts []string) string {
 }
 
 // bare is a delta without its place in the message.
-func bare(t require.TestingT, d Delta) string {
-	d.Line = 0
-	return encoded(t, d)
+func bare(t require.TestingT, d *Delta) string {
+	without := *d
+	without.Line = 0
+	return encoded(t, without)
 }
 
 // The order of the deltas in a message changes no score of any of them.

@@ -259,7 +259,7 @@ func (f Finding) compare(g Finding) int {
 
 // find scores a delta by the rules. Whether something is there at all is asked of the message: a critic who quarantines
 // an anomaly in one delta and does the scale check in the next has done both.
-func (c criterion) find(d *Delta, message []*Delta) Finding {
+func (c criterion) find(d *Delta, message deltas) Finding {
 	for _, fact := range c.Among {
 		var found []Finding
 		for _, o := range message {

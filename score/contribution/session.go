@@ -237,9 +237,9 @@ func halves(rounds []int) (early, late []int) {
 }
 
 // Deltas are some of a message or session, in order.
-type deltas []Delta
+type deltas []*Delta
 
-func (ds deltas) where(keep func(Delta) bool) (found deltas) {
+func (ds deltas) where(keep func(*Delta) bool) (found deltas) {
 	for _, d := range ds {
 		if keep(d) {
 			found = append(found, d)
@@ -249,21 +249,21 @@ func (ds deltas) where(keep func(Delta) bool) (found deltas) {
 }
 
 func (ds deltas) of(role Role) deltas {
-	return ds.where(func(d Delta) bool { return d.role == role })
+	return ds.where(func(d *Delta) bool { return d.role == role })
 }
 
 func (ds deltas) in(rounds ...int) deltas {
-	return ds.where(func(d Delta) bool { return slices.Contains(rounds, d.round) })
+	return ds.where(func(d *Delta) bool { return slices.Contains(rounds, d.round) })
 }
 
 // has reports whether a fact holds for one of them.
 func (ds deltas) has(fact string) bool {
-	return slices.ContainsFunc(ds, func(d Delta) bool { return d.facts[fact] != "" })
+	return slices.ContainsFunc(ds, func(d *Delta) bool { return d.facts[fact] != "" })
 }
 
 // count returns the number of hypotheses that they add, or kill.
 func (ds deltas) count(operation string) int {
-	return len(ds.where(func(d Delta) bool {
+	return len(ds.where(func(d *Delta) bool {
 		return d.Section == hypothesisSlate && d.Operation == operation
 	}))
 }
@@ -287,7 +287,7 @@ func (ds deltas) incomplete() []Gate {
 }
 
 // mean is the mean of a value, nil if there are no deltas.
-func (ds deltas) mean(value func(Delta) *big.Rat) *big.Rat {
+func (ds deltas) mean(value func(*Delta) *big.Rat) *big.Rat {
 	if len(ds) == 0 {
 		return nil
 	}
@@ -298,9 +298,9 @@ func (ds deltas) mean(value func(Delta) *big.Rat) *big.Rat {
 	return sum.Quo(sum, big.NewRat(int64(len(ds)), 1))
 }
 
-func composite(d Delta) *big.Rat { return d.Composite.Rat() }
+func composite(d *Delta) *big.Rat { return d.Composite.Rat() }
 
-func percent(d Delta) *big.Rat {
+func percent(d *Delta) *big.Rat {
 	share := new(big.Rat).Quo(d.Composite.Rat(), d.Max.Rat())
 	return share.Mul(share, big.NewRat(100, 1))
 }
