@@ -98,13 +98,14 @@ type Criterion struct {
 	Level  string        `json:"level"`
 }
 
-// A Gate is a failure that no score makes up for. Delta is the number of the delta, from 1, absent for others.
+// A Gate is a failure that no score makes up for.
 type Gate struct {
 	Gate        string `json:"gate"`
 	Consequence string `json:"consequence"`
-	Delta       int    `json:"delta,omitempty"`
-	Line        int    `json:"line,omitempty"`
-	Detail      string `json:"detail"`
+	// Delta is the number of the delta, from 1, absent for others.
+	Delta  int    `json:"delta,omitempty"`
+	Line   int    `json:"line,omitempty"`
+	Detail string `json:"detail"`
 }
 
 func (rep *Report) fail(name string, delta, line int, detail string) {
@@ -157,14 +158,14 @@ func (r *Request) check() error {
 	for _, name := range sortedKeys(r.Context) {
 		if tables().Criteria[name].Applies == "" {
 			const detail = "there is no such switch; there are paradox, object_transposition"
-			return score.Refuse("context."+excerpt(name, 40), detail)
+			return score.Refuse("context."+name, detail)
 		}
 	}
 	for _, name := range sortedKeys(r.Scores) {
 		dim, ok := criteria().Dimension(name)
 		if !ok {
 			known := strings.Join(criteria().Names(), ", ")
-			return score.Refuse("scores."+excerpt(name, 40), "there is no such criterion; there are %s", known)
+			return score.Refuse("scores."+name, "there is no such criterion; there are %s", known)
 		}
 		if n := r.Scores[name]; n < 0 || int(n) >= len(dim.Anchors) {
 			return score.Refuse("scores."+name, "%d is off the scale of %v", n, dim.Scale)
@@ -263,12 +264,14 @@ func (d *Delta) score(r *Request, rep *Report) {
 		card.Scores[dim.Name] = score.Whole(f.Score)
 		upper += dim.Weight * score.Decimal(f.Upper)
 	}
+	// Given scores are checked and found ones are on the scale, so there is no error.
 	res, err := criteria().Score(card)
 	if err != nil {
-		panic(err) // given scores are checked, found ones are on the scale
+		panic(err)
 	}
 	d.Composite, d.Upper, d.Max = rounded(res.Composite), &upper, rounded(res.Max)
-	d.Percent, d.Grade = rounded(res.Percent()), &res.Verdict
+	d.percent = res.Percent()
+	d.Percent, d.Grade = rounded(d.percent), &res.Verdict
 
 	for _, w := range res.Warnings {
 		rep.warn(w.Name, d.Line, *d.Composite, *d.Max)

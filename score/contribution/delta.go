@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math/big"
 	"slices"
 	"strings"
 
@@ -37,13 +38,15 @@ type Delta struct {
 	Percent *score.Decimal `json:"percent"`
 	Grade   *string        `json:"grade"`
 
-	role      Role
-	round     int
-	payload   item
+	role    Role
+	round   int
+	percent *big.Rat
+	payload item
+
 	rationale string
+	facts     facts
 	// faults make the payload malformed; the delta fails gates by itself; fake are citations.
 	faults, gates, fake []string
-	facts               facts
 }
 
 // Operations of a delta.
@@ -160,8 +163,8 @@ func (d *Delta) readFields() {
 		tested := f.Name == "test" && d.payload.flag("scale_check") && d.payload.text("calculation") != ""
 		switch {
 		case !absent && !fits(f.Kind, v):
-			kind := tables().Kinds[f.Kind].Description
-			d.faults = append(d.faults, "payload."+f.Name+" is not "+kind)
+			is := tables().Kinds[f.Kind].Description
+			d.faults = append(d.faults, "payload."+f.Name+" is not "+is)
 		case !absent || d.Operation != Add || tested:
 		case f.Need == "required":
 			d.faults = append(d.faults, "payload."+f.Name+" is missing")
@@ -190,7 +193,7 @@ type Dropped struct {
 
 // A block is a fenced part of a message, or the prose between two of them.
 type block struct {
-	line int // of the first line of the body
+	line int
 	body string
 
 	delta, json, closed bool
@@ -200,7 +203,7 @@ type block struct {
 // that a longer fence can quote a shorter one. A fence of the same length that opens a delta ends it, too: the closing
 // one was forgotten.
 func blocks(message string) (found []block) {
-	cur, mark := block{line: 1}, "" // the signs of the open fence
+	cur, mark := block{line: 1}, ""
 	start, at, line := 0, 0, 0
 	for text := range strings.Lines(message) {
 		begin := at
@@ -241,7 +244,7 @@ func (b block) read() (found deltas, dropped []Dropped) {
 		}
 		return nil, dropped
 	}
-	var common []string // notes
+	var common []string
 	if !b.delta {
 		common = append(common, "the block is not tagged delta")
 	}
@@ -274,8 +277,9 @@ func (b block) read() (found deltas, dropped []Dropped) {
 				notes = append(notes, note)
 			}
 		}
+		// A block tagged json may have some other JSON.
 		if !b.delta && (object["operation"] == nil || object["section"] == nil) {
-			continue // some other JSON
+			continue
 		}
 		d := read(object)
 		d.Line, d.Notes = b.lineAt(start), append(notes, d.Notes...)
@@ -298,15 +302,12 @@ func (b block) lineAt(at int) int { return b.line + strings.Count(b.body[:at], "
 
 // decode reads the object at the start of text and returns its length, or the offset of a fault and its description.
 func decode(text string) (object map[string]any, length int, fault string) {
-	dec := jsontext.NewDecoder(strings.NewReader(text), jsontext.AllowInvalidUTF8(true))
+	dec := jsontext.NewDecoder(strings.NewReader(text))
 	err := json.UnmarshalDecode(dec, &object)
-	var syntax *jsontext.SyntacticError
-	if !errors.As(err, &syntax) {
-		return object, int(dec.InputOffset()), ""
+	other := errors.New("a value cannot be represented")
+	syntax := &jsontext.SyntacticError{ByteOffset: dec.InputOffset(), Err: other}
+	if errors.As(err, &syntax) || err != nil {
+		return nil, int(syntax.ByteOffset), syntax.Err.Error()
 	}
-	fault = syntax.Err.Error()
-	if syntax.Err == jsontext.ErrDuplicateName {
-		fault += " " + quoted(syntax.JSONPointer.LastToken())
-	}
-	return nil, int(syntax.ByteOffset), fault
+	return object, int(dec.InputOffset()), ""
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -42,16 +41,19 @@ type tableSet struct {
 	Gates    map[string]string `json:"gates"`
 	Warnings map[string]string `json:"warnings"`
 
-	Operators []operator                    `json:"operators"`
-	Kinds     map[string]*jsonschema.Schema `json:"kinds"`
+	Operators []operator `json:"operators"`
+
+	Kinds map[string]*jsonschema.Schema `json:"kinds"`
 	// Order is that of the sections.
 	Order    []string           `json:"order"`
 	Sections map[string]section `json:"sections"`
 	// Phrases are sets of ways to say one thing.
-	Phrases  map[string][]string       `json:"phrases"`
+	Phrases map[string][]string `json:"phrases"`
+
 	Patterns map[string]*regexp.Regexp `json:"patterns"`
 
-	Facts    []factRow            `json:"facts"`
+	Facts []factRow `json:"facts"`
+
 	Criteria map[string]criterion `json:"criteria"`
 }
 
@@ -64,9 +66,9 @@ type operator struct {
 	Says *regexp.Regexp `json:"says"`
 }
 
-// fits reports whether a field of a payload has the form of a kind.
+// fits reports whether a field of a payload has the form of a kind, whose schema is part of the program and valid.
 func fits(kind string, v any) bool {
-	schema, _ := tables().Kinds[kind].Resolve(nil) // part of the program
+	schema, _ := tables().Kinds[kind].Resolve(nil)
 	return schema.Validate(v) == nil
 }
 
@@ -117,8 +119,7 @@ func (row factRow) apply(f facts, said string) {
 	switch {
 	case f[row.Fact] != "" || !f.hold(row.If):
 	case row.Says != "":
-		negator := cmp.Or(row.Unless, "negator")
-		f[row.Fact], f[row.Fact+" denied"] = find(row.Says, negator, said)
+		f[row.Fact], f[row.Fact+" denied"] = find(row.Says, cmp.Or(row.Unless, "negator"), said)
 	case row.Matches == "":
 		f.set(row.Fact, true)
 	case pattern(row.Matches).MatchString(said):
@@ -198,7 +199,7 @@ func (d *Delta) findOutcomes() {
 			definite[o] = true
 		}
 	}
-	f["hypotheses"], f["different"] = strconv.Itoa(len(expected)), strconv.Itoa(len(definite))
+	f["hypotheses"], f["different"] = fmt.Sprint(len(expected)), fmt.Sprint(len(definite))
 	f.set("gives_outcomes", d.payload[field] != nil)
 	f.set("at_most_one", len(expected) < 2)
 	f.set("all_alike", len(definite) < 2)

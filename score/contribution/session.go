@@ -13,11 +13,12 @@ import (
 // maxContributions is the largest number of messages of a session.
 const maxContributions = 1000
 
-// A Session is a list of messages scored together. Anchors and Context are the defaults of the messages.
+// A Session is a list of messages scored together.
 type Session struct {
-	Contributions []Request       `json:"contributions"`
-	Anchors       *Anchors        `json:"anchors,omitempty"`
-	Context       map[string]bool `json:"context,omitempty"`
+	Contributions []Request `json:"contributions"`
+	// Anchors and Context are the defaults of the messages.
+	Anchors *Anchors        `json:"anchors,omitempty"`
+	Context map[string]bool `json:"context,omitempty"`
 }
 
 // A SessionReport is the score of a session.
@@ -25,9 +26,9 @@ type SessionReport struct {
 	Message       string   `json:"message" doc:"Summary of the answer in one sentence."`
 	Contributions []Report `json:"contributions"`
 
-	// Volume is the number of valid deltas of each role, Quality their mean composite and QualityPercent their mean
-	// percent, null without one.
-	Volume         map[Role]int            `json:"volume"`
+	// Volume is the number of valid deltas of each role.
+	Volume map[Role]int `json:"volume"`
+	// Quality is their mean composite and QualityPercent their mean percent, null without one.
 	Quality        map[Role]*score.Decimal `json:"quality"`
 	QualityPercent map[Role]*score.Decimal `json:"quality_percent"`
 
@@ -53,13 +54,15 @@ type Progression struct {
 	Trend string `json:"trend"`
 	// Change is in percent points; it has the roles with valid deltas in two rounds or more.
 	Change map[Role]score.Decimal `json:"change"`
-	Rounds []Round                `json:"rounds"`
+
+	Rounds []Round `json:"rounds"`
 }
 
-// A Round aggregates the messages of one round. MeanPercent is null without a valid delta.
+// A Round aggregates the messages of one round.
 type Round struct {
-	Round       int            `json:"round"`
-	Deltas      int            `json:"deltas"`
+	Round  int `json:"round"`
+	Deltas int `json:"deltas"`
+	// MeanPercent is null without a valid delta.
 	MeanPercent *score.Decimal `json:"mean_percent"`
 }
 
@@ -300,10 +303,7 @@ func (ds deltas) mean(value func(*Delta) *big.Rat) *big.Rat {
 
 func composite(d *Delta) *big.Rat { return d.Composite.Rat() }
 
-func percent(d *Delta) *big.Rat {
-	share := new(big.Rat).Quo(d.Composite.Rat(), d.Max.Rat())
-	return share.Mul(share, big.NewRat(100, 1))
-}
+func percent(d *Delta) *big.Rat { return d.percent }
 
 // rounded is a mean as it is shown.
 func rounded(x *big.Rat) *score.Decimal {

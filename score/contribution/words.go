@@ -55,7 +55,7 @@ type citations struct {
 }
 
 // cite reads the citations of a text, and of a list of anchors, whose markers need no brackets. A range such as §42-45
-// is fake if it runs backwards or ends outside of the transcript. EV-001, the number of a pack alone, is known if one of
+// is fake if it runs backwards or ends outside of the transcript, and §3.2 is of some other book. EV-001, the number of a pack alone, is known if one of
 // its records is.
 func (a *Anchors) cite(list []string, text string) (c citations) {
 	a = cmp.Or(a, &Anchors{})
@@ -67,7 +67,7 @@ func (a *Anchors) cite(list []string, text string) (c citations) {
 		from, _ := strconv.Atoi(m[1])
 		to, _ := strconv.Atoi(cmp.Or(m[2], m[1]))
 		switch {
-		case m[3] != "": // §3.2 of some other book
+		case m[3] != "":
 			c.odd = append(c.odd, cited+m[3])
 			continue
 		case from < 1 || to < from || to > cmp.Or(a.Max, maxSections):
@@ -79,7 +79,7 @@ func (a *Anchors) cite(list []string, text string) (c citations) {
 	}
 	c.records = pattern("record").FindAllString(text, -1)
 	for _, e := range c.records {
-		isIt := func(known string) bool { return known == e || strings.HasPrefix(known, e+"#") }
+		isIt := func(known string) bool { return strings.HasPrefix(known+"#", e+"#") }
 		if a.Evidence == nil {
 			c.unchecked = true
 		} else if !slices.ContainsFunc(a.Evidence, isIt) {
@@ -108,13 +108,13 @@ func (c citations) String() string {
 // reports whether another one has a citation.
 func attributions(text string) (bare string, sourced bool) {
 	text = pattern("protocol").ReplaceAllString(text, "")
-	for _, sentence := range pattern("sentence_end").Split(text, -1) {
+	for _, s := range pattern("sentence_end").Split(text, -1) {
 		switch {
-		case !pattern("brenner").MatchString(sentence):
-		case pattern("citation").MatchString(sentence):
+		case !pattern("brenner").MatchString(s):
+		case pattern("citation").MatchString(s):
 			sourced = true
 		case bare == "":
-			bare = quoted(sentence)
+			bare = quoted(s)
 		}
 	}
 	return bare, sourced
@@ -161,9 +161,9 @@ func listed(list []string) string { return excerpt(strings.Join(list, ", "), 400
 
 func quoted(s string) string { return fmt.Sprintf("%q", excerpt(s, 60)) }
 
-// excerpt returns at most n characters, in one line.
+// excerpt returns at most n characters, in one line, without reading the rest.
 func excerpt(s string, n int) string {
-	s = strings.ToValidUTF8(s[:min(len(s), 8*n)], "") // no need to read the rest
+	s = strings.ToValidUTF8(s[:min(len(s), 8*n)], "")
 	runes := []rune(strings.Join(strings.Fields(s), " "))
 	if len(runes) > n {
 		return string(runes[:n]) + "…"
