@@ -196,7 +196,7 @@ func scoreMessage(r Request) (Report, error) {
 	if len(rep.Deltas) == 0 {
 		rep.warn("no_delta")
 	}
-	rep.warnOfUnused(&r)
+	rep.unused(&r)
 	for _, d := range rep.Deltas {
 		d.role, d.round = r.Role, r.Round
 		d.findFacts(r.Anchors)
@@ -224,8 +224,8 @@ func scoreMessage(r Request) (Report, error) {
 	return rep, nil
 }
 
-// warnOfUnused warns of scores and switches that have no effect.
-func (rep *Report) warnOfUnused(r *Request) {
+// unused warns of scores and switches that have no effect.
+func (rep *Report) unused(r *Request) {
 	foreign := slices.DeleteFunc(sortedKeys(r.Scores), func(name string) bool {
 		return tables().Criteria[name].isOf(r.Role)
 	})

@@ -16,18 +16,18 @@ import (
 )
 
 //go:embed contribution.yaml
-var criteriaSource []byte
+var rubricData []byte
 
 //go:embed tables.yaml
-var tablesSource []byte
+var tableData []byte
 
 // criteria has the fourteen criteria with weights, scales and levels. It is one rubric for all roles: criteria of other
 // roles do not apply, which leaves the maxima of the seed, 19, 21.5, 25.5 for a KILL and 21.
-var criteria = sync.OnceValue(func() *score.Rubric { return score.MustLoad(criteriaSource) })
+var criteria = sync.OnceValue(func() *score.Rubric { return score.MustLoad(rubricData) })
 
 // tables are decoded at their first use: most commands never need them. A phrase becomes a pattern of whole words.
 var tables = sync.OnceValue(func() tableSet {
-	t := score.MustDecode[tableSet](tablesSource)
+	t := score.MustDecode[tableSet](tableData)
 	for name, ways := range t.Phrases {
 		words := strings.Join(ways, "|")
 		t.Patterns[name] = regexp.MustCompile(`(?i)\b(?:` + words + `)\b`)
@@ -141,8 +141,9 @@ func (d *Delta) findFacts(a *Anchors) {
 	var signed []string
 	for _, o := range tables().Operators {
 		f.set("names "+o.Name, o.Says.MatchString(all))
-		f.set("rationale names "+o.Name, o.Says.MatchString(d.rationale))
-		if f["rationale names "+o.Name] != "" {
+		invoked := o.Says.MatchString(d.rationale)
+		f.set("rationale names "+o.Name, invoked)
+		if invoked {
 			d.Operators = append(d.Operators, o.Name)
 			signed = append(signed, o.Sign+" "+o.Name)
 		}

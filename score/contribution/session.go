@@ -10,8 +10,8 @@ import (
 	"waymark/score"
 )
 
-// maxContributions is the largest number of messages of a session.
-const maxContributions = 1000
+// maxMessages is the largest number of messages of a session.
+const maxMessages = 1000
 
 // A Session is a list of messages scored together.
 type Session struct {
@@ -116,8 +116,8 @@ func ScoreSession(s Session) (SessionReport, error) {
 // is one.
 func (s *Session) order() ([]int, error) {
 	n := len(s.Contributions)
-	if n == 0 || n > maxContributions {
-		return nil, score.Refuse("contributions", "%d are not 1 to %d", n, maxContributions)
+	if n == 0 || n > maxMessages {
+		return nil, score.Refuse("contributions", "%d are not 1 to %d", n, maxMessages)
 	}
 	if err := s.Anchors.check(); err != nil {
 		return nil, err
