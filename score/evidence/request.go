@@ -109,7 +109,7 @@ func checkText(field, text string, limit int, required bool) error {
 func (r Request) checkHypotheses() (err error) {
 	n := len(r.Hypotheses)
 	switch {
-	case n == 0 && len(r.Rounds) > 0:
+	case n == 0 && (r.Hypotheses != nil || len(r.Rounds) > 0):
 		return score.Refuse("hypotheses", "none is given")
 	case n == 0:
 		return nil
