@@ -467,3 +467,43 @@ func TestJSON(t *testing.T) {
 	assert.Equal(t, []any{map[string]any{"reviewer": "r", "id": "a", "reported": 7.35, "computed": 4.}}, got["mismatches"],
 		"the seed's 7.35 for this example is wrong")
 }
+
+// The seed's anchors: for each of five dimensions five bands of two scores. Fractions belong to the lower band.
+func TestAnchorsOfTheSeed(t *testing.T) {
+	for _, name := range []string{"accuracy", "relevance", "completeness", "conciseness", "clarity"} {
+		d, ok := base.Dimension(name)
+		require.True(t, ok)
+		for score, from := range map[string]string{"10": "9", "9": "9", "8.5": "7", "8": "7", "7": "7", "6": "5", "5": "5", "4": "3", "3": "3", "2": "1", "1": "1"} {
+			a := d.AnchorOf(*dec(score))
+			assert.Equal(t, *dec(from), a.From, "%s %s", name, score)
+			assert.NotEmpty(t, a.Text, name)
+			assert.NotEmpty(t, a.Example, name)
+		}
+	}
+}
+
+// The seed's tables of weights, before and after its review; each adds up to 1, as every rubric does, with and without
+// instruction adherence.
+func TestWeightsOfTheSeed(t *testing.T) {
+	seed := map[string]map[string]int{
+		"original": {"accuracy": 35, "completeness": 25, "conciseness": 20, "clarity": 20},
+		"updated":  {"accuracy": 35, "relevance": 10, "completeness": 20, "conciseness": 15, "clarity": 20},
+	}
+	for _, name := range Rubrics() {
+		for _, adds := range []bool{false, true} {
+			r, err := CouncilOptions{Rubric: name, InstructionAdherence: adds}.Weighed()
+			require.NoError(t, err)
+			got, sum := map[string]int{}, Decimal(0)
+			for _, d := range r.Definition().Dimensions {
+				got[d.Name] = int(d.Weight / Hundredths(1))
+				sum += d.Weight
+				assert.Len(t, d.Anchors, 5, "%s: %s", name, d.Name)
+				assert.NotEmpty(t, d.Description)
+			}
+			assert.Equal(t, Whole(1), sum, name)
+			if want := seed[name]; want != nil && !adds {
+				assert.Equal(t, want, got)
+			}
+		}
+	}
+}
