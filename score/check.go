@@ -161,6 +161,7 @@ func (c *checker) bands(d *Definition) {
 		c.need(b.AtLeast != nil || last, "%s.at_least: only the last band goes without", place)
 		c.need(b.AtLeast == nil || !last, "%s.at_least: the last band takes all the rest", place)
 		if i == 0 {
+			c.need(!b.Fails, "%s: the best band cannot fail", place)
 			continue
 		}
 		above := d.Bands[i-1]

@@ -43,7 +43,7 @@ func NewClient(o endpoint.Options) (*Client, error) {
 
 // Ask implements [Asker] without a budget or a cache.
 func (c *Client) Ask(ctx context.Context, q Question) Judgement {
-	return c.Within(Budget{}, nil).Ask(ctx, q)
+	return c.WithBudget(Budget{}, nil).Ask(ctx, q)
 }
 
 // A Budget limits the total cost of several questions. 0 is unlimited.
@@ -59,8 +59,8 @@ type Cache interface {
 	Put(key, reply string)
 }
 
-// Within returns an asker with a budget and a cache, which may be nil.
-func (c *Client) Within(b Budget, cache Cache) Asker {
+// WithBudget returns an asker with a budget and a cache, which may be nil.
+func (c *Client) WithBudget(b Budget, cache Cache) Asker {
 	return &limited{Client: c, budget: b, cache: cache}
 }
 

@@ -134,7 +134,7 @@ func (r *replies) Put(key, reply string) { r.Store(key, reply) }
 func TestAsk(t *testing.T) {
 	s := serve(t, func(_ int, w http.ResponseWriter, _ request) { say(w, "Gladly: ```json\n{\"score\": \"4\"}\n```") })
 	c := client(t, s, func(o *endpoint.Options) { o.APIKey = "sesame" })
-	cached := c.Within(Budget{}, &replies{})
+	cached := c.WithBudget(Budget{}, &replies{})
 	a := cached.Ask(t.Context(), ask)
 	assert.Equal(t, Judgement{ID: "h1", Outcome: Answered, JSON: json.RawMessage(`{"score":"4"}`), Reply: "Gladly: ```json\n{\"score\": \"4\"}\n```",
 		Model: "small", Attempts: 1, Tokens: 100}, a)
@@ -188,7 +188,7 @@ func TestOutcomes(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := serve(t, tt.behave)
-			c := client(t, s, func(o *endpoint.Options) { o.APIKey = "sesame"; o.MaxAnswer = 4096 }).Within(Budget{}, &replies{})
+			c := client(t, s, func(o *endpoint.Options) { o.APIKey = "sesame"; o.MaxAnswer = 4096 }).WithBudget(Budget{}, &replies{})
 			a := c.Ask(t.Context(), ask)
 			assert.Equal(t, tt.outcome, a.Outcome)
 			assert.Contains(t, a.Detail, tt.detail)
@@ -331,8 +331,8 @@ func TestBudget(t *testing.T) {
 		}
 		return n
 	}
-	assert.Equal(t, map[Outcome]int{Answered: 4, OverBudget: 6}, count(askAll(t.Context(), c.Within(Budget{Requests: 4}, nil), questions(10), true)))
-	one := c.Within(Budget{Tokens: 150}, nil) // 100 a reply: the second may begin, the third may not
+	assert.Equal(t, map[Outcome]int{Answered: 4, OverBudget: 6}, count(askAll(t.Context(), c.WithBudget(Budget{Requests: 4}, nil), questions(10), true)))
+	one := c.WithBudget(Budget{Tokens: 150}, nil) // 100 a reply: the second may begin, the third may not
 	var got []Judgement
 	for _, q := range questions(30)[20:] {
 		got = append(got, one.Ask(t.Context(), q))

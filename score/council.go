@@ -1,7 +1,7 @@
-// Package council ranks answers by peer review.
-//
-// Several models answer a question and review each other's answers, anonymised and in a random order for
-// each reviewer. [ScoreCouncil] aggregates the reviews, [Council] asks the models for them:
+package score
+
+// A council ranks answers by peer review: several models answer a question and review each other's answers, anonymised
+// and in a random order for each reviewer. [Scorer.Council] asks the models, [ScoreCouncil] aggregates their reviews:
 //
 //	review ─▶ scores by dimension ─▶ weighted mean ─▶ ceiling of its own accuracy ┐
 //	review ─▶ …                                                                  ├─▶ mean ─▶ safety cap ─▶ rank
@@ -19,7 +19,6 @@
 //	ranking_only  an order, which counts for Borda alone
 //	abstained     the reviewer declined, which is not a score of 0
 //	unparsable    nothing in it is usable
-package score
 
 // A CouncilInput is a question with its answers and their reviews.
 type CouncilInput struct {

@@ -33,8 +33,8 @@ type CouncilJudge struct {
 	Models      []string `json:"models,omitempty" doc:"Models that answer, and review if reviewers is absent; default all configured models."`
 	Reviewers   []string `json:"reviewers,omitempty" doc:"Models that review; default the models that answer."`
 	Holistic    bool     `json:"holistic,omitempty" doc:"Ask also for one holistic score of each answer, for comparison."`
-	MaxRequests int      `json:"max_requests,omitempty" minimum:"0" doc:"Maximum number of requests to each model; 0 is unlimited."`
-	MaxTokens   int      `json:"max_tokens,omitempty" minimum:"0" doc:"Maximum number of tokens of each model; 0 is unlimited."`
+	MaxRequests int      `json:"max_requests,omitempty" minimum:"0" doc:"Maximum number of requests to each model for its answer, and again for its review; 0 is unlimited."`
+	MaxTokens   int      `json:"max_tokens,omitempty" minimum:"0" doc:"Maximum number of tokens of each model for its answer, and again for its review; 0 is unlimited."`
 }
 
 // A CouncilAnswer is the ranking with all intermediate values.

@@ -81,7 +81,7 @@ func (o CouncilOptions) Weighed() (*Rubric, error) {
 	}
 	for _, c := range def.Ceilings {
 		if _, ok := weights[c.Dimension]; !ok {
-			return nil, Refuse("options.weights", "%s sets the ceiling and cannot be left out; 0 leaves it no other part", c.Dimension)
+			return nil, Refuse("options.weights", "%s sets the ceiling and cannot be left out; give it the weight 0 to use it for the ceiling only", c.Dimension)
 		}
 	}
 	r, err := New(def)

@@ -25,7 +25,7 @@ type vote struct {
 	totals    []TotalMismatch
 	wrongName error
 
-	borda map[string]*big.Rat // see bordaOf
+	borda map[string]*big.Rat // see bordaPoints
 	z     map[string]float64  // see zScores
 }
 

@@ -117,7 +117,7 @@ func (s *Scorer) Asker(o JudgeOptions) (Asker, error) {
 		return nil, Refuse("judge.model", "%q is not configured; there are %s", o.Model, strings.Join(s.Judges.Names, ", "))
 	}
 	if c, ok := a.(*Client); ok {
-		a = c.Within(Budget{Requests: o.MaxRequests, Tokens: o.MaxTokens}, s.Replies)
+		a = c.WithBudget(Budget{Requests: o.MaxRequests, Tokens: o.MaxTokens}, s.Replies)
 	}
 	return a, nil
 }
@@ -157,7 +157,7 @@ func (s *Scorer) judgeMissing(ctx context.Context, r *Rubric, items []item, o *J
 			continue
 		case o == nil:
 			return nil, nil, nil, Refuse(it.place+".scores", "%s", noJudgeAsked)
-		case it.parts[0].Text == "":
+		case strings.TrimSpace(it.parts[0].Text) == "":
 			return nil, nil, nil, Refuse(it.place+"."+it.required, "is required where a judge has to score")
 		}
 		questions, at = append(questions, rate(r, it)), append(at, i)

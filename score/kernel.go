@@ -126,7 +126,7 @@ func (r *Rubric) Score(card Card) (Result, error) {
 	}
 	res.Uncapped, res.Composite, res.Max = sum, sum, best
 	r.lower(&res, card)
-	r.judge(&res)
+	r.conclude(&res)
 	return res, nil
 }
 
@@ -192,9 +192,9 @@ func (r *Rubric) lower(res *Result, card Card) {
 	}
 }
 
-// judge sets verdict, reasons and warnings. A card below a floor fails whatever its composite, and the composite is
+// conclude sets verdict, reasons and warnings. A card below a floor fails whatever its composite, and the composite is
 // then not a reason of its own.
-func (r *Rubric) judge(res *Result) {
+func (r *Rubric) conclude(res *Result) {
 	for _, s := range res.Dimensions {
 		var floors []Decimal
 		for _, f := range r.def.Floors {

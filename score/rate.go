@@ -147,13 +147,17 @@ func (it *item) rating(r *Rubric, object map[string]any) error {
 		scores[d.Name] = score
 	}
 	it.Scores, it.Rationale = scores, reasons
-	composite, err := strconv.ParseFloat(fmt.Sprint(object["composite"]), 64)
 	verdict, _ := object["verdict"].(string)
-	if verdict = strings.ToLower(strings.TrimSpace(verdict)); it.reported == nil && (err == nil || verdict != "") {
-		it.reported = &Reported{Verdict: verdict}
-		if err == nil {
-			it.reported.Composite = &composite
+	reported := Reported{Verdict: strings.ToLower(strings.TrimSpace(verdict))}
+	if text := fmt.Sprint(object["composite"]); isDecimal(text) {
+		composite, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return err
 		}
+		reported.Composite = &composite
+	}
+	if it.reported == nil && reported != (Reported{}) {
+		it.reported = &reported
 	}
 	return nil
 }

@@ -87,17 +87,18 @@ func TestRepliesWithHarmlessFaults(t *testing.T) {
 		reply    string
 		reported *Reported
 	}{
-		"exact":                    {`{"clarity":{"explanation":"a","score":4},"wit":{"explanation":"b","score":2.5}}`, nil},
-		"numbers as text":          {`{"clarity":{"explanation":"a","score":" 4 "},"wit":{"explanation":"b","score":"2.5/10"}}`, nil},
-		"fenced, in prose":         {"Sure! ```json\n{\"clarity\": 4, \"wit\": 2.5}\n``` Hope that helps {smile}", nil},
-		"thinking aloud first":     {`<think>maybe {"clarity":1,"wit":1}</think>{"clarity":4,"wit":2.5} and {"done":true}`, nil},
-		"commas and comments":      {"{\"clarity\":4, // good\n \"wit\":2.5, /* done } */ }", nil},
-		"a brace without an end":   {`{ oh {"clarity":4,"wit":2.5}`, nil},
-		"totals beside":            {`{"clarity":{"explanation":"a","score":4},"wit":{"explanation":"b","score":2.5},"composite":"3.25","verdict":"Pass"}`, &Reported{&composite, "pass"}},
-		"an envelope":              {`{"scores":{"clarity":{"explanation":"a","score":4},"wit":{"explanation":"b","score":2.5}},"composite":3.25}`, &Reported{&composite, ""}},
-		"no explanations":          {`{"clarity":{"score":4},"wit":{"score":2.5}}`, nil},
-		"bare scores in an object": {`{"id":"t1","scores":{"clarity":4,"wit":2.5}}`, nil},
-		"other spelling":           {`{"Clarity":{"Explanation":"a","Score":4},"WIT":{"score":2.5,"confidence":1}}`, nil},
+		"exact":                     {`{"clarity":{"explanation":"a","score":4},"wit":{"explanation":"b","score":2.5}}`, nil},
+		"numbers as text":           {`{"clarity":{"explanation":"a","score":" 4 "},"wit":{"explanation":"b","score":"2.5/10"}}`, nil},
+		"fenced, in prose":          {"Sure! ```json\n{\"clarity\": 4, \"wit\": 2.5}\n``` Hope that helps {smile}", nil},
+		"thinking aloud first":      {`<think>maybe {"clarity":1,"wit":1}</think>{"clarity":4,"wit":2.5} and {"done":true}`, nil},
+		"commas and comments":       {"{\"clarity\":4, // good\n \"wit\":2.5, /* done } */ }", nil},
+		"a brace without an end":    {`{ oh {"clarity":4,"wit":2.5}`, nil},
+		"totals beside":             {`{"clarity":{"explanation":"a","score":4},"wit":{"explanation":"b","score":2.5},"composite":"3.25","verdict":"Pass"}`, &Reported{&composite, "pass"}},
+		"a total that is no number": {`{"clarity":4,"wit":2.5,"composite":"NaN"}`, nil},
+		"an envelope":               {`{"scores":{"clarity":{"explanation":"a","score":4},"wit":{"explanation":"b","score":2.5}},"composite":3.25}`, &Reported{&composite, ""}},
+		"no explanations":           {`{"clarity":{"score":4},"wit":{"score":2.5}}`, nil},
+		"bare scores in an object":  {`{"id":"t1","scores":{"clarity":4,"wit":2.5}}`, nil},
+		"other spelling":            {`{"Clarity":{"Explanation":"a","Score":4},"WIT":{"score":2.5,"confidence":1}}`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			it, j := rated(tt.reply)

@@ -70,7 +70,8 @@ func TestNewRefuses(t *testing.T) {
 		{"bands that rise", with("bands: [{verdict: a, at_least: 1}, {verdict: b, at_least: 2}, {verdict: c}]"), "bands fall from the best"},
 		{"band without threshold", with("bands: [{verdict: a}, {verdict: b}]"), "only the last band goes without"},
 		{"last band with threshold", with("bands: [{verdict: a, at_least: 1}]"), "the last band takes all the rest"},
-		{"better below worse", with("bands: [{verdict: a, at_least: 1, fails: true}, {verdict: b}]"), "a band below one that fails has to fail too"},
+		{"better below worse", with("bands: [{verdict: a, at_least: 2}, {verdict: b, at_least: 1, fails: true}, {verdict: c}]"), "a band below one that fails has to fail too"},
+		{"nothing can pass", with("bands: [{verdict: a, fails: true}]"), "bands[0]: the best band cannot fail"},
 		{"floor without a failing band", with("floors: [{below: 1}]\nbands: [{verdict: a, at_least: 1}, {verdict: b}]"), "the last band has to fail"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

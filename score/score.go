@@ -1,5 +1,6 @@
-// Package score scores things by rubrics, exactly: hypotheses, the answers of a council, and items by a rubric of the
-// caller. Packages contribution and evidence hold the two scorers with more than a rubric.
+// Package score scores things by rubrics, exactly: hypotheses and items by a rubric of the caller (items.go), and the
+// answers of a council by the reviews of their peers (council.go and the files council_*.go). Packages contribution and
+// evidence hold the scorers of research sessions and of competing explanations.
 //
 // A rubric is data ([Definition], hypothesis.yaml): dimensions with weight, scale and anchors, and rules. The kernel
 // ([Rubric.Score]) evaluates a card of scores in one direction:

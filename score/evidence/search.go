@@ -215,7 +215,10 @@ func among(texts []Snippet) finder {
 	}
 	index := semantic.Build(docs, semantic.Options{})
 	return func(_ context.Context, q Query) (found []Snippet, err error) {
-		text, _, _ := strings.Cut(q.Text, " -site:")
+		text := q.Text
+		if q.Exclude != "" {
+			text = strings.TrimSuffix(text, " "+excluding(q.Exclude))
+		}
 		hits := index.Search(strings.ReplaceAll(text, " OR ", " "), mostFound)
 		for _, hit := range hits {
 			if hit.Score >= float64(worthFinding*hits[0].Score) {
