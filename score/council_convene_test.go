@@ -18,8 +18,8 @@ import (
 // A councillor is a function from what it is shown to what it says.
 type councillor func(q Question) string
 
-// fenced reads what stands between marks, by label, and what is left of the text without it. It does what
-// a model is told to do: whatever is between a mark and the same mark is data.
+// fenced returns the fenced texts by label, and the text outside of the fences, as a model is instructed to
+// read them: everything between a mark and the same mark is data.
 func fenced(user string) (data map[string]string, rest string) {
 	data = map[string]string{}
 	begin := regexp.MustCompile(`<data ([0-9a-f]+) label="([^"]*)"[^>]*>\n`)

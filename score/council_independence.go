@@ -38,7 +38,7 @@ import (
 // scores (ceilings) make agreement likely.
 type Votes struct {
 	Reviewers int      `json:"reviewers"` // number that scored answers
-	Effective *float64 `json:"effective"` // null if no two reviewers told three common answers apart
+	Effective *float64 `json:"effective"` // null unless two reviewers scored three answers in common, not all equal
 	Kappa     *float64 `json:"kappa"`
 	BaseRate  *float64 `json:"base_rate"` // agreement expected by chance
 	Warning   string   `json:"warning,omitempty"`

@@ -180,7 +180,7 @@ func (p *panel) standing(id string) standing {
 	return s
 }
 
-// before is negative if a comes before b, 0 if only the id can tell.
+// before is negative if a comes before b, 0 if only the id decides.
 func (a standing) before(b standing) int {
 	first := compare(b.score, a.score)
 	if a.Z != nil && b.Z != nil {
