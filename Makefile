@@ -200,10 +200,9 @@ OTHER_SERVERS = @modelcontextprotocol/server-filesystem@2026.8.31 @modelcontextp
 # Rounds of each kill loop of make soak.
 KILLS ?= 500
 
-# Kills, power cuts, damage, full disks, failing calls, clock steps, overload: their short forms are part of make test.
-FAULTS = Kill|PowerCut|Damage|NthCall|FailedCommit|Disk|SpaceGuard|Clock|Load|Attacks|Faults|Map|Model|Simulat|Histories|Replica|Soak|Standby|Happens
-LONG   = WAYMARK_KILL_ROUNDS=$(KILLS) WAYMARK_CUTS=100 WAYMARK_DAMAGES=20 WAYMARK_NTH=all WAYMARK_MAPS=20000 WAYMARK_SEEDS=100000 \
-	WAYMARK_HISTORY_ROUNDS=20 WAYMARK_LOAD_TIME=10m WAYMARK_SOAK=10m
+# Kills, power cuts, damage, full disks, clock steps, overload: their short forms are part of make test.
+FAULTS = Kill|PowerCut|Damage|FailedCommit|Disk|Clock|Load|Attacks|Faults|Map|Histories|Postgres|Standby|Happens
+LONG   = WAYMARK_KILL_ROUNDS=$(KILLS) WAYMARK_CUTS=100 WAYMARK_DAMAGES=20 WAYMARK_MAPS=20000 WAYMARK_LOAD_TIME=10m
 
 # The long forms, then work through the gateway, then every fuzz target looks for
 # new inputs. The minimiser gets five tries an input: with its minute for each, targets with large seeds do hardly

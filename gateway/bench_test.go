@@ -60,9 +60,9 @@ func report(b *testing.B, name string, all []spread) spread {
 }
 
 func benchGateway(b *testing.B, roles ...string) *Gateway {
-	table, err := storage.NewMemory().Table("bench")
-	require.NoError(b, err)
-	g, err := Open(b.Context(), Options{Table: table, CallTimeout: 2 * time.Second})
+	store := storage.NewMemory()
+	b.Cleanup(func() { require.NoError(b, store.Close()) })
+	g, err := Open(b.Context(), Options{Table: store.Table("bench"), CallTimeout: 2 * time.Second})
 	require.NoError(b, err)
 	b.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)

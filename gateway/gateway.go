@@ -183,7 +183,7 @@ type Withheld struct {
 
 // Open reads what was agreed to. Nothing is started.
 func Open(ctx context.Context, o Options) (*Gateway, error) {
-	if o.Table == nil {
+	if o.Table == (storage.Table{}) {
 		return nil, errors.New("a gateway needs a table for what is agreed to")
 	}
 	o = o.filled()
@@ -193,6 +193,7 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 	}
 	g := &Gateway{opts: o, register: r, defs: map[string]Definition{}, ups: map[string]*supervised{}}
 	g.ctx, g.stop = context.WithCancel(context.Background())
+	go o.Table.Follow(g.ctx, g.agreedElsewhere)
 	g.shown.Store(&shown{entries: map[string]*entry{}, withheld: map[string]Withheld{}})
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -53,9 +53,7 @@ func (n *notedTools) ids() []string {
 
 // quick are limits that tests can wait for.
 func quick(t *testing.T) Options {
-	table, err := storage.NewMemory().Table("test")
-	require.NoError(t, err)
-	return Options{Table: table, Catalog: &notedTools{tools: map[string]catalog.Tool{}}, CallTimeout: 20 * time.Second, StartTimeout: 20 * time.Second,
+	return Options{Table: memory(t).Table("test"), Catalog: &notedTools{tools: map[string]catalog.Tool{}}, CallTimeout: 20 * time.Second, StartTimeout: 20 * time.Second,
 		ListTimeout: 20 * time.Second, ProbeTimeout: 300 * time.Millisecond, Poll: time.Hour, Settle: 20 * time.Millisecond,
 		FirstWait: 20 * time.Millisecond, LongestWait: 200 * time.Millisecond, Limits: ServerLimits{BreakFor: 100 * time.Millisecond, MaxAnswer: 1 << 20}}
 }
@@ -315,7 +313,7 @@ func TestServersThatDoNotStart(t *testing.T) {
 			if tt.role == "dumb" {
 				o.StartTimeout = 600 * time.Millisecond
 			}
-			o.Table, _ = storage.NewMemory().Table("test")
+			o.Table = memory(t).Table("test")
 			g := open(t, o)
 			connect(t, g, definition(tt.role))
 			require.Eventually(t, func() bool { return strings.Contains(server(g, tt.role).Problem, tt.problem) }, 2*time.Minute, 5*time.Millisecond, "%+v", server(g, tt.role))
@@ -462,7 +460,7 @@ func TestDamagedPins(t *testing.T) {
 	g := connected(t, o, "good")
 	assert.Empty(t, call(t, g, "good:echo", `{"text":"x"}`).Failure)
 	for row, broken := range map[string]string{pinRow + "good:echo": `{"id":`, pinRow + "good:fail": `{"id":"good:fail"}`, consentRow + "good": `{`} {
-		_, err := o.Table.Put(t.Context(), row, []byte(broken))
+		err := o.Table.Put(t.Context(), row, []byte(broken))
 		require.NoError(t, err)
 	}
 	again := open(t, o)
@@ -480,4 +478,11 @@ func TestDamagedPins(t *testing.T) {
 	assert.Equal(t, ReasonNew, again.Withheld()[0].Reason, "what is there now waits to be looked at")
 	require.NoError(t, again.Approve(t.Context(), "good:echo", ""))
 	assert.Empty(t, call(t, again, "good:echo", `{"text":"x"}`).Failure)
+}
+
+// memory is an empty store, closed at the end of the test.
+func memory(t testing.TB) *storage.Store {
+	store := storage.NewMemory()
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	return store
 }

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -23,18 +24,28 @@ import (
 	"golang.org/x/oauth2"
 
 	"waymark/internal/strictjson"
+	"waymark/storage"
 )
 
-// LoginsFile is where tokens are kept, in the data directory and not in its database: they belong into no backup.
+// LoginsFile is where commands leave tokens for the process that has the data directory, which moves them into the store
+// at their next use.
 const LoginsFile = "logins.json"
 
-// refreshBefore is how long before its end a token is renewed.
-const refreshBefore = 30 * time.Second
+// loginRow begins the keys of rows with the tokens of a server.
+const loginRow = storage.SecretRow + "login/"
+
+// refreshBefore is how long before its end a token is renewed, and renewLease how long one process alone may renew it.
+const (
+	refreshBefore = 30 * time.Second
+	renewLease    = 30 * time.Second
+)
 
 // Logins are the OAuth tokens of one workspace's servers. All methods may be called concurrently.
 type Logins struct {
 	dir, workspace string
-	mu             sync.Mutex // one reading or change of the file at a time
+	table          storage.Table
+	mu             sync.Mutex // one use of the file at a time
+	renewing       sync.Mutex // one renewal at a time
 }
 
 // login is what one server's authorization server gave.
@@ -48,11 +59,15 @@ type login struct {
 	Expiry       time.Time `json:"expiry,omitzero"`
 }
 
-// OpenLogins names the file of a data directory. It is read at each use, because other processes write it.
-func OpenLogins(dir, workspace string) *Logins { return &Logins{dir: dir, workspace: workspace} }
+// OpenLogins names the data directory and the rows of a workspace; the zero table for a command that only leaves a login
+// in the file.
+func OpenLogins(dir, workspace string, table storage.Table) *Logins {
+	return &Logins{dir: dir, workspace: workspace, table: table}
+}
 
-func (l *Logins) read() (all map[string]map[string]login, err error) {
-	all = map[string]map[string]login{}
+// left reads the file: by workspace and server the tokens, nil for a logout.
+func (l *Logins) left() (all map[string]map[string]*login, err error) {
+	all = map[string]map[string]*login{}
 	path := filepath.Join(l.dir, LoginsFile)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -67,60 +82,107 @@ func (l *Logins) read() (all map[string]map[string]login, err error) {
 	return all, nil
 }
 
-// put keeps the login of a server; nil drops it.
-func (l *Logins) put(server string, now *login) error {
-	all, err := l.read()
+// leave puts tokens, or nil for a logout, into the file.
+func (l *Logins) leave(server string, now *login) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all, err := l.left()
 	if err != nil {
 		return err
 	}
 	if all[l.workspace] == nil {
-		all[l.workspace] = map[string]login{}
+		all[l.workspace] = map[string]*login{}
 	}
-	if now != nil {
-		all[l.workspace][server] = *now
-	} else {
-		delete(all[l.workspace], server)
-	}
+	all[l.workspace][server] = now
 	return writePrivate(l.dir, LoginsFile, all)
 }
 
 // Forget drops the login of a server. None is no error.
-func (l *Logins) Forget(server string) error {
+func (l *Logins) Forget(server string) error { return l.leave(server, nil) }
+
+// get reads the login of a server, after what was left in the file is moved into its row; nil if there is none.
+func (l *Logins) get(ctx context.Context, server string) (*login, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	all, err := l.read()
-	if _, there := all[l.workspace][server]; err != nil || !there {
-		return err
+	all, err := l.left()
+	if err != nil {
+		return nil, err
 	}
-	return l.put(server, nil)
+	if now, there := all[l.workspace][server]; there {
+		if err := l.put(ctx, server, now); err != nil {
+			return nil, err
+		}
+		delete(all[l.workspace], server)
+		if err := writePrivate(l.dir, LoginsFile, all); err != nil {
+			return nil, err
+		}
+	}
+	value, _, err := l.table.Get(ctx, loginRow+server)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil, nil
+	}
+	now := &login{}
+	if err == nil && json.Unmarshal(value, now) != nil {
+		err = fmt.Errorf("the login of server %s cannot be read", server)
+	}
+	return now, err
+}
+
+func (l *Logins) put(ctx context.Context, server string, now *login) error {
+	if now == nil {
+		return l.table.Delete(ctx, loginRow+server)
+	}
+	value, err := json.Marshal(now)
+	if err == nil {
+		err = l.table.Put(ctx, loginRow+server, value)
+	}
+	return err
 }
 
 // token is the access token for a request to a server, renewed where it has ended or is the refused one; empty if
 // there is no login for the address.
 func (l *Logins) token(ctx context.Context, d *Definition, to *url.URL, through http.RoundTripper, refused string) (string, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	all, err := l.read()
-	if err != nil {
-		return "", err
+	for {
+		now, err := l.get(ctx, d.ID)
+		if err != nil || now == nil || !sameOrigin(to, now.Resource) || !sameOrigin(to, d.URL) {
+			return "", err
+		}
+		ended := !now.Expiry.IsZero() && time.Until(now.Expiry) < refreshBefore
+		if now.Refresh == "" || !ended && now.Access != refused {
+			return now.Access, nil
+		}
+		renewed, err := l.renew(ctx, d.ID, now, &http.Client{Transport: through, CheckRedirect: noRedirect})
+		if err != nil || renewed != "" {
+			return renewed, err
+		}
+		select { // another process renews it
+		case <-time.After(200 * time.Millisecond):
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
 	}
-	now, there := all[l.workspace][d.ID]
-	if !there || !sameOrigin(to, now.Resource) || !sameOrigin(to, d.URL) {
+}
+
+// renew renews a login that no other process renews at the moment, since a refresh token may be valid once; empty if one
+// does.
+func (l *Logins) renew(ctx context.Context, server string, was *login, client *http.Client) (string, error) {
+	l.renewing.Lock()
+	defer l.renewing.Unlock()
+	if _, err := l.table.Lease(ctx, loginRow+server, renewLease); errors.Is(err, storage.ErrHeld) {
 		return "", nil
-	}
-	ended := !now.Expiry.IsZero() && time.Until(now.Expiry) < refreshBefore
-	if now.Refresh == "" || !ended && now.Access != refused {
-		return now.Access, nil
-	}
-	renewed, err := now.renew(ctx, &http.Client{Transport: through, CheckRedirect: noRedirect})
-	if err != nil {
+	} else if err != nil {
 		return "", err
 	}
-	if renewed == nil { // another process renewed it meanwhile, or it was revoked, which the server will say
-		all, err = l.read()
-		return all[l.workspace][d.ID].Access, err
+	defer func() { _ = l.table.Release(context.WithoutCancel(ctx), loginRow+server) }() // else it ends by itself
+	now, err := l.get(ctx, server)
+	if err != nil || now == nil || now.Access != was.Access {
+		return cmp.Or(now, &login{}).Access, err
 	}
-	return renewed.Access, l.put(d.ID, renewed)
+	renewed, err := now.renew(ctx, client)
+	if err != nil || renewed == nil { // revoked: the server will say so
+		return now.Access, err
+	}
+	return renewed.Access, l.put(ctx, server, renewed)
 }
 
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -341,9 +403,7 @@ func (l *Logins) Login(ctx context.Context, d Definition, o Options, as LoginCli
 	if err := authorize(ctx, d, client, config); err != nil {
 		return fmt.Errorf("log in to server %s: %w", d.ID, err)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.put(d.ID, now)
+	return l.leave(d.ID, now)
 }
 
 // authorize asks the server without a credential, and follows what its refusal says.

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -167,7 +168,7 @@ func logIn(t *testing.T, l *Logins, d Definition, o Options) error {
 func TestLogin(t *testing.T) {
 	web, dir := guard(t), t.TempDir()
 	o := quick(t)
-	o.Logins = OpenLogins(dir, "default")
+	o.Logins = OpenLogins(dir, "default", o.Table)
 	g := open(t, o)
 	connect(t, g, web.definition())
 	problem := func() string { return server(g, "web").Problem }
@@ -176,9 +177,9 @@ func TestLogin(t *testing.T) {
 	require.NoError(t, logIn(t, o.Logins, web.definition(), o))
 	ready(t, g, "web")
 	assert.Empty(t, call(t, g, "web:echo", `{"text":"hello"}`).Failure)
-	info, err := os.Stat(filepath.Join(dir, LoginsFile))
+	text, err := os.ReadFile(filepath.Join(dir, LoginsFile))
 	require.NoError(t, err)
-	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	assert.NotContains(t, string(text), "SECRET", "the store has it now")
 	assert.Zero(t, web.count("refresh_token"))
 
 	web.set(func() { clear(web.access) }) // the server takes none of them any more
@@ -215,16 +216,16 @@ func TestLogin(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, token)
 	require.NoError(t, o.Logins.Forget("web"))
-	text, err := os.ReadFile(filepath.Join(dir, LoginsFile))
+	token, err = o.Logins.token(t.Context(), new(web.definition()), to, http.DefaultTransport, "")
 	require.NoError(t, err)
-	assert.NotContains(t, string(text), "SECRET")
+	assert.Empty(t, token)
 }
 
 // A token for another server is refused where it is given, and where it is renewed.
 func TestWrongAudience(t *testing.T) {
 	web, dir := guard(t), t.TempDir()
 	o := quick(t)
-	o.Logins = OpenLogins(dir, "default")
+	o.Logins = OpenLogins(dir, "default", o.Table)
 	web.set(func() { web.audience = "https://other.example/mcp" })
 	err := logIn(t, o.Logins, web.definition(), o)
 	require.ErrorContains(t, err, "for another server")
@@ -257,7 +258,7 @@ func TestCheckAudience(t *testing.T) {
 // Answers of a server that does not do what OAuth 2.1 demands.
 func TestLoginRefusals(t *testing.T) {
 	o := quick(t)
-	l := OpenLogins(t.TempDir(), "default")
+	l := OpenLogins(t.TempDir(), "default", o.Table)
 	assert.ErrorContains(t, l.Login(t.Context(), Definition{ID: "cal", Command: "/bin/cal"}, o, LoginClient{}, func(string) {}), "has no login")
 	assert.ErrorContains(t, l.Login(t.Context(), Definition{ID: "open", URL: "http://mcp.example/mcp"}, o, LoginClient{}, func(string) {}), "unencrypted")
 	plain := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
@@ -286,23 +287,27 @@ func TestLoginRefusals(t *testing.T) {
 	assert.ErrorContains(t, err, "invalid_grant")
 }
 
-// Where another process renewed a login meanwhile, what it kept is used: the token that was renewed twice is valid once.
-func TestRenewedElsewhere(t *testing.T) {
-	dir := t.TempDir()
-	mine, other := OpenLogins(dir, "default"), OpenLogins(dir, "default")
-	var d Definition
-	var tokens *httptest.Server
-	tokens = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		assert.NoError(t, other.put("web", &login{Resource: d.URL, TokenURL: tokens.URL, Access: "second", Refresh: "b"}))
-		w.WriteHeader(http.StatusBadRequest)
-		_, _ = io.WriteString(w, `{"error":"invalid_grant"}`)
+// A login is renewed once, however many requests find that it ended: a refresh token may be valid once.
+func TestRenewedOnce(t *testing.T) {
+	renewals := atomic.Int32{}
+	tokens := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		renewals.Add(1)
+		_, _ = io.WriteString(w, `{"access_token":"second","refresh_token":"b","token_type":"bearer","expires_in":3600}`)
 	}))
 	defer tokens.Close()
-	d = Definition{ID: "web", URL: "https://mcp.example/mcp"}
-	require.NoError(t, mine.put("web", &login{Resource: d.URL, TokenURL: tokens.URL, Access: "first", Refresh: "a"}))
+	d := Definition{ID: "web", URL: "https://mcp.example/mcp"}
+	l := OpenLogins(t.TempDir(), "default", memory(t).Table("default"))
+	require.NoError(t, l.leave("web", &login{Resource: d.URL, TokenURL: tokens.URL, Access: "first", Refresh: "a"}))
 	to, err := url.Parse(d.URL)
 	require.NoError(t, err)
-	token, err := mine.token(t.Context(), &d, to, http.DefaultTransport, "first")
-	require.NoError(t, err)
-	assert.Equal(t, "second", token)
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			token, err := l.token(t.Context(), &d, to, http.DefaultTransport, "first")
+			assert.NoError(t, err)
+			assert.Equal(t, "second", token)
+		})
+	}
+	all.Wait()
+	assert.EqualValues(t, 1, renewals.Load())
 }

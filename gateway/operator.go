@@ -132,3 +132,16 @@ func (g *Gateway) Grants() []string {
 	defer g.register.mu.Unlock()
 	return append([]string{}, g.register.grants...)
 }
+
+// agreedElsewhere takes over what another process that shares the store agreed to, approved, granted or revoked.
+func (g *Gateway) agreedElsewhere() {
+	changed, err := g.register.load(g.ctx)
+	if err != nil || !changed {
+		return // the next change tries again
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, u := range g.ups {
+		u.refresh()
+	}
+}

@@ -3,9 +3,9 @@ package gateway
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -78,35 +78,46 @@ type register struct {
 }
 
 func openRegister(ctx context.Context, table storage.Table, now func() time.Time) (*register, error) {
-	r := &register{table: table, now: now, consents: map[string]consent{}, pins: map[string]*pin{}}
-	for e, err := range table.List(ctx, "gateway/") {
+	r := &register{table: table, now: now}
+	_, err := r.load(ctx)
+	return r, err
+}
+
+// load reads the table, which another process may have changed, and reports whether anything is different.
+func (r *register) load(ctx context.Context) (changed bool, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	was := [...]any{r.consents, r.pins, r.grants}
+	consents, pins, grants := map[string]consent{}, map[string]*pin{}, []string(nil)
+	for e, err := range r.table.List(ctx, "gateway/") {
 		if err != nil {
-			return nil, fmt.Errorf("gateway: read what was agreed to: %w", err)
+			return false, fmt.Errorf("gateway: read what was agreed to: %w", err)
 		}
 		switch {
 		case strings.HasPrefix(e.Key, consentRow):
 			var c consent
 			if json.Unmarshal(e.Value, &c) == nil && c.Digest != "" {
-				r.consents[e.Key[len(consentRow):]] = c
+				consents[e.Key[len(consentRow):]] = c
 			} // a consent that cannot be read is none
 		case strings.HasPrefix(e.Key, pinRow):
 			id, p := e.Key[len(pinRow):], new(pin)
 			if json.Unmarshal(e.Value, p) != nil || p.ID != id || p.Print == nil && p.Waits == nil || p.Tool != nil && p.Tool.ID != id {
 				p = &pin{ID: id, broken: true}
 			}
-			r.pins[id] = p
+			pins[id] = p
 		case strings.HasPrefix(e.Key, grantRow):
-			r.grants = append(r.grants, e.Key[len(grantRow):])
+			grants = append(grants, e.Key[len(grantRow):])
 		}
 	}
-	slices.Sort(r.grants)
-	return r, nil
+	slices.Sort(grants)
+	r.consents, r.pins, r.grants = consents, pins, grants
+	return !reflect.DeepEqual(was, [...]any{consents, pins, grants}), nil
 }
 
 func (r *register) put(ctx context.Context, key string, v any) error {
 	value, err := json.Marshal(v)
 	if err == nil {
-		_, err = r.table.Put(ctx, key, value)
+		err = r.table.Put(ctx, key, value)
 	}
 	if err != nil {
 		return fmt.Errorf("gateway: keep %s: %w", key, err)
@@ -157,7 +168,7 @@ func (r *register) forget(ctx context.Context, server string) (ids []string, err
 			ids = append(ids, id)
 		}
 	}
-	if err := r.table.Delete(ctx, consentRow+server); err != nil && !errors.Is(err, storage.ErrNotFound) {
+	if err := r.table.Delete(ctx, consentRow+server); err != nil {
 		return ids, err
 	}
 	delete(r.consents, server)

@@ -14,7 +14,7 @@ import (
 )
 
 // recordedAs is an engine over a history in which one tool, and one server, have the given names.
-func recordedAs(t *testing.T, store storage.Store, tool, server string) *Engine {
+func recordedAs(t *testing.T, store *storage.Store, tool, server string) *Engine {
 	e := workspace(t, store, Options{})
 	var past []episodic.Episode
 	for i := range 40 {
@@ -55,10 +55,10 @@ func TestAliasesKeepTheHistory(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, JobDone, finished(t, e, j.ID).State)
 	}
-	want := recordedAs(t, storage.NewMemory(), "fresh", "now")
+	want := recordedAs(t, memory(t), "fresh", "now")
 	rebuild(want)
 	expected := ask(want)
-	store := storage.NewMemory()
+	store := memory(t)
 	e := recordedAs(t, store, "stale", "old")
 	rebuild(e)
 	before := ask(e)
@@ -93,8 +93,7 @@ func TestAliasesKeepTheHistory(t *testing.T) {
 	version := e.Model().Info().Version
 	for _, drop := range []bool{false, true} { // the snapshot, then the log alone
 		if drop {
-			l, err := store.Log("default")
-			require.NoError(t, err)
+			l := logOf(store, "default")
 			require.NoError(t, l.DropSnapshots(ctx))
 		}
 		again := workspace(t, store, Options{})
@@ -111,7 +110,7 @@ func TestAliasesKeepTheHistory(t *testing.T) {
 }
 
 func TestAliasesThatCannotBe(t *testing.T) {
-	e := recordedAs(t, storage.NewMemory(), "stale", "old")
+	e := recordedAs(t, memory(t), "stale", "old")
 	_, err := e.AddRule(ctx, Rule{Kind: RuleAlias, Tool: "fresh", Alias: "stale"})
 	require.NoError(t, err)
 	_, err = e.AddRule(ctx, Rule{Kind: RuleAlias, Tool: "now:*", Alias: "old:*"})
@@ -145,7 +144,7 @@ func TestAliasesThatCannotBe(t *testing.T) {
 // A server of another name may lack a tool that a capability lists: the capability then names one that is unknown, and the
 // history opens, with a build or without one.
 func TestAliasOfAServerThatLacksAToolOfACapability(t *testing.T) {
-	store := storage.NewMemory()
+	store := memory(t)
 	e := workspace(t, store, Options{})
 	_, err := e.PutTools(ctx, []catalog.Tool{{ID: "a:x"}, {ID: "a:y"}, {ID: "b:x"}})
 	require.NoError(t, err)
@@ -160,8 +159,7 @@ func TestAliasOfAServerThatLacksAToolOfACapability(t *testing.T) {
 	require.Equal(t, JobDone, finished(t, e, j.ID).State)
 	for _, drop := range []bool{false, true} {
 		if drop {
-			l, err := store.Log("default")
-			require.NoError(t, err)
+			l := logOf(store, "default")
 			require.NoError(t, l.DropSnapshots(ctx))
 		}
 		again := workspace(t, store, Options{})

@@ -15,14 +15,12 @@ import (
 )
 
 // writtenByAnother makes the snapshots of a log those of a program that knows another format.
-func writtenByAnother(t *testing.T, store storage.Store) storage.Log {
+func writtenByAnother(t *testing.T, store *storage.Store) testLog {
 	t.Helper()
-	log, err := store.Log("default")
-	require.NoError(t, err)
+	log := logOf(store, "default")
 	var all []storage.Snapshot
 	for s, err := range log.Snapshots(ctx) {
 		require.NoError(t, err)
-		require.EqualValues(t, snapshotFormat, s.Data[0])
 		s.Data = append([]byte{snapshotFormat - 1}, s.Data[1:]...)
 		all = append(all, s)
 	}
@@ -47,7 +45,7 @@ func TestAnswersBeforeTheFitIsDone(t *testing.T) {
 	before := suggest.ShortSteps
 	suggest.ShortSteps = 0
 	t.Cleanup(func() { suggest.ShortSteps = before })
-	store := storage.NewMemory()
+	store := memory(t)
 	e, end := reopened(t, store)
 	twoWays(t, e, 0, 160, false)
 	fill(t, e, 1, 60) // with intents
@@ -111,7 +109,7 @@ func TestAnswersBeforeTheFitIsDone(t *testing.T) {
 
 // A choice that another version of the program judged stays until a server has judged again, unasked.
 func TestAChoiceOfAnotherVersionIsJudgedAgain(t *testing.T) {
-	store := storage.NewMemory()
+	store := memory(t)
 	e, end := reopened(t, store)
 	twoWays(t, e, 0, 160, false)
 	j := finish(t, e, false)
@@ -121,8 +119,7 @@ func TestAChoiceOfAnotherVersionIsJudgedAgain(t *testing.T) {
 	payload, err := encode(kindBuild, build{Auto: &old, Gate: j.Gate})
 	require.NoError(t, err)
 	end()
-	log, err := store.Log("default")
-	require.NoError(t, err)
+	log := logOf(store, "default")
 	_, err = log.Append(ctx, []storage.Record{{Payload: payload}})
 	require.NoError(t, err)
 
@@ -145,15 +142,14 @@ func TestAChoiceOfAnotherVersionIsJudgedAgain(t *testing.T) {
 
 // A log with an event of a newer program is refused by name, and is not called damaged.
 func TestAnEventOfANewerProgram(t *testing.T) {
-	store := storage.NewMemory()
+	store := memory(t)
 	e, end := reopened(t, store)
 	record(t, e, episode("1", "a", "b"))
 	settled(t, e)
 	snapshots := kept(t, e)
 	end()
-	log, err := store.Log("default")
-	require.NoError(t, err)
-	_, err = log.Append(ctx, []storage.Record{{Payload: []byte(`Y{}`)}})
+	log := logOf(store, "default")
+	_, err := log.Append(ctx, []storage.Record{{Payload: []byte(`Y{}`)}})
 	require.NoError(t, err)
 	_, err = NewWorkspaces(store, Options{}).Get(ctx, "default")
 	require.ErrorIs(t, err, ErrNewer)

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/catalog"
-	"waymark/storage"
 	"waymark/suggest"
 	"waymark/suggest/history"
 )
@@ -21,7 +20,7 @@ import (
 func TestAnswersDoNotWaitForABuild(t *testing.T) {
 	release, began := make(chan struct{}), make(chan struct{}, 8)
 	var slow atomic.Bool
-	e := workspace(t, storage.NewMemory(), Options{measure: func(ctx context.Context, c *history.Counts, o suggest.MeasureOptions) (*suggest.Measures, error) {
+	e := workspace(t, memory(t), Options{measure: func(ctx context.Context, c *history.Counts, o suggest.MeasureOptions) (*suggest.Measures, error) {
 		if slow.Load() {
 			began <- struct{}{}
 			select {
@@ -76,7 +75,7 @@ func TestAnswersDoNotWaitForABuild(t *testing.T) {
 // A build that failed is tried again when new tools come, and one that was canceled does not start again at once.
 func TestABuildThatEndedIsTriedAgainAtTheNextChange(t *testing.T) {
 	var failing atomic.Bool
-	e := workspace(t, storage.NewMemory(), Options{measure: func(ctx context.Context, c *history.Counts, o suggest.MeasureOptions) (*suggest.Measures, error) {
+	e := workspace(t, memory(t), Options{measure: func(ctx context.Context, c *history.Counts, o suggest.MeasureOptions) (*suggest.Measures, error) {
 		if failing.Load() {
 			return nil, errors.New("no measures today")
 		}

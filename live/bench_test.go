@@ -33,7 +33,7 @@ var sizes = []struct{ tools, episodes int }{
 
 const stepsEach = 4
 
-func eachSize(b *testing.B, f func(b *testing.B, store storage.Store, tools, episodes int)) {
+func eachSize(b *testing.B, f func(b *testing.B, store *storage.Store, tools, episodes int)) {
 	most := 100_000
 	if s := os.Getenv("WAYMARK_PERF_EPISODES"); s != "" {
 		var err error
@@ -53,7 +53,7 @@ func eachSize(b *testing.B, f func(b *testing.B, store storage.Store, tools, epi
 }
 
 // stored opens a store with a history, which is written where there is none yet.
-func stored(b *testing.B, tools, episodes int) storage.Store {
+func stored(b *testing.B, tools, episodes int) *storage.Store {
 	dir := os.Getenv("WAYMARK_PERF_DATA")
 	if dir == "" {
 		dir = b.TempDir()
@@ -62,8 +62,7 @@ func stored(b *testing.B, tools, episodes int) storage.Store {
 	require.NoError(b, os.MkdirAll(dir, 0o755))
 	store, err := storage.Open(dir, storage.Options{Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(b, err)
-	log, err := store.Log("default")
-	require.NoError(b, err)
+	log := logOf(store, "default")
 	if log.Head().Seq == 0 {
 		newWorld(tools).write(b, log, episodes, stepsEach)
 	}
@@ -109,9 +108,8 @@ func live() float64 {
 
 // BenchmarkOpen makes the model of a workspace from its log alone: the offline rebuild.
 func BenchmarkOpen(b *testing.B) {
-	eachSize(b, func(b *testing.B, store storage.Store, tools, episodes int) {
-		log, err := store.Log("default")
-		require.NoError(b, err)
+	eachSize(b, func(b *testing.B, store *storage.Store, tools, episodes int) {
+		log := logOf(store, "default")
 		require.NoError(b, log.DropSnapshots(ctx))
 		before, most := live(), 0.0
 		cpu := 0.0
@@ -138,7 +136,7 @@ func BenchmarkOpen(b *testing.B) {
 
 // BenchmarkRestart opens a workspace that has a snapshot of its last build.
 func BenchmarkRestart(b *testing.B) {
-	eachSize(b, func(b *testing.B, store storage.Store, tools, episodes int) {
+	eachSize(b, func(b *testing.B, store *storage.Store, tools, episodes int) {
 		open := func() func() {
 			w := NewWorkspaces(store, Options{Patience: time.Hour})
 			_, err := w.Get(ctx, "default")
@@ -146,8 +144,7 @@ func BenchmarkRestart(b *testing.B) {
 			return func() { require.NoError(b, w.Close(ctx)) }
 		}
 		open()() // writes one where there is none
-		log, err := store.Log("default")
-		require.NoError(b, err)
+		log := logOf(store, "default")
 		size := 0
 		for s := range log.Snapshots(ctx) {
 			size = len(s.Data)
@@ -172,7 +169,7 @@ func BenchmarkRestart(b *testing.B) {
 // BenchmarkRebuild runs rebuilds beside a running model, which answers questions one after another
 // before and meanwhile.
 func BenchmarkRebuild(b *testing.B) {
-	eachSize(b, func(b *testing.B, store storage.Store, tools, episodes int) {
+	eachSize(b, func(b *testing.B, store *storage.Store, tools, episodes int) {
 		w := NewWorkspaces(store, Options{})
 		defer func() { require.NoError(b, w.Close(ctx)) }()
 		e, err := w.Get(ctx, "default")
@@ -311,8 +308,7 @@ func BenchmarkWorkspaces(b *testing.B) {
 	asked := suggest.NextRequest{Context: []string{world.episode(3, stepsEach).Steps[0].Tool}, Profile: suggest.ProfileLearned}
 	top := peak()
 	for i := range n {
-		log, err := store.Log(fmt.Sprint("w", i))
-		require.NoError(b, err)
+		log := logOf(store, fmt.Sprint("w", i))
 		world.write(b, log, episodes, stepsEach)
 		_, err = w.Get(ctx, fmt.Sprint("w", i)) // builds
 		require.NoError(b, err)

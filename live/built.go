@@ -25,7 +25,7 @@ func builtKey(seq uint64) string {
 
 // noteBuilt keeps the time. Without it everything works; only the date is missing.
 func (e *Engine) noteBuilt(ctx context.Context, seq uint64, at time.Time) {
-	_, err := e.table.Put(ctx, builtKey(seq), []byte(at.Format(time.RFC3339Nano)))
+	err := e.table.Put(ctx, builtKey(seq), []byte(at.Format(time.RFC3339Nano)))
 	var old []string
 	if err == nil {
 		for row, failed := range e.table.List(ctx, builtRow) {
@@ -35,8 +35,8 @@ func (e *Engine) noteBuilt(ctx context.Context, seq uint64, at time.Time) {
 			old = append(old, row.Key)
 		}
 	}
-	for _, key := range old[:max(0, len(old)-keptBuilt)] {
-		err = errors.Join(err, e.table.Delete(ctx, key))
+	if n := len(old) - keptBuilt; n > 0 {
+		err = errors.Join(err, e.table.Delete(ctx, old[:n]...))
 	}
 	if err != nil {
 		e.opts.Logger.Warn("when the model was built could not be kept", "workspace", e.name, "error", err)

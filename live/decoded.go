@@ -32,14 +32,12 @@ type batch struct {
 	done    chan struct{}
 }
 
+// reader yields the events of a workspace after one of them.
+type reader func(ctx context.Context, after uint64) iter.Seq2[storage.Event, error]
+
 // decoded reads the events after one of them up to another, or to the head, on all processors and
 // yields them in order. A payload that is to be skipped counts as erased.
-func decoded(ctx context.Context, log storage.Log, after, upTo uint64, skip func(seq uint64) bool) iter.Seq2[decodedEvent, error] {
-	return decodedOf(ctx, func(ctx context.Context) iter.Seq2[storage.Event, error] { return log.Read(ctx, after) }, upTo, skip)
-}
-
-// decodedOf is decoded of events of any origin.
-func decodedOf(ctx context.Context, events func(context.Context) iter.Seq2[storage.Event, error], upTo uint64, skip func(seq uint64) bool) iter.Seq2[decodedEvent, error] {
+func decoded(ctx context.Context, log reader, after, upTo uint64, skip func(seq uint64) bool) iter.Seq2[decodedEvent, error] {
 	return func(yield func(decodedEvent, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		processors := runtime.GOMAXPROCS(0)
@@ -50,7 +48,7 @@ func decodedOf(ctx context.Context, events func(context.Context) iter.Seq2[stora
 		group.Go(func() {
 			defer close(ordered)
 			defer close(work)
-			readBatches(events(ctx), upTo, func(b *batch) bool {
+			readBatches(log(ctx, after), upTo, func(b *batch) bool {
 				select {
 				case ordered <- b: // first, so that as many wait as there is room for
 				case <-ctx.Done():

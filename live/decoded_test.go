@@ -13,12 +13,11 @@ import (
 
 // A log of many batches with an event in the middle that cannot be read.
 func TestDecodedInOrder(t *testing.T) {
-	store := storage.NewMemory()
-	log, err := store.Log("default")
-	require.NoError(t, err)
+	store := memory(t)
+	log := logOf(store, "default")
 	newWorld(200).write(t, log, 2000, 3) // 200 tools, 20 capabilities, 2,000 episodes, a build
 	all := func(ctx context.Context, after, upTo uint64) (seqs []uint64, nothing int, failed error) {
-		for e, err := range decoded(ctx, log, after, upTo, func(seq uint64) bool { return seq == 5 }) {
+		for e, err := range decoded(ctx, log.Read, after, upTo, func(seq uint64) bool { return seq == 5 }) {
 			if err != nil {
 				return seqs, nothing, err
 			}
@@ -43,7 +42,7 @@ func TestDecodedInOrder(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, span(301, 1500), seqs)
 
-	for e, err := range decoded(ctx, log, 0, math.MaxUint64, nil) { // whoever stops leaves no goroutine
+	for e, err := range decoded(ctx, log.Read, 0, math.MaxUint64, nil) { // whoever stops leaves no goroutine
 		require.NoError(t, err)
 		if e.seq == 700 {
 			break
@@ -51,7 +50,7 @@ func TestDecodedInOrder(t *testing.T) {
 	}
 	canceled, cancel := context.WithCancel(ctx)
 	n := 0
-	for _, err := range decoded(canceled, log, 0, math.MaxUint64, nil) {
+	for _, err := range decoded(canceled, log.Read, 0, math.MaxUint64, nil) {
 		if err != nil {
 			assert.ErrorIs(t, err, context.Canceled)
 			break

@@ -27,7 +27,7 @@ func (e *Engine) DigestKey(ctx context.Context) (key episodic.DigestKey, err err
 		if _, err := rand.Read(key[:]); err != nil {
 			return key, err
 		}
-		if _, err := e.table.CAS(ctx, digestRow, 0, key[:]); err != nil && !errors.Is(err, storage.ErrConflict) {
+		if err := e.table.CAS(ctx, digestRow, 0, key[:]); err != nil && !errors.Is(err, storage.ErrConflict) {
 			return key, fmt.Errorf("keep the digest key of workspace %q: %w", e.name, err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"slices"
 	"sync"
@@ -13,7 +14,6 @@ import (
 
 	"waymark/semantic/thesaurus"
 	"waymark/storage"
-	"waymark/storage/eventlog"
 	"waymark/suggest"
 	"waymark/suggest/history"
 )
@@ -53,10 +53,9 @@ type Options struct {
 
 	Idle time.Duration // after how long without a use a workspace other than the default one is unloaded; 0: never
 
-	// Shared has the history that several processes have in common; the store has a copy. nil: the store has it alone.
-	Shared eventlog.Log
-	pace   *atomic.Int64 // the time between two looks at Shared
-	slots  chan struct{} // one for each build that may be measured at a time, of all workspaces
+	slots chan struct{} // one for each build that may be measured at a time, of all workspaces
+	lead  *lead         // which process starts builds
+	gone  func(*Engine) // is told that another process deleted the workspace
 
 	Patience time.Duration // how long questions wait for a build that was cut short and, where the process stays, for a fit; both go on behind
 
@@ -82,7 +81,7 @@ func (o Options) filled() Options {
 // Engine is one workspace, alive. All methods may be called concurrently.
 type Engine struct {
 	name  string
-	log   storage.Log
+	store *storage.Store
 	table storage.Table
 	opts  Options
 
@@ -92,7 +91,6 @@ type Engine struct {
 	ops        chan *op
 	life       lifecycle
 	vectors    vectorFetch
-	erasing    erasure
 	quarantine *quarantine
 	ruling     atomic.Pointer[[]Rule] // in effect
 	warming    atomic.Bool            // what was learned is being read in after the start
@@ -100,8 +98,9 @@ type Engine struct {
 	jobs       jobs
 	proposing  sync.Mutex // of the rows of proposals
 	answers    servedAnswers
-	counted    atomic.Uint64 // the last event that matters to a model
-	replica    *replica      // nil: there is no shared log
+	counted    atomic.Uint64                // the last event that matters to a model
+	ends       atomic.Pointer[storage.Head] // of what is folded
+	forgets    atomic.Uint64                // requests to forget so far
 
 	resume startBuild
 }
@@ -111,12 +110,6 @@ type buildState struct {
 	held       atomic.Int32              // imports under way: no build starts by itself
 	kept       atomic.Pointer[foldedLog] // what a rebuild had folded that was canceled
 	lastJudged atomic.Pointer[Judgement]
-}
-
-// An erasure follows each request to forget.
-type erasure struct {
-	forgets  atomic.Uint64 // requests to forget so far
-	unerased atomic.Bool   // a request to forget is not carried out yet
 }
 
 type vectorFetch struct {
@@ -153,19 +146,16 @@ type edition struct {
 	next       chan struct{}
 }
 
-// open replays a log and starts its writer. shared is the name of the workspace in the shared log, if any.
-func open(ctx context.Context, name, shared string, log storage.Log, table storage.Table, opts Options) (*Engine, error) {
+// open replays a log and starts its writer.
+func open(ctx context.Context, store *storage.Store, name string, opts Options) (*Engine, error) {
 	background, stop := context.WithCancel(context.Background())
 	e := &Engine{
-		name: name, log: log, table: table, opts: opts.filled(), ops: make(chan *op, 256),
+		name: name, store: store, table: store.Table(name), opts: opts.filled(), ops: make(chan *op, 256),
 		life: lifecycle{ctx: background, stop: stop, closing: make(chan struct{}), closed: make(chan struct{})},
 	}
 	e.resume.asked = make(chan struct{})
-	if opts.Shared != nil {
-		e.replica = &replica{log: opts.Shared, name: shared, started: make(chan struct{})}
-	}
-	var err error
-	if e.quarantine, err = openQuarantine(ctx, table); err != nil {
+	e.quarantine = &quarantine{table: e.table, shared: store.Shared()}
+	if err := e.quarantine.load(ctx); err != nil {
 		stop()
 		return nil, fmt.Errorf("open workspace %q: %w", name, err)
 	}
@@ -188,28 +178,15 @@ func open(ctx context.Context, name, shared string, log storage.Log, table stora
 	if e.opts.Serves {
 		from.measures.PrepareSearch()
 	}
-	kept := from.last
-	h, o, err := replay(ctx, log, from, 0, lastBuild, e.measure, nil)
+	kept := from.head.Seq
+	h, o, err := replay(ctx, e.read, from, 0, lastBuild, e.measure, nil)
 	if err != nil {
 		stop()
 		return nil, fmt.Errorf("open workspace %q: %w", name, err)
 	}
-	if len(o.pending) > 0 { // a request to forget was cut short
-		if err := e.erase(ctx, o.pending); err != nil {
-			stop()
-			return nil, fmt.Errorf("open workspace %q: finish forgetting: %w", name, err)
-		}
-	}
-	if h != from || e.resume.blank { // no snapshot was of use, or one counts what is forgotten, and a crash kept it from being dropped
-		if err := log.DropSnapshots(ctx); err != nil {
-			stop()
-			return nil, fmt.Errorf("open workspace %q: %w", name, err)
-		}
-	}
 	w := &writer{Engine: e, foldedLog: h, builtAt: e.timeBuilt(ctx, h.built.seq), autoAt: e.judgedAt(ctx, h.how), results: make(chan func()), vectors: h.how.Vectors}
 	w.showJudged()
-	e.counted.Store(h.matter.seq)
-	w.applyRules()
+	w.folded()
 	if err := w.publish(); err != nil {
 		stop()
 		return nil, fmt.Errorf("open workspace %q: %w", name, err)
@@ -217,6 +194,9 @@ func open(ctx context.Context, name, shared string, log storage.Log, table stora
 	e.opts.Logger.Info("workspace opened", "workspace", name, "events", o.head, "model", e.Model().Info().Version,
 		"replayed", o.head-kept, "took", e.opts.Now().Sub(began))
 	switch later := h.later; {
+	case later != nil && !e.resume.blank && !w.startsBuilds(): // its snapshot comes
+		w.ahead, h.later = &unfinished{snapshot: later.snapshot, since: later.since}, nil
+		w.ahead.image = nil
 	case later != nil: // a build that was cut short
 		h.later = nil
 		reason := "the process ended before the last build did"
@@ -236,8 +216,8 @@ func open(ctx context.Context, name, shared string, log storage.Log, table stora
 		e.resume.patience = late.Done()
 	}
 	go w.run()
-	if e.replica != nil {
-		e.join(ctx)
+	if store.Shared() {
+		e.life.background.Go(e.follow)
 	}
 	e.fetchVectors()
 	return e, nil
@@ -263,9 +243,6 @@ func (w *writer) finishBuild(u *unfinished, reason string, provisional bool) {
 // settled waits for a build that was cut short: as long as the options say, for what is measured of the
 // build before answers meanwhile; as long as ctx lets it, where no build is kept.
 func (e *Engine) settled(ctx context.Context) error {
-	if e.replica != nil && e.replica.broken.Load() != nil {
-		return e.Serves()
-	}
 	if e.resume.starting == nil {
 		return nil
 	}
@@ -302,7 +279,12 @@ func (e *Engine) busy() bool {
 func (e *Engine) Counted() uint64 { return e.counted.Load() }
 
 // Head is the last durable event.
-func (e *Engine) Head() storage.Head { return e.log.Head() }
+func (e *Engine) Head() storage.Head { return e.store.Head(e.name) }
+
+// read is the [reader] of the workspace.
+func (e *Engine) read(ctx context.Context, after uint64) iter.Seq2[storage.Event, error] {
+	return e.store.Read(ctx, e.name, after)
+}
 
 // Vector embeds a query for the current model, or returns nil: without an embedder, when it does not answer in
 // time, and while the current model has vectors of another embedder, which do not compare with this one's. Search

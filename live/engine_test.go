@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var ctx = context.Background()
 
-func workspace(t testing.TB, store storage.Store, opts Options) *Engine {
+func workspace(t testing.TB, store *storage.Store, opts Options) *Engine {
 	t.Helper()
 	w := NewWorkspaces(store, opts)
 	t.Cleanup(func() { require.NoError(t, w.Close(ctx)) })
@@ -104,7 +104,7 @@ func fill(t testing.TB, e *Engine, seed uint64, episodes int) {
 }
 
 func TestAcknowledgedEpisodesCountWithinASecond(t *testing.T) {
-	e := workspace(t, storage.NewMemory(), Options{})
+	e := workspace(t, memory(t), Options{})
 	r := record(t, e, episode("1", "a", "b"))
 	assert.Equal(t, 1, r.Accepted)
 	assert.Equal(t, []string{"b"}, after(t, e, r.Seq, "a"))
@@ -112,7 +112,7 @@ func TestAcknowledgedEpisodesCountWithinASecond(t *testing.T) {
 }
 
 func TestRedeliveryChangesNothing(t *testing.T) {
-	e := workspace(t, storage.NewMemory(), Options{})
+	e := workspace(t, memory(t), Options{})
 	first := record(t, e, episode("1", "a", "b"))
 	_, err := e.Build(ctx)
 	require.NoError(t, err)
@@ -146,7 +146,7 @@ func TestReplayEqualsTheRunningModel(t *testing.T) {
 	if testing.Short() {
 		t.Skip("too long for -short")
 	}
-	store := storage.NewMemory()
+	store := memory(t)
 	hashes := map[string]bool{}
 	ws := NewWorkspaces(store, Options{})
 	e, err := ws.Get(ctx, "default")
@@ -174,7 +174,7 @@ func TestReplayEqualsTheRunningModel(t *testing.T) {
 
 // Builds start by themselves while others write; the result is still that of a replay.
 func TestConcurrentWritersAndBuilds(t *testing.T) {
-	e := workspace(t, storage.NewMemory(), Options{})
+	e := workspace(t, memory(t), Options{})
 	var wg sync.WaitGroup
 	for seed := range uint64(4) {
 		wg.Go(func() { fill(t, e, seed, 100) })
@@ -191,8 +191,8 @@ func TestConcurrentWritersAndBuilds(t *testing.T) {
 }
 
 func TestForget(t *testing.T) {
-	store := storage.NewMemory()
-	with, without := workspace(t, store, Options{}), workspace(t, storage.NewMemory(), Options{})
+	store := memory(t)
+	with, without := workspace(t, store, Options{}), workspace(t, memory(t), Options{})
 	for i := range 20 {
 		record(t, with, episode(fmt.Sprint("keep", i), "a", "b", "c"))
 		record(t, without, episode(fmt.Sprint("keep", i), "a", "b", "c"))
@@ -223,7 +223,7 @@ func TestForget(t *testing.T) {
 }
 
 func TestForgetBefore(t *testing.T) {
-	e := workspace(t, storage.NewMemory(), Options{})
+	e := workspace(t, memory(t), Options{})
 	old, recent, undated := episode("old", "a", "b"), episode("recent", "a", "c"), episode("undated", "a", "d")
 	old.Time, recent.Time = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	record(t, e, old, recent, undated)
@@ -234,7 +234,7 @@ func TestForgetBefore(t *testing.T) {
 }
 
 func TestFeedback(t *testing.T) {
-	e := workspace(t, storage.NewMemory(), Options{})
+	e := workspace(t, memory(t), Options{})
 	after(t, e, record(t, e, episode("1", "a", "b")).Seq, "a")
 	a, err := e.Model().Next(suggest.NextRequest{Context: []string{"a"}})
 	require.NoError(t, err)
@@ -262,7 +262,7 @@ func TestFeedback(t *testing.T) {
 }
 
 func TestCatalogChanges(t *testing.T) {
-	e := workspace(t, storage.NewMemory(), Options{})
+	e := workspace(t, memory(t), Options{})
 	put := func(tools ...catalog.Tool) PutResult {
 		r, err := e.PutTools(ctx, tools)
 		require.NoError(t, err)
@@ -293,13 +293,14 @@ func TestCatalogChanges(t *testing.T) {
 }
 
 func TestWorkspacesAreIsolated(t *testing.T) {
-	store := storage.NewMemory()
+	store := memory(t)
 	w := NewWorkspaces(store, Options{})
 	defer func() { require.NoError(t, w.Close(ctx)) }()
 	one, err := w.Open(ctx, "one")
 	require.NoError(t, err)
 	two, err := w.Open(ctx, "two")
 	require.NoError(t, err)
+	require.NoError(t, w.Create(ctx, "two"))
 	empty := two.Model().Hash()
 	record(t, one, episode("1", "secret:a", "secret:b"))
 	assert.Equal(t, empty, two.Model().Hash())
@@ -318,7 +319,7 @@ func TestWorkspacesAreIsolated(t *testing.T) {
 
 // Whoever asks creates nothing; whoever records does, and the default workspace is always there.
 func TestQuestionsCreateNoWorkspace(t *testing.T) {
-	store := storage.NewMemory()
+	store := memory(t)
 	w := NewWorkspaces(store, Options{})
 	defer func() { require.NoError(t, w.Close(ctx)) }()
 	exists := func(name string) bool {
@@ -354,7 +355,7 @@ func TestQuestionsCreateNoWorkspace(t *testing.T) {
 }
 
 func TestIntentsCanBeKeptOut(t *testing.T) {
-	e := workspace(t, storage.NewMemory(), Options{DropIntents: true})
+	e := workspace(t, memory(t), Options{DropIntents: true})
 	record(t, e, episode("1", "a"))
 	for item, err := range e.Items(ctx) {
 		require.NoError(t, err)
@@ -364,7 +365,7 @@ func TestIntentsCanBeKeptOut(t *testing.T) {
 
 func TestTheFutureIsRefused(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	e := workspace(t, storage.NewMemory(), Options{Now: func() time.Time { return now }})
+	e := workspace(t, memory(t), Options{Now: func() time.Time { return now }})
 	ep := episode("1", "a")
 	ep.Time = now.AddDate(10, 0, 0)
 	assert.Contains(t, record(t, e, ep).Rejected[0].Error, "future")
@@ -392,7 +393,7 @@ func FuzzDecode(f *testing.F) {
 // A workspace that nobody uses is closed, and answers the same when it is asked again; one with work under way and the
 // default one stay.
 func TestIdleWorkspacesAreUnloaded(t *testing.T) {
-	w := NewWorkspaces(storage.NewMemory(), Options{})
+	w := NewWorkspaces(memory(t), Options{})
 	defer func() { require.NoError(t, w.Close(ctx)) }()
 	idle, err := w.Open(ctx, "idle")
 	require.NoError(t, err)
@@ -443,7 +444,7 @@ func TestIdleWorkspacesAreUnloaded(t *testing.T) {
 }
 
 func TestWorkspacesAreUnloadedByThemselves(t *testing.T) {
-	w := NewWorkspaces(storage.NewMemory(), Options{Idle: 4 * time.Millisecond})
+	w := NewWorkspaces(memory(t), Options{Idle: 4 * time.Millisecond})
 	defer func() { require.NoError(t, w.Close(ctx)) }()
 	e, err := w.Open(ctx, "idle")
 	require.NoError(t, err)

@@ -13,7 +13,6 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/evaluate"
-	"waymark/storage/eventlog"
 	"waymark/suggest"
 	"waymark/suggest/history"
 )
@@ -36,7 +35,7 @@ const (
 )
 
 // ErrNewer: the log has an event of a kind, or with a member, that this program does not know. That is no damage.
-var ErrNewer = eventlog.ErrNewer
+var ErrNewer = errors.New("a newer version of the program wrote this event; export with that version (waymark export) and import here (waymark import)")
 
 // kinds are the values of events.
 var kinds = map[byte]func() any{
@@ -62,8 +61,6 @@ type feedback struct {
 	Used    bool             `json:"used"`
 	Outcome episodic.Outcome `json:"outcome"`
 	Source  string           `json:"source"`
-
-	Nonce string `json:"nonce,omitempty"` // tells apart equal feedback of two processes, which a shared log counts once
 }
 
 // begun is an episode that grows, as it is before its first step.

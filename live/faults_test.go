@@ -14,8 +14,8 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/storage"
 	"waymark/suggest"
+	"waymark/suggest/history"
 )
 
 // endpoint is an embeddings endpoint whose behaviour a test decides.
@@ -41,7 +41,7 @@ func found(t testing.TB, e *Engine, query string) []string {
 // not wait for it either.
 func TestAHangingEndpointHoldsNothingUp(t *testing.T) {
 	hang := endpoint(func(ctx context.Context, _ []string) ([][]float32, error) { <-ctx.Done(); return nil, ctx.Err() })
-	e := workspace(t, storage.NewMemory(), Options{Embedder: hang})
+	e := workspace(t, memory(t), Options{Embedder: hang})
 	_, err := e.PutTools(ctx, []catalog.Tool{{ID: "mail:send", Description: "Sends an e-mail."}})
 	require.NoError(t, err)
 	began := time.Now()
@@ -70,7 +70,7 @@ func TestVectorsMakeAnotherVersion(t *testing.T) {
 		}
 		return v, nil
 	})
-	store := storage.NewMemory()
+	store := memory(t)
 	ws := NewWorkspaces(store, Options{Embedder: fake})
 	e, err := ws.Get(ctx, "default")
 	require.NoError(t, err)
@@ -105,7 +105,7 @@ func (m letters) Model() string { return string(m) }
 // The vectors of two embedders do not compare, even of the same dimension: a query has no vector while the current
 // model was built with those of another.
 func TestQueriesAreEmbeddedAsTheModelIs(t *testing.T) {
-	store := storage.NewMemory()
+	store := memory(t)
 	open := func(embedder Embedder) (*Engine, *Workspaces) {
 		ws := NewWorkspaces(store, Options{Embedder: embedder})
 		e, err := ws.Get(ctx, "default")
@@ -133,7 +133,7 @@ func TestQueriesAreEmbeddedAsTheModelIs(t *testing.T) {
 
 // A tool that comes while a fetch is at work is not forgotten, even when that fetch brings nothing.
 func TestAFetchAtWorkLooksAgain(t *testing.T) {
-	store := storage.NewMemory()
+	store := memory(t)
 	ws := NewWorkspaces(store, Options{})
 	e, err := ws.Get(ctx, "default")
 	require.NoError(t, err)
@@ -163,7 +163,7 @@ func TestAFetchAtWorkLooksAgain(t *testing.T) {
 // starting by themselves.
 func TestAFailedBuildEndsAndALaterOneStarts(t *testing.T) {
 	fail := true
-	e := workspace(t, storage.NewMemory(), Options{Measure: suggest.MeasureOptions{Progress: func(string, float64) {
+	e := workspace(t, memory(t), Options{Measure: suggest.MeasureOptions{Progress: func(string, float64) {
 		if fail {
 			panic("measured to fail")
 		}
@@ -185,7 +185,7 @@ func TestAFailedBuildEndsAndALaterOneStarts(t *testing.T) {
 
 // A rebuild that began before the request to forget has read what is erased; its model must not stay.
 func TestForgetWhileARebuildIsUnderWay(t *testing.T) {
-	e := workspace(t, storage.NewMemory(), Options{})
+	e := workspace(t, memory(t), Options{})
 	fill(t, e, 7, 50)
 	_, err := e.Record(ctx, "spy", []episodic.Episode{episode("secret", "secret:a", "secret:b")})
 	require.NoError(t, err)
@@ -203,7 +203,7 @@ func TestForgetWhileARebuildIsUnderWay(t *testing.T) {
 
 // A rebuild that was asked for by somebody else, and canceled, does not keep the model from forgetting.
 func TestForgetWhileARebuildIsCanceled(t *testing.T) {
-	e := workspace(t, storage.NewMemory(), Options{})
+	e := workspace(t, memory(t), Options{})
 	fill(t, e, 8, 50)
 	for i := range 10 {
 		_, err := e.Record(ctx, "spy", []episodic.Episode{episode(fmt.Sprint("secret", i), "secret:a", "secret:b")})
@@ -218,35 +218,8 @@ func TestForgetWhileARebuildIsCanceled(t *testing.T) {
 	verify(t, e)
 }
 
-// A request to forget that was cut short by a crash is finished at the next start, snapshots included.
-func TestForgetIsFinishedAtTheNextStart(t *testing.T) {
-	store := storage.NewMemory()
-	ws := NewWorkspaces(store, Options{})
-	e, err := ws.Get(ctx, "default")
-	require.NoError(t, err)
-	r := record(t, e, episode("1", "a", "b"))
-	_, err = e.Build(ctx)
-	require.NoError(t, err)
-	_, err = e.appendOne(ctx, func(*writer) (entry, bool, error) {
-		v := forgotten{Seqs: []uint64{r.Seq}}
-		payload, err := encode(kindForgotten, v)
-		return entry{kindForgotten, "", payload, &v}, true, err
-	})
-	require.NoError(t, err)
-	require.NoError(t, ws.Close(ctx)) // before anything was erased
-	e = workspace(t, store, Options{})
-	assert.Zero(t, e.Model().Stats().Episodes)
-	for ev, err := range e.log.Read(ctx, 0) {
-		require.NoError(t, err)
-		assert.Equal(t, ev.Seq == r.Seq, ev.Erased)
-	}
-	_, err = e.Build(ctx)
-	require.NoError(t, err)
-	verify(t, e)
-}
-
 func TestOneBatchSeesWhatItPuts(t *testing.T) {
-	e := workspace(t, storage.NewMemory(), Options{})
+	e := workspace(t, memory(t), Options{})
 	r, err := e.PutTools(ctx, []catalog.Tool{{ID: "a:b", Description: "x"}, {ID: "a:b", Description: "x"}, {ID: "a:b", Description: "y"}})
 	require.NoError(t, err)
 	assert.Equal(t, []int{1, 0, 1}, []int{r.Added, r.Updated, r.Unchanged})
@@ -255,7 +228,7 @@ func TestOneBatchSeesWhatItPuts(t *testing.T) {
 
 // Kept out since, or stored before that: the same episode is the same episode.
 func TestRedeliveryAfterIntentsAreDropped(t *testing.T) {
-	store := storage.NewMemory()
+	store := memory(t)
 	ws := NewWorkspaces(store, Options{})
 	e, err := ws.Get(ctx, "default")
 	require.NoError(t, err)
@@ -266,7 +239,7 @@ func TestRedeliveryAfterIntentsAreDropped(t *testing.T) {
 }
 
 func TestFeedbackOnUnknownIDsIsRefused(t *testing.T) {
-	e := workspace(t, storage.NewMemory(), Options{})
+	e := workspace(t, memory(t), Options{})
 	record(t, e, episode("1", "a", "b"))
 	var wrong *suggest.RequestError
 	_, err := e.Feedback(ctx, "test", Feedback{Context: []string{"a"}, ID: "typo"})
@@ -280,7 +253,7 @@ func TestFeedbackOnUnknownIDsIsRefused(t *testing.T) {
 
 // Whoever asks for a workspace that is being deleted gets an error or a new one, never a dead one.
 func TestDeleteBesideGet(t *testing.T) {
-	w := NewWorkspaces(storage.NewMemory(), Options{})
+	w := NewWorkspaces(memory(t), Options{})
 	defer func() { require.NoError(t, w.Close(ctx)) }()
 	for range 50 {
 		_, err := w.Open(ctx, "x")
@@ -297,77 +270,29 @@ func TestDeleteBesideGet(t *testing.T) {
 	}
 }
 
-// The payloads were erased, but a crash came before the snapshots that hold them were dropped.
-func TestForgetLeavesNoSnapshotBehind(t *testing.T) {
-	store := storage.NewMemory()
-	e, end := reopened(t, store)
-	r := record(t, e, episode("secret", "hidden:tool", "a"))
-	for range 2 {
-		_, err := e.Build(ctx)
-		require.NoError(t, err)
-		settled(t, e)
-		record(t, e, episode(fmt.Sprint("other", e.Head().Seq), "a", "b"))
-	}
-	require.Len(t, kept(t, e), 2)
-	_, err := e.appendOne(ctx, func(*writer) (entry, bool, error) {
-		v := forgotten{Seqs: []uint64{r.Seq}}
-		payload, err := encode(kindForgotten, v)
-		return entry{kindForgotten, "", payload, &v}, true, err
-	})
-	require.NoError(t, err)
-	require.NoError(t, e.log.Erase(ctx, []uint64{r.Seq}))
-	end()
-	e, end = reopened(t, store)
-	settled(t, e)
-	for s, err := range e.log.Snapshots(ctx) {
-		require.NoError(t, err)
-		assert.False(t, bytes.Contains(s.Data, []byte("do secret")), "snapshot at %d", s.Seq)
-	}
-	verify(t, e)
-	end()
-}
-
-// stubborn is a store whose snapshots cannot be dropped for a while.
-type stubborn struct {
-	storage.Store
-	*stubbornLog
-}
-
-type stubbornLog struct {
-	storage.Log
-	fails atomic.Bool
-}
-
-func (s *stubborn) Log(name string) (_ storage.Log, err error) {
-	s.stubbornLog.Log, err = s.Store.Log(name)
-	return s.stubbornLog, err
-}
-
-func (l *stubbornLog) DropSnapshots(ctx context.Context) error {
-	if l.fails.Load() {
-		return errors.New("input/output error")
-	}
-	return l.Log.DropSnapshots(ctx)
-}
-
 // A request to forget that failed on its way is carried out when it is made again.
 func TestForgetAgain(t *testing.T) {
-	store := &stubborn{Store: storage.NewMemory(), stubbornLog: &stubbornLog{}}
-	e := workspace(t, store, Options{})
+	var fails atomic.Bool
+	e := workspace(t, memory(t), Options{measure: func(ctx context.Context, c *history.Counts, o suggest.MeasureOptions) (*suggest.Measures, error) {
+		if fails.Load() {
+			return nil, errors.New("too little memory")
+		}
+		return suggest.Measure(ctx, c, o)
+	}})
 	_, err := e.Record(ctx, "spy", []episodic.Episode{episode("secret", "hidden:a", "hidden:b")})
 	require.NoError(t, err)
 	_, err = e.Build(ctx)
 	require.NoError(t, err)
 	settled(t, e)
-	store.fails.Store(true)
+	fails.Store(true)
 	_, err = e.Forget(ctx, Selection{Source: "spy"})
-	require.ErrorContains(t, err, "input/output error")
-	store.fails.Store(false)
+	require.ErrorContains(t, err, "too little memory")
+	fails.Store(false)
 	_, err = e.Forget(ctx, Selection{Source: "spy"})
 	require.NoError(t, err)
 	assert.Zero(t, e.Model().Stats().Episodes)
 	settled(t, e)
-	for s, err := range e.log.Snapshots(ctx) {
+	for s, err := range logOf(e.store, e.name).Snapshots(ctx) {
 		require.NoError(t, err)
 		assert.False(t, bytes.Contains(s.Data, []byte("do secret")), "snapshot at %d", s.Seq)
 	}
@@ -377,7 +302,7 @@ func TestForgetAgain(t *testing.T) {
 // A capability names a tool by a spelling that begins to stand for another id without any change of
 // the catalog.
 func TestSpellingMetLater(t *testing.T) {
-	e := workspace(t, storage.NewMemory(), Options{})
+	e := workspace(t, memory(t), Options{})
 	fill(t, e, 3, 20)
 	_, err := e.PutTools(ctx, []catalog.Tool{{ID: "mcp__x__y"}})
 	require.NoError(t, err)

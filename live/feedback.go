@@ -3,7 +3,6 @@ package live
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"fmt"
 	"slices"
 
@@ -37,9 +36,6 @@ func (e *Engine) Feedback(ctx context.Context, source string, f Feedback) (seq u
 	}
 	_, err = e.appendOne(ctx, func(w *writer) (entry, bool, error) {
 		v := feedback{ID: f.ID, Used: f.Used, Outcome: f.Outcome, Source: source}
-		if w.replica != nil {
-			v.Nonce = rand.Text()
-		}
 		for i, spelling := range append(slices.Clone(f.Context), f.ID) {
 			id, err := w.state.Resolve(spelling)
 			if err == nil {

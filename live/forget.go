@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,19 +14,19 @@ import (
 	"waymark/suggest/history"
 )
 
-// forgetBatch is how many events one request to forget names.
-const forgetBatch = 10_000
+// forgetBatch is how many events one request to forget names: as many as one transaction erases.
+const forgetBatch = 5000
 
 // Forget erases the payloads of episodes and feedback for good and measures anew without them. The
-// request stands in the log before anything is erased, so it is finished after a crash; digests and
-// ids stay, so the chain holds and what was forgotten is not taken again.
+// request is stored in the transaction that erases them; digests and ids stay, so the chain holds and
+// what was forgotten is not taken again.
 func (e *Engine) Forget(ctx context.Context, sel Selection) (ForgetResult, error) {
 	if sel.Parts() != 1 {
 		return ForgetResult{}, &suggest.RequestError{Kind: suggest.Invalid, Detail: "name exactly one of source, episode and before"}
 	}
 	var seqs []uint64
 	selector := e.selector(sel)
-	for ev, err := range e.log.Read(ctx, 0) {
+	for ev, err := range e.read(ctx, 0) {
 		if err != nil {
 			return ForgetResult{}, fmt.Errorf("read the log of workspace %q: %w", e.name, err)
 		}
@@ -44,43 +45,36 @@ func (e *Engine) Forget(ctx context.Context, sel Selection) (ForgetResult, error
 // was nothing to do.
 func (e *Engine) forgetEvents(ctx context.Context, batches [][]uint64) (r ForgetResult, done bool, err error) {
 	r.Seq = e.Counted()
-	owed := e.erasing.unerased.Load() // by a request that failed on its way
-	if err := e.do(ctx, func(w *writer) { owed = owed || w.tainted }); err != nil {
+	owed := false // by a request that failed on its way
+	if err := e.do(ctx, func(w *writer) { owed = w.tainted }); err != nil {
 		return r, false, err
 	}
-	seqs := slices.Concat(batches...)
-	if len(seqs) == 0 && !owed {
+	if len(batches) == 0 && !owed {
 		return r, false, nil
 	}
-	e.erasing.unerased.Store(true) // and no snapshot is written, unless all goes well
-	defer e.Hold()()               // the rebuild below is the one that counts
-	for _, part := range batches {
-		if _, err := e.appendOne(ctx, func(*writer) (entry, bool, error) {
-			v := forgotten{Seqs: part}
-			payload, err := encode(kindForgotten, v)
-			return entry{kindForgotten, "", payload, &v}, true, err
-		}); err != nil {
-			return r, true, err
+	defer e.Hold()() // the rebuild below is the one that counts
+	for _, batch := range batches {
+		for part := range slices.Chunk(batch, forgetBatch) {
+			var failed error
+			if err := e.do(ctx, func(w *writer) { failed = w.erase(part) }); err != nil || failed != nil {
+				return r, true, cmp.Or(err, failed)
+			}
+			r.Erased += len(part)
 		}
 	}
-	// From here on the request is durable: a crash only delays it.
+	// From here on it is durable.
 	ctx = context.WithoutCancel(ctx)
-	if err := e.erase(ctx, seqs); err != nil {
-		return r, true, fmt.Errorf("workspace %q: %w", e.name, err)
-	}
-	e.erasing.unerased.Store(false)
-	r.Erased = len(seqs)
 	// What was learned from it must go, whatever that costs in quality; and a rebuild that somebody else
 	// has canceled is begun again.
 	for {
 		if _, err := e.rebuilt(ctx, true); err == nil {
 			break
 		} else if !errors.Is(err, context.Canceled) {
-			return r, true, fmt.Errorf("erased %d events, but not what was learned from them: %w", len(seqs), err)
+			return r, true, fmt.Errorf("erased %d events, but not what was learned from them: %w", r.Erased, err)
 		}
 	}
 	if err := e.dropProposals(ctx); err != nil {
-		return r, true, fmt.Errorf("erased %d events, but not what was proposed because of them: %w", len(seqs), err)
+		return r, true, fmt.Errorf("erased %d events, but not what was proposed because of them: %w", r.Erased, err)
 	}
 	// The model before still holds what is forgotten.
 	e.previous.Store(nil)
@@ -88,15 +82,15 @@ func (e *Engine) forgetEvents(ctx context.Context, batches [][]uint64) (r Forget
 	return r, true, nil
 }
 
-// erase removes payloads and what was derived from them.
-func (e *Engine) erase(ctx context.Context, seqs []uint64) error {
-	if err := e.log.Erase(ctx, seqs); err != nil {
-		return fmt.Errorf("erase: %w", err)
+// erase removes payloads and, with them, snapshots.
+func (w *writer) erase(seqs []uint64) error {
+	v := forgotten{Seqs: seqs}
+	payload, err := encode(kindForgotten, v)
+	if err == nil {
+		_, err = w.appendNow(entry{kindForgotten, "", payload, &v}, seqs...)
 	}
-	if err := e.log.DropSnapshots(ctx); err != nil {
-		return fmt.Errorf("drop snapshots: %w", err)
-	}
-	return nil
+	w.buildIfDue()
+	return err
 }
 
 // selector finds the events of a selection. A source is selected by its own name or by the one under which rules have it

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/episodic"
-	"waymark/storage"
 	"waymark/suggest"
 )
 
@@ -56,7 +55,7 @@ func forced(t *testing.T, e *Engine) Job {
 func TestRebuildThatLosesIsRefused(t *testing.T) {
 	now := time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
 	clock := func() time.Time { return now }
-	store := storage.NewMemory()
+	store := memory(t)
 	ws := NewWorkspaces(store, Options{Now: clock})
 	e, err := ws.Get(ctx, "default")
 	require.NoError(t, err)
@@ -105,7 +104,7 @@ func TestRebuildThatLosesIsRefused(t *testing.T) {
 	assert.Equal(t, suggest.ProfileLearned, afterAB(t, e).Model.Profile)
 	verify(t, e)
 	refusal := e.Judgement()
-	require.NoError(t, e.log.DropSnapshots(ctx))
+	require.NoError(t, logOf(e.store, e.name).DropSnapshots(ctx))
 	require.NoError(t, ws.Close(ctx))
 
 	ws = NewWorkspaces(store, without)
@@ -138,7 +137,7 @@ func TestBuildsByThemselvesAreJudgedWhereMuchIsNew(t *testing.T) {
 	if testing.Short() {
 		t.Skip("too long for -short")
 	}
-	store := storage.NewMemory()
+	store := memory(t)
 	e := workspace(t, store, Options{})
 	twoWays(t, e, 0, 100, false)
 	first := finish(t, e, false)
@@ -175,7 +174,7 @@ func TestBuildsByThemselvesAreJudgedWhereMuchIsNew(t *testing.T) {
 
 // A forced rebuild that finds another one under way is not taken for done when that one is refused.
 func TestRebuiltByForceWaitsForItsOwn(t *testing.T) {
-	store := storage.NewMemory()
+	store := memory(t)
 	ws := NewWorkspaces(store, Options{})
 	e, err := ws.Get(ctx, "default")
 	require.NoError(t, err)
@@ -199,7 +198,7 @@ func TestProfilesAreJudgedUnasked(t *testing.T) {
 			return e.Model().Stats().Auto.Next.Profile != "" && afterAB(t, e).Model.Profile == suggest.ProfileLearned
 		}
 	}
-	store := storage.NewMemory()
+	store := memory(t)
 	ws := NewWorkspaces(store, Options{Judge: true})
 	e, err := ws.Get(ctx, "default")
 	require.NoError(t, err)
@@ -231,7 +230,7 @@ func TestProfilesAreJudgedUnasked(t *testing.T) {
 	assert.Equal(t, hash, e.Model().Hash())
 	require.NoError(t, ws.Close(ctx))
 
-	store = storage.NewMemory()
+	store = memory(t)
 	ws = NewWorkspaces(store, Options{})
 	e, err = ws.Get(ctx, "default")
 	require.NoError(t, err)
@@ -251,7 +250,7 @@ func TestProfilesAreJudgedUnasked(t *testing.T) {
 // A rebuild that most of all consists of what one new key recorded is refused and names it. Force publishes it, and what
 // it recorded before counts as known afterwards.
 func TestRebuildOfOneNewSourceIsRefused(t *testing.T) {
-	e := workspace(t, storage.NewMemory(), Options{Measure: suggest.MeasureOptions{WithoutLearned: true}})
+	e := workspace(t, memory(t), Options{Measure: suggest.MeasureOptions{WithoutLearned: true}})
 	tasks := func(source string, n int) {
 		t.Helper()
 		var all []episodic.Episode

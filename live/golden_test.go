@@ -68,7 +68,7 @@ func goldenEvents() (all []entry) {
 		{kindPerformed, "performed/e2/s1", &episodic.Performed{Episode: "e2", Source: "key:k", Time: at, Number: 1, AtMS: 3, Step: &performed, Outcome: episodic.Success}},
 		{kindEpisode, "episode/e3", new(withID(full, "e3"))},
 		{kindContinued, "", &continued1},
-		{kindFeedback, "", &feedback{Context: []string{"files:read"}, ID: "files:write", Used: true, Outcome: episodic.Success, Source: "key:k", Nonce: "n"}},
+		{kindFeedback, "", &feedback{Context: []string{"files:read"}, ID: "files:write", Used: true, Outcome: episodic.Success, Source: "key:k"}},
 		{kindEpisode, "episode/e4", new(withID(full, "e4"))},
 		{kindForgotten, "", &forgotten{Seqs: []uint64{13}}},
 		{kindRule, "", &rule},
@@ -127,9 +127,8 @@ func fillAll(v reflect.Value) {
 // Every kind of event is read as it was written, and counted again by a replay.
 func TestEventsOfEachKind(t *testing.T) {
 	all := goldenEvents()
-	store := storage.NewMemory()
-	log, err := store.Log(DefaultWorkspace)
-	require.NoError(t, err)
+	store := memory(t)
+	log := logOf(store, DefaultWorkspace)
 	for _, e := range all {
 		kind, v, err := decode(e.payload)
 		require.NoError(t, err)

@@ -113,7 +113,7 @@ func (w *world) episode(i, steps int) episodic.Episode {
 }
 
 // write fills a log with the catalog and so many episodes, as an import leaves it.
-func (w *world) write(t testing.TB, log storage.Log, episodes, steps int) {
+func (w *world) write(t testing.TB, log testLog, episodes, steps int) {
 	t.Helper()
 	records := make([]storage.Record, 0, 1000)
 	flush := func() {

@@ -234,7 +234,7 @@ func (e *Engine) rebuild(ctx context.Context, j *job, force bool) error {
 			failed = gateError(v.gate)
 			return
 		}
-		w.measureBehind(nil, snapshot{rules: w.rules, matter: w.matter, built: at, how: b, forgets: w.erasing.forgets.Load()}, w.since, func(background context.Context) (*foldedLog, error) {
+		w.measureBehind(nil, snapshot{rules: w.rules, matter: w.matter, built: at, how: b}, w.since, func(background context.Context) (*foldedLog, error) {
 			h, err := e.replayFor(background, j, e.builds.kept.Swap(nil), at.seq, at.seq)
 			if errors.Is(err, context.Canceled) {
 				e.builds.kept.Store(h) // for the next rebuild, unless another build is put in force before
@@ -289,7 +289,7 @@ func (e *Engine) replayFor(ctx context.Context, j *job, from *foldedLog, upTo, b
 	} else {
 		all -= compareShare
 	}
-	h, _, err := replay(ctx, e.log, from, upTo, built,
+	h, _, err := replay(ctx, e.read, from, upTo, built,
 		func(ctx context.Context, c *history.Counts, b build, at uint64) (*suggest.Measures, error) {
 			b.Options.Progress = func(phase string, done float64) {
 				e.progress(j, phase, before+float64((all-before)*done))
@@ -310,7 +310,7 @@ func (e *Engine) verify(ctx context.Context, j *job) error {
 				w.opts.Logger.Error("model could not be published", "workspace", w.name, "error", err)
 			}
 		}
-		running, upTo, built = w.Model(), w.log.Head().Seq, w.built.seq
+		running, upTo, built = w.Model(), w.head.Seq, w.built.seq
 	})
 	if err != nil {
 		return err

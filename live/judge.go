@@ -30,7 +30,7 @@ func (e *Engine) judge(ctx context.Context, tell func(done float64)) (verdict, e
 	var v verdict
 	var how build
 	var head uint64
-	if err := e.do(ctx, func(w *writer) { v.built, how, head = w.built.seq, w.how, w.log.Head().Seq }); err != nil {
+	if err := e.do(ctx, func(w *writer) { v.built, how, head = w.built.seq, w.how, w.head.Seq }); err != nil {
 		return v, err
 	}
 	t, err := e.trial(ctx, v.built, how.lastJudged(v.built), head)
@@ -77,7 +77,7 @@ func (b *build) lastJudged(built uint64) uint64 {
 // trial reads the input of a rebuild at event head and the input of the active build,
 // without what is forgotten. The active model was judged at event judged.
 func (e *Engine) trial(ctx context.Context, built, judged, head uint64) (t evaluate.Trial, err error) {
-	o, err := look(ctx, e.log, 0, head)
+	o, err := look(ctx, e.read, 0, head)
 	if err != nil {
 		return t, err
 	}
@@ -85,7 +85,7 @@ func (e *Engine) trial(ctx context.Context, built, judged, head uint64) (t evalu
 	grows := grownEpisodes{}
 	var past []*episodic.Episode
 	at := map[string]int{} // of an episode in past
-	for v, err := range decoded(ctx, e.log, 0, head, func(seq uint64) bool { return o.forgotten[seq] }) {
+	for v, err := range decoded(ctx, e.read, 0, head, func(seq uint64) bool { return o.forgotten[seq] }) {
 		if err != nil {
 			return t, err
 		}
@@ -140,7 +140,7 @@ func (e *Engine) trial(ctx context.Context, built, judged, head uint64) (t evalu
 // catalogAt is the catalog as it was at an event.
 func (e *Engine) catalogAt(ctx context.Context, seq uint64) (evaluate.Recipe, error) {
 	tools, capabilities := map[string]catalog.Tool{}, map[string]catalog.Capability{}
-	for v, err := range decoded(ctx, e.log, 0, seq, nil) {
+	for v, err := range decoded(ctx, e.read, 0, seq, nil) {
 		if err != nil {
 			return evaluate.Recipe{}, err
 		}
@@ -166,7 +166,7 @@ func judgedKey(seq uint64) string { return "judged/" + strconv.FormatUint(seq, 1
 
 // noteJudged keeps the time. Without it everything works; only the date is missing.
 func (e *Engine) noteJudged(ctx context.Context, seq uint64) {
-	if _, err := e.table.Put(ctx, judgedKey(seq), []byte(e.opts.Now().UTC().Format(time.RFC3339))); err != nil {
+	if err := e.table.Put(ctx, judgedKey(seq), []byte(e.opts.Now().UTC().Format(time.RFC3339))); err != nil {
 		e.opts.Logger.Warn("when the profiles were judged could not be kept", "workspace", e.name, "error", err)
 	}
 }

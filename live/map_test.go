@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/episodic"
-	"waymark/storage"
 )
 
 // plain is a history as a map: what a workspace has to say about its episodes, worked out without a log, without
@@ -163,7 +162,7 @@ func TestAgainstAMap(t *testing.T) {
 
 func againstAMap(t *testing.T, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 3))
-	store := storage.NewMemory()
+	store := memory(t)
 	e, end := reopened(t, store)
 	p := &plain{known: map[string]*plainEpisode{}, erased: map[string]*plainEpisode{}}
 	source := func() string { return fmt.Sprint("source", r.IntN(3)) }

@@ -247,9 +247,9 @@ func (g grownEpisodes) take(value any) *episodic.Episode {
 
 // episodes yields the episodes of a log in the order in which they were recorded; one that grew comes where
 // its last step stands.
-func episodes(ctx context.Context, log storage.Log, yield func(*episodic.Episode, error) bool) {
+func episodes(ctx context.Context, log reader, yield func(*episodic.Episode, error) bool) {
 	last := map[string]uint64{} // event of each episode that grew
-	for ev, err := range log.Read(ctx, 0) {
+	for ev, err := range log(ctx, 0) {
 		if err != nil {
 			yield(nil, err)
 			return
@@ -259,7 +259,7 @@ func episodes(ctx context.Context, log storage.Log, yield func(*episodic.Episode
 		}
 	}
 	grows := grownEpisodes{}
-	for ev, err := range log.Read(ctx, 0) {
+	for ev, err := range log(ctx, 0) {
 		if err != nil {
 			yield(nil, err)
 			return

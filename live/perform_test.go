@@ -35,7 +35,7 @@ func perform(t testing.TB, e *Engine, p Performed) uint64 {
 
 // A step counts within a second; what is counted after the last is what the whole episode counts.
 func TestPerformedStepsCount(t *testing.T) {
-	store := storage.NewMemory()
+	store := memory(t)
 	e := workspace(t, store, Options{})
 	perform(t, e, performed("e", 1, "git:status"))
 	seq := perform(t, e, performed("e", 2, "git:diff"))
@@ -58,7 +58,7 @@ func TestPerformedStepsCount(t *testing.T) {
 	require.Len(t, ep.Steps, 3)
 	assert.Equal(t, "gateway", ep.Source)
 
-	other := workspace(t, storage.NewMemory(), Options{})
+	other := workspace(t, memory(t), Options{})
 	_, err := other.Record(ctx, "gateway", []episodic.Episode{ep})
 	require.NoError(t, err)
 	assert.Equal(t, exported(t, other), exported(t, e))
@@ -80,7 +80,7 @@ func exported(t testing.TB, e *Engine) []suggest.ExportEdge {
 }
 
 func TestPerformedTwiceCountsOnce(t *testing.T) {
-	store := storage.NewMemory()
+	store := memory(t)
 	e := workspace(t, store, Options{})
 	perform(t, e, performed("e", 1, "a"))
 	seq := perform(t, e, performed("e", 2, "b"))
@@ -147,7 +147,7 @@ func TestPerformedSideBySide(t *testing.T) {
 	assert.Len(t, ids, steps)
 	assert.Equal(t, place.Time.Add(steps*time.Second+100*time.Millisecond), last)
 
-	whole := workspace(t, storage.NewMemory(), Options{})
+	whole := workspace(t, memory(t), Options{})
 	for it, err := range e.Items(ctx) {
 		require.NoError(t, err)
 		require.Len(t, it.Episode.Steps, steps)
@@ -165,7 +165,7 @@ func TestForgetPerformed(t *testing.T) {
 		"source": {Source: "gateway"}, "episode": {Episode: "e"}, "before": {Before: time.Date(2026, 9, 1, 0, 0, 0, 0, time.UTC)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := workspace(t, storage.NewMemory(), Options{})
+			e := workspace(t, memory(t), Options{})
 			record(t, e, episode("kept", "x", "y"))
 			perform(t, e, performed("e", 1, "a"))
 			perform(t, e, performed("e", 2, "b"))
@@ -182,7 +182,7 @@ func TestForgetPerformed(t *testing.T) {
 }
 
 func TestIntentsOfPerformedStepsCanBeKeptOut(t *testing.T) {
-	e := workspace(t, storage.NewMemory(), Options{DropIntents: true})
+	e := workspace(t, memory(t), Options{DropIntents: true})
 	perform(t, e, performed("e", 1, "a"))
 	for it, err := range e.Items(ctx) {
 		require.NoError(t, err)
@@ -191,7 +191,7 @@ func TestIntentsOfPerformedStepsCanBeKeptOut(t *testing.T) {
 }
 
 func TestDigestKey(t *testing.T) {
-	store := storage.NewMemory()
+	store := memory(t)
 	e := workspace(t, store, Options{})
 	key, err := e.DigestKey(ctx)
 	require.NoError(t, err)
@@ -203,7 +203,7 @@ func TestDigestKey(t *testing.T) {
 
 // The gate and the choice of profile see episodes that grew as they see whole ones.
 func TestEpisodesThatGrewAreJudged(t *testing.T) {
-	e := workspace(t, storage.NewMemory(), Options{})
+	e := workspace(t, memory(t), Options{})
 	record(t, e, episode("whole", "a", "b"))
 	perform(t, e, performed("e", 1, "a"))
 	perform(t, e, performed("e", 2, "b"))

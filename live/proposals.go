@@ -50,7 +50,7 @@ func (e *Engine) Mine(ctx context.Context, o MineOptions) (Job, error) {
 
 func (e *Engine) mine(ctx context.Context, j *job, o MineOptions) error {
 	e.progress(j, "mine", 0)
-	forgets := e.erasing.forgets.Load()
+	forgets := e.forgets.Load()
 	m := e.Model()
 	report, err := proposal.Make(proposal.History{
 		Episodes: func() iter.Seq2[*episodic.Episode, error] { return e.episodes(ctx) },
@@ -75,7 +75,7 @@ func (e *Engine) mine(ctx context.Context, j *job, o MineOptions) error {
 	e.progress(j, "keep", .95)
 	e.proposing.Lock()
 	defer e.proposing.Unlock()
-	if e.erasing.forgets.Load() != forgets {
+	if e.forgets.Load() != forgets {
 		return errors.New("episodes were forgotten meanwhile; mine again")
 	}
 	kept, err := e.keepProposals(ctx, report.Proposals)
@@ -145,7 +145,7 @@ func (e *Engine) putProposal(ctx context.Context, p proposal.Proposal) error {
 	if err != nil {
 		return err
 	}
-	_, err = e.table.Put(ctx, proposalRow+p.ID, value)
+	err = e.table.Put(ctx, proposalRow+p.ID, value)
 	return err
 }
 

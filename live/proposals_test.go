@@ -11,7 +11,6 @@ import (
 	"waymark/catalog"
 	"waymark/mine/proposal"
 	"waymark/score"
-	"waymark/storage"
 	"waymark/suggest"
 )
 
@@ -53,7 +52,7 @@ func proposals(t testing.TB, e *Engine, state proposal.State) []proposal.Proposa
 // What is approved is a capability of the catalog; what is rejected does not come back; what waits is
 // there after a restart.
 func TestProposalsAreDecidedByPeople(t *testing.T) {
-	store := storage.NewMemory()
+	store := memory(t)
 	w := NewWorkspaces(store, Options{})
 	e, err := w.Get(ctx, "default")
 	require.NoError(t, err)
@@ -115,7 +114,7 @@ func states(all []proposal.Proposal) []proposal.State {
 
 // What waits is what was found last.
 func TestProposalsFollowTheHistory(t *testing.T) {
-	e := workspace(t, storage.NewMemory(), Options{})
+	e := workspace(t, memory(t), Options{})
 	routine(t, e, "a", 4, "x:read", "y:render", "z:publish")
 	mined(t, e, MineOptions{})
 	before := proposals(t, e, "")
@@ -132,7 +131,7 @@ func TestProposalsFollowTheHistory(t *testing.T) {
 
 // A decision holds for tools with a new name, and again for the old one when the rule is undone.
 func TestProposalsOfRenamedTools(t *testing.T) {
-	e := workspace(t, storage.NewMemory(), Options{})
+	e := workspace(t, memory(t), Options{})
 	routine(t, e, "a", 4, "x:read", "y:render", "z:publish")
 	_, err := e.PutTools(ctx, []catalog.Tool{{ID: "new:read"}})
 	require.NoError(t, err)
@@ -155,7 +154,7 @@ func TestProposalsOfRenamedTools(t *testing.T) {
 
 // What was proposed because of forgotten episodes is forgotten with them.
 func TestProposalsAreForgotten(t *testing.T) {
-	e := workspace(t, storage.NewMemory(), Options{})
+	e := workspace(t, memory(t), Options{})
 	routine(t, e, "a", 4, "x:read", "y:render", "z:publish")
 	routine(t, e, "b", 4, "x:fetch", "y:check", "z:merge")
 	mined(t, e, MineOptions{})
@@ -174,7 +173,7 @@ func TestProposalsAreForgotten(t *testing.T) {
 }
 
 func TestRebuildsMineWhereAskedTo(t *testing.T) {
-	e := workspace(t, storage.NewMemory(), Options{Mine: true})
+	e := workspace(t, memory(t), Options{Mine: true})
 	routine(t, e, "a", 4, "x:read", "y:render", "z:publish")
 	require.Equal(t, JobDone, finish(t, e, false).State)
 	states, ok := e.WatchJob(ctx, "mine-1")
@@ -185,7 +184,7 @@ func TestRebuildsMineWhereAskedTo(t *testing.T) {
 }
 
 func TestProposalErrors(t *testing.T) {
-	e := workspace(t, storage.NewMemory(), Options{})
+	e := workspace(t, memory(t), Options{})
 	var bad *suggest.RequestError
 	_, err := e.Proposal(ctx, "p000000000000")
 	require.ErrorAs(t, err, &bad)

@@ -66,45 +66,52 @@ var (
 	ErrChangedAgain   = errors.New("it changed again since it was looked at")
 )
 
-// sharedTable is a table whose rows other processes change too.
-type sharedTable interface {
-	storage.Table
-	Sync(ctx context.Context) error
-	Watch(ctx context.Context, prefix string, changed func(key string, value []byte)) error
-	DeleteVersion(ctx context.Context, key string, version uint64) error
-}
-
 // quarantine is what waits for approval, in memory and in the table.
 type quarantine struct {
 	table  storage.Table
-	shared sharedTable // the table, if others change it: its changes come by Watch
+	shared bool // other processes change the rows, too
 
 	mu    sync.Mutex
 	rows  map[string]Quarantined
+	wrote uint64              // changes by this process
 	base  *suggest.Exclusions // what is withheld besides, and both together
 	both  *suggest.Exclusions
 	bans  map[string]suggest.Exclusion // rules of the operator
 	valid bool
 }
 
-func openQuarantine(ctx context.Context, table storage.Table) (*quarantine, error) {
-	q := &quarantine{table: table, rows: map[string]Quarantined{}}
-	var err error
-	if shared, ok := table.(sharedTable); ok {
-		q.shared = shared
-		err = shared.Watch(ctx, quarantineRow, q.changed)
-	} else {
-		for e, failed := range table.List(ctx, quarantineRow) {
-			if err = failed; err != nil {
-				break
+// load reads the rows. What this process writes meanwhile is not undone by what was read before.
+func (q *quarantine) load(ctx context.Context) error {
+	for {
+		q.mu.Lock()
+		wrote := q.wrote
+		q.mu.Unlock()
+		rows := map[string]Quarantined{}
+		for row, err := range q.table.List(ctx, quarantineRow) {
+			if err != nil {
+				return fmt.Errorf("read the quarantine: %w", err)
 			}
-			q.changed(e.Key, e.Value)
+			id := row.Key[len(quarantineRow):]
+			rows[id] = readQuarantined(id, row.Value)
+		}
+		q.mu.Lock()
+		current := q.wrote == wrote
+		if current {
+			q.rows, q.valid = rows, false
+		}
+		q.mu.Unlock()
+		if current {
+			return nil
 		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read the quarantine: %w", err)
+}
+
+// sync takes in what other processes noted.
+func (q *quarantine) sync(ctx context.Context) error {
+	if !q.shared {
+		return nil
 	}
-	return q, nil
+	return q.load(ctx)
 }
 
 func readQuarantined(id string, value []byte) (row Quarantined) {
@@ -114,81 +121,59 @@ func readQuarantined(id string, value []byte) (row Quarantined) {
 	return row
 }
 
-// changed takes in a row as the table has it; nil: it is gone.
-func (q *quarantine) changed(key string, value []byte) {
-	id := key[len(quarantineRow):]
-	row := readQuarantined(id, value)
+// changed takes in a row that this process wrote; nil: it is gone.
+func (q *quarantine) changed(id string, row *Quarantined) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.valid = false; value == nil {
+	q.wrote++
+	if q.valid = false; row == nil {
 		delete(q.rows, id)
 	} else {
-		q.rows[id] = row
+		q.rows[id] = *row
 	}
 }
 
 func (q *quarantine) put(ctx context.Context, row Quarantined) error {
 	text, err := json.Marshal(row)
 	if err == nil {
-		_, err = q.table.Put(ctx, quarantineRow+row.ID, text)
+		err = q.table.Put(ctx, quarantineRow+row.ID, text)
 	}
 	if err != nil {
 		return fmt.Errorf("quarantine %q: %w", row.ID, err)
 	}
-	if q.shared == nil {
-		q.changed(quarantineRow+row.ID, text)
-	}
+	q.changed(row.ID, &row)
 	return nil
 }
 
-// release ends the quarantine of an entry; with a fingerprint only of the entry as it was looked at.
+// release ends the quarantine of an entry; with a fingerprint only of the entry as it was looked at. What others put
+// there meanwhile stays.
 func (q *quarantine) release(ctx context.Context, id, fingerprint string) error {
-	if q.shared != nil {
-		return q.releaseShared(ctx, id, fingerprint)
-	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	row, waits := q.rows[id]
-	if err := mayRelease(id, fingerprint, row, waits); err != nil {
-		return err
-	}
-	if err := q.table.Delete(ctx, quarantineRow+id); err != nil && !errors.Is(err, storage.ErrNotFound) {
-		return fmt.Errorf("approve %q: %w", id, err)
-	}
-	delete(q.rows, id)
-	q.valid = false
-	return nil
-}
-
-// vouched is [quarantine.release] for an entry that perhaps does not wait.
-func (q *quarantine) vouched(ctx context.Context, id string) error {
-	if err := q.release(ctx, id, ""); !errors.Is(err, ErrNotQuarantined) {
-		return err
-	}
-	return nil
-}
-
-// releaseShared decides by the row as the log has it; what others put there meanwhile stays.
-func (q *quarantine) releaseShared(ctx context.Context, id, fingerprint string) error {
-	if _, held := q.holds(id); held || fingerprint != "" {
-		if err := q.shared.Sync(ctx); err != nil {
-			return fmt.Errorf("approve %q: %w", id, err)
+	value, version, err := q.table.Get(ctx, quarantineRow+id)
+	if err == nil || errors.Is(err, storage.ErrNotFound) {
+		if err := mayRelease(id, fingerprint, readQuarantined(id, value), err == nil); err != nil {
+			return err
 		}
+		err = q.table.Apply(ctx, storage.Change{Key: quarantineRow + id, Version: &version})
 	}
-	value, version, err := q.shared.Get(ctx, quarantineRow+id)
-	if err != nil && !errors.Is(err, storage.ErrNotFound) {
-		return fmt.Errorf("approve %q: %w", id, err)
-	}
-	if err := mayRelease(id, fingerprint, readQuarantined(id, value), value != nil); err != nil {
-		return err
-	}
-	err = q.shared.DeleteVersion(ctx, quarantineRow+id, version)
 	if errors.Is(err, storage.ErrConflict) {
 		err = ErrChangedAgain
 	}
 	if err != nil {
 		return fmt.Errorf("approve %q: %w", id, err)
 	}
+	q.changed(id, nil)
+	return nil
+}
+
+// vouched is [quarantine.release] for an entry that perhaps does not wait.
+func (q *quarantine) vouched(ctx context.Context, id string) error {
+	if _, known := q.row(id); !known {
+		return nil
+	}
+	if err := q.release(ctx, id, ""); !errors.Is(err, ErrNotQuarantined) {
+		return err
+	}
+	q.changed(id, nil)
 	return nil
 }
 
@@ -236,14 +221,6 @@ func (q *quarantine) roomFor(id string) error {
 	return &suggest.RequestError{Kind: suggest.Invalid, Detail: fmt.Sprintf("the limit of %d remembered removals is reached; a key that may approve can remove this entry", n)}
 }
 
-// sync takes in what other processes noted.
-func (q *quarantine) sync(ctx context.Context) error {
-	if q.shared == nil {
-		return nil
-	}
-	return q.shared.Sync(ctx)
-}
-
 // removed notes that an entry that waits was taken out of the catalog, unless its row is another than at that version:
 // then the id was put again.
 func (q *quarantine) removed(ctx context.Context, row Quarantined, version uint64) error {
@@ -252,19 +229,13 @@ func (q *quarantine) removed(ctx context.Context, row Quarantined, version uint6
 	if err != nil {
 		return fmt.Errorf("remove %q: %w", row.ID, err)
 	}
-	if q.shared == nil { // else the row comes by Watch
-		q.mu.Lock()
-		defer q.mu.Unlock()
-	}
-	_, err = q.table.CAS(ctx, quarantineRow+row.ID, version, text)
-	switch {
+	switch err = q.table.CAS(ctx, quarantineRow+row.ID, version, text); {
 	case errors.Is(err, storage.ErrConflict):
 		return nil
 	case err != nil:
 		return fmt.Errorf("remove %q: %w", row.ID, err)
-	case q.shared == nil:
-		q.rows[row.ID], q.valid = row, false
 	}
+	q.changed(row.ID, &row)
 	return nil
 }
 
@@ -354,8 +325,6 @@ func (w *writer) review(one *reviewed, approved bool) (*Flagged, error) {
 	}
 	ctx := context.WithoutCancel(w.life.ctx)
 	switch {
-	case flag.Quarantined && w.replica != nil && w.quarantine.shared == nil: // the others would not know of it
-		return nil, fmt.Errorf("%s %q would be quarantined, which is %w: somebody who may approve it puts it", one.kind, catalog.Cut(one.id, 160), ErrShared)
 	case flag.Quarantined:
 		row := Quarantined{
 			ID: one.id, Kind: one.kind, Server: one.entry.Server, Flags: flag.Flags, Changed: append([]string{}, one.changed...),

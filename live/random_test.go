@@ -11,7 +11,6 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/storage"
 	"waymark/suggest"
 )
 
@@ -51,7 +50,7 @@ func TestWhateverHappens(t *testing.T) {
 	}
 	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 77))
-		store := storage.NewMemory()
+		store := memory(t)
 		e, end := reopened(t, store)
 		ids := []string{}
 		for i := range 12 {
@@ -121,7 +120,7 @@ func TestWhateverHappens(t *testing.T) {
 		now := e.current.Load() // a build may end at any time
 		running := answersOf(t, now.model)
 		h := func() *foldedLog {
-			h, _, err := replay(ctx, e.log, nil, 0, now.built, e.measure, nil)
+			h, _, err := replay(ctx, e.read, nil, 0, now.built, e.measure, nil)
 			require.NoError(t, err)
 			return h
 		}()

@@ -332,10 +332,8 @@ func put[T any](ctx context.Context, e *Engine, things []T, approved bool, how p
 		prepare: func(w *writer) []entry {
 			var entries []entry
 			r, added, failed = PutResult{Rejected: []Rejection{}, Changed: []string{}}, nil, nil
-			if !approved {
-				if failed = w.quarantine.sync(w.life.ctx); failed != nil {
-					return nil
-				}
+			if failed = w.quarantine.sync(w.life.ctx); failed != nil {
+				return nil
 			}
 			for _, one := range how.candidates(w, things, &r) {
 				entry, isNew, err := w.toPut(how.kind, &one, func() (any, bool) { return how.current(w.state, one.id) }, approved, &r)
@@ -627,7 +625,7 @@ func (e *Engine) Items(ctx context.Context) iter.Seq2[Item, error] {
 			}
 		}
 		aliases := aliases(e.Rules())
-		episodes(ctx, e.log, func(ep *episodic.Episode, err error) bool {
+		episodes(ctx, e.read, func(ep *episodic.Episode, err error) bool {
 			if err != nil {
 				yield(Item{}, fmt.Errorf("read the log of workspace %q: %w", e.name, err))
 				return false

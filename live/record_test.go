@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/episodic"
-	"waymark/storage"
 )
 
 // Every row of the outcomes decides a recording: the tools before are recorded first, then those of again.
@@ -37,7 +36,7 @@ func TestOutcomesOfRecording(t *testing.T) {
 		"other steps, which cannot follow": {before: two, again: three, source: "key:ann"},
 	} {
 		t.Run(row, func(t *testing.T) {
-			e := workspace(t, storage.NewMemory(), Options{})
+			e := workspace(t, memory(t), Options{})
 			if tt.before != nil {
 				_, err := e.Record(ctx, source, telling(at, tt.before))
 				require.NoError(t, err)
@@ -92,7 +91,7 @@ func TestRecordingValidatesAndEncodesOnce(t *testing.T) {
 	normalise = func(e *episodic.Episode) error { normal++; return e.Normalise() }
 	canonical = func(e episodic.Episode) []byte { encoded++; return episodic.Canonical(e) }
 	t.Cleanup(func() { normalise, canonical = (*episodic.Episode).Normalise, episodic.Canonical })
-	e := workspace(t, storage.NewMemory(), Options{})
+	e := workspace(t, memory(t), Options{})
 	at := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 	for _, tools := range [][]string{{"a"}, {"a"}, {"a", "b"}} {
 		normal, encoded = 0, 0

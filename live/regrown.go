@@ -116,7 +116,7 @@ func (w *writer) recall(known []recordedBefore) error {
 			k.was, k.latest = g.Clone(), true
 			continue
 		}
-		for ev, err := range w.log.Read(context.WithoutCancel(w.life.ctx), k.seq-1) {
+		for ev, err := range w.read(context.WithoutCancel(w.life.ctx), k.seq-1) {
 			if err != nil {
 				return fmt.Errorf("read the log of workspace %q: %w", w.name, err)
 			}
@@ -210,7 +210,7 @@ func (e *Engine) readRecorded(ctx context.Context, known []recordedBefore) error
 		grows[known[i].ep.ID] = nil
 		first = min(first, known[i].seq)
 	}
-	for ev, err := range e.log.Read(ctx, first-1) {
+	for ev, err := range e.read(ctx, first-1) {
 		if err != nil {
 			return fmt.Errorf("read the log of workspace %q: %w", e.name, err)
 		}

@@ -12,7 +12,6 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/storage"
 )
 
 // telling is a session as a transcript has it by now: each of its episodes with so many tools.
@@ -43,7 +42,7 @@ func TestTranscriptThatGrows(t *testing.T) {
 		last.Steps, last.Outcome = last.Steps[:steps], ""
 		return all
 	}
-	e := workspace(t, storage.NewMemory(), opts)
+	e := workspace(t, memory(t), opts)
 	for _, tt := range []struct {
 		name                 string
 		episodes             []episodic.Episode
@@ -63,7 +62,7 @@ func TestTranscriptThatGrows(t *testing.T) {
 		assert.Equal(t, []int{tt.accepted, tt.duplicates}, []int{r.Accepted, r.Duplicates}, tt.name)
 		require.NoError(t, e.Wait(ctx, r.Seq))
 	}
-	other := workspace(t, storage.NewMemory(), opts)
+	other := workspace(t, memory(t), opts)
 	_, err := other.Record(ctx, "another", whole)
 	require.NoError(t, err)
 	assert.Equal(t, exported(t, other), exported(t, e))
@@ -97,13 +96,13 @@ func TestTranscriptGrowsAtAnyAge(t *testing.T) {
 		part[1].Steps, part[1].Outcome = part[1].Steps[:steps], ""
 		return part
 	}
-	other := workspace(t, storage.NewMemory(), opts)
+	other := workspace(t, memory(t), opts)
 	_, err := other.Record(ctx, source, whole)
 	require.NoError(t, err)
 
 	for _, parts := range [][]int{{1}, {2}, {3}, {4}, {1, 2, 3, 4}, {2, 4}} {
 		t.Run(fmt.Sprint(parts), func(t *testing.T) {
-			store := storage.NewMemory()
+			store := memory(t)
 			ws := NewWorkspaces(store, opts)
 			t.Cleanup(func() { require.NoError(t, ws.Close(ctx)) }) // the last one
 			e, err := ws.Get(ctx, "default")
@@ -147,7 +146,7 @@ func TestTranscriptGrowsAtAnyAge(t *testing.T) {
 
 			_, err = e.Forget(ctx, Selection{Episode: "second"})
 			require.NoError(t, err)
-			for ev, err := range e.log.Read(ctx, 0) {
+			for ev, err := range e.read(ctx, 0) {
 				require.NoError(t, err)
 				require.NotContains(t, string(ev.Payload), "git:diff", "nothing of it stays in the log")
 			}
@@ -185,7 +184,7 @@ func TestEpisodeThatContradictsWhatIsRecorded(t *testing.T) {
 		{"no session", source, func(e *episodic.Episode) { e.Session = "" }, "3 steps reported by"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			e := workspace(t, storage.NewMemory(), Options{})
+			e := workspace(t, memory(t), Options{})
 			_, err := e.Record(ctx, source, telling(at, []string{"fs:read", "fs:write"}))
 			require.NoError(t, err)
 			again := telling(at, []string{"fs:read", "fs:write", "ci:run"})
@@ -205,7 +204,7 @@ func TestEpisodeThatContradictsWhatIsRecorded(t *testing.T) {
 func TestTranscriptGrowsAfterThousandsOfOthers(t *testing.T) {
 	const source = "import:claude-code"
 	at := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
-	e := workspace(t, storage.NewMemory(), Options{})
+	e := workspace(t, memory(t), Options{})
 	grow := func(steps int) RecordResult {
 		r, err := e.Record(ctx, source, telling(at, []string{"fs:read", "fs:write", "ci:run"}[:steps]))
 		require.NoError(t, err)
@@ -230,7 +229,7 @@ func TestTranscriptGrowsAfterThousandsOfOthers(t *testing.T) {
 // A process that ends after the beginning of an episode leaves it to the next import.
 func TestTranscriptWithABeginningAlone(t *testing.T) {
 	now := time.Date(2026, 8, 2, 12, 0, 0, 0, time.UTC)
-	e := workspace(t, storage.NewMemory(), Options{Now: func() time.Time { return now }})
+	e := workspace(t, memory(t), Options{Now: func() time.Time { return now }})
 	eps := telling(now.Add(-time.Hour), []string{"fs:read", "fs:write"})
 	ep := eps[0]
 	ep.Source = "import:codex"

@@ -25,11 +25,11 @@ type place struct {
 // foldedLog is a log folded up to some event.
 type foldedLog struct {
 	state    *history.State
-	last     uint64 // the last event seen
-	rules    []Rule // in effect, by id; never changed in place
-	matter   place  // the last event that a model counts
-	built    place  // the build event the measures come from
-	how      build  // and how they were built
+	head     storage.Head // the last event seen
+	rules    []Rule       // in effect, by id; never changed in place
+	matter   place        // the last event that a model counts
+	built    place        // the build event the measures come from
+	how      build        // and how they were built
 	measures *suggest.Measures
 	refused  *refusal        // of a rebuild since built; nil: none
 	since    int             // events that matter since built, or since a refusal
@@ -78,7 +78,7 @@ func (h *foldedLog) version() string {
 
 // count folds one durable event.
 func (h *foldedLog) count(e decodedEvent) {
-	h.last = e.seq
+	h.head = storage.Head{Seq: e.seq, Chain: e.chain}
 	if b, ok := e.value.(*build); ok && b.Refused { // it is tried again when as much has changed as for any build
 		h.refused, h.since, h.changed, h.texts = &refusal{e.seq, *b}, 0, false, 0
 	}
@@ -110,11 +110,11 @@ func (h *foldedLog) count(e decodedEvent) {
 // leadsTo reports whether a history is the beginning of the log before a build, or has measures of its
 // own, and counts nothing that was to be forgotten or that a rule counts otherwise since.
 func (h *foldedLog) leadsTo(built uint64, o outline) bool {
-	if h.measures == nil && h.last >= built || len(o.treated) > 0 {
+	if h.measures == nil && h.head.Seq >= built || len(o.treated) > 0 {
 		return false
 	}
 	for seq := range o.forgotten {
-		if seq <= h.last && !h.skipped[seq] {
+		if seq <= h.head.Seq && !h.skipped[seq] {
 			return false
 		}
 	}
@@ -126,17 +126,15 @@ type outline struct {
 	head      uint64
 	built     uint64 // the last build event
 	forgotten map[uint64]bool
-	pending   []uint64 // forgotten but not erased yet: the request was cut short
-	treated   []ruled  // rules about sources, in order
+	treated   []ruled // rules about sources, in order
 }
 
 // look reads the log after an event without folding: builds and requests to forget must be known
 // before the events they concern are counted. upTo 0 means the head.
-func look(ctx context.Context, log storage.Log, after, upTo uint64) (outline, error) {
+func look(ctx context.Context, log reader, after, upTo uint64) (outline, error) {
 	o := outline{forgotten: map[uint64]bool{}}
-	erased := map[uint64]bool{}
 	o.head = after
-	for e, err := range log.Read(ctx, after) {
+	for e, err := range log(ctx, after) {
 		if err != nil {
 			return o, fmt.Errorf("read the log: %w", err)
 		}
@@ -145,7 +143,6 @@ func look(ctx context.Context, log storage.Log, after, upTo uint64) (outline, er
 		}
 		o.head = e.Seq
 		if e.Erased || len(e.Payload) == 0 {
-			erased[e.Seq] = true
 			continue
 		}
 		switch e.Payload[0] {
@@ -170,9 +167,6 @@ func look(ctx context.Context, log storage.Log, after, upTo uint64) (outline, er
 			}
 			for _, seq := range v.(*forgotten).Seqs {
 				o.forgotten[seq] = true
-				if !erased[seq] {
-					o.pending = append(o.pending, seq)
-				}
 			}
 		}
 	}
@@ -191,12 +185,12 @@ const lastBuild = math.MaxUint64
 //
 // from, if not nil, is the beginning of the log folded already. If it has measures they stay in
 // force, and what a later build event would measure is left in [history.later].
-func replay(ctx context.Context, log storage.Log, from *foldedLog, upTo, built uint64, measure measurer, progress func(done float64)) (*foldedLog, outline, error) {
+func replay(ctx context.Context, log reader, from *foldedLog, upTo, built uint64, measure measurer, progress func(done float64)) (*foldedLog, outline, error) {
 	h := from
 	if h == nil {
 		h = &foldedLog{state: history.NewState()}
 	}
-	o, err := look(ctx, log, h.last, upTo)
+	o, err := look(ctx, log, h.head.Seq, upTo)
 	if err != nil {
 		return nil, o, err
 	}
@@ -222,7 +216,7 @@ func replay(ctx context.Context, log storage.Log, from *foldedLog, upTo, built u
 	if built == 0 && h.measures == nil {
 		at = h.state.Freeze() // no build yet: the measures of nothing
 	}
-	for e, err := range decoded(ctx, log, h.last, o.head, func(seq uint64) bool { return o.forgotten[seq] }) {
+	for e, err := range decoded(ctx, log, h.head.Seq, o.head, func(seq uint64) bool { return o.forgotten[seq] }) {
 		if err != nil {
 			return h, o, err
 		}

@@ -21,9 +21,8 @@ func TestReplayGoesOn(t *testing.T) {
 	if testing.Short() {
 		t.Skip("too long for -short")
 	}
-	store := storage.NewMemory()
-	log, err := store.Log("default")
-	require.NoError(t, err)
+	store := memory(t)
+	log := logOf(store, "default")
 	newWorld(100).write(t, log, 2500, 3)
 	built := log.Head().Seq
 	measure := func(ctx context.Context, c *history.Counts, b build, _ uint64) (*suggest.Measures, error) {
@@ -37,7 +36,7 @@ func TestReplayGoesOn(t *testing.T) {
 	folding := func(at float64) *foldedLog {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		h, _, err := replay(ctx, log, nil, 0, built, measure, func(done float64) {
+		h, _, err := replay(ctx, log.Read, nil, 0, built, measure, func(done float64) {
 			if done > at {
 				cancel()
 			}
@@ -46,7 +45,7 @@ func TestReplayGoesOn(t *testing.T) {
 		return h
 	}
 	measuring := func() *foldedLog {
-		h, _, err := replay(ctx, log, nil, 0, built, func(context.Context, *history.Counts, build, uint64) (*suggest.Measures, error) {
+		h, _, err := replay(ctx, log.Read, nil, 0, built, func(context.Context, *history.Counts, build, uint64) (*suggest.Measures, error) {
 			return nil, context.Canceled
 		}, nil)
 		require.ErrorIs(t, err, context.Canceled)
@@ -55,8 +54,8 @@ func TestReplayGoesOn(t *testing.T) {
 	halves := []*foldedLog{folding(0), folding(.5), measuring()}
 	forgets := folding(.7)
 	for _, h := range append(halves, forgets) {
-		assert.NotZero(t, h.last)
-		assert.LessOrEqual(t, h.last, built)
+		assert.NotZero(t, h.head.Seq)
+		assert.LessOrEqual(t, h.head.Seq, built)
 	}
 
 	more := newWorld(300).episode(9999, 4) // a rebuild that is asked for later has a build event of its own
@@ -71,16 +70,16 @@ func TestReplayGoesOn(t *testing.T) {
 	require.NoError(t, err)
 	_, err = log.Append(ctx, append(records, storage.Record{Payload: payload}))
 	require.NoError(t, err)
-	fresh, _, err := replay(ctx, log, nil, 0, lastBuild, measure, nil)
+	fresh, _, err := replay(ctx, log.Read, nil, 0, lastBuild, measure, nil)
 	require.NoError(t, err)
 	for i, from := range halves {
-		h, _, err := replay(ctx, log, from, 0, lastBuild, measure, nil)
+		h, _, err := replay(ctx, log.Read, from, 0, lastBuild, measure, nil)
 		require.NoError(t, err)
 		assert.Same(t, from, h, "%d goes on", i)
 		assert.Equal(t, hash(fresh), hash(h), "%d", i)
 	}
 
-	gone := forgets.last - 10
+	gone := forgets.head.Seq - 10
 	payload, err = encode(kindForgotten, forgotten{Seqs: []uint64{gone}})
 	require.NoError(t, err)
 	b, err := encode(kindBuild, build{Parent: "third"})
@@ -88,9 +87,9 @@ func TestReplayGoesOn(t *testing.T) {
 	_, err = log.Append(ctx, []storage.Record{{Payload: payload}, {Payload: b}})
 	require.NoError(t, err)
 	require.NoError(t, log.Erase(ctx, []uint64{gone}))
-	fresh, _, err = replay(ctx, log, nil, 0, lastBuild, measure, nil)
+	fresh, _, err = replay(ctx, log.Read, nil, 0, lastBuild, measure, nil)
 	require.NoError(t, err)
-	h, _, err := replay(ctx, log, forgets, 0, math.MaxUint64, measure, nil)
+	h, _, err := replay(ctx, log.Read, forgets, 0, math.MaxUint64, measure, nil)
 	require.NoError(t, err)
 	assert.NotSame(t, forgets, h)
 	assert.Equal(t, hash(fresh), hash(h))
@@ -104,7 +103,7 @@ type stall struct {
 
 func stalling(t *testing.T) (*Engine, *stall) {
 	s := &stall{began: make(chan struct{})}
-	return workspace(t, storage.NewMemory(), Options{measure: func(ctx context.Context, c *history.Counts, o suggest.MeasureOptions) (*suggest.Measures, error) {
+	return workspace(t, memory(t), Options{measure: func(ctx context.Context, c *history.Counts, o suggest.MeasureOptions) (*suggest.Measures, error) {
 		if s.on.Load() {
 			s.began <- struct{}{}
 			<-ctx.Done()
@@ -128,7 +127,7 @@ func canceled(t *testing.T, e *Engine, s *stall) {
 
 func TestCanceledRebuildGoesOn(t *testing.T) {
 	e, s := stalling(t)
-	log := e.log
+	log := logOf(e.store, e.name)
 	release := e.Hold()
 	world := newWorld(100)
 	for i := range 40 {
@@ -181,7 +180,7 @@ func finished(t *testing.T, e *Engine, id string) (last Job) {
 
 // What is measured again leaves a share of the progress to the comparison, and no phase goes back.
 func TestProgressGoesOneWay(t *testing.T) {
-	e := workspace(t, storage.NewMemory(), Options{})
+	e := workspace(t, memory(t), Options{})
 	fill(t, e, 1, 20)
 	require.NoError(t, e.Wait(ctx, e.Counted()))
 	now := func(j *job) float64 {

@@ -45,12 +45,8 @@ func (w *Workspaces) survey(ctx context.Context, name string, keepFor time.Durat
 	if ok, err := w.Exists(ctx, name); err != nil || !ok {
 		return Due{}, cmp.Or(err, fmt.Errorf("workspace %q: %w", name, ErrNoWorkspace))
 	}
-	log, err := w.store.Log(name)
-	if err != nil {
-		return Due{}, err
-	}
 	byID := map[string]*loggedEpisode{}
-	for ev, err := range log.Read(ctx, 0) {
+	for ev, err := range w.store.Read(ctx, name, 0) {
 		if err == nil {
 			err = addLogged(byID, ev)
 		}

@@ -24,7 +24,7 @@ func aged(id string, hours int, tools ...string) episodic.Episode {
 
 func nothingFirst(*Due) error { return nil }
 
-func keeping(t *testing.T, store storage.Store) (*Workspaces, *Engine) {
+func keeping(t *testing.T, store *storage.Store) (*Workspaces, *Engine) {
 	t.Helper()
 	w := NewWorkspaces(store, Options{Now: func() time.Time { return retentionNow }})
 	t.Cleanup(func() { require.NoError(t, w.Close(ctx)) })
@@ -46,9 +46,9 @@ func performedAt(t *testing.T, e *Engine, id string, hours int) {
 
 // Afterwards the model, its hash and all its answers are those of a log that never had the episodes.
 func TestRetentionLeavesAModelWithoutTheEpisodes(t *testing.T) {
-	store := storage.NewMemory()
+	store := memory(t)
 	w, with := keeping(t, store)
-	_, without := keeping(t, storage.NewMemory())
+	_, without := keeping(t, memory(t))
 	for i := range 21 {
 		record(t, with, aged(fmt.Sprint("old", i), 101+i, "a", "evil", "b"))
 		for _, e := range []*Engine{with, without} {
@@ -82,7 +82,7 @@ func TestRetentionLeavesAModelWithoutTheEpisodes(t *testing.T) {
 
 // The limit is an age, the age of an episode is that of its last step, and what may still grow is kept.
 func TestRetentionLimits(t *testing.T) {
-	w, e := keeping(t, storage.NewMemory())
+	w, e := keeping(t, memory(t))
 	undated := episode("undated", "a", "b")
 	record(t, e, undated, aged("exactly", 100, "a", "b"), aged("over", 101, "a", "b"), aged("now", 0, "a", "b"), aged("half an hour", 0, "a", "c"))
 	long := performed("long", 1, "p")

@@ -10,7 +10,6 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/storage"
 	"waymark/suggest"
 )
 
@@ -31,7 +30,7 @@ func TestRulesChangeAnswersUntilUndone(t *testing.T) {
 		{"pin at the start", Rule{Kind: RulePin, Tool: "c"}, "pin:c", "b", "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			store := storage.NewMemory()
+			store := memory(t)
 			ws := NewWorkspaces(store, Options{})
 			e, err := ws.Get(ctx, "default")
 			require.NoError(t, err)
@@ -108,7 +107,7 @@ func TestRulesChangeAnswersUntilUndone(t *testing.T) {
 }
 
 func TestRulesThatAreRefused(t *testing.T) {
-	e := workspace(t, storage.NewMemory(), Options{})
+	e := workspace(t, memory(t), Options{})
 	for _, c := range []struct {
 		rule  Rule
 		field string
@@ -126,7 +125,7 @@ func TestRulesThatAreRefused(t *testing.T) {
 
 // Rules about one request correct its answers in all three questions, in every profile, and leave other requests alone.
 func TestRulesAboutARequest(t *testing.T) {
-	e := workspace(t, storage.NewMemory(), Options{})
+	e := workspace(t, memory(t), Options{})
 	_, err := e.PutTools(ctx, []catalog.Tool{
 		{ID: "desk:close_ticket", Description: "Close a ticket"}, {ID: "desk:merge_tickets", Description: "Merge two tickets"},
 		{ID: "desk:archive", Description: "Put something away for good"}, {ID: "desk:list_tickets", Description: "List tickets"},

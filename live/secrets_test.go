@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/episodic"
-	"waymark/storage"
 )
 
 // Secrets of intents and errors are not stored, unless they are to be; an episode that was recorded with them is still
@@ -34,7 +33,7 @@ func TestSecretsAreNotStored(t *testing.T) {
 		return text
 	}
 	for name, first := range map[string]Options{"redacted": opts, "kept before": keeping} {
-		store := storage.NewMemory()
+		store := memory(t)
 		e := workspace(t, store, first)
 		r, err := e.Record(t.Context(), "me", []episodic.Episode{ep, longest})
 		require.NoError(t, err)
@@ -56,7 +55,7 @@ func TestSecretsAreNotStored(t *testing.T) {
 }
 
 func TestSecretsOfSingleStepsAreNotStored(t *testing.T) {
-	e := workspace(t, storage.NewMemory(), Options{})
+	e := workspace(t, memory(t), Options{})
 	head, done, err := e.asStored("me", Performed{Label: "token=abcd1234efgh", Place: episodic.Place{Episode: "e", Intent: "use password=hunter2hunter2", Number: 1},
 		Step: episodic.Step{ID: "1", Tool: "db:query", Outcome: episodic.Failure, Error: "token=abcd1234efgh"}})
 	require.NoError(t, err)
@@ -73,7 +72,7 @@ func TestSecretsAtTheCutAreNotStored(t *testing.T) {
 		return []episodic.Episode{{ID: "e", Time: now.Add(-time.Hour), Steps: []episodic.Step{{Tool: "db:query", Outcome: episodic.Failure, Error: said}}}}
 	}
 	for name, before := range map[string]string{"new": "", "begun": long + " AKIAIOSFODNN7EXAMPL…"} {
-		e := workspace(t, storage.NewMemory(), Options{Now: func() time.Time { return now }})
+		e := workspace(t, memory(t), Options{Now: func() time.Time { return now }})
 		if before != "" {
 			_, err := e.Record(t.Context(), "me", ep(before))
 			require.NoError(t, err)

@@ -15,7 +15,7 @@ import (
 )
 
 // blocked opens workspaces where measuring anything waits until it is released or canceled.
-func blocked(store storage.Store, patience time.Duration) (ws *Workspaces, release func()) {
+func blocked(store *storage.Store, patience time.Duration) (ws *Workspaces, release func()) {
 	released := make(chan struct{})
 	measure := func(ctx context.Context, c *history.Counts, o suggest.MeasureOptions) (*suggest.Measures, error) {
 		m, err := suggest.Measure(ctx, c, o)
@@ -40,7 +40,7 @@ func blocked(store storage.Store, patience time.Duration) (ws *Workspaces, relea
 func TestNobodyWaitsForABuildThatWasCutShort(t *testing.T) {
 	for name, built := range map[string]bool{"behind the build before": true, "the first of all": false} {
 		t.Run(name, func(t *testing.T) {
-			store := storage.NewMemory()
+			store := memory(t)
 			if built {
 				e, end := reopened(t, store)
 				record(t, e, episode("0", "a", "b"))
@@ -84,7 +84,7 @@ func TestNobodyWaitsForABuildThatWasCutShort(t *testing.T) {
 
 // The time of a build is that of the build, not of the start that loads it.
 func TestBuiltAtIsTheTimeOfTheBuild(t *testing.T) {
-	store, now := storage.NewMemory(), time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	store, now := memory(t), time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
 	ws := NewWorkspaces(store, Options{Now: clock})
 	e, err := ws.Get(ctx, "default")

@@ -3,7 +3,6 @@ package live
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -20,12 +19,11 @@ import (
 // snapshot is a workspace at one build: a restart begins there and folds only what came after. It
 // says nothing that a replay would not, and is dropped when something it counts is to be forgotten.
 type snapshot struct {
-	rules   []Rule
-	matter  place // the last event before the build that matters to a model
-	built   place
-	how     build
-	image   *history.Image
-	forgets uint64 // requests to forget that the engine had seen
+	rules  []Rule
+	matter place // the last event before the build that matters to a model
+	built  place
+	how    build
+	image  *history.Image
 }
 
 // keptBuild is how a snapshot keeps the options of its build, with the rules in effect then.
@@ -49,12 +47,12 @@ func (w *writer) picture() *history.Image {
 // keepBehind writes a snapshot in the background, one at a time. Without one the next start takes
 // longer, nothing else.
 func (e *Engine) keepBehind(s snapshot, m *suggest.Measures) {
+	if !e.startsBuilds() { // who does keeps one
+		return
+	}
 	e.life.background.Go(func() {
 		_, err := guarded(func() (struct{}, error) {
-			return struct{}{}, e.log.PutSnapshot(e.life.keeping, s.built.seq, func(to io.Writer) error {
-				if e.erasing.forgets.Load() != s.forgets || e.erasing.unerased.Load() {
-					return errors.New("something it counts is to be forgotten")
-				}
+			return struct{}{}, e.store.PutSnapshot(e.life.keeping, e.name, s.built.seq, buildLease, e.opts.lead.fence.Load(), func(to io.Writer) error {
 				w := &codec.Writer{To: to}
 				if err := s.write(w, m); err != nil {
 					return err
@@ -116,7 +114,7 @@ func readSnapshot(data []byte, words *thesaurus.Thesaurus) (*foldedLog, error) {
 			r.Fail("options of the build: %w", err)
 		}
 	}
-	h.last = h.built.seq
+	h.head = storage.Head{Seq: h.built.seq, Chain: h.built.chain}
 	h.state = history.ReadState(r)
 	h.state.Alias(aliases(h.rules))
 	h.state.Treat(treatments(h.rules))
@@ -135,7 +133,7 @@ func readSnapshot(data []byte, words *thesaurus.Thesaurus) (*foldedLog, error) {
 // snapshots yields the histories kept, newest first. One that cannot be read is passed over.
 func (e *Engine) snapshots(ctx context.Context) func(yield func(*foldedLog) bool) {
 	return func(yield func(*foldedLog) bool) {
-		for s, err := range e.log.Snapshots(ctx) {
+		for s, err := range e.store.Snapshots(ctx, e.name) {
 			var h *foldedLog
 			if err == nil {
 				h, err = readSnapshot(s.Data, e.opts.Thesaurus)

@@ -16,7 +16,7 @@ const collector = "otel:key:c"
 
 // collected is an engine over what two keys, the operator and a collector of three services recorded. name says under
 // which source the episodes of a service are recorded.
-func collected(t *testing.T, store storage.Store, name func(label string) string) *Engine {
+func collected(t *testing.T, store *storage.Store, name func(label string) string) *Engine {
 	e := workspace(t, store, Options{})
 	tasks := func(source, label string, n int, tools ...string) {
 		t.Helper()
@@ -72,10 +72,10 @@ func TestRulesAboutSourcesCountAnew(t *testing.T) {
 		{RuleSplit, func(label string) string { return collector + "/" + label }, collector + "/z"},
 	} {
 		t.Run(c.kind, func(t *testing.T) {
-			want := collected(t, storage.NewMemory(), c.name)
+			want := collected(t, memory(t), c.name)
 			forced(t, want)
 			expected := ask(want)
-			store := storage.NewMemory()
+			store := memory(t)
 			e := collected(t, store, same)
 			forced(t, e)
 			before := ask(e)
@@ -98,8 +98,7 @@ func TestRulesAboutSourcesCountAnew(t *testing.T) {
 			settled(e, expected)
 			for _, drop := range []bool{false, true} { // the snapshot, then the log alone
 				if drop {
-					l, err := store.Log("default")
-					require.NoError(t, err)
+					l := logOf(store, "default")
 					require.NoError(t, l.DropSnapshots(ctx))
 				}
 				settled(workspace(t, store, Options{}), expected)
@@ -118,7 +117,7 @@ func TestRulesAboutSourcesCountAnew(t *testing.T) {
 			settled(e, ask(want))
 		})
 	}
-	e := collected(t, storage.NewMemory(), same)
+	e := collected(t, memory(t), same)
 	for text, r := range map[string]Rule{
 		`"operator" has no key`:              {Kind: RuleTrust, Source: "operator"},
 		`"key:unknown" has recorded nothing`: {Kind: RuleSplit, Source: "key:unknown"},

@@ -29,7 +29,7 @@ func vectorKey(model, text string) string {
 // build takes them in. Asked while it is at work, it looks again when it is done: what it has read
 // may not have the newest texts.
 func (e *Engine) fetchVectors() {
-	if e.opts.Embedder == nil {
+	if e.opts.Embedder == nil || !e.startsBuilds() { // who starts builds fetches them
 		return
 	}
 	e.vectors.stale.Store(true)
@@ -92,7 +92,7 @@ func storeMissing(ctx context.Context, table storage.Table, e Embedder, texts []
 			for _, x := range v {
 				row = binary.LittleEndian.AppendUint32(row, math.Float32bits(x))
 			}
-			if _, err := table.Put(ctx, vectorKey(e.Model(), missing[i]), row); err != nil {
+			if err := table.Put(ctx, vectorKey(e.Model(), missing[i]), row); err != nil {
 				return err
 			}
 		}

@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"runtime"
-	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"waymark/storage"
@@ -18,19 +16,14 @@ import (
 
 // Workspaces opens engines over one store, each on first use.
 type Workspaces struct {
-	store storage.Store
+	store *storage.Store
 	opts  Options
 
 	mu     sync.Mutex
 	open   map[string]*opening
 	closed bool
 	sweep  *time.Timer // of [Options.Idle]
-	stop   func()      // of what follows the shared log
-
-	logged atomic.Pointer[[]string] // the logs of workspaces in the shared log, when it was last looked at
-	pace   *atomic.Int64            // the time between two looks at the shared log
-
-	removed atomic.Pointer[func(name string)] // of OnRemoved
+	stop   func()      // of what seeks the lead
 
 	retaining sync.Mutex // of Retain: two at once would forget the same twice
 }
@@ -48,24 +41,20 @@ type opening struct {
 var errUnloaded = errors.New("workspace was unloaded")
 
 // NewWorkspaces returns the workspaces of a store. The store stays the caller's to close.
-func NewWorkspaces(store storage.Store, opts Options) *Workspaces {
-	w := &Workspaces{store: store, opts: opts.filled(), open: map[string]*opening{}, stop: func() {}, pace: new(atomic.Int64)}
-	w.logged.Store(new([]string))
-	w.pace.Store(int64(sharedLook))
-	w.opts.pace, w.opts.slots = w.pace, make(chan struct{}, runtime.GOMAXPROCS(0))
-	switch {
-	case opts.Shared != nil: // its workspaces are followed, so they stay
+func NewWorkspaces(store *storage.Store, opts Options) *Workspaces {
+	w := &Workspaces{store: store, opts: opts.filled(), open: map[string]*opening{}, stop: func() {}}
+	w.opts.slots, w.opts.lead = make(chan struct{}, runtime.GOMAXPROCS(0)), &lead{store: store}
+	w.opts.gone = func(e *Engine) {
+		go w.unload("another process deleted it", func(_ string, o *opening) bool { return o.engine == e })
+	}
+	if store.Shared() {
 		ctx, cancel := context.WithCancel(context.Background())
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			var both sync.WaitGroup
-			both.Go(func() { w.followDeletions(ctx) })
-			w.openShared(ctx)
-			both.Wait()
-		}()
-		w.stop = func() { cancel(); <-done }
-	case opts.Idle > 0:
+		var both sync.WaitGroup
+		both.Go(func() { w.opts.lead.seek(ctx, w.opts.Logger) })
+		both.Go(func() { w.tend(ctx) })
+		w.stop = func() { cancel(); both.Wait() }
+	}
+	if opts.Idle > 0 {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.sweep = time.AfterFunc(opts.Idle/4, func() {
@@ -97,30 +86,15 @@ func CheckName(name string) error {
 		Detail: fmt.Sprintf("%q must be 1 to 64 of a-z 0-9 . _ -, and begin with a letter or digit", name)}
 }
 
-// Exists reports whether there is a workspace of this name, here or in the shared log.
+// Exists reports whether there is a workspace of this name.
 func (w *Workspaces) Exists(ctx context.Context, name string) (bool, error) {
 	w.mu.Lock()
-	ok, err := w.exists(ctx, name)
+	open := w.open[name] != nil // one that is being deleted tells so whoever asks for it
 	w.mu.Unlock()
-	if ok || err != nil || w.opts.Shared == nil {
-		return ok, err
-	}
-	log, err := w.logName(ctx, name)
-	if err != nil || slices.Contains(*w.logged.Load(), log) {
-		return err == nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, sharedTimeout)
-	defer cancel()
-	head, err := w.opts.Shared.Head(ctx, log) // it may be new
-	return err == nil && head.Seq > 0, nil    // while the log does not answer, there is what is here
-}
-
-func (w *Workspaces) exists(ctx context.Context, name string) (bool, error) {
-	if name == DefaultWorkspace || w.open[name] != nil { // one that is being deleted tells so whoever asks for it
+	if open || name == DefaultWorkspace {
 		return true, nil
 	}
-	names, err := w.store.Workspaces(ctx)
-	return slices.Contains(names, name), err
+	return w.store.Exists(ctx, name)
 }
 
 // Create makes a workspace, if it does not exist, so that it can be asked before anything is recorded in it.
@@ -128,18 +102,8 @@ func (w *Workspaces) Create(ctx context.Context, name string) error {
 	if err := CheckName(name); err != nil {
 		return err
 	}
-	if ok, err := w.Exists(ctx, name); ok || err != nil {
-		return err
-	}
-	table, err := w.store.Table(name)
-	if err == nil && w.opts.Shared != nil { // the others make it when they see the row
-		_, err = table.Put(ctx, workspaceRow, []byte(name))
-	}
-	return err
+	return w.store.Create(ctx, name)
 }
-
-// workspaceRow is the row of a workspace that was made before anything was recorded in it.
-const workspaceRow = "workspace"
 
 // Get returns the engine of a workspace for questions, which create none: [ErrNoWorkspace] if there is no such.
 // A build that a stop or crash cut short is waited for as [Options.Patience] says.
@@ -161,15 +125,13 @@ func (w *Workspaces) get(ctx context.Context, name string, create bool) (*Engine
 	if err := CheckName(name); err != nil {
 		return nil, err
 	}
-	if !create && w.opts.Shared != nil {
-		there, err := w.Exists(ctx, name)
-		if err != nil {
-			return nil, err
+	if !create {
+		if there, err := w.Exists(ctx, name); err != nil || !there {
+			return nil, cmp.Or(err, fmt.Errorf("workspace %q: %w", name, ErrNoWorkspace))
 		}
-		create = there // its copy may not have begun
 	}
 	for {
-		e, err := w.opened(ctx, name, create)
+		e, err := w.opened(ctx, name)
 		if !errors.Is(err, errUnloaded) {
 			return e, err
 		}
@@ -177,7 +139,7 @@ func (w *Workspaces) get(ctx context.Context, name string, create bool) (*Engine
 }
 
 // opened waits for the engine that is open or being opened, closed or deleted, or opens one.
-func (w *Workspaces) opened(ctx context.Context, name string, create bool) (*Engine, error) {
+func (w *Workspaces) opened(ctx context.Context, name string) (*Engine, error) {
 	w.mu.Lock()
 	if w.closed {
 		w.mu.Unlock()
@@ -185,10 +147,6 @@ func (w *Workspaces) opened(ctx context.Context, name string, create bool) (*Eng
 	}
 	o, ok := w.open[name]
 	if !ok {
-		if there, err := w.exists(ctx, name); err != nil || !there && !create {
-			w.mu.Unlock()
-			return nil, cmp.Or(err, fmt.Errorf("workspace %q: %w", name, ErrNoWorkspace))
-		}
 		o = &opening{ready: make(chan struct{})}
 		w.open[name] = o
 	}
@@ -197,7 +155,7 @@ func (w *Workspaces) opened(ctx context.Context, name string, create bool) (*Eng
 	w.mu.Unlock()
 	if !ok { // whoever gives up waiting leaves the opening to the others
 		go func() {
-			o.engine, o.err = w.load(context.WithoutCancel(ctx), name)
+			o.engine, o.err = open(context.WithoutCancel(ctx), w.store, name, w.opts)
 			if o.err != nil { // the next caller tries again
 				w.mu.Lock()
 				if w.open[name] == o {
@@ -216,22 +174,21 @@ func (w *Workspaces) opened(ctx context.Context, name string, create bool) (*Eng
 	}
 }
 
-func (w *Workspaces) load(ctx context.Context, name string) (*Engine, error) {
-	shared, log, table, err := w.copyOf(ctx, name)
-	if err != nil {
-		return nil, fmt.Errorf("open workspace %q: %w", name, err)
-	}
-	return open(ctx, name, shared, log, table, w.opts)
-}
-
 // UnloadIdle closes the engines that nobody asked for since a time and that have nothing under way, except that of the
 // default workspace. The next use opens them again.
 func (w *Workspaces) UnloadIdle(since time.Time) {
+	w.unload("nobody used it", func(name string, o *opening) bool {
+		return name != DefaultWorkspace && o.used.Before(since) && !o.engine.busy()
+	})
+}
+
+// unload closes the engines that which selects. Their next use opens them again.
+func (w *Workspaces) unload(reason string, which func(name string, o *opening) bool) {
 	type unloading struct {
 		name      string
 		was, gone *opening
 	}
-	var idle []unloading
+	var all []unloading
 	w.mu.Lock()
 	for name, o := range w.open {
 		select {
@@ -239,15 +196,15 @@ func (w *Workspaces) UnloadIdle(since time.Time) {
 		default:
 			continue
 		}
-		if name != DefaultWorkspace && o.engine != nil && o.used.Before(since) && !o.engine.busy() {
+		if o.engine != nil && which(name, o) {
 			gone := &opening{ready: make(chan struct{}), err: errUnloaded}
-			idle, w.open[name] = append(idle, unloading{name, o, gone}), gone
+			all, w.open[name] = append(all, unloading{name, o, gone}), gone
 		}
 	}
 	w.mu.Unlock()
-	for _, u := range idle {
+	for _, u := range all {
 		_ = u.was.engine.Close(context.Background()) // fails only when its context ends
-		w.opts.Logger.Info("workspace unloaded: nobody used it", "workspace", u.name, "since", u.was.used)
+		w.opts.Logger.Info("workspace unloaded: "+reason, "workspace", u.name, "since", u.was.used)
 		w.mu.Lock()
 		if w.open[u.name] == u.gone { // else it is being deleted
 			delete(w.open, u.name)
@@ -255,83 +212,37 @@ func (w *Workspaces) UnloadIdle(since time.Time) {
 		w.mu.Unlock()
 		close(u.gone.ready)
 	}
-	if len(idle) > 0 {
+	if len(all) > 0 {
 		returnMemory()
 	}
 }
 
-// List names the workspaces, in order, also those that are in the shared log alone.
-func (w *Workspaces) List(ctx context.Context) ([]string, error) {
-	names, err := w.store.Workspaces(ctx)
-	if err == nil {
-		var shared []string
-		shared, err = w.sharedNames(ctx)
-		names = append(names, shared...)
-	}
-	slices.Sort(names)
-	return slices.Compact(names), err
-}
+// List names the workspaces, in order.
+func (w *Workspaces) List(ctx context.Context) ([]string, error) { return w.store.Workspaces(ctx) }
 
 // Delete removes a workspace and everything in it. Whoever asks for it meanwhile is told so. The default one is
-// empty afterwards. Where processes share a log they all remove it; the shared log keeps the events.
+// empty afterwards.
 func (w *Workspaces) Delete(ctx context.Context, name string) error {
-	if w.opts.Shared == nil {
-		return w.remove(ctx, name, w.store.Delete)
-	}
-	d, ok := w.store.(deletions)
-	if !ok {
-		return fmt.Errorf("delete workspace %q: %w", name, ErrShared)
-	}
-	if err := d.Retire(ctx, name); err != nil {
+	exists, err := w.Exists(ctx, name)
+	if err != nil {
 		return err
 	}
-	return w.remove(ctx, name, w.wipe)
-}
-
-// remove closes the engine of a workspace and then deletes.
-func (w *Workspaces) remove(ctx context.Context, name string, deletes func(ctx context.Context, name string) error) error {
 	return w.shut(ctx, name, fmt.Errorf("workspace %q is being deleted: %w", name, ErrClosed), false, func() error {
-		err := deletes(ctx, name)
-		if name == DefaultWorkspace && errors.Is(err, storage.ErrNotFound) { // nobody wrote into it yet
+		err := w.store.Delete(ctx, name)
+		if exists && errors.Is(err, storage.ErrNotFound) { // nobody wrote into it yet
 			return nil
 		}
 		return err
 	})
 }
 
-// Abandon removes a workspace if nothing is stored in it and only one caller had it, as after a request that would have
-// created it and was refused. Of a shared log none is removed: another process may be about to write.
+// Abandon closes the engine of a workspace in which nothing was ever stored, as after a request that would have created
+// it and was refused, if only one caller had it.
 func (w *Workspaces) Abandon(ctx context.Context, name string) error {
-	if empty, err := w.empty(ctx, name); !empty || err != nil || name == DefaultWorkspace || w.opts.Shared != nil {
+	if exists, err := w.store.Exists(ctx, name); exists || err != nil || name == DefaultWorkspace {
 		return err
 	}
-	return w.shut(ctx, name, errUnloaded, true, func() error {
-		empty, err := w.empty(ctx, name) // nobody writes any more
-		if empty && err == nil {
-			err = w.store.Delete(ctx, name)
-		}
-		return err
-	})
-}
-
-// empty reports whether there is a workspace in which nothing is stored.
-func (w *Workspaces) empty(ctx context.Context, name string) (bool, error) {
-	names, err := w.store.Workspaces(ctx)
-	if err != nil || !slices.Contains(names, name) {
-		return false, err
-	}
-	log, err := w.store.Log(name)
-	if err != nil || log.Head().Seq > 0 {
-		return false, err
-	}
-	table, err := w.store.Table(name)
-	if err != nil {
-		return false, err
-	}
-	for _, err := range table.List(ctx, "") {
-		return false, err
-	}
-	return true, nil
+	return w.shut(ctx, name, errUnloaded, true, func() error { return nil })
 }
 
 // shut closes the engine of a workspace, if it is open, and runs f. Calls that open it meanwhile wait and return why.

@@ -10,12 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/episodic"
-	"waymark/storage"
 )
 
 // A workspace is abandoned only while nothing is stored in it: what was acknowledged beside it stays.
 func TestAbandonBesideAWrite(t *testing.T) {
-	w := NewWorkspaces(storage.NewMemory(), Options{})
+	w := NewWorkspaces(memory(t), Options{})
 	t.Cleanup(func() { require.NoError(t, w.Close(context.Background())) })
 	require.NoError(t, w.Abandon(ctx, "never-there"))
 	for i := range 100 {

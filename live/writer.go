@@ -14,8 +14,8 @@ import (
 
 // op is something for the writer to do: entries to append, then a function with the result.
 type op struct {
-	// prepare runs first and lists what to append, seeing the state before this batch. With a shared log it runs again
-	// where another process appended first.
+	// prepare runs first and lists what to append, seeing the state before this batch. It runs again where another
+	// process appended first.
 	prepare func(w *writer) []entry
 	// finish runs after the entries are durable and folded; err says which were not.
 	finish func(w *writer, receipts []storage.Receipt, err error)
@@ -144,7 +144,7 @@ func (w *writer) end() {
 func (w *writer) carryOut(batch []*op) {
 	entries, bounds := w.prepared(batch)
 	receipts, err := w.append(entries)
-	for errors.Is(err, errBehind) {
+	for errors.Is(err, storage.ErrBehind) {
 		entries, bounds = w.prepared(batch)
 		receipts, err = w.append(entries)
 	}
@@ -171,8 +171,10 @@ func (w *writer) prepared(batch []*op) (entries []entry, bounds []int) {
 	return entries, bounds
 }
 
-// append makes entries durable and folds them. Fewer receipts than entries come with an error.
-func (w *writer) append(entries []entry) ([]storage.Receipt, error) {
+// append makes entries durable and folds them; in the same transaction as the first of them the payloads of some events
+// are erased. Fewer receipts than entries come with an error. Where that wraps [storage.ErrBehind], nothing was stored, and
+// what another process appended is folded.
+func (w *writer) append(entries []entry, erase ...uint64) (receipts []storage.Receipt, err error) {
 	if len(entries) == 0 {
 		return nil, nil
 	}
@@ -180,46 +182,144 @@ func (w *writer) append(entries []entry) ([]storage.Receipt, error) {
 	for i, e := range entries {
 		records[i] = storage.Record{Key: e.key, Payload: e.payload}
 	}
-	var receipts []storage.Receipt
-	var err error
-	if w.replica != nil {
-		receipts, err = w.appendShared(entries, records)
-	} else {
-		receipts, err = w.log.Append(context.WithoutCancel(w.life.ctx), records)
-		w.countStored(entries, receipts)
+	for {
+		at := w.head
+		done, err := w.store.Append(context.WithoutCancel(w.life.ctx), w.name, storage.Batch{At: &at, Records: records[len(receipts):], Erase: erase})
+		if len(done.Receipts) > 0 {
+			w.countStored(entries[len(receipts):], done)
+			receipts, erase = append(receipts, done.Receipts...), nil
+		}
+		if err == nil {
+			return receipts, nil
+		}
+		behind := errors.Is(err, storage.ErrBehind)
+		// What has no receipt is unknown. The log says what there is of it.
+		switch missed := w.foldMissed(); {
+		case missed != nil && behind:
+			return receipts, missed
+		case missed != nil:
+			return receipts, errors.Join(err, missed)
+		case !behind || len(receipts) == 0:
+			return receipts, err
+		} // else the parts before stand, so the rest does too
 	}
-	if err == nil {
-		return receipts, nil
+}
+
+// appendNow appends one event.
+func (w *writer) appendNow(e entry, erase ...uint64) (storage.Receipt, error) {
+	for {
+		receipts, err := w.append([]entry{e}, erase...)
+		switch {
+		case err == nil:
+			return receipts[0], nil
+		case !errors.Is(err, storage.ErrBehind):
+			return storage.Receipt{}, err
+		}
 	}
-	if errors.Is(err, errBehind) {
-		return nil, err
-	}
-	// What has no receipt is unknown. The log says what there is of it.
-	if missed := w.catchUp(w.foldedLog, w.last); missed != nil {
-		err = errors.Join(err, missed)
-	}
-	w.counted.Store(w.matter.seq)
-	w.applyRules()
-	w.dirty = true
-	return receipts, fmt.Errorf("append to workspace %q: %w", w.name, err)
 }
 
 // countStored folds the entries that were stored as the last events of the log.
-func (w *writer) countStored(entries []entry, receipts []storage.Receipt) {
-	for i, r := range receipts {
+func (w *writer) countStored(entries []entry, done storage.Done) {
+	for i, r := range done.Receipts {
 		if r.Status == storage.Stored {
 			w.count(decodedEvent{place{seq: r.Seq}, entries[i].kind, entries[i].value})
-			if entries[i].kind == kindForgotten {
-				w.erasing.forgets.Add(1)
-			}
-			w.dirty = w.dirty || counts(entries[i].kind)
+			w.noticed(entries[i].kind)
 		}
 	}
+	w.head = done.Head
+	if w.matter.seq == w.head.Seq {
+		w.matter.chain = w.head.Chain
+	} else if w.matter.chain == [32]byte{} && w.matter.seq > 0 { // events that no model counts came after it
+		for e, err := range w.read(context.WithoutCancel(w.life.ctx), w.matter.seq-1) {
+			if err != nil {
+				w.opts.Logger.Error("the hash of an event cannot be read; the model has another version than a replay", "workspace", w.name, "event", w.matter.seq, "error", err)
+			}
+			w.matter.chain = e.Chain
+			break
+		}
+	}
+	w.folded()
+}
+
+// noticed follows each event that was folded.
+func (w *writer) noticed(kind byte) {
+	w.dirty = w.dirty || counts(kind)
+	if kind == kindForgotten {
+		w.forgets.Add(1)
+	}
+}
+
+// folded follows all events of one reading or appending.
+func (w *writer) folded() {
+	head := w.head
+	w.ends.Store(&head)
 	w.counted.Store(w.matter.seq)
 	w.applyRules()
-	if head := w.log.Head(); head.Seq == w.matter.seq {
-		w.matter.chain = head.Chain
+}
+
+// foldMissed folds what the log holds beyond what is folded: what other processes appended, and an append of this one that
+// did not end well. A build among it is to be measured.
+func (w *writer) foldMissed() error {
+	known, same := w.head, w.head.Seq == 0
+	defer w.folded()
+	for ev, err := range decoded(context.WithoutCancel(w.life.ctx), w.read, max(known.Seq, 1)-1, math.MaxUint64, nil) {
+		switch {
+		case err != nil:
+			return err
+		case ev.seq == known.Seq:
+			if same = ev.chain == known.Chain; !same {
+				return w.replaced()
+			}
+			continue
+		}
+		w.count(ev)
+		w.noticed(ev.kind)
+		switch v := ev.value.(type) {
+		case *forgotten:
+			w.previous.Store(nil)
+		case *build:
+			if !v.Refused {
+				w.ahead = w.unfinished(ev.place, *v)
+			}
+		}
+		w.known = nil
 	}
+	if !same {
+		return w.replaced()
+	}
+	return nil
+}
+
+// replaced is the error of a workspace that another process deleted, which is closed.
+func (w *writer) replaced() error {
+	w.opts.gone(w.Engine)
+	return fmt.Errorf("workspace %q was deleted by another process: %w", w.name, ErrClosed)
+}
+
+// unfinished is a build that another process started, as of its event. Whoever does not measure it needs no image.
+func (w *writer) unfinished(at place, how build) *unfinished {
+	u := &unfinished{snapshot: snapshot{rules: w.rules, matter: w.matter, built: at, how: how}, since: w.since}
+	if w.startsBuilds() && !w.tainted {
+		u.image, u.counts = w.state.Image(), w.state.Freeze()
+	}
+	return u
+}
+
+// measureAhead computes the measures of a build that another process started, from the log where the state
+// counts what was forgotten before it.
+func (w *writer) measureAhead() {
+	u := w.ahead
+	w.ahead = nil
+	if u.built.seq <= w.built.seq {
+		return
+	}
+	const reason = "another process started it"
+	if !w.tainted && u.counts != nil { // also then: a build in between may have dropped what was forgotten
+		w.finishBuild(u, reason, false)
+		return
+	}
+	j := w.begin(Job{Kind: "build", Reason: reason, At: u.built.seq}, nil)
+	w.replayBehind(j, u.snapshot, u.since)
 }
 
 func (w *writer) delay() time.Duration {
@@ -255,7 +355,7 @@ const (
 )
 
 func (w *writer) buildIfDue() {
-	if w.ahead != nil && w.building == nil {
+	if w.ahead != nil && w.building == nil && w.startsBuilds() {
 		w.measureAhead()
 	}
 	if !w.startsBuilds() || w.building != nil || w.judging || w.builds.held.Load() > 0 || w.failed && !w.changed && w.texts == 0 {
@@ -304,7 +404,7 @@ func (w *writer) startBuild(kind, reason string, b build) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	shot := snapshot{rules: w.rules, matter: w.matter, built: at, how: b, image: w.picture(), forgets: w.erasing.forgets.Load()}
+	shot := snapshot{rules: w.rules, matter: w.matter, built: at, how: b, image: w.picture()}
 	j := w.begin(Job{Kind: kind, Reason: reason, At: at.seq}, nil)
 	if w.tainted { // as where another process forgot something
 		w.replayBehind(j, shot, w.since)
@@ -342,15 +442,8 @@ func (w *writer) appendBuild(b build) (place, error) {
 	if err != nil {
 		return place{}, err
 	}
-	receipts, err := w.append([]entry{{kindBuild, "", payload, &b}})
-	for errors.Is(err, errBehind) {
-		receipts, err = w.append([]entry{{kindBuild, "", payload, &b}})
-	}
-	if err != nil {
-		return place{}, err
-	}
-	head := w.log.Head()
-	return place{receipts[0].Seq, head.Chain}, nil
+	receipt, err := w.appendNow(entry{kindBuild, "", payload, &b})
+	return place{receipt.Seq, w.head.Chain}, err
 }
 
 // building is a build under way.
@@ -497,9 +590,9 @@ func guarded[T any](f func() (T, error)) (v T, err error) {
 	return f()
 }
 
-// catchUp folds into h what the log holds after h.matter.
+// catchUp folds into h what is folded after an event.
 func (w *writer) catchUp(h *foldedLog, after uint64) error {
-	for e, err := range decoded(context.WithoutCancel(w.life.ctx), w.log, after, math.MaxUint64, nil) {
+	for e, err := range decoded(context.WithoutCancel(w.life.ctx), w.read, after, w.head.Seq, nil) {
 		if err != nil {
 			return err
 		}

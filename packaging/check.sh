@@ -47,9 +47,9 @@ fi
 if with helm helm.sh/helm/v3/cmd/helm@v3.22.0 "Helm chart"; then
 	check "Helm chart (helm lint)" $tool lint --strict "$out/helm/waymark"
 	check "Helm chart (helm template, all on)" $tool template x "$out/helm/waymark" --set networkPolicy.enabled=true,serviceMonitor.enabled=true,podDisruptionBudget.enabled=true,createKey=false
-	fleet="--set fleet.log=postgres://waymark@db/waymark,fleet.replicas=3,createKey=false,networkPolicy.enabled=true,podDisruptionBudget.enabled=true"
-	check "Helm chart (fleet)" sh -c "$tool template x $out/helm/waymark $fleet | grep -q log=postgres:"
-	check "Helm chart (several replicas without a log are refused)" sh -c "! $tool template x $out/helm/waymark --set fleet.replicas=2,createKey=false"
+	fleet="--set fleet.store=postgres://waymark@db/waymark,fleet.replicas=3,networkPolicy.enabled=true,podDisruptionBudget.enabled=true"
+	check "Helm chart (fleet)" sh -c "$tool template x $out/helm/waymark $fleet | grep -q 'value: "postgres:'"
+	check "Helm chart (several replicas without a database are refused)" sh -c "! $tool template x $out/helm/waymark --set fleet.replicas=2,createKey=false"
 	check "Helm chart (unknown values are refused)" sh -c "! $tool template x $out/helm/waymark --set colour=red"
 fi
 if command -v systemd-analyze >/dev/null; then

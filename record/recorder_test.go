@@ -30,7 +30,7 @@ func works(context.Context, run.Call) (run.Result, error) {
 	return run.Result{Structured: json.RawMessage(`{"id":"item-17"}`)}, nil
 }
 
-func workspace(t testing.TB, store storage.Store) *live.Engine {
+func workspace(t testing.TB, store *storage.Store) *live.Engine {
 	t.Helper()
 	w := live.NewWorkspaces(store, live.Options{})
 	t.Cleanup(func() { require.NoError(t, w.Close(context.Background())) })
@@ -72,7 +72,7 @@ func TestWhatIsKeptOfACall(t *testing.T) {
 		{"nobody knows", run.Result{}, broken, true, episodic.Unknown, "unknown"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			e := workspace(t, storage.NewMemory())
+			e := workspace(t, memory(t))
 			r := New(e, callerFunc(func(context.Context, run.Call) (run.Result, error) { return tt.result, tt.err }), Options{})
 			got, err := r.Call(t.Context(), run.Call{Tool: "fs:read", Arguments: json.RawMessage(`{"path":"a.go"}`), Session: "s", Intent: "look", Source: "ann"})
 			require.Equal(t, tt.err, err)
@@ -98,7 +98,7 @@ func TestWhatIsKeptOfACall(t *testing.T) {
 }
 
 func TestDigestsOfACall(t *testing.T) {
-	e := workspace(t, storage.NewMemory())
+	e := workspace(t, memory(t))
 	r := New(e, callerFunc(func(_ context.Context, c run.Call) (run.Result, error) {
 		if c.Tool == "structured" {
 			return works(context.Background(), c)
@@ -126,7 +126,7 @@ func TestDigestsOfACall(t *testing.T) {
 
 // Calls that overlap are parallel, whichever ends first; the graph is that of the whole episode.
 func TestOverlappingCallsAreParallel(t *testing.T) {
-	e := workspace(t, storage.NewMemory())
+	e := workspace(t, memory(t))
 	end := map[string]chan struct{}{}
 	began := make(chan string)
 	for _, tool := range []string{"a", "b", "c", "d"} {
@@ -189,7 +189,7 @@ func graph(t testing.TB, e *live.Engine) []suggest.ExportEdge {
 // sameAsWhole imports the episodes of a workspace whole into another: the graphs are equal.
 func sameAsWhole(t testing.TB, e *live.Engine) {
 	t.Helper()
-	other := workspace(t, storage.NewMemory())
+	other := workspace(t, memory(t))
 	all := history(t, e)
 	r, err := other.Record(context.Background(), "import", all)
 	require.NoError(t, err)
@@ -199,7 +199,7 @@ func sameAsWhole(t testing.TB, e *live.Engine) {
 
 // The calls of a run say what they came after; a task that is tried again is a step of its own.
 func TestCallsOfARun(t *testing.T) {
-	e := workspace(t, storage.NewMemory())
+	e := workspace(t, memory(t))
 	fail := true
 	r := New(e, callerFunc(func(_ context.Context, c run.Call) (run.Result, error) {
 		if c.ID == "t2" && fail {
@@ -249,7 +249,7 @@ func TestCallsOfARun(t *testing.T) {
 
 // A session that rests, or turns to another intent, begins an episode; sessions that rest are forgotten.
 func TestSessionsAreCut(t *testing.T) {
-	e := workspace(t, storage.NewMemory())
+	e := workspace(t, memory(t))
 	now := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 	r := New(e, callerFunc(works), Options{Now: func() time.Time { return now }})
 	call := func(session, intent string) {
@@ -282,7 +282,7 @@ func TestSessionsAreCut(t *testing.T) {
 
 // What a session has done is counted when it is asked what comes next, and where the step chosen stood.
 func TestSuggestAfterACall(t *testing.T) {
-	w := live.NewWorkspaces(storage.NewMemory(), live.Options{})
+	w := live.NewWorkspaces(memory(t), live.Options{})
 	t.Cleanup(func() { require.NoError(t, w.Close(context.Background())) })
 	e, err := w.Get(t.Context(), "default")
 	require.NoError(t, err)
@@ -324,7 +324,7 @@ func (b brokenStore) Perform(ctx context.Context, source string, p live.Performe
 
 // What a tool has done is told even if it cannot be stored.
 func TestTheAnswerSurvivesTheStore(t *testing.T) {
-	e := workspace(t, storage.NewMemory())
+	e := workspace(t, memory(t))
 	r := New(brokenStore{Store: e, err: storage.ErrNoSpace}, callerFunc(works), Options{})
 	result, err := r.Call(t.Context(), run.Call{Tool: "t"})
 	require.NoError(t, err)
@@ -364,7 +364,7 @@ func (m *memoryStore) DigestKey(context.Context) (episodic.DigestKey, error) {
 
 // A call whose caller goes away is recorded all the same.
 func TestCanceledCallsAreRecorded(t *testing.T) {
-	e := workspace(t, storage.NewMemory())
+	e := workspace(t, memory(t))
 	ctx, cancel := context.WithCancel(t.Context())
 	r := New(e, callerFunc(func(ctx context.Context, _ run.Call) (run.Result, error) {
 		cancel()
@@ -380,7 +380,7 @@ func TestCanceledCallsAreRecorded(t *testing.T) {
 // Random sessions side by side, with failures of all kinds: the graph is that of the whole episodes, and a
 // replay of the log gives the same model.
 func TestRandomCalls(t *testing.T) {
-	e := workspace(t, storage.NewMemory())
+	e := workspace(t, memory(t))
 	failures := []run.Failure{"", "", "", run.FailedTool, run.FailedAuth, run.FailedPolicy, run.FailedTimeout}
 	r := New(e, callerFunc(func(_ context.Context, c run.Call) (run.Result, error) {
 		var n int
@@ -451,7 +451,7 @@ func TestTold(t *testing.T) {
 		{"refused", run.Result{Failure: run.FailedPolicy}, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			e := workspace(t, storage.NewMemory())
+			e := workspace(t, memory(t))
 			recorded := 0
 			r := New(e, callerFunc(func(context.Context, run.Call) (run.Result, error) { return tt.result, nil }), Options{
 				Told: func(_ context.Context, id string) (Told, bool) {
@@ -478,4 +478,11 @@ func TestTold(t *testing.T) {
 			assert.Len(t, history(t, e), 2, "of the other nobody has told")
 		})
 	}
+}
+
+// memory is an empty store, closed at the end of the test.
+func memory(t testing.TB) *storage.Store {
+	store := storage.NewMemory()
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	return store
 }

@@ -147,10 +147,7 @@ func (s *Server) forgetBeside(ctx context.Context, sel live.Selection) error {
 	if err := s.scoring.Forget(ctx, sel); err != nil {
 		return err
 	}
-	table, err := s.cfg.Store.Table(request.From(ctx).Workspace)
-	if err != nil {
-		return err
-	}
+	table := s.cfg.Store.Table(request.From(ctx).Workspace)
 	run := sel.Episode
 	if run != "" { // the session of the episodes of a run is its id
 		e, err := s.engine(ctx)

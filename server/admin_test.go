@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -92,32 +93,48 @@ func TestBackup(t *testing.T) {
 	assert.Equal(t, defaultEngine(t, w.Server).Head().Seq, summary.Events)
 }
 
-// A backup that fails in the middle does not look whole, and one that fails at once is an error.
+// A backup that fails at its end does not look whole, and one that fails at once is an error.
 func TestBackupThatFails(t *testing.T) {
-	for _, written := range []int{0, 100_000} {
-		w := newWeb(t, func(c *Config) { c.Store = failingBackup{c.Store, written} })
+	for _, after := range []bool{false, true} {
+		f := &failing{Engine: storage.MemoryEngine(), after: after}
+		store, err := storage.New(t.Context(), f, storage.Options{})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, store.Close()) })
+		w := newWeb(t, func(c *Config) { c.Store, c.Workspaces = store, live.NewWorkspaces(store, live.Options{}) })
+		require.NoError(t, store.Table("default").Put(t.Context(), "large", make([]byte, 200_000)))
+		f.fails.Store(true)
 		resp, err := http.Get(w.url + "/v1/backup")
 		if err == nil {
 			if _, err = io.ReadAll(resp.Body); err == nil {
 				assert.Equal(t, 507, resp.StatusCode)
-				assert.Zero(t, written)
+				assert.False(t, after)
 			}
 			resp.Body.Close()
 		}
-		if written > 0 {
+		if after {
 			assert.Error(t, err)
 		}
+		f.fails.Store(false)
 	}
 }
 
-type failingBackup struct {
-	storage.Store
-	written int
+// failing is an engine of which views fail, before or after they have read.
+type failing struct {
+	storage.Engine
+	after bool
+	fails atomic.Bool
 }
 
-func (f failingBackup) Backup(_ context.Context, w io.Writer) (storage.BackupSummary, error) {
-	_, _ = w.Write(make([]byte, f.written))
-	return storage.BackupSummary{}, storage.ErrNoSpace
+func (f *failing) View(ctx context.Context, view func(storage.Reader) error) error {
+	if !f.fails.Load() {
+		return f.Engine.View(ctx, view)
+	}
+	if f.after {
+		if err := f.Engine.View(ctx, view); err != nil {
+			return err
+		}
+	}
+	return storage.ErrNoSpace
 }
 
 func TestWorkspaces(t *testing.T) {
@@ -189,11 +206,9 @@ func TestDoctor(t *testing.T) {
 	}
 	assert.Equal(t, []string{"storage", "model", "lag", "freshness", "catalog", "thesaurus", "history", "profile auto", "rebuild", "access", "draining"}, names)
 
-	sick := newWeb(t, func(c *Config) { c.Store = sickStore{c.Store} })
+	sick := newMoody(t, storage.ErrReadOnly, storage.ErrReadOnly)
 	requireProblem(t, 503, "storage", sick.ask("GET", "/readyz", ""))
-	newer, err := w.cfg.Store.Log("newer")
-	require.NoError(t, err)
-	_, err = newer.Append(t.Context(), []storage.Record{{Payload: []byte("Z{}")}})
+	_, err := w.cfg.Store.Append(t.Context(), "newer", storage.Batch{Records: []storage.Record{{Payload: []byte("Z{}")}}})
 	require.NoError(t, err)
 	requireProblem(t, 500, "a newer version of the program wrote this event", w.ask("GET", "/v1/doctor", "", bearerOf("local-token"), "Waymark-Workspace: newer"))
 	assert.Equal(t, 200, sick.ask("GET", "/healthz", "").status, "the process is well")
@@ -202,19 +217,33 @@ func TestDoctor(t *testing.T) {
 	assert.Contains(t, sick.ask("GET", "/metrics", "").body, "waymark_storage_healthy 0")
 }
 
-type sickStore struct{ storage.Store }
-
-func (sickStore) Health() error   { return storage.ErrReadOnly }
-func (sickStore) Writable() error { return storage.ErrReadOnly }
-
-// feignedStore says of itself what a full disk or accepted damage would.
-type feignedStore struct {
-	storage.Store
-	health, writable error
+// moody is an engine that reports of itself what a full disk or damage would.
+type moody struct {
+	storage.Engine
+	health, writable atomic.Pointer[error]
 }
 
-func (s feignedStore) Health() error   { return s.health }
-func (s feignedStore) Writable() error { return s.writable }
+func (m *moody) Health() error   { return said(&m.health) }
+func (m *moody) Writable() error { return said(&m.writable) }
+
+func said(p *atomic.Pointer[error]) error {
+	if err := p.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// newMoody is a server whose store changes its mood once it has its data.
+func newMoody(t *testing.T, health, writable error) web {
+	m := &moody{Engine: storage.MemoryEngine()}
+	store, err := storage.New(t.Context(), m, storage.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	w := newWeb(t, func(c *Config) { c.Store, c.Workspaces = store, live.NewWorkspaces(store, live.Options{}) })
+	m.health.Store(&health)
+	m.writable.Store(&writable)
+	return w
+}
 
 // Readiness, metrics and doctor say whether writes are accepted, and apart from that whether data is damaged.
 func TestReadinessIsAboutWrites(t *testing.T) {
@@ -230,7 +259,7 @@ func TestReadinessIsAboutWrites(t *testing.T) {
 		"failed write":  {storage.ErrReadOnly, storage.ErrReadOnly, 503, "does not accept writes", `"ok":false`, 0},
 		"damage stands": {damaged, nil, 200, `{"status":"ready","storage":"damaged"}`, `"ok":false,"detail":"writes are accepted, but: accepted when`, 1},
 	} {
-		w := newWeb(t, func(c2 *Config) { c2.Store = feignedStore{c2.Store, c.health, c.writable} })
+		w := newMoody(t, c.health, c.writable)
 		r := w.ask("GET", "/readyz", "")
 		assert.Equal(t, c.status, r.status, name)
 		assert.Contains(t, r.body, c.ready, name)

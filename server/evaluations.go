@@ -55,10 +55,7 @@ func (s *Server) evaluationRoutes(r *route.Table) {
 }
 
 func (s *Server) getEvaluation(ctx context.Context, _ *struct{}) (*keptEvaluationAnswer, error) {
-	table, err := s.cfg.Store.Table(request.From(ctx).Workspace)
-	if err != nil {
-		return nil, err
-	}
+	table := s.cfg.Store.Table(request.From(ctx).Workspace)
 	value, _, err := table.Get(ctx, evaluationRow)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, problem.New(http.StatusNotFound, "no evaluation is stored; `waymark evaluate --store` stores one")
@@ -96,11 +93,8 @@ func (s *Server) putEvaluation(ctx context.Context, q *question[json.RawMessage]
 	if err != nil {
 		return nil, err
 	}
-	table, err := s.cfg.Store.Table(request.From(ctx).Workspace)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := table.Put(ctx, evaluationRow, value); err != nil {
+	table := s.cfg.Store.Table(request.From(ctx).Workspace)
+	if err := table.Put(ctx, evaluationRow, value); err != nil {
 		return nil, err
 	}
 	return &keptEvaluationAnswer{kept}, nil

@@ -199,12 +199,12 @@ func TestDamagedKeyOpensNothing(t *testing.T) {
 		damaged := row
 		change(&damaged)
 		value, _ := json.Marshal(damaged)
-		_, err := w.cfg.Store.System().Put(t.Context(), state.KeyRow+info.ID, value)
+		err := w.cfg.Store.System().Put(t.Context(), state.KeyRow+info.ID, value)
 		require.NoError(t, err)
 		r := w.ask("GET", "/v1/stats", "", bearerOf(token))
 		assert.Contains(t, []int{401, 500}, r.status, "%s: %s", name, fmt.Sprint(r))
 	}
-	_, err = w.cfg.Store.System().Put(t.Context(), state.KeyRow+info.ID, []byte("{"))
+	err = w.cfg.Store.System().Put(t.Context(), state.KeyRow+info.ID, []byte("{"))
 	require.NoError(t, err)
 	assert.Equal(t, 500, w.ask("GET", "/v1/stats", "", bearerOf(token)).status)
 }

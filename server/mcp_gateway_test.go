@@ -100,9 +100,8 @@ func officeBeside(t testing.TB, d *frontDesk, tools int, adjust func(*Config)) *
 			}
 			return suggest.NewExclusions(held)
 		}})
-		table, err := c.Store.Table(request.DefaultWorkspace)
-		require.NoError(t, err)
-		g, err = gateway.Open(t.Context(), gateway.Options{Table: table, Catalog: engineCatalog{c.Workspaces}, Poll: 20 * time.Millisecond, Settle: 10 * time.Millisecond})
+		var err error
+		g, err = gateway.Open(t.Context(), gateway.Options{Table: c.Store.Table(request.DefaultWorkspace), Catalog: engineCatalog{c.Workspaces}, Poll: 20 * time.Millisecond, Settle: 10 * time.Millisecond})
 		require.NoError(t, err)
 		c.Upstream = mcpserver.Upstream{Gateway: g, Workspace: request.DefaultWorkspace, Reload: func() error { return nil }}
 		c.Caller = g

@@ -67,7 +67,7 @@ func office(t testing.TB, engine *live.Engine) {
 // newOffice is a server with the office in workspace "default".
 func newOffice(t testing.TB, adjust ...func(*Config)) *Server {
 	t.Helper()
-	store := storage.NewMemory()
+	store := memory(t)
 	cfg := Config{Store: store, Workspaces: live.NewWorkspaces(store, live.Options{}), Version: "test", Access: Access{LocalToken: "local-token"}}
 	for _, f := range adjust {
 		f(&cfg)
@@ -210,4 +210,11 @@ func answerOf[T any](t testing.TB, r *mcp.CallToolResult) T {
 	var v T
 	require.NoError(t, json.Unmarshal(data, &v))
 	return v
+}
+
+// memory is an empty store, closed at the end of the test.
+func memory(t testing.TB) *storage.Store {
+	store := storage.NewMemory()
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	return store
 }

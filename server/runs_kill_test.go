@@ -92,7 +92,7 @@ func TestRunsOfAChild(t *testing.T) {
 		}
 	}
 	// The last one says how every run stands, once nothing moves any more.
-	heads, err := state.Runs{Table: must(store.Table(request.DefaultWorkspace))}.Heads(t.Context())
+	heads, err := state.Runs{Table: store.Table(request.DefaultWorkspace)}.Heads(t.Context())
 	require.NoError(t, err)
 	for _, h := range heads {
 		for {
@@ -109,13 +109,6 @@ func TestRunsOfAChild(t *testing.T) {
 	s.Close()
 	require.NoError(t, w.Close(t.Context()))
 	require.NoError(t, store.Close())
-}
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }
 
 // kill -9 at any moment of any run: no run that was acknowledged is lost, no call is made

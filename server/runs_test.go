@@ -27,7 +27,6 @@ import (
 	"waymark/server/internal/request"
 	"waymark/server/internal/runs"
 	mcpserver "waymark/server/mcp"
-	"waymark/storage"
 	"waymark/suggest"
 )
 
@@ -330,8 +329,7 @@ func TestResumeWaitsForServers(t *testing.T) {
 	require.Eventually(t, func() bool { return one.Status().State == run.Paused }, 2*time.Minute, time.Millisecond)
 	s.Close()
 
-	table, err := s.cfg.Store.Table(request.DefaultWorkspace)
-	require.NoError(t, err)
+	table := s.cfg.Store.Table(request.DefaultWorkspace)
 	g, err := gateway.Open(t.Context(), gateway.Options{Table: table, Catalog: engineCatalog{s.cfg.Workspaces}})
 	require.NoError(t, err)
 	defer g.Close(context.Background())
@@ -614,42 +612,10 @@ func TestRunsAreResumed(t *testing.T) {
 	assert.Equal(t, []string{"issue:show"}, next.tools(), "what ended is not done again")
 }
 
-// Of servers that share the journal, the one that began a run goes on with it after a restart; one without an owner, as
-// after a restore, is the first one's that starts.
-func TestRunsStayAtTheirServer(t *testing.T) {
-	w, _ := newBench(t, func(c *Config) { c.Process = "a" })
-	begun := parse[run.Status](t, 202, w.ask("POST", "/v1/runs", `{"dag":{"tasks":[{"id":"t1","tool":"issue:close","arguments":{"issue_number":1}}]}}`))
-	w.Close()
-	as := func(process string) *Server {
-		cfg := w.cfg
-		cfg.Process, cfg.Caller = process, &bench{}
-		s, err := New(cfg)
-		require.NoError(t, err)
-		t.Cleanup(s.Close)
-		s.runs.Resume(t.Context())
-		return s
-	}
-	b := as("b")
-	assert.False(t, b.runs.GoesOn("default", begun.ID))
-	status, err := b.runs.Status(t.Context(), "default", begun.ID)
-	require.NoError(t, err)
-	assert.Equal(t, run.Running, status.State)
-	assert.Equal(t, []string{"another server carries it out"}, status.Warnings)
-	assert.True(t, as("a").runs.GoesOn("default", begun.ID))
-
-	table, err := w.cfg.Store.Table("default")
-	require.NoError(t, err)
-	_, err = table.Put(t.Context(), "runs-open/"+begun.ID, []byte("{}"))
-	require.NoError(t, err)
-	assert.True(t, as("c").runs.GoesOn("default", begun.ID))
-	assert.False(t, as("d").runs.GoesOn("default", begun.ID))
-}
-
 // A value larger than a row is kept in pieces.
 func TestRunJournal(t *testing.T) {
-	store := storage.NewMemory()
-	table, err := store.Table("default")
-	require.NoError(t, err)
+	store := memory(t)
+	table := store.Table("default")
 	j := state.Runs{Table: table, Source: "me"}
 	ctx := t.Context()
 	require.NoError(t, j.Start(ctx, run.Record{ID: "r", By: "me", StartedAt: time.Unix(1, 0)}))

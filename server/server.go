@@ -76,9 +76,8 @@ type Limits struct {
 
 // Config is what a server needs.
 type Config struct {
-	Store      storage.Store
+	Store      *storage.Store
 	Workspaces *live.Workspaces
-	Process    string       // names this server among those that share the store, also after a restart; empty: there is one
 	Judges     score.Judges // models that scorers may ask; none by default
 	// RecordScores records runs of scorers as episodes, which makes them part of the graph.
 	RecordScores bool
@@ -185,11 +184,6 @@ func New(cfg Config) (*Server, error) {
 	})
 
 	s.wire()
-	cfg.Workspaces.OnRemoved(func(workspace string) {
-		if err := s.dropBeside(workspace); err != nil {
-			cfg.Logger.Error("files of a deleted workspace are left", "workspace", workspace, "error", err)
-		}
-	})
 	s.register(humagin.New(r, s.humaConfig()))
 	s.headRoutes(r)
 	if err := s.pageRoutes(r); err != nil {
@@ -213,7 +207,7 @@ func (s *Server) wire() {
 		Store: cfg.Store, Workspaces: cfg.Workspaces, Judges: cfg.Judges, Caller: cfg.Caller, Workspace: cfg.Upstream.Workspace, Record: cfg.RecordScores, Logger: cfg.Logger, Now: cfg.Now,
 	}
 	s.runs = runs.New(runs.Config{
-		Store: cfg.Store, Process: cfg.Process, Workspaces: cfg.Workspaces, Scoring: s.scoring, Caller: cfg.Caller, Gateway: cfg.Upstream.Gateway,
+		Store: cfg.Store, Workspaces: cfg.Workspaces, Scoring: s.scoring, Caller: cfg.Caller, Gateway: cfg.Upstream.Gateway,
 		Workspace: cfg.Upstream.Workspace, Logger: cfg.Logger, Now: cfg.Now, Holders: s.holdersOf, Draining: s.draining, Grace: cfg.Drain / 2,
 	})
 	s.mcp = mcpserver.New(mcpserver.Config{

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"embed"
 	"encoding/json"
-	"errors"
 	"html/template"
 	"net/http"
 	"strings"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"waymark/live"
 	"waymark/server/internal/jsonio"
 	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
@@ -74,9 +72,8 @@ func servePage(c *gin.Context, page []byte) {
 func (s *Server) serveReady(c *gin.Context) {
 	reason, unwritable := "", s.cfg.Store.Writable()
 	answer := struct {
-		Status  string        `json:"status"`
-		Storage string        `json:"storage,omitempty"`
-		Replica *live.Replica `json:"replica,omitempty"`
+		Status  string `json:"status"`
+		Storage string `json:"storage,omitempty"`
 	}{Status: "ready"}
 	switch {
 	case s.isDraining():
@@ -88,15 +85,8 @@ func (s *Server) serveReady(c *gin.Context) {
 		e, err := s.cfg.Workspaces.Get(c.Request.Context(), request.DefaultWorkspace)
 		if err != nil {
 			reason = "the model is not loaded"
-		} else if err = e.Serves(); err != nil {
-			reason = "the shared log is not read to its end yet"
 		} else if e.Warming() {
 			reason = "profile learned is being loaded"
-		} else if r, ok := e.Replica(); ok {
-			answer.Replica = &r
-		}
-		if errors.Is(err, live.ErrDiverged) {
-			reason = problem.Of(err).Detail
 		}
 		request.ExchangeFrom(c.Request.Context()).Failure = err
 	}

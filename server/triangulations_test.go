@@ -51,8 +51,7 @@ func TestForgetTriangulations(t *testing.T) {
 		return "/v1/triangulations/" + parse[evidence.Answer](t, 200, w.ask("POST", "/v1/triangulations",
 			`{"question":"`+question+`","hypotheses":[{"id":"h1","text":"rain"},{"id":"h2","text":"snow"}]}`, key)).ID
 	}
-	table, err := w.cfg.Store.Table("a")
-	require.NoError(t, err)
+	table := w.cfg.Store.Table("a")
 	mine, his, old, other := begin(a, "mine?"), begin(a, "his?"), begin(a, "the old question?"), begin(a, "another?")
 	for path, sources := range map[string][]string{mine: {"local"}, his: {"key:his", "key:hers"}, old: nil, other: nil} {
 		key := strings.TrimPrefix(path, "/v1/")
@@ -67,7 +66,7 @@ func TestForgetTriangulations(t *testing.T) {
 		}
 		value, err = json.Marshal(row)
 		require.NoError(t, err)
-		_, err = table.Put(t.Context(), key, value)
+		err = table.Put(t.Context(), key, value)
 		require.NoError(t, err)
 	}
 	left := func() (all []string) {

@@ -2,300 +2,294 @@ package storage
 
 import (
 	"bufio"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash"
-	"hash/crc32"
 	"io"
+	"os"
+	"path/filepath"
+	"strings"
 )
 
-// A backup is a header and frames:
+// A backup is all entries of one consistent state but snapshots and leases, in their order, so one content has one
+// spelling, whatever the engine:
 //
 //	"WAYMARKB" format
-//	section ""          R…           H    rows of the system table
-//	section "default"   R… E…        H    rows, then events from 1, then the head
-//	…                                     workspaces in order of their names
-//	trailer                               counts and the SHA-256 of all bytes before it
+//	table space name value     each with its length before it
+//	…
+//	0 SHA-256                  of all bytes before; a stream that was cut anywhere lacks it and is refused
 //
-// A frame is kind, length, crc32c, body. Keys, names and seqs rise, so one content has one spelling:
-// equal stores give equal backups. Keys of records are kept as hashes; snapshots are left out, since
-// they can be made again. A stream that was cut anywhere lacks the trailer and is refused.
-const (
-	backupMagic  = "WAYMARKB"
-	backupFormat = 1
+// [Restore] checks that every log in it is whole.
+const backupMagic = "WAYMARKB\x02"
 
-	frameSection = 'S'
-	frameRow     = 'R'
-	frameEvent   = 'E'
-	frameHead    = 'H'
-	frameTrailer = 'T'
-	frameRaw     = 'K'
+// SecretRow begins the keys of rows that no backup has.
+const SecretRow = "~"
 
-	frameHeader = 9
-	frameMax    = MaxPayload + 1<<10
-)
-
-func appendFrame(b []byte, kind byte, body []byte) []byte {
-	b = append(b, kind)
-	b = binary.BigEndian.AppendUint32(b, uint32(len(body)))
-	b = binary.BigEndian.AppendUint32(b, frameSum(kind, body))
-	return append(b, body...)
+// BackupSummary says what a backup holds. SHA256 covers all bytes before it; Bytes is the length with it.
+type BackupSummary struct {
+	Workspaces int    `json:"workspaces"`
+	Events     uint64 `json:"events"`
+	Rows       uint64 `json:"rows"`
+	Bytes      int64  `json:"bytes"`
+	SHA256     string `json:"sha256"`
 }
 
-func frameSum(kind byte, body []byte) uint32 {
-	var h [5]byte
-	h[0] = kind
-	binary.BigEndian.PutUint32(h[1:], uint32(len(body)))
-	return crc32.Update(crc32.Checksum(h[:], castagnoli), castagnoli, body)
-}
-
-// backupWriter writes a backup; its caller keeps to the order above.
-type backupWriter struct {
-	w    *bufio.Writer
-	sum  hash.Hash
-	buf  []byte
-	body []byte
-	s    BackupSummary
-}
-
-func newBackupWriter(w io.Writer) (*backupWriter, error) {
-	bw := &backupWriter{w: bufio.NewWriterSize(w, 64<<10), sum: sha256.New()}
-	return bw, bw.write(append([]byte(backupMagic), backupFormat))
-}
-
-func (bw *backupWriter) write(b []byte) error {
-	bw.sum.Write(b)
-	bw.s.Bytes += int64(len(b))
-	_, err := bw.w.Write(b)
-	return err
-}
-
-func (bw *backupWriter) frame(kind byte, body []byte) error {
-	bw.body = body[:0]
-	bw.buf = appendFrame(bw.buf[:0], kind, body)
-	return bw.write(bw.buf)
-}
-
-func (bw *backupWriter) section(name string) error {
-	if name != "" {
-		bw.s.Workspaces++
-	}
-	return bw.frame(frameSection, append(bw.body[:0], name...))
-}
-
-func (bw *backupWriter) row(key string, version uint64, value []byte) error {
-	bw.s.Rows++
-	b := binary.BigEndian.AppendUint64(bw.body[:0], version)
-	b = binary.BigEndian.AppendUint16(b, uint16(len(key)))
-	b = append(b, key...)
-	return bw.frame(frameRow, append(b, value...))
-}
-
-// event writes seq and the event as it is stored, chain included.
-func (bw *backupWriter) event(seq uint64, stored []byte) error {
-	bw.s.Events++
-	b := binary.BigEndian.AppendUint64(bw.body[:0], seq)
-	return bw.frame(frameEvent, append(b, stored...))
-}
-
-func (bw *backupWriter) end(h Head) error {
-	b := binary.BigEndian.AppendUint64(bw.body[:0], h.Seq)
-	return bw.frame(frameHead, append(b, h.Chain[:]...))
-}
-
-func (bw *backupWriter) finish() (BackupSummary, error) {
-	sum := bw.sum.Sum(nil)
-	b := binary.BigEndian.AppendUint64(nil, uint64(bw.s.Workspaces))
-	b = binary.BigEndian.AppendUint64(b, bw.s.Events)
-	b = binary.BigEndian.AppendUint64(b, bw.s.Rows)
-	if err := bw.frame(frameTrailer, append(b, sum...)); err != nil {
-		return BackupSummary{}, err
-	}
-	bw.s.SHA256 = hex.EncodeToString(sum)
-	return bw.s, bw.w.Flush()
-}
-
-// A backupSink takes what a backup holds. The reader has checked order, checksums and chain.
-type backupSink interface {
-	section(name string) error
-	row(key string, version uint64, value []byte) error
-	event(e storedEvent) error
-	end(h Head) error
-}
-
-// backupReader checks the grammar of a backup while it reads.
-type backupReader struct {
-	r    *bufio.Reader
-	sum  hash.Hash
-	s    BackupSummary
-	sink backupSink
-
-	sections int
-	open     bool // inside a section
-	name     string
-	row      string
-	rows     int
-	head     Head
-}
-
-// readBackup reads to the end of r. Nothing it has given to the sink may be believed unless it
-// returns nil: the last word is the trailer's.
-func readBackup(r io.Reader, sink backupSink) (BackupSummary, error) {
-	br := &backupReader{r: bufio.NewReaderSize(r, 64<<10), sum: sha256.New(), sink: sink}
-	head := make([]byte, len(backupMagic)+1)
-	if err := br.read(head); err != nil {
-		return BackupSummary{}, err
-	}
-	br.sum.Write(head)
-	if string(head[:len(backupMagic)]) != backupMagic {
-		return BackupSummary{}, damaged("this is not a backup")
-	}
-	if v := head[len(backupMagic)]; v != backupFormat {
-		return BackupSummary{}, fmt.Errorf("the backup has format %d, this program knows %d; %s", v, backupFormat, otherProgram)
-	}
-	for {
-		kind, body, err := br.frame()
-		if err != nil {
-			return BackupSummary{}, fmt.Errorf("after %d events: %w", br.s.Events, err)
-		}
-		if kind == frameTrailer {
-			return br.finish(body)
-		}
-		if err := br.take(kind, body); err != nil {
-			return BackupSummary{}, fmt.Errorf("after %d events: %w", br.s.Events, err)
+func (s *BackupSummary) count(k Key, value []byte) {
+	switch k.Table {
+	case tableEvents:
+		s.Events++
+	case tableRows:
+		s.Rows++
+	case tableHeads:
+		if h, err := decodeHeader(value); err == nil && h.exists() && k.Name != "" {
+			s.Workspaces++
 		}
 	}
 }
 
-func (br *backupReader) read(b []byte) error {
-	n, err := io.ReadFull(br.r, b)
-	br.s.Bytes += int64(n)
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return damaged("the backup is cut short")
-	}
-	return err
+// summed counts and digests the bytes of a backup.
+type summed struct {
+	sum   hash.Hash
+	bytes int64
 }
 
-func (br *backupReader) frame() (kind byte, body []byte, err error) {
-	var h [frameHeader]byte
-	if err := br.read(h[:]); err != nil {
-		return 0, nil, err
-	}
-	n := binary.BigEndian.Uint32(h[1:])
-	if n > frameMax {
-		return 0, nil, damaged("a frame of %d bytes", n)
-	}
-	body = make([]byte, n)
-	if err := br.read(body); err != nil {
-		return 0, nil, err
-	}
-	if frameSum(h[0], body) != binary.BigEndian.Uint32(h[5:]) {
-		return 0, nil, damaged("a frame whose %v", errChecksum)
-	}
-	if h[0] != frameTrailer {
-		br.sum.Write(h[:])
-		br.sum.Write(body)
-	}
-	return h[0], body, nil
+func (s *summed) Write(b []byte) (int, error) {
+	s.bytes += int64(len(b))
+	return s.sum.Write(b)
 }
 
-func (br *backupReader) take(kind byte, body []byte) error {
-	switch {
-	case kind == frameSection && !br.open:
-		return br.takeSection(string(body))
-	case kind == frameRow && br.open && br.head.Seq == 0:
-		return br.takeRow(body)
-	case kind == frameEvent && br.open && br.name != "":
-		return br.takeEvent(body)
-	case kind == frameHead && br.open:
-		return br.takeHead(body)
-	}
-	return damaged("a frame of kind %q where none may be", kind)
-}
-
-func (br *backupReader) takeSection(name string) error {
-	if first := br.sections == 0; first != (name == "") || !first && name <= br.name {
-		return damaged("section %q is out of order", name)
-	}
-	if name != "" {
-		if err := checkWorkspace(name); err != nil {
-			return damaged("%v", err)
+// Backup writes the store as it is at one moment; appends go on meanwhile.
+func (s *Store) Backup(ctx context.Context, to io.Writer) (summary BackupSummary, err error) {
+	sum := &summed{sum: sha256.New()}
+	out := bufio.NewWriterSize(to, 64<<10)
+	w := io.MultiWriter(out, sum)
+	err = s.view(ctx, func(r Reader) error {
+		spaces := []string{""}
+		for p, err := range r.Scan(tableHeads, "", "", "") {
+			if err != nil {
+				return err
+			}
+			h, err := decodeHeader(p.Value)
+			if err != nil {
+				return damaged("workspace %q: %v", p.Name, err)
+			}
+			if p.Name != "" && h.exists() {
+				spaces = append(spaces, h.space(p.Name))
+			}
 		}
-		br.s.Workspaces++
-	}
-	br.sections++
-	br.open, br.name, br.row, br.rows, br.head = true, name, "", 0, Head{}
-	return br.sink.section(name)
-}
-
-func (br *backupReader) takeRow(body []byte) error {
-	if len(body) < 10 || len(body) < 10+int(binary.BigEndian.Uint16(body[8:])) {
-		return damaged("a row that is cut short")
-	}
-	version, n := binary.BigEndian.Uint64(body), int(binary.BigEndian.Uint16(body[8:]))
-	key, value := string(body[10:10+n]), body[10+n:]
-	if err := checkRow(key, value); err != nil || version == 0 || br.rows > 0 && key <= br.row {
-		return damaged("row %q of workspace %q is out of order or range", key, br.name)
-	}
-	br.row = key
-	br.rows++
-	br.s.Rows++
-	return br.sink.row(key, version, value)
-}
-
-func (br *backupReader) takeEvent(body []byte) error {
-	if len(body) < 8 {
-		return damaged("an event that is cut short")
-	}
-	seq := binary.BigEndian.Uint64(body)
-	if seq != br.head.Seq+1 {
-		return damaged("workspace %q: event %d follows %d", br.name, seq, br.head.Seq)
-	}
-	e, err := decodeEvent(seq, body[8:])
+		if _, err := io.WriteString(w, backupMagic); err != nil {
+			return err
+		}
+		for _, t := range []kind{tableHeads, tableEvents, tableKeys, tableRows} {
+			for _, space := range spaces {
+				for p, err := range r.Scan(t, space, "", "") {
+					if err == nil {
+						err = ctx.Err()
+					}
+					if err == nil && t == tableHeads { // how often it was changed belongs to this store
+						h, _ := decodeHeader(p.Value)
+						h.changes = 1
+						p.Value = h.encode()
+					}
+					if t == tableRows && strings.HasPrefix(p.Name, SecretRow) {
+						continue
+					}
+					if err == nil {
+						err = writeEntry(w, p)
+					}
+					if err != nil {
+						return err
+					}
+					summary.count(p.Key, p.Value)
+				}
+			}
+		}
+		_, err := w.Write([]byte{0})
+		return err
+	})
 	if err == nil {
-		err = e.check(br.head)
-	}
-	if err == nil && len(e.Payload) > MaxPayload {
-		err = errors.New("payload too large")
+		digest := sum.sum.Sum(nil)
+		summary.SHA256, summary.Bytes = hex.EncodeToString(digest), sum.bytes+sha256.Size
+		if _, err = out.Write(digest); err == nil {
+			err = out.Flush()
+		}
 	}
 	if err != nil {
-		return damaged("workspace %q: event %d: %v", br.name, seq, err)
+		return BackupSummary{}, fmt.Errorf("backup: %w", err)
 	}
-	br.head = Head{Seq: seq, Chain: e.Chain}
-	br.s.Events++
-	return br.sink.event(e)
+	return summary, nil
 }
 
-func (br *backupReader) takeHead(body []byte) error {
-	h := Head{}
-	if len(body) == 40 {
-		h.Seq = binary.BigEndian.Uint64(body)
-		copy(h.Chain[:], body[8:])
+func writeEntry(w io.Writer, p Pair) error {
+	b := []byte{byte(p.Table)}
+	for _, part := range [][]byte{[]byte(p.Space), []byte(p.Name), p.Value} {
+		b = append(binary.BigEndian.AppendUint32(b, uint32(len(part))), part...)
 	}
-	if len(body) != 40 || h != br.head {
-		return damaged("workspace %q does not end at its head", br.name)
-	}
-	br.open = false
-	return br.sink.end(h)
+	_, err := w.Write(b)
+	return err
 }
 
-func (br *backupReader) finish(body []byte) (BackupSummary, error) {
-	sum := br.sum.Sum(nil)
-	want := binary.BigEndian.AppendUint64(nil, uint64(br.s.Workspaces))
-	want = binary.BigEndian.AppendUint64(want, br.s.Events)
-	want = binary.BigEndian.AppendUint64(want, br.s.Rows)
-	if br.open || br.sections == 0 || string(append(want, sum...)) != string(body) {
-		return BackupSummary{}, damaged("the backup does not match its trailer")
+// entryReader reads a backup and checks its form.
+type entryReader struct {
+	in     *bufio.Reader
+	sum    *summed
+	digest string // once the end was read
+}
+
+func (r *entryReader) read(b []byte) error {
+	if _, err := io.ReadFull(r.in, b); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return damaged("the backup is cut short")
+	} else if err != nil {
+		return err
 	}
-	switch _, err := br.r.ReadByte(); {
-	case err == nil:
-		return BackupSummary{}, damaged("the backup has bytes after its trailer")
-	case !errors.Is(err, io.EOF):
-		return BackupSummary{}, err
+	_, err := r.sum.Write(b)
+	return err
+}
+
+// next returns the next entry; ok is false at the end, of which the digest has been compared.
+func (r *entryReader) next() (p Pair, ok bool, err error) {
+	var first [1]byte
+	if err := r.read(first[:]); err != nil {
+		return p, false, err
 	}
-	br.s.SHA256 = hex.EncodeToString(sum)
-	return br.s, nil
+	if p.Table = kind(first[0]); p.Table == 0 {
+		return p, false, r.end()
+	}
+	var parts [3][]byte
+	for i, most := range []uint32{maxWorkspace + 24, maxRowKey, MaxPayload + eventHead} {
+		var length [4]byte
+		if err := r.read(length[:]); err != nil {
+			return p, false, err
+		}
+		n := binary.BigEndian.Uint32(length[:])
+		if n > most {
+			return p, false, damaged("the backup has a value of %d bytes", n)
+		}
+		parts[i] = make([]byte, n)
+		if err := r.read(parts[i]); err != nil {
+			return p, false, err
+		}
+	}
+	p.Space, p.Name, p.Value = string(parts[0]), string(parts[1]), parts[2]
+	switch p.Table {
+	case tableHeads, tableEvents, tableKeys, tableRows:
+		return p, true, nil
+	}
+	return p, false, damaged("the backup has an entry of unknown kind %q", p.Table)
+}
+
+func (r *entryReader) end() error {
+	want := r.sum.sum.Sum(nil)
+	r.digest = hex.EncodeToString(want)
+	got := make([]byte, len(want))
+	if err := r.read(got); err != nil {
+		return err
+	}
+	if string(got) != string(want) {
+		return damaged("the backup does not match its SHA-256")
+	}
+	if _, err := r.in.ReadByte(); !errors.Is(err, io.EOF) {
+		return damaged("the backup has bytes after its end")
+	}
+	return nil
+}
+
+// restore fills an engine that has no entries. Nothing of it may be used unless it returns nil.
+func restore(ctx context.Context, in io.Reader, e Engine) (summary BackupSummary, err error) {
+	r := &entryReader{in: bufio.NewReaderSize(in, 64<<10), sum: &summed{sum: sha256.New()}}
+	magic := make([]byte, len(backupMagic))
+	if err := r.read(magic); err != nil {
+		return summary, err
+	}
+	if string(magic) != backupMagic {
+		return summary, damaged("this is not a backup of this version of the program")
+	}
+	var batch []Pair
+	size := 0
+	flush := func() error {
+		err := e.Update(ctx, nil, func(Reader) ([]Pair, error) { return batch, nil })
+		batch, size = nil, 0
+		return err
+	}
+	for {
+		p, ok, err := r.next()
+		if err != nil {
+			return summary, fmt.Errorf("after %d events: %w", summary.Events, err)
+		}
+		if !ok {
+			break
+		}
+		if err := ctx.Err(); err != nil {
+			return summary, err
+		}
+		more := len(p.Value) + len(p.Name) + len(p.Space) + 200
+		if len(batch) == maxRecords || size+more > maxBytes {
+			if err := flush(); err != nil {
+				return summary, err
+			}
+		}
+		batch, size = append(batch, p), size+more
+		summary.count(p.Key, p.Value)
+	}
+	if err := flush(); err != nil {
+		return summary, err
+	}
+	summary.SHA256, summary.Bytes = r.digest, r.sum.bytes
+	return summary, nil
+}
+
+// Restore makes a store in dir from a backup. dir must be empty or not exist. The store is built
+// beside it and takes its name only after the last byte of the backup has been verified and all is
+// on disk; after an error nothing is left.
+func Restore(ctx context.Context, in io.Reader, dir string, opts Options) (summary BackupSummary, err error) {
+	defer func() {
+		if err != nil {
+			summary, err = BackupSummary{}, fmt.Errorf("restore into %s: %w", dir, err)
+		}
+	}()
+	if dir, err = filepath.Abs(dir); err != nil {
+		return summary, err
+	}
+	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
+		return summary, errors.New("the directory is not empty")
+	} else if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return summary, err
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+		return summary, err
+	}
+	temp, err := os.MkdirTemp(filepath.Dir(dir), "."+filepath.Base(dir)+".restore-")
+	if err != nil {
+		return summary, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(temp))
+		}
+	}()
+	e, err := openBadger(temp, opts)
+	if err != nil {
+		return summary, err
+	}
+	if summary, err = restore(ctx, in, e); err != nil {
+		return summary, errors.Join(err, e.Close())
+	}
+	s, err := New(ctx, e, opts) // which verifies every log
+	if err != nil {
+		return summary, err
+	}
+	if err := s.Close(); err != nil {
+		return summary, err
+	}
+	if err := os.Remove(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return summary, err
+	}
+	if err := os.Rename(temp, dir); err != nil {
+		return summary, err
+	}
+	return summary, syncDir(filepath.Dir(dir))
 }

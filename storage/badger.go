@@ -1,14 +1,15 @@
 package storage
 
 import (
-	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,154 +19,122 @@ import (
 	"github.com/dgraph-io/badger/v4/options"
 )
 
-// Options of [Open]. The zero value is right for a service.
-type Options struct {
-	// Logger receives what badger and the store have to say; nil is slog.Default().
-	Logger *slog.Logger
-
-	// AcceptDamage opens a damaged database all the same. Of every log the readable prefix is served;
-	// entries after it, and rows that cannot be read, are copied to a file aside-N in the directory
-	// and then taken out of the database. Health reports the damage until the store is opened again.
-	// A database that badger itself cannot open is refused even so: restore a backup.
-	AcceptDamage bool
-
-	free   func(dir string) (uint64, error) // instead of statfs, in tests
-	commit func(*badger.Txn) error          // instead of Txn.Commit, in tests
-	rest   time.Duration                    // instead of markDelay, in tests
-}
-
-// Badger keeps all workspaces in one badger database. A directory looks like this:
+// badgerEngine keeps everything in one badger database. A directory looks like this:
 //
 //	lock         held while a process has the directory
-//	highwater    how far every log had come
+//	highwater    how many commits there were, see [mark]
 //	owner.json   the owner's note, see [WriteOwner]
 //	db/          badger's files
-//	snapshots/   a folder for each workspace, a file for each snapshot
-//	damaged-…/   what db/ held before badger repaired it away, kept only if something is missing
-//	aside-N      entries taken out under Options.AcceptDamage
-type Badger struct {
-	dir    string
+type badgerEngine struct {
+	dir    string // empty: in memory
 	db     *badger.DB
-	opts   Options
 	log    *slog.Logger
 	unlock func() error
+	commit func(func() error) error
+	guard  *spaceGuard // nil: in memory
 
-	life    sync.RWMutex  // held for reading by everyone inside the database
-	closing chan struct{} // closed first of all by Close
-	stopped chan struct{} // closed when the committer has ended
-	marker  markerState
-	once    sync.Once
-	ended   error // what Close returned
-
-	system *space     // stands for no workspace
-	mu     sync.Mutex // guards spaces
-	spaces map[string]*space
-	create sync.Mutex // one workspace is created or marked for deletion at a time
-
-	committer committerState
+	life    sync.RWMutex // held for reading by everyone inside the database
+	closed  bool
+	writing sync.Mutex // one transaction writes at a time
+	mark    *mark      // nil: in memory
 
 	failed  atomic.Pointer[error] // the first failed commit: nothing is written any more
-	suspect atomic.Pointer[error] // first reason to doubt the data
+	suspect atomic.Pointer[error] // the first error that badger reported
 }
 
-// committerState is what the goroutine that commits shares.
-type committerState struct {
-	queue   chan *request
-	guard   spaceGuard
-	buffers buffers       // of the committer
-	commits atomic.Uint64 // durable commits of this database since it was made
-}
-
-// markerState is what the goroutine that writes high-water marks shares.
-type markerState struct {
-	marked    chan struct{} // closed when the marker has ended
-	markMu    sync.Mutex
-	dirty     chan struct{}         // something was committed since the last mark
-	due       chan struct{}         // enough was committed not to wait for the clock
-	uncovered atomic.Int64          // events since the last mark
-	unwritten atomic.Pointer[error] // why the last mark waits for disk space
-}
-
-// space is a workspace as the committer knows it.
-type space struct {
-	name     string
-	head     atomic.Pointer[Head] // last durable event
-	gone     atomic.Bool          // deletion has begun
-	clearing bool                 // of the log alone; of a store that is being opened
-	keys     *keyIndex            // of the events, used by the committer
-	snap     sync.Mutex           // one snapshot is written at a time
-
-	files sync.RWMutex // held for writing while files of snapshots are renamed or removed
-}
-
-func newSpace(name string, head Head) *space {
-	w := &space{name: name, keys: newKeyIndex()}
-	w.head.Store(&head)
-	return w
-}
-
-// Open opens or creates the store in dir. It reads every log once and compares it with its
-// checksums, digests, chain and the high-water file before anything is served; what is missing or
-// changed is an error that wraps [ErrDamaged] and names workspace and seq.
-func Open(dir string, opts Options) (_ *Badger, err error) {
-	b := &Badger{
-		dir: dir, opts: opts, log: cmp.Or(opts.Logger, slog.Default()),
-		closing: make(chan struct{}), stopped: make(chan struct{}),
-		system: newSpace("", Head{}), spaces: make(map[string]*space),
-		committer: committerState{queue: make(chan *request, maxRecords)},
-		marker:    markerState{dirty: make(chan struct{}, 1), due: make(chan struct{}, 1), marked: make(chan struct{})},
-	}
-	if b.opts.free == nil {
-		b.opts.free = freeSpace
-		if !spaceKnown {
-			b.log.Warn("free disk space is not known on this system; the guard against a full disk is off")
-		}
-	}
-	if b.opts.rest == 0 {
-		b.opts.rest = markDelay
-	}
-	if b.opts.commit == nil {
-		b.opts.commit = (*badger.Txn).Commit
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("opening storage: %w", err)
-	}
-	if b.unlock, err = lockDir(filepath.Join(dir, "lock")); err != nil {
+// Open opens or creates the store in a directory. It verifies all tables of the database and all logs before anything
+// is served; what is missing or changed is an error that wraps [ErrDamaged].
+func Open(dir string, opts Options) (*Store, error) {
+	e, err := openBadger(dir, opts)
+	if err != nil {
 		return nil, fmt.Errorf("opening storage in %s: %w", dir, err)
+	}
+	s, err := New(context.Background(), e, opts)
+	if err != nil {
+		return nil, fmt.Errorf("opening storage in %s: %w", dir, err)
+	}
+	return s, nil
+}
+
+// MemoryEngine returns an empty engine that is gone with the process. It is for tests and for trying things out.
+func MemoryEngine() Engine {
+	e := &badgerEngine{log: slog.New(slog.DiscardHandler), unlock: func() error { return nil }, commit: func(f func() error) error { return f() }}
+	var err error
+	if e.db, err = badger.Open(tuning("", e).WithInMemory(true).WithNumMemtables(2).WithNumCompactors(0).WithNumLevelZeroTablesStall(math.MaxInt).WithBlockCacheSize(1 << 20)); err != nil {
+		panic("storage: " + err.Error()) // no file can fail
+	}
+	return e
+}
+
+// NewMemory returns a store of a [MemoryEngine].
+func NewMemory() *Store {
+	s, err := New(context.Background(), MemoryEngine(), Options{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		panic("storage: " + err.Error())
+	}
+	return s
+}
+
+func openBadger(dir string, opts Options) (_ *badgerEngine, err error) {
+	e := &badgerEngine{dir: dir, log: opts.Logger, commit: opts.commit}
+	if e.log == nil {
+		e.log = slog.Default()
+	}
+	if e.commit == nil {
+		e.commit = func(f func() error) error { return f() }
+	}
+	if e.unlock, err = Lock(dir); err != nil {
+		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			if b.db != nil {
-				err = errors.Join(err, b.db.Close())
+			if e.db != nil {
+				err = errors.Join(err, e.db.Close())
 			}
-			b.unlock()
-			err = fmt.Errorf("opening storage in %s: %w", dir, err)
+			_ = e.unlock()
 		}
 	}()
-	if err := os.MkdirAll(b.path(), 0o700); err != nil {
+	if err = os.MkdirAll(e.path(), 0o700); err == nil {
+		err = os.Chmod(e.path(), 0o700) // badger creates files as the umask leaves them
+	}
+	if err != nil {
 		return nil, err
 	}
-	b.committer.guard = spaceGuard{dir: b.path(), free: b.opts.free}
-	if err := b.committer.guard.look(); err != nil {
+	if e.guard, err = newGuard(e.path(), opts.free, e.log); err != nil {
 		return nil, err
 	}
-	if err := b.load(); err != nil {
+	if err := dropEmpty(e.path()); err != nil {
 		return nil, err
 	}
-	b.keepPrivate()
-	if err := b.sweepSnapshots(); err != nil {
-		return nil, fmt.Errorf("sweeping snapshots: %w", err)
-	}
-	go b.commitLoop()
-	go b.markLoop()
-	if err := b.resumeDeletes(); err != nil {
-		b.stop()
+	before, err := readMark(dir)
+	if err != nil {
 		return nil, err
 	}
-	return b, nil
+	if err := inspect(e.path(), before); err != nil {
+		return nil, err
+	}
+	if e.db, err = openDB(e.path(), e); err != nil {
+		return nil, err
+	}
+	e.guard.wrote(spaceBytes) // the first write looks again, and reserves the room of the new write-ahead log
+	commits, err := e.commits()
+	if err == nil && commits < before {
+		err = damaged("%d transactions were acknowledged and %d are left", before, commits)
+	}
+	e.mark = newMark(dir, commits, e.fail)
+	return e, err
 }
 
-func (b *Badger) path() string { return filepath.Join(b.dir, "db") }
+// Lock holds a data directory, which is created if needed, for this process until unlock or its end; [ErrInUse] if
+// another process holds it.
+func Lock(dir string) (unlock func() error, err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	return lockDir(filepath.Join(dir, "lock"))
+}
+
+func (e *badgerEngine) path() string { return filepath.Join(e.dir, "db") }
 
 // syncWrites is off in a test only, which must then lose events.
 var syncWrites = true
@@ -173,7 +142,7 @@ var syncWrites = true
 // tuning is the one place where badger is configured. Its defaults would lose acknowledged events
 // in a power cut (SyncWrites is off). Checksums of tables are verified by [inspect], where a panic can be
 // caught. The value log is never used: all values stay below ValueThreshold, since it reports failed syncs
-// as success.
+// as success. Closing compacts what is new, so that erased bytes are gone from the files.
 func tuning(path string, logger badger.Logger) badger.Options {
 	return badger.DefaultOptions(path).
 		WithSyncWrites(syncWrites).
@@ -182,6 +151,7 @@ func tuning(path string, logger badger.Logger) badger.Options {
 		WithBlockCacheSize(32 << 20).
 		WithValueLogFileSize(16 << 20). // never filled; the default makes empty databases look 2 GB large
 		WithChecksumVerificationMode(options.NoVerification).
+		WithCompactL0OnClose(true).
 		WithDetectConflicts(false). // there is one writer
 		WithMetricsEnabled(false).  // its expvars are global and would mix databases
 		WithNumCompactors(2).
@@ -192,7 +162,7 @@ func tuning(path string, logger badger.Logger) badger.Options {
 func openDB(path string, logger badger.Logger) (db *badger.DB, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			db, err = nil, fmt.Errorf("%w: badger panicked while opening: %.200v", ErrDamaged, p)
+			db, err = nil, damaged("badger panicked while opening: %.200v", p)
 		}
 	}()
 	db, err = badger.Open(tuning(path, logger))
@@ -207,172 +177,237 @@ func openDB(path string, logger badger.Logger) (db *badger.DB, err error) {
 	return nil, fmt.Errorf("%w: badger cannot open it: %w", ErrDamaged, err)
 }
 
-// slogger hands badger's log lines on. An ERROR line is the only sign of some of its failures.
-type slogger struct{ b *Badger }
-
-func (l slogger) line(level slog.Level, format string, args []any) string {
-	s := strings.TrimSpace(fmt.Sprintf(format, args...))
-	l.b.log.Log(context.Background(), level, s, "from", "badger")
-	return s
+// Errorf takes badger's log lines. An ERROR line is the only sign of some of its failures.
+func (e *badgerEngine) Errorf(format string, args ...any) {
+	err := fmt.Errorf("badger reports: "+strings.TrimSpace(format), args...)
+	e.suspect.CompareAndSwap(nil, &err)
+	e.log.Error(err.Error())
 }
 
-func (l slogger) Errorf(format string, args ...any) {
-	l.b.doubt(fmt.Errorf("badger reports: %s", l.line(slog.LevelError, format, args)))
+// Warningf takes badger's log lines.
+func (e *badgerEngine) Warningf(format string, args ...any) {
+	e.log.Warn(strings.TrimSpace(fmt.Sprintf(format, args...)), "from", "badger")
 }
-func (l slogger) Warningf(format string, args ...any) { l.line(slog.LevelWarn, format, args) }
-func (l slogger) Infof(format string, args ...any)    { l.line(slog.LevelDebug, format, args) }
-func (l slogger) Debugf(string, ...any)               {} // several lines a commit
 
-func (b *Badger) doubt(err error) { b.suspect.CompareAndSwap(nil, &err) }
+// Infof takes badger's log lines.
+func (e *badgerEngine) Infof(format string, args ...any) {
+	e.log.Debug(strings.TrimSpace(fmt.Sprintf(format, args...)), "from", "badger")
+}
 
-// Health is nil, or wraps [ErrReadOnly] after a failed write, [ErrDamaged] where damage was
-// accepted, or reports the first error that badger logged.
-func (b *Badger) Health() error {
-	if err := b.failed.Load(); err != nil {
+// Debugf drops badger's log lines: several a commit.
+func (e *badgerEngine) Debugf(string, ...any) {}
+
+func (e *badgerEngine) fail(err error) {
+	e.failed.CompareAndSwap(nil, &err)
+	e.log.Error("storage accepts no more writes", "error", err)
+}
+
+func (e *badgerEngine) Shared() bool { return false }
+
+func (e *badgerEngine) Wait(ctx context.Context, _ time.Duration) { <-ctx.Done() }
+
+func (e *badgerEngine) Health() error {
+	if err := e.failed.Load(); err != nil {
 		return fmt.Errorf("%w: %w", ErrReadOnly, *err)
 	}
-	if err := b.suspect.Load(); err != nil {
+	if err := e.suspect.Load(); err != nil {
 		return *err
 	}
 	return nil
 }
 
-// Writable implements [Store]. It looks at the disk as a write would, which refuses while there is too little space.
-func (b *Badger) Writable() error {
-	if err := b.refused(); err != nil {
-		return err
+func (e *badgerEngine) Writable() error { return e.alive(e.refused) }
+
+// refused looks at the disk, too.
+func (e *badgerEngine) refused() error {
+	if err := e.failed.Load(); err != nil {
+		return fmt.Errorf("%w: %w", ErrReadOnly, *err)
 	}
-	return b.alive((&spaceGuard{dir: b.path(), free: b.opts.free}).look)
+	return e.guard.check()
 }
 
-// alive runs fn unless the store is closed, and keeps Close waiting meanwhile. fn must not call alive.
-func (b *Badger) alive(fn func() error) error {
-	b.life.RLock()
-	defer b.life.RUnlock()
-	if b.closed() {
+// alive runs f unless the engine is closed, and keeps Close waiting meanwhile.
+func (e *badgerEngine) alive(f func() error) error {
+	e.life.RLock()
+	defer e.life.RUnlock()
+	if e.closed {
 		return ErrClosed
 	}
-	return fn()
+	return f()
 }
 
-// view runs fn in a read transaction; see alive.
-func (b *Badger) view(fn func(*badger.Txn) error) error {
-	return b.alive(func() error { return b.db.View(fn) })
+func (e *badgerEngine) View(_ context.Context, f func(Reader) error) error {
+	return e.alive(func() error { return e.db.View(func(txn *badger.Txn) error { return f(badgerReader{txn}) }) })
 }
 
-func (b *Badger) closed() bool {
-	select {
-	case <-b.closing:
-		return true
-	default:
-		return false
-	}
-}
-
-// Close refuses what is queued, waits for what is being committed or read, and closes the database. Where
-// there is too little room for that, badger is left as it is: the directory opens like one of a killed
-// process, but not in this process again.
-func (b *Badger) Close() error {
-	b.once.Do(func() {
-		b.stop()
-		b.life.Lock()
-		defer b.life.Unlock()
-		b.ended = b.writeMark()
-		if (&spaceGuard{dir: b.path(), free: b.opts.free}).closes() {
-			b.ended = errors.Join(b.ended, b.db.Close())
-			b.keepPrivate() // closing writes tables
-		} else { // which ends the process on a full disk
-			b.log.Warn("too little disk space to close the database in order; it is left as by a kill, and nothing is lost")
-		}
-		b.ended = errors.Join(b.ended, b.unlock())
+func (e *badgerEngine) Update(_ context.Context, _ []string, f func(Reader) ([]Pair, error)) error {
+	return e.alive(func() error {
+		e.writing.Lock()
+		defer e.writing.Unlock()
+		return e.update(f)
 	})
-	return b.ended
 }
 
-func (b *Badger) stop() {
-	close(b.closing)
-	<-b.stopped
-	<-b.marker.marked
-}
+var commitsKey = []byte("m")
 
-// Log opens the log of a workspace and creates the workspace if it is new.
-func (b *Badger) Log(workspace string) (Log, error) {
-	w, err := b.space(workspace)
-	if err != nil {
-		return nil, fmt.Errorf("log of workspace %q: %w", workspace, err)
+// update commits what f writes; e.writing is held. Whatever fails in a commit ends writing: what is on disk is unknown.
+func (e *badgerEngine) update(f func(Reader) ([]Pair, error)) (err error) {
+	txn := e.db.NewTransaction(true)
+	defer txn.Discard()
+	writes, err := f(badgerReader{txn})
+	if err != nil || len(writes) == 0 {
+		return err
 	}
-	return &badgerLog{b, w}, nil
-}
-
-// Table opens the table of a workspace and creates the workspace if it is new.
-func (b *Badger) Table(workspace string) (Table, error) {
-	w, err := b.space(workspace)
-	if err != nil {
-		return nil, fmt.Errorf("table of workspace %q: %w", workspace, err)
+	if err := e.refused(); err != nil {
+		return err
 	}
-	return &badgerTable{b, w}, nil
-}
-
-// System is the table of no workspace.
-func (b *Badger) System() Table { return &badgerTable{b, b.system} }
-
-func (b *Badger) known(name string) (*space, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	w := b.spaces[name]
-	if w == nil {
-		return nil, ErrNotFound
-	}
-	if w.gone.Load() {
-		return w, fmt.Errorf("%w: it is being deleted", ErrNotFound)
-	}
-	return w, nil
-}
-
-func (b *Badger) space(name string) (*space, error) {
-	if err := checkWorkspace(name); err != nil {
-		return nil, err
-	}
-	if b.closed() {
-		return nil, ErrClosed
-	}
-	if w, err := b.known(name); w != nil {
-		return w, err
-	}
-	b.create.Lock()
-	defer b.create.Unlock()
-	if w, err := b.known(name); w != nil {
-		return w, err
-	}
-	err := b.submit(context.Background(), &request{records: 1, size: 256, apply: func(t *tx) error {
-		return t.set(registryKey(name), encodeWorkspace(0))
-	}})
-	if err != nil {
-		return nil, err
-	}
-	w := newSpace(name, Head{})
-	b.mu.Lock()
-	b.spaces[name] = w
-	b.mu.Unlock()
-	return w, nil
-}
-
-// Workspaces lists the names, sorted.
-func (b *Badger) Workspaces(ctx context.Context) ([]string, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if b.closed() {
-		return nil, ErrClosed
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	names := make([]string, 0, len(b.spaces))
-	for name, w := range b.spaces {
-		if !w.gone.Load() {
-			names = append(names, name)
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("badger panicked: %.200v", p)
+		}
+		if err != nil {
+			e.fail(err)
+			err = fmt.Errorf("%w: %w", ErrReadOnly, err)
+		}
+	}()
+	size := 0
+	for _, w := range writes {
+		size += len(w.Value) + len(w.Name) + len(w.Space) + 100
+		if w.Value == nil {
+			err = txn.Delete(w.bytes())
+		} else {
+			err = txn.Set(w.bytes(), w.Value)
+		}
+		if err != nil {
+			return err
 		}
 	}
-	slices.Sort(names)
-	return names, nil
+	if e.mark == nil {
+		return e.commit(txn.Commit)
+	}
+	n := e.mark.commits.Load() + 1
+	if err := txn.Set(commitsKey, binary.BigEndian.AppendUint64(nil, n)); err != nil {
+		return err
+	}
+	if err := e.commit(txn.Commit); err != nil {
+		return err
+	}
+	e.guard.wrote(size)
+	e.mark.committed(n)
+	return nil
+}
+
+// commits is how many there were.
+func (e *badgerEngine) commits() (n uint64, err error) {
+	err = e.db.View(func(txn *badger.Txn) error {
+		item, err := txn.Get(commitsKey)
+		if errors.Is(err, badger.ErrKeyNotFound) {
+			return nil
+		}
+		if err == nil {
+			err = item.Value(func(v []byte) error { n = number(string(v)); return nil })
+		}
+		return err
+	})
+	return n, err
+}
+
+// dropAtOnce bounds the entries that one commit deletes: with the longest names they are below badger's limit.
+const dropAtOnce = 2000
+
+func (e *badgerEngine) Drop(ctx context.Context, t kind, space, from, to string) error {
+	for more := true; more; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		err := e.Update(ctx, nil, func(r Reader) (writes []Pair, err error) {
+			for k := range r.(badgerReader).items(t, space, from, to, false) {
+				if writes = append(writes, Pair{Key: k}); len(writes) == dropAtOnce {
+					return writes, nil
+				}
+			}
+			more = false
+			return writes, nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close closes the database. Where there is too little room for that, badger is left as it is: the directory opens
+// like one of a killed process, but not in this process again.
+func (e *badgerEngine) Close() (err error) {
+	e.life.Lock()
+	defer e.life.Unlock()
+	e.closed = true
+	if e.mark != nil {
+		err = e.mark.close()
+	}
+	if e.guard.closes() {
+		err = errors.Join(err, e.db.Close())
+	} else { // which ends the process on a full disk
+		e.log.Warn("too little disk space to close the database in order; it is left as by a kill, and nothing is lost")
+	}
+	return errors.Join(err, e.unlock())
+}
+
+// bytes is the key in badger: its table, its space with the length before it, so that no space is a prefix of another,
+// and its name.
+func (k Key) bytes() []byte {
+	b := append(make([]byte, 0, 2+len(k.Space)+len(k.Name)), byte(k.Table), byte(len(k.Space)))
+	return append(append(b, k.Space...), k.Name...)
+}
+
+// badgerReader reads in a transaction.
+type badgerReader struct{ txn *badger.Txn }
+
+func (r badgerReader) Now() (time.Time, error) { return time.Now(), nil }
+
+func (r badgerReader) Get(keys ...Key) ([][]byte, error) {
+	values := make([][]byte, len(keys))
+	for i, k := range keys {
+		item, err := r.txn.Get(k.bytes())
+		if errors.Is(err, badger.ErrKeyNotFound) {
+			continue
+		}
+		if err == nil {
+			values[i], err = item.ValueCopy([]byte{})
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return values, nil
+}
+
+func (r badgerReader) Scan(t kind, space, from, to string) iter.Seq2[Pair, error] {
+	return func(yield func(Pair, error) bool) {
+		for k, item := range r.items(t, space, from, to, true) {
+			stop := false
+			err := item.Value(func(v []byte) error { stop = !yield(Pair{k, v}, nil); return nil })
+			if err != nil {
+				yield(Pair{}, err)
+				return
+			}
+			if stop {
+				return
+			}
+		}
+	}
+}
+
+func (r badgerReader) items(t kind, space, from, to string, values bool) iter.Seq2[Key, *badger.Item] {
+	return func(yield func(Key, *badger.Item) bool) {
+		prefix := Key{t, space, ""}.bytes()
+		it := r.txn.NewIterator(badger.IteratorOptions{Prefix: prefix, PrefetchValues: values, PrefetchSize: 10})
+		defer it.Close()
+		for it.Seek(append(prefix[:len(prefix):len(prefix)], from...)); it.Valid(); it.Next() {
+			k := Key{t, space, string(it.Item().Key()[len(prefix):])}
+			if to != "" && k.Name >= to || !yield(k, it.Item()) {
+				return
+			}
+		}
+	}
 }

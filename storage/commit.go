@@ -1,378 +1,425 @@
 package storage
 
 import (
+	"cmp"
 	"context"
-	"errors"
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
-	"runtime"
+	"slices"
 	"sync/atomic"
-	"syscall"
-	"time"
-
-	"github.com/dgraph-io/badger/v4"
 )
 
-// Group commit. Badger syncs its log once per transaction, concurrent ones included, so the cost of
-// durability is the number of transactions. One goroutine, the committer, takes whatever is queued
-// from all workspaces into one transaction; while that is being synced the next group queues up. A
-// single writer never waits for company.
+// One goroutine, the committer, takes what has queued up into one transaction, so that many callers share the cost
+// of making it durable:
 //
-//	Append ─┐                       ┌─ ack
-//	Append ─┼─▶ queue ─▶ committer ─┼─ ack
-//	Put    ─┘      one Txn, one sync└─ ack
+//	Append, Lease, … ─▶ queue ─▶ committer ─▶ Engine.Update { headers, what the ops read; apply each op } ─▶ answers
 //
-// Being the only writer, the committer needs no conflict detection, and a transaction sees its own
-// writes, so two records with one key in one group are told apart like any others.
+// An op that is refused writes nothing and does not touch the others.
+
+// The most that one transaction holds: badger's own limit is 2.4 MB with its memtables of 16 MiB.
 const (
-	maxRecords = 1000 // in a commit
-	// Badger takes at most 15 % of a memtable in one transaction: 2.4 MiB of 16.
-	maxBytes = 2 << 20
-
-	markEvents = 4096 // events after which the high-water file is due
-	markDelay  = time.Second
+	maxRecords = 1000
+	maxBytes   = 2 << 20
 )
 
-// A request is one unit of writing, applied whole or not at all. apply runs on the committer; it may
-// refuse with ErrConflict or ErrNotFound before it has set anything, any other error ends all
-// writing. size and records are upper bounds of what it sets.
-type request struct {
-	apply   func(*tx) error
-	size    int
-	records int
-
-	state   atomic.Int32
-	refusal error // why apply refused; told after the commit, since it may rest on the same group
-	err     error
-	done    chan struct{}
+// op is a part of a transaction.
+type op struct {
+	workspaces []string              // whose entries it writes
+	size       int                   // of its writes, in bytes, at most
+	reads      func(c *commit) []Key // what apply will read, fetched at once for all ops; headers are fetched before
+	apply      func(c *commit) error // sets entries, or refuses before it sets any
+	taken      atomic.Bool           // by the committer, or by a caller that gave up
+	done       chan struct{}
+	err        error
 }
 
-const (
-	requestQueued int32 = iota
-	requestTaken
-	requestWithdrawn
-)
-
-func (r *request) move(to int32) bool { return r.state.CompareAndSwap(requestQueued, to) }
-
-func (r *request) finish(err error) {
-	r.err = err
-	if err == nil {
-		r.err = r.refusal
-	}
-	close(r.done)
-}
-
-// submit queues a request and waits for its commit. A request that is still queued when ctx ends is
-// withdrawn; one that is being committed is waited for.
-func (b *Badger) submit(ctx context.Context, r *request) error {
-	r.done = make(chan struct{})
-	if err := ctx.Err(); err != nil {
+// submit hands an op to the committer and waits. An op that was taken is carried out even if ctx ends.
+func (s *Store) submit(ctx context.Context, o *op) error {
+	if err := cmp.Or(ctx.Err(), s.Writable()); err != nil {
 		return err
 	}
-	if b.closed() {
-		return ErrClosed
+	for _, workspace := range o.workspaces {
+		if err := checkWorkspace(workspace); err != nil {
+			return err
+		}
+	}
+	o.done = make(chan struct{})
+	giveUp := func(why error) error {
+		if o.taken.Swap(true) {
+			<-o.done
+			return o.err
+		}
+		return why
 	}
 	select {
-	case b.committer.queue <- r:
-	case <-b.closing:
-		return ErrClosed
+	case s.queue <- o:
 	case <-ctx.Done():
 		return ctx.Err()
+	case <-s.closing:
+		return ErrClosed
 	}
 	select {
-	case <-r.done:
-		return r.err
+	case <-o.done:
+		return o.err
 	case <-ctx.Done():
-		if r.move(requestWithdrawn) {
-			return ctx.Err()
-		}
-	case <-b.stopped:
-		if r.move(requestWithdrawn) {
-			return ErrClosed // it came into the queue after the committer had emptied it
-		}
+		return giveUp(ctx.Err())
+	case <-s.closing:
+		return giveUp(ErrClosed)
 	}
-	<-r.done
-	return r.err
 }
 
-// tx is a transaction being filled.
-type tx struct {
-	txn    *badger.Txn
-	heads  map[*space]Head
-	runs   map[*space]*run
-	blocks map[*space][]uint64       // last events of the entries set
-	added  map[*space][]*storedEvent // from the durable head on
-	finder finder
-	*buffers
-	events int
-	writes int
-}
-
-func (t *tx) set(key, value []byte) error {
-	t.writes++
-	return t.txn.Set(key, value)
-}
-
-func (t *tx) delete(key []byte) error {
-	t.writes++
-	return t.txn.Delete(key)
-}
-
-// get reads a value, own writes included; it is valid until the transaction ends.
-func (t *tx) get(key []byte) ([]byte, error) {
-	item, err := t.txn.Get(key)
-	if errors.Is(err, badger.ErrKeyNotFound) {
-		return nil, ErrNotFound
-	}
-	if err != nil {
-		return nil, err
-	}
-	return item.ValueCopy(nil)
-}
-
-func (t *tx) head(w *space) Head {
-	if h, ok := t.heads[w]; ok {
-		return h
-	}
-	return *w.head.Load()
-}
-
-func (b *Badger) commitLoop() {
-	defer close(b.stopped)
-	var next *request
-	company := 0
-	for {
+func (s *Store) commitLoop() {
+	for next := (*op)(nil); ; {
 		if next == nil {
 			select {
-			case next = <-b.committer.queue:
-			case <-b.closing:
-				b.refuseQueued()
-				return
+			case next = <-s.queue:
+			case <-s.closing:
+				return // who waits gives up
 			}
-			b.gather(company - 1)
 		}
-		next, company = b.commitGroup(next)
+		next = s.commitGroup(next)
 	}
 }
 
-// gather lets the writers of the group before, who have just been told, queue up again: without it
-// the first of them would be committed alone and the others wait for that. It gives up as soon as
-// nobody has come while others could run, so a writer who was alone is alone again at once.
-func (b *Badger) gather(writers int) {
-	for idle := 0; idle < 2 && len(b.committer.queue) < writers; idle++ {
-		n := len(b.committer.queue)
-		runtime.Gosched()
-		if len(b.committer.queue) > n {
-			idle = -1
+// commitGroup carries out an op with those that wait behind it, and returns the first that does not fit any more.
+func (s *Store) commitGroup(first *op) (left *op) {
+	var group []*op
+	var workspaces []string
+	size := 0
+	for next := first; next != nil; next = s.queued() {
+		if len(group) > 0 && (size+next.size > maxBytes || len(group) == maxRecords) {
+			left = next
+			break
+		}
+		if !next.taken.Swap(true) {
+			group, size, workspaces = append(group, next), size+next.size, append(workspaces, next.workspaces...)
 		}
 	}
+	if len(group) == 0 {
+		return left
+	}
+	slices.Sort(workspaces)
+	workspaces = slices.Compact(workspaces)
+	ctx, cancel := context.WithTimeout(context.Background(), engineTimeout)
+	defer cancel()
+	var c *commit
+	err := s.engine.Update(ctx, workspaces, func(r Reader) ([]Pair, error) {
+		c = &commit{reader: r, values: map[Key]*value{}, headers: map[string]header{}}
+		return c.carryOut(workspaces, group)
+	})
+	if err == nil {
+		s.mu.Lock()
+		for workspace, h := range c.headers {
+			s.saw(workspace, h)
+		}
+		s.mu.Unlock()
+	}
+	for _, o := range group {
+		o.err = cmp.Or(err, o.err)
+		close(o.done)
+	}
+	return left
 }
 
-func (b *Badger) refuseQueued() {
-	for {
-		select {
-		case r := <-b.committer.queue:
-			if r.move(requestTaken) {
-				r.finish(ErrClosed)
-			}
-		default:
-			return
-		}
-	}
-}
-
-// commitGroup commits first and what is queued behind it, as far as one transaction holds. It returns
-// the request that did not fit and the size of the group.
-func (b *Badger) commitGroup(first *request) (left *request, size int) {
-	if err := b.writable(); err != nil {
-		if first.move(requestTaken) {
-			first.finish(err)
-		}
-		return nil, 0
-	}
-	var group []*request
-	t := &tx{
-		heads: make(map[*space]Head), runs: make(map[*space]*run),
-		blocks: make(map[*space][]uint64), added: make(map[*space][]*storedEvent),
-		buffers: &b.committer.buffers,
-	}
-	b.committer.buffers.used = 0
-	defer func() {
-		t.finder.close()
-		if t.txn != nil {
-			t.txn.Discard()
-		}
-	}()
-	left, err := b.fill(t, first, &group)
-	if err == nil && t.writes > 0 {
-		err = b.commit(t)
-	}
-	if err != nil {
-		err = fmt.Errorf("commit: %w", err)
-		b.failed.CompareAndSwap(nil, &err)
-		b.log.Error("storage accepts no more writes", "error", err)
-	}
-	for _, r := range group {
-		r.finish(err)
-	}
-	return left, len(group)
-}
-
-// fill takes requests into the transaction.
-func (b *Badger) fill(t *tx, next *request, group *[]*request) (left *request, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("badger panicked: %.200v", p)
-		}
-	}()
-	size, records := 0, 0
-	defer func() { b.committer.guard.bytes += size }()
-	for ; next != nil; next = b.queued() {
-		if len(*group) > 0 && (size+next.size > maxBytes || records+next.records > maxRecords) {
-			return next, t.flushAll()
-		}
-		if !next.move(requestTaken) {
-			continue
-		}
-		if t.txn == nil {
-			t.txn = b.db.NewTransaction(true)
-		}
-		*group = append(*group, next)
-		switch err := next.apply(t); {
-		case err == nil:
-			size, records = size+next.size, records+next.records
-		case errors.Is(err, ErrConflict), errors.Is(err, ErrNotFound):
-			next.refusal = err
-		default:
-			return nil, err
-		}
-	}
-	return nil, t.flushAll()
-}
-
-func (b *Badger) queued() *request {
+func (s *Store) queued() *op {
 	select {
-	case r := <-b.committer.queue:
-		return r
+	case o := <-s.queue:
+		return o
 	default:
 		return nil
 	}
 }
 
-func (b *Badger) writable() error {
-	if err := b.refused(); err != nil {
-		return err
-	}
-	return b.committer.guard.check()
+// commit is a transaction as its ops see it: what they read, and what those before them have set.
+type commit struct {
+	reader  Reader
+	values  map[Key]*value
+	set     []Key // in the order in which they were set first
+	headers map[string]header
+	failed  error // of the engine
 }
 
-// commit makes the transaction durable and only then lets others see the new heads.
-func (b *Badger) commit(t *tx) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("badger panicked: %.200v", p)
+type value struct {
+	bytes []byte // nil: none
+	set   bool
+}
+
+func (c *commit) carryOut(workspaces []string, group []*op) ([]Pair, error) {
+	keys := make([]Key, len(workspaces))
+	for i, workspace := range workspaces {
+		keys[i] = headKey(workspace)
+	}
+	c.fetch(keys)
+	for i, workspace := range workspaces {
+		h, err := decodeHeader(c.get(keys[i]))
+		if err != nil {
+			return nil, damaged("workspace %q: %v", workspace, err)
 		}
-	}()
-	n := b.committer.commits.Load() + 1
-	if err := t.set(metaKey(metaCommits), encodeRow(n, nil)); err != nil {
+		c.headers[workspace] = h
+	}
+	keys = nil
+	for _, o := range group {
+		if o.reads != nil {
+			keys = append(keys, o.reads(c)...)
+		}
+	}
+	c.fetch(keys)
+	for _, o := range group {
+		if c.failed != nil {
+			return nil, c.failed
+		}
+		o.err = o.apply(c)
+	}
+	if c.failed != nil {
+		return nil, c.failed
+	}
+	writes := make([]Pair, len(c.set))
+	for i, k := range c.set {
+		writes[i] = Pair{k, c.values[k].bytes}
+	}
+	return writes, nil
+}
+
+// fetch reads the keys that are not known yet.
+func (c *commit) fetch(keys []Key) {
+	var missing []Key
+	for _, k := range keys {
+		if c.values[k] == nil {
+			c.values[k], missing = new(value), append(missing, k)
+		}
+	}
+	if len(missing) == 0 || c.failed != nil {
+		return
+	}
+	found, err := c.reader.Get(missing...)
+	if c.failed = err; err != nil {
+		return
+	}
+	for i, k := range missing {
+		c.values[k].bytes = found[i]
+	}
+}
+
+func (c *commit) get(k Key) []byte {
+	if c.values[k] == nil {
+		c.fetch([]Key{k})
+	}
+	return c.values[k].bytes
+}
+
+// put sets an entry; nil deletes it.
+func (c *commit) put(k Key, bytes []byte) {
+	v := c.values[k]
+	if v == nil {
+		v = new(value)
+		c.values[k] = v
+	}
+	if !v.set {
+		c.set = append(c.set, k)
+	}
+	v.bytes, v.set = bytes, true
+}
+
+// change sets the header of a workspace, and counts that.
+func (c *commit) change(workspace string, h header) {
+	h.changes++
+	c.headers[workspace] = h
+	c.put(headKey(workspace), h.encode())
+}
+
+// Append carries out a batch. An error comes with the receipts of the transactions before it. Where it wraps
+// [ErrUnavailable] or [ErrReadOnly] it is unknown whether the rest is stored; the same records with the same keys
+// may be appended again.
+func (s *Store) Append(ctx context.Context, workspace string, b Batch) (Done, error) {
+	var done Done
+	err := b.check(workspace)
+	for first := true; err == nil && (first || len(b.Records) > 0); first = false {
+		n, size := 0, 300*len(b.Erase)
+		for _, c := range b.Changes {
+			size += len(c.Key) + len(c.Value) + 200
+		}
+		for n < len(b.Records) && n < maxRecords {
+			more := len(b.Records[n].Payload) + 4*len(workspace) + 600
+			if n > 0 && size+more > maxBytes {
+				break
+			}
+			n, size = n+1, size+more
+		}
+		part := appending{Batch: b, workspace: workspace, digests: make([][32]byte, n), keys: make([]string, n)}
+		part.Records = b.Records[:n]
+		for i, r := range part.Records {
+			if part.digests[i] = sha256.Sum256(r.Payload); r.Key != "" {
+				key := sha256.Sum256([]byte(r.Key))
+				part.keys[i] = string(key[:])
+			}
+		}
+		if err = s.submit(ctx, &op{workspaces: []string{workspace}, size: size, reads: part.reads, apply: part.apply}); err != nil {
+			break
+		}
+		done = Done{append(done.Receipts, part.done.Receipts...), append(done.Versions, part.done.Versions...), part.done.Head}
+		if b = (Batch{At: b.At, Records: b.Records[n:]}); b.At != nil {
+			b.At = &part.done.Head
+		}
+		if part.erased != nil {
+			s.sweep(ctx, part.space, "", name(*part.erased+1))
+		}
+	}
+	if err != nil {
+		return done, fmt.Errorf("append to workspace %q: %w", workspace, err)
+	}
+	return done, nil
+}
+
+// appending is what one transaction does of a batch.
+type appending struct {
+	Batch
+	workspace string
+	digests   [][32]byte // of the records
+	keys      []string   // of the records, hashed: clients choose them; "": none
+	space     string
+	done      Done
+	erased    *uint64 // snapshots up to this event are gone
+}
+
+func (a *appending) reads(c *commit) (keys []Key) {
+	space := c.headers[a.workspace].space(a.workspace)
+	for _, key := range a.keys {
+		if key != "" {
+			keys = append(keys, Key{tableKeys, space, key})
+		}
+	}
+	for _, change := range a.Changes {
+		keys = append(keys, Key{tableRows, space, change.Key})
+	}
+	for _, seq := range a.Erase {
+		keys = append(keys, Key{tableEvents, space, name(seq)})
+	}
+	return keys
+}
+
+func (a *appending) apply(c *commit) error {
+	h := c.headers[a.workspace]
+	if a.At != nil && *a.At != h.head {
+		return fmt.Errorf("%w: the log ends at event %d, not at %d", ErrBehind, h.head.Seq, a.At.Seq)
+	}
+	h.deleted = false
+	a.space, a.done = h.space(a.workspace), Done{}
+	rows, err := a.rows(c)
+	if err != nil {
 		return err
 	}
-	if err := b.opts.commit(t.txn); err != nil {
+	erased, err := a.erase(c, h.head)
+	if err != nil {
 		return err
 	}
-	b.committer.commits.Store(n)
-	for w, h := range t.heads {
-		w.head.Store(&h)
+	a.records(c, &h)
+	for _, p := range append(rows, erased...) {
+		c.put(p.Key, p.Value)
 	}
-	signal(b.marker.dirty)
-	if b.marker.uncovered.Add(int64(t.events)) >= markEvents {
-		signal(b.marker.due)
+	if a.erased = nil; len(a.Erase) > 0 {
+		h.erasedAt = c.headers[a.workspace].head.Seq
+		a.erased = &h.erasedAt
+	}
+	a.done.Head = h.head
+	if empty := len(rows)+len(erased) == 0 && h.head == c.headers[a.workspace].head; !empty || !c.headers[a.workspace].exists() {
+		c.change(a.workspace, h)
 	}
 	return nil
 }
 
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
-// markLoop keeps the high-water file at most a second or about markEvents events behind. It runs
-// beside the committer, so that its two syncs do not add to the latency of an append; events that
-// are committed while a mark is being written belong to the next one.
-func (b *Badger) markLoop() {
-	defer close(b.marker.marked)
-	for {
-		select {
-		case <-b.marker.dirty:
-		case <-b.closing:
-			return // Close writes the last mark
+// rows are the entries that the changes of a batch make.
+func (a *appending) rows(c *commit) (rows []Pair, err error) {
+	for _, change := range a.Changes {
+		k := Key{tableRows, a.space, change.Key}
+		row, err := decodeRow(change.Key, c.get(k))
+		if err != nil {
+			return nil, err
 		}
-		timer := time.NewTimer(b.opts.rest)
-		select {
-		case <-b.marker.due:
-		case <-timer.C:
-		case <-b.closing:
+		if change.Version != nil && *change.Version != row.Version {
+			return nil, fmt.Errorf("row %q: %w", change.Key, ErrConflict)
 		}
-		timer.Stop()
-		b.keepMark(b.writeMark())
-		b.keepPrivate()
+		version := uint64(0)
+		if change.Value != nil {
+			version = row.Version + 1
+			rows = append(rows, Pair{k, encodeRow(version, change.Value)})
+		} else if row.Version > 0 {
+			rows = append(rows, Pair{k, nil})
+		}
+		a.done.Versions = append(a.done.Versions, version)
+	}
+	return rows, nil
+}
+
+// records appends events to the log that ends at h.head.
+func (a *appending) records(c *commit, h *header) {
+	for i, r := range a.Records {
+		k := Key{tableKeys, a.space, a.keys[i]}
+		if a.keys[i] != "" {
+			if known := c.get(k); len(known) == 40 {
+				receipt := Receipt{Seq: binary.BigEndian.Uint64(known), Status: Duplicate}
+				if [32]byte(known[8:]) != a.digests[i] {
+					receipt.Status = Conflict
+				}
+				a.done.Receipts = append(a.done.Receipts, receipt)
+				continue
+			}
+		}
+		h.head = h.head.next(a.digests[i])
+		seq := name(h.head.Seq)
+		c.put(Key{tableEvents, a.space, seq}, encodeEvent(h.head.Chain, a.digests[i], false, r.Payload))
+		if a.keys[i] != "" {
+			c.put(k, append([]byte(seq), a.digests[i][:]...))
+		}
+		a.done.Receipts = append(a.done.Receipts, Receipt{Seq: h.head.Seq, Status: Stored})
 	}
 }
 
-// keepMark notes how writing a mark ended. Without room for it writes are refused until it is written, since a log
-// that goes on without marks could lose its end unseen; another failure ends writing for good.
-func (b *Badger) keepMark(err error) {
-	switch {
-	case err == nil:
-		b.marker.unwritten.Store(nil)
-	case errors.Is(err, syscall.ENOSPC):
-		b.log.Warn("too little disk space for the high-water file; writes wait until there is", "error", err)
-		b.marker.unwritten.Store(&err)
-		signal(b.marker.dirty)
-	default:
-		b.failed.CompareAndSwap(nil, &err)
-		b.log.Error("storage accepts no more writes", "error", err)
+// erase are the entries that erasing leaves: events without payload, and no snapshot, since one may count what is
+// erased.
+func (a *appending) erase(c *commit, head Head) (tombstones []Pair, err error) {
+	if len(a.Erase) == 0 {
+		return nil, nil
 	}
+	for _, seq := range a.Erase {
+		k := Key{tableEvents, a.space, name(seq)}
+		b := c.get(k)
+		if b == nil {
+			continue
+		}
+		e, err := decodeEvent(seq, b)
+		if err != nil {
+			return nil, damaged("event %d: %v", seq, err)
+		}
+		tombstones = append(tombstones, Pair{k, encodeEvent(e.Chain, e.Digest, true, nil)})
+	}
+	names, err := c.names(tableSnapshots, a.space)
+	for _, n := range names {
+		tombstones = append(tombstones, Pair{Key{tableSnapshots, a.space, n}, nil})
+	}
+	return tombstones, err
 }
 
-// refused is nil, or says why writes are refused before the disk is looked at.
-func (b *Badger) refused() error {
-	if err := b.failed.Load(); err != nil {
-		return fmt.Errorf("%w: %w", ErrReadOnly, *err)
-	}
-	if err := b.marker.unwritten.Load(); err != nil {
-		return fmt.Errorf("%w: %w", ErrNoSpace, *err)
-	}
-	return nil
-}
-
-// keepPrivate has nobody but the owner read what the database has written. The directory is closed to others
-// already, unless somebody opened it.
-func (b *Badger) keepPrivate() {
-	if err := keepPrivate(b.path()); err != nil {
-		b.log.Warn("others may be able to read files of the database", "error", err)
-	}
-}
-
-// writeMark writes the high-water file. Whatever it names is durable already; the count of commits
-// is taken before the heads and may only be too small.
-func (b *Badger) writeMark() error {
-	b.marker.markMu.Lock()
-	defer b.marker.markMu.Unlock()
-	b.marker.uncovered.Store(0)
-	return writeMark(b.dir, b.mark())
-}
-
-func (b *Badger) mark() mark {
-	m := mark{commits: b.committer.commits.Load(), heads: make(map[string]Head)}
-	b.mu.Lock()
-	for name, w := range b.spaces {
-		if !w.gone.Load() {
-			m.heads[name] = *w.head.Load()
+// names are those of the entries of a table and space, with what the ops before have set.
+func (c *commit) names(t kind, space string) (names []string, err error) {
+	for p, err := range c.reader.Scan(t, space, "", "") {
+		if err != nil {
+			return nil, c.fail(err)
+		}
+		if v := c.values[p.Key]; v == nil || !v.set {
+			names = append(names, p.Name)
 		}
 	}
-	b.mu.Unlock()
-	return m
+	for _, k := range c.set {
+		if k.Table == t && k.Space == space && c.values[k].bytes != nil {
+			names = append(names, k.Name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+func (c *commit) fail(err error) error {
+	c.failed = err
+	return err
 }

@@ -21,29 +21,28 @@ import (
 const fullDir = "WAYMARK_FULL_DIR"
 
 func writeUntilFull(dir string) {
-	b, err := Open(dir, Options{Logger: quiet})
+	s, err := Open(dir, Options{Logger: quiet})
 	if err != nil {
 		fmt.Println("error", err)
 		os.Exit(1)
 	}
-	l, err := b.Log("default")
 	in := bufio.NewReader(os.Stdin)
 	for i := 0; err == nil; i++ {
 		if i == 200 { // the disk is filled behind the back of the guard
 			in.ReadString('\n')
 		}
-		if _, err = l.Append(context.Background(), []Record{{Payload: make([]byte, 3000)}}); err == nil {
+		if _, err = s.Append(context.Background(), "default", Batch{Records: []Record{{Payload: make([]byte, 3000)}}}); err == nil {
 			fmt.Println("ack", i+1)
 		}
 	}
-	fmt.Println("refused", errors.Is(err, ErrNoSpace), errors.Is(b.Writable(), ErrNoSpace))
+	fmt.Println("refused", errors.Is(err, ErrNoSpace), errors.Is(s.Writable(), ErrNoSpace))
 	in.ReadString('\n')
 	read := 0
-	for range l.Read(context.Background(), 0) {
+	for range s.Read(context.Background(), "default", 0) {
 		read++
 	}
 	fmt.Println("read", read)
-	b.Close() // an error is right: the high-water file cannot be written
+	s.Close() // an error is right: the high-water file cannot be written
 	os.Exit(0)
 }
 
@@ -94,11 +93,11 @@ func TestDiskFilledByAnother(t *testing.T) {
 		require.True(t, refused && writable, "writes end with ErrNoSpace, and Writable says so")
 		require.Equal(t, acked, read, "reads go on")
 		require.NoError(t, os.Remove(filepath.Join(disk, "filler")))
-		b, err := Open(dir, Options{Logger: quiet})
+		s, err := Open(dir, Options{Logger: quiet})
 		require.NoError(t, err)
-		require.Len(t, collect(t, mustLog(t, b, "default").Read(t.Context(), 0)), acked)
-		mustAppend(t, mustLog(t, b, "default"), Record{Payload: []byte("again")})
-		require.NoError(t, b.Close())
+		require.Len(t, collect(t, s.Read(t.Context(), "default", 0)), acked)
+		mustAppend(t, s, "default", Record{Payload: []byte("again")})
+		require.NoError(t, s.Close())
 	}
 }
 
@@ -112,19 +111,4 @@ func fillDisk(t *testing.T, disk string) {
 			size /= 16
 		}
 	}
-}
-
-// The guard's figures are those by which writes are refused.
-func TestSpace(t *testing.T) {
-	free := uint64(1 << 40)
-	b, err := Open(t.TempDir(), Options{free: func(string) (uint64, error) { return free, nil }})
-	require.NoError(t, err)
-	defer b.Close()
-	s, err := b.committer.guard.space()
-	require.NoError(t, err)
-	require.Positive(t, s.Used)
-	require.Equal(t, free, s.Free)
-	require.Equal(t, spaceReserve+s.Used/2, s.Reserve)
-	free = s.Reserve - 1<<20
-	require.ErrorIs(t, b.Writable(), ErrNoSpace)
 }

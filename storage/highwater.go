@@ -1,132 +1,123 @@
 package storage
 
 import (
-	"encoding/binary"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
 )
 
-// The high-water file lies beside the database and says how far every log had come when it was last
-// written. A database that comes back shorter has lost acknowledged events, which badger itself does
-// not report: it cuts its write-ahead log at the first bad byte and goes on.
-//
-//	"WMHW" format commits count {len name seq chain[32]}... crc32c
-//
-// commits counts the commits of the whole database, so that lost table rows are noticed too.
+// Badger cuts its write-ahead log at the first bad byte and opens without the rest, so nothing within the database can
+// tell that its end is missing. A mark beside it counts the commits; it is at most markDelay behind, and what is lost
+// before it is found at the start. Every commit raises the count in the database in the same transaction.
+
 const (
-	highWaterName   = "highwater"
-	highWaterMagic  = "WMHW"
-	highWaterFormat = 1
+	markName  = "highwater"
+	markDelay = time.Second
 )
 
-// A mark is the content of the high-water file.
 type mark struct {
-	commits uint64
-	heads   map[string]Head
+	dir     string
+	fail    func(error) // when the mark cannot be written
+	commits atomic.Uint64
+
+	mu     sync.Mutex
+	timer  *time.Timer // nil: the mark is as new as the last commit
+	closed bool
 }
 
-func encodeMark(m mark) []byte {
-	b := append([]byte(highWaterMagic), highWaterFormat)
-	b = binary.BigEndian.AppendUint64(b, m.commits)
-	b = binary.BigEndian.AppendUint32(b, uint32(len(m.heads)))
-	for _, name := range slices.Sorted(maps.Keys(m.heads)) {
-		h := m.heads[name]
-		b = append(b, byte(len(name)))
-		b = append(b, name...)
-		b = binary.BigEndian.AppendUint64(b, h.Seq)
-		b = append(b, h.Chain[:]...)
-	}
-	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+func newMark(dir string, commits uint64, fail func(error)) *mark {
+	m := &mark{dir: dir, fail: fail}
+	m.commits.Store(commits)
+	return m
 }
 
-func decodeMark(b []byte) (mark, error) {
-	const fixed = len(highWaterMagic) + 1 + 8 + 4
-	m := mark{heads: make(map[string]Head)}
-	switch {
-	case len(b) < fixed+4:
-		return m, errShort
-	case binary.BigEndian.Uint32(b[len(b)-4:]) != crc32.Checksum(b[:len(b)-4], castagnoli):
-		return m, errChecksum
-	case string(b[:4]) != highWaterMagic || b[4] != highWaterFormat:
-		return m, errFormat
+// committed notes that a commit is durable.
+func (m *mark) committed(n uint64) {
+	m.commits.Store(n)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.timer == nil && !m.closed {
+		m.timer = time.AfterFunc(markDelay, m.tick)
 	}
-	m.commits = binary.BigEndian.Uint64(b[5:])
-	n := binary.BigEndian.Uint32(b[13:])
-	b = b[fixed : len(b)-4]
-	last := ""
-	for i := range n {
-		if len(b) < 1 || len(b) < 1+int(b[0])+40 {
-			return m, errShort
-		}
-		name := string(b[1 : 1+int(b[0])])
-		if i > 0 && name <= last {
-			return m, errFormat // one spelling for one content
-		}
-		b = b[1+len(name):]
-		h := Head{Seq: binary.BigEndian.Uint64(b)}
-		copy(h.Chain[:], b[8:])
-		m.heads[name], last = h, name
-		b = b[40:]
-	}
-	if len(b) != 0 {
-		return m, errFormat
-	}
-	return m, nil
 }
 
-// readMark returns ok false if there is no file.
-func readMark(dir string) (m mark, ok bool, err error) {
-	b, err := os.ReadFile(filepath.Join(dir, highWaterName))
+// tick writes the mark. Without room for it writing goes on, and the next second tries again: the guard of disk space
+// refuses writes soon.
+func (m *mark) tick() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.timer = nil
+	if m.closed {
+		return
+	}
+	if err := m.write(); errors.Is(err, syscall.ENOSPC) {
+		m.timer = time.AfterFunc(markDelay, m.tick)
+	} else if err != nil {
+		m.fail(err)
+	}
+}
+
+func (m *mark) close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed = true
+	return m.write()
+}
+
+func (m *mark) write() error {
+	text := strconv.FormatUint(m.commits.Load(), 10)
+	return ReplaceFile(filepath.Join(m.dir, markName), []byte(text+" "+markSum(text)+"\n"))
+}
+
+func markSum(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
+}
+
+// readMark returns the commits that there must be; 0 without a mark.
+func readMark(dir string) (commits uint64, err error) {
+	b, err := os.ReadFile(filepath.Join(dir, markName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return mark{}, false, nil
+		return 0, nil
 	}
 	if err != nil {
-		return mark{}, false, fmt.Errorf("reading the high-water file: %w", err)
+		return 0, err
 	}
-	m, err = decodeMark(b)
-	if err != nil {
-		return m, true, fmt.Errorf("%w: high-water file: %w", ErrDamaged, err)
+	text, sum, _ := strings.Cut(strings.TrimSuffix(string(b), "\n"), " ")
+	commits, err = strconv.ParseUint(text, 10, 64)
+	if err != nil || sum != markSum(text) {
+		return 0, damaged("the file %s has an unknown form", markName)
 	}
-	return m, true, nil
-}
-
-func writeMark(dir string, m mark) error {
-	if err := ReplaceFile(filepath.Join(dir, highWaterName), encodeMark(m)); err != nil {
-		return fmt.Errorf("writing the high-water file: %w", err)
-	}
-	return nil
+	return commits, nil
 }
 
 // ReplaceFile puts new content in place of a file, so that after a crash one finds the old or the
 // new content whole: temporary file, fsync, rename, fsync of the directory.
 func ReplaceFile(path string, content []byte) (err error) {
 	tmp := path + ".tmp"
-	f, err := openFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
+	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			os.Remove(tmp)
-		}
-	}()
-	if _, err = writeTo(f, content); err == nil {
-		err = syncFile(f)
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Sync()
 	}
-	if e := f.Close(); err == nil {
-		err = e
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(tmp, path)
 	}
 	if err != nil {
-		return err
-	}
-	if err = rename(tmp, path); err != nil {
-		return err
+		return errors.Join(fmt.Errorf("write %s: %w", path, err), os.Remove(tmp))
 	}
 	return syncDir(filepath.Dir(path))
 }

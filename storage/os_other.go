@@ -35,8 +35,5 @@ func allocated(dir string) (uint64, error) {
 // lockDir leaves the matter to badger's own lock.
 func lockDir(string) (unlock func() error, err error) { return func() error { return nil }, nil }
 
-// keepPrivate does nothing: whether modes say who may read a file is not known here.
-func keepPrivate(string) error { return nil }
-
 // syncDir does nothing: directories cannot be synced here.
 func syncDir(string) error { return nil }

@@ -56,22 +56,6 @@ func lockDir(path string) (unlock func() error, err error) {
 	return f.Close, nil
 }
 
-// keepPrivate takes from everybody but the owner what they may do with the files of dir: badger creates its own with
-// what the umask leaves.
-func keepPrivate(dir string) error {
-	files, err := os.ReadDir(dir)
-	for _, f := range files {
-		info, e := f.Info()
-		if e == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
-			e = os.Chmod(filepath.Join(dir, f.Name()), info.Mode().Perm()&^0o077)
-		}
-		if e != nil && !errors.Is(e, fs.ErrNotExist) { // a compaction removed it meanwhile
-			err = errors.Join(err, e)
-		}
-	}
-	return err
-}
-
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

@@ -1,356 +1,279 @@
 package storage
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
-	"io/fs"
 	"iter"
-	"os"
-	"path/filepath"
-	"strings"
-	"time"
+	mathrand "math/rand/v2"
+	"slices"
 )
 
-const snapshotsKept = 2
+// A snapshot is derived data, valid for the log up to an event. It is stored in parts; the entry in tableSnapshots,
+// written last, makes it visible. The two newest are kept.
 
-func checkSnapshot(seq uint64, head Head) error {
-	if seq > head.Seq {
-		return fmt.Errorf("snapshot at seq %d is newer than the log, which ends at %d", seq, head.Seq)
+// Snapshot is what was stored.
+type Snapshot struct {
+	Seq  uint64
+	Data []byte
+}
+
+const (
+	partBytes     = 512 << 10 // below badger's threshold for values of their own file
+	keptSnapshots = 2
+	maxSnapshot   = 4 << 30
+)
+
+// PutSnapshot keeps what write writes, data derived from the log up to seq. It is refused with [ErrHeld] if somebody
+// took over the lease with that fencing number since ("" for no lease), and if something was erased while the log ended
+// at seq or later. An error of write, or the end of ctx, leaves things as they were. Snapshots are written one after
+// another.
+func (s *Store) PutSnapshot(ctx context.Context, workspace string, seq uint64, lease string, fence uint64, write func(io.Writer) error) error {
+	s.snapshots.Lock()
+	defer s.snapshots.Unlock()
+	h := s.seen(workspace)
+	p := &partWriter{ctx: ctx, store: s, workspace: workspace, space: h.space(workspace), prefix: name(seq, fence, mathrand.Uint64()), sum: sha256.New()}
+	err := checkWorkspace(workspace)
+	if err == nil {
+		err = p.keep(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("snapshot of workspace %q: %w", workspace, err)
+	}
+	err = write(p)
+	if err == nil {
+		err = p.flush()
+	}
+	if err == nil {
+		err = s.submit(ctx, &op{workspaces: []string{"", workspace}, size: 1024, apply: func(c *commit) error { return p.finish(c, seq, lease, fence) }})
+	}
+	if err != nil {
+		s.sweep(context.WithoutCancel(ctx), p.space, p.prefix, after(p.prefix))
+		return fmt.Errorf("snapshot of workspace %q: %w", workspace, err)
 	}
 	return nil
 }
 
-// snapshotRoot is made with the first snapshot.
-func (b *Badger) snapshotRoot() string { return filepath.Join(b.dir, "snapshots") }
-
-func (b *Badger) snapshotDir(w *space) string {
-	return filepath.Join(b.snapshotRoot(), snapshotFolder(w.name))
+// partWriter stores what is written to it in parts.
+type partWriter struct {
+	ctx              context.Context
+	store            *Store
+	workspace, space string
+	prefix           string // of the names of the parts
+	parts            uint64
+	size             uint64
+	sum              hash.Hash
+	buf              []byte
 }
 
-// A snapshot is written beside the log, not through the committer, under a temporary name that it
-// changes when all of it is durable: a crash before leaves a file that the next opening or the next
-// snapshot sweeps away.
-func (l *badgerLog) PutSnapshot(ctx context.Context, seq uint64, write func(io.Writer) error) error {
-	if err := l.putSnapshot(ctx, seq, write); err != nil {
-		return fmt.Errorf("snapshot of %q: %w", l.w.name, err)
+func (p *partWriter) Write(b []byte) (n int, err error) {
+	p.sum.Write(b)
+	p.size += uint64(len(b))
+	if p.size > maxSnapshot {
+		return 0, fmt.Errorf("a snapshot of more than %d bytes", maxSnapshot)
 	}
-	return nil
-}
-
-func (l *badgerLog) putSnapshot(ctx context.Context, seq uint64, write func(io.Writer) error) error {
-	if err := checkSnapshot(seq, l.Head()); err != nil {
-		return err
-	}
-	chain, err := l.chain(ctx, seq)
-	if err != nil {
-		return err
-	}
-	l.w.snap.Lock()
-	defer l.w.snap.Unlock()
-	guard := spaceGuard{dir: l.b.path(), free: l.b.opts.free, spare: spaceBytes}
-	f, err := l.createSnapshot(&guard)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		f.Close()
-		l.alive(func() error { return os.Remove(f.Name()) }) // unless it has its name by now
-	}()
-	w, err := newSnapshotWriter(f)
-	if err != nil {
-		return err
-	}
-	unsynced := 0
-	err = stream(write, func(chunk []byte) error {
-		if err := ctx.Err(); err != nil {
-			return err
+	for n = len(b); len(b) > 0 && err == nil; {
+		m := min(partBytes-len(p.buf), len(b))
+		p.buf, b = append(p.buf, b[:m]...), b[m:]
+		if len(p.buf) == partBytes {
+			err = p.flush()
 		}
-		err := l.alive(func() error {
-			guard.bytes += len(chunk)
-			if err := guard.check(); err != nil {
+	}
+	return n, err
+}
+
+func (p *partWriter) flush() error {
+	if len(p.buf) == 0 {
+		return nil
+	}
+	k, value := Key{tableParts, p.space, p.prefix + name(p.parts)}, bytes.Clone(p.buf)
+	p.parts, p.buf = p.parts+1, p.buf[:0]
+	return p.store.submit(p.ctx, &op{size: len(value) + 256, apply: func(c *commit) error { c.put(k, value); return nil }})
+}
+
+// keep deletes the parts of snapshots that were not finished or are not kept.
+func (p *partWriter) keep(ctx context.Context) error {
+	var kept []string
+	err := p.store.view(ctx, func(r Reader) error {
+		for e, err := range r.Scan(tableSnapshots, p.space, "", "") {
+			if err != nil {
 				return err
 			}
-			return w.add(chunk)
-		})
-		if unsynced += len(chunk); err == nil && unsynced >= snapshotStep {
-			unsynced = 0
-			err = rest(func() error { return l.alive(func() error { return syncFile(f) }) })
+			kept = append(kept, e.Name)
 		}
-		return err
+		return nil
 	})
-	if err == nil {
-		err = ctx.Err()
-	}
 	if err != nil {
 		return err
 	}
-	var old []string
-	err = l.alive(func() error {
-		err := w.finish(Head{Seq: seq, Chain: chain})
-		if e := f.Close(); err == nil {
-			err = e
+	from := ""
+	for _, k := range append(kept, "") {
+		p.store.sweep(ctx, p.space, from, k)
+		from = after(k)
+	}
+	return ctx.Err()
+}
+
+// finish makes the snapshot visible and takes the third newest away.
+func (p *partWriter) finish(c *commit, seq uint64, lease string, fence uint64) error {
+	h := c.headers[p.workspace]
+	switch {
+	case h.space(p.workspace) != p.space || !h.exists():
+		return ErrNotFound
+	case seq > h.head.Seq:
+		return fmt.Errorf("event %d is not in the log", seq)
+	case h.erasedAt > 0 && seq <= h.erasedAt:
+		return errors.New("something that it counts was erased meanwhile")
+	}
+	if lease != "" {
+		if now, _, _ := decodeLease(c.get(Key{tableLeases, "", lease})); now > fence {
+			return ErrHeld
 		}
-		if err == nil {
-			old, err = l.keepSnapshot(f.Name(), seq)
-		}
+	}
+	c.put(Key{tableSnapshots, p.space, p.prefix}, p.sum.Sum(binary.BigEndian.AppendUint64(nil, p.size)))
+	names, err := c.names(tableSnapshots, p.space)
+	if err != nil {
 		return err
+	}
+	names = slices.DeleteFunc(names, func(n string) bool {
+		old := number(n) == seq && n != p.prefix // of one event the last snapshot is kept
+		if old {
+			c.put(Key{tableSnapshots, p.space, n}, nil)
+		}
+		return old
 	})
-	for _, path := range old {
-		l.removeSlowly(path) // whatever is left of it the next sweep takes
+	for _, old := range names[:max(0, len(names)-keptSnapshots)] {
+		c.put(Key{tableSnapshots, p.space, old}, nil)
 	}
-	return err
-}
-
-// rest does a piece of work and then leaves the disk to the log for as long: a sync of the log waits
-// for everything that is on its way to the disk before it, and for the blocks of a large file that is
-// removed in one piece.
-func rest(work func() error) error {
-	begin := time.Now()
-	err := work()
-	time.Sleep(time.Since(begin))
-	return err
-}
-
-// removeSlowly removes a large file step by step.
-func (l *badgerLog) removeSlowly(path string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	for size := info.Size() - snapshotStep; size > 0 && err == nil; size -= snapshotStep {
-		err = rest(func() error {
-			return l.alive(func() error { return errors.Join(f.Truncate(size), f.Sync()) })
-		})
-	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err != nil {
-		return err
-	}
-	return l.alive(func() error { return os.Remove(path) })
-}
-
-// alive runs fn if the store is open and the workspace is there, and keeps Close waiting meanwhile. A
-// caller's code never runs in it.
-func (l *badgerLog) alive(fn func() error) error {
-	return l.b.alive(func() error {
-		if l.w.gone.Load() {
-			return ErrNotFound
-		}
-		return fn()
-	})
-}
-
-// chain is that of event seq.
-func (l *badgerLog) chain(ctx context.Context, seq uint64) (chain [32]byte, err error) {
-	page, err := l.page(ctx, max(seq, 1)-1, seq)
-	if err != nil || len(page) == 0 { // there is no event 0
-		return chain, err
-	}
-	return page[0].Chain, nil
-}
-
-// createSnapshot makes the temporary file.
-func (l *badgerLog) createSnapshot(guard *spaceGuard) (f *os.File, err error) {
-	err = l.alive(func() error {
-		if err := l.b.failed.Load(); err != nil {
-			return fmt.Errorf("%w: %w", ErrReadOnly, *err)
-		}
-		folder := l.b.snapshotDir(l.w)
-		if err := sweepTemps(folder); err != nil {
-			return err
-		}
-		if err := guard.look(); err != nil {
-			return err
-		}
-		if err := makeDir(l.b.snapshotRoot()); err != nil {
-			return err
-		}
-		if err := makeDir(folder); err != nil {
-			return err
-		}
-		f, err = os.CreateTemp(folder, "*"+snapshotTemp)
-		return err
-	})
-	return f, err
-}
-
-// keepSnapshot gives a snapshot its name and takes it from those that are too many now.
-func (l *badgerLog) keepSnapshot(temp string, seq uint64) (old []string, err error) {
-	folder := l.b.snapshotDir(l.w)
-	l.w.files.Lock()
-	defer l.w.files.Unlock()
-	if err := rename(temp, filepath.Join(folder, snapshotName(seq))); err != nil {
-		return nil, err
-	}
-	if err := syncDir(folder); err != nil {
-		return nil, err
-	}
-	seqs, err := snapshotSeqs(folder)
-	for _, seq := range seqs[min(len(seqs), snapshotsKept):] {
-		path := filepath.Join(folder, snapshotName(seq))
-		if err == nil {
-			err = rename(path, path+snapshotTemp)
-		}
-		old = append(old, path+snapshotTemp)
-	}
-	return old, err
-}
-
-// sweepTemps removes what a crash has left of a snapshot.
-func sweepTemps(folder string) error {
-	entries, err := readDir(folder)
-	for _, e := range entries {
-		if err == nil && strings.HasSuffix(e.Name(), snapshotTemp) {
-			err = os.Remove(filepath.Join(folder, e.Name()))
-		}
-	}
-	return err
-}
-
-func (l *badgerLog) DropSnapshots(ctx context.Context) error {
-	err := l.alive(ctx.Err)
-	if err == nil {
-		err = l.b.dropSnapshots(l.w)
-	}
-	if err != nil {
-		return fmt.Errorf("dropping snapshots of %q: %w", l.w.name, err)
-	}
+	c.change(p.workspace, h)
 	return nil
 }
 
-// dropSnapshots waits for a snapshot that is being written: it is one of those to be dropped.
-func (b *Badger) dropSnapshots(w *space) error {
-	w.snap.Lock()
-	defer w.snap.Unlock()
-	return b.alive(func() error {
-		w.files.Lock()
-		defer w.files.Unlock()
-		return removeDir(b.snapshotDir(w))
-	})
-}
-
-func (l *badgerLog) Snapshots(ctx context.Context) iter.Seq2[Snapshot, error] {
+// Snapshots yields those that are kept, newest first. A damaged one yields its seq with an error that wraps
+// [ErrDamaged]; the caller goes on to the next.
+func (s *Store) Snapshots(ctx context.Context, workspace string) iter.Seq2[Snapshot, error] {
 	return func(yield func(Snapshot, error) bool) {
-		var seqs []uint64
-		err := l.alive(func() (err error) {
-			seqs, err = snapshotSeqs(l.b.snapshotDir(l.w))
-			return err
+		var kept []Pair
+		err := s.view(ctx, func(r Reader) error {
+			h, err := readHeader(r, workspace)
+			if err != nil {
+				return err
+			}
+			for e, err := range r.Scan(tableSnapshots, h.space(workspace), "", "") {
+				if err != nil {
+					return err
+				}
+				kept = append(kept, Pair{e.Key, bytes.Clone(e.Value)})
+			}
+			return nil
 		})
-		if err != nil {
-			yield(Snapshot{}, fmt.Errorf("snapshots of %q: %w", l.w.name, err))
-			return
-		}
-		for _, seq := range seqs[:min(len(seqs), snapshotsKept)] {
-			data, err := l.snapshot(ctx, seq)
-			if errors.Is(err, fs.ErrNotExist) {
-				continue // replaced or dropped meanwhile
+		for _, e := range slices.Backward(kept) {
+			data, err := s.snapshot(ctx, e)
+			if errors.Is(err, ErrNotFound) {
+				continue // it was removed meanwhile
 			}
 			if err != nil {
-				err = fmt.Errorf("snapshot of %q at seq %d: %w", l.w.name, seq, err)
+				err = fmt.Errorf("snapshot of workspace %q at event %d: %w", workspace, number(e.Name), err)
 			}
-			if !yield(Snapshot{Seq: seq, Data: data}, err) || err != nil && !errors.Is(err, ErrDamaged) {
+			if !yield(Snapshot{number(e.Name), data}, err) {
 				return
 			}
 		}
+		if err != nil {
+			yield(Snapshot{}, fmt.Errorf("snapshots of workspace %q: %w", workspace, err))
+		}
 	}
 }
 
-// snapshot reads one snapshot and compares it with the log.
-func (l *badgerLog) snapshot(ctx context.Context, seq uint64) (data []byte, err error) {
-	var h Head
-	err = l.alive(func() error {
-		h, data, err = l.readFile(ctx, seq)
-		return err
+// snapshot reads the parts of one.
+func (s *Store) snapshot(ctx context.Context, e Pair) (data []byte, err error) {
+	if len(e.Value) != 8+sha256.Size || binary.BigEndian.Uint64(e.Value) > maxSnapshot {
+		return nil, damaged("its entry has an unknown form")
+	}
+	size := binary.BigEndian.Uint64(e.Value)
+	err = s.view(ctx, func(r Reader) error {
+		data = nil
+		if values, err := r.Get(e.Key); err != nil || values[0] == nil {
+			return cmp.Or(err, ErrNotFound)
+		}
+		for p, err := range r.Scan(tableParts, e.Space, e.Name, after(e.Name)) {
+			if err != nil {
+				return err
+			}
+			if uint64(len(data)+len(p.Value)) > size {
+				break
+			}
+			if data == nil {
+				data = make([]byte, 0, size)
+			}
+			data = append(data, p.Value...)
+		}
+		return nil
 	})
-	if err == nil {
-		err = checkSnapshot(seq, l.Head())
-		if err == nil && h.Seq != seq {
-			err = fmt.Errorf("it is marked as one at seq %d", h.Seq)
-		}
-		if err != nil {
-			err = fmt.Errorf("%w: %w", ErrDamaged, err)
-		}
-	}
 	if err != nil {
 		return nil, err
 	}
-	chain, err := l.chain(ctx, seq)
-	if err != nil {
-		return nil, err
-	}
-	if chain != h.Chain {
-		return nil, damaged("it belongs to another history")
+	if sum := sha256.Sum256(data); uint64(len(data)) != size || !bytes.Equal(sum[:], e.Value[8:]) {
+		return nil, damaged("its content does not match its SHA-256")
 	}
 	return data, nil
 }
 
-// readFile calls anything that keeps a file from being read damage, so that the next one is tried.
-func (l *badgerLog) readFile(ctx context.Context, seq uint64) (h Head, data []byte, err error) {
-	l.w.files.RLock() // not every system lets an open file be replaced
-	defer l.w.files.RUnlock()
-	f, err := os.Open(filepath.Join(l.b.snapshotDir(l.w), snapshotName(seq)))
-	if err == nil {
-		defer f.Close()
-		var info fs.FileInfo
-		if info, err = f.Stat(); err == nil {
-			h, data, err = readSnapshot(ctx, f, info.Size())
+// DropSnapshots removes all snapshots of a workspace.
+func (s *Store) DropSnapshots(ctx context.Context, workspace string) error {
+	space := ""
+	var names []string
+	err := s.submit(ctx, &op{workspaces: []string{workspace}, size: 1024, apply: func(c *commit) (err error) {
+		space = c.headers[workspace].space(workspace)
+		names, err = c.names(tableSnapshots, space)
+		for _, n := range names {
+			c.put(Key{tableSnapshots, space, n}, nil)
 		}
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) && ctx.Err() == nil {
-		err = fmt.Errorf("%w: %w", ErrDamaged, err)
-	}
-	return h, data, err
-}
-
-// sweepSnapshots removes at open what is of no use: files of a crash, snapshots beyond the end of a
-// log that was cut or older than the two kept, and folders of workspaces that are gone.
-func (b *Badger) sweepSnapshots() error {
-	folders := make(map[string]*space)
-	for _, w := range b.spaces {
-		folders[snapshotFolder(w.name)] = w
-	}
-	entries, err := readDir(b.snapshotRoot())
-	if err != nil {
 		return err
+	}})
+	if err != nil {
+		return fmt.Errorf("snapshots of workspace %q: %w", workspace, err)
 	}
-	for _, e := range entries {
-		folder := filepath.Join(b.snapshotRoot(), e.Name())
-		w := folders[e.Name()]
-		if w == nil {
-			if !isSnapshotFolder(e) {
-				continue
-			}
-			if err := removeDir(folder); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := sweepTemps(folder); err != nil {
-			return err
-		}
-		seqs, err := snapshotSeqs(folder)
-		if err != nil {
-			return err
-		}
-		kept := 0
-		for _, seq := range seqs {
-			if seq <= w.head.Load().Seq && kept < snapshotsKept {
-				kept++
-				continue
-			}
-			if err := os.Remove(filepath.Join(folder, snapshotName(seq))); err != nil {
-				return err
-			}
-		}
+	for _, n := range names { // not the parts of one that is being written
+		s.sweep(ctx, space, n, after(n))
 	}
 	return nil
+}
+
+// sweep deletes parts of snapshots. What it fails to delete the next snapshot does.
+func (s *Store) sweep(ctx context.Context, space, from, to string) {
+	if err := s.engine.Drop(ctx, tableParts, space, from, to); err != nil && ctx.Err() == nil {
+		s.log.Warn("parts of old snapshots could not be deleted; the next snapshot tries again", "error", err)
+	}
+}
+
+// Snapshot reads the one of an event; [ErrNotFound] if there is none.
+func (s *Store) Snapshot(ctx context.Context, workspace string, seq uint64) (data []byte, err error) {
+	var kept *Pair
+	err = s.view(ctx, func(r Reader) error {
+		h, err := readHeader(r, workspace)
+		for e, failed := range r.Scan(tableSnapshots, h.space(workspace), name(seq), name(seq+1)) {
+			if err = failed; err != nil {
+				break
+			}
+			kept = &Pair{e.Key, bytes.Clone(e.Value)}
+		}
+		return err
+	})
+	switch {
+	case err == nil && kept == nil:
+		err = ErrNotFound
+	case err == nil:
+		data, err = s.snapshot(ctx, *kept)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("snapshot of workspace %q at event %d: %w", workspace, seq, err)
+	}
+	return data, nil
 }

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"path/filepath"
+	"sync"
 	"time"
 )
 
@@ -18,74 +20,79 @@ import (
 // a SIGBUS, and the database opened again afterwards. Others may fill the disk between two looks: the
 // write-ahead logs, the only files that a refused or unfinished commit touches, have their room reserved.
 const (
-	memTable      = 16 << 20
-	spaceReserve  = 4*memTable + 16<<20
-	spaceInterval = 64       // commits between two looks at the disk
-	spaceBytes    = 16 << 20 // or bytes, since 64 large commits are more than the reserve
-	spaceAge      = time.Second
+	memTable     = 16 << 20
+	spaceReserve = 4*memTable + 16<<20
+	spaceBytes   = 8 << 20 // written between two looks at the disk
+	spaceAge     = time.Second
 )
 
-// diskSpace is disk space in bytes. Free is very large where it is not known.
-type diskSpace struct {
-	Used    uint64 // by the files of the database
-	Free    uint64
-	Reserve uint64 // must stay free
+// spaceGuard refuses writes while disk space is low. A nil one refuses none.
+type spaceGuard struct {
+	dir  string
+	free func(dir string) (uint64, error)
+
+	mu     sync.Mutex
+	bytes  int // written since the last look
+	looked time.Time
+	low    error
 }
 
-// spaceGuard is used by one goroutine. spare is what must stay free above the formula: a snapshot
-// leaves room for the events that are written beside it.
-type spaceGuard struct {
-	dir     string
-	spare   uint64
-	free    func(dir string) (uint64, error)
-	commits int
-	bytes   int // committed since the last look
-	looked  time.Time
-	low     bool
+func newGuard(dir string, free func(string) (uint64, error), log *slog.Logger) (*spaceGuard, error) {
+	g := &spaceGuard{dir: dir, free: free}
+	if g.free == nil {
+		g.free = freeSpace
+		if !spaceKnown {
+			log.Warn("free disk space is not known on this system; the guard against a full disk is off")
+		}
+	}
+	return g, g.check()
 }
 
 // check is asked before each commit. While space is low it looks every time.
 func (g *spaceGuard) check() error {
-	g.commits++
-	if !g.low && g.commits < spaceInterval && g.bytes < spaceBytes && time.Since(g.looked) < spaceAge {
+	if g == nil {
 		return nil
 	}
-	return g.look()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.low != nil || g.bytes >= spaceBytes || time.Since(g.looked) >= spaceAge {
+		g.bytes, g.looked, g.low = 0, time.Now(), g.look()
+	}
+	return g.low
+}
+
+func (g *spaceGuard) wrote(bytes int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.bytes += bytes
 }
 
 func (g *spaceGuard) look() error {
-	g.commits, g.bytes, g.looked = 0, 0, time.Now()
-	s, err := g.space()
+	free, err := g.free(g.dir)
 	if err != nil {
-		return err
+		return fmt.Errorf("asking for free space: %w", err)
 	}
-	g.low = s.Free < s.Reserve
-	if g.low {
-		return fmt.Errorf("%w: %d MiB are free, %d MiB must stay free for a database of %d MiB",
-			ErrNoSpace, s.Free>>20, s.Reserve>>20, s.Used>>20)
+	used, err := allocated(g.dir)
+	if err != nil {
+		return fmt.Errorf("asking for the size of the database: %w", err)
+	}
+	if reserve := spaceReserve + used/2; free < reserve {
+		return fmt.Errorf("%w: %d MiB are free, %d MiB must stay free for a database of %d MiB", ErrNoSpace, free>>20, reserve>>20, used>>20)
 	}
 	logs, err := filepath.Glob(filepath.Join(g.dir, "*.mem"))
 	for _, path := range logs {
 		if e := reserve(path); e != nil && !errors.Is(e, fs.ErrNotExist) { // it may have been flushed meanwhile
-			g.low, err = true, fmt.Errorf("%w: room for the write-ahead log: %w", ErrNoSpace, e)
+			err = fmt.Errorf("%w: room for the write-ahead log: %w", ErrNoSpace, e)
 		}
 	}
 	return err
 }
 
-func (g *spaceGuard) space() (s diskSpace, err error) {
-	if s.Free, err = g.free(g.dir); err != nil {
-		return s, fmt.Errorf("asking for free space: %w", err)
-	}
-	if s.Used, err = allocated(g.dir); err != nil {
-		return s, fmt.Errorf("asking for the size of the database: %w", err)
-	}
-	s.Reserve = spaceReserve + s.Used/2 + g.spare
-	return s, nil
-}
-
 // closes reports whether there is room for what closing the database writes: its memtables as tables.
 func (g *spaceGuard) closes() bool {
+	if g == nil {
+		return true
+	}
 	free, err := g.free(g.dir)
 	return err != nil || free >= spaceReserve/2
 }

@@ -1,25 +1,35 @@
-// Package storage keeps bytes, durably.
+// Package storage keeps the histories of workspaces, durably.
 //
-// A workspace is one append-only log and one small table. The log is the truth:
+// A workspace is one append-only log and one small map of rows. The log is the truth:
 //
 //	seq    1        2        3                    dense, from 1
 //	chain  c1 ───▶  c2 ───▶  c3                   c(n) = SHA-256(c(n-1) ‖ seq ‖ digest(payload n))
 //
-// Everything else in the program is computed from it. Append returns only after the events are on
-// disk; a payload may later be erased ([Log.Erase]), its digest stays, so the chain never breaks.
-// The table holds what is not history: access keys, idempotent answers, jobs.
+// Everything else in the program is computed from it. The rows hold what is not history: keys, runs,
+// proposals. One transaction appends events and changes rows:
 //
-// [Open] keeps all workspaces in one badger directory, [NewMemory] in maps. Both pass one test suite.
+//	store, err := storage.Open(dir, storage.Options{})
+//	done, err := store.Append(ctx, "default", storage.Batch{Records: []storage.Record{{Key: "episode/1", Payload: b}}})
+//
+// [Store] has the rules of logs, rows, snapshots, leases, erasures and backups. Below it an [Engine] is an
+// ordered map with transactions: badger in one directory, or PostgreSQL, which several processes share.
 package storage
 
 import (
 	"context"
 	"errors"
-	"io"
-	"iter"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
-// The errors a caller may meet, by the moment they occur.
+// The errors of a store, by the moment they occur.
 var (
 	// While opening: another process has the directory.
 	ErrInUse = errors.New("data directory is in use")
@@ -29,25 +39,58 @@ var (
 	ErrNoSpace = errors.New("too little disk space")
 	// While writing: an earlier commit failed, so nothing more is accepted until a restart.
 	ErrReadOnly = errors.New("storage stopped accepting writes")
-	// In a table: the version given is not the current one.
+	// While reading or writing: the database does not answer. Of a write it is unknown whether it is stored.
+	ErrUnavailable = errors.New("the database does not answer")
+	// In an append: the log does not end where the batch says. Nothing of it is stored.
+	ErrBehind = errors.New("another process appended first")
+	// In a batch: a row does not have the version that the batch says. Nothing of it is stored.
 	ErrConflict = errors.New("version conflict")
-	// In a table, or a workspace that does not exist.
+	// A row or a workspace that does not exist.
 	ErrNotFound = errors.New("not found")
+	// Another process holds the lease, or took it over since.
+	ErrHeld = errors.New("another process holds the lease")
 	// Any call after Close.
 	ErrClosed = errors.New("storage is closed")
 )
 
-// MaxPayload is the largest payload of one event or table value, in bytes.
-const MaxPayload = 256 << 10
+// The most bytes of the payload of one event or row, of the key of a row, and of the name of a workspace.
+const (
+	MaxPayload   = 256 << 10
+	maxRowKey    = 512
+	maxWorkspace = 128
+)
 
-// Record is what a caller appends. Key, where not empty, names the thing recorded (an episode id):
+// Record is an event to be appended. Key, where not empty, names the thing recorded (an episode id):
 // a second record with the same key is a duplicate if its payload is the same and a conflict if not.
 type Record struct {
 	Key     string
 	Payload []byte
 }
 
-// Receipt answers one record, in order.
+// Change sets a row or, without a value, deletes it. Version, where not nil, is the one that the row must
+// have, 0 for a row that must not exist; if it has another one, the batch is refused with [ErrConflict].
+type Change struct {
+	Key     string
+	Value   []byte // nil: delete
+	Version *uint64
+}
+
+// Batch is what one transaction does in a workspace. A batch without records and changes creates the workspace.
+type Batch struct {
+	At      *Head    // where the log must end, else [ErrBehind]; nil: anywhere
+	Records []Record // stored in order; more than one transaction holds are stored in several, each atomic
+	Changes []Change // take effect with the first transaction
+	Erase   []uint64 // events of which the payload is erased with the first transaction; unknown ones are no error
+}
+
+// Done says what a batch did. Of an append that failed it has the receipts of the transactions before.
+type Done struct {
+	Receipts []Receipt // of the records, in order
+	Versions []uint64  // of the rows, in order; 0: deleted
+	Head     Head      // the end of the log after the batch
+}
+
+// Receipt answers one record.
 type Receipt struct {
 	Seq    uint64 // of the event stored, or of the earlier one with this key
 	Status Status
@@ -62,105 +105,317 @@ const (
 	Conflict                // the key is known with another payload; nothing was written
 )
 
-// Event is one entry of the log.
-type Event struct {
-	Seq     uint64
-	Chain   [32]byte
-	Digest  [32]byte // SHA-256 of the payload as it was appended
-	Erased  bool     // the payload was erased and is empty
-	Payload []byte
+// Options of a store.
+type Options struct {
+	// Logger receives what the store and badger report; nil is slog.Default().
+	Logger *slog.Logger
+	// Unsafe accepts a PostgreSQL server whose settings can lose acknowledged data.
+	Unsafe bool
+
+	free   func(dir string) (uint64, error) // replaces statfs in tests
+	commit func(fn func() error) error      // wraps each commit in tests
 }
 
-// Head is the end of a log. The zero Head is an empty log.
-type Head struct {
-	Seq   uint64
-	Chain [32]byte
+// Store holds the workspaces. All methods may be called concurrently. The workspace "" always exists; it has
+// rows alone, those that belong to no workspace.
+type Store struct {
+	engine Engine
+	log    *slog.Logger
+	holder string // of leases
+
+	queue   chan *op
+	closing chan struct{}
+	once    sync.Once
+	ended   error
+	running sync.WaitGroup
+
+	snapshots sync.Mutex // held while one is written: that removes parts which belong to none
+
+	mu      sync.Mutex
+	spaces  map[string]*space
+	lost    error     // why the engine did not answer last; nil: it did
+	contact time.Time // when it answered last
 }
 
-// Log is the history of one workspace. All methods may be called concurrently.
-type Log interface {
-	// Append stores the records in order, in one atomic and durable commit where they fit one
-	// (at most 1,000 records and 2 MiB a commit; more are split, each part atomic). An error comes
-	// with the receipts of the parts before it; of the rest it is unknown whether they are stored.
-	// Appending them again with the same keys is safe. While it waits its turn, ctx may end it.
-	Append(ctx context.Context, records []Record) ([]Receipt, error)
-	// Read yields the events with seq > after, in order. It stops at the head it saw at the start.
-	Read(ctx context.Context, after uint64) iter.Seq2[Event, error]
-	// Head is the last durable event.
-	Head() Head
-	// Erase removes payloads for good; erased or unknown seqs are no error. Keys stay known, and so
-	// do digests: who can guess a payload can still confirm the guess.
-	Erase(ctx context.Context, seqs []uint64) error
-	// PutSnapshot keeps what write writes, data derived from the log up to seq; the two newest are
-	// kept. A seq beyond the head is refused. An error of write, or the end of ctx, leaves things as
-	// they were. Appends go on meanwhile; one snapshot of a workspace is written at a time, and
-	// DropSnapshots and Delete wait for it, so write may read the store but not change it.
-	PutSnapshot(ctx context.Context, seq uint64, write func(io.Writer) error) error
-	// Snapshots yields the snapshots kept, newest first. A damaged one yields its seq with an error
-	// that wraps ErrDamaged; the caller goes on to the next.
-	Snapshots(ctx context.Context) iter.Seq2[Snapshot, error]
-	// DropSnapshots removes all snapshots, durably, also one that is being written.
-	DropSnapshots(ctx context.Context) error
+// space is a workspace as it was last seen.
+type space struct {
+	header
+	moved chan struct{} // closed when the header changes
+
+	cached   map[string][]byte // rows, see [Table.Cached]
+	cachedAt uint64            // the changes that they count
 }
 
-// Snapshot is derived data, valid for the log up to Seq.
-type Snapshot struct {
-	Seq  uint64
-	Data []byte
+// New makes a store of an engine, which it closes. It looks at all workspaces once, and where no other process
+// writes it reads and verifies every log.
+func New(ctx context.Context, engine Engine, opts Options) (_ *Store, err error) {
+	s := &Store{
+		engine: engine, log: opts.Logger, holder: newHolder(), queue: make(chan *op, maxRecords),
+		closing: make(chan struct{}), spaces: map[string]*space{},
+	}
+	if s.log == nil {
+		s.log = slog.Default()
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, engine.Close())
+		}
+	}()
+	if err := s.look(ctx); err != nil {
+		return nil, err
+	}
+	if !engine.Shared() {
+		if err := s.verify(ctx); err != nil {
+			return nil, err
+		}
+	}
+	s.running.Go(s.commitLoop)
+	s.running.Go(s.follow)
+	if err := s.resumeDeletes(ctx); err != nil {
+		s.stop()
+		return nil, err
+	}
+	return s, nil
 }
 
-// Table is a small durable map of one workspace. Versions start at 1; 0 stands for absent. A row that
-// was deleted and put again starts at 1 again.
-type Table interface {
-	Get(ctx context.Context, key string) (value []byte, version uint64, err error) // ErrNotFound
-	Put(ctx context.Context, key string, value []byte) (version uint64, err error)
-	// CAS stores value if the current version is the given one (0: only if absent), else ErrConflict.
-	CAS(ctx context.Context, key string, version uint64, value []byte) (uint64, error)
-	Delete(ctx context.Context, key string) error
-	// List yields keys with the prefix and their values, in key order.
-	List(ctx context.Context, prefix string) iter.Seq2[Entry, error]
+func (s *Store) stop() {
+	close(s.closing)
+	s.running.Wait()
 }
 
-// Entry is one row of a table.
-type Entry struct {
-	Key     string
-	Value   []byte
-	Version uint64
+// Close ends what is being committed, refuses what is queued, and closes the engine.
+func (s *Store) Close() error {
+	s.once.Do(func() {
+		s.stop()
+		s.ended = s.engine.Close()
+	})
+	return s.ended
 }
 
-// Store holds the workspaces.
-type Store interface {
-	// Log opens (and creates) the log of a workspace; Table its table. System is the table that
-	// belongs to no workspace.
-	Log(workspace string) (Log, error)
-	Table(workspace string) (Table, error)
-	System() Table
-	Workspaces(ctx context.Context) ([]string, error)
-	// Delete removes a workspace and everything in it.
-	Delete(ctx context.Context, workspace string) error
-	// Clear removes the log of a workspace, with its snapshots, and keeps the table. Handles opened before answer
-	// ErrNotFound from then on.
-	Clear(ctx context.Context, workspace string) error
-	Maintenance
-	Close() error
+func (s *Store) closed() bool {
+	select {
+	case <-s.closing:
+		return true
+	default:
+		return false
+	}
 }
 
-// Maintenance is what an operator does with a whole store.
-type Maintenance interface {
-	// Backup writes every workspace and table in one consistent state, ending in a count and a SHA-256.
-	Backup(ctx context.Context, w io.Writer) (BackupSummary, error)
-	// Health is nil, or says why writes are refused or data is suspect.
-	Health() error
-	// Writable is nil, or says why writes are refused now: [ErrReadOnly], [ErrNoSpace], [ErrClosed].
-	Writable() error
+// view runs f on one consistent state.
+func (s *Store) view(ctx context.Context, f func(Reader) error) error {
+	if s.closed() {
+		return ErrClosed
+	}
+	return s.engine.View(ctx, f)
 }
 
-// BackupSummary says what a backup holds. SHA256 covers all bytes before the trailer, which repeats
-// it; Bytes is the length with the trailer. The system table is no workspace, but its rows count.
-type BackupSummary struct {
-	Workspaces int    `json:"workspaces"`
-	Events     uint64 `json:"events"`
-	Rows       uint64 `json:"rows"`
-	Bytes      int64  `json:"bytes"`
-	SHA256     string `json:"sha256"`
+// Shared reports whether other processes write, too.
+func (s *Store) Shared() bool { return s.engine.Shared() }
+
+// Health is nil, or says why writes are refused or data is suspect.
+func (s *Store) Health() error { return errors.Join(s.unavailable(), s.engine.Health()) }
+
+// Writable is nil, or says why writes are refused now: [ErrReadOnly], [ErrNoSpace], [ErrUnavailable], [ErrClosed].
+func (s *Store) Writable() error {
+	if s.closed() {
+		return ErrClosed
+	}
+	if err := s.unavailable(); err != nil {
+		return err
+	}
+	return s.engine.Writable()
+}
+
+func (s *Store) unavailable() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lost != nil {
+		return fmt.Errorf("%w: %w", ErrUnavailable, s.lost)
+	}
+	return nil
+}
+
+// Contact is when the engine last answered: what other processes wrote before is known.
+func (s *Store) Contact() time.Time {
+	if !s.engine.Shared() {
+		return time.Now()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.contact
+}
+
+// look reads the headers of all workspaces.
+func (s *Store) look(ctx context.Context) error {
+	seen := map[string]header{}
+	err := s.engine.View(ctx, func(r Reader) error {
+		for p, err := range r.Scan(tableHeads, "", "", "") {
+			if err != nil {
+				return err
+			}
+			h, err := decodeHeader(p.Value)
+			if err != nil {
+				return damaged("workspace %q: %v", p.Name, err)
+			}
+			seen[p.Name] = h
+		}
+		return nil
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lost = err
+	if err == nil {
+		s.contact = time.Now()
+		for name, h := range seen {
+			s.saw(name, h)
+		}
+	}
+	return err
+}
+
+// saw keeps the header of a workspace, unless a newer one is known. s.mu is held.
+func (s *Store) saw(name string, h header) {
+	if w := s.space(name); w.changes < h.changes {
+		w.header = h
+		close(w.moved)
+		w.moved = make(chan struct{})
+	}
+}
+
+// space is what is kept of a workspace. s.mu is held.
+func (s *Store) space(name string) *space {
+	w := s.spaces[name]
+	if w == nil {
+		w = &space{moved: make(chan struct{})}
+		s.spaces[name] = w
+	}
+	return w
+}
+
+// seen is the header of a workspace as it was last seen.
+func (s *Store) seen(workspace string) (h header) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w := s.spaces[workspace]; w != nil {
+		h = w.header
+	}
+	return h
+}
+
+// pollInterval is how often a shared engine is asked what others wrote, where it sends no notification: rows and
+// events of one process hold in all others within a second.
+const pollInterval = 250 * time.Millisecond
+
+// follow looks what other processes write.
+func (s *Store) follow() {
+	if !s.engine.Shared() {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() { <-s.closing; cancel() }()
+	for ctx.Err() == nil {
+		s.engine.Wait(ctx, pollInterval)
+		select { // own commits notify, too
+		case <-time.After(pollInterval / 10):
+		case <-ctx.Done():
+		}
+		before := s.unavailable()
+		ask, done := context.WithTimeout(ctx, engineTimeout)
+		err := s.look(ask)
+		done()
+		switch {
+		case ctx.Err() != nil:
+		case err != nil && before == nil:
+			s.log.Error("the database does not answer; writes are refused until it does", "error", err)
+		case err == nil && before != nil:
+			s.log.Info("the database answers again")
+		}
+	}
+}
+
+// Head is the end of the log of a workspace, as far as it is known without asking the engine.
+func (s *Store) Head(workspace string) Head { return s.seen(workspace).head }
+
+// Changes counts the transactions that changed a workspace, as far as is known without asking the engine, and
+// returns a channel that is closed when there are more: whoever keeps rows in memory then reads them again.
+func (s *Store) Changes(workspace string) (n uint64, more <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := s.space(workspace)
+	return w.changes, w.moved
+}
+
+// Exists reports whether there is a workspace.
+func (s *Store) Exists(ctx context.Context, workspace string) (exists bool, err error) {
+	if s.seen(workspace).exists() {
+		return true, nil
+	}
+	err = s.view(ctx, func(r Reader) error { // another process may just have made it
+		h, err := readHeader(r, workspace)
+		exists = h.exists()
+		return err
+	})
+	return exists, err
+}
+
+// Workspaces lists the names, sorted.
+func (s *Store) Workspaces(ctx context.Context) ([]string, error) {
+	if s.closed() {
+		return nil, ErrClosed
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(s.spaces)), func(name string) bool { return name == "" || !s.spaces[name].exists() })
+	return names, ctx.Err()
+}
+
+// Create makes a workspace, if it does not exist.
+func (s *Store) Create(ctx context.Context, workspace string) error {
+	_, err := s.Append(ctx, workspace, Batch{})
+	return err
+}
+
+func checkWorkspace(name string) error {
+	switch {
+	case len(name) > maxWorkspace:
+		return fmt.Errorf("workspace name of %d bytes; at most %d are allowed", len(name), maxWorkspace)
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) || strings.Contains(name, "~"):
+		return fmt.Errorf("workspace name %q is not UTF-8 or has a control character or ~", name)
+	}
+	return nil
+}
+
+func (b *Batch) check(workspace string) error {
+	if workspace == "" && (len(b.Records) > 0 || len(b.Erase) > 0) {
+		return errors.New("a log needs a workspace")
+	}
+	if err := checkWorkspace(workspace); err != nil {
+		return err
+	}
+	size := 300 * len(b.Erase)
+	for i, r := range b.Records {
+		if len(r.Payload) > MaxPayload {
+			return fmt.Errorf("record %d has a payload of %d bytes; at most %d are allowed", i, len(r.Payload), MaxPayload)
+		}
+	}
+	for _, c := range b.Changes {
+		switch {
+		case c.Key == "":
+			return errors.New("a row needs a key")
+		case len(c.Key) > maxRowKey:
+			return fmt.Errorf("row key of %d bytes; at most %d are allowed", len(c.Key), maxRowKey)
+		case len(c.Value) > MaxPayload:
+			return fmt.Errorf("row value of %d bytes; at most %d are allowed", len(c.Value), MaxPayload)
+		}
+		size += len(c.Key) + len(c.Value)
+	}
+	if size > maxBytes || len(b.Changes) > maxRecords {
+		return fmt.Errorf("%d rows and %d erasures of %d bytes are more than one transaction holds", len(b.Changes), len(b.Erase), size)
+	}
+	return nil
+}
+
+func damaged(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...))
 }

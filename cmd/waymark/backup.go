@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -11,20 +10,16 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"path/filepath"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"waymark/cmd/waymark/internal/client"
 	"waymark/internal/plural"
 	"waymark/storage"
-	"waymark/storage/eventlog"
 )
 
-// backupTrailer is the length of the last frame of a backup: a frame header, three counts, and the
-// SHA-256 of all bytes before the frame (see package storage).
-const backupTrailer = 9 + 3*8 + sha256.Size
+// backupTrailer is the length of the end of a backup: the SHA-256 of all bytes before it (see package storage).
+const backupTrailer = sha256.Size
 
 func (a *app) backupCommand() *cobra.Command {
 	var yes bool
@@ -73,59 +68,12 @@ only on agreement, or with --yes.`,
 	return cmd
 }
 
-// restoreLog copies a backup into a log that has nothing, or the beginning of it after a call that was interrupted.
-func (a *app) restoreLog(ctx context.Context, in io.Reader, name, address string, opts eventlog.Options) (err error) {
-	remote, err := eventlog.Open(ctx, address, opts)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, remote.Close()) }()
-	there, err := remote.Workspaces(ctx)
-	if err != nil {
-		return err
-	}
-	if slices.Contains(there, eventlog.ControlLog) { // written last
-		return fmt.Errorf("restore %s: the log at %s is in use; name a new one", name, eventlog.Name(address))
-	}
-	dir, err := os.MkdirTemp("", "waymark-restore-")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	data := filepath.Join(dir, "data")
-	summary, err := storage.Restore(ctx, in, data, storage.Options{Logger: a.logger()})
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	store, err := storage.Open(data, storage.Options{Logger: a.logger()})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	source := eventlog.NewLocal(store)
-	names, err := source.Workspaces(ctx)
-	if err != nil {
-		return err
-	}
-	for _, workspace := range names {
-		if err := eventlog.Copy(ctx, source, remote, workspace); err != nil {
-			return fmt.Errorf("restore %s: %w", name, err)
-		}
-	}
-	if err := eventlog.PublishControl(ctx, store, remote); err != nil {
-		return fmt.Errorf("restore %s: copy keys and other control data: %w", name, err)
-	}
-	return a.printSummary(summary, "restored to", eventlog.Name(address))
-}
-
 func (a *app) restoreCommand() *cobra.Command {
-	var log string
-	var opts eventlog.Options
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Make a data directory from a backup",
-		Long: `Makes the data directory --data, which must be new or empty, from a file written by backup. With --log it fills the
-log of PostgreSQL at that URL instead, which must be new.`,
+		Long: `Makes the data directory --data, which must be new or empty, from a file written by backup. With --store it fills the
+database of PostgreSQL at that URL instead, which must be empty. A backup of either can be restored into either.`,
 		Args: exactly(1, "a backup file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in, name, err := a.openInput(args[0])
@@ -133,21 +81,25 @@ log of PostgreSQL at that URL instead, which must be new.`,
 				return err
 			}
 			defer in.Close()
-			if log != "" {
-				return a.restoreLog(cmd.Context(), in, name, log, opts)
+			opts, where := storage.Options{Logger: a.logger(), Unsafe: a.storeUnsafe}, a.data
+			var summary storage.BackupSummary
+			if a.store != "" {
+				where = storage.PostgresName(a.store)
+				summary, err = storage.RestorePostgres(cmd.Context(), in, a.store, opts)
+			} else {
+				if entries, err := os.ReadDir(a.data); err == nil && len(entries) > 0 {
+					return fmt.Errorf("restore %s: data directory %s is not empty; name a new one with --data", name, a.data)
+				}
+				summary, err = storage.Restore(cmd.Context(), in, a.data, opts)
 			}
-			if entries, err := os.ReadDir(a.data); err == nil && len(entries) > 0 {
-				return fmt.Errorf("restore %s: data directory %s is not empty; name a new one with --data", name, a.data)
-			}
-			summary, err := storage.Restore(cmd.Context(), in, a.data, storage.Options{Logger: a.logger()})
 			if err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
-			return a.printSummary(summary, "restored to", a.data)
+			return a.printSummary(summary, "restored to", where)
 		},
 	}
-	cmd.Flags().StringVar(&log, "log", "", "restore into the log at this `URL` instead of a data directory")
-	cmd.Flags().BoolVar(&opts.Unsafe, "log-unsafe", false, "accept servers whose settings can lose acknowledged events")
+	cmd.Flags().StringVar(&a.store, "store", "", "restore into PostgreSQL at this `URL` instead of a data directory")
+	cmd.Flags().BoolVar(&a.storeUnsafe, "store-unsafe", false, "accept a database whose settings can lose acknowledged events")
 	return cmd
 }
 

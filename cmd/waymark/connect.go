@@ -31,37 +31,30 @@ import (
 	"waymark/semantic/thesaurus"
 	"waymark/server"
 	"waymark/storage"
-	"waymark/storage/eventlog"
 )
 
 // house is an open data directory with the components that use it.
 type house struct {
 	dir        string
-	store      storage.Store
+	store      *storage.Store
+	unlock     func() error // of the data directory, where the store is elsewhere
 	workspaces *live.Workspaces
 	server     *server.Server
 	upstream   atomic.Pointer[upstream] // nil: no servers are defined
 	feed       *feed.Feed               // of what hooks have spooled
-	log        eventlog.Log             // that several processes share; nil: none
-	control    *eventlog.Shared         // the store with control data of that log; nil: there is none
-	holder     string                   // names this process among those that share the log; empty: none do
 	token      string                   // full access for the user who can read the owner note
 }
 
 // access says who may talk to a server that listens.
 type access struct {
-	requireKey   bool
-	hosts        []string
-	origins      []string
-	proxies      []string
-	tls          *tls.Config
-	acceptDamage bool
-	log          string           // address of the shared log; empty: none
-	logOptions   eventlog.Options // of it
-	keyGrace     time.Duration    // how long keys are accepted while that log does not answer; 0: always
-	serves       bool             // for longer than one answer
-	buildWait    time.Duration    // how long a request waits for an interrupted build; 0: startPatience
-	timeout      time.Duration    // of an answer; 0: the server's
+	requireKey bool
+	hosts      []string
+	origins    []string
+	proxies    []string
+	tls        *tls.Config
+	serves     bool          // for longer than one answer
+	buildWait  time.Duration // how long a request waits for an interrupted build; 0: startPatience
+	timeout    time.Duration // of an answer; 0: the server's
 }
 
 // Questions wait this long for a build that was cut short, then the model before answers: a server soon,
@@ -104,21 +97,15 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	if a.keepFor < 0 || a.keepFor > 0 && a.keepFor < time.Hour { // younger episodes may still grow
 		return nil, usagef("%s must be 0 or at least 1h", a.flagName("keep-for"))
 	}
-	store, err := storage.Open(dir, storage.Options{Logger: logger, AcceptDamage: who.acceptDamage})
+	store, unlock, err := a.openStore(dir, storage.Options{Logger: logger, Unsafe: a.storeUnsafe})
 	if err != nil {
 		return nil, err
 	}
-	h := &house{dir: dir, store: store, token: rand.Text()}
+	h := &house{dir: dir, store: store, unlock: unlock, token: rand.Text()}
 	if err := h.note(""); err != nil {
-		return nil, errors.Join(err, store.Close())
+		return nil, errors.Join(err, store.Close(), unlock())
 	}
-	if who.acceptDamage {
-		logger.Warn("administrative act", "act", "accept-damage", "source", "local")
-	}
-	if err := h.joinLog(who); err != nil {
-		return nil, errors.Join(err, h.close())
-	}
-	opts := live.Options{Logger: logger, Now: time.Now, DropIntents: a.privacy.dropIntents, DropDigests: a.privacy.dropDigests, KeepSecrets: a.privacy.keepSecrets, Mine: a.learning.mine, Judge: a.learning.judgeProfiles && who.serves, Serves: who.serves, Withheld: h.withheld, Connected: h.connected, Idle: a.unloadAfter, Patience: cmp.Or(who.buildWait, startPatience), Shared: h.log}
+	opts := live.Options{Logger: logger, Now: time.Now, DropIntents: a.privacy.dropIntents, DropDigests: a.privacy.dropDigests, KeepSecrets: a.privacy.keepSecrets, Mine: a.learning.mine, Judge: a.learning.judgeProfiles && who.serves, Serves: who.serves, Withheld: h.withheld, Connected: h.connected, Idle: a.unloadAfter, Patience: cmp.Or(who.buildWait, startPatience)}
 	if err := a.words(&opts); errors.Is(err, fs.ErrNotExist) { // as any other file that a command line names
 		return nil, errors.Join(err, h.close())
 	} else if err != nil {
@@ -135,7 +122,7 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 		return nil, errors.Join(err, h.close())
 	}
 	cfg := server.Config{
-		Store: h.store, Workspaces: h.workspaces, Process: h.holder, Judges: judges, RecordScores: a.judging.recordScores,
+		Store: h.store, Workspaces: h.workspaces, Judges: judges, RecordScores: a.judging.recordScores,
 		Upstream: a.upstream(h), Traces: h.feed.Collect, KeepKey: h.feed.KeepKey,
 		Logger: logger, Version: version().Version, Now: time.Now, KeepFor: a.keepFor, Data: dir, Program: programPath(),
 		Access: server.Access{LocalToken: h.token, RequireKey: who.requireKey, Hosts: who.hosts, Origins: who.origins, Proxies: who.proxies},
@@ -158,53 +145,36 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	return h, nil
 }
 
-// sharedLogRow names the shared log that a data directory has a copy of.
-const sharedLogRow = "shared-log"
+// storeFile names, in a data directory, the database that its servers use in place of the directory's own.
+const storeFile = "store"
 
-// openPatience is how long a start waits for the log where the data directory has a copy of it.
-var openPatience = 10 * time.Second
-
-// joinLog opens the shared log at an address. A data directory that has a copy of a log is opened with that log alone:
-// what a process without it appends would be in no other replica.
-func (h *house) joinLog(who access) error {
-	address := who.log
+// openStore opens the database at an address, or the one in the data directory, which another process must not have open
+// in either case. A directory whose server used a database elsewhere is refused without it: its own would be empty.
+func (a *app) openStore(dir string, opts storage.Options) (store *storage.Store, unlock func() error, err error) {
+	named := filepath.Join(dir, storeFile)
+	if a.store == "" {
+		if was, err := os.ReadFile(named); err == nil {
+			if unlock, err = storage.Lock(dir); err != nil {
+				return nil, nil, err
+			}
+			_ = unlock()
+			return nil, nil, fmt.Errorf("the servers of the data directory %s use the database at %s: start waymark serve --store with it, or remove %s", dir, strings.TrimSpace(string(was)), named)
+		}
+		store, err = storage.Open(dir, opts)
+		return store, func() error { return nil }, err
+	}
+	if unlock, err = storage.Lock(dir); err != nil {
+		return nil, nil, err
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	was, _, err := h.store.System().Get(ctx, sharedLogRow)
-	if err != nil && !errors.Is(err, storage.ErrNotFound) {
-		return err
-	}
-	if address == "" {
-		if len(was) > 0 {
-			return fmt.Errorf("the data directory %s is a copy of the log at %s: start waymark serve --log with it", h.dir, was)
-		}
-		return nil
-	}
-	host, _ := os.Hostname() // empty if there is none: the name of the directory is enough, unless it was copied
-	if h.holder, err = eventlog.Holder(ctx, h.store, host+":"+h.dir); err != nil {
-		return err
-	}
-	who.logOptions.Holder = h.holder
-	if string(was) == eventlog.Name(address) { // there is something to answer with while the log is down
-		brief, cancel := context.WithTimeout(ctx, openPatience)
-		defer cancel()
-		h.log, err = eventlog.OpenLater(brief, address, who.logOptions)
-	} else {
-		h.log, err = eventlog.Open(ctx, address, who.logOptions)
+	if store, err = storage.OpenPostgres(ctx, a.store, opts); err == nil {
+		err = storage.ReplaceFile(named, []byte(storage.PostgresName(a.store)+"\n"))
 	}
 	if err != nil {
-		return err
+		return nil, nil, errors.Join(err, unlock())
 	}
-	if _, err = h.store.System().Put(ctx, sharedLogRow, []byte(eventlog.Name(address))); err != nil {
-		return err
-	}
-	h.control, err = eventlog.Share(ctx, h.store, h.log)
-	if err != nil {
-		return err
-	}
-	h.store = h.control
-	h.control.SetGrace(who.keyGrace)
-	return nil
+	return store, unlock, nil
 }
 
 // told finds calls of the workspace that hooks have told of.
@@ -273,13 +243,7 @@ func (h *house) close() error {
 		defer cancel()
 		err = errors.Join(err, h.workspaces.Close(ctx))
 	}
-	if h.control != nil {
-		h.control.Leave()
-	}
-	if h.log != nil {
-		err = errors.Join(err, h.log.Close())
-	}
-	return errors.Join(err, storage.RemoveOwner(h.dir), h.store.Close())
+	return errors.Join(err, storage.RemoveOwner(h.dir), h.store.Close(), h.unlock())
 }
 
 // with runs f with a client of the data directory.

@@ -126,7 +126,7 @@ func (a *app) examine(ctx context.Context) (checks []check, stats suggest.Stats,
 	if err != nil {
 		c := check{"open", false, err.Error()}
 		if errors.Is(err, storage.ErrDamaged) {
-			c.Detail += "; restore a backup, or, unless tables or files of the database itself cannot be read, serve once with --accept-damage"
+			c.Detail += "; restore a backup"
 		}
 		checks = append(checks, c)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/gateway"
+	"waymark/storage"
 )
 
 func (a *app) gatewayLogin() *cobra.Command {
@@ -19,7 +20,7 @@ func (a *app) gatewayLogin() *cobra.Command {
 		Use:   "login SERVER",
 		Short: "Log in to a server that asks for OAuth",
 		Long: `Prints a link to the authorization server that the server names, waits until access is granted there, and keeps the
-tokens in logins.json of the data directory, readable by you alone and in no backup. It is the authorization code flow of
+tokens in the store; until the next use of the server they are in logins.json of the data directory, readable by you alone. It is the authorization code flow of
 OAuth 2.1 with PKCE: the answer comes to a port of this machine. Tokens are renewed as long as the authorization server
 allows it. Waymark registers itself unless --client-id says how it is known there.`,
 		Example: `  waymark gateway login linear
@@ -92,4 +93,6 @@ func (a *app) definedServer(id string) (gateway.Definition, error) {
 	return defs[i], nil
 }
 
-func (a *app) logins() *gateway.Logins { return gateway.OpenLogins(a.data, a.workspace) }
+func (a *app) logins() *gateway.Logins {
+	return gateway.OpenLogins(a.data, a.workspace, storage.Table{})
+}

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -198,19 +197,13 @@ func TestStaleOwnerNote(t *testing.T) {
 func TestDamagedLog(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	s := startServer(t, dir)
-	var said struct{ Seq uint64 }
 	var out, errs string
 	var code int
 	for episode := range strings.Lines(threeEpisodes) { // one commit each: damage takes a whole one
-		out, errs, code = waymark(t, episode, "record", "-", "--data", dir, "--json")
+		_, errs, code = waymark(t, episode, "record", "-", "--data", dir)
 		require.Zero(t, code, errs)
-		require.NoError(t, json.Unmarshal([]byte(out), &said))
 	}
-	require.Eventually(t, func() bool { // what was written since the last mark could be missed
-		mark, _ := os.ReadFile(filepath.Join(dir, "highwater")) // may not be there yet
-		_, mark, ok := bytes.Cut(mark, []byte("default"))
-		return ok && binary.BigEndian.Uint64(mark) >= said.Seq
-	}, 2*time.Minute, 20*time.Millisecond)
+	time.Sleep(3 * time.Second)              // what was written since the last mark, every second, could be missed
 	require.NoError(t, s.cmd.Process.Kill()) // so that the last events are in the write-ahead log alone
 	s.cmd.Wait()
 	damaged := 0
@@ -232,13 +225,7 @@ func TestDamagedLog(t *testing.T) {
 	assert.Contains(t, errs, "data is damaged")
 	out, _, code = waymark(t, "", "doctor", "--data", dir)
 	assert.Equal(t, exitNegative, code)
-	assert.Contains(t, out, "--accept-damage")
-	s = startServer(t, dir, "--accept-damage")
-	out, errs, code = waymark(t, "", "next", "--after", "fs:read_file", "--data", dir)
-	require.Zero(t, code, errs)
-	assert.Contains(t, out, "json:parse")
-	assert.Zero(t, s.stop(t), s.stderr)
-	assert.Contains(t, s.stderr.String(), `msg="administrative act" act=accept-damage`)
+	assert.Contains(t, out, "restore a backup")
 }
 
 // SIGTERM lets an open request finish, and the process ends with 0.

@@ -20,7 +20,6 @@ import (
 	"waymark/cmd/waymark/internal/client"
 	"waymark/gateway"
 	"waymark/storage"
-	"waymark/storage/eventlog"
 )
 
 func (a *app) serveCommand() *cobra.Command {
@@ -43,9 +42,6 @@ key, so one must exist before (waymark keys create).`,
 					return usagef("--proxy %s is not an IP address", p)
 				}
 			}
-			if who.log != "" && a.vocabulary.embeddingsURL != "" {
-				return usagef("--log excludes embeddings: each replica would have vectors, and models, of its own")
-			}
 			files.log = a.logger()
 			secure, err := files.given()
 			if err == nil && secure {
@@ -66,10 +62,8 @@ key, so one must exist before (waymark keys create).`,
 	f.StringVar(&files.cert, "tls-cert", "", "`file` of the certificate chain in PEM: the address speaks TLS, and every request needs a key")
 	f.StringVar(&files.key, "tls-key", "", "`file` of its key in PEM; both are read again when they change")
 	f.StringVar(&files.clientCA, "tls-client-ca", "", "`file` of CA certificates in PEM: clients need a certificate of one of them")
-	f.StringVar(&who.log, "log", "", "`URL` of a log in PostgreSQL that several servers share (postgres://…): the data directory has a copy of it")
-	f.DurationVar(&who.keyGrace, "key-grace", eventlog.DefaultGrace, "how `long` keys are accepted while that log does not answer, since one may have been revoked elsewhere; then 503; 0: always")
-	f.BoolVar(&who.logOptions.Unsafe, "log-unsafe", false, "accept servers of that log whose settings can lose acknowledged events")
-	f.BoolVar(&who.acceptDamage, "accept-damage", false, "serve what is readable of a damaged log; what is not is set aside")
+	f.StringVar(&a.store, "store", "", "`URL` of a database of PostgreSQL that several servers share (postgres://…), in place of the one in the data directory")
+	f.BoolVar(&a.storeUnsafe, "store-unsafe", false, "accept a database whose settings can lose acknowledged events")
 	f.Var((*lasting)(&a.keepFor), "keep-for", "forget episodes whose last step is older than this `duration`, as in 90d or 2160h; 0: no limit")
 	a.engineFlags(cmd)
 	return cmd

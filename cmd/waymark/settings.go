@@ -19,10 +19,10 @@ import (
 )
 
 // settings are the flags that may also come from the settings file and from WAYMARK_* variables;
-// defaults < file < environment < flags. Flags that grant something once (--yes, --accept-damage)
+// defaults < file < environment < flags. Flags that grant something once (--yes, --store-unsafe)
 // are left out on purpose: nobody should have them lying around in a file.
 var settings = append([]string{
-	"data", "workspace", "json", "log-level",
+	"data", "store", "workspace", "json", "log-level",
 	"addr", "allow-host", "allow-origin", "proxy", "tls-cert", "tls-key", "tls-client-ca",
 	"profile", "limit", "progress",
 }, processSettings...)
@@ -63,6 +63,9 @@ func (a *app) loadSettings(cmd *cobra.Command) error {
 		if *drop, err = strconv.ParseBool(fmt.Sprint(value)); err != nil {
 			return usagef("setting %s must be true or false, got %q", name, fmt.Sprint(value))
 		}
+	}
+	if cmd.Flags().Lookup("store") == nil && given["store"] != nil { // it is where every command finds its data
+		a.store = fmt.Sprint(given["store"])
 	}
 	if new(slog.Level).UnmarshalText([]byte(a.logLevel)) != nil {
 		return usagef("unknown %s %q: want debug, info, warn or error", a.flagName("log-level"), a.logLevel)

@@ -75,17 +75,14 @@ func (a *app) openUpstream(h *house, logger *slog.Logger, serves bool) error {
 	} else if !serves && len(defs) == 0 && !slices.Contains(names, a.workspace) {
 		return nil
 	}
-	table, err := h.store.Table(a.workspace)
-	if err != nil {
-		return err
-	}
+	table := h.store.Table(a.workspace)
 	idle := a.tools.idleStop
 	if idle == 0 {
 		idle = -1 // never
 	}
 	u.gateway, err = gateway.Open(ctx, gateway.Options{
 		Table: table, Catalog: upstreamCatalog{h, a.workspace, logger}, Logger: logger, Version: version().Version,
-		Logins: gateway.OpenLogins(h.dir, a.workspace), StrictResults: a.tools.strictResults, IdleStop: idle,
+		Logins: gateway.OpenLogins(h.dir, a.workspace, table), StrictResults: a.tools.strictResults, IdleStop: idle,
 	})
 	if err != nil {
 		return err

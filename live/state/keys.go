@@ -71,7 +71,7 @@ func (k Keys) Create(ctx context.Context, name, workspace string, scopes []strin
 	if err != nil {
 		return KeyInfo{}, "", fmt.Errorf("create key %q: %w", name, err)
 	}
-	if _, err := k.Table.CAS(ctx, KeyRow+id, 0, value); err != nil {
+	if err := k.Table.CAS(ctx, KeyRow+id, 0, value); err != nil {
 		return KeyInfo{}, "", fmt.Errorf("create key %q: %w", name, err)
 	}
 	return row.info(), keyPrefix + id + "_" + secret, nil

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,7 +46,7 @@ func (l Scores) Add(ctx context.Context, row ScoreLog) error {
 	if err != nil {
 		return err
 	}
-	_, err = l.Table.Put(ctx, fmt.Sprintf("%s%020d/%s", scoreRow, row.Time.UnixNano(), row.Run), value)
+	err = l.Table.Put(ctx, fmt.Sprintf("%s%020d/%s", scoreRow, row.Time.UnixNano(), row.Run), value)
 	return err
 }
 
@@ -110,9 +111,10 @@ func (l Scores) rows(ctx context.Context) func(yield func(scoreLine, error) bool
 	}
 }
 
+// deleteAll deletes rows, as many at once as a transaction easily holds.
 func deleteAll(ctx context.Context, table storage.Table, keys []string) error {
-	for _, key := range keys {
-		if err := table.Delete(ctx, key); err != nil {
+	for part := range slices.Chunk(keys, 1000) {
+		if err := table.Delete(ctx, part...); err != nil {
 			return err
 		}
 	}

@@ -13,9 +13,9 @@ import (
 )
 
 func table(t *testing.T) storage.Table {
-	table, err := storage.NewMemory().Table("w")
-	require.NoError(t, err)
-	return table
+	store := storage.NewMemory()
+	t.Cleanup(func() { assert.NoError(t, store.Close()) })
+	return store.Table("w")
 }
 
 // Every text but that of the key itself is refused with one error, whatever is wrong with it.

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type house struct {
 	t     *testing.T
 	spool hook.Spool
-	store storage.Store
+	store *storage.Store
 	ws    *live.Workspaces
 	clock atomic.Int64 // the engine looks at it from behind
 	feed  *Feed
@@ -37,7 +37,7 @@ type house struct {
 func (h *house) now() time.Time { return time.Unix(0, h.clock.Load()).UTC() }
 
 func newHouse(t *testing.T) *house {
-	h := &house{t: t, spool: hook.SpoolOf(t.TempDir()), store: storage.NewMemory()}
+	h := &house{t: t, spool: hook.SpoolOf(t.TempDir()), store: memory(t)}
 	h.clock.Store(time.Date(2026, 9, 1, 9, 0, 0, 0, time.UTC).UnixNano())
 	h.ws = live.NewWorkspaces(h.store, live.Options{Now: h.now})
 	t.Cleanup(func() { require.NoError(t, h.ws.Close(context.Background())) })
@@ -406,4 +406,11 @@ func TestSpoolWithRubbish(t *testing.T) {
 	h.clock.Add(int64(25 * time.Hour))
 	h.take()
 	assert.NoFileExists(t, half)
+}
+
+// memory is an empty store, closed at the end of the test.
+func memory(t testing.TB) *storage.Store {
+	store := storage.NewMemory()
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	return store
 }

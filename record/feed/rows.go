@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -15,7 +14,7 @@ import (
 // tables hold the spans that are acknowledged and not history yet: a [storage.Store].
 type tables interface {
 	Workspaces(ctx context.Context) ([]string, error)
-	Table(workspace string) (storage.Table, error)
+	Table(workspace string) storage.Table
 }
 
 // spanRow begins the keys of those spans in the table of their workspace; spanRowSize is when a row is full,
@@ -45,10 +44,7 @@ type rowImage struct {
 
 // keep makes spans durable.
 func (f *Feed) keep(ctx context.Context, workspace, source string, spans []ingest.Span) (rows []*row, err error) {
-	table, err := f.tables.Table(workspace)
-	if err != nil {
-		return nil, err
-	}
+	table := f.tables.Table(workspace)
 	at := f.now().UnixNano()
 	for n := 0; len(spans) > 0; n++ {
 		full, size := 0, 0
@@ -88,14 +84,11 @@ func (r *row) put(ctx context.Context, table storage.Table) error {
 		image.Spans = append(image.Spans, p.spans...)
 	}
 	if len(image.Spans) == 0 {
-		if err := table.Delete(ctx, r.key); !errors.Is(err, storage.ErrNotFound) {
-			return err
-		}
-		return nil
+		return table.Delete(ctx, r.key)
 	}
 	text, err := json.Marshal(image)
 	if err == nil {
-		_, err = table.Put(ctx, r.key, text)
+		err = table.Put(ctx, r.key, text)
 	}
 	return err
 }
@@ -105,11 +98,7 @@ func (r *row) put(ctx context.Context, table storage.Table) error {
 func (f *Feed) settle(ctx context.Context, trace string, p *pending) {
 	for _, r := range p.rows {
 		r.parts = slices.DeleteFunc(r.parts, func(part part) bool { return part.trace == trace })
-		table, err := f.tables.Table(r.workspace)
-		if err == nil {
-			err = r.put(ctx, table)
-		}
-		if err != nil {
+		if err := r.put(ctx, f.tables.Table(r.workspace)); err != nil {
 			f.log.Warn("spans that are recorded are kept", "trace", trace, "error", err)
 		}
 	}
@@ -137,10 +126,7 @@ func (f *Feed) load(ctx context.Context) {
 }
 
 func (f *Feed) loadRows(ctx context.Context, workspace string) error {
-	table, err := f.tables.Table(workspace)
-	if err != nil {
-		return err
-	}
+	table := f.tables.Table(workspace)
 	held := map[string]bool{} // of this process
 	for _, p := range f.traces.open {
 		for _, r := range p.rows {

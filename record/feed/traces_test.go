@@ -47,7 +47,7 @@ func graphOf(m *suggest.Model) (hash string) {
 // What is sent gives the graph that a file of the same requests gives, in JSON or protobuf, sent twice or once,
 // and the file is known afterwards.
 func TestCollect(t *testing.T) {
-	ws := live.NewWorkspaces(storage.NewMemory(), live.Options{})
+	ws := live.NewWorkspaces(memory(t), live.Options{})
 	t.Cleanup(func() { require.NoError(t, ws.Close(context.Background())) })
 	imported, err := ws.Open(t.Context(), "imported")
 	require.NoError(t, err)
@@ -186,9 +186,7 @@ func (h *house) pass(d time.Duration) {
 
 // rows are the rows of spans that wait.
 func (h *house) rows() (n int) {
-	table, err := h.store.Table("default")
-	require.NoError(h.t, err)
-	for _, err := range table.List(h.t.Context(), spanRow) {
+	for _, err := range h.store.Table("default").List(h.t.Context(), spanRow) {
 		require.NoError(h.t, err)
 		n++
 	}
@@ -239,10 +237,7 @@ func TestCollectSeveralTraces(t *testing.T) {
 // Spans that were acknowledged and cannot be read stay where they are, and keep no others waiting.
 func TestUnreadableSpansAreLeft(t *testing.T) {
 	h := newHouse(t)
-	table, err := h.store.Table("default")
-	require.NoError(t, err)
-	_, err = table.Put(t.Context(), spanRow+"0", []byte("{"))
-	require.NoError(t, err)
+	require.NoError(t, h.store.Table("default").Put(t.Context(), spanRow+"0", []byte("{")))
 	h.send(called("t1", "a", "r", 1, 5, "fs:read", "c1"), agent("t1", "r", "", 0, 6))
 	h.restart()
 	h.pass(0)

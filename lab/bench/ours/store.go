@@ -32,10 +32,6 @@ func store(r *bench.Result, o options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	log, err := db.Log("default")
-	if err != nil {
-		return err
-	}
 	records := make([]storage.Record, o.events)
 	for i := range records {
 		records[i] = storage.Record{Key: fmt.Sprint("event-", i), Payload: event(i)}
@@ -53,7 +49,7 @@ func store(r *bench.Result, o options) (err error) {
 	for range o.writers {
 		writers.Go(func() {
 			for c := range commits {
-				if _, err := log.Append(context.Background(), c); err != nil {
+				if _, err := db.Append(context.Background(), "default", storage.Batch{Records: c}); err != nil {
 					failed.Store(&err)
 					return
 				}

@@ -22,7 +22,6 @@ import (
 	"waymark/server/internal/jsonio"
 	"waymark/server/internal/request"
 	"waymark/storage"
-	"waymark/storage/eventlog"
 	"waymark/suggest"
 )
 
@@ -84,14 +83,8 @@ func Of(err error) *huma.ErrorModel {
 		return New(http.StatusUnauthorized, err.Error())
 	case errors.Is(err, live.ErrNoBuild):
 		return New(http.StatusServiceUnavailable, "the first model is still being built; ask again")
-	case errors.Is(err, live.ErrDiverged):
-		return New(http.StatusServiceUnavailable, "this replica refuses to serve: "+err.Error())
-	case errors.Is(err, eventlog.ErrKeysUnknown):
-		return New(http.StatusServiceUnavailable, err.Error())
-	case errors.Is(err, live.ErrLogUnavailable):
-		return New(http.StatusServiceUnavailable, "the shared log does not answer: writes are refused, reads go on")
-	case errors.Is(err, live.ErrShared):
-		return New(http.StatusConflict, err.Error())
+	case errors.Is(err, storage.ErrUnavailable):
+		return New(http.StatusServiceUnavailable, "the database does not answer; of a write it is unknown whether it is stored: repeat it with the same ids")
 	case errors.Is(err, live.ErrNotYet):
 		return New(http.StatusServiceUnavailable, "the model does not count that event yet; ask again")
 	case errors.Is(err, storage.ErrNoSpace):

@@ -3,6 +3,7 @@ package runs
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -18,6 +19,7 @@ import (
 	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
 	"waymark/server/internal/route"
+	"waymark/storage"
 )
 
 type (
@@ -144,10 +146,6 @@ func (r *Runs) capability(ctx context.Context, id string) (string, error) {
 
 func (r *Runs) listRuns(ctx context.Context, q *runListQuery) (*runPage, error) {
 	workspace := request.From(ctx).Workspace
-	table, err := r.cfg.Store.Table(workspace)
-	if err != nil {
-		return nil, err
-	}
 	before := ""
 	if q.Cursor != "" {
 		last, err := base64.RawURLEncoding.Strict().DecodeString(q.Cursor)
@@ -156,7 +154,7 @@ func (r *Runs) listRuns(ctx context.Context, q *runListQuery) (*runPage, error) 
 		}
 		before = string(last)
 	}
-	j := state.Runs{Table: table}
+	j := state.Runs{Table: r.cfg.Store.Table(workspace)}
 	all, err := j.Heads(ctx)
 	if err != nil {
 		return nil, err
@@ -172,11 +170,12 @@ func (r *Runs) listRuns(ctx context.Context, q *runListQuery) (*runPage, error) 
 	}
 	for _, h := range slices.Backward(all) {
 		if !h.State.Over() {
-			h.State = run.Paused
 			if one, ok := r.Find(workspace, h.ID); ok {
 				h = state.HeadOf(one.Status(), h.Source)
-			} else if r.others(ctx, j, h.ID) {
-				h.State = run.Running
+			} else if s, err := r.standing(ctx, j, h.ID); err == nil {
+				h = state.HeadOf(s, h.Source)
+			} else if h.State = s.State; !errors.Is(err, storage.ErrNotFound) {
+				return nil, err
 			}
 		}
 		if q.State != "" && string(h.State) != q.State {
@@ -201,60 +200,59 @@ func (r *Runs) getRun(ctx context.Context, q *route.ByID) (*runState, error) {
 	return &runState{status}, nil
 }
 
-// going is a run that goes on, or why there is none.
-func (r *Runs) going(ctx context.Context, id string) (*run.Run, error) {
-	workspace := request.From(ctx).Workspace
-	if one, ok := r.Find(workspace, id); ok && !one.Status().State.Over() {
-		return one, nil
+// carriedOut is a run that goes on here.
+func (r *Runs) carriedOut(ctx context.Context, id string) *run.Run {
+	if one, ok := r.Find(request.From(ctx).Workspace, id); ok && !one.Status().State.Over() {
+		return one
 	}
-	status, err := r.Status(ctx, workspace, id)
-	switch {
-	case err != nil:
-		return nil, err
-	case status.State.Over():
-		return nil, problem.New(http.StatusConflict, fmt.Sprintf("run %q has ended: %s", id, status.State))
-	}
-	return nil, problem.New(http.StatusServiceUnavailable, status.Warnings[0])
+	return nil
 }
 
 func (r *Runs) cancelRun(ctx context.Context, q *route.ByID) (*runState, error) {
-	one, err := r.going(ctx, q.ID)
-	if err != nil {
-		return nil, err
+	if one := r.carriedOut(ctx, q.ID); one != nil {
+		one.Cancel()
+		return &runState{one.Status()}, nil
 	}
-	one.Cancel()
-	return &runState{one.Status()}, nil
+	status, err := r.decide(ctx, request.From(ctx).Workspace, q.ID, func(run.Status) ([]state.RunDecision, error) { return []state.RunDecision{{}}, nil })
+	return &runState{status}, err
 }
 
 func (r *Runs) approveRun(ctx context.Context, q *runDecision) (*runState, error) {
-	one, err := r.going(ctx, q.ID)
-	if err != nil {
-		return nil, err
-	}
 	var nodes []string
 	deny := false
 	if q.Body != nil {
 		nodes, deny = q.Body.Nodes, q.Body.Deny
 	}
-	if err := one.Decide(nodes, !deny); err != nil {
-		return nil, problem.New(http.StatusConflict, err.Error())
+	if one := r.carriedOut(ctx, q.ID); one != nil {
+		if err := one.Decide(nodes, !deny); err != nil {
+			return nil, problem.New(http.StatusConflict, err.Error())
+		}
+		return &runState{one.Status()}, nil
 	}
-	return &runState{one.Status()}, nil
+	status, err := r.decide(ctx, request.From(ctx).Workspace, q.ID, func(s run.Status) (all []state.RunDecision, err error) {
+		named := nodes
+		if len(named) == 0 {
+			named = s.Waiting
+		}
+		for _, id := range named {
+			if !slices.Contains(s.Waiting, id) {
+				return nil, problem.New(http.StatusConflict, fmt.Sprintf("node %q %s", id, run.ErrNotWaiting))
+			}
+			i := slices.IndexFunc(s.Nodes, func(n run.Node) bool { return n.ID == id })
+			all = append(all, state.RunDecision{Node: id, Attempts: s.Nodes[i].Attempts, Deny: deny})
+		}
+		return all, nil
+	})
+	return &runState{status}, err
 }
 
 func (r *Runs) watchRun(ctx context.Context, q *route.ByID, send sse.Sender) {
-	id, workspace := q.ID, request.From(ctx).Workspace
-	one, ok := r.Find(workspace, id)
-	if !ok {
-		if status, err := r.Status(ctx, workspace, id); err == nil {
-			_ = send(sse.Message{ID: 1, Data: runEnd(status.Brief())}) // the reader may be gone
-		}
-		return
-	}
+	workspace := request.From(ctx).Workspace
+	left := r.server == "" && !r.GoesOn(workspace, q.ID) // nobody carries it out
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	route.Relay(ctx, r.cfg.Draining, one.Watch(ctx), func(status run.Status) (any, bool) {
-		if status.State.Over() {
+	route.Relay(ctx, r.cfg.Draining, r.watch(ctx, workspace, q.ID), func(status run.Status) (any, bool) {
+		if left || status.State.Over() {
 			return runEnd(status), true
 		}
 		return runEvent(status), false

@@ -36,13 +36,12 @@ import (
 
 // Config is what the runs of a server need.
 type Config struct {
-	Store      storage.Store
+	Store      *storage.Store
 	Workspaces *live.Workspaces
 	Scoring    *scoring.Service
 	Caller     run.Caller       // of the tools of other servers; nil: there are none
 	Gateway    *gateway.Gateway // to these servers; may be nil
 	Workspace  string           // the one in which they can be called
-	Process    string           // names this server among those that share the store, also after a restart; empty: there is one
 	Logger     *slog.Logger
 	Now        func() time.Time
 	Holders    func(request.Access) []limit.Holder
@@ -57,21 +56,27 @@ type Config struct {
 //
 // A run belongs to a workspace and goes on when the request that began it has ended.
 type Runs struct {
-	cfg  Config
-	ctx  context.Context // of all runs; ends with the server
-	stop context.CancelFunc
+	cfg    Config
+	ctx    context.Context // of all runs; ends with the server
+	stop   context.CancelFunc
+	server string // of those that share the store, until it ends; empty: there is one
 
-	mu     sync.Mutex
-	active map[string]*run.Run // by workspace and id
-	share  limit.Share         // of MostRuns, of those begun since the start
-	ended  int
-	all    sync.WaitGroup
+	mu       sync.Mutex
+	active   map[string]*going // by workspace and id
+	followed map[string]bool   // workspaces in which decisions are looked for; not empty: the lease is held
+	share    limit.Share       // of MostRuns, of those begun since the start
+	ended    int
+	all      sync.WaitGroup
 }
 
 // New makes the runs of a server; none goes on yet.
 func New(cfg Config) *Runs {
 	ctx, stop := context.WithCancel(context.Background())
-	return &Runs{cfg: cfg, ctx: ctx, stop: stop, active: map[string]*run.Run{}, share: limit.NewShare("runs", MostRuns)}
+	r := &Runs{cfg: cfg, ctx: ctx, stop: stop, active: map[string]*going{}, followed: map[string]bool{}, share: limit.NewShare("runs", MostRuns)}
+	if cfg.Store.Shared() {
+		r.server = rand.Text()
+	}
+	return r
 }
 
 // Request asks for a run. It takes the fields of a DAG answer, so that an answer can be sent as it is, and refuses
@@ -230,14 +235,14 @@ func (r *Runs) Begin(ctx context.Context, a request.Access, id string, q run.Req
 	if r.CallerOf(a.Workspace) == nil && p.Calls(scoring.IsScorer) {
 		return Answer{}, ErrNoServers
 	}
-	o, err := r.options(ctx, a)
-	if err != nil {
-		return Answer{}, err
-	}
+	o, journal := r.options(a)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ctx.Err() != nil {
 		return Answer{}, live.ErrClosed
+	}
+	if err := r.join(ctx, a.Workspace); err != nil {
+		return Answer{}, err
 	}
 	if len(r.active) >= MostRuns {
 		return Answer{}, ErrManyRuns
@@ -246,16 +251,17 @@ func (r *Runs) Begin(ctx context.Context, a request.Access, id string, q run.Req
 	if err != nil {
 		return Answer{}, err
 	}
-	if known, err := r.known(ctx, a.Workspace, id, q); err != nil || known {
-		hold.Release()
-		return Answer{}, cmp.Or(err, error(problem.New(http.StatusConflict, fmt.Sprintf("run %q is being begun: ask again", id))))
-	}
-	started, err := run.Start(request.With(r.ctx, a), cmp.Or(id, r.newID()), p, o)
+	own, leave := context.WithCancel(request.With(r.ctx, a))
+	started, err := run.Start(own, cmp.Or(id, r.newID()), p, o)
 	if err != nil {
+		leave()
 		hold.Release()
+		if errors.Is(err, storage.ErrConflict) {
+			err = problem.New(http.StatusConflict, fmt.Sprintf("run %q is being begun: ask again", id))
+		}
 		return Answer{}, err
 	}
-	r.follow(a.Workspace, started, hold.Release)
+	r.follow(a.Workspace, &going{Run: started, journal: journal, leave: leave}, hold.Release)
 	return Answer{Status: started.Status()}, nil
 }
 
@@ -279,10 +285,7 @@ func (r *Runs) known(ctx context.Context, workspace, id string, q run.Request) (
 	if !runID.MatchString(id) {
 		return false, jsonio.Wrong("id", "must be 1 to 128 letters, digits, dots, colons, dashes and underscores, a letter or digit first")
 	}
-	table, err := r.cfg.Store.Table(workspace)
-	if err != nil {
-		return false, err
-	}
+	table := r.cfg.Store.Table(workspace)
 	was, err := state.Runs{Table: table}.Record(ctx, id)
 	if errors.Is(err, storage.ErrNotFound) {
 		return false, nil
@@ -308,24 +311,24 @@ func plannedStatus(q run.Request, p *run.Plan) run.Status {
 	return s
 }
 
-func (r *Runs) options(ctx context.Context, a request.Access) (run.Options, error) {
-	table, err := r.cfg.Store.Table(a.Workspace)
-	if err != nil {
-		return run.Options{}, err
-	}
-	journal := state.Runs{Table: table, Source: a.Source, Shown: r.cfg.Workspaces.Shown, Process: r.cfg.Process}
+func (r *Runs) options(a request.Access) (run.Options, state.Runs) {
+	journal := state.Runs{Table: r.cfg.Store.Table(a.Workspace), Source: a.Source, Shown: r.cfg.Workspaces.Shown, Server: r.server}
 	return run.Options{
 		Caller: runCaller{r.cfg.Scoring, a, r.CallerOf(a.Workspace)}, Journal: journal, Now: r.cfg.Now, Grace: r.cfg.Grace, By: a.Source, Shown: r.cfg.Workspaces.Shown,
 		Over: func(s run.Status, p *run.Plan) { r.over(a, journal, s, p) },
-	}, nil
+	}, journal
 }
 
 // follow keeps a run among the active ones until it has ended, and then calls over. r.mu is held.
-func (r *Runs) follow(workspace string, one *run.Run, over func()) {
-	key := workspace + "\n" + one.ID()
-	r.active[key] = one
+func (r *Runs) follow(workspace string, g *going, over func()) {
+	key := workspace + "\n" + g.ID()
+	r.active[key] = g
+	if r.server != "" {
+		r.all.Go(func() { r.tend(g) })
+	}
 	r.all.Go(func() {
-		<-one.Over()
+		<-g.Over()
+		g.leave()
 		over()
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -336,6 +339,10 @@ func (r *Runs) follow(workspace string, one *run.Run, over func()) {
 // over learns from a run that has ended, and keeps house now and then.
 func (r *Runs) over(a request.Access, j state.Runs, s run.Status, p *run.Plan) {
 	ctx := context.WithoutCancel(r.ctx)
+	if _, err := j.Ending(ctx, s.ID); err != nil {
+		r.cfg.Logger.Warn("a run is left as it stands", "run", s.ID, "error", cmp.Or(s.Error, err.Error()))
+		return // whoever goes on with it learns from its end
+	}
 	if err := errors.Join(r.learn(ctx, a, s, p), r.outcome(ctx, a, s, p)); err != nil {
 		r.cfg.Logger.Warn("a run could not be recorded", "run", s.ID, "error", err)
 	}
@@ -365,32 +372,32 @@ func (r *Runs) outcome(ctx context.Context, a request.Access, s run.Status, p *r
 	return nil
 }
 
-// Close leaves what is open to the next start, and waits for it.
+// Close leaves what is open to the next start or to another server, and waits for it.
 func (r *Runs) Close() {
 	r.mu.Lock()
 	r.stop()
 	r.mu.Unlock()
 	r.all.Wait()
+	r.part()
 }
 
 // Find is a run of a workspace that goes on.
 func (r *Runs) Find(workspace, id string) (*run.Run, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	one, ok := r.active[workspace+"\n"+id]
-	return one, ok
+	g, ok := r.active[workspace+"\n"+id]
+	if !ok {
+		return nil, false
+	}
+	return g.Run, true
 }
 
-// Status is a run of a workspace as it is, or as it was when the process before ended.
+// Status is a run of a workspace as it is, or as the journal has it.
 func (r *Runs) Status(ctx context.Context, workspace, id string) (run.Status, error) {
 	if one, ok := r.Find(workspace, id); ok {
 		return one.Status(), nil
 	}
-	table, err := r.cfg.Store.Table(workspace)
-	if err != nil {
-		return run.Status{}, err
-	}
-	j := state.Runs{Table: table}
+	j := state.Runs{Table: r.cfg.Store.Table(workspace)}
 	s, err := j.Ending(ctx, id)
 	if !errors.Is(err, storage.ErrNotFound) {
 		return s, err
@@ -402,24 +409,33 @@ func (r *Runs) Status(ctx context.Context, workspace, id string) (run.Status, er
 	if err != nil {
 		return s, err
 	}
-	s = run.Status{ID: id, Capability: p.Request.Capability, Intent: r.cfg.Workspaces.Shown(p.Request.DAG.Intent), State: run.Paused, StartedAt: p.StartedAt, Nodes: []run.Node{}, Waiting: []string{},
-		Warnings: []string{"the process that carried it out has ended; it goes on when a server starts that can call its tools"}}
-	if r.others(ctx, j, id) {
-		s.State, s.Warnings = run.Running, []string{"another server carries it out"}
+	s, err = r.standing(ctx, j, id)
+	switch {
+	case errors.Is(err, storage.ErrNotFound):
+		s.ID, s.Capability, s.Intent, s.StartedAt, s.Nodes, s.Waiting = id, p.Request.Capability, r.cfg.Workspaces.Shown(p.Request.DAG.Intent), p.StartedAt, []run.Node{}, []string{}
+		for _, n := range p.Nodes {
+			s.Nodes = append(s.Nodes, n)
+		}
+		slices.SortFunc(s.Nodes, func(a, b run.Node) int { return strings.Compare(a.ID, b.ID) })
+	case err != nil:
+		return s, err
 	}
-	for _, n := range p.Nodes {
-		s.Nodes = append(s.Nodes, n)
+	for i := range s.Nodes {
+		s.Nodes[i].Result = p.Nodes[s.Nodes[i].ID].Result
 	}
-	slices.SortFunc(s.Nodes, func(a, b run.Node) int { return strings.Compare(a.ID, b.ID) })
 	return s, nil
 }
 
-// Start resumes, in the background, the runs that the process before left.
+// Start resumes, in the background, the runs that nobody carries out: now and, where other servers may end, again and
+// again.
 func (r *Runs) Start(ctx context.Context) {
-	r.all.Go(func() { r.Resume(ctx) })
+	r.all.Go(func() {
+		for r.Resume(ctx); r.server != "" && pause(ctx, r.ctx, renewEvery); r.Resume(ctx) {
+		}
+	})
 }
 
-// Resume goes on with the runs that the process before left. What cannot be gone on with stays as it is.
+// Resume goes on with the runs that nobody carries out. What cannot be gone on with stays as it is.
 func (r *Runs) Resume(ctx context.Context) {
 	names, err := r.cfg.Workspaces.List(ctx)
 	if err != nil {
@@ -434,20 +450,20 @@ func (r *Runs) Resume(ctx context.Context) {
 }
 
 func (r *Runs) resumeAll(ctx context.Context, workspace string) error {
-	table, err := r.cfg.Store.Table(workspace)
+	j := state.Runs{Table: r.cfg.Store.Table(workspace), Server: r.server}
+	open, err := j.Open(ctx)
 	if err != nil {
 		return err
 	}
-	ids, err := state.Runs{Table: table}.Open(ctx)
-	if err != nil {
-		return err
-	}
-	errs := make([]error, len(ids))
+	var mu sync.Mutex
+	var errs []error
 	var all sync.WaitGroup
-	for i, id := range ids { // side by side: each may wait for other servers
+	for id, owner := range open { // side by side: each may wait for other servers
 		all.Go(func() {
-			if err := r.resumeOne(ctx, workspace, table, id); err != nil {
-				errs[i] = fmt.Errorf("run %s: %w", id, err)
+			if err := r.resumeOne(ctx, workspace, j, id, owner); err != nil && !errors.Is(err, storage.ErrConflict) { // another server was first
+				mu.Lock()
+				defer mu.Unlock()
+				errs = append(errs, fmt.Errorf("run %s: %w", id, err))
 			}
 		})
 	}
@@ -455,12 +471,17 @@ func (r *Runs) resumeAll(ctx context.Context, workspace string) error {
 	return errors.Join(errs...)
 }
 
-func (r *Runs) resumeOne(ctx context.Context, workspace string, table storage.Table, id string) error {
-	if _, ok := r.Find(workspace, id); ok {
+func (r *Runs) resumeOne(ctx context.Context, workspace string, j state.Runs, id string, owner state.RunOwner) error {
+	r.mu.Lock()
+	g := r.active[workspace+"\n"+id]
+	r.mu.Unlock()
+	if g != nil {
+		if owner.Server != r.server {
+			g.leave() // this server was thought to have ended
+		}
 		return nil
 	}
-	j := state.Runs{Table: table, Process: r.cfg.Process}
-	if mine, err := r.takeOver(ctx, j, id); err != nil || !mine {
+	if carried, err := r.carried(ctx, owner); err != nil || carried {
 		return err
 	}
 	if _, err := j.Ending(ctx, id); err == nil { // it ended, and the process with it
@@ -479,17 +500,20 @@ func (r *Runs) resumeOne(ctx context.Context, workspace string, table storage.Ta
 		return err
 	}
 	a := request.Access{Workspace: workspace, Scopes: request.AllScopes, Source: past.By}
-	o, err := r.options(ctx, a)
-	if err != nil {
-		return err
-	}
+	o, journal := r.options(a)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ctx.Err() != nil {
 		return nil
 	}
+	if r.server != "" { // last: who cannot go on with a run leaves it to others, and what was read still holds
+		if err := errors.Join(r.join(ctx, workspace), j.TakeOver(ctx, id, owner)); err != nil {
+			return err
+		}
+	}
 	r.cfg.Logger.Info("run is resumed", "workspace", workspace, "run", id)
-	r.follow(workspace, run.Resume(request.With(r.ctx, a), past, p, o), func() {}) // it counted before, and is not refused now
+	own, leave := context.WithCancel(request.With(r.ctx, a))
+	r.follow(workspace, &going{Run: run.Resume(own, past, p, o), journal: journal, leave: leave}, func() {}) // it counted before, and is not refused now
 	return nil
 }
 

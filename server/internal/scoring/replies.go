@@ -36,10 +36,7 @@ func (c *Service) keptReplies(ctx context.Context, workspace string) score.Cache
 }
 
 func (k keptReplies) Get(key string) (string, bool) {
-	table, err := k.service.Store.Table(k.workspace)
-	if err != nil {
-		return "", false
-	}
+	table := k.service.Store.Table(k.workspace)
 	value, _, err := table.Get(k.ctx, replyRow+key[:3])
 	var row keptReply
 	if err != nil || json.Unmarshal(value, &row) != nil || row.Key != key {
@@ -49,12 +46,8 @@ func (k keptReplies) Get(key string) (string, bool) {
 }
 
 func (k keptReplies) Put(key, reply string) {
-	table, err := k.service.Store.Table(k.workspace)
-	if err != nil || len(reply) > longestReply {
-		return
-	}
-	if value, err := json.Marshal(keptReply{key, reply}); err == nil {
-		_, _ = table.Put(k.ctx, replyRow+key[:3], value)
+	if value, err := json.Marshal(keptReply{key, reply}); err == nil && len(reply) <= longestReply {
+		_ = k.service.Store.Table(k.workspace).Put(k.ctx, replyRow+key[:3], value)
 	}
 }
 
@@ -64,9 +57,6 @@ func (c *Service) logScores(ctx context.Context, a request.Access, run, id strin
 	if !ok {
 		return nil
 	}
-	table, err := c.Store.Table(a.Workspace)
-	if err != nil {
-		return err
-	}
+	table := c.Store.Table(a.Workspace)
 	return state.Scores{Table: table}.Add(ctx, state.ScoreLog{Run: run, Time: at, Scorer: id, Source: a.Source, Entries: logged.Entries()})
 }

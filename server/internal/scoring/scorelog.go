@@ -11,7 +11,6 @@ import (
 	"waymark/live/state"
 	"waymark/server/internal/request"
 	"waymark/server/internal/route"
-	"waymark/storage"
 )
 
 type (
@@ -35,11 +34,8 @@ func (c *Service) scoreLogRoutes(r *route.Table) {
 }
 
 func (c *Service) listScores(ctx context.Context, q *scoreLogQuery) (*scoreLogPage, error) {
-	table, err := c.Store.Table(request.From(ctx).Workspace)
-	if err != nil {
-		return nil, err
-	}
-	page := &scoreLogPage{}
+	table := c.Store.Table(request.From(ctx).Workspace)
+	page, err := &scoreLogPage{}, error(nil)
 	page.Body.Scores, page.Body.NextCursor, err = state.Scores{Table: table}.List(ctx, q.Scorer, q.Cursor, q.Limit)
 	if errors.Is(err, state.ErrCursor) {
 		return nil, route.ErrCursor
@@ -54,10 +50,7 @@ func (c *Service) listScores(ctx context.Context, q *scoreLogQuery) (*scoreLogPa
 // Forget deletes the logged runs and the triangulations that a selection means, whose episodes are about to be erased, and all kept
 // replies of judges, of which it is not known what they were about.
 func (c *Service) Forget(ctx context.Context, sel live.Selection) error {
-	table, err := c.Store.Table(request.From(ctx).Workspace)
-	if err != nil {
-		return err
-	}
+	table := c.Store.Table(request.From(ctx).Workspace)
 	if err := (state.Scores{Table: table}).Forget(ctx, sel.Source, sel.Episode, sel.Before); err != nil {
 		return err
 	}
@@ -71,14 +64,5 @@ func (c *Service) Forget(ctx context.Context, sel live.Selection) error {
 		}
 		keys = append(keys, row.Key)
 	}
-	return deleteRows(ctx, table, keys)
-}
-
-func deleteRows(ctx context.Context, table storage.Table, keys []string) error {
-	for _, key := range keys {
-		if err := table.Delete(ctx, key); err != nil {
-			return err
-		}
-	}
-	return nil
+	return table.Delete(ctx, keys...)
 }

@@ -36,7 +36,7 @@ const (
 
 // Service runs scorers and records their runs.
 type Service struct {
-	Store      storage.Store
+	Store      *storage.Store
 	Workspaces *live.Workspaces
 	Judges     score.Judges // models that scorers may ask
 	Caller     run.Caller   // calls tools of other servers; nil without servers

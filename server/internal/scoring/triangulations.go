@@ -103,11 +103,8 @@ func (c *Service) triangulate(ctx context.Context, a request.Access, in evidence
 	if err != nil {
 		return out, err
 	}
-	table, err := c.Store.Table(a.Workspace)
-	if err != nil {
-		return out, err
-	}
-	_, err = table.Put(ctx, triangulationRow+out.ID, value)
+	table := c.Store.Table(a.Workspace)
+	err = table.Put(ctx, triangulationRow+out.ID, value)
 	return out, err
 }
 
@@ -135,9 +132,7 @@ func (c *Service) shownRound(r evidence.Round) evidence.Round {
 
 // triangulation reads where one stands.
 func (c *Service) triangulation(ctx context.Context, id string) (table storage.Table, state kept, version uint64, err error) {
-	if table, err = c.Store.Table(request.From(ctx).Workspace); err != nil {
-		return
-	}
+	table = c.Store.Table(request.From(ctx).Workspace)
 	value, version, err := table.Get(ctx, triangulationRow+id)
 	if errors.Is(err, storage.ErrNotFound) {
 		err = problem.New(http.StatusNotFound, fmt.Sprintf("there is no triangulation %q", id))
@@ -169,7 +164,7 @@ func (c *Service) addEvidence(ctx context.Context, q *triangulationEvidence) (*t
 		if err != nil {
 			return nil, err
 		}
-		_, err = table.CAS(ctx, triangulationRow+q.ID, version, value)
+		err = table.CAS(ctx, triangulationRow+q.ID, version, value)
 		if errors.Is(err, storage.ErrConflict) && try < addTries {
 			continue
 		}
@@ -216,5 +211,5 @@ func forgetTriangulations(ctx context.Context, table storage.Table, source strin
 			keys = append(keys, row.Key)
 		}
 	}
-	return deleteRows(ctx, table, keys)
+	return table.Delete(ctx, keys...)
 }

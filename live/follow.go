@@ -1,0 +1,183 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"waymark/storage"
+)
+
+// Where several processes share a store, each folds what the others append. One of them, which holds a lease, starts
+// the builds and keeps their measures in snapshots, from which the others take them:
+//
+//	holder   append the build event ─▶ measure ─▶ snapshot
+//	others   fold the build event ─▶ wait for the snapshot ─▶ take its state and measures
+//
+// Equal positions have equal models.
+const (
+	buildLease = "build"
+	leaseTime  = 10 * time.Second // a silent holder is replaced after it
+	leaseRenew = 3 * time.Second
+
+	followPause = 250 * time.Millisecond // the least time between two looks at what others changed
+	followRetry = time.Second
+)
+
+// lead is what a process knows of the lease to start builds.
+type lead struct {
+	store *storage.Store
+	fence atomic.Uint64
+	until atomic.Int64 // when it ends, in Unix nanoseconds
+}
+
+func (l *lead) holds() bool { return !l.store.Shared() || time.Now().UnixNano() < l.until.Load() }
+
+// seek takes and renews the lease until ctx ends.
+func (l *lead) seek(ctx context.Context, log *slog.Logger) {
+	for held := false; ctx.Err() == nil; {
+		began := time.Now()
+		ask, cancel := context.WithTimeout(ctx, leaseRenew)
+		fence, err := l.store.Lease(ask, buildLease, leaseTime)
+		cancel()
+		switch {
+		case err == nil:
+			l.fence.Store(fence)
+			l.until.Store(began.Add(leaseTime).UnixNano())
+		case errors.Is(err, storage.ErrHeld):
+			l.until.Store(0)
+		}
+		if l.holds() != held {
+			held = !held
+			log.Info("lease to start builds", "held", held)
+		}
+		rest(ctx, leaseRenew)
+	}
+	if l.holds() {
+		l.until.Store(0)
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseRenew)
+		defer cancel()
+		if err := l.store.Release(end, buildLease); err != nil {
+			log.Warn("the lease to start builds ends by itself", "error", err)
+		}
+	}
+}
+
+// rest waits, or until ctx ends.
+func rest(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// tend opens, while this process starts builds, the workspaces in which something was appended: whoever appended it
+// starts none.
+func (w *Workspaces) tend(ctx context.Context) {
+	for heads := map[string]storage.Head{}; ctx.Err() == nil; rest(ctx, leaseRenew) {
+		if !w.opts.lead.holds() {
+			clear(heads)
+			continue
+		}
+		names, err := w.store.Workspaces(ctx)
+		for _, name := range names {
+			head := w.store.Head(name)
+			if head == heads[name] {
+				continue
+			}
+			e, failed := w.Open(ctx, name)
+			if failed == nil {
+				failed = e.do(ctx, func(*writer) {}) // the writer looks what is due
+				e.fetchVectors()
+			}
+			if failed == nil {
+				heads[name] = head
+			}
+			err = errors.Join(err, failed)
+		}
+		if err != nil && ctx.Err() == nil {
+			w.opts.Logger.Warn("workspaces could not be opened to start builds; this is tried again", "error", err)
+		}
+	}
+}
+
+// startsBuilds reports whether this process is the one to start builds that nobody asked for.
+func (e *Engine) startsBuilds() bool { return e.opts.lead.holds() }
+
+// follow takes in what other processes change.
+func (e *Engine) follow() {
+	ctx := e.life.ctx
+	for existed := false; ctx.Err() == nil; rest(ctx, followPause) {
+		_, more := e.store.Changes(e.name)
+		exists, err := e.takeIn(ctx)
+		if err == nil && existed && !exists {
+			e.opts.gone(e)
+		}
+		existed = exists
+		var again <-chan time.Time
+		if err != nil && ctx.Err() == nil {
+			e.opts.Logger.Warn("what other processes changed is not known here yet", "workspace", e.name, "error", err)
+			again = time.After(followRetry)
+		}
+		select {
+		case <-more:
+		case <-again:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// takeIn folds what others appended, and reads the rows and measures that they changed.
+func (e *Engine) takeIn(ctx context.Context) (exists bool, err error) {
+	if exists, err = e.store.Exists(ctx, e.name); err != nil {
+		return exists, err
+	}
+	if e.store.Head(e.name) != *e.ends.Load() {
+		if failed := e.do(ctx, func(w *writer) { err = w.foldMissed() }); failed != nil {
+			return exists, failed
+		}
+	}
+	return exists, errors.Join(err, e.quarantine.load(ctx), e.adopt(ctx))
+}
+
+// adopt puts in force what another process measured of the last build.
+func (e *Engine) adopt(ctx context.Context) error {
+	var u *unfinished
+	if err := e.do(ctx, func(w *writer) {
+		if !w.startsBuilds() {
+			u = w.ahead
+		}
+	}); err != nil || u == nil {
+		return err
+	}
+	data, err := e.store.Snapshot(ctx, e.name, u.built.seq)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil
+	}
+	var h *foldedLog
+	if err == nil {
+		h, err = readSnapshot(data, e.opts.Thesaurus)
+	}
+	if err == nil && e.opts.Serves {
+		h.measures.PrepareSearch()
+	}
+	failed := e.alone(ctx, func(w *writer) {
+		switch {
+		case w.ahead != u:
+		case err != nil: // another version of the program wrote it
+			e.opts.Logger.Warn("snapshot cannot be read; the build is measured here", "workspace", e.name, "event", u.built.seq, "error", err)
+			w.measureAhead()
+		default:
+			w.ahead = nil
+			if u.built.seq > w.built.seq {
+				err = w.activate(u.snapshot, u.since, h)
+			}
+			if err == nil && e.opts.Serves {
+				e.warmBehind(h.measures)
+			}
+		}
+	})
+	return errors.Join(err, failed)
+}

@@ -1,0 +1,165 @@
+package storage
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// Event is one entry of the log.
+type Event struct {
+	Seq     uint64
+	Chain   [32]byte
+	Digest  [32]byte // SHA-256 of the payload as it was appended
+	Erased  bool     // the payload was erased and is empty
+	Payload []byte
+}
+
+// Head is the end of a log. The zero Head is an empty log.
+type Head struct {
+	Seq   uint64
+	Chain [32]byte
+}
+
+// next is c(n) = SHA-256(c(n-1) ‖ n ‖ digest), n big-endian. The digest stands for the payload, so that erasing
+// the payload leaves the chain whole.
+func (h Head) next(digest [32]byte) Head {
+	var b [72]byte
+	copy(b[:], h.Chain[:])
+	binary.BigEndian.PutUint64(b[32:], h.Seq+1)
+	copy(b[40:], digest[:])
+	return Head{h.Seq + 1, sha256.Sum256(b[:])}
+}
+
+// A stored event is
+//
+//	flags chain[32] digest[32] payload
+//
+// Digest and chain show every changed byte, and tie the event to its place in the history.
+const (
+	flagErased = 1
+	eventHead  = 1 + 32 + 32
+)
+
+func encodeEvent(chain, digest [32]byte, erased bool, payload []byte) []byte {
+	b := make([]byte, 1, eventHead+len(payload))
+	if erased {
+		b[0] = flagErased
+	}
+	b = append(b, chain[:]...)
+	b = append(b, digest[:]...)
+	return append(b, payload...)
+}
+
+var errEvent = errors.New("an event of unknown form")
+
+// decodeEvent leaves the payload in b.
+func decodeEvent(seq uint64, b []byte) (Event, error) {
+	e := Event{Seq: seq}
+	if len(b) < eventHead || b[0]&^flagErased != 0 {
+		return e, errEvent
+	}
+	copy(e.Chain[:], b[1:])
+	copy(e.Digest[:], b[33:])
+	e.Erased, e.Payload = b[0] == flagErased, b[eventHead:]
+	if e.Erased && len(e.Payload) > 0 {
+		return e, errEvent
+	}
+	return e, nil
+}
+
+// follows checks that an event is intact and comes after before.
+func (e *Event) follows(before Head) error {
+	switch {
+	case e.Seq != before.Seq+1:
+		return fmt.Errorf("event %d is missing", before.Seq+1)
+	case !e.Erased && sha256.Sum256(e.Payload) != e.Digest:
+		return errors.New("payload does not match its digest")
+	case before.next(e.Digest).Chain != e.Chain:
+		return errors.New("hash chain is broken")
+	}
+	return nil
+}
+
+// header is what is known of a workspace as a whole.
+type header struct {
+	head       Head
+	changes    uint64 // transactions so far; 0: it never existed
+	generation uint64 // times it was deleted
+	deleted    bool   // it does not exist since
+	erasedAt   uint64 // the end of the log before the last erasure: snapshots up to it are refused
+}
+
+const headerSize = 8 + 32 + 8 + 8 + 1 + 8
+
+func (h header) exists() bool { return h.changes > 0 && !h.deleted }
+
+// space is where the entries of a workspace are. A workspace that is made again after it was deleted has another
+// one, so that deleting is one write.
+func (h header) space(workspace string) string {
+	if h.generation == 0 {
+		return workspace
+	}
+	return fmt.Sprintf("%s~%d", workspace, h.generation)
+}
+
+func (h header) encode() []byte {
+	b := binary.BigEndian.AppendUint64(make([]byte, 0, headerSize), h.head.Seq)
+	b = append(b, h.head.Chain[:]...)
+	b = binary.BigEndian.AppendUint64(b, h.changes)
+	b = binary.BigEndian.AppendUint64(b, h.generation)
+	deleted := byte(0)
+	if h.deleted {
+		deleted = 1
+	}
+	return binary.BigEndian.AppendUint64(append(b, deleted), h.erasedAt)
+}
+
+// decodeHeader of nothing is the header of a workspace that never existed.
+func decodeHeader(b []byte) (h header, err error) {
+	if len(b) == 0 {
+		return h, nil
+	}
+	if len(b) != headerSize || b[56] > 1 {
+		return h, errors.New("a header of unknown form")
+	}
+	h.head.Seq = binary.BigEndian.Uint64(b)
+	copy(h.head.Chain[:], b[8:])
+	h.changes, h.generation = binary.BigEndian.Uint64(b[40:]), binary.BigEndian.Uint64(b[48:])
+	h.deleted, h.erasedAt = b[56] == 1, binary.BigEndian.Uint64(b[57:])
+	return h, nil
+}
+
+func headKey(workspace string) Key { return Key{tableHeads, "", workspace} }
+
+func readHeader(r Reader, workspace string) (header, error) {
+	if err := checkWorkspace(workspace); err != nil { // it could be the space of another one
+		return header{}, err
+	}
+	values, err := r.Get(headKey(workspace))
+	if err != nil {
+		return header{}, err
+	}
+	h, err := decodeHeader(values[0])
+	if err != nil {
+		return h, damaged("workspace %q: %v", workspace, err)
+	}
+	return h, nil
+}
+
+// name is a number as a name.
+func name(numbers ...uint64) string {
+	b := make([]byte, 0, 8*len(numbers))
+	for _, n := range numbers {
+		b = binary.BigEndian.AppendUint64(b, n)
+	}
+	return string(b)
+}
+
+func number(name string) uint64 {
+	if len(name) < 8 {
+		return 0
+	}
+	return binary.BigEndian.Uint64([]byte(name))
+}

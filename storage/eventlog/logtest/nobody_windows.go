@@ -1,8 +1,0 @@
-package logtest
-
-import (
-	"os/exec"
-	"testing"
-)
-
-func asNobody(*testing.T, *exec.Cmd, string) {}
