@@ -51,6 +51,9 @@ func (e *Engine) Mine(ctx context.Context, o MineOptions) (Job, error) {
 func (e *Engine) mine(ctx context.Context, j *job, o MineOptions) error {
 	e.progress(j, "mine", 0)
 	forgets := e.forgets.Load()
+	if err := e.Wait(ctx, e.Counted()); err != nil { // for what was acknowledged before
+		return err
+	}
 	m := e.Model()
 	report, err := proposal.Make(proposal.History{
 		Episodes: func() iter.Seq2[*episodic.Episode, error] { return e.episodes(ctx) },
