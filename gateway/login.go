@@ -100,7 +100,7 @@ func (l *Logins) leave(server string, now *login) error {
 // Forget drops the login of a server. None is no error.
 func (l *Logins) Forget(server string) error { return l.leave(server, nil) }
 
-// get reads the login of a server, after what was left in the file is moved into its row; nil if there is none.
+// get moves the login that a command left in the file into its row and returns the login of a server; nil if there is none.
 func (l *Logins) get(ctx context.Context, server string) (*login, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -55,7 +55,7 @@ type Options struct {
 
 	slots chan struct{} // one for each build that may be measured at a time, of all workspaces
 	lead  *lead         // which process starts builds
-	gone  func(*Engine) // is told that another process deleted the workspace
+	gone  func(*Engine) // called when another process deleted the workspace
 
 	Patience time.Duration // how long questions wait for a build that was cut short and, where the process stays, for a fit; both go on behind
 

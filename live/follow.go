@@ -142,7 +142,7 @@ func (e *Engine) takeIn(ctx context.Context) (exists bool, err error) {
 	return exists, errors.Join(err, e.quarantine.load(ctx), e.adopt(ctx))
 }
 
-// adopt puts in force what another process measured of the last build.
+// adopt activates the measures that another process computed for the last build.
 func (e *Engine) adopt(ctx context.Context) error {
 	var u *unfinished
 	if err := e.do(ctx, func(w *writer) {

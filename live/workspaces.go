@@ -89,7 +89,7 @@ func CheckName(name string) error {
 // Exists reports whether there is a workspace of this name.
 func (w *Workspaces) Exists(ctx context.Context, name string) (bool, error) {
 	w.mu.Lock()
-	open := w.open[name] != nil // one that is being deleted tells so whoever asks for it
+	open := w.open[name] != nil // opening one that is being deleted returns that error
 	w.mu.Unlock()
 	if open || name == DefaultWorkspace {
 		return true, nil

@@ -66,7 +66,7 @@ func TestPostgresEntries(t *testing.T) {
 		require.Equal(t, [][]byte{[]byte("3"), nil, []byte("4"), {}, []byte("3")}, values)
 		require.NotNil(t, values[3])
 		now, err2 := r.Now()
-		require.WithinDuration(t, time.Now(), now, time.Second)
+		require.WithinDuration(t, time.Now(), now, time.Minute)
 		return errors.Join(err, err2)
 	}))
 	put(t, e, Pair{Key: Key{tableEvents, "ä", name(0)}}, Pair{Key: Key{tableRows, "ä", name(0)}}, Pair{Key: Key{tableRows, "ä", "?"}})
@@ -186,7 +186,7 @@ func TestPostgresWait(t *testing.T) {
 	time.AfterFunc(50*time.Millisecond, func() { put(t, b, Pair{Key{tableRows, "", "a"}, []byte("a")}) })
 	begun = time.Now()
 	a.Wait(t.Context(), time.Minute)
-	require.Less(t, time.Since(begun), 10*time.Second)
+	require.Less(t, time.Since(begun), 50*time.Second, "the notification came")
 }
 
 func TestPostgresRestore(t *testing.T) {

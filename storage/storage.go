@@ -235,16 +235,6 @@ func (s *Store) unavailable() error {
 	return nil
 }
 
-// Contact is when the engine last answered: what other processes wrote before is known.
-func (s *Store) Contact() time.Time {
-	if !s.engine.Shared() {
-		return time.Now()
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.contact
-}
-
 // look reads the headers of all workspaces.
 func (s *Store) look(ctx context.Context) error {
 	seen := map[string]header{}

@@ -79,7 +79,7 @@ func (k Keys) Create(ctx context.Context, name, workspace string, scopes []strin
 
 // Get reads one stored key; storage.ErrNotFound if there is none.
 func (k Keys) Get(ctx context.Context, id string) (StoredKey, error) {
-	value, _, err := k.Table.Get(ctx, KeyRow+id)
+	value, err := k.Table.Cached(ctx, KeyRow+id)
 	if err != nil {
 		return StoredKey{}, err
 	}
