@@ -18,7 +18,7 @@ import (
 func writtenByAnother(t *testing.T, store *storage.Store) testLog {
 	t.Helper()
 	log := logOf(store, "default")
-	var all []storage.Snapshot
+	var all []testSnapshot
 	for s, err := range log.Snapshots(ctx) {
 		require.NoError(t, err)
 		s.Data = append([]byte{snapshotFormat - 1}, s.Data[1:]...)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -40,7 +41,7 @@ func (l *lead) seek(ctx context.Context, log *slog.Logger) {
 	for held := false; ctx.Err() == nil; {
 		began := time.Now()
 		ask, cancel := context.WithTimeout(ctx, leaseRenew)
-		fence, err := l.store.Lease(ask, buildLease, leaseTime)
+		fence, err := l.store.System().Lease(ask, buildLease, leaseTime)
 		cancel()
 		switch {
 		case err == nil:
@@ -59,7 +60,7 @@ func (l *lead) seek(ctx context.Context, log *slog.Logger) {
 		l.until.Store(0)
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseRenew)
 		defer cancel()
-		if err := l.store.Release(end, buildLease); err != nil {
+		if err := l.store.System().Release(end, buildLease); err != nil {
 			log.Warn("the lease to start builds ends by itself", "error", err)
 		}
 	}
@@ -131,9 +132,7 @@ func (e *Engine) follow() {
 
 // takeIn folds what others appended, and reads the rows and measures that they changed.
 func (e *Engine) takeIn(ctx context.Context) (exists bool, err error) {
-	if exists, err = e.store.Exists(ctx, e.name); err != nil {
-		return exists, err
-	}
+	exists = e.store.Exists(e.name)
 	if e.store.Head(e.name) != *e.ends.Load() {
 		if failed := e.do(ctx, func(w *writer) { err = w.foldMissed() }); failed != nil {
 			return exists, failed
@@ -152,14 +151,12 @@ func (e *Engine) adopt(ctx context.Context) error {
 	}); err != nil || u == nil {
 		return err
 	}
-	data, err := e.store.Snapshot(ctx, e.name, u.built.seq)
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil
+	kept, err := e.store.Snapshots(ctx, e.name)
+	i := slices.IndexFunc(kept, func(s storage.Snapshot) bool { return s.Seq == u.built.seq })
+	if err != nil || i < 0 {
+		return err
 	}
-	var h *foldedLog
-	if err == nil {
-		h, err = readSnapshot(data, e.opts.Thesaurus)
-	}
+	h, err := e.readSnapshot(ctx, kept[i])
 	if err == nil && e.opts.Serves {
 		h.measures.PrepareSearch()
 	}

@@ -12,12 +12,11 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/storage"
 )
 
 // replicas are workspaces of two processes that share a store; the first of them starts builds.
 func replicas(t *testing.T) (all [2]*Workspaces) {
-	for i, store := range storage.NewSharedMemory(2) {
+	for i, store := range sharedStores(t, 2) {
 		all[i] = NewWorkspaces(store, Options{Serves: true})
 		t.Cleanup(func() {
 			require.NoError(t, all[i].Close(ctx))

@@ -4,7 +4,9 @@ import (
 	"context"
 	"io"
 	"iter"
+	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -30,9 +32,42 @@ func (l testLog) Read(ctx context.Context, after uint64) iter.Seq2[storage.Event
 
 func (l testLog) Head() storage.Head { return l.store.Head(l.workspace) }
 
-func (l testLog) Snapshots(ctx context.Context) iter.Seq2[storage.Snapshot, error] {
-	return l.store.Snapshots(ctx, l.workspace)
+type testSnapshot struct {
+	Seq  uint64
+	Data []byte
 }
+
+func (l testLog) Snapshots(ctx context.Context) iter.Seq2[testSnapshot, error] {
+	return func(yield func(testSnapshot, error) bool) {
+		kept, err := l.store.Snapshots(ctx, l.workspace)
+		if err != nil {
+			yield(testSnapshot{}, err)
+		}
+		for _, s := range kept {
+			if data, err := s.Data(ctx); !yield(testSnapshot{s.Seq, data}, err) {
+				return
+			}
+		}
+	}
+}
+
+// sharedStores are stores in one memory, as processes have them that share a database.
+func sharedStores(t testing.TB, n int) (stores []*storage.Store) {
+	engine := sharedMemory{storage.MemoryEngine()}
+	t.Cleanup(func() { require.NoError(t, engine.Engine.Close()) })
+	for range n {
+		store, err := storage.New(ctx, engine, storage.Options{Logger: slog.New(slog.DiscardHandler)})
+		require.NoError(t, err)
+		stores = append(stores, store)
+	}
+	return stores
+}
+
+type sharedMemory struct{ storage.Engine }
+
+func (sharedMemory) Shared() bool                              { return true }
+func (sharedMemory) Close() error                              { return nil }
+func (sharedMemory) Wait(ctx context.Context, _ time.Duration) { rest(ctx, 25*time.Millisecond) }
 
 func (l testLog) PutSnapshot(ctx context.Context, seq uint64, write func(io.Writer) error) error {
 	return l.store.PutSnapshot(ctx, l.workspace, seq, "", 0, write)

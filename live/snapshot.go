@@ -130,19 +130,26 @@ func readSnapshot(data []byte, words *thesaurus.Thesaurus) (*foldedLog, error) {
 	return h, nil
 }
 
+func (e *Engine) readSnapshot(ctx context.Context, s storage.Snapshot) (*foldedLog, error) {
+	data, err := s.Data(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return readSnapshot(data, e.opts.Thesaurus)
+}
+
 // snapshots yields the histories kept, newest first. One that cannot be read is passed over.
 func (e *Engine) snapshots(ctx context.Context) func(yield func(*foldedLog) bool) {
 	return func(yield func(*foldedLog) bool) {
-		for s, err := range e.store.Snapshots(ctx, e.name) {
-			var h *foldedLog
-			if err == nil {
-				h, err = readSnapshot(s.Data, e.opts.Thesaurus)
-			}
+		kept, err := e.store.Snapshots(ctx, e.name)
+		if err != nil {
+			e.opts.Logger.Warn("snapshots cannot be read; a replay takes their place", "workspace", e.name, "error", err)
+		}
+		for _, s := range kept {
+			h, err := e.readSnapshot(ctx, s)
 			if err != nil {
 				e.opts.Logger.Warn("snapshot cannot be read; an older one or a replay takes its place", "workspace", e.name, "event", s.Seq, "error", err)
-				continue
-			}
-			if !yield(h) {
+			} else if !yield(h) {
 				return
 			}
 		}

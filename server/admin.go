@@ -328,12 +328,9 @@ func (s *Server) doctor(ctx context.Context, e *live.Engine, _ *struct{}) (*doct
 	note := func(name string, ok bool, format string, args ...any) {
 		out.Body.Checks = append(out.Body.Checks, check{name, ok, fmt.Sprintf(format, args...)})
 	}
-	switch health := s.cfg.Store.Health(); {
-	case s.cfg.Store.Writable() != nil:
-		note("storage", false, "%v", s.cfg.Store.Writable())
-	case health != nil:
-		note("storage", false, "writes are accepted, but: %v", health)
-	default:
+	if err := s.cfg.Store.Writable(); err != nil {
+		note("storage", false, "%v", err)
+	} else {
 		note("storage", true, "writes are accepted")
 	}
 	stats, counted := e.Model().Stats(), e.Counted()

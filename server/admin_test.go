@@ -206,7 +206,7 @@ func TestDoctor(t *testing.T) {
 	}
 	assert.Equal(t, []string{"storage", "model", "lag", "freshness", "catalog", "thesaurus", "history", "profile auto", "rebuild", "access", "draining"}, names)
 
-	sick := newMoody(t, storage.ErrReadOnly, storage.ErrReadOnly)
+	sick := newMoody(t, storage.ErrReadOnly)
 	requireProblem(t, 503, "storage", sick.ask("GET", "/readyz", ""))
 	_, err := w.cfg.Store.Append(t.Context(), "newer", storage.Batch{Records: []storage.Record{{Payload: []byte("Z{}")}}})
 	require.NoError(t, err)
@@ -220,46 +220,40 @@ func TestDoctor(t *testing.T) {
 // moody is an engine that reports of itself what a full disk or damage would.
 type moody struct {
 	storage.Engine
-	health, writable atomic.Pointer[error]
+	writable atomic.Pointer[error]
 }
 
-func (m *moody) Health() error   { return said(&m.health) }
-func (m *moody) Writable() error { return said(&m.writable) }
-
-func said(p *atomic.Pointer[error]) error {
-	if err := p.Load(); err != nil {
+func (m *moody) Writable() error {
+	if err := m.writable.Load(); err != nil {
 		return *err
 	}
 	return nil
 }
 
 // newMoody is a server whose store changes its mood once it has its data.
-func newMoody(t *testing.T, health, writable error) web {
+func newMoody(t *testing.T, writable error) web {
 	m := &moody{Engine: storage.MemoryEngine()}
 	store, err := storage.New(t.Context(), m, storage.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
 	w := newWeb(t, func(c *Config) { c.Store, c.Workspaces = store, live.NewWorkspaces(store, live.Options{}) })
-	m.health.Store(&health)
 	m.writable.Store(&writable)
 	return w
 }
 
-// Readiness, metrics and doctor say whether writes are accepted, and apart from that whether data is damaged.
+// Readiness, metrics and doctor say whether writes are accepted.
 func TestReadinessIsAboutWrites(t *testing.T) {
-	damaged := fmt.Errorf("accepted when the store was opened: %w", storage.ErrDamaged)
 	for name, c := range map[string]struct {
-		health, writable error
-		status           int
-		ready, doctor    string
-		gauge            int
+		writable      error
+		status        int
+		ready, doctor string
+		gauge         int
 	}{
-		"well":          {nil, nil, 200, `{"status":"ready"}`, `"ok":true,"detail":"writes are accepted"`, 1},
-		"full disk":     {nil, storage.ErrNoSpace, 503, "too little disk space: writes are refused", `"ok":false,"detail":"too little disk space"`, 0},
-		"failed write":  {storage.ErrReadOnly, storage.ErrReadOnly, 503, "does not accept writes", `"ok":false`, 0},
-		"damage stands": {damaged, nil, 200, `{"status":"ready","storage":"damaged"}`, `"ok":false,"detail":"writes are accepted, but: accepted when`, 1},
+		"well":         {nil, 200, `{"status":"ready"}`, `"ok":true,"detail":"writes are accepted"`, 1},
+		"full disk":    {storage.ErrNoSpace, 503, "too little disk space: writes are refused", `"ok":false,"detail":"too little disk space"`, 0},
+		"failed write": {storage.ErrReadOnly, 503, "does not accept writes", `"ok":false`, 0},
 	} {
-		w := newMoody(t, c.health, c.writable)
+		w := newMoody(t, c.writable)
 		r := w.ask("GET", "/readyz", "")
 		assert.Equal(t, c.status, r.status, name)
 		assert.Contains(t, r.body, c.ready, name)

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"log/slog"
 	"net/http/httptest"
 	"slices"
 	"testing"
@@ -18,12 +19,15 @@ import (
 
 // sharing makes servers that share a store.
 func sharing(t testing.TB, n int) (servers []web, benches []*bench) {
-	stores := storage.NewSharedMemory(n)
-	t.Cleanup(func() {
-		for _, store := range stores {
-			assert.NoError(t, store.Close())
-		}
-	})
+	engine := sharedMemory{storage.MemoryEngine()}
+	t.Cleanup(func() { assert.NoError(t, engine.Engine.Close()) })
+	stores := make([]*storage.Store, n)
+	for i := range stores {
+		var err error
+		stores[i], err = storage.New(t.Context(), engine, storage.Options{Logger: slog.New(slog.DiscardHandler)})
+		require.NoError(t, err)
+		t.Cleanup(func() { assert.NoError(t, stores[i].Close()) })
+	}
 	first, d := newBench(t, func(c *Config) {
 		c.Store, c.Workspaces, c.Drain = stores[0], live.NewWorkspaces(stores[0], live.Options{}), 20*time.Millisecond
 	})
@@ -42,6 +46,18 @@ func sharing(t testing.TB, n int) (servers []web, benches []*bench) {
 		servers, benches = append(servers, web{s, t, ts.URL}), append(benches, d)
 	}
 	return servers, benches
+}
+
+// sharedMemory is a memory that several stores use as processes use a database.
+type sharedMemory struct{ storage.Engine }
+
+func (sharedMemory) Shared() bool { return true }
+func (sharedMemory) Close() error { return nil }
+func (sharedMemory) Wait(ctx context.Context, _ time.Duration) {
+	select {
+	case <-time.After(25 * time.Millisecond):
+	case <-ctx.Done():
+	}
 }
 
 const closeTwo = `{"dag":{"tasks":[{"id":"a","tool":"issue:close","arguments":{"issue_number":1}},{"id":"b","tool":"issue:close","arguments":{"issue_number":2}}]}}`
@@ -116,7 +132,7 @@ func TestDecisionsAtAnotherServer(t *testing.T) {
 	b.becomes(begun.ID, run.Canceled, 0)
 	assert.Contains(t, <-progress, "event: end")
 	requireProblem(t, 409, "has ended", b.ask("POST", "/v1/runs/"+begun.ID+"/cancel", ""))
-	for row, err := range b.cfg.Store.List(t.Context(), "default", "runs-decision/") {
+	for row, err := range b.cfg.Store.Table("default").List(t.Context(), "runs-decision/") {
 		require.NoError(t, err)
 		t.Errorf("%s is left", row.Key)
 	}
@@ -176,7 +192,7 @@ func TestARunTakenOverIsLeft(t *testing.T) {
 	begun := parse[run.Status](t, 202, a.ask("POST", "/v1/runs", closeTwo))
 	b.becomes(begun.ID, run.Paused, 2)
 	rows := 0
-	for row, err := range a.cfg.Store.List(t.Context(), "default", "runs-open/") {
+	for row, err := range a.cfg.Store.Table("default").List(t.Context(), "runs-open/") {
 		require.NoError(t, err)
 		rows++
 		j := state.Runs{Table: a.cfg.Store.Table("default"), Server: "gone"}
@@ -199,7 +215,7 @@ func TestARunTakenOverIsLeft(t *testing.T) {
 	b.becomes(begun.ID, run.Paused, 2)
 	owner, err := state.Runs{Table: a.cfg.Store.Table("default")}.Owner(t.Context(), begun.ID)
 	require.NoError(t, err)
-	require.NoError(t, a.cfg.Store.Release(t.Context(), "server/"+owner.Server)) // as after a pause of the process
+	require.NoError(t, a.cfg.Store.System().Release(t.Context(), "server/"+owner.Server)) // as after a pause of the process
 	b.runs.Resume(t.Context())
 	require.True(t, b.runs.GoesOn("default", begun.ID))
 	a.runs.Resume(t.Context())

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"embed"
-	"encoding/json"
 	"html/template"
 	"net/http"
 	"strings"
@@ -68,13 +67,9 @@ func servePage(c *gin.Context, page []byte) {
 }
 
 // serveReady says whether requests should be sent here: writes are accepted, the default workspace
-// is loaded, no fitted profile would keep a question waiting, and no shutdown has begun. Damage that the operator has accepted is told beside that.
+// is loaded, no fitted profile would keep a question waiting, and no shutdown has begun.
 func (s *Server) serveReady(c *gin.Context) {
 	reason, unwritable := "", s.cfg.Store.Writable()
-	answer := struct {
-		Status  string `json:"status"`
-		Storage string `json:"storage,omitempty"`
-	}{Status: "ready"}
 	switch {
 	case s.isDraining():
 		reason = "the server is shutting down"
@@ -94,15 +89,7 @@ func (s *Server) serveReady(c *gin.Context) {
 		problem.Fail(c, problem.New(http.StatusServiceUnavailable, reason))
 		return
 	}
-	if s.cfg.Store.Health() != nil {
-		answer.Storage = "damaged"
-	}
-	text, err := json.Marshal(answer)
-	if err != nil {
-		problem.Fail(c, err)
-		return
-	}
-	c.Data(http.StatusOK, "application/json", text)
+	c.Data(http.StatusOK, "application/json", []byte(`{"status":"ready"}`))
 }
 
 // serveStatus shows what runs here. The numbers of the model are for those who may read.
@@ -134,11 +121,8 @@ func (s *Server) serveStatus(c *gin.Context) {
 			return
 		}
 	}
-	switch {
-	case s.cfg.Store.Writable() != nil:
+	if s.cfg.Store.Writable() != nil {
 		shown.Problem = "The storage does not accept writes; reads go on."
-	case s.cfg.Store.Health() != nil:
-		shown.Problem = "The storage is damaged; the server's log has the details. Reads and writes go on."
 	}
 	var b bytes.Buffer
 	if err := statusPage.Execute(&b, shown); err != nil {

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -11,7 +12,7 @@ import (
 	"hash"
 	"io"
 	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -19,12 +20,15 @@ import (
 // spelling, whatever the engine:
 //
 //	"WAYMARKB" format
-//	table space name value     each with its length before it
+//	table, length of space, name and value     a [frame]
+//	space name value
 //	…
-//	0 SHA-256                  of all bytes before; a stream that was cut anywhere lacks it and is refused
+//	an empty frame, SHA-256 of all bytes before it and its own; a stream that was cut anywhere lacks it
 //
 // [Restore] checks that every log in it is whole.
-const backupMagic = "WAYMARKB\x02"
+const backupMagic = "WAYMARKB\x03"
+
+var backupTables = []kind{tableHeads, tableEvents, tableKeys, tableRows}
 
 // SecretRow begins the keys of rows that no backup has.
 const SecretRow = "~"
@@ -38,85 +42,66 @@ type BackupSummary struct {
 	SHA256     string `json:"sha256"`
 }
 
-func (s *BackupSummary) count(k Key, value []byte) {
-	switch k.Table {
+func (s *BackupSummary) count(p Pair) {
+	switch p.Table {
 	case tableEvents:
 		s.Events++
 	case tableRows:
 		s.Rows++
 	case tableHeads:
-		if h, err := decodeHeader(value); err == nil && h.exists() && k.Name != "" {
+		if h, err := decodeHeader(p.Value); err == nil && h.exists() && p.Name != "" {
 			s.Workspaces++
 		}
 	}
 }
 
-// summed counts and digests the bytes of a backup.
-type summed struct {
-	sum   hash.Hash
-	bytes int64
-}
-
-func (s *summed) Write(b []byte) (int, error) {
-	s.bytes += int64(len(b))
-	return s.sum.Write(b)
-}
-
 // Backup writes the store as it is at one moment; appends go on meanwhile.
 func (s *Store) Backup(ctx context.Context, to io.Writer) (summary BackupSummary, err error) {
-	sum := &summed{sum: sha256.New()}
+	sum := sha256.New()
 	out := bufio.NewWriterSize(to, 64<<10)
-	w := io.MultiWriter(out, sum)
-	err = s.view(ctx, func(r Reader) error {
+	write := func(b []byte) {
+		sum.Write(b)
+		_, _ = out.Write(b) // Flush returns the error
+		summary.Bytes += int64(len(b))
+	}
+	err = s.view(ctx, "", func(r Reader, _ header) error {
+		write([]byte(backupMagic))
 		spaces := []string{""}
-		for p, err := range r.Scan(tableHeads, "", "", "") {
-			if err != nil {
-				return err
-			}
-			h, err := decodeHeader(p.Value)
-			if err != nil {
-				return damaged("workspace %q: %v", p.Name, err)
-			}
-			if p.Name != "" && h.exists() {
-				spaces = append(spaces, h.space(p.Name))
-			}
-		}
-		if _, err := io.WriteString(w, backupMagic); err != nil {
-			return err
-		}
-		for _, t := range []kind{tableHeads, tableEvents, tableKeys, tableRows} {
+		for _, t := range backupTables {
 			for _, space := range spaces {
 				for p, err := range r.Scan(t, space, "", "") {
-					if err == nil {
-						err = ctx.Err()
-					}
-					if err == nil && t == tableHeads { // how often it was changed belongs to this store
-						h, _ := decodeHeader(p.Value)
-						h.changes = 1
-						p.Value = h.encode()
-					}
-					if t == tableRows && strings.HasPrefix(p.Name, SecretRow) {
-						continue
-					}
-					if err == nil {
-						err = writeEntry(w, p)
-					}
-					if err != nil {
+					if err = cmp.Or(err, ctx.Err()); err != nil {
 						return err
 					}
-					summary.count(p.Key, p.Value)
+					switch t {
+					case tableHeads:
+						h, err := decodeHeader(p.Value)
+						if err != nil {
+							return damaged("workspace %q: %v", p.Name, err)
+						}
+						if p.Name != "" && h.exists() {
+							spaces = append(spaces, h.space(p.Name))
+						}
+						h.Changes = 1 // the number of changes belongs to this store
+						p.Value = h.encode()
+					case tableRows:
+						if strings.HasPrefix(p.Name, SecretRow) {
+							continue
+						}
+					}
+					write(encodeEntry(p))
+					summary.count(p)
 				}
 			}
 		}
-		_, err := w.Write([]byte{0})
-		return err
+		write(encodeEntry(Pair{}))
+		return nil
 	})
 	if err == nil {
-		digest := sum.sum.Sum(nil)
-		summary.SHA256, summary.Bytes = hex.EncodeToString(digest), sum.bytes+sha256.Size
-		if _, err = out.Write(digest); err == nil {
-			err = out.Flush()
-		}
+		digest := sum.Sum(nil)
+		summary.SHA256 = hex.EncodeToString(digest)
+		write(digest)
+		err = out.Flush()
 	}
 	if err != nil {
 		return BackupSummary{}, fmt.Errorf("backup: %w", err)
@@ -124,72 +109,62 @@ func (s *Store) Backup(ctx context.Context, to io.Writer) (summary BackupSummary
 	return summary, nil
 }
 
-func writeEntry(w io.Writer, p Pair) error {
-	b := []byte{byte(p.Table)}
-	for _, part := range [][]byte{[]byte(p.Space), []byte(p.Name), p.Value} {
-		b = append(binary.BigEndian.AppendUint32(b, uint32(len(part))), part...)
-	}
-	_, err := w.Write(b)
-	return err
+// frame comes before each entry. The one with Table 0 is the end.
+type frame struct {
+	Table              kind
+	Space, Name, Value uint32 // bytes
+}
+
+func encodeEntry(p Pair) []byte {
+	b, _ := binary.Append(nil, binary.BigEndian, frame{p.Table, uint32(len(p.Space)), uint32(len(p.Name)), uint32(len(p.Value))})
+	return append(append(append(b, p.Space...), p.Name...), p.Value...)
 }
 
 // entryReader reads a backup and checks its form.
 type entryReader struct {
 	in     *bufio.Reader
-	sum    *summed
+	sum    hash.Hash
+	bytes  int64
 	digest string // once the end was read
 }
 
-func (r *entryReader) read(b []byte) error {
-	if _, err := io.ReadFull(r.in, b); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return damaged("the backup is cut short")
-	} else if err != nil {
-		return err
+func (r *entryReader) read(n int) ([]byte, error) {
+	b := make([]byte, n)
+	got, err := io.ReadFull(r.in, b)
+	r.bytes += int64(got)
+	r.sum.Write(b[:got])
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = damaged("the backup is cut short")
 	}
-	_, err := r.sum.Write(b)
-	return err
+	return b, err
 }
 
-// next returns the next entry; ok is false at the end, of which the digest has been compared.
-func (r *entryReader) next() (p Pair, ok bool, err error) {
-	var first [1]byte
-	if err := r.read(first[:]); err != nil {
-		return p, false, err
+// next returns the next entry. The zero Pair is the end, of which the digest has been compared.
+func (r *entryReader) next() (p Pair, err error) {
+	var f frame
+	b, err := r.read(binary.Size(f))
+	if err != nil {
+		return p, err
 	}
-	if p.Table = kind(first[0]); p.Table == 0 {
-		return p, false, r.end()
+	switch _, err = binary.Decode(b, binary.BigEndian, &f); {
+	case f == frame{}:
+		return p, r.end()
+	case err != nil, !slices.Contains(backupTables, f.Table), f.Space > maxWorkspace+24, f.Name > maxRowKey, f.Value > MaxPayload+eventHead:
+		return p, damaged("the backup has an entry of unknown form")
 	}
-	var parts [3][]byte
-	for i, most := range []uint32{maxWorkspace + 24, maxRowKey, MaxPayload + eventHead} {
-		var length [4]byte
-		if err := r.read(length[:]); err != nil {
-			return p, false, err
-		}
-		n := binary.BigEndian.Uint32(length[:])
-		if n > most {
-			return p, false, damaged("the backup has a value of %d bytes", n)
-		}
-		parts[i] = make([]byte, n)
-		if err := r.read(parts[i]); err != nil {
-			return p, false, err
-		}
-	}
-	p.Space, p.Name, p.Value = string(parts[0]), string(parts[1]), parts[2]
-	switch p.Table {
-	case tableHeads, tableEvents, tableKeys, tableRows:
-		return p, true, nil
-	}
-	return p, false, damaged("the backup has an entry of unknown kind %q", p.Table)
+	b, err = r.read(int(f.Space + f.Name + f.Value))
+	name, value := b[f.Space:], b[f.Space+f.Name:]
+	return Pair{Key{f.Table, string(b[:f.Space]), string(name[:f.Name])}, value}, err
 }
 
 func (r *entryReader) end() error {
-	want := r.sum.sum.Sum(nil)
+	want := r.sum.Sum(nil)
 	r.digest = hex.EncodeToString(want)
-	got := make([]byte, len(want))
-	if err := r.read(got); err != nil {
+	got, err := r.read(len(want))
+	switch {
+	case err != nil:
 		return err
-	}
-	if string(got) != string(want) {
+	case string(got) != string(want):
 		return damaged("the backup does not match its SHA-256")
 	}
 	if _, err := r.in.ReadByte(); !errors.Is(err, io.EOF) {
@@ -198,98 +173,78 @@ func (r *entryReader) end() error {
 	return nil
 }
 
-// restore fills an engine that has no entries. Nothing of it may be used unless it returns nil.
-func restore(ctx context.Context, in io.Reader, e Engine) (summary BackupSummary, err error) {
-	r := &entryReader{in: bufio.NewReaderSize(in, 64<<10), sum: &summed{sum: sha256.New()}}
-	magic := make([]byte, len(backupMagic))
-	if err := r.read(magic); err != nil {
-		return summary, err
+var restoring = Key{tableMarks, "", "restoring"}
+
+// Restore fills an empty directory or database, see [Open], from a backup. After an error nothing is left in the
+// directory. [Open] refuses the store before the last byte of the backup and every log have been verified.
+func Restore(ctx context.Context, in io.Reader, where string, opts Options) (summary BackupSummary, err error) {
+	entries, _ := os.ReadDir(where)
+	if len(entries) > 0 {
+		err = errors.New("the directory is not empty")
+	} else {
+		var e Engine
+		if e, err = openEngine(ctx, where, opts); err == nil {
+			summary, err = restore(ctx, in, e, opts)
+			err = errors.Join(err, e.Close())
+		}
+		if _, inDirectory := e.(*badgerEngine); err != nil && inDirectory {
+			err = errors.Join(err, os.RemoveAll(where))
+		}
 	}
-	if string(magic) != backupMagic {
+	if err != nil {
+		return BackupSummary{}, fmt.Errorf("restore into %s: %w", Name(where), err)
+	}
+	return summary, nil
+}
+
+func restore(ctx context.Context, in io.Reader, e Engine, opts Options) (summary BackupSummary, err error) {
+	err = e.Update(ctx, nil, func(r Reader) ([]Pair, error) {
+		for _, err := range r.Scan(tableHeads, "", "", "") {
+			return nil, cmp.Or(err, errors.New("the store is not empty"))
+		}
+		return []Pair{{restoring, []byte{1}}}, nil
+	})
+	if err == nil {
+		summary, err = load(ctx, in, e)
+	}
+	s := newStore(e, opts)
+	if err == nil {
+		err = s.look(ctx)
+	}
+	if err == nil {
+		err = s.verify(ctx)
+	}
+	if err == nil {
+		err = e.Update(ctx, nil, func(Reader) ([]Pair, error) { return []Pair{{Key: restoring}}, nil })
+	}
+	return summary, err
+}
+
+// load writes the entries of a backup into an engine.
+func load(ctx context.Context, in io.Reader, e Engine) (summary BackupSummary, err error) {
+	r := &entryReader{in: bufio.NewReaderSize(in, 64<<10), sum: sha256.New()}
+	if magic, err := r.read(len(backupMagic)); err != nil {
+		return summary, err
+	} else if string(magic) != backupMagic {
 		return summary, damaged("this is not a backup of this version of the program")
 	}
 	var batch []Pair
 	size := 0
-	flush := func() error {
-		err := e.Update(ctx, nil, func(Reader) ([]Pair, error) { return batch, nil })
-		batch, size = nil, 0
-		return err
-	}
-	for {
-		p, ok, err := r.next()
+	for end := false; !end; {
+		p, err := r.next()
 		if err != nil {
-			return summary, fmt.Errorf("after %d events: %w", summary.Events, err)
-		}
-		if !ok {
-			break
-		}
-		if err := ctx.Err(); err != nil {
-			return summary, err
+			return summary, fmt.Errorf("after %d events: %w", summary.Events, cmp.Or(ctx.Err(), err))
 		}
 		more := len(p.Value) + len(p.Name) + len(p.Space) + 200
-		if len(batch) == maxRecords || size+more > maxBytes {
-			if err := flush(); err != nil {
+		if end = p.Table == 0; end || len(batch) == maxRecords || size+more > maxBytes {
+			if err := e.Update(ctx, nil, func(Reader) ([]Pair, error) { return batch, nil }); err != nil {
 				return summary, err
 			}
+			batch, size = nil, 0
 		}
 		batch, size = append(batch, p), size+more
-		summary.count(p.Key, p.Value)
+		summary.count(p)
 	}
-	if err := flush(); err != nil {
-		return summary, err
-	}
-	summary.SHA256, summary.Bytes = r.digest, r.sum.bytes
+	summary.SHA256, summary.Bytes = r.digest, r.bytes
 	return summary, nil
-}
-
-// Restore makes a store in dir from a backup. dir must be empty or not exist. The store is built
-// beside it and takes its name only after the last byte of the backup has been verified and all is
-// on disk; after an error nothing is left.
-func Restore(ctx context.Context, in io.Reader, dir string, opts Options) (summary BackupSummary, err error) {
-	defer func() {
-		if err != nil {
-			summary, err = BackupSummary{}, fmt.Errorf("restore into %s: %w", dir, err)
-		}
-	}()
-	if dir, err = filepath.Abs(dir); err != nil {
-		return summary, err
-	}
-	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
-		return summary, errors.New("the directory is not empty")
-	} else if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return summary, err
-	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
-		return summary, err
-	}
-	temp, err := os.MkdirTemp(filepath.Dir(dir), "."+filepath.Base(dir)+".restore-")
-	if err != nil {
-		return summary, err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.RemoveAll(temp))
-		}
-	}()
-	e, err := openBadger(temp, opts)
-	if err != nil {
-		return summary, err
-	}
-	if summary, err = restore(ctx, in, e); err != nil {
-		return summary, errors.Join(err, e.Close())
-	}
-	s, err := New(ctx, e, opts) // which verifies every log
-	if err != nil {
-		return summary, err
-	}
-	if err := s.Close(); err != nil {
-		return summary, err
-	}
-	if err := os.Remove(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return summary, err
-	}
-	if err := os.Rename(temp, dir); err != nil {
-		return summary, err
-	}
-	return summary, syncDir(filepath.Dir(dir))
 }

@@ -1,8 +1,8 @@
 package storage
 
 import (
+	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"iter"
@@ -29,36 +29,47 @@ type badgerEngine struct {
 	dir    string // empty: in memory
 	db     *badger.DB
 	log    *slog.Logger
-	unlock func() error
+	unlock func() error // nil: in memory
 	commit func(func() error) error
-	guard  *spaceGuard // nil: in memory
+	guard  *spaceGuard
 
 	life    sync.RWMutex // held for reading by everyone inside the database
 	closed  bool
 	writing sync.Mutex // one transaction writes at a time
-	mark    *mark      // nil: in memory
+	commits atomic.Uint64
+	marking sync.WaitGroup
+	endMark context.CancelFunc
 
-	failed  atomic.Pointer[error] // the first failed commit: nothing is written any more
-	suspect atomic.Pointer[error] // the first error that badger reported
+	failed atomic.Pointer[error] // the first failed commit: nothing is written any more
 }
 
-// Open opens or creates the store in a directory. It verifies all tables of the database and all logs before anything
-// is served; what is missing or changed is an error that wraps [ErrDamaged].
-func Open(dir string, opts Options) (*Store, error) {
-	e, err := openBadger(dir, opts)
-	if err != nil {
-		return nil, fmt.Errorf("opening storage in %s: %w", dir, err)
+// Open opens or creates the store in a directory, or in the database of PostgreSQL at an address postgres://…. In a
+// directory it first verifies all tables of the database and all logs; missing or changed data is an error that wraps
+// [ErrDamaged].
+func Open(where string, opts Options) (*Store, error) {
+	ctx := context.Background()
+	e, err := openEngine(ctx, where, opts)
+	var s *Store
+	if err == nil {
+		s, err = New(ctx, e, opts)
 	}
-	s, err := New(context.Background(), e, opts)
 	if err != nil {
-		return nil, fmt.Errorf("opening storage in %s: %w", dir, err)
+		return nil, fmt.Errorf("opening storage in %s: %w", Name(where), err)
 	}
 	return s, nil
 }
 
+func openEngine(ctx context.Context, where string, opts Options) (Engine, error) {
+	if strings.Contains(where, "://") {
+		return openPostgres(ctx, where)
+	}
+	return openBadger(where, opts)
+}
+
 // MemoryEngine returns an empty engine that is gone with the process. It is for tests and for trying things out.
 func MemoryEngine() Engine {
-	e := &badgerEngine{log: slog.New(slog.DiscardHandler), unlock: func() error { return nil }, commit: func(f func() error) error { return f() }}
+	unlimited := func(string) (uint64, error) { return math.MaxUint64, nil }
+	e := newBadger("", Options{Logger: slog.New(slog.DiscardHandler), free: unlimited})
 	var err error
 	if e.db, err = badger.Open(tuning("", e).WithInMemory(true).WithNumMemtables(2).WithNumCompactors(0).WithNumLevelZeroTablesStall(math.MaxInt).WithBlockCacheSize(1 << 20)); err != nil {
 		panic("storage: " + err.Error()) // no file can fail
@@ -75,14 +86,19 @@ func NewMemory() *Store {
 	return s
 }
 
-func openBadger(dir string, opts Options) (_ *badgerEngine, err error) {
-	e := &badgerEngine{dir: dir, log: opts.Logger, commit: opts.commit}
-	if e.log == nil {
-		e.log = slog.Default()
-	}
+func newBadger(dir string, opts Options) *badgerEngine {
+	e := &badgerEngine{dir: dir, log: cmp.Or(opts.Logger, slog.Default()), commit: opts.commit, endMark: func() {}, guard: &spaceGuard{free: opts.free}}
 	if e.commit == nil {
 		e.commit = func(f func() error) error { return f() }
 	}
+	if e.guard.free == nil {
+		e.guard.free = freeSpace
+	}
+	return e
+}
+
+func openBadger(dir string, opts Options) (_ *badgerEngine, err error) {
+	e := newBadger(dir, opts)
 	if e.unlock, err = Lock(dir); err != nil {
 		return nil, err
 	}
@@ -97,32 +113,41 @@ func openBadger(dir string, opts Options) (_ *badgerEngine, err error) {
 	if err = os.MkdirAll(e.path(), 0o700); err == nil {
 		err = os.Chmod(e.path(), 0o700) // badger creates files as the umask leaves them
 	}
+	if e.guard.dir = e.path(); !spaceKnown {
+		e.log.Warn("free disk space is not known on this system; the guard against a full disk is off")
+	}
+	if err == nil {
+		err = e.guard.check()
+	}
+	if err == nil {
+		err = dropEmpty(e.path())
+	}
 	if err != nil {
-		return nil, err
-	}
-	if e.guard, err = newGuard(e.path(), opts.free, e.log); err != nil {
-		return nil, err
-	}
-	if err := dropEmpty(e.path()); err != nil {
 		return nil, err
 	}
 	before, err := readMark(dir)
+	if err == nil {
+		err = inspect(e.path(), before)
+	}
+	if err == nil {
+		e.db, err = openDB(e.path(), e)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if err := inspect(e.path(), before); err != nil {
-		return nil, err
-	}
-	if e.db, err = openDB(e.path(), e); err != nil {
-		return nil, err
-	}
 	e.guard.wrote(spaceBytes) // the first write looks again, and reserves the room of the new write-ahead log
-	commits, err := e.commits()
+	commits, err := e.readCommits()
 	if err == nil && commits < before {
 		err = damaged("%d transactions were acknowledged and %d are left", before, commits)
 	}
-	e.mark = newMark(dir, commits, e.fail)
-	return e, err
+	if err != nil {
+		return nil, err
+	}
+	e.commits.Store(commits)
+	ctx, cancel := context.WithCancel(context.Background())
+	e.endMark = cancel
+	e.marking.Go(func() { e.keepMark(ctx) })
+	return e, nil
 }
 
 // Lock holds a data directory, which is created if needed, for this process until unlock or its end; [ErrInUse] if
@@ -179,9 +204,7 @@ func openDB(path string, logger badger.Logger) (db *badger.DB, err error) {
 
 // Errorf takes badger's log lines. An ERROR line is the only sign of some of its failures.
 func (e *badgerEngine) Errorf(format string, args ...any) {
-	err := fmt.Errorf("badger reports: "+strings.TrimSpace(format), args...)
-	e.suspect.CompareAndSwap(nil, &err)
-	e.log.Error(err.Error())
+	e.fail(fmt.Errorf("badger reports: "+strings.TrimSpace(format), args...))
 }
 
 // Warningf takes badger's log lines.
@@ -205,16 +228,6 @@ func (e *badgerEngine) fail(err error) {
 func (e *badgerEngine) Shared() bool { return false }
 
 func (e *badgerEngine) Wait(ctx context.Context, _ time.Duration) { <-ctx.Done() }
-
-func (e *badgerEngine) Health() error {
-	if err := e.failed.Load(); err != nil {
-		return fmt.Errorf("%w: %w", ErrReadOnly, *err)
-	}
-	if err := e.suspect.Load(); err != nil {
-		return *err
-	}
-	return nil
-}
 
 func (e *badgerEngine) Writable() error { return e.alive(e.refused) }
 
@@ -248,8 +261,6 @@ func (e *badgerEngine) Update(_ context.Context, _ []string, f func(Reader) ([]P
 	})
 }
 
-var commitsKey = []byte("m")
-
 // update commits what f writes; e.writing is held. Whatever fails in a commit ends writing: what is on disk is unknown.
 func (e *badgerEngine) update(f func(Reader) ([]Pair, error)) (err error) {
 	txn := e.db.NewTransaction(true)
@@ -270,8 +281,8 @@ func (e *badgerEngine) update(f func(Reader) ([]Pair, error)) (err error) {
 			err = fmt.Errorf("%w: %w", ErrReadOnly, err)
 		}
 	}()
-	size := 0
-	for _, w := range writes {
+	n, size := e.commits.Load()+1, 0
+	for _, w := range append(writes[:len(writes):len(writes)], Pair{commitsKey, []byte(name(n))}) {
 		size += len(w.Value) + len(w.Name) + len(w.Space) + 100
 		if w.Value == nil {
 			err = txn.Delete(w.bytes())
@@ -282,34 +293,12 @@ func (e *badgerEngine) update(f func(Reader) ([]Pair, error)) (err error) {
 			return err
 		}
 	}
-	if e.mark == nil {
-		return e.commit(txn.Commit)
-	}
-	n := e.mark.commits.Load() + 1
-	if err := txn.Set(commitsKey, binary.BigEndian.AppendUint64(nil, n)); err != nil {
-		return err
-	}
 	if err := e.commit(txn.Commit); err != nil {
 		return err
 	}
+	e.commits.Store(n)
 	e.guard.wrote(size)
-	e.mark.committed(n)
 	return nil
-}
-
-// commits is how many there were.
-func (e *badgerEngine) commits() (n uint64, err error) {
-	err = e.db.View(func(txn *badger.Txn) error {
-		item, err := txn.Get(commitsKey)
-		if errors.Is(err, badger.ErrKeyNotFound) {
-			return nil
-		}
-		if err == nil {
-			err = item.Value(func(v []byte) error { n = number(string(v)); return nil })
-		}
-		return err
-	})
-	return n, err
 }
 
 // dropAtOnce bounds the entries that one commit deletes: with the longest names they are below badger's limit.
@@ -342,15 +331,17 @@ func (e *badgerEngine) Close() (err error) {
 	e.life.Lock()
 	defer e.life.Unlock()
 	e.closed = true
-	if e.mark != nil {
-		err = e.mark.close()
-	}
+	e.endMark()
+	e.marking.Wait()
 	if e.guard.closes() {
-		err = errors.Join(err, e.db.Close())
+		err = e.db.Close()
 	} else { // which ends the process on a full disk
 		e.log.Warn("too little disk space to close the database in order; it is left as by a kill, and nothing is lost")
 	}
-	return errors.Join(err, e.unlock())
+	if e.unlock != nil {
+		err = errors.Join(err, e.unlock())
+	}
+	return err
 }
 
 // bytes is the key in badger: its table, its space with the length before it, so that no space is a prefix of another,

@@ -7,15 +7,14 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
-	"sync/atomic"
 )
 
-// One goroutine, the committer, takes what has queued up into one transaction, so that many callers share the cost
-// of making it durable:
+// One goroutine, the committer, takes the pending ops into one transaction, so that many callers share the cost of
+// making it durable:
 //
-//	Append, Lease, … ─▶ queue ─▶ committer ─▶ Engine.Update { headers, what the ops read; apply each op } ─▶ answers
+//	Append, Lease, … ─▶ pending ─▶ committer ─▶ Engine.Update { headers; entries that the ops read; apply each op }
 //
-// An op that is refused writes nothing and does not touch the others.
+// A refused op writes nothing and does not touch the others.
 
 // The most that one transaction holds: badger's own limit is 2.4 MB with its memtables of 16 MiB.
 const (
@@ -27,77 +26,63 @@ const (
 type op struct {
 	workspaces []string              // whose entries it writes
 	size       int                   // of its writes, in bytes, at most
-	reads      func(c *commit) []Key // what apply will read, fetched at once for all ops; headers are fetched before
+	reads      func(c *commit) []Key // the keys that apply reads, fetched at once for all ops; headers are fetched before
 	apply      func(c *commit) error // sets entries, or refuses before it sets any
-	taken      atomic.Bool           // by the committer, or by a caller that gave up
 	done       chan struct{}
 	err        error
 }
 
-// submit hands an op to the committer and waits. An op that was taken is carried out even if ctx ends.
+// submit hands an op to the committer and waits. A pending op is carried out even if ctx ends.
 func (s *Store) submit(ctx context.Context, o *op) error {
-	if err := cmp.Or(ctx.Err(), s.Writable()); err != nil {
+	err := cmp.Or(ctx.Err(), s.unavailable())
+	for _, workspace := range o.workspaces {
+		err = cmp.Or(err, checkWorkspace(workspace))
+	}
+	if err != nil {
 		return err
 	}
-	for _, workspace := range o.workspaces {
-		if err := checkWorkspace(workspace); err != nil {
-			return err
-		}
-	}
 	o.done = make(chan struct{})
-	giveUp := func(why error) error {
-		if o.taken.Swap(true) {
-			<-o.done
-			return o.err
-		}
-		return why
-	}
-	select {
-	case s.queue <- o:
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-s.closing:
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
 		return ErrClosed
 	}
+	s.pending = append(s.pending, o)
 	select {
-	case <-o.done:
-		return o.err
-	case <-ctx.Done():
-		return giveUp(ctx.Err())
-	case <-s.closing:
-		return giveUp(ErrClosed)
+	case s.wake <- struct{}{}:
+	default:
 	}
+	s.mu.Unlock()
+	<-o.done
+	return o.err
 }
 
+// commitLoop runs until wake is closed and nothing is pending.
 func (s *Store) commitLoop() {
-	for next := (*op)(nil); ; {
-		if next == nil {
-			select {
-			case next = <-s.queue:
-			case <-s.closing:
-				return // who waits gives up
-			}
+	for range s.wake {
+		for group := s.take(); len(group) > 0; group = s.take() {
+			s.commitGroup(group)
 		}
-		next = s.commitGroup(next)
 	}
 }
 
-// commitGroup carries out an op with those that wait behind it, and returns the first that does not fit any more.
-func (s *Store) commitGroup(first *op) (left *op) {
-	var group []*op
-	var workspaces []string
-	size := 0
-	for next := first; next != nil; next = s.queued() {
-		if len(group) > 0 && (size+next.size > maxBytes || len(group) == maxRecords) {
-			left = next
-			break
-		}
-		if !next.taken.Swap(true) {
-			group, size, workspaces = append(group, next), size+next.size, append(workspaces, next.workspaces...)
-		}
+// take removes the pending ops that fit in one transaction, at least one.
+func (s *Store) take() (group []*op) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, size := 0, 0
+	for n < min(len(s.pending), maxRecords) && (n == 0 || size+s.pending[n].size <= maxBytes) {
+		size += s.pending[n].size
+		n++
 	}
-	if len(group) == 0 {
-		return left
+	group, s.pending = s.pending[:n:n], s.pending[n:]
+	return group
+}
+
+func (s *Store) commitGroup(group []*op) {
+	var workspaces []string
+	for _, o := range group {
+		workspaces = append(workspaces, o.workspaces...)
 	}
 	slices.Sort(workspaces)
 	workspaces = slices.Compact(workspaces)
@@ -105,7 +90,7 @@ func (s *Store) commitGroup(first *op) (left *op) {
 	defer cancel()
 	var c *commit
 	err := s.engine.Update(ctx, workspaces, func(r Reader) ([]Pair, error) {
-		c = &commit{reader: r, values: map[Key]*value{}, headers: map[string]header{}}
+		c = &commit{reader: r, values: map[Key]value{}, headers: map[string]header{}}
 		return c.carryOut(workspaces, group)
 	})
 	if err == nil {
@@ -119,25 +104,15 @@ func (s *Store) commitGroup(first *op) (left *op) {
 		o.err = cmp.Or(err, o.err)
 		close(o.done)
 	}
-	return left
 }
 
-func (s *Store) queued() *op {
-	select {
-	case o := <-s.queue:
-		return o
-	default:
-		return nil
-	}
-}
-
-// commit is a transaction as its ops see it: what they read, and what those before them have set.
+// commit is a transaction as its ops see it: the entries that they read, and those that the ops before them set.
 type commit struct {
 	reader  Reader
-	values  map[Key]*value
+	values  map[Key]value
 	set     []Key // in the order in which they were set first
 	headers map[string]header
-	failed  error // of the engine
+	failed  error // the first error of the engine, or damage: nothing is written
 }
 
 type value struct {
@@ -150,11 +125,11 @@ func (c *commit) carryOut(workspaces []string, group []*op) ([]Pair, error) {
 	for i, workspace := range workspaces {
 		keys[i] = headKey(workspace)
 	}
-	c.fetch(keys)
+	c.fetch(keys...)
 	for i, workspace := range workspaces {
 		h, err := decodeHeader(c.get(keys[i]))
 		if err != nil {
-			return nil, damaged("workspace %q: %v", workspace, err)
+			c.fail(damaged("workspace %q: %v", workspace, err))
 		}
 		c.headers[workspace] = h
 	}
@@ -164,88 +139,75 @@ func (c *commit) carryOut(workspaces []string, group []*op) ([]Pair, error) {
 			keys = append(keys, o.reads(c)...)
 		}
 	}
-	c.fetch(keys)
+	c.fetch(keys...)
 	for _, o := range group {
-		if c.failed != nil {
-			return nil, c.failed
+		if c.failed == nil {
+			o.err = o.apply(c)
 		}
-		o.err = o.apply(c)
-	}
-	if c.failed != nil {
-		return nil, c.failed
 	}
 	writes := make([]Pair, len(c.set))
 	for i, k := range c.set {
 		writes[i] = Pair{k, c.values[k].bytes}
 	}
-	return writes, nil
+	return writes, c.failed
 }
 
+func (c *commit) fail(err error) { c.failed = cmp.Or(c.failed, err) }
+
 // fetch reads the keys that are not known yet.
-func (c *commit) fetch(keys []Key) {
-	var missing []Key
+func (c *commit) fetch(keys ...Key) {
+	missing := make([]Key, 0, len(keys))
 	for _, k := range keys {
-		if c.values[k] == nil {
-			c.values[k], missing = new(value), append(missing, k)
+		if _, known := c.values[k]; !known {
+			c.values[k] = value{}
+			missing = append(missing, k)
 		}
 	}
 	if len(missing) == 0 || c.failed != nil {
 		return
 	}
 	found, err := c.reader.Get(missing...)
-	if c.failed = err; err != nil {
-		return
-	}
-	for i, k := range missing {
-		c.values[k].bytes = found[i]
+	c.fail(err)
+	for i := range found {
+		c.values[missing[i]] = value{bytes: found[i]}
 	}
 }
 
 func (c *commit) get(k Key) []byte {
-	if c.values[k] == nil {
-		c.fetch([]Key{k})
+	v, known := c.values[k]
+	if !known {
+		c.fetch(k)
+		v = c.values[k]
 	}
-	return c.values[k].bytes
+	return v.bytes
 }
 
-// put sets an entry; nil deletes it.
-func (c *commit) put(k Key, bytes []byte) {
-	v := c.values[k]
-	if v == nil {
-		v = new(value)
-		c.values[k] = v
+// put sets entries; one without a value is deleted.
+func (c *commit) put(entries ...Pair) {
+	for _, p := range entries {
+		if !c.values[p.Key].set {
+			c.set = append(c.set, p.Key)
+		}
+		c.values[p.Key] = value{p.Value, true}
 	}
-	if !v.set {
-		c.set = append(c.set, k)
-	}
-	v.bytes, v.set = bytes, true
 }
 
 // change sets the header of a workspace, and counts that.
 func (c *commit) change(workspace string, h header) {
-	h.changes++
+	h.Changes++
 	c.headers[workspace] = h
-	c.put(headKey(workspace), h.encode())
+	c.put(Pair{headKey(workspace), h.encode()})
 }
 
 // Append carries out a batch. An error comes with the receipts of the transactions before it. Where it wraps
 // [ErrUnavailable] or [ErrReadOnly] it is unknown whether the rest is stored; the same records with the same keys
 // may be appended again.
-func (s *Store) Append(ctx context.Context, workspace string, b Batch) (Done, error) {
-	var done Done
-	err := b.check(workspace)
-	for first := true; err == nil && (first || len(b.Records) > 0); first = false {
-		n, size := 0, 300*len(b.Erase)
-		for _, c := range b.Changes {
-			size += len(c.Key) + len(c.Value) + 200
-		}
-		for n < len(b.Records) && n < maxRecords {
-			more := len(b.Records[n].Payload) + 4*len(workspace) + 600
-			if n > 0 && size+more > maxBytes {
-				break
-			}
-			n, size = n+1, size+more
-		}
+func (s *Store) Append(ctx context.Context, workspace string, b Batch) (done Done, err error) {
+	if err := b.check(workspace); err != nil {
+		return done, fmt.Errorf("append to workspace %q: %w", workspace, err)
+	}
+	for more := true; more; more = len(b.Records) > 0 {
+		n, size := b.fits()
 		part := appending{Batch: b, workspace: workspace, digests: make([][32]byte, n), keys: make([]string, n)}
 		part.Records = b.Records[:n]
 		for i, r := range part.Records {
@@ -254,104 +216,105 @@ func (s *Store) Append(ctx context.Context, workspace string, b Batch) (Done, er
 				part.keys[i] = string(key[:])
 			}
 		}
-		if err = s.submit(ctx, &op{workspaces: []string{workspace}, size: size, reads: part.reads, apply: part.apply}); err != nil {
-			break
+		if err := s.submit(ctx, &op{workspaces: []string{workspace}, size: size, reads: part.reads, apply: part.apply}); err != nil {
+			return done, fmt.Errorf("append to workspace %q: %w", workspace, err)
 		}
-		done = Done{append(done.Receipts, part.done.Receipts...), append(done.Versions, part.done.Versions...), part.done.Head}
+		done = Done{append(done.Receipts, part.done.Receipts...), part.done.Head}
+		if len(b.Erase) > 0 {
+			s.sweep(ctx, part.space, "", name(part.erasedAt+1))
+		}
 		if b = (Batch{At: b.At, Records: b.Records[n:]}); b.At != nil {
-			b.At = &part.done.Head
+			b.At = &done.Head
 		}
-		if part.erased != nil {
-			s.sweep(ctx, part.space, "", name(*part.erased+1))
-		}
-	}
-	if err != nil {
-		return done, fmt.Errorf("append to workspace %q: %w", workspace, err)
 	}
 	return done, nil
 }
 
-// appending is what one transaction does of a batch.
+// fits returns how many records the first transaction holds, and its size.
+func (b *Batch) fits() (records, size int) {
+	size = 300 * len(b.Erase)
+	for _, c := range b.Changes {
+		size += len(c.Key) + len(c.Value) + 200
+	}
+	for ; records < min(len(b.Records), maxRecords); records++ {
+		more := len(b.Records[records].Payload) + 1200 // with two keys and the longest name of a workspace
+		if records > 0 && size+more > maxBytes {
+			break
+		}
+		size += more
+	}
+	return records, size
+}
+
+// appending is the part of a batch that one transaction carries out.
 type appending struct {
 	Batch
 	workspace string
 	digests   [][32]byte // of the records
-	keys      []string   // of the records, hashed: clients choose them; "": none
+	keys      []string   // of the records, as SHA-256: clients choose them; "": none
 	space     string
 	done      Done
-	erased    *uint64 // snapshots up to this event are gone
+	erasedAt  uint64 // with Erase: snapshots up to this event are removed
 }
 
 func (a *appending) reads(c *commit) (keys []Key) {
-	space := c.headers[a.workspace].space(a.workspace)
+	a.space = c.headers[a.workspace].space(a.workspace)
 	for _, key := range a.keys {
 		if key != "" {
-			keys = append(keys, Key{tableKeys, space, key})
+			keys = append(keys, Key{tableKeys, a.space, key})
 		}
 	}
 	for _, change := range a.Changes {
-		keys = append(keys, Key{tableRows, space, change.Key})
+		keys = append(keys, Key{tableRows, a.space, change.Key})
 	}
 	for _, seq := range a.Erase {
-		keys = append(keys, Key{tableEvents, space, name(seq)})
+		keys = append(keys, Key{tableEvents, a.space, name(seq)})
 	}
 	return keys
 }
 
 func (a *appending) apply(c *commit) error {
-	h := c.headers[a.workspace]
-	if a.At != nil && *a.At != h.head {
-		return fmt.Errorf("%w: the log ends at event %d, not at %d", ErrBehind, h.head.Seq, a.At.Seq)
+	before := c.headers[a.workspace]
+	if a.At != nil && *a.At != before.Head {
+		return fmt.Errorf("%w: the log ends at event %d, not at %d", ErrBehind, before.Head.Seq, a.At.Seq)
 	}
-	h.deleted = false
-	a.space, a.done = h.space(a.workspace), Done{}
+	a.done, a.space = Done{}, before.space(a.workspace)
 	rows, err := a.rows(c)
 	if err != nil {
 		return err
 	}
-	erased, err := a.erase(c, h.head)
-	if err != nil {
-		return err
-	}
+	h := before
+	h.Deleted = false
+	changed := a.erase(c, &h)
+	c.put(rows...)
 	a.records(c, &h)
-	for _, p := range append(rows, erased...) {
-		c.put(p.Key, p.Value)
-	}
-	if a.erased = nil; len(a.Erase) > 0 {
-		h.erasedAt = c.headers[a.workspace].head.Seq
-		a.erased = &h.erasedAt
-	}
-	a.done.Head = h.head
-	if empty := len(rows)+len(erased) == 0 && h.head == c.headers[a.workspace].head; !empty || !c.headers[a.workspace].exists() {
+	a.done.Head = h.Head
+	if changed || len(rows) > 0 || h != before || !before.exists() {
 		c.change(a.workspace, h)
 	}
 	return nil
 }
 
-// rows are the entries that the changes of a batch make.
+// rows returns the entries that the changes of a batch make.
 func (a *appending) rows(c *commit) (rows []Pair, err error) {
 	for _, change := range a.Changes {
 		k := Key{tableRows, a.space, change.Key}
 		row, err := decodeRow(change.Key, c.get(k))
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		if change.Version != nil && *change.Version != row.Version {
+		case change.Version != nil && *change.Version != row.Version:
 			return nil, fmt.Errorf("row %q: %w", change.Key, ErrConflict)
-		}
-		version := uint64(0)
-		if change.Value != nil {
-			version = row.Version + 1
-			rows = append(rows, Pair{k, encodeRow(version, change.Value)})
-		} else if row.Version > 0 {
+		case change.Value != nil:
+			rows = append(rows, Pair{k, encodeRow(row.Version+1, change.Value)})
+		case row.Version > 0:
 			rows = append(rows, Pair{k, nil})
 		}
-		a.done.Versions = append(a.done.Versions, version)
 	}
 	return rows, nil
 }
 
-// records appends events to the log that ends at h.head.
+// records appends events to the log that ends at h.Head.
 func (a *appending) records(c *commit, h *header) {
 	for i, r := range a.Records {
 		k := Key{tableKeys, a.space, a.keys[i]}
@@ -365,22 +328,18 @@ func (a *appending) records(c *commit, h *header) {
 				continue
 			}
 		}
-		h.head = h.head.next(a.digests[i])
-		seq := name(h.head.Seq)
-		c.put(Key{tableEvents, a.space, seq}, encodeEvent(h.head.Chain, a.digests[i], false, r.Payload))
+		h.Head = h.Head.next(a.digests[i])
+		seq := name(h.Head.Seq)
+		c.put(Pair{Key{tableEvents, a.space, seq}, encodeEvent(h.Head.Chain, a.digests[i], false, r.Payload)})
 		if a.keys[i] != "" {
-			c.put(k, append([]byte(seq), a.digests[i][:]...))
+			c.put(Pair{k, append([]byte(seq), a.digests[i][:]...)})
 		}
-		a.done.Receipts = append(a.done.Receipts, Receipt{Seq: h.head.Seq, Status: Stored})
+		a.done.Receipts = append(a.done.Receipts, Receipt{Seq: h.Head.Seq, Status: Stored})
 	}
 }
 
-// erase are the entries that erasing leaves: events without payload, and no snapshot, since one may count what is
-// erased.
-func (a *appending) erase(c *commit, head Head) (tombstones []Pair, err error) {
-	if len(a.Erase) == 0 {
-		return nil, nil
-	}
+// erase removes the payloads of events, and all snapshots, since one may count the erased events.
+func (a *appending) erase(c *commit, h *header) (changed bool) {
 	for _, seq := range a.Erase {
 		k := Key{tableEvents, a.space, name(seq)}
 		b := c.get(k)
@@ -389,37 +348,13 @@ func (a *appending) erase(c *commit, head Head) (tombstones []Pair, err error) {
 		}
 		e, err := decodeEvent(seq, b)
 		if err != nil {
-			return nil, damaged("event %d: %v", seq, err)
+			c.fail(damaged("event %d: %v", seq, err))
 		}
-		tombstones = append(tombstones, Pair{k, encodeEvent(e.Chain, e.Digest, true, nil)})
+		c.put(Pair{k, encodeEvent(e.Chain, e.Digest, true, nil)}, Pair{Key: snapshotsKey(a.space)})
+		changed = true
 	}
-	names, err := c.names(tableSnapshots, a.space)
-	for _, n := range names {
-		tombstones = append(tombstones, Pair{Key{tableSnapshots, a.space, n}, nil})
+	if a.erasedAt = h.Head.Seq; len(a.Erase) > 0 {
+		h.ErasedAt = h.Head.Seq
 	}
-	return tombstones, err
-}
-
-// names are those of the entries of a table and space, with what the ops before have set.
-func (c *commit) names(t kind, space string) (names []string, err error) {
-	for p, err := range c.reader.Scan(t, space, "", "") {
-		if err != nil {
-			return nil, c.fail(err)
-		}
-		if v := c.values[p.Key]; v == nil || !v.set {
-			names = append(names, p.Name)
-		}
-	}
-	for _, k := range c.set {
-		if k.Table == t && k.Space == space && c.values[k].bytes != nil {
-			names = append(names, k.Name)
-		}
-	}
-	slices.Sort(names)
-	return names, nil
-}
-
-func (c *commit) fail(err error) error {
-	c.failed = err
-	return err
+	return changed
 }

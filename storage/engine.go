@@ -2,7 +2,6 @@ package storage
 
 import (
 	"context"
-	"crypto/rand"
 	"iter"
 	"time"
 )
@@ -22,8 +21,7 @@ type Engine interface {
 	Shared() bool
 	// Wait returns when another process may have written, at the latest after a time.
 	Wait(ctx context.Context, most time.Duration)
-	// Health is nil, or says why data is suspect or writes are refused; Writable says the latter alone.
-	Health() error
+	// Writable is nil, or says why writes are refused now.
 	Writable() error
 	Close() error
 }
@@ -62,12 +60,12 @@ const (
 	tableKeys      kind = 'k' // SHA-256 of the key of a record: its seq and digest
 	tableRows      kind = 'r' // key of a row: version and value
 	tableLeases    kind = 'l' // name: holder, fencing number and end
-	tableSnapshots kind = 's' // seq, fencing number and a random one: size and SHA-256 of a snapshot
+	tableSnapshots kind = 's' // "": the list of snapshots
 	tableParts     kind = 'p' // the name of a snapshot and a number: a part of a snapshot
-	tableGarbage   kind = 'g' // a space of a deleted workspace that may still have entries
+	tableMarks     kind = 'm' // "restoring": a restore has not finished; badger's count of commits
 )
 
-// engineTimeout is how long one transaction of a shared engine may take.
-const engineTimeout = 10 * time.Second
+func (t kind) String() string { return string(rune(t)) }
 
-func newHolder() string { return rand.Text() }
+// engineTimeout is how long one transaction that writes, or one statement of another, may take in a shared engine.
+const engineTimeout = 10 * time.Second

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -82,52 +83,36 @@ func (e *Event) follows(before Head) error {
 	return nil
 }
 
-// header is what is known of a workspace as a whole.
+// header is the state of a workspace as a whole. It is stored as its fields, big-endian.
 type header struct {
-	head       Head
-	changes    uint64 // transactions so far; 0: it never existed
-	generation uint64 // times it was deleted
-	deleted    bool   // it does not exist since
-	erasedAt   uint64 // the end of the log before the last erasure: snapshots up to it are refused
+	Head       Head
+	Changes    uint64 // transactions so far; 0: it never existed
+	Generation uint64 // times it was deleted
+	Deleted    bool   // it does not exist since
+	ErasedAt   uint64 // the end of the log before the last erasure: snapshots up to it are refused
 }
 
-const headerSize = 8 + 32 + 8 + 8 + 1 + 8
-
-func (h header) exists() bool { return h.changes > 0 && !h.deleted }
+func (h header) exists() bool { return h.Changes > 0 && !h.Deleted }
 
 // space is where the entries of a workspace are. A workspace that is made again after it was deleted has another
 // one, so that deleting is one write.
 func (h header) space(workspace string) string {
-	if h.generation == 0 {
+	if h.Generation == 0 {
 		return workspace
 	}
-	return fmt.Sprintf("%s~%d", workspace, h.generation)
+	return fmt.Sprintf("%s~%d", workspace, h.Generation)
 }
 
 func (h header) encode() []byte {
-	b := binary.BigEndian.AppendUint64(make([]byte, 0, headerSize), h.head.Seq)
-	b = append(b, h.head.Chain[:]...)
-	b = binary.BigEndian.AppendUint64(b, h.changes)
-	b = binary.BigEndian.AppendUint64(b, h.generation)
-	deleted := byte(0)
-	if h.deleted {
-		deleted = 1
-	}
-	return binary.BigEndian.AppendUint64(append(b, deleted), h.erasedAt)
+	b, _ := binary.Append(nil, binary.BigEndian, h) // fails for types without a fixed size only
+	return b
 }
 
 // decodeHeader of nothing is the header of a workspace that never existed.
 func decodeHeader(b []byte) (h header, err error) {
-	if len(b) == 0 {
-		return h, nil
-	}
-	if len(b) != headerSize || b[56] > 1 {
+	if _, err := binary.Decode(b, binary.BigEndian, &h); len(b) > 0 && (err != nil || !bytes.Equal(h.encode(), b)) {
 		return h, errors.New("a header of unknown form")
 	}
-	h.head.Seq = binary.BigEndian.Uint64(b)
-	copy(h.head.Chain[:], b[8:])
-	h.changes, h.generation = binary.BigEndian.Uint64(b[40:]), binary.BigEndian.Uint64(b[48:])
-	h.deleted, h.erasedAt = b[56] == 1, binary.BigEndian.Uint64(b[57:])
 	return h, nil
 }
 

@@ -1,8 +1,7 @@
 package storage
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,81 +9,60 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 )
 
-// Badger cuts its write-ahead log at the first bad byte and opens without the rest, so nothing within the database can
-// tell that its end is missing. A mark beside it counts the commits; it is at most markDelay behind, and what is lost
-// before it is found at the start. Every commit raises the count in the database in the same transaction.
+// Badger cuts its write-ahead log at the first bad byte and opens without the rest, so nothing in the database shows
+// that its end is missing. Therefore every commit raises a count in the database, and a file beside it has the count
+// of at most markDelay ago: an open that finds fewer commits than the file says is refused.
 
 const (
 	markName  = "highwater"
 	markDelay = time.Second
 )
 
-type mark struct {
-	dir     string
-	fail    func(error) // when the mark cannot be written
-	commits atomic.Uint64
+var commitsKey = Key{tableMarks, "", "commits"}
 
-	mu     sync.Mutex
-	timer  *time.Timer // nil: the mark is as new as the last commit
-	closed bool
+// readCommits returns the count in the database.
+func (e *badgerEngine) readCommits() (n uint64, err error) {
+	err = e.View(context.Background(), func(r Reader) error {
+		values, err := r.Get(commitsKey)
+		if err == nil {
+			n = number(string(values[0]))
+		}
+		return err
+	})
+	return n, err
 }
 
-func newMark(dir string, commits uint64, fail func(error)) *mark {
-	m := &mark{dir: dir, fail: fail}
-	m.commits.Store(commits)
-	return m
-}
-
-// committed notes that a commit is durable.
-func (m *mark) committed(n uint64) {
-	m.commits.Store(n)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.timer == nil && !m.closed {
-		m.timer = time.AfterFunc(markDelay, m.tick)
+// keepMark writes the file until ctx ends. On a full disk it tries again a second later, when the guard of disk space
+// already refuses writes.
+func (e *badgerEngine) keepMark(ctx context.Context) {
+	for written := uint64(0); ctx.Err() == nil; {
+		select {
+		case <-time.After(markDelay):
+		case <-ctx.Done():
+		}
+		n := e.commits.Load()
+		if n == written {
+			continue
+		}
+		err := writeMark(e.dir, n)
+		if err == nil {
+			written = n
+		} else if !errors.Is(err, syscall.ENOSPC) {
+			e.fail(err)
+			return
+		}
 	}
 }
 
-// tick writes the mark. Without room for it writing goes on, and the next second tries again: the guard of disk space
-// refuses writes soon.
-func (m *mark) tick() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.timer = nil
-	if m.closed {
-		return
-	}
-	if err := m.write(); errors.Is(err, syscall.ENOSPC) {
-		m.timer = time.AfterFunc(markDelay, m.tick)
-	} else if err != nil {
-		m.fail(err)
-	}
+func writeMark(dir string, commits uint64) error {
+	return ReplaceFile(filepath.Join(dir, markName), []byte(strconv.FormatUint(commits, 10)+"\n"))
 }
 
-func (m *mark) close() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.closed = true
-	return m.write()
-}
-
-func (m *mark) write() error {
-	text := strconv.FormatUint(m.commits.Load(), 10)
-	return ReplaceFile(filepath.Join(m.dir, markName), []byte(text+" "+markSum(text)+"\n"))
-}
-
-func markSum(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:8])
-}
-
-// readMark returns the commits that there must be; 0 without a mark.
+// readMark returns the count in the file; 0 without a file.
 func readMark(dir string) (commits uint64, err error) {
 	b, err := os.ReadFile(filepath.Join(dir, markName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -93,9 +71,8 @@ func readMark(dir string) (commits uint64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	text, sum, _ := strings.Cut(strings.TrimSuffix(string(b), "\n"), " ")
-	commits, err = strconv.ParseUint(text, 10, 64)
-	if err != nil || sum != markSum(text) {
+	text, complete := strings.CutSuffix(string(b), "\n")
+	if commits, err = strconv.ParseUint(text, 10, 64); err != nil || !complete {
 		return 0, damaged("the file %s has an unknown form", markName)
 	}
 	return commits, nil

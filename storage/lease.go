@@ -1,102 +1,94 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
 	"time"
 )
 
-// A lease has one holder among the processes that share a store, by the clock of the engine. Its fencing number grows
-// with every change of holder, so that what an earlier holder still writes can be refused.
-
-const leaseHead = 8 + 8 // fencing number and end in Unix nanoseconds, then the holder
-
-// Lease takes a lease, or extends the one of this process, for ttl from now: [ErrHeld] while another process has it. A
-// store that is not shared has every lease, with fencing number 0.
-func (s *Store) Lease(ctx context.Context, lease string, ttl time.Duration) (fence uint64, err error) {
-	if !s.engine.Shared() {
-		return 0, nil
-	}
-	k := Key{tableLeases, "", lease}
-	err = s.submit(ctx, &op{
-		workspaces: []string{""}, size: 256, reads: func(*commit) []Key { return []Key{k} },
-		apply: func(c *commit) error {
-			now, err := c.reader.Now()
-			if err != nil {
-				return c.fail(err)
-			}
-			var until time.Time
-			holder := ""
-			if fence, until, holder = decodeLease(c.get(k)); holder != s.holder {
-				if now.Before(until) {
-					return ErrHeld
-				}
-				fence++
-			}
-			c.put(k, encodeLease(fence, now.Add(ttl), s.holder))
-			return nil
-		},
-	})
-	if err != nil {
-		return 0, fmt.Errorf("lease %q: %w", lease, err)
-	}
-	return fence, nil
+// lease has one holder among the processes that share a store, by the clock of the engine. The fencing number grows
+// with every change of holder, so that late writes of an earlier holder can be refused.
+type lease struct {
+	fence  uint64
+	until  time.Time
+	holder string
 }
 
-// Leased reports whether any process has a lease.
-func (s *Store) Leased(ctx context.Context, lease string) (held bool, err error) {
-	err = s.view(ctx, func(r Reader) error {
-		now, err := r.Now()
-		if err != nil {
-			return err
-		}
-		values, err := r.Get(Key{tableLeases, "", lease})
-		if err == nil {
-			_, until, _ := decodeLease(values[0])
-			held = now.Before(until)
-		}
-		return err
-	})
-	if err != nil {
-		return false, fmt.Errorf("lease %q: %w", lease, err)
-	}
-	return held, nil
-}
-
-// Release ends a lease of this process before its time, so that another one need not wait.
-func (s *Store) Release(ctx context.Context, lease string) error {
-	k := Key{tableLeases, "", lease}
-	return s.submit(ctx, &op{
-		workspaces: []string{""}, size: 256, reads: func(*commit) []Key { return []Key{k} },
-		apply: func(c *commit) error {
-			if fence, _, holder := decodeLease(c.get(k)); holder == s.holder {
-				c.put(k, encodeLease(fence, time.Unix(0, 0), holder))
-			}
-			return nil
-		},
-	})
-}
-
-// Lease is [Store.Lease] of a name that belongs to the workspace.
-func (t Table) Lease(ctx context.Context, lease string, ttl time.Duration) (fence uint64, err error) {
-	return t.store.Lease(ctx, t.workspace+"/"+lease, ttl)
-}
-
-// Release is [Store.Release].
-func (t Table) Release(ctx context.Context, lease string) error {
-	return t.store.Release(ctx, t.workspace+"/"+lease)
-}
-
-func encodeLease(fence uint64, until time.Time, holder string) []byte {
-	b := binary.BigEndian.AppendUint64(nil, fence)
-	return append(binary.BigEndian.AppendUint64(b, uint64(until.UnixNano())), holder...)
+func (l lease) encode() []byte {
+	b := binary.BigEndian.AppendUint64(nil, l.fence)
+	return append(binary.BigEndian.AppendUint64(b, uint64(l.until.UnixNano())), l.holder...)
 }
 
 // decodeLease of nothing is a lease that nobody had.
-func decodeLease(b []byte) (fence uint64, until time.Time, holder string) {
-	if len(b) < leaseHead {
-		return 0, time.Time{}, ""
+func decodeLease(b []byte) (l lease) {
+	if len(b) >= 16 {
+		l.fence, l.holder = binary.BigEndian.Uint64(b), string(b[16:])
+		l.until = time.Unix(0, int64(binary.BigEndian.Uint64(b[8:])))
 	}
-	return binary.BigEndian.Uint64(b), time.Unix(0, int64(binary.BigEndian.Uint64(b[8:]))), string(b[leaseHead:])
+	return l
+}
+
+// Lease takes a lease, or extends the one of this process, for ttl from now: [ErrHeld] while another process has it. A
+// store that is not shared has every lease, with fencing number 0.
+func (t Table) Lease(ctx context.Context, name string, ttl time.Duration) (fence uint64, err error) {
+	if !t.store.Shared() {
+		return 0, nil
+	}
+	err = t.changeLease(ctx, name, func(l *lease, now time.Time) error {
+		if l.holder != t.store.holder {
+			if now.Before(l.until) {
+				return ErrHeld
+			}
+			l.fence, l.holder = l.fence+1, t.store.holder
+		}
+		fence, l.until = l.fence, now.Add(ttl)
+		return nil
+	})
+	return fence, err
+}
+
+// Release ends a lease of this process before its time, so that others need not wait.
+func (t Table) Release(ctx context.Context, name string) error {
+	return t.changeLease(ctx, name, func(l *lease, _ time.Time) error {
+		if l.holder == t.store.holder {
+			l.until = time.Unix(0, 0) // past by any clock
+		}
+		return nil
+	})
+}
+
+func (t Table) changeLease(ctx context.Context, name string, change func(l *lease, now time.Time) error) error {
+	k := Key{tableLeases, t.workspace, name}
+	err := t.store.submit(ctx, &op{
+		workspaces: []string{t.workspace}, size: 512, reads: func(*commit) []Key { return []Key{k} },
+		apply: func(c *commit) error {
+			now, err := c.reader.Now()
+			c.fail(err)
+			l := decodeLease(c.get(k))
+			if err := change(&l, now); err != nil {
+				return err
+			}
+			c.put(Pair{k, l.encode()})
+			return nil
+		},
+	})
+	if err != nil {
+		err = fmt.Errorf("lease %q: %w", name, err)
+	}
+	return err
+}
+
+// Leased reports whether any process has a lease.
+func (t Table) Leased(ctx context.Context, name string) (held bool, err error) {
+	err = t.store.view(ctx, t.workspace, func(r Reader, _ header) error {
+		now, err := r.Now()
+		values, failed := r.Get(Key{tableLeases, t.workspace, name})
+		if err = cmp.Or(err, failed); err == nil {
+			held = now.Before(decodeLease(values[0]).until)
+		}
+		return err
+	})
+	return held, err
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"syscall"
 )
 
@@ -19,25 +18,6 @@ func freeSpace(dir string) (uint64, error) {
 		return 0, &fs.PathError{Op: "statfs", Path: dir, Err: err}
 	}
 	return uint64(s.Bavail) * uint64(s.Bsize), nil
-}
-
-// allocated is the room the files below dir really take. Badger's files are sparse: their lengths
-// add up to gigabytes in an empty database.
-func allocated(dir string) (uint64, error) {
-	var n uint64
-	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() {
-			var info fs.FileInfo
-			if info, err = d.Info(); err == nil {
-				n += uint64(info.Sys().(*syscall.Stat_t).Blocks) * 512 // the unit of st_blocks, whatever the file system
-			}
-		}
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil // a compaction removed it meanwhile
-		}
-		return err
-	})
-	return n, err
 }
 
 // lockDir holds a directory for this process until unlock or death.

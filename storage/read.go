@@ -1,106 +1,102 @@
 package storage
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
 	"time"
 )
 
-// A page is read in one transaction and handed out after it, so that a reader may take its time, or append,
-// without holding anything open.
+// A page is read in one transaction and handed out after it, so a reader may take its time, or append, without
+// holding a transaction open.
 const (
 	pageEntries = 1000
 	pageBytes   = 1 << 20
 )
 
-// Read yields the events after a seq, in order, up to the end of the log when the reading began. It verifies digests
-// and the chain.
-func (s *Store) Read(ctx context.Context, workspace string, after uint64) iter.Seq2[Event, error] {
-	return func(yield func(Event, error) bool) {
-		var h header
-		last := Head{Seq: after}
-		for begun := false; !begun || last.Seq < h.head.Seq; begun = true {
-			var page []Event
-			err := s.view(ctx, func(r Reader) (err error) {
-				if !begun {
-					if h, last, err = startRead(r, workspace, after); err != nil {
+// header reads the header of a workspace.
+func (s *Store) header(ctx context.Context, workspace string) (h header, err error) {
+	err = s.view(ctx, workspace, func(_ Reader, found header) error { h = found; return nil })
+	return h, err
+}
+
+// entries yields the entries of a table with names in [from, to), in pages; [ErrNotFound] once the workspace was
+// deleted, of which h is the header.
+func (s *Store) entries(ctx context.Context, workspace string, h header, t kind, from, to string) iter.Seq2[Pair, error] {
+	return func(yield func(Pair, error) bool) {
+		for more := true; more; {
+			var page []Pair
+			err := s.view(ctx, workspace, func(r Reader, now header) error {
+				if now.Generation != h.Generation {
+					return ErrNotFound
+				}
+				size := 0
+				for p, err := range r.Scan(t, h.space(workspace), from, to) {
+					if err != nil {
 						return err
 					}
+					page = append(page, Pair{p.Key, bytes.Clone(p.Value)})
+					if size += len(p.Value); size >= pageBytes || len(page) == pageEntries {
+						return nil
+					}
 				}
-				now, err := readHeader(r, workspace)
-				if err == nil && now.generation != h.generation {
-					err = ErrNotFound // it was deleted meanwhile
-				}
-				if err == nil {
-					page, err = readPage(r, h.space(workspace), last, h.head)
-				}
-				return err
+				more = false
+				return nil
 			})
-			for _, e := range page {
-				if !yield(e, nil) {
+			for _, p := range page {
+				if !yield(p, nil) {
 					return
 				}
-				last = Head{e.Seq, e.Chain}
+				from = p.Name + "\x00"
 			}
-			if err == nil {
-				err = ctx.Err()
-			}
-			if err != nil {
-				yield(Event{}, fmt.Errorf("read workspace %q: %w", workspace, err))
+			if err = cmp.Or(err, ctx.Err()); err != nil {
+				yield(Pair{}, err)
 				return
 			}
 		}
 	}
 }
 
-// startRead returns the end of the log, and the event after which to read.
-func startRead(r Reader, workspace string, after uint64) (h header, last Head, err error) {
-	if h, err = readHeader(r, workspace); err != nil || after == 0 || after >= h.head.Seq {
-		return h, Head{Seq: after}, err
-	}
-	values, err := r.Get(Key{tableEvents, h.space(workspace), name(after)})
-	if err != nil {
-		return h, last, err
-	}
-	e, err := decodeEvent(after, values[0])
-	if err != nil {
-		return h, last, damaged("event %d: %v", after, err)
-	}
-	return h, Head{after, e.Chain}, nil
-}
-
-// readPage returns events after last up to end, at least one if there are any and no error.
-func readPage(r Reader, space string, last, end Head) (page []Event, err error) {
-	if last.Seq >= end.Seq {
-		return nil, nil
-	}
-	size := 0
-	for p, err := range r.Scan(tableEvents, space, name(last.Seq+1), name(min(end.Seq, last.Seq+pageEntries)+1)) {
-		if err != nil {
-			return page, err
+// Read yields the events after a seq, in order, up to the end of the log when the reading began. It verifies digests
+// and the chain.
+func (s *Store) Read(ctx context.Context, workspace string, after uint64) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		fail := func(err error) { yield(Event{}, fmt.Errorf("read workspace %q: %w", workspace, err)) }
+		h, err := s.header(ctx, workspace)
+		if err != nil || after >= h.Head.Seq {
+			if err != nil {
+				fail(err)
+			}
+			return
 		}
-		e, err := decodeEvent(number(p.Name), append([]byte(nil), p.Value...))
-		if err == nil {
-			err = e.follows(last)
+		var last Head
+		for p, err := range s.entries(ctx, workspace, h, tableEvents, name(max(after, 1)), name(h.Head.Seq+1)) {
+			if err != nil {
+				fail(err)
+				return
+			}
+			e, err := decodeEvent(number(p.Name), p.Value)
+			if err == nil && (after == 0 || e.Seq != after) { // the chain begins with the event after
+				err = e.follows(last)
+			}
+			if err != nil {
+				fail(damaged("event %d: %v", max(after, last.Seq)+1, err))
+				return
+			}
+			last = Head{e.Seq, e.Chain}
+			if e.Seq > after && !yield(e, nil) {
+				return
+			}
 		}
-		if err != nil {
-			return page, damaged("event %d: %v", last.Seq+1, err)
-		}
-		page, last = append(page, e), Head{e.Seq, e.Chain}
-		if size += len(p.Value); size >= pageBytes {
-			break
+		if last != h.Head {
+			fail(damaged("event %d is not the end of the log that the workspace knows", last.Seq))
 		}
 	}
-	if len(page) == 0 {
-		return nil, damaged("event %d is missing", last.Seq+1)
-	}
-	if last.Seq == end.Seq && last != end {
-		return page, damaged("event %d is not the end of the log that the workspace knows", last.Seq)
-	}
-	return page, nil
 }
 
 // verify reads every log to its end.
@@ -108,9 +104,7 @@ func (s *Store) verify(ctx context.Context) error {
 	names, err := s.Workspaces(ctx)
 	for _, name := range names {
 		for _, e := range s.Read(ctx, name, 0) {
-			if e != nil {
-				return e
-			}
+			err = cmp.Or(err, e)
 		}
 	}
 	return err
@@ -139,74 +133,6 @@ func decodeRow(key string, b []byte) (Row, error) {
 	return Row{key, b[8:], binary.BigEndian.Uint64(b)}, nil
 }
 
-// Get reads a row; [ErrNotFound] if there is none.
-func (s *Store) Get(ctx context.Context, workspace, key string) (row Row, err error) {
-	err = s.view(ctx, func(r Reader) error {
-		h, err := readHeader(r, workspace)
-		if err != nil {
-			return err
-		}
-		values, err := r.Get(Key{tableRows, h.space(workspace), key})
-		if err == nil {
-			row, err = decodeRow(key, values[0])
-		}
-		if err == nil && row.Version == 0 {
-			err = ErrNotFound
-		}
-		return err
-	})
-	if err != nil {
-		return Row{}, fmt.Errorf("row %q: %w", key, err)
-	}
-	return row, nil
-}
-
-// List yields the rows of which the key has a prefix, in the order of keys.
-func (s *Store) List(ctx context.Context, workspace, prefix string) iter.Seq2[Row, error] {
-	return func(yield func(Row, error) bool) {
-		end := after(prefix)
-		for from, more := prefix, true; more; {
-			var page []Row
-			err := s.view(ctx, func(r Reader) error {
-				h, err := readHeader(r, workspace)
-				if err != nil {
-					return err
-				}
-				size := 0
-				more = false
-				for p, err := range r.Scan(tableRows, h.space(workspace), from, end) {
-					if err != nil {
-						return err
-					}
-					row, err := decodeRow(p.Name, append([]byte(nil), p.Value...))
-					if err != nil {
-						return err
-					}
-					page = append(page, row)
-					if size += len(p.Value); size >= pageBytes || len(page) == pageEntries {
-						more = true
-						return nil
-					}
-				}
-				return nil
-			})
-			for _, row := range page {
-				if !yield(row, nil) {
-					return
-				}
-				from = row.Key + "\x00"
-			}
-			if err == nil {
-				err = ctx.Err()
-			}
-			if err != nil {
-				yield(Row{}, fmt.Errorf("rows %q of workspace %q: %w", prefix, workspace, err))
-				return
-			}
-		}
-	}
-}
-
 // after is the first name behind those with a prefix; "": there is none.
 func after(prefix string) string {
 	b := []byte(prefix)
@@ -231,15 +157,43 @@ func (s *Store) Table(workspace string) Table { return Table{s, workspace} }
 // System returns the rows that belong to no workspace.
 func (s *Store) System() Table { return Table{s, ""} }
 
-// Get is [Store.Get].
+// Get reads a row; [ErrNotFound] if there is none.
 func (t Table) Get(ctx context.Context, key string) (value []byte, version uint64, err error) {
-	row, err := t.store.Get(ctx, t.workspace, key)
+	var row Row
+	err = t.store.view(ctx, t.workspace, func(r Reader, h header) error {
+		values, err := r.Get(Key{tableRows, h.space(t.workspace), key})
+		if err == nil {
+			row, err = decodeRow(key, values[0])
+		}
+		if err == nil && row.Version == 0 {
+			err = ErrNotFound
+		}
+		return err
+	})
+	if err != nil {
+		err = fmt.Errorf("row %q: %w", key, err)
+	}
 	return row.Value, row.Version, err
 }
 
-// List is [Store.List].
+// List yields the rows of which the key has a prefix, in the order of keys.
 func (t Table) List(ctx context.Context, prefix string) iter.Seq2[Row, error] {
-	return t.store.List(ctx, t.workspace, prefix)
+	return func(yield func(Row, error) bool) {
+		h, err := t.store.header(ctx, t.workspace)
+		for p, failed := range t.store.entries(ctx, t.workspace, h, tableRows, prefix, after(prefix)) {
+			var row Row
+			if err = cmp.Or(err, failed); err == nil {
+				row, err = decodeRow(p.Name, p.Value)
+			}
+			if err != nil {
+				yield(row, fmt.Errorf("rows %q of workspace %q: %w", prefix, t.workspace, err))
+				return
+			}
+			if !yield(row, nil) {
+				return
+			}
+		}
+	}
 }
 
 // Put sets a row.
@@ -270,30 +224,37 @@ func (t Table) Delete(ctx context.Context, keys ...string) error {
 // revoked for too long.
 const cacheGrace = 15 * time.Minute
 
-// Cached is Get from memory, for rows that every request asks for. What another process wrote counts within a second.
+type cachedRow struct {
+	value   []byte
+	changes uint64 // of the workspace, when the row was read
+}
+
+// Cached is Get from memory, for rows that every request reads. Writes of other processes count within a second.
 func (t Table) Cached(ctx context.Context, key string) (value []byte, err error) {
 	s := t.store
 	if !s.Shared() {
 		value, _, err = t.Get(ctx, key)
 		return value, err
 	}
-	n, _ := t.store.Changes(t.workspace)
+	n, _ := s.Changes(t.workspace)
 	s.mu.Lock()
 	w := s.space(t.workspace)
-	if w.cachedAt != n || time.Since(s.contact) > cacheGrace {
-		w.cachedAt, w.cached = n, map[string][]byte{}
-	}
-	value, ok := w.cached[key]
+	kept, known := w.cached[key]
+	known = known && time.Since(s.contact) <= cacheGrace
 	s.mu.Unlock()
-	if ok {
-		return value, nil
+	if known && kept.changes == n {
+		return kept.value, nil
 	}
-	if value, _, err = t.Get(ctx, key); err == nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if w.cachedAt == n {
-			w.cached[key] = value
-		}
+	value, _, err = t.Get(ctx, key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case err == nil:
+		w.cached[key] = cachedRow{value, n}
+	case errors.Is(err, ErrNotFound):
+		delete(w.cached, key)
+	case errors.Is(err, ErrUnavailable) && known: // another row may have changed
+		return kept.value, nil
 	}
 	return value, err
 }
@@ -304,13 +265,10 @@ func (t Table) Apply(ctx context.Context, changes ...Change) error {
 	return err
 }
 
-// Follow calls changed, until ctx ends, when another process may have changed rows; not at all where no other process
+// Follow calls changed, until ctx ends, when another process may have changed rows; never where no other process
 // writes. Whoever keeps rows in memory then reads them again.
 func (t Table) Follow(ctx context.Context, changed func()) {
-	if !t.store.Shared() {
-		return
-	}
-	for seen, more := t.store.Changes(t.workspace); ; {
+	for seen, more := t.store.Changes(t.workspace); t.store.Shared(); {
 		select {
 		case <-more:
 		case <-ctx.Done():
@@ -320,7 +278,7 @@ func (t Table) Follow(ctx context.Context, changed func()) {
 		if seen, more = t.store.Changes(t.workspace); seen != n {
 			changed()
 		}
-		select { // a busy workspace changes more often than rows that are kept
+		select { // a busy workspace changes more often than the rows
 		case <-time.After(pollInterval):
 		case <-ctx.Done():
 			return

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -10,18 +11,26 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"iter"
 	mathrand "math/rand/v2"
 	"slices"
 )
 
-// A snapshot is derived data, valid for the log up to an event. It is stored in parts; the entry in tableSnapshots,
-// written last, makes it visible. The two newest are kept.
+// A snapshot is derived data, valid for the log up to an event. It is stored in parts, which become a snapshot when
+// the list of the workspace names it. The list has the two newest, oldest first, each in 64 bytes:
+//
+//	seq fence random     the name, which begins the names of the parts
+//	size SHA-256         of the parts together
 
-// Snapshot is what was stored.
+const listed = 3*8 + 8 + sha256.Size
+
+func snapshotsKey(space string) Key { return Key{tableSnapshots, space, ""} }
+
+// Snapshot is one that is kept, of the log up to an event.
 type Snapshot struct {
-	Seq  uint64
-	Data []byte
+	Seq   uint64
+	store *Store
+	list  Key
+	entry []byte
 }
 
 const (
@@ -30,37 +39,34 @@ const (
 	maxSnapshot   = 4 << 30
 )
 
-// PutSnapshot keeps what write writes, data derived from the log up to seq. It is refused with [ErrHeld] if somebody
-// took over the lease with that fencing number since ("" for no lease), and if something was erased while the log ended
-// at seq or later. An error of write, or the end of ctx, leaves things as they were. Snapshots are written one after
-// another.
+// PutSnapshot stores the data that write writes, derived from the log up to seq. It is refused with [ErrHeld] if
+// another process took the lease with that fencing number over ("" for no lease), and if something was erased while the
+// log ended at seq or later. An error of write, or the end of ctx, leaves things as they were. Snapshots of one process
+// are written one after another.
 func (s *Store) PutSnapshot(ctx context.Context, workspace string, seq uint64, lease string, fence uint64, write func(io.Writer) error) error {
 	s.snapshots.Lock()
 	defer s.snapshots.Unlock()
 	h := s.seen(workspace)
 	p := &partWriter{ctx: ctx, store: s, workspace: workspace, space: h.space(workspace), prefix: name(seq, fence, mathrand.Uint64()), sum: sha256.New()}
-	err := checkWorkspace(workspace)
+	err := p.clean()
 	if err == nil {
-		err = p.keep(ctx)
+		buffer := bufio.NewWriterSize(p, partBytes)
+		err = write(buffer)
+		if err = cmp.Or(err, buffer.Flush()); err == nil {
+			apply := func(c *commit) error { return p.finish(c, seq, lease, fence) }
+			err = s.submit(ctx, &op{workspaces: []string{"", workspace}, size: 1024, apply: apply})
+		}
+		if err != nil {
+			s.sweep(context.WithoutCancel(ctx), p.space, p.prefix, after(p.prefix))
+		}
 	}
 	if err != nil {
-		return fmt.Errorf("snapshot of workspace %q: %w", workspace, err)
-	}
-	err = write(p)
-	if err == nil {
-		err = p.flush()
-	}
-	if err == nil {
-		err = s.submit(ctx, &op{workspaces: []string{"", workspace}, size: 1024, apply: func(c *commit) error { return p.finish(c, seq, lease, fence) }})
-	}
-	if err != nil {
-		s.sweep(context.WithoutCancel(ctx), p.space, p.prefix, after(p.prefix))
 		return fmt.Errorf("snapshot of workspace %q: %w", workspace, err)
 	}
 	return nil
 }
 
-// partWriter stores what is written to it in parts.
+// partWriter stores each chunk that is written to it as a part.
 type partWriter struct {
 	ctx              context.Context
 	store            *Store
@@ -69,55 +75,34 @@ type partWriter struct {
 	parts            uint64
 	size             uint64
 	sum              hash.Hash
-	buf              []byte
 }
 
 func (p *partWriter) Write(b []byte) (n int, err error) {
-	p.sum.Write(b)
-	p.size += uint64(len(b))
-	if p.size > maxSnapshot {
-		return 0, fmt.Errorf("a snapshot of more than %d bytes", maxSnapshot)
-	}
-	for n = len(b); len(b) > 0 && err == nil; {
-		m := min(partBytes-len(p.buf), len(b))
-		p.buf, b = append(p.buf, b[:m]...), b[m:]
-		if len(p.buf) == partBytes {
-			err = p.flush()
+	for chunk := range slices.Chunk(b, partBytes) {
+		if p.size += uint64(len(chunk)); p.size > maxSnapshot {
+			return n, fmt.Errorf("a snapshot of more than %d bytes", maxSnapshot)
 		}
+		p.sum.Write(chunk)
+		part := Pair{Key{tableParts, p.space, p.prefix + name(p.parts)}, bytes.Clone(chunk)}
+		err := p.store.submit(p.ctx, &op{size: len(chunk) + 256, apply: func(c *commit) error { c.put(part); return nil }})
+		if err != nil {
+			return n, err
+		}
+		p.parts, n = p.parts+1, n+len(chunk)
 	}
-	return n, err
+	return n, nil
 }
 
-func (p *partWriter) flush() error {
-	if len(p.buf) == 0 {
-		return nil
-	}
-	k, value := Key{tableParts, p.space, p.prefix + name(p.parts)}, bytes.Clone(p.buf)
-	p.parts, p.buf = p.parts+1, p.buf[:0]
-	return p.store.submit(p.ctx, &op{size: len(value) + 256, apply: func(c *commit) error { c.put(k, value); return nil }})
-}
-
-// keep deletes the parts of snapshots that were not finished or are not kept.
-func (p *partWriter) keep(ctx context.Context) error {
-	var kept []string
-	err := p.store.view(ctx, func(r Reader) error {
-		for e, err := range r.Scan(tableSnapshots, p.space, "", "") {
-			if err != nil {
-				return err
-			}
-			kept = append(kept, e.Name)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
+// clean deletes the parts of snapshots that were not finished or are not kept.
+func (p *partWriter) clean() error {
+	kept, err := p.store.Snapshots(p.ctx, p.workspace)
 	from := ""
-	for _, k := range append(kept, "") {
-		p.store.sweep(ctx, p.space, from, k)
-		from = after(k)
+	for _, s := range slices.Backward(kept) {
+		p.store.sweep(p.ctx, p.space, from, s.prefix())
+		from = after(s.prefix())
 	}
-	return ctx.Err()
+	p.store.sweep(p.ctx, p.space, from, "")
+	return err
 }
 
 // finish makes the snapshot visible and takes the third newest away.
@@ -126,124 +111,91 @@ func (p *partWriter) finish(c *commit, seq uint64, lease string, fence uint64) e
 	switch {
 	case h.space(p.workspace) != p.space || !h.exists():
 		return ErrNotFound
-	case seq > h.head.Seq:
+	case seq > h.Head.Seq:
 		return fmt.Errorf("event %d is not in the log", seq)
-	case h.erasedAt > 0 && seq <= h.erasedAt:
+	case h.ErasedAt > 0 && seq <= h.ErasedAt:
 		return errors.New("something that it counts was erased meanwhile")
 	}
 	if lease != "" {
-		if now, _, _ := decodeLease(c.get(Key{tableLeases, "", lease})); now > fence {
+		if decodeLease(c.get(Key{tableLeases, "", lease})).fence > fence {
 			return ErrHeld
 		}
 	}
-	c.put(Key{tableSnapshots, p.space, p.prefix}, p.sum.Sum(binary.BigEndian.AppendUint64(nil, p.size)))
-	names, err := c.names(tableSnapshots, p.space)
-	if err != nil {
-		return err
-	}
-	names = slices.DeleteFunc(names, func(n string) bool {
-		old := number(n) == seq && n != p.prefix // of one event the last snapshot is kept
-		if old {
-			c.put(Key{tableSnapshots, p.space, n}, nil)
-		}
-		return old
+	entry := append(binary.BigEndian.AppendUint64([]byte(p.prefix), p.size), p.sum.Sum(nil)...)
+	list := slices.DeleteFunc(slices.Collect(slices.Chunk(c.get(snapshotsKey(p.space)), listed)), func(e []byte) bool {
+		return number(string(e)) == seq // one snapshot an event
 	})
-	for _, old := range names[:max(0, len(names)-keptSnapshots)] {
-		c.put(Key{tableSnapshots, p.space, old}, nil)
-	}
+	list = append(list, entry)
+	slices.SortFunc(list, bytes.Compare)
+	c.put(Pair{snapshotsKey(p.space), bytes.Join(list[max(0, len(list)-keptSnapshots):], nil)})
 	c.change(p.workspace, h)
 	return nil
 }
 
-// Snapshots yields those that are kept, newest first. A damaged one yields its seq with an error that wraps
-// [ErrDamaged]; the caller goes on to the next.
-func (s *Store) Snapshots(ctx context.Context, workspace string) iter.Seq2[Snapshot, error] {
-	return func(yield func(Snapshot, error) bool) {
-		var kept []Pair
-		err := s.view(ctx, func(r Reader) error {
-			h, err := readHeader(r, workspace)
-			if err != nil {
-				return err
-			}
-			for e, err := range r.Scan(tableSnapshots, h.space(workspace), "", "") {
-				if err != nil {
-					return err
-				}
-				kept = append(kept, Pair{e.Key, bytes.Clone(e.Value)})
-			}
-			return nil
-		})
-		for _, e := range slices.Backward(kept) {
-			data, err := s.snapshot(ctx, e)
-			if errors.Is(err, ErrNotFound) {
-				continue // it was removed meanwhile
-			}
-			if err != nil {
-				err = fmt.Errorf("snapshot of workspace %q at event %d: %w", workspace, number(e.Name), err)
-			}
-			if !yield(Snapshot{number(e.Name), data}, err) {
-				return
+// Snapshots returns those that are kept, newest first.
+func (s *Store) Snapshots(ctx context.Context, workspace string) (kept []Snapshot, err error) {
+	err = s.view(ctx, workspace, func(r Reader, h header) error {
+		list := snapshotsKey(h.space(workspace))
+		values, err := r.Get(list)
+		if err == nil && len(values[0])%listed != 0 {
+			err = damaged("the list has an unknown form")
+		}
+		if err == nil {
+			for entry := range slices.Chunk(values[0], listed) {
+				kept = append(kept, Snapshot{number(string(entry)), s, list, entry})
 			}
 		}
-		if err != nil {
-			yield(Snapshot{}, fmt.Errorf("snapshots of workspace %q: %w", workspace, err))
-		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("snapshots of workspace %q: %w", workspace, err)
 	}
+	slices.Reverse(kept)
+	return kept, nil
 }
 
-// snapshot reads the parts of one.
-func (s *Store) snapshot(ctx context.Context, e Pair) (data []byte, err error) {
-	if len(e.Value) != 8+sha256.Size || binary.BigEndian.Uint64(e.Value) > maxSnapshot {
-		return nil, damaged("its entry has an unknown form")
-	}
-	size := binary.BigEndian.Uint64(e.Value)
-	err = s.view(ctx, func(r Reader) error {
-		data = nil
-		if values, err := r.Get(e.Key); err != nil || values[0] == nil {
-			return cmp.Or(err, ErrNotFound)
+func (s Snapshot) prefix() string { return string(s.entry[:24]) }
+
+// Data reads the parts; [ErrNotFound] if the snapshot was removed meanwhile.
+func (s Snapshot) Data(ctx context.Context) (data []byte, err error) {
+	size := binary.BigEndian.Uint64(s.entry[24:])
+	err = s.store.view(ctx, "", func(r Reader, _ header) error {
+		values, err := r.Get(s.list)
+		switch {
+		case err != nil:
+			return err
+		case !bytes.Contains(values[0], s.entry):
+			return ErrNotFound
+		case size > maxSnapshot:
+			return damaged("its entry has an unknown form")
 		}
-		for p, err := range r.Scan(tableParts, e.Space, e.Name, after(e.Name)) {
+		data = make([]byte, 0, size)
+		for p, err := range r.Scan(tableParts, s.list.Space, s.prefix(), after(s.prefix())) {
 			if err != nil {
 				return err
 			}
-			if uint64(len(data)+len(p.Value)) > size {
+			if data = append(data, p.Value...); uint64(len(data)) > size {
 				break
 			}
-			if data == nil {
-				data = make([]byte, 0, size)
-			}
-			data = append(data, p.Value...)
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
+	if sum := sha256.Sum256(data); err == nil && (uint64(len(data)) != size || !bytes.Equal(sum[:], s.entry[32:])) {
+		err = damaged("its content does not match its SHA-256")
 	}
-	if sum := sha256.Sum256(data); uint64(len(data)) != size || !bytes.Equal(sum[:], e.Value[8:]) {
-		return nil, damaged("its content does not match its SHA-256")
+	if err != nil {
+		return nil, fmt.Errorf("snapshot at event %d: %w", s.Seq, err)
 	}
 	return data, nil
 }
 
 // DropSnapshots removes all snapshots of a workspace.
 func (s *Store) DropSnapshots(ctx context.Context, workspace string) error {
-	space := ""
-	var names []string
-	err := s.submit(ctx, &op{workspaces: []string{workspace}, size: 1024, apply: func(c *commit) (err error) {
-		space = c.headers[workspace].space(workspace)
-		names, err = c.names(tableSnapshots, space)
-		for _, n := range names {
-			c.put(Key{tableSnapshots, space, n}, nil)
-		}
-		return err
-	}})
-	if err != nil {
-		return fmt.Errorf("snapshots of workspace %q: %w", workspace, err)
+	h, err := s.header(ctx, workspace)
+	if err == nil {
+		err = s.engine.Drop(ctx, tableSnapshots, h.space(workspace), "", "")
 	}
-	for _, n := range names { // not the parts of one that is being written
-		s.sweep(ctx, space, n, after(n))
-	}
-	return nil
+	return err
 }
 
 // sweep deletes parts of snapshots. What it fails to delete the next snapshot does.
@@ -251,29 +203,4 @@ func (s *Store) sweep(ctx context.Context, space, from, to string) {
 	if err := s.engine.Drop(ctx, tableParts, space, from, to); err != nil && ctx.Err() == nil {
 		s.log.Warn("parts of old snapshots could not be deleted; the next snapshot tries again", "error", err)
 	}
-}
-
-// Snapshot reads the one of an event; [ErrNotFound] if there is none.
-func (s *Store) Snapshot(ctx context.Context, workspace string, seq uint64) (data []byte, err error) {
-	var kept *Pair
-	err = s.view(ctx, func(r Reader) error {
-		h, err := readHeader(r, workspace)
-		for e, failed := range r.Scan(tableSnapshots, h.space(workspace), name(seq), name(seq+1)) {
-			if err = failed; err != nil {
-				break
-			}
-			kept = &Pair{e.Key, bytes.Clone(e.Value)}
-		}
-		return err
-	})
-	switch {
-	case err == nil && kept == nil:
-		err = ErrNotFound
-	case err == nil:
-		data, err = s.snapshot(ctx, *kept)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("snapshot of workspace %q at event %d: %w", workspace, seq, err)
-	}
-	return data, nil
 }

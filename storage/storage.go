@@ -5,7 +5,7 @@
 //	seq    1        2        3                    dense, from 1
 //	chain  c1 ───▶  c2 ───▶  c3                   c(n) = SHA-256(c(n-1) ‖ seq ‖ digest(payload n))
 //
-// Everything else in the program is computed from it. The rows hold what is not history: keys, runs,
+// Everything else in the program is computed from it. The rows hold the state that is not history: keys, runs,
 // proposals. One transaction appends events and changes rows:
 //
 //	store, err := storage.Open(dir, storage.Options{})
@@ -16,7 +16,9 @@
 package storage
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -60,8 +62,8 @@ const (
 	maxWorkspace = 128
 )
 
-// Record is an event to be appended. Key, where not empty, names the thing recorded (an episode id):
-// a second record with the same key is a duplicate if its payload is the same and a conflict if not.
+// Record is an event to be appended. A key that is not empty identifies the recorded thing (an episode id): a second
+// record with the same key is a duplicate if its payload is the same, and a conflict if not.
 type Record struct {
 	Key     string
 	Payload []byte
@@ -75,7 +77,7 @@ type Change struct {
 	Version *uint64
 }
 
-// Batch is what one transaction does in a workspace. A batch without records and changes creates the workspace.
+// Batch is one transaction in a workspace. A batch without records and changes creates the workspace.
 type Batch struct {
 	At      *Head    // where the log must end, else [ErrBehind]; nil: anywhere
 	Records []Record // stored in order; more than one transaction holds are stored in several, each atomic
@@ -83,10 +85,9 @@ type Batch struct {
 	Erase   []uint64 // events of which the payload is erased with the first transaction; unknown ones are no error
 }
 
-// Done says what a batch did. Of an append that failed it has the receipts of the transactions before.
+// Done is the result of a batch. After a failed append it has the receipts of the transactions before.
 type Done struct {
 	Receipts []Receipt // of the records, in order
-	Versions []uint64  // of the rows, in order; 0: deleted
 	Head     Head      // the end of the log after the batch
 }
 
@@ -107,10 +108,8 @@ const (
 
 // Options of a store.
 type Options struct {
-	// Logger receives what the store and badger report; nil is slog.Default().
+	// Logger receives the reports of the store and of badger; nil is slog.Default().
 	Logger *slog.Logger
-	// Unsafe accepts a PostgreSQL server whose settings can lose acknowledged data.
-	Unsafe bool
 
 	free   func(dir string) (uint64, error) // replaces statfs in tests
 	commit func(fn func() error) error      // wraps each commit in tests
@@ -123,15 +122,16 @@ type Store struct {
 	log    *slog.Logger
 	holder string // of leases
 
-	queue   chan *op
-	closing chan struct{}
-	once    sync.Once
-	ended   error
+	wake    chan struct{} // tells the committer that ops are pending
 	running sync.WaitGroup
+	life    context.Context
+	end     context.CancelFunc
 
 	snapshots sync.Mutex // held while one is written: that removes parts which belong to none
 
 	mu      sync.Mutex
+	closed  bool
+	pending []*op
 	spaces  map[string]*space
 	lost    error     // why the engine did not answer last; nil: it did
 	contact time.Time // when it answered last
@@ -142,88 +142,84 @@ type space struct {
 	header
 	moved chan struct{} // closed when the header changes
 
-	cached   map[string][]byte // rows, see [Table.Cached]
-	cachedAt uint64            // the changes that they count
+	cached map[string]cachedRow // see [Table.Cached]
 }
 
-// New makes a store of an engine, which it closes. It looks at all workspaces once, and where no other process
-// writes it reads and verifies every log.
-func New(ctx context.Context, engine Engine, opts Options) (_ *Store, err error) {
-	s := &Store{
-		engine: engine, log: opts.Logger, holder: newHolder(), queue: make(chan *op, maxRecords),
-		closing: make(chan struct{}), spaces: map[string]*space{},
+// New makes a store of an engine, which it closes. It reads the headers of all workspaces and, where no other process
+// writes, reads and verifies every log.
+func New(ctx context.Context, engine Engine, opts Options) (*Store, error) {
+	s := newStore(engine, opts)
+	err := s.look(ctx)
+	if err == nil {
+		err = s.view(ctx, "", func(r Reader, _ header) error {
+			values, err := r.Get(restoring)
+			if err == nil && values[0] != nil {
+				err = errors.New("a restore into it has not finished; empty it and restore again")
+			}
+			return err
+		})
 	}
-	if s.log == nil {
-		s.log = slog.Default()
+	if err == nil && !engine.Shared() {
+		err = s.verify(ctx)
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, engine.Close())
-		}
-	}()
-	if err := s.look(ctx); err != nil {
-		return nil, err
-	}
-	if !engine.Shared() {
-		if err := s.verify(ctx); err != nil {
-			return nil, err
-		}
+	if err == nil {
+		err = s.collectAll(ctx)
 	}
 	s.running.Go(s.commitLoop)
 	s.running.Go(s.follow)
-	if err := s.resumeDeletes(ctx); err != nil {
-		s.stop()
-		return nil, err
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
-func (s *Store) stop() {
-	close(s.closing)
-	s.running.Wait()
+func newStore(engine Engine, opts Options) *Store {
+	s := &Store{engine: engine, log: cmp.Or(opts.Logger, slog.Default()), holder: rand.Text(), wake: make(chan struct{}, 1), spaces: map[string]*space{}}
+	s.life, s.end = context.WithCancel(context.Background())
+	return s
 }
 
-// Close ends what is being committed, refuses what is queued, and closes the engine.
+// Close commits what is pending, refuses everything else, and closes the engine.
 func (s *Store) Close() error {
-	s.once.Do(func() {
-		s.stop()
-		s.ended = s.engine.Close()
-	})
-	return s.ended
-}
-
-func (s *Store) closed() bool {
-	select {
-	case <-s.closing:
-		return true
-	default:
-		return false
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
 	}
+	s.closed = true
+	close(s.wake)
+	s.mu.Unlock()
+	s.end()
+	s.running.Wait()
+	return s.engine.Close()
 }
 
-// view runs f on one consistent state.
-func (s *Store) view(ctx context.Context, f func(Reader) error) error {
-	if s.closed() {
-		return ErrClosed
-	}
-	return s.engine.View(ctx, f)
-}
-
-// Shared reports whether other processes write, too.
-func (s *Store) Shared() bool { return s.engine.Shared() }
-
-// Health is nil, or says why writes are refused or data is suspect.
-func (s *Store) Health() error { return errors.Join(s.unavailable(), s.engine.Health()) }
-
-// Writable is nil, or says why writes are refused now: [ErrReadOnly], [ErrNoSpace], [ErrUnavailable], [ErrClosed].
-func (s *Store) Writable() error {
-	if s.closed() {
+// view runs f on one consistent state, with the header of a workspace.
+func (s *Store) view(ctx context.Context, workspace string, f func(Reader, header) error) error {
+	if s.life.Err() != nil {
 		return ErrClosed
 	}
 	if err := s.unavailable(); err != nil {
 		return err
 	}
-	return s.engine.Writable()
+	return s.engine.View(ctx, func(r Reader) error {
+		h, err := readHeader(r, workspace)
+		if err != nil {
+			return err
+		}
+		return f(r, h)
+	})
+}
+
+// Shared reports whether other processes write, too.
+func (s *Store) Shared() bool { return s.engine.Shared() }
+
+// Writable is nil, or says why writes are refused now: [ErrReadOnly], [ErrNoSpace], [ErrUnavailable], [ErrClosed].
+func (s *Store) Writable() error {
+	if s.life.Err() != nil {
+		return ErrClosed
+	}
+	return cmp.Or(s.unavailable(), s.engine.Writable())
 }
 
 func (s *Store) unavailable() error {
@@ -265,7 +261,7 @@ func (s *Store) look(ctx context.Context) error {
 
 // saw keeps the header of a workspace, unless a newer one is known. s.mu is held.
 func (s *Store) saw(name string, h header) {
-	if w := s.space(name); w.changes < h.changes {
+	if w := s.space(name); w.Changes < h.Changes {
 		w.header = h
 		close(w.moved)
 		w.moved = make(chan struct{})
@@ -276,7 +272,7 @@ func (s *Store) saw(name string, h header) {
 func (s *Store) space(name string) *space {
 	w := s.spaces[name]
 	if w == nil {
-		w = &space{moved: make(chan struct{})}
+		w = &space{moved: make(chan struct{}), cached: map[string]cachedRow{}}
 		s.spaces[name] = w
 	}
 	return w
@@ -296,26 +292,21 @@ func (s *Store) seen(workspace string) (h header) {
 // events of one process hold in all others within a second.
 const pollInterval = 250 * time.Millisecond
 
-// follow looks what other processes write.
+// follow reads what other processes write.
 func (s *Store) follow() {
-	if !s.engine.Shared() {
-		return
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go func() { <-s.closing; cancel() }()
-	for ctx.Err() == nil {
-		s.engine.Wait(ctx, pollInterval)
+	for s.engine.Shared() && s.life.Err() == nil {
+		s.engine.Wait(s.life, pollInterval)
 		select { // own commits notify, too
 		case <-time.After(pollInterval / 10):
-		case <-ctx.Done():
+		case <-s.life.Done():
+			return
 		}
 		before := s.unavailable()
-		ask, done := context.WithTimeout(ctx, engineTimeout)
-		err := s.look(ask)
-		done()
+		ctx, cancel := context.WithTimeout(s.life, engineTimeout)
+		err := s.look(ctx)
+		cancel()
 		switch {
-		case ctx.Err() != nil:
+		case s.life.Err() != nil:
 		case err != nil && before == nil:
 			s.log.Error("the database does not answer; writes are refused until it does", "error", err)
 		case err == nil && before != nil:
@@ -325,7 +316,7 @@ func (s *Store) follow() {
 }
 
 // Head is the end of the log of a workspace, as far as it is known without asking the engine.
-func (s *Store) Head(workspace string) Head { return s.seen(workspace).head }
+func (s *Store) Head(workspace string) Head { return s.seen(workspace).Head }
 
 // Changes counts the transactions that changed a workspace, as far as is known without asking the engine, and
 // returns a channel that is closed when there are more: whoever keeps rows in memory then reads them again.
@@ -333,25 +324,15 @@ func (s *Store) Changes(workspace string) (n uint64, more <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w := s.space(workspace)
-	return w.changes, w.moved
+	return w.Changes, w.moved
 }
 
-// Exists reports whether there is a workspace.
-func (s *Store) Exists(ctx context.Context, workspace string) (exists bool, err error) {
-	if s.seen(workspace).exists() {
-		return true, nil
-	}
-	err = s.view(ctx, func(r Reader) error { // another process may just have made it
-		h, err := readHeader(r, workspace)
-		exists = h.exists()
-		return err
-	})
-	return exists, err
-}
+// Exists reports whether there is a workspace. One that another process creates is known within a second.
+func (s *Store) Exists(workspace string) bool { return s.seen(workspace).exists() }
 
 // Workspaces lists the names, sorted.
 func (s *Store) Workspaces(ctx context.Context) ([]string, error) {
-	if s.closed() {
+	if s.life.Err() != nil {
 		return nil, ErrClosed
 	}
 	s.mu.Lock()
@@ -380,10 +361,6 @@ func (b *Batch) check(workspace string) error {
 	if workspace == "" && (len(b.Records) > 0 || len(b.Erase) > 0) {
 		return errors.New("a log needs a workspace")
 	}
-	if err := checkWorkspace(workspace); err != nil {
-		return err
-	}
-	size := 300 * len(b.Erase)
 	for i, r := range b.Records {
 		if len(r.Payload) > MaxPayload {
 			return fmt.Errorf("record %d has a payload of %d bytes; at most %d are allowed", i, len(r.Payload), MaxPayload)
@@ -398,9 +375,9 @@ func (b *Batch) check(workspace string) error {
 		case len(c.Value) > MaxPayload:
 			return fmt.Errorf("row value of %d bytes; at most %d are allowed", len(c.Value), MaxPayload)
 		}
-		size += len(c.Key) + len(c.Value)
 	}
-	if size > maxBytes || len(b.Changes) > maxRecords {
+	rest := Batch{Changes: b.Changes, Erase: b.Erase}
+	if _, size := rest.fits(); size > maxBytes || len(b.Changes) > maxRecords {
 		return fmt.Errorf("%d rows and %d erasures of %d bytes are more than one transaction holds", len(b.Changes), len(b.Erase), size)
 	}
 	return nil

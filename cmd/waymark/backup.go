@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -9,7 +10,6 @@ import (
 	"hash"
 	"io"
 	"net/http"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -81,25 +81,15 @@ database of PostgreSQL at that URL instead, which must be empty. A backup of eit
 				return err
 			}
 			defer in.Close()
-			opts, where := storage.Options{Logger: a.logger(), Unsafe: a.storeUnsafe}, a.data
-			var summary storage.BackupSummary
-			if a.store != "" {
-				where = storage.PostgresName(a.store)
-				summary, err = storage.RestorePostgres(cmd.Context(), in, a.store, opts)
-			} else {
-				if entries, err := os.ReadDir(a.data); err == nil && len(entries) > 0 {
-					return fmt.Errorf("restore %s: data directory %s is not empty; name a new one with --data", name, a.data)
-				}
-				summary, err = storage.Restore(cmd.Context(), in, a.data, opts)
-			}
+			where := cmp.Or(a.store, a.data)
+			summary, err := storage.Restore(cmd.Context(), in, where, storage.Options{Logger: a.logger()})
 			if err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
-			return a.printSummary(summary, "restored to", where)
+			return a.printSummary(summary, "restored to", storage.Name(where))
 		},
 	}
 	cmd.Flags().StringVar(&a.store, "store", "", "restore into PostgreSQL at this `URL` instead of a data directory")
-	cmd.Flags().BoolVar(&a.storeUnsafe, "store-unsafe", false, "accept a database whose settings can lose acknowledged events")
 	return cmd
 }
 

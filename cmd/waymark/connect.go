@@ -97,7 +97,7 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	if a.keepFor < 0 || a.keepFor > 0 && a.keepFor < time.Hour { // younger episodes may still grow
 		return nil, usagef("%s must be 0 or at least 1h", a.flagName("keep-for"))
 	}
-	store, unlock, err := a.openStore(dir, storage.Options{Logger: logger, Unsafe: a.storeUnsafe})
+	store, unlock, err := a.openStore(dir, storage.Options{Logger: logger})
 	if err != nil {
 		return nil, err
 	}
@@ -166,10 +166,8 @@ func (a *app) openStore(dir string, opts storage.Options) (store *storage.Store,
 	if unlock, err = storage.Lock(dir); err != nil {
 		return nil, nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	if store, err = storage.OpenPostgres(ctx, a.store, opts); err == nil {
-		err = storage.ReplaceFile(named, []byte(storage.PostgresName(a.store)+"\n"))
+	if store, err = storage.Open(a.store, opts); err == nil {
+		err = storage.ReplaceFile(named, []byte(storage.Name(a.store)+"\n"))
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, unlock())

@@ -152,8 +152,7 @@ type app struct {
 	json      bool
 	logLevel  string
 
-	store       string // address of a database of PostgreSQL; empty: the store is in the data directory
-	storeUnsafe bool   // its settings may lose acknowledged events
+	store string // address of a database of PostgreSQL; empty: the store is in the data directory
 
 	keepFor     time.Duration // age above which episodes are forgotten
 	unloadAfter time.Duration // how long a workspace may be idle before it leaves memory

@@ -63,7 +63,6 @@ key, so one must exist before (waymark keys create).`,
 	f.StringVar(&files.key, "tls-key", "", "`file` of its key in PEM; both are read again when they change")
 	f.StringVar(&files.clientCA, "tls-client-ca", "", "`file` of CA certificates in PEM: clients need a certificate of one of them")
 	f.StringVar(&a.store, "store", "", "`URL` of a database of PostgreSQL that several servers share (postgres://…), in place of the one in the data directory")
-	f.BoolVar(&a.storeUnsafe, "store-unsafe", false, "accept a database whose settings can lose acknowledged events")
 	f.Var((*lasting)(&a.keepFor), "keep-for", "forget episodes whose last step is older than this `duration`, as in 90d or 2160h; 0: no limit")
 	a.engineFlags(cmd)
 	return cmd

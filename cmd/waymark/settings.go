@@ -19,7 +19,7 @@ import (
 )
 
 // settings are the flags that may also come from the settings file and from WAYMARK_* variables;
-// defaults < file < environment < flags. Flags that grant something once (--yes, --store-unsafe)
+// defaults < file < environment < flags. Flags that grant something once (--yes)
 // are left out on purpose: nobody should have them lying around in a file.
 var settings = append([]string{
 	"data", "store", "workspace", "json", "log-level",

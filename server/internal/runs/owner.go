@@ -83,13 +83,13 @@ func (r *Runs) part() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), renewEvery)
 	defer cancel()
-	r.warn(r.cfg.Store.Release(ctx, lease(r.server)))
+	r.warn(r.cfg.Store.System().Release(ctx, lease(r.server)))
 }
 
 func lease(server string) string { return "server/" + server }
 
 func (r *Runs) renew(ctx context.Context) error {
-	_, err := r.cfg.Store.Lease(ctx, lease(r.server), leaseFor)
+	_, err := r.cfg.Store.System().Lease(ctx, lease(r.server), leaseFor)
 	return err
 }
 
@@ -115,7 +115,7 @@ func (r *Runs) carried(ctx context.Context, o state.RunOwner) (bool, error) {
 	if r.server == "" || o.Server == "" || o.Server == r.server {
 		return false, nil
 	}
-	return r.cfg.Store.Leased(ctx, lease(o.Server))
+	return r.cfg.Store.System().Leased(ctx, lease(o.Server))
 }
 
 // tend keeps the status of a run where the other servers see it.
