@@ -36,7 +36,7 @@ func (b *Behind) String() string {
 
 // Behind says what of the model is older than the log; nil if nothing is.
 func (e *Engine) Behind(ctx context.Context) (behind *Behind, err error) {
-	err = e.do(ctx, func(w *writer) {
+	err = e.look(ctx, func(w *writer) {
 		provisional := w.measures.Provisional()
 		if w.since == 0 && !w.changed && w.refused == nil && !provisional {
 			return

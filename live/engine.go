@@ -89,6 +89,7 @@ type Engine struct {
 	previous atomic.Pointer[suggest.Model] // the model before the last build, if it is small
 
 	ops        chan *op
+	looks      chan func(w *writer)
 	life       lifecycle
 	vectors    vectorFetch
 	quarantine *quarantine
@@ -150,7 +151,7 @@ type edition struct {
 func open(ctx context.Context, store *storage.Store, name string, opts Options) (*Engine, error) {
 	background, stop := context.WithCancel(context.Background())
 	e := &Engine{
-		name: name, store: store, table: store.Table(name), opts: opts.filled(), ops: make(chan *op, 256),
+		name: name, store: store, table: store.Table(name), opts: opts.filled(), ops: make(chan *op, 256), looks: make(chan func(*writer)),
 		life: lifecycle{ctx: background, stop: stop, closing: make(chan struct{}), closed: make(chan struct{})},
 	}
 	e.resume.asked = make(chan struct{})

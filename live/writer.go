@@ -69,6 +69,21 @@ func (e *Engine) do(ctx context.Context, f func(w *writer)) error {
 	})
 }
 
+// look runs f in the writer's goroutine, too. f changes nothing, so it waits for no append that is under way: a database
+// that does not answer holds up no question.
+func (e *Engine) look(ctx context.Context, f func(w *writer)) error {
+	done := make(chan struct{})
+	select {
+	case e.looks <- func(w *writer) { f(w); close(done) }:
+		<-done
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-e.life.closing:
+		return ErrClosed
+	}
+}
+
 // submit hands an op to the writer and waits. An op that was handed over is carried out even if ctx
 // ends first.
 func (e *Engine) submit(ctx context.Context, o *op) error {
@@ -113,6 +128,8 @@ func (w *writer) run() {
 				break
 			}
 			w.carryOut(batch)
+		case f := <-w.looks:
+			f(w)
 		case result := <-w.results:
 			result()
 			w.buildIfDue()
@@ -184,7 +201,7 @@ func (w *writer) append(entries []entry, erase ...uint64) (receipts []storage.Re
 	}
 	for {
 		at := w.head
-		done, err := w.store.Append(context.WithoutCancel(w.life.ctx), w.name, storage.Batch{At: &at, Records: records[len(receipts):], Erase: erase})
+		done, err := w.commit(storage.Batch{At: &at, Records: records[len(receipts):], Erase: erase})
 		if len(done.Receipts) > 0 {
 			w.countStored(entries[len(receipts):], done)
 			receipts, erase = append(receipts, done.Receipts...), nil
@@ -202,6 +219,22 @@ func (w *writer) append(entries []entry, erase ...uint64) (receipts []storage.Re
 		case !behind || len(receipts) == 0:
 			return receipts, err
 		} // else the parts before stand, so the rest does too
+	}
+}
+
+func (w *writer) commit(b storage.Batch) (done storage.Done, err error) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		done, err = w.store.Append(context.WithoutCancel(w.life.ctx), w.name, b)
+	}()
+	for {
+		select {
+		case <-ended:
+			return done, err
+		case f := <-w.looks:
+			f(w)
+		}
 	}
 }
 
