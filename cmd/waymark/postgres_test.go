@@ -105,6 +105,9 @@ func TestServersOnPostgres(t *testing.T) {
 	reached(0, 40)
 	start(1)
 	reached(1, 40)
+	key := newKey(t, dirs[0])
+	require.Equal(t, http.StatusOK, key.asks(t, api(0)))
+	newKey(t, dirs[1]) // the rows of keys change
 	db.stop()
 	require.Eventually(t, func() bool { // a write is refused with a time to try again, a read is answered
 		resp, err := http.Post(api(0)+"/episodes", "application/json", strings.NewReader(`{"id":"outage","steps":[{"tool":"a:b"}]}`))
@@ -116,6 +119,8 @@ func TestServersOnPostgres(t *testing.T) {
 	require.NoError(t, err)
 	resp.Body.Close()
 	require.Equal(t, http.StatusOK, resp.StatusCode)
+	require.Equal(t, http.StatusOK, key.asks(t, api(0)), "a key holds while the database is down")
+	require.Equal(t, http.StatusServiceUnavailable, key.asks(t, api(1)), "a key that was never asked about is unknown")
 	db.start()
 	group.Wait()
 	keyOfTheOther(t, dirs[0], api(1))
@@ -161,25 +166,36 @@ func TestServersOnPostgres(t *testing.T) {
 	require.Contains(t, errs, "the database is not empty")
 }
 
-// keyOfTheOther makes a key at the server of a directory, and revokes it, as seen by another server.
-func keyOfTheOther(t *testing.T, dir, api string) {
+// createdKey is a key as keys create prints it.
+type createdKey struct{ ID, Key string }
+
+// newKey makes a key at the server of a directory.
+func newKey(t *testing.T, dir string) (key createdKey) {
 	out, errs, code := waymark(t, "", "keys", "create", "--name", "ci", "--json", "--data", dir)
 	require.Zero(t, code, errs)
-	var key struct{ ID, Key string }
 	require.NoError(t, json.Unmarshal([]byte(out), &key))
+	return key
+}
+
+// asks returns the status of a question with the key.
+func (k createdKey) asks(t *testing.T, api string) int {
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, api+"/stats", nil)
+	require.NoError(t, err)
+	req.Header.Set("Authorization", "Bearer "+k.Key)
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	resp.Body.Close()
+	return resp.StatusCode
+}
+
+// keyOfTheOther makes a key at the server of a directory, and revokes it, as seen by another server.
+func keyOfTheOther(t *testing.T, dir, api string) {
+	key := newKey(t, dir)
 	becomes := func(status int) {
-		require.Eventually(t, func() bool {
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, api+"/stats", nil)
-			require.NoError(t, err)
-			req.Header.Set("Authorization", "Bearer "+key.Key)
-			resp, err := http.DefaultClient.Do(req)
-			require.NoError(t, err)
-			resp.Body.Close()
-			return resp.StatusCode == status
-		}, time.Minute, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return key.asks(t, api) == status }, time.Minute, 10*time.Millisecond)
 	}
 	becomes(http.StatusOK)
-	_, errs, code = waymark(t, "", "keys", "revoke", key.ID, "--data", dir)
+	_, errs, code := waymark(t, "", "keys", "revoke", key.ID, "--data", dir)
 	require.Zero(t, code, errs)
 	revoked := time.Now()
 	becomes(http.StatusUnauthorized)
