@@ -125,18 +125,7 @@ func TestServersOnPostgres(t *testing.T) {
 	group.Wait()
 	keyOfTheOther(t, dirs[0], api(1))
 
-	version := func(i int) (v string) {
-		resp, err := http.Get(api(i) + "/stats")
-		require.NoError(t, err)
-		defer resp.Body.Close()
-		var stats struct {
-			Model struct {
-				Version string `json:"version"`
-			} `json:"model"`
-		}
-		require.NoError(t, json.NewDecoder(resp.Body).Decode(&stats))
-		return stats.Model.Version
-	}
+	version := func(i int) string { return modelOf(t, api(i)).Model.Version }
 	require.Eventually(t, func() bool { return version(0) != "" && version(0) == version(1) }, 2*time.Minute, 100*time.Millisecond)
 	for i, dir := range dirs {
 		out, errs, code := waymark(t, "", "export", "--format", "waymark", "--data", dir)
