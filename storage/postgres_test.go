@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -189,6 +190,83 @@ func TestPostgresWait(t *testing.T) {
 	begun = time.Now()
 	a.Wait(t.Context(), time.Minute)
 	require.Less(t, time.Since(begun), 50*time.Second, "the notification came")
+}
+
+func TestSharedIsLinearizable(t *testing.T) {
+	server := startPostgres(t)
+	linearizable(t, openPostgresTest(t, server.Address), openPostgresTest(t, server.Address))
+}
+
+// stepped is an engine with a clock that a test sets.
+type stepped struct {
+	Engine
+	clock *atomic.Pointer[time.Time]
+}
+
+type steppedReader struct {
+	Reader
+	clock *atomic.Pointer[time.Time]
+}
+
+func (r steppedReader) Now() (time.Time, error) { return *r.clock.Load(), nil }
+
+func (e stepped) View(ctx context.Context, f func(Reader) error) error {
+	return e.Engine.View(ctx, func(r Reader) error { return f(steppedReader{r, e.clock}) })
+}
+
+func (e stepped) Update(ctx context.Context, workspaces []string, f func(Reader) ([]Pair, error)) error {
+	return e.Engine.Update(ctx, workspaces, func(r Reader) ([]Pair, error) { return f(steppedReader{r, e.clock}) })
+}
+
+// Leases follow the clock of the database alone, wherever it is set: no process takes one that is in force by it, and a
+// fencing number never decreases.
+func TestLeasesFollowTheClockOfTheDatabase(t *testing.T) {
+	server := startPostgres(t)
+	now := time.Date(2001, 2, 3, 4, 5, 6, 0, time.UTC) // not that of any process
+	clock := new(atomic.Pointer[time.Time])
+	clock.Store(&now)
+	stores := make([]*Store, 3)
+	for i := range stores {
+		e, err := openPostgres(t.Context(), server.Address, Options{})
+		require.NoError(t, err)
+		stores[i], err = New(t.Context(), stepped{e, clock}, Options{Logger: quiet})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, stores[i].Close()) })
+	}
+	const seed = 5
+	r := rand.New(rand.NewPCG(seed, 0))
+	holder, until, fence := -1, time.Time{}, uint64(0)
+	refused, taken := 0, 0
+	for step := range 400 {
+		now := clock.Load().Add([]time.Duration{0, time.Minute, 10 * time.Minute, time.Hour, -time.Hour, -10 * time.Minute}[r.IntN(6)])
+		clock.Store(&now)
+		i := r.IntN(len(stores))
+		held, err := stores[i].Leased(t.Context(), "fold")
+		require.NoError(t, err)
+		require.Equal(t, holder >= 0 && now.Before(until), held, "seed %d, step %d", seed, step)
+		if r.IntN(8) == 0 {
+			require.NoError(t, stores[i].Release(t.Context(), "fold"))
+			if i == holder {
+				until = time.Time{}
+			}
+			continue
+		}
+		got, err := stores[i].Lease(t.Context(), "fold", 15*time.Minute)
+		if held && i != holder {
+			require.ErrorIs(t, err, ErrHeld, "seed %d, step %d", seed, step)
+			refused++
+			continue
+		}
+		require.NoError(t, err, "seed %d, step %d", seed, step)
+		if i != holder {
+			holder, fence = i, fence+1
+			taken++
+		}
+		require.Equal(t, fence, got, "seed %d, step %d", seed, step)
+		until = now.Add(15 * time.Minute)
+	}
+	require.Positive(t, refused)
+	require.Greater(t, taken, 10)
 }
 
 func TestPostgresRestore(t *testing.T) {

@@ -578,62 +578,93 @@ func testCancelled(t *testing.T, s *Store) {
 	require.NoError(t, s.Writable())
 }
 
-// Several clients append at the end that they know, which may be an old one, and look at the end. Porcupine looks for one
-// order of the calls, which agrees with their moments, in which a single list would have answered the same.
-func testLinearizable(t *testing.T, s *Store) {
-	type call struct{ before, after Head } // after is zero: a look
+func testLinearizable(t *testing.T, s *Store) { linearizable(t, s) }
+
+// linearizable has several clients read the log and a row of stores that share them, and change both in one batch, each
+// at the end and the version that it knows, which may be old ones. Porcupine looks for one order of the calls, which
+// agrees with their moments, in which a single list and a single value would have answered the same.
+func linearizable(t *testing.T, stores ...*Store) {
+	type state struct {
+		head    Head
+		version uint64
+		value   string
+	}
+	type call struct {
+		kind          string // log, row or batch
+		before, after state
+	}
 	type answer struct {
-		head   Head
-		behind bool
+		state
+		refused error
 	}
 	model := porcupine.Model{
-		Init: func() any { return Head{} },
-		Step: func(state, input, output any) (bool, any) {
-			head, c, a := state.(Head), input.(call), output.(answer)
+		Init: func() any { return state{} },
+		Step: func(now, input, output any) (bool, any) {
+			is, c, a := now.(state), input.(call), output.(answer)
 			switch {
-			case c.after == Head{}:
-				return a.head == head, head
-			case a.behind:
-				return head != c.before, head
+			case c.kind == "log":
+				return a.head == is.head, is
+			case c.kind == "row":
+				return a.version == is.version && a.value == is.value, is
+			case errors.Is(a.refused, ErrBehind):
+				return is.head != c.before.head, is
+			case errors.Is(a.refused, ErrConflict):
+				return is.version != c.before.version, is
 			}
-			return head == c.before, c.after
+			return is.head == c.before.head && is.version == c.before.version, c.after
 		},
 	}
 	began := time.Now()
 	var mu sync.Mutex
 	var history []porcupine.Operation
+	changed := 0
 	var wg sync.WaitGroup
-	for client := range 5 {
+	for client := range 6 {
 		wg.Go(func() {
-			var known Head
+			s, ctx := stores[client%len(stores)], context.Background()
+			var known state
 			for i := range 60 {
 				at := time.Since(began)
 				c, a := call{}, answer{}
-				if i%3 == 0 {
-					for e, err := range s.Read(context.Background(), "w", 0) {
+				switch i % 4 {
+				case 0:
+					c.kind = "log"
+					for e, err := range s.Read(ctx, "w", 0) {
 						assert.NoError(t, err)
 						a.head = Head{e.Seq, e.Chain}
 					}
-					known = a.head
-				} else {
-					payload := fmt.Append(nil, client, " ", i)
-					records := []Record{{Payload: payload}}
-					c = call{known, known.next(sha256.Sum256(payload))}
-					done, err := s.Append(context.Background(), "w", Batch{At: &known, Records: records})
-					if a.behind = errors.Is(err, ErrBehind); !a.behind {
+					known.head = a.head
+				case 1:
+					c.kind = "row"
+					row, err := s.Get(ctx, "w", "row")
+					if !errors.Is(err, ErrNotFound) {
 						assert.NoError(t, err)
-						assert.Equal(t, c.after, done.Head)
-						known = done.Head
+					}
+					a.version, a.value = row.Version, string(row.Value)
+					known.version = a.version
+				default:
+					payload := fmt.Append(nil, client, " ", i)
+					c = call{"batch", known, state{known.head.next(sha256.Sum256(payload)), known.version + 1, string(payload)}}
+					_, a.refused = s.Append(ctx, "w", Batch{At: &known.head, Records: []Record{{Payload: payload}}, Changes: []Change{{"row", payload, &known.version}}})
+					if a.refused == nil {
+						known = c.after
+					} else if !errors.Is(a.refused, ErrBehind) {
+						assert.ErrorIs(t, a.refused, ErrConflict)
 					}
 				}
 				mu.Lock()
+				if c.kind == "batch" && a.refused == nil {
+					changed++
+				}
 				history = append(history, porcupine.Operation{ClientId: client, Input: c, Call: int64(at), Output: a, Return: int64(time.Since(began))})
 				mu.Unlock()
 			}
 		})
 	}
 	wg.Wait()
+	require.Positive(t, changed)
 	require.Equal(t, porcupine.Ok, porcupine.CheckOperationsTimeout(model, history, time.Minute))
+	t.Logf("%d calls, of which %d changed something", len(history), changed)
 }
 
 func fillForBackup(t testing.TB, s *Store) {
