@@ -31,10 +31,13 @@ const (
 type lead struct {
 	store *storage.Store
 	fence atomic.Uint64
-	until atomic.Int64 // when it ends, in Unix nanoseconds
+	until atomic.Pointer[time.Time] // when it ends, also where the clock of this process is set meanwhile; nil: not held
 }
 
-func (l *lead) holds() bool { return !l.store.Shared() || time.Now().UnixNano() < l.until.Load() }
+func (l *lead) holds() bool {
+	until := l.until.Load()
+	return !l.store.Shared() || until != nil && time.Now().Before(*until)
+}
 
 // seek takes and renews the lease until ctx ends.
 func (l *lead) seek(ctx context.Context, log *slog.Logger) {
@@ -46,9 +49,10 @@ func (l *lead) seek(ctx context.Context, log *slog.Logger) {
 		switch {
 		case err == nil:
 			l.fence.Store(fence)
-			l.until.Store(began.Add(leaseTime).UnixNano())
+			until := began.Add(leaseTime)
+			l.until.Store(&until)
 		case errors.Is(err, storage.ErrHeld):
-			l.until.Store(0)
+			l.until.Store(nil)
 		}
 		if l.holds() != held {
 			held = !held
@@ -57,7 +61,7 @@ func (l *lead) seek(ctx context.Context, log *slog.Logger) {
 		rest(ctx, leaseRenew)
 	}
 	if l.holds() {
-		l.until.Store(0)
+		l.until.Store(nil)
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseRenew)
 		defer cancel()
 		if err := l.store.System().Release(end, buildLease); err != nil {
