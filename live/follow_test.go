@@ -14,6 +14,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
+	"waymark/storage"
 )
 
 // replicas are workspaces of two processes that share a store; the first of them starts builds.

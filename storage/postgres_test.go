@@ -227,7 +227,7 @@ func TestLeasesFollowTheClockOfTheDatabase(t *testing.T) {
 	clock.Store(&now)
 	stores := make([]*Store, 3)
 	for i := range stores {
-		e, err := openPostgres(t.Context(), server.Address, Options{})
+		e, err := openPostgres(t.Context(), server.Address)
 		require.NoError(t, err)
 		stores[i], err = New(t.Context(), stepped{e, clock}, Options{Logger: quiet})
 		require.NoError(t, err)
@@ -241,17 +241,17 @@ func TestLeasesFollowTheClockOfTheDatabase(t *testing.T) {
 		now := clock.Load().Add([]time.Duration{0, time.Minute, 10 * time.Minute, time.Hour, -time.Hour, -10 * time.Minute}[r.IntN(6)])
 		clock.Store(&now)
 		i := r.IntN(len(stores))
-		held, err := stores[i].Leased(t.Context(), "fold")
+		held, err := stores[i].System().Leased(t.Context(), "fold")
 		require.NoError(t, err)
 		require.Equal(t, holder >= 0 && now.Before(until), held, "seed %d, step %d", seed, step)
 		if r.IntN(8) == 0 {
-			require.NoError(t, stores[i].Release(t.Context(), "fold"))
+			require.NoError(t, stores[i].System().Release(t.Context(), "fold"))
 			if i == holder {
 				until = time.Time{}
 			}
 			continue
 		}
-		got, err := stores[i].Lease(t.Context(), "fold", 15*time.Minute)
+		got, err := stores[i].System().Lease(t.Context(), "fold", 15*time.Minute)
 		if held && i != holder {
 			require.ErrorIs(t, err, ErrHeld, "seed %d, step %d", seed, step)
 			refused++

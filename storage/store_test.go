@@ -580,8 +580,8 @@ func testCancelled(t *testing.T, s *Store) {
 
 func testLinearizable(t *testing.T, s *Store) { linearizable(t, s) }
 
-// linearizable has several clients read the log and a row of stores that share them, and change both in one batch, each
-// at the end and the version that it knows, which may be old ones. Porcupine looks for one order of the calls, which
+// linearizable has several clients read the log and a row of stores that share them, and change the row or both in one
+// batch, each at the end and the version that it knows, which may be old ones. Porcupine looks for one order of the calls, which
 // agrees with their moments, in which a single list and a single value would have answered the same.
 func linearizable(t *testing.T, stores ...*Store) {
 	type state struct {
@@ -590,7 +590,7 @@ func linearizable(t *testing.T, stores ...*Store) {
 		value   string
 	}
 	type call struct {
-		kind          string // log, row or batch
+		kind          string // log, row, set or batch
 		before, after state
 	}
 	type answer struct {
@@ -610,6 +610,8 @@ func linearizable(t *testing.T, stores ...*Store) {
 				return is.head != c.before.head, is
 			case errors.Is(a.refused, ErrConflict):
 				return is.version != c.before.version, is
+			case c.kind == "set":
+				return is.version == c.before.version, state{is.head, c.after.version, c.after.value}
 			}
 			return is.head == c.before.head && is.version == c.before.version, c.after
 		},
@@ -626,7 +628,7 @@ func linearizable(t *testing.T, stores ...*Store) {
 			for i := range 60 {
 				at := time.Since(began)
 				c, a := call{}, answer{}
-				switch i % 4 {
+				switch i % 5 {
 				case 0:
 					c.kind = "log"
 					for e, err := range s.Read(ctx, "w", 0) {
@@ -636,24 +638,28 @@ func linearizable(t *testing.T, stores ...*Store) {
 					known.head = a.head
 				case 1:
 					c.kind = "row"
-					row, err := s.Get(ctx, "w", "row")
+					value, version, err := s.Table("w").Get(ctx, "row")
 					if !errors.Is(err, ErrNotFound) {
 						assert.NoError(t, err)
 					}
-					a.version, a.value = row.Version, string(row.Value)
+					a.version, a.value = version, string(value)
 					known.version = a.version
 				default:
 					payload := fmt.Append(nil, client, " ", i)
-					c = call{"batch", known, state{known.head.next(sha256.Sum256(payload)), known.version + 1, string(payload)}}
-					_, a.refused = s.Append(ctx, "w", Batch{At: &known.head, Records: []Record{{Payload: payload}}, Changes: []Change{{"row", payload, &known.version}}})
-					if a.refused == nil {
+					c = call{"set", known, state{known.head, known.version + 1, string(payload)}}
+					b := Batch{Changes: []Change{{"row", payload, &known.version}}}
+					if i%5 > 2 {
+						c.kind, c.after.head = "batch", known.head.next(sha256.Sum256(payload))
+						b.At, b.Records = &known.head, []Record{{Payload: payload}}
+					}
+					if _, a.refused = s.Append(ctx, "w", b); a.refused == nil {
 						known = c.after
 					} else if !errors.Is(a.refused, ErrBehind) {
 						assert.ErrorIs(t, a.refused, ErrConflict)
 					}
 				}
 				mu.Lock()
-				if c.kind == "batch" && a.refused == nil {
+				if c.after != (state{}) && a.refused == nil {
 					changed++
 				}
 				history = append(history, porcupine.Operation{ClientId: client, Input: c, Call: int64(at), Output: a, Return: int64(time.Since(began))})
