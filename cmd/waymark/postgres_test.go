@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -24,10 +23,8 @@ import (
 
 // database is a server of PostgreSQL in a temporary directory.
 type database struct {
-	t            *testing.T
-	dir, address string
-	program      string
-	cmd          *exec.Cmd
+	t                     *testing.T
+	dir, address, program string
 }
 
 func startDatabase(t *testing.T) *database {
@@ -41,39 +38,32 @@ func startDatabase(t *testing.T) *database {
 	require.NoError(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	d := &database{t: t, dir: dir, program: program, address: "postgres:///postgres?user=waymark&host=" + dir}
-	out, err := d.command("initdb", "-D", filepath.Join(dir, "data"), "-U", "waymark", "-A", "trust", "-E", "UTF8", "--no-locale", "-N").CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	require.NoError(t, d.run("initdb", "-U", "waymark", "-A", "trust", "-E", "UTF8", "--no-locale", "-N"))
 	d.start()
-	t.Cleanup(d.stop)
+	t.Cleanup(func() { _ = d.run("pg_ctl", "stop") })
 	return d
 }
 
-// command runs as nobody where this process is root: PostgreSQL refuses root.
-func (d *database) command(name string, args ...string) *exec.Cmd {
-	name = filepath.Join(filepath.Dir(d.program), name)
+func (d *database) start() {
+	require.NoError(d.t, d.run("pg_ctl", "start", "-l", filepath.Join(d.dir, "log"), "-o", "-c listen_addresses= -k "+d.dir))
+}
+
+func (d *database) stop() { require.NoError(d.t, d.run("pg_ctl", "stop")) }
+
+// run runs a program of the server, as nobody where this process is root: PostgreSQL refuses root.
+func (d *database) run(name string, args ...string) error {
+	args = append([]string{filepath.Join(filepath.Dir(d.program), name), "-D", filepath.Join(d.dir, "data")}, args...)
 	if os.Getuid() == 0 {
 		require.NoError(d.t, os.Chown(d.dir, 65534, 65534))
-		name, args = "setpriv", append([]string{"--reuid=65534", "--regid=65534", "--clear-groups", name}, args...)
+		args = append([]string{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"}, args...)
 	}
-	cmd := exec.Command(name, args...)
+	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir = d.dir
-	return cmd
-}
-
-func (d *database) start() {
-	d.cmd = d.command("postgres", "-D", filepath.Join(d.dir, "data"), "-k", d.dir, "-c", "listen_addresses=")
-	require.NoError(d.t, d.cmd.Start())
-	require.Eventually(d.t, func() bool {
-		return d.command("psql", "-h", d.dir, "-U", "waymark", "-d", "postgres", "-c", "select 1").Run() == nil
-	}, time.Minute, 20*time.Millisecond)
-}
-
-func (d *database) stop() {
-	if d.cmd != nil {
-		_ = d.cmd.Process.Signal(syscall.SIGINT) // the fast shutdown
-		_ = d.cmd.Wait()
-		d.cmd = nil
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("%w: %s", err, out)
 	}
+	return err
 }
 
 // Two servers on one database: one is killed and starts again, the database stops and starts again. Everything that was
