@@ -132,7 +132,7 @@ func TestDecisionsAtAnotherServer(t *testing.T) {
 	b.becomes(begun.ID, run.Canceled, 0)
 	assert.Contains(t, <-progress, "event: end")
 	requireProblem(t, 409, "has ended", b.ask("POST", "/v1/runs/"+begun.ID+"/cancel", ""))
-	for row, err := range b.cfg.Store.Table("default").List(t.Context(), "runs-decision/") {
+	for row, err := range b.cfg.Store.Table("default").List(t.Context(), "runs-open/") {
 		require.NoError(t, err)
 		t.Errorf("%s is left", row.Key)
 	}
@@ -195,8 +195,8 @@ func TestARunTakenOverIsLeft(t *testing.T) {
 	for row, err := range a.cfg.Store.Table("default").List(t.Context(), "runs-open/") {
 		require.NoError(t, err)
 		rows++
-		j := state.Runs{Table: a.cfg.Store.Table("default"), Server: "gone"}
-		require.NoError(t, j.TakeOver(t.Context(), begun.ID, state.RunOwner{Version: row.Version}))
+		j := state.Runs{Table: a.cfg.Store.Table("default")}
+		require.NoError(t, j.SetOwner(t.Context(), begun.ID, state.RunOwner{Server: "gone", Version: row.Version}))
 	}
 	require.Equal(t, 1, rows)
 	one, ok := a.runs.Find("default", begun.ID)

@@ -634,7 +634,7 @@ func TestRunJournal(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, heads, 1)
 	assert.Equal(t, "me", heads[0].Source)
-	require.NoError(t, j.Forget(ctx, "r"))
+	require.NoError(t, j.ForgetSelected(ctx, "", "r", time.Time{}))
 	for row, err := range table.List(ctx, "runs") {
 		require.NoError(t, err)
 		t.Errorf("%s is left", row.Key)

@@ -1,6 +1,8 @@
 package state
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -8,32 +10,31 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"waymark/catalog"
 	"waymark/run"
 	"waymark/storage"
 )
 
 // A run is kept in the table of its workspace, in pieces small enough for a row:
 //
-//	runs/ID                     where it stands, in brief
-//	runs-open/ID                as long as it has not ended: who carries it out
-//	runs-data/ID/record/N       what was asked for
+//	runs/ID                     how it stands, in brief
+//	runs-open/ID                until it has ended: the server that carries it out, and decisions for that server
+//	runs-data/ID/record/N       the request
 //	runs-data/ID/began/NODE/N   a call that is about to be made, with its arguments
-//	runs-data/ID/ended/NODE/N   what became of it, with its result
-//	runs-data/ID/status/N       how it stands, without results, where several servers share the table
-//	runs-data/ID/end/N          how the run ended
-//	runs-decision/ID/NODE       what a person decided at a server that does not carry the run out
+//	runs-data/ID/ended/NODE/N   the result of the call
+//	runs-data/ID/status/N       how the run stands or ended, without results of calls
 //
-// The first piece of anything is written last and says how many there are. Where several servers share the table, the
-// one that carries a run out also writes runs-open/ID again with all that it writes, so that it notices when another
-// one has taken the run over, and a decision is only stored about what a person has seen.
+// The first piece of a value is written last and has their number. The server that carries a run out also writes
+// runs-open/ID with all that it writes, so that it notices when another one has taken the run over, and a decision is
+// stored only about what a person has seen.
 const (
-	runRow         = "runs/"
-	runOpenRow     = "runs-open/"
-	runDataRow     = "runs-data/"
-	runDecisionRow = "runs-decision/"
+	runRow     = "runs/"
+	runOpenRow = "runs-open/"
+	runDataRow = "runs-data/"
 
 	runPiece  = 192 << 10 // bytes
 	runPieces = 4         // in one transaction
@@ -65,19 +66,26 @@ func HeadOf(s run.Status, source string) RunHead {
 // Runs is the [run.Journal] of a workspace, kept in its table.
 type Runs struct {
 	Table  storage.Table
-	Source string                     // of the runs that start
+	Source string                     // of the runs that are written
 	Shown  func(intent string) string // how the intent stands in a list; nil: as it is
-
-	Server string // carries the runs out, where several share the table; empty: there is one
+	Server string                     // carries out the runs that are written
 }
 
 // RunOwner is the value of runs-open/ID.
 type RunOwner struct {
-	Server  string `json:"server,omitempty"`
-	Version uint64 `json:"-"` // of the row
+	Server    string        `json:"server"`
+	Decisions []RunDecision `json:"decisions,omitempty"` // not carried out yet
+	Version   uint64        `json:"-"`                   // of the row
 }
 
-// Start stores what was asked for, before the first call; [storage.ErrConflict] if there is a run with this id.
+// RunDecision is the decision of a person about a node that waits, or about the run.
+type RunDecision struct {
+	Node     string `json:"node,omitempty"` // its [NodeName]; empty: the run is cancelled
+	Attempts int    `json:"attempts"`       // of the node so far: the decision is about the next one alone
+	Deny     bool   `json:"deny,omitempty"`
+}
+
+// Start stores a request before the first call; [storage.ErrConflict] if there is a run with this id.
 func (j Runs) Start(ctx context.Context, r run.Record) error {
 	head := RunHead{ID: r.ID, Capability: r.Request.Capability, Intent: r.Request.DAG.Intent, State: run.Running, StartedAt: r.StartedAt, Nodes: len(r.Request.DAG.Tasks), Source: j.Source}
 	if j.Shown != nil {
@@ -88,12 +96,10 @@ func (j Runs) Start(ctx context.Context, r run.Record) error {
 	if err = errors.Join(wrong, err); err != nil {
 		return err
 	}
-	j.Server = "" // nobody has it yet
-	return j.write(ctx, r.ID, "record", r,
-		storage.Change{Key: runRow + r.ID, Value: brief, Version: new(uint64)}, storage.Change{Key: runOpenRow + r.ID, Value: owner})
+	return j.write(ctx, r.ID, "record", r, nil, storage.Change{Key: runRow + r.ID, Value: brief, Version: new(uint64)}, storage.Change{Key: runOpenRow + r.ID, Value: owner})
 }
 
-// Owner says who carries out a run that has not ended.
+// Owner returns the owner of a run; [storage.ErrNotFound] if the run has ended.
 func (j Runs) Owner(ctx context.Context, id string) (o RunOwner, err error) {
 	b, version, err := j.Table.Get(ctx, runOpenRow+id)
 	if err == nil {
@@ -103,115 +109,88 @@ func (j Runs) Owner(ctx context.Context, id string) (o RunOwner, err error) {
 	return o, err
 }
 
-// TakeOver makes this server the one that carries a run out; [storage.ErrConflict] if anybody wrote since the owner
-// before was read.
-func (j Runs) TakeOver(ctx context.Context, id string, before RunOwner) error {
-	b, err := json.Marshal(RunOwner{Server: j.Server})
+// SetOwner replaces the owner of a run; [storage.ErrConflict] if it was written since it was read.
+func (j Runs) SetOwner(ctx context.Context, id string, o RunOwner) error {
+	b, err := json.Marshal(o)
 	if err == nil {
-		err = j.Table.CAS(ctx, runOpenRow+id, before.Version, b)
+		err = j.Table.CAS(ctx, runOpenRow+id, o.Version, b)
 	}
 	return err
 }
 
 // Began stores a call that is about to be made.
 func (j Runs) Began(ctx context.Context, id string, n run.Node) error {
-	return j.write(ctx, id, "began/"+nodeName(n.ID), n)
+	return j.write(ctx, id, "began/"+NodeName(n.ID), n, sameOwner)
 }
 
 // Ended stores the result of a call.
 func (j Runs) Ended(ctx context.Context, id string, n run.Node) error {
-	return j.write(ctx, id, "ended/"+nodeName(n.ID), n)
+	return j.write(ctx, id, "ended/"+NodeName(n.ID), n, sameOwner)
 }
 
-// End stores how a run ended.
+// End stores how a run ended. Then it has no owner.
 func (j Runs) End(ctx context.Context, s run.Status) error {
-	b, err := json.Marshal(HeadOf(s, j.Source))
-	if err == nil {
-		err = j.write(ctx, s.ID, "end", s, storage.Change{Key: runRow + s.ID, Value: b})
-	}
-	if err != nil {
-		return err
-	}
-	return j.Close(ctx, s.ID)
+	return j.stands(ctx, s, func(RunOwner) *RunOwner { return nil })
 }
 
 // Stands stores how a run stands, and that decisions about it were carried out.
-func (j Runs) Stands(ctx context.Context, s run.Status, done ...RunDecision) error {
-	s.Nodes, s.Output = slices.Clone(s.Nodes), nil
-	for i := range s.Nodes {
-		s.Nodes[i].Result = nil
-	}
-	changes := make([]storage.Change, len(done))
-	for i, d := range done {
-		changes[i].Key = d.row(s.ID)
-	}
-	return j.write(ctx, s.ID, "status", s, changes...)
+func (j Runs) Stands(ctx context.Context, s run.Status, done []RunDecision) error {
+	return j.stands(ctx, s, func(o RunOwner) *RunOwner {
+		o.Decisions = slices.DeleteFunc(o.Decisions, func(d RunDecision) bool { return slices.Contains(done, d) })
+		return &o
+	})
 }
 
-// Standing reads how a run stood last that another server carries out.
-func (j Runs) Standing(ctx context.Context, id string) (s run.Status, err error) {
-	err = j.read(ctx, runDataRow+id+"/status", &s)
-	return s, err
-}
-
-// RunDecision is what a person decided about a node that waits, or about the run.
-type RunDecision struct {
-	Node     string `json:"node,omitempty"` // empty: the run is cancelled
-	Attempts int    `json:"attempts"`       // of the node so far: the decision is about the next one alone
-	Deny     bool   `json:"deny,omitempty"`
-}
-
-func (d RunDecision) row(run string) string {
-	if d.Node == "" {
-		return runDecisionRow + run + "/cancel"
+func (j Runs) stands(ctx context.Context, s run.Status, owner newOwner) error {
+	s.Nodes = slices.Clone(s.Nodes)
+	for i, n := range s.Nodes {
+		if !s.State.Over() || n.Kind == string(catalog.KindTool) {
+			s.Nodes[i].Result = nil
+		}
 	}
-	return runDecisionRow + run + "/" + nodeName(d.Node)
-}
-
-// Decide stores decisions about a run for the server that carries it out; [storage.ErrConflict] if the run went on since
-// its owner was read.
-func (j Runs) Decide(ctx context.Context, id string, seen RunOwner, decisions []RunDecision) error {
-	b, err := json.Marshal(seen)
-	changes := []storage.Change{{Key: runOpenRow + id, Value: b, Version: &seen.Version}}
-	for _, d := range decisions {
-		b, wrong := json.Marshal(d)
-		changes, err = append(changes, storage.Change{Key: d.row(id), Value: b}), errors.Join(err, wrong)
-	}
+	brief, err := json.Marshal(HeadOf(s, j.Source))
 	if err != nil {
 		return err
 	}
-	return j.Table.Apply(ctx, changes...)
+	return j.write(ctx, s.ID, "status", s, owner, storage.Change{Key: runRow + s.ID, Value: brief})
 }
 
-// Decisions lists those that were not carried out yet, by run: of one, or of all.
-func (j Runs) Decisions(ctx context.Context, id string) (map[string][]RunDecision, error) {
-	prefix := runDecisionRow
-	if id != "" {
-		prefix += id + "/"
-	}
-	all := map[string][]RunDecision{}
-	for row, err := range j.Table.List(ctx, prefix) {
-		var d RunDecision
+// Status reads how a run stood last, or how it ended.
+func (j Runs) Status(ctx context.Context, id string) (s run.Status, err error) {
+	if err = j.read(ctx, id, "status", &s); errors.Is(err, storage.ErrNotFound) { // perhaps it has just begun
+		var h RunHead
+		b, _, err := j.Table.Get(ctx, runRow+id)
 		if err == nil {
-			err = json.Unmarshal(row.Value, &d)
+			err = json.Unmarshal(b, &h)
 		}
-		if err != nil {
-			return nil, err
-		}
-		id, _, _ := strings.Cut(strings.TrimPrefix(row.Key, runDecisionRow), "/")
-		all[id] = append(all[id], d)
+		return run.Status{ID: h.ID, Capability: h.Capability, Intent: h.Intent, State: h.State, StartedAt: h.StartedAt, Nodes: []run.Node{}, Waiting: []string{}, Warnings: []string{}}, err
 	}
-	return all, nil
+	return s, cmp.Or(err, j.values(ctx, runDataRow+id+"/ended/", func(b []byte) error {
+		var ended run.Node
+		err := json.Unmarshal(b, &ended)
+		for i := range s.Nodes {
+			if n := &s.Nodes[i]; n.ID == ended.ID {
+				n.Result = ended.Result
+			}
+		}
+		return err
+	}))
 }
 
-// nodeName names a node by a digest: paths may be longer than a key.
-func nodeName(path string) string {
+// NodeName names a node by a digest: paths may be longer than a key.
+func NodeName(path string) string {
 	sum := sha256.Sum256([]byte(path))
 	return hex.EncodeToString(sum[:12])
 }
 
-// write puts a value of a run in pieces, the first one last and with further changes.
-func (j Runs) write(ctx context.Context, id, what string, v any, also ...storage.Change) error {
+// newOwner returns the next owner of a run; nil: it has none.
+type newOwner func(RunOwner) *RunOwner
+
+func sameOwner(o RunOwner) *RunOwner { return &o }
+
+// write puts a value of a run in pieces, the first one last, with further changes and the next owner. owner is nil
+// for a run that begins.
+func (j Runs) write(ctx context.Context, id, what string, v any, owner newOwner, also ...storage.Change) error {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return err
@@ -219,14 +198,15 @@ func (j Runs) write(ctx context.Context, id, what string, v any, also ...storage
 	pieces := max(1, (len(b)+runPiece-1)/runPiece)
 	var changes []storage.Change
 	for i := pieces - 1; i >= 0; i-- {
-		piece := b[i*runPiece : min((i+1)*runPiece, len(b))]
+		piece, next := b[i*runPiece:min((i+1)*runPiece, len(b))], owner
 		if i == 0 {
-			piece = append([]byte(fmt.Sprintf("%d\n", pieces)), piece...)
-			changes = append(changes, also...)
+			piece, changes = append(fmt.Appendf(nil, "%d\n", pieces), piece...), append(changes, also...)
+		} else if owner != nil {
+			next = sameOwner
 		}
 		changes = append(changes, storage.Change{Key: fmt.Sprintf("%s%s/%s/%04d", runDataRow, id, what, i), Value: piece})
 		if i%runPieces == 0 {
-			if err := j.apply(ctx, id, changes); err != nil {
+			if err := j.apply(ctx, id, next, changes); err != nil {
 				return err
 			}
 			changes = nil
@@ -236,8 +216,8 @@ func (j Runs) write(ctx context.Context, id, what string, v any, also ...storage
 }
 
 // apply makes changes of a run that this server carries out; [storage.ErrHeld] if another one has taken it over.
-func (j Runs) apply(ctx context.Context, id string, changes []storage.Change) error {
-	if j.Server == "" {
+func (j Runs) apply(ctx context.Context, id string, owner newOwner, changes []storage.Change) error {
+	if owner == nil {
 		return j.Table.Apply(ctx, changes...)
 	}
 	for {
@@ -245,81 +225,78 @@ func (j Runs) apply(ctx context.Context, id string, changes []storage.Change) er
 		if err == nil && o.Server != j.Server {
 			err = fmt.Errorf("run %q is carried out by server %s: %w", id, o.Server, storage.ErrHeld)
 		}
+		open := storage.Change{Key: runOpenRow + id, Version: &o.Version}
+		if next := owner(o); err == nil && next != nil {
+			open.Value, err = json.Marshal(next)
+		}
 		if err != nil {
 			return err
 		}
-		b, err := json.Marshal(o)
-		if err != nil {
-			return err
-		}
-		err = j.Table.Apply(ctx, append(slices.Clip(changes), storage.Change{Key: runOpenRow + id, Value: b, Version: &o.Version})...)
-		if !errors.Is(err, storage.ErrConflict) { // another call of the run, or a decision, came first
-			return err
+		if err = j.Table.Apply(ctx, append(slices.Clip(changes), open)...); !errors.Is(err, storage.ErrConflict) {
+			return err // else another call of the run, or a decision, came first
 		}
 	}
 }
 
-// read gets a value that was written; storage.ErrNotFound if there is none.
-func (j Runs) read(ctx context.Context, key string, v any) error {
-	first, _, err := j.Table.Get(ctx, key+"/0000")
-	if err != nil {
-		return err
-	}
-	count, rest, _ := strings.Cut(string(first), "\n")
-	pieces := 0
-	if _, err := fmt.Sscan(count, &pieces); err != nil {
-		return fmt.Errorf("row %s: %w", key, storage.ErrDamaged)
-	}
-	all := []byte(rest)
-	for i := 1; i < pieces; i++ {
-		piece, _, err := j.Table.Get(ctx, fmt.Sprintf("%s/%04d", key, i))
+// values calls f with each value below a prefix.
+func (j Runs) values(ctx context.Context, prefix string, f func([]byte) error) error {
+	var all []byte
+	left := 0
+	for row, err := range j.Table.List(ctx, prefix) {
 		if err != nil {
 			return err
 		}
-		all = append(all, piece...)
+		value := row.Value
+		if strings.HasSuffix(row.Key, "/0000") {
+			count, rest, _ := bytes.Cut(value, []byte("\n"))
+			all, value = nil, rest
+			left, err = strconv.Atoi(string(count))
+		} else if left == 0 { // of a longer value before, or one that was not written to its end
+			continue
+		}
+		all = append(all, value...)
+		if left--; err == nil && left == 0 {
+			err = f(all)
+		}
+		if err != nil {
+			return fmt.Errorf("row %s: %w", row.Key, errors.Join(storage.ErrDamaged, err))
+		}
 	}
-	if err := json.Unmarshal(all, v); err != nil {
-		return fmt.Errorf("row %s: %w", key, errors.Join(storage.ErrDamaged, err))
+	if left > 0 {
+		return fmt.Errorf("rows %s: %w", prefix, storage.ErrDamaged)
 	}
 	return nil
 }
 
-// Record reads what was asked for.
+// read gets a value that was written; [storage.ErrNotFound] if there is none.
+func (j Runs) read(ctx context.Context, id, what string, v any) error {
+	missing := fmt.Errorf("%s of run %q: %w", what, id, storage.ErrNotFound)
+	err := j.values(ctx, runDataRow+id+"/"+what+"/", func(b []byte) error {
+		missing = nil
+		return json.Unmarshal(b, v)
+	})
+	return cmp.Or(err, missing)
+}
+
+// Record reads the request of a run.
 func (j Runs) Record(ctx context.Context, id string) (r run.Record, err error) {
-	err = j.read(ctx, runDataRow+id+"/record", &r)
+	err = j.read(ctx, id, "record", &r)
 	return r, err
 }
 
 // Past reads what there is of a run that has not ended.
 func (j Runs) Past(ctx context.Context, id string) (p run.Past, err error) {
 	p.Nodes = map[string]run.Node{}
-	if p.Record, err = j.Record(ctx, id); err != nil {
-		return p, err
-	}
-	for _, what := range []string{"began", "ended"} { // the end of a node counts for more than its beginning
-		prefix := runDataRow + id + "/" + what + "/"
-		for row, err := range j.Table.List(ctx, prefix) {
-			if err != nil {
-				return p, err
-			}
-			key, first := strings.CutSuffix(row.Key, "/0000")
-			if !first {
-				continue
-			}
+	p.Record, err = j.Record(ctx, id)
+	for _, what := range []string{"/began/", "/ended/"} { // the end of a node counts for more than its beginning
+		err = cmp.Or(err, j.values(ctx, runDataRow+id+what, func(b []byte) error {
 			var n run.Node
-			if err := j.read(ctx, key, &n); err != nil {
-				return p, err
-			}
+			err := json.Unmarshal(b, &n)
 			p.Nodes[n.ID] = n
-		}
+			return err
+		}))
 	}
-	return p, nil
-}
-
-// Ending reads how a run ended.
-func (j Runs) Ending(ctx context.Context, id string) (s run.Status, err error) {
-	err = j.read(ctx, runDataRow+id+"/end", &s)
-	return s, err
+	return p, err
 }
 
 // Heads lists the runs of the workspace, the oldest first.
@@ -355,56 +332,35 @@ func (j Runs) Open(ctx context.Context) (map[string]RunOwner, error) {
 	return all, nil
 }
 
-// Close notes that a run has ended.
-func (j Runs) Close(ctx context.Context, id string) error {
-	return j.erase(ctx, []string{runOpenRow + id}, runDecisionRow+id+"/")
+// Prune erases the oldest of the runs that have ended, beyond those that are kept.
+func (j Runs) Prune(ctx context.Context) error {
+	return j.forget(ctx, func(h RunHead, newer int) bool { return newer >= keptRuns })
 }
 
-// Forget erases a run and everything kept of it.
-func (j Runs) Forget(ctx context.Context, id string) error {
-	return j.erase(ctx, []string{runOpenRow + id, runRow + id}, runDataRow+id+"/", runDecisionRow+id+"/")
+// ForgetSelected erases the ended runs of a source, of an id, or begun before a moment: their arguments and results.
+func (j Runs) ForgetSelected(ctx context.Context, source, id string, before time.Time) error {
+	return j.forget(ctx, func(h RunHead, _ int) bool {
+		return source != "" && h.Source == source || id != "" && h.ID == id || h.StartedAt.Before(before)
+	})
 }
 
-func (j Runs) erase(ctx context.Context, keys []string, prefixes ...string) error {
-	for _, prefix := range prefixes {
-		for row, err := range j.Table.List(ctx, prefix) {
+// forget erases the ended runs that which selects.
+func (j Runs) forget(ctx context.Context, which func(h RunHead, newer int) bool) error {
+	heads, err := j.Heads(ctx)
+	for i, h := range heads {
+		if !h.State.Over() || !which(h, len(heads)-1-i) {
+			continue
+		}
+		keys := []string{runRow + h.ID}
+		for row, err := range j.Table.List(ctx, runDataRow+h.ID+"/") {
 			if err != nil {
 				return err
 			}
 			keys = append(keys, row.Key)
 		}
-	}
-	return j.Table.Delete(ctx, keys...)
-}
-
-// Prune erases the oldest of the runs that have ended, beyond those that are kept.
-func (j Runs) Prune(ctx context.Context) error {
-	all, err := j.Heads(ctx)
-	if err != nil {
-		return err
-	}
-	for _, h := range all[:max(0, len(all)-keptRuns)] {
-		if h.State.Over() {
-			if err := j.Forget(ctx, h.ID); err != nil {
-				return err
-			}
+		if err := j.Table.Delete(ctx, keys...); err != nil {
+			return err
 		}
 	}
-	return nil
-}
-
-// ForgetSelected erases the ended runs of a source, of an id, or begun before a moment: their arguments and results.
-func (j Runs) ForgetSelected(ctx context.Context, source, id string, before time.Time) error {
-	all, err := j.Heads(ctx)
-	if err != nil {
-		return err
-	}
-	for _, h := range all {
-		if h.State.Over() && (source != "" && h.Source == source || id != "" && h.ID == id || h.StartedAt.Before(before)) {
-			if err := j.Forget(ctx, h.ID); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return err
 }

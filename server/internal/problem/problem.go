@@ -207,6 +207,8 @@ func problemOfRun(err error) *huma.ErrorModel {
 			p.Errors = append(p.Errors, &huma.ErrorDetail{Location: "body.values", Message: "values are missing; value is their JSON Schema", Value: form})
 		}
 		return p
+	case errors.Is(err, run.ErrNotWaiting):
+		return New(http.StatusConflict, err.Error())
 	case errors.As(err, &argument):
 		return New(http.StatusUnprocessableEntity, argument.Error(), &huma.ErrorDetail{Location: "body." + argument.Field, Message: argument.Detail})
 	}

@@ -2,7 +2,6 @@ package runs
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,136 +18,111 @@ import (
 	"waymark/storage"
 )
 
-// Servers that share a store:
+// A run has one owner among the servers that share a store, and is the same rows for all of them:
 //
 //	a server ─▶ lease "server/ID", renewed as long as it lives
-//	a run    ─▶ runs-open/ID: the server that carries it out; without a valid lease any other takes it over
-//	decision ─▶ elsewhere stored in runs-decision/…, which the server that carries the run out looks for
+//	a run    ─▶ its owner, in runs-open/ID: without a valid lease of the owner, any other server takes the run over
+//	decision ─▶ stored with the owner by the server that was asked ─▶ carried out by the owner
 const (
 	leaseFor    = 10 * time.Second
 	renewEvery  = 3 * time.Second
-	statusEvery = 200 * time.Millisecond // at most, of a run
+	statusEvery = 500 * time.Millisecond // at most, of a run
 )
 
 // going is a run that this server carries out.
 type going struct {
 	*run.Run
-	journal state.Runs
-	leave   context.CancelFunc // the run to another server
+	workspace string
+	journal   state.Runs
+	leave     context.CancelFunc // the run to another server
 
 	mu   sync.Mutex // held while last is brought up to date
 	last []byte     // status that the journal has
 }
 
-// join makes this server one that the others know to live, and that sees what they decide in a workspace. r.mu is held.
-func (r *Runs) join(ctx context.Context, workspace string) error {
-	if r.server == "" || r.followed[workspace] {
+// join takes the lease of this server and renews it until the end. r.mu is held.
+func (r *Runs) join(ctx context.Context) error {
+	if r.joined {
 		return nil
 	}
-	if len(r.followed) == 0 {
-		if err := r.renew(ctx); err != nil {
-			return err
-		}
-		r.all.Go(func() {
-			for pause(r.ctx, r.ctx, renewEvery) {
-				if err := r.renew(r.ctx); err != nil && r.ctx.Err() == nil {
-					r.cfg.Logger.Warn("another server may go on with the runs of this one", "error", err)
-				}
-			}
-		})
+	if _, err := r.cfg.Store.System().Lease(ctx, lease(r.server), leaseFor); err != nil {
+		return err
 	}
-	r.followed[workspace] = true
-	table := r.cfg.Store.Table(workspace)
+	r.joined = true
 	r.all.Go(func() {
-		table.Follow(r.ctx, func() {
-			decided, err := state.Runs{Table: table}.Decisions(r.ctx, "")
-			r.warn(err)
-			for id := range decided {
-				r.mu.Lock()
-				g := r.active[workspace+"\n"+id]
-				r.mu.Unlock()
-				if g != nil {
-					r.warn(r.attend(g))
-				}
+		for pause(r.ctx, renewEvery) {
+			if _, err := r.cfg.Store.System().Lease(r.ctx, lease(r.server), leaseFor); err != nil && r.ctx.Err() == nil {
+				r.cfg.Logger.Warn("another server may go on with the runs of this one", "error", err)
 			}
-		})
+		}
 	})
 	return nil
 }
 
-// part leaves the open runs of a server that has ended to the others at once.
-func (r *Runs) part() {
-	if len(r.followed) == 0 {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), renewEvery)
-	defer cancel()
-	r.warn(r.cfg.Store.System().Release(ctx, lease(r.server)))
-}
-
 func lease(server string) string { return "server/" + server }
 
-func (r *Runs) renew(ctx context.Context) error {
-	_, err := r.cfg.Store.System().Lease(ctx, lease(r.server), leaseFor)
-	return err
-}
-
-func (r *Runs) warn(err error) {
-	if err != nil && r.ctx.Err() == nil {
-		r.cfg.Logger.Warn("runs cannot be kept in step with other servers", "error", err)
-	}
-}
-
-// pause reports false if one of two contexts ended before a time.
-func pause(a, b context.Context, d time.Duration) bool {
+// pause reports false if the context ended before a time.
+func pause(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-time.After(d):
 		return true
-	case <-a.Done():
-	case <-b.Done():
+	case <-ctx.Done():
+		return false
 	}
-	return false
 }
 
-// carried reports whether another server carries out a run that has not ended.
-func (r *Runs) carried(ctx context.Context, o state.RunOwner) (bool, error) {
-	if r.server == "" || o.Server == "" || o.Server == r.server {
-		return false, nil
+// carried reports whether any server carries out a run.
+func (r *Runs) carried(ctx context.Context, workspace, id string, o state.RunOwner) (bool, error) {
+	if here := r.find(workspace, id) != nil; here || o.Server == r.server {
+		return here, nil
 	}
 	return r.cfg.Store.System().Leased(ctx, lease(o.Server))
 }
 
-// tend keeps the status of a run where the other servers see it.
+// tend carries out decisions about a run and stores its status, until it has ended or was left.
 func (r *Runs) tend(g *going) {
-	for range g.Watch(context.WithoutCancel(r.ctx)) {
-		if err := r.attend(g); err != nil && !errors.Is(err, storage.ErrNotFound) { // it has ended
-			r.warn(err)
+	states := g.Watch(context.WithoutCancel(r.ctx))
+	var changed <-chan struct{}
+	for open := true; open; {
+		select {
+		case _, open = <-states:
+		case <-changed:
 		}
-		pause(r.ctx, r.ctx, statusEvery)
+		select {
+		case <-time.After(statusEvery):
+		case <-g.Over():
+		}
+		_, changed = r.cfg.Store.Changes(g.workspace)
+		if err := r.attend(g); err != nil && r.ctx.Err() == nil {
+			r.cfg.Logger.Warn("a run cannot be kept in step with other servers", "run", g.ID(), "error", err)
+		}
 	}
+	<-g.Over()
 }
 
-// attend carries out what was decided elsewhere about a run, and stores how it stands.
+// attend carries out the decisions about a run, and stores how it stands.
 func (r *Runs) attend(g *going) error {
 	ctx := context.WithoutCancel(r.ctx)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	decided, err := g.journal.Decisions(ctx, g.ID())
-	if err != nil || g.Status().State.Over() {
-		return err
+	o, err := g.journal.Owner(ctx, g.ID())
+	switch {
+	case errors.Is(err, storage.ErrNotFound): // it has ended
+		return nil
+	case err == nil && o.Server != r.server: // this server was thought to have ended
+		g.leave()
+		return nil
 	}
 	var done []state.RunDecision
-	for _, d := range decided[g.ID()] {
-		if d.Node == "" {
-			g.Cancel() // the decision is erased with the open run
-			continue
-		}
+	for _, d := range o.Decisions {
 		s := g.Status()
-		switch n := nodeOf(&s, d.Node); {
-		case n == nil, n.Attempts != d.Attempts: // the answer to an earlier question
-		case slices.Contains(s.Waiting, d.Node):
-			err = errors.Join(err, g.Decide([]string{d.Node}, !d.Deny))
-		case n.State == run.NodeWaiting: // taken over, and not yet that far
+		switch n := decided(&s, d); {
+		case d.Node == "":
+			g.Cancel()
+			continue // the decision is erased with the owner
+		case n != nil && slices.Contains(s.Waiting, n.ID):
+			_ = g.Decide([]string{n.ID}, !d.Deny) // an error says that it has ended meanwhile
+		case n != nil && n.State == run.NodeWaiting: // taken over, and not yet that far
 			continue
 		}
 		done = append(done, d)
@@ -158,53 +132,69 @@ func (r *Runs) attend(g *going) error {
 	if err = errors.Join(err, wrong); len(done) == 0 && bytes.Equal(now, g.last) {
 		return err
 	}
-	wrong = g.journal.Stands(ctx, s, done...)
-	if wrong == nil {
-		g.last = now
+	wrong = g.journal.Stands(ctx, s, done)
+	if errors.Is(wrong, storage.ErrNotFound) { // it ended meanwhile
+		wrong = nil
 	}
+	g.last = now
 	return errors.Join(err, wrong)
 }
 
-// standing is how a run stands that this server does not carry out; of a run without a stored status it is only who does,
-// with [storage.ErrNotFound].
-func (r *Runs) standing(ctx context.Context, j state.Runs, id string) (run.Status, error) {
-	owner, err := j.Owner(ctx, id)
-	if err != nil && !errors.Is(err, storage.ErrNotFound) {
-		return run.Status{}, err
+// decided returns the node that a decision is about; nil if the decision answered an earlier question.
+func decided(s *run.Status, d state.RunDecision) *run.Node {
+	i := slices.IndexFunc(s.Nodes, func(n run.Node) bool { return state.NodeName(n.ID) == d.Node && n.Attempts == d.Attempts })
+	if i < 0 {
+		return nil
 	}
-	carried, err := r.carried(ctx, owner)
-	if err != nil {
-		return run.Status{}, err
-	}
-	s, missing := j.Standing(ctx, id)
-	if missing != nil && !errors.Is(missing, storage.ErrNotFound) {
-		return s, missing
-	}
-	decided, err := j.Decisions(ctx, id)
-	if err != nil {
-		return s, err
-	}
-	for _, d := range decided[id] {
-		if n := nodeOf(&s, d.Node); n != nil && n.Attempts == d.Attempts && slices.Contains(s.Waiting, d.Node) {
-			n.State, n.Arguments, n.Reason = run.NodeWaiting, nil, ""
-			s.Waiting = slices.DeleteFunc(s.Waiting, func(id string) bool { return id == d.Node })
-			s.State = run.Running
-		}
-	}
-	s.State = cmp.Or(s.State, run.Running)
-	why := "another server carries it out"
-	if !carried {
-		why = notCarried
-		s.State = run.Paused
-	}
-	s.Warnings = append([]string{why}, s.Warnings...)
-	return s, missing
+	return &s.Nodes[i]
 }
 
 const notCarried = "the process that carried it out has ended; it goes on when a server starts that can call its tools"
 
-// watch yields a run as it is and after every change, briefly: here, or as the journal has it.
-func (r *Runs) watch(ctx context.Context, workspace, id string) <-chan run.Status {
+// Status returns a run of a workspace as it stands, with the decisions that its owner has not carried out yet.
+func (r *Runs) Status(ctx context.Context, workspace, id string) (run.Status, error) {
+	o, err := r.journal(workspace).Owner(ctx, id) // first: a run that has one now may end before its status is read, but not the other way
+	if err != nil && !errors.Is(err, storage.ErrNotFound) {
+		return run.Status{}, err
+	}
+	s, err := r.stands(ctx, workspace, id, o)
+	if err != nil {
+		return s, err
+	}
+	for _, d := range o.Decisions {
+		if n := decided(&s, d); n != nil && slices.Contains(s.Waiting, n.ID) {
+			n.State, n.Arguments, n.Reason = run.NodeWaiting, nil, ""
+			s.Waiting = slices.DeleteFunc(s.Waiting, func(id string) bool { return id == n.ID })
+			if s.State == run.Paused {
+				s.State = run.Running
+			}
+		}
+	}
+	return s, nil
+}
+
+func (r *Runs) stands(ctx context.Context, workspace, id string, o state.RunOwner) (run.Status, error) {
+	if one, here := r.Find(workspace, id); here {
+		return one.Status(), nil
+	}
+	s, err := r.journal(workspace).Status(ctx, id)
+	if errors.Is(err, storage.ErrNotFound) {
+		return s, problem.New(http.StatusNotFound, fmt.Sprintf("there is no run %q", id))
+	}
+	if err != nil || s.State.Over() {
+		return s, err
+	}
+	why := "another server carries it out"
+	carried, err := r.carried(ctx, workspace, id, o)
+	if !carried {
+		why, s.State = notCarried, run.Paused
+	}
+	s.Warnings = append([]string{why}, s.Warnings...)
+	return s, err
+}
+
+// Watch yields a run as it is and after every change, briefly.
+func (r *Runs) Watch(ctx context.Context, workspace, id string) <-chan run.Status {
 	if one, ok := r.Find(workspace, id); ok {
 		return one.Watch(ctx)
 	}
@@ -212,26 +202,18 @@ func (r *Runs) watch(ctx context.Context, workspace, id string) <-chan run.Statu
 	go func() {
 		defer close(states)
 		for last := (run.Status{}); ; {
-			_, changed := r.cfg.Store.Changes(workspace)
 			s, err := r.Status(ctx, workspace, id)
 			if err != nil {
 				return
 			}
-			if s = s.Brief(); !reflect.DeepEqual(s, last) { // others write in the workspace, too
+			if s = s.Brief(); !reflect.DeepEqual(s, last) {
 				select {
 				case states <- s:
 				case <-ctx.Done():
 					return
 				}
 			}
-			if last = s; s.State.Over() || !pause(ctx, r.ctx, statusEvery) {
-				return
-			}
-			select {
-			case <-changed:
-			case <-ctx.Done():
-				return
-			case <-r.ctx.Done():
+			if last = s; s.State.Over() || r.ctx.Err() != nil || !pause(ctx, statusEvery) {
 				return
 			}
 		}
@@ -239,41 +221,61 @@ func (r *Runs) watch(ctx context.Context, workspace, id string) <-chan run.Statu
 	return states
 }
 
-// decide stores what is decided about a run as it stands, for the server that carries it out or takes it over.
+// Cancel cancels a run.
+func (r *Runs) Cancel(ctx context.Context, workspace, id string) (run.Status, error) {
+	return r.decide(ctx, workspace, id, func(run.Status) ([]state.RunDecision, error) { return []state.RunDecision{{}}, nil })
+}
+
+// Approve lets nodes that wait go on, or fails them: all that wait if none is named.
+func (r *Runs) Approve(ctx context.Context, workspace, id string, nodes []string, allow bool) (run.Status, error) {
+	return r.decide(ctx, workspace, id, func(s run.Status) (all []state.RunDecision, err error) {
+		named := nodes
+		if len(named) == 0 {
+			named = s.Waiting
+		}
+		for _, id := range named {
+			if !slices.Contains(s.Waiting, id) {
+				return nil, fmt.Errorf("node %q %w", id, run.ErrNotWaiting)
+			}
+			i := slices.IndexFunc(s.Nodes, func(n run.Node) bool { return n.ID == id })
+			all = append(all, state.RunDecision{Node: state.NodeName(id), Attempts: s.Nodes[i].Attempts, Deny: !allow})
+		}
+		return all, nil
+	})
+}
+
+// decide stores what is decided about a run as it stands, for its owner or for the server that takes it over.
 func (r *Runs) decide(
 	ctx context.Context, workspace, id string, decisions func(run.Status) ([]state.RunDecision, error),
 ) (run.Status, error) {
-	j := state.Runs{Table: r.cfg.Store.Table(workspace)}
+	j := r.journal(workspace)
 	for {
-		owner, err := j.Owner(ctx, id)
-		if err != nil && !errors.Is(err, storage.ErrNotFound) {
-			return run.Status{}, err
-		}
+		o, unowned := j.Owner(ctx, id)
 		s, err := r.Status(ctx, workspace, id)
 		switch {
 		case err != nil:
 			return s, err
-		case s.State.Over():
-			return s, problem.New(http.StatusConflict, fmt.Sprintf("run %q has ended: %s", id, s.State))
-		case r.server == "":
+		case s.State.Over() || errors.Is(unowned, storage.ErrNotFound):
+			return s, fmt.Errorf("run %q has ended (%s) and %w", id, s.State, run.ErrNotWaiting)
+		case unowned != nil:
+			return s, unowned
+		case r.ctx.Err() != nil:
 			return s, problem.New(http.StatusServiceUnavailable, notCarried)
 		}
 		all, err := decisions(s)
 		if err != nil {
 			return s, err
 		}
-		if err := j.Decide(ctx, id, owner, all); !errors.Is(err, storage.ErrConflict) {
-			if err != nil {
-				return s, err
-			}
-			return r.Status(ctx, workspace, id)
+		o.Decisions = append(o.Decisions, all...)
+		if err = j.SetOwner(ctx, id, o); errors.Is(err, storage.ErrConflict) {
+			continue // the run went on
 		}
+		if g := r.find(workspace, id); err == nil && g != nil {
+			err = r.attend(g)
+		}
+		if err != nil {
+			return s, err
+		}
+		return r.Status(ctx, workspace, id)
 	}
-}
-
-func nodeOf(s *run.Status, id string) *run.Node {
-	if i := slices.IndexFunc(s.Nodes, func(n run.Node) bool { return n.ID == id }); i >= 0 {
-		return &s.Nodes[i]
-	}
-	return nil
 }

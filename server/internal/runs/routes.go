@@ -3,7 +3,6 @@ package runs
 import (
 	"context"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -19,7 +18,6 @@ import (
 	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
 	"waymark/server/internal/route"
-	"waymark/storage"
 )
 
 type (
@@ -154,7 +152,11 @@ func (r *Runs) listRuns(ctx context.Context, q *runListQuery) (*runPage, error) 
 		}
 		before = string(last)
 	}
-	j := state.Runs{Table: r.cfg.Store.Table(workspace)}
+	j := r.journal(workspace)
+	open, err := j.Open(ctx) // first: a run that has no owner now may begin before its head is read, but has not ended
+	if err != nil {
+		return nil, err
+	}
 	all, err := j.Heads(ctx)
 	if err != nil {
 		return nil, err
@@ -169,13 +171,11 @@ func (r *Runs) listRuns(ctx context.Context, q *runListQuery) (*runPage, error) 
 		all = all[:at]
 	}
 	for _, h := range slices.Backward(all) {
-		if !h.State.Over() {
-			if one, ok := r.Find(workspace, h.ID); ok {
-				h = state.HeadOf(one.Status(), h.Source)
-			} else if s, err := r.standing(ctx, j, h.ID); err == nil {
-				h = state.HeadOf(s, h.Source)
-			} else if h.State = s.State; !errors.Is(err, storage.ErrNotFound) {
+		if owner, ok := open[h.ID]; ok && !h.State.Over() {
+			if carried, err := r.carried(ctx, workspace, h.ID, owner); err != nil {
 				return nil, err
+			} else if !carried {
+				h.State = run.Paused
 			}
 		}
 		if q.State != "" && string(h.State) != q.State {
@@ -192,28 +192,12 @@ func (r *Runs) listRuns(ctx context.Context, q *runListQuery) (*runPage, error) 
 }
 
 func (r *Runs) getRun(ctx context.Context, q *route.ByID) (*runState, error) {
-	id := q.ID
-	status, err := r.Status(ctx, request.From(ctx).Workspace, id)
-	if err != nil {
-		return nil, err
-	}
-	return &runState{status}, nil
-}
-
-// carriedOut is a run that goes on here.
-func (r *Runs) carriedOut(ctx context.Context, id string) *run.Run {
-	if one, ok := r.Find(request.From(ctx).Workspace, id); ok && !one.Status().State.Over() {
-		return one
-	}
-	return nil
+	status, err := r.Status(ctx, request.From(ctx).Workspace, q.ID)
+	return &runState{status}, err
 }
 
 func (r *Runs) cancelRun(ctx context.Context, q *route.ByID) (*runState, error) {
-	if one := r.carriedOut(ctx, q.ID); one != nil {
-		one.Cancel()
-		return &runState{one.Status()}, nil
-	}
-	status, err := r.decide(ctx, request.From(ctx).Workspace, q.ID, func(run.Status) ([]state.RunDecision, error) { return []state.RunDecision{{}}, nil })
+	status, err := r.Cancel(ctx, request.From(ctx).Workspace, q.ID)
 	return &runState{status}, err
 }
 
@@ -223,35 +207,16 @@ func (r *Runs) approveRun(ctx context.Context, q *runDecision) (*runState, error
 	if q.Body != nil {
 		nodes, deny = q.Body.Nodes, q.Body.Deny
 	}
-	if one := r.carriedOut(ctx, q.ID); one != nil {
-		if err := one.Decide(nodes, !deny); err != nil {
-			return nil, problem.New(http.StatusConflict, err.Error())
-		}
-		return &runState{one.Status()}, nil
-	}
-	status, err := r.decide(ctx, request.From(ctx).Workspace, q.ID, func(s run.Status) (all []state.RunDecision, err error) {
-		named := nodes
-		if len(named) == 0 {
-			named = s.Waiting
-		}
-		for _, id := range named {
-			if !slices.Contains(s.Waiting, id) {
-				return nil, problem.New(http.StatusConflict, fmt.Sprintf("node %q %s", id, run.ErrNotWaiting))
-			}
-			i := slices.IndexFunc(s.Nodes, func(n run.Node) bool { return n.ID == id })
-			all = append(all, state.RunDecision{Node: id, Attempts: s.Nodes[i].Attempts, Deny: deny})
-		}
-		return all, nil
-	})
+	status, err := r.Approve(ctx, request.From(ctx).Workspace, q.ID, nodes, !deny)
 	return &runState{status}, err
 }
 
 func (r *Runs) watchRun(ctx context.Context, q *route.ByID, send sse.Sender) {
 	workspace := request.From(ctx).Workspace
-	left := r.server == "" && !r.GoesOn(workspace, q.ID) // nobody carries it out
+	left := !r.cfg.Store.Shared() && !r.GoesOn(workspace, q.ID) // nobody carries it out
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	route.Relay(ctx, r.cfg.Draining, r.watch(ctx, workspace, q.ID), func(status run.Status) (any, bool) {
+	route.Relay(ctx, r.cfg.Draining, r.Watch(ctx, workspace, q.ID), func(status run.Status) (any, bool) {
 		if left || status.State.Over() {
 			return runEnd(status), true
 		}

@@ -59,24 +59,20 @@ type Runs struct {
 	cfg    Config
 	ctx    context.Context // of all runs; ends with the server
 	stop   context.CancelFunc
-	server string // of those that share the store, until it ends; empty: there is one
+	server string // name of this server among those that share the store
 
-	mu       sync.Mutex
-	active   map[string]*going // by workspace and id
-	followed map[string]bool   // workspaces in which decisions are looked for; not empty: the lease is held
-	share    limit.Share       // of MostRuns, of those begun since the start
-	ended    int
-	all      sync.WaitGroup
+	mu     sync.Mutex
+	active map[string]*going // by workspace and id
+	joined bool              // the lease of this server is held
+	share  limit.Share       // of MostRuns, of those begun since the start
+	ended  int
+	all    sync.WaitGroup
 }
 
 // New makes the runs of a server; none goes on yet.
 func New(cfg Config) *Runs {
 	ctx, stop := context.WithCancel(context.Background())
-	r := &Runs{cfg: cfg, ctx: ctx, stop: stop, active: map[string]*going{}, followed: map[string]bool{}, share: limit.NewShare("runs", MostRuns)}
-	if cfg.Store.Shared() {
-		r.server = rand.Text()
-	}
-	return r
+	return &Runs{cfg: cfg, ctx: ctx, stop: stop, server: rand.Text(), active: map[string]*going{}, share: limit.NewShare("runs", MostRuns)}
 }
 
 // Request asks for a run. It takes the fields of a DAG answer, so that an answer can be sent as it is, and refuses
@@ -235,34 +231,23 @@ func (r *Runs) Begin(ctx context.Context, a request.Access, id string, q run.Req
 	if r.CallerOf(a.Workspace) == nil && p.Calls(scoring.IsScorer) {
 		return Answer{}, ErrNoServers
 	}
-	o, journal := r.options(a)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.ctx.Err() != nil {
-		return Answer{}, live.ErrClosed
-	}
-	if err := r.join(ctx, a.Workspace); err != nil {
-		return Answer{}, err
-	}
-	if len(r.active) >= MostRuns {
-		return Answer{}, ErrManyRuns
-	}
 	hold, err := r.share.Take(1, r.cfg.Holders(a))
 	if err != nil {
 		return Answer{}, err
 	}
-	own, leave := context.WithCancel(request.With(r.ctx, a))
-	started, err := run.Start(own, cmp.Or(id, r.newID()), p, o)
-	if err != nil {
-		leave()
-		hold.Release()
-		if errors.Is(err, storage.ErrConflict) {
-			err = problem.New(http.StatusConflict, fmt.Sprintf("run %q is being begun: ask again", id))
+	s, err := r.carryOut(ctx, a, func(ctx context.Context, o run.Options) (*run.Run, error) {
+		if len(r.active) >= MostRuns {
+			return nil, ErrManyRuns
 		}
-		return Answer{}, err
+		return run.Start(ctx, cmp.Or(id, r.newID()), p, o)
+	}, hold.Release)
+	if err != nil {
+		hold.Release()
 	}
-	r.follow(a.Workspace, &going{Run: started, journal: journal, leave: leave}, hold.Release)
-	return Answer{Status: started.Status()}, nil
+	if errors.Is(err, storage.ErrConflict) {
+		err = problem.New(http.StatusConflict, fmt.Sprintf("run %q is being begun: ask again", id))
+	}
+	return Answer{Status: s}, err
 }
 
 // MostRuns go on at once, those that wait for a person included: each holds its results in memory.
@@ -285,8 +270,7 @@ func (r *Runs) known(ctx context.Context, workspace, id string, q run.Request) (
 	if !runID.MatchString(id) {
 		return false, jsonio.Wrong("id", "must be 1 to 128 letters, digits, dots, colons, dashes and underscores, a letter or digit first")
 	}
-	table := r.cfg.Store.Table(workspace)
-	was, err := state.Runs{Table: table}.Record(ctx, id)
+	was, err := r.journal(workspace).Record(ctx, id)
 	if errors.Is(err, storage.ErrNotFound) {
 		return false, nil
 	}
@@ -311,36 +295,51 @@ func plannedStatus(q run.Request, p *run.Plan) run.Status {
 	return s
 }
 
-func (r *Runs) options(a request.Access) (run.Options, state.Runs) {
-	journal := state.Runs{Table: r.cfg.Store.Table(a.Workspace), Source: a.Source, Shown: r.cfg.Workspaces.Shown, Server: r.server}
-	return run.Options{
-		Caller: runCaller{r.cfg.Scoring, a, r.CallerOf(a.Workspace)}, Journal: journal, Now: r.cfg.Now, Grace: r.cfg.Grace, By: a.Source, Shown: r.cfg.Workspaces.Shown,
-		Over: func(s run.Status, p *run.Plan) { r.over(a, journal, s, p) },
-	}, journal
+func (r *Runs) journal(workspace string) state.Runs {
+	return state.Runs{Table: r.cfg.Store.Table(workspace), Server: r.server, Shown: r.cfg.Workspaces.Shown}
 }
 
-// follow keeps a run among the active ones until it has ended, and then calls over. r.mu is held.
-func (r *Runs) follow(workspace string, g *going, over func()) {
-	key := workspace + "\n" + g.ID()
-	r.active[key] = g
-	if r.server != "" {
-		r.all.Go(func() { r.tend(g) })
+// carryOut begins or resumes a run, which is active until it has ended; over is called then. begin is called with r.mu
+// held.
+func (r *Runs) carryOut(ctx context.Context, a request.Access, begin func(context.Context, run.Options) (*run.Run, error), over func()) (run.Status, error) {
+	j := r.journal(a.Workspace)
+	j.Source = a.Source
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ctx.Err() != nil {
+		return run.Status{}, live.ErrClosed
 	}
+	if err := r.join(ctx); err != nil {
+		return run.Status{}, err
+	}
+	own, leave := context.WithCancel(request.With(r.ctx, a))
+	one, err := begin(own, run.Options{
+		Caller: runCaller{r.cfg.Scoring, a, r.CallerOf(a.Workspace)}, Journal: j, Now: r.cfg.Now, Grace: r.cfg.Grace, By: a.Source, Shown: j.Shown,
+		Over: func(s run.Status, p *run.Plan) { r.over(a, j, s, p) },
+	})
+	if err != nil {
+		leave()
+		return run.Status{}, err
+	}
+	key := a.Workspace + "\n" + one.ID()
+	g := &going{Run: one, workspace: a.Workspace, journal: j, leave: leave}
+	r.active[key] = g
 	r.all.Go(func() {
-		<-g.Over()
-		g.leave()
+		r.tend(g)
+		leave()
 		over()
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		delete(r.active, key)
 	})
+	return one.Status(), nil
 }
 
 // over learns from a run that has ended, and keeps house now and then.
 func (r *Runs) over(a request.Access, j state.Runs, s run.Status, p *run.Plan) {
 	ctx := context.WithoutCancel(r.ctx)
-	if _, err := j.Ending(ctx, s.ID); err != nil {
-		r.cfg.Logger.Warn("a run is left as it stands", "run", s.ID, "error", cmp.Or(s.Error, err.Error()))
+	if _, err := j.Owner(ctx, s.ID); !errors.Is(err, storage.ErrNotFound) {
+		r.cfg.Logger.Warn("a run is left as it stands", "run", s.ID, "error", s.Error)
 		return // whoever goes on with it learns from its end
 	}
 	if err := errors.Join(r.learn(ctx, a, s, p), r.outcome(ctx, a, s, p)); err != nil {
@@ -378,115 +377,65 @@ func (r *Runs) Close() {
 	r.stop()
 	r.mu.Unlock()
 	r.all.Wait()
-	r.part()
+	if !r.joined {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), renewEvery)
+	defer cancel()
+	if err := r.cfg.Store.Release(ctx, lease(r.server)); err != nil {
+		r.cfg.Logger.Warn("other servers go on with the runs of this one when its lease has ended", "error", err)
+	}
 }
 
-// Find is a run of a workspace that goes on.
-func (r *Runs) Find(workspace, id string) (*run.Run, bool) {
+func (r *Runs) find(workspace, id string) *going {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	g, ok := r.active[workspace+"\n"+id]
-	if !ok {
-		return nil, false
-	}
-	return g.Run, true
+	return r.active[workspace+"\n"+id]
 }
 
-// Status is a run of a workspace as it is, or as the journal has it.
-func (r *Runs) Status(ctx context.Context, workspace, id string) (run.Status, error) {
-	if one, ok := r.Find(workspace, id); ok {
-		return one.Status(), nil
+// Find is a run of a workspace that goes on here.
+func (r *Runs) Find(workspace, id string) (*run.Run, bool) {
+	if g := r.find(workspace, id); g != nil {
+		return g.Run, true
 	}
-	j := state.Runs{Table: r.cfg.Store.Table(workspace)}
-	s, err := j.Ending(ctx, id)
-	if !errors.Is(err, storage.ErrNotFound) {
-		return s, err
-	}
-	p, err := j.Past(ctx, id)
-	if errors.Is(err, storage.ErrNotFound) {
-		return s, problem.New(http.StatusNotFound, fmt.Sprintf("there is no run %q", id))
-	}
-	if err != nil {
-		return s, err
-	}
-	s, err = r.standing(ctx, j, id)
-	switch {
-	case errors.Is(err, storage.ErrNotFound):
-		s.ID, s.Capability, s.Intent, s.StartedAt, s.Nodes, s.Waiting = id, p.Request.Capability, r.cfg.Workspaces.Shown(p.Request.DAG.Intent), p.StartedAt, []run.Node{}, []string{}
-		for _, n := range p.Nodes {
-			s.Nodes = append(s.Nodes, n)
-		}
-		slices.SortFunc(s.Nodes, func(a, b run.Node) int { return strings.Compare(a.ID, b.ID) })
-	case err != nil:
-		return s, err
-	}
-	for i := range s.Nodes {
-		s.Nodes[i].Result = p.Nodes[s.Nodes[i].ID].Result
-	}
-	return s, nil
+	return nil, false
 }
 
 // Start resumes, in the background, the runs that nobody carries out: now and, where other servers may end, again and
 // again.
 func (r *Runs) Start(ctx context.Context) {
 	r.all.Go(func() {
-		for r.Resume(ctx); r.server != "" && pause(ctx, r.ctx, renewEvery); r.Resume(ctx) {
+		for r.Resume(ctx); r.cfg.Store.Shared() && pause(ctx, renewEvery) && r.ctx.Err() == nil; r.Resume(ctx) {
 		}
 	})
 }
 
-// Resume goes on with the runs that nobody carries out. What cannot be gone on with stays as it is.
+// Resume goes on with the runs that nobody carries out. A run that cannot go on stays as it is.
 func (r *Runs) Resume(ctx context.Context) {
 	names, err := r.cfg.Workspaces.List(ctx)
-	if err != nil {
-		r.cfg.Logger.Error("runs could not be resumed", "error", err)
-		return
-	}
+	var all sync.WaitGroup
 	for _, workspace := range names {
-		if err := r.resumeAll(ctx, workspace); err != nil && ctx.Err() == nil {
-			r.cfg.Logger.Error("runs could not be resumed", "workspace", workspace, "error", err)
+		open, failed := r.journal(workspace).Open(ctx)
+		err = errors.Join(err, failed)
+		for id, owner := range open { // side by side: each may wait for other servers
+			all.Go(func() {
+				if err := r.resume(ctx, workspace, id, owner); err != nil && ctx.Err() == nil && !errors.Is(err, storage.ErrConflict) { // another server was first
+					r.cfg.Logger.Error("a run could not be resumed", "workspace", workspace, "run", id, "error", err)
+				}
+			})
 		}
 	}
-}
-
-func (r *Runs) resumeAll(ctx context.Context, workspace string) error {
-	j := state.Runs{Table: r.cfg.Store.Table(workspace), Server: r.server}
-	open, err := j.Open(ctx)
-	if err != nil {
-		return err
-	}
-	var mu sync.Mutex
-	var errs []error
-	var all sync.WaitGroup
-	for id, owner := range open { // side by side: each may wait for other servers
-		all.Go(func() {
-			if err := r.resumeOne(ctx, workspace, j, id, owner); err != nil && !errors.Is(err, storage.ErrConflict) { // another server was first
-				mu.Lock()
-				defer mu.Unlock()
-				errs = append(errs, fmt.Errorf("run %s: %w", id, err))
-			}
-		})
+	if err != nil && ctx.Err() == nil {
+		r.cfg.Logger.Error("runs could not be resumed", "error", err)
 	}
 	all.Wait()
-	return errors.Join(errs...)
 }
 
-func (r *Runs) resumeOne(ctx context.Context, workspace string, j state.Runs, id string, owner state.RunOwner) error {
-	r.mu.Lock()
-	g := r.active[workspace+"\n"+id]
-	r.mu.Unlock()
-	if g != nil {
-		if owner.Server != r.server {
-			g.leave() // this server was thought to have ended
-		}
-		return nil
-	}
-	if carried, err := r.carried(ctx, owner); err != nil || carried {
+func (r *Runs) resume(ctx context.Context, workspace, id string, owner state.RunOwner) error {
+	if carried, err := r.carried(ctx, workspace, id, owner); err != nil || carried {
 		return err
 	}
-	if _, err := j.Ending(ctx, id); err == nil { // it ended, and the process with it
-		return j.Close(ctx, id)
-	}
+	j := r.journal(workspace)
 	past, err := j.Past(ctx, id)
 	if err != nil {
 		return err
@@ -500,21 +449,15 @@ func (r *Runs) resumeOne(ctx context.Context, workspace string, j state.Runs, id
 		return err
 	}
 	a := request.Access{Workspace: workspace, Scopes: request.AllScopes, Source: past.By}
-	o, journal := r.options(a)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.ctx.Err() != nil {
-		return nil
-	}
-	if r.server != "" { // last: who cannot go on with a run leaves it to others, and what was read still holds
-		if err := errors.Join(r.join(ctx, workspace), j.TakeOver(ctx, id, owner)); err != nil {
-			return err
+	_, err = r.carryOut(ctx, a, func(own context.Context, o run.Options) (*run.Run, error) {
+		owner.Server = r.server
+		if err := j.SetOwner(ctx, id, owner); err != nil { // last: who cannot go on with a run leaves it to others, and what was read still holds
+			return nil, err
 		}
-	}
-	r.cfg.Logger.Info("run is resumed", "workspace", workspace, "run", id)
-	own, leave := context.WithCancel(request.With(r.ctx, a))
-	r.follow(workspace, &going{Run: run.Resume(own, past, p, o), journal: journal, leave: leave}, func() {}) // it counted before, and is not refused now
-	return nil
+		r.cfg.Logger.Info("run is resumed", "workspace", workspace, "run", id)
+		return run.Resume(own, past, p, o), nil
+	}, func() {}) // it counted before, and is not refused now
+	return err
 }
 
 // connectPatience is how long a run that is resumed waits for the servers of its tools, which may be starting
@@ -538,12 +481,8 @@ func (r *Runs) checkAgain(ctx context.Context, workspace string, engine *live.En
 		if r.cfg.Gateway == nil || !p.Calls(connected) || time.Now().After(deadline) {
 			return p, nil
 		}
-		select {
-		case <-time.After(100 * time.Millisecond):
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-r.ctx.Done():
-			return nil, live.ErrClosed
+		if !pause(ctx, 100*time.Millisecond) || r.ctx.Err() != nil {
+			return nil, cmp.Or(ctx.Err(), live.ErrClosed)
 		}
 	}
 }
@@ -557,13 +496,9 @@ type runCatalog struct {
 
 // Tool returns a tool that can be called.
 func (c runCatalog) Tool(id string) (catalog.Tool, bool) {
-	if scoring.IsScorer(id) {
+	if s, ok := scorer(id); ok && scoring.IsScorer(id) {
 		yes := true
-		for _, s := range score.Capabilities() {
-			if s.ID == id {
-				return catalog.Tool{ID: id, Name: s.Name, InputSchema: s.InputSchema, OutputSchema: s.OutputSchema, Annotations: &catalog.Annotations{ReadOnly: &yes, Idempotent: &yes}}, true
-			}
-		}
+		return catalog.Tool{ID: id, Name: s.Name, InputSchema: s.InputSchema, OutputSchema: s.OutputSchema, Annotations: &catalog.Annotations{ReadOnly: &yes, Idempotent: &yes}}, true
 	}
 	if i := slices.IndexFunc(c.upstream, func(t catalog.Tool) bool { return t.ID == id }); i >= 0 {
 		return c.upstream[i], true
@@ -573,15 +508,19 @@ func (c runCatalog) Tool(id string) (catalog.Tool, bool) {
 
 // Capability returns a stored capability or a scorer.
 func (c runCatalog) Capability(id string) (catalog.Capability, bool) {
-	def, ok := c.engine.Model().Capability(id)
-	if !ok {
-		for _, s := range score.Capabilities() {
-			if s.ID == id {
-				return s, true
-			}
-		}
+	if def, ok := c.engine.Model().Capability(id); ok {
+		return def, true
 	}
-	return def, ok
+	return scorer(id)
+}
+
+var scorers = sync.OnceValue(score.Capabilities)
+
+func scorer(id string) (catalog.Capability, bool) {
+	if i := slices.IndexFunc(scorers(), func(s catalog.Capability) bool { return s.ID == id }); i >= 0 {
+		return scorers()[i], true
+	}
+	return catalog.Capability{}, false
 }
 
 // Resolve returns the id that another spelling means.
