@@ -2,18 +2,21 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"net/http/httptest"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"waymark/live"
 	"waymark/live/state"
 	"waymark/run"
+	mcpserver "waymark/server/mcp"
 	"waymark/storage"
 )
 
@@ -222,4 +225,38 @@ func TestARunTakenOverIsLeft(t *testing.T) {
 	require.Eventually(t, func() bool { return !a.runs.GoesOn("default", begun.ID) }, time.Minute, time.Millisecond)
 	b.becomes(begun.ID, run.Paused, 2)
 	assert.Empty(t, benches[0].tools())
+}
+
+// A person is asked over MCP at any server, and what they said may come back to another one.
+func TestApprovalsOverMCPAtAnotherServer(t *testing.T) {
+	servers, benches := sharing(t, 2)
+	yes := &mcp.ElicitResult{Action: "accept", Content: map[string]any{"allow": true}}
+	asked := 0
+	client := overMemory(t, servers[1].Server, &mcp.ClientOptions{ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+		asked++
+		assert.Contains(t, r.Params.Message, `a: issue:close {"issue_number":1} (it may destroy something)`)
+		return yes, nil
+	}})
+	begun := parse[run.Status](t, 202, servers[0].ask("POST", "/v1/runs", closeTwo))
+	servers[1].becomes(begun.ID, run.Paused, 2)
+	s := answerOf[mcpserver.RunAnswer](t, call(t, client, "run_dag", map[string]any{"run": begun.ID}))
+	assert.Equal(t, run.Done, s.State, "%+v", s)
+	assert.Equal(t, 1, asked)
+
+	alone := func(w web) *mcp.ClientSession {
+		return overMemory(t, w.Server, &mcp.ClientOptions{MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
+			ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) { return nil, nil }})
+	}
+	params := &mcp.CallToolParams{Name: "run_dag", Arguments: json.RawMessage(closeTwo)}
+	first, err := alone(servers[0]).CallTool(t.Context(), params)
+	require.NoError(t, err)
+	require.True(t, first.NeedsInput())
+	params.InputResponses, params.RequestState = mcp.InputResponseMap{"approval": yes}, first.RequestState
+	for range 2 { // twice is once
+		r, err := alone(servers[1]).CallTool(t.Context(), params)
+		require.NoError(t, err)
+		assert.Equal(t, run.Done, answerOf[mcpserver.RunAnswer](t, r).State)
+	}
+	assert.Len(t, benches[0].tools(), 4)
+	assert.Empty(t, benches[1].tools())
 }

@@ -54,7 +54,7 @@ const formNodes, formArguments = 8, 600
 var approvalSchema = json.RawMessage(`{"type":"object","properties":{"allow":{"type":"boolean","title":"Allow","description":"Make these calls"}},"required":["allow"]}`)
 
 // askAPerson is the request to show what a run waits for.
-func (c *mcpCall) askAPerson(s run.Status) (*inputRequired, error) {
+func (c *mcpCall) askAPerson(ctx context.Context, s run.Status) (*inputRequired, error) {
 	shown := shownApproval{Run: s.ID}
 	var b strings.Builder
 	for _, n := range s.Nodes {
@@ -64,14 +64,15 @@ func (c *mcpCall) askAPerson(s run.Status) (*inputRequired, error) {
 		shown.Nodes = append(shown.Nodes, n.ID)
 		fmt.Fprintf(&b, "\n%s: %s %s (%s)", shownID(n.ID), shownID(n.Tool), shownArguments(n.Arguments), n.Reason)
 	}
-	state, err := json.Marshal(shown)
-	if err != nil {
+	state, wrong := json.Marshal(shown)
+	key, err := c.cfg.Runs.Secret(ctx)
+	if err = errors.Join(wrong, err); err != nil {
 		return nil, err
 	}
 	return &inputRequired{
 		requests: mcp.InputRequestMap{askApproval: &mcp.ElicitParams{Mode: "form", RequestedSchema: approvalSchema,
 			Message: fmt.Sprintf("Run %s wants to call:%s\nShall it?", s.ID, b.String())}},
-		state: seal(c.stateKey, c.approvalBound(), state),
+		state: seal(key, c.approvalBound(), state),
 	}, nil
 }
 
@@ -98,31 +99,31 @@ func (c *mcpCall) approvalBound() []byte {
 	return fmt.Appendf(nil, "%s\n%q\n%q", askApproval, c.access.Workspace, c.access.Source)
 }
 
-// personSaid takes up the run that a person was asked about, and tells it what they said. Whoever closed the
-// form has said nothing.
-func (c *mcpCall) personSaid(ctx context.Context) (*run.Run, error) {
-	data, ok := unseal(c.stateKey, c.approvalBound(), c.req.Params.RequestState)
+// personSaid returns the id of the run that a person was asked about, once their decision is stored. Whoever closed the
+// form has decided nothing.
+func (c *mcpCall) personSaid(ctx context.Context) (id string, err error) {
+	key, err := c.cfg.Runs.Secret(ctx)
+	if err != nil {
+		return "", err
+	}
+	data, ok := unseal(key, c.approvalBound(), c.req.Params.RequestState)
 	if !ok {
-		return nil, jsonio.Wrong("requestState", "is not of a run that waits here; call run_dag with the id of the run")
+		return "", jsonio.Wrong("requestState", "is not of a run that waits here; call run_dag with the id of the run")
 	}
 	var shown shownApproval
 	if err := json.Unmarshal(data, &shown); err != nil {
-		return nil, err
-	}
-	one, ok := c.cfg.Runs.Find(c.access.Workspace, shown.Run)
-	if !ok {
-		return nil, jsonio.Wrong("requestState", fmt.Sprintf("is of run %s, which waits no more; call run_dag with its id", shown.Run))
+		return "", err
 	}
 	said, _ := c.req.Params.InputResponses[askApproval].(*mcp.ElicitResult)
 	if said == nil || said.Action == "cancel" || !c.access.May(request.ScopeAdmin) {
-		return one, nil
+		return shown.Run, nil
 	}
 	allowed, _ := said.Content["allow"].(bool)
 	decision := decision{shown, said.Action == "accept" && allowed}
-	err := one.Decide(decision.Nodes, decision.Allow)
+	_, err = c.cfg.Runs.Approve(ctx, c.access.Workspace, decision.Run, decision.Nodes, decision.Allow)
 	c.cfg.Audit(ctx, "approve-run", decision, err)
 	if errors.Is(err, run.ErrNotWaiting) { // somebody else was faster
 		err = nil
 	}
-	return one, err
+	return shown.Run, err
 }

@@ -43,27 +43,29 @@ func runDag(ctx context.Context, c *mcpCall, in runArguments) (RunAnswer, error)
 	if len(in.Approve) > 0 {
 		return RunAnswer{}, jsonio.Wrong("approve", "is for a person to say; see the answer of a run that waits")
 	}
-	one, ours, answer, err := c.takeUp(ctx, in)
+	id, answer, err := c.takeUp(ctx, in)
 	if err != nil {
 		return RunAnswer{}, err
 	}
-	if one != nil {
+	if id != "" {
 		report := c.runProgress(ctx)
-		for s := range one.Watch(ctx) {
+		for s := range c.cfg.Runs.Watch(ctx, c.access.Workspace, id) {
 			report(s)
 			if s.State == run.Paused {
 				break
 			}
 		}
 		if ctx.Err() != nil {
-			if ours {
-				one.Cancel()
+			if answer.ID != "" {
+				_, _ = c.cfg.Runs.Cancel(context.WithoutCancel(ctx), c.access.Workspace, id) // an error says that it has ended
 			}
 			return RunAnswer{}, ctx.Err()
 		}
-		answer.Status = one.Status()
+		if answer.Status, err = c.cfg.Runs.Status(ctx, c.access.Workspace, id); err != nil {
+			return RunAnswer{}, err
+		}
 		if answer.State == run.Paused && len(answer.Waiting) > 0 && c.canAskAPerson() {
-			ask, err := c.askAPerson(answer.Status)
+			ask, err := c.askAPerson(ctx, answer.Status)
 			if err != nil {
 				return RunAnswer{}, err
 			}
@@ -73,44 +75,27 @@ func runDag(ctx context.Context, c *mcpCall, in runArguments) (RunAnswer, error)
 	return RunAnswer{Said: Said{runMessage(answer)}, Answer: answer}, nil
 }
 
-// takeUp begins the run that is asked for, or finds one, or the one that a person was asked about. Of one that has ended, or was only to be planned,
-// there is nothing to wait for.
-func (c *mcpCall) takeUp(ctx context.Context, in runArguments) (one *run.Run, ours bool, answer runs.Answer, err error) {
-	runs := c.cfg.Runs
+// takeUp returns the id of the run to wait for: of the one that a person was asked about, of the one that is named, or
+// of a new one, which is in the answer, too. There is none to wait for where a run is only to be planned.
+func (c *mcpCall) takeUp(ctx context.Context, in runArguments) (id string, answer runs.Answer, err error) {
 	if c.req.Params.RequestState != "" && c.req.Params.RequestState != askValues {
-		one, err = c.personSaid(ctx)
-		return one, false, answer, err
+		id, err = c.personSaid(ctx)
+		return id, answer, err
 	}
 	if in.Run != "" {
-		one, ok := runs.Find(c.access.Workspace, in.Run)
-		if ok {
-			answer.Status = one.Status()
-		} else {
-			answer.Status, err = runs.Status(ctx, c.access.Workspace, in.Run)
-		}
-		for _, n := range answer.Nodes {
+		s, err := c.cfg.Runs.Status(ctx, c.access.Workspace, in.Run)
+		for _, n := range s.Nodes {
 			if err == nil && !c.model.Allows(c.access.Tools, n.Tool) {
 				err = &outsideError{c.access.Tools.Refusal(n.Tool)}
 			}
 		}
-		if err != nil || !ok {
-			return nil, false, answer, err
-		}
-		return one, false, answer, nil
+		return in.Run, answer, err
 	}
 	q, err := in.ToRun()
-	if err != nil {
-		return nil, false, answer, err
+	if err == nil {
+		answer, err = c.beginWithValues(ctx, q, in)
 	}
-	if answer, err = c.beginWithValues(ctx, q, in); err != nil || in.DryRun {
-		return nil, false, answer, err
-	}
-	one, ok := runs.Find(c.access.Workspace, answer.ID)
-	if !ok { // it has ended already
-		answer.Status, err = runs.Status(ctx, c.access.Workspace, answer.ID)
-		return nil, true, answer, err
-	}
-	return one, true, answer, nil
+	return answer.ID, answer, err
 }
 
 // runProgress reports to a client that asked for it, node by node.

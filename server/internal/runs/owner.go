@@ -3,6 +3,7 @@ package runs
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -174,8 +175,13 @@ func (r *Runs) Status(ctx context.Context, workspace, id string) (run.Status, er
 }
 
 func (r *Runs) stands(ctx context.Context, workspace, id string, o state.RunOwner) (run.Status, error) {
-	if one, here := r.Find(workspace, id); here {
-		return one.Status(), nil
+	if g := r.find(workspace, id); g != nil {
+		s := g.Status()
+		if len(s.Waiting) == 0 {
+			return s, nil
+		}
+		err := r.attend(g) // first: a person who sees that it waits may decide at any server
+		return g.Status(), err
 	}
 	s, err := r.journal(workspace).Status(ctx, id)
 	if errors.Is(err, storage.ErrNotFound) {
@@ -277,5 +283,22 @@ func (r *Runs) decide(
 			return s, err
 		}
 		return r.Status(ctx, workspace, id)
+	}
+}
+
+// secretRow of the system table has the key with which servers sign what a client brings back, perhaps to another one.
+const secretRow = "runs-secret"
+
+// Secret returns a key that all servers of the store have.
+func (r *Runs) Secret(ctx context.Context) ([]byte, error) {
+	table := r.cfg.Store.System()
+	for {
+		key, err := table.Cached(ctx, secretRow)
+		if !errors.Is(err, storage.ErrNotFound) {
+			return key, err
+		}
+		if err := table.CAS(ctx, secretRow, 0, []byte(rand.Text())); err != nil && !errors.Is(err, storage.ErrConflict) {
+			return nil, err
+		}
 	}
 }

@@ -382,7 +382,7 @@ func (r *Runs) Close() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), renewEvery)
 	defer cancel()
-	if err := r.cfg.Store.Release(ctx, lease(r.server)); err != nil {
+	if err := r.cfg.Store.System().Release(ctx, lease(r.server)); err != nil {
 		r.cfg.Logger.Warn("other servers go on with the runs of this one when its lease has ended", "error", err)
 	}
 }
