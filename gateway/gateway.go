@@ -43,7 +43,8 @@ var (
 
 // Catalog is where tools go that may be used.
 type Catalog interface {
-	PutTools(ctx context.Context, tools []catalog.Tool) error
+	// PutTools also sets a row for each tool, by its id, in one transaction with the event of the tool.
+	PutTools(ctx context.Context, tools []catalog.Tool, rows map[string]storage.Change) error
 	RemoveTools(ctx context.Context, ids []string) error
 }
 

@@ -21,19 +21,20 @@ import (
 	"waymark/storage"
 )
 
-// notedTools is a catalog in memory.
+// notedTools is a catalog in memory, with the rows of a table.
 type notedTools struct {
+	table storage.Table
 	mu    sync.Mutex
 	tools map[string]catalog.Tool
 }
 
-func (n *notedTools) PutTools(_ context.Context, tools []catalog.Tool) error {
+func (n *notedTools) PutTools(ctx context.Context, tools []catalog.Tool, rows map[string]storage.Change) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, t := range tools {
 		n.tools[t.ID] = t
 	}
-	return nil
+	return n.table.Apply(ctx, slices.Collect(maps.Values(rows))...)
 }
 
 func (n *notedTools) RemoveTools(_ context.Context, ids []string) error {
@@ -53,7 +54,8 @@ func (n *notedTools) ids() []string {
 
 // quick are limits that tests can wait for.
 func quick(t *testing.T) Options {
-	return Options{Table: memory(t).Table("test"), Catalog: &notedTools{tools: map[string]catalog.Tool{}}, CallTimeout: 20 * time.Second, StartTimeout: 20 * time.Second,
+	table := memory(t).Table("test")
+	return Options{Table: table, Catalog: &notedTools{table: table, tools: map[string]catalog.Tool{}}, CallTimeout: 20 * time.Second, StartTimeout: 20 * time.Second,
 		ListTimeout: 20 * time.Second, ProbeTimeout: 300 * time.Millisecond, Poll: time.Hour, Settle: 20 * time.Millisecond,
 		FirstWait: 20 * time.Millisecond, LongestWait: 200 * time.Millisecond, Limits: ServerLimits{BreakFor: 100 * time.Millisecond, MaxAnswer: 1 << 20}}
 }

@@ -182,15 +182,14 @@ type verdict struct {
 	changed []string
 }
 
-// compare holds the tools that a server lists against their pins, pins those of a first list, and keeps
-// what waits. It returns a verdict for each and the tools that entered the register as approved.
-func (r *register) compare(ctx context.Context, server string, tools []offered) (map[string]verdict, []catalog.Tool, error) {
+// compare holds the tools that a server lists against their pins, and keeps what waits. It returns a verdict for each and
+// the pins of those that are approved with this list, for [register.take].
+func (r *register) compare(ctx context.Context, server string, tools []offered) (map[string]verdict, []pin, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	agreement := r.consents[server]
-	first := !agreement.Pinned
+	first := !r.consents[server].Pinned
 	verdicts := make(map[string]verdict, len(tools))
-	var taken []catalog.Tool
+	var taken []pin
 	for i := range tools {
 		o := &tools[i]
 		id := o.tool.ID
@@ -207,18 +206,11 @@ func (r *register) compare(ctx context.Context, server string, tools []offered) 
 			if p.Waits == nil && p.Tool != nil {
 				continue
 			}
-			again := pin{ID: id, Print: p.Print, Parts: o.digests(), Tool: &tool, At: p.At}
-			if err := r.keepPin(ctx, again); err != nil {
-				return nil, nil, err
-			}
-			taken = append(taken, tool)
+			taken = append(taken, pin{ID: id, Print: p.Print, Parts: o.digests(), Tool: &tool, At: p.At})
 			continue
 		case p == nil && first && len(o.flags) == 0:
 			tool := o.tool
-			if err := r.keepPin(ctx, pin{ID: id, Print: &o.print, Parts: o.digests(), Tool: &tool, At: r.now().UTC()}); err != nil {
-				return nil, nil, err
-			}
-			taken = append(taken, tool)
+			taken = append(taken, pin{ID: id, Print: &o.print, Parts: o.digests(), Tool: &tool, At: r.now().UTC()})
 			continue
 		}
 		w := &waiting{Print: o.print, Parts: o.digests(), Reason: ReasonNew, Flags: o.flags, Text: catalog.Cut(string(o.parts["description"]), 2<<10), At: r.now().UTC()}
@@ -245,14 +237,45 @@ func (r *register) compare(ctx context.Context, server string, tools []offered) 
 		}
 		verdicts[id] = w.verdict()
 	}
-	if first {
-		agreement.Pinned = true
-		if err := r.put(ctx, consentRow+server, agreement); err != nil {
-			return nil, nil, err
-		}
-		r.consents[server] = agreement
-	}
 	return verdicts, taken, nil
+}
+
+// take keeps pins of approved tools, each in one transaction with the event that puts the tool into the catalog. Then the
+// first list of a server is pinned.
+func (r *register) take(ctx context.Context, c Catalog, server string, taken []pin) error {
+	tools, rows := make([]catalog.Tool, len(taken)), map[string]storage.Change{}
+	for i, p := range taken {
+		value, err := json.Marshal(p)
+		if err != nil {
+			return err
+		}
+		tools[i], rows[p.ID] = *p.Tool, storage.Change{Key: pinRow + p.ID, Value: value}
+	}
+	if c != nil && len(tools) > 0 {
+		if err := c.PutTools(ctx, tools, rows); err != nil {
+			return fmt.Errorf("note its tools: %w", err)
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range taken {
+		if c == nil {
+			if err := r.table.Apply(ctx, rows[p.ID]); err != nil {
+				return err
+			}
+		}
+		r.pins[p.ID] = &p
+	}
+	agreement := r.consents[server]
+	if agreement.Pinned {
+		return nil
+	}
+	agreement.Pinned = true
+	if err := r.put(ctx, consentRow+server, agreement); err != nil {
+		return err
+	}
+	r.consents[server] = agreement
+	return nil
 }
 
 func (w *waiting) verdict() verdict {

@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -39,13 +38,11 @@ func (g *Gateway) took(ctx context.Context, u *upstream, tools []offered) error 
 		tools[i].look(known)
 	}
 	verdicts, taken, err := g.register.compare(ctx, server, tools)
+	if err == nil {
+		err = g.register.take(ctx, g.opts.Catalog, server, taken)
+	}
 	if err != nil {
 		return err
-	}
-	if len(taken) > 0 && g.opts.Catalog != nil {
-		if err := g.opts.Catalog.PutTools(ctx, taken); err != nil {
-			return fmt.Errorf("note its tools: %w", err)
-		}
 	}
 	entries := map[string]*entry{}
 	offers := map[string]bool{}

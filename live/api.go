@@ -35,6 +35,8 @@ type PutResult struct {
 	Rejected  []Rejection `json:"rejected"`
 	Flagged   []Flagged   `json:"flagged,omitempty"` // what the checks found in entries that were stored
 	Seq       uint64      `json:"seq"`
+
+	stored []string // ids of those added and updated
 }
 
 // Feedback is what became of a suggestion: either its id (and the id of the suggestion meant, else

@@ -58,7 +58,7 @@ func (e *Engine) Feedback(ctx context.Context, source string, f Feedback) (seq u
 			}
 		}
 		payload, err := encode(kindFeedback, v)
-		return entry{kindFeedback, "", payload, &v}, true, err
+		return entry{kindFeedback, "", payload, &v, nil}, true, err
 	})
 	return e.Counted(), err
 }

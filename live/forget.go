@@ -87,7 +87,7 @@ func (w *writer) erase(seqs []uint64) error {
 	v := forgotten{Seqs: seqs}
 	payload, err := encode(kindForgotten, v)
 	if err == nil {
-		_, err = w.appendNow(entry{kindForgotten, "", payload, &v}, seqs...)
+		_, err = w.appendNow(entry{kindForgotten, "", payload, &v, nil}, seqs...)
 	}
 	w.buildIfDue()
 	return err

@@ -82,7 +82,7 @@ func goldenEvents() (all []entry) {
 		if err != nil {
 			panic(err)
 		}
-		all = append(all, entry{e.kind, e.key, payload, e.value})
+		all = append(all, entry{e.kind, e.key, payload, e.value, nil})
 	}
 	return all
 }

@@ -154,7 +154,7 @@ func (w *writer) performedEntries(head *episodic.Episode, done *episodic.Perform
 			if err != nil {
 				return nil, err
 			}
-			entries = append(entries, entry{kindBegun, "episode/" + head.ID, payload, &begun{*head}})
+			entries = append(entries, entry{kindBegun, "episode/" + head.ID, payload, &begun{*head}, nil})
 		}
 	}
 	key := fmt.Sprintf("outcome/%s", head.ID)
@@ -181,7 +181,7 @@ func (w *writer) performedEntries(head *episodic.Episode, done *episodic.Perform
 		return nil, err
 	}
 	w.grows[head.ID] = g
-	return append(entries, entry{kindPerformed, key, payload, done}), nil
+	return append(entries, entry{kindPerformed, key, payload, done, nil}), nil
 }
 
 func refused(err error) error {

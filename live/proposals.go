@@ -143,13 +143,18 @@ func (e *Engine) keepProposals(ctx context.Context, found []proposal.Proposal) (
 	return kept, nil
 }
 
-func (e *Engine) putProposal(ctx context.Context, p proposal.Proposal) error {
+func proposalChange(p proposal.Proposal) (storage.Change, error) {
 	value, err := json.Marshal(p)
+	c := storage.Change{Key: proposalRow + p.ID, Value: value}
+	return c, cmp.Or(err, fits(c))
+}
+
+func (e *Engine) putProposal(ctx context.Context, p proposal.Proposal) error {
+	row, err := proposalChange(p)
 	if err != nil {
 		return err
 	}
-	err = e.table.Put(ctx, proposalRow+p.ID, value)
-	return err
+	return e.table.Apply(ctx, row)
 }
 
 // Proposals lists the proposals in a state, or all: those that wait by rank, then the decided ones by id.
@@ -208,17 +213,23 @@ func (e *Engine) Approve(ctx context.Context, id string, edit func(*catalog.Capa
 	if c, taken := m.Capability(p.Capability.ID); taken && p.State != proposal.Approved {
 		return p, 0, &suggest.RequestError{Kind: suggest.Invalid, Field: "id", Detail: fmt.Sprintf("there is a capability %q already; give another id", c.ID)}
 	}
-	r, err := e.PutCapabilities(ctx, []catalog.Capability{p.Capability})
+	done := p
+	done.State, done.Rank, done.Reason = proposal.Approved, 0, ""
+	row, err := proposalChange(done)
 	if err != nil {
 		return p, 0, err
 	}
-	if len(r.Rejected) > 0 {
-		return p, 0, &suggest.RequestError{Kind: suggest.Invalid, Detail: r.Rejected[0].Error}
+	r, err := e.putCapabilities(ctx, []catalog.Capability{p.Capability}, true, func(string) []storage.Change { return []storage.Change{row} })
+	if err == nil && len(r.Rejected) > 0 {
+		err = &suggest.RequestError{Kind: suggest.Invalid, Detail: r.Rejected[0].Error}
 	}
-	p.State, p.Rank, p.Reason = proposal.Approved, 0, ""
-	// A crash before this leaves the proposal waiting with its capability in the catalog: approving it
-	// again says that there is one, and mining finds nothing new in it.
-	return p, r.Seq, e.putProposal(ctx, p)
+	if err == nil && len(r.stored) == 0 { // the capability is there already
+		err = e.table.Apply(ctx, row)
+	}
+	if err != nil {
+		return p, 0, err
+	}
+	return done, r.Seq, nil
 }
 
 // Reject turns a proposal down: the same calls in the same order are not proposed again. What is approved

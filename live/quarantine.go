@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -133,16 +134,32 @@ func (q *quarantine) changed(id string, row *Quarantined) {
 	}
 }
 
-func (q *quarantine) put(ctx context.Context, row Quarantined) error {
+// stored takes in rows that this process wrote, those of the quarantine among them.
+func (q *quarantine) stored(rows []storage.Change) {
+	for _, c := range rows {
+		if id, ok := strings.CutPrefix(c.Key, quarantineRow); ok {
+			q.changed(id, quarantinedBy(id, c))
+		}
+	}
+}
+
+// quarantinedBy is the entry that waits after a change of its row; nil: none.
+func quarantinedBy(id string, c storage.Change) *Quarantined {
+	if c.Value == nil {
+		return nil
+	}
+	row := readQuarantined(id, c.Value)
+	return &row
+}
+
+// change is the row with which the event of an entry is stored.
+func (row *Quarantined) change() ([]storage.Change, error) {
 	text, err := json.Marshal(row)
-	if err == nil {
-		err = q.table.Put(ctx, quarantineRow+row.ID, text)
+	c := storage.Change{Key: quarantineRow + row.ID, Value: text}
+	if err = cmp.Or(err, fits(c)); err != nil {
+		return nil, fmt.Errorf("quarantine %q: %w", row.ID, err)
 	}
-	if err != nil {
-		return fmt.Errorf("quarantine %q: %w", row.ID, err)
-	}
-	q.changed(row.ID, &row)
-	return nil
+	return []storage.Change{c}, nil
 }
 
 // release ends the quarantine of an entry; with a fingerprint only of the entry as it was looked at. What others put
@@ -165,18 +182,6 @@ func (q *quarantine) release(ctx context.Context, id, fingerprint string) error 
 	return nil
 }
 
-// vouched is [quarantine.release] for an entry that perhaps does not wait.
-func (q *quarantine) vouched(ctx context.Context, id string) error {
-	if _, known := q.row(id); !known {
-		return nil
-	}
-	if err := q.release(ctx, id, ""); !errors.Is(err, ErrNotQuarantined) {
-		return err
-	}
-	q.changed(id, nil)
-	return nil
-}
-
 // mayRelease is nil if the entry waits, as it was looked at.
 func mayRelease(id, fingerprint string, row Quarantined, waits bool) error {
 	switch {
@@ -191,6 +196,25 @@ func mayRelease(id, fingerprint string, row Quarantined, waits bool) error {
 func (q *quarantine) holds(id string) (Quarantined, bool) {
 	row, ok := q.row(id)
 	return row, ok && !row.Removed
+}
+
+// quarantined is what is known of an id after what the batch has put so far.
+func (w *writer) quarantined(id string) (Quarantined, bool) {
+	for _, c := range w.puts[id].rows {
+		if c.Key == quarantineRow+id {
+			row := quarantinedBy(id, c)
+			return *cmp.Or(row, new(Quarantined)), row != nil
+		}
+	}
+	return w.quarantine.row(id)
+}
+
+// vouched is the row with which the quarantine of an entry ends, if it waits.
+func (w *writer) vouched(id string) []storage.Change {
+	if _, known := w.quarantined(id); !known {
+		return nil
+	}
+	return []storage.Change{{Key: quarantineRow + id}}
 }
 
 // row is what is known of an id, in the catalog or removed.
@@ -219,24 +243,6 @@ func (q *quarantine) roomFor(id string) error {
 		return nil
 	}
 	return &suggest.RequestError{Kind: suggest.Invalid, Detail: fmt.Sprintf("the limit of %d remembered removals is reached; a key that may approve can remove this entry", n)}
-}
-
-// removed notes that an entry that waits was taken out of the catalog, unless its row is another than at that version:
-// then the id was put again.
-func (q *quarantine) removed(ctx context.Context, row Quarantined, version uint64) error {
-	row.Removed = true
-	text, err := json.Marshal(row)
-	if err != nil {
-		return fmt.Errorf("remove %q: %w", row.ID, err)
-	}
-	switch err = q.table.CAS(ctx, quarantineRow+row.ID, version, text); {
-	case errors.Is(err, storage.ErrConflict):
-		return nil
-	case err != nil:
-		return fmt.Errorf("remove %q: %w", row.ID, err)
-	}
-	q.changed(row.ID, &row)
-	return nil
 }
 
 // ban replaces what rules of the operator withhold.
@@ -300,7 +306,7 @@ func (w *writer) knownEntries() *inspect.Catalog {
 }
 
 // review decides what becomes of an entry that is new or changed: an error refuses it. What somebody without the right
-// to approve put is quarantined before it is stored.
+// to approve put is quarantined with the event that stores it.
 func (w *writer) review(one *reviewed, approved bool) (*Flagged, error) {
 	flag := Flagged{ID: one.id, Quarantined: !approved && len(one.changed) > 0, Flags: []string{}}
 	known := w.knownEntries()
@@ -316,27 +322,25 @@ func (w *writer) review(one *reviewed, approved bool) (*Flagged, error) {
 		}
 		flag.Flags = append(flag.Flags, f.Detail)
 	}
-	before, ok := w.quarantine.row(one.id)
+	before, ok := w.quarantined(one.id)
 	if ok && before.Was == nil && !approved { // it waits, or did when it was removed
 		flag.Quarantined = true
 		if len(flag.Flags)+len(one.changed) == 0 {
 			flag.Flags, one.changed = slices.Clone(before.Flags), before.Changed
 		}
 	}
-	ctx := context.WithoutCancel(w.life.ctx)
 	switch {
 	case flag.Quarantined:
 		row := Quarantined{
 			ID: one.id, Kind: one.kind, Server: one.entry.Server, Flags: flag.Flags, Changed: append([]string{}, one.changed...),
 			Description: catalog.Cut(one.entry.Texts[0], 2<<10), Fingerprint: one.print.String(), Since: w.opts.Now().UTC(), Was: one.was,
 		}
-		if err := w.quarantine.put(ctx, row); err != nil {
+		var err error
+		if one.rows, err = row.change(); err != nil {
 			return nil, err
 		}
 	case approved, ok && !before.Removed: // it is as it was approved again
-		if err := w.quarantine.vouched(ctx, one.id); err != nil {
-			return nil, err
-		}
+		one.rows = w.vouched(one.id)
 	}
 	if len(flag.Flags) == 0 && !flag.Quarantined {
 		return nil, nil
@@ -355,4 +359,6 @@ type reviewed struct {
 	print   catalog.Fingerprint
 	changed []string // parts of the contract, of that which was approved
 	was     []byte   // the tool as it was approved, if it was
+
+	rows []storage.Change // of the quarantine, for its event
 }

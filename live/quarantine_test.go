@@ -106,7 +106,10 @@ func TestRemovedToolsHaveABound(t *testing.T) {
 	_, err := e.PutTools(ctx, []catalog.Tool{{ID: "p:x"}, {ID: "p:y"}, {ID: "p:z"}})
 	require.NoError(t, err)
 	for i := range maxRemoved - 1 {
-		require.NoError(t, e.quarantine.put(ctx, Quarantined{ID: fmt.Sprint("gone:", i), Kind: catalog.KindTool, Removed: true}))
+		rows, err := (&Quarantined{ID: fmt.Sprint("gone:", i), Kind: catalog.KindTool, Removed: true}).change()
+		require.NoError(t, err)
+		require.NoError(t, e.table.Apply(ctx, rows...))
+		e.quarantine.stored(rows)
 	}
 	_, err = e.WithdrawTool(ctx, "p:x")
 	require.NoError(t, err)

@@ -200,7 +200,7 @@ func (w *writer) episodeEntry(ep *episodic.Episode) (entry, error) {
 	if err == nil && len(payload) > storage.MaxPayload {
 		err = fmt.Errorf("episode has %d bytes, at most %d", len(payload), storage.MaxPayload)
 	}
-	return entry{kindEpisode, "episode/" + ep.ID, payload, ep}, err
+	return entry{kindEpisode, "episode/" + ep.ID, payload, ep, nil}, err
 }
 
 // resolver finds the canonical id for a spelling of a tool.
@@ -246,17 +246,39 @@ func (e *Engine) alike(resolver resolver, a, b *episodic.Episode) bool {
 // PutTools adds tools to the catalog or replaces them; what is already there is left alone. The caller vouches for
 // them: what the checks find is reported, and what was quarantined under these ids is released.
 func (e *Engine) PutTools(ctx context.Context, tools []catalog.Tool) (PutResult, error) {
-	return e.putTools(ctx, tools, true)
+	return e.putTools(ctx, tools, true, nil)
 }
 
 // SubmitTools is [Engine.PutTools] for somebody who may not approve tools: those that the checks flag or whose contract
 // changes are quarantined.
 func (e *Engine) SubmitTools(ctx context.Context, tools []catalog.Tool) (PutResult, error) {
-	return e.putTools(ctx, tools, false)
+	return e.putTools(ctx, tools, false, nil)
 }
 
-func (e *Engine) putTools(ctx context.Context, tools []catalog.Tool, approved bool) (PutResult, error) {
-	return put(ctx, e, tools, approved, putting[catalog.Tool]{kindTool, func(s *history.State, t *catalog.Tool) (string, error) {
+// PutToolsWith is [Engine.PutTools] that also sets a row for each tool, in one transaction with the event of the tool where
+// one is stored.
+func (e *Engine) PutToolsWith(ctx context.Context, tools []catalog.Tool, rows map[string]storage.Change) (PutResult, error) {
+	for _, c := range rows {
+		if err := fits(c); err != nil {
+			return PutResult{}, err
+		}
+	}
+	r, err := e.putTools(ctx, tools, true, func(id string) (change []storage.Change) {
+		if c, ok := rows[id]; ok {
+			change = append(change, c)
+		}
+		return change
+	})
+	for id, c := range rows {
+		if err == nil && !slices.Contains(r.stored, id) {
+			err = e.table.Apply(ctx, c)
+		}
+	}
+	return r, err
+}
+
+func (e *Engine) putTools(ctx context.Context, tools []catalog.Tool, approved bool, rows rowsOf) (PutResult, error) {
+	return put(ctx, e, tools, approved, rows, putting[catalog.Tool]{kindTool, func(s *history.State, t *catalog.Tool) (string, error) {
 		if err := t.Normalise(); err != nil {
 			return t.ID, err
 		}
@@ -272,17 +294,17 @@ func (e *Engine) putTools(ctx context.Context, tools []catalog.Tool, approved bo
 
 // PutCapabilities adds capabilities to the catalog or replaces them, as [Engine.PutTools] does for tools.
 func (e *Engine) PutCapabilities(ctx context.Context, caps []catalog.Capability) (PutResult, error) {
-	return e.putCapabilities(ctx, caps, true)
+	return e.putCapabilities(ctx, caps, true, nil)
 }
 
 // SubmitCapabilities is [Engine.PutCapabilities] for somebody who may not approve them: those that the checks flag are
 // quarantined.
 func (e *Engine) SubmitCapabilities(ctx context.Context, caps []catalog.Capability) (PutResult, error) {
-	return e.putCapabilities(ctx, caps, false)
+	return e.putCapabilities(ctx, caps, false, nil)
 }
 
-func (e *Engine) putCapabilities(ctx context.Context, caps []catalog.Capability, approved bool) (PutResult, error) {
-	return put(ctx, e, caps, approved, putting[catalog.Capability]{kindCapability, func(s *history.State, c *catalog.Capability) (string, error) {
+func (e *Engine) putCapabilities(ctx context.Context, caps []catalog.Capability, approved bool, rows rowsOf) (PutResult, error) {
+	return put(ctx, e, caps, approved, rows, putting[catalog.Capability]{kindCapability, func(s *history.State, c *catalog.Capability) (string, error) {
 		if err := c.Normalise(); err != nil {
 			return c.ID, err
 		}
@@ -323,15 +345,19 @@ type candidate struct {
 	value   any
 }
 
+// rowsOf returns the rows that are set in one transaction with the event of an entry; nil: none.
+type rowsOf func(id string) []storage.Change
+
 // put appends the entries of a catalog that are new or changed.
-func put[T any](ctx context.Context, e *Engine, things []T, approved bool, how putting[T]) (PutResult, error) {
+func put[T any](ctx context.Context, e *Engine, things []T, approved bool, rows rowsOf, how putting[T]) (PutResult, error) {
 	var r PutResult
 	var failed error
 	var added []bool
+	var ids []string
 	err := e.submit(ctx, &op{
 		prepare: func(w *writer) []entry {
 			var entries []entry
-			r, added, failed = PutResult{Rejected: []Rejection{}, Changed: []string{}}, nil, nil
+			r, added, ids, failed = PutResult{Rejected: []Rejection{}, Changed: []string{}}, nil, nil, nil
 			if failed = w.quarantine.sync(w.life.ctx); failed != nil {
 				return nil
 			}
@@ -340,7 +366,10 @@ func put[T any](ctx context.Context, e *Engine, things []T, approved bool, how p
 				if err != nil {
 					r.Rejected = append(r.Rejected, Rejection{Line: one.line, ID: one.id, Error: err.Error()})
 				} else if entry != nil {
-					entries, added = append(entries, *entry), append(added, isNew)
+					if rows != nil {
+						entry.rows = append(entry.rows, rows(one.id)...)
+					}
+					entries, added, ids = append(entries, *entry), append(added, isNew), append(ids, one.id)
 				}
 			}
 			slices.SortStableFunc(r.Rejected, func(a, b Rejection) int { return a.Line - b.Line })
@@ -355,7 +384,7 @@ func put[T any](ctx context.Context, e *Engine, things []T, approved bool, how p
 					r.Updated++
 				}
 			}
-			r.Seq = w.counted.Load()
+			r.Seq, r.stored = w.counted.Load(), ids[:len(receipts)]
 		},
 	})
 	return r, cmp.Or(err, failed)
@@ -408,16 +437,19 @@ func (w *writer) toPut(kind byte, one *candidate, current func() (any, bool), ap
 	if err != nil {
 		return nil, false, err
 	}
-	if known && bytes.Equal(was, one.payload) {
+	row, waits := w.quarantined(one.id)
+	vouches := approved && waits && !row.Removed
+	if known && bytes.Equal(was, one.payload) && !(vouches && len(w.puts[one.id].rows) > 0) { // else the batch quarantines it
 		r.Unchanged++
-		if _, held := w.quarantine.holds(one.id); held && approved {
-			err = w.quarantine.vouched(context.WithoutCancel(w.life.ctx), one.id)
+		if vouches {
+			rows := w.vouched(one.id)
+			err = w.table.Apply(context.WithoutCancel(w.life.ctx), rows...)
+			w.quarantine.stored(rows)
 		}
 		return nil, false, err
 	}
 	one.print = sha256.Sum256(one.payload)
 	if t, ok := one.value.(*catalog.Tool); ok {
-		row, waits := w.quarantine.row(one.id)
 		if !known && row.Removed {
 			was = row.Was
 		}
@@ -437,7 +469,7 @@ func (w *writer) toPut(kind byte, one *candidate, current func() (any, bool), ap
 	if flag != nil {
 		r.Flagged = append(r.Flagged, *flag)
 	}
-	put = &entry{kind, "", one.payload, one.value}
+	put = &entry{kind, "", one.payload, one.value, one.rows}
 	w.puts[one.id] = *put
 	return put, !known, nil
 }
@@ -523,49 +555,34 @@ func (e *Engine) removeCapability(ctx context.Context, id string, approved bool)
 }
 
 func (e *Engine) remove(ctx context.Context, kind byte, id string, approved bool, current func(*history.State) (any, bool)) (bool, error) {
-	var waited *Quarantined
-	var version uint64
-	removed, err := e.appendOne(ctx, func(w *writer) (entry, bool, error) {
+	return e.appendOne(ctx, func(w *writer) (entry, bool, error) {
 		v, found := current(w.state)
 		if !found {
 			return entry{}, false, nil
 		}
-		w.known, waited = nil, nil
-		if !approved {
-			err := e.quarantine.sync(w.life.ctx)
-			if _, held := e.quarantine.holds(id); err == nil && (held || kind == kindTool) {
-				err = e.quarantine.roomFor(id)
+		w.known = nil
+		err := e.quarantine.sync(w.life.ctx)
+		var rows []storage.Change
+		if approved {
+			rows = w.vouched(id)
+		}
+		row, known := w.quarantined(id)
+		if held := known && !row.Removed; err == nil && !approved && (held || kind == kindTool) {
+			if !held { // before it is gone
+				row = Quarantined{ID: id, Kind: catalog.KindTool, Since: e.opts.Now().UTC()}
+				row.Was, _, err = w.currently(kind, id, func() (any, bool) { return v, true })
 			}
-			if err != nil {
-				return entry{}, false, fmt.Errorf("remove %q: %w", id, err)
+			row.Removed = true
+			if err = cmp.Or(err, e.quarantine.roomFor(id)); err == nil {
+				rows, err = row.change()
 			}
 		}
-		if row, held := e.quarantine.holds(id); held && !approved {
-			var err error
-			if _, version, err = e.table.Get(ctx, quarantineRow+id); err != nil {
-				return entry{}, false, fmt.Errorf("remove %q: %w", id, err)
-			}
-			waited = &row
-		} else if kind == kindTool && !approved { // before it is gone
-			was, _, err := w.currently(kind, id, func() (any, bool) { return v, true })
-			if err == nil {
-				err = e.quarantine.put(ctx, Quarantined{ID: id, Kind: catalog.KindTool, Removed: true, Was: was, Since: e.opts.Now().UTC()})
-			}
-			if err != nil {
-				return entry{}, false, err
-			}
+		if err != nil {
+			return entry{}, false, fmt.Errorf("remove %q: %w", id, err)
 		}
 		payload, err := encode(kindRemoved, id)
-		return entry{kindRemoved, "", payload, &id}, true, err
+		return entry{kindRemoved, "", payload, &id, rows}, true, err
 	})
-	switch {
-	case !removed || err != nil:
-	case approved:
-		err = e.quarantine.vouched(ctx, id)
-	case waited != nil:
-		err = e.quarantine.removed(ctx, *waited, version)
-	}
-	return removed, err
 }
 
 // appendOne appends what make returns, if anything.

@@ -283,5 +283,5 @@ func (w *writer) reopen(was *episodic.Grown) ([]entry, error) {
 		return nil, err
 	}
 	w.grows[was.ID] = was.Clone()
-	return []entry{{kindContinued, "", payload, again}}, nil
+	return []entry{{kindContinued, "", payload, again, nil}}, nil
 }

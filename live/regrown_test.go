@@ -238,7 +238,7 @@ func TestTranscriptWithABeginningAlone(t *testing.T) {
 		head := ep
 		head.Steps = nil
 		payload, err := encode(kindBegun, begun{head})
-		return entry{kindBegun, "episode/" + ep.ID, payload, &begun{head}}, true, err
+		return entry{kindBegun, "episode/" + ep.ID, payload, &begun{head}, nil}, true, err
 	})
 	require.NoError(t, err)
 	r, err := e.Record(ctx, "import:codex", eps)

@@ -323,5 +323,5 @@ func ruleEntry(r ruled) (entry, bool, error) {
 		kind = kindSource
 	}
 	payload, err := encode(kind, r)
-	return entry{kind, "", payload, &r}, true, err
+	return entry{kind, "", payload, &r, nil}, true, err
 }

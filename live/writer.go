@@ -28,6 +28,37 @@ type entry struct {
 	key     string
 	payload []byte
 	value   any
+	rows    []storage.Change // take effect in the same transaction
+}
+
+// The most that [writer.append] gives to one transaction: less than the store holds in one, with its own entries.
+const (
+	mostEntries = 1000
+	mostBytes   = 2 << 20
+	entryBytes  = 1000 // beside what is given
+)
+
+// fits refuses a row that no transaction holds, before it is among the entries of others.
+func fits(c storage.Change) error {
+	if len(c.Value) > storage.MaxPayload {
+		return fmt.Errorf("row %s has %d bytes, at most %d", c.Key, len(c.Value), storage.MaxPayload)
+	}
+	return nil
+}
+
+// together is how many entries go into the next transaction, with their rows.
+func together(entries []entry) (n int, changes []storage.Change) {
+	for size := 0; n < min(len(entries), mostEntries); n++ {
+		size += len(entries[n].payload) + entryBytes
+		for _, c := range entries[n].rows {
+			size += len(c.Key) + len(c.Value) + entryBytes
+		}
+		if n > 0 && size > mostBytes {
+			break
+		}
+		changes = append(changes, entries[n].rows...)
+	}
+	return n, changes
 }
 
 // writer owns the history of a workspace. Its methods run in its goroutine alone.
@@ -188,30 +219,32 @@ func (w *writer) prepared(batch []*op) (entries []entry, bounds []int) {
 	return entries, bounds
 }
 
-// append makes entries durable and folds them; in the same transaction as the first of them the payloads of some events
-// are erased. Fewer receipts than entries come with an error. Where that wraps [storage.ErrBehind], nothing was stored, and
+// append makes entries durable and folds them, each in one transaction with its rows; in that of the first of them the
+// payloads of some events are erased. Fewer receipts than entries come with an error. Where that wraps [storage.ErrBehind], nothing was stored, and
 // what another process appended is folded.
 func (w *writer) append(entries []entry, erase ...uint64) (receipts []storage.Receipt, err error) {
-	if len(entries) == 0 {
-		return nil, nil
-	}
 	records := make([]storage.Record, len(entries))
 	for i, e := range entries {
 		records[i] = storage.Record{Key: e.key, Payload: e.payload}
 	}
-	for {
+	for len(receipts) < len(entries) {
 		at := w.head
-		done, err := w.commit(storage.Batch{At: &at, Records: records[len(receipts):], Erase: erase})
+		n, changes := together(entries[len(receipts):])
+		done, err := w.commit(storage.Batch{At: &at, Records: records[len(receipts):][:n], Changes: changes, Erase: erase})
 		if len(done.Receipts) > 0 {
 			w.countStored(entries[len(receipts):], done)
 			receipts, erase = append(receipts, done.Receipts...), nil
 		}
 		if err == nil {
-			return receipts, nil
+			continue
 		}
 		behind := errors.Is(err, storage.ErrBehind)
-		// What has no receipt is unknown. The log says what there is of it.
-		switch missed := w.foldMissed(); {
+		// What has no receipt is unknown. The log and the table say what there is of it.
+		missed := w.foldMissed()
+		if len(changes) > 0 && !behind {
+			missed = errors.Join(missed, w.quarantine.load(context.WithoutCancel(w.life.ctx)))
+		}
+		switch {
 		case missed != nil && behind:
 			return receipts, missed
 		case missed != nil:
@@ -220,6 +253,7 @@ func (w *writer) append(entries []entry, erase ...uint64) (receipts []storage.Re
 			return receipts, err
 		} // else the parts before stand, so the rest does too
 	}
+	return receipts, nil
 }
 
 func (w *writer) commit(b storage.Batch) (done storage.Done, err error) {
@@ -258,6 +292,7 @@ func (w *writer) countStored(entries []entry, done storage.Done) {
 			w.count(decodedEvent{place{seq: r.Seq}, entries[i].kind, entries[i].value})
 			w.noticed(entries[i].kind)
 		}
+		w.quarantine.stored(entries[i].rows)
 	}
 	w.head = done.Head
 	if w.matter.seq == w.head.Seq {
@@ -475,7 +510,7 @@ func (w *writer) appendBuild(b build) (place, error) {
 	if err != nil {
 		return place{}, err
 	}
-	receipt, err := w.appendNow(entry{kindBuild, "", payload, &b})
+	receipt, err := w.appendNow(entry{kindBuild, "", payload, &b, nil})
 	return place{receipt.Seq, w.head.Chain}, err
 }
 

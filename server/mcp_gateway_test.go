@@ -21,6 +21,7 @@ import (
 	"waymark/run"
 	"waymark/server/internal/request"
 	mcpserver "waymark/server/mcp"
+	"waymark/storage"
 	"waymark/suggest"
 )
 
@@ -61,10 +62,10 @@ func (d *frontDesk) offer(name, description string, harmless bool) {
 // engineCatalog puts tools into a workspace.
 type engineCatalog struct{ *live.Workspaces }
 
-func (c engineCatalog) PutTools(ctx context.Context, tools []catalog.Tool) error {
+func (c engineCatalog) PutTools(ctx context.Context, tools []catalog.Tool, rows map[string]storage.Change) error {
 	e, err := c.Open(ctx, request.DefaultWorkspace)
 	if err == nil {
-		_, err = e.PutTools(ctx, tools)
+		_, err = e.PutToolsWith(ctx, tools, rows)
 	}
 	return err
 }

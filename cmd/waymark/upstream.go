@@ -16,6 +16,7 @@ import (
 	"waymark/gateway"
 	"waymark/live"
 	mcpserver "waymark/server/mcp"
+	"waymark/storage"
 	"waymark/suggest"
 )
 
@@ -168,12 +169,12 @@ func (c upstreamCatalog) engine(ctx context.Context) (*live.Engine, error) {
 	return c.h.workspaces.Open(ctx, c.workspace)
 }
 
-func (c upstreamCatalog) PutTools(ctx context.Context, tools []catalog.Tool) error {
+func (c upstreamCatalog) PutTools(ctx context.Context, tools []catalog.Tool, rows map[string]storage.Change) error {
 	e, err := c.engine(ctx)
 	if err != nil {
 		return err
 	}
-	r, err := e.PutTools(ctx, tools)
+	r, err := e.PutToolsWith(ctx, tools, rows)
 	for _, no := range r.Rejected {
 		c.log.Warn("a tool can be called, but not be suggested", "tool", no.ID, "reason", no.Error)
 	}
