@@ -194,7 +194,6 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 	}
 	g := &Gateway{opts: o, register: r, defs: map[string]Definition{}, ups: map[string]*supervised{}}
 	g.ctx, g.stop = context.WithCancel(context.Background())
-	go o.Table.Follow(g.ctx, g.agreedElsewhere)
 	g.shown.Store(&shown{entries: map[string]*entry{}, withheld: map[string]Withheld{}})
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -203,6 +202,7 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 			g.shown.Load().withheld[id] = w
 		}
 	}
+	g.running.Go(func() { o.Table.Follow(g.ctx, g.agreedElsewhere) })
 	return g, nil
 }
 

@@ -22,8 +22,9 @@ type Workspaces struct {
 	mu     sync.Mutex
 	open   map[string]*opening
 	closed bool
-	sweep  *time.Timer // of [Options.Idle]
-	stop   func()      // of what seeks the lead
+
+	stop   context.CancelFunc
+	behind sync.WaitGroup // what goes on until the stop, and engines being unloaded; nothing begins in it once closed
 
 	retaining sync.Mutex // of Retain: two at once would forget the same twice
 }
@@ -42,27 +43,26 @@ var errUnloaded = errors.New("workspace was unloaded")
 
 // NewWorkspaces returns the workspaces of a store. The store stays the caller's to close.
 func NewWorkspaces(store *storage.Store, opts Options) *Workspaces {
-	w := &Workspaces{store: store, opts: opts.filled(), open: map[string]*opening{}, stop: func() {}}
+	ctx, stop := context.WithCancel(context.Background())
+	w := &Workspaces{store: store, opts: opts.filled(), open: map[string]*opening{}, stop: stop}
 	w.opts.slots, w.opts.lead = make(chan struct{}, runtime.GOMAXPROCS(0)), &lead{store: store}
 	w.opts.gone = func(e *Engine) {
-		go w.unload("another process deleted it", func(_ string, o *opening) bool { return o.engine == e })
-	}
-	if store.Shared() {
-		ctx, cancel := context.WithCancel(context.Background())
-		var both sync.WaitGroup
-		both.Go(func() { w.opts.lead.seek(ctx, w.opts.Logger) })
-		both.Go(func() { w.tend(ctx) })
-		w.stop = func() { cancel(); both.Wait() }
-	}
-	if opts.Idle > 0 {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.sweep = time.AfterFunc(opts.Idle/4, func() {
-			w.UnloadIdle(w.opts.Now().Add(-opts.Idle))
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			if !w.closed {
-				w.sweep.Reset(opts.Idle / 4)
+		if !w.closed {
+			w.behind.Go(func() {
+				w.unload("another process deleted it", func(_ string, o *opening) bool { return o.engine == e })
+			})
+		}
+	}
+	if store.Shared() {
+		w.behind.Go(func() { w.opts.lead.seek(ctx, w.opts.Logger) })
+		w.behind.Go(func() { w.tend(ctx) })
+	}
+	if opts.Idle > 0 {
+		w.behind.Go(func() {
+			for rest(ctx, opts.Idle/4); ctx.Err() == nil; rest(ctx, opts.Idle/4) {
+				w.UnloadIdle(w.opts.Now().Add(-opts.Idle))
 			}
 		})
 	}
@@ -285,12 +285,10 @@ func (w *Workspaces) Close(ctx context.Context) error {
 	w.stop()
 	w.mu.Lock()
 	w.closed = true
-	if w.sweep != nil {
-		w.sweep.Stop()
-	}
 	open := w.open
 	w.open = map[string]*opening{}
 	w.mu.Unlock()
+	w.behind.Wait()
 	errs, n := make([]error, len(open)), 0
 	var all sync.WaitGroup
 	for _, o := range open { // side by side: each ends its builds first
