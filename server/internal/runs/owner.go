@@ -162,16 +162,21 @@ func (r *Runs) Status(ctx context.Context, workspace, id string) (run.Status, er
 	if err != nil {
 		return s, err
 	}
-	for _, d := range o.Decisions {
+	return with(s, o.Decisions), nil
+}
+
+// with is a run after decisions that its owner has not carried out yet.
+func with(s run.Status, decisions []state.RunDecision) run.Status {
+	for _, d := range decisions {
 		if n := decided(&s, d); n != nil && slices.Contains(s.Waiting, n.ID) {
 			n.State, n.Arguments, n.Reason = run.NodeWaiting, nil, ""
 			s.Waiting = slices.DeleteFunc(s.Waiting, func(id string) bool { return id == n.ID })
-			if s.State == run.Paused {
+			if !slices.Contains(s.Warnings, notCarried) {
 				s.State = run.Running
 			}
 		}
 	}
-	return s, nil
+	return s
 }
 
 func (r *Runs) stands(ctx context.Context, workspace, id string, o state.RunOwner) (run.Status, error) {
@@ -279,10 +284,7 @@ func (r *Runs) decide(
 		if g := r.find(workspace, id); err == nil && g != nil {
 			err = r.attend(g)
 		}
-		if err != nil {
-			return s, err
-		}
-		return r.Status(ctx, workspace, id)
+		return with(s, all), err
 	}
 }
 
