@@ -18,7 +18,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/catalog"
 	"waymark/cmd/waymark/internal/client"
+	"waymark/internal/redact"
 	dagrun "waymark/run"
 )
 
@@ -404,18 +406,66 @@ func (a *app) decide(ctx context.Context, c *client.Client, s dagrun.Status) (as
 		return false, nil
 	}
 	for _, id := range s.Waiting {
-		n := s.Nodes[slices.IndexFunc(s.Nodes, func(n dagrun.Node) bool { return n.ID == id })]
-		fmt.Fprintf(a.errs, "\n%s calls %s: %s\n  %s\nGo on? [y/N] ", clean(n.ID), clean(n.Tool), clean(n.Reason), clean(short(string(n.Arguments))))
-		answer, err := readLine(a.in)
-		if err != nil && err != io.EOF {
+		showWaiting(a.errs, s, []string{id})
+		yes, err := a.yes("Go on?")
+		if err != nil {
 			return false, err
 		}
-		yes := strings.EqualFold(answer, "y") || strings.EqualFold(answer, "yes")
 		if err := a.say(ctx, c, s.ID, []string{id}, yes); err != nil {
 			return false, err
 		}
 	}
 	return true, nil
+}
+
+// yes asks the person at the terminal.
+func (a *app) yes(question string) (bool, error) {
+	fmt.Fprintf(a.errs, "%s [y/N] ", question)
+	answer, err := readLine(a.in)
+	if err == io.EOF {
+		err = nil
+	}
+	return strings.EqualFold(answer, "y") || strings.EqualFold(answer, "yes"), err
+}
+
+// shownArguments is how many bytes of the arguments of a call that waits are shown.
+const shownArguments = 4 << 10
+
+// showWaiting shows the calls that wait for a person, those of some tasks or all.
+func showWaiting(w io.Writer, s dagrun.Status, tasks []string) {
+	for _, n := range s.Nodes {
+		if !slices.Contains(s.Waiting, n.ID) || len(tasks) > 0 && !slices.Contains(tasks, n.ID) {
+			continue
+		}
+		from := ""
+		if server, _, ok := catalog.Split(n.Tool); ok {
+			from = " of server " + clean(server)
+		}
+		fmt.Fprintf(w, "\n%s calls %s%s: %s\n  %s\n", clean(n.ID), clean(n.Tool), from, clean(n.Reason),
+			catalog.Cut(redact.Text(clean(string(n.Arguments))), shownArguments))
+	}
+}
+
+// approveRun shows the calls of a run that wait, and decides about those. At a terminal it asks before they are made.
+func (a *app) approveRun(ctx context.Context, c *client.Client, id string, tasks []string, yes bool) error {
+	body, err := c.Call(ctx, http.MethodGet, "/v1/runs/"+url.PathEscape(id), nil)
+	if err != nil {
+		return err
+	}
+	var s dagrun.Status
+	if err := json.Unmarshal(body, &s); err != nil {
+		return err
+	}
+	showWaiting(a.errs, s, tasks)
+	if len(tasks) == 0 {
+		tasks = s.Waiting // and no other that waits meanwhile
+	}
+	if yes && len(s.Waiting) > 0 && isTerminal(a.in) && isTerminal(a.errs) {
+		if sure, err := a.yes("Make these calls?"); err != nil || !sure {
+			return cmp.Or(err, errNegative)
+		}
+	}
+	return a.say(ctx, c, id, tasks, yes)
 }
 
 // say decides about nodes of a run; all that wait if none is named.
@@ -481,6 +531,7 @@ func (a *app) showRun(s dagrun.Status) {
 		rows = append(rows, []string{n.ID, n.Tool, string(n.State), took, short(remark)})
 	}
 	columns(a.out, []string{"task", "tool", "state", "took", "remark"}, rows)
+	showWaiting(a.out, s, nil)
 	if s.Error != "" {
 		a.printf("\n%s\n", clean(s.Error))
 	}
@@ -528,7 +579,7 @@ func (a *app) runsCommand() *cobra.Command {
 		Use: "approve RUN [TASK...]", Short: "Let tasks that wait go on: all of them if none is named", Args: atLeast(1, "a run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), func(c *client.Client) error {
-				return a.say(cmd.Context(), c, args[0], args[1:], !deny)
+				return a.approveRun(cmd.Context(), c, args[0], args[1:], !deny)
 			})
 		},
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	dagrun "waymark/run"
 )
 
 // The example of docs/runs.md does what is said there.
@@ -67,4 +69,26 @@ func TestRunTakesADAGAnswer(t *testing.T) {
 		assert.Equal(t, 1, code, errs)
 		assert.Contains(t, errs, `unknown field "bogus"`)
 	}
+}
+
+// Whoever approves sees tool, server and arguments, without secrets and hidden characters.
+func TestCallsThatWaitAreShown(t *testing.T) {
+	s := dagrun.Status{Waiting: []string{"a", "b"}, Nodes: []dagrun.Node{
+		{ID: "a", Tool: "mail:send", Reason: "it may destroy something", Arguments: json.RawMessage("{\"to\":\"x\u202e\",\"api_key\":\"sk-abcdefghij0123456789\"}")},
+		{ID: "b", Tool: "shred", Reason: "nobody has granted it", Arguments: json.RawMessage(`{"letter":"` + strings.Repeat("x", shownArguments) + `"}`)},
+		{ID: "c", Tool: "mail:read", Arguments: json.RawMessage(`{"id":1}`)},
+	}}
+	var b strings.Builder
+	showWaiting(&b, s, []string{"a", "c"})
+	assert.Equal(t, "\na calls mail:send of server mail: it may destroy something\n  {\"to\":\"x\",\"api_key\":\"[redacted]\"}\n", b.String())
+	b.Reset()
+	showWaiting(&b, s, nil)
+	assert.Contains(t, b.String(), "\nb calls shred: nobody has granted it\n  {\"letter\":\"xxx")
+	assert.NotContains(t, b.String(), "mail:read")
+	assert.Less(t, b.Len(), shownArguments+300)
+
+	a := &app{out: &b, errs: &b}
+	b.Reset()
+	a.showRun(s)
+	assert.Contains(t, b.String(), "a calls mail:send of server mail")
 }
