@@ -182,8 +182,8 @@ type verdict struct {
 	changed []string
 }
 
-// compare holds the tools that a server lists against their pins, and keeps what waits. It returns a verdict for each and
-// the pins of those that are approved with this list, for [register.take].
+// compare holds the tools that a server lists against their pins, and keeps what waits. It returns a verdict for each
+// and the pins of those that are approved with this list, for [register.take].
 func (r *register) compare(ctx context.Context, server string, tools []offered) (map[string]verdict, []pin, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -240,8 +240,8 @@ func (r *register) compare(ctx context.Context, server string, tools []offered) 
 	return verdicts, taken, nil
 }
 
-// take keeps pins of approved tools, each in one transaction with the event that puts the tool into the catalog. Then the
-// first list of a server is pinned.
+// take keeps pins of approved tools, each in one transaction with the event that puts the tool into the catalog. Then
+// the first list of a server is pinned.
 func (r *register) take(ctx context.Context, c Catalog, server string, taken []pin) error {
 	tools, rows := make([]catalog.Tool, len(taken)), map[string]storage.Change{}
 	for i, p := range taken {

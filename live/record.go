@@ -255,8 +255,8 @@ func (e *Engine) SubmitTools(ctx context.Context, tools []catalog.Tool) (PutResu
 	return e.putTools(ctx, tools, false, nil)
 }
 
-// PutToolsWith is [Engine.PutTools] that also sets a row for each tool, in one transaction with the event of the tool where
-// one is stored.
+// PutToolsWith is [Engine.PutTools] that also sets a row for each tool, in one transaction with the event of the tool
+// where one is stored.
 func (e *Engine) PutToolsWith(ctx context.Context, tools []catalog.Tool, rows map[string]storage.Change) (PutResult, error) {
 	for _, c := range rows {
 		if err := fits(c); err != nil {

@@ -220,8 +220,8 @@ func (w *writer) prepared(batch []*op) (entries []entry, bounds []int) {
 }
 
 // append makes entries durable and folds them, each in one transaction with its rows; in that of the first of them the
-// payloads of some events are erased. Fewer receipts than entries come with an error. Where that wraps [storage.ErrBehind], nothing was stored, and
-// what another process appended is folded.
+// payloads of some events are erased. Fewer receipts than entries come with an error. Where that wraps
+// [storage.ErrBehind], nothing was stored, and what another process appended is folded.
 func (w *writer) append(entries []entry, erase ...uint64) (receipts []storage.Receipt, err error) {
 	records := make([]storage.Record, len(entries))
 	for i, e := range entries {

@@ -96,7 +96,8 @@ func (j Runs) Start(ctx context.Context, r run.Record) error {
 	if err = errors.Join(wrong, err); err != nil {
 		return err
 	}
-	return j.write(ctx, r.ID, "record", r, nil, storage.Change{Key: runRow + r.ID, Value: brief, Version: new(uint64)}, storage.Change{Key: runOpenRow + r.ID, Value: owner})
+	return j.write(ctx, r.ID, "record", r, nil,
+		storage.Change{Key: runRow + r.ID, Value: brief, Version: new(uint64)}, storage.Change{Key: runOpenRow + r.ID, Value: owner})
 }
 
 // Owner returns the owner of a run; [storage.ErrNotFound] if the run has ended.
@@ -163,7 +164,8 @@ func (j Runs) Status(ctx context.Context, id string) (s run.Status, err error) {
 		if err == nil {
 			err = json.Unmarshal(b, &h)
 		}
-		return run.Status{ID: h.ID, Capability: h.Capability, Intent: h.Intent, State: h.State, StartedAt: h.StartedAt, Nodes: []run.Node{}, Waiting: []string{}, Warnings: []string{}}, err
+		return run.Status{ID: h.ID, Capability: h.Capability, Intent: h.Intent, State: h.State, StartedAt: h.StartedAt,
+			Nodes: []run.Node{}, Waiting: []string{}, Warnings: []string{}}, err
 	}
 	return s, cmp.Or(err, j.values(ctx, runDataRow+id+"/ended/", func(b []byte) error {
 		var ended run.Node

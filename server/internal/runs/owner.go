@@ -22,7 +22,7 @@ import (
 // A run has one owner among the servers that share a store, and is the same rows for all of them:
 //
 //	a server ─▶ lease "server/ID", renewed as long as it lives
-//	a run    ─▶ its owner, in runs-open/ID: without a valid lease of the owner, any other server takes the run over
+//	a run    ─▶ its owner, in runs-open/ID: without a lease of the owner, any other server takes the run over
 //	decision ─▶ stored with the owner by the server that was asked ─▶ carried out by the owner
 const (
 	leaseFor    = 10 * time.Second
@@ -154,7 +154,7 @@ const notCarried = "the process that carried it out has ended; it goes on when a
 
 // Status returns a run of a workspace as it stands, with the decisions that its owner has not carried out yet.
 func (r *Runs) Status(ctx context.Context, workspace, id string) (run.Status, error) {
-	o, err := r.journal(workspace).Owner(ctx, id) // first: a run that has one now may end before its status is read, but not the other way
+	o, err := r.journal(workspace).Owner(ctx, id) // first: a run without one has ended, and its status says so
 	if err != nil && !errors.Is(err, storage.ErrNotFound) {
 		return run.Status{}, err
 	}

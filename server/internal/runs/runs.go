@@ -301,7 +301,9 @@ func (r *Runs) journal(workspace string) state.Runs {
 
 // carryOut begins or resumes a run, which is active until it has ended; over is called then. begin is called with r.mu
 // held.
-func (r *Runs) carryOut(ctx context.Context, a request.Access, begin func(context.Context, run.Options) (*run.Run, error), over func()) (run.Status, error) {
+func (r *Runs) carryOut(
+	ctx context.Context, a request.Access, begin func(context.Context, run.Options) (*run.Run, error), over func(),
+) (run.Status, error) {
 	j := r.journal(a.Workspace)
 	j.Source = a.Source
 	r.mu.Lock()
@@ -419,7 +421,8 @@ func (r *Runs) Resume(ctx context.Context) {
 		err = errors.Join(err, failed)
 		for id, owner := range open { // side by side: each may wait for other servers
 			all.Go(func() {
-				if err := r.resume(ctx, workspace, id, owner); err != nil && ctx.Err() == nil && !errors.Is(err, storage.ErrConflict) { // another server was first
+				err := r.resume(ctx, workspace, id, owner)
+				if err != nil && ctx.Err() == nil && !errors.Is(err, storage.ErrConflict) { // else another server was first
 					r.cfg.Logger.Error("a run could not be resumed", "workspace", workspace, "run", id, "error", err)
 				}
 			})
@@ -450,8 +453,8 @@ func (r *Runs) resume(ctx context.Context, workspace, id string, owner state.Run
 	}
 	a := request.Access{Workspace: workspace, Scopes: request.AllScopes, Source: past.By}
 	_, err = r.carryOut(ctx, a, func(own context.Context, o run.Options) (*run.Run, error) {
-		owner.Server = r.server
-		if err := j.SetOwner(ctx, id, owner); err != nil { // last: who cannot go on with a run leaves it to others, and what was read still holds
+		owner.Server = r.server // last: who cannot go on with a run leaves it to others, and what was read still holds
+		if err := j.SetOwner(ctx, id, owner); err != nil {
 			return nil, err
 		}
 		r.cfg.Logger.Info("run is resumed", "workspace", workspace, "run", id)
