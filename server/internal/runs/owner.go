@@ -27,7 +27,7 @@ import (
 const (
 	leaseFor    = 10 * time.Second
 	renewEvery  = 3 * time.Second
-	statusEvery = 500 * time.Millisecond // at most, of a run
+	statusEvery = 100 * time.Millisecond // at most, of a run
 )
 
 // going is a run that this server carries out.
