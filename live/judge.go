@@ -13,6 +13,7 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/evaluate"
+	"waymark/storage"
 	"waymark/suggest"
 )
 
@@ -218,7 +219,7 @@ func (w *writer) evaluateInBackground(reason string) {
 		}
 		if ended := w.do(w.life.ctx, func(w *writer) {
 			if w.judging = false; err != nil && w.since >= since {
-				w.failed, w.changed = true, false
+				w.failed, w.changed = !errors.Is(err, storage.ErrUnavailable), false
 			}
 		}); ended == nil && err != nil && w.life.ctx.Err() == nil { // a close ends it, too
 			w.opts.Logger.Error("evaluation before the build failed; the previous model stays active", "workspace", w.name, "error", err)

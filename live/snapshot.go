@@ -3,6 +3,7 @@ package live
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -44,21 +45,25 @@ func (w *writer) picture() *history.Image {
 	return w.state.Image()
 }
 
-// keepBehind writes a snapshot in the background, one at a time. Without one the next start takes
-// longer, nothing else.
+// keepBehind writes a snapshot in the background, one at a time. Without one the next start takes longer, and other
+// processes keep the model before: so an outage of the database only delays it. If another process took the lease to
+// start builds, that one measures the build and the snapshot is refused.
 func (e *Engine) keepBehind(s snapshot, m *suggest.Measures) {
-	if !e.startsBuilds() { // who does keeps one
-		return
-	}
 	e.life.background.Go(func() {
 		_, err := guarded(func() (struct{}, error) {
-			return struct{}{}, e.store.PutSnapshot(e.life.keeping, e.name, s.built.seq, buildLease, e.opts.lead.fence.Load(), func(to io.Writer) error {
-				w := &codec.Writer{To: to}
-				if err := s.write(w, m); err != nil {
-					return err
+			for {
+				err := e.store.PutSnapshot(e.life.keeping, e.name, s.built.seq, buildLease, e.opts.lead.fence.Load(), func(to io.Writer) error {
+					w := &codec.Writer{To: to}
+					if err := s.write(w, m); err != nil {
+						return err
+					}
+					return w.Flush()
+				})
+				if !errors.Is(err, storage.ErrUnavailable) {
+					return struct{}{}, err
 				}
-				return w.Flush()
-			})
+				rest(e.life.keeping, followRetry)
+			}
 		})
 		returnMemory()
 		if err != nil && e.life.keeping.Err() == nil {

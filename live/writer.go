@@ -441,7 +441,7 @@ func (w *writer) buildIfDue() {
 		}
 		if _, err := w.startBuild("build", reason, w.newBuild()); err != nil {
 			w.opts.Logger.Error("build could not start", "workspace", w.name, "error", err)
-			w.failed, w.changed = true, false
+			w.failed, w.changed = !errors.Is(err, storage.ErrUnavailable), false
 		}
 		return
 	}
@@ -571,7 +571,7 @@ func (w *writer) measureBehind(j *job, shot snapshot, counted int, f func(ctx co
 				}
 				w.opts.Logger.Info("build was canceled; the measures before stay", "workspace", w.name, "event", shot.built.seq)
 			default:
-				w.failed = true
+				w.failed = !errors.Is(err, storage.ErrUnavailable) // which ends: the next event starts it again
 				w.opts.Logger.Error("build failed; the measures before stay", "workspace", w.name, "event", shot.built.seq, "error", err)
 			}
 		}

@@ -118,6 +118,9 @@ func TestServersOnPostgres(t *testing.T) {
 	require.Equal(t, http.StatusServiceUnavailable, key.asks(t, api(1)), "a key that was never asked about is unknown")
 	db.start()
 	group.Wait()
+	for i := range servers { // each notices by itself that the database answers again
+		require.Eventually(t, func() bool { return stored(api(i), fmt.Sprint("after the outage ", i)) }, time.Minute, 20*time.Millisecond)
+	}
 	keyOfTheOther(t, dirs[0], api(1))
 
 	version := func(i int) string { return modelOf(t, api(i)).Model.Version }
