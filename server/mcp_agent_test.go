@@ -1,10 +1,8 @@
 package server
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -57,18 +55,13 @@ func officeWithAgent(t *testing.T) *Server {
 // bounded are the ways in which a session gets a tool set. An empty agent is a session without one.
 var bounded = map[string]func(t *testing.T, s *Server, agent string) *mcp.ClientSession{
 	"stdio": func(t *testing.T, s *Server, agent string) *mcp.ClientSession {
-		return overPipes(t, "", nil, func(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
-			return s.ServeStdio(ctx, in, out, request.DefaultWorkspace, agent)
-		})
-	},
-	"bridge": func(t *testing.T, s *Server, agent string) *mcp.ClientSession {
-		return bridged(t, s, "2025-11-25", "local-token", request.DefaultWorkspace, agent)
+		return withAgent(t, s, "2025-11-25", "local-token", request.DefaultWorkspace, agent)
 	},
 	"key 2025-11-25": func(t *testing.T, s *Server, agent string) *mcp.ClientSession {
-		return bridged(t, s, "2025-11-25", keyOf(t, s, agent), "", "")
+		return withAgent(t, s, "2025-11-25", keyOf(t, s, agent), "", "")
 	},
 	"key 2026-07-28": func(t *testing.T, s *Server, agent string) *mcp.ClientSession {
-		return bridged(t, s, "2026-07-28", keyOf(t, s, agent), "", "")
+		return withAgent(t, s, "2026-07-28", keyOf(t, s, agent), "", "")
 	},
 }
 
@@ -78,12 +71,10 @@ func keyOf(t *testing.T, s *Server, agent string) string {
 	return key
 }
 
-func bridged(t *testing.T, s *Server, revision, token, workspace, agent string) *mcp.ClientSession {
+func withAgent(t *testing.T, s *Server, revision, token, workspace, agent string) *mcp.ClientSession {
 	web := httptest.NewServer(s.Handler())
 	t.Cleanup(web.Close)
-	return overPipes(t, revision, nil, func(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
-		return mcpserver.Bridge(ctx, in, out, web.URL+"/mcp", token, workspace, agent)
-	})
+	return overPipes(t, revision, nil, relayTo(web.URL, token, workspace, agent))
 }
 
 // agentQuestions are asked of a session; their contexts name no id outside.
@@ -198,7 +189,7 @@ func TestAgentCallsItsToolsOnly(t *testing.T) {
 // A name without a set allows nothing, and a key that is bound gets nothing over HTTP but the questions that apply its set.
 func TestAgentOverHTTP(t *testing.T) {
 	s := officeWithAgent(t)
-	client := bounded["bridge"](t, s, "nobody")
+	client := bounded["stdio"](t, s, "nobody")
 	assert.NotContains(t, strings.Join(listedNames(t, client), " "), "__")
 	assert.True(t, call(t, client, "call_tool", map[string]any{"tool": "desk:stamp", "arguments": map[string]any{"letter": "a"}}).IsError)
 

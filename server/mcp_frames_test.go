@@ -12,8 +12,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"waymark/server/internal/request"
 )
 
 // A line that is no message is answered as JSON-RPC has it, and the session goes on.
@@ -22,7 +20,8 @@ func TestABadFrameDoesNotEndTheSession(t *testing.T) {
 	hostIn, serverOut := io.Pipe()
 	serverIn, hostOut := io.Pipe()
 	done := make(chan error, 1)
-	go func() { done <- s.ServeStdio(t.Context(), serverIn, serverOut, request.DefaultWorkspace, "") }()
+	relay := relayed(t, s)
+	go func() { done <- relay(t.Context(), serverIn, serverOut) }()
 	answers := bufio.NewScanner(hostIn)
 	answers.Buffer(nil, 1<<20)
 	ask := func(line string) map[string]any {
@@ -66,7 +65,8 @@ func TestBatchesOfTheRevisionThatHasThem(t *testing.T) {
 	hostIn, serverOut := io.Pipe()
 	serverIn, hostOut := io.Pipe()
 	done := make(chan error, 1)
-	go func() { done <- s.ServeStdio(t.Context(), serverIn, serverOut, request.DefaultWorkspace, "") }()
+	relay := relayed(t, s)
+	go func() { done <- relay(t.Context(), serverIn, serverOut) }()
 	answers := bufio.NewScanner(hostIn)
 	answers.Buffer(nil, 1<<20)
 	ask := func(line string) string {
@@ -88,7 +88,7 @@ func TestBatchesOfTheRevisionThatHasThem(t *testing.T) {
 	require.NoError(t, <-done)
 }
 
-// pipe is ServeStdio with a host on the other end.
+// pipe is a relay with a host on the other end.
 type pipe struct {
 	t       *testing.T
 	in      *io.PipeWriter
@@ -103,7 +103,8 @@ func newPipe(ctx context.Context, t *testing.T, s *Server) *pipe {
 	p := &pipe{t, hostOut, bufio.NewScanner(hostIn), make(chan error, 1)}
 	p.answers.Buffer(nil, 1<<20)
 	t.Cleanup(func() { hostIn.Close(); hostOut.Close() })
-	go func() { p.done <- s.ServeStdio(ctx, serverIn, serverOut, request.DefaultWorkspace, "") }()
+	relay := relayed(t, s)
+	go func() { p.done <- relay(ctx, serverIn, serverOut) }()
 	return p
 }
 

@@ -140,19 +140,23 @@ func overPipes(t testing.TB, revision string, o *mcp.ClientOptions, serve func(c
 	return connect(t, &mcp.IOTransport{Reader: fromServer, Writer: toServer}, revision, o)
 }
 
-func overStdio(t testing.TB, s *Server, o *mcp.ClientOptions) *mcp.ClientSession {
-	return overPipes(t, "", o, func(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
-		return s.ServeStdio(ctx, in, out, request.DefaultWorkspace, "")
-	})
+// relayTo is a relay to a server.
+func relayTo(url, token, workspace, agent string) func(context.Context, io.ReadCloser, io.WriteCloser) error {
+	return func(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
+		return mcpserver.Relay(ctx, in, out, func() (mcpserver.Owner, error) { return mcpserver.Owner{Endpoint: url + "/mcp", Token: token}, nil }, workspace, agent)
+	}
 }
 
-func overBridge(revision string) func(testing.TB, *Server, *mcp.ClientOptions) *mcp.ClientSession {
+// relayed is a relay to s as it is started for a host.
+func relayed(t testing.TB, s *Server) func(context.Context, io.ReadCloser, io.WriteCloser) error {
+	web := httptest.NewServer(s.Handler())
+	t.Cleanup(web.Close)
+	return relayTo(web.URL, "local-token", request.DefaultWorkspace, "")
+}
+
+func overRelay(revision string) func(testing.TB, *Server, *mcp.ClientOptions) *mcp.ClientSession {
 	return func(t testing.TB, s *Server, o *mcp.ClientOptions) *mcp.ClientSession {
-		web := httptest.NewServer(s.Handler())
-		t.Cleanup(web.Close)
-		return overPipes(t, revision, o, func(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
-			return mcpserver.Bridge(ctx, in, out, web.URL+"/mcp", "local-token", request.DefaultWorkspace, "")
-		})
+		return overPipes(t, revision, o, relayed(t, s))
 	}
 }
 
@@ -162,12 +166,11 @@ var ways = []struct {
 	open func(testing.TB, *Server, *mcp.ClientOptions) *mcp.ClientSession
 }{
 	{"memory", overMemory},
-	{"stdio", overStdio},
 	{"http 2025-06-18", overHTTP("2025-06-18")},
 	{"http 2025-11-25", overHTTP("2025-11-25")},
 	{"http 2026-07-28", overHTTP("2026-07-28")},
-	{"bridge 2025-11-25", overBridge("2025-11-25")},
-	{"bridge 2026-07-28", overBridge("2026-07-28")},
+	{"stdio 2025-11-25", overRelay("2025-11-25")},
+	{"stdio 2026-07-28", overRelay("2026-07-28")},
 }
 
 // eachWay runs a test over every transport and revision, and looks for goroutines left behind.

@@ -197,7 +197,7 @@ func TestBadArguments(t *testing.T) {
 func TestRecordEpisode(t *testing.T) {
 	s := newOffice(t)
 	engine := defaultEngine(t, s)
-	client := overStdio(t, s, nil)
+	client := overRelay("2025-11-25")(t, s, nil)
 	steps := []any{map[string]any{"tool": "fs.read_file"}, map[string]any{"tool": "json:parse", "outcome": "failure"}}
 	first := answerOf[mcpserver.RecordAnswer](t, call(t, client, "record_episode", map[string]any{"id": "mine", "steps": steps, "source": "a label"}))
 	assert.Equal(t, 1, first.Accepted)

@@ -221,7 +221,7 @@ func (s *Server) requireAnswer(c *gin.Context) {
 func (s *Server) refuseDraining(c *gin.Context) {
 	if s.isDraining() && (strings.HasPrefix(c.FullPath(), "/v1/") || c.FullPath() == "/mcp") {
 		c.Header("Connection", "close")
-		problem.Fail(c, problem.New(http.StatusServiceUnavailable, "the server is shutting down"))
+		problem.Fail(c, problem.New(http.StatusServiceUnavailable, mcpserver.Draining))
 		return
 	}
 	c.Next()

@@ -22,7 +22,6 @@ import (
 	"errors"
 	"fmt"
 	"go/token"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -323,14 +322,6 @@ func (s *Server) engine(ctx context.Context) (*live.Engine, error) {
 // workspace that does not exist.
 func (s *Server) recorder(ctx context.Context) (*live.Engine, error) {
 	return s.cfg.Workspaces.Open(ctx, request.From(ctx).Workspace)
-}
-
-// ServeStdio answers one host that started this program as its child: MCP messages, one per line, in on in and out on
-// out, until in ends or ctx does. Calls that came before the end are answered first; once ctx has ended they have
-// Config.Drain for that. Nothing but messages may go to out; the log goes elsewhere. Whoever can start the program may
-// do everything in the workspace, with an agent what its tool set allows.
-func (s *Server) ServeStdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser, workspace, agent string) error {
-	return s.mcp.ServeStdio(ctx, in, out, workspace, agent)
 }
 
 // Handler answers every route. It can be mounted without Serve; the limits on headers and

@@ -18,6 +18,8 @@ type Owner struct {
 	Token   string `json:"token,omitempty"`
 	Started string `json:"started,omitempty"`
 	Command string `json:"command,omitempty"`
+	// GivesWay says that it leaves the directory to a server that starts.
+	GivesWay bool `json:"gives_way,omitempty"`
 }
 
 const ownerName = "owner.json"

@@ -30,6 +30,7 @@ import (
 	"waymark/semantic/embed"
 	"waymark/semantic/thesaurus"
 	"waymark/server"
+	mcpserver "waymark/server/mcp"
 	"waymark/storage"
 )
 
@@ -43,6 +44,7 @@ type house struct {
 	upstream   atomic.Pointer[upstream] // nil: no servers are defined
 	feed       *feed.Feed               // of what hooks have spooled
 	token      string                   // full access for the user who can read the owner note
+	window     bool                     // of [access]
 }
 
 // access says who may talk to a server that listens.
@@ -53,6 +55,7 @@ type access struct {
 	proxies    []string
 	tls        *tls.Config
 	serves     bool          // for longer than one answer
+	window     bool          // serves for one host, and gives way to a server that starts
 	buildWait  time.Duration // how long a request waits for an interrupted build; 0: startPatience
 	timeout    time.Duration // of an answer; 0: the server's
 }
@@ -97,11 +100,23 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	if a.keepFor < 0 || a.keepFor > 0 && a.keepFor < time.Hour { // younger episodes may still grow
 		return nil, usagef("%s must be 0 or at least 1h", a.flagName("keep-for"))
 	}
+	if who.window {
+		unlock, err := storage.Lock(dir)
+		if err == nil && claimed(dir) {
+			err = storage.ErrInUse
+		}
+		if unlock != nil {
+			err = errors.Join(err, unlock())
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 	store, unlock, err := a.openStore(dir, storage.Options{Logger: logger})
 	if err != nil {
 		return nil, err
 	}
-	h := &house{dir: dir, store: store, unlock: unlock, token: rand.Text()}
+	h := &house{dir: dir, store: store, unlock: unlock, token: rand.Text(), window: who.window}
 	if err := h.note(""); err != nil {
 		return nil, errors.Join(err, store.Close(), unlock())
 	}
@@ -127,6 +142,9 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 		Logger: logger, Version: version().Version, Now: time.Now, KeepFor: a.keepFor, Data: dir, Program: programPath(),
 		Access: server.Access{LocalToken: h.token, RequireKey: who.requireKey, Hosts: who.hosts, Origins: who.origins, Proxies: who.proxies},
 		Limits: server.Limits{Timeout: who.timeout}, TLS: who.tls,
+	}
+	if who.window {
+		cfg.Limits.MaxBody = mcpserver.MaxFrame
 	}
 	if cfg.Upstream.Reload != nil {
 		cfg.Caller = record.New(record.Workspace{Workspaces: h.workspaces, Name: a.workspace}, cfg.Upstream.Gateway,
@@ -208,7 +226,7 @@ func (a *app) judges() (score.Judges, error) {
 func (h *house) note(addr string) error {
 	o := storage.Owner{
 		PID: os.Getpid(), Addr: addr, Command: strings.Join(append([]string{"waymark"}, os.Args[1:]...), " "),
-		Started: time.Now().UTC().Format(time.RFC3339),
+		Started: time.Now().UTC().Format(time.RFC3339), GivesWay: h.window,
 	}
 	if addr != "" {
 		o.Token = h.token
@@ -315,19 +333,26 @@ func (h *house) count(ctx context.Context, workspace string) {
 }
 
 // enter opens the data directory for this process or, if a server has it, gives a client of that
-// server. Another command may be about to end, or a server about to listen, so it looks again for a
-// moment before it says who is in the way.
+// server. Another command may be about to end, a server about to listen, or a window about to give way, so it looks
+// again for a moment before it says who is in the way.
 func (a *app) enter(ctx context.Context, logger *slog.Logger, who access) (*house, *client.Client, error) {
-	for wait := 20 * time.Millisecond; ; wait *= 2 {
+	claims, patience := who.serves && !who.window, 5*time.Second
+	for began, wait := time.Now(), 20*time.Millisecond; ; wait = min(2*wait, 200*time.Millisecond) {
+		if claims && a.claim == nil {
+			a.claim, _ = storage.Lock(filepath.Join(a.data, claimDir)) // another server has it, or a window looks at it now
+		}
 		h, err := a.open(logger, who)
 		if !errors.Is(err, storage.ErrInUse) {
 			return h, nil, err
 		}
 		c, owner := a.remote(ctx)
-		if c != nil {
+		switch {
+		case c != nil && claims && owner.GivesWay:
+			patience = 30 * time.Second // longer than any graceful shutdown
+		case c != nil:
 			return nil, c, nil
 		}
-		if wait > 2*time.Second {
+		if time.Since(began) > patience {
 			return nil, nil, inUse(a.data, owner, "does not answer")
 		}
 		select {
@@ -336,6 +361,18 @@ func (a *app) enter(ctx context.Context, logger *slog.Logger, who access) (*hous
 		case <-time.After(wait):
 		}
 	}
+}
+
+// claimDir is the directory, in a data directory, that a server locks for its life: windows leave the data directory to it.
+const claimDir = "serve"
+
+// claimed reports whether a server has the data directory, or waits for it.
+func claimed(dir string) bool {
+	unlock, err := storage.Lock(filepath.Join(dir, claimDir))
+	if err == nil {
+		_ = unlock()
+	}
+	return errors.Is(err, storage.ErrInUse)
 }
 
 // checkIdle refuses flags of the command line that have no effect because a running server answers. Settings of the

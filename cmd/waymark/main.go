@@ -145,6 +145,7 @@ type app struct {
 	named     func(field string) string // what the command calls a field of its request
 	given     func(flag string) bool    // somebody has set it: on the command line, in the environment or in a file
 
+	claim     func() error      // of the data directory, by a server; held to the end of the process
 	origins   map[string]string // by flag, the environment variable or file that set it
 	config    string
 	data      string

@@ -19,6 +19,7 @@ import (
 
 	"waymark/cmd/waymark/internal/client"
 	"waymark/gateway"
+	mcpserver "waymark/server/mcp"
 	"waymark/storage"
 )
 
@@ -235,9 +236,9 @@ func (a *app) mcpCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mcp",
 		Short: "Serve MCP over stdio",
-		Long: `Speaks MCP on standard input and output, for hosts that start their servers themselves. If a server has
-the data directory already, messages are passed on to it; otherwise this process opens the directory
-and also answers other commands on a loopback port. A workspace that does not exist yet is created.
+		Long: `Speaks MCP on standard input and output, for hosts that start their servers themselves. Any number
+of these, and a server, may share a data directory: one of them has it open and answers the others on a loopback port, and
+when it ends another takes over. A workspace that does not exist yet is created.
 At the end of the input the calls that came before it are answered, then the command exits with 0.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.mcp(cmd.Context(), agent) },
@@ -247,26 +248,66 @@ At the end of the input the calls that came before it are answered, then the com
 	return cmd
 }
 
-func (a *app) mcp(ctx context.Context, agent string) (err error) {
+func (a *app) mcp(ctx context.Context, agent string) error {
 	if err := a.checkAgent(agent); err != nil {
 		return err
 	}
 	in, out := stdio(a.in, a.out)
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a host that has gone is an error of the write, not the end of the process
-	h, c, err := a.enter(ctx, a.logger(), access{serves: true})
+	h, c, err := a.enter(ctx, a.logger(), window)
 	if err != nil {
 		return err
 	}
-	if c != nil {
-		if err := createWorkspace(ctx, c); err != nil {
-			return err
-		}
-		return bridge(ctx, in, out, c, agent)
+	if c == nil {
+		c = h.client(a.workspace)
 	}
-	defer func() { err = errors.Join(err, h.close()) }()
-	if err := h.workspaces.Create(ctx, a.workspace); err != nil {
+	// The workspace that a host is configured for: it asks before anything is recorded.
+	if _, err := c.Call(ctx, http.MethodPut, "/v1/workspaces/"+url.PathEscape(a.workspace), nil); err != nil {
+		if h != nil {
+			err = errors.Join(err, h.close())
+		}
 		return err
 	}
+	owning, stop := context.WithCancel(context.WithoutCancel(ctx))
+	owned := make(chan error, 1)
+	go func() { owned <- a.own(owning, h) }()
+	err = mcpserver.Relay(ctx, in, out, a.owner, a.workspace, agent)
+	stop()
+	return errors.Join(err, <-owned)
+}
+
+// window is the access of `waymark mcp`: any window of a host may have the data directory, and answers those that know
+// the token of the owner note.
+var window = access{requireKey: true, serves: true, window: true}
+
+// takeOver is how often a window looks whether the data directory is free, and whether a server wants it.
+const takeOver = 100 * time.Millisecond
+
+// own serves the data directory whenever no other process does, until ctx ends. h is the directory, if it is open.
+func (a *app) own(ctx context.Context, h *house) (err error) {
+	for said := ""; ; {
+		if h != nil {
+			err = a.lend(ctx, h)
+		}
+		if ctx.Err() != nil {
+			return err
+		}
+		if err != nil && !errors.Is(err, storage.ErrInUse) && err.Error() != said {
+			said = err.Error()
+			a.logger().Error("the data directory cannot be opened or served; this is tried again", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(takeOver):
+		}
+		h, err = a.open(a.logger(), window)
+	}
+}
+
+// lend answers for the data directory until ctx ends or a server wants it, and closes it.
+func (a *app) lend(ctx context.Context, h *house) (err error) {
+	defer func() { err = errors.Join(err, h.close()) }()
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -276,17 +317,26 @@ func (a *app) mcp(ctx context.Context, agent string) (err error) {
 	}
 	defer h.takeIn(ctx, a.workspace)()
 	ctx, cancel := context.WithCancel(ctx)
-	served := make(chan error, 1)
-	go func() { served <- h.server.Serve(ctx, ln) }()
-	err = h.server.ServeStdio(ctx, in, out, a.workspace, agent)
-	cancel()
-	select {
-	case e := <-served:
-		err = errors.Join(err, e)
-	case <-time.After(20 * time.Second): // longer than any graceful shutdown
-		err = errors.Join(err, errors.New("the loopback listener did not end"))
+	defer cancel()
+	go func() {
+		for ctx.Err() == nil && !claimed(h.dir) {
+			select {
+			case <-ctx.Done():
+			case <-time.After(takeOver):
+			}
+		}
+		cancel()
+	}()
+	return h.server.Serve(ctx, ln)
+}
+
+// owner is the process that has the data directory, by its note.
+func (a *app) owner() (mcpserver.Owner, error) {
+	o, err := storage.ReadOwner(a.data)
+	if err == nil && o.Addr == "" {
+		err = inUse(a.data, o, "")
 	}
-	return err
+	return mcpserver.Owner{Endpoint: "http://" + o.Addr + "/mcp", Token: o.Token}, err
 }
 
 // checkAgent refuses a name without a tool set, so that a mistake does not look like an agent without tools.
@@ -298,12 +348,6 @@ func (a *app) checkAgent(name string) error {
 	if err == nil && agents[name] == nil {
 		return usagef("workspace %q has no agent %q; agents are defined in %s of the data directory", a.workspace, name, gateway.DefinitionsFile)
 	}
-	return err
-}
-
-// createWorkspace makes the workspace that a host is configured for: it asks before anything is recorded.
-func createWorkspace(ctx context.Context, c *client.Client) error {
-	_, err := c.Call(ctx, http.MethodPut, "/v1/workspaces/"+url.PathEscape(c.Workspace), nil)
 	return err
 }
 

@@ -1,12 +1,6 @@
 package main
 
-import (
-	"context"
-	"io"
-
-	"waymark/cmd/waymark/internal/client"
-	mcpserver "waymark/server/mcp"
-)
+import "io"
 
 // stdio are the two ends a host holds. Standard input stays open to be read until the host closes it.
 func stdio(in io.Reader, out io.Writer) (io.ReadCloser, io.WriteCloser) {
@@ -24,8 +18,3 @@ func stdio(in io.Reader, out io.Writer) (io.ReadCloser, io.WriteCloser) {
 type writeNopCloser struct{ io.Writer }
 
 func (writeNopCloser) Close() error { return nil }
-
-// bridge passes MCP messages on to the server that has the data directory.
-func bridge(ctx context.Context, in io.ReadCloser, out io.WriteCloser, c *client.Client, agent string) error {
-	return mcpserver.Bridge(ctx, in, out, c.Base+"/mcp", c.Token, c.Workspace, agent)
-}

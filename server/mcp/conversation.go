@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -20,18 +21,20 @@ var conversationKeys = []string{"threadId", "openai/session", "ai.opencode/sessi
 // callKey is the member of _meta by which Claude Code names a call, as it does to hooks and in transcripts.
 const callKey = "claudecode/toolUseId"
 
-// conversation names the conversation of a call: as the host does, by the MCP session, by the header, or by
-// the process at the other end of a pipe; "" if nothing does.
+// conversation names the conversation of a call: as the host does, by the header, as the process at the other end of a
+// pipe does, which outlives the MCP sessions that it opens with one owner after another, or by the MCP session; "" if
+// nothing does.
 func conversation(req *mcp.CallToolRequest, a request.Access) string {
+	return cmp.Or(hostsName(req), named(a.Conversation), req.Session.ID())
+}
+
+func hostsName(req *mcp.CallToolRequest) string {
 	for _, key := range conversationKeys {
 		if name, _ := req.Params.Meta[key].(string); name != "" {
 			return named(name)
 		}
 	}
-	if id := req.Session.ID(); id != "" {
-		return id
-	}
-	return named(a.Conversation)
+	return ""
 }
 
 // sessionOf is the conversation of a call, or where nothing names it the program at the other end: hosts of one name,
@@ -40,10 +43,7 @@ func sessionOf(ctx context.Context, req *mcp.CallToolRequest, a request.Access) 
 	if name := conversation(req, a); name != "" {
 		return name
 	}
-	program := ""
-	if info := req.ClientInfo(); info != nil {
-		program = catalog.Cut(info.Name, 128)
-	}
+	program := programOf(req)
 	if a.Peer == "" {
 		return program
 	}
@@ -52,6 +52,13 @@ func sessionOf(ctx context.Context, req *mcp.CallToolRequest, a request.Access) 
 		name += fmt.Sprintf(" #%d", n)
 	}
 	return name
+}
+
+func programOf(req *mcp.CallToolRequest) string {
+	if info := req.ClientInfo(); info != nil {
+		return catalog.Cut(info.Name, 128)
+	}
+	return ""
 }
 
 // named is a name that came from outside as it can be stored.

@@ -3,8 +3,7 @@ package mcpserver
 import (
 	"bufio"
 	"bytes"
-	"context"
-	"fmt"
+	"errors"
 	"io"
 	"net/http"
 	"time"
@@ -17,48 +16,33 @@ const (
 	largestEvent = 4 << 20
 )
 
-// events carries what the server says on its own, on the event stream of the session. The SDK opens
-// that stream only for its own client, which would answer messages instead of passing them on. A
-// stream that breaks is opened again; a server that refuses it has nothing to say. tried is called when the
-// server has answered for the first time.
-func (b *bridge) events(ctx context.Context, tried func()) {
-	defer tried()
-	for ctx.Err() == nil {
-		if !b.listen(ctx, tried) {
+// events carries what the server says on its own, on the event stream of the session, as long as both last. Its end
+// is how a host that asks nothing gets to the next owner. tried is called when the server has answered for the first time.
+func (r *relay) events(s *session, tried func()) {
+	for s.ctx.Err() == nil {
+		resp, err := r.send(s.ctx, s, http.MethodGet, nil)
+		tried()
+		if errors.As(err, new(lostError)) {
+			break
+		}
+		if err != nil { // refused, for now
+			pause(s.ctx, eventRetry)
+			continue
+		}
+		_ = readEvents(resp.Body, func(data []byte) error {
+			msg, err := jsonrpc.DecodeMessage(data)
+			if req, ok := msg.(*jsonrpc.Request); ok {
+				r.pass(s, req)
+			}
+			return err
+		})
+		_ = resp.Body.Close()
+	}
+	for s.ctx.Err() == nil { // nobody else has replaced it
+		if _, err := r.connect(r.ctx, s); err == nil {
 			return
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(eventRetry):
-		}
 	}
-}
-
-// listen reads one event stream to its end. It reports whether another try makes sense.
-func (b *bridge) listen(ctx context.Context, tried func()) bool {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, b.endpoint, nil)
-	if err != nil {
-		return false
-	}
-	req.Header.Set("Accept", "text/event-stream")
-	req.Header.Set("Mcp-Session-Id", b.remote.SessionID())
-	resp, err := b.client.Do(req)
-	tried()
-	if err != nil {
-		return true
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return resp.StatusCode >= http.StatusInternalServerError
-	}
-	err = readEvents(resp.Body, func(data []byte) error {
-		msg, err := jsonrpc.DecodeMessage(data)
-		if err != nil {
-			return fmt.Errorf("event: %w", err)
-		}
-		return b.local.Write(ctx, msg)
-	})
-	return err == nil
 }
 
 // readEvents calls message with the data of each event of a server-sent event stream: the lines that

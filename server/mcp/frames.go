@@ -18,8 +18,8 @@ import (
 	"waymark/internal/strictjson"
 )
 
-// maxFrame is the longest message a host may send over a pipe, in bytes.
-const maxFrame = 4 << 20
+// MaxFrame is the longest message a host may send over a pipe, in bytes.
+const MaxFrame = 4 << 20
 
 // longestWrite is how long a host may take to read an answer.
 const longestWrite = 30 * time.Second
@@ -403,7 +403,7 @@ func (f *frames) readLines() {
 func readLine(r *bufio.Reader) (line []byte, tooLong bool, err error) {
 	for {
 		part, err := r.ReadSlice('\n')
-		if tooLong = tooLong || len(line)+len(part) > maxFrame; !tooLong {
+		if tooLong = tooLong || len(line)+len(part) > MaxFrame; !tooLong {
 			line = append(line, part...)
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {

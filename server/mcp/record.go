@@ -17,7 +17,6 @@ import (
 	"waymark/server/internal/jsonio"
 	"waymark/server/internal/limit"
 	"waymark/server/internal/problem"
-	"waymark/server/internal/request"
 	"waymark/server/internal/scoring"
 )
 
@@ -68,7 +67,11 @@ func recordEpisode(ctx context.Context, c *mcpCall, e episodic.Episode) (RecordA
 	}
 	e.Label, e.Source = cmp.Or(e.Label, e.Source), ""
 	if e.Session == "" {
-		e.Session = sessionOf(context.Background(), c.req, request.Access{}) // by no name that the next process has not: the same episode may come again
+		// By no name that the next process, or the next owner of the data directory, has not: the same episode may come again.
+		if e.Session = hostsName(c.req); e.Session == "" && c.access.Conversation == "" {
+			e.Session = c.req.Session.ID()
+		}
+		e.Session = cmp.Or(e.Session, programOf(c.req))
 	}
 	if e.ID == "" {
 		id, err := c.episodeID(e)

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"waymark/server/internal/request"
 )
 
 // sourceStdio is the source of what a host on the other end of a pipe records.
@@ -19,25 +17,6 @@ const sourceStdio = "mcp:stdio"
 // pipeConversation names what is said over one pipe: processes with one data directory, and hosts of one name,
 // are told apart by it.
 func pipeConversation() string { return "pipe-" + rand.Text()[:16] }
-
-// ServeStdio answers one host over a pipe, until in ends or ctx does. Calls that came before the end are answered
-// first; once ctx has ended they have Config.Drain for that.
-func (e *Endpoint) ServeStdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser, workspace, agent string) error {
-	a := request.Access{Workspace: workspace, Scopes: request.AllScopes, Source: sourceStdio, Local: true, Conversation: pipeConversation()}
-	if agent != "" {
-		a.Tools = e.cfg.Upstream.ToolSet(workspace, agent)
-	}
-	ctx = request.With(ctx, a)
-	f := newFrames(in, out)
-	defer f.stop()
-	session, err := e.NewServer(workspace).Connect(ctx, &mcp.IOTransport{Reader: f, Writer: f.out}, nil)
-	if err != nil {
-		return err
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- session.Wait() }()
-	return f.wait(ctx, e.cfg.Drain, ended)
-}
 
 // wait waits for the end of a session over the pipe. Once ctx has ended, calls in flight have the grace time; then
 // they are cancelled and have half of it again.

@@ -1,0 +1,182 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"waymark/server/internal/request"
+	mcpserver "waymark/server/mcp"
+)
+
+// writer is an io.WriteCloser around a builder.
+type writer struct{ lockedBuffer }
+
+func (*writer) Close() error { return nil }
+
+// Whatever is asked before the input ends is still answered: a script may pipe a request in.
+func TestPipedRequestIsAnswered(t *testing.T) {
+	ask, _ := modern("tools/call", "suggest_next", `"name":"suggest_next","arguments":{"context":["fs:read_file"]}`)
+	var out writer
+	require.NoError(t, relayed(t, newOffice(t))(t.Context(), io.NopCloser(strings.NewReader(ask+"\n")), &out))
+	assert.Equal(t, 1, strings.Count(out.String(), "\n"))
+	assert.Contains(t, out.String(), `"json:parse"`)
+}
+
+// While nobody answers for the data directory the host is told why nothing works, and it may ask again.
+func TestRelayTellsWhatIsWrong(t *testing.T) {
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	web := httptest.NewServer(newOffice(t).Handler())
+	t.Cleanup(web.Close)
+	for _, c := range []struct{ name, url, token, want string }{
+		{"wrong token", web.URL, "wrong", "Unauthorized"},
+		{"no server", gone.URL, "local-token", "refused"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			hostIn, out := io.Pipe()
+			in, host := io.Pipe()
+			done := make(chan error, 1)
+			go func() { done <- relayTo(c.url, c.token, "", "")(context.WithoutCancel(t.Context()), in, out) }()
+			answers := bufio.NewScanner(hostIn)
+			for range 2 {
+				_, err := io.WriteString(host, hello+"\n")
+				require.NoError(t, err)
+				require.True(t, answers.Scan())
+				assert.Contains(t, answers.Text(), `"error"`)
+				assert.Contains(t, answers.Text(), c.want)
+			}
+			require.NoError(t, host.Close())
+			require.NoError(t, <-done)
+		})
+	}
+}
+
+// Calls travel side by side: a slow one holds up nobody.
+func TestRelayCarriesCallsSideBySide(t *testing.T) {
+	s := newOffice(t)
+	release, entered := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Mcp-Name") == "find_tool" {
+			once.Do(func() { close(entered) })
+			<-release
+		}
+		s.Handler().ServeHTTP(w, r)
+	})
+	web := httptest.NewServer(handler)
+	t.Cleanup(web.Close)
+	client := overPipes(t, "2026-07-28", nil, relayTo(web.URL, "local-token", request.DefaultWorkspace, ""))
+	slow := make(chan bool, 1)
+	go func() {
+		r, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "find_tool", Arguments: map[string]any{"query": "read"}})
+		slow <- err == nil && !r.IsError
+	}()
+	<-entered
+	assert.False(t, call(t, client, "suggest_next", map[string]any{}).IsError)
+	close(release)
+	assert.True(t, <-slow)
+}
+
+// When the owner ends in the middle of calls, those that read are answered by the next one. Of the others it is unknown
+// what became of them: they fail, and none of them is carried out again.
+func TestRelayGoesToTheNextOwner(t *testing.T) {
+	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
+		t.Run(revision, func(t *testing.T) {
+			s := newOffice(t)
+			arrived := make(chan string, 10)
+			dying := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, err := io.ReadAll(r.Body)
+				if err == nil && bytes.Contains(body, []byte(`"tools/call"`)) {
+					arrived <- string(body)
+					<-r.Context().Done()
+					return
+				}
+				r.Body = io.NopCloser(bytes.NewReader(body))
+				s.Handler().ServeHTTP(w, r)
+			}))
+			t.Cleanup(dying.Close)
+			calls := make(chan string, 10)
+			next := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, err := io.ReadAll(r.Body)
+				if err == nil && bytes.Contains(body, []byte(`"tools/call"`)) {
+					calls <- string(body)
+				}
+				r.Body = io.NopCloser(bytes.NewReader(body))
+				s.Handler().ServeHTTP(w, r)
+			}))
+			t.Cleanup(next.Close)
+			var owner atomic.Pointer[string]
+			owner.Store(&dying.URL)
+			listed := make(chan struct{}, 10)
+			client := overPipes(t, revision, &mcp.ClientOptions{ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { listed <- struct{}{} }},
+				func(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
+					return mcpserver.Relay(ctx, in, out, func() (mcpserver.Owner, error) {
+						return mcpserver.Owner{Endpoint: *owner.Load() + "/mcp", Token: "local-token"}, nil
+					}, request.DefaultWorkspace, "")
+				})
+			reads, writes := make(chan error, 1), make(chan error, 1)
+			go func() {
+				_, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "suggest_next", Arguments: map[string]any{}})
+				reads <- err
+			}()
+			go func() {
+				_, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "rebuild", Arguments: map[string]any{}})
+				writes <- err
+			}()
+			<-arrived
+			<-arrived
+			owner.Store(&next.URL)
+			require.NoError(t, dying.Listener.Close())
+			dying.CloseClientConnections()
+			require.NoError(t, <-reads)
+			require.ErrorContains(t, <-writes, "ask again if doing it twice does no harm")
+			require.Contains(t, <-calls, `"suggest_next"`)
+			require.Empty(t, calls)
+			if revision == "2025-11-25" {
+				<-listed
+			}
+			assert.False(t, call(t, client, "find_tool", map[string]any{"query": "read"}).IsError)
+		})
+	}
+}
+
+// An episode that is recorded again through another owner is the same one, though the MCP session is another.
+func TestRelayRecordsOnce(t *testing.T) {
+	s := newOffice(t)
+	one, two := httptest.NewServer(s.Handler()), httptest.NewServer(s.Handler())
+	t.Cleanup(one.Close)
+	t.Cleanup(two.Close)
+	for _, owner := range [][2]string{{one.URL, "Recorded 1 step as"}, {two.URL, "was recorded before; nothing changed."}} {
+		client := overPipes(t, "2025-11-25", nil, relayTo(owner[0], "local-token", request.DefaultWorkspace, ""))
+		said := textOf(t, call(t, client, "record_episode", map[string]any{"id": "e", "steps": []any{map[string]any{"tool": "fs:read_file"}}}))
+		assert.Contains(t, said, owner[1])
+	}
+}
+
+// The end of the context ends a relay, though the host keeps its pipe open.
+func TestContextEndsRelay(t *testing.T) {
+	relay := relayed(t, newOffice(t))
+	running := goleak.IgnoreCurrent()
+	ctx, cancel := context.WithCancel(t.Context())
+	in, host := io.Pipe()
+	defer host.Close()
+	done := make(chan error, 1)
+	go func() { done <- relay(ctx, in, new(writer)) }()
+	cancel()
+	require.NoError(t, <-done)
+	goleak.VerifyNone(t, running)
+}
