@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -131,7 +132,7 @@ func (p *pipe) ended() error {
 	}
 }
 
-// A call in flight when the process receives a signal to stop is answered.
+// A call in flight when the process receives a signal to stop is answered, and a later one is refused.
 func TestPipeAtShutdown(t *testing.T) {
 	adjust, asked, release := slowAnswers(t)
 	s := newOffice(t, adjust)
@@ -143,17 +144,70 @@ func TestPipeAtShutdown(t *testing.T) {
 	p.send(nextCall(2))
 	<-asked
 	shutdown()
-	time.AfterFunc(50*time.Millisecond, release)
-	finished := p.receive()
-	assert.Contains(t, finished, `"id":2`)
-	assert.Contains(t, finished, "structuredContent")
+	refused := make(chan struct{})
+	go func() {
+		for id := 3; ; id++ { // the signal and the line come at once
+			select {
+			case <-refused:
+				return
+			case <-time.After(5 * time.Millisecond):
+			}
+			if _, err := io.WriteString(p.in, nextCall(id)+"\n"); err != nil {
+				return
+			}
+		}
+	}()
+	assert.Contains(t, p.receive(), "shutting down")
+	close(refused)
+	release()
+	var finished strings.Builder
+	for p.answers.Scan() {
+		finished.WriteString(p.answers.Text() + "\n")
+	}
+	assert.Regexp(t, `(?m)^.*"id":2,.*structuredContent.*$|^.*structuredContent.*"id":2.*$`, finished.String())
+	require.NoError(t, p.ended())
+}
+
+// A question after an episode counts it, though both come at once.
+func TestPipeKeepsTheOrderOfEpisodes(t *testing.T) {
+	p := newPipe(t.Context(), t, newOffice(t))
+	p.send(hello)
+	p.receive()
+	p.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"record_episode","arguments":{"steps":[{"tool":"fs:read_file"},{"tool":"new:tool"}]}}}` +
+		"\n" + nextCall(3))
+	assert.Contains(t, p.receive(), "Recorded 2 steps")
+	assert.Contains(t, p.receive(), "new:tool")
+	require.NoError(t, p.in.Close())
+	require.NoError(t, p.ended())
+}
+
+// A question to the host fails when its input ends: no answer can follow.
+func TestPipeEndsWithAQuestionOpen(t *testing.T) {
+	p := newPipe(t.Context(), t, newOffice(t, func(c *Config) {
+		c.extendMCP = func(*mcp.ServerOptions) func(*mcp.Server) {
+			return func(srv *mcp.Server) {
+				mcp.AddTool(srv, &mcp.Tool{Name: "ask"}, func(ctx context.Context, req *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+					_, err := req.Session.Elicit(ctx, &mcp.ElicitParams{Message: "well?"})
+					return nil, nil, err
+				})
+			}
+		}
+	}))
+	p.send(strings.Replace(hello, `"capabilities":{}`, `"capabilities":{"elicitation":{}}`, 1))
+	p.receive()
+	p.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	p.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"ask","arguments":{}}}`)
+	assert.Contains(t, p.receive(), "elicitation/create")
+	require.NoError(t, p.in.Close())
+	assert.Contains(t, p.receive(), "closed its end")
 	require.NoError(t, p.ended())
 }
 
 // A call that does not end after shutdown began does not keep the process.
 func TestPipeAtShutdownWithoutEnd(t *testing.T) {
-	adjust, asked, _ := slowAnswers(t)
-	s := newOffice(t, adjust, func(c *Config) { c.Drain = 50 * time.Millisecond })
+	t.Parallel()
+	adjust, asked, release := slowAnswers(t)
+	s := newOffice(t, adjust)
 	ctx, shutdown := context.WithCancel(t.Context())
 	p := newPipe(ctx, t, s)
 	p.send(hello)
@@ -162,6 +216,7 @@ func TestPipeAtShutdownWithoutEnd(t *testing.T) {
 	<-asked
 	shutdown()
 	_ = p.ended()
+	release()
 }
 
 func nextCall(id int) string {

@@ -30,7 +30,6 @@ import (
 	"waymark/semantic/embed"
 	"waymark/semantic/thesaurus"
 	"waymark/server"
-	mcpserver "waymark/server/mcp"
 	"waymark/storage"
 )
 
@@ -58,6 +57,7 @@ type access struct {
 	window     bool          // serves for one host, and gives way to a server that starts
 	buildWait  time.Duration // how long a request waits for an interrupted build; 0: startPatience
 	timeout    time.Duration // of an answer; 0: the server's
+	maxBody    int64         // of a request; 0: the server's
 }
 
 // Questions wait this long for a build that was cut short, then the model before answers: a server soon,
@@ -100,17 +100,8 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	if a.keepFor < 0 || a.keepFor > 0 && a.keepFor < time.Hour { // younger episodes may still grow
 		return nil, usagef("%s must be 0 or at least 1h", a.flagName("keep-for"))
 	}
-	if who.window {
-		unlock, err := storage.Lock(dir)
-		if err == nil && claimed(dir) {
-			err = storage.ErrInUse
-		}
-		if unlock != nil {
-			err = errors.Join(err, unlock())
-		}
-		if err != nil {
-			return nil, err
-		}
+	if who.window && claimed(dir) {
+		return nil, storage.ErrInUse
 	}
 	store, unlock, err := a.openStore(dir, storage.Options{Logger: logger})
 	if err != nil {
@@ -141,10 +132,7 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 		Upstream: a.upstream(h), Traces: h.feed.Collect, KeepKey: h.feed.KeepKey,
 		Logger: logger, Version: version().Version, Now: time.Now, KeepFor: a.keepFor, Data: dir, Program: programPath(),
 		Access: server.Access{LocalToken: h.token, RequireKey: who.requireKey, Hosts: who.hosts, Origins: who.origins, Proxies: who.proxies},
-		Limits: server.Limits{Timeout: who.timeout}, TLS: who.tls,
-	}
-	if who.window {
-		cfg.Limits.MaxBody = mcpserver.MaxFrame
+		Limits: server.Limits{Timeout: who.timeout, MaxBody: who.maxBody}, TLS: who.tls,
 	}
 	if cfg.Upstream.Reload != nil {
 		cfg.Caller = record.New(record.Workspace{Workspaces: h.workspaces, Name: a.workspace}, cfg.Upstream.Gateway,

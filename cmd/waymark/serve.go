@@ -252,7 +252,6 @@ func (a *app) mcp(ctx context.Context, agent string) error {
 	if err := a.checkAgent(agent); err != nil {
 		return err
 	}
-	in, out := stdio(a.in, a.out)
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a host that has gone is an error of the write, not the end of the process
 	h, c, err := a.enter(ctx, a.logger(), window)
 	if err != nil {
@@ -271,35 +270,36 @@ func (a *app) mcp(ctx context.Context, agent string) error {
 	owning, stop := context.WithCancel(context.WithoutCancel(ctx))
 	owned := make(chan error, 1)
 	go func() { owned <- a.own(owning, h) }()
-	err = mcpserver.Relay(ctx, in, out, a.owner, a.workspace, agent)
+	err = mcpserver.Relay(ctx, a.in, a.out, a.owner, a.workspace, agent)
 	stop()
 	return errors.Join(err, <-owned)
 }
 
 // window is the access of `waymark mcp`: any window of a host may have the data directory, and answers those that know
 // the token of the owner note.
-var window = access{requireKey: true, serves: true, window: true}
+var window = access{requireKey: true, serves: true, window: true, maxBody: mcpserver.MaxFrame}
 
 // takeOver is how often a window looks whether the data directory is free, and whether a server wants it.
 const takeOver = 100 * time.Millisecond
 
 // own serves the data directory whenever no other process does, until ctx ends. h is the directory, if it is open.
 func (a *app) own(ctx context.Context, h *house) (err error) {
-	for said := ""; ; {
+	for {
 		if h != nil {
 			err = a.lend(ctx, h)
 		}
 		if ctx.Err() != nil {
 			return err
 		}
-		if err != nil && !errors.Is(err, storage.ErrInUse) && err.Error() != said {
-			said = err.Error()
+		wait := takeOver
+		if err != nil && !errors.Is(err, storage.ErrInUse) {
 			a.logger().Error("the data directory cannot be opened or served; this is tried again", "error", err)
+			wait = 5 * time.Second
 		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(takeOver):
+		case <-time.After(wait):
 		}
 		h, err = a.open(a.logger(), window)
 	}
@@ -319,10 +319,9 @@ func (a *app) lend(ctx context.Context, h *house) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
-		for ctx.Err() == nil && !claimed(h.dir) {
-			select {
-			case <-ctx.Done():
-			case <-time.After(takeOver):
+		for seen := 0; seen < 2 && ctx.Err() == nil; time.Sleep(takeOver) {
+			if seen++; !claimed(h.dir) { // once may be another window that looks at the same moment
+				seen = 0
 			}
 		}
 		cancel()

@@ -37,7 +37,7 @@ import (
 //	POST /mcp ───┤                    ├─▶ the workspace's mcp.Server ─▶ eight tools, two apps
 //	             └─ no ──▶ stateful ──┘
 //
-// stdio speaks either life through the same server (mcp_stdio.go).
+// A pipe speaks either life through the same address (relay.go).
 const (
 	headerProtocol  = "Mcp-Protocol-Version"
 	HeaderMethod    = "Mcp-Method"
@@ -67,7 +67,6 @@ type Config struct {
 	MaxBody     int64 // bytes of one message over HTTP
 	MaxSessions int
 	Timeout     time.Duration // of a call, where its tool has none of its own
-	Drain       time.Duration // grace of calls over a pipe at shutdown
 	Overdue     *limit.Overdue
 	Turns       *limit.Turns
 	// Holders names the clients that a session counts against.

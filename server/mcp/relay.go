@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -9,12 +10,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -24,22 +28,29 @@ import (
 )
 
 // A data directory has one owner at a time, and any process may be it: a server, or one of the `waymark mcp` that hosts
-// start. Each of these carries messages between its host and the /mcp of the owner, also where that is itself.
+// start. Each of these carries messages between its host, one on a line, and the /mcp of the owner, also where that is
+// itself.
 //
-//	host ──stdin──▶ frames ──▶ relay ──POST──▶ /mcp of the owner
-//	  ◀── stdout ───────────── relay ◀─answer──┤
-//	                           relay ◀───GET───┘   what the server says unasked, up to 2025-11-25
+//	host ──stdin──▶ relay ──POST──▶ /mcp of the owner
+//	  ◀── stdout ── relay ◀─answer──┤
+//	                relay ◀───GET───┘   what the server says unasked, up to 2025-11-25
 //
-// When the owner ends, the relay asks find for the next one, repeats the handshake of the host there, and goes on.
+// When the owner ends, the relay asks find for the next one, repeats the handshake of the host there, and goes on. A
+// line that is no message is answered with a JSON-RPC error, and the next one is read.
 type relay struct {
-	ctx        context.Context
-	local      mcp.Connection
-	client     *http.Client
-	find       func() (Owner, error)
-	headers    http.Header // of each request
-	tasks      sync.WaitGroup
-	failed     chan error // holds why the host cannot be written to
-	connecting sync.Mutex // held while a session is looked for
+	ctx     context.Context
+	client  *http.Client
+	find    func() (Owner, error)
+	headers http.Header // of each request
+	failed  chan error  // holds why the host cannot be written to
+
+	out     io.Writer
+	line    sync.Mutex   // held while a line is written
+	writing atomic.Int64 // since when, in Unix nanoseconds; 0: none is
+
+	calls      sync.WaitGroup // that have an end
+	tasks      sync.WaitGroup // all goroutines
+	connecting sync.Mutex     // held while a session is looked for
 
 	mu          sync.Mutex
 	session     *session // nil: none
@@ -48,6 +59,7 @@ type relay struct {
 	greeted     bool                              // the host has the answer to hello
 	open        map[jsonrpc.ID]context.CancelFunc // calls without an answer
 	questions   int                               // of servers to the host
+	ending      bool                              // the host asks and answers no more
 }
 
 // Owner is where the process that has the data directory answers, and the token it wants.
@@ -71,30 +83,35 @@ type lostError struct {
 const (
 	// drainRelay is how long answers may still arrive after this process received a signal to stop.
 	drainRelay = 10 * time.Second
+	// longestWrite is how long a host may take to read an answer after the end of its input.
+	longestWrite = 30 * time.Second
 	// relayConnections bounds the calls that are with the server at once; a host may send any number.
 	relayConnections = 128
 	// relayIdle is shorter than a server keeps a connection: a call on one that just closes is lost.
 	relayIdle = 30 * time.Second
 	// ownerPatience is how long a call waits for an owner of the data directory, and ownerPause how often it looks.
 	ownerPatience, ownerPause = 10 * time.Second, 20 * time.Millisecond
-	// eventsPatience is how long a handshake waits for the event stream, which carries what calls ask the host for.
-	eventsPatience = 2 * time.Second
 )
+
+// sourceStdio is the source of what a host on the other end of a pipe records.
+const sourceStdio = "mcp:stdio"
 
 // Draining is how a server that is ending refuses what has not begun.
 const Draining = "the server is shutting down"
 
-// Relay carries MCP between a host on in and out and the owner that find names, until in ends or ctx does. Calls that
-// came before the end are answered first. The owner may change at any time. workspace and agent may be empty, and are
-// obeyed only with the owner's local token.
-func Relay(ctx context.Context, in io.ReadCloser, out io.WriteCloser, find func() (Owner, error), workspace, agent string) error {
+// errAbandoned ends a relay whose answers nobody takes.
+var errAbandoned = errors.New("answers could not be written: the host neither reads its pipe nor closes it")
+
+// Relay carries MCP between a host on in and out and the owner that find names, until in ends or ctx does; then it
+// closes both. Calls that came before the end are answered first. The owner may change at any time. workspace and
+// agent may be empty, and are obeyed only with the owner's local token.
+func Relay(ctx context.Context, in io.Reader, out io.Writer, find func() (Owner, error), workspace, agent string) error {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxConnsPerHost, transport.IdleConnTimeout = relayConnections, relayIdle
 	defer transport.CloseIdleConnections()
-	headers := http.Header{}
-	headers.Set("Content-Type", "application/json")
-	headers.Set("Accept", "application/json, text/event-stream")
-	headers.Set(request.HeaderConversation, pipeConversation())
+	headers := http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
+	// Processes with one data directory, and hosts of one name, are told apart by it.
+	headers.Set(request.HeaderConversation, "pipe-"+rand.Text()[:16])
 	if workspace != "" {
 		headers.Set(request.HeaderWorkspace, workspace)
 		headers.Set(request.HeaderSource, sourceStdio)
@@ -102,84 +119,216 @@ func Relay(ctx context.Context, in io.ReadCloser, out io.WriteCloser, find func(
 	if agent != "" {
 		headers.Set(request.HeaderAgent, agent)
 	}
-	f := newFrames(in, out)
-	defer f.stop()
-	local, err := (&mcp.IOTransport{Reader: f, Writer: f.out}).Connect(ctx)
-	if err != nil {
-		return err
-	}
+	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	r := &relay{
-		local: local, client: &http.Client{Transport: transport}, find: find, headers: headers, failed: make(chan error, 1),
+		ctx: work, client: &http.Client{Transport: transport}, find: find, headers: headers, failed: make(chan error, 1), out: out,
 		open: map[jsonrpc.ID]context.CancelFunc{},
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- r.run(context.WithoutCancel(ctx)) }()
-	return f.wait(ctx, drainRelay, ended)
-}
-
-func (r *relay) run(ctx context.Context) (err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	r.ctx = ctx
-	read := make(chan error, 1)
-	r.tasks.Go(func() { read <- r.up(ctx) })
-	select {
-	case err = <-read: // all calls are answered
-	case err = <-r.failed:
-	}
-	r.mu.Lock()
-	s := r.session
-	r.mu.Unlock()
-	if s != nil && s.id != "" { // the server finds out by itself otherwise
-		bye, done := context.WithTimeout(ctx, time.Second)
-		if resp, err := r.send(bye, s, http.MethodDelete, nil); err == nil {
-			_ = resp.Body.Close()
-		}
-		done()
-	}
+	lines := make(chan frame)
+	go readLines(work, in, lines)
+	err := r.serve(ctx, lines)
+	r.leave()
 	cancel()
-	_ = r.local.Close()
-	r.tasks.Wait()
+	for _, end := range []any{in, out} {
+		if c, ok := end.(io.Closer); ok {
+			_ = c.Close()
+		}
+	}
+	select {
+	case <-done(&r.tasks):
+	case <-time.After(drainRelay / 2):
+		err = errAbandoned
+	}
 	return err
 }
 
-// up carries the host's messages to the owner.
-func (r *relay) up(ctx context.Context) error {
-	for {
-		msg, err := r.local.Read(ctx)
-		if err != nil {
-			if endOfInput(err) || ctx.Err() != nil {
+func done(w *sync.WaitGroup) <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		w.Wait()
+		close(done)
+	}()
+	return done
+}
+
+// serve takes lines until their end, or that of ctx, and the answers to the calls in them.
+func (r *relay) serve(ctx context.Context, lines <-chan frame) error {
+	var turn, idle <-chan struct{}
+	var late <-chan time.Time
+	watch := time.NewTicker(time.Second)
+	defer watch.Stop()
+	for stop := ctx.Done(); ; {
+		next := lines
+		if turn != nil {
+			next = nil
+		}
+		select {
+		case l := <-next:
+			turn = r.receive(l)
+			if l.err != nil {
+				lines, idle = nil, r.hangUp()
+			}
+		case <-turn:
+			turn = nil
+		case <-stop:
+			stop, idle, late = nil, r.hangUp(), time.After(drainRelay)
+		case <-idle:
+			return nil
+		case <-late: // the calls in flight are cancelled
+			return nil
+		case err := <-r.failed:
+			if errors.Is(err, io.ErrClosedPipe) || errors.Is(err, syscall.EPIPE) { // the host has just gone
 				return nil
 			}
-			return fmt.Errorf("read from the host: %w", err)
+			return fmt.Errorf("write to the host: %w", err)
+		case <-watch.C:
+			if since := r.writing.Load(); idle != nil && since != 0 && time.Since(time.Unix(0, since)) > longestWrite {
+				return errAbandoned
+			}
 		}
-		req, ok := msg.(*jsonrpc.Request)
+	}
+}
+
+// receive takes one line. Lines after it wait for turn: what follows a handshake needs the session that it opens, and a
+// question after an episode counts it.
+func (r *relay) receive(l frame) (turn <-chan struct{}) {
+	line := bytes.TrimSpace(l.line)
+	if len(line) == 0 && !l.tooLong {
+		return nil
+	}
+	var id json.RawMessage
+	var messages []jsonrpc.Message
+	code, reason := -32600, "the message is longer than 4 MiB"
+	if !l.tooLong {
+		id, code, reason = checkFrame(line)
+	}
+	if code == 0 && line[0] == '[' && !r.hasBatches() {
+		code, reason = -32600, "this revision of the protocol has no batches: send one message per line"
+	}
+	if code == 0 {
+		var err error
+		if messages, err = messagesOf(line); err != nil {
+			code, reason = -32600, "the line is no JSON-RPC message: "+err.Error()
+		}
+	}
+	if code != 0 {
+		r.writeLine(frameError(id, code, reason))
+		return nil
+	}
+	reply := func(m *jsonrpc.Response) { r.write(m) }
+	if line[0] == '[' {
+		reply = r.together(messages)
+	}
+	for _, m := range messages {
+		switch m := m.(type) {
+		case *jsonrpc.Response:
+			r.answered(m)
+		case *jsonrpc.Request:
+			if !m.IsCall() {
+				r.notify(m)
+			} else if answered := r.ask(m, reply); records(m) || m.Method == "initialize" {
+				turn = answered
+			}
+		}
+	}
+	return turn
+}
+
+// hasBatches reports whether the revision agreed on has them: only what was before 2025-06-18.
+func (r *relay) hasBatches() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.session != nil && r.session.revision != "" && r.session.revision < firstStructured
+}
+
+// together writes the answers to the calls of a batch as one.
+func (r *relay) together(batch []jsonrpc.Message) func(*jsonrpc.Response) {
+	var mu sync.Mutex
+	var answers []json.RawMessage
+	calls := 0
+	for _, m := range batch {
+		if req, ok := m.(*jsonrpc.Request); ok && req.IsCall() {
+			calls++
+		}
+	}
+	return func(m *jsonrpc.Response) {
+		data, err := jsonrpc.EncodeMessage(m)
+		mu.Lock()
+		defer mu.Unlock()
+		if answers = append(answers, data); err == nil && len(answers) == calls {
+			data, _ = json.Marshal(answers) // of JSON
+			r.writeLine(data)
+		}
+	}
+}
+
+// ask begins a call; the channel is closed when it is answered.
+func (r *relay) ask(req *jsonrpc.Request, reply func(*jsonrpc.Response)) <-chan struct{} {
+	ctx, cancel := context.WithCancel(r.ctx)
+	answered := make(chan struct{})
+	r.mu.Lock()
+	ending := r.ending
+	r.open[req.ID] = cancel
+	r.mu.Unlock()
+	lasts := req.Method == "subscriptions/listen" // until the host cancels it
+	if !ending && !lasts {
+		r.calls.Add(1)
+	}
+	r.tasks.Go(func() {
+		defer close(answered)
+		defer cancel()
 		switch {
-		case !ok:
-			r.answered(ctx, msg.(*jsonrpc.Response))
-		case req.Method == "initialize": // waited for, because what follows needs the session it opens
-			r.greet(ctx, req)
-		case req.IsCall():
-			callCtx, cancel := context.WithCancel(ctx)
-			r.mu.Lock()
-			r.open[req.ID] = cancel
-			r.mu.Unlock()
-			r.tasks.Go(func() {
-				defer cancel()
-				r.call(callCtx, req)
-			})
+		case ending:
+			reply(failure(req.ID, codeEnding, Draining+"; start it again"))
+			return
+		case req.Method == "initialize":
+			r.greet(req)
 		default:
-			r.notify(ctx, req)
+			r.call(ctx, req, reply)
+		}
+		if !lasts {
+			r.calls.Done()
+		}
+	})
+	return answered
+}
+
+// hangUp fails the questions to the host, which it answers no more. The channel is closed when its calls are answered.
+func (r *relay) hangUp() <-chan struct{} {
+	r.mu.Lock()
+	r.ending = true
+	var asked []jsonrpc.ID
+	if r.session != nil {
+		asked = slices.Collect(maps.Keys(r.session.asked))
+	}
+	r.mu.Unlock()
+	for _, id := range asked {
+		r.tasks.Go(func() { r.answered(failure(id, codeEnding, "the host has closed its end")) })
+	}
+	return done(&r.calls)
+}
+
+// leave ends the session with the owner, which finds out by itself otherwise.
+func (r *relay) leave() {
+	ctx, cancel := context.WithTimeout(r.ctx, time.Second)
+	defer cancel()
+	r.mu.Lock()
+	s := r.session
+	r.mu.Unlock()
+	if s != nil && s.id != "" {
+		if resp, err := r.send(ctx, s, http.MethodDelete, nil); err == nil {
+			_ = resp.Body.Close()
 		}
 	}
 }
 
 // greet opens a session for the host. The answer to the handshake is passed on by begin.
-func (r *relay) greet(ctx context.Context, req *jsonrpc.Request) {
+func (r *relay) greet(req *jsonrpc.Request) {
 	r.mu.Lock()
 	before := r.session
 	r.hello, r.initialized, r.greeted = req, nil, false
 	r.mu.Unlock()
-	if _, err := r.connect(ctx, before); err != nil {
+	if _, err := r.connect(r.ctx, before); err != nil {
 		r.mu.Lock()
 		r.hello = nil
 		r.mu.Unlock()
@@ -188,7 +337,7 @@ func (r *relay) greet(ctx context.Context, req *jsonrpc.Request) {
 }
 
 // notify passes a notification on. One that is lost with its session concerned nothing else.
-func (r *relay) notify(ctx context.Context, n *jsonrpc.Request) {
+func (r *relay) notify(n *jsonrpc.Request) {
 	r.mu.Lock()
 	s := r.session
 	if n.Method == "notifications/initialized" {
@@ -203,13 +352,13 @@ func (r *relay) notify(ctx context.Context, n *jsonrpc.Request) {
 	case n.Method == "notifications/cancelled" && s.id == "" && cancel != nil:
 		cancel() // without a session a server knows a cancellation by the end of the connection
 	default:
-		_, _ = r.post(ctx, s, n)
+		_, _ = r.post(r.ctx, s, n)
 	}
 }
 
 // answered passes the answer to a question of a server on to that server, if its session lasts: to another one it
 // would answer something else.
-func (r *relay) answered(ctx context.Context, answer *jsonrpc.Response) {
+func (r *relay) answered(answer *jsonrpc.Response) {
 	r.mu.Lock()
 	s := r.session
 	var id jsonrpc.ID
@@ -220,13 +369,13 @@ func (r *relay) answered(ctx context.Context, answer *jsonrpc.Response) {
 	}
 	r.mu.Unlock()
 	if known {
-		_, _ = r.post(ctx, s, &jsonrpc.Response{ID: id, Result: answer.Result, Error: answer.Error})
+		_, _ = r.post(r.ctx, s, &jsonrpc.Response{ID: id, Result: answer.Result, Error: answer.Error})
 	}
 }
 
 // call answers a call of the host. What became of a call that was with an owner that ended is unknown, so it is sent
 // again only where that changes nothing, and to one other owner: it may be the call that ended the first.
-func (r *relay) call(ctx context.Context, req *jsonrpc.Request) {
+func (r *relay) call(ctx context.Context, req *jsonrpc.Request, reply func(*jsonrpc.Response)) {
 	if records(req) {
 		req.Params = withID(req.Params)
 	}
@@ -263,7 +412,7 @@ func (r *relay) call(ctx context.Context, req *jsonrpc.Request) {
 	default:
 		answer = failure(req.ID, jsonrpc.CodeInternalError, "the waymark server did not answer: "+err.Error())
 	}
-	r.write(answer)
+	reply(answer)
 }
 
 // withID gives an episode without an id one, so that it counts once however often it is sent.
@@ -369,16 +518,30 @@ func (r *relay) begin(ctx context.Context) (*session, error) {
 
 // listen ends the handshake, and opens the event stream of the session.
 func (r *relay) listen(s *session, initialized *jsonrpc.Request) error {
-	if _, err := r.post(r.ctx, s, initialized); err != nil || s.id == "" {
-		return err
+	_, err := r.post(r.ctx, s, initialized)
+	if err == nil && s.id != "" {
+		r.tasks.Go(func() { r.events(s) })
 	}
-	listening := make(chan struct{})
-	r.tasks.Go(func() { r.events(s, sync.OnceFunc(func() { close(listening) })) })
-	select {
-	case <-listening:
-	case <-time.After(eventsPatience):
+	return err
+}
+
+// events carries what the server says on its own, on the event stream of the session, as long as both last. Its end
+// is how a host that asks nothing gets to the next owner.
+func (r *relay) events(s *session) {
+	for s.ctx.Err() == nil {
+		resp, err := r.send(s.ctx, s, http.MethodGet, nil)
+		switch {
+		case err == nil:
+			_, _ = r.messages(s, resp)
+			pause(s.ctx, ownerPause)
+		case errors.As(err, new(lostError)): // unless somebody else has replaced it
+			for s.ctx.Err() == nil {
+				_, _ = r.connect(r.ctx, s)
+			}
+		default: // refused, for now
+			pause(s.ctx, time.Second)
+		}
 	}
-	return nil
 }
 
 // post sends a message, passes on what the server says while it works on it, and returns the answer to a call.
@@ -387,41 +550,12 @@ func (r *relay) post(ctx context.Context, s *session, msg jsonrpc.Message) (answ
 	if err != nil {
 		return nil, err
 	}
-	defer resp.Body.Close()
 	req, ok := msg.(*jsonrpc.Request)
 	if !ok || !req.IsCall() {
-		return nil, nil
+		return nil, resp.Body.Close()
 	}
-	message := func(data []byte) error {
-		m, err := jsonrpc.DecodeMessage(data)
-		if err != nil {
-			return err
-		}
-		if said, ok := m.(*jsonrpc.Response); ok {
-			answer = said
-			return io.EOF
-		}
-		r.pass(s, m.(*jsonrpc.Request))
-		return nil
-	}
-	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "text/event-stream" {
-		if err = readEvents(resp.Body, message); err == io.EOF {
-			err = nil
-		}
-	} else {
-		var data []byte
-		if data, err = io.ReadAll(resp.Body); err != nil {
-			return nil, lostError{err, true}
-		}
-		if err = message(data); answer != nil {
-			err = nil
-		}
-	}
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("%s: %w", resp.Status, err)
-	case answer == nil:
-		return nil, lostError{errors.New("the connection ended before the answer"), true}
+	if answer, err = r.messages(s, resp); err != nil {
+		return nil, lostError{fmt.Errorf("%s, and the connection ended before the answer: %w", resp.Status, err), true}
 	}
 	answer.ID = req.ID // some refusals have none
 	if req.Method == "initialize" {
@@ -430,6 +564,28 @@ func (r *relay) post(ctx context.Context, s *session, msg jsonrpc.Message) (answ
 		s.id, s.revision = resp.Header.Get(headerSession), agreed.ProtocolVersion
 	}
 	return answer, nil
+}
+
+// messages reads the messages of a body up to the first response; the others are for the host. Waymark writes one on a
+// line, as it is or as the data of an event.
+func (r *relay) messages(s *session, resp *http.Response) (*jsonrpc.Response, error) {
+	defer resp.Body.Close()
+	for body := bufio.NewReader(resp.Body); ; {
+		line, err := body.ReadBytes('\n')
+		if line = bytes.TrimPrefix(line, []byte("data: ")); len(line) > 0 && line[0] == '{' {
+			msg, wrong := jsonrpc.DecodeMessage(line)
+			switch msg := msg.(type) {
+			case *jsonrpc.Response:
+				return msg, nil
+			case *jsonrpc.Request:
+				r.pass(s, msg)
+			}
+			err = cmp.Or(err, wrong)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 }
 
 // send sends one request. The answer is one of the server, for that message: others are an error.
@@ -447,7 +603,25 @@ func (r *relay) send(ctx context.Context, s *session, method string, msg jsonrpc
 	}
 	out.Header = r.headers.Clone()
 	out.Header.Set("Authorization", "Bearer "+s.Token)
-	headersOf(out.Header, s, msg)
+	var p struct { // what HTTP needs to know of a message
+		Name string `json:"name"`
+		URI  string `json:"uri"`
+		Meta struct {
+			Revision string `json:"io.modelcontextprotocol/protocolVersion"`
+		} `json:"_meta"`
+	}
+	of := map[string]string{headerSession: s.id, headerProtocol: s.revision}
+	if req, ok := msg.(*jsonrpc.Request); ok {
+		_ = json.Unmarshal(req.Params, &p)
+		if of[headerProtocol] = cmp.Or(p.Meta.Revision, s.revision); of[headerProtocol] >= firstStateless {
+			of[HeaderMethod], of[headerName] = req.Method, cmp.Or(p.Name, p.URI)
+		}
+	}
+	for name, value := range of {
+		if value != "" {
+			out.Header.Set(name, value)
+		}
+	}
 	resp, err := r.client.Do(out)
 	if err != nil {
 		var dial *net.OpError
@@ -473,39 +647,10 @@ func (r *relay) send(ctx context.Context, s *session, method string, msg jsonrpc
 	return nil, err
 }
 
-// headersOf says in headers what HTTP needs to know of a message.
-func headersOf(h http.Header, s *session, msg jsonrpc.Message) {
-	revision := s.revision
-	if s.id != "" {
-		h.Set(headerSession, s.id)
-	}
-	if req, ok := msg.(*jsonrpc.Request); ok {
-		var p struct {
-			Name string `json:"name"`
-			URI  string `json:"uri"`
-			Meta struct {
-				Revision string `json:"io.modelcontextprotocol/protocolVersion"`
-			} `json:"_meta"`
-		}
-		_ = json.Unmarshal(req.Params, &p)
-		if revision = cmp.Or(p.Meta.Revision, revision); revision >= firstStateless {
-			h.Set(HeaderMethod, req.Method)
-			switch req.Method {
-			case "tools/call", "prompts/get":
-				h.Set(headerName, p.Name)
-			case "resources/read":
-				h.Set(headerName, p.URI)
-			}
-		}
-	}
-	if revision != "" {
-		h.Set(headerProtocol, revision)
-	}
-}
-
 // pass gives the host a message of a server. Its questions get ids that no other session uses.
 func (r *relay) pass(s *session, req *jsonrpc.Request) {
 	r.mu.Lock()
+	ending := r.ending && req.IsCall()
 	switch {
 	case req.IsCall():
 		r.questions++
@@ -521,14 +666,30 @@ func (r *relay) pass(s *session, req *jsonrpc.Request) {
 		}
 	}
 	r.mu.Unlock()
+	if ending {
+		r.answered(failure(req.ID, codeEnding, "the host has closed its end"))
+		return
+	}
 	r.write(req)
 }
 
-// write gives the host a message. One that does not read any more ends the relay.
 func (r *relay) write(msg jsonrpc.Message) {
-	if err := r.local.Write(context.Background(), msg); err != nil {
+	line, err := jsonrpc.EncodeMessage(msg)
+	if err == nil {
+		r.writeLine(line)
+	}
+}
+
+// writeLine gives the host a line. A host that reads no more ends the relay.
+func (r *relay) writeLine(line []byte) {
+	r.line.Lock()
+	defer r.line.Unlock()
+	r.writing.Store(time.Now().UnixNano())
+	_, err := r.out.Write(append(line, '\n'))
+	r.writing.Store(0)
+	if err != nil {
 		select {
-		case r.failed <- fmt.Errorf("write to the host: %w", err):
+		case r.failed <- err:
 		default:
 		}
 	}
