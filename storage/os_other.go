@@ -9,8 +9,5 @@ const spaceKnown = false
 
 func freeSpace(string) (uint64, error) { return math.MaxUint64, nil }
 
-// lockDir leaves the matter to badger's own lock.
-func lockDir(string) (unlock func() error, err error) { return func() error { return nil }, nil }
-
 // syncDir does nothing: directories cannot be synced here.
 func syncDir(string) error { return nil }

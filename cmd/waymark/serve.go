@@ -262,7 +262,9 @@ func (a *app) mcp(ctx context.Context, agent string) error {
 	}
 	// The workspace that a host is configured for: it asks before anything is recorded.
 	if _, err := c.Call(ctx, http.MethodPut, "/v1/workspaces/"+url.PathEscape(a.workspace), nil); err != nil {
-		if h != nil {
+		if refused := (*client.Problem)(nil); h == nil && (!errors.As(err, &refused) || refused.Status == http.StatusServiceUnavailable) {
+			return a.mcp(ctx, agent) // the process that had the directory has just ended
+		} else if h != nil {
 			err = errors.Join(err, h.close())
 		}
 		return err

@@ -49,7 +49,7 @@ type relay struct {
 	writing atomic.Int64 // since when, in Unix nanoseconds; 0: none is
 
 	calls      sync.WaitGroup // that have an end
-	tasks      sync.WaitGroup // all goroutines
+	tasks      sync.WaitGroup // all other goroutines
 	connecting sync.Mutex     // held while a session is looked for
 
 	mu          sync.Mutex
@@ -135,18 +135,20 @@ func Relay(ctx context.Context, in io.Reader, out io.Writer, find func() (Owner,
 		}
 	}
 	select {
-	case <-done(&r.tasks):
+	case <-done(&r.calls, &r.tasks):
 	case <-time.After(drainRelay / 2):
 		err = errAbandoned
 	}
 	return err
 }
 
-func done(w *sync.WaitGroup) <-chan struct{} {
+func done(all ...*sync.WaitGroup) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
-		w.Wait()
-		close(done)
+		defer close(done)
+		for _, w := range all {
+			w.Wait()
+		}
 	}()
 	return done
 }
@@ -270,24 +272,20 @@ func (r *relay) ask(req *jsonrpc.Request, reply func(*jsonrpc.Response)) <-chan 
 	ending := r.ending
 	r.open[req.ID] = cancel
 	r.mu.Unlock()
-	lasts := req.Method == "subscriptions/listen" // until the host cancels it
-	if !ending && !lasts {
-		r.calls.Add(1)
+	run := r.calls.Go
+	if ending || req.Method == "subscriptions/listen" { // lasts until the host cancels it
+		run = r.tasks.Go
 	}
-	r.tasks.Go(func() {
+	run(func() {
 		defer close(answered)
 		defer cancel()
 		switch {
 		case ending:
 			reply(failure(req.ID, codeEnding, Draining+"; start it again"))
-			return
 		case req.Method == "initialize":
 			r.greet(req)
 		default:
 			r.call(ctx, req, reply)
-		}
-		if !lasts {
-			r.calls.Done()
 		}
 	})
 	return answered
