@@ -17,6 +17,7 @@ import (
 
 	"github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/badger/v4/options"
+	"github.com/gofrs/flock"
 )
 
 // badgerEngine keeps everything in one badger database. A directory looks like this:
@@ -156,7 +157,13 @@ func Lock(dir string) (unlock func() error, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	return lockDir(filepath.Join(dir, "lock"))
+	lock := flock.New(filepath.Join(dir, "lock"), flock.SetPermissions(0o600))
+	if held, err := lock.TryLock(); err != nil {
+		return nil, err
+	} else if !held {
+		return nil, ErrInUse
+	}
+	return lock.Close, nil
 }
 
 func (e *badgerEngine) path() string { return filepath.Join(e.dir, "db") }

@@ -72,6 +72,7 @@ var rims = map[string]string{
 	"github.com/prometheus/client_golang":    "server",
 	"github.com/dgraph-io/badger":            "storage",
 	"github.com/jackc/pgx":                   "storage",
+	"github.com/gofrs/flock":                 "storage",
 	"github.com/anishathalye/porcupine":      "storage",
 	"go.opentelemetry.io/proto/otlp":         "ingest",
 	"github.com/sashabaranov/go-openai":      "internal/endpoint, score, semantic/embed",
