@@ -24,7 +24,6 @@ import (
 //
 //	lock         held while a process has the directory
 //	highwater    how many commits there were, see [mark]
-//	owner.json   the owner's note, see [WriteOwner]
 //	db/          badger's files
 type badgerEngine struct {
 	dir    string // empty: in memory

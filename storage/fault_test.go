@@ -291,7 +291,6 @@ func fillWhole(t *testing.T) (crashed, closed string) {
 			require.NoError(t, putBytes(t.Context(), s, name, s.Head(name).Seq, []byte("snapshot")))
 		}
 		require.NoError(t, s.System().Put(t.Context(), "row", []byte("value")))
-		require.NoError(t, WriteOwner(closed, Owner{Addr: "127.0.0.1:1"}))
 		if half == 1 {
 			require.NoError(t, writeMark(closed, s.engine.(*badgerEngine).commits.Load()))
 			copyAll(t, closed, crashed)
@@ -567,26 +566,4 @@ func TestMemoryHasNoEnd(t *testing.T) {
 		mustAppend(t, s, "w", records...)
 	}
 	require.NoError(t, s.Close())
-}
-
-func TestOwner(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "new")
-	_, err := ReadOwner(dir)
-	require.ErrorIs(t, err, ErrNotFound)
-	o := Owner{PID: 4711, Addr: "127.0.0.1:8080", Token: "secret", Started: "2026-01-02T03:04:05Z", Command: "serve"}
-	require.NoError(t, WriteOwner(dir, Owner{PID: 1}))
-	require.NoError(t, WriteOwner(dir, o))
-	got, err := ReadOwner(dir)
-	require.NoError(t, err)
-	require.Equal(t, o, got)
-	for path, mode := range map[string]fs.FileMode{dir: 0o700, filepath.Join(dir, ownerName): 0o600} {
-		info, err := os.Stat(path)
-		require.NoError(t, err)
-		require.Equal(t, mode, info.Mode().Perm())
-	}
-	require.NoError(t, os.WriteFile(filepath.Join(dir, ownerName), []byte("{"), 0o600))
-	_, err = ReadOwner(dir)
-	require.Error(t, err)
-	require.NoError(t, RemoveOwner(dir))
-	require.NoError(t, RemoveOwner(dir))
 }

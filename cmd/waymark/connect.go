@@ -212,14 +212,14 @@ func (a *app) judges() (score.Judges, error) {
 
 // note tells other commands who has the directory and where it answers (empty: nowhere).
 func (h *house) note(addr string) error {
-	o := storage.Owner{
+	o := ownerNote{
 		PID: os.Getpid(), Addr: addr, Command: strings.Join(append([]string{"waymark"}, os.Args[1:]...), " "),
 		Started: time.Now().UTC().Format(time.RFC3339), GivesWay: h.window,
 	}
 	if addr != "" {
 		o.Token = h.token
 	}
-	return storage.WriteOwner(h.dir, o)
+	return writeOwner(h.dir, o)
 }
 
 // client speaks to the handler in this process.
@@ -247,7 +247,7 @@ func (h *house) close() error {
 		defer cancel()
 		err = errors.Join(err, h.workspaces.Close(ctx))
 	}
-	return errors.Join(err, storage.RemoveOwner(h.dir), h.store.Close(), h.unlock())
+	return errors.Join(err, removeOwner(h.dir), h.store.Close(), h.unlock())
 }
 
 // with runs f with a client of the data directory.
@@ -376,8 +376,8 @@ func (a *app) checkIdle(c *client.Client) error {
 
 // remote finds the server that has the data directory by its owner note. The client is nil if there
 // is no note, no address in it, or no server of this directory at the address.
-func (a *app) remote(ctx context.Context) (*client.Client, storage.Owner) {
-	owner, err := storage.ReadOwner(a.data)
+func (a *app) remote(ctx context.Context) (*client.Client, ownerNote) {
+	owner, err := readOwner(a.data)
 	if err != nil || owner.Addr == "" {
 		return nil, owner
 	}
@@ -400,7 +400,7 @@ type heldError struct{ error }
 func (heldError) Is(target error) bool { return target == storage.ErrInUse }
 
 // inUse says who has the directory, as far as it is known, and whether that process answers.
-func inUse(dir string, o storage.Owner, answers string) error {
+func inUse(dir string, o ownerNote, answers string) error {
 	by := "another process"
 	if o.PID != 0 {
 		by = fmt.Sprintf("process %d (%s)", o.PID, o.Command)

@@ -106,7 +106,7 @@ func (a *app) examine(ctx context.Context) (checks []check, stats suggest.Stats,
 	case known:
 		checks = append(checks, check{"free space", n >= lowSpace, fmt.Sprintf("%d MiB", n>>20)})
 	}
-	owner, _ := storage.ReadOwner(a.data) // none, or unreadable: it is not known
+	owner, _ := readOwner(a.data) // none, or unreadable: it is not known
 	h, c, err := a.enter(ctx, a.logger(), access{buildWait: commandPatience, timeout: commandTimeout})
 	checks = append(checks, check{"owner", true, ownedBy(owner, c == nil && !errors.Is(err, storage.ErrInUse))})
 	if h != nil {
@@ -134,7 +134,7 @@ func (a *app) examine(ctx context.Context) (checks []check, stats suggest.Stats,
 }
 
 // ownedBy says who has the directory: if it could be opened, whoever the note names is gone.
-func ownedBy(o storage.Owner, opened bool) string {
+func ownedBy(o ownerNote, opened bool) string {
 	switch {
 	case opened && o.PID != 0:
 		return fmt.Sprintf("nobody; process %d (%s), which had it, ended without closing it", o.PID, o.Command)

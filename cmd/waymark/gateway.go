@@ -22,7 +22,6 @@ import (
 	"waymark/cmd/waymark/internal/client"
 	"waymark/gateway"
 	"waymark/ingest"
-	"waymark/storage"
 )
 
 func (a *app) gatewayCommand() *cobra.Command {
@@ -125,7 +124,7 @@ func (a *app) definitions(path string, only []string, as string, reserved bool) 
 // isOwn reports whether a URL is that of the process that has the data directory.
 func (a *app) isOwn(address string) bool {
 	u, err := url.Parse(address)
-	owner, _ := storage.ReadOwner(a.data)
+	owner, _ := readOwner(a.data)
 	_, port, _ := net.SplitHostPort(owner.Addr)
 	return err == nil && port != "" && u.Port() == port && gateway.IsLoopback(u.Hostname())
 }

@@ -165,16 +165,16 @@ func TestDirectoryInUse(t *testing.T) {
 	assert.Regexp(t, `^waymark: data directory .* is in use by process \d+ \(waymark serve .*\)`, errs)
 
 	// An owner that does not answer is named too.
-	owner, err := storage.ReadOwner(dir)
+	owner, err := readOwner(dir)
 	require.NoError(t, err)
 	owner.Addr = ""
-	require.NoError(t, storage.WriteOwner(dir, owner))
+	require.NoError(t, writeOwner(dir, owner))
 	_, errs, code = waymark(t, "", "next", "--data", dir)
 	assert.Equal(t, exitFailed, code)
 	assert.Regexp(t, `in use by process \d+ \(waymark serve .*\), which takes no requests`, errs)
 
 	assert.Zero(t, s.stop(t), s.stderr)
-	_, err = storage.ReadOwner(dir)
+	_, err = readOwner(dir)
 	assert.ErrorIs(t, err, storage.ErrNotFound, "the owner note must go with the owner")
 	out, errs, code = waymark(t, "", "next", "--after", "fs:read_file", "--data", dir)
 	require.Zero(t, code, errs)
@@ -187,7 +187,7 @@ func TestStaleOwnerNote(t *testing.T) {
 	s := startServer(t, dir)
 	require.NoError(t, s.cmd.Process.Kill())
 	s.cmd.Wait()
-	_, err := storage.ReadOwner(dir)
+	_, err := readOwner(dir)
 	require.NoError(t, err, "the test needs a stale note")
 	_, errs, code := waymark(t, threeEpisodes, "record", "-", "--data", dir)
 	require.Zero(t, code, errs)

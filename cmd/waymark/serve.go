@@ -104,7 +104,7 @@ func (a *app) serve(ctx context.Context, addr string, sampled bool, who access) 
 		return err
 	}
 	if c != nil {
-		owner, _ := storage.ReadOwner(a.data) // without a note the owner is just not known
+		owner, _ := readOwner(a.data) // without a note the owner is just not known
 		return inUse(a.data, owner, "answers")
 	}
 	defer func() { err = errors.Join(err, h.close()) }()
@@ -333,7 +333,7 @@ func (a *app) lend(ctx context.Context, h *house) (err error) {
 
 // owner is the process that has the data directory, by its note.
 func (a *app) owner() (mcpserver.Owner, error) {
-	o, err := storage.ReadOwner(a.data)
+	o, err := readOwner(a.data)
 	if err == nil && o.Addr == "" {
 		err = inUse(a.data, o, "")
 	}

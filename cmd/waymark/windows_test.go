@@ -165,7 +165,7 @@ func TestWindowsOutliveEachOther(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	kills := rounds(t, "WAYMARK_WINDOW_ROUNDS", 5)
 	for round := 0; round < kills; {
-		owner, err := storage.ReadOwner(dir)
+		owner, err := readOwner(dir)
 		for i, h := range windows {
 			if err != nil || h.cmd.Process.Pid != owner.PID || owner.Addr == "" {
 				continue
@@ -185,7 +185,7 @@ func TestWindowsOutliveEachOther(t *testing.T) {
 		h.end(func() { h.session.Close() })
 	}
 	w.check(t, dir)
-	_, err := storage.ReadOwner(dir)
+	_, err := readOwner(dir)
 	assert.ErrorIs(t, err, storage.ErrNotFound, "the last window takes the note along")
 }
 
@@ -203,7 +203,7 @@ func TestWindowsOutliveAServer(t *testing.T) {
 	}
 	for round := range rounds(t, "WAYMARK_SERVE_ROUNDS", 3) {
 		s := startServer(t, dir)
-		owner, err := storage.ReadOwner(dir)
+		owner, err := readOwner(dir)
 		require.NoError(t, err)
 		require.Equal(t, s.cmd.Process.Pid, owner.PID)
 		answering(t, 4, windows...)
@@ -227,7 +227,7 @@ func TestWindowsOutliveAServer(t *testing.T) {
 func TestWindowWantsItsToken(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	suggestNext(t, host(t, dir))
-	owner, err := storage.ReadOwner(dir)
+	owner, err := readOwner(dir)
 	require.NoError(t, err)
 	ask := func(method, path, token string) (int, []byte) {
 		req, err := http.NewRequestWithContext(t.Context(), method, "http://"+owner.Addr+path, nil)

@@ -1,4 +1,4 @@
-package storage
+package main
 
 import (
 	"encoding/json"
@@ -7,12 +7,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"waymark/storage"
 )
 
-// Owner says which process has a data directory and how to talk to it. It is a note for people and
-// for other commands, not the lock: the lock is held by [Open] and vanishes with the process, while
+// ownerNote says which process has a data directory and how to talk to it. It is a note for people and
+// for other commands, not the lock: the lock is held by [storage.Open] and vanishes with the process, while
 // the note may outlive a crash.
-type Owner struct {
+type ownerNote struct {
 	PID     int    `json:"pid"`
 	Addr    string `json:"addr,omitempty"` // where it answers; empty if it does not
 	Token   string `json:"token,omitempty"`
@@ -24,14 +26,14 @@ type Owner struct {
 
 const ownerName = "owner.json"
 
-// WriteOwner leaves the note in dir, readable by its user alone. The directory is created if needed.
-func WriteOwner(dir string, o Owner) error {
+// writeOwner leaves the note in dir, readable by its user alone. The directory is created if needed.
+func writeOwner(dir string, o ownerNote) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("owner note: %w", err)
 	}
 	b, err := json.Marshal(o)
 	if err == nil {
-		err = ReplaceFile(filepath.Join(dir, ownerName), append(b, '\n'))
+		err = storage.ReplaceFile(filepath.Join(dir, ownerName), append(b, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("owner note: %w", err)
@@ -39,24 +41,24 @@ func WriteOwner(dir string, o Owner) error {
 	return nil
 }
 
-// ReadOwner returns the note, or [ErrNotFound].
-func ReadOwner(dir string) (Owner, error) {
-	var o Owner
+// readOwner returns the note, or [storage.ErrNotFound].
+func readOwner(dir string) (ownerNote, error) {
+	var o ownerNote
 	b, err := os.ReadFile(filepath.Join(dir, ownerName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return o, fmt.Errorf("owner note in %s: %w", dir, ErrNotFound)
+		return o, fmt.Errorf("owner note in %s: %w", dir, storage.ErrNotFound)
 	}
 	if err == nil {
 		err = json.Unmarshal(b, &o)
 	}
 	if err != nil {
-		return Owner{}, fmt.Errorf("owner note: %w", err)
+		return ownerNote{}, fmt.Errorf("owner note: %w", err)
 	}
 	return o, nil
 }
 
-// RemoveOwner takes the note away; none is no error.
-func RemoveOwner(dir string) error {
+// removeOwner takes the note away; none is no error.
+func removeOwner(dir string) error {
 	err := os.Remove(filepath.Join(dir, ownerName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("owner note: %w", err)
