@@ -365,7 +365,7 @@ func openCodeCall(th *thread, part *document, c call) {
 func (in *input) smallDocument(t *traces, name string) *document {
 	t.tally.Lines++
 	var text []byte
-	f, err := in.fsys.Open(name)
+	f, err := in.open(name)
 	if err == nil {
 		text, err = io.ReadAll(io.LimitReader(f, maxTraceLine+1))
 		f.Close()

@@ -108,10 +108,7 @@ func (in *input) detectFolder() ([]string, error) {
 }
 
 func (in *input) detectFile(name string) (string, error) {
-	if info, err := fs.Stat(in.fsys, name); in.isDir && err == nil && !info.Mode().IsRegular() {
-		return "", errUnknownFormat // opening a pipe would wait for somebody to write to it
-	}
-	f, err := in.fsys.Open(name)
+	f, err := in.open(name)
 	if err != nil {
 		return "", err
 	}

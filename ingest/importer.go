@@ -10,6 +10,7 @@
 package ingest
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -21,12 +22,12 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"waymark/catalog"
 	"waymark/catalog/inspect"
 	"waymark/episodic"
+	"waymark/internal/bounded"
 	"waymark/internal/redact"
 )
 
@@ -294,13 +295,17 @@ func (in *input) label() string {
 	return in.name
 }
 
-// open a file of the input; "" is the input itself.
+// open opens a file of the input; "" is the input itself. In a folder only regular files are read: a pipe would wait for
+// somebody to write to it, and a device has no end.
 func (in *input) open(name string) (io.ReadCloser, error) {
 	if in.stream != nil {
 		return io.NopCloser(in.stream), nil
 	}
 	if name == "" {
 		name = in.name
+	}
+	if info, err := fs.Stat(in.fsys, name); in.isDir && err == nil && !info.Mode().IsRegular() {
+		return nil, errUnknownFormat
 	}
 	return in.fsys.Open(name)
 }
@@ -316,11 +321,8 @@ func (in *input) readAll(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxDocument+1))
-	if err == nil && len(b) > maxDocument {
-		err = errTooLarge
-	}
-	return []byte(strings.TrimPrefix(string(b), bom)), err
+	b, err := bounded.ReadAll(in.ctx, f, name, maxDocument)
+	return bytes.TrimPrefix(b, []byte(bom)), err
 }
 
 // written are the formats whose texts somebody wrote for them: one that is too long is refused, not cut.

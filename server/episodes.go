@@ -28,8 +28,9 @@ import (
 const (
 	ndjson = "application/x-ndjson"
 
-	batchSize    = 500  // episodes appended in one commit
-	maxRejection = 1000 // rejections listed; the rest are counted
+	batchSize    = 500     // episodes appended in one commit
+	batchBytes   = 8 << 20 // of their lines
+	maxRejection = 1000    // rejections listed; the rest are counted
 )
 
 type recorded struct{ Body recordResult }
@@ -96,6 +97,7 @@ func (s *Server) record(ctx context.Context, in *route.RawInput) (*recorded, err
 	var (
 		batch []episodic.Episode
 		lines []int // of batch
+		size  int   // of its lines in bytes
 	)
 	reject := func(rej live.Rejection) {
 		out.RejectedTotal++
@@ -116,7 +118,7 @@ func (s *Server) record(ctx context.Context, in *route.RawInput) (*recorded, err
 			rej.Line = lines[rej.Line-1]
 			reject(rej)
 		}
-		batch, lines = batch[:0], lines[:0]
+		batch, lines, size = batch[:0], lines[:0], 0
 		return nil
 	}
 	err = each(func(number int, data []byte, err error) error {
@@ -129,7 +131,7 @@ func (s *Server) record(ctx context.Context, in *route.RawInput) (*recorded, err
 			return nil
 		}
 		batch, lines = append(batch, episode), append(lines, number)
-		if len(batch) < batchSize {
+		if size += len(data); len(batch) < batchSize && size < batchBytes {
 			return nil
 		}
 		return flush()

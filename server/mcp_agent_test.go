@@ -52,8 +52,8 @@ func officeWithAgent(t *testing.T) *Server {
 	return s
 }
 
-// bounded are the ways in which a session gets a tool set. An empty agent is a session without one.
-var bounded = map[string]func(t *testing.T, s *Server, agent string) *mcp.ClientSession{
+// boundSessions are the ways in which a session gets a tool set. An empty agent is a session without one.
+var boundSessions = map[string]func(t *testing.T, s *Server, agent string) *mcp.ClientSession{
 	"stdio": func(t *testing.T, s *Server, agent string) *mcp.ClientSession {
 		return withAgent(t, s, "2025-11-25", "local-token", request.DefaultWorkspace, agent)
 	},
@@ -107,7 +107,7 @@ func agentAnswers(t *testing.T, client *mcp.ClientSession) map[string]string {
 }
 
 func TestAgentSeesItsToolsOnly(t *testing.T) {
-	for name, open := range bounded {
+	for name, open := range boundSessions {
 		t.Run(name, func(t *testing.T) {
 			s := officeWithAgent(t)
 			client := open(t, s, "mail")
@@ -134,7 +134,7 @@ func TestAgentSeesItsToolsOnly(t *testing.T) {
 }
 
 func TestAgentCallsItsToolsOnly(t *testing.T) {
-	for name, open := range bounded {
+	for name, open := range boundSessions {
 		t.Run(name, func(t *testing.T) {
 			s := officeWithAgent(t)
 			require.NoError(t, s.cfg.Upstream.Gateway.Grant(t.Context(), "desk:*"))
@@ -189,7 +189,7 @@ func TestAgentCallsItsToolsOnly(t *testing.T) {
 // A name without a set allows nothing, and a key that is bound gets nothing over HTTP but the questions that apply its set.
 func TestAgentOverHTTP(t *testing.T) {
 	s := officeWithAgent(t)
-	client := bounded["stdio"](t, s, "nobody")
+	client := boundSessions["stdio"](t, s, "nobody")
 	assert.NotContains(t, strings.Join(listedNames(t, client), " "), "__")
 	assert.True(t, call(t, client, "call_tool", map[string]any{"tool": "desk:stamp", "arguments": map[string]any{"letter": "a"}}).IsError)
 

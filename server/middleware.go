@@ -19,6 +19,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"waymark/internal/bounded"
 	"waymark/server/internal/limit"
 	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
@@ -416,23 +417,25 @@ func (s *Server) limitBody(c *gin.Context) {
 	if c.FullPath() != "/mcp" {
 		r.Header.Set("Content-Type", kind) // huma compares the type as it is written
 	}
-	limit := max(s.cfg.MaxBody, ru.Body)
-	if !lines {
-		if r.ContentLength > limit {
-			c.Header("Connection", "close")
-			problem.Fail(c, problem.New(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", limit)))
-			// The answer goes out before any of the body comes. What comes is thrown away for a moment: closing at once would
-			// reset the connection of a client that still writes, and it would lose the answer.
-			c.Writer.Flush()
-			_ = http.NewResponseController(c.Writer).SetReadDeadline(time.Now().Add(refusedLinger))
-			_, _ = io.Copy(io.Discard, r.Body)
-			return
-		}
-		if c.FullPath() != "/mcp" { // where the SDK says it
-			r.Body = http.MaxBytesReader(c.Writer, r.Body, limit)
-		}
+	room := max(s.cfg.MaxBody, ru.Body)
+	limit := room
+	if lines {
+		limit = bounded.Stream
 	}
-	s.reserve(c, limit, lines)
+	if r.ContentLength > limit {
+		c.Header("Connection", "close")
+		problem.Fail(c, problem.New(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", limit)))
+		// The answer goes out before any of the body comes. What comes is thrown away for a moment: closing at once would
+		// reset the connection of a client that still writes, and it would lose the answer.
+		c.Writer.Flush()
+		_ = http.NewResponseController(c.Writer).SetReadDeadline(time.Now().Add(refusedLinger))
+		_, _ = io.Copy(io.Discard, r.Body)
+		return
+	}
+	if c.FullPath() != "/mcp" { // where the SDK says it
+		r.Body = http.MaxBytesReader(c.Writer, r.Body, limit)
+	}
+	s.reserve(c, room, lines)
 }
 
 // reserve counts a body as long as its length says, or may be at most, while the request is answered. Once a body whose

@@ -23,6 +23,7 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/ingest"
+	"waymark/internal/bounded"
 )
 
 // Limits of memory.
@@ -328,7 +329,7 @@ func (t *counts) add(other *counts) {
 func (c *Collection) unused(configs []Config) (unused []Unused, judged int) {
 	for _, cfg := range configs {
 		info, err := os.Stat(cfg.Path)
-		if err != nil {
+		if err != nil || !info.Mode().IsRegular() || info.Size() > bounded.Document {
 			continue
 		}
 		text, err := os.ReadFile(cfg.Path)

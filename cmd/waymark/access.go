@@ -1,10 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/cmd/waymark/internal/client"
+	"waymark/internal/bounded"
 	"waymark/live"
 	"waymark/suggest"
 )
@@ -248,8 +249,11 @@ func (a *app) confirm(yes bool, question string) error {
 		return usagef("%s Nobody is here to be asked; --yes answers", question)
 	}
 	fmt.Fprintf(a.errs, "%s [y/N] ", question)
-	line, _ := bufio.NewReader(a.in).ReadString('\n') // no answer is no
-	switch strings.ToLower(strings.TrimSpace(line)) {
+	line, err := readLine(bounded.New(a.ctx, a.in, named("-"), bounded.Document))
+	if err != nil && err != io.EOF { // no answer is no
+		return err
+	}
+	switch strings.ToLower(line) {
 	case "y", "yes":
 		return nil
 	}

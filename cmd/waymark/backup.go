@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/cmd/waymark/internal/client"
+	"waymark/internal/bounded"
 	"waymark/internal/plural"
 	"waymark/storage"
 )
@@ -76,7 +77,7 @@ func (a *app) restoreCommand() *cobra.Command {
 database of PostgreSQL at that URL instead, which must be empty. A backup of either can be restored into either.`,
 		Args: exactly(1, "a backup file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			in, name, err := a.openInput(args[0])
+			in, name, err := a.openInput(args[0], bounded.Transfer)
 			if err != nil {
 				return err
 			}

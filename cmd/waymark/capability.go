@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -51,7 +50,7 @@ published by itself, and what was rejected does not come back. With --json the j
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if file != "" {
-				text, err := os.ReadFile(file)
+				text, err := a.readFile(file)
 				if err != nil {
 					return usageError{err}
 				}

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -52,9 +51,6 @@ func (a *app) capabilityExport() *cobra.Command {
 	return cmd
 }
 
-// maxCapabilities is the largest file of capabilities that is read, in bytes.
-const maxCapabilities = 4 << 20
-
 func (a *app) capabilityImport() *cobra.Command {
 	return &cobra.Command{
 		Use:   "import FILE|-",
@@ -63,20 +59,12 @@ func (a *app) capabilityImport() *cobra.Command {
 an object with a list "capabilities".`,
 		Args: exactly(1, "a file, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			in, name, err := a.openInput(args[0])
-			if err != nil {
-				return err
-			}
-			defer in.Close()
-			text, err := io.ReadAll(io.LimitReader(in, maxCapabilities+1))
-			if err == nil && len(text) > maxCapabilities {
-				err = rejected{fmt.Errorf("%s: more than %d bytes", name, maxCapabilities)}
-			}
+			text, err := a.readInput(args[0])
 			if err != nil {
 				return err
 			}
 			if err := strictjson.CheckFile(text); err != nil {
-				return rejected{fmt.Errorf("%s: %w", name, err)}
+				return rejected{fmt.Errorf("%s: %w", named(args[0]), err)}
 			}
 			var one map[string]json.RawMessage
 			if json.Unmarshal(text, &one) == nil && one["capabilities"] == nil {
@@ -85,7 +73,7 @@ an object with a list "capabilities".`,
 			return a.with(cmd.Context(), func(c *client.Client) error {
 				body, err := c.Call(cmd.Context(), http.MethodPut, "/v1/capabilities", json.RawMessage(text))
 				if err != nil {
-					return refusedInput(name, err)
+					return refusedInput(named(args[0]), err)
 				}
 				return printer(a, func(a *app, r live.PutResult) {
 					a.printf("added %d, updated %d, unchanged %d, rejected %d\n", r.Added, r.Updated, r.Unchanged, len(r.Rejected))

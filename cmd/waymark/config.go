@@ -30,7 +30,7 @@ type shownSettings struct {
 }
 
 func (a *app) settingsOf(cmd *cobra.Command) (answer shownSettings, err error) {
-	given, path, err := readSettings(cmd.Flags())
+	given, path, err := a.readSettings(cmd.Flags())
 	if err != nil {
 		return answer, usageError{err}
 	}

@@ -22,6 +22,7 @@ import (
 	"waymark/catalog"
 	"waymark/cmd/waymark/internal/client"
 	"waymark/ingest/hook"
+	"waymark/internal/bounded"
 	"waymark/internal/endpoint"
 	"waymark/live"
 	"waymark/record"
@@ -79,7 +80,7 @@ func (a *app) words(opts *live.Options) error {
 	if a.vocabulary.thesaurus == "" {
 		return nil
 	}
-	f, err := os.Open(a.vocabulary.thesaurus)
+	f, err := bounded.Open(a.ctx, a.vocabulary.thesaurus, bounded.Document)
 	if err != nil {
 		return fmt.Errorf("thesaurus: %w", err)
 	}

@@ -121,9 +121,12 @@ running one (current) and the one before the last build (previous).`,
   waymark diff previous current`,
 		Args: exactly(2, "two export files, or two model versions"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			from, errFrom := readExport(args[0])
-			to, errTo := readExport(args[1])
-			absent := errors.Is(errFrom, fs.ErrNotExist) && errors.Is(errTo, fs.ErrNotExist)
+			from, errFrom := a.readExport(args[0])
+			if errFrom != nil && !errors.Is(errFrom, fs.ErrNotExist) {
+				return errFrom
+			}
+			to, errTo := a.readExport(args[1])
+			absent := errFrom != nil && errors.Is(errTo, fs.ErrNotExist)
 			if err := errors.Join(errFrom, errTo); err != nil && !absent {
 				return err
 			}
@@ -145,8 +148,8 @@ running one (current) and the one before the last build (previous).`,
 	}
 }
 
-func readExport(path string) (suggest.Export, error) {
-	b, err := os.ReadFile(path)
+func (a *app) readExport(path string) (suggest.Export, error) {
+	b, err := a.readFile(path)
 	if err != nil {
 		return suggest.Export{}, err
 	}

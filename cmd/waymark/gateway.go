@@ -1,16 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -65,17 +62,11 @@ alone; write secrets as ${VARIABLE} to keep them out of it.`,
 
 // definitions reads a configuration. What cannot be taken is said.
 func (a *app) definitions(path string, only []string, as string, reserved bool) ([]gateway.Definition, error) {
-	var text []byte
-	var err error
-	if path == "-" {
-		text, err = io.ReadAll(io.LimitReader(a.in, 16<<20))
-	} else {
-		text, err = os.ReadFile(path)
-	}
+	text, err := a.readInput(path)
 	if err != nil {
 		return nil, err
 	}
-	launches, complaints, err := ingest.Launches(filepath.Base(path), bytes.TrimPrefix(text, []byte(byteOrderMark)))
+	launches, complaints, err := ingest.Launches(filepath.Base(path), text)
 	if err != nil {
 		return nil, rejected{err}
 	}
@@ -113,10 +104,7 @@ func (a *app) definitions(path string, only []string, as string, reserved bool) 
 	case as != "" && len(found) > 1:
 		return nil, usagef("--as names one server, and there are %d; use --only", len(found))
 	case len(found) == 0:
-		if path == "-" {
-			path = "standard input"
-		}
-		return nil, rejected{fmt.Errorf("%s has no server that can be taken", path)}
+		return nil, rejected{fmt.Errorf("%s has no server that can be taken", named(path))}
 	}
 	return found, nil
 }

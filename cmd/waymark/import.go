@@ -23,6 +23,7 @@ import (
 	"waymark/cmd/waymark/internal/client"
 	"waymark/ingest"
 	"waymark/ingest/hook"
+	"waymark/internal/bounded"
 	"waymark/live"
 	"waymark/server"
 )
@@ -150,7 +151,7 @@ func (im *importing) run(ctx context.Context, paths []string) error {
 			continue
 		}
 		if path == "-" || err == nil && !info.IsDir() && !info.Mode().IsRegular() {
-			spool, err := im.spool(ctx, path)
+			spool, err := im.spool(path)
 			if err != nil {
 				return err
 			}
@@ -216,38 +217,20 @@ func (im *importing) digest(ctx context.Context, c *client.Client) error {
 
 // spool keeps what comes from standard input or a pipe in a file of this user alone, since its format must be known before
 // the first line is sent, and a pipe is read once.
-func (im *importing) spool(ctx context.Context, path string) (string, error) {
-	label := path
-	if path == "-" {
-		label = "standard input"
+func (im *importing) spool(path string) (string, error) {
+	in, _, err := im.openInput(path, bounded.Stream)
+	if err != nil {
+		return "", fmt.Errorf("import: %w", err)
 	}
+	defer in.Close()
 	f, err := os.CreateTemp("", "waymark-import-*.jsonl")
 	if err != nil {
 		return "", fmt.Errorf("import: %w", err)
 	}
-	copied := make(chan error, 1)
-	go func() {
-		in := im.in
-		if path != "-" {
-			pipe, err := os.Open(path) // which waits for somebody to write to it
-			if err != nil {
-				copied <- err
-				return
-			}
-			defer pipe.Close()
-			in = pipe
-		}
-		_, err := io.Copy(f, in)
-		copied <- err
-	}()
-	select {
-	case err = <-copied:
-	case <-ctx.Done(): // the reader of a terminal or pipe cannot be woken; the process ends soon
-		err = ctx.Err()
-	}
+	_, err = io.Copy(f, in)
 	if err = errors.Join(err, f.Close()); err != nil {
 		os.Remove(f.Name())
-		return "", fmt.Errorf("import %s: %w", label, err)
+		return "", fmt.Errorf("import: %w", err)
 	}
 	return f.Name(), nil
 }
@@ -270,11 +253,10 @@ func (im *importing) send(ctx context.Context, c *client.Client, inputs []import
 			w.Close()
 		}()
 	}
-	resp, err := c.Do(asking, req)
+	body, err := c.Send(asking, req)
 	var answer imported
 	if err == nil {
-		err = json.NewDecoder(resp.Body).Decode(&answer)
-		resp.Body.Close()
+		err = json.Unmarshal(body, &answer)
 	}
 	r.Close() // unblocks the writer if the server did not read to the end
 	b.end()

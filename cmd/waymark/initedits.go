@@ -31,7 +31,7 @@ func (a *app) traced(edits []edit, undo bool) (record edit, err error) {
 	if err != nil {
 		return record, err
 	}
-	if record, err = readEdit(filepath.Join(dir, madeFile)); err != nil {
+	if record, err = a.readEdit(filepath.Join(dir, madeFile)); err != nil {
 		return record, err
 	}
 	all := map[string][]string{}
@@ -104,9 +104,9 @@ func withoutEmpty(text []byte, made []string) []byte {
 }
 
 // readEdit is a file as it is; one that is not there is empty.
-func readEdit(path string) (e edit, err error) {
+func (a *app) readEdit(path string) (e edit, err error) {
 	e.path = path
-	if e.before, err = os.ReadFile(path); errors.Is(err, fs.ErrNotExist) {
+	if e.before, err = a.readFile(path); errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
 	return e, err
@@ -135,7 +135,7 @@ func (a *app) writeHost(i int, o initOptions, undo bool, servers, hooks func([]b
 		if real, err := filepath.EvalSymlinks(path); err == nil { // a link stays one
 			path = real
 		}
-		e, err := readEdit(path)
+		e, err := a.readEdit(path)
 		if err != nil {
 			return err
 		}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/internal/bounded"
 	"waymark/score/evidence"
 )
 
@@ -87,7 +87,7 @@ func (a *app) inquire(cmd *cobra.Command, question string, t triangulation) erro
 	in := evidence.Request{Question: question, NoneOfThese: t.noneOfThese, SearchTool: t.tool, SearchArgument: t.argument,
 		MaxRounds: t.rounds, EvenIfEasy: t.evenIfEasy}
 	for _, name := range t.files {
-		docs, err := textsIn(cmd.Context(), name)
+		docs, err := a.textsIn(name)
 		if err != nil {
 			return err
 		}
@@ -104,7 +104,7 @@ const maxTexts = 12 << 20
 
 // textsIn reads a file, or the files of a folder, in order of their names. In a folder, what is hidden or no
 // text is passed over.
-func textsIn(ctx context.Context, name string) ([]evidence.Document, error) {
+func (a *app) textsIn(name string) ([]evidence.Document, error) {
 	info, err := os.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, usagef("--search-file %s does not exist", name)
@@ -115,7 +115,7 @@ func textsIn(ctx context.Context, name string) ([]evidence.Document, error) {
 	var docs []evidence.Document
 	size := 0
 	read := func(path, id string) error {
-		text, err := os.ReadFile(path)
+		text, err := bounded.ReadFile(a.ctx, path, maxTexts)
 		if err != nil {
 			return err
 		}
@@ -138,8 +138,8 @@ func textsIn(ctx context.Context, name string) ([]evidence.Document, error) {
 		switch {
 		case err != nil:
 			return err
-		case ctx.Err() != nil:
-			return ctx.Err()
+		case a.ctx.Err() != nil:
+			return a.ctx.Err()
 		case path != name && strings.HasPrefix(d.Name(), "."):
 			if d.IsDir() {
 				return fs.SkipDir

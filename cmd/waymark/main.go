@@ -31,6 +31,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/cmd/waymark/internal/client"
+	"waymark/internal/bounded"
 	"waymark/internal/datadir"
 	"waymark/live"
 	"waymark/suggest"
@@ -69,7 +70,7 @@ func main() {
 
 // run executes one command line and returns the exit code. Errors go to stderr, one line each.
 func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
-	a := &app{in: in, out: out, errs: errs}
+	a := &app{ctx: ctx, in: in, out: out, errs: errs}
 	root := a.command()
 	root.SetArgs(args)
 	root.SetIn(in)
@@ -119,10 +120,11 @@ func (a *app) printError(err error, code int) int {
 func (a *app) exitCode(err error) int {
 	var usage usageError
 	var no rejected
+	var large *bounded.LimitError
 	switch {
 	case !a.started || errors.As(err, &usage):
 		return exitUsage
-	case errors.As(err, &no):
+	case errors.As(err, &no) || errors.As(err, &large):
 		return exitNegative
 	}
 	var p *client.Problem
@@ -139,6 +141,7 @@ func oneLine(s string) string {
 
 // app is one run of the program: its streams and the settings every command shares.
 type app struct {
+	ctx       context.Context // ends with a signal; what the command reads ends with it
 	in        io.Reader
 	out, errs io.Writer
 	started   bool                      // a command's own function has begun

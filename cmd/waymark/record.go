@@ -10,12 +10,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"waymark/cmd/waymark/internal/client"
+	"waymark/internal/bounded"
 	"waymark/live"
 )
 
@@ -28,14 +28,14 @@ one object a line. An episode already recorded counts once. Exits 1 if any was r
 		Example: `  echo '{"id":"e1","steps":[{"tool":"fs:read_file"},{"tool":"json:parse"}]}' | waymark record -`,
 		Args:    exactly(1, "a file, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			in, name, err := a.openInput(args[0])
+			in, name, err := a.openInput(args[0], bounded.Transfer)
 			if err != nil {
 				return err
 			}
 			defer in.Close()
-			lines, err := episodeLines(in)
+			lines, err := episodeLines(cmd.Context(), in, name)
 			if err != nil {
-				return rejected{fmt.Errorf("%s: %w", name, err)}
+				return rejected{err}
 			}
 			return a.with(cmd.Context(), func(c *client.Client) error { return a.record(cmd.Context(), c, name, lines) })
 		},
@@ -43,14 +43,9 @@ one object a line. An episode already recorded counts once. Exits 1 if any was r
 }
 
 func (a *app) record(ctx context.Context, c *client.Client, name string, lines io.Reader) error {
-	resp, err := c.Do(ctx, client.Request{Method: http.MethodPost, Path: "/v1/episodes", Body: lines, ContentType: "application/x-ndjson", Accept: "application/json"})
+	body, err := c.Send(ctx, client.Request{Method: http.MethodPost, Path: "/v1/episodes", Body: lines, ContentType: "application/x-ndjson", Accept: "application/json"})
 	if err != nil {
 		return refusedInput(name, err)
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return fmt.Errorf("record %s: read the answer: %w", name, err)
 	}
 	var result live.RecordResult
 	if err := json.Unmarshal(body, &result); err != nil {
@@ -95,15 +90,30 @@ func refusedInput(name string, err error) error {
 }
 
 // openInput opens a file, or standard input for "-".
-func (a *app) openInput(path string) (io.ReadCloser, string, error) {
+func (a *app) openInput(path string, limit int64) (io.ReadCloser, string, error) {
 	if path == "-" {
-		return pastBOM(io.NopCloser(a.in)), "standard input", nil
+		return pastBOM(io.NopCloser(bounded.New(a.ctx, a.in, named(path), limit))), named(path), nil
 	}
-	f, err := os.Open(path)
+	f, err := bounded.Open(a.ctx, path, limit)
 	if err != nil {
 		return nil, path, err
 	}
 	return pastBOM(f), path, nil
+}
+
+// readInput reads a document from a file, or from standard input for "-".
+func (a *app) readInput(path string) ([]byte, error) {
+	in, _, err := a.openInput(path, bounded.Document)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	return io.ReadAll(in)
+}
+
+// readFile reads a document from a file.
+func (a *app) readFile(path string) ([]byte, error) {
+	return bounded.ReadFile(a.ctx, path, bounded.Document)
 }
 
 // byteOrderMark is what Windows puts before texts in UTF-8.
@@ -124,8 +134,8 @@ func pastBOM(in io.ReadCloser) io.ReadCloser {
 // episodeLines gives the input as one object a line. Input that is so already passes through as it
 // is, however long, and keeps its line numbers; a JSON array or an object over several lines is
 // taken apart here, and a "line" is then the position in the array.
-func episodeLines(in io.Reader) (io.Reader, error) {
-	r := bufio.NewReaderSize(in, 64<<10)
+func episodeLines(ctx context.Context, in io.Reader, name string) (io.Reader, error) {
+	r := bufio.NewReaderSize(bounded.New(ctx, in, name, bounded.Document), 64<<10)
 	var head bytes.Buffer // what was read to look at it
 	for {
 		line, err := r.ReadBytes('\n')
@@ -135,11 +145,11 @@ func episodeLines(in io.Reader) (io.Reader, error) {
 		case err != nil && err != io.EOF:
 			return nil, err
 		case len(line) == 0 && err == io.EOF:
-			return nil, errors.New("holds no episode")
+			return nil, fmt.Errorf("%s holds no episode", name)
 		case len(line) == 0:
 			continue
 		case line[0] != '[' && (json.Valid(line) || err == io.EOF):
-			return io.MultiReader(&head, r), nil
+			return io.MultiReader(&head, io.LimitReader(r, int64(r.Buffered())), in), nil
 		}
 		if _, err := head.ReadFrom(r); err != nil {
 			return nil, err
@@ -149,7 +159,7 @@ func episodeLines(in io.Reader) (io.Reader, error) {
 	whole := bytes.TrimSpace(head.Bytes())
 	if !json.Valid(whole) {
 		if whole[0] == '[' {
-			return nil, fmt.Errorf("is neither a whole JSON array nor one object a line: %w", jsonAt(head.Bytes()))
+			return nil, fmt.Errorf("%s is neither a whole JSON array nor one object a line: %w", name, jsonAt(head.Bytes()))
 		}
 		return &head, nil // the server says which lines are wrong
 	}

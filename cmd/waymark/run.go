@@ -20,6 +20,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/cmd/waymark/internal/client"
+	"waymark/internal/bounded"
 	"waymark/internal/redact"
 	dagrun "waymark/run"
 )
@@ -53,7 +54,7 @@ terminal, or with waymark runs approve. Exits 0 if all is done, 1 if something f
 				return err
 			}
 			if o.params != "" {
-				params, err := jsonFlag(o.params)
+				params, err := a.jsonFlag(o.params)
 				if err != nil {
 					return usagef("--params: %w", err)
 				}
@@ -124,11 +125,11 @@ func (a *app) runRequest(name string) (body map[string]any, err error) {
 }
 
 // jsonFlag reads a JSON object from a flag or, after @, from a file.
-func jsonFlag(value string) (json.RawMessage, error) {
+func (a *app) jsonFlag(value string) (json.RawMessage, error) {
 	text := []byte(value)
 	if file, ok := strings.CutPrefix(value, "@"); ok {
 		var err error
-		if text, err = os.ReadFile(file); err != nil {
+		if text, err = a.readFile(file); err != nil {
 			return nil, err
 		}
 	}
@@ -407,7 +408,7 @@ func (a *app) decide(ctx context.Context, c *client.Client, s dagrun.Status) (as
 	}
 	for _, id := range s.Waiting {
 		showWaiting(a.errs, s, []string{id})
-		yes, err := a.yes("Go on?")
+		yes, err := a.yes(ctx, "Go on?")
 		if err != nil {
 			return false, err
 		}
@@ -419,9 +420,9 @@ func (a *app) decide(ctx context.Context, c *client.Client, s dagrun.Status) (as
 }
 
 // yes asks the person at the terminal.
-func (a *app) yes(question string) (bool, error) {
+func (a *app) yes(ctx context.Context, question string) (bool, error) {
 	fmt.Fprintf(a.errs, "%s [y/N] ", question)
-	answer, err := readLine(a.in)
+	answer, err := readLine(bounded.New(ctx, a.in, named("-"), bounded.Document))
 	if err == io.EOF {
 		err = nil
 	}
@@ -461,7 +462,7 @@ func (a *app) approveRun(ctx context.Context, c *client.Client, id string, tasks
 		tasks = s.Waiting // and no other that waits meanwhile
 	}
 	if yes && len(s.Waiting) > 0 && isTerminal(a.in) && isTerminal(a.errs) {
-		if sure, err := a.yes("Make these calls?"); err != nil || !sure {
+		if sure, err := a.yes(ctx, "Make these calls?"); err != nil || !sure {
 			return cmp.Or(err, errNegative)
 		}
 	}

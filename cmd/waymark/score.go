@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/url"
 	"os"
@@ -20,9 +19,6 @@ import (
 	"waymark/score/contribution"
 	"waymark/score/evidence"
 )
-
-// maxInput is the longest input of a scorer; the server takes no more.
-const maxInput = 16 << 20
 
 // scoreKinds are the scorers with a rubric of the program.
 var scoreKinds = []string{"hypothesis", "council", "contribution", "session"}
@@ -102,7 +98,7 @@ func (a *app) score(cmd *cobra.Command, kind, name string, after []string) error
 	scorer := kind
 	if !slices.Contains(scoreKinds, kind) {
 		scorer = "custom"
-		if input, err = withRubric(kind, input); err != nil {
+		if input, err = a.withRubric(kind, input); err != nil {
 			return err
 		}
 	}
@@ -144,8 +140,8 @@ func withJudge(input json.RawMessage) json.RawMessage {
 }
 
 // withRubric puts the text of a rubric file into the input.
-func withRubric(file string, input json.RawMessage) (json.RawMessage, error) {
-	source, err := os.ReadFile(file)
+func (a *app) withRubric(file string, input json.RawMessage) (json.RawMessage, error) {
+	source, err := a.readFile(file)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, usagef("%s is neither a rubric (%s) nor a file", file, strings.Join(scoreKinds, ", "))
 	}
@@ -164,20 +160,12 @@ func withRubric(file string, input json.RawMessage) (json.RawMessage, error) {
 
 // jsonInput reads a file, or standard input, that the server will check.
 func (a *app) jsonInput(name string) (json.RawMessage, error) {
-	in, name, err := a.openInput(name)
+	text, err := a.readInput(name)
 	if err != nil {
 		return nil, err
 	}
-	defer in.Close()
-	text, err := io.ReadAll(io.LimitReader(in, maxInput+1))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("%s: %w", name, err)
-	case len(text) > maxInput:
-		return nil, rejected{fmt.Errorf("%s is larger than %d bytes", name, maxInput)}
-	}
 	if err := jsonAt(text); err != nil {
-		return nil, rejected{fmt.Errorf("%s is no JSON: %w", name, err)}
+		return nil, rejected{fmt.Errorf("%s is no JSON: %w", named(name), err)}
 	}
 	return text, nil
 }

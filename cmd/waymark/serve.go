@@ -27,7 +27,7 @@ func (a *app) serveCommand() *cobra.Command {
 	var addr string
 	var sampled bool
 	var who access
-	var files certificates
+	files := certificates{read: a.readFile}
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve HTTP, MCP and the web page",

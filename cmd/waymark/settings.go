@@ -37,7 +37,7 @@ var processSettings = []string{
 // loadSettings gives every flag of cmd that was not set on the command line its value from the
 // environment or the settings file.
 func (a *app) loadSettings(cmd *cobra.Command) error {
-	given, path, err := readSettings(cmd.Flags())
+	given, path, err := a.readSettings(cmd.Flags())
 	if err != nil {
 		return usageError{err}
 	}
@@ -78,8 +78,8 @@ func (a *app) loadSettings(cmd *cobra.Command) error {
 
 // readSettings returns the values of the settings file and the environment by the names of their flags. The environment
 // overrides the file. path is the settings file, whether it exists or not.
-func readSettings(flags *pflag.FlagSet) (given map[string]any, path string, err error) {
-	if given, path, err = readFile(flags); err != nil {
+func (a *app) readSettings(flags *pflag.FlagSet) (given map[string]any, path string, err error) {
+	if given, path, err = a.readSettingsFile(flags); err != nil {
 		return nil, path, fmt.Errorf("settings file %s: %w", path, err)
 	}
 	for _, name := range settings {
@@ -105,14 +105,14 @@ func variableOf(name string) string {
 // flagName is what the user wrote to set a flag: the flag itself, an environment variable or a line of a file.
 func (a *app) flagName(name string) string { return cmp.Or(a.origins[name], "--"+name) }
 
-// readFile reads the settings file: --config, else WAYMARK_CONFIG, else the default one if present.
-func readFile(flags *pflag.FlagSet) (given map[string]any, path string, err error) {
+// readSettingsFile reads the settings file: --config, else WAYMARK_CONFIG, else the default one if present.
+func (a *app) readSettingsFile(flags *pflag.FlagSet) (given map[string]any, path string, err error) {
 	path, _ = flags.GetString("config")
 	path = cmp.Or(path, os.Getenv("WAYMARK_CONFIG"))
 	asked := path != ""
 	path = cmp.Or(path, defaultConfigFile())
 	given = map[string]any{}
-	text, err := os.ReadFile(path)
+	text, err := a.readFile(path)
 	if err != nil {
 		if !asked && errors.Is(err, fs.ErrNotExist) {
 			err = nil

@@ -45,7 +45,7 @@ func TestEpisodeLines(t *testing.T) {
 		{"nothing", " \n", "", "holds no episode"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r, err := episodeLines(strings.NewReader(tt.in))
+			r, err := episodeLines(t.Context(), strings.NewReader(tt.in), "it")
 			if tt.err != "" {
 				assert.ErrorContains(t, err, tt.err)
 				return

@@ -14,6 +14,7 @@ import (
 // renewed without a restart; what cannot be read leaves the one before in place.
 type certificates struct {
 	cert, key, clientCA string
+	read                func(path string) ([]byte, error)
 	log                 *slog.Logger
 
 	mu      sync.Mutex
@@ -77,7 +78,15 @@ func (c *certificates) state() (stamp string) {
 }
 
 func (c *certificates) load() (*tls.Config, error) {
-	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
+	cert, err := c.read(c.cert)
+	if err != nil {
+		return nil, fmt.Errorf("TLS certificate: %w", err)
+	}
+	key, err := c.read(c.key)
+	if err != nil {
+		return nil, fmt.Errorf("TLS key: %w", err)
+	}
+	pair, err := tls.X509KeyPair(cert, key)
 	if err != nil {
 		return nil, fmt.Errorf("TLS certificate: %w", err)
 	}
@@ -91,7 +100,7 @@ func (c *certificates) load() (*tls.Config, error) {
 
 // addCA adds the certificates of the CAs of clients.
 func (c *certificates) addCA(to *x509.CertPool) error {
-	text, err := os.ReadFile(c.clientCA)
+	text, err := c.read(c.clientCA)
 	if err != nil {
 		return fmt.Errorf("TLS client CA: %w", err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"waymark/internal/bounded"
 	"waymark/internal/strictjson"
 )
 
@@ -114,8 +115,11 @@ func readLines(ctx context.Context, in io.Reader, lines chan<- frame) {
 
 // readLine reads to the end of a line, of which it keeps no more than a message may have.
 func readLine(r *bufio.Reader) (line []byte, tooLong bool, err error) {
-	for {
+	for read := 0; ; {
 		part, err := r.ReadSlice('\n')
+		if read += len(part); read > bounded.Stream {
+			return nil, true, &bounded.LimitError{Name: "one message", Limit: bounded.Stream}
+		}
 		if tooLong = tooLong || len(line)+len(part) > MaxFrame; !tooLong {
 			line = append(line, part...)
 		}

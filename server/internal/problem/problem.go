@@ -5,6 +5,7 @@ package problem
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -78,7 +79,7 @@ func Of(err error) *huma.ErrorModel {
 	case errors.As(err, &malformed):
 		return malformedProblem(malformed)
 	case errors.As(err, &tooLarge):
-		return New(http.StatusRequestEntityTooLarge, "the body is larger than this route takes")
+		return New(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", tooLarge.Limit))
 	case errors.Is(err, request.ErrNoCredential), errors.Is(err, request.ErrBadCredential), errors.Is(err, request.ErrNoSession):
 		return New(http.StatusUnauthorized, err.Error())
 	case errors.Is(err, live.ErrNoBuild):

@@ -9,6 +9,8 @@ import (
 	"io"
 	"net/http"
 	"strings"
+
+	"waymark/internal/bounded"
 )
 
 // Client calls one server as one user of one workspace. It may be used by several goroutines.
@@ -77,17 +79,25 @@ func (c *Client) Call(ctx context.Context, method, path string, in any) (json.Ra
 		}
 		r.Body, r.ContentType = bytes.NewReader(b), "application/json"
 	}
+	return c.Send(ctx, r)
+}
+
+// Send is [Client.Do] of a request whose answer is read whole.
+func (c *Client) Send(ctx context.Context, r Request) (json.RawMessage, error) {
 	resp, err := c.Do(ctx, r)
 	if err != nil {
 		return nil, err
 	}
 	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
+	b, err := bounded.ReadAll(ctx, resp.Body, "the answer", maxAnswer)
 	if err != nil {
-		return nil, fmt.Errorf("read the answer of %s: %w", path, err)
+		return nil, fmt.Errorf("read the answer of %s: %w", r.Path, err)
 	}
 	return b, nil
 }
+
+// maxAnswer is the longest answer that is read whole, in bytes.
+const maxAnswer = 256 << 20
 
 // Problem is an answer in application/problem+json (RFC 9457).
 type Problem struct {

@@ -27,6 +27,8 @@ func (t Transport) RoundTrip(out *http.Request) (*http.Response, error) {
 	in.Proto, in.ProtoMajor, in.ProtoMinor = "HTTP/1.1", 1, 1
 	if in.Body == nil {
 		in.Body = http.NoBody
+	} else if in.ContentLength == 0 && in.Body != http.NoBody {
+		in.ContentLength = -1 // unknown to a server, as over a socket
 	}
 
 	r, w := io.Pipe()

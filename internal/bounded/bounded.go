@@ -1,0 +1,114 @@
+// Package bounded reads files, pipes and terminals that somebody else fills: with a limit, and until a context ends.
+package bounded
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+)
+
+// Limits in bytes: of an input that is read whole, of one that is read a line at a time, and of one that passes through
+// to a reader with limits of its own.
+const (
+	Document = 64 << 20
+	Stream   = 1 << 30
+	Transfer = 1 << 40
+)
+
+// LimitError is an input that does not end before its limit.
+type LimitError struct {
+	Name  string
+	Limit int64
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("%s is larger than %d MiB", e.Name, e.Limit>>20)
+}
+
+// Open opens a file. A named pipe is waited for until somebody writes to it or the context ends.
+func Open(ctx context.Context, path string, limit int64) (io.ReadCloser, error) {
+	f, err := until(ctx, func() (*os.File, error) { return os.Open(path) })
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{New(ctx, f, path, limit), f}, nil
+}
+
+// New returns a reader of in that fails with a [LimitError] past the limit, and as soon as the context ends, also while
+// in blocks.
+func New(ctx context.Context, in io.Reader, name string, limit int64) io.Reader {
+	r := &reader{ctx: ctx, in: in, name: name, limit: limit}
+	if f, ok := in.(*os.File); ok {
+		info, err := f.Stat()
+		r.regular = err == nil && info.Mode().IsRegular()
+	}
+	return r
+}
+
+// ReadAll reads an input whole.
+func ReadAll(ctx context.Context, in io.Reader, name string, limit int64) ([]byte, error) {
+	return io.ReadAll(New(ctx, in, name, limit))
+}
+
+// ReadFile reads a file whole.
+func ReadFile(ctx context.Context, path string, limit int64) ([]byte, error) {
+	f, err := Open(ctx, path, limit)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}
+
+type reader struct {
+	ctx         context.Context
+	in          io.Reader
+	name        string
+	limit, read int64
+	regular     bool   // never blocks
+	buf         []byte // belongs to the read in progress, which may outlive the context
+}
+
+func (r *reader) Read(p []byte) (n int, err error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	if r.regular {
+		n, err = r.in.Read(p)
+	} else {
+		if r.buf == nil {
+			r.buf = make([]byte, 64<<10)
+		}
+		// Nothing is read ahead: the next reader of a terminal gets the next line.
+		buf := r.buf[:min(len(p), len(r.buf))]
+		n, err = until(r.ctx, func() (int, error) { return r.in.Read(buf) })
+		copy(p, buf[:n])
+	}
+	if r.read += int64(n); r.read > r.limit {
+		return 0, &LimitError{r.name, r.limit}
+	}
+	return n, err
+}
+
+// until calls a function that may block, and leaves it behind when the context ends.
+func until[T any](ctx context.Context, call func() (T, error)) (none T, err error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		v, err := call()
+		done <- result{v, err}
+	}()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+		return none, ctx.Err()
+	}
+}
