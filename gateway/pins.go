@@ -58,7 +58,7 @@ type waiting struct {
 
 // Why a tool is withheld.
 const (
-	ReasonNew     = "new"     // its server was agreed to without it
+	ReasonNew     = "new"     // its server was agreed to without it, or a key without the scope admin put it
 	ReasonChanged = "changed" // its contract is another than the approved one
 	ReasonFlagged = "flagged" // its texts are suspicious
 	ReasonStore   = "store"   // what was approved cannot be read

@@ -201,8 +201,9 @@ func (e *Engine) Proposal(ctx context.Context, id string) (p proposal.Proposal, 
 }
 
 // Approve publishes a proposal: its capability is put into the catalog, as edit changes it. One that is approved already
-// is put again as it was approved; one that was rejected may be approved after all. seq is the event of the capability.
-func (e *Engine) Approve(ctx context.Context, id string, edit func(*catalog.Capability)) (p proposal.Proposal, seq uint64, err error) {
+// is put again as it was approved; one that was rejected may be approved after all. The capability of a caller who is not
+// trusted waits in the quarantine. seq is its event.
+func (e *Engine) Approve(ctx context.Context, id string, edit func(*catalog.Capability), by Trust) (p proposal.Proposal, seq uint64, err error) {
 	e.proposing.Lock()
 	defer e.proposing.Unlock()
 	if p, err = e.Proposal(ctx, id); err != nil {
@@ -219,7 +220,7 @@ func (e *Engine) Approve(ctx context.Context, id string, edit func(*catalog.Capa
 	if err != nil {
 		return p, 0, err
 	}
-	r, err := e.putCapabilities(ctx, []catalog.Capability{p.Capability}, true, func(string) []storage.Change { return []storage.Change{row} })
+	r, err := e.putCapabilities(ctx, []catalog.Capability{p.Capability}, by, func(string) []storage.Change { return []storage.Change{row} })
 	if err == nil && len(r.Rejected) > 0 {
 		err = &suggest.RequestError{Kind: suggest.Invalid, Detail: r.Rejected[0].Error}
 	}

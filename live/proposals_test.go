@@ -66,7 +66,7 @@ func TestProposalsAreDecidedByPeople(t *testing.T) {
 	assert.Empty(t, e.Model().Capabilities(), "nothing is published by itself")
 
 	yes, no := waiting[0], waiting[1]
-	approved, seq, err := e.Approve(ctx, yes.ID, named("cap:weekly"))
+	approved, seq, err := e.Approve(ctx, yes.ID, named("cap:weekly"), Approver)
 	require.NoError(t, err)
 	assert.Equal(t, proposal.Approved, approved.State)
 	require.NoError(t, e.Wait(ctx, seq))
@@ -93,8 +93,9 @@ func TestProposalsAreDecidedByPeople(t *testing.T) {
 	require.Len(t, rejected, 1)
 	assert.Equal(t, "too simple", rejected[0].Reason)
 	require.Equal(t, []proposal.State{proposal.Approved, proposal.Rejected}, states(proposals(t, e, "")))
-	_, _, err = e.Approve(ctx, rejected[0].ID, named(""))
+	_, _, err = e.Approve(ctx, rejected[0].ID, named(""), Untrusted)
 	require.NoError(t, err, "a person may think again")
+	require.Len(t, e.Quarantined(), 1, "who may not approve a capability does not publish one by way of a proposal")
 	verify(t, e)
 }
 
@@ -189,7 +190,7 @@ func TestProposalErrors(t *testing.T) {
 	_, err := e.Proposal(ctx, "p000000000000")
 	require.ErrorAs(t, err, &bad)
 	assert.Equal(t, suggest.NotFound, bad.Kind)
-	_, _, err = e.Approve(ctx, "nothing", named(""))
+	_, _, err = e.Approve(ctx, "nothing", named(""), Approver)
 	require.ErrorAs(t, err, &bad)
 	assert.Equal(t, suggest.NotFound, bad.Kind)
 	own, err := score.Load([]byte("id: x\ndimensions: [{name: beauty, weight: 1, scale: {min: 0, max: 10}}]"))
@@ -204,10 +205,10 @@ func TestProposalErrors(t *testing.T) {
 	mined(t, e, MineOptions{})
 	p := proposals(t, e, proposal.Proposed)[0]
 	require.NoError(t, e.Wait(ctx, e.Counted()))
-	_, _, err = e.Approve(ctx, p.ID, named("cap:taken"))
+	_, _, err = e.Approve(ctx, p.ID, named("cap:taken"), Approver)
 	assert.ErrorContains(t, err, "give another id")
 	assert.Equal(t, proposal.Proposed, proposals(t, e, "")[0].State)
-	_, _, err = e.Approve(ctx, p.ID, named("x:read"))
+	_, _, err = e.Approve(ctx, p.ID, named("x:read"), Approver)
 	assert.Error(t, err, "a tool has this id")
 }
 

@@ -18,8 +18,17 @@ import (
 	"waymark/suggest"
 )
 
-// Quarantined is an entry of the catalog that somebody without the right to approve put into it, and in which the checks
-// found something or that changed a contract. It is stored, but neither suggested nor shown until it is approved.
+// Trust is how far a caller is trusted who puts entries into the catalog. An entry that waits is quarantined.
+type Trust uint8
+
+const (
+	Untrusted Trust = iota // waits: an entry that is new, a capability that changed, and what waits for Checked
+	Checked                // waits: an entry that the checks flag, a tool whose contract changed
+	Approver               // nothing waits
+)
+
+// Quarantined is an entry of the catalog that its author is not trusted with: see [Trust]. It is stored, but neither
+// suggested nor shown until it is approved.
 type Quarantined struct {
 	ID          string       `json:"id"`
 	Kind        catalog.Kind `json:"kind"`
@@ -44,12 +53,17 @@ func (q *Quarantined) Approved() (*catalog.Tool, bool) {
 }
 
 // Detail says in a sentence why the entry is quarantined.
-func (q *Quarantined) Detail() string {
-	all := slices.Clone(q.Flags)
-	if len(q.Changed) > 0 {
-		all = append([]string{"its contract changed: " + strings.Join(q.Changed, ", ")}, all...)
+func (q *Quarantined) Detail() string { return strings.Join(reasons(q.Flags, q.Changed), "; ") }
+
+// reasons are those for a quarantine. Without flags or changes the entry is new.
+func reasons(flags, changed []string) []string {
+	if len(changed) > 0 {
+		return append([]string{"its contract changed: " + strings.Join(changed, ", ")}, flags...)
 	}
-	return strings.Join(all, "; ")
+	if len(flags) == 0 {
+		return []string{"nobody has approved it yet"}
+	}
+	return flags
 }
 
 // Flagged is what the checks found about an entry that was stored.
@@ -305,10 +319,10 @@ func (w *writer) knownEntries() *inspect.Catalog {
 	return w.known
 }
 
-// review decides what becomes of an entry that is new or changed: an error refuses it. What somebody without the right
-// to approve put is quarantined with the event that stores it.
-func (w *writer) review(one *reviewed, approved bool) (*Flagged, error) {
-	flag := Flagged{ID: one.id, Quarantined: !approved && len(one.changed) > 0, Flags: []string{}}
+// review decides what becomes of an entry that is new or changed: an error refuses it. It is quarantined with the event
+// that stores it. A capability has no contract to compare with, so every change of one is as good as new.
+func (w *writer) review(one *reviewed, by Trust) (*Flagged, error) {
+	flag := Flagged{ID: one.id, Quarantined: by == Untrusted && len(one.was) == 0 || by < Approver && len(one.changed) > 0, Flags: []string{}}
 	known := w.knownEntries()
 	if w.opts.Connected != nil {
 		known.Connected(w.opts.Connected(w.name))
@@ -317,13 +331,13 @@ func (w *writer) review(one *reviewed, approved bool) (*Flagged, error) {
 		switch {
 		case f.Severity == inspect.Refuse:
 			return nil, fmt.Errorf("%s %q: %s", one.kind, catalog.Cut(one.id, 160), f.Detail)
-		case f.Severity == inspect.Quarantine && !approved:
+		case f.Severity == inspect.Quarantine && by < Approver:
 			flag.Quarantined = true
 		}
 		flag.Flags = append(flag.Flags, f.Detail)
 	}
 	before, ok := w.quarantined(one.id)
-	if ok && before.Was == nil && !approved { // it waits, or did when it was removed
+	if ok && before.Was == nil && by < Approver { // it waits, or did when it was removed
 		flag.Quarantined = true
 		if len(flag.Flags)+len(one.changed) == 0 {
 			flag.Flags, one.changed = slices.Clone(before.Flags), before.Changed
@@ -339,14 +353,14 @@ func (w *writer) review(one *reviewed, approved bool) (*Flagged, error) {
 		if one.rows, err = row.change(); err != nil {
 			return nil, err
 		}
-	case approved, ok && !before.Removed: // it is as it was approved again
+	case by == Approver, ok && !before.Removed: // it is as it was approved again
 		one.rows = w.vouched(one.id)
 	}
 	if len(flag.Flags) == 0 && !flag.Quarantined {
 		return nil, nil
 	}
-	if flag.Quarantined && len(one.changed) > 0 {
-		flag.Flags = append([]string{"its contract changed: " + strings.Join(one.changed, ", ")}, flag.Flags...)
+	if flag.Quarantined {
+		flag.Flags = reasons(flag.Flags, one.changed)
 	}
 	return &flag, nil
 }

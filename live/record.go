@@ -246,13 +246,12 @@ func (e *Engine) alike(resolver resolver, a, b *episodic.Episode) bool {
 // PutTools adds tools to the catalog or replaces them; what is already there is left alone. The caller vouches for
 // them: what the checks find is reported, and what was quarantined under these ids is released.
 func (e *Engine) PutTools(ctx context.Context, tools []catalog.Tool) (PutResult, error) {
-	return e.putTools(ctx, tools, true, nil)
+	return e.putTools(ctx, tools, Approver, nil)
 }
 
-// SubmitTools is [Engine.PutTools] for somebody who may not approve tools: those that the checks flag or whose contract
-// changes are quarantined.
-func (e *Engine) SubmitTools(ctx context.Context, tools []catalog.Tool) (PutResult, error) {
-	return e.putTools(ctx, tools, false, nil)
+// SubmitTools is [Engine.PutTools] for a caller who is trusted so far.
+func (e *Engine) SubmitTools(ctx context.Context, tools []catalog.Tool, by Trust) (PutResult, error) {
+	return e.putTools(ctx, tools, by, nil)
 }
 
 // PutToolsWith is [Engine.PutTools] that also sets a row for each tool, in one transaction with the event of the tool
@@ -263,7 +262,7 @@ func (e *Engine) PutToolsWith(ctx context.Context, tools []catalog.Tool, rows ma
 			return PutResult{}, err
 		}
 	}
-	r, err := e.putTools(ctx, tools, true, func(id string) (change []storage.Change) {
+	r, err := e.putTools(ctx, tools, Approver, func(id string) (change []storage.Change) {
 		if c, ok := rows[id]; ok {
 			change = append(change, c)
 		}
@@ -277,8 +276,8 @@ func (e *Engine) PutToolsWith(ctx context.Context, tools []catalog.Tool, rows ma
 	return r, err
 }
 
-func (e *Engine) putTools(ctx context.Context, tools []catalog.Tool, approved bool, rows rowsOf) (PutResult, error) {
-	return put(ctx, e, tools, approved, rows, putting[catalog.Tool]{kindTool, func(s *history.State, t *catalog.Tool) (string, error) {
+func (e *Engine) putTools(ctx context.Context, tools []catalog.Tool, by Trust, rows rowsOf) (PutResult, error) {
+	return put(ctx, e, tools, by, rows, putting[catalog.Tool]{kindTool, func(s *history.State, t *catalog.Tool) (string, error) {
 		if err := t.Normalise(); err != nil {
 			return t.ID, err
 		}
@@ -294,17 +293,16 @@ func (e *Engine) putTools(ctx context.Context, tools []catalog.Tool, approved bo
 
 // PutCapabilities adds capabilities to the catalog or replaces them, as [Engine.PutTools] does for tools.
 func (e *Engine) PutCapabilities(ctx context.Context, caps []catalog.Capability) (PutResult, error) {
-	return e.putCapabilities(ctx, caps, true, nil)
+	return e.putCapabilities(ctx, caps, Approver, nil)
 }
 
-// SubmitCapabilities is [Engine.PutCapabilities] for somebody who may not approve them: those that the checks flag are
-// quarantined.
-func (e *Engine) SubmitCapabilities(ctx context.Context, caps []catalog.Capability) (PutResult, error) {
-	return e.putCapabilities(ctx, caps, false, nil)
+// SubmitCapabilities is [Engine.PutCapabilities] for a caller who is trusted so far.
+func (e *Engine) SubmitCapabilities(ctx context.Context, caps []catalog.Capability, by Trust) (PutResult, error) {
+	return e.putCapabilities(ctx, caps, by, nil)
 }
 
-func (e *Engine) putCapabilities(ctx context.Context, caps []catalog.Capability, approved bool, rows rowsOf) (PutResult, error) {
-	return put(ctx, e, caps, approved, rows, putting[catalog.Capability]{kindCapability, func(s *history.State, c *catalog.Capability) (string, error) {
+func (e *Engine) putCapabilities(ctx context.Context, caps []catalog.Capability, by Trust, rows rowsOf) (PutResult, error) {
+	return put(ctx, e, caps, by, rows, putting[catalog.Capability]{kindCapability, func(s *history.State, c *catalog.Capability) (string, error) {
 		if err := c.Normalise(); err != nil {
 			return c.ID, err
 		}
@@ -349,7 +347,7 @@ type candidate struct {
 type rowsOf func(id string) []storage.Change
 
 // put appends the entries of a catalog that are new or changed.
-func put[T any](ctx context.Context, e *Engine, things []T, approved bool, rows rowsOf, how putting[T]) (PutResult, error) {
+func put[T any](ctx context.Context, e *Engine, things []T, by Trust, rows rowsOf, how putting[T]) (PutResult, error) {
 	var r PutResult
 	var failed error
 	var added []bool
@@ -362,7 +360,7 @@ func put[T any](ctx context.Context, e *Engine, things []T, approved bool, rows 
 				return nil
 			}
 			for _, one := range how.candidates(w, things, &r) {
-				entry, isNew, err := w.toPut(how.kind, &one, func() (any, bool) { return how.current(w.state, one.id) }, approved, &r)
+				entry, isNew, err := w.toPut(how.kind, &one, func() (any, bool) { return how.current(w.state, one.id) }, by, &r)
 				if err != nil {
 					r.Rejected = append(r.Rejected, Rejection{Line: one.line, ID: one.id, Error: err.Error()})
 				} else if entry != nil {
@@ -432,13 +430,13 @@ func nounOf(kind byte) catalog.Kind {
 }
 
 // toPut is the event that stores a candidate; nil: it is stored already.
-func (w *writer) toPut(kind byte, one *candidate, current func() (any, bool), approved bool, r *PutResult) (put *entry, isNew bool, err error) {
+func (w *writer) toPut(kind byte, one *candidate, current func() (any, bool), by Trust, r *PutResult) (put *entry, isNew bool, err error) {
 	was, known, err := w.currently(kind, one.id, current)
 	if err != nil {
 		return nil, false, err
 	}
 	row, waits := w.quarantined(one.id)
-	vouches := approved && waits && !row.Removed
+	vouches := by == Approver && waits && !row.Removed
 	if known && bytes.Equal(was, one.payload) && !(vouches && len(w.puts[one.id].rows) > 0) { // else the batch quarantines it
 		r.Unchanged++
 		if vouches {
@@ -462,7 +460,7 @@ func (w *writer) toPut(kind byte, one *candidate, current func() (any, bool), ap
 		}
 		one.changed = changedParts(one.was, t)
 	}
-	flag, err := w.review(&one.reviewed, approved)
+	flag, err := w.review(&one.reviewed, by)
 	if err != nil {
 		return nil, false, err
 	}

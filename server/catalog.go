@@ -82,13 +82,13 @@ func (s *Server) catalogRoutes(r *route.Table) {
 	op := func(id, method, path, summary, text string) huma.Operation {
 		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: text, Tags: []string{"Catalog"}}
 	}
-	route.Add(r, put, op("put-tools", http.MethodPut, "/v1/tools", "Add or replace tools", "A list, bare or as {\"tools\": […]}. Tools that the checks flag, or whose contract changes, are quarantined until approved, unless the key has the scope admin."), s.putTools)
+	route.Add(r, put, op("put-tools", http.MethodPut, "/v1/tools", "Add or replace tools", "A list, bare or as {\"tools\": […]}. Tools that are new, that the checks flag, or whose contract changes, are quarantined until approved, unless the key has the scope admin."), s.putTools)
 	bulk("/v1/tools", reflect.TypeFor[toolList](), reflect.TypeFor[[]catalog.Tool]())
 	route.Ask(r, read, op("list-tools", http.MethodGet, "/v1/tools", "List tools", "Sorted by id."), s.listTools)
 	route.Ask(r, read, op("get-tool", http.MethodGet, "/v1/tools/{id}", "One tool", ""), getTool)
 	route.Record(r, write, op("delete-tool", http.MethodDelete, "/v1/tools/{id}", "Remove a tool", "Its history stays."), s.deleteTool)
 
-	route.Add(r, put, op("put-capabilities", http.MethodPut, "/v1/capabilities", "Add or replace capabilities", "A list, bare or as {\"capabilities\": […]}. Those that the checks flag are quarantined until approved, unless the key has the scope admin."), s.putCapabilities)
+	route.Add(r, put, op("put-capabilities", http.MethodPut, "/v1/capabilities", "Add or replace capabilities", "A list, bare or as {\"capabilities\": […]}. Those that are new or changed are quarantined until approved, unless the key has the scope admin."), s.putCapabilities)
 	bulk("/v1/capabilities", reflect.TypeFor[capabilityList](), reflect.TypeFor[[]catalog.Capability]())
 	route.Ask(r, read, op("list-capabilities", http.MethodGet, "/v1/capabilities", "List capabilities", "Sorted by id."), s.listCapabilities)
 	route.Ask(r, read, op("get-capability", http.MethodGet, "/v1/capabilities/{id}", "One capability", ""), getCapability)
@@ -104,11 +104,7 @@ func (s *Server) putTools(ctx context.Context, in *route.RawInput) (*putAnswer, 
 	if err != nil {
 		return nil, err
 	}
-	put := e.SubmitTools
-	if request.From(ctx).Approves() {
-		put = e.PutTools
-	}
-	return putResult(put(ctx, tools))
+	return putResult(e.SubmitTools(ctx, tools, request.From(ctx).Trust()))
 }
 
 func (s *Server) putCapabilities(ctx context.Context, in *route.RawInput) (*putAnswer, error) {
@@ -120,11 +116,7 @@ func (s *Server) putCapabilities(ctx context.Context, in *route.RawInput) (*putA
 	if err != nil {
 		return nil, err
 	}
-	put := e.SubmitCapabilities
-	if request.From(ctx).Approves() {
-		put = e.PutCapabilities
-	}
-	return putResult(put(ctx, caps))
+	return putResult(e.SubmitCapabilities(ctx, caps, request.From(ctx).Trust()))
 }
 
 // entries reads a list, bare or in an object at a place.

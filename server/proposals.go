@@ -145,7 +145,7 @@ func (s *Server) approveProposal(ctx context.Context, e *live.Engine, in *approv
 			c.ID, c.Name = cmp.Or(b.ID, c.ID), cmp.Or(b.Name, c.Name)
 		}
 	}
-	p, seq, err := e.Approve(ctx, id, edit)
+	p, seq, err := e.Approve(ctx, id, edit, request.From(ctx).Trust())
 	if err != nil {
 		return nil, err
 	}

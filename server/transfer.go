@@ -30,6 +30,11 @@ type kindCounts struct {
 	Episodes     int `json:"episodes"`
 }
 
+type importInput struct {
+	route.RawInput
+	Review bool `query:"review" doc:"Entries that are new wait for approval, whoever imports them."`
+}
+
 type importAnswer struct{ Body importResult }
 
 type importResult struct {
@@ -73,6 +78,7 @@ type importBatch struct {
 	caps  []catalog.Capability
 	eps   []episodic.Episode
 	lines []int
+	by    live.Trust
 }
 
 type itemsKey struct{}
@@ -83,7 +89,7 @@ func WithItems(ctx context.Context, items iter.Seq2[ingest.Item, error]) context
 	return context.WithValue(ctx, itemsKey{}, items)
 }
 
-func (s *Server) importLines(ctx context.Context, e *live.Engine, in *route.RawInput) (*importAnswer, error) {
+func (s *Server) importLines(ctx context.Context, e *live.Engine, in *importInput) (*importAnswer, error) {
 	source := request.From(ctx).Source
 	out := new(importAnswer)
 	out.Body.Rejected = []live.Rejection{}
@@ -96,13 +102,16 @@ func (s *Server) importLines(ctx context.Context, e *live.Engine, in *route.RawI
 	release := e.Hold() // one build, at the end
 	defer release()
 
-	var batch importBatch
+	batch := importBatch{by: request.From(ctx).Trust()}
+	if in.Review {
+		batch.by = live.Untrusted
+	}
 	flush := func() error {
 		rejected, err := batch.store(ctx, e, source, &out.Body)
 		for _, rej := range rejected {
 			reject(rej)
 		}
-		batch = importBatch{}
+		batch = importBatch{by: batch.by}
 		return err
 	}
 	items, decoded := ctx.Value(itemsKey{}).(iter.Seq2[ingest.Item, error])
@@ -155,15 +164,13 @@ func (b *importBatch) store(ctx context.Context, e *live.Engine, source string, 
 		if len(b.lines) == 0 {
 			return nil, nil
 		}
-		putTools, putCapabilities := e.SubmitTools, e.SubmitCapabilities
-		if request.From(ctx).Approves() {
-			putTools, putCapabilities = e.PutTools, e.PutCapabilities
+		var res live.PutResult
+		var err error
+		if b.kind == ingest.KindTool {
+			res, err = e.SubmitTools(ctx, b.tools, b.by)
+		} else {
+			res, err = e.SubmitCapabilities(ctx, b.caps, b.by)
 		}
-		put := func() (live.PutResult, error) { return putTools(ctx, b.tools) }
-		if b.kind == ingest.KindCapability {
-			put = func() (live.PutResult, error) { return putCapabilities(ctx, b.caps) }
-		}
-		res, err := put()
 		if err != nil {
 			return nil, err
 		}

@@ -154,9 +154,11 @@ func (s *Server) withheld(ctx context.Context) (*gateway.Gateway, *live.Engine, 
 		return nil, nil, nil, err
 	}
 	for _, q := range e.Quarantined() {
-		reason := gateway.ReasonFlagged
+		reason := gateway.ReasonNew
 		if len(q.Changed) > 0 {
 			reason = gateway.ReasonChanged
+		} else if len(q.Flags) > 0 {
+			reason = gateway.ReasonFlagged
 		}
 		var changes []gateway.PartChange
 		// What is shown has to be what would be approved: a model may be behind.

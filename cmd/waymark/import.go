@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -37,6 +38,7 @@ type importing struct {
 	read   int64
 	failed []error         // inputs that could not be read to their end
 	unread map[string]bool // files in folders that could not be read
+	yes    bool            // new entries are approved beforehand
 }
 
 // importReport is what import prints: what was read here, and what the log made of it.
@@ -49,6 +51,10 @@ type importReport struct {
 	Model        string         `json:"model,omitempty"`
 	Held         string         `json:"held,omitempty"`
 	Interrupted  bool           `json:"interrupted,omitempty"` // the inputs were not read to their end
+}
+
+func (r *importReport) waits() bool {
+	return slices.ContainsFunc(r.Flagged, func(f live.Flagged) bool { return f.Quarantined })
 }
 
 type importInput struct {
@@ -81,7 +87,7 @@ type rejectedLine struct {
 func (a *app) importCommand() *cobra.Command {
 	var opts ingest.Options
 	var style string
-	keep := true
+	keep, yes := true, false
 	var formats strings.Builder
 	for _, f := range ingest.Formats() {
 		fmt.Fprintf(&formats, "  %-12s %s\n", f.Name, f.Does)
@@ -92,6 +98,8 @@ func (a *app) importCommand() *cobra.Command {
 		Long: `Imports catalogs and histories from files and folders (- is standard input) and prints what was
 taken, what was known already, and what was dropped and why. Importing the same file twice changes
 nothing. Argument values and results of calls are not stored. Exits 1 if any line was dropped.
+New tools wait until somebody releases them, here or with waymark approve, unless --yes is given or they
+come from the sample, a data set or an own export.
 "sample" is the bundled sample, unless a file or folder has this name.
 
 Formats:
@@ -110,7 +118,7 @@ Formats:
 			if err != nil {
 				return err
 			}
-			return (&importing{app: a, opts: opts, bar: bar}).run(cmd.Context(), args)
+			return (&importing{app: a, opts: opts, bar: bar, yes: yes}).run(cmd.Context(), args)
 		},
 	}
 	f := cmd.Flags()
@@ -118,6 +126,7 @@ Formats:
 	f.StringVar(&opts.Split, "split", "train", "which part of a data set with splits: train, test or all")
 	f.StringVar(&opts.Server, "server", "", "the server `name` of a saved tools/list")
 	f.BoolVar(&keep, "keep-intents", true, "store what users asked for; =false leaves it out")
+	f.BoolVar(&yes, "yes", false, "release new tools without asking")
 	progressFlag(cmd, &style)
 	return cmd
 }
@@ -180,26 +189,37 @@ func (im *importing) run(ctx context.Context, paths []string) error {
 		if err := im.digest(ctx, c); err != nil {
 			return err
 		}
-		// One request for each run of inputs of one format: the format is the source of its episodes,
-		// and the model is built once a request.
-		for len(inputs) > 0 && ctx.Err() == nil {
-			n := 1
-			for n < len(inputs) && inputs[n].source == inputs[0].source {
-				n++
-			}
-			if err := im.send(ctx, c, inputs[:n]); err != nil {
-				return err
-			}
-			inputs = inputs[n:]
+		if err := im.sendAll(ctx, c, inputs); err != nil {
+			return err
 		}
 		im.bar.done()
 		im.report.Interrupted = ctx.Err() != nil
 		err := im.print()
+		if im.report.waits() && isTerminal(im.in) && !im.json && im.confirm(false, "Release what is quarantined?") == nil {
+			again := importing{app: im.app, opts: im.opts, bar: silent{}, unread: map[string]bool{}, yes: true}
+			err = errors.Join(err, again.sendAll(ctx, c, inputs))
+		}
 		if im.report.Interrupted && errors.Is(err, errNegative) { // not the last word on lines that were not read
 			err = nil
 		}
 		return errors.Join(ctx.Err(), err)
 	})
+}
+
+// sendAll sends one request for each run of inputs of one format: the format is the source of its episodes, and the
+// model is built once a request.
+func (im *importing) sendAll(ctx context.Context, c *client.Client, inputs []importInput) error {
+	for len(inputs) > 0 && ctx.Err() == nil {
+		n := 1
+		for n < len(inputs) && inputs[n].source == inputs[0].source {
+			n++
+		}
+		if err := im.send(ctx, c, inputs[:n]); err != nil {
+			return err
+		}
+		inputs = inputs[n:]
+	}
+	return nil
 }
 
 // digest finds the key that values are hashed with, which the server leaves in the data directory when it makes sure that
@@ -243,6 +263,9 @@ func (im *importing) send(ctx context.Context, c *client.Client, inputs []import
 	asking := context.WithoutCancel(ctx)
 	taken := im.report.Taken // the answer says what became of the rest
 	req := client.Request{Method: http.MethodPost, Path: "/v1/import", ContentType: "application/x-ndjson", Accept: "application/json", Source: inputs[0].source}
+	if !im.yes && inputs[0].Format != "dataset" && inputs[0].Format != "waymark" { // others wrote its texts
+		req.Path += "?review=true"
+	}
 	r, w := io.Pipe()
 	if _, ok := c.HTTP.Transport.(client.Transport); ok {
 		asking = server.WithItems(asking, b.items(ctx))
@@ -409,6 +432,9 @@ func (im *importing) print() error {
 		}
 		if more := r.FlaggedTotal - len(r.Flagged); more > 0 {
 			im.printf("  … and %d more flagged\n", more)
+		}
+		if r.waits() {
+			im.printf("quarantined entries are offered to no host until they are released: waymark approve\n")
 		}
 		if r.Model != "" {
 			im.printf("model       %s at %d\n", shortVersion(r.Model), r.Seq)

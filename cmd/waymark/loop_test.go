@@ -385,7 +385,7 @@ func testLoop(t *testing.T, servers ...loopServer) {
 		}
 	}
 	says(t, 0, "import", file("tools.jsonl", tools.Bytes()), "--format", "waymark", "--data", again)
-	says(t, 0, "import", file("calls.jsonl", h.calls.Bytes()), "--format", "mcp-jsonrpc", "--data", again)
+	says(t, 0, "import", file("calls.jsonl", h.calls.Bytes()), "--format", "mcp-jsonrpc", "--yes", "--data", again)
 	says(t, 0, "record", file("runs.jsonl", h.runs.Bytes()), "--data", again)
 	assert.Equal(t, counted(was), counted(graphOf(t, again)))
 	assert.Contains(t, nextAfter(t, again, last), follower)

@@ -79,9 +79,20 @@ type Access struct {
 // May reports whether every scope asked for is granted.
 func (a Access) May(want Scopes) bool { return a.Scopes&want == want }
 
-// Approves reports whether what the caller puts into the catalog counts as looked at: a key with the scope admin does,
-// and the command line of this machine, but not somebody without a credential.
-func (a Access) Approves() bool { return a.May(ScopeAdmin) && (a.Local || !a.Operator) }
+// Trust is how far the caller is trusted with the catalog: what a key with the scope admin and the command line of this
+// machine put counts as looked at; what somebody without a credential puts, on a server without keys, is checked.
+func (a Access) Trust() live.Trust {
+	switch {
+	case !a.May(ScopeAdmin):
+		return live.Untrusted
+	case a.Operator && !a.Local:
+		return live.Checked
+	}
+	return live.Approver
+}
+
+// Approves reports whether the caller may read and release entries that wait for approval.
+func (a Access) Approves() bool { return a.Trust() == live.Approver }
 
 type accessKey struct{}
 
