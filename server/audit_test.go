@@ -3,6 +3,7 @@ package server
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -45,5 +46,38 @@ func TestAdministrativeActsAreLogged(t *testing.T) {
 	}
 	for _, secret := range []string{made.Key, "hunter2", "wmk_"} {
 		assert.NotContains(t, log.String(), secret)
+	}
+}
+
+// Acts that change nothing leave a line an hour, and no line grows with what is sent.
+func TestRefusedActsLeaveFewLines(t *testing.T) {
+	var log lockedLog
+	now := time.Now()
+	w := newWeb(t, log.logTo, func(c *Config) { c.RequireKey, c.Burst, c.Now = true, 1000, func() time.Time { return now } })
+	a, b := w.twoKeys()
+	acts := func() int { return strings.Count(log.String(), `msg="administrative act"`) }
+	before, long := acts(), strings.Repeat("x", 8000)
+	refuse := func(key string) {
+		for range 20 {
+			require.Equal(t, 404, w.ask("DELETE", "/v1/keys/"+long, "", key).status)
+			require.Equal(t, 404, w.ask("POST", "/v1/proposals/"+long+"/approve", `{}`, key).status)
+		}
+	}
+	refuse(a)
+	require.Equal(t, 1, acts()-before)
+	refuse(b)
+	require.Equal(t, 2, acts()-before, "another credential")
+	for range 20 {
+		require.Equal(t, 202, w.ask("POST", "/v1/rebuild", "", a).status)
+	}
+	require.Equal(t, 3, acts()-before, "a rebuild may be refused")
+	require.Equal(t, 200, w.ask("POST", "/v1/forget", `{"source":"nobody"}`, a).status)
+	require.Equal(t, 200, w.ask("POST", "/v1/forget", `{"source":"nobody"}`, a).status)
+	require.Equal(t, 5, acts()-before, "an act that is carried out")
+	now = now.Add(time.Hour)
+	refuse(a)
+	require.Equal(t, 6, acts()-before)
+	for line := range strings.Lines(log.String()) {
+		require.Less(t, len(line), 2000, line)
 	}
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"waymark/catalog"
 	"waymark/internal/bounded"
 	"waymark/server/internal/limit"
 	"waymark/server/internal/problem"
@@ -94,7 +95,7 @@ func (s *Server) observe(c *gin.Context) {
 			attrs = append(attrs, "source", a.Source, "workspace", a.Workspace)
 		}
 		if x.Failure != nil {
-			attrs = append(attrs, "error", x.Failure.Error())
+			attrs = append(attrs, "error", catalog.Cut(x.Failure.Error(), maxLogged))
 		}
 		s.cfg.Logger.Log(c.Request.Context(), level, "request", attrs...)
 	}()

@@ -132,6 +132,7 @@ type Server struct {
 	metrics *metrics
 	csrf    *http.CrossOriginProtection
 	rates   buckets
+	refused buckets     // acts of each credential that changed nothing and were logged
 	bodies  limit.Share // bytes of bodies being read
 	open    limit.Share // requests being answered
 	streams limit.Share // of these, the ones without an end of their own
