@@ -133,6 +133,7 @@ func (b *readToEnd) Read(p []byte) (int, error) {
 	}
 	n, err := b.ReadCloser.Read(p)
 	b.read += int64(n)
+	b.x.Size = b.read
 	b.waited += time.Since(began)
 	switch {
 	case err == io.EOF:

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -217,19 +218,31 @@ func TestPlansTakeTurns(t *testing.T) {
 	}
 }
 
-// What reads the whole history, or lays out the whole graph, waits for its turn as plans do.
+// What reads the whole history, or lays out the whole graph, and a question of many words waits for its turn as plans do.
 func TestLongComputationsTakeTurns(t *testing.T) {
-	w := newWeb(t, func(c *Config) { c.Timeout = 300 * time.Millisecond })
-	for range max(2*runtime.GOMAXPROCS(0), 2) - 1 {
-		leave, err := w.routes.Turns.Enter(t.Context(), "local")
-		require.NoError(t, err)
-		defer leave()
+	w, patient := newWeb(t, func(c *Config) { c.Timeout = 300 * time.Millisecond }), newWeb(t)
+	who := append(slices.Repeat([]string{"local"}, max(2*runtime.GOMAXPROCS(0), 2)-1), "memory") // the one of overMemory
+	for _, one := range who {
+		for _, s := range []web{w, patient} {
+			leave, err := s.routes.Turns.Enter(t.Context(), one)
+			require.NoError(t, err)
+			defer leave()
+		}
 	}
 	for _, path := range []string{"/v1/tool-stats", "/v1/evidence?from=fs:read_file&to=json:parse", "/v1/map", "/v1/graph/diff"} {
 		r := w.ask("GET", path, "")
 		assert.Contains(t, []int{503, 504}, r.status, "%s: %s", path, r.body)
 		assert.NotEmpty(t, r.header.Get("Retry-After"), path)
 	}
+	long := strings.Repeat("read a file ", 100)
+	for path, body := range map[string]string{"/v1/search": `{"query":%q}`, "/v1/next": `{"intent":%q}`, "/v1/explain": `{"id":"fs:read_file","intent":%q}`} {
+		assert.Contains(t, []int{503, 504}, w.ask("POST", path, fmt.Sprintf(body, long)).status, path)
+		assert.Equal(t, 200, patient.ask("POST", path, fmt.Sprintf(body, "read a file")).status, "%s: a short question waits for nothing", path)
+	}
+	find := map[string]any{"query": long}
+	assert.True(t, call(t, overMemory(t, w.Server, nil), "find_tool", find).IsError)
+	find["query"] = "read a file"
+	assert.False(t, call(t, overMemory(t, patient.Server, nil), "find_tool", find).IsError)
 }
 
 // Clients of IPv6 are counted by network, and a proxy is not one client.

@@ -211,7 +211,7 @@ func (m *mcpTools) handler(t mcpTool) mcp.ToolHandler {
 		}
 		c := &mcpCall{mcpTools: m, access: a, engine: engine, model: engine.Model(), req: req}
 		answer, err := limit.Within(ctx, m.cfg.Overdue, timeout, func() (sentence, error) {
-			if t.plan {
+			if t.plan || t.scope == request.ScopeRead && len(req.Params.Arguments) > limit.LongQuestion {
 				leave, err := m.cfg.Turns.Enter(ctx, a.Source)
 				if err != nil {
 					return nil, err

@@ -41,7 +41,7 @@ type Rule struct {
 	Scope  request.Scopes // needed
 	Stream bool           // no deadlines, no limit of the whole body
 	Audit  bool           // an administrative act: logged with what was asked
-	Long   bool           // computes for long: answered in turn
+	Long   bool           // computes for long: answered in turn, as long questions are
 	Ndjson bool           // takes application/x-ndjson
 
 	Creates bool // a workspace that does not exist is created: the route records
@@ -66,7 +66,7 @@ func Add[I, O any](r *Table, ru Rule, op huma.Operation, handler func(context.Co
 			return nil, err
 		}
 		return limit.Within(ctx, r.Overdue, r.TimeLimit(ru), func() (*O, error) {
-			if ru.Long {
+			if ru.Long || ru.Scope == request.ScopeRead && request.ExchangeFrom(ctx).Size > limit.LongQuestion {
 				leave, err := r.Turns.Enter(ctx, request.From(ctx).Source)
 				if err != nil {
 					return nil, err
