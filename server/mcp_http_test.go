@@ -126,9 +126,9 @@ func TestSameAnswerAsHTTP(t *testing.T) {
 		t.Cleanup(web.Close)
 		client := overMemory(t, s, nil)
 		for _, c := range []struct{ tool, route, question string }{
-			{"suggest_next", "/v1/next", `{"context":["fs:read_file"],"intent":"change a file"}`},
-			{"suggest_next", "/v1/next", `{}`},
-			{"suggest_dag", "/v1/dag", `{"intent":"rewrite the settings file"}`},
+			{"suggest_next", "/v1/next", `{"context":["fs:read_file"],"intent":"change a file","explain":true}`},
+			{"suggest_next", "/v1/next", `{"explain":true}`},
+			{"suggest_dag", "/v1/dag", `{"intent":"rewrite the settings file","explain":true}`},
 		} {
 			resp, want := post(t, web.Client(), web.URL+c.route, c.question, nil)
 			require.Equal(t, http.StatusOK, resp.StatusCode, want)

@@ -89,7 +89,7 @@ func TestAnswersFitTheirSchemas(t *testing.T) {
 }
 
 // The same question has the same answer over MCP and of the model itself, after canonical JSON
-// (RFC 8785). MCP adds the sentence, and nothing else.
+// (RFC 8785). MCP adds the sentence, and explains only where it is asked to.
 func TestSameAnswerAsTheModel(t *testing.T) {
 	eachWay(t, nil, func(t *testing.T, s *Server, client *mcp.ClientSession) {
 		model := defaultEngine(t, s).Model()
@@ -97,13 +97,19 @@ func TestSameAnswerAsTheModel(t *testing.T) {
 		require.NoError(t, err)
 		plan, err := model.Plan(suggest.DAGRequest{Intent: "reformat a json file"})
 		require.NoError(t, err)
+		short, err := model.Next(suggest.NextRequest{Context: []string{"fs:read_file"}, Intent: "reformat", Explain: new(bool)})
+		require.NoError(t, err)
+		shortPlan, err := model.Plan(suggest.DAGRequest{Intent: "reformat a json file", Explain: new(bool)})
+		require.NoError(t, err)
 		for _, c := range []struct {
 			tool      string
 			arguments map[string]any
 			want      any
 		}{
-			{"suggest_next", map[string]any{"context": []string{"fs:read_file"}, "intent": "reformat"}, next},
-			{"suggest_dag", map[string]any{"intent": "reformat a json file"}, plan},
+			{"suggest_next", map[string]any{"context": []string{"fs:read_file"}, "intent": "reformat", "explain": true}, next},
+			{"suggest_next", map[string]any{"context": []string{"fs:read_file"}, "intent": "reformat"}, short},
+			{"suggest_dag", map[string]any{"intent": "reformat a json file", "explain": true}, plan},
+			{"suggest_dag", map[string]any{"intent": "reformat a json file"}, shortPlan},
 		} {
 			got := answerOf[map[string]any](t, call(t, client, c.tool, c.arguments))
 			delete(got, "message")

@@ -13,7 +13,7 @@ type nextArguments struct {
 	Intent  string   `json:"intent,omitempty" jsonschema:"what the task is about, in words"`
 	Limit   int      `json:"limit,omitempty" jsonschema:"how many suggestions, 1 to 100; 5 when left out"`
 	Allow   []string `json:"allow,omitempty" jsonschema:"suggest only ids that match one of these; * stands for any characters"`
-	Explain *bool    `json:"explain,omitempty" jsonschema:"false leaves out terms and reasons"`
+	Explain bool     `json:"explain,omitempty" jsonschema:"also give the terms and reasons"`
 
 	MinConfidence float64 `json:"min_confidence,omitempty" jsonschema:"leave out suggestions with less confidence, from 0 to 1"`
 }
@@ -30,7 +30,7 @@ func suggestNext(ctx context.Context, c *mcpCall, in nextArguments) (NextAnswer,
 		return NextAnswer{}, err
 	}
 	a, err := c.engine.Next(c.model, c.access.Tools, suggest.NextRequest{
-		Context: in.Context, Intent: in.Intent, Limit: in.Limit, Allow: in.Allow, Explain: in.Explain, Vector: c.engine.Vector(ctx, in.Intent),
+		Context: in.Context, Intent: in.Intent, Limit: in.Limit, Allow: in.Allow, Explain: &in.Explain, Vector: c.engine.Vector(ctx, in.Intent),
 		MinConfidence: in.MinConfidence,
 	})
 	if err != nil {
@@ -48,7 +48,7 @@ type dagArguments struct {
 	Context  []string `json:"context,omitempty" jsonschema:"ids of the tools used so far, in order"`
 	MaxSteps int      `json:"max_steps,omitempty" jsonschema:"the longest plan, 1 to 25; the usual length when left out"`
 	Allow    []string `json:"allow,omitempty" jsonschema:"plan only with ids that match one of these; * stands for any characters"`
-	Explain  *bool    `json:"explain,omitempty" jsonschema:"false leaves out terms and reasons"`
+	Explain  bool     `json:"explain,omitempty" jsonschema:"also give the terms and reasons"`
 }
 
 // DAGAnswer is the answer of suggest_dag.
@@ -66,7 +66,7 @@ func suggestDAG(ctx context.Context, c *mcpCall, in dagArguments) (DAGAnswer, er
 		return DAGAnswer{}, err
 	}
 	a, err := c.engine.Plan(c.model, c.access.Tools, suggest.DAGRequest{
-		Intent: in.Intent, Context: in.Context, MaxSteps: in.MaxSteps, Allow: in.Allow, Explain: in.Explain, Vector: c.engine.Vector(ctx, in.Intent),
+		Intent: in.Intent, Context: in.Context, MaxSteps: in.MaxSteps, Allow: in.Allow, Explain: &in.Explain, Vector: c.engine.Vector(ctx, in.Intent),
 	})
 	if err != nil {
 		return DAGAnswer{}, err
