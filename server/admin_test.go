@@ -262,6 +262,37 @@ func TestReadinessIsAboutWrites(t *testing.T) {
 	}
 }
 
+// stuck is an engine whose reads wait.
+type stuck struct {
+	storage.Engine
+	hold atomic.Pointer[chan struct{}]
+}
+
+func (s *stuck) View(ctx context.Context, f func(storage.Reader) error) error {
+	if hold := s.hold.Load(); hold != nil {
+		<-*hold
+	}
+	return s.Engine.View(ctx, f)
+}
+
+// Readiness does not wait for a workspace that is being loaded.
+func TestReadinessAnswersWhileLoading(t *testing.T) {
+	e := &stuck{Engine: storage.MemoryEngine()}
+	store, err := storage.New(t.Context(), e, storage.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	w := newWeb(t, func(c *Config) {
+		c.Store, c.Workspaces, c.Limits.Timeout = store, live.NewWorkspaces(store, live.Options{}), time.Hour
+	})
+	hold := make(chan struct{})
+	e.hold.Store(&hold)
+	w.cfg.Workspaces = live.NewWorkspaces(store, live.Options{}) // as after a restart
+	t.Cleanup(func() { require.NoError(t, w.cfg.Workspaces.Close(context.Background())) })
+	requireProblem(t, 503, "the model is not loaded", w.ask("GET", "/readyz", ""))
+	close(hold)
+	require.Eventually(t, func() bool { return w.ask("GET", "/readyz", "").status == 200 }, 30*time.Second, 10*time.Millisecond)
+}
+
 // A rebuild is a job: its state under its Location, its progress as events, its result at the end.
 func TestJobs(t *testing.T) {
 	w := newWeb(t)

@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"embed"
 	"html/template"
 	"net/http"
@@ -66,6 +67,9 @@ func servePage(c *gin.Context, page []byte) {
 	c.Data(http.StatusOK, "text/html; charset=utf-8", page)
 }
 
+// readyPatience is shorter than probes wait for an answer; the workspace goes on loading.
+const readyPatience = 250 * time.Millisecond
+
 // serveReady says whether requests should be sent here: writes are accepted, the default workspace
 // is loaded, no fitted profile would keep a question waiting, and no shutdown has begun.
 func (s *Server) serveReady(c *gin.Context) {
@@ -77,7 +81,9 @@ func (s *Server) serveReady(c *gin.Context) {
 		reason = problem.Of(unwritable).Detail
 		request.ExchangeFrom(c.Request.Context()).Failure = unwritable
 	default:
-		e, err := s.cfg.Workspaces.Get(c.Request.Context(), request.DefaultWorkspace)
+		ctx, cancel := context.WithTimeout(c.Request.Context(), readyPatience)
+		defer cancel()
+		e, err := s.cfg.Workspaces.Get(ctx, request.DefaultWorkspace)
 		if err != nil {
 			reason = "the model is not loaded"
 		} else if e.Warming() {

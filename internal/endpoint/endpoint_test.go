@@ -29,6 +29,10 @@ func TestAddresses(t *testing.T) {
 		"0.0.0.0":            {false, false},
 		"64:ff9b::a9fe:a9fe": {false, false},
 		"2002:a9fe:a9fe::":   {false, false},
+		"168.63.129.16":      {false, false},
+		"2001:0:a9fe:a9fe::": {false, false},
+		"2001:4860:4860::88": {true, true},
+		"::169.254.169.254":  {false, false},
 		"::ffff:169.254.1.1": {false, false},
 		"224.0.0.1":          {false, false},
 	} {

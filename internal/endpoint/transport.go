@@ -82,7 +82,7 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // reserved are networks that no endpoint has, though the standard library takes them for global:
 // shared addresses (one cloud's metadata service), protocol assignments (another's), benchmarks, the
-// former class E, and IPv6 forms that carry an IPv4 address past a filter.
+// former class E, and IPv6 forms that carry an IPv4 address past a filter (translated, 6to4, Teredo, compatible).
 var reserved = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"),
 	netip.MustParsePrefix("100.64.0.0/10"),
@@ -92,17 +92,22 @@ var reserved = []netip.Prefix{
 	netip.MustParsePrefix("64:ff9b::/96"),
 	netip.MustParsePrefix("64:ff9b:1::/48"),
 	netip.MustParsePrefix("2002::/16"),
+	netip.MustParsePrefix("2001::/32"),
+	netip.MustParsePrefix("::/96"),
 }
 
 // allowed judges the address that is dialled, after names were resolved: a name may resolve to anything.
 // Link-local addresses, which metadata services of clouds have, are refused even where private ones are
 // allowed.
 func allowed(a netip.Addr, private bool) bool {
-	a = a.Unmap()
+	if a = a.Unmap(); a.IsLoopback() { // ::1 is within a reserved network
+		return private && a.Zone() == ""
+	}
 	if a.IsUnspecified() || a.IsMulticast() || a.IsLinkLocalUnicast() || a.Zone() != "" {
 		return false
 	}
-	if a == netip.MustParseAddr("fd00:ec2::254") { // a metadata service within the private range
+	// Metadata services within the private range and among public addresses.
+	if a == netip.MustParseAddr("fd00:ec2::254") || a == netip.MustParseAddr("168.63.129.16") {
 		return false
 	}
 	for _, p := range reserved {
@@ -110,5 +115,5 @@ func allowed(a netip.Addr, private bool) bool {
 			return false
 		}
 	}
-	return private || !a.IsLoopback() && !a.IsPrivate()
+	return private || !a.IsPrivate()
 }
