@@ -40,7 +40,10 @@ type Input struct {
 	State    string          `json:"requestState,omitempty"`
 }
 
-// resultOf reads an answer of a tool. Structured content that does not fit the tool's output schema is left out; where
+// OwnMember is the member of structured content in which only the gateway speaks to the host; a server's own is removed.
+const OwnMember = "_waymark"
+
+// resultOf reads an answer of a tool: of _meta nothing. Structured content that does not fit the tool's output schema is left out; where
 // strict, it is a failure.
 func resultOf(raw json.RawMessage, t *entry, strict bool) run.Result {
 	var a answer
@@ -52,6 +55,11 @@ func resultOf(raw json.RawMessage, t *entry, strict bool) run.Result {
 	}
 	if isNull(a.StructuredContent) {
 		a.StructuredContent = nil
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(a.StructuredContent, &members) == nil && members[OwnMember] != nil {
+		delete(members, OwnMember)
+		a.StructuredContent, _ = json.Marshal(members) // it was just read
 	}
 	if a.ResultType == "input_required" || a.ResultType == "" && !isNull(a.InputRequests) {
 		if isNull(a.InputRequests) {

@@ -288,11 +288,8 @@ type next struct {
 	Confidence float64 `json:"confidence"`
 }
 
-// The key of a structured result under which suggestions ride, and how many.
-const (
-	keyAfter  = "_waymark"
-	mostAfter = 3
-)
+// mostAfter is how many suggestions ride along with a result.
+const mostAfter = 3
 
 // suggestAfter adds what usually comes next: to a structured result as a member, since hosts show the model
 // nothing else then, to another as a line of text. It is left out rather than waited for long.
@@ -324,7 +321,7 @@ func (m *mcpTools) suggestAfter(ctx context.Context, engine *live.Engine, a requ
 	if err != nil {
 		return
 	}
-	members[keyAfter] = member
+	members[gateway.OwnMember] = member
 	if merged, err := json.Marshal(members); err == nil {
 		out.StructuredContent = json.RawMessage(merged)
 	}
