@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"strings"
 	"unicode"
@@ -50,12 +51,44 @@ func CheckToolID(field, id, server string) error {
 	if n := utf8.RuneCountInString(server); n > MaxPart {
 		return fmt.Errorf("server is %d characters long, the limit is %d", n, MaxPart)
 	}
-	for _, c := range id {
-		if !unicode.IsLetter(c) && !unicode.IsDigit(c) && !unicode.IsMark(c) && !strings.ContainsRune(" _-.:/@!#+&,()'~%?=", c) {
-			return fmt.Errorf("%s holds the character %q", field, c)
-		}
+	if i := strings.IndexFunc(id, foreign); i >= 0 {
+		c, _ := utf8.DecodeRuneInString(id[i:])
+		return fmt.Errorf("%s holds the character %q", field, c)
 	}
 	return nil
+}
+
+// foreign reports a character that no id of a tool has.
+func foreign(c rune) bool {
+	return c == utf8.RuneError || !unicode.IsLetter(c) && !unicode.IsDigit(c) && !unicode.IsMark(c) && !strings.ContainsRune(" _-.:/@!#+&,()'~%?=", c)
+}
+
+// RespellToolID returns an id that [CheckToolID] takes for one of another program's history: other characters are
+// percent-encoded, and of what is too long a hash stands for the rest. An id that may be kept stays as it is.
+func RespellToolID(id string) string {
+	fits := func(id string) bool {
+		server, _, _ := strings.Cut(id, ":")
+		return len(id) <= MaxID && CheckToolID("id", id, server) == nil
+	}
+	if fits(id) || len(id) > 4*MaxID { // longer is no id at all
+		return id
+	}
+	var b strings.Builder
+	for i, c := range id {
+		_, n := utf8.DecodeRuneInString(id[i:])
+		if !foreign(c) {
+			b.WriteRune(c)
+			continue
+		}
+		for _, octet := range []byte(id[i : i+n]) {
+			fmt.Fprintf(&b, "%%%02X", octet)
+		}
+	}
+	if fits(b.String()) {
+		return b.String()
+	}
+	head := strings.ToValidUTF8(b.String()[:min(b.Len(), MaxPart/2)], "")
+	return fmt.Sprintf("%s~%.8x", head, sha256.Sum256([]byte(id)))
 }
 
 // Prose is a text that may be stored and shown: valid UTF-8 in normal form C, trimmed, of at most

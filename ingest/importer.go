@@ -48,7 +48,8 @@ type Item struct {
 	LeftOut   string // taken out on purpose: it belongs to another split
 	Duplicate bool   // an earlier item of this import had its id and content
 	Shortened bool   // its intent is cut at the limit
-	Unread    bool   // File could not be read, which is why it is Dropped
+	Respelled []Respelling
+	Unread    bool // File could not be read, which is why it is Dropped
 
 	// With [Options.Costs] a trace also gives these, each alone.
 	Ask    *Ask
@@ -260,7 +261,7 @@ func (in *input) read(yield func(Item, error) bool) {
 	if source == "" {
 		source = "import:" + format
 	}
-	f := finisher{opts: in.opts, source: source, seen: in.opts.Seen, trace: !slices.Contains(written, format)}
+	f := finisher{opts: in.opts, source: source, seen: in.opts.Seen, trace: !slices.Contains(written, format), own: format == "waymark"}
 	if f.seen == nil {
 		f.seen = Seen{}
 	}
@@ -334,6 +335,7 @@ type finisher struct {
 	source string
 	seen   Seen
 	trace  bool // the format is not one of catalogs and data sets
+	own    bool // the format is our own, whose ids are refused as in a request
 }
 
 // Seen maps a hash of the kind and id of an item to where it was first read and what it was.
@@ -350,6 +352,9 @@ func (f *finisher) finish(it *Item) {
 		t := it.Tool
 		it.Kind = KindTool
 		sent := t.Description
+		if !f.trace { // its episodes name it so
+			f.respell(it, &t.ID)
+		}
 		f.keep(it, t.Normalise(), &t.ID, func() []byte { return encode(t) })
 		if _, hidden := inspect.Hidden(sent); hidden { // whoever stores it takes them out, and says that they were there
 			t.Description = sent
@@ -373,6 +378,9 @@ func (f *finisher) finish(it *Item) {
 			e.Intent = redact.Cut(e.Intent, episodic.MaxIntent, catalog.Cut)
 		}
 		e.Source = f.source
+		for i := range e.Steps {
+			f.respell(it, &e.Steps[i].Tool)
+		}
 		if f.opts.DropIntents {
 			e.Intent = ""
 		}
@@ -386,6 +394,14 @@ func (f *finisher) finish(it *Item) {
 		}
 	case it.Server != nil:
 		it.Kind, it.ID = kindServer, it.Server.Name
+	}
+}
+
+// respell changes the id of a tool that cannot be kept as it is.
+func (f *finisher) respell(it *Item, id *string) {
+	if is := catalog.RespellToolID(*id); is != *id && !f.own {
+		it.Respelled = append(it.Respelled, Respelling{*id, is})
+		*id = is
 	}
 }
 

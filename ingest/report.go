@@ -87,9 +87,22 @@ type Report struct {
 	Lines      int      `json:"lines,omitempty"`     // of traces
 	Skipped    int      `json:"skipped,omitempty"`   // of these, of a kind that is not known
 	Shortened  int      `json:"shortened,omitempty"` // episodes whose intent is cut at the limit
+	Respelled  int      `json:"respelled,omitempty"` // ids of tools that had to be changed to be kept
 	Servers    []Server `json:"servers,omitempty"`
 	Reasons    []Reason `json:"reasons"`
+
+	Respellings []Respelling `json:"respellings,omitempty"` // the first
+	respelled   map[string]bool
 }
+
+// Respelling is an id that had to be changed to be kept.
+type Respelling struct {
+	ID string `json:"id"`
+	Is string `json:"is"`
+}
+
+// maxRespellings is how many a report keeps.
+const maxRespellings = 3
 
 // Add counts an item as it came from [Read].
 func (r *Report) Add(it Item) {
@@ -108,6 +121,15 @@ func (r *Report) Add(it Item) {
 		*r.Taken.of(it.Kind)++
 		if it.Shortened {
 			r.Shortened++
+		}
+		for _, s := range it.Respelled {
+			if r.respelled == nil {
+				r.respelled = map[string]bool{}
+			}
+			if r.respelled[s.ID] = true; len(r.respelled) > r.Respelled && len(r.Respellings) < maxRespellings {
+				r.Respellings = append(r.Respellings, s)
+			}
+			r.Respelled = len(r.respelled)
 		}
 		if it.Server != nil {
 			r.Servers = append(r.Servers, *it.Server)
@@ -145,6 +167,12 @@ func (r Report) String() string {
 	}
 	if r.Shortened > 0 {
 		fmt.Fprintf(&b, "%-11s %s longer than %d bytes\n", "shortened", plural.Of(r.Shortened, "intent"), catalog.MaxIntent)
+	}
+	if r.Respelled > 0 {
+		fmt.Fprintf(&b, "%-11s %s of tools\n", "respelled", plural.Of(r.Respelled, "id"))
+	}
+	for _, s := range r.Respellings {
+		fmt.Fprintf(&b, "  %q is %q\n", catalog.Cut(s.ID, catalog.MaxPart), s.Is)
 	}
 	for _, s := range r.Servers {
 		fmt.Fprintf(&b, "  server    %s (%s) %s%s\n", s.Name, s.Transport, s.Command, s.URL)
