@@ -364,7 +364,8 @@ func (s *Server) doctor(ctx context.Context, e *live.Engine, _ *struct{}) (*doct
 			note("tools of servers", true, "%d left out of the list of tools: %s", len(left), strings.Join(left, "; "))
 		}
 	}
-	note("access", true, "%s", map[bool]string{true: "every request needs a key", false: "requests on loopback need no key"}[s.cfg.RequireKey])
+	needed, err := s.needsKey(ctx)
+	note("access", err == nil, "%s", map[bool]string{true: "every request needs a key", false: "requests on loopback need no key until there is one"}[needed])
 	note("draining", !s.isDraining(), "%s", map[bool]string{true: "the server is shutting down", false: "the server takes requests"}[s.isDraining()])
 	return out, nil
 }

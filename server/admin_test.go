@@ -103,7 +103,10 @@ func TestBackupThatFails(t *testing.T) {
 		w := newWeb(t, func(c *Config) { c.Store, c.Workspaces = store, live.NewWorkspaces(store, live.Options{}) })
 		require.NoError(t, store.Table("default").Put(t.Context(), "large", make([]byte, 200_000)))
 		f.fails.Store(true)
-		resp, err := http.Get(w.url + "/v1/backup")
+		req, err := http.NewRequestWithContext(t.Context(), "GET", w.url+"/v1/backup", nil)
+		require.NoError(t, err)
+		req.Header.Set("Authorization", "Bearer local-token") // no key is looked for
+		resp, err := http.DefaultClient.Do(req)
 		if err == nil {
 			if _, err = io.ReadAll(resp.Body); err == nil {
 				assert.Equal(t, 507, resp.StatusCode)
@@ -139,6 +142,7 @@ func (f *failing) View(ctx context.Context, view func(storage.Reader) error) err
 
 func TestWorkspaces(t *testing.T) {
 	w := newWeb(t)
+	w.as = bearerOf("local-token")
 	local := bearerOf("local-token")
 	extra := "Waymark-Workspace: extra"
 	created := func(name string) bool {

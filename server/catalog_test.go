@@ -145,6 +145,7 @@ func TestCatalogOfCapabilities(t *testing.T) {
 
 func TestGraph(t *testing.T) {
 	w := newWeb(t)
+	w.as = bearerOf("local-token")
 	whole := parse[suggest.Export](t, 200, w.ask("GET", "/v1/graph", ""))
 	assert.Len(t, whole.Nodes, 7)
 	near := parse[suggest.Export](t, 200, w.ask("GET", "/v1/graph?around=json:parse&depth=0", ""))

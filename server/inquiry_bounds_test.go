@@ -23,7 +23,7 @@ func TestInquiriesCallToolsAsTheirCaller(t *testing.T) {
 	require.NoError(t, s.cfg.Upstream.Gateway.Grant(t.Context(), "desk:*"))
 	ts := httptest.NewServer(s.Handler())
 	t.Cleanup(ts.Close)
-	w := web{s, t, ts.URL}
+	w := web{Server: s, t: t, url: ts.URL}
 	key := func(workspace string, scopes request.Scopes, agent string) (source, header string) {
 		k, token, err := s.createKey(t.Context(), "", workspace, scopes, agent)
 		require.NoError(t, err)

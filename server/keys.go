@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/subtle"
 	"errors"
@@ -108,13 +109,22 @@ func (s *Server) credential(r *http.Request) (request.Access, error) {
 	return a, err
 }
 
+// needsKey reports whether every request needs a credential, on loopback too: once there is a key, callers are told apart.
+func (s *Server) needsKey(ctx context.Context) (bool, error) {
+	if s.cfg.RequireKey {
+		return true, nil
+	}
+	return s.keys().Any(ctx)
+}
+
 // granted is what the header Authorization grants; empty: there is none.
 func (s *Server) granted(ctx context.Context, authorization string) (request.Access, error) {
 	if authorization == "" {
 		// A handler mounted elsewhere than in Serve may stand on an address that others can reach.
 		local, known := ctx.Value(http.LocalAddrContextKey).(*net.TCPAddr)
-		if s.cfg.RequireKey || known && !local.IP.IsLoopback() {
-			return request.Access{}, request.ErrNoCredential
+		needed, err := s.needsKey(ctx)
+		if err != nil || needed || known && !local.IP.IsLoopback() {
+			return request.Access{}, cmp.Or(err, request.ErrNoCredential)
 		}
 		return request.Access{Workspace: request.DefaultWorkspace, Scopes: request.AllScopes, Source: "local", Operator: true}, nil
 	}

@@ -195,7 +195,8 @@ func TestAgentOverHTTP(t *testing.T) {
 
 	listener := httptest.NewServer(s.Handler())
 	t.Cleanup(listener.Close)
-	w := web{s, t, listener.URL}
+	w := web{Server: s, t: t, url: listener.URL}
+	w.as = bearerOf("local-token")
 	key := "Authorization: Bearer " + keyOf(t, s, "mail")
 	plain := "Authorization: Bearer " + keyOf(t, s, "")
 	for path, body := range map[string]string{"/v1/next": `{"intent":"export an issue as json","limit":100}`, "/v1/dag": `{"intent":"export an issue as json"}`, "/v1/search": `{"query":"issue json file","limit":100}`} {

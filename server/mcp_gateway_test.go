@@ -264,7 +264,7 @@ func TestQuarantine(t *testing.T) {
 	s, d := newOfficeWithDesk(t, "")
 	client := overMemory(t, s, nil)
 	g := s.cfg.Upstream.Gateway
-	web := web{s, t, httptestServer(t, s)}
+	web := web{Server: s, t: t, url: httptestServer(t, s)}
 	stamped := func() *mcp.CallToolResult {
 		return call(t, client, "call_tool", map[string]any{"tool": "desk:stamp", "arguments": map[string]any{"letter": "a"}})
 	}
@@ -317,7 +317,8 @@ func httptestServer(t testing.TB, s *Server) string {
 
 func TestServersOverHTTP(t *testing.T) {
 	s, _ := newOfficeWithDesk(t, "")
-	web := web{s, t, httptestServer(t, s)}
+	web := web{Server: s, t: t, url: httptestServer(t, s)}
+	web.as = bearerOf("local-token")
 	var list struct {
 		Servers   []gateway.Server `json:"servers"`
 		Grants    []string         `json:"grants"`

@@ -202,7 +202,7 @@ func TestDoctorNamesUnusableTools(t *testing.T) {
 	s := officeBeside(t, d, nastyTools, func(*Config) {})
 	ts := httptest.NewServer(s.Handler())
 	t.Cleanup(ts.Close)
-	w := web{s, t, ts.URL}
+	w := web{Server: s, t: t, url: ts.URL}
 	answer := parse[struct{ Checks []check }](t, 200, w.ask("GET", "/v1/doctor", ""))
 	i := slices.IndexFunc(answer.Checks, func(c check) bool { return c.Name == "tools of servers" })
 	require.GreaterOrEqual(t, i, 0)

@@ -46,7 +46,7 @@ func sharing(t testing.TB, n int) (servers []web, benches []*bench) {
 			s.Close()
 			assert.NoError(t, cfg.Workspaces.Close(context.Background()))
 		})
-		servers, benches = append(servers, web{s, t, ts.URL}), append(benches, d)
+		servers, benches = append(servers, web{Server: s, t: t, url: ts.URL}), append(benches, d)
 	}
 	return servers, benches
 }

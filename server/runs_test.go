@@ -211,6 +211,7 @@ func TestRunsAreCheckedFirst(t *testing.T) {
 
 func TestRunsWaitForApproval(t *testing.T) {
 	w, d := newBench(t)
+	w.as = bearerOf("local-token")
 	const dag = `{"dag":{"tasks":[{"id":"a","tool":"issue:close","arguments":{"issue_number":1}},{"id":"b","tool":"issue:close","arguments":{"issue_number":2}}]}`
 	begun := parse[run.Status](t, 202, w.ask("POST", "/v1/runs", dag+"}"))
 	s := w.ended(begun.ID)
@@ -258,6 +259,7 @@ func TestTheOutcomeOfARunIsRecorded(t *testing.T) {
 
 func TestRunsAtOnceAreBounded(t *testing.T) {
 	w, _ := newBench(t)
+	w.as = bearerOf("local-token")
 	const waits = `{"dag":{"tasks":[{"id":"a","tool":"issue:close","arguments":{"issue_number":1}}]}}`
 	var first string
 	keys := []string{}
@@ -284,7 +286,7 @@ func TestRunsThroughAGateway(t *testing.T) {
 	ts := httptest.NewServer(s.Handler())
 	defer ts.Close()
 	defer s.Close()
-	w := web{s, t, ts.URL}
+	w := web{Server: s, t: t, url: ts.URL}
 	r := parse[live.PutResult](t, 200, w.ask("PUT", "/v1/tools", `[{"id":"desk:shred","annotations":{"read_only":true}},{"id":"gone:tool","annotations":{"read_only":true}}]`))
 	require.NoError(t, defaultEngine(t, s).Wait(t.Context(), r.Seq))
 	const dag = `{"dag":{"tasks":[{"id":"a","tool":"desk:stamp","arguments":{"letter":"x"}},{"id":"b","tool":"desk:shred","arguments":{"letter":{"$from":"a.result.letter"}}}]}}`

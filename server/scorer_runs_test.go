@@ -179,6 +179,7 @@ func TestScorersAsCapabilities(t *testing.T) {
 // What somebody puts under the ids of the scorers waits, and is replaced at the first run.
 func TestScorersKeepTheirIDs(t *testing.T) {
 	w := newWeb(t, func(c *Config) { c.RecordScores = true })
+	w.as = bearerOf("local-token")
 	key := w.writeKey()
 	put := func(path, body string) {
 		r := parse[live.PutResult](t, 200, w.ask("PUT", path, body, key))

@@ -25,6 +25,7 @@ type web struct {
 	*Server
 	t   testing.TB
 	url string
+	as  string // header of requests that give no Authorization; empty: none
 }
 
 func newWeb(t testing.TB, adjust ...func(*Config)) web {
@@ -32,7 +33,7 @@ func newWeb(t testing.TB, adjust ...func(*Config)) web {
 	s := newOffice(t, adjust...)
 	ts := httptest.NewServer(s.Handler())
 	t.Cleanup(ts.Close)
-	return web{s, t, ts.URL}
+	return web{Server: s, t: t, url: ts.URL}
 }
 
 // reply is an answer, read to its end.
@@ -54,9 +55,10 @@ func (w web) ask(method, path, body string, header ...string) reply {
 	if body != "" {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	for _, h := range header {
+	for _, h := range append([]string{w.as}, header...) {
 		name, value, _ := strings.Cut(h, ": ")
 		switch name {
+		case "":
 		case "Host":
 			req.Host = value
 		default:

@@ -114,7 +114,7 @@ func TestConnectionsGiveWay(t *testing.T) {
 	s := newOffice(t, func(c *Config) { c.MaxConnections = 8 })
 	addr, stop := serve(t, s)
 	defer stop()
-	w := web{s, t, "http://" + addr}
+	w := web{Server: s, t: t, url: "http://" + addr}
 	for range 8 {
 		conn := w.begin("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		assert.Equal(t, 200, answered(t, conn).status)

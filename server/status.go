@@ -107,7 +107,8 @@ func (s *Server) serveStatus(c *gin.Context) {
 		BuiltAt, Problem        string
 		Stdio                   string // how a host starts a process on the same store, as JSON; empty: not shown
 	}
-	shown.Version, shown.NeedsKey = s.cfg.Version, s.cfg.RequireKey
+	shown.Version = s.cfg.Version
+	shown.NeedsKey, _ = s.needsKey(c.Request.Context()) // the numbers below say what fails
 	scheme := "http"
 	if transport.OverTLS(c.Request) != nil {
 		scheme = "https"

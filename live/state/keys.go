@@ -108,6 +108,14 @@ func (k Keys) List(ctx context.Context, workspace string) ([]KeyInfo, error) {
 	return out, nil
 }
 
+// Any reports whether there is a key of any workspace.
+func (k Keys) Any(ctx context.Context) (bool, error) {
+	for _, err := range k.Table.List(ctx, KeyRow) {
+		return err == nil, err
+	}
+	return false, nil
+}
+
 // Revoke deletes a key. A second revocation is storage.ErrNotFound.
 func (k Keys) Revoke(ctx context.Context, id string) error {
 	if _, err := k.Get(ctx, id); err != nil {
