@@ -141,7 +141,7 @@ func TestKillOnPostgres(t *testing.T) {
 		close(ended)
 		readers.Wait()
 		start(victim)
-		if behind := modelOf(t, servers[victim].URLs.API).Behind; behind != nil {
+		if behind := modelOf(t, http.DefaultClient, servers[victim].URLs.API).Behind; behind != nil {
 			builds[behind.Build] = true
 		}
 		if round%10 == rounds%10-1 || round == rounds-1 {
@@ -149,8 +149,8 @@ func TestKillOnPostgres(t *testing.T) {
 		}
 	}
 	require.Eventually(t, func() bool {
-		first := modelOf(t, servers[0].URLs.API).Model.Version
-		return first != "" && first == modelOf(t, servers[1].URLs.API).Model.Version && first == modelOf(t, servers[2].URLs.API).Model.Version
+		first := modelOf(t, http.DefaultClient, servers[0].URLs.API).Model.Version
+		return first != "" && first == modelOf(t, http.DefaultClient, servers[1].URLs.API).Model.Version && first == modelOf(t, http.DefaultClient, servers[2].URLs.API).Model.Version
 	}, 2*time.Minute, 100*time.Millisecond)
 	for _, s := range servers {
 		keeps(t, s.dir, rounds, acked)
@@ -167,8 +167,8 @@ type statistics struct {
 	Behind *struct{ Build uint64 }
 }
 
-func modelOf(t *testing.T, api string) (s statistics) {
-	resp, err := http.Get(api + "/stats")
+func modelOf(t *testing.T, client *http.Client, api string) (s statistics) {
+	resp, err := client.Get(api + "/stats")
 	require.NoError(t, err)
 	defer resp.Body.Close()
 	require.NoError(t, json.NewDecoder(resp.Body).Decode(&s))
