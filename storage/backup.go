@@ -12,6 +12,7 @@ import (
 	"hash"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -173,22 +174,33 @@ func (r *entryReader) end() error {
 	return nil
 }
 
-var restoring = Key{tableMarks, "", "restoring"}
+var (
+	restoring    = Key{tableMarks, "", "restoring"}
+	errRestoring = errors.New("a restore into it has not finished; empty it and restore again")
+)
 
-// Restore fills an empty directory or database, see [Open], from a backup. After an error nothing is left in the
-// directory. [Open] refuses the store before the last byte of the backup and every log have been verified.
+// Restore fills an empty directory or database, see [Open], from a backup. After an error it is empty
+// again. [Open] refuses the store before the last byte of the backup and every log have been verified.
 func Restore(ctx context.Context, in io.Reader, where string, opts Options) (summary BackupSummary, err error) {
-	entries, _ := os.ReadDir(where)
-	if len(entries) > 0 {
+	entries, err := os.ReadDir(where)
+	address, isNew := strings.Contains(where, "://"), errors.Is(err, os.ErrNotExist)
+	if address || isNew {
+		err = nil
+	} else if len(entries) > 0 {
 		err = errors.New("the directory is not empty")
-	} else {
-		var e Engine
-		if e, err = openEngine(ctx, where, opts); err == nil {
-			summary, err = restore(ctx, in, e, opts)
-			err = errors.Join(err, e.Close())
-		}
-		if _, inDirectory := e.(*badgerEngine); err != nil && inDirectory {
-			err = errors.Join(err, os.RemoveAll(where))
+	}
+	var e Engine
+	if err == nil {
+		e, err = openEngine(ctx, where, opts)
+	}
+	if err == nil {
+		summary, err = restore(ctx, in, e, opts)
+		err = errors.Join(err, e.Close())
+		if err != nil && !address {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(where, "db")), os.Remove(filepath.Join(where, markName)), os.Remove(filepath.Join(where, "lock")))
+			if isNew {
+				err = errors.Join(err, os.Remove(where))
+			}
 		}
 	}
 	if err != nil {
@@ -198,15 +210,21 @@ func Restore(ctx context.Context, in io.Reader, where string, opts Options) (sum
 }
 
 func restore(ctx context.Context, in io.Reader, e Engine, opts Options) (summary BackupSummary, err error) {
-	err = e.Update(ctx, nil, func(r Reader) ([]Pair, error) {
-		for _, err := range r.Scan(tableHeads, "", "", "") {
-			return nil, cmp.Or(err, errors.New("the store is not empty"))
+	err = e.Update(ctx, []string{""}, func(r Reader) ([]Pair, error) {
+		values, err := r.Get(restoring)
+		if err == nil && values[0] != nil {
+			err = errRestoring
 		}
-		return []Pair{{restoring, []byte{1}}}, nil
+		for _, failed := range r.Scan(tableHeads, "", "", "") {
+			err = cmp.Or(err, failed, errors.New("the store is not empty"))
+			break
+		}
+		return []Pair{{restoring, []byte{1}}}, err
 	})
-	if err == nil {
-		summary, err = load(ctx, in, e)
+	if err != nil {
+		return summary, err
 	}
+	summary, err = load(ctx, in, e)
 	s := newStore(e, opts)
 	if err == nil {
 		err = s.look(ctx)
@@ -216,6 +234,8 @@ func restore(ctx context.Context, in io.Reader, e Engine, opts Options) (summary
 	}
 	if err == nil {
 		err = e.Update(ctx, nil, func(Reader) ([]Pair, error) { return []Pair{{Key: restoring}}, nil })
+	} else if p, ok := e.(*postgres); ok {
+		err = errors.Join(err, p.clear(context.WithoutCancel(ctx)))
 	}
 	return summary, err
 }

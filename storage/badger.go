@@ -23,7 +23,7 @@ import (
 // badgerEngine keeps everything in one badger database. A directory looks like this:
 //
 //	lock         held while a process has the directory
-//	highwater    how many commits there were, see [mark]
+//	highwater    how many commits there were, see keepMark
 //	db/          badger's files
 type badgerEngine struct {
 	dir    string // empty: in memory

@@ -121,11 +121,14 @@ type value struct {
 }
 
 func (c *commit) carryOut(workspaces []string, group []*op) ([]Pair, error) {
-	keys := make([]Key, len(workspaces))
-	for i, workspace := range workspaces {
-		keys[i] = headKey(workspace)
+	keys := []Key{}
+	for _, workspace := range workspaces {
+		keys = append(keys, headKey(workspace))
 	}
-	c.fetch(keys...)
+	c.fetch(append(keys, restoring)...)
+	if c.get(restoring) != nil {
+		c.fail(errRestoring)
+	}
 	for i, workspace := range workspaces {
 		h, err := decodeHeader(c.get(keys[i]))
 		if err != nil {
@@ -220,7 +223,7 @@ func (s *Store) Append(ctx context.Context, workspace string, b Batch) (done Don
 			return done, fmt.Errorf("append to workspace %q: %w", workspace, err)
 		}
 		done = Done{append(done.Receipts, part.done.Receipts...), part.done.Head}
-		if len(b.Erase) > 0 {
+		if part.erasedAt > 0 {
 			s.sweep(ctx, part.space, "", name(part.erasedAt+1))
 		}
 		if b = (Batch{At: b.At, Records: b.Records[n:]}); b.At != nil {
@@ -254,7 +257,7 @@ type appending struct {
 	keys      []string   // of the records, as SHA-256: clients choose them; "": none
 	space     string
 	done      Done
-	erasedAt  uint64 // with Erase: snapshots up to this event are removed
+	erasedAt  uint64 // if something was erased: snapshots up to this event are removed
 }
 
 func (a *appending) reads(c *commit) (keys []Key) {
@@ -278,7 +281,7 @@ func (a *appending) apply(c *commit) error {
 	if a.At != nil && *a.At != before.Head {
 		return fmt.Errorf("%w: the log ends at event %d, not at %d", ErrBehind, before.Head.Seq, a.At.Seq)
 	}
-	a.done, a.space = Done{}, before.space(a.workspace)
+	a.done, a.erasedAt, a.space = Done{}, 0, before.space(a.workspace)
 	rows, err := a.rows(c)
 	if err != nil {
 		return err
@@ -353,8 +356,8 @@ func (a *appending) erase(c *commit, h *header) (changed bool) {
 		c.put(Pair{k, encodeEvent(e.Chain, e.Digest, true, nil)}, Pair{Key: snapshotsKey(a.space)})
 		changed = true
 	}
-	if a.erasedAt = h.Head.Seq; len(a.Erase) > 0 {
-		h.ErasedAt = h.Head.Seq
+	if changed {
+		a.erasedAt, h.ErasedAt = h.Head.Seq, h.Head.Seq
 	}
 	return changed
 }

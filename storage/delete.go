@@ -26,9 +26,9 @@ func (s *Store) Delete(ctx context.Context, workspace string) error {
 	return nil
 }
 
-// collect deletes the entries of the deleted generations of a workspace.
+// collect deletes the entries of a workspace as it was before its last deletion.
 func (s *Store) collect(ctx context.Context, workspace string, h header) error {
-	for h.Generation > 0 {
+	if h.Generation > 0 {
 		h.Generation--
 		for _, t := range []kind{tableEvents, tableKeys, tableRows, tableLeases, tableSnapshots, tableParts} {
 			if err := s.engine.Drop(ctx, t, h.space(workspace), "", ""); err != nil {

@@ -36,10 +36,10 @@ func (e *badgerEngine) readCommits() (n uint64, err error) {
 	return n, err
 }
 
-// keepMark writes the file until ctx ends. On a full disk it tries again a second later, when the guard of disk space
-// already refuses writes.
+// keepMark writes the file until ctx ends. Writing the store ends where that fails for some seconds, but not on a full
+// disk: there the guard of disk space already refuses writes.
 func (e *badgerEngine) keepMark(ctx context.Context) {
-	for written := uint64(0); ctx.Err() == nil; {
+	for written, failures := uint64(0), 0; ctx.Err() == nil; {
 		select {
 		case <-time.After(markDelay):
 		case <-ctx.Done():
@@ -50,8 +50,8 @@ func (e *badgerEngine) keepMark(ctx context.Context) {
 		}
 		err := writeMark(e.dir, n)
 		if err == nil {
-			written = n
-		} else if !errors.Is(err, syscall.ENOSPC) {
+			written, failures = n, 0
+		} else if failures++; failures > 3 && !errors.Is(err, syscall.ENOSPC) {
 			e.fail(err)
 			return
 		}

@@ -60,10 +60,11 @@ func (t Table) Release(ctx context.Context, name string) error {
 }
 
 func (t Table) changeLease(ctx context.Context, name string, change func(l *lease, now time.Time) error) error {
-	k := Key{tableLeases, t.workspace, name}
+	key := func(c *commit) Key { return Key{tableLeases, c.headers[t.workspace].space(t.workspace), name} }
 	err := t.store.submit(ctx, &op{
-		workspaces: []string{t.workspace}, size: 512, reads: func(*commit) []Key { return []Key{k} },
+		workspaces: []string{t.workspace}, size: 512, reads: func(c *commit) []Key { return []Key{key(c)} },
 		apply: func(c *commit) error {
+			k := key(c)
 			now, err := c.reader.Now()
 			c.fail(err)
 			l := decodeLease(c.get(k))
@@ -82,9 +83,9 @@ func (t Table) changeLease(ctx context.Context, name string, change func(l *leas
 
 // Leased reports whether any process has a lease.
 func (t Table) Leased(ctx context.Context, name string) (held bool, err error) {
-	err = t.store.view(ctx, t.workspace, func(r Reader, _ header) error {
+	err = t.store.view(ctx, t.workspace, func(r Reader, h header) error {
 		now, err := r.Now()
-		values, failed := r.Get(Key{tableLeases, t.workspace, name})
+		values, failed := r.Get(Key{tableLeases, h.space(t.workspace), name})
 		if err = cmp.Or(err, failed); err == nil {
 			held = now.Before(decodeLease(values[0]).until)
 		}

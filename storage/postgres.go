@@ -3,6 +3,7 @@ package storage
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"iter"
@@ -23,6 +24,7 @@ import (
 // other, and each reads everything that was committed before it.
 type postgres struct {
 	pool     *pgxpool.Pool
+	id       string        // of this process
 	listener *pgxpool.Conn // nil: not yet, or lost
 }
 
@@ -52,13 +54,16 @@ func openPostgres(ctx context.Context, address string) (*postgres, error) {
 	}
 	config.ConnConfig.ConnectTimeout = cmp.Or(config.ConnConfig.ConnectTimeout, postgresConnect)
 	config.ConnConfig.DialFunc = onlyToConnect(config.ConnConfig.DialFunc)
-	// A plan that the server keeps from the time when the table was empty reads the whole table.
+	config.MaxConns = max(config.MaxConns, 4) // one listens
+	// No cached generic plans: one made while the table was empty scans it sequentially.
 	config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		ctx, cancel := context.WithTimeout(ctx, engineTimeout)
+		defer cancel()
 		_, err := conn.Exec(ctx, fence)
 		return err
 	}
-	p := &postgres{}
+	p := &postgres{id: rand.Text()}
 	if p.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return nil, err
 	}
@@ -143,9 +148,12 @@ func (p *postgres) View(ctx context.Context, f func(Reader) error) error {
 // during the commit, the server knows by the number of the transaction whether it was committed.
 func (p *postgres) Update(ctx context.Context, workspaces []string, f func(Reader) ([]Pair, error)) error {
 	sent := "" // the transaction that was sent a commit without receiving an answer
+	// A server that takes over may give the number of a transaction that it never received to another one, so the
+	// transaction also writes something that no other does.
+	proof := Pair{Key{tableMarks, "", "commit/" + p.id}, []byte(rand.Text())}
 	return p.repeat(ctx, func(r *pgReader) error {
 		if sent != "" {
-			if committed, err := r.committed(sent); committed || err != nil {
+			if committed, err := r.committed(sent, proof); committed || err != nil {
 				return err
 			}
 			sent = ""
@@ -160,7 +168,7 @@ func (p *postgres) Update(ctx context.Context, workspaces []string, f func(Reade
 		if err != nil || len(writes) == 0 {
 			return err
 		}
-		xid, err := r.write(writes)
+		xid, err := r.write(append(writes[:len(writes):len(writes)], proof))
 		if err != nil {
 			return err
 		}
@@ -210,10 +218,13 @@ func sqlState(err error) string {
 }
 
 func unavailable(err error) error {
-	if err != nil {
-		err = fmt.Errorf("%w: %w", ErrUnavailable, err)
+	switch {
+	case err == nil:
+		return nil
+	case sqlState(err) == "53100":
+		return fmt.Errorf("%w: %w", ErrNoSpace, err)
 	}
-	return err
+	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }
 
 func (p *postgres) Drop(ctx context.Context, t kind, space, from, to string) error {
@@ -230,6 +241,13 @@ from waymark_entries where workspace = $1 and kind = $2 and name >= $3 and ($4::
 		}
 	}
 	return nil
+}
+
+func (p *postgres) clear(ctx context.Context) error {
+	return p.repeat(ctx, func(r *pgReader) error {
+		_, err := r.exec("delete from waymark_entries")
+		return cmp.Or(err, r.commit())
+	})
 }
 
 func (p *postgres) Shared() bool    { return true }
@@ -249,7 +267,14 @@ func (p *postgres) Wait(ctx context.Context, most time.Duration) {
 		}
 	}
 	if p.listener != nil {
-		if _, err := p.listener.Conn().WaitForNotification(wait); err == nil {
+		_, err := p.listener.Conn().WaitForNotification(wait)
+		notified := err == nil
+		for err == nil { // one look answers all that are there
+			soon, cancel := context.WithTimeout(wait, time.Millisecond)
+			_, err = p.listener.Conn().WaitForNotification(soon)
+			cancel()
+		}
+		if notified {
 			return
 		}
 		if p.listener.Conn().IsClosed() {
@@ -286,7 +311,7 @@ func (r *pgReader) commit() error { return unavailable(r.tx.Commit(r.ctx)) }
 
 // committed reports whether another transaction was committed, once that is final. Its error is transient while the
 // transaction runs.
-func (r *pgReader) committed(xid string) (bool, error) {
+func (r *pgReader) committed(xid string, proof Pair) (bool, error) {
 	var status string
 	err := r.tx.QueryRow(r.ctx, "select pg_xact_status($1::text::xid8)", xid).Scan(&status)
 	switch {
@@ -298,6 +323,10 @@ func (r *pgReader) committed(xid string) (bool, error) {
 		return false, unavailable(errors.New("the transaction before is still running"))
 	case status != "committed":
 		return false, nil
+	}
+	values, err := r.Get(proof.Key)
+	if err != nil || string(values[0]) != string(proof.Value) {
+		return false, err
 	}
 	_, err = r.exec(fence)
 	return true, cmp.Or(err, r.commit())
@@ -338,12 +367,16 @@ join waymark_entries on (workspace, kind, name) = (w, k, n)`, c.spaces, c.kinds,
 }
 
 // scanRows is how many entries are read at once: a part of a snapshot has half a megabyte.
-const scanRows = 100
+const scanRows, scanParts = 100, 8
 
 func (r *pgReader) Scan(t kind, space, from, to string) iter.Seq2[Pair, error] {
 	return func(yield func(Pair, error) bool) {
-		for n := scanRows; n == scanRows; {
-			page, err := r.page(t, space, from, to)
+		limit := scanRows
+		if t == tableParts {
+			limit = scanParts
+		}
+		for n := limit; n == limit; {
+			page, err := r.page(t, space, from, to, limit)
 			for _, p := range page {
 				if !yield(p, nil) {
 					return
@@ -358,11 +391,11 @@ func (r *pgReader) Scan(t kind, space, from, to string) iter.Seq2[Pair, error] {
 	}
 }
 
-func (r *pgReader) page(t kind, space, from, to string) (page []Pair, err error) {
+func (r *pgReader) page(t kind, space, from, to string, limit int) (page []Pair, err error) {
 	ctx, cancel := context.WithTimeout(r.ctx, engineTimeout)
 	defer cancel()
 	rows, err := r.tx.Query(ctx, `select name, record from waymark_entries where workspace = $1 and kind = $2 and name >= $3
-and ($4::bytea is null or name < $4) order by name limit $5`, space, t.String(), []byte(from), bound(to), scanRows)
+and ($4::bytea is null or name < $4) order by name limit $5`, space, t.String(), []byte(from), bound(to), limit)
 	if err != nil {
 		return nil, err
 	}

@@ -151,3 +151,19 @@ func FuzzRestore(f *testing.F) {
 		}
 	})
 }
+
+// A restore that fails removes nothing that it did not make.
+func TestRestoreLeavesTheRest(t *testing.T) {
+	dir := t.TempDir()
+	file, empty := filepath.Join(dir, "file"), filepath.Join(dir, "empty")
+	require.NoError(t, os.WriteFile(file, []byte("a backup"), 0o600))
+	require.NoError(t, os.Mkdir(empty, 0o750))
+	for _, where := range []string{file, empty} {
+		_, err := Restore(t.Context(), bytes.NewReader([]byte("no backup")), where, Options{Logger: quiet})
+		require.Error(t, err)
+	}
+	require.FileExists(t, file)
+	left, err := os.ReadDir(empty)
+	require.NoError(t, err)
+	require.Empty(t, left)
+}

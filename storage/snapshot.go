@@ -48,7 +48,10 @@ func (s *Store) PutSnapshot(ctx context.Context, workspace string, seq uint64, l
 	defer s.snapshots.Unlock()
 	h := s.seen(workspace)
 	p := &partWriter{ctx: ctx, store: s, workspace: workspace, space: h.space(workspace), prefix: name(seq, fence, mathrand.Uint64()), sum: sha256.New()}
-	err := p.clean()
+	err := p.leads(lease, fence) // else it would delete the parts of the holder
+	if err == nil {
+		err = p.clean()
+	}
 	if err == nil {
 		buffer := bufio.NewWriterSize(p, partBytes)
 		err = write(buffer)
@@ -93,16 +96,30 @@ func (p *partWriter) Write(b []byte) (n int, err error) {
 	return n, nil
 }
 
+// leads reports whether nobody took over the lease since.
+func (p *partWriter) leads(lease string, fence uint64) error {
+	return p.store.view(p.ctx, "", func(r Reader, _ header) error {
+		values, err := r.Get(Key{tableLeases, "", lease})
+		if err == nil && decodeLease(values[0]).fence > fence {
+			err = ErrHeld
+		}
+		return err
+	})
+}
+
 // clean deletes the parts of snapshots that were not finished or are not kept.
 func (p *partWriter) clean() error {
 	kept, err := p.store.Snapshots(p.ctx, p.workspace)
+	if err != nil {
+		return err
+	}
 	from := ""
 	for _, s := range slices.Backward(kept) {
 		p.store.sweep(p.ctx, p.space, from, s.prefix())
 		from = after(s.prefix())
 	}
 	p.store.sweep(p.ctx, p.space, from, "")
-	return err
+	return nil
 }
 
 // finish makes the snapshot visible and takes the third newest away.
@@ -116,10 +133,11 @@ func (p *partWriter) finish(c *commit, seq uint64, lease string, fence uint64) e
 	case h.ErasedAt > 0 && seq <= h.ErasedAt:
 		return errors.New("something that it counts was erased meanwhile")
 	}
-	if lease != "" {
-		if decodeLease(c.get(Key{tableLeases, "", lease})).fence > fence {
-			return ErrHeld
-		}
+	if decodeLease(c.get(Key{tableLeases, "", lease})).fence > fence {
+		return ErrHeld
+	}
+	if p.parts > 0 && c.get(Key{tableParts, p.space, p.prefix + name(0)}) == nil {
+		return errors.New("another process deleted its parts")
 	}
 	entry := append(binary.BigEndian.AppendUint64([]byte(p.prefix), p.size), p.sum.Sum(nil)...)
 	list := slices.DeleteFunc(slices.Collect(slices.Chunk(c.get(snapshotsKey(p.space)), listed)), func(e []byte) bool {

@@ -127,7 +127,7 @@ type Store struct {
 	life    context.Context
 	end     context.CancelFunc
 
-	snapshots sync.Mutex // held while one is written: that removes parts which belong to none
+	snapshots sync.Mutex // serializes PutSnapshot, which first deletes orphaned parts
 
 	mu      sync.Mutex
 	closed  bool
@@ -154,7 +154,7 @@ func New(ctx context.Context, engine Engine, opts Options) (*Store, error) {
 		err = s.view(ctx, "", func(r Reader, _ header) error {
 			values, err := r.Get(restoring)
 			if err == nil && values[0] != nil {
-				err = errors.New("a restore into it has not finished; empty it and restore again")
+				err = errRestoring
 			}
 			return err
 		})
@@ -225,10 +225,7 @@ func (s *Store) Writable() error {
 func (s *Store) unavailable() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.lost != nil {
-		return fmt.Errorf("%w: %w", ErrUnavailable, s.lost)
-	}
-	return nil
+	return s.lost
 }
 
 // look reads the headers of all workspaces.
@@ -249,7 +246,10 @@ func (s *Store) look(ctx context.Context) error {
 	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lost = err
+	s.lost = nil
+	if errors.Is(err, ErrUnavailable) {
+		s.lost = err
+	}
 	if err == nil {
 		s.contact = time.Now()
 		for name, h := range seen {

@@ -253,26 +253,34 @@ func (a *app) mcp(ctx context.Context, agent string) error {
 		return err
 	}
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a host that has gone is an error of the write, not the end of the process
-	h, c, err := a.enter(ctx, a.logger(), window)
-	if err != nil {
-		return err
-	}
-	if c == nil {
-		c = h.client(a.workspace)
-	}
-	// The workspace that a host is configured for: it asks before anything is recorded.
-	if _, err := c.Call(ctx, http.MethodPut, "/v1/workspaces/"+url.PathEscape(a.workspace), nil); err != nil {
-		if refused := (*client.Problem)(nil); h == nil && (!errors.As(err, &refused) || refused.Status == http.StatusServiceUnavailable) {
-			return a.mcp(ctx, agent) // the process that had the directory has just ended
-		} else if h != nil {
-			err = errors.Join(err, h.close())
+	var h *house
+	for entered := false; !entered; {
+		var c *client.Client
+		var err error
+		if h, c, err = a.enter(ctx, a.logger(), window); err != nil {
+			return err
 		}
-		return err
+		if c == nil {
+			c = h.client(a.workspace)
+		}
+		// The workspace that a host is configured for: it asks before anything is recorded.
+		_, err = c.Call(ctx, http.MethodPut, "/v1/workspaces/"+url.PathEscape(a.workspace), nil)
+		refused := (*client.Problem)(nil)
+		switch {
+		case err == nil:
+			entered = true
+		case h != nil:
+			return errors.Join(err, h.close())
+		case errors.As(err, &refused) && refused.Status != http.StatusServiceUnavailable || ctx.Err() != nil:
+			return err
+		default: // the process that had the directory has just ended
+			time.Sleep(takeOver)
+		}
 	}
 	owning, stop := context.WithCancel(context.WithoutCancel(ctx))
 	owned := make(chan error, 1)
 	go func() { owned <- a.own(owning, h) }()
-	err = mcpserver.Relay(ctx, a.in, a.out, a.owner, a.workspace, agent)
+	err := mcpserver.Relay(ctx, a.in, a.out, a.owner, a.workspace, agent)
 	stop()
 	return errors.Join(err, <-owned)
 }

@@ -533,8 +533,8 @@ func (r *relay) events(s *session) {
 			_, _ = r.messages(s, resp)
 			pause(s.ctx, ownerPause)
 		case errors.As(err, new(lostError)): // unless somebody else has replaced it
-			for s.ctx.Err() == nil {
-				_, _ = r.connect(r.ctx, s)
+			for next := (*session)(nil); next == nil && r.ctx.Err() == nil; {
+				next, _ = r.connect(r.ctx, s)
 			}
 		default: // refused, for now
 			pause(s.ctx, time.Second)
@@ -544,13 +544,19 @@ func (r *relay) events(s *session) {
 
 // post sends a message, passes on what the server says while it works on it, and returns the answer to a call.
 func (r *relay) post(ctx context.Context, s *session, msg jsonrpc.Message) (answer *jsonrpc.Response, err error) {
+	req, ok := msg.(*jsonrpc.Request)
+	if !ok || !req.IsCall() { // the lines behind it wait
+		late, cancel := context.WithTimeout(ctx, ownerPatience)
+		defer cancel()
+		resp, err := r.send(late, s, http.MethodPost, msg)
+		if err != nil {
+			return nil, err
+		}
+		return nil, resp.Body.Close()
+	}
 	resp, err := r.send(ctx, s, http.MethodPost, msg)
 	if err != nil {
 		return nil, err
-	}
-	req, ok := msg.(*jsonrpc.Request)
-	if !ok || !req.IsCall() {
-		return nil, resp.Body.Close()
 	}
 	if answer, err = r.messages(s, resp); err != nil {
 		return nil, lostError{fmt.Errorf("%s, and the connection ended before the answer: %w", resp.Status, err), true}

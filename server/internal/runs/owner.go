@@ -84,17 +84,21 @@ func (r *Runs) carried(ctx context.Context, workspace, id string, o state.RunOwn
 func (r *Runs) tend(g *going) {
 	states := g.Watch(context.WithoutCancel(r.ctx))
 	var changed <-chan struct{}
+	var again <-chan time.Time
 	for open := true; open; {
 		select {
 		case _, open = <-states:
 		case <-changed:
+		case <-again:
 		}
 		select {
 		case <-time.After(statusEvery):
 		case <-g.Over():
 		}
+		again = nil
 		_, changed = r.cfg.Store.Changes(g.workspace)
 		if err := r.attend(g); err != nil && r.ctx.Err() == nil {
+			again = time.After(renewEvery)
 			r.cfg.Logger.Warn("a run cannot be kept in step with other servers", "run", g.ID(), "error", err)
 		}
 	}
@@ -137,7 +141,9 @@ func (r *Runs) attend(g *going) error {
 	if errors.Is(wrong, storage.ErrNotFound) { // it ended meanwhile
 		wrong = nil
 	}
-	g.last = now
+	if wrong == nil {
+		g.last = now
+	}
 	return errors.Join(err, wrong)
 }
 
