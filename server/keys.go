@@ -114,7 +114,22 @@ func (s *Server) needsKey(ctx context.Context) (bool, error) {
 	if s.cfg.RequireKey {
 		return true, nil
 	}
-	return s.keys().Any(ctx)
+	n, _ := s.cfg.Store.Changes("") // of the rows of the system
+	if seen := s.keyed.Load(); seen != nil && seen.changes == n {
+		return seen.any, nil
+	}
+	any, err := s.keys().Any(ctx)
+	if err == nil {
+		s.keyed.Store(&keyed{any, n})
+	}
+	return any, err
+}
+
+// keyed says whether there was a key when the rows of the system had changed so often: a server answers questions while
+// the database of a shared store does not.
+type keyed struct {
+	any     bool
+	changes uint64
 }
 
 // granted is what the header Authorization grants; empty: there is none.

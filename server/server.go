@@ -29,6 +29,7 @@ import (
 	"reflect"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -138,6 +139,7 @@ type Server struct {
 	streams limit.Share // of these, the ones without an end of their own
 	maps    layouts
 	page    pageSessions
+	keyed   atomic.Pointer[keyed]
 
 	description func() (*route.Pages, error) // made when it is first asked for: few ever ask
 
