@@ -155,10 +155,20 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 // storeFile names, in a data directory, the database that its servers use in place of the directory's own.
 const storeFile = "store"
 
+func (a *app) checkStore() error {
+	if a.store != "" && !strings.HasPrefix(a.store, "postgres://") && !strings.HasPrefix(a.store, "postgresql://") {
+		return usagef("%s is the address of a PostgreSQL database: postgres://…", a.flagName("store"))
+	}
+	return nil
+}
+
 // openStore opens the database at an address, or the one in the data directory, which another process must not have open
 // in either case. A directory whose server used a database elsewhere is refused without it: its own would be empty.
 func (a *app) openStore(dir string, opts storage.Options) (store *storage.Store, unlock func() error, err error) {
 	named := filepath.Join(dir, storeFile)
+	if err := a.checkStore(); err != nil {
+		return nil, nil, err
+	}
 	if a.store == "" {
 		if was, err := os.ReadFile(named); err == nil {
 			if unlock, err = storage.Lock(dir); err != nil {
