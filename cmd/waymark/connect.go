@@ -223,8 +223,12 @@ func (a *app) judges() (score.Judges, error) {
 
 // note tells other commands who has the directory and where it answers (empty: nowhere).
 func (h *house) note(addr string) error {
+	command := append([]string{"waymark"}, os.Args[1:]...)
+	for i, arg := range command {
+		command[i] = storage.Name(arg) // an address may have a password
+	}
 	o := ownerNote{
-		PID: os.Getpid(), Addr: addr, Command: strings.Join(append([]string{"waymark"}, os.Args[1:]...), " "),
+		PID: os.Getpid(), Addr: addr, Command: strings.Join(command, " "),
 		Started: time.Now().UTC().Format(time.RFC3339), GivesWay: h.window,
 	}
 	if addr != "" {

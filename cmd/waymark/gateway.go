@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -403,18 +404,10 @@ naming a tool, a server, or --all releases what was looked at.`,
 				return usagef("approve takes tools and servers, or --all, or --list")
 			}
 			return a.with(cmd.Context(), func(c *client.Client) error {
-				body, err := c.Call(cmd.Context(), http.MethodGet, "/v1/quarantine", nil)
-				if err != nil {
-					return err
-				}
 				if only || len(ids) == 0 && !all {
-					return printer(a, func(a *app, q quarantine) { a.showWithheld(q.Tools) })(body)
+					return callOver(cmd.Context(), a, c, http.MethodGet, "/v1/quarantine", nil, func(a *app, q quarantine) { a.showWithheld(q.Tools) })
 				}
-				var q quarantine
-				if err := json.Unmarshal(body, &q); err != nil {
-					return err
-				}
-				return a.approve(cmd, c, q.Tools, ids, all, yes)
+				return a.approve(cmd.Context(), c, ids, all, yes)
 			})
 		},
 	}
@@ -430,8 +423,16 @@ type quarantine struct {
 }
 
 // approve releases what it shows: the fingerprints go along, so that nothing else is released.
-func (a *app) approve(cmd *cobra.Command, c *client.Client, withheld []gateway.Withheld, ids []string, all, yes bool) error {
-	var chosen []gateway.Withheld
+func (a *app) approve(ctx context.Context, c *client.Client, ids []string, all, yes bool) error {
+	body, err := c.Call(ctx, http.MethodGet, "/v1/quarantine", nil)
+	if err != nil {
+		return err
+	}
+	var q quarantine
+	if err := json.Unmarshal(body, &q); err != nil {
+		return err
+	}
+	withheld, chosen := q.Tools, []gateway.Withheld(nil)
 	for _, id := range ids {
 		if !slices.ContainsFunc(withheld, func(w gateway.Withheld) bool { return w.ID == id || w.Server == id }) {
 			return fmt.Errorf("nothing of %q is withheld; waymark approve --list shows what is", id)
@@ -459,7 +460,7 @@ func (a *app) approve(cmd *cobra.Command, c *client.Client, withheld []gateway.W
 	for _, w := range chosen {
 		ask.Tools = append(ask.Tools, approval{w.ID, w.Fingerprint})
 	}
-	return callOver(cmd.Context(), a, c, http.MethodPost, "/v1/quarantine/approve", ask, func(a *app, r struct {
+	return callOver(ctx, a, c, http.MethodPost, "/v1/quarantine/approve", ask, func(a *app, r struct {
 		Approved []string `json:"approved"`
 	}) {
 		a.printf("approved %d: %s\n", len(r.Approved), list(r.Approved))

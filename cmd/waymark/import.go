@@ -14,7 +14,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -53,8 +52,14 @@ type importReport struct {
 	Interrupted  bool           `json:"interrupted,omitempty"` // the inputs were not read to their end
 }
 
-func (r *importReport) waits() bool {
-	return slices.ContainsFunc(r.Flagged, func(f live.Flagged) bool { return f.Quarantined })
+// waiting returns the ids of entries that were shown and wait for approval.
+func (r *importReport) waiting() (ids []string) {
+	for _, f := range r.Flagged {
+		if f.Quarantined {
+			ids = append(ids, f.ID)
+		}
+	}
+	return ids
 }
 
 type importInput struct {
@@ -189,37 +194,31 @@ func (im *importing) run(ctx context.Context, paths []string) error {
 		if err := im.digest(ctx, c); err != nil {
 			return err
 		}
-		if err := im.sendAll(ctx, c, inputs); err != nil {
-			return err
+		// One request for each run of inputs of one format: the format is the source of its episodes,
+		// and the model is built once a request.
+		for len(inputs) > 0 && ctx.Err() == nil {
+			n := 1
+			for n < len(inputs) && inputs[n].source == inputs[0].source {
+				n++
+			}
+			if err := im.send(ctx, c, inputs[:n]); err != nil {
+				return err
+			}
+			inputs = inputs[n:]
 		}
 		im.bar.done()
 		im.report.Interrupted = ctx.Err() != nil
 		err := im.print()
-		if im.report.waits() && isTerminal(im.in) && !im.json && im.confirm(false, "Release what is quarantined?") == nil {
-			again := importing{app: im.app, opts: im.opts, bar: silent{}, unread: map[string]bool{}, yes: true}
-			err = errors.Join(err, again.sendAll(ctx, c, inputs))
+		if ids := im.report.waiting(); len(ids) > 0 && isTerminal(im.in) && !im.json {
+			if failed := im.approve(ctx, c, ids, false, false); !errors.As(failed, new(rejected)) {
+				err = errors.Join(err, failed)
+			}
 		}
 		if im.report.Interrupted && errors.Is(err, errNegative) { // not the last word on lines that were not read
 			err = nil
 		}
 		return errors.Join(ctx.Err(), err)
 	})
-}
-
-// sendAll sends one request for each run of inputs of one format: the format is the source of its episodes, and the
-// model is built once a request.
-func (im *importing) sendAll(ctx context.Context, c *client.Client, inputs []importInput) error {
-	for len(inputs) > 0 && ctx.Err() == nil {
-		n := 1
-		for n < len(inputs) && inputs[n].source == inputs[0].source {
-			n++
-		}
-		if err := im.send(ctx, c, inputs[:n]); err != nil {
-			return err
-		}
-		inputs = inputs[n:]
-	}
-	return nil
 }
 
 // digest finds the key that values are hashed with, which the server leaves in the data directory when it makes sure that
@@ -433,7 +432,7 @@ func (im *importing) print() error {
 		if more := r.FlaggedTotal - len(r.Flagged); more > 0 {
 			im.printf("  … and %d more flagged\n", more)
 		}
-		if r.waits() {
+		if len(r.waiting()) > 0 {
 			im.printf("quarantined entries are offered to no host until they are released: waymark approve\n")
 		}
 		if r.Model != "" {
