@@ -288,6 +288,7 @@ func TestReadinessAnswersWhileLoading(t *testing.T) {
 	w := newWeb(t, func(c *Config) {
 		c.Store, c.Workspaces, c.Limits.Timeout = store, live.NewWorkspaces(store, live.Options{}), time.Hour
 	})
+	require.Equal(t, 200, w.ask("GET", "/readyz", "").status) // it is known that there is no key
 	hold := make(chan struct{})
 	e.hold.Store(&hold)
 	w.cfg.Workspaces = live.NewWorkspaces(store, live.Options{}) // as after a restart

@@ -84,7 +84,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 		return exitNegative
 	}
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		err = errors.New("interrupted")
+		err, a.started = errors.New("interrupted"), true // also while settings are read
 	}
 	code := a.exitCode(err)
 	if a.json || slices.Contains(args, "--json") { // the parser may have stopped before it

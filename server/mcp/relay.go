@@ -24,6 +24,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"waymark/internal/bounded"
 	"waymark/server/internal/request"
 )
 
@@ -155,6 +156,7 @@ func done(all ...*sync.WaitGroup) <-chan struct{} {
 
 // serve takes lines until their end, or that of ctx, and the answers to the calls in them.
 func (r *relay) serve(ctx context.Context, lines <-chan frame) error {
+	var ended error
 	var turn, idle <-chan struct{}
 	var late <-chan time.Time
 	watch := time.NewTicker(time.Second)
@@ -170,12 +172,15 @@ func (r *relay) serve(ctx context.Context, lines <-chan frame) error {
 			if l.err != nil {
 				lines, idle = nil, r.hangUp()
 			}
+			if errors.As(l.err, new(*bounded.LimitError)) {
+				ended = l.err
+			}
 		case <-turn:
 			turn = nil
 		case <-stop:
 			stop, idle, late = nil, r.hangUp(), time.After(drainRelay)
 		case <-idle:
-			return nil
+			return ended
 		case <-late: // the calls in flight are cancelled
 			return nil
 		case err := <-r.failed:
