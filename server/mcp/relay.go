@@ -380,7 +380,8 @@ func (r *relay) answered(answer *jsonrpc.Response) {
 // again only where that changes nothing, and to one other owner: it may be the call that ended the first.
 func (r *relay) call(ctx context.Context, req *jsonrpc.Request, reply func(*jsonrpc.Response)) {
 	if records(req) {
-		req.Params = withID(req.Params)
+		again := *req // who reads the lines still looks at it
+		again.Params, req = withID(req.Params), &again
 	}
 	var answer *jsonrpc.Response
 	sent := "" // the token of the owner that it was with
