@@ -207,7 +207,7 @@ func TestBrowserShowsAnswersInAnMCPHost(t *testing.T) {
 		require.Equal(t, []string{"ui/initialize", "ui/notifications/initialized"}, seen[:2])
 	}
 
-	opens("next", `{"context":["forge:create_branch"]}`)
+	opens("next", `{"context":["forge:create_branch"],"explain":true}`)
 	eventually(`document.querySelector("table")?.textContent.includes("forge:commit_files")`)
 	background("rgb(20, 23, 28)")
 	tell("ui/notifications/host-context-changed", `{theme: "light"}`)
