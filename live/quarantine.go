@@ -212,7 +212,7 @@ func (q *quarantine) holds(id string) (Quarantined, bool) {
 	return row, ok && !row.Removed
 }
 
-// quarantined is what is known of an id after what the batch has put so far.
+// quarantined returns the row of an id as of the entries that the batch has put so far.
 func (w *writer) quarantined(id string) (Quarantined, bool) {
 	for _, c := range w.puts[id].rows {
 		if c.Key == quarantineRow+id {

@@ -109,7 +109,7 @@ func (s *Server) credential(r *http.Request) (request.Access, error) {
 	return a, err
 }
 
-// needsKey reports whether every request needs a credential, on loopback too: once there is a key, callers are told apart.
+// needsKey reports whether every request needs a credential, on loopback too: once a key exists, a request without one has no identity.
 func (s *Server) needsKey(ctx context.Context) (bool, error) {
 	if s.cfg.RequireKey {
 		return true, nil

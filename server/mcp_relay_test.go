@@ -35,7 +35,7 @@ func TestPipedRequestIsAnswered(t *testing.T) {
 	assert.Contains(t, out.String(), `"json:parse"`)
 }
 
-// While nobody answers for the data directory the host is told why nothing works, and it may ask again.
+// While no process owns the data directory the host receives an error with the reason, and may ask again.
 func TestRelayTellsWhatIsWrong(t *testing.T) {
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()

@@ -122,7 +122,7 @@ type Store struct {
 	log    *slog.Logger
 	holder string // of leases
 
-	wake    chan struct{} // tells the committer that ops are pending
+	wake    chan struct{} // wakes the committer when ops are pending
 	running sync.WaitGroup
 	life    context.Context
 	end     context.CancelFunc

@@ -111,7 +111,7 @@ func Relay(ctx context.Context, in io.Reader, out io.Writer, find func() (Owner,
 	transport.MaxConnsPerHost, transport.IdleConnTimeout = relayConnections, relayIdle
 	defer transport.CloseIdleConnections()
 	headers := http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
-	// Processes with one data directory, and hosts of one name, are told apart by it.
+	// It distinguishes processes with one data directory and hosts of one name.
 	headers.Set(request.HeaderConversation, "pipe-"+rand.Text()[:16])
 	if workspace != "" {
 		headers.Set(request.HeaderWorkspace, workspace)
