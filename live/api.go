@@ -87,7 +87,7 @@ const (
 // or a search for proposals.
 type Job struct {
 	ID         string        `json:"id"`
-	Kind       string        `json:"kind" doc:"build (measures of what was recorded), rebuild (replay of the log, judged by held-out tasks), verify or mine."`
+	Kind       string        `json:"kind" doc:"build (measures of what was recorded), rebuild (replay of the log, judged by held-out tasks), judge (that judgement alone), verify or mine."`
 	Reason     string        `json:"reason" doc:"Why it started: requested, or what made it start by itself."`
 	State      JobState      `json:"state" enum:"running,done,failed,canceled,refused"`
 	Phase      string        `json:"phase"`    // judge, replay, pagerank, communities, spectral, text, publish, compare; of mining: mine, keep

@@ -73,6 +73,18 @@ func (e *Engine) ForceRebuild(ctx context.Context) (Job, error) {
 	return e.start("rebuild", requested, true, e.rebuildJob(true))
 }
 
+// TryRebuild starts a job that judges a rebuild and ends as that rebuild would, [JobDone] or [JobRefused]. It writes nothing.
+func (e *Engine) TryRebuild(context.Context) (Job, error) {
+	return e.start("judge", requested, false, func(ctx context.Context, j *job) error {
+		v, err := e.judge(ctx, func(done float64) { e.progress(j, "judge", done) })
+		e.update(j, func(j *Job) { j.Auto, j.Gate = v.auto, v.gate })
+		if err == nil && v.gate.Refuses() {
+			err = gateError(v.gate)
+		}
+		return err
+	})
+}
+
 // StartRebuild starts the job that a request names.
 func (e *Engine) StartRebuild(ctx context.Context, verify, force bool) (Job, error) {
 	switch {
@@ -87,6 +99,7 @@ func (e *Engine) StartRebuild(ctx context.Context, verify, force bool) (Job, err
 // rebuildJob is what a rebuild does. Proposals are mined after it where the options ask for that.
 func (e *Engine) rebuildJob(force bool) func(context.Context, *job) error {
 	return func(ctx context.Context, j *job) error {
+		defer e.Hold()() // each build that came in between would have it judged anew, without end where much is recorded
 		err := e.rebuild(ctx, j, force)
 		if err == nil && e.opts.Mine {
 			if _, err := e.Mine(ctx, MineOptions{}); err != nil {
@@ -212,6 +225,9 @@ func (e *Engine) rebuild(ctx context.Context, j *job, force bool) error {
 	v, err := e.judge(ctx, func(done float64) { e.progress(j, "judge", float64(judgeShare*done)) })
 	if err != nil {
 		return err
+	}
+	if v.auto != nil || v.gate != nil {
+		e.noteJudged(ctx, v.head)
 	}
 	refused := v.gate.Refuses() && !force
 	e.update(j, func(j *Job) { j.Auto, j.Gate = v.auto, v.gate })

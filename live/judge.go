@@ -20,6 +20,7 @@ import (
 // verdict is the result of the held-out evaluation before a rebuild.
 type verdict struct {
 	built uint64          // event of the build that was active during the evaluation
+	head  uint64          // the last event that was known
 	auto  *suggest.Choice // which profile should answer what; nil: too little is known
 	gate  *evaluate.Gate  // how the rebuild would do beside the model in force; nil: nothing to say
 }
@@ -30,11 +31,10 @@ type verdict struct {
 func (e *Engine) judge(ctx context.Context, tell func(done float64)) (verdict, error) {
 	var v verdict
 	var how build
-	var head uint64
-	if err := e.do(ctx, func(w *writer) { v.built, how, head = w.built.seq, w.how, w.head.Seq }); err != nil {
+	if err := e.do(ctx, func(w *writer) { v.built, how, v.head = w.built.seq, w.how, w.head.Seq }); err != nil {
 		return v, err
 	}
-	t, err := e.trial(ctx, v.built, how.lastJudged(v.built), head)
+	t, err := e.trial(ctx, v.built, how.lastJudged(v.built), v.head)
 	if err != nil {
 		return v, err
 	}
@@ -52,14 +52,11 @@ func (e *Engine) judge(ctx context.Context, tell func(done float64)) (verdict, e
 		return v, err
 	}
 	if choice != (suggest.Choice{}) {
-		choice.Seq, choice.Edition = head, suggest.Edition
+		choice.Seq, choice.Edition = v.head, suggest.Edition
 		v.auto = &choice
 	}
 	if v.gate = gate; gate != nil {
-		gate.Seq = head
-	}
-	if v.auto != nil || v.gate != nil {
-		e.noteJudged(ctx, head)
+		gate.Seq = v.head
 	}
 	return v, nil
 }

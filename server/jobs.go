@@ -22,6 +22,7 @@ type rebuildInput struct {
 	Body *struct {
 		Verify bool `json:"verify,omitempty" doc:"Replay the whole log and compare with the running model, instead of replacing it."`
 		Force  bool `json:"force,omitempty" doc:"Publish the model even if it ranks held-out tasks worse than the active one."`
+		DryRun bool `json:"dry_run,omitempty" doc:"Only judge: the job ends as a rebuild would, done or refused, and nothing is written."`
 	}
 }
 
@@ -81,6 +82,8 @@ func (s *Server) rebuild(ctx context.Context, e *live.Engine, in *rebuildInput) 
 	switch b := in.Body; {
 	case b == nil:
 		job, err = e.Rebuild(ctx, false)
+	case b.DryRun:
+		job, err = e.TryRebuild(ctx)
 	default:
 		job, err = e.StartRebuild(ctx, b.Verify, b.Force)
 	}

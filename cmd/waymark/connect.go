@@ -8,10 +8,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,6 +33,7 @@ import (
 	"waymark/semantic/embed"
 	"waymark/semantic/thesaurus"
 	"waymark/server"
+	mcpserver "waymark/server/mcp"
 	"waymark/storage"
 )
 
@@ -265,9 +268,14 @@ func (h *house) close() error {
 	return errors.Join(err, removeOwner(h.dir), h.store.Close(), h.unlock())
 }
 
-// with runs f with a client of the data directory.
+// with runs f with a client of the data directory, which other processes wait for if it was free.
 func (a *app) with(ctx context.Context, f func(*client.Client) error) error {
-	h, c, err := a.enter(ctx, a.logger(), access{buildWait: commandPatience, timeout: commandTimeout})
+	return a.within(ctx, access{buildWait: commandPatience, timeout: commandTimeout}, f)
+}
+
+// within runs f with a client of the data directory. As a window it answers other processes meanwhile.
+func (a *app) within(ctx context.Context, who access, f func(*client.Client) error) error {
+	h, c, err := a.enter(ctx, a.logger(), who)
 	switch {
 	case err != nil:
 		return err
@@ -281,7 +289,11 @@ func (a *app) with(ctx context.Context, f func(*client.Client) error) error {
 		}
 		c = h.client(a.workspace)
 		c.Named = a.named
-		return errors.Join(a.notingNew(ctx, c, f), h.close())
+		leave := h.close
+		if who.window {
+			leave = behind(ctx, func(ctx context.Context) error { return a.lend(ctx, h) })
+		}
+		return errors.Join(a.notingNew(ctx, c, f), leave())
 	}
 	if err := a.checkIdle(c); err != nil {
 		return err
@@ -290,15 +302,42 @@ func (a *app) with(ctx context.Context, f func(*client.Client) error) error {
 	return a.notingNew(ctx, c, f)
 }
 
+// behind runs f until the function it returns is called, which gives the error of f.
+func behind(ctx context.Context, f func(context.Context) error) (stop func() error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan error, 1)
+	go func() { done <- f(ctx) }()
+	return func() error {
+		cancel()
+		return <-done
+	}
+}
+
+// ownerGone reports whether the error of a call says that the process that was asked has ended, or is about to.
+func ownerGone(err error) bool {
+	var refused *client.Problem
+	if errors.As(err, &refused) {
+		return strings.HasSuffix(refused.Detail, mcpserver.Draining)
+	}
+	return errors.As(err, new(*url.Error)) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// existingWorkspaces lists the workspaces.
+func existingWorkspaces(ctx context.Context, c *client.Client) ([]string, error) {
+	var list struct {
+		Workspaces []string `json:"workspaces"`
+	}
+	raw, err := c.Call(ctx, http.MethodGet, "/v1/workspaces", nil)
+	if err == nil {
+		err = json.Unmarshal(raw, &list)
+	}
+	return list.Workspaces, err
+}
+
 // notingNew runs f and says on stderr where it created the workspace, whose name may be misspelt.
 func (a *app) notingNew(ctx context.Context, c *client.Client, f func(*client.Client) error) error {
-	names := func() (names []string) {
-		var list struct {
-			Workspaces []string `json:"workspaces"`
-		}
-		if raw, err := c.Call(context.WithoutCancel(ctx), http.MethodGet, "/v1/workspaces", nil); err == nil && json.Unmarshal(raw, &list) == nil {
-			names = list.Workspaces
-		}
+	names := func() []string {
+		names, _ := existingWorkspaces(context.WithoutCancel(ctx), c) // without them nothing is said
 		return names
 	}
 	if a.workspace == live.DefaultWorkspace {
@@ -350,10 +389,10 @@ func (a *app) enter(ctx context.Context, logger *slog.Logger, who access) (*hous
 		}
 		c, owner := a.remote(ctx)
 		switch {
-		case c != nil && claims && owner.GivesWay:
-			patience = 30 * time.Second // longer than any graceful shutdown
-		case c != nil:
+		case c != nil && !(claims && owner.GivesWay):
 			return nil, c, nil
+		case owner.GivesWay:
+			patience = 30 * time.Second // longer than any graceful shutdown
 		}
 		if time.Since(began) > patience {
 			return nil, nil, inUse(a.data, owner, "does not answer")

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -17,56 +18,126 @@ import (
 )
 
 func (a *app) rebuildCommand() *cobra.Command {
-	var verify, force bool
+	var all, verify, force, dry bool
 	var style string
 	cmd := &cobra.Command{
 		Use:   "rebuild",
 		Short: "Replay the log into a fresh model",
 		Long: `Judges by held-out tasks which profile answers what from now on, replays the whole log into a fresh
-model and waits until that is done. Where the same tasks say that the fresh model would lose more than
-noise against the one in force, it is not published, and the command exits 1; --force publishes it
-nevertheless. With --verify the fresh model is compared with the running one, byte for byte, nothing is
-judged, and the command exits 1 on any difference. An interrupt cancels the rebuild; the model stays as
-it is.`,
+model and waits until that is done. Other commands and hosts get answers, and record, meanwhile. Where the same tasks say
+that the fresh model would lose more than noise against the one in force, it is not published, and the command exits 1;
+--force publishes it nevertheless. --dry-run judges alone, exits as the rebuild would, and changes nothing. With --verify
+the fresh model is compared with the running one, byte for byte, nothing is judged, and the command exits 1 on any
+difference. An interrupt cancels the rebuild; the model stays as it is.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			bar, err := a.progress(style, "rebuild", 1000)
 			if err != nil {
 				return err
 			}
-			return a.with(cmd.Context(), func(c *client.Client) error {
-				return a.rebuild(cmd.Context(), c, map[string]bool{"verify": verify, "force": force}, bar)
-			})
+			return a.rebuild(cmd.Context(), all, map[string]bool{"verify": verify, "force": force, "dry_run": dry}, bar)
 		},
 	}
-	cmd.Flags().BoolVar(&verify, "verify", false, "compare the replay with the running model; exit 1 if they differ")
-	cmd.Flags().BoolVar(&force, "force", false, "publish the model even if it ranks worse than the active one")
+	f := cmd.Flags()
+	f.BoolVar(&all, "all", false, "every workspace, one line each; exits as the worst")
+	f.BoolVar(&verify, "verify", false, "compare the replay with the running model; exit 1 if they differ")
+	f.BoolVar(&force, "force", false, "publish the model even if it ranks worse than the active one")
+	f.BoolVar(&dry, "dry-run", false, "say whether the model would be published, and change nothing")
 	apart(cmd, "verify", "force")
+	apart(cmd, "verify", "dry-run")
+	apart(cmd, "force", "dry-run")
+	apart(cmd, "all", "workspace")
 	progressFlag(cmd, &style)
 	return cmd
 }
 
-func (a *app) rebuild(ctx context.Context, c *client.Client, how map[string]bool, bar progress) error {
-	job, body, err := a.follow(ctx, c, "/v1/rebuild", how, bar)
-	if err != nil {
-		return err
-	}
-	if a.json {
-		if err := a.printBody(body); err != nil {
+// rebuild has one workspace rebuilt, or all of them, by whoever has the data directory; where nobody has it, as a window,
+// so that others get answers meanwhile. Where the owner ends in between, the next one is asked for what is left.
+func (a *app) rebuild(ctx context.Context, all bool, how map[string]bool, bar progress) (worst error) {
+	who, done := window, map[string]bool{}
+	who.serves, who.timeout = false, commandTimeout
+	for again := true; again; {
+		again = false
+		if err := a.within(ctx, who, func(c *client.Client) (err error) {
+			names := []string{a.workspace}
+			if all {
+				names, err = existingWorkspaces(ctx, c)
+			}
+			for i := 0; err == nil && i < len(names); i++ {
+				var job live.Job
+				var body json.RawMessage
+				if c.Workspace = names[i]; done[c.Workspace] {
+					continue
+				}
+				if job, body, err = a.follow(ctx, c, "/v1/rebuild", how, bar); err != nil && (!all || ownerGone(err) || ctx.Err() != nil) {
+					break
+				} else if err != nil {
+					job.State, job.Error = live.JobFailed, err.Error()
+				}
+				done[c.Workspace] = true
+				if err = rebuilt(job); err != nil && (worst == nil || errors.Is(worst, errNegative)) {
+					worst = err
+				}
+				err = a.showRebuild(c.Workspace, all, job, body)
+			}
+			if again = ctx.Err() == nil && ownerGone(err); again {
+				err = nil
+			}
+			return err
+		}); err != nil {
 			return err
 		}
-	} else {
-		a.showJob(job)
 	}
+	return worst
+}
+
+// rebuilt is the answer of a job as the exit code has it.
+func rebuilt(job live.Job) error {
 	switch {
-	case job.State == live.JobRefused:
+	case job.State == live.JobRefused, job.Verify != nil && !job.Verify.Equal:
 		return errNegative
 	case job.State != live.JobDone:
 		return fmt.Errorf("rebuild %s: %s %s", job.ID, job.State, job.Error)
-	case how["verify"] && (job.Verify == nil || !job.Verify.Equal):
-		return errNegative
 	}
 	return nil
+}
+
+// showRebuild prints a job, of several workspaces as one line each.
+func (a *app) showRebuild(workspace string, all bool, job live.Job, body json.RawMessage) error {
+	switch {
+	case all && a.json:
+		line, _ := json.Marshal(map[string]any{"workspace": workspace, "job": job}) // a job always encodes
+		return a.printBody(line)
+	case a.json:
+		return a.printBody(body)
+	case !all:
+		a.showJob(job)
+		return nil
+	}
+	a.printf("%s: %s", workspace, outcome(job))
+	if job.Gate != nil {
+		a.printf("; %v", job.Gate)
+	}
+	a.printf("\n")
+	return nil
+}
+
+// outcome is how a job ended, in a few words.
+func outcome(j live.Job) string {
+	took := j.FinishedAt.Sub(j.StartedAt).Round(time.Millisecond)
+	switch v := j.Verify; {
+	case v != nil && v.Equal:
+		return fmt.Sprintf("replayed %s: the running model and the replay are equal", plural.Of(v.Events, "event"))
+	case v != nil:
+		return fmt.Sprintf("replayed %s: the running model and the replay are DIFFERENT", plural.Of(v.Events, "event"))
+	case j.State == live.JobDone && j.Kind == "judge":
+		return fmt.Sprintf("would be published; judged in %s", took)
+	case j.State == live.JobDone:
+		return fmt.Sprintf("rebuilt in %s; model %s", took, shortVersion(j.Version))
+	case j.State == live.JobRefused:
+		return fmt.Sprintf("NOT published: %s; judged in %s", clean(j.Error), took)
+	}
+	return string(j.State) + ": " + clean(j.Error)
 }
 
 // follow starts a job and waits for its end.
@@ -109,28 +180,20 @@ func (a *app) abandon(ctx context.Context, c *client.Client, job live.Job, began
 }
 
 func (a *app) showJob(j live.Job) {
+	a.printf("%s\n", outcome(j))
 	if v := j.Verify; v != nil {
-		equal := "equal"
-		if !v.Equal {
-			equal = "DIFFERENT"
-		}
-		a.printf("replayed %s: the running model and the replay are %s\n\n", plural.Of(v.Events, "event"), equal)
+		a.printf("\n")
 		columns(a.out, []string{"model", "hash"}, [][]string{{"running", v.RunningHash}, {"replay", v.ReplayHash}})
 		if len(v.Differences) > 0 {
 			a.printf("\ndifferent parts: %s\n", list(v.Differences))
 		}
 		return
 	}
-	took := j.FinishedAt.Sub(j.StartedAt).Round(time.Millisecond)
-	switch j.State {
-	case live.JobDone:
-		a.printf("rebuilt in %s; model %s\n", took, shortVersion(j.Version))
-		if j.Auto != nil {
-			a.printf("profile auto: %v\n", j.Auto)
-		}
-	case live.JobRefused:
-		a.printf("NOT published: %s\nthe active model stays (model %s); judged in %s\n"+
-			"--force publishes the new one nevertheless\n", clean(j.Error), shortVersion(j.Version), took)
+	switch {
+	case j.State == live.JobRefused:
+		a.printf("the active model stays (model %s)\n--force publishes the new one nevertheless\n", shortVersion(j.Version))
+	case j.Auto != nil:
+		a.printf("profile auto: %v\n", j.Auto)
 	}
 	if j.Gate != nil {
 		a.showGate(j.Gate)

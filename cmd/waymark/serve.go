@@ -265,24 +265,20 @@ func (a *app) mcp(ctx context.Context, agent string) error {
 		}
 		// The workspace that a host is configured for: it asks before anything is recorded.
 		_, err = c.Call(ctx, http.MethodPut, "/v1/workspaces/"+url.PathEscape(a.workspace), nil)
-		refused := (*client.Problem)(nil)
 		switch {
 		case err == nil:
 			entered = true
 		case h != nil:
 			return errors.Join(err, h.close())
-		case errors.As(err, &refused) && refused.Status != http.StatusServiceUnavailable || ctx.Err() != nil:
+		case !ownerGone(err) || ctx.Err() != nil:
 			return err
 		default: // the process that had the directory has just ended
 			time.Sleep(takeOver)
 		}
 	}
-	owning, stop := context.WithCancel(context.WithoutCancel(ctx))
-	owned := make(chan error, 1)
-	go func() { owned <- a.own(owning, h) }()
+	stop := behind(ctx, func(ctx context.Context) error { return a.own(ctx, h) })
 	err := mcpserver.Relay(ctx, a.in, a.out, a.owner, a.workspace, agent)
-	stop()
-	return errors.Join(err, <-owned)
+	return errors.Join(err, stop())
 }
 
 // window is the access of `waymark mcp`: any window of a host may have the data directory, and answers those that know
