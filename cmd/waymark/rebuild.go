@@ -64,24 +64,24 @@ func (a *app) rebuild(ctx context.Context, all bool, how map[string]bool, bar pr
 				names, err = existingWorkspaces(ctx, c)
 			}
 			for i := 0; err == nil && i < len(names); i++ {
-				var job live.Job
-				var body json.RawMessage
 				if c.Workspace = names[i]; done[c.Workspace] {
 					continue
 				}
-				if job, body, err = a.follow(ctx, c, "/v1/rebuild", how, bar); err != nil && (!all || ownerGone(err) || ctx.Err() != nil) {
+				job, body, failed := a.follow(ctx, c, "/v1/rebuild", how, bar)
+				if failed != nil && (!all || ownerGone(failed) || ctx.Err() != nil) {
+					err = failed
 					break
-				} else if err != nil {
-					job.State, job.Error = live.JobFailed, err.Error()
+				} else if failed != nil {
+					job.State, job.Error = live.JobFailed, failed.Error()
 				}
 				done[c.Workspace] = true
-				if err = rebuilt(job); err != nil && (worst == nil || errors.Is(worst, errNegative)) {
-					worst = err
+				if no := rebuilt(job); worst == nil || no != nil && errors.Is(worst, errNegative) {
+					worst = no
 				}
 				err = a.showRebuild(c.Workspace, all, job, body)
 			}
 			if again = ctx.Err() == nil && ownerGone(err); again {
-				err = nil
+				return nil
 			}
 			return err
 		}); err != nil {
@@ -104,21 +104,19 @@ func rebuilt(job live.Job) error {
 
 // showRebuild prints a job, of several workspaces as one line each.
 func (a *app) showRebuild(workspace string, all bool, job live.Job, body json.RawMessage) error {
+	if all && a.json {
+		body, _ = json.Marshal(map[string]any{"workspace": workspace, "job": job}) // a job always encodes
+	}
 	switch {
-	case all && a.json:
-		line, _ := json.Marshal(map[string]any{"workspace": workspace, "job": job}) // a job always encodes
-		return a.printBody(line)
 	case a.json:
 		return a.printBody(body)
 	case !all:
 		a.showJob(job)
-		return nil
+	case job.Gate != nil:
+		a.printf("%s: %s; %v\n", workspace, outcome(job), job.Gate)
+	default:
+		a.printf("%s: %s\n", workspace, outcome(job))
 	}
-	a.printf("%s: %s", workspace, outcome(job))
-	if job.Gate != nil {
-		a.printf("; %v", job.Gate)
-	}
-	a.printf("\n")
 	return nil
 }
 
@@ -126,10 +124,9 @@ func (a *app) showRebuild(workspace string, all bool, job live.Job, body json.Ra
 func outcome(j live.Job) string {
 	took := j.FinishedAt.Sub(j.StartedAt).Round(time.Millisecond)
 	switch v := j.Verify; {
-	case v != nil && v.Equal:
-		return fmt.Sprintf("replayed %s: the running model and the replay are equal", plural.Of(v.Events, "event"))
 	case v != nil:
-		return fmt.Sprintf("replayed %s: the running model and the replay are DIFFERENT", plural.Of(v.Events, "event"))
+		are := map[bool]string{true: "equal", false: "DIFFERENT"}[v.Equal]
+		return fmt.Sprintf("replayed %s: the running model and the replay are %s", plural.Of(v.Events, "event"), are)
 	case j.State == live.JobDone && j.Kind == "judge":
 		return fmt.Sprintf("would be published; judged in %s", took)
 	case j.State == live.JobDone:
