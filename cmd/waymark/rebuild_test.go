@@ -64,7 +64,7 @@ func (r *rebuilding) goesOn() bool {
 func manyTasks(t *testing.T) (dir string) {
 	dir = filepath.Join(t.TempDir(), "data")
 	var lines strings.Builder
-	for i := range 2000 {
+	for i := range 4000 {
 		fmt.Fprintf(&lines, `{"kind":"episode","id":"t%d","steps":[{"tool":"a:t%d"},{"tool":"b:t%d"},{"tool":"c:t%d"}]}`+"\n", i, i%31, i*7%41, i%31)
 	}
 	_, errs, code := waymark(t, lines.String(), "import", "-", "--format", "waymark", "--data", dir)
