@@ -265,14 +265,15 @@ func (a *app) mcp(ctx context.Context, agent string) error {
 		}
 		// The workspace that a host is configured for: it asks before anything is recorded.
 		_, err = c.Call(ctx, http.MethodPut, "/v1/workspaces/"+url.PathEscape(a.workspace), nil)
+		refused := (*client.Problem)(nil)
 		switch {
 		case err == nil:
 			entered = true
 		case h != nil:
 			return errors.Join(err, h.close())
-		case !ownerGone(err) || ctx.Err() != nil:
+		case errors.As(err, &refused) && refused.Status != http.StatusServiceUnavailable || ctx.Err() != nil:
 			return err
-		default: // the process that had the directory has just ended
+		default: // the process that had the directory has just ended, or waits for its database
 			time.Sleep(takeOver)
 		}
 	}
