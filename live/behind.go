@@ -69,7 +69,7 @@ func (w *writer) whyBehind() string {
 	case w.building != nil:
 		return "a build is under way since " + w.began.UTC().Format(time.TimeOnly+" UTC")
 	case w.builds.held.Load() > 0:
-		return "an import is under way, one build follows at its end"
+		return "an import or a rebuild is under way, one build follows at its end"
 	case w.failed:
 		return "the last build failed or was canceled; the next change of the catalog or waymark rebuild tries again"
 	case w.refused != nil:

@@ -108,7 +108,7 @@ type Engine struct {
 
 // buildState is what jobs that build share.
 type buildState struct {
-	held       atomic.Int32              // imports under way: no build starts by itself
+	held       atomic.Int32              // imports and rebuilds under way: no build starts by itself
 	kept       atomic.Pointer[foldedLog] // what a rebuild had folded that was canceled
 	lastJudged atomic.Pointer[Judgement]
 }
@@ -336,8 +336,8 @@ func (e *Engine) Wait(ctx context.Context, seq uint64) error {
 	}
 }
 
-// Hold keeps builds from starting by themselves until release is called, as an import does that
-// builds once at its end.
+// Hold keeps builds from starting by themselves until release is called, as an import does, which
+// builds once at its end, and a rebuild.
 func (e *Engine) Hold() (release func()) {
 	e.builds.held.Add(1)
 	return sync.OnceFunc(func() {

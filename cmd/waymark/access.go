@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -15,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/cmd/waymark/internal/client"
-	"waymark/internal/bounded"
 	"waymark/live"
 	"waymark/suggest"
 )
@@ -248,14 +246,9 @@ func (a *app) confirm(yes bool, question string) error {
 	if !isTerminal(a.in) {
 		return usagef("%s Nobody is here to be asked; --yes answers", question)
 	}
-	fmt.Fprintf(a.errs, "%s [y/N] ", question)
-	line, err := readLine(bounded.New(a.ctx, a.in, named("-"), bounded.Document))
-	if err != nil && err != io.EOF { // no answer is no
-		return err
+	sure, err := a.yes(a.ctx, question)
+	if err == nil && !sure {
+		err = rejected{errors.New("nothing was done")}
 	}
-	switch strings.ToLower(line) {
-	case "y", "yes":
-		return nil
-	}
-	return rejected{errors.New("nothing was done")}
+	return err
 }

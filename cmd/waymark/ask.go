@@ -38,6 +38,22 @@ func callOver[Answer any](ctx context.Context, a *app, c *client.Client, method,
 	return printer(a, show)(body)
 }
 
+// exchange sends a request and decodes the answer, which it also returns as it came.
+func exchange(ctx context.Context, c *client.Client, method, path string, question, answer any) (json.RawMessage, error) {
+	body, err := c.Call(ctx, method, path, question)
+	if err == nil {
+		if err = json.Unmarshal(body, answer); err != nil {
+			err = fmt.Errorf("%s: the answer is not what this program expects: %w", path, err)
+		}
+	}
+	return body, err
+}
+
+func read(ctx context.Context, c *client.Client, path string, answer any) error {
+	_, err := exchange(ctx, c, http.MethodGet, path, nil, answer)
+	return err
+}
+
 // namesOf leaves the names of fields as they are where a request is the caller's own JSON.
 func namesOf(c *client.Client, request any) {
 	if _, raw := request.(json.RawMessage); raw {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -163,16 +162,12 @@ func (a *app) capabilityList() *cobra.Command {
 func (a *app) listCapabilities(ctx context.Context, c *client.Client, tag string) error {
 	var all []catalog.Capability
 	for cursor := ""; ; {
-		body, err := c.Call(ctx, http.MethodGet, "/v1/capabilities?limit=500&cursor="+url.QueryEscape(cursor), nil)
-		if err != nil {
-			return err
-		}
 		var page struct {
 			Capabilities []catalog.Capability `json:"capabilities"`
 			Next         string               `json:"next_cursor"`
 		}
-		if err := json.Unmarshal(body, &page); err != nil {
-			return fmt.Errorf("capabilities: the answer is not what this program expects: %w", err)
+		if err := read(ctx, c, "/v1/capabilities?limit=500&cursor="+url.QueryEscape(cursor), &page); err != nil {
+			return err
 		}
 		all = append(all, page.Capabilities...)
 		if cursor = page.Next; cursor == "" {

@@ -26,13 +26,9 @@ func (a *app) capabilityExport() *cobra.Command {
 		Args:    exactly(1, "the id of a capability"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), func(c *client.Client) error {
-				body, err := c.Call(cmd.Context(), http.MethodGet, "/v1/capabilities/"+url.PathEscape(args[0]), nil)
-				if err != nil {
-					return err
-				}
 				var one catalog.Capability
-				if err := json.Unmarshal(body, &one); err != nil {
-					return fmt.Errorf("export: the answer is not what this program expects: %w", err)
+				if err := read(cmd.Context(), c, "/v1/capabilities/"+url.PathEscape(args[0]), &one); err != nil {
+					return err
 				}
 				text, err := json.MarshalIndent(one, "", "  ")
 				if err != nil {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
-	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -219,14 +218,6 @@ func toolIDs(a *app, ctx context.Context) (found []string) {
 		return err
 	})
 	return found
-}
-
-func read(ctx context.Context, c *client.Client, path string, into any) error {
-	body, err := c.Call(ctx, http.MethodGet, path, nil)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(body, into)
 }
 
 // consult runs f with a client of the data directory if there is one and it can be had at once. Nothing is said of

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -280,6 +279,10 @@ func (a *app) within(ctx context.Context, who access, f func(*client.Client) err
 	case err != nil:
 		return err
 	case h != nil:
+		leave := h.close
+		if who.window {
+			leave = behind(ctx, func(ctx context.Context) error { return a.lend(ctx, h) })
+		}
 		taken, err := h.feed.Take(ctx)
 		if err != nil {
 			a.logger().Warn("the spool of hooks is not taken in", "error", err)
@@ -289,10 +292,6 @@ func (a *app) within(ctx context.Context, who access, f func(*client.Client) err
 		}
 		c = h.client(a.workspace)
 		c.Named = a.named
-		leave := h.close
-		if who.window {
-			leave = behind(ctx, func(ctx context.Context) error { return a.lend(ctx, h) })
-		}
 		return errors.Join(a.notingNew(ctx, c, f), leave())
 	}
 	if err := a.checkIdle(c); err != nil {
@@ -327,10 +326,7 @@ func existingWorkspaces(ctx context.Context, c *client.Client) ([]string, error)
 	var list struct {
 		Workspaces []string `json:"workspaces"`
 	}
-	raw, err := c.Call(ctx, http.MethodGet, "/v1/workspaces", nil)
-	if err == nil {
-		err = json.Unmarshal(raw, &list)
-	}
+	err := read(ctx, c, "/v1/workspaces", &list)
 	return list.Workspaces, err
 }
 

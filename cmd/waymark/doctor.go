@@ -2,17 +2,14 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/http"
 	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
-	"waymark/cmd/waymark/internal/client"
 	"waymark/storage"
 	"waymark/suggest"
 )
@@ -113,12 +110,11 @@ func (a *app) examine(ctx context.Context) (checks []check, stats suggest.Stats,
 		c = h.client(a.workspace)
 	}
 	if err == nil {
-		var more []check
-		more, err = remoteChecks(ctx, c)
-		checks = append(checks, more...)
-	}
-	if err == nil {
-		err = errors.Join(read(ctx, c, "/v1/stats", &stats), read(ctx, c, "/v1/jobs?limit=10", &page))
+		var found struct{ Checks []check }
+		if err = read(ctx, c, "/v1/doctor", &found); err == nil {
+			err = errors.Join(read(ctx, c, "/v1/stats", &stats), read(ctx, c, "/v1/jobs?limit=10", &page))
+		}
+		checks = append(checks, found.Checks...)
 	}
 	if h != nil {
 		err = errors.Join(err, h.close())
@@ -146,19 +142,4 @@ func ownedBy(o ownerNote, opened bool) string {
 		return fmt.Sprintf("process %d (%s)", o.PID, o.Command)
 	}
 	return fmt.Sprintf("process %d (%s) at %s", o.PID, o.Command, o.Addr)
-}
-
-// remoteChecks is what the server finds about itself.
-func remoteChecks(ctx context.Context, c *client.Client) ([]check, error) {
-	body, err := c.Call(ctx, http.MethodGet, "/v1/doctor", nil)
-	if err != nil {
-		return nil, err
-	}
-	var answer struct {
-		Checks []check `json:"checks"`
-	}
-	if err := json.Unmarshal(body, &answer); err != nil {
-		return nil, fmt.Errorf("the answer is not what this program expects: %w", err)
-	}
-	return answer.Checks, nil
 }

@@ -92,7 +92,7 @@ func (a *app) evaluate(ctx context.Context, e evaluation, bar progress) error {
 		Profile: e.profile, SuccessfulTests: e.successful, FirstContact: e.dataset == "", Now: time.Now,
 		Progress: func(phase string, done, total int) { bar.at(int64(done)*1000/int64(total), phase) },
 	})
-	bar.done()
+	bar.hide()
 	var refused *suggest.RequestError
 	switch {
 	case errors.As(err, &refused):

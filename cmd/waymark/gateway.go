@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -195,13 +194,10 @@ func (a *app) agree(cmd *cobra.Command, found []gateway.Definition, yes bool) er
 				return fmt.Errorf("agree to %s: %w", d.ID, err)
 			}
 		}
-		body, err := c.Call(cmd.Context(), http.MethodGet, "/v1/servers", nil)
+		var s serverList
+		body, err := exchange(cmd.Context(), c, http.MethodGet, "/v1/servers", nil, &s)
 		if err != nil || a.json {
 			return errors.Join(err, a.printBody(body))
-		}
-		var s serverList
-		if err := json.Unmarshal(body, &s); err != nil {
-			return err
 		}
 		ids := make([]string, len(taken))
 		for i, d := range taken {
@@ -424,12 +420,8 @@ type quarantine struct {
 
 // approve releases what it shows: the fingerprints go along, so that nothing else is released.
 func (a *app) approve(ctx context.Context, c *client.Client, ids []string, all, yes bool) error {
-	body, err := c.Call(ctx, http.MethodGet, "/v1/quarantine", nil)
-	if err != nil {
-		return err
-	}
 	var q quarantine
-	if err := json.Unmarshal(body, &q); err != nil {
+	if err := read(ctx, c, "/v1/quarantine", &q); err != nil {
 		return err
 	}
 	withheld, chosen := q.Tools, []gateway.Withheld(nil)

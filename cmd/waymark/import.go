@@ -206,7 +206,7 @@ func (im *importing) run(ctx context.Context, paths []string) error {
 			}
 			inputs = inputs[n:]
 		}
-		im.bar.done()
+		im.bar.hide()
 		im.report.Interrupted = ctx.Err() != nil
 		err := im.print()
 		if ids := im.report.waiting(); len(ids) > 0 && isTerminal(im.in) && !im.json {

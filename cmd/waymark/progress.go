@@ -14,8 +14,7 @@ import (
 // progress tells a waiting person how far long work has come. It writes to stderr only.
 type progress interface {
 	at(n int64, doing string) // n of the total; a total of -1 is not known
-	hide()                    // until the next at: a question is asked where it stands
-	done()
+	hide()                    // until the next at, if there is one
 }
 
 func progressFlag(cmd *cobra.Command, style *string) {
@@ -42,7 +41,6 @@ type silent struct{}
 
 func (silent) at(int64, string) {}
 func (silent) hide()            {}
-func (silent) done()            {}
 
 // bar draws one line on a terminal over and over: the work, how much of it is done, and the time that is left.
 type bar struct {
@@ -83,8 +81,6 @@ func (b *bar) hide() {
 	b.columns = 0
 }
 
-func (b *bar) done() { b.hide() }
-
 // lines prints one line when the phase changes, and otherwise at most one a second.
 type lines struct {
 	a     *app
@@ -114,7 +110,6 @@ func (l *lines) at(n int64, doing string) {
 	fmt.Fprintf(l.a.errs, "%s: %s%s\n", l.what, doing, of)
 }
 func (l *lines) hide() {}
-func (l *lines) done() {}
 
 // isTerminal reports whether a stream is a terminal with a person at it.
 func isTerminal(stream any) bool {

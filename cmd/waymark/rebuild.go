@@ -140,17 +140,14 @@ func outcome(j live.Job) string {
 // follow starts a job and waits for its end.
 func (a *app) follow(ctx context.Context, c *client.Client, path string, question any, bar progress) (job live.Job, body json.RawMessage, err error) {
 	began := time.Now()
-	if body, err = c.Call(ctx, http.MethodPost, path, question); err != nil {
+	if body, err = exchange(ctx, c, http.MethodPost, path, question, &job); err != nil {
 		return job, nil, err
 	}
 	defer func() { a.abandon(ctx, c, job, began) }()
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
-		if err := json.Unmarshal(body, &job); err != nil {
-			return job, nil, fmt.Errorf("%s: the answer is not what this program expects: %w", path, err)
-		}
 		bar.at(int64(job.Progress*1000), job.Phase)
 		if job.State != live.JobRunning {
-			bar.done()
+			bar.hide()
 			return job, body, nil
 		}
 		select {
@@ -158,7 +155,7 @@ func (a *app) follow(ctx context.Context, c *client.Client, path string, questio
 			return job, nil, ctx.Err()
 		case <-time.After(wait):
 		}
-		if body, err = c.Call(ctx, http.MethodGet, "/v1/jobs/"+url.PathEscape(job.ID), nil); err != nil {
+		if body, err = exchange(ctx, c, http.MethodGet, "/v1/jobs/"+url.PathEscape(job.ID), nil, &job); err != nil {
 			return job, nil, err
 		}
 	}

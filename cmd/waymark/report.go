@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"net/http"
 	"net/url"
 	"time"
 
@@ -55,7 +53,7 @@ func (a *app) report(ctx context.Context, keep bool, bar progress) error {
 		return err
 	}
 	r, err := sessions.Report(ctx, usage.Sources{Configs: machine.Configs(), Tools: a.knownTools(ctx), Progress: func(phase string) { bar.at(int64(0), phase) }})
-	bar.done()
+	bar.hide()
 	if err != nil {
 		return err
 	}
@@ -91,15 +89,11 @@ func (a *app) keepSessions(ctx context.Context, places []usage.Place, bar progre
 func (a *app) knownTools(ctx context.Context) (tools []catalog.Tool) {
 	a.consult(ctx, func(c *client.Client) error {
 		for cursor := ""; ; {
-			body, err := c.Call(ctx, http.MethodGet, "/v1/tools?limit=500&cursor="+url.QueryEscape(cursor), nil)
-			if err != nil {
-				return err
-			}
 			var answer struct {
 				Tools []catalog.Tool `json:"tools"`
 				Next  string         `json:"next_cursor"`
 			}
-			if err := json.Unmarshal(body, &answer); err != nil {
+			if err := read(ctx, c, "/v1/tools?limit=500&cursor="+url.QueryEscape(cursor), &answer); err != nil {
 				return err
 			}
 			tools = append(tools, answer.Tools...)

@@ -328,16 +328,13 @@ func (a *app) stayWith(ctx context.Context, c *client.Client, r ran, bar progres
 	at := "/v1/runs/" + url.PathEscape(r.ID)
 	var body json.RawMessage
 	for wait := 5 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
-		answer, err := c.Call(ctx, http.MethodGet, at, nil)
+		var seen ran
+		answer, err := exchange(ctx, c, http.MethodGet, at, nil, &seen)
 		if err != nil {
 			a.giveUp(ctx, c, r.ID)
 			return err
 		}
-		r = ran{}
-		if err := json.Unmarshal(answer, &r); err != nil {
-			return fmt.Errorf("run: the answer is not what this program expects: %w", err)
-		}
-		body = answer
+		r, body = seen, answer
 		bar.at(int64(r.Done+r.Failed+r.Skipped), now(r.Status))
 		if r.State.Over() {
 			break
@@ -349,8 +346,7 @@ func (a *app) stayWith(ctx context.Context, c *client.Client, r ran, bar progres
 				return err
 			}
 			if !asked {
-				bar.done()
-				return a.leave(body, r)
+				break
 			}
 			wait = 5 * time.Millisecond
 		}
@@ -361,13 +357,16 @@ func (a *app) stayWith(ctx context.Context, c *client.Client, r ran, bar progres
 		case <-time.After(wait):
 		}
 	}
-	bar.done()
+	bar.hide()
 	if a.json {
 		if err := a.printBody(body); err != nil {
 			return err
 		}
 	} else {
 		a.showRun(r.Status)
+		if r.State == dagrun.Paused {
+			a.printf("\nIt waits for approval: waymark runs approve %s (or runs cancel)\n", r.ID)
+		}
 	}
 	if r.State != dagrun.Done {
 		return errNegative
@@ -423,7 +422,7 @@ func (a *app) decide(ctx context.Context, c *client.Client, s dagrun.Status) (as
 func (a *app) yes(ctx context.Context, question string) (bool, error) {
 	fmt.Fprintf(a.errs, "%s [y/N] ", question)
 	answer, err := readLine(bounded.New(ctx, a.in, named("-"), bounded.Document))
-	if err == io.EOF {
+	if err == io.EOF { // no answer is no
 		err = nil
 	}
 	return strings.EqualFold(answer, "y") || strings.EqualFold(answer, "yes"), err
@@ -449,12 +448,8 @@ func showWaiting(w io.Writer, s dagrun.Status, tasks []string) {
 
 // approveRun shows the calls of a run that wait, and decides about those. At a terminal it asks before they are made.
 func (a *app) approveRun(ctx context.Context, c *client.Client, id string, tasks []string, yes bool) error {
-	body, err := c.Call(ctx, http.MethodGet, "/v1/runs/"+url.PathEscape(id), nil)
-	if err != nil {
-		return err
-	}
 	var s dagrun.Status
-	if err := json.Unmarshal(body, &s); err != nil {
+	if err := read(ctx, c, "/v1/runs/"+url.PathEscape(id), &s); err != nil {
 		return err
 	}
 	showWaiting(a.errs, s, tasks)
@@ -487,19 +482,6 @@ func readLine(in io.Reader) (string, error) {
 			return strings.TrimSpace(line.String()), err
 		}
 	}
-}
-
-// leave says how a run that waits goes on.
-func (a *app) leave(body json.RawMessage, r ran) error {
-	if a.json {
-		if err := a.printBody(body); err != nil {
-			return err
-		}
-		return errNegative
-	}
-	a.showRun(r.Status)
-	a.printf("\nIt waits for approval: waymark runs approve %s (or runs cancel)\n", r.ID)
-	return errNegative
 }
 
 func (a *app) showPlan(r ran) {

@@ -29,13 +29,9 @@ var bundledSample = importInput{Path: "sample", Format: "dataset", source: "impo
 
 // showSample fills an empty workspace with the sample and prints three worked suggestions.
 func (a *app) showSample(ctx context.Context, c *client.Client) error {
-	body, err := c.Call(ctx, http.MethodGet, "/v1/stats", nil)
-	if err != nil {
-		return err
-	}
 	var stats suggest.Stats
-	if err := json.Unmarshal(body, &stats); err != nil {
-		return fmt.Errorf("stats: the answer is not what this program expects: %w", err)
+	if err := read(ctx, c, "/v1/stats", &stats); err != nil {
+		return err
 	}
 	quiet := *a
 	quiet.json = false

@@ -171,15 +171,9 @@ func (h *house) takeIn(ctx context.Context, workspace string) (stop func()) {
 
 // needKey refuses to open to the network while nobody could be let in.
 func needKey(ctx context.Context, c *client.Client, addr string) error {
-	body, err := c.Call(ctx, http.MethodGet, "/v1/keys", nil)
-	if err != nil {
+	var list struct{ Keys []apiKey }
+	if err := read(ctx, c, "/v1/keys", &list); err != nil {
 		return err
-	}
-	var list struct {
-		Keys []apiKey `json:"keys"`
-	}
-	if err := json.Unmarshal(body, &list); err != nil {
-		return fmt.Errorf("list keys: the answer is not what this program expects: %w", err)
 	}
 	if len(list.Keys) == 0 {
 		return fmt.Errorf("%s is reachable from other machines and there is no API key yet: make one with `waymark keys create`, or listen on 127.0.0.1", addr)
@@ -202,13 +196,9 @@ func localAddr(a *net.TCPAddr) string {
 // welcome prints where the server answers, a link that signs in to the page, and how to tell the server to a host. Without
 // --json the link goes to a terminal only: what keeps the output may be read by others.
 func (a *app) welcome(ctx context.Context, c *client.Client, dir, base string, requireKey bool) error {
-	body, err := c.Call(ctx, http.MethodPost, "/v1/sign-in-links", nil)
-	if err != nil {
-		return err
-	}
 	var made struct{ Path string }
-	if err := json.Unmarshal(body, &made); err != nil {
-		return fmt.Errorf("sign-in link: the answer is not what this program expects: %w", err)
+	if _, err := exchange(ctx, c, http.MethodPost, "/v1/sign-in-links", nil, &made); err != nil {
+		return err
 	}
 	if a.json {
 		return a.printValue(map[string]any{"data": dir, "api": base + "/v1", "mcp": base + "/mcp", "docs": base + "/docs", "page": base + "/", "sign_in": base + made.Path, "requires_key": requireKey})
