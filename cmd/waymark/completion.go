@@ -230,7 +230,7 @@ func (a *app) consult(ctx context.Context, f func(*client.Client) error) {
 		_ = f(c)
 		return
 	}
-	h, err := a.open(slog.New(slog.NewTextHandler(io.Discard, nil)), access{buildWait: completionTimeout, timeout: completionTimeout})
+	h, err := a.open(slog.New(slog.NewTextHandler(io.Discard, nil)), access{timeout: completionTimeout})
 	if err != nil {
 		return
 	}

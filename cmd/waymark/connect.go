@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
@@ -58,15 +57,14 @@ type access struct {
 	tls        *tls.Config
 	serves     bool          // for longer than one answer
 	window     bool          // serves for one host, and gives way to a server that starts
-	buildWait  time.Duration // how long a request waits for an interrupted build; 0: startPatience
 	timeout    time.Duration // of an answer; 0: the server's
 	maxBody    int64         // of a request; 0: the server's
 }
 
-// Questions wait this long for a build that was cut short, then the model before answers: a server soon,
-// a command of one answer a little longer, for what it begins itself ends with it. The first build of all
-// has no model before it, so a command may take its time.
-const startPatience, commandPatience, commandTimeout = time.Second, 5 * time.Second, time.Hour
+// Questions wait this long for a build that was cut short, then the model before answers: of a command less long, as
+// others wait for the data directory meanwhile. The first build of all has no model before it, so a command may take its
+// time.
+const startPatience, commandPatience, commandTimeout = time.Second, 300 * time.Millisecond, time.Hour
 
 // words sets the embedder and the thesaurus in opts.
 func (a *app) words(opts *live.Options) error {
@@ -114,7 +112,10 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	if err := h.note(""); err != nil {
 		return nil, errors.Join(err, store.Close(), unlock())
 	}
-	opts := live.Options{Logger: logger, Now: time.Now, DropIntents: a.privacy.dropIntents, DropDigests: a.privacy.dropDigests, KeepSecrets: a.privacy.keepSecrets, Mine: a.learning.mine, Judge: a.learning.judgeProfiles && who.serves, Serves: who.serves, Withheld: h.withheld, Connected: h.connected, Idle: a.unloadAfter, Patience: cmp.Or(who.buildWait, startPatience)}
+	opts := live.Options{Logger: logger, Now: time.Now, DropIntents: a.privacy.dropIntents, DropDigests: a.privacy.dropDigests, KeepSecrets: a.privacy.keepSecrets, Mine: a.learning.mine, Judge: a.learning.judgeProfiles && who.serves, Serves: who.serves, Withheld: h.withheld, Connected: h.connected, Idle: a.unloadAfter, Patience: commandPatience}
+	if who.serves {
+		opts.Patience = startPatience
+	}
 	if err := a.words(&opts); errors.Is(err, fs.ErrNotExist) { // as any other file that a command line names
 		return nil, errors.Join(err, h.close())
 	} else if err != nil {
@@ -269,7 +270,7 @@ func (h *house) close() error {
 
 // with runs f with a client of the data directory, which other processes wait for if it was free.
 func (a *app) with(ctx context.Context, f func(*client.Client) error) error {
-	return a.within(ctx, access{buildWait: commandPatience, timeout: commandTimeout}, f)
+	return a.within(ctx, access{timeout: commandTimeout}, f)
 }
 
 // within runs f with a client of the data directory. As a window it answers other processes meanwhile.
@@ -363,7 +364,7 @@ func (a *app) notingNew(ctx context.Context, c *client.Client, f func(*client.Cl
 
 // count waits until the answers of a workspace count what was recorded in it, as long as questions wait for a build.
 func (h *house) count(ctx context.Context, workspace string) {
-	ctx, cancel := context.WithTimeout(ctx, commandPatience)
+	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
 	if e, err := h.workspaces.Get(ctx, workspace); err == nil {
 		_ = e.Wait(ctx, e.Counted())

@@ -104,7 +104,7 @@ func (a *app) examine(ctx context.Context) (checks []check, stats suggest.Stats,
 		checks = append(checks, check{"free space", n >= lowSpace, fmt.Sprintf("%d MiB", n>>20)})
 	}
 	owner, _ := readOwner(a.data) // none, or unreadable: it is not known
-	h, c, err := a.enter(ctx, a.logger(), access{buildWait: commandPatience, timeout: commandTimeout})
+	h, c, err := a.enter(ctx, a.logger(), access{timeout: commandTimeout})
 	checks = append(checks, check{"owner", true, ownedBy(owner, c == nil && !errors.Is(err, storage.ErrInUse))})
 	if h != nil {
 		c = h.client(a.workspace)
