@@ -39,7 +39,7 @@ difference. An interrupt cancels the rebuild; the model stays as it is.`,
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&all, "all", false, "every workspace, one line each; exits as the worst")
+	f.BoolVar(&all, "all", false, "every workspace, one line each; exits with the worst code")
 	f.BoolVar(&verify, "verify", false, "compare the replay with the running model; exit 1 if they differ")
 	f.BoolVar(&force, "force", false, "publish the model even if it ranks worse than the active one")
 	f.BoolVar(&dry, "dry-run", false, "say whether the model would be published, and change nothing")
@@ -51,8 +51,9 @@ difference. An interrupt cancels the rebuild; the model stays as it is.`,
 	return cmd
 }
 
-// rebuild has one workspace rebuilt, or all of them, by whoever has the data directory; where nobody has it, as a window,
-// so that others get answers meanwhile. Where the owner ends in between, the next one is asked for what is left.
+// rebuild asks the owner of the data directory to rebuild one workspace, or all. Without an owner this process becomes
+// one, as a window does, so that others get answers meanwhile. Where the owner ends in between, the next one is asked
+// for the rest.
 func (a *app) rebuild(ctx context.Context, all bool, how map[string]bool, bar progress) (worst error) {
 	who, done := window, map[string]bool{}
 	who.serves, who.timeout = false, commandTimeout
@@ -91,7 +92,7 @@ func (a *app) rebuild(ctx context.Context, all bool, how map[string]bool, bar pr
 	return worst
 }
 
-// rebuilt is the answer of a job as the exit code has it.
+// rebuilt is the error of a job, from which the exit code follows.
 func rebuilt(job live.Job) error {
 	switch {
 	case job.State == live.JobRefused, job.Verify != nil && !job.Verify.Equal:
@@ -120,7 +121,7 @@ func (a *app) showRebuild(workspace string, all bool, job live.Job, body json.Ra
 	return nil
 }
 
-// outcome is how a job ended, in a few words.
+// outcome describes how a job ended.
 func outcome(j live.Job) string {
 	took := j.FinishedAt.Sub(j.StartedAt).Round(time.Millisecond)
 	switch v := j.Verify; {
