@@ -66,7 +66,10 @@ func (e *Engine) keepBehind(s snapshot, m *suggest.Measures) {
 			}
 		})
 		returnMemory()
-		if err != nil && e.life.keeping.Err() == nil {
+		switch {
+		case errors.Is(err, storage.ErrHeld):
+			e.opts.Logger.Debug("snapshot is left to the process that holds the lease", "workspace", e.name, "event", s.built.seq)
+		case err != nil && e.life.keeping.Err() == nil:
 			e.opts.Logger.Warn("snapshot was not written; the next start replays more", "workspace", e.name, "event", s.built.seq, "error", err)
 		}
 	})

@@ -115,7 +115,8 @@ func slogLevel(status int, failure error) slog.Level {
 	if errors.Is(failure, context.Canceled) { // the caller has gone, or a shutdown
 		return slog.LevelInfo
 	}
-	if status >= http.StatusInternalServerError && !errors.Is(failure, runs.ErrNoServers) && !errors.Is(failure, runs.ErrManyRuns) { // no fault, and the caller is told all of it
+	told := errors.Is(failure, errNotReady) || errors.Is(failure, runs.ErrNoServers) || errors.Is(failure, runs.ErrManyRuns)
+	if status >= http.StatusInternalServerError && !told { // else no fault, and the caller is told all of it
 		return slog.LevelError
 	}
 	return slog.LevelInfo

@@ -201,7 +201,7 @@ func (s *Server) recoverPanic(c *gin.Context) {
 		if c.Writer.Written() {
 			panic(http.ErrAbortHandler) // half an answer must not look whole
 		}
-		problem.Fail(c, problem.New(http.StatusInternalServerError, "internal error"))
+		problem.Fail(c, problem.Internal)
 	}()
 	c.Next()
 }

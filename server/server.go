@@ -372,6 +372,9 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, local ...net.Listen
 	defer s.Close()
 	ctx, stop := context.WithCancel(ctx) // also where the listener fails
 	wait := s.retainBehind(ctx)
+	know := func() { _, _ = s.needsKey(ctx) } // while the database answers: later it may not
+	know()
+	go s.keys().Table.Follow(ctx, know)
 	defer func() { stop(); wait() }()
 	done := make(chan error, 1+len(local))
 	for i, l := range append([]net.Listener{ln}, local...) {

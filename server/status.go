@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"context"
 	"embed"
+	"errors"
+	"fmt"
 	"html/template"
 	"net/http"
 	"strings"
@@ -70,6 +72,9 @@ func servePage(c *gin.Context, page []byte) {
 // readyPatience is shorter than probes wait for an answer; the workspace goes on loading.
 const readyPatience = 250 * time.Millisecond
 
+// errNotReady is what a probe waits for.
+var errNotReady = errors.New("not ready")
+
 // serveReady says whether requests should be sent here: writes are accepted, the default workspace
 // is loaded, no fitted profile would keep a question waiting, and no shutdown has begun.
 func (s *Server) serveReady(c *gin.Context) {
@@ -79,7 +84,6 @@ func (s *Server) serveReady(c *gin.Context) {
 		reason = "the server is shutting down"
 	case unwritable != nil:
 		reason = problem.Of(unwritable).Detail
-		request.ExchangeFrom(c.Request.Context()).Failure = unwritable
 	default:
 		ctx, cancel := context.WithTimeout(c.Request.Context(), readyPatience)
 		defer cancel()
@@ -89,10 +93,10 @@ func (s *Server) serveReady(c *gin.Context) {
 		} else if e.Warming() {
 			reason = "profile learned is being loaded"
 		}
-		request.ExchangeFrom(c.Request.Context()).Failure = err
 	}
 	if reason != "" {
 		problem.Fail(c, problem.New(http.StatusServiceUnavailable, reason))
+		request.ExchangeFrom(c.Request.Context()).Failure = fmt.Errorf("%w: %s", errNotReady, reason)
 		return
 	}
 	c.Data(http.StatusOK, "application/json", []byte(`{"status":"ready"}`))

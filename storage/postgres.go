@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"iter"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -69,6 +70,10 @@ func openPostgres(ctx context.Context, address string) (*postgres, error) {
 	}
 	if err := p.prepare(ctx); err != nil {
 		p.pool.Close()
+		var refused *pgconn.PgError
+		if errors.As(err, &refused) && slices.Contains([]string{"28P01", "28000", "3D000"}, refused.Code) { // password, user, database
+			err = fmt.Errorf("the database server refuses the connection: %s (%s)", refused.Message, refused.Code)
+		}
 		return nil, err
 	}
 	return p, nil

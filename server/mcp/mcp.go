@@ -303,18 +303,15 @@ func isolate(log *slog.Logger) mcp.Middleware {
 				p, stack := limit.PanicOf(recovered)
 				log.ErrorContext(ctx, "panic while answering an MCP request", "method", method, "panic", p, "stack", string(stack))
 				if method == "tools/call" {
-					result, err = refusal(errInternal), nil
+					result, err = refusal(problem.Internal), nil
 					return
 				}
-				result, err = nil, fmt.Errorf("%s: %w", method, errInternal)
+				result, err = nil, fmt.Errorf("%s: %w", method, problem.Internal)
 			}()
 			return next(ctx, method, req)
 		}
 	}
 }
-
-// errInternal is what a caller sees of a fault that is ours; the log has the rest.
-var errInternal = errors.New("internal error; the server's log has the details")
 
 // mendedWriter gives errors of the SDK their code; a message, or an event with one, is written in one piece. An answer
 // that begins after its request was cancelled says only that: it is left out, and [Server.requireAnswer] refuses the

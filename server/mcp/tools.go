@@ -6,12 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -19,13 +19,11 @@ import (
 	"waymark/episodic"
 	"waymark/live"
 	"waymark/run"
-	"waymark/score"
-	"waymark/score/evidence"
 	"waymark/server/internal/jsonio"
 	"waymark/server/internal/limit"
+	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
 	"waymark/server/internal/scoring"
-	"waymark/storage"
 	"waymark/suggest"
 )
 
@@ -256,39 +254,19 @@ func refusal(err error) *mcp.CallToolResult {
 	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: err.Error()}}}
 }
 
-// failed words an error for the model. What the caller can mend is said; what is ours is logged.
+// failed words an error for the model as HTTP words it. The log has what the caller is not told.
 func (m *mcpTools) failed(ctx context.Context, tool string, err error) *mcp.CallToolResult {
-	var (
-		argument  *jsonio.ArgumentError
-		request   *suggest.RequestError
-		ambiguous *catalog.AmbiguousError
-		scoring   *score.RequestError
-		dag       *run.CheckError
-		problem   *huma.ErrorModel
-		outside   *outsideError
-	)
+	var dag *run.CheckError
+	var outside *outsideError
 	switch {
 	case errors.As(err, &dag):
 		return refusedDAG(dag)
-	case errors.As(err, &problem):
-		return refusal(errors.New(problem.Detail))
 	case errors.As(err, &outside):
 		return refusal(outside)
-	case errors.As(err, &argument), errors.As(err, &request), errors.As(err, &ambiguous), errors.As(err, &scoring),
-		errors.Is(err, score.ErrNoJudge), errors.Is(err, score.ErrJudge), errors.Is(err, evidence.ErrSearch):
-		return refusal(err)
-	case errors.Is(err, live.ErrNoWorkspace):
-		return refusal(err)
-	case errors.Is(err, live.ErrNoBuild):
-		return refusal(fmt.Errorf("%s: %w; ask again", tool, live.ErrNoBuild))
-	case errors.Is(err, context.DeadlineExceeded):
-		return refusal(fmt.Errorf("%s took too long and was given up", tool))
-	case errors.Is(err, context.Canceled):
-		return refusal(fmt.Errorf("%s was cancelled", tool))
-	case errors.Is(err, storage.ErrNoSpace), errors.Is(err, storage.ErrReadOnly), errors.Is(err, storage.ErrClosed):
-		m.cfg.Logger.ErrorContext(ctx, "MCP tool failed", "tool", tool, "error", err)
-		return refusal(fmt.Errorf("%s: the server takes no writes at the moment", tool))
 	}
-	m.cfg.Logger.ErrorContext(ctx, "MCP tool failed", "tool", tool, "error", err)
-	return refusal(errInternal)
+	p := problem.Of(err)
+	if p.Status >= http.StatusInternalServerError && p.Detail != err.Error() && !errors.Is(err, context.Canceled) {
+		m.cfg.Logger.ErrorContext(ctx, "MCP tool failed", "tool", tool, "error", err)
+	}
+	return refusal(p)
 }

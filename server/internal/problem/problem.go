@@ -105,8 +105,11 @@ func Of(err error) *huma.ErrorModel {
 	case errors.Is(err, context.Canceled):
 		return New(http.StatusServiceUnavailable, "the request was cancelled before its answer was ready: its caller has gone, or the server is shutting down")
 	}
-	return New(http.StatusInternalServerError, "internal error")
+	return Internal
 }
+
+// Internal is what a caller sees of a fault that is ours.
+var Internal = New(http.StatusInternalServerError, "internal error; the server's log has the details")
 
 // huma builds its own errors through these hooks; they are global to the process, so they are set
 // once and hold no server. A plain error of a handler arrives here as the single errs of a 500.
