@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"waymark/internal/plural"
 	"waymark/suggest"
 )
 
@@ -19,7 +20,7 @@ func (e *Engine) Next(m *suggest.Model, tools *suggest.ToolSet, r suggest.NextRe
 	if len(a.Suggestions) > 0 {
 		answer.First = a.Suggestions[0].ID
 	}
-	e.answers.remember(answer)
+	a.Waiting = e.answered(answer, a.Warnings, r.Withheld)
 	return a, nil
 }
 
@@ -35,7 +36,7 @@ func (e *Engine) Search(m *suggest.Model, tools *suggest.ToolSet, r suggest.Sear
 	if len(a.Results) > 0 {
 		answer.First = a.Results[0].ID
 	}
-	e.answers.remember(answer)
+	a.Waiting = e.answered(answer, a.Warnings, r.Withheld)
 	return a, nil
 }
 
@@ -51,8 +52,17 @@ func (e *Engine) Plan(m *suggest.Model, tools *suggest.ToolSet, r suggest.DAGReq
 	if len(a.DAG.Tasks) > 0 {
 		answer.First = a.DAG.Tasks[0].Tool
 	}
-	e.answers.remember(answer)
+	a.Waiting = e.answered(answer, a.Warnings, r.Withheld)
 	return a, nil
+}
+
+// answered remembers an answer and, where it has nothing or nothing likely, says how many entries wait for approval.
+func (e *Engine) answered(a *served, warnings []string, withheld *suggest.Exclusions) (waiting string) {
+	e.answers.remember(a)
+	if n := withheld.Waiting(); n > 0 && (a.First == "" || slices.Contains(warnings, suggest.WarnLowConfidence)) {
+		waiting = "left out until approved: " + plural.Of(n, "entry") + "; list and release with `waymark approve`"
+	}
+	return waiting
 }
 
 // Explain says why an id is, or is not, suggested, with what is withheld and what the model does not count yet.
@@ -84,6 +94,9 @@ func (e *Engine) withheld() *suggest.Exclusions {
 	}
 	return e.quarantine.with(base)
 }
+
+// Waiting counts the entries that wait for approval.
+func (e *Engine) Waiting() int { return e.withheld().Waiting() }
 
 // Unknown lists those ids that the model does not know, with known ids spelled like them that are not withheld.
 func (e *Engine) Unknown(m *suggest.Model, ids ...string) []suggest.UnknownID {

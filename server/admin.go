@@ -16,6 +16,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/gateway"
+	"waymark/internal/plural"
 	"waymark/live"
 	"waymark/live/state"
 	"waymark/server/internal/problem"
@@ -68,7 +69,8 @@ type nameQuery struct {
 
 type doctorAnswer struct {
 	Body struct {
-		Checks []check `json:"checks"`
+		Checks   []check `json:"checks"`
+		Settings any     `json:"settings,omitempty" doc:"Of the server, for its operator."`
 	}
 }
 
@@ -325,6 +327,9 @@ func (s *Server) dropBeside(workspace string) error {
 // doctor looks at everything a person would ask about first.
 func (s *Server) doctor(ctx context.Context, e *live.Engine, _ *struct{}) (*doctorAnswer, error) {
 	out := new(doctorAnswer)
+	if request.From(ctx).Operator {
+		out.Body.Settings = s.cfg.Settings
+	}
 	note := func(name string, ok bool, format string, args ...any) {
 		out.Body.Checks = append(out.Body.Checks, check{name, ok, fmt.Sprintf(format, args...)})
 	}
@@ -342,6 +347,7 @@ func (s *Server) doctor(ctx context.Context, e *live.Engine, _ *struct{}) (*doct
 	}
 	note("freshness", true, "%v", behind)
 	note("catalog", true, "%d tools, %d capabilities, %d tools seen only in episodes", stats.Tools, stats.Capabilities, stats.ObservedTools)
+	note("approval", true, "%s waiting; list and release with waymark approve", plural.Of(e.Waiting(), "entry"))
 	if embeddings := e.Embeddings(); embeddings != "" {
 		note("embeddings", true, "%s", embeddings)
 	}

@@ -92,6 +92,8 @@ type Config struct {
 	Data    string // directory of the store, for the configuration that the status page shows; empty: the default
 	Program string // the program that opens it, likewise; "waymark" unless set
 
+	Settings any // that the server was started with, for the operator
+
 	Access
 	Limits
 	TLS *tls.Config // of the listener of Serve; nil: none

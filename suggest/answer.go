@@ -134,6 +134,7 @@ type NextAnswer struct {
 	Model        ModelInfo    `json:"model"`
 	Warnings     []string     `json:"warnings"`
 	UnknownIDs   []UnknownID  `json:"unknown_ids,omitempty"`
+	Waiting      string       `json:"waiting,omitempty"` // of an empty or weak answer: how many entries wait for approval
 }
 
 // SearchRequest asks for tools and capabilities by words. Limit 0 means 10.
@@ -174,6 +175,7 @@ type SearchAnswer struct {
 	Model        ModelInfo      `json:"model"`
 	Warnings     []string       `json:"warnings"`
 	UnknownIDs   []UnknownID    `json:"unknown_ids,omitempty"`
+	Waiting      string         `json:"waiting,omitempty"` // of an empty or weak answer: how many entries wait for approval
 }
 
 // DAGRequest asks for a plan. It is as long as the history shows such tasks to be, at most 25 steps;
@@ -272,6 +274,7 @@ type DAGAnswer struct {
 	Rationale     string         `json:"rationale"`
 	Warnings      []string       `json:"warnings"`
 	UnknownIDs    []UnknownID    `json:"unknown_ids,omitempty"`
+	Waiting       string         `json:"waiting,omitempty"` // of an empty or weak answer: how many entries wait for approval
 	Model         ModelInfo      `json:"model"`
 }
 

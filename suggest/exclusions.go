@@ -54,6 +54,19 @@ func (w *Exclusions) And(more map[string]Exclusion) *Exclusions {
 	return both
 }
 
+// Waiting counts the ids that wait for approval; 0 for whoever may not know of all.
+func (w *Exclusions) Waiting() (n int) {
+	if w == nil || w.set != nil {
+		return 0
+	}
+	for _, why := range w.by {
+		if why.Absent == AbsentQuarantined {
+			n++
+		}
+	}
+	return n
+}
+
 // Of returns the reason why an id is excluded, if it is.
 func (w *Exclusions) Of(id string) (Exclusion, bool) { return w.of(id) }
 

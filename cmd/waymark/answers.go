@@ -63,7 +63,7 @@ var warningSentences = map[string]string{
 }
 
 // showNotes prints warnings and unknown ids, one sentence a line.
-func (a *app) showNotes(m suggest.ModelInfo, warnings []string, unknown []suggest.UnknownID) {
+func (a *app) showNotes(m suggest.ModelInfo, warnings []string, unknown []suggest.UnknownID, waiting string) {
 	if m.Nodes == 0 { // the one thing to say is how to begin
 		return
 	}
@@ -80,6 +80,9 @@ func (a *app) showNotes(m suggest.ModelInfo, warnings []string, unknown []sugges
 			break
 		}
 		lines = append(lines, u.Message)
+	}
+	if waiting != "" {
+		lines = append(lines, waiting)
 	}
 	if len(lines) > 0 {
 		a.printf("\n")
@@ -163,7 +166,7 @@ func (a *app) showSearch(s suggest.SearchAnswer, explain bool) {
 		a.columnsThatFit(append(header, "description"), rows)
 	}
 	a.showTerms(terms)
-	a.showNotes(s.Model, s.Warnings, s.UnknownIDs)
+	a.showNotes(s.Model, s.Warnings, s.UnknownIDs, s.Waiting)
 	a.printf("\nsuggestion %s\n", clean(s.SuggestionID))
 }
 
@@ -191,7 +194,7 @@ func (a *app) showNext(n suggest.NextAnswer, explain bool) {
 		a.showNothing(n.Model, "nothing is suggested: no candidate is good enough")
 	}
 	a.showTerms(terms)
-	a.showNotes(n.Model, n.Warnings, n.UnknownIDs)
+	a.showNotes(n.Model, n.Warnings, n.UnknownIDs, n.Waiting)
 	stop := ""
 	if n.Stop > 0 { // 0: nothing is known about how tasks end
 		stop = "stop here: " + number(n.Stop) + " · "
@@ -229,7 +232,7 @@ func (a *app) showDAG(d suggest.DAGAnswer, explain bool) {
 			a.printf("%s\n", strings.TrimRight(line, " "))
 		}
 	}
-	a.showNotes(d.Model, d.Warnings, d.UnknownIDs)
+	a.showNotes(d.Model, d.Warnings, d.UnknownIDs, d.Waiting)
 	confidence := number(d.Confidence)
 	if explain {
 		confidence += ", at least " + lowerBound(d.ConfidenceLow)
@@ -306,5 +309,5 @@ func (a *app) showExplain(e suggest.ExplainAnswer, all bool) {
 		a.below([]string{"filter", "result", "detail"}, rows)
 	}
 	unknown := slices.DeleteFunc(slices.Clone(e.UnknownIDs), func(u suggest.UnknownID) bool { return u.Message == e.Reason })
-	a.showNotes(e.Model, nil, unknown)
+	a.showNotes(e.Model, nil, unknown, "")
 }

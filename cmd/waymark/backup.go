@@ -82,9 +82,6 @@ database of PostgreSQL at that URL instead, which must be empty. A backup of eit
 				return err
 			}
 			defer in.Close()
-			if err := a.checkStore(); err != nil {
-				return err
-			}
 			where := cmp.Or(a.store, a.data)
 			summary, err := storage.Restore(cmd.Context(), in, where, storage.Options{Logger: a.logger()})
 			if err != nil {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"waymark/storage"
 )
 
 // setting is one line of the settings that doctor shows.
@@ -51,6 +53,7 @@ func (a *app) settingsOf(cmd *cobra.Command) (answer shownSettings, err error) {
 				s.Origin, s.From = "environment", variable
 			}
 		}
+		s.Value = storage.Name(s.Value) // an address may have a password
 		answer.Settings = append(answer.Settings, s)
 	}
 	for _, variable := range secretVariables {

@@ -121,6 +121,10 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	} else if err != nil {
 		return nil, errors.Join(usageError{err}, h.close())
 	}
+	shown, err := a.settings()
+	if err != nil {
+		return nil, errors.Join(err, h.close())
+	}
 	judges, err := a.judges()
 	if err != nil {
 		return nil, errors.Join(usageError{err}, h.close())
@@ -134,7 +138,7 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	cfg := server.Config{
 		Store: h.store, Workspaces: h.workspaces, Judges: judges, RecordScores: a.judging.recordScores,
 		Upstream: a.upstream(h), Traces: h.feed.Collect, KeepKey: h.feed.KeepKey,
-		Logger: logger, Version: version().Version, Now: time.Now, KeepFor: a.keepFor, Data: dir, Program: programPath(),
+		Logger: logger, Version: version().Version, Now: time.Now, KeepFor: a.keepFor, Data: dir, Program: programPath(), Settings: shown,
 		Access: server.Access{LocalToken: h.token, RequireKey: who.requireKey, Hosts: who.hosts, Origins: who.origins, Proxies: who.proxies},
 		Limits: server.Limits{Timeout: who.timeout, MaxBody: who.maxBody}, TLS: who.tls,
 	}
@@ -158,20 +162,10 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 // storeFile names, in a data directory, the database that its servers use in place of the directory's own.
 const storeFile = "store"
 
-func (a *app) checkStore() error {
-	if a.store != "" && !strings.HasPrefix(a.store, "postgres://") && !strings.HasPrefix(a.store, "postgresql://") {
-		return usagef("%s is the address of a PostgreSQL database: postgres://…", a.flagName("store"))
-	}
-	return nil
-}
-
 // openStore opens the database at an address, or the one in the data directory, which another process must not have open
 // in either case. A directory whose server used a database elsewhere is refused without it: its own would be empty.
 func (a *app) openStore(dir string, opts storage.Options) (store *storage.Store, unlock func() error, err error) {
 	named := filepath.Join(dir, storeFile)
-	if err := a.checkStore(); err != nil {
-		return nil, nil, err
-	}
 	if a.store == "" {
 		if was, err := os.ReadFile(named); err == nil {
 			if unlock, err = storage.Lock(dir); err != nil {

@@ -38,16 +38,16 @@ opening it, free space, log and model. Exits 1 if a check fails. Below the check
   split" say that a source is not limited or reports for many, "waymark forget --source" takes back what a source recorded;
 - the last jobs of the server that has the directory: builds and judgements that start by themselves, rebuilds, verifications
   and searches for proposals;
-- the settings that a flag, a WAYMARK_* variable or the settings file may give, which override each other in this order, each
-  with its value and where it comes from ("by command" where commands have different defaults). Keys of other services are
-  shown as set or not set, never themselves.`,
+- the settings of the server that has the directory, else of this command: those that a flag, a WAYMARK_* variable or the
+  settings file may give, which override each other in this order, each with its value and where it comes from ("by command"
+  where commands have different defaults). Keys of other services are shown as set or not set, addresses without passwords.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			settings, err := a.settingsOf(cmd)
+			settings, err := a.settings()
 			if err != nil {
 				return err
 			}
-			checks, stats, page := a.examine(cmd.Context())
+			checks, stats, page := a.examine(cmd.Context(), &settings)
 			ok := true
 			var rows [][]string
 			for _, c := range checks {
@@ -75,8 +75,9 @@ opening it, free space, log and model. Exits 1 if a check fails. Below the check
 	}
 }
 
-// examine looks from the outside in: first what needs no open store, then what the store says.
-func (a *app) examine(ctx context.Context) (checks []check, stats suggest.Stats, page jobList) {
+// examine looks from the outside in: first what needs no open store, then what the store says. The settings become those
+// of the server, if one answers.
+func (a *app) examine(ctx context.Context, settings *shownSettings) (checks []check, stats suggest.Stats, page jobList) {
 	checks = []check{{"version", true, version().String()}}
 	dir, err := filepath.Abs(a.data)
 	if err != nil {
@@ -110,11 +111,17 @@ func (a *app) examine(ctx context.Context) (checks []check, stats suggest.Stats,
 		c = h.client(a.workspace)
 	}
 	if err == nil {
-		var found struct{ Checks []check }
-		if err = read(ctx, c, "/v1/doctor", &found); err == nil {
-			err = errors.Join(read(ctx, c, "/v1/stats", &stats), read(ctx, c, "/v1/jobs?limit=10", &page))
+		var remote struct {
+			Checks   []check
+			Settings *shownSettings
 		}
-		checks = append(checks, found.Checks...)
+		if err = read(ctx, c, "/v1/doctor", &remote); remote.Settings != nil {
+			*settings = *remote.Settings
+		}
+		checks = append(checks, remote.Checks...)
+	}
+	if err == nil {
+		err = errors.Join(read(ctx, c, "/v1/stats", &stats), read(ctx, c, "/v1/jobs?limit=10", &page))
 	}
 	if h != nil {
 		err = errors.Join(err, h.close())

@@ -148,8 +148,9 @@ type app struct {
 	named     func(field string) string // what the command calls a field of its request
 	given     func(flag string) bool    // somebody has set it: on the command line, in the environment or in a file
 
-	claim     func() error      // of the data directory, by a server; held to the end of the process
-	origins   map[string]string // by flag, the environment variable or file that set it
+	settings  func() (shownSettings, error) // of this process
+	claim     func() error                  // of the data directory, by a server; held to the end of the process
+	origins   map[string]string             // by flag, the environment variable or file that set it
 	config    string
 	data      string
 	workspace string
@@ -297,6 +298,7 @@ func (a *app) prepare(cmd *cobra.Command) error {
 	if err := a.loadSettings(cmd); err != nil {
 		return err
 	}
+	a.settings = func() (shownSettings, error) { return a.settingsOf(cmd) }
 	var wrong *suggest.RequestError // before a command reads or writes anything
 	if err := live.CheckName(a.workspace); errors.As(err, &wrong) {
 		return usagef("workspace %s", wrong.Detail)

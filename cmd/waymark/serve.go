@@ -110,10 +110,12 @@ func (a *app) serve(ctx context.Context, addr string, sampled bool, who access) 
 	defer func() { err = errors.Join(err, h.close()) }()
 
 	c = h.client(a.workspace)
-	if who.requireKey {
-		if err := needKey(ctx, c, addr); err != nil {
-			return err
-		}
+	var list struct{ Keys []apiKey }
+	if err := read(ctx, c, "/v1/keys", &list); err != nil {
+		return err
+	}
+	if who.requireKey && len(list.Keys) == 0 { // nobody could be let in
+		return fmt.Errorf("%s is reachable from other machines and there is no API key yet: make one with `waymark keys create`, or listen on 127.0.0.1", addr)
 	}
 	if sampled {
 		if err := a.showSample(ctx, c); err != nil {
@@ -122,7 +124,7 @@ func (a *app) serve(ctx context.Context, addr string, sampled bool, who access) 
 	}
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w; --addr or WAYMARK_ADDR names another address, port 0 any free port", err)
 	}
 	local := localAddr(ln.Addr().(*net.TCPAddr))
 	base, noted, own := "http://"+local, local, []net.Listener(nil)
@@ -135,7 +137,7 @@ func (a *app) serve(ctx context.Context, addr string, sampled bool, who access) 
 	}
 	err = h.note(noted)
 	if err == nil {
-		err = a.welcome(ctx, c, h.dir, base, who.requireKey)
+		err = a.welcome(ctx, c, h.dir, base, who.requireKey || len(list.Keys) > 0)
 	}
 	if err != nil {
 		for _, l := range append(own, ln) {
@@ -167,18 +169,6 @@ func (h *house) takeIn(ctx context.Context, workspace string) (stop func()) {
 		<-done
 		<-rules
 	}
-}
-
-// needKey refuses to open to the network while nobody could be let in.
-func needKey(ctx context.Context, c *client.Client, addr string) error {
-	var list struct{ Keys []apiKey }
-	if err := read(ctx, c, "/v1/keys", &list); err != nil {
-		return err
-	}
-	if len(list.Keys) == 0 {
-		return fmt.Errorf("%s is reachable from other machines and there is no API key yet: make one with `waymark keys create`, or listen on 127.0.0.1", addr)
-	}
-	return nil
 }
 
 // localAddr is where this machine reaches a listener.

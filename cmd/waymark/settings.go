@@ -65,7 +65,10 @@ func (a *app) loadSettings(cmd *cobra.Command) error {
 		}
 	}
 	if cmd.Flags().Lookup("store") == nil && given["store"] != nil { // it is where every command finds its data
-		a.store = fmt.Sprint(given["store"])
+		a.store, a.origins["store"] = fmt.Sprint(given["store"]), origin("store", path)
+	}
+	if a.store != "" && !strings.HasPrefix(a.store, "postgres://") && !strings.HasPrefix(a.store, "postgresql://") {
+		return usagef("%s is the address of a PostgreSQL database: postgres://…", a.flagName("store"))
 	}
 	if new(slog.Level).UnmarshalText([]byte(a.logLevel)) != nil {
 		return usagef("unknown %s %q: want debug, info, warn or error", a.flagName("log-level"), a.logLevel)

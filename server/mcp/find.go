@@ -63,6 +63,7 @@ type FindAnswer struct {
 	Warnings     []string          `json:"warnings"`
 
 	UnknownIDs   []suggest.UnknownID `json:"unknown_ids,omitempty"`
+	Waiting      string              `json:"waiting,omitempty" jsonschema:"how many entries wait for approval, where little was found"`
 	TokenMetrics tokenMetrics        `json:"token_metrics"`
 }
 
@@ -101,7 +102,7 @@ func findTool(ctx context.Context, c *mcpCall, in findArguments) (FindAnswer, er
 	}
 	out := FindAnswer{
 		SuggestionID: a.SuggestionID, Results: make([]found, len(a.Results)), Mode: a.Mode, Model: a.Model, Warnings: a.Warnings,
-		UnknownIDs: a.UnknownIDs,
+		UnknownIDs: a.UnknownIDs, Waiting: a.Waiting,
 	}
 	ids := make([]string, len(a.Results))
 	for i, r := range a.Results {
@@ -112,7 +113,7 @@ func findTool(ctx context.Context, c *mcpCall, in findArguments) (FindAnswer, er
 		}
 		out.Results[i], ids[i] = f, r.ID
 	}
-	out.Message = findMessage(ids, a.Warnings)
+	out.Message = findMessage(ids, a.Warnings) + noted(a.Waiting)
 	out.TokenMetrics, err = c.metrics(out)
 	if err != nil {
 		return FindAnswer{}, err

@@ -29,6 +29,14 @@ func shownIDs(ids []string) string {
 	return strings.Join(shown, ", ")
 }
 
+// noted is a note of an answer as its last sentence.
+func noted(note string) string {
+	if note != "" {
+		note = " Note: " + note + "."
+	}
+	return note
+}
+
 func findMessage(ids, warnings []string) string {
 	if len(ids) == 0 {
 		return "No tool matches. Use other words, or say what the result should be."
