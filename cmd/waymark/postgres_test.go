@@ -154,6 +154,42 @@ func TestServersOnPostgres(t *testing.T) {
 	require.Contains(t, errs, "the store is not empty")
 }
 
+// A server to which nobody has sent a request answers questions without a key while the database is down. It says over
+// MCP as over HTTP that a write is to be repeated, logs no failed probe, and shows the password of the database nowhere.
+func TestOutageOnPostgres(t *testing.T) {
+	db := startDatabase(t)
+	s := startServer(t, filepath.Join(t.TempDir(), "data"), "--store", "postgres://waymark:sesame@/postgres?host="+db.dir)
+	out, errs, code := waymark(t, "", "doctor", "--data", s.dir)
+	require.Zero(t, code, out+errs)
+	require.Regexp(t, `(?m)^store +postgres:///postgres +flag --store`, out)
+	require.NotContains(t, out+errs, "sesame")
+	db.stop()
+	require.Eventually(t, func() bool {
+		resp, err := http.Get(strings.TrimSuffix(s.URLs.API, "/v1") + "/readyz")
+		require.NoError(t, err)
+		resp.Body.Close()
+		return resp.StatusCode == http.StatusServiceUnavailable
+	}, time.Minute, 10*time.Millisecond)
+	var next struct{ Abstained bool }
+	askOver(t, http.MethodPost, s.URLs.API+"/next", `{}`, http.StatusOK, &next)
+	var refused struct{ Detail string }
+	askOver(t, http.MethodPost, s.URLs.API+"/episodes", `{"id":"1","steps":[{"tool":"a:b"}]}`, http.StatusServiceUnavailable, &refused)
+	require.Contains(t, refused.Detail, "repeat it with the same ids")
+	host := mcpClient(t, &mcp.StreamableClientTransport{Endpoint: s.URLs.MCP})
+	r, err := host.CallTool(t.Context(), &mcp.CallToolParams{Name: "record_episode", Arguments: map[string]any{"steps": []any{map[string]any{"tool": "a:b"}}}})
+	require.NoError(t, err)
+	require.True(t, r.IsError)
+	require.Equal(t, refused.Detail, r.Content[0].(*mcp.TextContent).Text)
+	require.NoError(t, host.Close())
+	db.start()
+	_, errs, code = waymark(t, "", "serve", "--data", filepath.Join(t.TempDir(), "data"), "--store", strings.Replace(db.address, "/postgres?", "/nowhere?", 1))
+	require.Equal(t, exitFailed, code)
+	require.Contains(t, errs, `the database server refuses the connection: database "nowhere" does not exist (3D000)`)
+	require.NotContains(t, errs, "does not answer")
+	require.Zero(t, s.stop(t))
+	require.NotContains(t, s.stderr.String(), "/readyz")
+}
+
 // The decisions of people at one server hold at the other: grants, rules, quarantine, and the approval of what a run
 // waits for, also when the server that carried the run out was killed.
 func TestDecisionsOnPostgres(t *testing.T) {
