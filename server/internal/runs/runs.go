@@ -95,6 +95,7 @@ type Request struct {
 	RejectedEdges []suggest.RejectedEdge `json:"rejected_edges,omitempty"`
 	Terms         []suggest.Term         `json:"terms,omitempty"`
 	Rationale     string                 `json:"rationale,omitempty"`
+	Waiting       string                 `json:"waiting,omitempty"`
 	Warnings      []string               `json:"warnings,omitempty"`
 	Model         suggest.ModelInfo      `json:"model,omitzero"`
 	UnknownIDs    []suggest.UnknownID    `json:"unknown_ids,omitempty"`
