@@ -176,7 +176,8 @@ func (r *entryReader) end() error {
 
 var (
 	restoring    = Key{tableMarks, "", "restoring"}
-	errRestoring = errors.New("a restore into it has not finished; remove its half-made data (the directory, or in PostgreSQL: drop table waymark_entries) and restore again")
+	errRestoring = errors.New("a restore into it has not finished; remove its half-made data (the directory, " +
+		"or in PostgreSQL: drop table waymark_entries) and restore again")
 )
 
 // Restore fills an empty directory or database, see [Open], from a backup. After an error it is empty

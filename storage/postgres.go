@@ -70,8 +70,8 @@ func openPostgres(ctx context.Context, address string) (*postgres, error) {
 	}
 	if err := p.prepare(ctx); err != nil {
 		p.pool.Close()
-		var refused *pgconn.PgError
-		if errors.As(err, &refused) && slices.Contains([]string{"28P01", "28000", "3D000"}, refused.Code) { // password, user, database
+		var refused *pgconn.PgError // the password, the user, the database
+		if errors.As(err, &refused) && slices.Contains([]string{"28P01", "28000", "3D000"}, refused.Code) {
 			err = fmt.Errorf("the database server refuses the connection: %s (%s)", refused.Message, refused.Code)
 		}
 		return nil, err

@@ -47,7 +47,8 @@ again. Works while a server runs and while none does.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return ask(cmd.Context(), a, "/v1/keys", map[string]any{"name": name, "workspace": a.workspace, "scopes": scopes, "agent": agent}, func(a *app, k apiKey) {
 				a.printf("%s\n", k.Key)
-				fmt.Fprintf(a.errs, "key %s: %s on workspace %s; it is not shown again\nwhile there is a key, a request without one is refused, on loopback too\n", k.ID, strings.Join(scopes, ", "), a.workspace)
+				fmt.Fprintf(a.errs, "key %s: %s on workspace %s; it is not shown again\n", k.ID, strings.Join(scopes, ", "), a.workspace)
+				fmt.Fprintln(a.errs, "while there is a key, a request without one is refused, on loopback too")
 			})
 		},
 	}
