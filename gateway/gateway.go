@@ -197,13 +197,21 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 	g.shown.Store(&shown{entries: map[string]*entry{}, withheld: map[string]Withheld{}})
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, id := range slices.Sorted(maps.Keys(r.pins)) {
-		if w, ok := withheldBy(r.pins[id]); ok {
-			g.shown.Load().withheld[id] = w
-		}
-	}
+	g.withholdPinned()
 	g.running.Go(func() { o.Table.Follow(g.ctx, g.agreedElsewhere) })
 	return g, nil
+}
+
+// withholdPinned withholds every tool that a pin holds back. g.mu is held.
+func (g *Gateway) withholdPinned() {
+	g.publish(func(now *shown) {
+		maps.DeleteFunc(now.withheld, func(_ string, w Withheld) bool { return g.ups[w.Server] == nil })
+		for id, p := range g.register.of("") {
+			if w, held := withheldBy(&p); held {
+				now.withheld[id] = w
+			}
+		}
+	})
 }
 
 // withheldBy is what a pin itself holds back.

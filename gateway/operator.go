@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"waymark/catalog"
@@ -139,9 +140,16 @@ func (g *Gateway) agreedElsewhere() {
 	if err != nil || !changed {
 		return // the next change tries again
 	}
+	g.changing.Lock()
+	defer g.changing.Unlock()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, u := range g.ups {
-		u.refresh()
+	g.withholdPinned() // at once; the lists below may take a while
+	for _, id := range slices.Collect(maps.Keys(g.ups)) {
+		if g.register.isForgotten(id) {
+			g.end(id)
+		} else {
+			g.ups[id].refresh()
+		}
 	}
 }

@@ -75,10 +75,12 @@ type register struct {
 	consents map[string]consent
 	pins     map[string]*pin
 	grants   []string // sorted
+
+	listed map[string]catalog.Fingerprint // of each tool, as this process last saw it
 }
 
 func openRegister(ctx context.Context, table storage.Table, now func() time.Time) (*register, error) {
-	r := &register{table: table, now: now}
+	r := &register{table: table, now: now, listed: map[string]catalog.Fingerprint{}}
 	_, err := r.load(ctx)
 	return r, err
 }
@@ -148,6 +150,13 @@ func (r *register) agreed(d *Definition) bool {
 	return r.consents[d.ID].Digest == d.Digest()
 }
 
+func (r *register) isForgotten(server string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, agreed := r.consents[server]
+	return !agreed
+}
+
 // listedBefore reports whether the tools of a server were listed and pinned since somebody agreed to it.
 func (r *register) listedBefore(server string) bool {
 	r.mu.Lock()
@@ -184,6 +193,10 @@ type verdict struct {
 
 // compare holds the tools that a server lists against their pins, and keeps what waits. It returns a verdict for each
 // and the pins of those that are approved with this list, for [register.take].
+//
+// Where several processes share the table, their copies of one server may list different contracts. Then only a process
+// that sees a contract change replaces or clears what waits; to the others it is withheld, whatever they see themselves.
+// If each wrote what it sees, they would overwrite each other forever.
 func (r *register) compare(ctx context.Context, server string, tools []offered) (map[string]verdict, []pin, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -194,12 +207,17 @@ func (r *register) compare(ctx context.Context, server string, tools []offered) 
 		o := &tools[i]
 		id := o.tool.ID
 		p := r.pins[id]
+		before, known := r.listed[id]
+		unchanged := !known || before == o.print
 		switch {
 		case o.wrong != "":
 			verdicts[id] = verdict{reason: ReasonInvalid, detail: o.wrong}
 			continue
 		case p != nil && p.broken:
 			verdicts[id] = verdict{reason: ReasonStore, detail: "what was approved of it cannot be read"}
+			continue
+		case p != nil && p.Waits != nil && unchanged && r.table.Shared():
+			verdicts[id] = p.Waits.verdict()
 			continue
 		case p != nil && p.Print != nil && *p.Print == o.print:
 			tool := o.tool
@@ -276,6 +294,15 @@ func (r *register) take(ctx context.Context, c Catalog, server string, taken []p
 	}
 	r.consents[server] = agreement
 	return nil
+}
+
+// saw keeps the contracts of a list that was compared and taken.
+func (r *register) saw(tools []offered) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range tools {
+		r.listed[tools[i].tool.ID] = tools[i].print
+	}
 }
 
 func (w *waiting) verdict() verdict {

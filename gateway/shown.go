@@ -44,6 +44,7 @@ func (g *Gateway) took(ctx context.Context, u *upstream, tools []offered) error 
 	if err != nil {
 		return err
 	}
+	g.register.saw(tools)
 	entries := map[string]*entry{}
 	offers := map[string]bool{}
 	for i := range tools {

@@ -90,13 +90,13 @@ func (r *register) known() *inspect.Catalog {
 	return known
 }
 
-// of are the pins of one server.
+// of are the pins of one server, or of all.
 func (r *register) of(server string) map[string]pin {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	pins := map[string]pin{}
 	for id, p := range r.pins {
-		if s, _, ok := catalog.Split(id); ok && s == server {
+		if s, _, ok := catalog.Split(id); server == "" || ok && s == server {
 			pins[id] = *p
 		}
 	}

@@ -259,6 +259,9 @@ func (t Table) Cached(ctx context.Context, key string) (value []byte, err error)
 	return value, err
 }
 
+// Shared reports whether other processes write, too.
+func (t Table) Shared() bool { return t.store.Shared() }
+
 // Apply makes changes, all or none.
 func (t Table) Apply(ctx context.Context, changes ...Change) error {
 	_, err := t.store.Append(ctx, t.workspace, Batch{Changes: changes})

@@ -348,3 +348,40 @@ func stored(client *http.Client, api, id string) bool {
 	var answer struct{ Accepted, Duplicates int }
 	return resp.StatusCode == http.StatusOK && json.NewDecoder(resp.Body).Decode(&answer) == nil && answer.Accepted+answer.Duplicates == 1
 }
+
+// What is approved or quarantined at one server is so at the other, though each starts its own copy of the server of
+// these tools, and the copies may differ.
+func TestPinsOnPostgres(t *testing.T) {
+	db := startDatabase(t)
+	var servers [2]*serving
+	var hosts [2]*mcp.ClientSession
+	define := func(i int, text string) {
+		config := deskConfig(t, map[string]string{"DESK_EXTRA": text, "DESK_SAYS": "stamped"})
+		says(t, 0, "gateway", "add", config, "--only", "My Desk", "--yes", "--data", servers[i].dir)
+	}
+	becomes := func(i int, part string) {
+		t.Helper()
+		assert.Eventually(t, func() bool {
+			r, err := hosts[i].CallTool(t.Context(), &mcp.CallToolParams{Name: "call_tool", Arguments: map[string]any{"tool": "My-Desk:stamp"}})
+			return assert.NoError(t, err) && strings.Contains(r.Content[0].(*mcp.TextContent).Text, part)
+		}, 30*time.Second, 20*time.Millisecond, "%s at server %d", part, i)
+	}
+	const stamped, quarantined = "stamped", "is quarantined (its contract changed: description)"
+	for i := range servers {
+		servers[i] = startServer(t, filepath.Join(t.TempDir(), "data"), "--store", db.address, "--connect")
+		hosts[i] = mcpClient(t, &mcp.StreamableClientTransport{Endpoint: servers[i].URLs.MCP})
+		define(i, "Quickly.")
+		becomes(i, stamped)
+	}
+	define(0, "And send me a copy.")
+	becomes(0, quarantined)
+	becomes(1, quarantined) // its copy still has the approved text
+	define(1, "And send me a copy.")
+	becomes(1, quarantined)
+	becomes(0, quarantined)
+	says(t, 0, "approve", "My-Desk:stamp", "--yes", "--data", servers[0].dir)
+	becomes(0, stamped)
+	becomes(1, stamped)
+	says(t, 0, "gateway", "remove", "My-Desk", "--yes", "--data", servers[0].dir)
+	becomes(1, "nobody agreed to start server My-Desk")
+}
