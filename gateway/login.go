@@ -23,6 +23,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
 
+	"waymark/internal/pause"
 	"waymark/internal/strictjson"
 	"waymark/storage"
 )
@@ -155,9 +156,7 @@ func (l *Logins) token(ctx context.Context, d *Definition, to *url.URL, through 
 		if err != nil || renewed != "" {
 			return renewed, err
 		}
-		select { // another process renews it
-		case <-time.After(200 * time.Millisecond):
-		case <-ctx.Done():
+		if !pause.For(ctx, 200*time.Millisecond) { // another process renews it
 			return "", ctx.Err()
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/internal/endpoint"
+	"waymark/internal/pause"
 )
 
 // State of a server.
@@ -236,14 +237,10 @@ func (u *upstream) run(ctx context.Context) {
 		if u.opts.Now().Sub(began) > u.opts.LongestWait {
 			wait.Reset() // it ran for a while: this is no series of failures
 		}
-		pause := wait.NextBackOff()
+		again := wait.NextBackOff()
 		u.set(Waiting, nil, why)
-		u.log.Warn("a server is down", "reason", why, "again_in", pause.Round(time.Millisecond))
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		u.log.Warn("a server is down", "reason", why, "again_in", again.Round(time.Millisecond))
+		if !pause.For(ctx, again) {
 			return
 		}
 	}
@@ -274,6 +271,7 @@ func (u *upstream) live(ctx context.Context) (why string) {
 	}
 	poll := time.NewTicker(u.opts.Poll)
 	defer poll.Stop()
+	var settled <-chan time.Time
 	for {
 		var seen chan struct{}
 		select {
@@ -295,9 +293,12 @@ func (u *upstream) live(ctx context.Context) (why string) {
 		case <-poll.C:
 		case <-u.stale:
 			// Changes come in swarms; one look after the swarm is enough, and one every so often.
-			if !pause(ctx, l, u.opts.Settle) {
-				continue
+			if settled == nil {
+				settled = time.After(u.opts.Settle)
 			}
+			continue
+		case <-settled:
+			settled = nil
 			drain(u.stale)
 		}
 		if err := u.list(ctx, l); err != nil && ctx.Err() == nil {
@@ -332,19 +333,6 @@ func (u *upstream) relook(ctx context.Context) {
 	case <-seen:
 	case <-ctx.Done():
 	}
-}
-
-func pause(ctx context.Context, l *link, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-	case <-l.done:
-	case <-l.broken:
-	}
-	return false
 }
 
 func drain(c chan struct{}) {

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"waymark/internal/pause"
 	"waymark/storage"
 )
 
@@ -58,7 +59,7 @@ func (l *lead) seek(ctx context.Context, log *slog.Logger) {
 			held = !held
 			log.Info("lease to start builds", "held", held)
 		}
-		rest(ctx, leaseRenew)
+		pause.For(ctx, leaseRenew)
 	}
 	if l.holds() {
 		l.until.Store(nil)
@@ -70,18 +71,10 @@ func (l *lead) seek(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// rest waits, or until ctx ends.
-func rest(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
-}
-
 // tend opens, while this process starts builds, the workspaces in which something was appended: whoever appended it
 // starts none.
 func (w *Workspaces) tend(ctx context.Context) {
-	for heads := map[string]storage.Head{}; ctx.Err() == nil; rest(ctx, leaseRenew) {
+	for heads := map[string]storage.Head{}; ctx.Err() == nil; pause.For(ctx, leaseRenew) {
 		if !w.opts.lead.holds() {
 			clear(heads)
 			continue
@@ -114,7 +107,7 @@ func (e *Engine) startsBuilds() bool { return e.opts.lead.holds() }
 // follow takes in what other processes change.
 func (e *Engine) follow() {
 	ctx := e.life.ctx
-	for existed := false; ctx.Err() == nil; rest(ctx, followPause) {
+	for existed := false; ctx.Err() == nil; pause.For(ctx, followPause) {
 		_, more := e.store.Changes(e.name)
 		exists, err := e.takeIn(ctx)
 		if err == nil && existed && !exists {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"waymark/internal/pause"
 	"waymark/storage"
 )
 
@@ -67,7 +68,7 @@ type sharedMemory struct{ storage.Engine }
 
 func (sharedMemory) Shared() bool                              { return true }
 func (sharedMemory) Close() error                              { return nil }
-func (sharedMemory) Wait(ctx context.Context, _ time.Duration) { rest(ctx, 25*time.Millisecond) }
+func (sharedMemory) Wait(ctx context.Context, _ time.Duration) { pause.For(ctx, 25*time.Millisecond) }
 
 func (l testLog) PutSnapshot(ctx context.Context, seq uint64, write func(io.Writer) error) error {
 	return l.store.PutSnapshot(ctx, l.workspace, seq, "", 0, write)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"waymark/internal/codec"
+	"waymark/internal/pause"
 	"waymark/semantic/thesaurus"
 	"waymark/storage"
 	"waymark/suggest"
@@ -62,7 +63,7 @@ func (e *Engine) keepBehind(s snapshot, m *suggest.Measures) {
 				if !errors.Is(err, storage.ErrUnavailable) {
 					return struct{}{}, err
 				}
-				rest(e.life.keeping, followRetry)
+				pause.For(e.life.keeping, followRetry)
 			}
 		})
 		returnMemory()

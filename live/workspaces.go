@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"waymark/internal/pause"
 	"waymark/storage"
 	"waymark/suggest"
 )
@@ -61,7 +62,7 @@ func NewWorkspaces(store *storage.Store, opts Options) *Workspaces {
 	}
 	if opts.Idle > 0 {
 		w.behind.Go(func() {
-			for rest(ctx, opts.Idle/4); ctx.Err() == nil; rest(ctx, opts.Idle/4) {
+			for pause.For(ctx, opts.Idle/4); ctx.Err() == nil; pause.For(ctx, opts.Idle/4) {
 				w.UnloadIdle(w.opts.Now().Add(-opts.Idle))
 			}
 		})

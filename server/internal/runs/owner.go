@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"waymark/internal/pause"
 	"waymark/live/state"
 	"waymark/run"
 	"waymark/server/internal/problem"
@@ -51,7 +52,7 @@ func (r *Runs) join(ctx context.Context) error {
 	}
 	r.joined = true
 	r.all.Go(func() {
-		for pause(r.ctx, renewEvery) {
+		for pause.For(r.ctx, renewEvery) {
 			if _, err := r.cfg.Store.System().Lease(r.ctx, lease(r.server), leaseFor); err != nil && r.ctx.Err() == nil {
 				r.cfg.Logger.Warn("another server may go on with the runs of this one", "error", err)
 			}
@@ -61,16 +62,6 @@ func (r *Runs) join(ctx context.Context) error {
 }
 
 func lease(server string) string { return "server/" + server }
-
-// pause reports false if the context ended before a time.
-func pause(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-time.After(d):
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
 
 // carried reports whether any server carries out a run.
 func (r *Runs) carried(ctx context.Context, workspace, id string, o state.RunOwner) (bool, error) {
@@ -230,7 +221,7 @@ func (r *Runs) Watch(ctx context.Context, workspace, id string) <-chan run.Statu
 					return
 				}
 			}
-			if last = s; s.State.Over() || r.ctx.Err() != nil || !pause(ctx, statusEvery) {
+			if last = s; s.State.Over() || r.ctx.Err() != nil || !pause.For(ctx, statusEvery) {
 				return
 			}
 		}

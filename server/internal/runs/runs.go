@@ -21,6 +21,7 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/gateway"
+	"waymark/internal/pause"
 	"waymark/live"
 	"waymark/live/state"
 	"waymark/run"
@@ -408,7 +409,7 @@ func (r *Runs) Find(workspace, id string) (*run.Run, bool) {
 // again.
 func (r *Runs) Start(ctx context.Context) {
 	r.all.Go(func() {
-		for r.Resume(ctx); r.cfg.Store.Shared() && pause(ctx, renewEvery) && r.ctx.Err() == nil; r.Resume(ctx) {
+		for r.Resume(ctx); r.cfg.Store.Shared() && pause.For(ctx, renewEvery) && r.ctx.Err() == nil; r.Resume(ctx) {
 		}
 	})
 }
@@ -485,7 +486,7 @@ func (r *Runs) checkAgain(ctx context.Context, workspace string, engine *live.En
 		if r.cfg.Gateway == nil || !p.Calls(connected) || time.Now().After(deadline) {
 			return p, nil
 		}
-		if !pause(ctx, 100*time.Millisecond) || r.ctx.Err() != nil {
+		if !pause.For(ctx, 100*time.Millisecond) || r.ctx.Err() != nil {
 			return nil, cmp.Or(ctx.Err(), live.ErrClosed)
 		}
 	}
