@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/assert"
@@ -89,6 +90,43 @@ func TestRelayCarriesCallsSideBySide(t *testing.T) {
 	assert.False(t, call(t, client, "suggest_next", map[string]any{}).IsError)
 	close(release)
 	assert.True(t, <-slow)
+}
+
+// A call beyond those that may wait for answers is refused, and what ends the others still reaches the server.
+func TestRelayRefusesTooManyCalls(t *testing.T) {
+	s := newOffice(t)
+	const most = 1024
+	entered := make(chan struct{}, most)
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Mcp-Name") == "find_tool" {
+			_, _ = io.Copy(io.Discard, r.Body) // else the end of the connection is not noticed
+			entered <- struct{}{}
+			<-r.Context().Done()
+			return
+		}
+		s.Handler().ServeHTTP(w, r)
+	}))
+	t.Cleanup(web.Close)
+	client := overPipes(t, "2026-07-28", nil, relayTo(web.URL, "local-token", request.DefaultWorkspace, ""))
+	ctx, cancel := context.WithCancel(t.Context())
+	var waiting sync.WaitGroup
+	for range most {
+		waiting.Go(func() {
+			_, err := client.CallTool(ctx, &mcp.CallToolParams{Name: "find_tool", Arguments: map[string]any{"query": "read"}})
+			assert.ErrorIs(t, err, context.Canceled)
+		})
+	}
+	for range most {
+		<-entered
+	}
+	suggest := func() error {
+		_, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "suggest_next", Arguments: map[string]any{}})
+		return err
+	}
+	require.ErrorContains(t, suggest(), "1024 calls wait for their answers")
+	cancel()
+	waiting.Wait()
+	require.Eventually(t, func() bool { return suggest() == nil }, 30*time.Second, time.Millisecond)
 }
 
 // When the owner ends in the middle of calls, those that read are answered by the next one. Of the others it is unknown

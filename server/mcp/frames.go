@@ -3,10 +3,8 @@ package mcpserver
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,28 +21,30 @@ const MaxFrame = 4 << 20
 // codeEnding is the code of a call that is refused because one end of the pipe is going away.
 const codeEnding = -32000
 
-// frame is one line of the input, or its end.
-type frame struct {
-	line    []byte
-	tooLong bool
-	err     error
-}
-
-// messagesOf decodes a line: one message or a batch.
-func messagesOf(line []byte) ([]jsonrpc.Message, error) {
-	var parts []json.RawMessage
-	if line[0] != '[' {
-		parts = append(parts, line)
-	} else if err := json.Unmarshal(line, &parts); err != nil {
-		return nil, err
+// decodeLine decodes a line of a host: one message, or a batch where the revision of the protocol has batches. Else it
+// returns the JSON-RPC error that answers the line.
+func decodeLine(line []byte, tooLong, batches bool) (messages []jsonrpc.Message, refusal []byte) {
+	if tooLong {
+		return nil, frameError(nil, -32600, "the message is longer than 4 MiB")
 	}
-	messages := make([]jsonrpc.Message, len(parts))
-	for i, part := range parts {
+	id, code, reason := checkFrame(line)
+	var parts []json.RawMessage
+	switch {
+	case code != 0:
+		return nil, frameError(id, code, reason)
+	case line[0] == '[' && !batches:
+		return nil, frameError(nil, -32600, "this revision of the protocol has no batches: send one message per line")
+	case line[0] == '[':
+		_ = json.Unmarshal(line, &parts) // checked
+	default:
+		parts = append(parts, line)
+	}
+	for _, part := range parts {
 		m, err := jsonrpc.DecodeMessage(part)
 		if err != nil {
-			return nil, err
+			return nil, frameError(id, -32600, "the line is no JSON-RPC message: "+err.Error())
 		}
-		messages[i] = m
+		messages = append(messages, m)
 	}
 	return messages, nil
 }
@@ -92,25 +92,23 @@ func mended(message []byte) []byte {
 	return slices.Concat(message[:start], again, message[end:])
 }
 
-// records reports whether a call records an episode.
-func records(req *jsonrpc.Request) bool {
-	var p struct {
-		Name string `json:"name"`
-	}
-	return req.Method == "tools/call" && json.Unmarshal(req.Params, &p) == nil && p.Name == toolRecord
+// messageParams are the parameters of a request that the relay reads; a request may have others.
+type messageParams struct {
+	Name string `json:"name"`
+	URI  string `json:"uri"`
+	Meta struct {
+		Revision string `json:"io.modelcontextprotocol/protocolVersion"`
+	} `json:"_meta"`
 }
 
-// readLines passes lines on until ctx or the input ends.
-func readLines(ctx context.Context, in io.Reader, lines chan<- frame) {
-	r := bufio.NewReaderSize(in, 64<<10)
-	for l := (frame{}); l.err == nil; {
-		l.line, l.tooLong, l.err = readLine(r)
-		select {
-		case lines <- l:
-		case <-ctx.Done():
-			return
-		}
-	}
+func paramsOf(req *jsonrpc.Request) (p messageParams) {
+	_ = json.Unmarshal(req.Params, &p) // the server refuses what cannot be read
+	return p
+}
+
+// records reports whether a call records an episode.
+func records(req *jsonrpc.Request) bool {
+	return req.Method == "tools/call" && paramsOf(req).Name == toolRecord
 }
 
 // readLine reads to the end of a line, of which it keeps no more than a message may have.
