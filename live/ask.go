@@ -10,56 +10,53 @@ import (
 
 // Next suggests the next tools, of those that the caller may be told of; nil: everything.
 func (e *Engine) Next(m *suggest.Model, tools *suggest.ToolSet, r suggest.NextRequest) (a suggest.NextAnswer, err error) {
-	r.Withheld, r.Pinned = e.ruled(m, &r.Context, r.Intent)
-	r.Withheld = m.Within(tools, r.Withheld)
+	r.Withheld, r.Pinned = e.ruled(m, tools, &r.Context, r.Intent)
 	if a, err = m.Next(r); err != nil {
 		return a, err
 	}
 	a.UnknownIDs = m.Unknown(r.Context, r.Withheld)
-	answer := &served{ID: a.SuggestionID, Context: r.Context}
+	first := ""
 	if len(a.Suggestions) > 0 {
-		answer.First = a.Suggestions[0].ID
+		first = a.Suggestions[0].ID
 	}
-	a.Waiting = e.answered(answer, a.Warnings, r.Withheld)
+	a.Waiting = e.answered(a.SuggestionID, r.Context, first, a.Warnings, r.Withheld)
 	return a, nil
 }
 
 // Search finds tools and capabilities.
 func (e *Engine) Search(m *suggest.Model, tools *suggest.ToolSet, r suggest.SearchRequest) (a suggest.SearchAnswer, err error) {
-	r.Withheld, r.Pinned = e.ruled(m, nil, r.Query)
-	r.Withheld = m.Within(tools, r.Withheld)
+	r.Withheld, r.Pinned = e.ruled(m, tools, nil, r.Query)
 	if a, err = m.Search(r); err != nil {
 		return a, err
 	}
 	a.UnknownIDs = m.Unknown(r.Context, r.Withheld)
-	answer := &served{ID: a.SuggestionID, Context: r.Context}
+	first := ""
 	if len(a.Results) > 0 {
-		answer.First = a.Results[0].ID
+		first = a.Results[0].ID
 	}
-	a.Waiting = e.answered(answer, a.Warnings, r.Withheld)
+	a.Waiting = e.answered(a.SuggestionID, r.Context, first, a.Warnings, r.Withheld)
 	return a, nil
 }
 
 // Plan returns a DAG.
 func (e *Engine) Plan(m *suggest.Model, tools *suggest.ToolSet, r suggest.DAGRequest) (a suggest.DAGAnswer, err error) {
-	r.Withheld, r.Pinned = e.ruled(m, nil, r.Intent)
-	r.Withheld = m.Within(tools, r.Withheld)
+	r.Withheld, r.Pinned = e.ruled(m, tools, nil, r.Intent)
 	if a, err = m.Plan(r); err != nil {
 		return a, err
 	}
 	a.UnknownIDs = m.Unknown(r.Context, r.Withheld)
-	answer := &served{ID: a.SuggestionID, Context: r.Context}
+	first := ""
 	if len(a.DAG.Tasks) > 0 {
-		answer.First = a.DAG.Tasks[0].Tool
+		first = a.DAG.Tasks[0].Tool
 	}
-	a.Waiting = e.answered(answer, a.Warnings, r.Withheld)
+	a.Waiting = e.answered(a.SuggestionID, r.Context, first, a.Warnings, r.Withheld)
 	return a, nil
 }
 
 // answered remembers an answer and, where it has nothing or nothing likely, says how many entries wait for approval.
-func (e *Engine) answered(a *served, warnings []string, withheld *suggest.Exclusions) (waiting string) {
-	e.answers.remember(a)
-	if n := withheld.Waiting(); n > 0 && (a.First == "" || slices.Contains(warnings, suggest.WarnLowConfidence)) {
+func (e *Engine) answered(id string, context []string, first string, warnings []string, withheld *suggest.Exclusions) (waiting string) {
+	e.answers.remember(id, context, first)
+	if n := withheld.Waiting(); n > 0 && (first == "" || slices.Contains(warnings, suggest.WarnLowConfidence)) {
 		waiting = "left out until approved: " + plural.Of(n, "entry") + "; list and release with `waymark approve`"
 	}
 	return waiting

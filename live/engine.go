@@ -129,11 +129,9 @@ type startBuild struct {
 
 // A lifecycle ends what runs beside the writer.
 type lifecycle struct {
-	stop       context.CancelFunc // ends background builds
-	ctx        context.Context
-	closing    chan struct{}
-	closed     chan struct{}
-	once       sync.Once
+	ctx        context.Context // ends when the engine closes, and with it background builds
+	stop       context.CancelFunc
+	closed     chan struct{}   // closed when the writer has ended
 	background sync.WaitGroup  // fetches of vectors, snapshots being written, what was learned being read in
 	keeping    context.Context // of snapshots: Close waits for one as long as it may
 	giveUp     context.CancelFunc
@@ -148,17 +146,22 @@ type edition struct {
 }
 
 // open replays a log and starts its writer.
-func open(ctx context.Context, store *storage.Store, name string, opts Options) (*Engine, error) {
+func open(ctx context.Context, store *storage.Store, name string, opts Options) (_ *Engine, err error) {
 	background, stop := context.WithCancel(context.Background())
+	defer func() {
+		if err != nil {
+			stop()
+			err = fmt.Errorf("open workspace %q: %w", name, err)
+		}
+	}()
 	e := &Engine{
 		name: name, store: store, table: store.Table(name), opts: opts.filled(), ops: make(chan *op, 256), looks: make(chan func(*writer)),
-		life: lifecycle{ctx: background, stop: stop, closing: make(chan struct{}), closed: make(chan struct{})},
+		life: lifecycle{ctx: background, stop: stop, closed: make(chan struct{})},
 	}
 	e.resume.asked = make(chan struct{})
 	e.quarantine = &quarantine{table: e.table, shared: store.Shared()}
 	if err := e.quarantine.load(ctx); err != nil {
-		stop()
-		return nil, fmt.Errorf("open workspace %q: %w", name, err)
+		return nil, err
 	}
 	e.life.keeping, e.life.giveUp = context.WithCancel(context.Background())
 	began := e.opts.Now()
@@ -171,8 +174,7 @@ func open(ctx context.Context, store *storage.Store, name string, opts Options) 
 		nothing := history.NewState()
 		m, err := e.measure(ctx, nothing.Freeze(), build{}, 0)
 		if err != nil {
-			stop()
-			return nil, fmt.Errorf("open workspace %q: %w", name, err)
+			return nil, err
 		}
 		from = &foldedLog{state: nothing, measures: m}
 	}
@@ -182,15 +184,13 @@ func open(ctx context.Context, store *storage.Store, name string, opts Options) 
 	kept := from.head.Seq
 	h, o, err := replay(ctx, e.read, from, 0, lastBuild, e.measure, nil)
 	if err != nil {
-		stop()
-		return nil, fmt.Errorf("open workspace %q: %w", name, err)
+		return nil, err
 	}
 	w := &writer{Engine: e, foldedLog: h, builtAt: e.timeBuilt(ctx, h.built.seq), autoAt: e.judgedAt(ctx, h.how), results: make(chan func()), vectors: h.how.Vectors}
 	w.showJudged()
 	w.folded()
 	if err := w.publish(); err != nil {
-		stop()
-		return nil, fmt.Errorf("open workspace %q: %w", name, err)
+		return nil, err
 	}
 	e.opts.Logger.Info("workspace opened", "workspace", name, "events", o.head, "model", e.Model().Info().Version,
 		"replayed", o.head-kept, "took", e.opts.Now().Sub(began))
@@ -390,10 +390,7 @@ func (e *Engine) Build(ctx context.Context) (seq uint64, err error) {
 // Close ends the writer. What was acknowledged is durable; a build under way is left to the next
 // start, a snapshot being written is waited for as long as ctx lets it.
 func (e *Engine) Close(ctx context.Context) error {
-	e.life.once.Do(func() {
-		e.life.stop()
-		close(e.life.closing)
-	})
+	e.life.stop()
 	defer context.AfterFunc(ctx, e.life.giveUp)()
 	select {
 	case <-e.life.closed:

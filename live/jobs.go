@@ -60,17 +60,16 @@ func gateError(g *evaluate.Gate) error {
 // one or, to verify, is compared with it bit by bit. A job of the same kind under way is returned.
 //
 // A rebuild is judged before: where held-out tasks say that it loses more than noise against the running
-// model, it ends [JobRefused], and the running model stays.
-func (e *Engine) Rebuild(ctx context.Context, verify bool) (Job, error) {
-	if verify {
+// model, it ends [JobRefused], and the running model stays. With force it is published whatever it loses; the numbers are
+// taken all the same.
+func (e *Engine) Rebuild(ctx context.Context, verify, force bool) (Job, error) {
+	switch {
+	case verify && force:
+		return Job{}, &suggest.RequestError{Kind: suggest.Invalid, Field: "force", Detail: "goes with a rebuild; verify publishes nothing"}
+	case verify:
 		return e.start("verify", requested, false, e.verify)
 	}
-	return e.start("rebuild", requested, false, e.rebuildJob(false))
-}
-
-// ForceRebuild is a rebuild that is published whatever it loses. The numbers are taken all the same.
-func (e *Engine) ForceRebuild(ctx context.Context) (Job, error) {
-	return e.start("rebuild", requested, true, e.rebuildJob(true))
+	return e.start("rebuild", requested, force, e.rebuildJob(force))
 }
 
 // TryRebuild starts a job that judges a rebuild and ends as that rebuild would, [JobDone] or [JobRefused]. It writes nothing.
@@ -83,17 +82,6 @@ func (e *Engine) TryRebuild(context.Context) (Job, error) {
 		}
 		return err
 	})
-}
-
-// StartRebuild starts the job that a request names.
-func (e *Engine) StartRebuild(ctx context.Context, verify, force bool) (Job, error) {
-	switch {
-	case verify && force:
-		return Job{}, &suggest.RequestError{Kind: suggest.Invalid, Field: "force", Detail: "goes with a rebuild; verify publishes nothing"}
-	case force:
-		return e.ForceRebuild(ctx)
-	}
-	return e.Rebuild(ctx, verify)
 }
 
 // rebuildJob is what a rebuild does. Proposals are mined after it where the options ask for that.
@@ -298,14 +286,20 @@ func (e *Engine) alone(ctx context.Context, f func(w *writer)) error {
 	}
 }
 
-func (e *Engine) replayFor(ctx context.Context, j *job, from *foldedLog, upTo, built uint64) (*foldedLog, error) {
+// replayFor replays the log for a job.
+func (e *Engine) replayFor(ctx context.Context, j *job, from *foldedLog, upTo, built uint64) (h *foldedLog, err error) {
+	if upTo == 0 { // nothing was ever recorded or built
+		h = &foldedLog{state: history.NewState()}
+		h.measures, err = e.measure(ctx, h.state.Freeze(), build{}, 0)
+		return h, err
+	}
 	before, all := replayShare, 1.0 // of the measures
 	if j.Kind == "rebuild" {
 		before += judgeShare
 	} else {
 		all -= compareShare
 	}
-	h, _, err := replay(ctx, e.read, from, upTo, built,
+	h, _, err = replay(ctx, e.read, from, upTo, built,
 		func(ctx context.Context, c *history.Counts, b build, at uint64) (*suggest.Measures, error) {
 			b.Options.Progress = func(phase string, done float64) {
 				e.progress(j, phase, before+float64((all-before)*done))
@@ -331,7 +325,7 @@ func (e *Engine) verify(ctx context.Context, j *job) error {
 	if err != nil {
 		return err
 	}
-	h, err := e.replayUpTo(ctx, j, upTo, built)
+	h, err := e.replayFor(ctx, j, nil, upTo, built)
 	if err != nil {
 		return err
 	}
@@ -355,17 +349,6 @@ func (e *Engine) verify(ctx context.Context, j *job) error {
 	report.Equal = len(report.Differences) == 0
 	e.update(j, func(j *Job) { j.Verify = &report })
 	return nil
-}
-
-// replayUpTo is replayFor, also where nothing was ever recorded or built.
-func (e *Engine) replayUpTo(ctx context.Context, j *job, upTo, built uint64) (*foldedLog, error) {
-	if upTo == 0 {
-		h := &foldedLog{state: history.NewState()}
-		var err error
-		h.measures, err = e.measure(ctx, h.state.Freeze(), build{}, 0)
-		return h, err
-	}
-	return e.replayFor(ctx, j, nil, upTo, built)
 }
 
 // estimateFrom is the part of a job from which its pace says how long the rest takes: phases before are too unlike the

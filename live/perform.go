@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -70,9 +71,7 @@ func (e *Engine) perform(ctx context.Context, source string, was *episodic.Grown
 			return entries
 		},
 		finish: func(w *writer, receipts []storage.Receipt, err error) {
-			if failed == nil {
-				failed = err
-			}
+			failed = cmp.Or(failed, err)
 			for i, receipt := range receipts {
 				if p, ok := sent[i].(*episodic.Performed); ok && failed == nil && receipt.Status == storage.Conflict {
 					failed = otherStep(p)
@@ -81,10 +80,7 @@ func (e *Engine) perform(ctx context.Context, source string, was *episodic.Grown
 			seq = w.counted.Load()
 		},
 	})
-	if err == nil {
-		err = failed
-	}
-	return seq, err
+	return seq, cmp.Or(err, failed)
 }
 
 // asStored puts what is performed, and the head of its episode, into the form in which they are stored.

@@ -91,21 +91,6 @@ func (e *Engine) mine(ctx context.Context, j *job, o MineOptions) error {
 	return nil
 }
 
-// episodes yields the history in the order recorded.
-func (e *Engine) episodes(ctx context.Context) iter.Seq2[*episodic.Episode, error] {
-	return func(yield func(*episodic.Episode, error) bool) {
-		for item, err := range e.Items(ctx) {
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			if item.Episode != nil && !yield(item.Episode, nil) {
-				return
-			}
-		}
-	}
-}
-
 // keepProposals puts new proposals in the place of those that wait.
 func (e *Engine) keepProposals(ctx context.Context, found []proposal.Proposal) (kept int, err error) {
 	stored, err := e.Proposals(ctx, "")

@@ -176,37 +176,6 @@ func (row *Quarantined) change() ([]storage.Change, error) {
 	return []storage.Change{c}, nil
 }
 
-// release ends the quarantine of an entry; with a fingerprint only of the entry as it was looked at. What others put
-// there meanwhile stays.
-func (q *quarantine) release(ctx context.Context, id, fingerprint string) error {
-	value, version, err := q.table.Get(ctx, quarantineRow+id)
-	if err == nil || errors.Is(err, storage.ErrNotFound) {
-		if err := mayRelease(id, fingerprint, readQuarantined(id, value), err == nil); err != nil {
-			return err
-		}
-		err = q.table.Apply(ctx, storage.Change{Key: quarantineRow + id, Version: &version})
-	}
-	if errors.Is(err, storage.ErrConflict) {
-		err = ErrChangedAgain
-	}
-	if err != nil {
-		return fmt.Errorf("approve %q: %w", id, err)
-	}
-	q.changed(id, nil)
-	return nil
-}
-
-// mayRelease is nil if the entry waits, as it was looked at.
-func mayRelease(id, fingerprint string, row Quarantined, waits bool) error {
-	switch {
-	case !waits:
-		return fmt.Errorf("approve %q: %w", id, ErrNotQuarantined)
-	case fingerprint != "" && fingerprint != row.Fingerprint:
-		return fmt.Errorf("approve %q: %w", id, ErrChangedAgain)
-	}
-	return nil
-}
-
 func (q *quarantine) holds(id string) (Quarantined, bool) {
 	row, ok := q.row(id)
 	return row, ok && !row.Removed
@@ -295,9 +264,26 @@ func (e *Engine) Quarantined() []Quarantined {
 	return all
 }
 
-// Release ends the quarantine of an entry; with a fingerprint only of the entry as it was looked at.
+// Release ends the quarantine of an entry; with a fingerprint only of the entry as it was looked at. What others put
+// there meanwhile stays.
 func (e *Engine) Release(ctx context.Context, id, fingerprint string) error {
-	return e.quarantine.release(ctx, id, fingerprint)
+	value, version, err := e.table.Get(ctx, quarantineRow+id)
+	switch {
+	case errors.Is(err, storage.ErrNotFound):
+		err = ErrNotQuarantined
+	case err == nil && fingerprint != "" && fingerprint != readQuarantined(id, value).Fingerprint:
+		err = ErrChangedAgain
+	case err == nil:
+		err = e.table.Apply(ctx, storage.Change{Key: quarantineRow + id, Version: &version})
+	}
+	if errors.Is(err, storage.ErrConflict) {
+		err = ErrChangedAgain
+	}
+	if err != nil {
+		return fmt.Errorf("approve %q: %w", id, err)
+	}
+	e.quarantine.changed(id, nil)
+	return nil
 }
 
 // Withheld says why an id is neither suggested nor shown at the moment.

@@ -518,43 +518,35 @@ func changedParts(was []byte, t *catalog.Tool) (parts []string) {
 // RemoveTool takes a tool out of the catalog; false if it is not in it. The caller may approve tools: what comes under
 // this id later is new.
 func (e *Engine) RemoveTool(ctx context.Context, id string) (bool, error) {
-	return e.removeTool(ctx, id, true)
+	return e.remove(ctx, kindTool, id, true)
 }
 
 // WithdrawTool is [Engine.RemoveTool] for somebody who may not approve tools: what comes under this id later is held
 // against what was approved.
 func (e *Engine) WithdrawTool(ctx context.Context, id string) (bool, error) {
-	return e.removeTool(ctx, id, false)
-}
-
-func (e *Engine) removeTool(ctx context.Context, id string, approved bool) (bool, error) {
-	return e.remove(ctx, kindTool, id, approved, func(s *history.State) (any, bool) {
-		t, ok := s.Tool(id)
-		return t, ok
-	})
+	return e.remove(ctx, kindTool, id, false)
 }
 
 // RemoveCapability takes a capability out of the catalog, as [Engine.RemoveTool] does a tool.
 func (e *Engine) RemoveCapability(ctx context.Context, id string) (bool, error) {
-	return e.removeCapability(ctx, id, true)
+	return e.remove(ctx, kindCapability, id, true)
 }
 
 // WithdrawCapability is [Engine.RemoveCapability] for somebody who may not approve capabilities: one that was
 // quarantined is so when it comes again.
 func (e *Engine) WithdrawCapability(ctx context.Context, id string) (bool, error) {
-	return e.removeCapability(ctx, id, false)
+	return e.remove(ctx, kindCapability, id, false)
 }
 
-func (e *Engine) removeCapability(ctx context.Context, id string, approved bool) (bool, error) {
-	return e.remove(ctx, kindCapability, id, approved, func(s *history.State) (any, bool) {
-		c, ok := s.Capability(id)
-		return c, ok
-	})
-}
-
-func (e *Engine) remove(ctx context.Context, kind byte, id string, approved bool, current func(*history.State) (any, bool)) (bool, error) {
+func (e *Engine) remove(ctx context.Context, kind byte, id string, approved bool) (bool, error) {
 	return e.appendOne(ctx, func(w *writer) (entry, bool, error) {
-		v, found := current(w.state)
+		var v any
+		var found bool
+		if kind == kindTool {
+			v, found = w.state.Tool(id)
+		} else {
+			v, found = w.state.Capability(id)
+		}
 		if !found {
 			return entry{}, false, nil
 		}
@@ -588,23 +580,15 @@ func (e *Engine) appendOne(ctx context.Context, make func(w *writer) (entry, boo
 	var refused error
 	failed := e.submit(ctx, &op{
 		prepare: func(w *writer) []entry {
-			one, ok, err := make(w)
-			appended = false
-			if refused = err; err != nil || !ok {
+			var one entry
+			if one, appended, refused = make(w); refused != nil || !appended {
 				return nil
 			}
-			appended = true
 			return []entry{one}
 		},
-		finish: func(_ *writer, _ []storage.Receipt, err error) {
-			if refused == nil {
-				refused = err
-			}
-		},
+		finish: func(_ *writer, _ []storage.Receipt, err error) { refused = cmp.Or(refused, err) },
 	})
-	if failed == nil {
-		failed = refused
-	}
+	failed = cmp.Or(failed, refused)
 	return appended && failed == nil, failed
 }
 
@@ -639,14 +623,25 @@ func (e *Engine) Items(ctx context.Context) iter.Seq2[Item, error] {
 				return
 			}
 		}
+		for ep, err := range e.episodes(ctx) {
+			if !yield(Item{Episode: ep}, err) {
+				return
+			}
+		}
+	}
+}
+
+// episodes yields the history in the order recorded.
+func (e *Engine) episodes(ctx context.Context) iter.Seq2[*episodic.Episode, error] {
+	return func(yield func(*episodic.Episode, error) bool) {
 		aliases := aliases(e.Rules())
 		episodes(ctx, e.read, func(ep *episodic.Episode, err error) bool {
 			if err != nil {
-				yield(Item{}, fmt.Errorf("read the log of workspace %q: %w", e.name, err))
+				yield(nil, fmt.Errorf("read the log of workspace %q: %w", e.name, err))
 				return false
 			}
 			renameSteps(ep, aliases)
-			return yield(Item{Episode: ep}, nil)
+			return yield(ep, nil)
 		})
 	}
 }

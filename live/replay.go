@@ -145,27 +145,22 @@ func look(ctx context.Context, log reader, after, upTo uint64) (outline, error) 
 		if e.Erased || len(e.Payload) == 0 {
 			continue
 		}
-		switch e.Payload[0] {
-		case kindBuild:
-			_, v, err := decode(e.Payload)
-			if err != nil {
-				return o, fmt.Errorf("event %d: %w", e.Seq, err)
-			}
-			if !v.(*build).Refused {
+		if !slices.Contains([]byte{kindBuild, kindSource, kindForgotten}, e.Payload[0]) {
+			continue
+		}
+		_, v, err := decode(e.Payload)
+		if err != nil {
+			return o, fmt.Errorf("event %d: %w", e.Seq, err)
+		}
+		switch v := v.(type) {
+		case *build:
+			if !v.Refused {
 				o.built = e.Seq
 			}
-		case kindSource:
-			_, v, err := decode(e.Payload)
-			if err != nil {
-				return o, fmt.Errorf("event %d: %w", e.Seq, err)
-			}
-			o.treated = append(o.treated, *v.(*ruled))
-		case kindForgotten:
-			_, v, err := decode(e.Payload)
-			if err != nil {
-				return o, fmt.Errorf("event %d: %w", e.Seq, err)
-			}
-			for _, seq := range v.(*forgotten).Seqs {
+		case *ruled:
+			o.treated = append(o.treated, *v)
+		case *forgotten:
+			for _, seq := range v.Seqs {
 				o.forgotten[seq] = true
 			}
 		}

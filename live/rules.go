@@ -74,9 +74,9 @@ func (r *Rule) exclusion() suggest.Exclusion {
 // Rules lists the rules in effect, by id.
 func (e *Engine) Rules() []Rule { return append([]Rule{}, *e.ruling.Load()...) }
 
-// ruled are the tools that must not be in the answer to a request, and those that rules put first. context is nil for a
+// ruled are the tools that must not be in the answer to a request of whoever may know of tools (nil: all), and those that rules put first. context is nil for a
 // request that is not about what comes next: there pins of places do not hold.
-func (e *Engine) ruled(m *suggest.Model, context *[]string, intent string) (withheld *suggest.Exclusions, pins []suggest.Pin) {
+func (e *Engine) ruled(m *suggest.Model, tools *suggest.ToolSet, context *[]string, intent string) (withheld *suggest.Exclusions, pins []suggest.Pin) {
 	after, place := "", context != nil
 	if place && len(*context) > 0 {
 		after = resolved(m, (*context)[len(*context)-1])
@@ -98,7 +98,7 @@ func (e *Engine) ruled(m *suggest.Model, context *[]string, intent string) (with
 			pins = append(pins, suggest.Pin{ID: resolved(m, r.Tool), Rule: r.ID})
 		}
 	}
-	return e.withheld().And(banned), pins
+	return m.Within(tools, e.withheld().And(banned)), pins
 }
 
 // wordsOf is what requests have to share for a rule about one of them: the stems of their words, without order.

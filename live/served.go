@@ -9,7 +9,6 @@ import (
 
 // served is an answer that was given, for feedback.
 type served struct {
-	ID      string // suggestion_id; one id always stands for the same list
 	Context []string
 	First   string // id of the first suggestion; empty: there was none
 }
@@ -25,20 +24,20 @@ type servedAnswers struct {
 	next int
 }
 
-func (s *servedAnswers) remember(a *served) {
-	a.Context = slices.Clone(a.Context)
+// remember keeps an answer by its suggestion_id, which always stands for the same list.
+func (s *servedAnswers) remember(id string, context []string, first string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.by == nil {
 		s.by, s.ring = make(map[string]*served, servedLimit), make([]string, servedLimit)
 	}
-	if _, known := s.by[a.ID]; known {
+	if _, known := s.by[id]; known {
 		return
 	}
 	delete(s.by, s.ring[s.next])
-	s.ring[s.next] = a.ID
+	s.ring[s.next] = id
 	s.next = (s.next + 1) % servedLimit
-	s.by[a.ID] = a
+	s.by[id] = &served{slices.Clone(context), first}
 }
 
 func (s *servedAnswers) get(id string) *served {

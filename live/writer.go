@@ -110,7 +110,7 @@ func (e *Engine) look(ctx context.Context, f func(w *writer)) error {
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-e.life.closing:
+	case <-e.life.ctx.Done():
 		return ErrClosed
 	}
 }
@@ -123,7 +123,7 @@ func (e *Engine) submit(ctx context.Context, o *op) error {
 	case e.ops <- o:
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-e.life.closing:
+	case <-e.life.ctx.Done():
 		return ErrClosed
 	}
 	select {
@@ -165,7 +165,7 @@ func (w *writer) run() {
 			result()
 			w.buildIfDue()
 		case <-timer.C:
-		case <-w.life.closing:
+		case <-w.life.ctx.Done():
 			w.end()
 			return
 		}

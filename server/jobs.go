@@ -81,11 +81,11 @@ func (s *Server) rebuild(ctx context.Context, e *live.Engine, in *rebuildInput) 
 	}
 	switch b := in.Body; {
 	case b == nil:
-		job, err = e.Rebuild(ctx, false)
+		job, err = e.Rebuild(ctx, false, false)
 	case b.DryRun:
 		job, err = e.TryRebuild(ctx)
 	default:
-		job, err = e.StartRebuild(ctx, b.Verify, b.Force)
+		job, err = e.Rebuild(ctx, b.Verify, b.Force)
 	}
 	if err != nil {
 		return nil, err

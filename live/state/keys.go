@@ -42,17 +42,8 @@ type KeyInfo struct {
 
 // StoredKey is the row of a key.
 type StoredKey struct {
-	ID        string    `json:"id"`
-	Name      string    `json:"name"`
-	Workspace string    `json:"workspace"`
-	Scopes    []string  `json:"scopes"`
-	SHA256    string    `json:"sha256"`
-	CreatedAt time.Time `json:"created_at"`
-	Agent     string    `json:"agent,omitempty"`
-}
-
-func (k StoredKey) info() KeyInfo {
-	return KeyInfo{k.ID, k.Name, k.Workspace, k.Scopes, k.CreatedAt, k.Agent}
+	KeyInfo
+	SHA256 string `json:"sha256"`
 }
 
 // Create stores a new key and returns it with the only copy of its text.
@@ -63,10 +54,7 @@ func (k Keys) Create(ctx context.Context, name, workspace string, scopes []strin
 	}
 	id, secret := hex.EncodeToString(random[:8]), base64.RawURLEncoding.EncodeToString(random[8:])
 	digest := sha256.Sum256([]byte(secret))
-	row := StoredKey{
-		ID: id, Name: name, Workspace: workspace, Scopes: scopes,
-		SHA256: hex.EncodeToString(digest[:]), CreatedAt: now.UTC().Truncate(time.Second), Agent: agent,
-	}
+	row := StoredKey{KeyInfo{id, name, workspace, scopes, now.UTC().Truncate(time.Second), agent}, hex.EncodeToString(digest[:])}
 	value, err := json.Marshal(row)
 	if err != nil {
 		return KeyInfo{}, "", fmt.Errorf("create key %q: %w", name, err)
@@ -74,7 +62,7 @@ func (k Keys) Create(ctx context.Context, name, workspace string, scopes []strin
 	if err := k.Table.CAS(ctx, KeyRow+id, 0, value); err != nil {
 		return KeyInfo{}, "", fmt.Errorf("create key %q: %w", name, err)
 	}
-	return row.info(), keyPrefix + id + "_" + secret, nil
+	return row.KeyInfo, keyPrefix + id + "_" + secret, nil
 }
 
 // Get reads one stored key; storage.ErrNotFound if there is none.
@@ -102,7 +90,7 @@ func (k Keys) List(ctx context.Context, workspace string) ([]KeyInfo, error) {
 			return nil, fmt.Errorf("key %s: %w", entry.Key, errors.Join(storage.ErrDamaged, err))
 		}
 		if workspace == "" || row.Workspace == workspace {
-			out = append(out, row.info())
+			out = append(out, row.KeyInfo)
 		}
 	}
 	return out, nil

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -87,7 +86,7 @@ func (l Scores) Forget(ctx context.Context, source, run string, before time.Time
 			keys = append(keys, row.key)
 		}
 	}
-	return deleteAll(ctx, l.Table, keys)
+	return l.Table.Delete(ctx, keys...)
 }
 
 type scoreLine struct {
@@ -109,14 +108,4 @@ func (l Scores) rows(ctx context.Context) func(yield func(scoreLine, error) bool
 			}
 		}
 	}
-}
-
-// deleteAll deletes rows, as many at once as a transaction easily holds.
-func deleteAll(ctx context.Context, table storage.Table, keys []string) error {
-	for part := range slices.Chunk(keys, 1000) {
-		if err := table.Delete(ctx, part...); err != nil {
-			return err
-		}
-	}
-	return nil
 }

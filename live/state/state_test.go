@@ -25,7 +25,7 @@ func TestKeysVerify(t *testing.T) {
 	require.NoError(t, err)
 	row, err := keys.Verify(t.Context(), text)
 	require.NoError(t, err)
-	assert.Equal(t, info, row.info())
+	assert.Equal(t, info, row.KeyInfo)
 	assert.NotContains(t, fmt.Sprint(row), strings.TrimPrefix(text, keyPrefix+info.ID+"_"), "the secret is not stored")
 	for _, wrong := range []string{"", "wmk_", text[1:], text + "x", text[:len(text)-1] + "!", strings.Replace(text, info.ID, "0000000000000000", 1)} {
 		_, err := keys.Verify(t.Context(), wrong)
