@@ -41,7 +41,7 @@ func TestChangesAreShown(t *testing.T) {
 	_, taken, err := r.compare(t.Context(), "s", offer("string", "true"))
 	require.NoError(t, err)
 	require.Len(t, taken, 1)
-	require.NoError(t, r.take(t.Context(), nil, "s", taken))
+	require.NoError(t, r.take(t.Context(), nil, "s", nil, taken))
 	_, _, err = r.compare(t.Context(), "s", offer("integer", "false"))
 	require.NoError(t, err)
 	p := r.of("s")["s:go"]

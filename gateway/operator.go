@@ -146,7 +146,7 @@ func (g *Gateway) agreedElsewhere() {
 	defer g.mu.Unlock()
 	g.withholdPinned() // at once; the lists below may take a while
 	for _, id := range slices.Collect(maps.Keys(g.ups)) {
-		if g.register.isForgotten(id) {
+		if g.register.consent(id).Digest == "" {
 			g.end(id)
 		} else {
 			g.ups[id].refresh()

@@ -144,25 +144,14 @@ func (r *register) agree(ctx context.Context, id, digest string) error {
 	return nil
 }
 
-func (r *register) agreed(d *Definition) bool {
+// consent returns what was agreed to about a server; the zero value if nothing was.
+func (r *register) consent(server string) consent {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.consents[d.ID].Digest == d.Digest()
+	return r.consents[server]
 }
 
-func (r *register) isForgotten(server string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	_, agreed := r.consents[server]
-	return !agreed
-}
-
-// listedBefore reports whether the tools of a server were listed and pinned since somebody agreed to it.
-func (r *register) listedBefore(server string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.consents[server].Pinned
-}
+func (r *register) agreed(d *Definition) bool { return r.consent(d.ID).Digest == d.Digest() }
 
 // forget drops everything that was agreed to about a server. It returns the ids that were pinned.
 func (r *register) forget(ctx context.Context, server string) (ids []string, err error) {
@@ -220,15 +209,13 @@ func (r *register) compare(ctx context.Context, server string, tools []offered) 
 			verdicts[id] = p.Waits.verdict()
 			continue
 		case p != nil && p.Print != nil && *p.Print == o.print:
-			tool := o.tool
 			if p.Waits == nil && p.Tool != nil {
 				continue
 			}
-			taken = append(taken, pin{ID: id, Print: p.Print, Parts: o.digests(), Tool: &tool, At: p.At})
+			taken = append(taken, pin{ID: id, Print: p.Print, Parts: o.digests(), Tool: &o.tool, At: p.At})
 			continue
 		case p == nil && first && len(o.flags) == 0:
-			tool := o.tool
-			taken = append(taken, pin{ID: id, Print: &o.print, Parts: o.digests(), Tool: &tool, At: r.now().UTC()})
+			taken = append(taken, pin{ID: id, Print: &o.print, Parts: o.digests(), Tool: &o.tool, At: r.now().UTC()})
 			continue
 		}
 		w := &waiting{Print: o.print, Parts: o.digests(), Reason: ReasonNew, Flags: o.flags, Text: catalog.Cut(string(o.parts["description"]), 2<<10), At: r.now().UTC()}
@@ -260,7 +247,7 @@ func (r *register) compare(ctx context.Context, server string, tools []offered) 
 
 // take keeps pins of approved tools, each in one transaction with the event that puts the tool into the catalog. Then
 // the first list of a server is pinned.
-func (r *register) take(ctx context.Context, c Catalog, server string, taken []pin) error {
+func (r *register) take(ctx context.Context, c Catalog, server string, list []offered, taken []pin) error {
 	tools, rows := make([]catalog.Tool, len(taken)), map[string]storage.Change{}
 	for i, p := range taken {
 		value, err := json.Marshal(p)
@@ -284,6 +271,9 @@ func (r *register) take(ctx context.Context, c Catalog, server string, taken []p
 		}
 		r.pins[p.ID] = &p
 	}
+	for i := range list {
+		r.listed[list[i].tool.ID] = list[i].print
+	}
 	agreement := r.consents[server]
 	if agreement.Pinned {
 		return nil
@@ -294,15 +284,6 @@ func (r *register) take(ctx context.Context, c Catalog, server string, taken []p
 	}
 	r.consents[server] = agreement
 	return nil
-}
-
-// saw keeps the contracts of a list that was compared and taken.
-func (r *register) saw(tools []offered) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for i := range tools {
-		r.listed[tools[i].tool.ID] = tools[i].print
-	}
 }
 
 func (w *waiting) verdict() verdict {

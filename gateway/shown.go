@@ -39,12 +39,11 @@ func (g *Gateway) took(ctx context.Context, u *upstream, tools []offered) error 
 	}
 	verdicts, taken, err := g.register.compare(ctx, server, tools)
 	if err == nil {
-		err = g.register.take(ctx, g.opts.Catalog, server, taken)
+		err = g.register.take(ctx, g.opts.Catalog, server, tools, taken)
 	}
 	if err != nil {
 		return err
 	}
-	g.register.saw(tools)
 	entries := map[string]*entry{}
 	offers := map[string]bool{}
 	for i := range tools {
@@ -112,7 +111,7 @@ func (g *Gateway) pinned(u *upstream) (entries map[string]*entry, ok bool) {
 			entries[id] = u.entry(*p.Tool, *p.Print)
 		}
 	}
-	return entries, g.register.listedBefore(u.def.ID)
+	return entries, g.register.consent(u.def.ID).Pinned
 }
 
 // same reports whether this is what is shown of a server already.

@@ -193,7 +193,7 @@ func (u *upstream) rest() (left time.Duration) {
 // false if ctx ends before.
 func (u *upstream) needed(ctx context.Context) bool {
 	if state, _, _ := u.now(); state != Idle {
-		return true
+		return ctx.Err() == nil
 	}
 	select {
 	case <-u.wake:
@@ -206,10 +206,7 @@ func (u *upstream) needed(ctx context.Context) bool {
 
 // rouse starts the server if it is idle.
 func (u *upstream) rouse() {
-	select {
-	case u.wake <- struct{}{}:
-	default:
-	}
+	signal(u.wake)
 }
 
 func (u *upstream) current() *link {
@@ -240,9 +237,7 @@ func (u *upstream) run(ctx context.Context) {
 		again := wait.NextBackOff()
 		u.set(Waiting, nil, why)
 		u.log.Warn("a server is down", "reason", why, "again_in", again.Round(time.Millisecond))
-		if !pause.For(ctx, again) {
-			return
-		}
+		pause.For(ctx, again)
 	}
 }
 
@@ -335,6 +330,13 @@ func (u *upstream) relook(ctx context.Context) {
 	}
 }
 
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
 func drain(c chan struct{}) {
 	select {
 	case <-c:
@@ -350,8 +352,5 @@ func (u *upstream) note(last string) {
 
 // refresh asks for a look at the tools soon.
 func (u *upstream) refresh() {
-	select {
-	case u.stale <- struct{}{}:
-	default:
-	}
+	signal(u.stale)
 }

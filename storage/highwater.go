@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"waymark/internal/pause"
 )
 
 // Badger cuts its write-ahead log at the first bad byte and opens without the rest, so nothing in the database shows
@@ -40,10 +41,7 @@ func (e *badgerEngine) readCommits() (n uint64, err error) {
 // disk: there the guard of disk space already refuses writes.
 func (e *badgerEngine) keepMark(ctx context.Context) {
 	for written, failures := uint64(0), 0; ctx.Err() == nil; {
-		select {
-		case <-time.After(markDelay):
-		case <-ctx.Done():
-		}
+		pause.For(ctx, markDelay)
 		n := e.commits.Load()
 		if n == written {
 			continue

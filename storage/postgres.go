@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"net"
 	"slices"
 	"strings"
@@ -377,8 +378,11 @@ const scanRows, scanParts = 100, 8
 func (r *pgReader) Scan(t kind, space, from, to string) iter.Seq2[Pair, error] {
 	return func(yield func(Pair, error) bool) {
 		limit := scanRows
-		if t == tableParts {
+		switch t {
+		case tableParts:
 			limit = scanParts
+		case tableHeads: // a store looks at all of them several times a second
+			limit = math.MaxInt32
 		}
 		for n := limit; n == limit; {
 			page, err := r.page(t, space, from, to, limit)

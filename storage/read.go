@@ -10,6 +10,7 @@ import (
 	"iter"
 	"slices"
 	"time"
+	"waymark/internal/pause"
 )
 
 // A page is read in one transaction and handed out after it, so a reader may take its time, or append, without
@@ -198,12 +199,12 @@ func (t Table) List(ctx context.Context, prefix string) iter.Seq2[Row, error] {
 
 // Put sets a row.
 func (t Table) Put(ctx context.Context, key string, value []byte) error {
-	return t.Apply(ctx, Change{Key: key, Value: notNil(value)})
+	return t.Apply(ctx, Change{Key: key, Value: append([]byte{}, value...)})
 }
 
 // CAS sets a row if it has a version, 0 for a row that must not exist; else [ErrConflict].
 func (t Table) CAS(ctx context.Context, key string, version uint64, value []byte) error {
-	return t.Apply(ctx, Change{key, notNil(value), &version})
+	return t.Apply(ctx, Change{key, append([]byte{}, value...), &version})
 }
 
 // Delete deletes rows, many in several transactions; none is no error.
@@ -281,17 +282,8 @@ func (t Table) Follow(ctx context.Context, changed func()) {
 		if seen, more = t.store.Changes(t.workspace); seen != n {
 			changed()
 		}
-		select { // a busy workspace changes more often than the rows
-		case <-time.After(pollInterval):
-		case <-ctx.Done():
+		if !pause.For(ctx, pollInterval) { // a busy workspace changes more often than the rows
 			return
 		}
 	}
-}
-
-func notNil(value []byte) []byte {
-	if value == nil {
-		return []byte{}
-	}
-	return value
 }

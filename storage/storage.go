@@ -29,6 +29,7 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+	"waymark/internal/pause"
 )
 
 // The errors of a store, by the moment they occur.
@@ -296,9 +297,7 @@ const pollInterval = 250 * time.Millisecond
 func (s *Store) follow() {
 	for s.engine.Shared() && s.life.Err() == nil {
 		s.engine.Wait(s.life, pollInterval)
-		select { // own commits notify, too
-		case <-time.After(pollInterval / 10):
-		case <-s.life.Done():
+		if !pause.For(s.life, pollInterval/10) { // own commits notify, too
 			return
 		}
 		before := s.unavailable()

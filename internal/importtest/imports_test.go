@@ -35,7 +35,7 @@ const module = "waymark"
 var imports = map[string][]string{
 	"internal": nil,
 	"catalog":  nil,
-	"storage":  nil,
+	"storage":  {"internal"},
 	"graph":    {"internal"},
 	"spectral": {"internal"},
 	"semantic": {"internal"},
