@@ -87,7 +87,11 @@ func (a *app) keysRevoke() *cobra.Command {
 		Short: "Revoke an API key; it stops working at once",
 		Args:  exactly(1, "the id of a key"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.remove(cmd, "/v1/keys/"+url.PathEscape(args[0]), "key "+args[0], "revoked")
+			err := a.remove(cmd, "/v1/keys/"+url.PathEscape(args[0]), "key "+args[0], "revoked")
+			if err == nil {
+				fmt.Fprintln(a.errs, "once no key is left, a request on loopback needs none")
+			}
+			return err
 		},
 	}
 }

@@ -32,6 +32,9 @@ goes on taking writes. The file appears complete and checked, or not at all. An 
 only on agreement, or with --yes.`,
 		Args: exactly(1, "a file to write"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.exists(); err != nil {
+				return err
+			}
 			if isFile(args[0]) {
 				if err := a.confirm(yes, fmt.Sprintf("Replace the existing file %s?", args[0])); err != nil {
 					return err

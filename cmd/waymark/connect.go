@@ -162,6 +162,17 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 // storeFile names, in a data directory, the database that its servers use in place of the directory's own.
 const storeFile = "store"
 
+// exists refuses a data directory that is not there, for commands of jobs: a mistyped one would be made, and reported as done.
+func (a *app) exists() error {
+	if a.store != "" {
+		return nil
+	}
+	if _, err := os.Stat(a.data); err != nil {
+		return fmt.Errorf("data directory: %w", err)
+	}
+	return nil
+}
+
 // openStore opens the database at an address, or the one in the data directory, which another process must not have open
 // in either case. A directory whose server used a database elsewhere is refused without it: its own would be empty.
 func (a *app) openStore(dir string, opts storage.Options) (store *storage.Store, unlock func() error, err error) {
