@@ -85,6 +85,13 @@ history instead, one object a line; import reads it back.`,
 
 // replaceFile writes a file completely or not at all: a temporary one beside it, on disk, then renamed.
 func replaceFile(path string, write func(io.Writer) error) (err error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // a device or a pipe is written to, not replaced
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(write(f), f.Close())
+	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // mode 0600
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, cmp.Or(errors.Unwrap(err), err)) // nobody knows the temporary one
