@@ -319,19 +319,26 @@ func (g *Gateway) Connect(defs []Definition) error {
 		return errors.New("the gateway is closed")
 	}
 	g.defs, g.idle = wanted, false
+	g.reconcile()
+	return nil
+}
+
+// reconcile ends servers that are not agreed to as they are defined now, and starts those that are. g.changing and
+// g.mu are held; g.mu is given up while a server ends.
+func (g *Gateway) reconcile() {
 	for _, id := range slices.Sorted(maps.Keys(g.ups)) {
 		if d, still := g.defs[id]; !still || !g.register.agreed(&d) || !reflect.DeepEqual(d, g.ups[id].def) {
 			g.end(id)
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(g.defs)) {
-		d := g.defs[id]
-		if _, runs := g.ups[id]; runs || !g.register.agreed(&d) {
-			continue
-		}
-		g.begin(d)
+	if g.idle || g.ctx.Err() != nil {
+		return
 	}
-	return nil
+	for _, id := range slices.Sorted(maps.Keys(g.defs)) {
+		if d := g.defs[id]; g.ups[id] == nil && g.register.agreed(&d) {
+			g.begin(d)
+		}
+	}
 }
 
 // begin starts the care for a server, and the server itself unless its tools are known. g.changing and g.mu are held.

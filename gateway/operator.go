@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 
 	"waymark/catalog"
@@ -17,17 +16,17 @@ func (g *Gateway) Agree(ctx context.Context, id, digest string) error {
 	if !serverID.MatchString(id) || !strings.HasPrefix(digest, "sha256:") || len(digest) != len("sha256:")+64 {
 		return errors.New("an agreement names a server and the digest of its definition")
 	}
-	if err := g.register.agree(ctx, id, digest); err != nil {
+	g.listing.Lock()
+	err := g.register.agree(ctx, id, digest)
+	g.listing.Unlock()
+	if err != nil {
 		return err
 	}
 	g.changing.Lock()
 	defer g.changing.Unlock()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	d, defined := g.defs[id]
-	if _, runs := g.ups[id]; defined && !runs && !g.idle && g.register.agreed(&d) && g.ctx.Err() == nil {
-		g.begin(d)
-	}
+	g.reconcile()
 	return nil
 }
 
@@ -136,7 +135,9 @@ func (g *Gateway) Grants() []string {
 
 // agreedElsewhere takes over what another process that shares the store agreed to, approved, granted or revoked.
 func (g *Gateway) agreedElsewhere() {
+	g.listing.Lock() // a comparison under way ends with the agreement that it began with
 	changed, err := g.register.load(g.ctx)
+	g.listing.Unlock()
 	if err != nil || !changed {
 		return // the next change tries again
 	}
@@ -145,11 +146,8 @@ func (g *Gateway) agreedElsewhere() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.withholdPinned() // at once; the lists below may take a while
-	for _, id := range slices.Collect(maps.Keys(g.ups)) {
-		if g.register.consent(id).Digest == "" {
-			g.end(id)
-		} else {
-			g.ups[id].refresh()
-		}
+	g.reconcile()
+	for _, up := range g.ups {
+		up.refresh()
 	}
 }

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -180,16 +181,22 @@ type verdict struct {
 	changed []string
 }
 
+// errNoConsent: the agreement is to another definition, so that nothing may be approved with this one's list.
+var errNoConsent = errors.New("nobody agreed to start it as it is defined here")
+
 // compare holds the tools that a server lists against their pins, and keeps what waits. It returns a verdict for each
-// and the pins of those that are approved with this list, for [register.take].
+// and the pins of those that are approved with this list, for [register.take]. Consents do not change between the two.
 //
 // Where several processes share the table, their copies of one server may list different contracts. Then only a process
 // that sees a contract change replaces or clears what waits; to the others it is withheld, whatever they see themselves.
 // If each wrote what it sees, they would overwrite each other forever.
-func (r *register) compare(ctx context.Context, server string, tools []offered) (map[string]verdict, []pin, error) {
+func (r *register) compare(ctx context.Context, d *Definition, tools []offered) (map[string]verdict, []pin, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	first := !r.consents[server].Pinned
+	agreement := r.consents[d.ID]
+	if agreement.Digest != d.Digest() {
+		return nil, nil, errNoConsent
+	}
 	verdicts := make(map[string]verdict, len(tools))
 	var taken []pin
 	for i := range tools {
@@ -214,7 +221,7 @@ func (r *register) compare(ctx context.Context, server string, tools []offered) 
 			}
 			taken = append(taken, pin{ID: id, Print: p.Print, Parts: o.digests(), Tool: &o.tool, At: p.At})
 			continue
-		case p == nil && first && len(o.flags) == 0:
+		case p == nil && !agreement.Pinned && len(o.flags) == 0:
 			taken = append(taken, pin{ID: id, Print: &o.print, Parts: o.digests(), Tool: &o.tool, At: r.now().UTC()})
 			continue
 		}

@@ -183,7 +183,11 @@ func TestSuspiciousToolsWait(t *testing.T) {
 
 	r, err := openRegister(t.Context(), quick(t).Table, quick(t).filled().Now)
 	require.NoError(t, err)
-	verdicts, taken, err := r.compare(t.Context(), "s", []offered{o, read("s", json.RawMessage(`{"name":"sub","inputSchema":{"type":"object"}}`))})
+	d := Definition{ID: "s", Command: "/bin/s"}
+	_, _, err = r.compare(t.Context(), &d, []offered{o})
+	require.ErrorIs(t, err, errNoConsent)
+	require.NoError(t, r.agree(t.Context(), "s", d.Digest()))
+	verdicts, taken, err := r.compare(t.Context(), &d, []offered{o, read("s", json.RawMessage(`{"name":"sub","inputSchema":{"type":"object"}}`))})
 	require.NoError(t, err)
 	assert.Equal(t, ReasonFlagged, verdicts["s:add"].reason)
 	require.Len(t, taken, 1)

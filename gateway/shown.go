@@ -37,7 +37,7 @@ func (g *Gateway) took(ctx context.Context, u *upstream, tools []offered) error 
 	for i := range tools {
 		tools[i].look(known)
 	}
-	verdicts, taken, err := g.register.compare(ctx, server, tools)
+	verdicts, taken, err := g.register.compare(ctx, &u.def, tools)
 	if err == nil {
 		err = g.register.take(ctx, g.opts.Catalog, server, tools, taken)
 	}

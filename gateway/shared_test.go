@@ -1,0 +1,109 @@
+package gateway
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"waymark/storage"
+)
+
+// sharedMemory is a memory that several stores use as processes use a database.
+type sharedMemory struct{ storage.Engine }
+
+func (sharedMemory) Shared() bool { return true }
+func (sharedMemory) Close() error { return nil }
+func (sharedMemory) Wait(ctx context.Context, _ time.Duration) {
+	select {
+	case <-time.After(5 * time.Millisecond):
+	case <-ctx.Done():
+	}
+}
+
+// sharing returns the options of gateways of n processes that share a table.
+func sharing(t *testing.T, n int) (all []Options) {
+	engine := sharedMemory{storage.MemoryEngine()}
+	t.Cleanup(func() { assert.NoError(t, engine.Engine.Close()) })
+	for range n {
+		store, err := storage.New(t.Context(), engine, storage.Options{Logger: slog.New(slog.DiscardHandler)})
+		require.NoError(t, err)
+		t.Cleanup(func() { assert.NoError(t, store.Close()) })
+		o := quick(t)
+		o.Table, o.Catalog, o.Poll = store.Table("test"), nil, 20*time.Millisecond
+		all = append(all, o)
+	}
+	return all
+}
+
+func becomes(t *testing.T, holds func() bool, why string) {
+	t.Helper()
+	require.Eventually(t, holds, 30*time.Second, 2*time.Millisecond, why)
+}
+
+// turning is a server whose tool has the description that a file has, and that file.
+func turning(t *testing.T, text string) (Definition, string) {
+	d := definition("turns")
+	file := filepath.Join(t.TempDir(), "description")
+	d.Env["TURN_FILE"] = file // the digest has the names of variables only
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	return d, file
+}
+
+// A server that is agreed to anew with another definition ends where the old one is configured: no tool of the old one
+// is approved under the new agreement. One that is removed and agreed to again ends and begins everywhere.
+func TestAgreementsHoldInAllProcesses(t *testing.T) {
+	o := sharing(t, 2)
+	old, _ := turning(t, "Does it.")
+	a, b := open(t, o[0]), open(t, o[1])
+	connect(t, a, old)
+	require.NoError(t, b.Connect([]Definition{old}))
+	ready(t, a, "turns")
+	becomes(t, func() bool { return len(b.Tools()) == 1 }, "what is agreed to elsewhere begins")
+
+	other := definition("any")
+	other.ID, other.Args = "turns", []string{"other"}
+	require.NoError(t, a.Forget(t.Context(), "turns"))
+	becomes(t, func() bool { return server(b, "turns").State == Stopped && len(b.Tools()) == 0 }, "it ends")
+	connect(t, a, other)
+	ready(t, a, "turns")
+	becomes(t, func() bool { return b.register.agreed(&other) && b.register.consent("turns").Pinned }, "the agreement is known")
+	assert.Equal(t, Stopped, server(b, "turns").State)
+	assert.Empty(t, b.Tools())
+
+	connect(t, a, old)
+	becomes(t, func() bool { return server(b, "turns").State != Stopped }, "it begins again")
+	connect(t, a, other) // while the old one runs
+	becomes(t, func() bool { return server(b, "turns").State == Stopped }, "it ends without being removed")
+	assert.NotEqual(t, Stopped, server(a, "turns").State)
+}
+
+// A definition's list approves nothing under an agreement to another, nor without one.
+func TestListsNeedTheAgreementToTheirDefinition(t *testing.T) {
+	d, other := definition("any"), definition("any")
+	other.Args = []string{"other"}
+	for name, tt := range map[string]struct {
+		agreed *Definition
+		err    error
+	}{"none": {nil, errNoConsent}, "to another": {&other, errNoConsent}, "to it": {&d, nil}} {
+		t.Run(name, func(t *testing.T) {
+			o := quick(t)
+			g := open(t, o)
+			if tt.agreed != nil {
+				require.NoError(t, g.Agree(t.Context(), "any", tt.agreed.Digest()))
+			}
+			up := newUpstream(d, g.opts, g.took)
+			g.ups["any"] = &supervised{upstream: up}
+			before := g.register.consent("any")
+			require.ErrorIs(t, g.took(t.Context(), up, []offered{read("any", []byte(rawTool+`}`))}), tt.err)
+			assert.Equal(t, tt.err == nil, len(g.Tools()) == 1)
+			assert.Equal(t, tt.err == nil, len(g.register.of("any")) == 1)
+			assert.Equal(t, tt.err != nil, before == g.register.consent("any"))
+		})
+	}
+}
