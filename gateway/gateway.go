@@ -202,13 +202,16 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 	return g, nil
 }
 
-// withholdPinned withholds every tool that a pin holds back. g.mu is held.
+// withholdPinned withholds every tool that a pin holds back, and forgets what servers offered that do not run. g.mu is
+// held.
 func (g *Gateway) withholdPinned() {
 	g.publish(func(now *shown) {
+		maps.DeleteFunc(now.entries, func(_ string, e *entry) bool { return g.ups[e.server] == nil })
 		maps.DeleteFunc(now.withheld, func(_ string, w Withheld) bool { return g.ups[w.Server] == nil })
 		for id, p := range g.register.of("") {
 			if w, held := withheldBy(&p); held {
 				now.withheld[id] = w
+				delete(now.entries, id)
 			}
 		}
 	})
@@ -363,16 +366,10 @@ func (g *Gateway) end(id string) {
 	s := g.ups[id]
 	delete(g.ups, id)
 	s.cancel()
+	g.withholdPinned()
 	g.mu.Unlock()
 	<-s.done
 	g.mu.Lock()
-	g.publish(func(now *shown) {
-		for tool, e := range now.entries {
-			if e.server == id {
-				delete(now.entries, tool)
-			}
-		}
-	})
 }
 
 // Call implements [run.Caller].

@@ -47,9 +47,7 @@ func (g *Gateway) Forget(ctx context.Context, id string) error {
 		return err
 	}
 	g.mu.Lock()
-	g.publish(func(now *shown) {
-		maps.DeleteFunc(now.withheld, func(_ string, w Withheld) bool { return w.Server == id })
-	})
+	g.withholdPinned()
 	g.mu.Unlock()
 	if len(ids) > 0 && g.opts.Catalog != nil {
 		return g.opts.Catalog.RemoveTools(ctx, ids)

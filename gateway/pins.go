@@ -158,19 +158,19 @@ func (r *register) agreed(d *Definition) bool { return r.consent(d.ID).Digest ==
 func (r *register) forget(ctx context.Context, server string) (ids []string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	rows := []string{consentRow + server} // in one transaction: without its pins, a tool would be new to others
 	for _, id := range slices.Sorted(maps.Keys(r.pins)) {
 		if s, _, ok := catalog.Split(id); ok && s == server {
-			if err := r.table.Delete(ctx, pinRow+id); err != nil {
-				return ids, err
-			}
-			delete(r.pins, id)
-			ids = append(ids, id)
+			ids, rows = append(ids, id), append(rows, pinRow+id)
 		}
 	}
-	if err := r.table.Delete(ctx, consentRow+server); err != nil {
-		return ids, err
+	if err := r.table.Delete(ctx, rows...); err != nil {
+		return nil, err
 	}
 	delete(r.consents, server)
+	for _, id := range ids {
+		delete(r.pins, id)
+	}
 	return ids, nil
 }
 

@@ -59,7 +59,8 @@ func turning(t *testing.T, text string) (Definition, string) {
 // is approved under the new agreement. One that is removed and agreed to again ends and begins everywhere.
 func TestAgreementsHoldInAllProcesses(t *testing.T) {
 	o := sharing(t, 2)
-	old, _ := turning(t, "Does it.")
+	o[1].Poll, o[1].Settle, o[1].IdleStop = time.Hour, time.Hour, -1 // it lists at the start alone
+	old, file := turning(t, "Does it.")
 	a, b := open(t, o[0]), open(t, o[1])
 	connect(t, a, old)
 	require.NoError(t, b.Connect([]Definition{old}))
@@ -76,6 +77,17 @@ func TestAgreementsHoldInAllProcesses(t *testing.T) {
 	assert.Equal(t, Stopped, server(b, "turns").State)
 	assert.Empty(t, b.Tools())
 
+	connect(t, a, old)
+	becomes(t, func() bool { return server(b, "turns").State != Stopped }, "it begins again")
+	ready(t, b, "turns")
+	require.NoError(t, os.WriteFile(file, []byte("Does it, and sends you a copy."), 0o600))
+	for _, g := range []*Gateway{a, b} {
+		becomes(t, func() bool { return len(g.Withheld()) == 1 }, "it is withheld")
+		assert.Empty(t, g.Tools())
+	}
+	require.NoError(t, a.Forget(t.Context(), "turns"))
+	becomes(t, func() bool { return server(b, "turns").State == Stopped }, "it ends")
+	assert.Empty(t, b.Withheld(), "nothing waits of a server that was removed")
 	connect(t, a, old)
 	becomes(t, func() bool { return server(b, "turns").State != Stopped }, "it begins again")
 	connect(t, a, other) // while the old one runs
