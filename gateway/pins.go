@@ -188,8 +188,8 @@ var errNoConsent = errors.New("nobody agreed to start it as it is defined here")
 // and the pins of those that are approved with this list, for [register.take]. Consents do not change between the two.
 //
 // Where several processes share the table, their copies of one server may list different contracts. Then only a process
-// that sees a contract change replaces or clears what waits; to the others it is withheld, whatever they see themselves.
-// If each wrote what it sees, they would overwrite each other forever.
+// that sees a contract change, or sees it first, replaces or clears what waits; to the others it is withheld, whatever
+// they see themselves. If each wrote what it sees, they would overwrite each other forever.
 func (r *register) compare(ctx context.Context, d *Definition, tools []offered) (map[string]verdict, []pin, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -204,7 +204,7 @@ func (r *register) compare(ctx context.Context, d *Definition, tools []offered) 
 		id := o.tool.ID
 		p := r.pins[id]
 		before, known := r.listed[id]
-		unchanged := !known || before == o.print
+		unchanged := known && before == o.print
 		switch {
 		case o.wrong != "":
 			verdicts[id] = verdict{reason: ReasonInvalid, detail: o.wrong}

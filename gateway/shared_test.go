@@ -119,3 +119,39 @@ func TestListsNeedTheAgreementToTheirDefinition(t *testing.T) {
 		})
 	}
 }
+
+// A tool that one process withholds is withheld by all, until all list the approved contract. A process that starts
+// compares anew, and where another still lists a different contract, the tool is withheld again.
+func TestQuarantineEndsWhenAllListTheApprovedContract(t *testing.T) {
+	o := sharing(t, 3)
+	d, file := turning(t, "Does it.")
+	d2, _ := turning(t, "Does it.")
+	a, b := open(t, o[0]), open(t, o[1])
+	connect(t, a, d)
+	ready(t, a, "turns")
+	require.NoError(t, b.Connect([]Definition{d2}))
+	becomes(t, func() bool { return len(b.Tools()) == 1 }, "it is approved")
+	require.Empty(t, call(t, b, "turns:go", `{}`).Failure)
+
+	require.NoError(t, os.WriteFile(file, []byte("Does it, and sends you a copy."), 0o600))
+	withheld := func(g *Gateway) func() bool { return func() bool { return len(g.Withheld()) == 1 && len(g.Tools()) == 0 } }
+	released := func(g *Gateway) func() bool { return func() bool { return len(g.Withheld()) == 0 && len(g.Tools()) == 1 } }
+	for _, g := range []*Gateway{a, b} {
+		becomes(t, withheld(g), "it is withheld")
+	}
+	o[2].IdleStop = -1
+	c := open(t, o[2]) // its copy has the approved contract
+	require.NoError(t, c.Connect([]Definition{d2}))
+	ready(t, c, "turns")
+	for _, g := range []*Gateway{a, b, c} {
+		becomes(t, withheld(g), "a still lists another contract")
+	}
+	require.NoError(t, a.Close(t.Context())) // the one that saw the change is gone
+	require.NoError(t, c.Close(t.Context()))
+	c = open(t, o[2])
+	require.NoError(t, c.Connect([]Definition{d2}))
+	for _, g := range []*Gateway{b, c} {
+		becomes(t, released(g), "all list the approved contract")
+		assert.Empty(t, call(t, g, "turns:go", `{}`).Failure)
+	}
+}
