@@ -126,9 +126,7 @@ func (g *Gateway) Revoke(ctx context.Context, pattern string) (bool, error) {
 
 // Grants are the patterns granted, sorted.
 func (g *Gateway) Grants() []string {
-	g.register.mu.Lock()
-	defer g.register.mu.Unlock()
-	return append([]string{}, g.register.grants...)
+	return append([]string{}, g.register.kept.Load().grants...)
 }
 
 // agreedElsewhere takes over what another process that shares the store agreed to, approved, granted or revoked.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"waymark/catalog"
@@ -72,12 +73,25 @@ type register struct {
 	table storage.Table
 	now   func() time.Time
 
-	mu       sync.Mutex
+	kept atomic.Pointer[agreements]
+
+	mu     sync.Mutex                     // one change at a time; held while the table is written, so nobody who only reads waits for it
+	listed map[string]catalog.Fingerprint // of each tool, as this process last saw it
+}
+
+// agreements are what the table holds. They are never changed.
+type agreements struct {
 	consents map[string]consent
 	pins     map[string]*pin
 	grants   []string // sorted
+}
 
-	listed map[string]catalog.Fingerprint // of each tool, as this process last saw it
+// change replaces what is in memory by a changed copy. r.mu is held.
+func (r *register) change(f func(now *agreements)) {
+	old := r.kept.Load()
+	now := &agreements{maps.Clone(old.consents), maps.Clone(old.pins), slices.Clone(old.grants)}
+	f(now)
+	r.kept.Store(now)
 }
 
 func openRegister(ctx context.Context, table storage.Table, now func() time.Time) (*register, error) {
@@ -90,8 +104,7 @@ func openRegister(ctx context.Context, table storage.Table, now func() time.Time
 func (r *register) load(ctx context.Context) (changed bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	was := [...]any{r.consents, r.pins, r.grants}
-	consents, pins, grants := map[string]consent{}, map[string]*pin{}, []string(nil)
+	was, is := r.kept.Load(), &agreements{consents: map[string]consent{}, pins: map[string]*pin{}}
 	for e, err := range r.table.List(ctx, "gateway/") {
 		if err != nil {
 			return false, fmt.Errorf("gateway: read what was agreed to: %w", err)
@@ -100,21 +113,21 @@ func (r *register) load(ctx context.Context) (changed bool, err error) {
 		case strings.HasPrefix(e.Key, consentRow):
 			var c consent
 			if json.Unmarshal(e.Value, &c) == nil && c.Digest != "" {
-				consents[e.Key[len(consentRow):]] = c
+				is.consents[e.Key[len(consentRow):]] = c
 			} // a consent that cannot be read is none
 		case strings.HasPrefix(e.Key, pinRow):
 			id, p := e.Key[len(pinRow):], new(pin)
 			if json.Unmarshal(e.Value, p) != nil || p.ID != id || p.Print == nil && p.Waits == nil || p.Tool != nil && p.Tool.ID != id {
 				p = &pin{ID: id, broken: true}
 			}
-			pins[id] = p
+			is.pins[id] = p
 		case strings.HasPrefix(e.Key, grantRow):
-			grants = append(grants, e.Key[len(grantRow):])
+			is.grants = append(is.grants, e.Key[len(grantRow):])
 		}
 	}
-	slices.Sort(grants)
-	r.consents, r.pins, r.grants = consents, pins, grants
-	return !reflect.DeepEqual(was, [...]any{consents, pins, grants}), nil
+	slices.Sort(is.grants)
+	r.kept.Store(is)
+	return !reflect.DeepEqual(was, is), nil
 }
 
 func (r *register) put(ctx context.Context, key string, v any) error {
@@ -133,24 +146,19 @@ func (r *register) put(ctx context.Context, key string, v any) error {
 func (r *register) agree(ctx context.Context, id, digest string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := r.consents[id]
-	if c.Digest == digest {
+	if r.consent(id).Digest == digest {
 		return nil
 	}
-	c = consent{Digest: digest, At: r.now().UTC()}
+	c := consent{Digest: digest, At: r.now().UTC()}
 	if err := r.put(ctx, consentRow+id, c); err != nil {
 		return err
 	}
-	r.consents[id] = c
+	r.change(func(now *agreements) { now.consents[id] = c })
 	return nil
 }
 
 // consent returns what was agreed to about a server; the zero value if nothing was.
-func (r *register) consent(server string) consent {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.consents[server]
-}
+func (r *register) consent(server string) consent { return r.kept.Load().consents[server] }
 
 func (r *register) agreed(d *Definition) bool { return r.consent(d.ID).Digest == d.Digest() }
 
@@ -159,7 +167,7 @@ func (r *register) forget(ctx context.Context, server string) (ids []string, err
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	rows := []string{consentRow + server} // in one transaction: without its pins, a tool would be new to others
-	for _, id := range slices.Sorted(maps.Keys(r.pins)) {
+	for _, id := range slices.Sorted(maps.Keys(r.kept.Load().pins)) {
 		if s, _, ok := catalog.Split(id); ok && s == server {
 			ids, rows = append(ids, id), append(rows, pinRow+id)
 		}
@@ -167,10 +175,12 @@ func (r *register) forget(ctx context.Context, server string) (ids []string, err
 	if err := r.table.Delete(ctx, rows...); err != nil {
 		return nil, err
 	}
-	delete(r.consents, server)
-	for _, id := range ids {
-		delete(r.pins, id)
-	}
+	r.change(func(now *agreements) {
+		delete(now.consents, server)
+		for _, id := range ids {
+			delete(now.pins, id)
+		}
+	})
 	return ids, nil
 }
 
@@ -193,7 +203,7 @@ var errNoConsent = errors.New("nobody agreed to start it as it is defined here")
 func (r *register) compare(ctx context.Context, d *Definition, tools []offered) (map[string]verdict, []pin, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	agreement := r.consents[d.ID]
+	agreement := r.consent(d.ID)
 	if agreement.Digest != d.Digest() {
 		return nil, nil, errNoConsent
 	}
@@ -202,7 +212,7 @@ func (r *register) compare(ctx context.Context, d *Definition, tools []offered) 
 	for i := range tools {
 		o := &tools[i]
 		id := o.tool.ID
-		p := r.pins[id]
+		p := r.kept.Load().pins[id]
 		before, known := r.listed[id]
 		unchanged := known && before == o.print
 		switch {
@@ -276,12 +286,12 @@ func (r *register) take(ctx context.Context, c Catalog, server string, list []of
 				return err
 			}
 		}
-		r.pins[p.ID] = &p
+		r.change(func(now *agreements) { now.pins[p.ID] = &p })
 	}
 	for i := range list {
 		r.listed[list[i].tool.ID] = list[i].print
 	}
-	agreement := r.consents[server]
+	agreement := r.consent(server)
 	if agreement.Pinned {
 		return nil
 	}
@@ -289,7 +299,7 @@ func (r *register) take(ctx context.Context, c Catalog, server string, list []of
 	if err := r.put(ctx, consentRow+server, agreement); err != nil {
 		return err
 	}
-	r.consents[server] = agreement
+	r.change(func(now *agreements) { now.consents[server] = agreement })
 	return nil
 }
 
@@ -313,7 +323,7 @@ func (r *register) keepPin(ctx context.Context, p pin) error {
 	if err := r.put(ctx, pinRow+p.ID, p); err != nil {
 		return err
 	}
-	r.pins[p.ID] = &p
+	r.change(func(now *agreements) { now.pins[p.ID] = &p })
 	return nil
 }
 
@@ -321,7 +331,7 @@ func (r *register) keepPin(ctx context.Context, p pin) error {
 func (r *register) approve(ctx context.Context, id string, print *catalog.Fingerprint) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	p := r.pins[id]
+	p := r.kept.Load().pins[id]
 	switch {
 	case p == nil:
 		return fmt.Errorf("approve %q: %w", id, ErrUnknown)
@@ -329,7 +339,7 @@ func (r *register) approve(ctx context.Context, id string, print *catalog.Finger
 		if err := r.table.Delete(ctx, pinRow+id); err != nil {
 			return err
 		}
-		delete(r.pins, id)
+		r.change(func(now *agreements) { delete(now.pins, id) })
 		return nil
 	case p.Waits == nil:
 		return nil
@@ -346,9 +356,11 @@ func (r *register) grant(ctx context.Context, pattern string) error {
 	if err := r.put(ctx, grantRow+pattern, map[string]time.Time{"at": r.now().UTC()}); err != nil {
 		return err
 	}
-	if i, found := slices.BinarySearch(r.grants, pattern); !found {
-		r.grants = slices.Insert(slices.Clone(r.grants), i, pattern)
-	}
+	r.change(func(now *agreements) {
+		if i, found := slices.BinarySearch(now.grants, pattern); !found {
+			now.grants = slices.Insert(now.grants, i, pattern)
+		}
+	})
 	return nil
 }
 
@@ -356,19 +368,15 @@ func (r *register) grant(ctx context.Context, pattern string) error {
 func (r *register) revoke(ctx context.Context, pattern string) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	i, found := slices.BinarySearch(r.grants, pattern)
+	i, found := slices.BinarySearch(r.kept.Load().grants, pattern)
 	if !found {
 		return false, nil
 	}
 	if err := r.table.Delete(ctx, grantRow+pattern); err != nil {
 		return false, err
 	}
-	r.grants = slices.Delete(slices.Clone(r.grants), i, i+1)
+	r.change(func(now *agreements) { now.grants = slices.Delete(now.grants, i, i+1) })
 	return true, nil
 }
 
-func (r *register) granted(id string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return run.Matches(r.grants, id)
-}
+func (r *register) granted(id string) bool { return run.Matches(r.kept.Load().grants, id) }

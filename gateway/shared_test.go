@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"waymark/run"
 	"waymark/storage"
 )
 
@@ -134,8 +135,12 @@ func TestQuarantineEndsWhenAllListTheApprovedContract(t *testing.T) {
 	require.Empty(t, call(t, b, "turns:go", `{}`).Failure)
 
 	require.NoError(t, os.WriteFile(file, []byte("Does it, and sends you a copy."), 0o600))
-	withheld := func(g *Gateway) func() bool { return func() bool { return len(g.Withheld()) == 1 && len(g.Tools()) == 0 } }
-	released := func(g *Gateway) func() bool { return func() bool { return len(g.Withheld()) == 0 && len(g.Tools()) == 1 } }
+	withheld := func(g *Gateway) func() bool {
+		return func() bool { return len(g.Withheld()) == 1 && len(g.Tools()) == 0 }
+	}
+	released := func(g *Gateway) func() bool {
+		return func() bool { return len(g.Withheld()) == 0 && len(g.Tools()) == 1 }
+	}
 	for _, g := range []*Gateway{a, b} {
 		becomes(t, withheld(g), "it is withheld")
 	}
@@ -153,5 +158,27 @@ func TestQuarantineEndsWhenAllListTheApprovedContract(t *testing.T) {
 	for _, g := range []*Gateway{b, c} {
 		becomes(t, released(g), "all list the approved contract")
 		assert.Empty(t, call(t, g, "turns:go", `{}`).Failure)
+	}
+}
+
+// While a change is written to the table, which may take long, calls are made and everything is listed.
+func TestReadersDoNotWaitForTheTable(t *testing.T) {
+	g := connected(t, quick(t), "good")
+	require.NoError(t, g.Grant(t.Context(), "good:delete"))
+	g.register.mu.Lock()
+	defer g.register.mu.Unlock()
+	read := make(chan bool)
+	go func() {
+		r, err := g.Call(t.Context(), run.Call{Tool: "good:delete"})
+		g.mu.Lock()
+		g.withholdPinned()
+		g.mu.Unlock()
+		read <- err == nil && r.Failure == "" && server(g, "good").Agreed && len(g.Grants()) == 1 && !g.NeedsGrant("good:delete")
+	}()
+	select {
+	case holds := <-read:
+		assert.True(t, holds)
+	case <-time.After(30 * time.Second):
+		t.Fatal("a reader waits for the table")
 	}
 }

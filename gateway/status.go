@@ -79,10 +79,8 @@ func (u *upstream) now() (State, time.Time, string) {
 
 // names are the names of all tools that are pinned, by server.
 func (r *register) known() *inspect.Catalog {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	known := inspect.NewCatalog()
-	for _, id := range slices.Sorted(maps.Keys(r.pins)) {
+	for _, id := range slices.Sorted(maps.Keys(r.kept.Load().pins)) {
 		if server, name, ok := catalog.Split(id); ok {
 			known.Add(id, server, name)
 		}
@@ -92,10 +90,8 @@ func (r *register) known() *inspect.Catalog {
 
 // of are the pins of one server, or of all.
 func (r *register) of(server string) map[string]pin {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	pins := map[string]pin{}
-	for id, p := range r.pins {
+	for id, p := range r.kept.Load().pins {
 		if s, _, ok := catalog.Split(id); server == "" || ok && s == server {
 			pins[id] = *p
 		}
