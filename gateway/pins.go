@@ -75,7 +75,7 @@ type register struct {
 
 	kept atomic.Pointer[agreements]
 
-	mu     sync.Mutex                     // one change at a time; held while the table is written, so nobody who only reads waits for it
+	mu     sync.Mutex                     // held by changes, also while they are written; readers load kept
 	listed map[string]catalog.Fingerprint // of each tool, as this process last saw it
 }
 

@@ -74,7 +74,7 @@ func TestAgreementsHoldInAllProcesses(t *testing.T) {
 	becomes(t, func() bool { return server(b, "turns").State == Stopped && len(b.Tools()) == 0 }, "it ends")
 	connect(t, a, other)
 	ready(t, a, "turns")
-	becomes(t, func() bool { return b.register.agreed(&other) && b.register.consent("turns").Pinned }, "the agreement is known")
+	becomes(t, func() bool { return b.register.agreed(&other) && b.register.consent("turns").Pinned }, "it is known")
 	assert.Equal(t, Stopped, server(b, "turns").State)
 	assert.Empty(t, b.Tools())
 
@@ -173,7 +173,8 @@ func TestReadersDoNotWaitForTheTable(t *testing.T) {
 		g.mu.Lock()
 		g.withholdPinned()
 		g.mu.Unlock()
-		read <- err == nil && r.Failure == "" && server(g, "good").Agreed && len(g.Grants()) == 1 && !g.NeedsGrant("good:delete")
+		ran := err == nil && r.Failure == ""
+		read <- ran && server(g, "good").Agreed && len(g.Grants()) == 1 && !g.NeedsGrant("good:delete")
 	}()
 	select {
 	case holds := <-read:
