@@ -11,7 +11,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/assert"
@@ -92,41 +91,75 @@ func TestRelayCarriesCallsSideBySide(t *testing.T) {
 	assert.True(t, <-slow)
 }
 
-// A call beyond those that may wait for answers is refused, and what ends the others still reaches the server.
-func TestRelayRefusesTooManyCalls(t *testing.T) {
-	s := newOffice(t)
-	const most = 1024
-	entered := make(chan struct{}, most)
-	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Mcp-Name") == "find_tool" {
-			_, _ = io.Copy(io.Discard, r.Body) // else the end of the connection is not noticed
-			entered <- struct{}{}
-			<-r.Context().Done()
-			return
+// However many calls of a host wait for its answers to questions, the answers and the end of a call reach the owner, and the
+// owner has connections left for other windows and commands.
+func TestRelayLeavesConnections(t *testing.T) {
+	s := newOffice(t, func(c *Config) {
+		c.MaxConnections = 512 // of which an address has half
+		c.extendMCP = func(*mcp.ServerOptions) func(*mcp.Server) {
+			return func(srv *mcp.Server) {
+				mcp.AddTool(srv, &mcp.Tool{Name: "ask"}, func(ctx context.Context, req *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+					_, err := req.Session.Elicit(ctx, &mcp.ElicitParams{Message: "well?"})
+					return &mcp.CallToolResult{}, nil, err
+				})
+			}
 		}
-		s.Handler().ServeHTTP(w, r)
-	}))
-	t.Cleanup(web.Close)
-	client := overPipes(t, "2026-07-28", nil, relayTo(web.URL, "local-token", request.DefaultWorkspace, ""))
+	})
+	addr, stop := serve(t, s)
+	t.Cleanup(func() { assert.NoError(t, stop()) })
+	asked, release := make(chan struct{}, 400), make(chan struct{})
+	client := overPipes(t, "2025-11-25", &mcp.ClientOptions{ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+		asked <- struct{}{}
+		<-release
+		return &mcp.ElicitResult{Action: "decline"}, nil
+	}}, relayTo("http://"+addr, "local-token", request.DefaultWorkspace, ""))
 	ctx, cancel := context.WithCancel(t.Context())
-	var waiting sync.WaitGroup
-	for range most {
-		waiting.Go(func() {
-			_, err := client.CallTool(ctx, &mcp.CallToolParams{Name: "find_tool", Arguments: map[string]any{"query": "read"}})
-			assert.ErrorIs(t, err, context.Canceled)
-		})
-	}
-	for range most {
-		<-entered
-	}
-	suggest := func() error {
-		_, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "suggest_next", Arguments: map[string]any{}})
+	ask := func(ctx context.Context) error {
+		_, err := client.CallTool(ctx, &mcp.CallToolParams{Name: "ask", Arguments: map[string]any{}})
 		return err
 	}
-	require.ErrorContains(t, suggest(), "1024 calls wait for their answers")
+	ended := make(chan error, 1)
+	go func() { ended <- ask(ctx) }()
+	<-asked
+	answers := make(chan error, 300)
+	for range cap(answers) {
+		go func() { answers <- ask(t.Context()) }()
+	}
+	for range 127 {
+		<-asked
+	}
+	w := web{Server: s, t: t, url: "http://" + addr}
+	assert.Equal(t, http.StatusOK, w.ask("GET", "/v1/stats", "", "Authorization: Bearer local-token").status)
 	cancel()
-	waiting.Wait()
-	require.Eventually(t, func() bool { return suggest() == nil }, 30*time.Second, time.Millisecond)
+	require.ErrorIs(t, <-ended, context.Canceled)
+	<-asked // by the call that came in its place
+	close(release)
+	for range cap(answers) {
+		require.NoError(t, <-answers)
+	}
+}
+
+// A host that writes its calls before it reads is answered: those beyond the calls that may wait are refused, and the refusals
+// hold up nothing.
+func TestRelayRefusesTooManyCalls(t *testing.T) {
+	const most, more = 1024, 100
+	p := newPipe(t.Context(), t, newOffice(t))
+	p.send(hello)
+	p.receive()
+	for id := range most + more {
+		p.send(nextCall(id + 2))
+	}
+	refused := 0
+	for range most + more {
+		if strings.Contains(p.receive(), "1024 calls wait for their answers") {
+			refused++
+		}
+	}
+	assert.Equal(t, more, refused)
+	p.send(nextCall(1))
+	assert.Contains(t, p.receive(), "json:parse")
+	require.NoError(t, p.in.Close())
+	require.NoError(t, p.ended())
 }
 
 // When the owner ends in the middle of calls, those that read are answered by the next one. Of the others it is unknown

@@ -18,8 +18,8 @@ import (
 // MaxFrame is the longest message a host may send over a pipe, in bytes.
 const MaxFrame = 4 << 20
 
-// codeEnding is the code of a call that is refused because one end of the pipe is going away.
-const codeEnding = -32000
+// codeRefused is the code of a call that was not begun, or whose end is unknown.
+const codeRefused = -32000
 
 // decodeLine decodes a line of a host: one message, or a batch where the revision of the protocol has batches. Else it
 // returns the JSON-RPC error that answers the line.

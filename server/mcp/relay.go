@@ -54,12 +54,14 @@ type relay struct {
 	background sync.WaitGroup // all other goroutines
 	connecting sync.Mutex     // held while a session is opened
 
+	waiting  chan struct{} // one for each call whose answer the host has not taken
+	inFlight chan struct{} // one for each call that is with an owner
+
 	mu          sync.Mutex
 	session     *session                          // nil: none
 	initialize  *jsonrpc.Request                  // of the host, once it succeeded; nil: none
 	initialized *jsonrpc.Request                  // the notification that ended the handshake; nil: not yet
-	waiting     int                               // calls of the host without an answer
-	open        map[jsonrpc.ID]context.CancelFunc // of these calls
+	open        map[jsonrpc.ID]context.CancelFunc // of the calls without an answer
 	questions   int                               // requests of all servers to the host
 	ending      bool                              // nothing more is accepted from the host
 }
@@ -72,12 +74,18 @@ const (
 	drainRelay = 10 * time.Second
 	// longestWrite limits how long a host may take to read an answer after the end of its input.
 	longestWrite = 30 * time.Second
-	// relayCalls bounds the calls without an answer. More are refused: if they waited, so would what ends the others.
-	relayCalls = 1024
+	// relayInFlight bounds the calls that are with an owner at the same time, each on a connection: an owner admits 512 of all
+	// windows and commands of a machine, and answers of the host and cancellations need some of them.
+	relayInFlight = 128
+	// relayCalls bounds the calls without an answer. More are refused: if they waited, so would what ends the others. Of a
+	// host that takes no answers, no more than relayUnread lines are read.
+	relayCalls, relayUnread = 1024, 16 << 10
 	// relayIdle is shorter than a server keeps a connection: a call on one that just closes is lost.
 	relayIdle = 30 * time.Second
 	// ownerPatience is how long a call waits for an owner of the data directory, and ownerPause how often it looks.
 	ownerPatience, ownerPause = 10 * time.Second, 20 * time.Millisecond
+	// busyPause is how long a message waits that an owner has no connection for.
+	busyPause = 100 * time.Millisecond
 )
 
 // sourceStdio is the source of what a host on the other end of a pipe records.
@@ -110,6 +118,7 @@ func Relay(ctx context.Context, in io.Reader, out io.Writer, findOwner func() (O
 	r := &relay{
 		ctx: work, client: &http.Client{Transport: transport}, findOwner: findOwner, headers: headers, out: out,
 		writeFailed: make(chan error, 1), open: map[jsonrpc.ID]context.CancelFunc{},
+		waiting: make(chan struct{}, relayUnread), inFlight: make(chan struct{}, relayInFlight),
 	}
 	input := make(chan error, 1)
 	go func() { input <- r.read(in) }()
@@ -179,7 +188,7 @@ func (r *relay) acceptNoMore() <-chan struct{} {
 	r.mu.Unlock()
 	r.background.Go(func() {
 		for _, id := range asked {
-			r.forwardAnswer(failure(id, codeEnding, "the host has closed its end"))
+			r.forwardAnswer(failure(id, codeRefused, "the host has closed its end"))
 		}
 	})
 	return finished(r.calls.Wait)
@@ -268,7 +277,8 @@ func (r *relay) replyTogether(batch []jsonrpc.Message) func(*jsonrpc.Response) {
 	}
 }
 
-// start begins a call, or refuses it; the channel is closed when it is answered.
+// start begins a call, or refuses it; the channel is closed when it is answered. Refusals are not written here: a host may
+// write many calls before it reads.
 func (r *relay) start(req *jsonrpc.Request, reply func(*jsonrpc.Response)) <-chan struct{} {
 	answered := make(chan struct{})
 	group, answer, refusal := &r.calls, r.call, ""
@@ -278,33 +288,31 @@ func (r *relay) start(req *jsonrpc.Request, reply func(*jsonrpc.Response)) <-cha
 	case "subscriptions/listen": // lasts until the host cancels it
 		group = &r.background
 	}
+	r.waiting <- struct{}{}
 	r.mu.Lock()
-	if r.ending {
-		refusal = Draining + "; start it again"
-	} else if r.waiting == relayCalls {
+	defer r.mu.Unlock()
+	if r.ending { // calls are not waited for any more
+		group, refusal = &r.background, Draining+"; start it again"
+	} else if len(r.waiting) > relayCalls {
 		refusal = fmt.Sprintf("%d calls wait for their answers: send this one again when one of them is answered", relayCalls)
-	} else {
-		ctx, cancel := context.WithCancel(r.ctx)
-		r.waiting++
-		r.open[req.ID] = cancel
-		group.Go(func() {
-			defer close(answered)
-			defer cancel()
-			m := answer(ctx, req)
-			r.mu.Lock()
-			r.waiting--
-			delete(r.open, req.ID)
-			r.mu.Unlock()
-			if m != nil {
-				reply(m)
-			}
-		})
 	}
-	r.mu.Unlock()
-	if refusal != "" {
-		reply(failure(req.ID, codeEnding, refusal))
-		close(answered)
-	}
+	ctx, cancel := context.WithCancel(r.ctx)
+	r.open[req.ID] = cancel
+	group.Go(func() {
+		defer close(answered)
+		defer cancel()
+		m := failure(req.ID, codeRefused, refusal)
+		if refusal == "" {
+			m = answer(ctx, req)
+		}
+		r.mu.Lock()
+		delete(r.open, req.ID)
+		r.mu.Unlock()
+		if m != nil {
+			reply(m)
+		}
+		<-r.waiting
+	})
 	return answered
 }
 
@@ -324,6 +332,12 @@ func (r *relay) call(ctx context.Context, req *jsonrpc.Request) *jsonrpc.Respons
 	if records(req) {
 		again := *req // receive still reads it
 		again.Params, req = withID(req.Params), &again
+	}
+	select {
+	case r.inFlight <- struct{}{}:
+		defer func() { <-r.inFlight }()
+	case <-ctx.Done():
+		return nil
 	}
 	var answer *jsonrpc.Response
 	sent := "" // the token of the owner that it was with
@@ -349,10 +363,10 @@ func (r *relay) call(ctx context.Context, req *jsonrpc.Request) *jsonrpc.Respons
 	case answer != nil:
 		return answer
 	case sent != "":
-		return failure(req.ID, codeEnding, "the waymark process that had the data directory ended during this call, so it is unknown "+
+		return failure(req.ID, codeRefused, "the waymark process that had the data directory ended during this call, so it is unknown "+
 			"whether it was carried out; another takes over: ask again if doing it twice does no harm")
 	case errors.As(err, new(lostError)):
-		return failure(req.ID, codeEnding, "no waymark process answers for the data directory, so the call was not carried out; ask again: "+err.Error())
+		return failure(req.ID, codeRefused, "no waymark process answers for the data directory, so the call was not carried out; ask again: "+err.Error())
 	}
 	return failure(req.ID, jsonrpc.CodeInternalError, "the waymark server did not answer: "+err.Error())
 }
@@ -436,7 +450,7 @@ func (r *relay) forward(s *session, req *jsonrpc.Request) {
 	}
 	r.mu.Unlock()
 	if ending {
-		r.forwardAnswer(failure(req.ID, codeEnding, "the host has closed its end"))
+		r.forwardAnswer(failure(req.ID, codeRefused, "the host has closed its end"))
 		return
 	}
 	r.write(req)
