@@ -51,7 +51,7 @@ func TestAliasesKeepTheHistory(t *testing.T) {
 		return all
 	}
 	rebuild := func(e *Engine) {
-		j, err := e.Rebuild(ctx, false, true)
+		j, err := e.Rebuild(false, true)
 		require.NoError(t, err)
 		require.Equal(t, JobDone, finished(t, e, j.ID).State)
 	}
@@ -154,7 +154,7 @@ func TestAliasOfAServerThatLacksAToolOfACapability(t *testing.T) {
 	require.NoError(t, err)
 	_, err = e.PutCapabilities(ctx, []catalog.Capability{{ID: "cap:d", Name: "d", Tools: []string{"a:x", "a:z"}}})
 	require.NoError(t, err)
-	j, err := e.Rebuild(ctx, true, false)
+	j, err := e.Rebuild(true, false)
 	require.NoError(t, err)
 	require.Equal(t, JobDone, finished(t, e, j.ID).State)
 	for _, drop := range []bool{false, true} {

@@ -208,7 +208,7 @@ func BenchmarkRebuild(b *testing.B) {
 		b.ResetTimer()
 		for b.Loop() {
 			top, phases := peak(), map[string]time.Duration{}
-			j, err := e.Rebuild(ctx, false, false)
+			j, err := e.Rebuild(false, false)
 			require.NoError(b, err)
 			states, _ := e.WatchJob(ctx, j.ID)
 			ended := make(chan struct{})

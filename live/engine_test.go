@@ -73,7 +73,7 @@ func verify(t testing.TB, e *Engine) VerifyReport {
 
 func finish(t testing.TB, e *Engine, compare bool) Job {
 	t.Helper()
-	j, err := e.Rebuild(ctx, compare, false)
+	j, err := e.Rebuild(compare, false)
 	require.NoError(t, err)
 	states, ok := e.WatchJob(ctx, j.ID)
 	require.True(t, ok)

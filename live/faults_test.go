@@ -190,7 +190,7 @@ func TestForgetWhileARebuildIsUnderWay(t *testing.T) {
 	_, err := e.Record(ctx, "spy", []episodic.Episode{episode("secret", "secret:a", "secret:b")})
 	require.NoError(t, err)
 	for range 5 {
-		_, err := e.Rebuild(ctx, false, false)
+		_, err := e.Rebuild(false, false)
 		require.NoError(t, err)
 		r, err := e.Forget(ctx, Selection{Source: "spy"})
 		require.NoError(t, err)
@@ -208,7 +208,7 @@ func TestForgetWhileARebuildIsCanceled(t *testing.T) {
 	for i := range 10 {
 		_, err := e.Record(ctx, "spy", []episodic.Episode{episode(fmt.Sprint("secret", i), "secret:a", "secret:b")})
 		require.NoError(t, err)
-		j, err := e.Rebuild(ctx, false, false)
+		j, err := e.Rebuild(false, false)
 		require.NoError(t, err)
 		time.AfterFunc(time.Duration(i)*time.Millisecond, func() { e.CancelJob(j.ID) })
 		r, err := e.Forget(ctx, Selection{Source: "spy"})

@@ -45,7 +45,7 @@ func afterAB(t testing.TB, e *Engine) suggest.NextAnswer {
 // forced waits for a rebuild that is published whatever it loses.
 func forced(t *testing.T, e *Engine) Job {
 	t.Helper()
-	j, err := e.Rebuild(ctx, false, true)
+	j, err := e.Rebuild(false, true)
 	require.NoError(t, err)
 	return finished(t, e, j.ID)
 }
@@ -182,7 +182,7 @@ func TestRebuiltByForceWaitsForItsOwn(t *testing.T) {
 	require.Equal(t, JobDone, finish(t, e, false).State)
 	require.NoError(t, ws.Close(ctx))
 	e = workspace(t, store, Options{Measure: suggest.MeasureOptions{WithoutLearned: true}})
-	_, err = e.Rebuild(ctx, false, false)
+	_, err = e.Rebuild(false, false)
 	require.NoError(t, err)
 	j, err := e.rebuilt(ctx, true)
 	require.NoError(t, err)

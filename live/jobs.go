@@ -62,7 +62,7 @@ func gateError(g *evaluate.Gate) error {
 // A rebuild is judged before: where held-out tasks say that it loses more than noise against the running
 // model, it ends [JobRefused], and the running model stays. With force it is published whatever it loses; the numbers are
 // taken all the same.
-func (e *Engine) Rebuild(ctx context.Context, verify, force bool) (Job, error) {
+func (e *Engine) Rebuild(verify, force bool) (Job, error) {
 	switch {
 	case verify && force:
 		return Job{}, &suggest.RequestError{Kind: suggest.Invalid, Field: "force", Detail: "goes with a rebuild; verify publishes nothing"}
@@ -72,8 +72,8 @@ func (e *Engine) Rebuild(ctx context.Context, verify, force bool) (Job, error) {
 	return e.start("rebuild", requested, force, e.rebuildJob(force))
 }
 
-// TryRebuild starts a job that judges a rebuild and ends as that rebuild would, [JobDone] or [JobRefused]. It writes nothing.
-func (e *Engine) TryRebuild(context.Context) (Job, error) {
+// JudgeRebuild starts a job that judges a rebuild and ends as that rebuild would, [JobDone] or [JobRefused]. It writes nothing.
+func (e *Engine) JudgeRebuild() (Job, error) {
 	return e.start("judge", requested, false, func(ctx context.Context, j *job) error {
 		v, err := e.judge(ctx, func(done float64) { e.progress(j, "judge", done) })
 		e.update(j, func(j *Job) { j.Auto, j.Gate = v.auto, v.gate })
@@ -180,7 +180,7 @@ func (e *Engine) finish(j *job, err error) {
 		case err == nil:
 			j.State, j.Phase = JobDone, "done"
 		case errors.Is(err, context.Canceled):
-			j.State, j.Error = JobCanceled, "canceled"
+			j.State = JobCanceled
 		case errors.Is(err, errRefused):
 			j.State, j.Error = JobRefused, err.Error()
 		default:

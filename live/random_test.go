@@ -84,7 +84,7 @@ func TestWhateverHappens(t *testing.T) {
 				}
 			case 7:
 				if r.IntN(2) == 0 {
-					j, err := e.Rebuild(ctx, false, false)
+					j, err := e.Rebuild(false, false)
 					require.NoError(t, err)
 					if r.IntN(2) == 0 {
 						e.CancelJob(j.ID)

@@ -118,7 +118,7 @@ func canceled(t *testing.T, e *Engine, s *stall) {
 	t.Helper()
 	s.on.Store(true)
 	defer s.on.Store(false)
-	j, err := e.Rebuild(ctx, false, false)
+	j, err := e.Rebuild(false, false)
 	require.NoError(t, err)
 	<-s.began
 	require.True(t, e.CancelJob(j.ID))
@@ -140,11 +140,11 @@ func TestCanceledRebuildGoesOn(t *testing.T) {
 		canceled(t, e, s)
 		require.NotNil(t, e.builds.kept.Load())
 	}
-	j, err := e.Rebuild(ctx, false, false)
+	j, err := e.Rebuild(false, false)
 	require.NoError(t, err)
 	require.Equal(t, JobDone, finished(t, e, j.ID).State)
 	assert.Nil(t, e.builds.kept.Load(), "nothing is kept once a build is in force")
-	j, err = e.Rebuild(ctx, true, false)
+	j, err = e.Rebuild(true, false)
 	require.NoError(t, err)
 	ended := finished(t, e, j.ID)
 	require.NotNil(t, ended.Verify, ended.Error)

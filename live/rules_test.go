@@ -58,7 +58,7 @@ func TestRulesChangeAnswersUntilUndone(t *testing.T) {
 				require.Len(t, e.Rules(), 1)
 			}
 			rebuild := func() {
-				j, err := e.Rebuild(ctx, false, true)
+				j, err := e.Rebuild(false, true)
 				require.NoError(t, err)
 				require.Equal(t, JobDone, finished(t, e, j.ID).State)
 			}
@@ -82,7 +82,7 @@ func TestRulesChangeAnswersUntilUndone(t *testing.T) {
 			require.NoError(t, err)
 			ruled()
 			rebuild() // the snapshot of this build keeps the rule
-			j, err := e.Rebuild(ctx, true, false)
+			j, err := e.Rebuild(true, false)
 			require.NoError(t, err)
 			ended := finished(t, e, j.ID)
 			require.NotNil(t, ended.Verify, ended.Error)
@@ -137,7 +137,7 @@ func TestRulesAboutARequest(t *testing.T) {
 	}
 	_, err = e.Record(ctx, "test", past)
 	require.NoError(t, err)
-	j, err := e.Rebuild(ctx, false, true)
+	j, err := e.Rebuild(false, true)
 	require.NoError(t, err)
 	require.Equal(t, JobDone, finished(t, e, j.ID).State)
 	ask := func(profile, intent string, context ...string) (next, search, plan []string) {

@@ -336,7 +336,7 @@ func TestRebuildJudgesProfiles(t *testing.T) {
 		return a.Model.Profile
 	}
 	assert.Equal(t, suggest.ProfileSeed, profile(), "nothing was judged yet")
-	job, err := e.Rebuild(ctx, false, false)
+	job, err := e.Rebuild(false, false)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { j, _ := e.Job(job.ID); return j.State == JobDone }, time.Minute, time.Millisecond)
 	auto := e.Model().Stats().Auto

@@ -22,3 +22,12 @@ func TestOnlyAdminsOverrule(t *testing.T) {
 	assert.Equal(t, 202, w.ask("POST", "/v1/rebuild", `{"force":true}`, admin).status)
 	assert.Equal(t, 202, w.ask("POST", "/v1/rebuild", `{}`, write).status)
 }
+
+// A judgement alone neither compares nor publishes.
+func TestDryRunGoesAlone(t *testing.T) {
+	w := newWeb(t)
+	for _, with := range []string{"verify", "force"} {
+		requireProblem(t, 422, "neither verify nor force", w.ask("POST", "/v1/rebuild", `{"dry_run":true,"`+with+`":true}`))
+	}
+	assert.Contains(t, w.ask("POST", "/v1/rebuild", `{"dry_run":true}`).body, `"judge"`)
+}

@@ -16,6 +16,7 @@ import (
 	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
 	"waymark/server/internal/route"
+	"waymark/suggest"
 )
 
 type rebuildInput struct {
@@ -75,22 +76,20 @@ func (s *Server) rebuild(ctx context.Context, e *live.Engine, in *rebuildInput) 
 	var job live.Job
 	var err error
 	if b := in.Body; b != nil && b.Force {
-		if err := problem.NeedAdmin(request.From(ctx), "force needs"); err != nil {
-			return nil, err
-		}
+		err = problem.NeedAdmin(request.From(ctx), "force needs")
 	}
 	switch b := in.Body; {
+	case err != nil:
 	case b == nil:
-		job, err = e.Rebuild(ctx, false, false)
+		job, err = e.Rebuild(false, false)
+	case b.DryRun && (b.Verify || b.Force):
+		err = &suggest.RequestError{Kind: suggest.Invalid, Field: "dry_run", Detail: "goes with neither verify nor force"}
 	case b.DryRun:
-		job, err = e.TryRebuild(ctx)
+		job, err = e.JudgeRebuild()
 	default:
-		job, err = e.Rebuild(ctx, b.Verify, b.Force)
+		job, err = e.Rebuild(b.Verify, b.Force)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return &jobStarted{"/v1/jobs/" + url.PathEscape(job.ID), job}, nil
+	return &jobStarted{"/v1/jobs/" + url.PathEscape(job.ID), job}, err
 }
 
 // job finds a job of the caller's workspace.
@@ -133,10 +132,7 @@ func (s *Server) listJobs(ctx context.Context, e *live.Engine, q *jobListQuery) 
 
 func (s *Server) getJob(ctx context.Context, q *route.ByID) (*jobState, error) {
 	_, job, err := s.job(ctx, q.ID)
-	if err != nil {
-		return nil, err
-	}
-	return &jobState{job}, nil
+	return &jobState{job}, err
 }
 
 func (s *Server) cancelJob(ctx context.Context, q *route.ByID) (*jobState, error) {

@@ -17,6 +17,7 @@ import (
 	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
 	"waymark/server/internal/runs"
+	"waymark/storage"
 )
 
 // traffic counts requests.
@@ -112,14 +113,14 @@ func methodLabel(method string) string {
 }
 
 func slogLevel(status int, failure error) slog.Level {
-	if errors.Is(failure, context.Canceled) { // the caller has gone, or a shutdown
-		return slog.LevelInfo
-	}
 	told := errors.Is(failure, errNotReady) || errors.Is(failure, runs.ErrNoServers) || errors.Is(failure, runs.ErrManyRuns)
-	if status >= http.StatusInternalServerError && !told { // else no fault, and the caller is told all of it
-		return slog.LevelError
+	switch {
+	case status < http.StatusInternalServerError, told, errors.Is(failure, context.Canceled): // the caller has gone, or a shutdown
+		return slog.LevelInfo
+	case errors.Is(failure, storage.ErrUnavailable):
+		return slog.LevelWarn
 	}
-	return slog.LevelInfo
+	return slog.LevelError
 }
 
 // serveMetrics answers /metrics: the model and the traffic of the caller's workspace; to the operator, and to keys that

@@ -10,6 +10,7 @@ import (
 	"iter"
 	"slices"
 	"time"
+
 	"waymark/internal/pause"
 )
 

@@ -29,6 +29,7 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
 	"waymark/internal/pause"
 )
 

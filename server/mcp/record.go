@@ -129,7 +129,7 @@ func rebuild(ctx context.Context, c *mcpCall, in rebuildArguments) (RebuildAnswe
 		}
 	}
 	before := c.cfg.Now()
-	job, err := c.engine.Rebuild(ctx, in.Verify, in.Force)
+	job, err := c.engine.Rebuild(in.Verify, in.Force)
 	c.cfg.Audit(ctx, "rebuild", in, err)
 	if err != nil {
 		return RebuildAnswer{}, err

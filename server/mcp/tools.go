@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"reflect"
 	"sync"
 	"sync/atomic"
@@ -24,6 +23,7 @@ import (
 	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
 	"waymark/server/internal/scoring"
+	"waymark/storage"
 	"waymark/suggest"
 )
 
@@ -256,17 +256,18 @@ func refusal(err error) *mcp.CallToolResult {
 
 // failed words an error for the model as HTTP words it. The log has what the caller is not told.
 func (m *mcpTools) failed(ctx context.Context, tool string, err error) *mcp.CallToolResult {
-	var dag *run.CheckError
-	var outside *outsideError
-	switch {
-	case errors.As(err, &dag):
+	if dag, ok := errors.AsType[*run.CheckError](err); ok {
 		return refusedDAG(dag)
-	case errors.As(err, &outside):
+	}
+	if outside, ok := errors.AsType[*outsideError](err); ok {
 		return refusal(outside)
 	}
 	p := problem.Of(err)
-	if p.Status >= http.StatusInternalServerError && p.Detail != err.Error() && !errors.Is(err, context.Canceled) {
+	switch {
+	case p == problem.Internal, errors.Is(err, storage.ErrReadOnly):
 		m.cfg.Logger.ErrorContext(ctx, "MCP tool failed", "tool", tool, "error", err)
+	case errors.Is(err, storage.ErrUnavailable):
+		m.cfg.Logger.WarnContext(ctx, "MCP tool failed", "tool", tool, "error", err)
 	}
 	return refusal(p)
 }
