@@ -363,7 +363,7 @@ func (r *relay) call(ctx context.Context, req *jsonrpc.Request) *jsonrpc.Respons
 	case answer != nil:
 		return answer
 	case sent != "":
-		return failure(req.ID, codeRefused, "the waymark process that had the data directory ended during this call, so it is unknown "+
+		return failure(req.ID, codeRefused, "the waymark process that had the data directory ended or stopped answering during this call, so it is unknown "+
 			"whether it was carried out; another takes over: ask again if doing it twice does no harm")
 	case errors.As(err, new(lostError)):
 		return failure(req.ID, codeRefused, "no waymark process answers for the data directory, so the call was not carried out; ask again: "+err.Error())

@@ -28,6 +28,8 @@ type session struct {
 	greeting     *jsonrpc.Response         // the answer to the handshake
 	ctx          context.Context           // ends with the session
 	end          context.CancelFunc        // ends ctx
+	answers      context.Context           // ends when the owner answers nothing any more
+	silent       context.CancelFunc        // ends answers
 	asked        map[jsonrpc.ID]jsonrpc.ID // ids that the host sees of questions to it: the server's own ids
 }
 
@@ -36,6 +38,8 @@ type lostError struct {
 	error
 	sent bool
 }
+
+var errNoAnswer = errors.New("the process that has the data directory does not answer")
 
 // connect returns a session other than the lost one: the one that another call has opened since, or a new one. It is always
 // a new one for the first handshake of a host.
@@ -55,13 +59,12 @@ func (r *relay) connect(ctx context.Context, lost *session, first *jsonrpc.Reque
 	if lost != nil {
 		lost.end()
 	}
-	for s == nil {
-		var err error
-		if s, err = r.newSession(ctx, first); err == nil {
-			break
-		}
+	for err := errNoAnswer; s == nil; {
 		if time.Since(began) > ownerPatience {
 			return nil, lostError{error: err}
+		}
+		if s, err = r.newSession(ctx, first); err == nil {
+			break
 		}
 		if !pause.For(ctx, ownerPause) {
 			return nil, ctx.Err()
@@ -77,11 +80,14 @@ func (r *relay) newSession(ctx context.Context, first *jsonrpc.Request) (_ *sess
 		return nil, err
 	}
 	s.ctx, s.end = context.WithCancel(r.ctx)
+	s.answers, s.silent = context.WithCancel(r.ctx)
 	r.mu.Lock()
 	again, initialized := r.initialize, r.initialized
 	r.mu.Unlock()
 	if hello := cmp.Or(first, again); hello != nil {
-		s.greeting, err = r.post(ctx, s, hello)
+		late, cancel := context.WithTimeout(ctx, ownerPatience)
+		s.greeting, err = r.post(late, s, hello)
+		cancel()
 		if err == nil && again != nil && s.greeting.Error != nil {
 			err = s.greeting.Error
 		}
@@ -98,10 +104,37 @@ func (r *relay) newSession(ctx context.Context, first *jsonrpc.Request) (_ *sess
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.session = s
+	r.background.Go(func() { r.watch(s) })
 	if first != nil && s.greeting.Error == nil {
 		r.initialize = first
 	}
 	return s, nil
+}
+
+// watch ends the session, and the calls in it, when its owner answers nothing while calls wait: a process that is stopped
+// keeps its connections.
+func (r *relay) watch(s *session) {
+	for pause.For(s.ctx, ownerPatience/2) {
+		r.mu.Lock()
+		waiting := len(r.open)
+		r.mu.Unlock()
+		if waiting == 0 {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(s.ctx, ownerPatience)
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(s.Endpoint, "/mcp")+"/healthz", http.NoBody)
+		if err == nil {
+			var resp *http.Response
+			if resp, err = r.client.Do(req); err == nil {
+				_ = resp.Body.Close()
+			}
+		}
+		cancel()
+		if errors.Is(err, context.DeadlineExceeded) {
+			s.silent()
+			s.end()
+		}
+	}
 }
 
 // endSession ends the session with the owner, which otherwise notices by itself.
@@ -150,6 +183,9 @@ func (r *relay) events(s *session) {
 func (r *relay) post(ctx context.Context, s *session, msg jsonrpc.Message) (answer *jsonrpc.Response, err error) {
 	req, isRequest := msg.(*jsonrpc.Request)
 	isCall := isRequest && req.IsCall()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.answers, cancel)()
 	if !isCall { // the lines behind it wait
 		late, cancel := context.WithTimeout(ctx, ownerPatience)
 		defer cancel()
