@@ -79,7 +79,7 @@ func (a *app) propose(ctx context.Context, c *client.Client, question any, bar p
 	case err != nil:
 		return err
 	case job.State != live.JobDone || job.Mined == nil:
-		return fmt.Errorf("%s: %s %s", job.ID, job.State, job.Error)
+		return fmt.Errorf("%s: %s", job.ID, outcome(job))
 	case a.json:
 		return a.printBody(body)
 	}

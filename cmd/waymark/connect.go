@@ -320,9 +320,8 @@ func behind(ctx context.Context, f func(context.Context) error) (stop func() err
 
 // ownerGone reports whether the error of a call says that the process that was asked has ended, or is about to.
 func ownerGone(err error) bool {
-	var refused *client.Problem
-	if errors.As(err, &refused) {
-		return strings.HasSuffix(refused.Detail, mcpserver.Draining)
+	if refused, ok := errors.AsType[*client.Problem](err); ok {
+		return mcpserver.OwnerGone(refused.Status, refused.Detail)
 	}
 	return errors.As(err, new(*url.Error)) || errors.Is(err, io.ErrUnexpectedEOF)
 }
@@ -394,7 +393,7 @@ func (a *app) enter(ctx context.Context, logger *slog.Logger, who access) (*hous
 		case c != nil && !(claims && owner.GivesWay):
 			return nil, c, nil
 		case owner.GivesWay:
-			patience = 30 * time.Second // longer than any graceful shutdown
+			patience = longestTakeOver
 		}
 		if time.Since(began) > patience {
 			return nil, nil, inUse(a.data, owner, "does not answer")

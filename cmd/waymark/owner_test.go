@@ -2,12 +2,14 @@ package main
 
 import (
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"waymark/cmd/waymark/internal/client"
 	"waymark/storage"
 )
 
@@ -31,4 +33,23 @@ func TestOwner(t *testing.T) {
 	require.Error(t, err)
 	require.NoError(t, removeOwner(dir))
 	require.NoError(t, removeOwner(dir))
+}
+
+// A command notices that the process it asks is no longer the owner: also where one with another token has its address.
+func TestOwnerGone(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	s := startServer(t, dir)
+	owner, err := readOwner(dir)
+	require.NoError(t, err)
+	ask := func(token string) error {
+		c := &client.Client{HTTP: http.DefaultClient, Base: "http://" + owner.Addr, Token: token}
+		_, err := c.Call(t.Context(), http.MethodGet, "/v1/jobs/rebuild-1", nil)
+		require.Error(t, err)
+		return err
+	}
+	require.False(t, ownerGone(ask(owner.Token)), "there is no such job")
+	require.True(t, ownerGone(ask("of the process before")))
+	require.NoError(t, s.cmd.Process.Kill())
+	s.cmd.Wait()
+	require.True(t, ownerGone(ask(owner.Token)))
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -48,14 +50,15 @@ difference. An interrupt cancels the rebuild; the model stays as it is.`,
 	apart(cmd, "force", "dry-run")
 	apart(cmd, "all", "workspace")
 	progressFlag(cmd, &style)
+	a.engineFlags(cmd)
 	return cmd
 }
 
 // rebuild asks the owner of the data directory to rebuild one workspace, or all. Without an owner this process becomes
 // one, as a window does, so that others get answers meanwhile. Where the owner ends in between, the next one is asked
-// for the rest.
+// for the rest. After a crash it is so once for each workspace: its rebuild may be the reason.
 func (a *app) rebuild(ctx context.Context, all bool, how map[string]bool, bar progress) (worst error) {
-	who, done := window, map[string]bool{}
+	who, done, crashed := window, map[string]bool{}, map[string]bool{}
 	who.serves, who.timeout = false, commandTimeout
 	for again := true; again; {
 		again = false
@@ -64,14 +67,18 @@ func (a *app) rebuild(ctx context.Context, all bool, how map[string]bool, bar pr
 			if all {
 				names, err = existingWorkspaces(ctx, c)
 			}
-			for i := 0; err == nil && i < len(names); i++ {
-				if c.Workspace = names[i]; done[c.Workspace] {
-					continue
-				}
+			names = slices.DeleteFunc(names, func(name string) bool { return done[name] })
+			for ; err == nil && !again && len(names) > 0; names = names[1:] {
+				c.Workspace = names[0]
 				job, body, failed := a.follow(ctx, c, "/v1/rebuild", how, bar)
-				if failed != nil && (!all || ownerGone(failed) || ctx.Err() != nil) {
-					err = failed
-					break
+				again = ownerGone(failed) && ctx.Err() == nil
+				said, _ := errors.AsType[*client.Problem](failed)
+				handedOver := said != nil && said.Status == http.StatusServiceUnavailable
+				if again && (handedOver || !crashed[c.Workspace]) {
+					crashed[c.Workspace] = crashed[c.Workspace] || !handedOver
+					return nil
+				} else if failed != nil && (!all || ctx.Err() != nil) {
+					return failed
 				} else if failed != nil {
 					job.State, job.Error = live.JobFailed, failed.Error()
 				}
@@ -80,9 +87,6 @@ func (a *app) rebuild(ctx context.Context, all bool, how map[string]bool, bar pr
 					worst = no
 				}
 				err = a.showRebuild(c.Workspace, all, job, body)
-			}
-			if again = ctx.Err() == nil && ownerGone(err); again {
-				return nil
 			}
 			return err
 		}); err != nil {
@@ -98,7 +102,7 @@ func rebuilt(job live.Job) error {
 	case job.State == live.JobRefused, job.Verify != nil && !job.Verify.Equal:
 		return errNegative
 	case job.State != live.JobDone:
-		return fmt.Errorf("rebuild %s: %s %s", job.ID, job.State, job.Error)
+		return fmt.Errorf("rebuild %s: %s", job.ID, outcome(job))
 	}
 	return nil
 }
@@ -111,8 +115,9 @@ func (a *app) showRebuild(workspace string, all bool, job live.Job, body json.Ra
 	switch {
 	case a.json:
 		return a.printBody(body)
-	case !all:
+	case !all && (job.State == live.JobDone || job.State == live.JobRefused):
 		a.showJob(job)
+	case !all: // the error of the command tells it
 	case job.Gate != nil:
 		a.printf("%s: %s; %v\n", workspace, outcome(job), job.Gate)
 	default:
@@ -135,7 +140,7 @@ func outcome(j live.Job) string {
 	case j.State == live.JobRefused:
 		return fmt.Sprintf("NOT published: %s; judged in %s", clean(j.Error), took)
 	}
-	return string(j.State) + ": " + clean(j.Error)
+	return strings.TrimSuffix(string(j.State)+": "+clean(j.Error), ": ")
 }
 
 // follow starts a job and waits for its end.
@@ -144,11 +149,10 @@ func (a *app) follow(ctx context.Context, c *client.Client, path string, questio
 	if body, err = exchange(ctx, c, http.MethodPost, path, question, &job); err != nil {
 		return job, nil, err
 	}
-	defer func() { a.abandon(ctx, c, job, began) }()
+	defer func() { bar.hide(); a.abandon(ctx, c, job, began) }()
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
 		bar.at(int64(job.Progress*1000), job.Phase)
 		if job.State != live.JobRunning {
-			bar.hide()
 			return job, body, nil
 		}
 		select {

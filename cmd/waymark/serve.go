@@ -66,6 +66,7 @@ key, so one must exist before (waymark keys create).`,
 	f.StringVar(&a.store, "store", "", "`URL` of a database of PostgreSQL that several servers share (postgres://…), in place of the one in the data directory")
 	f.Var((*lasting)(&a.keepFor), "keep-for", "forget episodes whose last step is older than this `duration`, as in 90d or 2160h; 0: no limit")
 	a.engineFlags(cmd)
+	a.upstreamFlags(cmd)
 	return cmd
 }
 
@@ -82,7 +83,6 @@ func (a *app) engineFlags(cmd *cobra.Command) {
 	f.BoolVar(&a.learning.mine, "mine", false, "look for capabilities in the history after each rebuild, and propose them")
 	a.judgeFlags(cmd)
 	a.recordFlag(cmd)
-	a.upstreamFlags(cmd)
 }
 
 // judgeFlags are the flags of the commands that may ask a judge.
@@ -224,6 +224,7 @@ At the end of the input the calls that came before it are answered, then the com
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.mcp(cmd.Context(), agent) },
 	}
 	a.engineFlags(cmd)
+	a.upstreamFlags(cmd)
 	cmd.Flags().StringVar(&agent, "agent", "", "show and call only the tools of the set that gateway.json of the data directory has for this `name`")
 	return cmd
 }
@@ -234,6 +235,7 @@ func (a *app) mcp(ctx context.Context, agent string) error {
 	}
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a host that has gone is an error of the write, not the end of the process
 	var h *house
+	began, told := time.Now(), false
 	for entered := false; !entered; {
 		var c *client.Client
 		var err error
@@ -245,15 +247,19 @@ func (a *app) mcp(ctx context.Context, agent string) error {
 		}
 		// The workspace that a host is configured for: it asks before anything is recorded.
 		_, err = c.Call(ctx, http.MethodPut, "/v1/workspaces/"+url.PathEscape(a.workspace), nil)
-		refused := (*client.Problem)(nil)
+		refused, _ := errors.AsType[*client.Problem](err)
 		switch {
 		case err == nil:
 			entered = true
 		case h != nil:
 			return errors.Join(err, h.close())
-		case errors.As(err, &refused) && refused.Status != http.StatusServiceUnavailable || ctx.Err() != nil:
+		case refused != nil && refused.Status != http.StatusServiceUnavailable && !ownerGone(err), ctx.Err() != nil, time.Since(began) > longestTakeOver:
 			return err
 		default: // the process that had the directory has just ended, or waits for its database
+			if !told && !ownerGone(err) {
+				a.logger().Warn("the process that has the data directory refuses a request; it is asked again for a while", "error", err)
+				told = true
+			}
 			time.Sleep(takeOver)
 		}
 	}
@@ -268,6 +274,9 @@ var window = access{requireKey: true, serves: true, window: true, maxBody: mcpse
 
 // takeOver is how often a window looks whether the data directory is free, and whether a server wants it.
 const takeOver = 100 * time.Millisecond
+
+// longestTakeOver is how long a process waits for an owner that ends: longer than any graceful shutdown.
+const longestTakeOver = 30 * time.Second
 
 // own serves the data directory whenever no other process does, until ctx ends. h is the directory, if it is open.
 func (a *app) own(ctx context.Context, h *house) (err error) {
