@@ -33,6 +33,9 @@ the fresh model is compared with the running one, byte for byte, nothing is judg
 difference. An interrupt cancels the rebuild; the model stays as it is.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.exists(); err != nil {
+				return err
+			}
 			bar, err := a.progress(style, "rebuild", 1000)
 			if err != nil {
 				return err
