@@ -1,0 +1,519 @@
+// Package trees fits gradient-boosted decision trees and explains what they answer.
+//
+//	rows × features ──▶ 64 bins a feature ──▶ tree after tree on the gradients ──▶ Model ──┬─▶ Score: Σ leaves
+//	                                                                                       └─▶ Contributions (TreeSHAP)
+//
+// With questions the model is conditional: each right row of a question competes with the wrong ones, and where one row is
+// right the chance of a row is exp(score)/Σ exp(scores of the question). Without, each row has a probability of its own, 1/(1 + exp(-score)).
+// A fit starts from a margin, the score of something that is known already, and learns only what that lacks.
+//
+// Example: with one feature x, two rows of a question, x = 0 and x = 1, and the second one right, the first tree has the
+// split x ≤ 0 and gives the right side a higher score; more such questions make the difference larger.
+//
+// Gradients are integers, so sums do not depend on their order: the same rows give the same trees on any machine and at any
+// number of processors.
+package trees
+
+import (
+	"math"
+	"slices"
+
+	"waymark/internal/numeric"
+	"waymark/internal/parallel"
+)
+
+// Rows are what a model is fitted on. Feature f of row i is Values[i·Features + f]; no value may be NaN.
+type Rows struct {
+	Features int
+	Values   []float32
+	Right    []float32 // by row, the share of it that is right, in [0, 1]
+	Weight   []float32 // by row, or by question where there are questions; nil: 1 each
+	Margin   []float32 // by row, the score that the fit starts from, in log-odds; nil: 0
+	// Questions are the first rows of each question, rising from 0. nil: rows stand alone. A question of which no row
+	// is right teaches nothing.
+	Questions []int32
+}
+
+// Len returns the number of rows.
+func (r *Rows) Len() int { return len(r.Right) }
+
+// Options of a fit. The defaults were chosen on folds of train parts.
+type Options struct {
+	Trees      int     // number of trees, default 160
+	Depth      int     // the most splits above a leaf, default 5
+	Rate       float64 // share of each tree that counts, default .08
+	Penalty    float64 // λ: of squared leaves, default 3
+	LeafWeight float64 // least second derivative in a leaf, default 6
+	RowShare   float64 // share of rows or questions that a tree is fitted on, default .8
+	ColShare   float64 // share of features that a tree may use, default .7
+}
+
+func (o Options) orDefaults() Options {
+	positive := func(x *float64, or float64) {
+		if *x <= 0 {
+			*x = or
+		}
+	}
+	if o.Trees <= 0 {
+		o.Trees = 160
+	}
+	if o.Depth <= 0 {
+		o.Depth = 5
+	}
+	positive(&o.Rate, .08)
+	positive(&o.Penalty, 3)
+	positive(&o.LeafWeight, 6)
+	positive(&o.RowShare, .8)
+	positive(&o.ColShare, .7)
+	return o
+}
+
+// node is a split, or a leaf if feature is negative. The children of a split are nodes left and left + 1: a row goes left
+// if its value is at most the threshold.
+type node struct {
+	feature   int32
+	left      int32
+	threshold float32
+	value     float32 // of a leaf, in log-odds
+	cover     float32 // rows of the fit that reached the node
+}
+
+// Model is a sum of trees. It is immutable and safe for concurrent use.
+type Model struct {
+	features int
+	trees    [][]node
+	expected float64 // mean score of the rows of the fit
+}
+
+// Len returns the number of trees.
+func (m *Model) Len() int { return len(m.trees) }
+
+// First returns the model of the first n trees.
+func (m *Model) First(n int) *Model {
+	f := &Model{features: m.features, trees: m.trees[:min(n, len(m.trees))]}
+	f.expect()
+	return f
+}
+
+// expect sets the mean score of the rows of the fit.
+func (m *Model) expect() {
+	m.expected = 0
+	for _, t := range m.trees {
+		sum := 0.0
+		for i := range t {
+			if t[i].feature < 0 {
+				sum += float64(float64(t[i].cover) * float64(t[i].value))
+			}
+		}
+		if t[0].cover > 0 {
+			m.expected += sum / float64(t[0].cover)
+		}
+	}
+}
+
+// Score returns the sum of the leaves that a row reaches, in log-odds.
+func (m *Model) Score(row []float32) float64 {
+	sum := 0.0
+	for _, t := range m.trees {
+		i := int32(0)
+		for t[i].feature >= 0 {
+			next := t[i].left
+			if row[t[i].feature] > t[i].threshold {
+				next++
+			}
+			i = next
+		}
+		sum += float64(t[i].value)
+	}
+	return sum
+}
+
+const (
+	bins  = 64
+	unit  = 1 << 14 // of a gradient: 2¹⁷ rows of weight 1 add up to less than 2³¹
+	least = 1e-4    // second derivative
+)
+
+// gradient is the first derivative of the loss of a row by its score, times 2³², plus the second, both in units of 1/unit:
+// one addition adds both.
+type gradient int64
+
+func newGradient(first, second float64) gradient {
+	return gradient(int64(math.Round(first*unit))<<32 + int64(math.Round(second*unit)))
+}
+
+// second is never negative.
+func (g gradient) second() int64 { return int64(uint32(g)) }
+
+func (g gradient) parts() (first, second float64) {
+	return float64(float64(int64(g)>>32) / unit), float64(float64(g.second()) / unit) // no fused multiplication with the inverse
+}
+
+// gain returns G²/(H + λ), twice the loss that a leaf of these rows takes away.
+func (g gradient) gain(penalty float64) float64 {
+	first, second := g.parts()
+	return float64(first*first) / (second + penalty)
+}
+
+// fit is the state of one fit.
+type fit struct {
+	Options
+	rows    *Rows
+	held    []bool      // by row, or by question where there are questions; nil: nothing is
+	cuts    [][]float32 // by feature, the upper ends of the bins but the last
+	binned  []uint8     // by row and feature
+	score   []float64
+	slope   []gradient // by row
+	settled []bool     // by row, whether the score has the leaf of the last tree
+}
+
+// Fit fits a model. It returns nil soon after stop, which may be nil, returns true.
+func Fit(rows *Rows, o Options, stop func() bool) *Model {
+	m, _ := run(rows, o, stop, nil)
+	return m
+}
+
+// patience is how many trees a search goes on without a lower loss.
+const patience = 30
+
+// Choose returns the number of trees, at most o.Trees and possibly 0, with the lowest loss of the held rows, or questions
+// where there are questions, when the others are fitted.
+func Choose(rows *Rows, held []bool, o Options, stop func() bool) int {
+	_, best := run(rows, o, stop, held)
+	return best
+}
+
+func run(rows *Rows, o Options, stop func() bool, held []bool) (m *Model, best int) {
+	f := &fit{held: held, Options: o.orDefaults(), rows: rows, slope: make([]gradient, rows.Len()), settled: make([]bool, rows.Len()), score: make([]float64, rows.Len())}
+	for i := range rows.Margin {
+		f.score[i] = float64(rows.Margin[i])
+	}
+	f.bin()
+	m = &Model{features: rows.Features}
+	lowest := f.loss()
+	for t := range f.Trees {
+		if stop != nil && stop() {
+			return nil, 0
+		}
+		f.derive()
+		tree := f.grow(uint64(t))
+		if len(tree) == 1 && tree[0].value == 0 {
+			break // nothing is left to learn
+		}
+		m.trees = append(m.trees, tree)
+		parallel.Each(chunks(rows.Len()), func(c int) {
+			from, to := chunk(c, rows.Len())
+			one := Model{trees: [][]node{tree}}
+			for i := from; i < to; i++ {
+				if !f.settled[i] {
+					f.score[i] += one.Score(rows.Values[i*rows.Features : (i+1)*rows.Features])
+				}
+				f.settled[i] = false
+			}
+		})
+		if held != nil {
+			if loss := f.loss(); loss < lowest {
+				lowest, best = loss, t+1
+			} else if t+1 >= best+patience {
+				break
+			}
+		}
+	}
+	m.expect()
+	return m, best
+}
+
+// loss is the sum of the losses of what is held out; without any it is 0.
+func (f *fit) loss() (sum float64) {
+	for i, held := range f.held {
+		switch r := f.rows; {
+		case !held:
+		case r.Questions == nil:
+			p := 1 / (1 + numeric.Exp(-max(-30, min(30, f.score[i]))))
+			sum -= float64(weight(r.Weight, i) * numeric.Ln(max(1e-9, float64(p*float64(r.Right[i]))+float64((1-p)*(1-float64(r.Right[i]))))))
+		default:
+			sum += float64(weight(r.Weight, i) * f.competition(i))
+		}
+	}
+	return sum
+}
+
+const chunkRows = 4096
+
+func chunks(n int) int              { return (n + chunkRows - 1) / chunkRows }
+func chunk(c, n int) (from, to int) { return c * chunkRows, min(n, (c+1)*chunkRows) }
+
+// bin chooses the cuts of each feature, so that bins hold about the same number of rows, and finds the bin of each value.
+func (f *fit) bin() {
+	n, features := f.rows.Len(), f.rows.Features
+	f.cuts, f.binned = make([][]float32, features), make([]uint8, n*features)
+	parallel.Each(features, func(j int) {
+		step := max(1, n/20_000)
+		sorted := make([]float32, 0, n/step+1)
+		for i := 0; i < n; i += step {
+			sorted = append(sorted, f.rows.Values[i*features+j])
+		}
+		slices.Sort(sorted)
+		distinct := slices.Compact(slices.Clone(sorted))
+		if len(distinct) <= bins {
+			f.cuts[j] = distinct[:max(0, len(distinct)-1)]
+		} else {
+			for b := 1; b < bins; b++ {
+				f.cuts[j] = append(f.cuts[j], sorted[b*len(sorted)/bins])
+			}
+			f.cuts[j] = slices.Compact(f.cuts[j])
+			if last := len(f.cuts[j]) - 1; last >= 0 && f.cuts[j][last] == distinct[len(distinct)-1] {
+				f.cuts[j] = f.cuts[j][:last]
+			}
+		}
+		for i := range n {
+			at, _ := slices.BinarySearch(f.cuts[j], f.rows.Values[i*features+j])
+			f.binned[i*features+j] = uint8(at)
+		}
+	})
+}
+
+// derive computes the derivatives of the loss at the current scores.
+func (f *fit) derive() {
+	r := f.rows
+	if r.Questions == nil {
+		for i, s := range f.score {
+			p, w := 1/(1+numeric.Exp(-max(-30, min(30, s)))), weight(r.Weight, i)
+			f.slope[i] = newGradient(w*(p-float64(r.Right[i])), w*max(float64(p*(1-p)), least))
+		}
+		return
+	}
+	parallel.Each(chunks(len(r.Questions)), func(c int) {
+		from, to := chunk(c, len(r.Questions))
+		for q := from; q < to; q++ {
+			f.compete(q)
+		}
+	})
+}
+
+// compete derives the loss of a question: the mean over its right rows of -ln(e^s / (e^s + W)), where W = Σ e^s of the wrong
+// rows. Right rows do not compete with each other.
+func (f *fit) compete(q int) {
+	r := f.rows
+	from, to := f.question(q)
+	best := slices.Max(f.score[from:to])
+	wrong, right := 0.0, 0.0
+	for i := from; i < to; i++ {
+		if r.Right[i] > 0 {
+			right++
+		} else {
+			wrong += numeric.Exp(f.score[i] - best)
+		}
+	}
+	each := weight(r.Weight, q) / max(1, right)
+	var shares, squares float64 // Σ 1/(e^s + W) and Σ 1/(e^s + W)² of the right rows
+	for i := from; i < to; i++ {
+		if r.Right[i] > 0 {
+			e := numeric.Exp(f.score[i] - best)
+			p, share := e/(e+wrong), 1/(e+wrong)
+			shares += share
+			squares += float64(share * share)
+			f.slope[i] = newGradient(each*(p-1), each*max(float64(p*(1-p)), least))
+		}
+	}
+	for i := from; i < to; i++ {
+		if r.Right[i] == 0 {
+			e := numeric.Exp(f.score[i] - best)
+			first := float64(e * shares)
+			f.slope[i] = newGradient(each*first, each*max(first-float64(float64(e*e)*squares), least))
+		}
+		if right == 0 {
+			f.slope[i] = 0
+		}
+	}
+}
+
+// competition is the loss of a question, as compete derives it.
+func (f *fit) competition(q int) float64 {
+	from, to := f.question(q)
+	best := slices.Max(f.score[from:to])
+	wrong, sum, right := 0.0, 0.0, 0.0
+	for i := from; i < to; i++ {
+		if f.rows.Right[i] == 0 {
+			wrong += numeric.Exp(f.score[i] - best)
+		}
+	}
+	for i := from; i < to; i++ {
+		if f.rows.Right[i] > 0 {
+			e := numeric.Exp(f.score[i] - best)
+			sum += numeric.Ln(max(1e-300, e+wrong)) - numeric.Ln(max(1e-300, e))
+			right++
+		}
+	}
+	return sum / max(1, right)
+}
+
+func (f *fit) isHeld(i int) bool { return f.held != nil && f.held[i] }
+
+// question returns the rows of a question.
+func (f *fit) question(q int) (from, to int) {
+	to = f.rows.Len()
+	if q+1 < len(f.rows.Questions) {
+		to = int(f.rows.Questions[q+1])
+	}
+	return int(f.rows.Questions[q]), to
+}
+
+func weight(w []float32, i int) float64 {
+	if w == nil {
+		return 1
+	}
+	return float64(w[i])
+}
+
+// chance is a number in [0, 1) that depends on its arguments alone (the mixer of SplitMix64).
+func chance(kind byte, tree, i uint64) float64 {
+	x := i*0x9e3779b97f4a7c15 ^ tree*0xd1b54a32d192ed03 ^ uint64(kind)<<56
+	for range 2 {
+		x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+		x = (x ^ x>>27) * 0x94d049bb133111eb
+		x ^= x >> 31
+	}
+	return float64(x>>11) / (1 << 53)
+}
+
+// part are the rows in a node that has yet to be split.
+type part struct {
+	node  int32
+	depth int
+	rows  []int32
+	sums  []gradient // by feature and bin
+	all   gradient
+}
+
+// grow fits one tree to the derivatives.
+func (f *fit) grow(tree uint64) []node {
+	var rows []int32
+	if f.rows.Questions == nil {
+		for i := range f.rows.Len() {
+			if !f.isHeld(i) && chance('r', tree, uint64(i)) < f.RowShare {
+				rows = append(rows, int32(i))
+			}
+		}
+	} else {
+		for q := range f.rows.Questions {
+			if !f.isHeld(q) && chance('r', tree, uint64(q)) < f.RowShare {
+				from, to := f.question(q)
+				for i := from; i < to; i++ {
+					if f.slope[i] != 0 {
+						rows = append(rows, int32(i))
+					}
+				}
+			}
+		}
+	}
+	var columns []int
+	for j := range f.rows.Features {
+		if len(f.cuts[j]) > 0 && chance('c', tree, uint64(j)) < f.ColShare {
+			columns = append(columns, j)
+		}
+	}
+	root := part{rows: rows, sums: f.sum(rows, columns)}
+	for _, i := range rows {
+		root.all += f.slope[i]
+	}
+	nodes := []node{f.leaf(root)}
+	for open := []part{root}; len(open) > 0; open = open[1:] {
+		p := open[0]
+		feature, bin, found := 0, 0, false
+		if p.depth < f.Depth {
+			feature, bin, found = f.split(p, columns)
+		}
+		if !found {
+			for _, i := range p.rows {
+				f.score[i] += float64(nodes[p.node].value)
+				f.settled[i] = true
+			}
+			continue
+		}
+		left, right := p, p
+		left.depth, right.depth = p.depth+1, p.depth+1
+		left.rows, right.rows = f.divide(p.rows, feature, bin)
+		left.all = 0
+		for _, i := range left.rows {
+			left.all += f.slope[i]
+		}
+		right.all = p.all - left.all
+		if left.depth < f.Depth { // one side is summed, the other is what remains
+			small, large := &left, &right
+			if len(right.rows) < len(left.rows) {
+				small, large = &right, &left
+			}
+			small.sums = f.sum(small.rows, columns)
+			for k := range p.sums {
+				p.sums[k] -= small.sums[k]
+			}
+			large.sums = p.sums
+		}
+		left.node, right.node = int32(len(nodes)), int32(len(nodes)+1)
+		nodes[p.node].feature, nodes[p.node].left = int32(feature), left.node
+		nodes[p.node].threshold, nodes[p.node].value = f.cuts[feature][bin], 0
+		nodes = append(nodes, f.leaf(left), f.leaf(right))
+		open = append(open, left, right)
+	}
+	return nodes
+}
+
+// leaf is the node of rows that are not split.
+func (f *fit) leaf(p part) node {
+	first, second := p.all.parts()
+	return node{feature: -1, value: float32(-f.Rate * first / (second + f.Penalty)), cover: float32(len(p.rows))}
+}
+
+// sum adds up the derivatives of rows by feature and bin.
+func (f *fit) sum(rows []int32, columns []int) []gradient {
+	features := f.rows.Features
+	sums := make([]gradient, features*bins)
+	const block = 8 // of columns: one pass over the rows for each
+	parallel.Each((len(columns)+block-1)/block, func(b int) {
+		cols := columns[b*block : min(len(columns), (b+1)*block)]
+		for _, i := range rows {
+			g, row := f.slope[i], f.binned[int(i)*features:(int(i)+1)*features]
+			for _, j := range cols {
+				sums[j*bins+int(row[j])] += g
+			}
+		}
+	})
+	return sums
+}
+
+// split finds the split that takes away most loss, the first of equal ones.
+func (f *fit) split(p part, columns []int) (feature, bin int, found bool) {
+	least := int64(f.LeafWeight * unit)
+	best := p.all.gain(f.Penalty) + 1e-9
+	for _, j := range columns {
+		left := gradient(0)
+		for b := range f.cuts[j] {
+			left += p.sums[j*bins+b]
+			right := p.all - left
+			if left.second() < least {
+				continue
+			}
+			if right.second() < least {
+				break
+			}
+			if gain := left.gain(f.Penalty) + right.gain(f.Penalty); gain > best {
+				best, feature, bin, found = gain, j, b, true
+			}
+		}
+	}
+	return feature, bin, found
+}
+
+// divide parts rows by a split, in their order.
+func (f *fit) divide(rows []int32, feature, bin int) (left, right []int32) {
+	left, right = make([]int32, 0, len(rows)), make([]int32, 0, len(rows)/2)
+	for _, i := range rows {
+		if int(f.binned[int(i)*f.rows.Features+feature]) <= bin {
+			left = append(left, i)
+		} else {
+			right = append(right, i)
+		}
+	}
+	return left, right
+}
