@@ -89,6 +89,12 @@ func newVocabulary(texts [][]string, reach int) (*Vocabulary, []Vector) {
 // Len is the number of features.
 func (v *Vocabulary) Len() int { return len(v.idf) }
 
+// Feature returns the number of a feature, if some texts have it.
+func (v *Vocabulary) Feature(feature string) (int32, bool) {
+	f, ok := v.feature[feature]
+	return f, ok
+}
+
 // Rarity is the idf of a feature.
 func (v *Vocabulary) Rarity(feature string) float64 {
 	if id, ok := v.feature[feature]; ok {

@@ -1,0 +1,381 @@
+package rank
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"waymark/internal/parallel"
+	"waymark/learn/trees"
+	"waymark/semantic"
+)
+
+// A fit on the history alone never sees what service meets: tools that nobody used yet, other words, several tasks in one
+// session, a history of ten tasks, requests that no tool serves. So past tasks are asked again in these kinds.
+//
+//	recorded   as it was, through the history without its group
+//	cold       one of its tools is taken to have no history, so that text must carry it
+//	reworded   in other words: some dropped, some replaced by words of the thesaurus
+//	joined     after the tools of one or two other tasks
+//	short      through the history of at most 0, 3, 10, 30, 100 other tasks
+//	known      one sentence of a tool's own text, which the index of texts lacks
+//	foreign    a request of another field: nothing is right
+type kind int
+
+const (
+	recorded kind = iota
+	cold
+	reworded
+	joined
+	short
+	known
+	foreign
+	kinds
+)
+
+// shares are the weights of the kinds, by which questions of each count against each other, for the tools that a request
+// needs and for what comes next.
+var shares = struct{ find, needs, next [kinds]float64 }{
+	find:  [kinds]float64{recorded: .40, cold: .10, reworded: .15, short: .05, known: .30},
+	needs: [kinds]float64{recorded: .60, cold: .15, reworded: .15, short: .05, foreign: .05},
+	next:  [kinds]float64{recorded: .65, cold: .10, joined: .20, short: .05},
+}
+
+const (
+	folds            = 5
+	mostTasks        = 3_000 // past tasks that a fit asks again
+	mostPlaces       = 6_000 // places in tasks that a fit asks again
+	mostBefore       = 20    // steps of another task in the same session
+	shortTasks       = 60    // tasks that are asked through each short history
+	shortestSentence = 12    // bytes
+	mostKnown        = 400   // tools that are asked for by a sentence of their text
+)
+
+var shortSizes = [...]int{0, 3, 10, 30, 100}
+
+// exam is some questions with the same request to the same history.
+type exam struct {
+	history   *History
+	request   string
+	questions []question
+	held      bool // the number of trees is chosen on it
+
+	find, needs, next examples
+}
+
+// examples are rows and the kinds of their questions.
+type examples struct {
+	trees.Rows
+	kinds  []kind // by row where there are no questions, else by question
+	held   []bool // likewise: what the number of trees is chosen on
+	single bool
+}
+
+func (x *examples) append(o *examples) {
+	for _, q := range o.Questions {
+		x.Questions = append(x.Questions, q+int32(x.Len()))
+	}
+	x.Values, x.Right, x.kinds = append(x.Values, o.Values...), append(x.Right, o.Right...), append(x.kinds, o.kinds...)
+	x.held = append(x.held, o.held...)
+}
+
+// question adds a table as a question, unless no candidate is right: then nothing is learned about their order.
+func (x *examples) question(t *Table, q *question, held bool) {
+	if slices.ContainsFunc(t.Tools, func(tool int32) bool { return slices.Contains(q.right, tool) }) {
+		x.Questions = append(x.Questions, int32(x.Len()))
+		x.kinds, x.held = append(x.kinds, q.kind), append(x.held, held)
+		x.rows(t, q, held)
+	}
+}
+
+func (x *examples) rows(t *Table, q *question, held bool) {
+	for i, tool := range t.Tools {
+		if slices.Contains(q.open, tool) && !slices.Contains(q.right, tool) {
+			continue
+		}
+		x.Values = append(x.Values, t.row(i)...)
+		right := float32(0)
+		if slices.Contains(q.right, tool) {
+			right = 1
+		}
+		x.Right = append(x.Right, right)
+		if x.single {
+			x.kinds, x.held = append(x.kinds, q.kind), append(x.held, held)
+		}
+	}
+}
+
+// question asks what comes next after a context or, without one, what the request needs.
+type question struct {
+	kind    kind
+	context []int32
+	right   []int32
+	hidden  int32
+	open    []int32 // tools that are neither right nor wrong
+	plain   bool    // without the request
+}
+
+// mixture draws the exams of a fit.
+type mixture struct {
+	texts  *Texts
+	tasks  []*Task
+	random *rand.Rand
+	words  *rewording
+	exams  []*exam
+}
+
+// draw draws all exams. It returns false soon after o.Stop returns true.
+func (m *mixture) draw(without [folds]*History, all *History, o Options) bool {
+	order := m.random.Perm(len(m.tasks))
+	places := 0
+	for _, t := range m.tasks {
+		places += max(0, len(t.Steps)-1)
+	}
+	share := min(1, mostPlaces/float64(max(1, places)))
+	for i, k := range order {
+		t := m.tasks[k]
+		h := without[fold(t)]
+		var questions []question
+		for at := 1; at < len(t.Steps); at++ {
+			if m.random.Float64() < share {
+				questions = append(questions, m.drawNext(t, at)...)
+			}
+		}
+		if t.Intent != "" && i < mostTasks {
+			questions = append(questions, needs(recorded, t))
+			if m.random.IntN(3) == 0 {
+				q := needs(cold, t)
+				q.hidden = t.Steps[m.random.IntN(len(t.Steps))]
+				questions = append(questions, q)
+			}
+			if m.random.IntN(3) == 0 {
+				m.add(h, m.words.text(t.Intent, m.random), held(t), needs(reworded, t))
+			}
+		}
+		m.add(h, t.Intent, held(t), questions...)
+	}
+	m.drawKnown(all)
+	for _, text := range o.Foreign {
+		m.add(all, text, false, question{kind: foreign, hidden: -1})
+	}
+	return m.drawShort(order, o)
+}
+
+func (m *mixture) add(h *History, request string, held bool, questions ...question) {
+	if len(questions) > 0 {
+		m.exams = append(m.exams, &exam{history: h, request: request, held: held, questions: questions})
+	}
+}
+
+// needs asks what the request of a task needs.
+func needs(k kind, t *Task) question { return question{kind: k, right: t.Steps, hidden: -1} }
+
+// drawNext asks what came next at a place of a task, with and without its request; at some places with no history of the
+// right tool, or after another task.
+func (m *mixture) drawNext(t *Task, at int) []question {
+	q := question{kind: recorded, context: t.Steps[:at], right: t.Steps[at : at+1], hidden: -1}
+	plain := q
+	plain.plain = true
+	all := []question{plain, q}
+	if m.random.IntN(4) == 0 {
+		without := q
+		without.kind, without.hidden = cold, t.Steps[at]
+		all = append(all, without)
+	}
+	if m.random.IntN(3) == 0 {
+		before := m.tasks[m.random.IntN(len(m.tasks))].Steps
+		q.kind, q.context = joined, slices.Concat(before[max(0, len(before)-mostBefore):], q.context)
+		plain.kind, plain.context = joined, q.context
+		all = append(all, plain, q)
+	}
+	return all
+}
+
+// drawShort asks tasks through short histories of other tasks.
+func (m *mixture) drawShort(order []int, o Options) bool {
+	for _, n := range shortSizes {
+		if n >= len(order) {
+			break
+		}
+		var past []*Task
+		groups := map[uint64]bool{}
+		for _, i := range order[:n] {
+			past = append(past, m.tasks[i])
+			groups[m.tasks[i].Group] = true
+		}
+		h := Count(m.texts, past, o.Stop)
+		if h == nil {
+			return false
+		}
+		for _, i := range order[n:min(len(order), n+shortTasks)] {
+			t := m.tasks[i]
+			if groups[t.Group] {
+				continue
+			}
+			var questions []question
+			if t.Intent != "" {
+				questions = append(questions, needs(short, t))
+			}
+			if len(t.Steps) > 1 {
+				at := 1 + m.random.IntN(len(t.Steps)-1)
+				questions = append(questions, question{kind: short, context: t.Steps[:at], right: t.Steps[at : at+1], hidden: -1})
+			}
+			m.add(h, t.Intent, held(t), questions...)
+		}
+	}
+	return true
+}
+
+// drawKnown asks for tools by the first sentence of their text, which the texts compared with lack.
+func (m *mixture) drawKnown(all *History) {
+	tools := slices.Clone(m.texts.tools)
+	sentences := make([]string, len(tools))
+	for i := range tools {
+		sentences[i], tools[i].Text = firstSentence(tools[i].Text)
+	}
+	h := *all
+	h.texts = m.texts.with(tools)
+	for n, i := range m.random.Perm(len(tools)) {
+		if n == mostKnown {
+			break
+		}
+		if len(sentences[i]) < shortestSentence {
+			continue
+		}
+		for _, hidden := range []int32{-1, int32(i)} {
+			q := question{kind: known, right: []int32{int32(i)}, hidden: hidden, open: m.texts.closure[i]}
+			m.add(&h, m.words.text(sentences[i], m.random), i%folds == 0, q)
+		}
+	}
+}
+
+// held tasks of one fold are those that the number of trees is chosen on.
+func held(t *Task) bool { return fold(t) == 0 }
+
+func firstSentence(text string) (sentence, rest string) {
+	for i, r := range text {
+		if (r == '.' || r == '\n') && i > 0 && (i+1 == len(text) || strings.ContainsRune(" \n\t", rune(text[i+1]))) {
+			return text[:i], text[i+1:]
+		}
+	}
+	return text, ""
+}
+
+// rows asks all exams and joins their rows, in order.
+func (m *mixture) rows(o Options) (find, needs, next *examples) {
+	parallel.Each(len(m.exams), func(i int) {
+		if !o.Stop() {
+			m.exams[i].ask()
+		}
+	})
+	find, needs, next = &examples{}, &examples{}, &examples{}
+	for _, e := range m.exams {
+		find.append(&e.find)
+		needs.append(&e.needs)
+		next.append(&e.next)
+		*e = exam{}
+	}
+	find.Features, needs.Features, next.Features = int(rows), int(rows), int(rows)
+	find.Weight, needs.Weight, next.Weight = weights(find.kinds, shares.find), weights(needs.kinds, shares.needs), weights(next.kinds, shares.next)
+	return find, needs, next
+}
+
+// weights gives each kind its share of the whole weight, as far as nothing counts more than once.
+func weights(of []kind, share [kinds]float64) []float32 {
+	var n [kinds]float64
+	for _, k := range of {
+		n[k]++
+	}
+	whole := max(n[recorded]/share[recorded], float64(len(of))/4)
+	w := make([]float32, len(of))
+	for i, k := range of {
+		w[i] = float32(min(1, share[k]*whole/n[k]))
+	}
+	return w
+}
+
+// ask computes the rows of an exam.
+func (e *exam) ask() {
+	var r *request
+	if e.request != "" {
+		r = e.history.request(e.request)
+		defer r.close()
+	}
+	for _, q := range e.questions {
+		from := r
+		if q.plain || r == nil {
+			if from = nil; q.context == nil || !q.plain && r == nil {
+				continue
+			}
+		}
+		t := e.history.table(asked{q.context, from, q.hidden})
+		if q.context != nil {
+			e.next.question(t, &q, e.held)
+			continue
+		}
+		e.needs.single = true
+		e.find.question(t, &q, e.held)
+		if shares.needs[q.kind] > 0 {
+			e.needs.rows(t, &q, e.held)
+		}
+	}
+}
+
+// rewording puts requests in other words.
+type rewording struct {
+	texts *Texts
+	tasks map[string]int // by stem, the requests with it
+}
+
+func newRewording(texts *Texts, tasks []*Task) *rewording {
+	r := &rewording{texts: texts, tasks: map[string]int{}}
+	for _, t := range tasks {
+		for _, s := range distinct(semantic.Stems(t.Intent)) {
+			r.tasks[s]++
+		}
+	}
+	return r
+}
+
+// text returns a request as somebody else may put it: its three to six rarest words, or those that tools have, or half
+// of them, and half of these as other words of the thesaurus.
+func (r *rewording) text(request string, random *rand.Rand) string {
+	words := semantic.Parts(request)
+	order := make([]int, len(words))
+	for i := range order {
+		order[i] = i
+	}
+	switch random.IntN(3) {
+	case 0:
+		slices.SortFunc(order, func(a, b int) int {
+			return cmp.Or(cmp.Compare(r.tasks[stem(words[a])], r.tasks[stem(words[b])]), cmp.Compare(a, b))
+		})
+		order = order[:min(len(order), 3+random.IntN(4))]
+		slices.Sort(order)
+	case 1:
+		unknown := r.texts.index.IDF("")
+		order = slices.DeleteFunc(order, func(i int) bool { return r.texts.index.IDF(stem(words[i])) == unknown })
+	default:
+		order = slices.DeleteFunc(order, func(int) bool { return random.IntN(2) == 0 })
+	}
+	var kept []string
+	for _, i := range order {
+		word := words[i]
+		if others := r.texts.others[stem(word)]; len(others) > 0 && random.IntN(2) == 0 {
+			word = others[random.IntN(len(others))]
+		}
+		kept = append(kept, word)
+	}
+	if len(kept) == 0 {
+		return request
+	}
+	return strings.Join(kept, " ")
+}
+
+func stem(word string) string {
+	if stems := semantic.Stems(word); len(stems) > 0 {
+		return stems[0]
+	}
+	return word
+}

@@ -1,0 +1,157 @@
+// Package rank says which tools a situation asks for, learned from past tasks and from what tools say of themselves.
+//
+//	situation ──▶ candidates ──▶ one table (candidates × rows) ──▶ trees ──▶ ranking
+//	(done tools,  (followers,     sequence, request, text,          (conditional for what comes next,
+//	 request)      near requests,  graph, catalog, familiarity       one by one for what a request needs)
+//	               texts)
+//
+// Example: after search_issues, with the request "comment on the open bugs", create_comment followed in 12 of 14 tasks
+// (row order1, .8), past requests with these words used it (row requests, .7), and its text has two of the three words
+// (row text, .6): the trees turn the row of the table into log-odds.
+//
+// What a question is evidence for is counted without the question: every fit sees its tasks through a [History] that
+// lacks the near copies of the request.
+package rank
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"sync"
+
+	"waymark/learn/labels"
+	"waymark/semantic"
+	"waymark/semantic/thesaurus"
+	"waymark/semantic/wordvectors"
+)
+
+// Tool is what is known of a tool without any history.
+type Tool struct {
+	Name, Text, Properties string
+	Server                 int32   // tools of one server share it, -1 for none
+	Requires               []int32 // tools that it requires, as the catalog says
+}
+
+// Task is a past task.
+type Task struct {
+	Intent string
+	Steps  []int32    // tools, in order
+	Links  [][2]int32 // steps whose output went to another: from one tool to the other
+	Group  uint64     // near copies of one task share it
+
+	vector labels.Vector // of the words of the request
+}
+
+// Situation is what an answer is asked for: the tools used so far and the request. Either may be empty.
+type Situation struct {
+	Context []int32
+	Intent  string
+}
+
+// Texts are the words of tools and of past requests, shared by all histories.
+type Texts struct {
+	tools      []Tool
+	matcher    *semantic.Matcher
+	index      *semantic.Index
+	vocabulary *labels.Vocabulary
+	names      [][]string          // by tool, the stems of its name
+	places     [][]float32         // by tool, the mean of the vectors of its words, of length 1; nil without any
+	closure    [][]int32           // by tool, the tools that it requires at any depth
+	others     map[string][]string // by stem, words that may stand for it
+}
+
+// NewTexts reads the texts of tools, and of the requests of tasks.
+func NewTexts(tools []Tool, tasks []*Task) *Texts {
+	t := (&Texts{places: make([][]float32, len(tools)), closure: closure(tools), others: synonyms()}).with(tools)
+	for i, tool := range tools {
+		t.places[i] = place(wordvectors.Default(), tool.Name+" "+tool.Text)
+	}
+	stems := make([][]string, len(tasks))
+	for i, task := range tasks {
+		stems[i] = semantic.Stems(task.Intent)
+	}
+	vocabulary, rows := labels.NewVocabulary(stems)
+	t.vocabulary = vocabulary
+	for i := range tasks {
+		tasks[i].vector = rows[i]
+	}
+	return t
+}
+
+// with returns the texts with other texts of the same tools.
+func (t *Texts) with(tools []Tool) *Texts {
+	o := *t
+	o.tools, o.names = tools, make([][]string, len(tools))
+	documents := make([]semantic.Document, len(tools))
+	for i, tool := range tools {
+		documents[i] = semantic.Document{Name: tool.Name, Text: tool.Text, Properties: tool.Properties}
+		o.names[i] = semantic.Tokens(tool.Name)
+	}
+	o.index = semantic.Build(documents, semantic.Options{Rank: -1})
+	o.matcher = o.index.Matcher(thesaurus.Default(), wordvectors.Default())
+	return &o
+}
+
+// synonyms lists, for the words of the thesaurus, those that may stand for them.
+var synonyms = sync.OnceValue(func() map[string][]string {
+	others := map[string][]string{}
+	entries := thesaurus.Default().Entries()
+	for _, words := range entries {
+		if len(words) != 1 {
+			continue
+		}
+		for _, r := range thesaurus.Default().Related(nil, words) {
+			if o := strings.Join(entries[r.Entry], " "); o != words[0] && !slices.Contains(others[words[0]], o) {
+				others[words[0]] = append(others[words[0]], o)
+			}
+		}
+	}
+	return others
+})
+
+// place is the mean of the vectors of the words of a text.
+func place(vectors *wordvectors.Vectors, text string) []float32 {
+	sum, one, norm := make([]float64, vectors.Dimension()), make([]float64, vectors.Dimension()), 0.0
+	for _, stem := range semantic.Tokens(text) {
+		if vectors.Vector(one, stem) {
+			for i, x := range one {
+				sum[i] += x
+			}
+		}
+	}
+	for _, x := range sum {
+		norm += float64(x * x)
+	}
+	if norm == 0 {
+		return nil
+	}
+	unit := make([]float32, len(sum))
+	for i, x := range sum {
+		unit[i] = float32(x / math.Sqrt(norm))
+	}
+	return unit
+}
+
+// deepest is how many steps a requirement is followed.
+const deepest = 7
+
+// closure follows requirements to any depth.
+func closure(tools []Tool) [][]int32 {
+	all := make([][]int32, len(tools))
+	for i := range tools {
+		reached := slices.Clone(tools[i].Requires)
+		for from, depth := 0, 0; from < len(reached) && depth < deepest; depth++ {
+			to := len(reached)
+			for ; from < to; from++ {
+				for _, r := range tools[reached[from]].Requires {
+					if r != int32(i) && !slices.Contains(reached, r) {
+						reached = append(reached, r)
+					}
+				}
+			}
+		}
+		slices.Sort(reached)
+		all[i] = slices.Compact(reached)
+	}
+	return all
+}

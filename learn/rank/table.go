@@ -1,0 +1,367 @@
+package rank
+
+import (
+	"slices"
+
+	"waymark/internal/numeric"
+)
+
+// Table is the candidates of a situation and the rows of each.
+type Table struct {
+	Tools  []int32
+	Values []float32 // of candidate i from i·rows on
+}
+
+func (t *Table) row(i int) []float32 { return t.Values[i*int(rows) : (i+1)*int(rows)] }
+
+const (
+	mostFollowers = 40
+	mostNeeds     = 40
+)
+
+// ln keeps logarithms of shares finite.
+func ln(x float64) float64 { return numeric.Ln(x + 1e-4) }
+
+// asked is one question as the table sees it.
+type asked struct {
+	context []int32  // tools used so far
+	request *request // nil without one
+	hidden  int32    // a tool that is taken to have no history, -1: none
+}
+
+// table computes the table of a question: the candidates, sorted, and the rows of each.
+func (h *History) table(q asked) *Table {
+	var s *tail
+	var tools []int32
+	if len(q.context) > 0 {
+		s = h.tail(q.context, q.request)
+		tools = s.candidates
+		if q.request != nil {
+			tools = append(tools, q.request.candidates(nil, 10)...)
+		}
+	} else if q.request != nil {
+		tools = q.request.candidates(nil, mostNeeds)
+	}
+	slices.Sort(tools)
+	tools = slices.Compact(tools)
+	t := &Table{Tools: tools, Values: make([]float32, len(tools)*int(rows))}
+	for i, tool := range tools {
+		c := cells{t.row(i), tool == q.hidden}
+		c.past(Popularity, numeric.Ln((float64(h.uses[tool])+.5)/(h.steps+1)), numeric.Ln(.5/(h.steps+1)))
+		c.past(Tasks, numeric.Ln(1+float64(h.within[tool])), 0)
+		if s != nil {
+			s.rows(tool, c)
+		}
+		if q.request != nil {
+			q.request.rows(tool, c)
+			if s != nil {
+				c.set(Left, q.request.size-float64(len(s.used)))
+			}
+		}
+		h.structure.reference(q.context, q.request != nil, float64(t.row(i)[Match]), tool, c)
+	}
+	return t
+}
+
+// Weights of what speaks for a tool beside its text, as chosen for searches.
+const matchVectors, matchNeed = .3, .2
+
+// cells are the rows of one candidate.
+type cells struct {
+	values []float32
+	hidden bool
+}
+
+func (c cells) set(k Row, x float64) { c.values[k] = float32(x) }
+
+// past sets a row that rests on the history of the tool itself; unused is its value for a tool without one.
+func (c cells) past(k Row, x, unused float64) {
+	if c.hidden {
+		x = unused
+	}
+	c.set(k, x)
+}
+
+// rows computes the rows of a tool that the request decides.
+func (r *request) rows(tool int32, c cells) {
+	h := r.history
+	c.set(HasRequest, 1)
+	c.past(Ridge, r.ridge[tool], 0)
+	c.past(Place, r.places[tool], r.unusedPlace)
+	c.past(Votes, r.votes[tool], 0)
+	c.past(Copies, r.copies[tool], 0)
+	c.past(Best, r.best[tool], 0)
+	c.past(NearSet, r.nearSet[tool], 0)
+	c.past(Associated, r.linear[tool], r.unusedLinear)
+	c.past(Strongest, r.strongest[tool], r.unusedStrongest)
+	c.past(BesideMost, r.besideMost[tool], 0)
+	c.past(BesideMean, r.besideMean[tool], 0)
+	text, words, near := r.text.Of(tool), r.words.Of(tool).Lexical, r.text.Near(tool)
+	c.set(Text, text)
+	c.set(TextShare, text/max(r.most.text, 1e-6))
+	c.set(Words, words)
+	c.set(WordsShare, words/max(r.most.words, 1e-6))
+	c.set(Vectors, near)
+	c.set(VectorsShare, near/max(r.most.near, 1e-6))
+	need := r.need[tool]
+	if c.hidden {
+		need = 0
+	}
+	c.set(Match, 1-float64(float64((1-text)*(1-float64(matchVectors*near)))*(1-float64(matchNeed*need))))
+	clause, clauseNear := text, near
+	for i, m := range r.clauses {
+		if i == 0 {
+			clause, clauseNear = 0, 0
+		}
+		clause, clauseNear = max(clause, m.Of(tool)), max(clauseNear, m.Near(tool))
+	}
+	c.set(ClauseText, clause)
+	c.set(ClauseVectors, clauseNear)
+	named := 0
+	for _, s := range h.texts.names[tool] {
+		if slices.Contains(r.stems, s) {
+			named++
+		}
+	}
+	c.set(Name, float64(named)/max(1, float64(len(h.texts.names[tool]))))
+	server := r.server[h.texts.tools[tool].Server]
+	c.past(ServerNeed, server, server-r.need[tool])
+	c.set(Required, r.required[tool])
+	c.set(Direct, r.direct[tool])
+	if list := h.texts.closure[tool]; len(list) > 0 {
+		own := 0.0
+		for _, t := range list {
+			own += r.need[t]
+		}
+		c.set(OwnRequired, own/float64(len(list)))
+	}
+	if len(r.near) > 0 {
+		c.set(Nearest, r.near[0].Similarity)
+	}
+	c.set(Known, r.known)
+	c.set(Size, r.size)
+	c.past(Total, r.total, r.total-r.need[tool])
+	c.set(BestText, r.most.text)
+	c.set(Length, numeric.Ln(1+float64(len(r.stems))))
+}
+
+// tail is what the tools used so far are evidence for.
+type tail struct {
+	history    *History
+	context    []int32
+	used       []int32 // different tools, the last one first
+	blend      map[int32]float64
+	rest       float64 // share of blend that popularity has
+	order      [orders]followers
+	skip       [skips]followers
+	later      map[int32]float64
+	laterMost  map[int32]float64
+	linked     map[int32]float64
+	tailNext   map[int32]float64
+	tailRest   map[int32]float64
+	nearNext   map[int32]float64
+	servers    map[int32]bool
+	candidates []int32
+}
+
+const (
+	mostUsed    = 12    // different tools of the context that count
+	mostTail    = 8     // of them, those that find past tasks
+	pastTasks   = 25    // past tasks that vote
+	everywhere  = 1_500 // a tool of more tasks finds none
+	linkFade    = .6
+	recencyFade = .85
+)
+
+func (h *History) tail(context []int32, r *request) *tail {
+	last := context[len(context)-1]
+	s := &tail{history: h, context: context, blend: map[int32]float64{}, later: map[int32]float64{}, laterMost: map[int32]float64{},
+		linked: map[int32]float64{}, nearNext: map[int32]float64{}, servers: map[int32]bool{}}
+	for _, t := range context {
+		if v := h.texts.tools[t].Server; v >= 0 {
+			s.servers[v] = true
+		}
+	}
+	reversed := slices.Clone(context)
+	slices.Reverse(reversed)
+	s.used = distinct(reversed)
+	recent := s.used[:min(mostUsed, len(s.used))]
+	s.chain()
+	for _, p := range recent {
+		f := h.after.of(key(p))
+		for i, t := range f.tools {
+			v := float64(f.n[i]) / (float64(f.total) + 1)
+			s.later[t] += v / float64(len(recent))
+			s.laterMost[t] = max(s.laterMost[t], v)
+		}
+	}
+	weight := 1.0
+	for _, p := range reversed[:min(mostUsed, len(reversed))] {
+		f := h.links.of(key(p))
+		for i, t := range f.tools {
+			s.linked[t] += float64(weight * float64(f.n[i]) / float64(f.total))
+		}
+		weight *= linkFade
+	}
+	s.recall()
+	if r != nil {
+		total := 1e-9
+		for _, v := range r.near[:min(12, len(r.near))] {
+			total += v.Similarity
+			steps := h.tasks[h.asked[v.Row]].Steps
+			for i := 1; i < len(steps); i++ {
+				if steps[i-1] == last {
+					s.nearNext[steps[i]] += v.Similarity
+				}
+			}
+		}
+		for t := range s.nearNext {
+			s.nearNext[t] /= total
+		}
+	}
+	s.choose()
+	return s
+}
+
+// chain mixes what followed the last four tools, three, two and one: each row counts as far as it is known,
+// λ = n/(n + .8·different + .3), and leaves the rest to the next shorter one.
+func (s *tail) chain() {
+	h, rest := s.history, 1.0
+	for o := orders; o > 0; o-- {
+		if len(s.context) < o {
+			continue
+		}
+		f := h.order[o-1].of(chain(s.context, o))
+		s.order[o-1] = f
+		if f.total == 0 {
+			continue
+		}
+		share := float64(f.total) / (float64(f.total) + float64(.8*float64(len(f.tools))) + .3)
+		for i, t := range f.tools {
+			s.blend[t] += float64(float64(rest*share) * float64(f.n[i]) / float64(f.total))
+		}
+		rest *= 1 - share
+	}
+	s.rest = rest
+	for d := range skips {
+		if i := len(s.context) - d - 2; i >= 0 {
+			s.skip[d] = h.skip[d].of(key(s.context[i]))
+		}
+	}
+}
+
+// recall lets past tasks vote that have rare tools in common with this one, for what came next and for all they used.
+func (s *tail) recall() {
+	h := s.history
+	found, weight := map[int32]float64{}, 1.0
+	for _, p := range s.used[:min(mostTail, len(s.used))] {
+		if users := h.users[p]; len(users) > 0 && len(users) < everywhere {
+			v := float64(weight * numeric.Ln(1+float64(len(h.tasks))/float64(len(users))))
+			for _, k := range users {
+				found[k] += v
+			}
+		}
+		weight *= recencyFade
+	}
+	var tasks []Ranked // by number
+	for k, v := range found {
+		tasks = append(tasks, Ranked{k, v})
+	}
+	tasks = best(tasks, pastTasks)
+	s.tailNext, s.tailRest = map[int32]float64{}, map[int32]float64{}
+	last, total := s.context[len(s.context)-1], 1e-9
+	for _, k := range tasks {
+		steps := h.tasks[k.Tool].Steps
+		v := float64(k.Score*k.Score) / (1 + float64(.05*float64(len(steps))))
+		total += v
+		for _, t := range distinct(steps) {
+			s.tailRest[t] += v
+		}
+		for i := 0; i+1 < len(steps); i++ {
+			if steps[i] == last {
+				w := v
+				if i > 0 && len(s.context) > 1 && steps[i-1] == s.context[len(s.context)-2] {
+					w *= 2
+				}
+				s.tailNext[steps[i+1]] += w
+			}
+		}
+	}
+	for _, m := range []map[int32]float64{s.tailNext, s.tailRest} {
+		for t := range m {
+			m[t] /= total
+		}
+	}
+}
+
+// choose selects the candidates: the best by a rough sum of all that speaks for them.
+func (s *tail) choose() {
+	h := s.history
+	sums := map[int32]float64{}
+	for _, w := range []struct {
+		of     map[int32]float64
+		weight float64
+	}{{s.blend, 1}, {s.later, .2}, {s.linked, .2}, {s.tailNext, .3}, {s.tailRest, .1}, {s.nearNext, .3}} {
+		for t, v := range w.of {
+			sums[t] += float64(w.weight * v)
+		}
+	}
+	for _, t := range s.used {
+		sums[t] += .05
+	}
+	list := make([]Ranked, 0, len(sums))
+	for t, v := range sums {
+		list = append(list, Ranked{t, v + float64(.3*s.rest*float64(h.uses[t])/(h.steps+1))})
+	}
+	for _, c := range best(list, mostFollowers) {
+		s.candidates = append(s.candidates, c.Tool)
+	}
+}
+
+// rows computes the rows of a tool that the context decides.
+func (s *tail) rows(tool int32, c cells) {
+	h, n := s.history, len(s.context)
+	last := s.context[n-1]
+	unigram := func(uses float64) float64 { return float64(s.rest * (uses + .5) / (h.steps + 500)) }
+	c.past(Blend, ln(s.blend[tool]+unigram(float64(h.uses[tool]))), ln(unigram(0)))
+	none := ln(0)
+	c.past(Order1, ln(s.order[0].share(tool)), none)
+	c.past(Order2, ln(s.order[1].share(tool)), none)
+	c.past(Order3, ln(s.order[2].share(tool)), none)
+	c.past(Skip, ln(s.skip[0].share(tool)), none)
+	c.past(Later, ln(s.later[tool]), none)
+	c.past(LaterMost, ln(s.laterMost[tool]), none)
+	c.past(Linked, ln(s.linked[tool]), none)
+	c.past(TailNext, ln(s.tailNext[tool]), none)
+	c.past(TailRest, ln(s.tailRest[tool]), none)
+	c.past(NearNext, ln(s.nearNext[tool]), none)
+	if tool == last {
+		c.set(Last, 1)
+	}
+	if n > 1 && tool == s.context[n-2] {
+		c.set(Before, 1)
+	}
+	uses := 0
+	for i, t := range s.context {
+		if t == tool {
+			uses++
+			c.set(Recency, 1/float64(n-i))
+		}
+	}
+	c.set(Used, float64(uses))
+	c.set(Position, float64(n))
+	c.set(Distinct, float64(len(s.used)))
+	c.set(Evidence1, numeric.Ln(1+float64(s.order[0].total)))
+	c.set(Evidence2, numeric.Ln(1+float64(s.order[1].total)))
+	if a, b := h.texts.places[last], h.texts.places[tool]; a != nil && b != nil {
+		c.set(Alike, numeric.Dot32(a, b))
+	}
+	if v := h.texts.tools[tool].Server; v >= 0 {
+		if v == h.texts.tools[last].Server {
+			c.set(SameServer, 1)
+		}
+		if s.servers[v] {
+			c.set(ServerUsed, 1)
+		}
+	}
+}
