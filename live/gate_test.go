@@ -62,6 +62,7 @@ func TestRebuildThatLosesIsRefused(t *testing.T) {
 	assert.Nil(t, e.Judgement())
 	assert.Nil(t, afterAB(t, e).Model.Auto, "nothing is judged")
 	twoWays(t, e, 0, 200, false)
+	settled(t, e) // there is a build to compare with
 	j := finish(t, e, false)
 	require.Equal(t, JobDone, j.State, j.Error)
 	require.NotNil(t, j.Auto)
