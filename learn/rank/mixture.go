@@ -17,7 +17,7 @@ import (
 //	recorded   as it was, through the history without its group
 //	cold       one of its tools is taken to have no history, so that text must carry it
 //	reworded   in other words: some dropped, some replaced by words of the thesaurus
-//	joined     after the tools of one or two other tasks
+//	joined     after the tools of another task
 //	short      through the history of at most 0, 3, 10, 30, 100 other tasks
 //	known      one sentence of a tool's own text, which the index of texts lacks
 //	foreign    a request of another field: nothing is right
