@@ -113,9 +113,9 @@ func methodLabel(method string) string {
 }
 
 func slogLevel(status int, failure error) slog.Level {
-	told := errors.Is(failure, errNotReady) || errors.Is(failure, runs.ErrNoServers) || errors.Is(failure, runs.ErrManyRuns)
+	expected := errors.Is(failure, errNotReady) || errors.Is(failure, runs.ErrNoServers) || errors.Is(failure, runs.ErrManyRuns)
 	switch {
-	case status < http.StatusInternalServerError, told, errors.Is(failure, context.Canceled): // the caller has gone, or a shutdown
+	case status < http.StatusInternalServerError, expected, errors.Is(failure, context.Canceled): // the caller has gone, or a shutdown
 		return slog.LevelInfo
 	case errors.Is(failure, storage.ErrUnavailable):
 		return slog.LevelWarn

@@ -24,6 +24,7 @@ import (
 	"waymark/ingest/hook"
 	"waymark/internal/bounded"
 	"waymark/internal/endpoint"
+	"waymark/internal/pause"
 	"waymark/live"
 	"waymark/record"
 	"waymark/record/feed"
@@ -398,10 +399,8 @@ func (a *app) enter(ctx context.Context, logger *slog.Logger, who access) (*hous
 		if time.Since(began) > patience {
 			return nil, nil, inUse(a.data, owner, "does not answer")
 		}
-		select {
-		case <-ctx.Done():
+		if !pause.For(ctx, wait) {
 			return nil, nil, ctx.Err()
-		case <-time.After(wait):
 		}
 	}
 }

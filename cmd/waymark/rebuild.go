@@ -15,6 +15,7 @@ import (
 
 	"waymark/cmd/waymark/internal/client"
 	"waymark/evaluate"
+	"waymark/internal/pause"
 	"waymark/internal/plural"
 	"waymark/live"
 )
@@ -120,7 +121,7 @@ func (a *app) showRebuild(workspace string, all bool, job live.Job, body json.Ra
 		return a.printBody(body)
 	case !all && (job.State == live.JobDone || job.State == live.JobRefused):
 		a.showJob(job)
-	case !all: // the error of the command tells it
+	case !all: // the command ends with the error
 	case job.Gate != nil:
 		a.printf("%s: %s; %v\n", workspace, outcome(job), job.Gate)
 	default:
@@ -158,10 +159,8 @@ func (a *app) follow(ctx context.Context, c *client.Client, path string, questio
 		if job.State != live.JobRunning {
 			return job, body, nil
 		}
-		select {
-		case <-ctx.Done():
+		if !pause.For(ctx, wait) {
 			return job, nil, ctx.Err()
-		case <-time.After(wait):
 		}
 		if body, err = exchange(ctx, c, http.MethodGet, "/v1/jobs/"+url.PathEscape(job.ID), nil, &job); err != nil {
 			return job, nil, err

@@ -21,6 +21,7 @@ import (
 	"waymark/catalog"
 	"waymark/cmd/waymark/internal/client"
 	"waymark/internal/bounded"
+	"waymark/internal/pause"
 	"waymark/internal/redact"
 	dagrun "waymark/run"
 )
@@ -350,11 +351,9 @@ func (a *app) stayWith(ctx context.Context, c *client.Client, r ran, bar progres
 			}
 			wait = 5 * time.Millisecond
 		}
-		select {
-		case <-ctx.Done():
+		if !pause.For(ctx, wait) {
 			a.giveUp(ctx, c, r.ID)
 			return ctx.Err()
-		case <-time.After(wait):
 		}
 	}
 	bar.hide()

@@ -19,6 +19,7 @@ import (
 
 	"waymark/cmd/waymark/internal/client"
 	"waymark/gateway"
+	"waymark/internal/pause"
 	mcpserver "waymark/server/mcp"
 	"waymark/storage"
 )
@@ -235,7 +236,7 @@ func (a *app) mcp(ctx context.Context, agent string) error {
 	}
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a host that has gone is an error of the write, not the end of the process
 	var h *house
-	began, told := time.Now(), false
+	began, warned := time.Now(), false
 	for entered := false; !entered; {
 		var c *client.Client
 		var err error
@@ -256,11 +257,11 @@ func (a *app) mcp(ctx context.Context, agent string) error {
 		case refused != nil && refused.Status != http.StatusServiceUnavailable && !ownerGone(err), ctx.Err() != nil, time.Since(began) > longestTakeOver:
 			return err
 		default: // the process that had the directory has just ended, or waits for its database
-			if !told && !ownerGone(err) {
+			if !warned && !ownerGone(err) {
 				a.logger().Warn("the process that has the data directory refuses a request; it is asked again for a while", "error", err)
-				told = true
+				warned = true
 			}
-			time.Sleep(takeOver)
+			pause.For(ctx, takeOver)
 		}
 	}
 	stop := behind(ctx, func(ctx context.Context) error { return a.own(ctx, h) })
@@ -292,10 +293,8 @@ func (a *app) own(ctx context.Context, h *house) (err error) {
 			a.logger().Error("the data directory cannot be opened or served; this is tried again", "error", err)
 			wait = 5 * time.Second
 		}
-		select {
-		case <-ctx.Done():
+		if !pause.For(ctx, wait) {
 			return nil
-		case <-time.After(wait):
 		}
 		h, err = a.open(a.logger(), window)
 	}
