@@ -85,16 +85,6 @@ type Model struct {
 	expected float64 // mean score of the rows of the fit
 }
 
-// Len returns the number of trees.
-func (m *Model) Len() int { return len(m.trees) }
-
-// First returns the model of the first n trees.
-func (m *Model) First(n int) *Model {
-	f := &Model{features: m.features, trees: m.trees[:min(n, len(m.trees))]}
-	f.expect()
-	return f
-}
-
 // expect sets the mean score of the rows of the fit.
 func (m *Model) expect() {
 	m.expected = 0
