@@ -35,6 +35,7 @@ func main() {
 	engines := flag.String("engines", "rank", "`engines` to measure: rank, learned, seed")
 	what := flag.String("what", "tasks", "`questions`: tasks, words (reworded requests and needs) or sample (requests of an engineer, two tasks in a session)")
 	half := flag.String("half", "develop", "`half` of the words: develop, held or both")
+	flag.StringVar(&without, "without", "", "`group` of rows that is left out")
 	most := flag.Int("most", 1000, "most tasks that are asked about")
 	flag.Parse()
 	if *profile != "" {
@@ -66,6 +67,8 @@ func main() {
 		}
 	}
 }
+
+var without string
 
 var values = regexp.MustCompile(`"[^"]*"|'[^']{2,}'|\d+`)
 
@@ -170,7 +173,7 @@ func train(_ context.Context, d *evaluate.Data, history []*evaluate.Example) (ev
 			}
 		}
 	}
-	p.model = rank.Fit(tools, tasks, rank.Options{})
+	p.model = rank.Fit(tools, tasks, rank.Options{Whole: true, Without: without})
 	return evaluate.Predictor{Ranker: p, Finder: p, Planner: p}, nil
 }
 
@@ -182,7 +185,7 @@ func (p *predictor) Rank(q evaluate.Question, limit int) ([]evaluate.Candidate, 
 			s.Context = append(s.Context, n)
 		}
 	}
-	for _, r := range p.model.Next(s) {
+	for _, r := range p.model.Next(s).Ranked {
 		list = append(list, evaluate.Candidate{ID: p.ids[r.Tool]})
 	}
 	return list[:min(limit, len(list))], nil
@@ -190,20 +193,16 @@ func (p *predictor) Rank(q evaluate.Question, limit int) ([]evaluate.Candidate, 
 
 func (p *predictor) Find(intent string, limit int) ([]string, error) {
 	var ids []string
-	for _, r := range p.model.Find(intent) {
+	for _, r := range p.model.Next(rank.Situation{Intent: intent}).Ranked {
 		ids = append(ids, p.ids[r.Tool])
 	}
 	return ids[:min(limit, len(ids))], nil
 }
 
 func (p *predictor) Plan(intent string) (evaluate.Plan, error) {
-	list := p.model.Needs(intent)
+	a := p.model.Needs(rank.Situation{Intent: intent})
 	var plan evaluate.Plan
-	chances := make([]float64, len(list))
-	for i, r := range list {
-		chances[i] = rank.Chance(r.Score)
-	}
-	for _, r := range list[:cut(chances)] {
+	for _, r := range a.Ranked[:cut(a.Chances)] {
 		plan.Tools = append(plan.Tools, p.ids[r.Tool])
 	}
 	return plan, nil

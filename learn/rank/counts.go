@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"waymark/internal/numeric"
 	"waymark/learn/labels"
 )
 
@@ -100,18 +101,22 @@ type History struct {
 	order     [orders]counts // by the last 1 to 4 tools, what came next
 	skip      [skips]counts  // by a tool, what came 2 and 3 steps later
 	after     counts         // by a tool, what came later in the task
+	ends      [orders]counts // by the last 1 to 4 tools, how often the task went on (0) or ended (1)
 	links     counts         // by a tool, what its output went to
 	beside    counts         // by a tool, the tools of the same tasks
 	words     counts         // by a word of the request, the tools of the task
+	speaks    []float64      // by entry of words, the association of the word with the tool
 	word      []float32      // by word, the tasks with it
 	uses      []float32      // by tool, the steps
 	within    []float32      // by tool, the tasks
 	users     [][]int32      // by tool, the tasks that use it
+	popular   []int32        // the tools with the most steps
 	steps     float64
 	asked     []int32 // tasks with a request
 	nearest   *labels.Nearest
 	ridge     *labels.Ridge
-	column    []int32 // by tool, its label in the regression, -1 without any
+	used      []int32 // tools that a task used, sorted
+	column    []int32 // by tool, its number among these, which is its label in the regression; -1: unused
 	structure *structure
 }
 
@@ -120,7 +125,7 @@ func Count(texts *Texts, tasks []*Task, stop func() bool) *History {
 	h := &History{texts: texts, tasks: tasks}
 	n := len(texts.tools)
 	h.uses, h.within, h.users, h.word = make([]float32, n), make([]float32, n), make([][]int32, n), make([]float32, texts.vocabulary.Len())
-	var order [orders][]observation
+	var order, ends [orders][]observation
 	var skip [skips][]observation
 	var after, links, beside, words []observation
 	for k, task := range tasks {
@@ -129,6 +134,13 @@ func Count(texts *Texts, tasks []*Task, stop func() bool) *History {
 			h.uses[t]++
 			for o := 1; o <= orders && o <= i; o++ {
 				order[o-1] = append(order[o-1], observation{chain(q[:i], o), t, 1})
+			}
+			over := int32(0)
+			if i+1 == len(q) {
+				over = 1
+			}
+			for o := 1; o <= orders && o <= i+1; o++ {
+				ends[o-1] = append(ends[o-1], observation{chain(q[:i+1], o), over, 1})
 			}
 			for d := range skips {
 				if i >= d+2 {
@@ -169,17 +181,50 @@ func Count(texts *Texts, tasks []*Task, stop func() bool) *History {
 		}
 	}
 	for o := range order {
-		h.order[o] = newCounts(order[o])
+		h.order[o], h.ends[o] = newCounts(order[o]), newCounts(ends[o])
 	}
 	for d := range skip {
 		h.skip[d] = newCounts(skip[d])
 	}
 	h.after, h.links, h.beside, h.words = newCounts(after), newCounts(links), newCounts(beside), newCounts(words)
+	h.associate()
+	h.popular = h.mostUsed()
 	h.structure = newStructure(n, &h.order[0])
 	if !h.regress(stop) {
 		return nil
 	}
 	return h
+}
+
+// mostPopular is how many tools are candidates wherever a task stands.
+const mostPopular = 10
+
+func (h *History) mostUsed() (tools []int32) {
+	var list []Ranked
+	for t, n := range h.uses {
+		if n > 0 {
+			list = append(list, Ranked{int32(t), float64(n)})
+		}
+	}
+	for _, r := range best(list, mostPopular) {
+		tools = append(tools, r.Tool)
+	}
+	return tools
+}
+
+// associate measures how much more often than by chance tasks with a word use a tool,
+//
+//	ln((n(word, tool) + 2·p) / ((n(word) + 2)·p)),   p = share of tasks that use the tool.
+func (h *History) associate() {
+	h.speaks = make([]float64, len(h.words.tools))
+	for f, r := range h.words.rows {
+		all := float64(h.word[f]) + 2
+		for i := r.from; i < r.to; i++ {
+			p := (float64(h.within[h.words.tools[i]]) + .5) / float64(len(h.tasks)+1)
+			a := numeric.Ln((float64(h.words.n[i]) + float64(2*p)) / float64(all*p))
+			h.speaks[i] = max(leastAssoc, min(mostAssoc, a))
+		}
+	}
 }
 
 // chain is the key of the last o tools.
@@ -206,18 +251,16 @@ func distinct[T comparable](q []T) []T {
 func (h *History) regress(stop func() bool) bool {
 	asked := h.asked[max(0, len(h.asked)-newestRows):]
 	h.column = make([]int32, len(h.uses))
-	for i := range h.column {
-		h.column[i] = -1
+	for t, n := range h.uses {
+		if h.column[t] = -1; n > 0 {
+			h.column[t] = int32(len(h.used))
+			h.used = append(h.used, int32(t))
+		}
 	}
 	labelsOf := make([][]labels.Label, len(asked))
 	vectors := make([]labels.Vector, len(h.asked))
-	n := int32(0)
 	for i, k := range asked {
 		for _, t := range distinct(h.tasks[k].Steps) {
-			if h.column[t] < 0 {
-				h.column[t] = n
-				n++
-			}
 			labelsOf[i] = append(labelsOf[i], labels.Label{Label: h.column[t], Value: 1})
 		}
 	}
@@ -225,10 +268,7 @@ func (h *History) regress(stop func() bool) bool {
 		vectors[i] = h.tasks[k].vector
 	}
 	h.nearest = labels.NewNearest(vectors, h.texts.vocabulary.Len())
-	h.ridge = labels.FitRidgeUntil(vectors[len(vectors)-len(asked):], h.texts.vocabulary.Len(), labelsOf, int(n), nil, penalty, stop)
-	if h.ridge == nil {
-		return false
-	}
-	h.ridge.Forget()
-	return true
+	newest := vectors[len(vectors)-len(asked):]
+	h.ridge = labels.FitScores(newest, h.texts.vocabulary.Len(), labelsOf, len(h.used), penalty, stop)
+	return h.ridge != nil
 }

@@ -6,22 +6,31 @@ import (
 	"slices"
 
 	"waymark/internal/numeric"
+	"waymark/learn/calibrate"
+	"waymark/learn/logit"
 	"waymark/learn/trees"
+	"waymark/semantic/thesaurus"
 )
 
 // Options of a fit.
 type Options struct {
 	Find, Needs, Next trees.Options
+	Without           string      // a group of rows that is left out, to see what it is worth
+	Whole             bool        // also learn what a whole task needs, for [Model.Needs]
 	Stop              func() bool // ends the fit soon after it returns true; nil: never
-	Foreign           []string    // requests that no tool serves
 }
 
 // Model ranks tools. It is immutable and safe for concurrent use.
 type Model struct {
 	history *History
-	find    ranker // conditional: what a request asks for, without a context
-	needs   ranker // one by one: whether a task for the request uses a tool
-	next    ranker // conditional: what comes next
+	*Fitted
+}
+
+// Fitted is what a fit learned. All else that a model knows is counted.
+type Fitted struct {
+	find  ranker // conditional: what a request asks for
+	needs ranker // one by one: whether a task for the request uses a tool; only if [Options.Whole]
+	next  ranker // conditional: what comes next
 }
 
 // Ranked is a tool with its log-odds.
@@ -36,12 +45,14 @@ func Fit(tools []Tool, tasks []*Task, o Options) *Model {
 	if o.Stop == nil {
 		o.Stop = func() bool { return false }
 	}
-	texts := NewTexts(tools, tasks)
+	texts := NewTexts(tools, tasks, nil)
+	texts.without = o.Without
+	foldTasks(tasks)
 	var without [folds]*History
 	for f := range folds {
 		var kept []*Task
 		for _, t := range tasks {
-			if fold(t) != f {
+			if t.fold != f {
 				kept = append(kept, t)
 			}
 		}
@@ -49,11 +60,11 @@ func Fit(tools []Tool, tasks []*Task, o Options) *Model {
 			return nil
 		}
 	}
-	m := &Model{history: Count(texts, tasks, o.Stop)}
+	m := &Model{history: Count(texts, tasks, o.Stop), Fitted: &Fitted{}}
 	if m.history == nil {
 		return nil
 	}
-	x := mixture{texts: texts, tasks: tasks, random: rand.New(rand.NewPCG(1, 0)), words: newRewording(texts, tasks)}
+	x := mixture{whole: o.Whole, texts: texts, tasks: tasks, random: rand.New(rand.NewPCG(1, 0)), words: newRewording(texts, tasks)}
 	if !x.draw(without, m.history, o) {
 		return nil
 	}
@@ -63,110 +74,280 @@ func Fit(tools []Tool, tasks []*Task, o Options) *Model {
 		examples *examples
 		options  trees.Options
 	}{{&m.find, find, o.Find}, {&m.needs, needs, o.Needs}, {&m.next, next, o.Next}} {
-		if !f.ranker.fit(f.examples, f.options, o.Stop) {
+		if (o.Whole || f.ranker != &m.needs) && !f.ranker.fit(f.examples, f.options, o.Stop) {
 			return nil
 		}
 	}
 	return m
 }
 
-// fewQuestions is how many questions leave open whether trees help. For fewer, a fold says how many trees: none is an answer.
+// On returns the model of what was fitted before, on tasks and tools as they are, with words related by a thesaurus, nil
+// for the default. It returns nil soon after stop returns true.
+func (f *Fitted) On(tools []Tool, tasks []*Task, words *thesaurus.Thesaurus, stop func() bool) *Model {
+	h := Count(NewTexts(tools, tasks, words), tasks, stop)
+	if h == nil {
+		return nil
+	}
+	return &Model{h, f}
+}
+
+// Prior is what answers while nothing is fitted: the reference, and chances that are only guessed.
+func Prior() *Fitted {
+	r := ranker{start: prior, trees: &trees.Model{}, curves: [2]*calibrate.Curve{{}, {}}}
+	return &Fitted{find: r, next: r}
+}
+
+// fewQuestions is how many questions leave open whether all of them are needed for the trees. Of more, a fold is kept to
+// choose the number of trees and to calibrate.
 const fewQuestions = 2_500
 
 // ranker gives a row of the table its log-odds: the calibrated reference and what trees add to it.
 type ranker struct {
-	start start
-	trees *trees.Model
+	start  start
+	trees  *trees.Model
+	sure   *logit.Model        // of what a request asks for: the chance of a tool; nil: by its score
+	curves [2]*calibrate.Curve // from claimed chances to those that held; for what comes next with a request a second one
 }
 
 func (r *ranker) fit(x *examples, o trees.Options, stop func() bool) bool {
-	r.start = calibrate(x)
+	r.start = calibrateStart(x)
 	x.Margin = make([]float32, x.Len())
 	for i := range x.Margin {
-		x.Margin[i] = float32(r.start.of(x.Values[i*int(rows) : (i+1)*int(rows)]))
-	}
-	if len(x.held) < fewQuestions || x.Questions == nil && len(x.held) < mostNeeds*fewQuestions {
-		o.Trees = trees.Choose(&x.Rows, x.held, o, stop)
-		if o.Trees == 0 {
-			r.trees = &trees.Model{}
-			return !stop()
+		x.Margin[i] = float32(r.start.of(x.row(i)))
+		if x.Questions != nil { // as many rows with equal scores compete
+			x.Margin[i] += float32(numeric.Ln(float64(x.times[i])))
 		}
 	}
-	r.trees = trees.Fit(&x.Rows, o, stop)
+	r.trees = trees.FitHeld(&x.Rows, x.held, o, stop)
+	if r.trees == nil {
+		return false
+	}
+	if x.Questions != nil && !x.next {
+		r.fitSure(x)
+	} else {
+		claims := r.claims(x)
+		r.curves[0], r.curves[1] = calibrate.Fit(claims[0]), calibrate.Fit(claims[1])
+	}
+	few := len(x.held) < fewQuestions || x.Questions == nil && len(x.held) < (hardestWrong+otherWrong)*fewQuestions
+	if o.Trees = r.trees.Len(); few && o.Trees > 0 {
+		r.trees = trees.Fit(&x.Rows, o, stop)
+	}
 	return r.trees != nil
+}
+
+// leastClaim is the chance below which rows say little of how sure the ranker is.
+const leastClaim = .01
+
+// claims are the chances that the ranker gives to what was held out, and what became of them.
+func (r *ranker) claims(x *examples) (claims [2][]calibrate.Prediction) {
+	for i, held := range x.held {
+		switch {
+		case !held || x.kinds[i] == cold:
+		case x.Questions == nil:
+			if p := Chance(r.score(x.row(i))); p >= leastClaim {
+				claims[0] = append(claims[0], calibrate.Prediction{P: p, Right: x.Right[i] > 0})
+			}
+		case x.kinds[i] == recorded:
+			list, sum := r.ordered(x, i)
+			first := list[0].Tool
+			k := int(x.row(int(first))[HasRequest])
+			claims[k] = append(claims[k], calibrate.Prediction{P: 1 / sum, Right: x.Right[first] > 0})
+		}
+	}
+	return claims
+}
+
+// shares are the chances of tools of which one comes next, by their log-odds: e^score/Σ e^score.
+func shares(list []Ranked) []float64 {
+	p, sum := make([]float64, len(list)), 0.0
+	for i, r := range list {
+		p[i] = numeric.Exp(r.Score - list[0].Score)
+		sum += p[i]
+	}
+	for i := range p {
+		p[i] /= sum
+	}
+	return p
 }
 
 func (r *ranker) score(row []float32) float64 { return r.start.of(row) + r.trees.Score(row) }
 
-func fold(t *Task) int { return int(t.Group % folds) }
+// recurring is the part of all tasks from which on near copies of one request are a habit: they will come again, so they
+// are evidence for one another.
+const recurring = .05
 
-// Next ranks what may come next in a situation, the likeliest first.
-func (m *Model) Next(s Situation) (list []Ranked) {
-	m.ask(s, func(r *ranker, t *Table) { list = ranked(r, t) })
-	return list
+// foldTasks gives each task its fold: tasks of a group have the same one, unless they are a habit.
+func foldTasks(tasks []*Task) {
+	size := map[uint64]int{}
+	for _, t := range tasks {
+		size[t.Group]++
+	}
+	met := map[uint64]uint64{}
+	for _, t := range tasks {
+		t.fold = int(t.Group % folds)
+		if float64(size[t.Group]) > recurring*float64(len(tasks)) {
+			t.fold = int((t.Group%folds + met[t.Group]) % folds)
+			met[t.Group]++
+		}
+	}
 }
 
-// ask computes the table of a situation for the ranker that answers it.
-func (m *Model) ask(s Situation, use func(*ranker, *Table)) {
+// Over is the chance that a task ends after a context.
+func (m *Model) Over(context []int32) float64 { return m.history.over(context) }
+
+// Answer is a ranking, the likeliest first, with what it comes from.
+type Answer struct {
+	Ranked  []Ranked
+	Chances []float64 // calibrated, falling
+	sequel  bool      // one of the tools comes next; otherwise each has a chance of its own
+	claim   float64   // of a sequel, the uncalibrated chance of the likeliest
+	curve   *calibrate.Curve
+	ranker  *ranker
+	table   *Table
+	more    map[int32]float64 // by tool, what outcomes add
+}
+
+// Next ranks what may come next in a situation. Without a context that is what the request asks for.
+func (m *Model) Next(s Situation) *Answer {
+	if len(s.Context) == 0 {
+		return m.Find(s)
+	}
+	a := m.ask(s, &m.next)
+	if len(a.Ranked) == 0 {
+		return a
+	}
+	if s.Intent != "" {
+		a.curve = m.next.curves[1]
+	}
+	a.sequel = true
+	a.chances()
+	return a
+}
+
+// Adjust adds what outcomes say of each tool to the reference: slope·outcomes(tool), and a factor of the odds.
+func (a *Answer) Adjust(outcomes func(tool int32) (adds, factor float64)) {
+	a.more = map[int32]float64{}
+	for i := range a.Ranked {
+		adds, factor := outcomes(a.Ranked[i].Tool)
+		more := float64(a.ranker.start.slope*adds) + numeric.Ln(factor)
+		a.more[a.Ranked[i].Tool] = more
+		a.Ranked[i].Score += more
+	}
+	slices.SortFunc(a.Ranked, better)
+	a.chances()
+}
+
+// Chance returns the calibrated chance that goes with a score. Of what comes next, the chance of the likeliest is
+// calibrated, and the others divide what is left as they did before.
+func (a *Answer) Chance(score float64) float64 {
+	if len(a.Ranked) == 0 {
+		return 0
+	}
+	switch {
+	case !a.sequel && a.ranker.sure != nil:
+		return a.curve.At(a.ranker.sure.P(claim(score, a.table.row(0))))
+	case !a.sequel:
+		return a.curve.At(Chance(score))
+	}
+	p := float64(a.claim * numeric.Exp(score-a.Ranked[0].Score))
+	first := a.curve.At(a.claim)
+	if p >= a.claim || a.claim == 1 {
+		return first
+	}
+	return min(first, float64(p*(1-first))/(1-a.claim))
+}
+
+func (a *Answer) chances() {
+	if a.Chances = a.Chances[:0]; a.sequel && len(a.Ranked) > 0 {
+		a.claim = shares(a.Ranked)[0]
+	}
+	for _, r := range a.Ranked {
+		a.Chances = append(a.Chances, a.Chance(r.Score))
+	}
+}
+
+// Needs ranks what a whole task for a request uses.
+func (m *Model) Needs(s Situation) *Answer { return m.ask(s, &m.needs) }
+
+// Find ranks the tools that a request asks for by themselves. The context, if any, only says what is near.
+func (m *Model) Find(s Situation) *Answer { return m.ask(s, &m.find) }
+
+func (m *Model) ask(s Situation, by *ranker) *Answer {
+	a := &Answer{ranker: by, curve: by.curves[0]}
 	var r *request
 	if s.Intent != "" {
-		r = m.history.request(s.Intent)
+		r = m.history.request(s.Intent, s.Allowed)
 		defer r.close()
 	}
-	model := &m.next
-	if len(s.Context) == 0 {
-		model = &m.find
+	a.table = m.history.table(asked{s.Context, r, -1, &s})
+	for i, tool := range a.table.Tools {
+		a.Ranked = append(a.Ranked, Ranked{tool, by.score(a.table.row(i))})
 	}
-	use(model, m.history.table(asked{s.Context, r, -1}))
+	a.Ranked = best(a.Ranked, len(a.Ranked))
+	a.chances()
+	return a
 }
 
-// Find ranks the tools that a request asks for, the likeliest first.
-func (m *Model) Find(intent string) []Ranked { return m.Next(Situation{Intent: intent}) }
+// Low is what a chance is at least, in 90 % of the cases that were held out.
+func (a *Answer) Low(chance float64) float64 { return a.curve.Low(chance) }
 
-// Needs ranks the tools that a request needs, each with the log-odds that a task for it uses the tool.
-func (m *Model) Needs(intent string) []Ranked {
-	r := m.history.request(intent)
-	defer r.close()
-	return ranked(&m.needs, m.history.table(asked{nil, r, -1}))
-}
-
-func ranked(r *ranker, t *Table) []Ranked {
-	list := make([]Ranked, len(t.Tools))
-	for i, tool := range t.Tools {
-		list[i] = Ranked{tool, r.score(t.row(i))}
+// Value returns a row of the table for a tool; 0 for one that is no candidate.
+func (a *Answer) Value(tool int32, k Row) float64 {
+	if i, ok := slices.BinarySearch(a.table.Tools, tool); ok {
+		return float64(a.table.row(i)[k])
 	}
-	return best(list, len(list))
+	return 0
 }
 
-// best returns the k best, by falling score and then by number.
+func better(a, b Ranked) int {
+	return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Tool, b.Tool))
+}
+
+// best returns the k best, by falling score and then by number. It changes the list.
 func best(list []Ranked, k int) []Ranked {
-	slices.SortFunc(list, func(a, b Ranked) int { return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Tool, b.Tool)) })
-	return list[:min(k, len(list))]
+	top := list[:min(k, len(list))]
+	slices.SortFunc(top, better)
+	for _, x := range list[len(top):] {
+		if better(x, top[k-1]) < 0 {
+			i, _ := slices.BinarySearchFunc(top, x, better)
+			copy(top[i+1:], top[i:])
+			top[i] = x
+		}
+	}
+	return top
 }
 
-// Explanation is a score as a sum: the calibrated reference and, by group of rows, what the trees add to it.
+// Explanation is a score as a sum: Bias + Slope·Score + Outcomes + Σ Groups.
 type Explanation struct {
-	Reference float64
-	Groups    map[string]float64
-	Base      float64 // of the trees: their mean over the rows of the fit
+	Score, Slope, Bias float64            // of the reference, and its calibration
+	Outcomes           float64            // what outcomes add; see [Answer.Adjust]
+	Groups             map[string]float64 // what the trees add, by group of rows; see [Groups]
 }
 
-// Explain returns the parts of the score of a tool in a situation; false if the tool is no candidate.
-func (m *Model) Explain(s Situation, tool int32) (e Explanation, ok bool) {
+// Explain returns the parts of the score of a tool; false if the tool is no candidate.
+func (a *Answer) Explain(tool int32) (e Explanation, ok bool) {
+	i, ok := slices.BinarySearch(a.table.Tools, tool)
+	if !ok {
+		return e, false
+	}
 	e.Groups = map[string]float64{}
-	m.ask(s, func(r *ranker, t *Table) {
-		i, found := slices.BinarySearch(t.Tools, tool)
-		if !found {
-			return
-		}
-		parts := make([]float64, rows)
-		e.Reference, e.Base, ok = r.start.of(t.row(i)), r.trees.Contributions(parts, t.row(i)), true
-		for k, v := range parts {
-			e.Groups[Features[k].Group] += v
-		}
-	})
-	return e, ok
+	parts := make([]float64, rows)
+	e.Score, e.Slope = float64(a.table.row(i)[Reference]), a.ranker.start.slope
+	e.Bias = a.ranker.start.bias + a.ranker.trees.Contributions(parts, a.table.row(i))
+	e.Outcomes = a.more[tool]
+	for k, v := range parts {
+		e.Groups[Features[k].Group] += v
+	}
+	return e, true
 }
 
 // Chance returns the probability of log-odds.
 func Chance(score float64) float64 { return 1 / (1 + numeric.Exp(-score)) }
+
+// Followed returns how often something followed a tool, and FollowedBy how often another did.
+func (m *Model) Followed(tool int32) float64 { return float64(m.history.order[0].of(key(tool)).total) }
+
+// FollowedBy is described at [Model.Followed].
+func (m *Model) FollowedBy(tool, next int32) float64 {
+	return m.history.order[0].of(key(tool)).count(next)
+}

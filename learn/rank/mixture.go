@@ -19,7 +19,7 @@ import (
 //	reworded   in other words: some dropped, some replaced by words of the thesaurus
 //	joined     after the tools of another task
 //	short      through the history of at most 0, 3, 10, 30, 100 other tasks
-//	known      one sentence of a tool's own text, which the index of texts lacks
+//	known      one sentence of a tool's own text in other words, which the index of texts lacks
 //	foreign    a request of another field: nothing is right
 type kind int
 
@@ -34,9 +34,9 @@ const (
 	kinds
 )
 
-// shares are the weights of the kinds, by which questions of each count against each other, for the tools that a request
+// mix are the weights of the kinds, by which questions of each count against each other, for the tools that a request
 // needs and for what comes next.
-var shares = struct{ find, needs, next [kinds]float64 }{
+var mix = struct{ find, needs, next [kinds]float64 }{
 	find:  [kinds]float64{recorded: .40, cold: .10, reworded: .15, short: .05, known: .30},
 	needs: [kinds]float64{recorded: .60, cold: .15, reworded: .15, short: .05, foreign: .05},
 	next:  [kinds]float64{recorded: .65, cold: .10, joined: .20, short: .05},
@@ -45,12 +45,17 @@ var shares = struct{ find, needs, next [kinds]float64 }{
 const (
 	folds            = 5
 	mostTasks        = 3_000 // past tasks that a fit asks again
-	mostPlaces       = 6_000 // places in tasks that a fit asks again
+	mostPlaces       = 4_000 // places in tasks that a fit asks again
 	mostBefore       = 20    // steps of another task in the same session
 	shortTasks       = 60    // tasks that are asked through each short history
 	shortestSentence = 12    // bytes
 	mostKnown        = 400   // tools that are asked for by a sentence of their text
+	hardestWrong     = 10    // wrong rows of a question
+	otherWrong       = 8
 )
+
+// usualRows is how many rows a question has, about.
+const usualRows = hardestWrong + otherWrong + 2
 
 var shortSizes = [...]int{0, 3, 10, 30, 100}
 
@@ -60,6 +65,7 @@ type exam struct {
 	request   string
 	questions []question
 	held      bool // the number of trees is chosen on it
+	whole     bool // ask for whole tasks, too
 
 	find, needs, next examples
 }
@@ -67,9 +73,21 @@ type exam struct {
 // examples are rows and the kinds of their questions.
 type examples struct {
 	trees.Rows
-	kinds  []kind // by row where there are no questions, else by question
-	held   []bool // likewise: what the number of trees is chosen on
-	single bool
+	times []float32 // by row, how many rows it stands for
+	kinds []kind    // by row where there are no questions, else by question
+	held  []bool    // likewise: what the number of trees is chosen on
+	next  bool      // one tool comes next; otherwise a question may have several right ones
+}
+
+func (x *examples) row(i int) []float32 { return x.Values[i*int(rows) : (i+1)*int(rows)] }
+
+// question returns the rows of a question.
+func (x *examples) question(q int) (from, to int) {
+	to = x.Len()
+	if q+1 < len(x.Questions) {
+		to = int(x.Questions[q+1])
+	}
+	return int(x.Questions[q]), to
 }
 
 func (x *examples) append(o *examples) {
@@ -77,32 +95,48 @@ func (x *examples) append(o *examples) {
 		x.Questions = append(x.Questions, q+int32(x.Len()))
 	}
 	x.Values, x.Right, x.kinds = append(x.Values, o.Values...), append(x.Right, o.Right...), append(x.kinds, o.kinds...)
-	x.held = append(x.held, o.held...)
+	x.held, x.times = append(x.held, o.held...), append(x.times, o.times...)
 }
 
-// question adds a table as a question, unless no candidate is right: then nothing is learned about their order.
-func (x *examples) question(t *Table, q *question, held bool) {
-	if slices.ContainsFunc(t.Tools, func(tool int32) bool { return slices.Contains(q.right, tool) }) {
+// add adds a table as a question. Where no candidate is right nothing is learned about their order, but it counts
+// against the chances that are claimed for what is held out.
+func (x *examples) add(t *Table, q *question, held bool) {
+	right := slices.ContainsFunc(t.Tools, func(tool int32) bool { return slices.Contains(q.right, tool) })
+	if len(t.Tools) > 0 && (right || held) {
 		x.Questions = append(x.Questions, int32(x.Len()))
 		x.kinds, x.held = append(x.kinds, q.kind), append(x.held, held)
-		x.rows(t, q, held)
+		x.rows(t, q, held, false)
 	}
 }
 
-func (x *examples) rows(t *Table, q *question, held bool) {
-	for i, tool := range t.Tools {
-		if slices.Contains(q.open, tool) && !slices.Contains(q.right, tool) {
-			continue
-		}
-		x.Values = append(x.Values, t.row(i)...)
-		right := float32(0)
-		if slices.Contains(q.right, tool) {
-			right = 1
-		}
-		x.Right = append(x.Right, right)
-		if x.single {
+// rows adds the rows of a table. Of the wrong ones the hardest by the reference are kept and, of the others, some in equal
+// distances of that order, each for several.
+func (x *examples) rows(t *Table, q *question, held, single bool) {
+	add := func(i int, right, times float32) {
+		x.Values, x.Right, x.times = append(x.Values, t.row(i)...), append(x.Right, right), append(x.times, times)
+		if single {
 			x.kinds, x.held = append(x.kinds, q.kind), append(x.held, held)
 		}
+	}
+	var wrong []Ranked // by place in the table
+	for i, tool := range t.Tools {
+		if slices.Contains(q.right, tool) {
+			add(i, 1, 1)
+		} else if !slices.Contains(q.open, tool) {
+			wrong = append(wrong, Ranked{int32(i), float64(t.row(i)[Reference])})
+		}
+	}
+	wrong = best(wrong, len(wrong))
+	others := wrong[min(hardestWrong, len(wrong)):]
+	for _, w := range wrong[:len(wrong)-len(others)] {
+		add(int(w.Tool), 0, 1)
+	}
+	n := min(otherWrong, len(others))
+	distance := float64(len(others)) / float64(max(1, n))
+	from := float64(float64(key(t.Tools...)>>11) / (1 << 53))
+	for i := range n {
+		at := float64((float64(i) + from) * distance)
+		add(int(others[int(at)].Tool), 0, float32(distance))
 	}
 }
 
@@ -118,6 +152,7 @@ type question struct {
 
 // mixture draws the exams of a fit.
 type mixture struct {
+	whole  bool
 	texts  *Texts
 	tasks  []*Task
 	random *rand.Rand
@@ -135,7 +170,7 @@ func (m *mixture) draw(without [folds]*History, all *History, o Options) bool {
 	share := min(1, mostPlaces/float64(max(1, places)))
 	for i, k := range order {
 		t := m.tasks[k]
-		h := without[fold(t)]
+		h := without[t.fold]
 		var questions []question
 		for at := 1; at < len(t.Steps); at++ {
 			if m.random.Float64() < share {
@@ -156,15 +191,15 @@ func (m *mixture) draw(without [folds]*History, all *History, o Options) bool {
 		m.add(h, t.Intent, held(t), questions...)
 	}
 	m.drawKnown(all)
-	for _, text := range o.Foreign {
-		m.add(all, text, false, question{kind: foreign, hidden: -1})
+	for i, text := range foreignRequests() {
+		m.add(all, text, i%folds == 0, question{kind: foreign, hidden: -1})
 	}
 	return m.drawShort(order, o)
 }
 
 func (m *mixture) add(h *History, request string, held bool, questions ...question) {
 	if len(questions) > 0 {
-		m.exams = append(m.exams, &exam{history: h, request: request, held: held, questions: questions})
+		m.exams = append(m.exams, &exam{history: h, request: request, held: held, whole: m.whole, questions: questions})
 	}
 }
 
@@ -251,7 +286,7 @@ func (m *mixture) drawKnown(all *History) {
 }
 
 // held tasks of one fold are those that the number of trees is chosen on.
-func held(t *Task) bool { return fold(t) == 0 }
+func held(t *Task) bool { return t.fold == 0 }
 
 func firstSentence(text string) (sentence, rest string) {
 	for i, r := range text {
@@ -264,33 +299,54 @@ func firstSentence(text string) (sentence, rest string) {
 
 // rows asks all exams and joins their rows, in order.
 func (m *mixture) rows(o Options) (find, needs, next *examples) {
-	parallel.Each(len(m.exams), func(i int) {
-		if !o.Stop() {
-			m.exams[i].ask()
-		}
-	})
-	find, needs, next = &examples{}, &examples{}, &examples{}
+	find, needs, next = &examples{}, &examples{}, &examples{next: true}
+	sequels, requests := 0, 0
 	for _, e := range m.exams {
-		find.append(&e.find)
-		needs.append(&e.needs)
-		next.append(&e.next)
-		*e = exam{}
+		for _, q := range e.questions {
+			if q.context != nil {
+				sequels++
+			} else {
+				requests++
+			}
+		}
 	}
-	find.Features, needs.Features, next.Features = int(rows), int(rows), int(rows)
-	find.Weight, needs.Weight, next.Weight = weights(find.kinds, shares.find), weights(needs.kinds, shares.needs), weights(next.kinds, shares.next)
+	next.Values = make([]float32, 0, sequels*usualRows*int(rows))
+	find.Values = make([]float32, 0, requests*usualRows*int(rows))
+	for part := range slices.Chunk(m.exams, 256) { // the rows of a few exams are kept twice, not those of all
+		parallel.Each(len(part), func(i int) {
+			if !o.Stop() {
+				part[i].ask()
+			}
+		})
+		for _, e := range part {
+			find.append(&e.find)
+			needs.append(&e.needs)
+			next.append(&e.next)
+			*e = exam{}
+		}
+	}
+	for _, x := range []*examples{find, needs, next} {
+		x.Features, x.Rising = int(rows), rising
+	}
+	find.Weight, next.Weight = weights(find.kinds, nil, mix.find), weights(next.kinds, nil, mix.next)
+	needs.Weight = weights(needs.kinds, needs.times, mix.needs)
 	return find, needs, next
 }
 
-// weights gives each kind its share of the whole weight, as far as nothing counts more than once.
-func weights(of []kind, share [kinds]float64) []float32 {
-	var n [kinds]float64
-	for _, k := range of {
-		n[k]++
-	}
-	whole := max(n[recorded]/share[recorded], float64(len(of))/4)
+// weights gives each kind its share of the whole weight, as far as nothing counts more than once. times may be nil.
+func weights(of []kind, times []float32, share [kinds]float64) []float32 {
 	w := make([]float32, len(of))
+	var n [kinds]float64
+	all := 0.0
 	for i, k := range of {
-		w[i] = float32(min(1, share[k]*whole/n[k]))
+		if w[i] = 1; times != nil {
+			w[i] = times[i]
+		}
+		n[k], all = n[k]+float64(w[i]), all+float64(w[i])
+	}
+	whole := max(n[recorded]/share[recorded], all/4)
+	for i, k := range of {
+		w[i] *= float32(min(1, share[k]*whole/n[k]))
 	}
 	return w
 }
@@ -299,7 +355,7 @@ func weights(of []kind, share [kinds]float64) []float32 {
 func (e *exam) ask() {
 	var r *request
 	if e.request != "" {
-		r = e.history.request(e.request)
+		r = e.history.request(e.request, nil)
 		defer r.close()
 	}
 	for _, q := range e.questions {
@@ -309,15 +365,14 @@ func (e *exam) ask() {
 				continue
 			}
 		}
-		t := e.history.table(asked{q.context, from, q.hidden})
+		t := e.history.table(asked{q.context, from, q.hidden, nil})
 		if q.context != nil {
-			e.next.question(t, &q, e.held)
+			e.next.add(t, &q, e.held)
 			continue
 		}
-		e.needs.single = true
-		e.find.question(t, &q, e.held)
-		if shares.needs[q.kind] > 0 {
-			e.needs.rows(t, &q, e.held)
+		e.find.add(t, &q, e.held || q.kind == foreign)
+		if e.whole && mix.needs[q.kind] > 0 {
+			e.needs.rows(t, &q, e.held, true)
 		}
 	}
 }

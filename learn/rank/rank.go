@@ -14,6 +14,7 @@
 package rank
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -29,6 +30,7 @@ import (
 type Tool struct {
 	Name, Text, Properties string
 	Server                 int32   // tools of one server share it, -1 for none
+	Demoted                float64 // share of a match with its text that does not count
 	Requires               []int32 // tools that it requires, as the catalog says
 }
 
@@ -40,12 +42,15 @@ type Task struct {
 	Group  uint64     // near copies of one task share it
 
 	vector labels.Vector // of the words of the request
+	fold   int
 }
 
 // Situation is what an answer is asked for: the tools used so far and the request. Either may be empty.
 type Situation struct {
 	Context []int32
 	Intent  string
+	Allowed func(tool int32) bool // of tools that may be suggested; nil: all
+	Near    map[int32]float64     // cosines of an embeddings endpoint; these tools are candidates
 }
 
 // Texts are the words of tools and of past requests, shared by all histories.
@@ -54,15 +59,17 @@ type Texts struct {
 	matcher    *semantic.Matcher
 	index      *semantic.Index
 	vocabulary *labels.Vocabulary
+	words      *thesaurus.Thesaurus
 	names      [][]string          // by tool, the stems of its name
 	places     [][]float32         // by tool, the mean of the vectors of its words, of length 1; nil without any
 	closure    [][]int32           // by tool, the tools that it requires at any depth
 	others     map[string][]string // by stem, words that may stand for it
+	without    string              // a group of rows that is left out
 }
 
-// NewTexts reads the texts of tools, and of the requests of tasks.
-func NewTexts(tools []Tool, tasks []*Task) *Texts {
-	t := (&Texts{places: make([][]float32, len(tools)), closure: closure(tools), others: synonyms()}).with(tools)
+// NewTexts reads the texts of tools, and of the requests of tasks. words are related by the thesaurus, nil for the default.
+func NewTexts(tools []Tool, tasks []*Task, words *thesaurus.Thesaurus) *Texts {
+	t := (&Texts{words: cmp.Or(words, thesaurus.Default()), places: make([][]float32, len(tools)), closure: closure(tools), others: synonyms()}).with(tools)
 	for i, tool := range tools {
 		t.places[i] = place(wordvectors.Default(), tool.Name+" "+tool.Text)
 	}
@@ -88,7 +95,7 @@ func (t *Texts) with(tools []Tool) *Texts {
 		o.names[i] = semantic.Tokens(tool.Name)
 	}
 	o.index = semantic.Build(documents, semantic.Options{Rank: -1})
-	o.matcher = o.index.Matcher(thesaurus.Default(), wordvectors.Default())
+	o.matcher = o.index.Matcher(t.words, wordvectors.Default())
 	return &o
 }
 

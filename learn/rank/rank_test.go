@@ -1,9 +1,13 @@
 package rank
 
 import (
+	"flag"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"runtime"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -57,8 +61,8 @@ func history(n int) (tasks []*Task) {
 	return tasks
 }
 
-func fit(t *testing.T, tasks []*Task) *Model {
-	m := Fit(tools, tasks, Options{Foreign: []string{"water the plants", "iron my shirts"}})
+func fit(t testing.TB, tasks []*Task) *Model {
+	m := Fit(tools, tasks, Options{Whole: true})
 	require.NotNil(t, m)
 	return m
 }
@@ -77,7 +81,7 @@ func TestTheRequestDecidesBetweenFollowers(t *testing.T) {
 		{[]int32{searchIssues, commentIssue, listEvents}, "arrange a meeting", createEvent}, // two tasks in one session
 		{nil, "which meetings are there about paint", listEvents},
 	} {
-		list := m.Next(Situation{tt.context, tt.request})
+		list := m.Next(Situation{Context: tt.context, Intent: tt.request}).Ranked
 		require.NotEmpty(t, list)
 		assert.Equal(t, tools[tt.want].Name, tools[list[0].Tool].Name, "%v", tt)
 	}
@@ -86,26 +90,31 @@ func TestTheRequestDecidesBetweenFollowers(t *testing.T) {
 // A tool that nobody used is found by the words of its text, with and without a history of others.
 func TestTextFindsAToolWithoutHistory(t *testing.T) {
 	for _, n := range []int{0, 1, 10, 200} {
-		list := fit(t, history(n)).Find("translate this document into another language")
+		list := fit(t, history(n)).Find(Situation{Intent: "translate this document into another language"}).Ranked
 		require.NotEmpty(t, list, n)
 		assert.Equal(t, translate, list[0].Tool, "%d tasks", n)
 	}
 }
 
+var situations = []Situation{
+	{Context: []int32{searchIssues}, Intent: "close the bugs"}, {Context: []int32{listEvents}}, {Intent: "answer the letters"},
+}
+
 func TestExplanationsAddUp(t *testing.T) {
 	m := fit(t, history(150))
-	for _, s := range []Situation{{[]int32{searchIssues}, "close the bugs"}, {[]int32{listEvents}, ""}, {nil, "answer the letters"}} {
-		for _, r := range m.Next(s) {
-			e, ok := m.Explain(s, r.Tool)
+	for _, s := range situations {
+		a := m.Next(s)
+		for _, r := range a.Ranked {
+			e, ok := a.Explain(r.Tool)
 			require.True(t, ok)
-			sum := e.Reference + e.Base
+			sum := e.Bias + e.Slope*e.Score
 			for _, v := range e.Groups {
 				sum += v
 			}
 			assert.InDelta(t, r.Score, sum, 1e-6, "%v %v", s, r)
 		}
 	}
-	_, ok := m.Explain(Situation{}, searchIssues)
+	_, ok := m.Next(Situation{}).Explain(searchIssues)
 	assert.False(t, ok)
 }
 
@@ -114,10 +123,12 @@ func TestModelOnAnyNumberOfProcessors(t *testing.T) {
 	one := fit(t, history(80))
 	runtime.GOMAXPROCS(4)
 	four := fit(t, history(80))
-	for _, s := range []Situation{{[]int32{searchIssues}, "close the bugs"}, {[]int32{listEvents}, ""}, {nil, "answer the letters"}} {
-		assert.Equal(t, one.Next(s), four.Next(s))
+	for _, s := range situations {
+		assert.Equal(t, one.Next(s).Ranked, four.Next(s).Ranked)
+		assert.Equal(t, one.Next(s).Chances, four.Next(s).Chances)
 	}
-	assert.Equal(t, one.Needs("answer the letters"), four.Needs("answer the letters"))
+	find := Situation{Intent: "answer the letters"}
+	assert.Equal(t, one.Find(find).Ranked, four.Find(find).Ranked)
 }
 
 // Where requests and tools have nothing to do with each other, nothing is learned: a task is no evidence for itself.
@@ -131,8 +142,7 @@ func TestNoiseTeachesNothing(t *testing.T) {
 	m := fit(t, tasks)
 	sum, n := 0.0, 0.0
 	for range 50 {
-		best := m.Needs(word() + " " + word() + " " + word())[0]
-		sum, n = sum+Chance(best.Score), n+1
+		sum, n = sum+m.Needs(Situation{Intent: word() + " " + word() + " " + word()}).Chances[0], n+1
 	}
 	assert.Less(t, sum/n, .35, "one in seven is right")
 }
@@ -140,10 +150,10 @@ func TestNoiseTeachesNothing(t *testing.T) {
 // Without a history of its own a tool has the rows of one that no task used.
 func TestHiddenToolHasNoPast(t *testing.T) {
 	tasks := history(100)
-	h := Count(NewTexts(tools, tasks), tasks, func() bool { return false })
-	r := h.request("close the finished bugs")
+	h := Count(NewTexts(tools, tasks, nil), tasks, func() bool { return false })
+	r := h.request("close the finished bugs", nil)
 	defer r.close()
-	seen, hidden := h.table(asked{[]int32{searchIssues}, r, -1}), h.table(asked{[]int32{searchIssues}, r, closeIssue})
+	seen, hidden := h.table(asked{[]int32{searchIssues}, r, -1, nil}), h.table(asked{[]int32{searchIssues}, r, closeIssue, nil})
 	require.Equal(t, seen.Tools, hidden.Tools)
 	for i, tool := range seen.Tools {
 		if tool != closeIssue {
@@ -159,12 +169,45 @@ func TestHiddenToolHasNoPast(t *testing.T) {
 	}
 }
 
+func TestBestAreTheFirstOfASort(t *testing.T) {
+	random := rand.New(rand.NewPCG(9, 1))
+	for n := range 60 {
+		var list []Ranked
+		for i := range n {
+			list = append(list, Ranked{int32(i), float64(random.IntN(8))})
+		}
+		random.Shuffle(n, func(a, b int) { list[a], list[b] = list[b], list[a] })
+		sorted := slices.Clone(list)
+		slices.SortFunc(sorted, better)
+		for _, k := range []int{1, 5, 100} {
+			assert.Equal(t, sorted[:min(k, n)], best(slices.Clone(list), k)[:min(k, n)])
+		}
+	}
+}
+
+var update = flag.Bool("update", false, "write the table of docs/engine.md")
+
 func TestEveryRowIsDescribed(t *testing.T) {
 	names := map[string]bool{}
+	var b strings.Builder
+	b.WriteString("| row | group | meaning |\n|---|---|---|\n")
 	for _, f := range Features {
-		assert.NotEmpty(t, f.Group)
+		assert.Contains(t, Groups, f.Group, f.Name)
 		assert.NotEmpty(t, f.Meaning)
 		assert.False(t, names[f.Name], f.Name)
 		names[f.Name] = true
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.Name, f.Group, f.Meaning)
 	}
+	const path, head = "../../docs/engine.md", "| row | group"
+	page, err := os.ReadFile(path)
+	require.NoError(t, err)
+	text, _, found := strings.Cut(string(page), head)
+	if *update && !found {
+		text = string(page)
+	}
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(text+b.String()), 0o600))
+		return
+	}
+	assert.Equal(t, text+b.String(), string(page), "run with -update")
 }

@@ -2,7 +2,9 @@ package rank
 
 import (
 	"math"
+	"slices"
 	"strings"
+	"sync"
 
 	"waymark/internal/numeric"
 	"waymark/learn/labels"
@@ -14,38 +16,50 @@ const (
 	leastNeed        = .08 // a tool that a request needs less than that brings nothing else in
 	mostClauses      = 8
 	mostTexts        = 24  // best texts, from which the largest matches are read
+	filteredTexts    = 960 // best texts, among which allowed tools are sought
 	textCandidates   = 12  // of these, those that are candidates
 	closedCandidates = 4   // of these, those whose requirements are candidates, too
 	leastAssoc       = -1. // bounds of the association of a word with a tool
 	mostAssoc        = 4.
 )
 
-// request is what the words of a request are evidence for, by tool. It must be closed.
+// evidence is what the words of a request say of one tool.
+type evidence struct {
+	ridge, votes, copies, best, nearSet float64
+	besideMost, besideMean              float64
+	linear                              float64 // sum of associations of the words, by √words
+	strongest                           float64 // strongest association of a word
+	need                                float64 // .6·ridge + .4·votes, in [0, 1], 0 below leastNeed
+}
+
+// request is what the words of a request are evidence for. It must be closed.
 type request struct {
 	history *History
 	near    []labels.Neighbour // past requests, the nearest first
 	stems   []string
 	known   float64 // share of words that past requests have
 
-	ridge, votes, copies, best, nearSet []float64 // by tool
-	besideMost, besideMean              []float64
-	linear                              []float64 // sum of associations of the words, by √words
-	strongest                           []float64 // strongest association of a word
-	need                                []float64 // .6·ridge + .4·votes, in [0, 1], 0 below leastNeed
-	needed                              []int32   // tools with a need
-	required, direct                    []float64
-	server                              map[int32]float64 // by server, the sum of needs
-	places                              []float64         // by tool, ln(1 + place by ridge)
-	total, size                         float64           // sum of needs, tools of the near requests
+	used             []evidence // by column
+	unused           evidence   // of a tool that no task used
+	scores           []float64  // of the regression, by column
+	sorted           []Ranked   // the used tools by these
+	needed           []int32    // tools with a need
+	required, direct map[int32]float64
+	server           map[int32]float64 // by server, the sum of needs
+	total, size      float64           // sum of needs, tools of the near requests
+	likely           []Ranked          // the best by a rough sum
 
 	text    *semantic.Matching
 	clauses []*semantic.Matching
 	top     []semantic.Hit // the best texts
 	words   *semantic.Query
 	most    struct{ text, words, near float64 }
-
-	unusedPlace, unusedLinear, unusedStrongest float64 // of a tool that no task used
 }
+
+// requests keeps the buffers of requests that are closed.
+var requests = sync.Pool{New: func() any {
+	return &request{required: map[int32]float64{}, direct: map[int32]float64{}, server: map[int32]float64{}}
+}}
 
 func (r *request) close() {
 	r.text.Close()
@@ -53,48 +67,60 @@ func (r *request) close() {
 	for _, c := range r.clauses {
 		c.Close()
 	}
+	clear(r.required)
+	clear(r.direct)
+	clear(r.server)
+	clear(r.used)
+	*r = request{used: r.used[:0], scores: r.scores[:0], sorted: r.sorted[:0], needed: r.needed[:0], required: r.required, direct: r.direct,
+		server: r.server, likely: r.likely[:0], clauses: r.clauses[:0], top: r.top[:0]}
+	requests.Put(r)
 }
 
-// request reads a request.
-func (h *History) request(text string) *request {
-	n := len(h.uses)
-	block := make([]float64, 13*n)
-	next := func() []float64 {
-		v := block[:n:n]
-		block = block[n:]
-		return v
-	}
-	r := &request{
-		history: h, ridge: next(), votes: next(), copies: next(), best: next(), nearSet: next(), besideMost: next(), besideMean: next(),
-		linear: next(), strongest: next(), need: next(), required: next(), direct: next(), places: next(), server: map[int32]float64{},
-	}
+// request reads a request. Only allowed tools become candidates; nil allows all.
+func (h *History) request(text string, allowed func(tool int32) bool) *request {
+	r := requests.Get().(*request)
+	r.history, r.used = h, slices.Grow(r.used, len(h.used))[:len(h.used)]
 	r.stems = semantic.Stems(text)
 	vector, _ := h.texts.vocabulary.Vector(r.stems)
 	r.vote(vector)
 	r.associate(vector)
 	r.spread()
-	r.match(text)
+	r.match(text, allowed)
+	r.choose(allowed)
 	return r
+}
+
+// of returns the evidence for a tool.
+func (r *request) of(tool int32) *evidence {
+	if c := r.history.column[tool]; c >= 0 {
+		return &r.used[c]
+	}
+	return &r.unused
+}
+
+// place returns ln(1 + place of a tool by the scores of the regression), which unused tools have 0 of.
+func (r *request) place(tool int32, score float64) float64 {
+	h := r.history
+	i, _ := slices.BinarySearchFunc(r.sorted, Ranked{tool, score}, better)
+	switch {
+	case score < 0:
+		i += len(h.column) - len(h.used)
+	case score == 0:
+		used, _ := slices.BinarySearch(h.used, tool)
+		i += int(tool) - used // unused ones before it
+	}
+	return numeric.Ln(float64(1 + i))
 }
 
 // vote lets the nearest past requests vote for the tools that they used.
 func (r *request) vote(x labels.Vector) {
 	h := r.history
-	scores := h.ridge.Scores(nil, x)
-	order := make([]Ranked, len(h.uses))
-	for t, c := range h.column {
-		if c >= 0 {
-			r.ridge[t] = scores[c]
-		}
-		order[t] = Ranked{int32(t), r.ridge[t]}
+	r.scores = h.ridge.Scores(r.scores, x)
+	for c, v := range r.scores {
+		r.used[c].ridge = v
+		r.sorted = append(r.sorted, Ranked{h.used[c], v})
 	}
-	for i, c := range best(order, len(order)) {
-		t := c.Tool
-		r.places[t] = numeric.Ln(float64(1 + i))
-		if r.ridge[t] > 0 {
-			r.unusedPlace = numeric.Ln(float64(2 + i))
-		}
-	}
+	r.sorted = best(r.sorted, len(r.sorted))
 	r.near = h.nearest.Of(x, nearRequests, -1)
 	sum, sharp := 1e-6, 1e-6
 	for i, v := range r.near {
@@ -103,13 +129,14 @@ func (r *request) vote(x labels.Vector) {
 		s4 := float64(float64(s*s) * float64(s*s))
 		sharp += s4
 		for _, t := range set {
+			e := r.of(t)
 			if i < 10 {
-				r.votes[t] += s
+				e.votes += s
 			}
-			r.copies[t] += s4
-			r.best[t] = max(r.best[t], s)
+			e.copies += s4
+			e.best = max(e.best, s)
 			if i == 0 {
-				r.nearSet[t] = 1
+				e.nearSet = 1
 			}
 		}
 		if i < 10 {
@@ -118,53 +145,44 @@ func (r *request) vote(x labels.Vector) {
 		}
 	}
 	r.size /= sum
-	for t := range r.votes {
-		r.votes[t] /= sum
-		r.copies[t] /= sharp
+	for c := range r.used {
+		r.used[c].votes /= sum
+		r.used[c].copies /= sharp
 	}
 }
 
-// associate adds what each word speaks for: ln of how much more often than by chance tasks with the word use the tool,
-//
-//	ln((n(word, tool) + 2·p) / ((n(word) + 2)·p)),   p = share of tasks that use the tool.
+// associate adds what each word speaks for: its association with the tools that it was counted with, and with any other.
 func (r *request) associate(x labels.Vector) {
 	h := r.history
-	tasks := float64(len(h.tasks) + 1)
 	known := 0
-	r.unusedStrongest = leastAssoc
-	for t := range r.strongest {
-		r.strongest[t] = leastAssoc
-	}
-	for _, f := range x.I {
+	without := make([]float64, len(x.I)) // the least that each word adds to a tool
+	for k, f := range x.I {
 		if h.word[f] == 0 {
 			continue
 		}
+		without[k] = max(leastAssoc, min(0, numeric.Ln(2/(float64(h.word[f])+2))))
+		r.unused.linear += without[k]
+		if r.unused.strongest = max(r.unused.strongest, without[k]); known == 0 {
+			r.unused.strongest = without[k]
+		}
 		known++
-		without := max(leastAssoc, min(0, numeric.Ln(2/(float64(h.word[f])+2))))
-		r.unusedLinear += without
-		r.unusedStrongest = max(r.unusedStrongest, without)
-		counted := h.words.of(uint64(f))
-		for t := range r.linear {
-			r.linear[t] += without
-			r.strongest[t] = max(r.strongest[t], without)
-		}
-		for i, t := range counted.tools {
-			p := (float64(h.within[t]) + .5) / tasks
-			a := numeric.Ln((float64(counted.n[i]) + float64(2*p)) / float64((float64(h.word[f])+2)*p))
-			a = max(leastAssoc, min(mostAssoc, a))
-			r.linear[t] += a - without
-			r.strongest[t] = max(r.strongest[t], a)
-		}
 	}
-	if known == 0 {
-		clear(r.strongest)
-		r.unusedStrongest = 0
+	for c := range r.used {
+		r.used[c].linear, r.used[c].strongest = r.unused.linear, r.unused.strongest
+	}
+	for k, f := range x.I {
+		row := h.words.rows[uint64(f)]
+		for i := row.from; i < row.to; i++ {
+			a, e := h.speaks[i], r.of(h.words.tools[i])
+			e.linear += a - without[k]
+			e.strongest = max(e.strongest, a)
+		}
 	}
 	by := math.Sqrt(max(1, float64(len(x.I))))
-	for t := range r.linear {
-		r.linear[t] /= by
+	for c := range r.used {
+		r.used[c].linear /= by
 	}
-	r.unusedLinear /= by
+	r.unused.linear /= by
 	words, seen := 0, 0
 	for _, s := range distinct(semantic.Tokens(strings.Join(r.stems, " "))) {
 		words++
@@ -179,13 +197,14 @@ func (r *request) associate(x labels.Vector) {
 // they require.
 func (r *request) spread() {
 	h := r.history
-	for t := range r.need {
-		v := max(0, min(1, float64(.6*r.ridge[t])+float64(.4*r.votes[t])))
+	for c, t := range h.used {
+		e := &r.used[c]
+		v := max(0, min(1, float64(.6*e.ridge)+float64(.4*e.votes)))
 		if v < leastNeed {
 			continue
 		}
-		r.need[t] = v
-		r.needed = append(r.needed, int32(t))
+		e.need = v
+		r.needed = append(r.needed, t)
 		r.total += v
 		if s := h.texts.tools[t].Server; s >= 0 {
 			r.server[s] += v
@@ -198,30 +217,40 @@ func (r *request) spread() {
 		}
 	}
 	for _, t := range r.needed {
-		f, v := h.beside.of(key(t)), r.need[t]
+		f, v := h.beside.of(key(t)), r.of(t).need
 		for i, to := range f.tools {
 			p := float64(v * float64(f.n[i]) / (float64(h.within[t]) + 1))
-			r.besideMost[to] = max(r.besideMost[to], p)
-			r.besideMean[to] += p
+			e := r.of(to)
+			e.besideMost = max(e.besideMost, p)
+			e.besideMean += p
 		}
 	}
 	if r.total > 0 {
-		for t := range r.besideMean {
-			r.besideMean[t] /= r.total
+		for c := range r.used {
+			r.used[c].besideMean /= r.total
 		}
 	}
 }
 
 // match compares the texts of the tools with the request and with each of its clauses.
-func (r *request) match(text string) {
+func (r *request) match(text string, allowed func(tool int32) bool) {
 	h := r.history
 	r.text = h.texts.matcher.Match(text)
 	r.words = h.texts.index.Query(text, nil)
-	r.top = r.text.Top(nil, mostTexts, 1)
-	for _, hit := range r.top {
-		r.most.text = max(r.most.text, r.text.Of(hit.Doc))
-		r.most.words = max(r.most.words, r.words.Of(hit.Doc).Lexical)
-		r.most.near = max(r.most.near, r.text.Near(hit.Doc))
+	most := mostTexts
+	if allowed != nil {
+		most = filteredTexts
+	}
+	r.top = r.text.Top(r.top, most, 1)
+	for _, hit := range r.top[:min(mostTexts, len(r.top))] {
+		weight := 1 - h.texts.tools[hit.Doc].Demoted
+		r.most.text = max(r.most.text, weight*r.text.Of(hit.Doc))
+		r.most.words = max(r.most.words, weight*r.words.Of(hit.Doc).Lexical)
+		r.most.near = max(r.most.near, weight*r.text.Near(hit.Doc))
+	}
+	if allowed != nil {
+		r.top = slices.DeleteFunc(r.top, func(hit semantic.Hit) bool { return !allowed(hit.Doc) })
+		r.top = r.top[:min(mostTexts, len(r.top))]
 	}
 	if parts := clauses(text); len(parts) > 1 {
 		for _, c := range parts {
@@ -242,26 +271,63 @@ func clauses(text string) []string {
 	return parts
 }
 
-// candidates appends the tools that a request may need: the best by a rough sum, those whose text fits best, and what
-// the best require.
-func (r *request) candidates(dst []int32, most int) []int32 {
+// choose keeps the best tools by a rough sum. Of those that neither a task, nor a text, nor a requirement speaks for, all
+// equal, the first ones are enough.
+func (r *request) choose(allowed func(tool int32) bool) {
 	h := r.history
-	list := make([]Ranked, len(r.ridge))
-	for t := range list {
-		list[t] = Ranked{int32(t), r.ridge[t] + float64(.5*r.votes[t]) + float64(.3*r.copies[t]) + float64(.025*r.linear[t]) +
-			float64(.3*r.besideMost[t]) + float64(.2*r.required[t])}
+	rough := func(e *evidence) float64 {
+		return e.ridge + float64(.5*e.votes) + float64(.3*e.copies) + float64(.025*e.linear) + float64(.3*e.besideMost)
+	}
+	for c, t := range h.used {
+		r.likely = append(r.likely, Ranked{t, rough(&r.used[c]) + float64(.2*r.required[t])})
+	}
+	none, others := rough(&r.unused), map[int32]float64{}
+	for t, v := range r.required {
+		if h.column[t] < 0 {
+			others[t] = none + float64(.2*v)
+		}
 	}
 	for _, hit := range r.top {
-		list[hit.Doc].Score += float64(.15 * hit.Score)
+		more := float64(.15 * hit.Score)
+		if c := h.column[hit.Doc]; c >= 0 {
+			r.likely[c].Score += more
+		} else if v, ok := others[hit.Doc]; ok {
+			others[hit.Doc] = v + more
+		} else {
+			others[hit.Doc] = none + more
+		}
 	}
-	for _, c := range best(list, most) {
+	for t, v := range others {
+		r.likely = append(r.likely, Ranked{t, v})
+	}
+	if allowed != nil {
+		r.likely = slices.DeleteFunc(r.likely, func(c Ranked) bool { return !allowed(c.Tool) })
+	}
+	for t, left := int32(0), mostNeeds; left > 0 && int(t) < len(h.column); t++ {
+		if _, ok := others[t]; !ok && h.column[t] < 0 && (allowed == nil || allowed(t)) {
+			r.likely = append(r.likely, Ranked{t, none})
+			left--
+		}
+	}
+	r.likely = best(r.likely, mostNeeds)
+}
+
+// candidates appends the tools that a request may need: the best by a rough sum, those whose text fits best, and what
+// the best require.
+func (r *request) candidates(q *asked, most int) (dst []int32) {
+	for _, c := range r.likely[:min(most, len(r.likely))] {
 		dst = append(dst, c.Tool)
 	}
 	for i, hit := range r.top[:min(textCandidates, len(r.top))] {
 		dst = append(dst, hit.Doc)
 		if i < closedCandidates {
-			dst = append(dst, h.texts.closure[hit.Doc]...)
+			dst = append(dst, r.history.texts.closure[hit.Doc]...)
 		}
 	}
-	return dst
+	if q.of != nil {
+		for t := range q.of.Near {
+			dst = append(dst, t)
+		}
+	}
+	return slices.DeleteFunc(dst, func(t int32) bool { return !q.allows(t) })
 }

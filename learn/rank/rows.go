@@ -80,6 +80,18 @@ const (
 // Feature describes a row. Its meaning is the formula; shares and cosines lie in [0, 1], ln is that of a share + 10⁻⁴.
 type Feature struct{ Name, Group, Meaning string }
 
+// Groups are the groups of rows.
+var Groups = []string{"sequence", "request", "text", "graph", "catalog", "familiarity"}
+
+// rising are the rows of which a higher value never lowers a tool: what speaks for it in any history.
+var rising = func() (is []bool) {
+	is = make([]bool, rows)
+	for _, k := range []Row{Text, TextShare, Words, WordsShare, Vectors, VectorsShare, Match, ClauseText, ClauseVectors, Name, Hybrid, Reference} {
+		is[k] = true
+	}
+	return is
+}()
+
 // Features describes every row.
 var Features = [rows]Feature{
 	Blend:         {"blend", "sequence", "chance by what followed the last 4, 3, 2, 1 tools, mixed with how often each is used, ln"},
@@ -117,7 +129,7 @@ var Features = [rows]Feature{
 	WordsShare:    {"words_share", "text", "the same by the best"},
 	Vectors:       {"vectors", "text", "cosine of the word vectors of request and text"},
 	VectorsShare:  {"vectors_share", "text", "the same by the best"},
-	Match:         {"match", "text", "1 - (1 - text)·(1 - .3·vectors)·(1 - .2·need): the text term of the reference"},
+	Match:         {"match", "text", "1 - (1 - text)·(1 - .3·vectors)·(1 - .3·endpoint)·(1 - .2·need): the text term of the reference"},
 	ClauseText:    {"clause_text", "text", "best match of a clause of the request"},
 	ClauseVectors: {"clause_vectors", "text", "best cosine of a clause"},
 	Name:          {"name", "text", "share of the words of its name that the request has"},

@@ -10,13 +10,17 @@ type start struct{ bias, slope float64 }
 
 func (s start) of(row []float32) float64 { return s.bias + float64(s.slope*float64(row[Reference])) }
 
+// prior is where nothing is known of a history: texts that fit well are right more often than not.
+var prior = start{-4, 8}
+
 const (
 	newtonSteps = 25
-	startHold   = 1. // L2 penalty of the slope
+	startHold   = 1. // L2 penalty of what the slope and the bias differ from the prior
 )
 
-// calibrate fits the start by Newton's method, on the loss that the trees go on with.
-func calibrate(x *examples) (s start) {
+// calibrateStart fits the start by Newton's method, on the loss that the trees go on with.
+func calibrateStart(x *examples) start {
+	s := prior
 	for range newtonSteps {
 		var g, h [2]float64 // derivatives by bias and slope
 		var cross float64
@@ -39,8 +43,9 @@ func calibrate(x *examples) (s start) {
 			g[1] += float64(float64(x.Weight[q]) * first)
 			h[1] += float64(float64(x.Weight[q]) * second)
 		}
-		g[1] += float64(startHold * s.slope)
-		h[0], h[1] = h[0]+1e-6, h[1]+startHold
+		g[0] += float64(startHold * (s.bias - prior.bias))
+		g[1] += float64(startHold * (s.slope - prior.slope))
+		h[0], h[1] = h[0]+startHold, h[1]+startHold
 		det := float64(h[0]*h[1]) - float64(cross*cross)
 		s.bias -= (float64(h[1]*g[0]) - float64(cross*g[1])) / det
 		s.slope = max(0, s.slope-(float64(h[0]*g[1])-float64(cross*g[0]))/det)
@@ -57,6 +62,7 @@ func (s start) derive(x *examples, from, to int) (first, second float64) {
 	}
 	for i := from; i < to; i++ {
 		if v, e := value(i); x.Right[i] == 0 {
+			e = float64(e * float64(x.times[i]))
 			wrong, mean, square = wrong+e, mean+float64(e*v), square+float64(e*float64(v*v))
 		}
 	}

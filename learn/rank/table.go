@@ -24,9 +24,21 @@ func ln(x float64) float64 { return numeric.Ln(x + 1e-4) }
 
 // asked is one question as the table sees it.
 type asked struct {
-	context []int32  // tools used so far
-	request *request // nil without one
-	hidden  int32    // a tool that is taken to have no history, -1: none
+	context []int32    // tools used so far
+	request *request   // nil without one
+	hidden  int32      // a tool that is taken to have no history, -1: none
+	of      *Situation // nil in a fit
+}
+
+func (q *asked) allows(tool int32) bool {
+	return q.of == nil || q.of.Allowed == nil || q.of.Allowed(tool)
+}
+
+func (q *asked) near(tool int32) float64 {
+	if q.of == nil {
+		return 0
+	}
+	return q.of.Near[tool]
 }
 
 // table computes the table of a question: the candidates, sorted, and the rows of each.
@@ -34,13 +46,13 @@ func (h *History) table(q asked) *Table {
 	var s *tail
 	var tools []int32
 	if len(q.context) > 0 {
-		s = h.tail(q.context, q.request)
+		s = h.tail(&q)
 		tools = s.candidates
 		if q.request != nil {
-			tools = append(tools, q.request.candidates(nil, 10)...)
+			tools = append(tools, q.request.candidates(&q, 10)...)
 		}
 	} else if q.request != nil {
-		tools = q.request.candidates(nil, mostNeeds)
+		tools = q.request.candidates(&q, mostNeeds)
 	}
 	slices.Sort(tools)
 	tools = slices.Compact(tools)
@@ -53,12 +65,17 @@ func (h *History) table(q asked) *Table {
 			s.rows(tool, c)
 		}
 		if q.request != nil {
-			q.request.rows(tool, c)
+			q.request.rows(tool, q.near(tool), c)
 			if s != nil {
 				c.set(Left, q.request.size-float64(len(s.used)))
 			}
 		}
 		h.structure.reference(q.context, q.request != nil, float64(t.row(i)[Match]), tool, c)
+		for k := range c.values {
+			if Features[k].Group == h.texts.without {
+				c.values[k] = 0
+			}
+		}
 	}
 	return t
 }
@@ -83,37 +100,40 @@ func (c cells) past(k Row, x, unused float64) {
 }
 
 // rows computes the rows of a tool that the request decides.
-func (r *request) rows(tool int32, c cells) {
+func (r *request) rows(tool int32, endpoint float64, c cells) {
 	h := r.history
 	c.set(HasRequest, 1)
-	c.past(Ridge, r.ridge[tool], 0)
-	c.past(Place, r.places[tool], r.unusedPlace)
-	c.past(Votes, r.votes[tool], 0)
-	c.past(Copies, r.copies[tool], 0)
-	c.past(Best, r.best[tool], 0)
-	c.past(NearSet, r.nearSet[tool], 0)
-	c.past(Associated, r.linear[tool], r.unusedLinear)
-	c.past(Strongest, r.strongest[tool], r.unusedStrongest)
-	c.past(BesideMost, r.besideMost[tool], 0)
-	c.past(BesideMean, r.besideMean[tool], 0)
-	text, words, near := r.text.Of(tool), r.words.Of(tool).Lexical, r.text.Near(tool)
+	own := r.of(tool)
+	e, place := own, r.place(tool, own.ridge)
+	if c.hidden {
+		e, place = &r.unused, r.place(0, 0)
+	}
+	c.set(Ridge, e.ridge)
+	c.set(Place, place)
+	c.set(Votes, e.votes)
+	c.set(Copies, e.copies)
+	c.set(Best, e.best)
+	c.set(NearSet, e.nearSet)
+	c.set(Associated, e.linear)
+	c.set(Strongest, e.strongest)
+	c.set(BesideMost, e.besideMost)
+	c.set(BesideMean, e.besideMean)
+	weight := 1 - h.texts.tools[tool].Demoted
+	text, words, near := float64(weight*r.text.Of(tool)), float64(weight*r.words.Of(tool).Lexical), float64(weight*r.text.Near(tool))
 	c.set(Text, text)
 	c.set(TextShare, text/max(r.most.text, 1e-6))
 	c.set(Words, words)
 	c.set(WordsShare, words/max(r.most.words, 1e-6))
 	c.set(Vectors, near)
 	c.set(VectorsShare, near/max(r.most.near, 1e-6))
-	need := r.need[tool]
-	if c.hidden {
-		need = 0
-	}
-	c.set(Match, 1-float64(float64((1-text)*(1-float64(matchVectors*near)))*(1-float64(matchNeed*need))))
+	rest := float64((1-text)*(1-float64(matchVectors*near))) * (1 - float64(matchVectors*endpoint))
+	c.set(Match, 1-float64(rest*(1-float64(matchNeed*e.need))))
 	clause, clauseNear := text, near
 	for i, m := range r.clauses {
 		if i == 0 {
 			clause, clauseNear = 0, 0
 		}
-		clause, clauseNear = max(clause, m.Of(tool)), max(clauseNear, m.Near(tool))
+		clause, clauseNear = max(clause, float64(weight*m.Of(tool))), max(clauseNear, float64(weight*m.Near(tool)))
 	}
 	c.set(ClauseText, clause)
 	c.set(ClauseVectors, clauseNear)
@@ -125,22 +145,22 @@ func (r *request) rows(tool int32, c cells) {
 	}
 	c.set(Name, float64(named)/max(1, float64(len(h.texts.names[tool]))))
 	server := r.server[h.texts.tools[tool].Server]
-	c.past(ServerNeed, server, server-r.need[tool])
+	c.past(ServerNeed, server, server-own.need)
 	c.set(Required, r.required[tool])
 	c.set(Direct, r.direct[tool])
 	if list := h.texts.closure[tool]; len(list) > 0 {
-		own := 0.0
+		sum := 0.0
 		for _, t := range list {
-			own += r.need[t]
+			sum += r.of(t).need
 		}
-		c.set(OwnRequired, own/float64(len(list)))
+		c.set(OwnRequired, sum/float64(len(list)))
 	}
 	if len(r.near) > 0 {
 		c.set(Nearest, r.near[0].Similarity)
 	}
 	c.set(Known, r.known)
 	c.set(Size, r.size)
-	c.past(Total, r.total, r.total-r.need[tool])
+	c.past(Total, r.total, r.total-own.need)
 	c.set(BestText, r.most.text)
 	c.set(Length, numeric.Ln(1+float64(len(r.stems))))
 }
@@ -173,7 +193,8 @@ const (
 	recencyFade = .85
 )
 
-func (h *History) tail(context []int32, r *request) *tail {
+func (h *History) tail(q *asked) *tail {
+	context, r := q.context, q.request
 	last := context[len(context)-1]
 	s := &tail{history: h, context: context, blend: map[int32]float64{}, later: map[int32]float64{}, laterMost: map[int32]float64{},
 		linked: map[int32]float64{}, nearNext: map[int32]float64{}, servers: map[int32]bool{}}
@@ -219,12 +240,30 @@ func (h *History) tail(context []int32, r *request) *tail {
 			s.nearNext[t] /= total
 		}
 	}
-	s.choose()
+	s.choose(q)
 	return s
 }
 
+// known is how far a row of counts is known, in [0, 1): n/(n + .8·different + .3).
+func (f followers) known() float64 {
+	return float64(f.total) / (float64(f.total) + float64(.8*float64(len(f.tools))) + .3)
+}
+
+// over is the chance that a task ends after a context: the shares after the last four tools, three, two and one, each as
+// far as it is known, and the share of all steps that end a task.
+func (h *History) over(context []int32) (p float64) {
+	rest := 1.0
+	for o := min(orders, len(context)); o > 0; o-- {
+		if f := h.ends[o-1].of(chain(context, o)); f.total > 0 {
+			p += float64(rest * f.known() * f.count(1) / float64(f.total))
+			rest *= 1 - f.known()
+		}
+	}
+	return p + float64(rest*float64(len(h.tasks))/max(1, h.steps))
+}
+
 // chain mixes what followed the last four tools, three, two and one: each row counts as far as it is known,
-// λ = n/(n + .8·different + .3), and leaves the rest to the next shorter one.
+// and leaves the rest to the next shorter one.
 func (s *tail) chain() {
 	h, rest := s.history, 1.0
 	for o := orders; o > 0; o-- {
@@ -236,7 +275,7 @@ func (s *tail) chain() {
 		if f.total == 0 {
 			continue
 		}
-		share := float64(f.total) / (float64(f.total) + float64(.8*float64(len(f.tools))) + .3)
+		share := f.known()
 		for i, t := range f.tools {
 			s.blend[t] += float64(float64(rest*share) * float64(f.n[i]) / float64(f.total))
 		}
@@ -295,7 +334,7 @@ func (s *tail) recall() {
 }
 
 // choose selects the candidates: the best by a rough sum of all that speaks for them.
-func (s *tail) choose() {
+func (s *tail) choose(q *asked) {
 	h := s.history
 	sums := map[int32]float64{}
 	for _, w := range []struct {
@@ -310,7 +349,13 @@ func (s *tail) choose() {
 		sums[t] += .05
 	}
 	list := make([]Ranked, 0, len(sums))
+	for _, t := range h.popular {
+		sums[t] += 0
+	}
 	for t, v := range sums {
+		if !q.allows(t) {
+			continue
+		}
 		list = append(list, Ranked{t, v + float64(.3*s.rest*float64(h.uses[t])/(h.steps+1))})
 	}
 	for _, c := range best(list, mostFollowers) {

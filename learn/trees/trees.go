@@ -22,17 +22,23 @@ import (
 	"waymark/internal/parallel"
 )
 
-// Rows are what a model is fitted on. Feature f of row i is Values[i·Features + f]; no value may be NaN.
+// Rows are what models are fitted on; the first fit ends their changes. Feature f of row i is Values[i·Features + f]; no value may be NaN.
 type Rows struct {
 	Features int
 	Values   []float32
 	Right    []float32 // by row, the share of it that is right, in [0, 1]
 	Weight   []float32 // by row, or by question where there are questions; nil: 1 each
+	Rising   []bool    // by feature, whether a higher value never lowers the score; nil: none
 	Margin   []float32 // by row, the score that the fit starts from, in log-odds; nil: 0
 	// Questions are the first rows of each question, rising from 0. nil: rows stand alone. A question of which no row
 	// is right teaches nothing.
 	Questions []int32
+
+	cuts   [][]float32 // by feature, the upper ends of the bins but the last; nil before the first fit
+	binned []uint8     // by row and feature
 }
+
+func (r *Rows) rises(feature int) bool { return r.Rising != nil && r.Rising[feature] }
 
 // Len returns the number of rows.
 func (r *Rows) Len() int { return len(r.Right) }
@@ -55,12 +61,12 @@ func (o Options) orDefaults() Options {
 		}
 	}
 	if o.Trees <= 0 {
-		o.Trees = 160
+		o.Trees = 120
 	}
 	if o.Depth <= 0 {
 		o.Depth = 5
 	}
-	positive(&o.Rate, .08)
+	positive(&o.Rate, .1)
 	positive(&o.Penalty, 3)
 	positive(&o.LeafWeight, 6)
 	positive(&o.RowShare, .8)
@@ -119,40 +125,56 @@ func (m *Model) Score(row []float32) float64 {
 }
 
 const (
-	bins  = 64
-	unit  = 1 << 14 // of a gradient: 2¹⁷ rows of weight 1 add up to less than 2³¹
-	least = 1e-4    // second derivative
+	bins       = 64
+	mostSorted = 20_000 // rows that the bins of a feature are chosen on, about
+	least      = 1e-4   // second derivative
 )
 
 // gradient is the first derivative of the loss of a row by its score, times 2³², plus the second, both in units of 1/unit:
 // one addition adds both.
 type gradient int64
 
-func newGradient(first, second float64) gradient {
-	return gradient(int64(math.Round(first*unit))<<32 + int64(math.Round(second*unit)))
+// measure chooses the unit: a power of two, at most 2¹⁴, such that no sum of derivatives leaves its 32 bits. Those of rows
+// that stand alone add up to their weights at most, those of a question to twice its weight, rounded to half a unit each.
+func (f *fit) measure() {
+	n, total := f.rows.Len(), 0.0
+	if f.rows.Questions != nil {
+		n = len(f.rows.Questions)
+	}
+	for i := range n {
+		total += 2 * weight(f.rows.Weight, i)
+	}
+	f.unit = 1 << 14
+	for float64(total*f.unit)+float64(f.rows.Len()) >= 1<<31 {
+		f.unit /= 2
+	}
+}
+
+func (f *fit) gradient(first, second float64) gradient {
+	return gradient(int64(math.Round(first*f.unit))<<32 + int64(math.Round(second*f.unit)))
 }
 
 // second is never negative.
 func (g gradient) second() int64 { return int64(uint32(g)) }
 
-func (g gradient) parts() (first, second float64) {
-	return float64(float64(int64(g)>>32) / unit), float64(float64(g.second()) / unit) // no fused multiplication with the inverse
+func (f *fit) parts(g gradient) (first, second float64) {
+	return float64(float64(int64(g)>>32) / f.unit), float64(float64(g.second()) / f.unit) // no fused multiplication with the inverse
 }
 
 // gain returns G²/(H + λ), twice the loss that a leaf of these rows takes away.
-func (g gradient) gain(penalty float64) float64 {
-	first, second := g.parts()
-	return float64(first*first) / (second + penalty)
+func (f *fit) gain(g gradient) float64 {
+	first, second := f.parts(g)
+	return float64(first*first) / (second + f.Penalty)
 }
 
 // fit is the state of one fit.
 type fit struct {
 	Options
 	rows    *Rows
-	held    []bool      // by row, or by question where there are questions; nil: nothing is
-	cuts    [][]float32 // by feature, the upper ends of the bins but the last
-	binned  []uint8     // by row and feature
+	held    []bool // by row, or by question where there are questions; nil: nothing is
 	score   []float64
+	odds    []float64  // e^score by the largest of the question
+	unit    float64    // of derivatives
 	slope   []gradient // by row
 	settled []bool     // by row, whether the score has the leaf of the last tree
 }
@@ -166,19 +188,29 @@ func Fit(rows *Rows, o Options, stop func() bool) *Model {
 // patience is how many trees a search goes on without a lower loss.
 const patience = 30
 
-// Choose returns the number of trees, at most o.Trees and possibly 0, with the lowest loss of the held rows, or questions
-// where there are questions, when the others are fitted.
-func Choose(rows *Rows, held []bool, o Options, stop func() bool) int {
-	_, best := run(rows, o, stop, held)
-	return best
+// FitHeld fits a model without the held rows, or questions where there are questions. It has the number of trees, at most
+// o.Trees and possibly 0, with which the loss of what is held is lowest. It returns nil soon after stop returns true.
+func FitHeld(rows *Rows, held []bool, o Options, stop func() bool) *Model {
+	m, best := run(rows, o, stop, held)
+	if m != nil {
+		m.trees = m.trees[:best:best]
+		m.expect()
+	}
+	return m
 }
 
+// Len returns the number of trees.
+func (m *Model) Len() int { return len(m.trees) }
+
 func run(rows *Rows, o Options, stop func() bool, held []bool) (m *Model, best int) {
-	f := &fit{held: held, Options: o.orDefaults(), rows: rows, slope: make([]gradient, rows.Len()), settled: make([]bool, rows.Len()), score: make([]float64, rows.Len())}
+	f := &fit{held: held, Options: o.orDefaults(), rows: rows, slope: make([]gradient, rows.Len()), settled: make([]bool, rows.Len()), score: make([]float64, rows.Len()), odds: make([]float64, rows.Len())}
 	for i := range rows.Margin {
 		f.score[i] = float64(rows.Margin[i])
 	}
-	f.bin()
+	if rows.cuts == nil {
+		rows.bin()
+	}
+	f.measure()
 	m = &Model{features: rows.Features}
 	lowest := f.loss()
 	for t := range f.Trees {
@@ -191,16 +223,7 @@ func run(rows *Rows, o Options, stop func() bool, held []bool) (m *Model, best i
 			break // nothing is left to learn
 		}
 		m.trees = append(m.trees, tree)
-		parallel.Each(chunks(rows.Len()), func(c int) {
-			from, to := chunk(c, rows.Len())
-			one := Model{trees: [][]node{tree}}
-			for i := from; i < to; i++ {
-				if !f.settled[i] {
-					f.score[i] += one.Score(rows.Values[i*rows.Features : (i+1)*rows.Features])
-				}
-				f.settled[i] = false
-			}
-		})
+		f.add(tree)
 		if held != nil {
 			if loss := f.loss(); loss < lowest {
 				lowest, best = loss, t+1
@@ -211,6 +234,35 @@ func run(rows *Rows, o Options, stop func() bool, held []bool) (m *Model, best i
 	}
 	m.expect()
 	return m, best
+}
+
+// add adds a tree to the scores that lack it.
+func (f *fit) add(tree []node) {
+	r := f.rows
+	bin := make([]uint8, len(tree)) // of the threshold
+	for i, n := range tree {
+		if n.feature >= 0 {
+			at, _ := slices.BinarySearch(r.cuts[n.feature], n.threshold)
+			bin[i] = uint8(at)
+		}
+	}
+	parallel.Each(chunks(r.Len()), func(c int) {
+		from, to := chunk(c, r.Len())
+		for i := from; i < to; i++ {
+			if !f.settled[i] {
+				at, row := int32(0), r.binned[i*r.Features:(i+1)*r.Features]
+				for tree[at].feature >= 0 {
+					next := tree[at].left
+					if row[tree[at].feature] > bin[at] {
+						next++
+					}
+					at = next
+				}
+				f.score[i] += float64(tree[at].value)
+			}
+			f.settled[i] = false
+		}
+	})
 }
 
 // loss is the sum of the losses of what is held out; without any it is 0.
@@ -234,31 +286,47 @@ func chunks(n int) int              { return (n + chunkRows - 1) / chunkRows }
 func chunk(c, n int) (from, to int) { return c * chunkRows, min(n, (c+1)*chunkRows) }
 
 // bin chooses the cuts of each feature, so that bins hold about the same number of rows, and finds the bin of each value.
-func (f *fit) bin() {
-	n, features := f.rows.Len(), f.rows.Features
-	f.cuts, f.binned = make([][]float32, features), make([]uint8, n*features)
+func (r *Rows) bin() {
+	n, features := r.Len(), r.Features
+	r.cuts, r.binned = make([][]float32, features), make([]uint8, n*features)
+	var some []int // rows by chance: those in equal distances may have equal places in their questions
+	for i := range n {
+		if float64(chance('b', 0, uint64(i))*float64(n)) < mostSorted {
+			some = append(some, i)
+		}
+	}
 	parallel.Each(features, func(j int) {
-		step := max(1, n/20_000)
-		sorted := make([]float32, 0, n/step+1)
-		for i := 0; i < n; i += step {
-			sorted = append(sorted, f.rows.Values[i*features+j])
+		sorted := make([]float32, 0, len(some))
+		for _, i := range some {
+			sorted = append(sorted, r.Values[i*features+j])
 		}
 		slices.Sort(sorted)
 		distinct := slices.Compact(slices.Clone(sorted))
 		if len(distinct) <= bins {
-			f.cuts[j] = distinct[:max(0, len(distinct)-1)]
+			r.cuts[j] = distinct[:max(0, len(distinct)-1)]
 		} else {
 			for b := 1; b < bins; b++ {
-				f.cuts[j] = append(f.cuts[j], sorted[b*len(sorted)/bins])
+				r.cuts[j] = append(r.cuts[j], sorted[b*len(sorted)/bins])
 			}
-			f.cuts[j] = slices.Compact(f.cuts[j])
-			if last := len(f.cuts[j]) - 1; last >= 0 && f.cuts[j][last] == distinct[len(distinct)-1] {
-				f.cuts[j] = f.cuts[j][:last]
+			r.cuts[j] = slices.Compact(r.cuts[j])
+			if last := len(r.cuts[j]) - 1; last >= 0 && r.cuts[j][last] == distinct[len(distinct)-1] {
+				r.cuts[j] = r.cuts[j][:last]
 			}
 		}
-		for i := range n {
-			at, _ := slices.BinarySearch(f.cuts[j], f.rows.Values[i*features+j])
-			f.binned[i*features+j] = uint8(at)
+	})
+	parallel.Each(chunks(n), func(c int) {
+		from, to := chunk(c, n)
+		for i := from * features; i < to*features; i++ {
+			x, cuts := r.Values[i], r.cuts[i%features]
+			at, end := 0, len(cuts)
+			for at < end {
+				if middle := int(uint(at+end) >> 1); cuts[middle] < x {
+					at = middle + 1
+				} else {
+					end = middle
+				}
+			}
+			r.binned[i] = uint8(at)
 		}
 	})
 }
@@ -269,7 +337,7 @@ func (f *fit) derive() {
 	if r.Questions == nil {
 		for i, s := range f.score {
 			p, w := 1/(1+numeric.Exp(-max(-30, min(30, s)))), weight(r.Weight, i)
-			f.slope[i] = newGradient(w*(p-float64(r.Right[i])), w*max(float64(p*(1-p)), least))
+			f.slope[i] = f.gradient(w*(p-float64(r.Right[i])), w*max(float64(p*(1-p)), least))
 		}
 		return
 	}
@@ -289,28 +357,28 @@ func (f *fit) compete(q int) {
 	best := slices.Max(f.score[from:to])
 	wrong, right := 0.0, 0.0
 	for i := from; i < to; i++ {
+		f.odds[i] = numeric.Exp(f.score[i] - best)
 		if r.Right[i] > 0 {
 			right++
 		} else {
-			wrong += numeric.Exp(f.score[i] - best)
+			wrong += f.odds[i]
 		}
 	}
 	each := weight(r.Weight, q) / max(1, right)
 	var shares, squares float64 // Σ 1/(e^s + W) and Σ 1/(e^s + W)² of the right rows
 	for i := from; i < to; i++ {
 		if r.Right[i] > 0 {
-			e := numeric.Exp(f.score[i] - best)
+			e := f.odds[i]
 			p, share := e/(e+wrong), 1/(e+wrong)
 			shares += share
 			squares += float64(share * share)
-			f.slope[i] = newGradient(each*(p-1), each*max(float64(p*(1-p)), least))
+			f.slope[i] = f.gradient(each*(p-1), each*max(float64(p*(1-p)), least))
 		}
 	}
 	for i := from; i < to; i++ {
-		if r.Right[i] == 0 {
-			e := numeric.Exp(f.score[i] - best)
+		if e := f.odds[i]; r.Right[i] == 0 {
 			first := float64(e * shares)
-			f.slope[i] = newGradient(each*first, each*max(first-float64(float64(e*e)*squares), least))
+			f.slope[i] = f.gradient(each*first, each*max(first-float64(float64(e*e)*squares), least))
 		}
 		if right == 0 {
 			f.slope[i] = 0
@@ -374,6 +442,8 @@ type part struct {
 	rows  []int32
 	sums  []gradient // by feature and bin
 	all   gradient
+
+	least, most float64 // bounds of the leaves below, before the rate
 }
 
 // grow fits one tree to the derivatives.
@@ -399,11 +469,11 @@ func (f *fit) grow(tree uint64) []node {
 	}
 	var columns []int
 	for j := range f.rows.Features {
-		if len(f.cuts[j]) > 0 && chance('c', tree, uint64(j)) < f.ColShare {
+		if len(f.rows.cuts[j]) > 0 && chance('c', tree, uint64(j)) < f.ColShare {
 			columns = append(columns, j)
 		}
 	}
-	root := part{rows: rows, sums: f.sum(rows, columns)}
+	root := part{rows: rows, sums: f.sum(rows, columns), least: math.Inf(-1), most: math.Inf(1)}
 	for _, i := range rows {
 		root.all += f.slope[i]
 	}
@@ -440,9 +510,13 @@ func (f *fit) grow(tree uint64) []node {
 			}
 			large.sums = p.sums
 		}
+		if f.rows.rises(feature) { // what is left stays below what is right, whatever splits follow
+			middle := (f.value(left) + f.value(right)) / 2
+			left.most, right.least = middle, middle
+		}
 		left.node, right.node = int32(len(nodes)), int32(len(nodes)+1)
 		nodes[p.node].feature, nodes[p.node].left = int32(feature), left.node
-		nodes[p.node].threshold, nodes[p.node].value = f.cuts[feature][bin], 0
+		nodes[p.node].threshold, nodes[p.node].value = f.rows.cuts[feature][bin], 0
 		nodes = append(nodes, f.leaf(left), f.leaf(right))
 		open = append(open, left, right)
 	}
@@ -451,8 +525,17 @@ func (f *fit) grow(tree uint64) []node {
 
 // leaf is the node of rows that are not split.
 func (f *fit) leaf(p part) node {
-	first, second := p.all.parts()
-	return node{feature: -1, value: float32(-f.Rate * first / (second + f.Penalty)), cover: float32(len(p.rows))}
+	return node{feature: -1, value: float32(f.Rate * f.value(p)), cover: float32(len(p.rows))}
+}
+
+// value is what lowers the loss of the rows of a part most, within its bounds.
+func (f *fit) value(p part) float64 {
+	return max(p.least, min(p.most, f.newton(p.all)))
+}
+
+func (f *fit) newton(g gradient) float64 {
+	first, second := f.parts(g)
+	return -first / (second + f.Penalty)
 }
 
 // sum adds up the derivatives of rows by feature and bin.
@@ -463,7 +546,7 @@ func (f *fit) sum(rows []int32, columns []int) []gradient {
 	parallel.Each((len(columns)+block-1)/block, func(b int) {
 		cols := columns[b*block : min(len(columns), (b+1)*block)]
 		for _, i := range rows {
-			g, row := f.slope[i], f.binned[int(i)*features:(int(i)+1)*features]
+			g, row := f.slope[i], f.rows.binned[int(i)*features:(int(i)+1)*features]
 			for _, j := range cols {
 				sums[j*bins+int(row[j])] += g
 			}
@@ -474,11 +557,11 @@ func (f *fit) sum(rows []int32, columns []int) []gradient {
 
 // split finds the split that takes away most loss, the first of equal ones.
 func (f *fit) split(p part, columns []int) (feature, bin int, found bool) {
-	least := int64(f.LeafWeight * unit)
-	best := p.all.gain(f.Penalty) + 1e-9
+	least := int64(f.LeafWeight * f.unit)
+	best := f.gain(p.all) + 1e-9
 	for _, j := range columns {
 		left := gradient(0)
-		for b := range f.cuts[j] {
+		for b := range f.rows.cuts[j] {
 			left += p.sums[j*bins+b]
 			right := p.all - left
 			if left.second() < least {
@@ -487,7 +570,7 @@ func (f *fit) split(p part, columns []int) (feature, bin int, found bool) {
 			if right.second() < least {
 				break
 			}
-			if gain := left.gain(f.Penalty) + right.gain(f.Penalty); gain > best {
+			if gain := f.gain(left) + f.gain(right); gain > best && !(f.rows.rises(j) && f.newton(left) > f.newton(right)) {
 				best, feature, bin, found = gain, j, b, true
 			}
 		}
@@ -499,7 +582,7 @@ func (f *fit) split(p part, columns []int) (feature, bin int, found bool) {
 func (f *fit) divide(rows []int32, feature, bin int) (left, right []int32) {
 	left, right = make([]int32, 0, len(rows)), make([]int32, 0, len(rows)/2)
 	for _, i := range rows {
-		if int(f.binned[int(i)*f.rows.Features+feature]) <= bin {
+		if int(f.rows.binned[int(i)*f.rows.Features+feature]) <= bin {
 			left = append(left, i)
 		} else {
 			right = append(right, i)

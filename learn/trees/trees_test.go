@@ -29,8 +29,20 @@ func example(n, perQuestion int) *Rows {
 
 func (r *Rows) row(i int) []float32 { return r.Values[i*r.Features : (i+1)*r.Features] }
 
-func TestTreesLearnAnInteraction(t *testing.T) {
+func TestTreesLearnAnInteraction(t *testing.T) { learnInteraction(t, nil) }
+
+// Weights choose the unit of the sums: none is too large for them.
+func TestSumsOfAnyWeightFit(t *testing.T) {
+	heavy := make([]float32, 4000)
+	for i := range heavy {
+		heavy[i] = 1e6
+	}
+	learnInteraction(t, heavy)
+}
+
+func learnInteraction(t *testing.T, weight []float32) {
 	train, test := example(4000, 0), example(6000, 0)
+	train.Weight = weight
 	m := Fit(train, Options{}, nil)
 	wrong := 0
 	for i := 4000; i < test.Len(); i++ {
