@@ -5,13 +5,11 @@ import (
 	"fmt"
 	"strings"
 
-	"waymark/suggest"
 	"waymark/suggest/history"
 )
 
 // Gate is what held-out tasks say about a rebuild: how well the published model and the new one did at
-// the same questions, each by the profile that it takes. A kind of question that was not asked has no
-// metric.
+// the same questions, asked without naming a profile. A kind of question that was not asked has no metric.
 type Gate struct {
 	Next       Change `json:"next"`          // after a context
 	NextIntent Change `json:"next_intent"`   // after a context, the intent known
@@ -32,8 +30,11 @@ type Change struct {
 	Interval  Interval `json:"interval"` // of the gain, 95 %
 }
 
+// leastLost is how many tasks it takes to refuse a rebuild: the interval of fewer is too narrow.
+const leastLost = 30
+
 // Loses reports whether the new model is worse by more than noise.
-func (c Change) Loses() bool { return c.Episodes >= leastJudged && c.Interval[1] < 0 }
+func (c Change) Loses() bool { return c.Episodes >= leastLost && c.Interval[1] < 0 }
 
 // Loses reports whether the new model is worse by more than noise at any kind of question.
 func (g *Gate) Loses() bool {
@@ -69,41 +70,26 @@ func (g *Gate) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// compare puts the questions to the published model and the new one, each by what its profile auto takes.
-func compare(ctx context.Context, was *foldJudge, by suggest.Choice, now *foldJudge, choice suggest.Choice) (*Gate, error) {
+// compare puts the questions to the published model and the new one.
+func compare(ctx context.Context, was, now *judgedModel) (*Gate, error) {
 	var g Gate
-	before, after := taken(by), taken(choice)
 	for kind, to := range [kinds]*Change{&g.Next, &g.NextIntent, &g.Intent} {
 		if len(now.tests(kind)) == 0 {
 			continue
 		}
-		a, err := was.ask(ctx, kind, was.answers(kind, before[kind]))
+		a, err := was.ask(ctx, kind)
 		if err != nil {
 			return nil, err
 		}
-		b, err := now.ask(ctx, kind, now.answers(kind, after[kind]))
+		b, err := now.ask(ctx, kind)
 		if err != nil {
 			return nil, err
 		}
-		gain := PairedBootstrap(b.Sample, a.Sample, 1)
+		gain := PairedBootstrap(b, a, 1)
 		*to = Change{
 			Metric: judgedBy[kind], Episodes: len(a.Sum), Questions: a.values(),
 			Published: a.Mean(), New: b.Mean(), Gain: gain.Mean, Interval: gain.Interval,
 		}
 	}
 	return &g, nil
-}
-
-// taken are the profiles that a choice takes.
-func taken(c suggest.Choice) [kinds]string {
-	return [kinds]string{c.Next.Profile, c.NextIntent.Profile, c.Intent.Profile}
-}
-
-// answers is the profile that answers a kind of question where profile auto takes another.
-func (j *foldJudge) answers(kind int, taken string) string {
-	next, needs := j.model.Teaches()
-	if taken == suggest.ProfileLearned && (kind == kindIntent && needs || kind != kindIntent && next) {
-		return suggest.ProfileLearned
-	}
-	return suggest.ProfileSeed
 }

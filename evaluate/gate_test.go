@@ -25,8 +25,6 @@ func reversed(tasks int) []episodic.Episode {
 	return all
 }
 
-var learnedNext = suggest.Choice{Next: suggest.Judged{Profile: suggest.ProfileLearned}}
-
 // Whether a rebuild loses: against a published model that knew the first so many episodes.
 func TestGate(t *testing.T) {
 	if testing.Short() {
@@ -44,19 +42,19 @@ func TestGate(t *testing.T) {
 	}{
 		{name: "nothing is published", trial: Trial{Episodes: told}, none: true},
 		{name: "too little to judge by", trial: Trial{Episodes: told[:50], Old: &Recipe{}, Known: 50}, none: true},
-		{name: "the same again", trial: Trial{Episodes: told, Old: &Recipe{Choice: learnedNext}, Known: 400}, tests: 80, identity: true},
-		{name: "a little is new", trial: Trial{Episodes: told, Old: &Recipe{Choice: learnedNext}, Known: 380}, tests: 80, identity: true},
-		{name: "much of the same kind is new", trial: Trial{Episodes: told, Old: &Recipe{Choice: learnedNext}, Known: 200}, tests: 80},
-		{name: "the learned profile is turned off", trial: Trial{Episodes: told, Old: &Recipe{Choice: learnedNext}, Known: 400,
+		{name: "the same again", trial: Trial{Episodes: told, Old: &Recipe{}, Known: 400}, tests: 80, identity: true},
+		{name: "a little is new", trial: Trial{Episodes: told, Old: &Recipe{}, Known: 380}, tests: 80, identity: true},
+		{name: "much of the same kind is new", trial: Trial{Episodes: told, Old: &Recipe{}, Known: 200}, tests: 80},
+		{name: "the learned profile is turned off", trial: Trial{Episodes: told, Old: &Recipe{}, Known: 400,
 			New: Recipe{Options: suggest.MeasureOptions{WithoutLearned: true}}}, tests: 80, loses: true, atLeast: .1},
 		{name: "a bad batch has come in", trial: Trial{Episodes: slices.Concat(told[:200], reversed(300), told[200:240]),
-			Old: &Recipe{Choice: learnedNext}, Known: 200}, tests: 80, loses: true, atLeast: .1},
+			Old: &Recipe{}, Known: 200}, tests: 80, loses: true, atLeast: .1},
 		{name: "the world has changed", trial: Trial{Episodes: slices.Concat(told[:200], reversed(400)),
-			Old: &Recipe{Choice: learnedNext}, Known: 200}, tests: 80},
+			Old: &Recipe{}, Known: 200}, tests: 80},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.trial.Episodes = dated(c.trial.Episodes)
-			_, gate, err := Judge(t.Context(), c.trial)
+			gate, err := Judge(t.Context(), c.trial)
 			require.NoError(t, err)
 			if c.none {
 				assert.Nil(t, gate)
@@ -79,7 +77,7 @@ func TestGate(t *testing.T) {
 			}
 			before := runtime.GOMAXPROCS(1)
 			defer runtime.GOMAXPROCS(before)
-			_, again, err := Judge(t.Context(), c.trial)
+			again, err := Judge(t.Context(), c.trial)
 			require.NoError(t, err)
 			assert.Equal(t, gate, again)
 		})
@@ -95,7 +93,7 @@ func TestGateSeesTheCatalog(t *testing.T) {
 	var episodes []episodic.Episode
 	subjects := []string{"weather", "invoice", "ticket", "photo", "route", "letter", "recipe", "contract"}
 	for i, s := range subjects {
-		tools = append(tools, catalog.Tool{ID: fmt.Sprint("t", i), Description: "handles every " + s})
+		tools = append(tools, catalog.Tool{ID: fmt.Sprint("t", i), Description: "Handles every " + s + ". Keeps each " + s + " in order."})
 		mute = append(mute, catalog.Tool{ID: fmt.Sprint("t", i)})
 	}
 	for i := range 200 {
@@ -106,12 +104,12 @@ func TestGateSeesTheCatalog(t *testing.T) {
 		}
 	}
 	episodes = dated(episodes)
-	_, gate, err := Judge(t.Context(), Trial{Episodes: episodes, Known: 200, Old: &Recipe{Tools: tools}, New: Recipe{Tools: mute}})
+	gate, err := Judge(t.Context(), Trial{Episodes: episodes, Known: 200, Old: &Recipe{Tools: tools}, New: Recipe{Tools: mute}})
 	require.NoError(t, err)
 	t.Log(gate)
 	assert.True(t, gate.Intent.Loses(), "%v", gate)
 	assert.Equal(t, "ndcg@10", gate.Intent.Metric)
-	_, gate, err = Judge(t.Context(), Trial{Episodes: episodes, Known: 200, Old: &Recipe{Tools: mute}, New: Recipe{Tools: tools}})
+	gate, err = Judge(t.Context(), Trial{Episodes: episodes, Known: 200, Old: &Recipe{Tools: mute}, New: Recipe{Tools: tools}})
 	require.NoError(t, err)
 	assert.False(t, gate.Loses(), "a gain is no loss: %v", gate)
 	assert.Equal(t, Interval{}, gate.Intent.Interval, "new texts count without a build: the current model answers by them, too")

@@ -9,7 +9,6 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/suggest"
 )
 
 func TestTemplate(t *testing.T) {
@@ -47,13 +46,13 @@ func TestHoldOutKeepsGroupsTogether(t *testing.T) {
 	assert.Len(t, split, 20)
 }
 
-// Profiles are judged with the history that they have in service, however long.
+// Models are judged with the history that they have in service, however long.
 func TestJudgeKeepsOlderEpisodes(t *testing.T) {
 	var episodes []episodic.Episode
 	for i := range mostJudged + 1000 {
 		episodes = append(episodes, episodic.Episode{ID: fmt.Sprint(i), Steps: []episodic.Step{{Tool: "a"}, {Tool: "b"}}})
 	}
-	trial := Trial{Episodes: episodes, Known: 500, Old: &Recipe{Tools: []catalog.Tool{}, Choice: suggest.Choice{}}}
+	trial := Trial{Episodes: episodes, Known: 500, Old: &Recipe{Tools: []catalog.Tool{}}}
 	examples, err := trial.split()
 	require.NoError(t, err)
 	require.Len(t, examples, len(episodes))

@@ -2,57 +2,35 @@ package evaluate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
 	"waymark/catalog"
-	"waymark/episodic"
 	"waymark/suggest"
 )
 
 // Suggester trains the engine itself: the catalog and the history are folded and measured as they are
-// in a workspace, and the profile answers; "" and auto are what held-out tasks of the history speak for,
-// as in a workspace that was rebuilt. A history without episodes is a cold start.
+// in a workspace, and the profile answers. A history without episodes is a cold start.
 func Suggester(profile string, o suggest.MeasureOptions) Trainer {
 	if o.CatalogCache == nil {
 		o.CatalogCache = new(suggest.CatalogCache) // for all histories of an evaluation
 	}
+	o.Learn = profile != suggest.ProfileSeed
 	return func(ctx context.Context, d *Data, history []*Example) (Predictor, error) {
-		o, choice := o, suggest.Choice{}
-		switch {
-		case profile == suggest.ProfileLearned:
-			o.Learn = true
-		case profile != suggest.ProfileSeed && !o.WithoutLearned:
-			episodes := make([]episodic.Episode, len(history))
-			for i, x := range history {
-				episodes[i] = x.Episode
-			}
-			var err error
-			t := Trial{New: Recipe{Tools: d.Tools, Capabilities: d.Capabilities, Options: o}, Episodes: episodes}
-			if choice, _, err = Judge(ctx, t); err != nil {
-				return Predictor{}, err
-			}
-			o.Learn = choice.Learned()
-		}
-		m, err := trained(ctx, d, history, o, choice)
+		m, err := trained(ctx, d, history, o)
 		if err != nil {
 			return Predictor{}, err
 		}
-		a := suggester{model: m, profile: profile}
+		a := suggester{m, profile}
 		if _, err := a.Rank(Question{}, 1); err != nil {
 			return Predictor{}, err // a profile that the engine refuses
-		}
-		a.orSeed = true
-		for kind, taken := range taken(choice) {
-			a.learned[kind] = (profile == suggest.ProfileLearned || taken == suggest.ProfileLearned) && a.teaches(kind)
 		}
 		return Predictor{a, a, a}, nil
 	}
 }
 
-// trained is the model of a history, in which profile auto goes by a choice.
-func trained(ctx context.Context, d *Data, history []*Example, o suggest.MeasureOptions, auto suggest.Choice) (*suggest.Model, error) {
+// trained is the model of a history.
+func trained(ctx context.Context, d *Data, history []*Example, o suggest.MeasureOptions) (*suggest.Model, error) {
 	s := o.CatalogCache.State(d.Tools, d.Capabilities)
 	for _, x := range history {
 		s.Record(&x.Episode)
@@ -62,7 +40,6 @@ func trained(ctx context.Context, d *Data, history []*Example, o suggest.Measure
 	if err != nil {
 		return nil, err
 	}
-	measures.Choose(auto)
 	return suggest.NewModel(counts, measures, suggest.Stamp{Version: "evaluation", Seq: uint64(len(history))})
 }
 
@@ -70,21 +47,6 @@ func trained(ctx context.Context, d *Data, history []*Example, o suggest.Measure
 type suggester struct {
 	model   *suggest.Model
 	profile string
-	orSeed  bool        // answers what the profile has learned nothing about
-	learned [kinds]bool // what is answered by what was learned
-}
-
-// teaches reports whether the history is long enough to learn about a kind of question.
-func (a suggester) teaches(kind int) bool {
-	next, needs := a.model.Teaches()
-	return kind == kindIntent && needs || kind != kindIntent && next
-}
-
-// seed reports whether the seed profile has to answer: there may be enough to learn what comes next, say,
-// and nothing to learn what intents need, which is what a question becomes whose context nobody knows.
-func (a suggester) seed(err error) bool {
-	var refused *suggest.RequestError
-	return a.orSeed && errors.As(err, &refused) && refused.Field == "profile"
 }
 
 var unexplained = new(bool)
@@ -100,14 +62,10 @@ func (a suggester) next(q Question, limit int, explain *bool) ([]suggest.Suggest
 	return answer.Suggestions, err
 }
 
-// ask answers with the seed profile where the model refuses the one under test and orSeed allows that.
 func (a suggester) ask(q Question, limit int, explain *bool) (suggest.NextAnswer, error) {
 	answer, err := a.model.Next(suggest.NextRequest{
 		Context: recent(q.Context), Intent: q.Intent, Limit: limit, Profile: a.profile, Explain: explain,
 	})
-	if a.seed(err) {
-		return suggester{model: a.model, profile: suggest.ProfileSeed}.ask(q, limit, explain)
-	}
 	if err != nil {
 		return answer, fmt.Errorf("next: %w", err)
 	}
@@ -137,9 +95,6 @@ func (a suggester) Find(intent string, limit int) ([]string, error) {
 // Plan is [Planner]. A capability in a plan stands for itself.
 func (a suggester) Plan(intent string) (Plan, error) {
 	answer, err := a.model.Plan(suggest.DAGRequest{Intent: intent, Profile: a.profile, Explain: unexplained})
-	if a.seed(err) {
-		return suggester{model: a.model, profile: suggest.ProfileSeed}.Plan(intent)
-	}
 	if err != nil {
 		return Plan{}, fmt.Errorf("dag: %w", err)
 	}
@@ -173,9 +128,6 @@ func (a suggester) Search(query string, limit int) ([]string, error) {
 	answer, err := a.model.Search(suggest.SearchRequest{
 		Query: query, Limit: limit, Kinds: []catalog.Kind{catalog.KindTool}, Profile: a.profile, Explain: unexplained,
 	})
-	if a.seed(err) {
-		return suggester{model: a.model, profile: suggest.ProfileSeed}.Search(query, limit)
-	}
 	if err != nil {
 		return nil, fmt.Errorf("search: %w", err)
 	}
@@ -189,8 +141,5 @@ func (a suggester) Search(query string, limit int) ([]string, error) {
 // Foreign is [Doubter].
 func (a suggester) Foreign(intent string) (bool, error) {
 	answer, err := a.model.Plan(suggest.DAGRequest{Intent: intent, Profile: a.profile, Explain: unexplained})
-	if a.seed(err) {
-		return suggester{model: a.model, profile: suggest.ProfileSeed}.Foreign(intent)
-	}
 	return slices.Contains(answer.Warnings, suggest.WarnForeign), err
 }

@@ -31,6 +31,9 @@ func (v *View) Len() int { return v.n }
 // Size is [Graph.Size].
 func (v *View) Size() int { return v.size }
 
+// Active is [Graph.Active].
+func (v *View) Active() int { return v.active }
+
 // Density is [Graph.Density].
 func (v *View) Density() float64 { return Density(v.active, v.size) }
 
@@ -81,6 +84,17 @@ func (v *View) Adjacent(a, b int32) bool {
 
 // AdamicAdar is [Graph.AdamicAdar].
 func (v *View) AdamicAdar(a, b int32) float64 { return adamicAdar(v, a, b) }
+
+// Shared lists the neighbours that two different nodes share, each with what it adds to AdamicAdar(a, b).
+func (v *View) Shared(a, b int32) []Scored {
+	var list []Scored
+	for _, w := range v.Neighbours(a) {
+		if a != b && v.Adjacent(w, b) {
+			list = append(list, Scored{w, v.inverseOf(w)})
+		}
+	}
+	return list
+}
 
 // AdamicAdarFrom is [Graph.AdamicAdarFrom].
 func (v *View) AdamicAdarFrom(u int32, s *Scratch, visit func(v int32, aa float64)) {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"io"
 	"testing"
-	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -35,8 +35,8 @@ func writtenByAnother(t *testing.T, store *storage.Store) testLog {
 	return log
 }
 
-// A server answers by the stored choice of profiles while what it learned is fitted again, since another version of the
-// program wrote the snapshot: by prior weights, and by seed where there are none, and says so. It writes no snapshot
+// A server answers while what it learned is fitted again, since another version of the program wrote the snapshot: by
+// prior weights, and by seed where there are none, and says so. It writes no snapshot
 // of that. A command of one answer waits for the fit.
 func TestAnswersBeforeTheFitIsDone(t *testing.T) {
 	if testing.Short() {
@@ -51,7 +51,6 @@ func TestAnswersBeforeTheFitIsDone(t *testing.T) {
 	fill(t, e, 1, 60) // with intents
 	j := finish(t, e, false)
 	require.Equal(t, JobDone, j.State, j.Error)
-	require.Equal(t, suggest.ProfileLearned, j.Auto.Next.Profile)
 	settled(t, e)
 	answer, hash := afterAB(t, e), e.Model().Hash()
 	end()
@@ -60,7 +59,7 @@ func TestAnswersBeforeTheFitIsDone(t *testing.T) {
 	released := make(chan struct{})
 	fits := 0
 	ws := NewWorkspaces(store, Options{Serves: true, measure: func(ctx context.Context, c *history.Counts, o suggest.MeasureOptions) (*suggest.Measures, error) {
-		if o.Learn && !o.Provisional {
+		if c.Past.N > 0 && !o.Provisional {
 			fits++
 			select {
 			case <-released:
@@ -73,8 +72,7 @@ func TestAnswersBeforeTheFitIsDone(t *testing.T) {
 	e, err := ws.Get(ctx, "default")
 	require.NoError(t, err)
 	now := afterAB(t, e)
-	assert.Equal(t, suggest.ProfileLearned, now.Model.Profile, "as the stored choice says")
-	assert.Equal(t, answer.Model.Auto, now.Model.Auto)
+	assert.Equal(t, suggest.ProfileLearned, now.Model.Profile)
 	assert.Contains(t, now.Warnings, suggest.WarnProvisional)
 	assert.NotEmpty(t, now.Suggestions)
 	plan, err := e.Model().Plan(suggest.DAGRequest{Intent: "do 1", Profile: suggest.ProfileLearned})
@@ -107,16 +105,13 @@ func TestAnswersBeforeTheFitIsDone(t *testing.T) {
 	end()
 }
 
-// A choice that another version of the program judged stays until a server has judged again, unasked.
-func TestAChoiceOfAnotherVersionIsJudgedAgain(t *testing.T) {
+// A build event of a version that compared the profiles holds what came of it, which counts for nothing.
+func TestABuildWithAChoiceOfProfiles(t *testing.T) {
 	store := memory(t)
 	e, end := reopened(t, store)
-	twoWays(t, e, 0, 160, false)
-	j := finish(t, e, false)
-	require.Equal(t, JobDone, j.State, j.Error)
-	old := *j.Auto
-	old.Edition--
-	payload, err := encode(kindBuild, build{Auto: &old, Gate: j.Gate})
+	twoWays(t, e, 0, 100, false)
+	settled(t, e)
+	payload, err := encode(kindBuild, build{Choice: jsontext.Value(`{"next":{"profile":"seed","metric":"mrr","kept":{"shift":1,"tilt":0}},"edition":1}`)})
 	require.NoError(t, err)
 	end()
 	log := logOf(store, "default")
@@ -125,19 +120,11 @@ func TestAChoiceOfAnotherVersionIsJudgedAgain(t *testing.T) {
 
 	e, end = reopened(t, store)
 	settled(t, e)
-	assert.True(t, afterAB(t, e).Model.Auto.Outdated)
-	assert.Equal(t, old.Next.Profile, afterAB(t, e).Model.Profile)
-	assert.Contains(t, e.Model().Stats().Auto.String(), "by another version of the program")
-	end()
-
-	ws := NewWorkspaces(store, Options{Judge: true})
-	e, err = ws.Get(ctx, "default")
-	require.NoError(t, err)
-	require.Eventually(t, func() bool { return !e.Model().Stats().Auto.Outdated() }, time.Minute, 5*time.Millisecond)
-	assert.False(t, afterAB(t, e).Model.Auto.Outdated)
-	settled(t, e)
+	assert.Equal(t, suggest.ProfileLearned, afterAB(t, e).Model.Profile)
 	verify(t, e)
-	require.NoError(t, ws.Close(ctx))
+	require.Equal(t, JobDone, forced(t, e).State)
+	require.NoError(t, e.do(ctx, func(w *writer) { assert.Empty(t, w.how.Choice, "new builds do not repeat it") }))
+	end()
 }
 
 // A log with an event of a newer program is refused by name, and is not called damaged.

@@ -6,7 +6,6 @@ import (
 	"waymark/episodic"
 	"waymark/evaluate"
 	"waymark/mine/proposal"
-	"waymark/suggest"
 )
 
 // Rejection is one item that was not taken, and why.
@@ -102,9 +101,8 @@ type Job struct {
 
 	Mined *MineReport `json:"mined,omitempty"` // what mining found
 
-	Forced bool            `json:"forced,omitempty"` // published whatever the gate says
-	Auto   *suggest.Choice `json:"auto,omitempty"`   // which profile should answer what, by held-out tasks
-	Gate   *evaluate.Gate  `json:"gate,omitempty"`   // how the new model does beside the one in force
+	Forced bool           `json:"forced,omitempty"` // published whatever the gate says
+	Gate   *evaluate.Gate `json:"gate,omitempty"`   // how the new model does beside the one in force
 }
 
 // MineReport is what mining found.

@@ -65,7 +65,7 @@ func (e *Engine) Behind(ctx context.Context) (behind *Behind, err error) {
 func (w *writer) whyBehind() string {
 	switch {
 	case w.judging && w.building == nil:
-		return "the profiles are being judged since " + w.began.UTC().Format(time.TimeOnly+" UTC") + ", the build follows"
+		return "a rebuild is being judged since " + w.began.UTC().Format(time.TimeOnly+" UTC") + ", the build follows"
 	case w.building != nil:
 		return "a build is under way since " + w.began.UTC().Format(time.TimeOnly+" UTC")
 	case w.builds.held.Load() > 0:

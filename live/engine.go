@@ -42,8 +42,9 @@ type Options struct {
 	KeepSecrets bool                 // intents and errors are stored with the secrets that they hold
 	DropDigests bool                 // nor digests of values
 	Mine        bool                 // capabilities are mined after each rebuild, for people to approve
-	Judge       bool                 // profiles are judged behind once the history is long enough, without being asked
-	Serves      bool                 // the process stays: it prepares what later questions need, and without a usable snapshot it answers before profile learned is fitted
+	// Serves: the process stays. It prepares what later questions need, judges the first build of a history that is long
+	// enough, and without a usable snapshot it answers before profile learned is fitted.
+	Serves bool
 	// Withheld is what no answer of a workspace suggests at the moment; what was learned of it stays. It is in
 	// no log: whoever decides it says so anew after a start. nil: nothing.
 	Withheld func(workspace string) *suggest.Exclusions
@@ -186,7 +187,7 @@ func open(ctx context.Context, store *storage.Store, name string, opts Options) 
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{Engine: e, foldedLog: h, builtAt: e.timeBuilt(ctx, h.built.seq), autoAt: e.judgedAt(ctx, h.how), results: make(chan func()), vectors: h.how.Vectors}
+	w := &writer{Engine: e, foldedLog: h, builtAt: e.timeBuilt(ctx, h.built.seq), results: make(chan func()), vectors: h.how.Vectors}
 	w.showJudged()
 	w.folded()
 	if err := w.publish(); err != nil {
@@ -204,7 +205,7 @@ func open(ctx context.Context, store *storage.Store, name string, opts Options) 
 		if e.resume.blank {
 			reason = "there is no stored model that this version of the program can read"
 		}
-		w.finishBuild(later, reason, e.resume.blank && e.opts.Serves && later.how.Auto != nil && later.how.Auto.Learned())
+		w.finishBuild(later, reason, e.resume.blank && e.opts.Serves)
 	case h.shot.image != nil:
 		e.keepBehind(h.shot, h.measures)
 		h.shot = snapshot{}
@@ -232,7 +233,7 @@ func (w *writer) finishBuild(u *unfinished, reason string, provisional bool) {
 	w.measureBehind(j, u.snapshot, u.since, func(ctx context.Context) (*foldedLog, error) {
 		how := u.how
 		how.Options.Progress, how.Options.Provisional = w.reporting(j, how.Options.Progress), provisional
-		m, err := w.measured(ctx, u.counts, how, u.built.seq, how.Auto != nil && how.Auto.Learned() || w.learns())
+		m, err := w.measure(ctx, u.counts, how, u.built.seq)
 		h := &foldedLog{measures: m}
 		if err == nil && m.Provisional() {
 			h.later = &unfinished{u.snapshot, u.counts, 0}
@@ -341,7 +342,7 @@ func (e *Engine) Wait(ctx context.Context, seq uint64) error {
 func (e *Engine) Hold() (release func()) {
 	e.builds.held.Add(1)
 	return sync.OnceFunc(func() {
-		if e.builds.held.Add(-1) == 0 && e.opts.Judge {
+		if e.builds.held.Add(-1) == 0 && e.opts.Serves {
 			go func() { _ = e.do(e.life.ctx, func(*writer) {}) }() // the writer looks what is due; when it is closed, nothing is
 		}
 	})
@@ -401,18 +402,10 @@ func (e *Engine) Close(ctx context.Context) error {
 	}
 }
 
-// learns reports whether the model in force has worked out what profile learned answers with: somebody
-// asks for it.
-func (e *Engine) learns() bool {
-	now := e.current.Load()
-	return now != nil && now.model.Learned()
-}
-
 // measure computes the measures of a build event. Vectors come from the table, and only those that
-// were there before the event, so that a later replay sees the same. What profile learned answers with is
-// worked out where profile auto asks for it, or somebody did.
+// were there before the event, so that a later replay sees the same.
 func (e *Engine) measure(ctx context.Context, c *history.Counts, b build, at uint64) (*suggest.Measures, error) {
-	return e.measured(ctx, c, b, at, b.Auto != nil && b.Auto.Learned() || e.learns())
+	return e.measured(ctx, c, b, at, true)
 }
 
 // measured is measure, with or without working out what profile learned answers with.
@@ -423,9 +416,5 @@ func (e *Engine) measured(ctx context.Context, c *history.Counts, b build, at ui
 		}
 	}
 	b.Options.Learn, b.Options.Thesaurus = learn, e.opts.Thesaurus
-	m, err := e.opts.measure(ctx, c, b.Options)
-	if err == nil {
-		b.choose(m)
-	}
-	return m, err
+	return e.opts.measure(ctx, c, b.Options)
 }

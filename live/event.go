@@ -77,7 +77,7 @@ type build struct {
 	Parent  string                 `json:"parent"`            // version of the model before
 	Model   string                 `json:"model,omitempty"`   // the embeddings model, if one takes part
 	Vectors string                 `json:"vectors,omitempty"` // digest of the vectors it gave
-	Auto    *suggest.Choice        `json:"auto,omitempty"`    // what profile auto takes, as last judged
+	Choice  jsontext.Value         `json:"auto,omitempty"`    // of versions that compared the profiles; nothing reads it
 	Gate    *evaluate.Gate         `json:"gate,omitempty"`    // how the last one that was judged did beside the one before
 	Refused bool                   `json:"refused,omitempty"` // it loses: nothing is measured here, the measures before stay
 	Forced  bool                   `json:"forced,omitempty"`  // published whatever the gate says

@@ -60,26 +60,15 @@ func TestRebuildThatLosesIsRefused(t *testing.T) {
 	e, err := ws.Get(ctx, "default")
 	require.NoError(t, err)
 	assert.Nil(t, e.Judgement())
-	assert.Nil(t, afterAB(t, e).Model.Auto, "nothing is judged")
 	twoWays(t, e, 0, 200, false)
 	settled(t, e) // there is a build to compare with
 	j := finish(t, e, false)
 	require.Equal(t, JobDone, j.State, j.Error)
-	require.NotNil(t, j.Auto)
 	require.NotNil(t, j.Gate)
 	assert.False(t, j.Gate.Loses())
 	assert.Equal(t, &Judgement{Published: true, Event: j.At, At: now, Gate: j.Gate}, e.Judgement())
 
-	// Each answer says why that profile gave it, and when that was judged.
-	info := afterAB(t, e).Model
-	assert.Equal(t, suggest.ProfileLearned, info.Profile)
-	require.NotNil(t, info.Auto)
-	assert.Equal(t, suggest.Decided{Judged: j.Auto.Next, Seq: j.Auto.Seq, At: now}, *info.Auto)
-	assert.Equal(t, now, e.Model().Stats().Auto.At)
-	assert.Contains(t, e.Model().Stats().Auto.String(), "2026-02-03")
-	named, err := e.Model().Next(suggest.NextRequest{Context: []string{"a", "b"}, Profile: suggest.ProfileSeed})
-	require.NoError(t, err)
-	assert.Nil(t, named.Model.Auto, "the profile was asked for")
+	assert.Equal(t, suggest.ProfileLearned, afterAB(t, e).Model.Profile)
 	version, hash := e.Model().Info().Version, e.Model().Hash()
 	require.NoError(t, ws.Close(ctx))
 
@@ -90,7 +79,6 @@ func TestRebuildThatLosesIsRefused(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, j.Gate, e.Judgement().Gate, "a restart knows what was judged, and when")
 	assert.Equal(t, now.AddDate(0, -1, 0), e.Judgement().At)
-	assert.Equal(t, now.AddDate(0, -1, 0), afterAB(t, e).Model.Auto.At)
 	j = finish(t, e, false)
 	require.Equal(t, JobRefused, j.State, j.Error)
 	assert.Contains(t, j.Error, "worse")
@@ -191,61 +179,31 @@ func TestRebuiltByForceWaitsForItsOwn(t *testing.T) {
 	assert.True(t, j.Forced)
 }
 
-// A history that is long enough is judged without being asked for, behind the answers, once: after an
-// import, and at a start where no server was there before.
-func TestProfilesAreJudgedUnasked(t *testing.T) {
-	learned := func(e *Engine) func() bool {
-		return func() bool {
-			return e.Model().Stats().Auto.Next.Profile != "" && afterAB(t, e).Model.Profile == suggest.ProfileLearned
-		}
-	}
+// A server judges the first build of a history that is long enough by itself, once, in place of that build. A command
+// does not.
+func TestServersJudgeBuildsUnasked(t *testing.T) {
 	store := memory(t)
-	ws := NewWorkspaces(store, Options{Judge: true})
-	e, err := ws.Get(ctx, "default")
-	require.NoError(t, err)
-	release := e.Hold()
-	twoWays(t, e, 0, 60, false)
-	_, err = e.Build(ctx)
-	require.NoError(t, err)
-	release()
-	settled(t, e)
-	assert.Zero(t, e.Model().Stats().Auto, "sixty tasks are too few")
-	release = e.Hold()
-	twoWays(t, e, 60, 80, false)
-	_, err = e.Build(ctx)
-	require.NoError(t, err)
-	assert.False(t, learned(e)(), "an import is not judged before its end")
-	release()
-	require.Eventually(t, learned(e), time.Minute, 5*time.Millisecond)
-	settled(t, e)
-	require.NoError(t, e.do(ctx, func(w *writer) { assert.False(t, w.evaluationDue(), "once is enough") }))
-	version, hash := e.Model().Info().Version, e.Model().Hash()
-	verify(t, e)
-	require.NoError(t, ws.Close(ctx))
-
-	ws = NewWorkspaces(store, Options{Judge: true})
-	e, err = ws.Get(ctx, "default")
-	require.NoError(t, err)
-	settled(t, e)
-	assert.Equal(t, version, e.Model().Info().Version, "what was judged stands in the log")
-	assert.Equal(t, hash, e.Model().Hash())
-	require.NoError(t, ws.Close(ctx))
-
-	store = memory(t)
-	ws = NewWorkspaces(store, Options{})
-	e, err = ws.Get(ctx, "default")
-	require.NoError(t, err)
-	twoWays(t, e, 0, 140, false)
-	_, err = e.Build(ctx)
-	require.NoError(t, err)
-	settled(t, e)
-	assert.Zero(t, e.Model().Stats().Auto, "by a command alone nothing is judged")
-	require.NoError(t, ws.Close(ctx))
-	ws = NewWorkspaces(store, Options{Judge: true})
-	e, err = ws.Get(ctx, "default")
-	require.NoError(t, err)
-	require.Eventually(t, learned(e), time.Minute, 5*time.Millisecond)
-	require.NoError(t, ws.Close(ctx))
+	build := func(opts Options, from, tasks int) *Judgement {
+		t.Helper()
+		ws := NewWorkspaces(store, opts)
+		e, err := ws.Get(ctx, "default")
+		require.NoError(t, err)
+		release := e.Hold()
+		twoWays(t, e, from, tasks, false)
+		_, err = e.Build(ctx)
+		require.NoError(t, err)
+		release()
+		settled(t, e)
+		verify(t, e)
+		require.NoError(t, ws.Close(ctx))
+		return e.Judgement()
+	}
+	assert.Nil(t, build(Options{Serves: true}, 0, 60), "sixty tasks are too few")
+	assert.Nil(t, build(Options{}, 60, 80), "by a command alone nothing is judged")
+	first := build(Options{Serves: true}, 140, 10)
+	require.NotNil(t, first)
+	assert.True(t, first.Published)
+	assert.Equal(t, first.Gate, build(Options{Serves: true}, 150, 10).Gate, "once is enough")
 }
 
 // A rebuild that most of all consists of what one new key recorded is refused and names it. Force publishes it, and what

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
 
 	"waymark/catalog"
@@ -36,12 +37,10 @@ func goldenEvents() (all []entry) {
 	performed := step("s1", "files:read")
 	continued1 := continued{episodic.Grown{Episode: full, Numbers: []int{1, 2}, LastMS: 7}}
 	continued1.ID = "e3"
-	judged := suggest.Judged{Profile: suggest.ProfileSeed, Metric: "mrr", Episodes: 20, Questions: 30, Seed: .5, Learned: .25, Lead: -.25, Interval: [2]float64{-.5, -.125}}
 	change := evaluate.Change{Metric: "mrr", Episodes: 20, Questions: 30, Published: .5, New: .25, Gain: -.25, Interval: evaluate.Interval{-.5, .125}}
-	fillAll(reflect.ValueOf(&judged.Kept).Elem())
 	b := build{Options: suggest.MeasureOptions{WithoutSpectral: true, WithoutLearned: true}, Parent: "p", Model: "m", Vectors: "v",
-		Auto: &suggest.Choice{Next: judged, NextIntent: judged, Intent: judged, Seq: 9, Edition: 1, At: at},
-		Gate: &evaluate.Gate{Next: change, NextIntent: change, Intent: change, Seq: 9, Source: &history.NewSource{}}, Forced: true}
+		Choice: jsontext.Value("{}"),
+		Gate:   &evaluate.Gate{Next: change, NextIntent: change, Intent: change, Seq: 9, Source: &history.NewSource{}}, Forced: true}
 	fillAll(reflect.ValueOf(b.Gate.Source).Elem())
 	refused := b
 	refused.Refused = true

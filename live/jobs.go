@@ -76,7 +76,7 @@ func (e *Engine) Rebuild(verify, force bool) (Job, error) {
 func (e *Engine) JudgeRebuild() (Job, error) {
 	return e.start("judge", requested, false, func(ctx context.Context, j *job) error {
 		v, err := e.judge(ctx, func(done float64) { e.progress(j, "judge", done) })
-		e.update(j, func(j *Job) { j.Auto, j.Gate = v.auto, v.gate })
+		e.update(j, func(j *Job) { j.Gate = v.gate })
 		if err == nil && v.gate.Refuses() {
 			err = gateError(v.gate)
 		}
@@ -207,18 +207,18 @@ var errOvertaken = errors.New("another build was published meanwhile")
 // The parts of a rebuild that judging and the replay are taken to be, for progress.
 const judgeShare, replayShare, compareShare = 0.3, 0.2, 0.02
 
-// rebuild judges the profiles and itself, replays the log up to a new build event and puts state and
+// rebuild judges itself, replays the log up to a new build event and puts state and
 // measures in force, unless it loses.
 func (e *Engine) rebuild(ctx context.Context, j *job, force bool) error {
 	v, err := e.judge(ctx, func(done float64) { e.progress(j, "judge", float64(judgeShare*done)) })
 	if err != nil {
 		return err
 	}
-	if v.auto != nil || v.gate != nil {
+	if v.gate != nil {
 		e.noteJudged(ctx, v.head)
 	}
 	refused := v.gate.Refuses() && !force
-	e.update(j, func(j *Job) { j.Auto, j.Gate = v.auto, v.gate })
+	e.update(j, func(j *Job) { j.Gate = v.gate })
 	var wait *building
 	var failed error
 	start := func(w *writer) {
@@ -227,7 +227,7 @@ func (e *Engine) rebuild(ctx context.Context, j *job, force bool) error {
 			return
 		}
 		b := w.newBuild()
-		b.Auto, b.Gate, b.Forced, b.Refused = v.auto, v.gate, force && v.gate.Refuses(), refused
+		b.Gate, b.Forced, b.Refused = v.gate, force && v.gate.Refuses(), refused
 		at, err := w.appendBuild(b)
 		if failed = err; err != nil {
 			return
@@ -330,7 +330,7 @@ func (e *Engine) verify(ctx context.Context, j *job) error {
 		return err
 	}
 	e.progress(j, "compare", 1-compareShare)
-	fresh, err := h.model(time.Time{}, time.Time{})
+	fresh, err := h.model(time.Time{})
 	if err != nil {
 		return err
 	}

@@ -14,20 +14,17 @@ import (
 	"waymark/episodic"
 	"waymark/evaluate"
 	"waymark/storage"
-	"waymark/suggest"
 )
 
 // verdict is the result of the held-out evaluation before a rebuild.
 type verdict struct {
-	built uint64          // event of the build that was active during the evaluation
-	head  uint64          // the last event that was known
-	auto  *suggest.Choice // which profile should answer what; nil: too little is known
-	gate  *evaluate.Gate  // how the rebuild would do beside the model in force; nil: nothing to say
+	built uint64         // event of the build that was active during the evaluation
+	head  uint64         // the last event that was known
+	gate  *evaluate.Gate // how the rebuild would do beside the model in force; nil: nothing to say
 }
 
-// judge asks held-out tasks which profile should answer what, and whether a rebuild would lose. The
-// event of the rebuild says what came of it, so a replay has nothing to judge. It says nothing where the
-// history is too short. progress receives the fraction done.
+// judge asks held-out tasks whether a rebuild would lose. The event of the rebuild says what came of it, so a replay has
+// nothing to judge. It says nothing where the history is too short. progress receives the fraction done.
 func (e *Engine) judge(ctx context.Context, tell func(done float64)) (verdict, error) {
 	var v verdict
 	var how build
@@ -43,31 +40,17 @@ func (e *Engine) judge(ctx context.Context, tell func(done float64)) (verdict, e
 	if t.Old != nil {
 		t.Old.Options = how.Options
 		t.Old.Options.Progress, t.Old.Options.Vectors = nil, nil
-		if how.Auto != nil {
-			t.Old.Choice = *how.Auto
-		}
 	}
-	choice, gate, err := evaluate.Judge(ctx, t)
-	if err != nil {
-		return v, err
+	if v.gate, err = evaluate.Judge(ctx, t); v.gate != nil {
+		v.gate.Seq = v.head
 	}
-	if choice != (suggest.Choice{}) {
-		choice.Seq, choice.Edition = v.head, suggest.Edition
-		v.auto = &choice
-	}
-	if v.gate = gate; gate != nil {
-		gate.Seq = v.head
-	}
-	return v, nil
+	return v, err
 }
 
 // lastJudged is the last event that was known when the model of a build was judged; built, where it was not.
 func (b *build) lastJudged(built uint64) uint64 {
-	switch {
-	case b.Gate != nil:
+	if b.Gate != nil {
 		return b.Gate.Seq
-	case b.Auto != nil:
-		return b.Auto.Seq
 	}
 	return built
 }
@@ -165,46 +148,29 @@ func judgedKey(seq uint64) string { return "judged/" + strconv.FormatUint(seq, 1
 // noteJudged keeps the time. Without it everything works; only the date is missing.
 func (e *Engine) noteJudged(ctx context.Context, seq uint64) {
 	if err := e.table.Put(ctx, judgedKey(seq), []byte(e.opts.Now().UTC().Format(time.RFC3339))); err != nil {
-		e.opts.Logger.Warn("when the profiles were judged could not be kept", "workspace", e.name, "error", err)
+		e.opts.Logger.Warn("when the rebuild was judged could not be kept", "workspace", e.name, "error", err)
 	}
-}
-
-// judgedAt is when the choice of a build was judged; zero if that is not known.
-func (e *Engine) judgedAt(ctx context.Context, how build) time.Time {
-	if how.Auto == nil {
-		return time.Time{}
-	}
-	return e.timeJudged(ctx, how.Auto.Seq)
 }
 
 func (e *Engine) timeJudged(ctx context.Context, seq uint64) time.Time {
-	return e.timeAt(ctx, judgedKey(seq), "when the profiles were judged is not known")
+	return e.timeAt(ctx, judgedKey(seq), "when the rebuild was judged is not known")
 }
 
 // A build that starts by itself is judged as a rebuild is, while a rebuild stands refused, and where the
-// log has grown by half since profiles were last judged: what was refused must not come in by itself.
+// log has grown by half since a rebuild was last judged: what was refused must not come in by itself. A server judges
+// the first one as soon as the history is long enough.
 const judgedGrowth = 2
 
 func (w *writer) needsEvaluation() bool {
-	return w.refused != nil || w.how.Auto != nil && w.grownSince(w.how.Auto.Seq)
-}
-
-// grownSince reports whether the log has grown by half since an event.
-func (w *writer) grownSince(seq uint64) bool { return w.matter.seq >= seq+seq/judgedGrowth }
-
-// evaluationDue reports whether profiles are to be judged that never were, or were by a version of the program that
-// ranks differently: once the history is long enough, and whenever it has grown by half since that had no result or
-// was refused.
-func (w *writer) evaluationDue() bool {
-	due := w.how.Auto == nil || w.how.Auto.Outdated() && w.refused == nil
-	return due && w.opts.Judge && !w.opts.Measure.WithoutLearned && !w.judging && w.built.seq > 0 &&
-		w.matter.seq >= w.judgeAt && w.state.Episodes() >= evaluate.LeastTasks
+	if g := w.how.Gate; w.refused != nil || g != nil {
+		return w.refused != nil || w.matter.seq >= g.Seq+g.Seq/judgedGrowth
+	}
+	return w.opts.Serves && w.built.seq > 0 && w.state.Episodes() >= evaluate.LeastTasks
 }
 
 // evaluateInBackground starts a rebuild, which is judged, in place of a build; reason says why.
 func (w *writer) evaluateInBackground(reason string) {
 	w.judging, w.began = true, w.opts.Now()
-	w.judgeAt = w.matter.seq + w.matter.seq/judgedGrowth + 1
 	since := w.since
 	go func() {
 		j, err := w.start("rebuild", reason, false, w.rebuildJob(false))
@@ -281,11 +247,4 @@ func (w *writer) showJudged() {
 	}
 	j.At = w.timeJudged(w.life.ctx, j.Gate.Seq)
 	w.builds.lastJudged.Store(j)
-}
-
-// choose sets the profile that auto takes.
-func (b *build) choose(m *suggest.Measures) {
-	if b.Auto != nil {
-		m.Choose(*b.Auto)
-	}
 }

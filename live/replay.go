@@ -56,9 +56,9 @@ type unfinished struct {
 }
 
 // model is the history as readers see it.
-func (h *foldedLog) model(builtAt, judgedAt time.Time) (*suggest.Model, error) {
+func (h *foldedLog) model(builtAt time.Time) (*suggest.Model, error) {
 	return suggest.NewModel(h.state.Freeze(), h.measures, suggest.Stamp{
-		Version: h.version(), Seq: max(h.matter.seq, h.built.seq), BuiltAt: builtAt, JudgedAt: judgedAt,
+		Version: h.version(), Seq: max(h.matter.seq, h.built.seq), BuiltAt: builtAt,
 	})
 }
 

@@ -131,9 +131,7 @@ func readSnapshot(data []byte, words *thesaurus.Thesaurus) (*foldedLog, error) {
 	if r.Err() == nil {
 		h.measures = suggest.ReadMeasures(r, h.state.Freeze(), words)
 	}
-	if err := r.End(); err == nil {
-		h.how.choose(h.measures)
-	} else {
+	if err := r.End(); err != nil {
 		return nil, fmt.Errorf("%w: %w", storage.ErrDamaged, err)
 	}
 	return h, nil
@@ -204,7 +202,7 @@ func (e *Engine) ModelNamed(ctx context.Context, name string) (*suggest.Model, e
 	for h := range e.snapshots(ctx) {
 		version, built := h.version(), e.timeBuilt(ctx, h.built.seq)
 		if name == version || name == "previous" && h.built.seq < now.built || builtBy(name, built) {
-			return h.model(built, e.judgedAt(ctx, h.how))
+			return h.model(built)
 		}
 		versions = append(versions, dated(version, built))
 	}

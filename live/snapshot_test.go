@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -68,7 +67,7 @@ func replayed(t testing.TB, log testLog) *foldedLog {
 
 func hashOf(t testing.TB, h *foldedLog) string {
 	t.Helper()
-	m, err := h.model(time.Time{}, time.Time{})
+	m, err := h.model(time.Time{})
 	require.NoError(t, err)
 	return m.Hash()
 }
@@ -267,19 +266,21 @@ func FuzzReadSnapshot(f *testing.F) {
 	f.Add(w.Bytes)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if h, err := readSnapshot(b, nil); err == nil {
-			_, err := h.model(time.Time{}, time.Time{})
+			_, err := h.model(time.Time{})
 			require.NoError(t, err)
 			h.measures.Write(&codec.Writer{}) // reads what was fitted
 		}
 	})
 }
 
-// Who asks for what was learned waits once: the builds after it work it out, and a restart knows it.
+// Builds learn a history of any length, so that no question waits, and a restart knows it.
 func TestRestartKeepsWhatWasLearned(t *testing.T) {
 	if testing.Short() {
 		t.Skip("too long for -short")
 	}
-	seedFirst(t)
+	before := suggest.ShortSteps
+	suggest.ShortSteps = 0
+	t.Cleanup(func() { suggest.ShortSteps = before })
 	store := memory(t)
 	e, end := reopened(t, store)
 	fill(t, e, 5, 120)
@@ -292,14 +293,7 @@ func TestRestartKeepsWhatWasLearned(t *testing.T) {
 	_, err := e.Build(ctx)
 	require.NoError(t, err)
 	settled(t, e)
-	assert.False(t, e.Model().Learned(), "nobody asked for it")
-	ask()
-	assert.True(t, e.Model().Learned())
-	record(t, e, episode("later", "s0:tool_0", "s1:tool_1"))
-	_, err = e.Build(ctx)
-	require.NoError(t, err)
-	settled(t, e)
-	assert.True(t, e.Model().Learned(), "with the build")
+	require.NoError(t, e.do(ctx, func(w *writer) { assert.True(t, w.measures.Learned()) }))
 	want := ask()
 	end()
 	ws := NewWorkspaces(store, Options{Serves: true})
@@ -311,55 +305,6 @@ func TestRestartKeepsWhatWasLearned(t *testing.T) {
 	got := ask()
 	got.Model.BuiltAt = want.Model.BuiltAt
 	assert.Equal(t, want, got)
-}
-
-// A rebuild judges the profiles; the builds after it, a restart and a replay go by what it found.
-func TestRebuildJudgesProfiles(t *testing.T) {
-	if testing.Short() {
-		t.Skip("too long for -short")
-	}
-	seedFirst(t)
-	store := memory(t)
-	e, end := reopened(t, store)
-	r := rand.New(rand.NewPCG(9, 9))
-	for i := range 160 { // what follows b depends on what came before it
-		way := []string{"a", "b", "c"}
-		if r.IntN(2) == 0 {
-			way = []string{"d", "b", "e"}
-		}
-		record(t, e, episode(fmt.Sprint("way", i), way...))
-	}
-	settled(t, e)
-	profile := func() string {
-		a, err := e.Model().Next(suggest.NextRequest{Context: []string{"a", "b"}})
-		require.NoError(t, err)
-		return a.Model.Profile
-	}
-	assert.Equal(t, suggest.ProfileSeed, profile(), "nothing was judged yet")
-	job, err := e.Rebuild(false, false)
-	require.NoError(t, err)
-	require.Eventually(t, func() bool { j, _ := e.Job(job.ID); return j.State == JobDone }, time.Minute, time.Millisecond)
-	auto := e.Model().Stats().Auto
-	assert.Equal(t, suggest.ProfileLearned, auto.Next.Profile, "%+v", auto)
-	assert.Positive(t, auto.Seq)
-	assert.True(t, e.Model().Learned(), "with the rebuild: nobody waits for it")
-	assert.Equal(t, suggest.ProfileLearned, profile())
-	verify(t, e)
-
-	record(t, e, episode("later", "a", "z"))
-	_, err = e.Build(ctx)
-	require.NoError(t, err)
-	settled(t, e)
-	assert.Equal(t, auto, e.Model().Stats().Auto, "a build that nobody asked for goes by it")
-	assert.True(t, e.Model().Learned())
-	end()
-	e, end = reopened(t, store)
-	assert.True(t, e.Model().Learned())
-	settled(t, e)
-	assert.Equal(t, auto, e.Model().Stats().Auto)
-	assert.Equal(t, suggest.ProfileLearned, profile())
-	verify(t, e)
-	end()
 }
 
 // The model before a large one comes from its snapshot, not from memory.
@@ -425,11 +370,4 @@ func TestFitsLeaveNoTraceInLaterOnes(t *testing.T) {
 		_, err := e.Build(ctx)
 		require.NoError(t, err)
 	}))
-}
-
-// seedFirst leaves profile auto to the seed until profiles are judged, as in a long history.
-func seedFirst(t testing.TB) {
-	before := suggest.ShortSteps
-	suggest.ShortSteps = 0
-	t.Cleanup(func() { suggest.ShortSteps = before })
 }

@@ -66,10 +66,8 @@ type writer struct {
 	*Engine
 	*foldedLog
 	builtAt  time.Time
-	autoAt   time.Time        // when the choice in force was judged
 	judging  bool             // a build that has to be judged is under way
 	began    time.Time        // of that, or of the build under way
-	judgeAt  uint64           // the event from which profiles may be judged unasked
 	building *building        // under way; nil: none
 	ahead    *unfinished      // the last build that another process started, to be measured here; nil: none
 	failed   bool             // the last build failed: the next waits for a change or a request
@@ -144,7 +142,6 @@ func (w *writer) run() {
 	defer close(w.life.closed)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	w.judgeIfDue()
 	for {
 		select {
 		case o := <-w.ops:
@@ -400,7 +397,7 @@ func (w *writer) delay() time.Duration {
 // publish makes a model of what is counted and shows it to readers.
 func (w *writer) publish() error {
 	began := time.Now()
-	m, err := w.model(w.builtAt, w.autoAt)
+	m, err := w.model(w.builtAt)
 	if err != nil {
 		return err
 	}
@@ -445,18 +442,6 @@ func (w *writer) buildIfDue() {
 		}
 		return
 	}
-	w.judgeIfDue()
-}
-
-func (w *writer) judgeIfDue() {
-	switch {
-	case !w.startsBuilds():
-	case w.building != nil || !w.evaluationDue():
-	case w.how.Auto == nil:
-		w.evaluateInBackground("the history became long enough to compare the profiles")
-	default:
-		w.evaluateInBackground("another version of the program judged the profiles")
-	}
 }
 
 // doubled reports whether a short history has doubled since the last build, so that profile learned answers from the
@@ -497,7 +482,7 @@ func (w *writer) replayBehind(j *job, shot snapshot, counted int) {
 
 // newBuild is how a model would be measured now.
 func (w *writer) newBuild() build {
-	b := build{Options: w.opts.Measure, Parent: w.version(), Auto: w.how.Auto, Gate: w.how.Gate, Forced: w.how.Forced}
+	b := build{Options: w.opts.Measure, Parent: w.version(), Gate: w.how.Gate, Forced: w.how.Forced}
 	if w.opts.Embedder != nil && w.vectors != "" {
 		b.Model, b.Vectors = w.opts.Embedder.Model(), w.vectors
 	}
@@ -596,7 +581,6 @@ func (w *writer) activate(shot snapshot, counted int, h *foldedLog) error {
 		w.builtAt = w.opts.Now().UTC().Round(0)
 		w.noteBuilt(context.WithoutCancel(w.life.ctx), w.built.seq, w.builtAt)
 	}
-	w.autoAt = w.judgedAt(w.life.ctx, w.how)
 	if w.refused == nil || w.refused.seq < w.built.seq { // a build that a start finishes may have a refusal behind it
 		w.refused, w.since = nil, max(0, w.since-counted)
 	}

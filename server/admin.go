@@ -360,7 +360,6 @@ func (s *Server) doctor(ctx context.Context, e *live.Engine, _ *struct{}) (*doct
 	for _, a := range stats.Anomalies {
 		note("source "+a.Source, false, "%s; waymark forget --source takes back what it recorded", a.Detail)
 	}
-	note("profile auto", true, "%v", stats.Auto)
 	judged := e.Judgement()
 	note("rebuild", judged == nil || judged.Published, "%v", judged)
 	if g, err := s.gateway(ctx); err == nil && s.cfg.Upstream.Reload != nil {

@@ -208,7 +208,7 @@ func TestDoctor(t *testing.T) {
 		assert.NotEmpty(t, c.Detail)
 		names = append(names, c.Name)
 	}
-	assert.Equal(t, []string{"storage", "model", "lag", "freshness", "catalog", "approval", "thesaurus", "history", "profile auto", "rebuild", "access", "draining"}, names)
+	assert.Equal(t, []string{"storage", "model", "lag", "freshness", "catalog", "approval", "thesaurus", "history", "rebuild", "access", "draining"}, names)
 
 	sick := newMoody(t, storage.ErrReadOnly)
 	requireProblem(t, 503, "storage", sick.ask("GET", "/readyz", ""))

@@ -177,9 +177,9 @@ func TestGraph(t *testing.T) {
 	for _, c := range parse[suggest.DiffReport](t, 200, w.ask("GET", "/v1/graph/diff", "", "Authorization: Bearer "+key)).Answers {
 		assert.Empty(t, c.Intent)
 	}
-	own := parse[suggest.DiffReport](t, 200, w.ask("GET", "/v1/graph/diff?context=fs:read_file&intent=brand+new", ""))
+	own := parse[suggest.DiffReport](t, 200, w.ask("GET", "/v1/graph/diff?context=github:search_issues&intent=brand+new", ""))
 	require.Len(t, own.Answers, 1)
 	assert.Equal(t, "brand new", own.Answers[0].Intent)
-	assert.Equal(t, "fs:read_file", own.Answers[0].After)
+	assert.Equal(t, "github:search_issues", own.Answers[0].After)
 	assert.Contains(t, own.Answers[0].Now, "brand:new")
 }

@@ -104,7 +104,7 @@ func TestToolStats(t *testing.T) {
 func TestStoredEvaluation(t *testing.T) {
 	w := newWeb(t)
 	requireProblem(t, 404, "waymark evaluate --store", w.ask("GET", "/v1/evaluation", ""))
-	const report = `{"dataset":"default","profile":"auto","next":{"positions":50,"hit@1":0.5,"mrr":0.6,"tasks":40,"reliability":[{"confidence":0.4,"right":0.5,"claims":25}],"ci":{"mrr":[0.5,0.7]}},` +
+	const report = `{"dataset":"default","profile":"learned","next":{"positions":50,"hit@1":0.5,"mrr":0.6,"tasks":40,"reliability":[{"confidence":0.4,"right":0.5,"claims":25}],"ci":{"mrr":[0.5,0.7]}},` +
 		`"baselines":{"popular":{"positions":50,"hit@1":0.2,"mrr":0.3,"ci":{},"lead":{"mrr":{"mean":0.3,"interval":[0.2,0.4]}}}}}`
 	put := w.ask("PUT", "/v1/evaluation", report)
 	got := w.ask("GET", "/v1/evaluation", "")
@@ -114,7 +114,7 @@ func TestStoredEvaluation(t *testing.T) {
 	require.GreaterOrEqual(t, i, 0, got.body)
 	assert.Equal(t, comparedMetric{"next", "mrr", 40, .6, []float64{.5, .7}, "popular", .3, []float64{.3, .2, .4}, evaluate.Leads}, kept.Comparisons[i])
 	assert.Contains(t, string(kept.Report), `"reliability":[{"confidence":0.4,"right":0.5,"claims":25}]`)
-	requireProblem(t, 422, "unknown field", w.ask("PUT", "/v1/evaluation", `{"profil":"auto"}`))
+	requireProblem(t, 422, "unknown field", w.ask("PUT", "/v1/evaluation", `{"profil":"seed"}`))
 	require.Equal(t, 200, w.ask("PUT", "/v1/evaluation", `{"profile":"seed"}`).status)
 	assert.Empty(t, parse[keptEvaluation](t, 200, w.ask("GET", "/v1/evaluation", "")).Comparisons)
 }

@@ -685,7 +685,6 @@ func TestRunRequestRefusesOtherFields(t *testing.T) {
 		{`{"dag":{` + tasks + `},"alternatives":[{"bogus":1}]}`, "bogus", ""},
 		{`{"dag":{` + tasks + `},"rejected_edges":[{"bogus":1}]}`, "bogus", ""},
 		{`{"dag":{` + tasks + `},"model":{"bogus":1}}`, "bogus", ""},
-		{`{"dag":{` + tasks + `},"model":{"auto":{"bogus":1}}}`, "bogus", ""},
 		{`{"dag":{` + tasks + `},"Confidence":1}`, "Confidence", ""},
 		{`{"dag":{` + tasks + `},"confidence":"high"}`, "confidence", "a JSON string does not fit here"},
 		{`{"dag":{` + tasks + `},"warnings":"none"}`, "warnings", "a JSON string does not fit here"},

@@ -74,16 +74,16 @@ func TestFailingJudgesLoseReliability(t *testing.T) {
 		parse[any](t, 200, w.ask("POST", "/v1/score/hypothesis", fmt.Sprintf(`{"hypotheses":[{"id":"h%d","statement":"claim %d"}],"judge":{}}`, i, i)))
 	}
 	reliability := func() float64 {
-		found, err := w.current().Search(suggest.SearchRequest{Query: "score and rank research hypotheses"})
+		found, err := w.current().Explain(suggest.ExplainRequest{
+			ID: score.HypothesisID, Intent: "score and rank research hypotheses", Profile: suggest.ProfileSeed,
+		})
 		require.NoError(t, err)
-		for _, r := range found.Results {
-			for _, term := range r.Terms {
-				if r.ID == score.HypothesisID && term.Name == "reliability" {
-					return term.Value
-				}
+		for _, term := range found.Terms {
+			if term.Name == "reliability" {
+				return term.Value
 			}
 		}
-		t.Fatalf("%s is not found: %+v", score.HypothesisID, found.Results)
+		t.Fatalf("%s is not found: %+v", score.HypothesisID, found)
 		return 0
 	}
 	ask(0)

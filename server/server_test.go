@@ -188,7 +188,7 @@ func TestRefusedQuestions(t *testing.T) {
 		{"/v1/next", `{"limit":"3"}`, 422, "body.limit", "body.limit"},
 		{"/v1/next", `{"limit":1.5}`, 422, "body.limit", "body.limit"},
 		{"/v1/next", `{"profile":"best"}`, 422, "body.profile", "body.profile"},
-		{"/v1/next", `{"intent":"x","profile":"learned"}`, 422, "profile", "body.profile"},
+		{"/v1/next", `{"intent":"x","profile":"auto"}`, 422, "learned, seed", "body.profile"},
 		{"/v1/next", `{"context":"fs:read_file"}`, 422, "body.context", "body.context"},
 		{"/v1/next", `[]`, 422, "object", "body"},
 		{"/v1/next", `null`, 422, "object", "body"},

@@ -22,7 +22,7 @@ type (
 		Context []string `json:"context,omitempty" maxItems:"512" doc:"What was done so far, in order; the last element is the last thing done."`
 		Intent  string   `json:"intent,omitempty" maxLength:"8192" doc:"What the task is about, in words."`
 		Limit   int      `json:"limit,omitempty" minimum:"1" maximum:"100" doc:"Most suggestions wanted; 5 if absent."`
-		Profile string   `json:"profile,omitempty" enum:"auto,seed,learned" doc:"Which weights rank; auto if absent."`
+		Profile string   `json:"profile,omitempty" enum:"learned,seed" doc:"Which weights rank; learned if absent. Where there is too little history to learn from, seed answers in its place."`
 		Allow   []string `json:"allow,omitempty" maxItems:"64" doc:"Patterns of ids that may be suggested; * stands for any characters."`
 		Explain *bool    `json:"explain,omitempty" doc:"Include terms and reasons; default true."`
 		MinSeq  uint64   `json:"min_seq,omitempty" doc:"Wait, at most a second, until the model counts this event."`
@@ -33,7 +33,7 @@ type (
 		Intent   string   `json:"intent,omitempty" maxLength:"8192" doc:"What the task is about, in words."`
 		Context  []string `json:"context,omitempty" maxItems:"512" doc:"What was done so far, in order."`
 		MaxSteps int      `json:"max_steps,omitempty" minimum:"1" maximum:"25" doc:"Most tasks wanted; the learned length if absent."`
-		Profile  string   `json:"profile,omitempty" enum:"auto,seed,learned"`
+		Profile  string   `json:"profile,omitempty" enum:"learned,seed"`
 		Allow    []string `json:"allow,omitempty" maxItems:"64" doc:"Patterns of ids that may be used."`
 		Explain  *bool    `json:"explain,omitempty" doc:"Include terms and reasons; default true."`
 		MinSeq   uint64   `json:"min_seq,omitempty" doc:"Wait, at most a second, until the model counts this event."`
@@ -43,7 +43,7 @@ type (
 		Context []string       `json:"context,omitempty" maxItems:"512" doc:"What was done so far, in order."`
 		Limit   int            `json:"limit,omitempty" minimum:"1" maximum:"100" doc:"Most results wanted; 10 if absent."`
 		Kinds   []catalog.Kind `json:"kinds,omitempty" enum:"tool,capability" doc:"Both if absent."`
-		Profile string         `json:"profile,omitempty" enum:"auto,seed,learned" doc:"Accepted for symmetry with the other questions; searches rank the same in every profile."`
+		Profile string         `json:"profile,omitempty" enum:"learned,seed" doc:"Accepted for symmetry with the other questions; searches rank the same in every profile."`
 		Allow   []string       `json:"allow,omitempty" maxItems:"64" doc:"Patterns of ids that may be found."`
 		Explain *bool          `json:"explain,omitempty" doc:"Whether terms are wanted; true if absent."`
 		MinSeq  uint64         `json:"min_seq,omitempty" doc:"Wait, at most a second, until the model counts this event."`
@@ -53,7 +53,8 @@ type (
 		Context []string `json:"context,omitempty" maxItems:"512" doc:"What was done so far, in order."`
 		Intent  string   `json:"intent,omitempty" maxLength:"8192"`
 		Limit   int      `json:"limit,omitempty" minimum:"1" maximum:"100" doc:"Number of suggestions that Next would return; the id counts as suggested if its rank is at most this; default 5."`
-		Profile string   `json:"profile,omitempty" enum:"auto,seed,learned"`
+		Profile string   `json:"profile,omitempty" enum:"learned,seed"`
+		Formula bool     `json:"formula,omitempty" doc:"Also say, formula by formula, how profile seed computes the score."`
 		Allow   []string `json:"allow,omitempty" maxItems:"64"`
 		MinSeq  uint64   `json:"min_seq,omitempty" doc:"Wait, at most a second, until the model counts this event."`
 	}
@@ -124,7 +125,7 @@ func (s *Server) explain(ctx context.Context, q *question[explainBody]) (*answer
 		return nil, err
 	}
 	a, err := e.Explain(ctx, m, suggest.ExplainRequest{ID: q.Body.ID, Context: q.Body.Context, Intent: q.Body.Intent,
-		Limit: q.Body.Limit, Profile: q.Body.Profile, Allow: q.Body.Allow, Vector: e.Vector(ctx, q.Body.Intent)})
+		Limit: q.Body.Limit, Profile: q.Body.Profile, Formula: q.Body.Formula, Allow: q.Body.Allow, Vector: e.Vector(ctx, q.Body.Intent)})
 	if err != nil {
 		return nil, err
 	}

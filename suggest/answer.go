@@ -23,6 +23,7 @@ const (
 	FormulaCapability = "capability_score"
 	FormulaMixed      = "mixed"
 	FormulaHybrid     = "hybrid"
+	FormulaName       = "name"     // the query is its id or its name
 	FormulaPin        = "pin"      // by a rule of the operator, whatever the history says
 	FormulaCovers     = "covers"   // a capability in the place of the best of the tools it covers
 	FormulaLogistic   = "logistic" // sigmoid of the sum of the contributions, a calibrated probability
@@ -37,9 +38,8 @@ const (
 	Exploration Mode = "exploration"        // neither
 )
 
-// Profiles. Auto takes for each kind of question what held-out tasks of the workspace speak for.
+// Profiles. Learned is the default; where there is too little history to learn from, the seed answers in its place.
 const (
-	ProfileAuto    = "auto"
 	ProfileSeed    = "seed"
 	ProfileLearned = "learned"
 )
@@ -66,8 +66,7 @@ type ModelInfo struct {
 	Edges   int       `json:"edges"`
 	Density float64   `json:"density"`
 	Alpha   float64   `json:"alpha"`
-	Profile string    `json:"profile"`
-	Auto    *Decided  `json:"auto,omitempty"` // why profile auto took that profile; absent if another was asked for, or nothing was judged
+	Profile string    `json:"profile"` // that answered
 }
 
 // NextRequest asks what comes after the context. Context is in order, the last element is the last
@@ -283,7 +282,8 @@ type ExplainRequest struct {
 	ID      string    `json:"id"`
 	Context []string  `json:"context,omitempty"`
 	Intent  string    `json:"intent,omitempty"`
-	Limit   int       `json:"limit,omitempty"` // the cut it is compared with; 0 means 5
+	Limit   int       `json:"limit,omitempty"`   // the cut it is compared with; 0 means 5
+	Formula bool      `json:"formula,omitempty"` // also the steps of [Model.Formula]
 	Profile string    `json:"profile,omitempty"`
 	Allow   []string  `json:"allow,omitempty"`
 	Vector  []float32 `json:"-"` // of the intent or query, from the embeddings endpoint; optional
@@ -335,6 +335,7 @@ type ExplainAnswer struct {
 	Mode         Mode             `json:"mode"`
 	Model        ModelInfo        `json:"model"`
 	UnknownIDs   []UnknownID      `json:"unknown_ids,omitempty"`
+	FormulaSteps []FormulaStep    `json:"formula_steps,omitempty"` // how profile seed computes the score
 }
 
 // Considered is what one formula gives an id. The best of those that apply is its score;
@@ -423,5 +424,4 @@ type Stats struct {
 	PageRankSweeps  int            `json:"pagerank_sweeps"`
 	EpisodesPending int            `json:"episodes_since_build"`
 	Bypassed        map[string]int `json:"bypassed,omitempty"` // by capability, tasks that did by hand what it does
-	Auto            Choice         `json:"auto"`               // what profile auto takes
 }

@@ -6,7 +6,6 @@ import (
 
 	"waymark/catalog"
 	planning "waymark/learn/plan"
-	"waymark/learn/sequence"
 	"waymark/semantic"
 	"waymark/suggest/history"
 )
@@ -60,36 +59,21 @@ func same[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 || &a[
 // texts are those of the tools. Without a cache they are worked out anew.
 func (s *CatalogCache) texts(tools []planning.Tool) *tooltexts {
 	if s == nil {
-		return newTooltexts(tools)
+		return &tooltexts{tools: tools}
 	}
 	s.mu.Lock() // of several who ask for the same one works it out
 	defer s.mu.Unlock()
 	if s.tool == nil || !slices.Equal(s.tool.tools, tools) {
-		s.tool = newTooltexts(tools)
+		s.tool = &tooltexts{tools: tools}
 	}
 	return s.tool
 }
 
 // tooltexts are the texts of tools as learning reads them, immutable.
 type tooltexts struct {
-	tools   []planning.Tool
-	wording *wording
-	alike   [][]sequence.Vote
-
-	once sync.Once
-	plan *planning.Texts
-}
-
-// newTooltexts compares the tools by words. The name counts twice: it says more of a tool than the same words
-// of its description.
-func newTooltexts(tools []planning.Tool) *tooltexts {
-	words := make([][]string, len(tools))
-	for i, t := range tools {
-		name := semantic.Tokens(t.Name)
-		words[i] = slices.Concat(name, name, semantic.Tokens(t.Server), semantic.Tokens(t.Text))
-	}
-	w := newWording(words)
-	return &tooltexts{tools: tools, wording: w, alike: w.alike()}
+	tools []planning.Tool
+	once  sync.Once
+	plan  *planning.Texts
 }
 
 // planning are the texts as plans are learned from.

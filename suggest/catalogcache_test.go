@@ -16,8 +16,6 @@ import (
 // Models of one catalog and several histories, side by side and in turn, are those made without a shelf, bit
 // for bit, and answer alike; also after another catalog, and where ids are spelled in several ways.
 func TestAShelfChangesNoModel(t *testing.T) {
-	defer func(n int) { learnTools = n }(learnTools)
-	learnTools = 20
 	var tools []catalog.Tool
 	for i := range 30 {
 		server := string(rune('a' + i%3))

@@ -3,6 +3,8 @@ package suggest
 import (
 	"waymark/catalog"
 	"waymark/graph"
+	"waymark/learn/rank"
+	"waymark/suggest/history"
 )
 
 // related bounds the candidates that one signal of the graph brings in: the nodes most alike a step by
@@ -117,7 +119,7 @@ func (q *query) neighbours(u int32) {
 
 // textSignals fills in how well each text matches the intent.
 func (q *query) textSignals(vector []float32) {
-	q.wording.text = q.measures.texts.text.Query(q.wording.phrase, vector)
+	q.wording.text = q.measures.texts.text.Query(q.wording.intent, vector)
 	for _, n := range q.nodes.candidateNodes { // what the graph brought in
 		q.nodes.semantic[n] = q.match(n)
 	}
@@ -157,8 +159,11 @@ const glimpsed = 16
 
 // match is how well a node's text fits the intent.
 func (q *query) match(n int32) float64 {
-	if q.looking {
-		return q.found(n)
+	if q.ranking != nil {
+		if t := history.Of(q.learned.tool, n, -1); t >= 0 && !q.recent.changed(n) {
+			return q.ranking.Value(t, rank.Match)
+		}
+		return 0
 	}
 	if d := q.doc(n); d >= 0 && q.Live(n) && !q.recent.changed(n) {
 		return max(0, q.wording.text.Of(d).Score)
@@ -172,7 +177,7 @@ func (q *query) consider(n int32) {
 		return
 	}
 	q.addCandidate(n)
-	if q.wording.text != nil || q.looking {
+	if q.wording.text != nil || q.ranking != nil {
 		q.nodes.semantic[n] = q.match(n)
 	}
 }

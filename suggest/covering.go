@@ -18,7 +18,7 @@ import (
 //   - none of them is done already, and it does not fail more often than others;
 //   - in a list after a context, tasks do not mostly do by hand what it does (at least 5, and more than call
 //     it): in the middle of a task the next step is asked for, and that history says what it is;
-//   - its text, where there is an intent, matches about as well as that of the best tool it covers.
+//   - its text, where there is an intent, matches about as well as that of the best tool it covers, in a search as well.
 //
 // In a list it then has the score of the best of its tools, as a formula of its own with that one term, and
 // comes first among equals. In a plan it takes the place of the tasks it covers.
@@ -27,6 +27,7 @@ const (
 	coveredTools = 2
 	coverFirst   = 10  // tools of a list
 	coverText    = 0.8 // of the match of the best tool: tools are also known by what they were asked for
+	coverLeast   = 0.5 // of the match at all
 	coverFollow  = 0.5 // of the times a tool was called, another one of the capability came next
 	coverTasks   = 4   // capabilities in one plan
 )
@@ -66,7 +67,7 @@ func (q *query) coverList() {
 			continue
 		}
 		best := top[slices.Index(tools, covered[0])]
-		q.covers = append(q.covers, candidate{node: n, score: best.score, p: q.shownScore(best), formula: FormulaCovers, covers: len(covered), part: best.node, row: -1})
+		q.covers = append(q.covers, candidate{node: n, score: best.score, p: q.shownScore(best), formula: FormulaCovers, covers: len(covered), part: best.node})
 	}
 }
 
@@ -105,7 +106,11 @@ func (q *query) coveredBy(n int32, chosen []int32, share float64) (covered []int
 			best = max(best, q.nodes.semantic[t])
 		}
 	}
-	if len(covered) == 0 || q.mode == Active && q.nodes.semantic[n] < coverText*best {
+	bar := coverText
+	if q.looking { // one need is searched for, not a task
+		bar = 1
+	}
+	if len(covered) == 0 || q.mode == Active && q.nodes.semantic[n] < max(coverLeast, bar*best) {
 		return nil, false
 	}
 	expected := q.follow(covered, parts)

@@ -19,13 +19,13 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 	if r.ID == "" {
 		return ExplainAnswer{}, &RequestError{Invalid, "id", "is empty"}
 	}
-	q, err := m.newQueryWithSignals(r.Context, r.Intent, r.Vector, r.Allow)
+	q, err := m.newQuery(r.Context, r.Intent, r.Allow)
 	if err != nil {
 		return ExplainAnswer{}, err
 	}
 	defer q.close()
 	q.withheld = r.Withheld
-	if err := q.decide(r.Profile, q.aboutNext()); err != nil {
+	if err := q.decideNext(r.Profile, r.Vector); err != nil {
 		return ExplainAnswer{}, err
 	}
 	r.Context, r.Limit, r.Profile = q.spelled, limit, q.profile
@@ -48,6 +48,11 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 	if !ok || !m.Live(n) {
 		m.explainUnknown(n, ok, held, isHeld, &a)
 		return a, nil
+	}
+	if r.Formula {
+		if a.FormulaSteps, err = m.Formula(r); err != nil {
+			return a, err
+		}
 	}
 	dealt := true // in exploration mode only the selected hubs are candidates
 	if q.mode == Exploration {
@@ -128,8 +133,8 @@ func (q *query) explainScore(n int32, a *ExplainAnswer) (c candidate, scored boo
 			a.Considered = append(a.Considered, Considered{f, score, s.terms})
 		}
 	}
-	q.coverList()
 	q.doubt()
+	q.coverList()
 	c, scored = q.plain(n)
 	if q.learned != nil && scored {
 		a.Considered = append([]Considered{{FormulaLogistic, q.shownScore(c), q.explain(c)}}, a.Considered...)

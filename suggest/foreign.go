@@ -91,15 +91,27 @@ func (q *query) servedBy(words []string) float64 {
 // coveredTerms reports which terms the own texts of the best matches have.
 func (q *query) coveredTerms(terms []string) []bool {
 	covered := make([]bool, len(terms))
-	q.hits = q.wording.text.Top(q.hits[:0], 2*coveredBy)
 	tools := 0
-	for _, h := range q.hits {
-		n := q.measures.texts.docNode[h.Doc]
-		if tools == coveredBy || !q.Live(n) || q.Kind(n) != catalog.KindTool {
-			continue
+	mark := func(n int32) {
+		if tools < coveredBy && q.Live(n) && q.Kind(n) == catalog.KindTool {
+			tools++
+			q.markOwn(n, terms, covered)
 		}
-		tools++
-		q.markOwn(n, terms, covered)
+	}
+	if q.ranking != nil {
+		for _, r := range q.ranking.Ranked {
+			mark(q.learned.node[r.Tool])
+		}
+		for _, n := range q.nodes.candidateNodes {
+			if q.recent.changed(n) {
+				q.markOwn(n, terms, covered)
+			}
+		}
+		return covered
+	}
+	q.hits = q.wording.text.Top(q.hits[:0], 2*coveredBy)
+	for _, h := range q.hits {
+		mark(q.measures.texts.docNode[h.Doc])
 	}
 	return covered
 }

@@ -84,14 +84,14 @@ func sampleWorld(t testing.TB) *world {
 	return w
 }
 
-// The golden file holds the first three suggestions of each situation with their terms, and the share
+// The golden file holds the first three suggestions of profile seed in each situation with their terms, and the share
 // of situations answered at 1 and at 3, so that a change of ranking shows in review as numbers.
 func TestGoldenRankings(t *testing.T) {
 	m := sampleModel(t)
 	var b strings.Builder
 	var at1, at3, reciprocal float64
 	for _, s := range situations {
-		a, err := m.Next(NextRequest{Context: s.after, Intent: s.intent, Limit: 20})
+		a, err := m.Next(NextRequest{Context: s.after, Intent: s.intent, Limit: 20, Profile: ProfileSeed})
 		require.NoError(t, err)
 		checkTerms(t, a.Suggestions)
 		rank := 0

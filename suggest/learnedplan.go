@@ -115,9 +115,11 @@ func (q *query) unsure() bool {
 	}
 	x := q.measures.texts.matcher().Match(q.wording.intent)
 	defer x.Close()
-	q.hits = x.Top(q.hits[:0], 1, wWords)
+	q.hits = x.Top(q.hits[:0], 1, nearShare)
 	return len(q.hits) > 0 && q.hits[0].Score >= LowConfidence
 }
+
+const nearShare = .3 // of the nearness by word vectors
 
 // considered makes n a candidate, so that its signals are valid, and returns it.
 func (p *plan) considered(n int32) int32 {

@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"waymark/graph"
-	"waymark/learn/association"
 	"waymark/semantic"
 	"waymark/semantic/thesaurus"
 	"waymark/semantic/wordvectors"
@@ -30,7 +29,6 @@ type Measures struct {
 	canon     []int32
 	intents   func() [][]int32 // intentsByNode, worked out once
 	recent    recentBuilder
-	initials  initials
 	rank      []float64 // PageRank of the transition graph, divided by the largest
 	sweeps    int
 	groups    nodeGroups
@@ -38,18 +36,16 @@ type Measures struct {
 	hyperRank []float64 // PageRank of the tool × capability incidence, divided by the largest
 	texts     textMeasures
 	learning  *learning // nil if profile learned is off
-	choice    Choice
 }
 
 // textMeasures are the indexes of texts and past requests.
 type textMeasures struct {
-	text      *semantic.Index
-	matcher   func() *semantic.Matcher
-	wordModel func() *association.Model // what requests say when they need a tool; worked out when first asked
-	doc       []int32                   // by node, its document in text, -1 = none
-	docNode   []int32
-	recall    *semantic.Intents // index of past intents
-	recalled  []int32           // episode of each recall document
+	text     *semantic.Index
+	matcher  func() *semantic.Matcher
+	doc      []int32 // by node, its document in text, -1 = none
+	docNode  []int32
+	recall   *semantic.Intents // index of past intents
+	recalled []int32           // episode of each recall document
 }
 
 // nodeGroups are communities of the transition graph and spectral clusters.
@@ -116,10 +112,10 @@ func Measure(ctx context.Context, c *history.Counts, opts MeasureOptions) (*Meas
 		m.learning = newLearning(c)
 		m.learning.cache = opts.CatalogCache
 	}
-	if opts.Provisional && m.learning.enoughFor(aboutNothing) {
+	if opts.Provisional && m.learning != nil {
 		m.learning.provisional = !m.learning.isShort()
 	}
-	learn := (opts.Learn || m.learning.isShort()) && m.learning.enoughFor(aboutNothing)
+	learn := m.learning != nil && (opts.Learn || m.learning.isShort())
 	if learn {
 		p.part = 1 - learnShare
 	}
@@ -312,43 +308,13 @@ func (m *Measures) PrepareSearch() { m.texts.matcher() }
 // arrives: the matcher of words and the model of what requests say when they need a tool.
 func (m *Measures) prepareSearch(c *history.Counts, words *thesaurus.Thesaurus) {
 	m.thesaurus = words
+	if m.learning != nil {
+		m.learning.words = words
+	}
 	m.texts.matcher = sync.OnceValue(func() *semantic.Matcher {
 		return m.texts.text.Matcher(cmp.Or(words, thesaurus.Default()), wordvectors.Default())
 	})
-	m.texts.wordModel = sync.OnceValue(func() *association.Model { return association.Learn(requests(c)) })
 }
-
-// requests lists the newest past requests with the tools used for them, the newest last. Tasks that failed as a
-// whole are left out.
-func requests(c *history.Counts) []association.Task {
-	var tasks []association.Task
-	for e := c.Past.N - 1; e >= 0 && len(tasks) < saidTasks; e-- {
-		p := c.Past.Episode(e)
-		if p.Intent == "" || p.Failed() || p.Limited {
-			continue
-		}
-		t := association.Task{Words: wordsOf(cut(p.Intent, requestBytes))}
-		for _, raw := range p.Nodes {
-			if n := c.Canonical[raw]; c.Live(n) && !slices.Contains(t.Tools, n) {
-				t.Tools = append(t.Tools, n)
-			}
-		}
-		tasks = append(tasks, t)
-	}
-	slices.Reverse(tasks)
-	return tasks
-}
-
-// wordsOf lists the words of a request, each once, without those that are no evidence by themselves.
-func wordsOf(request string) []string {
-	words := slices.DeleteFunc(semantic.Tokens(request), semantic.Weak)
-	slices.Sort(words)
-	return slices.Compact(words)
-}
-
-// saidTasks is how many past requests, the newest, words and tools are associated from, requestBytes how much of
-// each is read.
-const saidTasks, requestBytes = 50_000, 1000
 
 // Texts lists what an embeddings endpoint is asked about: one text for each document of the index.
 func Texts(c *history.Counts) []string {

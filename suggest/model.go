@@ -12,20 +12,16 @@ import (
 // Model answers. It is immutable and safe for concurrent use.
 type Model struct {
 	*history.Counts
-	measures  *Measures
-	recent    *recent
-	info      ModelInfo
-	judgedAt  time.Time
-	decisions [aboutIntent + 1]*Decided // of profile auto, by kind of question
+	measures *Measures
+	recent   *recent
+	info     ModelInfo
 }
 
-// Stamp says which model this is: a version that names it, the last event it counts, when it was built,
-// and when the profiles were judged.
+// Stamp says which model this is: a version that names it, the last event it counts, and when it was built.
 type Stamp struct {
-	Version  string
-	Seq      uint64
-	BuiltAt  time.Time
-	JudgedAt time.Time
+	Version string
+	Seq     uint64
+	BuiltAt time.Time
 }
 
 // NewModel joins counts and measures. The measures may be older than the counts, not newer.
@@ -38,7 +34,7 @@ func NewModel(c *history.Counts, measures *Measures, stamp Stamp) (*Model, error
 	return &Model{Counts: c, measures: measures, recent: measures.recentOf(c), info: ModelInfo{
 		Version: stamp.Version, BuiltAt: stamp.BuiltAt, Seq: stamp.Seq, Nodes: c.Suggestable, Edges: c.Graph.Size(),
 		Density: density, Alpha: graph.Alpha(density), Profile: ProfileSeed,
-	}, judgedAt: stamp.JudgedAt, decisions: measures.choice.decisions(stamp.JudgedAt)}, nil
+	}}, nil
 }
 
 // rank is the importance of a node, between 0 and 1.
@@ -119,9 +115,8 @@ func (m *Model) Stats() Stats {
 		Sources: map[string]int{}, Communities: len(m.measures.groups.members), Modularity: m.measures.groups.modularity,
 		Clusters: m.measures.groups.clusters, ClustersCapped: m.measures.groups.capped, Eigengap: m.measures.groups.gaps, PageRankSweeps: m.measures.sweeps,
 		EpisodesPending: m.Past.N - m.measures.episodes, ObservedTools: m.Suggestable - m.Roles.Known,
-		Auto: m.measures.choice, Bypassed: m.bypassCounts(),
+		Bypassed: m.bypassCounts(),
 	}
-	s.Auto.At = m.judgedAt
 	for i, name := range m.Sources {
 		if n := m.BySource.At(int32(i)); n > 0 {
 			s.Sources[name] = int(n)

@@ -4,84 +4,39 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-	"sync"
-	"unicode"
 
 	"waymark/catalog"
 	planning "waymark/learn/plan"
 	"waymark/semantic"
 )
 
-// A search looks for names before it looks for matches:
-//
-//	1. what the query names exactly, by id or by name
-//	2. what has all words of the query in its name, the least other words first
-//	3. everything else, by score
-
 const (
-	maxInitials  = 4 // letters of an abbreviation
-	nameWords    = 8 // of a query that may be a name; a longer one describes
-	spelledWords = 4 // of a query whose abbreviations are spelled out
+	maxInitials = 4 // letters of an abbreviation
+	nameWords   = 8 // of an intent that may be a name; a longer one describes
 )
 
-// nameMatch is a node that the query names.
+// nameMatch is a node that the intent names.
 type nameMatch struct {
 	node     int32
-	exact    bool    // by its id or its whole name
-	coverage float64 // share of the name's words that the query has
+	coverage float64 // share of the name's words that the intent has
 	score    float64
 }
 
-// named lists what the query names: first what it names exactly, the node of the id before others, then what has
-// all words of the query in its name. A word may also be the initials of words that stand together in the
-// name: PR of create_pull_request.
-func (q *query) named() []nameMatch {
-	var exact []nameMatch
+// named lists the nodes that a query names exactly: that of its id before those of its name.
+func (q *query) named() (nodes []int32) {
 	add := func(n int32) {
-		if !slices.ContainsFunc(exact, func(m nameMatch) bool { return m.node == n }) {
+		if !slices.Contains(nodes, n) {
 			q.consider(n)
-			exact = append(exact, nameMatch{node: n, exact: true})
+			nodes = append(nodes, n)
 		}
 	}
 	if n, ok, err := q.node(q.wording.wished); err == nil && ok && q.Live(n) {
 		add(n)
 	}
 	for _, n := range q.Roles.Named(q.Catalog, q.wording.wished) {
-		if name, _ := q.describe(n); strings.EqualFold(name, q.wording.wished) {
-			add(n)
-		}
+		add(n)
 	}
-	return append(exact, q.nameMatches(exact)...)
-}
-
-// nameMatches lists the nodes, other than the exact ones, whose names have all words of the query.
-func (q *query) nameMatches(exact []nameMatch) []nameMatch {
-	var words []string
-	for _, term := range semantic.Terms(q.wording.intent) {
-		words = append(words, term)
-	}
-	if len(words) == 0 || len(words) > nameWords {
-		return nil
-	}
-	var matches []nameMatch
-	found := make([]bool, len(words))
-	for _, n := range q.nodes.candidateNodes[:len(q.nodes.candidateNodes):len(q.nodes.candidateNodes)] {
-		if q.nodes.semantic[n] == 0 || !q.Live(n) || slices.ContainsFunc(exact, func(m nameMatch) bool { return m.node == n }) {
-			continue
-		}
-		// What the index knows has as many terms of the query, unless one stands for several.
-		if d := q.doc(n); d >= 0 && !q.recent.changed(n) && q.wording.phrase == q.wording.intent && !q.wording.matching.HasTerms(d, len(words)) {
-			continue
-		}
-		name, _ := q.describe(n)
-		if coverage := covers(words, name, q.IDs[n], found); coverage > 0 {
-			matches = append(matches, nameMatch{node: n, coverage: coverage, score: q.hybrid(n, &sum{})})
-		}
-	}
-	slices.SortFunc(matches, func(a, b nameMatch) int {
-		return cmp.Or(cmp.Compare(b.coverage, a.coverage), cmp.Compare(b.score, a.score), strings.Compare(q.IDs[a.node], q.IDs[b.node]))
-	})
-	return matches
+	return nodes
 }
 
 // namesOther returns the tool or capability whose name the intent is and that the learned plan does not have, the one with
@@ -125,18 +80,6 @@ func (q *query) isPlanned(n int32) bool {
 		return has(n)
 	}
 	return !slices.ContainsFunc(q.CapabilityTools(n), func(t int32) bool { return !has(t) })
-}
-
-// nameScore is the hybrid score of a named node, lifted to the cap, which no match exceeds.
-func (q *query) nameScore(m nameMatch, s *sum) {
-	q.hybrid(m.node, s)
-	name := "name_match"
-	if m.exact {
-		name = "exact_match"
-	}
-	if s.total < Cap {
-		s.add(name, Cap-s.total, 1)
-	}
 }
 
 // covers returns the share of the words of a name that are among words; 0 unless the name and the id have all of
@@ -190,76 +133,4 @@ func initialled(word string, parts []string) []string {
 		return initialled(singular, parts)
 	}
 	return nil
-}
-
-// spellOut returns a query of few words followed by the words that its abbreviations stand for in names. An
-// abbreviation is a word of two to four letters that no name has, or its plural, written in capitals or alone. In
-// longer requests such words are rarely names of tools: spelling them out cost .005 recall@5 on the sample.
-func (q *query) spellOut() string {
-	fields := strings.FieldsFunc(q.wording.intent, func(r rune) bool { return !unicode.IsLetter(r) })
-	text := q.wording.intent
-	if len(fields) > spelledWords {
-		return text
-	}
-	for _, f := range fields {
-		for _, f := range []string{f, strings.TrimSuffix(f, "s")} {
-			if len(f) < 2 || len(f) > maxInitials || len(fields) > 1 && f != strings.ToUpper(f) {
-				continue
-			}
-			if run := q.initials()[strings.ToLower(f)]; run != "" {
-				text += " " + run
-				break
-			}
-		}
-	}
-	return text
-}
-
-// initials maps initials of words that stand together in the names known at the last build to these words: of several
-// the most frequent, then the first by alphabet. Initials that are a word of some name themselves are left out. They
-// depend on nothing that changed after the build, so it does not matter which model asks first.
-func (m *Model) initials() map[string]string {
-	s := &m.measures.initials
-	s.once.Do(func() {
-		counts, words := map[string]map[string]int{}, map[string]bool{}
-		for n := range int32(m.measures.nodes) {
-			if m.measures.canon[n] != n {
-				continue
-			}
-			name, _ := m.measures.measured.Describe(m.IDs[n])
-			parts := semantic.Parts(name)
-			for from := range parts {
-				words[parts[from]] = true
-				key := ""
-				for to := from; to < len(parts) && to < from+maxInitials; to++ {
-					key += parts[to][:1]
-					if to > from {
-						if counts[key] == nil {
-							counts[key] = map[string]int{}
-						}
-						counts[key][strings.Join(parts[from:to+1], " ")]++
-					}
-				}
-			}
-		}
-		s.words = make(map[string]string, len(counts))
-		for key, runs := range counts {
-			best := ""
-			for run, n := range runs {
-				if m := runs[best]; n > m || n == m && run < best {
-					best = run
-				}
-			}
-			if !words[key] {
-				s.words[key] = best
-			}
-		}
-	})
-	return s.words
-}
-
-// initials are worked out when a search first asks for them.
-type initials struct {
-	once  sync.Once
-	words map[string]string // by initials
 }

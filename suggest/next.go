@@ -10,6 +10,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
+	"waymark/learn/rank"
 	"waymark/semantic"
 	"waymark/semantic/thesaurus"
 )
@@ -36,9 +37,12 @@ func (m *Model) Next(r NextRequest) (NextAnswer, error) {
 	if q.mode == Exploration {
 		q.hubs(limit)
 	}
-	q.coverList()
 	q.doubt()
-	top := q.best(limit, q.passes)
+	var top []candidate
+	if !q.nothingFits() {
+		q.coverList()
+		top = q.best(limit, q.passes)
+	}
 	if len(top) > 0 && q.confidence(top[0]) < LowConfidence {
 		q.warn(WarnLowConfidence)
 	}
@@ -98,10 +102,17 @@ func pinFirst[T interface{ id() string }](q *query, ranked []T, pins []Pin, limi
 	return ranked[:min(limit, len(ranked))]
 }
 
+// foreignText is the match of the best text from which on an intent is not foreign, however strange its other words. Of
+// 80 wishes that no tool serves none reaches it; 4 of 7 needs that would be called foreign do.
+const foreignText = .3
+
 // doubt bounds the confidences for a foreign intent by the probability that it can be served. After a context, what
 // follows speaks for itself.
 func (q *query) doubt() {
 	if q.mode != Active || q.last != episodic.NoTool {
+		return
+	}
+	if q.ranking != nil && len(q.ranking.Ranked) > 0 && q.value(0, rank.BestText) >= foreignText {
 		return
 	}
 	if served := q.served(); served < foreignBelow {
@@ -110,13 +121,18 @@ func (q *query) doubt() {
 	}
 }
 
+// nothingFits reports whether the answer is empty because nothing serves the intent.
+func (q *query) nothingFits() bool {
+	return q.last == episodic.NoTool && (slices.Contains(q.warnings, WarnForeign) || slices.Contains(q.warnings, WarnNoIntentMatch))
+}
+
 // stop is the probability that the task is over after the last step.
 func (q *query) stop() float64 {
 	if q.last == episodic.NoTool {
 		return 0
 	}
-	if q.learned != nil && q.planned == nil {
-		return min(Cap, q.learned.endings.Over(q.fit.done))
+	if q.ranking != nil {
+		return min(Cap, q.learned.ranker.Over(q.fit.done))
 	}
 	u := q.Usage.At(q.last)
 	return min(Cap, StopProbability(u.Ends, u.Steps, q.Totals.Episodes, q.Totals.Steps))
@@ -186,38 +202,23 @@ func inUse(both, size int) string {
 	return fmt.Sprintf("%d of its %d tools are already in use", both, size)
 }
 
-// words names the words of the intent that a node's own text has, or else those of past requests that used it.
+// words names the words of the intent that a node's own text has.
 func (q *query) words(n int32) string {
-	var words, terms []string
-	indexed := q.doc(n) >= 0 && !q.recent.changed(n)
-	if indexed {
-		for _, w := range q.wording.text.Explain(q.doc(n)) {
-			words, terms = append(words, w.Word), append(terms, w.Term)
-		}
-	} else {
-		for word, term := range semantic.Terms(q.wording.intent) {
-			words, terms = append(words, word), append(terms, term)
-		}
+	var words, terms, own []string
+	for word, term := range semantic.Terms(q.wording.intent) {
+		words, terms = append(words, word), append(terms, term)
 	}
 	has := make([]bool, len(terms))
 	q.markOwn(n, terms, has)
-	var own, past []string
 	for i, word := range words {
 		if has[i] {
 			own = append(own, word)
-		} else if indexed {
-			past = append(past, word)
 		}
 	}
-	switch {
-	case len(own) > 0:
-		return " in: " + strings.Join(own[:min(4, len(own))], ", ")
-	case slices.ContainsFunc(q.recentTasks().tools, func(t similarTool) bool { return t.node == n }):
-		return " in a recent request that used it"
-	case len(past) > 0:
-		return " in past requests that used it: " + strings.Join(past[:min(4, len(past))], ", ")
+	if len(own) == 0 {
+		return " by topic"
 	}
-	return " by topic"
+	return " in: " + strings.Join(own[:min(4, len(own))], ", ")
 }
 
 // suggestionID names an answer: the same question to the same model with the same thesaurus has the same id.

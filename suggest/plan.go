@@ -38,11 +38,7 @@ func (m *Model) Plan(r DAGRequest) (DAGAnswer, error) {
 	}
 	defer q.close()
 	q.withheld = r.Withheld
-	about := aboutNext
-	if q.mode == Active {
-		about = aboutIntent
-	}
-	if err := q.decideFor(r.Profile, about, r.Vector); err != nil {
+	if err := q.decidePlan(r.Profile, r.Vector); err != nil {
 		return DAGAnswer{}, err
 	}
 	p := &plan{query: q, request: r}
@@ -240,7 +236,7 @@ func (p *plan) bar(n int32) float64 {
 // few reports whether the history has tasks, but too few to learn plans from, and the catalog does not say what tools
 // require, which fills a plan. Profile seed plans as ever.
 func (p *plan) few() bool {
-	return p.request.Profile != ProfileSeed && p.Totals.Episodes > 0 && !p.Catalog.HasRequirements && !p.measures.learning.enoughFor(aboutIntent)
+	return p.request.Profile != ProfileSeed && p.Totals.Episodes > 0 && !p.Catalog.HasRequirements && !p.measures.learning.enoughForPlans()
 }
 
 // relevant asks for more than a place in the ranking: PageRank alone is no reason to be in a plan.
@@ -494,11 +490,7 @@ func (p *plan) step(way []int32) (task, bool) {
 	}
 	defer q.close()
 	q.withheld = p.withheld
-	profile := p.request.Profile
-	if !p.measures.learning.enoughFor(aboutNext) {
-		profile = ProfileSeed
-	}
-	if q.decideNext(profile, nil) != nil {
+	if q.decideNext(p.request.Profile, nil) != nil {
 		return task{}, false
 	}
 	if q.learned != nil {

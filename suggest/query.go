@@ -5,9 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/learn/calibrate"
 	planning "waymark/learn/plan"
+	"waymark/learn/rank"
 	"waymark/semantic"
 )
 
@@ -15,23 +16,22 @@ import (
 type query struct {
 	*Model
 	*scratch
-	mode      Mode
-	wording   requestText
-	alpha     float64
-	last      int32 // the last known one, or episodic.NoTool
-	cluster   int32 // the cluster that stands for the situation, -1 = none
-	allow     []string
-	profile   string           // that answers
-	rated     int32            // the node of rate, -1 = none
-	rate      episodic.Rate    // of that node after the last step
-	decided   *Decided         // why, if profile auto was asked
-	seedCurve *calibrate.Curve // what the seed's scores are worth, if it answers for profile auto
-	learned   *learned         // what was learned, if that answers
-	weights   []float64        // of its signals
-	planned   *planning.Answer // of the planner, if it was asked
-	looking   bool             // a search: what is asked for decides, not what usually comes next
-	bound     float64          // of confidences: below 1 for an intent that nothing serves
-	warnings  []string
+	mode     Mode
+	wording  requestText
+	alpha    float64
+	last     int32 // the last known one, or episodic.NoTool
+	cluster  int32 // the cluster that stands for the situation, -1 = none
+	allow    []string
+	profile  string           // that answers
+	rated    int32            // the node of rate, -1 = none
+	rate     episodic.Rate    // of that node after the last step
+	learned  *learned         // what was learned, if that answers
+	ranking  *rank.Answer     // of what was learned, unless the planner was asked
+	planned  *planning.Answer // of the planner, if it was asked
+	looking  bool             // a search: what is asked for decides, not what usually comes next
+	kinds    []catalog.Kind   // of the results; empty: both
+	bound    float64          // of confidences: below 1 for an intent that nothing serves
+	warnings []string
 
 	withheld *Exclusions
 }
@@ -40,9 +40,8 @@ type query struct {
 type requestText struct {
 	wished   string             // the intent as it was asked
 	intent   string             // with misspelt words corrected
-	phrase   string             // what texts are compared with: the intent, in a search with abbreviations spelled out
 	text     *semantic.Query    // the intent, prepared; nil without one
-	matching *semantic.Matching // of a search, nil otherwise
+	matching *semantic.Matching // of the intent with texts since the build; nil if there are none
 }
 
 // newQueryWithSignals starts a query and fills in all signals; close must follow.
@@ -80,15 +79,12 @@ func (m *Model) newQuery(context []string, intent string, allow []string) (*quer
 	}
 	s := scratchWithCapacity(m.Counts.Buffers, len(m.IDs))
 	s.begin()
-	if l := s.fit.intentCache.by; l != nil && !m.measures.learning.is(l) {
-		s.fit.intentCache = intentCache{} // keeps no model alive
-	}
 	q := &s.asked
 	wished := strings.TrimSpace(intent)
 	if intent = wished; intent != "" {
 		intent = m.measures.texts.matcher().Spelled(wished, m.recent.has)
 	}
-	*q = query{Model: m, scratch: s, wording: requestText{wished: wished, intent: intent, phrase: intent}, last: episodic.NoTool, cluster: -1, rated: -1, allow: allow, bound: 1, warnings: []string{}}
+	*q = query{Model: m, scratch: s, wording: requestText{wished: wished, intent: intent}, last: episodic.NoTool, cluster: -1, rated: -1, allow: allow, bound: 1, warnings: []string{}}
 	for i, spelling := range context {
 		if spelling == "" {
 			q.close()
@@ -145,39 +141,15 @@ func (q *query) computeSignals(vector []float32) {
 	}
 }
 
-// computeLearnedNextSignals computes the signals shown by an answer of the learned profile after a context: transition counts,
-// and the stored capabilities that have to do with the situation.
-func (q *query) computeLearnedNextSignals(vector []float32) {
-	q.followers()
-	q.capabilities()
-	if q.mode == Active && (q.learned.partial || q.recent.any()) {
-		q.textSignals(vector)
-		return
-	}
-	if q.mode == Active && len(q.Roles.Capabilities) > 0 {
-		if len(q.Roles.Capabilities) > related {
-			q.textSignals(vector)
-			return
-		}
-		q.wording.text = q.measures.texts.text.Query(q.wording.phrase, vector)
-		for _, n := range q.Roles.Capabilities {
-			if n = q.Canonical[n]; q.Live(n) {
-				q.addCandidate(n)
-				q.nodes.semantic[n] = q.match(n)
-			}
-		}
-	}
-}
-
 // computeLearnedPlanSignals fills in what an answer shows of an intent if it was learned what it needs: the best match by text,
 // whose cluster stands for the situation, and the stored capabilities. How well others match is looked up
 // for those that are shown.
 func (q *query) computeLearnedPlanSignals(vector []float32) {
-	if len(q.context) > 0 || q.learned.partial || len(q.Roles.Capabilities) > related {
+	if len(q.context) > 0 || len(q.Roles.Capabilities) > related {
 		q.computeSignals(vector)
 		return
 	}
-	q.wording.text = q.measures.texts.text.Query(q.wording.phrase, vector)
+	q.wording.text = q.measures.texts.text.Query(q.wording.intent, vector)
 	if found := q.matches(glimpsed) || q.matches(textCandidates); !q.matchRecent() && !found {
 		q.warn(WarnNoIntentMatch)
 	}

@@ -1,6 +1,8 @@
 package suggest
 
 import (
+	"slices"
+
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/graph"
@@ -13,11 +15,9 @@ type candidate struct {
 	score   float64
 	formula string
 	p       float64 // probability, if the formula is learned
-	row     int     // of the signs, if it comes from them
 	stored  bool    // a capability by its tools
 	covers  int     // tools of the list that a capability covers
 	part    int32   // the best of them
-	outside bool    // not among the tools learned of
 	newer   float64 // part of the score that rests on what came after the build
 }
 
@@ -94,7 +94,7 @@ func (q *query) keep(top []candidate, c candidate, limit int, want func(node int
 
 // passes are the filters every answer applies.
 func (q *query) passes(n int32) bool {
-	return q.Live(n) && q.allowed(q.IDs[n]) && !q.Unconfirmed(n) && !q.after(n).Excluded(q.Rates.Sources())
+	return q.Live(n) && (len(q.kinds) == 0 || slices.Contains(q.kinds, q.Kind(n))) && q.allowed(q.IDs[n]) && !q.Unconfirmed(n) && !q.after(n).Excluded(q.Rates.Sources())
 }
 
 // after is how a node did after the last step. Formulas ask for one node one after the other.
@@ -132,10 +132,6 @@ func (q *query) formulas(n int32) []string {
 	switch {
 	case q.mode == Exploration:
 		return hybridOnly
-	case q.looking && !capability:
-		return hybridOnly
-	case q.looking:
-		return mixedOnly
 	case capability && q.last != episodic.NoTool:
 		return mixedOrTool
 	case capability:
@@ -171,21 +167,26 @@ func (q *query) apply(formula string, n int32, s *sum) float64 {
 
 // toolScore is sum.toolScore with the signals of the last step.
 func (q *query) toolScore(n int32, s *sum) float64 {
-	weight, count := q.nodes.weight[n], q.nodes.count[n]
-	cooccurrence, community := 0.0, 0.0
-	if count > 0 {
-		cooccurrence = graph.CooccurrenceConfidence(weight, count)
-	}
-	aa := q.nodes.aa[n]
-	if c := q.comm(n); c >= 0 && c == q.comm(q.last) && (n != q.last || count > 0) {
-		community = graph.CommunityConfidence(q.rank(n), weight, aa)
-	}
+	cooccurrence, community, aa := q.afterLast(n)
 	if cooccurrence == 0 && community == 0 && aa == 0 {
 		return 0 // importance alone makes no candidate
 	}
 	s.toolScore(cooccurrence, community, min(aa/2, 1), q.rank(n))
 	q.episodic(n, s)
 	return s.close()
+}
+
+// afterLast is how near the graph has a node to the last step: by its edge, its community and its neighbours.
+func (q *query) afterLast(n int32) (cooccurrence, community, aa float64) {
+	weight, count := q.nodes.weight[n], q.nodes.count[n]
+	if count > 0 {
+		cooccurrence = graph.CooccurrenceConfidence(weight, count)
+	}
+	aa = q.nodes.aa[n]
+	if c := q.comm(n); c >= 0 && c == q.comm(q.last) && (n != q.last || count > 0) {
+		community = graph.CommunityConfidence(q.rank(n), weight, aa)
+	}
+	return cooccurrence, community, aa
 }
 
 // hybrid is sum.rankScore: text, structure where there is a context, importance.
@@ -195,9 +196,6 @@ func (q *query) hybrid(n int32, s *sum) float64 {
 		s.add("pagerank", q.rank(n), wRank)
 	case q.nodes.semantic[n] == 0 && q.nodes.graph[n] == 0:
 		return 0
-	case q.looking:
-		q.searchTerms(n, s)
-		return s.close()
 	default:
 		s.rankScore(q.alpha, q.nodes.semantic[n], nil, q.nodes.graph[n], q.rank(n))
 	}
@@ -286,6 +284,8 @@ func (q *query) explain(c candidate) []Term {
 		return withRest(q.learnedTerms(c), q.shownScore(c))
 	case FormulaCovers:
 		return q.coveringTerms(c)
+	case FormulaName:
+		return []Term{{"exact_match", 1, 1, 1}}
 	}
 	s := sum{keep: true}
 	q.apply(c.formula, c.node, &s)
@@ -318,25 +318,18 @@ func (c candidate) confidence() float64 {
 	return min(Cap, c.score)
 }
 
-// confidence of a candidate for the next step. Where profile auto stays with the seed, it is the share of
-// first suggestions with such a score that were right, as held-out tasks say.
-func (q *query) confidence(c candidate) float64 {
-	if q.seedCurve == nil || c.formula == FormulaLogistic {
-		return min(q.bound, c.confidence())
-	}
-	return min(q.bound, Cap, q.seedCurve.At(min(1, c.score)))
-}
+// confidence of a candidate for the next step.
+func (q *query) confidence(c candidate) float64 { return min(q.bound, c.confidence()) }
 
 // low is a lower bound, in 90 % of cases, of the confidence of a candidate, by the claims that were judged in such
-// situations: held-out steps, past requests, or held-out tasks where profile auto stays with the seed. It is 0 where none
-// were.
+// situations: held-out steps or past requests. It is 0 where none were.
 func (q *query) low(c candidate) float64 {
 	confidence := q.confidence(c)
 	switch {
 	case q.planned != nil:
 		return q.planned.Low(confidence)
 	case q.learned != nil:
-		return q.fit.calibration.curve.Low(confidence)
+		return q.ranking.Low(confidence)
 	}
-	return q.seedCurve.Low(confidence)
+	return 0
 }

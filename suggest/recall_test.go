@@ -7,7 +7,7 @@ import (
 )
 
 // Of the ten best of all tools, those that text, graph and popularity bring in as candidates: 99 of 100 at least, over
-// questions with and without an intent and searches.
+// questions with and without an intent.
 func TestCandidatesHoldTheBestOfAllTools(t *testing.T) {
 	m := big(t, 3000, 9000).model()
 	require.Greater(t, len(m.IDs), 5*textCandidates)
@@ -15,12 +15,7 @@ func TestCandidatesHoldTheBestOfAllTools(t *testing.T) {
 		q, err := m.newQuery(context, intent, nil)
 		require.NoError(t, err)
 		defer q.close()
-		q.looking = len(context) == 0
-		if q.wording.phrase = q.spellOut(); q.looking {
-			q.searchSignals(nil, 10)
-		} else {
-			require.NoError(t, q.decideNext(ProfileSeed, nil))
-		}
+		require.NoError(t, q.decideNext(ProfileSeed, nil))
 		for n := range int32(len(m.IDs)) {
 			if all && m.Live(n) {
 				q.consider(n)
@@ -32,7 +27,7 @@ func TestCandidatesHoldTheBestOfAllTools(t *testing.T) {
 		}
 		return best
 	}
-	for name, kind := range map[string]struct{ context, intent bool }{"next": {context: true}, "intent": {true, true}, "search": {intent: true}} {
+	for name, kind := range map[string]struct{ context, intent bool }{"next": {context: true}, "intent": {true, true}} {
 		found, of := 0, 0
 		for i := range 200 {
 			p := m.Past.Episode(i * 31 % m.Past.N)

@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"waymark/catalog"
-	"waymark/episodic"
 	"waymark/internal/numeric"
 	"waymark/internal/pages"
 	"waymark/semantic"
@@ -153,14 +152,15 @@ const (
 // tools used for them. It reports whether there are any.
 func (q *query) matchRecent() (found bool) {
 	r := q.recent
-	if !r.any() {
+	if !r.any() || q.mode != Active {
 		return false
 	}
-	q.hits = r.text.Score(q.hits[:0], q.wording.text, func(d int32) bool { return r.document.At(r.node[d]) == d+1 })
+	q.wording.matching = q.measures.texts.matcher().Match(q.wording.intent)
+	q.hits = r.text.Match(q.hits[:0], q.wording.matching, func(d int32) bool { return r.document.At(r.node[d]) == d+1 })
 	for _, h := range q.hits {
 		if n := r.node[h.Doc]; q.Live(n) {
 			q.addCandidate(n)
-			q.nodes.semantic[n] = h.Score
+			q.nodes.semantic[n] = float64(h.Score * q.TextWeight(n))
 			found = true
 		}
 	}
@@ -245,7 +245,7 @@ func (q *query) nearestTasks(k int) []similarTask {
 func (q *query) newer(n int32) float64 {
 	p := 0.0
 	text := q.mode == Active && q.Kind(n) == catalog.KindTool && q.nodes.stamp[n] == q.nodes.epoch
-	if q.planned != nil {
+	if q.whole() {
 		for _, t := range q.recentTasks().tools {
 			if t.node == n {
 				p = float64(recentTrust * t.similarity)
@@ -292,14 +292,13 @@ func (m *Model) continued() bool { return m.Totals.Steps > m.measures.steps }
 
 // since is how often transitions from the last step were counted in the build, and since then.
 func (q *query) since() (before, after float64) {
-	if q.planned != nil || q.last == episodic.NoTool || !q.continued() || q.learned.history.Truncated() {
+	if q.whole() || !q.continued() || q.learned.older {
 		return 0, 0
 	}
-	all := float64(q.followedBy(q.last))
 	if t := history.Of(q.learned.tool, q.last, -1); t >= 0 {
-		before = float64(q.learned.history.Led(t))
+		before = q.learned.ranker.Followed(t)
 	}
-	return before, max(0, all-before)
+	return before, max(0, float64(q.followedBy(q.last))-before)
 }
 
 // sinceTo is how often a node came after the last step since the build.
@@ -307,12 +306,11 @@ func (q *query) sinceTo(n int32) float64 {
 	if _, after := q.since(); after == 0 || q.nodes.stamp[n] != q.nodes.epoch { // no follower of the last step
 		return 0
 	}
-	before := int32(0)
-	last, t := history.Of(q.learned.tool, q.last, -1), history.Of(q.learned.tool, n, -1)
-	if last >= 0 && t >= 0 {
-		before = q.learned.history.LedTo(last, t)
+	before := 0.0
+	if last, t := history.Of(q.learned.tool, q.last, -1), history.Of(q.learned.tool, n, -1); last >= 0 && t >= 0 {
+		before = q.learned.ranker.FollowedBy(last, t)
 	}
-	return max(0, float64(q.nodes.count[n])-float64(before))
+	return max(0, float64(q.nodes.count[n])-before)
 }
 
 // renewed is a learned candidate with what came after the build. Transitions since then count as further
@@ -330,17 +328,22 @@ func (q *query) renewed(c candidate) candidate {
 	}
 	p = (float64(p*(before+recentMass)) + q.sinceTo(c.node)) / (before + recentMass + after)
 	p = 1 - float64((1-p)*(1-newer))
-	if c.newer = float64(q.scale(p) - q.scale(c.p)); after > 0 { // calibration moves probabilities apart from scores
-		c.newer = q.fit.calibration.score - q.scale(q.fit.calibration.first) + q.scale(p) - c.score
-	}
+	c.newer = q.scoreOf(p) - c.score
 	c.score, c.p = c.score+c.newer, p
 	return c
 }
 
-// scale is a probability on the scale of learned scores, up to a constant.
+// scoreOf is a probability on the scale of learned scores: that of the best candidate has its score.
+func (q *query) scoreOf(p float64) float64 {
+	if q.planned != nil || len(q.ranking.Ranked) == 0 {
+		return q.scale(p)
+	}
+	return q.ranking.Ranked[0].Score - q.scale(q.ranking.Chances[0]) + q.scale(p)
+}
+
 func (q *query) scale(p float64) float64 {
 	p = min(max(p, 1e-9), 1-1e-9)
-	if q.planned != nil {
+	if q.whole() {
 		return numeric.Ln(p / (1 - p))
 	}
 	return numeric.Ln(p)
@@ -348,18 +351,14 @@ func (q *query) scale(p float64) float64 {
 
 // recentCandidates visits the tools that only what came after the build speaks for.
 func (q *query) recentCandidates(visit func(c candidate)) {
-	if !q.recent.any() {
+	if !q.recent.any() && !q.continued() {
 		return
 	}
 	for _, n := range q.nodes.candidateNodes {
 		if q.judged(n) || q.Kind(n) != catalog.KindTool || !q.Live(n) {
 			continue
 		}
-		if p := q.newer(n); p > 0 {
-			c := candidate{node: n, formula: FormulaLogistic, row: -1, p: p, score: q.scale(p)}
-			if q.planned == nil {
-				c.score += q.fit.calibration.score - q.scale(q.fit.calibration.first)
-			}
+		if c := q.renewed(candidate{node: n, formula: FormulaLogistic, score: q.scoreOf(0)}); c.p > 0 {
 			c.newer = c.score
 			visit(c)
 		}

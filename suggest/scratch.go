@@ -4,7 +4,6 @@ import (
 	"sync"
 
 	"waymark/graph"
-	nexttool "waymark/learn/next"
 	"waymark/semantic"
 )
 
@@ -32,14 +31,8 @@ type scratch struct {
 
 // fitBuffers serve the learned profile.
 type fitBuffers struct {
-	features    nexttool.FeatureValues
-	predicted   []nexttool.Ranked
-	request     nexttool.Request
-	intentCache intentCache
-	calibration calibration
-	together    together
-	done        []int32 // tools of the context that can be learned of
-	sources     nexttool.Sources
+	together together
+	done     []int32 // tools of the context that can be learned of
 }
 
 // nodeSignals are by node; those of nodes not touched in this epoch are of earlier questions.
@@ -53,10 +46,7 @@ type nodeSignals struct {
 	count          []uint64
 	graph          []float64 // GraphScore, the maximum over the context
 	semantic       []float64
-	saidSum        []float64 // of a search, what past requests say for each of sayings; else zero
-	sayings        []int32
-	matched        []matchParts // of a search, what semantic is made of
-	inFlight       []bool       // node is in the context
+	inFlight       []bool // node is in the context
 }
 
 // scratchWithCapacity is working memory for n nodes. Models hand it on to later ones, which have more.
@@ -72,7 +62,6 @@ func scratchWithCapacity(pool *sync.Pool, n int) *scratch {
 		s.nodes.near = make([]uint32, n)
 		s.nodes.stamp, s.nodes.aa, s.nodes.weight, s.nodes.count = make([]uint32, n), make([]float64, n), make([]float64, n), make([]uint64, n)
 		s.nodes.graph, s.nodes.semantic, s.nodes.inFlight = make([]float64, n), make([]float64, n), make([]bool, n)
-		s.nodes.matched, s.nodes.saidSum, s.nodes.sayings = make([]matchParts, n), make([]float64, n), nil
 	}
 	return s
 }
@@ -94,7 +83,6 @@ func (s *scratch) addCandidate(i int32) {
 	if s.nodes.stamp[i] != s.nodes.epoch {
 		s.nodes.stamp[i] = s.nodes.epoch
 		s.nodes.weight[i], s.nodes.count[i], s.nodes.semantic[i], s.nodes.inFlight[i] = 0, 0, 0, false
-		s.nodes.matched[i] = matchParts{}
 		s.clearSignals(i)
 		s.nodes.candidateNodes = append(s.nodes.candidateNodes, i)
 	}

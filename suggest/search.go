@@ -8,9 +8,9 @@ import (
 	"waymark/catalog"
 )
 
-// Search ranks tools and capabilities by how well their texts, and the requests they served, match a query. What the
-// query names, by id in any spelling or by name, comes first. Every profile gives the same answer: the tools that a
-// whole request needs, learned from past tasks, are what Next returns for an intent without a context.
+// Search ranks the tools and capabilities that a query asks for. What the query names, by id in any spelling or by name,
+// comes first. Every profile gives the same answer: the tools that a whole task needs are what Next returns for an intent
+// without a context.
 func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 	limit, err := limitOf("limit", r.Limit, 10, MaxLimit)
 	if err != nil {
@@ -24,37 +24,37 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 		return SearchAnswer{}, err
 	}
 	defer q.close()
-	q.withheld = r.Withheld
-	wanted := func(n int32) bool {
-		return q.Live(n) && q.allowed(q.IDs[n]) && (len(r.Kinds) == 0 || slices.Contains(r.Kinds, q.Kind(n)))
-	}
-	q.looking, q.wording.phrase = true, q.spellOut()
+	q.withheld, q.kinds, q.looking = r.Withheld, r.Kinds, true
 	if q.profile, err = searchProfile(r.Profile); err != nil {
 		return SearchAnswer{}, err
 	}
-	if len(q.context) > 0 {
-		q.graphSignals()
+	if m.measures.learning == nil || !q.rankLearned(r.Vector) {
+		q.computeSignals(r.Vector)
 	}
-	q.searchSignals(r.Vector, limit)
-	// Named results stand in front, in their own order; the ranking below leaves them out.
-	named := q.named()
-	q.coverList()
-	top := q.best(limit, func(n int32) bool {
-		isNamed := slices.ContainsFunc(named, func(m nameMatch) bool { return m.node == n })
-		return wanted(n) && !isNamed && (q.nodes.semantic[n] > 0 || q.nodes.graph[n] > 0) && !q.after(n).Excluded(q.Rates.Sources())
+	q.doubt()
+	named := slices.DeleteFunc(q.named(), func(n int32) bool {
+		return !q.Live(n) || !q.allowed(q.IDs[n]) || len(r.Kinds) > 0 && !slices.Contains(r.Kinds, q.Kind(n))
 	})
+	var top []candidate
+	if !q.nothingFits() {
+		q.coverList()
+		top = q.best(limit, func(n int32) bool { return q.passes(n) && !slices.Contains(named, n) })
+	}
 	r.Context, r.Limit, r.Profile = q.spelled, limit, q.profile
 	show := want(r.Explain)
 	r.Explain = nil // how much is shown is no part of the question
-	a := SearchAnswer{
-		SuggestionID: m.suggestionID("search", r), Mode: q.mode, Model: q.who(),
+	a := SearchAnswer{SuggestionID: m.suggestionID("search", r), Mode: q.mode, Model: q.who(), Results: make([]SearchResult, 0, limit)}
+	for _, n := range named[:min(limit, len(named))] {
+		a.Results = append(a.Results, q.searchResult(candidate{node: n, score: 1, formula: FormulaName}, show))
 	}
-	a.Results = q.searchResults(named, top, limit, show, wanted)
+	for _, c := range top[:min(len(top), limit-len(a.Results))] {
+		a.Results = append(a.Results, q.searchResult(c, show))
+	}
 	a.Results = pinFirst(q, a.Results, r.Pinned, limit, func(n int32, was *SearchResult, _ string) SearchResult {
 		if was != nil {
 			return *was
 		}
-		return q.searchResult(candidate{node: n, formula: FormulaPin})
+		return q.searchResult(candidate{node: n, formula: FormulaPin}, false)
 	})
 	if len(a.Results) > 0 && a.Results[0].Confidence < LowConfidence {
 		q.warn(WarnLowConfidence)
@@ -79,40 +79,17 @@ func checkSearch(r SearchRequest) error {
 	return nil
 }
 
-// searchResults lists what the query names and then the ranking, at most limit results. An exact name is shown even if
-// the tool fails too often to be suggested: who names it wants to find it.
-func (q *query) searchResults(named []nameMatch, top []candidate, limit int, show bool, wanted func(n int32) bool) []SearchResult {
-	results := make([]SearchResult, 0, limit)
-	add := func(c candidate, terms func() []Term) {
-		if len(results) == limit {
-			return
-		}
-		res := q.searchResult(c)
-		if show {
-			res.Terms = terms()
-		}
-		results = append(results, res)
-	}
-	for _, n := range named {
-		if wanted(n.node) && (n.exact || !q.after(n.node).Excluded(q.Rates.Sources())) {
-			s := sum{keep: true}
-			q.nameScore(n, &s)
-			add(candidate{node: n.node, score: s.close(), formula: FormulaHybrid}, func() []Term { return s.terms })
-		}
-	}
-	for _, c := range top {
-		add(c, func() []Term { return q.explain(c) })
-	}
-	return results
-}
-
-// searchResult shows a candidate, without its terms.
-func (q *query) searchResult(c candidate) SearchResult {
+// searchResult shows a candidate.
+func (q *query) searchResult(c candidate, explain bool) SearchResult {
 	name, description := q.describe(c.node)
-	return SearchResult{
-		ID: q.IDs[c.node], Kind: q.Kind(c.node), Name: name, Description: description, Confidence: c.confidence(), ConfidenceLow: q.low(c),
+	s := SearchResult{
+		ID: q.IDs[c.node], Kind: q.Kind(c.node), Name: name, Description: description, Confidence: q.confidence(c), ConfidenceLow: q.low(c),
 		Score: q.shownScore(c), Formula: c.formula, Semantic: q.nodes.semantic[c.node], Graph: q.nodes.graph[c.node],
 	}
+	if explain {
+		s.Terms = q.explain(c)
+	}
+	return s
 }
 
 // describe returns a node's name and description from the catalog.

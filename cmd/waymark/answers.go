@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/jedib0t/go-pretty/v6/text"
 
@@ -275,6 +276,13 @@ func arguments(args map[string]suggest.Argument) string {
 }
 
 func (a *app) showExplain(e suggest.ExplainAnswer, all bool) {
+	if len(e.FormulaSteps) > 0 {
+		a.showFormula(e.FormulaSteps)
+		if n := len(e.UnknownIDs); n > 0 {
+			a.printf("%s: %s\n", plural.Of(n, "unknown id"), truncated(clean(e.UnknownIDs[0].Message), formulaWidth/2))
+		}
+		return
+	}
 	a.showModel(e.Mode, e.Model, all)
 	switch {
 	case e.Suggested:
@@ -311,3 +319,23 @@ func (a *app) showExplain(e suggest.ExplainAnswer, all bool) {
 	unknown := slices.DeleteFunc(slices.Clone(e.UnknownIDs), func(u suggest.UnknownID) bool { return u.Message == e.Reason })
 	a.showNotes(e.Model, nil, unknown, "")
 }
+
+// showFormula prints the steps of a score, each in one line where it has at most formulaWidth characters.
+func (a *app) showFormula(steps []suggest.FormulaStep) {
+	for _, s := range steps {
+		line := truncated(clean(s.Name), formulaWidth/2)
+		for _, part := range []string{" = " + s.Formula, " = " + s.Numbers, " = " + number(s.Value), truncated(" ("+clean(s.Note), formulaWidth-4) + ")"} {
+			if part == " = " || part == " ()" {
+				continue
+			}
+			if utf8.RuneCountInString(line+part) > formulaWidth {
+				a.printf("%s\n", line)
+				line = "   "
+			}
+			line += part
+		}
+		a.printf("%s\n", line)
+	}
+}
+
+const formulaWidth = 100

@@ -123,7 +123,7 @@ func (a *app) searchCommand() *cobra.Command {
 	f.StringSliceVar(&r.Context, "context", nil, "`ids` already used, in order")
 	countVar(f, &r.Limit, "limit", "how many results (default 10)")
 	f.StringSliceVar(&kinds, "kinds", nil, "only these `kinds`: tool, capability")
-	f.StringVar(&r.Profile, "profile", "", "scoring `profile`: auto, seed or learned")
+	f.StringVar(&r.Profile, "profile", "", "scoring `profile`: learned (default) or seed")
 	explain.flag(cmd)
 	f.StringSliceVar(&r.Allow, "allow", nil, "only ids that match one of these `patterns`, as in github:*")
 	return cmd
@@ -159,7 +159,7 @@ for --intent, for both, or, with neither, where to begin exploring.`,
 	countVar(f, &r.Limit, "limit", "how many suggestions (default 5)")
 	f.Float64Var(&r.MinConfidence, "min-confidence", 0, "leave out suggestions with less `confidence`, from 0 to 1")
 	f.StringSliceVar(&r.Allow, "allow", nil, "only ids that match one of these `patterns`, as in github:*")
-	f.StringVar(&r.Profile, "profile", "", "scoring `profile`: auto, seed or learned")
+	f.StringVar(&r.Profile, "profile", "", "scoring `profile`: learned (default) or seed")
 	explain.flag(cmd)
 	return cmd
 }
@@ -184,7 +184,7 @@ func (a *app) dagCommand() *cobra.Command {
 	f.StringSliceVar(&r.Context, "context", nil, "`ids` already used, in order")
 	countVar(f, &r.MaxSteps, "max-steps", "at most this many tasks (default the length the history teaches)")
 	f.StringSliceVar(&r.Allow, "allow", nil, "only ids that match one of these `patterns`, as in github:*")
-	f.StringVar(&r.Profile, "profile", "", "scoring `profile`: auto, seed or learned")
+	f.StringVar(&r.Profile, "profile", "", "scoring `profile`: learned (default) or seed")
 	explain.flag(cmd)
 	return cmd
 }
@@ -199,6 +199,9 @@ func (a *app) explainCommand() *cobra.Command {
 		Args:    exactly(1, "an id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.ID = args[0]
+			if r.Formula {
+				r.Profile = suggest.ProfileSeed
+			}
 			return ask(cmd.Context(), a, "/v1/explain", r, shown((*app).showExplain, &all))
 		},
 	}
@@ -207,8 +210,10 @@ func (a *app) explainCommand() *cobra.Command {
 	f.StringVar(&r.Intent, "intent", "", "what is wanted, as `text`")
 	countVar(f, &r.Limit, "limit", "the cut it is compared with (default 5)")
 	f.StringSliceVar(&r.Allow, "allow", nil, "only ids that match one of these `patterns`, as in github:*")
-	f.StringVar(&r.Profile, "profile", "", "scoring `profile`: auto, seed or learned")
+	f.StringVar(&r.Profile, "profile", "", "scoring `profile`: learned (default) or seed")
 	f.BoolVar(&all, "all", false, "print every term of the score, not only the ten largest")
+	f.BoolVar(&r.Formula, "formula", false, "print instead how profile seed computes the score, formula by formula")
+	apart(cmd, "formula", "profile")
 	return cmd
 }
 

@@ -69,7 +69,7 @@ var argumentValues = map[string]values{
 }
 
 var (
-	profiles       = []string{suggest.ProfileAuto, suggest.ProfileSeed, suggest.ProfileLearned}
+	profiles       = []string{suggest.ProfileLearned, suggest.ProfileSeed}
 	capabilityIDs  = field("/v1/capabilities?limit=500", "capabilities", "id")
 	proposalIDs    = field("/v1/proposals?state=proposed&limit=500", "proposals", "id")
 	runIDs         = field("/v1/runs", "runs", "id")

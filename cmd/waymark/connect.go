@@ -113,7 +113,7 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	if err := h.note(""); err != nil {
 		return nil, errors.Join(err, store.Close(), unlock())
 	}
-	opts := live.Options{Logger: logger, Now: time.Now, DropIntents: a.privacy.dropIntents, DropDigests: a.privacy.dropDigests, KeepSecrets: a.privacy.keepSecrets, Mine: a.learning.mine, Judge: a.learning.judgeProfiles && who.serves, Serves: who.serves, Withheld: h.withheld, Connected: h.connected, Idle: a.unloadAfter, Patience: commandPatience}
+	opts := live.Options{Logger: logger, Now: time.Now, DropIntents: a.privacy.dropIntents, DropDigests: a.privacy.dropDigests, KeepSecrets: a.privacy.keepSecrets, Mine: a.mine, Serves: who.serves, Withheld: h.withheld, Connected: h.connected, Idle: a.unloadAfter, Patience: commandPatience}
 	if who.serves {
 		opts.Patience = startPatience
 	}

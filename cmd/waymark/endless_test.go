@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"testing"
@@ -78,6 +79,9 @@ func TestEndlessInput(t *testing.T) {
 			rows = append(rows, row{command + " -", input, document, exitNegative})
 		}
 	}
+	// A child counts the memory of its parent until it starts: what the tests before took must not be its peak.
+	debug.FreeOSMemory()
+	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)
 	for _, r := range rows {
 		t.Run(r.args, func(t *testing.T) {
 			cmd, stderr := starting(t, strings.Fields(r.args)...)

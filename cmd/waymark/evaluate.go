@@ -59,7 +59,7 @@ tool (MRR), the tools (NDCG@10) or the plan (Node-F1, Link-F1).`,
 	f := cmd.Flags()
 	f.StringVar(&e.dataset, "dataset", "", "`folder` of a data set (default: the workspace's own history)")
 	f.StringArrayVar(&e.distractors, "distractors", nil, "`folder` whose tools stand among those of the data set; may be repeated")
-	f.StringVar(&e.profile, "profile", suggest.ProfileAuto, "seed, learned or auto")
+	f.StringVar(&e.profile, "profile", suggest.ProfileLearned, "learned or seed")
 	f.Float64Var(&e.share, "share", 0.2, "`share` of the own history that is held out, without --dataset")
 	f.BoolVar(&e.successful, "successful", false, "ask only about test episodes that succeeded")
 	f.BoolVar(&e.store, "store", false, "keep the report in the workspace in place of the last one, without --dataset")
@@ -68,10 +68,9 @@ tool (MRR), the tools (NDCG@10) or the plan (Node-F1, Link-F1).`,
 }
 
 func (e evaluation) check() error {
-	profiles := []string{suggest.ProfileSeed, suggest.ProfileLearned, suggest.ProfileAuto}
 	switch {
 	case !slices.Contains(profiles, e.profile):
-		return usagef("unknown --profile %q: want seed, learned or auto", e.profile)
+		return usagef("unknown --profile %q: want learned or seed", e.profile)
 	case !(e.share > 0 && e.share < 1):
 		return usagef("--share must be a number between 0 and 1, got %v", e.share)
 	case e.dataset == "" && len(e.distractors) > 0:

@@ -201,7 +201,7 @@ func TestEvaluationRefuses(t *testing.T) {
 		says string
 		args []string
 	}{
-		{"profile", 2, `unknown --profile "best": want seed, learned or auto`, []string{"--dataset", set, "--profile", "best"}},
+		{"profile", 2, `unknown --profile "best": want learned or seed`, []string{"--dataset", set, "--profile", "best"}},
 		{"share", 2, "--share must be a number between 0 and 1, got 1", []string{"--share", "1"}},
 		{"distractors of an own history", 2, "--distractors needs --dataset", []string{"--distractors", set}},
 		{"no such folder", 3, "nowhere", []string{"--dataset", filepath.Join(set, "nowhere")}},

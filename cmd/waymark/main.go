@@ -165,14 +165,8 @@ type app struct {
 	vocabulary wordSettings
 	judging    judgeSettings
 	privacy    privacySettings
-	learning   learningSettings
+	mine       bool // mine capabilities after each rebuild
 	tools      toolSettings
-}
-
-// learningSettings say what is done in the background.
-type learningSettings struct {
-	mine          bool
-	judgeProfiles bool
 }
 
 // toolSettings say how hosts use the tools of other servers.

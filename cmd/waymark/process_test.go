@@ -123,6 +123,7 @@ func TestCommandLineAndHTTPCannotDiffer(t *testing.T) {
 		{"/search", `{"query":"parse json"}`, []string{"search", "parse", "json"}},
 		{"/dag", `{"intent":"read and parse"}`, []string{"dag", "read and parse"}},
 		{"/explain", `{"id":"json:parse","context":["fs:read_file"]}`, []string{"explain", "json:parse", "--after", "fs:read_file"}},
+		{"/explain", `{"id":"json:parse","context":["fs:read_file"],"profile":"seed","formula":true}`, []string{"explain", "json:parse", "--after", "fs:read_file", "--formula"}},
 	}
 	alone := make([]string, len(questions))
 	for i, q := range questions {

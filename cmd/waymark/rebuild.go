@@ -190,11 +190,8 @@ func (a *app) showJob(j live.Job) {
 		}
 		return
 	}
-	switch {
-	case j.State == live.JobRefused:
+	if j.State == live.JobRefused {
 		a.printf("the active model stays (model %s)\n--force publishes the new one nevertheless\n", shortVersion(j.Version))
-	case j.Auto != nil:
-		a.printf("profile auto: %v\n", j.Auto)
 	}
 	if j.Gate != nil {
 		a.showGate(j.Gate)

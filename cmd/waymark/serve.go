@@ -79,9 +79,8 @@ func (a *app) engineFlags(cmd *cobra.Command) {
 	f.BoolVar(&a.privacy.dropIntents, "drop-intents", false, "never store what users asked for")
 	f.BoolVar(&a.privacy.dropDigests, "drop-digests", false, "never store keyed hashes of the values in calls, by which arguments are wired")
 	f.BoolVar(&a.privacy.keepSecrets, "keep-secrets", false, "store intents and errors with the keys, tokens and passwords found in them")
-	f.BoolVar(&a.learning.judgeProfiles, "judge-profiles", true, "once the history is long enough, select the profile for each kind of question in the background")
 	f.DurationVar(&a.unloadAfter, "unload-after", 30*time.Minute, "how long a workspace other than default may be `idle` before it leaves memory until its next use; 0: it stays")
-	f.BoolVar(&a.learning.mine, "mine", false, "look for capabilities in the history after each rebuild, and propose them")
+	f.BoolVar(&a.mine, "mine", false, "look for capabilities in the history after each rebuild, and propose them")
 	a.judgeFlags(cmd)
 	a.recordFlag(cmd)
 }

@@ -30,7 +30,7 @@ var settings = append([]string{
 // processSettings configure the process that has the data directory. Beside a running server they have no effect.
 var processSettings = []string{
 	"thesaurus", "embeddings-url", "embeddings-model", "judge-url", "judge-model", "judge-timeout", "record-scores",
-	"drop-intents", "drop-digests", "keep-secrets", "mine", "judge-profiles", "unload-after", "keep-for",
+	"drop-intents", "drop-digests", "keep-secrets", "mine", "unload-after", "keep-for",
 	"connect", "tool-mode", "expose", "suggest-after", "strict-results", "idle-stop", "result-limit",
 }
 

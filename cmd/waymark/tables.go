@@ -118,10 +118,11 @@ func clean(s string) string {
 }
 
 // short is clean text of at most maxText characters.
-func short(s string) string {
-	s = clean(s)
-	if r := []rune(s); len(r) > maxText {
-		s = string(r[:maxText-1]) + "…"
+func short(s string) string { return truncated(clean(s), maxText) }
+
+func truncated(s string, most int) string {
+	if r := []rune(s); len(r) > most {
+		s = string(r[:most-1]) + "…"
 	}
 	return s
 }

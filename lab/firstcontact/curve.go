@@ -80,9 +80,6 @@ func (s *set) curve(ctx context.Context, o options) error {
 			for i, profile := range profiles {
 				r, err := evaluate.Evaluate(ctx, d, evaluate.Suggester(profile, suggest.MeasureOptions{}), evaluate.Options{Profile: profile})
 				if err != nil {
-					if profile == suggest.ProfileLearned { // too short a history
-						continue
-					}
 					return err
 				}
 				sums[i].add(r)

@@ -50,7 +50,7 @@ func main() {
 	flag.StringVar(&o.reworded, "reworded", "", "`folder` of the wordings; default: reworded in the folder of the data sets")
 	flag.StringVar(&o.sets, "sets", "ultratool,toollinkos,tau_bench,toolathlon,n8n,livemcp,sample,cold", "`names` of the sets; cold is the catalog of livemcp and mcp_catalog without a history")
 	flag.StringVar(&o.half, "half", "develop", "`half` of the wordings: develop, held or both")
-	flag.StringVar(&o.profiles, "profiles", "seed,learned", "`profiles` to ask; auto judges them first")
+	flag.StringVar(&o.profiles, "profiles", "seed,learned", "`profiles` to ask")
 	flag.BoolVar(&o.plans, "plans", true, "ask for plans of reworded requests")
 	flag.BoolVar(&o.needs, "needs", true, "search for single needs")
 	flag.BoolVar(&o.own, "own", true, "search for tools by their own name and first sentence")
@@ -244,7 +244,7 @@ func (s *set) withhold(takes func(string) bool) {
 	s.requests = slices.DeleteFunc(s.requests, func(r request) bool { return !takes(r.Episode) })
 }
 
-// model is fitted to the train part; the choice is what auto would take.
+// model is fitted to the train part.
 func (s *set) model(ctx context.Context, profiles string) (*suggest.Model, error) {
 	state := history.NewState()
 	for _, t := range s.data.Tools {
@@ -253,30 +253,17 @@ func (s *set) model(ctx context.Context, profiles string) (*suggest.Model, error
 	for _, c := range s.data.Capabilities {
 		state.PutCapability(c)
 	}
-	var episodes []episodic.Episode
 	for i := range s.data.Examples {
 		if x := &s.data.Examples[i]; x.Split == evaluate.Train {
 			state.Record(&x.Episode)
-			episodes = append(episodes, x.Episode)
 		}
 	}
 	o := suggest.MeasureOptions{Learn: strings.Contains(profiles, "learned")}
-	var choice suggest.Choice
-	if strings.Contains(profiles, "auto") {
-		var err error
-		t := evaluate.Trial{New: evaluate.Recipe{Tools: s.data.Tools, Capabilities: s.data.Capabilities, Options: o}, Episodes: episodes}
-		if choice, _, err = evaluate.Judge(ctx, t); err != nil {
-			return nil, err
-		}
-		fmt.Printf("%s: %v\n", s.name, choice)
-		o.Learn = o.Learn || choice.Learned()
-	}
 	counts := state.Freeze()
 	measures, err := suggest.Measure(ctx, counts, o)
 	if err != nil {
 		return nil, err
 	}
-	measures.Choose(choice)
 	return suggest.NewModel(counts, measures, suggest.Stamp{Version: "firstcontact"})
 }
 

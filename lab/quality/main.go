@@ -28,7 +28,7 @@ func main() {
 	var o options
 	flag.StringVar(&o.dir, "dir", "", "`folder` of the data sets")
 	flag.StringVar(&o.program, "program", "bin/waymark", "the `program` to evaluate")
-	flag.StringVar(&o.profile, "profile", "auto", "the profile")
+	flag.StringVar(&o.profile, "profile", "learned", "the profile")
 	flag.StringVar(&o.floors, "floors", "docs/lab/floors.tsv", "the `file` of floors")
 	flag.StringVar(&o.keep, "keep", "", "`folder` that keeps the reports; those it has are not made again")
 	flag.StringVar(&o.page, "page", "docs/lab/quality.md", "the `file` to write")

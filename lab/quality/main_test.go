@@ -54,6 +54,6 @@ func TestRunWritesThePage(t *testing.T) {
 	assert.Equal(t, first, page())
 	o.program = filepath.Join(dir, "gone")
 	assert.Equal(t, first, page(), "the kept report is taken")
-	o.profile = "auto"
+	o.profile = "learned"
 	assert.Error(t, run(t.Context(), o), "the report of another profile is not")
 }

@@ -66,7 +66,7 @@ func TestPage(t *testing.T) {
 	loss := func(lo, mean, hi float64) evaluate.Difference {
 		return evaluate.Difference{Mean: mean, Interval: evaluate.Interval{lo, hi}}
 	}
-	r := &evaluate.Report{TrainEpisodes: 3, TestEpisodes: 2, Profile: "auto",
+	r := &evaluate.Report{TrainEpisodes: 3, TestEpisodes: 2, Profile: "learned",
 		Next: &evaluate.NextReport{NextScores: evaluate.NextScores{MRR: 0.4}, Tasks: 20, CI: map[string]evaluate.Interval{"mrr": {0.3, 0.45}},
 			ECE: &ece, AURC: &area, Calibrated: &no, Band: &evaluate.Interval{0.01, 0.02}, Claims: 7},
 		Baselines: map[string]evaluate.Baseline{"markov1": {NextScores: &evaluate.NextScores{MRR: 0.5},
@@ -76,7 +76,7 @@ func TestPage(t *testing.T) {
 	seed := &evaluate.Report{LeaveOneOut: true, TestEpisodes: 2}
 	floors := []floor{{"a", "-", "next", "mrr", 0.5, 0.6, "a chain"}, {"absent", "-", "next", "mrr", 0.5, 0, "nobody"}}
 	var page bytes.Buffer
-	writePage(&page, "auto", []sample{{"a", "-", r}, {"a", "many", seed}}, floors)
+	writePage(&page, "learned", []sample{{"a", "-", r}, {"a", "many", seed}}, floors)
 	lines := strings.Split(page.String(), "\n")
 	for _, line := range []string{
 		"| a | next tool | mrr | 0.400 | 0.300–0.450 | 0.500 | missed | 0.600 | 0.500 markov1 |",
@@ -85,10 +85,10 @@ func TestPage(t *testing.T) {
 		"- a, next tool, mrr: 0.400, markov1 has 0.500, by more than chance.",
 		"| a | next tool | 7 | 0.100 | 0.010–0.020 | **not calibrated** | 0.200 |",
 		"| a | 0.12 | 9.9 |  |  | 9.9 |",
-		"`waymark evaluate --profile auto --dataset $DIR/a`: 3 train and 2 test episodes.",
+		"`waymark evaluate --profile learned --dataset $DIR/a`: 3 train and 2 test episodes.",
 		"| next tool | mrr | 0.400 | 0.300–0.450 | markov1 | 0.500 | behind | 0.500 | missed |",
 		"## a among the tools of many",
-		"`waymark evaluate --profile auto --dataset $DIR/a --distractors $DIR/many`: 2 episodes, each held out in turn.",
+		"`waymark evaluate --profile learned --dataset $DIR/a --distractors $DIR/many`: 2 episodes, each held out in turn.",
 	} {
 		assert.Contains(t, lines, line)
 	}

@@ -20,7 +20,6 @@ package calibrate
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -32,14 +31,13 @@ import (
 )
 
 const (
-	bins            = 40   // at most
-	least           = 25   // claims of a bin, at least
-	roots           = 3    // minimum bin size in units of √n: smaller bins are dominated by sampling noise
-	kept            = 50   // prior pseudo-count of each bin, at the probability of the Platt line: no bin reaches 0 or 1
-	priorCount      = 10   // prior pseudo-count at each probability of anchors, which regularises the Platt line
-	scorePriorCount = 2    // the same for scores that are not probabilities
-	surest          = 1e-9 // and 1 less that: log-odds end there
-	steepen         = 1    // slope beyond the outermost bins, at most
+	bins       = 40   // at most
+	least      = 25   // claims of a bin, at least
+	roots      = 3    // minimum bin size in units of √n: smaller bins are dominated by sampling noise
+	kept       = 50   // prior pseudo-count of each bin, at the probability of the Platt line: no bin reaches 0 or 1
+	priorCount = 10   // prior pseudo-count at each probability of anchors, which regularises the Platt line
+	surest     = 1e-9 // and 1 less that: log-odds end there
+	steepen    = 1    // slope beyond the outermost bins, at most
 )
 
 // A Prediction is the probability given to an answer, 0 … 1, and whether the answer was right.
@@ -54,12 +52,12 @@ var anchors = [...]float64{.1, .3, .5, .7, .9}
 
 // A Curve is a rising curve from claimed to kept probability. The zero Curve changes nothing.
 type Curve struct {
-	Shift float64 `json:"shift"` // of log-odds z: z + shift + tilt·z
-	Tilt  float64 `json:"tilt"`  // at least -1
+	Shift float64 // of log-odds z: z + shift + tilt·z
+	Tilt  float64 // at least -1
 
-	Claimed []float64 `json:"claimed,omitempty"` // bin centres after the Platt line, increasing
-	Kept    []float64 `json:"kept,omitempty"`    // the share right of each, never falling
-	Claims  []float64 `json:"claims,omitempty"`  // weighted number of predictions in each bin; nil: unknown
+	Claimed []float64 // bin centres after the Platt line, increasing
+	Kept    []float64 // the share right of each, never falling
+	Claims  []float64 // weighted number of predictions in each bin; nil: unknown
 }
 
 // bin holds weighted sums over neighbouring predictions: of their probabilities, of those that were right,
@@ -74,15 +72,10 @@ func (b bin) y() float64 { return (b.right + float64(kept*b.x())) / (b.n + kept)
 
 // Fit learns from held-out claims, in whatever order. Fewer than 25 say too little and change nothing.
 // It panics if a probability is not in 0 … 1.
-func Fit(claims []Prediction) *Curve { return fit(claims, priorCount) }
-
-// FitScores is [Fit] for scores in 0 … 1 that never were probabilities: little holds them where they are.
-func FitScores(claims []Prediction) *Curve { return fit(claims, scorePriorCount) }
-
-// fit first moves the predictions by a line of log-odds (Platt) and then makes bins of equal size rising by
-// pooling adjacent violators. imagine is the number of pseudo-counts at each anchor that hold the line at the
-// identity.
-func fit(claims []Prediction, imagine float64) *Curve {
+//
+// It first moves the predictions by a line of log-odds (Platt) and then makes bins of equal size rising by
+// pooling adjacent violators.
+func Fit(claims []Prediction) *Curve {
 	m := &Curve{}
 	if len(claims) < least {
 		return m
@@ -91,7 +84,7 @@ func fit(claims []Prediction, imagine float64) *Curve {
 	slices.SortFunc(claims, func(a, b Prediction) int { // a total order, for sums depend on it
 		return cmp.Or(cmp.Compare(a.P, b.P), cmp.Compare(truth(a.Right), truth(b.Right)), cmp.Compare(a.Age, b.Age))
 	})
-	m.line(claims, imagine)
+	m.line(claims)
 	for i := range claims {
 		claims[i].P = m.moved(claims[i].P)
 	}
@@ -130,7 +123,7 @@ func fit(claims []Prediction, imagine float64) *Curve {
 }
 
 // line fits the line of log-odds.
-func (m *Curve) line(claims []Prediction, imagine float64) {
+func (m *Curve) line(claims []Prediction) {
 	d := logit.Data{P: 1}
 	add := func(p, right, times float64) {
 		if !(p >= 0 && p <= 1) {
@@ -144,7 +137,7 @@ func (m *Curve) line(claims []Prediction, imagine float64) {
 		add(c.P, truth(c.Right), numeric.Exp2(-c.Age))
 	}
 	for _, p := range anchors {
-		add(p, p, imagine)
+		add(p, p, priorCount)
 	}
 	f := logit.Fit(d, surest)
 	m.Tilt = max(f.Slope[0], -1)
@@ -203,20 +196,6 @@ func (m *Curve) Low(kept float64) float64 {
 	last := len(m.Kept) - 1
 	n := min(m.Claims[max(i-1, 0)], m.Claims[min(i, last)])
 	return min(kept, numeric.WilsonLower(float64(kept*n), n, numeric.Z80))
-}
-
-// UnmarshalJSON reads a curve, and refuses what cannot be one.
-func (m *Curve) UnmarshalJSON(b []byte) error {
-	type plain Curve
-	var read plain
-	if err := json.Unmarshal(b, &read); err != nil {
-		return fmt.Errorf("calibrate: %w", err)
-	}
-	if err := (*Curve)(&read).check(); err != nil {
-		return err
-	}
-	*m = Curve(read)
-	return nil
 }
 
 // check says why it cannot be a curve.

@@ -1,7 +1,6 @@
 package calibrate
 
 import (
-	"encoding/json"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -82,14 +81,6 @@ func TestEveryMapRises(t *testing.T) {
 		r := codec.NewReader(w.Bytes)
 		require.Equal(t, m, Read(r))
 		require.NoError(t, r.End())
-
-		b, err := json.Marshal(m)
-		require.NoError(t, err)
-		var again Curve
-		require.NoError(t, json.Unmarshal(b, &again))
-		for p := range 11 {
-			require.Equal(t, m.At(float64(p)/10), again.At(float64(p)/10))
-		}
 	})
 }
 
@@ -111,9 +102,6 @@ func TestReadRefusesWhatDoesNotRise(t *testing.T) {
 			r := codec.NewReader(w.Bytes)
 			Read(r)
 			assert.Error(t, r.End())
-			if b, err := json.Marshal(m); err == nil { // what JSON cannot say is no map either
-				assert.Error(t, json.Unmarshal(b, new(Curve)))
-			}
 		})
 	}
 }

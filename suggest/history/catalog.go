@@ -212,8 +212,8 @@ func (r *Roles) Named(view *Catalog, name string) []int32 {
 	return r.byName[folded(name)]
 }
 
-// folded returns a key that is equal for strings that [strings.EqualFold] reports as equal.
-func folded(s string) string { return strings.ToLower(strings.ToUpper(s)) }
+// folded returns a key that is equal for names of the same words, however they are joined.
+func folded(s string) string { return strings.Join(semantic.Parts(s), "") }
 
 // roles resolves ids of the catalog to nodes. The tools of a capability are canonical nodes, sorted, each
 // once; toolCaps is the inverse of capTools.

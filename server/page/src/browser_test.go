@@ -27,7 +27,7 @@ import (
 const hostile = "<script>document.title='run'</script><img src=x onerror=\"document.title='run'\">\u202egnp.exe " // and as much more as is taken
 
 // stored is a small report of an evaluation.
-const stored = `{"dataset":"default","profile":"auto","train_episodes":100,"test_episodes":40,"next":{"positions":50,"hit@1":0.5,"mrr":0.6123,"tasks":40,"ece":0.1,"calibrated":true,"claims":50,"aurc":0.2,
+const stored = `{"dataset":"default","profile":"learned","train_episodes":100,"test_episodes":40,"next":{"positions":50,"hit@1":0.5,"mrr":0.6123,"tasks":40,"ece":0.1,"calibrated":true,"claims":50,"aurc":0.2,
 "reliability":[{"confidence":0.4,"right":0.4321,"claims":25},{"confidence":0.8,"right":0.9,"claims":25}],"risk_coverage":[{"coverage":0.5,"risk":0.1,"confidence":0.8},{"coverage":1,"risk":0.5,"confidence":0.1}],"ci":{"mrr":[0.5,0.7]}},
 "baselines":{"popular":{"positions":50,"hit@1":0.2,"mrr":0.3,"ci":{},"lead":{"mrr":{"mean":0.3,"interval":[0.2,0.4]}}}}}`
 
@@ -62,7 +62,7 @@ func startAt(t *testing.T, data, host string, args ...string) (base string, stop
 	_, port, err := net.SplitHostPort(ln.Addr().String())
 	require.NoError(t, err)
 	require.NoError(t, ln.Close())
-	cmd := exec.Command(program, append([]string{"serve", "--judge-profiles=false", "--data", data, "--addr", host + ":" + port}, args...)...)
+	cmd := exec.Command(program, append([]string{"serve", "--data", data, "--addr", host + ":" + port}, args...)...)
 	require.NoError(t, cmd.Start())
 	stop = func() { _ = cmd.Process.Signal(os.Interrupt); _ = cmd.Wait() }
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })

@@ -10,7 +10,7 @@ import { Waterfall } from "./waterfall.jsx";
 
 /** The question that an address asks. */
 function asked(query) {
-  return { context: query.getAll("context"), intent: query.get("intent") ?? "", profile: query.get("profile") ?? "auto", limit: Number(query.get("limit") ?? 5) };
+  return { context: query.getAll("context"), intent: query.get("intent") ?? "", profile: query.get("profile") ?? "learned", limit: Number(query.get("limit") ?? 5) };
 }
 
 function Explain({ question }) {

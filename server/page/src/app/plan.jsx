@@ -11,7 +11,7 @@ import { planRows, Start } from "./values.jsx";
 import { Waterfall } from "./waterfall.jsx";
 
 function asked(query) {
-  return { context: query.getAll("context"), intent: query.get("intent") ?? "", profile: query.get("profile") ?? "auto", max_steps: Number(query.get("max_steps")) || undefined };
+  return { context: query.getAll("context"), intent: query.get("intent") ?? "", profile: query.get("profile") ?? "learned", max_steps: Number(query.get("max_steps")) || undefined };
 }
 
 const argument = (v) => (v && typeof v === "object" && "$from" in v ? "from " + v.$from : JSON.stringify(v));

@@ -1,29 +1,9 @@
-// Screen Proof: what held-out tasks of the own history say about the profiles, and what became of the last rebuild.
+// Screen Proof: what held-out tasks of the own history say about the profile, and what became of the last rebuild.
 import { h, Fragment } from "preact";
-import { Curve, Empty, Failed, number, Picture, Source, Table, time, useGet } from "./ui.jsx";
+import { Curve, Empty, Failed, number, Source, Table, time, useGet } from "./ui.jsx";
 
 const KINDS = [["next", "next tool"], ["next_intent", "next tool, intent known"], ["intent", "plan for an intent"]];
 const interval = (i) => (i ? `${number(i[0])} to ${number(i[1])}` : "–");
-
-/** Two bars for each kind of question. */
-function Bars({ rows, names }) {
-  return <Picture name="profiles" label={`${names.join(" beside ")}; the table below has the same numbers`} width={640} height={rows.length * 54 + 10}>
-    {rows.map((r, i) => <g><text x={4} y={i * 54 + 18}>{r.label}</text>
-      {r.values.map((v, k) => <g><rect class={k ? "neutral" : "frame"} x={200} y={i * 54 + 6 + k * 20} height={16} width={Math.max(1, v * 340)} />
-        <text x={206 + v * 340} y={i * 54 + 19 + k * 20}>{names[k]} {number(v)}</text></g>)}</g>)}
-  </Picture>;
-}
-
-function Profiles({ auto }) {
-  const judged = KINDS.filter(([k]) => auto[k]?.profile);
-  if (!judged.length) return <Empty command="waymark rebuild">The profiles have not been compared; that needs a longer history.</Empty>;
-  return <>
-    <Bars names={["seed", "learned"]} rows={judged.map(([k, label]) => ({ label, values: [auto[k].seed, auto[k].learned] }))} />
-    <Table caption={`Profiles on held-out tasks, judged ${time(auto.judged_at)}; the interval has 95 %`} numbers={[3, 4, 5, 6]}
-      head={["questions", "answered by", "metric", "number", "seed", "learned", "lead of learned", "interval of the lead"]}
-      rows={judged.map(([k, label]) => { const j = auto[k]; return [label, j.profile, j.metric, j.questions, number(j.seed), number(j.learned), number(j.lead), interval(j.interval)]; })} />
-  </>;
-}
 
 const WORDS = [
   ["hit@k", "share of questions whose right tool is among the first k suggestions"], ["mrr", "mean of 1 / rank of the right tool"], ["recall@k", "share of the tools of the task among the first k"],
@@ -76,12 +56,10 @@ export function Proof({ stats }) {
   return <>
     <h2>Evaluation on the own history</h2>
     <Evaluation />
-    <h2>Profiles</h2>
-    {stats && <Profiles auto={stats.auto} />}
-    <Source request="GET /v1/stats" data={stats} name="stats" />
     <h2>Decision of the rebuild gate</h2>
     {rows.length ? <Table caption="The last rebuild that was judged" numbers={[0, 5, 6, 7, 8]} rows={rows}
       head={["event", "judged", "decision", "questions", "metric", "number", "published model", "new model", "gain", "interval of the gain, 95 %"]} />
       : stats && <Empty command="waymark rebuild">No rebuild was judged.</Empty>}
+    <Source request="GET /v1/stats" data={stats} name="stats" />
   </>;
 }

@@ -44,5 +44,5 @@ export function Context({ context, onChange }) {
 
 export function Profile({ value, onChange }) {
   return <label>Profile<select value={value} onChange={(e) => onChange(e.currentTarget.value)}>
-    {["auto", "seed", "learned"].map((p) => <option value={p}>{p}</option>)}</select></label>;
+    {["learned", "seed"].map((p) => <option value={p}>{p}</option>)}</select></label>;
 }

@@ -10,12 +10,11 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/learn/calibrate"
 	"waymark/suggest"
 	"waymark/suggest/history"
 )
 
-// How profiles and rebuilds are judged. The bounds keep it about as long as one build.
+// How rebuilds are judged. The bounds keep it about as long as one build.
 const (
 	judgedShare     = 0.2   // of the newest episodes are held out
 	mostJudged      = 5_000 // newest episodes of which some are held out; older ones are history
@@ -32,58 +31,53 @@ type Recipe struct {
 	Tools        []catalog.Tool
 	Capabilities []catalog.Capability
 	Options      suggest.MeasureOptions
-	Choice       suggest.Choice // what profile auto takes
 }
 
 // Trial is a rebuild to be judged: what it would be made of, and what the published model is made of.
 type Trial struct {
-	New      Recipe // the choice is what the trial finds
+	New      Recipe
 	Old      *Recipe
 	Episodes []episodic.Episode // oldest first
 	Known    int                // as many of them the measures of the published model come from
 	Judged   int                // as many of them were recorded when a rebuild was last judged
 }
 
-// Judge holds out episodes of a history, learns from the others, and asks both profiles what came next
-// and what the intents needed: the choice says which of them should answer what. Beside it, the same
-// questions are put to the published model as it would be without the tasks held out: the gate says
-// whether the new one loses. It is nil where nothing is published or little is known.
+// Judge holds out episodes of a history and asks the published model and the new one, both without these episodes, for
+// the next tools and for the tools that the intents needed: the gate says whether the new one loses. It is nil where
+// nothing is published or little is known.
 //
 // Held out are the newest episodes; where much is new to the published model, the newest of what it
 // knew and as many of what came since: neither what the past was good at nor what is new counts alone.
-// In a history of fewer than 400 tasks the profiles are asked about all of them, a fifth at a time, unless profile
-// learned leads clearly in the first fifth. All older episodes are history, as they are in service.
-// Judge depends on nothing but its arguments. A history too short to learn from or to judge by gives an
-// empty choice, which is no error.
-func Judge(ctx context.Context, t Trial) (suggest.Choice, *Gate, error) {
-	if enough := float64(len(t.Episodes)) * judgedShare; enough < leastJudged {
-		return suggest.Choice{}, nil, nil
+// All older episodes are history, as they are in service. Judge depends on nothing but its arguments.
+func Judge(ctx context.Context, t Trial) (*Gate, error) {
+	if enough := float64(len(t.Episodes)) * judgedShare; enough < leastJudged || t.Old == nil {
+		return nil, nil
 	}
 	examples, err := t.split()
 	if err != nil {
-		return suggest.Choice{}, nil, err
+		return nil, err
 	}
-	jurors, choice, err := t.judgeFolds(ctx, folds(examples))
-	if err != nil || t.Old == nil {
-		return choice, nil, err
+	tests := newTestSets(examples)
+	now, err := t.rebuilt(ctx, tests, examples)
+	if err != nil {
+		return nil, err
 	}
-	now := jurors[0]
 	was := now // the same model, if nothing that is measured is new to it
 	if !t.same(examples) {
-		if was, err = t.published(ctx, now.testSets, examples); err != nil {
-			return choice, nil, err
+		if was, err = t.published(ctx, tests, examples); err != nil {
+			return nil, err
 		}
 	}
-	gate, err := compare(ctx, was, t.Old.Choice, now, choice)
+	gate, err := compare(ctx, was, now)
 	if err != nil {
-		return choice, nil, err
+		return nil, err
 	}
 	sources := make([]string, len(t.Episodes))
 	for i := range t.Episodes {
 		sources[i] = t.Episodes[i].Source
 	}
 	gate.Source = history.FindNewSource(sources, t.Judged)
-	return choice, gate, nil
+	return gate, nil
 }
 
 // example is one episode of a trial.
@@ -96,7 +90,7 @@ type example struct {
 func (t *Trial) split() ([]example, error) {
 	var all []example
 	newest, knownOf := t.Episodes, t.Known
-	if cut := len(newest) - mostJudged; cut > 0 { // profiles are judged with as much history as they have in service
+	if cut := len(newest) - mostJudged; cut > 0 { // models are judged with as much history as they have in service
 		for i, e := range newest[:cut] {
 			all = append(all, example{Example{Episode: e, Split: Train, Next: true, Intent: true}, t.Old != nil && i >= t.Known})
 		}
@@ -132,19 +126,16 @@ func (t *Trial) split() ([]example, error) {
 	return all, nil
 }
 
-// foldJudge learns from what is not held out, as the i-th of n.
-func (t *Trial) foldJudge(ctx context.Context, examples []example, i, n int) (*foldJudge, error) {
-	j := newTestSets(examples)
+// rebuilt is the new model without the tasks held out.
+func (t *Trial) rebuilt(ctx context.Context, tests *testSets, examples []example) (*judgedModel, error) {
 	options := t.New.Options
 	options.Learn = true
-	if tell := options.Progress; tell != nil {
-		options.Progress = func(phase string, done float64) { tell(phase, (float64(i)+done)/float64(n)) }
-	}
-	m, err := trained(ctx, &Data{Tools: t.New.Tools, Capabilities: t.New.Capabilities}, j.history(examples), options, suggest.Choice{})
+	data := &Data{Tools: t.New.Tools, Capabilities: t.New.Capabilities}
+	m, err := trained(ctx, data, tests.history(examples), options)
 	if err != nil {
-		return nil, fmt.Errorf("judge profiles: %w", err)
+		return nil, fmt.Errorf("judge the new model: %w", err)
 	}
-	return &foldJudge{testSets: j, model: m}, nil
+	return &judgedModel{testSets: tests, model: m}, nil
 }
 
 // same reports whether the published model is measured on the same as the new one.
@@ -182,7 +173,7 @@ func equal[T any](a, b T) bool {
 
 // published is the model in force as it would be without the tasks held out: it counts everything, and
 // was measured on what was known then.
-func (t *Trial) published(ctx context.Context, j *testSets, examples []example) (*foldJudge, error) {
+func (t *Trial) published(ctx context.Context, tests *testSets, examples []example) (*judgedModel, error) {
 	s := history.NewState()
 	put := func(r Recipe) {
 		for _, x := range r.Tools {
@@ -202,7 +193,7 @@ func (t *Trial) published(ctx context.Context, j *testSets, examples []example) 
 	put(*t.Old)
 	record(false)
 	options := t.Old.Options
-	options.Learn = t.Old.Choice.Learned()
+	options.Learn = true
 	measures, err := suggest.Measure(ctx, s.Freeze(), options)
 	if err != nil {
 		return nil, fmt.Errorf("judge the published model: %w", err)
@@ -230,16 +221,13 @@ func (t *Trial) published(ctx context.Context, j *testSets, examples []example) 
 	if err != nil {
 		return nil, fmt.Errorf("judge the published model: %w", err)
 	}
-	return &foldJudge{testSets: j, model: m}, nil
+	return &judgedModel{testSets: tests, model: m}, nil
 }
 
 // testSets are the questions that the tasks held out make.
-type testSets struct {
-	next, nextIntent, intents []*task
-	known                     map[string]bool // groups of the history
-}
+type testSets struct{ next, nextIntent, intents []*task }
 
-// newTestSets bounds the questions of each kind, since every profile is asked all of them. nextIntent are
+// newTestSets bounds the questions of each kind, since each model is asked all of them. nextIntent are
 // those of next that have an intent, so that both are judged on the same tasks.
 func newTestSets(examples []example) *testSets {
 	all := make([]*task, len(examples))
@@ -250,12 +238,6 @@ func newTestSets(examples []example) *testSets {
 	j := &testSets{
 		next:    bounded(tests, judgedPositions, func(t *task) int { return len(t.seq) - 1 }),
 		intents: bounded(tests, judgedIntents, func(t *task) int { return min(1, len(strings.TrimSpace(t.Episode.Intent))) }),
-	}
-	j.known = map[string]bool{}
-	for i := range examples {
-		if examples[i].Split == Train {
-			j.known[groupOf(&examples[i].Episode)] = true
-		}
 	}
 	j.nextIntent = slices.DeleteFunc(slices.Clone(j.next), func(t *task) bool { return strings.TrimSpace(t.Episode.Intent) == "" })
 	return j
@@ -302,43 +284,33 @@ const (
 
 var judgedBy = [kinds]string{"mrr", "mrr", "ndcg@10"}
 
-// foldJudge asks one model. What was asked once is remembered.
-type foldJudge struct {
+// judgedModel asks one model. What was asked once is remembered.
+type judgedModel struct {
 	*testSets
 	model    *suggest.Model
-	answered [kinds]map[string]answered // by profile
+	answered [kinds]*Sample
 }
 
-// answered is how well a profile did, by task, and what its first suggestions claimed.
-type answered struct {
-	Sample
-	claims []Prediction
-	unseen []bool // by task: the history has none like it
-}
-
-// ask gives how well a profile did at a kind of question, by task.
-func (j *foldJudge) ask(ctx context.Context, kind int, profile string) (answered, error) {
-	if s, ok := j.answered[kind][profile]; ok {
-		return s, nil
+// ask gives how well the model does at a kind of question, by task.
+func (j *judgedModel) ask(ctx context.Context, kind int) (Sample, error) {
+	if s := j.answered[kind]; s != nil {
+		return *s, nil
 	}
-	var s answered
+	var s Sample
 	var err error
-	a := suggester{model: j.model, profile: profile, orSeed: true}
+	a := suggester{model: j.model}
 	switch kind {
 	case kindNext:
 		s, err = askNext(ctx, a, j.next, false)
 	case kindNextIntent:
 		s, err = askNext(ctx, a, j.nextIntent, true)
 	default:
-		s.Sample, err = askIntents(ctx, a, j.intents)
+		s, err = askIntents(ctx, a, j.intents)
 	}
 	if err != nil {
-		return s, fmt.Errorf("judge profiles: %w", err)
+		return s, fmt.Errorf("judge a rebuild: %w", err)
 	}
-	if j.answered[kind] == nil {
-		j.answered[kind] = map[string]answered{}
-	}
-	j.answered[kind][profile] = s
+	j.answered[kind] = &s
 	return s, nil
 }
 
@@ -348,10 +320,10 @@ func (j *testSets) tests(kind int) []*task {
 }
 
 // askNext asks for every step of the tests.
-func askNext(ctx context.Context, k Ranker, tests []*task, intent bool) (answered, error) {
+func askNext(ctx context.Context, k Ranker, tests []*task, intent bool) (Sample, error) {
 	a := newNextAnswers(len(tests))
 	err := parallel(ctx, len(tests), func(i int) error { return a.ask(k, tests[i], i, intent) })
-	return answered{Sample: a.samples()["mrr"], claims: slices.Concat(a.claims...)}, err
+	return a.samples()["mrr"], err
 }
 
 // askIntents asks for the tools that the intents of the tests need.
@@ -363,44 +335,4 @@ func askIntents(ctx context.Context, k Finder, tests []*task) (Sample, error) {
 		return err
 	})
 	return r.found(ranked)["ndcg@10"], err
-}
-
-// kept are claims as they are calibrated.
-func kept(claims []Prediction) []calibrate.Prediction {
-	all := make([]calibrate.Prediction, len(claims))
-	for i, c := range claims {
-		all[i] = calibrate.Prediction{P: c.Confidence, Right: c.Right}
-	}
-	return all
-}
-
-// judged takes profile learned unless seed leads by more than chance, over all questions or over those of tasks that
-// are like none of the history: what is learned must not live on repetition alone.
-func judged(metric string, seed, fitted Sample, unseen []bool) suggest.Judged {
-	j := suggest.Judged{
-		Profile: suggest.ProfileLearned, Metric: metric, Episodes: len(seed.Sum), Questions: seed.values(), Seed: seed.Mean(), Learned: fitted.Mean(),
-	}
-	lead := PairedBootstrap(fitted, seed, 1)
-	j.Lead, j.Interval = lead.Mean, lead.Interval
-	worse := j.Interval[1] < 0
-	if a, b := seed.only(unseen), fitted.only(unseen); len(a.Sum) >= leastJudged {
-		worse = worse || PairedBootstrap(b, a, 1).Interval[1] < 0
-	}
-	switch {
-	case j.Episodes < leastJudged:
-		j.Profile = "" // too few to say
-	case worse:
-		j.Profile = suggest.ProfileSeed
-	}
-	return j
-}
-
-// only is the part of a sample that is marked.
-func (s Sample) only(marked []bool) (part Sample) {
-	for i, yes := range marked {
-		if yes {
-			part.Sum, part.Count = append(part.Sum, s.Sum[i]), append(part.Count, s.Count[i])
-		}
-	}
-	return part
 }

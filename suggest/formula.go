@@ -1,0 +1,243 @@
+package suggest
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"waymark/catalog"
+	"waymark/episodic"
+	"waymark/graph"
+)
+
+// A FormulaStep is one quantity of a score: its formula, and the same formula with the numbers of a situation, which are
+// absent where the quantity is not computed from others.
+type FormulaStep struct {
+	Name    string  `json:"name"`
+	Formula string  `json:"formula,omitempty"`
+	Numbers string  `json:"numbers,omitempty"`
+	Value   float64 `json:"value"`
+	Note    string  `json:"note,omitempty"`
+}
+
+// Formula says how profile seed computes the score of an id in a situation. Each step uses values of those before it; the
+// last is the score. There are no steps for an id that is in no catalog and no episode.
+func (m *Model) Formula(r ExplainRequest) ([]FormulaStep, error) {
+	q, err := m.newQueryWithSignals(r.Context, r.Intent, r.Vector, r.Allow)
+	if err != nil {
+		return nil, err
+	}
+	defer q.close()
+	q.withheld = r.Withheld
+	n, ok, err := m.node(r.ID)
+	if err != nil {
+		return nil, &RequestError{Invalid, "id", err.Error()}
+	}
+	if !ok || !m.Live(n) {
+		return nil, nil
+	}
+	q.consider(n)
+	d := derivation{query: q, n: n, s: q.signals(n), values: map[string]string{}}
+	d.structure()
+	d.outcomes()
+	if q.mode == Active {
+		d.text()
+	}
+	d.scores()
+	return d.steps, nil
+}
+
+// shownNeighbours is how many shared neighbours have a step of their own.
+const shownNeighbours = 5
+
+// derivation collects the steps for node n.
+type derivation struct {
+	*query
+	n      int32
+	s      Signals
+	past   string            // what outcomes add, as a part of formulas
+	values map[string]string // by the name in formulas
+	steps  []FormulaStep
+}
+
+var formulaName = regexp.MustCompile(`[A-Za-z_]+[0-9]*`)
+
+// add adds a step. Its numbers are its formula with values for names.
+func (d *derivation) add(name, formula string, value float64, note string, args ...any) {
+	s := FormulaStep{Name: name, Formula: formula, Value: value, Note: fmt.Sprintf(note, args...)}
+	s.Numbers = formulaName.ReplaceAllStringFunc(formula, func(name string) string { return cmp.Or(d.values[name], name) })
+	if s.Numbers == formula || d.values[formula] != "" { // in words, or a name alone
+		s.Numbers = ""
+	}
+	d.steps, d.values[name] = append(d.steps, s), num(value)
+}
+
+// num is a number of four significant digits, as formulas have it.
+func num(x float64) string { return strconv.FormatFloat(x, 'g', 4, 64) }
+
+// group is the group with a number, by its first member.
+func (d *derivation) group(kind string, first []int32, group int32) string {
+	if v := groupName(first, group); v >= 0 {
+		return "the " + kind + " of " + d.IDs[v]
+	}
+	return "no " + kind
+}
+
+// structure is what the graph says.
+func (d *derivation) structure() {
+	d.values["edges"], d.values["n"] = strconv.Itoa(d.Graph.Size()), strconv.Itoa(d.Graph.Active())
+	d.add("density", "edges / (n·(n - 1))", d.info.Density, "n: nodes with an edge")
+	alpha := 1.0
+	if len(d.context) > 0 {
+		alpha = d.alpha
+	}
+	d.add("alpha", choose(len(d.context) > 0, "max(0.5, 1 - 2·density)", ""), alpha, "1 without a context")
+	after := d.last != episodic.NoTool
+	co, community, aa := 0.0, 0.0, 0.0
+	if after {
+		co, community, aa = d.afterLast(d.n)
+		d.values["weight"], d.values["count"] = num(d.s.Weight), fmt.Sprint(d.s.Count)
+		d.add("cooccurrence", choose(d.s.Count > 0, "min(weight + min(0.05·log2(count + 1), 0.2), 0.95)", ""), co, "%s from the last step", choose(d.s.Count > 0, "edge", "no edge"))
+		d.neighbours(aa)
+	}
+	d.add("pagerank", "PageRank / largest PageRank", d.s.PageRank, "")
+	groups := &d.measures.groups
+	if after {
+		d.add("community", choose(community > 0, "min(0.4 + 0.2·pagerank + min(0.25·weight, 0.25) + min(0.1·AA, 0.1), 0.95)", ""), community, "in %s, the last step in %s",
+			d.group("community", groups.named.community, d.comm(d.n)), d.group("community", groups.named.community, d.comm(d.last)))
+	}
+	same, share := d.clustered(d.n)
+	d.values["inside"], d.values["ids"] = fmt.Sprint(math.Round(share*float64(len(d.distinct)))), strconv.Itoa(len(d.distinct))
+	d.add("cluster_share", choose(len(d.distinct) > 0, "inside / ids", ""), share, "of the %s in %s", choose(len(d.distinct) > 0, "context", "best match by text"), d.group("spectral cluster", groups.named.cluster, d.Model.cluster(d.n)))
+	if d.s.Kind == catalog.KindCapability {
+		d.add("structural_boost", choose(same, "0.5 + 0.5·cluster_share", "0.25·cluster_share"), StructuralBoost(same, share), "last step inside: %t", same)
+	}
+}
+
+// choose is one of two texts.
+func choose(first bool, a, b string) string {
+	if first {
+		return a
+	}
+	return b
+}
+
+// neighbours are those that are shared with the last step.
+func (d *derivation) neighbours(aa float64) {
+	shared := d.Graph.Shared(d.last, d.n)
+	slices.SortFunc(shared, func(a, b graph.Scored) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(d.IDs[a.Node], d.IDs[b.Node]))
+	})
+	var each []string
+	rest := 0.0
+	for i, w := range shared {
+		if i >= shownNeighbours {
+			rest += w.Score
+			continue
+		}
+		d.values["degree"] = strconv.Itoa(d.Graph.Degree(w.Node))
+		d.add("by "+d.IDs[w.Node], "1/ln(degree)", w.Score, "")
+		each = append(each, num(w.Score))
+	}
+	if more := len(shared) - shownNeighbours; more > 0 {
+		d.add(fmt.Sprintf("… and %d more", more), "", rest, "")
+		each = append(each, num(rest))
+	}
+	d.add("AA", "Σ 1/ln(degree)", aa, "%s", choose(aa > 0 || len(each) == 0, "Adamic-Adar", "the last step has too many neighbours: only the most alike count"))
+	d.steps[len(d.steps)-1].Numbers = choose(aa > 0, strings.Join(each, " + "), "")
+	d.add("adamic_adar", "min(AA/2, 1)", min(aa/2, 1), "")
+}
+
+// outcomes are those known after the last step.
+func (d *derivation) outcomes() {
+	r := d.s.After
+	if r.Known() == 0 {
+		d.add("outcomes", "", 0, "none is known: not excluded")
+		return
+	}
+	where := choose(d.last != episodic.NoTool && r != d.Rates.Tool(d.n), "after the last step", "whatever came before")
+	boost, penalty, _ := episodic.Adjustment(r.SuccessRate(), r.FailureRate())
+	d.values["successes"], d.values["failures"] = num(r.Success), num(r.Failure)
+	d.add("boost", "min(0.15, 0.2·successes / (successes + failures))", boost, "%d successes, %d failures %s, weighted by age", r.N-r.Failures, r.Failures, where)
+	d.add("penalty", "min(0.15, 0.25·failures / (successes + failures))", penalty, "excluded for failures: %t", d.s.Excluded)
+	d.past = " + boost - penalty"
+}
+
+// text is how well the intent matches, and with a context how near the graph is to any of its steps.
+func (d *derivation) text() {
+	d.add("semantic", "text match of the intent", d.s.Semantic, "")
+	if d.s.Kind == catalog.KindCapability {
+		return
+	}
+	near, context := d.nodes.graph[d.n], len(d.context) > 0
+	if d.values["largest_AA"] = num(d.s.Alike); context {
+		d.add("graph", choose(!d.s.Adjacent, "min(largest_AA/2, 1)", ""), near, "over the context; 1 with an edge to or from it")
+	}
+	var s sum
+	s.rankScore(d.alpha, d.s.Semantic, nil, near, 0)
+	d.add("hybrid_score", choose(context, "alpha·semantic + (1 - alpha)·graph", "semantic"), s.total/wHybrid, "")
+}
+
+// scores are the formulas that apply, and the largest of them.
+func (d *derivation) scores() {
+	var names []string
+	for _, f := range d.formulas(d.n) {
+		switch {
+		case f == FormulaTool:
+			d.capped(f, f, fmt.Sprintf("%g·cooccurrence + %g·community + %g·adamic_adar + %g·pagerank", wCooccurrence, wCommunity, wAdamicAdar, wPageRank))
+		case f == FormulaMixed:
+			d.mixedScore()
+		case d.mode == Exploration:
+			d.capped("rank_score", f, fmt.Sprintf("%g·pagerank", wRank))
+		default:
+			d.capped("rank_score", f, fmt.Sprintf("%g·hybrid_score + %g·pagerank", wHybrid, wRank))
+		}
+		names = append(names, d.steps[len(d.steps)-1].Name)
+	}
+	d.coverList()
+	c, scored := d.plain(d.n)
+	if o, ok := d.covering(d.n); ok {
+		d.add(FormulaCovers, "score of the best tool that it covers", o.score, "%s", d.IDs[o.part])
+		c, scored, names = d.orPlain(o), true, append(names, FormulaCovers)
+	}
+	if !scored {
+		d.add("score", "", 0, "%s", choose(d.exhausted(d.n), "everything it would do is already in the context", "neither history nor text connects it with this situation"))
+		return
+	}
+	all := strings.Join(names, ", ")
+	d.add("score", choose(len(names) > 1, "max("+all+")", all), c.score, "")
+}
+
+// capped adds an additive score, and its sum as a step of its own where its cap or floor acts.
+func (d *derivation) capped(name, formula, text string) {
+	s := sum{keep: true}
+	score := d.apply(formula, d.n, &s)
+	if s.terms == nil {
+		d.add(name, "", 0, "neither history nor text; importance alone does not count")
+		return
+	}
+	text += d.past
+	if t := s.terms[len(s.terms)-1]; t.Name == "cap" || t.Name == "floor" {
+		d.add("sum", text, score-t.Value, "")
+		text = fmt.Sprintf("max(0, min(sum, %g))", Cap)
+	}
+	d.add(name, text, score, "")
+}
+
+// mixedScore adds the factors of the score of a capability.
+func (d *derivation) mixedScore() {
+	relevance, _, _ := d.mixing(d.n)
+	both, size := d.overlap(d.n)
+	d.values["shared"], d.values["all"] = strconv.Itoa(both), strconv.Itoa(max(1, len(d.distinct)+size-both))
+	d.add("relevance", choose(d.mode == Active, "semantic", "shared / all"), relevance, "")
+	own := d.s.Own
+	reliability := Reliability(own.SuccessRate(), own.Known())
+	d.add("reliability", "", reliability, "1; from 5 known outcomes 0.1 below rate 0.5, 1.2 above 0.9; %d known, rate %s", own.Known(), num(own.SuccessRate()))
+	x := MixedScore(relevance, d.boost(d.n), reliability)
+	d.add("x", "relevance·(1 + structural_boost)·reliability", x, "")
+	d.add(FormulaMixed, "x / (1 + x)", Comparable(x), "")
+}
