@@ -223,26 +223,6 @@ func (x *Matching) fold() {
 	}
 }
 
-// HasTerms reports whether a document has n words of the request, as they are or joined or taken apart.
-func (x *Matching) HasTerms(doc int32, n int) bool {
-	lex := x.matcher.index.lexical
-	for i := range x.words {
-		if n <= 0 || n > len(x.words)-i {
-			break
-		}
-		w := &x.words[i]
-		if w.idf == 0 {
-			continue
-		}
-		if w.term >= 0 && lex.find(w.term, doc) > 0 || slices.ContainsFunc(x.spelled, func(s spelledAs) bool {
-			return s.word == i && !slices.ContainsFunc(s.terms, func(t int32) bool { return lex.find(t, doc) == 0 })
-		}) {
-			n--
-		}
-	}
-	return n <= 0
-}
-
 // Near returns how near a document is to the request by word vectors, in [0, 1].
 func (x *Matching) Near(doc int32) float64 {
 	if len(x.folded) == 0 {
