@@ -49,7 +49,7 @@ func TestAnswersBeforeTheFitIsDone(t *testing.T) {
 	e, end := reopened(t, store)
 	twoWays(t, e, 0, 160, false)
 	fill(t, e, 1, 60) // with intents
-	j := finish(t, e, false)
+	j := forced(t, e)
 	require.Equal(t, JobDone, j.State, j.Error)
 	settled(t, e)
 	answer, hash := afterAB(t, e), e.Model().Hash()

@@ -224,9 +224,13 @@ func (s *Store) Writable() error {
 	return cmp.Or(s.unavailable(), s.engine.Writable())
 }
 
+// unavailable is why nothing can be asked now. A poll that Close ends is no outage.
 func (s *Store) unavailable() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.closed {
+		return ErrClosed
+	}
 	return s.lost
 }
 
