@@ -45,9 +45,9 @@ func (r *Rows) Len() int { return len(r.Right) }
 
 // Options of a fit. The defaults were chosen on folds of train parts.
 type Options struct {
-	Trees      int     // number of trees, default 160
+	Trees      int     // number of trees, default 120
 	Depth      int     // the most splits above a leaf, default 5
-	Rate       float64 // share of each tree that counts, default .08
+	Rate       float64 // share of each tree that counts, default .1
 	Penalty    float64 // λ: of squared leaves, default 3
 	LeafWeight float64 // least second derivative in a leaf, default 6
 	RowShare   float64 // share of rows or questions that a tree is fitted on, default .8
