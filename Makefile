@@ -29,7 +29,7 @@ PEERFLAGS  ?=
 # make quality DIR=path KEEP=path: a run that was interrupted goes on with the reports in KEEP
 KEEP       ?=
 
-.PHONY: build run page test-browser page-shots install test conformance lint lint-api fmt bench bench-guard benchstat bench-peers quality firstcontact wordvectors validation golden mutation soak fuzz completions package vulncheck licences reproducible
+.PHONY: build run page test-browser page-shots install test conformance lint lint-api fmt bench bench-guard benchstat bench-peers quality firstcontact recompute wordvectors validation golden mutation soak fuzz completions package vulncheck licences reproducible
 
 # gin's decoder of MessagePack is linked into every program that uses gin unless this tag is set; nothing here
 # reads MessagePack. Without it and the symbols the program is 45 MB instead of 72.
@@ -177,6 +177,16 @@ quality: build ## evaluate on every data set in DIR and write docs/lab/quality.m
 firstcontact: ## ask for the requests and needs of DIR/reworded in other words; HALF=develop, held or both
 	@test -n "$(DIR)" || { echo "make firstcontact DIR=path: a folder of data sets, one folder each, and reworded"; exit 2; }
 	go run ./lab/firstcontact -datasets "$(DIR)" -half "$(or $(HALF),develop)" -everyday lab/validation/testdata/everyday -foreign lab/firstcontact/testdata/foreign.jsonl
+
+# The history that make recompute takes: at most 256 tools and capabilities.
+DATASET    ?= sample
+
+recompute: build ## 500 answers of profile seed by a program that shares no code: no rank may differ; needs Python 3.10 or newer
+	@set -e; dir=$$(mktemp -d); trap 'kill $$pid 2>/dev/null; wait; rm -rf "$$dir"' EXIT; \
+	bin/waymark import "$(DATASET)" --data "$$dir/data"; \
+	bin/waymark serve --data "$$dir/data" --addr 127.0.0.1:0 --json >"$$dir/urls" & pid=$$!; \
+	until [ -s "$$dir/urls" ]; do sleep 1; done; \
+	python3 lab/seed/recompute.py "$(DATASET)" "$$(sed -n 's,.*"api": *"\([^"]*\)/v1".*,\1,p' "$$dir/urls")"
 
 wordvectors: ## make the word vectors from DIR/mcp_catalog/tools.jsonl and from GLOVE, English vectors; NOTICE names sources and sha256
 	@test -n "$(DIR)" -a -n "$(GLOVE)" || { echo "make wordvectors DIR=path GLOVE=file: a folder of data sets, one folder each, and English vectors as text"; exit 2; }
