@@ -230,7 +230,7 @@ def semantic(request):
     return {v: next(s["value"] for s in explained(v)["formula_steps"] if s["name"] == "semantic") for v in ids}
 
 source, recorded = next(iter(STATS["sources"].items()), ("", 0))
-if STATS["episodes"] != recorded or recorded != len(episodes) or "key:" in source or len(ids) > 256:
+if not STATS["episodes"] == recorded == len(episodes) > 0 or "key:" in source or len(ids) > 256:
     sys.exit("the server must have this history alone, in one build, from one source without a key; at most 256 ids")
 worded = [(tuple(s["tool"] for s in e["steps"]), e.get("intent", "")) for e in episodes]
 prefixes = [(tools[:i + 1], request) for tools, request in worded for i in range(len(tools))]
