@@ -40,6 +40,7 @@ type learning struct {
 
 	cache *CatalogCache
 	words *thesaurus.Thesaurus // nil: the default one
+	hyper hypergraph
 
 	provisional bool // see MeasureOptions
 
@@ -121,7 +122,7 @@ func (l *learning) compute(halt func() bool, tell func(done float64)) *learned {
 	if done := l.result.Load(); done != nil {
 		return done
 	}
-	lessons := newTrainingData(l.counts, l.cache, halt)
+	lessons := newTrainingData(l.counts, l.hyper, l.cache, halt)
 	if lessons == nil {
 		return nil
 	}

@@ -140,6 +140,9 @@ func Measure(ctx context.Context, c *history.Counts, opts MeasureOptions) (*Meas
 	if err != nil {
 		return nil, err
 	}
+	if m.learning != nil {
+		m.learning.hyper = hypergraph{m.groups.cluster, m.hyperRank}
+	}
 	if learn {
 		if err := p.learn(m.learning); err != nil {
 			return nil, err

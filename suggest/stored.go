@@ -90,6 +90,7 @@ func ReadMeasures(r *codec.Reader, c *history.Counts, words *thesaurus.Thesaurus
 	}
 	if r.Bool() {
 		m.learning = newLearning(c)
+		m.learning.hyper = hypergraph{m.groups.cluster, m.hyperRank}
 		if r.Bool() {
 			m.learning.known.Store(&keptModels{data: r.Rest()})
 		}

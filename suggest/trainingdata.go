@@ -23,8 +23,14 @@ type trainingData struct {
 	plans []planning.Task
 }
 
+// hypergraph is what tools and capabilities form together, by node.
+type hypergraph struct {
+	cluster []int32 // -1 = none
+	rank    []float64
+}
+
 // newTrainingData prepares the past tasks and the tools. It returns nil soon after halt returns true.
-func newTrainingData(c *history.Counts, cache *CatalogCache, halt func() bool) *trainingData {
+func newTrainingData(c *history.Counts, groups hypergraph, cache *CatalogCache, halt func() bool) *trainingData {
 	first, steps := c.Past.N, 0
 	for ; first > 0 && steps+len(c.Past.Episode(first-1).Nodes) <= newestSteps; first-- {
 		steps += len(c.Past.Episode(first - 1).Nodes)
@@ -41,7 +47,7 @@ func newTrainingData(c *history.Counts, cache *CatalogCache, halt func() bool) *
 		slices.SortStableFunc(past, func(a, b *history.Episode) int { return cmp.Compare(a.Time, b.Time) })
 	}
 	l.number(c, past)
-	l.describe(c, cache)
+	l.describe(c, groups, cache)
 	for i, p := range past {
 		if halt() {
 			return nil
@@ -78,7 +84,7 @@ func (l *trainingData) number(c *history.Counts, past []*history.Episode) {
 }
 
 // describe reads what the catalog says of the tools.
-func (l *trainingData) describe(c *history.Counts, cache *CatalogCache) {
+func (l *trainingData) describe(c *history.Counts, groups hypergraph, cache *CatalogCache) {
 	tools := make([]planning.Tool, len(l.node))
 	l.tools = make([]rank.Tool, len(l.node))
 	servers := map[string]int32{"": -1}
@@ -105,6 +111,7 @@ func (l *trainingData) describe(c *history.Counts, cache *CatalogCache) {
 		tools[t] = tool
 		l.needs = append(l.needs, requires)
 		l.tools[t] = rank.Tool{Name: tool.Name, Text: tool.Text, Properties: tool.Properties, Server: number, Requires: requires, Demoted: 1 - c.TextWeight(node)}
+		l.tools[t].Cluster, l.tools[t].HyperRank = history.Of(groups.cluster, node, -1)+1, history.Of(groups.rank, node, 0)
 	}
 	if !any {
 		l.needs = nil

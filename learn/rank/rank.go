@@ -31,6 +31,8 @@ type Tool struct {
 	Name, Text, Properties string
 	Server                 int32   // tools of one server share it, -1 for none
 	Demoted                float64 // share of a match with its text that does not count
+	Cluster                int32   // 1 + its spectral cluster of tools and capabilities, 0 for none
+	HyperRank              float64 // PageRank in the hypergraph of tools and capabilities, divided by the largest
 	Requires               []int32 // tools that it requires, as the catalog says
 }
 

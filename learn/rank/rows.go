@@ -55,6 +55,8 @@ const (
 	Community
 	AdamicAdar
 	PageRank
+	HyperRank
+	Cluster
 	Reference
 
 	SameServer
@@ -141,6 +143,8 @@ var Features = [rows]Feature{
 	Community:     {"community", "graph", "confidence that a member of the community of the last tool comes next"},
 	AdamicAdar:    {"adamic_adar", "graph", "min(AA/2, 1) with the last tool"},
 	PageRank:      {"pagerank", "graph", "PageRank of the graph of transitions, by the largest"},
+	HyperRank:     {"hyper_pagerank", "graph", "PageRank of the hypergraph of tools and capabilities, by the largest"},
+	Cluster:       {"cluster", "graph", "share of the tools used so far that are in its spectral cluster"},
 	Reference:     {"reference", "graph", "score of the reference: tool score, or rank score with a request"},
 	SameServer:    {"same_server", "catalog", "1 on the server of the last tool"},
 	ServerUsed:    {"server_used", "catalog", "1 on the server of a tool used so far"},

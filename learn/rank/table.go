@@ -71,6 +71,7 @@ func (h *History) table(q asked) *Table {
 			}
 		}
 		h.structure.reference(q.context, q.request != nil, float64(t.row(i)[Match]), tool, c)
+		h.hypergraph(q.context, tool, c)
 		for k := range c.values {
 			if Features[k].Group == h.texts.without {
 				c.values[k] = 0
@@ -78,6 +79,22 @@ func (h *History) table(q asked) *Table {
 		}
 	}
 	return t
+}
+
+// hypergraph computes the rows of what tools and capabilities form together.
+func (h *History) hypergraph(context []int32, tool int32, c cells) {
+	t := &h.texts.tools[tool]
+	c.set(HyperRank, t.HyperRank)
+	if t.Cluster == 0 || len(context) == 0 {
+		return
+	}
+	same := 0
+	for _, u := range context {
+		if h.texts.tools[u].Cluster == t.Cluster {
+			same++
+		}
+	}
+	c.set(Cluster, float64(same)/float64(len(context)))
 }
 
 // Weights of what speaks for a tool beside its text, as chosen for searches.
