@@ -35,7 +35,9 @@ func (q *query) rankLearned(vector []float32) bool {
 	}
 	s := rank.Situation{Context: q.fit.done, Intent: q.wording.intent}
 	if len(q.allow)+len(q.kinds) > 0 || q.withheld != nil {
-		s.Allowed = func(t int32) bool { return q.passes(l.node[t]) }
+		s.Allowed = func(t int32) bool { // a capability is also ranked by its tools
+			return q.passes(l.node[t]) || slices.ContainsFunc(q.ToolCapabilities(l.node[t]), q.passes)
+		}
 	}
 	if q.mode == Active && len(vector) > 0 {
 		q.wording.text = q.measures.texts.text.Query(q.wording.intent, vector)
@@ -120,7 +122,7 @@ func (q *query) learnedCandidates(visitAll func(c candidate)) {
 		}
 	} else {
 		for i, r := range q.ranking.Ranked {
-			if !q.judged(q.learned.node[r.Tool]) {
+			if q.changed(q.learned.node[r.Tool]) {
 				continue
 			}
 			q.visitStored(candidate{node: q.learned.node[r.Tool], score: r.Score, formula: FormulaLogistic, p: q.ranking.Chances[i]}, visit)
@@ -136,10 +138,13 @@ func (q *query) learnedCandidates(visitAll func(c candidate)) {
 	}
 }
 
-// judged reports whether a node itself is ranked by what it still is: the text of one that nobody used has not changed.
+// changed reports whether what was ranked of a node is no more: only its text spoke for it, and that is another one now.
+func (q *query) changed(n int32) bool { return q.recent.changed(n) && q.Usage.At(n).Steps == 0 }
+
+// judged reports whether a node itself is ranked by what it still is.
 func (q *query) judged(n int32) bool {
 	t := history.Of(q.learned.tool, n, -1)
-	if t < 0 || q.recent.changed(n) && q.Usage.At(n).Steps == 0 {
+	if t < 0 || q.changed(n) {
 		return false
 	}
 	if q.planned == nil {

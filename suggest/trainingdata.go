@@ -111,7 +111,9 @@ func (l *trainingData) describe(c *history.Counts, groups hypergraph, cache *Cat
 		tools[t] = tool
 		l.needs = append(l.needs, requires)
 		l.tools[t] = rank.Tool{Name: tool.Name, Text: tool.Text, Properties: tool.Properties, Server: number, Requires: requires, Demoted: 1 - c.TextWeight(node)}
-		l.tools[t].Cluster, l.tools[t].HyperRank = history.Of(groups.cluster, node, -1)+1, history.Of(groups.rank, node, 0)
+		if len(c.Roles.Capabilities) > 0 { // without any, clusters are of the tasks that are asked again
+			l.tools[t].Cluster, l.tools[t].HyperRank = history.Of(groups.cluster, node, -1)+1, history.Of(groups.rank, node, 0)
+		}
 	}
 	if !any {
 		l.needs = nil

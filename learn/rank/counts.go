@@ -85,10 +85,10 @@ func key(tools ...int32) uint64 {
 }
 
 const (
-	orders     = 4  // longest chain of tools that is counted
-	window     = 25 // steps back that a tool is counted after
-	mostSet    = 60 // tools of a task that count as used together
-	skips      = 2
+	orders     = 4     // longest chain of tools that is counted
+	window     = 25    // steps back that a tool is counted after
+	mostSet    = 60    // tools of a task that count as used together
+	skips      = 1     // tools between two steps that are counted
 	penalty    = .5    // λ of the ridge regression
 	newestRows = 4_000 // requests that the regression is fitted on
 )

@@ -45,6 +45,7 @@ func Fit(tools []Tool, tasks []*Task, o Options) *Model {
 	if o.Stop == nil {
 		o.Stop = func() bool { return false }
 	}
+	tasks = slices.DeleteFunc(slices.Clone(tasks), func(t *Task) bool { return len(t.Steps) == 0 })
 	texts := NewTexts(tools, tasks, nil)
 	texts.without = o.Without
 	foldTasks(tasks)
@@ -266,8 +267,13 @@ func (a *Answer) chances() {
 	}
 }
 
-// Needs ranks what a whole task for a request uses.
-func (m *Model) Needs(s Situation) *Answer { return m.ask(s, &m.needs) }
+// Needs ranks what a whole task for a request uses. It is empty unless that was learned ([Options.Whole]) in this process.
+func (m *Model) Needs(s Situation) *Answer {
+	if m.needs.trees == nil {
+		return &Answer{}
+	}
+	return m.ask(s, &m.needs)
+}
 
 // Find ranks the tools that a request asks for by themselves. The context, if any, only says what is near.
 func (m *Model) Find(s Situation) *Answer { return m.ask(s, &m.find) }

@@ -215,11 +215,11 @@ func (m *mixture) drawNext(t *Task, at int) []question {
 	all := []question{plain, q}
 	if m.random.IntN(4) == 0 {
 		without := q
-		without.kind, without.hidden = cold, t.Steps[at]
+		without.kind, without.hidden, without.plain = cold, t.Steps[at], t.Intent == ""
 		all = append(all, without)
 	}
-	if m.random.IntN(3) == 0 {
-		before := m.tasks[m.random.IntN(len(m.tasks))].Steps
+	if other := m.tasks[m.random.IntN(len(m.tasks))]; m.random.IntN(3) == 0 && other.Group != t.Group {
+		before := other.Steps
 		q.kind, q.context = joined, slices.Concat(before[max(0, len(before)-mostBefore):], q.context)
 		plain.kind, plain.context = joined, q.context
 		all = append(all, plain, q)
@@ -254,7 +254,7 @@ func (m *mixture) drawShort(order []int, o Options) bool {
 			}
 			if len(t.Steps) > 1 {
 				at := 1 + m.random.IntN(len(t.Steps)-1)
-				questions = append(questions, question{kind: short, context: t.Steps[:at], right: t.Steps[at : at+1], hidden: -1})
+				questions = append(questions, question{kind: short, context: t.Steps[:at], right: t.Steps[at : at+1], hidden: -1, plain: t.Intent == ""})
 			}
 			m.add(h, t.Intent, held(t), questions...)
 		}
@@ -290,7 +290,7 @@ func held(t *Task) bool { return t.fold == 0 }
 
 func firstSentence(text string) (sentence, rest string) {
 	for i, r := range text {
-		if (r == '.' || r == '\n') && i > 0 && (i+1 == len(text) || strings.ContainsRune(" \n\t", rune(text[i+1]))) {
+		if i > 0 && (r == '\n' || r == '.' && (i+1 == len(text) || strings.ContainsRune(" \n\t", rune(text[i+1])))) {
 			return text[:i], text[i+1:]
 		}
 	}

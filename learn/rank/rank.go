@@ -1,12 +1,12 @@
 // Package rank says which tools a situation asks for, learned from past tasks and from what tools say of themselves.
 //
 //	situation ──▶ candidates ──▶ one table (candidates × rows) ──▶ trees ──▶ ranking
-//	(done tools,  (followers,     sequence, request, text,          (conditional for what comes next,
-//	 request)      near requests,  graph, catalog, familiarity       one by one for what a request needs)
+//	(done tools,  (followers,     sequence, request, text,          (one for what comes next, one for what
+//	 request)      near requests,  graph, catalog, familiarity       a request asks for)
 //	               texts)
 //
 // Example: after search_issues, with the request "comment on the open bugs", create_comment followed in 12 of 14 tasks
-// (row order1, .8), past requests with these words used it (row requests, .7), and its text has two of the three words
+// (row order1, ln .8), past requests with these words used it (row votes, .7), and its text has two of the three words
 // (row text, .6): the trees turn the row of the table into log-odds.
 //
 // What a question is evidence for is counted without the question: every fit sees its tasks through a [History] that
@@ -64,7 +64,7 @@ type Texts struct {
 	words      *thesaurus.Thesaurus
 	names      [][]string          // by tool, the stems of its name
 	places     [][]float32         // by tool, the mean of the vectors of its words, of length 1; nil without any
-	closure    [][]int32           // by tool, the tools that it requires at any depth
+	closure    [][]int32           // by tool, the tools that it requires, up to deepest steps away
 	others     map[string][]string // by stem, words that may stand for it
 	without    string              // a group of rows that is left out
 }

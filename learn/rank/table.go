@@ -56,9 +56,13 @@ func (h *History) table(q asked) *Table {
 	}
 	slices.Sort(tools)
 	tools = slices.Compact(tools)
+	lost, lostServer := 0.0, int32(-1)
+	if q.hidden >= 0 && q.request != nil {
+		lost, lostServer = q.request.of(q.hidden).need, h.texts.tools[q.hidden].Server
+	}
 	t := &Table{Tools: tools, Values: make([]float32, len(tools)*int(rows))}
 	for i, tool := range tools {
-		c := cells{t.row(i), tool == q.hidden}
+		c := cells{t.row(i), tool == q.hidden, lost, lostServer}
 		c.past(Popularity, numeric.Ln((float64(h.uses[tool])+.5)/(h.steps+1)), numeric.Ln(.5/(h.steps+1)))
 		c.past(Tasks, numeric.Ln(1+float64(h.within[tool])), 0)
 		if s != nil {
@@ -85,7 +89,7 @@ func (h *History) table(q asked) *Table {
 func (h *History) hypergraph(context []int32, tool int32, c cells) {
 	t := &h.texts.tools[tool]
 	c.set(HyperRank, t.HyperRank)
-	if t.Cluster == 0 || len(context) == 0 {
+	if t.Cluster == 0 || len(context) == 0 || c.hidden {
 		return
 	}
 	same := 0
@@ -104,6 +108,9 @@ const matchVectors, matchNeed = .3, .2
 type cells struct {
 	values []float32
 	hidden bool
+
+	lost       float64 // need of the tool of the question that is taken to have no history, and its server
+	lostServer int32
 }
 
 func (c cells) set(k Row, x float64) { c.values[k] = float32(x) }
@@ -161,8 +168,13 @@ func (r *request) rows(tool int32, endpoint float64, c cells) {
 		}
 	}
 	c.set(Name, float64(named)/max(1, float64(len(h.texts.names[tool]))))
-	server := r.server[h.texts.tools[tool].Server]
-	c.past(ServerNeed, server, server-own.need)
+	if v := h.texts.tools[tool].Server; v >= 0 {
+		server := r.server[v]
+		if v == c.lostServer {
+			server = max(0, server-c.lost)
+		}
+		c.set(ServerNeed, server)
+	}
 	c.set(Required, r.required[tool])
 	c.set(Direct, r.direct[tool])
 	if list := h.texts.closure[tool]; len(list) > 0 {
@@ -177,7 +189,7 @@ func (r *request) rows(tool int32, endpoint float64, c cells) {
 	}
 	c.set(Known, r.known)
 	c.set(Size, r.size)
-	c.past(Total, r.total, r.total-own.need)
+	c.set(Total, max(0, r.total-c.lost))
 	c.set(BestText, r.most.text)
 	c.set(Length, numeric.Ln(1+float64(len(r.stems))))
 }
@@ -366,9 +378,6 @@ func (s *tail) choose(q *asked) {
 		sums[t] += .05
 	}
 	list := make([]Ranked, 0, len(sums))
-	for _, t := range h.popular {
-		sums[t] += 0
-	}
 	for t, v := range sums {
 		if !q.allows(t) {
 			continue
@@ -377,6 +386,11 @@ func (s *tail) choose(q *asked) {
 	}
 	for _, c := range best(list, mostFollowers) {
 		s.candidates = append(s.candidates, c.Tool)
+	}
+	for _, t := range h.popular {
+		if q.allows(t) {
+			s.candidates = append(s.candidates, t)
+		}
 	}
 }
 
