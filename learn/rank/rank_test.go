@@ -148,6 +148,35 @@ func TestNoiseTeachesNothing(t *testing.T) {
 }
 
 // Without a history of its own a tool has the rows of one that no task used.
+// Where the same two requests come again and again, the first places of all that was held out are right; neither foreign
+// words nor tools of neither request are sure all the same.
+func TestForeignWordsAreNotSureWhereFewRequestsRecur(t *testing.T) {
+	named := slices.Clone(tools)
+	for i := range named {
+		named[i].Text = ""
+	}
+	random := rand.New(rand.NewPCG(5, 6))
+	var tasks []*Task
+	for i := range 120 {
+		task := &Task{Intent: "comment on the open bugs", Steps: []int32{searchIssues, commentIssue, sendMail}, Group: 1}
+		if random.IntN(2) == 0 {
+			task = &Task{Intent: "answer the letters", Steps: []int32{searchMail, commentIssue, sendMail}, Group: 2}
+		}
+		task.Intent += fmt.Sprint(" ", i%9)
+		tasks = append(tasks, task)
+	}
+	m := Fit(named, tasks, Options{})
+	for _, words := range []string{"dim", "wake the janitor", "lanterns of the harbour"} {
+		assert.Less(t, m.Find(Situation{Intent: words}).Chances[0], .5, words)
+	}
+	for _, request := range []string{"comment on the open bugs", "answer the letters"} {
+		a := m.Find(Situation{Intent: request})
+		assert.Greater(t, a.Chances[2], .9, request)
+		assert.Less(t, a.Chances[len(a.Chances)-1], .5, request)
+		assert.IsNonIncreasing(t, a.Chances)
+	}
+}
+
 func TestHiddenToolHasNoPast(t *testing.T) {
 	tasks := history(100)
 	h := Count(NewTexts(tools, tasks, nil), tasks, func() bool { return false })

@@ -6,60 +6,70 @@ import (
 	"waymark/learn/logit"
 )
 
-// A ranker compares tools within a question, so its scores do not say whether any of them fits. That is learned from what
-// was held out and from foreign requests: a logistic regression on the score of a tool and how familiar the request is.
+// A ranker compares tools within a question, so its scores do not say whether any of them fits. That is learned from
+// what was held out and from foreign requests: a logistic regression on the score of a tool, the share of known words
+// and the best text. The length of a request is no part of it: it tells a history from other requests, but not a
+// request that is served from one that is not.
 const (
-	sureRows     = 3   // first rows of a question
-	sureHold     = 1.  // L2 penalty
-	sureForeign  = .25 // weight of foreign requests against all others
-	sureFeatures = 5
+	sureHold     = 10. // L2 penalty of what the regression differs from surePrior
+	sureForeign  = .5  // weight of foreign requests against all others
+	sureFeatures = 3
 )
+
+// surePrior is the regression where nothing is held out: about what histories of hundreds of tasks teach. The slope
+// of the best text is negative since the score counts that text already.
+var surePrior = logit.Model{Bias: -1, Slope: []float64{.8, 1.3, -5}, Mean: make([]float64, sureFeatures)}
+
+// surePlaces are the places of a question that are learned from. Where few kinds of requests come again and again the
+// first places are all right; the last ones say what is not.
+var surePlaces = [...]int{0, 1, 2, 5, 9}
 
 // claim is what the chance of a tool is computed from: its log-odds and the rows of the question.
 func claim(score float64, row []float32) []float64 {
-	return []float64{score, float64(row[Known]), float64(row[Nearest]), float64(row[BestText]), float64(row[Length])}
+	return []float64{score, float64(row[Known]), float64(row[BestText])}
 }
 
-// fitSure fits the chance of the first tools of held questions, and its calibration.
+// fitSure fits the chance of tools of held questions, each by the weight of its kind, and its calibration.
 func (r *ranker) fitSure(x *examples) {
 	d := logit.Data{P: sureFeatures}
-	var others, foreigners float64
-	var of []kind
+	var others float64
+	var foreigners []int
 	for q, held := range x.held {
 		if !held || x.kinds[q] == cold {
 			continue
 		}
 		list, _ := r.ordered(x, q)
-		for _, c := range list[:min(sureRows, len(list))] {
-			d.Add(claim(c.Score, x.row(int(c.Tool))), float64(x.Right[c.Tool]))
-			if of = append(of, x.kinds[q]); x.kinds[q] == foreign {
-				foreigners++
-			} else {
-				others++
+		for _, at := range surePlaces {
+			if at >= len(list) {
+				break
 			}
+			if x.kinds[q] == foreign {
+				foreigners = append(foreigners, len(d.W))
+			} else {
+				others += float64(x.Weight[q])
+			}
+			i := int(list[at].Tool)
+			z := claim(list[at].Score, x.row(i))
+			d.Add(z, float64(x.Right[i]))
+			d.Z = append(d.Z, float32(surePrior.Z(z)))
+			d.W = append(d.W, x.Weight[q])
 		}
 	}
-	for _, k := range of {
-		w := 1.0
-		if k == foreign {
-			w = sureForeign * max(others, 1) / foreigners
-		}
-		d.W = append(d.W, float32(w))
+	for _, i := range foreigners {
+		d.W[i] = float32(sureForeign * max(1, others) / float64(len(foreigners)))
 	}
-	r.sure = logit.Fit(d, sureHold)
+	r.sure = surePrior.Plus(1, logit.Fit(d, sureHold))
 	if zero := make([]float32, rows); r.sure.P(claim(1, zero)) <= r.sure.P(claim(0, zero)) {
 		r.sure = nil // a better score must not be a lower chance: there is too little to learn it from
 	}
 	var claims []calibrate.Prediction
 	for i, y := range d.Y {
-		if of[i] != foreign {
-			x := d.X[i*sureFeatures : (i+1)*sureFeatures]
-			p := Chance(float64(x[0]))
-			if r.sure != nil {
-				p = logit.Sigmoid(r.sure.ZRow(x))
-			}
-			claims = append(claims, calibrate.Prediction{P: p, Right: y > 0})
+		z := d.X[i*sureFeatures : (i+1)*sureFeatures]
+		p := Chance(float64(z[0]))
+		if r.sure != nil {
+			p = logit.Sigmoid(r.sure.ZRow(z))
 		}
+		claims = append(claims, calibrate.Prediction{P: p, Right: y > 0, Age: -numeric.Log2(float64(d.W[i]))})
 	}
 	r.curves[0], r.curves[1] = calibrate.Fit(claims), &calibrate.Curve{}
 }
