@@ -27,7 +27,8 @@ type Measures struct {
 	measured  *history.Catalog     // the catalog when measured
 	past      history.Episodes     // the episodes when measured, by the nodes that canon says
 	canon     []int32
-	intents   func() [][]int32 // intentsByNode, worked out once
+	intents   func() [][]int32                   // intentsByNode, worked out once
+	vouched   func(episode int, node int32) bool // [history.Counts.Vouched] when measured
 	recent    recentBuilder
 	rank      []float64 // PageRank of the transition graph, divided by the largest
 	sweeps    int
@@ -98,7 +99,7 @@ const neighbourNames = 8
 
 // newMeasures are measures of some counts without any figure.
 func newMeasures(c *history.Counts) *Measures {
-	m := &Measures{nodes: len(c.IDs), episodes: c.Past.N, steps: c.Totals.Steps, measured: c.Catalog, past: c.Past, canon: c.Canonical}
+	m := &Measures{nodes: len(c.IDs), episodes: c.Past.N, steps: c.Totals.Steps, measured: c.Catalog, past: c.Past, canon: c.Canonical, vouched: c.Vouched}
 	m.intents = sync.OnceValue(m.intentsByNode)
 	return m
 }
@@ -244,7 +245,7 @@ func (m *Measures) measureCommunities(g *graph.Graph) {
 // them out.
 func (m *Measures) measureRecall(ctx context.Context, c *history.Counts) error {
 	for i := c.Past.N - 1; i >= 0 && len(m.texts.recalled) < recallIntents; i-- {
-		if p := c.Past.Episode(i); p.Intent != "" && len(p.Nodes) > 0 && !p.Limited {
+		if p := c.Past.Episode(i); p.Intent != "" && !p.Limited && slices.ContainsFunc(p.Nodes, func(raw int32) bool { return m.vouched(i, m.canon[raw]) }) {
 			m.texts.recalled = append(m.texts.recalled, int32(i))
 		}
 	}
@@ -334,18 +335,23 @@ func Texts(c *history.Counts) []string {
 // schema's words.
 func embedded(d semantic.Document) string { return strings.TrimSpace(d.Name + ". " + d.Text) }
 
+// counts reports whether the request of an episode is evidence for a node: of one since the build it is for all.
+func (m *Measures) counts(episode int, n int32) bool {
+	return episode >= m.episodes || m.vouched(episode, n)
+}
+
 // intentsByNode lists, for each node, the newest of the measured episodes with an intent that used it and did
 // not fail as a whole.
 func (m *Measures) intentsByNode() [][]int32 {
 	by := make([][]int32, m.nodes)
 	for e := m.episodes - 1; e >= 0; e-- {
 		p := m.past.Episode(e)
-		if p.Intent == "" || p.Failed() {
+		if p.Intent == "" || p.Failed() || p.Limited {
 			continue
 		}
 		for _, raw := range p.Nodes {
 			n := m.canon[raw]
-			if l := by[n]; len(l) < contextIntents && (len(l) == 0 || l[len(l)-1] != int32(e)) {
+			if l := by[n]; m.vouched(e, n) && len(l) < contextIntents && (len(l) == 0 || l[len(l)-1] != int32(e)) {
 				by[n] = append(l, int32(e))
 			}
 		}

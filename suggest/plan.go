@@ -256,7 +256,7 @@ func (p *plan) remember() {
 		e := p.Past.Episode(int(h.episode))
 		seen := map[int32]bool{}
 		for _, raw := range e.Nodes {
-			if n := p.Canonical[raw]; !seen[n] {
+			if n := p.Canonical[raw]; !seen[n] && p.measures.counts(int(h.episode), n) {
 				seen[n] = true
 				p.consider(n)
 				p.support[n] += h.similarity

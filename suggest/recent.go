@@ -192,7 +192,8 @@ type similarTool struct {
 	similarity float64
 }
 
-// recentTasks finds them once per question. Tasks that failed are left out.
+// recentTasks finds them once per question. Tasks that failed are left out, and so are those of a key that others have to
+// confirm, which the next build looks for.
 func (q *query) recentTasks() *recentTasks {
 	u := &q.used
 	if u.known {
@@ -206,7 +207,7 @@ func (q *query) recentTasks() *recentTasks {
 	for _, h := range q.hits {
 		episode := q.recent.episode[h.Doc]
 		e := q.Past.Episode(int(episode))
-		if e.Failed() {
+		if e.Failed() || q.Limited(e) {
 			continue
 		}
 		u.nearest = max(u.nearest, h.Score)

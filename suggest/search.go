@@ -33,7 +33,7 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 	}
 	q.doubt()
 	named := slices.DeleteFunc(q.named(), func(n int32) bool {
-		return !q.Live(n) || !q.allowed(q.IDs[n]) || len(r.Kinds) > 0 && !slices.Contains(r.Kinds, q.Kind(n))
+		return !q.Live(n) || q.Unconfirmed(n) || !q.allowed(q.IDs[n]) || len(r.Kinds) > 0 && !slices.Contains(r.Kinds, q.Kind(n))
 	})
 	var top []candidate
 	if !q.nothingFits() {

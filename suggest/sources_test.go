@@ -14,6 +14,7 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/internal/codec"
+	"waymark/sample"
 	"waymark/suggest/history"
 )
 
@@ -120,7 +121,7 @@ func TestConfirmedTransitionsCount(t *testing.T) {
 		}
 		return 0
 	}
-	assert.EqualValues(t, 1, count())
+	assert.Zero(t, count())
 	a.fakes(1, "key:h1", tool(0, 1), tool(3, 0), episodic.Success)
 	assert.EqualValues(t, 3, count())
 	a.fakes(5, "key:attacker", tool(0, 1), tool(3, 0), episodic.Success)
@@ -184,7 +185,7 @@ func TestExplainCountsBySource(t *testing.T) {
 		require.NoError(t, err)
 		return e
 	}
-	e, limit := explain(), 1
+	e, limit := explain(), 0
 	assert.Equal(t, &history.Reports{Observed: 12, Limit: &limit, Sources: 1, BySource: []int{12}}, e.Reports)
 	assert.EqualValues(t, limit, e.Evidence.Count)
 	a.fakes(3, "key:h1", tool(0, 1), "s1:t0", episodic.Success)
@@ -290,4 +291,114 @@ func TestAnomaliesOfSources(t *testing.T) {
 		b.record(e)
 	}
 	assert.Equal(t, []string{"key:broken failures"}, kinds(b, 130))
+}
+
+// victims are requests of the sample, each with its first tool.
+var victims = []struct{ request, first string }{
+	{"which deals have stalled?", "crm:list_deals"},
+	{"Refund 380 euro to Ostrava Tools, INV-21792 was paid twice", "billing:get_invoice"},
+	{"everything we know about Norrland Cycles, one page", "crm:search_customers"},
+	{"collect arguments for and against open source queue systems", "web:search"},
+	{"Find three good sources on open source queue systems and compare them", "web:search"},
+	{"reply to the open support tickets", "desk:search_tickets"},
+}
+
+// sharedSample is a part of the sample, recorded by four keys in turns, and two tools that it does not use.
+func sharedSample(t *testing.T) *attacked {
+	a := &attacked{world: newWorld(t)}
+	tools, err := sample.Tools()
+	require.NoError(t, err)
+	for _, tool := range tools {
+		a.PutTool(tool)
+	}
+	a.PutTool(catalog.Tool{ID: "evil:known", Server: "evil", Name: "known", Description: "ferments cabbage"})
+	episodes, err := sample.Episodes()
+	require.NoError(t, err)
+	for i, e := range episodes[:300] {
+		e.Source = fmt.Sprint("key:", i%4)
+		a.record(e)
+	}
+	return a
+}
+
+// claim records n times for each victim that its request used a tool, after its first one and alone.
+func (a *attacked) claim(n int, source, tool string) {
+	for i := range n {
+		for _, v := range victims {
+			steps := []episodic.Step{{Tool: v.first, Outcome: episodic.Success}, {Tool: tool, Outcome: episodic.Success}}
+			a.record(episodic.Episode{Source: source, Intent: v.request, Steps: steps[i%2:], Outcome: episodic.Success, Time: time.Unix(1_790_000_000+int64(i), 0)})
+		}
+	}
+}
+
+// taken counts the victims whose answers of each kind have a tool among the first five, plans anywhere.
+func (a *attacked) taken(m *Model, tool string) map[string]int {
+	found := map[string]int{}
+	note := func(kind string, ids []string) {
+		if slices.Contains(ids[:min(5, len(ids))], tool) {
+			found[kind]++
+		}
+	}
+	for _, v := range victims {
+		for _, profile := range []string{ProfileSeed, ProfileLearned} {
+			s, err := m.Search(SearchRequest{Query: v.request, Profile: profile})
+			require.NoError(a.t, err)
+			var results []string
+			for _, r := range s.Results {
+				results = append(results, r.ID)
+			}
+			note("search "+profile, results)
+			note("next "+profile, ids(next(a.t, m, NextRequest{Context: []string{v.first}, Intent: v.request, Profile: profile}).Suggestions))
+			d, err := m.Plan(DAGRequest{Intent: v.request, Profile: profile})
+			require.NoError(a.t, err)
+			if slices.Contains(tools(d), tool) {
+				found["plan "+profile]++
+			}
+		}
+	}
+	return found
+}
+
+// One key among several cannot bring a tool that nobody else uses into the answers to others' requests, neither before a
+// build nor in it. What the operator records counts at once, and what a second key confirms from the next build on.
+func TestOneKeyCannotPromoteAToolForARequest(t *testing.T) {
+	if testing.Short() {
+		t.Skip("too long for -short")
+	}
+	measures := sharedSample(t).measured()
+	for _, tool := range []string{"evil:known", "evil:in_no_catalog"} {
+		for _, n := range []int{1, 10, 300} {
+			a := sharedSample(t)
+			a.claim(n, "key:attacker", tool)
+			assert.Empty(t, a.taken(a.since(measures), tool), "%d fakes of %s, before a build", n, tool)
+			assert.Empty(t, a.taken(a.model(), tool), "%d fakes of %s", n, tool)
+		}
+	}
+	a := sharedSample(t)
+	a.claim(10, "key:attacker", "evil:known")
+	a.claim(10, "key:1", "evil:known")
+	assert.Equal(t, len(victims), a.taken(a.model(), "evil:known")["search learned"], "another key confirms it")
+	for _, source := range []string{"import", "otel:trusted:c"} {
+		a := sharedSample(t)
+		a.claim(10, source, "evil:known")
+		for _, m := range []*Model{a.since(measures), a.model()} {
+			for _, kind := range []string{"search learned", "next learned", "plan learned"} {
+				assert.Greater(t, a.taken(m, "evil:known")[kind], 0, "%s by %s", kind, source)
+			}
+		}
+	}
+}
+
+// Whoever asks for the name of a tool that one key alone has made up does not find it.
+func TestOneKeyCannotNameATool(t *testing.T) {
+	a := honestHistory(t, 100)
+	a.fakes(1, "key:attacker", tool(0, 1), "evil:restart_server", episodic.Success)
+	found := func() bool {
+		s, err := a.model().Search(SearchRequest{Query: "restart server"})
+		require.NoError(t, err)
+		return slices.ContainsFunc(s.Results, func(r SearchResult) bool { return r.ID == "evil:restart_server" })
+	}
+	assert.False(t, found())
+	a.fakes(1, "key:h1", tool(0, 1), "evil:restart_server", episodic.Success)
+	assert.True(t, found())
 }

@@ -29,6 +29,12 @@ type hypergraph struct {
 	rank    []float64
 }
 
+// lesson is a past task and its number.
+type lesson struct {
+	*history.Episode
+	number int
+}
+
 // newTrainingData prepares the past tasks and the tools. It returns nil soon after halt returns true.
 func newTrainingData(c *history.Counts, groups hypergraph, cache *CatalogCache, halt func() bool) *trainingData {
 	first, steps := c.Past.N, 0
@@ -36,15 +42,15 @@ func newTrainingData(c *history.Counts, groups hypergraph, cache *CatalogCache, 
 		steps += len(c.Past.Episode(first - 1).Nodes)
 	}
 	l := &trainingData{learned: &learned{older: first > 0}}
-	var past []*history.Episode
+	var past []lesson
 	repeated := c.Repeated(first)
 	for i := range c.Past.N - first {
-		if p := c.Past.Episode(first + i); !p.Limited && (repeated == nil || !repeated[i]) {
-			past = append(past, p)
+		if p := c.Past.Episode(first + i); !p.Limited && (repeated == nil || !repeated[i]) && !slices.ContainsFunc(p.Nodes, c.Unconfirmed) {
+			past = append(past, lesson{p, first + i})
 		}
 	}
-	if !slices.ContainsFunc(past, func(p *history.Episode) bool { return p.Time == 0 }) {
-		slices.SortStableFunc(past, func(a, b *history.Episode) int { return cmp.Compare(a.Time, b.Time) })
+	if !slices.ContainsFunc(past, func(p lesson) bool { return p.Time == 0 }) {
+		slices.SortStableFunc(past, func(a, b lesson) int { return cmp.Compare(a.Time, b.Time) })
 	}
 	l.number(c, past)
 	l.describe(c, groups, cache)
@@ -61,7 +67,7 @@ func newTrainingData(c *history.Counts, groups hypergraph, cache *CatalogCache, 
 }
 
 // number numbers what is in use and what past tasks used, in order of id.
-func (l *trainingData) number(c *history.Counts, past []*history.Episode) {
+func (l *trainingData) number(c *history.Counts, past []lesson) {
 	chosen := make([]bool, len(c.IDs))
 	for i := range c.IDs {
 		chosen[i] = c.Live(int32(i))
@@ -121,27 +127,37 @@ func (l *trainingData) describe(c *history.Counts, groups hypergraph, cache *Cat
 	l.texts = cache.texts(tools)
 }
 
-// add prepares one task.
-func (l *trainingData) add(c *history.Counts, p *history.Episode, at int) {
-	tools := make([]int32, len(p.Nodes))
-	for i, raw := range p.Nodes {
-		tools[i] = l.tool[c.Canonical[raw]]
+// add prepares one task. A request teaches only of the tools that it is evidence for.
+func (l *trainingData) add(c *history.Counts, p lesson, at int) {
+	if len(p.Nodes) == 0 {
+		return
 	}
-	parents := p.Parents()
-	group := groupOf(p.Intent, uint64(at))
-	if len(tools) > 0 {
-		t := &rank.Task{Intent: strings.TrimSpace(p.Intent), Steps: tools, Group: group}
-		for i, before := range parents {
-			for _, b := range before {
-				if tools[b] != tools[i] {
-					t.Links = append(t.Links, [2]int32{tools[b], tools[i]})
-				}
+	t := &rank.Task{Intent: strings.TrimSpace(p.Intent), Group: groupOf(p.Intent, uint64(at))}
+	planned := planning.Task{Text: p.Intent, Failed: p.Failed()}
+	place := make([]int32, len(p.Nodes)) // in the plan, -1: none
+	for i, before := range p.Parents() {
+		tool := l.tool[c.Canonical[p.Nodes[i]]]
+		var after []int32
+		for _, b := range before {
+			if t.Steps[b] != tool {
+				t.Links = append(t.Links, [2]int32{t.Steps[b], tool})
+			}
+			if place[b] >= 0 {
+				after = append(after, place[b])
 			}
 		}
-		l.tasks = append(l.tasks, t)
+		t.Steps = append(t.Steps, tool)
+		if place[i] = -1; c.Vouched(p.number, c.Canonical[p.Nodes[i]]) {
+			place[i] = int32(len(planned.Steps))
+			planned.Steps, planned.After = append(planned.Steps, tool), append(planned.After, after)
+		}
 	}
-	if teaches(p) {
-		l.plans = append(l.plans, planning.Task{Text: p.Intent, Steps: tools, After: parents, Failed: p.Failed()})
+	if t.Asked = planned.Steps; len(t.Asked) == 0 {
+		t.Intent = ""
+	}
+	l.tasks = append(l.tasks, t)
+	if t.Intent != "" {
+		l.plans = append(l.plans, planned)
 	}
 }
 

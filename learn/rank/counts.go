@@ -175,7 +175,7 @@ func Count(texts *Texts, tasks []*Task, stop func() bool) *History {
 		h.asked = append(h.asked, int32(k))
 		for _, f := range task.vector.I {
 			h.word[f]++
-			for _, t := range set {
+			for _, t := range task.needs() {
 				words = append(words, observation{uint64(f), t, 1})
 			}
 		}
@@ -260,7 +260,7 @@ func (h *History) regress(stop func() bool) bool {
 	labelsOf := make([][]labels.Label, len(asked))
 	vectors := make([]labels.Vector, len(h.asked))
 	for i, k := range asked {
-		for _, t := range distinct(h.tasks[k].Steps) {
+		for _, t := range h.tasks[k].needs() {
 			labelsOf[i] = append(labelsOf[i], labels.Label{Label: h.column[t], Value: 1})
 		}
 	}

@@ -204,7 +204,7 @@ func (m *mixture) add(h *History, request string, held bool, questions ...questi
 }
 
 // needs asks what the request of a task needs.
-func needs(k kind, t *Task) question { return question{kind: k, right: t.Steps, hidden: -1} }
+func needs(k kind, t *Task) question { return question{kind: k, right: t.needs(), hidden: -1} }
 
 // drawNext asks what came next at a place of a task, with and without its request; at some places with no history of the
 // right tool, or after another task.

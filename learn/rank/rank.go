@@ -40,11 +40,20 @@ type Tool struct {
 type Task struct {
 	Intent string
 	Steps  []int32    // tools, in order
+	Asked  []int32    // of these, those that the request is evidence for; nil: all
 	Links  [][2]int32 // steps whose output went to another: from one tool to the other
 	Group  uint64     // near copies of one task share it
 
 	vector labels.Vector // of the words of the request
 	fold   int
+}
+
+// needs lists the tools that the request is evidence for.
+func (t *Task) needs() []int32 {
+	if t.Asked == nil {
+		return distinct(t.Steps)
+	}
+	return distinct(t.Asked)
 }
 
 // Situation is what an answer is asked for: the tools used so far and the request. Either may be empty.

@@ -124,7 +124,7 @@ func (r *request) vote(x labels.Vector) {
 	r.near = h.nearest.Of(x, nearRequests, -1)
 	sum, sharp := 1e-6, 1e-6
 	for i, v := range r.near {
-		set := distinct(h.tasks[h.asked[v.Row]].Steps)
+		set := h.tasks[h.asked[v.Row]].needs()
 		s := v.Similarity
 		s4 := float64(float64(s*s) * float64(s*s))
 		sharp += s4

@@ -33,7 +33,8 @@ type Counts struct {
 	Buffers     *sync.Pool        // working memory of queries, shared by all counts of one state
 	Bypasses    map[string]uint64 // by capability
 
-	limits []uint8 // by source, see [State.limits]
+	limits  []uint8          // by source, see [State.limits]
+	vouched func() [][]int32 // by past episode, see [Counts.Vouched]
 }
 
 // kappa smooths edge weights, w(a→b) = n(a,b) / (n(a) + κ): one observation gives ½, not certainty.
@@ -98,11 +99,13 @@ func (s *State) Freeze() *Counts {
 		h.view, h.roles = view, s.roles()
 		s.survey()
 	}
-	return &Counts{
+	c := &Counts{
 		IDs: slices.Clip(s.ids), index: s.index, Canonical: slices.Clip(h.canon), Catalog: view, Roles: h.roles,
 		Graph: h.rows.Freeze(), Usage: h.uses.Freeze(), Start: h.starts, Suggestable: h.live, Rates: s.memory.Freeze(), Wires: h.wires.Freeze(),
 		Past: s.episodes(), Sources: slices.Clip(s.sources.names), BySource: s.sources.bySource.Freeze(), Totals: s.totals, Buffers: h.scratch, Bypasses: s.bypasses.show(), limits: h.limits,
 	}
+	c.vouched = sync.OnceValue(c.vouch)
+	return c
 }
 
 // showLimits has all rows built anew where more or fewer observations of a source count than before.

@@ -8,6 +8,7 @@ import (
 	"waymark/episodic"
 	"waymark/internal/codec"
 	"waymark/internal/numeric"
+	"waymark/semantic"
 )
 
 // One dishonest credential must not bend what others are told. Evidence of a source with a key counts as follows, once
@@ -19,7 +20,9 @@ import (
 //   - of its observations of a transition that no other source reports, as many count as [evidence.limit] says; further
 //     episodes with such a transition are left out of the fit of profile learned. As soon as another source reports the
 //     transition, at most [othersFactor] of them count;
-//   - a tool that is in no catalog and that only this source has used is not suggested.
+//   - its requests are evidence for a tool as [Counts.Vouched] says, from the next build on;
+//   - a tool that is in no catalog and that only this source has used is not suggested, and episodes with it are left out
+//     of the fit of profile learned.
 //
 // Sources without a key are the operator's own and are not limited; [Treatments] says which others are not either. What is
 // counted depends on the log alone, so that a replay counts the same.
@@ -29,7 +32,7 @@ const (
 	othersFactor    = 2
 
 	usualFactor    = 2  // times the usual share of transitions that a key alone reports are unusual
-	sharedPerCount = 40 // transitions that others report as well earn one more observation of those that they do not
+	sharedPerCount = 40 // transitions that others report as well earn one observation of those that they do not
 )
 
 // Treatment is how the operator wants the evidence of a source with a key to count.
@@ -78,13 +81,13 @@ type evidence struct{ shared, alone int32 }
 
 // limit is how many observations count of a transition that this source alone reports, beside the evidence of all other
 // keys: none where the share of such transitions among its own is above [usualFactor] times that of the others, by the
-// lower end of its 95 % Wilson interval; else one, and one more for each [sharedPerCount] that others report as well.
+// lower end of its 95 % Wilson interval; else one for each [sharedPerCount] that others report as well.
 func (e evidence) limit(others evidence) uint8 {
 	usual := float64(others.alone+1) / float64(others.alone+others.shared+2)
 	if numeric.WilsonLower(float64(e.alone), float64(e.alone+e.shared), numeric.Z95) > usualFactor*usual {
 		return 0
 	}
-	return uint8(min(fewObservations, 1+e.shared/sharedPerCount))
+	return uint8(min(fewObservations, e.shared/sharedPerCount))
 }
 
 // limits are [evidence.limit] by source; nil where there are few sources.
@@ -226,6 +229,63 @@ func (c *Counts) Repeated(first int) []bool {
 	}
 	return marked
 }
+
+// Limited reports whether what a past episode reports counts within limits: there are several sources, and its own has a key.
+func (c *Counts) Limited(p *Episode) bool {
+	return len(c.Sources) >= severalSources && HasKey(c.Sources[p.Source])
+}
+
+// Vouched reports whether the request of past episode i is evidence for a tool that it used. Where its source is limited, a
+// word of it must have been reported with the tool fewer times by this key so far than [othersFactor] times by all others.
+func (c *Counts) Vouched(i int, tool int32) bool {
+	return !c.Limited(c.Past.Episode(i)) || slices.Contains(c.vouched()[i], tool)
+}
+
+// report is a word of a request and a tool, as one source reports them together; -1: as all do.
+type report struct {
+	word         string
+	tool, source int32
+}
+
+// vouch lists the tools of [Counts.Vouched] by past episode.
+func (c *Counts) vouch() [][]int32 {
+	reports, vouched := map[report]int{}, make([][]int32, c.Past.N)
+	each := func(i int, visit func(tool int32, words []string)) {
+		words, met := sorted(semantic.Tokens(c.Past.Episode(i).Intent)), []int32{}
+		for _, raw := range c.Past.Episode(i).Nodes {
+			met = append(met, c.Canonical[raw])
+		}
+		for _, tool := range sorted(met) {
+			visit(tool, words)
+		}
+	}
+	for i := range vouched {
+		each(i, func(tool int32, words []string) {
+			for _, w := range words {
+				reports[report{w, tool, -1}]++
+				reports[report{w, tool, c.Past.Episode(i).Source}]++
+			}
+		})
+	}
+	said := map[report]int{}
+	for i := range vouched {
+		each(i, func(tool int32, words []string) {
+			within := false
+			for _, w := range words {
+				own := report{w, tool, c.Past.Episode(i).Source}
+				within = within || said[own] < othersFactor*(reports[report{w, tool, -1}]-reports[own])
+				said[own]++
+			}
+			if within {
+				vouched[i] = append(vouched[i], tool)
+			}
+		})
+	}
+	return vouched
+}
+
+// sorted returns the different elements of a list in order.
+func sorted[T cmp.Ordered](list []T) []T { return slices.Compact(slices.Sorted(slices.Values(list))) }
 
 // pairs are the transitions of an episode.
 func (c *Counts) pairs(p *Episode) (out []pair) {
