@@ -90,6 +90,10 @@ func (r *Run) begin(i int) bool {
 			return true
 		}
 	}
+	if n.kind == KindHost {
+		r.skip(i, "the host carries it out itself")
+		return true
+	}
 	arguments := r.nodes.prepared[i]
 	if arguments == nil {
 		if n.when != nil {

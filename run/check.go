@@ -20,6 +20,7 @@ const (
 	kindTool       = "tool"
 	KindCapability = "capability" // a stored DAG
 	kindScript     = "script"
+	KindHost       = "host" // a built-in tool of the host, which is stepped over
 )
 
 // Plan is a checked DAG: what would be done, in which order, and what of it needs a person's word. The
@@ -101,6 +102,7 @@ func (p *Plan) Calls(own func(tool string) bool) bool {
 type Rules struct {
 	Catalog Catalog
 	Asks    func(catalog.Tool) string // why a call needs a person's word, or nothing; nil: the function Asks
+	Host    func(id string) bool      // the host alone can call it; nil: there are none
 }
 
 // Check checks a request as a whole: every problem is reported, each with its task and argument.
@@ -112,6 +114,9 @@ func Check(q Request, rules Rules) (*Plan, error) {
 	c.root(q)
 	if len(c.problems) > 0 {
 		return nil, &CheckError{c.problems, c.open}
+	}
+	if !slices.ContainsFunc(c.plan.nodes, func(n node) bool { return n.kind != KindHost }) {
+		c.warn("nothing is called: the host carries out every task itself")
 	}
 	c.describe()
 	return c.plan, nil
@@ -304,6 +309,10 @@ func (c *checker) find(n *node) {
 		return
 	}
 	n.task.Tool = resolved
+	if c.Host != nil && c.Host(resolved) {
+		n.kind, n.tool = KindHost, catalog.Tool{ID: resolved}
+		return
+	}
 	if t, ok := c.Catalog.Tool(resolved); ok {
 		n.kind, n.tool, n.again = kindTool, t, repeatable(t)
 		switch {

@@ -8,7 +8,7 @@ import (
 
 // types checks the arguments of a node against the schema of what it calls.
 func (c *checker) types(s *scope, n *node) {
-	if n.kind == "" {
+	if n.kind == "" || n.kind == KindHost {
 		return
 	}
 	in := readSchema(n.tool.InputSchema)
@@ -46,6 +46,10 @@ func (c *checker) types(s *scope, n *node) {
 			continue
 		}
 		switch {
+		case a.required && c.ofHost(s, a.value.from):
+			at := c.plan.nodes[s.nodes[a.value.from.task]].path
+			c.missing(s, Problem{Task: n.path, Argument: a.name, Detail: "takes a result of " + at + ", which the host carries out itself"},
+				Open{n.id, a.name, n.tool.ID, want.shown()})
 		case a.value.from != nil:
 			c.reference(s, n.path, a.name, a.value.from, want)
 		case a.value.isLiteral():
@@ -54,6 +58,11 @@ func (c *checker) types(s *scope, n *node) {
 			c.inner(s, n.path, a.name, a.value)
 		}
 	}
+}
+
+// ofHost reports whether a reference is to the result of a task that the host carries out.
+func (c *checker) ofHost(s *scope, r *reference) bool {
+	return r != nil && r.from == fromTask && c.plan.nodes[s.nodes[r.task]].kind == KindHost
 }
 
 // place is where an argument stands: a name with dots may mean a member of an object, as plans write it.
@@ -132,8 +141,8 @@ func (c *checker) reference(s *scope, path, argument string, r *reference, want 
 		from, of = s.params, "params"
 	case fromTask:
 		d := &c.plan.nodes[s.nodes[r.task]]
-		if d.kind == "" {
-			return // what it calls is unknown, which is said already
+		if d.kind == "" || d.kind == KindHost {
+			return // what it calls is unknown, which is said already, or has no result here
 		}
 		from, of = readSchema(d.tool.OutputSchema), "the result of "+d.tool.ID
 	}

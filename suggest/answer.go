@@ -188,6 +188,8 @@ type DAGRequest struct {
 	Explain  *bool     `json:"explain,omitempty"`
 	Vector   []float32 `json:"-"` // of the intent or query, from the embeddings endpoint; optional
 
+	CallableOnly bool `json:"callable_only,omitempty"` // only with what a run can call
+
 	Withheld *Exclusions `json:"withheld,omitempty"`
 	Pinned   []Pin       `json:"pinned,omitempty"`
 }
@@ -203,6 +205,7 @@ type Task struct {
 	ID            string              `json:"id"`
 	Tool          string              `json:"tool"`
 	Kind          catalog.Kind        `json:"kind"`
+	Host          bool                `json:"host,omitempty"` // a built-in tool of the host: a run steps over it
 	DependsOn     []string            `json:"depends_on"`
 	Arguments     map[string]Argument `json:"arguments"`
 	Wired         []Wired             `json:"wired,omitempty"` // what speaks for arguments that were seen to come from there

@@ -13,8 +13,9 @@ type Exclusions struct {
 	by  map[string]Exclusion
 	ids []string // sorted
 
-	set   *ToolSet // everything outside is excluded too; nil: nothing more
-	model *Model   // says what capabilities use; nil without a set
+	set      *ToolSet // everything outside is excluded too; nil: nothing more
+	callable bool     // what a run cannot call is excluded too
+	model    *Model   // says what capabilities use and what can be called; nil without a set and callable
 }
 
 // An Exclusion is the reason why an id is excluded: AbsentQuarantined, AbsentUnavailable or AbsentBanned, with a message.
@@ -75,8 +76,20 @@ func (w *Exclusions) of(id string) (Exclusion, bool) {
 		return Exclusion{}, false
 	}
 	h, ok := w.by[id]
+	if !ok && w.callable && (!w.model.Catalog.Has(id) || w.model.Host(id)) {
+		return Exclusion{AbsentUnavailable, "a run cannot call it"}, true
+	}
 	if !ok && !w.model.Allows(w.set, id) {
 		return Exclusion{AbsentBanned, w.set.Refusal(id).Error()}, true
 	}
 	return h, ok
+}
+
+// callable returns the exclusions with the tools of hosts and those that no catalog describes, for one question.
+func (m *Model) callable(w *Exclusions) *Exclusions {
+	only := Exclusions{callable: true, model: m}
+	if w != nil {
+		only.by, only.ids, only.set = w.by, w.ids, w.set
+	}
+	return &only
 }

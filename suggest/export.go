@@ -33,11 +33,9 @@ func (m *Model) Export(around string, depth int) (Export, error) {
 	e := Export{Model: m.info, Nodes: []ExportNode{}, Edges: []ExportEdge{}, Uses: []ExportUse{}}
 	for _, n := range m.sortedNodes(in) {
 		id := m.IDs[n]
-		_, tool := m.Catalog.ToolIndex[id]
-		_, capability := m.Catalog.CapabilityIndex[id]
 		name, _ := m.describe(n)
 		e.Nodes = append(e.Nodes, ExportNode{
-			ID: id, Kind: m.Kind(n), Name: name, Known: tool || capability, PageRank: m.rank(n),
+			ID: id, Kind: m.Kind(n), Name: name, Known: m.Catalog.Has(id) && !m.Host(id), PageRank: m.rank(n),
 			Community: groupName(m.measures.groups.named.community, m.comm(n)), Cluster: groupName(m.measures.groups.named.cluster, m.cluster(n)), Uses: m.Usage.At(n).Steps,
 		})
 		to, weight := m.Graph.Out(n)

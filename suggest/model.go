@@ -52,7 +52,10 @@ func (m *Model) doc(i int32) int32 { return history.Of(m.measures.texts.doc, i, 
 // Info names the model.
 func (m *Model) Info() ModelInfo { return m.info }
 
-// Tool returns a tool of the catalog.
+// Host reports whether an id is that of a built-in tool of a host, which no server offers and no catalog describes.
+func (m *Model) Host(id string) bool { return m.Catalog.Host(id) }
+
+// Tool returns a tool of the catalog, or a built-in one of a host that was met.
 func (m *Model) Tool(id string) (catalog.Tool, bool) {
 	i, ok := m.Catalog.ToolIndex[id]
 	if !ok {
@@ -70,8 +73,8 @@ func (m *Model) Capability(id string) (catalog.Capability, bool) {
 	return m.Catalog.Capabilities[i], true
 }
 
-// Tools lists the catalog's tools by id. The slice must not be changed.
-func (m *Model) Tools() []catalog.Tool { return m.Catalog.Tools }
+// Tools lists the tools that were put into the catalog by id. The slice must not be changed.
+func (m *Model) Tools() []catalog.Tool { return m.Catalog.Own }
 
 // Capabilities lists the catalog's capabilities by id. The slice must not be changed.
 func (m *Model) Capabilities() []catalog.Capability { return m.Catalog.Capabilities }
@@ -109,7 +112,7 @@ func (m *Model) node(spelling string) (int32, bool, error) {
 // Stats sums the model up.
 func (m *Model) Stats() Stats {
 	s := Stats{
-		Model: m.info, Tools: len(m.Catalog.Tools), Capabilities: len(m.Catalog.Capabilities),
+		Model: m.info, Tools: len(m.Catalog.Own), Capabilities: len(m.Catalog.Capabilities),
 		Episodes: int(m.Totals.Episodes), Steps: int(m.Totals.Steps),
 		Outcomes: outcomeCounts(m.Totals.Outcomes), StepOutcomes: outcomeCounts(m.Totals.StepOutcomes),
 		Sources: map[string]int{}, Communities: len(m.measures.groups.members), Modularity: m.measures.groups.modularity,

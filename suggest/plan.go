@@ -38,6 +38,9 @@ func (m *Model) Plan(r DAGRequest) (DAGAnswer, error) {
 	}
 	defer q.close()
 	q.withheld = r.Withheld
+	if r.CallableOnly {
+		q.withheld = m.callable(r.Withheld)
+	}
 	if err := q.decidePlan(r.Profile, r.Vector); err != nil {
 		return DAGAnswer{}, err
 	}

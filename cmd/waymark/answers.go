@@ -211,7 +211,11 @@ func (a *app) showDAG(d suggest.DAGAnswer, explain bool) {
 	}
 	var rows, terms [][]string
 	for _, t := range d.DAG.Tasks {
-		row := []string{t.ID, t.Tool, string(t.Kind), number(t.Confidence), list(t.DependsOn)}
+		kind := string(t.Kind)
+		if t.Host {
+			kind += " of the host"
+		}
+		row := []string{t.ID, t.Tool, kind, number(t.Confidence), list(t.DependsOn)}
 		if explain {
 			row = append(row, lowerBound(t.ConfidenceLow), t.Slot)
 			terms = append(terms, termRows(t.ID, t.Formula, t.Terms, false)...)

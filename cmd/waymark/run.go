@@ -490,7 +490,11 @@ func (a *app) showPlan(r ran) {
 		rows = append(rows, []string{fmt.Sprint(n.Layer + 1), n.ID, n.Tool, n.Kind, strings.Join(n.DependsOn, " "), short(n.When), n.Approval})
 	}
 	columns(a.out, []string{"layer", "task", "tool", "kind", "after", "when", "asks because"}, rows)
-	for _, w := range r.Warnings {
+	a.warnings(r.Status)
+}
+
+func (a *app) warnings(s dagrun.Status) {
+	for _, w := range s.Warnings {
 		a.printf("warning: %s\n", clean(w))
 	}
 }
@@ -513,6 +517,7 @@ func (a *app) showRun(s dagrun.Status) {
 		rows = append(rows, []string{n.ID, n.Tool, string(n.State), took, short(remark)})
 	}
 	columns(a.out, []string{"task", "tool", "state", "took", "remark"}, rows)
+	a.warnings(s)
 	showWaiting(a.out, s, nil)
 	if s.Error != "" {
 		a.printf("\n%s\n", clean(s.Error))

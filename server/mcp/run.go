@@ -143,7 +143,17 @@ func runMessage(a runs.Answer) string {
 		}
 		return fmt.Sprintf("Run %s waits for a person to approve %s. Ask the user to run: waymark runs approve %s. Then call run_dag with run %q.", a.ID, shownIDs(a.Waiting), a.ID, a.ID)
 	case run.Done:
-		return fmt.Sprintf("Done: %s done, %d failed, %d skipped.", plural.Of(a.Done, "task"), a.Failed, a.Skipped)
+		own := []string{}
+		for _, n := range a.Nodes {
+			if n.Kind == run.KindHost {
+				own = append(own, n.ID)
+			}
+		}
+		message := fmt.Sprintf("Done: %s done, %d failed, %d skipped.", plural.Of(a.Done, "task"), a.Failed, a.Skipped)
+		if len(own) > 0 {
+			message += " Tools of the host, to be called by you: " + shownIDs(own) + "."
+		}
+		return message
 	case run.Failed:
 		return fmt.Sprintf("Failed: %s done, %d failed, %d skipped. First: %s", plural.Of(a.Done, "task"), a.Failed, a.Skipped, shownText(a.Error))
 	}

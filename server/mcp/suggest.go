@@ -49,6 +49,8 @@ type dagArguments struct {
 	MaxSteps int      `json:"max_steps,omitempty" jsonschema:"the longest plan, 1 to 25; the usual length when left out"`
 	Allow    []string `json:"allow,omitempty" jsonschema:"plan only with ids that match one of these; * stands for any characters"`
 	Explain  bool     `json:"explain,omitempty" jsonschema:"also give the terms and reasons"`
+
+	CallableOnly bool `json:"callable_only,omitempty" jsonschema:"plan only with what run_dag can call, without built-in tools of the host"`
 }
 
 // DAGAnswer is the answer of suggest_dag.
@@ -67,6 +69,7 @@ func suggestDAG(ctx context.Context, c *mcpCall, in dagArguments) (DAGAnswer, er
 	}
 	a, err := c.engine.Plan(c.model, c.access.Tools, suggest.DAGRequest{
 		Intent: in.Intent, Context: in.Context, MaxSteps: in.MaxSteps, Allow: in.Allow, Explain: &in.Explain, Vector: c.engine.Vector(ctx, in.Intent),
+		CallableOnly: in.CallableOnly,
 	})
 	if err != nil {
 		return DAGAnswer{}, err

@@ -123,6 +123,9 @@ func dagMessage(a suggest.DAGAnswer) string {
 			b.WriteString("; ")
 		}
 		fmt.Fprintf(&b, "%s %s", shownID(t.ID), shownID(t.Tool))
+		if t.Host {
+			b.WriteString(" (of the host)")
+		}
 		if len(t.DependsOn) > 0 {
 			fmt.Fprintf(&b, " after %s", shownIDs(t.DependsOn))
 		}

@@ -41,6 +41,7 @@ func (e *Schemas) read() {
 // Catalog is the catalog at one moment, immutable.
 type Catalog struct {
 	Tools             []catalog.Tool // by id
+	Own               []catalog.Tool // of Tools, those that were put into the catalog; the others are hosts'
 	Schemas           []*Schemas     // parallel to Tools
 	Capabilities      []catalog.Capability
 	capabilitySchemas []*Schemas     // parallel to Capabilities
@@ -50,23 +51,57 @@ type Catalog struct {
 	Resolver          *catalog.Resolver
 }
 
+// hostTools are the tools of [catalog.HostTools] by id.
+var hostTools = sync.OnceValue(func() map[string]*Schemas {
+	all := map[string]*Schemas{}
+	for _, t := range catalog.HostTools() {
+		all[t.ID] = &Schemas{Tool: t}
+	}
+	return all
+})
+
+// Host reports whether an id is that of a built-in tool of a host, which the catalog does not describe otherwise.
+func (v *Catalog) Host(id string) bool {
+	host, own := hostTools()[id], v.SchemasOf(id)
+	return host != nil && (own == nil || own == host)
+}
+
+// described adds to the tools of the catalog those of hosts that were met and that it neither has nor removed.
+func (s *State) described() map[string]*Schemas {
+	all := maps.Clone(s.tools)
+	for id, t := range hostTools() {
+		n, met := s.index.find(s.ids, id)
+		if _, own := s.tools[id]; !own && met && !s.gone[n] {
+			if _, own = s.caps[id]; !own {
+				all[id] = t
+			}
+		}
+	}
+	return all
+}
+
 // catalog sorts the entries by id, so that the order in which they were added does not matter. It is kept
-// until the next change of the catalog.
+// until the next change of the catalog, or until a tool of a host is met.
 func (s *State) catalog() *Catalog {
 	if s.view != nil {
 		return s.view
 	}
-	v := &Catalog{ToolIndex: make(map[string]int, len(s.tools)), CapabilityIndex: make(map[string]int, len(s.caps))}
-	ids := make([]string, 0, len(s.tools)+len(s.caps))
-	for _, id := range slices.Sorted(maps.Keys(s.tools)) {
+	tools := s.described()
+	v := &Catalog{ToolIndex: make(map[string]int, len(tools)), CapabilityIndex: make(map[string]int, len(s.caps))}
+	ids := make([]string, 0, len(tools)+len(s.caps))
+	for _, id := range slices.Sorted(maps.Keys(tools)) {
 		if s.aliases.Of(id) != id { // its calls count for another tool
 			continue
 		}
 		v.ToolIndex[id] = len(v.Tools)
-		v.Tools = append(v.Tools, s.tools[id].Tool)
-		v.Schemas = append(v.Schemas, s.tools[id])
-		v.HasRequirements = v.HasRequirements || len(s.tools[id].Requires) > 0
+		v.Tools = append(v.Tools, tools[id].Tool)
+		v.Schemas = append(v.Schemas, tools[id])
+		v.HasRequirements = v.HasRequirements || len(tools[id].Requires) > 0
 		ids = append(ids, id)
+	}
+	v.Own = v.Tools
+	if len(tools) > len(s.tools) {
+		v.Own = slices.DeleteFunc(slices.Clone(v.Tools), func(t catalog.Tool) bool { return s.tools[t.ID] == nil })
 	}
 	for i, id := range slices.Sorted(maps.Keys(s.caps)) {
 		v.CapabilityIndex[id] = i
@@ -228,7 +263,7 @@ func (s *State) roles() *Roles {
 		if _, ok := s.view.CapabilityIndex[id]; ok {
 			r.kind[i] = catalog.KindCapability
 		}
-		if s.view.Has(id) {
+		if s.view.Has(id) && !s.view.Host(id) {
 			r.Known++
 		}
 	}

@@ -76,10 +76,10 @@ func (i *Image) Write(w *codec.Writer) error {
 		w.Uint(uint64(u.only))
 	}
 	w.Ints(i.gone)
-	w.Uint(uint64(len(i.view.Tools)))
-	for k := range i.view.Tools {
-		if err := writeJSON(w, &i.view.Tools[k]); err != nil {
-			return fmt.Errorf("tool %q: %w", i.view.Tools[k].ID, err)
+	w.Uint(uint64(len(i.view.Own)))
+	for k := range i.view.Own {
+		if err := writeJSON(w, &i.view.Own[k]); err != nil {
+			return fmt.Errorf("tool %q: %w", i.view.Own[k].ID, err)
 		}
 	}
 	w.Uint(uint64(len(i.view.Capabilities)))

@@ -185,6 +185,9 @@ func (s *State) node(id string) int32 {
 	s.index = s.index.with(s.ids)
 	s.out, s.own = append(s.out, nil), append(s.own, true)
 	s.uses = append(s.uses, Usage{})
+	if hostTools()[id] != nil {
+		s.view = nil
+	}
 	return i
 }
 
@@ -222,8 +225,8 @@ func (s *State) Tool(id string) (catalog.Tool, bool) {
 	return catalog.Tool{}, false
 }
 
-// Tools lists the tools of the catalog by id; the caller must not change them.
-func (s *State) Tools() []catalog.Tool { return s.catalog().Tools }
+// Tools lists the tools that were put into the catalog by id; the caller must not change them.
+func (s *State) Tools() []catalog.Tool { return s.catalog().Own }
 
 // Capabilities lists the capabilities of the catalog by id; the caller must not change them.
 func (s *State) Capabilities() []catalog.Capability { return s.catalog().Capabilities }

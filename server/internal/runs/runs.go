@@ -121,6 +121,7 @@ type Task struct {
 	TimeoutMS int64                      `json:"timeout_ms,omitempty"`
 
 	Kind          catalog.Kind    `json:"kind,omitempty" jsonschema:"part of a suggest_dag answer, ignored; so are all fields that follow"`
+	Host          bool            `json:"host,omitempty"`
 	Slot          string          `json:"slot,omitempty"`
 	Confidence    float64         `json:"confidence,omitempty"`
 	ConfidenceLow float64         `json:"confidence_low,omitempty"`
@@ -175,13 +176,13 @@ func (r *Runs) CallerOf(workspace string) run.Caller {
 // rules of a workspace: what its runs can call, and what a person is asked about first. Of a tool of another
 // server that server's gateway knows best, whatever somebody has written into the catalog.
 func (r *Runs) rules(workspace string, engine *live.Engine) run.Rules {
-	c := runCatalog{engine: engine}
+	c, host := runCatalog{engine: engine}, engine.Model().Host
 	g := r.cfg.Gateway
 	if g == nil || workspace != r.cfg.Workspace {
-		return run.Rules{Catalog: c}
+		return run.Rules{Catalog: c, Host: host}
 	}
 	c.upstream = g.Tools()
-	return run.Rules{Catalog: c, Asks: func(t catalog.Tool) string {
+	return run.Rules{Catalog: c, Host: host, Asks: func(t catalog.Tool) string {
 		switch {
 		case scoring.IsScorer(t.ID):
 			return ""
