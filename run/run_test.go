@@ -842,3 +842,39 @@ func TestAMisfitIsNoArgument(t *testing.T) {
 	require.Equal(t, NodeFailed, nodeOf(s, "b").State)
 	require.True(t, nodeOf(s, "a").Misfit)
 }
+
+// Steps of the host are skipped, what comes after them runs, and an argument is left out, or is a missing value where
+// it is required, if it would come from one.
+func TestStepsOfTheHost(t *testing.T) {
+	rules := Rules{Catalog: office(), Host: func(id string) bool { return id == "Bash" }}
+	server := issuesServer()
+	perform := func(q Request) Status {
+		p, err := Check(q, rules)
+		require.NoError(t, err)
+		require.Equal(t, len(q.DAG.Tasks) > 1, p.Calls(func(string) bool { return false }))
+		r, err := Start(t.Context(), "run-1", p, Options{Caller: server, Journal: &Memory{}})
+		require.NoError(t, err)
+		return rest(t, r)
+	}
+	s := perform(dag(task("a", "Bash", `{"command":"make"}`), task("b", "issues:search", `{"query":"ab","limit":{"$from":"a.result.n"}}`), task("c", "Bash", "", "b"), task("d", "fs:echo", "", "c")))
+	require.Equal(t, map[string]NodeState{"a": NodeSkipped, "b": NodeDone, "c": NodeSkipped, "d": NodeDone}, states(s))
+	require.Equal(t, Done, s.State)
+	require.Equal(t, "the host carries it out itself", nodeOf(s, "a").Reason)
+	require.Equal(t, []string{"issues:search", "fs:echo"}, server.tools())
+	require.Empty(t, s.Warnings)
+
+	s = perform(dag(task("a", "Bash", "")))
+	require.Equal(t, Done, s.State)
+	require.Equal(t, []string{"nothing is called: the host carries out every task itself"}, s.Warnings)
+
+	_, err := Check(dag(task("a", "Bash", ""), task("b", "issues:get", `{"id":{"$from":"a.result.id"}}`)), rules)
+	var wrong *CheckError
+	require.ErrorAs(t, err, &wrong)
+	require.True(t, wrong.OnlyOpen())
+	require.Equal(t, "b.id", wrong.Open[0].Key())
+	require.ErrorContains(t, err, "takes a result of a, which the host carries out itself")
+
+	s = perform(dag(task("w", "fs:echo", ""), task("a", "Bash", ""), task("f", "issues:get", `{"id":{"$expr":"tasks.a.result.id"}}`), task("e", "Bash", "", "f"), task("g", "fs:echo", "", "e")))
+	require.Equal(t, NodeFailed, nodeOf(s, "f").State)
+	require.Equal(t, "because e skipped", nodeOf(s, "g").Reason, "a failure before a step of the host stops what comes after it")
+}

@@ -5,6 +5,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"waymark/catalog"
+	"waymark/episodic"
+	"waymark/suggest/history"
 )
 
 // What is withheld is in no answer, by no way in, until it is released; the model stays the same.
@@ -54,4 +58,32 @@ func TestToolSetWithExclusions(t *testing.T) {
 		_, is := both.Of(id)
 		assert.Equal(t, held, is, id)
 	}
+}
+
+// A plan of callable tools has neither those of hosts nor those that no catalog describes, and keeps to a tool set.
+func TestCallableOnly(t *testing.T) {
+	s := history.NewState()
+	for _, id := range []string{"ci:test", "ci:deploy"} {
+		s.PutTool(catalog.Tool{ID: id, Server: "ci", Description: "Runs the tests."})
+	}
+	for _, id := range []string{"1", "2", "3"} {
+		e := episodic.Episode{ID: id, Intent: "run the tests", Steps: []episodic.Step{{Tool: "Bash"}, {Tool: "ci:test"}, {Tool: "seen"}}}
+		require.NoError(t, e.Normalise())
+		s.Record(&e)
+	}
+	m := modelOf(t, s, nil)
+	all := planned(t, m, DAGRequest{Intent: "run the tests"})
+	assert.Subset(t, tools(all), []string{"Bash", "ci:test", "seen"})
+	for _, task := range all.DAG.Tasks {
+		assert.Equal(t, task.Tool == "Bash", task.Host, task.Tool)
+	}
+	for _, r := range []DAGRequest{{Intent: "run the tests"}, {Context: []string{"ci:deploy"}}, {}} {
+		r.CallableOnly = true
+		assert.Subset(t, []string{"ci:test", "ci:deploy"}, tools(planned(t, m, r)))
+	}
+	only := planned(t, m, DAGRequest{Intent: "run the tests", CallableOnly: true})
+	assert.Contains(t, tools(only), "ci:test")
+	assert.NotEqual(t, all.SuggestionID, only.SuggestionID)
+	set := &ToolSet{Name: "none", Patterns: []string{"ci:deploy"}}
+	assert.NotContains(t, tools(planned(t, m, DAGRequest{Intent: "run the tests", CallableOnly: true, Withheld: m.Within(set, nil)})), "ci:test")
 }

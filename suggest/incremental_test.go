@@ -20,7 +20,7 @@ import (
 type event func(s *history.State)
 
 // history draws events: episodes, feedback, tools and capabilities put and removed. Tools go by
-// several spellings, and the catalog that makes one tool of them may come before or after.
+// several spellings, and the catalog that makes one tool of them may come before or after. Some are of a host.
 func randomEvents(t testing.TB, r *rand.Rand, n int) []event {
 	spellings := []string{"%s:%s", "%s.%s", "mcp__%s__%s", "%s/%s"}
 	id := func(spelling string) string {
@@ -29,6 +29,9 @@ func randomEvents(t testing.TB, r *rand.Rand, n int) []event {
 	any := func() string {
 		if r.IntN(12) == 0 {
 			return fmt.Sprintf("cap:%d", r.IntN(3))
+		}
+		if r.IntN(12) == 0 {
+			return []string{"Bash", "Read"}[r.IntN(2)]
 		}
 		return id(spellings[min(len(spellings)-1, int(r.ExpFloat64()))])
 	}
@@ -41,6 +44,9 @@ func randomEvents(t testing.TB, r *rand.Rand, n int) []event {
 		switch p := r.IntN(20); {
 		case p == 0:
 			tool := catalog.Tool{ID: id("%s:%s"), Description: fmt.Sprintf("does %d", r.IntN(9))}
+			if r.IntN(8) == 0 {
+				tool.ID = "Bash"
+			}
 			events[i] = func(s *history.State) { s.PutTool(tool) }
 		case p == 1:
 			c := catalog.Capability{ID: fmt.Sprintf("cap:%d", r.IntN(3)), Tools: []string{any(), any(), any()}}

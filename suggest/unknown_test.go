@@ -31,9 +31,9 @@ func TestUnknown(t *testing.T) {
 // What the catalog alone is asked for is answered from the catalog alone, by kind.
 func TestUnknownOfTheCatalog(t *testing.T) {
 	m := newWorld(t).tool("metrics:query_metrics", "Query metrics.", "", "").capability("cap:query_metrics", "Metrics.", "metrics:query_metrics").
-		episode("", "other:query_metrics", "Read").model()
+		episode("", "other:query_metrics", "Ponder").model()
 	assert.Equal(t, []string{"metrics:query_metrics"}, m.UnknownID("query_metrics", "tool", true).DidYouMean)
 	assert.Equal(t, []string{"cap:query_metrics"}, m.UnknownID("query_metrics", "capability", true).DidYouMean)
-	assert.Equal(t, UnknownID{"read", []string{}, `unknown tool "read"`}, m.UnknownID("read", "tool", true))
+	assert.Equal(t, UnknownID{"ponder", []string{}, `unknown tool "ponder"`}, m.UnknownID("ponder", "tool", true))
 	assert.Empty(t, m.UnknownID("query_metrics", "tool", false).DidYouMean)
 }

@@ -3,9 +3,11 @@ package history
 import (
 	"testing"
 	"time"
-	"waymark/episodic"
 
 	"github.com/stretchr/testify/assert"
+
+	"waymark/catalog"
+	"waymark/episodic"
 )
 
 // A task that is a graph keeps it, and a chain takes no room for it.
@@ -24,4 +26,30 @@ func TestPastKeepsLinks(t *testing.T) {
 		assert.False(t, linked(damaged, 3), "%v", damaged)
 	}
 	assert.True(t, linked(s.Freeze().Past.Episode(1).After, 3))
+}
+
+// A tool of a host has a text from when it is met, unless the catalog has one of its own or removed it.
+func TestToolsOfHosts(t *testing.T) {
+	s := NewState()
+	s.PutTool(catalog.Tool{ID: "fs:read"})
+	assert.Equal(t, "Bash", s.Freeze().Document("Bash").Name)
+	assert.Empty(t, s.Freeze().Document("Bash").Text)
+	s.Record(&episodic.Episode{ID: "1", Steps: []episodic.Step{{Tool: "Bash"}, {Tool: "bash_own"}}})
+	v := s.Freeze().Catalog
+	assert.Contains(t, v.Document("Bash").Text, "shell")
+	assert.True(t, v.Host("Bash"))
+	assert.False(t, v.Host("bash_own") || v.Host("fs:read"))
+	assert.Equal(t, []string{"Bash", "fs:read"}, []string{v.Tools[0].ID, v.Tools[1].ID})
+	assert.Len(t, v.Own, 1)
+	assert.Equal(t, 1, s.Freeze().Roles.Known)
+
+	s.PutTool(catalog.Tool{ID: "Bash", Description: "Plays drums."})
+	v = s.Freeze().Catalog
+	assert.Equal(t, "Plays drums. ", v.Document("Bash").Text)
+	assert.False(t, v.Host("Bash"))
+	assert.Len(t, v.Own, 2)
+	s.Remove("Bash")
+	v = s.Freeze().Catalog
+	assert.Len(t, v.Tools, 1)
+	assert.Empty(t, v.Document("Bash").Text)
 }
