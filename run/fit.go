@@ -48,8 +48,8 @@ func (c *checker) types(s *scope, n *node) {
 		switch {
 		case a.required && c.ofHost(s, a.value.from):
 			at := c.plan.nodes[s.nodes[a.value.from.task]].path
-			c.missing(s, Problem{Task: n.path, Argument: a.name, Detail: "takes a result of " + at + ", which the host carries out itself"},
-				Open{n.id, a.name, n.tool.ID, want.shown()})
+			detail := "takes a result of " + at + ", which the host carries out itself"
+			c.missing(s, Problem{Task: n.path, Argument: a.name, Detail: detail}, Open{n.id, a.name, n.tool.ID, want.shown()})
 		case a.value.from != nil:
 			c.reference(s, n.path, a.name, a.value.from, want)
 		case a.value.isLiteral():

@@ -856,7 +856,8 @@ func TestStepsOfTheHost(t *testing.T) {
 		require.NoError(t, err)
 		return rest(t, r)
 	}
-	s := perform(dag(task("a", "Bash", `{"command":"make"}`), task("b", "issues:search", `{"query":"ab","limit":{"$from":"a.result.n"}}`), task("c", "Bash", "", "b"), task("d", "fs:echo", "", "c")))
+	s := perform(dag(task("a", "Bash", `{"command":"make"}`),
+		task("b", "issues:search", `{"query":"ab","limit":{"$from":"a.result.n"}}`), task("c", "Bash", "", "b"), task("d", "fs:echo", "", "c")))
 	require.Equal(t, map[string]NodeState{"a": NodeSkipped, "b": NodeDone, "c": NodeSkipped, "d": NodeDone}, states(s))
 	require.Equal(t, Done, s.State)
 	require.Equal(t, "the host carries it out itself", nodeOf(s, "a").Reason)
@@ -874,7 +875,8 @@ func TestStepsOfTheHost(t *testing.T) {
 	require.Equal(t, "b.id", wrong.Open[0].Key())
 	require.ErrorContains(t, err, "takes a result of a, which the host carries out itself")
 
-	s = perform(dag(task("w", "fs:echo", ""), task("a", "Bash", ""), task("f", "issues:get", `{"id":{"$expr":"tasks.a.result.id"}}`), task("e", "Bash", "", "f"), task("g", "fs:echo", "", "e")))
+	s = perform(dag(task("w", "fs:echo", ""), task("a", "Bash", ""),
+		task("f", "issues:get", `{"id":{"$expr":"tasks.a.result.id"}}`), task("e", "Bash", "", "f"), task("g", "fs:echo", "", "e")))
 	require.Equal(t, NodeFailed, nodeOf(s, "f").State)
-	require.Equal(t, "because e skipped", nodeOf(s, "g").Reason, "a failure before a step of the host stops what comes after it")
+	require.Equal(t, "because e skipped", nodeOf(s, "g").Reason, "a failure passes through a step of the host")
 }

@@ -38,7 +38,7 @@ type (
 		Explain  *bool    `json:"explain,omitempty" doc:"Include terms and reasons; default true."`
 		MinSeq   uint64   `json:"min_seq,omitempty" doc:"Wait, at most a second, until the model counts this event."`
 
-		CallableOnly bool `json:"callable_only,omitempty" doc:"Plan only with what a run can call: without built-in tools of the host and tools that no catalog describes."`
+		CallableOnly bool `json:"callable_only,omitempty" doc:"Without tools of the host and tools that no catalog describes."`
 	}
 	searchBody struct {
 		Query   string         `json:"query" maxLength:"8192" doc:"Words, a name or an id. An exact id or name ranks first."`
@@ -101,7 +101,8 @@ func (s *Server) dag(ctx context.Context, q *question[dagBody]) (*answer[suggest
 		return nil, err
 	}
 	a, err := e.Plan(m, request.From(ctx).Tools, suggest.DAGRequest{Intent: q.Body.Intent, Context: q.Body.Context, MaxSteps: q.Body.MaxSteps,
-		Profile: q.Body.Profile, Allow: q.Body.Allow, Explain: q.Body.Explain, Vector: e.Vector(ctx, q.Body.Intent), CallableOnly: q.Body.CallableOnly})
+		Profile: q.Body.Profile, Allow: q.Body.Allow, Explain: q.Body.Explain, Vector: e.Vector(ctx, q.Body.Intent),
+		CallableOnly: q.Body.CallableOnly})
 	if err != nil {
 		return nil, err
 	}

@@ -67,7 +67,8 @@ func TestCallableOnly(t *testing.T) {
 		s.PutTool(catalog.Tool{ID: id, Server: "ci", Description: "Runs the tests."})
 	}
 	for _, id := range []string{"1", "2", "3"} {
-		e := episodic.Episode{ID: id, Intent: "run the tests", Steps: []episodic.Step{{Tool: "Bash"}, {Tool: "ci:test"}, {Tool: "seen"}}}
+		steps := []episodic.Step{{Tool: "Bash"}, {Tool: "ci:test"}, {Tool: "seen"}}
+		e := episodic.Episode{ID: id, Intent: "run the tests", Steps: steps}
 		require.NoError(t, e.Normalise())
 		s.Record(&e)
 	}
@@ -85,5 +86,6 @@ func TestCallableOnly(t *testing.T) {
 	assert.Contains(t, tools(only), "ci:test")
 	assert.NotEqual(t, all.SuggestionID, only.SuggestionID)
 	set := &ToolSet{Name: "none", Patterns: []string{"ci:deploy"}}
-	assert.NotContains(t, tools(planned(t, m, DAGRequest{Intent: "run the tests", CallableOnly: true, Withheld: m.Within(set, nil)})), "ci:test")
+	r := DAGRequest{Intent: "run the tests", CallableOnly: true, Withheld: m.Within(set, nil)}
+	assert.NotContains(t, tools(planned(t, m, r)), "ci:test")
 }

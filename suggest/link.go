@@ -402,7 +402,8 @@ func (p *plan) answer() DAGAnswer {
 	ranks := make([]float64, 0, len(p.tasks))
 	for j, t := range p.tasks {
 		task := Task{
-			ID: fmt.Sprintf("t%d", j+1), Tool: p.IDs[t.node], Kind: p.Kind(t.node), Host: p.Host(p.IDs[t.node]), DependsOn: []string{}, Slot: t.slot,
+			ID: fmt.Sprintf("t%d", j+1), Tool: p.IDs[t.node], Kind: p.Kind(t.node), Host: p.Host(p.IDs[t.node]),
+			DependsOn: []string{}, Slot: t.slot,
 			Confidence: min(Cap, t.score), ConfidenceLow: min(Cap, t.score, t.low), Formula: t.formula,
 		}
 		task.Arguments, task.Wired = p.arguments(j)

@@ -182,7 +182,7 @@ func (a *app) dagCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&r.Context, "context", nil, "`ids` already used, in order")
-	f.BoolVar(&r.CallableOnly, "callable-only", false, "plan only with what a run can call, without built-in tools of the host")
+	f.BoolVar(&r.CallableOnly, "callable-only", false, "plan only with what a run can call, without the host's tools")
 	countVar(f, &r.MaxSteps, "max-steps", "at most this many tasks (default the length the history teaches)")
 	f.StringSliceVar(&r.Allow, "allow", nil, "only ids that match one of these `patterns`, as in github:*")
 	f.StringVar(&r.Profile, "profile", "", "scoring `profile`: learned (default) or seed")
