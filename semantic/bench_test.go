@@ -98,7 +98,7 @@ func BenchmarkScores(b *testing.B) {
 		b.Run(fmt.Sprintf("tools=%d", n), func(b *testing.B) {
 			var hits []Hit
 			for i := 0; b.Loop(); i++ {
-				hits = ix.Scores(q[i%len(q)], hits)
+				hits = scores(ix, q[i%len(q)], nil, hits)
 			}
 		})
 	}

@@ -34,7 +34,7 @@ func TestBM25ByHand(t *testing.T) {
 		{"the of", []float64{0, 0, 0}},
 		{"", []float64{0, 0, 0}},
 	} {
-		for d, h := range ix.Scores(row.query, nil) {
+		for d, h := range scores(ix, row.query, nil, nil) {
 			assert.InDelta(t, row.want[d], h.Lexical, 1e-5, "%s, document %d", row.query, d)
 			assert.InDelta(t, h.Lexical, h.Score, 1e-15, "nothing else to fuse")
 		}
@@ -50,7 +50,7 @@ func TestFieldsByHand(t *testing.T) {
 		{Name: "alpha", Text: "alpha", Properties: "alpha"},
 		{Name: "beta", Text: "beta", Properties: "beta", Context: []string{"alpha", "alpha"}},
 	}, lexicalOnly())
-	got := ix.Scores("alpha", nil)
+	got := scores(ix, "alpha", nil, nil)
 	assert.InDelta(t, 1, got[0].Lexical, 1e-6)
 	assert.InDelta(t, (.6*2/3.2)/(2.9/3.8), got[1].Lexical, 1e-6)
 }
@@ -113,10 +113,10 @@ var tools = []Document{
 // Different spellings of one thing are one query, to the last bit.
 func TestSpellingsAreEquivalent(t *testing.T) {
 	ix := Build(tools, Options{})
-	want := ix.Scores("search issues", nil)
+	want := scores(ix, "search issues", nil, nil)
 	require.Equal(t, int32(0), ix.Search("search issues", 1)[0].Doc)
 	for _, q := range []string{"searchIssues", "search_issues", "SearchIssues", "search-issues", "SEARCH ISSUES", "searching an issue", "search.issues"} {
-		assert.Equal(t, want, ix.Scores(q, nil), q)
+		assert.Equal(t, want, scores(ix, q, nil, nil), q)
 	}
 }
 
@@ -153,27 +153,6 @@ func of(ix *Index, text string, doc int32) Hit {
 	return q.Of(doc)
 }
 
-func explain(ix *Index, text string, doc int32) []Match {
-	q := ix.Query(text, nil)
-	defer q.Close()
-	return q.Explain(doc)
-}
-
-func TestExplainAddsUp(t *testing.T) {
-	ix := Build(tools, Options{})
-	query := "please search repositry for issues about time"
-	matches := explain(ix, query, 0)
-	require.Len(t, matches, 3)
-	sum := 0.0
-	for _, m := range matches {
-		sum += m.Share
-	}
-	hit := of(ix, query, 0)
-	assert.InDelta(t, hit.Lexical, sum, 1e-12)
-	assert.Contains(t, matches, Match{Word: "repositry", Term: "repositori", Share: matches[slices.IndexFunc(matches, func(m Match) bool { return m.Word == "repositry" })].Share})
-	assert.Empty(t, explain(ix, query, 7))
-}
-
 func TestDegenerate(t *testing.T) {
 	huge := strings.Repeat("read searchIssues \xff搜索 qwertyuiop0 ", 3000) // 100 KB
 	for name, docs := range map[string][]Document{
@@ -183,7 +162,7 @@ func TestDegenerate(t *testing.T) {
 		ix := Build(docs, Options{})
 		require.Equal(t, len(docs), ix.Len())
 		for _, q := range []string{"", "read", "\xff", huge, "the", "\x00"} {
-			hits := ix.Scores(q, nil)
+			hits := scores(ix, q, nil, nil)
 			require.Len(t, hits, len(docs), name)
 			for _, h := range hits {
 				assert.True(t, h.Score >= 0 && h.Score <= 1, "%s: %v", name, h)
@@ -228,7 +207,7 @@ func TestSearchIsTheHeadOfAllScores(t *testing.T) {
 		query := strings.Join(someQuery.Draw(t, "query"), " ")
 		k := rapid.IntRange(0, 30).Draw(t, "k")
 
-		all := ix.ScoresVector(query, vector, nil)
+		all := scores(ix, query, vector, nil)
 		want := slices.DeleteFunc(slices.Clone(all), func(h Hit) bool { return h.Score == 0 })
 		slices.SortFunc(want, func(a, b Hit) int { return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Doc, b.Doc)) })
 		want = want[:min(k, len(want))]
@@ -269,7 +248,7 @@ func TestPermutedDocuments(t *testing.T) {
 		for i, p := range places {
 			permuted[p] = docs[i]
 		}
-		want, got := Build(docs, Options{Rank: 5}).Scores(query, nil), Build(permuted, Options{Rank: 5}).Scores(query, nil)
+		want, got := scores(Build(docs, Options{Rank: 5}), query, nil, nil), scores(Build(permuted, Options{Rank: 5}), query, nil, nil)
 		for i, p := range places {
 			h := got[p]
 			h.Doc = int32(i)
@@ -323,4 +302,15 @@ func ExampleIndex_Search() {
 	// Output:
 	// 0
 	// 1
+}
+
+// scores is the hit of every document, in order of documents, in dst if it is large enough.
+func scores(ix *Index, text string, vector []float32, dst []Hit) []Hit {
+	q := ix.Query(text, vector)
+	defer q.Close()
+	dst = dst[:0]
+	for d := range int32(ix.docs) {
+		dst = append(dst, q.Of(d))
+	}
+	return dst
 }

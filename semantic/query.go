@@ -151,24 +151,12 @@ func (q *Query) Of(doc int32) Hit {
 
 // hit finishes the score of a document of which the sum of weights is known.
 func (q *Query) hit(d int32, sum float64) Hit {
-	latent, vector := float32(0), float32(0)
-	if len(q.folded) > 0 {
-		latent = dot32(q.folded, q.ix.latent.docs.vector(d))
-	}
-	if len(q.outside) > 0 {
-		vector = dot32(q.outside, q.ix.vectors.vector(d))
-	}
-	return q.join(d, sum, latent, vector)
-}
-
-// join makes a hit of a sum of weights and the two cosines.
-func (q *Query) join(d int32, sum float64, latent, vector float32) Hit {
 	h := Hit{Doc: d, Lexical: q.share(sum)}
 	if len(q.folded) > 0 {
-		h.Latent = above(q.ix.latent.docs.floor, float64(latent))
+		h.Latent = above(q.ix.latent.docs.floor, float64(dot32(q.folded, q.ix.latent.docs.vector(d))))
 	}
 	if len(q.outside) > 0 {
-		h.Vector = above(q.ix.vectors.floor, float64(vector))
+		h.Vector = above(q.ix.vectors.floor, float64(dot32(q.outside, q.ix.vectors.vector(d))))
 	}
 	h.Score = q.score(h.Lexical, h.Latent, h.Vector)
 	return h
@@ -180,34 +168,3 @@ func (q *Query) join(d int32, sum float64, latent, vector float32) Hit {
 func (q *Query) score(lexical, latent, vector float64) float64 {
 	return 1 - float64(float64((1-lexical)*(1-float64(q.ix.latentWeight*latent)))*(1-float64(q.ix.options.VectorWeight*vector)))
 }
-
-// All appends the hits of all documents, in their order, to dst.
-func (q *Query) All(dst []Hit) []Hit {
-	q.count()
-	n, d := int32(q.ix.docs), int32(0)
-	for ; d+4 <= n; d += 4 {
-		dst = q.four(dst, d, d+1, d+2, d+3)
-	}
-	for ; d < n; d++ {
-		dst = append(dst, q.hit(d, q.lexical[d]))
-	}
-	return dst
-}
-
-// four is hit for four documents, whose vectors are multiplied with the query's in one pass.
-func (q *Query) four(dst []Hit, a, b, c, d int32) []Hit {
-	var latent, vector [4]float32
-	if s := &q.ix.latent.docs; len(q.folded) > 0 {
-		latent = dots4(q.folded, s.vector(a), s.vector(b), s.vector(c), s.vector(d))
-	}
-	if s := &q.ix.vectors.space; len(q.outside) > 0 {
-		vector = dots4(q.outside, s.vector(a), s.vector(b), s.vector(c), s.vector(d))
-	}
-	for i, d := range [4]int32{a, b, c, d} {
-		dst = append(dst, q.join(d, q.lexical[d], latent[i], vector[i]))
-	}
-	return dst
-}
-
-// HasVector reports whether the query has a vector that compares with those of the documents.
-func (q *Query) HasVector() bool { return len(q.outside) > 0 }

@@ -57,8 +57,8 @@ func TestQueryIsExact(t *testing.T) {
 			vector = randomVector(rapid.Uint64Range(0, 50).Draw(t, "v"), 40)
 		}
 		k := rapid.IntRange(0, 300).Draw(t, "k")
-		want := ix.ScoresVector(text, vector, nil)
-		plainly(func() { require.Equal(t, want, ix.ScoresVector(text, vector, nil)) })
+		want := scores(ix, text, vector, nil)
+		plainly(func() { require.Equal(t, want, scores(ix, text, vector, nil)) })
 		var best []Hit
 		for _, h := range want {
 			if h.Score > 0 {

@@ -90,22 +90,3 @@ func (x *lexical) index(docs int) {
 		x.members[t] = m
 	}
 }
-
-// Explain returns the words of the query that a document has, those that add most first. It panics if
-// there is no such document.
-func (q *Query) Explain(doc int32) []Match {
-	var matches []Match
-	for _, t := range q.words.terms {
-		if w := float64(q.ix.lexical.find(t.term, doc)); w > 0 {
-			matches = append(matches, Match{
-				Word:  string(q.words.text[t.word.at : t.word.at+t.word.n]),
-				Term:  q.ix.words.terms[t.term],
-				Share: float64(t.weight*w) / q.attainable,
-			})
-		}
-	}
-	slices.SortFunc(matches, func(a, b Match) int {
-		return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Term, b.Term))
-	})
-	return matches
-}

@@ -119,10 +119,3 @@ type Hit struct {
 	Latent  float64 // cosine in the latent space, above what unrelated documents reach
 	Vector  float64 // cosine of the outside vectors, likewise
 }
-
-// Match is a word of a query that a document has.
-type Match struct {
-	Word  string  // as it stands in the query, in small letters
-	Term  string  // the stem it was found under
-	Share float64 // what it adds to the lexical score; the shares of a document add up to it
-}

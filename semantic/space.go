@@ -69,11 +69,11 @@ type scan struct {
 	dots  []int32 // by document
 }
 
-// run fills in c for the query vector q, and reports whether it could.
-func (c *scan) run(s *space, q []float32) bool {
+// run fills in c for the query vector q.
+func (c *scan) run(s *space, q []float32) {
 	n := len(s.codes.scale)
 	if n == 0 {
-		return false
+		return
 	}
 	w := s.codes.width
 	most := 0.0
@@ -81,7 +81,7 @@ func (c *scan) run(s *space, q []float32) bool {
 		most = max(most, math.Abs(float64(v)))
 	}
 	if most == 0 {
-		return false
+		return
 	}
 	range16 := min(32767, math.Floor((1<<31-1)/float64(128*w))) // the sum stays within 32 bits
 	c.unit = most / range16
@@ -97,7 +97,6 @@ func (c *scan) run(s *space, q []float32) bool {
 	c.slack = float64(1.2*math.Sqrt(off)) + float64(float64(s.dimension+32)*1.2e-7)
 	c.dots = grown(c.dots, n)
 	codesAVX2(&c.query[0], &s.codes.code[0], w, n, &c.dots[0])
-	return true
 }
 
 // most is at least the cosine of document d.

@@ -37,7 +37,7 @@ func TestIndexIsReadAsWritten(t *testing.T) {
 		assert.Equal(t, sum(t, ix), sum(t, again), name)
 		assert.Equal(t, written(ix), written(again), name)
 		for _, text := range append(queries(docs)[:20], "serach misspeled "+docs[3].Name, "") {
-			assert.Equal(t, ix.ScoresVector(text, given[3], nil), again.ScoresVector(text, given[3], nil), name)
+			assert.Equal(t, scores(ix, text, given[3], nil), scores(again, text, given[3], nil), name)
 			assert.Equal(t, ix.Search(text, 10), again.Search(text, 10), name)
 		}
 	}

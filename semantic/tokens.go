@@ -289,16 +289,6 @@ func Stems(text string) []string {
 	return all
 }
 
-// CountParts is the number of [Parts].
-func CountParts(text string) (n int) {
-	s := wordsIn(text)
-	defer s.release()
-	for s.next() {
-		n += len(s.ends)
-	}
-	return n
-}
-
 // Parts returns the words of text in order and in small letters, identifiers taken apart.
 func Parts(text string) []string {
 	var all []string

@@ -105,7 +105,7 @@ func FuzzTokens(f *testing.F) {
 			t.Fatal("two readings differ")
 		}
 		ix := Build([]Document{{Name: text}, {Text: text, Context: []string{text}}}, Options{Rank: 2})
-		for _, h := range ix.Scores(text, nil) {
+		for _, h := range scores(ix, text, nil, nil) {
 			if !(h.Score >= 0 && h.Score <= 1) {
 				t.Fatalf("score %v for %q", h, text)
 			}

@@ -1,7 +1,5 @@
 package semantic
 
-import "slices"
-
 // Bounds and scores are rounded differently, by less than this.
 const rounding = 1e-9
 
@@ -209,15 +207,4 @@ func (ix *Index) AppendSearch(dst []Hit, text string, vector []float32, k int) [
 	q := ix.Query(text, vector)
 	defer q.Close()
 	return q.Top(dst, k)
-}
-
-// Scores returns the hit of every document, in order of documents, in dst if it is large enough.
-func (ix *Index) Scores(text string, dst []Hit) []Hit { return ix.ScoresVector(text, nil, dst) }
-
-// ScoresVector is [Index.Scores] for a query of which an outside vector is known. A vector that does
-// not fit the documents' is ignored.
-func (ix *Index) ScoresVector(text string, vector []float32, dst []Hit) []Hit {
-	q := ix.Query(text, vector)
-	defer q.Close()
-	return q.All(slices.Grow(dst[:0], ix.docs))
 }

@@ -266,7 +266,8 @@ type Alternative struct {
 type DAGAnswer struct {
 	SuggestionID  string         `json:"suggestion_id"`
 	DAG           DAG            `json:"dag"`
-	Confidence    float64        `json:"confidence"`
+	Confidence    float64        `json:"confidence"`         // that it fits the intent: of a learned plan that any tool does
+	Complete      float64        `json:"complete,omitempty"` // of a learned plan: probability that nothing is missing, if it fits
 	ConfidenceLow float64        `json:"confidence_low,omitempty"`
 	Mode          Mode           `json:"mode"`
 	Paths         []Path         `json:"paths"`

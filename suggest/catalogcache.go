@@ -1,11 +1,9 @@
 package suggest
 
 import (
-	"slices"
 	"sync"
 
 	"waymark/catalog"
-	planning "waymark/learn/plan"
 	"waymark/semantic"
 	"waymark/suggest/history"
 )
@@ -13,8 +11,8 @@ import (
 // A CatalogCache caches everything derived from the catalog, for callers that build several models of the same
 // catalog, as an evaluation does that leaves out each task in turn:
 //
-//	catalog ──▶ state, texts of the tools ──┬─▶ model of these tasks
-//	            (worked out once)           └─▶ model of those tasks
+//	catalog ──▶ state ──────────────┬─▶ model of these tasks
+//	            (worked out once)   └─▶ model of those tasks
 //
 // A model made with a cache equals the model made without one, bit for bit. The cache keeps the last catalog. The zero
 // CatalogCache is empty; it is safe for concurrent use.
@@ -23,7 +21,6 @@ type CatalogCache struct {
 	state *history.State // of tools and capabilities alone, frozen once
 	tools []catalog.Tool
 	caps  []catalog.Capability
-	tool  *tooltexts
 	words semantic.Words
 }
 
@@ -55,29 +52,3 @@ func (s *CatalogCache) State(tools []catalog.Tool, capabilities []catalog.Capabi
 
 // same reports whether two lists are one.
 func same[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
-
-// texts are those of the tools. Without a cache they are worked out anew.
-func (s *CatalogCache) texts(tools []planning.Tool) *tooltexts {
-	if s == nil {
-		return &tooltexts{tools: tools}
-	}
-	s.mu.Lock() // of several who ask for the same one works it out
-	defer s.mu.Unlock()
-	if s.tool == nil || !slices.Equal(s.tool.tools, tools) {
-		s.tool = &tooltexts{tools: tools}
-	}
-	return s.tool
-}
-
-// tooltexts are the texts of tools as learning reads them, immutable.
-type tooltexts struct {
-	tools []planning.Tool
-	once  sync.Once
-	plan  *planning.Texts
-}
-
-// planning are the texts as plans are learned from.
-func (t *tooltexts) planning() *planning.Texts {
-	t.once.Do(func() { t.plan = planning.NewTexts(t.tools) })
-	return t.plan
-}

@@ -1,7 +1,6 @@
 package suggest
 
 import (
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,16 +12,13 @@ import (
 
 // What is learned from, and from how much on.
 const (
-	learnIntents = 30     // with an intent, for plans: less says nothing of what an intent needs
-	newestSteps  = 50_000 // that are learned from; older ones are left out
-	newestPlans  = 5_000  // tasks of which plans are learned; older ones are left out
+	newestSteps = 50_000 // that are learned from; older ones are left out
 )
 
 // ShortSteps is up to how many steps a build always learns. Tests lower it.
 var ShortSteps = 5_000
 
-// learned is what a history teaches: package rank for the next tool, the end of a task and searches, package plan for
-// plans. Tools and capabilities have numbers of their own, in order of id.
+// learned is what a history teaches: with package rank. Tools and capabilities have numbers of their own, in order of id.
 type learned struct {
 	tool  []int32 // by node, its number, -1 = none
 	node  []int32 // by number
@@ -35,10 +31,8 @@ type learned struct {
 // question does, for it takes longer than all other measures together. It is a function of the counts
 // alone, so it does not matter when it is worked out.
 type learning struct {
-	steps   int // of all tasks
-	intents int // of tasks with steps
+	steps int // of all tasks
 
-	cache *CatalogCache
 	words *thesaurus.Thesaurus // nil: the default one
 	hyper hypergraph
 
@@ -61,21 +55,9 @@ func newLearning(c *history.Counts) *learning {
 			continue
 		}
 		l.steps += len(p.Nodes)
-		if teaches(p) {
-			l.intents++
-		}
 	}
 	return l
 }
-
-// teaches reports whether a task says what its intent needs. One that failed does, too: it failed with
-// these tools more often than for want of others.
-func teaches(p *history.Episode) bool {
-	return strings.TrimSpace(p.Intent) != "" && len(p.Nodes) > 0
-}
-
-// enoughForPlans reports whether there is enough to learn what a task for an intent needs as a whole.
-func (l *learning) enoughForPlans() bool { return l != nil && l.intents >= learnIntents }
 
 // isShort reports whether the history is so short that learning takes no longer than the rest of a build.
 func (l *learning) isShort() bool { return l != nil && l.steps <= ShortSteps }
@@ -122,17 +104,17 @@ func (l *learning) compute(halt func() bool, tell func(done float64)) *learned {
 	if done := l.result.Load(); done != nil {
 		return done
 	}
-	lessons := newTrainingData(l.counts, l.hyper, l.cache, halt)
+	lessons := newTrainingData(l.counts, l.hyper, halt)
 	if lessons == nil {
 		return nil
 	}
 	f := l.known.Load().get()
 	switch {
-	case f != nil && f.matches(lessons):
+	case f != nil:
 	case l.provisional:
 		f = assume()
 	default:
-		f = lessons.fit(l.enoughForPlans(), halt, tell)
+		f = lessons.fit(halt, tell)
 	}
 	if f == nil {
 		return nil

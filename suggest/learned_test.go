@@ -162,8 +162,7 @@ func TestLearnedIsRefusedWhereItIsOff(t *testing.T) {
 	assert.Equal(t, ProfileSeed, next(t, m, NextRequest{Context: []string{"x:a"}}).Model.Profile, "it was not asked for")
 }
 
-// Profile learned, which is the default, answers from the first task on; the seed answers what there is too little
-// history for.
+// Profile learned, which is the default, answers from the first task on; the seed answers what there is no history for.
 func TestLearnedIsTheDefault(t *testing.T) {
 	for _, profile := range []string{"", ProfileLearned} {
 		ask := NextRequest{Context: []string{"x:a", "x:b"}, Profile: profile}
@@ -171,7 +170,7 @@ func TestLearnedIsTheDefault(t *testing.T) {
 		assert.Equal(t, ProfileLearned, next(t, m, ask).Model.Profile)
 		plan, err := m.Plan(DAGRequest{Intent: "sort boats", Profile: profile})
 		require.NoError(t, err)
-		assert.Equal(t, ProfileSeed, plan.Model.Profile)
+		assert.Equal(t, ProfileLearned, plan.Model.Profile)
 		assert.NotContains(t, plan.Warnings, WarnProvisional)
 		assert.Equal(t, ProfileSeed, next(t, planted(t, 60).model(), NextRequest{Profile: profile}).Model.Profile, "nothing to learn from")
 	}
@@ -458,8 +457,8 @@ func TestRequires(t *testing.T) {
 	node := func(id string) int32 { n, _ := m.Find(id); return n }
 	assert.ElementsMatch(t, []int32{node("x:b"), node("x:new")}, m.Requires(node("x:c")), "another spelling is the same tool")
 	assert.Empty(t, m.Requires(node("x:a")))
-	l := newTrainingData(m.Counts, hypergraph{}, nil, never)
-	assert.ElementsMatch(t, []int32{l.tool[node("x:b")], l.tool[node("x:new")]}, l.needs[l.tool[node("x:c")]])
+	l := newTrainingData(m.Counts, hypergraph{}, never)
+	assert.ElementsMatch(t, []int32{l.tool[node("x:b")], l.tool[node("x:new")]}, l.tools[l.tool[node("x:c")]].Requires)
 
 	e, err := m.Explain(ExplainRequest{ID: "x:c", Context: []string{"x:b"}, Profile: ProfileLearned})
 	require.NoError(t, err)
@@ -503,7 +502,7 @@ func TestLearnInTheBuild(t *testing.T) {
 	ask := NextRequest{Context: []string{"x:a", "x:b"}, Profile: ProfileLearned}
 	assert.Equal(t, next(t, modelOf(t, w.State, lazy), ask), next(t, modelOf(t, w.State, m), ask))
 
-	for step := range 8 { // at whatever point of the phase
+	for step := range 5 { // at whatever point of the phase
 		ctx, cancel := context.WithCancel(t.Context())
 		calls := 0
 		_, err := Measure(ctx, c, MeasureOptions{Learn: true, Progress: func(phase string, _ float64) {
@@ -575,7 +574,7 @@ func TestProvisionalMeasures(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			lower(t, &ShortSteps, tt.short)
 			w := newWorld(t)
-			for i := range learnIntents {
+			for i := range 30 {
 				w.episode(fmt.Sprint("send letter ", i), tt.steps...)
 			}
 			measures, err := Measure(t.Context(), w.Freeze(), MeasureOptions{Learn: true, Provisional: true})
@@ -600,7 +599,7 @@ func TestProvisionalMeasures(t *testing.T) {
 func TestLearnLater(t *testing.T) {
 	lower(t, &ShortSteps, 0) // short histories are fitted in their build
 	w := newWorld(t)
-	for i := range learnIntents {
+	for i := range 30 {
 		w.episode(fmt.Sprint("send letter ", i), "x:a", "x:b")
 	}
 	measures, err := Measure(t.Context(), w.Freeze(), MeasureOptions{})

@@ -56,9 +56,6 @@ func (q *query) stored(n int32) (c candidate, ok bool) {
 
 // chance is the probability that goes with a learned score.
 func (q *query) chance(score float64) float64 {
-	if q.planned != nil {
-		return 1 / (1 + numeric.Exp(-score))
-	}
 	return q.ranking.Chance(score)
 }
 
@@ -125,32 +122,15 @@ func (q *query) scoreTools() {
 	}
 	t.measured = true
 	t.score = append(t.score[:0], make([]float64, len(q.learned.node))...)
-	if q.planned == nil {
-		t.least = 0
-		if n := len(q.ranking.Ranked); n > 0 {
-			t.least = q.ranking.Ranked[n-1].Score
-		}
-		for i := range t.score {
-			t.score[i] = t.least
-		}
-		for _, r := range q.ranking.Ranked {
-			t.score[r.Tool] = r.Score
-		}
-		return
-	}
-	t.least = math.Inf(1)
-	for _, r := range q.planned.Tools {
-		if z, ok := q.planned.Score(r.Tool); ok {
-			t.least = min(t.least, z)
-		}
+	t.least = 0
+	if n := len(q.ranking.Ranked); n > 0 {
+		t.least = q.ranking.Ranked[n-1].Score
 	}
 	for i := range t.score {
 		t.score[i] = t.least
 	}
-	for _, r := range q.planned.Tools {
-		if z, ok := q.planned.Score(r.Tool); ok {
-			t.score[r.Tool] = z
-		}
+	for _, r := range q.ranking.Ranked {
+		t.score[r.Tool] = r.Score
 	}
 }
 

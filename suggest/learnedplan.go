@@ -4,15 +4,41 @@ import (
 	"cmp"
 	"slices"
 
-	"waymark/catalog"
 	"waymark/internal/plural"
-	planning "waymark/learn/plan"
-	"waymark/semantic"
+	"waymark/learn/rank"
 )
 
-// take takes over the plan that was learned for the intent: without what is done or may not be done, of
-// the rest the likeliest as far as it may be long. What a schema asks for and nothing gives comes
-// before the task that needs it.
+// planLearned asks what was learned for the plan of an intent. It reports whether that answers.
+func (q *query) planLearned(vector []float32) bool {
+	q.fit.together.measured = false
+	l := q.measures.learning.get()
+	if l == nil || l.provisional {
+		q.warn(WarnProvisional)
+		return false
+	}
+	s := rank.Situation{Intent: q.wording.intent}
+	if len(q.allow)+len(q.context) > 0 || q.withheld != nil {
+		s.Allowed = func(t int32) bool {
+			_, done := slices.BinarySearch(q.distinct, l.node[t])
+			return !done && q.passes(l.node[t])
+		}
+	}
+	if len(vector) > 0 {
+		q.wording.text = q.measures.texts.text.Query(q.wording.intent, vector)
+		s.Near = q.nearByEndpoint(l)
+		q.closeText()
+	}
+	plan := l.ranker.Plan(s)
+	if len(plan.Ranked) == 0 {
+		return false
+	}
+	q.planned, q.ranking, q.learned, q.profile = plan, plan.Answer, l, ProfileLearned
+	q.ranking.Adjust(func(t int32) (adds, factor float64) { return q.outcomes(l.node[t]) })
+	return true
+}
+
+// take takes over the plan that was learned for the intent: without what is exhausted, of the rest the likeliest as far as
+// it may be long. What a schema asks for and nothing gives comes before the task that needs it.
 func (p *plan) take() {
 	steps := p.planned.Steps
 	most := cmp.Or(p.request.MaxSteps, MaxSteps)
@@ -23,14 +49,10 @@ func (p *plan) take() {
 		}
 	}
 	if len(chosen) > most {
-		slices.SortStableFunc(chosen, func(a, b int) int { return cmp.Compare(steps[b].P, steps[a].P) })
+		slices.SortStableFunc(chosen, func(a, b int) int { return cmp.Compare(steps[b].Chance, steps[a].Chance) })
 		chosen = chosen[:most]
 		slices.Sort(chosen)
 		p.warn(WarnTruncated)
-	}
-	if len(chosen) == 0 { // nothing of it may be done: what else fits is no matter of learning
-		p.unlearn()
-		return
 	}
 	at := make([]int, len(steps))
 	for i := range at {
@@ -38,7 +60,7 @@ func (p *plan) take() {
 	}
 	for k, i := range chosen {
 		at[i] = k
-		t := p.foreseen(steps[i].Tool, steps[i].P)
+		t := p.foreseen(steps[i])
 		t.after = p.before(i, at)
 		p.tasks = append(p.tasks, t)
 	}
@@ -48,9 +70,9 @@ func (p *plan) take() {
 			p.others = p.keep(p.others, c, alternatives+most, func(int32) bool { return true })
 		}
 	})
-	p.addNamed(most)
+	asked := len(p.ranking.Ranked) > 0 && p.value(rank.Nearest) > 0 // past requests say what comes before what
 	for i := 0; i < len(p.tasks) && len(p.tasks) < most; i++ {
-		if p.requireInputs(i) {
+		if !asked && p.requireUsual(i) || p.requireInputs(i) {
 			p.moveTo(i)
 			i-- // it may need something itself
 		}
@@ -62,75 +84,19 @@ func (p *plan) take() {
 	p.linked = true
 }
 
-// namedLeast is the probability from which on a tool that the intent names is taken. Without it, Node-F1 fell from .818
-// to .760 on ultratool, whose requests name many tools that they do not use.
-const namedLeast = 0.1
-
-// addNamed adds tools that the intent names in full: it has all words of the name, two at least. Each comes after the
-// task that usually comes right before it.
-func (p *plan) addNamed(most int) {
-	said := map[string]bool{}
-	for _, term := range semantic.Terms(p.wording.intent) {
-		said[term] = true
-	}
-	for _, o := range slices.Clone(p.others) {
-		if len(p.tasks) == most || o.confidence() < namedLeast || p.Kind(o.node) != catalog.KindTool || !p.says(o.node, said) {
-			continue
-		}
-		t := p.shown(p.query, o, o.confidence())
-		before, _ := p.usualBefore(o.node)
-		if i := slices.IndexFunc(p.tasks, func(t task) bool { return t.node == before }); i >= 0 {
-			t.after = []int{i}
-		}
-		p.tasks = append(p.tasks, t)
-		p.others = slices.DeleteFunc(p.others, func(c candidate) bool { return c.node == o.node })
-	}
-}
-
-// says reports whether the name of a tool is of two words or more that are all said.
-func (p *plan) says(n int32, said map[string]bool) bool {
-	name, _ := p.describe(n)
-	terms := 0
-	for _, term := range semantic.Terms(name) {
-		if !said[term] {
-			return false
-		}
-		terms++
-	}
-	return terms > 1
-}
-
-// unlearn lets profile seed answer.
-func (p *plan) unlearn() {
-	p.planned, p.learned, p.profile = nil, nil, ProfileSeed
-	p.closeText()
-	p.computeSignals(p.request.Vector)
-}
-
-// unsure reports whether no step of the learned plan is likely, while the text of a tool answers the intent: past
-// requests then say little about this one, and profile seed, which plans by texts, answers.
-func (q *query) unsure() bool {
-	if slices.ContainsFunc(q.planned.Steps, func(s planning.Step) bool { return s.P >= LowConfidence }) {
-		return false
-	}
-	x := q.measures.texts.matcher().Match(q.wording.intent)
-	defer x.Close()
-	q.hits = x.Top(q.hits[:0], 1, nearShare)
-	return len(q.hits) > 0 && q.hits[0].Score >= LowConfidence
-}
-
-const nearShare = .3 // of the nearness by word vectors
-
 // considered makes n a candidate, so that its signals are valid, and returns it.
 func (p *plan) considered(n int32) int32 {
 	p.consider(n)
 	return n
 }
 
-// foreseen is the task of a tool that the learned plan has.
-func (p *plan) foreseen(tool int32, probability float64) task {
-	c, _ := p.asked(tool, probability) // something spoke for what is planned
-	return p.shown(p.query, c, probability)
+// foreseen is the task of a step that the learned plan has.
+func (p *plan) foreseen(s rank.Step) task {
+	c := candidate{node: p.learned.node[s.Tool], formula: FormulaLogistic, p: s.Chance}
+	if i := slices.IndexFunc(p.ranking.Ranked, func(r rank.Ranked) bool { return r.Tool == s.Tool }); i >= 0 {
+		c.score = p.ranking.Ranked[i].Score
+	}
+	return p.shown(p.query, c, s.Chance)
 }
 
 // before lists the tasks that step i of the learned plan comes after. Steps left out hand on what they

@@ -63,7 +63,7 @@ func (q *query) rankLearned(vector []float32) bool {
 		}
 	}
 	found := q.matchRecent()
-	if q.mode == Active && !found && (len(q.ranking.Ranked) == 0 || q.value(0, rank.BestText)+q.value(0, rank.Known) == 0) {
+	if q.mode == Active && !found && (len(q.ranking.Ranked) == 0 || q.value(rank.BestText)+q.value(rank.Known) == 0) {
 		q.warn(WarnNoIntentMatch)
 	}
 	if best >= 0 && len(q.context) == 0 {
@@ -91,9 +91,9 @@ func adjustment(good, bad float64) float64 {
 	return boost - penalty
 }
 
-// value is a row of the table for a place in the ranking.
-func (q *query) value(at int, k rank.Row) float64 {
-	return q.ranking.Value(q.ranking.Ranked[at].Tool, k)
+// value is a row of the table for the first of the ranking.
+func (q *query) value(k rank.Row) float64 {
+	return q.ranking.Value(q.ranking.Ranked[0].Tool, k)
 }
 
 // nearByEndpoint lists the tools whose texts an embeddings endpoint places near the request, with the cosine.
@@ -114,17 +114,8 @@ func (q *query) learnedCandidates(visitAll func(c candidate)) {
 	if q.recent.any() || q.continued() {
 		visit = func(c candidate) { visitAll(q.renewed(c)) }
 	}
-	if q.planned != nil {
-		for _, t := range q.planned.Tools {
-			if c, ok := q.asked(t.Tool, t.P); ok {
-				q.visitStored(c, visit)
-			}
-		}
-	} else {
-		for i, r := range q.ranking.Ranked {
-			if q.changed(q.learned.node[r.Tool]) {
-				continue
-			}
+	for i, r := range q.ranking.Ranked {
+		if !q.changed(q.learned.node[r.Tool]) {
 			q.visitStored(candidate{node: q.learned.node[r.Tool], score: r.Score, formula: FormulaLogistic, p: q.ranking.Chances[i]}, visit)
 		}
 	}
@@ -147,23 +138,11 @@ func (q *query) judged(n int32) bool {
 	if t < 0 || q.changed(n) {
 		return false
 	}
-	if q.planned == nil {
-		return slices.ContainsFunc(q.ranking.Ranked, func(r rank.Ranked) bool { return r.Tool == t })
-	}
-	_, ok := q.planned.Score(t)
-	return ok
+	return slices.ContainsFunc(q.ranking.Ranked, func(r rank.Ranked) bool { return r.Tool == t })
 }
 
 // whole reports whether an answer is for a whole task, not for its next step.
 func (q *query) whole() bool { return q.planned != nil || q.last == episodic.NoTool || q.looking }
-
-// asked is a tool that the intent may need, unless nothing speaks for it. Its score adds up the terms of
-// its log-odds.
-func (q *query) asked(tool int32, p float64) (c candidate, ok bool) {
-	c = candidate{node: q.learned.node[tool], formula: FormulaLogistic, p: p}
-	c.score, ok = q.planned.Score(tool)
-	return c, ok
-}
 
 // learnedTerms takes a learned score apart: the reference, then what the trees add by group of rows.
 func (q *query) learnedTerms(c candidate) (terms []Term) {
@@ -175,12 +154,6 @@ func (q *query) learnedTerms(c candidate) (terms []Term) {
 	case c.stored:
 		terms = q.storedTerms(c.node)
 	case c.newer == c.score: // nothing else speaks for it
-	case q.planned != nil:
-		for _, t := range q.planned.Explain(tool) {
-			if t.Adds != 0 {
-				terms = append(terms, Term{t.Name, t.Adds, 1, t.Adds})
-			}
-		}
 	default:
 		e, ok := q.ranking.Explain(tool)
 		if !ok {

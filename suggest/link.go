@@ -424,7 +424,12 @@ func (p *plan) answer() DAGAnswer {
 		}
 		ranks = append(ranks, p.rank(t.node))
 	}
-	if len(p.tasks) > 0 {
+	if p.planned != nil && len(p.tasks) > 0 {
+		a.Confidence, a.Complete = min(Cap, p.planned.Fits), p.planned.Complete
+		if p.shows() {
+			a.Terms = []Term{{"fits", a.Confidence, 1, a.Confidence}}
+		}
+	} else if len(p.tasks) > 0 {
 		path := graph.PathConfidence(0)
 		if len(a.Paths) > 0 {
 			path = pathSum / float64(len(a.Paths))
@@ -452,7 +457,7 @@ func (p *plan) answer() DAGAnswer {
 // boundConfidence keeps the confidence of a plan for an intent at most as high as the probability that the intent can be served
 // at all, and that of the tasks of a foreign one.
 func (p *plan) boundConfidence(a *DAGAnswer) {
-	if p.mode != Active {
+	if p.mode != Active || p.planned != nil {
 		return
 	}
 	served := p.served()
@@ -552,9 +557,6 @@ func (p *plan) rationale() string {
 			s += ", with " + plural.Of(n, "prerequisite")
 		}
 		s += "; links follow learned transitions and schemas." + pinned
-		if p.unlearned != "" {
-			s += " Profile seed answers: " + p.unlearned + "."
-		}
 		return s
 	case p.last != episodic.NoTool:
 		return fmt.Sprintf("The likeliest way on after %s.", p.IDs[p.last])

@@ -111,7 +111,6 @@ func Measure(ctx context.Context, c *history.Counts, opts MeasureOptions) (*Meas
 	m := newMeasures(c)
 	if !opts.WithoutLearned {
 		m.learning = newLearning(c)
-		m.learning.cache = opts.CatalogCache
 	}
 	if opts.Provisional && m.learning != nil {
 		m.learning.provisional = !m.learning.isShort()
@@ -299,7 +298,7 @@ func (m *Measures) measureText(ctx context.Context, c *history.Counts, g *graph.
 	}
 	m.texts.text = semantic.Build(docs, o)
 	if ctx.Err() == nil {
-		m.prepareSearch(c, opts.Thesaurus)
+		m.prepareSearch(opts.Thesaurus)
 		m.PrepareSearch()
 	}
 	return ctx.Err()
@@ -310,7 +309,7 @@ func (m *Measures) PrepareSearch() { m.texts.matcher() }
 
 // prepareSearch sets up the parts of a search that are computed once, when the first question in words
 // arrives: the matcher of words and the model of what requests say when they need a tool.
-func (m *Measures) prepareSearch(c *history.Counts, words *thesaurus.Thesaurus) {
+func (m *Measures) prepareSearch(words *thesaurus.Thesaurus) {
 	m.thesaurus = words
 	if m.learning != nil {
 		m.learning.words = words

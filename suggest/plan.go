@@ -17,7 +17,6 @@ const (
 	recallTrust      = 3    // a mean likeness of ⅓ is full trust: requests for the same thing share few words
 	targetShare      = 0.50 // a target scores at least this share of the best
 	textShare        = 0.90 // or this one where only its text speaks for it: look-alikes are many
-	fewTextShare     = 0.40 // the same where the history says how long tasks are, and is too short to plan from
 	prerequisite     = 0.50 // of the times a tool was used, this share came right after its prerequisite
 	stopAt           = 0.50 // a walk ends where the task more likely ends than not
 	alternatives     = 5
@@ -46,23 +45,17 @@ func (m *Model) Plan(r DAGRequest) (DAGAnswer, error) {
 	}
 	p := &plan{query: q, request: r}
 	if q.planned != nil {
-		named := q.namesOther()
+		q.doubt()
 		switch {
-		case named >= 0 && q.passes(named) && !q.nodes.inFlight[named]:
-			p.unlearned = "the intent is the name of " + q.IDs[named] + ", which the learned plan does not have"
-			p.unlearn()
-			p.chooseNamed(named)
 		case q.planIsStale():
-			p.unlearned = "what came after the last build is closer to the intent than what was learned"
-			p.unlearn()
-		case q.unsure():
-			p.unlearned = "no tool is likely by what was learned, while texts of tools match the intent"
-			p.unlearn()
-		default:
+			p.planned, p.ranking, p.learned, p.profile = nil, nil, nil, ProfileSeed
+			p.closeText()
+			p.computeSignals(r.Vector)
+		case !q.nothingFits():
 			p.take()
 		}
 	}
-	if len(p.tasks) == 0 && q.mode == Active {
+	if len(p.tasks) == 0 && q.mode == Active && q.planned == nil {
 		p.choose()
 	}
 	if len(p.tasks) == 0 && (q.mode != Active || len(q.context) > 0) {
@@ -88,7 +81,6 @@ type plan struct {
 
 	required     map[int32][]int32 // by node: what it requires, as its catalog says
 	recalledFrom int               // episodes that support comes from
-	unlearned    string            // why profile seed answers for the learned one; empty if it does not
 	tasks        []task
 	linked       bool        // links are drawn already
 	walked       bool        // the tasks are the likeliest way on; no intent chose them
@@ -146,27 +138,17 @@ func (p *plan) choose() {
 	}
 }
 
-// chooseNamed takes what the intent names as the one target.
-func (p *plan) chooseNamed(n int32) {
-	p.remember()
-	p.consider(n)
-	if p.Kind(n) == catalog.KindTool {
-		p.tasks = append(p.tasks, p.task(candidate{node: n}, SlotTarget))
-	} else {
-		s := sum{}
-		c := candidate{node: n, score: p.mixed(n, &s), formula: FormulaMixed}
-		p.tasks = append(p.tasks, p.shown(p.query, c, c.score))
-	}
-	for i := 0; i < len(p.tasks); i++ {
-		p.require(i, cmp.Or(p.request.MaxSteps, MaxSteps))
-	}
-}
-
 // pin adds what rules pin to this intent. Where the plan is as long as it may be, it takes the place of the last task.
 func (p *plan) pin() {
 	for _, pin := range p.request.Pinned {
 		n, ok := p.Find(pin.ID)
-		if !ok || !p.Live(n) || !p.allowed(pin.ID) || slices.ContainsFunc(p.tasks, func(t task) bool { return t.node == n }) {
+		if !ok || !p.Live(n) || !p.allowed(pin.ID) {
+			continue
+		}
+		pinned := task{node: p.considered(n), slot: SlotTarget, formula: FormulaPin, reason: pinReason(pin.Rule)}
+		if i := slices.IndexFunc(p.tasks, func(t task) bool { return t.node == n }); i >= 0 {
+			pinned.slot, pinned.score, pinned.low, pinned.after = p.tasks[i].slot, p.tasks[i].score, p.tasks[i].low, p.tasks[i].after
+			p.tasks[i] = pinned
 			continue
 		}
 		if last := len(p.tasks) - 1; last+1 == cmp.Or(p.request.MaxSteps, MaxSteps) {
@@ -175,7 +157,7 @@ func (p *plan) pin() {
 				p.tasks[i].after = slices.DeleteFunc(p.tasks[i].after, func(j int) bool { return j == last })
 			}
 		}
-		p.tasks = append(p.tasks, task{node: p.considered(n), slot: SlotTarget, formula: FormulaPin, reason: pinReason(pin.Rule)})
+		p.tasks = append(p.tasks, pinned)
 	}
 }
 
@@ -228,18 +210,9 @@ func (p *plan) needs(n int32) []int32 {
 // bar is the share of the best score that a target needs.
 func (p *plan) bar(n int32) float64 {
 	if p.support[n] == 0 {
-		if p.few() {
-			return fewTextShare
-		}
 		return textShare
 	}
 	return targetShare
-}
-
-// few reports whether the history has tasks, but too few to learn plans from, and the catalog does not say what tools
-// require, which fills a plan. Profile seed plans as ever.
-func (p *plan) few() bool {
-	return p.request.Profile != ProfileSeed && p.Totals.Episodes > 0 && !p.Catalog.HasRequirements && !p.measures.learning.enoughForPlans()
 }
 
 // relevant asks for more than a place in the ranking: PageRank alone is no reason to be in a plan.
@@ -361,14 +334,20 @@ func (p *plan) require(i, most int) {
 			p.add(need, fmt.Sprintf("%s requires it", p.IDs[t]))
 		}
 	}
-	if len(p.tasks) >= most {
-		return
+	if len(p.tasks) < most && !p.requireUsual(i) {
+		p.requireInputs(i)
 	}
-	if before, share := p.usualBefore(t); before >= 0 && share >= prerequisite && p.missing(before) {
-		p.add(before, fmt.Sprintf("came right before %s in %.0f %% of its uses", p.IDs[t], 100*share))
-		return
+}
+
+// requireUsual adds the tool that most often came right before task i, and reports whether there is one.
+func (p *plan) requireUsual(i int) bool {
+	t := p.tasks[i].node
+	before, share := p.usualBefore(t)
+	if before < 0 || share < prerequisite || !p.missing(before) {
+		return false
 	}
-	p.requireInputs(i)
+	p.add(before, fmt.Sprintf("came right before %s in %.0f %% of its uses", p.IDs[t], 100*share))
+	return true
 }
 
 // requireInputs adds a tool whose output is a required input of a task that nothing in the plan or the

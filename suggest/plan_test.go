@@ -168,7 +168,7 @@ func TestPlanCutsCycles(t *testing.T) {
 	for range 3 {
 		w.episode("alpha beta gamma", "alpha", "beta", "gamma", "alpha")
 	}
-	a := planned(t, w.model(), DAGRequest{Intent: "alpha beta gamma"})
+	a := planned(t, w.model(), DAGRequest{Intent: "alpha beta gamma", Profile: ProfileSeed})
 	assert.ElementsMatch(t, []string{"alpha", "beta", "gamma"}, tools(a))
 	assert.NotEmpty(t, a.RejectedEdges)
 	assert.Contains(t, a.Warnings, WarnCyclesCut)

@@ -31,39 +31,18 @@ func (q *query) decideNext(profile string, vector []float32) error {
 	return err
 }
 
-// decidePlan settles which profile plans, and fills in the signals it needs. Where there is too little history to plan
-// from, that is the seed.
+// decidePlan settles which profile plans, and fills in the signals it needs.
 func (q *query) decidePlan(profile string, vector []float32) error {
 	learned, err := q.decide(profile)
 	if err != nil {
 		return err
 	}
-	if learned && q.mode == Active && q.measures.learning.enoughForPlans() && q.plan() {
+	if learned && q.mode == Active && q.planLearned(vector) {
 		q.computeLearnedPlanSignals(vector)
 	} else {
 		q.computeSignals(vector)
 	}
 	return nil
-}
-
-// plan asks the planner. It reports whether it has an answer.
-func (q *query) plan() bool {
-	q.fit.together.measured = false
-	l := q.measures.learning.get()
-	if l == nil || l.provisional {
-		q.warn(WarnProvisional)
-		return false
-	}
-	if l.planner == nil {
-		return false
-	}
-	q.planned = l.planner.Plan(q.wording.intent, nil)
-	if len(q.planned.Tools) == 0 {
-		q.planned = nil
-		return false
-	}
-	q.learned, q.profile = l, ProfileLearned
-	return true
 }
 
 // searchProfile checks the profile asked for and returns the one that answers a search.

@@ -7,7 +7,6 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	planning "waymark/learn/plan"
 	"waymark/learn/rank"
 	"waymark/semantic"
 )
@@ -22,15 +21,15 @@ type query struct {
 	last     int32 // the last known one, or episodic.NoTool
 	cluster  int32 // the cluster that stands for the situation, -1 = none
 	allow    []string
-	profile  string           // that answers
-	rated    int32            // the node of rate, -1 = none
-	rate     episodic.Rate    // of that node after the last step
-	learned  *learned         // what was learned, if that answers
-	ranking  *rank.Answer     // of what was learned, unless the planner was asked
-	planned  *planning.Answer // of the planner, if it was asked
-	looking  bool             // a search: what is asked for decides, not what usually comes next
-	kinds    []catalog.Kind   // of the results; empty: both
-	bound    float64          // of confidences: below 1 for an intent that nothing serves
+	profile  string         // that answers
+	rated    int32          // the node of rate, -1 = none
+	rate     episodic.Rate  // of that node after the last step
+	learned  *learned       // what was learned, if that answers
+	ranking  *rank.Answer   // of what was learned
+	planned  *rank.Plan     // if a plan was asked for; ranking is its answer
+	looking  bool           // a search: what is asked for decides, not what usually comes next
+	kinds    []catalog.Kind // of the results; empty: both
+	bound    float64        // of confidences: below 1 for an intent that nothing serves
 	warnings []string
 
 	withheld *Exclusions
@@ -150,7 +149,10 @@ func (q *query) computeLearnedPlanSignals(vector []float32) {
 		return
 	}
 	q.wording.text = q.measures.texts.text.Query(q.wording.intent, vector)
-	if found := q.matches(glimpsed) || q.matches(textCandidates); !q.matchRecent() && !found {
+	if !q.matches(glimpsed) {
+		q.matches(textCandidates)
+	}
+	if !q.matchRecent() && q.value(rank.BestText)+q.value(rank.Known) == 0 {
 		q.warn(WarnNoIntentMatch)
 	}
 	for _, n := range q.Roles.Capabilities {

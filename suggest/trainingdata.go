@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode"
 
-	planning "waymark/learn/plan"
+	"waymark/catalog"
 	"waymark/learn/rank"
 	"waymark/semantic"
 	"waymark/suggest/history"
@@ -18,9 +18,6 @@ type trainingData struct {
 	*learned
 	tools []rank.Tool
 	tasks []*rank.Task
-	texts *tooltexts
-	needs [][]int32 // tools each tool requires, as its catalog says; nil where none says so
-	plans []planning.Task
 }
 
 // hypergraph is what tools and capabilities form together, by node.
@@ -36,7 +33,7 @@ type lesson struct {
 }
 
 // newTrainingData prepares the past tasks and the tools. It returns nil soon after halt returns true.
-func newTrainingData(c *history.Counts, groups hypergraph, cache *CatalogCache, halt func() bool) *trainingData {
+func newTrainingData(c *history.Counts, groups hypergraph, halt func() bool) *trainingData {
 	first, steps := c.Past.N, 0
 	for ; first > 0 && steps+len(c.Past.Episode(first-1).Nodes) <= newestSteps; first-- {
 		steps += len(c.Past.Episode(first - 1).Nodes)
@@ -53,15 +50,12 @@ func newTrainingData(c *history.Counts, groups hypergraph, cache *CatalogCache, 
 		slices.SortStableFunc(past, func(a, b lesson) int { return cmp.Compare(a.Time, b.Time) })
 	}
 	l.number(c, past)
-	l.describe(c, groups, cache)
+	l.describe(c, groups)
 	for i, p := range past {
 		if halt() {
 			return nil
 		}
 		l.add(c, p, i)
-	}
-	if n := len(l.plans); n > newestPlans {
-		l.plans = l.plans[n-newestPlans:]
 	}
 	return l
 }
@@ -90,41 +84,49 @@ func (l *trainingData) number(c *history.Counts, past []lesson) {
 }
 
 // describe reads what the catalog says of the tools.
-func (l *trainingData) describe(c *history.Counts, groups hypergraph, cache *CatalogCache) {
-	tools := make([]planning.Tool, len(l.node))
+func (l *trainingData) describe(c *history.Counts, groups hypergraph) {
 	l.tools = make([]rank.Tool, len(l.node))
 	servers := map[string]int32{"": -1}
-	any := false
 	for t, node := range l.node {
 		d := c.Document(c.IDs[node])
-		tool := planning.Tool{Name: d.Name, Text: d.Text, Properties: d.Properties}
+		tool := rank.Tool{Name: d.Name, Text: d.Text, Properties: d.Properties, Demoted: 1 - c.TextWeight(node)}
+		server := ""
 		if i, ok := c.Catalog.ToolIndex[c.IDs[node]]; ok {
 			entry := &c.Catalog.Tools[i]
-			tool.Name, tool.Text, tool.Server = history.ToolName(entry), entry.Description, c.Server(node)
+			tool.Name, tool.Text, tool.Effect = history.ToolName(entry), entry.Description, EffectOf(entry.Annotations)
 			tool.Properties += " " + entry.Domain
+			server = c.Server(node)
 		}
-		number, ok := servers[tool.Server]
+		number, ok := servers[server]
 		if !ok {
 			number = int32(len(servers) - 1)
-			servers[tool.Server] = number
+			servers[server] = number
 		}
-		var requires []int32
+		tool.Server = number
 		for _, need := range c.Requires(node) {
 			if n := l.tool[need]; n >= 0 {
-				requires, any = append(requires, n), true
+				tool.Requires = append(tool.Requires, n)
 			}
 		}
-		tools[t] = tool
-		l.needs = append(l.needs, requires)
-		l.tools[t] = rank.Tool{Name: tool.Name, Text: tool.Text, Properties: tool.Properties, Server: number, Requires: requires, Demoted: 1 - c.TextWeight(node)}
 		if len(c.Roles.Capabilities) > 0 { // without any, clusters are of the tasks that are asked again
-			l.tools[t].Cluster, l.tools[t].HyperRank = history.Of(groups.cluster, node, -1)+1, history.Of(groups.rank, node, 0)
+			tool.Cluster, tool.HyperRank = history.Of(groups.cluster, node, -1)+1, history.Of(groups.rank, node, 0)
 		}
+		l.tools[t] = tool
 	}
-	if !any {
-		l.needs = nil
+}
+
+// EffectOf is what a tool does to the world, as annotated.
+func EffectOf(a *catalog.Annotations) rank.Effect {
+	yes := func(b *bool) bool { return b != nil && *b }
+	switch {
+	case a == nil:
+		return rank.Unknown
+	case yes(a.ReadOnly):
+		return rank.Reads
+	case a.ReadOnly != nil || yes(a.Destructive):
+		return rank.Changes
 	}
-	l.texts = cache.texts(tools)
+	return rank.Unknown
 }
 
 // add prepares one task. A request teaches only of the tools that it is evidence for.
@@ -132,33 +134,23 @@ func (l *trainingData) add(c *history.Counts, p lesson, at int) {
 	if len(p.Nodes) == 0 {
 		return
 	}
-	t := &rank.Task{Intent: strings.TrimSpace(p.Intent), Group: groupOf(p.Intent, uint64(at))}
-	planned := planning.Task{Text: p.Intent, Failed: p.Failed()}
-	place := make([]int32, len(p.Nodes)) // in the plan, -1: none
+	t := &rank.Task{Intent: strings.TrimSpace(p.Intent), Group: groupOf(p.Intent, uint64(at)), Failed: p.Failed()}
 	for i, before := range p.Parents() {
-		tool := l.tool[c.Canonical[p.Nodes[i]]]
-		var after []int32
+		node := c.Canonical[p.Nodes[i]]
+		tool := l.tool[node]
 		for _, b := range before {
 			if t.Steps[b] != tool {
 				t.Links = append(t.Links, [2]int32{t.Steps[b], tool})
 			}
-			if place[b] >= 0 {
-				after = append(after, place[b])
-			}
 		}
-		t.Steps = append(t.Steps, tool)
-		if place[i] = -1; c.Vouched(p.number, c.Canonical[p.Nodes[i]]) {
-			place[i] = int32(len(planned.Steps))
-			planned.Steps, planned.After = append(planned.Steps, tool), append(planned.After, after)
+		if t.Steps = append(t.Steps, tool); c.Vouched(p.number, node) {
+			t.Asked = append(t.Asked, tool)
 		}
 	}
-	if t.Asked = planned.Steps; len(t.Asked) == 0 {
+	if len(t.Asked) == 0 {
 		t.Intent = ""
 	}
 	l.tasks = append(l.tasks, t)
-	if t.Intent != "" {
-		l.plans = append(l.plans, planned)
-	}
 }
 
 // groupOf numbers requests so that near copies, which differ in numbers only, have the same one; without words it is other.

@@ -242,6 +242,9 @@ func (a *app) showDAG(d suggest.DAGAnswer, explain bool) {
 	if explain {
 		confidence += ", at least " + lowerBound(d.ConfidenceLow)
 	}
+	if d.Complete > 0 {
+		confidence += " · complete " + number(d.Complete)
+	}
 	a.printf("\nconfidence %s · suggestion %s\n", confidence, clean(d.SuggestionID))
 }
 

@@ -72,7 +72,7 @@ func contact(dir, name, engine, half string) error {
 	}
 	fmt.Printf("%-10s %-8s", name, engine)
 	for _, kind := range []string{"original", "short", "plain"} {
-		var node, size mean
+		var node, size, ndcg, three mean
 		for _, r := range requests {
 			if !takes(r.Episode) {
 				continue
@@ -85,9 +85,15 @@ func contact(dir, name, engine, half string) error {
 			}
 			node.add(evaluate.F1(distinct(plan.Tools), gold(e)))
 			size.add(float64(len(plan.Tools)))
+			found, err := p.Find(text, 10)
+			if err != nil {
+				return err
+			}
+			three.add(evaluate.F1(found[:min(3, len(found))], gold(e)))
+			ndcg.add(evaluate.NDCG(found, gold(e), 10))
 		}
 		if node.n > 0 {
-			fmt.Printf("  %s %.3f (%.1f)", kind, node.of(), size.of())
+			fmt.Printf("  %s %.3f (%.1f, ndcg %.3f, three %.3f)", kind, node.of(), size.of(), ndcg.of(), three.of())
 		}
 	}
 	type need struct {

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime/pprof"
+	"slices"
 	"strings"
 	"time"
 
@@ -140,7 +141,7 @@ func train(_ context.Context, d *evaluate.Data, history []*evaluate.Example) (ev
 	tasks := make([]*rank.Task, len(history))
 	for i, x := range history {
 		e := &x.Episode
-		t := &rank.Task{Intent: strings.TrimSpace(e.Intent), Group: group(e.Intent, e.ID)}
+		t := &rank.Task{Intent: strings.TrimSpace(e.Intent), Group: group(e.Intent, e.ID), Failed: e.Outcome == episodic.Failure}
 		for _, s := range e.Order() {
 			t.Steps = append(t.Steps, p.add(e.Steps[s].Tool))
 		}
@@ -163,7 +164,7 @@ func train(_ context.Context, d *evaluate.Data, history []*evaluate.Example) (ev
 	}
 	for i := range d.Tools {
 		t, r := &d.Tools[i], &tools[i]
-		r.Name, r.Text, r.Properties = cmp.Or(t.Name, t.ID), t.Description, strings.Join(properties(t), " ")
+		r.Name, r.Text, r.Properties, r.Effect = cmp.Or(t.Name, t.ID), t.Description, strings.Join(properties(t), " "), suggest.EffectOf(t.Annotations)
 		if s := t.Server + t.Domain; s != "" {
 			r.Server = serverOf(servers, s)
 		}
@@ -173,7 +174,7 @@ func train(_ context.Context, d *evaluate.Data, history []*evaluate.Example) (ev
 			}
 		}
 	}
-	p.model = rank.Fit(tools, tasks, rank.Options{Whole: true, Without: without})
+	p.model = rank.Fit(tools, tasks, rank.Options{Without: without})
 	return evaluate.Predictor{Ranker: p, Finder: p, Planner: p}, nil
 }
 
@@ -200,10 +201,13 @@ func (p *predictor) Find(intent string, limit int) ([]string, error) {
 }
 
 func (p *predictor) Plan(intent string) (evaluate.Plan, error) {
-	a := p.model.Needs(rank.Situation{Intent: intent})
+	a := p.model.Plan(rank.Situation{Intent: intent})
 	var plan evaluate.Plan
-	for _, r := range a.Ranked[:cut(a.Chances)] {
-		plan.Tools = append(plan.Tools, p.ids[r.Tool])
+	for _, x := range a.Steps {
+		for _, from := range x.After {
+			plan.Links = append(plan.Links, evaluate.Link{From: p.ids[a.Steps[from].Tool], To: p.ids[x.Tool]})
+		}
+		plan.Tools = append(plan.Tools, p.ids[x.Tool])
 	}
 	return plan, nil
 }
@@ -236,7 +240,7 @@ func measure(dir, part, engine string, most int) error {
 		return err
 	}
 	fitted := time.Since(begun)
-	var next, asked, ndcg, node, exact mean
+	var next, asked, ndcg, node, link, exact mean
 	for _, x := range d.test[:min(most, len(d.test))] {
 		e := &x.Episode
 		steps := ordered(e)
@@ -263,10 +267,26 @@ func measure(dir, part, engine string, most int) error {
 		f := evaluate.F1(plan.Tools, gold(e))
 		node.add(f)
 		exact.yes(f > 1-1e-9)
+		if links := linksOf(e); len(links) > 0 {
+			link.add(evaluate.F1(plan.Links, links))
+		}
 	}
-	fmt.Printf("%-10s %-8s train %d test %d  next %.4f  with request %.4f  ndcg@10 %.4f  node-f1 %.4f  exact %.4f  fit %.1f s, all %.1f s\n",
-		d.Name, engine, len(d.train), len(d.test), next.of(), asked.of(), ndcg.of(), node.of(), exact.of(), fitted.Seconds(), time.Since(begun).Seconds())
+	fmt.Printf("%-10s %-8s train %d test %d  next %.4f  with request %.4f  ndcg@10 %.4f  node-f1 %.4f  link-f1 %.4f  exact %.4f  fit %.1f s, all %.1f s\n",
+		d.Name, engine, len(d.train), len(d.test), next.of(), asked.of(), ndcg.of(), node.of(), link.of(), exact.of(), fitted.Seconds(), time.Since(begun).Seconds())
 	return nil
+}
+
+// linksOf are the different links of a task between its tools.
+func linksOf(e *episodic.Episode) (links []evaluate.Link) {
+	for at, before := range e.Before() {
+		for _, b := range before {
+			l := evaluate.Link{From: e.Steps[b].Tool, To: e.Steps[at].Tool}
+			if l.From != l.To && !slices.Contains(links, l) {
+				links = append(links, l)
+			}
+		}
+	}
+	return links
 }
 
 func ordered(e *episodic.Episode) (ids []string) {
@@ -281,22 +301,6 @@ func trainer(engine string) evaluate.Trainer {
 		return evaluate.Suggester(engine, suggest.MeasureOptions{})
 	}
 	return train
-}
-
-// cut is how many of the likeliest have the highest expected F1, 2·Σp/(k + Σ of all p).
-func cut(p []float64) int {
-	total := 0.0
-	for _, x := range p {
-		total += x
-	}
-	best, most, sum := 1, 0.0, 0.0
-	for i, x := range p {
-		sum += x
-		if v := 2 * sum / (float64(i+1) + total); v > most {
-			best, most = i+1, v
-		}
-	}
-	return min(best, len(p))
 }
 
 func reciprocal(p evaluate.Predictor, q evaluate.Question, right string) float64 {

@@ -32,7 +32,7 @@ import (
 // mutated are the packages that compute what an answer says.
 var mutated = []string{
 	"graph", "spectral", "semantic", "episodic", "suggest",
-	"learn/calibrate", "learn/choice", "learn/decode", "learn/labels", "learn/logit", "learn/plan",
+	"learn/calibrate", "learn/decode", "learn/labels", "learn/logit",
 	"learn/rank", "learn/trees", "learn/wiring",
 }
 

@@ -5,9 +5,7 @@
 //	                                  └─▶ Nearest   the texts most like a new one
 //
 // A text becomes a vector of its words and pairs of neighbouring words, weighted tf·idf and of length 1.
-// Labels are dense numbers 0 to L-1, texts are the rows 0 to n-1. Every fit can say what it would have
-// predicted for each of its own rows without that row (leave-one-out, [Ridge.LeaveOneOutScores]), so that what is learned
-// from predictions, such as weights of several of them, is not learned from memory.
+// Labels are dense numbers 0 to L-1, texts are the rows 0 to n-1.
 //
 // The same rows give the same bits at any number of processors.
 package labels

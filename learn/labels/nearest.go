@@ -1,10 +1,5 @@
 package labels
 
-import (
-	"cmp"
-	"slices"
-)
-
 // Neighbour is a row and how like it is: the cosine, in (0, 1].
 type Neighbour struct {
 	Row        int32
@@ -32,17 +27,6 @@ func NewNearest(rows []Vector, features int) *Nearest {
 		}
 	}
 	return ix
-}
-
-// Similarities are the cosines of x and all rows.
-func (ix *Nearest) Similarities(x Vector) []float64 {
-	score := make([]float64, ix.rows)
-	for j, f := range x.I {
-		for _, p := range ix.post[f] {
-			score[p.row] += float64(x.V[j] * p.value)
-		}
-	}
-	return score
 }
 
 // Of returns the k rows nearest to x, by falling similarity and then by number. Row skip is left out;
@@ -84,24 +68,4 @@ func nearer(a, b Neighbour) bool {
 		return a.Similarity > b.Similarity
 	}
 	return a.Row < b.Row
-}
-
-// Vote is Σ s·y / Σ s over neighbours of similarity s, by increasing label.
-func Vote(near []Neighbour, y [][]Label) []Label {
-	total := 0.0
-	for _, n := range near {
-		total += n.Similarity
-	}
-	sum := map[int32]float64{}
-	for _, n := range near {
-		for _, l := range y[n.Row] {
-			sum[l.Label] += float64(n.Similarity * l.Value)
-		}
-	}
-	votes := make([]Label, 0, len(sum))
-	for l, v := range sum {
-		votes = append(votes, Label{l, v / total})
-	}
-	slices.SortFunc(votes, func(a, b Label) int { return cmp.Compare(a.Label, b.Label) })
-	return votes
 }

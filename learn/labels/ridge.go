@@ -1,8 +1,6 @@
 package labels
 
 import (
-	"math"
-	"math/rand/v2"
 	"sync/atomic"
 
 	"waymark/internal/numeric"
@@ -18,73 +16,36 @@ type Label struct {
 
 // Ridge is one linear model a label with a common penalty,
 //
-//	ŷ(x) = ȳ + W·x,   W = argmin Σᵢ wᵢ·|yᵢ - ȳ - W·xᵢ|² + λ·|W|²,
+//	ŷ(x) = ȳ + W·x,   W = argmin Σᵢ |yᵢ - ȳ - W·xᵢ|² + λ·|W|²,
 //
-// fitted through its dual: with K = X·Xᵀ and G = K + λ·diag(1/w) the rows get the weights α = G⁻¹·(Y - ȳ),
-// and W = Xᵀ·α. What row i would have got from a model of all others is yᵢ - αᵢ/(G⁻¹)ᵢᵢ (Rasmussen and
-// Williams, Gaussian Processes for Machine Learning, 2006, 5.12).
+// fitted through its dual: with G = X·Xᵀ + λI the rows get the weights α = G⁻¹·(Y - ȳ), and W = Xᵀ·α.
 type Ridge struct {
-	labels  int
-	mean    []float64 // ȳ
-	w       *weights  // W
-	alpha   *weights  // α, rows × labels; nil after Forget
-	inverse []float64 // diagonal of G⁻¹
-	penalty []float64 // λ/wᵢ
-	square  []float64 // |xᵢ|²
+	mean []float64 // ȳ
+	w    *weights  // W
 }
 
 const (
-	lanes          = numeric.Lanes // labels solved together: one pass over the rows serves all
-	probes         = 64            // random signs that estimate the diagonal of G⁻¹
-	tolerance      = 1e-4          // of a residual against its right-hand side
-	scoreTolerance = 1e-3          // where scores alone are read; 1e-2 costs .003 of the reciprocal rank on ultratool
-	iterations     = 100           // the most per label
+	lanes      = numeric.Lanes // labels solved together: one pass over the rows serves all
+	tolerance  = 1e-3          // of a residual against its right-hand side; 1e-2 costs .003 of MRR on ultratool
+	iterations = 100           // the most per label
 )
 
-// FitRidgeUntil fits labels 0 to n-1 to rows of features 0 to f-1. weight holds a positive weight a row, nil
-// for 1 each; lambda must be positive. It calls stop from time to time, from several goroutines, and returns nil once
-// that is true.
-func FitRidgeUntil(rows []Vector, features int, y [][]Label, n int, weight []float64, lambda float64, stop func() bool) *Ridge {
-	return newRidge(rows, features, y, n, weight, lambda, stop, tolerance)
-}
-
-// FitScores fits a model for [Ridge.Scores] alone, of rows of weight 1: residuals of scoreTolerance are enough, and what
-// leaves a row out is not computed.
+// FitScores fits labels 0 to n-1 to rows of features 0 to f-1; lambda must be positive. It calls stop from time to time,
+// from several goroutines, and returns nil once that is true.
 func FitScores(rows []Vector, features int, y [][]Label, n int, lambda float64, stop func() bool) *Ridge {
-	r := newRidge(rows, features, y, n, nil, lambda, stop, scoreTolerance)
-	if r != nil {
-		r.Forget()
-	}
-	return r
-}
-
-func newRidge(rows []Vector, features int, y [][]Label, n int, weight []float64, lambda float64, stop func() bool,
-	tolerance float64) *Ridge {
-	r := &Ridge{labels: n, mean: make([]float64, n), w: newWeights(features, n), alpha: newWeights(len(rows), n)}
+	r := &Ridge{mean: make([]float64, n), w: newWeights(features, n)}
 	if len(rows) == 0 {
 		r.w.finish(features)
-		r.alpha.finish(0)
 		return r
 	}
-	s := &solver{rows: rows, features: features, ridge: make([]float64, len(rows)), square: make([]float64, len(rows)),
-		stop: stop, tolerance: tolerance}
-	total := 0.0
+	s := &solver{rows: rows, features: features, lambda: lambda, stop: stop}
 	for i := range rows {
-		w := 1.0
-		if weight != nil {
-			w = weight[i]
-		}
-		total += w
-		s.ridge[i], s.square[i] = lambda/w, Dot(rows[i], rows[i])
 		for _, l := range y[i] {
-			r.mean[l.Label] += float64(w * l.Value)
+			r.mean[l.Label] += l.Value
 		}
 	}
 	for l := range r.mean {
-		r.mean[l] /= total
-	}
-	if tolerance < scoreTolerance {
-		r.inverse, r.penalty, r.square = s.diagonal(), s.ridge, s.square
+		r.mean[l] /= float64(len(rows))
 	}
 	has := make([][]Label, n) // label → rows that have it
 	for i := range y {
@@ -116,14 +77,13 @@ func newRidge(rows []Vector, features int, y [][]Label, n int, weight []float64,
 		}
 		for l := from; l < to; l++ {
 			r.w.set(l, column(w, l-from))
-			r.alpha.set(l, column(alpha, l-from))
 		}
 	})
 	if s.stopped.Load() {
 		return nil
 	}
 	r.w.finish(features)
-	r.alpha.finish(len(rows))
+	r.w.round()
 	return r
 }
 
@@ -148,52 +108,13 @@ func (r *Ridge) Scores(dst []float64, x Vector) []float64 {
 	return dst
 }
 
-// own is the share of αᵢ·x that leaves the weights with row i.
-func (r *Ridge) own(row int) float64 {
-	return (1/r.inverse[row] - r.penalty[row]) / max(r.square[row], 1e-9)
-}
-
-// LeaveOneOutScores appends the scores of z, which may be a part of a row's text, by a model of all other rows:
-//
-//	f₋ᵢ(z) ≈ f(z) - (xᵢ·z)/(xᵢ·xᵢ)·(1/(G⁻¹)ᵢᵢ - λ/wᵢ)·αᵢ,
-//
-// which is exact at z = xᵢ. x is the row's vector.
-func (r *Ridge) LeaveOneOutScores(dst []float64, row int, x, z Vector) []float64 {
-	at := len(dst)
-	dst = r.Scores(dst, z)
-	c := float64(Dot(x, z) * r.own(row))
-	r.alpha.add(dst[at:], int32(row), -c)
-	return dst
-}
-
-// LeaveOneOutWeight is [Ridge.Weight] in a model of all rows but one, likewise; x is the row's own component
-// of the feature.
-func (r *Ridge) LeaveOneOutWeight(feature, label int32, row int, x float64) float64 {
-	return r.Weight(feature, label) - float64(float64(x*r.own(row))*r.alpha.at(int32(row), label))
-}
-
-// Weight is what one unit of a feature adds to the score of a label.
-func (r *Ridge) Weight(feature, label int32) float64 {
-	return r.w.at(feature, label)
-}
-
-// Forget drops what only [Ridge.LeaveOneOutScores] needs, and rounds W to what [Ridge.Write] keeps: the scores of a
-// model that is fitted are those of the model that is read.
-func (r *Ridge) Forget() {
-	r.alpha = nil
-	r.w.round()
-}
-
-// solver solves G·x = b with G = X·Xᵀ + diag(λ/wᵢ), which is rows × rows and never formed.
+// solver solves G·x = b with G = X·Xᵀ + λI, which is rows × rows and never formed.
 type solver struct {
 	rows     []Vector
 	features int
-	ridge    []float64 // λ/wᵢ
-	square   []float64 // |xᵢ|²
+	lambda   float64
 	stop     func() bool
-
-	tolerance float64 // of a residual against its right-hand side
-	stopped   atomic.Bool
+	stopped  atomic.Bool
 }
 
 // multiply computes q = G·p for all lanes; u is working memory of features × lanes.
@@ -204,9 +125,8 @@ func (s *solver) multiply(q, p, u []float64) {
 	}
 	for i, x := range s.rows {
 		sum := numeric.Gather(x.I, x.V, u)
-		d := s.ridge[i]
 		for l := range lanes {
-			q[i*lanes+l] = sum[l] + float64(d*p[i*lanes+l])
+			q[i*lanes+l] = sum[l] + float64(s.lambda*p[i*lanes+l])
 		}
 	}
 }
@@ -226,7 +146,7 @@ func (s *solver) solve(b []float64) []float64 {
 		}
 	}
 	for l := range lanes {
-		goal[l] = s.tolerance * s.tolerance * rr[l]
+		goal[l] = tolerance * tolerance * rr[l]
 	}
 	for range iterations {
 		done := true
@@ -276,36 +196,4 @@ func (s *solver) solve(b []float64) []float64 {
 		}
 	}
 	return x
-}
-
-// diagonal estimates that of G⁻¹ as the mean of z∘G⁻¹z over random signs z (Bekas, Kokiopoulou and
-// Saad, "An estimator for the diagonal of a matrix", 2007). G⁻¹ is nearly diagonal, so few are enough.
-// An entry is at least that of a row alone in the world and at most one that meets no other.
-func (s *solver) diagonal() []float64 {
-	n := len(s.rows)
-	part := make([][]float64, probes/lanes)
-	parallel.Each(len(part), func(block int) {
-		random := rand.New(rand.NewPCG(uint64(block), 0x9e3779b97f4a7c15))
-		z := make([]float64, n*lanes)
-		for k := range z {
-			z[k] = float64(int64(random.Uint64()>>63)*2 - 1)
-		}
-		x := s.solve(z)
-		sum := make([]float64, n)
-		for i := range n {
-			for l := range lanes {
-				sum[i] += float64(z[i*lanes+l] * x[i*lanes+l])
-			}
-		}
-		part[block] = sum
-	})
-	d := make([]float64, n)
-	for i := range d {
-		for _, p := range part {
-			d[i] += p[i]
-		}
-		d[i] /= probes
-		d[i] = math.Min(math.Max(d[i], 1/(s.square[i]+s.ridge[i])), 1/s.ridge[i])
-	}
-	return d
 }

@@ -13,7 +13,7 @@ const (
 	mostSparse = 2_000_000  // weights of a sparse one, at most: 16 MB with their labels
 )
 
-// weights is a matrix of features (or past texts) × labels. One of more than mostDense entries is sparse: it keeps for each label the
+// weights is a matrix of features × labels. One of more than mostDense entries is sparse: it keeps for each label the
 // weights of largest magnitude, mostSparse/labels at most, because the memory of a dense one grows with the product of words
 // and tools (290 MB for 10,000 tools) while most of its entries are near 0.
 type weights struct {
@@ -104,7 +104,7 @@ func (w *weights) finish(features int) {
 	w.column = nil
 }
 
-// round rounds the weights to what [weights.write] stores.
+// round keeps eight bits of a weight where there are many.
 func (w *weights) round() {
 	codec.Round(w.value)
 	codec.Round(w.dense)
@@ -119,44 +119,4 @@ func (w *weights) add(s []float64, feature int32, x float64) {
 	for k := w.start[feature]; k < w.start[feature+1]; k++ {
 		s[w.label[k]] += float64(x * float64(w.value[k]))
 	}
-}
-
-// at is one weight; 0 where a sparse matrix dropped it.
-func (w *weights) at(feature, label int32) float64 {
-	if w.start == nil {
-		return float64(w.dense[int(feature)*w.labels+int(label)])
-	}
-	from := w.start[feature]
-	if k, found := slices.BinarySearch(w.label[from:w.start[feature+1]], label); found {
-		return float64(w.value[int(from)+k])
-	}
-	return 0
-}
-
-func (w *weights) write(to *codec.Writer) {
-	to.Ints(w.start)
-	to.Ints(w.label)
-	to.Codes(w.value)
-	to.Codes(w.dense)
-}
-
-// readWeights reads what write wrote. What is damaged fails r.
-func readWeights(r *codec.Reader, features, labels int) *weights {
-	w := &weights{labels: labels, start: r.Ints(), label: r.Ints(), value: r.Codes(), dense: r.Codes()}
-	if len(w.start) == 0 && len(w.dense) == features*labels {
-		w.start = nil
-		return w
-	}
-	if len(w.start) != features+1 || w.start[0] != 0 || !slices.IsSorted(w.start) ||
-		int(w.start[features]) != len(w.label) || len(w.label) != len(w.value) || len(w.dense) != 0 {
-		r.Fail("%d or %d weights of %d features and %d labels", len(w.dense), len(w.value), features, labels)
-		return &weights{}
-	}
-	for _, l := range w.label {
-		if l < 0 || int(l) >= labels {
-			r.Fail("weight of label %d, where there are %d", l, labels)
-			return &weights{}
-		}
-	}
-	return w
 }

@@ -15,15 +15,14 @@ import (
 	"waymark/internal/parallel"
 )
 
-// Data is a table of observations: row i has features X[i·P : (i+1)·P], or the first P of Rows[i] where that is not
-// nil. It happened with share Y[i] in [0, 1] and counts W[i] times; W may be nil for 1 each.
+// Data is a table of observations: row i has features X[i·P : (i+1)·P], happened with share Y[i] in [0, 1] and counts W[i]
+// times; W may be nil for 1 each.
 type Data struct {
-	P    int
-	X    []float32
-	Rows [][]float32 // shared with whoever made them
-	Y    []float32
-	W    []float32
-	Z    []float32 // log-odds to start from, that the model only corrects; nil for 0
+	P int
+	X []float32
+	Y []float32
+	W []float32
+	Z []float32 // log-odds to start from, that the model only corrects; nil for 0
 }
 
 // Add appends an observation of weight 1, or w where the table has weights.
@@ -34,43 +33,7 @@ func (d *Data) Add(x []float64, y float64) {
 	d.Y = append(d.Y, float32(y))
 }
 
-// AddRow is Add for features of the precision that the table has. The table keeps x, and may not be added to by Add.
-func (d *Data) AddRow(x []float32, y float64) {
-	d.Rows, d.Y = append(d.Rows, x), append(d.Y, float32(y))
-}
-
-// Grow makes room for n more calls of AddRow.
-func (d *Data) Grow(n int) { d.Rows, d.Y = slices.Grow(d.Rows, n), slices.Grow(d.Y, n) }
-
-func (d *Data) row(i int) []float32 {
-	if d.Rows != nil {
-		return d.Rows[i][:d.P]
-	}
-	return d.X[i*d.P : (i+1)*d.P]
-}
-
-// Unshare copies the rows that the table shares.
-func (d *Data) Unshare() {
-	if d.Rows == nil {
-		return
-	}
-	d.X = make([]float32, 0, len(d.Rows)*d.P)
-	for i := range d.Rows {
-		d.X = append(d.X, d.row(i)...)
-	}
-	d.Rows = nil
-}
-
-// Join is one table of p features from parts without log-odds to start from, all of them with weights or none.
-func Join(p int, parts []Data) Data {
-	d := Data{P: p}
-	for _, t := range parts {
-		d.X = append(d.X, t.X...)
-		d.Y = append(d.Y, t.Y...)
-		d.W = append(d.W, t.W...)
-	}
-	return d
-}
+func (d *Data) row(i int) []float32 { return d.X[i*d.P : (i+1)*d.P] }
 
 // Model is a fitted regression. The zero Model of P features gives one half.
 type Model struct {
@@ -86,15 +49,7 @@ const (
 
 // Fit maximises the likelihood of d less penalty/2·Σ bₖ² (not of b₀). A feature that never varies gets
 // no slope. The penalty must be positive.
-func Fit(d Data, penalty float64) *Model { return FitUntil(d, penalty, func() bool { return false }) }
-
-// FitUntil is [Fit] that asks stop before every step, and returns nil once it is true.
-func FitUntil(d Data, penalty float64, stop func() bool) *Model {
-	return FitFrom(d, penalty, nil, stop)
-}
-
-// FitFrom is [FitUntil] that begins at another model, nil for none: near the answer, few steps are enough.
-func FitFrom(d Data, penalty float64, start *Model, stop func() bool) *Model {
+func Fit(d Data, penalty float64) *Model {
 	P, n := d.P, len(d.Y)
 	m := &Model{Slope: make([]float64, P), Mean: make([]float64, P)}
 	if n == 0 {
@@ -126,16 +81,7 @@ func FitFrom(d Data, penalty float64, start *Model, stop func() bool) *Model {
 		}
 	}
 	b := make([]float64, P+1) // b[P] is the bias
-	switch {
-	case start != nil:
-		b[P] = start.Bias
-		for k := range P {
-			b[P] += float64(start.Slope[k] * (m.Mean[k] - start.Mean[k]))
-			if scale[k] > 0 {
-				b[k] = start.Slope[k] / scale[k]
-			}
-		}
-	case d.Z == nil:
+	if d.Z == nil {
 		mean := 0.0
 		for i := range n {
 			mean += float64(d.weight(i) * float64(d.Y[i]))
@@ -143,9 +89,7 @@ func FitFrom(d Data, penalty float64, start *Model, stop func() bool) *Model {
 		mean = (mean + .5) / (total + 1)
 		b[P] = numeric.Ln(mean / (1 - mean))
 	}
-	if !d.climb(b, m.Mean, scale, penalty, stop) {
-		return nil
-	}
+	d.climb(b, m.Mean, scale, penalty)
 	m.Bias = b[P]
 	for k := range P {
 		m.Slope[k] = float64(b[k] * scale[k])
@@ -154,16 +98,12 @@ func FitFrom(d Data, penalty float64, start *Model, stop func() bool) *Model {
 }
 
 // climb moves b to where the penalised likelihood is largest, by Newton's method, and never to where it is
-// less than before: a step that was not looked at, or was too far, is taken back at the end. It returns
-// false if it was stopped.
-func (d *Data) climb(b, mean, scale []float64, penalty float64, stop func() bool) bool {
+// less than before: a step that was not looked at, or was too far, is taken back at the end.
+func (d *Data) climb(b, mean, scale []float64, penalty float64) {
 	P := d.P
 	loss := math.Inf(1)
 	last := append([]float64(nil), b...)
 	for range steps {
-		if stop() {
-			return false
-		}
 		g, h, now := d.newton(b, mean, scale)
 		for k := range P {
 			g[k] -= float64(penalty * b[k])
@@ -189,7 +129,6 @@ func (d *Data) climb(b, mean, scale []float64, penalty float64, stop func() bool
 		}
 	}
 	copy(b, last)
-	return true
 }
 
 // Plus is the model whose log-odds are those of m and share times those of n.
@@ -214,18 +153,6 @@ func logOdds[F float32 | float64](m *Model, x []F) float64 {
 		z += float64(m.Slope[k] * (float64(v) - m.Mean[k]))
 	}
 	return z
-}
-
-// Zs are the log-odds of all observations, with those that the table starts from.
-func (m *Model) Zs(d Data) []float32 {
-	zs := make([]float32, len(d.Y))
-	for i := range zs {
-		zs[i] = float32(m.ZRow(d.row(i)))
-		if d.Z != nil {
-			zs[i] += d.Z[i]
-		}
-	}
-	return zs
 }
 
 // P is its probability.

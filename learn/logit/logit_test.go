@@ -4,11 +4,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
 
@@ -32,16 +30,13 @@ func TestTwoGroups(t *testing.T) {
 	assert.Less(t, Fit(d, 10).P([]float64{1}), .75, "a penalty draws towards the mean")
 }
 
-// The log-odds of a sum of models are the sum of theirs, of a table those of its rows.
+// The log-odds of a sum of models are the sum of theirs.
 func TestPlus(t *testing.T) {
 	m := &Model{Bias: 1, Slope: []float64{2, 0}, Mean: []float64{3, 5}}
 	n := &Model{Bias: -1, Slope: []float64{1, 4}, Mean: []float64{-2, 1}}
 	x := []float64{.5, -7}
 	sum := m.Plus(.25, n)
 	assert.InDelta(t, m.Z(x)+.25*n.Z(x), sum.Z(x), 1e-12)
-	d := Data{P: 2, Z: []float32{2}}
-	d.Add(x, 1)
-	assert.InDelta(t, 2+sum.Z(x), sum.Zs(d)[0], 1e-5)
 }
 
 // A model that starts from the truth has nothing to correct.
@@ -158,23 +153,4 @@ func TestAFitIsNoWorseThanItsStart(t *testing.T) {
 	for i := range 2 {
 		assert.LessOrEqual(t, math.Abs(40+m.Z([]float64{float64(i)})), 40.)
 	}
-}
-
-// Rows that are shared, also wider ones, give the bits of the same rows in a table of its own, and are copied before
-// anything is changed in them.
-func TestSharedRows(t *testing.T) {
-	own := table(3, 131, 5)
-	shared := Data{P: own.P}
-	shared.Grow(len(own.Y))
-	for i, y := range own.Y {
-		shared.AddRow(append(slices.Clone(own.row(i)), 7, 8), float64(y))
-	}
-	require.Equal(t, Fit(own, 2), Fit(shared, 2))
-	m := Fit(own, 1)
-	require.Equal(t, m.Zs(own), m.Zs(shared))
-	first := shared.Rows[0]
-	shared.Unshare()
-	require.Equal(t, own.X, shared.X)
-	shared.X[0]++
-	require.Equal(t, own.X[0], first[0])
 }

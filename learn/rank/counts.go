@@ -115,14 +115,17 @@ type History struct {
 	asked     []int32 // tasks with a request
 	nearest   *labels.Nearest
 	ridge     *labels.Ridge
-	used      []int32 // tools that a task used, sorted
-	column    []int32 // by tool, its number among these, which is its label in the regression; -1: unused
+	times     map[uint64]int // by set of tools, the tasks that use exactly these
+	chains    bool           // nearly all tasks are chains
+	used      []int32        // tools that a task used, sorted
+	column    []int32        // by tool, its number among these, which is its label in the regression; -1: unused
 	structure *structure
 }
 
 // Count counts tasks. Their steps are numbers of tools below the length of the catalog.
 func Count(texts *Texts, tasks []*Task, stop func() bool) *History {
-	h := &History{texts: texts, tasks: tasks}
+	h := &History{texts: texts, tasks: tasks, times: map[uint64]int{}}
+	chains, several := 0, 0
 	n := len(texts.tools)
 	h.uses, h.within, h.users, h.word = make([]float32, n), make([]float32, n), make([][]int32, n), make([]float32, texts.vocabulary.Len())
 	var order, ends [orders][]observation
@@ -153,6 +156,13 @@ func Count(texts *Texts, tasks []*Task, stop func() bool) *History {
 		}
 		for _, l := range task.Links {
 			links = append(links, observation{key(l[0]), l[1], 1})
+		}
+		h.times[key(task.set...)]++
+		if len(task.set) > 1 {
+			several++
+			if chainedTask(task) {
+				chains++
+			}
 		}
 		set := distinct(q)
 		for _, t := range set {
@@ -189,6 +199,7 @@ func Count(texts *Texts, tasks []*Task, stop func() bool) *History {
 	h.after, h.links, h.beside, h.words = newCounts(after), newCounts(links), newCounts(beside), newCounts(words)
 	h.associate()
 	h.popular = h.mostUsed()
+	h.chains = float64(chains) >= chained*float64(several)
 	h.structure = newStructure(n, &h.order[0])
 	if !h.regress(stop) {
 		return nil

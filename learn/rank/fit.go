@@ -14,10 +14,9 @@ import (
 
 // Options of a fit.
 type Options struct {
-	Find, Needs, Next trees.Options
-	Without           string      // a group of rows that is left out, to see what it is worth
-	Whole             bool        // also learn what a whole task needs, for [Model.Needs]
-	Stop              func() bool // ends the fit soon after it returns true; nil: never
+	Without  string             // a group of rows that is left out, to see what it is worth
+	Stop     func() bool        // ends the fit soon after it returns true; nil: never
+	Progress func(done float64) // hears how far the fit is, from 0 to 1; nil: nobody asks
 }
 
 // Model ranks tools. It is immutable and safe for concurrent use.
@@ -29,8 +28,10 @@ type Model struct {
 // Fitted is what a fit learned. All else that a model knows is counted.
 type Fitted struct {
 	find  ranker // conditional: what a request asks for
-	needs ranker // one by one: whether a task for the request uses a tool; only if [Options.Whole]
+	needs ranker // one by one: whether a task for the request uses a tool
 	next  ranker // conditional: what comes next
+
+	planner *planner
 }
 
 // Ranked is a tool with its log-odds.
@@ -44,6 +45,9 @@ type Ranked struct {
 func Fit(tools []Tool, tasks []*Task, o Options) *Model {
 	if o.Stop == nil {
 		o.Stop = func() bool { return false }
+	}
+	if o.Progress == nil {
+		o.Progress = func(float64) {}
 	}
 	tasks = slices.DeleteFunc(slices.Clone(tasks), func(t *Task) bool { return len(t.Steps) == 0 })
 	texts := NewTexts(tools, tasks, nil)
@@ -65,19 +69,25 @@ func Fit(tools []Tool, tasks []*Task, o Options) *Model {
 	if m.history == nil {
 		return nil
 	}
-	x := mixture{whole: o.Whole, texts: texts, tasks: tasks, random: rand.New(rand.NewPCG(1, 0)), words: newRewording(texts, tasks)}
+	x := mixture{texts: texts, tasks: tasks, random: rand.New(rand.NewPCG(1, 0)), words: newRewording(texts, tasks, m.history), pairs: [2]*cases{{}, {}}}
+	o.Progress(.2)
 	if !x.draw(without, m.history, o) {
 		return nil
 	}
 	find, needs, next := x.rows(o)
-	for _, f := range []struct {
-		ranker   *ranker
-		examples *examples
-		options  trees.Options
-	}{{&m.find, find, o.Find}, {&m.needs, needs, o.Needs}, {&m.next, next, o.Next}} {
-		if (o.Whole || f.ranker != &m.needs) && !f.ranker.fit(f.examples, f.options, o.Stop) {
-			return nil
-		}
+	o.Progress(.5)
+	if !m.next.fit(next, trees.Options{}, o.Stop) || !m.find.fit(find, trees.Options{}, o.Stop) {
+		return nil
+	}
+	o.Progress(.7)
+	finds, ok := m.find.halves(find, trees.Options{}, o.Stop)
+	if !ok {
+		return nil
+	}
+	halves, ok := m.needs.fitHalves(needs, trees.Options{}, o.Stop)
+	o.Progress(.9)
+	if !ok || !m.fitPlans(x.plans, halves, finds, x.pairs, o) {
+		return nil
 	}
 	return m
 }
@@ -95,7 +105,7 @@ func (f *Fitted) On(tools []Tool, tasks []*Task, words *thesaurus.Thesaurus, sto
 // Prior is what answers while nothing is fitted: the reference, and chances that are only guessed.
 func Prior() *Fitted {
 	r := ranker{start: prior, trees: &trees.Model{}, curves: [2]*calibrate.Curve{{}, {}}}
-	return &Fitted{find: r, next: r}
+	return &Fitted{find: r, needs: r, next: r, planner: newPlanner()}
 }
 
 // fewQuestions is how many questions leave open whether all of them are needed for the trees. Of more, a fold is kept to
@@ -110,7 +120,8 @@ type ranker struct {
 	curves [2]*calibrate.Curve // from claimed chances to those that held; for what comes next with a request a second one
 }
 
-func (r *ranker) fit(x *examples, o trees.Options, stop func() bool) bool {
+// begin calibrates the reference and lets the trees start from it.
+func (r *ranker) begin(x *examples) {
 	r.start = calibrateStart(x)
 	x.Margin = make([]float32, x.Len())
 	for i := range x.Margin {
@@ -119,17 +130,58 @@ func (r *ranker) fit(x *examples, o trees.Options, stop func() bool) bool {
 			x.Margin[i] += float32(numeric.Ln(float64(x.times[i])))
 		}
 	}
-	r.trees = trees.FitHeld(&x.Rows, x.held, o, stop)
+}
+
+// halves fits a ranker on each half of the tasks: what halves[h] says of half h is no memory.
+func (r *ranker) halves(x *examples, o trees.Options, stop func() bool) (halves [2]*ranker, ok bool) {
+	for h := range halves {
+		part := &ranker{start: r.start}
+		halves[h] = part
+		held := x.which(func(i int) bool { return x.folds[i]%2 == h })
+		if part.trees = trees.FitHeld(&x.Rows, held, o, stop); part.trees == nil {
+			return halves, false
+		}
+		if x.Questions == nil {
+			part.curves[0] = calibrate.Fit(part.claims(x, held)[0])
+		}
+	}
+	return halves, true
+}
+
+// fitHalves fits a ranker of rows that stand alone. The number of trees is chosen and chances are calibrated on what each
+// half of the tasks says of the other.
+func (r *ranker) fitHalves(x *examples, o trees.Options, stop func() bool) (halves [2]*ranker, ok bool) {
+	r.begin(x)
+	if halves, ok = r.halves(x, o, stop); !ok {
+		return halves, false
+	}
+	var claims []calibrate.Prediction
+	o.Trees = 0
+	for h, part := range halves {
+		o.Trees += (part.trees.Len() + 1) / 2
+		claims = append(claims, part.claims(x, x.which(func(i int) bool { return x.folds[i]%2 == h }))[0]...)
+	}
+	r.curves, r.trees = [2]*calibrate.Curve{calibrate.Fit(claims), {}}, &trees.Model{}
+	if o.Trees > 0 {
+		r.trees = trees.Fit(&x.Rows, o, stop)
+	}
+	return halves, r.trees != nil
+}
+
+func (r *ranker) fit(x *examples, o trees.Options, stop func() bool) bool {
+	r.begin(x)
+	held := x.held()
+	r.trees = trees.FitHeld(&x.Rows, held, o, stop)
 	if r.trees == nil {
 		return false
 	}
 	if x.Questions != nil && !x.next {
-		r.fitSure(x)
+		r.fitSure(x, held)
 	} else {
-		claims := r.claims(x)
+		claims := r.claims(x, held)
 		r.curves[0], r.curves[1] = calibrate.Fit(claims[0]), calibrate.Fit(claims[1])
 	}
-	few := len(x.held) < fewQuestions || x.Questions == nil && len(x.held) < (hardestWrong+otherWrong)*fewQuestions
+	few := len(x.folds) < fewQuestions
 	if o.Trees = r.trees.Len(); few && o.Trees > 0 {
 		r.trees = trees.Fit(&x.Rows, o, stop)
 	}
@@ -140,8 +192,8 @@ func (r *ranker) fit(x *examples, o trees.Options, stop func() bool) bool {
 const leastClaim = .01
 
 // claims are the chances that the ranker gives to what was held out, and what became of them.
-func (r *ranker) claims(x *examples) (claims [2][]calibrate.Prediction) {
-	for i, held := range x.held {
+func (r *ranker) claims(x *examples, held []bool) (claims [2][]calibrate.Prediction) {
+	for i, held := range held {
 		switch {
 		case !held || x.kinds[i] == cold:
 		case x.Questions == nil:
@@ -265,14 +317,6 @@ func (a *Answer) chances() {
 	for _, r := range a.Ranked {
 		a.Chances = append(a.Chances, a.Chance(r.Score))
 	}
-}
-
-// Needs ranks what a whole task for a request uses. It is empty unless that was learned ([Options.Whole]) in this process.
-func (m *Model) Needs(s Situation) *Answer {
-	if m.needs.trees == nil {
-		return &Answer{}
-	}
-	return m.ask(s, &m.needs)
 }
 
 // Find ranks the tools that a request asks for by themselves. The context, if any, only says what is near.

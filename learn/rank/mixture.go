@@ -19,6 +19,7 @@ import (
 //	reworded   in other words: some dropped, some replaced by words of the thesaurus
 //	joined     after the tools of another task
 //	short      through the history of at most 0, 3, 10, 30, 100 other tasks
+//	far        through the history of tasks of other kinds: its rarest tool and what it was used for are new
 //	known      one sentence of a tool's own text in other words, which the index of texts lacks
 //	foreign    a request of another field: nothing is right
 type kind int
@@ -29,6 +30,7 @@ const (
 	reworded
 	joined
 	short
+	far
 	known
 	foreign
 	kinds
@@ -37,8 +39,8 @@ const (
 // mix are the weights of the kinds, by which questions of each count against each other, for the tools that a request
 // needs and for what comes next.
 var mix = struct{ find, needs, next [kinds]float64 }{
-	find:  [kinds]float64{recorded: .40, cold: .10, reworded: .15, short: .05, known: .30},
-	needs: [kinds]float64{recorded: .60, cold: .15, reworded: .15, short: .05, foreign: .05},
+	find:  [kinds]float64{recorded: .35, cold: .10, reworded: .15, short: .05, far: .05, known: .30},
+	needs: [kinds]float64{recorded: .45, cold: .10, reworded: .20, short: .05, far: .15, foreign: .05},
 	next:  [kinds]float64{recorded: .65, cold: .10, joined: .20, short: .05},
 }
 
@@ -48,10 +50,12 @@ const (
 	mostPlaces       = 4_000 // places in tasks that a fit asks again
 	mostBefore       = 20    // steps of another task in the same session
 	shortTasks       = 60    // tasks that are asked through each short history
+	farTasks         = 600   // tasks that are asked through the history of other kinds
 	shortestSentence = 12    // bytes
 	mostKnown        = 400   // tools that are asked for by a sentence of their text
 	hardestWrong     = 10    // wrong rows of a question
 	otherWrong       = 8
+	mostPlans        = 1_500 // requests that a fit plans for
 )
 
 // usualRows is how many rows a question has, about.
@@ -64,10 +68,12 @@ type exam struct {
 	history   *History
 	request   string
 	questions []question
-	held      bool // the number of trees is chosen on it
-	whole     bool // ask for whole tasks, too
+	fold      int // of its task; see held
 
 	find, needs, next examples
+
+	task  *Task // recorded for the request; nil for other questions
+	pairs [2]cases
 }
 
 // examples are rows and the kinds of their questions.
@@ -75,7 +81,7 @@ type examples struct {
 	trees.Rows
 	times []float32 // by row, how many rows it stands for
 	kinds []kind    // by row where there are no questions, else by question
-	held  []bool    // likewise: what the number of trees is chosen on
+	folds []int     // likewise
 	next  bool      // one tool comes next; otherwise a question may have several right ones
 }
 
@@ -90,32 +96,45 @@ func (x *examples) question(q int) (from, to int) {
 	return int(x.Questions[q]), to
 }
 
+// held tells the questions, or rows, that the number of trees is chosen on: those of one fold, and all foreign ones.
+func (x *examples) held() []bool {
+	return x.which(func(i int) bool { return x.folds[i] == 0 || x.kinds[i] == foreign && x.Questions != nil })
+}
+
+func (x *examples) which(is func(i int) bool) []bool {
+	held := make([]bool, len(x.folds))
+	for i := range held {
+		held[i] = is(i)
+	}
+	return held
+}
+
 func (x *examples) append(o *examples) {
 	for _, q := range o.Questions {
 		x.Questions = append(x.Questions, q+int32(x.Len()))
 	}
 	x.Values, x.Right, x.kinds = append(x.Values, o.Values...), append(x.Right, o.Right...), append(x.kinds, o.kinds...)
-	x.held, x.times = append(x.held, o.held...), append(x.times, o.times...)
+	x.folds, x.times = append(x.folds, o.folds...), append(x.times, o.times...)
 }
 
 // add adds a table as a question. Where no candidate is right nothing is learned about their order, but it counts
 // against the chances that are claimed for what is held out.
-func (x *examples) add(t *Table, q *question, held bool) {
+func (x *examples) add(t *Table, q *question, fold int) {
 	right := slices.ContainsFunc(t.Tools, func(tool int32) bool { return slices.Contains(q.right, tool) })
-	if len(t.Tools) > 0 && (right || held) {
+	if len(t.Tools) > 0 && (right || fold == 0 || q.kind == foreign) {
 		x.Questions = append(x.Questions, int32(x.Len()))
-		x.kinds, x.held = append(x.kinds, q.kind), append(x.held, held)
-		x.rows(t, q, held, false)
+		x.kinds, x.folds = append(x.kinds, q.kind), append(x.folds, fold)
+		x.rows(t, q, fold, false)
 	}
 }
 
 // rows adds the rows of a table. Of the wrong ones the hardest by the reference are kept and, of the others, some in equal
 // distances of that order, each for several.
-func (x *examples) rows(t *Table, q *question, held, single bool) {
+func (x *examples) rows(t *Table, q *question, fold int, single bool) {
 	add := func(i int, right, times float32) {
 		x.Values, x.Right, x.times = append(x.Values, t.row(i)...), append(x.Right, right), append(x.times, times)
 		if single {
-			x.kinds, x.held = append(x.kinds, q.kind), append(x.held, held)
+			x.kinds, x.folds = append(x.kinds, q.kind), append(x.folds, fold)
 		}
 	}
 	var wrong []Ranked // by place in the table
@@ -152,12 +171,14 @@ type question struct {
 
 // mixture draws the exams of a fit.
 type mixture struct {
-	whole  bool
 	texts  *Texts
 	tasks  []*Task
 	random *rand.Rand
 	words  *rewording
 	exams  []*exam
+
+	plans []exam    // requests, with what their tasks used
+	pairs [2]*cases // of tools of tasks: which came first, which are linked
 }
 
 // draw draws all exams. It returns false soon after o.Stop returns true.
@@ -185,21 +206,24 @@ func (m *mixture) draw(without [folds]*History, all *History, o Options) bool {
 				questions = append(questions, q)
 			}
 			if m.random.IntN(3) == 0 {
-				m.add(h, m.words.text(t.Intent, m.random), held(t), needs(reworded, t))
+				m.add(h, m.words.text(t.Intent, m.random), t.fold, needs(reworded, t))
 			}
 		}
-		m.add(h, t.Intent, held(t), questions...)
+		m.add(h, t.Intent, t.fold, questions...)
+		if i < mostTasks && t.Intent != "" {
+			m.exams[len(m.exams)-1].task = t
+		}
 	}
 	m.drawKnown(all)
 	for i, text := range foreignRequests() {
-		m.add(all, text, i%folds == 0, question{kind: foreign, hidden: -1})
+		m.add(all, text, i%folds, question{kind: foreign, hidden: -1})
 	}
-	return m.drawShort(order, o)
+	return m.drawShort(order, o) && m.drawFar(all, o)
 }
 
-func (m *mixture) add(h *History, request string, held bool, questions ...question) {
+func (m *mixture) add(h *History, request string, fold int, questions ...question) {
 	if len(questions) > 0 {
-		m.exams = append(m.exams, &exam{history: h, request: request, held: held, whole: m.whole, questions: questions})
+		m.exams = append(m.exams, &exam{history: h, request: request, fold: fold, questions: questions})
 	}
 }
 
@@ -256,7 +280,37 @@ func (m *mixture) drawShort(order []int, o Options) bool {
 				at := 1 + m.random.IntN(len(t.Steps)-1)
 				questions = append(questions, question{kind: short, context: t.Steps[:at], right: t.Steps[at : at+1], hidden: -1, plain: t.Intent == ""})
 			}
-			m.add(h, t.Intent, held(t), questions...)
+			m.add(h, t.Intent, t.fold, questions...)
+		}
+	}
+	return true
+}
+
+// drawFar asks about a fifth of the tasks, those with some of the tools as their rarest, through the history of the others.
+func (m *mixture) drawFar(all *History, o Options) bool {
+	var parts [folds][]*Task
+	for _, t := range m.tasks {
+		if len(t.set) == 0 {
+			continue
+		}
+		rarest := slices.MinFunc(t.set, func(a, b int32) int { return cmp.Or(cmp.Compare(all.within[a], all.within[b]), cmp.Compare(a, b)) })
+		parts[rarest%folds] = append(parts[rarest%folds], t)
+	}
+	size := func(k int) int { d := len(parts[k])*folds - len(m.tasks); return max(d, -d) }
+	chosen := slices.MinFunc([]int{0, 1, 2, 3, 4}, func(a, b int) int { return cmp.Or(cmp.Compare(size(a), size(b)), cmp.Compare(a, b)) })
+	var others []*Task
+	for k, part := range parts {
+		if k != chosen {
+			others = append(others, part...)
+		}
+	}
+	h := Count(m.texts, others, o.Stop)
+	if h == nil {
+		return false
+	}
+	for i, k := range m.random.Perm(len(parts[chosen])) {
+		if t := parts[chosen][k]; t.Intent != "" && i < farTasks {
+			m.add(h, t.Intent, t.fold, needs(far, t))
 		}
 	}
 	return true
@@ -280,13 +334,15 @@ func (m *mixture) drawKnown(all *History) {
 		}
 		for _, hidden := range []int32{-1, int32(i)} {
 			q := question{kind: known, right: []int32{int32(i)}, hidden: hidden, open: m.texts.closure[i]}
-			m.add(&h, m.words.text(sentences[i], m.random), i%folds == 0, q)
+			m.add(&h, m.words.text(sentences[i], m.random), i%folds, q)
 		}
 	}
 }
 
-// held tasks of one fold are those that the number of trees is chosen on.
-func held(t *Task) bool { return t.fold == 0 }
+func (e *exam) held() bool { return e.fold == 0 }
+
+// half is the half of the tasks that an exam belongs to.
+func (e *exam) half() int { return e.fold % 2 }
 
 func firstSentence(text string) (sentence, rest string) {
 	for i, r := range text {
@@ -322,6 +378,7 @@ func (m *mixture) rows(o Options) (find, needs, next *examples) {
 			find.append(&e.find)
 			needs.append(&e.needs)
 			next.append(&e.next)
+			m.keep(e)
 			*e = exam{}
 		}
 	}
@@ -331,6 +388,18 @@ func (m *mixture) rows(o Options) (find, needs, next *examples) {
 	find.Weight, next.Weight = weights(find.kinds, nil, mix.find), weights(next.kinds, nil, mix.next)
 	needs.Weight = weights(needs.kinds, needs.times, mix.needs)
 	return find, needs, next
+}
+
+// keep keeps what plans are learned from.
+func (m *mixture) keep(e *exam) {
+	for i := range e.pairs {
+		m.pairs[i].append(&e.pairs[i])
+	}
+	for _, q := range e.questions {
+		if q.context == nil && q.hidden < 0 && (q.kind == recorded || q.kind == reworded || q.kind == short || q.kind == far) && len(m.plans) < mostPlans {
+			m.plans = append(m.plans, exam{history: e.history, request: e.request, fold: e.fold, questions: []question{q}})
+		}
+	}
 }
 
 // weights gives each kind its share of the whole weight, as far as nothing counts more than once. times may be nil.
@@ -357,6 +426,7 @@ func (e *exam) ask() {
 	if e.request != "" {
 		r = e.history.request(e.request, nil)
 		defer r.close()
+		e.addPairs(r)
 	}
 	for _, q := range e.questions {
 		from := r
@@ -367,27 +437,34 @@ func (e *exam) ask() {
 		}
 		t := e.history.table(asked{q.context, from, q.hidden, nil})
 		if q.context != nil {
-			e.next.add(t, &q, e.held)
+			e.next.add(t, &q, e.fold)
 			continue
 		}
-		e.find.add(t, &q, e.held || q.kind == foreign)
-		if e.whole && mix.needs[q.kind] > 0 {
-			e.needs.rows(t, &q, e.held, true)
+		e.find.add(t, &q, e.fold)
+		if mix.needs[q.kind] > 0 {
+			e.needs.rows(t, &q, e.fold, true)
 		}
 	}
 }
 
 // rewording puts requests in other words.
 type rewording struct {
-	texts *Texts
-	tasks map[string]int // by stem, the requests with it
+	texts   *Texts
+	tasks   map[string]int     // by stem, the requests with it
+	telling map[string]float64 // by stem, its strongest association with a tool
 }
 
-func newRewording(texts *Texts, tasks []*Task) *rewording {
-	r := &rewording{texts: texts, tasks: map[string]int{}}
+func newRewording(texts *Texts, tasks []*Task, all *History) *rewording {
+	r := &rewording{texts: texts, tasks: map[string]int{}, telling: map[string]float64{}}
 	for _, t := range tasks {
 		for _, s := range distinct(semantic.Stems(t.Intent)) {
 			r.tasks[s]++
+			if f, ok := texts.vocabulary.Feature(s); ok && r.telling[s] == 0 {
+				row := all.words.rows[uint64(f)]
+				for i := row.from; i < row.to; i++ {
+					r.telling[s] = max(r.telling[s], all.speaks[i]*float64(all.words.n[i]))
+				}
+			}
 		}
 	}
 	return r
@@ -401,7 +478,13 @@ func (r *rewording) text(request string, random *rand.Rand) string {
 	for i := range order {
 		order[i] = i
 	}
-	switch random.IntN(3) {
+	switch random.IntN(4) {
+	case 3:
+		slices.SortFunc(order, func(a, b int) int {
+			return cmp.Or(cmp.Compare(r.telling[stem(words[a])], r.telling[stem(words[b])]), cmp.Compare(a, b))
+		})
+		order = order[:max(1, len(order)*(4+random.IntN(4))/10)]
+		slices.Sort(order)
 	case 0:
 		slices.SortFunc(order, func(a, b int) int {
 			return cmp.Or(cmp.Compare(r.tasks[stem(words[a])], r.tasks[stem(words[b])]), cmp.Compare(a, b))

@@ -34,6 +34,7 @@ type Tool struct {
 	Cluster                int32   // 1 + its spectral cluster of tools and capabilities, 0 for none
 	HyperRank              float64 // PageRank in the hypergraph of tools and capabilities, divided by the largest
 	Requires               []int32 // tools that it requires, as the catalog says
+	Effect                 Effect  // as annotated
 }
 
 // Task is a past task.
@@ -43,8 +44,10 @@ type Task struct {
 	Asked  []int32    // of these, those that the request is evidence for; nil: all
 	Links  [][2]int32 // steps whose output went to another: from one tool to the other
 	Group  uint64     // near copies of one task share it
+	Failed bool       // as a whole; of near copies those that failed teach nothing if one did not
 
 	vector labels.Vector // of the words of the request
+	set    []int32       // what the request is evidence for, rising
 	fold   int
 }
 
@@ -75,6 +78,7 @@ type Texts struct {
 	places     [][]float32         // by tool, the mean of the vectors of its words, of length 1; nil without any
 	closure    [][]int32           // by tool, the tools that it requires, up to deepest steps away
 	others     map[string][]string // by stem, words that may stand for it
+	actions    []action            // by tool
 	without    string              // a group of rows that is left out
 }
 
@@ -84,9 +88,18 @@ func NewTexts(tools []Tool, tasks []*Task, words *thesaurus.Thesaurus) *Texts {
 	for i, tool := range tools {
 		t.places[i] = place(wordvectors.Default(), tool.Name+" "+tool.Text)
 	}
+	done := map[uint64]bool{}
+	for _, task := range tasks {
+		done[task.Group] = done[task.Group] || !task.Failed
+	}
 	stems := make([][]string, len(tasks))
 	for i, task := range tasks {
 		stems[i] = semantic.Stems(task.Intent)
+		if task.Failed && done[task.Group] {
+			task.Intent = ""
+		}
+		task.set = task.needs()
+		slices.Sort(task.set)
 	}
 	vocabulary, rows := labels.NewVocabulary(stems)
 	t.vocabulary = vocabulary
@@ -99,11 +112,13 @@ func NewTexts(tools []Tool, tasks []*Task, words *thesaurus.Thesaurus) *Texts {
 // with returns the texts with other texts of the same tools.
 func (t *Texts) with(tools []Tool) *Texts {
 	o := *t
+	o.actions = nil
 	o.tools, o.names = tools, make([][]string, len(tools))
 	documents := make([]semantic.Document, len(tools))
 	for i, tool := range tools {
 		documents[i] = semantic.Document{Name: tool.Name, Text: tool.Text, Properties: tool.Properties}
 		o.names[i] = semantic.Tokens(tool.Name)
+		o.actions = append(o.actions, actionOf(&tool))
 	}
 	o.index = semantic.Build(documents, semantic.Options{Rank: -1})
 	o.matcher = o.index.Matcher(t.words, wordvectors.Default())

@@ -62,7 +62,7 @@ func history(n int) (tasks []*Task) {
 }
 
 func fit(t testing.TB, tasks []*Task) *Model {
-	m := Fit(tools, tasks, Options{Whole: true})
+	m := Fit(tools, tasks, Options{})
 	require.NotNil(t, m)
 	return m
 }
@@ -142,7 +142,7 @@ func TestNoiseTeachesNothing(t *testing.T) {
 	m := fit(t, tasks)
 	sum, n := 0.0, 0.0
 	for range 50 {
-		sum, n = sum+m.Needs(Situation{Intent: word() + " " + word() + " " + word()}).Chances[0], n+1
+		sum, n = sum+m.Plan(Situation{Intent: word() + " " + word() + " " + word()}).Chances[0], n+1
 	}
 	assert.Less(t, sum/n, .35, "one in seven is right")
 }

@@ -17,6 +17,7 @@ const (
 	mostClauses      = 8
 	mostTexts        = 24  // best texts, from which the largest matches are read
 	filteredTexts    = 960 // best texts, among which allowed tools are sought
+	requiringTexts   = 8   // best texts, whose requirements are noted
 	textCandidates   = 12  // of these, those that are candidates
 	closedCandidates = 4   // of these, those whose requirements are candidates, too
 	leastAssoc       = -1. // bounds of the association of a word with a tool
@@ -36,7 +37,9 @@ type evidence struct {
 type request struct {
 	history *History
 	near    []labels.Neighbour // past requests, the nearest first
+	said    string
 	stems   []string
+	asks    asks
 	known   float64 // share of words that past requests have
 
 	used             []evidence // by column
@@ -45,6 +48,7 @@ type request struct {
 	sorted           []Ranked   // the used tools by these
 	needed           []int32    // tools with a need
 	required, direct map[int32]float64
+	requiredText     map[int32]float64
 	server           map[int32]float64 // by server, the sum of needs
 	total, size      float64           // sum of needs, tools of the near requests
 	likely           []Ranked          // the best by a rough sum
@@ -58,7 +62,7 @@ type request struct {
 
 // requests keeps the buffers of requests that are closed.
 var requests = sync.Pool{New: func() any {
-	return &request{required: map[int32]float64{}, direct: map[int32]float64{}, server: map[int32]float64{}}
+	return &request{requiredText: map[int32]float64{}, required: map[int32]float64{}, direct: map[int32]float64{}, server: map[int32]float64{}}
 }}
 
 func (r *request) close() {
@@ -68,10 +72,11 @@ func (r *request) close() {
 		c.Close()
 	}
 	clear(r.required)
+	clear(r.requiredText)
 	clear(r.direct)
 	clear(r.server)
 	clear(r.used)
-	*r = request{used: r.used[:0], scores: r.scores[:0], sorted: r.sorted[:0], needed: r.needed[:0], required: r.required, direct: r.direct,
+	*r = request{used: r.used[:0], scores: r.scores[:0], sorted: r.sorted[:0], needed: r.needed[:0], required: r.required, requiredText: r.requiredText, direct: r.direct,
 		server: r.server, likely: r.likely[:0], clauses: r.clauses[:0], top: r.top[:0]}
 	requests.Put(r)
 }
@@ -80,8 +85,9 @@ func (r *request) close() {
 func (h *History) request(text string, allowed func(tool int32) bool) *request {
 	r := requests.Get().(*request)
 	r.history, r.used = h, slices.Grow(r.used, len(h.used))[:len(h.used)]
-	r.stems = semantic.Stems(text)
-	vector, _ := h.texts.vocabulary.Vector(r.stems)
+	r.said, r.stems = text, semantic.Stems(text)
+	r.asks = asksOf(text)
+	vector := h.texts.vocabulary.Vector(r.stems)
 	r.vote(vector)
 	r.associate(vector)
 	r.spread()
@@ -247,6 +253,12 @@ func (r *request) match(text string, allowed func(tool int32) bool) {
 		r.most.text = max(r.most.text, weight*r.text.Of(hit.Doc))
 		r.most.words = max(r.most.words, weight*r.words.Of(hit.Doc).Lexical)
 		r.most.near = max(r.most.near, weight*r.text.Near(hit.Doc))
+	}
+	for _, hit := range r.top[:min(requiringTexts, len(r.top))] {
+		for _, to := range h.texts.closure[hit.Doc] {
+			v := float64((1-h.texts.tools[hit.Doc].Demoted)*r.text.Of(hit.Doc)) / max(r.most.text, 1e-6)
+			r.requiredText[to] = max(r.requiredText[to], v)
+		}
 	}
 	if allowed != nil {
 		r.top = slices.DeleteFunc(r.top, func(hit semantic.Hit) bool { return !allowed(hit.Doc) })

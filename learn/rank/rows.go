@@ -63,6 +63,7 @@ const (
 	ServerUsed
 	ServerNeed
 	Required
+	RequiredText
 	Direct
 	OwnRequired
 
@@ -150,6 +151,7 @@ var Features = [rows]Feature{
 	ServerUsed:    {"server_used", "catalog", "1 on the server of a tool used so far"},
 	ServerNeed:    {"server_need", "catalog", "sum of needs on its server"},
 	Required:      {"required", "catalog", "largest need of a tool that requires it at any depth"},
+	RequiredText:  {"required_text", "catalog", "largest match of the request with a tool that requires it, by the best match"},
 	Direct:        {"direct", "catalog", "largest need of a tool that requires it itself"},
 	OwnRequired:   {"own_required", "catalog", "mean need of what it requires"},
 	Popularity:    {"popularity", "familiarity", "share of all steps, ln"},

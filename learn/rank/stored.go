@@ -9,7 +9,7 @@ import (
 
 // Write writes what was fitted for [ReadFitted].
 func (f *Fitted) Write(w *codec.Writer) {
-	for _, r := range []*ranker{&f.find, &f.next} {
+	for _, r := range []*ranker{&f.find, &f.needs, &f.next} {
 		w.Float(r.start.bias)
 		w.Float(r.start.slope)
 		r.trees.Write(w)
@@ -20,12 +20,17 @@ func (f *Fitted) Write(w *codec.Writer) {
 		r.curves[0].Write(w)
 		r.curves[1].Write(w)
 	}
+	for _, j := range f.planner.judges() {
+		j.trees.Write(w)
+	}
+	f.planner.sure.Write(w)
+	w.Float(float64(f.planner.familiar))
 }
 
 // ReadFitted reads what [Fitted.Write] wrote. What is damaged fails r.
 func ReadFitted(r *codec.Reader) *Fitted {
 	f := &Fitted{}
-	for _, k := range []*ranker{&f.find, &f.next} {
+	for _, k := range []*ranker{&f.find, &f.needs, &f.next} {
 		k.start = start{r.Float(), r.Float()}
 		k.trees = trees.Read(r, int(rows))
 		if r.Bool() {
@@ -33,5 +38,11 @@ func ReadFitted(r *codec.Reader) *Fitted {
 		}
 		k.curves[0], k.curves[1] = calibrate.Read(r), calibrate.Read(r)
 	}
+	f.planner = newPlanner()
+	for i, j := range f.planner.judges() {
+		j.trees = trees.Read(r, [...]int{setFeatures, setFeatures, pairFeatures, pairFeatures}[i])
+	}
+	f.planner.sure = calibrate.Read(r)
+	f.planner.familiar = float32(r.Float())
 	return f
 }

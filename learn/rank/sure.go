@@ -30,11 +30,11 @@ func claim(score float64, row []float32) []float64 {
 }
 
 // fitSure fits the chance of tools of held questions, each by the weight of its kind, and its calibration.
-func (r *ranker) fitSure(x *examples) {
+func (r *ranker) fitSure(x *examples, held []bool) {
 	d := logit.Data{P: sureFeatures}
 	var others float64
 	var foreigners []int
-	for q, held := range x.held {
+	for q, held := range held {
 		if !held || x.kinds[q] == cold {
 			continue
 		}

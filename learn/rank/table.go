@@ -176,6 +176,7 @@ func (r *request) rows(tool int32, endpoint float64, c cells) {
 		c.set(ServerNeed, server)
 	}
 	c.set(Required, r.required[tool])
+	c.set(RequiredText, r.requiredText[tool])
 	c.set(Direct, r.direct[tool])
 	if list := h.texts.closure[tool]; len(list) > 0 {
 		sum := 0.0

@@ -47,30 +47,26 @@ func (r *Rows) Len() int { return len(r.Right) }
 type Options struct {
 	Trees      int     // number of trees, default 120
 	Depth      int     // the most splits above a leaf, default 5
-	Rate       float64 // share of each tree that counts, default .1
-	Penalty    float64 // λ: of squared leaves, default 3
 	LeafWeight float64 // least second derivative in a leaf, default 6
-	RowShare   float64 // share of rows or questions that a tree is fitted on, default .8
-	ColShare   float64 // share of features that a tree may use, default .7
 }
 
+const (
+	rate     = .1 // share of each tree that counts
+	penalty  = 3. // λ: of squared leaves
+	rowShare = .8 // share of rows or questions that a tree is fitted on
+	colShare = .7 // share of features that a tree may use
+)
+
 func (o Options) orDefaults() Options {
-	positive := func(x *float64, or float64) {
-		if *x <= 0 {
-			*x = or
-		}
-	}
 	if o.Trees <= 0 {
 		o.Trees = 120
 	}
 	if o.Depth <= 0 {
 		o.Depth = 5
 	}
-	positive(&o.Rate, .1)
-	positive(&o.Penalty, 3)
-	positive(&o.LeafWeight, 6)
-	positive(&o.RowShare, .8)
-	positive(&o.ColShare, .7)
+	if o.LeafWeight <= 0 {
+		o.LeafWeight = 6
+	}
 	return o
 }
 
@@ -164,7 +160,7 @@ func (f *fit) parts(g gradient) (first, second float64) {
 // gain returns G²/(H + λ), twice the loss that a leaf of these rows takes away.
 func (f *fit) gain(g gradient) float64 {
 	first, second := f.parts(g)
-	return float64(first*first) / (second + f.Penalty)
+	return float64(first*first) / (second + penalty)
 }
 
 // fit is the state of one fit.
@@ -451,13 +447,13 @@ func (f *fit) grow(tree uint64) []node {
 	var rows []int32
 	if f.rows.Questions == nil {
 		for i := range f.rows.Len() {
-			if !f.isHeld(i) && chance('r', tree, uint64(i)) < f.RowShare {
+			if !f.isHeld(i) && chance('r', tree, uint64(i)) < rowShare {
 				rows = append(rows, int32(i))
 			}
 		}
 	} else {
 		for q := range f.rows.Questions {
-			if !f.isHeld(q) && chance('r', tree, uint64(q)) < f.RowShare {
+			if !f.isHeld(q) && chance('r', tree, uint64(q)) < rowShare {
 				from, to := f.question(q)
 				for i := from; i < to; i++ {
 					if f.slope[i] != 0 {
@@ -469,7 +465,7 @@ func (f *fit) grow(tree uint64) []node {
 	}
 	var columns []int
 	for j := range f.rows.Features {
-		if len(f.rows.cuts[j]) > 0 && chance('c', tree, uint64(j)) < f.ColShare {
+		if len(f.rows.cuts[j]) > 0 && chance('c', tree, uint64(j)) < colShare {
 			columns = append(columns, j)
 		}
 	}
@@ -525,7 +521,7 @@ func (f *fit) grow(tree uint64) []node {
 
 // leaf is the node of rows that are not split.
 func (f *fit) leaf(p part) node {
-	return node{feature: -1, value: float32(f.Rate * f.value(p)), cover: float32(len(p.rows))}
+	return node{feature: -1, value: float32(rate * f.value(p)), cover: float32(len(p.rows))}
 }
 
 // value is what lowers the loss of the rows of a part most, within its bounds.
@@ -535,7 +531,7 @@ func (f *fit) value(p part) float64 {
 
 func (f *fit) newton(g gradient) float64 {
 	first, second := f.parts(g)
-	return -first / (second + f.Penalty)
+	return -first / (second + penalty)
 }
 
 // sum adds up the derivatives of rows by feature and bin.

@@ -89,6 +89,7 @@ type Request struct {
 	SuggestionID  string                 `json:"suggestion_id,omitempty" jsonschema:"suggestion_id of the answer that contained this dag"`
 	Message       string                 `json:"message,omitempty" jsonschema:"part of a suggest_dag answer, ignored; so are all fields that follow"`
 	Confidence    float64                `json:"confidence,omitempty"`
+	Complete      float64                `json:"complete,omitempty"`
 	ConfidenceLow float64                `json:"confidence_low,omitempty"`
 	Mode          suggest.Mode           `json:"mode,omitempty"`
 	Paths         []suggest.Path         `json:"paths,omitempty"`
