@@ -29,25 +29,31 @@ type evaluation struct {
 
 func (a *app) evaluateCommand() *cobra.Command {
 	var e evaluation
-	var style string
+	var style, requests string
 	cmd := &cobra.Command{
 		Use:   "evaluate",
 		Short: "Measure how good the suggestions are",
 		Long: `Measures the next tool, the tools for an intent and whole plans on tasks that the history does not
 hold, beside simple baselines, with 95 % intervals. A data set is a folder of tools.jsonl and
 episodes.jsonl or a published task graph; without one the latest fifth of the workspace's own history is
-held out, and --store keeps the report in the workspace for the page. Exits 1 if the best baseline is better by more than chance at the next
-tool (MRR), the tools (NDCG@10) or the plan (Node-F1, Link-F1).`,
+held out, and --store keeps the report in the workspace for the page. Exits 1 if the best baseline is better by
+more than chance at the next tool (MRR), the tools (NDCG@10) or the plan (Node-F1, Link-F1).
+
+With --expect it plans the requests of a file instead, with the workspace's model, and exits 1 if a plan lacks a
+tool or has one that is excluded. Each line of the file is an object as in
+  {"request": "mail the minutes", "tools": ["docs:read", ["mail:send", "chat:post"]], "not": ["pay:*"]}
+A list in tools holds alternatives, of which one is enough; neither tools nor not: the plan must be empty.`,
 		Example: `  waymark evaluate
   waymark evaluate --dataset datasets/ultratool
-  waymark evaluate --dataset datasets/livemcp --distractors datasets/mcp_catalog --json`,
+  waymark evaluate --dataset datasets/livemcp --distractors datasets/mcp_catalog --json
+  waymark evaluate --expect requests.jsonl`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := e.check(); err != nil {
 				return err
 			}
-			if e.dataset != "" && a.given("share") {
-				return usagef("--share is of the own history and does not go with --dataset, which says itself what is held out")
+			if requests != "" {
+				return a.expect(cmd.Context(), requests, e.profile)
 			}
 			bar, err := a.progress(style, "evaluate", 1000)
 			if err != nil {
@@ -63,6 +69,9 @@ tool (MRR), the tools (NDCG@10) or the plan (Node-F1, Link-F1).`,
 	f.Float64Var(&e.share, "share", 0.2, "`share` of the own history that is held out, without --dataset")
 	f.BoolVar(&e.successful, "successful", false, "ask only about test episodes that succeeded")
 	f.BoolVar(&e.store, "store", false, "keep the report in the workspace in place of the last one, without --dataset")
+	f.StringVar(&requests, "expect", "", "`file` of requests with tools that must, or must not, be planned; - for stdin")
+	apart(cmd, "dataset", "share", "store")
+	apart(cmd, "expect", "dataset", "share", "successful", "store")
 	progressFlag(cmd, &style)
 	return cmd
 }
@@ -75,8 +84,6 @@ func (e evaluation) check() error {
 		return usagef("--share must be a number between 0 and 1, got %v", e.share)
 	case e.dataset == "" && len(e.distractors) > 0:
 		return usagef("--distractors needs --dataset")
-	case e.dataset != "" && e.store:
-		return usagef("--store is of the own history and does not go with --dataset")
 	}
 	return nil
 }

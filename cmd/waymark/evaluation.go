@@ -49,10 +49,10 @@ func (a *app) showEvaluation(r *evaluate.Report) {
 	}
 	a.below([]string{"question", "metric", r.Profile, "95 %", "best baseline", "value", "lead", "95 % of lead", ""}, rows)
 
-	a.showMethods(r, evaluate.QuestionNext, "hit@1", "hit@3", "hit@5", "mrr")
-	a.showMethods(r, evaluate.QuestionTools, "recall@5", "ndcg@10", "map@10")
-	a.showMethods(r, evaluate.QuestionDAG, "node_f1", "link_f1", "accuracy")
-	a.showMethods(r, evaluate.QuestionOfficial, "n_f1", "l_f1", "accuracy")
+	a.showMethods(r, evaluate.QuestionNext, "mrr", "hit@1", "hit@3", "hit@5", "mrr")
+	a.showMethods(r, evaluate.QuestionTools, "ndcg@10", "recall@5", "ndcg@10", "map@10")
+	a.showMethods(r, evaluate.QuestionDAG, "node_f1", "node_f1", "link_f1", "accuracy")
+	a.showMethods(r, evaluate.QuestionOfficial, "n_f1", "n_f1", "l_f1", "accuracy")
 	a.showTrust("next tool", r.Next)
 	a.showTrust("next tool, intent known", r.NextIntent)
 	if s := r.Stop; s != nil {
@@ -83,10 +83,9 @@ func (a *app) showEvaluation(r *evaluate.Report) {
 	a.showTimes(r)
 }
 
-// showMethods prints the baselines that were asked a question, the profile first.
-func (a *app) showMethods(r *evaluate.Report, question string, metrics ...string) {
+// showMethods prints the baselines that were asked a question, the profile first, the others by the metric lead.
+func (a *app) showMethods(r *evaluate.Report, question, lead string, metrics ...string) {
 	mine := []string{r.Profile}
-	var lead string
 	tasks := map[string]int{} // by metric
 	for _, m := range metrics {
 		cell := "-"
@@ -96,12 +95,6 @@ func (a *app) showMethods(r *evaluate.Report, question string, metrics ...string
 			}
 		}
 		mine = append(mine, cell)
-	}
-	if lead = metrics[len(metrics)-1]; question != evaluate.QuestionNext {
-		lead = metrics[1] // NDCG@10, Link-F1
-		if question == evaluate.QuestionDAG || question == evaluate.QuestionOfficial {
-			lead = metrics[0]
-		}
 	}
 	rows := [][]string{append(mine, "", "", "")}
 	key := lead

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -103,12 +104,12 @@ func (a *app) elsewhere() (flags string) {
 	return flags
 }
 
-// apart refuses two flags that say opposite things.
-func apart(cmd *cobra.Command, one, other string) {
+// apart refuses a flag beside others that do not go with it.
+func apart(cmd *cobra.Command, one string, others ...string) {
 	before := cmd.PreRunE
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
-		if cmd.Flags().Changed(one) && cmd.Flags().Changed(other) {
-			return usagef("--%s and --%s exclude each other; see `%s --help`", one, other, cmd.CommandPath())
+		if i := slices.IndexFunc(others, cmd.Flags().Changed); i >= 0 && cmd.Flags().Changed(one) {
+			return usagef("--%s and --%s exclude each other; see `%s --help`", one, others[i], cmd.CommandPath())
 		}
 		if before != nil {
 			return before(cmd, args)
