@@ -2,6 +2,7 @@ package rank
 
 import (
 	"cmp"
+	"hash/fnv"
 	"slices"
 
 	"waymark/internal/numeric"
@@ -112,7 +113,8 @@ type History struct {
 	users     [][]int32      // by tool, the tasks that use it
 	popular   []int32        // the tools with the most steps
 	steps     float64
-	asked     []int32 // tasks with a request
+	asked     []int32            // tasks with a request
+	same      map[uint64][]int32 // by wording, their numbers among these
 	nearest   *labels.Nearest
 	ridge     *labels.Ridge
 	times     map[uint64]int // by set of tools, the tasks that use exactly these
@@ -124,7 +126,7 @@ type History struct {
 
 // Count counts tasks. Their steps are numbers of tools below the length of the catalog.
 func Count(texts *Texts, tasks []*Task, stop func() bool) *History {
-	h := &History{texts: texts, tasks: tasks, times: map[uint64]int{}}
+	h := &History{texts: texts, tasks: tasks, times: map[uint64]int{}, same: map[uint64][]int32{}}
 	chains, several := 0, 0
 	n := len(texts.tools)
 	h.uses, h.within, h.users, h.word = make([]float32, n), make([]float32, n), make([][]int32, n), make([]float32, texts.vocabulary.Len())
@@ -182,6 +184,7 @@ func Count(texts *Texts, tasks []*Task, stop func() bool) *History {
 		if task.Intent == "" {
 			continue
 		}
+		h.same[task.wording] = append(h.same[task.wording], int32(len(h.asked)))
 		h.asked = append(h.asked, int32(k))
 		for _, f := range task.vector.I {
 			h.word[f]++
@@ -236,6 +239,16 @@ func (h *History) associate() {
 			h.speaks[i] = max(leastAssoc, min(mostAssoc, a))
 		}
 	}
+}
+
+// wording is a key of the words of a request.
+func wording(stems []string) uint64 {
+	h := fnv.New64a()
+	for _, s := range stems {
+		h.Write([]byte(s))
+		h.Write([]byte{0})
+	}
+	return h.Sum64()
 }
 
 // chain is the key of the last o tools.

@@ -80,13 +80,9 @@ func Fit(tools []Tool, tasks []*Task, o Options) *Model {
 		return nil
 	}
 	o.Progress(.7)
-	finds, ok := m.find.halves(find, trees.Options{}, o.Stop)
-	if !ok {
-		return nil
-	}
 	halves, ok := m.needs.fitHalves(needs, trees.Options{}, o.Stop)
 	o.Progress(.9)
-	if !ok || !m.fitPlans(x.plans, halves, finds, x.pairs, o) {
+	if !ok || !m.fitPlans(x.plans, halves, x.pairs, o) {
 		return nil
 	}
 	return m
@@ -132,38 +128,27 @@ func (r *ranker) begin(x *examples) {
 	}
 }
 
-// halves fits a ranker on each half of the tasks: what halves[h] says of half h is no memory.
-func (r *ranker) halves(x *examples, o trees.Options, stop func() bool) (halves [2]*ranker, ok bool) {
+// fitHalves fits a ranker of rows that stand alone, and before it one on each half of the tasks: what halves[h] says of half
+// h is no memory. The number of trees is chosen and chances are calibrated on that.
+func (r *ranker) fitHalves(x *examples, o trees.Options, stop func() bool) (halves [2]*ranker, ok bool) {
+	r.begin(x)
+	var claims []calibrate.Prediction
+	whole := o
+	whole.Trees = 0
 	for h := range halves {
 		part := &ranker{start: r.start}
-		halves[h] = part
 		held := x.which(func(i int) bool { return x.folds[i]%2 == h })
 		if part.trees = trees.FitHeld(&x.Rows, held, o, stop); part.trees == nil {
 			return halves, false
 		}
-		if x.Questions == nil {
-			part.curves[0] = calibrate.Fit(part.claims(x, held)[0])
-		}
-	}
-	return halves, true
-}
-
-// fitHalves fits a ranker of rows that stand alone. The number of trees is chosen and chances are calibrated on what each
-// half of the tasks says of the other.
-func (r *ranker) fitHalves(x *examples, o trees.Options, stop func() bool) (halves [2]*ranker, ok bool) {
-	r.begin(x)
-	if halves, ok = r.halves(x, o, stop); !ok {
-		return halves, false
-	}
-	var claims []calibrate.Prediction
-	o.Trees = 0
-	for h, part := range halves {
-		o.Trees += (part.trees.Len() + 1) / 2
-		claims = append(claims, part.claims(x, x.which(func(i int) bool { return x.folds[i]%2 == h }))[0]...)
+		own := part.claims(x, held)[0]
+		part.curves[0] = calibrate.Fit(own)
+		halves[h], claims = part, append(claims, own...)
+		whole.Trees += (part.trees.Len() + 1) / 2
 	}
 	r.curves, r.trees = [2]*calibrate.Curve{calibrate.Fit(claims), {}}, &trees.Model{}
-	if o.Trees > 0 {
-		r.trees = trees.Fit(&x.Rows, o, stop)
+	if whole.Trees > 0 {
+		r.trees = trees.Fit(&x.Rows, whole, stop)
 	}
 	return halves, r.trees != nil
 }

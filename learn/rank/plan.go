@@ -54,13 +54,13 @@ type cases struct {
 	held []bool
 }
 
-func (c *cases) add(row []float32, right, weight float64, held bool) {
-	c.Values, c.Right, c.Weight = append(c.Values, row...), append(c.Right, float32(right)), append(c.Weight, float32(weight))
+func (c *cases) add(row []float32, right float64, held bool) {
+	c.Values, c.Right = append(c.Values, row...), append(c.Right, float32(right))
 	c.held = append(c.held, held)
 }
 
 func (c *cases) append(o *cases) {
-	c.Values, c.Right, c.Weight, c.held = append(c.Values, o.Values...), append(c.Right, o.Right...), append(c.Weight, o.Weight...), append(c.held, o.held...)
+	c.Values, c.Right, c.held = append(c.Values, o.Values...), append(c.Right, o.Right...), append(c.held, o.held...)
 }
 
 // setTrees and pairTrees are the options of the judges, chosen on folds of train parts.
@@ -87,7 +87,7 @@ func (j *judge) fit(c *cases, o trees.Options, stop func() bool) bool {
 
 // fitPlans learns to choose among sets from requests that the chances of tools were not learned from, and to order and link
 // tools from all tasks that were asked again.
-func (m *Model) fitPlans(exams []exam, halves, finds [2]*ranker, pairs [2]*cases, o Options) bool {
+func (m *Model) fitPlans(exams []exam, halves [2]*ranker, pairs [2]*cases, o Options) bool {
 	p := newPlanner()
 	m.planner = p
 	type example struct {
@@ -105,7 +105,7 @@ func (m *Model) fitPlans(exams []exam, halves, finds [2]*ranker, pairs [2]*cases
 		t := e.history.table(asked{nil, r, -1, nil})
 		right := distinct(e.questions[0].right)
 		slices.Sort(right)
-		examples[i] = example{newDraft(r, t, halves[e.half()], finds[e.half()], nil).choose(), right}
+		examples[i] = example{newDraft(r, t, halves[e.half()], &m.find, nil).choose(), right}
 	})
 	if o.Stop() {
 		return false
@@ -113,9 +113,9 @@ func (m *Model) fitPlans(exams []exam, halves, finds [2]*ranker, pairs [2]*cases
 	worth, complete := &cases{}, &cases{}
 	for i, x := range examples {
 		for _, s := range x.sets {
-			w, has := 1., one(overlap(x.right, s.tools) == float64(len(x.right)))
-			worth.add(s.row, similar(s.tools, x.right), w, exams[i].held())
-			complete.add(s.row, has, w, exams[i].held())
+			has := one(overlap(x.right, s.tools) == float64(len(x.right)))
+			worth.add(s.row, similar(s.tools, x.right), exams[i].held())
+			complete.add(s.row, has, exams[i].held())
 		}
 	}
 	if !p.worth.fit(worth, setTrees, o.Stop) || !p.complete.fit(complete, setTrees, o.Stop) {
@@ -195,8 +195,8 @@ func (e *exam) addPairs(r *request) {
 	step := max(1, (n*n-n)/mostPairs)
 	for k := 0; k < len(all); k++ {
 		if i, j := k/n, k%n; i != j && (k+int(t.Group%97))%step == 0 {
-			e.pairs[0].add(all[k], one(i < j), 1, e.held())
-			e.pairs[1].add(all[k], one(slices.Contains(t.Links, [2]int32{tools[i], tools[j]})), 1, e.held())
+			e.pairs[0].add(all[k], one(i < j), e.held())
+			e.pairs[1].add(all[k], one(slices.Contains(t.Links, [2]int32{tools[i], tools[j]})), e.held())
 		}
 	}
 }

@@ -46,9 +46,10 @@ type Task struct {
 	Group  uint64     // near copies of one task share it
 	Failed bool       // as a whole; of near copies those that failed teach nothing if one did not
 
-	vector labels.Vector // of the words of the request
-	set    []int32       // what the request is evidence for, rising
-	fold   int
+	vector  labels.Vector // of the words of the request
+	wording uint64        // of the request
+	set     []int32       // what the request is evidence for, rising
+	fold    int
 }
 
 // needs lists the tools that the request is evidence for.
@@ -104,7 +105,7 @@ func NewTexts(tools []Tool, tasks []*Task, words *thesaurus.Thesaurus) *Texts {
 	vocabulary, rows := labels.NewVocabulary(stems)
 	t.vocabulary = vocabulary
 	for i := range tasks {
-		tasks[i].vector = rows[i]
+		tasks[i].vector, tasks[i].wording = rows[i], wording(stems[i])
 	}
 	return t
 }

@@ -245,3 +245,16 @@ func TestEveryRowIsDescribed(t *testing.T) {
 	}
 	assert.Equal(t, text+b.String(), string(page), "run with -update")
 }
+
+// Past requests word for word are planned as they went, however short the history is.
+func TestARequestAskedAgainIsPlannedAsItWent(t *testing.T) {
+	tasks := history(8)
+	m := fit(t, tasks)
+	for _, task := range tasks {
+		var planned []int32
+		for _, s := range m.Plan(Situation{Intent: task.Intent}).Steps {
+			planned = append(planned, s.Tool)
+		}
+		assert.Equal(t, task.Steps, planned, task.Intent)
+	}
+}

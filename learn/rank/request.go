@@ -127,7 +127,7 @@ func (r *request) vote(x labels.Vector) {
 		r.sorted = append(r.sorted, Ranked{h.used[c], v})
 	}
 	r.sorted = best(r.sorted, len(r.sorted))
-	r.near = h.nearest.Of(x, nearRequests, -1)
+	r.near = r.nearest(x)
 	sum, sharp := 1e-6, 1e-6
 	for i, v := range r.near {
 		set := h.tasks[h.asked[v.Row]].needs()
@@ -155,6 +155,24 @@ func (r *request) vote(x labels.Vector) {
 		r.used[c].votes /= sum
 		r.used[c].copies /= sharp
 	}
+}
+
+// nearest lists the nearest past requests. Those of the same words are alike by 1, the newest first, however rare their words
+// are: of a text with words that no other has, a part of its vector is left out.
+func (r *request) nearest(x labels.Vector) []labels.Neighbour {
+	h := r.history
+	near := h.nearest.Of(x, nearRequests, -1)
+	same := h.same[wording(r.stems)]
+	if len(same) == 0 {
+		return near
+	}
+	near = slices.DeleteFunc(near, func(n labels.Neighbour) bool { return slices.Contains(same, n.Row) })
+	var all []labels.Neighbour
+	for _, row := range slices.Backward(same) {
+		all = append(all, labels.Neighbour{Row: row, Similarity: 1})
+	}
+	all = append(all, near...)
+	return all[:min(nearRequests, len(all))]
 }
 
 // associate adds what each word speaks for: its association with the tools that it was counted with, and with any other.

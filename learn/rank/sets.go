@@ -38,8 +38,6 @@ const (
 	setPast    // ln(1 + past tasks that used exactly these)
 	setBeside  // mean over its tools of the largest share of tasks with it, among tasks of another one
 	setApart   // least of these
-	setFound   // share of what the request asks for by itself, e^score, that it has
-	setFirst   // 1 if it has the first of these
 	setKnown   // as in the table
 	setText
 	setFeatures
@@ -359,13 +357,6 @@ func (d *draft) describe(likeliest []int32) {
 				lacks, next, none = lacks+c.Score, max(next, c.Score), none*(1-c.Score)
 			}
 		}
-		found, odds2 := 0.0, 0.0
-		for _, f := range d.found {
-			e := numeric.Exp(f.Score - d.found[0].Score)
-			if odds2 += e; overlap([]int32{f.Tool}, s.tools) > 0 {
-				found += e
-			}
-		}
 		closed := 0.0
 		for _, t := range s.tools {
 			if list := d.texts.closure[t]; len(list) > 0 {
@@ -385,7 +376,6 @@ func (d *draft) describe(likeliest []int32) {
 			setSum: odds, setMean: odds / n, setLeast: least, setNext: next, setLacks: lacks, setSize: n, setLonger: n - float64(len(likeliest)),
 			setMore: n - d.total, setLikely: similar(s.tools, likeliest), setTimes: s.times, setShare: s.share, setBest: s.best, setNearest: likeness,
 			setClosed: closed, setPast: numeric.Ln(1 + float64(d.times[key(s.tools...)])), setBeside: beside, setApart: apart,
-			setFound: found / odds2, setFirst: overlap([]int32{d.found[0].Tool}, s.tools),
 			setKnown: d.request.known, setText: d.request.most.text,
 		} {
 			s.row[k] = float32(v)
