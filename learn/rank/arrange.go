@@ -13,7 +13,7 @@ import (
 
 // The features of a pair.
 const (
-	pairOrder    = iota // log-odds that a comes before b, by tasks with both and one more by the words
+	pairOrder    = iota // log-odds that a comes before b, by tasks with both and one more by what they require or the words
 	pairNear            // the same in near requests, by likeness²
 	pairWords           // place of the words for b in the request less that of those for a
 	pairBoth            // ln(1 + tasks with both)
@@ -38,8 +38,9 @@ const (
 	leastLink  = .1 // chance below which there is no link
 	chained    = .97
 
-	wordOrder   = 4. // log-odds that a comes before b by the place of their words, until tasks say more
-	orderCounts = .1 // chance to come first, against that of a link, in a chain
+	wordOrder   = 4.  // log-odds that a comes before b by the place of their words, until tasks say more
+	surelyFirst = .98 // chance that what a tool requires comes before it, likewise
+	orderCounts = .1  // chance to come first, against that of a link, in a chain
 )
 
 // chained tasks have each step after exactly the one before it.
@@ -69,9 +70,16 @@ func (h *History) pairs(tools []int32, r *request) [][]float32 {
 				continue
 			}
 			k := i*n + j
-			order[k] = (after.count(b) + Chance(wordOrder*(place[j]-place[i]))) / (after.count(b) + h.after.of(key(b)).count(a) + 1)
+			first := Chance(wordOrder * (place[j] - place[i]))
+			if h.requires(b, a) {
+				first = surelyFirst
+			} else if h.requires(a, b) {
+				first = 1 - surelyFirst
+			}
+			order[k] = (after.count(b) + first) / (after.count(b) + h.after.of(key(b)).count(a) + 1)
 			both := h.beside.of(key(a)).count(b)
-			linked[k] = (min(links.count(b), both) + .1) / (both + .5)
+			direct := one(slices.Contains(h.texts.tools[b].Requires, a))
+			linked[k] = (min(links.count(b), both) + .1 + float64(.8*direct)) / (both + .5 + float64(.5*direct))
 			rate[k] = (links.count(b) + .2) / (both + 1)
 			in[j], out[i] = max(in[j], rate[k]), max(out[i], rate[k])
 		}
@@ -99,7 +107,7 @@ func (h *History) pairs(tools []int32, r *request) [][]float32 {
 				pairOrder: logOdds(order[k]), pairNear: numeric.Ln((v.before + .1) / (v.both - v.before + .1)), pairWords: place[j] - place[i],
 				pairBoth: numeric.Ln(1 + h.beside.of(key(a)).count(b)), pairLinked: logOdds(linked[k]),
 				pairNearLink: numeric.Ln((v.linked + .1) / (v.both - v.linked + .2)), pairVotes: v.both,
-				pairDirect: one(slices.Contains(h.texts.tools[b].Requires, a)), pairDeep: one(slices.Contains(h.texts.closure[b], a)),
+				pairDirect: one(slices.Contains(h.texts.tools[b].Requires, a)), pairDeep: one(h.requires(b, a)),
 				pairServer: one(server >= 0 && server == h.texts.tools[b].Server), pairSize: numeric.Ln(float64(n)),
 				pairIn: rate[k] / in[j], pairOut: rate[k] / out[i], pairBetween: between, pairGives: logOdds(min(1, gives)), pairNext: ln(h.order[0].of(key(a)).share(b)),
 			} {
@@ -110,6 +118,9 @@ func (h *History) pairs(tools []int32, r *request) [][]float32 {
 	}
 	return all
 }
+
+// requires reports whether a tool requires another at any depth.
+func (h *History) requires(a, b int32) bool { return slices.Contains(h.texts.closure[a], b) }
 
 func one(b bool) float64 {
 	if b {

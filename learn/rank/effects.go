@@ -23,7 +23,7 @@ const verbs = `
 reads get read list show find search look fetch view check inspect browse count compare describe query lookup see retrieve watch
 reads analyze summarize explain identify detect verify validate test examine review measure estimate calculate compute translate
 changes create add new open make write draft insert append put log record register book schedule start invite generate
-changes update edit change set modify rename move correct fix adjust configure replace patch switch upgrade downgrade assign mark put make
+changes update edit change set modify rename move correct fix adjust lower raise increase decrease reduce configure replace patch switch upgrade downgrade assign mark put make
 changes update change modify prefer rather instead should
 changes exchange swap trade replace return change substitute
 changes delete remove cancel drop clear purge erase close revoke forget unsubscribe archive kill stop terminate disable abort end off drop without
@@ -72,8 +72,13 @@ func actionOf(t *Tool) action {
 		}
 	}
 	add(semantic.Stems(t.Name))
-	first := semantic.Stems(t.Text)
-	add(first[:min(1, len(first))])
+	switch first := semantic.Parts(t.Text); {
+	case len(first) == 0:
+	case first[0] != "returns":
+		add([]string{stem(first[0])})
+	case a.effect == Unknown: // its result, nothing that somebody bought
+		a.effect = Reads
+	}
 	return a
 }
 

@@ -80,6 +80,10 @@ func Fit(tools []Tool, tasks []*Task, o Options) *Model {
 		return nil
 	}
 	o.Progress(.7)
+	if !slices.ContainsFunc(tasks, func(t *Task) bool { return t.Intent != "" }) {
+		m.needs, m.planner = Prior().needs, newPlanner() // foreign requests alone teach that nothing is ever needed
+		return m
+	}
 	halves, ok := m.needs.fitHalves(needs, trees.Options{}, o.Stop)
 	o.Progress(.9)
 	if !ok || !m.fitPlans(x.plans, halves, x.pairs, o) {
@@ -282,10 +286,8 @@ func (a *Answer) Chance(score float64) float64 {
 		return 0
 	}
 	switch {
-	case !a.sequel && a.ranker.sure != nil:
-		return a.curve.At(a.ranker.sure.P(claim(score, a.table.row(0))))
 	case !a.sequel:
-		return a.curve.At(Chance(score))
+		return a.ranker.chance(score, a.table.row(0))
 	}
 	p := float64(a.claim * numeric.Exp(score-a.Ranked[0].Score))
 	first := a.curve.At(a.claim)

@@ -84,8 +84,17 @@ type draft struct {
 
 func newDraft(r *request, t *Table, needs, find *ranker, allows func(tool int32) bool) *draft {
 	d := &draft{History: r.history, request: r, chance: map[int32]float64{}, at: map[uint64]int{}}
+	chances := make([]float64, len(t.Tools))
+	for i := range t.Tools {
+		chances[i] = min(.999, max(1e-4, needs.chance(needs.score(t.row(i)), t.row(i))))
+	}
 	for i, tool := range t.Tools {
-		p := min(.999, max(1e-4, needs.curves[0].At(Chance(needs.score(t.row(i))))))
+		p := chances[i]
+		for k, by := range t.Tools { // without past requests what requires it decides
+			if len(d.asked) == 0 && d.requires(by, tool) {
+				p = max(p, float64(.999*chances[k]))
+			}
+		}
 		if r.harmless(tool, p) && (allows == nil || allows(tool)) {
 			d.likely = append(d.likely, Ranked{tool, p})
 			d.found = append(d.found, Ranked{tool, find.score(t.row(i))})
@@ -111,8 +120,8 @@ func (r *request) harmless(tool int32, chance float64) bool {
 		chance >= surelyUsed || !r.asks.reads && (chance >= likelyUsed || r.of(tool).best >= copied)
 }
 
-// withoutDoubles leaves out tools that no task used and that have no word of the request that a likelier one lacks: many
-// catalogs offer one service several times.
+// withoutDoubles leaves out tools that no task used, that no likelier one requires, and that have no word of the request that
+// a likelier one lacks: many catalogs offer one service several times.
 func (d *draft) withoutDoubles(list []Ranked) (kept []Ranked) {
 	var terms []string
 	for _, term := range semantic.Terms(d.request.said) {
@@ -131,6 +140,7 @@ func (d *draft) withoutDoubles(list []Ranked) (kept []Ranked) {
 		for k := range has {
 			adds = adds || has[k] && !had[k]
 		}
+		adds = adds || slices.ContainsFunc(kept, func(k Ranked) bool { return slices.Contains(d.texts.closure[k.Tool], c.Tool) })
 		if d.within[c.Tool] == 0 && !adds && c.Score < surelyUsed {
 			continue
 		}

@@ -74,6 +74,14 @@ func (r *ranker) fitSure(x *examples, held []bool) {
 	r.curves[0], r.curves[1] = calibrate.Fit(claims), &calibrate.Curve{}
 }
 
+// chance is the calibrated chance that goes with a score, where tools stand alone; row is any of the question.
+func (r *ranker) chance(score float64, row []float32) float64 {
+	if r.sure != nil {
+		return r.curves[0].At(r.sure.P(claim(score, row)))
+	}
+	return r.curves[0].At(Chance(score))
+}
+
 // ordered returns the rows of a question by falling score, and the sum of all odds by those of the first.
 func (r *ranker) ordered(x *examples, q int) (list []Ranked, sum float64) {
 	from, to := x.question(q)
