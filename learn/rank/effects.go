@@ -35,7 +35,7 @@ changes approve grant give share allow permit invite assign revoke deny reject
 changes upload commit push publish save store import sync put write copy
 changes roll rollback revert undo restore reset rotate`
 
-// families lists, by stem of a verb, the families that it stands in, and effects the effect of each family.
+// families holds, by stem of a verb, the families that it stands in, and the effect of each family.
 var families = sync.OnceValue(func() (of struct {
 	family map[string][]int
 	effect []Effect
@@ -51,10 +51,9 @@ var families = sync.OnceValue(func() (of struct {
 	return of
 })
 
-// action is what a tool does: its effect, the stems of the first verb of its name and of that its text begins with, their families.
+// action is what a tool does: its effect, and the families of the first verb of its name and of the word its text begins with.
 type action struct {
 	effect   Effect
-	verbs    []string
 	families []int
 }
 
@@ -63,7 +62,7 @@ func actionOf(t *Tool) action {
 	add := func(stems []string) {
 		for _, w := range stems {
 			if of, ok := all.family[w]; ok {
-				a.verbs, a.families = append(a.verbs, w), append(a.families, of...)
+				a.families = append(a.families, of...)
 				if a.effect == Unknown {
 					a.effect = all.effect[of[0]]
 				}
@@ -88,9 +87,8 @@ var questions = []string{"why", "how", "what", "which", "who", "whom", "whose", 
 // nounEndings are those of nouns that have the stem of a verb: who asks for a deployment does not ask to deploy.
 var nounEndings = []string{"ment", "ments", "tion", "tions", "sion", "sions", "ance", "ances"}
 
-// asks are the verbs that a request has.
+// asks are the families of the verbs that a request has.
 type asks struct {
-	stems    []string
 	families []bool
 	reads    bool // is a question or has verbs of reading, and none of changing
 }
@@ -103,9 +101,7 @@ func asksOf(text string) asks {
 		if slices.ContainsFunc(nounEndings, func(end string) bool { return strings.HasSuffix(word, end) }) {
 			continue
 		}
-		s := stem(word)
-		a.stems = append(a.stems, s)
-		for _, f := range all.family[s] {
+		for _, f := range all.family[stem(word)] {
 			a.families[f] = true
 			changes = changes || all.effect[f] == Changes
 			a.reads = a.reads || all.effect[f] == Reads
@@ -116,8 +112,7 @@ func asksOf(text string) asks {
 	return a
 }
 
-// for reports whether the request has a verb of a tool, or one of its family.
+// forTool reports whether the request has a verb of a family of the tool.
 func (a *asks) forTool(t action) bool {
-	return slices.ContainsFunc(t.verbs, func(v string) bool { return slices.Contains(a.stems, v) }) ||
-		slices.ContainsFunc(t.families, func(f int) bool { return a.families[f] })
+	return slices.ContainsFunc(t.families, func(f int) bool { return a.families[f] })
 }

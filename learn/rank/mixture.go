@@ -339,6 +339,7 @@ func (m *mixture) drawKnown(all *History) {
 	}
 }
 
+// held reports whether numbers of trees are chosen on an exam.
 func (e *exam) held() bool { return e.fold == 0 }
 
 // half is the half of the tasks that an exam belongs to.

@@ -258,3 +258,18 @@ func TestARequestAskedAgainIsPlannedAsItWent(t *testing.T) {
 		assert.Equal(t, task.Steps, planned, task.Intent)
 	}
 }
+
+// A look-alike that no task used is in no set, also where it alone is what the words find.
+func TestNoSetIsEmpty(t *testing.T) {
+	twice := append(slices.Clone(tools), tools[commentIssue])
+	tasks := history(40)
+	m := Fit(twice, tasks, Options{})
+	for _, task := range tasks {
+		r := m.history.request(task.Intent, nil)
+		d := newDraft(r, m.history.table(asked{nil, r, -1, nil}), &m.needs, &m.find, nil)
+		for _, s := range d.choose() {
+			require.NotEmpty(t, s.tools, task.Intent)
+		}
+		r.close()
+	}
+}

@@ -108,6 +108,7 @@ func newDraft(r *request, t *Table, needs, find *ranker, allows func(tool int32)
 		d.chance[c.Tool] = c.Score
 		d.total += c.Score
 	}
+	d.found = slices.DeleteFunc(d.found, func(c Ranked) bool { return d.chance[c.Tool] == 0 }) // doubles
 	return d
 }
 
