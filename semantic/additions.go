@@ -2,33 +2,28 @@ package semantic
 
 import (
 	"iter"
-	"math"
+	"maps"
 	"slices"
-	"strings"
 
 	"waymark/internal/numeric"
 )
 
-// Additions are documents that came after an [Index] was built. They are scored with the statistics of
-// the index: its idf, its field lengths and its latent space. So a document can be found as soon as it is
-// added, at the cost of reading that document alone, and a later [Build] replaces the approximation.
-//
-//	Build ──▶ Index ────────────────┬──▶ hits of the documents known then
-//	With  ──▶ Additions (segments) ─┴──▶ hits of the documents added since
+// Additions are documents that came after a [Matcher] was built. Their fields are measured against those of the matcher, and
+// words count what they count there. So a document can be found as soon as it is added, at the cost of reading that document
+// alone.
 //
 // Additions are immutable: With returns new ones that share all but the smallest segments.
 type Additions struct {
-	index    *Index
-	bytes    [contextField]float64 // mean length of each field of the indexed documents, 0 where none has it
+	bytes    [fields]float64 // mean length of each field of the matcher's documents, 0 where none has it
 	segments segments
 }
 
-// NewAdditions returns no documents. documents are some of the index, read for their mean field lengths.
-func (ix *Index) NewAdditions(documents iter.Seq[Document]) *Additions {
-	a := &Additions{index: ix}
-	var total, having [contextField]float64
+// NewAdditions returns no documents. documents are some of a matcher, read for their mean field lengths.
+func NewAdditions(documents iter.Seq[Document]) *Additions {
+	a := &Additions{}
+	var total, having [fields]float64
 	for d := range documents {
-		for f, text := range d.own() {
+		for f, text := range d.fields() {
 			if text != "" {
 				total[f] += float64(len(text))
 				having[f]++
@@ -43,234 +38,198 @@ func (ix *Index) NewAdditions(documents iter.Seq[Document]) *Additions {
 	return a
 }
 
-// own are the texts of a document's own fields.
-func (d *Document) own() [contextField]string {
-	return [contextField]string{d.Name, d.Text, d.Properties}
-}
-
 // Len is the number of documents.
 func (a *Additions) Len() int { return int(a.segments.documents()) }
 
 // With returns the additions with more documents, numbered on from the last.
 func (a *Additions) With(documents []Document) *Additions {
 	more := *a
+	var all [][]entry
 	for i := range documents {
-		counts := a.count(&documents[i])
-		entries := make([]entry, 0, len(counts))
-		for _, c := range counts {
-			entries = append(entries, entry{c.term, float32(c.weight), ownWeight(c.own)})
-		}
-		more.segments = more.segments.with(entries, a.place(counts))
+		all = append(all, a.entries(&documents[i]))
 	}
+	more.segments = more.segments.with(all)
 	return &more
 }
 
-// counted is a term of a document: its BM25 weight as in [weigh], the part of it that the own fields have, without
-// idf, and its entry of the latent matrix.
-type counted struct {
-	term                string
-	weight, own, latent float64
-}
-
-// count reads a document. The terms are in alphabetical order.
-func (a *Additions) count(d *Document) []counted {
-	o := &a.index.options
-	tf := map[string][fields]float64{}
-	add := func(f field, terms []string) {
-		for _, term := range terms {
-			n := tf[term]
-			n[f]++
-			tf[term] = n
+// entries are the terms of a document with what it says of each, as in [newIndex].
+func (a *Additions) entries(d *Document) (entries []entry) {
+	counts := map[string]*[fields]float64{}
+	var norm [fields]float64
+	for f, text := range d.fields() {
+		terms := Tokens(text)
+		if f == int(nameField) {
+			terms = append(terms, joinedForms(text)...)
 		}
-	}
-	for f, text := range d.own() {
-		add(field(f), Tokens(text))
-	}
-	add(nameField, joinedForms(d.Name))
-	for _, text := range d.Context {
-		add(contextField, Tokens(text))
-	}
-	w := [contextField]Field{o.Name, o.Text, o.Properties}
-	var norm [contextField]float64
-	for f, text := range d.own() {
+		for _, term := range terms {
+			if counts[term] == nil {
+				counts[term] = &[fields]float64{}
+			}
+			counts[term][f]++
+		}
 		norm[f] = 1
 		if a.bytes[f] > 0 {
-			norm[f] += float64(w[f].B * (float64(len(text))/a.bytes[f] - 1))
+			norm[f] += float64(weights[f].b * (float64(len(text))/a.bytes[f] - 1))
 		}
 	}
-	out := make([]counted, 0, len(tf))
-	for term, n := range tf {
-		own, flat := 0.0, 0.0
-		for f := range contextField {
-			if n[f] > 0 {
-				own += float64(w[f].Weight*n[f]) / norm[f]
-				flat += float64(w[f].Weight * n[f])
+	for _, term := range slices.Sorted(maps.Keys(counts)) {
+		tf := 0.0
+		for f, n := range counts[term] {
+			if n > 0 {
+				tf += float64(weights[f].weight*n) / norm[f]
 			}
 		}
-		idf, _ := a.idf(term)
-		own /= o.K1 + own
-		weight := own
-		weight += float64(o.Context.Weight*n[contextField]) / (o.ContextK1 + n[contextField])
-		latent := numeric.Ln(1+flat) + float64(o.MixContext*numeric.Ln(1+n[contextField]))
-		out = append(out, counted{term, float64(idf * weight), own, float64(idf * latent)})
+		entries = append(entries, entry{term, ownWeight(tf / (saturation + tf))})
 	}
-	slices.SortFunc(out, func(x, y counted) int { return strings.Compare(x.term, y.term) })
-	return out
+	return entries
 }
 
-// idf of a term, and its number in the index. A term that the index does not have counts as in one document.
-func (a *Additions) idf(term string) (weight float64, number int) {
-	if i, ok := slices.BinarySearch(a.index.words.terms, term); ok {
-		return a.index.lexical.idf[i], i
-	}
-	return idf(1, max(1, a.index.docs)), -1
-}
-
-// place folds a document into the latent space, as queries are: Σ a·basis, of length one or zero.
-func (a *Additions) place(counts []counted) []float32 {
-	m := a.index.latent
-	row := make([]float64, m.rank)
-	for _, c := range counts {
-		if _, t := a.idf(c.term); t >= 0 && m.rank > 0 {
-			numeric.Axpy32(c.latent, m.basis[t*m.rank:(t+1)*m.rank], row)
-		}
-	}
-	unit(row)
-	out := make([]float32, m.rank)
-	for i, y := range row {
-		out[i] = float32(y)
-	}
-	return out
-}
-
-// Score appends the hits of the additions that have something in common with q, in the order of their
-// numbers, to dst. q must be a query of the index. The lexical part is measured against the most that any
-// document, indexed or added, has of each word of the query. Documents that current rejects, since a later one replaces
-// them, count for nothing.
-func (a *Additions) Score(dst []Hit, q *Query, current func(document int32) bool) []Hit {
+// Match appends the hits of the additions that answer a request to dst, in the order of their numbers. Documents
+// that current rejects are left out.
+func (a *Additions) Match(dst []Hit, x *Matching, current func(document int32) bool) []Hit {
 	n := a.Len()
-	if n == 0 {
+	if n == 0 || x.most == 0 {
 		return dst
 	}
-	q.added = slices.Grow(q.added[:0], n)[:n]
-	sum := q.added
-	clear(sum)
-	attainable, known := 0.0, 0
-	for i := range q.words.terms {
-		t := &q.words.terms[i]
-		most := float64(t.weight * a.segments.add(sum, a.index.words.terms[t.term], t.weight, current))
-		attainable += max(t.most, most)
-		known++
-	}
-	novel := 0
-	for _, term := range q.absent() {
-		if most := a.segments.add(sum, term, 1, current); most > 0 {
-			attainable += most
-			known++
-		} else {
-			novel++
+	sum, best := make([]float64, n), make([]float64, n)
+	entries := x.matcher.lexicon.Entries()
+	for _, weak := range []bool{false, true} {
+		for i := range x.words {
+			w := &x.words[i]
+			if w.idf == 0 || w.weak != weak {
+				continue
+			}
+			clear(best)
+			a.segments.raise(best, []string{w.stem}, 1)
+			for _, r := range x.spelled {
+				if r.word == i {
+					var terms []string
+					for _, t := range r.terms {
+						terms = append(terms, x.matcher.index.words.terms[t])
+					}
+					a.segments.raise(best, terms, r.near)
+				}
+			}
+			for _, r := range x.related {
+				if r.Word == i {
+					a.segments.raise(best, entries[r.Entry], float64(r.Near*x.idfRatio(x.matcher.bound[r.Entry], w.idf)))
+				}
+			}
+			for _, r := range x.alike {
+				if r.word == i {
+					a.segments.raise(best, []string{x.matcher.index.words.terms[r.term]}, r.near)
+				}
+			}
+			for d, b := range best {
+				if !weak || sum[d] > 0 {
+					sum[d] += float64(w.idf * b)
+				}
+			}
 		}
 	}
-	// As in [Index.Query]: a word that no document has counts as one of mean weight.
-	if known > 0 {
-		attainable += float64(float64(min(novel, q.words.novel)) * (attainable / float64(known)))
-	}
-	d := int32(0)
-	for _, part := range a.segments {
-		for _, place := range part.places {
-			h := Hit{Doc: d}
-			if attainable > 0 {
-				h.Lexical = min(sum[d]/attainable, 1)
-			}
-			if len(q.folded) > 0 {
-				h.Latent = above(a.index.latent.docs.floor, float64(dot32(q.folded, place)))
-			}
-			if h.Score = q.score(h.Lexical, h.Latent, 0); h.Score > 0 && current(d) {
-				dst = append(dst, h)
-			}
-			d++
+	for d, s := range sum {
+		if s > 0 && current(int32(d)) {
+			dst = append(dst, Hit{int32(d), min(1, s/x.most)})
 		}
 	}
 	return dst
 }
 
-// IntentAdditions are requests that came after [Intents] were indexed, weighed by the idf of those.
-type IntentAdditions struct {
-	intents  *Intents
+// raise raises the answers of the documents that have all of several terms.
+func (s segments) raise(best []float64, terms []string, near float64) {
+	for _, part := range s {
+		for _, p := range part.lists[terms[0]] {
+			least := p.weight
+			for _, t := range terms[1:] {
+				i, ok := slices.BinarySearchFunc(part.lists[t], p.document, func(o posting, d int32) int { return int(o.document - d) })
+				if !ok {
+					least = 0
+					break
+				}
+				least = min(least, part.lists[t][i].weight)
+			}
+			best[p.document] = max(best[p.document], float64(near*float64(least)))
+		}
+	}
+}
+
+// Requests are past requests, the nearest of which can be found by the cosine of their terms weighted (1 + ln tf)·idf. Others
+// can be added, as to [Additions].
+type Requests struct {
+	idf      func(term string) float64
 	segments segments
 }
 
-// NewAdditions returns no requests.
-func (in *Intents) NewAdditions() *IntentAdditions { return &IntentAdditions{intents: in} }
-
-// Len is the number of requests.
-func (a *IntentAdditions) Len() int { return int(a.segments.documents()) }
-
-// With returns the additions with more requests, numbered on from the last.
-func (a *IntentAdditions) With(texts []string) *IntentAdditions {
-	more := *a
+// NewRequests indexes requests. Their numbers are their places in the list.
+func NewRequests(texts []string) *Requests {
+	df := map[string]int{}
 	for _, text := range texts {
 		terms := Tokens(text)
 		slices.Sort(terms)
-		var entries []entry
-		var row []float64
-		for i := 0; i < len(terms); {
-			n := i
-			for n < len(terms) && terms[n] == terms[i] {
-				n++
-			}
-			row = append(row, float64((1+numeric.Ln(float64(n-i)))*a.idf(terms[i])))
-			entries = append(entries, entry{term: terms[i]})
-			i = n
+		for _, term := range slices.Compact(terms) {
+			df[term]++
 		}
-		unit(row)
-		for i := range entries {
-			entries[i].weight = float32(row[i])
-		}
-		more.segments = more.segments.with(entries, nil)
 	}
+	r := &Requests{idf: func(term string) float64 { return idf(df[term], len(texts)) }}
+	return r.With(texts)
+}
+
+// Len is the number of requests.
+func (r *Requests) Len() int { return int(r.segments.documents()) }
+
+// With returns the requests with more of them, numbered on from the last. Words count what they counted at first.
+func (r *Requests) With(texts []string) *Requests {
+	more := *r
+	var all [][]entry
+	for _, text := range texts {
+		all = append(all, r.vector(text))
+	}
+	more.segments = more.segments.with(all)
 	return &more
 }
 
-// idf is that of the indexed requests, so that cosines of old and new requests compare.
-func (a *IntentAdditions) idf(term string) float64 {
-	if i, ok := slices.BinarySearch(a.intents.words.terms, term); ok {
-		return a.intents.idf[i]
-	}
-	return a.intents.novel
-}
-
-// AppendNearest appends the k requests nearest to query to dst, as [Intents.AppendNearest] does: the
-// cosines of both compare.
-func (a *IntentAdditions) AppendNearest(dst []Hit, query string, k int) []Hit {
-	if k = min(k, a.Len()); k <= 0 {
-		return dst
-	}
-	terms := Tokens(query)
+// vector is a request as terms in alphabetical order, of length one.
+func (r *Requests) vector(text string) (entries []entry) {
+	terms := Tokens(text)
 	slices.Sort(terms)
-	sum, length := make([]float64, a.Len()), 0.0
+	var row []float64
 	for i := 0; i < len(terms); {
 		n := i
 		for n < len(terms) && terms[n] == terms[i] {
 			n++
 		}
-		w := float64((1 + numeric.Ln(float64(n-i))) * a.idf(terms[i]))
-		length += float64(w * w)
-		a.segments.add(sum, terms[i], w, func(int32) bool { return true })
+		row = append(row, float64((1+numeric.Ln(float64(n-i)))*r.idf(terms[i])))
+		entries = append(entries, entry{term: terms[i]})
 		i = n
 	}
-	if length = math.Sqrt(length); length == 0 {
-		return dst
+	unit(row)
+	for i := range entries {
+		entries[i].weight = float32(row[i])
 	}
-	first := len(dst)
-	for d, s := range sum {
-		if s > 0 {
-			cosine := min(s/length, 1)
-			dst = keepBest(dst, first, k, Hit{Doc: int32(d), Score: cosine, Lexical: cosine})
+	return entries
+}
+
+// Nearest returns the k requests nearest to a text, of those from a number on: by falling cosine and then by number, those
+// with a word in common only.
+func (r *Requests) Nearest(text string, k int, from int32) (near []Hit) {
+	if r.Len() <= int(from) || k <= 0 {
+		return nil
+	}
+	sum := make([]float64, r.Len())
+	for _, e := range r.vector(text) {
+		for _, part := range r.segments {
+			for _, p := range part.lists[e.term] {
+				sum[p.document] += float64(float64(e.weight) * float64(p.weight))
+			}
 		}
 	}
-	sortHits(dst[first:])
-	return dst
+	for d, s := range sum {
+		if s > 0 && d >= int(from) {
+			near = keepBest(near, 0, k, Hit{int32(d), min(s, 1)})
+		}
+	}
+	sortHits(near)
+	return near
 }
 
 // segments are small inverted indexes, each at least twice as large as the next, so that a document is
@@ -280,21 +239,20 @@ type segments []*segment
 // segment is the inverted index of consecutive documents. Documents are never removed: a later one replaces
 // an earlier one by the function current that a search is given.
 type segment struct {
-	first  int32 // number of the first document
-	lists  map[string][]posting
-	places [][]float32 // by document, its unit vector in the latent space
+	first, documents int32 // number of the first document, and how many there are
+	lists            map[string][]posting
 }
 
-// posting is a document that has a term, with the weight of the term in it and in its own fields.
+// posting is a document that has a term, with the weight of the term in it.
 type posting struct {
-	document    int32
-	weight, own float32
+	document int32
+	weight   float32
 }
 
 // entry is a term of a document.
 type entry struct {
-	term        string
-	weight, own float32
+	term   string
+	weight float32
 }
 
 // documents is the number of documents.
@@ -303,27 +261,32 @@ func (s segments) documents() int32 {
 		return 0
 	}
 	last := s[len(s)-1]
-	return last.first + int32(len(last.places))
+	return last.first + last.documents
 }
 
 // Has reports whether a document has a term.
 func (a *Additions) Has(term string) bool { return a.segments.has(term) }
 
 // Has reports whether a request has a term.
-func (a *IntentAdditions) Has(term string) bool { return a.segments.has(term) }
+func (r *Requests) Has(term string) bool { return r.segments.has(term) }
 
 func (s segments) has(term string) bool {
 	return slices.ContainsFunc(s, func(part *segment) bool { return len(part.lists[term]) > 0 })
 }
 
-// with returns the segments with one document more.
-func (s segments) with(entries []entry, place []float32) segments {
-	last := &segment{s.documents(), make(map[string][]posting, len(entries)), [][]float32{place}}
-	for _, e := range entries {
-		last.lists[e.term] = []posting{{last.first, e.weight, e.own}}
+// with returns the segments with more documents.
+func (s segments) with(documents [][]entry) segments {
+	if len(documents) == 0 {
+		return s
+	}
+	last := &segment{s.documents(), int32(len(documents)), map[string][]posting{}}
+	for d, entries := range documents {
+		for _, e := range entries {
+			last.lists[e.term] = append(last.lists[e.term], posting{last.first + int32(d), e.weight})
+		}
 	}
 	n := len(s)
-	for n > 0 && len(s[n-1].places) < 2*len(last.places) {
+	for n > 0 && s[n-1].documents < 2*last.documents {
 		last = s[n-1].merge(last)
 		n--
 	}
@@ -332,7 +295,7 @@ func (s segments) with(entries []entry, place []float32) segments {
 
 // merge returns a segment with the documents of s and those that follow them.
 func (s *segment) merge(following *segment) *segment {
-	both := &segment{s.first, make(map[string][]posting, len(s.lists)+len(following.lists)), slices.Concat(s.places, following.places)}
+	both := &segment{s.first, s.documents + following.documents, make(map[string][]posting, len(s.lists)+len(following.lists))}
 	for term, list := range s.lists {
 		both.lists[term] = slices.Concat(list, following.lists[term])
 	}
@@ -342,18 +305,4 @@ func (s *segment) merge(following *segment) *segment {
 		}
 	}
 	return both
-}
-
-// add adds weight times the weights of a term to the sums of the current documents, and returns the largest weight.
-func (s segments) add(sum []float64, term string, weight float64, current func(document int32) bool) (most float64) {
-	for _, part := range s {
-		for _, p := range part.lists[term] {
-			if !current(p.document) {
-				continue
-			}
-			sum[p.document] += float64(weight * float64(p.weight))
-			most = max(most, float64(p.weight))
-		}
-	}
-	return most
 }

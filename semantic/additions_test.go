@@ -24,71 +24,48 @@ func additionDocuments(n int) []Document {
 // Documents added one by one and all at once have the same hits, bit by bit, and earlier additions stay as they are.
 func TestAdditionsDoNotDependOnTheirSegments(t *testing.T) {
 	docs := additionDocuments(60)
-	ix := Build(docs[:30], Options{})
-	atOnce := ix.NewAdditions(slices.Values(docs[:30])).With(docs[30:])
-	single := ix.NewAdditions(slices.Values(docs[:30]))
-	q := ix.Query("merge the invoice of customer 4 with zebras", nil)
-	defer q.Close()
+	x := NewMatcher(docs[:30], pairs{}, nil, nil).Match("merge the invoice of customer 4 with zebras")
+	defer x.Close()
+	atOnce, single := NewAdditions(slices.Values(docs[:30])).With(docs[30:]), NewAdditions(slices.Values(docs[:30]))
 	for i, d := range docs[30:] {
-		before := single.Score(nil, q, all)
+		before := single.Match(nil, x, all)
 		next := single.With([]Document{d})
-		assert.Equal(t, before, single.Score(nil, q, all))
+		assert.Equal(t, before, single.Match(nil, x, all))
 		single = next
 		require.Equal(t, i+1, single.Len())
 	}
-	require.Equal(t, atOnce.Score(nil, q, all), single.Score(nil, q, all))
+	require.Equal(t, atOnce.Match(nil, x, all), single.Match(nil, x, all))
 	require.LessOrEqual(t, len(single.segments), 6, "merged")
+	assert.True(t, single.Has("invoic"))
+	assert.False(t, single.Has("zebra"))
 }
 
-// An added document is found by words that the index has, and by words that it does not have.
-func TestAdditionsAreFoundByTheirWords(t *testing.T) {
-	docs := additionDocuments(40)
-	ix := Build(docs, Options{})
-	a := ix.NewAdditions(slices.Values(docs)).With([]Document{
-		{Name: "zoo:feed_zebra", Text: "Feeds a zebra."}, {Name: "zoo:list_animals", Text: "Lists the animals."}, {Name: "GitHub_star"}, {Name: "who_am_i"},
-	})
-	for query, want := range map[string]int32{"feed the zebra": 0, "zebras": 0, "animals": 1, "list animal": 1, "github": 2, "who am i": 3} {
-		q := ix.Query(query, nil)
-		hits := a.Score(nil, q, all)
-		require.NotEmpty(t, hits, query)
-		best := slices.MaxFunc(hits, func(x, y Hit) int { return order(y, x) })
-		assert.Equal(t, want, best.Doc, query)
-		for _, h := range hits {
-			assert.Truef(t, h.Score > 0 && h.Score <= 1, "%s: %v", query, h)
-		}
-		q.Close()
-	}
-	empty := Build(nil, Options{})
-	q := empty.Query("feed the zebra", nil)
-	defer q.Close()
-	assert.Len(t, empty.NewAdditions(slices.Values(docs[:0])).With([]Document{{Name: "feed_zebra"}}).Score(nil, q, all), 1, "into an empty index")
-	assert.True(t, a.Has("zebra"))
-	assert.False(t, a.Has("invoice"), "only the index has it")
-}
-
-// A request added has the cosine that it would have in the index, except that idf stays as it was.
-func TestRequestsAddedCompareWithThoseIndexed(t *testing.T) {
+// Oracle: cosines by hand, weights (1 + ln tf)·ln(1 + (N - n + ½)/(n + ½)) with N = 4. A request that is added is as near as
+// one that was there.
+func TestNearestByHand(t *testing.T) {
 	texts := []string{"merge the branch", "delete the invoice of a customer", "list the open tickets", "send the invoice again"}
-	in := NewIntents(texts, nil)
-	a := in.NewAdditions().With(texts[:2]).With(texts[2:])
-	for _, query := range []string{"delete the invoice", "open tickets", "invoice invoice again", "a zebra and the branch"} {
-		want, got := in.Nearest(query, 4), a.AppendNearest(nil, query, 4)
-		require.Len(t, got, len(want), query)
-		for i := range want {
-			assert.Equal(t, want[i].Doc, got[i].Doc, query)
-			assert.InDelta(t, want[i].Score, got[i].Score, 1e-6, query)
-		}
-	}
-	assert.Empty(t, a.AppendNearest(nil, "zebra", 4))
+	r := NewRequests(texts)
+	// invoice: n = 2, ln 2 = .6931; a word of one request: ln(1 + 3.5/1.5) = 1.2040.
+	near := r.Nearest("invoice", 4, 0)
+	require.Len(t, near, 2)
+	assert.Equal(t, []int32{1, 3}, []int32{near[0].Doc, near[1].Doc})
+	assert.InDelta(t, .6931/1.8385, near[0].Score, 1e-3) // (.6931² + 2·1.2040²)^½
+	assert.InDelta(t, near[0].Score, near[1].Score, 1e-6)
+	assert.InDelta(t, 1, r.Nearest("the open ticket lists", 1, 0)[0].Score, 1e-6)
+	assert.Empty(t, r.Nearest("zebra", 4, 0))
+	assert.Empty(t, r.Nearest("", 4, 0))
+
+	more := r.With([]string{"open tickets of zebras"}).With(texts[:1])
+	assert.Equal(t, []int32{2, 4}, docsOf(more.Nearest("open tickets", 4, 0)))
+	assert.Equal(t, []int32{4}, docsOf(more.Nearest("open tickets", 4, 4)), "of the later ones")
+	assert.Equal(t, []int32{0, 5}, docsOf(more.Nearest("merge the branch", 4, 0)), "equal ones by number")
+	assert.Equal(t, 4, r.Len())
+	assert.Equal(t, 6, more.Len())
 }
 
-func BenchmarkAdditionsWith(b *testing.B) {
-	docs := additionDocuments(1000)
-	ix := Build(docs, Options{})
-	for b.Loop() {
-		a := ix.NewAdditions(slices.Values(docs[:10]))
-		for i := range 1000 {
-			a = a.With(docs[i : i+1])
-		}
+func docsOf(hits []Hit) (docs []int32) {
+	for _, h := range hits {
+		docs = append(docs, h.Doc)
 	}
+	return docs
 }

@@ -101,7 +101,7 @@ func (v *termVectors) nearest(dst []Hit, x []float64, s *codeScan) []Hit {
 	unit := most / steps / math.Sqrt(norm)
 	for i, d := range s.dots {
 		if c := float64(float64(float64(d)*float64(v.scale[i])) * unit); c > alikeFloor {
-			dst = keepBest(dst, 0, alikeKept+1, Hit{Doc: v.term[i], Score: min(1, c)})
+			dst = keepBest(dst, 0, alikeKept+1, Hit{v.term[i], min(1, c)})
 		}
 	}
 	sortHits(dst)

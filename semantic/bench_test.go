@@ -2,18 +2,16 @@ package semantic
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
-
-	"waymark/internal/codec"
 )
 
 // synthetic draws n tools of about 30 words from a vocabulary of 20,000 with frequencies falling as
 // 1/rank, in 50 topics, by a fixed sequence.
 func synthetic(n int) []Document {
 	docs := make([]Document, n)
-	state := uint64(n)
-	next := func(m int) int { state++; return int(mix(state) % uint64(m)) }
+	next := rand.New(rand.NewPCG(uint64(n), 0)).IntN
 	for d := range docs {
 		topic := next(50)
 		word := func() string {
@@ -43,62 +41,27 @@ func syllables(n int) string {
 	return b.String()
 }
 
-func queries(docs []Document) []string {
-	var out []string
-	for i := range 200 {
-		words := strings.Fields(docs[int(mix(uint64(i))%uint64(len(docs)))].Text)
-		out = append(out, strings.Join(words[:2+i%4], " "))
-	}
-	return out
-}
-
-func BenchmarkBuild(b *testing.B) {
+func BenchmarkNewMatcher(b *testing.B) {
 	for _, n := range []int{1000, 10_000} {
 		docs := synthetic(n)
 		b.Run(fmt.Sprintf("tools=%d", n), func(b *testing.B) {
 			for b.Loop() {
-				Build(docs, Options{})
-			}
-		})
-		w := &codec.Writer{}
-		Build(docs, Options{}).Write(w)
-		b.Run(fmt.Sprintf("read/tools=%d", n), func(b *testing.B) {
-			b.SetBytes(int64(len(w.Bytes)))
-			for b.Loop() {
-				ReadIndex(codec.NewReader(w.Bytes))
+				NewMatcher(docs, pairs{}, nil, nil)
 			}
 		})
 	}
 }
 
-func BenchmarkSearch(b *testing.B) {
+func BenchmarkMatch(b *testing.B) {
 	for _, n := range []int{1000, 10_000} {
 		docs := synthetic(n)
-		q := queries(docs)
-		for _, kind := range []struct {
-			name string
-			rank int
-		}{{"lexical", -1}, {"fused", 128}} {
-			ix := Build(docs, Options{Rank: kind.rank})
-			b.Run(fmt.Sprintf("%s/tools=%d", kind.name, n), func(b *testing.B) {
-				hits := make([]Hit, 0, 10)
-				for i := 0; b.Loop(); i++ {
-					hits = ix.AppendSearch(hits[:0], q[i%len(q)], nil, 10)
-				}
-			})
-		}
-	}
-}
-
-func BenchmarkScores(b *testing.B) {
-	for _, n := range []int{1000, 10_000} {
-		docs := synthetic(n)
-		q := queries(docs)
-		ix := Build(docs, Options{})
+		m := NewMatcher(docs, pairs{}, nil, nil)
 		b.Run(fmt.Sprintf("tools=%d", n), func(b *testing.B) {
 			var hits []Hit
 			for i := 0; b.Loop(); i++ {
-				hits = scores(ix, q[i%len(q)], nil, hits)
+				x := m.Match(docs[i%n].Text[:20])
+				hits = x.Top(hits[:0], 10, 0)
+				x.Close()
 			}
 		})
 	}
@@ -110,12 +73,10 @@ func BenchmarkNearest(b *testing.B) {
 	for i, d := range docs {
 		texts[i] = strings.Join(strings.Fields(d.Text)[:10], " ")
 	}
-	in := NewIntents(texts, nil)
-	q := queries(docs)
-	b.Run("intents=20000", func(b *testing.B) {
-		hits := make([]Hit, 0, 10)
+	r := NewRequests(texts)
+	b.Run("requests=20000", func(b *testing.B) {
 		for i := 0; b.Loop(); i++ {
-			hits = in.AppendNearest(hits[:0], q[i%len(q)], 10)
+			r.Nearest(texts[i%len(texts)], 10, 0)
 		}
 	})
 }

@@ -2,10 +2,10 @@ package semantic
 
 import "slices"
 
-// Collection is a collection of texts that lists those with a term: an [Index], [Intents], or additions to either.
+// Collection is a collection of texts that lists those with a term: a [Matcher], [Additions], [Requests], or others.
 type Collection interface {
 	Len() int
-	having(term string, visit func(text int32))
+	Having(term string, visit func(text int32)) // each once
 }
 
 // Occurrence says how a term of a request occurs in collections of texts.
@@ -20,7 +20,7 @@ func Occurrences(terms []string, collections ...Collection) []Occurrence {
 	for _, c := range collections {
 		first := make([]int32, c.Len()) // the first term of each text, counted from 1
 		for i, term := range terms {
-			c.having(term, func(text int32) {
+			c.Having(term, func(text int32) {
 				found[i].Texts++
 				if k := first[text]; k > 0 {
 					found[i].Together, found[k-1].Together = true, true
@@ -33,36 +33,31 @@ func Occurrences(terms []string, collections ...Collection) []Occurrence {
 	return found
 }
 
-// IDF is the inverse document frequency of a term, that of a term without documents if the index does not have it.
-func (ix *Index) IDF(term string) float64 {
-	if i, ok := slices.BinarySearch(ix.words.terms, term); ok {
-		return ix.lexical.idf[i]
+// Len is the number of documents.
+func (m *Matcher) Len() int { return m.index.docs }
+
+// IDF is the inverse document frequency of a term, that of a term without documents if no document has it.
+func (m *Matcher) IDF(term string) float64 {
+	if i, ok := slices.BinarySearch(m.index.words.terms, term); ok {
+		return m.index.idf[i]
 	}
-	return idf(0, ix.docs)
+	return idf(0, m.index.docs)
 }
 
-// having visits each document once; terms are in alphabetical order.
-func (ix *Index) having(term string, visit func(int32)) {
-	if i, ok := slices.BinarySearch(ix.words.terms, term); ok {
-		l := ix.lexical.lists[i]
-		for _, d := range ix.lexical.doc[l.at : l.at+l.n] {
+// Having visits the documents with a term.
+func (m *Matcher) Having(term string, visit func(int32)) {
+	if i, ok := slices.BinarySearch(m.index.words.terms, term); ok {
+		for _, d := range m.index.documents(i) {
 			visit(d)
 		}
 	}
 }
 
-func (in *Intents) having(term string, visit func(int32)) {
-	if i, ok := slices.BinarySearch(in.words.terms, term); ok {
-		l := in.lists[i]
-		for _, d := range in.doc[l.at : l.at+l.n] {
-			visit(d)
-		}
-	}
-}
+// Having visits the documents with a term.
+func (a *Additions) Having(term string, visit func(int32)) { a.segments.having(term, visit) }
 
-func (a *Additions) having(term string, visit func(int32)) { a.segments.having(term, visit) }
-
-func (a *IntentAdditions) having(term string, visit func(int32)) { a.segments.having(term, visit) }
+// Having visits the requests with a term.
+func (r *Requests) Having(term string, visit func(int32)) { r.segments.having(term, visit) }
 
 // having visits the segments from the oldest, so documents rise.
 func (s segments) having(term string, visit func(int32)) {

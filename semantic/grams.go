@@ -34,7 +34,7 @@ type like struct {
 	likeness float64
 }
 
-// nearness is scratch space for [grams.nearest].
+// nearness is scratch space for [grams.corrected].
 type nearness struct {
 	grams   []uint64
 	common  []int32 // per word
@@ -124,18 +124,10 @@ func (g *grams) build() {
 	}
 }
 
-// nearest returns at most three terms spelled like word, the likeliest first. Their likenesses add
-// up to at most 1, so that a word nobody knows never counts for more than a known one.
-func (g *grams) nearest(word []byte, s *nearness) []like { return g.alike(word, s, false) }
-
-// corrected is nearest for words that differ by slips of the hand alone, which seldom change the first letter; see
-// spelling.
-func (g *grams) corrected(word []byte, s *nearness) []like { return g.alike(word, s, true) }
-
-// alike finds candidates by common n-grams and compares the shortlist letter by letter. Without slips the
-// better of the two likenesses counts, with them the letters alone. Of the candidates it keeps up to three
-// whose likeness is within 0.1 of the best, and divides their likenesses by their number.
-func (g *grams) alike(word []byte, s *nearness, slips bool) []like {
+// corrected returns at most three terms that word is by slips of the hand, which seldom change the first letter, the
+// likeliest first: of the words with the most n-grams in common those whose likeness letter by letter is within 0.1 of the
+// best. Their likenesses are divided by their number, so that a word nobody knows never counts for more than a known one.
+func (g *grams) corrected(word []byte, s *nearness) []like {
 	if !grammed(word) {
 		return nil
 	}
@@ -173,14 +165,7 @@ func (g *grams) alike(word []byte, s *nearness, slips bool) []like {
 	}
 	s.found = s.found[:0]
 	for _, b := range best[:n] {
-		likeness := spelling(word, g.words[b.term], &s.rows)
-		switch {
-		case !slips:
-			likeness = max(likeness, b.likeness)
-		case g.words[b.term][0] != word[0]:
-			continue
-		}
-		if likeness >= minLike {
+		if likeness := spelling(word, g.words[b.term], &s.rows); g.words[b.term][0] == word[0] && likeness >= minLike {
 			s.found = append(s.found, like{g.terms[b.term], likeness})
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"waymark/internal/numeric"
+	"waymark/internal/parallel"
 )
 
 // A Matcher compares requests with the documents' own texts, in words that may differ:
@@ -14,11 +15,11 @@ import (
 //
 // w are the words of the request, u the words of the index, own(u, d) in [0, 1] how much document d speaks of u in
 // its name, text and parameters, and near(w, u) what the lexicon and the word vectors say, 1 for the word itself. Each word of the
-// request asks for one answer: a document that has five words for it answers it once. Contexts do not count.
+// request asks for one answer: a document that has five words for it answers it once.
 //
 // A Matcher is immutable and safe for concurrent use.
 type Matcher struct {
-	index   *Index
+	index   *index
 	lexicon Lexicon
 	bound   [][]int32 // by entry of the lexicon, its terms in the index; nil if the index lacks one
 	vectors WordVectors
@@ -42,6 +43,12 @@ type Lexicon interface {
 	Related(dst []Relation, stems []string) []Relation
 }
 
+// noLexicon relates nothing.
+type noLexicon struct{}
+
+func (noLexicon) Entries() [][]string                           { return nil }
+func (noLexicon) Related(dst []Relation, _ []string) []Relation { return dst }
+
 // Relation says that a word of a request may stand as an entry of the lexicon in a text.
 type Relation struct {
 	Word  int // in the list of stems
@@ -62,8 +69,17 @@ const slip = 0.7
 // ownWeight maps the BM25F weight of a term without idf to [0, 1]: how fully a text speaks of the term.
 func ownWeight(weight float64) float32 { return float32(min(1, weight/fullWeight)) }
 
-// Matcher returns a matcher for the index. Without word vectors, nil, no document is near by them.
-func (ix *Index) Matcher(l Lexicon, v WordVectors) *Matcher {
+// NewMatcher reads documents. Without a lexicon, nil, no word stands for another one; without word vectors, nil, no document is
+// near by them. It returns nil soon after stop, which may be
+// nil, returns true.
+func NewMatcher(docs []Document, l Lexicon, v WordVectors, stop func() bool) *Matcher {
+	ix := newIndex(docs, stop)
+	if ix == nil {
+		return nil
+	}
+	if l == nil {
+		l = noLexicon{}
+	}
 	m := &Matcher{index: ix, lexicon: l, vectors: v}
 	if v != nil {
 		m.place()
@@ -97,7 +113,7 @@ func (m *Matcher) place() {
 	for t, word := range ix.words.terms {
 		if known[t] = m.vectors.Vector(vectors[t*dimension:(t+1)*dimension], word); known[t] {
 			m.terms.add(int32(t), vectors[t*dimension:(t+1)*dimension])
-			for _, d := range ix.lexical.documents(t) {
+			for _, d := range ix.documents(t) {
 				at[d+1]++
 			}
 		}
@@ -109,16 +125,17 @@ func (m *Matcher) place() {
 	next := slices.Clone(at)
 	for t := range ix.words.terms {
 		if known[t] {
-			l := ix.lexical.lists[t]
-			for k, d := range ix.lexical.documents(t) {
-				terms[next[d]], own[next[d]] = int32(t), ix.lexical.own[int(l.at)+k]
+			l := ix.lists[t]
+			for k, d := range ix.documents(t) {
+				terms[next[d]], own[next[d]] = int32(t), ix.own[int(l.at)+k]
 				next[d]++
 			}
 		}
 	}
-	parallel(ix.docs, func(from, to int) {
+	const block = 256 // documents
+	parallel.Each((ix.docs+block-1)/block, func(b int) {
 		row := make([]float64, dimension)
-		for d := from; d < to; d++ {
+		for d := b * block; d < min(ix.docs, (b+1)*block); d++ {
 			clear(row)
 			for k := at[d]; k < at[d+1]; k++ {
 				t := int(terms[k])
@@ -130,12 +147,6 @@ func (m *Matcher) place() {
 			}
 		}
 	})
-}
-
-// documents lists those that have a term.
-func (x *lexical) documents(term int) []int32 {
-	l := x.lists[term]
-	return x.doc[l.at : l.at+l.n]
 }
 
 // Matching is one request compared with all documents. It is for one goroutine and must be closed.
@@ -277,8 +288,8 @@ func (x *Matching) readWords(text string, stops bool) {
 			stop := isStop(word)
 			if said := slices.Contains(x.stems, w.stem); !said && (stops || !stop) {
 				w.weak = Weak(word)
-				if t, ok := slices.BinarySearch(ix.words.terms, w.stem); ok && (!stop || ix.lexical.lists[t].n > 0) {
-					w.term, w.idf = int32(t), ix.lexical.idf[t]
+				if t, ok := slices.BinarySearch(ix.words.terms, w.stem); ok && (!stop || ix.lists[t].n > 0) {
+					w.term, w.idf = int32(t), ix.idf[t]
 				} else if !stop {
 					w.idf = idf(0, ix.docs)
 					w.word = word
@@ -443,14 +454,14 @@ func (x *Matching) idfRatio(terms []int32, than float64) float64 {
 	}
 	most := 0.0
 	for _, t := range terms {
-		most = max(most, x.matcher.index.lexical.idf[t])
+		most = max(most, x.matcher.index.idf[t])
 	}
 	return min(1, 2*most/than)
 }
 
 // put raises the answers of the documents that have a term.
 func (x *Matching) put(term int32, near float64) {
-	lex := x.matcher.index.lexical
+	lex := x.matcher.index
 	l := lex.lists[term]
 	own := lex.own[l.at : l.at+l.n]
 	for k, d := range lex.doc[l.at : l.at+l.n] {
@@ -466,7 +477,7 @@ func (x *Matching) putAll(terms []int32, near float64) {
 		}
 		return
 	}
-	lex := x.matcher.index.lexical
+	lex := x.matcher.index
 	l := lex.lists[terms[0]]
 	for k, d := range lex.doc[l.at : l.at+l.n] {
 		least := lex.own[int(l.at)+k]
@@ -511,7 +522,7 @@ func (x *Matching) Top(dst []Hit, k int, weight float64) []Hit {
 	excluded := func(text float64) bool { return len(dst) == first+k && score(text, mostNear) < dst[first].Score }
 	add := func(d int32, text, near float64) {
 		if s := score(text, near); s > 0 {
-			dst = keepBest(dst, first, k, Hit{Doc: d, Score: s, Lexical: text, Vector: near})
+			dst = keepBest(dst, first, k, Hit{d, s})
 		}
 	}
 	// Four vectors are multiplied at the cost of one. What has no chance once the others of its four are in is not kept.
@@ -550,73 +561,3 @@ func (x *Matching) Top(dst []Hit, k int, weight float64) []Hit {
 
 // mostNear is above the cosine of any two vectors, which rounding takes a little beyond 1.
 const mostNear = 1.001
-
-// Match appends the hits of the additions that answer a request to dst, in the order of their numbers. Documents
-// that current rejects are left out.
-func (a *Additions) Match(dst []Hit, x *Matching, current func(document int32) bool) []Hit {
-	n := a.Len()
-	if n == 0 || x.most == 0 {
-		return dst
-	}
-	sum, best := make([]float64, n), make([]float64, n)
-	entries := x.matcher.lexicon.Entries()
-	for _, weak := range []bool{false, true} {
-		for i := range x.words {
-			w := &x.words[i]
-			if w.idf == 0 || w.weak != weak {
-				continue
-			}
-			clear(best)
-			a.segments.raise(best, []string{w.stem}, 1)
-			for _, r := range x.spelled {
-				if r.word == i {
-					var terms []string
-					for _, t := range r.terms {
-						terms = append(terms, x.matcher.index.words.terms[t])
-					}
-					a.segments.raise(best, terms, r.near)
-				}
-			}
-			for _, r := range x.related {
-				if r.Word == i {
-					a.segments.raise(best, entries[r.Entry], float64(r.Near*x.idfRatio(x.matcher.bound[r.Entry], w.idf)))
-				}
-			}
-			for _, r := range x.alike {
-				if r.word == i {
-					a.segments.raise(best, []string{x.matcher.index.words.terms[r.term]}, r.near)
-				}
-			}
-			for d, b := range best {
-				if !weak || sum[d] > 0 {
-					sum[d] += float64(w.idf * b)
-				}
-			}
-		}
-	}
-	for d, s := range sum {
-		if s > 0 && current(int32(d)) {
-			score := min(1, s/x.most)
-			dst = append(dst, Hit{Doc: int32(d), Score: score, Lexical: score})
-		}
-	}
-	return dst
-}
-
-// raise raises the answers of the documents that have all of several terms.
-func (s segments) raise(best []float64, terms []string, near float64) {
-	for _, part := range s {
-		for _, p := range part.lists[terms[0]] {
-			least := p.own
-			for _, t := range terms[1:] {
-				i, ok := slices.BinarySearchFunc(part.lists[t], p.document, func(o posting, d int32) int { return int(o.document - d) })
-				if !ok {
-					least = 0
-					break
-				}
-				least = min(least, part.lists[t][i].own)
-			}
-			best[p.document] = max(best[p.document], float64(near*float64(least)))
-		}
-	}
-}

@@ -15,10 +15,10 @@ import (
 // A name of nothing but stop words is found as it is written, joined or apart, also while documents were added.
 func TestNamesOfStopWords(t *testing.T) {
 	docs := []semantic.Document{{Name: "who_am_i", Text: "account"}, {Name: "list", Text: "lists files"}}
-	ix := semantic.Build(docs, semantic.Options{})
-	added := ix.NewAdditions(slices.Values(docs)).With([]semantic.Document{{Name: "added", Text: "adds things"}})
+	m := semantic.NewMatcher(docs, thesaurus.Default(), nil, nil)
+	added := semantic.NewAdditions(slices.Values(docs)).With([]semantic.Document{{Name: "added", Text: "adds things"}})
 	for _, request := range []string{"whoami", "who am i", "Who_Am_I"} {
-		x := ix.Matcher(thesaurus.Default(), nil).Match(request)
+		x := m.Match(request)
 		assert.Greater(t, x.Of(0), 0.5, request)
 		assert.Empty(t, added.Match(nil, x, func(int32) bool { return true }), request)
 		x.Close()
@@ -34,10 +34,9 @@ func TestAddedDocumentsAnswerAsIndexedOnes(t *testing.T) {
 		docs = append(docs, semantic.Document{Name: "n" + string(rune('a'+i%26)) + string(rune('a'+i/26)), Text: "list things"})
 	}
 	target := semantic.Document{Name: "target", Text: "list things"}
-	ix := semantic.Build(append(docs, target), semantic.Options{})
-	x := ix.Matcher(th, nil).Match("frobnicate")
+	x := semantic.NewMatcher(append(docs, target), th, nil, nil).Match("frobnicate")
 	defer x.Close()
-	hits := ix.NewAdditions(slices.Values(docs)).With([]semantic.Document{target}).Match(nil, x, func(int32) bool { return true })
+	hits := semantic.NewAdditions(slices.Values(docs)).With([]semantic.Document{target}).Match(nil, x, func(int32) bool { return true })
 	require.Len(t, hits, 1)
 	assert.InDelta(t, x.Of(40), hits[0].Score, 0.01)
 }

@@ -34,7 +34,7 @@ func (p pairs) Related(dst []Relation, stems []string) []Relation {
 }
 
 var matchDocuments = []Document{
-	{Name: "refund_payment", Text: "Refunds a payment in part or fully.", Context: []string{"give the sandwich back"}},
+	{Name: "refund_payment", Text: "Refunds a payment in part or fully."},
 	{Name: "list_payments", Text: "Lists payments of a customer, newest first."},
 	{Name: "create_pull_request", Text: "Opens a pull request."},
 	{Name: "webhooks", Text: "Registers webhooks for 3 events."},
@@ -44,7 +44,7 @@ var matchDocuments = []Document{
 
 func matched(t *testing.T, lexicon Lexicon, request string) (names []string) {
 	t.Helper()
-	x := Build(matchDocuments, Options{}).Matcher(lexicon, nil).Match(request)
+	x := NewMatcher(matchDocuments, lexicon, nil, nil).Match(request)
 	defer x.Close()
 	for _, h := range x.Top(nil, 10, 0) {
 		require.Greater(t, h.Score, 0.0)
@@ -60,7 +60,6 @@ func TestMatch(t *testing.T) {
 	for request, want := range map[string][]string{
 		"refund":                {"refund_payment"},
 		"reimburse the payment": {"refund_payment", "list_payments"},
-		"sandwich":              nil, // contexts do not count
 		"open the PR":           {"create_pull_request"},
 		"pullrequest":           {"create_pull_request"},
 		"wehbooks":              {"webhooks"},
@@ -88,7 +87,7 @@ func TestMatch(t *testing.T) {
 func TestMatchAnswersAWordOnce(t *testing.T) {
 	docs := []Document{{Name: "a", Text: "pay settle remit"}, {Name: "b", Text: "pay invoice"}}
 	lexicon := pairs{{"pay", "settle"}, {"pay", "remit"}}
-	x := Build(docs, Options{}).Matcher(lexicon, nil).Match("pay the invoice")
+	x := NewMatcher(docs, lexicon, nil, nil).Match("pay the invoice")
 	defer x.Close()
 	require.Greater(t, x.Of(1), x.Of(0))
 }
@@ -96,9 +95,8 @@ func TestMatchAnswersAWordOnce(t *testing.T) {
 // Documents added after the build match as well as if they had been there.
 func TestAdditionsMatch(t *testing.T) {
 	lexicon := pairs{{"reimburse", "refund"}, {"pr", "pull request"}}
-	ix := Build(matchDocuments[3:], Options{})
-	added := ix.NewAdditions(slices.Values(matchDocuments[3:])).With(matchDocuments[:3])
-	m := ix.Matcher(lexicon, nil)
+	added := NewAdditions(slices.Values(matchDocuments[3:])).With(matchDocuments[:3])
+	m := NewMatcher(matchDocuments[3:], lexicon, nil, nil)
 	find := func(request string) (names []string) {
 		x := m.Match(request)
 		defer x.Close()
@@ -118,13 +116,13 @@ func TestAdditionsMatch(t *testing.T) {
 // Pooled memory carries nothing from one request to the next, and numbers do not depend on the order of documents.
 func TestMatchingsAreIndependent(t *testing.T) {
 	lexicon := pairs{{"reimburse", "refund"}}
-	m := Build(matchDocuments, Options{}).Matcher(lexicon, nil)
+	m := NewMatcher(matchDocuments, lexicon, nil, nil)
 	order := rand.New(rand.NewPCG(1, 2)).Perm(len(matchDocuments))
 	var shuffled []Document
 	for _, i := range order {
 		shuffled = append(shuffled, matchDocuments[i])
 	}
-	other := Build(shuffled, Options{}).Matcher(lexicon, nil)
+	other := NewMatcher(shuffled, lexicon, nil, nil)
 	for range 3 {
 		for _, request := range strings.Split("reimburse|a payment|open pull requests of webhooks|搜索", "|") {
 			x, y := m.Match(request), other.Match(request)
@@ -151,7 +149,7 @@ func (l letters) Vector(dst []float64, stem string) bool {
 // Word vectors order what the words of a request leave open, and bring in what has none of them.
 func TestWordVectorsOrderDocuments(t *testing.T) {
 	docs := []Document{{Name: "a", Text: "ship freight"}, {Name: "b", Text: "boat freight"}, {Name: "c", Text: "vessel"}}
-	x := Build(docs, Options{}).Matcher(pairs{}, letters{"vessel": {1, 0}, "boat": {3, 1}, "ship": {-1, 2}}).Match("freight vessel")
+	x := NewMatcher(docs, pairs{}, letters{"vessel": {1, 0}, "boat": {3, 1}, "ship": {-1, 2}}, nil).Match("freight vessel")
 	defer x.Close()
 	require.Equal(t, 1.0, x.Near(2))
 	require.InDelta(t, 0.9487, x.Near(1), 1e-4)
@@ -206,7 +204,7 @@ func TestTopIsThatOfAll(t *testing.T) {
 			docs[i].Text += words[random.IntN(len(words))] + " "
 		}
 	}
-	m := Build(docs, Options{}).Matcher(pairs{}, vectors)
+	m := NewMatcher(docs, pairs{}, vectors, nil)
 	for range 50 {
 		x := m.Match(words[random.IntN(len(words))] + " " + words[random.IntN(len(words))])
 		for _, weight := range []float64{0, 0.3, 1} {
@@ -214,7 +212,7 @@ func TestTopIsThatOfAll(t *testing.T) {
 			for d := range int32(len(docs)) {
 				text, near := x.Of(d), x.Near(d)
 				if s := text + float64((1-text)*float64(weight*near)); s > 0 {
-					all = append(all, Hit{Doc: d, Score: s, Lexical: text, Vector: near})
+					all = append(all, Hit{d, s})
 				}
 			}
 			slices.SortFunc(all, func(a, b Hit) int { return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Doc, b.Doc)) })

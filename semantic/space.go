@@ -1,107 +1,31 @@
 package semantic
 
-import "math"
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"waymark/internal/codec"
+	"waymark/internal/numeric"
+)
 
 // space holds a unit vector for each document, or zero, one after another.
 type space struct {
 	dimension int
 	flat      []float32
-	floor     float64 // cosine that unrelated documents reach by chance
-	codes     codes
 }
-
-// codes are the vectors in eight bits, a quarter of the memory to read. They only say which documents
-// cannot be near enough; those that remain are measured with the vectors themselves. With x the
-// vector, scale·c its code and q the query,
-//
-//	q·x = q·(scale·c) + q·(x - scale·c) ≤ q·(scale·c) + |x - scale·c|
-//
-// since q is a unit vector. Codes are integers, so what they add up to is the same everywhere.
-type codes struct {
-	width int // dimension, filled up with zeros to a multiple of 16
-	code  []int8
-	scale []float32
-	slack []float32 // |x - scale·c|, rounded up
-}
-
-// coded is the number of documents from which on codes pay.
-const coded = 512
 
 func (s *space) vector(d int32) []float32 {
 	return s.flat[int(d)*s.dimension : int(d+1)*s.dimension]
 }
 
-// encode fills in the codes.
-func (s *space) encode() {
-	if !fast || s.dimension < 16 || len(s.flat) < coded*s.dimension {
-		return
-	}
-	n, c := len(s.flat)/s.dimension, &s.codes
-	c.width = (s.dimension + 15) &^ 15
-	c.code, c.scale, c.slack = make([]int8, n*c.width), make([]float32, n), make([]float32, n)
-	parallel(n, func(from, to int) {
-		for d := from; d < to; d++ {
-			x := s.vector(int32(d))
-			most := float32(0)
-			for _, v := range x {
-				most = max(most, v, -v)
-			}
-			if most == 0 {
-				continue
-			}
-			unit, off := most/127, 0.0
-			for i, v := range x {
-				k := math.Round(float64(v) / float64(unit))
-				c.code[d*c.width+i] = int8(k)
-				e := float64(v) - float64(float64(unit)*k)
-				off += float64(e * e)
-			}
-			c.scale[d], c.slack[d] = unit, float32(float64(math.Sqrt(off)*1.001)+1e-6)
+// unit makes x one long, or leaves it zero.
+func unit(x []float64) {
+	if n := numeric.Norm(x); n > 0 {
+		for i := range x {
+			x[i] /= n
 		}
-	})
-}
-
-// A scan bounds the cosines of all documents with a query.
-type scan struct {
-	query []int16
-	unit  float64 // of the query's codes
-	slack float64 // what rounding the query and adding in single precision may lose
-	dots  []int32 // by document
-}
-
-// run fills in c for the query vector q.
-func (c *scan) run(s *space, q []float32) {
-	n := len(s.codes.scale)
-	if n == 0 {
-		return
 	}
-	w := s.codes.width
-	most := 0.0
-	for _, v := range q {
-		most = max(most, math.Abs(float64(v)))
-	}
-	if most == 0 {
-		return
-	}
-	range16 := min(32767, math.Floor((1<<31-1)/float64(128*w))) // the sum stays within 32 bits
-	c.unit = most / range16
-	c.query = grown(c.query, w)
-	clear(c.query)
-	off := 0.0
-	for i, v := range q {
-		k := math.Round(float64(v) / c.unit)
-		c.query[i] = int16(k)
-		e := float64(v) - float64(c.unit*k)
-		off += float64(e * e)
-	}
-	c.slack = float64(1.2*math.Sqrt(off)) + float64(float64(s.dimension+32)*1.2e-7)
-	c.dots = grown(c.dots, n)
-	codesAVX2(&c.query[0], &s.codes.code[0], w, n, &c.dots[0])
-}
-
-// most is at least the cosine of document d.
-func (c *scan) most(s *space, d int32) float64 {
-	return float64(float64(float64(c.dots[d])*float64(s.codes.scale[d]))*c.unit) + float64(s.codes.slack[d]) + c.slack
 }
 
 // grown returns x with length n. What it holds does not matter.
@@ -110,4 +34,97 @@ func grown[T any](x []T, n int) []T {
 		return make([]T, n)
 	}
 	return x[:n]
+}
+
+// Vectors are unit vectors of documents from an embedding model, zero where there is none.
+type Vectors struct {
+	space
+	floor float64 // cosine that unrelated documents reach by chance
+}
+
+// NewVectors takes the dimension of the first vector that has one. Vectors of another dimension, and those that are no
+// direction, count as missing: an endpoint may have answered some texts only.
+func NewVectors(given [][]float32) *Vectors {
+	v := &Vectors{}
+	for _, x := range given {
+		if len(x) > 0 {
+			v.dimension = len(x)
+			break
+		}
+	}
+	v.flat = make([]float32, len(given)*v.dimension)
+	var present []int32
+	for d, x := range given {
+		if v.unit(v.vector(int32(d)), x) {
+			present = append(present, int32(d))
+		}
+	}
+	codec.Round(v.flat)
+	v.floor = v.noise(present)
+	return v
+}
+
+// unit writes x to dst with length one. It reports false, and writes nothing, if x has another
+// dimension, no length or a number that is not finite.
+func (v *Vectors) unit(dst, x []float32) bool {
+	if len(x) != v.dimension || len(x) == 0 {
+		return false
+	}
+	n := math.Sqrt(numeric.Dot32(x, x))
+	if !(n > 0) || math.IsInf(n, 0) {
+		return false
+	}
+	for i, y := range x {
+		dst[i] = float32(float64(y) / n)
+	}
+	return true
+}
+
+// noise is the cosine that nine of ten pairs of documents stay below: what two unrelated ones reach by chance. Pairs are
+// drawn by a seeded generator; too few documents say nothing.
+func (v *Vectors) noise(present []int32) float64 {
+	const pairs = 4000
+	if len(present) < 20 {
+		return 0
+	}
+	cosines, random := make([]float64, 0, pairs), rand.New(rand.NewPCG(1, 0))
+	for range pairs {
+		if a, b := random.IntN(len(present)), random.IntN(len(present)); a != b {
+			cosines = append(cosines, float64(dot32(v.vector(present[a]), v.vector(present[b]))))
+		}
+	}
+	slices.Sort(cosines)
+	return min(max(cosines[len(cosines)*9/10], 0), 0.9)
+}
+
+// Near returns the k documents nearest to a vector, the nearest first. The score is the cosine measured from that of
+// unrelated documents, in (0, 1]. It returns nil if the vector is of another dimension.
+func (v *Vectors) Near(vector []float32, k int) (near []Hit) {
+	x := make([]float32, v.dimension)
+	if !v.unit(x, vector) {
+		return nil
+	}
+	for d := range int32(len(v.flat) / v.dimension) {
+		if cosine := float64(dot32(x, v.vector(d))); cosine > v.floor {
+			near = keepBest(near, 0, k, Hit{d, min(1, (cosine-v.floor)/(1-v.floor))})
+		}
+	}
+	sortHits(near)
+	return near
+}
+
+// Write writes the vectors for [ReadVectors].
+func (v *Vectors) Write(w *codec.Writer) {
+	w.Uint(uint64(v.dimension))
+	w.Float(v.floor)
+	w.Codes(v.flat)
+}
+
+// ReadVectors reads vectors of n documents; v has none if none were written. What is damaged fails r.
+func ReadVectors(r *codec.Reader, n int) *Vectors {
+	v := &Vectors{space{int(r.Uint()), nil}, r.Float()}
+	if v.flat = r.Codes(); len(v.flat) != v.dimension*n {
+		r.Fail("%d numbers for %d vectors of dimension %d", len(v.flat), n, v.dimension)
+	}
+	return v
 }

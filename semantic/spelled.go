@@ -80,7 +80,7 @@ func (m *Matcher) corrected(word string) (best string) {
 	for w, swap := range slips(word) {
 		n := int32(-1)
 		if k, ok := slices.BinarySearch(v.grams.words, w); ok {
-			n = m.index.lexical.lists[v.grams.terms[k]].n
+			n = m.index.lists[v.grams.terms[k]].n
 		} else if swap && len(m.lexicon.Related(nil, []string{stem(w)})) > 0 {
 			n = 0
 		}

@@ -13,11 +13,11 @@ import (
 )
 
 func speller() *semantic.Matcher {
-	return semantic.Build([]semantic.Document{
+	return semantic.NewMatcher([]semantic.Document{
 		{Name: "billing:refund_payment", Text: "Refund a payment to a customer. Schedule it for later."},
 		{Name: "forge:create_pull_request", Text: "Open a request to pull a branch. Care for the message and its parts."},
 		{Name: "metrics:search_logs", Text: "Search the logs of a service for a word, break at the first."},
-	}, semantic.Options{}).Matcher(thesaurus.Default(), wordvectors.Default())
+	}, thesaurus.Default(), wordvectors.Default(), nil)
 }
 
 func TestSpelled(t *testing.T) {

@@ -104,10 +104,9 @@ func FuzzTokens(f *testing.F) {
 		if !slices.Equal(tokens, Tokens(text)) {
 			t.Fatal("two readings differ")
 		}
-		ix := Build([]Document{{Name: text}, {Text: text, Context: []string{text}}}, Options{Rank: 2})
-		for _, h := range scores(ix, text, nil, nil) {
-			if !(h.Score >= 0 && h.Score <= 1) {
-				t.Fatalf("score %v for %q", h, text)
+		for _, score := range scores(NewMatcher([]Document{{Name: text}, {Text: text}}, pairs{}, nil, nil), text) {
+			if !(score >= 0 && score <= 1) {
+				t.Fatalf("score %v for %q", score, text)
 			}
 		}
 	})

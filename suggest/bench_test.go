@@ -144,7 +144,7 @@ func BenchmarkLearn(b *testing.B) {
 	m := big(b, 1000, 20_000).model()
 	b.ReportAllocs()
 	for b.Loop() {
-		newLearning(m.Counts).get()
+		newLearning(m.Counts, &m.measures.texts).get()
 	}
 }
 
@@ -152,12 +152,12 @@ func BenchmarkLearn(b *testing.B) {
 // after a start does.
 func BenchmarkReopen(b *testing.B) {
 	m := big(b, 1000, 20_000).model()
-	l := newLearning(m.Counts)
+	l := newLearning(m.Counts, &m.measures.texts)
 	l.provisional = true // weights that need no fit are counted for in the same way
 	var w codec.Writer
 	l.get().fittedModels.write(&w)
 	for b.Loop() {
-		l := newLearning(m.Counts)
+		l := newLearning(m.Counts, &m.measures.texts)
 		l.known.Store(&keptModels{data: slices.Clone(w.Bytes)})
 		l.get()
 	}

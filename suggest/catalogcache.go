@@ -4,7 +4,6 @@ import (
 	"sync"
 
 	"waymark/catalog"
-	"waymark/semantic"
 	"waymark/suggest/history"
 )
 
@@ -21,15 +20,6 @@ type CatalogCache struct {
 	state *history.State // of tools and capabilities alone, frozen once
 	tools []catalog.Tool
 	caps  []catalog.Capability
-	words semantic.Words
-}
-
-// read is what was read of texts; nil without a cache.
-func (s *CatalogCache) read() *semantic.Words {
-	if s == nil {
-		return nil
-	}
-	return &s.words
 }
 
 // State is a new state that has the tools, and then the capabilities, in their order. The lists must not

@@ -1,9 +1,13 @@
 package suggest
 
 import (
+	"maps"
+	"slices"
+
 	"waymark/catalog"
 	"waymark/graph"
 	"waymark/learn/rank"
+	"waymark/semantic"
 	"waymark/suggest/history"
 )
 
@@ -119,7 +123,7 @@ func (q *query) neighbours(u int32) {
 
 // textSignals fills in how well each text matches the intent.
 func (q *query) textSignals(vector []float32) {
-	q.wording.text = q.measures.texts.text.Query(q.wording.intent, vector)
+	q.nearByEndpoint(vector)
 	for _, n := range q.nodes.candidateNodes { // what the graph brought in
 		q.nodes.semantic[n] = q.match(n)
 	}
@@ -131,23 +135,27 @@ func (q *query) textSignals(vector []float32) {
 // matches makes the k texts that match best candidates. It reports whether a tool is among them: the cluster of
 // the best stands for the situation where there is no context.
 func (q *query) matches(k int) bool {
-	best, bestScore := int32(-1), 0.0
-	q.hits = q.wording.text.Top(q.hits[:0], k)
+	best, bestScore, found := int32(-1), 0.0, false
+	q.hits = q.matching().Top(q.hits[:0], k, rank.VectorWeight)
+	for _, tool := range slices.Sorted(maps.Keys(q.wording.endpoint)) {
+		q.hits = append(q.hits, semantic.Hit{Doc: tool})
+	}
 	for _, h := range q.hits {
-		n := q.measures.texts.docNode[h.Doc]
-		if !q.Live(n) || !(h.Score > 0) || q.recent.changed(n) {
+		n := q.measures.texts.node[h.Doc]
+		q.consider(n)
+		score := q.nodes.semantic[n]
+		if score == 0 {
 			continue
 		}
-		q.addCandidate(n)
-		q.nodes.semantic[n] = h.Score
-		if q.Kind(n) == catalog.KindTool && (h.Score > bestScore || h.Score == bestScore && best >= 0 && q.IDs[n] < q.IDs[best]) {
-			best, bestScore = n, h.Score
+		found = found || q.matching().Of(h.Doc) > 0 || q.wording.endpoint[h.Doc] > 0
+		if q.Kind(n) == catalog.KindTool && (score > bestScore || score == bestScore && best >= 0 && q.IDs[n] < q.IDs[best]) {
+			best, bestScore = n, score
 		}
 	}
 	if best >= 0 && len(q.context) == 0 {
 		q.cluster = q.Model.cluster(best)
 	}
-	return best >= 0
+	return found
 }
 
 // textCandidates is how many of the best matches by text compete with what the graph brings in. Below
@@ -165,8 +173,8 @@ func (q *query) match(n int32) float64 {
 		}
 		return 0
 	}
-	if d := q.doc(n); d >= 0 && q.Live(n) && !q.recent.changed(n) {
-		return max(0, q.wording.text.Of(d).Score)
+	if t := history.Of(q.measures.texts.tool, n, -1); t >= 0 && q.Live(n) && !q.recent.changed(n) {
+		return q.measures.texts.texts().Match(q.matching(), t, q.wording.endpoint[t])
 	}
 	return 0
 }
@@ -177,7 +185,7 @@ func (q *query) consider(n int32) {
 		return
 	}
 	q.addCandidate(n)
-	if q.wording.text != nil || q.ranking != nil {
+	if q.mode == Active {
 		q.nodes.semantic[n] = q.match(n)
 	}
 }

@@ -17,7 +17,7 @@ type fittedModels struct {
 
 // fit learns what comes next, and what intents need. It returns nil soon after halt says true.
 func (l *trainingData) fit(halt func() bool, tell func(done float64)) *fittedModels {
-	if l.ranker = rank.Fit(l.tools, l.tasks, rank.Options{Stop: halt, Progress: tell}); l.ranker == nil {
+	if l.ranker = rank.Fit(l.texts, l.tasks, rank.Options{Stop: halt, Progress: tell}); l.ranker == nil {
 		return nil
 	}
 	return &fittedModels{rank: l.ranker.Fitted}

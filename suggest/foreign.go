@@ -6,6 +6,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/internal/numeric"
+	"waymark/learn/rank"
 	"waymark/semantic"
 	"waymark/semantic/wordvectors"
 )
@@ -57,16 +58,17 @@ func (q *query) servedBy(words []string) float64 {
 		}
 		return 0
 	}
+	matcher := q.measures.texts.texts().Matcher()
 	terms := make([]string, len(words))
 	weight := make([]float64, len(words))
 	total := 0.0
 	for i, term := range words {
-		terms[i], weight[i] = term, q.measures.texts.text.IDF(term)
+		terms[i], weight[i] = term, matcher.IDF(term)
 		total += weight[i]
 	}
-	collections := []semantic.Collection{q.measures.texts.text, q.measures.texts.recall}
+	collections := []semantic.Collection{matcher, q.measures.texts.requests()}
 	if q.recent.any() {
-		collections = append(collections, q.recent.text, q.recent.requests)
+		collections = []semantic.Collection{matcher, q.recent.requests, q.recent.text}
 	}
 	occurrences := semantic.Occurrences(terms, collections...)
 	covered := q.coveredTerms(terms)
@@ -109,9 +111,9 @@ func (q *query) coveredTerms(terms []string) []bool {
 		}
 		return covered
 	}
-	q.hits = q.wording.text.Top(q.hits[:0], 2*coveredBy)
+	q.hits = q.matching().Top(q.hits[:0], 2*coveredBy, rank.VectorWeight)
 	for _, h := range q.hits {
-		mark(q.measures.texts.docNode[h.Doc])
+		mark(q.measures.texts.node[h.Doc])
 	}
 	return covered
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"waymark/episodic"
+	"waymark/internal/codec"
 	"waymark/semantic/thesaurus"
 	"waymark/suggest/history"
 )
@@ -107,8 +108,8 @@ func (m *Model) Parts() []Part {
 		}},
 		{"hypergraph", func(w *digest) { w.floats(m.measures.hyperRank) }},
 		{"text", func(w *digest) {
-			w.ints(m.measures.texts.doc)
-			m.measures.texts.text.Hash(w.h)
+			w.ints(m.measures.texts.tool)
+			m.measures.texts.vectors.Write(&codec.Writer{To: w.h})
 		}},
 		{"thesaurus", func(w *digest) { w.text(cmp.Or(m.measures.thesaurus, thesaurus.Default()).String()) }},
 		{"recall", func(w *digest) { w.ints(m.measures.texts.recalled) }},

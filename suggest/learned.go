@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"waymark/learn/rank"
-	"waymark/semantic/thesaurus"
 	"waymark/suggest/history"
 )
 
@@ -33,8 +32,7 @@ type learned struct {
 type learning struct {
 	steps int // of all tasks
 
-	words *thesaurus.Thesaurus // nil: the default one
-	hyper hypergraph
+	texts *textMeasures
 
 	provisional bool // see MeasureOptions
 
@@ -47,8 +45,8 @@ type learning struct {
 }
 
 // newLearning looks what there is to learn from.
-func newLearning(c *history.Counts) *learning {
-	l := &learning{counts: c}
+func newLearning(c *history.Counts, texts *textMeasures) *learning {
+	l := &learning{counts: c, texts: texts}
 	for i := range c.Past.N {
 		p := c.Past.Episode(i)
 		if p.Limited {
@@ -60,7 +58,7 @@ func newLearning(c *history.Counts) *learning {
 }
 
 // isShort reports whether the history is so short that learning takes no longer than the rest of a build.
-func (l *learning) isShort() bool { return l != nil && l.steps <= ShortSteps }
+func (l *learning) isShort() bool { return l.steps <= ShortSteps }
 
 // later is how what was not learned yet is worked out without its question.
 type later struct {
@@ -104,7 +102,7 @@ func (l *learning) compute(halt func() bool, tell func(done float64)) *learned {
 	if done := l.result.Load(); done != nil {
 		return done
 	}
-	lessons := newTrainingData(l.counts, l.hyper, halt)
+	lessons := newTrainingData(l.counts, l.texts, halt)
 	if lessons == nil {
 		return nil
 	}
@@ -120,8 +118,8 @@ func (l *learning) compute(halt func() bool, tell func(done float64)) *learned {
 		return nil
 	}
 	lessons.fittedModels = *f
-	if lessons.ranker == nil || l.words != nil {
-		if lessons.ranker = f.rank.On(lessons.tools, lessons.tasks, l.words, halt); lessons.ranker == nil {
+	if lessons.ranker == nil {
+		if lessons.ranker = f.rank.On(lessons.texts, lessons.tasks, halt); lessons.ranker == nil {
 			return nil
 		}
 	}
@@ -134,9 +132,6 @@ func (l *learning) compute(halt func() bool, tell func(done float64)) *learned {
 
 // fitted is what was fitted so far, nil if nothing was. It never waits for what is being worked out.
 func (l *learning) fitted() *fittedModels {
-	if l == nil {
-		return nil
-	}
 	known := l.known.Load()
 	if done := l.result.Load(); done != nil {
 		return &done.fittedModels
@@ -148,30 +143,26 @@ func (l *learning) fitted() *fittedModels {
 // and kept.
 func (m *Measures) Learned() bool {
 	l := m.learning
-	return l != nil && (l.known.Load() != nil || l.result.Load() != nil)
+	return l.known.Load() != nil || l.result.Load() != nil
 }
 
 // Provisional reports whether profile learned answers by prior weights, as [MeasureOptions] says.
 func (m *Measures) Provisional() bool {
-	l := m.learning
-	if l == nil {
-		return false
-	}
-	done := l.result.Load()
+	done := m.learning.result.Load()
 	return done != nil && done.provisional
 }
 
 // Cold reports whether [Measures.Warm] has something to do.
 func (m *Measures) Cold() bool {
 	l := m.learning
-	return l != nil && l.result.Load() == nil && (m.Learned() || l.isShort())
+	return l.result.Load() == nil && (m.Learned() || l.isShort())
 }
 
 // LearnLater lets questions wait no longer than patience, counted from the first, for what profile learned has yet to
 // work out: profile seed answers them, with [WarnProvisional], while begin does the work. To be called before the first
 // question; later calls change nothing.
 func (m *Measures) LearnLater(patience time.Duration, begin func(work func(halt func() bool))) {
-	if l := m.learning; l != nil && l.later == nil {
+	if l := m.learning; l.later == nil {
 		l.later = &later{patience: patience, begin: begin, ended: make(chan struct{}), over: make(chan struct{})}
 	}
 }

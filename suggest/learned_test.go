@@ -457,7 +457,7 @@ func TestRequires(t *testing.T) {
 	node := func(id string) int32 { n, _ := m.Find(id); return n }
 	assert.ElementsMatch(t, []int32{node("x:b"), node("x:new")}, m.Requires(node("x:c")), "another spelling is the same tool")
 	assert.Empty(t, m.Requires(node("x:a")))
-	l := newTrainingData(m.Counts, hypergraph{}, never)
+	l := &m.measures.texts
 	assert.ElementsMatch(t, []int32{l.tool[node("x:b")], l.tool[node("x:new")]}, l.tools[l.tool[node("x:c")]].Requires)
 
 	e, err := m.Explain(ExplainRequest{ID: "x:c", Context: []string{"x:b"}, Profile: ProfileLearned})

@@ -23,11 +23,8 @@ func (q *query) planLearned(vector []float32) bool {
 			return !done && q.passes(l.node[t])
 		}
 	}
-	if len(vector) > 0 {
-		q.wording.text = q.measures.texts.text.Query(q.wording.intent, vector)
-		s.Near = q.nearByEndpoint(l)
-		q.closeText()
-	}
+	q.nearByEndpoint(vector)
+	s.Near = q.wording.endpoint
 	plan := l.ranker.Plan(s)
 	if len(plan.Ranked) == 0 {
 		return false

@@ -39,10 +39,8 @@ func (q *query) rankLearned(vector []float32) bool {
 			return q.passes(l.node[t]) || slices.ContainsFunc(q.ToolCapabilities(l.node[t]), q.passes)
 		}
 	}
-	if q.mode == Active && len(vector) > 0 {
-		q.wording.text = q.measures.texts.text.Query(q.wording.intent, vector)
-		s.Near = q.nearByEndpoint(l)
-	}
+	q.nearByEndpoint(vector)
+	s.Near = q.wording.endpoint
 	if q.looking {
 		q.ranking = l.ranker.Find(s)
 	} else {
@@ -94,18 +92,6 @@ func adjustment(good, bad float64) float64 {
 // value is a row of the table for the first of the ranking.
 func (q *query) value(k rank.Row) float64 {
 	return q.ranking.Value(q.ranking.Ranked[0].Tool, k)
-}
-
-// nearByEndpoint lists the tools whose texts an embeddings endpoint places near the request, with the cosine.
-func (q *query) nearByEndpoint(l *learned) map[int32]float64 {
-	near := map[int32]float64{}
-	q.hits = q.wording.text.Top(q.hits[:0], textCandidates)
-	for _, h := range q.hits {
-		if t := history.Of(l.tool, q.measures.texts.docNode[h.Doc], -1); t >= 0 && q.wording.text.Of(h.Doc).Vector > 0 {
-			near[t] = q.wording.text.Of(h.Doc).Vector
-		}
-	}
-	return near
 }
 
 // learnedCandidates visits what was learned to be possible, and what came after the build.
@@ -192,7 +178,7 @@ func (q *query) learnedReason(c candidate) string {
 // hashLearned writes what is learned from, which decides what is learned; the texts are part "text", the
 // tasks are the first of part "episodes".
 func (m *Model) hashLearned(w *digest) {
-	w.bool(m.measures.learning != nil)
+	w.bool(m.measures.seed)
 	w.int(int64(m.measures.episodes))
 	w.int(int64(m.measures.nodes))
 }

@@ -7,12 +7,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"waymark/graph"
+	"waymark/learn/rank"
 	"waymark/semantic"
 	"waymark/semantic/thesaurus"
-	"waymark/semantic/wordvectors"
 	"waymark/suggest/history"
 )
 
@@ -20,14 +19,11 @@ import (
 // once: importance, communities, clusters, the text index and the index of past intents. They are a
 // pure function of the counts they were measured on and of the options.
 type Measures struct {
-	nodes     int                  // ids known when measured; later ones have no measures yet
-	episodes  int                  // episodes seen when measured
-	steps     uint64               // of these episodes
-	thesaurus *thesaurus.Thesaurus // nil: the default one
-	measured  *history.Catalog     // the catalog when measured
-	past      history.Episodes     // the episodes when measured, by the nodes that canon says
-	canon     []int32
-	intents   func() [][]int32                   // intentsByNode, worked out once
+	nodes     int                                // ids known when measured; later ones have no measures yet
+	episodes  int                                // episodes seen when measured
+	steps     uint64                             // of these episodes
+	thesaurus *thesaurus.Thesaurus               // nil: the default one
+	measured  *history.Catalog                   // the catalog when measured
 	vouched   func(episode int, node int32) bool // [history.Counts.Vouched] when measured
 	recent    recentBuilder
 	rank      []float64 // PageRank of the transition graph, divided by the largest
@@ -36,17 +32,20 @@ type Measures struct {
 	incidence *graph.Incidence
 	hyperRank []float64 // PageRank of the tool × capability incidence, divided by the largest
 	texts     textMeasures
-	learning  *learning // nil if profile learned is off
+	learning  *learning
+	seed      bool // only profile seed answers
 }
 
-// textMeasures are the indexes of texts and past requests.
+// textMeasures are the texts of tools and capabilities, and of past requests. Those of a catalog have numbers of their own, in
+// order of id.
 type textMeasures struct {
-	text     *semantic.Index
-	matcher  func() *semantic.Matcher
-	doc      []int32 // by node, its document in text, -1 = none
-	docNode  []int32
-	recall   *semantic.Intents // index of past intents
-	recalled []int32           // episode of each recall document
+	tool     []int32            // by node, its number, -1 = none
+	node     []int32            // by number
+	tools    []rank.Tool        // by number
+	texts    func() *rank.Texts // of these, read when first asked for; nil if the build was stopped
+	vectors  *semantic.Vectors  // of an embeddings endpoint, by number
+	requests func() *semantic.Requests
+	recalled []int32 // episode of each request
 }
 
 // nodeGroups are communities of the transition graph and spectral clusters.
@@ -67,7 +66,7 @@ type nodeGroups struct {
 type MeasureOptions struct {
 	// WithoutSpectral leaves the clusters out, to see what they change.
 	WithoutSpectral bool `json:"without_spectral,omitempty"`
-	// WithoutLearned turns the learned profile off.
+	// WithoutLearned lets profile seed answer, to see what learning changes.
 	WithoutLearned bool `json:"without_learned,omitempty"`
 	// Learn works out what profile learned answers with, which otherwise the first question does that
 	// asks for it. It changes no answer.
@@ -89,19 +88,9 @@ type MeasureOptions struct {
 // Episodes is how many episodes were measured.
 func (m *Measures) Episodes() int { return m.episodes }
 
-// contextIntents bounds how many past intents describe one tool, allIntents how many describe all
-// tools together (where there are more, the bound for one tool is halved until there are not), and
-// intentBytes how much of each is read.
-const contextIntents, allIntents, intentBytes = 256, 8 << 20, 240
-
-// neighbourNames is how many co-used tools' names describe one tool.
-const neighbourNames = 8
-
 // newMeasures are measures of some counts without any figure.
 func newMeasures(c *history.Counts) *Measures {
-	m := &Measures{nodes: len(c.IDs), episodes: c.Past.N, steps: c.Totals.Steps, measured: c.Catalog, past: c.Past, canon: c.Canonical, vouched: c.Vouched}
-	m.intents = sync.OnceValue(m.intentsByNode)
-	return m
+	return &Measures{nodes: len(c.IDs), episodes: c.Past.N, steps: c.Totals.Steps, measured: c.Catalog, vouched: c.Vouched}
 }
 
 // Measure computes the heavy parts, the text index beside the others. It stops soon after ctx ends. An
@@ -109,20 +98,17 @@ func newMeasures(c *history.Counts) *Measures {
 func Measure(ctx context.Context, c *history.Counts, opts MeasureOptions) (*Measures, error) {
 	p := &phases{ctx: ctx, report: opts.Progress, part: 1}
 	m := newMeasures(c)
-	if !opts.WithoutLearned {
-		m.learning = newLearning(c)
-	}
-	if opts.Provisional && m.learning != nil {
-		m.learning.provisional = !m.learning.isShort()
-	}
-	learn := m.learning != nil && (opts.Learn || m.learning.isShort())
+	m.readTexts(c, opts.Thesaurus, ended(ctx))
+	m.seed = opts.WithoutLearned
+	m.learning.provisional = opts.Provisional && !m.learning.isShort()
+	learn := !m.seed && (opts.Learn || m.learning.isShort())
 	if learn {
 		p.part = 1 - learnShare
 	}
 	g := c.Graph.Graph()
 	err := concurrently(
 		func() error {
-			return p.run("text", .55, func() error { return m.measureText(ctx, c, g, opts) })
+			return p.run("text", .55, func() error { return m.measureText(ctx, c, opts) })
 		},
 		func() error {
 			if err := p.run("pagerank", .05, func() error { return m.measureRank(g) }); err != nil {
@@ -134,15 +120,13 @@ func Measure(ctx context.Context, c *history.Counts, opts MeasureOptions) (*Meas
 			if err := p.run("spectral", .15, func() error { return m.measureIncidence(ctx, c, opts) }); err != nil {
 				return err
 			}
-			return p.run("recall", .15, func() error { return m.measureRecall(ctx, c) })
+			return p.run("recall", .15, func() error { m.texts.requests(); return nil })
 		},
 	)
 	if err != nil {
 		return nil, err
 	}
-	if m.learning != nil {
-		m.learning.hyper = hypergraph{m.groups.cluster, m.hyperRank}
-	}
+	m.joinGroups(c)
 	if learn {
 		if err := p.learn(m.learning); err != nil {
 			return nil, err
@@ -239,24 +223,6 @@ func (m *Measures) measureCommunities(g *graph.Graph) {
 	m.groups.modularity = graph.Modularity(g, m.groups.community, communityResolution)
 }
 
-// measureRecall indexes the newest recallIntents requests of episodes that used a tool, oldest first:
-// document d of the index is episode recalled[d]. Episodes that failed are indexed too; plan.remember leaves
-// them out.
-func (m *Measures) measureRecall(ctx context.Context, c *history.Counts) error {
-	for i := c.Past.N - 1; i >= 0 && len(m.texts.recalled) < recallIntents; i-- {
-		if p := c.Past.Episode(i); p.Intent != "" && !p.Limited && slices.ContainsFunc(p.Nodes, func(raw int32) bool { return m.vouched(i, m.canon[raw]) }) {
-			m.texts.recalled = append(m.texts.recalled, int32(i))
-		}
-	}
-	slices.Reverse(m.texts.recalled)
-	intents := make([]string, len(m.texts.recalled))
-	for i, e := range m.texts.recalled {
-		intents[i] = c.Past.Episode(int(e)).Intent
-	}
-	m.texts.recall = semantic.NewIntents(intents, ended(ctx))
-	return ctx.Err()
-}
-
 // recallIntents is how many past intents, the newest, can be found again: looking takes longer with each.
 const recallIntents = 100_000
 
@@ -266,66 +232,62 @@ func ended(ctx context.Context) func() bool { return func() bool { return ctx.Er
 // communityResolution is the resolution of modularity; 1 is the standard measure.
 const communityResolution = 1
 
-// measureText indexes the texts of all nodes that are in use. A document has the text of the catalog and, as
-// context, what the tool was used for and what it was used with. Vectors of an endpoint are an addition:
-// without them the text index is complete.
-func (m *Measures) measureText(ctx context.Context, c *history.Counts, g *graph.Graph, opts MeasureOptions) error {
-	m.texts.doc = make([]int32, len(c.IDs))
-	var docs []semantic.Document
-	intents := m.intentsByNode()
-	for i, id := range c.IDs {
-		m.texts.doc[i] = -1
-		if !c.Live(int32(i)) {
-			continue
-		}
-		m.texts.doc[i] = int32(len(docs))
-		m.texts.docNode = append(m.texts.docNode, int32(i))
-		d := c.Document(id)
-		d.Context = contextOf(c, g, int32(i), intents[i])
-		docs = append(docs, d)
-	}
-	o := semantic.Options{Words: opts.CatalogCache.read(), Stop: ended(ctx)}
-	if opts.Vectors != nil && len(docs) > 0 {
-		texts := make([]string, len(docs))
-		for i, d := range docs {
-			texts[i] = embedded(d)
-		}
-		if v, err := opts.Vectors(ctx, texts); err == nil {
-			o.Vectors = v
-		} else if ctx.Err() != nil {
-			return ctx.Err()
+// readTexts numbers tools and capabilities and prepares what is read of texts and of the newest recallIntents requests of
+// episodes that used a tool, failed ones too, oldest first.
+func (m *Measures) readTexts(c *history.Counts, words *thesaurus.Thesaurus, stop func() bool) {
+	m.thesaurus = words
+	m.number(c)
+	m.describe(c)
+	t := &m.texts
+	t.texts = sync.OnceValue(func() *rank.Texts { return rank.NewTexts(t.tools, words, stop) })
+	for i := c.Past.N - 1; i >= 0 && len(t.recalled) < recallIntents; i-- {
+		if p := c.Past.Episode(i); p.Intent != "" && !p.Limited && slices.ContainsFunc(p.Nodes, func(raw int32) bool { return m.vouched(i, c.Canonical[raw]) }) {
+			t.recalled = append(t.recalled, int32(i))
 		}
 	}
-	m.texts.text = semantic.Build(docs, o)
-	if ctx.Err() == nil {
-		m.prepareSearch(opts.Thesaurus)
-		m.PrepareSearch()
+	slices.Reverse(t.recalled)
+	past := c.Past
+	t.requests = sync.OnceValue(func() *semantic.Requests {
+		intents := make([]string, len(t.recalled))
+		for i, e := range t.recalled {
+			intents[i] = past.Episode(int(e)).Intent
+		}
+		return semantic.NewRequests(intents)
+	})
+	m.learning = newLearning(c, t)
+}
+
+// measureText reads the texts, and asks for their vectors. Without those of an endpoint searches are complete: an unreachable
+// one is no error.
+func (m *Measures) measureText(ctx context.Context, c *history.Counts, opts MeasureOptions) error {
+	t := &m.texts
+	t.vectors = &semantic.Vectors{}
+	if opts.Vectors != nil && len(t.node) > 0 {
+		texts := make([]string, len(t.node))
+		for i, node := range t.node {
+			texts[i] = embedded(c.Document(c.IDs[node]))
+		}
+		if v, err := opts.Vectors(ctx, texts); err == nil && len(v) <= len(texts) {
+			t.vectors = semantic.NewVectors(append(v, make([][]float32, len(texts)-len(v))...))
+		}
 	}
+	t.texts()
 	return ctx.Err()
 }
 
 // PrepareSearch does what the first question in words would wait for.
-func (m *Measures) PrepareSearch() { m.texts.matcher() }
-
-// prepareSearch sets up the parts of a search that are computed once, when the first question in words
-// arrives: the matcher of words and the model of what requests say when they need a tool.
-func (m *Measures) prepareSearch(words *thesaurus.Thesaurus) {
-	m.thesaurus = words
-	if m.learning != nil {
-		m.learning.words = words
-	}
-	m.texts.matcher = sync.OnceValue(func() *semantic.Matcher {
-		return m.texts.text.Matcher(cmp.Or(words, thesaurus.Default()), wordvectors.Default())
-	})
+func (m *Measures) PrepareSearch() {
+	m.texts.texts()
+	m.texts.requests()
 }
 
-// Texts lists what an embeddings endpoint is asked about: one text for each document of the index.
+// Texts lists what an embeddings endpoint is asked about: one text for each tool and capability.
 func Texts(c *history.Counts) []string {
+	m := newMeasures(c)
+	m.number(c)
 	var texts []string
-	for i, id := range c.IDs {
-		if c.Live(int32(i)) {
-			texts = append(texts, embedded(c.Document(id)))
-		}
+	for _, node := range m.texts.node {
+		texts = append(texts, embedded(c.Document(c.IDs[node])))
 	}
 	return texts
 }
@@ -337,74 +299,6 @@ func embedded(d semantic.Document) string { return strings.TrimSpace(d.Name + ".
 // counts reports whether the request of an episode is evidence for a node: of one since the build it is for all.
 func (m *Measures) counts(episode int, n int32) bool {
 	return episode >= m.episodes || m.vouched(episode, n)
-}
-
-// intentsByNode lists, for each node, the newest of the measured episodes with an intent that used it and did
-// not fail as a whole.
-func (m *Measures) intentsByNode() [][]int32 {
-	by := make([][]int32, m.nodes)
-	for e := m.episodes - 1; e >= 0; e-- {
-		p := m.past.Episode(e)
-		if p.Intent == "" || p.Failed() || p.Limited {
-			continue
-		}
-		for _, raw := range p.Nodes {
-			n := m.canon[raw]
-			if l := by[n]; m.vouched(e, n) && len(l) < contextIntents && (len(l) == 0 || l[len(l)-1] != int32(e)) {
-				by[n] = append(l, int32(e))
-			}
-		}
-	}
-	newest(by, contextIntents, allIntents)
-	return by
-}
-
-// newest halves the number that a list may have until all lists together have at most so many, and
-// cuts them.
-func newest(lists [][]int32, each, all int) {
-	for ; each > 1; each /= 2 {
-		total := 0
-		for _, l := range lists {
-			total += min(len(l), each)
-		}
-		if total <= all {
-			break
-		}
-	}
-	for i, l := range lists {
-		lists[i] = l[:min(len(l), each)]
-	}
-}
-
-// contextOf describes a tool by its use: the requests of the given episodes, and the ids of the
-// neighbourNames tools that most strongly follow it. The sort is stable, so equal weights keep the order of
-// node numbers.
-func contextOf(c *history.Counts, g *graph.Graph, node int32, episodes []int32) []string {
-	texts := make([]string, 0, len(episodes)+neighbourNames)
-	for _, e := range episodes {
-		texts = append(texts, cut(c.Past.Episode(int(e)).Intent, intentBytes))
-	}
-	to, weight := g.Out(node)
-	best := make([]int, len(to))
-	for i := range best {
-		best[i] = i
-	}
-	slices.SortStableFunc(best, func(a, b int) int { return -cmp.Compare(weight[a], weight[b]) })
-	for _, i := range best[:min(neighbourNames, len(best))] {
-		texts = append(texts, c.IDs[to[i]])
-	}
-	return texts
-}
-
-// cut shortens s to at most n bytes without splitting a character.
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
 }
 
 // groups lists the members of each label 0..k-1, in order.

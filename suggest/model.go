@@ -46,9 +46,6 @@ func (m *Model) comm(i int32) int32 { return history.Of(m.measures.groups.commun
 // cluster is the spectral cluster of a node, -1 without one.
 func (m *Model) cluster(i int32) int32 { return history.Of(m.measures.groups.cluster, i, -1) }
 
-// doc is the document of a node in the text index, -1 without one.
-func (m *Model) doc(i int32) int32 { return history.Of(m.measures.texts.doc, i, -1) }
-
 // Info names the model.
 func (m *Model) Info() ModelInfo { return m.info }
 

@@ -49,7 +49,6 @@ func (m *Model) Plan(r DAGRequest) (DAGAnswer, error) {
 		switch {
 		case q.planIsStale():
 			p.planned, p.ranking, p.learned, p.profile = nil, nil, nil, ProfileSeed
-			p.closeText()
 			p.computeSignals(r.Vector)
 		case !q.nothingFits():
 			p.take()

@@ -8,7 +8,7 @@ func (m *Model) Learned() bool { return m.measures.Learned() }
 // decide reports whether what was learned answers a question.
 func (q *query) decide(profile string) (learned bool, err error) {
 	q.profile = ProfileSeed
-	switch on := q.measures.learning != nil; profile {
+	switch on := !q.measures.seed; profile {
 	case "":
 		return on, nil
 	case ProfileSeed:

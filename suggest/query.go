@@ -39,8 +39,8 @@ type query struct {
 type requestText struct {
 	wished   string             // the intent as it was asked
 	intent   string             // with misspelt words corrected
-	text     *semantic.Query    // the intent, prepared; nil without one
-	matching *semantic.Matching // of the intent with texts since the build; nil if there are none
+	match    *semantic.Matching // with all texts; nil if nothing asked for it
+	endpoint map[int32]float64  // nearness of texts by an embeddings endpoint, by their numbers
 }
 
 // newQueryWithSignals starts a query and fills in all signals; close must follow.
@@ -81,7 +81,7 @@ func (m *Model) newQuery(context []string, intent string, allow []string) (*quer
 	q := &s.asked
 	wished := strings.TrimSpace(intent)
 	if intent = wished; intent != "" {
-		intent = m.measures.texts.matcher().Spelled(wished, m.recent.has)
+		intent = m.measures.texts.texts().Matcher().Spelled(wished, m.recent.has)
 	}
 	*q = query{Model: m, scratch: s, wording: requestText{wished: wished, intent: intent}, last: episodic.NoTool, cluster: -1, rated: -1, allow: allow, bound: 1, warnings: []string{}}
 	for i, spelling := range context {
@@ -148,7 +148,7 @@ func (q *query) computeLearnedPlanSignals(vector []float32) {
 		q.computeSignals(vector)
 		return
 	}
-	q.wording.text = q.measures.texts.text.Query(q.wording.intent, vector)
+	q.nearByEndpoint(vector)
 	if !q.matches(glimpsed) {
 		q.matches(textCandidates)
 	}
@@ -164,21 +164,30 @@ func (q *query) computeLearnedPlanSignals(vector []float32) {
 
 // close hands the buffers back to the pool. The query must not be used after it: it lives in them.
 func (q *query) close() {
-	q.closeText()
+	if q.wording.match != nil {
+		q.wording.match.Close()
+	}
 	s, pool := q.scratch, q.Counts.Buffers
 	*q = query{} // keeps no model alive
 	pool.Put(s)
 }
 
-// closeText gives back the intent prepared.
-func (q *query) closeText() {
-	if q.wording.text != nil {
-		q.wording.text.Close()
-		q.wording.text = nil
+// matching is the intent compared with all texts.
+func (q *query) matching() *semantic.Matching {
+	if q.wording.match == nil {
+		q.wording.match = q.measures.texts.texts().Matcher().Match(q.wording.intent)
 	}
-	if q.wording.matching != nil {
-		q.wording.matching.Close()
-		q.wording.matching = nil
+	return q.wording.match
+}
+
+// nearByEndpoint notes which texts an embeddings endpoint places near the intent.
+func (q *query) nearByEndpoint(vector []float32) {
+	if q.wording.endpoint != nil || len(vector) == 0 {
+		return
+	}
+	q.wording.endpoint = map[int32]float64{}
+	for _, hit := range q.measures.texts.vectors.Near(vector, textCandidates) {
+		q.wording.endpoint[hit.Doc] = hit.Score
 	}
 }
 

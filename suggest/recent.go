@@ -17,16 +17,16 @@ import (
 // new or have changed, and requests. A build indexes them with everything else; until then they are searched
 // beside the index, so that an answer counts them as soon as they are acknowledged:
 //
-//	counts ──┬─▶ measures (last build) ──▶ text index, past requests ──┐
+//	counts ──┬─▶ measures (last build) ──▶ texts, past requests ───────┐
 //	         └─▶ recent (since then) ────▶ additions to both ──────────┴─▶ answers
 //
 // It is a function of the counts and the measures, so equal logs give equal answers. It is immutable.
 type recent struct {
 	text     *semantic.Additions
-	document pages.View[int32] // by node, 1 + its newest document of text; 0: none
-	node     []int32           // by document
-	requests *semantic.IntentAdditions
-	episode  []int32 // by document of requests
+	document pages.View[int32]  // by node, 1 + its newest document of text; 0: none
+	node     []int32            // by document
+	requests *semantic.Requests // past ones first
+	episode  []int32            // of those since the build
 }
 
 // recentBuilder extends recent from one set of counts to the next.
@@ -68,12 +68,11 @@ func (m *Measures) recentOf(c *history.Counts) *recent {
 			continue
 		}
 		d := c.Document(id)
-		if history.Of(m.texts.doc, n, -1) >= 0 && d.SameText(m.measured.Document(id)) { // as it was when it was indexed
+		if history.Of(m.texts.tool, n, -1) >= 0 && d == m.measured.Document(id) { // as it was when it was indexed
 			b.document.Set(n, 0)
 			back = true
 			continue
 		}
-		d.Context = m.requestsFor(n)
 		add(n, d)
 	}
 	var requests []string
@@ -101,7 +100,7 @@ func (m *Measures) recentOf(c *history.Counts) *recent {
 // recentFrom begins at the counts that were measured.
 func (m *Measures) recentFrom(b *recentBuilder) {
 	b.nodes, b.episodes, b.view, b.document = m.nodes, m.episodes, m.measured, pages.List[int32]{}
-	b.now = &recent{text: m.texts.text.NewAdditions(sampled(m.measured)), document: b.document.Freeze(), requests: m.texts.recall.NewAdditions()}
+	b.now = &recent{text: semantic.NewAdditions(sampled(m.measured)), document: b.document.Freeze(), requests: m.texts.requests()}
 }
 
 // sampled are the documents of at most 1,000 tools, spread evenly: enough to know how long documents are.
@@ -116,19 +115,6 @@ func sampled(v *history.Catalog) iter.Seq[semantic.Document] {
 	}
 }
 
-// requestsFor are the newest requests of episodes before the build that used a node and did not fail. Later requests
-// count by themselves; see recentTasks.
-func (m *Measures) requestsFor(n int32) []string {
-	if int(n) >= m.nodes {
-		return nil
-	}
-	var texts []string
-	for _, e := range m.intents()[n] {
-		texts = append(texts, cut(m.past.Episode(int(e)).Intent, intentBytes))
-	}
-	return texts
-}
-
 // changed reports whether a node's text is not the one that the text index has.
 func (r *recent) changed(n int32) bool { return r.document.At(n) > 0 }
 
@@ -136,7 +122,7 @@ func (r *recent) changed(n int32) bool { return r.document.At(n) > 0 }
 func (r *recent) has(stem string) bool { return r.any() && (r.text.Has(stem) || r.requests.Has(stem)) }
 
 // any reports whether there is anything that the last build did not count.
-func (r *recent) any() bool { return r.text != nil && r.text.Len()+r.requests.Len() > 0 }
+func (r *recent) any() bool { return r.text != nil && r.text.Len()+len(r.episode) > 0 }
 
 // What counts that came after the build. Chosen, not measured.
 const (
@@ -155,8 +141,7 @@ func (q *query) matchRecent() (found bool) {
 	if !r.any() || q.mode != Active {
 		return false
 	}
-	q.wording.matching = q.measures.texts.matcher().Match(q.wording.intent)
-	q.hits = r.text.Match(q.hits[:0], q.wording.matching, func(d int32) bool { return r.document.At(r.node[d]) == d+1 })
+	q.hits = r.text.Match(q.hits[:0], q.matching(), func(d int32) bool { return r.document.At(r.node[d]) == d+1 })
 	for _, h := range q.hits {
 		if n := r.node[h.Doc]; q.Live(n) {
 			q.addCandidate(n)
@@ -203,9 +188,9 @@ func (q *query) recentTasks() *recentTasks {
 	if q.mode != Active || !q.recent.any() {
 		return u
 	}
-	q.hits = q.recent.requests.AppendNearest(q.hits[:0], q.wording.intent, recentRequests)
-	for _, h := range q.hits {
-		episode := q.recent.episode[h.Doc]
+	past := len(q.measures.texts.recalled)
+	for _, h := range q.recent.requests.Nearest(q.wording.intent, recentRequests, int32(past)) {
+		episode := q.recent.episode[int(h.Doc)-past]
 		e := q.Past.Episode(int(episode))
 		if e.Failed() || q.Limited(e) {
 			continue
@@ -226,7 +211,7 @@ func (q *query) recentTasks() *recentTasks {
 // most similar first, then older ones.
 func (q *query) nearestTasks(k int) []similarTask {
 	tasks := slices.Clone(q.recentTasks().tasks)
-	for _, h := range q.measures.texts.recall.Nearest(q.wording.intent, k) {
+	for _, h := range q.measures.texts.requests().Nearest(q.wording.intent, k, 0) {
 		tasks = append(tasks, similarTask{q.measures.texts.recalled[h.Doc], h.Score})
 	}
 	slices.SortFunc(tasks, func(a, b similarTask) int {
@@ -370,7 +355,7 @@ func (q *query) recentCandidates(visit func(c candidate)) {
 // build: a request like this one, more than any before, or a tool whose text matches best.
 func (q *query) planIsStale() bool {
 	if near := q.recentTasks().nearest; near >= recentCopy {
-		before := q.measures.texts.recall.Nearest(q.wording.intent, 1)
+		before := q.measures.texts.requests().Nearest(q.wording.intent, 1, 0)
 		if len(before) == 0 || before[0].Score < near {
 			return true
 		}

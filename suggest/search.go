@@ -28,7 +28,7 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 	if q.profile, err = searchProfile(r.Profile); err != nil {
 		return SearchAnswer{}, err
 	}
-	if m.measures.learning == nil || !q.rankLearned(r.Vector) {
+	if m.measures.seed || !q.rankLearned(r.Vector) {
 		q.computeSignals(r.Vector)
 	}
 	q.doubt()

@@ -20,17 +20,12 @@ func (m *Measures) Write(w *codec.Writer) {
 	w.Bool(m.groups.capped)
 	w.Floats(m.groups.gaps)
 	w.Floats(m.hyperRank)
-	w.Ints(m.texts.doc)
-	m.texts.text.Write(w)
-	w.Ints(m.texts.recalled)
-	m.texts.recall.Write(w)
-	w.Bool(m.learning != nil)
-	if m.learning != nil {
-		f := m.learning.fitted()
-		w.Bool(f != nil)
-		if f != nil {
-			f.write(w)
-		}
+	m.texts.vectors.Write(w)
+	w.Bool(m.seed)
+	f := m.learning.fitted()
+	w.Bool(f != nil)
+	if f != nil {
+		f.write(w)
 	}
 }
 
@@ -65,35 +60,12 @@ func ReadMeasures(r *codec.Reader, c *history.Counts, words *thesaurus.Thesaurus
 	m.groups.cluster = labels("clusters")
 	m.groups.clusters, m.groups.capped, m.groups.gaps, m.hyperRank = int(r.Uint()), r.Bool(), r.Floats(), r.Floats()
 	perNode("ranks in the incidence", len(m.hyperRank))
-	m.texts.doc = labels("documents")
-	m.texts.text = semantic.ReadIndex(r)
-	for node, doc := range m.texts.doc {
-		if doc >= 0 {
-			if int(doc) != len(m.texts.docNode) {
-				r.Fail("document %d of node %d, where %d is next", doc, node, len(m.texts.docNode))
-			}
-			m.texts.docNode = append(m.texts.docNode, int32(node))
-		}
-	}
-	if len(m.texts.docNode) != m.texts.text.Len() {
-		r.Fail("%d documents of %d nodes", m.texts.text.Len(), len(m.texts.docNode))
-	}
-	m.texts.recalled = r.Ints()
-	for _, e := range m.texts.recalled {
-		if e < 0 || int(e) >= m.episodes {
-			r.Fail("episode %d of %d", e, m.episodes)
-		}
-	}
-	m.texts.recall = semantic.ReadIntents(r)
-	if m.texts.recall.Len() != len(m.texts.recalled) {
-		r.Fail("%d intents of %d episodes", m.texts.recall.Len(), len(m.texts.recalled))
-	}
+	m.readTexts(c, words, nil)
+	m.texts.vectors = semantic.ReadVectors(r, len(m.texts.node))
+	m.joinGroups(c)
+	m.seed = r.Bool()
 	if r.Bool() {
-		m.learning = newLearning(c)
-		m.learning.hyper = hypergraph{m.groups.cluster, m.hyperRank}
-		if r.Bool() {
-			m.learning.known.Store(&keptModels{data: r.Rest()})
-		}
+		m.learning.known.Store(&keptModels{data: r.Rest()})
 	}
 	if r.Err() != nil {
 		return nil
@@ -105,6 +77,5 @@ func ReadMeasures(r *codec.Reader, c *history.Counts, words *thesaurus.Thesaurus
 	}
 	m.incidence = inc
 	m.group(c)
-	m.prepareSearch(words)
 	return m
 }

@@ -16,14 +16,8 @@ import (
 // trainingData holds the past tasks in the form that the models are fitted on.
 type trainingData struct {
 	*learned
-	tools []rank.Tool
+	texts *rank.Texts
 	tasks []*rank.Task
-}
-
-// hypergraph is what tools and capabilities form together, by node.
-type hypergraph struct {
-	cluster []int32 // -1 = none
-	rank    []float64
 }
 
 // lesson is a past task and its number.
@@ -33,12 +27,15 @@ type lesson struct {
 }
 
 // newTrainingData prepares the past tasks and the tools. It returns nil soon after halt returns true.
-func newTrainingData(c *history.Counts, groups hypergraph, halt func() bool) *trainingData {
+func newTrainingData(c *history.Counts, t *textMeasures, halt func() bool) *trainingData {
 	first, steps := c.Past.N, 0
 	for ; first > 0 && steps+len(c.Past.Episode(first-1).Nodes) <= newestSteps; first-- {
 		steps += len(c.Past.Episode(first - 1).Nodes)
 	}
-	l := &trainingData{learned: &learned{older: first > 0}}
+	l := &trainingData{learned: &learned{older: first > 0, tool: t.tool, node: t.node}, texts: t.texts()}
+	if l.texts == nil {
+		return nil
+	}
 	var past []lesson
 	repeated := c.Repeated(first)
 	for i := range c.Past.N - first {
@@ -49,8 +46,6 @@ func newTrainingData(c *history.Counts, groups hypergraph, halt func() bool) *tr
 	if !slices.ContainsFunc(past, func(p lesson) bool { return p.Time == 0 }) {
 		slices.SortStableFunc(past, func(a, b lesson) int { return cmp.Compare(a.Time, b.Time) })
 	}
-	l.number(c, past)
-	l.describe(c, groups)
 	for i, p := range past {
 		if halt() {
 			return nil
@@ -61,57 +56,64 @@ func newTrainingData(c *history.Counts, groups hypergraph, halt func() bool) *tr
 }
 
 // number numbers what is in use and what past tasks used, in order of id.
-func (l *trainingData) number(c *history.Counts, past []lesson) {
-	chosen := make([]bool, len(c.IDs))
+func (m *Measures) number(c *history.Counts) {
+	t, chosen := &m.texts, make([]bool, len(c.IDs))
 	for i := range c.IDs {
 		chosen[i] = c.Live(int32(i))
 	}
-	for _, p := range past {
-		for _, raw := range p.Nodes {
+	for i := range c.Past.N {
+		for _, raw := range c.Past.Episode(i).Nodes {
 			chosen[c.Canonical[raw]] = true
 		}
 	}
-	l.tool = make([]int32, len(c.IDs))
-	for i := range l.tool {
-		if l.tool[i] = -1; chosen[i] {
-			l.node = append(l.node, int32(i))
+	t.tool = make([]int32, len(c.IDs))
+	for i := range t.tool {
+		if t.tool[i] = -1; chosen[i] {
+			t.node = append(t.node, int32(i))
 		}
 	}
-	slices.SortFunc(l.node, func(a, b int32) int { return strings.Compare(c.IDs[a], c.IDs[b]) })
-	for t, node := range l.node {
-		l.tool[node] = int32(t)
+	slices.SortFunc(t.node, func(a, b int32) int { return strings.Compare(c.IDs[a], c.IDs[b]) })
+	for number, node := range t.node {
+		t.tool[node] = int32(number)
 	}
 }
 
 // describe reads what the catalog says of the tools.
-func (l *trainingData) describe(c *history.Counts, groups hypergraph) {
-	l.tools = make([]rank.Tool, len(l.node))
+func (m *Measures) describe(c *history.Counts) {
+	t := &m.texts
+	t.tools = make([]rank.Tool, len(t.node))
 	servers := map[string]int32{"": -1}
-	for t, node := range l.node {
+	for number, node := range t.node {
 		d := c.Document(c.IDs[node])
 		tool := rank.Tool{Name: d.Name, Text: d.Text, Properties: d.Properties, Demoted: 1 - c.TextWeight(node)}
 		server := ""
 		if i, ok := c.Catalog.ToolIndex[c.IDs[node]]; ok {
-			entry := &c.Catalog.Tools[i]
-			tool.Name, tool.Text, tool.Effect = history.ToolName(entry), entry.Description, EffectOf(entry.Annotations)
-			tool.Properties += " " + entry.Domain
-			server = c.Server(node)
+			tool.Effect, server = EffectOf(c.Catalog.Tools[i].Annotations), c.Server(node)
 		}
-		number, ok := servers[server]
+		known, ok := servers[server]
 		if !ok {
-			number = int32(len(servers) - 1)
-			servers[server] = number
+			known = int32(len(servers) - 1)
+			servers[server] = known
 		}
-		tool.Server = number
+		tool.Server = known
 		for _, need := range c.Requires(node) {
-			if n := l.tool[need]; n >= 0 {
+			if n := t.tool[need]; n >= 0 {
 				tool.Requires = append(tool.Requires, n)
 			}
 		}
-		if len(c.Roles.Capabilities) > 0 { // without any, clusters are of the tasks that are asked again
-			tool.Cluster, tool.HyperRank = history.Of(groups.cluster, node, -1)+1, history.Of(groups.rank, node, 0)
-		}
-		l.tools[t] = tool
+		t.tools[number] = tool
+	}
+}
+
+// joinGroups tells the tools their clusters and ranks in the hypergraph. Without any capability, clusters are of the very tasks
+// that learning asks about again.
+func (m *Measures) joinGroups(c *history.Counts) {
+	if len(c.Roles.Capabilities) == 0 {
+		return
+	}
+	for number, node := range m.texts.node {
+		tool := &m.texts.tools[number]
+		tool.Cluster, tool.HyperRank = history.Of(m.groups.cluster, node, -1)+1, history.Of(m.hyperRank, node, 0)
 	}
 }
 

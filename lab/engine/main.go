@@ -174,7 +174,7 @@ func train(_ context.Context, d *evaluate.Data, history []*evaluate.Example) (ev
 			}
 		}
 	}
-	p.model = rank.Fit(tools, tasks, rank.Options{Without: without})
+	p.model = rank.Fit(rank.NewTexts(tools, nil, nil), tasks, rank.Options{Without: without})
 	return evaluate.Predictor{Ranker: p, Finder: p, Planner: p}, nil
 }
 

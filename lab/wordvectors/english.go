@@ -75,15 +75,17 @@ func english(words []wordvectors.Word) ([]wordvectors.Word, error) {
 		unit(words[i].Vector)
 		numeric.Axpy(1/float64(len(words)), words[i].Vector, mean)
 	}
-	rows := make([][]semantic.Entry, len(words))
+	product := mat.NewSymDense(len(mean), nil)
+	columns := make([]int32, len(mean))
+	for k := range columns {
+		columns[k] = int32(k)
+	}
 	for i := range words {
 		numeric.Axpy(-1, mean, words[i].Vector)
-		for k, x := range words[i].Vector {
-			rows[i] = append(rows[i], semantic.Entry{Column: int32(k), Value: x})
-		}
+		addProduct(product, columns, words[i].Vector)
 	}
-	sigma, right := semantic.TruncatedSVD(rows, len(mean), dropped+dimension)
-	if len(sigma) < dropped+dimension {
+	sigma, right := rightVectors(product, dropped+dimension)
+	if sigma == nil {
 		return nil, errors.New("too few words")
 	}
 	for i := range words {

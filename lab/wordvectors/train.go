@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/mat"
+
 	"waymark/catalog"
 	"waymark/internal/numeric"
 	"waymark/semantic"
@@ -146,6 +148,40 @@ func near(texts []text, words []string) (counts []map[int32]float64, said []floa
 	return counts, said
 }
 
+// addProduct adds the products of the values of a row of A in some columns, which is what the row adds to AᵀA.
+func addProduct(sum *mat.SymDense, columns []int32, values []float64) {
+	slices.Sort(columns)
+	for k, i := range columns {
+		for _, j := range columns[k:] {
+			sum.SetSym(int(i), int(j), sum.At(int(i), int(j))+values[i]*values[j])
+		}
+	}
+}
+
+// rightVectors returns the k largest singular values of A and their right singular vectors, one row for each column of A, from
+// AᵀA; nil if there are fewer.
+func rightVectors(product *mat.SymDense, k int) (sigma, right []float64) {
+	var e mat.EigenSym
+	n := product.SymmetricDim()
+	if n < k || !e.Factorize(product, true) {
+		return nil, nil
+	}
+	values, vectors := e.Values(nil), mat.NewDense(n, n, nil)
+	e.VectorsTo(vectors)
+	for c := range k {
+		if values[n-1-c] <= 0 {
+			return nil, nil
+		}
+		sigma = append(sigma, math.Sqrt(values[n-1-c]))
+	}
+	for i := range n {
+		for c := range k {
+			right = append(right, vectors.At(i, n-1-c))
+		}
+	}
+	return sigma, right
+}
+
 // train returns the words of texts with their vectors,
 //
 //	ppmi(w, c) = max(0, ln n(w,c)·Σn^s / (n(w)·n(c)^s))      PPMI ≈ U·diag(σ)·Vᵀ      vector = row of V·diag(√σ)
@@ -166,17 +202,20 @@ func train(texts []text) ([]wordvectors.Word, error) {
 		}
 		total += smoothed[i]
 	}
-	rows := make([][]semantic.Entry, n)
+	product := mat.NewSymDense(n, nil)
+	columns := make([]int32, 0, n)
+	values := make([]float64, n)
 	for i, row := range counts {
 		for j, c := range row {
 			if x := numeric.Ln(c / sums[i] * (total / smoothed[j])); x > 0 {
-				rows[i] = append(rows[i], semantic.Entry{Column: j, Value: x})
+				columns, values[j] = append(columns, j), x
 			}
 		}
-		slices.SortFunc(rows[i], func(a, b semantic.Entry) int { return int(a.Column - b.Column) })
+		addProduct(product, columns, values)
+		columns = columns[:0]
 	}
-	sigma, right := semantic.TruncatedSVD(rows, n, dimension)
-	if len(sigma) < dimension {
+	sigma, right := rightVectors(product, dimension)
+	if sigma == nil {
 		return nil, errors.New("too few texts")
 	}
 	words, mean := make([]wordvectors.Word, n), make([]float64, dimension)

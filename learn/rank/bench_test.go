@@ -29,7 +29,7 @@ func BenchmarkNext(b *testing.B) {
 			t.Intent = words(int(t.Steps[0])%3000, 8)
 			tasks = append(tasks, t)
 		}
-		m := &Model{history: Count(NewTexts(tools, tasks, nil), tasks, func() bool { return false })}
+		m := &Model{history: Count(NewTexts(tools, nil, nil).read(tasks), tasks, func() bool { return false })}
 		m.next.trees = fit(b, history(80)).next.trees
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			b.ReportAllocs()

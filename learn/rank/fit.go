@@ -9,7 +9,6 @@ import (
 	"waymark/learn/calibrate"
 	"waymark/learn/logit"
 	"waymark/learn/trees"
-	"waymark/semantic/thesaurus"
 )
 
 // Options of a fit.
@@ -42,7 +41,7 @@ type Ranked struct {
 
 // Fit learns from the tasks. Tasks of one Group are never evidence for one another. It returns nil soon after o.Stop
 // returns true.
-func Fit(tools []Tool, tasks []*Task, o Options) *Model {
+func Fit(texts *Texts, tasks []*Task, o Options) *Model {
 	if o.Stop == nil {
 		o.Stop = func() bool { return false }
 	}
@@ -50,7 +49,7 @@ func Fit(tools []Tool, tasks []*Task, o Options) *Model {
 		o.Progress = func(float64) {}
 	}
 	tasks = slices.DeleteFunc(slices.Clone(tasks), func(t *Task) bool { return len(t.Steps) == 0 })
-	texts := NewTexts(tools, tasks, nil)
+	texts = texts.read(tasks)
 	texts.without = o.Without
 	foldTasks(tasks)
 	var without [folds]*History
@@ -92,10 +91,9 @@ func Fit(tools []Tool, tasks []*Task, o Options) *Model {
 	return m
 }
 
-// On returns the model of what was fitted before, on tasks and tools as they are, with words related by a thesaurus, nil
-// for the default. It returns nil soon after stop returns true.
-func (f *Fitted) On(tools []Tool, tasks []*Task, words *thesaurus.Thesaurus, stop func() bool) *Model {
-	h := Count(NewTexts(tools, tasks, words), tasks, stop)
+// On returns the model of what was fitted before, on tasks and tools as they are. It returns nil soon after stop returns true.
+func (f *Fitted) On(texts *Texts, tasks []*Task, stop func() bool) *Model {
+	h := Count(texts.read(tasks), tasks, stop)
 	if h == nil {
 		return nil
 	}

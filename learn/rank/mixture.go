@@ -324,7 +324,7 @@ func (m *mixture) drawKnown(all *History) {
 		sentences[i], tools[i].Text = firstSentence(tools[i].Text)
 	}
 	h := *all
-	h.texts = m.texts.with(tools)
+	h.texts = m.texts.with(tools, nil)
 	for n, i := range m.random.Perm(len(tools)) {
 		if n == mostKnown {
 			break
@@ -493,8 +493,8 @@ func (r *rewording) text(request string, random *rand.Rand) string {
 		order = order[:min(len(order), 3+random.IntN(4))]
 		slices.Sort(order)
 	case 1:
-		unknown := r.texts.index.IDF("")
-		order = slices.DeleteFunc(order, func(i int) bool { return r.texts.index.IDF(stem(words[i])) == unknown })
+		unknown := r.texts.matcher.IDF("")
+		order = slices.DeleteFunc(order, func(i int) bool { return r.texts.matcher.IDF(stem(words[i])) == unknown })
 	default:
 		order = slices.DeleteFunc(order, func(int) bool { return random.IntN(2) == 0 })
 	}

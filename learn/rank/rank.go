@@ -68,11 +68,10 @@ type Situation struct {
 	Near    map[int32]float64     // cosines of an embeddings endpoint; these tools are candidates
 }
 
-// Texts are the words of tools and of past requests, shared by all histories.
+// Texts are the words of tools and, once tasks were read, of past requests, shared by all histories.
 type Texts struct {
 	tools      []Tool
 	matcher    *semantic.Matcher
-	index      *semantic.Index
 	vocabulary *labels.Vocabulary
 	words      *thesaurus.Thesaurus
 	names      [][]string          // by tool, the stems of its name
@@ -83,12 +82,31 @@ type Texts struct {
 	without    string              // a group of rows that is left out
 }
 
-// NewTexts reads the texts of tools, and of the requests of tasks. words are related by the thesaurus, nil for the default.
-func NewTexts(tools []Tool, tasks []*Task, words *thesaurus.Thesaurus) *Texts {
-	t := (&Texts{words: cmp.Or(words, thesaurus.Default()), places: make([][]float32, len(tools)), closure: closure(tools), others: synonyms()}).with(tools)
+// NewTexts reads the texts of tools. Words are related by the thesaurus, nil for the default. It returns nil soon after stop,
+// which may be nil, returns true.
+func NewTexts(tools []Tool, words *thesaurus.Thesaurus, stop func() bool) *Texts {
+	t := (&Texts{words: cmp.Or(words, thesaurus.Default()), places: make([][]float32, len(tools)), closure: closure(tools), others: synonyms()}).with(tools, stop)
+	if t == nil {
+		return nil
+	}
 	for i, tool := range tools {
 		t.places[i] = place(wordvectors.Default(), tool.Name+" "+tool.Text)
 	}
+	return t
+}
+
+// Match is how well the text of a tool fits a request, in [0, 1]: what [Match] is without any history.
+func (t *Texts) Match(request *semantic.Matching, tool int32, endpoint float64) float64 {
+	weight := 1 - t.tools[tool].Demoted
+	return match(float64(weight*request.Of(tool)), float64(weight*request.Near(tool)), endpoint)
+}
+
+// Matcher compares requests with the tools, whose numbers are those of its documents.
+func (t *Texts) Matcher() *semantic.Matcher { return t.matcher }
+
+// read returns the texts with those of the requests of tasks.
+func (t *Texts) read(tasks []*Task) *Texts {
+	o := *t
 	done := map[uint64]bool{}
 	for _, task := range tasks {
 		done[task.Group] = done[task.Group] || !task.Failed
@@ -103,15 +121,15 @@ func NewTexts(tools []Tool, tasks []*Task, words *thesaurus.Thesaurus) *Texts {
 		slices.Sort(task.set)
 	}
 	vocabulary, rows := labels.NewVocabulary(stems)
-	t.vocabulary = vocabulary
+	o.vocabulary = vocabulary
 	for i := range tasks {
 		tasks[i].vector, tasks[i].wording = rows[i], wording(stems[i])
 	}
-	return t
+	return &o
 }
 
 // with returns the texts with other texts of the same tools.
-func (t *Texts) with(tools []Tool) *Texts {
+func (t *Texts) with(tools []Tool, stop func() bool) *Texts {
 	o := *t
 	o.actions = nil
 	o.tools, o.names = tools, make([][]string, len(tools))
@@ -121,8 +139,9 @@ func (t *Texts) with(tools []Tool) *Texts {
 		o.names[i] = semantic.Tokens(tool.Name)
 		o.actions = append(o.actions, actionOf(&tool))
 	}
-	o.index = semantic.Build(documents, semantic.Options{Rank: -1})
-	o.matcher = o.index.Matcher(t.words, wordvectors.Default())
+	if o.matcher = semantic.NewMatcher(documents, t.words, wordvectors.Default(), stop); o.matcher == nil {
+		return nil
+	}
 	return &o
 }
 

@@ -62,7 +62,7 @@ func history(n int) (tasks []*Task) {
 }
 
 func fit(t testing.TB, tasks []*Task) *Model {
-	m := Fit(tools, tasks, Options{})
+	m := Fit(NewTexts(tools, nil, nil), tasks, Options{})
 	require.NotNil(t, m)
 	return m
 }
@@ -165,7 +165,7 @@ func TestForeignWordsAreNotSureWhereFewRequestsRecur(t *testing.T) {
 		task.Intent += fmt.Sprint(" ", i%9)
 		tasks = append(tasks, task)
 	}
-	m := Fit(named, tasks, Options{})
+	m := Fit(NewTexts(named, nil, nil), tasks, Options{})
 	for _, words := range []string{"dim", "wake the janitor", "lanterns of the harbour"} {
 		assert.Less(t, m.Find(Situation{Intent: words}).Chances[0], .5, words)
 	}
@@ -179,7 +179,7 @@ func TestForeignWordsAreNotSureWhereFewRequestsRecur(t *testing.T) {
 
 func TestHiddenToolHasNoPast(t *testing.T) {
 	tasks := history(100)
-	h := Count(NewTexts(tools, tasks, nil), tasks, func() bool { return false })
+	h := Count(NewTexts(tools, nil, nil).read(tasks), tasks, func() bool { return false })
 	r := h.request("close the finished bugs", nil)
 	defer r.close()
 	seen, hidden := h.table(asked{[]int32{searchIssues}, r, -1, nil}), h.table(asked{[]int32{searchIssues}, r, closeIssue, nil})
@@ -263,7 +263,7 @@ func TestARequestAskedAgainIsPlannedAsItWent(t *testing.T) {
 func TestNoSetIsEmpty(t *testing.T) {
 	twice := append(slices.Clone(tools), tools[commentIssue])
 	tasks := history(40)
-	m := Fit(twice, tasks, Options{})
+	m := Fit(NewTexts(twice, nil, nil), tasks, Options{})
 	for _, task := range tasks {
 		r := m.history.request(task.Intent, nil)
 		d := newDraft(r, m.history.table(asked{nil, r, -1, nil}), &m.needs, &m.find, nil)

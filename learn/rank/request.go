@@ -56,8 +56,7 @@ type request struct {
 	text    *semantic.Matching
 	clauses []*semantic.Matching
 	top     []semantic.Hit // the best texts
-	words   *semantic.Query
-	most    struct{ text, words, near float64 }
+	most    struct{ text, near float64 }
 }
 
 // requests keeps the buffers of requests that are closed.
@@ -67,7 +66,6 @@ var requests = sync.Pool{New: func() any {
 
 func (r *request) close() {
 	r.text.Close()
-	r.words.Close()
 	for _, c := range r.clauses {
 		c.Close()
 	}
@@ -260,7 +258,6 @@ func (r *request) spread() {
 func (r *request) match(text string, allowed func(tool int32) bool) {
 	h := r.history
 	r.text = h.texts.matcher.Match(text)
-	r.words = h.texts.index.Query(text, nil)
 	most := mostTexts
 	if allowed != nil {
 		most = filteredTexts
@@ -269,7 +266,6 @@ func (r *request) match(text string, allowed func(tool int32) bool) {
 	for _, hit := range r.top[:min(mostTexts, len(r.top))] {
 		weight := 1 - h.texts.tools[hit.Doc].Demoted
 		r.most.text = max(r.most.text, weight*r.text.Of(hit.Doc))
-		r.most.words = max(r.most.words, weight*r.words.Of(hit.Doc).Lexical)
 		r.most.near = max(r.most.near, weight*r.text.Near(hit.Doc))
 	}
 	for _, hit := range r.top[:min(requiringTexts, len(r.top))] {

@@ -38,8 +38,6 @@ const (
 
 	Text
 	TextShare
-	Words
-	WordsShare
 	Vectors
 	VectorsShare
 	Match
@@ -89,7 +87,7 @@ var Groups = []string{"sequence", "request", "text", "graph", "catalog", "famili
 // rising are the rows of which a higher value never lowers a tool: what speaks for it in any history.
 var rising = func() (is []bool) {
 	is = make([]bool, rows)
-	for _, k := range []Row{Text, TextShare, Words, WordsShare, Vectors, VectorsShare, Match, ClauseText, ClauseVectors, Name, Hybrid, Reference} {
+	for _, k := range []Row{Text, TextShare, Vectors, VectorsShare, Match, ClauseText, ClauseVectors, Name, Hybrid, Reference} {
 		is[k] = true
 	}
 	return is
@@ -128,8 +126,6 @@ var Features = [rows]Feature{
 	BesideMean:    {"beside_mean", "request", "mean of these, weighted by need"},
 	Text:          {"text", "text", "match of the request with its text: words, thesaurus, word vectors, spelling"},
 	TextShare:     {"text_share", "text", "the same by the best match"},
-	Words:         {"words", "text", "BM25F of the request, by the most attainable"},
-	WordsShare:    {"words_share", "text", "the same by the best"},
 	Vectors:       {"vectors", "text", "cosine of the word vectors of request and text"},
 	VectorsShare:  {"vectors_share", "text", "the same by the best"},
 	Match:         {"match", "text", "1 - (1 - text)·(1 - .3·vectors)·(1 - .3·endpoint)·(1 - .2·need): the text term of the reference"},

@@ -102,7 +102,14 @@ func (h *History) hypergraph(context []int32, tool int32, c cells) {
 }
 
 // Weights of what speaks for a tool beside its text, as chosen for searches.
-const matchVectors, matchNeed = .3, .2
+const VectorWeight, matchNeed = .3, .2
+
+// match joins what the words of a text, its place by word vectors and that by an embeddings endpoint say, all in [0, 1]:
+//
+//	1 - (1 - text)·(1 - .3·near)·(1 - .3·endpoint)
+func match(text, near, endpoint float64) float64 {
+	return 1 - float64(float64((1-text)*(1-float64(VectorWeight*near)))*(1-float64(VectorWeight*endpoint)))
+}
 
 // cells are the rows of one candidate.
 type cells struct {
@@ -143,15 +150,12 @@ func (r *request) rows(tool int32, endpoint float64, c cells) {
 	c.set(BesideMost, e.besideMost)
 	c.set(BesideMean, e.besideMean)
 	weight := 1 - h.texts.tools[tool].Demoted
-	text, words, near := float64(weight*r.text.Of(tool)), float64(weight*r.words.Of(tool).Lexical), float64(weight*r.text.Near(tool))
+	text, near := float64(weight*r.text.Of(tool)), float64(weight*r.text.Near(tool))
 	c.set(Text, text)
 	c.set(TextShare, text/max(r.most.text, 1e-6))
-	c.set(Words, words)
-	c.set(WordsShare, words/max(r.most.words, 1e-6))
 	c.set(Vectors, near)
 	c.set(VectorsShare, near/max(r.most.near, 1e-6))
-	rest := float64((1-text)*(1-float64(matchVectors*near))) * (1 - float64(matchVectors*endpoint))
-	c.set(Match, 1-float64(rest*(1-float64(matchNeed*e.need))))
+	c.set(Match, 1-float64((1-match(text, near, endpoint))*(1-float64(matchNeed*e.need))))
 	clause, clauseNear := text, near
 	for i, m := range r.clauses {
 		if i == 0 {

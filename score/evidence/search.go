@@ -205,21 +205,23 @@ func include(list []Snippet, x Snippet) []Snippet {
 }
 
 // worthFinding is the share of the best score below which a text at hand is no result.
-const worthFinding = .5
+const worthFinding = .6
 
-// among finds texts at hand, by words and latent space, without a network.
+// among finds texts at hand, by their words, without a network.
 func among(texts []Snippet) finder {
 	docs := make([]semantic.Document, len(texts))
 	for i, s := range texts {
 		docs[i].Text = s.Text
 	}
-	index := semantic.Build(docs, semantic.Options{})
+	matcher := semantic.NewMatcher(docs, nil, nil, nil)
 	return func(_ context.Context, q Query) (found []Snippet, err error) {
 		text := q.Text
 		if q.Exclude != "" {
 			text = strings.TrimSuffix(text, " "+excluding(q.Exclude))
 		}
-		hits := index.Search(strings.ReplaceAll(text, " OR ", " "), mostFound)
+		matching := matcher.Match(strings.ReplaceAll(text, " OR ", " "))
+		defer matching.Close()
+		hits := matching.Top(nil, mostFound, 0)
 		for _, hit := range hits {
 			if hit.Score >= float64(worthFinding*hits[0].Score) {
 				found = append(found, texts[hit.Doc])

@@ -312,18 +312,13 @@ func (c *Counts) Document(id string) semantic.Document { return c.Catalog.Docume
 func (v *Catalog) Document(id string) semantic.Document {
 	if i, ok := v.ToolIndex[id]; ok {
 		t := &v.Tools[i]
-		d := semantic.Document{Name: id, Text: strings.Join([]string{t.Description, t.Domain}, " ")}
-		if t.Name != "" && !strings.HasSuffix(id, t.Name) {
-			d.Name = t.Name + " " + id
-		}
-		var props []string
+		props := []string{}
 		for _, list := range [2][]catalog.Property{v.Schemas[i].Inputs(), v.Schemas[i].Outputs()} {
 			for _, p := range list {
 				props = append(props, p.Name)
 			}
 		}
-		d.Properties = strings.Join(props, " ")
-		return d
+		return semantic.Document{Name: ToolName(t), Text: t.Description, Properties: strings.Join(append(props, t.Domain), " ")}
 	}
 	if i, ok := v.CapabilityIndex[id]; ok {
 		cp := &v.Capabilities[i]
@@ -342,7 +337,7 @@ func (v *Catalog) ChangedSince(before *Catalog) []string {
 	}
 	var ids []string
 	differs := func(id string) {
-		if !before.Document(id).SameText(v.Document(id)) {
+		if before.Document(id) != v.Document(id) {
 			ids = append(ids, id)
 		}
 	}
