@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"gonum.org/v1/gonum/mat"
+
 	"waymark/internal/numeric"
 	"waymark/semantic"
 	"waymark/semantic/wordvectors"

@@ -74,6 +74,7 @@ func Fit(texts *Texts, tasks []*Task, o Options) *Model {
 		return nil
 	}
 	find, needs, next := x.rows(o)
+	m.find.start.row = Match
 	o.Progress(.5)
 	if !m.next.fit(next, trees.Options{}, o.Stop) || !m.find.fit(find, trees.Options{}, o.Stop) {
 		return nil
@@ -112,15 +113,25 @@ const fewQuestions = 2_500
 
 // ranker gives a row of the table its log-odds: the calibrated reference and what trees add to it.
 type ranker struct {
-	start  start
-	trees  *trees.Model
+	start start
+	trees *trees.Model
+
+	// familiar is how like the nearest past request of a tenth of the recorded requests is at most, 0 where that does not matter.
+	// Of a request that is less like any, trees know little: they count by (likeness/familiar)².
+	familiar float64
+
 	sure   *logit.Model        // of what a request asks for: the chance of a tool; nil: by its score
 	curves [2]*calibrate.Curve // from claimed chances to those that held; for what comes next with a request a second one
 }
 
+// row is the row that the ranker starts from: the reference or, of what a request asks for by itself, the match.
+func (r *ranker) row() Row {
+	return cmp.Or(r.start.row, Reference)
+}
+
 // begin calibrates the reference and lets the trees start from it.
 func (r *ranker) begin(x *examples) {
-	r.start = calibrateStart(x)
+	r.start = calibrateStart(x, r.row())
 	x.Margin = make([]float32, x.Len())
 	for i := range x.Margin {
 		x.Margin[i] = float32(r.start.of(x.row(i)))
@@ -163,6 +174,7 @@ func (r *ranker) fit(x *examples, o trees.Options, stop func() bool) bool {
 		return false
 	}
 	if x.Questions != nil && !x.next {
+		r.familiarise(x)
 		r.fitSure(x, held)
 	} else {
 		claims := r.claims(x, held)
@@ -210,7 +222,32 @@ func shares(list []Ranked) []float64 {
 	return p
 }
 
-func (r *ranker) score(row []float32) float64 { return r.start.of(row) + r.trees.Score(row) }
+func (r *ranker) score(row []float32) float64 {
+	return r.start.of(row) + float64(r.trust(row)*r.trees.Score(row))
+}
+
+// trust is how far trees count, in [0, 1].
+func (r *ranker) trust(row []float32) float64 {
+	likeness := float64(row[Nearest])
+	if likeness >= r.familiar {
+		return 1
+	}
+	return float64(likeness*likeness) / float64(r.familiar*r.familiar)
+}
+
+// familiarise notes how like past requests the recorded ones are.
+func (r *ranker) familiarise(x *examples) {
+	var likeness []float64
+	for q, k := range x.kinds {
+		if k == recorded {
+			from, _ := x.question(q)
+			likeness = append(likeness, float64(x.row(from)[Nearest]))
+		}
+	}
+	if slices.Sort(likeness); len(likeness) > 0 {
+		r.familiar = likeness[len(likeness)/10]
+	}
+}
 
 // recurring is the part of all tasks from which on near copies of one request are a habit: they will come again, so they
 // are evidence for one another.
@@ -367,11 +404,12 @@ func (a *Answer) Explain(tool int32) (e Explanation, ok bool) {
 	}
 	e.Groups = map[string]float64{}
 	parts := make([]float64, rows)
-	e.Score, e.Slope = float64(a.table.row(i)[Reference]), a.ranker.start.slope
-	e.Bias = a.ranker.start.bias + a.ranker.trees.Contributions(parts, a.table.row(i))
+	e.Score, e.Slope = float64(a.table.row(i)[a.ranker.start.row]), a.ranker.start.slope
+	trust := a.ranker.trust(a.table.row(i))
+	e.Bias = a.ranker.start.bias + float64(trust*a.ranker.trees.Contributions(parts, a.table.row(i)))
 	e.Outcomes = a.more[tool]
 	for k, v := range parts {
-		e.Groups[Features[k].Group] += v
+		e.Groups[Features[k].Group] += float64(trust * v)
 	}
 	return e, true
 }

@@ -20,10 +20,7 @@ type Plan struct {
 type planner struct {
 	worth, complete, before, link judge
 	sure                          *calibrate.Curve // of completeness
-
-	// familiar is how like the nearest past request of a tenth of the recorded ones is at most. Where it is less, sets say
-	// little, and the likeliest tools are the plan.
-	familiar float32
+	familiar                      float32          // as of a ranker: sets say little of a request that is less like any
 }
 
 // newPlanner returns one without trees: what each judge starts from decides.
@@ -121,15 +118,7 @@ func (m *Model) fitPlans(exams []exam, halves [2]*ranker, pairs [2]*cases, o Opt
 	if !p.worth.fit(worth, setTrees, o.Stop) || !p.complete.fit(complete, setTrees, o.Stop) {
 		return false
 	}
-	var likeness []float32
-	for i, x := range examples {
-		if len(x.sets) > 0 && exams[i].questions[0].kind == recorded {
-			likeness = append(likeness, x.sets[0].row[setNearest])
-		}
-	}
-	if slices.Sort(likeness); len(likeness) > 0 {
-		p.familiar = likeness[len(likeness)/10]
-	}
+	p.familiar = float32(m.find.familiar)
 	var claims []calibrate.Prediction
 	for i, x := range examples {
 		if k := p.best(x.sets); k >= 0 && exams[i].held() {

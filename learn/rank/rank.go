@@ -28,13 +28,14 @@ import (
 
 // Tool is what is known of a tool without any history.
 type Tool struct {
-	Name, Text, Properties string
-	Server                 int32   // tools of one server share it, -1 for none
-	Demoted                float64 // share of a match with its text that does not count
-	Cluster                int32   // 1 + its spectral cluster of tools and capabilities, 0 for none
-	HyperRank              float64 // PageRank in the hypergraph of tools and capabilities, divided by the largest
-	Requires               []int32 // tools that it requires, as the catalog says
-	Effect                 Effect  // as annotated
+	Name                    string  // without its server
+	Title, Text, Properties string  // what it is found by, the title with its server
+	Server                  int32   // tools of one server share it, -1 for none
+	Demoted                 float64 // share of a match with its text that does not count
+	Cluster                 int32   // 1 + its spectral cluster of tools and capabilities, 0 for none
+	HyperRank               float64 // PageRank in the hypergraph of tools and capabilities, divided by the largest
+	Requires                []int32 // tools that it requires, as the catalog says
+	Effect                  Effect  // as annotated
 }
 
 // Task is a past task.
@@ -135,7 +136,7 @@ func (t *Texts) with(tools []Tool, stop func() bool) *Texts {
 	o.tools, o.names = tools, make([][]string, len(tools))
 	documents := make([]semantic.Document, len(tools))
 	for i, tool := range tools {
-		documents[i] = semantic.Document{Name: tool.Name, Text: tool.Text, Properties: tool.Properties}
+		documents[i] = semantic.Document{Name: tool.Title, Text: tool.Text, Properties: tool.Properties}
 		o.names[i] = semantic.Tokens(tool.Name)
 		o.actions = append(o.actions, actionOf(&tool))
 	}

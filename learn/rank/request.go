@@ -18,7 +18,7 @@ const (
 	mostTexts        = 24  // best texts, from which the largest matches are read
 	filteredTexts    = 960 // best texts, among which allowed tools are sought
 	requiringTexts   = 8   // best texts, whose requirements are noted
-	textCandidates   = 12  // of these, those that are candidates
+	textCandidates   = 24  // of these, those that are candidates
 	closedCandidates = 4   // of these, those whose requirements are candidates, too
 	leastAssoc       = -1. // bounds of the association of a word with a tool
 	mostAssoc        = 4.
@@ -262,7 +262,7 @@ func (r *request) match(text string, allowed func(tool int32) bool) {
 	if allowed != nil {
 		most = filteredTexts
 	}
-	r.top = r.text.Top(r.top, most, 1)
+	r.top = r.text.Top(r.top, most, VectorWeight)
 	for _, hit := range r.top[:min(mostTexts, len(r.top))] {
 		weight := 1 - h.texts.tools[hit.Doc].Demoted
 		r.most.text = max(r.most.text, weight*r.text.Of(hit.Doc))

@@ -6,12 +6,15 @@ import (
 
 // start is where a fit begins: log-odds = bias + slope·reference. The slope is never negative, so without trees the order
 // is that of the reference.
-type start struct{ bias, slope float64 }
+type start struct {
+	bias, slope float64
+	row         Row
+}
 
-func (s start) of(row []float32) float64 { return s.bias + float64(s.slope*float64(row[Reference])) }
+func (s start) of(row []float32) float64 { return s.bias + float64(s.slope*float64(row[s.row])) }
 
 // prior is where nothing is known of a history: texts that fit well are right more often than not.
-var prior = start{-4, 8}
+var prior = start{-4, 8, Reference}
 
 const (
 	newtonSteps = 25
@@ -19,14 +22,15 @@ const (
 )
 
 // calibrateStart fits the start by Newton's method, on the loss that the trees go on with.
-func calibrateStart(x *examples) start {
+func calibrateStart(x *examples, row Row) start {
 	s := prior
+	s.row = row
 	for range newtonSteps {
 		var g, h [2]float64 // derivatives by bias and slope
 		var cross float64
 		if x.Questions == nil {
 			for i, right := range x.Right {
-				v := float64(x.Values[i*int(rows)+int(Reference)])
+				v := float64(x.Values[i*int(rows)+int(s.row)])
 				p := Chance(s.bias + float64(s.slope*v))
 				w := float64(x.Weight[i])
 				d, c := float64(w*(p-float64(right))), float64(float64(w*p)*(1-p))
@@ -57,7 +61,7 @@ func calibrateStart(x *examples) start {
 func (s start) derive(x *examples, from, to int) (first, second float64) {
 	var wrong, mean, square float64 // Σ e^s, Σ e^s·v, Σ e^s·v² of the wrong rows
 	value := func(i int) (v, e float64) {
-		v = float64(x.Values[i*int(rows)+int(Reference)])
+		v = float64(x.Values[i*int(rows)+int(s.row)])
 		return v, numeric.Exp(min(30, float64(s.slope*v)))
 	}
 	for i := from; i < to; i++ {

@@ -12,6 +12,7 @@ func (f *Fitted) Write(w *codec.Writer) {
 	for _, r := range []*ranker{&f.find, &f.needs, &f.next} {
 		w.Float(r.start.bias)
 		w.Float(r.start.slope)
+		w.Float(r.familiar)
 		r.trees.Write(w)
 		w.Bool(r.sure != nil)
 		if r.sure != nil {
@@ -24,25 +25,26 @@ func (f *Fitted) Write(w *codec.Writer) {
 		j.trees.Write(w)
 	}
 	f.planner.sure.Write(w)
-	w.Float(float64(f.planner.familiar))
 }
 
 // ReadFitted reads what [Fitted.Write] wrote. What is damaged fails r.
 func ReadFitted(r *codec.Reader) *Fitted {
 	f := &Fitted{}
 	for _, k := range []*ranker{&f.find, &f.needs, &f.next} {
-		k.start = start{r.Float(), r.Float()}
+		k.start = start{r.Float(), r.Float(), Reference}
+		k.familiar = r.Float()
 		k.trees = trees.Read(r, int(rows))
 		if r.Bool() {
 			k.sure = logit.Read(r, sureFeatures)
 		}
 		k.curves[0], k.curves[1] = calibrate.Read(r), calibrate.Read(r)
 	}
+	f.find.start.row = Match
 	f.planner = newPlanner()
 	for i, j := range f.planner.judges() {
 		j.trees = trees.Read(r, [...]int{setFeatures, setFeatures, pairFeatures, pairFeatures}[i])
 	}
 	f.planner.sure = calibrate.Read(r)
-	f.planner.familiar = float32(r.Float())
+	f.planner.familiar = float32(f.find.familiar)
 	return f
 }

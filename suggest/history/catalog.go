@@ -318,7 +318,11 @@ func (v *Catalog) Document(id string) semantic.Document {
 				props = append(props, p.Name)
 			}
 		}
-		return semantic.Document{Name: ToolName(t), Text: t.Description, Properties: strings.Join(append(props, t.Domain), " ")}
+		d := semantic.Document{Name: id, Text: t.Description, Properties: strings.Join(append(props, t.Domain), " ")}
+		if t.Name != "" && !strings.HasSuffix(id, t.Name) {
+			d.Name = t.Name + " " + id
+		}
+		return d
 	}
 	if i, ok := v.CapabilityIndex[id]; ok {
 		cp := &v.Capabilities[i]
