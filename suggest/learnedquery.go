@@ -145,7 +145,7 @@ func (q *query) learnedTerms(c candidate) (terms []Term) {
 		if !ok {
 			return nil
 		}
-		terms = append(terms, Term{"reference", e.Score, e.Slope, e.Slope * e.Score})
+		terms = append(terms, Term{rank.Features[e.Row].Name, e.Score, e.Slope, e.Slope * e.Score})
 		if e.Outcomes != 0 {
 			terms = append(terms, Term{"episodic", e.Outcomes, 1, e.Outcomes})
 		}

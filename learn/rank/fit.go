@@ -391,7 +391,8 @@ func best(list []Ranked, k int) []Ranked {
 
 // Explanation is a score as a sum: Bias + Slope·Score + Outcomes + Σ Groups.
 type Explanation struct {
-	Score, Slope, Bias float64            // of the reference, and its calibration
+	Row                Row                // that the score starts from: the reference, or the match
+	Score, Slope, Bias float64            // its value, and the calibration
 	Outcomes           float64            // what outcomes add; see [Answer.Adjust]
 	Groups             map[string]float64 // what the trees add, by group of rows; see [Groups]
 }
@@ -404,6 +405,7 @@ func (a *Answer) Explain(tool int32) (e Explanation, ok bool) {
 	}
 	e.Groups = map[string]float64{}
 	parts := make([]float64, rows)
+	e.Row = a.ranker.start.row
 	e.Score, e.Slope = float64(a.table.row(i)[a.ranker.start.row]), a.ranker.start.slope
 	trust := a.ranker.trust(a.table.row(i))
 	e.Bias = a.ranker.start.bias + float64(trust*a.ranker.trees.Contributions(parts, a.table.row(i)))
