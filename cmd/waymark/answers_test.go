@@ -168,14 +168,13 @@ func TestColumnsThatFit(t *testing.T) {
 
 // The formulas of a score fit on a screen, whatever is asked and however long ids are.
 func TestFormulaFitsAScreen(t *testing.T) {
-	dir := t.TempDir()
+	dir := sampleStore(t)
 	long := strings.Repeat("世", 80)
 	ask := func(in string, args ...string) []string {
 		var out, errs bytes.Buffer
 		require.Zero(t, run(t.Context(), append(args, "--data", dir), strings.NewReader(in), &out, &errs), errs.String())
 		return strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 	}
-	ask("", "import", "sample")
 	ask(`{"id":"1","steps":[{"tool":"metrics:list_alerts"},{"tool":"`+long+`"},{"tool":"metrics:query_metrics"}]}`, "record", "-")
 	for _, args := range [][]string{
 		{"metrics:query_metrics"}, {"metrics:query_metrics", "--after", "metrics:list_alerts"}, {"metrics:query_metrics", "--intent", "why is checkout slow"},

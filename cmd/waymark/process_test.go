@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -241,10 +243,12 @@ func TestServeEndsGracefully(t *testing.T) {
 	s := startServer(t, filepath.Join(t.TempDir(), "data"))
 	r, w := io.Pipe()
 	answered := make(chan error, 1)
+	client := &http.Client{Transport: &http.Transport{ExpectContinueTimeout: time.Minute}}
 	go func() {
 		req, _ := http.NewRequest(http.MethodPost, s.URLs.API+"/episodes", r)
 		req.Header.Set("Content-Type", "application/x-ndjson")
-		resp, err := http.DefaultClient.Do(req)
+		req.Header.Set("Expect", "100-continue") // the body is sent once the handler reads it
+		resp, err := client.Do(req)
 		if err == nil {
 			defer resp.Body.Close()
 			if resp.StatusCode != http.StatusOK {
@@ -255,9 +259,16 @@ func TestServeEndsGracefully(t *testing.T) {
 	}()
 	_, err := io.WriteString(w, `{"id":"open","steps":[{"tool":"a:b"}]}`+"\n")
 	require.NoError(t, err)
-	time.Sleep(50 * time.Millisecond) // the request is at the server
 	require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
-	time.Sleep(50 * time.Millisecond)
+	page, err := url.Parse(s.URLs.Page)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { // it has closed its port
+		conn, err := net.Dial("tcp", page.Host)
+		if err == nil {
+			conn.Close()
+		}
+		return err != nil
+	}, 30*time.Second, time.Millisecond)
 	require.NoError(t, w.Close())
 	require.NoError(t, <-answered)
 	require.NoError(t, s.cmd.Wait(), s.stderr)
@@ -468,7 +479,7 @@ func TestInterruptedRebuild(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no interrupts are sent to other processes")
 	}
-	s := startServer(t, filepath.Join(t.TempDir(), "data"), "--sample")
+	s := startServer(t, sampleStore(t))
 	canceled := func(id string) bool {
 		var job live.Job
 		require.Eventually(t, func() bool {
