@@ -2,73 +2,14 @@ package server
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"waymark/live"
 )
-
-type jobList struct {
-	Jobs       []live.Job `json:"jobs"`
-	NextCursor string     `json:"next_cursor"`
-}
-
-// The list has the jobs that were asked for and those that start by themselves, the newest first, page by page.
-func TestListJobs(t *testing.T) {
-	w := newWeb(t)
-	list := func(query string) jobList { return parse[jobList](t, 200, w.ask("GET", "/v1/jobs"+query, "")) }
-	settled := func() bool { return len(list("?state=running").Jobs) == 0 }
-	last := func() live.Job {
-		require.Eventually(t, settled, time.Minute, 10*time.Millisecond)
-		return append(list("?limit=1").Jobs, live.Job{})[0]
-	}
-	require.Equal(t, 200, w.ask("PUT", "/v1/tools", `[{"id":"new:tool","description":"A tool that comes later."}]`).status)
-	require.Eventually(t, func() bool { return last().Reason == "the catalog changed" }, time.Minute, 10*time.Millisecond)
-	built := last()
-	assert.Equal(t, "build", built.Kind)
-	assert.Equal(t, live.JobDone, built.State)
-	assert.NotZero(t, built.StartedAt)
-	assert.NotZero(t, built.At)
-	assert.Equal(t, built, parse[live.Job](t, 200, w.ask("GET", "/v1/jobs/"+built.ID, "")))
-
-	var episodes strings.Builder
-	for i := range 80 {
-		fmt.Fprintf(&episodes, `{"id":"many-%d","steps":[{"tool":"fs:read_file"},{"tool":"json:parse"}]}`+"\n", i)
-	}
-	require.Equal(t, 200, w.ask("POST", "/v1/episodes", episodes.String(), "Content-Type: application/x-ndjson").status)
-	require.Eventually(t, func() bool { return strings.Contains(last().Reason, "events were recorded since the last build") }, time.Minute, 10*time.Millisecond)
-
-	asked := parse[live.Job](t, 202, w.ask("POST", "/v1/rebuild", `{"verify":true}`))
-	assert.Equal(t, "requested", asked.Reason)
-	require.Eventually(t, settled, time.Minute, 10*time.Millisecond)
-	all := list("").Jobs
-	assert.Equal(t, asked.ID, all[0].ID)
-	var paged []live.Job
-	for path := "/v1/jobs?limit=1"; path != ""; {
-		r := w.ask("GET", path, "")
-		p := parse[jobList](t, 200, r)
-		require.Len(t, p.Jobs, 1)
-		paged = append(paged, p.Jobs...)
-		path, _, _ = strings.Cut(strings.TrimPrefix(r.header.Get("Link"), "<"), ">")
-		assert.Equal(t, p.NextCursor == "", path == "")
-	}
-	assert.Equal(t, all, paged)
-	assert.Empty(t, list("?state=failed").Jobs)
-	assert.Len(t, list("?state=done&limit=500").Jobs, len(all))
-	requireProblem(t, 422, "cursor", w.ask("GET", "/v1/jobs?cursor=%25", ""))
-	requireProblem(t, 422, "state", w.ask("GET", "/v1/jobs?state=gone", ""))
-
-	require.Less(t, w.ask("PUT", "/v1/workspaces/other", "").status, 300)
-	other := parse[jobList](t, 200, w.ask("GET", "/v1/jobs", "", "Authorization: Bearer local-token", "Waymark-Workspace: other"))
-	assert.Empty(t, other.Jobs, "jobs belong to a workspace")
-}
 
 // HEAD has the status and headers of GET, where that is no stream.
 func TestHead(t *testing.T) {

@@ -166,7 +166,7 @@ func TestLocalToken(t *testing.T) {
 	assert.Equal(t, 200, r.status, r.body)
 	assert.Eventually(t, func() bool {
 		return strings.Contains(w.ask("GET", "/v1/stats", "", local, "Waymark-Workspace: other").body, `"sources":{"import:dataset":1}`)
-	}, time.Second, 5*time.Millisecond)
+	}, 30*time.Second, 5*time.Millisecond)
 	assert.Contains(t, w.ask("GET", "/v1/stats", "").body, `"sources":{"test":14}`, "the default workspace is untouched")
 	requireProblem(t, 403, "local token", w.ask("GET", "/v1/stats", "", "Waymark-Workspace: other"))
 	requireProblem(t, 400, "workspace", w.ask("GET", "/v1/stats", "", local, "Waymark-Workspace: ../x"))
