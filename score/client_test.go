@@ -373,13 +373,3 @@ func TestOptionsAreChecked(t *testing.T) {
 	c := client(t, s, func(o *endpoint.Options) { o.APIKey = "sesame" })
 	assert.NotContains(t, fmt.Sprintf("%v %+v %#v", c, c, c), "sesame")
 }
-
-func TestQuestionKeys(t *testing.T) {
-	a, b := ask, ask
-	a.System, a.User = "ab", "c"
-	b.System, b.User = "a", "bc"
-	assert.NotEqual(t, a.Key(), b.Key())
-	b = a
-	b.ID = "other"
-	assert.Equal(t, a.Key(), b.Key(), "the id is not part of what the model sees")
-}
