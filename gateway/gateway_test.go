@@ -373,17 +373,6 @@ func TestConcurrencyAndQueue(t *testing.T) {
 	assert.Equal(t, 4, busy)
 }
 
-// A swarm of notices is one look at the tools every so often, and holds up nothing else.
-func TestListChangedStorm(t *testing.T) {
-	o := quick(t)
-	o.Settle = 100 * time.Millisecond
-	g := connected(t, o, "storm")
-	for range 20 {
-		assert.Empty(t, call(t, g, "storm:go", `{}`).Failure)
-	}
-	assert.EqualValues(t, 1, server(g, "storm").Starts)
-}
-
 func TestChangedToolsAreQuarantined(t *testing.T) {
 	o := quick(t)
 	o.Poll = 20 * time.Millisecond
@@ -443,16 +432,6 @@ func TestToolsThatComeLater(t *testing.T) {
 	require.NoError(t, g.Approve(t.Context(), "grows:added", ""))
 	assert.Empty(t, call(t, g, "grows:added", `{}`).Failure)
 	assert.ErrorIs(t, g.Approve(t.Context(), "grows:none", ""), ErrUnknown)
-}
-
-func TestOddDefinitions(t *testing.T) {
-	g := connected(t, quick(t), "odd")
-	assert.Len(t, g.Tools(), 1)
-	for _, w := range g.Withheld() {
-		assert.Equal(t, ReasonInvalid, w.Reason)
-		assert.Error(t, g.Approve(t.Context(), w.ID, ""))
-	}
-	assert.Len(t, g.Withheld(), 3)
 }
 
 // A row that cannot be read closes what it is about.

@@ -328,39 +328,3 @@ func TestReadFS(t *testing.T) {
 		assert.ErrorIs(t, err, fs.ErrNotExist)
 	}
 }
-
-func TestReport(t *testing.T) {
-	var r Report
-	for i := range 150 {
-		r.Add(Item{File: "a.jsonl", Line: i + 1, Dropped: "bad"})
-	}
-	tool := Item{Kind: KindTool, ID: "t"}
-	r.Add(tool)
-	r.Add(tool)
-	r.Add(Item{Kind: KindTool, ID: "t", Duplicate: true})
-	r.Refuse(tool, "storage is closed")
-	assert.Len(t, r.Reasons, 100)
-	assert.Equal(t, Counts{Tools: 1}, r.Taken)
-	assert.Equal(t, Counts{Tools: 1}, r.Duplicates)
-	assert.Equal(t, Counts{Tools: 1, Lines: 150}, r.Dropped)
-	assert.Contains(t, r.String(), "taken       1 tool\nknown       1 tool\ndropped     1 tool, 150 lines\n  a.jsonl:1  bad\n")
-	assert.Contains(t, r.String(), "… and 51 more")
-	assert.Equal(t, "nothing", Counts{}.String())
-}
-
-func ExampleRead() {
-	var report Report
-	for item, err := range Read(context.Background(), "testdata/export", Options{}) {
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		report.Add(item)
-	}
-	fmt.Print(report)
-	// Output:
-	// taken       1 tool, 1 capability, 1 episode
-	// dropped     2 lines
-	//   history.jsonl:4  unknown kind "model": want tool, capability or episode
-	//   history.jsonl:5  no kind
-}

@@ -169,15 +169,6 @@ func TestCheckSaysAllThatIsWrong(t *testing.T) {
 	}
 }
 
-// Tasks of one layer stand as they are written, whichever of them is free first.
-func TestLayersAreOrderedAsWritten(t *testing.T) {
-	p, err := Check(dag(task("a", "note:add", ""), task("b", "note:add", ""), task("late", "fs:echo", "", "b"), task("early", "fs:echo", "", "a"),
-		task("last", "fs:echo", "", "late", "a")), Rules{Catalog: office()})
-	require.NoError(t, err)
-	assert.Equal(t, [][]string{{"a", "b"}, {"late", "early"}, {"last"}}, p.Layers)
-	assert.Equal(t, []string{"a", "b", "late", "early", "last"}, p.Order)
-}
-
 func TestPlan(t *testing.T) {
 	q := dag(
 		task("send", "mail:send", `{"to":"me","text":{"$from":"issue.body"}}`),
@@ -414,18 +405,6 @@ func TestRunPassesValuesOn(t *testing.T) {
 	assert.JSONEq(t, string(server.calls[2].Arguments), string(s.Output), "the result of the one last task")
 }
 
-func TestTextsAreResultsToo(t *testing.T) {
-	for content, want := range map[string]string{
-		`[{"type":"text","text":"hello"}]`:                                                   `"hello"`,
-		`[{"type":"text","text":"{\"a\":1}"}]`:                                               `{"a":1}`,
-		`[{"type":"text","text":"a"},{"type":"image","data":""},{"type":"text","text":"b"}]`: `"a\nb"`,
-		`[]`: `null`, `null`: `null`, `garbage`: `null`, `[{"type":"text","text":"{"}]`: `"{"`,
-	} {
-		assert.Equal(t, want, string(resultOf(Result{Content: json.RawMessage(content)})), content)
-	}
-	assert.Equal(t, `{"b":2}`, string(resultOf(Result{Structured: json.RawMessage(` {"b":2} `), Content: json.RawMessage(`[{"type":"text","text":"a"}]`)})))
-}
-
 func TestPartialFailure(t *testing.T) {
 	server := issuesServer()
 	server.answers["mail:send"] = fails(FailedTool)
@@ -635,45 +614,6 @@ func TestApproval(t *testing.T) {
 	assert.Equal(t, s, r.Status(), "what has ended stays so")
 }
 
-// endJournal looks at the run when its end is to be kept.
-type endJournal struct {
-	Memory
-	look func()
-}
-
-func (j *endJournal) End(ctx context.Context, s Status) error {
-	j.look()
-	return j.Memory.End(ctx, s)
-}
-
-func TestTheEndShowsOnceItIsKept(t *testing.T) {
-	p, err := Check(dag(task("a", "fs:echo", "")), Rules{Catalog: office()})
-	require.NoError(t, err)
-	var r *Run
-	begun, seen := make(chan struct{}), make(chan Status, 1)
-	r, err = Start(t.Context(), "run-1", p, Options{Caller: &callee{}, Journal: &endJournal{look: func() { <-begun; seen <- r.Status() }}})
-	require.NoError(t, err)
-	close(begun)
-	s := <-seen
-	assert.Equal(t, Running, s.State)
-	assert.Zero(t, s.EndedAt)
-	assert.Empty(t, s.Output)
-	assert.Equal(t, Done, rest(t, r).State)
-	assert.NotZero(t, r.Status().EndedAt)
-	assert.NotEmpty(t, r.Status().Output)
-}
-
-// Whoever decided and looks at once does not see the run wait for what was decided.
-func TestADecisionShowsAtOnce(t *testing.T) {
-	for range 20 {
-		r, s := perform(t, dag(task("w", "disk:wipe", `{"disk":"a"}`)), &callee{}, nil)
-		require.Equal(t, Paused, s.State)
-		require.NoError(t, r.Decide(nil, true))
-		require.NotEqual(t, Paused, r.Status().State)
-		require.Equal(t, Done, rest(t, r).State)
-	}
-}
-
 func TestResultsAreBoundedTogether(t *testing.T) {
 	r := &Run{}
 	r.kept.Store(maxKept - 10)
@@ -782,65 +722,6 @@ func TestNothingIsCalledThatIsNotKept(t *testing.T) {
 func TestNoCaller(t *testing.T) {
 	_, s := perform(t, dag(task("a", "mail:send", `{"to":"a","text":"b"}`)), nil, func(o *Options) {})
 	require.Equal(t, Paused, s.State)
-}
-
-func BenchmarkRun(b *testing.B) {
-	nap := &callee{answers: map[string]func(context.Context, Call, int) (Result, error){
-		"fs:nap": func(context.Context, Call, int) (Result, error) {
-			time.Sleep(100 * time.Millisecond)
-			return Result{}, nil
-		},
-	}}
-	var independent, row []catalog.Task
-	for i := range 8 {
-		independent = append(independent, task(fmt.Sprint("t", i), "fs:nap", ""))
-	}
-	for i := range 100 {
-		t := task(fmt.Sprint("t", i), "fs:echo", `{"x":1}`)
-		if i > 0 {
-			t.Arguments["before"] = json.RawMessage(fmt.Sprintf(`{"$from":"t%d.result.x"}`, i-1))
-		}
-		row = append(row, t)
-	}
-	bench := func(name string, tasks []catalog.Task, nodes int) {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				nap.calls = nil
-				p, err := Check(dag(tasks...), Rules{Catalog: office()})
-				require.NoError(b, err)
-				r, err := Start(b.Context(), "run", p, Options{Caller: nap, Journal: &Memory{}})
-				require.NoError(b, err)
-				<-r.Over()
-				require.Equal(b, Done, r.Status().State)
-			}
-			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/float64(nodes), "µs/node")
-		})
-	}
-	bench("nodes=8x100ms", independent, 8)
-	bench("nodes=100", row, 100)
-}
-
-// No argument is taken from a result that does not fit its schema: directly, by an expression, or out of a capability.
-func TestAMisfitIsNoArgument(t *testing.T) {
-	misfit := func(context.Context, Call, int) (Result, error) {
-		return Result{Content: json.RawMessage(`[{"type":"text","text":"{\"body\":\"x\",\"items\":[{\"id\":7}]}"}]`), Misfit: true, Unvalidated: "it does not fit"}, nil
-	}
-	for _, uses := range []catalog.Task{
-		task("b", "fs:echo", `{"x":{"$from":"a.result.body"}}`),
-		task("b", "fs:echo", `{"x":[{"$expr":"tasks.a.result.body"}]}`),
-	} {
-		server := issuesServer()
-		server.answers["issues:get"] = misfit
-		_, s := perform(t, dag(task("a", "issues:get", `{"id":1}`), uses, task("c", "fs:echo", `{}`, "a")), server, nil)
-		require.Equal(t, map[string]NodeState{"a": NodeDone, "b": NodeFailed, "c": NodeDone}, states(s))
-		require.Equal(t, `argument "x": the result of a does not fit the output schema of its tool`, nodeOf(s, "b").Error)
-		require.True(t, nodeOf(s, "a").Misfit)
-	}
-	server := issuesServer()
-	server.answers["issues:get"] = misfit
-	_, s := perform(t, dag(task("a", "first-issue", `{"words":"crash"}`), task("b", "fs:echo", `{"x":{"$from":"a.result.body"}}`)), server, nil)
-	require.Equal(t, NodeFailed, nodeOf(s, "b").State)
-	require.True(t, nodeOf(s, "a").Misfit)
 }
 
 // Steps of the host are skipped, what comes after them runs, and an argument is left out, or is a missing value where

@@ -84,18 +84,6 @@ func TestAnswersFitAScreen(t *testing.T) {
 	}
 }
 
-// More results than fit are the choice of whoever asks for them; nothing else is added for them.
-func TestALongListOfResults(t *testing.T) {
-	search, _, _ := largeAnswers()
-	search.Warnings, search.UnknownIDs = nil, nil
-	for range 2 {
-		search.Results = append(search.Results, search.Results...)
-	}
-	var b bytes.Buffer
-	(&app{out: &b}).showSearch(search, false)
-	assert.Equal(t, 40+5, strings.Count(b.String(), "\n"), "header and suggestion id around 40 results")
-}
-
 // The ten largest terms and the rest add up, digit by digit, to the total that is shown.
 func TestTermsAddUp(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
@@ -142,27 +130,6 @@ func TestEveryWarningIsASentence(t *testing.T) {
 	require.NotEmpty(t, codes)
 	for _, code := range codes {
 		assert.Contains(t, warningSentences, string(code[1]))
-	}
-}
-
-func TestNumbers(t *testing.T) {
-	for x, want := range map[float64]string{0.5: "0.5000", -0.00001: "0.0000", 1: "1.0000", -2.66772: "-2.6677"} {
-		assert.Equal(t, want, number(x))
-	}
-}
-
-// Where a table is wider than the screen even without its last column, that column goes; the ids stay whole for
-// programs that read them.
-func TestColumnsThatFit(t *testing.T) {
-	t.Setenv("COLUMNS", "40")
-	long := strings.Repeat("x", 60)
-	for _, tt := range []struct{ id, want string }{
-		{"a", "rank  id  description\n1     a   01234567890123456789012345678…\n"},
-		{long, "rank  id\n1     " + long + "\n"},
-	} {
-		var b bytes.Buffer
-		(&app{out: &b}).columnsThatFit([]string{"rank", "id", "description"}, [][]string{{"1", tt.id, strings.Repeat("0123456789", 9)}})
-		assert.Equal(t, tt.want, b.String())
 	}
 }
 

@@ -65,17 +65,6 @@ func startServer(t testing.TB, dir string, args ...string) *serving {
 	return s
 }
 
-// The link that serve prints at its start opens its page as the operator.
-func TestServePrintsASignInLink(t *testing.T) {
-	s := startServer(t, filepath.Join(t.TempDir(), "data"))
-	require.Regexp(t, `^`+s.URLs.Page+`#/sign-in\?code=[A-Z2-7]{26}$`, s.URLs.SignIn)
-	_, code, _ := strings.Cut(s.URLs.SignIn, "code=")
-	resp, err := http.Post(s.URLs.API+"/sign-in-links/exchange", "application/json", strings.NewReader(`{"code":"`+code+`"}`))
-	require.NoError(t, err)
-	require.NoError(t, resp.Body.Close())
-	require.Equal(t, http.StatusOK, resp.StatusCode)
-}
-
 // stop ends the server as a supervisor would and returns its exit code.
 func (s *serving) stop(t testing.TB) int {
 	t.Helper()
