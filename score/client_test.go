@@ -307,7 +307,7 @@ func questions(n int) []Question {
 	return qs
 }
 
-func TestConcurrencyIsBounded(t *testing.T) {
+func TestAsksConcurrentlyWithinABound(t *testing.T) {
 	s := serve(t, func(_ int, w http.ResponseWriter, r request) {
 		time.Sleep(5 * time.Millisecond)
 		say(w, fmt.Sprintf(`{"score":%d}`, 1+len(r.user())%5))

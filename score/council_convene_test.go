@@ -130,7 +130,7 @@ func three() *host {
 		"mx-ann": honest("This is quality 8.", 0), "mx-bob": honest("This is quality 6.", -1), "mx-eve": honest("This is quality 7.", 1)})
 }
 
-func TestConvene(t *testing.T) {
+func TestConveneConcurrently(t *testing.T) {
 	h := three()
 	req := CouncilRequest{CouncilInput: CouncilInput{Question: "How good is it?", Options: CouncilOptions{Seed: 7}}}
 	a, err := h.convene(t, req)

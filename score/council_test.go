@@ -378,30 +378,6 @@ func TestReportedTotals(t *testing.T) {
 	}
 }
 
-func TestLabels(t *testing.T) {
-	in := CouncilInput{Responses: responses("x", "y"), Reviews: []Review{{Reviewer: "r", Labels: map[string]string{"A": "y", "B": "x"},
-		Ranking: []string{"A", "B"}, Evaluations: map[string]*Evaluation{"A": eval("9 9 9 9 9"), "B": eval("8 8 8 8 8")}}}}
-	order, _ := ranking(score(t, in))
-	assert.Equal(t, []string{"y", "x"}, order)
-
-	in.Reviews[0].Evaluations, in.Reviews[0].Ranking = nil, nil
-	in.Reviews[0].Raw = `{"ranking":["response b","Response A"]}`
-	order, _ = ranking(score(t, in))
-	assert.Equal(t, []string{"x", "y"}, order)
-
-	for want, labels := range map[string]map[string]string{
-		`reviews[0].labels["A"]: "z" is no response`:                 {"A": "z"},
-		`reviews[0].labels["B"]: "x" has the label "A" already`:      {"A": "x", "B": "x"},
-		`reviews[0].labels[" "]: is required`:                        {" ": "x"},
-		"reviews[0].labels[\"a\\u200b\"]: \"a\\u200b\" has an invis": {"a\u200b": "x"},
-	} {
-		in.Reviews[0].Labels = labels
-		_, err := ScoreCouncil(in)
-		require.Error(t, err)
-		assert.Contains(t, err.Error(), want)
-	}
-}
-
 func TestInputsThatCannotBeTaken(t *testing.T) {
 	good := func() CouncilInput {
 		return CouncilInput{Responses: responses("a", "b"), Reviews: []Review{{Reviewer: "r", Evaluations: map[string]*Evaluation{"a": eval("8 8 8 8 8")}}}}
