@@ -422,18 +422,6 @@ func TestChangedToolsAreQuarantined(t *testing.T) {
 	assert.NotEmpty(t, changes)
 }
 
-func TestToolsThatComeLater(t *testing.T) {
-	o := quick(t)
-	o.Poll = 20 * time.Millisecond
-	g := connected(t, o, "grows")
-	require.Eventually(t, func() bool { return len(g.Withheld()) == 1 }, 2*time.Minute, time.Millisecond)
-	assert.Equal(t, ReasonNew, g.Withheld()[0].Reason)
-	assert.Equal(t, run.FailedPolicy, call(t, g, "grows:added", `{}`).Failure)
-	require.NoError(t, g.Approve(t.Context(), "grows:added", ""))
-	assert.Empty(t, call(t, g, "grows:added", `{}`).Failure)
-	assert.ErrorIs(t, g.Approve(t.Context(), "grows:none", ""), ErrUnknown)
-}
-
 // A row that cannot be read closes what it is about.
 func TestDamagedPins(t *testing.T) {
 	o := quick(t)

@@ -188,18 +188,6 @@ func TestMCPConfig(t *testing.T) {
 	assert.NotContains(t, string(all)+report.String(), "SECRET")
 }
 
-func TestStripComments(t *testing.T) {
-	for in, want := range map[string]string{
-		`{"a": "//b", /* c */ "d": 1,}`:   `{"a":"//b","d":1}`,
-		"{// x\n\"a\":[1,2, // y\n],\n}":  `{"a":[1,2]}`,
-		`{"a":"\"//","b":"/*",}`:          `{"a":"\"//","b":"/*"}`,
-		`{"u":"https://example.com/a,]"}`: `{"u":"https://example.com/a,]"}`,
-	} {
-		assert.JSONEq(t, want, string(stripComments([]byte(in))), in)
-		assert.Len(t, stripComments([]byte(in)), len(in), "places stay")
-	}
-}
-
 func TestWaymark(t *testing.T) {
 	items, seen, _ := read(t, "testdata/export", Options{})
 	assert.Equal(t, []string{
@@ -231,30 +219,6 @@ func TestExportRoundTrip(t *testing.T) {
 			require.NoError(t, WriteLine(&second, it))
 		}
 		assert.Equal(t, first.String(), second.String(), path)
-	}
-}
-
-func TestLines(t *testing.T) {
-	long := strings.Repeat("x", maxLine-len(`{"id":""}`))
-	for _, tt := range []struct{ why, text, want string }{
-		{"as long as allowed", `{"id":"` + long + `"}` + "\r\n{\"id\":\"b\"}", `tool has no`},
-		{"too long", `{"id":"` + long + `x"}` + "\n{\"id\":\"b\"}\n", "line is longer than 1048576 bytes"},
-		{"no white space of JSON", "\u00a0\n{\"id\":\"b\"}\n \t\n", "invalid character '\\u00a0' at start of value (byte 0)"},
-		{"not UTF-8", "{\"id\":\"\xff\"}\n{\"id\":\"b\"}\n", "/id: invalid UTF-8 (byte 7)"},
-	} {
-		var items []Item
-		for it, err := range ReadFrom(t.Context(), strings.NewReader(tt.text), Options{Format: "dataset"}) {
-			require.NoError(t, err)
-			items = append(items, it)
-		}
-		require.Len(t, items, 2, tt.why)
-		if tt.why == "as long as allowed" {
-			assert.Contains(t, items[0].Dropped, "limit is 256", tt.why) // read, then refused for its id
-		} else {
-			assert.Equal(t, tt.want, items[0].Dropped, tt.why)
-		}
-		assert.Equal(t, 2, items[1].Line, tt.why)
-		assert.Equal(t, "b", items[1].ID, tt.why)
 	}
 }
 

@@ -1,12 +1,10 @@
 package ingest
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.yaml.in/yaml/v3"
 
 	"waymark/catalog"
 )
@@ -93,24 +91,6 @@ func TestOpenAPI(t *testing.T) {
 		"body":{"type":"object","required":["id"],"properties":{"id":{"type":"integer"},"sequel":{}}}}}`, string(tools["city_library:replace_book"].InputSchema))
 	require.Equal(t, Counts{Tools: 1}, report.Dropped)
 	require.Equal(t, `PATCH /books/{id}: reference "other.yaml#/Limit" is not in the document`, report.Reasons[0].Reason)
-}
-
-// JSON says the same as YAML, also on one line and where the version does not come first, and 3.1 the same as 3.0.
-func TestOpenAPIForms(t *testing.T) {
-	want, _ := openAPITools(t, library30, Options{})
-	var any any
-	require.NoError(t, yaml.Unmarshal([]byte(library30), &any))
-	minified, err := json.Marshal(withTextKeys(any))
-	require.NoError(t, err)
-	pretty, err := json.MarshalIndent(withTextKeys(any), "", "  ")
-	require.NoError(t, err)
-	in31 := strings.NewReplacer("openapi: 3.0.3", "openapi: 3.1.0", "type: string, nullable: true", "type: [string, 'null']", "minimum: 0, exclusiveMinimum: true", "exclusiveMinimum: 0").Replace(library30)
-	for name, text := range map[string]string{"minified": string(minified), "pretty": string(pretty), "3.1": in31} {
-		got, _ := openAPITools(t, text, Options{})
-		require.Equal(t, want, got, name)
-	}
-	named, _ := openAPITools(t, library30, Options{Server: "lib"})
-	require.Contains(t, named, "lib:add_book")
 }
 
 func TestOpenAPIRefuses(t *testing.T) {

@@ -1,11 +1,9 @@
 package live
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,7 +12,6 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/storage"
 )
 
 // replicas are workspaces of two processes that share a store; the first of them starts builds.
@@ -130,43 +127,4 @@ func TestADeletedWorkspaceIsGoneEverywhere(t *testing.T) {
 	e = engines(t, all)
 	equal(t, e)
 	assert.Equal(t, 4, e[0].Model().Stats().Episodes)
-}
-
-// slow is an engine whose writes wait.
-type slow struct {
-	storage.Engine
-	entered, leave chan struct{}
-	waits          atomic.Bool
-}
-
-func (s *slow) Update(ctx context.Context, workspaces []string, f func(storage.Reader) ([]storage.Pair, error)) error {
-	if s.waits.Load() {
-		s.entered <- struct{}{}
-		<-s.leave
-	}
-	return s.Engine.Update(ctx, workspaces, f)
-}
-
-// While a write waits for the database, questions do not.
-func TestQuestionsDuringAWrite(t *testing.T) {
-	held := &slow{Engine: storage.MemoryEngine(), entered: make(chan struct{}), leave: make(chan struct{})}
-	store, err := storage.New(ctx, held, storage.Options{})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, store.Close()) })
-	e := workspace(t, store, Options{})
-	record(t, e, episode("first", "a:b"))
-	held.waits.Store(true)
-	recorded := make(chan error)
-	go func() {
-		_, err := e.Record(ctx, "test", []episodic.Episode{episode("second", "a:b")})
-		recorded <- err
-	}()
-	<-held.entered
-	_, err = e.Behind(ctx)
-	require.NoError(t, err)
-	_, _, _, growing := e.Growing(ctx, "test", "none")
-	require.False(t, growing)
-	held.waits.Store(false)
-	close(held.leave)
-	require.NoError(t, <-recorded)
 }

@@ -105,26 +105,3 @@ func TestIntentsOfPerformedStepsCanBeKeptOut(t *testing.T) {
 		assert.Empty(t, it.Episode.Intent)
 	}
 }
-
-func TestDigestKey(t *testing.T) {
-	store := memory(t)
-	e := workspace(t, store, Options{})
-	key, err := e.DigestKey(ctx)
-	require.NoError(t, err)
-	again, err := e.DigestKey(ctx)
-	require.NoError(t, err)
-	assert.Equal(t, key, again)
-	assert.NotZero(t, key)
-}
-
-// The gate and the choice of profile see episodes that grew as they see whole ones.
-func TestEpisodesThatGrewAreJudged(t *testing.T) {
-	e := workspace(t, memory(t), Options{})
-	record(t, e, episode("whole", "a", "b"))
-	perform(t, e, performed("e", 1, "a"))
-	perform(t, e, performed("e", 2, "b"))
-	trial, err := e.trial(ctx, 0, 0, e.Head().Seq)
-	require.NoError(t, err)
-	require.Len(t, trial.Episodes, 2)
-	assert.Len(t, trial.Episodes[1].Steps, 2)
-}

@@ -148,17 +148,6 @@ func TestProposalsAreForgotten(t *testing.T) {
 	assert.NotEmpty(t, left[0].Capability.Tasks)
 }
 
-func TestRebuildsMineWhereAskedTo(t *testing.T) {
-	e := workspace(t, memory(t), Options{Mine: true})
-	routine(t, e, "a", 4, "x:read", "y:render", "z:publish")
-	require.Equal(t, JobDone, finish(t, e, false).State)
-	states, ok := e.WatchJob(ctx, "mine-1")
-	require.True(t, ok)
-	for range states {
-	}
-	assert.Len(t, proposals(t, e, proposal.Proposed), 1)
-}
-
 // named gives a capability another id, if there is one.
 func named(id string) func(*catalog.Capability) {
 	return func(c *catalog.Capability) { c.ID = cmp.Or(id, c.ID) }

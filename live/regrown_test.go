@@ -1,7 +1,6 @@
 package live
 
 import (
-	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -108,30 +107,4 @@ func TestEpisodeThatContradictsWhatIsRecorded(t *testing.T) {
 			require.Equal(t, counted, e.Counted(), "nothing is written")
 		})
 	}
-}
-
-// An episode grows also when thousands of others grew since: a state keeps only the newest ones whole.
-func TestTranscriptGrowsAfterThousandsOfOthers(t *testing.T) {
-	const source = "import:claude-code"
-	at := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
-	e := workspace(t, memory(t), Options{})
-	grow := func(steps int) RecordResult {
-		r, err := e.Record(ctx, source, telling(at, []string{"fs:read", "fs:write", "ci:run"}[:steps]))
-		require.NoError(t, err)
-		require.Empty(t, r.Rejected)
-		require.Equal(t, 1, r.Accepted)
-		return r
-	}
-	grow(1)
-	grow(2)
-	require.NoError(t, e.do(ctx, func(w *writer) {
-		for i := range 5000 { // what a log with as many open episodes leaves behind
-			w.state.Begin(&episodic.Episode{ID: fmt.Sprint("other ", i)})
-		}
-		require.Nil(t, w.state.Grown("first"))
-	}))
-	r := grow(3)
-	require.Contains(t, after(t, e, r.Seq, "fs:write"), "ci:run")
-	require.Equal(t, 1, e.Model().Stats().Episodes)
-	verify(t, e)
 }

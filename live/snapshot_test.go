@@ -203,47 +203,6 @@ func TestForgetDropsSnapshots(t *testing.T) {
 	end()
 }
 
-func TestModelNamed(t *testing.T) {
-	store := memory(t)
-	e, end := reopened(t, store)
-	fill(t, e, 7, 40)
-	_, err := e.Build(ctx)
-	require.NoError(t, err)
-	settled(t, e)
-	first := e.Model()
-	record(t, e, episode("x", "one", "two", "three"))
-	_, err = e.Build(ctx)
-	require.NoError(t, err)
-	settled(t, e)
-	named := func(name string) *suggest.Model {
-		m, err := e.ModelNamed(ctx, name)
-		require.NoError(t, err)
-		return m
-	}
-	assert.Same(t, e.Model(), named("current"))
-	assert.Same(t, e.Model(), named(e.Model().Info().Version))
-	assert.NotEqual(t, e.Model().Info().Version, named("previous").Info().Version)
-	end()
-
-	e, end = reopened(t, store)
-	assert.Equal(t, first.Info().Version, named("previous").Info().Version, "from disk")
-	assert.Equal(t, first.Hash(), named(first.Info().Version).Hash())
-	d := suggest.Diff(named("previous"), named("current"))
-	assert.Subset(t, d.Added, []string{"one", "two", "three"})
-	assert.NotEmpty(t, d.EdgesAdded)
-	_, err = e.ModelNamed(ctx, "sha256:0")
-	require.ErrorIs(t, err, ErrNoModel)
-	assert.ErrorContains(t, err, first.Info().Version, "the error lists what there is")
-	built := func(m *suggest.Model) string { return m.Info().BuiltAt.Format(time.RFC3339Nano) }
-	assert.Same(t, e.Model(), named(built(e.Model())), "by the time it was built")
-	assert.Equal(t, first.Info().Version, named(built(first)).Info().Version)
-	assert.Same(t, e.Model(), named(e.Model().Info().BuiltAt.Format(time.DateOnly)), "the newest of the day")
-	_, err = e.ModelNamed(ctx, "2020-01-01")
-	require.ErrorIs(t, err, ErrNoModel)
-	assert.ErrorContains(t, err, "built "+first.Info().BuiltAt.Format(time.RFC3339))
-	end()
-}
-
 func keep(log testLog, seq uint64, data []byte) error {
 	return log.PutSnapshot(ctx, seq, func(to io.Writer) error {
 		_, err := to.Write(data)

@@ -574,23 +574,6 @@ func TestCapabilityWithin(t *testing.T) {
 	assert.Equal(t, "a/get: no luck", nodeOf(s, "a").Error)
 }
 
-// Calls say which calls they came after, through capabilities, scripts and tasks that were skipped.
-func TestCallsSayWhatTheyCameAfter(t *testing.T) {
-	server := issuesServer()
-	_, s := perform(t, dag(
-		task("a", "first-issue", `{"words":"ab"}`),
-		task("b", "sum", `{"a":{"$expr":"len(tasks.a.result.body)"}}`),
-		when(task("c", "fs:echo", "", "a"), "false"),
-		task("d", "fs:echo", `{"n":{"$from":"b.result"}}`, "c"),
-	), server, nil)
-	require.Equal(t, Done, s.State, "%+v", s)
-	after := map[string][]string{}
-	for _, c := range server.calls {
-		after[c.ID] = c.After
-	}
-	assert.Equal(t, map[string][]string{"a/find": {}, "a/get": {"a/find"}, "d": {"a/get"}}, after)
-}
-
 func TestApproval(t *testing.T) {
 	q := dag(task("w", "disk:wipe", `{"disk":{"$from":"params.repo"}}`), task("m", "mail:send", `{"to":"a","text":"b"}`), task("after", "fs:echo", "", "m"))
 	server := &callee{}
@@ -717,47 +700,4 @@ func TestNothingIsCalledThatIsNotKept(t *testing.T) {
 	assert.Equal(t, Failed, s.State)
 	assert.Contains(t, s.Error, "disk full")
 	assert.Equal(t, []string{"fs:echo"}, server.tools())
-}
-
-func TestNoCaller(t *testing.T) {
-	_, s := perform(t, dag(task("a", "mail:send", `{"to":"a","text":"b"}`)), nil, func(o *Options) {})
-	require.Equal(t, Paused, s.State)
-}
-
-// Steps of the host are skipped, what comes after them runs, and an argument is left out, or is a missing value where
-// it is required, if it would come from one.
-func TestStepsOfTheHost(t *testing.T) {
-	rules := Rules{Catalog: office(), Host: func(id string) bool { return id == "Bash" }}
-	server := issuesServer()
-	perform := func(q Request) Status {
-		p, err := Check(q, rules)
-		require.NoError(t, err)
-		require.Equal(t, len(q.DAG.Tasks) > 1, p.Calls(func(string) bool { return false }))
-		r, err := Start(t.Context(), "run-1", p, Options{Caller: server, Journal: &Memory{}})
-		require.NoError(t, err)
-		return rest(t, r)
-	}
-	s := perform(dag(task("a", "Bash", `{"command":"make"}`),
-		task("b", "issues:search", `{"query":"ab","limit":{"$from":"a.result.n"}}`), task("c", "Bash", "", "b"), task("d", "fs:echo", "", "c")))
-	require.Equal(t, map[string]NodeState{"a": NodeSkipped, "b": NodeDone, "c": NodeSkipped, "d": NodeDone}, states(s))
-	require.Equal(t, Done, s.State)
-	require.Equal(t, "the host carries it out itself", nodeOf(s, "a").Reason)
-	require.Equal(t, []string{"issues:search", "fs:echo"}, server.tools())
-	require.Empty(t, s.Warnings)
-
-	s = perform(dag(task("a", "Bash", "")))
-	require.Equal(t, Done, s.State)
-	require.Equal(t, []string{"nothing is called: the host carries out every task itself"}, s.Warnings)
-
-	_, err := Check(dag(task("a", "Bash", ""), task("b", "issues:get", `{"id":{"$from":"a.result.id"}}`)), rules)
-	var wrong *CheckError
-	require.ErrorAs(t, err, &wrong)
-	require.True(t, wrong.OnlyOpen())
-	require.Equal(t, "b.id", wrong.Open[0].Key())
-	require.ErrorContains(t, err, "takes a result of a, which the host carries out itself")
-
-	s = perform(dag(task("w", "fs:echo", ""), task("a", "Bash", ""),
-		task("f", "issues:get", `{"id":{"$expr":"tasks.a.result.id"}}`), task("e", "Bash", "", "f"), task("g", "fs:echo", "", "e")))
-	require.Equal(t, NodeFailed, nodeOf(s, "f").State)
-	require.Equal(t, "because e skipped", nodeOf(s, "g").Reason, "a failure passes through a step of the host")
 }

@@ -1,13 +1,10 @@
 package server
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -176,72 +173,6 @@ func TestReadinessAnswersWhileLoading(t *testing.T) {
 	requireProblem(t, 503, "the model is not loaded", w.ask("GET", "/readyz", ""))
 	close(hold)
 	require.Eventually(t, func() bool { return w.ask("GET", "/readyz", "").status == 200 }, 30*time.Second, 10*time.Millisecond)
-}
-
-// A rebuild is a job: its state under its Location, its progress as events, its result at the end.
-func TestJobs(t *testing.T) {
-	w := newWeb(t)
-	r := w.ask("POST", "/v1/rebuild", `{"verify":true}`)
-	job := parse[live.Job](t, 202, r)
-	require.Equal(t, "/v1/jobs/"+job.ID, r.header.Get("Location"))
-
-	resp, err := http.Get(w.url + r.header.Get("Location") + "/events")
-	require.NoError(t, err)
-	defer resp.Body.Close()
-	assert.Equal(t, "text/event-stream", resp.Header.Get("Content-Type"))
-	assert.Equal(t, "no-store", resp.Header.Get("Cache-Control"))
-	var events []string
-	var last live.Job
-	progress := -1.0
-	lines := bufio.NewScanner(resp.Body)
-	for lines.Scan() {
-		if name, ok := strings.CutPrefix(lines.Text(), "event: "); ok {
-			events = append(events, name)
-		}
-		if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
-			require.NoError(t, json.Unmarshal([]byte(data), &last))
-			assert.GreaterOrEqual(t, last.Progress, progress, "progress goes one way")
-			assert.GreaterOrEqual(t, last.ETAMillis, int64(0))
-			progress = last.Progress
-		}
-	}
-	require.NotEmpty(t, events)
-	assert.Equal(t, "end", events[len(events)-1])
-	for _, e := range events[:len(events)-1] {
-		assert.Equal(t, "progress", e)
-	}
-	assert.Equal(t, live.JobDone, last.State, last.Error)
-	require.NotNil(t, last.Verify)
-	assert.True(t, last.Verify.Equal, last.Verify.Differences)
-
-	done := parse[live.Job](t, 200, w.ask("GET", "/v1/jobs/"+job.ID, ""))
-	assert.Equal(t, live.JobDone, done.State)
-	for _, path := range []string{"/v1/jobs/none", "/v1/jobs/none/events"} {
-		requireProblem(t, 404, `none`, w.ask("GET", path, ""))
-	}
-	requireProblem(t, 422, "verfy", w.ask("POST", "/v1/rebuild", `{"verfy":true}`))
-
-	// Without a body it is a plain rebuild, and its end can be waited for.
-	plain := parse[live.Job](t, 202, w.ask("POST", "/v1/rebuild", ""))
-	assert.Equal(t, "rebuild", plain.Kind)
-	require.Eventually(t, func() bool {
-		return parse[live.Job](t, 200, w.ask("GET", "/v1/jobs/"+plain.ID, "")).State == live.JobDone
-	}, 2*time.Minute, 5*time.Millisecond)
-
-	// A job may be done before it is canceled; what has ended stays so.
-	require.Eventually(t, func() bool {
-		job := parse[live.Job](t, 202, w.ask("POST", "/v1/rebuild", ""))
-		parse[live.Job](t, 202, w.ask("DELETE", "/v1/jobs/"+job.ID, ""))
-		var ended live.Job
-		require.Eventually(t, func() bool {
-			ended = parse[live.Job](t, 200, w.ask("GET", "/v1/jobs/"+job.ID, ""))
-			return ended.State != live.JobRunning
-		}, 2*time.Minute, time.Millisecond)
-		again := parse[live.Job](t, 202, w.ask("DELETE", "/v1/jobs/"+job.ID, ""))
-		assert.Equal(t, ended, again)
-		return ended.State == live.JobCanceled
-	}, 30*time.Second, time.Millisecond)
-	requireProblem(t, 404, `none`, w.ask("DELETE", "/v1/jobs/none", ""))
 }
 
 // A write that is refused leaves no workspace behind: its name may be misspelt.

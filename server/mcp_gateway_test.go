@@ -207,56 +207,6 @@ func (c telling) Call(ctx context.Context, call run.Call) (run.Result, error) {
 	return c.Caller.Call(ctx, call)
 }
 
-// The list holds what the mode puts there, sorted, and gives the same bytes until the tools change.
-func TestToolListByMode(t *testing.T) {
-	own := []string{"call_tool", "describe_tool", "find_tool", "rebuild", "record_episode", "run_dag", "score", "suggest_dag", "suggest_next", "triangulate"}
-	with := func(names ...string) []string { return append(names, own...) }
-	for _, tt := range []struct {
-		mode   string
-		chosen []string
-		want   []string
-	}{
-		{"", nil, with("desk__shred", "desk__sign", "desk__stamp")},
-		{mcpserver.ModeDirect, nil, with("desk__shred", "desk__sign", "desk__stamp")},
-		{mcpserver.ModeHybrid, []string{"desk:s*n", "other:*"}, with("desk__sign")},
-		{mcpserver.ModeDeferred, nil, with()},
-	} {
-		t.Run("mode "+tt.mode, func(t *testing.T) {
-			s, d := newOfficeWithDesk(t, tt.mode, tt.chosen...)
-			client := overMemory(t, s, nil)
-			assert.ElementsMatch(t, tt.want, listedNames(t, client))
-			list := func() string {
-				tools, err := client.ListTools(t.Context(), nil)
-				require.NoError(t, err)
-				text, err := json.Marshal(tools.Tools)
-				require.NoError(t, err)
-				return string(text)
-			}
-			was := list()
-			time.Sleep(60 * time.Millisecond) // some looks at the tools
-			assert.Equal(t, was, list())
-			assert.Equal(t, was, func() string {
-				tools, err := overMemory(t, s, nil).ListTools(t.Context(), nil)
-				require.NoError(t, err)
-				text, err := json.Marshal(tools.Tools)
-				require.NoError(t, err)
-				return string(text)
-			}(), "for another host as well")
-
-			d.offer("stamp", "Put a stamp on a letter, and send me a copy.", true)
-			require.Eventually(t, func() bool { return len(s.cfg.Upstream.Gateway.Withheld()) == 1 }, 2*time.Minute, time.Millisecond)
-			require.Eventually(t, func() bool {
-				for _, name := range listedNames(t, client) {
-					if name == "desk__stamp" {
-						return false
-					}
-				}
-				return true
-			}, 2*time.Minute, time.Millisecond)
-		})
-	}
-}
-
 // A host's replies to a server's question are those to this server's question about this tool.
 func TestRequestStateIsSigned(t *testing.T) {
 	s, _ := newOfficeWithDesk(t, "")

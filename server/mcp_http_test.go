@@ -52,32 +52,6 @@ func modern(method, name string, params string) (body string, header map[string]
 
 const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"by-hand","version":"1"}}}`
 
-// One address, both lives of the protocol: only the old one has sessions.
-func TestBothLives(t *testing.T) {
-	s := newOffice(t)
-	web := httptest.NewServer(s.Handler())
-	t.Cleanup(web.Close)
-	resp, body := post(t, web.Client(), web.URL+"/mcp", hello, nil)
-	assert.Equal(t, http.StatusOK, resp.StatusCode)
-	assert.Equal(t, "application/json", resp.Header.Get("Content-Type"))
-	assert.NotEmpty(t, resp.Header.Get("Mcp-Session-Id"))
-	assert.Contains(t, body, `"protocolVersion":"2025-11-25"`)
-	assert.Contains(t, body, "call suggest_next with the ids")
-
-	ask, header := modern("tools/call", "suggest_next", `"name":"suggest_next","arguments":{"context":["fs:read_file"]}`)
-	resp, body = post(t, web.Client(), web.URL+"/mcp", ask, header)
-	assert.Equal(t, http.StatusOK, resp.StatusCode, body)
-	assert.Empty(t, resp.Header.Get("Mcp-Session-Id"))
-	assert.Contains(t, body, `"json:parse"`)
-
-	header["Mcp-Name"] = "find_tool" // the header must agree with the body
-	resp, _ = post(t, web.Client(), web.URL+"/mcp", ask, header)
-	assert.Equal(t, http.StatusBadRequest, resp.StatusCode)
-	header["Mcp-Name"], header["Mcp-Protocol-Version"] = "suggest_next", "2099-01-01"
-	resp, _ = post(t, web.Client(), web.URL+"/mcp", ask, header)
-	assert.Equal(t, http.StatusBadRequest, resp.StatusCode)
-}
-
 // A client that has not opened the stream of its session (GET) hears of progress all the same: it comes with the
 // answer.
 func TestProgressComesWithTheAnswer(t *testing.T) {

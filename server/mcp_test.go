@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -212,43 +211,6 @@ func TestPanicIsOneFailedCall(t *testing.T) {
 	assert.False(t, call(t, client, "suggest_next", map[string]any{}).IsError)
 	assert.Equal(t, 2, strings.Count(log.String(), "secret detail\""), "%s", log.String())
 	assert.Contains(t, log.String(), "mcp_test.go", "the log has the stack")
-}
-
-// Progress arrives on every transport: with the answer's own stream, or on the stream of the session.
-func TestRebuildReportsProgress(t *testing.T) {
-	var mu sync.Mutex
-	var seen []float64
-	options := func() *mcp.ClientOptions {
-		seen = nil
-		return &mcp.ClientOptions{ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
-			mu.Lock()
-			defer mu.Unlock()
-			seen = append(seen, req.Params.Progress)
-		}}
-	}
-	eachWay(t, options, func(t *testing.T, s *Server, client *mcp.ClientSession) {
-		params := &mcp.CallToolParams{Name: "rebuild", Arguments: map[string]any{"verify": true}}
-		params.SetProgressToken("token")
-		// The stream of a session is opened after the handshake and may miss the first call's progress.
-		reported := func() []float64 {
-			mu.Lock()
-			defer mu.Unlock()
-			return slices.Clone(seen)
-		}
-		for deadline := time.Now().Add(10 * time.Second); len(reported()) == 0 && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-			r, err := client.CallTool(t.Context(), params)
-			require.NoError(t, err)
-			a := answerOf[mcpserver.RebuildAnswer](t, r)
-			require.Equal(t, live.JobDone, a.State)
-			require.NotNil(t, a.Verify)
-			require.True(t, a.Verify.Equal)
-			require.Contains(t, a.Message, "equal byte for byte")
-		}
-		require.NotEmpty(t, reported())
-		for _, share := range reported() {
-			assert.True(t, share >= 0 && share <= 1, "%v", share)
-		}
-	})
 }
 
 // A scope that is missing is said; nothing happens.

@@ -2,11 +2,8 @@ package server
 
 import (
 	"bytes"
-	"context"
-	"io"
 	"log/slog"
 	"net/http"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -83,30 +80,4 @@ func TestHandlerWithoutAnswer(t *testing.T) {
 	requireProblem(t, 500, "internal error", w.ask("GET", "/v1/test/empty", ""))
 	assert.Contains(t, log.String(), "route=/v1/test/empty status=500")
 	assert.Contains(t, log.String(), "wrote no answer")
-}
-
-// A request on a connection that was open before shutdown began is refused with 503.
-func TestRequestAfterShutdownBegan(t *testing.T) {
-	w := newWeb(t)
-	require.Equal(t, 200, w.ask("GET", "/v1/stats", "").status)
-	w.drainOnce.Do(func() { close(w.draining) })
-	body, header := modern("tools/list", "", "")
-	for _, path := range []string{"/v1/stats", "/v1/next", "/mcp"} {
-		req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, w.url+path, strings.NewReader(body))
-		if path == "/v1/stats" {
-			req, err = http.NewRequestWithContext(context.Background(), http.MethodGet, w.url+path, nil)
-		}
-		require.NoError(t, err)
-		for k, v := range header {
-			req.Header.Set(k, v)
-		}
-		resp, err := http.DefaultClient.Do(req)
-		require.NoError(t, err)
-		data, err := io.ReadAll(resp.Body)
-		require.NoError(t, err)
-		require.NoError(t, resp.Body.Close())
-		requireProblem(t, 503, "shutting down", reply{resp.StatusCode, resp.Header, string(data)})
-		assert.True(t, resp.Close, "the connection ends with the answer")
-		assert.NotEmpty(t, resp.Header.Get("Retry-After"))
-	}
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"waymark/live"
 	"waymark/score"
 	"waymark/suggest"
 )
@@ -121,29 +120,4 @@ func TestScoresAreLogged(t *testing.T) {
 	assert.Len(t, parse[log](t, 200, w.ask("GET", "/v1/scores", "")).Scores, 4)
 	parse[any](t, 200, w.ask("POST", "/v1/forget", `{"source":"`+run.Source+`"}`))
 	assert.Empty(t, parse[log](t, 200, w.ask("GET", "/v1/scores", "")).Scores)
-}
-
-// What somebody puts under the ids of the scorers waits, and is replaced at the first run.
-func TestScorersKeepTheirIDs(t *testing.T) {
-	w := newWeb(t, func(c *Config) { c.RecordScores = true })
-	w.as = bearerOf("local-token")
-	key := w.writeKey()
-	put := func(path, body string) {
-		r := parse[live.PutResult](t, 200, w.ask("PUT", path, body, key))
-		require.Len(t, r.Flagged, 1, body)
-		require.True(t, r.Flagged[0].Quarantined)
-		w.settle(r)
-	}
-	put("/v1/capabilities", `[{"id":"scorer:hypothesis","description":"evil","tools":["fs:read_file"]}]`)
-	put("/v1/tools", `[{"id":"scorer:custom","server":"scorer","description":"evil"}]`)
-	parse[any](t, 200, w.ask("POST", "/v1/score/hypothesis", scored1, key))
-	held := defaultEngine(t, w.Server).Quarantined()
-	require.Len(t, held, 1)
-	require.Equal(t, "scorer:custom", held[0].ID, "the one that did not run")
-	parse[any](t, 200, w.ask("PUT", "/v1/scorers", ""))
-	require.Empty(t, defaultEngine(t, w.Server).Quarantined())
-	for _, c := range score.Capabilities() {
-		now, _ := w.current().Capability(c.ID)
-		require.Equal(t, c.Description, now.Description, c.ID)
-	}
 }
