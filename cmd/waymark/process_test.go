@@ -55,7 +55,7 @@ func startServer(t testing.TB, dir string, args ...string) *serving {
 	require.NoError(t, err)
 	require.NoError(t, s.cmd.Start())
 	t.Cleanup(func() { s.cmd.Process.Kill(); s.cmd.Wait() })
-	late := time.AfterFunc(time.Minute, func() { s.cmd.Process.Signal(syscall.SIGQUIT) }) // it prints where it waits
+	late := time.AfterFunc(5*time.Minute, func() { s.cmd.Process.Signal(syscall.SIGQUIT) }) // it prints where it waits
 	defer late.Stop()
 	if err := json.NewDecoder(out).Decode(&s.URLs); err != nil {
 		s.cmd.Wait()
@@ -436,7 +436,7 @@ func TestServeSample(t *testing.T) {
 	model := regexp.MustCompile(`(?m)^model +sha256:\w+ at \d+$`).FindString(string(readme))
 	require.NotEmpty(t, model)
 	for _, want := range []string{"The store is new; the bundled sample is imported.", "The store is reused as it is: "} {
-		ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute) // against a hang
 		defer cancel()
 		cmd := exec.CommandContext(ctx, program, "serve", "--data", dir, "--addr", "127.0.0.1:0", "--sample")
 		var stderr bytes.Buffer
