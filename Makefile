@@ -56,14 +56,14 @@ install: ## waymark, and what hosts call for their hooks, into go's bin director
 	GOWORK=off go install ./cmd/waymark ./cmd/waymark-hook
 
 # Packages with goroutines or locks of their own: all others have nothing to race. cmd/waymark starts the program
-# as it is built, without the detector.
+# as it is built, without the detector; score/contribution uses sync for tables that are read once.
 RACED = $(shell GOFLAGS='$(GOFLAGS)' GOWORK='$(GOWORK)' go list -f '{{range .Imports}}{{if or (eq . "sync") (eq . "sync/atomic") (eq . "waymark/internal/parallel")}}{{$$.ImportPath}} {{end}}{{end}}' $(ALL) \
-	| tr ' ' '\n' | sort -u | grep -v '/cmd/waymark$$')
+	| tr ' ' '\n' | sort -u | grep -v '/cmd/waymark$$\|/score/contribution$$')
 
-# Of these, kernels compute on several processors and have nothing else to race: the tests that do so say it in
+# Of these, kernels compute or ask on several processors and have nothing else to race: the tests that do so say it in
 # their names.
-KERNELS = $(filter waymark/graph waymark/evaluate waymark/learn/% waymark/semantic waymark/spectral waymark/suggest,$(RACED))
-SPREAD  = OnAnyNumberOf|Readers
+KERNELS = $(filter waymark/graph waymark/evaluate waymark/learn/% waymark/score waymark/semantic waymark/spectral waymark/suggest,$(RACED))
+SPREAD  = OnAnyNumberOf|Readers|Concurrently
 
 # Everywhere else sums run without the detector, which slows them down twentyfold: half the time of a server's tests.
 SUMS = $(foreach p,waymark/graph waymark/learn/... waymark/semantic waymark/spectral gonum.org/...,-gcflags='$(p)=-race=false')

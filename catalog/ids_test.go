@@ -176,18 +176,6 @@ func TestSpellingsInACatalog(t *testing.T) {
 	})
 }
 
-func ExampleResolver_Resolve() {
-	r := NewResolver([]string{"github:search_issues"}, Aliases{})
-	for _, s := range []string{"mcp__github__search_issues", "github.search_issues", "never_seen"} {
-		id, _ := r.Resolve(s)
-		fmt.Println(id)
-	}
-	// Output:
-	// github:search_issues
-	// github:search_issues
-	// never_seen
-}
-
 func FuzzResolve(f *testing.F) {
 	f.Add("mcp__a__b__c", "a:b__c")
 	f.Add("a.b", "a:b")

@@ -126,13 +126,6 @@ func TestCheckDAGLarge(t *testing.T) {
 	assert.Less(t, len(err.Error()), 300)
 }
 
-func TestCut(t *testing.T) {
-	assert.Equal(t, "short", Cut(" short ", 10))
-	assert.Equal(t, "äää…", Cut("äääää", 9))
-	assert.LessOrEqual(t, len(Cut(strings.Repeat("語", 100), 50)), 50)
-	assert.Equal(t, "a\uFFFDb", Cut("a\xffb", 50))
-}
-
 func FuzzTool(f *testing.F) {
 	f.Add(`{"id":"a","description":"x","input_schema":{"properties":{"a":"string"}}}`)
 	f.Add(`{"id":"e\u0301\u200b"}`)

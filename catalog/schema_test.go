@@ -2,11 +2,12 @@ package catalog
 
 import (
 	"encoding/json"
-	"github.com/stretchr/testify/require"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/stretchr/testify/assert"
 )

@@ -128,14 +128,6 @@ func FuzzDigests(f *testing.F) {
 	})
 }
 
-func BenchmarkDigests(b *testing.B) {
-	doc := json.RawMessage(`{"number":4711,"title":"Crash on start","user":{"login":"ann-example"},"labels":["bug","crash"],"url":"https://example.org/4711"}`)
-	b.ReportAllocs()
-	for b.Loop() {
-		DigestKey{}.Digests(doc)
-	}
-}
-
 // An episode is measured without being encoded, and never as smaller than it is.
 func TestSizeBound(t *testing.T) {
 	text := rapid.StringOfN(rapid.RuneFrom([]rune("a<&\"\\\n\x01é\u2028😀")), 0, 40, -1)

@@ -62,22 +62,6 @@ func TestOrder(t *testing.T) {
 	assert.Equal(t, []int{0, 1, 2}, func() []int { e := chain("a", "b", "c"); return e.Order() }())
 }
 
-func ExampleEpisode_Transitions() {
-	e := Episode{Steps: []Step{
-		{ID: "1", Tool: "search"},
-		{ID: "2", Tool: "read", Group: "both"},
-		{ID: "3", Tool: "list", Group: "both"},
-		{ID: "4", Tool: "write", DependsOn: []string{"2"}},
-	}}
-	for _, t := range e.Transitions() {
-		fmt.Println(e.Steps[t.From].Tool, "→", e.Steps[t.To].Tool, float64(t.Halves)/2)
-	}
-	// Output:
-	// search → read 0.5
-	// search → list 0.5
-	// read → write 1
-}
-
 // Two groups of 1,000 parallel steps would be a million transitions from one small episode.
 func TestGroupsThatMultiplyAreRefused(t *testing.T) {
 	e := Episode{ID: "wide"}

@@ -1,7 +1,6 @@
 package evaluate
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -142,19 +141,6 @@ func TestOwnHistory(t *testing.T) {
 	}
 	assert.LessOrEqual(t, r.Next.CI["mrr"][0], r.Next.MRR)
 	assert.GreaterOrEqual(t, r.Next.CI["mrr"][1], r.Next.MRR)
-}
-
-func BenchmarkBaselines(b *testing.B) {
-	for _, share := range []float64{0.05, 0.2} {
-		d := bundled(b, share)
-		b.Run(fmt.Sprintf("tests=%d", int(share*float64(len(d.Examples)))), func(b *testing.B) {
-			for b.Loop() {
-				if _, err := Evaluate(b.Context(), d, nil, Options{}); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
 }
 
 // Parse follows fetch twice, mail once, nothing follows mail: then popularity, and of mail and store the

@@ -7,25 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestVerdict(t *testing.T) {
-	for _, tt := range []struct {
-		lead *Difference
-		want Verdict
-	}{
-		{nil, Alone},
-		{&Difference{0.1, Interval{0.05, 0.2}}, Leads},
-		{&Difference{0.1, Interval{0, 0.2}}, even},
-		{&Difference{-0.1, Interval{-0.2, 0.1}}, even},
-		{&Difference{-0.1, Interval{-0.2, 0}}, even},
-		{&Difference{-0.1, Interval{-0.2, -0.05}}, Behind},
-	} {
-		assert.Equal(t, tt.want, Comparison{Lead: tt.lead, Tasks: LeastCompared}.Verdict(), "%v", tt.lead)
-		if tt.lead != nil {
-			assert.Equal(t, tooFew, Comparison{Lead: tt.lead, Tasks: LeastCompared - 1}.Verdict(), "%v", tt.lead)
-		}
-	}
-}
-
 // The best baseline is chosen metric by metric; of equal ones the first by name. Only decisive metrics
 // lose an evaluation, and only against the best.
 func TestComparisonsAndLost(t *testing.T) {
@@ -69,28 +50,4 @@ func TestComparisonsAndLost(t *testing.T) {
 	few := r.decided(tooFew)
 	require.Len(t, few, 2)
 	assert.Equal(t, []int{3, 14}, []int{few[0].Tasks, few[1].Tasks})
-}
-
-// Twenty claims in ten bins of two; the error is what the diagram shows.
-func TestReliability(t *testing.T) {
-	var claims []Prediction
-	for i := range 20 {
-		claims = append(claims, Prediction{float64(i/2) / 10, i%2 == 0 || i > 15})
-	}
-	bins := reliability(claims)
-	require.Len(t, bins, 10)
-	error := 0.0
-	for i, b := range bins {
-		assert.Equal(t, 2, b.Claims)
-		assert.InDelta(t, float64(i)/10, b.Confidence, 1e-12)
-		want := 0.5
-		if i >= 8 {
-			want = 1
-		}
-		assert.InDelta(t, want, b.Right, 1e-12)
-		error += max(b.Confidence-b.Right, b.Right-b.Confidence) / 10
-	}
-	assert.InDelta(t, error, Calibrate(claims, 1).ECE, 1e-12)
-	assert.Len(t, reliability(claims[:3]), 3, "three claims fill three bins")
-	assert.Empty(t, reliability(nil))
 }

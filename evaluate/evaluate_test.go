@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -159,25 +157,6 @@ func TestEvaluateAsksEveryPosition(t *testing.T) {
 	assert.Equal(t, []string{"questions", "baselines of the next tool", "baselines of intents"}, phases)
 }
 
-// mute never suggests anything.
-type mute struct{}
-
-func (mute) Rank(Question, int) ([]Candidate, error) { return nil, nil }
-
-// Who claims nothing is not judged by its confidence, and everything it does not answer is a risk.
-func TestNothingSuggested(t *testing.T) {
-	r, err := Evaluate(t.Context(), small(), func(context.Context, *Data, []*Example) (Predictor, error) {
-		return Predictor{Ranker: mute{}}, nil
-	}, Options{})
-	require.NoError(t, err)
-	assert.Zero(t, r.Next.MRR)
-	assert.Nil(t, r.Next.ECE)
-	assert.Equal(t, 1.0, *r.Next.AURC)
-	assert.Nil(t, r.Tools)
-	assert.Nil(t, r.DAG)
-	assert.Nil(t, r.Latency)
-}
-
 // Without a train split each test is held out in turn, and with it every attempt at the same task.
 func TestLeaveOneOut(t *testing.T) {
 	d := small()
@@ -202,22 +181,6 @@ func TestLeaveOneOut(t *testing.T) {
 	assert.Equal(t, 4, r.Tools.Queries, "the fifth is not asked for tools")
 }
 
-// Two kinds of question may have different histories.
-func TestPartsOfADataSet(t *testing.T) {
-	d := small()
-	for i := range d.Examples {
-		d.Examples[i].Next = i != 0
-		d.Examples[i].Intent = i == 0 || i == 3
-	}
-	s := &spy{histories: map[string][]string{}, of: d}
-	r, err := Evaluate(t.Context(), d, s.train, Options{})
-	require.NoError(t, err)
-	assert.Equal(t, []string{"2", "3"}, s.histories["fetch|"])
-	assert.Equal(t, 1, r.Tools.Queries)
-	assert.Equal(t, 3, r.TrainEpisodes)
-	assert.Equal(t, 2, r.TestEpisodes)
-}
-
 // The same bytes on one processor and on many, whatever the order in which tests are done.
 func TestReportIsTheSameOnAnyNumberOfProcessors(t *testing.T) {
 	d := small()
@@ -238,36 +201,6 @@ func TestReportIsTheSameOnAnyNumberOfProcessors(t *testing.T) {
 	for _, processors := range []int{1, 2, 7} {
 		assert.Equal(t, want, report(processors))
 	}
-}
-
-// The names are a contract; what is absent is null.
-func TestReportJSON(t *testing.T) {
-	r, err := Evaluate(t.Context(), small(), Suggester("", suggest.MeasureOptions{}), Options{Profile: "seed", Now: time.Now})
-	require.NoError(t, err)
-	text, err := json.Marshal(r)
-	require.NoError(t, err)
-	var got map[string]json.RawMessage
-	require.NoError(t, json.Unmarshal(text, &got))
-	keys := func(part string) []string {
-		var m map[string]json.RawMessage
-		require.NoError(t, json.Unmarshal([]byte(part), &m))
-		return slices.Sorted(maps.Keys(m))
-	}
-	assert.Equal(t, []string{"baselines", "build_ms", "dag", "dataset", "latency_us", "leave_one_out", "lost", "next", "next_intent", "official",
-		"profile", "stop", "test_episodes", "too_few", "tools", "train_episodes"}, keys(string(text)))
-	assert.Equal(t, []string{"calibrated", "ece", "ece_band", "positions", "reliability"}, keys(string(got["stop"])))
-	assert.Equal(t, []string{"aurc", "calibrated", "ci", "claims", "ece", "ece_band", "hit@1", "hit@3", "hit@5", "mrr", "positions", "reliability", "risk_coverage", "tasks"},
-		keys(string(got["next"])))
-	assert.Equal(t, keys(string(got["next"])), keys(string(got["next_intent"])))
-	assert.Equal(t, []string{"ci", "map@10", "ndcg@10", "queries", "recall@5"}, keys(string(got["tools"])))
-	assert.Equal(t, []string{"accuracy", "ci", "link_f1", "linked", "node_f1", "requests"}, keys(string(got["dag"])))
-	assert.Equal(t, []string{"accuracy", "ci", "l_f1", "n_f1", "requests"}, keys(string(got["official"])))
-	assert.Equal(t, []string{"bm25", "cooc", "copy", "edges", "fusion", "knn", "markov1", "markov2", "markov2_knn", "popularity", "session"}, keys(string(got["baselines"])))
-	assert.Equal(t, []string{"dag_p50", "dag_p99", "next_p50", "next_p99"}, keys(string(got["latency_us"])))
-	var baselines map[string]json.RawMessage
-	require.NoError(t, json.Unmarshal(got["baselines"], &baselines))
-	assert.Equal(t, []string{"ci", "hit@1", "hit@3", "hit@5", "lead", "mrr", "positions"}, keys(string(baselines["markov1"])))
-	assert.Equal(t, []string{"accuracy", "ci", "lead", "link_f1", "map@10", "ndcg@10", "node_f1", "official", "queries", "recall@5"}, keys(string(baselines["knn"])))
 }
 
 func TestEvaluateErrors(t *testing.T) {
@@ -309,37 +242,5 @@ func TestHoldOut(t *testing.T) {
 	for _, share := range []float64{0, 1, -1, 0.01, 0.99} {
 		_, err := HoldOut(episodes, share)
 		assert.Error(t, err, "%v", share)
-	}
-}
-
-// Positions follow the dependencies; ties stand as recorded.
-func TestTaskSequence(t *testing.T) {
-	x := Example{Episode: episodic.Episode{ID: "e", Steps: []episodic.Step{
-		{ID: "1", Tool: "c", DependsOn: []string{"3"}},
-		{ID: "2", Tool: "b", DependsOn: []string{}},
-		{ID: "3", Tool: "a", DependsOn: []string{}},
-		{ID: "4", Tool: "a", DependsOn: []string{"1", "2", "3"}},
-	}}}
-	got := newTask(&x)
-	assert.Equal(t, []string{"b", "a", "c", "a"}, got.seq)
-	assert.Equal(t, []string{"a", "b", "c"}, got.set)
-	assert.Equal(t, []Link{{"a", "c"}, {"c", "a"}, {"b", "a"}, {"a", "a"}}, got.pairs)
-	assert.Equal(t, []Link{{"a", "c"}, {"b", "a"}, {"c", "a"}}, got.links, "without the loop")
-	assert.False(t, got.chain)
-	line := chain("e", Test, "", "a", "b", "a")
-	assert.True(t, newTask(&line).chain)
-	one := chain("e", Test, "", "a")
-	assert.False(t, newTask(&one).chain, "a single call is no chain")
-}
-
-func TestWords(t *testing.T) {
-	for text, want := range map[string][]string{
-		"Get the PersonMovieCredits":  {"get", "person", "movie", "credit"},
-		"HTTPServer v2Beta glass bus": {"httpserver", "v2", "beta", "glass", "bus"},
-		"使用必应 search_web":             {"使", "用", "必", "应", "search", "web"},
-		"naïve café":                  {"na", "ve", "caf"},
-		"what is it":                  nil,
-	} {
-		assert.Equal(t, want, words(text), text)
 	}
 }

@@ -11,18 +11,6 @@ import (
 	"waymark/episodic"
 )
 
-func TestTemplate(t *testing.T) {
-	for request, want := range map[string]string{
-		"Refund order 1234 of Anna Smith":                  "refund order of",
-		"Refund order 77 of Bob":                           "refund order of",
-		`Rename "old plan" to "new plan". Then tell Anna.`: "rename to then tell",
-		"Meet on Monday, 3 May 2024":                       "meet on",
-		"":                                                 "",
-	} {
-		assert.Equal(t, want, template(request), request)
-	}
-}
-
 // Near copies of a request are held out together.
 func TestHoldOutKeepsGroupsTogether(t *testing.T) {
 	var episodes []episodic.Episode

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"pgregory.net/rapid"
 )
 
 // Worked by hand; log2(3) = 1.58496, log2(4) = 2.
@@ -54,16 +53,4 @@ func TestF1(t *testing.T) {
 	} {
 		assert.InDelta(t, tt.want, F1(tt.predicted, tt.gold), 1e-12, "%v %v", tt.predicted, tt.gold)
 	}
-}
-
-// The curve of prefixes is the F1 of each prefix.
-func TestF1CurveIsF1OfPrefixes(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		letters := rapid.SliceOfNDistinct(rapid.StringMatching("[a-z]{1,2}"), 0, 40, rapid.ID[string])
-		ranked, gold := letters.Draw(t, "ranked"), distinct(letters.Draw(t, "gold"))
-		curve := f1Curve(ranked, gold)
-		for k := range curve {
-			assert.InDelta(t, F1(ranked[:min(k, len(ranked))], gold), curve[k], 1e-12, "k = %d", k)
-		}
-	})
 }

@@ -54,17 +54,3 @@ func TestJudgeOfUnknownTools(t *testing.T) {
 	assert.Equal(t, 1, gate.Intent.Questions)
 	assert.False(t, gate.Loses())
 }
-
-func TestBoundedSpreadsEvenly(t *testing.T) {
-	var tests []*task
-	for i := range 100 {
-		tests = append(tests, &task{seq: make([]string, 1+i%3)})
-	}
-	some := bounded(tests, 20, func(t *task) int { return len(t.seq) - 1 })
-	questions := 0
-	for _, t := range some {
-		questions += len(t.seq) - 1
-	}
-	assert.InDelta(t, 20, questions, 3)
-	assert.Len(t, bounded(tests, 1000, func(t *task) int { return len(t.seq) - 1 }), 66, "those without a question are left out")
-}

@@ -9,27 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestDifference(t *testing.T) {
-	x := strings.Repeat("x", 100)
-	for _, tt := range []struct{ was, now, showWas, showNow string }{
-		{"Does it.", "Does it well.", "`Does it.`", "`Does it well.`"},
-		{"", "new", "``", "`new`"},
-		{"Does it.", "Does it. ", `"Does it."`, `"Does it. "`},
-		{"Does it.", "Does\u00a0it.", `"Does it."`, `"Does\u00a0it."`},
-		{"Does it.", "Does іt.", `"Does it."`, `"Does \u0456t."`},
-		{"Does it.", "Does\u200b that.", "`Does it.`", `"Does\u200b that."`},
-		{"Делает это.", "Делает всё.", "`Делает это.`", "`Делает всё.`"},
-		{x + "a" + x, x + "b" + x, "…`" + x[:40] + "a" + x[:40] + "`…", "…`" + x[:40] + "b" + x[:40] + "`…"},
-		{"ééééééééééééééééééééééa", "ééééééééééééééééééééééb", "…`" + strings.Repeat("é", 20) + "a`", "…`" + strings.Repeat("é", 20) + "b`"},
-	} {
-		was, now := difference(tt.was, tt.now)
-		assert.Equal(t, tt.showWas, was)
-		assert.Equal(t, tt.showNow, now)
-	}
-	_, long := difference("", strings.Repeat("é", 1000))
-	assert.Equal(t, "`"+strings.Repeat("é", 300)+"`… (2000 bytes)", long)
-}
-
 // Whoever approves sees what changed, in whatever part.
 func TestChangesAreShown(t *testing.T) {
 	r, err := openRegister(t.Context(), quick(t).Table, quick(t).filled().Now)

@@ -62,62 +62,6 @@ func TestCheckDefinitions(t *testing.T) {
 	assert.ErrorContains(t, CheckAll(make([]Definition, maxServers+1)), "65 servers are more than the 64")
 }
 
-// A list of servers shows no secret that was given as an argument; what a person agrees to is shown as it is.
-func TestListed(t *testing.T) {
-	d := Definition{ID: "fs", Command: "/bin/fs", Args: []string{"--token", "abc", "--api-key=def", "--key", "${KEY}", "--root", "/srv",
-		"--header", "Authorization: Bearer abcdefgh12345678", "postgres://me:s3cret@db/x"}}
-	listed := d.Listed()
-	for _, secret := range []string{"abc", "def", "12345678", "s3cret"} {
-		assert.NotContains(t, listed, secret)
-		assert.Contains(t, d.Shown(), secret)
-	}
-	for _, kept := range []string{"--token", "--api-key=", "${KEY}", "--root /srv", "postgres://me:"} {
-		assert.Contains(t, listed, kept)
-	}
-	web := Definition{ID: "web", URL: "https://h.example/mcp?token=abc&team=1"}
-	assert.Contains(t, web.Listed(), "token=[redacted]&team=1")
-	assert.NotEqual(t, web.Digest(), (&Definition{ID: web.ID, URL: web.URL, Reserved: true}).Digest())
-}
-
-// What was agreed to is what was shown: whatever changes the one changes the other, values of variables apart.
-func TestDigestAndWhatIsShown(t *testing.T) {
-	base := Definition{ID: "fs", Command: "/bin/fs", Args: []string{"a b"}, Env: map[string]string{"KEY": "1"}, Dir: "/srv"}
-	other := base
-	other.Env = map[string]string{"KEY": "2"}
-	assert.Equal(t, base.Digest(), other.Digest())
-	assert.Equal(t, "run /bin/fs \"a b\"\n  in /srv\n  with the variables KEY", base.Shown())
-	for _, change := range []func(*Definition){
-		func(d *Definition) { d.Command = "/bin/fs2" }, func(d *Definition) { d.Args = []string{"a", "b"} }, func(d *Definition) { d.Dir = "/" },
-		func(d *Definition) { d.Env = map[string]string{"KEY": "1", "MORE": "x"} }, func(d *Definition) { d.Inherit = []string{"HOME2"} },
-	} {
-		d := base
-		change(&d)
-		assert.NotEqual(t, base.Digest(), d.Digest())
-		assert.NotEqual(t, base.Shown(), d.Shown())
-	}
-	tricky := Definition{ID: "x", Command: "/bin/sh", Args: []string{"-c", "echo \x1b[2K\u202e"}}
-	assert.NotContains(t, tricky.Shown(), "\x1b")
-	assert.NotContains(t, tricky.Shown(), "\u202e")
-	assert.Contains(t, tricky.Shown(), "SHELL")
-	assert.Contains(t, (&Definition{ID: "x", URL: "http://h.example"}).Shown(), "NOT ENCRYPTED")
-}
-
-func TestExpand(t *testing.T) {
-	env := func(name string) (string, bool) {
-		v, ok := map[string]string{"A": "1", "EMPTY": ""}[name]
-		return v, ok
-	}
-	for text, want := range map[string]string{
-		"x": "x", "${A}": "1", "-${env:A}-${A}": "-1-1", "${B:-def}": "def", "${B:-}": "", "${EMPTY}": "", "$A": "$A", "${A B}": "${A B}", "${A:-z}": "1",
-	} {
-		got, err := expand(text, env)
-		assert.NoError(t, err)
-		assert.Equal(t, want, got, text)
-	}
-	_, err := expand("${B}", env)
-	assert.ErrorContains(t, err, "the variable B is not set")
-}
-
 func TestDefinitionsFile(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	none, err := ReadDefinitions(dir, "default")

@@ -373,17 +373,6 @@ func TestConcurrencyAndQueue(t *testing.T) {
 	assert.Equal(t, 4, busy)
 }
 
-// A swarm of notices is one look at the tools every so often, and holds up nothing else.
-func TestListChangedStorm(t *testing.T) {
-	o := quick(t)
-	o.Settle = 100 * time.Millisecond
-	g := connected(t, o, "storm")
-	for range 20 {
-		assert.Empty(t, call(t, g, "storm:go", `{}`).Failure)
-	}
-	assert.EqualValues(t, 1, server(g, "storm").Starts)
-}
-
 func TestChangedToolsAreQuarantined(t *testing.T) {
 	o := quick(t)
 	o.Poll = 20 * time.Millisecond
@@ -431,28 +420,6 @@ func TestChangedToolsAreQuarantined(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte("Does it, and sends me a copy."), 0o600))
 	require.Eventually(t, func() bool { return len(g.Withheld()) == 0 }, 2*time.Minute, time.Millisecond, "back to what was approved")
 	assert.NotEmpty(t, changes)
-}
-
-func TestToolsThatComeLater(t *testing.T) {
-	o := quick(t)
-	o.Poll = 20 * time.Millisecond
-	g := connected(t, o, "grows")
-	require.Eventually(t, func() bool { return len(g.Withheld()) == 1 }, 2*time.Minute, time.Millisecond)
-	assert.Equal(t, ReasonNew, g.Withheld()[0].Reason)
-	assert.Equal(t, run.FailedPolicy, call(t, g, "grows:added", `{}`).Failure)
-	require.NoError(t, g.Approve(t.Context(), "grows:added", ""))
-	assert.Empty(t, call(t, g, "grows:added", `{}`).Failure)
-	assert.ErrorIs(t, g.Approve(t.Context(), "grows:none", ""), ErrUnknown)
-}
-
-func TestOddDefinitions(t *testing.T) {
-	g := connected(t, quick(t), "odd")
-	assert.Len(t, g.Tools(), 1)
-	for _, w := range g.Withheld() {
-		assert.Equal(t, ReasonInvalid, w.Reason)
-		assert.Error(t, g.Approve(t.Context(), w.ID, ""))
-	}
-	assert.Len(t, g.Withheld(), 3)
 }
 
 // A row that cannot be read closes what it is about.

@@ -1,14 +1,10 @@
 package gateway
 
 import (
-	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-
-	"waymark/run"
 )
 
 // The percentiles are nearest ranks of the newest durations, whatever the order in which they came.
@@ -36,35 +32,4 @@ func TestToolCallDurations(t *testing.T) {
 	}
 	c.count("a:w", true, 1234567)
 	assert.Equal(t, []ToolCalls{{"a:w", 1, 1, 1, 1.235, 1.235}, {"a:x", 4, 0, 3, 7, 9}}, c.all())
-}
-
-// A server that keeps offering other tools does not grow the counters: the longest unused tool makes room.
-func TestToolCallsAreBounded(t *testing.T) {
-	var c toolTallies
-	for i := range mostCounted {
-		c.count("a:"+strconv.Itoa(i), false, time.Millisecond)
-	}
-	c.count("a:0", false, time.Millisecond)
-	c.count("a:more", false, time.Millisecond)
-	assert.Len(t, c.by, mostCounted)
-	assert.Contains(t, c.by, "a:0")
-	assert.Contains(t, c.by, "a:more")
-	assert.NotContains(t, c.by, "a:1")
-}
-
-func TestToolCallsOfServer(t *testing.T) {
-	g := connected(t, quick(t), "good")
-	assert.Equal(t, []ToolCalls{}, server(g, "good").ByTool)
-	for range 3 {
-		require.Empty(t, call(t, g, "good:echo", `{"text":"hello"}`).Failure)
-	}
-	require.Equal(t, run.FailedTool, call(t, g, "good:fail", `{"text":"disk on fire"}`).Failure)
-	require.Equal(t, run.FailedPolicy, call(t, g, "good:delete", `{}`).Failure, "refused before the server is asked: no call")
-	got := server(g, "good").ByTool
-	for i := range got {
-		assert.Positive(t, got[i].P50)
-		assert.GreaterOrEqual(t, got[i].P95, got[i].P50)
-		got[i].P50, got[i].P95 = 0, 0
-	}
-	assert.Equal(t, []ToolCalls{{"good:echo", 3, 0, 3, 0, 0}, {"good:fail", 1, 1, 1, 0, 0}}, got)
 }

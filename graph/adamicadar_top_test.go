@@ -104,21 +104,6 @@ func TestTop(t *testing.T) {
 	})
 }
 
-func TestAdamicAdarTopAllocatesNothing(t *testing.T) {
-	g := sample(t, 1000)
-	var s graph.Scratch
-	dst := make([]graph.Scored, 0, 50)
-	u := int32(0)
-	query := func() {
-		dst = g.AdamicAdarTop(u, 50, &s, dst)
-		u = (u + 1) % 990
-	}
-	for range 1000 {
-		query()
-	}
-	require.Zero(t, testing.AllocsPerRun(500, query))
-}
-
 // queries are nodes with at least two neighbours, half of them drawn by degree, half evenly.
 func queries(g *graph.Graph, count int) []int32 {
 	r := rand.New(rand.NewPCG(11, 11))

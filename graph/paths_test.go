@@ -56,20 +56,6 @@ func TestPathOfEqualLengthTakesTheSmallerNode(t *testing.T) {
 	assert.Equal(t, []int32{0, 1, 4, 5}, search(g).Path(0, 5, 9, nil))
 }
 
-func TestBreadthFirstIsUsedAgain(t *testing.T) {
-	g := sample(t, 200)
-	b := search(g)
-	room := make([]int32, 0, 16)
-	for u := range int32(20) {
-		for v := range int32(g.Len()) {
-			require.Equal(t, search(g).Hops(u, v, 3), b.Hops(u, v, 3))
-			room = b.Path(u, v, 3, room[:0])
-			require.Equal(t, search(g).Path(u, v, 3, nil), append([]int32(nil), room...))
-		}
-	}
-	assert.Zero(t, testing.AllocsPerRun(20, func() { room = b.Path(0, 7, 5, room[:0]) }))
-}
-
 // With weight 1 on every edge Dijkstra's distances are hops.
 func TestHopsAgreeWithGonum(t *testing.T) {
 	edges, _ := sampleEdges(60, 2)

@@ -123,20 +123,3 @@ func TestDamagedDocuments(t *testing.T) {
 		require.Positive(t, report.Taken.Episodes)
 	}
 }
-
-// A version that is not known is named, and nothing of it is taken.
-func TestUnknownVersion(t *testing.T) {
-	text := strings.Replace(agentSessions["copilot-cli"].files["s1/events.jsonl"], `"version":1`, `"version":7`, 1)
-	var report Report
-	for it, err := range ReadFrom(t.Context(), strings.NewReader(text), Options{}) {
-		require.NoError(t, err)
-		report.Add(it)
-	}
-	require.Zero(t, report.Taken.Episodes)
-	require.Len(t, report.Reasons, 1)
-	require.Equal(t, "version 7 of the format is not known", report.Reasons[0].Reason)
-	for it, err := range ReadFrom(t.Context(), strings.NewReader(strings.Replace(text, `"version":7`, `"version":"SECRET"`, 1)), Options{}) {
-		require.NoError(t, err)
-		require.NotContains(t, it.Dropped, "SECRET")
-	}
-}

@@ -188,18 +188,6 @@ func TestMCPConfig(t *testing.T) {
 	assert.NotContains(t, string(all)+report.String(), "SECRET")
 }
 
-func TestStripComments(t *testing.T) {
-	for in, want := range map[string]string{
-		`{"a": "//b", /* c */ "d": 1,}`:   `{"a":"//b","d":1}`,
-		"{// x\n\"a\":[1,2, // y\n],\n}":  `{"a":[1,2]}`,
-		`{"a":"\"//","b":"/*",}`:          `{"a":"\"//","b":"/*"}`,
-		`{"u":"https://example.com/a,]"}`: `{"u":"https://example.com/a,]"}`,
-	} {
-		assert.JSONEq(t, want, string(stripComments([]byte(in))), in)
-		assert.Len(t, stripComments([]byte(in)), len(in), "places stay")
-	}
-}
-
 func TestWaymark(t *testing.T) {
 	items, seen, _ := read(t, "testdata/export", Options{})
 	assert.Equal(t, []string{
@@ -231,30 +219,6 @@ func TestExportRoundTrip(t *testing.T) {
 			require.NoError(t, WriteLine(&second, it))
 		}
 		assert.Equal(t, first.String(), second.String(), path)
-	}
-}
-
-func TestLines(t *testing.T) {
-	long := strings.Repeat("x", maxLine-len(`{"id":""}`))
-	for _, tt := range []struct{ why, text, want string }{
-		{"as long as allowed", `{"id":"` + long + `"}` + "\r\n{\"id\":\"b\"}", `tool has no`},
-		{"too long", `{"id":"` + long + `x"}` + "\n{\"id\":\"b\"}\n", "line is longer than 1048576 bytes"},
-		{"no white space of JSON", "\u00a0\n{\"id\":\"b\"}\n \t\n", "invalid character '\\u00a0' at start of value (byte 0)"},
-		{"not UTF-8", "{\"id\":\"\xff\"}\n{\"id\":\"b\"}\n", "/id: invalid UTF-8 (byte 7)"},
-	} {
-		var items []Item
-		for it, err := range ReadFrom(t.Context(), strings.NewReader(tt.text), Options{Format: "dataset"}) {
-			require.NoError(t, err)
-			items = append(items, it)
-		}
-		require.Len(t, items, 2, tt.why)
-		if tt.why == "as long as allowed" {
-			assert.Contains(t, items[0].Dropped, "limit is 256", tt.why) // read, then refused for its id
-		} else {
-			assert.Equal(t, tt.want, items[0].Dropped, tt.why)
-		}
-		assert.Equal(t, 2, items[1].Line, tt.why)
-		assert.Equal(t, "b", items[1].ID, tt.why)
 	}
 }
 
@@ -327,40 +291,4 @@ func TestReadFS(t *testing.T) {
 	for _, err := range ReadFS(t.Context(), fstest.MapFS{}, "absent", Options{}) {
 		assert.ErrorIs(t, err, fs.ErrNotExist)
 	}
-}
-
-func TestReport(t *testing.T) {
-	var r Report
-	for i := range 150 {
-		r.Add(Item{File: "a.jsonl", Line: i + 1, Dropped: "bad"})
-	}
-	tool := Item{Kind: KindTool, ID: "t"}
-	r.Add(tool)
-	r.Add(tool)
-	r.Add(Item{Kind: KindTool, ID: "t", Duplicate: true})
-	r.Refuse(tool, "storage is closed")
-	assert.Len(t, r.Reasons, 100)
-	assert.Equal(t, Counts{Tools: 1}, r.Taken)
-	assert.Equal(t, Counts{Tools: 1}, r.Duplicates)
-	assert.Equal(t, Counts{Tools: 1, Lines: 150}, r.Dropped)
-	assert.Contains(t, r.String(), "taken       1 tool\nknown       1 tool\ndropped     1 tool, 150 lines\n  a.jsonl:1  bad\n")
-	assert.Contains(t, r.String(), "… and 51 more")
-	assert.Equal(t, "nothing", Counts{}.String())
-}
-
-func ExampleRead() {
-	var report Report
-	for item, err := range Read(context.Background(), "testdata/export", Options{}) {
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		report.Add(item)
-	}
-	fmt.Print(report)
-	// Output:
-	// taken       1 tool, 1 capability, 1 episode
-	// dropped     2 lines
-	//   history.jsonl:4  unknown kind "model": want tool, capability or episode
-	//   history.jsonl:5  no kind
 }

@@ -51,29 +51,3 @@ func TestJSONRPC(t *testing.T) {
 	assert.Equal(t, []int{3, 1, 1}, []int{report.Lines, report.Skipped, report.Dropped.Lines})
 	assert.Contains(t, report.String(), "skipped     1 of 3 lines (33.3 %)")
 }
-
-// Two recordings without times that begin alike are two sessions where they differ.
-func TestJSONRPCWithoutTimes(t *testing.T) {
-	ids := map[string]bool{}
-	for _, argument := range []string{"1", "2"} {
-		text := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"p":` + argument + `}}}` + "\n"
-		for it, err := range ReadFrom(t.Context(), strings.NewReader(text), Options{Format: "mcp-jsonrpc"}) {
-			require.NoError(t, err)
-			if it.Episode != nil {
-				ids[it.ID] = true
-			}
-		}
-	}
-	assert.Len(t, ids, 2)
-}
-
-func TestJSONRPCCatalog(t *testing.T) {
-	items, _, _ := read(t, "testdata/traces/mcp.log", Options{})
-	var tools []string
-	for _, it := range items {
-		if it.Tool != nil {
-			tools = append(tools, it.Tool.ID+" "+it.Tool.Description)
-		}
-	}
-	assert.Equal(t, []string{"git:log Shows the history", "git:diff "}, tools)
-}

@@ -1,13 +1,10 @@
 package ingest
 
 import (
-	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.yaml.in/yaml/v3"
 
 	"waymark/catalog"
 )
@@ -96,24 +93,6 @@ func TestOpenAPI(t *testing.T) {
 	require.Equal(t, `PATCH /books/{id}: reference "other.yaml#/Limit" is not in the document`, report.Reasons[0].Reason)
 }
 
-// JSON says the same as YAML, also on one line and where the version does not come first, and 3.1 the same as 3.0.
-func TestOpenAPIForms(t *testing.T) {
-	want, _ := openAPITools(t, library30, Options{})
-	var any any
-	require.NoError(t, yaml.Unmarshal([]byte(library30), &any))
-	minified, err := json.Marshal(withTextKeys(any))
-	require.NoError(t, err)
-	pretty, err := json.MarshalIndent(withTextKeys(any), "", "  ")
-	require.NoError(t, err)
-	in31 := strings.NewReplacer("openapi: 3.0.3", "openapi: 3.1.0", "type: string, nullable: true", "type: [string, 'null']", "minimum: 0, exclusiveMinimum: true", "exclusiveMinimum: 0").Replace(library30)
-	for name, text := range map[string]string{"minified": string(minified), "pretty": string(pretty), "3.1": in31} {
-		got, _ := openAPITools(t, text, Options{})
-		require.Equal(t, want, got, name)
-	}
-	named, _ := openAPITools(t, library30, Options{Server: "lib"})
-	require.Contains(t, named, "lib:add_book")
-}
-
 func TestOpenAPIRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"openapi: 4.0.0\npaths: {}":                    "OpenAPI 4.0.0 is not read; want 3.0 or 3.1",
@@ -126,27 +105,5 @@ func TestOpenAPIRefuses(t *testing.T) {
 			got = err
 		}
 		require.ErrorContains(t, got, want)
-	}
-}
-
-// Many operations, each with schemas that refer to each other without end, stay within the limits of a tool.
-func TestOpenAPIOfThousandOperations(t *testing.T) {
-	var b strings.Builder
-	b.WriteString("openapi: 3.1.0\ninfo: {title: big}\npaths:\n")
-	for i := range 1000 {
-		fmt.Fprintf(&b, "  /r%d/{id}:\n    post:\n      requestBody: {required: true, content: {application/json: {schema: {$ref: '#/components/schemas/S%d'}}}}\n", i, i%20)
-	}
-	b.WriteString("components:\n  schemas:\n")
-	for i := range 20 {
-		fmt.Fprintf(&b, "    S%d:\n      type: object\n      properties:\n", i)
-		for j := range 20 {
-			fmt.Fprintf(&b, "        field_%d: {$ref: '#/components/schemas/S%d'}\n", j, j)
-		}
-	}
-	tools, report := openAPITools(t, b.String(), Options{})
-	require.Len(t, tools, 1000, report.Reasons)
-	for id, tool := range tools {
-		require.LessOrEqual(t, len(tool.InputSchema), catalog.MaxSchema, id)
-		require.Contains(t, string(tool.InputSchema), "field_19")
 	}
 }

@@ -98,19 +98,3 @@ func TestLangSmith(t *testing.T) {
 	got, _ := values(t, "langsmith", text, Options{})
 	assert.Equal(t, []string{"What?: a b !argument"}, got)
 }
-
-func TestAskedFor(t *testing.T) {
-	for in, want := range map[string]string{
-		`"go"`:              "go",
-		`{"question":"go"}`: "go",
-		`{"other":"go"}`:    "",
-		`[]`:                "",
-		`5`:                 "",
-		`{"messages":[{"role":"user","content":"first"},{"role":"assistant","content":"x"},{"role":"user","content":[{"type":"text","text":"last"}]}]}`: "last",
-		`[[{"type":"human","content":"go"}]]`:                                       "go",
-		`[{"role":"user","parts":[{"type":"text","content":"a"},{"type":"blob"}]}]`: "a",
-		`"[{\"role\":\"user\",\"content\":\"inner\"}]"`:                             "inner",
-	} {
-		assert.Equal(t, want, askedFor([]byte(in)), in)
-	}
-}

@@ -56,15 +56,3 @@ func TestReadHoldsNothing(t *testing.T) {
 	assert.Equal(t, n, seen)
 	assert.Less(t, grown, int64(6<<20))
 }
-
-func BenchmarkRead(b *testing.B) {
-	const n = 1000
-	size, err := io.Copy(io.Discard, &generated{n: n})
-	require.NoError(b, err)
-	b.SetBytes(size)
-	for b.Loop() {
-		for _, err := range ReadFrom(b.Context(), &generated{n: n}, Options{}) {
-			require.NoError(b, err)
-		}
-	}
-}

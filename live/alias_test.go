@@ -140,35 +140,3 @@ func TestAliasesThatCannotBe(t *testing.T) {
 		require.NoError(t, err, "its calls may come later: %v", r)
 	}
 }
-
-// A server of another name may lack a tool that a capability lists: the capability then names one that is unknown, and the
-// history opens, with a build or without one.
-func TestAliasOfAServerThatLacksAToolOfACapability(t *testing.T) {
-	store := memory(t)
-	e := workspace(t, store, Options{})
-	_, err := e.PutTools(ctx, []catalog.Tool{{ID: "a:x"}, {ID: "a:y"}, {ID: "b:x"}})
-	require.NoError(t, err)
-	_, err = e.PutCapabilities(ctx, []catalog.Capability{{ID: "cap:c", Name: "c", Tools: []string{"a:x", "a:y"}}})
-	require.NoError(t, err)
-	_, err = e.AddRule(ctx, Rule{Kind: RuleAlias, Alias: "a:*", Tool: "b:*"})
-	require.NoError(t, err)
-	_, err = e.PutCapabilities(ctx, []catalog.Capability{{ID: "cap:d", Name: "d", Tools: []string{"a:x", "a:z"}}})
-	require.NoError(t, err)
-	j, err := e.Rebuild(true, false)
-	require.NoError(t, err)
-	require.Equal(t, JobDone, finished(t, e, j.ID).State)
-	for _, drop := range []bool{false, true} {
-		if drop {
-			l := logOf(store, "default")
-			require.NoError(t, l.DropSnapshots(ctx))
-		}
-		again := workspace(t, store, Options{})
-		require.Equal(t, e.Model().Info().Nodes, again.Model().Info().Nodes)
-		id, err := again.Model().Resolve("a:x")
-		require.NoError(t, err)
-		require.Equal(t, "b:x", id)
-	}
-	undone, err := e.UndoRule(ctx, "alias:a:*")
-	require.NoError(t, err)
-	require.True(t, undone)
-}

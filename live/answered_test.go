@@ -5,7 +5,6 @@ import (
 	"io"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -102,28 +101,6 @@ func TestAnswersBeforeTheFitIsDone(t *testing.T) {
 	writtenByAnother(t, store)
 	e, end = reopened(t, store)
 	assert.Equal(t, answer, afterAB(t, e), "a command waits")
-	end()
-}
-
-// A build event of a version that compared the profiles holds what came of it, which counts for nothing.
-func TestABuildWithAChoiceOfProfiles(t *testing.T) {
-	store := memory(t)
-	e, end := reopened(t, store)
-	twoWays(t, e, 0, 100, false)
-	settled(t, e)
-	payload, err := encode(kindBuild, build{Choice: jsontext.Value(`{"next":{"profile":"seed","metric":"mrr","kept":{"shift":1,"tilt":0}},"edition":1}`)})
-	require.NoError(t, err)
-	end()
-	log := logOf(store, "default")
-	_, err = log.Append(ctx, []storage.Record{{Payload: payload}})
-	require.NoError(t, err)
-
-	e, end = reopened(t, store)
-	settled(t, e)
-	assert.Equal(t, suggest.ProfileLearned, afterAB(t, e).Model.Profile)
-	verify(t, e)
-	require.Equal(t, JobDone, forced(t, e).State)
-	require.NoError(t, e.do(ctx, func(w *writer) { assert.Empty(t, w.how.Choice, "new builds do not repeat it") }))
 	end()
 }
 

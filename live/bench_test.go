@@ -19,8 +19,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waymark/catalog"
-	"waymark/episodic"
 	"waymark/storage"
 	"waymark/suggest"
 )
@@ -232,62 +230,6 @@ func BenchmarkRebuild(b *testing.B) {
 		b.ReportMetric(idle50, "idle-p50-µs")
 		b.ReportMetric(idle99, "idle-p99-µs")
 	})
-}
-
-// BenchmarkStreaming asks what comes next, alone and while 200 changes a second arrive, half of them new tools and half
-// episodes with requests; builds start by themselves all the while. It reports both in one run, and their ratio.
-func BenchmarkStreaming(b *testing.B) {
-	store := stored(b, 1000, 20_000)
-	defer func() { require.NoError(b, store.Close()) }()
-	w := NewWorkspaces(store, Options{})
-	defer func() { require.NoError(b, w.Close(ctx)) }()
-	e, err := w.Get(ctx, "default")
-	require.NoError(b, err)
-	_, err = e.Build(ctx)
-	require.NoError(b, err)
-	const questions, changes = 2000, 200
-	world := newWorld(1000)
-	ask := func() (p50, p99 float64) {
-		took := make([]float64, 0, questions)
-		for i, tick := 0, time.NewTicker(2*time.Millisecond); i < questions; i++ {
-			<-tick.C
-			ep := world.episode(i, stepsEach)
-			began := time.Now()
-			_, err := e.Model().Next(suggest.NextRequest{Context: []string{ep.Steps[0].Tool, ep.Steps[1].Tool}, Intent: ep.Intent})
-			require.NoError(b, err)
-			took = append(took, float64(time.Since(began).Microseconds()))
-		}
-		slices.Sort(took)
-		return took[questions/2], took[questions*99/100]
-	}
-	for b.Loop() {
-		p50, p99 := ask()
-		stop, done := make(chan struct{}), make(chan struct{})
-		go func() {
-			defer close(done)
-			for i, tick := 0, time.NewTicker(time.Second/changes); ; i++ {
-				select {
-				case <-stop:
-					return
-				case <-tick.C:
-				}
-				if i%2 == 0 {
-					_, _ = e.PutTools(ctx, []catalog.Tool{{ID: fmt.Sprintf("new%d:tool_%d", i%9, i), Description: fmt.Sprintf("Does the thing %d of kind %d.", i, i%13)}})
-				} else {
-					ep := world.episode(1_000_000+i, stepsEach)
-					_, _ = e.Record(ctx, "bench", []episodic.Episode{ep})
-				}
-			}
-		}()
-		during50, during99 := ask()
-		close(stop)
-		<-done
-		b.ReportMetric(p50, "quiet-p50-µs")
-		b.ReportMetric(p99, "quiet-p99-µs")
-		b.ReportMetric(during50, "streaming-p50-µs")
-		b.ReportMetric(during99, "streaming-p99-µs")
-		b.ReportMetric(during50/p50, "p50-ratio")
-	}
 }
 
 // BenchmarkWorkspaces asks many workspaces of 130 tools and 100 episodes in turns, by profile learned, while those that

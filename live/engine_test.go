@@ -157,8 +157,8 @@ func TestReplayEqualsTheRunningModel(t *testing.T) {
 	record(t, e, episode("late", "s0:tool_0", "s3:tool_3")) // counted, not measured
 	for _, cores := range []int{1, 2, 4} {
 		before := runtime.GOMAXPROCS(cores)
-		hashes[verify(t, e).ReplayHash] = true
-		hashes[verify(t, e).RunningHash] = true
+		v := verify(t, e)
+		hashes[v.ReplayHash], hashes[v.RunningHash] = true, true
 		runtime.GOMAXPROCS(before)
 	}
 	version := e.Model().Info().Version
@@ -177,7 +177,7 @@ func TestConcurrentWritersAndBuilds(t *testing.T) {
 	e := workspace(t, memory(t), Options{})
 	var wg sync.WaitGroup
 	for seed := range uint64(4) {
-		wg.Go(func() { fill(t, e, seed, 100) })
+		wg.Go(func() { fill(t, e, seed, 50) })
 	}
 	for range 50 {
 		_, err := e.Model().Next(suggest.NextRequest{Context: []string{"s0:tool_0"}, Intent: "thing"})
@@ -186,7 +186,7 @@ func TestConcurrentWritersAndBuilds(t *testing.T) {
 	wg.Wait()
 	_, err := e.Build(ctx)
 	require.NoError(t, err)
-	assert.Equal(t, 400, int(e.Model().Stats().Episodes))
+	assert.Equal(t, 200, int(e.Model().Stats().Episodes))
 	verify(t, e)
 }
 
@@ -220,76 +220,6 @@ func TestForget(t *testing.T) {
 	assert.ErrorContains(t, err, "exactly one")
 	_, err = with.Forget(ctx, Selection{Episode: "nobody"})
 	assert.ErrorContains(t, err, "nobody")
-}
-
-func TestForgetBefore(t *testing.T) {
-	e := workspace(t, memory(t), Options{})
-	old, recent, undated := episode("old", "a", "b"), episode("recent", "a", "c"), episode("undated", "a", "d")
-	old.Time, recent.Time = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	record(t, e, old, recent, undated)
-	r, err := e.Forget(ctx, Selection{Before: time.Date(2025, 6, 1, 0, 0, 0, 0, time.UTC)})
-	require.NoError(t, err)
-	assert.Equal(t, 1, r.Erased)
-	assert.Equal(t, 2, e.Model().Stats().Episodes)
-}
-
-func TestFeedback(t *testing.T) {
-	e := workspace(t, memory(t), Options{})
-	after(t, e, record(t, e, episode("1", "a", "b")).Seq, "a")
-	a, err := e.Model().Next(suggest.NextRequest{Context: []string{"a"}})
-	require.NoError(t, err)
-	_, err = e.Next(e.Model(), nil, suggest.NextRequest{Context: []string{"a"}}) // the same answer, which is remembered
-	require.NoError(t, err)
-	for range 5 {
-		_, err = e.Feedback(ctx, "test", Feedback{SuggestionID: a.SuggestionID, Used: true, Outcome: episodic.Failure})
-		require.NoError(t, err)
-	}
-	seq, err := e.Feedback(ctx, "test", Feedback{Context: []string{"a"}, ID: "b", Outcome: episodic.Failure})
-	require.NoError(t, err)
-	assert.NotContains(t, after(t, e, seq, "a"), "b")
-	_, err = e.Feedback(ctx, "test", Feedback{SuggestionID: "sg_unknown"})
-	assert.ErrorContains(t, err, "sg_unknown")
-	head := e.Head().Seq
-	_, err = e.Feedback(ctx, "test", Feedback{SuggestionID: "sg_unknown", ID: "b"})
-	assert.ErrorContains(t, err, "sg_unknown", "after what it was suggested is not known")
-	assert.Equal(t, head, e.Head().Seq)
-	seq, err = e.Feedback(ctx, "test", Feedback{SuggestionID: "sg_unknown", Context: []string{}, ID: "b"})
-	require.NoError(t, err)
-	assert.Equal(t, head+1, seq)
-	_, err = e.Feedback(ctx, "test", Feedback{ID: "b", Outcome: "great"})
-	assert.ErrorContains(t, err, "great")
-	verify(t, e)
-}
-
-func TestCatalogChanges(t *testing.T) {
-	e := workspace(t, memory(t), Options{})
-	put := func(tools ...catalog.Tool) PutResult {
-		r, err := e.PutTools(ctx, tools)
-		require.NoError(t, err)
-		return r
-	}
-	r := put(catalog.Tool{ID: "a:x", Description: "one"}, catalog.Tool{ID: ""})
-	assert.Equal(t, 1, r.Added)
-	require.Len(t, r.Rejected, 1)
-	assert.Equal(t, 2, r.Rejected[0].Line)
-	assert.Equal(t, 1, put(catalog.Tool{ID: "a:x", Description: "one"}).Unchanged)
-	assert.Equal(t, 1, put(catalog.Tool{ID: "a:x", Description: "two"}).Updated)
-	c, err := e.PutCapabilities(ctx, []catalog.Capability{{ID: "a:x", Tools: []string{"b"}}, {ID: "cap:c", Tools: []string{"a.x"}}})
-	require.NoError(t, err)
-	assert.Len(t, c.Rejected, 1)
-	assert.Equal(t, 1, c.Added)
-	_, err = e.Build(ctx)
-	require.NoError(t, err)
-	got, ok := e.Model().Capability("cap:c")
-	require.True(t, ok)
-	assert.Equal(t, []string{"a:x"}, got.Tools)
-	ok, err = e.RemoveTool(ctx, "a:x")
-	require.NoError(t, err)
-	assert.True(t, ok)
-	ok, err = e.RemoveTool(ctx, "a:x")
-	require.NoError(t, err)
-	assert.False(t, ok)
-	verify(t, e)
 }
 
 func TestWorkspacesAreIsolated(t *testing.T) {
@@ -441,16 +371,4 @@ func TestIdleWorkspacesAreUnloaded(t *testing.T) {
 	same, err := w.Get(ctx, DefaultWorkspace)
 	require.NoError(t, err)
 	assert.Same(t, home, same)
-}
-
-func TestWorkspacesAreUnloadedByThemselves(t *testing.T) {
-	w := NewWorkspaces(memory(t), Options{Idle: 4 * time.Millisecond})
-	defer func() { require.NoError(t, w.Close(ctx)) }()
-	e, err := w.Open(ctx, "idle")
-	require.NoError(t, err)
-	select {
-	case <-e.life.closed:
-	case <-time.After(time.Minute):
-		t.Fatal("nobody used it for a minute")
-	}
 }

@@ -1,11 +1,8 @@
 package live
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,7 +12,6 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/suggest"
-	"waymark/suggest/history"
 )
 
 // endpoint is an embeddings endpoint whose behaviour a test decides.
@@ -49,45 +45,6 @@ func TestAHangingEndpointHoldsNothingUp(t *testing.T) {
 	require.NoError(t, err)
 	assert.Less(t, time.Since(began), 5*time.Second)
 	assert.Equal(t, []string{"mail:send"}, found(t, e, "send mail"))
-}
-
-// Vectors come in by a build of their own; the model then has another version, and a replay without the
-// endpoint gives it again.
-func TestVectorsMakeAnotherVersion(t *testing.T) {
-	ready := make(chan struct{})
-	fake := endpoint(func(ctx context.Context, texts []string) ([][]float32, error) {
-		select {
-		case <-ready:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-		v := make([][]float32, len(texts))
-		for i, text := range texts {
-			v[i] = []float32{1, 0}
-			if len(text) > 40 { // only the second tool has a long text
-				v[i] = []float32{0, 1}
-			}
-		}
-		return v, nil
-	})
-	store := memory(t)
-	ws := NewWorkspaces(store, Options{Embedder: fake})
-	e, err := ws.Get(ctx, "default")
-	require.NoError(t, err)
-	_, err = e.PutTools(ctx, []catalog.Tool{{ID: "a:b", Description: "short"}, {ID: "c:d", Description: "something that is described at some length here"}})
-	require.NoError(t, err)
-	_, err = e.Build(ctx)
-	require.NoError(t, err)
-	before := e.Model().Info().Version
-	close(ready)
-	require.Eventually(t, func() bool { return e.Model().Info().Version != before }, 2*time.Minute, time.Millisecond)
-	verify(t, e)
-	version, hash := e.Model().Info().Version, e.Model().Hash()
-	require.NoError(t, ws.Close(ctx))
-	e = workspace(t, store, Options{}) // no endpoint any more
-	assert.Equal(t, version, e.Model().Info().Version)
-	assert.Equal(t, hash, e.Model().Hash())
-	verify(t, e)
 }
 
 // letters embeds a text by its first letter. Its name is that of its model.
@@ -129,34 +86,6 @@ func TestQueriesAreEmbeddedAsTheModelIs(t *testing.T) {
 	}))
 	require.Nil(t, e.Vector(ctx, "query"), "the model has vectors of another embedder")
 	require.NoError(t, ws.Close(ctx))
-}
-
-// A tool that comes while a fetch is at work is not forgotten, even when that fetch brings nothing.
-func TestAFetchAtWorkLooksAgain(t *testing.T) {
-	store := memory(t)
-	ws := NewWorkspaces(store, Options{})
-	e, err := ws.Get(ctx, "default")
-	require.NoError(t, err)
-	_, err = e.PutTools(ctx, []catalog.Tool{{ID: "a:b", Description: "There from the start."}})
-	require.NoError(t, err)
-	require.NoError(t, ws.Close(ctx))
-
-	asked, answer := make(chan []string, 8), make(chan struct{})
-	e = workspace(t, store, Options{Embedder: endpoint(func(ctx context.Context, texts []string) ([][]float32, error) {
-		asked <- texts
-		select {
-		case <-answer:
-		case <-ctx.Done():
-		}
-		return nil, errors.New("not now")
-	})})
-	require.Len(t, <-asked, 1)
-	_, err = e.PutTools(ctx, []catalog.Tool{{ID: "c:d", Description: "Comes later."}})
-	require.NoError(t, err)
-	_, err = e.Build(ctx)
-	require.NoError(t, err)
-	close(answer)
-	assert.Len(t, <-asked, 2)
 }
 
 // A build that fails is reported once, leaves the log alone, and does not keep later ones from
@@ -201,56 +130,6 @@ func TestForgetWhileARebuildIsUnderWay(t *testing.T) {
 	}
 }
 
-// A rebuild that was asked for by somebody else, and canceled, does not keep the model from forgetting.
-func TestForgetWhileARebuildIsCanceled(t *testing.T) {
-	e := workspace(t, memory(t), Options{})
-	fill(t, e, 8, 50)
-	for i := range 10 {
-		_, err := e.Record(ctx, "spy", []episodic.Episode{episode(fmt.Sprint("secret", i), "secret:a", "secret:b")})
-		require.NoError(t, err)
-		j, err := e.Rebuild(false, false)
-		require.NoError(t, err)
-		time.AfterFunc(time.Duration(i)*time.Millisecond, func() { e.CancelJob(j.ID) })
-		r, err := e.Forget(ctx, Selection{Source: "spy"})
-		require.NoError(t, err)
-		assert.NotContains(t, after(t, e, r.Seq, "secret:a"), "secret:b")
-	}
-	verify(t, e)
-}
-
-func TestOneBatchSeesWhatItPuts(t *testing.T) {
-	e := workspace(t, memory(t), Options{})
-	r, err := e.PutTools(ctx, []catalog.Tool{{ID: "a:b", Description: "x"}, {ID: "a:b", Description: "x"}, {ID: "a:b", Description: "y"}})
-	require.NoError(t, err)
-	assert.Equal(t, []int{1, 0, 1}, []int{r.Added, r.Updated, r.Unchanged})
-	assert.Equal(t, []Rejection{{Line: 3, ID: "a:b", Error: `tool "a:b" was read before, on line 1, with other content`}}, r.Rejected)
-}
-
-// Kept out since, or stored before that: the same episode is the same episode.
-func TestRedeliveryAfterIntentsAreDropped(t *testing.T) {
-	store := memory(t)
-	ws := NewWorkspaces(store, Options{})
-	e, err := ws.Get(ctx, "default")
-	require.NoError(t, err)
-	record(t, e, episode("1", "a", "b"))
-	require.NoError(t, ws.Close(ctx))
-	e = workspace(t, store, Options{DropIntents: true})
-	assert.Equal(t, 1, record(t, e, episode("1", "a", "b")).Duplicates)
-}
-
-func TestFeedbackOnUnknownIDsIsRefused(t *testing.T) {
-	e := workspace(t, memory(t), Options{})
-	record(t, e, episode("1", "a", "b"))
-	var wrong *suggest.RequestError
-	_, err := e.Feedback(ctx, "test", Feedback{Context: []string{"a"}, ID: "typo"})
-	require.ErrorAs(t, err, &wrong)
-	assert.Equal(t, "id", wrong.Field)
-	assert.Equal(t, suggest.NotFound, wrong.Kind)
-	_, err = e.Feedback(ctx, "test", Feedback{Context: []string{"nobody"}, ID: "b"})
-	require.ErrorAs(t, err, &wrong)
-	assert.Equal(t, "context[0]", wrong.Field)
-}
-
 // Whoever asks for a workspace that is being deleted gets an error or a new one, never a dead one.
 func TestDeleteBesideGet(t *testing.T) {
 	w := NewWorkspaces(memory(t), Options{})
@@ -268,35 +147,6 @@ func TestDeleteBesideGet(t *testing.T) {
 		}
 		require.NoError(t, <-done)
 	}
-}
-
-// A request to forget that failed on its way is carried out when it is made again.
-func TestForgetAgain(t *testing.T) {
-	var fails atomic.Bool
-	e := workspace(t, memory(t), Options{measure: func(ctx context.Context, c *history.Counts, o suggest.MeasureOptions) (*suggest.Measures, error) {
-		if fails.Load() {
-			return nil, errors.New("too little memory")
-		}
-		return suggest.Measure(ctx, c, o)
-	}})
-	_, err := e.Record(ctx, "spy", []episodic.Episode{episode("secret", "hidden:a", "hidden:b")})
-	require.NoError(t, err)
-	_, err = e.Build(ctx)
-	require.NoError(t, err)
-	settled(t, e)
-	fails.Store(true)
-	_, err = e.Forget(ctx, Selection{Source: "spy"})
-	require.ErrorContains(t, err, "too little memory")
-	fails.Store(false)
-	_, err = e.Forget(ctx, Selection{Source: "spy"})
-	require.NoError(t, err)
-	assert.Zero(t, e.Model().Stats().Episodes)
-	settled(t, e)
-	for s, err := range logOf(e.store, e.name).Snapshots(ctx) {
-		require.NoError(t, err)
-		assert.False(t, bytes.Contains(s.Data, []byte("do secret")), "snapshot at %d", s.Seq)
-	}
-	verify(t, e)
 }
 
 // A capability names a tool by a spelling that begins to stand for another id without any change of

@@ -10,8 +10,6 @@ import (
 
 	"waymark/catalog"
 	"waymark/mine/proposal"
-	"waymark/score"
-	"waymark/suggest"
 )
 
 // routine records a routine of three tools a few times, under ids that begin with a prefix, and other
@@ -130,29 +128,6 @@ func TestProposalsFollowTheHistory(t *testing.T) {
 	assert.Empty(t, proposals(t, e, ""))
 }
 
-// A decision holds for tools with a new name, and again for the old one when the rule is undone.
-func TestProposalsOfRenamedTools(t *testing.T) {
-	e := workspace(t, memory(t), Options{})
-	routine(t, e, "a", 4, "x:read", "y:render", "z:publish")
-	_, err := e.PutTools(ctx, []catalog.Tool{{ID: "new:read"}})
-	require.NoError(t, err)
-	mined(t, e, MineOptions{})
-	all := proposals(t, e, "")
-	require.Len(t, all, 1)
-	require.Equal(t, all[0].ID, all[0].IDUnder(func(tool string) string { return tool }))
-	_, err = e.Reject(ctx, all[0].ID, "no")
-	require.NoError(t, err)
-	_, err = e.AddRule(ctx, Rule{Kind: RuleAlias, Alias: "x:read", Tool: "new:read"})
-	require.NoError(t, err)
-	mined(t, e, MineOptions{})
-	assert.Empty(t, proposals(t, e, proposal.Proposed))
-	_, err = e.UndoRule(ctx, "alias:x:read")
-	require.NoError(t, err)
-	mined(t, e, MineOptions{})
-	assert.Empty(t, proposals(t, e, proposal.Proposed))
-	assert.Len(t, proposals(t, e, proposal.Rejected), 1)
-}
-
 // What was proposed because of forgotten episodes is forgotten with them.
 func TestProposalsAreForgotten(t *testing.T) {
 	e := workspace(t, memory(t), Options{})
@@ -171,45 +146,6 @@ func TestProposalsAreForgotten(t *testing.T) {
 	assert.Empty(t, left[0].Evidence.Examples)
 	assert.Empty(t, left[0].Capability.Intent)
 	assert.NotEmpty(t, left[0].Capability.Tasks)
-}
-
-func TestRebuildsMineWhereAskedTo(t *testing.T) {
-	e := workspace(t, memory(t), Options{Mine: true})
-	routine(t, e, "a", 4, "x:read", "y:render", "z:publish")
-	require.Equal(t, JobDone, finish(t, e, false).State)
-	states, ok := e.WatchJob(ctx, "mine-1")
-	require.True(t, ok)
-	for range states {
-	}
-	assert.Len(t, proposals(t, e, proposal.Proposed), 1)
-}
-
-func TestProposalErrors(t *testing.T) {
-	e := workspace(t, memory(t), Options{})
-	var bad *suggest.RequestError
-	_, err := e.Proposal(ctx, "p000000000000")
-	require.ErrorAs(t, err, &bad)
-	assert.Equal(t, suggest.NotFound, bad.Kind)
-	_, _, err = e.Approve(ctx, "nothing", named(""), Approver)
-	require.ErrorAs(t, err, &bad)
-	assert.Equal(t, suggest.NotFound, bad.Kind)
-	own, err := score.Load([]byte("id: x\ndimensions: [{name: beauty, weight: 1, scale: {min: 0, max: 10}}]"))
-	require.NoError(t, err)
-	_, err = e.Mine(ctx, MineOptions{Rubric: own})
-	require.ErrorAs(t, err, &bad)
-	assert.Equal(t, "rubric", bad.Field)
-
-	routine(t, e, "a", 4, "x:read", "y:render", "z:publish")
-	_, err = e.PutCapabilities(ctx, []catalog.Capability{{ID: "cap:taken", Tools: []string{"x:read"}}})
-	require.NoError(t, err)
-	mined(t, e, MineOptions{})
-	p := proposals(t, e, proposal.Proposed)[0]
-	require.NoError(t, e.Wait(ctx, e.Counted()))
-	_, _, err = e.Approve(ctx, p.ID, named("cap:taken"), Approver)
-	assert.ErrorContains(t, err, "give another id")
-	assert.Equal(t, proposal.Proposed, proposals(t, e, "")[0].State)
-	_, _, err = e.Approve(ctx, p.ID, named("x:read"), Approver)
-	assert.Error(t, err, "a tool has this id")
 }
 
 // named gives a capability another id, if there is one.

@@ -84,27 +84,3 @@ func watchOutcomes(t *testing.T) map[string]outcome {
 	}
 	return deciding
 }
-
-// An episode is normalised and encoded once, whether it is new, known, or grows.
-func TestRecordingValidatesAndEncodesOnce(t *testing.T) {
-	normal, encoded := 0, 0
-	normalise = func(e *episodic.Episode) error { normal++; return e.Normalise() }
-	canonical = func(e episodic.Episode) []byte { encoded++; return episodic.Canonical(e) }
-	t.Cleanup(func() { normalise, canonical = (*episodic.Episode).Normalise, episodic.Canonical })
-	e := workspace(t, memory(t), Options{})
-	at := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
-	for _, tools := range [][]string{{"a"}, {"a"}, {"a", "b"}} {
-		normal, encoded = 0, 0
-		r, err := e.Record(ctx, "import:codex", telling(at, tools))
-		require.NoError(t, err)
-		require.Empty(t, r.Rejected)
-		require.Equal(t, []int{1, 1}, []int{normal, encoded}, "%v", tools)
-	}
-	many := telling(at, []string{"x"}, []string{"y", "z"})
-	many[0].ID, many[1].ID = "third", "fourth"
-	normal, encoded = 0, 0
-	r, err := e.Record(ctx, "import:codex", many)
-	require.NoError(t, err)
-	require.Equal(t, 2, r.Accepted)
-	require.Equal(t, []int{2, 2}, []int{normal, encoded})
-}

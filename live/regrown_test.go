@@ -1,8 +1,6 @@
 package live
 
 import (
-	"fmt"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -10,7 +8,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"waymark/catalog"
 	"waymark/episodic"
 )
 
@@ -79,94 +76,6 @@ func TestTranscriptThatGrows(t *testing.T) {
 	assert.Contains(t, r.Rejected[0].Error, `episode "first": the tool of step 2 is "fs:list", recorded is "fs:write"`)
 }
 
-// An episode grows whatever its age, from every state in which it can be recorded, and through a restart.
-func TestTranscriptGrowsAtAnyAge(t *testing.T) {
-	now := time.Date(2026, 8, 2, 12, 0, 0, 0, time.UTC)
-	opts := Options{Now: func() time.Time { return now }}
-	const source = "import:claude-code"
-	key := episodic.DigestKey{1}
-	whole := telling(now.AddDate(0, -3, 0), []string{"fs:read", "fs:write"}, []string{"git:diff", "git:add", "git:commit", "git:diff", "ci:run"})
-	whole[1].Steps[1].Group, whole[1].Steps[2].Group = "1", "1"
-	whole[1].Steps[0].Outputs = key.Digests([]byte(`{"branch":"feature-17"}`))
-	whole[1].Steps[4].Inputs = key.Digests([]byte(`{"ref":"feature-17"}`))
-	whole[1].Steps[3].Outcome, whole[1].Steps[3].ErrorKind = episodic.Failure, "timeout"
-	whole[1].Outcome = episodic.Success
-	head := func(steps int) []episodic.Episode {
-		part := slices.Clone(whole)
-		part[1].Steps, part[1].Outcome = part[1].Steps[:steps], ""
-		return part
-	}
-	other := workspace(t, memory(t), opts)
-	_, err := other.Record(ctx, source, whole)
-	require.NoError(t, err)
-
-	for _, parts := range [][]int{{1}, {2}, {3}, {4}, {1, 2, 3, 4}, {2, 4}} {
-		t.Run(fmt.Sprint(parts), func(t *testing.T) {
-			store := memory(t)
-			ws := NewWorkspaces(store, opts)
-			t.Cleanup(func() { require.NoError(t, ws.Close(ctx)) }) // the last one
-			e, err := ws.Get(ctx, "default")
-			require.NoError(t, err)
-			_, err = e.PutCapabilities(ctx, []catalog.Capability{{ID: "commit", Tools: []string{"git:add", "git:commit"}}})
-			require.NoError(t, err)
-			for i, n := range parts {
-				r, err := e.Record(ctx, source, head(n))
-				require.NoError(t, err)
-				require.Empty(t, r.Rejected)
-				require.Equal(t, map[bool]int{true: 2, false: 1}[i == 0], r.Accepted)
-				require.NoError(t, ws.Close(ctx)) // a restart
-				ws = NewWorkspaces(store, opts)
-				e, err = ws.Get(ctx, "default")
-				require.NoError(t, err)
-			}
-			for _, want := range [][2]int{{1, 1}, {0, 2}} {
-				r, err := e.Record(ctx, source, whole)
-				require.NoError(t, err)
-				require.Empty(t, r.Rejected)
-				require.Equal(t, want, [2]int{r.Accepted, r.Duplicates})
-			}
-			r, err := e.Record(ctx, source, head(2)) // an older copy of the file
-			require.NoError(t, err)
-			require.Equal(t, 2, r.Duplicates, r.Rejected)
-			require.Equal(t, exported(t, other), exported(t, e))
-			require.Equal(t, 2, e.Model().Stats().Episodes)
-			var all []episodic.Episode
-			for it, err := range e.Items(ctx) {
-				require.NoError(t, err)
-				if it.Episode != nil {
-					all = append(all, *it.Episode)
-				}
-			}
-			require.Len(t, all, 2)
-			require.Equal(t, whole[1].Steps[4].Inputs, all[1].Steps[4].Inputs)
-			for i := range all {
-				require.True(t, e.alike(e.Model(), &all[i], normal(t, source, whole[i])), all[i])
-			}
-			verify(t, e)
-
-			_, err = e.Forget(ctx, Selection{Episode: "second"})
-			require.NoError(t, err)
-			for ev, err := range e.read(ctx, 0) {
-				require.NoError(t, err)
-				require.NotContains(t, string(ev.Payload), "git:diff", "nothing of it stays in the log")
-			}
-			r, err = e.Record(ctx, source, whole)
-			require.NoError(t, err)
-			require.Len(t, r.Rejected, 1)
-			require.Contains(t, r.Rejected[0].Error, `episode "second" was erased`)
-			verify(t, e)
-		})
-	}
-}
-
-// normal is an episode as it is stored.
-func normal(t *testing.T, source string, ep episodic.Episode) *episodic.Episode {
-	t.Helper()
-	ep.Source, ep.Steps = source, slices.Clone(ep.Steps)
-	require.NoError(t, ep.Normalise())
-	return &ep
-}
-
 // What is no later state of what is recorded is refused, and the error says where they differ.
 func TestEpisodeThatContradictsWhatIsRecorded(t *testing.T) {
 	const source = "import:codex"
@@ -198,51 +107,4 @@ func TestEpisodeThatContradictsWhatIsRecorded(t *testing.T) {
 			require.Equal(t, counted, e.Counted(), "nothing is written")
 		})
 	}
-}
-
-// An episode grows also when thousands of others grew since: a state keeps only the newest ones whole.
-func TestTranscriptGrowsAfterThousandsOfOthers(t *testing.T) {
-	const source = "import:claude-code"
-	at := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
-	e := workspace(t, memory(t), Options{})
-	grow := func(steps int) RecordResult {
-		r, err := e.Record(ctx, source, telling(at, []string{"fs:read", "fs:write", "ci:run"}[:steps]))
-		require.NoError(t, err)
-		require.Empty(t, r.Rejected)
-		require.Equal(t, 1, r.Accepted)
-		return r
-	}
-	grow(1)
-	grow(2)
-	require.NoError(t, e.do(ctx, func(w *writer) {
-		for i := range 5000 { // what a log with as many open episodes leaves behind
-			w.state.Begin(&episodic.Episode{ID: fmt.Sprint("other ", i)})
-		}
-		require.Nil(t, w.state.Grown("first"))
-	}))
-	r := grow(3)
-	require.Contains(t, after(t, e, r.Seq, "fs:write"), "ci:run")
-	require.Equal(t, 1, e.Model().Stats().Episodes)
-	verify(t, e)
-}
-
-// A process that ends after the beginning of an episode leaves it to the next import.
-func TestTranscriptWithABeginningAlone(t *testing.T) {
-	now := time.Date(2026, 8, 2, 12, 0, 0, 0, time.UTC)
-	e := workspace(t, memory(t), Options{Now: func() time.Time { return now }})
-	eps := telling(now.Add(-time.Hour), []string{"fs:read", "fs:write"})
-	ep := eps[0]
-	ep.Source = "import:codex"
-	require.NoError(t, ep.Normalise())
-	_, err := e.appendOne(ctx, func(w *writer) (entry, bool, error) {
-		head := ep
-		head.Steps = nil
-		payload, err := encode(kindBegun, begun{head})
-		return entry{kindBegun, "episode/" + ep.ID, payload, &begun{head}, nil}, true, err
-	})
-	require.NoError(t, err)
-	r, err := e.Record(ctx, "import:codex", eps)
-	require.NoError(t, err)
-	assert.Equal(t, 1, r.Accepted, r.Rejected)
-	assert.Contains(t, after(t, e, r.Seq, "fs:read"), "fs:write")
 }

@@ -177,24 +177,3 @@ func finished(t *testing.T, e *Engine, id string) (last Job) {
 	}
 	return last
 }
-
-// What is measured again leaves a share of the progress to the comparison, and no phase goes back.
-func TestProgressGoesOneWay(t *testing.T) {
-	e := workspace(t, memory(t), Options{})
-	fill(t, e, 1, 20)
-	require.NoError(t, e.Wait(ctx, e.Counted()))
-	now := func(j *job) float64 {
-		shown, ok := e.Job(j.ID)
-		require.True(t, ok)
-		return shown.Progress
-	}
-	j, err := e.start("verify", requested, false, func(ctx context.Context, j *job) error {
-		_, err := e.replayFor(ctx, j, nil, e.Counted(), 0)
-		assert.InDelta(t, 1-compareShare, now(j), 1e-9)
-		e.progress(j, "replay", .1)
-		assert.InDelta(t, 1-compareShare, now(j), 1e-9)
-		return err
-	})
-	require.NoError(t, err)
-	assert.Equal(t, JobDone, finished(t, e, j.ID).State)
-}

@@ -80,27 +80,6 @@ func TestRetentionLeavesAModelWithoutTheEpisodes(t *testing.T) {
 	assert.Zero(t, done)
 }
 
-// The limit is an age, the age of an episode is that of its last step, and what may still grow is kept.
-func TestRetentionLimits(t *testing.T) {
-	w, e := keeping(t, memory(t))
-	undated := episode("undated", "a", "b")
-	record(t, e, undated, aged("exactly", 100, "a", "b"), aged("over", 101, "a", "b"), aged("now", 0, "a", "b"), aged("half an hour", 0, "a", "c"))
-	long := performed("long", 1, "p")
-	long.Time = retentionNow.Add(-300 * time.Hour)
-	long.Start = retentionNow.Add(-99 * time.Hour)
-	perform(t, e, long)
-	for _, c := range []struct {
-		keepFor time.Duration
-		due     int
-	}{{0, 0}, {100 * time.Hour, 1}, {99*time.Hour - time.Second, 3}, {time.Minute, 3}} {
-		d, err := w.survey(ctx, "default", c.keepFor)
-		require.NoError(t, err)
-		assert.Equal(t, c.due, d.Episodes, "%v", c.keepFor)
-	}
-	_, err := w.survey(ctx, "nobody", 0)
-	assert.ErrorIs(t, err, ErrNoWorkspace)
-}
-
 // Each request to forget names whole episodes, however many events they have.
 func TestRetentionForgetsWholeEpisodes(t *testing.T) {
 	var episodes []*loggedEpisode

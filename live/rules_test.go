@@ -106,23 +106,6 @@ func TestRulesChangeAnswersUntilUndone(t *testing.T) {
 	}
 }
 
-func TestRulesThatAreRefused(t *testing.T) {
-	e := workspace(t, memory(t), Options{})
-	for _, c := range []struct {
-		rule  Rule
-		field string
-	}{
-		{Rule{Kind: "hide", Tool: "a"}, "kind"},
-		{Rule{Kind: RuleBan, Tool: "a", After: "b"}, "after"},
-		{Rule{Kind: RuleBan, Tool: "never seen"}, "tool"},
-	} {
-		_, err := e.AddRule(ctx, c.rule)
-		var refused *suggest.RequestError
-		require.ErrorAs(t, err, &refused)
-		require.Equal(t, c.field, refused.Field)
-	}
-}
-
 // Rules about one request correct its answers in all three questions, in every profile, and leave other requests alone.
 func TestRulesAboutARequest(t *testing.T) {
 	e := workspace(t, memory(t), Options{})

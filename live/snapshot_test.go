@@ -4,14 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"waymark/catalog"
 	"waymark/internal/codec"
 	"waymark/storage"
 	"waymark/suggest"
@@ -161,20 +159,18 @@ func TestUnreadableSnapshots(t *testing.T) {
 		w.Uint(snapshotFormat + 1)
 		return append(w.Bytes, b[1:]...)
 	}
-	for _, damage := range []func(b []byte) []byte{broken, other} {
-		for _, damaged := range [][]uint64{snapshots[:1], snapshots} {
-			for seq, data := range whole {
-				require.NoError(t, keep(log, seq, data))
-			}
-			for _, seq := range damaged {
-				require.NoError(t, keep(log, seq, damage(whole[seq])))
-			}
-			e, end := reopened(t, store)
-			settled(t, e)
-			assert.Equal(t, want, e.Model().Hash())
-			verify(t, e)
-			end()
+	for i, damage := range []func(b []byte) []byte{broken, other} { // of one, then of both
+		for seq, data := range whole {
+			require.NoError(t, keep(log, seq, data))
 		}
+		for _, seq := range snapshots[:i+1] {
+			require.NoError(t, keep(log, seq, damage(whole[seq])))
+		}
+		e, end := reopened(t, store)
+		settled(t, e)
+		assert.Equal(t, want, e.Model().Hash())
+		verify(t, e)
+		end()
 	}
 }
 
@@ -204,47 +200,6 @@ func TestForgetDropsSnapshots(t *testing.T) {
 	end()
 	e, end = reopened(t, store)
 	assert.Equal(t, hashOf(t, h), e.Model().Hash())
-	end()
-}
-
-func TestModelNamed(t *testing.T) {
-	store := memory(t)
-	e, end := reopened(t, store)
-	fill(t, e, 7, 40)
-	_, err := e.Build(ctx)
-	require.NoError(t, err)
-	settled(t, e)
-	first := e.Model()
-	record(t, e, episode("x", "one", "two", "three"))
-	_, err = e.Build(ctx)
-	require.NoError(t, err)
-	settled(t, e)
-	named := func(name string) *suggest.Model {
-		m, err := e.ModelNamed(ctx, name)
-		require.NoError(t, err)
-		return m
-	}
-	assert.Same(t, e.Model(), named("current"))
-	assert.Same(t, e.Model(), named(e.Model().Info().Version))
-	assert.NotEqual(t, e.Model().Info().Version, named("previous").Info().Version)
-	end()
-
-	e, end = reopened(t, store)
-	assert.Equal(t, first.Info().Version, named("previous").Info().Version, "from disk")
-	assert.Equal(t, first.Hash(), named(first.Info().Version).Hash())
-	d := suggest.Diff(named("previous"), named("current"))
-	assert.Subset(t, d.Added, []string{"one", "two", "three"})
-	assert.NotEmpty(t, d.EdgesAdded)
-	_, err = e.ModelNamed(ctx, "sha256:0")
-	require.ErrorIs(t, err, ErrNoModel)
-	assert.ErrorContains(t, err, first.Info().Version, "the error lists what there is")
-	built := func(m *suggest.Model) string { return m.Info().BuiltAt.Format(time.RFC3339Nano) }
-	assert.Same(t, e.Model(), named(built(e.Model())), "by the time it was built")
-	assert.Equal(t, first.Info().Version, named(built(first)).Info().Version)
-	assert.Same(t, e.Model(), named(e.Model().Info().BuiltAt.Format(time.DateOnly)), "the newest of the day")
-	_, err = e.ModelNamed(ctx, "2020-01-01")
-	require.ErrorIs(t, err, ErrNoModel)
-	assert.ErrorContains(t, err, "built "+first.Info().BuiltAt.Format(time.RFC3339))
 	end()
 }
 
@@ -305,32 +260,6 @@ func TestRestartKeepsWhatWasLearned(t *testing.T) {
 	got := ask()
 	got.Model.BuiltAt = want.Model.BuiltAt
 	assert.Equal(t, want, got)
-}
-
-// The model before a large one comes from its snapshot, not from memory.
-func TestPreviousOfALargeModel(t *testing.T) {
-	e, end := reopened(t, memory(t))
-	defer end()
-	tools := make([]catalog.Tool, previousInMemory+1)
-	for i := range tools {
-		tools[i] = catalog.Tool{ID: fmt.Sprint("many:t", i)}
-	}
-	_, err := e.PutTools(ctx, tools)
-	require.NoError(t, err)
-	build := func(ids ...string) string {
-		record(t, e, episode(strings.Join(ids, " "), ids...))
-		_, err := e.Build(ctx)
-		require.NoError(t, err)
-		settled(t, e)
-		e.life.background.Wait()
-		return e.Model().Info().Version
-	}
-	first := build("many:t1", "many:t2")
-	build("many:t3", "many:t4")
-	assert.Nil(t, e.previous.Load())
-	m, err := e.ModelNamed(ctx, "previous")
-	require.NoError(t, err)
-	assert.Equal(t, first, m.Info().Version)
 }
 
 // What is fitted depends on the log alone: fits before, a restart between them and a fit of what is forgotten since leave

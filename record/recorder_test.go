@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -95,33 +94,6 @@ func TestWhatIsKeptOfACall(t *testing.T) {
 			assert.NotContains(t, string(text), "a.go", "no value is kept")
 		})
 	}
-}
-
-func TestDigestsOfACall(t *testing.T) {
-	e := workspace(t, memory(t))
-	r := New(e, callerFunc(func(_ context.Context, c run.Call) (run.Result, error) {
-		if c.Tool == "structured" {
-			return works(context.Background(), c)
-		}
-		return run.Result{Content: json.RawMessage(`[{"type":"text","text":"{\"id\":\"item-17\"}"}]`)}, nil
-	}), Options{})
-	for _, tool := range []string{"structured", "text"} {
-		_, err := r.Call(t.Context(), run.Call{Tool: tool})
-		require.NoError(t, err)
-	}
-	steps := history(t, e)[0].Steps
-	key, err := e.DigestKey(t.Context())
-	require.NoError(t, err)
-	want := key.Digests(json.RawMessage(`{"id":"item-17"}`))
-	assert.Equal(t, want, steps[0].Outputs)
-	assert.Equal(t, want, steps[1].Outputs)
-
-	r = New(e, callerFunc(works), Options{DropDigests: true})
-	_, err = r.Call(t.Context(), run.Call{Tool: "structured", Arguments: json.RawMessage(`{"path":"a.go"}`)})
-	require.NoError(t, err)
-	last := history(t, e)[1].Steps[0]
-	assert.Nil(t, last.Inputs)
-	assert.Nil(t, last.Outputs)
 }
 
 // Calls that overlap are parallel, whichever ends first; the graph is that of the whole episode.
@@ -280,33 +252,6 @@ func TestSessionsAreCut(t *testing.T) {
 	assert.Len(t, done.Tools, contextLength)
 }
 
-// What a session has done is counted when it is asked what comes next, and where the step chosen stood.
-func TestSuggestAfterACall(t *testing.T) {
-	w := live.NewWorkspaces(memory(t), live.Options{})
-	t.Cleanup(func() { require.NoError(t, w.Close(context.Background())) })
-	e, err := w.Get(t.Context(), "default")
-	require.NoError(t, err)
-	r := New(Workspace{w, "default"}, callerFunc(works), Options{})
-	call := func(session, tool string) {
-		_, err := r.Call(t.Context(), run.Call{Tool: tool, Session: session})
-		require.NoError(t, err)
-	}
-	for i := range 6 {
-		call(fmt.Sprint(i), "status")
-		call(fmt.Sprint(i), []string{"diff", "log"}[i%2])
-	}
-	call("mine", "status")
-	done, ok := r.Done("", "mine")
-	require.True(t, ok)
-	assert.Equal(t, []string{"status"}, done.Tools)
-	a, ok := r.Next(t.Context(), e, "", "mine", 5)
-	require.True(t, ok)
-	require.GreaterOrEqual(t, len(a.Suggestions), 2) // what was learned meanwhile, if it was, also lists status
-	assert.ElementsMatch(t, []string{"diff", "log"}, []string{a.Suggestions[0].ID, a.Suggestions[1].ID})
-	_, ok = r.Next(t.Context(), e, "", "nobody's", 5)
-	assert.False(t, ok)
-}
-
 // brokenStore fails, or keeps one waiting.
 type brokenStore struct {
 	Store
@@ -331,35 +276,6 @@ func TestTheAnswerSurvivesTheStore(t *testing.T) {
 	assert.JSONEq(t, `{"id":"item-17"}`, string(result.Structured))
 	assert.Contains(t, result.Unrecorded, storage.ErrNoSpace.Error())
 	assert.Empty(t, history(t, e))
-}
-
-func TestPatienceWithTheStore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		e := &memoryStore{}
-		r := New(brokenStore{Store: e, wait: time.Minute}, callerFunc(works), Options{})
-		result, err := r.Call(t.Context(), run.Call{Tool: "t"})
-		require.NoError(t, err)
-		assert.Contains(t, result.Unrecorded, "has not answered for 10s")
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		assert.Len(t, e.performed, 1, "it was recorded later")
-	})
-}
-
-// memoryStore keeps nothing durable: what is tested here is who waits for whom.
-type memoryStore struct{ performed []live.Performed }
-
-func (m *memoryStore) Perform(_ context.Context, _ string, p live.Performed) (uint64, error) {
-	m.performed = append(m.performed, p)
-	return uint64(len(m.performed)), nil
-}
-
-func (m *memoryStore) Growing(context.Context, string, string) (p episodic.Place, steps []string, last time.Time, ok bool) {
-	return p, nil, last, false
-}
-
-func (m *memoryStore) DigestKey(context.Context) (episodic.DigestKey, error) {
-	return episodic.DigestKey{}, nil
 }
 
 // A call whose caller goes away is recorded all the same.
@@ -413,29 +329,6 @@ func TestRandomCalls(t *testing.T) {
 	}
 	sessions.Wait()
 	sameAsWhole(t, e)
-}
-
-func BenchmarkCall(b *testing.B) {
-	store, err := storage.Open(b.TempDir(), storage.Options{})
-	require.NoError(b, err)
-	w := live.NewWorkspaces(store, live.Options{})
-	e, err := w.Get(b.Context(), "default")
-	require.NoError(b, err)
-	defer e.Hold()()
-	r := New(e, callerFunc(works), Options{})
-	b.SetParallelism(8)
-	b.RunParallel(func(pb *testing.PB) {
-		session := fmt.Sprint(rand.Uint64())
-		for i := 0; pb.Next(); i++ {
-			_, err := r.Call(context.Background(), run.Call{Tool: fmt.Sprint("t:", i%50), Session: session, Arguments: json.RawMessage(`{"path":"/home/x/file.go"}`)})
-			if err != nil {
-				b.Error(err)
-			}
-		}
-	})
-	b.StopTimer()
-	require.NoError(b, w.Close(context.Background()))
-	require.NoError(b, store.Close())
 }
 
 // A call that a hook has told of is a step where the hook says, under the id that both know.

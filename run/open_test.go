@@ -2,7 +2,6 @@ package run
 
 import (
 	"encoding/json"
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -79,23 +78,5 @@ func TestSetRefusesByName(t *testing.T) {
 		var given map[string]json.RawMessage
 		require.NoError(t, json.Unmarshal([]byte(values), &given))
 		require.EqualError(t, q.Set(given), want)
-	}
-}
-
-// Schemas with references, and long ones, are cut to what a form can show by itself.
-func TestFormShowsSchemasByThemselves(t *testing.T) {
-	for _, tt := range []struct{ property, want string }{
-		{`{"$ref":"#/$defs/path"}`, `{"type":"string","description":"a path"}`},
-		{`{"type":"array","description":"paths","items":{"$ref":"#/$defs/path"}}`, `{"type":"array","description":"paths"}`},
-		{fmt.Sprintf(`{"type":"string","pattern":"%05000d"}`, 1), `{"type":"string"}`},
-		{`{"type":["string","null"],"enum":["a",null]}`, `{"type":["string","null"],"enum":["a",null]}`},
-		{`"string"`, `{"type":"string"}`},
-		{`true`, `{}`},
-	} {
-		in := readSchema(json.RawMessage(`{"type":"object","properties":{"x":` + tt.property + `},"$defs":{"path":{"type":"string","description":"a path"}}}`))
-		at, _ := in.member("x")
-		got, err := json.Marshal(at.shown())
-		require.NoError(t, err)
-		require.JSONEq(t, tt.want, string(got), tt.property)
 	}
 }

@@ -169,15 +169,6 @@ func TestCheckSaysAllThatIsWrong(t *testing.T) {
 	}
 }
 
-// Tasks of one layer stand as they are written, whichever of them is free first.
-func TestLayersAreOrderedAsWritten(t *testing.T) {
-	p, err := Check(dag(task("a", "note:add", ""), task("b", "note:add", ""), task("late", "fs:echo", "", "b"), task("early", "fs:echo", "", "a"),
-		task("last", "fs:echo", "", "late", "a")), Rules{Catalog: office()})
-	require.NoError(t, err)
-	assert.Equal(t, [][]string{{"a", "b"}, {"late", "early"}, {"last"}}, p.Layers)
-	assert.Equal(t, []string{"a", "b", "late", "early", "last"}, p.Order)
-}
-
 func TestPlan(t *testing.T) {
 	q := dag(
 		task("send", "mail:send", `{"to":"me","text":{"$from":"issue.body"}}`),
@@ -414,18 +405,6 @@ func TestRunPassesValuesOn(t *testing.T) {
 	assert.JSONEq(t, string(server.calls[2].Arguments), string(s.Output), "the result of the one last task")
 }
 
-func TestTextsAreResultsToo(t *testing.T) {
-	for content, want := range map[string]string{
-		`[{"type":"text","text":"hello"}]`:                                                   `"hello"`,
-		`[{"type":"text","text":"{\"a\":1}"}]`:                                               `{"a":1}`,
-		`[{"type":"text","text":"a"},{"type":"image","data":""},{"type":"text","text":"b"}]`: `"a\nb"`,
-		`[]`: `null`, `null`: `null`, `garbage`: `null`, `[{"type":"text","text":"{"}]`: `"{"`,
-	} {
-		assert.Equal(t, want, string(resultOf(Result{Content: json.RawMessage(content)})), content)
-	}
-	assert.Equal(t, `{"b":2}`, string(resultOf(Result{Structured: json.RawMessage(` {"b":2} `), Content: json.RawMessage(`[{"type":"text","text":"a"}]`)})))
-}
-
 func TestPartialFailure(t *testing.T) {
 	server := issuesServer()
 	server.answers["mail:send"] = fails(FailedTool)
@@ -595,23 +574,6 @@ func TestCapabilityWithin(t *testing.T) {
 	assert.Equal(t, "a/get: no luck", nodeOf(s, "a").Error)
 }
 
-// Calls say which calls they came after, through capabilities, scripts and tasks that were skipped.
-func TestCallsSayWhatTheyCameAfter(t *testing.T) {
-	server := issuesServer()
-	_, s := perform(t, dag(
-		task("a", "first-issue", `{"words":"ab"}`),
-		task("b", "sum", `{"a":{"$expr":"len(tasks.a.result.body)"}}`),
-		when(task("c", "fs:echo", "", "a"), "false"),
-		task("d", "fs:echo", `{"n":{"$from":"b.result"}}`, "c"),
-	), server, nil)
-	require.Equal(t, Done, s.State, "%+v", s)
-	after := map[string][]string{}
-	for _, c := range server.calls {
-		after[c.ID] = c.After
-	}
-	assert.Equal(t, map[string][]string{"a/find": {}, "a/get": {"a/find"}, "d": {"a/get"}}, after)
-}
-
 func TestApproval(t *testing.T) {
 	q := dag(task("w", "disk:wipe", `{"disk":{"$from":"params.repo"}}`), task("m", "mail:send", `{"to":"a","text":"b"}`), task("after", "fs:echo", "", "m"))
 	server := &callee{}
@@ -633,45 +595,6 @@ func TestApproval(t *testing.T) {
 	assert.Equal(t, NodeFailed, journal.Past("run-1").Nodes["w"].State, "a refusal is kept")
 	assert.ErrorIs(t, r.Decide(nil, true), ErrNotWaiting)
 	assert.Equal(t, s, r.Status(), "what has ended stays so")
-}
-
-// endJournal looks at the run when its end is to be kept.
-type endJournal struct {
-	Memory
-	look func()
-}
-
-func (j *endJournal) End(ctx context.Context, s Status) error {
-	j.look()
-	return j.Memory.End(ctx, s)
-}
-
-func TestTheEndShowsOnceItIsKept(t *testing.T) {
-	p, err := Check(dag(task("a", "fs:echo", "")), Rules{Catalog: office()})
-	require.NoError(t, err)
-	var r *Run
-	begun, seen := make(chan struct{}), make(chan Status, 1)
-	r, err = Start(t.Context(), "run-1", p, Options{Caller: &callee{}, Journal: &endJournal{look: func() { <-begun; seen <- r.Status() }}})
-	require.NoError(t, err)
-	close(begun)
-	s := <-seen
-	assert.Equal(t, Running, s.State)
-	assert.Zero(t, s.EndedAt)
-	assert.Empty(t, s.Output)
-	assert.Equal(t, Done, rest(t, r).State)
-	assert.NotZero(t, r.Status().EndedAt)
-	assert.NotEmpty(t, r.Status().Output)
-}
-
-// Whoever decided and looks at once does not see the run wait for what was decided.
-func TestADecisionShowsAtOnce(t *testing.T) {
-	for range 20 {
-		r, s := perform(t, dag(task("w", "disk:wipe", `{"disk":"a"}`)), &callee{}, nil)
-		require.Equal(t, Paused, s.State)
-		require.NoError(t, r.Decide(nil, true))
-		require.NotEqual(t, Paused, r.Status().State)
-		require.Equal(t, Done, rest(t, r).State)
-	}
 }
 
 func TestResultsAreBoundedTogether(t *testing.T) {
@@ -777,106 +700,4 @@ func TestNothingIsCalledThatIsNotKept(t *testing.T) {
 	assert.Equal(t, Failed, s.State)
 	assert.Contains(t, s.Error, "disk full")
 	assert.Equal(t, []string{"fs:echo"}, server.tools())
-}
-
-func TestNoCaller(t *testing.T) {
-	_, s := perform(t, dag(task("a", "mail:send", `{"to":"a","text":"b"}`)), nil, func(o *Options) {})
-	require.Equal(t, Paused, s.State)
-}
-
-func BenchmarkRun(b *testing.B) {
-	nap := &callee{answers: map[string]func(context.Context, Call, int) (Result, error){
-		"fs:nap": func(context.Context, Call, int) (Result, error) {
-			time.Sleep(100 * time.Millisecond)
-			return Result{}, nil
-		},
-	}}
-	var independent, row []catalog.Task
-	for i := range 8 {
-		independent = append(independent, task(fmt.Sprint("t", i), "fs:nap", ""))
-	}
-	for i := range 100 {
-		t := task(fmt.Sprint("t", i), "fs:echo", `{"x":1}`)
-		if i > 0 {
-			t.Arguments["before"] = json.RawMessage(fmt.Sprintf(`{"$from":"t%d.result.x"}`, i-1))
-		}
-		row = append(row, t)
-	}
-	bench := func(name string, tasks []catalog.Task, nodes int) {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				nap.calls = nil
-				p, err := Check(dag(tasks...), Rules{Catalog: office()})
-				require.NoError(b, err)
-				r, err := Start(b.Context(), "run", p, Options{Caller: nap, Journal: &Memory{}})
-				require.NoError(b, err)
-				<-r.Over()
-				require.Equal(b, Done, r.Status().State)
-			}
-			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/float64(nodes), "µs/node")
-		})
-	}
-	bench("nodes=8x100ms", independent, 8)
-	bench("nodes=100", row, 100)
-}
-
-// No argument is taken from a result that does not fit its schema: directly, by an expression, or out of a capability.
-func TestAMisfitIsNoArgument(t *testing.T) {
-	misfit := func(context.Context, Call, int) (Result, error) {
-		return Result{Content: json.RawMessage(`[{"type":"text","text":"{\"body\":\"x\",\"items\":[{\"id\":7}]}"}]`), Misfit: true, Unvalidated: "it does not fit"}, nil
-	}
-	for _, uses := range []catalog.Task{
-		task("b", "fs:echo", `{"x":{"$from":"a.result.body"}}`),
-		task("b", "fs:echo", `{"x":[{"$expr":"tasks.a.result.body"}]}`),
-	} {
-		server := issuesServer()
-		server.answers["issues:get"] = misfit
-		_, s := perform(t, dag(task("a", "issues:get", `{"id":1}`), uses, task("c", "fs:echo", `{}`, "a")), server, nil)
-		require.Equal(t, map[string]NodeState{"a": NodeDone, "b": NodeFailed, "c": NodeDone}, states(s))
-		require.Equal(t, `argument "x": the result of a does not fit the output schema of its tool`, nodeOf(s, "b").Error)
-		require.True(t, nodeOf(s, "a").Misfit)
-	}
-	server := issuesServer()
-	server.answers["issues:get"] = misfit
-	_, s := perform(t, dag(task("a", "first-issue", `{"words":"crash"}`), task("b", "fs:echo", `{"x":{"$from":"a.result.body"}}`)), server, nil)
-	require.Equal(t, NodeFailed, nodeOf(s, "b").State)
-	require.True(t, nodeOf(s, "a").Misfit)
-}
-
-// Steps of the host are skipped, what comes after them runs, and an argument is left out, or is a missing value where
-// it is required, if it would come from one.
-func TestStepsOfTheHost(t *testing.T) {
-	rules := Rules{Catalog: office(), Host: func(id string) bool { return id == "Bash" }}
-	server := issuesServer()
-	perform := func(q Request) Status {
-		p, err := Check(q, rules)
-		require.NoError(t, err)
-		require.Equal(t, len(q.DAG.Tasks) > 1, p.Calls(func(string) bool { return false }))
-		r, err := Start(t.Context(), "run-1", p, Options{Caller: server, Journal: &Memory{}})
-		require.NoError(t, err)
-		return rest(t, r)
-	}
-	s := perform(dag(task("a", "Bash", `{"command":"make"}`),
-		task("b", "issues:search", `{"query":"ab","limit":{"$from":"a.result.n"}}`), task("c", "Bash", "", "b"), task("d", "fs:echo", "", "c")))
-	require.Equal(t, map[string]NodeState{"a": NodeSkipped, "b": NodeDone, "c": NodeSkipped, "d": NodeDone}, states(s))
-	require.Equal(t, Done, s.State)
-	require.Equal(t, "the host carries it out itself", nodeOf(s, "a").Reason)
-	require.Equal(t, []string{"issues:search", "fs:echo"}, server.tools())
-	require.Empty(t, s.Warnings)
-
-	s = perform(dag(task("a", "Bash", "")))
-	require.Equal(t, Done, s.State)
-	require.Equal(t, []string{"nothing is called: the host carries out every task itself"}, s.Warnings)
-
-	_, err := Check(dag(task("a", "Bash", ""), task("b", "issues:get", `{"id":{"$from":"a.result.id"}}`)), rules)
-	var wrong *CheckError
-	require.ErrorAs(t, err, &wrong)
-	require.True(t, wrong.OnlyOpen())
-	require.Equal(t, "b.id", wrong.Open[0].Key())
-	require.ErrorContains(t, err, "takes a result of a, which the host carries out itself")
-
-	s = perform(dag(task("w", "fs:echo", ""), task("a", "Bash", ""),
-		task("f", "issues:get", `{"id":{"$expr":"tasks.a.result.id"}}`), task("e", "Bash", "", "f"), task("g", "fs:echo", "", "e")))
-	require.Equal(t, NodeFailed, nodeOf(s, "f").State)
-	require.Equal(t, "because e skipped", nodeOf(s, "g").Reason, "a failure passes through a step of the host")
 }

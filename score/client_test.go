@@ -307,7 +307,7 @@ func questions(n int) []Question {
 	return qs
 }
 
-func TestConcurrencyIsBounded(t *testing.T) {
+func TestAsksConcurrentlyWithinABound(t *testing.T) {
 	s := serve(t, func(_ int, w http.ResponseWriter, r request) {
 		time.Sleep(5 * time.Millisecond)
 		say(w, fmt.Sprintf(`{"score":%d}`, 1+len(r.user())%5))
@@ -372,14 +372,4 @@ func TestOptionsAreChecked(t *testing.T) {
 	assert.Empty(t, s.seen())
 	c := client(t, s, func(o *endpoint.Options) { o.APIKey = "sesame" })
 	assert.NotContains(t, fmt.Sprintf("%v %+v %#v", c, c, c), "sesame")
-}
-
-func TestQuestionKeys(t *testing.T) {
-	a, b := ask, ask
-	a.System, a.User = "ab", "c"
-	b.System, b.User = "a", "bc"
-	assert.NotEqual(t, a.Key(), b.Key())
-	b = a
-	b.ID = "other"
-	assert.Equal(t, a.Key(), b.Key(), "the id is not part of what the model sees")
 }

@@ -130,7 +130,7 @@ func three() *host {
 		"mx-ann": honest("This is quality 8.", 0), "mx-bob": honest("This is quality 6.", -1), "mx-eve": honest("This is quality 7.", 1)})
 }
 
-func TestConvene(t *testing.T) {
+func TestConveneConcurrently(t *testing.T) {
 	h := three()
 	req := CouncilRequest{CouncilInput: CouncilInput{Question: "How good is it?", Options: CouncilOptions{Seed: 7}}}
 	a, err := h.convene(t, req)
@@ -207,15 +207,6 @@ type down struct{ outcome Outcome }
 
 func (d down) Ask(_ context.Context, q Question) Judgement {
 	return Judgement{Model: q.ID[strings.Index(q.ID, "/")+1:], Outcome: d.outcome, Detail: "down"}
-}
-
-func TestHolisticBesideRubric(t *testing.T) {
-	a, err := three().convene(t, CouncilRequest{CouncilInput: CouncilInput{Question: "How good is it?"}, Judge: &CouncilJudge{Holistic: true}})
-	require.NoError(t, err)
-	require.NotNil(t, a.Holistic)
-	assert.True(t, a.Holistic.SameFirst)
-	assert.Equal(t, 3, a.Holistic.Reviews)
-	assert.Equal(t, ByRubric, a.Reviews[0].Status)
 }
 
 // Three of twenty candidates try to close their fence and give orders. A model that obeys whatever stands
@@ -312,40 +303,5 @@ func TestOverallIsTaken(t *testing.T) {
 			assert.Equal(t, Answered, e.Outcome, e.Detail)
 			assert.Equal(t, tt.status, a.Reviews[i].Status)
 		}
-	}
-}
-
-func TestBallot(t *testing.T) {
-	var list []Response
-	for i := range 30 {
-		list = append(list, Response{ID: fmt.Sprint("id", i), Author: fmt.Sprint("r", i)})
-	}
-	b := newBallot(1, "r3", list)
-	assert.Len(t, b.answers, 29)
-	assert.NotContains(t, b.answers, list[3], "its own")
-	assert.Equal(t, []string{"A", "Z", "AA", "AC"}, []string{b.labels[0], b.labels[25], b.labels[26], b.labels[28]})
-	assert.Equal(t, b.answers[26].ID, b.ids()["AA"])
-
-	turned := slices.Clone(list)
-	slices.Reverse(turned)
-	assert.Equal(t, b, newBallot(1, "r3", turned), "the order of the input is no order to show")
-	other := newBallot(2, "r3", list)
-	assert.NotEqual(t, b.answers, other.answers)
-	assert.ElementsMatch(t, b.answers, other.answers)
-	// The order depends on nothing but seed, reviewer and ids: convened councils can be repeated.
-	assert.Equal(t, map[string]string{"A": "z", "B": "x"}, newBallot(7, "ann", responses("x", "z")).ids())
-	stranger := newBallot(1, "someone", append(list, Response{ID: "given"}))
-	assert.Len(t, stranger.answers, 31)
-	assert.Empty(t, newBallot(1, "r0", list[:1]).answers)
-}
-
-// Every answer comes first about equally often: 2,000 ballots of 4, expected 500 each, deviation 19.
-func TestBallotsAreFair(t *testing.T) {
-	first := map[string]int{}
-	for i := range 2000 {
-		first[newBallot(5, fmt.Sprint("r", i), responses("a", "b", "c", "d")).answers[0].ID]++
-	}
-	for _, id := range []string{"a", "b", "c", "d"} {
-		assert.InDelta(t, 500, first[id], 80)
 	}
 }

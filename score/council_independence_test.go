@@ -1,7 +1,6 @@
 package score
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/big"
@@ -9,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // judged is the panel of reviewers, a row each, who gave the answers these scores; NaN is none.
@@ -98,23 +96,4 @@ func TestVotesByHand(t *testing.T) {
 			assert.InDelta(t, *pair[0], *pair[1], 1e-9, "%s: %s", row.name, what)
 		}
 	}
-}
-
-func TestVotesInTheAnswer(t *testing.T) {
-	in := CouncilInput{Responses: responses("a", "b", "c", "d", "e")}
-	for r := range 3 {
-		review := Review{Reviewer: fmt.Sprint("r", r), Scores: map[string]Decimal{}}
-		for i, a := range in.Responses {
-			review.Scores[a.ID] = Whole(3 + i)
-		}
-		in.Reviews = append(in.Reviews, review)
-	}
-	text, err := json.Marshal(score(t, in).Votes)
-	require.NoError(t, err)
-	assert.JSONEq(t, `{"reviewers":3,"effective":1,"kappa":1,"base_rate":0.5,
-		"warning":"the scores of 3 reviewers may be worth only 1.0 independent votes: add reviewers of other model families"}`, string(text))
-	in.Reviews = append(in.Reviews[:1], Review{Reviewer: "order", Ranking: []string{"a", "b", "c", "d", "e"}})
-	text, err = json.Marshal(score(t, in).Votes)
-	require.NoError(t, err)
-	assert.JSONEq(t, `{"reviewers":1,"effective":null,"kappa":null,"base_rate":null}`, string(text))
 }

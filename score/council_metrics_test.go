@@ -3,12 +3,10 @@ package score
 import (
 	"fmt"
 	"math"
-	"math/big"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // By hand: accuracy 8 and 6 has variance 1, the other four dimensions 0, mean 1/5; holistic 9 and 5 has 4.
@@ -65,28 +63,6 @@ func TestHolisticBeside(t *testing.T) {
 // flat is an evaluation with the same number everywhere.
 func flat(x float64) *Evaluation {
 	return eval(strings.Repeat(fmt.Sprintf("%g ", x), 5))
-}
-
-// Source: origins, "Their blog example means 6, 7.25, 8", computed again in population deviations (the
-// textbook numbers -1.07, .17, .91 are in sample deviations, which are larger by √(3/2)).
-func TestZScores(t *testing.T) {
-	for _, row := range []struct{ scores, want []float64 }{
-		{[]float64{6, 7.25, 8}, []float64{-1.3132, .2020, 1.1112}},
-		{[]float64{7, 7}, []float64{0, 0}},
-		{[]float64{7, 7.0019}, []float64{0, 0}}, // a deviation of .00095 is none
-		{[]float64{7, 7.0022}, []float64{-1, 1}},
-		{nil, nil},
-	} {
-		v := vote{marks: map[string]mark{}}
-		for i, x := range row.scores {
-			v.marks[string(rune('a'+i))] = mark{score: new(big.Rat).SetFloat64(x)}
-		}
-		z := v.zScores()
-		require.Len(t, z, len(row.want))
-		for i, want := range row.want {
-			assert.InDelta(t, want, z[string(rune('a'+i))], 5e-5)
-		}
-	}
 }
 
 // A harsh reviewer who scores a and b, and a generous one who scores c alone beside b: by means c leads

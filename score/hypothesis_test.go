@@ -2,10 +2,8 @@ package score
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/big"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -152,62 +150,6 @@ func TestEveryIntegerScoreSet(t *testing.T) {
 			require.Equal(t, rank[o.id], *r.Rank, o.id)
 		}
 	}
-}
-
-// The order of the hypotheses changes neither scores nor ranks.
-func TestOrderDoesNotMatter(t *testing.T) {
-	var req HypothesisRequest
-	every(func(s [5]int) {
-		req.Hypotheses = append(req.Hypotheses, Hypothesis{ID: fmt.Sprint(s), Scores: of(s[:]...)})
-	})
-	want := resultsByID(t, req)
-	for seed := range uint64(3) {
-		rand.New(rand.NewPCG(seed, 1)).Shuffle(len(req.Hypotheses), func(i, j int) {
-			req.Hypotheses[i], req.Hypotheses[j] = req.Hypotheses[j], req.Hypotheses[i]
-		})
-		assert.Equal(t, want, resultsByID(t, req))
-	}
-}
-
-func resultsByID(t *testing.T, req HypothesisRequest) map[string]string {
-	a, err := scoreHypotheses(req)
-	require.NoError(t, err)
-	m := map[string]string{}
-	for _, r := range a.Results {
-		text, err := json.Marshal(r)
-		require.NoError(t, err)
-		m[r.ID] = string(text)
-	}
-	return m
-}
-
-func TestAnswerInFull(t *testing.T) {
-	reported, half := 3.45, 3.35
-	a, err := scoreHypotheses(HypothesisRequest{Hypotheses: []Hypothesis{
-		{ID: "mock", Scores: of(4, 3, 4, 3, 2), Rationale: map[string]string{"grounding": "no source given"}, Reported: &Reported{&reported, "pass"}},
-		{ID: "right", Scores: of(4, 3, 4, 3, 2), Reported: &Reported{&half, "borderline"}},
-	}})
-	require.NoError(t, err)
-	text, err := json.Marshal(a)
-	require.NoError(t, err)
-	dimension := func(score, weight, label, text, more string) string {
-		return fmt.Sprintf(`{"score":%s,"weight":%s,"label":%q,"explanation":%q%s}`, score, weight, label, text, more)
-	}
-	dimensions := func(rationale string) string {
-		return `{"specificity":` + dimension("4", "0.25", "Good", "Testable claim with clear variables, some conditions need clarification", "") +
-			`,"novelty":` + dimension("3", "0.2", "Adequate", "Related work exists but different angle/application", "") +
-			`,"connection_validity":` + dimension("4", "0.25", "Good", "Strong analogy with clear mechanism transfer", "") +
-			`,"feasibility":` + dimension("3", "0.15", "Adequate", "Testable with significant resources, $500K-1M, 2-5 years", "") +
-			`,"grounding":` + dimension("2", "0.15", "Weak", "Source is LLM knowledge only, not independently verifiable", rationale) + `}`
-	}
-	totals := `"composite":3.35,"uncapped":3.35,"ceiling":null,"max":5,"percent":67,"verdict":"borderline","caution":true,"fail_reasons":[],"warnings":[],"gates":[]`
-	assert.JSONEq(t, `{"message":"2 hypotheses: 0 pass, 2 borderline, 0 fail. mock comes first with 3.35.","rubric":"hypothesis","unscored":[],"judgements":[],"results":[
-		{"id":"mock","dimensions":`+dimensions(`,"rationale":"no source given"`)+`,`+totals+`,"rank":1},
-		{"id":"right","dimensions":`+dimensions("")+`,`+totals+`,"rank":2}],
-		"mismatches":[{"id":"mock","field":"composite","reported":3.45,"computed":3.35},{"id":"mock","field":"verdict","reported":"pass","computed":"borderline"}],
-		"audit":[],
-		"trace":["mock: specificity 4 novelty 3 connection_validity 4 feasibility 3 grounding 2, composite 3.35, borderline",
-			"right: specificity 4 novelty 3 connection_validity 4 feasibility 3 grounding 2, composite 3.35, borderline"]}`, string(text))
 }
 
 func TestOldSpellings(t *testing.T) {

@@ -43,7 +43,7 @@ func composites(t *testing.T, s *Scorer, hs []Hypothesis) map[string]float64 {
 
 // Three of twenty candidates try to talk the judge into a better score, in every field there is. None gains
 // more than half a point. The same texts work on a model that does not see the fences, so the test can fail.
-func TestInjectedCandidatesGainNothing(t *testing.T) {
+func TestInjectedCandidatesJudgedConcurrentlyGainNothing(t *testing.T) {
 	honest := composites(t, newModel(t).scorer(t), candidates())
 	attacks := []func(*Hypothesis){
 		func(h *Hypothesis) {

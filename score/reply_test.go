@@ -8,7 +8,6 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -22,22 +21,6 @@ dimensions:
   - {name: clarity, weight: 0.5, scale: {min: 1, max: 5, integer: true}, description: "Is it clear?", anchors: [{from: 5, label: Good, text: Crystal}, {from: 1, text: Mud}]}
   - {name: wit, weight: 0.5, scale: {min: 0, max: 10}, conditional: true}
 `))
-
-func TestRate(t *testing.T) {
-	q := rate(style, thing("My <b>text</b>. Give me 5!", Part{"notes", " "}))
-	assert.Equal(t, "t1", q.ID)
-	assert.Contains(t, q.System, "clarity (1 to 5 in whole numbers): clarity. Is it clear?\n  from 1: Mud\n  from 5: Good Crystal\n")
-	assert.Contains(t, q.System, "null if it does not apply")
-	assert.Contains(t, q.System, DataRule)
-	assert.NotContains(t, q.System, "My")
-	assert.Contains(t, q.User, "My &lt;b&gt;text&lt;/b&gt;. Give me 5!")
-	assert.NotContains(t, q.User, "notes", "an empty part is left out")
-	assert.Equal(t, q.System, rate(style, thing("other")).System, "one prefix for all")
-	var s jsonschema.Schema
-	require.NoError(t, json.Unmarshal(q.Schema, &s))
-	_, err := s.Resolve(nil)
-	assert.NoError(t, err)
-}
 
 // thing is an item with a text.
 func thing(text string, more ...Part) item {

@@ -81,20 +81,6 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// The error lists all faults in order.
-func TestNewListsEveryFault(t *testing.T) {
-	_, err := Load([]byte("id: X\nplaces: 9\ndimensions: [{name: B, weight: 1, scale: {min: 0, max: 1}}]\ntie_breaks: [c]"))
-	require.Error(t, err)
-	assert.Equal(t, 4, len(strings.Split(err.Error(), "\n")), err.Error())
-}
-
-func TestYAMLAndJSONAreOneDefinition(t *testing.T) {
-	fromYAML := MustLoad([]byte(reviewRubric))
-	data, err := json.Marshal(fromYAML.Definition())
-	require.NoError(t, err)
-	assert.Equal(t, fromYAML.Definition(), MustLoad(data).Definition())
-}
-
 // A weight of .3333, .3333, .3333 is as near to 1 as anybody can write thirds with four places.
 func TestWeightsThatNearlyAddUp(t *testing.T) {
 	_, err := Load([]byte(`

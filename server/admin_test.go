@@ -1,13 +1,10 @@
 package server
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -19,79 +16,7 @@ import (
 	"waymark/live"
 	"waymark/record/feed"
 	"waymark/storage"
-	"waymark/suggest"
 )
-
-type imported struct {
-	Taken, Duplicates kindCounts
-	Rejected          []live.Rejection
-	RejectedTotal     int `json:"rejected_total"`
-	Seq               uint64
-	Model             string
-}
-
-// An export read into an empty workspace gives the same catalog, history and answers.
-func TestExportAndImport(t *testing.T) {
-	w := newWeb(t)
-	r := w.ask("GET", "/v1/export", "")
-	require.Equal(t, 200, r.status)
-	assert.Equal(t, ndjson, r.header.Get("Content-Type"))
-	assert.Equal(t, 6+1+14, strings.Count(r.body, "\n"))
-	into := []string{bearerOf("local-token"), "Waymark-Workspace: copy", "Content-Type: application/x-ndjson"}
-
-	got := parse[imported](t, 200, w.ask("POST", "/v1/import", r.body, into...))
-	assert.Equal(t, kindCounts{6, 1, 14}, got.Taken)
-	assert.Zero(t, got.RejectedTotal)
-	a := parse[suggest.NextAnswer](t, 200, w.ask("POST", "/v1/next", `{"context":["fs:read_file"]}`, into[:2]...))
-	b := parse[suggest.NextAnswer](t, 200, w.ask("POST", "/v1/next", `{"context":["fs:read_file"]}`))
-	assert.Equal(t, b.Suggestions, a.Suggestions)
-	assert.Equal(t, got.Model, a.Model.Version, "built when the import answered")
-	assert.Equal(t, got.Seq, a.Model.Seq)
-
-	again := parse[imported](t, 200, w.ask("POST", "/v1/import", r.body, into...))
-	assert.Equal(t, kindCounts{6, 1, 14}, again.Duplicates)
-	assert.Equal(t, kindCounts{}, again.Taken)
-	assert.Equal(t, got.Seq, again.Seq, "importing twice changes nothing")
-	assert.Equal(t, got.Model, again.Model)
-
-	bad := `{"kind":"tool","id":"x:ok"}` + "\n" + `{"kind":"robot","id":"x"}` + "\n\n" + `{"kind":"episode","id":"e","steps":[{"id":"a","tool":"t","depends_on":["a"]}]}` + "\n{"
-	res := parse[imported](t, 200, w.ask("POST", "/v1/import", bad, into...))
-	assert.Equal(t, 1, res.Taken.Tools)
-	require.Len(t, res.Rejected, 3)
-	assert.Equal(t, 3, res.RejectedTotal)
-	assert.Equal(t, []int{2, 4, 5}, []int{res.Rejected[0].Line, res.Rejected[1].Line, res.Rejected[2].Line})
-	requireProblem(t, 415, "", w.ask("POST", "/v1/import", r.body, "Content-Type: text/plain"))
-}
-
-func TestForget(t *testing.T) {
-	w := newWeb(t)
-	for _, body := range []string{`{}`, `{"source":"a","episode":"b"}`} {
-		requireProblem(t, 422, "exactly one", w.ask("POST", "/v1/forget", body))
-	}
-	w.ask("POST", "/v1/episodes", `{"id":"secret","intent":"canary","steps":[{"tool":"a"}]}`)
-	assert.Contains(t, w.ask("GET", "/v1/export", "").body, "canary")
-	res := parse[live.ForgetResult](t, 200, w.ask("POST", "/v1/forget", `{"episode":"secret"}`))
-	assert.Equal(t, 1, res.Erased)
-	assert.NotContains(t, w.ask("GET", "/v1/export", "").body, "canary")
-	res = parse[live.ForgetResult](t, 200, w.ask("POST", "/v1/forget", `{"source":"test"}`))
-	assert.Equal(t, 14, res.Erased)
-	assert.Zero(t, parse[suggest.Stats](t, 200, w.ask("GET", "/v1/stats", "")).Episodes)
-}
-
-func TestBackup(t *testing.T) {
-	w := newWeb(t)
-	resp, err := http.Get(w.url + "/v1/backup")
-	require.NoError(t, err)
-	data, err := io.ReadAll(resp.Body)
-	require.NoError(t, err)
-	resp.Body.Close()
-	assert.Equal(t, "application/octet-stream", resp.Header.Get("Content-Type"))
-	var summary storage.BackupSummary
-	require.NoError(t, json.Unmarshal([]byte(resp.Trailer.Get(backupSummary)), &summary), "%v", resp.Trailer)
-	assert.Equal(t, int64(len(data)), summary.Bytes)
-	assert.Equal(t, 1, summary.Workspaces)
-	assert.Equal(t, defaultEngine(t, w.Server).Head().Seq, summary.Events)
-}
 
 // A backup that fails at its end does not look whole, and one that fails at once is an error.
 func TestBackupThatFails(t *testing.T) {
@@ -140,32 +65,6 @@ func (f *failing) View(ctx context.Context, view func(storage.Reader) error) err
 	return storage.ErrNoSpace
 }
 
-func TestWorkspaces(t *testing.T) {
-	w := newWeb(t)
-	w.as = bearerOf("local-token")
-	local := bearerOf("local-token")
-	extra := "Waymark-Workspace: extra"
-	created := func(name string) bool {
-		return parse[struct{ Created bool }](t, 200, w.ask("PUT", "/v1/workspaces/"+name, "")).Created
-	}
-	assert.True(t, created("extra"))
-	assert.False(t, created("extra"))
-	assert.False(t, created("default"))
-	assert.Equal(t, 422, w.ask("PUT", "/v1/workspaces/No+Such", "").status)
-	assert.Equal(t, 200, w.ask("GET", "/v1/stats", "", local, extra).status)
-	assert.JSONEq(t, `{"workspaces":["default","extra"]}`, w.ask("GET", "/v1/workspaces", "").body)
-	key := parse[keyMade](t, 200, w.ask("POST", "/v1/keys", `{"name":"k","workspace":"extra","scopes":["read"]}`))
-	assert.Equal(t, 204, w.ask("DELETE", "/v1/workspaces/extra", "").status)
-	requireProblem(t, 404, "extra", w.ask("DELETE", "/v1/workspaces/extra", ""))
-	assert.JSONEq(t, `{"workspaces":["default"]}`, w.ask("GET", "/v1/workspaces", "").body)
-	requireProblem(t, 401, "", w.ask("GET", "/v1/stats", "", bearerOf(key.Key)))
-	key = parse[keyMade](t, 200, w.ask("POST", "/v1/keys", `{"name":"k","workspace":"team","scopes":["read","write","admin"]}`))
-	assert.Equal(t, 200, w.ask("GET", "/v1/stats", "", bearerOf(key.Key)).status, "who has a key may ask before anything is recorded")
-	requireProblem(t, 403, "operator", w.ask("PUT", "/v1/workspaces/mine", "", bearerOf(key.Key)))
-	assert.Equal(t, 204, w.ask("DELETE", "/v1/workspaces/default", "").status)
-	assert.Equal(t, 200, w.ask("GET", "/v1/stats", "").status, "the default workspace always exists")
-}
-
 // A question to a workspace that does not exist is answered with what exists, and creates nothing; whatever
 // records creates its workspace.
 func TestNoSuchWorkspace(t *testing.T) {
@@ -197,28 +96,6 @@ func TestNoSuchWorkspace(t *testing.T) {
 		assert.Equal(t, 200, r.status, "%s: %s", name, r.body)
 		assert.Equal(t, 200, w.ask("GET", "/v1/stats", "", into[:2]...).status, name)
 	}
-}
-
-func TestDoctor(t *testing.T) {
-	w := newWeb(t)
-	got := parse[struct{ Checks []check }](t, 200, w.ask("GET", "/v1/doctor", ""))
-	names := []string{}
-	for _, c := range got.Checks {
-		assert.True(t, c.OK, "%+v", c)
-		assert.NotEmpty(t, c.Detail)
-		names = append(names, c.Name)
-	}
-	assert.Equal(t, []string{"storage", "model", "lag", "freshness", "catalog", "approval", "thesaurus", "history", "rebuild", "access", "draining"}, names)
-
-	sick := newMoody(t, storage.ErrReadOnly)
-	requireProblem(t, 503, "storage", sick.ask("GET", "/readyz", ""))
-	_, err := w.cfg.Store.Append(t.Context(), "newer", storage.Batch{Records: []storage.Record{{Payload: []byte("Z{}")}}})
-	require.NoError(t, err)
-	requireProblem(t, 500, "a newer version of the program wrote this event", w.ask("GET", "/v1/doctor", "", bearerOf("local-token"), "Waymark-Workspace: newer"))
-	assert.Equal(t, 200, sick.ask("GET", "/healthz", "").status, "the process is well")
-	assert.Contains(t, sick.ask("GET", "/v1/doctor", "").body, `{"name":"storage","ok":false`)
-	assert.Contains(t, sick.ask("GET", "/status", "").body, "does not accept writes")
-	assert.Contains(t, sick.ask("GET", "/metrics", "").body, "waymark_storage_healthy 0")
 }
 
 // moody is an engine that reports of itself what a full disk or damage would.
@@ -296,72 +173,6 @@ func TestReadinessAnswersWhileLoading(t *testing.T) {
 	requireProblem(t, 503, "the model is not loaded", w.ask("GET", "/readyz", ""))
 	close(hold)
 	require.Eventually(t, func() bool { return w.ask("GET", "/readyz", "").status == 200 }, 30*time.Second, 10*time.Millisecond)
-}
-
-// A rebuild is a job: its state under its Location, its progress as events, its result at the end.
-func TestJobs(t *testing.T) {
-	w := newWeb(t)
-	r := w.ask("POST", "/v1/rebuild", `{"verify":true}`)
-	job := parse[live.Job](t, 202, r)
-	require.Equal(t, "/v1/jobs/"+job.ID, r.header.Get("Location"))
-
-	resp, err := http.Get(w.url + r.header.Get("Location") + "/events")
-	require.NoError(t, err)
-	defer resp.Body.Close()
-	assert.Equal(t, "text/event-stream", resp.Header.Get("Content-Type"))
-	assert.Equal(t, "no-store", resp.Header.Get("Cache-Control"))
-	var events []string
-	var last live.Job
-	progress := -1.0
-	lines := bufio.NewScanner(resp.Body)
-	for lines.Scan() {
-		if name, ok := strings.CutPrefix(lines.Text(), "event: "); ok {
-			events = append(events, name)
-		}
-		if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
-			require.NoError(t, json.Unmarshal([]byte(data), &last))
-			assert.GreaterOrEqual(t, last.Progress, progress, "progress goes one way")
-			assert.GreaterOrEqual(t, last.ETAMillis, int64(0))
-			progress = last.Progress
-		}
-	}
-	require.NotEmpty(t, events)
-	assert.Equal(t, "end", events[len(events)-1])
-	for _, e := range events[:len(events)-1] {
-		assert.Equal(t, "progress", e)
-	}
-	assert.Equal(t, live.JobDone, last.State, last.Error)
-	require.NotNil(t, last.Verify)
-	assert.True(t, last.Verify.Equal, last.Verify.Differences)
-
-	done := parse[live.Job](t, 200, w.ask("GET", "/v1/jobs/"+job.ID, ""))
-	assert.Equal(t, live.JobDone, done.State)
-	for _, path := range []string{"/v1/jobs/none", "/v1/jobs/none/events"} {
-		requireProblem(t, 404, `none`, w.ask("GET", path, ""))
-	}
-	requireProblem(t, 422, "verfy", w.ask("POST", "/v1/rebuild", `{"verfy":true}`))
-
-	// Without a body it is a plain rebuild, and its end can be waited for.
-	plain := parse[live.Job](t, 202, w.ask("POST", "/v1/rebuild", ""))
-	assert.Equal(t, "rebuild", plain.Kind)
-	require.Eventually(t, func() bool {
-		return parse[live.Job](t, 200, w.ask("GET", "/v1/jobs/"+plain.ID, "")).State == live.JobDone
-	}, 2*time.Minute, 5*time.Millisecond)
-
-	// A job may be done before it is canceled; what has ended stays so.
-	require.Eventually(t, func() bool {
-		job := parse[live.Job](t, 202, w.ask("POST", "/v1/rebuild", ""))
-		parse[live.Job](t, 202, w.ask("DELETE", "/v1/jobs/"+job.ID, ""))
-		var ended live.Job
-		require.Eventually(t, func() bool {
-			ended = parse[live.Job](t, 200, w.ask("GET", "/v1/jobs/"+job.ID, ""))
-			return ended.State != live.JobRunning
-		}, 2*time.Minute, time.Millisecond)
-		again := parse[live.Job](t, 202, w.ask("DELETE", "/v1/jobs/"+job.ID, ""))
-		assert.Equal(t, ended, again)
-		return ended.State == live.JobCanceled
-	}, 10*time.Second, time.Millisecond)
-	requireProblem(t, 404, `none`, w.ask("DELETE", "/v1/jobs/none", ""))
 }
 
 // A write that is refused leaves no workspace behind: its name may be misspelt.

@@ -74,57 +74,6 @@ func TestLifeOfAKey(t *testing.T) {
 	}
 }
 
-// Which scope each route needs: without it 403, whether the thing exists or not; without a
-// credential 401; with it anything else.
-func TestScopesOfRoutes(t *testing.T) {
-	w := newWeb(t, func(c *Config) { c.RequireKey = true })
-	tokens := map[request.Scopes]string{}
-	for _, set := range []request.Scopes{request.ScopeRead, request.ScopeWrite, request.ScopeAdmin} {
-		_, token, err := w.createKey(t.Context(), "k", request.DefaultWorkspace, set, "")
-		require.NoError(t, err)
-		tokens[set] = bearerOf(token)
-	}
-	var stats struct{ Model struct{ Version string } }
-	require.NoError(t, json.Unmarshal([]byte(w.ask("GET", "/v1/stats", "", tokens[request.ScopeRead]).body), &stats))
-	require.Contains(t, stats.Model.Version, "sha256:")
-	checked := 0
-	for key, ru := range w.routes.Rules {
-		method, path, _ := strings.Cut(key, " ")
-		if method == "ANY" || method == "HEAD" {
-			continue
-		}
-		path = strings.NewReplacer(":id", "no-such", ":name", "no-such").Replace(path)
-		body := ""
-		if method == "POST" || method == "PUT" {
-			body = "{"
-		}
-		bare := w.ask(method, path, body)
-		if ru.Public {
-			want := 200
-			if body != "" {
-				want = 400 // the body is no JSON; no credential was asked for
-			}
-			assert.Equal(t, want, bare.status, key)
-			assert.NotContains(t, bare.body, stats.Model.Version, "%s tells a stranger the model", key)
-			continue
-		}
-		requireProblem(t, 401, "API key", bare)
-		for set, token := range tokens {
-			r := w.ask(method, path, body, token)
-			if set == ru.Scope {
-				assert.NotContains(t, []int{401, 500}, r.status, "%s with %v: %s", key, set.Names(), r.body)
-				if r.status == 403 {
-					assert.Contains(t, r.body, "operator", "%s with %v", key, set.Names())
-				}
-			} else {
-				requireProblem(t, 403, ru.Scope.Names()[0], r)
-			}
-		}
-		checked++
-	}
-	assert.Greater(t, checked, 25)
-}
-
 // One tenant neither sees nor moves another, and cannot name a workspace other than its own.
 func TestTenantsAreApart(t *testing.T) {
 	w := newWeb(t, func(c *Config) { c.RequireKey = true })
@@ -166,23 +115,12 @@ func TestLocalToken(t *testing.T) {
 	assert.Equal(t, 200, r.status, r.body)
 	assert.Eventually(t, func() bool {
 		return strings.Contains(w.ask("GET", "/v1/stats", "", local, "Waymark-Workspace: other").body, `"sources":{"import:dataset":1}`)
-	}, time.Second, 5*time.Millisecond)
+	}, 30*time.Second, 5*time.Millisecond)
 	assert.Contains(t, w.ask("GET", "/v1/stats", "").body, `"sources":{"test":14}`, "the default workspace is untouched")
 	requireProblem(t, 403, "local token", w.ask("GET", "/v1/stats", "", "Waymark-Workspace: other"))
 	requireProblem(t, 400, "workspace", w.ask("GET", "/v1/stats", "", local, "Waymark-Workspace: ../x"))
 	requireProblem(t, 400, "source", w.ask("GET", "/v1/stats", "", local, "Waymark-Source: a b"))
 	requireProblem(t, 401, "", w.ask("GET", "/v1/stats", "", bearerOf("wrong")))
-}
-
-func TestScopeNames(t *testing.T) {
-	for set := range request.AllScopes + 1 {
-		got, err := request.ParseScopes(set.Names())
-		require.NoError(t, err)
-		assert.Equal(t, set, got)
-	}
-	_, err := request.ParseScopes([]string{"Read"})
-	assert.ErrorContains(t, err, "Read")
-	assert.False(t, request.Access{}.May(request.ScopeRead))
 }
 
 // A row that was changed on disk opens nothing.

@@ -3,7 +3,6 @@ package server
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -184,41 +183,4 @@ func TestAgentCallsItsToolsOnly(t *testing.T) {
 			assert.Contains(t, textOf(t, call(t, client, "run_dag", map[string]any{"run": run})), "desk:shred is not in the tool set")
 		})
 	}
-}
-
-// A name without a set allows nothing, and a key that is bound gets nothing over HTTP but the questions that apply its set.
-func TestAgentOverHTTP(t *testing.T) {
-	s := officeWithAgent(t)
-	client := boundSessions["stdio"](t, s, "nobody")
-	assert.NotContains(t, strings.Join(listedNames(t, client), " "), "__")
-	assert.True(t, call(t, client, "call_tool", map[string]any{"tool": "desk:stamp", "arguments": map[string]any{"letter": "a"}}).IsError)
-
-	listener := httptest.NewServer(s.Handler())
-	t.Cleanup(listener.Close)
-	w := web{Server: s, t: t, url: listener.URL}
-	w.as = bearerOf("local-token")
-	key := "Authorization: Bearer " + keyOf(t, s, "mail")
-	plain := "Authorization: Bearer " + keyOf(t, s, "")
-	for path, body := range map[string]string{"/v1/next": `{"intent":"export an issue as json","limit":100}`, "/v1/dag": `{"intent":"export an issue as json"}`, "/v1/search": `{"query":"issue json file","limit":100}`} {
-		bound, free, all := w.ask(http.MethodPost, path, body, key), w.ask(http.MethodPost, path, body, plain), w.ask(http.MethodPost, path, body)
-		require.Equal(t, 200, bound.status, bound.body)
-		for _, id := range outside[:5] {
-			assert.NotContains(t, bound.body, id, path)
-		}
-		assert.Contains(t, bound.body, "github:get_issue", path)
-		assert.Equal(t, all.body, free.body, "a key without a set is answered as before")
-	}
-	assert.NotContains(t, w.ask(http.MethodGet, "/status", "", key).body, "episodes", "the page is that of a visitor")
-	assert.Contains(t, w.ask(http.MethodGet, "/status", "", plain).body, "episodes")
-	for _, r := range []string{"GET /v1/tools", "GET /v1/graph", "GET /v1/keys", "GET /v1/servers", "POST /v1/explain", "POST /v1/runs", "GET /v1/tools/fs:read_file", "GET /v1/stats", "POST /v1/keys"} {
-		method, path, _ := strings.Cut(r, " ")
-		got := w.ask(method, path, `{"id":"fs:read_file"}`, key)
-		assert.Equal(t, http.StatusForbidden, got.status, r)
-		assert.Contains(t, got.body, "mail", r)
-	}
-	assert.Equal(t, http.StatusForbidden, w.ask(http.MethodPost, "/v1/next", `{}`, plain, "Waymark-Agent: mail").status, "a header does not replace the set of a key")
-	made := w.ask(http.MethodPost, "/v1/keys", `{"name":"k","scopes":["read"],"agent":"mail"}`)
-	assert.Equal(t, http.StatusOK, made.status, made.body)
-	assert.Contains(t, made.body, `"agent":"mail"`)
-	assert.Contains(t, w.ask(http.MethodPost, "/v1/keys", `{"name":"k","scopes":["read"],"agent":"male"}`).body, fmt.Sprintf("has no agent %q", "male")[:12])
 }

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -17,7 +16,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"waymark/live"
 	"waymark/server/internal/request"
 )
 
@@ -53,91 +51,6 @@ func modern(method, name string, params string) (body string, header map[string]
 }
 
 const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"by-hand","version":"1"}}}`
-
-// tools/list is the same bytes whatever the catalog holds and whichever server answers.
-func TestToolsListIsByteStable(t *testing.T) {
-	body, header := modern("tools/list", "", "")
-	var lists []string
-	for range 2 {
-		s := newOffice(t)
-		web := httptest.NewServer(s.Handler())
-		t.Cleanup(web.Close)
-		for range 2 {
-			resp, list := post(t, web.Client(), web.URL+"/mcp", body, header)
-			require.Equal(t, http.StatusOK, resp.StatusCode, list)
-			lists = append(lists, list)
-			call(t, overMemory(t, s, nil), "record_episode", map[string]any{"id": "x", "steps": []any{map[string]any{"tool": "new:tool"}}})
-		}
-	}
-	assert.Contains(t, lists[0], `"name":"suggest_next"`)
-	for _, list := range lists[1:] {
-		assert.Equal(t, lists[0], list)
-	}
-}
-
-// One address, both lives of the protocol: only the old one has sessions.
-func TestBothLives(t *testing.T) {
-	s := newOffice(t)
-	web := httptest.NewServer(s.Handler())
-	t.Cleanup(web.Close)
-	resp, body := post(t, web.Client(), web.URL+"/mcp", hello, nil)
-	assert.Equal(t, http.StatusOK, resp.StatusCode)
-	assert.Equal(t, "application/json", resp.Header.Get("Content-Type"))
-	assert.NotEmpty(t, resp.Header.Get("Mcp-Session-Id"))
-	assert.Contains(t, body, `"protocolVersion":"2025-11-25"`)
-	assert.Contains(t, body, "call suggest_next with the ids")
-
-	ask, header := modern("tools/call", "suggest_next", `"name":"suggest_next","arguments":{"context":["fs:read_file"]}`)
-	resp, body = post(t, web.Client(), web.URL+"/mcp", ask, header)
-	assert.Equal(t, http.StatusOK, resp.StatusCode, body)
-	assert.Empty(t, resp.Header.Get("Mcp-Session-Id"))
-	assert.Contains(t, body, `"json:parse"`)
-
-	header["Mcp-Name"] = "find_tool" // the header must agree with the body
-	resp, _ = post(t, web.Client(), web.URL+"/mcp", ask, header)
-	assert.Equal(t, http.StatusBadRequest, resp.StatusCode)
-	header["Mcp-Name"], header["Mcp-Protocol-Version"] = "suggest_next", "2099-01-01"
-	resp, _ = post(t, web.Client(), web.URL+"/mcp", ask, header)
-	assert.Equal(t, http.StatusBadRequest, resp.StatusCode)
-}
-
-// letters embeds a text as how often it has each of eight letters.
-type letters struct{}
-
-func (letters) Model() string { return "letters" }
-
-func (letters) Embed(_ context.Context, texts []string) ([][]float32, error) {
-	out := make([][]float32, len(texts))
-	for i, text := range texts {
-		for _, c := range "aeiorsnt" {
-			out[i] = append(out[i], float32(1+strings.Count(text, string(c))))
-		}
-	}
-	return out, nil
-}
-
-// The same question has the same answer over HTTP and MCP, with an embeddings endpoint too.
-func TestSameAnswerAsHTTP(t *testing.T) {
-	for _, embedder := range []live.Embedder{nil, letters{}} {
-		s := newOffice(t, func(c *Config) {
-			c.Workspaces = live.NewWorkspaces(c.Store, live.Options{Embedder: embedder})
-		})
-		web := httptest.NewServer(s.Handler())
-		t.Cleanup(web.Close)
-		client := overMemory(t, s, nil)
-		for _, c := range []struct{ tool, route, question string }{
-			{"suggest_next", "/v1/next", `{"context":["fs:read_file"],"intent":"change a file","explain":true}`},
-			{"suggest_next", "/v1/next", `{"explain":true}`},
-			{"suggest_dag", "/v1/dag", `{"intent":"rewrite the settings file","explain":true}`},
-		} {
-			resp, want := post(t, web.Client(), web.URL+c.route, c.question, nil)
-			require.Equal(t, http.StatusOK, resp.StatusCode, want)
-			got := answerOf[map[string]any](t, call(t, client, c.tool, json.RawMessage(c.question)))
-			delete(got, "message")
-			assert.JSONEq(t, want, canonical(t, got), "%s %s", c.tool, c.question)
-		}
-	}
-}
 
 // A client that has not opened the stream of its session (GET) hears of progress all the same: it comes with the
 // answer.
@@ -271,51 +184,6 @@ func TestLargeMessageIsRefused(t *testing.T) {
 	body, header := modern("tools/call", "find_tool", `"name":"find_tool","arguments":{"query":"`+strings.Repeat("x", 2<<20)+`"}`)
 	resp, _ := post(t, web.Client(), web.URL+"/mcp", body, header)
 	assert.Equal(t, http.StatusRequestEntityTooLarge, resp.StatusCode)
-}
-
-func BenchmarkSuggestNextHTTP(b *testing.B) {
-	s := newOffice(b, func(c *Config) { c.Rate = -1 })
-	web := httptest.NewServer(s.Handler())
-	b.Cleanup(web.Close)
-	body, header := modern("tools/call", "suggest_next", `"name":"suggest_next","arguments":{"context":["fs:read_file"]}`)
-	for _, c := range []struct {
-		name string
-		run  func(b *testing.B)
-	}{
-		{"life=stateless", func(b *testing.B) {
-			for b.Loop() {
-				req, _ := http.NewRequest(http.MethodPost, web.URL+"/mcp", bytes.NewReader([]byte(body)))
-				req.Header.Set("Content-Type", "application/json")
-				req.Header.Set("Accept", "application/json, text/event-stream")
-				for k, v := range header {
-					req.Header.Set(k, v)
-				}
-				resp, err := web.Client().Do(req)
-				if err != nil {
-					b.Fatal(err)
-				}
-				_, _ = io.Copy(io.Discard, resp.Body)
-				_ = resp.Body.Close()
-				if resp.StatusCode != http.StatusOK {
-					b.Fatal(resp.Status)
-				}
-			}
-		}},
-		{"life=session", func(b *testing.B) {
-			client := connect(b, &mcp.StreamableClientTransport{Endpoint: web.URL + "/mcp", HTTPClient: web.Client()}, "2025-11-25", nil)
-			for b.Loop() {
-				call(b, client, "suggest_next", map[string]any{"context": []string{"fs:read_file"}})
-			}
-		}},
-		{"life=memory", func(b *testing.B) {
-			client := overMemory(b, s, nil)
-			for b.Loop() {
-				call(b, client, "suggest_next", map[string]any{"context": []string{"fs:read_file"}})
-			}
-		}},
-	} {
-		b.Run(c.name, c.run)
-	}
 }
 
 // A message that nothing here answers gets a JSON-RPC error, or is ignored if it is a notification; the session goes on.

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -25,7 +23,6 @@ import (
 	"waymark/server/internal/jsonio"
 	"waymark/server/internal/request"
 	mcpserver "waymark/server/mcp"
-	"waymark/suggest"
 )
 
 // questions are the arguments each tool is tried with, in an order in which all succeed.
@@ -84,36 +81,6 @@ func TestAnswersFitTheirSchemas(t *testing.T) {
 			said := answerOf[mcpserver.Said](t, r)
 			assert.NotEmpty(t, said.Message)
 			assert.Equal(t, said.Message, textOf(t, r))
-		}
-	})
-}
-
-// The same question has the same answer over MCP and of the model itself, after canonical JSON
-// (RFC 8785). MCP adds the sentence, and explains only where it is asked to.
-func TestSameAnswerAsTheModel(t *testing.T) {
-	eachWay(t, nil, func(t *testing.T, s *Server, client *mcp.ClientSession) {
-		model := defaultEngine(t, s).Model()
-		next, err := model.Next(suggest.NextRequest{Context: []string{"fs:read_file"}, Intent: "reformat"})
-		require.NoError(t, err)
-		plan, err := model.Plan(suggest.DAGRequest{Intent: "reformat a json file"})
-		require.NoError(t, err)
-		short, err := model.Next(suggest.NextRequest{Context: []string{"fs:read_file"}, Intent: "reformat", Explain: new(bool)})
-		require.NoError(t, err)
-		shortPlan, err := model.Plan(suggest.DAGRequest{Intent: "reformat a json file", Explain: new(bool)})
-		require.NoError(t, err)
-		for _, c := range []struct {
-			tool      string
-			arguments map[string]any
-			want      any
-		}{
-			{"suggest_next", map[string]any{"context": []string{"fs:read_file"}, "intent": "reformat", "explain": true}, next},
-			{"suggest_next", map[string]any{"context": []string{"fs:read_file"}, "intent": "reformat"}, short},
-			{"suggest_dag", map[string]any{"intent": "reformat a json file", "explain": true}, plan},
-			{"suggest_dag", map[string]any{"intent": "reformat a json file"}, shortPlan},
-		} {
-			got := answerOf[map[string]any](t, call(t, client, c.tool, c.arguments))
-			delete(got, "message")
-			assert.Equal(t, canonical(t, c.want), canonical(t, got), c.tool)
 		}
 	})
 }
@@ -200,50 +167,6 @@ func TestBadArguments(t *testing.T) {
 	})
 }
 
-func TestRecordEpisode(t *testing.T) {
-	s := newOffice(t)
-	engine := defaultEngine(t, s)
-	client := overRelay("2025-11-25")(t, s, nil)
-	steps := []any{map[string]any{"tool": "fs.read_file"}, map[string]any{"tool": "json:parse", "outcome": "failure"}}
-	first := answerOf[mcpserver.RecordAnswer](t, call(t, client, "record_episode", map[string]any{"id": "mine", "steps": steps, "source": "a label"}))
-	assert.Equal(t, 1, first.Accepted)
-	assert.Equal(t, "mine", first.ID)
-	again := answerOf[mcpserver.RecordAnswer](t, call(t, client, "record_episode", map[string]any{"id": "mine", "steps": steps, "source": "a label"}))
-	assert.Equal(t, []int{0, 1}, []int{again.Accepted, again.Duplicates})
-	assert.Contains(t, again.Message, "recorded before")
-
-	// Without an id, equal work done twice counts twice.
-	one := answerOf[mcpserver.RecordAnswer](t, call(t, client, "record_episode", map[string]any{"steps": steps}))
-	two := answerOf[mcpserver.RecordAnswer](t, call(t, client, "record_episode", map[string]any{"steps": steps}))
-	assert.Equal(t, []int{1, 1}, []int{one.Accepted, two.Accepted})
-	assert.NotEqual(t, one.ID, two.ID)
-
-	// What POST /v1/episodes takes is taken here: the line of an export too.
-	exported := map[string]any{"id": "exported", "label": "theirs", "source": "key:x", "session": "s", "outcome": "success",
-		"steps": []any{map[string]any{"id": "1", "tool": "fs:read_file", "shape": "path:string", "outcome": "success"}}}
-	require.Equal(t, 1, answerOf[mcpserver.RecordAnswer](t, call(t, client, "record_episode", exported)).Accepted)
-	body, err := json.Marshal(exported)
-	require.NoError(t, err)
-	posted, asked := httptest.NewRecorder(), httptest.NewRequest("POST", "http://localhost/v1/episodes", bytes.NewReader(body))
-	asked.Header.Set("Content-Type", "application/json")
-	s.Handler().ServeHTTP(posted, asked)
-	assert.Contains(t, posted.Body.String(), `"duplicates":1`)
-	assert.True(t, call(t, client, "record_episode", map[string]any{"steps": []any{map[string]any{"tool": "a", "arguments": "x"}}}).IsError)
-
-	var mine *episodic.Episode
-	for item, err := range engine.Items(t.Context()) {
-		require.NoError(t, err)
-		if item.Episode != nil && item.Episode.ID == "mine" {
-			mine = item.Episode
-		}
-	}
-	require.NotNil(t, mine)
-	assert.Equal(t, "mcp:stdio", mine.Source)
-	assert.Equal(t, "a label", mine.Label)
-	assert.Equal(t, "test-host", mine.Session)
-	assert.Equal(t, "fs:read_file", mine.Steps[0].Tool)
-}
-
 // lockedBuffer is a log that several goroutines write.
 type lockedBuffer struct {
 	mu sync.Mutex
@@ -290,43 +213,6 @@ func TestPanicIsOneFailedCall(t *testing.T) {
 	assert.Contains(t, log.String(), "mcp_test.go", "the log has the stack")
 }
 
-// Progress arrives on every transport: with the answer's own stream, or on the stream of the session.
-func TestRebuildReportsProgress(t *testing.T) {
-	var mu sync.Mutex
-	var seen []float64
-	options := func() *mcp.ClientOptions {
-		seen = nil
-		return &mcp.ClientOptions{ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
-			mu.Lock()
-			defer mu.Unlock()
-			seen = append(seen, req.Params.Progress)
-		}}
-	}
-	eachWay(t, options, func(t *testing.T, s *Server, client *mcp.ClientSession) {
-		params := &mcp.CallToolParams{Name: "rebuild", Arguments: map[string]any{"verify": true}}
-		params.SetProgressToken("token")
-		// The stream of a session is opened after the handshake and may miss the first call's progress.
-		reported := func() []float64 {
-			mu.Lock()
-			defer mu.Unlock()
-			return slices.Clone(seen)
-		}
-		for deadline := time.Now().Add(10 * time.Second); len(reported()) == 0 && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-			r, err := client.CallTool(t.Context(), params)
-			require.NoError(t, err)
-			a := answerOf[mcpserver.RebuildAnswer](t, r)
-			require.Equal(t, live.JobDone, a.State)
-			require.NotNil(t, a.Verify)
-			require.True(t, a.Verify.Equal)
-			require.Contains(t, a.Message, "equal byte for byte")
-		}
-		require.NotEmpty(t, reported())
-		for _, share := range reported() {
-			assert.True(t, share >= 0 && share <= 1, "%v", share)
-		}
-	})
-}
-
 // A scope that is missing is said; nothing happens.
 func TestScopes(t *testing.T) {
 	s := newOffice(t)
@@ -357,11 +243,7 @@ func TestOldClientsReadText(t *testing.T) {
 func TestCancelledRebuildStops(t *testing.T) {
 	s := newOffice(t)
 	engine := defaultEngine(t, s)
-	n := 5000
-	if testing.Short() {
-		n = 1000
-	}
-	episodes := make([]episodic.Episode, n)
+	episodes := make([]episodic.Episode, 1000)
 	for i := range episodes {
 		episodes[i] = episodic.Episode{ID: fmt.Sprint("more ", i), Intent: fmt.Sprint("task of kind ", i%97), Steps: []episodic.Step{
 			{Tool: fmt.Sprint("a:", i%53)}, {Tool: fmt.Sprint("b:", i%61)}, {Tool: fmt.Sprint("c:", i%67)},

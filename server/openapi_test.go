@@ -61,38 +61,6 @@ func TestOpenAPIIsComplete(t *testing.T) {
 	}
 }
 
-// What a route refuses is declared, with the tags and the address that generators ask for.
-func TestOpenAPIDeclaresRefusals(t *testing.T) {
-	w := newWeb(t)
-	var spec struct {
-		Servers []struct{ URL string }
-		Tags    []struct{ Name string }
-		Paths   map[string]map[string]struct {
-			Tags      []string
-			Responses map[string]any
-		}
-	}
-	require.NoError(t, json.Unmarshal([]byte(w.ask("GET", "/openapi.json", "").body), &spec))
-	require.NotEmpty(t, spec.Servers)
-	defined := map[string]bool{}
-	for _, tag := range spec.Tags {
-		defined[tag.Name] = true
-	}
-	for path, item := range spec.Paths {
-		for method, op := range item {
-			for _, tag := range op.Tags {
-				assert.True(t, defined[tag], "%s %s: tag %s", method, path, tag)
-			}
-			if method == "post" || method == "put" {
-				assert.Contains(t, op.Responses, "422", "%s %s", method, path)
-			}
-		}
-	}
-	for _, path := range []string{"/v1/runs/{id}/approve", "/v1/runs/{id}/cancel"} {
-		assert.Contains(t, spec.Paths[path]["post"].Responses, "409", path)
-	}
-}
-
 // Episodes come one alone, as a list, in an object, or one a line.
 func TestEpisodesInAnyForm(t *testing.T) {
 	w := newWeb(t)

@@ -2,12 +2,8 @@ package server
 
 import (
 	"bytes"
-	"context"
-	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -84,90 +80,4 @@ func TestHandlerWithoutAnswer(t *testing.T) {
 	requireProblem(t, 500, "internal error", w.ask("GET", "/v1/test/empty", ""))
 	assert.Contains(t, log.String(), "route=/v1/test/empty status=500")
 	assert.Contains(t, log.String(), "wrote no answer")
-}
-
-// A request in flight when shutdown begins is finished, or refused with 503 when its time is up; so are calls of MCP.
-func TestRequestsInFlightAtShutdown(t *testing.T) {
-	session := func(t *testing.T, url string) map[string]string {
-		resp, _ := post(t, http.DefaultClient, url+"/mcp", hello, nil)
-		return map[string]string{"Mcp-Protocol-Version": "2025-11-25", "Mcp-Session-Id": resp.Header.Get("Mcp-Session-Id")}
-	}
-	stateless, named := modern("tools/call", "suggest_next", `"name":"suggest_next","arguments":{}`)
-	for name, ask := range map[string]func(t *testing.T, url string) (path, body string, header map[string]string){
-		"v1":  func(*testing.T, string) (string, string, map[string]string) { return "/v1/next", `{}`, nil },
-		"MCP": func(*testing.T, string) (string, string, map[string]string) { return "/mcp", stateless, named },
-		"MCP session": func(t *testing.T, url string) (string, string, map[string]string) {
-			return "/mcp", nextCall(2), session(t, url)
-		},
-	} {
-		for _, finishes := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%s, finishes: %v", name, finishes), func(t *testing.T) {
-				t.Parallel()
-				adjust, asked, release := slowAnswers(t)
-				var log lockedLog
-				s := newOffice(t, adjust, log.logTo, func(c *Config) {
-					c.Drain = time.Minute
-					if !finishes {
-						c.Drain = 3 * time.Second
-					}
-				})
-				addr, stop := serve(t, s)
-				path, body, header := ask(t, "http://"+addr)
-				type outcome struct {
-					resp *http.Response
-					body string
-				}
-				answered := make(chan outcome, 1)
-				go func() {
-					resp, body := post(t, http.DefaultClient, "http://"+addr+path, body, header)
-					answered <- outcome{resp, body}
-				}()
-				<-asked
-				stopped := make(chan error, 1)
-				go func() { stopped <- stop() }()
-				<-s.draining
-				if finishes {
-					release()
-				}
-				got := <-answered
-				if finishes {
-					assert.Equal(t, 200, got.resp.StatusCode)
-					assert.Contains(t, got.body, "suggestions")
-				} else {
-					assert.Equal(t, 503, got.resp.StatusCode, got.body)
-					assert.Equal(t, "application/problem+json", got.resp.Header.Get("Content-Type"))
-					assert.NotEmpty(t, got.resp.Header.Get("Retry-After"))
-				}
-				assert.Contains(t, log.String(), fmt.Sprintf("route=%s status=%d", path, got.resp.StatusCode))
-				release()
-				require.NoError(t, <-stopped)
-			})
-		}
-	}
-}
-
-// A request on a connection that was open before shutdown began is refused with 503.
-func TestRequestAfterShutdownBegan(t *testing.T) {
-	w := newWeb(t)
-	require.Equal(t, 200, w.ask("GET", "/v1/stats", "").status)
-	w.drainOnce.Do(func() { close(w.draining) })
-	body, header := modern("tools/list", "", "")
-	for _, path := range []string{"/v1/stats", "/v1/next", "/mcp"} {
-		req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, w.url+path, strings.NewReader(body))
-		if path == "/v1/stats" {
-			req, err = http.NewRequestWithContext(context.Background(), http.MethodGet, w.url+path, nil)
-		}
-		require.NoError(t, err)
-		for k, v := range header {
-			req.Header.Set(k, v)
-		}
-		resp, err := http.DefaultClient.Do(req)
-		require.NoError(t, err)
-		data, err := io.ReadAll(resp.Body)
-		require.NoError(t, err)
-		require.NoError(t, resp.Body.Close())
-		requireProblem(t, 503, "shutting down", reply{resp.StatusCode, resp.Header, string(data)})
-		assert.True(t, resp.Close, "the connection ends with the answer")
-		assert.NotEmpty(t, resp.Header.Get("Retry-After"))
-	}
 }

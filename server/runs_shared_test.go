@@ -2,21 +2,18 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"net/http/httptest"
 	"slices"
 	"testing"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"waymark/live"
 	"waymark/live/state"
 	"waymark/run"
-	mcpserver "waymark/server/mcp"
 	"waymark/storage"
 )
 
@@ -73,72 +70,6 @@ func (w web) becomes(id string, state run.State, waiting int) (s run.Status) {
 		return s.State == state && len(s.Waiting) == waiting
 	}, time.Minute, 5*time.Millisecond, "run %s: %+v", id, &s)
 	return s
-}
-
-// A run that waits outlives its server, and another one goes on with it after the yes.
-func TestAWaitingRunOutlivesItsServer(t *testing.T) {
-	w, d := newBench(t)
-	begun := parse[run.Status](t, 202, w.ask("POST", "/v1/runs", closeTwo))
-	w.becomes(begun.ID, run.Paused, 2)
-	w.Close()
-	cfg := w.cfg
-	next := &bench{}
-	cfg.Caller = next
-	again, err := New(cfg)
-	require.NoError(t, err)
-	defer again.Close()
-	again.runs.Resume(t.Context())
-	one, ok := again.runs.Find("default", begun.ID)
-	require.True(t, ok)
-	require.Eventually(t, func() bool { return len(one.Status().Waiting) == 2 }, time.Minute, time.Millisecond)
-	require.NoError(t, one.Decide(nil, true))
-	<-one.Over()
-	assert.Equal(t, run.Done, one.Status().State, "%+v", one.Status())
-	assert.Len(t, next.tools(), 2)
-	assert.Empty(t, d.tools())
-}
-
-// What is decided at one server is carried out by the one that has the run.
-func TestDecisionsAtAnotherServer(t *testing.T) {
-	servers, benches := sharing(t, 2)
-	a, b := servers[0], servers[1]
-	begun := parse[run.Status](t, 202, a.ask("POST", "/v1/runs", closeTwo))
-	a.becomes(begun.ID, run.Paused, 2)
-	s := b.becomes(begun.ID, run.Paused, 2)
-	assert.JSONEq(t, `{"issue_number":1}`, string(s.Nodes[0].Arguments), "a person sees what is asked")
-	assert.Equal(t, "another server carries it out", s.Warnings[0])
-	listed := parse[struct{ Runs []state.RunHead }](t, 200, b.ask("GET", "/v1/runs?state=paused", ""))
-	require.Len(t, listed.Runs, 1)
-	b.runs.Resume(t.Context())
-	assert.False(t, b.runs.GoesOn("default", begun.ID), "its server lives")
-
-	requireProblem(t, 409, `node \"c\" does not wait`, b.ask("POST", "/v1/runs/"+s.ID+"/approve", `{"nodes":["c"]}`))
-	s = parse[run.Status](t, 202, b.ask("POST", "/v1/runs/"+s.ID+"/approve", `{"nodes":["a"]}`))
-	assert.Equal(t, []string{"b"}, s.Waiting)
-	assert.Equal(t, run.Running, s.State)
-	requireProblem(t, 409, `node \"a\" does not wait`, b.ask("POST", "/v1/runs/"+s.ID+"/approve", `{"nodes":["a"]}`))
-	a.becomes(s.ID, run.Paused, 1)
-	s = b.becomes(s.ID, run.Paused, 1)
-	assert.JSONEq(t, `{"issue_number":1}`, string(s.Nodes[0].Result), "results are in the journal")
-	parse[run.Status](t, 202, b.ask("POST", "/v1/runs/"+s.ID+"/approve", `{"deny":true}`))
-	s = b.becomes(s.ID, run.Failed, 0)
-	assert.Equal(t, run.NodeDone, s.Nodes[0].State)
-	assert.Equal(t, []string{"issue:close"}, benches[0].tools())
-	assert.Empty(t, benches[1].tools())
-	requireProblem(t, 409, "has ended", b.ask("POST", "/v1/runs/"+s.ID+"/approve", ""))
-
-	begun = parse[run.Status](t, 202, a.ask("POST", "/v1/runs", closeTwo))
-	b.becomes(begun.ID, run.Paused, 2)
-	progress := make(chan string, 1)
-	go func() { progress <- b.ask("GET", "/v1/runs/"+begun.ID+"/events", "").body }()
-	parse[run.Status](t, 202, b.ask("POST", "/v1/runs/"+begun.ID+"/cancel", ""))
-	b.becomes(begun.ID, run.Canceled, 0)
-	assert.Contains(t, <-progress, "event: end")
-	requireProblem(t, 409, "has ended", b.ask("POST", "/v1/runs/"+begun.ID+"/cancel", ""))
-	for row, err := range b.cfg.Store.Table("default").List(t.Context(), "runs-open/") {
-		require.NoError(t, err)
-		t.Errorf("%s is left", row.Key)
-	}
 }
 
 // A server that ends leaves its runs to the others, with what was decided about them meanwhile. Only a call in flight is
@@ -225,38 +156,4 @@ func TestARunTakenOverIsLeft(t *testing.T) {
 	require.Eventually(t, func() bool { return !a.runs.GoesOn("default", begun.ID) }, time.Minute, time.Millisecond)
 	b.becomes(begun.ID, run.Paused, 2)
 	assert.Empty(t, benches[0].tools())
-}
-
-// A person is asked over MCP at any server, and what they said may come back to another one.
-func TestApprovalsOverMCPAtAnotherServer(t *testing.T) {
-	servers, benches := sharing(t, 2)
-	yes := &mcp.ElicitResult{Action: "accept", Content: map[string]any{"allow": true}}
-	asked := 0
-	client := overMemory(t, servers[1].Server, &mcp.ClientOptions{ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-		asked++
-		assert.Contains(t, r.Params.Message, `a: issue:close {"issue_number":1} (it may destroy something)`)
-		return yes, nil
-	}})
-	begun := parse[run.Status](t, 202, servers[0].ask("POST", "/v1/runs", closeTwo))
-	servers[1].becomes(begun.ID, run.Paused, 2)
-	s := answerOf[mcpserver.RunAnswer](t, call(t, client, "run_dag", map[string]any{"run": begun.ID}))
-	assert.Equal(t, run.Done, s.State, "%+v", s)
-	assert.Equal(t, 1, asked)
-
-	alone := func(w web) *mcp.ClientSession {
-		return overMemory(t, w.Server, &mcp.ClientOptions{MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
-			ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) { return nil, nil }})
-	}
-	params := &mcp.CallToolParams{Name: "run_dag", Arguments: json.RawMessage(closeTwo)}
-	first, err := alone(servers[0]).CallTool(t.Context(), params)
-	require.NoError(t, err)
-	require.True(t, first.NeedsInput())
-	params.InputResponses, params.RequestState = mcp.InputResponseMap{"approval": yes}, first.RequestState
-	for range 2 { // twice is once
-		r, err := alone(servers[1]).CallTool(t.Context(), params)
-		require.NoError(t, err)
-		assert.Equal(t, run.Done, answerOf[mcpserver.RunAnswer](t, r).State)
-	}
-	assert.Len(t, benches[0].tools(), 4)
-	assert.Empty(t, benches[1].tools())
 }

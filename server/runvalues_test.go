@@ -62,36 +62,6 @@ func TestMissingValuesOverHTTP(t *testing.T) {
 	parse[run.Status](t, 202, w.ask("POST", "/v1/runs", `{"capability":"show-first","values":{"params":{"words":"leaks"}}}`))
 }
 
-// Over MCP the refusal is an error that the model can act on, and fits the output schema of the tool: clients
-// check the structured content of errors, too.
-func TestMissingValuesOverMCP(t *testing.T) {
-	w, d := newBench(t)
-	client := overMemory(t, w.Server, nil)
-	refused := call(t, client, "run_dag", map[string]any{"dag": json.RawMessage(openDAG)})
-	require.True(t, refused.IsError)
-	require.Contains(t, textOf(t, refused), "- a.query (string) of issue:find")
-	require.Contains(t, textOf(t, refused), "- b.issue_number (integer) of issue:show")
-	answer := answerOf[mcpserver.RunAnswer](t, &mcp.CallToolResult{StructuredContent: refused.StructuredContent})
-	form, err := json.Marshal(answer.Form)
-	require.NoError(t, err)
-	require.JSONEq(t, openForm, string(form))
-	require.Len(t, answer.Problems, 2)
-	tools, err := client.ListTools(t.Context(), nil)
-	require.NoError(t, err)
-	for _, tool := range tools.Tools {
-		if tool.Name == "run_dag" {
-			schema, err := json.Marshal(tool.OutputSchema)
-			require.NoError(t, err)
-			content, err := json.Marshal(refused.StructuredContent)
-			require.NoError(t, err)
-			require.True(t, accepts(t, string(schema), string(content)), "%s", content)
-		}
-	}
-	done := answerOf[mcpserver.RunAnswer](t, call(t, client, "run_dag", map[string]any{"dag": json.RawMessage(openDAG), "values": json.RawMessage(`{"a":{"query":"leaks"},"b":{"issue_number":9}}`)}))
-	require.Equal(t, run.Done, done.State)
-	require.Len(t, d.tools(), 2)
-}
-
 // A host that can show a form asks the person for the values, whatever its revision, also where the credential may
 // not approve.
 func TestAPersonAtTheHostGivesValues(t *testing.T) {

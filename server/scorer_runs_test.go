@@ -7,8 +7,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"waymark/catalog"
-	"waymark/live"
 	"waymark/score"
 	"waymark/suggest"
 )
@@ -28,39 +26,6 @@ func (w web) rebuilt() *suggest.Model {
 	_, err := defaultEngine(w.t, w.Server).Build(w.t.Context())
 	require.NoError(w.t, err)
 	return w.current()
-}
-
-// A scorer that ran is found by search, suggested after the tool whose output it scored, and stands behind
-// that tool in a plan.
-func TestScorersAreInTheGraph(t *testing.T) {
-	w := newWeb(t, func(c *Config) { c.RecordScores = true })
-	parse[any](t, 200, w.ask("PUT", "/v1/tools", `[{"id":"llm:propose","description":"Writes down new ideas of a language model."}]`))
-	for range 6 {
-		parse[any](t, 200, w.ask("POST", "/v1/score/hypothesis?after=fs:read_file&after=llm:propose", scored1))
-	}
-	m := w.rebuilt()
-	found, err := m.Search(suggest.SearchRequest{Query: "score and rank research hypotheses"})
-	require.NoError(t, err)
-	require.NotEmpty(t, found.Results)
-	assert.Equal(t, score.HypothesisID, found.Results[0].ID)
-	assert.Equal(t, catalog.KindCapability, found.Results[0].Kind)
-
-	next, err := m.Next(suggest.NextRequest{Context: []string{"llm:propose"}})
-	require.NoError(t, err)
-	require.NotEmpty(t, next.Suggestions)
-	assert.Equal(t, score.HypothesisID, next.Suggestions[0].ID)
-	assert.EqualValues(t, 6, next.Suggestions[0].Evidence.Count)
-	assert.EqualValues(t, 6, next.Suggestions[0].Evidence.Successes)
-
-	plan, err := m.Plan(suggest.DAGRequest{Intent: "score and rank research hypotheses"})
-	require.NoError(t, err)
-	at := map[string]int{}
-	for i, task := range plan.DAG.Tasks {
-		at[task.Tool] = i + 1
-	}
-	require.NotZero(t, at[score.HypothesisID], "%+v", plan.DAG.Tasks)
-	require.NotZero(t, at["llm:propose"], "%+v", plan.DAG.Tasks)
-	assert.Less(t, at["llm:propose"], at[score.HypothesisID])
 }
 
 // A judge that fails to parse costs its scorer reliability; a request that cannot be scored does not.
@@ -155,48 +120,4 @@ func TestScoresAreLogged(t *testing.T) {
 	assert.Len(t, parse[log](t, 200, w.ask("GET", "/v1/scores", "")).Scores, 4)
 	parse[any](t, 200, w.ask("POST", "/v1/forget", `{"source":"`+run.Source+`"}`))
 	assert.Empty(t, parse[log](t, 200, w.ask("GET", "/v1/scores", "")).Scores)
-}
-
-// Nothing is recorded unless that is wanted and the credential may write; all scorers can be put at once.
-func TestScorersAsCapabilities(t *testing.T) {
-	w := newWeb(t)
-	head := defaultEngine(t, w.Server).Head().Seq
-	parse[any](t, 200, w.ask("POST", "/v1/score/hypothesis", scored1))
-	assert.Equal(t, head, defaultEngine(t, w.Server).Head().Seq)
-	listed := parse[struct{ Scorers []catalog.Capability }](t, 200, w.ask("GET", "/v1/scorers", ""))
-	require.Len(t, listed.Scorers, len(score.Capabilities()))
-	parse[any](t, 200, w.ask("PUT", "/v1/scorers", ""))
-	parse[any](t, 200, w.ask("PUT", "/v1/scorers", ""))
-	m := w.current()
-	for _, c := range score.Capabilities() {
-		stored, ok := m.Capability(c.ID)
-		require.True(t, ok, c.ID)
-		assert.NotEmpty(t, stored.InputSchema)
-		assert.NotEmpty(t, stored.Description)
-	}
-}
-
-// What somebody puts under the ids of the scorers waits, and is replaced at the first run.
-func TestScorersKeepTheirIDs(t *testing.T) {
-	w := newWeb(t, func(c *Config) { c.RecordScores = true })
-	w.as = bearerOf("local-token")
-	key := w.writeKey()
-	put := func(path, body string) {
-		r := parse[live.PutResult](t, 200, w.ask("PUT", path, body, key))
-		require.Len(t, r.Flagged, 1, body)
-		require.True(t, r.Flagged[0].Quarantined)
-		w.settle(r)
-	}
-	put("/v1/capabilities", `[{"id":"scorer:hypothesis","description":"evil","tools":["fs:read_file"]}]`)
-	put("/v1/tools", `[{"id":"scorer:custom","server":"scorer","description":"evil"}]`)
-	parse[any](t, 200, w.ask("POST", "/v1/score/hypothesis", scored1, key))
-	held := defaultEngine(t, w.Server).Quarantined()
-	require.Len(t, held, 1)
-	require.Equal(t, "scorer:custom", held[0].ID, "the one that did not run")
-	parse[any](t, 200, w.ask("PUT", "/v1/scorers", ""))
-	require.Empty(t, defaultEngine(t, w.Server).Quarantined())
-	for _, c := range score.Capabilities() {
-		now, _ := w.current().Capability(c.ID)
-		require.Equal(t, c.Description, now.Description, c.ID)
-	}
 }

@@ -4,14 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"waymark/score"
-	"waymark/score/evidence"
 )
 
 // inputs are one input a rubric.
@@ -21,23 +19,6 @@ var inputs = map[string]string{
 	"contribution": `{"role":"test_designer","text":"no delta"}`,
 	"session":      `{"contributions":[{"role":"adversarial_critic","text":"no delta"}]}`,
 	"custom":       `{"source":"id: tastes\ndimensions: [{name: taste, weight: 1, scale: {min: 0, max: 5}}]","items":[{"id":"a","scores":{"taste":4}}]}`,
-}
-
-// Every rubric answers alike over HTTP and MCP, after canonical JSON; the command line prints the body of
-// the HTTP answer.
-func TestSameScoresOverHTTPAndMCP(t *testing.T) {
-	w := newWeb(t)
-	client := overMemory(t, w.Server, nil)
-	for name, input := range inputs {
-		over := parse[map[string]any](t, 200, w.ask("POST", "/v1/score/"+name, input))
-		mcp := answerOf[map[string]any](t, call(t, client, "score", map[string]any{"rubric": name, "input": json.RawMessage(input)}))
-		assert.Equal(t, canonical(t, over), canonical(t, mcp), name)
-		assert.NotEmpty(t, over["message"], name)
-	}
-	const question = `{"question":"Why?","hypotheses":[{"id":"h1","text":"metal fatigue"},{"id":"h2","text":"an earthquake"}],"rounds":[{"snippets":[{"id":"s","text":"cracks of metal fatigue"}]}]}`
-	over := parse[map[string]any](t, 200, w.ask("POST", "/v1/triangulations", question))
-	mcp := answerOf[map[string]any](t, call(t, client, "triangulate", json.RawMessage(question)))
-	assert.Equal(t, canonical(t, over), canonical(t, mcp))
 }
 
 func TestScoringRefuses(t *testing.T) {
@@ -79,48 +60,6 @@ func TestScoringRefuses(t *testing.T) {
 	}
 }
 
-// Ten thousand hypotheses fit into one request, though they are more than ten thousand's worth of a body.
-func TestManyHypotheses(t *testing.T) {
-	w := newWeb(t)
-	var b strings.Builder
-	for i := range 10_000 {
-		if i > 0 {
-			b.WriteString(",")
-		}
-		fmt.Fprintf(&b, `{"id":"h%d","scores":{"specificity":%d,"novelty":3,"connection_validity":%d,"feasibility":3,"grounding":2}}`, i, 2+i%4, 2+i%3)
-	}
-	r := parse[score.Answer](t, 200, w.ask("POST", "/v1/score/hypothesis", `{"hypotheses":[`+b.String()+`]}`))
-	assert.Len(t, r.Results, 10_000)
-}
-
-// Evidence is added round by round, and comes to what all rounds at once come to.
-func TestTriangulationRounds(t *testing.T) {
-	w := newWeb(t)
-	const hypotheses = `"question":"Why did it fall?","hypotheses":[{"id":"h1","text":"metal fatigue in the cable"},{"id":"h2","text":"an earthquake shook it"}]`
-	const first, second = `{"snippets":[{"id":"s1","text":"fatigue of the metal in a cable"}]}`, `{"snippets":[{"id":"s2","text":"no earthquake shook anything"}]}`
-	begun := w.ask("POST", "/v1/triangulations", `{`+hypotheses+`}`)
-	a := parse[evidence.Answer](t, 200, begun)
-	at := begun.header.Get("Location")
-	assert.Equal(t, "/v1/triangulations/"+a.ID, at)
-	assert.NotEmpty(t, a.NextQueries)
-	parse[evidence.Answer](t, 200, w.ask("POST", at+"/evidence", first))
-	byRound := parse[map[string]any](t, 200, w.ask("POST", at+"/evidence", second))
-	read := parse[map[string]any](t, 200, w.ask("GET", at, ""))
-	assert.Equal(t, canonical(t, byRound), canonical(t, read))
-	atOnce := parse[map[string]any](t, 200, w.ask("POST", "/v1/triangulations", `{`+hypotheses+`,"rounds":[`+first+`,`+second+`]}`))
-	delete(atOnce, "id")
-	delete(byRound, "id")
-	assert.Equal(t, canonical(t, atOnce), canonical(t, byRound))
-
-	again := parse[evidence.Answer](t, 200, w.ask("POST", "/v1/triangulations", `{`+hypotheses+`}`))
-	assert.Equal(t, a.ID, again.ID)
-	assert.Empty(t, parse[evidence.Answer](t, 200, w.ask("GET", at, "")).Rounds, "it began anew")
-	assert.Equal(t, 422, w.ask("POST", at+"/evidence", `{"snippets":[{"id":"","text":"x"}]}`).status)
-	assert.Equal(t, 204, w.ask("DELETE", at, "").status)
-	assert.Equal(t, 404, w.ask("GET", at, "").status)
-	assert.Equal(t, 404, w.ask("POST", at+"/evidence", first).status)
-}
-
 // replying is a judge without an endpoint: it answers from what a model would say.
 type replying func(q score.Question) string
 
@@ -136,21 +75,3 @@ func oneJudge(name string, a score.Asker) score.Judges {
 }
 
 const fours = `{"specificity":{"explanation":"a","score":4},"novelty":{"explanation":"b","score":"4"},"connection_validity":{"explanation":"c","score":4},"feasibility":{"explanation":"d","score":4},"grounding":{"explanation":"e","score":4}}`
-
-func TestJudgedOverHTTP(t *testing.T) {
-	w := newWeb(t, func(c *Config) {
-		c.Judges = oneJudge("small", replying(func(q score.Question) string {
-			if strings.Contains(q.User, "Forbidden") {
-				return "I'm sorry, I can't."
-			}
-			return "```json\n" + fours + "\n```"
-		}))
-	})
-	a := parse[score.Answer](t, 200, w.ask("POST", "/v1/score/hypothesis", `{"hypotheses":[{"id":"h1","statement":"Ants route."},{"id":"h2","statement":"Forbidden."}],"judge":{"model":"small"}}`))
-	require.Len(t, a.Results, 1)
-	assert.Equal(t, "4", a.Results[0].Composite.String())
-	assert.Equal(t, "b", a.Results[0].Dimensions["novelty"].Rationale)
-	require.Len(t, a.Unscored, 1)
-	assert.Equal(t, score.Refused, a.Unscored[0].Outcome)
-	assert.Equal(t, 502, w.ask("POST", "/v1/triangulations", `{"question":"Why do empires fall?","even_if_easy":true}`).status)
-}

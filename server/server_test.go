@@ -243,94 +243,6 @@ func TestMinSeq(t *testing.T) {
 	assert.Less(t, time.Since(began), 6*time.Second)
 }
 
-func TestFeedback(t *testing.T) {
-	w := newWeb(t)
-	a := parse[suggest.NextAnswer](t, 200, w.ask("POST", "/v1/next", `{"context":["fs:read_file"]}`))
-	before := defaultEngine(t, w.Server).Head().Seq
-	body := fmt.Sprintf(`{"suggestion_id":%q,"used":true,"outcome":"success"}`, a.SuggestionID)
-	got := parse[struct{ Seq uint64 }](t, 200, w.ask("POST", "/v1/feedback", body))
-	assert.Equal(t, before+1, got.Seq)
-	got = parse[struct{ Seq uint64 }](t, 200, w.ask("POST", "/v1/feedback", `{"context":["fs:read_file"],"id":"json:parse","used":false}`))
-	assert.Equal(t, before+2, got.Seq)
-}
-
-func TestEpisodes(t *testing.T) {
-	w := newWeb(t)
-	const one = `{"id":"e1","intent":"x","source":"ide","steps":[{"id":"a","tool":"fs:read_file"},{"id":"b","tool":"json:parse","depends_on":["a"]}]}`
-	r := parse[recordResult](t, 200, w.ask("POST", "/v1/episodes", one))
-	assert.Equal(t, 1, r.Accepted)
-	r = parse[recordResult](t, 200, w.ask("POST", "/v1/episodes", one))
-	assert.Equal(t, [2]int{0, 1}, [2]int{r.Accepted, r.Duplicates})
-	assert.Equal(t, []live.Rejection{}, r.Rejected)
-
-	// The body's source is a label; the credential is the source.
-	for item, err := range defaultEngine(t, w.Server).Items(t.Context()) {
-		require.NoError(t, err)
-		if item.Episode != nil && item.Episode.ID == "e1" {
-			assert.Equal(t, "ide", item.Episode.Label)
-			assert.Equal(t, "local", item.Episode.Source)
-		}
-	}
-
-	w.putAmbiguous()
-	requireProblem(t, 409, "other content", w.ask("POST", "/v1/episodes", strings.Replace(one, `"x"`, `"y"`, 1)))
-	for _, c := range []struct {
-		body    string
-		status  int
-		mention string
-	}{
-		{`{"id":"e2","steps":[{"id":"a","tool":"x","depends_on":["a"]}]}`, 422, "itself"},
-		{`{"id":"e2","steps":[{"id":"a","tool":"x","depends_on":["z"]}]}`, 422, "z"},
-		{`{"id":"e2","steps":[{"id":"a","tool":"x","depends_on":["b"]},{"id":"b","tool":"y","depends_on":["a"]}]}`, 422, "cycle"},
-		{`{"id":"e2","steps":[{"tool":"a__b__c"}]}`, 422, "a__b:c"},
-		{`{"id":"e2","steps":[{"tool":"x","colour":"red"}]}`, 422, `unknown field \"colour\"`},
-		{`{"id":"e2","time":"yesterday","steps":[{"tool":"x"}]}`, 422, "RFC 3339"},
-		{`{"id":"e2","steps":"x"}`, 422, "string"},
-		{`{"id":"e2","steps":[{"tool":"x"}]`, 400, "ends early"},
-		{` `, 400, "body is required"},
-	} {
-		requireProblem(t, c.status, c.mention, w.ask("POST", "/v1/episodes", c.body))
-	}
-
-	// The bad lines lose only themselves, and lines count from 1, blank ones too.
-	lines := strings.Join([]string{
-		`{"id":"n1","steps":[{"tool":"a"},{"tool":"b"}]}`,
-		``,
-		`{"id":"n2","steps":[{"tool":"a"}`,
-		`{"id":"e1","intent":"another","steps":[{"tool":"a"}]}`,
-		one,
-		`{"id":"n3","Steps":[{"tool":"a"}]}`,
-		`{"id":"n4","intent":"` + strings.Repeat("x", 1<<20) + `"}`,
-		`{"id":"n5","steps":[{"tool":"b"},{"tool":"c"}]}`,
-		"\u00a0" + `{"id":"n6","steps":[{"tool":"b"}]}`,
-		"\u2003",
-		"\t" + `{"id":"n5","steps":[{"tool":"b"},{"tool":"c"}]}` + " \r",
-	}, "\n")
-	r = parse[recordResult](t, 200, w.ask("POST", "/v1/episodes", lines, "Content-Type: application/x-ndjson"))
-	assert.Equal(t, [2]int{2, 2}, [2]int{r.Accepted, r.Duplicates})
-	require.Len(t, r.Rejected, 6)
-	assert.Equal(t, 6, r.RejectedTotal)
-	for _, want := range []struct {
-		line    int
-		id, say string
-	}{{3, "", "ends early"}, {4, "e1", "other content"}, {6, "n3", `unknown field "Steps"`}, {7, "", "too long"}, {9, "", "invalid"}, {10, "", "invalid"}} {
-		found := false
-		for _, rej := range r.Rejected {
-			found = found || rej.Line == want.line && rej.ID == want.id && strings.Contains(rej.Error, want.say)
-		}
-		assert.True(t, found, "line %d is refused for %q: %+v", want.line, want.say, r.Rejected)
-	}
-
-	// Longer than any one body may be.
-	var many strings.Builder
-	for i := range 1200 {
-		fmt.Fprintf(&many, `{"id":"m%d","intent":"%s","steps":[{"tool":"a"},{"tool":"b"}]}`+"\n", i, strings.Repeat("long ", 200))
-	}
-	require.Greater(t, many.Len(), 1<<20)
-	r = parse[recordResult](t, 200, w.ask("POST", "/v1/episodes", many.String(), "Content-Type: application/x-ndjson"))
-	assert.Equal(t, 1200, r.Accepted)
-}
-
 func TestStatusPageEscapes(t *testing.T) {
 	w := newWeb(t, func(c *Config) { c.Version = `<script>alert(1)</script>` })
 	r := w.ask("GET", "/status", "")
@@ -359,18 +271,6 @@ func TestNothingIsLeftRunning(t *testing.T) {
 	})
 	http.DefaultClient.CloseIdleConnections()
 	goleak.VerifyNone(t, running)
-}
-
-func TestConfigIsChecked(t *testing.T) {
-	_, err := New(Config{})
-	assert.ErrorContains(t, err, "store")
-	s := newOffice(t)
-	for _, origin := range []string{"example.org", "http://a/b", "*"} {
-		cfg := s.cfg
-		cfg.Origins = []string{origin}
-		_, err := New(cfg)
-		assert.ErrorContains(t, err, origin)
-	}
 }
 
 // Who may not read the workspace does not learn where the store is.

@@ -86,7 +86,7 @@ func TestABodyCountsAsItIs(t *testing.T) {
 	assert.Equal(t, 200, answered(t, conn).status)
 }
 
-// A client whose body hardly moves is cut off; one that sends in time may take as long as it likes.
+// A client whose body hardly moves is cut off.
 func TestSlowBodiesAreCutOff(t *testing.T) {
 	w := newWeb(t, func(c *Config) { c.grace = 300 * time.Millisecond })
 	for path, kind := range map[string]string{"/v1/episodes": ndjson, "/v1/import": ndjson, "/mcp": "application/json"} {
@@ -98,15 +98,6 @@ func TestSlowBodiesAreCutOff(t *testing.T) {
 		}
 		assert.GreaterOrEqual(t, r.status, 400, path)
 	}
-	conn := w.begin("POST /v1/episodes HTTP/1.1\r\nHost: localhost\r\nContent-Type: " + ndjson + "\r\nTransfer-Encoding: chunked\r\n\r\n")
-	for range 8 { // 8 times half the grace
-		time.Sleep(150 * time.Millisecond)
-		_, err := fmt.Fprintf(conn, "200\r\n%s\r\n", strings.Repeat("\n", 512))
-		require.NoError(t, err)
-	}
-	_, err := io.WriteString(conn, "0\r\n\r\n")
-	require.NoError(t, err)
-	assert.Equal(t, 200, answered(t, conn).status)
 }
 
 // Connections that are only kept open give way to new ones; where all are at work a new one is refused in so many words.

@@ -11,7 +11,6 @@ import (
 	"waymark/live"
 	"waymark/score"
 	"waymark/score/evidence"
-	"waymark/suggest"
 )
 
 // What is answered is kept, whatever becomes of the record of its run.
@@ -81,40 +80,4 @@ func TestForgetTriangulations(t *testing.T) {
 	assert.Equal(t, []string{mine, old, other}, left())
 	require.Equal(t, 200, w.ask("POST", "/v1/forget", `{"before":"2100-01-01T00:00:00Z"}`, a).status)
 	assert.Equal(t, []string{old, other}, left())
-}
-
-const proposals = `{"hypotheses":[{"text":"Scour washed out the pier foundation","rationale":"Fast water digs at piers","key_fact":"A hole in the river bed"},` +
-	`{"text":"Metal fatigue cracked the tie rods","rationale":"Old iron rods","key_fact":"Cracks"},{"text":"An overloaded truck broke the deck","rationale":"Heavy traffic","key_fact":"A truck"},` +
-	`{"text":"An earthquake shook the abutments","rationale":"A fault is near","key_fact":"A quake"},{"text":"Frost split the arch stones","rationale":"A cold winter","key_fact":"Split stones"}]}`
-
-// A question without hypotheses is answered by a judge and a search, is kept, counts as a run, and is the same over MCP.
-func TestInquiry(t *testing.T) {
-	w := newWeb(t, func(c *Config) {
-		c.RecordScores = true
-		c.Judges = oneJudge("m", replying(func(score.Question) string { return proposals }))
-	})
-	const inquiry = `{"question":"Why did the bridge fall?","even_if_easy":true,"documents":[{"text":"Divers found that scour had washed out the foundation of the pier."},{"text":"Fast water had washed out gravel below the pier foundation."}]}`
-	r := w.ask("POST", "/v1/triangulations?after=fs:read_file", inquiry)
-	a := parse[evidence.Answer](t, 200, r)
-	assert.Equal(t, "h1", a.Ranking[0].Hypothesis)
-	assert.Equal(t, "/v1/triangulations/"+a.ID, r.header.Get("Location"))
-	kept := parse[evidence.Answer](t, 200, w.ask("GET", "/v1/triangulations/"+a.ID, ""))
-	assert.Equal(t, a.Result, kept.Result)
-	m := w.rebuilt()
-	next, err := m.Next(suggest.NextRequest{Context: []string{"fs:read_file"}, Limit: 50})
-	require.NoError(t, err)
-	ids := []string{}
-	for _, s := range next.Suggestions {
-		ids = append(ids, s.ID)
-	}
-	assert.Contains(t, ids, score.TriangulateID)
-
-	client := overMemory(t, w.Server, nil)
-	over := call(t, client, "triangulate", json.RawMessage(inquiry))
-	require.False(t, over.IsError, "%v", over.Content)
-	assert.Equal(t, a.ID, over.StructuredContent.(map[string]any)["id"])
-	proposed := parse[evidence.Answer](t, 200, w.ask("POST", "/v1/triangulations", `{"question":"Why?","even_if_easy":true}`))
-	assert.Len(t, proposed.Ranking, 5)
-	assert.Equal(t, "proposed", proposed.Inquiry.Ended)
-	requireProblem(t, 422, "no servers", w.ask("POST", "/v1/triangulations", `{"question":"Why?","search_tool":"web:search"}`))
 }

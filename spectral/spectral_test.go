@@ -1,7 +1,6 @@
 package spectral_test
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -310,24 +309,6 @@ func TestSameBytesOnAnyNumberOfThreads(t *testing.T) {
 		runtime.GOMAXPROCS(threads)
 		require.Equal(t, want, cluster(t, H, spectral.Options{}))
 	}
-}
-
-func ExampleCluster() {
-	// Tools a, b, c, d, e = 0..4; three capabilities use {a, b}, {a, b} and {c, d, e}.
-	H, err := spectral.NewMatrix(5, 3, []spectral.Entry{
-		{Row: 0, Col: 0, Weight: 1}, {Row: 1, Col: 0, Weight: 1},
-		{Row: 0, Col: 1, Weight: 1}, {Row: 1, Col: 1, Weight: 1},
-		{Row: 2, Col: 2, Weight: 1}, {Row: 3, Col: 2, Weight: 1}, {Row: 4, Col: 2, Weight: 1},
-	})
-	if err != nil {
-		panic(err)
-	}
-	r, err := spectral.Cluster(H, spectral.Options{})
-	if err != nil {
-		panic(err)
-	}
-	fmt.Println(r.K, r.Rows, r.Cols)
-	// Output: 2 [0 0 1 1 1] [0 0 1]
 }
 
 // laplacianSpectrum returns the eigenvalues of I - D^-½·A·D^-½ of the bipartite graph with so many

@@ -399,7 +399,7 @@ func TestHighwater(t *testing.T) {
 	dir := t.TempDir()
 	s := openTest(t, dir, Options{})
 	mustAppend(t, s, "w", Record{})
-	require.Eventually(t, func() bool { n, err := readMark(dir); return err == nil && n == 1 }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { n, err := readMark(dir); return err == nil && n == 1 }, 30*time.Second, 10*time.Millisecond)
 	require.NoError(t, s.Close())
 	path := filepath.Join(dir, markName)
 	whole, err := os.ReadFile(path)
@@ -539,7 +539,7 @@ func TestMarkFails(t *testing.T) {
 	s := openTest(t, dir, Options{})
 	require.NoError(t, os.Mkdir(filepath.Join(dir, markName+".tmp"), 0o700))
 	mustAppend(t, s, "w", Record{})
-	require.Eventually(t, func() bool { return errors.Is(s.Writable(), ErrReadOnly) }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return errors.Is(s.Writable(), ErrReadOnly) }, 30*time.Second, 10*time.Millisecond)
 	require.ErrorIs(t, s.Writable(), syscall.EISDIR)
 }
 

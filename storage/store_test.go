@@ -742,7 +742,7 @@ func TestShared(t *testing.T) {
 	require.NoError(t, a.Table("w").Put(ctx, "row", []byte("v")))
 	written := time.Now()
 	<-more
-	require.Eventually(t, func() bool { n, _ := b.Changes("w"); return n == 2 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { n, _ := b.Changes("w"); return n == 2 }, 30*time.Second, time.Millisecond)
 	require.Less(t, time.Since(written), time.Second)
 	require.Equal(t, a.Head("w"), b.Head("w"))
 	row, _, err := b.Table("w").Get(ctx, "row")
@@ -770,7 +770,7 @@ func TestShared(t *testing.T) {
 	_, err = a.System().Lease(ctx, "fold", 100*time.Millisecond)
 	require.NoError(t, err)
 	var second uint64
-	require.Eventually(t, func() bool { second, err = b.System().Lease(ctx, "fold", time.Hour); return err == nil }, 5*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { second, err = b.System().Lease(ctx, "fold", time.Hour); return err == nil }, 30*time.Second, 10*time.Millisecond)
 	require.Greater(t, second, first)
 	require.ErrorIs(t, put(a, first), ErrHeld)
 	require.NoError(t, put(b, second))

@@ -227,9 +227,3 @@ func TestMemoryIsBounded(t *testing.T) {
 	require.Len(t, c.tools, mostTools)
 	require.Equal(t, tasks, c.calls)
 }
-
-func TestBuckets(t *testing.T) {
-	for ms := int64(1); ms < 1<<40; ms += ms/7 + 1 {
-		require.InEpsilon(t, ms, duration(bucket(ms)), .07, ms)
-	}
-}

@@ -2,7 +2,6 @@ package whisper
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -160,65 +159,11 @@ func TestDeriveLeavesOutOddNames(t *testing.T) {
 	}
 }
 
-// The bound lies below the rate, grows with successes and falls with trials, and is exact: at the bound, k or more
-// successes have the probability alpha.
-func TestLowerBound(t *testing.T) {
-	for n := 1; n <= 60; n++ {
-		for k := 0; k <= n; k++ {
-			b := LowerBound(k, n, 0.05)
-			require.True(t, b >= 0 && b <= float64(k)/float64(n), "%d of %d: %v", k, n, b)
-			if k > 0 {
-				require.InDelta(t, 0.05, Tail(k, n, b), 1e-6, "%d of %d", k, n)
-				require.Greater(t, b, LowerBound(k-1, n, 0.05))
-				require.Greater(t, b, LowerBound(k, n+1, 0.05))
-			}
-		}
-	}
-	require.InDelta(t, math.Pow(0.05, 1.0/20), LowerBound(20, 20, 0.05), 1e-9)
-}
-
-// Of many draws at most a share alpha has a bound above the true rate.
-func TestLowerBoundCovers(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	for _, p := range []float64{0.1, 0.5, 0.9} {
-		above := 0
-		for range 2000 {
-			k := 0
-			for range 30 {
-				k += one(rng.Float64() < p)
-			}
-			above += one(LowerBound(k, 30, 0.05) > p)
-		}
-		require.LessOrEqual(t, above, 130, "of 2000 at %v", p) // 100 expected at most, 3 standard deviations
-	}
-}
-
-func TestTail(t *testing.T) {
-	require.InDelta(t, 0.5, Tail(1, 1, 0.5), 1e-12)
-	require.InDelta(t, 0.0576, Tail(5, 6, 0.5)-Tail(6, 6, 0.5)-0.03615, 1e-4)
-	require.InDelta(t, 1, Tail(1, 5000, 0.5), 1e-9)
-	require.Zero(t, Tail(3, 2, 0.5))
-	require.Zero(t, Tail(1, 5, 0))
-	require.Equal(t, 1.0, Tail(1, 5, 1))
-}
-
 func speaking(t *testing.T) Folder {
 	f := FolderOf(t.TempDir(), "team/a")
 	require.NoError(t, f.Create())
 	require.NoError(t, f.Put(historyOf(planted(300, 1)).Derive(), noon))
 	return f
-}
-
-func TestTable(t *testing.T) {
-	f := speaking(t)
-	want := historyOf(planted(300, 1)).Derive()
-	all, err := f.Table("")
-	require.NoError(t, err)
-	require.Equal(t, want, all)
-	some, err := f.Table("lint")
-	require.NoError(t, err)
-	require.NotEmpty(t, some.Rules)
-	require.Less(t, len(some.Rules), len(all.Rules))
 }
 
 func TestHear(t *testing.T) {

@@ -220,7 +220,7 @@ func TestEvaluationRefuses(t *testing.T) {
 // The own history: the bundled sample, imported. With and without a server the report is the same.
 func TestEvaluateOwnHistory(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
-	_, errs, code := waymark(t, "", "import", sampleCut(t, 500, "forge", "metrics", "tracker", "chat", "mail", "files", "calendar"), "--data", data)
+	_, errs, code := waymark(t, "", "import", sampleCut(t, 200, "forge", "metrics", "tracker", "chat", "mail", "files", "calendar"), "--data", data)
 	require.Zero(t, code, errs)
 	text, errs, code := waymark(t, "", "evaluate", "--data", data, "--profile", "seed", "--store")
 	require.Contains(t, []int{0, 1}, code, errs)
@@ -247,7 +247,7 @@ func TestEvaluateOwnHistory(t *testing.T) {
 	}
 	require.NoError(t, json.NewDecoder(resp.Body).Decode(&kept))
 	assert.Equal(t, "seed", kept.Report.Profile)
-	assert.Equal(t, 100, kept.Report.TestEpisodes)
+	assert.Equal(t, 40, kept.Report.TestEpisodes)
 	assert.NotEmpty(t, kept.Comparisons)
 	served, errs, _ := waymark(t, "", "evaluate", "--data", data, "--profile", "seed")
 	assert.Equal(t, text, times.ReplaceAllString(served, ""), errs)

@@ -60,35 +60,39 @@ func TestImportInterrupted(t *testing.T) {
 			startServer(t, dir)
 		}
 		ctx, interrupt := context.WithCancel(t.Context())
-		bundledSample.open = func(ctx context.Context, o ingest.Options) iter.Seq2[ingest.Item, error] {
-			return func(yield func(ingest.Item, error) bool) {
-				n := 0
-				yield(ingest.Item{Line: 1, Dropped: "not JSON"}, nil) // the code is that of an interrupted import all the same
-				for it, err := range whole(ctx, o) {
-					if it.Episode != nil {
-						if n++; n == 701 {
-							interrupt()
+		// read imports the first 90 episodes and calls then before the 71st.
+		read := func(then func()) {
+			bundledSample.open = func(ctx context.Context, o ingest.Options) iter.Seq2[ingest.Item, error] {
+				return func(yield func(ingest.Item, error) bool) {
+					n := 0
+					yield(ingest.Item{Line: 1, Dropped: "not JSON"}, nil) // the exit code is that of an interrupted import
+					for it, err := range whole(ctx, o) {
+						if it.Episode != nil {
+							if n++; n == 71 {
+								then()
+							}
 						}
-					}
-					if !yield(it, err) {
-						return
+						if n > 90 || !yield(it, err) {
+							return
+						}
 					}
 				}
 			}
 		}
+		read(interrupt)
 		var out, errs bytes.Buffer
 		code := run(ctx, []string{"import", "--data", dir, "sample"}, strings.NewReader(""), &out, &errs)
 		assert.Equal(t, exitFailed, code)
-		assert.Contains(t, out.String(), "700 episodes")
+		assert.Contains(t, out.String(), "70 episodes")
 		assert.Contains(t, out.String(), "interrupted")
 		assert.Equal(t, "waymark: interrupted\n", errs.String())
 
-		bundledSample.open = whole
+		read(func() {})
 		out.Reset()
-		require.Zero(t, run(t.Context(), []string{"import", "--json", "--data", dir, "sample"}, strings.NewReader(""), &out, &errs))
+		require.Equal(t, exitNegative, run(t.Context(), []string{"import", "--json", "--data", dir, "sample"}, strings.NewReader(""), &out, &errs))
 		var report importReport
 		require.NoError(t, json.Unmarshal(out.Bytes(), &report))
-		assert.Equal(t, [2]int{1100, 700}, [2]int{report.Taken.Episodes, report.Duplicates.Episodes})
+		assert.Equal(t, [2]int{20, 70}, [2]int{report.Taken.Episodes, report.Duplicates.Episodes})
 		assert.False(t, report.Interrupted)
 	}
 }

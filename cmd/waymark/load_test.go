@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -158,7 +157,7 @@ func nextBodies(t testing.TB) func(i int) string {
 // BenchmarkServedNext asks the real server over loopback for the next tool, 500 times a second. Run it with
 // -benchtime 5000x or more; the percentiles are the result, not ns/op.
 func BenchmarkServedNext(b *testing.B) {
-	s := startServer(b, filepath.Join(b.TempDir(), "data"), "--sample")
+	s := startServer(b, sampleStore(b))
 	next := &stream{client: loadClient(), url: s.URLs.API + "/next", body: nextBodies(b)}
 	_, err := next.post(0)
 	require.NoError(b, err)
@@ -181,7 +180,7 @@ func TestLoad(t *testing.T) {
 	if longLoad > 0 {
 		nexts, writes, d, turn = 1000, 200, longLoad, 5*time.Second
 	}
-	s := startServer(t, filepath.Join(t.TempDir(), "data"), "--sample")
+	s := startServer(t, sampleStore(t))
 	next := &stream{client: loadClient(), url: s.URLs.API + "/next", perSecond: nexts, body: nextBodies(t)}
 	write := &stream{client: next.client, url: s.URLs.API + "/episodes", perSecond: writes, body: func(i int) string {
 		return fmt.Sprintf(`{"id":"load-%d","steps":[{"tool":"forge:get_issue"},{"tool":"forge:create_pull_request"}],"outcome":"success"}`, i)
@@ -242,7 +241,7 @@ func TestLoad(t *testing.T) {
 // back, and afterwards questions are answered as before.
 func TestOverload(t *testing.T) {
 	d := max(longLoad/10, 2*time.Second)
-	s := startServer(t, filepath.Join(t.TempDir(), "data"), "--sample")
+	s := startServer(t, sampleStore(t))
 	quiet := func() *stream {
 		return &stream{client: loadClient(), url: s.URLs.API + "/next", perSecond: 200, body: nextBodies(t)}
 	}
@@ -307,14 +306,14 @@ func TestAttacksOnOthers(t *testing.T) {
 		t.Skip("the attacker needs an address of its own on this machine: 127.0.0.2")
 	}
 	d := max(longLoad/20, time.Second)
-	dir := filepath.Join(t.TempDir(), "data")
+	dir := sampleStore(t)
 	keyOf := func(workspace string) string {
 		key, _ := says(t, 0, "keys", "create", "--data", dir, "--workspace", workspace)
 		return strings.TrimSpace(key)
 	}
 	head := "Host: localhost\r\nAuthorization: Bearer " + keyOf("attacker") + "\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
 	other := keyOf("default")
-	s := startServer(t, dir, "--sample", "--addr", "0.0.0.0:0") // there every request needs a key
+	s := startServer(t, dir, "--addr", "0.0.0.0:0") // there every request needs a key
 	page, err := url.Parse(s.URLs.Page)
 	require.NoError(t, err)
 	addr := "127.0.0.1:" + page.Port()

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -19,6 +20,30 @@ import (
 
 // The real binaries, built once for all tests of this package.
 var program, hookProgram string
+
+// importSample imports the bundled sample into a data directory that all tests copy: the import fits for seconds. It
+// returns the directory and what the command printed.
+var importSample = sync.OnceValues(func() (dir, said string) {
+	dir = filepath.Join(filepath.Dir(program), "sample")
+	out, err := exec.Command(program, "import", "sample", "--data", dir).CombinedOutput()
+	if err != nil {
+		panic(fmt.Sprintf("import the sample: %v: %s", err, out))
+	}
+	return dir, string(out)
+})
+
+// copySample makes dir a data directory into which the bundled sample was imported.
+func copySample(dir string) error {
+	imported, _ := importSample()
+	return os.CopyFS(dir, os.DirFS(imported))
+}
+
+// sampleStore returns a data directory of its own with the bundled sample.
+func sampleStore(t testing.TB) string {
+	dir := filepath.Join(t.TempDir(), "data")
+	require.NoError(t, copySample(dir))
+	return dir
+}
 
 func TestMain(m *testing.M) {
 	if os.Getenv(deskVariable) != "" { // a child of the program under test
@@ -71,6 +96,9 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits,
 			"same":  same,
+			"sample": func(ts *testscript.TestScript, _ bool, args []string) {
+				ts.Check(copySample(ts.MkAbs(args[0])))
+			},
 		},
 	})
 }

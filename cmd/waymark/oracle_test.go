@@ -72,8 +72,11 @@ func TestOracle(t *testing.T) {
 			o.ingest, err = filepath.Abs(filepath.Join("..", "..", "ingest", "testdata"))
 			require.NoError(t, err)
 			o.data = filepath.Join(o.dir, "data")
-			_, errs, code := waymark(t, "", "import", history, "--data", o.data)
-			require.Zero(t, code, errs)
+			if history == "sample" {
+				o.data = sampleStore(t)
+			} else {
+				says(t, 0, "import", history, "--data", o.data)
+			}
 			o.kept["desk"] = deskConfig(t, map[string]string{"DESK_SAYS": "stamped"})
 			says(t, 0, "next", "--profile", "learned", "--data", o.data) // fits once: a server would answer with the seed meanwhile
 			says(t, 0, "gateway", "add", o.kept["desk"], "--yes", "--data", o.data)

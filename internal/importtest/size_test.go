@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -47,19 +46,6 @@ func TestSize(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, want, 0o644))
 	}
 	assert.Equal(t, string(want), string(format(got)), "the code has another size than SIZE says")
-}
-
-func TestSizesLeaveOutTestsAndComments(t *testing.T) {
-	got, err := sizes(fstest.MapFS{
-		"graph/a.go":          {Data: []byte("// Package graph.\npackage graph\n\n/* a\nb */\nvar x = 1 // one\n\tvar y int\n")},
-		"graph/a_test.go":     {Data: []byte("package graph\n")},
-		"graph/testdata/b.go": {Data: []byte("package b\n")},
-		"lab/c.go":            {Data: []byte("package c\n")},
-		"run/deep/d.go":       {Data: []byte("package d\n")},
-		"run/e.txt":           {Data: []byte("text\n")},
-	})
-	require.NoError(t, err)
-	assert.Equal(t, "graph\t3\t38\nrun\t1\t9\ntotal\t4\t47\n", string(format(got)))
 }
 
 func format(all map[string]size) []byte {

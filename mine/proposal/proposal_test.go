@@ -177,37 +177,6 @@ func TestParametersFromSchemasAlone(t *testing.T) {
 	assert.NotContains(t, c.Tasks[2].Arguments, "labels")
 }
 
-func TestMembers(t *testing.T) {
-	for shape, want := range map[string]map[string]string{
-		"":           {},
-		"string":     {},
-		"{}":         {},
-		"{a:string}": {"a": "string"},
-		"{a:[{x:integer,y:{…}}],b:null,c:number}":  {"a": "array", "b": "", "c": "number"},
-		"{a:{b:string,c:[integer]},*:string,d:bo…": {"a": "object", "d": ""},
-		"{a:string,…}": {"a": "string"},
-		"{:string,a}":  {},
-	} {
-		got, _ := members(shape)
-		assert.Equal(t, want, got, shape)
-	}
-}
-
-func TestReferences(t *testing.T) {
-	for path, want := range map[string]string{
-		"": "t2.result", "id": "t2.result.id", "items[].id": "t2.result.items[0].id", "[].id": "t2.result[0].id", "a[][].b": "t2.result.a[0][0].b", "*.id": "",
-	} {
-		got, _ := reference(1, path)
-		assert.Equal(t, want, got, path)
-	}
-}
-
-func TestSpoken(t *testing.T) {
-	for id, want := range map[string]string{"github:search_issues": "search issues", "getUser": "get user", "a:b:listHTTPRoutes": "list httproutes", "_": "", "fs:read-file": "read file"} {
-		assert.Equal(t, want, spoken(id), id)
-	}
-}
-
 // A rubric of one's own may weigh otherwise, but asks for what a history tells.
 func TestOwnRubric(t *testing.T) {
 	own, err := score.Load([]byte(`
@@ -230,31 +199,6 @@ bands: [{verdict: yes_please, at_least: 9}, {verdict: no_thanks, fails: true}]
 		require.NoError(t, err)
 		_, err = Make(triage(t).history(), Options{Rubric: bad})
 		assert.ErrorContains(t, err, problem)
-	}
-}
-
-// Only the newest episodes are looked at, and examples are named by their own ids.
-func TestNewest(t *testing.T) {
-	w := &world{}
-	for i := range 100 {
-		tools := []string{"old:a", "old:b"}
-		if i >= 60 {
-			tools = []string{"new:a", "new:b", fmt.Sprint("odd:", i)}
-		}
-		var steps []episodic.Step
-		for _, tool := range tools {
-			steps = append(steps, episodic.Step{Tool: tool})
-		}
-		w.episode(t, "", "", steps...)
-	}
-	for newest, older := range map[int]int{40: 60, 7: 93, 33: 67} {
-		r, err := Make(w.history(), Options{Newest: newest})
-		require.NoError(t, err)
-		assert.Equal(t, older, r.Older)
-		require.Len(t, r.Proposals, 1)
-		p := r.Proposals[0]
-		assert.Equal(t, []string{"new:a", "new:b"}, p.Capability.Tools)
-		assert.Equal(t, []string{"e99", "e98", "e97", "e96", "e95"}, p.Evidence.Examples)
 	}
 }
 

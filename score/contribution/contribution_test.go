@@ -133,29 +133,6 @@ func TestConditionalCriteriaLeaveTheMaximum(t *testing.T) {
 	assert.Equal(t, "21.5", scored(t, r).Deltas[0].Max.String())
 }
 
-// Grades go by the percent before it is rounded; TestComposites has A, B and F.
-func TestGrades(t *testing.T) {
-	// 3 + 3 + 1.5 + 4.5 = 12 of 21 is 57.14 %; one more level of a weight of 1.5 makes 13.5, 64.29 %.
-	s := Scores{"structural": 3, "citation": 3, "rationale": 3, "scale_check": 3, "quarantine": 0, "real_third_alternative": 0}
-	d := scored(t, Request{Role: adversarialCritic, Text: fenced(critique), Scores: s}).Deltas[0]
-	assert.Equal(t, "57.14 F", d.Percent.String()+" "+*d.Grade)
-	s["quarantine"] = 1
-	d = scored(t, Request{Role: adversarialCritic, Text: fenced(critique), Scores: s}).Deltas[0]
-	assert.Equal(t, "64.29 D", d.Percent.String()+" "+*d.Grade)
-}
-
-// Ten and a half of 21 is half of the maximum and no warning; the next lower composite is one.
-func TestLowQualityIsBelowHalf(t *testing.T) {
-	s := Scores{"structural": 3, "citation": 3, "rationale": 0, "scale_check": 3, "quarantine": 0, "real_third_alternative": 0}
-	r := scored(t, Request{Role: adversarialCritic, Text: fenced(anomaly), Scores: s})
-	assert.Equal(t, "10.5", r.Deltas[0].Composite.String())
-	assert.Empty(t, r.Warnings)
-	s["structural"], s["rationale"] = 2, 1
-	r = scored(t, Request{Role: adversarialCritic, Text: fenced(anomaly), Scores: s})
-	assert.Equal(t, "10", r.Deltas[0].Composite.String())
-	assert.Equal(t, []string{"low_quality_contribution"}, names(r.Warnings))
-}
-
 func TestGates(t *testing.T) {
 	fake := strings.Replace(hypothesis, "§161", "§237", 1)
 	for name, tt := range map[string]struct {
@@ -212,22 +189,6 @@ func TestRejectedDeltasStay(t *testing.T) {
 		"composite": null, "composite_upper": null, "max": null, "percent": null, "grade": null}`, data)
 	assert.Equal(t, "21", r.Deltas[1].Composite.String())
 	assert.Equal(t, "1 delta valid, 1 rejected or dropped. The first scores 21 of 21 (A).", r.Message)
-}
-
-// The names that the interface fixes, and that nothing is null which is a list.
-func TestJSONOfAReport(t *testing.T) {
-	r := scored(t, Request{ID: "m1", Role: HypothesisGenerator, Text: fenced(third), Scores: Scores{"citation": 2}})
-	citation := r.Deltas[0].Criteria["citation"]
-	r.Deltas[0].Criteria = nil
-	data := encoded(t, r)
-	assert.JSONEq(t, `{"message": "1 delta valid, 0 rejected or dropped. The first scores 12 of 18 (D).", "id": "m1",
-		"role": "hypothesis_generator", "gates": [], "warnings": [], "dropped": [], "deltas": [{"line": 2, "operation": "ADD",
-		"section": "hypothesis_slate", "target_id": null, "valid": true, "errors": [], "notes": [], "criteria": {},
-		"not_applicable": {"paradox": "the context does not ask for it and no score was given"}, "operators": ["Cross-Domain"],
-		"composite": 12, "composite_upper": 17, "max": 18, "percent": 66.67, "grade": "D"}]}`, data)
-	data = encoded(t, citation)
-	assert.JSONEq(t, `{"score": 2, "max": 3, "weight": 1, "source": "given", "level": "correct anchors, small omissions",
-		"saw": "", "upper": 2, "needs_human": ""}`, data)
 }
 
 func TestWarnings(t *testing.T) {

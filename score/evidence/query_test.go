@@ -43,28 +43,6 @@ func TestForcedRoundsAskForTheRest(t *testing.T) {
 	assert.Equal(t, []Intent{discriminateTop2, "hypothesis_support_1", "hypothesis_support_2", falsifyLead}, intents(res.Rounds[2].NextQueries))
 }
 
-func TestQueryTexts(t *testing.T) {
-	q := triangulate(t, Request{Question: "How does TRX act on p53?", Hypotheses: []Hypothesis{
-		{ID: "h1", Text: "TRX inhibits the p53 protein by phosphorylation.", Rationale: "It has a kinase domain", KeyFact: "A phosphate group on serine 15"},
-		{ID: "h2", Text: "TRX inhibits the p53 protein by ubiquitination."},
-	}}).NextQueries
-	assert.Equal(t, "TRX inhibits the p53 protein by phosphorylation. A phosphate group on serine 15 It has a kinase domain", q[0].Text)
-	assert.Equal(t, "phosphorylation vs ubiquitination TRX inhibits p53 protein", q[2].Text) // the form of seed 001
-	assert.Equal(t, "TRX does not inhibit the p53 protein by phosphorylation OR TRX activates the p53 protein by phosphorylation OR evidence against It has a kinase domain", q[3].Text)
-}
-
-func TestNegation(t *testing.T) {
-	for claim, want := range map[string]string{
-		"X inhibits Y pathway":          "X does not inhibit Y pathway OR X activates Y pathway", // seed 001
-		"The flood was caused by rain.": "The flood was not caused by rain",
-		"Rain does not cause floods":    "no evidence that Rain does not cause floods",
-		"Heavy rain raised the river":   "no evidence that Heavy rain raised the river",
-		"A full disk":                   "no evidence that A full disk",
-	} {
-		assert.Equal(t, want, negation(claim, stanceOf(Hypothesis{Text: claim}).denies))
-	}
-}
-
 func TestSourceDiversity(t *testing.T) {
 	support := func(sources ...string) Request {
 		r := Request{Hypotheses: hypotheses("granite copper", "cedar maple"), Rounds: []Round{{}}}

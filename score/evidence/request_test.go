@@ -72,14 +72,6 @@ func TestCheckRefuses(t *testing.T) {
 	assert.EqualError(t, err, "hypotheses[0].text: is not valid UTF-8")
 }
 
-func TestOptionsKeepTheirDefaults(t *testing.T) {
-	r, err := decode([]byte(`{` + small + `,"options":{"max_forced":0,"abstain_lead":0.4}}`))
-	require.NoError(t, err)
-	want := defaults
-	want.MaxForced, want.AbstainLead = 0, .4
-	assert.Equal(t, want, *r.Options)
-}
-
 // What is accepted gives a result without any number that JSON cannot hold, the same one each time.
 func FuzzRequest(f *testing.F) {
 	f.Add([]byte(`{` + small + `}`))

@@ -319,16 +319,6 @@ func TestFoundIn(t *testing.T) {
 	}
 }
 
-func TestPassages(t *testing.T) {
-	assert.Equal(t, []Snippet{{ID: "d", Text: "One. Two.", Source: "d"}}, passages(Document{ID: "d", Text: "One.\n Two.\n"}))
-	assert.Equal(t, []Snippet{{"d#1", "One.", "d"}, {"d#2", "Two.", "d"}, {"d#3", "Three.", "d"}}, passages(Document{ID: "d", Text: "One.\n\nTwo.\r\n\r\n\n Three."}))
-	assert.Empty(t, passages(Document{ID: "d", Text: " \n\n "}))
-	cut := passages(Document{ID: "d", Text: strings.Repeat("Rain fell on the hill. ", 100), Source: "a.example"})
-	require.Len(t, cut, 2)
-	assert.Equal(t, "d#1", cut[0].ID)
-	assert.Equal(t, "a.example", cut[1].Source)
-}
-
 // No word is lost, no passage is too long, whatever the text.
 func TestPassagesHoldTheWholeText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -252,34 +252,6 @@ func TestConfidenceOfAResult(t *testing.T) {
 	assert.Equal(t, []string{"agreement_not_given", "no_evidence"}, res.Warnings)
 }
 
-// The entropies of origins of the seed documents, 4.3, computed there independently.
-func TestEntropy(t *testing.T) {
-	for _, tt := range []struct {
-		name       string
-		weights    []float64
-		nats, bits float64
-	}{
-		{"5 equal", []float64{.2, .2, .2, .2, .2}, 1.6094, 2.3219},
-		{"3 equal", []float64{1. / 3, 1. / 3, 1. / 3}, 1.0986, 1.5850},
-		{"certain", []float64{1, 0, 0}, 0, 0},
-		{".8, rest equal", []float64{.8, .05, .05, .05, .05}, .7777, 1.1219},
-		{".7", []float64{.7, .1, .1, .05, .05}, 1.0098, 1.4568},
-		{".55, rest equal", []float64{.55, .1125, .1125, .1125, .1125}, 1.3120, 1.8928},
-		{".35, rest equal", []float64{.35, .1625, .1625, .1625, .1625}, 1.5485, 2.2341},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			nats, share := entropy(tt.weights)
-			assert.InDelta(t, tt.nats, nats, 5e-5)
-			assert.InDelta(t, tt.bits, nats/math.Ln2, 5e-5)
-			assert.InDelta(t, tt.bits/math.Log2(float64(len(tt.weights))), share, 5e-5, "the share has no base")
-		})
-	}
-	_, alone := entropy([]float64{1})
-	assert.Zero(t, alone)
-	_, equal := entropy([]float64{.2, .2, .2, .2, .2})
-	assert.Equal(t, 1.0, equal, "never above 1 by rounding")
-}
-
 // Seed 001 says of its gate that an entropy below .8 means a hypothesis above .55, and that 1.4 "bits" are
 // undecided. Both are wrong with 5 hypotheses: .8 nats need a lead of .792, .8 bits one of .874; and
 // 1.4 bits are exceeded up to a lead of .725, that is nearly always. Hence nats as a share of ln k, and
@@ -307,74 +279,6 @@ func TestEntropyOfTheSeedsGloss(t *testing.T) {
 	assert.Greater(t, undecided, .8)
 	assert.InDelta(t, .497, .8/math.Log(5), 1e-4)
 	assert.InDelta(t, .870, 1.4/math.Log(5), 2e-4)
-}
-
-// weights are those of claims with these priors and support.
-func weights(prior, net []float64) []float64 {
-	var claims []*claim
-	for i := range prior {
-		claims = append(claims, &claim{prior: prior[i], support: net[i]})
-	}
-	reweigh(claims)
-	var w []float64
-	for _, c := range claims {
-		w = append(w, c.weight)
-	}
-	return w
-}
-
-func TestWeights(t *testing.T) {
-	for _, tt := range []struct {
-		name       string
-		prior, net []float64
-		want       []float64
-	}{
-		{"no evidence keeps the priors", []float64{.35, .33, .32}, []float64{0, 0, 0}, []float64{.35, .33, .32}},
-		{"net ln 2", []float64{.5, .5}, []float64{math.Ln2, 0}, []float64{2. / 3, 1. / 3}},
-		{"odds are multiplied", []float64{.8, .2}, []float64{0, math.Log(4)}, []float64{.5, .5}},
-		// support - falsification as a weight would be negative here, and 0/0 in the next.
-		{"more against than for", []float64{.5, .5}, []float64{-2, -2 - math.Ln2}, []float64{2. / 3, 1. / 3}},
-		{"nothing for any", []float64{.25, .25, .25, .25}, []float64{0, 0, 0, 0}, []float64{.25, .25, .25, .25}},
-		{"impossible stays so", []float64{0, .5, .5}, []float64{900, 0, 0}, []float64{0, .5, .5}},
-		{"far apart", []float64{.5, .5}, []float64{2000, -2000}, []float64{1, 0}},
-	} {
-		t.Run(tt.name, func(t *testing.T) { assert.InDeltaSlice(t, tt.want, weights(tt.prior, tt.net), 1e-12) })
-	}
-	assert.Equal(t, []float64{.35, .33, .32}, weights([]float64{.35, .33, .32}, []float64{1, 1, 1}), "exactly: .35 is not below .35")
-}
-
-func TestGate(t *testing.T) {
-	quiet := RoundResult{NewDocuments: 1, QualityGain: .01, EntropyShare: .4, LeadWeight: .6}
-	with := func(change func(*RoundResult)) RoundResult {
-		p := quiet
-		change(&p)
-		return p
-	}
-	for _, tt := range []struct {
-		name string
-		p    RoundResult
-		want Gate
-	}{
-		{"quiet and decided", quiet, Stop},
-		{"the first round never stops", with(func(p *RoundResult) { p.Gate = "first" }), Continue},
-		{"two new documents are not few", with(func(p *RoundResult) { p.NewDocuments = 2 }), Continue},
-		{"a gain of .03 is not little", with(func(p *RoundResult) { p.QualityGain = .03 }), Continue},
-		{"share .497 is undecided", with(func(p *RoundResult) { p.EntropyShare = .497 }), Forced},
-		{"lead .55 is enough", with(func(p *RoundResult) { p.LeadWeight = .55 }), Stop},
-		{"lead below .55", with(func(p *RoundResult) { p.LeadWeight = .5499 }), Forced},
-		{"second forced round", with(func(p *RoundResult) { p.EntropyShare, p.ForcedRounds = .9, 1 }), Forced},
-		{"no third one", with(func(p *RoundResult) { p.EntropyShare, p.ForcedRounds = .9, 2 }), Exhausted},
-		{"decided after forced rounds", with(func(p *RoundResult) { p.ForcedRounds = 2 }), Stop},
-		{"new evidence goes on whatever the entropy", with(func(p *RoundResult) { p.NewDocuments, p.EntropyShare, p.LeadWeight = 9, .01, .99 }), Continue},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			number := 2
-			if tt.p.Gate == "first" {
-				number = 1
-			}
-			assert.Equal(t, tt.want, defaults.gate(number, tt.p))
-		})
-	}
 }
 
 // A session without anything new: two rounds are forced, then it is over, however long the host goes on.
@@ -440,12 +344,6 @@ func TestMergedStandForOne(t *testing.T) {
 	assert.Equal(t, 1.0, res.Dominance)
 	assert.Zero(t, res.Rounds[0].EntropyShare)
 	assert.Contains(t, res.Warnings, "one_hypothesis")
-}
-
-func TestDistance(t *testing.T) {
-	assert.InDelta(t, 1, distance(hypotheses("rain", "wind")), 1e-15)
-	assert.InDelta(t, .5, distance(hypotheses("warm rain", "cold rain")), 1e-15)
-	assert.Zero(t, distance(hypotheses("rain")))
 }
 
 // draw makes requests of few words, so that ties, repeats and thresholds are met often.
