@@ -683,7 +683,6 @@ func TestRunRequestRefusesOtherFields(t *testing.T) {
 		{`{"dag":{"tasks":[{"id":"a","tool":"issue:find","wired":[{"bogus":1}]}]}}`, "bogus", ""},
 		{`{"dag":{` + tasks + `},"paths":[{"from":"a","bogus":1}]}`, "bogus", ""},
 		{`{"dag":{` + tasks + `},"alternatives":[{"bogus":1}]}`, "bogus", ""},
-		{`{"dag":{` + tasks + `},"rejected_edges":[{"bogus":1}]}`, "bogus", ""},
 		{`{"dag":{` + tasks + `},"model":{"bogus":1}}`, "bogus", ""},
 		{`{"dag":{` + tasks + `},"Confidence":1}`, "Confidence", ""},
 		{`{"dag":{` + tasks + `},"confidence":"high"}`, "confidence", "a JSON string does not fit here"},

@@ -36,7 +36,8 @@ type Measures struct {
 	incidence *graph.Incidence
 	hyperRank []float64 // PageRank of the tool × capability incidence, divided by the largest
 	texts     textMeasures
-	learning  *learning // nil if profile learned is off
+	learning  *learning       // nil if profile learned is off
+	prior     func() *learned // see assumed
 }
 
 // textMeasures are the indexes of texts and past requests.
@@ -72,8 +73,8 @@ type MeasureOptions struct {
 	// Learn works out what profile learned answers with, which otherwise the first question does that
 	// asks for it. It changes no answer.
 	Learn bool `json:"-"`
-	// Provisional works out profile learned from prior weights where a fit would take long: it answers what comes next,
-	// and leaves what an intent needs to the seed. For the time until a fit is done.
+	// Provisional works out profile learned from prior weights where a fit would take long. For the time until a fit is
+	// done.
 	Provisional bool `json:"-"`
 	// Vectors returns unit vectors of texts from an embeddings endpoint; nil: none.
 	Vectors func(ctx context.Context, texts []string) ([][]float32, error) `json:"-"`
@@ -101,6 +102,10 @@ const neighbourNames = 8
 func newMeasures(c *history.Counts) *Measures {
 	m := &Measures{nodes: len(c.IDs), episodes: c.Past.N, steps: c.Totals.Steps, measured: c.Catalog, past: c.Past, canon: c.Canonical, vouched: c.Vouched}
 	m.intents = sync.OnceValue(m.intentsByNode)
+	m.prior = sync.OnceValue(func() *learned {
+		l := &learning{counts: c, hyper: hypergraph{m.groups.cluster, m.hyperRank}, words: m.thesaurus, provisional: true}
+		return l.compute(never, func(float64) {})
+	})
 	return m
 }
 

@@ -108,6 +108,12 @@ func Prior() *Fitted {
 	return &Fitted{find: r, needs: r, next: r, planner: newPlanner()}
 }
 
+// WithPrior is the model with what answers while nothing is fitted.
+func (m *Model) WithPrior() *Model { return &Model{m.history, Prior()} }
+
+// Effect is that of a tool, as annotated or by its first verb.
+func (m *Model) Effect(tool int32) Effect { return m.history.texts.actions[tool].effect }
+
 // fewQuestions is how many questions leave open whether all of them are needed for the trees. Of more, a fold is kept to
 // choose the number of trees and to calibrate.
 const fewQuestions = 2_500
