@@ -115,7 +115,14 @@ func (p *plan) linkNeeds(j int) {
 
 // reaches reports whether task j comes after task i.
 func (p *plan) reaches(i, j int) bool {
-	return slices.ContainsFunc(p.tasks[j].after, func(a int) bool { return a == i || a > i && p.reaches(i, a) })
+	behind := make([]bool, j+1) // what task j comes after, and itself
+	behind[j] = true
+	for k := j; k > i; k-- { // links point backwards
+		for _, a := range p.tasks[k].after {
+			behind[a] = behind[a] || behind[k]
+		}
+	}
+	return behind[i]
 }
 
 // linked reports whether b needs a: as the catalog says, or because results of a were seen to be an input of b, or schemas
@@ -326,7 +333,7 @@ func (p *plan) rate(a *DAGAnswer, top float64) {
 	switch {
 	case len(p.tasks) == 0:
 	case p.planned != nil:
-		a.Confidence = min(Cap, max(p.planned.Fits, p.newer))
+		a.Confidence = min(Cap, max(p.planned.Fits, p.fresh))
 		if s.add("fits", a.Confidence, 1); !p.repeats {
 			a.Complete = p.planned.Complete
 		}

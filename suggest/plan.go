@@ -64,7 +64,7 @@ type plan struct {
 	most    int // tasks
 	tasks   []task
 	repeats bool        // the tasks are those of a task recorded since the build
-	newer   float64     // chance of the best task that is planned for what came after the build
+	fresh   float64     // chance of the best task that is planned for what came after the build
 	others  []candidate // what was not chosen, best first
 }
 
@@ -140,16 +140,18 @@ func (p *plan) take() {
 		n := tasks[i].node
 		return !p.passes(n) || p.nodes.inFlight[p.considered(n)] || p.exhausted(n) || slices.ContainsFunc(tasks[:i], func(t task) bool { return t.node == n })
 	})
-	if len(p.tasks) > p.most {
-		scores := make([]float64, len(p.tasks))
-		for i, t := range p.tasks {
-			scores[i] = t.score
+	for len(p.tasks) > p.most {
+		least := len(p.tasks) - 1
+		for i := least; i >= 0; i-- {
+			if p.tasks[i].score < p.tasks[least].score {
+				least = i
+			}
 		}
-		p.tasks = without(p.tasks, func(i int) bool { return placeOf(scores, i) >= p.most })
+		p.tasks = without(p.tasks, func(i int) bool { return i == least })
 		p.warn(WarnTruncated)
 	}
 	p.learnedCandidates(func(c candidate) {
-		p.others = p.keep(p.others, c, alternatives+p.most, func(n int32) bool { return p.Live(n) && p.mayAdd(n) })
+		p.others = p.keep(p.others, c, alternatives+p.most, p.mayAdd)
 	})
 	p.provide()
 	p.others = slices.DeleteFunc(p.others, func(c candidate) bool { return p.has(c.node) })
@@ -157,16 +159,6 @@ func (p *plan) take() {
 		p.linkNeeds(j)
 	}
 	p.slot()
-}
-
-// placeOf is how many values stand before the one at i, the largest first.
-func placeOf(values []float64, i int) (before int) {
-	for j, v := range values {
-		if v > values[i] || v == values[i] && j < i {
-			before++
-		}
-	}
-	return before
 }
 
 // considered makes n a candidate, so that its signals are valid, and returns it.
@@ -191,7 +183,7 @@ func (p *plan) foreseen(s rank.Step) task {
 // recorded is the task of a node that what came after the build speaks for.
 func (p *plan) recorded(n int32) task {
 	t := p.added(n, 0)
-	p.newer = max(p.newer, t.score)
+	p.fresh = max(p.fresh, t.score)
 	return t
 }
 
@@ -281,65 +273,24 @@ func (p *plan) shown(q *query, c candidate, score float64) task {
 
 // walk goes the likeliest way on from the context, or from the usual beginning.
 func (p *plan) walk() {
-	most := p.request.MaxSteps
-	if most == 0 {
-		most = max(1, p.usualLength()-len(p.context))
-	}
-	at := slices.Clone(p.context)
-	if len(at) == 0 {
-		start, why := p.beginning()
-		if start < 0 {
-			p.warn(WarnNoHistory)
-			return
-		}
-		p.consider(start)
-		s := sum{keep: true}
-		s.add("pagerank", p.rank(start), wRank)
-		p.episodic(start, &s)
-		p.tasks = append(p.tasks, task{node: start, slot: SlotTarget, score: s.close(), formula: FormulaHybrid, terms: s.terms, reason: why})
-		at = append(at, start)
-	}
-	for len(p.tasks) < most {
-		next, ok := p.step(at)
+	most := cmp.Or(p.request.MaxSteps, max(1, p.usualLength()-len(p.context)))
+	for way := slices.Clone(p.context); len(p.tasks) < most; {
+		next, ok := p.step(way)
 		if !ok {
 			break
 		}
-		p.consider(next.node)
 		if n := len(p.tasks); n > 0 {
 			next.after = []int{n - 1}
 		}
+		way = append(way, p.considered(next.node))
 		p.tasks = append(p.tasks, next)
-		at = append(at, next.node)
 	}
 	if len(p.tasks) == 0 {
 		p.warn(WarnNoHistory)
 	}
 }
 
-// beginning is where a walk without a context starts: the usual first tool, else a hub, else, in a
-// catalog without any history, the first tool by id.
-func (p *plan) beginning() (start int32, why string) {
-	if p.Start >= 0 && p.passes(p.Start) {
-		return p.Start, "most tasks begin with it"
-	}
-	if q, err := p.newQueryWithSignals(nil, "", nil, p.request.Allow); err == nil {
-		defer q.close()
-		q.withheld = p.withheld
-		q.hubs(1)
-		if top := q.best(1, q.passes); len(top) > 0 {
-			return top[0].node, "a hub of its group of tools"
-		}
-	}
-	for _, n := range p.Roles.Tools {
-		if p.passes(n) {
-			p.warn(WarnNoHistory)
-			return n, "nothing is known yet; the first tool of the catalog"
-		}
-	}
-	return -1, ""
-}
-
-// step is the best tool after a way that is not on it yet.
+// step is the best tool after a way that is not on it yet; at its beginning the usual first tool, else a hub.
 func (p *plan) step(way []int32) (task, bool) {
 	ids := make([]string, len(way))
 	for i, n := range way {
@@ -360,7 +311,14 @@ func (p *plan) step(way []int32) (task, bool) {
 	if len(p.tasks) > 0 && q.stop() >= stopAt {
 		return task{}, false
 	}
-	top := q.best(1, func(n int32) bool { return q.passes(n) && !slices.Contains(way, n) })
+	passes := func(n int32) bool { return q.passes(n) && !slices.Contains(way, n) }
+	if len(way) == 0 {
+		if q.hubs(1); q.Start >= 0 && q.passes(q.Start) {
+			q.addCandidate(q.Start)
+			passes = func(n int32) bool { return n == q.Start }
+		}
+	}
+	top := q.best(1, passes)
 	if len(top) == 0 {
 		return task{}, false
 	}
