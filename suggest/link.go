@@ -65,10 +65,10 @@ func (p *plan) provideTask(j int) bool {
 	for _, in := range p.inputs(t) {
 		gives := func(n int32) bool { return n != t && p.feeds(n, t, in) }
 		given := func(o task) bool { return gives(o.node) }
-		if !in.Required || slices.ContainsFunc(p.tasks[:j], given) || slices.ContainsFunc(p.distinct, gives) {
+		if !in.Required || spoken(in) || slices.ContainsFunc(p.tasks[:j], given) || slices.ContainsFunc(p.distinct, gives) {
 			continue
 		}
-		if i := j + 1 + slices.IndexFunc(p.tasks[j+1:], given); i > j && p.free(i, j) && !p.takes(p.tasks[i].node, in.Name) {
+		if i := j + 1 + slices.IndexFunc(p.tasks[j+1:], given); i > j && p.free(i, j, in) {
 			moved := p.tasks[i]
 			p.tasks = without(p.tasks, func(k int) bool { return k == i })
 			p.insert(moved, j)
@@ -81,10 +81,14 @@ func (p *plan) provideTask(j int) bool {
 	return false
 }
 
-// free reports whether task i needs nothing of task j and those between them.
-func (p *plan) free(i, j int) bool {
+// free reports whether task i may come before task j, to give it an input: it only reads, does not take that input itself
+// and needs nothing of task j and those between them, and history does not have it right behind task j more often.
+func (p *plan) free(i, j int, in catalog.Property) bool {
 	to := p.tasks[i].node
-	return !slices.ContainsFunc(p.tasks[j:i], func(t task) bool { return p.linked(t.node, to) })
+	_, ahead := p.transition(to, p.tasks[j].node)
+	_, behind := p.transition(p.tasks[j].node, to)
+	return ahead >= behind && p.reads(to) && !p.takes(to, in.Name) &&
+		!slices.ContainsFunc(p.tasks[j:i], func(t task) bool { return p.linked(t.node, to) })
 }
 
 // insert puts a task before task j, which comes after it.

@@ -105,7 +105,9 @@ func (f *Fitted) On(tools []Tool, tasks []*Task, words *thesaurus.Thesaurus, sto
 // Prior is what answers while nothing is fitted: the reference, and chances that are only guessed.
 func Prior() *Fitted {
 	r := ranker{start: prior, trees: &trees.Model{}, curves: [2]*calibrate.Curve{{}, {}}}
-	return &Fitted{find: r, needs: r, next: r, planner: newPlanner()}
+	f := &Fitted{find: r, needs: r, next: r, planner: newPlanner()}
+	f.needs.start.recalls = true
+	return f
 }
 
 // WithPrior is the model with what answers while nothing is fitted.
