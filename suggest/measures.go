@@ -339,11 +339,6 @@ func Texts(c *history.Counts) []string {
 // schema's words.
 func embedded(d semantic.Document) string { return strings.TrimSpace(d.Name + ". " + d.Text) }
 
-// counts reports whether the request of an episode is evidence for a node: of one since the build it is for all.
-func (m *Measures) counts(episode int, n int32) bool {
-	return episode >= m.episodes || m.vouched(episode, n)
-}
-
 // intentsByNode lists, for each node, the newest of the measured episodes with an intent that used it and did
 // not fail as a whole.
 func (m *Measures) intentsByNode() [][]int32 {
