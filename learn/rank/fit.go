@@ -380,8 +380,9 @@ func (a *Answer) Explain(tool int32) (e Explanation, ok bool) {
 	e.Score, e.Slope = float64(a.table.row(i)[Reference]), a.ranker.start.slope
 	e.Bias = a.ranker.start.bias + a.ranker.trees.Contributions(parts, a.table.row(i))
 	e.Outcomes = a.more[tool]
-	start := a.ranker.start
-	e.Groups[Features[Votes].Group] = start.of(a.table.row(i)) - start.bias - float64(start.slope*e.Score)
+	if start := a.ranker.start; start.recalls {
+		e.Groups[Features[Votes].Group] = start.of(a.table.row(i)) - start.bias - float64(start.slope*e.Score)
+	}
 	for k, v := range parts {
 		e.Groups[Features[k].Group] += v
 	}
