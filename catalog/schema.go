@@ -22,12 +22,17 @@ const maxProperties = 1000
 // down, those of objects in it (a.b). It reads JSON Schema (with local references, and the types of
 // anyOf, oneOf and allOf joined) and the compact form of data sets, {"properties":{"query":"string"}}.
 // From a schema that makes no sense it returns what it can.
-func Properties(schema json.RawMessage) []Property {
+func Properties(schema json.RawMessage) []Property { return properties(schema, false) }
+
+// Results lists what [Properties] does, and the properties of the items of lists (a[].b).
+func Results(schema json.RawMessage) []Property { return properties(schema, true) }
+
+func properties(schema json.RawMessage, items bool) []Property {
 	root := object(schema)
 	if root == nil {
 		return nil
 	}
-	r := reader{root: root, budget: maxSchemas}
+	r := reader{root: root, budget: maxSchemas, items: items}
 	r.object(root, "", 0)
 	slices.SortStableFunc(r.found, func(a, b Property) int { return strings.Compare(a.Name, b.Name) })
 	return slices.CompactFunc(r.found, func(a, b Property) bool { return a.Name == b.Name })
@@ -39,7 +44,8 @@ const maxSchemas = 2000
 type reader struct {
 	root   map[string]json.RawMessage
 	found  []Property
-	budget int // schemas that may still be looked at
+	budget int  // schemas that may still be looked at
+	items  bool // of lists are read
 }
 
 // object reads the properties of s, and of the schemas it is joined from.
@@ -76,6 +82,9 @@ func (r *reader) object(s map[string]json.RawMessage, prefix string, depth int) 
 		r.found = append(r.found, p)
 		if prefix == "" {
 			r.object(inner, name+".", depth+1)
+			if r.items {
+				r.object(object(inner["items"]), name+"[].", depth+1)
+			}
 		}
 	}
 	for _, key := range []string{"allOf", "anyOf", "oneOf"} {

@@ -76,7 +76,7 @@ func TestAnswersBeforeTheFitIsDone(t *testing.T) {
 	assert.NotEmpty(t, now.Suggestions)
 	plan, err := e.Model().Plan(suggest.DAGRequest{Intent: "do 1", Profile: suggest.ProfileLearned})
 	require.NoError(t, err)
-	assert.Equal(t, suggest.ProfileSeed, plan.Model.Profile)
+	assert.Equal(t, suggest.ProfileLearned, plan.Model.Profile)
 	assert.Contains(t, plan.Warnings, suggest.WarnProvisional)
 	seed, err := e.Model().Next(suggest.NextRequest{Context: []string{"a", "b"}, Profile: suggest.ProfileSeed})
 	require.NoError(t, err)

@@ -49,12 +49,11 @@ const (
 	WarnLowConfidence  = "low_confidence"  // the best confidence is below .50
 	WarnNoHistory      = "no_history"      // nothing was ever recorded after this context
 	WarnUnknownContext = "unknown_context" // an id of the context is in no catalog and no episode
-	WarnCyclesCut      = "cycles_cut"      // learned links were left out so that a DAG remains
 	WarnNoIntentMatch  = "no_intent_match" // no tool's text has anything in common with the intent
 	WarnForeign        = "foreign_request" // the words of the intent are not those of the catalog or the history
 	WarnTruncated      = "truncated"       // the step limit cut the plan
 	WarnNothingAllowed = "nothing_allowed" // the patterns of allow match no id
-	WarnProvisional    = "provisional"     // profile learned is being fitted: prior weights answer and seed plans, or seed does both
+	WarnProvisional    = "provisional"     // profile learned is being fitted: prior weights or seed answer
 )
 
 // ModelInfo names the model that answered.
@@ -208,7 +207,8 @@ type Task struct {
 	Host          bool                `json:"host,omitempty"` // a built-in tool of the host: a run steps over it
 	DependsOn     []string            `json:"depends_on"`
 	Arguments     map[string]Argument `json:"arguments"`
-	Wired         []Wired             `json:"wired,omitempty"` // what speaks for arguments that were seen to come from there
+	Wired         []Wired             `json:"wired,omitempty"`   // what speaks for arguments that were seen to come from there
+	Missing       []string            `json:"missing,omitempty"` // required arguments that nothing here gives: whoever runs the plan is asked for them
 	Slot          string              `json:"slot"`
 	Confidence    float64             `json:"confidence"`
 	ConfidenceLow float64             `json:"confidence_low,omitempty"`
@@ -248,13 +248,6 @@ type Path struct {
 	Confidence float64  `json:"confidence"`
 }
 
-// RejectedEdge is a link that was considered and left out.
-type RejectedEdge struct {
-	From   string `json:"from"`
-	To     string `json:"to"`
-	Reason string `json:"reason"`
-}
-
 // Alternative is a tool that could stand in for a task, or be added.
 type Alternative struct {
 	ID    string  `json:"id"`
@@ -264,21 +257,20 @@ type Alternative struct {
 
 // DAGAnswer is the answer of Plan.
 type DAGAnswer struct {
-	SuggestionID  string         `json:"suggestion_id"`
-	DAG           DAG            `json:"dag"`
-	Confidence    float64        `json:"confidence"`         // that it fits the intent: of a learned plan that any tool does
-	Complete      float64        `json:"complete,omitempty"` // of a learned plan: probability that nothing is missing, if it fits
-	ConfidenceLow float64        `json:"confidence_low,omitempty"`
-	Mode          Mode           `json:"mode"`
-	Paths         []Path         `json:"paths"`
-	Alternatives  []Alternative  `json:"alternatives"`
-	RejectedEdges []RejectedEdge `json:"rejected_edges"`
-	Terms         []Term         `json:"terms,omitempty"`
-	Rationale     string         `json:"rationale"`
-	Warnings      []string       `json:"warnings"`
-	UnknownIDs    []UnknownID    `json:"unknown_ids,omitempty"`
-	Waiting       string         `json:"waiting,omitempty"` // of an empty or weak answer: how many entries wait for approval
-	Model         ModelInfo      `json:"model"`
+	SuggestionID  string        `json:"suggestion_id"`
+	DAG           DAG           `json:"dag"`
+	Confidence    float64       `json:"confidence"`         // that it fits the intent: that any tool does
+	Complete      float64       `json:"complete,omitempty"` // of a plan for an intent: probability that nothing is missing, if it fits
+	ConfidenceLow float64       `json:"confidence_low,omitempty"`
+	Mode          Mode          `json:"mode"`
+	Paths         []Path        `json:"paths"`
+	Alternatives  []Alternative `json:"alternatives"`
+	Terms         []Term        `json:"terms,omitempty"`
+	Rationale     string        `json:"rationale"`
+	Warnings      []string      `json:"warnings"`
+	UnknownIDs    []UnknownID   `json:"unknown_ids,omitempty"`
+	Waiting       string        `json:"waiting,omitempty"` // of an empty or weak answer: how many entries wait for approval
+	Model         ModelInfo     `json:"model"`
 }
 
 // ExplainRequest asks why an id is, or is not, suggested in a situation.

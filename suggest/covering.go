@@ -34,8 +34,9 @@ const (
 
 // covering is a capability in the place of tools.
 type covering struct {
-	node  int32
-	tools []int32 // those it covers, as they were chosen
+	node   int32
+	tools  []int32 // those it covers, as they were chosen
+	stages []int   // of the tasks of a plan
 }
 
 // coverList finds the capabilities that cover the first tools of a list.
@@ -212,119 +213,99 @@ func (p *plan) cover() {
 		for i, t := range p.tasks {
 			nodes[i] = t.node
 		}
-		var best *covering
+		var best covering
 		for _, n := range p.capabilitiesOf(nodes) {
 			covered, ok := p.coveredBy(n, nodes, 1)
-			switch {
-			case slices.Contains(nodes, n): // chosen by itself: what it does is not done twice
-				covered = append(slices.DeleteFunc(slices.Clone(nodes), func(t int32) bool { return !slices.Contains(p.CapabilityTools(n), t) }), n)
-			case !ok:
+			if slices.Contains(nodes, n) { // chosen by itself: what it does is not done twice
+				covered, ok = append(slices.DeleteFunc(slices.Clone(nodes), func(t int32) bool { return !slices.Contains(p.CapabilityTools(n), t) }), n), true
+			}
+			c := covering{n, covered, nil}
+			if !ok || len(covered) < coveredTools || !p.stage(&c) {
 				continue
 			}
-			if len(covered) < coveredTools || !p.apart(covered) {
-				continue
-			}
-			c := covering{n, covered}
-			if best == nil || cmp.Or(cmp.Compare(len(best.tools), len(c.tools)), cmp.Compare(p.nodes.semantic[best.node], p.nodes.semantic[n]), strings.Compare(p.IDs[n], p.IDs[best.node])) < 0 {
-				best = &c
+			if best.stages == nil || cmp.Or(cmp.Compare(len(best.tools), len(covered)), cmp.Compare(p.nodes.semantic[best.node], p.nodes.semantic[n]), strings.Compare(p.IDs[n], p.IDs[best.node])) < 0 {
+				best = c
 			}
 		}
-		if best == nil {
+		if best.stages == nil {
 			return
 		}
-		p.replace(best)
+		p.replace(&best)
 	}
 }
 
-// apart reports whether the tasks of some tools can be done at once: nothing else comes between them.
-func (p *plan) apart(tools []int32) bool {
-	in := func(i int) bool { return slices.Contains(tools, p.tasks[i].node) }
-	// Tasks are in topological order, so after[a] is final before a task that depends on a is reached.
-	after := make([]bool, len(p.tasks)) // comes after one of them through something else
-	for i, t := range p.tasks {
-		for _, a := range t.after {
-			switch {
-			case in(i) && after[a]:
+// The places of tasks around a capability: before it, covered by it, and after something that is.
+const before, covered, after = 0, 1, 2
+
+// stage finds the stages of the tasks around a capability. It reports whether what it covers can be done at once: nothing
+// else comes between.
+func (p *plan) stage(c *covering) bool {
+	c.stages = make([]int, len(p.tasks))
+	for i, t := range p.tasks { // in topological order
+		late := slices.ContainsFunc(t.after, func(a int) bool { return c.stages[a] == after })
+		switch {
+		case slices.Contains(c.tools, t.node):
+			if c.stages[i] = covered; late {
 				return false
-			case !in(i) && (in(a) || after[a]):
-				after[i] = true
 			}
+		case late || slices.ContainsFunc(t.after, func(a int) bool { return c.stages[a] == covered }):
+			c.stages[i] = after
 		}
 	}
 	return true
 }
 
-// replace puts a capability in the place of the first of the tasks it covers that nothing needed before
-// comes after.
+// replace puts a capability in the place of the tasks it covers.
 func (p *plan) replace(c *covering) {
-	in := func(t *task) bool { return slices.Contains(c.tools, t.node) }
-	made, last := p.merged(c)
-	// In the new order come first those before the last one covered that do not depend on the covered
-	// ones, then the capability, then the rest.
-	depends := make([]bool, len(p.tasks))
-	for i := range p.tasks {
-		depends[i] = in(&p.tasks[i]) || slices.ContainsFunc(p.tasks[i].after, func(a int) bool { return depends[a] })
-	}
-	place := make([]int, len(p.tasks))
+	at := make([]int, len(p.tasks))
 	var tasks []task
-	put := func(i int) {
-		place[i] = len(tasks)
-		tasks = append(tasks, p.tasks[i])
-	}
-	for i := range p.tasks {
-		if !depends[i] && i < last {
-			put(i)
+	for stage := before; stage <= after; stage++ {
+		if stage == covered {
+			tasks = append(tasks, p.merged(c))
 		}
-	}
-	at := len(tasks)
-	tasks = append(tasks, made)
-	for i := range p.tasks {
-		switch {
-		case in(&p.tasks[i]):
-			place[i] = at // links from and to it are drawn below
-		case depends[i] || i >= last:
-			put(i)
-		}
-	}
-	links := make([][]int, len(tasks))
-	for i := range p.tasks {
-		for _, a := range p.tasks[i].after {
-			if from, to := place[a], place[i]; from != to {
-				links[to] = append(links[to], from)
+		for i, t := range p.tasks {
+			if c.stages[i] == stage {
+				if stage != covered {
+					t.after = nil
+					tasks = append(tasks, t)
+				}
+				at[i] = len(tasks) - 1
 			}
 		}
 	}
-	for i := range tasks {
-		slices.Sort(links[i])
-		tasks[i].after = slices.Compact(links[i])
+	for i, t := range p.tasks {
+		for _, a := range t.after {
+			if from, to := at[a], &tasks[at[i]]; from != at[i] && !slices.Contains(to.after, from) {
+				to.after = append(to.after, from)
+				slices.Sort(to.after)
+			}
+		}
 	}
 	p.tasks = tasks
 	p.others = slices.DeleteFunc(p.others, func(o candidate) bool { return o.node == c.node })
 }
 
 // merged is the task of a capability that does the covered tasks: the best score of theirs, and a target if one of them
-// is. A capability that was chosen by itself keeps its own task. last is the position of the last covered task.
-func (p *plan) merged(c *covering) (made task, last int) {
-	made = task{node: c.node, slot: SlotPrerequisite, formula: FormulaCovers}
+// is. A capability that was chosen by itself keeps its own task.
+func (p *plan) merged(c *covering) task {
+	made := task{node: c.node, slot: SlotPrerequisite, formula: FormulaCovers}
 	var named []string
-	var own *task
-	for i := range p.tasks {
-		if t := &p.tasks[i]; slices.Contains(c.tools, t.node) {
-			if t.node == c.node {
-				own = t
-			}
-			made.score, last = max(made.score, min(Cap, t.score)), i
-			named = append(named, p.IDs[t.node])
-			if t.slot == SlotTarget {
-				made.slot = SlotTarget
-			}
+	for i, t := range p.tasks {
+		if c.stages[i] != covered {
+			continue
 		}
+		if t.node == c.node {
+			t.after = nil
+			return t
+		}
+		if made.score = max(made.score, min(Cap, t.score)); t.slot == SlotTarget {
+			made.slot = SlotTarget
+		}
+		named = append(named, p.IDs[t.node])
 	}
-	if own != nil {
-		made = *own
-	} else if p.shows() {
+	if p.shows() {
 		made.terms = []Term{{"its_best_tool", made.score, 1, made.score}}
 		made.reason = "a stored capability that does what would be " + strings.Join(named, ", ")
 	}
-	return made, last
+	return made
 }

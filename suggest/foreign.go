@@ -129,3 +129,11 @@ func (q *query) informative() []string {
 	}
 	return terms
 }
+
+// markOwn marks the terms that a node's own text has.
+func (m *Model) markOwn(n int32, terms []string, has []bool) {
+	d := m.Document(m.IDs[n])
+	for _, text := range [...]string{d.Name, d.Text, d.Properties} {
+		semantic.Mark(text, terms, has)
+	}
+}

@@ -178,7 +178,7 @@ func (d *derivation) text() {
 		d.add("graph", choose(!d.s.Adjacent, "min(largest_AA/2, 1)", ""), near, "over the context; 1 with an edge to or from it")
 	}
 	var s sum
-	s.rankScore(d.alpha, d.s.Semantic, nil, near, 0)
+	s.rankScore(d.alpha, d.s.Semantic, near, 0)
 	d.add("hybrid_score", choose(context, "alpha·semantic + (1 - alpha)·graph", "semantic"), s.total/wHybrid, "")
 }
 

@@ -26,12 +26,9 @@ const wCooccurrence, wCommunity, wAdamicAdar, wPageRank = 0.50, 0.25, 0.15, 0.10
 const wOverlap, wSuccess, wHypergraph, wSemantic = 0.40, 0.35, 0.15, 0.10
 
 // rankScore adds .8·(alpha·semantic + (1-alpha)·graph) + .2·pageRank, where pageRank is divided by the largest. Without
-// a context alpha is 1 and the graph term is absent. A plan has a second text signal, recalled, which is nil elsewhere.
-func (s *sum) rankScore(alpha, semantic float64, recalled *float64, graph, pageRank float64) {
+// a context alpha is 1 and the graph term is absent.
+func (s *sum) rankScore(alpha, semantic, graph, pageRank float64) {
 	s.add("semantic", semantic, wHybrid*alpha)
-	if recalled != nil {
-		s.add("nearest_episodes", *recalled, wHybrid*alpha)
-	}
 	if alpha < 1 {
 		s.add("graph", graph, wHybrid*(1-alpha))
 	}

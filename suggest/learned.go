@@ -130,6 +130,17 @@ func (l *learning) compute(halt func() bool, tell func(done float64)) *learned {
 	return lessons.learned
 }
 
+// assumed is what plans for profile seed, and while nothing is fitted: the reference ranks. It is on the counts of what was
+// learned, if anything was.
+func (m *Measures) assumed() *learned {
+	if done := m.learning.result.Load(); done != nil {
+		l := *done
+		l.fittedModels, l.ranker = *assume(), done.ranker.WithPrior()
+		return &l
+	}
+	return m.prior()
+}
+
 // fitted is what was fitted so far, nil if nothing was. It never waits for what is being worked out.
 func (l *learning) fitted() *fittedModels {
 	known := l.known.Load()

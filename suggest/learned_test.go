@@ -443,7 +443,7 @@ func TestLearnedReachesColdTools(t *testing.T) {
 	assert.NotContains(t, tools(p), "x:ticket")
 }
 
-// What the catalog says that tools require is heard: by what is learned, and by the seed.
+// What the catalog says that tools require is heard.
 func TestRequires(t *testing.T) {
 	w := planted(t, 120)
 	for _, tool := range []catalog.Tool{
@@ -467,16 +467,14 @@ func TestRequires(t *testing.T) {
 	require.NoError(t, err)
 	checkDAG(t, m, p)
 	require.Contains(t, tools(p), "x:c")
-	at := slices.Index(tools(p), "x:c")
-	needs := []string{}
-	for _, id := range p.DAG.Tasks[at].DependsOn {
-		for _, task := range p.DAG.Tasks {
-			if task.ID == id {
-				needs = append(needs, task.Tool)
-			}
+	comesAfter := map[string][]string{} // by task, in order
+	for _, task := range p.DAG.Tasks {
+		for _, id := range task.DependsOn {
+			before := p.DAG.Tasks[slices.IndexFunc(p.DAG.Tasks, func(o Task) bool { return o.ID == id })].Tool
+			comesAfter[task.Tool] = append(append(comesAfter[task.Tool], before), comesAfter[before]...)
 		}
 	}
-	assert.Subset(t, needs, []string{"x:b", "x:new"})
+	assert.Subset(t, comesAfter["x:c"], []string{"x:b", "x:new"})
 }
 
 // Learning in the build is a phase of it that can be cut short, and changes no answer.
@@ -559,8 +557,7 @@ func TestRepeatedTasksTeach(t *testing.T) {
 	}
 }
 
-// Provisional measures rank by prior weights and leave plans to the seed, also where tasks of one step teach plans
-// alone. A short history is fitted all the same.
+// Provisional measures rank and plan by prior weights, also where tasks of one step teach plans alone. A short history is fitted all the same.
 func TestProvisionalMeasures(t *testing.T) {
 	for name, tt := range map[string]struct {
 		steps       []string
@@ -583,7 +580,7 @@ func TestProvisionalMeasures(t *testing.T) {
 			m := modelOf(t, w.State, measures)
 			plan, err := m.Plan(DAGRequest{Intent: "send a letter", Profile: ProfileLearned})
 			require.NoError(t, err)
-			assert.Equal(t, tt.provisional, plan.Model.Profile == ProfileSeed)
+			assert.Equal(t, ProfileLearned, plan.Model.Profile)
 			assert.Equal(t, tt.provisional, slices.Contains(plan.Warnings, WarnProvisional))
 			if len(tt.steps) > 1 {
 				a := next(t, m, NextRequest{Context: []string{"x:a"}, Profile: ProfileLearned})

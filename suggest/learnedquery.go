@@ -61,7 +61,7 @@ func (q *query) rankLearned(vector []float32) bool {
 		}
 	}
 	found := q.matchRecent()
-	if q.mode == Active && !found && (len(q.ranking.Ranked) == 0 || q.value(rank.BestText)+q.value(rank.Known) == 0) {
+	if q.mode == Active && !found && q.value(rank.BestText)+q.value(rank.Known) == 0 {
 		q.warn(WarnNoIntentMatch)
 	}
 	if best >= 0 && len(q.context) == 0 {
@@ -89,8 +89,14 @@ func adjustment(good, bad float64) float64 {
 	return boost - penalty
 }
 
-// value is a row of the table for the first of the ranking.
+// value is a row of the table for the first of the ranking; 0 without any.
 func (q *query) value(k rank.Row) float64 {
+	if len(q.ranking.Ranked) == 0 {
+		return 0
+	}
+	if len(q.ranking.Ranked) == 0 {
+		return 0
+	}
 	return q.ranking.Value(q.ranking.Ranked[0].Tool, k)
 }
 

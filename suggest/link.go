@@ -3,6 +3,7 @@ package suggest
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -11,250 +12,148 @@ import (
 	"waymark/graph"
 	"waymark/internal/numeric"
 	"waymark/internal/plural"
+	"waymark/learn/rank"
 	"waymark/learn/wiring"
 	"waymark/suggest/history"
 )
 
-// chainLike is the share of branching episodes below which unlinked tasks are put in a row: in such
-// a history steps nearly always follow one another.
-const chainLike = 0.25
-
-// link orders the tasks and draws their dependencies: learned transitions, outputs that are inputs,
-// and, in a history of chains, the usual order. A link against the order would close a cycle; it is
-// left out and reported.
-func (p *plan) link() {
-	if len(p.tasks) < 2 || p.linked {
-		return
-	}
-	p.arrange()
-	for j := 1; j < len(p.tasks); j++ {
-		p.linkLearned(j)
-		p.linkRequired(j)
-		p.linkSchema(j)
-		if len(p.tasks[j].after) == 0 && p.chains() && !p.usuallyFirst(p.tasks[j].node) && p.near(j) {
-			p.tasks[j].after = []int{j - 1}
-		}
-	}
-	p.prune()
-	p.reportRejected()
-	p.slot()
-}
-
-// prune drops prerequisites that nothing comes after: where tools are used in circles, one that mostly came right
-// before a task may still have its place behind it.
-func (p *plan) prune() {
-	for i := len(p.tasks) - 1; i >= 0; i-- {
-		n := p.tasks[i].node
-		required := slices.ContainsFunc(p.tasks, func(t task) bool { return slices.Contains(p.needs(t.node), n) })
-		if p.tasks[i].slot != SlotPrerequisite || p.feeds(i) || required {
-			continue
-		}
-		p.tasks = slices.Delete(p.tasks, i, i+1)
-		for j := range p.tasks {
-			for k, a := range p.tasks[j].after {
-				if a > i {
-					p.tasks[j].after[k] = a - 1
-				}
-			}
-		}
-	}
-}
-
 // slot tells what a task is done for from what feeds it: what matches the intent far less than another.
 func (p *plan) slot() {
+	best, feeds := 0.0, map[int]bool{}
+	for _, t := range p.tasks {
+		best = max(best, p.nodes.semantic[t.node])
+		for _, a := range t.after {
+			feeds[a] = true
+		}
+	}
 	for i := range p.tasks {
-		t := &p.tasks[i]
-		if t.slot == SlotTarget && p.nodes.semantic[t.node] < targetShare*p.bestMatch() && p.feeds(i) {
+		if t := &p.tasks[i]; feeds[i] && p.nodes.semantic[t.node] < targetShare*best {
 			t.slot = SlotPrerequisite
 		}
 	}
 }
 
-// near reports whether task j is within two learned steps of the one before it.
-func (p *plan) near(j int) bool {
-	return p.ways.Of(p.Graph).Hops(p.tasks[j-1].node, p.tasks[j].node, 2) > 0
+// provide lets a task come after another one of the plan that gives what it requires and, where neither the plan nor the
+// context gives that, adds a tool that does. Without a fit, what the catalog says that a task requires is added, too.
+func (p *plan) provide() {
+	for j := 0; j < len(p.tasks); j++ {
+		if p.provideTask(j) {
+			j-- // it may need something itself
+		}
+	}
 }
 
-// arrange sorts the tasks so that as much of the learned flow as possible points forward: of what is
-// left, the task with the greatest flow out minus flow in comes first (the rule of Eades, Lin and
-// Smyth, "A fast and effective heuristic for the feedback arc set problem", 1993). How much sooner a
-// tool usually stands in an episode counts as flow too; equals go by score and id.
-func (p *plan) arrange() {
-	left := p.tasks
-	ordered := make([]task, 0, len(left))
-	for len(left) > 0 {
-		best, bestFlow := 0, 0.0
-		for i, t := range left {
-			flow := 0.0
-			for _, o := range left {
-				flow += p.flow(t.node, o.node) - p.flow(o.node, t.node)
-				flow += p.place(o.node) - p.place(t.node)
+// provideTask puts something before task j that gives what it requires. It reports whether there is something.
+func (p *plan) provideTask(j int) bool {
+	t := p.tasks[j].node
+	add := func(n int32, share float64, reason string) bool {
+		if n < 0 || len(p.tasks) >= p.most || !p.mayAdd(n) {
+			return false
+		}
+		added := p.added(n, float64(share*p.tasks[j].score))
+		if added.slot = SlotPrerequisite; p.shows() {
+			added.reason = reason
+		}
+		p.insert(added, j)
+		return true
+	}
+	for _, need := range p.Requires(t) {
+		if p.learned.provisional && add(need, 1, p.IDs[t]+" requires it") {
+			return true
+		}
+	}
+	for _, in := range p.inputs(t) {
+		gives := func(n int32) bool { return n != t && p.feeds(n, t, in) }
+		given := func(o task) bool { return gives(o.node) }
+		if !in.Required || spoken(in) || slices.ContainsFunc(p.tasks[:j], given) || slices.ContainsFunc(p.distinct, gives) {
+			continue
+		}
+		if i := j + 1 + slices.IndexFunc(p.tasks[j+1:], given); i > j && p.free(i, j, in) {
+			moved := p.tasks[i]
+			p.tasks = without(p.tasks, func(k int) bool { return k == i })
+			p.insert(moved, j)
+			return true
+		}
+		if from, share := p.provider(t, in); add(from, share, fmt.Sprintf("gives the %s that %s needs", in.Name, p.IDs[t])) {
+			return true
+		}
+	}
+	return false
+}
+
+// free reports whether task i may come before task j, to give it an input: it only reads, does not take that input itself
+// and needs nothing of task j and those between them, and history does not have it right behind task j more often.
+func (p *plan) free(i, j int, in catalog.Property) bool {
+	to := p.tasks[i].node
+	_, ahead := p.transition(to, p.tasks[j].node)
+	_, behind := p.transition(p.tasks[j].node, to)
+	return ahead >= behind && p.reads(to) && !p.takes(to, in.Name) &&
+		!slices.ContainsFunc(p.tasks[j:i], func(t task) bool { return p.linked(t.node, to) })
+}
+
+// insert puts a task before task j, which comes after it.
+func (p *plan) insert(t task, j int) {
+	t.after = slices.DeleteFunc(slices.Clone(t.after), func(a int) bool { return a >= j })
+	p.tasks = slices.Insert(p.tasks, j, t)
+	for k := range p.tasks[j+1:] {
+		after := slices.Clone(p.tasks[j+1+k].after)
+		for i := range after {
+			if after[i] >= j {
+				after[i]++
 			}
-			if i == 0 || flow > bestFlow || flow == bestFlow && p.sooner(t, left[best]) {
-				best, bestFlow = i, flow
-			}
 		}
-		ordered = append(ordered, left[best])
-		left = slices.Delete(slices.Clone(left), best, best+1)
+		p.tasks[j+1+k].after = after
 	}
-	p.tasks = ordered
+	p.tasks[j+1].after = append(p.tasks[j+1].after, j)
 }
 
-// flow is the share of b's uses that came right after a, plus one each where a's output feeds b and where
-// b requires a.
-func (p *plan) flow(a, b int32) float64 {
-	f := 0.0
-	if _, n := p.transition(a, b); n > 0 {
-		f = float64(n) / float64(max(n, p.Usage.At(b).Steps))
-	}
-	if p.wire(a, b) != "" && p.wire(b, a) == "" {
-		f++
-	}
-	if slices.Contains(p.needs(b), a) && !slices.Contains(p.needs(a), b) {
-		f++
-	}
-	return f
-}
-
-// sooner breaks ties of flow: the higher score first, then the smaller id.
-func (p *plan) sooner(a, b task) bool {
-	return p.order(candidate{node: a.node, score: a.score}, candidate{node: b.node, score: b.score}) < 0
-}
-
-// place is the mean relative position of a tool in its episodes: 0 is the first step, 1 the last.
-func (p *plan) place(n int32) float64 {
-	u := p.Usage.At(n)
-	return u.Place()
-}
-
-// linkLearned links task j to the earlier task it most often followed, and to every other that came
-// right before it in half of its uses.
-func (p *plan) linkLearned(j int) {
-	best, most := -1, uint64(0)
+// linkNeeds links task j to the earlier tasks that it needs, unless it already comes after them.
+func (p *plan) linkNeeds(j int) {
 	for i := range p.tasks[:j] {
-		_, n := p.transition(p.tasks[i].node, p.tasks[j].node)
-		if n > most {
-			best, most = i, n
-		}
-	}
-	for i := range p.tasks[:j] {
-		_, n := p.transition(p.tasks[i].node, p.tasks[j].node)
-		if i == best || n > 0 && 2*n >= p.Usage.At(p.tasks[j].node).Steps {
-			p.tasks[j].after = append(p.tasks[j].after, i)
-		}
-	}
-}
-
-// linkRequired links task j to the earlier tasks that it requires, as its catalog says, unless it already
-// comes after them.
-func (p *plan) linkRequired(j int) {
-	for i := range p.tasks[:j] {
-		if slices.Contains(p.needs(p.tasks[j].node), p.tasks[i].node) && !p.reaches(i, j) {
+		if p.linked(p.tasks[i].node, p.tasks[j].node) && !p.reaches(i, j) {
 			p.tasks[j].after = append(p.tasks[j].after, i)
 			slices.Sort(p.tasks[j].after)
 		}
 	}
 }
 
-// linkSchema links task j to an earlier task whose output it needs, unless it already comes after it.
-func (p *plan) linkSchema(j int) {
-	for i := range p.tasks[:j] {
-		if p.wire(p.tasks[i].node, p.tasks[j].node) != "" && !p.reaches(i, j) {
-			p.tasks[j].after = append(p.tasks[j].after, i)
-			slices.Sort(p.tasks[j].after)
-		}
-	}
-}
-
-// reaches reports whether task j comes after task i already.
+// reaches reports whether task j comes after task i.
 func (p *plan) reaches(i, j int) bool {
-	behind := make([]bool, j+1) // what task j comes after, nearest first
+	behind := make([]bool, j+1) // what task j comes after, and itself
 	behind[j] = true
-	// Links point backwards, so one pass from j down to i visits every task before what it depends on.
-	for k := j; k > i; k-- {
-		if behind[k] {
-			for _, a := range p.tasks[k].after {
-				behind[a] = true
-			}
+	for k := j; k > i; k-- { // links point backwards
+		for _, a := range p.tasks[k].after {
+			behind[a] = behind[a] || behind[k]
 		}
 	}
 	return behind[i]
 }
 
-// chains reports whether tasks nearly always are chains.
-func (p *plan) chains() bool {
-	return p.Totals.Episodes > 0 && float64(p.Totals.Branching) < chainLike*float64(p.Totals.Episodes)
+// linked reports whether b needs a: as the catalog says, or because results of a were seen to be an input of b, or schemas
+// make them one that it requires.
+func (m *Model) linked(a, b int32) bool {
+	return slices.Contains(m.Requires(b), a) || slices.ContainsFunc(m.Wires.At(b), func(w wiring.Wire) bool { return w.From == a }) ||
+		slices.ContainsFunc(m.inputs(b), func(in catalog.Property) bool { return in.Required && m.feeds(a, b, in) })
 }
 
-// usuallyFirst reports whether a tool began an episode in at least half of its uses: then nothing need come
-// before it.
-func (p *plan) usuallyFirst(n int32) bool { return 2*p.Usage.At(n).Roots >= p.Usage.At(n).Steps }
-
-// feeds reports whether another task depends on task i.
-func (p *plan) feeds(i int) bool {
-	return slices.ContainsFunc(p.tasks, func(t task) bool { return slices.Contains(t.after, i) })
+// feeds reports whether a result of a can be an input of b: as it was seen to be or, where its name says what it is, as
+// the schemas have it.
+func (m *Model) feeds(a, b int32, in catalog.Property) bool {
+	return slices.ContainsFunc(m.Wires.At(b), func(w wiring.Wire) bool { return w.From == a && w.In == in.Name }) ||
+		specific(in.Name) && source(m.outputs(a), in) != ""
 }
 
-// bestMatch is the highest text similarity of a task with the intent, in [0, 1].
-func (p *plan) bestMatch() float64 {
-	best := 0.0
-	for _, t := range p.tasks {
-		best = max(best, p.nodes.semantic[t.node])
-	}
-	return best
-}
-
-// reportRejected reports the links that would have been drawn if they did not point backwards: from the task
-// that another most often followed, or followed in half of its uses, but that comes later here.
-func (p *plan) reportRejected() {
-	for i := range p.tasks {
-		a := p.tasks[i].node
-		var most uint64
-		for _, t := range p.tasks {
-			_, n := p.transition(t.node, a)
-			most = max(most, n)
-		}
-		for j := i + 1; j < len(p.tasks); j++ {
-			b := p.tasks[j].node
-			_, back := p.transition(b, a)
-			if back == 0 || back < most && 2*back < p.Usage.At(a).Steps {
-				continue
-			}
-			_, forth := p.transition(a, b)
-			reason := fmt.Sprintf("seen %d times, but %s comes first in this plan", back, p.IDs[a])
-			if p.reaches(i, j) {
-				reason = fmt.Sprintf("seen %d times, the other way %d times; both together would be a cycle", back, forth)
-				p.warn(WarnCyclesCut)
-			}
-			p.rejected = append(p.rejected, RejectedEdge{p.IDs[b], p.IDs[a], reason})
+// source is the output that can be an input, by name and type, "" for none: for a required one also one within another
+// output, where its name says what it is. The least deep one counts.
+func source(outputs []catalog.Property, in catalog.Property) (path string) {
+	for _, out := range outputs {
+		last := out.Name[strings.LastIndexByte(out.Name, '.')+1:]
+		if (strings.EqualFold(out.Name, in.Name) || in.Required && specific(last) && strings.EqualFold(last, in.Name)) &&
+			compatible(out.Type, in.Type) && (path == "" || strings.Count(out.Name, ".") < strings.Count(path, ".")) {
+			path = out.Name
 		}
 	}
-}
-
-// wire is the name of an input of b that results of a were seen to feed, or of an output of a that is a
-// required input of b, or "".
-func (m *Model) wire(a, b int32) string {
-	for _, w := range m.Wires.At(b) {
-		if w.From == a {
-			return w.In
-		}
-	}
-	for _, in := range m.inputs(b) {
-		if in.Required && specific(in.Name) && m.gives(a, in) {
-			return in.Name
-		}
-	}
-	return ""
-}
-
-// gives reports whether the output schema of a tool has a property that can be this input.
-func (m *Model) gives(n int32, in catalog.Property) bool { return feedsInput(m.outputs(n), in) }
-
-// feedsInput reports whether one of the outputs can be an input, by name and type.
-func feedsInput(outputs []catalog.Property, in catalog.Property) bool {
-	return slices.ContainsFunc(outputs, func(out catalog.Property) bool {
-		return strings.EqualFold(out.Name, in.Name) && compatible(out.Type, in.Type)
-	})
+	return path
 }
 
 // compatible compares JSON types. An unknown type fits everything, an integer is also a number.
@@ -273,54 +172,50 @@ func specific(name string) bool {
 	return len(name) > 2
 }
 
-// provided reports whether the plan or the context already gives tool t an input.
-func (p *plan) provided(t int32, name string) bool {
-	in := catalog.Property{Name: name}
-	gives := func(n int32) bool {
-		return p.gives(n, in) || slices.ContainsFunc(p.Wires.At(t), func(w wiring.Wire) bool { return w.From == n && w.In == name })
-	}
-	return slices.ContainsFunc(p.distinct, gives) ||
-		slices.ContainsFunc(p.tasks, func(o task) bool { return o.node != t && gives(o.node) })
-}
-
-// provider is the tool to insert before t so that t gets an input: one whose results were seen to feed it in half
-// of t's uses, or else, for a name that says what the value is, one whose output has that name and that came right
-// before t in half of its uses. It must be read-only, for a plan must not change the world to learn a value, and
-// must not need the same value itself. Ties go to the more frequent, then by importance and id; -1 if there is none.
-func (p *plan) provider(t int32, name string) int32 {
-	uses := p.Usage.At(t).Steps
-	eligible := func(n int32, count uint64) bool {
-		return n != t && count > 0 && 2*count >= uses && p.readOnly(n) && !p.takes(n, name)
-	}
-	for _, w := range p.Wires.At(t) { // the best of an input comes first
-		if w.In == name && eligible(w.From, uint64(w.Count)) {
-			return w.From
+// provider is the tool to insert before t so that t gets an input: one that the catalog says t requires and that has such
+// an output, or one whose results were seen to feed it in half of t's uses, or else, for a name that says what the value
+// is, one whose output has that name and that came right before t in half of its uses; with that share. What the catalog
+// does not say must only read, for a plan must not change the world to learn a value. It must not need the same value
+// itself. Ties go by importance and id; -1 if there is none.
+func (p *plan) provider(t int32, in catalog.Property) (best int32, share float64) {
+	best = -1
+	consider := func(n int32, v float64) {
+		if n != t && v >= provides && !p.takes(n, in.Name) &&
+			(best < 0 || v > share || v == share && cmpFloatID(p.rank(n), p.rank(best), p.IDs[best], p.IDs[n]) > 0) {
+			best, share = n, v
 		}
 	}
-	best, bestCount := int32(-1), uint64(0)
-	if !specific(name) {
-		return best
+	ofUses := func(n int32, count uint64) {
+		if p.reads(n) {
+			consider(n, min(1, float64(count)/float64(max(1, p.Usage.At(t).Steps))))
+		}
+	}
+	for _, n := range p.Requires(t) {
+		if source(p.outputs(n), in) != "" {
+			consider(n, 1)
+		}
+	}
+	for _, w := range p.Wires.At(t) {
+		if w.In == in.Name {
+			ofUses(w.From, uint64(w.Count))
+		}
+	}
+	if best >= 0 || !specific(in.Name) {
+		return best, share
 	}
 	for _, n := range p.Graph.Sources(t) {
-		_, count := p.transition(n, t)
-		if !eligible(n, count) || !slices.ContainsFunc(p.outputs(n), func(o catalog.Property) bool { return strings.EqualFold(o.Name, name) }) {
-			continue
-		}
-		if best < 0 || count > bestCount || count == bestCount && cmpFloatID(p.rank(n), p.rank(best), p.IDs[best], p.IDs[n]) > 0 {
-			best, bestCount = n, count
+		if source(p.outputs(n), in) != "" {
+			_, count := p.transition(n, t)
+			ofUses(n, count)
 		}
 	}
-	return best
+	return best, share
 }
 
-// readOnly reports whether the catalog says that a tool changes nothing.
-func (m *Model) readOnly(n int32) bool {
-	i, ok := m.Catalog.ToolIndex[m.IDs[n]]
-	if !ok {
-		return false
-	}
-	a := m.Catalog.Tools[i].Annotations
-	return a != nil && a.ReadOnly != nil && *a.ReadOnly
+// reads reports whether a tool changes nothing, as annotated or by its verb.
+func (p *plan) reads(n int32) bool {
+	t := history.Of(p.learned.tool, n, -1)
+	return t >= 0 && p.learned.ranker.Effect(t) == rank.Reads
 }
 
 // takes reports whether a tool has an input of that name.
@@ -337,47 +232,55 @@ func (m *Model) inputs(n int32) []catalog.Property {
 	return nil
 }
 
-// outputs are the properties of a tool's output schema; nil where inputs is nil or the catalog has no output
+// outputs are the properties of a tool's results; nil where inputs is nil or the catalog has no output
 // schema.
 func (m *Model) outputs(n int32) []catalog.Property {
 	if i, ok := m.Catalog.ToolIndex[m.IDs[n]]; ok {
-		return m.Catalog.Schemas[i].Outputs()
+		return m.Catalog.Schemas[i].Results()
 	}
 	return nil
 }
 
-// arguments says where a task's inputs come from: a result of a task it comes after that was seen to feed
-// it, or one that a schema supports (the nearest), or the intent for a required text.
-//
-// Capabilities take and give as tools do. They have no part in which tasks are chosen and how they are linked: they
-// stand for tools that have.
-func (p *plan) arguments(j int) (map[string]Argument, []Wired) {
-	args, wired := p.wiredArguments(j)
+// arguments says where a task's inputs come from: a result of a task it comes after that was seen to feed it, or one that
+// a schema supports (the nearest), or the intent for a required text. missing are the required ones that nothing gives: a
+// person is asked for them when the plan is run.
+func (p *plan) arguments(j int) (args map[string]Argument, wired []Wired, missing []string) {
+	args, wired = p.wiredArguments(j)
 	entry := func(i int) *history.Schemas { return p.Catalog.SchemasOf(p.IDs[p.tasks[i].node]) }
 	to := entry(j)
 	if to == nil {
-		return args, wired
+		return args, wired, nil
 	}
 	for _, in := range to.Inputs() {
 		for i := j - 1; i >= 0 && args[in.Name] == (Argument{}); i-- {
 			from := entry(i)
-			if from != nil && p.reaches(i, j) && (specific(in.Name) || slices.Contains(p.tasks[j].after, i)) && feedsInput(from.Outputs(), in) {
-				args[in.Name] = Argument{fmt.Sprintf("t%d.%s", i+1, output(in.Name))}
+			if from == nil || !p.reaches(i, j) || !specific(in.Name) && !slices.Contains(p.tasks[j].after, i) {
+				continue
+			}
+			if path := source(from.Results(), in); path != "" {
+				args[in.Name] = Argument{fmt.Sprintf("t%d.%s", i+1, output(path))}
 			}
 		}
-		if _, ok := args[in.Name]; !ok && in.Required && p.mode == Active && spoken(in) {
+	}
+	for _, in := range to.Inputs() {
+		switch {
+		case !in.Required || slices.ContainsFunc(slices.Collect(maps.Keys(args)), func(name string) bool { return name == in.Name || strings.HasPrefix(name, in.Name+".") }):
+		case p.mode == Active && spoken(in):
 			args[in.Name] = Argument{"intent"}
+		default:
+			missing = append(missing, in.Name)
 		}
 	}
-	return args, wired
+	return args, wired, missing
 }
 
-// output is how a reference names an output: t1.result alone would be the whole result.
-func output(name string) string {
-	if name == "result" {
-		return "result.result"
+// output is how a reference names an output, with the first item for a list: t1.result alone would be the whole result.
+func output(path string) string {
+	first := strings.ReplaceAll(path, "[]", "[0]")
+	if path == "result" || first != path {
+		return "result." + first
 	}
-	return name
+	return path
 }
 
 // spoken reports whether an input is usually said in the request itself.
@@ -392,55 +295,29 @@ func spoken(in catalog.Property) bool {
 // answer puts the plan into words and numbers.
 func (p *plan) answer() DAGAnswer {
 	a := DAGAnswer{
-		DAG: DAG{Intent: p.wording.wished, Tasks: make([]Task, len(p.tasks))}, Mode: p.mode, Paths: []Path{}, Alternatives: []Alternative{},
-		RejectedEdges: p.rejected, Model: p.who(),
+		DAG: DAG{Intent: p.wording.wished, Tasks: make([]Task, len(p.tasks))}, Mode: p.mode, Paths: []Path{}, Alternatives: []Alternative{}, Model: p.who(),
 	}
-	if a.RejectedEdges == nil {
-		a.RejectedEdges = []RejectedEdge{}
-	}
-	var top, low, pathSum float64
-	ranks := make([]float64, 0, len(p.tasks))
+	var top, low float64
 	for j, t := range p.tasks {
 		task := Task{
 			ID: fmt.Sprintf("t%d", j+1), Tool: p.IDs[t.node], Kind: p.Kind(t.node), Host: p.Host(p.IDs[t.node]),
 			DependsOn: []string{}, Slot: t.slot,
 			Confidence: min(Cap, t.score), ConfidenceLow: min(Cap, t.score, t.low), Formula: t.formula,
 		}
-		task.Arguments, task.Wired = p.arguments(j)
+		task.Arguments, task.Wired, task.Missing = p.arguments(j)
 		if p.shows() {
 			task.Terms, task.Reason = t.terms, t.reason
 		}
 		for _, i := range t.after {
 			task.DependsOn = append(task.DependsOn, fmt.Sprintf("t%d", i+1))
-			path := p.path(p.tasks[i].node, t.node)
-			pathSum += path.Confidence
-			a.Paths = append(a.Paths, path)
+			a.Paths = append(a.Paths, p.path(p.tasks[i].node, t.node))
 		}
 		a.DAG.Tasks[j] = task
-		if p.mode != Active || p.planned != nil || p.relevant(t.node) { // a way that answers no part of the intent earns no trust
-			if t.score > top {
-				top, low = t.score, task.ConfidenceLow
-			}
-		}
-		ranks = append(ranks, p.rank(t.node))
-	}
-	if p.planned != nil && len(p.tasks) > 0 {
-		a.Confidence, a.Complete = min(Cap, p.planned.Fits), p.planned.Complete
-		if p.shows() {
-			a.Terms = []Term{{"fits", a.Confidence, 1, a.Confidence}}
-		}
-	} else if len(p.tasks) > 0 {
-		path := graph.PathConfidence(0)
-		if len(a.Paths) > 0 {
-			path = pathSum / float64(len(a.Paths))
-		}
-		s := sum{keep: true}
-		a.Confidence = s.dagConfidence(p.info.Density, top, meanTop(ranks, 3), path)
-		if p.shows() {
-			a.Terms = s.terms
+		if t.score > top {
+			top, low = t.score, task.ConfidenceLow
 		}
 	}
-	p.boundConfidence(&a)
+	p.rate(&a, top)
 	if top > 0 {
 		a.ConfidenceLow = a.Confidence * min(1, low/top)
 	}
@@ -454,50 +331,34 @@ func (p *plan) answer() DAGAnswer {
 	return a
 }
 
-// boundConfidence keeps the confidence of a plan for an intent at most as high as the probability that the intent can be served
-// at all, and that of the tasks of a foreign one.
-func (p *plan) boundConfidence(a *DAGAnswer) {
-	if p.mode != Active || p.planned != nil {
-		return
-	}
-	served := p.served()
-	if served < foreignBelow {
-		p.warn(WarnForeign)
-		for i := range a.DAG.Tasks {
-			a.DAG.Tasks[i].bound(served)
+// rate fills in the confidence of the plan, with terms that give it. top is the best score of a task.
+func (p *plan) rate(a *DAGAnswer, top float64) {
+	s := sum{keep: true}
+	switch {
+	case len(p.tasks) == 0:
+	case p.planned != nil:
+		a.Confidence = min(Cap, max(p.planned.Fits, p.fresh))
+		if s.add("fits", a.Confidence, 1); !p.repeats {
+			a.Complete = p.planned.Complete
 		}
-	}
-	if served < a.Confidence {
-		if p.shows() {
-			a.Terms = append(a.Terms, Term{"doubt", served - a.Confidence, 1, served - a.Confidence})
+	default:
+		ranks, path := make([]float64, len(p.tasks)), 0.0
+		for i, t := range p.tasks {
+			ranks[i] = p.rank(t.node)
 		}
-		a.Confidence = served
-	}
-}
-
-// bound lowers the confidence of a task to p, with a term by which its terms give the new confidence.
-func (t *Task) bound(p float64) {
-	if t.Confidence <= p {
-		return
-	}
-	if t.Terms != nil {
-		doubt := Term{Name: "doubt", Weight: 1}
-		switch t.Formula {
-		case FormulaLogistic:
-			sum := 0.0
-			for _, term := range t.Terms {
-				sum += term.Contribution
-			}
-			doubt.Value = numeric.Ln(max(p, 1e-9)/(1-p)) - sum
-		case FormulaMixed:
-			doubt.Value = p / t.Confidence
-		default:
-			doubt.Value = p - t.Confidence
+		for _, w := range a.Paths {
+			path += w.Confidence / float64(len(a.Paths))
 		}
-		doubt.Contribution = doubt.Value
-		t.Terms = append(slices.Clip(t.Terms), doubt)
+		if len(a.Paths) == 0 {
+			path = graph.PathConfidence(0)
+		}
+		slices.SortFunc(ranks, func(a, b float64) int { return cmp.Compare(b, a) })
+		ranks = ranks[:min(3, len(ranks))]
+		a.Confidence = s.dagConfidence(p.info.Density, top, numeric.Sum(ranks)/float64(len(ranks)), path)
 	}
-	t.Confidence, t.ConfidenceLow = p, min(p, t.ConfidenceLow)
+	if p.shows() {
+		a.Terms = s.terms
+	}
 }
 
 // path is the learned way from a to b.
@@ -528,49 +389,36 @@ func (p *plan) standsFor(n int32) string {
 // rationale says in a sentence or two how the plan was made: by whom the targets were chosen, and what orders
 // them.
 func (p *plan) rationale() string {
-	if len(p.tasks) == 0 && p.mode == Active {
-		return "Neither a tool's text nor a past request matches the intent."
-	}
-	if len(p.tasks) == 0 {
-		return "Nothing is known yet: no catalog and no history."
-	}
-	targets, pinned := 0, ""
-	others := len(p.tasks)
+	targets, prerequisites, pinned := 0, 0, ""
 	for _, t := range p.tasks {
 		switch {
 		case t.formula == FormulaPin:
 			pinned += " " + p.IDs[t.node] + " is " + t.reason + "."
-			others--
 		case t.slot == SlotTarget:
 			targets++
+		default:
+			prerequisites++
 		}
 	}
+	s := plural.Of(targets, "target")
 	switch {
-	case p.planned != nil:
-		return p.learnedRationale(targets, others-targets) + pinned
-	case p.mode == Active && !p.walked:
-		s := plural.Of(targets, "target") + " chosen by meaning"
-		if len(p.support) > 0 {
-			s += fmt.Sprintf(" and by the %s most like this one (trusted to %.2f)", plural.Of(p.recalledFrom, "past task"), p.trust)
-		}
-		if n := others - targets; n > 0 {
-			s += ", with " + plural.Of(n, "prerequisite")
-		}
-		s += "; links follow learned transitions and schemas." + pinned
-		return s
-	case p.last != episodic.NoTool:
+	case len(p.tasks) == 0 && p.mode == Active:
+		return "Neither a tool's text nor a past request matches the intent."
+	case len(p.tasks) == 0:
+		return "Nothing is known yet: no catalog and no history."
+	case p.last != episodic.NoTool && p.mode != Active:
 		return fmt.Sprintf("The likeliest way on after %s.", p.IDs[p.last])
+	case p.mode != Active:
+		return "The likeliest way from the usual beginning."
+	case p.repeats:
+		s += " as in a task for such a request since the last build"
+	case p.profile == ProfileLearned:
+		s += " as learned from past requests"
+	default:
+		s += " by the reference's score"
 	}
-	return "The likeliest way from the usual beginning."
-}
-
-// meanTop is the mean of the k largest values; 0 of none. It sorts x.
-func meanTop(x []float64, k int) float64 {
-	slices.SortFunc(x, func(a, b float64) int { return cmp.Compare(b, a) })
-	x = x[:min(k, len(x))]
-	t := 0.0
-	for _, v := range x {
-		t += v
+	if prerequisites > 0 {
+		s += ", with " + plural.Of(prerequisites, "prerequisite")
 	}
-	return t / float64(max(1, len(x)))
+	return s + "; order and links as in past tasks and as schemas ask for." + pinned
 }

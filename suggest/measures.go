@@ -33,7 +33,8 @@ type Measures struct {
 	hyperRank []float64 // PageRank of the tool × capability incidence, divided by the largest
 	texts     textMeasures
 	learning  *learning
-	seed      bool // only profile seed answers
+	prior     func() *learned // see assumed
+	seed      bool            // only profile seed answers
 }
 
 // textMeasures are the texts of tools and capabilities, and of past requests. Those of a catalog have numbers of their own, in
@@ -71,8 +72,8 @@ type MeasureOptions struct {
 	// Learn works out what profile learned answers with, which otherwise the first question does that
 	// asks for it. It changes no answer.
 	Learn bool `json:"-"`
-	// Provisional works out profile learned from prior weights where a fit would take long: it answers what comes next,
-	// and leaves what an intent needs to the seed. For the time until a fit is done.
+	// Provisional works out profile learned from prior weights where a fit would take long. For the time until a fit is
+	// done.
 	Provisional bool `json:"-"`
 	// Vectors returns unit vectors of texts from an embeddings endpoint; nil: none.
 	Vectors func(ctx context.Context, texts []string) ([][]float32, error) `json:"-"`
@@ -90,7 +91,12 @@ func (m *Measures) Episodes() int { return m.episodes }
 
 // newMeasures are measures of some counts without any figure.
 func newMeasures(c *history.Counts) *Measures {
-	return &Measures{nodes: len(c.IDs), episodes: c.Past.N, steps: c.Totals.Steps, measured: c.Catalog, vouched: c.Vouched}
+	m := &Measures{nodes: len(c.IDs), episodes: c.Past.N, steps: c.Totals.Steps, measured: c.Catalog, vouched: c.Vouched}
+	m.prior = sync.OnceValue(func() *learned {
+		l := &learning{counts: c, texts: &m.texts, provisional: true}
+		return l.compute(never, func(float64) {})
+	})
+	return m
 }
 
 // Measure computes the heavy parts, the text index beside the others. It stops soon after ctx ends. An
@@ -295,11 +301,6 @@ func Texts(c *history.Counts) []string {
 // embedded is the text that an embeddings endpoint gets for a document: name and description, without the
 // schema's words.
 func embedded(d semantic.Document) string { return strings.TrimSpace(d.Name + ". " + d.Text) }
-
-// counts reports whether the request of an episode is evidence for a node: of one since the build it is for all.
-func (m *Measures) counts(episode int, n int32) bool {
-	return episode >= m.episodes || m.vouched(episode, n)
-}
 
 // groups lists the members of each label 0..k-1, in order.
 func groups(label []int32) [][]int32 {

@@ -131,7 +131,7 @@ func checkFormula(t testing.TB, s Suggestion) {
 		require.InDelta(t, Comparable(MixedScore(v["relevance"], v["structural_boost"]-1, v["reliability"])), s.Score, 1e-12, s.ID)
 	case len(s.Terms) > 1 && s.Terms[0].Name == "semantic":
 		alpha := s.Terms[0].Weight / .8
-		require.InDelta(t, total(func(s *sum) { s.rankScore(alpha, v["semantic"], nil, v["graph"], v["pagerank"]) })+rest, s.Score, 1e-12, s.ID)
+		require.InDelta(t, total(func(s *sum) { s.rankScore(alpha, v["semantic"], v["graph"], v["pagerank"]) })+rest, s.Score, 1e-12, s.ID)
 	}
 }
 

@@ -112,7 +112,7 @@ func (q *query) doubt() {
 	if q.mode != Active || q.last != episodic.NoTool {
 		return
 	}
-	if q.ranking != nil && len(q.ranking.Ranked) > 0 && q.value(rank.BestText) >= foreignText {
+	if q.ranking != nil && q.value(rank.BestText) >= foreignText {
 		return
 	}
 	if served := q.served(); served < foreignBelow {

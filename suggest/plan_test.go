@@ -76,7 +76,7 @@ const (
 )
 
 // A tool whose output is a required input comes before the target only where that is known to be right and
-// harmless: it is read-only, does not need the same value, and history has it right before the target.
+// harmless: it only reads, does not need the same value, and history has it right before the target.
 func TestPlanAddsWhatASchemaNeeds(t *testing.T) {
 	const asksIssue = `{"type":"object","properties":{"issue_id":{"type":"string"},"query":{"type":"string"}},"required":["issue_id"]}`
 	yes, no := true, false
@@ -91,7 +91,7 @@ func TestPlanAddsWhatASchemaNeeds(t *testing.T) {
 		{"no history", wantsQuery, &yes, 0, []string{"tracker:comment"}},
 		{"rare", wantsQuery, &yes, 1, []string{"tracker:comment"}},
 		{"changes something", wantsQuery, &no, 2, []string{"tracker:comment"}},
-		{"says nothing of what it changes", wantsQuery, nil, 2, []string{"tracker:comment"}},
+		{"says nothing, and its verb is one of reading", wantsQuery, nil, 2, []string{"tracker:find", "tracker:comment"}},
 		{"needs the value itself", asksIssue, &yes, 2, []string{"tracker:comment"}},
 	} {
 		w := newWorld(t).tool("tracker:comment", "Writes a comment on a ticket.", wantsIssue, "").tool("mail:send", "Sends an e-mail.", "", "")
@@ -104,18 +104,7 @@ func TestPlanAddsWhatASchemaNeeds(t *testing.T) {
 				w.episode("", "mail:send", "tracker:comment")
 			}
 		}
-		m := w.model()
-		q, err := m.newQueryWithSignals(nil, "write a comment", nil, nil)
-		require.NoError(t, err)
-		target, _ := m.Find("tracker:comment")
-		p := &plan{query: q, tasks: []task{{node: target}}}
-		p.requireInputs(0)
-		got := []string{}
-		for _, task := range p.tasks {
-			got = append([]string{m.IDs[task.node]}, got...)
-		}
-		assert.Equal(t, row.want, got, row.name)
-		q.close()
+		assert.Equal(t, row.want, tools(planned(t, w.model(), DAGRequest{Intent: "write a comment"})), row.name)
 	}
 }
 
@@ -136,15 +125,17 @@ func TestPlanWiresAPrerequisite(t *testing.T) {
 	assert.Equal(t, Argument{"intent"}, a.DAG.Tasks[0].Arguments["query"])
 }
 
-// What usually comes right before a target is a prerequisite; it never takes the target's place.
+// A prerequisite never takes the place of the target.
 func TestPlanKeepsTheTargetWhenRoomIsShort(t *testing.T) {
-	w := newWorld(t).tool("a:prepare", "Gets ready.", "", "").tool("a:publish", "Publishes the report.", "", "")
+	w := newWorld(t).tool("a:get_draft", "Gets the draft.", "", givesIssue).tool("a:publish", "Publishes the report.", wantsIssue, "")
 	for range 5 {
-		w.episode("", "a:prepare", "a:publish")
+		w.episode("", "a:get_draft", "a:publish")
 	}
 	m := w.model()
-	assert.Equal(t, []string{"a:publish"}, tools(planned(t, m, DAGRequest{Intent: "publish the report", MaxSteps: 1})))
-	assert.Equal(t, []string{"a:prepare", "a:publish"}, tools(planned(t, m, DAGRequest{Intent: "publish the report", MaxSteps: 2})))
+	short := planned(t, m, DAGRequest{Intent: "publish the report", MaxSteps: 1})
+	assert.Equal(t, []string{"a:publish"}, tools(short))
+	assert.Equal(t, []string{"issue_id"}, short.DAG.Tasks[0].Missing)
+	assert.Equal(t, []string{"a:get_draft", "a:publish"}, tools(planned(t, m, DAGRequest{Intent: "publish the report", MaxSteps: 2})))
 }
 
 // Where tools are used in a circle, what came right before a target may have its place behind all targets: then it is
@@ -160,19 +151,6 @@ func TestPlanHasNoPrerequisiteThatNothingFollows(t *testing.T) {
 			assert.True(t, slices.ContainsFunc(a.DAG.Tasks[i:], func(o Task) bool { return slices.Contains(o.DependsOn, task.ID) }), "%s feeds nothing", task.Tool)
 		}
 	}
-}
-
-// Learned links in a circle: the plan stays a DAG and says what it left out.
-func TestPlanCutsCycles(t *testing.T) {
-	w := newWorld(t)
-	for range 3 {
-		w.episode("alpha beta gamma", "alpha", "beta", "gamma", "alpha")
-	}
-	a := planned(t, w.model(), DAGRequest{Intent: "alpha beta gamma", Profile: ProfileSeed})
-	assert.ElementsMatch(t, []string{"alpha", "beta", "gamma"}, tools(a))
-	assert.NotEmpty(t, a.RejectedEdges)
-	assert.Contains(t, a.Warnings, WarnCyclesCut)
-	assert.Contains(t, a.RejectedEdges[0].Reason, "cycle")
 }
 
 // The original added what a dependency depends on as a direct dependency. Here a → b → c stays that.
@@ -326,5 +304,4 @@ func TestPlanOfAShortHistoryIsAsLongAsItsTasks(t *testing.T) {
 	m := w.model()
 	long := tools(planned(t, m, DAGRequest{Intent: intent}))
 	assert.Subset(t, long, []string{"crm:find_customer", "billing:list_invoices", "mail:send_reminder"})
-	assert.Greater(t, len(long), len(tools(planned(t, m, DAGRequest{Intent: intent, Profile: ProfileSeed}))))
 }

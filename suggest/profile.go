@@ -31,20 +31,6 @@ func (q *query) decideNext(profile string, vector []float32) error {
 	return err
 }
 
-// decidePlan settles which profile plans, and fills in the signals it needs.
-func (q *query) decidePlan(profile string, vector []float32) error {
-	learned, err := q.decide(profile)
-	if err != nil {
-		return err
-	}
-	if learned && q.mode == Active && q.planLearned(vector) {
-		q.computeLearnedPlanSignals(vector)
-	} else {
-		q.computeSignals(vector)
-	}
-	return nil
-}
-
 // searchProfile checks the profile asked for and returns the one that answers a search.
 func searchProfile(profile string) (string, error) {
 	switch profile {

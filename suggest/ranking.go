@@ -197,7 +197,7 @@ func (q *query) hybrid(n int32, s *sum) float64 {
 	case q.nodes.semantic[n] == 0 && q.nodes.graph[n] == 0:
 		return 0
 	default:
-		s.rankScore(q.alpha, q.nodes.semantic[n], nil, q.nodes.graph[n], q.rank(n))
+		s.rankScore(q.alpha, q.nodes.semantic[n], q.nodes.graph[n], q.rank(n))
 	}
 	q.episodic(n, s)
 	return s.close()

@@ -350,22 +350,3 @@ func (q *query) recentCandidates(visit func(c candidate)) {
 		}
 	}
 }
-
-// planIsStale reports whether the plan that was learned lacks what the intent asks for, since that came after the
-// build: a request like this one, more than any before, or a tool whose text matches best.
-func (q *query) planIsStale() bool {
-	if near := q.recentTasks().nearest; near >= recentCopy {
-		before := q.measures.texts.requests().Nearest(q.wording.intent, 1, 0)
-		if len(before) == 0 || before[0].Score < near {
-			return true
-		}
-	}
-	best := int32(-1)
-	for _, n := range q.nodes.candidateNodes {
-		if q.Live(n) && q.Kind(n) == catalog.KindTool && q.nodes.semantic[n] >= LowConfidence &&
-			(best < 0 || q.nodes.semantic[n] > q.nodes.semantic[best] || q.nodes.semantic[n] == q.nodes.semantic[best] && q.IDs[n] < q.IDs[best]) {
-			best = n
-		}
-	}
-	return best >= 0 && q.unlearned(best)
-}

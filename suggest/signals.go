@@ -21,7 +21,6 @@ type Signals struct {
 	Alike      float64       // the largest Adamic-Adar with any step of the context, with an intent and not Adjacent only
 	PageRank   float64       // divided by the largest
 	Semantic   float64       // of the intent
-	Recalled   float64       // trust · support: what past tasks with an intent like this one say of it; without a context only
 	After      episodic.Rate // outcomes after the last step
 	Excluded   bool          // by those outcomes
 
@@ -36,7 +35,6 @@ type Signals struct {
 // Situation is everything that the seed's formulas know of a question.
 type Situation struct {
 	Context    int       // distinct known elements
-	Length     int       // steps that a plan for the intent may have; without a context only
 	Candidates []Signals // in order of id
 }
 
@@ -49,16 +47,9 @@ func (m *Model) Situation(context []string, intent string) (Situation, error) {
 	}
 	defer q.close()
 	s := Situation{Context: len(q.distinct)}
-	p := &plan{query: q}
-	if q.mode == Active && len(q.context) == 0 {
-		p.remember()
-		s.Length = p.length
-	}
 	for _, n := range q.nodes.candidateNodes {
 		if q.Live(n) {
-			c := q.signals(n)
-			c.Recalled = float64(p.trust * p.support[n])
-			s.Candidates = append(s.Candidates, c)
+			s.Candidates = append(s.Candidates, q.signals(n))
 		}
 	}
 	slices.SortFunc(s.Candidates, func(a, b Signals) int { return strings.Compare(a.ID, b.ID) })

@@ -56,11 +56,10 @@ var warningSentences = map[string]string{
 	suggest.WarnLowConfidence:  fmt.Sprintf("confidence is low: the best candidate has less than %.2f", suggest.LowConfidence),
 	suggest.WarnNoHistory:      "nothing was ever recorded after the last step",
 	suggest.WarnUnknownContext: "an id of the context is unknown",
-	suggest.WarnCyclesCut:      "learned links were left out, so that the plan has no cycle",
 	suggest.WarnNoIntentMatch:  "no tool has a text in common with the intent",
 	suggest.WarnTruncated:      "the limit of steps cut the plan",
 	suggest.WarnNothingAllowed: "the patterns of allow match no tool and no capability",
-	suggest.WarnProvisional:    "the learned profile is being fitted to this history; until that is done its prior weights or the seed profile rank, and the seed profile plans",
+	suggest.WarnProvisional:    "the learned profile is being fitted to this history; until that is done its prior weights or the seed profile answer",
 }
 
 // showNotes prints warnings and unknown ids, one sentence a line.
@@ -220,7 +219,7 @@ func (a *app) showDAG(d suggest.DAGAnswer, explain bool) {
 			row = append(row, lowerBound(t.ConfidenceLow), t.Slot)
 			terms = append(terms, termRows(t.ID, t.Formula, t.Terms, false)...)
 		}
-		rows = append(rows, append(row, arguments(t.Arguments)))
+		rows = append(rows, append(row, arguments(t)))
 	}
 	if len(rows) == 0 {
 		a.showNothing(d.Model, "no plan")
@@ -258,26 +257,25 @@ func lowerBound(low float64) string {
 
 // showLinks prints how the tasks of a plan are connected and what could replace them.
 func (a *app) showLinks(d suggest.DAGAnswer) {
-	var paths, rejected, alternatives [][]string
+	var paths, alternatives [][]string
 	for _, p := range d.Paths {
 		paths = append(paths, []string{p.From, p.To, fmt.Sprint(p.Hops), list(p.Via), number(p.Confidence)})
-	}
-	for _, e := range d.RejectedEdges {
-		rejected = append(rejected, []string{e.From, e.To, e.Reason})
 	}
 	for _, alt := range d.Alternatives {
 		alternatives = append(alternatives, []string{alt.ID, cmp.Or(alt.For, "-"), number(alt.Score)})
 	}
 	a.section([]string{"path from", "to", "hops", "via", "confidence"}, paths)
-	a.section([]string{"left out from", "to", "because"}, rejected)
 	a.section([]string{"alternative", "for", "score"}, alternatives)
 }
 
-// arguments prints name=source pairs in order of the names.
-func arguments(args map[string]suggest.Argument) string {
+// arguments prints name=source pairs in order of the names, then those that are missing.
+func arguments(t suggest.Task) string {
 	var pairs []string
-	for _, name := range slices.Sorted(maps.Keys(args)) {
-		pairs = append(pairs, name+"="+args[name].From)
+	for _, name := range slices.Sorted(maps.Keys(t.Arguments)) {
+		pairs = append(pairs, name+"="+t.Arguments[name].From)
+	}
+	for _, name := range t.Missing {
+		pairs = append(pairs, name+"=?")
 	}
 	return list(pairs)
 }

@@ -55,7 +55,6 @@ func largeAnswers() (suggest.SearchAnswer, suggest.NextAnswer, suggest.DAGAnswer
 			Arguments: map[string]suggest.Argument{"channel_id": {From: "t1.channel_id"}, "text": {From: "intent"}}, Terms: s.Terms, Formula: s.Formula})
 		dag.Paths = append(dag.Paths, suggest.Path{From: s.ID, To: s.ID})
 		dag.Alternatives = append(dag.Alternatives, suggest.Alternative{ID: s.ID})
-		dag.RejectedEdges = append(dag.RejectedEdges, suggest.RejectedEdge{From: s.ID, To: s.ID, Reason: prose})
 	}
 	return search, next, dag
 }

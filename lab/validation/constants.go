@@ -36,14 +36,14 @@ var seed = constants{
 
 // candidate is what speaks for one tool, small enough to keep those of thousands of situations.
 type candidate struct {
-	weight, doublings, alike, near, rank, semantic, recalled, success, failure float64
-	seen, community, adjacent, excluded, known                                 bool
+	weight, doublings, alike, near, rank, semantic, success, failure float64
+	seen, community, adjacent, excluded, known                       bool
 }
 
 func newCandidate(s *suggest.Signals) candidate {
 	return candidate{
 		weight: s.Weight, doublings: doublings(s.Count), alike: s.AdamicAdar, near: s.Alike, rank: s.PageRank, semantic: s.Semantic,
-		recalled: s.Recalled, success: s.After.SuccessRate(), failure: s.After.FailureRate(),
+		success: s.After.SuccessRate(), failure: s.After.FailureRate(),
 		seen: s.Count > 0, community: s.Community, adjacent: s.Adjacent, excluded: s.Excluded, known: s.After.N > 0,
 	}
 }
@@ -91,12 +91,6 @@ func (k *constants) hybrid(c *candidate, s *situation) float64 {
 		return 0
 	}
 	return k.close(c, float64(k.Hybrid*(float64(alpha*semantic)+float64((1-alpha)*graph)))+float64(k.Rank*c.rank))
-}
-
-// target is RankScore for a task of a plan, where past tasks stand in for text that does not match.
-func (k *constants) target(c *candidate) float64 {
-	meaning := c.semantic + float64(c.recalled*(1-c.semantic))
-	return k.close(c, float64(k.Hybrid*meaning)+float64(k.Rank*c.rank))
 }
 
 func (k *constants) alpha(density float64) float64 {

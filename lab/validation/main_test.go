@@ -90,12 +90,11 @@ func TestTheSeedScoresAsTheEngine(t *testing.T) {
 	}
 }
 
-// Likewise for intents alone: what is found, and what plans are drawn up for.
+// Likewise for intents alone.
 func TestTheSeedFindsAsTheEngine(t *testing.T) {
 	m := sampleModel(t)
 	episodes, err := sample.Episodes()
 	require.NoError(t, err)
-	chosen := 0
 	for _, e := range episodes[600:640] {
 		q, err := toolQuestions(m, []*episodic.Episode{&e}, 1)
 		require.NoError(t, err)
@@ -123,24 +122,7 @@ func TestTheSeedFindsAsTheEngine(t *testing.T) {
 			}
 		}
 		assert.Equal(t, engine, mine)
-
-		plan, err := m.Plan(suggest.DAGRequest{Intent: e.Intent, Profile: suggest.ProfileSeed})
-		require.NoError(t, err)
-		var tasks []string
-		for _, x := range plan.DAG.Tasks {
-			tasks = append(tasks, x.Tool)
-		}
-		if slices.ContainsFunc(plan.DAG.Tasks, func(x suggest.Task) bool { return x.Kind == catalog.KindCapability }) {
-			continue // it covers targets
-		}
-		for _, id := range s.targets(&seed) {
-			if tool[id] {
-				chosen++
-				assert.Contains(t, tasks, id)
-			}
-		}
 	}
-	assert.Greater(t, chosen, 20)
 }
 
 func episode(id string, tools ...string) *episodic.Episode {

@@ -51,7 +51,7 @@ func (r *report) setsAsked() string {
 }
 
 func (r *report) writeLevels(w io.Writer) {
-	fmt.Fprint(w, "| set | history / held out | next: questions, MRR, hit@1 | with intent: questions, MRR, hit@1 | intents: NDCG@10, target-F1 |\n|---|---|---|---|---|\n")
+	fmt.Fprint(w, "| set | history / held out | next: questions, MRR, hit@1 | with intent: questions, MRR, hit@1 | intents: NDCG@10 |\n|---|---|---|---|---|\n")
 	for _, s := range r.sets {
 		cell := func(kind string) string {
 			q := s.questions[kind]
@@ -63,7 +63,7 @@ func (r *report) writeLevels(w io.Writer) {
 		}
 		tools := "–"
 		if q := s.questions[kindTools]; q != nil {
-			tools = fmt.Sprintf("%d, %.3f, %.3f", len(q.situations), q.measure(&seed).means()["NDCG@10"], s.questions[kindPlan].measure(&seed).means()["target-F1"])
+			tools = fmt.Sprintf("%d, %.3f", len(q.situations), q.measure(&seed).means()["NDCG@10"])
 		}
 		fmt.Fprintf(w, "| %s | %d / %d | %s | %s | %s |\n", s.name, s.history, s.held, cell(kindNext), cell(kindIntent), tools)
 	}
@@ -79,7 +79,7 @@ func (r *report) of(key string) []table {
 func (x result) all(metric string) evaluate.Difference { return x.changes[everySet][metric] }
 
 var kindNames = map[string]string{
-	kindNext: "next tool", kindIntent: "next tool with the intent", kindTools: "tools for an intent", kindPlan: "targets of a plan",
+	kindNext: "next tool", kindIntent: "next tool with the intent", kindTools: "tools for an intent",
 }
 
 // standing is what a table shows of the first value, the seed's.

@@ -59,7 +59,6 @@ func ask(ctx context.Context, folder string, most int) (*set, error) {
 		return nil, err
 	}
 	s.put(kindTools, q)
-	s.put(kindPlan, &questions{kindPlan, q.episodes, q.situations})
 	if err := s.askOutcomes(ctx, h, history, held, most); err != nil {
 		return nil, err
 	}

@@ -22,9 +22,8 @@ type situation struct {
 	target        int         // the candidate that came next, -1 where it is none
 
 	// For an intent alone.
-	gold   []string // the tools that were needed, sorted
-	ids    []string // of the candidates
-	length int      // steps of a plan
+	gold []string // the tools that were needed, sorted
+	ids  []string // of the candidates
 }
 
 // questions are the situations of one kind, of so many episodes.
@@ -39,7 +38,6 @@ const (
 	kindNext   = "next"
 	kindIntent = "next+intent"
 	kindTools  = "tools"
-	kindPlan   = "plan"
 )
 
 // position is a step of a held-out episode: what came next after the first at tools.
@@ -116,7 +114,7 @@ func newSituation(m *suggest.Model, context []string, intent string) (situation,
 	if err != nil {
 		return situation{}, err
 	}
-	s := situation{after: known.Context > 0, active: intent != "", density: m.Info().Density, length: known.Length}
+	s := situation{after: known.Context > 0, active: intent != "", density: m.Info().Density}
 	for i := range known.Candidates {
 		s.candidates = append(s.candidates, newCandidate(&known.Candidates[i]))
 		s.ids = append(s.ids, known.Candidates[i].ID)
@@ -162,32 +160,6 @@ func (s *situation) found(k *constants, score func(c *candidate) float64, limit 
 	return order[:min(limit, len(order))]
 }
 
-// The shares of the best score that a target of a plan needs, as package suggest has them: with past
-// tasks that used it, and with its text alone.
-const targetShare, textShare = .50, .90
-
-// targets are the tools that a plan is drawn up for.
-func (s *situation) targets(k *constants) []string {
-	var chosen []string
-	best := 0.0
-	for i, c := range s.found(k, k.target, len(s.candidates)) {
-		x := &s.candidates[c]
-		score := k.target(x)
-		if i == 0 {
-			best = score
-		}
-		bar := targetShare
-		if x.recalled == 0 {
-			bar = textShare
-		}
-		if len(chosen) < s.length && score >= bar*best && (x.semantic > 0 || x.recalled > 0) {
-			chosen = append(chosen, s.ids[c])
-		}
-	}
-	slices.Sort(chosen)
-	return chosen
-}
-
 // measured is what constants are worth on questions, by metric.
 type measured map[string]evaluate.Sample
 
@@ -196,8 +168,6 @@ func (q *questions) metrics() []string {
 	switch q.kind {
 	case kindTools:
 		return []string{"NDCG@10", "recall@5"}
-	case kindPlan:
-		return []string{"target-F1"}
 	}
 	return []string{"MRR", "hit@1"}
 }
@@ -222,8 +192,6 @@ func (q *questions) measure(k *constants) measured {
 			}
 			add("NDCG@10", evaluate.NDCG(ranked, s.gold, 10))
 			add("recall@5", evaluate.Recall(ranked, s.gold, 5))
-		case kindPlan:
-			add("target-F1", evaluate.F1(s.targets(k), s.gold))
 		default:
 			rank := s.rank(k)
 			add("MRR", reciprocal(rank))

@@ -36,7 +36,7 @@ func sweeps() []sweep {
 	return []sweep{
 		{
 			key: "rank", title: "80/20, PageRank boost", question: "80/20 PageRank boost: why not 70/30?",
-			kinds: []string{kindIntent, kindTools, kindPlan},
+			kinds: []string{kindIntent, kindTools},
 			values: list([]float64{0, .05, .10, .20, .30, .40, .50}, func(k *constants, x float64) { k.Hybrid, k.Rank = 1-x, x },
 				func(x float64) string { return fmt.Sprintf("%.0f/%.0f", 100*(1-x), 100*x) }),
 		},

@@ -104,8 +104,16 @@ func (f *Fitted) On(texts *Texts, tasks []*Task, stop func() bool) *Model {
 // Prior is what answers while nothing is fitted: the reference, and chances that are only guessed.
 func Prior() *Fitted {
 	r := ranker{start: prior, trees: &trees.Model{}, curves: [2]*calibrate.Curve{{}, {}}}
-	return &Fitted{find: r, needs: r, next: r, planner: newPlanner()}
+	f := &Fitted{find: r, needs: r, next: r, planner: newPlanner()}
+	f.needs.start.recalls = true
+	return f
 }
+
+// WithPrior is the model with what answers while nothing is fitted.
+func (m *Model) WithPrior() *Model { return &Model{m.history, Prior()} }
+
+// Effect is that of a tool, as annotated or by its first verb.
+func (m *Model) Effect(tool int32) Effect { return m.history.texts.actions[tool].effect }
 
 // fewQuestions is how many questions leave open whether all of them are needed for the trees. Of more, a fold is kept to
 // choose the number of trees and to calibrate.
@@ -410,6 +418,9 @@ func (a *Answer) Explain(tool int32) (e Explanation, ok bool) {
 	trust := a.ranker.trust(a.table.row(i))
 	e.Bias = a.ranker.start.bias + float64(trust*a.ranker.trees.Contributions(parts, a.table.row(i)))
 	e.Outcomes = a.more[tool]
+	if start := a.ranker.start; start.recalls {
+		e.Groups[Features[Votes].Group] = start.of(a.table.row(i)) - start.bias - float64(start.slope*e.Score)
+	}
 	for k, v := range parts {
 		e.Groups[Features[k].Group] += float64(trust * v)
 	}

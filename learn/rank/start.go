@@ -9,12 +9,22 @@ import (
 type start struct {
 	bias, slope float64
 	row         Row
+	recalls     bool // near requests count as the reference does; a fit leaves them to the trees
 }
 
-func (s start) of(row []float32) float64 { return s.bias + float64(s.slope*float64(row[s.row])) }
+func (s start) of(row []float32) float64 {
+	v := float64(row[s.row])
+	if s.recalls {
+		v = 1 - float64((1-v)*(1-float64(min(1, recallTrust*float64(row[Nearest]))*float64(row[Votes]))))
+	}
+	return s.bias + float64(s.slope*v)
+}
+
+// recallTrust is how much a likeness counts: ⅓ is full trust, for requests for the same thing share few words.
+const recallTrust = 3
 
 // prior is where nothing is known of a history: texts that fit well are right more often than not.
-var prior = start{-4, 8, Reference}
+var prior = start{bias: -4, slope: 8, row: Reference}
 
 const (
 	newtonSteps = 25

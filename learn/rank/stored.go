@@ -31,7 +31,7 @@ func (f *Fitted) Write(w *codec.Writer) {
 func ReadFitted(r *codec.Reader) *Fitted {
 	f := &Fitted{}
 	for _, k := range []*ranker{&f.find, &f.needs, &f.next} {
-		k.start = start{r.Float(), r.Float(), Reference}
+		k.start = start{bias: r.Float(), slope: r.Float(), row: Reference}
 		k.familiar = r.Float()
 		k.trees = trees.Read(r, int(rows))
 		if r.Bool() {

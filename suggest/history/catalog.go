@@ -16,6 +16,7 @@ type Schemas struct {
 	catalog.Tool
 	once    sync.Once
 	in, out []catalog.Property
+	results []catalog.Property
 
 	looked  sync.Once
 	stuffed bool   // its description is a list of keywords
@@ -34,8 +35,14 @@ func (e *Schemas) Outputs() []catalog.Property {
 	return e.out
 }
 
+// Results lists the properties of the output schema, and those of the items of lists in it.
+func (e *Schemas) Results() []catalog.Property {
+	e.once.Do(e.read)
+	return e.results
+}
+
 func (e *Schemas) read() {
-	e.in, e.out = catalog.Properties(e.InputSchema), catalog.Properties(e.OutputSchema)
+	e.in, e.out, e.results = catalog.Properties(e.InputSchema), catalog.Properties(e.OutputSchema), catalog.Results(e.OutputSchema)
 }
 
 // Catalog is the catalog at one moment, immutable.

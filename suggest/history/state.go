@@ -73,14 +73,6 @@ type Usage struct {
 // is counted can be taken back.
 func relative(at, n int) uint64 { return (uint64(at)<<32 + uint64(n-1)/2) / uint64(n-1) }
 
-// Place is where in an episode a tool usually stands, 0 first, 1 last; ½ for one never used.
-func (u *Usage) Place() float64 {
-	if u.Steps == 0 {
-		return 0.5
-	}
-	return float64(u.Position) / (1 << 32) / float64(u.Steps)
-}
-
 // Episodes are the past episodes at one moment, in order.
 type Episodes struct {
 	pages.View[Episode]

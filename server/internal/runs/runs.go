@@ -86,21 +86,20 @@ type Request struct {
 	DryRun  bool                       `json:"dry_run,omitempty" jsonschema:"check the dag and return the plan without running it"`
 	Approve []string                   `json:"approve,omitempty" jsonschema:"reserved for a person: refused here"`
 
-	SuggestionID  string                 `json:"suggestion_id,omitempty" jsonschema:"suggestion_id of the answer that contained this dag"`
-	Message       string                 `json:"message,omitempty" jsonschema:"part of a suggest_dag answer, ignored; so are all fields that follow"`
-	Confidence    float64                `json:"confidence,omitempty"`
-	Complete      float64                `json:"complete,omitempty"`
-	ConfidenceLow float64                `json:"confidence_low,omitempty"`
-	Mode          suggest.Mode           `json:"mode,omitempty"`
-	Paths         []suggest.Path         `json:"paths,omitempty"`
-	Alternatives  []suggest.Alternative  `json:"alternatives,omitempty"`
-	RejectedEdges []suggest.RejectedEdge `json:"rejected_edges,omitempty"`
-	Terms         []suggest.Term         `json:"terms,omitempty"`
-	Rationale     string                 `json:"rationale,omitempty"`
-	Waiting       string                 `json:"waiting,omitempty"`
-	Warnings      []string               `json:"warnings,omitempty"`
-	Model         suggest.ModelInfo      `json:"model,omitzero"`
-	UnknownIDs    []suggest.UnknownID    `json:"unknown_ids,omitempty"`
+	SuggestionID  string                `json:"suggestion_id,omitempty" jsonschema:"suggestion_id of the answer that contained this dag"`
+	Message       string                `json:"message,omitempty" jsonschema:"part of a suggest_dag answer, ignored; so are all fields that follow"`
+	Confidence    float64               `json:"confidence,omitempty"`
+	Complete      float64               `json:"complete,omitempty"`
+	ConfidenceLow float64               `json:"confidence_low,omitempty"`
+	Mode          suggest.Mode          `json:"mode,omitempty"`
+	Paths         []suggest.Path        `json:"paths,omitempty"`
+	Alternatives  []suggest.Alternative `json:"alternatives,omitempty"`
+	Terms         []suggest.Term        `json:"terms,omitempty"`
+	Rationale     string                `json:"rationale,omitempty"`
+	Waiting       string                `json:"waiting,omitempty"`
+	Warnings      []string              `json:"warnings,omitempty"`
+	Model         suggest.ModelInfo     `json:"model,omitzero"`
+	UnknownIDs    []suggest.UnknownID   `json:"unknown_ids,omitempty"`
 }
 
 // DAG is the tasks of a request.
@@ -130,6 +129,7 @@ type Task struct {
 	Reason        string          `json:"reason,omitempty"`
 	Terms         []suggest.Term  `json:"terms,omitempty"`
 	Wired         []suggest.Wired `json:"wired,omitempty"`
+	Missing       []string        `json:"missing,omitempty"`
 }
 
 // ToRun is what package run is asked for.

@@ -15,7 +15,7 @@ function asked(query) {
 }
 
 const argument = (v) => (v && typeof v === "object" && "$from" in v ? "from " + v.$from : JSON.stringify(v));
-const list = (args) => Object.entries(args ?? {}).map(([name, v]) => `${name} = ${argument(v)}`).join("\n");
+const list = (t) => [...Object.entries(t.arguments ?? {}).map(([name, v]) => `${name} = ${argument(v)}`), ...(t.missing ?? []).map((name) => `${name} = ?`)].join("\n");
 
 function Planned({ answer: a }) {
   const [dry, setDry] = useState(null);
@@ -25,9 +25,8 @@ function Planned({ answer: a }) {
     {(a.warnings ?? []).map((w) => <p class="problem note">{warning(w)}</p>)}
     {tasks.length > 0 && <Dag name="plan" nodes={tasks.map((t) => ({ ...t, note: `${t.kind}, confidence ${number(t.confidence, 2)}` }))} />}
     <Table caption="Tasks" head={["task", "tool", "kind", "confidence", "depends on", "arguments", "reason"]} numbers={[3]}
-      rows={tasks.map((t) => [t.id, t.tool, t.kind, number(t.confidence), (t.depends_on ?? []).join(", "), list(t.arguments), t.reason ?? ""])} />
+      rows={tasks.map((t) => [t.id, t.tool, t.kind, number(t.confidence), (t.depends_on ?? []).join(", "), list(t), t.reason ?? ""])} />
     {a.alternatives.length > 0 && <Table caption="Alternatives" head={["for", "id", "score"]} numbers={[2]} rows={a.alternatives.map((x) => [x.for || "any", x.id, number(x.score)])} />}
-    {a.rejected_edges.length > 0 && <Table caption="Links that were left out" head={["from", "to", "reason"]} rows={a.rejected_edges.map((x) => [x.from, x.to, x.reason ?? ""])} />}
     <Source request="POST /v1/dag" data={a} name="dag" />
     {tasks.map((t) => <details><summary>Terms of {t.id}: {t.tool}</summary><Waterfall suggestion={{ ...t, id: t.tool, score: t.confidence }} /></details>)}
     {tasks.length > 0 && <Start label="Run" confirm="Call these tools now?" begin={(b) => post("/v1/runs", { dag: a.dag, suggestion_id: a.suggestion_id, ...b })} onPlan={setDry} onRun={(r) => go("plan", { run: r.id })} />}

@@ -10,7 +10,7 @@ export const time = (v) => (v ? v.replace("T", " ").replace(/\..*|Z$/, "") : "â€
 
 const WARNINGS = {
   low_confidence: "Confidence is low: the best answer is more likely wrong than right.", no_history: "Nothing was ever recorded after this context.",
-  unknown_context: "An id of the context is in no catalog and no episode.", cycles_cut: "Learned links that would close a circle were left out.",
+  unknown_context: "An id of the context is in no catalog and no episode.",
   no_intent_match: "No tool's text has a word in common with the intent.", foreign_request: "The words of the intent are neither those of the catalog nor of the history.",
   truncated: "The plan was cut at the most tasks allowed.", nothing_allowed: "The patterns of allowed ids match nothing.", provisional: "Profile learned is being fitted: prior weights answer meanwhile.",
 };
