@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"waymark/internal/numeric"
+	"waymark/internal/parallel"
 	"waymark/learn/calibrate"
 	"waymark/learn/logit"
 	"waymark/learn/trees"
@@ -76,7 +77,11 @@ func Fit(tools []Tool, tasks []*Task, o Options) *Model {
 	}
 	find, needs, next := x.rows(o)
 	o.Progress(.5)
-	if !m.next.fit(next, trees.Options{}, o.Stop) || !m.find.fit(find, trees.Options{}, o.Stop) {
+	if !m.next.fit(next, o.Stop) {
+		return nil
+	}
+	finders, ok := m.find.fitHalves(find, prior, o.Stop)
+	if !ok {
 		return nil
 	}
 	o.Progress(.7)
@@ -84,9 +89,14 @@ func Fit(tools []Tool, tasks []*Task, o Options) *Model {
 		m.needs, m.planner = Prior().needs, newPlanner() // foreign requests alone teach that nothing is ever needed
 		return m
 	}
-	halves, ok := m.needs.fitHalves(needs, trees.Options{}, o.Stop)
+	parallel.Each(len(needs.Questions), func(q int) {
+		from, to := needs.question(q)
+		finders[needs.folds[from]%2].setFound(needs.Values[from*int(rows):to*int(rows)], needs.times[from:to])
+	})
+	needs.Questions = nil
+	halves, ok := m.needs.fitHalves(needs, priorFound, o.Stop)
 	o.Progress(.9)
-	if !ok || !m.fitPlans(x.plans, halves, x.pairs, o) {
+	if !ok || !m.fitPlans(x.plans, finders, halves, x.pairs, o) {
 		return nil
 	}
 	return m
@@ -120,9 +130,9 @@ type ranker struct {
 	curves [2]*calibrate.Curve // from claimed chances to those that held; for what comes next with a request a second one
 }
 
-// begin calibrates the reference and lets the trees start from it.
-func (r *ranker) begin(x *examples) {
-	r.start = calibrateStart(x)
+// begin calibrates the start and lets the trees go on from it.
+func (r *ranker) begin(x *examples, from start) {
+	r.start = from.calibrate(x)
 	x.Margin = make([]float32, x.Len())
 	for i := range x.Margin {
 		x.Margin[i] = float32(r.start.of(x.row(i)))
@@ -132,44 +142,67 @@ func (r *ranker) begin(x *examples) {
 	}
 }
 
-// fitHalves fits a ranker of rows that stand alone, and before it one on each half of the tasks: what halves[h] says of half
-// h is no memory. The number of trees is chosen and chances are calibrated on that.
-func (r *ranker) fitHalves(x *examples, o trees.Options, stop func() bool) (halves [2]*ranker, ok bool) {
-	r.begin(x)
+// setFound computes the row Found of the rows of a question; times says how many each stands for, nil for one.
+func (r *ranker) setFound(values, times []float32) {
+	score := make([]float64, len(values)/int(rows))
+	for i := range score {
+		score[i] = r.score(values[i*int(rows) : (i+1)*int(rows)])
+	}
+	sum, most := 0.0, slices.Max(append(score, -1e9))
+	for i, s := range score {
+		score[i] = numeric.Exp(s - most)
+		if times == nil {
+			sum += score[i]
+		} else {
+			sum += float64(float64(times[i]) * score[i])
+		}
+	}
+	for i, s := range score {
+		values[i*int(rows)+int(Found)] = float32(ln(s / sum))
+	}
+}
+
+// fitHalves fits a ranker for requests, and before it one on each half of the tasks: what halves[h] says of half h is no
+// memory. The number of trees is chosen and chances are calibrated on that.
+func (r *ranker) fitHalves(x *examples, from start, stop func() bool) (halves [2]*ranker, ok bool) {
+	r.begin(x, from)
 	var claims []calibrate.Prediction
-	whole := o
-	whole.Trees = 0
+	var whole trees.Options
 	for h := range halves {
 		part := &ranker{start: r.start}
 		held := x.which(func(i int) bool { return x.folds[i]%2 == h })
-		if part.trees = trees.FitHeld(&x.Rows, held, o, stop); part.trees == nil {
+		if part.trees = trees.FitHeld(&x.Rows, held, trees.Options{}, stop); part.trees == nil {
 			return halves, false
 		}
-		own := part.claims(x, held)[0]
-		part.curves[0] = calibrate.Fit(own)
-		halves[h], claims = part, append(claims, own...)
+		if x.Questions == nil {
+			own := part.claims(x, held)[0]
+			part.curves[0] = calibrate.Fit(own)
+			claims = append(claims, own...)
+		}
+		halves[h] = part
 		whole.Trees += (part.trees.Len() + 1) / 2
 	}
 	r.curves, r.trees = [2]*calibrate.Curve{calibrate.Fit(claims), {}}, &trees.Model{}
+	if x.Questions != nil {
+		r.fitSure(x, halves)
+	}
 	if whole.Trees > 0 {
 		r.trees = trees.Fit(&x.Rows, whole, stop)
 	}
 	return halves, r.trees != nil
 }
 
-func (r *ranker) fit(x *examples, o trees.Options, stop func() bool) bool {
-	r.begin(x)
+// fit fits the ranker of what comes next.
+func (r *ranker) fit(x *examples, stop func() bool) bool {
+	r.begin(x, prior)
+	var o trees.Options
 	held := x.held()
 	r.trees = trees.FitHeld(&x.Rows, held, o, stop)
 	if r.trees == nil {
 		return false
 	}
-	if x.Questions != nil && !x.next {
-		r.fitSure(x, held)
-	} else {
-		claims := r.claims(x, held)
-		r.curves[0], r.curves[1] = calibrate.Fit(claims[0]), calibrate.Fit(claims[1])
-	}
+	claims := r.claims(x, held)
+	r.curves[0], r.curves[1] = calibrate.Fit(claims[0]), calibrate.Fit(claims[1])
 	few := len(x.folds) < fewQuestions
 	if o.Trees = r.trees.Len(); few && o.Trees > 0 {
 		r.trees = trees.Fit(&x.Rows, o, stop)
@@ -245,6 +278,7 @@ type Answer struct {
 	claim   float64   // of a sequel, the uncalibrated chance of the likeliest
 	curve   *calibrate.Curve
 	ranker  *ranker
+	finder  *ranker // of a plan, that of its row Found, if it starts from that
 	table   *Table
 	more    map[int32]float64 // by tool, what outcomes add
 }
@@ -271,7 +305,7 @@ func (a *Answer) Adjust(outcomes func(tool int32) (adds, factor float64)) {
 	a.more = map[int32]float64{}
 	for i := range a.Ranked {
 		adds, factor := outcomes(a.Ranked[i].Tool)
-		more := float64(a.ranker.start.slope*adds) + numeric.Ln(factor)
+		more := float64(a.slope()*adds) + numeric.Ln(factor)
 		a.more[a.Ranked[i].Tool] = more
 		a.Ranked[i].Score += more
 	}
@@ -325,6 +359,14 @@ func (m *Model) ask(s Situation, by *ranker) *Answer {
 	return a
 }
 
+// slope is that of the reference.
+func (a *Answer) slope() float64 {
+	if a.finder != nil {
+		return a.ranker.start.slope * a.finder.start.slope
+	}
+	return a.ranker.start.slope
+}
+
 // Low is what a chance is at least, in 90 % of the cases that were held out.
 func (a *Answer) Low(chance float64) float64 { return a.curve.Low(chance) }
 
@@ -369,8 +411,15 @@ func (a *Answer) Explain(tool int32) (e Explanation, ok bool) {
 	}
 	e.Groups = map[string]float64{}
 	parts := make([]float64, rows)
-	e.Score, e.Slope = float64(a.table.row(i)[Reference]), a.ranker.start.slope
-	e.Bias = a.ranker.start.bias + a.ranker.trees.Contributions(parts, a.table.row(i))
+	row := a.table.row(i)
+	e.Score, e.Slope = float64(row[Reference]), a.slope()
+	if e.Bias = a.ranker.start.bias; a.finder != nil {
+		e.Bias += float64(a.ranker.start.slope * (float64(row[Found]) - a.finder.score(row) + a.finder.start.bias + a.finder.trees.Contributions(parts, row)))
+		for k := range parts {
+			parts[k] *= a.ranker.start.slope
+		}
+	}
+	e.Bias += a.ranker.trees.Contributions(parts, row)
 	e.Outcomes = a.more[tool]
 	for k, v := range parts {
 		e.Groups[Features[k].Group] += v

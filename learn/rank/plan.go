@@ -87,7 +87,7 @@ func (j *judge) fit(c *cases, o trees.Options, stop func() bool) bool {
 
 // fitPlans learns to choose among sets from requests that the chances of tools were not learned from, and to order and link
 // tools from all tasks that were asked again.
-func (m *Model) fitPlans(exams []exam, halves [2]*ranker, pairs [2]*cases, o Options) bool {
+func (m *Model) fitPlans(exams []exam, finders, halves [2]*ranker, pairs [2]*cases, o Options) bool {
 	p := newPlanner()
 	m.planner = p
 	type example struct {
@@ -105,7 +105,8 @@ func (m *Model) fitPlans(exams []exam, halves [2]*ranker, pairs [2]*cases, o Opt
 		t := e.history.table(asked{nil, r, -1, nil})
 		right := distinct(e.questions[0].right)
 		slices.Sort(right)
-		examples[i] = example{newDraft(r, t, halves[e.half()], &m.find, nil).choose(), right}
+		finders[e.half()].setFound(t.Values, nil)
+		examples[i] = example{newDraft(r, t, halves[e.half()], nil).choose(), right}
 	})
 	if o.Stop() {
 		return false
@@ -161,13 +162,17 @@ func (m *Model) Plan(s Situation) *Plan {
 	defer r.close()
 	a := &Answer{ranker: &m.needs, curve: m.needs.curves[0]}
 	a.table = m.history.table(asked{nil, r, -1, &s})
+	m.find.setFound(a.table.Values, nil)
+	if m.needs.start.by == Found {
+		a.finder = &m.find
+	}
 	for i, tool := range a.table.Tools {
 		a.Ranked = append(a.Ranked, Ranked{tool, m.needs.score(a.table.row(i))})
 	}
 	a.Ranked = best(a.Ranked, len(a.Ranked))
 	a.chances()
 	plan := &Plan{Answer: a}
-	d := newDraft(r, a.table, &m.needs, &m.find, s.Allowed)
+	d := newDraft(r, a.table, &m.needs, s.Allowed)
 	sets := d.choose()
 	k := m.planner.best(sets)
 	if k < 0 {

@@ -266,7 +266,7 @@ func TestNoSetIsEmpty(t *testing.T) {
 	m := Fit(twice, tasks, Options{})
 	for _, task := range tasks {
 		r := m.history.request(task.Intent, nil)
-		d := newDraft(r, m.history.table(asked{nil, r, -1, nil}), &m.needs, &m.find, nil)
+		d := newDraft(r, m.history.table(asked{nil, r, -1, nil}), &m.needs, nil)
 		for _, s := range d.choose() {
 			require.NotEmpty(t, s.tools, task.Intent)
 		}

@@ -35,6 +35,7 @@ const (
 	Strongest
 	BesideMost
 	BesideMean
+	Found
 
 	Text
 	TextShare
@@ -89,7 +90,7 @@ var Groups = []string{"sequence", "request", "text", "graph", "catalog", "famili
 // rising are the rows of which a higher value never lowers a tool: what speaks for it in any history.
 var rising = func() (is []bool) {
 	is = make([]bool, rows)
-	for _, k := range []Row{Text, TextShare, Words, WordsShare, Vectors, VectorsShare, Match, ClauseText, ClauseVectors, Name, Hybrid, Reference} {
+	for _, k := range []Row{Text, TextShare, Words, WordsShare, Vectors, VectorsShare, Match, ClauseText, ClauseVectors, Name, Hybrid, Reference, Found} {
 		is[k] = true
 	}
 	return is
@@ -126,6 +127,7 @@ var Features = [rows]Feature{
 	Strongest:     {"strongest", "request", "the largest of these"},
 	BesideMost:    {"beside_most", "request", "largest share of tasks with it, among tasks of a tool that the request needs, times that need"},
 	BesideMean:    {"beside_mean", "request", "mean of these, weighted by need"},
+	Found:         {"found", "request", "ln of the share that the ranker for requests gives it; only for plans"},
 	Text:          {"text", "text", "match of the request with its text: words, thesaurus, word vectors, spelling"},
 	TextShare:     {"text_share", "text", "the same by the best match"},
 	Words:         {"words", "text", "BM25F of the request, by the most attainable"},

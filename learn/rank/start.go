@@ -4,29 +4,35 @@ import (
 	"waymark/internal/numeric"
 )
 
-// start is where a fit begins: log-odds = bias + slope·reference. The slope is never negative, so without trees the order
-// is that of the reference.
-type start struct{ bias, slope float64 }
+// start is where a fit begins: log-odds = bias + slope·row, which is the reference, or Found of the ranker of plans. The
+// slope is never negative, so without trees the order is that of the row.
+type start struct {
+	bias, slope float64
+	by          Row
+}
 
-func (s start) of(row []float32) float64 { return s.bias + float64(s.slope*float64(row[Reference])) }
+func (s start) of(row []float32) float64 { return s.bias + float64(s.slope*float64(row[s.by])) }
 
 // prior is where nothing is known of a history: texts that fit well are right more often than not.
-var prior = start{-4, 8}
+var prior = start{-4, 8, Reference}
+
+// priorFound is where the ranker of plans begins.
+var priorFound = start{1, 1, Found}
 
 const (
 	newtonSteps = 25
 	startHold   = 1. // L2 penalty of what the slope and the bias differ from the prior
 )
 
-// calibrateStart fits the start by Newton's method, on the loss that the trees go on with.
-func calibrateStart(x *examples) start {
+// calibrate fits the start by Newton's method, on the loss that the trees go on with.
+func (prior start) calibrate(x *examples) start {
 	s := prior
 	for range newtonSteps {
 		var g, h [2]float64 // derivatives by bias and slope
 		var cross float64
 		if x.Questions == nil {
 			for i, right := range x.Right {
-				v := float64(x.Values[i*int(rows)+int(Reference)])
+				v := float64(x.row(i)[s.by])
 				p := Chance(s.bias + float64(s.slope*v))
 				w := float64(x.Weight[i])
 				d, c := float64(w*(p-float64(right))), float64(float64(w*p)*(1-p))
@@ -57,7 +63,7 @@ func calibrateStart(x *examples) start {
 func (s start) derive(x *examples, from, to int) (first, second float64) {
 	var wrong, mean, square float64 // Σ e^s, Σ e^s·v, Σ e^s·v² of the wrong rows
 	value := func(i int) (v, e float64) {
-		v = float64(x.Values[i*int(rows)+int(Reference)])
+		v = float64(x.row(i)[s.by])
 		return v, numeric.Exp(min(30, float64(s.slope*v)))
 	}
 	for i := from; i < to; i++ {
