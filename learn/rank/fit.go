@@ -153,9 +153,9 @@ func (r *ranker) setFound(values, times []float32) {
 		score[i] = numeric.Exp(s - most)
 		if times == nil {
 			sum += score[i]
-		} else {
-			sum += float64(float64(times[i]) * score[i])
+			continue
 		}
+		sum += float64(float64(times[i]) * score[i])
 	}
 	for i, s := range score {
 		values[i*int(rows)+int(Found)] = float32(ln(s / sum))
@@ -196,7 +196,7 @@ func (r *ranker) fitHalves(x *examples, from start, stop func() bool) (halves [2
 func (r *ranker) fit(x *examples, stop func() bool) bool {
 	r.begin(x, prior)
 	var o trees.Options
-	held := x.held()
+	held := x.which(func(i int) bool { return x.folds[i] == 0 }) // the number of trees is chosen on one fold
 	r.trees = trees.FitHeld(&x.Rows, held, o, stop)
 	if r.trees == nil {
 		return false
@@ -319,8 +319,7 @@ func (a *Answer) Chance(score float64) float64 {
 	if len(a.Ranked) == 0 {
 		return 0
 	}
-	switch {
-	case !a.sequel:
+	if !a.sequel {
 		return a.ranker.chance(score, a.table.row(0))
 	}
 	p := float64(a.claim * numeric.Exp(score-a.Ranked[0].Score))

@@ -96,9 +96,6 @@ func (x *examples) question(q int) (from, to int) {
 	return int(x.Questions[q]), to
 }
 
-// held tells the questions that the number of trees is chosen on: those of one fold.
-func (x *examples) held() []bool { return x.which(func(i int) bool { return x.folds[i] == 0 }) }
-
 func (x *examples) which(is func(i int) bool) []bool {
 	held := make([]bool, len(x.folds))
 	for i := range held {

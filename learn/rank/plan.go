@@ -180,12 +180,9 @@ func (m *Model) Plan(s Situation) *Plan {
 	}
 	plan.Complete = m.planner.sure.At(m.planner.complete.chance(sets[k].row))
 	plan.Steps = m.planner.arrange(m.history, r, sets[k].tools, d.chance, d.total)
-	find := Answer{ranker: &m.find, curve: m.find.curves[0], table: a.table}
-	for i, tool := range a.table.Tools {
-		find.Ranked = append(find.Ranked, Ranked{tool, m.find.score(a.table.row(i))})
+	for i := range a.table.Tools {
+		plan.Fits = max(plan.Fits, m.find.chance(m.find.score(a.table.row(i)), a.table.row(i)))
 	}
-	find.Ranked = best(find.Ranked, 1)
-	plan.Fits = find.Chance(find.Ranked[0].Score)
 	return plan
 }
 
