@@ -278,6 +278,7 @@ type Answer struct {
 	claim   float64   // of a sequel, the uncalibrated chance of the likeliest
 	curve   *calibrate.Curve
 	ranker  *ranker
+	slope   float64 // of the reference
 	finder  *ranker // of a plan, that of its row Found, if it starts from that
 	table   *Table
 	more    map[int32]float64 // by tool, what outcomes add
@@ -305,7 +306,7 @@ func (a *Answer) Adjust(outcomes func(tool int32) (adds, factor float64)) {
 	a.more = map[int32]float64{}
 	for i := range a.Ranked {
 		adds, factor := outcomes(a.Ranked[i].Tool)
-		more := float64(a.slope()*adds) + numeric.Ln(factor)
+		more := float64(a.slope*adds) + numeric.Ln(factor)
 		a.more[a.Ranked[i].Tool] = more
 		a.Ranked[i].Score += more
 	}
@@ -343,7 +344,7 @@ func (a *Answer) chances() {
 func (m *Model) Find(s Situation) *Answer { return m.ask(s, &m.find) }
 
 func (m *Model) ask(s Situation, by *ranker) *Answer {
-	a := &Answer{ranker: by, curve: by.curves[0]}
+	a := &Answer{ranker: by, curve: by.curves[0], slope: by.start.slope}
 	var r *request
 	if s.Intent != "" {
 		r = m.history.request(s.Intent, s.Allowed)
@@ -356,14 +357,6 @@ func (m *Model) ask(s Situation, by *ranker) *Answer {
 	a.Ranked = best(a.Ranked, len(a.Ranked))
 	a.chances()
 	return a
-}
-
-// slope is that of the reference.
-func (a *Answer) slope() float64 {
-	if a.finder != nil {
-		return a.ranker.start.slope * a.finder.start.slope
-	}
-	return a.ranker.start.slope
 }
 
 // Low is what a chance is at least, in 90 % of the cases that were held out.
@@ -411,7 +404,7 @@ func (a *Answer) Explain(tool int32) (e Explanation, ok bool) {
 	e.Groups = map[string]float64{}
 	parts := make([]float64, rows)
 	row := a.table.row(i)
-	e.Score, e.Slope = float64(row[Reference]), a.slope()
+	e.Score, e.Slope = float64(row[Reference]), a.slope
 	if e.Bias = a.ranker.start.bias; a.finder != nil {
 		e.Bias += float64(a.ranker.start.slope * (float64(row[Found]) - a.finder.score(row) + a.finder.start.bias + a.finder.trees.Contributions(parts, row)))
 		for k := range parts {

@@ -160,11 +160,12 @@ func (p *planner) best(sets []toolSet) int {
 func (m *Model) Plan(s Situation) *Plan {
 	r := m.history.request(s.Intent, s.Allowed)
 	defer r.close()
-	a := &Answer{ranker: &m.needs, curve: m.needs.curves[0]}
+	a := &Answer{ranker: &m.needs, curve: m.needs.curves[0], slope: m.needs.start.slope}
 	a.table = m.history.table(asked{nil, r, -1, &s})
 	m.find.setFound(a.table.Values, nil)
 	if m.needs.start.by == Found {
 		a.finder = &m.find
+		a.slope *= m.find.start.slope
 	}
 	for i, tool := range a.table.Tools {
 		a.Ranked = append(a.Ranked, Ranked{tool, m.needs.score(a.table.row(i))})

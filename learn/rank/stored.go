@@ -12,7 +12,7 @@ func (f *Fitted) Write(w *codec.Writer) {
 	for _, r := range []*ranker{&f.find, &f.needs, &f.next} {
 		w.Float(r.start.bias)
 		w.Float(r.start.slope)
-		w.Bool(r.start.by == Found)
+		w.Uint(uint64(r.start.by))
 		r.trees.Write(w)
 		w.Bool(r.sure != nil)
 		if r.sure != nil {
@@ -32,10 +32,7 @@ func (f *Fitted) Write(w *codec.Writer) {
 func ReadFitted(r *codec.Reader) *Fitted {
 	f := &Fitted{}
 	for _, k := range []*ranker{&f.find, &f.needs, &f.next} {
-		k.start = start{r.Float(), r.Float(), Reference}
-		if r.Bool() {
-			k.start.by = Found
-		}
+		k.start = start{r.Float(), r.Float(), Row(min(r.Uint(), uint64(rows)-1))}
 		k.trees = trees.Read(r, int(rows))
 		if r.Bool() {
 			k.sure = logit.Read(r, sureFeatures)
