@@ -54,11 +54,12 @@ var families = sync.OnceValue(func() (of struct {
 // action is what a tool does: its effect, and the families of the first verb of its name and of the word its text begins with.
 type action struct {
 	effect   Effect
+	guessed  bool // not annotated
 	families []int
 }
 
 func actionOf(t *Tool) action {
-	a, all := action{effect: t.Effect}, families()
+	a, all := action{effect: t.Effect, guessed: t.Effect == Unknown}, families()
 	add := func(stems []string) {
 		for _, w := range stems {
 			if of, ok := all.family[w]; ok {
@@ -84,6 +85,9 @@ func actionOf(t *Tool) action {
 // questions are words that a request begins with that asks for an answer, not for an act.
 var questions = []string{"why", "how", "what", "which", "who", "whom", "whose", "when", "where", "is", "are", "was", "were", "do", "does", "did", "has", "have"}
 
+// nounsFollow are words after which the stem of a verb is a noun: who asks for a draft of the reply does not ask to reply.
+var nounsFollow = strings.Fields("a an the this that these those my our your his her its their any all every each no some of in on at by for from with about into")
+
 // nounEndings are those of nouns that have the stem of a verb: who asks for a deployment does not ask to deploy.
 var nounEndings = []string{"ment", "ments", "tion", "tions", "sion", "sions", "ance", "ances"}
 
@@ -97,22 +101,25 @@ func asksOf(text string) asks {
 	all := families()
 	a := asks{families: make([]bool, len(all.effect))}
 	changes := false
-	for _, word := range semantic.Parts(text) {
-		if slices.ContainsFunc(nounEndings, func(end string) bool { return strings.HasSuffix(word, end) }) {
-			continue
-		}
-		for _, f := range all.family[stem(word)] {
-			a.families[f] = true
-			changes = changes || all.effect[f] == Changes
-			a.reads = a.reads || all.effect[f] == Reads
+	for _, clause := range clauses(text) {
+		words := semantic.Parts(clause)
+		question := len(words) > 0 && slices.Contains(questions, words[0])
+		a.reads = a.reads || question
+		for i, word := range words {
+			if i > 0 && slices.Contains(nounsFollow, words[i-1]) ||
+				slices.ContainsFunc(nounEndings, func(end string) bool { return strings.HasSuffix(word, end) }) {
+				continue
+			}
+			for _, f := range all.family[stem(word)] {
+				if all.effect[f] == Changes && question {
+					continue
+				}
+				a.families[f] = true
+				changes = changes || all.effect[f] == Changes
+				a.reads = a.reads || all.effect[f] == Reads
+			}
 		}
 	}
-	first, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(text)), " ")
-	a.reads = (a.reads || slices.Contains(questions, first)) && !changes
+	a.reads = a.reads && !changes
 	return a
-}
-
-// forTool reports whether the request has a verb of a family of the tool.
-func (a *asks) forTool(t action) bool {
-	return slices.ContainsFunc(t.families, func(f int) bool { return a.families[f] })
 }

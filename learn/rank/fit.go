@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"waymark/internal/numeric"
+	"waymark/internal/parallel"
 	"waymark/learn/calibrate"
 	"waymark/learn/logit"
 	"waymark/learn/trees"
@@ -74,9 +75,12 @@ func Fit(texts *Texts, tasks []*Task, o Options) *Model {
 		return nil
 	}
 	find, needs, next := x.rows(o)
-	m.find.start.row = Match
 	o.Progress(.5)
-	if !m.next.fit(next, trees.Options{}, o.Stop) || !m.find.fit(find, trees.Options{}, o.Stop) {
+	if !m.next.fit(next, o.Stop) {
+		return nil
+	}
+	finders, ok := m.find.fitHalves(find, priorFind, o.Stop)
+	if !ok {
 		return nil
 	}
 	o.Progress(.7)
@@ -84,9 +88,14 @@ func Fit(texts *Texts, tasks []*Task, o Options) *Model {
 		m.needs, m.planner = Prior().needs, newPlanner() // foreign requests alone teach that nothing is ever needed
 		return m
 	}
-	halves, ok := m.needs.fitHalves(needs, trees.Options{}, o.Stop)
+	parallel.Each(len(needs.Questions), func(q int) {
+		from, to := needs.question(q)
+		finders[needs.folds[from]%2].setFound(needs.Values[from*int(rows):to*int(rows)], needs.times[from:to])
+	})
+	needs.Questions = nil
+	halves, ok := m.needs.fitHalves(needs, priorNeeds, o.Stop)
 	o.Progress(.9)
-	if !ok || !m.fitPlans(x.plans, halves, x.pairs, o) {
+	if !ok || !m.fitPlans(x.plans, finders, halves, x.pairs, o) {
 		return nil
 	}
 	return m
@@ -103,8 +112,10 @@ func (f *Fitted) On(texts *Texts, tasks []*Task, stop func() bool) *Model {
 
 // Prior is what answers while nothing is fitted: the reference, and chances that are only guessed.
 func Prior() *Fitted {
-	r := ranker{start: prior, trees: &trees.Model{}, curves: [2]*calibrate.Curve{{}, {}}}
-	f := &Fitted{find: r, needs: r, next: r, planner: newPlanner()}
+	unfitted := func(from start) ranker {
+		return ranker{start: from, trees: &trees.Model{}, curves: [2]*calibrate.Curve{{}, {}}}
+	}
+	f := &Fitted{find: unfitted(priorFind), needs: unfitted(priorNext), next: unfitted(priorNext), planner: newPlanner()}
 	f.needs.start.recalls = true
 	return f
 }
@@ -132,14 +143,9 @@ type ranker struct {
 	curves [2]*calibrate.Curve // from claimed chances to those that held; for what comes next with a request a second one
 }
 
-// row is the row that the ranker starts from: the reference or, of what a request asks for by itself, the match.
-func (r *ranker) row() Row {
-	return cmp.Or(r.start.row, Reference)
-}
-
-// begin calibrates the reference and lets the trees start from it.
-func (r *ranker) begin(x *examples) {
-	r.start = calibrateStart(x, r.row())
+// begin calibrates the start and lets the trees go on from it.
+func (r *ranker) begin(x *examples, from start) {
+	r.start = from.calibrate(x)
 	x.Margin = make([]float32, x.Len())
 	for i := range x.Margin {
 		x.Margin[i] = float32(r.start.of(x.row(i)))
@@ -149,45 +155,70 @@ func (r *ranker) begin(x *examples) {
 	}
 }
 
-// fitHalves fits a ranker of rows that stand alone, and before it one on each half of the tasks: what halves[h] says of half
-// h is no memory. The number of trees is chosen and chances are calibrated on that.
-func (r *ranker) fitHalves(x *examples, o trees.Options, stop func() bool) (halves [2]*ranker, ok bool) {
-	r.begin(x)
+// setFound computes the row Found of the rows of a question; times says how many each stands for, nil for one.
+func (r *ranker) setFound(values, times []float32) {
+	score := make([]float64, len(values)/int(rows))
+	for i := range score {
+		score[i] = r.score(values[i*int(rows) : (i+1)*int(rows)])
+	}
+	sum, most := 0.0, slices.Max(append(score, -1e9))
+	for i, s := range score {
+		score[i] = numeric.Exp(s - most)
+		if times == nil {
+			sum += score[i]
+			continue
+		}
+		sum += float64(float64(times[i]) * score[i])
+	}
+	for i, s := range score {
+		values[i*int(rows)+int(Found)] = float32(ln(s / sum))
+	}
+}
+
+// fitHalves fits a ranker for requests, and before it one on each half of the tasks: what halves[h] says of half h is no
+// memory. The number of trees is chosen and chances are calibrated on that.
+func (r *ranker) fitHalves(x *examples, from start, stop func() bool) (halves [2]*ranker, ok bool) {
+	r.begin(x, from)
+	if x.Questions != nil {
+		r.familiarise(x)
+	}
 	var claims []calibrate.Prediction
-	whole := o
-	whole.Trees = 0
+	var whole trees.Options
 	for h := range halves {
-		part := &ranker{start: r.start}
+		part := &ranker{start: r.start, familiar: r.familiar}
 		held := x.which(func(i int) bool { return x.folds[i]%2 == h })
-		if part.trees = trees.FitHeld(&x.Rows, held, o, stop); part.trees == nil {
+		if part.trees = trees.FitHeld(&x.Rows, held, trees.Options{}, stop); part.trees == nil {
 			return halves, false
 		}
-		own := part.claims(x, held)[0]
-		part.curves[0] = calibrate.Fit(own)
-		halves[h], claims = part, append(claims, own...)
+		if x.Questions == nil {
+			own := part.claims(x, held)[0]
+			part.curves[0] = calibrate.Fit(own)
+			claims = append(claims, own...)
+		}
+		halves[h] = part
 		whole.Trees += (part.trees.Len() + 1) / 2
 	}
 	r.curves, r.trees = [2]*calibrate.Curve{calibrate.Fit(claims), {}}, &trees.Model{}
+	if x.Questions != nil {
+		r.fitSure(x, halves)
+	}
 	if whole.Trees > 0 {
 		r.trees = trees.Fit(&x.Rows, whole, stop)
 	}
 	return halves, r.trees != nil
 }
 
-func (r *ranker) fit(x *examples, o trees.Options, stop func() bool) bool {
-	r.begin(x)
-	held := x.held()
+// fit fits the ranker of what comes next.
+func (r *ranker) fit(x *examples, stop func() bool) bool {
+	r.begin(x, priorNext)
+	var o trees.Options
+	held := x.which(func(i int) bool { return x.folds[i] == 0 }) // the number of trees is chosen on one fold
 	r.trees = trees.FitHeld(&x.Rows, held, o, stop)
 	if r.trees == nil {
 		return false
 	}
-	if x.Questions != nil && !x.next {
-		r.familiarise(x)
-		r.fitSure(x, held)
-	} else {
-		claims := r.claims(x, held)
-		r.curves[0], r.curves[1] = calibrate.Fit(claims[0]), calibrate.Fit(claims[1])
-	}
+	claims := r.claims(x, held)
+	r.curves[0], r.curves[1] = calibrate.Fit(claims[0]), calibrate.Fit(claims[1])
 	few := len(x.folds) < fewQuestions
 	if o.Trees = r.trees.Len(); few && o.Trees > 0 {
 		r.trees = trees.Fit(&x.Rows, o, stop)
@@ -243,6 +274,16 @@ func (r *ranker) trust(row []float32) float64 {
 	return float64(likeness*likeness) / float64(r.familiar*r.familiar)
 }
 
+// contribute adds what the trees make of each row to parts, and returns what they add to any tool.
+func (r *ranker) contribute(parts []float64, row []float32) float64 {
+	own, trust := make([]float64, rows), r.trust(row)
+	bias := float64(trust * r.trees.Contributions(own, row))
+	for k, v := range own {
+		parts[k] += float64(trust * v)
+	}
+	return bias
+}
+
 // familiarise notes how like past requests the recorded ones are.
 func (r *ranker) familiarise(x *examples) {
 	var likeness []float64
@@ -288,6 +329,8 @@ type Answer struct {
 	claim   float64   // of a sequel, the uncalibrated chance of the likeliest
 	curve   *calibrate.Curve
 	ranker  *ranker
+	slope   float64 // of the reference
+	finder  *ranker // of a plan, that of its row Found, if it starts from that
 	table   *Table
 	more    map[int32]float64 // by tool, what outcomes add
 }
@@ -314,7 +357,7 @@ func (a *Answer) Adjust(outcomes func(tool int32) (adds, factor float64)) {
 	a.more = map[int32]float64{}
 	for i := range a.Ranked {
 		adds, factor := outcomes(a.Ranked[i].Tool)
-		more := float64(a.ranker.start.slope*adds) + numeric.Ln(factor)
+		more := float64(a.slope*adds) + numeric.Ln(factor)
 		a.more[a.Ranked[i].Tool] = more
 		a.Ranked[i].Score += more
 	}
@@ -328,8 +371,7 @@ func (a *Answer) Chance(score float64) float64 {
 	if len(a.Ranked) == 0 {
 		return 0
 	}
-	switch {
-	case !a.sequel:
+	if !a.sequel {
 		return a.ranker.chance(score, a.table.row(0))
 	}
 	p := float64(a.claim * numeric.Exp(score-a.Ranked[0].Score))
@@ -353,7 +395,7 @@ func (a *Answer) chances() {
 func (m *Model) Find(s Situation) *Answer { return m.ask(s, &m.find) }
 
 func (m *Model) ask(s Situation, by *ranker) *Answer {
-	a := &Answer{ranker: by, curve: by.curves[0]}
+	a := &Answer{ranker: by, curve: by.curves[0], slope: by.start.slope}
 	var r *request
 	if s.Intent != "" {
 		r = m.history.request(s.Intent, s.Allowed)
@@ -413,16 +455,23 @@ func (a *Answer) Explain(tool int32) (e Explanation, ok bool) {
 	}
 	e.Groups = map[string]float64{}
 	parts := make([]float64, rows)
-	e.Row = a.ranker.start.row
-	e.Score, e.Slope = float64(a.table.row(i)[a.ranker.start.row]), a.ranker.start.slope
-	trust := a.ranker.trust(a.table.row(i))
-	e.Bias = a.ranker.start.bias + float64(trust*a.ranker.trees.Contributions(parts, a.table.row(i)))
+	row := a.table.row(i)
+	e.Row, e.Slope, e.Bias = a.ranker.start.by, a.slope, a.ranker.start.bias
+	if a.finder != nil {
+		e.Row = a.finder.start.by
+		e.Bias += float64(a.ranker.start.slope * (float64(row[Found]) - a.finder.score(row) + a.finder.start.bias + a.finder.contribute(parts, row)))
+		for k := range parts {
+			parts[k] *= a.ranker.start.slope
+		}
+	}
+	e.Score = float64(row[e.Row])
+	e.Bias += a.ranker.contribute(parts, row)
 	e.Outcomes = a.more[tool]
 	if start := a.ranker.start; start.recalls {
-		e.Groups[Features[Votes].Group] = start.of(a.table.row(i)) - start.bias - float64(start.slope*e.Score)
+		e.Groups[Features[Votes].Group] = start.of(row) - start.bias - float64(start.slope*e.Score)
 	}
 	for k, v := range parts {
-		e.Groups[Features[k].Group] += float64(trust * v)
+		e.Groups[Features[k].Group] += v
 	}
 	return e, true
 }

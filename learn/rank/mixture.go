@@ -96,11 +96,6 @@ func (x *examples) question(q int) (from, to int) {
 	return int(x.Questions[q]), to
 }
 
-// held tells the questions, or rows, that the number of trees is chosen on: those of one fold, and all foreign ones.
-func (x *examples) held() []bool {
-	return x.which(func(i int) bool { return x.folds[i] == 0 || x.kinds[i] == foreign && x.Questions != nil })
-}
-
 func (x *examples) which(is func(i int) bool) []bool {
 	held := make([]bool, len(x.folds))
 	for i := range held {
@@ -121,7 +116,7 @@ func (x *examples) append(o *examples) {
 // against the chances that are claimed for what is held out.
 func (x *examples) add(t *Table, q *question, fold int) {
 	right := slices.ContainsFunc(t.Tools, func(tool int32) bool { return slices.Contains(q.right, tool) })
-	if len(t.Tools) > 0 && (right || fold == 0 || q.kind == foreign) {
+	if len(t.Tools) > 0 && (right || fold == 0 || !x.next) {
 		x.Questions = append(x.Questions, int32(x.Len()))
 		x.kinds, x.folds = append(x.kinds, q.kind), append(x.folds, fold)
 		x.rows(t, q, fold, false)
@@ -443,6 +438,7 @@ func (e *exam) ask() {
 		}
 		e.find.add(t, &q, e.fold)
 		if mix.needs[q.kind] > 0 {
+			e.needs.Questions = append(e.needs.Questions, int32(e.needs.Len()))
 			e.needs.rows(t, &q, e.fold, true)
 		}
 	}

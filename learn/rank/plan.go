@@ -84,7 +84,7 @@ func (j *judge) fit(c *cases, o trees.Options, stop func() bool) bool {
 
 // fitPlans learns to choose among sets from requests that the chances of tools were not learned from, and to order and link
 // tools from all tasks that were asked again.
-func (m *Model) fitPlans(exams []exam, halves [2]*ranker, pairs [2]*cases, o Options) bool {
+func (m *Model) fitPlans(exams []exam, finders, halves [2]*ranker, pairs [2]*cases, o Options) bool {
 	p := newPlanner()
 	m.planner = p
 	type example struct {
@@ -102,7 +102,8 @@ func (m *Model) fitPlans(exams []exam, halves [2]*ranker, pairs [2]*cases, o Opt
 		t := e.history.table(asked{nil, r, -1, nil})
 		right := distinct(e.questions[0].right)
 		slices.Sort(right)
-		examples[i] = example{newDraft(r, t, halves[e.half()], &m.find, nil).choose(), right}
+		finders[e.half()].setFound(t.Values, nil)
+		examples[i] = example{newDraft(r, t, halves[e.half()], nil).choose(), right}
 	})
 	if o.Stop() {
 		return false
@@ -148,15 +149,20 @@ func (p *planner) best(sets []toolSet) int {
 func (m *Model) Plan(s Situation) *Plan {
 	r := m.history.request(s.Intent, s.Allowed)
 	defer r.close()
-	a := &Answer{ranker: &m.needs, curve: m.needs.curves[0]}
+	a := &Answer{ranker: &m.needs, curve: m.needs.curves[0], slope: m.needs.start.slope}
 	a.table = m.history.table(asked{nil, r, -1, &s})
+	m.find.setFound(a.table.Values, nil)
+	if m.needs.start.by == Found {
+		a.finder = &m.find
+		a.slope *= m.find.start.slope
+	}
 	for i, tool := range a.table.Tools {
 		a.Ranked = append(a.Ranked, Ranked{tool, m.needs.score(a.table.row(i))})
 	}
 	a.Ranked = best(a.Ranked, len(a.Ranked))
 	a.chances()
 	plan := &Plan{Answer: a}
-	d := newDraft(r, a.table, &m.needs, &m.find, s.Allowed)
+	d := newDraft(r, a.table, &m.needs, s.Allowed)
 	sets := d.choose()
 	k := m.planner.best(sets)
 	if k < 0 {
@@ -164,12 +170,9 @@ func (m *Model) Plan(s Situation) *Plan {
 	}
 	plan.Complete = m.planner.sure.At(m.planner.complete.chance(sets[k].row))
 	plan.Steps = m.planner.arrange(m.history, r, sets[k].tools, d.chance, d.total)
-	find := Answer{ranker: &m.find, curve: m.find.curves[0], table: a.table}
-	for i, tool := range a.table.Tools {
-		find.Ranked = append(find.Ranked, Ranked{tool, m.find.score(a.table.row(i))})
+	for i := range a.table.Tools {
+		plan.Fits = max(plan.Fits, m.find.chance(m.find.score(a.table.row(i)), a.table.row(i)))
 	}
-	find.Ranked = best(find.Ranked, 1)
-	plan.Fits = find.Chance(find.Ranked[0].Score)
 	return plan
 }
 

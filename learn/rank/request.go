@@ -12,8 +12,10 @@ import (
 )
 
 const (
-	nearRequests     = 30  // past requests that vote
-	leastNeed        = .08 // a tool that a request needs less than that brings nothing else in
+	nearRequests     = 30   // past requests that vote
+	fewVotes         = .5   // likeness of past requests that votes are careful by: few words in common say little
+	fewCopies        = .005 // the same of likeness⁴
+	leastNeed        = .08  // a tool that a request needs less than that brings nothing else in
 	mostClauses      = 8
 	mostTexts        = 24  // best texts, from which the largest matches are read
 	filteredTexts    = 960 // best texts, among which allowed tools are sought
@@ -126,7 +128,7 @@ func (r *request) vote(x labels.Vector) {
 	}
 	r.sorted = best(r.sorted, len(r.sorted))
 	r.near = r.nearest(x)
-	sum, sharp := 1e-6, 1e-6
+	sum, sharp := fewVotes, fewCopies
 	for i, v := range r.near {
 		set := h.tasks[h.asked[v.Row]].needs()
 		s := v.Similarity
@@ -148,7 +150,7 @@ func (r *request) vote(x labels.Vector) {
 			r.size += float64(s * float64(len(set)))
 		}
 	}
-	r.size /= sum
+	r.size /= sum - fewVotes + 1e-6
 	for c := range r.used {
 		r.used[c].votes /= sum
 		r.used[c].copies /= sharp

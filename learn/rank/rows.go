@@ -35,6 +35,7 @@ const (
 	Strongest
 	BesideMost
 	BesideMean
+	Found
 
 	Text
 	TextShare
@@ -87,7 +88,7 @@ var Groups = []string{"sequence", "request", "text", "graph", "catalog", "famili
 // rising are the rows of which a higher value never lowers a tool: what speaks for it in any history.
 var rising = func() (is []bool) {
 	is = make([]bool, rows)
-	for _, k := range []Row{Text, TextShare, Vectors, VectorsShare, Match, ClauseText, ClauseVectors, Name, Hybrid, Reference} {
+	for _, k := range []Row{Text, TextShare, Vectors, VectorsShare, Match, ClauseText, ClauseVectors, Name, Hybrid, Reference, Found} {
 		is[k] = true
 	}
 	return is
@@ -115,8 +116,8 @@ var Features = [rows]Feature{
 	Evidence2:     {"evidence2", "sequence", "ln(1 + times the last two were)"},
 	Ridge:         {"ridge", "request", "ridge regression of tools on the words of past requests"},
 	Place:         {"place", "request", "ln of the place by that regression"},
-	Votes:         {"votes", "request", "share of the 10 nearest past requests that used it, by likeness"},
-	Copies:        {"copies", "request", "share of the 30 nearest, by likeness⁴: near copies decide"},
+	Votes:         {"votes", "request", "likeness of those of the 10 nearest past requests that used it, by the sum + .5"},
+	Copies:        {"copies", "request", "the same of the 30 nearest by likeness⁴, + .005: near copies decide, and few words in common say little"},
 	Best:          {"best", "request", "likeness of the nearest request that used it"},
 	NearSet:       {"near_set", "request", "1 if the nearest request used it"},
 	NearNext:      {"near_next", "request", "share of what came after the last tool in near requests, ln"},
@@ -124,6 +125,7 @@ var Features = [rows]Feature{
 	Strongest:     {"strongest", "request", "the largest of these"},
 	BesideMost:    {"beside_most", "request", "largest share of tasks with it, among tasks of a tool that the request needs, times that need"},
 	BesideMean:    {"beside_mean", "request", "mean of these, weighted by need"},
+	Found:         {"found", "request", "ln of the share that the ranker for requests gives it; only for plans"},
 	Text:          {"text", "text", "match of the request with its text: words, thesaurus, word vectors, spelling"},
 	TextShare:     {"text_share", "text", "the same by the best match"},
 	Vectors:       {"vectors", "text", "cosine of the word vectors of request and text"},

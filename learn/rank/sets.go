@@ -55,10 +55,9 @@ const (
 	longestPlan  = 25
 	leastNamed   = .5  // match of a clause from which on it names a tool
 	nearlyNamed  = .85 // of that match, what serves as well
-	copied       = .2  // likeness from which on a near request vouches for a tool that changes something
+	copied       = .5  // likeness from which on a near request vouches for a tool that changes something
 	surelyNeeded = .3  // need of a tool from which on what it requires may change something
-	likelyUsed   = .5  // the same, unless the request only asks for reading
-	surelyUsed   = .7  // chance from which on a tool may change something
+	surelyUsed   = .7  // chance from which on a tool may change something, unless the request only asks for reading
 	leastPlanned = .05 // chance below which a tool is in no set of likeliest ones, but the first
 )
 
@@ -82,7 +81,7 @@ type draft struct {
 	at      map[uint64]int
 }
 
-func newDraft(r *request, t *Table, needs, find *ranker, allows func(tool int32) bool) *draft {
+func newDraft(r *request, t *Table, needs *ranker, allows func(tool int32) bool) *draft {
 	d := &draft{History: r.history, request: r, chance: map[int32]float64{}, at: map[uint64]int{}}
 	chances := make([]float64, len(t.Tools))
 	for i := range t.Tools {
@@ -95,15 +94,15 @@ func newDraft(r *request, t *Table, needs, find *ranker, allows func(tool int32)
 				p = max(p, float64(.999*chances[k]))
 			}
 		}
-		if r.harmless(tool, p) && (allows == nil || allows(tool)) {
+		if allows == nil || allows(tool) {
 			d.likely = append(d.likely, Ranked{tool, p})
-			d.found = append(d.found, Ranked{tool, find.score(t.row(i))})
+			d.found = append(d.found, Ranked{tool, float64(t.row(i)[Found])})
 		}
 	}
 	d.found = best(d.found, len(d.found))
 	d.likely = best(d.likely, len(d.likely))
 	d.clauses()
-	d.likely = d.withoutDoubles(d.likely)
+	d.likely = d.planable(d.likely)
 	for _, c := range d.likely {
 		d.chance[c.Tool] = c.Score
 		d.total += c.Score
@@ -112,23 +111,18 @@ func newDraft(r *request, t *Table, needs, find *ranker, allows func(tool int32)
 	return d
 }
 
-// harmless reports whether a tool with a chance may be in a plan. One that changes something may if the request has words
-// for it, if a tool that the request needs requires it or, unless the request only asks for reading, if requests like it
-// used it or it is likely.
-func (r *request) harmless(tool int32, chance float64) bool {
-	a := r.history.texts.actions[tool]
-	return a.effect != Changes || r.asks.forTool(a) || r.required[tool] >= surelyNeeded ||
-		chance >= surelyUsed || !r.asks.reads && (chance >= likelyUsed || r.of(tool).best >= copied)
-}
-
-// withoutDoubles leaves out tools that no task used, that no likelier one requires, and that have no word of the request that
-// a likelier one lacks: many catalogs offer one service several times.
-func (d *draft) withoutDoubles(list []Ranked) (kept []Ranked) {
+// planable are the tools that may be in a plan. A tool adds something if the request has a word for it that no likelier one
+// has. One that changes something may be planned if the request has a verb or, unless it only asks for reading, another word
+// for it that no likelier tool has, if a tool that the request needs requires it, or if requests like it used it. What
+// no task used, no likelier tool requires and adds nothing is left out: many catalogs offer one service several times.
+func (d *draft) planable(list []Ranked) (kept []Ranked) {
+	r := d.request
 	var terms []string
 	for _, term := range semantic.Terms(d.request.said) {
 		terms = append(terms, term)
 	}
 	had, has := make([]bool, len(terms)), make([]bool, len(terms))
+	acted := make([]bool, len(r.asks.families))
 	for i, c := range list {
 		if i >= longestPlan {
 			break
@@ -137,11 +131,20 @@ func (d *draft) withoutDoubles(list []Ranked) (kept []Ranked) {
 		clear(has)
 		semantic.Mark(tool.Name, terms, has)
 		semantic.Mark(tool.Text, terms, has)
-		adds := i == 0 || slices.ContainsFunc(d.named, func(x naming) bool { return x.tool == c.Tool })
+		adds := slices.ContainsFunc(d.named, func(x naming) bool { return x.tool == c.Tool })
 		for k := range has {
 			adds = adds || has[k] && !had[k]
 		}
-		adds = adds || slices.ContainsFunc(kept, func(k Ranked) bool { return slices.Contains(d.texts.closure[k.Tool], c.Tool) })
+		if a := d.texts.actions[c.Tool]; a.effect == Changes && !a.guessed {
+			asked := slices.ContainsFunc(a.families, func(f int) bool { return r.asks.families[f] && !acted[f] })
+			if !asked && r.required[c.Tool] < surelyNeeded && r.of(c.Tool).best < copied && (r.asks.reads || !adds && c.Score < surelyUsed) {
+				continue
+			}
+			for _, f := range a.families {
+				acted[f] = true
+			}
+		}
+		adds = adds || i == 0 || slices.ContainsFunc(kept, func(k Ranked) bool { return slices.Contains(d.texts.closure[k.Tool], c.Tool) })
 		if d.within[c.Tool] == 0 && !adds && c.Score < surelyUsed {
 			continue
 		}
@@ -266,7 +269,7 @@ func (d *draft) withNamed(tools []int32) []int32 {
 		for _, t := range tools {
 			had = max(had, d.match(x.clause, t))
 		}
-		if had < nearlyNamed*x.match {
+		if _, ok := d.chance[x.tool]; ok && had < nearlyNamed*x.match {
 			tools = append(tools, x.tool)
 		}
 	}

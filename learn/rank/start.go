@@ -4,16 +4,16 @@ import (
 	"waymark/internal/numeric"
 )
 
-// start is where a fit begins: log-odds = bias + slope·reference. The slope is never negative, so without trees the order
-// is that of the reference.
+// start is where a fit begins: log-odds = bias + slope·row. The slope is never negative, so without trees the order is that of
+// the row.
 type start struct {
 	bias, slope float64
-	row         Row
+	by          Row
 	recalls     bool // near requests count as the reference does; a fit leaves them to the trees
 }
 
 func (s start) of(row []float32) float64 {
-	v := float64(row[s.row])
+	v := float64(row[s.by])
 	if s.recalls {
 		v = 1 - float64((1-v)*(1-float64(min(1, recallTrust*float64(row[Nearest]))*float64(row[Votes]))))
 	}
@@ -23,24 +23,28 @@ func (s start) of(row []float32) float64 {
 // recallTrust is how much a likeness counts: ⅓ is full trust, for requests for the same thing share few words.
 const recallTrust = 3
 
-// prior is where nothing is known of a history: texts that fit well are right more often than not.
-var prior = start{bias: -4, slope: 8, row: Reference}
+// Where nothing is known of a history, texts that fit well are right more often than not. What comes next starts from the
+// reference, what a request asks for from the match, so that importance finds nothing, and a plan from the latter.
+var (
+	priorNext  = start{bias: -4, slope: 8, by: Reference}
+	priorFind  = start{bias: -4, slope: 8, by: Match}
+	priorNeeds = start{bias: 1, slope: 1, by: Found}
+)
 
 const (
 	newtonSteps = 25
 	startHold   = 1. // L2 penalty of what the slope and the bias differ from the prior
 )
 
-// calibrateStart fits the start by Newton's method, on the loss that the trees go on with.
-func calibrateStart(x *examples, row Row) start {
+// calibrate fits the start by Newton's method, on the loss that the trees go on with.
+func (prior start) calibrate(x *examples) start {
 	s := prior
-	s.row = row
 	for range newtonSteps {
 		var g, h [2]float64 // derivatives by bias and slope
 		var cross float64
 		if x.Questions == nil {
 			for i, right := range x.Right {
-				v := float64(x.Values[i*int(rows)+int(s.row)])
+				v := float64(x.row(i)[s.by])
 				p := Chance(s.bias + float64(s.slope*v))
 				w := float64(x.Weight[i])
 				d, c := float64(w*(p-float64(right))), float64(float64(w*p)*(1-p))
@@ -71,7 +75,7 @@ func calibrateStart(x *examples, row Row) start {
 func (s start) derive(x *examples, from, to int) (first, second float64) {
 	var wrong, mean, square float64 // Σ e^s, Σ e^s·v, Σ e^s·v² of the wrong rows
 	value := func(i int) (v, e float64) {
-		v = float64(x.Values[i*int(rows)+int(s.row)])
+		v = float64(x.row(i)[s.by])
 		return v, numeric.Exp(min(30, float64(s.slope*v)))
 	}
 	for i := from; i < to; i++ {

@@ -12,6 +12,7 @@ func (f *Fitted) Write(w *codec.Writer) {
 	for _, r := range []*ranker{&f.find, &f.needs, &f.next} {
 		w.Float(r.start.bias)
 		w.Float(r.start.slope)
+		w.Uint(uint64(r.start.by))
 		w.Float(r.familiar)
 		r.trees.Write(w)
 		w.Bool(r.sure != nil)
@@ -31,7 +32,7 @@ func (f *Fitted) Write(w *codec.Writer) {
 func ReadFitted(r *codec.Reader) *Fitted {
 	f := &Fitted{}
 	for _, k := range []*ranker{&f.find, &f.needs, &f.next} {
-		k.start = start{bias: r.Float(), slope: r.Float(), row: Reference}
+		k.start = start{bias: r.Float(), slope: r.Float(), by: Row(min(r.Uint(), uint64(rows)-1))}
 		k.familiar = r.Float()
 		k.trees = trees.Read(r, int(rows))
 		if r.Bool() {
@@ -39,7 +40,6 @@ func ReadFitted(r *codec.Reader) *Fitted {
 		}
 		k.curves[0], k.curves[1] = calibrate.Read(r), calibrate.Read(r)
 	}
-	f.find.start.row = Match
 	f.planner = newPlanner()
 	for i, j := range f.planner.judges() {
 		j.trees = trees.Read(r, [...]int{setFeatures, setFeatures, pairFeatures, pairFeatures}[i])

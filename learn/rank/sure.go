@@ -29,16 +29,17 @@ func claim(score float64, row []float32) []float64 {
 	return []float64{score, float64(row[Known]), float64(row[BestText])}
 }
 
-// fitSure fits the chance of tools of held questions, each by the weight of its kind, and its calibration.
-func (r *ranker) fitSure(x *examples, held []bool) {
+// fitSure fits the chance of tools of questions, each as the ranker of the other half of the tasks sees it and by the weight of
+// its kind, and its calibration.
+func (r *ranker) fitSure(x *examples, halves [2]*ranker) {
 	d := logit.Data{P: sureFeatures}
 	var others float64
 	var foreigners []int
-	for q, held := range held {
-		if !held || x.kinds[q] == cold {
+	for q, fold := range x.folds {
+		if x.kinds[q] == cold {
 			continue
 		}
-		list, _ := r.ordered(x, q)
+		list, _ := halves[fold%2].ordered(x, q)
 		for _, at := range surePlaces {
 			if at >= len(list) {
 				break
