@@ -284,7 +284,7 @@ func (r *ranker) contribute(parts []float64, row []float32) float64 {
 	return bias
 }
 
-// familiarise notes how like past requests the recorded ones are.
+// familiarise notes how like past requests the recorded ones are. Without any, no request is familiar.
 func (r *ranker) familiarise(x *examples) {
 	var likeness []float64
 	for q, k := range x.kinds {
@@ -293,6 +293,7 @@ func (r *ranker) familiarise(x *examples) {
 			likeness = append(likeness, float64(x.row(from)[Nearest]))
 		}
 	}
+	r.familiar = 1
 	if slices.Sort(likeness); len(likeness) > 0 {
 		r.familiar = likeness[len(likeness)/10]
 	}
