@@ -111,7 +111,7 @@ func TestRulesAboutARequest(t *testing.T) {
 	e := workspace(t, memory(t), Options{})
 	_, err := e.PutTools(ctx, []catalog.Tool{
 		{ID: "desk:close_ticket", Description: "Close a ticket"}, {ID: "desk:merge_tickets", Description: "Merge two tickets"},
-		{ID: "desk:archive", Description: "Put something away for good"}, {ID: "desk:list_tickets", Description: "List tickets"},
+		{ID: "desk:print", Description: "Print something on paper"}, {ID: "desk:list_tickets", Description: "List tickets"},
 	})
 	require.NoError(t, err)
 	var past []episodic.Episode
@@ -139,12 +139,12 @@ func TestRulesAboutARequest(t *testing.T) {
 		for _, task := range p.DAG.Tasks {
 			plan = append(plan, task.Tool)
 		}
-		require.Equal(t, slices.Contains(plan, "desk:archive"), strings.Contains(p.Rationale, "desk:archive is pinned by the operator (rule pin:desk:archive@"), p.Rationale)
+		require.Equal(t, slices.Contains(plan, "desk:print"), strings.Contains(p.Rationale, "desk:print is pinned by the operator (rule pin:desk:print@"), p.Rationale)
 		return next, search, plan
 	}
 	const intent = "Please close the stale tickets"
 	for _, r := range []Rule{
-		{Kind: RulePin, Tool: "desk:archive", Intent: intent},
+		{Kind: RulePin, Tool: "desk:print", Intent: intent},
 		{Kind: RuleBan, Tool: "desk:close_ticket", Intent: intent},
 	} {
 		_, err := e.AddRule(ctx, r)
@@ -152,24 +152,24 @@ func TestRulesAboutARequest(t *testing.T) {
 	}
 	for _, profile := range []string{suggest.ProfileSeed, suggest.ProfileLearned} {
 		next, search, plan := ask(profile, "stale tickets: please close them")
-		require.Equal(t, "desk:archive", next[0], profile)
-		require.Equal(t, "desk:archive", search[0], profile)
-		require.Contains(t, plan, "desk:archive", profile)
+		require.Equal(t, "desk:print", next[0], profile)
+		require.Equal(t, "desk:print", search[0], profile)
+		require.Contains(t, plan, "desk:print", profile)
 		require.LessOrEqual(t, len(plan), 2, profile)
 		for _, answer := range [][]string{next, search, plan} {
 			require.NotContains(t, answer, "desk:close_ticket", profile)
 		}
 		next, search, plan = ask(profile, "close a ticket that is stale and old")
-		require.NotContains(t, plan, "desk:archive", profile)
-		require.NotEqual(t, "desk:archive", search[0], profile)
+		require.NotContains(t, plan, "desk:print", profile)
+		require.NotEqual(t, "desk:print", search[0], profile)
 		require.Contains(t, next, "desk:close_ticket", profile)
 		next, _, _ = ask(profile, intent, "desk:list_tickets")
-		require.NotEqual(t, "desk:archive", next[0], "a pin without a place holds at the start")
+		require.NotEqual(t, "desk:print", next[0], "a pin without a place holds at the start")
 	}
-	_, err = e.AddRule(ctx, Rule{Kind: RuleBan, Tool: "desk:archive"})
+	_, err = e.AddRule(ctx, Rule{Kind: RuleBan, Tool: "desk:print"})
 	require.NoError(t, err)
 	next, search, plan := ask(suggest.ProfileSeed, intent)
 	for _, answer := range [][]string{next, search, plan} {
-		require.NotContains(t, answer, "desk:archive", "a ban wins over a pin")
+		require.NotContains(t, answer, "desk:print", "a ban wins over a pin")
 	}
 }

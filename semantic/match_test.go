@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -133,6 +134,22 @@ func TestMatchingsAreIndependent(t *testing.T) {
 			y.Close()
 		}
 	}
+}
+
+// Documents are placed on several processors, each by one of them.
+func TestSameBitsOnAnyNumberOfProcessors(t *testing.T) {
+	docs := synthetic(600)
+	vectors := letters{}
+	for i, d := range docs {
+		vectors[stem(strings.Fields(d.Text)[0])] = []float64{float64(i), 1}
+	}
+	var places [][]float32
+	for _, n := range []int{1, 4} {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(n))
+		places = append(places, NewMatcher(docs, nil, vectors, nil).places.flat)
+	}
+	require.NotZero(t, slices.Max(places[0]))
+	require.Equal(t, places[0], places[1])
 }
 
 // letters are word vectors of three words.

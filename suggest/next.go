@@ -10,7 +10,6 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/learn/rank"
 	"waymark/semantic"
 	"waymark/semantic/thesaurus"
 )
@@ -102,17 +101,10 @@ func pinFirst[T interface{ id() string }](q *query, ranked []T, pins []Pin, limi
 	return ranked[:min(limit, len(ranked))]
 }
 
-// foreignText is the match of the best text from which on an intent is not foreign, however strange its other words. On
-// the sample none of the 69 wishes of lab/firstcontact whose words are foreign reaches it.
-const foreignText = .3
-
 // doubt bounds the confidences for a foreign intent by the probability that it can be served. After a context, what
 // follows speaks for itself.
 func (q *query) doubt() {
 	if q.mode != Active || q.last != episodic.NoTool {
-		return
-	}
-	if q.ranking != nil && q.value(rank.BestText) >= foreignText {
 		return
 	}
 	if served := q.served(); served < foreignBelow {
