@@ -48,7 +48,7 @@ func TestNumbersAndStopWordsAskForNothing(t *testing.T) {
 // What comes next and what is planned for a foreign request are doubted alike.
 func TestForeignRequestsAreDoubtedByNextToo(t *testing.T) {
 	m := sampleModel(t)
-	for _, intent := range []string{"write a poem about autumn", "train a neural network on mnist"} {
+	for _, intent := range []string{"write a poem about autumn", "iron my white shirts"} {
 		dag, n := planned(t, m, DAGRequest{Intent: intent}), next(t, m, NextRequest{Intent: intent})
 		assert.Contains(t, dag.Warnings, WarnForeign, intent)
 		assert.Contains(t, n.Warnings, WarnForeign, intent)
