@@ -15,11 +15,7 @@ func (e *Engine) Next(m *suggest.Model, tools *suggest.ToolSet, r suggest.NextRe
 		return a, err
 	}
 	a.UnknownIDs = m.Unknown(r.Context, r.Withheld)
-	first := ""
-	if len(a.Suggestions) > 0 {
-		first = a.Suggestions[0].ID
-	}
-	a.Waiting = e.answered(a.SuggestionID, r.Context, first, a.Warnings, r.Withheld)
+	a.Waiting = e.answered(a.SuggestionID, r.Context, a.Foremost(), a.Warnings, r.Withheld)
 	return a, nil
 }
 
@@ -30,11 +26,7 @@ func (e *Engine) Search(m *suggest.Model, tools *suggest.ToolSet, r suggest.Sear
 		return a, err
 	}
 	a.UnknownIDs = m.Unknown(r.Context, r.Withheld)
-	first := ""
-	if len(a.Results) > 0 {
-		first = a.Results[0].ID
-	}
-	a.Waiting = e.answered(a.SuggestionID, r.Context, first, a.Warnings, r.Withheld)
+	a.Waiting = e.answered(a.SuggestionID, r.Context, a.Foremost(), a.Warnings, r.Withheld)
 	return a, nil
 }
 

@@ -29,7 +29,7 @@ type Rule struct {
 	ID     string `json:"id,omitempty" doc:"Given by the server: kind and tools."`
 	Kind   string `json:"kind" enum:"ban,pin,alias,trust,split" doc:"ban: the tool is never suggested. pin: it is suggested first. alias: calls of another id count for it. trust: what a source with a key reports counts in full. split: each label of its episodes counts as a source of its own."`
 	Tool   string `json:"tool,omitempty" doc:"ban, pin, alias: a tool or capability; for an alias also new:*, every tool of a server."`
-	After  string `json:"after,omitempty" doc:"pin: the tool that was used last; without one the rule holds where none was used yet."`
+	After  string `json:"after,omitempty" doc:"ban, pin: the tool that was used last; without one a ban holds everywhere, a pin where none was used yet."`
 	Intent string `json:"intent,omitempty" minLength:"1" doc:"ban, pin: the rule holds for requests of the same words alone, in any order and inflection."`
 	Alias  string `json:"alias,omitempty" doc:"alias: the other id, such as the one that the tool had before; old:* for every tool of a server."`
 	Source string `json:"source,omitempty" doc:"trust, split: a source of the history that came with a key."`
@@ -59,7 +59,7 @@ func (w *writer) applyRules() {
 	}
 	rules, banned := w.rules, map[string]suggest.Exclusion{}
 	for _, r := range rules {
-		if r.Kind == RuleBan && r.Intent == "" {
+		if r.Kind == RuleBan && r.Intent == "" && r.After == "" {
 			banned[w.state.Aliases().Of(r.Tool)] = r.exclusion() // a ban outlives a new name
 		}
 	}
@@ -92,7 +92,7 @@ func (e *Engine) ruled(m *suggest.Model, tools *suggest.ToolSet, context *[]stri
 			}
 		}
 		switch {
-		case r.Kind == RuleBan && r.Intent != "":
+		case r.Kind == RuleBan && (r.After == "" && r.Intent != "" || r.After != "" && place && resolved(m, r.After) == after):
 			banned[resolved(m, r.Tool)] = r.exclusion()
 		case r.Kind == RulePin && (place && resolved(m, r.After) == after || !place && r.Intent != "" && r.After == ""):
 			pins = append(pins, suggest.Pin{ID: resolved(m, r.Tool), Rule: r.ID})
@@ -151,16 +151,14 @@ func (w *writer) checkRule(r *Rule) (err error) {
 	switch {
 	case r.Kind != RuleBan && r.Kind != RulePin:
 		return invalidRule("kind", fmt.Sprintf("unknown kind %q: want %s", r.Kind, strings.Join([]string{RuleBan, RulePin, RuleAlias, RuleTrust, RuleSplit}, ", ")))
-	case r.Kind == RuleBan && r.After != "":
-		return invalidRule("after", "a ban holds in every context")
 	case r.Alias != "":
 		return invalidRule("alias", "belongs to rules of the kind "+RuleAlias)
 	case r.Source != "":
 		return invalidRule("source", "belongs to rules of the kinds "+RuleTrust+" and "+RuleSplit)
 	case r.Tool == "":
 		return invalidRule("tool", "name a tool")
-	case len(r.Intent) > maxRuleIntent:
-		return invalidRule("intent", fmt.Sprintf("has %d bytes, at most %d", len(r.Intent), maxRuleIntent))
+	case len(r.Intent) > MaxRuleIntent:
+		return invalidRule("intent", fmt.Sprintf("has %d bytes, at most %d", len(r.Intent), MaxRuleIntent))
 	case r.Intent != "" && wordsOf(r.Intent) == "":
 		return invalidRule("intent", "has no word")
 	}
@@ -180,8 +178,20 @@ func (w *writer) checkRule(r *Rule) (err error) {
 	return nil
 }
 
-// maxRuleIntent bounds the request that a rule is about, whose words are in its id.
-const maxRuleIntent = 500
+// Correction is the command that keeps a tool out of the answers to a question, in quotes where they are needed.
+func Correction(quoted func(string) string, tool, last, intent string) string {
+	command := "waymark rule ban " + quoted(tool)
+	if last != "" {
+		command += " --after " + quoted(last)
+	}
+	if intent != "" {
+		command += " --intent " + quoted(intent)
+	}
+	return command
+}
+
+// MaxRuleIntent bounds the request that a rule is about, whose words are in its id.
+const MaxRuleIntent = 500
 
 // knownTool is the id of a tool that the catalog or the history has.
 func (w *writer) knownTool(field, spelling string) (id string, err error) {

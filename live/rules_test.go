@@ -25,6 +25,8 @@ func TestRulesChangeAnswersUntilUndone(t *testing.T) {
 		absent string // the tool that is never suggested
 	}{
 		{"ban", Rule{Kind: RuleBan, Tool: "b"}, "ban:b", "c", "", "b"},
+		{"ban after a tool", Rule{Kind: RuleBan, Tool: "b", After: "a"}, "ban:a>b", "c", "followed a 2 of 5 times", "b"},
+		{"ban after another tool", Rule{Kind: RuleBan, Tool: "b", After: "d"}, "ban:d>b", "b", "followed a 3 of 5 times", ""},
 		{"pin after a tool", Rule{Kind: RulePin, Tool: "c", After: "a"}, "pin:a>c", "c", "pinned by the operator (rule pin:a>c)", ""},
 		{"pin what never followed", Rule{Kind: RulePin, Tool: "d", After: "a"}, "pin:a>d", "d", "pinned by the operator (rule pin:a>d)", ""},
 		{"pin at the start", Rule{Kind: RulePin, Tool: "c"}, "pin:c", "b", "", ""},

@@ -1,6 +1,8 @@
 package suggest
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"waymark/catalog"
@@ -96,8 +98,21 @@ type Pin struct {
 func (s Suggestion) id() string   { return s.ID }
 func (r SearchResult) id() string { return r.ID }
 
+// Foremost is the id of the first suggestion; empty without any.
+func (a NextAnswer) Foremost() string { return slices.Concat(a.Suggestions, []Suggestion{{}})[0].ID }
+
+// Foremost is the id of the first result; empty without any.
+func (a SearchAnswer) Foremost() string { return slices.Concat(a.Results, []SearchResult{{}})[0].ID }
+
+// Foremost is the tool of the task with the highest confidence; empty without any.
+func (a DAGAnswer) Foremost() string {
+	all := slices.Concat(a.DAG.Tasks, []Task{{Confidence: -1}})
+	return slices.MaxFunc(all, func(a, b Task) int { return cmp.Compare(a.Confidence, b.Confidence) }).Tool
+}
+
 // Suggestion is one ranked candidate. Its confidence is how likely it is the next step if there is one. ConfidenceLow is
-// what a confidence is at least, in 90 % of cases, by the claims that were judged; 0, and absent, where none were.
+// what a confidence is at least, in 90 % of cases, by the claims that were judged; 0, and absent, where none were, and
+// without the terms.
 type Suggestion struct {
 	ID            string       `json:"id"`
 	Kind          catalog.Kind `json:"kind"`
@@ -106,7 +121,7 @@ type Suggestion struct {
 	Score         float64      `json:"score"`
 	Formula       string       `json:"formula"`
 	Terms         []Term       `json:"terms,omitempty"`
-	Reason        string       `json:"reason,omitempty"` // with the terms, or that a rule applied
+	Reason        string       `json:"reason,omitempty"` // of the first, of each with the terms, or that a rule applied
 	Evidence      Evidence     `json:"evidence"`
 }
 
@@ -162,6 +177,7 @@ type SearchResult struct {
 	Formula       string       `json:"formula"`
 	Semantic      float64      `json:"semantic"`
 	Graph         float64      `json:"graph"`
+	Reason        string       `json:"reason,omitempty"` // as of a suggestion
 	Terms         []Term       `json:"terms,omitempty"`
 }
 

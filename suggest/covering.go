@@ -8,6 +8,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
+	"waymark/internal/plural"
 )
 
 // A capability that does what is chosen stands above what it is made of. It covers the chosen tools where
@@ -193,13 +194,9 @@ func (q *query) coveringTerms(c candidate) []Term {
 	return []Term{{"its_best_tool", score, 1, score}}
 }
 
-// coveringReason names the best covered tool. One covered tool means that the others of the capability follow
-// it.
+// coveringReason names the best covered tool. One covered tool means that the others nearly always follow it.
 func (q *query) coveringReason(c candidate) string {
-	if c.covers < 2 {
-		return fmt.Sprintf("a stored capability that does %s and what nearly always follows it", q.IDs[c.part])
-	}
-	return fmt.Sprintf("a stored capability that does %s and %d more of the tools suggested here", q.IDs[c.part], c.covers-1)
+	return fmt.Sprintf("a stored capability that does %s of those that are likely here, above all %s", plural.Of(c.covers, "tool"), q.IDs[c.part])
 }
 
 // cover puts capabilities in the place of the tasks they cover: the one that covers most first, ties by
@@ -305,7 +302,7 @@ func (p *plan) merged(c *covering) task {
 	}
 	if p.shows() {
 		made.terms = []Term{{"its_best_tool", made.score, 1, made.score}}
-		made.reason = "a stored capability that does what would be " + strings.Join(named, ", ")
 	}
+	made.reason = "a stored capability that does what would be " + strings.Join(named, ", ")
 	return made
 }

@@ -60,7 +60,7 @@ func TestCoversTheNextSteps(t *testing.T) {
 	a := next(t, w.model(), NextRequest{Context: []string{"forge:tag"}})
 	require.Equal(t, []string{"cap:release", "forge:list_merged"}, ids(a.Suggestions)[:2])
 	assert.Equal(t, FormulaCovers, a.Suggestions[0].Formula)
-	assert.Contains(t, a.Suggestions[0].Reason, "does forge:list_merged")
+	assert.Contains(t, a.Suggestions[0].Reason, "above all forge:list_merged")
 	assert.Equal(t, a.Suggestions[1].Score, a.Suggestions[0].Score)
 
 	a = next(t, w.model(), NextRequest{Context: []string{"forge:tag", "forge:list_merged"}})

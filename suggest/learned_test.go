@@ -353,15 +353,15 @@ func TestMinConfidenceAbstains(t *testing.T) {
 	assert.ErrorContains(t, err, "min_confidence")
 }
 
-// Terms and reasons are worked out for whoever wants them only.
+// Terms and the reasons of all are given to whoever wants them only; the first always has its reason.
 func TestUnexplained(t *testing.T) {
 	m := planted(t, 120).model()
 	for _, profile := range []string{ProfileSeed, ProfileLearned} {
 		a, err := m.Next(NextRequest{Intent: "sort the red apples", Profile: profile, Explain: new(bool)})
 		require.NoError(t, err)
-		for _, s := range a.Suggestions {
+		for i, s := range a.Suggestions {
 			assert.Empty(t, s.Terms)
-			assert.Empty(t, s.Reason)
+			assert.Equal(t, i == 0, s.Reason != "", s.Reason)
 		}
 		p, err := m.Plan(DAGRequest{Intent: "sort the red apples", Profile: profile, Explain: new(bool)})
 		require.NoError(t, err)
@@ -371,9 +371,11 @@ func TestUnexplained(t *testing.T) {
 		}
 		found, err := m.Search(SearchRequest{Query: "sort the red apples", Profile: profile, Explain: new(bool)})
 		require.NoError(t, err)
-		for _, r := range found.Results {
+		for i, r := range found.Results {
 			assert.Empty(t, r.Terms)
+			assert.Equal(t, i == 0, r.Reason != "", r.Reason)
 		}
+		assert.Contains(t, p.Rationale, "above all "+p.Foremost()+": ")
 	}
 }
 

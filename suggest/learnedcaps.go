@@ -133,11 +133,3 @@ func (q *query) scoreTools() {
 		t.score[r.Tool] = r.Score
 	}
 }
-
-func (q *query) storedReason(n int32) string {
-	if q.mode == Active {
-		return "a stored capability whose tools are likely and whose description matches the intent" + q.words(n)
-	}
-	both, size := q.overlap(n)
-	return "a stored capability: " + inUse(both, size)
-}

@@ -1,7 +1,6 @@
 package suggest
 
 import (
-	"fmt"
 	"slices"
 
 	"waymark/catalog"
@@ -94,9 +93,6 @@ func (q *query) value(k rank.Row) float64 {
 	if len(q.ranking.Ranked) == 0 {
 		return 0
 	}
-	if len(q.ranking.Ranked) == 0 {
-		return 0
-	}
 	return q.ranking.Value(q.ranking.Ranked[0].Tool, k)
 }
 
@@ -136,11 +132,14 @@ func (q *query) judged(n int32) bool {
 // whole reports whether an answer is for a whole task, not for its next step.
 func (q *query) whole() bool { return q.planned != nil || q.last == episodic.NoTool || q.looking }
 
+// newerHistory is the term of what came after the build.
+const newerHistory = "newer_history"
+
 // learnedTerms takes a learned score apart: the reference, then what the trees add by group of rows.
 func (q *query) learnedTerms(c candidate) (terms []Term) {
 	tool := history.Of(q.learned.tool, c.node, -1)
 	if c.newer != 0 {
-		defer func() { terms = append(terms, Term{"newer_history", c.newer, 1, c.newer}) }()
+		defer func() { terms = append(terms, Term{newerHistory, c.newer, 1, c.newer}) }()
 	}
 	switch {
 	case c.stored:
@@ -162,23 +161,6 @@ func (q *query) learnedTerms(c candidate) (terms []Term) {
 		}
 	}
 	return terms
-}
-
-// learnedReason says what speaks most for a candidate.
-func (q *query) learnedReason(c candidate) string {
-	switch {
-	case c.stored:
-		return q.storedReason(c.node)
-	case !q.whole() && q.nodes.count[c.node] > 0:
-		return fmt.Sprintf("followed %s %d of %d times", q.IDs[q.last], q.nodes.count[c.node], q.followedBy(q.last))
-	case q.mode == Active && q.Usage.At(c.node).Steps > 0 && (q.planned != nil || q.ranking.Value(history.Of(q.learned.tool, c.node, -1), rank.Votes) > 0):
-		return "used for requests like this one"
-	case q.mode == Active:
-		return "matches the intent" + q.words(c.node)
-	case c.newer == c.score:
-		return "recorded since the last build"
-	}
-	return "used in such tasks"
 }
 
 // hashLearned writes what is learned from, which decides what is learned; the texts are part "text", the

@@ -51,9 +51,7 @@ func (p *plan) provideTask(j int) bool {
 			return false
 		}
 		added := p.added(n, float64(share*p.tasks[j].score))
-		if added.slot = SlotPrerequisite; p.shows() {
-			added.reason = reason
-		}
+		added.slot, added.reason = SlotPrerequisite, reason
 		p.insert(added, j)
 		return true
 	}
@@ -327,7 +325,7 @@ func (p *plan) answer() DAGAnswer {
 	for _, c := range p.others[:min(len(p.others), alternatives)] {
 		a.Alternatives = append(a.Alternatives, Alternative{ID: p.IDs[c.node], For: p.standsFor(c.node), Score: c.confidence()})
 	}
-	a.Rationale, a.Warnings = p.rationale(), p.warnings
+	a.Rationale, a.Warnings = p.rationale(a.Foremost()), p.warnings
 	return a
 }
 
@@ -386,10 +384,9 @@ func (p *plan) standsFor(n int32) string {
 	return best
 }
 
-// rationale says in a sentence or two how the plan was made: by whom the targets were chosen, and what orders
-// them.
-func (p *plan) rationale() string {
-	targets, prerequisites, pinned := 0, 0, ""
+// rationale says in a sentence or two what speaks for the likeliest task of the plan, and what orders all.
+func (p *plan) rationale(foremost string) string {
+	targets, prerequisites, pinned, why := 0, 0, "", ""
 	for _, t := range p.tasks {
 		switch {
 		case t.formula == FormulaPin:
@@ -399,6 +396,9 @@ func (p *plan) rationale() string {
 		default:
 			prerequisites++
 		}
+		if p.IDs[t.node] == foremost && t.formula != FormulaPin {
+			why = ", above all " + foremost + ": " + t.reason
+		}
 	}
 	s := plural.Of(targets, "target")
 	switch {
@@ -407,18 +407,14 @@ func (p *plan) rationale() string {
 	case len(p.tasks) == 0:
 		return "Nothing is known yet: no catalog and no history."
 	case p.last != episodic.NoTool && p.mode != Active:
-		return fmt.Sprintf("The likeliest way on after %s.", p.IDs[p.last])
+		return fmt.Sprintf("The likeliest way on after %s%s.", p.IDs[p.last], why)
 	case p.mode != Active:
-		return "The likeliest way from the usual beginning."
+		return "The likeliest way from the usual beginning" + why + "."
 	case p.repeats:
 		s += " as in a task for such a request since the last build"
-	case p.profile == ProfileLearned:
-		s += " as learned from past requests"
-	default:
-		s += " by the reference's score"
 	}
 	if prerequisites > 0 {
-		s += ", with " + plural.Of(prerequisites, "prerequisite")
+		s += " and " + plural.Of(prerequisites, "prerequisite")
 	}
-	return s + "; order and links as in past tasks and as schemas ask for." + pinned
+	return s + why + "; order and links as in past tasks and as schemas ask for." + pinned
 }

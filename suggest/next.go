@@ -1,6 +1,7 @@
 package suggest
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -10,8 +11,11 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
+	"waymark/internal/plural"
+	"waymark/learn/rank"
 	"waymark/semantic"
 	"waymark/semantic/thesaurus"
+	"waymark/suggest/history"
 )
 
 // Next ranks what may come after the context: tools and capabilities in one list, each by the best
@@ -53,13 +57,16 @@ func (m *Model) Next(r NextRequest) (NextAnswer, error) {
 		SuggestionID: m.suggestionID("next", r), Suggestions: make([]Suggestion, 0, len(top)),
 		Stop: q.stop(), Mode: q.mode, Model: q.who(),
 	}
-	for _, c := range top {
+	for i, c := range top {
 		s := Suggestion{
-			ID: m.IDs[c.node], Kind: m.Kind(c.node), Confidence: q.confidence(c), ConfidenceLow: q.low(c), Score: q.shownScore(c),
-			Formula: c.formula, Evidence: q.evidence(c.node),
+			ID: m.IDs[c.node], Kind: m.Kind(c.node), Confidence: q.confidence(c), Score: q.shownScore(c), Formula: c.formula,
+			Evidence: q.evidence(c.node),
 		}
 		if show {
-			s.Terms, s.Reason = q.explain(c), q.reason(c)
+			s.Terms, s.ConfidenceLow = q.explain(c), q.low(c)
+		}
+		if show || i == 0 {
+			s.Reason = q.reason(c)
 		}
 		a.Suggestions = append(a.Suggestions, s)
 	}
@@ -159,39 +166,91 @@ func (q *query) evidence(n int32) Evidence {
 	return e
 }
 
-// reason says in one sentence what speaks most for a candidate.
+// reason says in one sentence what the largest term of the score of a candidate rests on.
 func (q *query) reason(c candidate) string {
 	n := c.node
 	switch {
+	case c.formula == FormulaName:
+		return "the request is its id or its name"
 	case c.formula == FormulaCovers:
 		return q.coveringReason(c)
-	case c.formula == FormulaLogistic:
-		return q.learnedReason(c)
 	case q.mode == Exploration:
 		return "a hub of its group of tools"
-	case c.formula == FormulaMixed && q.mode == Active:
-		return "a stored capability whose description matches the intent" + q.words(n)
-	case c.formula == FormulaMixed:
+	case (c.stored || c.formula == FormulaMixed) && q.mode == Active:
+		return "a stored capability: its text matches the request" + q.words(n)
+	case c.stored || c.formula == FormulaMixed:
 		both, size := q.overlap(n)
-		return "a stored capability: " + inUse(both, size)
-	case c.formula == FormulaHybrid && q.nodes.semantic[n] > 0:
-		return "matches the intent" + q.words(n)
-	case c.formula == FormulaHybrid:
-		return "close to the context in the graph"
+		return fmt.Sprintf("a stored capability: %d of its %d tools are already in use", both, size)
+	case c.newer != 0 && c.newer == c.score:
+		return "recorded since the last build"
 	}
-	last := q.IDs[q.last]
-	if count := q.nodes.count[n]; count > 0 {
-		return fmt.Sprintf("followed %s %d of %d times", last, count, q.followedBy(q.last))
+	term := q.largestTerm(c)
+	switch term {
+	case "match", "text", "semantic":
+		return "its text matches the request" + q.words(n)
+	case newerHistory:
+		return "recorded since the last build"
+	case "episodic":
+		return fmt.Sprintf("worked in %d of %d known outcomes", q.after(n).N-q.after(n).Failures, q.after(n).N)
+	case "request":
+		if used, of := q.learned.ranker.Used(q.ranking, history.Of(q.learned.tool, n, -1)); used > 0 {
+			return fmt.Sprintf("%d of the %d past requests most like this one used it", used, of)
+		}
+		return "past tasks used it with words of the request, or with tools that it needs"
+	case "catalog":
+		for _, r := range q.ranking.Ranked {
+			if by := q.learned.node[r.Tool]; slices.Contains(q.Requires(by), n) {
+				return "required by " + q.IDs[by]
+			}
+		}
+		return "on a server that is in use or that the request needs"
+	case "sequence", "cooccurrence", "community", "adamic_adar", "graph":
+		if q.last != episodic.NoTool {
+			return q.afterReason(n, term)
+		}
 	}
-	if q.comm(n) >= 0 && q.comm(n) == q.comm(q.last) {
-		return "used in the same kind of task as " + last
-	}
-	return "shares neighbours with " + last
+	return fmt.Sprintf("%d of %d recorded steps used it", q.Usage.At(n).Steps, q.Totals.Steps)
 }
 
-// inUse words the overlap of a capability with the context.
-func inUse(both, size int) string {
-	return fmt.Sprintf("%d of its %d tools are already in use", both, size)
+// largestTerm names the largest term of a score; empty where none speaks for it. Of the reference, from which a learned
+// score starts, that is its own largest one.
+func (q *query) largestTerm(c candidate) string {
+	largest := func(terms []Term) string {
+		return slices.MaxFunc(append([]Term{{}}, terms...), func(a, b Term) int { return cmp.Compare(a.Contribution, b.Contribution) }).Name
+	}
+	if c.formula != FormulaLogistic {
+		return largest(q.explain(c))
+	}
+	name, tool := largest(q.learnedTerms(c)), history.Of(q.learned.tool, c.node, -1)
+	row := func(k rank.Row) float64 { return q.ranking.Value(tool, k) }
+	if s := (sum{keep: true}); name == rank.Features[rank.Reference].Name {
+		if q.mode == Active {
+			s.rankScore(row(rank.Alpha), row(rank.Match), row(rank.Graph), row(rank.PageRank))
+		} else {
+			s.toolScore(row(rank.Cooccurrence), row(rank.Community), row(rank.AdamicAdar), row(rank.PageRank))
+		}
+		name = largest(s.terms)
+	}
+	if (name == "match" || name == "semantic") && q.ranking.Recalled(tool) {
+		return "request"
+	}
+	return name
+}
+
+// afterReason says how a node is near the last step in past tasks, as a term of the score counts it.
+func (q *query) afterReason(n int32, term string) string {
+	last, count, shared := q.IDs[q.last], q.nodes.count[n], len(q.Graph.Shared(q.last, n))
+	switch ordered := term == "sequence" || term == "cooccurrence"; {
+	case ordered && count > 0:
+		return fmt.Sprintf("followed %s %d of %d times", last, count, q.followedBy(q.last))
+	case ordered:
+		return "past tasks with such steps used it, though it never followed " + last
+	case term == "community" || shared == 0 && q.comm(n) >= 0 && q.comm(n) == q.comm(q.last):
+		return "used in the same kind of task as " + last
+	case shared > 0:
+		return fmt.Sprintf("shares %s with %s", plural.Of(shared, "neighbour"), last)
+	}
+	return "close to the context in the graph"
 }
 
 // words names the words of the intent that a node's own text has.

@@ -256,14 +256,14 @@ func (p *plan) pin() {
 	}
 }
 
-// shows reports whether terms and reasons are wanted.
+// shows reports whether terms and the reason of each task are wanted.
 func (p *plan) shows() bool { return want(p.request.Explain) }
 
-// shown is the task of a candidate of a query, with what is wanted of terms and reason.
+// shown is the task of a candidate of a query, with terms where they are wanted.
 func (p *plan) shown(q *query, c candidate, score float64) task {
-	t := task{node: c.node, slot: SlotTarget, score: score, low: q.low(c), formula: c.formula}
+	t := task{node: c.node, slot: SlotTarget, score: score, low: q.low(c), formula: c.formula, reason: q.reason(c)}
 	if p.shows() {
-		t.terms, t.reason = q.explain(c), q.reason(c)
+		t.terms = q.explain(c)
 	}
 	return t
 }

@@ -167,8 +167,8 @@ func TestReasonsNameWordsThatAreThere(t *testing.T) {
 	for _, s := range a.Suggestions {
 		reasons[s.ID] = s.Reason
 	}
-	assert.Equal(t, "matches the intent in: send", reasons["b:send"])
-	assert.Equal(t, "used for requests like this one", reasons["a:list"])
+	assert.Equal(t, "its text matches the request in: send", reasons["b:send"])
+	assert.Equal(t, "5 of the 5 past requests most like this one used it", reasons["a:list"])
 }
 
 // Steps of an episode that began before the build count at once, as those of a later one do.

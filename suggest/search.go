@@ -45,16 +45,17 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 	r.Explain = nil // how much is shown is no part of the question
 	a := SearchAnswer{SuggestionID: m.suggestionID("search", r), Mode: q.mode, Model: q.who(), Results: make([]SearchResult, 0, limit)}
 	for _, n := range named[:min(limit, len(named))] {
-		a.Results = append(a.Results, q.searchResult(candidate{node: n, score: 1, formula: FormulaName}, show))
+		a.Results = append(a.Results, q.searchResult(candidate{node: n, score: 1, formula: FormulaName}, show, len(a.Results) == 0))
 	}
 	for _, c := range top[:min(len(top), limit-len(a.Results))] {
-		a.Results = append(a.Results, q.searchResult(c, show))
+		a.Results = append(a.Results, q.searchResult(c, show, len(a.Results) == 0))
 	}
-	a.Results = pinFirst(q, a.Results, r.Pinned, limit, func(n int32, was *SearchResult, _ string) SearchResult {
-		if was != nil {
-			return *was
+	a.Results = pinFirst(q, a.Results, r.Pinned, limit, func(n int32, was *SearchResult, rule string) SearchResult {
+		if was == nil {
+			was = new(q.searchResult(candidate{node: n, formula: FormulaPin}, false, false))
 		}
-		return q.searchResult(candidate{node: n, formula: FormulaPin}, false)
+		was.Reason = pinReason(rule)
+		return *was
 	})
 	if len(a.Results) > 0 && a.Results[0].Confidence < LowConfidence {
 		q.warn(WarnLowConfidence)
@@ -79,8 +80,8 @@ func checkSearch(r SearchRequest) error {
 	return nil
 }
 
-// searchResult shows a candidate.
-func (q *query) searchResult(c candidate, explain bool) SearchResult {
+// searchResult shows a candidate, the first with its reason.
+func (q *query) searchResult(c candidate, explain, first bool) SearchResult {
 	name, description := q.describe(c.node)
 	s := SearchResult{
 		ID: q.IDs[c.node], Kind: q.Kind(c.node), Name: name, Description: description, Confidence: q.confidence(c), ConfidenceLow: q.low(c),
@@ -88,6 +89,9 @@ func (q *query) searchResult(c candidate, explain bool) SearchResult {
 	}
 	if explain {
 		s.Terms = q.explain(c)
+	}
+	if explain || first {
+		s.Reason = q.reason(c)
 	}
 	return s
 }

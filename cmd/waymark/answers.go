@@ -164,6 +164,7 @@ func (a *app) showSearch(s suggest.SearchAnswer, explain bool) {
 		a.showNothing(s.Model, "nothing found")
 	} else {
 		a.columnsThatFit(append(header, "description"), rows)
+		a.printf("\n%s: %s\n", clean(s.Results[0].ID), clean(s.Results[0].Reason))
 	}
 	a.showTerms(terms)
 	a.showNotes(s.Model, s.Warnings, s.UnknownIDs, s.Waiting)

@@ -12,6 +12,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/cmd/waymark/internal/client"
+	"waymark/live"
 	"waymark/suggest"
 )
 
@@ -100,6 +101,18 @@ func shown[Answer any](show func(*app, Answer, bool), details *bool) func(*app, 
 	return func(a *app, answer Answer) { show(a, answer, *details) }
 }
 
+// corrected shows an answer and the command that keeps what is first out of the answers to this question.
+func corrected[Answer interface{ Foremost() string }](show func(*app, Answer), context []string, intent string) func(*app, Answer) {
+	return func(a *app, answer Answer) {
+		if show(a, answer); answer.Foremost() == "" || len(intent) > live.MaxRuleIntent {
+			return
+		}
+		last := strings.Join(context[max(0, len(context)-1):], "")
+		command := live.Correction(shellWord, answer.Foremost(), last, strings.Join(strings.Fields(intent), " "))
+		a.printf("wrong? %s%s\n", clean(command), a.elsewhere())
+	}
+}
+
 func (a *app) searchCommand() *cobra.Command {
 	var r suggest.SearchRequest
 	var explain explaining
@@ -116,7 +129,7 @@ func (a *app) searchCommand() *cobra.Command {
 				r.Kinds = append(r.Kinds, catalog.Kind(k))
 			}
 			r.Explain = explain.asked(a)
-			return ask(cmd.Context(), a, "/v1/search", r, shown((*app).showSearch, &explain.on))
+			return ask(cmd.Context(), a, "/v1/search", r, corrected(shown((*app).showSearch, &explain.on), nil, r.Query))
 		},
 	}
 	f := cmd.Flags()
@@ -150,7 +163,7 @@ for --intent, for both, or, with neither, where to begin exploring.`,
 				return usagef("--min-confidence must be a number from 0 to 1, got %v", r.MinConfidence)
 			}
 			r.Explain = explain.asked(a)
-			return ask(cmd.Context(), a, "/v1/next", r, shown((*app).showNext, &explain.on))
+			return ask(cmd.Context(), a, "/v1/next", r, corrected(shown((*app).showNext, &explain.on), r.Context, r.Intent))
 		},
 	}
 	f := cmd.Flags()
@@ -177,7 +190,7 @@ func (a *app) dagCommand() *cobra.Command {
 				return usagef("dag needs an intent, and this one is empty")
 			}
 			r.Explain = explain.asked(a)
-			return ask(cmd.Context(), a, "/v1/dag", r, shown((*app).showDAG, &explain.on))
+			return ask(cmd.Context(), a, "/v1/dag", r, corrected(shown((*app).showDAG, &explain.on), nil, r.Intent))
 		},
 	}
 	f := cmd.Flags()

@@ -38,11 +38,12 @@ log is changed: "waymark rule undo alias:OTHER" separates the two again.`,
 func (a *app) ruleBan() *cobra.Command {
 	rule := live.Rule{Kind: live.RuleBan}
 	cmd := &cobra.Command{
-		Use:   "ban TOOL [--intent TEXT]",
+		Use:   "ban TOOL [--after TOOL] [--intent TEXT]",
 		Short: "Never suggest a tool",
 		Long: `The tool is in no answer of next, dag and search any more; explain says why. It can still be called, and
-what was learned of it is kept. With --intent it is left out of the answers to that request alone, whatever the order
-and inflection of its words. "waymark rule undo" restores the former answers.`,
+what was learned of it is kept. With --after it is left out of next alone, where that tool was used last; with --intent
+out of the answers to that request alone, whatever the order and inflection of its words. "waymark rule undo" restores
+the former answers.`,
 		Example: `  waymark rule ban billing:charge --intent "refund a customer"`,
 		Args:    exactly(1, "a tool"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -50,11 +51,12 @@ and inflection of its words. "waymark rule undo" restores the former answers.`,
 			return a.addRule(cmd, rule)
 		},
 	}
-	a.ruleIntent(cmd, &rule)
+	a.ruleFlags(cmd, &rule)
 	return cmd
 }
 
-func (a *app) ruleIntent(cmd *cobra.Command, rule *live.Rule) {
+func (a *app) ruleFlags(cmd *cobra.Command, rule *live.Rule) {
+	cmd.Flags().StringVar(&rule.After, "after", "", "the `tool` that was used last")
 	cmd.Flags().StringVar(&rule.Intent, "intent", "", "the `request` that the rule is about")
 }
 
@@ -74,8 +76,7 @@ finds the tool first and dag has it in the plan. A ban of the same tool wins.`,
 			return a.addRule(cmd, rule)
 		},
 	}
-	cmd.Flags().StringVar(&rule.After, "after", "", "the `tool` that was used last")
-	a.ruleIntent(cmd, &rule)
+	a.ruleFlags(cmd, &rule)
 	return cmd
 }
 

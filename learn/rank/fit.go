@@ -8,6 +8,7 @@ import (
 	"waymark/internal/numeric"
 	"waymark/internal/parallel"
 	"waymark/learn/calibrate"
+	"waymark/learn/labels"
 	"waymark/learn/logit"
 	"waymark/learn/trees"
 )
@@ -333,7 +334,8 @@ type Answer struct {
 	slope   float64 // of the reference
 	finder  *ranker // of a plan, that of its row Found, if it starts from that
 	table   *Table
-	more    map[int32]float64 // by tool, what outcomes add
+	near    []labels.Neighbour // past requests that vote
+	more    map[int32]float64  // by tool, what outcomes add
 }
 
 // Next ranks what may come next in a situation. Without a context that is what the request asks for.
@@ -401,6 +403,7 @@ func (m *Model) ask(s Situation, by *ranker) *Answer {
 	if s.Intent != "" {
 		r = m.history.request(s.Intent, s.Allowed)
 		defer r.close()
+		a.near = r.voters()
 	}
 	a.table = m.history.table(asked{s.Context, r, -1, &s})
 	for i, tool := range a.table.Tools {
@@ -409,6 +412,22 @@ func (m *Model) ask(s Situation, by *ranker) *Answer {
 	a.Ranked = best(a.Ranked, len(a.Ranked))
 	a.chances()
 	return a
+}
+
+// Used returns how many of the past requests that vote in an answer used a tool, and their number.
+func (m *Model) Used(a *Answer, tool int32) (used, of int) {
+	for _, v := range a.near {
+		if slices.Contains(m.history.tasks[m.history.asked[v.Row]].needs(), tool) {
+			used++
+		}
+	}
+	return used, len(a.near)
+}
+
+// Recalled reports whether past requests make more of the row match of a tool than its text.
+func (a *Answer) Recalled(tool int32) bool {
+	need := float64(.6*a.Value(tool, Ridge)) + float64(.4*a.Value(tool, Votes))
+	return matchNeed*min(1, need) > max(a.Value(tool, Text), VectorWeight*a.Value(tool, Vectors))
 }
 
 // Low is what a chance is at least, in 90 % of the cases that were held out.

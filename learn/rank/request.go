@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	nearRequests     = 30   // past requests that vote
+	nearRequests     = 30   // past requests that copies are sought among
+	mostVoters       = 10   // of them, those that vote
 	fewVotes         = .5   // likeness of past requests that votes are careful by: few words in common say little
 	fewCopies        = .005 // the same of likeness⁴
 	leastNeed        = .08  // a tool that a request needs less than that brings nothing else in
@@ -136,7 +137,7 @@ func (r *request) vote(x labels.Vector) {
 		sharp += s4
 		for _, t := range set {
 			e := r.of(t)
-			if i < 10 {
+			if i < mostVoters {
 				e.votes += s
 			}
 			e.copies += s4
@@ -145,7 +146,7 @@ func (r *request) vote(x labels.Vector) {
 				e.nearSet = 1
 			}
 		}
-		if i < 10 {
+		if i < mostVoters {
 			sum += s
 			r.size += float64(s * float64(len(set)))
 		}
@@ -156,6 +157,9 @@ func (r *request) vote(x labels.Vector) {
 		r.used[c].copies /= sharp
 	}
 }
+
+// voters are the past requests that vote.
+func (r *request) voters() []labels.Neighbour { return r.near[:min(mostVoters, len(r.near))] }
 
 // nearest lists the nearest past requests. Those of the same words are alike by 1, the newest first, however rare their words
 // are: of a text with words that no other has, a part of its vector is left out.

@@ -113,7 +113,7 @@ func findTool(ctx context.Context, c *mcpCall, in findArguments) (FindAnswer, er
 		}
 		out.Results[i], ids[i] = f, r.ID
 	}
-	out.Message = findMessage(ids, a.Warnings) + noted(a.Waiting)
+	out.Message = findMessage(ids, a.Warnings) + noted(a.Waiting) + corrected(a.Foremost(), "", query)
 	out.TokenMetrics, err = c.metrics(out)
 	if err != nil {
 		return FindAnswer{}, err

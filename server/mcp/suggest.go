@@ -40,7 +40,7 @@ func suggestNext(ctx context.Context, c *mcpCall, in nextArguments) (NextAnswer,
 	if len(in.Context) > 0 {
 		last = in.Context[len(in.Context)-1]
 	}
-	return NextAnswer{Said{nextMessage(a, last) + noted(a.Waiting)}, a}, nil
+	return NextAnswer{Said{nextMessage(a, last) + noted(a.Waiting) + corrected(a.Foremost(), last, in.Intent)}, a}, nil
 }
 
 type dagArguments struct {
@@ -74,5 +74,5 @@ func suggestDAG(ctx context.Context, c *mcpCall, in dagArguments) (DAGAnswer, er
 	if err != nil {
 		return DAGAnswer{}, err
 	}
-	return DAGAnswer{Said{dagMessage(a) + noted(a.Waiting)}, a}, nil
+	return DAGAnswer{Said{dagMessage(a) + noted(a.Waiting) + corrected(a.Foremost(), "", in.Intent)}, a}, nil
 }

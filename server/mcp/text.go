@@ -7,6 +7,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/internal/plural"
+	"waymark/live"
 	"waymark/suggest"
 )
 
@@ -35,6 +36,17 @@ func noted(note string) string {
 		note = " Note: " + note + "."
 	}
 	return note
+}
+
+// corrected names the command with which an operator keeps the first of an answer out of the next one.
+func corrected(first, last, intent string) string {
+	if first == "" {
+		return ""
+	}
+	if intent != "" {
+		intent = "REQUEST"
+	}
+	return " Wrong? `" + live.Correction(shownID, first, last, intent) + "`"
 }
 
 func findMessage(ids, warnings []string) string {
