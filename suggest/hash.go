@@ -86,7 +86,7 @@ func (m *Model) Parts() []Part {
 				w.text(m.Sources[p.Source])
 			}
 			w.json([]any{
-				m.Totals.Episodes, m.Totals.Steps, m.Totals.Branching, m.Totals.Outcomes,
+				m.Totals.Episodes, m.Totals.Steps, m.Totals.Outcomes,
 				m.Totals.StepOutcomes, m.Totals.Feedback,
 			})
 		}},
@@ -184,7 +184,6 @@ func (w *digest) uses(u history.Usage) {
 	w.int(int64(u.Steps))
 	w.int(int64(u.Ends))
 	w.int(int64(u.Roots))
-	w.int(int64(u.Position))
 }
 
 // json suits values without a map, whose encoding has one order only.

@@ -94,9 +94,6 @@ func (q *query) value(k rank.Row) float64 {
 	if len(q.ranking.Ranked) == 0 {
 		return 0
 	}
-	if len(q.ranking.Ranked) == 0 {
-		return 0
-	}
 	return q.ranking.Value(q.ranking.Ranked[0].Tool, k)
 }
 

@@ -161,7 +161,7 @@ func (r *request) vote(x labels.Vector) {
 // are: of a text with words that no other has, a part of its vector is left out.
 func (r *request) nearest(x labels.Vector) []labels.Neighbour {
 	h := r.history
-	near := h.nearest.Of(x, nearRequests, -1)
+	near := h.nearest.Of(x, nearRequests)
 	same := h.same[wording(r.stems)]
 	if len(same) == 0 {
 		return near
