@@ -42,7 +42,7 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 	if ok {
 		id = m.IDs[n]
 	}
-	held, isHeld := r.Withheld.of(id)
+	held, isHeld := r.Withheld.Of(id)
 	if isHeld {
 		a.Filters = append(a.Filters, Filter{"withheld", false, held.Detail})
 	}

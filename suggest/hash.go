@@ -86,8 +86,7 @@ func (m *Model) Parts() []Part {
 				w.text(m.Sources[p.Source])
 			}
 			w.json([]any{
-				m.Totals.Episodes, m.Totals.Steps, m.Totals.Outcomes,
-				m.Totals.StepOutcomes, m.Totals.Feedback,
+				m.Totals.Episodes, m.Totals.Steps, m.Totals.Outcomes, m.Totals.StepOutcomes,
 			})
 		}},
 		{"wiring", func(w *digest) {

@@ -142,7 +142,7 @@ func (i *Image) writePast(w *codec.Writer) {
 
 func (t *Totals) all() []*uint64 {
 	return []*uint64{
-		&t.Episodes, &t.Steps, &t.Feedback, &t.Outcomes[0], &t.Outcomes[1], &t.Outcomes[2],
+		&t.Episodes, &t.Steps, &t.Outcomes[0], &t.Outcomes[1], &t.Outcomes[2],
 		&t.StepOutcomes[0], &t.StepOutcomes[1], &t.StepOutcomes[2],
 	}
 }

@@ -149,7 +149,6 @@ func comesAfter(order []int, before [][]int) []int32 {
 type Totals struct {
 	Episodes, Steps        uint64
 	Outcomes, StepOutcomes [3]uint64 // unknown, success, failure
-	Feedback               uint64
 }
 
 // NewState returns an empty state.
@@ -309,7 +308,6 @@ func (s *State) Feedback(context []string, id string, o episodic.Outcome, at tim
 		before = append(before, s.node(context[len(context)-1]))
 	}
 	s.memory.Observe(s.node(id), before, o, at, s.sourceOf(&episodic.Episode{Source: source}))
-	s.totals.Feedback++
 }
 
 // count counts one transition, and reports whether the rest of its episode counts; again is whether the episode has had
