@@ -29,7 +29,7 @@ PEERFLAGS  ?=
 # make quality DIR=path KEEP=path: a run that was interrupted goes on with the reports in KEEP
 KEEP       ?=
 
-.PHONY: build run page test-browser page-shots install test conformance lint lint-api fmt bench bench-guard benchstat bench-peers quality firstcontact recompute wordvectors validation golden mutation soak fuzz completions package vulncheck licences reproducible
+.PHONY: build run page test-browser page-shots install test conformance lint lint-api fmt bench bench-guard benchstat bench-peers quality firstcontact recompute wordvectors golden mutation soak fuzz completions package vulncheck licences reproducible
 
 # gin's decoder of MessagePack is linked into every program that uses gin unless this tag is set; nothing here
 # reads MessagePack. Without it and the symbols the program is 45 MB instead of 72.
@@ -176,7 +176,7 @@ quality: build ## evaluate on every data set in DIR and write docs/lab/quality.m
 
 firstcontact: ## ask for the requests and needs of DIR/reworded in other words; HALF=develop, held or both
 	@test -n "$(DIR)" || { echo "make firstcontact DIR=path: a folder of data sets, one folder each, and reworded"; exit 2; }
-	go run ./lab/firstcontact -datasets "$(DIR)" -half "$(or $(HALF),develop)" -everyday lab/validation/testdata/everyday -foreign lab/firstcontact/testdata/foreign.jsonl
+	go run ./lab/firstcontact -datasets "$(DIR)" -half "$(or $(HALF),develop)" -everyday lab/firstcontact/testdata/everyday -foreign lab/firstcontact/testdata/foreign.jsonl
 
 # The history that make recompute takes: at most 256 tools and capabilities.
 DATASET    ?= sample
@@ -191,10 +191,6 @@ recompute: build ## 500 answers of profile seed by a program that shares no code
 wordvectors: ## make the word vectors from DIR/mcp_catalog/tools.jsonl and from GLOVE, English vectors; NOTICE names sources and sha256
 	@test -n "$(DIR)" -a -n "$(GLOVE)" || { echo "make wordvectors DIR=path GLOVE=file: a folder of data sets, one folder each, and English vectors as text"; exit 2; }
 	go run ./lab/wordvectors -tools "$(DIR)/mcp_catalog/tools.jsonl" -english "$(GLOVE)"
-
-validation: ## vary the constants of the seed's formulas on the train part of every data set in DIR; write the page into OUT
-	@test -n "$(DIR)" -a -n "$(OUT)" || { echo "make validation DIR=path OUT=path: a folder of data sets, one folder each, and the folder to write to"; exit 2; }
-	go run ./lab/validation -dir "$(DIR)" -page "$(OUT)/validation.md" -table "$(OUT)/validation.tsv"
 
 # Answers that are kept as files, so that a change of any of them shows in review. What is written is to be read.
 golden: ## write the files of the mission oracle, of the surface and SIZE anew

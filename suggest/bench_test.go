@@ -155,7 +155,7 @@ func BenchmarkReopen(b *testing.B) {
 	l := newLearning(m.Counts, &m.measures.texts)
 	l.provisional = true // weights that need no fit are counted for in the same way
 	var w codec.Writer
-	l.get().fittedModels.write(&w)
+	l.get().fittedModels.rank.Write(&w)
 	for b.Loop() {
 		l := newLearning(m.Counts, &m.measures.texts)
 		l.known.Store(&keptModels{data: slices.Clone(w.Bytes)})

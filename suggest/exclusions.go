@@ -69,9 +69,7 @@ func (w *Exclusions) Waiting() (n int) {
 }
 
 // Of returns the reason why an id is excluded, if it is.
-func (w *Exclusions) Of(id string) (Exclusion, bool) { return w.of(id) }
-
-func (w *Exclusions) of(id string) (Exclusion, bool) {
+func (w *Exclusions) Of(id string) (Exclusion, bool) {
 	if w == nil {
 		return Exclusion{}, false
 	}

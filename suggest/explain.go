@@ -7,6 +7,7 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/internal/plural"
+	"waymark/suggest/history"
 )
 
 // Explain says why an id is, or is not, suggested in a situation: every term, every filter, and its
@@ -41,7 +42,7 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 	if ok {
 		id = m.IDs[n]
 	}
-	held, isHeld := r.Withheld.of(id)
+	held, isHeld := r.Withheld.Of(id)
 	if isHeld {
 		a.Filters = append(a.Filters, Filter{"withheld", false, held.Detail})
 	}
@@ -208,12 +209,7 @@ func (q *query) applyAny(formula string, n int32, s *sum) float64 {
 }
 
 // hyper is the PageRank of a node in the incidence of tools and capabilities.
-func (m *Model) hyper(n int32) float64 {
-	if int(n) < len(m.measures.hyperRank) {
-		return m.measures.hyperRank[n]
-	}
-	return 0
-}
+func (m *Model) hyper(n int32) float64 { return history.Of(m.measures.hyperRank, n, 0) }
 
 // hyperNeighbours lists what is one step away in the hypergraph: the capabilities that share a tool
 // with a capability, the tools that share a capability with a tool.

@@ -26,9 +26,6 @@ func (l *trainingData) fit(halt func() bool, tell func(done float64)) *fittedMod
 // assume lets the reference rank, uncalibrated.
 func assume() *fittedModels { return &fittedModels{provisional: true, rank: rank.Prior()} }
 
-// write stores the models.
-func (f *fittedModels) write(w *codec.Writer) { f.rank.Write(w) }
-
 // keptModels are fitted models as a snapshot holds them, read when something first needs them: a question of profile
 // seed never does, and they are most of a snapshot.
 type keptModels struct {
@@ -44,15 +41,10 @@ func (k *keptModels) get() *fittedModels {
 	}
 	k.once.Do(func() {
 		r := codec.NewReader(k.data)
-		if models := readFittedModels(r); r.End() == nil {
-			k.models = models
+		if fitted := rank.ReadFitted(r); r.End() == nil {
+			k.models = &fittedModels{rank: fitted}
 		}
 		k.data = nil
 	})
 	return k.models
-}
-
-// readFittedModels reads what write wrote. What is damaged fails r.
-func readFittedModels(r *codec.Reader) *fittedModels {
-	return &fittedModels{rank: rank.ReadFitted(r)}
 }

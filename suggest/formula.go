@@ -41,7 +41,7 @@ func (m *Model) Formula(r ExplainRequest) ([]FormulaStep, error) {
 		return nil, nil
 	}
 	q.consider(n)
-	d := derivation{query: q, n: n, s: q.signals(n), values: map[string]string{}}
+	d := derivation{query: q, n: n, values: map[string]string{}}
 	d.structure()
 	d.outcomes()
 	if q.mode == Active {
@@ -58,7 +58,6 @@ const shownNeighbours = 5
 type derivation struct {
 	*query
 	n      int32
-	s      Signals
 	past   string            // what outcomes add, as a part of formulas
 	values map[string]string // by the name in formulas
 	steps  []FormulaStep
@@ -100,11 +99,12 @@ func (d *derivation) structure() {
 	co, community, aa := 0.0, 0.0, 0.0
 	if after {
 		co, community, aa = d.afterLast(d.n)
-		d.values["weight"], d.values["count"] = num(d.s.Weight), fmt.Sprint(d.s.Count)
-		d.add("cooccurrence", choose(d.s.Count > 0, "min(weight + min(0.05·log2(count + 1), 0.2), 0.95)", ""), co, "%s from the last step", choose(d.s.Count > 0, "edge", "no edge"))
+		count := d.nodes.count[d.n]
+		d.values["weight"], d.values["count"] = num(d.nodes.weight[d.n]), fmt.Sprint(count)
+		d.add("cooccurrence", choose(count > 0, "min(weight + min(0.05·log2(count + 1), 0.2), 0.95)", ""), co, "%s from the last step", choose(count > 0, "edge", "no edge"))
 		d.neighbours(aa)
 	}
-	d.add("pagerank", "PageRank / largest PageRank", d.s.PageRank, "")
+	d.add("pagerank", "PageRank / largest PageRank", d.rank(d.n), "")
 	groups := &d.measures.groups
 	if after {
 		d.add("community", choose(community > 0, "min(0.4 + 0.2·pagerank + min(0.25·weight, 0.25) + min(0.1·AA, 0.1), 0.95)", ""), community, "in %s, the last step in %s",
@@ -113,7 +113,7 @@ func (d *derivation) structure() {
 	same, share := d.clustered(d.n)
 	d.values["inside"], d.values["ids"] = fmt.Sprint(math.Round(share*float64(len(d.distinct)))), strconv.Itoa(len(d.distinct))
 	d.add("cluster_share", choose(len(d.distinct) > 0, "inside / ids", ""), share, "of the %s in %s", choose(len(d.distinct) > 0, "context", "best match by text"), d.group("spectral cluster", groups.named.cluster, d.Model.cluster(d.n)))
-	if d.s.Kind == catalog.KindCapability {
+	if d.Kind(d.n) == catalog.KindCapability {
 		d.add("structural_boost", choose(same, "0.5 + 0.5·cluster_share", "0.25·cluster_share"), StructuralBoost(same, share), "last step inside: %t", same)
 	}
 }
@@ -154,7 +154,7 @@ func (d *derivation) neighbours(aa float64) {
 
 // outcomes are those known after the last step.
 func (d *derivation) outcomes() {
-	r := d.s.After
+	r := d.after(d.n)
 	if r.Known() == 0 {
 		d.add("outcomes", "", 0, "none is known: not excluded")
 		return
@@ -163,22 +163,32 @@ func (d *derivation) outcomes() {
 	boost, penalty, _ := episodic.Adjustment(r.SuccessRate(), r.FailureRate())
 	d.values["successes"], d.values["failures"] = num(r.Success), num(r.Failure)
 	d.add("boost", "min(0.15, 0.2·successes / (successes + failures))", boost, "%d successes, %d failures %s, weighted by age", r.N-r.Failures, r.Failures, where)
-	d.add("penalty", "min(0.15, 0.25·failures / (successes + failures))", penalty, "excluded for failures: %t", d.s.Excluded)
+	d.add("penalty", "min(0.15, 0.25·failures / (successes + failures))", penalty, "excluded for failures: %t", r.Excluded(d.Rates.Sources()))
 	d.past = " + boost - penalty"
 }
 
 // text is how well the intent matches, and with a context how near the graph is to any of its steps.
 func (d *derivation) text() {
-	d.add("semantic", "text match of the intent", d.s.Semantic, "")
-	if d.s.Kind == catalog.KindCapability {
+	semantic := d.nodes.semantic[d.n]
+	d.add("semantic", "text match of the intent", semantic, "")
+	if d.Kind(d.n) == catalog.KindCapability {
 		return
 	}
 	near, context := d.nodes.graph[d.n], len(d.context) > 0
-	if d.values["largest_AA"] = num(d.s.Alike); context {
-		d.add("graph", choose(!d.s.Adjacent, "min(largest_AA/2, 1)", ""), near, "over the context; 1 with an edge to or from it")
+	adjacent, alike := false, 2*near
+	if near == 1 { // of an edge or of a similarity that was capped
+		alike = 0
+		for _, u := range d.distinct {
+			_, loop := d.Graph.Loop(u)
+			adjacent = adjacent || d.Graph.Adjacent(u, d.n) || u == d.n && loop
+			alike = max(alike, d.Graph.AdamicAdar(u, d.n))
+		}
+	}
+	if d.values["largest_AA"] = num(alike); context {
+		d.add("graph", choose(!adjacent, "min(largest_AA/2, 1)", ""), near, "over the context; 1 with an edge to or from it")
 	}
 	var s sum
-	s.rankScore(d.alpha, d.s.Semantic, near, 0)
+	s.rankScore(d.alpha, semantic, near, 0)
 	d.add("hybrid_score", choose(context, "alpha·semantic + (1 - alpha)·graph", "semantic"), s.total/wHybrid, "")
 }
 
@@ -234,7 +244,7 @@ func (d *derivation) mixedScore() {
 	both, size := d.overlap(d.n)
 	d.values["shared"], d.values["all"] = strconv.Itoa(both), strconv.Itoa(max(1, len(d.distinct)+size-both))
 	d.add("relevance", choose(d.mode == Active, "semantic", "shared / all"), relevance, "")
-	own := d.s.Own
+	own := d.Rates.Tool(d.n)
 	reliability := Reliability(own.SuccessRate(), own.Known())
 	d.add("reliability", "", reliability, "1; from 5 known outcomes 0.1 below rate 0.5, 1.2 above 0.9; %d known, rate %s", own.Known(), num(own.SuccessRate()))
 	x := MixedScore(relevance, d.boost(d.n), reliability)

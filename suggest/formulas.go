@@ -6,9 +6,8 @@ import (
 	"waymark/episodic"
 )
 
-// The scoring reference, one function a row. The weights are those of the reference, chosen there;
-// make validation measures each on held-out tasks. Graph measures (density, alpha, Adamic-Adar, hops) stand in package graph, the
-// episodic rule in package episodic.
+// The scoring reference, one function a row. The weights are those of the reference, chosen there. Graph measures
+// (density, alpha, Adamic-Adar, hops) stand in package graph, the episodic rule in package episodic.
 
 // Cap is the most any confidence may be: nothing is certain.
 const Cap = 0.95

@@ -86,8 +86,7 @@ func (m *Model) Parts() []Part {
 				w.text(m.Sources[p.Source])
 			}
 			w.json([]any{
-				m.Totals.Episodes, m.Totals.Steps, m.Totals.Branching, m.Totals.Outcomes,
-				m.Totals.StepOutcomes, m.Totals.Feedback,
+				m.Totals.Episodes, m.Totals.Steps, m.Totals.Outcomes, m.Totals.StepOutcomes,
 			})
 		}},
 		{"wiring", func(w *digest) {
@@ -184,7 +183,6 @@ func (w *digest) uses(u history.Usage) {
 	w.int(int64(u.Steps))
 	w.int(int64(u.Ends))
 	w.int(int64(u.Roots))
-	w.int(int64(u.Position))
 }
 
 // json suits values without a map, whose encoding has one order only.

@@ -114,10 +114,7 @@ func (q *query) passing(nodes []int32) []int32 {
 
 // cmpFloatID orders by a number and, where that is equal, by id: a total order.
 func cmpFloatID(a, b float64, idA, idB string) int {
-	if c := cmp.Compare(a, b); c != 0 {
-		return c
-	}
-	return strings.Compare(idA, idB)
+	return cmp.Or(cmp.Compare(a, b), strings.Compare(idA, idB))
 }
 
 // groupName is the name of a group, -1 for none.

@@ -246,7 +246,7 @@ func TestLearnedIsTheSameOnAnyNumberOfProcessors(t *testing.T) {
 
 func written(f *fittedModels) []byte {
 	w := &codec.Writer{}
-	f.write(w)
+	f.rank.Write(w)
 	return w.Bytes
 }
 

@@ -50,13 +50,8 @@ func (q *query) stored(n int32) (c candidate, ok bool) {
 	for _, x := range parts {
 		c.score += x
 	}
-	c.p = q.chance(c.score)
+	c.p = q.ranking.Chance(c.score)
 	return c, true
-}
-
-// chance is the probability that goes with a learned score.
-func (q *query) chance(score float64) float64 {
-	return q.ranking.Chance(score)
 }
 
 // The parts of the score of a capability by its tools.

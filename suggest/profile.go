@@ -2,9 +2,6 @@ package suggest
 
 import "fmt"
 
-// Learned reports whether what profile learned answers with is worked out, so that nobody waits for it.
-func (m *Model) Learned() bool { return m.measures.Learned() }
-
 // decide reports whether what was learned answers a question.
 func (q *query) decide(profile string) (learned bool, err error) {
 	q.profile = ProfileSeed

@@ -16,7 +16,7 @@ const (
 
 // allowed matches an id against the patterns; without any, everything is that is not withheld.
 func (q *query) allowed(id string) bool {
-	if _, held := q.withheld.of(id); held {
+	if _, held := q.withheld.Of(id); held {
 		return false
 	}
 	return q.permitted(id)

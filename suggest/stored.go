@@ -25,7 +25,7 @@ func (m *Measures) Write(w *codec.Writer) {
 	f := m.learning.fitted()
 	w.Bool(f != nil)
 	if f != nil {
-		f.write(w)
+		f.rank.Write(w)
 	}
 }
 

@@ -26,7 +26,7 @@ func (m *Model) Unknown(context []string, withheld *Exclusions) []UnknownID {
 		}
 		var near []string
 		if len(unknown) < MostNear {
-			near = m.near(spelling, func(n int32) bool { _, held := withheld.of(m.IDs[n]); return !held })
+			near = m.near(spelling, func(n int32) bool { _, held := withheld.Of(m.IDs[n]); return !held })
 		}
 		unknown = append(unknown, unknownID(catalog.KindTool, spelling, near))
 	}

@@ -21,7 +21,7 @@ type expected struct {
 	Right   []string
 }
 
-// askEveryday asks the requests of a file of ../validation/testdata/everyday for the first search result and for plans.
+// askEveryday asks the requests of a file of testdata/everyday for the first search result and for plans.
 func (s *set) askEveryday(m *suggest.Model, profile, file string, patterns, misses bool) error {
 	rows, err := lines(file, func(expected) bool { return true })
 	if err != nil {

@@ -29,9 +29,9 @@ func NewNearest(rows []Vector, features int) *Nearest {
 	return ix
 }
 
-// Of returns the k rows nearest to x, by falling similarity and then by number. Row skip is left out;
-// -1 skips none. Rows without a feature in common are left out.
-func (ix *Nearest) Of(x Vector, k int, skip int32) []Neighbour {
+// Of returns the k rows nearest to x, by falling similarity and then by number. Rows without a feature in
+// common are left out.
+func (ix *Nearest) Of(x Vector, k int) []Neighbour {
 	score := make([]float64, ix.rows)
 	var met []int32
 	for j, f := range x.I {
@@ -44,9 +44,6 @@ func (ix *Nearest) Of(x Vector, k int, skip int32) []Neighbour {
 	}
 	var top []Neighbour
 	for _, row := range met {
-		if row == skip {
-			continue
-		}
 		n := Neighbour{row, score[row]}
 		if len(top) == k && !nearer(n, top[k-1]) {
 			continue

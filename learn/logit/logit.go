@@ -131,12 +131,12 @@ func (d *Data) climb(b, mean, scale []float64, penalty float64) {
 	copy(b, last)
 }
 
-// Plus is the model whose log-odds are those of m and share times those of n.
-func (m *Model) Plus(share float64, n *Model) *Model {
-	sum := &Model{Bias: m.Bias + float64(share*n.Bias), Slope: slices.Clone(m.Slope), Mean: m.Mean}
+// Plus is the model whose log-odds are those of m and n.
+func (m *Model) Plus(n *Model) *Model {
+	sum := &Model{Bias: m.Bias + n.Bias, Slope: slices.Clone(m.Slope), Mean: m.Mean}
 	for k, slope := range n.Slope {
-		sum.Slope[k] += float64(share * slope)
-		sum.Bias += float64(float64(share*slope) * (m.Mean[k] - n.Mean[k]))
+		sum.Slope[k] += slope
+		sum.Bias += float64(slope * (m.Mean[k] - n.Mean[k]))
 	}
 	return sum
 }

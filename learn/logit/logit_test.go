@@ -35,8 +35,8 @@ func TestPlus(t *testing.T) {
 	m := &Model{Bias: 1, Slope: []float64{2, 0}, Mean: []float64{3, 5}}
 	n := &Model{Bias: -1, Slope: []float64{1, 4}, Mean: []float64{-2, 1}}
 	x := []float64{.5, -7}
-	sum := m.Plus(.25, n)
-	assert.InDelta(t, m.Z(x)+.25*n.Z(x), sum.Z(x), 1e-12)
+	sum := m.Plus(n)
+	assert.InDelta(t, m.Z(x)+n.Z(x), sum.Z(x), 1e-12)
 }
 
 // A model that starts from the truth has nothing to correct.

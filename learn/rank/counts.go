@@ -89,7 +89,6 @@ const (
 	orders     = 4     // longest chain of tools that is counted
 	window     = 25    // steps back that a tool is counted after
 	mostSet    = 60    // tools of a task that count as used together
-	skips      = 1     // tools between two steps that are counted
 	penalty    = .5    // λ of the ridge regression
 	newestRows = 4_000 // requests that the regression is fitted on
 )
@@ -100,7 +99,7 @@ type History struct {
 	tasks []*Task // those that count, in order
 
 	order     [orders]counts // by the last 1 to 4 tools, what came next
-	skip      [skips]counts  // by a tool, what came 2 and 3 steps later
+	skip      counts         // by a tool, what came two steps later
 	after     counts         // by a tool, what came later in the task
 	ends      [orders]counts // by the last 1 to 4 tools, how often the task went on (0) or ended (1)
 	links     counts         // by a tool, what its output went to
@@ -131,8 +130,7 @@ func Count(texts *Texts, tasks []*Task, stop func() bool) *History {
 	n := len(texts.tools)
 	h.uses, h.within, h.users, h.word = make([]float32, n), make([]float32, n), make([][]int32, n), make([]float32, texts.vocabulary.Len())
 	var order, ends [orders][]observation
-	var skip [skips][]observation
-	var after, links, beside, words []observation
+	var skip, after, links, beside, words []observation
 	for k, task := range tasks {
 		q := task.Steps
 		for i, t := range q {
@@ -147,10 +145,8 @@ func Count(texts *Texts, tasks []*Task, stop func() bool) *History {
 			for o := 1; o <= orders && o <= i+1; o++ {
 				ends[o-1] = append(ends[o-1], observation{chain(q[:i+1], o), over, 1})
 			}
-			for d := range skips {
-				if i >= d+2 {
-					skip[d] = append(skip[d], observation{key(q[i-d-2]), t, 1})
-				}
+			if i >= 2 {
+				skip = append(skip, observation{key(q[i-2]), t, 1})
 			}
 			for _, p := range distinct(q[max(0, i-window):i]) {
 				after = append(after, observation{key(p), t, 1})
@@ -196,10 +192,7 @@ func Count(texts *Texts, tasks []*Task, stop func() bool) *History {
 	for o := range order {
 		h.order[o], h.ends[o] = newCounts(order[o]), newCounts(ends[o])
 	}
-	for d := range skip {
-		h.skip[d] = newCounts(skip[d])
-	}
-	h.after, h.links, h.beside, h.words = newCounts(after), newCounts(links), newCounts(beside), newCounts(words)
+	h.skip, h.after, h.links, h.beside, h.words = newCounts(skip), newCounts(after), newCounts(links), newCounts(beside), newCounts(words)
 	h.associate()
 	h.popular = h.mostUsed()
 	h.chains = float64(chains) >= chained*float64(several)

@@ -165,7 +165,7 @@ func (r *request) voters() []labels.Neighbour { return r.near[:min(mostVoters, l
 // are: of a text with words that no other has, a part of its vector is left out.
 func (r *request) nearest(x labels.Vector) []labels.Neighbour {
 	h := r.history
-	near := h.nearest.Of(x, nearRequests, -1)
+	near := h.nearest.Of(x, nearRequests)
 	same := h.same[wording(r.stems)]
 	if len(same) == 0 {
 		return near

@@ -59,7 +59,7 @@ func (r *ranker) fitSure(x *examples, halves [2]*ranker) {
 	for _, i := range foreigners {
 		d.W[i] = float32(sureForeign * max(1, others) / float64(len(foreigners)))
 	}
-	r.sure = surePrior.Plus(1, logit.Fit(d, sureHold))
+	r.sure = surePrior.Plus(logit.Fit(d, sureHold))
 	if zero := make([]float32, rows); r.sure.P(claim(1, zero)) <= r.sure.P(claim(0, zero)) {
 		r.sure = nil // a better score must not be a lower chance: there is too little to learn it from
 	}

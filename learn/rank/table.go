@@ -207,7 +207,7 @@ type tail struct {
 	blend      map[int32]float64
 	rest       float64 // share of blend that popularity has
 	order      [orders]followers
-	skip       [skips]followers
+	skip       followers
 	later      map[int32]float64
 	laterMost  map[int32]float64
 	linked     map[int32]float64
@@ -316,10 +316,8 @@ func (s *tail) chain() {
 		rest *= 1 - share
 	}
 	s.rest = rest
-	for d := range skips {
-		if i := len(s.context) - d - 2; i >= 0 {
-			s.skip[d] = h.skip[d].of(key(s.context[i]))
-		}
+	if i := len(s.context) - 2; i >= 0 {
+		s.skip = h.skip.of(key(s.context[i]))
 	}
 }
 
@@ -409,7 +407,7 @@ func (s *tail) rows(tool int32, c cells) {
 	c.past(Order1, ln(s.order[0].share(tool)), none)
 	c.past(Order2, ln(s.order[1].share(tool)), none)
 	c.past(Order3, ln(s.order[2].share(tool)), none)
-	c.past(Skip, ln(s.skip[0].share(tool)), none)
+	c.past(Skip, ln(s.skip.share(tool)), none)
 	c.past(Later, ln(s.later[tool]), none)
 	c.past(LaterMost, ln(s.laterMost[tool]), none)
 	c.past(Linked, ln(s.linked[tool]), none)

@@ -35,20 +35,18 @@ import (
 type Options struct {
 	endpoint.Options // of one request; Timeout default 10 s
 
-	// Dimensions, if not 0, is requested and required. Else the first answer decides.
-	Dimensions int
-	Batch      int           // texts in a request, default 32
-	MaxText    int           // bytes of a text that are sent, default 24,000 (about 8,000 tokens)
-	Budget     time.Duration // of one call of Embed, waiting included, default 60 s
+	Batch   int           // texts in a request, default 32
+	MaxText int           // bytes of a text that are sent, default 24,000 (about 8,000 tokens)
+	Budget  time.Duration // of one call of Embed, waiting included, default 60 s
 
-	Cache     Cache // default: in memory
-	CacheSize int   // vectors that the default cache holds, default 10,000
+	CacheSize int // vectors that are kept, default 10,000
 }
 
 // Client embeds texts. It is safe for concurrent use.
 type Client struct {
 	*endpoint.API
 	options Options
+	cache   *endpoint.Memory[[sha256.Size]byte, []float32] // by model and text
 
 	mu        sync.Mutex
 	dimension int // 0: not known yet
@@ -56,30 +54,17 @@ type Client struct {
 
 // New returns a client. It does not call the endpoint.
 func New(o Options) (*Client, error) {
-	if o.Dimensions < 0 {
-		return nil, fmt.Errorf("embed: %d dimensions", o.Dimensions)
-	}
 	endpoint.Standard(&o.Timeout, 10*time.Second)
 	endpoint.Standard(&o.Batch, 32)
 	endpoint.Standard(&o.MaxText, 24_000)
 	endpoint.Standard(&o.Budget, time.Minute)
 	endpoint.Standard(&o.CacheSize, 10_000)
 	o.RepeatTimeouts = true
-	if o.Cache == nil {
-		o.Cache = NewMemory(o.CacheSize)
-	}
 	api, err := endpoint.NewAPI(o.Options)
 	if err != nil {
 		return nil, fmt.Errorf("embed: %w", err)
 	}
-	return &Client{API: api, options: o, dimension: o.Dimensions}, nil
-}
-
-// Dimension is the number of dimensions of every vector, 0 before the first answer.
-func (c *Client) Dimension() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.dimension
+	return &Client{API: api, options: o, cache: endpoint.NewMemory[[sha256.Size]byte, []float32](o.CacheSize)}, nil
 }
 
 // Embed returns the unit vector of every text, in order. A blank text has none, and a text longer
@@ -96,7 +81,7 @@ func (c *Client) Embed(ctx context.Context, texts []string) ([][]float32, error)
 		if strings.TrimSpace(text) == "" {
 			continue
 		}
-		if v, ok := c.options.Cache.Get(c.key(text)); ok && sound(v) && c.agree(v) == nil {
+		if v, ok := c.cache.Get(c.key(text)); ok {
 			vectors[i] = slices.Clone(v)
 			continue
 		}
@@ -111,7 +96,7 @@ func (c *Client) Embed(ctx context.Context, texts []string) ([][]float32, error)
 			return nil, fmt.Errorf("embed %d texts with %q: %w", len(texts), c.Model(), err)
 		}
 		for i, text := range batch {
-			c.options.Cache.Put(c.key(text), answer[i])
+			c.cache.Put(c.key(text), answer[i])
 			for _, place := range asked[text] {
 				vectors[place] = slices.Clone(answer[i])
 			}
@@ -144,7 +129,7 @@ func (c *Client) request(ctx context.Context, batch []string) ([][]float32, erro
 	answer, err := endpoint.Call(ctx, c.API, func(ctx context.Context) (openai.EmbeddingResponse, http.Header, error) {
 		attempts++
 		r, err := c.CreateEmbeddings(ctx, openai.EmbeddingRequest{
-			Input: batch, Model: openai.EmbeddingModel(c.Model()), Dimensions: c.options.Dimensions,
+			Input: batch, Model: openai.EmbeddingModel(c.Model()),
 		})
 		return r, r.Header(), err
 	})
@@ -161,11 +146,10 @@ func (c *Client) request(ctx context.Context, batch []string) ([][]float32, erro
 	return vectors, c.agree(vectors[0])
 }
 
-// key is the SHA-256 of model, dimensions and text, each with its length.
+// key is the SHA-256 of model and text, the former with its length.
 func (c *Client) key(text string) [sha256.Size]byte {
 	b := binary.AppendUvarint(nil, uint64(len(c.Model())))
 	b = append(b, c.Model()...)
-	b = binary.AppendUvarint(b, uint64(c.options.Dimensions))
 	return sha256.Sum256(append(b, text...))
 }
 
@@ -214,13 +198,4 @@ func place(data []openai.Embedding, texts int) ([][]float32, error) {
 		return nil, fmt.Errorf("vector %d of %d is missing", i, texts)
 	}
 	return vectors, nil
-}
-
-// sound reports whether a vector from a cache, which may be a file, is still of unit length.
-func sound(v []float32) bool {
-	sum := 0.0
-	for _, x := range v {
-		sum += float64(x) * float64(x)
-	}
-	return math.Abs(sum-1) < 1e-3
 }

@@ -102,7 +102,6 @@ func TestEmbedPlacesByIndexAndNormalises(t *testing.T) {
 	assert.Equal(t, want, got)
 	assert.Equal(t, [][]string{{"a", "bbb"}, {"ccccc"}}, e.asked(), "in batches, no text twice, no blank ones")
 	assert.Equal(t, []string{"Bearer sesame", "Bearer sesame"}, e.keys)
-	assert.Equal(t, 2, c.Dimension())
 
 	got[0][0] = 99 // the caller's own copy
 	again, err := c.Embed(t.Context(), []string{"ccccc", "a"})
@@ -344,7 +343,7 @@ func TestLongTextsAreCutBetweenCharacters(t *testing.T) {
 }
 
 func TestMemoryForgetsTheLeastRecent(t *testing.T) {
-	m := NewMemory(2)
+	m := endpoint.NewMemory[[32]byte, []float32](2)
 	key := func(b byte) [32]byte { return [32]byte{b} }
 	m.Put(key(1), []float32{1})
 	m.Put(key(2), []float32{2})
@@ -359,17 +358,6 @@ func TestMemoryForgetsTheLeastRecent(t *testing.T) {
 	m.Put(key(1), []float32{4})
 	v, _ = m.Get(key(1))
 	assert.Equal(t, []float32{4}, v)
-}
-
-// A cache may be a file: a damaged vector is asked for again.
-func TestDamagedCacheIsNotBelieved(t *testing.T) {
-	e := serve(t, nil)
-	memory := NewMemory(10)
-	c := client(t, e, func(o *Options) { o.Cache = memory })
-	memory.Put(c.key("a"), []float32{5, float32(math.NaN())})
-	got, err := c.Embed(t.Context(), []string{"a"})
-	require.NoError(t, err)
-	assert.Equal(t, [][]float32{wantOf("a")}, got)
 }
 
 func TestConcurrentCalls(t *testing.T) {

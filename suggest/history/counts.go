@@ -188,7 +188,6 @@ func (s *State) joinedUse(i int32) Usage {
 		u.Steps += o.Steps
 		u.Ends += o.Ends
 		u.Roots += o.Roots
-		u.Position += o.Position
 		if o.Steps > 0 && o.only != u.only {
 			u.only = 0
 		}

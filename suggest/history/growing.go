@@ -64,7 +64,6 @@ type grown struct {
 	past     int32           // its place among the past episodes, -1 while it has no step
 	nodes    []int32         // of the steps
 	values   []wiring.Values // of the steps
-	branches int             // as of branching
 	branched bool            // some step came after others than the one before it
 	bypassed []string        // capabilities that it did by hand
 	limited  bool            // as in [Episode]
@@ -100,7 +99,7 @@ func (s *State) GrownIn(source, session string) (last *episodic.Grown) {
 
 // Perform folds what was performed in an episode that grows. When its last step is folded, what is counted
 // is what [State.Record] counts of the whole episode: a step adds the pairs it is in, and moves only the
-// relative positions of the others and the end. A step that is there already adds nothing.
+// end. A step that is there already adds nothing.
 func (s *State) Perform(p *episodic.Performed) {
 	s.Begin(&episodic.Episode{ID: p.Episode, Source: p.Source, Time: p.Time}) // if nothing is known of it
 	g := s.growing.get(p.Episode)
@@ -128,13 +127,13 @@ func (s *State) revise(g *grown, p *episodic.Performed, more bool) {
 		s.totals.Outcomes[outcomeIndex(g.Outcome)]++
 	}
 	if more {
-		s.place(g, -1)
+		s.end(g, -1)
 		x := g.Add(p)
 		step := &g.Steps[x]
 		step.Error, step.Shape, step.Inputs, step.Outputs = "", "", nil, nil // the log has them
 		g.nodes = slices.Insert(g.nodes, x, s.node(p.Step.Tool))
 		g.values = slices.Insert(g.values, x, s.wires.Values(p.Step.Inputs, p.Step.Outputs))
-		s.place(g, 1)
+		s.end(g, 1)
 		s.growing.steps++
 		s.perform(g, x, source)
 		s.bypass(g, x)
@@ -164,6 +163,7 @@ func (s *State) perform(g *grown, x int, source int32) {
 	s.totals.Steps++
 	s.totals.StepOutcomes[outcomeIndex(step.Outcome)]++
 	s.usedBy(node, source)
+	s.shown.used.add(node)
 	s.uses[node].Steps++
 	before, after := g.Around(x)
 	prior := make([]int32, len(before))
@@ -178,22 +178,16 @@ func (s *State) perform(g *grown, x int, source int32) {
 		s.uses[node].Roots++
 	}
 	g.branched = g.branched || x > 0 && (len(before) != 1 || before[0] != x-1) || x+1 < len(g.Steps)
-	branches := g.branches + branch(len(before))
 	for _, y := range after {
 		if step.Outcome != episodic.Failure && g.Steps[y].Outcome != episodic.Failure {
 			g.count(s, x, y, source)
 		}
 		others, _ := g.Around(y)
-		branches += branch(len(others)) - branch(len(others)-1)
 		known := func(b int) bool { return b != x && g.nodes[b] == node } // the pair is counted already
 		if !slices.ContainsFunc(others, known) {
 			s.memory.ObserveAfter(g.nodes[y], node, g.Steps[y].Outcome, g.Time, source)
 		}
 	}
-	if branches > 1 && g.branches <= 1 {
-		s.totals.Branching++
-	}
-	g.branches = branches
 }
 
 // count counts the transition between two steps.
@@ -222,36 +216,12 @@ func halves(s *episodic.Step) uint64 {
 	return 1
 }
 
-// place adds the positions and the end of an episode, or with sign -1 takes them back.
-func (s *State) place(g *grown, sign int64) {
-	for at, i := range g.nodes {
-		s.shown.used.add(i)
-		if len(g.nodes) > 1 {
-			s.uses[i].Position += uint64(sign * int64(relative(at, len(g.nodes))))
-		}
-		if at == len(g.nodes)-1 {
-			s.uses[i].Ends += uint64(sign)
-		}
+// end counts the last step of an episode as its end, or with sign -1 takes that back.
+func (s *State) end(g *grown, sign int64) {
+	if n := len(g.nodes); n > 0 {
+		s.shown.used.add(g.nodes[n-1])
+		s.uses[g.nodes[n-1]].Ends += uint64(sign)
 	}
-}
-
-// branching is how much an episode is not a chain: above 1 it branches.
-func branching(before [][]int) (n int) {
-	for _, froms := range before {
-		n += branch(len(froms))
-	}
-	return n
-}
-
-// branch is the part of a step that came right after so many others.
-func branch(others int) int {
-	switch others {
-	case 0:
-		return 1
-	case 1:
-		return 0
-	}
-	return 2
 }
 
 // image is what is written of the episodes that may still grow.
@@ -306,7 +276,7 @@ func (s *State) readGrowing(r *codec.Reader) {
 			o.nodes = append(o.nodes, s.node(o.Steps[i].Tool))
 			o.values = append(o.values, s.wires.ReadValues(r))
 		}
-		o.branches, o.branched, o.counted = branching(o.Before()), true, pairs(&o.Episode, o.nodes)
+		o.branched, o.counted = true, pairs(&o.Episode, o.nodes)
 		if o.past >= 0 {
 			o.limited = s.past.At(o.past).Limited
 		}

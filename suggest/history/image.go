@@ -72,7 +72,6 @@ func (i *Image) Write(w *codec.Writer) error {
 		w.Uint(u.Steps)
 		w.Uint(u.Ends)
 		w.Uint(u.Roots)
-		w.Uint(u.Position)
 		w.Uint(uint64(u.only))
 	}
 	w.Ints(i.gone)
@@ -143,7 +142,7 @@ func (i *Image) writePast(w *codec.Writer) {
 
 func (t *Totals) all() []*uint64 {
 	return []*uint64{
-		&t.Episodes, &t.Steps, &t.Branching, &t.Feedback, &t.Outcomes[0], &t.Outcomes[1], &t.Outcomes[2],
+		&t.Episodes, &t.Steps, &t.Outcomes[0], &t.Outcomes[1], &t.Outcomes[2],
 		&t.StepOutcomes[0], &t.StepOutcomes[1], &t.StepOutcomes[2],
 	}
 }
@@ -166,7 +165,7 @@ func ReadState(r *codec.Reader) *State {
 		}
 	}
 	for i := range s.uses {
-		s.uses[i] = Usage{Steps: r.Uint(), Ends: r.Uint(), Roots: r.Uint(), Position: r.Uint(), only: int32(r.Uint())}
+		s.uses[i] = Usage{Steps: r.Uint(), Ends: r.Uint(), Roots: r.Uint(), only: int32(r.Uint())}
 		s.shown.used.add(int32(i))
 	}
 	for _, i := range r.Ints() {

@@ -25,7 +25,7 @@ func (s *State) Reopen(g *episodic.Grown) {
 		step.Error, step.Shape, step.Inputs, step.Outputs = "", "", nil, nil // as in revise
 	}
 	before, order := o.Before(), o.Order()
-	o.branches, o.branched, o.counted = branching(before), true, pairs(&o.Episode, o.nodes)
+	o.branched, o.counted = true, pairs(&o.Episode, o.nodes)
 	if o.past = s.pastIndex(&o.Episode, o.nodes, order, before); o.past < 0 {
 		return
 	}

@@ -62,16 +62,11 @@ type transition struct {
 
 // Usage counts how a node was used.
 type Usage struct {
-	Steps    uint64 // times called
-	Ends     uint64 // times it ended an episode
-	Roots    uint64 // times nothing came before it
-	only     int32  // 1 + the source with a key that alone has used it; 0: there are others
-	Position uint64 // Σ relative position in the episode, 0 first … 1 last, in units of 2⁻³²
+	Steps uint64 // times called
+	Ends  uint64 // times it ended an episode
+	Roots uint64 // times nothing came before it
+	only  int32  // 1 + the source with a key that alone has used it; 0: there are others
 }
-
-// relative is the position of step at of n, 0 first … 1 last, in units of 2⁻³²: whole numbers, so that what
-// is counted can be taken back.
-func relative(at, n int) uint64 { return (uint64(at)<<32 + uint64(n-1)/2) / uint64(n-1) }
 
 // Episodes are the past episodes at one moment, in order.
 type Episodes struct {
@@ -150,12 +145,10 @@ func comesAfter(order []int, before [][]int) []int32 {
 	return slices.Clip(after)
 }
 
-// Totals are sums over all episodes: Branching counts those that are no chain, Outcomes those of whole
-// episodes, StepOutcomes those of their steps.
+// Totals are sums over all episodes: Outcomes those of whole episodes, StepOutcomes those of their steps.
 type Totals struct {
-	Episodes, Steps, Branching uint64
-	Outcomes, StepOutcomes     [3]uint64 // unknown, success, failure
-	Feedback                   uint64
+	Episodes, Steps        uint64
+	Outcomes, StepOutcomes [3]uint64 // unknown, success, failure
 }
 
 // NewState returns an empty state.
@@ -252,12 +245,9 @@ func (s *State) Record(e *episodic.Episode) {
 	}
 	order, before := e.Order(), e.Before()
 	s.bypasses.add(s.bypassed(e, order, ""), 1)
-	for at, i := range order {
+	for _, i := range order {
 		if len(before[i]) == 0 {
 			s.uses[nodes[i]].Roots++
-		}
-		if len(order) > 1 {
-			s.uses[nodes[i]].Position += relative(at, len(order))
 		}
 		prior := make([]int32, len(before[i]))
 		for j, b := range before[i] {
@@ -267,9 +257,6 @@ func (s *State) Record(e *episodic.Episode) {
 	}
 	if len(order) > 0 {
 		s.uses[nodes[order[len(order)-1]]].Ends++
-	}
-	if branching(before) > 1 {
-		s.totals.Branching++
 	}
 	s.observeWires(e, nodes, order, before)
 	past := pastOf(e, nodes, source, order, before)
@@ -321,7 +308,6 @@ func (s *State) Feedback(context []string, id string, o episodic.Outcome, at tim
 		before = append(before, s.node(context[len(context)-1]))
 	}
 	s.memory.Observe(s.node(id), before, o, at, s.sourceOf(&episodic.Episode{Source: source}))
-	s.totals.Feedback++
 }
 
 // count counts one transition, and reports whether the rest of its episode counts; again is whether the episode has had
