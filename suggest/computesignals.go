@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"waymark/catalog"
+	"waymark/episodic"
 	"waymark/graph"
 	"waymark/learn/rank"
 	"waymark/semantic"
@@ -127,9 +128,51 @@ func (q *query) textSignals(vector []float32) {
 	for _, n := range q.nodes.candidateNodes { // what the graph brought in
 		q.nodes.semantic[n] = q.match(n)
 	}
-	if found := q.matches(textCandidates); !q.matchRecent() && !found {
+	found := q.matches(textCandidates)
+	remembered := q.last == episodic.NoTool && q.remember()
+	if !q.matchRecent() && !found && !remembered {
 		q.warn(WarnNoIntentMatch)
 	}
+}
+
+const (
+	nearTasks   = 10 // past tasks with the nearest requests
+	recallTrust = 3  // a mean likeness of ⅓ is full trust: requests for the same thing share few words
+)
+
+// remember adds what the tasks with the nearest requests used to the text signal; after a context, what followed it says more.
+// Where the intent was asked before in the
+// same words, only these tasks count. With support(n) the share of the tasks that used n, by likeness,
+//
+//	semantic' = 1 - (1 - semantic)·(1 - min(1, 3·mean likeness)·support(n))
+//
+// It reports whether there are any.
+func (q *query) remember() bool {
+	near := slices.DeleteFunc(q.nearestTasks(nearTasks), func(t similarTask) bool { return q.Past.Episode(int(t.episode)).Failed() })
+	if len(near) == 0 {
+		return false
+	}
+	if near[0].similarity >= verbatim {
+		near = slices.DeleteFunc(near, func(t similarTask) bool { return t.similarity < verbatim })
+	}
+	likeness, support := 0.0, map[int32]float64{}
+	for _, t := range near {
+		likeness += t.similarity
+		used := map[int32]bool{}
+		for _, raw := range q.Past.Episode(int(t.episode)).Nodes {
+			n := q.Canonical[raw]
+			if known := int(t.episode) < q.measures.episodes; !used[n] && (!known || q.measures.vouched(int(t.episode), n)) {
+				used[n] = true
+				support[n] += t.similarity
+			}
+		}
+	}
+	trust := min(1, float64(recallTrust*likeness)/float64(len(near)))
+	for _, n := range slices.Sorted(maps.Keys(support)) {
+		q.consider(n)
+		q.nodes.semantic[n] = 1 - float64((1-q.nodes.semantic[n])*(1-float64(trust*support[n])/likeness))
+	}
+	return true
 }
 
 // matches makes the k texts that match best candidates. It reports whether a tool is among them: the cluster of

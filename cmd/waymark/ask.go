@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
 	"strings"
 	"unicode"
 
@@ -109,7 +110,11 @@ func corrected[Answer interface{ Foremost() string }](show func(*app, Answer), c
 		}
 		last := strings.Join(context[max(0, len(context)-1):], "")
 		command := live.Correction(shellWord, answer.Foremost(), last, strings.Join(strings.Fields(intent), " "))
-		a.printf("wrong? %s%s\n", clean(command), a.elsewhere())
+		where := a.elsewhere()
+		if a.data == os.Getenv("WAYMARK_DATA") { // the next command meets it, too
+			where = strings.Replace(where, " --data "+shellWord(a.data), "", 1)
+		}
+		a.printf("wrong? %s%s\n", clean(command), where)
 	}
 }
 

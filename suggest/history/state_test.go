@@ -45,7 +45,7 @@ func TestToolsOfHosts(t *testing.T) {
 
 	s.PutTool(catalog.Tool{ID: "Bash", Description: "Plays drums."})
 	v = s.Freeze().Catalog
-	assert.Equal(t, "Plays drums. ", v.Document("Bash").Text)
+	assert.Equal(t, "Plays drums.", v.Document("Bash").Text)
 	assert.False(t, v.Host("Bash"))
 	assert.Len(t, v.Own, 2)
 	s.Remove("Bash")

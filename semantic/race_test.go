@@ -1,5 +1,0 @@
-//go:build race
-
-package semantic
-
-const raceEnabled = true
