@@ -53,7 +53,7 @@ func (e *Engine) Behind(ctx context.Context) (behind *Behind, err error) {
 		}
 		switch {
 		case provisional:
-			behind.Parts = append(behind.Parts, "learned weights (those of the prior answer)", "learned plans (profile seed plans)")
+			behind.Parts = append(behind.Parts, "learned weights (those of the prior answer)", "learned plans (the reference plans)")
 		case w.measures.Learned():
 			behind.Parts = append(behind.Parts, "learned weights")
 		}
