@@ -169,7 +169,7 @@ func rightVectors(product *mat.SymDense, k int) (sigma, right []float64) {
 	values, vectors := e.Values(nil), mat.NewDense(n, n, nil)
 	e.VectorsTo(vectors)
 	for c := range k {
-		if values[n-1-c] <= 0 {
+		if values[n-1-c] <= 1e-10*values[n-1] { // lost in rounding
 			return nil, nil
 		}
 		sigma = append(sigma, math.Sqrt(values[n-1-c]))
@@ -192,6 +192,9 @@ func train(texts []text) ([]wordvectors.Word, error) {
 	vocabulary := vocabulary(texts)
 	counts, said := near(texts, vocabulary)
 	n := len(vocabulary)
+	if n < dimension {
+		return nil, errors.New("too few texts")
+	}
 	sums, smoothed, total := make([]float64, n), make([]float64, n), 0.0
 	for i, row := range counts {
 		for _, c := range row {
