@@ -330,6 +330,7 @@ var varying = []struct {
 	{regexp.MustCompile(`sha256:[0-9a-f]{12,64}`), "sha256:…"},
 	{regexp.MustCompile(`sha256:…((, built TIME)?[,;] sha256:…)+`), "sha256:…"}, // how many models are kept depends on when they were made
 	{regexp.MustCompile(`sg_[0-9a-f]{24}`), "sg_…"},
+	{regexp.MustCompile(` --data /\S+`), " --data DIR"},
 	{regexp.MustCompile(`\b(event|at) \d+( of \d+)?`), "$1 N"},
 	{regexp.MustCompile(`wmk_[0-9a-zA-Z_-]+`), "wmk_…"},
 	{regexp.MustCompile(`code=[A-Z2-7]{26}`), "code=…"},
