@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func clinic(t *testing.T) *world {
@@ -68,4 +69,19 @@ func TestARequestOfTheHistoryIsPlannedAsItWasDone(t *testing.T) {
 	w.episode("page the owner", "metrics:list_alerts", "pager:page_owner")
 	a := planned(t, w.since(measures), DAGRequest{Intent: "page the owner"})
 	assert.ElementsMatch(t, []string{"metrics:list_alerts", "pager:page_owner"}, tools(a))
+}
+
+// A word that only past requests have is right as it is written, from the build on.
+func TestWordsOfPastRequestsAreNotCorrected(t *testing.T) {
+	w := newWorld(t)
+	w.tool("x:search", "searches the reports of a customer", "", "")
+	asked := func(m *Model) string {
+		q, err := m.newQuery(nil, "serach now", nil)
+		require.NoError(t, err)
+		defer q.close()
+		return q.wording.intent
+	}
+	require.Equal(t, "search now", asked(w.model()))
+	w.episode("open serach", "x:search")
+	require.Equal(t, "serach now", asked(w.model()))
 }

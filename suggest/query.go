@@ -81,7 +81,7 @@ func (m *Model) newQuery(context []string, intent string, allow []string) (*quer
 	q := &s.asked
 	wished := strings.TrimSpace(intent)
 	if intent = wished; intent != "" {
-		intent = m.measures.texts.texts().Matcher().Spelled(wished, m.recent.has)
+		intent = m.measures.texts.texts().Matcher().Spelled(wished, m.said)
 	}
 	*q = query{Model: m, scratch: s, wording: requestText{wished: wished, intent: intent}, last: episodic.NoTool, cluster: -1, rated: -1, allow: allow, bound: 1, warnings: []string{}}
 	for i, spelling := range context {

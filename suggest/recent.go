@@ -118,8 +118,10 @@ func sampled(v *history.Catalog) iter.Seq[semantic.Document] {
 // changed reports whether a node's text is not the one that the text index has.
 func (r *recent) changed(n int32) bool { return r.document.At(n) > 0 }
 
-// has reports whether a text or request since the build has a word of this stem.
-func (r *recent) has(stem string) bool { return r.any() && (r.text.Has(stem) || r.requests.Has(stem)) }
+// said reports whether a past request, or a text since the build, has a word of this stem.
+func (m *Model) said(stem string) bool {
+	return m.measures.texts.requests().Has(stem) || m.recent.any() && (m.recent.text.Has(stem) || m.recent.requests.Has(stem))
+}
 
 // any reports whether there is anything that the last build did not count.
 func (r *recent) any() bool { return r.text != nil && r.text.Len()+len(r.episode) > 0 }
