@@ -120,10 +120,13 @@ func (v *Vectors) Write(w *codec.Writer) {
 	w.Codes(v.flat)
 }
 
+// mostDimensions is more than any embedding model has.
+const mostDimensions = 1 << 16
+
 // ReadVectors reads vectors of n documents; v has none if none were written. What is damaged fails r.
 func ReadVectors(r *codec.Reader, n int) *Vectors {
-	v := &Vectors{space{int(r.Uint()), nil}, r.Float()}
-	if v.flat = r.Codes(); len(v.flat) != v.dimension*n {
+	v := &Vectors{space{int(min(r.Uint(), mostDimensions+1)), nil}, r.Float()}
+	if v.flat = r.Codes(); v.dimension > mostDimensions || len(v.flat) != v.dimension*n {
 		r.Fail("%d numbers for %d vectors of dimension %d", len(v.flat), n, v.dimension)
 	}
 	return v
