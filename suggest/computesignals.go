@@ -140,9 +140,8 @@ const (
 	recallTrust = 3  // a mean likeness of ⅓ is full trust: requests for the same thing share few words
 )
 
-// remember adds what the tasks with the nearest requests used to the text signal; after a context, what followed it says more.
-// Where the intent was asked before in the
-// same words, only these tasks count. With support(n) the share of the tasks that used n, by likeness,
+// remember adds to the text signal of each tool the tasks with the nearest requests that used it. Where the intent was asked
+// before in the same words, only these tasks count. With support(n) the share of the tasks that used n, by likeness,
 //
 //	semantic' = 1 - (1 - semantic)·(1 - min(1, 3·mean likeness)·support(n))
 //

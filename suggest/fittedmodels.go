@@ -16,8 +16,8 @@ type fittedModels struct {
 }
 
 // fit learns what comes next, and what intents need. It returns nil soon after halt says true.
-func (l *trainingData) fit(halt func() bool, tell func(done float64)) *fittedModels {
-	if l.ranker = rank.Fit(l.texts, l.tasks, rank.Options{Stop: halt, Progress: tell}); l.ranker == nil {
+func (l *trainingData) fit(halt func() bool, progress func(done float64)) *fittedModels {
+	if l.ranker = rank.Fit(l.texts, l.tasks, rank.Options{Stop: halt, Progress: progress}); l.ranker == nil {
 		return nil
 	}
 	return &fittedModels{rank: l.ranker.Fitted}

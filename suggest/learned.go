@@ -94,16 +94,16 @@ func (l *learning) get() *learned {
 // never is a halt function for work that is not to be interrupted.
 func never() bool { return false }
 
-// compute fits the models, or uses stored ones. It returns nil soon after halt returns true. tell receives
+// compute fits the models, or uses stored ones. It returns nil soon after halt returns true. progress receives
 // the fraction done, in [0, 1]. The lock makes the first caller fit and the others wait for its result.
-func (l *learning) compute(halt func() bool, tell func(done float64)) *learned {
+func (l *learning) compute(halt func() bool, progress func(done float64)) *learned {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if done := l.result.Load(); done != nil {
 		return done
 	}
-	lessons := newTrainingData(l.counts, l.texts, halt)
-	if lessons == nil {
+	training := newTrainingData(l.counts, l.texts, halt)
+	if training == nil {
 		return nil
 	}
 	f := l.known.Load().get()
@@ -112,22 +112,22 @@ func (l *learning) compute(halt func() bool, tell func(done float64)) *learned {
 	case l.provisional:
 		f = assume()
 	default:
-		f = lessons.fit(halt, tell)
+		f = training.fit(halt, progress)
 	}
 	if f == nil {
 		return nil
 	}
-	lessons.fittedModels = *f
-	if lessons.ranker == nil {
-		if lessons.ranker = f.rank.On(lessons.texts, lessons.tasks, halt); lessons.ranker == nil {
+	training.fittedModels = *f
+	if training.ranker == nil {
+		if training.ranker = f.rank.On(training.texts, training.tasks, halt); training.ranker == nil {
 			return nil
 		}
 	}
-	tell(1)
-	l.result.Store(lessons.learned)
+	progress(1)
+	l.result.Store(training.learned)
 	l.known.Store(nil) // only now, so that fitted sees one of the two at any time
 	l.counts = nil
-	return lessons.learned
+	return training.learned
 }
 
 // assumed is what plans for profile seed, and while nothing is fitted: the reference ranks. It is on the counts of what was

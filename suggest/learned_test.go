@@ -445,7 +445,7 @@ func TestLearnedReachesColdTools(t *testing.T) {
 	assert.NotContains(t, tools(p), "x:ticket")
 }
 
-// What the catalog says that tools require is heard.
+// Requirements of the catalog become requirements of the trained tools.
 func TestRequires(t *testing.T) {
 	w := planted(t, 120)
 	for _, tool := range []catalog.Tool{

@@ -106,7 +106,7 @@ func (m *Measures) describe(c *history.Counts) {
 	}
 }
 
-// joinGroups tells the tools their clusters and ranks in the hypergraph. Without any capability, clusters are of the very tasks
+// joinGroups sets the cluster of each tool and its rank in the hypergraph. Without any capability, clusters are of the very tasks
 // that learning asks about again.
 func (m *Measures) joinGroups(c *history.Counts) {
 	if len(c.Roles.Capabilities) == 0 {

@@ -17,7 +17,7 @@ import (
 type Options struct {
 	Without  string             // a group of rows that is left out, to see what it is worth
 	Stop     func() bool        // ends the fit soon after it returns true; nil: never
-	Progress func(done float64) // is told how far the fit is, from 0 to 1; may be nil
+	Progress func(done float64) // receives the fraction done, from 0 to 1; may be nil
 }
 
 // Model ranks tools. It is immutable and safe for concurrent use.
