@@ -62,11 +62,11 @@ RACED = $(shell GOFLAGS='$(GOFLAGS)' GOWORK='$(GOWORK)' go list -f '{{range .Imp
 
 # Of these, kernels compute or ask on several processors and have nothing else to race: the tests that do so say it in
 # their names.
-KERNELS = $(filter waymark/graph waymark/evaluate waymark/learn/% waymark/score waymark/semantic waymark/spectral waymark/suggest,$(RACED))
+KERNELS = $(filter waymark/graph waymark/suggest/evaluate waymark/suggest/learn/% waymark/score waymark/suggest/semantic waymark/spectral waymark/suggest,$(RACED))
 SPREAD  = OnAnyNumberOf|Readers|Concurrently
 
 # Everywhere else sums run without the detector, which slows them down twentyfold: half the time of a server's tests.
-SUMS = $(foreach p,waymark/graph waymark/learn/... waymark/semantic waymark/spectral gonum.org/...,-gcflags='$(p)=-race=false')
+SUMS = $(foreach p,waymark/graph waymark/suggest/learn/... waymark/suggest/semantic waymark/spectral gonum.org/...,-gcflags='$(p)=-race=false')
 
 # Tests of servers wait for much of their time, so more of them run at once than there are processors.
 TESTP ?= $(shell expr $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 2)

@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"waymark/episodic"
-	"waymark/evaluate"
-	"waymark/mine/proposal"
+	"waymark/suggest/evaluate"
+	"waymark/suggest/mine/proposal"
 )
 
 // Rejection is one item that was not taken, and why.

@@ -12,10 +12,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"waymark/semantic/thesaurus"
 	"waymark/storage"
 	"waymark/suggest"
 	"waymark/suggest/history"
+	"waymark/suggest/semantic/thesaurus"
 )
 
 // The errors of an engine.

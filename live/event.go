@@ -12,8 +12,8 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/evaluate"
 	"waymark/suggest"
+	"waymark/suggest/evaluate"
 	"waymark/suggest/history"
 )
 

@@ -12,9 +12,9 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/evaluate"
 	"waymark/storage"
 	"waymark/suggest"
+	"waymark/suggest/evaluate"
 	"waymark/suggest/history"
 )
 

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"waymark/evaluate"
 	"waymark/suggest"
+	"waymark/suggest/evaluate"
 	"waymark/suggest/history"
 )
 

@@ -12,8 +12,8 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/evaluate"
 	"waymark/storage"
+	"waymark/suggest/evaluate"
 )
 
 // verdict is the result of the held-out evaluation before a rebuild.

@@ -12,11 +12,11 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/mine"
-	"waymark/mine/proposal"
 	"waymark/score"
 	"waymark/storage"
 	"waymark/suggest"
+	"waymark/suggest/mine"
+	"waymark/suggest/mine/proposal"
 )
 
 // Proposals are rows of the workspace's table: what a history suggests is no history. Only an approved

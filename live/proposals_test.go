@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/catalog"
-	"waymark/mine/proposal"
+	"waymark/suggest/mine/proposal"
 )
 
 // routine records a routine of three tools a few times, under ids that begin with a prefix, and other

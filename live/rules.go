@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"waymark/catalog"
-	"waymark/semantic"
 	"waymark/suggest"
 	"waymark/suggest/history"
+	"waymark/suggest/semantic"
 )
 
 // The kinds of rule.

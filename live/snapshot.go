@@ -12,10 +12,10 @@ import (
 
 	"waymark/internal/codec"
 	"waymark/internal/pause"
-	"waymark/semantic/thesaurus"
 	"waymark/storage"
 	"waymark/suggest"
 	"waymark/suggest/history"
+	"waymark/suggest/semantic/thesaurus"
 )
 
 // snapshot is a workspace at one build: a restart begins there and folds only what came after. It

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/catalog"
-	"waymark/mine/proposal"
 	"waymark/storage"
+	"waymark/suggest/mine/proposal"
 )
 
 // commits is an engine that notes of each row whether the transaction that wrote it last wrote an event, too.

@@ -16,6 +16,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/gateway"
+	"waymark/ingest/whisper"
 	"waymark/internal/plural"
 	"waymark/live"
 	"waymark/live/state"
@@ -24,7 +25,6 @@ import (
 	"waymark/server/internal/route"
 	mcpserver "waymark/server/mcp"
 	"waymark/storage"
-	"waymark/whisper"
 )
 
 type forgetAnswer struct{ Body live.ForgetResult }

@@ -14,7 +14,7 @@ import (
 
 	"waymark/ingest/hook"
 	"waymark/live"
-	"waymark/record/feed"
+	"waymark/live/record/feed"
 	"waymark/storage"
 )
 

@@ -10,11 +10,11 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"waymark/evaluate"
 	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
 	"waymark/server/internal/route"
 	"waymark/storage"
+	"waymark/suggest/evaluate"
 )
 
 // The command line evaluates the own history, which takes minutes; the workspace keeps the last report, so that the page

@@ -14,7 +14,7 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/live"
-	"waymark/record"
+	"waymark/live/record"
 	"waymark/server/internal/request"
 	mcpserver "waymark/server/mcp"
 )

@@ -11,11 +11,11 @@ import (
 
 	"waymark/catalog"
 	"waymark/live"
-	"waymark/mine/proposal"
 	"waymark/score"
 	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
 	"waymark/server/internal/route"
+	"waymark/suggest/mine/proposal"
 )
 
 // Capabilities are mined from the history and wait for somebody to approve or reject them. Nothing is

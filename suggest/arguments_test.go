@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"waymark/learn/rank"
+	"waymark/suggest/learn/rank"
 )
 
 // Each required input of each task of a plan is given by a result of an earlier task, by the intent, or it is missing, and

@@ -7,9 +7,9 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/graph"
-	"waymark/learn/rank"
-	"waymark/semantic"
 	"waymark/suggest/history"
+	"waymark/suggest/learn/rank"
+	"waymark/suggest/semantic"
 )
 
 // related bounds the candidates that one signal of the graph brings in: the nodes most alike a step by

@@ -4,7 +4,7 @@ import (
 	"sync"
 
 	"waymark/internal/codec"
-	"waymark/learn/rank"
+	"waymark/suggest/learn/rank"
 )
 
 // fittedModels holds the models that are expensive to fit, and stored in snapshots. Everything else that is learned

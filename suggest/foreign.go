@@ -5,8 +5,8 @@ import (
 	"unicode"
 
 	"waymark/internal/numeric"
-	"waymark/semantic"
-	"waymark/semantic/wordvectors"
+	"waymark/suggest/semantic"
+	"waymark/suggest/semantic/wordvectors"
 )
 
 // A request is foreign where nothing in the catalog or the history serves it. With the informative words w of the

@@ -13,8 +13,8 @@ import (
 
 	"waymark/episodic"
 	"waymark/internal/codec"
-	"waymark/semantic/thesaurus"
 	"waymark/suggest/history"
+	"waymark/suggest/semantic/thesaurus"
 )
 
 // Part is one part of a model and the hash of its content.

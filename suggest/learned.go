@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"waymark/learn/rank"
 	"waymark/suggest/history"
+	"waymark/suggest/learn/rank"
 )
 
 // What is learned from, and from how much on.

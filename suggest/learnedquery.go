@@ -5,8 +5,8 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/learn/rank"
 	"waymark/suggest/history"
+	"waymark/suggest/learn/rank"
 )
 
 // rankLearned asks what was learned for what comes next or, in a search, for what the words name. It reports whether that

@@ -12,9 +12,9 @@ import (
 	"waymark/graph"
 	"waymark/internal/numeric"
 	"waymark/internal/plural"
-	"waymark/learn/rank"
-	"waymark/learn/wiring"
 	"waymark/suggest/history"
+	"waymark/suggest/learn/rank"
+	"waymark/suggest/learn/wiring"
 )
 
 // slot tells what a task is done for from what feeds it: what matches the intent far less than another.

@@ -9,10 +9,10 @@ import (
 	"sync"
 
 	"waymark/graph"
-	"waymark/learn/rank"
-	"waymark/semantic"
-	"waymark/semantic/thesaurus"
 	"waymark/suggest/history"
+	"waymark/suggest/learn/rank"
+	"waymark/suggest/semantic"
+	"waymark/suggest/semantic/thesaurus"
 )
 
 // Measures are the parts of a model that are costly to compute and need not follow every episode at

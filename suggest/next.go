@@ -12,10 +12,10 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/internal/plural"
-	"waymark/learn/rank"
-	"waymark/semantic"
-	"waymark/semantic/thesaurus"
 	"waymark/suggest/history"
+	"waymark/suggest/learn/rank"
+	"waymark/suggest/semantic"
+	"waymark/suggest/semantic/thesaurus"
 )
 
 // Next ranks what may come after the context: tools and capabilities in one list, each by the best

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"waymark/catalog"
-	"waymark/learn/rank"
+	"waymark/suggest/learn/rank"
 )
 
 // How a plan is drawn up. Chosen on every sixth train episode of five public histories, not fitted.

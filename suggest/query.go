@@ -7,8 +7,8 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/learn/rank"
-	"waymark/semantic"
+	"waymark/suggest/learn/rank"
+	"waymark/suggest/semantic"
 )
 
 // query is one question to a model.

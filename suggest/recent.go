@@ -9,8 +9,8 @@ import (
 	"waymark/catalog"
 	"waymark/internal/numeric"
 	"waymark/internal/pages"
-	"waymark/semantic"
 	"waymark/suggest/history"
+	"waymark/suggest/semantic"
 )
 
 // recent is what the counts hold and the measures do not know yet: texts of tools and capabilities that are

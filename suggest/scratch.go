@@ -4,7 +4,7 @@ import (
 	"sync"
 
 	"waymark/graph"
-	"waymark/semantic"
+	"waymark/suggest/semantic"
 )
 
 // scratch is the working memory of one query, reused: arrays by node. A value is valid only where the

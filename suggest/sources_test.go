@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/catalog"
+	"waymark/cmd/waymark/sample"
 	"waymark/episodic"
 	"waymark/internal/codec"
-	"waymark/sample"
 	"waymark/suggest/history"
 )
 

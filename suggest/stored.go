@@ -2,9 +2,9 @@ package suggest
 
 import (
 	"waymark/internal/codec"
-	"waymark/semantic"
-	"waymark/semantic/thesaurus"
 	"waymark/suggest/history"
+	"waymark/suggest/semantic"
+	"waymark/suggest/semantic/thesaurus"
 )
 
 // Write writes the measures for [ReadMeasures].

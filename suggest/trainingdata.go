@@ -8,9 +8,9 @@ import (
 	"unicode"
 
 	"waymark/catalog"
-	"waymark/learn/rank"
-	"waymark/semantic"
 	"waymark/suggest/history"
+	"waymark/suggest/learn/rank"
+	"waymark/suggest/semantic"
 )
 
 // trainingData holds the past tasks in the form that the models are fitted on.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"waymark/catalog"
-	"waymark/learn/wiring"
+	"waymark/suggest/learn/wiring"
 )
 
 // wiredArguments are the arguments of task j whose values were seen to come from results of tasks it comes after: of

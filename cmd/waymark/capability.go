@@ -13,7 +13,7 @@ import (
 	"waymark/cmd/waymark/internal/client"
 	"waymark/internal/plural"
 	"waymark/live"
-	"waymark/mine/proposal"
+	"waymark/suggest/mine/proposal"
 )
 
 func (a *app) capabilityCommand() *cobra.Command {

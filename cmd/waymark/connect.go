@@ -26,14 +26,14 @@ import (
 	"waymark/internal/endpoint"
 	"waymark/internal/pause"
 	"waymark/live"
-	"waymark/record"
-	"waymark/record/feed"
+	"waymark/live/record"
+	"waymark/live/record/feed"
 	"waymark/score"
-	"waymark/semantic/embed"
-	"waymark/semantic/thesaurus"
 	"waymark/server"
 	mcpserver "waymark/server/mcp"
 	"waymark/storage"
+	"waymark/suggest/semantic/embed"
+	"waymark/suggest/semantic/thesaurus"
 )
 
 // house is an open data directory with the components that use it.

@@ -12,9 +12,9 @@ import (
 
 	"waymark/cmd/waymark/internal/client"
 	"waymark/episodic"
-	"waymark/evaluate"
 	"waymark/ingest"
 	"waymark/suggest"
+	"waymark/suggest/evaluate"
 )
 
 // evaluation is what a call of evaluate asks for.

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"waymark/evaluate"
+	"waymark/suggest/evaluate"
 )
 
 // questions are what a report calls them to people.

@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"waymark/whisper"
+	"waymark/ingest/whisper"
 )
 
 // ignoreGone ignores that a file is gone: the server replaces its high-water file while the folder is read.

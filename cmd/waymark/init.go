@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/gateway"
-	"waymark/usage"
+	"waymark/ingest/report"
 )
 
 // hosts are the programs that init writes configuration for: where it belongs, and its form. Files are named from the
@@ -158,8 +158,8 @@ func hostPath(name string, project bool) (string, error) {
 	return filepath.Abs(m.File(name)) // the variables of a host may hold any path
 }
 
-func thisMachine() (m usage.Machine, err error) {
-	m = usage.Machine{OS: runtime.GOOS, Env: os.Getenv}
+func thisMachine() (m report.Machine, err error) {
+	m = report.Machine{OS: runtime.GOOS, Env: os.Getenv}
 	m.Home, err = os.UserHomeDir()
 	return m, err
 }

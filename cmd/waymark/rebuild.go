@@ -14,10 +14,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/cmd/waymark/internal/client"
-	"waymark/evaluate"
 	"waymark/internal/pause"
 	"waymark/internal/plural"
 	"waymark/live"
+	"waymark/suggest/evaluate"
 )
 
 func (a *app) rebuildCommand() *cobra.Command {

@@ -10,7 +10,7 @@ import (
 	"waymark/catalog"
 	"waymark/cmd/waymark/internal/client"
 	"waymark/ingest"
-	"waymark/usage"
+	"waymark/ingest/report"
 )
 
 func (a *app) reportCommand() *cobra.Command {
@@ -45,14 +45,14 @@ func (a *app) report(ctx context.Context, keep bool, bar progress) error {
 	if err != nil {
 		return err
 	}
-	unbound := boundHeap(usage.Memory)
+	unbound := boundHeap(report.Memory)
 	defer unbound()
-	places := usage.Look(machine.Places())
-	sessions, err := usage.Collect(ctx, places, time.Now(), func(host string, calls int) { bar.at(int64(calls), host) })
+	places := report.Look(machine.Places())
+	sessions, err := report.Collect(ctx, places, time.Now(), func(host string, calls int) { bar.at(int64(calls), host) })
 	if err != nil {
 		return err
 	}
-	r, err := sessions.Report(ctx, usage.Sources{Configs: machine.Configs(), Tools: a.knownTools(ctx), Progress: func(phase string) { bar.at(int64(0), phase) }})
+	r, err := sessions.Report(ctx, report.Sources{Configs: machine.Configs(), Tools: a.knownTools(ctx), Progress: func(phase string) { bar.at(int64(0), phase) }})
 	bar.hide()
 	if err != nil {
 		return err
@@ -70,11 +70,11 @@ func (a *app) report(ctx context.Context, keep bool, bar progress) error {
 }
 
 // keepSessions imports the places that were read; what became of it is said on stderr.
-func (a *app) keepSessions(ctx context.Context, places []usage.Place, bar progress) error {
+func (a *app) keepSessions(ctx context.Context, places []report.Place, bar progress) error {
 	quiet := *a
 	quiet.out, quiet.json = a.errs, false
 	for _, p := range places {
-		if p.Status != usage.Read || p.Files == 0 {
+		if p.Status != report.Read || p.Files == 0 {
 			continue
 		}
 		im := &importing{app: &quiet, bar: bar, opts: ingest.Options{Format: p.Format, Split: "train", DropIntents: a.privacy.dropIntents, Now: time.Now()}}

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"waymark/cmd/waymark/internal/client"
+	"waymark/cmd/waymark/sample"
 	"waymark/ingest"
-	"waymark/sample"
 	"waymark/suggest"
 )
 

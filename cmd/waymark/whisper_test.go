@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waymark/whisper"
+	"waymark/ingest/whisper"
 )
 
 // The payloads of a session, as each host writes them: a call, the beginning of the one that fails after it where the host

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"waymark/ingest/toolcall"
-	"waymark/whisper"
+	"waymark/ingest/whisper"
 )
 
 const (

@@ -21,8 +21,8 @@ func TestNoFusedMultiplyAdd(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles these packages for another processor")
 	}
-	cmd := exec.Command("go", "build", "-gcflags=-S", "./internal/numeric", "./graph", "./spectral", "./semantic", "./episodic", "./suggest", "./evaluate",
-		"./learn/...")
+	cmd := exec.Command("go", "build", "-gcflags=-S", "./internal/numeric", "./graph", "./spectral", "./suggest/semantic", "./episodic", "./suggest", "./suggest/evaluate",
+		"./suggest/learn/...")
 	cmd.Dir = "../.."
 	cmd.Env = append(cmd.Environ(), "GOARCH=arm64", "CGO_ENABLED=0")
 	out, err := cmd.CombinedOutput()

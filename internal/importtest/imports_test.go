@@ -23,37 +23,37 @@ const module = "waymark"
 // imports is the architecture: which groups of packages a group may import. A group is a folder with everything below
 // it, unless a deeper folder has a row of its own; packages of one group may import each other. Data flows down:
 //
-//	in    ingest · record ──▶ live ──▶ storage
-//	out   storage ──▶ suggest (counts, measures) ◀── graph · spectral · semantic · episodic
-//	                     │ ◀── learn (what a history teaches)
+//	in    ingest · live/record ──▶ live ──▶ storage
+//	out   storage ──▶ suggest (counts, measures) ◀── graph · spectral · episodic · suggest/semantic
+//	                     │ ◀── suggest/learn (fitted from a history)
 //	                     ▼
-//	                  evaluate ──▶ live ──▶ server · cmd
+//	                  suggest/evaluate ──▶ live ──▶ server · cmd
 //
 // Scorers (score) and the executor of DAGs (run) stand beside it; gateway speaks to other MCP servers. internal holds
 // what any group may use.
 var imports = map[string][]string{
-	"internal": nil,
-	"catalog":  nil,
-	"storage":  {"internal"},
-	"graph":    {"internal"},
-	"spectral": {"internal"},
-	"semantic": {"internal"},
-	"run":      {"catalog"},
-	"episodic": {"catalog", "internal"},
-	"whisper":  {"episodic", "internal"},
-	"ingest":   {"catalog", "episodic", "internal", "whisper"},
-	"sample":   {"catalog", "episodic"},
-	"learn":    {"graph", "internal", "semantic"},
-	"score":    {"catalog", "internal", "run", "semantic"},
-	"suggest":  {"catalog", "episodic", "graph", "internal", "learn", "semantic", "spectral"},
-	"evaluate": {"catalog", "episodic", "internal", "suggest"},
-	"mine":     {"catalog", "episodic", "internal", "score", "semantic"},
-	"live":     {"catalog", "episodic", "evaluate", "internal", "mine", "run", "score", "semantic", "storage", "suggest"},
-	"usage":    {"catalog", "episodic", "evaluate", "ingest", "internal", "mine", "suggest"},
-	"record":   {"episodic", "ingest", "live", "run", "storage", "suggest", "whisper"},
-	"gateway":  {"catalog", "internal", "run", "storage"},
-	"server":   {"catalog", "episodic", "evaluate", "gateway", "ingest", "internal", "live", "mine", "run", "score", "server/page", "storage", "suggest", "whisper"},
-	"cmd":      {"catalog", "episodic", "evaluate", "gateway", "ingest", "internal", "live", "mine", "record", "run", "sample", "score", "semantic", "server", "storage", "suggest", "usage"},
+	"internal":           nil,
+	"catalog":            nil,
+	"storage":            {"internal"},
+	"graph":              {"internal"},
+	"spectral":           {"internal"},
+	"suggest/semantic":   {"internal"},
+	"run":                {"catalog"},
+	"episodic":           {"catalog", "internal"},
+	"ingest/whisper":     {"episodic", "internal"},
+	"ingest":             {"catalog", "episodic", "internal", "ingest/whisper"},
+	"cmd/waymark/sample": {"catalog", "episodic"},
+	"suggest/learn":      {"graph", "internal", "suggest/semantic"},
+	"score":              {"catalog", "internal", "run", "suggest/semantic"},
+	"suggest":            {"catalog", "episodic", "graph", "internal", "suggest/learn", "suggest/semantic", "spectral"},
+	"suggest/evaluate":   {"catalog", "episodic", "internal", "suggest"},
+	"suggest/mine":       {"catalog", "episodic", "internal", "score", "suggest/semantic"},
+	"live":               {"catalog", "episodic", "suggest/evaluate", "internal", "suggest/mine", "run", "score", "suggest/semantic", "storage", "suggest"},
+	"ingest/report":      {"catalog", "episodic", "suggest/evaluate", "ingest", "internal", "suggest/mine", "suggest"},
+	"live/record":        {"episodic", "ingest", "live", "run", "storage", "suggest", "ingest/whisper"},
+	"gateway":            {"catalog", "internal", "run", "storage"},
+	"server":             {"catalog", "episodic", "suggest/evaluate", "gateway", "ingest", "internal", "live", "suggest/mine", "run", "score", "server/page", "storage", "suggest", "ingest/whisper"},
+	"cmd":                {"catalog", "episodic", "suggest/evaluate", "gateway", "ingest", "internal", "live", "suggest/mine", "live/record", "run", "cmd/waymark/sample", "score", "suggest/semantic", "server", "storage", "suggest", "ingest/report"},
 
 	// The built web page: files, and nothing that knows the rest.
 	"server/page": nil,
@@ -74,8 +74,8 @@ var rims = map[string]string{
 	"github.com/gofrs/flock":                 "storage",
 	"github.com/anishathalye/porcupine":      "storage",
 	"go.opentelemetry.io/proto/otlp":         "ingest",
-	"github.com/sashabaranov/go-openai":      "internal/endpoint, score, semantic/embed",
-	"github.com/kljensen/snowball":           "semantic",
+	"github.com/sashabaranov/go-openai":      "internal/endpoint, score, suggest/semantic/embed",
+	"github.com/kljensen/snowball":           "suggest/semantic",
 	"github.com/spf13/cobra":                 "cmd",
 	"go.yaml.in/yaml":                        "cmd, ingest, score",
 	"github.com/expr-lang/expr":              "run",

@@ -14,9 +14,9 @@ import (
 	"path/filepath"
 	"slices"
 
+	"waymark/cmd/waymark/sample"
 	"waymark/episodic"
-	"waymark/evaluate"
-	"waymark/sample"
+	"waymark/suggest/evaluate"
 )
 
 // develops reports whether a key is in the half that choices may be made on.

@@ -22,10 +22,10 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/evaluate"
 	"waymark/ingest"
-	"waymark/learn/rank"
 	"waymark/suggest"
+	"waymark/suggest/evaluate"
+	"waymark/suggest/learn/rank"
 )
 
 func main() {

@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"waymark/episodic"
-	"waymark/evaluate"
 	"waymark/suggest"
+	"waymark/suggest/evaluate"
 )
 
 // Questions of one draw: enough to compare profiles, few enough to draw often.

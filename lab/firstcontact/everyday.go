@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"waymark/catalog"
-	"waymark/evaluate"
 	"waymark/ingest"
 	"waymark/suggest"
+	"waymark/suggest/evaluate"
 )
 
 // expected is a request of everyday life with the tools that are a sensible first step: ids, or regular expressions

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"waymark/catalog"
-	"waymark/semantic"
-	"waymark/semantic/thesaurus"
+	"waymark/suggest/semantic"
+	"waymark/suggest/semantic/thesaurus"
 )
 
 // guardTexts is how many tools of the catalogues must have a word of the thesaurus that the needs have, too: less

@@ -27,11 +27,11 @@ import (
 	"time"
 
 	"waymark/catalog"
+	"waymark/cmd/waymark/sample"
 	"waymark/episodic"
-	"waymark/evaluate"
 	"waymark/ingest"
-	"waymark/sample"
 	"waymark/suggest"
+	"waymark/suggest/evaluate"
 	"waymark/suggest/history"
 )
 

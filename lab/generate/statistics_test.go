@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"waymark/cmd/waymark/sample"
 	"waymark/episodic"
-	"waymark/sample"
 )
 
 // statistics of the history.

@@ -32,12 +32,12 @@ import (
 // mutated are the packages that compute what an answer says.
 var mutated = []string{
 	"graph", "spectral", "semantic", "episodic", "suggest",
-	"learn/calibrate", "learn/decode", "learn/labels", "learn/logit",
-	"learn/rank", "learn/trees", "learn/wiring",
+	"suggest/learn/calibrate", "suggest/learn/decode", "suggest/learn/labels", "suggest/learn/logit",
+	"suggest/learn/rank", "suggest/learn/trees", "suggest/learn/wiring",
 }
 
 // rankers test whole answers: they run where the package's own tests pass.
-var rankers = []string{"./learn/...", "./suggest"}
+var rankers = []string{"./suggest/learn/...", "./suggest"}
 
 // replaced maps an operator to the one it becomes.
 var replaced = map[token.Token]token.Token{

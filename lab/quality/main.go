@@ -21,7 +21,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"waymark/evaluate"
+	"waymark/suggest/evaluate"
 )
 
 func main() {

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"waymark/evaluate"
+	"waymark/suggest/evaluate"
 )
 
 // floor is what a number should at least be, and who reached it.

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"waymark/evaluate"
+	"waymark/suggest/evaluate"
 )
 
 func TestReadFloors(t *testing.T) {

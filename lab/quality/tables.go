@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"waymark/evaluate"
+	"waymark/suggest/evaluate"
 )
 
 // row writes one row of a table.

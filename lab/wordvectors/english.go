@@ -12,8 +12,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"waymark/internal/numeric"
-	"waymark/semantic"
-	"waymark/semantic/wordvectors"
+	"waymark/suggest/semantic"
+	"waymark/suggest/semantic/wordvectors"
 )
 
 // Chosen as those of train.go were. With twice as many words or half as many again of the dimensions the mean reciprocal

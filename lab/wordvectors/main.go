@@ -13,14 +13,14 @@ import (
 	"os"
 	"path/filepath"
 
-	"waymark/semantic/wordvectors"
+	"waymark/suggest/semantic/wordvectors"
 )
 
 func main() {
 	tools := flag.String("tools", "", "`file` of tools, one JSON object a line")
 	exclude := flag.String("exclude", "", "`file` of tools; servers that offer one of the same name and description are left out")
 	glove := flag.String("english", "", "`file` of English word vectors in the text format of GloVe")
-	out := flag.String("out", "semantic/wordvectors", "`folder` to write to")
+	out := flag.String("out", "suggest/semantic/wordvectors", "`folder` to write to")
 	flag.Parse()
 	if err := run(*tools, *exclude, *glove, *out); err != nil {
 		fmt.Fprintln(os.Stderr, "wordvectors:", err)

@@ -15,8 +15,8 @@ import (
 
 	"waymark/catalog"
 	"waymark/internal/numeric"
-	"waymark/semantic"
-	"waymark/semantic/wordvectors"
+	"waymark/suggest/semantic"
+	"waymark/suggest/semantic/wordvectors"
 )
 
 // Chosen on the development half of hand-written requests for single tools; twice or half of each moves the mean

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/catalog"
-	"waymark/semantic/wordvectors"
+	"waymark/suggest/semantic/wordvectors"
 )
 
 // corpus are tools of twenty servers that speak of fruit or of ships, never of both.

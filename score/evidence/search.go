@@ -14,7 +14,7 @@ import (
 	"waymark/internal/plural"
 	"waymark/run"
 	"waymark/score"
-	"waymark/semantic"
+	"waymark/suggest/semantic"
 )
 
 // An Inquiry is how a question without hypotheses was answered. Its snippets are listed once each, in order of arrival;

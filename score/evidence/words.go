@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"waymark/score"
-	"waymark/semantic"
+	"waymark/suggest/semantic"
 )
 
 //go:embed words.yaml

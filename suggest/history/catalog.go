@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"waymark/catalog"
-	"waymark/semantic"
+	"waymark/suggest/semantic"
 )
 
 // Schemas is a tool and the properties that its schemas name, which are parsed on first use.

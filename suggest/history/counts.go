@@ -9,7 +9,7 @@ import (
 	"waymark/episodic"
 	"waymark/graph"
 	"waymark/internal/pages"
-	"waymark/learn/wiring"
+	"waymark/suggest/learn/wiring"
 )
 
 // Counts is a state frozen at one moment: immutable, with the spellings of one tool joined. It shares

@@ -7,7 +7,7 @@ import (
 
 	"waymark/episodic"
 	"waymark/internal/codec"
-	"waymark/learn/wiring"
+	"waymark/suggest/learn/wiring"
 )
 
 // Episodes that may still grow are kept whole, the most recently grown ones. Of one that is no longer

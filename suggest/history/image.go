@@ -15,7 +15,7 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/internal/codec"
-	"waymark/learn/wiring"
+	"waymark/suggest/learn/wiring"
 )
 
 // An Image is a state at one moment, to be written. It shares with the state what the state copies

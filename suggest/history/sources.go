@@ -8,7 +8,7 @@ import (
 	"waymark/episodic"
 	"waymark/internal/codec"
 	"waymark/internal/numeric"
-	"waymark/semantic"
+	"waymark/suggest/semantic"
 )
 
 // One dishonest credential must not bend what others are told. Evidence of a source with a key counts as follows, once

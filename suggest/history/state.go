@@ -10,7 +10,7 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/internal/pages"
-	"waymark/learn/wiring"
+	"waymark/suggest/learn/wiring"
 )
 
 // State is everything counted so far. It has one owner and no lock. The methods fold events in the

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"waymark/episodic"
 	"waymark/internal/pages"
-	"waymark/learn/wiring"
+	"waymark/suggest/learn/wiring"
 )
 
 // observeWires looks which values of an episode went from one call to another.

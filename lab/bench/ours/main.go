@@ -16,8 +16,8 @@ import (
 
 	"waymark/graph"
 	"waymark/lab/bench"
-	"waymark/semantic"
 	"waymark/spectral"
+	"waymark/suggest/semantic"
 )
 
 var tasks = map[string]func(r *bench.Result, o options) error{

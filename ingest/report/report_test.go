@@ -1,0 +1,229 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/catalog"
+	"waymark/episodic"
+)
+
+const secret = "sk-test-4242-hunter2"
+
+var began = time.Date(2026, 6, 1, 9, 0, 0, 0, time.UTC)
+
+// home writes sessions of Claude Code as it does, with secrets in everything that users and tools say.
+func home(t *testing.T, sessions int) Machine {
+	t.Helper()
+	dir := t.TempDir()
+	for s := range sessions {
+		at := began.Add(time.Duration(s) * time.Hour)
+		var b strings.Builder
+		fmt.Fprintf(&b, `{"type":"user","uuid":"u%d","sessionId":"s%d","timestamp":%q,"message":{"role":"user","content":"deploy with %s"}}`+"\n", s, s, at.Format(time.RFC3339), secret)
+		for i, tool := range []string{"mcp__git__log", "Read", "Read", "Read", "mcp__ci__run", "Write"} {
+			at = at.Add(2 * time.Second)
+			id := fmt.Sprintf("toolu_%d_%d", s, i)
+			fmt.Fprintf(&b, `{"type":"assistant","uuid":"a%s","sessionId":"s%d","timestamp":%q,"message":{"id":"m%s","role":"assistant","content":[{"type":"tool_use","id":%q,"name":%q,"input":{"path":%q}}]}}`+"\n",
+				id, s, at.Format(time.RFC3339), id, id, tool, secret)
+			at = at.Add(time.Second)
+			failed := tool == "mcp__ci__run" && s%2 == 0
+			fmt.Fprintf(&b, `{"type":"user","uuid":"r%s","sessionId":"s%d","timestamp":%q,"message":{"role":"user","content":[{"type":"tool_result","tool_use_id":%q,"is_error":%v,"content":"timed out %s"}]}}`+"\n",
+				id, s, at.Format(time.RFC3339), id, failed, secret)
+		}
+		write(t, filepath.Join(dir, ".claude", "projects", "p", fmt.Sprintf("s%d.jsonl", s)), b.String())
+	}
+	return Machine{Home: dir, OS: "linux", Env: func(string) string { return "" }}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+}
+
+func report(t *testing.T, m Machine, tools ...catalog.Tool) *Report {
+	t.Helper()
+	c, err := Collect(t.Context(), Look(m.Places()), began.AddDate(1, 0, 0), func(string, int) {})
+	require.NoError(t, err)
+	r, err := c.Report(t.Context(), Sources{Configs: m.Configs(), Tools: tools, Progress: func(string) {}})
+	require.NoError(t, err)
+	return r
+}
+
+func rendered(t *testing.T, r *Report) string {
+	t.Helper()
+	var text bytes.Buffer
+	require.NoError(t, r.WriteText(&text))
+	j, err := json.Marshal(r)
+	require.NoError(t, err)
+	return text.String() + string(j)
+}
+
+func TestReport(t *testing.T) {
+	m := home(t, 40)
+	r := report(t, m, catalog.Tool{ID: "git:log", Name: "log", Description: strings.Repeat("x", 400)}, catalog.Tool{ID: "git:diff", Name: "diff"}, catalog.Tool{ID: "other:tool", Name: "tool"})
+	require.Equal(t, 240, r.Calls)
+	require.Equal(t, 40, r.Sessions)
+	require.Equal(t, began, r.From)
+
+	ms := duration(bucket(1000))
+	require.InEpsilon(t, 1000, ms, .07)
+	require.Equal(t, []Row{{"", 160, 0, 0, &ms, &ms}, {"ci", 40, 20, .5, &ms, &ms}, {"git", 40, 0, 0, &ms, &ms}}, r.Servers)
+	require.Equal(t, "Read", r.Tools[0].Name)
+	require.Equal(t, []Failure{{"timeout", 20, 20. / 240, []Row{{Name: "ci:run", Calls: 40, Failures: 20, FailureRate: .5}}}}, r.Failures)
+	require.Equal(t, []Loop{{"Read", 40, 120, 3, 0}}, r.Loops)
+	require.Equal(t, []Week{{began.Truncate(24 * time.Hour), 40, 240, 20, 80, 0, 0, 0, 0, 0}}, r.Weeks)
+	require.NotEmpty(t, r.Workflows)
+	require.Equal(t, []string{"git:log", "Read"}, r.Workflows[0].Tools[:2])
+
+	require.Len(t, r.Schemas.Servers, 1)
+	require.Equal(t, r.Schemas.Servers[0].Each*40, r.Schemas.Tokens)
+	require.Greater(t, r.Schemas.Servers[0].Each, 100)
+	require.Equal(t, 1, r.Schemas.Unknown)
+
+	require.NotNil(t, r.Named, r.NamedWhy)
+	require.Equal(t, 8, r.Named.Tasks)
+	require.Greater(t, r.Named.First, .8)
+
+	all := rendered(t, r)
+	require.Contains(t, all, "Waymark would have named")
+	require.NotContains(t, all, secret)
+	require.NotContains(t, all, "deploy with")
+	require.NotContains(t, all, m.Home)
+}
+
+// Weeks begin on Monday, in UTC. Parallel calls and other arguments are no repeats, and few calls tell nothing.
+func TestWeeks(t *testing.T) {
+	c := &Collection{weeks: map[int64]*Week{}}
+	zone := time.FixedZone("", -5*3600)
+	step := func(tool, shape, group string, o episodic.Outcome) episodic.Step {
+		return episodic.Step{Tool: tool, Shape: shape, Group: group, Outcome: o}
+	}
+	for _, e := range []episodic.Episode{
+		{Time: time.Date(2026, 6, 7, 23, 0, 0, 0, zone), Steps: []episodic.Step{step("a", "x", "", episodic.Failure), step("a", "x", "", ""), step("a", "y", "", "")}}, // Monday in UTC
+		{Time: time.Date(2026, 6, 7, 23, 0, 0, 0, time.UTC), Steps: []episodic.Step{step("a", "", "g", ""), step("a", "", "g", "")}},
+		{Steps: []episodic.Step{step("b", "", "", "")}},
+	} {
+		c.week(&e)
+	}
+	var r Report
+	c.count(&r)
+	require.Equal(t, []Week{
+		{time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC), 1, 2, 0, 0, 0, 0, 0, 0, 0},
+		{time.Date(2026, 6, 8, 0, 0, 0, 0, time.UTC), 1, 3, 1, 1, 0, 0, 0, 0, 0},
+	}, r.Weeks)
+	require.Equal(t, "too few to tell", r.Weeks[0].Share(1))
+	require.Equal(t, "10.0 %", (&Week{Calls: 20}).Share(2))
+}
+
+// Questions to Waymark, whether their answers were taken, and tokens come from the sessions themselves: a message written
+// in several lines and a session that repeats another count once.
+func TestQuestionsAndTokens(t *testing.T) {
+	m := Machine{Home: t.TempDir(), OS: "linux", Env: func(string) string { return "" }}
+	at := began.Format(time.RFC3339)
+	call := func(message, id, tool string, out int) string {
+		return fmt.Sprintf(`{"type":"assistant","sessionId":"s","timestamp":%q,"message":{"id":%q,"usage":{"input_tokens":3,"cache_creation_input_tokens":7,"cache_read_input_tokens":1000,"output_tokens":%d},"content":[{"type":"tool_use","id":%q,"name":%q,"input":{}}]}}`+"\n", at, message, out, id, tool)
+	}
+	result := func(id, text string) string {
+		return fmt.Sprintf(`{"type":"user","sessionId":"s","timestamp":%q,"message":{"content":[{"type":"tool_result","tool_use_id":%q,"content":[{"type":"text","text":%q}]}]}}`+"\n", at, id, text)
+	}
+	session := `{"type":"user","sessionId":"s","timestamp":"` + at + `","message":{"content":"fix it"}}` + "\n" +
+		call("m1", "1", "Read", 2) + call("m1", "2", "Grep", 20) + result("1", "") + result("2", "") +
+		call("m2", "3", "mcp__waymark__suggest_next", 5) + result("3", "After Read, Grep, most likely first: git:log (0.95), Edit (0.31).") + // taken
+		call("m3", "4", "mcp__git__log", 5) + result("4", "") +
+		call("m4", "5", "mcp__waymark__find_tool", 5) + result("5", `{"message":"x","results":[{"id":"ci:run","description":"Read the git:log"}]}`) + // not taken
+		call("m5", "6", "Read", 5) + call("m6", "7", "mcp__git__log", 5) +
+		call("m7", "8", "mcp__waymark__suggest_dag", 5) + // not answered
+		call("m8", "9", "mcp__ci__status", 5)
+	write(t, filepath.Join(m.Home, ".claude/projects/p/a.jsonl"), session)
+	write(t, filepath.Join(m.Home, ".claude/projects/p/b.jsonl"), session)
+	codex := func(at string, in, cached, out int) string {
+		return fmt.Sprintf(`{"timestamp":%q,"type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":{"input_tokens":%d,"cached_input_tokens":%d,"output_tokens":%d}}}}`+"\n", at, in, cached, out)
+	}
+	write(t, filepath.Join(m.Home, ".codex/sessions/rollout-1.jsonl"), `{"timestamp":"2026-06-08T09:00:00Z","type":"session_meta","payload":{"id":"x"}}`+"\n"+
+		codex("2026-06-08T09:00:01Z", 100, 0, 10)+codex("2026-06-08T09:00:01Z", 100, 0, 10)+codex("2026-06-08T09:00:02Z", 300, 150, 30))
+	r := report(t, m)
+	require.Equal(t, []Week{
+		{Monday: began.Truncate(24 * time.Hour), Tasks: 1, Calls: 6, Asked: 2, Taken: 1, TokensIn: 80, TokensCached: 8000, TokensOut: 55},
+		{Monday: time.Date(2026, 6, 8, 0, 0, 0, 0, time.UTC), TokensIn: 150, TokensCached: 150, TokensOut: 30},
+	}, r.Weeks)
+	require.Equal(t, "135", r.Weeks[0].PerTask())
+	require.Contains(t, rendered(t, r), "tokens a task")
+}
+
+// A report of nothing says where it looked.
+func TestReportOfNothing(t *testing.T) {
+	m := Machine{Home: t.TempDir(), OS: "darwin", Env: func(string) string { return "" }}
+	write(t, filepath.Join(m.Home, "Library/Application Support/Cursor/User/globalStorage/state.vscdb"), "x")
+	write(t, filepath.Join(m.Home, ".copilot/session-state/s/events.jsonl"), `{"type":"session.start","data":{"sessionId":"s","version":9},"timestamp":"2026-06-01T09:00:00Z"}`+"\n")
+	r := report(t, m)
+	require.Zero(t, r.Calls)
+	require.Equal(t, []string{"copilot-cli, version 9 of the format is not known"}, r.Unknown)
+	all := rendered(t, r)
+	require.Contains(t, all, "No tool calls were found.")
+	require.Contains(t, all, "~/.claude/projects")
+	require.Contains(t, all, "a database whose format is not documented")
+	require.Contains(t, all, "version 9 of the format is not known")
+}
+
+// A server is called unused only if enough sessions are known to have had it, and none used it under any spelling.
+func TestUnusedServers(t *testing.T) {
+	config := `{"mcpServers":{"git":{"command":"git-mcp"},"C I":{"command":"ci-mcp"},"wiki":{"command":"wiki-mcp","env":{"TOKEN":"` + secret + `"}}}}`
+	for _, tt := range []struct {
+		name     string
+		sessions int
+		changed  time.Time
+		want     []Unused
+		judged   int
+	}{
+		{"in place", 25, began.Add(-time.Hour), []Unused{{"wiki", "claude-code", 25}}, 3},
+		{"too few sessions", 19, began.Add(-time.Hour), nil, 0},
+		{"changed in between", 25, began.Add(10 * time.Hour), nil, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := home(t, tt.sessions)
+			path := filepath.Join(m.Home, ".claude.json")
+			write(t, path, config)
+			require.NoError(t, os.Chtimes(path, tt.changed, tt.changed))
+			r := report(t, m)
+			require.Equal(t, tt.want, r.Unused)
+			require.Equal(t, tt.judged, r.Judged)
+			require.NotContains(t, rendered(t, r), secret)
+		})
+	}
+}
+
+// Parallel calls are no loop, and neither are two.
+func TestLoops(t *testing.T) {
+	step := func(tool, shape, group string) episodic.Step {
+		return episodic.Step{Tool: tool, Shape: shape, Group: group}
+	}
+	c := &Collection{loops: map[loopKey]*Loop{}}
+	c.findLoops([]episodic.Step{step("a", "x", ""), step("a", "x", ""), step("a", "y", ""), step("b", "x", "1"), step("b", "x", "1"), step("b", "x", "1")})
+	require.Empty(t, c.loops)
+	c.findLoops([]episodic.Step{step("a", "x", ""), step("a", "x", ""), step("a", "x", ""), step("a", "x", ""), step("b", "x", ""), step("a", "x", "")})
+	require.Equal(t, &Loop{Tool: "a", Times: 1, Calls: 4, Longest: 4}, c.loops[loopKey{"a", "x"}])
+}
+
+// Only the newest tasks are kept, whatever the order of files; counts go on.
+func TestMemoryIsBounded(t *testing.T) {
+	c := &Collection{tools: map[string]*counts{}, sessions: map[sessionKey]int64{}, loops: map[loopKey]*Loop{}, weeks: map[int64]*Week{}, servers: map[string]map[sessionKey]bool{}}
+	const tasks = 2*mostEpisodes + mostEpisodes/2
+	for i := range tasks {
+		c.episode("h", &episodic.Episode{ID: fmt.Sprint(i), Session: "s", Time: began.Add(time.Duration((i*7919)%tasks) * time.Second), Steps: []episodic.Step{{Tool: fmt.Sprint("t", i)}}})
+		require.LessOrEqual(t, len(c.newest), 2*mostEpisodes)
+	}
+	c.cut()
+	require.Len(t, c.newest, mostEpisodes)
+	require.Equal(t, began.Add((tasks-mostEpisodes)*time.Second), c.newest[0].Time)
+	require.Len(t, c.tools, mostTools)
+	require.Equal(t, tasks, c.calls)
+}

@@ -1,0 +1,385 @@
+// Package report reviews the sessions that hosts left on this machine: which tools they call, what fails, what repeats,
+// and how many of the latest calls a model of the earlier ones would have named.
+//
+//	Machine.Places ──▶ Look ──▶ Collect (a stream of episodes, bounded memory) ──▶ Report ──▶ text · JSON
+//
+// Nothing is stored and nothing leaves the process. Of a call only the tool, the shape of its arguments, its outcome
+// and its duration are looked at; requests, values and texts of errors never reach a report.
+package report
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"math/bits"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"waymark/catalog"
+	"waymark/episodic"
+	"waymark/ingest"
+	"waymark/internal/bounded"
+)
+
+// Limits of memory.
+const (
+	mostTools    = 20_000 // with counts of their own
+	mostEpisodes = 20_000 // the newest, for workflows and for what Waymark would have named
+	mostShown    = 15     // rows of each list
+)
+
+// LeastSessions is how many sessions must have had a server before it is called unused.
+const LeastSessions = 20
+
+// leastLoop is how many equal calls in a row are a loop.
+const leastLoop = 3
+
+// Collection is what is known of the sessions read so far.
+type Collection struct {
+	places   []Place
+	tools    map[string]*counts
+	sessions map[sessionKey]int64 // start of the first call in seconds, 0 if not known
+	loops    map[loopKey]*Loop
+	servers  map[string]map[sessionKey]bool // sessions by server and host
+	weeks    map[int64]*Week                // by the start of their Monday in seconds
+	newest   []episodic.Episode
+	from, to time.Time
+	calls    int
+	episodes int
+	tally    ingest.Tally
+	dropped  int
+	damaged  []ingest.Reason
+	unread   map[string]int // reasons about versions
+}
+
+type sessionKey struct {
+	host string
+	id   [12]byte
+}
+
+type loopKey struct{ tool, shape string }
+
+// counts of one tool.
+type counts struct {
+	calls, failures, timed int
+	kinds                  map[string]int
+	durations              map[int]int // by bucket
+}
+
+// maxDamaged bounds the list of what could not be used.
+const maxDamaged = 100
+
+// Memory is the limit for the collector within which a report is made: what is live stays well below it, and with the
+// program a gigabyte of sessions takes less than 500 MB.
+const Memory = 380 << 20
+
+// Collect reads the places. It tells progress after each episode.
+func Collect(ctx context.Context, places []Place, now time.Time, progress func(host string, calls int)) (*Collection, error) {
+	c := &Collection{places: places, tools: map[string]*counts{}, sessions: map[sessionKey]int64{}, loops: map[loopKey]*Loop{},
+		servers: map[string]map[sessionKey]bool{}, unread: map[string]int{}, weeks: map[int64]*Week{}, damaged: []ingest.Reason{}}
+	seen := ingest.Seen{}
+	for i := range places {
+		p := &places[i]
+		if p.Status != Read || p.Files == 0 {
+			continue
+		}
+		for it, err := range ingest.Read(ctx, p.Path, ingest.Options{Format: p.Format, DropIntents: true, Now: now, Seen: seen, Costs: true}) {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			if err != nil { // of one place: the others still count
+				p.Status = NotRead + "the files cannot be read"
+				break
+			}
+			it.File = filepath.Join(p.Shown, it.File)
+			if it.Unread {
+				p.Files--
+			}
+			c.item(p.Host, it)
+			progress(p.Host, c.calls)
+		}
+	}
+	c.cut()
+	return c, nil
+}
+
+func (c *Collection) item(host string, it ingest.Item) {
+	switch {
+	case it.Tally != nil:
+		c.tally.Lines += it.Tally.Lines
+		c.tally.Skipped += it.Tally.Skipped
+	case it.Dropped != "":
+		c.dropped++
+		if len(c.damaged) < maxDamaged {
+			reason := it.Dropped
+			if strings.HasPrefix(reason, "/") { // a place in the JSON, whose names may be anybody's
+				reason = reason[strings.LastIndex(reason, ": ")+1:]
+			}
+			c.damaged = append(c.damaged, ingest.Reason{File: it.File, Line: it.Line, Reason: strings.TrimSpace(reason)})
+		}
+		if strings.HasPrefix(it.Dropped, "version ") {
+			c.unread[host+", "+it.Dropped]++
+		}
+	case it.Ask != nil:
+		if w := c.weekOf(it.Ask.Time); w != nil {
+			w.Asked++
+			if it.Ask.Taken {
+				w.Taken++
+			}
+		}
+	case it.Tokens != nil:
+		if w := c.weekOf(it.Tokens.Time); w != nil {
+			w.TokensIn, w.TokensCached, w.TokensOut = w.TokensIn+it.Tokens.In, w.TokensCached+it.Tokens.Cached, w.TokensOut+it.Tokens.Out
+		}
+	case it.Episode != nil:
+		c.episode(host, it.Episode)
+	}
+}
+
+func (c *Collection) episode(host string, e *episodic.Episode) {
+	sum := sha256.Sum256([]byte(e.Session))
+	session := sessionKey{host, [12]byte(sum[:12])}
+	if at, known := c.sessions[session]; !known || !e.Time.IsZero() && (at == 0 || e.Time.Unix() < at) {
+		c.sessions[session] = 0
+		if !e.Time.IsZero() {
+			c.sessions[session] = e.Time.Unix()
+		}
+	}
+	if !e.Time.IsZero() {
+		if c.from.IsZero() || e.Time.Before(c.from) {
+			c.from = e.Time
+		}
+		if e.Time.After(c.to) {
+			c.to = e.Time
+		}
+	}
+	c.episodes++
+	for i := range e.Steps {
+		c.step(session, &e.Steps[i])
+	}
+	c.findLoops(e.Steps)
+	c.week(e)
+	kept := *e
+	kept.Session = string(sum[:12])
+	for i := range kept.Steps {
+		s := &kept.Steps[i]
+		s.Error, s.Shape, s.Inputs, s.Outputs = "", "", nil, nil
+	}
+	if c.newest = append(c.newest, kept); len(c.newest) >= 2*mostEpisodes {
+		c.cut()
+	}
+}
+
+// cut keeps the newest episodes.
+func (c *Collection) cut() {
+	slices.SortStableFunc(c.newest, func(a, b episodic.Episode) int {
+		return cmp.Or(a.Time.Compare(b.Time), strings.Compare(a.ID, b.ID))
+	})
+	if n := len(c.newest) - mostEpisodes; n > 0 {
+		c.newest = slices.Delete(c.newest, 0, n)
+	}
+}
+
+func (c *Collection) step(session sessionKey, s *episodic.Step) {
+	c.calls++
+	t := c.tools[s.Tool]
+	if t == nil {
+		if len(c.tools) == mostTools {
+			return
+		}
+		t = &counts{kinds: map[string]int{}, durations: map[int]int{}}
+		c.tools[s.Tool] = t
+	}
+	t.calls++
+	if s.Outcome == episodic.Failure || s.ErrorKind != "" {
+		t.failures++
+		t.kinds[cmp.Or(s.ErrorKind, "tool")]++
+	}
+	if s.DurationMS > 0 {
+		t.timed++
+		t.durations[bucket(s.DurationMS)]++
+	}
+	if server := serverOf(s.Tool); server != "" {
+		if c.servers[server] == nil {
+			c.servers[server] = map[sessionKey]bool{}
+		}
+		c.servers[server][session] = true
+	}
+}
+
+func serverOf(tool string) string {
+	server, _, ok := catalog.Split(tool)
+	if !ok {
+		return ""
+	}
+	return server
+}
+
+// findLoops counts calls of one tool with one shape of arguments that came right after each other. Calls that were made
+// in parallel are no loop.
+func (c *Collection) findLoops(steps []episodic.Step) {
+	for i := 0; i < len(steps); {
+		n := 1
+		for i+n < len(steps) && repeats(&steps[i+n-1], &steps[i+n]) {
+			n++
+		}
+		if n >= leastLoop {
+			key := loopKey{steps[i].Tool, steps[i].Shape}
+			l := c.loops[key]
+			if l == nil {
+				l = &Loop{Tool: key.tool}
+				c.loops[key] = l
+			}
+			l.Times, l.Calls, l.Longest = l.Times+1, l.Calls+n, max(l.Longest, n)
+			for _, s := range steps[i : i+n] {
+				if s.Outcome == episodic.Failure {
+					l.Failed++
+				}
+			}
+		}
+		i += n
+	}
+}
+
+// weekOf is the week of a time, in UTC; nil for one that is not known.
+func (c *Collection) weekOf(at time.Time) *Week {
+	if at.IsZero() {
+		return nil
+	}
+	day := at.UTC().Truncate(24 * time.Hour)
+	monday := day.AddDate(0, 0, -(int(day.Weekday())+6)%7)
+	w := c.weeks[monday.Unix()]
+	if w == nil {
+		w = &Week{Monday: monday}
+		c.weeks[monday.Unix()] = w
+	}
+	return w
+}
+
+// week adds a task to the week of its time.
+func (c *Collection) week(e *episodic.Episode) {
+	w := c.weekOf(e.Time)
+	if w == nil {
+		return
+	}
+	w.Tasks++
+	for i := range e.Steps {
+		s := &e.Steps[i]
+		w.Calls++
+		if s.Outcome == episodic.Failure || s.ErrorKind != "" {
+			w.Failed++
+		}
+		if i > 0 && repeats(&e.Steps[i-1], s) {
+			w.Repeated++
+		}
+	}
+}
+
+// repeats reports whether a step is the one before it again: the same tool and shape of arguments, not in parallel.
+func repeats(before, s *episodic.Step) bool {
+	return s.Tool == before.Tool && s.Shape == before.Shape && (s.Group == "" || s.Group != before.Group)
+}
+
+// bucket numbers durations so that those of one bucket differ by less than 7 %.
+func bucket(ms int64) int {
+	exponent := bits.Len64(uint64(ms)) - 1
+	if exponent < 4 {
+		return int(ms)
+	}
+	return exponent<<4 | int(ms>>(exponent-4))&15
+}
+
+// duration is the middle of a bucket.
+func duration(bucket int) int64 {
+	if exponent := bucket >> 4; exponent >= 4 {
+		return int64(16|bucket&15)<<(exponent-4) + int64(1)<<(exponent-4)/2
+	}
+	return int64(bucket)
+}
+
+// quantile of durations in ms, nil where none is known.
+func (t *counts) quantile(q float64) *int64 {
+	rank := int(q * float64(t.timed))
+	for _, b := range slices.Sorted(maps.Keys(t.durations)) {
+		if rank -= t.durations[b]; rank < 0 {
+			ms := duration(b)
+			return &ms
+		}
+	}
+	return nil
+}
+
+func (t *counts) add(other *counts) {
+	t.calls, t.failures, t.timed = t.calls+other.calls, t.failures+other.failures, t.timed+other.timed
+	for kind, n := range other.kinds {
+		t.kinds[kind] += n
+	}
+	for b, n := range other.durations {
+		t.durations[b] += n
+	}
+}
+
+// unused lists configured servers that no session used, of those that at least [LeastSessions] sessions had: a session
+// had a server for certain if it began after the file that names the server was last changed.
+func (c *Collection) unused(configs []Config) (unused []Unused, judged int) {
+	for _, cfg := range configs {
+		info, err := os.Stat(cfg.Path)
+		if err != nil || !info.Mode().IsRegular() || info.Size() > bounded.Document {
+			continue
+		}
+		text, err := os.ReadFile(cfg.Path)
+		if err != nil {
+			continue
+		}
+		launches, _, err := ingest.Launches(filepath.Base(cfg.Path), text)
+		if err != nil {
+			continue
+		}
+		had := 0
+		for session, began := range c.sessions {
+			if session.host == cfg.Host && began > info.ModTime().Unix() {
+				had++
+			}
+		}
+		for _, l := range launches {
+			if l.Disabled || had < LeastSessions {
+				continue
+			}
+			judged++
+			if !c.uses(l.Name) {
+				unused = append(unused, Unused{Server: l.Name, Host: cfg.Host, Sessions: had})
+			}
+		}
+	}
+	slices.SortFunc(unused, func(a, b Unused) int {
+		return cmp.Or(strings.Compare(a.Server, b.Server), strings.Compare(a.Host, b.Host))
+	})
+	return unused, judged
+}
+
+// uses reports whether any session called a tool of a server, however the host spells its name.
+func (c *Collection) uses(server string) bool {
+	for used := range c.servers {
+		if strings.Contains(folded(used), folded(server)) { // plugins put their own name around it
+			return true
+		}
+	}
+	return false
+}
+
+func folded(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return -1
+	}, strings.ToLower(name))
+}
+
+// String names a place in progress and errors.
+func (p Place) String() string { return fmt.Sprintf("%s %s", p.Host, p.Shown) }

@@ -1,0 +1,60 @@
+package feed
+
+import (
+	"context"
+	"time"
+
+	"waymark/ingest/whisper"
+)
+
+const (
+	wait   = 30 * time.Second // between two looks whether the history has grown
+	growth = 50               // the rules are derived again when the history has grown by one part in so many
+)
+
+// Whisper derives what hooks may say, for the workspaces of a data directory whose hooks speak, until the context ends.
+func (f *Feed) Whisper(ctx context.Context, data string) {
+	derived := map[string]uint64{}
+	t := time.NewTicker(wait)
+	defer t.Stop()
+	for {
+		names, err := whisper.Workspaces(data)
+		for _, name := range names {
+			if err == nil {
+				err = f.derive(ctx, data, name, derived)
+			}
+		}
+		if err != nil && ctx.Err() == nil {
+			f.log.Warn("what hooks may say is not derived", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+	}
+}
+
+// derive writes the rules of a workspace anew if its history has grown or a part of it was forgotten.
+func (f *Feed) derive(ctx context.Context, data, workspace string, derived map[string]uint64) error {
+	engine, err := f.engine(ctx, workspace)
+	if err != nil {
+		return err
+	}
+	folder := whisper.FolderOf(data, workspace)
+	head, was := engine.Counted(), derived[workspace]
+	if was > 0 && folder.Derived() && head >= was && head-was <= was/growth {
+		return nil
+	}
+	h := whisper.NewHistory()
+	for item, err := range engine.Items(ctx) {
+		if err != nil {
+			return err
+		}
+		if item.Episode != nil {
+			h.Add(item.Episode)
+		}
+	}
+	derived[workspace] = head
+	return folder.Put(h.Derive(), f.now())
+}

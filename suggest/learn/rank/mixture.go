@@ -1,0 +1,516 @@
+package rank
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"waymark/internal/parallel"
+	"waymark/suggest/learn/trees"
+	"waymark/suggest/semantic"
+)
+
+// A fit on the history alone never sees what service meets: tools that nobody used yet, other words, several tasks in one
+// session, a history of ten tasks, requests that no tool serves. So past tasks are asked again in these kinds.
+//
+//	recorded   as it was, through the history without its group
+//	cold       one of its tools is taken to have no history, so that text must carry it
+//	reworded   in other words: some dropped, some replaced by words of the thesaurus
+//	joined     after the tools of another task
+//	short      through the history of at most 0, 3, 10, 30, 100 other tasks
+//	far        through the history of tasks of other kinds: its rarest tool and what it was used for are new
+//	known      one sentence of a tool's own text in other words, which the index of texts lacks
+//	foreign    a request of another field: nothing is right
+type kind int
+
+const (
+	recorded kind = iota
+	cold
+	reworded
+	joined
+	short
+	far
+	known
+	foreign
+	kinds
+)
+
+// mix are the weights of the kinds, by which questions of each count against each other, for the tools that a request
+// needs and for what comes next.
+var mix = struct{ find, needs, next [kinds]float64 }{
+	find:  [kinds]float64{recorded: .35, cold: .10, reworded: .15, short: .05, far: .05, known: .30},
+	needs: [kinds]float64{recorded: .45, cold: .10, reworded: .20, short: .05, far: .15, foreign: .05},
+	next:  [kinds]float64{recorded: .65, cold: .10, joined: .20, short: .05},
+}
+
+const (
+	folds            = 5
+	mostTasks        = 3_000 // past tasks that a fit asks again
+	mostPlaces       = 4_000 // places in tasks that a fit asks again
+	mostBefore       = 20    // steps of another task in the same session
+	shortTasks       = 60    // tasks that are asked through each short history
+	farTasks         = 600   // tasks that are asked through the history of other kinds
+	shortestSentence = 12    // bytes
+	mostKnown        = 400   // tools that are asked for by a sentence of their text
+	hardestWrong     = 10    // wrong rows of a question
+	otherWrong       = 8
+	mostPlans        = 1_500 // requests that a fit plans for
+)
+
+// usualRows is how many rows a question has, about.
+const usualRows = hardestWrong + otherWrong + 2
+
+var shortSizes = [...]int{0, 3, 10, 30, 100}
+
+// exam is some questions with the same request to the same history.
+type exam struct {
+	history   *History
+	request   string
+	questions []question
+	fold      int // of its task; see held
+
+	find, needs, next examples
+
+	task  *Task // recorded for the request; nil for other questions
+	pairs [2]cases
+}
+
+// examples are rows and the kinds of their questions.
+type examples struct {
+	trees.Rows
+	times []float32 // by row, how many rows it stands for
+	kinds []kind    // by row where there are no questions, else by question
+	folds []int     // likewise
+	next  bool      // one tool comes next; otherwise a question may have several right ones
+}
+
+func (x *examples) row(i int) []float32 { return x.Values[i*int(rows) : (i+1)*int(rows)] }
+
+// question returns the rows of a question.
+func (x *examples) question(q int) (from, to int) {
+	to = x.Len()
+	if q+1 < len(x.Questions) {
+		to = int(x.Questions[q+1])
+	}
+	return int(x.Questions[q]), to
+}
+
+func (x *examples) which(is func(i int) bool) []bool {
+	held := make([]bool, len(x.folds))
+	for i := range held {
+		held[i] = is(i)
+	}
+	return held
+}
+
+func (x *examples) append(o *examples) {
+	for _, q := range o.Questions {
+		x.Questions = append(x.Questions, q+int32(x.Len()))
+	}
+	x.Values, x.Right, x.kinds = append(x.Values, o.Values...), append(x.Right, o.Right...), append(x.kinds, o.kinds...)
+	x.folds, x.times = append(x.folds, o.folds...), append(x.times, o.times...)
+}
+
+// add adds a table as a question. Where no candidate is right nothing is learned about their order, but it counts
+// against the chances that are claimed for what is held out.
+func (x *examples) add(t *Table, q *question, fold int) {
+	right := slices.ContainsFunc(t.Tools, func(tool int32) bool { return slices.Contains(q.right, tool) })
+	if len(t.Tools) > 0 && (right || fold == 0 || !x.next) {
+		x.Questions = append(x.Questions, int32(x.Len()))
+		x.kinds, x.folds = append(x.kinds, q.kind), append(x.folds, fold)
+		x.rows(t, q, fold, false)
+	}
+}
+
+// rows adds the rows of a table. Of the wrong ones the hardest by the reference are kept and, of the others, some in equal
+// distances of that order, each for several.
+func (x *examples) rows(t *Table, q *question, fold int, single bool) {
+	add := func(i int, right, times float32) {
+		x.Values, x.Right, x.times = append(x.Values, t.row(i)...), append(x.Right, right), append(x.times, times)
+		if single {
+			x.kinds, x.folds = append(x.kinds, q.kind), append(x.folds, fold)
+		}
+	}
+	var wrong []Ranked // by place in the table
+	for i, tool := range t.Tools {
+		if slices.Contains(q.right, tool) {
+			add(i, 1, 1)
+		} else if !slices.Contains(q.open, tool) {
+			wrong = append(wrong, Ranked{int32(i), float64(t.row(i)[Reference])})
+		}
+	}
+	wrong = best(wrong, len(wrong))
+	others := wrong[min(hardestWrong, len(wrong)):]
+	for _, w := range wrong[:len(wrong)-len(others)] {
+		add(int(w.Tool), 0, 1)
+	}
+	n := min(otherWrong, len(others))
+	distance := float64(len(others)) / float64(max(1, n))
+	from := float64(float64(key(t.Tools...)>>11) / (1 << 53))
+	for i := range n {
+		at := float64((float64(i) + from) * distance)
+		add(int(others[int(at)].Tool), 0, float32(distance))
+	}
+}
+
+// question asks what comes next after a context or, without one, what the request needs.
+type question struct {
+	kind    kind
+	context []int32
+	right   []int32
+	hidden  int32
+	open    []int32 // tools that are neither right nor wrong
+	plain   bool    // without the request
+}
+
+// mixture draws the exams of a fit.
+type mixture struct {
+	texts  *Texts
+	tasks  []*Task
+	random *rand.Rand
+	words  *rewording
+	exams  []*exam
+
+	plans []exam    // requests, with what their tasks used
+	pairs [2]*cases // of tools of tasks: which came first, which are linked
+}
+
+// draw draws all exams. It returns false soon after o.Stop returns true.
+func (m *mixture) draw(without [folds]*History, all *History, o Options) bool {
+	order := m.random.Perm(len(m.tasks))
+	places := 0
+	for _, t := range m.tasks {
+		places += max(0, len(t.Steps)-1)
+	}
+	share := min(1, mostPlaces/float64(max(1, places)))
+	for i, k := range order {
+		t := m.tasks[k]
+		h := without[t.fold]
+		var questions []question
+		for at := 1; at < len(t.Steps); at++ {
+			if m.random.Float64() < share {
+				questions = append(questions, m.drawNext(t, at)...)
+			}
+		}
+		if t.Intent != "" && i < mostTasks {
+			questions = append(questions, needs(recorded, t))
+			if m.random.IntN(3) == 0 {
+				q := needs(cold, t)
+				q.hidden = t.Steps[m.random.IntN(len(t.Steps))]
+				questions = append(questions, q)
+			}
+			if m.random.IntN(3) == 0 {
+				m.add(h, m.words.text(t.Intent, m.random), t.fold, needs(reworded, t))
+			}
+		}
+		m.add(h, t.Intent, t.fold, questions...)
+		if i < mostTasks && t.Intent != "" {
+			m.exams[len(m.exams)-1].task = t
+		}
+	}
+	m.drawKnown(all)
+	for i, text := range foreignRequests() {
+		m.add(all, text, i%folds, question{kind: foreign, hidden: -1})
+	}
+	return m.drawShort(order, o) && m.drawFar(all, o)
+}
+
+func (m *mixture) add(h *History, request string, fold int, questions ...question) {
+	if len(questions) > 0 {
+		m.exams = append(m.exams, &exam{history: h, request: request, fold: fold, questions: questions})
+	}
+}
+
+// needs asks what the request of a task needs.
+func needs(k kind, t *Task) question { return question{kind: k, right: t.needs(), hidden: -1} }
+
+// drawNext asks what came next at a place of a task, with and without its request; at some places with no history of the
+// right tool, or after another task.
+func (m *mixture) drawNext(t *Task, at int) []question {
+	q := question{kind: recorded, context: t.Steps[:at], right: t.Steps[at : at+1], hidden: -1}
+	plain := q
+	plain.plain = true
+	all := []question{plain, q}
+	if m.random.IntN(4) == 0 {
+		without := q
+		without.kind, without.hidden, without.plain = cold, t.Steps[at], t.Intent == ""
+		all = append(all, without)
+	}
+	if other := m.tasks[m.random.IntN(len(m.tasks))]; m.random.IntN(3) == 0 && other.Group != t.Group {
+		before := other.Steps
+		q.kind, q.context = joined, slices.Concat(before[max(0, len(before)-mostBefore):], q.context)
+		plain.kind, plain.context = joined, q.context
+		all = append(all, plain, q)
+	}
+	return all
+}
+
+// drawShort asks tasks through short histories of other tasks.
+func (m *mixture) drawShort(order []int, o Options) bool {
+	for _, n := range shortSizes {
+		if n >= len(order) {
+			break
+		}
+		var past []*Task
+		groups := map[uint64]bool{}
+		for _, i := range order[:n] {
+			past = append(past, m.tasks[i])
+			groups[m.tasks[i].Group] = true
+		}
+		h := Count(m.texts, past, o.Stop)
+		if h == nil {
+			return false
+		}
+		for _, i := range order[n:min(len(order), n+shortTasks)] {
+			t := m.tasks[i]
+			if groups[t.Group] {
+				continue
+			}
+			var questions []question
+			if t.Intent != "" {
+				questions = append(questions, needs(short, t))
+			}
+			if len(t.Steps) > 1 {
+				at := 1 + m.random.IntN(len(t.Steps)-1)
+				questions = append(questions, question{kind: short, context: t.Steps[:at], right: t.Steps[at : at+1], hidden: -1, plain: t.Intent == ""})
+			}
+			m.add(h, t.Intent, t.fold, questions...)
+		}
+	}
+	return true
+}
+
+// drawFar asks about a fifth of the tasks, those with some of the tools as their rarest, through the history of the others.
+func (m *mixture) drawFar(all *History, o Options) bool {
+	var parts [folds][]*Task
+	for _, t := range m.tasks {
+		if len(t.set) == 0 {
+			continue
+		}
+		rarest := slices.MinFunc(t.set, func(a, b int32) int { return cmp.Or(cmp.Compare(all.within[a], all.within[b]), cmp.Compare(a, b)) })
+		parts[rarest%folds] = append(parts[rarest%folds], t)
+	}
+	size := func(k int) int { d := len(parts[k])*folds - len(m.tasks); return max(d, -d) }
+	chosen := slices.MinFunc([]int{0, 1, 2, 3, 4}, func(a, b int) int { return cmp.Or(cmp.Compare(size(a), size(b)), cmp.Compare(a, b)) })
+	var others []*Task
+	for k, part := range parts {
+		if k != chosen {
+			others = append(others, part...)
+		}
+	}
+	h := Count(m.texts, others, o.Stop)
+	if h == nil {
+		return false
+	}
+	for i, k := range m.random.Perm(len(parts[chosen])) {
+		if t := parts[chosen][k]; t.Intent != "" && i < farTasks {
+			m.add(h, t.Intent, t.fold, needs(far, t))
+		}
+	}
+	return true
+}
+
+// drawKnown asks for tools by the first sentence of their text, which the texts compared with lack.
+func (m *mixture) drawKnown(all *History) {
+	tools := slices.Clone(m.texts.tools)
+	sentences := make([]string, len(tools))
+	for i := range tools {
+		sentences[i], tools[i].Text = firstSentence(tools[i].Text)
+	}
+	h := *all
+	h.texts = m.texts.with(tools, nil)
+	for n, i := range m.random.Perm(len(tools)) {
+		if n == mostKnown {
+			break
+		}
+		if len(sentences[i]) < shortestSentence {
+			continue
+		}
+		for _, hidden := range []int32{-1, int32(i)} {
+			q := question{kind: known, right: []int32{int32(i)}, hidden: hidden, open: m.texts.closure[i]}
+			m.add(&h, m.words.text(sentences[i], m.random), i%folds, q)
+		}
+	}
+}
+
+// held reports whether numbers of trees are chosen on an exam.
+func (e *exam) held() bool { return e.fold == 0 }
+
+// half is the half of the tasks that an exam belongs to.
+func (e *exam) half() int { return e.fold % 2 }
+
+func firstSentence(text string) (sentence, rest string) {
+	for i, r := range text {
+		if i > 0 && (r == '\n' || r == '.' && (i+1 == len(text) || strings.ContainsRune(" \n\t", rune(text[i+1])))) {
+			return text[:i], text[i+1:]
+		}
+	}
+	return text, ""
+}
+
+// rows asks all exams and joins their rows, in order.
+func (m *mixture) rows(o Options) (find, needs, next *examples) {
+	find, needs, next = &examples{}, &examples{}, &examples{next: true}
+	sequels, requests := 0, 0
+	for _, e := range m.exams {
+		for _, q := range e.questions {
+			if q.context != nil {
+				sequels++
+			} else {
+				requests++
+			}
+		}
+	}
+	next.Values = make([]float32, 0, sequels*usualRows*int(rows))
+	find.Values = make([]float32, 0, requests*usualRows*int(rows))
+	for part := range slices.Chunk(m.exams, 256) { // the rows of a few exams are kept twice, not those of all
+		parallel.Each(len(part), func(i int) {
+			if !o.Stop() {
+				part[i].ask()
+			}
+		})
+		for _, e := range part {
+			find.append(&e.find)
+			needs.append(&e.needs)
+			next.append(&e.next)
+			m.keep(e)
+			*e = exam{}
+		}
+	}
+	for _, x := range []*examples{find, needs, next} {
+		x.Features, x.Rising = int(rows), rising
+	}
+	find.Weight, next.Weight = weights(find.kinds, nil, mix.find), weights(next.kinds, nil, mix.next)
+	needs.Weight = weights(needs.kinds, needs.times, mix.needs)
+	return find, needs, next
+}
+
+// keep keeps what plans are learned from.
+func (m *mixture) keep(e *exam) {
+	for i := range e.pairs {
+		m.pairs[i].append(&e.pairs[i])
+	}
+	for _, q := range e.questions {
+		if q.context == nil && q.hidden < 0 && (q.kind == recorded || q.kind == reworded || q.kind == short || q.kind == far) && len(m.plans) < mostPlans {
+			m.plans = append(m.plans, exam{history: e.history, request: e.request, fold: e.fold, questions: []question{q}})
+		}
+	}
+}
+
+// weights gives each kind its share of the whole weight, as far as nothing counts more than once. times may be nil.
+func weights(of []kind, times []float32, share [kinds]float64) []float32 {
+	w := make([]float32, len(of))
+	var n [kinds]float64
+	all := 0.0
+	for i, k := range of {
+		if w[i] = 1; times != nil {
+			w[i] = times[i]
+		}
+		n[k], all = n[k]+float64(w[i]), all+float64(w[i])
+	}
+	whole := max(n[recorded]/share[recorded], all/4)
+	for i, k := range of {
+		w[i] *= float32(min(1, share[k]*whole/n[k]))
+	}
+	return w
+}
+
+// ask computes the rows of an exam.
+func (e *exam) ask() {
+	var r *request
+	if e.request != "" {
+		r = e.history.request(e.request, nil)
+		defer r.close()
+		e.addPairs(r)
+	}
+	for _, q := range e.questions {
+		from := r
+		if q.plain || r == nil {
+			if from = nil; q.context == nil || !q.plain && r == nil {
+				continue
+			}
+		}
+		t := e.history.table(asked{q.context, from, q.hidden, nil})
+		if q.context != nil {
+			e.next.add(t, &q, e.fold)
+			continue
+		}
+		e.find.add(t, &q, e.fold)
+		if mix.needs[q.kind] > 0 {
+			e.needs.Questions = append(e.needs.Questions, int32(e.needs.Len()))
+			e.needs.rows(t, &q, e.fold, true)
+		}
+	}
+}
+
+// rewording puts requests in other words.
+type rewording struct {
+	texts   *Texts
+	tasks   map[string]int     // by stem, the requests with it
+	telling map[string]float64 // by stem, its strongest association with a tool
+}
+
+func newRewording(texts *Texts, tasks []*Task, all *History) *rewording {
+	r := &rewording{texts: texts, tasks: map[string]int{}, telling: map[string]float64{}}
+	for _, t := range tasks {
+		for _, s := range distinct(semantic.Stems(t.Intent)) {
+			r.tasks[s]++
+			if f, ok := texts.vocabulary.Feature(s); ok && r.telling[s] == 0 {
+				row := all.words.rows[uint64(f)]
+				for i := row.from; i < row.to; i++ {
+					r.telling[s] = max(r.telling[s], all.speaks[i]*float64(all.words.n[i]))
+				}
+			}
+		}
+	}
+	return r
+}
+
+// text returns a request as somebody else may put it: its three to six rarest words, or those that tools have, or half
+// of them, and half of these as other words of the thesaurus.
+func (r *rewording) text(request string, random *rand.Rand) string {
+	words := semantic.Parts(request)
+	order := make([]int, len(words))
+	for i := range order {
+		order[i] = i
+	}
+	switch random.IntN(4) {
+	case 3:
+		slices.SortFunc(order, func(a, b int) int {
+			return cmp.Or(cmp.Compare(r.telling[stem(words[a])], r.telling[stem(words[b])]), cmp.Compare(a, b))
+		})
+		order = order[:max(1, len(order)*(4+random.IntN(4))/10)]
+		slices.Sort(order)
+	case 0:
+		slices.SortFunc(order, func(a, b int) int {
+			return cmp.Or(cmp.Compare(r.tasks[stem(words[a])], r.tasks[stem(words[b])]), cmp.Compare(a, b))
+		})
+		order = order[:min(len(order), 3+random.IntN(4))]
+		slices.Sort(order)
+	case 1:
+		unknown := r.texts.matcher.IDF("")
+		order = slices.DeleteFunc(order, func(i int) bool { return r.texts.matcher.IDF(stem(words[i])) == unknown })
+	default:
+		order = slices.DeleteFunc(order, func(int) bool { return random.IntN(2) == 0 })
+	}
+	var kept []string
+	for _, i := range order {
+		word := words[i]
+		if others := r.texts.others[stem(word)]; len(others) > 0 && random.IntN(2) == 0 {
+			word = others[random.IntN(len(others))]
+		}
+		kept = append(kept, word)
+	}
+	if len(kept) == 0 {
+		return request
+	}
+	return strings.Join(kept, " ")
+}
+
+func stem(word string) string {
+	if stems := semantic.Stems(word); len(stems) > 0 {
+		return stems[0]
+	}
+	return word
+}

@@ -1,0 +1,194 @@
+package rank
+
+import (
+	"slices"
+
+	"waymark/internal/parallel"
+	"waymark/suggest/learn/calibrate"
+	"waymark/suggest/learn/trees"
+)
+
+// Plan is what a task for a request needs.
+type Plan struct {
+	*Answer          // all candidates by the chance that a task uses them
+	Steps    []Step  // the plan, each step after those that it depends on
+	Fits     float64 // chance that any tool fits the request
+	Complete float64 // chance that nothing is missing, if any tool fits
+}
+
+// planner chooses the tools of plans and puts them in order.
+type planner struct {
+	worth, complete, before, link judge
+	sure                          *calibrate.Curve // of completeness
+	familiar                      float32          // as of a ranker: sets say little of a request that is less like any
+}
+
+// newPlanner returns one without trees: what each judge starts from decides.
+func newPlanner() *planner {
+	p := &planner{sure: &calibrate.Curve{}}
+	for i, start := range [...]int{setExpected, setHas, pairOrder, pairLinked} {
+		*p.judges()[i] = judge{&trees.Model{}, start}
+	}
+	return p
+}
+
+func (p *planner) judges() [4]*judge {
+	return [...]*judge{&p.worth, &p.complete, &p.before, &p.link}
+}
+
+// judge gives a row its chance: trees on top of the log-odds that one feature is.
+type judge struct {
+	trees *trees.Model
+	start int
+}
+
+func (j *judge) score(row []float32) float64  { return float64(row[j.start]) + j.trees.Score(row) }
+func (j *judge) chance(row []float32) float64 { return Chance(j.score(row)) }
+
+// cases are rows for a judge; held are those that its number of trees is chosen on.
+type cases struct {
+	trees.Rows
+	held []bool
+}
+
+func (c *cases) add(row []float32, right float64, held bool) {
+	c.Values, c.Right = append(c.Values, row...), append(c.Right, float32(right))
+	c.held = append(c.held, held)
+}
+
+func (c *cases) append(o *cases) {
+	c.Values, c.Right, c.held = append(c.Values, o.Values...), append(c.Right, o.Right...), append(c.held, o.held...)
+}
+
+// setTrees and pairTrees are the options of the judges, chosen on folds of train parts.
+var setTrees, pairTrees = trees.Options{Depth: 4, Trees: 150, LeafWeight: 3}, trees.Options{Depth: 4, Trees: 80, LeafWeight: 10}
+
+// fit chooses the number of trees on what is held, then fits all. It returns false soon after stop returns true.
+func (j *judge) fit(c *cases, o trees.Options, stop func() bool) bool {
+	c.Features = len(c.Values) / max(1, c.Len())
+	c.Margin = make([]float32, c.Len())
+	for i := range c.Margin {
+		c.Margin[i] = c.Values[i*c.Features+j.start]
+	}
+	if c.Len() == 0 {
+		return true
+	}
+	if j.trees = trees.FitHeld(&c.Rows, c.held, o, stop); j.trees == nil {
+		return false
+	}
+	if o.Trees = j.trees.Len(); o.Trees > 0 {
+		j.trees = trees.Fit(&c.Rows, o, stop)
+	}
+	return j.trees != nil
+}
+
+// fitPlans learns to choose among sets from requests that the chances of tools were not learned from, and to order and link
+// tools from all tasks that were asked again.
+func (m *Model) fitPlans(exams []exam, finders, halves [2]*ranker, pairs [2]*cases, o Options) bool {
+	p := newPlanner()
+	m.planner = p
+	type example struct {
+		sets  []toolSet
+		right []int32
+	}
+	examples := make([]example, len(exams))
+	parallel.Each(len(exams), func(i int) {
+		if o.Stop() {
+			return
+		}
+		e := &exams[i]
+		r := e.history.request(e.request, nil)
+		defer r.close()
+		t := e.history.table(asked{nil, r, -1, nil})
+		right := distinct(e.questions[0].right)
+		slices.Sort(right)
+		finders[e.half()].setFound(t.Values, nil)
+		examples[i] = example{newDraft(r, t, halves[e.half()], nil).choose(), right}
+	})
+	if o.Stop() {
+		return false
+	}
+	worth, complete := &cases{}, &cases{}
+	for i, x := range examples {
+		for _, s := range x.sets {
+			has := one(overlap(x.right, s.tools) == float64(len(x.right)))
+			worth.add(s.row, similar(s.tools, x.right), exams[i].held())
+			complete.add(s.row, has, exams[i].held())
+		}
+	}
+	if !p.worth.fit(worth, setTrees, o.Stop) || !p.complete.fit(complete, setTrees, o.Stop) {
+		return false
+	}
+	p.familiar = float32(m.find.familiar)
+	var claims []calibrate.Prediction
+	for i, x := range examples {
+		if k := p.best(x.sets); k >= 0 && exams[i].held() {
+			s := x.sets[k]
+			claims = append(claims, calibrate.Prediction{P: p.complete.chance(s.row), Right: overlap(x.right, s.tools) == float64(len(x.right))})
+		}
+	}
+	p.sure = calibrate.Fit(claims)
+	return p.before.fit(pairs[0], pairTrees, o.Stop) && p.link.fit(pairs[1], pairTrees, o.Stop)
+}
+
+// best is the number of the set with the highest expected F1, -1 without any.
+func (p *planner) best(sets []toolSet) int {
+	at, most := -1, 0.0
+	for i := range sets {
+		if near := sets[i].row[setNearest]; (near == 0 || near < p.familiar) && sets[i].row[setLikely] < 1 {
+			continue
+		}
+		if v := p.worth.score(sets[i].row); at < 0 || v > most {
+			at, most = i, v
+		}
+	}
+	return at
+}
+
+// Plan answers a request with the tools that a task for it needs, in order.
+func (m *Model) Plan(s Situation) *Plan {
+	r := m.history.request(s.Intent, s.Allowed)
+	defer r.close()
+	a := &Answer{ranker: &m.needs, curve: m.needs.curves[0], slope: m.needs.start.slope, near: r.voters()}
+	a.table = m.history.table(asked{nil, r, -1, &s})
+	m.find.setFound(a.table.Values, nil)
+	if m.needs.start.by == Found {
+		a.finder = &m.find
+		a.slope *= m.find.start.slope
+	}
+	for i, tool := range a.table.Tools {
+		a.Ranked = append(a.Ranked, Ranked{tool, m.needs.score(a.table.row(i))})
+	}
+	a.Ranked = best(a.Ranked, len(a.Ranked))
+	a.chances()
+	plan := &Plan{Answer: a}
+	d := newDraft(r, a.table, &m.needs, s.Allowed)
+	sets := d.choose()
+	k := m.planner.best(sets)
+	if k < 0 {
+		return plan
+	}
+	plan.Complete = m.planner.sure.At(m.planner.complete.chance(sets[k].row))
+	plan.Steps = m.planner.arrange(m.history, r, sets[k].tools, d.chance, d.total)
+	for i := range a.table.Tools {
+		plan.Fits = max(plan.Fits, m.find.chance(m.find.score(a.table.row(i)), a.table.row(i)))
+	}
+	return plan
+}
+
+// addPairs adds the pairs of tools of a task, as its request saw them.
+func (e *exam) addPairs(r *request) {
+	t := e.task
+	if t == nil || len(t.set) < 2 || len(t.set) > mostPaired {
+		return
+	}
+	tools := distinct(t.Steps)
+	all, n := e.history.pairs(tools, r), len(tools)
+	step := max(1, (n*n-n)/mostPairs)
+	for k := 0; k < len(all); k++ {
+		if i, j := k/n, k%n; i != j && (k+int(t.Group%97))%step == 0 {
+			e.pairs[0].add(all[k], one(i < j), e.held())
+			e.pairs[1].add(all[k], one(slices.Contains(t.Links, [2]int32{tools[i], tools[j]})), e.held())
+		}
+	}
+}

@@ -1,0 +1,365 @@
+package rank
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"sync"
+
+	"waymark/internal/numeric"
+	"waymark/suggest/learn/labels"
+	"waymark/suggest/semantic"
+)
+
+const (
+	nearRequests     = 30   // past requests that copies are sought among
+	mostVoters       = 10   // of them, those that vote
+	fewVotes         = .5   // likeness of past requests that votes are careful by: few words in common say little
+	fewCopies        = .005 // the same of likeness⁴
+	leastNeed        = .08  // a tool that a request needs less than that brings nothing else in
+	mostClauses      = 8
+	mostTexts        = 24  // best texts, from which the largest matches are read
+	filteredTexts    = 960 // best texts, among which allowed tools are sought
+	requiringTexts   = 8   // best texts, whose requirements are noted
+	textCandidates   = 24  // of these, those that are candidates
+	closedCandidates = 4   // of these, those whose requirements are candidates, too
+	leastAssoc       = -1. // bounds of the association of a word with a tool
+	mostAssoc        = 4.
+)
+
+// evidence is what the words of a request say of one tool.
+type evidence struct {
+	ridge, votes, copies, best, nearSet float64
+	besideMost, besideMean              float64
+	linear                              float64 // sum of associations of the words, by √words
+	strongest                           float64 // strongest association of a word
+	need                                float64 // .6·ridge + .4·votes, in [0, 1], 0 below leastNeed
+}
+
+// request is what the words of a request are evidence for. It must be closed.
+type request struct {
+	history *History
+	near    []labels.Neighbour // past requests, the nearest first
+	said    string
+	stems   []string
+	asks    asks
+	known   float64 // share of words that past requests have
+
+	used             []evidence // by column
+	unused           evidence   // of a tool that no task used
+	scores           []float64  // of the regression, by column
+	sorted           []Ranked   // the used tools by these
+	needed           []int32    // tools with a need
+	required, direct map[int32]float64
+	requiredText     map[int32]float64
+	server           map[int32]float64 // by server, the sum of needs
+	total, size      float64           // sum of needs, tools of the near requests
+	likely           []Ranked          // the best by a rough sum
+
+	text    *semantic.Matching
+	clauses []*semantic.Matching
+	top     []semantic.Hit // the best texts
+	most    struct{ text, near float64 }
+}
+
+// requests keeps the buffers of requests that are closed.
+var requests = sync.Pool{New: func() any {
+	return &request{requiredText: map[int32]float64{}, required: map[int32]float64{}, direct: map[int32]float64{}, server: map[int32]float64{}}
+}}
+
+func (r *request) close() {
+	r.text.Close()
+	for _, c := range r.clauses {
+		c.Close()
+	}
+	clear(r.required)
+	clear(r.requiredText)
+	clear(r.direct)
+	clear(r.server)
+	clear(r.used)
+	*r = request{used: r.used[:0], scores: r.scores[:0], sorted: r.sorted[:0], needed: r.needed[:0], required: r.required, requiredText: r.requiredText, direct: r.direct,
+		server: r.server, likely: r.likely[:0], clauses: r.clauses[:0], top: r.top[:0]}
+	requests.Put(r)
+}
+
+// request reads a request. Only allowed tools become candidates; nil allows all.
+func (h *History) request(text string, allowed func(tool int32) bool) *request {
+	r := requests.Get().(*request)
+	r.history, r.used = h, slices.Grow(r.used, len(h.used))[:len(h.used)]
+	r.said, r.stems = text, semantic.Stems(text)
+	r.asks = asksOf(text)
+	vector := h.texts.vocabulary.Vector(r.stems)
+	r.vote(vector)
+	r.associate(vector)
+	r.spread()
+	r.match(text, allowed)
+	r.choose(allowed)
+	return r
+}
+
+// of returns the evidence for a tool.
+func (r *request) of(tool int32) *evidence {
+	if c := r.history.column[tool]; c >= 0 {
+		return &r.used[c]
+	}
+	return &r.unused
+}
+
+// place returns ln(1 + place of a tool by the scores of the regression), which unused tools have 0 of.
+func (r *request) place(tool int32, score float64) float64 {
+	h := r.history
+	i, _ := slices.BinarySearchFunc(r.sorted, Ranked{tool, score}, better)
+	switch {
+	case score < 0:
+		i += len(h.column) - len(h.used)
+	case score == 0:
+		used, _ := slices.BinarySearch(h.used, tool)
+		i += int(tool) - used // unused ones before it
+	}
+	return numeric.Ln(float64(1 + i))
+}
+
+// vote lets the nearest past requests vote for the tools that they used.
+func (r *request) vote(x labels.Vector) {
+	h := r.history
+	r.scores = h.ridge.Scores(r.scores, x)
+	for c, v := range r.scores {
+		r.used[c].ridge = v
+		r.sorted = append(r.sorted, Ranked{h.used[c], v})
+	}
+	r.sorted = best(r.sorted, len(r.sorted))
+	r.near = r.nearest(x)
+	sum, sharp := fewVotes, fewCopies
+	for i, v := range r.near {
+		set := h.tasks[h.asked[v.Row]].needs()
+		s := v.Similarity
+		s4 := float64(float64(s*s) * float64(s*s))
+		sharp += s4
+		for _, t := range set {
+			e := r.of(t)
+			if i < mostVoters {
+				e.votes += s
+			}
+			e.copies += s4
+			e.best = max(e.best, s)
+			if i == 0 {
+				e.nearSet = 1
+			}
+		}
+		if i < mostVoters {
+			sum += s
+			r.size += float64(s * float64(len(set)))
+		}
+	}
+	r.size /= sum - fewVotes + 1e-6
+	for c := range r.used {
+		r.used[c].votes /= sum
+		r.used[c].copies /= sharp
+	}
+}
+
+// voters are the past requests that vote.
+func (r *request) voters() []labels.Neighbour { return r.near[:min(mostVoters, len(r.near))] }
+
+// nearest lists the nearest past requests. Those of the same words are alike by 1, the newest first, however rare their words
+// are: of a text with words that no other has, a part of its vector is left out.
+func (r *request) nearest(x labels.Vector) []labels.Neighbour {
+	h := r.history
+	near := h.nearest.Of(x, nearRequests)
+	same := h.same[wording(r.stems)]
+	if len(same) == 0 {
+		return near
+	}
+	near = slices.DeleteFunc(near, func(n labels.Neighbour) bool { return slices.Contains(same, n.Row) })
+	var all []labels.Neighbour
+	for _, row := range slices.Backward(same) {
+		all = append(all, labels.Neighbour{Row: row, Similarity: 1})
+	}
+	all = append(all, near...)
+	return all[:min(nearRequests, len(all))]
+}
+
+// associate adds what each word speaks for: its association with the tools that it was counted with, and with any other.
+func (r *request) associate(x labels.Vector) {
+	h := r.history
+	known := 0
+	without := make([]float64, len(x.I)) // the least that each word adds to a tool
+	for k, f := range x.I {
+		if h.word[f] == 0 {
+			continue
+		}
+		without[k] = max(leastAssoc, min(0, numeric.Ln(2/(float64(h.word[f])+2))))
+		r.unused.linear += without[k]
+		if r.unused.strongest = max(r.unused.strongest, without[k]); known == 0 {
+			r.unused.strongest = without[k]
+		}
+		known++
+	}
+	for c := range r.used {
+		r.used[c].linear, r.used[c].strongest = r.unused.linear, r.unused.strongest
+	}
+	for k, f := range x.I {
+		row := h.words.rows[uint64(f)]
+		for i := row.from; i < row.to; i++ {
+			a, e := h.speaks[i], r.of(h.words.tools[i])
+			e.linear += a - without[k]
+			e.strongest = max(e.strongest, a)
+		}
+	}
+	by := math.Sqrt(max(1, float64(len(x.I))))
+	for c := range r.used {
+		r.used[c].linear /= by
+	}
+	r.unused.linear /= by
+	words, seen := 0, 0
+	for _, s := range distinct(semantic.Tokens(strings.Join(r.stems, " "))) {
+		words++
+		if f, ok := h.texts.vocabulary.Feature(s); ok && h.word[f] > 0 {
+			seen++
+		}
+	}
+	r.known = float64(seen) / max(1, float64(words))
+}
+
+// spread lets the tools that the request surely needs bring in others: those used beside them, their server, and what
+// they require.
+func (r *request) spread() {
+	h := r.history
+	for c, t := range h.used {
+		e := &r.used[c]
+		v := max(0, min(1, float64(.6*e.ridge)+float64(.4*e.votes)))
+		if v < leastNeed {
+			continue
+		}
+		e.need = v
+		r.needed = append(r.needed, t)
+		r.total += v
+		if s := h.texts.tools[t].Server; s >= 0 {
+			r.server[s] += v
+		}
+		for _, to := range h.texts.closure[t] {
+			r.required[to] = max(r.required[to], v)
+		}
+		for _, to := range h.texts.tools[t].Requires {
+			r.direct[to] = max(r.direct[to], v)
+		}
+	}
+	for _, t := range r.needed {
+		f, v := h.beside.of(key(t)), r.of(t).need
+		for i, to := range f.tools {
+			p := float64(v * float64(f.n[i]) / (float64(h.within[t]) + 1))
+			e := r.of(to)
+			e.besideMost = max(e.besideMost, p)
+			e.besideMean += p
+		}
+	}
+	if r.total > 0 {
+		for c := range r.used {
+			r.used[c].besideMean /= r.total
+		}
+	}
+}
+
+// match compares the texts of the tools with the request and with each of its clauses.
+func (r *request) match(text string, allowed func(tool int32) bool) {
+	h := r.history
+	r.text = h.texts.matcher.Match(text)
+	most := mostTexts
+	if allowed != nil {
+		most = filteredTexts
+	}
+	r.top = r.text.Top(r.top, most, VectorWeight)
+	for _, hit := range r.top[:min(mostTexts, len(r.top))] {
+		weight := 1 - h.texts.tools[hit.Doc].Demoted
+		r.most.text = max(r.most.text, weight*r.text.Of(hit.Doc))
+		r.most.near = max(r.most.near, weight*r.text.Near(hit.Doc))
+	}
+	for _, hit := range r.top[:min(requiringTexts, len(r.top))] {
+		for _, to := range h.texts.closure[hit.Doc] {
+			v := float64((1-h.texts.tools[hit.Doc].Demoted)*r.text.Of(hit.Doc)) / max(r.most.text, 1e-6)
+			r.requiredText[to] = max(r.requiredText[to], v)
+		}
+	}
+	if allowed != nil {
+		r.top = slices.DeleteFunc(r.top, func(hit semantic.Hit) bool { return !allowed(hit.Doc) })
+		r.top = r.top[:min(mostTexts, len(r.top))]
+	}
+	if parts := clauses(text); len(parts) > 1 {
+		for _, c := range parts {
+			r.clauses = append(r.clauses, h.texts.matcher.Match(c))
+		}
+	}
+}
+
+// clauses splits a request where it asks for several things.
+func clauses(text string) []string {
+	text = strings.NewReplacer(" and ", "\n", " then ", "\n", " und ", "\n").Replace(text)
+	var parts []string
+	for _, c := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(".,;:!?\n", r) }) {
+		if c = strings.TrimSpace(c); len(c) > 3 && len(parts) < mostClauses {
+			parts = append(parts, c)
+		}
+	}
+	return parts
+}
+
+// choose keeps the best tools by a rough sum. Of those that neither a task, nor a text, nor a requirement speaks for, all
+// equal, the first ones are enough.
+func (r *request) choose(allowed func(tool int32) bool) {
+	h := r.history
+	rough := func(e *evidence) float64 {
+		return e.ridge + float64(.5*e.votes) + float64(.3*e.copies) + float64(.025*e.linear) + float64(.3*e.besideMost)
+	}
+	for c, t := range h.used {
+		r.likely = append(r.likely, Ranked{t, rough(&r.used[c]) + float64(.2*r.required[t])})
+	}
+	none, others := rough(&r.unused), map[int32]float64{}
+	for t, v := range r.required {
+		if h.column[t] < 0 {
+			others[t] = none + float64(.2*v)
+		}
+	}
+	for _, hit := range r.top {
+		more := float64(.15 * hit.Score)
+		if c := h.column[hit.Doc]; c >= 0 {
+			r.likely[c].Score += more
+		} else if v, ok := others[hit.Doc]; ok {
+			others[hit.Doc] = v + more
+		} else {
+			others[hit.Doc] = none + more
+		}
+	}
+	for t, v := range others {
+		r.likely = append(r.likely, Ranked{t, v})
+	}
+	if allowed != nil {
+		r.likely = slices.DeleteFunc(r.likely, func(c Ranked) bool { return !allowed(c.Tool) })
+	}
+	for t, left := int32(0), mostNeeds; left > 0 && int(t) < len(h.column); t++ {
+		if _, ok := others[t]; !ok && h.column[t] < 0 && (allowed == nil || allowed(t)) {
+			r.likely = append(r.likely, Ranked{t, none})
+			left--
+		}
+	}
+	r.likely = best(r.likely, mostNeeds)
+}
+
+// candidates appends the tools that a request may need: the best by a rough sum, those whose text fits best, and what
+// the best require.
+func (r *request) candidates(q *asked, most int) (dst []int32) {
+	for _, c := range r.likely[:min(most, len(r.likely))] {
+		dst = append(dst, c.Tool)
+	}
+	for i, hit := range r.top[:min(textCandidates, len(r.top))] {
+		dst = append(dst, hit.Doc)
+		if i < closedCandidates {
+			dst = append(dst, r.history.texts.closure[hit.Doc]...)
+		}
+	}
+	if q.of != nil {
+		for t := range q.of.Near {
+			dst = append(dst, t)
+		}
+	}
+	return slices.DeleteFunc(dst, func(t int32) bool { return !q.allows(t) })
+}

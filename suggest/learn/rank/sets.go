@@ -1,0 +1,411 @@
+package rank
+
+import (
+	"slices"
+
+	"waymark/internal/numeric"
+	"waymark/suggest/learn/decode"
+	"waymark/suggest/semantic"
+)
+
+// A plan is chosen among sets of tools: the likeliest ones, as many as give the highest expected F1 and some more and
+// fewer; what near past requests used; past sets of likely tools; what likely tools require. Two models of trees say what a
+// set is worth: its F1 with the tools that are used, and whether it has all of them. They start from
+//
+//	F1        s·F1(set, that of the nearest request) + (1-s)·2·Σ_{t in set} p(t)/(|set| + Σ p(t))
+//	complete  s·[set has all of that of the nearest] + (1-s)·Π_{t not in set} (1 - p(t)),   s = likeness⁸ of the nearest
+//
+// so that near copies of past requests are answered as they went, from the first task on.
+
+// The features of a set.
+const (
+	setExpected = iota // where F1 starts, in log-odds
+	setHas             // where completeness starts, in log-odds
+	setSum             // Σ log-odds of its tools
+	setMean            // the same by size
+	setLeast           // smallest chance of its tools
+	setNext            // largest chance of a tool that it lacks
+	setLacks           // sum of the chances that it lacks
+	setSize
+	setLonger  // size less that of the likeliest tools with the highest expected F1
+	setMore    // size less the sum of all chances
+	setLikely  // F1 with those
+	setTimes   // near requests that used exactly these
+	setShare   // their share, by likeness²
+	setBest    // largest likeness of these
+	setNearest // likeness of the nearest request
+	setClosed  // mean share of what its tools require that it has
+	setPast    // ln(1 + past tasks that used exactly these)
+	setBeside  // mean over its tools of the largest share of tasks with it, among tasks of another one
+	setApart   // least of these
+	setKnown   // as in the table
+	setText
+	setFeatures
+)
+
+const (
+	moreSets     = 3   // sets longer and shorter than expected
+	nearSets     = 25  // near requests whose sets are considered
+	foundSets    = 3   // tools that the request asks for by itself, with what they require
+	closedSets   = 4   // likeliest tools whose requirements are
+	seededSets   = 10  // likeliest tools whose past sets are
+	mostPast     = 200 // newest past tasks of each
+	mostLikely   = 30  // past sets
+	unlikely     = .02 // a past set with a tool below this is not considered
+	longestPlan  = 25
+	leastNamed   = .5  // match of a clause from which on it names a tool
+	nearlyNamed  = .85 // of that match, what serves as well
+	copied       = .5  // likeness from which on a near request vouches for a tool that changes something
+	surelyNeeded = .3  // need of a tool from which on what it requires may change something
+	surelyUsed   = .7  // chance from which on a tool may change something, unless the request only asks for reading
+	leastPlanned = .05 // chance below which a tool is in no set of likeliest ones, but the first
+)
+
+// toolSet is a set of tools that a plan may consist of.
+type toolSet struct {
+	tools              []int32 // rising
+	times, share, best float64 // of near requests that used exactly these
+	row                []float32
+}
+
+// draft is what a plan is made of: the candidates of a request and the chance of each that a task uses it.
+type draft struct {
+	*History
+	request *request
+	chance  map[int32]float64
+	found   []Ranked // by falling score of what the request asks for by itself, those that may be planned
+	likely  []Ranked // by falling chance, those that may be planned
+	total   float64  // sum of their chances
+	named   []naming
+	sets    []toolSet
+	at      map[uint64]int
+}
+
+func newDraft(r *request, t *Table, needs *ranker, allows func(tool int32) bool) *draft {
+	d := &draft{History: r.history, request: r, chance: map[int32]float64{}, at: map[uint64]int{}}
+	chances := make([]float64, len(t.Tools))
+	for i := range t.Tools {
+		chances[i] = min(.999, max(1e-4, needs.chance(needs.score(t.row(i)), t.row(i))))
+	}
+	for i, tool := range t.Tools {
+		p := chances[i]
+		for k, by := range t.Tools { // without past requests what requires it decides
+			if len(d.asked) == 0 && d.requires(by, tool) {
+				p = max(p, float64(.999*chances[k]))
+			}
+		}
+		if allows == nil || allows(tool) {
+			d.likely = append(d.likely, Ranked{tool, p})
+			d.found = append(d.found, Ranked{tool, float64(t.row(i)[Found])})
+		}
+	}
+	d.found = best(d.found, len(d.found))
+	d.likely = best(d.likely, len(d.likely))
+	d.clauses()
+	d.likely = d.planable(d.likely)
+	for _, c := range d.likely {
+		d.chance[c.Tool] = c.Score
+		d.total += c.Score
+	}
+	d.found = slices.DeleteFunc(d.found, func(c Ranked) bool { return d.chance[c.Tool] == 0 }) // doubles
+	return d
+}
+
+// planable are the tools that may be in a plan. A tool adds something if the request has a word for it that no likelier one
+// has. One that changes something may be planned if the request has a verb or, unless it only asks for reading, another word
+// for it that no likelier tool has, if a tool that the request needs requires it, or if requests like it used it. What
+// no task used, no likelier tool requires and adds nothing is left out: many catalogs offer one service several times.
+func (d *draft) planable(list []Ranked) (kept []Ranked) {
+	r := d.request
+	var terms []string
+	for _, term := range semantic.Terms(d.request.said) {
+		terms = append(terms, term)
+	}
+	had, has := make([]bool, len(terms)), make([]bool, len(terms))
+	acted := make([]bool, len(r.asks.families))
+	for i, c := range list {
+		if i >= longestPlan {
+			break
+		}
+		tool := &d.texts.tools[c.Tool]
+		clear(has)
+		semantic.Mark(tool.Name, terms, has)
+		semantic.Mark(tool.Text, terms, has)
+		adds := slices.ContainsFunc(d.named, func(x naming) bool { return x.tool == c.Tool })
+		for k := range has {
+			adds = adds || has[k] && !had[k]
+		}
+		if a := d.texts.actions[c.Tool]; a.effect == Changes && !a.guessed {
+			asked := slices.ContainsFunc(a.families, func(f int) bool { return r.asks.families[f] && !acted[f] })
+			if !asked && r.required[c.Tool] < surelyNeeded && r.of(c.Tool).best < copied && (r.asks.reads || !adds && c.Score < surelyUsed) {
+				continue
+			}
+			for _, f := range a.families {
+				acted[f] = true
+			}
+		}
+		adds = adds || i == 0 || slices.ContainsFunc(kept, func(k Ranked) bool { return slices.Contains(d.texts.closure[k.Tool], c.Tool) })
+		if d.within[c.Tool] == 0 && !adds && c.Score < surelyUsed {
+			continue
+		}
+		for k := range has {
+			had[k] = had[k] || has[k]
+		}
+		kept = append(kept, c)
+	}
+	return kept
+}
+
+// consider adds a set unless it is there.
+func (d *draft) consider(tools []int32) *toolSet {
+	set := slices.Clone(tools)
+	slices.Sort(set)
+	set = slices.Compact(set)
+	k := key(set...)
+	i, ok := d.at[k]
+	if !ok {
+		i = len(d.sets)
+		d.at[k] = i
+		d.sets = append(d.sets, toolSet{tools: set})
+	}
+	return &d.sets[i]
+}
+
+// choose lists the sets and describes them.
+func (d *draft) choose() []toolSet {
+	if len(d.likely) == 0 {
+		return nil
+	}
+	p := make([]float64, len(d.likely))
+	for i, c := range d.likely {
+		p[i] = c.Score
+	}
+	expected, _ := decode.Size(p, longestPlan)
+	if whole := slices.IndexFunc(d.likely, func(c Ranked) bool { return d.request.isName(c.Tool) }); whole >= 0 {
+		tool := d.likely[whole].Tool
+		d.consider(d.planned(append([]int32{tool}, d.texts.closure[tool]...)))
+		d.describe(d.sets[0].tools)
+		return d.sets
+	}
+	prefix := func(k int) (tools []int32) {
+		for i, c := range d.likely[:k] {
+			if i == 0 || c.Score >= leastPlanned {
+				tools = append(tools, c.Tool)
+			}
+		}
+		return tools
+	}
+	for k := max(1, expected-moreSets); k <= min(len(d.likely), expected+moreSets); k++ {
+		d.consider(prefix(k))
+	}
+	for i, f := range d.found[:min(foundSets, len(d.found))] {
+		with := d.planned(append([]int32{f.Tool}, d.texts.closure[f.Tool]...))
+		d.consider(with)
+		for k := 1; i == 0 && k <= min(len(d.likely), expected+1); k++ {
+			d.consider(append(prefix(k), with...))
+		}
+	}
+	likeliest := d.withNamed(prefix(expected))
+	d.consider(likeliest)
+	sum := 1e-9
+	near := d.request.near[:min(nearSets, len(d.request.near))]
+	for _, v := range near {
+		sum += float64(v.Similarity * v.Similarity)
+	}
+	for _, v := range near {
+		if set := d.planned(d.tasks[d.asked[v.Row]].set); len(set) > 0 {
+			s := d.consider(set)
+			s.times++
+			s.share += float64(v.Similarity*v.Similarity) / sum
+			s.best = max(s.best, v.Similarity)
+		}
+	}
+	for _, set := range d.likelyPast() {
+		d.consider(set)
+	}
+	for _, c := range d.likely[:min(closedSets, len(d.likely))] {
+		if list := d.texts.closure[c.Tool]; len(list) > 0 {
+			d.consider(d.planned(append([]int32{c.Tool}, list...)))
+		}
+	}
+	d.describe(likeliest)
+	return d.sets
+}
+
+// naming is the tool that a clause of the request names: the one with the best text.
+type naming struct {
+	clause *semantic.Matching
+	tool   int32
+	match  float64
+}
+
+func (d *draft) match(clause *semantic.Matching, t int32) float64 {
+	return float64((1 - d.texts.tools[t].Demoted) * clause.Of(t))
+}
+
+// clauses finds what each clause of the request names, if anything.
+func (d *draft) clauses() {
+	parts := d.request.clauses
+	if len(parts) == 0 {
+		parts = []*semantic.Matching{d.request.text}
+	}
+	for _, clause := range parts {
+		best := naming{clause: clause}
+		for _, c := range d.likely {
+			if v := d.match(clause, c.Tool); v > best.match {
+				best.tool, best.match = c.Tool, v
+			}
+		}
+		if best.match >= leastNamed {
+			d.named = append(d.named, best)
+		}
+	}
+}
+
+// withNamed adds what the clauses name to the likeliest tools, unless one of these fits the clause nearly as well.
+func (d *draft) withNamed(tools []int32) []int32 {
+	for _, x := range d.named {
+		had := 0.0
+		for _, t := range tools {
+			had = max(had, d.match(x.clause, t))
+		}
+		if _, ok := d.chance[x.tool]; ok && had < nearlyNamed*x.match {
+			tools = append(tools, x.tool)
+		}
+	}
+	return tools
+}
+
+// isName reports whether the request is the name of a tool and nothing else.
+func (r *request) isName(tool int32) bool {
+	name, words := r.history.texts.names[tool], semantic.Tokens(r.said)
+	in := func(all []string) func(string) bool {
+		return func(w string) bool { return !slices.Contains(all, w) }
+	}
+	return len(name) > 1 && !slices.ContainsFunc(words, in(name)) && !slices.ContainsFunc(name, in(words))
+}
+
+// planned are the tools of a set that may be planned.
+func (d *draft) planned(set []int32) (kept []int32) {
+	for _, t := range set {
+		if _, ok := d.chance[t]; ok && len(kept) < longestPlan {
+			kept = append(kept, t)
+		}
+	}
+	return kept
+}
+
+// likelyPast lists the sets of past tasks all of whose tools are likely, the likeliest first.
+func (d *draft) likelyPast() (sets [][]int32) {
+	var found []Ranked // task, sum of log-odds
+	seen := map[uint64]bool{}
+	for _, c := range d.likely[:min(seededSets, len(d.likely))] {
+		users := d.users[c.Tool]
+	next:
+		for _, k := range users[max(0, len(users)-mostPast):] {
+			set := d.tasks[k].set
+			sum := 0.0
+			for _, t := range set {
+				p := d.chance[t]
+				if p < unlikely {
+					continue next
+				}
+				sum += logOdds(p)
+			}
+			if h := key(set...); !seen[h] {
+				seen[h] = true
+				found = append(found, Ranked{k, sum})
+			}
+		}
+	}
+	for _, f := range best(found, mostLikely) {
+		sets = append(sets, d.tasks[f.Tool].set)
+	}
+	return sets
+}
+
+func logOdds(p float64) float64 { return numeric.Ln((p + 3e-3) / (1 - p + 3e-3)) }
+
+func overlap(a, b []int32) (n float64) {
+	for _, t := range a {
+		if _, ok := slices.BinarySearch(b, t); ok {
+			n++
+		}
+	}
+	return n
+}
+
+// describe fills in the features of the sets. likeliest are the tools with the highest expected F1.
+func (d *draft) describe(likeliest []int32) {
+	likeliest = slices.Clone(likeliest)
+	slices.Sort(likeliest)
+	var nearest []int32
+	likeness, copy := 0.0, 0.0
+	if near := d.request.near; len(near) > 0 {
+		nearest = d.tasks[d.asked[near[0].Row]].set
+		likeness = near[0].Similarity
+		square := float64(likeness * likeness)
+		copy = min(.98, float64(square*square)*float64(square*square))
+	}
+	for i := range d.sets {
+		s := &d.sets[i]
+		n := float64(len(s.tools))
+		var has, odds, beside float64
+		least, apart := 1.0, 1.0
+		for _, t := range s.tools {
+			p := d.chance[t]
+			has, odds, least = has+p, odds+logOdds(p), min(least, p)
+			most := 0.0
+			for _, o := range s.tools {
+				if o != t {
+					most = max(most, d.besides(o, t))
+				}
+			}
+			if n > 1 {
+				beside, apart = beside+most/n, min(apart, most)
+			}
+		}
+		lacks, next, none := 0.0, 0.0, 1.0
+		for _, c := range d.likely {
+			if _, in := slices.BinarySearch(s.tools, c.Tool); !in {
+				lacks, next, none = lacks+c.Score, max(next, c.Score), none*(1-c.Score)
+			}
+		}
+		closed := 0.0
+		for _, t := range s.tools {
+			if list := d.texts.closure[t]; len(list) > 0 {
+				closed += overlap(s.tools, list) / float64(len(list)) / n
+			} else {
+				closed += 1 / n
+			}
+		}
+		all := 0.0
+		if overlap(nearest, s.tools) == float64(len(nearest)) {
+			all = 1
+		}
+		f1 := float64(copy*similar(s.tools, nearest)) + float64((1-copy)*2*has)/(n+d.total)
+		s.row = make([]float32, setFeatures)
+		for k, v := range [setFeatures]float64{
+			setExpected: logOdds(f1), setHas: logOdds(float64(copy*all) + float64((1-copy)*none)),
+			setSum: odds, setMean: odds / n, setLeast: least, setNext: next, setLacks: lacks, setSize: n, setLonger: n - float64(len(likeliest)),
+			setMore: n - d.total, setLikely: similar(s.tools, likeliest), setTimes: s.times, setShare: s.share, setBest: s.best, setNearest: likeness,
+			setClosed: closed, setPast: numeric.Ln(1 + float64(d.times[key(s.tools...)])), setBeside: beside, setApart: apart,
+			setKnown: d.request.known, setText: d.request.most.text,
+		} {
+			s.row[k] = float32(v)
+		}
+	}
+}
+
+// similar is the F1 of two sets, rising.
+func similar(a, b []int32) float64 {
+	if len(a)+len(b) == 0 {
+		return 0
+	}
+	return 2 * overlap(a, b) / float64(len(a)+len(b))
+}
+
+// besides is the share of tasks with b that used a, too.
+func (h *History) besides(a, b int32) float64 {
+	return h.beside.of(key(b)).count(a) / (float64(h.within[b]) + 1)
+}

@@ -1,0 +1,50 @@
+package rank
+
+import (
+	"waymark/internal/codec"
+	"waymark/suggest/learn/calibrate"
+	"waymark/suggest/learn/logit"
+	"waymark/suggest/learn/trees"
+)
+
+// Write writes what was fitted for [ReadFitted].
+func (f *Fitted) Write(w *codec.Writer) {
+	for _, r := range []*ranker{&f.find, &f.needs, &f.next} {
+		w.Float(r.start.bias)
+		w.Float(r.start.slope)
+		w.Uint(uint64(r.start.by))
+		w.Float(r.familiar)
+		r.trees.Write(w)
+		w.Bool(r.sure != nil)
+		if r.sure != nil {
+			r.sure.Write(w)
+		}
+		r.curves[0].Write(w)
+		r.curves[1].Write(w)
+	}
+	for _, j := range f.planner.judges() {
+		j.trees.Write(w)
+	}
+	f.planner.sure.Write(w)
+}
+
+// ReadFitted reads what [Fitted.Write] wrote. What is damaged fails r.
+func ReadFitted(r *codec.Reader) *Fitted {
+	f := &Fitted{}
+	for _, k := range []*ranker{&f.find, &f.needs, &f.next} {
+		k.start = start{bias: r.Float(), slope: r.Float(), by: Row(min(r.Uint(), uint64(rows)-1))}
+		k.familiar = r.Float()
+		k.trees = trees.Read(r, int(rows))
+		if r.Bool() {
+			k.sure = logit.Read(r, sureFeatures)
+		}
+		k.curves[0], k.curves[1] = calibrate.Read(r), calibrate.Read(r)
+	}
+	f.planner = newPlanner()
+	for i, j := range f.planner.judges() {
+		j.trees = trees.Read(r, [...]int{setFeatures, setFeatures, pairFeatures, pairFeatures}[i])
+	}
+	f.planner.sure = calibrate.Read(r)
+	f.planner.familiar = float32(f.find.familiar)
+	return f
+}

@@ -1,0 +1,97 @@
+package rank
+
+import (
+	"waymark/internal/numeric"
+	"waymark/suggest/learn/calibrate"
+	"waymark/suggest/learn/logit"
+)
+
+// A ranker compares tools within a question, so its scores do not say whether any of them fits. That is learned from
+// what was held out and from foreign requests: a logistic regression on the score of a tool, the share of known words
+// and the best text. The length of a request is no part of it: it tells a history from other requests, but not a
+// request that is served from one that is not.
+const (
+	sureHold     = 10. // L2 penalty of what the regression differs from surePrior
+	sureForeign  = .5  // weight of foreign requests against all others
+	sureFeatures = 3
+)
+
+// surePrior is the regression where nothing is held out: about what histories of hundreds of tasks teach. The slope
+// of the best text is negative since the score counts that text already.
+var surePrior = logit.Model{Bias: -1, Slope: []float64{.8, 1.3, -5}, Mean: make([]float64, sureFeatures)}
+
+// surePlaces are the places of a question that are learned from. Where few kinds of requests come again and again the
+// first places are all right; the last ones say what is not.
+var surePlaces = [...]int{0, 1, 2, 5, 9}
+
+// claim is what the chance of a tool is computed from: its log-odds and the rows of the question.
+func claim(score float64, row []float32) []float64 {
+	return []float64{score, float64(row[Known]), float64(row[BestText])}
+}
+
+// fitSure fits the chance of tools of questions, each as the ranker of the other half of the tasks sees it and by the weight of
+// its kind, and its calibration.
+func (r *ranker) fitSure(x *examples, halves [2]*ranker) {
+	d := logit.Data{P: sureFeatures}
+	var others float64
+	var foreigners []int
+	for q, fold := range x.folds {
+		if x.kinds[q] == cold {
+			continue
+		}
+		list, _ := halves[fold%2].ordered(x, q)
+		for _, at := range surePlaces {
+			if at >= len(list) {
+				break
+			}
+			if x.kinds[q] == foreign {
+				foreigners = append(foreigners, len(d.W))
+			} else {
+				others += float64(x.Weight[q])
+			}
+			i := int(list[at].Tool)
+			z := claim(list[at].Score, x.row(i))
+			d.Add(z, float64(x.Right[i]))
+			d.Z = append(d.Z, float32(surePrior.Z(z)))
+			d.W = append(d.W, x.Weight[q])
+		}
+	}
+	for _, i := range foreigners {
+		d.W[i] = float32(sureForeign * max(1, others) / float64(len(foreigners)))
+	}
+	r.sure = surePrior.Plus(logit.Fit(d, sureHold))
+	if zero := make([]float32, rows); r.sure.P(claim(1, zero)) <= r.sure.P(claim(0, zero)) {
+		r.sure = nil // a better score must not be a lower chance: there is too little to learn it from
+	}
+	var claims []calibrate.Prediction
+	for i, y := range d.Y {
+		z := d.X[i*sureFeatures : (i+1)*sureFeatures]
+		p := Chance(float64(z[0]))
+		if r.sure != nil {
+			p = logit.Sigmoid(r.sure.ZRow(z))
+		}
+		claims = append(claims, calibrate.Prediction{P: p, Right: y > 0, Age: -numeric.Log2(float64(d.W[i]))})
+	}
+	r.curves[0], r.curves[1] = calibrate.Fit(claims), &calibrate.Curve{}
+}
+
+// chance is the calibrated chance that goes with a score, where tools stand alone; row is any of the question.
+func (r *ranker) chance(score float64, row []float32) float64 {
+	if r.sure != nil {
+		return r.curves[0].At(r.sure.P(claim(score, row)))
+	}
+	return r.curves[0].At(Chance(score))
+}
+
+// ordered returns the rows of a question by falling score, and the sum of all odds by those of the first.
+func (r *ranker) ordered(x *examples, q int) (list []Ranked, sum float64) {
+	from, to := x.question(q)
+	for i := from; i < to; i++ {
+		list = append(list, Ranked{int32(i), r.score(x.row(i))})
+	}
+	list = best(list, len(list))
+	for _, c := range list {
+		sum += float64(float64(x.times[c.Tool]) * numeric.Exp(c.Score-list[0].Score))
+	}
+	return list, sum
+}

@@ -1,0 +1,211 @@
+// Package proposal makes capabilities of what tasks have in common, for people to approve.
+//
+//	episodes ─▶ mine ─▶ patterns ─▶ tasks, parameters, words ─▶ rubric ─▶ proposals, ranked
+//
+// Nothing of it is written by a model: names and intents are the words that the tasks have in common,
+// descriptions come from a template, and every score is worked out from the history and says from what.
+package proposal
+
+import (
+	"cmp"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+
+	"waymark/catalog"
+	"waymark/episodic"
+	"waymark/score"
+	"waymark/suggest/mine"
+)
+
+// State of a proposal.
+type State string
+
+const (
+	Proposed State = "proposed"
+	Approved State = "approved"
+	Rejected State = "rejected"
+)
+
+// Proposal is a capability that the history suggests.
+type Proposal struct {
+	ID         string             `json:"id"` // names its tools and their order: what is the same has the same id
+	State      State              `json:"state"`
+	Rank       int                `json:"rank,omitempty"` // among those that wait for a decision, from 1
+	Capability catalog.Capability `json:"capability"`
+	Composite  score.Decimal      `json:"composite"` // by the rubric
+	Verdict    string             `json:"verdict"`
+	Caution    bool               `json:"caution,omitempty"`
+	Scores     []Score            `json:"scores"`
+	Evidence   Evidence           `json:"evidence"`
+	Notes      []string           `json:"notes,omitempty"`  // what whoever approves it should know
+	Reason     string             `json:"reason,omitempty"` // of a rejection
+}
+
+// Score is one dimension of the rubric.
+type Score struct {
+	Dimension   string        `json:"dimension"`
+	Weight      score.Decimal `json:"weight"`
+	Score       score.Decimal `json:"score"`
+	Applies     bool          `json:"applies"`
+	Explanation string        `json:"explanation"`
+}
+
+// Evidence is what was counted.
+type Evidence struct {
+	Tasks     int      `json:"tasks"`    // that did it, in this order
+	Sessions  int      `json:"sessions"` // of them
+	Together  int      `json:"together"` // tasks in which its calls stand close together, in whatever order
+	All       int      `json:"all"`      // tasks that call all its tools
+	Succeeded int      `json:"succeeded"`
+	Known     int      `json:"known"`     // tasks that did it whose outcome is known
+	BaseRate  float64  `json:"base_rate"` // of success, of tasks with its tools
+	Saved     int      `json:"calls_saved"`
+	Calls     int      `json:"calls"`              // of the whole history
+	Nearest   string   `json:"nearest,omitempty"`  // the capability that is most like it
+	Jaccard   float64  `json:"jaccard"`            // of the tools of both
+	Examples  []string `json:"examples,omitempty"` // ids of the newest episodes that did it
+}
+
+// History is what proposals are made from.
+type History struct {
+	Episodes     func() iter.Seq2[*episodic.Episode, error] // in the order recorded, the same each time
+	Tool         func(id string) (catalog.Tool, bool)
+	Capabilities []catalog.Capability
+}
+
+// Options say how. The zero value asks for the defaults.
+type Options struct {
+	Mine   mine.Options
+	Rubric *score.Rubric // [Bundled] unless given; dimensions as there
+	Newest int           // episodes looked at, default [Newest]
+}
+
+// Newest is how many episodes are looked at unless options say otherwise. Each call of them takes about
+// 100 bytes while they are mined.
+const Newest = 200_000
+
+//go:embed rubric.yaml
+var bundled []byte
+
+// Bundled is the rubric that proposals are scored by.
+var Bundled = score.MustLoad(bundled)
+
+// Report is what came of mining.
+type Report struct {
+	Proposals []Proposal `json:"-"`
+	Episodes  int        `json:"episodes"`
+	Older     int        `json:"older,omitempty"` // episodes that are not looked at, for there are many newer ones
+	Sessions  int        `json:"sessions"`        // of them; one without a session counts as one
+	Long      int        `json:"long"`            // of them, those with as many calls as a pattern has at least
+	Asked     Asked      `json:"asked"`
+	Patterns  int        `json:"patterns"`
+	Weak      int        `json:"weak"` // patterns that the rubric turns down
+
+	// Partial: something may be missing; Cut says which tools are called too often, or together with too
+	// much, for all that they have part in to be looked at, and More how many patterns were left out.
+	Partial bool     `json:"partial"`
+	Cut     []string `json:"cut,omitempty"`
+	More    int      `json:"more,omitempty"`
+}
+
+// Asked is what a pattern takes.
+type Asked struct {
+	Support  int `json:"support"`   // fewest tasks that did it
+	Sessions int `json:"sessions"`  // fewest sessions among them
+	Least    int `json:"min_tools"` // fewest calls
+	Most     int `json:"max_tools"` // most calls
+}
+
+// ErrStopped says that the options' Stop ended the work.
+var ErrStopped = errors.New("mining was stopped")
+
+// Make mines a history and makes proposals of what it finds, best first.
+func Make(h History, o Options) (Report, error) {
+	if o.Rubric == nil {
+		o.Rubric = Bundled
+	}
+	if err := CheckRubric(o.Rubric); err != nil {
+		return Report{}, err
+	}
+	g, err := gather(h, cmp.Or(max(o.Newest, 0), Newest))
+	if err != nil {
+		return Report{}, err
+	}
+	found := mine.Patterns(g.tasks, len(g.tools), o.Mine)
+	if o.Mine.Stop != nil && o.Mine.Stop() {
+		return Report{}, ErrStopped
+	}
+	asked := o.Mine.Filled()
+	r := Report{Asked: Asked{asked.Support, asked.Sessions, asked.Least, asked.Most}, Episodes: len(g.tasks), Older: g.older, Patterns: len(found.Patterns), Partial: found.Partial, More: found.More}
+	sessions := map[int32]bool{}
+	for _, t := range g.tasks {
+		sessions[t.Session] = true
+		if len(t.Tools) >= asked.Least {
+			r.Long++
+		}
+	}
+	r.Sessions = len(sessions)
+	for _, t := range found.Cut {
+		r.Cut = append(r.Cut, g.tools[t])
+	}
+	slices.Sort(r.Cut)
+	drafts := make([]*draft, len(found.Patterns))
+	for i := range drafts {
+		drafts[i] = g.draft(&found.Patterns[i], h)
+	}
+	if err := g.read(h, drafts); err != nil {
+		return Report{}, err
+	}
+	all := make([]scored, len(drafts))
+	for i, d := range drafts {
+		if all[i], err = d.score(g, h, o.Rubric, asked.Support); err != nil {
+			return Report{}, err
+		}
+	}
+	r.Proposals = ranked(o.Rubric, all)
+	r.Weak = len(all) - len(r.Proposals)
+	return r, nil
+}
+
+// IDUnder is the id that the proposal would have if its tools had other names.
+func (p *Proposal) IDUnder(name func(tool string) string) string {
+	tools, after := make([]string, len(p.Capability.Tasks)), make([][]int, len(p.Capability.Tasks))
+	for _, t := range p.Capability.Tasks {
+		i, ok := place(t.ID, len(tools))
+		if !ok {
+			return p.ID // its capability is not as it was mined
+		}
+		tools[i], after[i] = name(t.Tool), []int{}
+		for _, d := range t.DependsOn {
+			if a, ok := place(d, len(tools)); ok {
+				after[i] = append(after[i], a)
+			}
+		}
+		slices.Sort(after[i])
+	}
+	return contentID(tools, after)
+}
+
+// taskID names the task at a place of a pattern, place reads it.
+func taskID(i int) string { return fmt.Sprintf("t%d", i+1) }
+
+func place(id string, of int) (i int, ok bool) {
+	n, err := strconv.Atoi(strings.TrimPrefix(id, "t"))
+	return n - 1, err == nil && n >= 1 && n <= of
+}
+
+// contentID names tools and their order.
+func contentID(tools []string, after [][]int) string {
+	h := sha256.New()
+	for i, t := range tools {
+		fmt.Fprintf(h, "%q %v\n", t, after[i])
+	}
+	return "p" + hex.EncodeToString(h.Sum(nil)[:6])
+}
