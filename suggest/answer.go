@@ -275,8 +275,8 @@ type Alternative struct {
 type DAGAnswer struct {
 	SuggestionID  string        `json:"suggestion_id"`
 	DAG           DAG           `json:"dag"`
-	Confidence    float64       `json:"confidence"`         // that it fits the intent: that any tool does
-	Complete      float64       `json:"complete,omitempty"` // of a plan for an intent: probability that nothing is missing, if it fits
+	Confidence    float64       `json:"confidence"`         // probability that the plan has all that the intent needs
+	Complete      float64       `json:"complete,omitempty"` // the same, if any tool fits the intent
 	ConfidenceLow float64       `json:"confidence_low,omitempty"`
 	Mode          Mode          `json:"mode"`
 	Paths         []Path        `json:"paths"`

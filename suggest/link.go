@@ -335,10 +335,13 @@ func (p *plan) rate(a *DAGAnswer, top float64) {
 	switch {
 	case len(p.tasks) == 0:
 	case p.planned != nil:
-		a.Confidence = min(Cap, max(p.planned.Fits, p.fresh))
-		if s.add("fits", a.Confidence, 1); !p.repeats {
+		complete := 1.
+		if !p.repeats {
 			a.Complete = p.planned.Complete
+			complete = a.Complete
 		}
+		s.add("fits", min(Cap, max(p.planned.Fits, p.fresh)), complete)
+		a.Confidence = s.total
 	default:
 		ranks, path := make([]float64, len(p.tasks)), 0.0
 		for i, t := range p.tasks {

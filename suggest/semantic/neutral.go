@@ -72,3 +72,24 @@ var neutralWords = func() map[string]bool {
 
 // Neutral reports whether requests of any kind have a word, beyond the stop words.
 func Neutral(word string) bool { return neutralWords[word] }
+
+// telling are the weights of stems when requests are compared with one another; 1 of any other.
+var telling = func() map[string]float64 {
+	m := map[string]float64{}
+	for word := range neutralWords {
+		m[stem(word)] = .3
+	}
+	for word := range stopWords {
+		m[stem(word)] = .1
+	}
+	return m
+}()
+
+// Weight is how much a stem counts when requests are compared with one another: .1 for a stop word, .3 for a neutral one,
+// else 1. Requests that share "let everybody know" are not for the same thing.
+func Weight(stem string) float64 {
+	if w, ok := telling[stem]; ok {
+		return w
+	}
+	return 1
+}

@@ -15,10 +15,26 @@ import (
 	"pgregory.net/rapid"
 )
 
+func equally(string) float64 { return 1 }
+
+// Words of little weight make texts less alike than others.
+func TestWeights(t *testing.T) {
+	texts := [][]string{{"let", "know"}, {"let", "know"}, {"cancel", "meeting"}, {"cancel", "meeting"}}
+	v, rows := NewVocabulary(texts, func(token string) float64 {
+		if token == "let" || token == "know" {
+			return .1
+		}
+		return 1
+	})
+	near := NewNearest(rows, v.Len()).Of(v.Vector([]string{"cancel", "let", "know"}), 4)
+	require.Len(t, near, 4)
+	assert.Equal(t, []int32{2, 3, 0, 1}, []int32{near[0].Row, near[1].Row, near[2].Row, near[3].Row})
+}
+
 // By hand, n = 2: "book" is in both texts, idf 1 + ln(3/3) = 1; the other word and the pair of each text
 // are in one, idf 1 + ln(3/2) = 1.405465, and are only in the length √(1 + 2·1.405465²) = 2.225009.
 func TestVocabularyByHand(t *testing.T) {
-	v, rows := NewVocabulary([][]string{{"book", "flight"}, {"book", "hotel"}})
+	v, rows := NewVocabulary([][]string{{"book", "flight"}, {"book", "hotel"}}, equally)
 	require.Equal(t, 1, v.Len())
 	for _, row := range rows {
 		assert.Equal(t, []int32{0}, row.I)
@@ -157,7 +173,7 @@ func corpus(n int) [][]string {
 
 func BenchmarkFitRidge(b *testing.B) {
 	_, y := random(1, 2000, 50, 300)
-	v, rows := NewVocabulary(corpus(2000))
+	v, rows := NewVocabulary(corpus(2000), equally)
 	b.Run("rows=2000/labels=300", func(b *testing.B) {
 		for b.Loop() {
 			fitRidge(rows, v.Len(), y, 300, .7)
@@ -167,7 +183,7 @@ func BenchmarkFitRidge(b *testing.B) {
 
 func BenchmarkScores(b *testing.B) {
 	_, y := random(1, 2000, 50, 1000)
-	v, rows := NewVocabulary(corpus(2000))
+	v, rows := NewVocabulary(corpus(2000), equally)
 	r := fitRidge(rows, v.Len(), y, 1000, .7)
 	ix := NewNearest(rows, v.Len())
 	text := strings.Fields("w1 w2 w30 w400 w17 w5 w80 w9")

@@ -3,6 +3,7 @@ package labels
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"waymark/internal/numeric"
 )
@@ -15,23 +16,25 @@ type Vector struct {
 
 // Vocabulary turns the tokens of a text into a vector,
 //
-//	v[f] = (1 + ln tf) · idf,   idf = 1 + ln((n + 1) / (df + 1)),   ‖v‖ = 1,
+//	v[f] = (1 + ln tf) · weight · idf,   idf = 1 + ln((n + 1) / (df + 1)),   ‖v‖ = 1,
 //
-// over words, pairs of neighbouring words and pairs with one word between. Features that only one text has are in the length of that
+// over words, pairs of neighbouring words and pairs with one word between; the weight of a pair is the mean of those of its
+// words. Features that only one text has are in the length of that
 // text and nowhere else, and so are those that a new text brings: what nobody has said before makes a
 // text less like all others. It is immutable and safe for concurrent use.
 type Vocabulary struct {
 	feature map[string]int32
 	idf     []float64
 	rare    float64 // idf of a feature of one text
+	weight  func(token string) float64
 }
 
 // pairsWithin is how far apart the words of a pair stand at most.
 const pairsWithin = 2
 
-// NewVocabulary counts the features of texts, given as tokens, and returns the vector of each. It keeps the features of two
+// NewVocabulary counts the features of texts, given as tokens with weights, and returns the vector of each. It keeps the features of two
 // texts or more and numbers them in alphabetical order.
-func NewVocabulary(texts [][]string) (*Vocabulary, []Vector) {
+func NewVocabulary(texts [][]string, weight func(token string) float64) (*Vocabulary, []Vector) {
 	df := map[string]int32{}
 	for _, tokens := range texts {
 		seen := map[string]bool{}
@@ -51,9 +54,9 @@ func NewVocabulary(texts [][]string) (*Vocabulary, []Vector) {
 	slices.Sort(kept)
 	n := float64(len(texts))
 	idf := func(df float64) float64 { return 1 + numeric.Ln((n+1)/(df+1)) }
-	v := &Vocabulary{feature: make(map[string]int32, len(kept)), idf: make([]float64, len(kept)), rare: idf(1)}
+	v := &Vocabulary{feature: make(map[string]int32, len(kept)), idf: make([]float64, len(kept)), rare: idf(1), weight: weight}
 	for i, f := range kept {
-		v.feature[f], v.idf[i] = int32(i), idf(float64(df[f]))
+		v.feature[f], v.idf[i] = int32(i), float64(idf(float64(df[f]))*v.weightOf(f))
 	}
 	rows := make([]Vector, len(texts))
 	for i, tokens := range texts {
@@ -93,13 +96,12 @@ func (v *Vocabulary) Vector(tokens []string) Vector {
 		x.V[k] = float64((1 + numeric.Ln(tf[f])) * v.idf[f])
 		square += float64(x.V[k] * x.V[k])
 	}
-	counts := make([]float64, 0, len(other))
-	for _, n := range other {
-		counts = append(counts, n)
+	alone := make([]float64, 0, len(other))
+	for f, n := range other {
+		alone = append(alone, float64((1+numeric.Ln(n))*v.rare*v.weightOf(f)))
 	}
-	slices.Sort(counts)
-	for _, n := range counts {
-		w := float64((1 + numeric.Ln(n)) * v.rare)
+	slices.Sort(alone)
+	for _, w := range alone {
 		square += float64(w * w)
 	}
 	if square > 0 {
@@ -109,6 +111,15 @@ func (v *Vocabulary) Vector(tokens []string) Vector {
 		}
 	}
 	return x
+}
+
+// weightOf is the weight of a word, or the mean of those of a pair.
+func (v *Vocabulary) weightOf(feature string) float64 {
+	first, rest, pair := strings.Cut(feature, " ")
+	if !pair {
+		return v.weight(first)
+	}
+	return (v.weight(first) + v.weight(strings.TrimLeft(rest, " "))) / 2
 }
 
 // each calls f with every word and every pair of words within reach.

@@ -121,7 +121,7 @@ func (t *Texts) read(tasks []*Task) *Texts {
 		task.set = task.needs()
 		slices.Sort(task.set)
 	}
-	vocabulary, rows := labels.NewVocabulary(stems)
+	vocabulary, rows := labels.NewVocabulary(stems, semantic.Weight)
 	o.vocabulary = vocabulary
 	for i := range tasks {
 		tasks[i].vector, tasks[i].wording = rows[i], wording(stems[i])
@@ -189,23 +189,31 @@ func place(vectors *wordvectors.Vectors, text string) []float32 {
 // deepest is how many steps a requirement is followed.
 const deepest = 7
 
-// closure follows requirements to any depth.
+// closure lists, sorted, what each tool requires to any depth.
 func closure(tools []Tool) [][]int32 {
 	all := make([][]int32, len(tools))
 	for i := range tools {
-		reached := slices.Clone(tools[i].Requires)
-		for from, depth := 0, 0; from < len(reached) && depth < deepest; depth++ {
-			to := len(reached)
-			for ; from < to; from++ {
-				for _, r := range tools[reached[from]].Requires {
-					if r != int32(i) && !slices.Contains(reached, r) {
-						reached = append(reached, r)
-					}
+		all[i] = required(tools, int32(i))
+		slices.Sort(all[i])
+	}
+	return all
+}
+
+// required follows the requirements of a tool, those of the tool itself first.
+func required(tools []Tool, tool int32) (reached []int32) {
+	for from, depth := -1, 0; from < len(reached) && depth < deepest; depth++ {
+		to := len(reached)
+		for ; from < to; from++ {
+			of := tool
+			if from >= 0 {
+				of = reached[from]
+			}
+			for _, r := range tools[of].Requires {
+				if r != tool && !slices.Contains(reached, r) {
+					reached = append(reached, r)
 				}
 			}
 		}
-		slices.Sort(reached)
-		all[i] = slices.Compact(reached)
 	}
-	return all
+	return reached
 }

@@ -87,13 +87,11 @@ func newDraft(r *request, t *Table, needs *ranker, allows func(tool int32) bool)
 	for i := range t.Tools {
 		chances[i] = min(.999, max(1e-4, needs.chance(needs.score(t.row(i)), t.row(i))))
 	}
+	if len(d.asked) == 0 && len(t.Tools) > 0 {
+		d.require(t, chances)
+	}
 	for i, tool := range t.Tools {
 		p := chances[i]
-		for k, by := range t.Tools { // without past requests what requires it decides
-			if len(d.asked) == 0 && d.requires(by, tool) {
-				p = max(p, float64(.999*chances[k]))
-			}
-		}
 		if allows == nil || allows(tool) {
 			d.likely = append(d.likely, Ranked{tool, p})
 			d.found = append(d.found, Ranked{tool, float64(t.row(i)[Found])})
@@ -109,6 +107,38 @@ func newDraft(r *request, t *Table, needs *ranker, allows func(tool int32) bool)
 	}
 	d.found = slices.DeleteFunc(d.found, func(c Ranked) bool { return d.chance[c.Tool] == 0 }) // doubles
 	return d
+}
+
+// require computes the chances of tools where no past request says what a task uses. The first of what the request asks for is
+// as likely as the ranker says, p, the others by their share of the request; what they require is needed with them, and
+// more so if several do:
+//
+//	p(t) = 1 - (1 - p·share(t))·Π_{by} (1 - p·share(by)²/(1 + place/10)),   share of the first: 1
+//
+// by are the best matches that require t, and place is that of t in what by requires, the nearest first.
+func (d *draft) require(t *Table, chances []float64) {
+	hits := make([]Ranked, len(chances))
+	for i := range hits {
+		hits[i] = Ranked{int32(i), float64(t.row(i)[Found])}
+	}
+	hits = best(hits, len(hits))
+	lacks := make([]float64, len(chances))
+	first := hits[0]
+	for i, hit := range hits {
+		share := numeric.Exp(hit.Score - first.Score)
+		lacks[hit.Tool] = 1 - float64(chances[first.Tool]*share)
+		hits[i].Score = float64(chances[first.Tool] * float64(share*share))
+	}
+	for _, hit := range hits[:min(len(hits), requiringTexts)] {
+		for place, to := range required(d.texts.tools, t.Tools[hit.Tool]) {
+			if i, ok := slices.BinarySearch(t.Tools, to); ok {
+				lacks[i] *= 1 - hit.Score/(1+float64(place+1)/10)
+			}
+		}
+	}
+	for i, l := range lacks {
+		chances[i] = min(.999, 1-l)
+	}
 }
 
 // planable are the tools that may be in a plan. A tool adds something if the request has a word for it that no likelier one
@@ -144,7 +174,11 @@ func (d *draft) planable(list []Ranked) (kept []Ranked) {
 				acted[f] = true
 			}
 		}
-		adds = adds || i == 0 || slices.ContainsFunc(kept, func(k Ranked) bool { return slices.Contains(d.texts.closure[k.Tool], c.Tool) })
+		by := kept
+		if len(d.asked) == 0 { // what requires a tool may be less likely
+			by = list[:min(len(list), longestPlan)]
+		}
+		adds = adds || i == 0 || slices.ContainsFunc(by, func(k Ranked) bool { return slices.Contains(d.texts.closure[k.Tool], c.Tool) })
 		if d.within[c.Tool] == 0 && !adds && c.Score < surelyUsed {
 			continue
 		}
@@ -206,6 +240,11 @@ func (d *draft) choose() []toolSet {
 		}
 	}
 	likeliest := d.withNamed(prefix(expected))
+	if len(d.asked) == 0 { // without history nothing else says what a tool needs
+		for _, t := range slices.Clone(likeliest) {
+			likeliest = append(likeliest, d.planned(d.texts.closure[t])...)
+		}
+	}
 	d.consider(likeliest)
 	sum := 1e-9
 	near := d.request.near[:min(nearSets, len(d.request.near))]
@@ -339,6 +378,7 @@ func overlap(a, b []int32) (n float64) {
 func (d *draft) describe(likeliest []int32) {
 	likeliest = slices.Clone(likeliest)
 	slices.Sort(likeliest)
+	likeliest = slices.Compact(likeliest)
 	var nearest []int32
 	likeness, copy := 0.0, 0.0
 	if near := d.request.near; len(near) > 0 {
