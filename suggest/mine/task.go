@@ -67,13 +67,16 @@ type prepared struct {
 	words int
 }
 
+// gap is how many other calls may stand between two that are close.
+const gap = 1
+
 // mostNear bounds the calls close to one: those of large parallel groups are no neighbourhood.
 const mostNear = 32
 
 // prepare computes above as the transitive closure of Before, a row of bits for each call: calls come after
 // those they depend on, so one pass is enough. near holds the calls at most gap+1 links away, in either
 // direction.
-func prepare(t *Task, gap int) prepared {
+func prepare(t *Task) prepared {
 	n := len(t.Tools)
 	p := prepared{Task: t, near: make([][]uint8, n), words: (n + 63) / 64}
 	p.above = make([]uint64, n*p.words)
