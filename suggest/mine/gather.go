@@ -15,7 +15,7 @@ type gathered struct {
 	older   int // episodes before the first task
 	calls   int
 	success []tally // by tool: of tasks that call it
-	words   background
+	words   words
 }
 
 // tally counts known outcomes.
@@ -38,7 +38,7 @@ func gather(h History, newest int) (*gathered, error) {
 	for _, c := range h.Capabilities {
 		apart[c.ID] = true
 	}
-	g := &gathered{words: background{by: map[string]int{}}}
+	g := &gathered{}
 	number := map[string]int32{}
 	sessions := map[[2]string]int32{}
 	for e, err := range h.Episodes() {
@@ -120,7 +120,7 @@ type draft struct {
 	tools    []string
 	known    []*catalog.Tool // nil: in no catalog
 	above    [][]bool        // of each call, which come before it
-	words    words
+	intents  []string
 	examples []string
 	inputs   []inputs // of each call
 }
@@ -128,7 +128,7 @@ type draft struct {
 // draft looks up the tools of a pattern and closes its order transitively: above[i][j] says that call j comes
 // before i.
 func (g *gathered) draft(p *Pattern, h History) *draft {
-	d := &draft{pattern: p, words: words{}}
+	d := &draft{pattern: p}
 	for i, n := range p.Tools {
 		id := g.tools[n]
 		d.tools = append(d.tools, id)
@@ -185,7 +185,7 @@ func (g *gathered) read(h History, drafts []*draft) error {
 			if slices.Contains(steps, nil) {
 				continue
 			}
-			d.words.add(e.Intent)
+			d.intents = append(d.intents, e.Intent)
 			d.examples = append(d.examples, e.ID)
 			if len(d.examples) > mostExamples {
 				d.examples = d.examples[1:]

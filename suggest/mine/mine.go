@@ -95,7 +95,6 @@ type Result struct {
 	Tasks    int
 	Calls    int
 	Sets     int // frequent sets of tools, before the tests
-	CutTasks int // tasks with more calls than are looked at
 
 	// Partial: the limit of work was met for the tools in Cut (as rarest of a set), or more patterns
 	// than wanted were found. What is there is right; something may be missing.
@@ -113,9 +112,6 @@ func Patterns(tasks []Task, tools int, o Options) Result {
 	calls := make([]int, tools)
 	for i := range tasks {
 		r.Calls += len(tasks[i].Tools)
-		if tasks[i].Cut {
-			r.CutTasks++
-		}
 		for _, t := range tasks[i].Tools {
 			calls[t]++
 		}

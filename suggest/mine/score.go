@@ -176,14 +176,14 @@ func nearest(tools []string, caps []catalog.Capability) (id string, jaccard floa
 }
 
 // capability is what would be published.
-func (d *draft) capability(proposal string, w *wiring, words *background) (catalog.Capability, error) {
+func (d *draft) capability(proposal string, w *wiring, words *words) (catalog.Capability, error) {
 	told := d.told()
 	name, intent := told, strings.ToLower(told)
 	if n := len(d.tools) - 1; n > 1 {
 		name = capital(spoken(d.tools[0]) + " … " + spoken(d.tools[n]))
 	}
 	called := name
-	if common := d.words.common(words); len(common) > 1 {
+	if common := common(d.intents, words); len(common) > 1 {
 		intent = strings.Join(common, " ")
 		called = intent
 		name = capital(intent) + ": " + strings.ToLower(name)

@@ -18,7 +18,6 @@ type Task struct {
 	Tools   []int32   // of each call
 	Before  [][]int32 // of each call, the earlier calls right before it, rising
 	Steps   []int32   // of each call, its place in the episode
-	Cut     bool      // there are more calls than are looked at
 }
 
 // Of makes a task of an episode: without failed steps, whose predecessors hand on to what came after.
@@ -46,7 +45,6 @@ func Of(e *episodic.Episode, session int32, number func(tool string) int32) Task
 			continue
 		}
 		if len(t.Tools) == MaxCalls {
-			t.Cut = true
 			break
 		}
 		tool := number(e.Steps[i].Tool)

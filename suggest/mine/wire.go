@@ -126,37 +126,27 @@ func (a *argument) source(usable func(origin) bool) (origin, *agreement, bool) {
 	return best, found, found != nil
 }
 
-// parameter is one of the capability.
-type parameter struct {
-	name   string
-	schema json.RawMessage
-}
-
 // wiring are the arguments of all calls and the parameters they ask for.
 type wiring struct {
 	d      *draft
 	args   []map[string]json.RawMessage
-	params []parameter
+	params map[string]json.RawMessage // schemas by name
 	notes  []string
 }
 
 // wire gives each call the arguments that most of the calls had, and those that its tool requires.
 func (d *draft) wire() *wiring {
-	w := &wiring{d: d, args: make([]map[string]json.RawMessage, len(d.tools))}
+	w := &wiring{d: d, args: make([]map[string]json.RawMessage, len(d.tools)), params: map[string]json.RawMessage{}}
 	for i := range d.tools {
 		w.args[i] = map[string]json.RawMessage{}
 		in := &d.inputs[i]
-		required := map[string]bool{}
+		names := map[string]bool{}
 		if t := d.known[i]; t != nil {
 			for _, p := range catalog.Properties(t.InputSchema) {
 				if p.Required {
-					required[p.Name] = true
+					names[p.Name] = true
 				}
 			}
-		}
-		names := map[string]bool{}
-		for name := range required {
-			names[name] = true
 		}
 		for name, a := range in.args {
 			if 2*a.present > in.made {
@@ -200,13 +190,7 @@ func (w *wiring) argument(i int, name string, a *argument) json.RawMessage {
 	return reffed(fmt.Sprintf("t%d.result%s", from.call+1, path))
 }
 
-func reffed(path string) json.RawMessage {
-	b, err := json.Marshal(map[string]string{"$from": path})
-	if err != nil {
-		panic(err) // a text
-	}
-	return b
-}
+func reffed(path string) json.RawMessage { return encoded(map[string]string{"$from": path}) }
 
 // parameter adds a parameter for an argument. Its schema is the property as the tool's own schema has it, but for one with
 // a reference ("$ref"), which would point nowhere in another schema.
@@ -221,10 +205,10 @@ func (w *wiring) parameter(i int, name string) json.RawMessage {
 		}
 	}
 	p := name
-	if slices.ContainsFunc(w.params, func(o parameter) bool { return o.name == p }) {
+	if _, taken := w.params[p]; taken {
 		p = fmt.Sprintf("t%d_%s", i+1, name)
 	}
-	w.params = append(w.params, parameter{p, schema})
+	w.params[p] = schema
 	return reffed("params." + p)
 }
 
@@ -233,20 +217,17 @@ func (w *wiring) inputSchema() json.RawMessage {
 	if len(w.params) == 0 {
 		return nil
 	}
-	type object struct {
+	return encoded(struct {
 		Type       string                     `json:"type"`
 		Properties map[string]json.RawMessage `json:"properties"`
 		Required   []string                   `json:"required"`
-	}
-	s := object{"object", map[string]json.RawMessage{}, nil}
-	for _, p := range w.params {
-		s.Properties[p.name] = p.schema
-		s.Required = append(s.Required, p.name)
-	}
-	slices.Sort(s.Required)
-	b, err := json.Marshal(s)
+	}{"object", w.params, slices.Sorted(maps.Keys(w.params))})
+}
+
+func encoded(v any) json.RawMessage {
+	b, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // what was decoded before
+		panic(err) // texts, and what was decoded before
 	}
 	return b
 }

@@ -2,7 +2,6 @@ package mine
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -10,17 +9,22 @@ import (
 	"waymark/suggest/semantic"
 )
 
-// words counts those of several intents by their stems.
+// words counts the intents that have a stem.
 type words struct {
-	intents int // with any word
-	by      map[string]*word
+	intents int // with any
+	by      map[string]int
 }
 
-// word is what is counted of one stem.
-type word struct {
-	intents int
-	place   int            // Σ of its places
-	forms   map[string]int // as it was written
+// add counts each stem of an intent once.
+func (w *words) add(intent string) {
+	if w.by == nil {
+		w.by = map[string]int{}
+	}
+	stems := slices.Compact(slices.Sorted(slices.Values(semantic.Tokens(intent))))
+	w.intents += min(1, len(stems))
+	for _, stem := range stems {
+		w.by[stem]++
+	}
 }
 
 // A word is common if this share of the intents has it and no fewer than three of them, so that it names
@@ -32,80 +36,36 @@ const (
 	commonMost  = 6   // words
 )
 
-// add counts each stem of an intent once. Words with digits are left out: they name a case, not a kind of
-// task. A place is the position among the counted words, so that names can be put in the usual order.
-func (w *words) add(intent string) {
-	kept := map[string]bool{} // stop words are not
-	for _, stem := range semantic.Tokens(intent) {
-		kept[stem] = true
+// common are the words that many of the intents have, as the intent has them that has the most, of several the shortest.
+// Words with digits are left out: they name a case, not a kind of task. all counts these and all other intents.
+func common(intents []string, all *words) []string {
+	var own words
+	for _, intent := range intents {
+		own.add(intent)
 	}
-	place := 0
-	for _, form := range strings.FieldsFunc(strings.ToLower(intent), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
-		stems := semantic.Stems(form)
-		if strings.ContainsFunc(form, unicode.IsDigit) || len(stems) != 1 || !kept[stems[0]] {
-			continue
+	wanted := map[string]bool{}
+	for stem, n := range own.by {
+		elsewhere := float64(max(0, all.by[stem]-n)) / float64(max(1, all.intents-own.intents))
+		share := float64(n) / float64(own.intents)
+		wanted[stem] = n >= commonLeast && share >= commonShare && share >= commonTimes*elsewhere
+	}
+	var best []string
+	example := ""
+	for _, intent := range intents {
+		var found []string
+		seen := map[string]bool{}
+		for _, form := range strings.FieldsFunc(strings.ToLower(intent), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+			stems := semantic.Tokens(form)
+			if len(stems) == 1 && wanted[stems[0]] && !seen[stems[0]] && !strings.ContainsFunc(form, unicode.IsDigit) && len(found) < commonMost {
+				seen[stems[0]] = true
+				found = append(found, form)
+			}
 		}
-		kept[stems[0]] = false // once an intent
-		if w.by == nil {
-			w.by = map[string]*word{}
-		}
-		x := w.by[stems[0]]
-		if x == nil {
-			x = &word{forms: map[string]int{}}
-			w.by[stems[0]] = x
-		}
-		x.intents++
-		x.place += place
-		x.forms[form]++
-		place++
-	}
-	if place > 0 {
-		w.intents++
-	}
-}
-
-// background counts the words of all intents by their stems.
-type background struct {
-	intents int
-	by      map[string]int
-}
-
-// add counts each stem of an intent once; intents without a word are not counted.
-func (b *background) add(intent string) {
-	stems := semantic.Tokens(intent)
-	if len(stems) == 0 {
-		return
-	}
-	b.intents++
-	slices.Sort(stems)
-	for _, stem := range slices.Compact(stems) {
-		b.by[stem]++
-	}
-}
-
-// common are the words that many of the intents have, in the order in which they usually stand. all are
-// those of these and all other intents.
-func (w *words) common(all *background) []string {
-	var stems []string
-	for _, stem := range slices.Sorted(maps.Keys(w.by)) {
-		n := w.by[stem].intents
-		share := float64(n) / float64(w.intents)
-		elsewhere := float64(max(0, all.by[stem]-n)) / float64(max(1, all.intents-w.intents))
-		if n >= commonLeast && share >= commonShare && share >= commonTimes*elsewhere {
-			stems = append(stems, stem)
+		if cmp.Or(cmp.Compare(len(best), len(found)), cmp.Compare(len(intent), len(example)), strings.Compare(intent, example)) < 0 {
+			best, example = found, intent
 		}
 	}
-	slices.SortStableFunc(stems, func(a, b string) int { return cmp.Compare(w.by[b].intents, w.by[a].intents) })
-	stems = stems[:min(len(stems), commonMost)]
-	slices.SortStableFunc(stems, func(a, b string) int {
-		x, y := w.by[a], w.by[b]
-		return cmp.Or(cmp.Compare(x.place*y.intents, y.place*x.intents), cmp.Compare(a, b))
-	})
-	for i, stem := range stems {
-		forms := w.by[stem].forms
-		stems[i] = slices.MinFunc(slices.Sorted(maps.Keys(forms)), func(a, b string) int { return cmp.Compare(forms[b], forms[a]) })
-	}
-	return stems
+	return best
 }
 
 // spoken is what a tool does in the words of its name: github:search_issues is "search issues".
