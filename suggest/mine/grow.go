@@ -3,7 +3,6 @@ package mine
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
 	"slices"
 )
 
@@ -103,23 +102,18 @@ func (m *miner) single(root int32) found {
 // extend adds to every occurrence every call close to it, of root's rank or above. Where that is more
 // work than there may be, only the sets of the most tasks are grown.
 func (m *growth) extend(root int32, level []found, size int) []found {
-	byTasks := make([]int, len(level))
-	for i := range byTasks {
-		byTasks[i] = i
-	}
-	slices.SortStableFunc(byTasks, func(a, b int) int { return cmp.Compare(len(level[b].task), len(level[a].task)) })
+	level = slices.Clone(level)
+	slices.SortStableFunc(level, func(a, b found) int { return cmp.Compare(len(b.task), len(a.task)) })
 	at := map[string]int{}
 	var grown []found
-	var key []byte
-	child := make([]int32, len(m.rank)) // by tool: which of grown this set becomes, + 1
-	var asked []int32
-	for _, l := range byTasks {
+	for l := range level {
 		f := &level[l]
 		if m.work+f.slots > m.Work {
 			m.partial = true
 			continue
 		}
-		var some []int32 // what may be added
+		child := map[int32]int{} // by tool: which of grown this set becomes
+		var some []int32         // what may be added
 		if m.within != nil {
 			some = without(m.within, f.tools)
 		}
@@ -133,31 +127,21 @@ func (m *growth) extend(root int32, level []found, size int) []found {
 						continue
 					}
 					m.work++
-					if child[tool] == 0 {
+					g, ok := child[tool]
+					if !ok {
 						tools := m.with(f.tools, tool)
-						key = key[:0]
-						for _, u := range tools {
-							key = binary.BigEndian.AppendUint32(key, uint32(u))
-						}
-						g, ok := at[string(key)]
-						if !ok {
+						if g, ok = at[key(tools)]; !ok {
 							g = len(grown)
-							at[string(key)] = g
+							at[key(tools)] = g
 							grown = append(grown, found{tools: tools})
 						}
-						child[tool] = int32(g) + 1
-						asked = append(asked, tool)
+						child[tool] = g
 					}
-					g := &grown[child[tool]-1]
-					g.task = append(g.task, t)
-					g.calls = insert(g.calls, calls, y)
+					grown[g].task = append(grown[g].task, t)
+					grown[g].calls = insert(grown[g].calls, calls, y)
 				}
 			}
 		}
-		for _, tool := range asked {
-			child[tool] = 0
-		}
-		asked = asked[:0]
 	}
 	return grown
 }
