@@ -38,7 +38,7 @@ type (
 	}
 	proposalList struct {
 		Proposals []mine.Proposal `json:"proposals"`
-		Total     int                 `json:"total"`
+		Total     int             `json:"total"`
 	}
 	proposalsAnswer struct{ Body proposalList }
 	proposalAnswer  struct{ Body mine.Proposal }

@@ -25,7 +25,7 @@ func (a *app) capabilityCommand() *cobra.Command {
 // proposals is a list of them, as the API answers.
 type proposals struct {
 	Proposals []mine.Proposal `json:"proposals"`
-	Total     int                 `json:"total"`
+	Total     int             `json:"total"`
 }
 
 func (a *app) capabilityPropose() *cobra.Command {

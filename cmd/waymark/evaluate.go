@@ -129,8 +129,9 @@ func (a *app) evaluate(ctx context.Context, e evaluation, bar progress) error {
 
 // questions are what a report calls them to people.
 var questions = map[string]string{
-	evaluate.QuestionNext: "next tool", evaluate.QuestionNextIntent: "next tool, intent known", evaluate.QuestionTools: "tools for an intent",
-	evaluate.QuestionDAG: "plan for an intent", evaluate.QuestionSessions: "hit@1, another task before", evaluate.QuestionNeeds: "tool by its own text",
+	evaluate.QuestionNext: "next tool", evaluate.QuestionNextIntent: "next tool, intent known",
+	evaluate.QuestionTools: "tools for an intent", evaluate.QuestionDAG: "plan for an intent",
+	evaluate.QuestionSessions: "hit@1, another task before", evaluate.QuestionNeeds: "tool by its own text",
 	evaluate.QuestionForeign: "foreign requests",
 }
 
@@ -148,7 +149,8 @@ func (a *app) showEvaluation(r *evaluate.Report) {
 	}
 	var rows [][]string
 	for _, x := range r.Rows {
-		row := []string{questions[x.Question], x.Metric, fmt.Sprint(x.Tasks), rate(x.Value), span(x.CI), "-", "-", "-", "-", "-", string(x.Verdict)}
+		row := []string{questions[x.Question], x.Metric, fmt.Sprint(x.Tasks), rate(x.Value), span(x.CI),
+			"-", "-", "-", "-", "-", string(x.Verdict)}
 		if x.Seed != nil {
 			row[5], row[6] = rate(x.Seed.Value), lead(x.Seed.Lead)
 		}
@@ -157,7 +159,8 @@ func (a *app) showEvaluation(r *evaluate.Report) {
 		}
 		rows = append(rows, row)
 	}
-	head := []string{"question", "metric", "tasks", r.Profile, "95 %", "seed", "lead (95 %)", "best baseline", "value", "lead (95 %)", ""}
+	head := []string{"question", "metric", "tasks", r.Profile, "95 %",
+		"seed", "lead (95 %)", "best baseline", "value", "lead (95 %)", ""}
 	if r.Profile == suggest.ProfileSeed { // nothing to stand beside
 		head = slices.Delete(head, 5, 7)
 		for i := range rows {

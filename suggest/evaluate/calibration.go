@@ -80,7 +80,8 @@ type level struct{ confidence, n, right float64 }
 // levelsOf lists the levels, least confident first.
 func levelsOf(claims []Prediction) []level {
 	var levels []level
-	for _, c := range slices.SortedFunc(slices.Values(claims), func(a, b Prediction) int { return cmp.Compare(a.Confidence, b.Confidence) }) {
+	byConfidence := func(a, b Prediction) int { return cmp.Compare(a.Confidence, b.Confidence) }
+	for _, c := range slices.SortedFunc(slices.Values(claims), byConfidence) {
 		if len(levels) == 0 || levels[len(levels)-1].confidence != c.Confidence {
 			levels = append(levels, level{confidence: c.Confidence})
 		}

@@ -17,7 +17,7 @@ func Suggester(profile string, o suggest.MeasureOptions) Trainer {
 	}
 	o.Learn = profile != suggest.ProfileSeed
 	return func(ctx context.Context, d *Data, history []*Example) ([]Predictor, error) {
-		m, err := trained(ctx, d.Tools, d.Capabilities, history, o)
+		m, err := trained(ctx, Recipe{d.Tools, d.Capabilities, o}, history)
 		if err != nil {
 			return nil, err
 		}
@@ -31,13 +31,13 @@ func Suggester(profile string, o suggest.MeasureOptions) Trainer {
 }
 
 // trained is the model of a history.
-func trained(ctx context.Context, tools []catalog.Tool, capabilities []catalog.Capability, history []*Example, o suggest.MeasureOptions) (*suggest.Model, error) {
-	s := o.CatalogCache.State(tools, capabilities)
+func trained(ctx context.Context, r Recipe, history []*Example) (*suggest.Model, error) {
+	s := r.Options.CatalogCache.State(r.Tools, r.Capabilities)
 	for _, x := range history {
 		s.Record(&x.Episode)
 	}
 	counts := s.Freeze()
-	measures, err := suggest.Measure(ctx, counts, o)
+	measures, err := suggest.Measure(ctx, counts, r.Options)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,8 @@ func engine(m *suggest.Model, profile string) Predictor {
 	explain := new(bool)
 	next := func(q Question) ([]suggest.Suggestion, error) {
 		answer, err := m.Next(suggest.NextRequest{
-			Context: q.Context[max(0, len(q.Context)-suggest.MaxContext):], Intent: q.Intent, Limit: suggest.MaxLimit, Profile: profile, Explain: explain,
+			Context: q.Context[max(0, len(q.Context)-suggest.MaxContext):], Intent: q.Intent,
+			Limit: suggest.MaxLimit, Profile: profile, Explain: explain,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("next: %w", err)

@@ -204,7 +204,10 @@ func divide(d *Data, o Options) ([]*part, *Report) {
 		intents.questions = append(intents.questions, newQuestion(QuestionNeeds, ownTexts(d.Tools)),
 			newQuestion(QuestionForeign, append(foreign(), evenly(asked, mostContact)...)))
 	}
-	r := &Report{Rows: []Row{}, Dataset: d.Name, Profile: o.Profile, LeaveOneOut: next.leave && intents.leave, TestEpisodes: union(steps, asked)}
+	r := &Report{
+		Rows: []Row{}, Dataset: d.Name, Profile: o.Profile,
+		LeaveOneOut: next.leave && intents.leave, TestEpisodes: union(steps, asked),
+	}
 	var trained [2][]*task
 	for i, p := range []*part{next, intents} {
 		if !p.leave {

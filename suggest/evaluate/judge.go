@@ -74,9 +74,9 @@ func Judge(ctx context.Context, t Trial) (*Gate, error) {
 		}
 		train = append(train, &examples[i])
 	}
-	options := t.New.Options
-	options.Learn = true
-	m, err := trained(ctx, t.New.Tools, t.New.Capabilities, train, options)
+	recipe := t.New
+	recipe.Options.Learn = true
+	m, err := trained(ctx, recipe, train)
 	if err != nil {
 		return nil, fmt.Errorf("judge the new model: %w", err)
 	}
@@ -90,6 +90,7 @@ func Judge(ctx context.Context, t Trial) (*Gate, error) {
 	gate := &Gate{}
 	steps := bounded(tests, judgedPositions, func(t *task) int { return len(t.seq) - 1 })
 	without := func(t *task) bool { return !t.hasIntent() }
+	intents := slices.DeleteFunc(tests, without)
 	for _, k := range []struct {
 		question, metric string
 		tests            []*task
@@ -97,7 +98,7 @@ func Judge(ctx context.Context, t Trial) (*Gate, error) {
 	}{
 		{QuestionNext, "mrr", steps, &gate.Next},
 		{QuestionNextIntent, "mrr", slices.DeleteFunc(slices.Clone(steps), without), &gate.NextIntent},
-		{QuestionTools, "ndcg@10", bounded(slices.DeleteFunc(tests, without), judgedIntents, func(*task) int { return 1 }), &gate.Intent},
+		{QuestionTools, "ndcg@10", bounded(intents, judgedIntents, func(*task) int { return 1 }), &gate.Intent},
 	} {
 		if len(k.tests) == 0 {
 			continue

@@ -247,7 +247,8 @@ func ownTexts(tools []catalog.Tool) []*task {
 	at := map[string]*task{}
 	for i := range tools {
 		sentence, _, _ := strings.Cut(strings.ReplaceAll(tools[i].Description, "\n", "."), ".")
-		for _, text := range []string{strings.Join(words(cmp.Or(tools[i].Name, tools[i].ID)), " "), strings.TrimSpace(sentence)} {
+		name := strings.Join(words(cmp.Or(tools[i].Name, tools[i].ID)), " ")
+		for _, text := range []string{name, strings.TrimSpace(sentence)} {
 			if text == "" {
 				continue
 			}

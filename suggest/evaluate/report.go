@@ -60,7 +60,9 @@ const (
 const LeastCompared = leastJudged
 
 // decisive are the metrics in which an evaluation can be lost.
-var decisive = map[string][]string{QuestionNext: {"mrr"}, QuestionTools: {"ndcg@10"}, QuestionDAG: {"node_f1", "link_f1"}}
+var decisive = map[string][]string{
+	QuestionNext: {"mrr"}, QuestionTools: {"ndcg@10"}, QuestionDAG: {"node_f1", "link_f1"},
+}
 
 // add adds the rows of a question. The first predictor is the profile.
 func (r *Report) add(q *question, seed uint64) {
@@ -133,7 +135,8 @@ func (r Row) verdict() Verdict {
 
 // Decisive lists the rows in which an evaluation can be lost.
 func (r *Report) Decisive() []Row {
-	return slices.DeleteFunc(slices.Clone(r.Rows), func(x Row) bool { return !slices.Contains(decisive[x.Question], x.Metric) })
+	other := func(x Row) bool { return !slices.Contains(decisive[x.Question], x.Metric) }
+	return slices.DeleteFunc(slices.Clone(r.Rows), other)
 }
 
 // Value is that of a row, if there is such a row.
@@ -172,5 +175,6 @@ func (r *Report) finish() {
 		}
 		return m
 	}
-	r.Next, r.NextIntent, r.Tools, r.DAG = values(QuestionNext), values(QuestionNextIntent), values(QuestionTools), values(QuestionDAG)
+	r.Next, r.NextIntent = values(QuestionNext), values(QuestionNextIntent)
+	r.Tools, r.DAG = values(QuestionTools), values(QuestionDAG)
 }

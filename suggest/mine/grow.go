@@ -123,7 +123,8 @@ func (m *growth) extend(root int32, level []found, size int) []found {
 			for c, x := range calls {
 				for _, y := range p.near[x] {
 					tool := p.Tools[y]
-					if m.rank[tool] < m.rank[root] || m.within != nil && !slices.Contains(some, tool) || slices.Contains(calls, y) || closeToOne(p, calls[:c], y) {
+					if m.rank[tool] < m.rank[root] || m.within != nil && !slices.Contains(some, tool) ||
+						slices.Contains(calls, y) || closeToOne(p, calls[:c], y) {
 						continue
 					}
 					m.work++

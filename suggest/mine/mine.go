@@ -319,7 +319,8 @@ func (m *miner) closed(all []candidate) []candidate {
 			}
 		}
 		return slices.ContainsFunc(few, func(larger *candidate) bool {
-			return len(larger.tools) > len(c.tools) && m.nearly(larger.count, c.tasks) && len(without(c.tools, larger.tools)) == 0
+			return len(larger.tools) > len(c.tools) && m.nearly(larger.count, c.tasks) &&
+				len(without(c.tools, larger.tools)) == 0
 		})
 	})
 }

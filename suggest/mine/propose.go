@@ -119,8 +119,10 @@ func Propose(h History, o Options) (Report, error) {
 	if o.Stop != nil && o.Stop() {
 		return Report{}, ErrStopped
 	}
-	r := Report{Asked: Asked{o.Support, o.Sessions, o.Least, o.Most}, Episodes: len(g.tasks), Older: g.older, Patterns: len(found.Patterns),
-		Partial: found.Partial, More: found.More}
+	r := Report{
+		Asked: Asked{o.Support, o.Sessions, o.Least, o.Most}, Episodes: len(g.tasks), Older: g.older,
+		Patterns: len(found.Patterns), Partial: found.Partial, More: found.More,
+	}
 	sessions := map[int32]bool{}
 	for _, t := range g.tasks {
 		sessions[t.Session] = true

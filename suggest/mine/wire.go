@@ -116,7 +116,8 @@ func (a *argument) source(usable func(origin) bool) (origin, *agreement, bool) {
 		case o.result != best.result:
 			return best.result
 		}
-		return cmp.Or(cmp.Compare(best.call, o.call), cmp.Compare(len(o.path), len(best.path)), strings.Compare(o.path, best.path)) < 0
+		return cmp.Or(cmp.Compare(best.call, o.call), cmp.Compare(len(o.path), len(best.path)),
+			strings.Compare(o.path, best.path)) < 0
 	}
 	for o, f := range a.equal {
 		if f.count >= 2 && 2*f.count > a.single && len(f.values) >= 2 && usable(o) && better(o, f) {

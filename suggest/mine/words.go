@@ -54,14 +54,17 @@ func common(intents []string, all *words) []string {
 	for _, intent := range intents {
 		var found []string
 		seen := map[string]bool{}
-		for _, form := range strings.FieldsFunc(strings.ToLower(intent), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		other := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+		for _, form := range strings.FieldsFunc(strings.ToLower(intent), other) {
 			stems := semantic.Tokens(form)
-			if len(stems) == 1 && wanted[stems[0]] && !seen[stems[0]] && !strings.ContainsFunc(form, unicode.IsDigit) && len(found) < commonMost {
+			if len(stems) == 1 && wanted[stems[0]] && !seen[stems[0]] && len(found) < commonMost &&
+				!strings.ContainsFunc(form, unicode.IsDigit) {
 				seen[stems[0]] = true
 				found = append(found, form)
 			}
 		}
-		if cmp.Or(cmp.Compare(len(best), len(found)), cmp.Compare(len(intent), len(example)), strings.Compare(intent, example)) < 0 {
+		if cmp.Or(cmp.Compare(len(best), len(found)), cmp.Compare(len(intent), len(example)),
+			strings.Compare(intent, example)) < 0 {
 			best, example = found, intent
 		}
 	}
