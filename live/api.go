@@ -5,7 +5,7 @@ import (
 
 	"waymark/episodic"
 	"waymark/suggest/evaluate"
-	"waymark/suggest/mine/proposal"
+	"waymark/suggest/mine"
 )
 
 // Rejection is one item that was not taken, and why.
@@ -107,7 +107,7 @@ type Job struct {
 
 // MineReport is what mining found.
 type MineReport struct {
-	proposal.Report
+	mine.Report
 	Proposed int `json:"proposed"` // proposals that wait for a decision now
 	Decided  int `json:"decided"`  // found again, but approved or rejected before
 }

@@ -16,7 +16,6 @@ import (
 	"waymark/storage"
 	"waymark/suggest"
 	"waymark/suggest/mine"
-	"waymark/suggest/mine/proposal"
 )
 
 // Proposals are rows of the workspace's table: what a history suggests is no history. Only an approved
@@ -30,7 +29,7 @@ type MineOptions struct {
 	Least    int           // calls
 	Most     int           // calls
 	Limit    int           // most proposals that wait, default 100
-	Rubric   *score.Rubric // default [proposal.Bundled]
+	Rubric   *score.Rubric // default [mine.Bundled]
 }
 
 // mostProposals is how many wait at a time: more than anybody reads.
@@ -41,7 +40,7 @@ const mostProposals = 100
 // job of this kind under way is returned.
 func (e *Engine) Mine(ctx context.Context, o MineOptions) (Job, error) {
 	if o.Rubric != nil {
-		if err := proposal.CheckRubric(o.Rubric); err != nil {
+		if err := mine.CheckRubric(o.Rubric); err != nil {
 			return Job{}, &suggest.RequestError{Kind: suggest.Invalid, Field: "rubric", Detail: err.Error()}
 		}
 	}
@@ -55,16 +54,13 @@ func (e *Engine) mine(ctx context.Context, j *job, o MineOptions) error {
 		return err
 	}
 	m := e.Model()
-	report, err := proposal.Make(proposal.History{
+	report, err := mine.Propose(mine.History{
 		Episodes: func() iter.Seq2[*episodic.Episode, error] { return e.episodes(ctx) },
 		Tool:     m.Tool, Capabilities: m.Capabilities(),
-	}, proposal.Options{
-		Mine: mine.Options{
-			Support: o.Support, Sessions: o.Sessions, Least: o.Least, Most: o.Most,
-			Stop:     func() bool { return ctx.Err() != nil },
-			Progress: func(done float64) { e.progress(j, "mine", .1+float64(.8*done)) },
-		},
-		Rubric: o.Rubric,
+	}, mine.Options{
+		Support: o.Support, Sessions: o.Sessions, Least: o.Least, Most: o.Most, Rubric: o.Rubric,
+		Stop:     func() bool { return ctx.Err() != nil },
+		Progress: func(done float64) { e.progress(j, "mine", .1+float64(.8*done)) },
 	})
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -92,20 +88,16 @@ func (e *Engine) mine(ctx context.Context, j *job, o MineOptions) error {
 }
 
 // keepProposals puts new proposals in the place of those that wait.
-func (e *Engine) keepProposals(ctx context.Context, found []proposal.Proposal) (kept int, err error) {
+func (e *Engine) keepProposals(ctx context.Context, found []mine.Proposal) (kept int, err error) {
 	stored, err := e.Proposals(ctx, "")
 	if err != nil {
 		return 0, err
 	}
 	decided := map[string]bool{}
 	gone := map[string]bool{}
-	named := aliases(e.Rules()).Of
 	for _, p := range stored {
-		gone[p.ID] = p.State == proposal.Proposed
-		if !gone[p.ID] {
-			decided[p.ID] = true
-			decided[p.IDUnder(named)] = true // its tools may have been renamed since
-		}
+		gone[p.ID] = p.State == mine.Proposed
+		decided[p.ID] = !gone[p.ID]
 	}
 	for _, p := range found {
 		if decided[p.ID] {
@@ -128,13 +120,13 @@ func (e *Engine) keepProposals(ctx context.Context, found []proposal.Proposal) (
 	return kept, nil
 }
 
-func proposalChange(p proposal.Proposal) (storage.Change, error) {
+func proposalChange(p mine.Proposal) (storage.Change, error) {
 	value, err := json.Marshal(p)
 	c := storage.Change{Key: proposalRow + p.ID, Value: value}
 	return c, cmp.Or(err, fits(c))
 }
 
-func (e *Engine) putProposal(ctx context.Context, p proposal.Proposal) error {
+func (e *Engine) putProposal(ctx context.Context, p mine.Proposal) error {
 	row, err := proposalChange(p)
 	if err != nil {
 		return err
@@ -143,13 +135,13 @@ func (e *Engine) putProposal(ctx context.Context, p proposal.Proposal) error {
 }
 
 // Proposals lists the proposals in a state, or all: those that wait by rank, then the decided ones by id.
-func (e *Engine) Proposals(ctx context.Context, state proposal.State) ([]proposal.Proposal, error) {
-	all := []proposal.Proposal{}
+func (e *Engine) Proposals(ctx context.Context, state mine.State) ([]mine.Proposal, error) {
+	all := []mine.Proposal{}
 	for row, err := range e.table.List(ctx, proposalRow) {
 		if err != nil {
 			return nil, fmt.Errorf("list the proposals of workspace %q: %w", e.name, err)
 		}
-		var p proposal.Proposal
+		var p mine.Proposal
 		if err := json.Unmarshal(row.Value, &p); err != nil {
 			return nil, fmt.Errorf("proposal %q: %w", row.Key, errors.Join(storage.ErrDamaged, err))
 		}
@@ -157,21 +149,21 @@ func (e *Engine) Proposals(ctx context.Context, state proposal.State) ([]proposa
 			all = append(all, p)
 		}
 	}
-	slices.SortFunc(all, func(a, b proposal.Proposal) int {
+	slices.SortFunc(all, func(a, b mine.Proposal) int {
 		return cmp.Or(cmp.Compare(waits(a), waits(b)), cmp.Compare(a.Rank, b.Rank), strings.Compare(a.ID, b.ID))
 	})
 	return all, nil
 }
 
-func waits(p proposal.Proposal) int {
-	if p.State == proposal.Proposed {
+func waits(p mine.Proposal) int {
+	if p.State == mine.Proposed {
 		return 0
 	}
 	return 1
 }
 
 // Proposal is one proposal, whatever was decided about it.
-func (e *Engine) Proposal(ctx context.Context, id string) (p proposal.Proposal, err error) {
+func (e *Engine) Proposal(ctx context.Context, id string) (p mine.Proposal, err error) {
 	value, _, err := e.table.Get(ctx, proposalRow+id)
 	if errors.Is(err, storage.ErrNotFound) {
 		return p, &suggest.RequestError{Kind: suggest.NotFound, Detail: fmt.Sprintf("there is no proposal %q", id)}
@@ -188,7 +180,7 @@ func (e *Engine) Proposal(ctx context.Context, id string) (p proposal.Proposal, 
 // Approve publishes a proposal: its capability is put into the catalog, as edit changes it. One that is approved already
 // is put again as it was approved; one that was rejected may be approved after all. The capability of a caller who is not
 // trusted waits in the quarantine. seq is its event.
-func (e *Engine) Approve(ctx context.Context, id string, edit func(*catalog.Capability), by Trust) (p proposal.Proposal, seq uint64, err error) {
+func (e *Engine) Approve(ctx context.Context, id string, edit func(*catalog.Capability), by Trust) (p mine.Proposal, seq uint64, err error) {
 	e.proposing.Lock()
 	defer e.proposing.Unlock()
 	if p, err = e.Proposal(ctx, id); err != nil {
@@ -196,11 +188,11 @@ func (e *Engine) Approve(ctx context.Context, id string, edit func(*catalog.Capa
 	}
 	edit(&p.Capability)
 	m := e.Model()
-	if c, taken := m.Capability(p.Capability.ID); taken && p.State != proposal.Approved {
+	if c, taken := m.Capability(p.Capability.ID); taken && p.State != mine.Approved {
 		return p, 0, &suggest.RequestError{Kind: suggest.Invalid, Field: "id", Detail: fmt.Sprintf("there is a capability %q already; give another id", c.ID)}
 	}
 	done := p
-	done.State, done.Rank, done.Reason = proposal.Approved, 0, ""
+	done.State, done.Rank, done.Reason = mine.Approved, 0, ""
 	row, err := proposalChange(done)
 	if err != nil {
 		return p, 0, err
@@ -220,16 +212,16 @@ func (e *Engine) Approve(ctx context.Context, id string, edit func(*catalog.Capa
 
 // Reject turns a proposal down: the same calls in the same order are not proposed again. What is approved
 // stays so; to take it back, remove its capability.
-func (e *Engine) Reject(ctx context.Context, id, reason string) (p proposal.Proposal, err error) {
+func (e *Engine) Reject(ctx context.Context, id, reason string) (p mine.Proposal, err error) {
 	e.proposing.Lock()
 	defer e.proposing.Unlock()
 	if p, err = e.Proposal(ctx, id); err != nil {
 		return p, err
 	}
-	if p.State == proposal.Approved {
+	if p.State == mine.Approved {
 		return p, &suggest.RequestError{Kind: suggest.Invalid, Detail: fmt.Sprintf("proposal %q is approved; remove capability %q instead", id, p.Capability.ID)}
 	}
-	p.State, p.Rank, p.Reason = proposal.Rejected, 0, reason
+	p.State, p.Rank, p.Reason = mine.Rejected, 0, reason
 	return p, e.putProposal(ctx, p)
 }
 
@@ -243,11 +235,11 @@ func (e *Engine) dropProposals(ctx context.Context) error {
 		return err
 	}
 	for _, p := range all {
-		if p.State == proposal.Proposed {
+		if p.State == mine.Proposed {
 			err = e.table.Delete(ctx, proposalRow+p.ID)
 		} else {
-			p.Evidence, p.Scores, p.Notes = proposal.Evidence{}, nil, nil
-			if c := &p.Capability; p.State == proposal.Rejected { // its words come from intents
+			p.Evidence, p.Scores, p.Notes = mine.Evidence{}, nil, nil
+			if c := &p.Capability; p.State == mine.Rejected { // its words come from intents
 				*c = catalog.Capability{Tools: c.Tools, Tasks: c.Tasks}
 			}
 			err = e.putProposal(ctx, p)

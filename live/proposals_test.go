@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/catalog"
-	"waymark/suggest/mine/proposal"
+	"waymark/suggest/mine"
 )
 
 // routine records a routine of three tools a few times, under ids that begin with a prefix, and other
@@ -40,7 +40,7 @@ func mined(t testing.TB, e *Engine, o MineOptions) Job {
 	return j
 }
 
-func proposals(t testing.TB, e *Engine, state proposal.State) []proposal.Proposal {
+func proposals(t testing.TB, e *Engine, state mine.State) []mine.Proposal {
 	t.Helper()
 	all, err := e.Proposals(ctx, state)
 	require.NoError(t, err)
@@ -59,14 +59,14 @@ func TestProposalsAreDecidedByPeople(t *testing.T) {
 	j := mined(t, e, MineOptions{})
 	require.Equal(t, 2, j.Mined.Proposed)
 	assert.Equal(t, 16, j.Mined.Episodes)
-	waiting := proposals(t, e, proposal.Proposed)
+	waiting := proposals(t, e, mine.Proposed)
 	require.Len(t, waiting, 2)
 	assert.Empty(t, e.Model().Capabilities(), "nothing is published by itself")
 
 	yes, no := waiting[0], waiting[1]
 	approved, seq, err := e.Approve(ctx, yes.ID, named("cap:weekly"), Approver)
 	require.NoError(t, err)
-	assert.Equal(t, proposal.Approved, approved.State)
+	assert.Equal(t, mine.Approved, approved.State)
 	require.NoError(t, e.Wait(ctx, seq))
 	c, ok := e.Model().Capability("cap:weekly")
 	require.True(t, ok)
@@ -86,24 +86,24 @@ func TestProposalsAreDecidedByPeople(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, w.Close(ctx)) })
 	e, err = w.Get(ctx, "default")
 	require.NoError(t, err)
-	assert.Empty(t, proposals(t, e, proposal.Proposed))
-	rejected := proposals(t, e, proposal.Rejected)
+	assert.Empty(t, proposals(t, e, mine.Proposed))
+	rejected := proposals(t, e, mine.Rejected)
 	require.Len(t, rejected, 1)
 	assert.Equal(t, "too simple", rejected[0].Reason)
-	require.Equal(t, []proposal.State{proposal.Approved, proposal.Rejected}, states(proposals(t, e, "")))
+	require.Equal(t, []mine.State{mine.Approved, mine.Rejected}, states(proposals(t, e, "")))
 	_, _, err = e.Approve(ctx, rejected[0].ID, named(""), Untrusted)
 	require.NoError(t, err, "a person may think again")
 	require.Len(t, e.Quarantined(), 1, "who may not approve a capability does not publish one by way of a proposal")
 	verify(t, e)
 }
 
-func states(all []proposal.Proposal) []proposal.State {
-	found := map[proposal.State]bool{}
+func states(all []mine.Proposal) []mine.State {
+	found := map[mine.State]bool{}
 	for _, p := range all {
 		found[p.State] = true
 	}
-	var s []proposal.State
-	for _, x := range []proposal.State{proposal.Proposed, proposal.Approved, proposal.Rejected} {
+	var s []mine.State
+	for _, x := range []mine.State{mine.Proposed, mine.Approved, mine.Rejected} {
 		if found[x] {
 			s = append(s, x)
 		}
@@ -134,7 +134,7 @@ func TestProposalsAreForgotten(t *testing.T) {
 	routine(t, e, "a", 4, "x:read", "y:render", "z:publish")
 	routine(t, e, "b", 4, "x:fetch", "y:check", "z:merge")
 	mined(t, e, MineOptions{})
-	waiting := proposals(t, e, proposal.Proposed)
+	waiting := proposals(t, e, mine.Proposed)
 	require.Len(t, waiting, 2)
 	_, err := e.Reject(ctx, waiting[1].ID, "no")
 	require.NoError(t, err)

@@ -10,7 +10,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/storage"
-	"waymark/suggest/mine/proposal"
+	"waymark/suggest/mine"
 )
 
 // commits is an engine that notes of each row whether the transaction that wrote it last wrote an event, too.
@@ -78,7 +78,7 @@ func TestRowsOfAnEventAreOfItsTransaction(t *testing.T) {
 
 	routine(t, e, "a", 4, "x:read", "y:render", "z:publish")
 	mined(t, e, MineOptions{})
-	waits := proposals(t, e, proposal.Proposed)
+	waits := proposals(t, e, mine.Proposed)
 	require.NotEmpty(t, waits)
 	_, _, err = e.Approve(ctx, waits[0].ID, func(*catalog.Capability) {}, Approver)
 	require.NoError(t, err)

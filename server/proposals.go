@@ -15,7 +15,7 @@ import (
 	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
 	"waymark/server/internal/route"
-	"waymark/suggest/mine/proposal"
+	"waymark/suggest/mine"
 )
 
 // Capabilities are mined from the history and wait for somebody to approve or reject them. Nothing is
@@ -37,11 +37,11 @@ type (
 		Limit int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Most proposals of the list."`
 	}
 	proposalList struct {
-		Proposals []proposal.Proposal `json:"proposals"`
-		Total     int                 `json:"total"`
+		Proposals []mine.Proposal `json:"proposals"`
+		Total     int             `json:"total"`
 	}
 	proposalsAnswer struct{ Body proposalList }
-	proposalAnswer  struct{ Body proposal.Proposal }
+	proposalAnswer  struct{ Body mine.Proposal }
 	approveInput    struct {
 		route.ByID
 		Body *struct {
@@ -56,7 +56,7 @@ type (
 		Body     approvedProposal
 	}
 	approvedProposal struct {
-		proposal.Proposal
+		mine.Proposal
 		Seq uint64 `json:"seq" doc:"The event of the capability: min_seq of a question waits for it."`
 	}
 	rejectInput struct {
@@ -114,7 +114,7 @@ func loadRubric(raw json.RawMessage) (*score.Rubric, error) {
 }
 
 func (s *Server) listProposals(ctx context.Context, e *live.Engine, q *proposalsQuery) (*proposalsAnswer, error) {
-	state := proposal.State(q.State)
+	state := mine.State(q.State)
 	if q.State == "all" {
 		state = ""
 	}

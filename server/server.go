@@ -293,7 +293,7 @@ func schemaName(t reflect.Type, hint string) string {
 	if t == reflect.TypeFor[catalog.Task]() {
 		return "CapabilityTask"
 	}
-	if name := t.Name(); t.PkgPath() == "waymark/suggest/mine/proposal" && name != "Proposal" {
+	if name := t.Name(); t.PkgPath() == "waymark/suggest/mine" && name != "Proposal" {
 		return "Proposal" + name
 	}
 	if t.PkgPath() == reflect.TypeFor[run.Status]().PkgPath() {

@@ -13,7 +13,7 @@ import (
 	"waymark/cmd/waymark/internal/client"
 	"waymark/internal/plural"
 	"waymark/live"
-	"waymark/suggest/mine/proposal"
+	"waymark/suggest/mine"
 )
 
 func (a *app) capabilityCommand() *cobra.Command {
@@ -24,8 +24,8 @@ func (a *app) capabilityCommand() *cobra.Command {
 
 // proposals is a list of them, as the API answers.
 type proposals struct {
-	Proposals []proposal.Proposal `json:"proposals"`
-	Total     int                 `json:"total"`
+	Proposals []mine.Proposal `json:"proposals"`
+	Total     int             `json:"total"`
 }
 
 func (a *app) capabilityPropose() *cobra.Command {
@@ -120,7 +120,7 @@ func (a *app) showProposals(l proposals) {
 	var rows [][]string
 	for _, p := range l.Proposals {
 		what := p.Verdict
-		if p.State != proposal.Proposed {
+		if p.State != mine.Proposed {
 			what = string(p.State)
 		}
 		rows = append(rows, []string{p.ID, p.Composite.String(), what, fmt.Sprint(p.Evidence.Tasks), p.Capability.Name, short(p.Capability.Description)})
@@ -198,7 +198,7 @@ func (a *app) capabilityApprove() *cobra.Command {
 		Args:  exactly(1, "the id of a proposal"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return ask(cmd.Context(), a, "/v1/proposals/"+url.PathEscape(args[0])+"/approve", map[string]string{"id": as, "name": name},
-				func(a *app, p proposal.Proposal) {
+				func(a *app, p mine.Proposal) {
 					a.printf("published %s: %s\n", p.Capability.ID, short(p.Capability.Description))
 				})
 		},
@@ -216,7 +216,7 @@ func (a *app) capabilityReject() *cobra.Command {
 		Args:  exactly(1, "the id of a proposal"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return ask(cmd.Context(), a, "/v1/proposals/"+url.PathEscape(args[0])+"/reject", map[string]string{"reason": reason},
-				func(a *app, p proposal.Proposal) { a.printf("rejected %s\n", p.ID) })
+				func(a *app, p mine.Proposal) { a.printf("rejected %s\n", p.ID) })
 		},
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "`why`, for whoever finds it later")

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"time"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -34,7 +34,7 @@ func (a *app) evaluateCommand() *cobra.Command {
 		Use:   "evaluate",
 		Short: "Measure how good the suggestions are",
 		Long: `Measures the next tool, the tools for an intent and whole plans on tasks that the history does not
-hold, beside simple baselines, with 95 % intervals. A data set is a folder of tools.jsonl and
+hold, beside profile seed and simple baselines, with 95 % intervals. A data set is a folder of tools.jsonl and
 episodes.jsonl or a published task graph; without one the latest fifth of the workspace's own history is
 held out, and --store keeps the report in the workspace for the page. Exits 1 if the best baseline is better by
 more than chance at the next tool (MRR), the tools (NDCG@10) or the plan (Node-F1, Link-F1).
@@ -95,8 +95,8 @@ func (a *app) evaluate(ctx context.Context, e evaluation, bar progress) error {
 	}
 	bar.at(0, "build the model")
 	r, err := evaluate.Evaluate(ctx, d, evaluate.Suggester(e.profile, suggest.MeasureOptions{}), evaluate.Options{
-		Profile: e.profile, SuccessfulTests: e.successful, FirstContact: e.dataset == "", Now: time.Now,
-		Progress: func(phase string, done, total int) { bar.at(int64(done)*1000/int64(total), phase) },
+		Profile: e.profile, SuccessfulTests: e.successful, FirstContact: e.dataset == "",
+		Progress: func(done, total int) { bar.at(int64(done)*1000/int64(total), "questions") },
 	})
 	bar.hide()
 	var refused *suggest.RequestError
@@ -127,6 +127,80 @@ func (a *app) evaluate(ctx context.Context, e evaluation, bar progress) error {
 	return nil
 }
 
+// questions are what a report calls them to people.
+var questions = map[string]string{
+	evaluate.QuestionNext: "next tool", evaluate.QuestionNextIntent: "next tool, intent known",
+	evaluate.QuestionTools: "tools for an intent", evaluate.QuestionDAG: "plan for an intent",
+	evaluate.QuestionSessions: "hit@1, another task before", evaluate.QuestionNeeds: "tool by its own text",
+	evaluate.QuestionForeign: "foreign requests",
+}
+
+// showEvaluation prints the table, how far confidence can be trusted, and what is lost.
+func (a *app) showEvaluation(r *evaluate.Report) {
+	history := fmt.Sprintf("%d train episodes, %d test episodes", r.TrainEpisodes, r.TestEpisodes)
+	if r.LeaveOneOut {
+		history = fmt.Sprintf("%d episodes, each held out in turn", r.TestEpisodes)
+	}
+	a.printf("%s, profile %s: %s\n", clean(r.Dataset), r.Profile, history)
+	rate := func(x float64) string { return fmt.Sprintf("%.3f", x) }
+	span := func(i evaluate.Interval) string { return rate(i[0]) + "–" + rate(i[1]) }
+	lead := func(d evaluate.Difference) string {
+		return fmt.Sprintf("%+.3f (%+.3f to %+.3f)", d.Mean, d.Interval[0], d.Interval[1])
+	}
+	var rows [][]string
+	for _, x := range r.Rows {
+		row := []string{questions[x.Question], x.Metric, fmt.Sprint(x.Tasks), rate(x.Value), span(x.CI),
+			"-", "-", "-", "-", "-", string(x.Verdict)}
+		if x.Seed != nil {
+			row[5], row[6] = rate(x.Seed.Value), lead(x.Seed.Lead)
+		}
+		if b := x.Baseline; b != nil {
+			row[7], row[8], row[9] = b.Name, rate(b.Value), lead(b.Lead)
+		}
+		rows = append(rows, row)
+	}
+	head := []string{"question", "metric", "tasks", r.Profile, "95 %",
+		"seed", "lead (95 %)", "best baseline", "value", "lead (95 %)", ""}
+	if r.Profile == suggest.ProfileSeed { // nothing to stand beside
+		head = slices.Delete(head, 5, 7)
+		for i := range rows {
+			rows[i] = slices.Delete(rows[i], 5, 7)
+		}
+	}
+	a.below(head, rows)
+	a.printf("\n")
+	for _, question := range []string{evaluate.QuestionNext, evaluate.QuestionNextIntent} {
+		c := r.Confidence[question]
+		if c == nil {
+			continue
+		}
+		verdict := fmt.Sprintf("too few claims to tell (at least %d are needed)", evaluate.LeastClaims)
+		if c.Calibrated != nil {
+			verdict = map[bool]string{true: "calibrated", false: "not calibrated"}[*c.Calibrated]
+		}
+		a.printf("confidence, %s: error %s over %d claims, %s (a perfect model of this size: %s)\n",
+			questions[question], rate(c.ECE), c.Claims, verdict, span(c.Band))
+	}
+	named := func(rows []evaluate.Row) string {
+		var names []string
+		for _, x := range rows {
+			names = append(names, fmt.Sprintf("%s %s (%d)", questions[x.Question], x.Metric, x.Tasks))
+		}
+		return strings.Join(names, ", ")
+	}
+	if len(r.TooFew) > 0 {
+		a.printf("too few tasks to tell, at least %d are needed: %s\n", evaluate.LeastCompared, named(r.TooFew))
+	}
+	for _, x := range r.Lost {
+		l := x.Baseline.Lead
+		a.printf("lost: %s is better at %s %s by %s (%s to %s)\n", x.Baseline.Name, questions[x.Question], x.Metric,
+			rate(-l.Mean), rate(-l.Interval[1]), rate(-l.Interval[0]))
+	}
+	if n := len(r.Decisive()) - len(r.TooFew); n > 0 && len(r.Lost) == 0 {
+		a.printf("not lost: no baseline is better by more than chance\n")
+	}
+}
+
 // examples reads what is evaluated on.
 func (a *app) examples(ctx context.Context, e evaluation) (*evaluate.Data, error) {
 	if e.dataset == "" {
@@ -136,12 +210,9 @@ func (a *app) examples(ctx context.Context, e evaluation) (*evaluate.Data, error
 	if err != nil {
 		return nil, err
 	}
-	d := &evaluate.Data{Name: set.Name, Tools: set.Tools, Capabilities: set.Capabilities, Official: set.TaskGraph}
+	d := &evaluate.Data{Name: set.Name, Tools: set.Tools, Capabilities: set.Capabilities}
 	for _, x := range set.Episodes {
 		d.Examples = append(d.Examples, evaluate.Example(x))
-	}
-	for _, l := range set.Links {
-		d.Needs = append(d.Needs, evaluate.Link{From: l.Source, To: l.Target})
 	}
 	have := map[string]bool{}
 	for _, t := range d.Tools {

@@ -350,13 +350,18 @@ func (c *Collection) named(ctx context.Context, r *Report) error {
 		return nil
 	case err != nil:
 		return err
-	case answer.Next == nil || answer.Next.Positions < leastNamed:
-		return nil
 	}
-	r.NamedWhy = ""
-	r.Named = &Named{Calls: answer.Next.Positions, Tasks: answer.Next.Tasks, First: answer.Next.Hit1, Three: answer.Next.Hit3}
-	if b := answer.Baselines["markov1"]; b.NextScores != nil {
-		r.Named.MarkovOne = b.Hit1
+	for _, row := range answer.Rows {
+		switch {
+		case row.Question != evaluate.QuestionNext:
+		case row.Asked < leastNamed:
+			return nil
+		case row.Metric == "hit@1":
+			r.NamedWhy = ""
+			r.Named = &Named{Calls: row.Asked, Tasks: row.Tasks, First: row.Value, MarkovOne: answer.Baselines["markov1"]["hit@1"]}
+		case row.Metric == "hit@3":
+			r.Named.Three = row.Value
+		}
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -66,7 +65,7 @@ func contact(dir, name, engine, half string) error {
 		}
 	}
 	d.train = slices.DeleteFunc(d.train, func(x *evaluate.Example) bool { return said[x.Episode.Intent] })
-	p, err := trainer(engine)(context.Background(), &d.data, d.train)
+	p, err := trained(engine, &d.data, d.train)
 	if err != nil {
 		return err
 	}
@@ -85,7 +84,7 @@ func contact(dir, name, engine, half string) error {
 			}
 			node.add(evaluate.F1(distinct(plan.Tools), gold(e)))
 			size.add(float64(len(plan.Tools)))
-			found, err := p.Find(text, 10)
+			found, err := p.Find(text)
 			if err != nil {
 				return err
 			}
@@ -111,7 +110,7 @@ func contact(dir, name, engine, half string) error {
 		}
 		right := func(id string) bool { return id == n.Tool || slices.Contains(n.Also, id) }
 		for _, text := range []string{n.A, n.B} {
-			list, err := p.Find(text, 5)
+			list, err := p.Find(text)
 			if err != nil {
 				return err
 			}
@@ -181,7 +180,7 @@ func engineer(dir, engine string) error {
 	if err != nil {
 		return err
 	}
-	p, err := trainer(engine)(context.Background(), &d.data, d.train)
+	p, err := trained(engine, &d.data, d.train)
 	if err != nil {
 		return err
 	}

@@ -133,7 +133,7 @@ func (p *predictor) add(id string) int32 {
 	return n
 }
 
-func train(_ context.Context, d *evaluate.Data, history []*evaluate.Example) (evaluate.Predictor, error) {
+func train(_ context.Context, d *evaluate.Data, history []*evaluate.Example) ([]evaluate.Predictor, error) {
 	p := &predictor{number: map[string]int32{}}
 	for i := range d.Tools {
 		p.add(d.Tools[i].ID)
@@ -175,10 +175,10 @@ func train(_ context.Context, d *evaluate.Data, history []*evaluate.Example) (ev
 		}
 	}
 	p.model = rank.Fit(rank.NewTexts(tools, nil, nil), tasks, rank.Options{Without: without})
-	return evaluate.Predictor{Ranker: p, Finder: p, Planner: p}, nil
+	return []evaluate.Predictor{{Next: p.Next, Find: p.Find, Plan: p.Plan}}, nil
 }
 
-func (p *predictor) Rank(q evaluate.Question, limit int) ([]evaluate.Candidate, error) {
+func (p *predictor) Next(q evaluate.Question) ([]evaluate.Candidate, error) {
 	var list []evaluate.Candidate
 	s := rank.Situation{Intent: q.Intent}
 	for _, id := range q.Context {
@@ -189,15 +189,15 @@ func (p *predictor) Rank(q evaluate.Question, limit int) ([]evaluate.Candidate, 
 	for _, r := range p.model.Next(s).Ranked {
 		list = append(list, evaluate.Candidate{ID: p.ids[r.Tool]})
 	}
-	return list[:min(limit, len(list))], nil
+	return list[:min(100, len(list))], nil
 }
 
-func (p *predictor) Find(intent string, limit int) ([]string, error) {
+func (p *predictor) Find(intent string) ([]string, error) {
 	var ids []string
 	for _, r := range p.model.Next(rank.Situation{Intent: intent}).Ranked {
 		ids = append(ids, p.ids[r.Tool])
 	}
-	return ids[:min(limit, len(ids))], nil
+	return ids[:min(10, len(ids))], nil
 }
 
 func (p *predictor) Plan(intent string) (evaluate.Plan, error) {
@@ -235,7 +235,7 @@ func measure(dir, part, engine string, most int) error {
 		return err
 	}
 	begun := time.Now()
-	p, err := trainer(engine)(context.Background(), &d.data, d.train)
+	p, err := trained(engine, &d.data, d.train)
 	if err != nil {
 		return err
 	}
@@ -255,7 +255,7 @@ func measure(dir, part, engine string, most int) error {
 		if e.Intent == "" || !x.Intent {
 			continue
 		}
-		ranked, err := p.Find(e.Intent, 10)
+		ranked, err := p.Find(e.Intent)
 		if err != nil {
 			return err
 		}
@@ -296,15 +296,21 @@ func ordered(e *episodic.Episode) (ids []string) {
 	return ids
 }
 
-func trainer(engine string) evaluate.Trainer {
+// trained is an engine with a history.
+func trained(engine string, d *evaluate.Data, history []*evaluate.Example) (p evaluate.Predictor, err error) {
+	trainer := train
 	if engine != "rank" {
-		return evaluate.Suggester(engine, suggest.MeasureOptions{})
+		trainer = evaluate.Suggester(engine, suggest.MeasureOptions{})
 	}
-	return train
+	all, err := trainer(context.Background(), d, history)
+	if err != nil {
+		return p, err
+	}
+	return all[0], nil
 }
 
 func reciprocal(p evaluate.Predictor, q evaluate.Question, right string) float64 {
-	list, err := p.Rank(q, 100)
+	list, err := p.Next(q)
 	for i, r := range list {
 		if err == nil && r.ID == right {
 			return 1 / float64(i+1)

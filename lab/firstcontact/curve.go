@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,48 +22,13 @@ const (
 	curveIntents   = 60
 )
 
-// curveMetrics are the metrics of a learning curve, and the simple baselines of each.
-var curveMetrics = [...]struct {
-	name      string
-	baselines []string
-	of        func(r *evaluate.Report) (value float64, ok bool)
-	base      func(b evaluate.Baseline) float64
-}{
-	{"next", []string{"popularity", "markov1", "markov2", "cooc", "edges"}, nextMRR, baselineMRR},
-	{"next+intent", []string{"popularity", "markov1", "markov2", "cooc", "edges"}, nextIntentMRR, baselineMRR},
-	{"node-f1", []string{"bm25", "knn", "copy"}, nodeF1, func(b evaluate.Baseline) float64 { return b.NodeF1 }},
-	{"ndcg", []string{"bm25", "knn"}, ndcg, func(b evaluate.Baseline) float64 { return b.NDCG10 }},
+// curveMetrics are the metrics of a learning curve.
+var curveMetrics = [...]struct{ name, question, metric string }{
+	{"next", evaluate.QuestionNext, "mrr"},
+	{"next+intent", evaluate.QuestionNextIntent, "mrr"},
+	{"node-f1", evaluate.QuestionDAG, "node_f1"},
+	{"ndcg", evaluate.QuestionTools, "ndcg@10"},
 }
-
-func nextMRR(r *evaluate.Report) (float64, bool) {
-	if r.Next == nil {
-		return 0, false
-	}
-	return r.Next.MRR, true
-}
-
-func nextIntentMRR(r *evaluate.Report) (float64, bool) {
-	if r.NextIntent == nil {
-		return 0, false
-	}
-	return r.NextIntent.MRR, true
-}
-
-func nodeF1(r *evaluate.Report) (float64, bool) {
-	if r.DAG == nil {
-		return 0, false
-	}
-	return r.DAG.NodeF1, true
-}
-
-func ndcg(r *evaluate.Report) (float64, bool) {
-	if r.Tools == nil {
-		return 0, false
-	}
-	return r.Tools.NDCG10, true
-}
-
-func baselineMRR(b evaluate.Baseline) float64 { return b.MRR }
 
 // curve prints the mean of every metric over seeded draws of small histories, for the profiles and the best
 // simple baseline of each metric. Questions come from train tasks whose group is never drawn; with test they
@@ -92,54 +58,40 @@ func (s *set) curve(ctx context.Context, o options) error {
 	return nil
 }
 
-// curveSum adds up reports.
+// curveSum adds up reports: the profile, and the simple baselines by name.
 type curveSum struct {
-	reports int
-	n       [len(curveMetrics)]int
-	value   [len(curveMetrics)]float64
-	base    [len(curveMetrics)][]float64
+	n     [len(curveMetrics)]int
+	value [len(curveMetrics)]float64
+	base  [len(curveMetrics)]map[string]float64
 }
 
 func (c *curveSum) add(r *evaluate.Report) {
-	c.reports++
 	for m, metric := range curveMetrics {
-		x, ok := metric.of(r)
+		x, ok := r.Value(metric.question, metric.metric)
 		if !ok {
 			continue
 		}
 		c.n[m]++
 		c.value[m] += x
 		if c.base[m] == nil {
-			c.base[m] = make([]float64, len(metric.baselines))
+			c.base[m] = map[string]float64{}
 		}
-		for i, name := range metric.baselines {
-			c.base[m][i] += baseOf(r, name, metric.base)
+		for name, values := range r.Baselines {
+			c.base[m][name] += values[metric.metric]
 		}
 	}
-}
-
-// baseOf is 0 where the baseline has no such metric, for it ranked nothing.
-func baseOf(r *evaluate.Report, name string, of func(evaluate.Baseline) float64) (x float64) {
-	b, ok := r.Baselines[name]
-	if !ok || b.NextScores == nil && b.DAGBaseline == nil {
-		return 0
-	}
-	return of(b)
 }
 
 func (c *curveSum) print(set string, n int, profile string) {
-	if c.reports == 0 {
-		return
-	}
 	fmt.Printf("%-10s %4d %-8s", set, n, profile)
 	for m, metric := range curveMetrics {
 		if c.n[m] == 0 {
 			continue
 		}
 		best, by := 0.0, ""
-		for i, x := range c.base[m] {
-			if x > best || by == "" {
-				best, by = x, metric.baselines[i]
+		for _, name := range slices.Sorted(maps.Keys(c.base[m])) {
+			if x := c.base[m][name]; x > best || by == "" {
+				best, by = x, name
 			}
 		}
 		k := float64(c.n[m])

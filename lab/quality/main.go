@@ -3,8 +3,7 @@
 //	folder of data sets ──▶ waymark evaluate --json, one set at a time ──┐
 //	docs/lab/floors.tsv ──▶ what each number should at least be ─────────┴──▶ docs/lab/quality.md
 //
-// The page holds no path, and times in one table alone, so that a second run changes little but what changed
-// in the program or in the data.
+// The page holds no path and no time, so that a second run changes nothing but what changed in the program or in the data.
 package main
 
 import (

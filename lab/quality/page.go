@@ -48,9 +48,9 @@ func readFloors(text string) ([]floor, error) {
 }
 
 // standing of a value against its floor.
-func (f floor) standing(c evaluate.Comparison) string {
+func (f floor) standing(c evaluate.Row) string {
 	switch {
-	case below(c.Value, f.value) && c.CI != nil && below(c.CI[1], f.value):
+	case below(c.Value, f.value) && below(c.CI[1], f.value):
 		return "missed"
 	case below(c.Value, f.value):
 		return "within chance"
@@ -65,7 +65,7 @@ func rate(x float64) string { return strconv.FormatFloat(x, 'f', 3, 64) }
 
 var questions = map[string]string{
 	evaluate.QuestionNext: "next tool", evaluate.QuestionNextIntent: "next tool, intent known", evaluate.QuestionTools: "tools for an intent",
-	evaluate.QuestionDAG: "plan for an intent", evaluate.QuestionOfficial: "plan, official metric",
+	evaluate.QuestionDAG: "plan for an intent",
 }
 
 // writePage writes the whole page: the words are fixed, the numbers are those of the reports.
@@ -74,7 +74,7 @@ func writePage(w io.Writer, profile string, cases []sample, floors []floor) {
 
 Profile `+"`%s`"+` on public data sets that the engine was not made for. None of them is part of this repository; they are read from a
 folder (`+"`make quality DIR=folder`"+` writes this page anew and changes numbers only).
-Every number is a fraction. Intervals are 95 %%, drawn over episodes. The best baseline is the best of eleven simple methods in that one metric; a
+Every number is a fraction. Intervals are 95 %%, drawn over episodes. The best baseline is the best of seven simple methods in that one metric; a
 lead or a loss is named where its interval lies on one side of 0. A floor ([floors.tsv](floors.tsv)) is what is asked for, or what a better method is known to
 reach: missed where the whole interval lies below it, within chance where only the value does.
 
@@ -83,7 +83,6 @@ reach: missed where the whole interval lies below it, within chance where only t
 	writeMisses(w, cases, floors)
 	writeBehind(w, cases)
 	writeTrust(w, cases)
-	writeTimes(w, cases)
 	for _, c := range cases {
 		writeSet(w, profile, c, floors)
 	}
@@ -98,7 +97,7 @@ func writeMisses(w io.Writer, cases []sample, floors []floor) {
 	var misses []miss
 	reached, chance, all := 0, 0, 0
 	for _, c := range cases {
-		for _, x := range c.report.Comparisons() {
+		for _, x := range c.report.Rows {
 			f, ok := find(floors, c, x)
 			if !ok {
 				continue
@@ -127,7 +126,7 @@ func writeMisses(w io.Writer, cases []sample, floors []floor) {
 	}
 }
 
-func find(floors []floor, c sample, x evaluate.Comparison) (floor, bool) {
+func find(floors []floor, c sample, x evaluate.Row) (floor, bool) {
 	i := slices.IndexFunc(floors, func(f floor) bool {
 		return f.set == c.set && f.among == c.among && f.question == x.Question && f.metric == x.Metric
 	})
@@ -154,15 +153,15 @@ func writeSet(w io.Writer, profile string, c sample, floors []floor) {
 	}
 	fmt.Fprintf(w, "## %s\n\n`%s`: %s.\n\n", c, c.command(profile), episodes)
 	head(w, "question", "metric", "value", "95 %", "best baseline", "its value", "", "floor", "")
-	for _, x := range r.Comparisons() {
+	for _, x := range r.Rows {
 		baseline, its, bound, standing := "", "", "", ""
-		if x.Baseline != "" {
-			baseline, its = x.Baseline, rate(x.BaselineValue)
+		if x.Baseline != nil {
+			baseline, its = x.Baseline.Name, rate(x.Baseline.Value)
 		}
 		if f, ok := find(floors, c, x); ok {
 			bound, standing = rate(f.value), f.standing(x)
 		}
-		row(w, questions[x.Question], x.Metric, rate(x.Value), between(x.CI), baseline, its, string(x.Verdict()), bound, standing)
+		row(w, questions[x.Question], x.Metric, rate(x.Value), between(x.CI), baseline, its, string(x.Verdict), bound, standing)
 	}
 	fmt.Fprintln(w)
 }

@@ -56,22 +56,17 @@ func TestStanding(t *testing.T) {
 		{0.45, evaluate.Interval{0.4, 0.5}, "within chance"},
 		{0.4, evaluate.Interval{0.3, 0.49}, "missed"},
 	} {
-		got := floor{value: 0.5}.standing(evaluate.Comparison{Value: tt.value, CI: &tt.ci})
+		got := floor{value: 0.5}.standing(evaluate.Row{Value: tt.value, CI: tt.ci})
 		assert.Equal(t, tt.want, got, "%v", tt)
 	}
 }
 
 func TestPage(t *testing.T) {
-	ece, area, no, fast, slow := 0.1, 0.2, false, 123.4, 9876.5
-	loss := func(lo, mean, hi float64) evaluate.Difference {
-		return evaluate.Difference{Mean: mean, Interval: evaluate.Interval{lo, hi}}
-	}
+	no := false
 	r := &evaluate.Report{TrainEpisodes: 3, TestEpisodes: 2, Profile: "learned",
-		Next: &evaluate.NextReport{NextScores: evaluate.NextScores{MRR: 0.4}, Tasks: 20, CI: map[string]evaluate.Interval{"mrr": {0.3, 0.45}},
-			ECE: &ece, AURC: &area, Calibrated: &no, Band: &evaluate.Interval{0.01, 0.02}, Claims: 7},
-		Baselines: map[string]evaluate.Baseline{"markov1": {NextScores: &evaluate.NextScores{MRR: 0.5},
-			Lead: map[string]evaluate.Difference{"mrr": loss(-0.2, -0.1, -0.05)}}},
-		Latency: &evaluate.Latency{NextP50: &fast, NextP99: &slow}, BuildMS: &slow,
+		Rows: []evaluate.Row{{Question: "next", Metric: "mrr", Tasks: 20, Value: 0.4, CI: evaluate.Interval{0.3, 0.45},
+			Baseline: &evaluate.Compared{Name: "markov1", Value: 0.5}, Verdict: evaluate.Behind}},
+		Confidence: map[string]*evaluate.Calibration{"next": {ECE: 0.1, Calibrated: &no, Band: evaluate.Interval{0.01, 0.02}, Claims: 7}},
 	}
 	seed := &evaluate.Report{LeaveOneOut: true, TestEpisodes: 2}
 	floors := []floor{{"a", "-", "next", "mrr", 0.5, 0.6, "a chain"}, {"absent", "-", "next", "mrr", 0.5, 0, "nobody"}}
@@ -83,8 +78,7 @@ func TestPage(t *testing.T) {
 		"Of 1 floors 0 are reached, 0 are missed by no more than chance, 1 are missed.",
 		"- a, next tool, mrr: 0.400, floor 0.500, by more than chance: a chain.",
 		"- a, next tool, mrr: 0.400, markov1 has 0.500, by more than chance.",
-		"| a | next tool | 7 | 0.100 | 0.010–0.020 | **not calibrated** | 0.200 |",
-		"| a | 0.12 | 9.9 |  |  | 9.9 |",
+		"| a | next tool | 7 | 0.100 | 0.010–0.020 | **not calibrated** |",
 		"`waymark evaluate --profile learned --dataset $DIR/a`: 3 train and 2 test episodes.",
 		"| next tool | mrr | 0.400 | 0.300–0.450 | markov1 | 0.500 | behind | 0.500 | missed |",
 		"## a among the tools of many",

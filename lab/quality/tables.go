@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"math"
 	"strconv"
 	"strings"
 
@@ -24,7 +23,7 @@ func writeAsked(w io.Writer, cases []sample, floors []floor) {
 	fmt.Fprint(w, "## What is asked for\n\n")
 	head(w, "set", "question", "metric", "value", "95 %", "floor", "", "aim", "best simple")
 	for _, c := range cases {
-		for _, x := range c.report.Comparisons() {
+		for _, x := range c.report.Rows {
 			f, ok := find(floors, c, x)
 			if !ok {
 				continue
@@ -33,8 +32,8 @@ func writeAsked(w io.Writer, cases []sample, floors []floor) {
 			if f.aim > 0 {
 				aim = rate(f.aim)
 			}
-			if x.Baseline != "" {
-				best = rate(x.BaselineValue) + " " + x.Baseline
+			if x.Baseline != nil {
+				best = rate(x.Baseline.Value) + " " + x.Baseline.Name
 			}
 			row(w, c.String(), questions[x.Question], x.Metric, rate(x.Value), between(x.CI), rate(f.value), f.standing(x), aim, best)
 		}
@@ -42,28 +41,23 @@ func writeAsked(w io.Writer, cases []sample, floors []floor) {
 	fmt.Fprintln(w)
 }
 
-func between(ci *evaluate.Interval) string {
-	if ci == nil {
-		return ""
-	}
-	return rate(ci[0]) + "–" + rate(ci[1])
-}
+func between(ci evaluate.Interval) string { return rate(ci[0]) + "–" + rate(ci[1]) }
 
 // writeBehind lists the metrics in which some simple baseline is better.
 func writeBehind(w io.Writer, cases []sample) {
 	fmt.Fprint(w, "## Where a simple baseline is better\n\n")
 	any := false
 	for _, c := range cases {
-		for _, x := range c.report.Comparisons() {
-			if x.Baseline == "" || !below(x.Value, x.BaselineValue) {
+		for _, x := range c.report.Rows {
+			if x.Baseline == nil || !below(x.Value, x.Baseline.Value) {
 				continue
 			}
 			any = true
 			chance := "within chance"
-			if x.Verdict() == evaluate.Behind {
+			if x.Verdict == evaluate.Behind {
 				chance = "by more than chance"
 			}
-			fmt.Fprintf(w, "- %s, %s, %s: %s, %s has %s, %s.\n", c, questions[x.Question], x.Metric, rate(x.Value), x.Baseline, rate(x.BaselineValue), chance)
+			fmt.Fprintf(w, "- %s, %s, %s: %s, %s has %s, %s.\n", c, questions[x.Question], x.Metric, rate(x.Value), x.Baseline.Name, rate(x.Baseline.Value), chance)
 		}
 	}
 	if !any {
@@ -75,50 +69,21 @@ func writeBehind(w io.Writer, cases []sample) {
 // writeTrust says how far confidence can be trusted.
 func writeTrust(w io.Writer, cases []sample) {
 	fmt.Fprint(w, "## Confidence\n\nOf the first suggestion, beside whether it was the next step. It passes with an error of at most .05, or within the 90 % band of a\n"+
-		"perfectly calibrated model that makes as many claims. The area is that under the risk-coverage curve: the mean share of wrong answers over all\nshares of questions answered, the most confident first.\n\n")
-	head(w, "set", "question", "claims", "error", "a perfect model", "", "area")
+		"perfectly calibrated model that makes as many claims.\n\n")
+	head(w, "set", "question", "claims", "error", "a perfect model", "")
 	for _, c := range cases {
-		for _, t := range []struct {
-			question string
-			next     *evaluate.NextReport
-		}{{evaluate.QuestionNext, c.report.Next}, {evaluate.QuestionNextIntent, c.report.NextIntent}} {
-			if n := t.next; n != nil && n.ECE != nil {
+		for _, question := range []string{evaluate.QuestionNext, evaluate.QuestionNextIntent} {
+			if t := c.report.Confidence[question]; t != nil {
 				says := "calibrated"
 				switch {
-				case n.Calibrated == nil:
+				case t.Calibrated == nil:
 					says = "too few claims"
-				case !*n.Calibrated:
+				case !*t.Calibrated:
 					says = "**not calibrated**"
 				}
-				row(w, c.String(), questions[t.question], strconv.Itoa(n.Claims), rate(*n.ECE), between(n.Band), says, rate(*n.AURC))
+				row(w, c.String(), questions[question], strconv.Itoa(t.Claims), rate(t.ECE), between(t.Band), says)
 			}
 		}
 	}
 	fmt.Fprintln(w)
-}
-
-// writeTimes writes what depends on the machine, roughly.
-func writeTimes(w io.Writer, cases []sample) {
-	fmt.Fprint(w, "## Times\n\nOf the machine that wrote this page, two digits: the only part that changes from run to run. Single questions in process, one after the other, five suggestions\n"+
-		"or one plan, in milliseconds. To build is to judge the profiles by held-out tasks, to fit, and to index, in seconds.\n\n")
-	head(w, "set", "next p50", "next p99", "plan p50", "plan p99", "build")
-	for _, c := range cases {
-		if l := c.report.Latency; l != nil {
-			row(w, c.String(), ms(l.NextP50, 1e3), ms(l.NextP99, 1e3), ms(l.DAGP50, 1e3), ms(l.DAGP99, 1e3), ms(c.report.BuildMS, 1e3))
-		}
-	}
-	fmt.Fprintln(w)
-}
-
-// ms divides and rounds to two digits.
-func ms(x *float64, by float64) string {
-	if x == nil {
-		return ""
-	}
-	v := *x / by
-	if v == 0 {
-		return "0"
-	}
-	digits := max(0, 1-int(math.Floor(math.Log10(math.Abs(v)))))
-	return strconv.FormatFloat(v, 'f', digits, 64)
 }

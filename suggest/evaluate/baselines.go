@@ -2,316 +2,173 @@ package evaluate
 
 import (
 	"cmp"
-	"math"
 	"slices"
-	"sync"
+	"strings"
 )
 
-// The baselines of the next tool, in the order of a table.
+// The simple baselines, in the order of a table. A tool without a score is not ranked.
 //
-//	popularity  how often the tool was called
-//	markov1     n(last → t); then popularity for the tools not ranked yet
-//	markov2     n(last two → t); then markov1, then popularity
-//	cooc        Σ over the distinct tools p of the context of n(p,t)/√(n(p)·n(t)), n = episodes with
-//	            them; t = p counts where an episode has it twice
-//	edges       Σ over the last 12 steps p of .6^distance · P(t | p), P from the dependencies; then
-//	            popularity
-//	session     Σ over the 100 past episodes nearest to the context of their likeness; see [sessions]
+//	popularity   how often the tool was called
+//	markov1      n(last → t); then popularity for the tools not ranked yet
+//	markov2      n(last two → t); then markov1, then popularity
+//	markov2_knn  a chain of order two, smoothed, mixed with the votes of the nearest past intents; see [counts.mixed]
+//	bm25         words of the tools' texts; a plan is the first three tools
+//	knn          votes of the nearest past intents for their tools, by likeness
+//	copy         the plan of the nearest past intent
 //
-// Equal scores: the more popular first, then the id. A tool without a score is not ranked.
-var nextBaselines = []struct {
-	name string
-	rank func(*counts, *working)
-}{
-	{"popularity", func(c *counts, w *working) { w.layer(c.popular) }},
-	{"markov1", func(c *counts, w *working) { c.markov1(w) }},
-	{"markov2", func(c *counts, w *working) {
-		if n := len(w.context); n > 1 {
-			w.layer(c.second[[2]int32{w.context[n-2], w.context[n-1]}])
-		}
-		c.markov1(w)
-	}},
-	{"cooc", (*counts).cooccurrence},
-	{"edges", func(c *counts, w *working) {
-		c.edges(w)
-		w.layer(c.popular)
-	}},
-	{"session", func(c *counts, w *working) {
-		c.past.score(w)
-		w.layer(w.ranked(c))
-	}},
+// Equal scores: the more popular first, then the id.
+func baselines(history []*task, text *toolIndex) []Predictor {
+	c, past := newCounts(history), newIntentIndex(history)
+	list := []Predictor{
+		{Name: "popularity", Next: func(Question) ([]Candidate, error) { return c.layers(c.popular), nil }},
+		{Name: "markov1", Next: func(q Question) ([]Candidate, error) {
+			return c.layers(c.first[c.last(q, 1)], c.popular), nil
+		}},
+		{Name: "markov2", Next: func(q Question) ([]Candidate, error) {
+			return c.layers(c.second[[2]int{c.last(q, 2), c.last(q, 1)}], c.first[c.last(q, 1)], c.popular), nil
+		}},
+		{Name: "markov2_knn", withIntent: true, Next: func(q Question) ([]Candidate, error) {
+			return c.mixed(q, past.nearest(q.Intent)), nil
+		}},
+		{Name: "bm25", Search: text.find, Find: text.find, Plan: func(intent string) (Plan, error) {
+			found, err := text.find(intent)
+			return Plan{Tools: found[:min(3, len(found))]}, err
+		}},
+		{Name: "knn", Find: func(intent string) ([]string, error) { return vote(past.nearest(intent)), nil }},
+		{Name: "copy", Plan: func(intent string) (Plan, error) {
+			if near := past.nearest(intent); len(near) > 0 {
+				return Plan{Tools: near[0].set, Links: near[0].links}, nil
+			}
+			return Plan{}, nil
+		}},
+	}
+	for i := range list {
+		list[i].simple = true
+	}
+	return list
 }
 
-// scored is the number of a tool, an episode or a document, with what speaks for it.
+// scored is the number of a tool or a document, with what speaks for it.
 type scored struct {
-	of    int32
+	of    int
 	score float64
 }
 
-// counts are what the baselines know of a history. Tools are numbers, in order of their ids.
+// best puts the largest score first, of equal ones the smaller number.
+func best(a, b scored) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.of, b.of)) }
+
+// counts are what chains know of a history. Tools are numbers, the most popular first, ties by id.
 type counts struct {
-	ids      []string
-	at       map[string]int32
-	place    []int32    // by tool: its place among the most popular
-	popular  []scored   // called at all, most often first
-	first    [][]scored // by tool: what came right after it, most often first
-	second   map[[2]int32][]scored
-	depends  [][]scored // by tool: P(t | tool) from the dependencies
-	with     []float64  // by tool: episodes with it
-	together [][]scored // by tool: episodes with it and another one, or with it twice
-	past     *sessions
-	pool     sync.Pool
+	ids     []string
+	at      map[string]int
+	popular []scored
+	first   map[int][]scored // by tool: what came right after it, most often first
+	second  map[[2]int][]scored
 }
 
-// newCounts counts a history. Every tool of the history is known.
 func newCounts(history []*task) *counts {
-	c := &counts{at: map[string]int32{}, second: map[[2]int32][]scored{}}
+	c := &counts{at: map[string]int{}, first: map[int][]scored{}, second: map[[2]int][]scored{}}
+	uses := map[string]float64{}
 	for _, t := range history {
-		c.ids = append(c.ids, t.set...)
+		for _, id := range t.seq {
+			if uses[id]++; uses[id] == 1 {
+				c.ids = append(c.ids, id)
+			}
+		}
 	}
-	c.ids = distinct(c.ids)
+	slices.SortFunc(c.ids, func(a, b string) int { return cmp.Or(cmp.Compare(uses[b], uses[a]), strings.Compare(a, b)) })
 	for i, id := range c.ids {
-		c.at[id] = int32(i)
+		c.at[id] = i
+		c.popular = append(c.popular, scored{i, uses[id]})
 	}
-	n := len(c.ids)
-	c.place, c.with = make([]int32, n), make([]float64, n)
-	uses := make([]float64, n)
-	first, second, depends, together := tally{}, tally{}, tally{}, tally{}
-	c.past = newSessions(n)
+	one, two := map[[2]int]float64{}, map[[3]int]float64{}
 	for _, t := range history {
-		seq := c.numbers(t.seq)
-		for i, tool := range seq {
-			uses[tool]++
+		for i, id := range t.seq[min(1, len(t.seq)):] {
+			one[[2]int{c.at[t.seq[i]], c.at[id]}]++
 			if i > 0 {
-				first[[3]int32{seq[i-1], tool}]++
-			}
-			if i > 1 {
-				second[[3]int32{seq[i-2], seq[i-1], tool}]++
+				two[[3]int{c.at[t.seq[i-1]], c.at[t.seq[i]], c.at[id]}]++
 			}
 		}
-		for _, p := range t.pairs {
-			depends[[3]int32{c.at[p.From], c.at[p.To]}]++
-		}
-		set := c.numbers(t.set)
-		for _, a := range set {
-			c.with[a]++
-			for _, b := range set {
-				if a != b {
-					together[[3]int32{a, b}]++
-				}
-			}
-		}
-		slices.Sort(seq)
-		for i := 1; i < len(seq); i++ {
-			if seq[i] == seq[i-1] && (i < 2 || seq[i] != seq[i-2]) {
-				together[[3]int32{seq[i], seq[i]}]++
-			}
-		}
-		c.past.add(set)
 	}
-	c.rankByUse(uses)
-	c.first, c.depends, c.together = c.rows(first), c.rows(depends), c.rows(together)
-	for key, count := range second { // sorted below; order does not matter
-		pair := [2]int32{key[0], key[1]}
-		c.second[pair] = append(c.second[pair], scored{key[2], count})
+	for k, n := range one { // sorted below; order does not matter
+		c.first[k[0]] = append(c.first[k[0]], scored{k[1], n})
+	}
+	for k, n := range two {
+		c.second[[2]int{k[0], k[1]}] = append(c.second[[2]int{k[0], k[1]}], scored{k[2], n})
+	}
+	for _, row := range c.first {
+		slices.SortFunc(row, best)
 	}
 	for _, row := range c.second {
-		slices.SortFunc(row, c.better)
+		slices.SortFunc(row, best)
 	}
-	makeShares(c.depends)
-	c.pool.New = func() any { return newWorking(n) }
 	return c
 }
 
-// rankByUse fills in the order of tools by use, ties by number.
-func (c *counts) rankByUse(uses []float64) {
-	for i, u := range uses {
-		c.popular = append(c.popular, scored{int32(i), u})
+// last is the number of the tool so many steps back, -1 if there is none or the history never had it.
+func (c *counts) last(q Question, back int) int {
+	if back > len(q.Context) {
+		return -1
 	}
-	slices.SortFunc(c.popular, func(a, b scored) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.of, b.of))
-	})
-	for i, s := range c.popular {
-		c.place[s.of] = int32(i)
+	if n, ok := c.at[q.Context[len(q.Context)-back]]; ok {
+		return n
 	}
+	return -1
 }
 
-// makeShares divides each row by its sum.
-func makeShares(rows [][]scored) {
+// layers lists the tools of the rows, one row after the other, each once.
+func (c *counts) layers(rows ...[]scored) []Candidate {
+	seen := make([]bool, len(c.ids))
+	list := make([]Candidate, 0, len(c.ids))
 	for _, row := range rows {
-		total := 0.0
+		for _, s := range row {
+			if !seen[s.of] {
+				seen[s.of] = true
+				list = append(list, Candidate{ID: c.ids[s.of]})
+			}
+		}
+	}
+	return list
+}
+
+// mixed is, with the neighbours of the intent,
+//
+//	P(t) = ¾·P(t | last two) + ¼·votes(t)/Σ votes
+//	P(t | last two) = (n₂(t) + P(t | last))/(n₂ + 1),  P(t | last) = (n₁(t) + P(t))/(n₁ + 1)
+//
+// Without neighbours it is the chain alone.
+func (c *counts) mixed(q Question, near []neighbour) []Candidate {
+	const voteShare = 0.25
+	weight := make([]float64, len(c.ids))
+	left := 1.0
+	if votes := 0.0; len(near) > 0 {
+		left -= voteShare
+		for _, n := range near {
+			votes += float64(n.likeness * float64(len(n.set)))
+		}
+		for _, n := range near {
+			for _, id := range n.set {
+				weight[c.at[id]] += voteShare * n.likeness / votes
+			}
+		}
+	}
+	// A row of n counts takes n/(n+1) of what is left, the rest goes to the shorter context.
+	for _, row := range [][]scored{c.second[[2]int{c.last(q, 2), c.last(q, 1)}], c.first[c.last(q, 1)], c.popular} {
+		total := 1.0
 		for _, s := range row {
 			total += s.score
 		}
-		for i := range row {
-			row[i].score /= total
+		for _, s := range row {
+			weight[s.of] += left * s.score / total
+		}
+		left /= total
+	}
+	var row []scored
+	for tool, w := range weight {
+		if w > 0 {
+			row = append(row, scored{tool, w})
 		}
 	}
-}
-
-// tally counts tuples of tools.
-type tally map[[3]int32]float64
-
-// rows turns counts of pairs into one list a tool, most frequent first.
-func (c *counts) rows(pairs tally) [][]scored {
-	rows := make([][]scored, len(c.ids))
-	for key, count := range pairs { // sorted below; order does not matter
-		rows[key[0]] = append(rows[key[0]], scored{key[1], count})
-	}
-	for _, row := range rows {
-		slices.SortFunc(row, c.better)
-	}
-	return rows
-}
-
-// better orders by score, then popularity, then id.
-func (c *counts) better(a, b scored) int {
-	switch { // cmp.Compare also looks for NaN, which is half of the time of a ranking
-	case a.score > b.score:
-		return -1
-	case a.score < b.score:
-		return 1
-	}
-	return int(c.place[a.of] - c.place[b.of])
-}
-
-func (c *counts) numbers(ids []string) []int32 {
-	numbers := make([]int32, len(ids))
-	for i, id := range ids {
-		numbers[i] = c.at[id]
-	}
-	return numbers
-}
-
-// unknown is a tool of a context that the history never had.
-const unknown = -1
-
-// working is the memory of one question.
-type working struct {
-	context []int32
-	stamp   []uint32 // tool was listed in this epoch
-	epoch   uint32
-	list    []int32   // best first
-	score   []float64 // by tool; zero between questions
-	touched []int32
-	best    []scored
-	near    []float64 // by past episode; zero between questions
-	nearest []int32
-}
-
-func newWorking(tools int) *working {
-	return &working{stamp: make([]uint32, tools), score: make([]float64, tools)}
-}
-
-// layer appends the tools of a row that are not listed yet.
-func (w *working) layer(row []scored) {
-	for _, s := range row {
-		if w.stamp[s.of] != w.epoch {
-			w.stamp[s.of] = w.epoch
-			w.list = append(w.list, s.of)
-		}
-	}
-}
-
-func (w *working) add(tool int32, score float64) {
-	if w.score[tool] == 0 {
-		w.touched = append(w.touched, tool)
-	}
-	w.score[tool] += score
-}
-
-// ranked takes the scores that were added, best first.
-func (w *working) ranked(c *counts) []scored {
-	w.best = w.best[:0]
-	for _, t := range w.touched {
-		if w.score[t] > 0 {
-			w.best = append(w.best, scored{t, w.score[t]})
-		}
-		w.score[t] = 0
-	}
-	w.touched = w.touched[:0]
-	slices.SortFunc(w.best, c.better)
-	return w.best
-}
-
-func (w *working) last() int32 {
-	if len(w.context) == 0 {
-		return unknown
-	}
-	return w.context[len(w.context)-1]
-}
-
-// markov1 ranks by what followed the last tool; popular tools fill the list.
-func (c *counts) markov1(w *working) {
-	if last := w.last(); last != unknown {
-		w.layer(c.first[last])
-	}
-	w.layer(c.popular)
-}
-
-// cooccurrence adds up the cosine of two tools over the distinct tools of the context: episodes with both
-// over √(episodes with the one · episodes with the other).
-func (c *counts) cooccurrence(w *working) {
-	for i, p := range w.context {
-		if p == unknown || slices.Contains(w.context[:i], p) {
-			continue
-		}
-		for _, s := range c.together[p] {
-			w.add(s.of, s.score/math.Sqrt(c.with[p]*c.with[s.of]))
-		}
-	}
-	w.layer(w.ranked(c))
-}
-
-const (
-	edgeReach = 12  // steps back that still count
-	edgeDecay = 0.6 // a step
-)
-
-// edges adds up how often a tool depended on one of the last edgeReach steps, each step back counting
-// edgeDecay times the next.
-func (c *counts) edges(w *working) {
-	weight := 1.0
-	for i := range min(edgeReach, len(w.context)) {
-		if p := w.context[len(w.context)-1-i]; p != unknown {
-			for _, s := range c.depends[p] {
-				w.add(s.of, float64(weight*s.score))
-			}
-		}
-		weight *= edgeDecay
-	}
-	w.layer(w.ranked(c))
-}
-
-// baseline is one way to rank by counts.
-type baseline struct {
-	*counts
-	rank func(*counts, *working)
-}
-
-// Rank is [Ranker].
-func (b baseline) Rank(q Question, limit int) ([]Candidate, error) {
-	w := b.pool.Get().(*working)
-	defer b.pool.Put(w)
-	w.context, w.list = w.context[:0], w.list[:0]
-	for _, id := range q.Context {
-		n, ok := b.at[id]
-		if !ok {
-			n = unknown
-		}
-		w.context = append(w.context, n)
-	}
-	if w.epoch++; w.epoch == 0 {
-		clear(w.stamp)
-		w.epoch = 1
-	}
-	b.rank(b.counts, w)
-	if limit > 0 {
-		w.list = w.list[:min(limit, len(w.list))]
-	}
-	cs := make([]Candidate, len(w.list))
-	for i, t := range w.list {
-		cs[i].ID = b.ids[t]
-	}
-	return cs, nil
+	slices.SortFunc(row, best)
+	return c.layers(row)
 }

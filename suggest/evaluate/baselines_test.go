@@ -1,6 +1,7 @@
 package evaluate
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,7 +10,6 @@ import (
 
 	"waymark/catalog"
 	"waymark/cmd/waymark/sample"
-	"waymark/episodic"
 	"waymark/suggest"
 )
 
@@ -20,13 +20,9 @@ func tasks(examples ...Example) (list []*task) {
 	return list
 }
 
-// History a b a and a c. Episodes with a, b, c: 2, 1, 1; calls: 3, 1, 1.
-//
-//	cooc after a:      b, c 1/√2 (together once, 2·1 episodes), a 1/√4 (twice in one episode)
-//	edges after b a:   a .6·P(a|b) = .6, b and c P(·|a) = .5
-//	session after b:   only the first episode has b: its tools, the popular first
+// History a b a and a c. Calls: 3, 1, 1.
 func TestNextBaselinesByHand(t *testing.T) {
-	c := newCounts(tasks(chain("1", Train, "", "a", "b", "a"), chain("2", Train, "", "a", "c")))
+	all := baselines(tasks(chain("1", Train, "", "a", "b", "a"), chain("2", Train, "", "a", "c")), newToolIndex(nil))
 	for _, tt := range []struct{ name, context, want string }{
 		{"popularity", "", "a b c"},
 		{"popularity", "c", "a b c"},
@@ -36,67 +32,42 @@ func TestNextBaselinesByHand(t *testing.T) {
 		{"markov2", "a b", "a b c"},
 		{"markov2", "x a", "b c a"},
 		{"markov2", "a", "b c a"},
-		{"cooc", "a", "b c a"},
-		{"cooc", "a a", "b c a"},
-		{"cooc", "x", ""},
-		{"edges", "b a", "a b c"},
-		{"edges", "a x", "b c a"},
-		{"session", "b", "a b"},
-		{"session", "b c", "a c b"}, // the second is nearer: c was called last
-		{"session", "x", ""},
-		{"session", "", ""},
 	} {
-		for _, b := range nextBaselines {
-			if b.name != tt.name {
-				continue
-			}
-			for range 2 { // the working memory leaves nothing behind
-				cs, err := baseline{c, b.rank}.Rank(Question{Context: strings.Fields(tt.context)}, 0)
-				require.NoError(t, err)
-				ids := []string{}
-				for _, x := range cs {
-					ids = append(ids, x.ID)
-				}
-				assert.Equal(t, tt.want, strings.Join(ids, " "), "%s after %q", tt.name, tt.context)
-				cs, err = baseline{c, b.rank}.Rank(Question{Context: strings.Fields(tt.context)}, 1)
-				require.NoError(t, err)
-				assert.Len(t, cs, min(1, len(ids)))
-			}
-		}
+		assert.Equal(t, tt.want, next(t, all, tt.name, "", strings.Fields(tt.context)...), "%s after %q", tt.name, tt.context)
 	}
 }
 
+// next asks a baseline.
+func next(t testing.TB, all []Predictor, name, intent string, context ...string) string {
+	i := slices.IndexFunc(all, func(p Predictor) bool { return p.Name == name })
+	found, err := all[i].Next(Question{context, intent})
+	require.NoError(t, err)
+	ids := make([]string, len(found))
+	for i, c := range found {
+		ids[i] = c.ID
+	}
+	return strings.Join(ids, " ")
+}
+
 func TestTextBaselines(t *testing.T) {
-	x := newBM25([]catalog.Tool{
+	x := newToolIndex([]catalog.Tool{
 		{ID: "mail", Name: "sendMail", Description: "Sends a message."},
 		{ID: "chat", Name: "post", Description: "Posts a message in a channel, a long and tedious text about nothing."},
 		{ID: "also", Name: "sendMail", Description: "Sends a message."},
 		{ID: "none"},
 	})
-	assert.Equal(t, []string{"also", "mail", "chat"}, x.find(words("send the messages")), "equal scores: by id")
-	assert.Empty(t, x.find(words("please")))
+	found, _ := x.find("send the messages")
+	assert.Equal(t, []string{"also", "mail", "chat"}, found, "equal scores: by id")
+	found, _ = x.find("please")
+	assert.Empty(t, found)
 
 	past := newIntentIndex(tasks(chain("1", Train, "mail the report", "a"), chain("2", Train, "post the report", "b", "c"),
 		chain("3", Train, "", "d"), chain("4", Train, "water the plants", "e")))
-	near := past.nearest("mail a report", "new")
+	near := past.nearest("mail a report")
 	require.Len(t, near, 2)
 	assert.Equal(t, "1", near[0].Episode.ID)
 	assert.InDelta(t, 1, near[0].likeness, 1e-12, "a and the are stop words")
 	assert.Equal(t, []string{"a", "b", "c"}, vote(near))
-	assert.Len(t, past.nearest("mail a report", "1"), 1, "its own group is no neighbour")
-	assert.Equal(t, []string{"b", "a", "x"}, fuse([]string{"a", "b"}, []string{"b", "x"}))
-	assert.Equal(t, []string{"a", "b", "c", "d"}, walk([]string{"a", "d"}, map[string][]string{"a": {"b", "d"}, "b": {"c", "a"}}))
-}
-
-// A link of a plan was there in at least half of the episodes with both tools; a held-out episode does
-// not count.
-func TestLinksOfBaselinePlans(t *testing.T) {
-	history := tasks(chain("1", Train, "", "a", "b"), chain("2", Train, "", "a", "b"), chain("3", Train, "", "b", "x", "a"))
-	c := newLinkCounts(history)
-	assert.Equal(t, []Link{{"a", "b"}}, c.links([]string{"a", "b", "c"}, nil))
-	assert.Equal(t, []Link{{"a", "b"}}, c.links([]string{"a", "b"}, history[0]), "one of two is left")
-	c = newLinkCounts(history[1:2])
-	assert.Empty(t, c.links([]string{"a", "b"}, history[1]), "only it had the link")
 }
 
 // bundled is the history that comes with the program, the latest share held out.
@@ -131,44 +102,24 @@ func TestOwnHistory(t *testing.T) {
 	}
 	r, err := Evaluate(t.Context(), bundled(t, 0.03), Suggester(suggest.ProfileSeed, suggest.MeasureOptions{}), Options{Profile: "seed"})
 	require.NoError(t, err)
-	markov := r.Baselines["markov1"]
-	assert.Greater(t, markov.MRR, r.Baselines["popularity"].MRR+0.2)
-	assert.Greater(t, r.Next.Hit5, 0.7)
-	assert.Greater(t, r.Next.MRR, r.Baselines["popularity"].MRR)
-	for name, ci := range r.Next.CI {
-		assert.Less(t, ci[0], ci[1], name)
+	popularity := r.Baselines["popularity"]["mrr"]
+	assert.Greater(t, r.Baselines["markov1"]["mrr"], popularity+0.2)
+	assert.Greater(t, value(t, r, QuestionNext, "hit@5"), 0.7)
+	assert.Greater(t, value(t, r, QuestionNext, "mrr"), popularity)
+	for _, row := range r.Rows {
+		assert.Less(t, row.CI[0], row.CI[1], "%s %s", row.Question, row.Metric)
+		assert.LessOrEqual(t, row.CI[0], row.Value)
+		assert.GreaterOrEqual(t, row.CI[1], row.Value)
 	}
-	assert.LessOrEqual(t, r.Next.CI["mrr"][0], r.Next.MRR)
-	assert.GreaterOrEqual(t, r.Next.CI["mrr"][1], r.Next.MRR)
 }
 
 // Parse follows fetch twice, mail once, nothing follows mail: then popularity, and of mail and store the
 // one that the nearest past intents vote for.
 func TestAChainMixedWithVotes(t *testing.T) {
-	r, err := Evaluate(t.Context(), small(), nil, Options{})
-	require.NoError(t, err)
-	b := r.Baselines[byMixture]
-	require.NotNil(t, b.NextIntent)
-	assert.Nil(t, b.NextScores, "without the intent it is not asked")
-	assert.Equal(t, 4, b.NextIntent.Positions)
-
-	d := small()
-	var history []*task
-	for i := range d.Examples[:3] {
-		history = append(history, newTask(&d.Examples[i]))
-	}
-	c, past := newCounts(history), newIntentIndex(history)
-	rank := func(intent string, context ...string) (ids []string) {
-		x := Example{Episode: episodic.Episode{ID: "new", Intent: intent}}
-		found, err := newMixture(c, past, newTask(&x)).Rank(Question{Context: context, Intent: intent}, 0)
-		require.NoError(t, err)
-		for _, f := range found {
-			ids = append(ids, f.ID)
-		}
-		return ids
-	}
-	assert.Equal(t, []string{"parse", "mail", "fetch", "store"}, rank("", "fetch"))
-	assert.Equal(t, "store", rank("", "fetch", "parse")[0])
-	assert.Equal(t, []string{"fetch", "parse", "mail", "store"}, rank("", "mail"))
-	assert.Equal(t, []string{"fetch", "parse", "store", "mail"}, rank("store the page", "mail"))
+	all := baselines(tasks(small().Examples[:3]...), newToolIndex(nil))
+	rank := func(intent string, context ...string) string { return next(t, all, "markov2_knn", intent, context...) }
+	assert.Equal(t, "parse mail fetch store", rank("", "fetch"))
+	assert.Equal(t, "store", strings.Fields(rank("", "fetch", "parse"))[0])
+	assert.Equal(t, "fetch parse mail store", rank("", "mail"))
+	assert.Equal(t, "fetch parse store mail", rank("store the page", "mail"))
 }

@@ -1,110 +1,225 @@
+// Package evaluate measures how well suggestions fit what really happened.
+//
+//	Data ──split──▶ history ──train──▶ predictors ──questions──▶ values by task ──bootstrap──▶ one table: Report
+//	                   └────▶ baselines ────────────────────────────────┘
+//
+// A past task becomes several questions. Put into topological order (ties as recorded) it is a
+// sequence t₀ t₁ … tₙ; for every i ≥ 1 the question is "what comes after t₀ … tᵢ₋₁", and the answer is
+// right where it is tᵢ. Its intent alone is two more: "which tools does this need" and "in which
+// order". No question is ever answered with a history that holds its own task, or an attempt at the
+// same task.
+//
+// Everything here is deterministic: draws are seeded, ties are broken by id, sums have a fixed order
+// whatever the number of processors. [Evaluate] makes the table, [Judge] decides whether a rebuild loses.
 package evaluate
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"waymark/catalog"
+	"waymark/episodic"
+	"waymark/internal/parallel"
 )
 
-// Evaluate measures what train makes of the history in d, and the baselines beside it. A nil train
-// measures the baselines alone. It stops soon after ctx ends. The report depends on nothing but d, the
-// options and train, apart from the times.
+// Data is a catalog and a history to evaluate on.
+type Data struct {
+	Name         string
+	Tools        []catalog.Tool
+	Capabilities []catalog.Capability
+	Examples     []Example // as recorded; without any of the train split, each is held out in turn
+}
+
+// Example is a past task with the part it plays.
+type Example struct {
+	Episode episodic.Episode
+	Split   string // [Train] is history, anything else is tested
+	Task    string // attempts at one task share it; "" means that the episode is the only one
+	Next    bool   // asked for the next tool
+	Intent  bool   // asked for tools and a plan, if it has an intent
+}
+
+// The splits.
+const (
+	Train = "train"
+	Test  = "test"
+)
+
+// Link says that To comes after From, or needs it.
+type Link struct{ From, To string }
+
+func (a Link) compare(b Link) int {
+	return cmp.Or(strings.Compare(a.From, b.From), strings.Compare(a.To, b.To))
+}
+
+// Question is a situation: what was done so far, in order, and what for. Either may be empty.
+type Question struct {
+	Context []string
+	Intent  string
+}
+
+// Candidate is one answer. Confidence is a probability where the predictor states one, else 0.
+type Candidate struct {
+	ID         string
+	Confidence float64
+}
+
+// Plan is the tools that an intent needs and the links between them. Foreign: nothing serves the intent.
+type Plan struct {
+	Tools   []string
+	Links   []Link
+	Foreign bool
+}
+
+// Predictor is what a history was turned into. Each function lists the best first; a nil one is not measured. All are
+// called by several goroutines at once.
+type Predictor struct {
+	Name   string
+	Next   func(Question) ([]Candidate, error)
+	Find   func(intent string) ([]string, error) // the tools that a whole task needs
+	Plan   func(intent string) (Plan, error)
+	Search func(query string) ([]string, error) // tools for a single need
+
+	withIntent bool // Next is only asked with an intent
+	simple     bool // a baseline
+}
+
+// Trainer turns a catalog and a history, in the order of recording, into the predictor under test and those that it is
+// compared with.
+type Trainer func(ctx context.Context, d *Data, history []*Example) ([]Predictor, error)
+
+// Options of an evaluation.
+type Options struct {
+	Profile         string                // of the report
+	Seed            uint64                // of every draw; 0 means 1
+	SuccessfulTests bool                  // only test episodes that succeeded are asked about
+	FirstContact    bool                  // also asks about what the history does not resemble, and about joined sessions
+	Progress        func(done, total int) // nil: nobody looks. Calls never overlap
+}
+
+// ErrNothingToTest says that no example can be asked about.
+var ErrNothingToTest = errors.New("nothing to test: no test episode has two steps or an intent")
+
+// Evaluate measures what train makes of the history in d, and the baselines beside it. It stops soon after ctx ends.
+// The report depends on nothing but d, the options and train.
 func Evaluate(ctx context.Context, d *Data, train Trainer, o Options) (*Report, error) {
-	if o.Seed == 0 {
-		o.Seed = 1
+	o.Seed = cmp.Or(o.Seed, 1)
+	parts, r := divide(d, o)
+	if r.TestEpisodes == 0 {
+		return nil, fmt.Errorf("evaluate on %s: %w", d.Name, ErrNothingToTest)
 	}
-	r := &run{ctx: ctx, d: d, o: o, report: &Report{Dataset: d.Name, Profile: o.Profile, Baselines: map[string]Baseline{}}}
-	if err := r.prepare(); err != nil {
-		return nil, err
-	}
-	var steps []func() error
-	if train != nil { // first, for it may refuse
-		steps = append(steps, func() error { return r.judgeRanker(train) }, func() error { return r.firstContact(train) })
-	}
-	steps = append(steps, r.nextBaselines, r.intentBaselines)
-	for _, step := range steps {
-		if err := step(); err != nil {
-			return nil, fmt.Errorf("evaluate on %s: %w", d.Name, err)
+	total, tick := 0, func() {}
+	for _, p := range parts {
+		for _, q := range p.questions {
+			total += len(q.tests)
 		}
 	}
-	r.summarise()
-	return r.report, nil
-}
-
-// run is an evaluation under way.
-type run struct {
-	ctx     context.Context
-	d       *Data
-	o       Options
-	next    part // next tool
-	intents part // intent → tools, plan
-	report  *Report
-
-	// What was measured, beside next.tests or intents.tests.
-	nextMethods   []method
-	intentMethods []method
-	mine          answers   // of the predictor
-	whole         []*task   // the history that was timed
-	subjectOf     Predictor // what it was turned into
-
-	progress sync.Mutex
-}
-
-// method is a baseline with its samples by metric.
-type method struct {
-	name    string
-	samples samples
-}
-
-// answers of the predictor.
-type answers struct {
-	next, nextIntent     *nextAnswers
-	stops                [][]Prediction
-	tools, dag, official samples
-}
-
-// nextAnswers are, by test, the rank of the target at every position (0: not ranked) and what the
-// first suggestion claimed.
-type nextAnswers struct {
-	ranks  [][]int
-	claims [][]Prediction
-	ready  [][]bool // whether the first suggestion could have come now
-}
-
-func newNextAnswers(tests int) *nextAnswers {
-	return &nextAnswers{make([][]int, tests), make([][]Prediction, tests), make([][]bool, tests)}
-}
-
-// prepare divides the examples into history and tests, apart for the next tool and for intents: a data set
-// may be made for one of them only. A task of one step asks no next tool, one without an intent no plan.
-func (r *run) prepare() error {
-	all := make([]*task, len(r.d.Examples))
-	for i := range r.d.Examples {
-		all[i] = newTask(&r.d.Examples[i])
+	if o.Progress != nil {
+		var lock sync.Mutex
+		done := 0
+		tick = func() {
+			lock.Lock()
+			defer lock.Unlock()
+			done++
+			o.Progress(done, total)
+		}
 	}
-	r.next = split(all, func(t *task) bool { return t.Next }, r.o.SuccessfulTests)
-	r.intents = split(all, func(t *task) bool { return t.Intent }, r.o.SuccessfulTests)
-	r.next.tests = slices.DeleteFunc(slices.Clone(r.next.tests), func(t *task) bool { return len(t.seq) < 2 })
-	r.intents.tests = slices.DeleteFunc(slices.Clone(r.intents.tests), func(t *task) bool { return strings.TrimSpace(t.Episode.Intent) == "" })
-	if len(r.next.tests)+len(r.intents.tests) == 0 {
-		return fmt.Errorf("evaluate on %s: %w", r.d.Name, ErrNothingToTest)
+	text := newToolIndex(d.Tools)
+	for _, p := range parts {
+		folds := p.folds()
+		if err := each(ctx, len(folds), func(i int) error {
+			examples := make([]*Example, len(folds[i].history))
+			for j, t := range folds[i].history {
+				examples[j] = t.Example
+			}
+			predictors, err := train(ctx, d, examples)
+			if err != nil {
+				return fmt.Errorf("evaluate on %s: train on %d episodes: %w", d.Name, len(examples), err)
+			}
+			predictors = append(predictors, baselines(folds[i].history, text)...)
+			for at, q := range p.questions {
+				if err := q.ask(ctx, predictors, folds[i].tests[at], tick); err != nil {
+					return fmt.Errorf("evaluate on %s: %w", d.Name, err)
+				}
+			}
+			return nil
+		}); err != nil {
+			return nil, err
+		}
+		for _, q := range p.questions {
+			r.add(q, o.Seed)
+		}
 	}
-	r.report.LeaveOneOut = r.next.leave && r.intents.leave
-	r.report.TrainEpisodes = union(r.next.trained(), r.intents.trained())
-	r.report.TestEpisodes = union(r.next.tests, r.intents.tests)
-	return nil
+	r.finish()
+	return r, nil
 }
 
-// trained is the history that is no test.
-func (p part) trained() []*task {
-	if p.leave {
-		return nil
+// part is a history with the questions that are put to what it was turned into.
+type part struct {
+	history   []*task
+	leave     bool // every test is held out in turn, with its whole group
+	questions []*question
+}
+
+// divide splits the examples into history and tests, apart for the next tool and for intents: a data set may be made for
+// one of them only. A task of one step asks no next tool, one without an intent no plan.
+func divide(d *Data, o Options) ([]*part, *Report) {
+	all := make([]*task, len(d.Examples))
+	for i := range d.Examples {
+		all[i] = newTask(&d.Examples[i])
 	}
-	return p.history
+	split := func(takes func(*task) bool) (*part, []*task) {
+		p, tests := &part{}, []*task(nil)
+		for _, t := range all {
+			switch {
+			case !takes(t):
+			case t.Split == Train:
+				p.history = append(p.history, t)
+			case !o.SuccessfulTests || t.Episode.Outcome == episodic.Success:
+				tests = append(tests, t)
+			}
+		}
+		if len(p.history) == 0 {
+			p.leave, p.history = true, tests
+		}
+		return p, tests
+	}
+	next, steps := split(func(t *task) bool { return t.Next })
+	intents, asked := split(func(t *task) bool { return t.Intent })
+	steps = slices.DeleteFunc(slices.Clone(steps), func(t *task) bool { return len(t.seq) < 2 })
+	asked = slices.DeleteFunc(slices.Clone(asked), func(t *task) bool { return !t.hasIntent() })
+	next.questions = append(next.questions, newQuestion(QuestionNext, steps))
+	if slices.ContainsFunc(steps, (*task).hasIntent) {
+		next.questions = append(next.questions, newQuestion(QuestionNextIntent, steps))
+	}
+	intents.questions = append(intents.questions, newQuestion(QuestionTools, asked), newQuestion(QuestionDAG, asked))
+	if o.FirstContact && !next.leave && !intents.leave {
+		next.questions = append(next.questions, newQuestion(QuestionSessions, joined(evenly(steps, mostContact))))
+		intents.questions = append(intents.questions, newQuestion(QuestionNeeds, ownTexts(d.Tools)),
+			newQuestion(QuestionForeign, append(foreign(), evenly(asked, mostContact)...)))
+	}
+	r := &Report{
+		Rows: []Row{}, Dataset: d.Name, Profile: o.Profile,
+		LeaveOneOut: next.leave && intents.leave, TestEpisodes: union(steps, asked),
+	}
+	var trained [2][]*task
+	for i, p := range []*part{next, intents} {
+		if !p.leave {
+			trained[i] = p.history
+		}
+	}
+	r.TrainEpisodes = union(trained[0], trained[1])
+	if next.leave == intents.leave && slices.Equal(next.history, intents.history) {
+		next.questions = append(next.questions, intents.questions...)
+		return []*part{next}, r
+	}
+	return []*part{next, intents}, r
 }
 
 func union(a, b []*task) int {
@@ -115,447 +230,60 @@ func union(a, b []*task) int {
 	return len(seen)
 }
 
-// groups lists the tests of each history: all tests, or, where each is held out in turn, those of a
-// group.
-func (p part) groups() [][]int {
-	if !p.leave {
-		all := make([]int, len(p.tests))
-		for i := range all {
-			all[i] = i
-		}
-		return [][]int{all}
+// evenly takes at most n tasks, evenly.
+func evenly(tasks []*task, n int) []*task {
+	if len(tasks) <= n {
+		return tasks
 	}
-	var groups [][]int
-	at := map[string]int{}
-	for i, t := range p.tests {
-		g, ok := at[t.group]
-		if !ok {
-			g = len(groups)
-			at[t.group] = g
-			groups = append(groups, nil)
-		}
-		groups[g] = append(groups[g], i)
+	taken := make([]*task, n)
+	for i := range taken {
+		taken[i] = tasks[i*len(tasks)/n]
 	}
-	return groups
+	return taken
 }
 
-// nextBaselines asks every baseline at every position.
-func (r *run) nextBaselines() error {
-	answered := make([]*nextAnswers, len(nextBaselines))
-	for m := range answered {
-		answered[m] = newNextAnswers(len(r.next.tests))
-	}
-	mixed, hasIntents := newNextAnswers(len(r.next.tests)), r.hasIntents()
-	tick := r.counter("baselines of the next tool", len(r.next.tests))
-	groups := r.next.groups()
-	err := parallel(r.ctx, len(groups), func(g int) error {
-		if len(groups[g]) == 0 {
-			return nil
-		}
-		history := r.next.without(r.next.tests[groups[g][0]].group)
-		c := newCounts(history)
-		var past *intentIndex
-		if hasIntents {
-			past = newIntentIndex(history)
-		}
-		return parallel(r.ctx, len(groups[g]), func(i int) error {
-			test := groups[g][i]
-			t := r.next.tests[test]
-			for m, b := range nextBaselines {
-				if err := answered[m].ask(baseline{c, b.rank}, t, test, false); err != nil {
-					return err
-				}
-			}
-			if hasIntents {
-				if err := mixed.ask(newMixture(c, past, t), t, test, true); err != nil {
-					return err
-				}
-			}
-			tick()
-			return nil
-		})
-	})
-	if err != nil || len(r.next.tests) == 0 {
-		return err
-	}
-	for m, b := range nextBaselines {
-		r.nextMethods = append(r.nextMethods, method{b.name, answered[m].samples()})
-	}
-	if hasIntents {
-		s := samples{}
-		collect(s, withIntent, mixed.samples())
-		r.nextMethods = append(r.nextMethods, method{byMixture, s})
-	}
-	return nil
-}
-
-// hasIntents reports whether any test of the next tool has one.
-func (r *run) hasIntents() bool {
-	return slices.ContainsFunc(r.next.tests, func(t *task) bool { return t.Episode.Intent != "" })
-}
-
-// ask puts every position of a test to a ranker.
-func (a *nextAnswers) ask(k Ranker, t *task, test int, withIntent bool) error {
-	ranks := make([]int, 0, len(t.seq)-1)
-	claims := make([]Prediction, 0, len(t.seq)-1)
-	var ready []bool
-	var q Question
-	if withIntent {
-		q.Intent = t.Episode.Intent
-	}
-	for i := 1; i < len(t.seq); i++ {
-		q.Context = t.seq[:i:i]
-		candidates, err := k.Rank(q, 0)
-		if err != nil {
-			return fmt.Errorf("episode %q, position %d: %w", t.Episode.ID, i, err)
-		}
-		rank := 1 + slices.IndexFunc(candidates, func(c Candidate) bool { return c.ID == t.seq[i] })
-		ranks = append(ranks, rank)
-		if len(candidates) > 0 {
-			claims = append(claims, Prediction{candidates[0].Confidence, rank == 1})
-			ready = append(ready, t.ready(i, candidates[0].ID))
-		}
-	}
-	a.ranks[test], a.claims[test], a.ready[test] = ranks, claims, ready
-	return nil
-}
-
-// samples adds up the metrics by test episode, which is the unit that the bootstrap draws.
-func (a *nextAnswers) samples() samples {
-	s := newSamples(nextMetrics, len(a.ranks))
-	for e, ranks := range a.ranks {
-		for _, rank := range ranks {
-			s.add("hit@1", e, hit(rank, 1))
-			s.add("hit@3", e, hit(rank, 3))
-			s.add("hit@5", e, hit(rank, 5))
-			s.add("mrr", e, reciprocal(rank))
-		}
-	}
-	return s
-}
-
-// The metrics, by their names in a report.
-var (
-	nextMetrics     = []string{"hit@1", "hit@3", "hit@5", "mrr"}
-	toolMetrics     = []string{"recall@5", "ndcg@10", "map@10"}
-	dagMetrics      = []string{"node_f1", "link_f1", "accuracy"}
-	officialMetrics = []string{"n_f1", "l_f1", "accuracy"}
-)
-
-// samples are the values of each metric, by its name.
-type samples map[string]Sample
-
-func newSamples(metrics []string, episodes int) samples {
-	s := samples{}
-	for _, m := range metrics {
-		s[m] = newSample(episodes)
-	}
-	return s
-}
-
-func (s samples) add(metric string, episode int, value float64) {
-	s[metric].Sum[episode] += value
-	s[metric].Count[episode]++
-}
-
-// found judges rankings of tools for the intents of the tests.
-func (r *run) found(ranked [][]string) samples {
-	s := newSamples(toolMetrics, len(ranked))
-	for e, list := range ranked {
-		gold := r.intents.tests[e].set
-		s.add("recall@5", e, Recall(list, gold, 5))
-		s.add("ndcg@10", e, NDCG(list, gold, 10))
-		s.add("map@10", e, averagePrecision(list, gold, 10))
-	}
-	return s
-}
-
-// planned judges plans for the intents of the tests.
-func (r *run) planned(plans []Plan) samples {
-	s := newSamples(dagMetrics, len(plans))
-	for e, p := range plans {
-		t := r.intents.tests[e]
-		node := F1(distinct(p.Tools), t.set)
-		s.add("node_f1", e, node)
-		s.add("accuracy", e, hitAbove(node))
-		if len(t.links) > 0 {
-			s.add("link_f1", e, F1(properLinks(p.Links), t.links))
-		}
-	}
-	return s
-}
-
-// judged judges plans by the official metric: chains only, lists rather than sets.
-func (r *run) judged(plans []Plan) samples {
-	s := newSamples(officialMetrics, len(plans))
-	for e, p := range plans {
-		if t := r.intents.tests[e]; t.chain {
-			node := F1(p.Tools, t.seq)
-			s.add("n_f1", e, node)
-			s.add("l_f1", e, F1(p.Links, t.pairs))
-			s.add("accuracy", e, hitAbove(node))
-		}
-	}
-	return s
-}
-
-func hitAbove(f1 float64) float64 {
-	if f1 >= exactly {
-		return 1
-	}
-	return 0
-}
-
-// properLinks are the distinct links between different tools, sorted.
-func properLinks(links []Link) []Link {
-	links = slices.DeleteFunc(slices.Clone(links), func(l Link) bool { return l.From == l.To })
-	slices.SortFunc(links, Link.compare)
-	return slices.Compact(links)
-}
-
-// intentBaselines asks every baseline about every intent.
-func (r *run) intentBaselines() error {
-	if len(r.intents.tests) == 0 {
-		return nil
-	}
-	b := newIntentBaselines(r.d, r.intents.history)
-	if !r.intents.leave {
-		if err := b.tune(r.ctx); err != nil {
-			return err
-		}
-	}
-	names, all, err := b.answers(r.ctx, r.intents.tests, r.intents.leave, r.counter("baselines of intents", len(r.intents.tests)))
-	if err != nil {
-		return err
-	}
-	for m, name := range names {
-		ranked, plans := make([][]string, len(all[m])), make([]Plan, len(all[m]))
-		for i, a := range all[m] {
-			ranked[i], plans[i] = a.ranked, a.plan
-		}
-		s := samples{}
-		if name != byCopy {
-			collect(s, "", r.found(ranked))
-		}
-		collect(s, "", r.planned(plans))
-		if r.d.Official {
-			collect(s, official, r.judged(plans))
-		}
-		r.intentMethods = append(r.intentMethods, method{name, s})
-	}
-	return nil
-}
-
-// official sets the official metrics of a method apart from those of the same name.
-const official = "official "
-
-func collect(into samples, prefix string, from samples) {
-	for name, s := range from {
-		into[prefix+name] = s
-	}
-}
-
-// fold is one history and the tests that are asked of what it was turned into.
+// fold is one history and, by question, the tests that are asked of what it was turned into.
 type fold struct {
-	history       []*task
-	next, intents []int
+	history []*task
+	tests   [][]int
 }
 
-// folds lists the histories. Both kinds of question share one where they have the same.
-func (r *run) folds() []fold {
-	same := slices.Equal(r.next.history, r.intents.history) && r.next.leave == r.intents.leave
-	var folds []fold
-	at := map[string]int{}
-	for kind, p := range []part{r.next, r.intents} {
-		if len(p.tests) == 0 {
-			continue
-		}
-		for _, tests := range p.groups() {
-			key := p.tests[tests[0]].group
-			if !p.leave {
-				key = "" // no group has this name
+// folds has one fold with all tests or, where each is held out in turn, one for each group of tests.
+func (p *part) folds() []*fold {
+	var folds []*fold
+	at := map[string]*fold{}
+	for k, q := range p.questions {
+		for i, t := range q.tests {
+			group := ""
+			if p.leave {
+				group = t.group
 			}
-			if !same {
-				key = fmt.Sprint(kind, key)
+			f := at[group]
+			if f == nil {
+				f = &fold{p.history, make([][]int, len(p.questions))}
+				if p.leave {
+					f.history = slices.DeleteFunc(slices.Clone(p.history), func(t *task) bool { return t.group == group })
+				}
+				at[group] = f
+				folds = append(folds, f)
 			}
-			i, ok := at[key]
-			if !ok {
-				i = len(folds)
-				at[key] = i
-				folds = append(folds, fold{history: p.without(p.tests[tests[0]].group)})
-			}
-			if kind == 0 {
-				folds[i].next = tests
-			} else {
-				folds[i].intents = tests
-			}
+			f.tests[k] = append(f.tests[k], i)
 		}
 	}
 	return folds
 }
 
-// train turns a history into a predictor.
-func (r *run) train(train Trainer, history []*task) (Predictor, error) {
-	examples := make([]*Example, len(history))
-	for i, t := range history {
-		examples[i] = t.Example
-	}
-	p, err := train(r.ctx, r.d, examples)
-	if err != nil {
-		return Predictor{}, fmt.Errorf("train on %d episodes: %w", len(history), err)
-	}
-	return p, nil
-}
-
-// judgeRanker asks the predictor everything.
-func (r *run) judgeRanker(train Trainer) error {
-	whole := r.next.history
-	if len(r.next.tests) == 0 {
-		whole = r.intents.history
-	}
-	began := r.now()
-	p, err := r.train(train, whole) // what is timed knows the tests where each is held out in turn
-	if err != nil {
-		return err
-	}
-	r.built(began)
-	r.whole, r.subjectOf = whole, p
-	folds := r.folds()
-	n := len(r.next.tests)
-	x := &rankerAnswers{
-		next: newNextAnswers(n), nextIntent: newNextAnswers(n), stops: make([][]Prediction, n), hasIntents: r.hasIntents(),
-		ranked: make([][]string, len(r.intents.tests)), plans: make([]Plan, len(r.intents.tests)),
-	}
-	tick := r.counter("questions", len(r.next.tests)+len(r.intents.tests))
-	err = parallel(r.ctx, len(folds), func(i int) error {
-		f, p := folds[i], p
-		if !slices.Equal(f.history, whole) {
-			var err error
-			if p, err = r.train(train, f.history); err != nil {
-				return err
-			}
-		}
-		if p.Ranker != nil {
-			err := parallel(r.ctx, len(f.next), func(j int) error {
-				defer tick()
-				return x.askNext(p.Ranker, r.next.tests[f.next[j]], f.next[j])
-			})
-			if err != nil {
-				return err
-			}
-		}
-		return parallel(r.ctx, len(f.intents), func(j int) error {
-			defer tick()
-			return x.askIntent(p, r.intents.tests[f.intents[j]], f.intents[j])
-		})
-	})
-	if err != nil {
-		return err
-	}
-	r.keepAnswers(p, x)
-	return r.latency(p)
-}
-
-// rankerAnswers are the answers of the ranker under test, by test. Tests are asked in parallel, each writes its own place.
-type rankerAnswers struct {
-	next, nextIntent *nextAnswers // without and with the intent
-	stops            [][]Prediction
-	ranked           [][]string // tools for an intent
-	plans            []Plan
-	hasIntents       bool // some test of the next tool has an intent
-}
-
-// askNext asks for every next tool of a test, also with its intent and, of a Stopper, whether the task is over.
-func (x *rankerAnswers) askNext(p Ranker, t *task, at int) (err error) {
-	if s, ok := p.(Stopper); ok {
-		x.stops[at], err = x.next.askStops(s, t, at)
-	} else {
-		err = x.next.ask(p, t, at, false)
-	}
-	if err == nil && x.hasIntents {
-		err = x.nextIntent.ask(p, t, at, true)
-	}
-	return err
-}
-
-// askIntent asks for the tools and the plan of a test's intent.
-func (x *rankerAnswers) askIntent(p Predictor, t *task, at int) (err error) {
-	if p.Finder != nil {
-		if x.ranked[at], err = p.Find(t.Episode.Intent, 0); err != nil {
-			return fmt.Errorf("tools for episode %q: %w", t.Episode.ID, err)
-		}
-	}
-	if p.Planner != nil {
-		if x.plans[at], err = p.Plan(t.Episode.Intent); err != nil {
-			return fmt.Errorf("plan for episode %q: %w", t.Episode.ID, err)
-		}
-	}
-	return nil
-}
-
-// keepAnswers keeps what the data set has tests for and the ranker can answer; the report leaves out the rest.
-func (r *run) keepAnswers(p Predictor, x *rankerAnswers) {
-	if p.Ranker != nil && len(r.next.tests) > 0 {
-		r.mine.next, r.mine.stops = x.next, x.stops
-		if x.hasIntents {
-			r.mine.nextIntent = x.nextIntent
-		}
-	}
-	if len(r.intents.tests) == 0 {
-		return
-	}
-	if p.Finder != nil {
-		r.mine.tools = r.found(x.ranked)
-	}
-	if p.Planner != nil {
-		r.mine.dag = r.planned(x.plans)
-		if r.d.Official {
-			r.mine.official = r.judged(x.plans)
-		}
-	}
-}
-
-// counter reports how many of total are done each time it is called.
-func (r *run) counter(phase string, total int) func() {
-	var done atomic.Int64
-	return func() {
-		n := int(done.Add(1))
-		if r.o.Progress != nil {
-			r.progress.Lock()
-			defer r.progress.Unlock()
-			r.o.Progress(phase, n, total)
-		}
-	}
-}
-
-// share reports the share that is done of the i-th of n parts of a phase.
-func (r *run) share(phase string, i, n int) func(done float64) {
-	return func(done float64) {
-		if r.o.Progress != nil {
-			r.progress.Lock()
-			defer r.progress.Unlock()
-			r.o.Progress(phase, int(1000*(float64(i)+done)/float64(n)), 1000)
-		}
-	}
-}
-
-// parallel calls f for 0 … n-1 on all processors until one fails or ctx ends. Of several errors it
-// returns that of the smallest number.
-func parallel(ctx context.Context, n int, f func(i int) error) error {
-	var next atomic.Int64
-	var failed atomic.Bool
-	var wait sync.WaitGroup
+// each calls f for 0 … n-1 on all processors until one fails or ctx ends, and returns the error of the smallest number.
+func each(ctx context.Context, n int, f func(i int) error) error {
 	errs := make([]error, n)
-	for range min(n, runtime.GOMAXPROCS(0)) {
-		wait.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n && !failed.Load() && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
-				if errs[i] = f(i); errs[i] != nil {
-					failed.Store(true)
-				}
+	var failed atomic.Bool
+	parallel.Each(n, func(i int) {
+		if !failed.Load() && ctx.Err() == nil {
+			if errs[i] = f(i); errs[i] != nil {
+				failed.Store(true)
 			}
-		})
-	}
-	wait.Wait()
+		}
+	})
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func tools(ids ...string) (list []catalog.Tool) {
 }
 
 func small() *Data {
-	return &Data{Name: "small", Official: true, Tools: tools("fetch", "parse", "store", "mail"), Examples: []Example{
+	return &Data{Name: "small", Tools: tools("fetch", "parse", "store", "mail"), Examples: []Example{
 		chain("1", Train, "parse the page", "fetch", "parse"),
 		chain("2", Train, "store the page", "fetch", "parse", "store"),
 		chain("3", Train, "mail the page", "fetch", "mail"),
@@ -49,86 +49,48 @@ func small() *Data {
 	}}
 }
 
-// After fetch the history knows parse twice, mail once; the popularity is fetch 3, parse 2, then mail
-// and store, once each, by id.
-func TestEvaluateByHand(t *testing.T) {
-	r, err := Evaluate(t.Context(), small(), nil, Options{})
-	require.NoError(t, err)
-	assert.Equal(t, 3, r.TrainEpisodes)
-	assert.Equal(t, 2, r.TestEpisodes)
-	assert.False(t, r.LeaveOneOut)
-	assert.Nil(t, r.Next)
-	assert.Nil(t, r.DAG)
-	// Positions: fetch→parse, fetch parse→store, fetch→mail, fetch mail→mail.
-	mean := func(ranks ...float64) (mrr float64) {
-		for _, x := range ranks {
-			mrr += 1 / x / float64(len(ranks))
-		}
-		return mrr
-	}
-	assert.Equal(t, 4, r.Baselines["popularity"].Positions)
-	assert.InDelta(t, mean(2, 4, 3, 3), r.Baselines["popularity"].MRR, 1e-12)
-	assert.InDelta(t, mean(1, 1, 2, 3), r.Baselines["markov1"].MRR, 1e-12, "nothing came after mail: popularity")
-	assert.InDelta(t, 0.5, r.Baselines["markov1"].Hit1, 1e-12)
-	assert.InDelta(t, 0.0, r.Baselines["popularity"].Hit1, 1e-12)
-	// Copying: 4 is nearest to 2, word by word; 5 shares mail with 3.
-	assert.InDelta(t, 1, r.Baselines[byCopy].DAGBaseline.NodeF1, 1e-12, "as sets")
-	assert.InDelta(t, 1, *r.Baselines[byCopy].DAGBaseline.LinkF1, 1e-12)
-	assert.InDelta(t, (1+0.8)/2, r.Baselines[byCopy].Official.NodeF1, 1e-12, "mail is called twice: P 2/2, R 2/3")
-	assert.InDelta(t, (1+2.0/3)/2, r.Baselines[byCopy].Official.LinkF1, 1e-12)
-	assert.InDelta(t, 0.5, r.Baselines[byCopy].Official.Accuracy, 1e-12)
-}
-
 // spy is a trainer that notes what it was given, and answers with the whole catalog by id.
 type spy struct {
 	sync.Mutex
 	histories map[string][]string // by question: ids of the history
-	of        *Data
 }
 
-type spied struct {
-	*spy
-	history []string
-}
-
-func (s *spy) train(_ context.Context, d *Data, history []*Example) (Predictor, error) {
-	p := spied{spy: s}
-	for _, x := range history {
-		p.history = append(p.history, x.Episode.ID)
+func (s *spy) train(_ context.Context, d *Data, examples []*Example) ([]Predictor, error) {
+	var history []string
+	for _, x := range examples {
+		history = append(history, x.Episode.ID)
 	}
-	return Predictor{p, p, p}, nil
-}
-
-func (s spied) Rank(q Question, limit int) ([]Candidate, error) {
-	s.Lock()
-	defer s.Unlock()
-	s.histories[strings.Join(q.Context, " ")+"|"+q.Intent] = s.history
-	var cs []Candidate
-	for _, tool := range s.of.Tools {
-		cs = append(cs, Candidate{tool.ID, 0.5})
-	}
-	return cs, nil
-}
-
-func (s spied) Find(string, int) ([]string, error) { return []string{"fetch"}, nil }
-
-func (s spied) Plan(string) (Plan, error) {
-	return Plan{[]string{"fetch", "mail"}, []Link{{"fetch", "mail"}}}, nil
-}
-
-func TestEvaluateAsksEveryPosition(t *testing.T) {
-	s := &spy{histories: map[string][]string{}, of: small()}
-	clock := time.Unix(0, 0)
-	var phases []string
-	r, err := Evaluate(t.Context(), small(), s.train, Options{
-		Profile: "spy",
-		Now:     func() time.Time { clock = clock.Add(time.Millisecond); return clock },
-		Progress: func(phase string, done, total int) {
-			if done == total {
-				phases = append(phases, phase)
+	return []Predictor{{
+		Name: "spy",
+		Next: func(q Question) (list []Candidate, _ error) {
+			s.Lock()
+			defer s.Unlock()
+			s.histories[strings.Join(q.Context, " ")+"|"+q.Intent] = history
+			for _, tool := range d.Tools {
+				list = append(list, Candidate{tool.ID, 0.5})
 			}
+			return list, nil
 		},
-	})
+		Find: func(string) ([]string, error) { return []string{"fetch"}, nil },
+		Plan: func(string) (Plan, error) {
+			return Plan{Tools: []string{"fetch", "mail"}, Links: []Link{{"fetch", "mail"}}}, nil
+		},
+	}}, nil
+}
+
+func value(t testing.TB, r *Report, question, metric string) float64 {
+	t.Helper()
+	v, ok := r.Value(question, metric)
+	require.True(t, ok, "%s %s", question, metric)
+	return v
+}
+
+// After fetch the history knows parse twice, mail once; the popularity is fetch 3, parse 2, then mail
+// and store, once each, by id.
+func TestEvaluateAsksEveryPosition(t *testing.T) {
+	s := &spy{histories: map[string][]string{}}
+	done, total := 0, 0
+	r, err := Evaluate(t.Context(), small(), s.train, Options{Profile: "spy", Progress: func(d, n int) { done, total = d, n }})
 	require.NoError(t, err)
 	history := []string{"1", "2", "3"}
 	assert.Equal(t, map[string][]string{
@@ -136,25 +98,41 @@ func TestEvaluateAsksEveryPosition(t *testing.T) {
 		"fetch|store this page": history, "fetch parse|store this page": history,
 		"fetch|mail what you fetch": history, "fetch mail|mail what you fetch": history,
 	}, s.histories)
+	assert.Equal(t, []int{3, 2}, []int{r.TrainEpisodes, r.TestEpisodes})
+	assert.False(t, r.LeaveOneOut)
+	assert.Equal(t, []int{8, 8}, []int{done, total}, "two tests of four kinds of questions")
 	// The catalog in its order: parse 2, store 3, mail 4, mail 4.
-	assert.InDelta(t, (1.0/2+1.0/3+1.0/4+1.0/4)/4, r.Next.MRR, 1e-12)
-	assert.Equal(t, r.Next.MRR, r.NextIntent.MRR)
-	assert.InDelta(t, 0.5, *r.Next.ECE, 1e-12, "half sure and never right")
-	assert.Nil(t, r.Next.Calibrated, "four claims prove nothing")
-	assert.Equal(t, 1.0, *r.Next.AURC)
-	assert.InDelta(t, (1.0/3+1.0/2)/2, r.Tools.Recall5, 1e-12)
-	assert.InDelta(t, (0.4+1)/2, r.DAG.NodeF1, 1e-12)
-	assert.InDelta(t, 0.5, *r.DAG.LinkF1, 1e-12)
-	assert.InDelta(t, 0.5, r.DAG.Accuracy, 1e-12)
-	assert.InDelta(t, (0.4+0.8)/2, r.Official.NodeF1, 1e-12)
-	assert.Equal(t, 2, r.Official.Requests)
-	assert.Equal(t, 1.0, *r.BuildMS)
-	ms := 1000.0
-	assert.Equal(t, Latency{&ms, &ms, &ms, &ms}, *r.Latency)
-	lead := r.Baselines["markov1"].Lead["mrr"]
-	assert.InDelta(t, r.Next.MRR-r.Baselines["markov1"].MRR, lead.Mean, 1e-12)
-	assert.Less(t, lead.Interval[1], 0.0, "markov1 is better on both episodes")
-	assert.Equal(t, []string{"questions", "baselines of the next tool", "baselines of intents"}, phases)
+	assert.InDelta(t, (1.0/2+1.0/3+1.0/4+1.0/4)/4, value(t, r, QuestionNext, "mrr"), 1e-12)
+	assert.Equal(t, value(t, r, QuestionNext, "mrr"), value(t, r, QuestionNextIntent, "mrr"))
+	assert.InDelta(t, 0.5, r.Confidence[QuestionNext].ECE, 1e-12, "half sure and never right")
+	assert.InDelta(t, (1.0/3+1.0/2)/2, value(t, r, QuestionTools, "recall@5"), 1e-12)
+	assert.InDelta(t, (0.4+1)/2, value(t, r, QuestionDAG, "node_f1"), 1e-12)
+	assert.InDelta(t, 0.5, value(t, r, QuestionDAG, "link_f1"), 1e-12)
+	assert.InDelta(t, 0.5, value(t, r, QuestionDAG, "accuracy"), 1e-12)
+
+	// Positions: fetch→parse, fetch parse→store, fetch→mail, fetch mail→mail.
+	mean := func(ranks ...float64) (mrr float64) {
+		for _, x := range ranks {
+			mrr += 1 / x / float64(len(ranks))
+		}
+		return mrr
+	}
+	assert.InDelta(t, mean(2, 4, 3, 3), r.Baselines["popularity"]["mrr"], 1e-12)
+	assert.InDelta(t, mean(1, 1, 2, 3), r.Baselines["markov1"]["mrr"], 1e-12, "nothing came after mail: popularity")
+	assert.InDelta(t, 0.5, r.Baselines["markov1"]["hit@1"], 1e-12)
+	assert.NotContains(t, r.Baselines, "markov2_knn", "without the intent it is not asked")
+	// Copying: 4 is nearest to 2, word by word; 5 shares mail with 3.
+	assert.InDelta(t, 1, r.Baselines["copy"]["node_f1"], 1e-12, "as sets")
+	assert.InDelta(t, 1, r.Baselines["copy"]["link_f1"], 1e-12)
+
+	require.Equal(t, "mrr", r.Rows[3].Metric)
+	lead := r.Rows[3].Baseline
+	assert.Equal(t, []int{2, 4}, []int{r.Rows[3].Tasks, r.Rows[3].Asked})
+	assert.Equal(t, "markov1", lead.Name)
+	assert.InDelta(t, r.Rows[3].Value-lead.Value, lead.Lead.Mean, 1e-12)
+	assert.Less(t, lead.Lead.Interval[1], 0.0, "markov1 is better on both episodes")
+	assert.Equal(t, tooFew, r.Rows[3].Verdict)
+	assert.Len(t, r.TooFew, 4)
 }
 
 // Without a train split each test is held out in turn, and with it every attempt at the same task.
@@ -168,7 +146,7 @@ func TestLeaveOneOut(t *testing.T) {
 		d.Examples[i].Split = "" // a set without a split
 	}
 	d.Examples[4].Intent = false
-	s := &spy{histories: map[string][]string{}, of: d}
+	s := &spy{histories: map[string][]string{}}
 	r, err := Evaluate(t.Context(), d, s.train, Options{})
 	require.NoError(t, err)
 	assert.True(t, r.LeaveOneOut)
@@ -178,7 +156,7 @@ func TestLeaveOneOut(t *testing.T) {
 	assert.Equal(t, []string{"2", "4", "5"}, s.histories["fetch|mail the page"])
 	assert.Equal(t, []string{"1", "3", "4", "5"}, s.histories["fetch parse|store the page"])
 	assert.Equal(t, []string{"1", "2", "3", "4"}, s.histories["fetch mail|mail what you fetch"])
-	assert.Equal(t, 4, r.Tools.Queries, "the fifth is not asked for tools")
+	assert.EqualValues(t, 4, r.Tools["questions"], "the fifth is not asked for tools")
 }
 
 // The same bytes on one processor and on many, whatever the order in which tests are done.
@@ -204,26 +182,23 @@ func TestReportIsTheSameOnAnyNumberOfProcessors(t *testing.T) {
 }
 
 func TestEvaluateErrors(t *testing.T) {
-	_, err := Evaluate(t.Context(), &Data{Name: "empty"}, nil, Options{})
+	s := &spy{histories: map[string][]string{}}
+	_, err := Evaluate(t.Context(), &Data{Name: "empty"}, s.train, Options{})
 	assert.ErrorIs(t, err, ErrNothingToTest)
 
 	broken := errors.New("no memory")
-	_, err = Evaluate(t.Context(), small(), func(context.Context, *Data, []*Example) (Predictor, error) { return Predictor{}, broken }, Options{})
+	_, err = Evaluate(t.Context(), small(), func(context.Context, *Data, []*Example) ([]Predictor, error) { return nil, broken }, Options{})
 	assert.EqualError(t, err, "evaluate on small: train on 3 episodes: no memory")
-	_, err = Evaluate(t.Context(), small(), func(context.Context, *Data, []*Example) (Predictor, error) {
-		return Predictor{Ranker: failing{broken}}, nil
+	_, err = Evaluate(t.Context(), small(), func(context.Context, *Data, []*Example) ([]Predictor, error) {
+		return []Predictor{{Next: func(Question) ([]Candidate, error) { return nil, broken }}}, nil
 	}, Options{})
-	assert.EqualError(t, err, `evaluate on small: episode "4", position 1: no memory`)
+	assert.EqualError(t, err, `evaluate on small: next of "4": no memory`)
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = Evaluate(ctx, small(), nil, Options{})
+	_, err = Evaluate(ctx, small(), s.train, Options{})
 	assert.ErrorIs(t, err, context.Canceled)
 }
-
-type failing struct{ error }
-
-func (f failing) Rank(Question, int) ([]Candidate, error) { return nil, f.error }
 
 func TestHoldOut(t *testing.T) {
 	day := func(d int) time.Time { return time.Date(2026, 1, d, 0, 0, 0, 0, time.UTC) }

@@ -1,7 +1,6 @@
 package evaluate
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -68,28 +67,4 @@ func (g *Gate) String() string {
 		return "nothing to compare with"
 	}
 	return strings.Join(parts, ", ")
-}
-
-// compare puts the questions to the published model and the new one.
-func compare(ctx context.Context, was, now *judgedModel) (*Gate, error) {
-	var g Gate
-	for kind, to := range [kinds]*Change{&g.Next, &g.NextIntent, &g.Intent} {
-		if len(now.tests(kind)) == 0 {
-			continue
-		}
-		a, err := was.ask(ctx, kind)
-		if err != nil {
-			return nil, err
-		}
-		b, err := now.ask(ctx, kind)
-		if err != nil {
-			return nil, err
-		}
-		gain := PairedBootstrap(b, a, 1)
-		*to = Change{
-			Metric: judgedBy[kind], Episodes: len(a.Sum), Questions: a.values(),
-			Published: a.Mean(), New: b.Mean(), Gain: gain.Mean, Interval: gain.Interval,
-		}
-	}
-	return &g, nil
 }

@@ -3,7 +3,6 @@ package mine
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
 	"slices"
 )
 
@@ -37,13 +36,21 @@ type miner struct {
 	has   [][]int32
 }
 
-// grow finds all sets whose rarest tool is root, up to the limit of work; partial says that it was met.
-func (m *miner) grow(root int32) (sets []set, work int, partial bool) {
+// growth is the growing of sets from their rarest tool.
+type growth struct {
+	*miner
+	within  []int32 // nil: any tools; else only these, as often as they stand here
+	work    int     // occurrences looked at
+	partial bool    // the limit of work was met
+}
+
+// grow finds all sets whose rarest tool is root, up to the limit of work.
+func (m *miner) grow(root int32) (sets []set, partial bool) {
+	g := growth{miner: m}
 	level := []found{m.single(root)}
 	sets = append(sets, m.count(&level[0]))
 	for size := 1; size < m.Most && len(level) > 0 && !m.stopped(); size++ {
-		var grown []found
-		grown, work, partial = m.extend(root, level, size, work, partial)
+		grown := g.extend(root, level, size)
 		level = level[:0]
 		for i := range grown {
 			if f := &grown[i]; m.settle(f, size+1) {
@@ -55,7 +62,26 @@ func (m *miner) grow(root int32) (sets []set, work int, partial bool) {
 			}
 		}
 	}
-	return sets, work, partial
+	return sets, g.partial
+}
+
+// lookUp grows one set again, for its occurrences.
+func (m *miner) lookUp(tools []int32) *found {
+	g := growth{miner: m, within: tools}
+	level := []found{m.single(tools[0])}
+	for size := 1; size < len(tools); size++ {
+		grown := g.extend(tools[0], level, size)
+		level = level[:0]
+		for i := range grown {
+			if m.settle(&grown[i], size+1) {
+				level = append(level, grown[i])
+			}
+		}
+	}
+	if len(level) == 0 { // the limit of work was met
+		return &found{}
+	}
+	return &level[0]
 }
 
 // single lists the occurrences of one tool, at most perTask of them in a task.
@@ -75,22 +101,21 @@ func (m *miner) single(root int32) found {
 
 // extend adds to every occurrence every call close to it, of root's rank or above. Where that is more
 // work than there may be, only the sets of the most tasks are grown.
-func (m *miner) extend(root int32, level []found, size, work int, partial bool) ([]found, int, bool) {
-	byTasks := make([]int, len(level))
-	for i := range byTasks {
-		byTasks[i] = i
-	}
-	slices.SortStableFunc(byTasks, func(a, b int) int { return cmp.Compare(len(level[b].task), len(level[a].task)) })
+func (m *growth) extend(root int32, level []found, size int) []found {
+	level = slices.Clone(level)
+	slices.SortStableFunc(level, func(a, b found) int { return cmp.Compare(len(b.task), len(a.task)) })
 	at := map[string]int{}
 	var grown []found
-	var key []byte
-	child := make([]int32, len(m.rank)) // by tool: which of grown this set becomes, + 1
-	var asked []int32
-	for _, l := range byTasks {
+	for l := range level {
 		f := &level[l]
-		if work+f.slots > m.Work {
-			partial = true
+		if m.work+f.slots > m.Work {
+			m.partial = true
 			continue
+		}
+		child := map[int32]int{} // by tool: which of grown this set becomes
+		var some []int32         // what may be added
+		if m.within != nil {
+			some = without(m.within, f.tools)
 		}
 		for o, t := range f.task {
 			p := &m.tasks[t]
@@ -98,37 +123,39 @@ func (m *miner) extend(root int32, level []found, size, work int, partial bool) 
 			for c, x := range calls {
 				for _, y := range p.near[x] {
 					tool := p.Tools[y]
-					if m.rank[tool] < m.rank[root] || slices.Contains(calls, y) || closeToOne(p, calls[:c], y) {
+					if m.rank[tool] < m.rank[root] || m.within != nil && !slices.Contains(some, tool) ||
+						slices.Contains(calls, y) || closeToOne(p, calls[:c], y) {
 						continue
 					}
-					work++
-					if child[tool] == 0 {
+					m.work++
+					g, ok := child[tool]
+					if !ok {
 						tools := m.with(f.tools, tool)
-						key = key[:0]
-						for _, u := range tools {
-							key = binary.BigEndian.AppendUint32(key, uint32(u))
-						}
-						g, ok := at[string(key)]
-						if !ok {
+						if g, ok = at[key(tools)]; !ok {
 							g = len(grown)
-							at[string(key)] = g
+							at[key(tools)] = g
 							grown = append(grown, found{tools: tools})
 						}
-						child[tool] = int32(g) + 1
-						asked = append(asked, tool)
+						child[tool] = g
 					}
-					g := &grown[child[tool]-1]
-					g.task = append(g.task, t)
-					g.calls = insert(g.calls, calls, y)
+					grown[g].task = append(grown[g].task, t)
+					grown[g].calls = insert(grown[g].calls, calls, y)
 				}
 			}
 		}
-		for _, tool := range asked {
-			child[tool] = 0
-		}
-		asked = asked[:0]
 	}
-	return grown, work, partial
+	return grown
+}
+
+// without is what is left of tools after each of some was taken out once.
+func without(tools, some []int32) []int32 {
+	rest := slices.Clone(tools)
+	for _, t := range some {
+		if i := slices.Index(rest, t); i >= 0 {
+			rest = slices.Delete(rest, i, i+1)
+		}
+	}
+	return rest
 }
 
 // closeToOne reports whether y was met already, from one of the calls.

@@ -1,3 +1,34 @@
+// Package mine finds the sub-DAGs of calls that task after task has in common.
+//
+// A task is a DAG of calls. Failed calls are left out, and what came before one is then right before
+// what came after it:
+//
+//	alert ─▶ metrics(failed) ─▶ logs ─▶ issue        becomes   alert ─▶ logs ─▶ issue
+//
+// Two calls are close where one comes after the other with at most one other between. A set of calls,
+// each close to another of the set, is an occurrence of the set of its tools. Sets are grown call by
+// call from their rarest tool, all sets of one size before the next, as long as enough tasks of enough
+// sessions have them: pattern growth over connected sets, as gSpan does (Yan and Han, "gSpan:
+// Graph-based substructure pattern mining", ICDM 2002), with the sorted tools as canonical code in
+// place of a DFS code. That is possible because the order is not part of the set: it is read from the
+// occurrences afterwards, as in the mining of partial orders from strings (Pei et al., "Discovering
+// frequent closed partial orders from strings", IEEE TKDE 18, 2006) and of embedded DAGs (Termier et
+// al., "DIGDAG", KDD workshop on mining and learning with graphs, 2007):
+//
+//	a, b, c, d   a, c, b, d   a, [b, c], d    ⟹    a ─▶ b ─▶ d
+//	                                                a ─▶ c ─▶ d
+//
+// One call comes after another where nine tenths of the occurrences say so. What is left must be one
+// piece, no part of it may be there by chance, and it must be closed: no larger pattern has
+// (nearly) the same tasks.
+//
+// [Patterns] is a pure kernel: tools are numbers, and the result depends on the tasks alone, in
+// whatever order they come, and on the options. [Propose] makes capabilities of what it finds, for people to approve:
+//
+//	episodes ─▶ tasks ─▶ patterns ─▶ arguments, parameters, words ─▶ rubric ─▶ proposals, ranked
+//
+// Nothing of it is written by a model: names and intents are the words that the tasks have in common,
+// descriptions come from a template, and every score is computed from the history and says from what.
 package mine
 
 import (
@@ -6,33 +37,38 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"waymark/internal/numeric"
 	"waymark/internal/parallel"
+	"waymark/score"
 )
 
-// Options say what counts as a pattern. The zero value asks for the defaults.
+// Options say what counts as a pattern, and what is proposed of them. The zero value asks for the defaults.
 type Options struct {
 	Support   int     // fewest tasks, default 3
 	Sessions  int     // fewest sessions, default 2
 	Least     int     // calls, default and at least 2
 	Most      int     // calls, default and at most [MostCalls]
-	Gap       int     // other calls that may stand between two that are close, default 1; -1: none
 	Tolerance float64 // closed means: no larger pattern has more than 1 - Tolerance of its tasks; default .2, -1: 0
 	Patterns  int     // most patterns, default 256
 	Work      int     // occurrences looked at for each rarest tool, default 2²¹; 100 bytes of memory each
 	Stop      func() bool
 	Progress  func(done float64) // from 0 to 1, from any goroutine
+
+	Rubric *score.Rubric // of proposals, [Bundled] unless given; dimensions as there
+	Newest int           // episodes proposals are made from, default 200,000: each call of them takes about 100 bytes
 }
 
-// Filled puts the defaults in the place of what is not given.
-func (o Options) Filled() Options {
+// filled puts the defaults in the place of what is not given.
+func (o Options) filled() Options {
 	o.Support = cmp.Or(max(o.Support, 0), 3)
 	o.Sessions = min(cmp.Or(max(o.Sessions, 0), 2), o.Support)
 	o.Least = max(o.Least, 2)
 	o.Most = min(cmp.Or(max(o.Most, 0), MostCalls), MostCalls)
-	o.Gap = max(cmp.Or(o.Gap, 1), 0)
 	o.Tolerance = max(cmp.Or(o.Tolerance, .2), 0)
 	o.Patterns = cmp.Or(max(o.Patterns, 0), 256)
 	o.Work = cmp.Or(max(o.Work, 0), 1<<21)
+	o.Rubric = cmp.Or(o.Rubric, Bundled)
+	o.Newest = cmp.Or(max(o.Newest, 0), 200_000)
 	return o
 }
 
@@ -59,7 +95,6 @@ type Result struct {
 	Tasks    int
 	Calls    int
 	Sets     int // frequent sets of tools, before the tests
-	CutTasks int // tasks with more calls than are looked at
 
 	// Partial: the limit of work was met for the tools in Cut (as rarest of a set), or more patterns
 	// than wanted were found. What is there is right; something may be missing.
@@ -71,15 +106,12 @@ type Result struct {
 // Patterns finds what tasks have in common. tools is how many there are. It ends early, with what it
 // then has no use for, once Stop says so.
 func Patterns(tasks []Task, tools int, o Options) Result {
-	m := &miner{Options: o.Filled(), tasks: make([]prepared, len(tasks)), rank: make([]int32, tools), has: make([][]int32, tools)}
+	m := &miner{Options: o.filled(), tasks: make([]prepared, len(tasks)), rank: make([]int32, tools), has: make([][]int32, tools)}
 	m.prepare(tasks)
 	r := Result{Tasks: len(tasks)}
 	calls := make([]int, tools)
 	for i := range tasks {
 		r.Calls += len(tasks[i].Tools)
-		if tasks[i].Cut {
-			r.CutTasks++
-		}
 		for _, t := range tasks[i].Tools {
 			calls[t]++
 		}
@@ -90,7 +122,7 @@ func Patterns(tasks []Task, tools int, o Options) Result {
 	var done atomic.Int64
 	parallel.Each(len(roots), func(i int) {
 		i = len(roots) - 1 - i // the most frequent take longest
-		grown[i], _, cut[i] = m.grow(roots[i])
+		grown[i], cut[i] = m.grow(roots[i])
 		m.tell(.7 * float64(done.Add(1)) / float64(len(roots)))
 	})
 	for i, c := range cut {
@@ -115,13 +147,7 @@ func (m *miner) explains(p, small *Pattern) bool {
 	if len(p.Tools) < len(small.Tools) {
 		return false
 	}
-	rest := slices.Clone(p.Tools)
-	for _, t := range small.Tools {
-		if i := slices.Index(rest, t); i >= 0 {
-			rest = slices.Delete(rest, i, i+1)
-		}
-	}
-	common := len(p.Tools) - len(rest)
+	common := len(p.Tools) - len(without(p.Tools, small.Tools))
 	if common < len(small.Tools) && (len(p.Tools) > len(small.Tools) || 2*common < len(small.Tools)) {
 		return false
 	}
@@ -173,7 +199,7 @@ func (m *miner) prepare(tasks []Task) {
 	const chunk = 256
 	parallel.Each((len(tasks)+chunk-1)/chunk, func(c int) {
 		for i := c * chunk; i < min(len(tasks), (c+1)*chunk); i++ {
-			m.tasks[i] = prepare(&tasks[i], m.Gap)
+			m.tasks[i] = prepare(&tasks[i])
 		}
 	})
 }
@@ -277,74 +303,33 @@ func (m *miner) bySaved(a, b candidate) int {
 	return cmp.Or(cmp.Compare((len(b.tools)-1)*b.count, (len(a.tools)-1)*a.count), cmp.Compare(a.wide, b.wide), slices.Compare(a.tools, b.tools), cmp.Compare(a.order, b.order))
 }
 
-// closed leaves out what (nearly) always is part of something larger, in the same order.
+// closed leaves out what (nearly) always is part of something larger, in whatever order.
 func (m *miner) closed(all []candidate) []candidate {
-	having := map[int32][]int{} // by tool, the candidates with it
+	having := map[int32][]*candidate{} // by tool
 	for i := range all {
-		for j, t := range all[i].tools {
-			if j == 0 || t != all[i].tools[j-1] {
-				having[t] = append(having[t], i)
-			}
+		for _, t := range slices.Compact(slices.Clone(all[i].tools)) {
+			having[t] = append(having[t], &all[i])
 		}
 	}
-	var closed []candidate
-	for i := range all {
-		c := &all[i]
+	return slices.DeleteFunc(slices.Clone(all), func(c candidate) bool {
 		few := having[c.tools[0]]
-		for _, t := range c.tools[1:] {
+		for _, t := range c.tools {
 			if len(having[t]) < len(few) {
 				few = having[t]
 			}
 		}
-		if !slices.ContainsFunc(few, func(j int) bool {
-			larger := &all[j]
-			return len(larger.tools) > len(c.tools) && (m.nearly(larger.count, c.tasks) && larger.has(c.tools) ||
-				m.nearly(larger.count, c.count) && larger.contains(c))
-		}) {
-			closed = append(closed, *c)
-		}
-	}
-	return closed
+		return slices.ContainsFunc(few, func(larger *candidate) bool {
+			return len(larger.tools) > len(c.tools) && m.nearly(larger.count, c.tasks) &&
+				len(without(c.tools, larger.tools)) == 0
+		})
+	})
 }
 
 // nearly reports whether part of the tasks are as good as all.
 func (m *miner) nearly(part, all int) bool { return float64(part) >= (1-m.Tolerance)*float64(all) }
 
-// has reports whether c has all the tools, in whatever order.
-func (c *candidate) has(tools []int32) bool {
-	small := candidate{tools: tools}
-	return c.contains(&small)
-}
-
-// contains reports whether c has all calls of a smaller one, in its order or one that is stricter.
-func (c *candidate) contains(small *candidate) bool {
-	var roles [MostCalls]int
-	var place func(i, from int) bool
-	place = func(i, from int) bool { // both are sorted by rank
-		if i == len(small.tools) {
-			return true
-		}
-		for j := from; j < len(c.tools); j++ {
-			if c.tools[j] != small.tools[i] {
-				continue
-			}
-			roles[i] = j
-			fits := true
-			for k := range i {
-				fits = fits && (!small.order.has(k, i) || c.order.has(roles[k], j)) && (!small.order.has(i, k) || c.order.has(j, roles[k]))
-			}
-			if fits && place(i+1, j+1) {
-				return true
-			}
-		}
-		return false
-	}
-	return place(0, 0)
-}
-
-// pattern looks a candidate up in all tasks that may have it.
+// pattern looks a candidate up: in each task the calls in its order that stand closest together.
 func (m *miner) pattern(c candidate) Pattern {
-	look := &matcher{miner: m, tools: c.tools, want: c.order}
 	k := len(c.tools)
 	reduced := c.order.reduced(k)
 	roles := topological(c.order, c.tools)
@@ -357,27 +342,29 @@ func (m *miner) pattern(c candidate) Pattern {
 			}
 		}
 	}
-	holding := m.holding(c.tools)
-	p.All = len(holding)
-	sessions := map[int32]bool{}
-	for _, t := range holding {
-		calls, fits := look.match(t)
-		if calls == nil {
-			continue
+	for _, t := range m.has[c.tools[0]] {
+		if len(without(c.tools, m.tasks[t].Tools)) == 0 {
+			p.All++
 		}
-		p.Together++
-		if !fits {
+	}
+	sessions := map[int32]bool{}
+	f := m.lookUp(c.tools)
+	for i, t := range f.task {
+		if i == 0 || f.task[i-1] != t {
+			p.Together++
+		}
+		calls := m.roles(&m.tasks[t], f.calls[i*k:(i+1)*k])
+		if n := len(p.Found); n > 0 && p.Found[n-1].Task == int(t) || m.tasks[t].orderOf(calls)&c.order != c.order {
 			continue
 		}
 		o := Occurrence{Task: int(t), Calls: make([]uint8, k)}
 		for i, r := range roles {
 			o.Calls[i] = calls[r]
 		}
-		p.Support++
-		sessions[m.tasks[t].Session] = true
 		p.Found = append(p.Found, o)
+		sessions[m.tasks[t].Session] = true
 	}
-	p.Sessions = len(sessions)
+	p.Support, p.Sessions = len(p.Found), len(sessions)
 	return p
 }
 
@@ -399,4 +386,32 @@ func topological(o order, tools []int32) []int {
 		roles = append(roles, best)
 	}
 	return roles
+}
+
+// expected is at most how many sets with a part like this there are by chance: of n tasks that have the
+// rest of the set, k have the part beside it, where slots calls stand beside the rest and a share of all
+// calls are of that tool. Among that many candidates the number expected is
+//
+//	candidates · exp(-n · KL(k/n ‖ p)),    p = 1 - (1 - share)^slots
+//
+// by the bound of Chernoff; KL is the divergence of the observed from the expected share. The result is
+// its logarithm, and no less than that of all candidates where there are no more than expected.
+func expected(candidates float64, n, k int, slots, share float64) float64 {
+	all := numeric.Ln(max(1, candidates))
+	if n == 0 || share >= 1 {
+		return all
+	}
+	p := 1 - numeric.Exp(float64(slots*numeric.Ln(1-share)))
+	q := min(1, float64(k)/float64(n))
+	if q <= p || p <= 0 {
+		if p <= 0 && q > 0 {
+			return -all - 1 // no other call stands beside it at all
+		}
+		return all
+	}
+	kl := float64(q * numeric.Ln(q/p))
+	if q < 1 {
+		kl += float64((1 - q) * numeric.Ln((1-q)/(1-p)))
+	}
+	return all - float64(float64(n)*kl)
 }

@@ -378,7 +378,7 @@ func TestStops(t *testing.T) {
 
 // check says what is wrong with a result, whatever the tasks.
 func check(t require.TestingT, ts []Task, r Result, o Options) {
-	o = o.Filled()
+	o = o.filled()
 	for i := range r.Patterns {
 		p := &r.Patterns[i]
 		k := len(p.Tools)
@@ -402,7 +402,7 @@ func check(t require.TestingT, ts []Task, r Result, o Options) {
 		for _, f := range p.Found {
 			require.Greater(t, f.Task, last, "each task counts once")
 			last = f.Task
-			prep := prepare(&ts[f.Task], o.Gap)
+			prep := prepare(&ts[f.Task])
 			for j, c := range f.Calls {
 				require.Equal(t, p.Tools[j], ts[f.Task].Tools[c])
 				for _, a := range p.After[j] {
@@ -415,9 +415,9 @@ func check(t require.TestingT, ts []Task, r Result, o Options) {
 
 // Whatever the tasks and options: a result that is true of the tasks.
 func FuzzPatterns(f *testing.F) {
-	f.Add([]byte("abcabcabc"), uint8(3), uint8(1), uint8(8))
-	f.Add([]byte{0, 1, 2, 255, 0, 1, 2, 255, 0, 2, 1, 255, 9, 9, 9}, uint8(2), uint8(0), uint8(3))
-	f.Fuzz(func(t *testing.T, b []byte, support, gap, most uint8) {
+	f.Add([]byte("abcabcabc"), uint8(3), uint8(8))
+	f.Add([]byte{0, 1, 2, 255, 0, 1, 2, 255, 0, 2, 1, 255, 9, 9, 9}, uint8(2), uint8(3))
+	f.Fuzz(func(t *testing.T, b []byte, support, most uint8) {
 		if len(b) > 2000 {
 			return
 		}
@@ -450,7 +450,7 @@ func FuzzPatterns(f *testing.F) {
 			e.Steps = append(e.Steps, s)
 		}
 		end()
-		o := Options{Support: int(support), Sessions: 1, Gap: int(gap%4) - 1, Most: int(most), Work: 1 << 14}
+		o := Options{Support: int(support), Sessions: 1, Most: int(most), Work: 1 << 14}
 		check(t, ts, Patterns(ts, 16, o), o)
 	})
 }

@@ -18,7 +18,6 @@ type Task struct {
 	Tools   []int32   // of each call
 	Before  [][]int32 // of each call, the earlier calls right before it, rising
 	Steps   []int32   // of each call, its place in the episode
-	Cut     bool      // there are more calls than are looked at
 }
 
 // Of makes a task of an episode: without failed steps, whose predecessors hand on to what came after.
@@ -46,7 +45,6 @@ func Of(e *episodic.Episode, session int32, number func(tool string) int32) Task
 			continue
 		}
 		if len(t.Tools) == MaxCalls {
-			t.Cut = true
 			break
 		}
 		tool := number(e.Steps[i].Tool)
@@ -67,13 +65,16 @@ type prepared struct {
 	words int
 }
 
+// gap is how many other calls may stand between two that are close.
+const gap = 1
+
 // mostNear bounds the calls close to one: those of large parallel groups are no neighbourhood.
 const mostNear = 32
 
 // prepare computes above as the transitive closure of Before, a row of bits for each call: calls come after
 // those they depend on, so one pass is enough. near holds the calls at most gap+1 links away, in either
 // direction.
-func prepare(t *Task, gap int) prepared {
+func prepare(t *Task) prepared {
 	n := len(t.Tools)
 	p := prepared{Task: t, near: make([][]uint8, n), words: (n + 63) / 64}
 	p.above = make([]uint64, n*p.words)

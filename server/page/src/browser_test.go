@@ -27,9 +27,9 @@ import (
 const hostile = "<script>document.title='run'</script><img src=x onerror=\"document.title='run'\">\u202egnp.exe " // and as much more as is taken
 
 // stored is a small report of an evaluation.
-const stored = `{"dataset":"default","profile":"learned","train_episodes":100,"test_episodes":40,"next":{"positions":50,"hit@1":0.5,"mrr":0.6123,"tasks":40,"ece":0.1,"calibrated":true,"claims":50,"aurc":0.2,
-"reliability":[{"confidence":0.4,"right":0.4321,"claims":25},{"confidence":0.8,"right":0.9,"claims":25}],"risk_coverage":[{"coverage":0.5,"risk":0.1,"confidence":0.8},{"coverage":1,"risk":0.5,"confidence":0.1}],"ci":{"mrr":[0.5,0.7]}},
-"baselines":{"popular":{"positions":50,"hit@1":0.2,"mrr":0.3,"ci":{},"lead":{"mrr":{"mean":0.3,"interval":[0.2,0.4]}}}}}`
+const stored = `{"dataset":"default","profile":"learned","train_episodes":100,"test_episodes":40,
+"rows":[{"question":"next","metric":"mrr","tasks":40,"questions":50,"value":0.6123,"ci":[0.5,0.7],"baseline":{"name":"popular","value":0.3,"lead":{"mean":0.3,"interval":[0.2,0.4]}},"verdict":"leads"}],
+"confidence":{"next":{"claims":50,"ece":0.1,"ece_band":[0,0.1],"calibrated":true,"reliability":[{"confidence":0.4,"right":0.4321,"claims":25},{"confidence":0.8,"right":0.9,"claims":25}]}}}`
 
 func browser(t *testing.T) string {
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
@@ -165,15 +165,15 @@ func TestBrowserScreensShowWhatTheAPIAnswers(t *testing.T) {
 
 	ask(t, "PUT", base+"/v1/evaluation", stored, nil)
 	var kept struct {
-		Comparisons []struct{ Value, Lead any }
+		Report struct{ Rows []struct{ Value any } }
 	}
 	ask(t, "GET", base+"/v1/evaluation", "", &kept)
-	require.NotEmpty(t, kept.Comparisons)
+	require.NotEmpty(t, kept.Report.Rows)
 	text = open(t, ctx, base, "proof", `svg[aria-label^="Reliability"]`)
 	require.Contains(t, text, "Decision of the rebuild gate")
 	var rows int
 	require.NoError(t, chromedp.Run(ctx, chromedp.Evaluate(`document.querySelectorAll('[aria-label^="Metrics beside"] tbody tr').length`, &rows)))
-	require.Equal(t, len(kept.Comparisons), rows)
+	require.Equal(t, len(kept.Report.Rows), rows)
 	for _, shown := range []string{"0.6123", "popular", "leads"} {
 		require.Contains(t, text, shown)
 	}

@@ -237,16 +237,18 @@ func TestBrowserAnswersTheTenQuestions(t *testing.T) {
 			visit(t, ctx, "Proof")
 			var kept struct {
 				Report struct {
-					Next struct {
-						ECE, AURC   float64
-						Calibrated  *bool
-						Claims      int
-						Reliability []struct{ Confidence, Right float64 }
+					Confidence struct {
+						Next struct {
+							ECE         float64
+							Calibrated  *bool
+							Claims      int
+							Reliability []struct{ Confidence, Right float64 }
+						}
 					}
 				}
 			}
 			ask(t, "GET", base+"/v1/evaluation", "", &kept)
-			n := kept.Report.Next
+			n := kept.Report.Confidence.Next
 			for _, row := range cells(t, ctx, "Reliability, next tool") {
 				page = append(page, row[0], row[1])
 			}

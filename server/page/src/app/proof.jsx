@@ -8,23 +8,23 @@ const interval = (i) => (i ? `${number(i[0])} to ${number(i[1])}` : "–");
 const WORDS = [
   ["hit@k", "share of questions whose right tool is among the first k suggestions"], ["mrr", "mean of 1 / rank of the right tool"], ["recall@k", "share of the tools of the task among the first k"],
   ["ndcg@10, map@10", "how high the tools of the task stand among the first 10"], ["node_f1, link_f1", "agreement of the tools, or of the links between them, with those of the task"], ["accuracy", "share of plans that are the task exactly"],
+  ["alone, joined", "hit@1 with the task's own context, or with another task before it"], ["seen, own_kept", "share of foreign requests that are taken for foreign, and of the history's own that are not"],
   ["popularity", "what is called most often"], ["markov1, markov2", "what most often came after the last tool, or the last two"], ["markov2_knn", "the same, mixed with the tools of the past tasks most like this one"],
-  ["cooc, edges, session", "what was used in the same tasks, came after earlier tools, or was used in like sessions"], ["bm25", "words of the tools' texts"], ["knn, fusion", "the past tasks most like this one, alone or with bm25"], ["copy", "the most similar past task as it was"],
+  ["bm25", "words of the tools' texts"], ["knn", "the past tasks most like this one"], ["copy", "the most similar past task as it was"],
 ];
 
-const QUESTIONS = { next: "next tool", next_intent: "next tool, intent known", tools: "tools for an intent", dag: "plan for an intent", official: "plan, official metric" };
+const QUESTIONS = { next: "next tool", next_intent: "next tool, intent known", tools: "tools for an intent", dag: "plan for an intent",
+  sessions: "hit@1, another task before", needs: "tool by its own text", foreign: "foreign requests" };
 
-/** How far the confidence of the first suggestion can be trusted, and the risk when only the most confident are answered. */
-function Trust({ kind, label, next: n }) {
+/** How far the confidence of the first suggestion can be trusted. */
+function Trust({ kind, confidence: n }) {
   if (!n?.reliability?.length) return null;
+  const label = QUESTIONS[kind];
   const calibrated = n.calibrated === null ? "too few claims to tell whether it is calibrated" : n.calibrated ? "calibrated" : "not calibrated";
   return <><h3>Confidence, {label}</h3>
     <p>The confidence is off by {number(n.ece)} on average, over {n.claims} suggestions: {calibrated}. On the dashed line, confidence and share that is right would be the same.</p>
-    <p class="soft">Coverage: the share of questions that is answered if only the most confident suggestions are shown; risk: the share of these that is wrong. Area under that curve {number(n.aurc)}.</p>
-    <div class="row"><Curve name={"reliability-" + kind} label={`Reliability, ${label}: confidence and how often it is right; the tables below have the same numbers`} x="confidence" y="right" ideal={[[0, 0], [1, 1]]} points={n.reliability.map((b) => [b.confidence, b.right])} />
-      {n.risk_coverage?.length > 0 && <Curve name={"risk-" + kind} label={`Risk at each coverage, ${label}; the tables below have the same numbers`} x="coverage" y="risk" points={n.risk_coverage.map((p) => [p.coverage, p.risk])} />}</div>
-    <details><summary>The same as tables</summary><Table caption={`Reliability, ${label}`} head={["confidence", "right", "claims"]} numbers={[0, 1, 2]} rows={n.reliability.map((b) => [number(b.confidence), number(b.right), b.claims])} />
-    <Table caption={`Risk and coverage, ${label}`} head={["coverage", "risk", "from confidence"]} numbers={[0, 1, 2]} rows={(n.risk_coverage ?? []).map((p) => [number(p.coverage, 2), number(p.risk), number(p.confidence)])} /></details>
+    <Curve name={"reliability-" + kind} label={`Reliability, ${label}: confidence and how often it is right; the table below has the same numbers`} x="confidence" y="right" ideal={[[0, 0], [1, 1]]} points={n.reliability.map((b) => [b.confidence, b.right])} />
+    <details><summary>The same as a table</summary><Table caption={`Reliability, ${label}`} head={["confidence", "right", "claims"]} numbers={[0, 1, 2]} rows={n.reliability.map((b) => [number(b.confidence), number(b.right), b.claims])} /></details>
   </>;
 }
 
@@ -35,11 +35,11 @@ function Evaluation() {
   const r = d.report;
   return <>
     <p>Stored {time(d.at)}: profile {r.profile}, {r.train_episodes} train episodes, {r.test_episodes} held out.</p>
-    <Table caption="Metrics beside the best baseline; intervals have 95 %" numbers={[2, 3, 6, 7]} head={["questions", "metric", "tasks", "value", "interval", "best baseline", "its value", "lead", "interval of the lead", "verdict"]}
-      rows={d.comparisons.map((c) => [QUESTIONS[c.question] ?? c.question, c.metric, c.tasks, number(c.value), interval(c.interval), c.baseline ?? "–", c.baseline ? number(c.baseline_value) : "–",
-        number(c.lead?.[0]), interval(c.lead?.slice(1)), c.verdict ?? "–"])} />
+    <Table caption="Metrics beside the seed and the best baseline; intervals have 95 %" numbers={[2, 3, 5, 7, 8]} head={["questions", "metric", "tasks", "value", "interval", "seed", "best baseline", "its value", "lead", "interval of the lead", "verdict"]}
+      rows={r.rows.map((c) => [QUESTIONS[c.question] ?? c.question, c.metric, c.tasks, number(c.value), interval(c.ci), number(c.seed?.value), c.baseline?.name ?? "–", number(c.baseline?.value),
+        number(c.baseline?.lead.mean), interval(c.baseline?.lead.interval), c.verdict ?? "–"])} />
     <details><summary>What the metrics and baselines are</summary><dl>{WORDS.map(([name, text]) => <><dt>{name}</dt><dd>{text}</dd></>)}</dl></details>
-    <Trust kind="next" label="next tool" next={r.next} /><Trust kind="next-intent" label="next tool, intent known" next={r.next_intent} />
+    {["next", "next_intent"].map((kind) => <Trust kind={kind} confidence={r.confidence?.[kind]} />)}
     <Source request="GET /v1/evaluation" data={d} name="evaluation" />
   </>;
 }

@@ -1,13 +1,6 @@
-// Package proposal makes capabilities of what tasks have in common, for people to approve.
-//
-//	episodes ─▶ mine ─▶ patterns ─▶ tasks, parameters, words ─▶ rubric ─▶ proposals, ranked
-//
-// Nothing of it is written by a model: names and intents are the words that the tasks have in common,
-// descriptions come from a template, and every score is worked out from the history and says from what.
-package proposal
+package mine
 
 import (
-	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/hex"
@@ -15,13 +8,10 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strconv"
-	"strings"
 
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/score"
-	"waymark/suggest/mine"
 )
 
 // State of a proposal.
@@ -80,17 +70,6 @@ type History struct {
 	Capabilities []catalog.Capability
 }
 
-// Options say how. The zero value asks for the defaults.
-type Options struct {
-	Mine   mine.Options
-	Rubric *score.Rubric // [Bundled] unless given; dimensions as there
-	Newest int           // episodes looked at, default [Newest]
-}
-
-// Newest is how many episodes are looked at unless options say otherwise. Each call of them takes about
-// 100 bytes while they are mined.
-const Newest = 200_000
-
 //go:embed rubric.yaml
 var bundled []byte
 
@@ -126,28 +105,28 @@ type Asked struct {
 // ErrStopped says that the options' Stop ended the work.
 var ErrStopped = errors.New("mining was stopped")
 
-// Make mines a history and makes proposals of what it finds, best first.
-func Make(h History, o Options) (Report, error) {
-	if o.Rubric == nil {
-		o.Rubric = Bundled
-	}
+// Propose mines a history and makes proposals of what it finds, best first.
+func Propose(h History, o Options) (Report, error) {
+	o = o.filled()
 	if err := CheckRubric(o.Rubric); err != nil {
 		return Report{}, err
 	}
-	g, err := gather(h, cmp.Or(max(o.Newest, 0), Newest))
+	g, err := gather(h, o.Newest)
 	if err != nil {
 		return Report{}, err
 	}
-	found := mine.Patterns(g.tasks, len(g.tools), o.Mine)
-	if o.Mine.Stop != nil && o.Mine.Stop() {
+	found := Patterns(g.tasks, len(g.tools), o)
+	if o.Stop != nil && o.Stop() {
 		return Report{}, ErrStopped
 	}
-	asked := o.Mine.Filled()
-	r := Report{Asked: Asked{asked.Support, asked.Sessions, asked.Least, asked.Most}, Episodes: len(g.tasks), Older: g.older, Patterns: len(found.Patterns), Partial: found.Partial, More: found.More}
+	r := Report{
+		Asked: Asked{o.Support, o.Sessions, o.Least, o.Most}, Episodes: len(g.tasks), Older: g.older,
+		Patterns: len(found.Patterns), Partial: found.Partial, More: found.More,
+	}
 	sessions := map[int32]bool{}
 	for _, t := range g.tasks {
 		sessions[t.Session] = true
-		if len(t.Tools) >= asked.Least {
+		if len(t.Tools) >= o.Least {
 			r.Long++
 		}
 	}
@@ -163,9 +142,9 @@ func Make(h History, o Options) (Report, error) {
 	if err := g.read(h, drafts); err != nil {
 		return Report{}, err
 	}
-	all := make([]scored, len(drafts))
+	all := make([]judged, len(drafts))
 	for i, d := range drafts {
-		if all[i], err = d.score(g, h, o.Rubric, asked.Support); err != nil {
+		if all[i], err = d.score(g, h, o.Rubric, o.Support); err != nil {
 			return Report{}, err
 		}
 	}
@@ -174,32 +153,8 @@ func Make(h History, o Options) (Report, error) {
 	return r, nil
 }
 
-// IDUnder is the id that the proposal would have if its tools had other names.
-func (p *Proposal) IDUnder(name func(tool string) string) string {
-	tools, after := make([]string, len(p.Capability.Tasks)), make([][]int, len(p.Capability.Tasks))
-	for _, t := range p.Capability.Tasks {
-		i, ok := place(t.ID, len(tools))
-		if !ok {
-			return p.ID // its capability is not as it was mined
-		}
-		tools[i], after[i] = name(t.Tool), []int{}
-		for _, d := range t.DependsOn {
-			if a, ok := place(d, len(tools)); ok {
-				after[i] = append(after[i], a)
-			}
-		}
-		slices.Sort(after[i])
-	}
-	return contentID(tools, after)
-}
-
-// taskID names the task at a place of a pattern, place reads it.
+// taskID names the task at a place of a pattern.
 func taskID(i int) string { return fmt.Sprintf("t%d", i+1) }
-
-func place(id string, of int) (i int, ok bool) {
-	n, err := strconv.Atoi(strings.TrimPrefix(id, "t"))
-	return n - 1, err == nil && n >= 1 && n <= of
-}
 
 // contentID names tools and their order.
 func contentID(tools []string, after [][]int) string {

@@ -1,4 +1,4 @@
-package proposal
+package mine
 
 import (
 	"encoding/json"
@@ -14,7 +14,6 @@ import (
 	"waymark/episodic"
 	"waymark/run"
 	"waymark/score"
-	"waymark/suggest/mine"
 )
 
 // world is a small history.
@@ -84,7 +83,7 @@ func triage(t *testing.T) *world {
 
 // One proposal worked through by hand.
 func TestAProposal(t *testing.T) {
-	r, err := Make(triage(t).history(), Options{})
+	r, err := Propose(triage(t).history(), Options{})
 	require.NoError(t, err)
 	require.Len(t, r.Proposals, 1)
 	p := r.Proposals[0]
@@ -126,13 +125,13 @@ func TestAProposal(t *testing.T) {
 func TestWhatACapabilityDoesAlreadyIsNotProposed(t *testing.T) {
 	w := triage(t)
 	w.caps = []catalog.Capability{{ID: "cap:other", Tools: []string{"mail:send", "mon:find_alert"}}}
-	r, err := Make(w.history(), Options{})
+	r, err := Propose(w.history(), Options{})
 	require.NoError(t, err)
 	require.Len(t, r.Proposals, 1)
 	assert.Equal(t, "cap:other", r.Proposals[0].Evidence.Nearest)
 	assert.Equal(t, .25, r.Proposals[0].Evidence.Jaccard)
 	w.caps = append(w.caps, r.Proposals[0].Capability)
-	r, err = Make(w.history(), Options{})
+	r, err = Propose(w.history(), Options{})
 	require.NoError(t, err)
 	assert.Empty(t, r.Proposals)
 	assert.Equal(t, 1, r.Weak)
@@ -144,7 +143,7 @@ func TestCapabilitiesStandApart(t *testing.T) {
 	for range 4 {
 		w.episode(t, "", "", episodic.Step{Tool: "a"}, episodic.Step{Tool: "cap:x"}, episodic.Step{Tool: "b"})
 	}
-	r, err := Make(w.history(), Options{})
+	r, err := Propose(w.history(), Options{})
 	require.NoError(t, err)
 	assert.Empty(t, r.Proposals)
 }
@@ -153,7 +152,7 @@ func TestCapabilitiesStandApart(t *testing.T) {
 func TestUnknownTools(t *testing.T) {
 	w := triage(t)
 	delete(w.tools, "mon:read_logs")
-	r, err := Make(w.history(), Options{})
+	r, err := Propose(w.history(), Options{})
 	require.NoError(t, err)
 	require.Len(t, r.Proposals, 1)
 	assert.Equal(t, "possible", r.Proposals[0].Verdict)
@@ -169,7 +168,7 @@ func TestParametersFromSchemasAlone(t *testing.T) {
 			s.Shape, s.Inputs, s.Outputs = "", nil, nil
 		}
 	}
-	r, err := Make(w.history(), Options{})
+	r, err := Propose(w.history(), Options{})
 	require.NoError(t, err)
 	c := r.Proposals[0].Capability
 	assert.JSONEq(t, `{"$from":"params.service"}`, string(c.Tasks[0].Arguments["service"]))
@@ -186,7 +185,7 @@ dimensions:
 bands: [{verdict: yes_please, at_least: 9}, {verdict: no_thanks, fails: true}]
 `))
 	require.NoError(t, err)
-	r, err := Make(triage(t).history(), Options{Rubric: own})
+	r, err := Propose(triage(t).history(), Options{Rubric: own})
 	require.NoError(t, err)
 	require.Len(t, r.Proposals, 1)
 	assert.Equal(t, "yes_please", r.Proposals[0].Verdict)
@@ -197,7 +196,7 @@ bands: [{verdict: yes_please, at_least: 9}, {verdict: no_thanks, fails: true}]
 	} {
 		bad, err := score.Load([]byte(text))
 		require.NoError(t, err)
-		_, err = Make(triage(t).history(), Options{Rubric: bad})
+		_, err = Propose(triage(t).history(), Options{Rubric: bad})
 		assert.ErrorContains(t, err, problem)
 	}
 }
@@ -205,12 +204,12 @@ bands: [{verdict: yes_please, at_least: 9}, {verdict: no_thanks, fails: true}]
 // The order in which episodes were recorded changes examples and nothing else.
 func TestOrderDoesNotMatter(t *testing.T) {
 	w := triage(t)
-	want, err := Make(w.history(), Options{})
+	want, err := Propose(w.history(), Options{})
 	require.NoError(t, err)
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 5 {
 		r.Shuffle(len(w.episodes), func(i, j int) { w.episodes[i], w.episodes[j] = w.episodes[j], w.episodes[i] })
-		got, err := Make(w.history(), Options{})
+		got, err := Propose(w.history(), Options{})
 		require.NoError(t, err)
 		for i := range got.Proposals {
 			got.Proposals[i].Evidence.Examples = want.Proposals[i].Evidence.Examples
@@ -220,30 +219,14 @@ func TestOrderDoesNotMatter(t *testing.T) {
 }
 
 func TestStopped(t *testing.T) {
-	_, err := Make(triage(t).history(), Options{Mine: mine.Options{Stop: func() bool { return true }}})
+	_, err := Propose(triage(t).history(), Options{Stop: func() bool { return true }})
 	assert.ErrorIs(t, err, ErrStopped)
-}
-
-// Whatever shape is noted of arguments, its fields are names.
-func FuzzMembers(f *testing.F) {
-	f.Add("{a:string,b:[{c:integer}]}")
-	f.Add("{a:{b,c}:d")
-	f.Fuzz(func(t *testing.T, shape string) {
-		fields, ok := members(shape)
-		if !ok {
-			assert.Empty(t, fields)
-		}
-		for name, kind := range fields {
-			assert.NotEmpty(t, name)
-			assert.Contains(t, []string{"", "string", "integer", "number", "boolean", "object", "array"}, kind)
-		}
-	})
 }
 
 // What is proposed can be run as it stands, with the parameters it asks for.
 func TestAProposalCanBeRun(t *testing.T) {
 	w := triage(t)
-	r, err := Make(w.history(), Options{})
+	r, err := Propose(w.history(), Options{})
 	require.NoError(t, err)
 	c := r.Proposals[0].Capability
 	w.caps = []catalog.Capability{c}

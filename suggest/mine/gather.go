@@ -1,24 +1,21 @@
-package proposal
+package mine
 
 import (
-	"hash/fnv"
 	"slices"
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/suggest/mine"
 )
 
 // gathered is a history as mining sees it.
 type gathered struct {
 	tools   []string // by number, sorted
-	tasks   []mine.Task
+	tasks   []Task
 	outcome []episodic.Outcome
-	ids     []uint64 // hashes of their ids
-	older   int      // episodes before the first task
+	older   int // episodes before the first task
 	calls   int
 	success []tally // by tool: of tasks that call it
-	words   background
+	words   words
 }
 
 // tally counts known outcomes.
@@ -41,7 +38,7 @@ func gather(h History, newest int) (*gathered, error) {
 	for _, c := range h.Capabilities {
 		apart[c.ID] = true
 	}
-	g := &gathered{words: background{by: map[string]int{}}}
+	g := &gathered{}
 	number := map[string]int32{}
 	sessions := map[[2]string]int32{}
 	for e, err := range h.Episodes() {
@@ -58,9 +55,9 @@ func gather(h History, newest int) (*gathered, error) {
 			}
 			session = n
 		}
-		g.tasks = append(g.tasks, mine.Of(e, session, func(tool string) int32 {
+		g.tasks = append(g.tasks, Of(e, session, func(tool string) int32 {
 			if apart[tool] {
-				return mine.Apart
+				return Apart
 			}
 			n, ok := number[tool]
 			if !ok {
@@ -70,7 +67,7 @@ func gather(h History, newest int) (*gathered, error) {
 			}
 			return n
 		}))
-		g.outcome, g.ids = append(g.outcome, e.Outcome), append(g.ids, hashed(e.ID))
+		g.outcome = append(g.outcome, e.Outcome)
 		g.words.add(e.Intent)
 		if n := len(g.tasks) - newest; n >= newest {
 			g.forget(n)
@@ -89,14 +86,8 @@ func gather(h History, newest int) (*gathered, error) {
 func (g *gathered) forget(n int) {
 	if n > 0 {
 		g.older += n
-		g.tasks, g.outcome, g.ids = slices.Clone(g.tasks[n:]), slices.Clone(g.outcome[n:]), slices.Clone(g.ids[n:])
+		g.tasks, g.outcome = slices.Clone(g.tasks[n:]), slices.Clone(g.outcome[n:])
 	}
-}
-
-func hashed(id string) uint64 {
-	h := fnv.New64a()
-	h.Write([]byte(id))
-	return h.Sum64()
 }
 
 // sortTools numbers the tools by id, so that it does not matter which was met first, and counts.
@@ -125,19 +116,19 @@ func (g *gathered) sortTools() {
 
 // draft is a pattern on its way to a proposal.
 type draft struct {
-	pattern  *mine.Pattern
+	pattern  *Pattern
 	tools    []string
 	known    []*catalog.Tool // nil: in no catalog
 	above    [][]bool        // of each call, which come before it
-	words    words
+	intents  []string
 	examples []string
 	inputs   []inputs // of each call
 }
 
 // draft looks up the tools of a pattern and closes its order transitively: above[i][j] says that call j comes
 // before i.
-func (g *gathered) draft(p *mine.Pattern, h History) *draft {
-	d := &draft{pattern: p, words: words{}}
+func (g *gathered) draft(p *Pattern, h History) *draft {
+	d := &draft{pattern: p}
 	for i, n := range p.Tools {
 		id := g.tools[n]
 		d.tools = append(d.tools, id)
@@ -181,21 +172,20 @@ func (g *gathered) read(h History, drafts []*draft) error {
 		if len(in[task]) == 0 {
 			continue
 		}
-		same := g.ids[task] == hashed(e.ID)
 		for _, i := range in[task] {
 			d := drafts[i]
 			calls := d.pattern.Found[at[i]].Calls
 			at[i]++
 			steps := make([]*episodic.Step, len(calls))
 			for j, c := range calls {
-				if x := int(g.tasks[task].Steps[c]); same && x < len(e.Steps) && e.Steps[x].Tool == d.tools[j] {
+				if x := int(g.tasks[task].Steps[c]); x < len(e.Steps) && e.Steps[x].Tool == d.tools[j] {
 					steps[j] = &e.Steps[x]
 				}
 			}
 			if slices.Contains(steps, nil) {
 				continue
 			}
-			d.words.add(e.Intent)
+			d.intents = append(d.intents, e.Intent)
 			d.examples = append(d.examples, e.ID)
 			if len(d.examples) > mostExamples {
 				d.examples = d.examples[1:]

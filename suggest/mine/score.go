@@ -1,4 +1,4 @@
-package proposal
+package mine
 
 import (
 	"cmp"
@@ -48,14 +48,14 @@ const (
 	knownLeast  = 3   // outcomes before they say anything
 )
 
-// scored is a proposal and what its rubric says of it.
-type scored struct {
+// judged is a proposal and what its rubric says of it.
+type judged struct {
 	proposal Proposal
 	result   score.Result
 }
 
 // score makes the proposal of a draft.
-func (d *draft) score(g *gathered, h History, r *score.Rubric, support int) (scored, error) {
+func (d *draft) score(g *gathered, h History, r *score.Rubric, support int) (judged, error) {
 	p, w := d.pattern, d.wire()
 	k := len(d.tools)
 	e := Evidence{
@@ -126,7 +126,7 @@ func (d *draft) score(g *gathered, h History, r *score.Rubric, support int) (sco
 	}
 	result, err := r.Score(card)
 	if err != nil {
-		return scored{}, fmt.Errorf("score what %s have in common: %w", strings.Join(d.tools, ", "), err)
+		return judged{}, fmt.Errorf("score what %s have in common: %w", strings.Join(d.tools, ", "), err)
 	}
 	out := Proposal{
 		ID: contentID(d.tools, p.After), State: Proposed, Composite: r.Shown(result.Composite), Verdict: result.Verdict,
@@ -136,9 +136,9 @@ func (d *draft) score(g *gathered, h History, r *score.Rubric, support int) (sco
 		out.Scores = append(out.Scores, Score{s.Name, s.Weight, s.Score, s.Applies, why[s.Name]})
 	}
 	if out.Capability, err = d.capability(out.ID, w, &g.words); err != nil {
-		return scored{}, err
+		return judged{}, err
 	}
-	return scored{out, result}, nil
+	return judged{out, result}, nil
 }
 
 // isAre lists ids with the verb in the right number.
@@ -176,14 +176,14 @@ func nearest(tools []string, caps []catalog.Capability) (id string, jaccard floa
 }
 
 // capability is what would be published.
-func (d *draft) capability(proposal string, w *wiring, words *background) (catalog.Capability, error) {
+func (d *draft) capability(proposal string, w *wiring, words *words) (catalog.Capability, error) {
 	told := d.told()
 	name, intent := told, strings.ToLower(told)
 	if n := len(d.tools) - 1; n > 1 {
 		name = capital(spoken(d.tools[0]) + " … " + spoken(d.tools[n]))
 	}
 	called := name
-	if common := d.words.common(words); len(common) > 1 {
+	if common := common(d.intents, words); len(common) > 1 {
 		intent = strings.Join(common, " ")
 		called = intent
 		name = capital(intent) + ": " + strings.ToLower(name)
@@ -208,7 +208,7 @@ func (d *draft) capability(proposal string, w *wiring, words *background) (catal
 }
 
 // ranked puts proposals in the order of the rubric, ties by id, and leaves out those that fail.
-func ranked(r *score.Rubric, all []scored) []Proposal {
+func ranked(r *score.Rubric, all []judged) []Proposal {
 	ids, results := make([]string, len(all)), make([]score.Result, len(all))
 	for i, s := range all {
 		ids[i], results[i] = s.proposal.ID, s.result

@@ -1,0 +1,113 @@
+package evaluate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"waymark/catalog"
+	"waymark/suggest"
+)
+
+// Suggester trains the engine itself: the catalog and the history are folded and measured as they are in a workspace. The
+// profile answers and, if it is another one, the seed beside it. A history without episodes is a cold start.
+func Suggester(profile string, o suggest.MeasureOptions) Trainer {
+	if o.CatalogCache == nil {
+		o.CatalogCache = new(suggest.CatalogCache) // for all histories of an evaluation
+	}
+	o.Learn = profile != suggest.ProfileSeed
+	return func(ctx context.Context, d *Data, history []*Example) ([]Predictor, error) {
+		m, err := trained(ctx, Recipe{d.Tools, d.Capabilities, o}, history)
+		if err != nil {
+			return nil, err
+		}
+		all := []Predictor{engine(m, profile)}
+		if o.Learn {
+			all = append(all, engine(m, suggest.ProfileSeed))
+		}
+		_, err = all[0].Next(Question{}) // the engine may refuse the profile
+		return all, err
+	}
+}
+
+// trained is the model of a history.
+func trained(ctx context.Context, r Recipe, history []*Example) (*suggest.Model, error) {
+	s := r.Options.CatalogCache.State(r.Tools, r.Capabilities)
+	for _, x := range history {
+		s.Record(&x.Episode)
+	}
+	counts := s.Freeze()
+	measures, err := suggest.Measure(ctx, counts, r.Options)
+	if err != nil {
+		return nil, err
+	}
+	return suggest.NewModel(counts, measures, suggest.Stamp{Version: "evaluation", Seq: uint64(len(history))})
+}
+
+// engine asks a model the way its clients do, without explanations. To find the tools of a task is to ask what may come
+// next when nothing was done yet. A capability in a plan stands for itself.
+func engine(m *suggest.Model, profile string) Predictor {
+	explain := new(bool)
+	next := func(q Question) ([]suggest.Suggestion, error) {
+		answer, err := m.Next(suggest.NextRequest{
+			Context: q.Context[max(0, len(q.Context)-suggest.MaxContext):], Intent: q.Intent,
+			Limit: suggest.MaxLimit, Profile: profile, Explain: explain,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("next: %w", err)
+		}
+		return answer.Suggestions, nil
+	}
+	return Predictor{
+		Name: profile,
+		Next: func(q Question) ([]Candidate, error) {
+			found, err := next(q)
+			list := make([]Candidate, len(found))
+			for i, s := range found {
+				list[i] = Candidate{s.ID, s.Confidence}
+			}
+			return list, err
+		},
+		Find: func(intent string) (ids []string, err error) {
+			found, err := next(Question{Intent: intent})
+			for _, s := range found {
+				if s.Kind == catalog.KindTool {
+					ids = append(ids, s.ID)
+				}
+			}
+			return ids, err
+		},
+		Plan: func(intent string) (Plan, error) {
+			answer, err := m.Plan(suggest.DAGRequest{Intent: intent, Profile: profile, Explain: explain})
+			if err != nil {
+				return Plan{}, fmt.Errorf("dag: %w", err)
+			}
+			p := Plan{Foreign: slices.Contains(answer.Warnings, suggest.WarnForeign)}
+			tool := map[string]string{}
+			for _, t := range answer.DAG.Tasks {
+				tool[t.ID] = t.Tool
+			}
+			for _, t := range answer.DAG.Tasks {
+				p.Tools = append(p.Tools, t.Tool)
+				for _, id := range t.DependsOn {
+					if from, ok := tool[id]; ok {
+						p.Links = append(p.Links, Link{from, t.Tool})
+					}
+				}
+			}
+			return p, nil
+		},
+		Search: func(query string) (ids []string, err error) {
+			answer, err := m.Search(suggest.SearchRequest{
+				Query: query, Limit: 5, Kinds: []catalog.Kind{catalog.KindTool}, Profile: profile, Explain: explain,
+			})
+			if err != nil {
+				return nil, fmt.Errorf("search: %w", err)
+			}
+			for _, r := range answer.Results {
+				ids = append(ids, r.ID)
+			}
+			return ids, nil
+		},
+	}
+}

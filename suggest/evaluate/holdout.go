@@ -1,0 +1,120 @@
+package evaluate
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+
+	"waymark/episodic"
+)
+
+// HoldOut splits a workspace's own history by time: the latest share of the episodes is the test, what
+// came before it the history. Where an episode has no time, order says little (an import takes files as
+// they come, one kind of task after the other), and the test is spread evenly over all of them, near copies of one
+// request together.
+func HoldOut(episodes []episodic.Episode, share float64) ([]Example, error) {
+	if !(share > 0 && share < 1) {
+		return nil, fmt.Errorf("hold out a share of %v: must lie between 0 and 1", share)
+	}
+	n := int(math.Round(share * float64(len(episodes))))
+	if n == 0 || n == len(episodes) {
+		return nil, fmt.Errorf("hold out a share of %v of %d episodes: one side would be empty", share, len(episodes))
+	}
+	examples := make([]Example, len(episodes))
+	timed := true
+	for i, e := range episodes {
+		examples[i] = Example{Episode: e, Split: Train, Next: true, Intent: true}
+		timed = timed && !e.Time.IsZero()
+	}
+	if !timed {
+		spread(examples, n)
+		return examples, nil
+	}
+	slices.SortStableFunc(examples, func(a, b Example) int { return a.Episode.Time.Compare(b.Episode.Time) })
+	for i := len(examples) - n; i < len(examples); i++ {
+		examples[i].Split = Test
+	}
+	return examples, nil
+}
+
+// spread marks about n of the examples as tests, evenly over all and whole groups at a time. Groups of more than n
+// are history; where there are no others, single examples are spread.
+func spread(examples []Example, n int) {
+	groups, size, small := make([]string, len(examples)), map[string]int{}, 0
+	for i := range examples {
+		groups[i] = groupOf(&examples[i].Episode)
+		size[groups[i]]++
+	}
+	for _, k := range size {
+		if k <= n {
+			small += k
+		}
+	}
+	if small < 2*n { // what repeats is all there is
+		for i := range examples {
+			if i*n/len(examples) != (i+1)*n/len(examples) {
+				examples[i].Split = Test
+			}
+		}
+		return
+	}
+	seen, taken := 0, 0
+	splits := map[string]string{}
+	for i, g := range groups {
+		if splits[g] == "" {
+			splits[g] = Train
+			if size[g] <= n {
+				if seen += size[g]; taken < seen*n/small {
+					taken += size[g]
+					splits[g] = Test
+				}
+			}
+		}
+		examples[i].Split = splits[g]
+	}
+}
+
+// groupOf names what an episode repeats: its request without numbers, quoted text, names and dates; the session of
+// an episode without a request; else the episode alone. Episodes of one group are history together or held out
+// together, for near copies on both sides measure memory alone.
+func groupOf(e *episodic.Episode) string {
+	return cmp.Or(template(e.Intent), e.Session, e.ID)
+}
+
+// template is a request without what changes from one instance to the next.
+func template(request string) string {
+	var kept []string
+	quote := rune(0)
+	begins := true // a sentence: its first word may be capitalised without being a name
+	for _, field := range strings.Fields(request) {
+		first, last := []rune(field)[0], []rune(field)[len([]rune(field))-1]
+		if quote == 0 {
+			quote = closing[first]
+		}
+		word := strings.TrimFunc(field, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+		name := unicode.IsUpper(first) && !begins || strings.ContainsFunc(word, unicode.IsDigit)
+		if quote == 0 && !name && word != "" && !dates[strings.ToLower(word)] {
+			kept = append(kept, strings.ToLower(word))
+		}
+		if quote != 0 && strings.ContainsRune(field[1:], quote) {
+			quote = 0
+		}
+		begins = strings.ContainsRune(".!?:", last)
+	}
+	return strings.Join(kept, " ")
+}
+
+// closing is the quotation mark that ends what another one opens.
+var closing = map[rune]rune{'"': '"', '\'': '\'', '`': '`', '\u201c': '\u201d', '\u2018': '\u2019', '\u00ab': '\u00bb'}
+
+var dates = func() map[string]bool {
+	m := map[string]bool{}
+	for _, w := range strings.Fields("monday tuesday wednesday thursday friday saturday sunday january february march april may june july " +
+		"august september october november december today tomorrow yesterday") {
+		m[w] = true
+	}
+	return m
+}()

@@ -1,0 +1,323 @@
+package evaluate
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"waymark/catalog"
+)
+
+// task is an example made ready: what is asked, what is right.
+type task struct {
+	*Example
+	group  string   // attempts at one task
+	seq    []string // tools in topological order
+	set    []string // distinct tools, sorted
+	links  []Link   // distinct pairs of different tools, sorted
+	before []string // the tools of another task that came first in the session
+}
+
+func (t *task) hasIntent() bool { return strings.TrimSpace(t.Episode.Intent) != "" }
+
+// newTask puts the steps in topological order and derives what metrics compare.
+func newTask(x *Example) *task {
+	e := &x.Episode
+	t := &task{Example: x, group: cmp.Or(x.Task, e.ID)}
+	before := e.Before()
+	for _, i := range e.Order() {
+		t.seq = append(t.seq, e.Steps[i].Tool)
+		for _, b := range before[i] {
+			t.links = append(t.links, Link{e.Steps[b].Tool, e.Steps[i].Tool})
+		}
+	}
+	t.set, t.links = distinct(t.seq), properLinks(t.links)
+	return t
+}
+
+// distinct returns the different elements of ids, sorted.
+func distinct(ids []string) []string { return slices.Compact(slices.Sorted(slices.Values(ids))) }
+
+// properLinks are the distinct links between different tools, sorted.
+func properLinks(links []Link) []Link {
+	links = slices.DeleteFunc(slices.Clone(links), func(l Link) bool { return l.From == l.To })
+	slices.SortFunc(links, Link.compare)
+	return slices.Compact(links)
+}
+
+// The kinds of questions.
+const (
+	QuestionNext       = "next"        // given the context
+	QuestionNextIntent = "next_intent" // given context and intent
+	QuestionTools      = "tools"       // for an intent
+	QuestionDAG        = "dag"         // for an intent
+	QuestionSessions   = "sessions"    // given a context that begins with another task
+	QuestionNeeds      = "needs"       // the tool of a name or of a first sentence
+	QuestionForeign    = "foreign"     // requests that software rarely serves, and those of the history
+)
+
+// kinds are, by question, the metrics in the order of the report and how a predictor is asked: nil, if it does not answer
+// such questions.
+var kinds = map[string]struct {
+	metrics []string
+	asker   func(p *Predictor) asker
+}{
+	QuestionNext:       {[]string{"hit@1", "hit@3", "hit@5", "mrr"}, func(p *Predictor) asker { return askNext(p, false) }},
+	QuestionNextIntent: {[]string{"hit@1", "hit@3", "hit@5", "mrr"}, func(p *Predictor) asker { return askNext(p, true) }},
+	QuestionTools:      {[]string{"recall@5", "ndcg@10", "map@10"}, askTools},
+	QuestionDAG:        {[]string{"node_f1", "link_f1", "accuracy"}, askPlan},
+	QuestionSessions:   {[]string{"alone", "joined", "joined_intent"}, askSession},
+	QuestionNeeds:      {[]string{"hit@1", "hit@5"}, askNeed},
+	QuestionForeign:    {[]string{"seen", "own_kept"}, askForeign},
+}
+
+// asker puts the questions of one test to a predictor and adds the values of its answers.
+type asker func(t *task, test int, a *answers) error
+
+// question is a kind of question with its tests and the answers of each predictor.
+type question struct {
+	name    string
+	metrics []string
+	asker   func(p *Predictor) asker
+	tests   []*task
+	lock    sync.Mutex
+	answers []*answers // by predictor
+}
+
+func newQuestion(name string, tests []*task) *question {
+	k := kinds[name]
+	return &question{name: name, metrics: k.metrics, asker: k.asker, tests: tests}
+}
+
+// answers are the values of one predictor's answers, by metric and test, and what first suggestions claimed, by test.
+type answers struct {
+	*Predictor
+	samples map[string]Sample
+	claims  [][]Prediction
+}
+
+func (a *answers) add(metric string, test int, value float64) {
+	a.samples[metric].Sum[test] += value
+	a.samples[metric].Count[test]++
+}
+
+// ask puts some of the tests to each predictor. Each test writes its own place.
+func (q *question) ask(ctx context.Context, predictors []Predictor, tests []int, tick func()) error {
+	q.lock.Lock()
+	for len(q.answers) < len(predictors) {
+		a := &answers{&predictors[len(q.answers)], map[string]Sample{}, make([][]Prediction, len(q.tests))}
+		for _, m := range q.metrics {
+			a.samples[m] = newSample(len(q.tests))
+		}
+		q.answers = append(q.answers, a)
+	}
+	q.lock.Unlock()
+	askers := make([]asker, len(predictors))
+	for i := range predictors {
+		askers[i] = q.asker(&predictors[i])
+	}
+	return each(ctx, len(tests), func(i int) error {
+		defer tick()
+		for k, ask := range askers {
+			if ask != nil {
+				if err := ask(q.tests[tests[i]], tests[i], q.answers[k]); err != nil {
+					return fmt.Errorf("%s of %q: %w", q.name, q.tests[tests[i]].Episode.ID, err)
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// askNext asks for every step of a test but the first.
+func askNext(p *Predictor, intent bool) asker {
+	if p.Next == nil || p.withIntent && !intent {
+		return nil
+	}
+	return func(t *task, test int, a *answers) error {
+		q := Question{}
+		if intent {
+			q.Intent = t.Episode.Intent
+		}
+		for i := 1; i < len(t.seq); i++ {
+			q.Context = t.seq[:i:i]
+			rank, found, err := p.rank(q, t.seq[i])
+			if err != nil {
+				return err
+			}
+			a.add("hit@1", test, hit(rank, 1))
+			a.add("hit@3", test, hit(rank, 3))
+			a.add("hit@5", test, hit(rank, 5))
+			a.add("mrr", test, reciprocal(rank))
+			if len(found) > 0 {
+				a.claims[test] = append(a.claims[test], Prediction{found[0].Confidence, rank == 1})
+			}
+		}
+		return nil
+	}
+}
+
+// rank is the place of a tool among the suggestions, 0 where it is none of them.
+func (p *Predictor) rank(q Question, tool string) (int, []Candidate, error) {
+	found, err := p.Next(q)
+	return 1 + slices.IndexFunc(found, func(c Candidate) bool { return c.ID == tool }), found, err
+}
+
+func askTools(p *Predictor) asker {
+	if p.Find == nil {
+		return nil
+	}
+	return func(t *task, test int, a *answers) error {
+		ranked, err := p.Find(t.Episode.Intent)
+		a.add("recall@5", test, recall(ranked, t.set, 5))
+		a.add("ndcg@10", test, NDCG(ranked, t.set, 10))
+		a.add("map@10", test, averagePrecision(ranked, t.set, 10))
+		return err
+	}
+}
+
+// askPlan compares the sets of tools and, where the task has links, those of links. From a Node-F1 of .99 a plan is exact.
+func askPlan(p *Predictor) asker {
+	if p.Plan == nil {
+		return nil
+	}
+	return func(t *task, test int, a *answers) error {
+		plan, err := p.Plan(t.Episode.Intent)
+		node := F1(distinct(plan.Tools), t.set)
+		a.add("node_f1", test, node)
+		a.add("accuracy", test, share(node >= .99))
+		if len(t.links) > 0 {
+			a.add("link_f1", test, F1(properLinks(plan.Links), t.links))
+		}
+		return err
+	}
+}
+
+// Bounds that keep first contact shorter than the rest of an evaluation.
+const (
+	mostContact = 200 // tasks asked about
+	mostTexts   = 300 // texts of tools searched for
+)
+
+// joined puts each task into a session that begins with another one, half of all tasks away.
+func joined(tasks []*task) []*task {
+	var tests []*task
+	for i, t := range tasks {
+		if other := tasks[(i+len(tasks)/2)%len(tasks)]; other.group != t.group {
+			x := *t
+			x.before = other.seq
+			tests = append(tests, &x)
+		}
+	}
+	return tests
+}
+
+// askSession asks for every step of a test with its own context, and with the other task before it.
+func askSession(p *Predictor) asker {
+	if p.Next == nil {
+		return nil
+	}
+	return func(t *task, test int, a *answers) error {
+		for i := 1; i < len(t.seq); i++ {
+			both := slices.Concat(t.before, t.seq[:i])
+			for metric, q := range map[string]Question{
+				"alone": {Context: t.seq[:i:i]}, "joined": {Context: both}, "joined_intent": {both, t.Episode.Intent},
+			} {
+				if q.Intent == "" && (p.withIntent || metric == "joined_intent") {
+					continue
+				}
+				rank, _, err := p.rank(q, t.seq[i])
+				if err != nil {
+					return err
+				}
+				a.add(metric, test, hit(rank, 1))
+			}
+		}
+		return nil
+	}
+}
+
+// ownTexts are the names of tools as words, and their first sentences. Tools of equal text are equally right.
+func ownTexts(tools []catalog.Tool) []*task {
+	var all []*task
+	at := map[string]*task{}
+	for i := range tools {
+		sentence, _, _ := strings.Cut(strings.ReplaceAll(tools[i].Description, "\n", "."), ".")
+		name := strings.Join(words(cmp.Or(tools[i].Name, tools[i].ID)), " ")
+		for _, text := range []string{name, strings.TrimSpace(sentence)} {
+			if text == "" {
+				continue
+			}
+			if at[text] == nil {
+				at[text] = request(text)
+			}
+			at[text].set = append(at[text].set, tools[i].ID)
+			all = append(all, at[text])
+		}
+	}
+	step := max(1, len(all)/mostTexts)
+	var taken []*task
+	for i := 0; i < len(all); i += step {
+		taken = append(taken, all[i])
+	}
+	return taken
+}
+
+// request is a task of which nothing but the intent is known.
+func request(intent string) *task {
+	x := &Example{}
+	x.Episode.ID, x.Episode.Intent = intent, intent
+	return &task{Example: x}
+}
+
+func askNeed(p *Predictor) asker {
+	if p.Search == nil {
+		return nil
+	}
+	return func(t *task, test int, a *answers) error {
+		ids, err := p.Search(t.Episode.Intent)
+		rank := 1 + slices.IndexFunc(ids, func(id string) bool { return slices.Contains(t.set, id) })
+		a.add("hit@1", test, hit(rank, 1))
+		a.add("hit@5", test, hit(rank, 5))
+		return err
+	}
+}
+
+//go:embed foreign.txt
+var foreignText string
+
+// foreign are requests that software rarely serves.
+func foreign() (all []*task) {
+	for line := range strings.Lines(foreignText) {
+		all = append(all, request(strings.TrimSpace(line)))
+	}
+	return all
+}
+
+// askForeign looks whether a foreign request is taken for one, and one of the history is not.
+func askForeign(p *Predictor) asker {
+	if p.Plan == nil || p.simple {
+		return nil
+	}
+	return func(t *task, test int, a *answers) error {
+		plan, err := p.Plan(t.Episode.Intent)
+		if len(t.seq) == 0 {
+			a.add("seen", test, share(plan.Foreign))
+		} else {
+			a.add("own_kept", test, share(!plan.Foreign))
+		}
+		return err
+	}
+}
+
+// share is 1 where something holds.
+func share(holds bool) float64 {
+	if holds {
+		return 1
+	}
+	return 0
+}
