@@ -47,22 +47,14 @@ const (
 // same degrees (Horn, "A rationale and test for the number of factors in factor analysis", 1965),
 // and the clusters with the largest modularity are taken if it is clearly larger.
 //
-// If the gap says more, but the spectrum is complete (H has no more than KMax singular values), it may
+// If the gap says more, but the spectrum is complete (H has no more than 64 singular values), it may
 // be the one behind the last value, or one near it: that is about the rank of H, and gives every
 // capability a cluster of its own. Then every k is tried, and the clusters with the largest modularity
 // are taken.
 func (s *spectrum) choose(H Matrix, r *Result) clustering {
 	if s.o.K > 0 {
 		r.Vectors = s.converge(func() int { return s.o.K })
-		e := s.embed(r.Vectors)
-		if s.o.Keep {
-			r.Leading = e.keep(H)
-		}
-		if len(H.Weight) > s.o.Search {
-			e.last = true
-			s.end()
-		}
-		return e.label(r.Vectors, unit, s.o, H)
+		return s.embed(r.Vectors).label(r.Vectors, unit, s.o, H)
 	}
 	// A Ritz value behind a gap that is not good yet may still rise to those before it.
 	s.converge(func() int { return eigengap(s.gaps()) + 1 })
@@ -90,9 +82,6 @@ func (s *spectrum) choose(H Matrix, r *Result) clustering {
 	}
 	most = s.converge(func() int { return most })
 	e := s.embed(most)
-	if s.o.Keep {
-		r.Leading = e.keep(H)
-	}
 	var first, best clustering
 	gaps := s.gaps()
 	for i := range tried {
@@ -109,22 +98,22 @@ func (s *spectrum) choose(H Matrix, r *Result) clustering {
 	return best
 }
 
-// within lowers KMax until the steps for so many values cost no more than o.Work, and sets MaxSteps.
+// within lowers kMax until the steps for so many values cost no more than o.Work, and sets MaxSteps.
 func (o Options) within(H Matrix) (Options, bool) {
 	capped := false
 	if o.MaxSteps > 0 {
 		return o, capped
 	}
-	o.MaxSteps = 64 + 8*cmp.Or(o.K, o.KMax)
+	o.MaxSteps = 64 + 8*cmp.Or(o.K, o.kMax)
 	if o.K > 0 {
 		return o, capped
 	}
 	const least = 8
 	// A step is two products, and at most about as many vectors as fit are orthogonalised twice.
 	side := float64(min(H.Rows, H.Cols))
-	for o.KMax > least && float64(o.MaxSteps)*(float64(2*len(H.Weight))+float64(4*side*float64(o.KMax))) > o.Work {
-		o.KMax = max(o.KMax/2, least)
-		o.MaxSteps = 64 + 8*o.KMax
+	for o.kMax > least && float64(o.MaxSteps)*(float64(2*len(H.Weight))+float64(4*side*float64(o.kMax))) > o.Work {
+		o.kMax = max(o.kMax/2, least)
+		o.MaxSteps = 64 + 8*o.kMax
 		capped = true
 	}
 	return o, capped
@@ -135,7 +124,7 @@ func (o Options) within(H Matrix) (Options, bool) {
 func (o Options) affordable(candidates []Candidate, n int) int {
 	left := o.Work / 2
 	for i, c := range candidates {
-		rounds := float64(o.Restarts*iterations*min(n, sampled)) + float64(polish*float64(n))
+		rounds := float64(restarts*iterations*min(n, sampled)) + float64(polish*float64(n))
 		if left -= float64(rounds * float64(c.K*c.K)); i > 0 && left < 0 {
 			return i
 		}

@@ -71,17 +71,6 @@ func (a *angles) clean() {
 	}
 }
 
-// restarted notes that next was made orthogonal to the m vectors kept.
-func (a *angles) restarted(m int) {
-	a.now, a.before = make([]float64, m+1), make([]float64, m)
-	a.clean()
-	for k := range a.before {
-		a.before[k] = perStep
-	}
-	a.now[m], a.before[m-1] = 1, 1
-	a.again = 1
-}
-
 // fresh returns a random unit vector orthogonal to the basis, which does not fill the space.
 func fresh(n int, basis [][]float64, r *rand.Rand) []float64 {
 	x := make([]float64, n)

@@ -12,39 +12,20 @@ import (
 	"waymark/internal/numeric"
 )
 
-// symmetric returns the eigenvalues of S in falling order and its eigenvectors as rows. S is lost.
-func symmetric(S [][]float64) (values []float64, vectors [][]float64) {
-	d, e := householder(S)
-	values, z := tridiagonal(d, e)
-	n := len(S)
-	vectors = make([][]float64, n)
-	for j := range vectors {
-		vectors[j] = make([]float64, n)
-		for i := range n {
-			vectors[j][i] = numeric.Dot(S[i], z[j])
-		}
-	}
-	return values, vectors
-}
-
 // gonum's dense solver is the oracle of the eigenvalues; the vectors are tested by what they are.
-func TestSymmetricAgreesWithGonum(t *testing.T) {
+func TestTridiagonalAgreesWithGonum(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	for n := 1; n <= 40; n += 3 {
-		S, dense := make([][]float64, n), mat.NewSymDense(n, nil)
-		for i := range S {
-			S[i] = make([]float64, n)
-		}
+		d, e, dense := make([]float64, n), make([]float64, n-1), mat.NewSymDense(n, nil)
 		for i := range n {
-			for j := range i + 1 {
-				if r.IntN(3) > 0 {
-					S[i][j] = r.Float64() - 0.5
-					S[j][i] = S[i][j]
-					dense.SetSym(i, j, S[i][j])
-				}
+			d[i] = r.Float64() - 0.5
+			dense.SetSym(i, i, d[i])
+			if i > 0 && r.IntN(3) > 0 {
+				e[i-1] = r.Float64() - 0.5
+				dense.SetSym(i, i-1, e[i-1])
 			}
 		}
-		values, vectors := symmetric(S)
+		values, vectors := tridiagonal(d, e)
 		var eigen mat.EigenSym
 		require.True(t, eigen.Factorize(dense, false))
 		want := eigen.Values(nil)
@@ -61,44 +42,6 @@ func TestSymmetricAgreesWithGonum(t *testing.T) {
 				row := mat.Row(nil, i, dense)
 				require.InDelta(t, lambda*vectors[j][i], numeric.Dot(row, vectors[j]), 1e-12)
 			}
-		}
-	}
-}
-
-// Restarts rest on it: the last row of Q is that of the identity, and Qᵀ·S·Q is tridiagonal.
-func TestHouseholderLeavesTheLastVector(t *testing.T) {
-	const n = 7
-	arrow := func() [][]float64 {
-		S := make([][]float64, n)
-		for i := range S {
-			S[i] = make([]float64, n)
-			S[i][i] = float64(n - i)
-		}
-		for i := range n - 1 {
-			S[i][n-1] = 1 / float64(i+1)
-			S[n-1][i] = S[i][n-1]
-		}
-		return S
-	}
-	S, Q := arrow(), arrow()
-	d, e := householder(Q)
-	assert.Equal(t, []float64{0, 0, 0, 0, 0, 0, 1}, Q[n-1])
-	for a := range n {
-		for b := range n {
-			want := 0.0
-			switch {
-			case a == b:
-				want = d[a]
-			case a == b+1 || b == a+1:
-				want = e[min(a, b)]
-			}
-			got := 0.0
-			for i := range n {
-				for j := range n {
-					got += Q[i][a] * S[i][j] * Q[j][b]
-				}
-			}
-			assert.InDelta(t, want, got, 1e-13)
 		}
 	}
 }
@@ -124,18 +67,15 @@ func sparseRandom(t *testing.T, rows, cols int, seed uint64) (*twoSided, []float
 	return newTwoSided(Matrix{Rows: rows, Cols: cols, Start: start, Col: col, Weight: val}), svd.Values(nil)
 }
 
-// With room for a few vectors only, restarts happen again and again and the same values come out.
-func TestRestartedLanczosAgreesWithGonum(t *testing.T) {
+func TestLanczosAgreesWithGonum(t *testing.T) {
 	for seed := range uint64(4) {
 		rows, cols := 150, 90
 		if seed%2 == 1 {
 			rows, cols = cols, rows
 		}
 		a, want := sparseRandom(t, rows, cols, seed)
-		l := newLanczos(a, 6, 18, rand.New(rand.NewPCG(seed, 1)))
+		l := newLanczos(a, rand.New(rand.NewPCG(seed, 1)))
 		l.run(6, 2000, 1e-9, nil)
-		assert.Greater(t, l.steps, 18)
-		assert.LessOrEqual(t, len(l.V), 18)
 		for j, found := range l.values(6) {
 			require.InDelta(t, want[j], found.sigma, 1e-9, "seed %d, value %d", seed, j)
 			require.LessOrEqual(t, found.residual, 1e-9)
@@ -178,7 +118,7 @@ func TestPartialReorthogonalisationKeepsTheBasis(t *testing.T) {
 		}
 		start = append(start, int32(len(col)))
 	}
-	l := newLanczos(newTwoSided(Matrix{Rows: n, Cols: n, Start: start, Col: col, Weight: val}), 10, 200, rand.New(rand.NewPCG(1, 1)))
+	l := newLanczos(newTwoSided(Matrix{Rows: n, Cols: n, Start: start, Col: col, Weight: val}), rand.New(rand.NewPCG(1, 1)))
 	for l.steps < 150 {
 		l.step()
 	}
