@@ -34,26 +34,26 @@ func (t *Tool) Normalise() error {
 	if t.ID == "" && t.Name != "" {
 		t.ID = ID(t.Server, t.Name)
 	}
-	return fix("tool", &t.ID, t, func(f *fields) {
+	return fix("tool", &t.ID, t, func(f *Fields) {
 		if t.Name == "" {
 			t.Name = t.ID
 			if rest, ok := strings.CutPrefix(t.ID, t.Server+":"); ok && rest != "" && t.Server != "" {
 				t.Name = rest
 			}
 		}
-		f.name("name", &t.Name, MaxName)
-		f.name("server", &t.Server, MaxName)
-		f.name("domain", &t.Domain, MaxName)
-		f.prose("description", &t.Description, MaxDescription)
+		f.Name("name", &t.Name, MaxName)
+		f.Name("server", &t.Server, MaxName)
+		f.Name("domain", &t.Domain, MaxName)
+		f.Prose("description", &t.Description, MaxDescription)
 		f.schema("input schema", &t.InputSchema)
 		f.schema("output schema", &t.OutputSchema)
 		if t.Annotations != nil {
-			f.prose("title", &t.Annotations.Title, MaxName)
+			f.Prose("title", &t.Annotations.Title, MaxName)
 		}
 		requires := slices.DeleteFunc(f.distinct("requires", t.Requires), func(id string) bool { return id == t.ID })
 		t.Requires = append([]string(nil), slices.Sorted(slices.Values(requires))...) // nil for none
 		if n := len(t.Requires); n > maxRequires {
-			f.fail("it requires %d tools, the limit is %d", n, maxRequires)
+			f.Fail("it requires %d tools, the limit is %d", n, maxRequires)
 		}
 	})
 }
@@ -62,11 +62,11 @@ func (t *Tool) Normalise() error {
 // distinct, in the order of first use, with the tools of its tasks among them. Tasks must form a
 // directed acyclic graph.
 func (c *Capability) Normalise() error {
-	return fix("capability", &c.ID, c, func(f *fields) {
+	return fix("capability", &c.ID, c, func(f *Fields) {
 		c.Name = cmp.Or(c.Name, c.ID)
-		f.name("name", &c.Name, MaxName)
-		f.prose("description", &c.Description, MaxDescription)
-		f.prose("intent", &c.Intent, MaxIntent)
+		f.Name("name", &c.Name, MaxName)
+		f.Prose("description", &c.Description, MaxDescription)
+		f.Prose("intent", &c.Intent, MaxIntent)
 		f.schema("input schema", &c.InputSchema)
 		f.schema("output schema", &c.OutputSchema)
 		c.normaliseTasks(f)
@@ -76,83 +76,89 @@ func (c *Capability) Normalise() error {
 		}
 		c.Tools = f.distinct("tools", all)
 		if slices.Contains(c.Tools, c.ID) {
-			f.fail("it lists itself as a tool")
+			f.Fail("it lists itself as a tool")
 		}
 		if n := len(c.Tools); n > MaxTools {
-			f.fail("%d tools, the limit is %d", n, MaxTools)
+			f.Fail("%d tools, the limit is %d", n, MaxTools)
 		}
 	})
 }
 
-func (c *Capability) normaliseTasks(f *fields) {
+func (c *Capability) normaliseTasks(f *Fields) {
 	if len(c.Tasks) > MaxTasks {
-		f.fail("%d tasks, the limit is %d", len(c.Tasks), MaxTasks)
+		f.Fail("%d tasks, the limit is %d", len(c.Tasks), MaxTasks)
 		return
 	}
 	ids, dependsOn := make([]string, len(c.Tasks)), make([][]string, len(c.Tasks))
 	size := 0
 	for i := range c.Tasks {
 		t := &c.Tasks[i]
-		f.name(fmt.Sprintf("id of task %d", i+1), &t.ID, MaxID)
-		f.name(fmt.Sprintf("tool of task %q", t.ID), &t.Tool, MaxID)
+		f.Name(fmt.Sprintf("id of task %d", i+1), &t.ID, MaxID)
+		f.Name(fmt.Sprintf("tool of task %q", t.ID), &t.Tool, MaxID)
 		if t.Tool == "" {
-			f.fail("task %q has no tool", t.ID)
+			f.Fail("task %q has no tool", t.ID)
 		}
 		for j := range t.DependsOn {
-			f.name(fmt.Sprintf("depends_on of task %q", t.ID), &t.DependsOn[j], MaxID)
+			f.Name(fmt.Sprintf("depends_on of task %q", t.ID), &t.DependsOn[j], MaxID)
 		}
 		slices.Sort(t.DependsOn)
 		t.DependsOn = slices.Compact(t.DependsOn)
 		for name, value := range t.Arguments {
 			if !json.Valid(value) {
-				f.fail("argument %.80q of task %q is not JSON", name, t.ID)
+				f.Fail("argument %.80q of task %q is not JSON", name, t.ID)
 			}
 			size += len(name) + len(value)
 		}
 		ids[i], dependsOn[i] = t.ID, t.DependsOn
 	}
 	if size > maxArguments {
-		f.fail("arguments of all tasks are %d bytes long, the limit is %d", size, maxArguments)
+		f.Fail("arguments of all tasks are %d bytes long, the limit is %d", size, maxArguments)
 	}
-	if f.err == nil {
-		f.err = CheckDAG("task", ids, dependsOn)
-	}
-}
-
-// fields normalises the fields of one thing, up to the first that is wrong.
-type fields struct{ err error }
-
-func (f *fields) fail(format string, args ...any) {
-	if f.err == nil {
-		f.err = fmt.Errorf(format, args...)
+	if f.Err == nil {
+		f.Err = CheckDAG("task", ids, dependsOn)
 	}
 }
 
-func (f *fields) name(field string, s *string, limit int) {
-	if f.err == nil {
-		*s, f.err = Identifier(field, *s, limit)
+// Fields normalises the fields of one thing, up to the first that is wrong.
+type Fields struct{ Err error }
+
+// Note notes an error, unless something is wrong already.
+func (f *Fields) Note(err error) { f.Err = cmp.Or(f.Err, err) }
+
+// Fail notes what is wrong, unless something is already.
+func (f *Fields) Fail(format string, args ...any) {
+	if f.Err == nil {
+		f.Err = fmt.Errorf(format, args...)
 	}
 }
 
-func (f *fields) prose(field string, s *string, limit int) {
-	if f.err == nil {
-		*s, f.err = Prose(field, *s, limit)
+// Name normalises an [Identifier].
+func (f *Fields) Name(field string, s *string, limit int) {
+	if f.Err == nil {
+		*s, f.Err = Identifier(field, *s, limit)
 	}
 }
 
-func (f *fields) schema(field string, s *json.RawMessage) {
-	if f.err == nil {
-		*s, f.err = normalSchema(field, *s)
+// Prose normalises a text; see [Prose].
+func (f *Fields) Prose(field string, s *string, limit int) {
+	if f.Err == nil {
+		*s, f.Err = Prose(field, *s, limit)
+	}
+}
+
+func (f *Fields) schema(field string, s *json.RawMessage) {
+	if f.Err == nil {
+		*s, f.Err = normalSchema(field, *s)
 	}
 }
 
 // distinct normalises ids and leaves the first of equals.
-func (f *fields) distinct(field string, ids []string) []string {
+func (f *Fields) distinct(field string, ids []string) []string {
 	seen := make(map[string]bool, len(ids))
 	all := make([]string, 0, len(ids))
 	for _, id := range ids {
-		if f.name(field, &id, MaxID); id == "" {
-			f.fail("%s: a tool without an id", field)
+		if f.Name(field, &id, MaxID); id == "" {
+			f.Fail("%s: a tool without an id", field)
 		}
 		if !seen[id] {
 			seen[id], all = true, append(all, id)
@@ -162,19 +168,19 @@ func (f *fields) distinct(field string, ids []string) []string {
 }
 
 // fix normalises the id of a thing, then the rest, and names the thing in what goes wrong.
-func fix(noun string, id *string, thing any, rest func(*fields)) error {
-	var f fields
-	if f.name("id", id, MaxID); f.err != nil {
-		return fmt.Errorf("%s: %w", noun, f.err)
+func fix(noun string, id *string, thing any, rest func(*Fields)) error {
+	var f Fields
+	if f.Name("id", id, MaxID); f.Err != nil {
+		return fmt.Errorf("%s: %w", noun, f.Err)
 	}
 	if *id == "" {
 		return fmt.Errorf("%s has no id", noun)
 	}
-	if rest(&f); f.err == nil {
-		f.err = checkSize(thing)
+	if rest(&f); f.Err == nil {
+		f.Err = checkSize(thing)
 	}
-	if f.err != nil {
-		return fmt.Errorf("%s %q: %w", noun, *id, f.err)
+	if f.Err != nil {
+		return fmt.Errorf("%s %q: %w", noun, *id, f.Err)
 	}
 	return nil
 }
