@@ -11,15 +11,9 @@ type Scored struct {
 	Score float64
 }
 
-// better orders by falling score, then by node.
+// better orders by falling score, which is never NaN, then by node.
 func better(a, b Scored) int {
-	if a.Score != b.Score { // never NaN
-		if a.Score > b.Score {
-			return -1
-		}
-		return 1
-	}
-	return cmp.Compare(a.Node, b.Node)
+	return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Node, b.Node))
 }
 
 // worse is the order of the heap, better(a, b) > 0.
