@@ -37,8 +37,7 @@ type lanczos struct {
 	seen  []triplet // at the last check
 	moved int       // step at which one was last found elsewhere
 
-	u      []float64 // of the longer side, for products
-	angles angles
+	u []float64 // of the longer side, for products
 }
 
 // newLanczos works on the shorter side of the matrix, where vectors are cheaper to keep orthogonal.
@@ -68,8 +67,7 @@ func (l *lanczos) run(want, maxSteps int, tol float64, stop func() bool) {
 }
 
 // step adds one vector: w = AᵀA·v - β·v₋₁ - α·v. Rounding makes w lose orthogonality to earlier vectors over
-// time; angles estimates by how much, and only when it is too much is w made orthogonal to all of them, the
-// costly part.
+// time, so it is made orthogonal to all of them.
 func (l *lanczos) step() {
 	const nothing = 1e-12 // σ² ≤ 1, so this is absolute
 	v := l.next
@@ -89,16 +87,12 @@ func (l *lanczos) step() {
 		l.beta, l.next, l.full = append(l.beta, 0), nil, true
 		return
 	}
+	orthogonalise(w, l.V)
 	beta := numeric.Norm(w)
-	if l.angles.grow(l.alpha, l.beta, beta, len(w)*len(l.V)) {
-		orthogonalise(w, l.V)
-		beta = numeric.Norm(w)
-	}
 	if beta > nothing {
 		scale(1/beta, w)
 	} else {
 		beta, w, l.closed = 0, fresh(l.a.cols, l.V, l.random), true
-		l.angles.clean()
 	}
 	l.beta, l.next = append(l.beta, beta), w
 }

@@ -12,8 +12,7 @@
 // a thread; adding τ times the mean degree to every degree keeps the vectors from pointing at them
 // (Zhang and Rohe, "Understanding regularized spectral clustering via graph conductance", 2018).
 //
-// The Lanczos multiplies by HᵀH only and orthogonalises where an estimate says that rounding has
-// turned its vectors, so that time is that of the products.
+// The Lanczos multiplies by HᵀH only, and orthogonalises each of its vectors.
 //
 // The answer is the same, bit for bit, on any machine and any number of threads, and no dense
 // square matrix is ever made.
