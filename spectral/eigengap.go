@@ -58,7 +58,7 @@ func (s *spectrum) choose(H Matrix, r *Result) clustering {
 	}
 	// A Ritz value behind a gap that is not good yet may still rise to those before it.
 	s.converge(func() int { return eigengap(s.gaps()) + 1 })
-	r.Candidates = candidates(s.gaps())
+	r.Candidates = candidates(s.gaps(), false)
 	trivial := true
 	for _, t := range s.all[:min(r.Candidates[0].K, len(s.all))] {
 		trivial = trivial && t.at == 0
@@ -67,11 +67,12 @@ func (s *spectrum) choose(H Matrix, r *Result) clustering {
 	least := clearly // by how much the modularity of another k has to be larger than that of the first
 	switch {
 	case !trivial && len(s.all) < s.most():
-		r.Candidates = s.every(r.Candidates[0])
+		r.Candidates = candidates(s.gaps(), true)
 		tried, least = r.Candidates, 0
 	case trivial:
 		r.Noise = s.o.noise(H)
-		tried = s.above(r.Noise, &r.Candidates)
+		r.Candidates = candidates(s.above(r.Noise, r.Candidates[0].K), false)
+		tried = r.Candidates
 	}
 	if n := s.o.affordable(tried, H.Rows+H.Cols); n < len(tried) {
 		tried, r.Capped = tried[:n], true
@@ -132,42 +133,31 @@ func (o Options) affordable(candidates []Candidate, n int) int {
 	return len(candidates)
 }
 
-// candidates are the first largest gap and the next largest ones.
-func candidates(gaps []float64) []Candidate {
+// candidates are the first largest gap and the next largest ones, or all others, rising: if the work ends early, the
+// costly ones are left out.
+func candidates(gaps []float64, all bool) []Candidate {
 	first := eigengap(gaps)
-	var others []Candidate
+	list := []Candidate{{K: first, Gap: gaps[first-1]}}
 	for i, gap := range gaps {
 		if i+1 != first {
-			others = append(others, Candidate{K: i + 1, Gap: gap})
+			list = append(list, Candidate{K: i + 1, Gap: gap})
 		}
 	}
-	slices.SortStableFunc(others, func(a, b Candidate) int { return cmp.Compare(b.Gap, a.Gap) })
-	return append([]Candidate{{K: first, Gap: gaps[first-1]}}, others[:min(alternatives, len(others))]...)
-}
-
-// every returns the candidate first, then all other k, rising: if the work ends early, the costly ones
-// are left out.
-func (s *spectrum) every(first Candidate) []Candidate {
-	all := []Candidate{first}
-	for i, gap := range s.gaps() {
-		if i+1 != first.K {
-			all = append(all, Candidate{K: i + 1, Gap: gap})
-		}
+	if !all {
+		slices.SortStableFunc(list[1:], func(a, b Candidate) int { return cmp.Compare(b.Gap, a.Gap) })
+		list = list[:min(1+alternatives, len(list))]
 	}
-	return all
+	return list
 }
 
-// above replaces the candidates by those of the gaps up to the last value above the noise.
-func (s *spectrum) above(noise float64, all *[]Candidate) []Candidate {
+// above are the gaps up to the last value above the noise, at least the first k.
+func (s *spectrum) above(noise float64, k int) []float64 {
 	n := 0
 	for n < len(s.all) && s.all[n].sigma > standing*noise {
 		n++
 	}
-	first := (*all)[0]
-	within := s.gaps()
-	within = within[:min(max(n, first.K), len(within))]
-	*all = candidates(within)
-	return *all
+	gaps := s.gaps()
+	return gaps[:min(max(n, k), len(gaps))]
 }
 
 // noise is the largest singular value, besides the first of each component, of a matrix with the

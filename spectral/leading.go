@@ -30,7 +30,7 @@ type leadingOf struct {
 type spectrum struct {
 	components
 	o       Options
-	solvers []*lanczos  // of each component; nil without a leading value
+	solvers []*lanczos  // of each component
 	found   [][]triplet // of each solver
 	all     []leadingOf // at most one more than the largest k asked for
 }
@@ -40,11 +40,7 @@ func (g components) spectrum(o Options) *spectrum {
 	const rough = 0.05 // above the tolerance; an error in σ of at most that, in practice of its square
 	s := &spectrum{components: g, o: o, solvers: make([]*lanczos, len(g.parts)), found: make([][]triplet, len(g.parts))}
 	most := s.most()
-	for _, i := range g.byEntries() {
-		p := g.parts[i]
-		if s.sort(); len(s.all) == most && p.a.bound() < s.all[most-1].sigma {
-			continue // no value of this component is among the leading ones
-		}
+	for i, p := range g.parts {
 		random := rand.New(rand.NewPCG(o.Seed, uint64(i)))
 		s.solvers[i] = newLanczos(p.a, random)
 		s.run(i, most, rough)
@@ -57,35 +53,6 @@ func (g components) spectrum(o Options) *spectrum {
 func (s *spectrum) run(i, want int, tol float64) {
 	s.solvers[i].run(want, s.o.MaxSteps, tol, s.o.Stop)
 	s.found[i] = s.solvers[i].values(s.most())
-}
-
-// byEntries are the components, those with most entries first.
-func (g components) byEntries() []int {
-	order := make([]int, len(g.parts))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(i, j int) int {
-		return cmp.Compare(len(g.parts[j].a.byRow.Col), len(g.parts[i].a.byRow.Col))
-	})
-	return order
-}
-
-// bound is not less than any singular value: the root of the largest sums of a row and a column.
-func (a *twoSided) bound() float64 {
-	largest := func(m *Matrix) float64 {
-		most := 0.0
-		for i := range int32(m.Rows) {
-			sum := 0.0
-			_, weights := m.Row(i)
-			for _, x := range weights {
-				sum += x
-			}
-			most = max(most, sum)
-		}
-		return most
-	}
-	return math.Sqrt(largest(&a.byRow) * largest(&a.byCol))
 }
 
 func (s *spectrum) most() int { return cmp.Or(s.o.K, s.o.kMax) + 1 }
@@ -144,9 +111,7 @@ func (s *spectrum) residual(k int) float64 {
 func (s *spectrum) steps() int {
 	n := 0
 	for _, l := range s.solvers {
-		if l != nil {
-			n += l.steps
-		}
+		n += l.steps
 	}
 	return n
 }
