@@ -1,9 +1,13 @@
 package catalog
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"gonum.org/v1/gonum/graph/simple"
+	"gonum.org/v1/gonum/graph/topo"
 )
 
 // CheckDAG reports why nodes with these ids and dependencies do not form a directed acyclic graph:
@@ -20,8 +24,7 @@ func CheckDAG(noun string, ids []string, dependsOn [][]string) error {
 		}
 		at[id] = i
 	}
-	waits := make([]int, len(ids)) // dependencies not yet resolved
-	next := make([][]int, len(ids))
+	ordered := true // each node after its dependencies, as nearly always: no graph is needed
 	for i, deps := range dependsOn {
 		for _, d := range deps {
 			j, known := at[d]
@@ -31,54 +34,50 @@ func CheckDAG(noun string, ids []string, dependsOn [][]string) error {
 			case i == j:
 				return fmt.Errorf("%s %q depends on itself", noun, d)
 			}
-			waits[i]++
-			next[j] = append(next[j], i)
+			ordered = ordered && j < i
 		}
 	}
-	var ready []int
-	for i, w := range waits {
-		if w == 0 {
-			ready = append(ready, i)
-		}
-	}
-	for len(ready) > 0 { // Kahn's algorithm
-		i := ready[len(ready)-1]
-		ready = ready[:len(ready)-1]
-		for _, j := range next[i] {
-			if waits[j]--; waits[j] == 0 {
-				ready = append(ready, j)
-			}
-		}
-	}
-	first := slices.IndexFunc(waits, func(w int) bool { return w > 0 })
-	if first < 0 {
+	if ordered {
 		return nil
 	}
-	return fmt.Errorf("%ss form a cycle: %s", noun, strings.Join(cycle(first, at, ids, dependsOn, waits), " needs "))
-}
-
-// cycle walks from a node that waits to nodes that wait until one comes again.
-func cycle(from int, at map[string]int, ids []string, dependsOn [][]string, waits []int) []string {
-	seen := map[int]int{}
-	var path []int
-	for i := from; ; {
-		if start, again := seen[i]; again {
-			var names []string
-			for _, j := range append(path[start:], i) {
-				if len(names) > 8 {
-					return append(names, "…")
-				}
-				names = append(names, fmt.Sprintf("%q", ids[j]))
-			}
-			return names
-		}
-		seen[i] = len(path)
-		path = append(path, i)
-		for _, d := range dependsOn[i] {
-			if j := at[d]; waits[j] > 0 {
-				i = j
-				break
-			}
+	g := simple.NewDirectedGraph()
+	for i, deps := range dependsOn {
+		for _, d := range deps {
+			g.SetEdge(simple.Edge{F: simple.Node(at[d]), T: simple.Node(i)})
 		}
 	}
+	_, err := topo.Sort(g)
+	var cycles topo.Unorderable
+	if !errors.As(err, &cycles) {
+		return nil
+	}
+	// One of the cycles is shown, from the first node that is in one.
+	component := map[string]bool{}
+	first := len(ids)
+	for _, nodes := range cycles {
+		for _, n := range nodes {
+			component[ids[n.ID()]], first = true, min(first, int(n.ID()))
+		}
+	}
+	var path []string
+	for id := ids[first]; ; {
+		if start := slices.Index(path, id); start >= 0 {
+			return fmt.Errorf("%ss form a cycle: %s", noun, shownCycle(append(path[start:], id)))
+		}
+		path = append(path, id)
+		deps := dependsOn[at[id]]
+		id = deps[slices.IndexFunc(deps, func(d string) bool { return component[d] })]
+	}
+}
+
+func shownCycle(path []string) string {
+	const most = 9
+	var names []string
+	for _, id := range path[:min(len(path), most)] {
+		names = append(names, fmt.Sprintf("%q", id))
+	}
+	if len(path) > most {
+		names = append(names, "…")
+	}
+	return strings.Join(names, " needs ")
 }

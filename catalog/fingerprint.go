@@ -5,12 +5,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"math/big"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Fingerprint is a digest of the contract of a tool: name, description, schemas and annotations. It
@@ -57,25 +57,20 @@ func (f *Fingerprint) UnmarshalText(text []byte) error {
 // Canonical writes a JSON Schema in one form for all its orderings and spellings: no space, keys
 // sorted, numbers normalised (1, 1.0 and 10e-1 are one number), and the lists whose order JSON Schema
 // gives no meaning (required, enum, type, dependentRequired) sorted. Lists inside default, const,
-// examples and enum are values and keep their order. A key that occurs twice is kept twice, because
-// readers differ in which one they believe. Nothing and null are empty; what is not JSON is itself.
+// examples and enum are values and keep their order. Nothing and null are empty; what is not JSON, or
+// has a key twice, of which readers believe different ones, is itself.
 func Canonical(schema json.RawMessage) []byte {
-	if len(bytes.TrimSpace(schema)) == 0 {
-		return nil
-	}
 	d := json.NewDecoder(bytes.NewReader(schema))
 	d.UseNumber()
-	c, err := canonical(d, inSchema, 0)
-	if err == nil {
-		_, err = d.Token()
+	var v any
+	if !jsontext.Value(schema).IsValid() || d.Decode(&v) != nil {
+		return bytes.Clone(bytes.TrimSpace(schema))
 	}
-	if err != io.EOF { // not JSON, or more than one value
-		return bytes.Clone(schema)
-	}
-	if string(c) == "null" {
+	if v == nil {
 		return nil
 	}
-	return c
+	out, _ := json.Marshal(canonical(v, inSchema)) // it was JSON
+	return out
 }
 
 // place says how a value is read: as a schema, as a map from names to schemas or to sets, as a list
@@ -90,128 +85,57 @@ const (
 	inData
 )
 
-// under is the place of the value of a key.
-func (p place) under(key string) place {
-	switch p {
-	case inNames:
-		return inSchema
-	case inNamedSets:
-		return inSet
-	case inData, inSet:
-		return inData
-	}
-	switch key {
-	case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas":
-		return inNames
-	case "required", "enum", "type":
-		return inSet
-	case "dependentRequired":
-		return inNamedSets
-	case "default", "const", "examples":
-		return inData
-	}
-	return inSchema
+// places are those of the values of keywords; of all others it is inSchema.
+var places = map[string]place{
+	"properties": inNames, "patternProperties": inNames, "$defs": inNames, "definitions": inNames, "dependentSchemas": inNames,
+	"required": inSet, "enum": inSet, "type": inSet, "dependentRequired": inNamedSets,
+	"default": inData, "const": inData, "examples": inData,
 }
 
-const canonicalDepth = 1000 // deeper documents are compared as they stand
-
-func canonical(d *json.Decoder, p place, depth int) ([]byte, error) {
-	if depth > canonicalDepth {
-		return nil, errors.New("too deep")
-	}
-	token, err := d.Token()
-	if err != nil {
-		return nil, err
-	}
-	switch t := token.(type) {
-	case json.Delim:
-		if t == '{' {
-			return canonicalObject(d, p, depth)
-		}
-		return canonicalList(d, p, depth)
+// canonical normalises the numbers of a decoded value, and sorts sets.
+func canonical(v any, p place) any {
+	switch v := v.(type) {
 	case json.Number:
-		return []byte(normalNumber(t.String())), nil
-	default: // string, bool, nil
-		return json.Marshal(t)
+		return normalNumber(v)
+	case map[string]any:
+		for key, e := range v {
+			switch p {
+			case inSchema:
+				v[key] = canonical(e, places[key])
+			case inNames:
+				v[key] = canonical(e, inSchema)
+			case inNamedSets:
+				v[key] = canonical(e, inSet)
+			default:
+				v[key] = canonical(e, inData)
+			}
+		}
+	case []any:
+		inner := p
+		if p == inSet {
+			inner = inData
+		}
+		texts := make([]json.RawMessage, len(v))
+		for i, e := range v {
+			texts[i], _ = json.Marshal(canonical(e, inner)) // it was JSON
+		}
+		if p == inSet {
+			slices.SortFunc(texts, func(a, b json.RawMessage) int { return bytes.Compare(a, b) })
+		}
+		return texts
 	}
+	return v
 }
 
-func canonicalObject(d *json.Decoder, p place, depth int) ([]byte, error) {
-	type member struct {
-		key   string
-		value []byte
-	}
-	var members []member
-	for d.More() {
-		token, err := d.Token()
-		if err != nil {
-			return nil, err
-		}
-		key := token.(string) // the decoder admits nothing else here
-		value, err := canonical(d, p.under(key), depth+1)
-		if err != nil {
-			return nil, err
-		}
-		members = append(members, member{key, value})
-	}
-	if _, err := d.Token(); err != nil {
-		return nil, err
-	}
-	slices.SortStableFunc(members, func(a, b member) int { return strings.Compare(a.key, b.key) })
-	b := []byte{'{'}
-	for i, m := range members {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		key, _ := json.Marshal(m.key) // a string: cannot fail
-		b = append(append(append(b, key...), ':'), m.value...)
-	}
-	return append(b, '}'), nil
-}
-
-func canonicalList(d *json.Decoder, p place, depth int) ([]byte, error) {
-	elements := p
-	if p == inSet {
-		elements = inData
-	}
-	var list [][]byte
-	for d.More() {
-		e, err := canonical(d, elements, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, e)
-	}
-	if _, err := d.Token(); err != nil {
-		return nil, err
-	}
-	if p == inSet {
-		slices.SortFunc(list, bytes.Compare)
-	}
-	return append(append([]byte{'['}, bytes.Join(list, []byte{','})...), ']'), nil
-}
-
-// normalNumber writes a JSON number as digits without leading or trailing zeros and an exponent.
-func normalNumber(s string) string {
-	sign := ""
-	if s[0] == '-' {
-		sign, s = "-", s[1:]
-	}
-	exponent := new(big.Int)
-	if i := strings.IndexAny(s, "eE"); i >= 0 {
-		exponent.SetString(strings.TrimPrefix(s[i+1:], "+"), 10)
-		s = s[:i]
-	}
-	whole, fraction, _ := strings.Cut(s, ".")
-	exponent.Sub(exponent, big.NewInt(int64(len(fraction))))
-	digits := strings.TrimLeft(whole+fraction, "0")
-	if digits == "" {
+// normalNumber writes a number without an exponent or zeros at its end. Whole numbers keep all digits, and numbers
+// beyond the range of a float64 stay as they are.
+func normalNumber(n json.Number) json.Number {
+	f, err := n.Float64()
+	switch {
+	case err == nil && f == 0:
 		return "0"
+	case err != nil || !strings.ContainsAny(string(n), ".eE"):
+		return n
 	}
-	stripped := strings.TrimRight(digits, "0")
-	exponent.Add(exponent, big.NewInt(int64(len(digits)-len(stripped))))
-	if exponent.Sign() == 0 {
-		return sign + stripped
-	}
-	return sign + stripped + "e" + exponent.String()
+	return json.Number(strconv.FormatFloat(f, 'f', -1, 64))
 }

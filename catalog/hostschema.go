@@ -3,9 +3,8 @@ package catalog
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -15,22 +14,23 @@ import (
 // TypeScript SDK refuses a whole tools/list if one value under properties is a boolean schema, so true becomes {}
 // and false becomes {"not":{}} wherever a schema can stand; additionalProperties and its relatives keep their
 // booleans, which hosts expect there. A missing schema or type means an object. The error says why a schema
-// cannot be published. Key order and numbers stay as they are.
+// cannot be published. Numbers stay as they are, and so does the order of keys where nothing has to change.
 func HostSchema(schema json.RawMessage) (json.RawMessage, error) {
 	if k := typeOf(schema); k == "" || k == "null" {
 		return json.RawMessage(`{"type":"object"}`), nil
 	} else if k != "object" {
 		return nil, fmt.Errorf("the schema is a JSON %s, want an object", k)
 	}
-	var out bytes.Buffer
-	w := hostWriter{jsontext.NewDecoder(bytes.NewReader(schema)), jsontext.NewEncoder(&out)}
-	if err := w.object(asTool); err != nil {
-		return nil, err
+	same := jsontext.Value(bytes.Clone(schema))
+	if err := same.Compact(jsontext.AllowDuplicateNames(false)); err != nil { // repeated names are errors, too
+		return nil, fmt.Errorf("the schema cannot be decoded: %w", err)
 	}
-	if _, err := w.in.ReadToken(); err != io.EOF {
-		return nil, errors.New("the schema has data after its end")
+	var w hostWriter
+	out, err := w.value(json.RawMessage(same), asTool, "")
+	if err == nil && !w.changed {
+		return json.RawMessage(same), nil
 	}
-	return bytes.TrimSpace(out.Bytes()), nil
+	return out, err
 }
 
 // role is the meaning of a JSON value inside a schema. Unlike [place] it tells keywords that contain schemas from
@@ -54,105 +54,59 @@ var keywords = map[string]role{
 	"additionalProperties": asLenient, "unevaluatedProperties": asLenient, "unevaluatedItems": asLenient, "additionalItems": asLenient,
 }
 
-type hostWriter struct {
-	in  *jsontext.Decoder
-	out *jsontext.Encoder
-}
+type hostWriter struct{ changed bool }
 
-// value copies the next value.
-func (w hostWriter) value(r role) error {
-	kind := w.in.PeekKind()
+// value returns the value at a JSON pointer in the form for hosts.
+func (w *hostWriter) value(v json.RawMessage, r role, at string) (json.RawMessage, error) {
+	kind := typeOf(v)
 	switch {
-	case kind == '{' && r != asValue:
-		return w.object(r)
-	case kind == '[' && r == asSchemas:
-		return w.list()
+	case r == asValue, r == asLenient && kind == "boolean":
+		return v, nil
+	case kind == "object":
+		return w.object(object(v), r, at)
+	case kind == "array" && r == asSchemas:
+		all := list(v)
+		for i, e := range all {
+			var err error
+			if all[i], err = w.value(e, asSchema, fmt.Sprintf("%s/%d", at, i)); err != nil {
+				return nil, err
+			}
+		}
+		return json.Marshal(all)
+	case kind == "boolean" && r != asNames:
+		w.changed = true
+		if v[0] == 't' {
+			return json.RawMessage(`{}`), nil
+		}
+		return json.RawMessage(`{"not":{}}`), nil
 	}
-	at := w.in.StackPointer()
-	v, err := w.in.ReadValue()
-	switch {
-	case err != nil:
-		return fmt.Errorf("the schema cannot be decoded: %w", err)
-	case r == asValue, r == asLenient && typeOf(json.RawMessage(v)) == "boolean":
-		return w.out.WriteValue(v)
-	case r != asNames && kind == 't':
-		return w.out.WriteValue(jsontext.Value(`{}`))
-	case r != asNames && kind == 'f':
-		return w.out.WriteValue(jsontext.Value(`{"not":{}}`))
-	}
-	return fmt.Errorf("%s in the schema is a JSON %s, want an object", at, typeOf(json.RawMessage(v)))
+	return nil, fmt.Errorf("%s in the schema is a JSON %s, want an object", at, kind)
 }
 
-func (w hostWriter) list() error {
-	if err := w.bracket(); err != nil {
-		return err
-	}
-	for w.in.PeekKind() != ']' {
-		if err := w.value(asSchema); err != nil {
-			return err
-		}
-	}
-	return w.bracket()
-}
-
-// object copies an object: a schema, or schemas by name.
-func (w hostWriter) object(r role) error {
-	if err := w.bracket(); err != nil {
-		return err
-	}
-	typed := r != asTool
-	for w.in.PeekKind() != '}' {
-		token, err := w.in.ReadToken()
-		if err != nil {
-			return fmt.Errorf("the schema cannot be decoded: %w", err)
-		}
-		key := token.String()
-		if err := w.out.WriteToken(jsontext.String(key)); err != nil {
-			return err
-		}
+// object returns a schema, or schemas by name. Of type and required of a tool's schema hosts accept one form only.
+func (w *hostWriter) object(members map[string]json.RawMessage, r role, at string) (json.RawMessage, error) {
+	if r == asTool {
+		var names []*string
+		kind, typed := members["type"]
+		required, given := members["required"]
 		switch {
-		case r == asNames:
-			err = w.value(asSchema)
-		case r == asTool && (key == "type" || key == "required"):
-			typed = typed || key == "type"
-			err = w.restricted(key)
-		default:
-			err = w.value(keywords[key])
-		}
-		if err != nil {
-			return err
+		case typed && text(kind) != "object":
+			return nil, fmt.Errorf("the type of the schema is %s, want \"object\"", Cut(string(kind), 100))
+		case given && (typeOf(required) != "array" || json.Unmarshal(required, &names) != nil || slices.Contains(names, nil)):
+			return nil, fmt.Errorf("required in the schema is %s, want a list of strings", Cut(string(required), 100))
+		case !typed:
+			members["type"], w.changed = json.RawMessage(`"object"`), true
 		}
 	}
-	if !typed {
-		if err := errors.Join(w.out.WriteToken(jsontext.String("type")), w.out.WriteToken(jsontext.String("object"))); err != nil {
-			return err
+	for _, key := range slices.Sorted(maps.Keys(members)) {
+		inner := keywords[key]
+		if r == asNames {
+			inner = asSchema
+		}
+		var err error
+		if members[key], err = w.value(members[key], inner, at+"/"+key); err != nil {
+			return nil, err
 		}
 	}
-	return w.bracket()
-}
-
-// restricted copies type or required of a tool's schema, for each of which hosts accept one form only.
-func (w hostWriter) restricted(keyword string) error {
-	v, err := w.in.ReadValue()
-	if err != nil {
-		return fmt.Errorf("the schema cannot be decoded: %w", err)
-	}
-	var kind string
-	if keyword == "type" && (json.Unmarshal(v, &kind) != nil || kind != "object") {
-		return fmt.Errorf("the type of the schema is %s, want \"object\"", Cut(string(v), 100))
-	}
-	var names []*string
-	if keyword == "required" && (v.Kind() != '[' || json.Unmarshal(v, &names) != nil || slices.Contains(names, nil)) {
-		return fmt.Errorf("required in the schema is %s, want a list of strings", Cut(string(v), 100))
-	}
-	return w.out.WriteValue(v)
-}
-
-// bracket copies the beginning or end of an object or list.
-func (w hostWriter) bracket() error {
-	t, err := w.in.ReadToken()
-	if err != nil {
-		return fmt.Errorf("the schema cannot be decoded: %w", err)
-	}
-	return w.out.WriteToken(t)
+	return json.Marshal(members)
 }

@@ -124,7 +124,7 @@ func NewResolver(ids []string, aliases Aliases) *Resolver {
 			continue
 		}
 		r.known[id] = true
-		if h := HostName(id); hasHash(h) {
+		if h := HostName(id); Hashed(h) {
 			r.hashed[h] = append(r.hashed[h], id)
 		}
 		if server, name, ok := Split(id); ok {
@@ -233,7 +233,7 @@ func HostName(id string) string {
 			splits++
 		}
 	}
-	unique := clean == plain && len(clean) <= hostLimit && !hasHash(clean) && server != "mcp" &&
+	unique := clean == plain && len(clean) <= hostLimit && !Hashed(clean) && server != "mcp" &&
 		(ok && splits == 1 || !ok && splits == 0)
 	if unique && clean != "" {
 		return clean
@@ -243,11 +243,8 @@ func HostName(id string) string {
 	return clean[:min(len(clean), hostLimit-1-hashLen)] + "-" + hash
 }
 
-// Hashed reports whether a host name ends in a hash, so that only a resolver that knows the id can read it.
-func Hashed(hostName string) bool { return hasHash(hostName) }
-
-// hasHash reports whether a host name ends the way a hash does.
-func hasHash(h string) bool {
+// Hashed reports whether a host name ends the way a hash does, so that only a resolver that knows the id can read it.
+func Hashed(h string) bool {
 	i := len(h) - 1 - hashLen
 	return i >= 0 && h[i] == '-' && strings.Trim(h[i+1:], "0123456789abcdef") == ""
 }

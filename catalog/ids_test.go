@@ -97,7 +97,7 @@ func TestHostName(t *testing.T) {
 		{"天气:查询", "______", true},
 	} {
 		got := HostName(tt.id)
-		assert.Equal(t, tt.hashed, hasHash(got), tt.id)
+		assert.Equal(t, tt.hashed, Hashed(got), tt.id)
 		assert.Regexp(t, `^[A-Za-z0-9_-]{1,64}$`, got)
 		if tt.hashed {
 			assert.True(t, strings.HasPrefix(got, tt.want), "%s → %s", tt.id, got)

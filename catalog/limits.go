@@ -2,8 +2,8 @@ package catalog
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,175 +34,153 @@ func (t *Tool) Normalise() error {
 	if t.ID == "" && t.Name != "" {
 		t.ID = ID(t.Server, t.Name)
 	}
-	return fix("tool", &t.ID, func() (err error) {
+	return fix("tool", &t.ID, t, func(f *Fields) {
 		if t.Name == "" {
 			t.Name = t.ID
 			if rest, ok := strings.CutPrefix(t.ID, t.Server+":"); ok && rest != "" && t.Server != "" {
 				t.Name = rest
 			}
 		}
-		if t.Name, err = Identifier("name", t.Name, MaxName); err != nil {
-			return err
-		}
-		if t.Server, err = Identifier("server", t.Server, MaxName); err != nil {
-			return err
-		}
-		if t.Domain, err = Identifier("domain", t.Domain, MaxName); err != nil {
-			return err
-		}
-		if t.Description, err = Prose("description", t.Description, MaxDescription); err != nil {
-			return err
-		}
-		if t.InputSchema, err = normalSchema("input schema", t.InputSchema); err != nil {
-			return err
-		}
-		if t.OutputSchema, err = normalSchema("output schema", t.OutputSchema); err != nil {
-			return err
-		}
+		f.Name("name", &t.Name, MaxName)
+		f.Name("server", &t.Server, MaxName)
+		f.Name("domain", &t.Domain, MaxName)
+		f.Prose("description", &t.Description, MaxDescription)
+		f.schema("input schema", &t.InputSchema)
+		f.schema("output schema", &t.OutputSchema)
 		if t.Annotations != nil {
-			if t.Annotations.Title, err = Prose("title", t.Annotations.Title, MaxName); err != nil {
-				return err
-			}
+			f.Prose("title", &t.Annotations.Title, MaxName)
 		}
-		if t.Requires, err = normalRequires(t.Requires, t.ID); err != nil {
-			return err
+		requires := slices.DeleteFunc(f.distinct("requires", t.Requires), func(id string) bool { return id == t.ID })
+		t.Requires = append([]string(nil), slices.Sorted(slices.Values(requires))...) // nil for none
+		if n := len(t.Requires); n > maxRequires {
+			f.Fail("it requires %d tools, the limit is %d", n, maxRequires)
 		}
-		return checkSize(t)
 	})
-}
-
-// normalRequires are the distinct ids, sorted, without the tool itself.
-func normalRequires(ids []string, self string) ([]string, error) {
-	var all []string
-	for _, id := range ids {
-		id, err := Identifier("requires", id, MaxID)
-		if err != nil {
-			return nil, err
-		}
-		if id == "" {
-			return nil, errors.New("it requires a tool without an id")
-		}
-		if id != self {
-			all = append(all, id)
-		}
-	}
-	slices.Sort(all)
-	if all = slices.Compact(all); len(all) > maxRequires {
-		return nil, fmt.Errorf("it requires %d tools, the limit is %d", len(all), maxRequires)
-	}
-	return all, nil
 }
 
 // Normalise puts a capability into the one form in which it is stored: as for a tool, and its tools
 // distinct, in the order of first use, with the tools of its tasks among them. Tasks must form a
 // directed acyclic graph.
 func (c *Capability) Normalise() error {
-	return fix("capability", &c.ID, func() (err error) {
-		if c.Name == "" {
-			c.Name = c.ID
+	return fix("capability", &c.ID, c, func(f *Fields) {
+		c.Name = cmp.Or(c.Name, c.ID)
+		f.Name("name", &c.Name, MaxName)
+		f.Prose("description", &c.Description, MaxDescription)
+		f.Prose("intent", &c.Intent, MaxIntent)
+		f.schema("input schema", &c.InputSchema)
+		f.schema("output schema", &c.OutputSchema)
+		c.normaliseTasks(f)
+		all := slices.Clone(c.Tools)
+		for _, t := range c.Tasks {
+			all = append(all, t.Tool)
 		}
-		if c.Name, err = Identifier("name", c.Name, MaxName); err != nil {
-			return err
+		c.Tools = f.distinct("tools", all)
+		if slices.Contains(c.Tools, c.ID) {
+			f.Fail("it lists itself as a tool")
 		}
-		if c.Description, err = Prose("description", c.Description, MaxDescription); err != nil {
-			return err
+		if n := len(c.Tools); n > MaxTools {
+			f.Fail("%d tools, the limit is %d", n, MaxTools)
 		}
-		if c.Intent, err = Prose("intent", c.Intent, MaxIntent); err != nil {
-			return err
-		}
-		if c.InputSchema, err = normalSchema("input schema", c.InputSchema); err != nil {
-			return err
-		}
-		if c.OutputSchema, err = normalSchema("output schema", c.OutputSchema); err != nil {
-			return err
-		}
-		if err = c.normaliseTasks(); err != nil {
-			return err
-		}
-		if err = c.normaliseTools(); err != nil {
-			return err
-		}
-		return checkSize(c)
 	})
 }
 
-func (c *Capability) normaliseTasks() error {
+func (c *Capability) normaliseTasks(f *Fields) {
 	if len(c.Tasks) > MaxTasks {
-		return fmt.Errorf("%d tasks, the limit is %d", len(c.Tasks), MaxTasks)
+		f.Fail("%d tasks, the limit is %d", len(c.Tasks), MaxTasks)
+		return
 	}
 	ids, dependsOn := make([]string, len(c.Tasks)), make([][]string, len(c.Tasks))
 	size := 0
 	for i := range c.Tasks {
 		t := &c.Tasks[i]
-		var err error
-		if t.ID, err = Identifier(fmt.Sprintf("id of task %d", i+1), t.ID, MaxID); err != nil {
-			return err
-		}
-		if t.Tool, err = Identifier(fmt.Sprintf("tool of task %q", t.ID), t.Tool, MaxID); err != nil {
-			return err
-		}
+		f.Name(fmt.Sprintf("id of task %d", i+1), &t.ID, MaxID)
+		f.Name(fmt.Sprintf("tool of task %q", t.ID), &t.Tool, MaxID)
 		if t.Tool == "" {
-			return fmt.Errorf("task %q has no tool", t.ID)
+			f.Fail("task %q has no tool", t.ID)
 		}
 		for j := range t.DependsOn {
-			if t.DependsOn[j], err = Identifier(fmt.Sprintf("depends_on of task %q", t.ID), t.DependsOn[j], MaxID); err != nil {
-				return err
-			}
+			f.Name(fmt.Sprintf("depends_on of task %q", t.ID), &t.DependsOn[j], MaxID)
 		}
 		slices.Sort(t.DependsOn)
 		t.DependsOn = slices.Compact(t.DependsOn)
 		for name, value := range t.Arguments {
 			if !json.Valid(value) {
-				return fmt.Errorf("argument %.80q of task %q is not JSON", name, t.ID)
+				f.Fail("argument %.80q of task %q is not JSON", name, t.ID)
 			}
 			size += len(name) + len(value)
 		}
 		ids[i], dependsOn[i] = t.ID, t.DependsOn
 	}
 	if size > maxArguments {
-		return fmt.Errorf("arguments of all tasks are %d bytes long, the limit is %d", size, maxArguments)
+		f.Fail("arguments of all tasks are %d bytes long, the limit is %d", size, maxArguments)
 	}
-	return CheckDAG("task", ids, dependsOn)
+	if f.Err == nil {
+		f.Err = CheckDAG("task", ids, dependsOn)
+	}
 }
 
-func (c *Capability) normaliseTools() error {
-	all := slices.Clone(c.Tools)
-	for _, t := range c.Tasks {
-		all = append(all, t.Tool)
+// Fields normalises the fields of one thing, up to the first that is wrong.
+type Fields struct{ Err error }
+
+// Note notes an error, unless something is wrong already.
+func (f *Fields) Note(err error) { f.Err = cmp.Or(f.Err, err) }
+
+// Fail notes what is wrong, unless something is already.
+func (f *Fields) Fail(format string, args ...any) {
+	if f.Err == nil {
+		f.Err = fmt.Errorf(format, args...)
 	}
-	seen := make(map[string]bool, len(all))
-	tools := make([]string, 0, len(all))
-	for _, tool := range all {
-		tool, err := Identifier("tool", tool, MaxID)
-		switch {
-		case err != nil:
-			return err
-		case tool == "":
-			return errors.New("a tool without an id")
-		case tool == c.ID:
-			return errors.New("it lists itself as a tool")
-		case !seen[tool]:
-			seen[tool] = true
-			tools = append(tools, tool)
+}
+
+// Name normalises an [Identifier].
+func (f *Fields) Name(field string, s *string, limit int) {
+	if f.Err == nil {
+		*s, f.Err = Identifier(field, *s, limit)
+	}
+}
+
+// Prose normalises a text; see [Prose].
+func (f *Fields) Prose(field string, s *string, limit int) {
+	if f.Err == nil {
+		*s, f.Err = Prose(field, *s, limit)
+	}
+}
+
+func (f *Fields) schema(field string, s *json.RawMessage) {
+	if f.Err == nil {
+		*s, f.Err = normalSchema(field, *s)
+	}
+}
+
+// distinct normalises ids and leaves the first of equals.
+func (f *Fields) distinct(field string, ids []string) []string {
+	seen := make(map[string]bool, len(ids))
+	all := make([]string, 0, len(ids))
+	for _, id := range ids {
+		if f.Name(field, &id, MaxID); id == "" {
+			f.Fail("%s: a tool without an id", field)
+		}
+		if !seen[id] {
+			seen[id], all = true, append(all, id)
 		}
 	}
-	if len(tools) > MaxTools {
-		return fmt.Errorf("%d tools, the limit is %d", len(tools), MaxTools)
-	}
-	c.Tools = tools
-	return nil
+	return all
 }
 
-// fix normalises the id, then the rest, and names the thing in what goes wrong.
-func fix(noun string, id *string, rest func() error) (err error) {
-	if *id, err = Identifier("id", *id, MaxID); err != nil {
-		return fmt.Errorf("%s: %w", noun, err)
+// fix normalises the id of a thing, then the rest, and names the thing in what goes wrong.
+func fix(noun string, id *string, thing any, rest func(*Fields)) error {
+	var f Fields
+	if f.Name("id", id, MaxID); f.Err != nil {
+		return fmt.Errorf("%s: %w", noun, f.Err)
 	}
 	if *id == "" {
 		return fmt.Errorf("%s has no id", noun)
 	}
-	if err := rest(); err != nil {
-		return fmt.Errorf("%s %q: %w", noun, *id, err)
+	if rest(&f); f.Err == nil {
+		f.Err = checkSize(thing)
+	}
+	if f.Err != nil {
+		return fmt.Errorf("%s %q: %w", noun, *id, f.Err)
 	}
 	return nil
 }

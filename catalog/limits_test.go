@@ -56,7 +56,7 @@ func TestToolNormalise(t *testing.T) {
 		{"schema size", Tool{ID: "a", InputSchema: json.RawMessage(`{"a":"` + strings.Repeat("x", MaxSchema) + `"}`)}, "input schema"},
 		{"schema depth", Tool{ID: "a", OutputSchema: deep(MaxSchemaDepth + 1)}, "output schema is nested 33 deep"},
 		{"schema is a list", Tool{ID: "a", InputSchema: json.RawMessage(`[]`)}, "input schema is no JSON object"},
-		{"requires nothing in words", Tool{ID: "a", Requires: []string{" "}}, `tool "a": it requires a tool without an id`},
+		{"requires nothing in words", Tool{ID: "a", Requires: []string{" "}}, `tool "a": requires: a tool without an id`},
 		{"requires what is no id", Tool{ID: "a", Requires: []string{"b\nc"}}, "requires"},
 		{"requires too many", Tool{ID: "a", Requires: many(maxRequires + 1)}, "requires 257 tools, the limit is 256"},
 		{"schema is cut off", Tool{ID: "a", InputSchema: json.RawMessage(`{"a"`)}, "input schema"},

@@ -246,11 +246,8 @@ func (d Digests) normalise(field string) error {
 var errDigest = errors.New("a digest is 12 characters of base64url, made by the program that stores it")
 
 // fit drops the digests of an episode that is too large with them to be stored, the results' first, and
-// returns its size, or a bound of it that is small enough. Hardly any episode has to be encoded to be measured.
+// returns its size.
 func (e *Episode) fit() int {
-	if n := e.sizeBound(); n <= maxEntry {
-		return n
-	}
 	n := len(Canonical(*e))
 	for _, drop := range []func(*Step){func(s *Step) { s.Outputs = nil }, func(s *Step) { s.Inputs = nil }} {
 		if n <= maxEntry {
@@ -260,34 +257,6 @@ func (e *Episode) fit() int {
 			drop(&e.Steps[i])
 		}
 		n = len(Canonical(*e))
-	}
-	return n
-}
-
-// Upper bounds of the bytes of JSON: a byte of text is escaped to at most six, and names, numbers, times and
-// punctuation of an episode or a step take less than these.
-const (
-	maxEscaped  = 6
-	maxOverhead = 512
-)
-
-// sizeBound is at least the size of the episode as JSON.
-func (e *Episode) sizeBound() int {
-	n := maxOverhead + maxEscaped*(len(e.ID)+len(e.Intent)+len(e.Session)+len(e.Source)+len(e.Label)+len(e.Outcome)+len(e.SuggestionID))
-	for i := range e.Steps {
-		s := &e.Steps[i]
-		n += maxOverhead + maxEscaped*(len(s.ID)+len(s.Tool)+len(s.Group)+len(s.Outcome)+len(s.Error)+len(s.ErrorKind)+len(s.Shape))
-		for _, id := range s.DependsOn {
-			n += maxEscaped*len(id) + len(`"",`)
-		}
-		for _, digests := range []Digests{s.Inputs, s.Outputs} {
-			for path, values := range digests {
-				n += maxEscaped*len(path) + len(`"":[],`)
-				for _, v := range values {
-					n += maxEscaped*len(v) + len(`"",`)
-				}
-			}
-		}
 	}
 	return n
 }

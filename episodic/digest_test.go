@@ -3,14 +3,11 @@ package episodic
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 )
 
 func TestDigestsOfADocument(t *testing.T) {
@@ -126,26 +123,4 @@ func FuzzDigests(f *testing.F) {
 		}
 		DigestKey{}.Content(doc)
 	})
-}
-
-// An episode is measured without being encoded, and never as smaller than it is.
-func TestSizeBound(t *testing.T) {
-	text := rapid.StringOfN(rapid.RuneFrom([]rune("a<&\"\\\n\x01é\u2028😀")), 0, 40, -1)
-	digests := rapid.MapOfN(text, rapid.SliceOfN(text, 0, 3), 0, 3)
-	rapid.Check(t, func(t *rapid.T) {
-		e := Episode{ID: text.Draw(t, "id"), Intent: text.Draw(t, "intent"), Session: text.Draw(t, "session"), Source: text.Draw(t, "source"),
-			Label: text.Draw(t, "label"), SuggestionID: text.Draw(t, "suggestion"), Time: time.Date(2026, 1, 2, 3, 4, 5, 123456789, time.UTC), Outcome: Success}
-		for range rapid.IntRange(0, 4).Draw(t, "steps") {
-			e.Steps = append(e.Steps, Step{ID: text.Draw(t, "step"), Tool: text.Draw(t, "tool"), Group: text.Draw(t, "group"), Error: text.Draw(t, "error"),
-				ErrorKind: text.Draw(t, "kind"), Shape: text.Draw(t, "shape"), DurationMS: math.MaxInt64, Outcome: Failure,
-				DependsOn: rapid.SliceOfN(text, 0, 3).Draw(t, "depends"), Inputs: digests.Draw(t, "inputs"), Outputs: digests.Draw(t, "outputs")})
-		}
-		require.GreaterOrEqual(t, e.sizeBound(), len(Canonical(e)))
-	})
-	e := Episode{ID: "e"}
-	for range 50 {
-		e.Steps = append(e.Steps, Step{Tool: "server:tool", Outcome: Success})
-	}
-	require.NoError(t, e.Normalise())
-	require.Zero(t, testing.AllocsPerRun(10, func() { e.fit() }), "it is not encoded")
 }

@@ -79,34 +79,13 @@ func (g *Grown) place(p *Performed) int {
 // Around returns the steps right before step x, as [Episode.Before], and those it is right before: of its
 // own layer's successor the ones that only follow in order. What depends on a step by name is told later.
 func (g *Grown) Around(x int) (before, after []int) {
-	begin := x
-	for begin > 0 && g.Steps[x].Group != "" && g.Steps[begin-1].Group == g.Steps[x].Group {
-		begin--
-	}
-	end := g.layerEnd(begin)
-	if deps := g.Steps[x].DependsOn; deps != nil {
-		for i := range g.Steps[:x] {
-			if slices.Contains(deps, g.Steps[i].ID) {
-				before = append(before, i)
-			}
-		}
-	} else if begin > 0 {
-		first := begin - 1
-		for first > 0 && g.Steps[begin-1].Group != "" && g.Steps[first-1].Group == g.Steps[begin-1].Group {
-			first--
-		}
-		for i := first; i < begin; i++ {
-			before = append(before, i)
+	all := g.Before()
+	for y := range g.Steps {
+		if g.Steps[y].DependsOn == nil && slices.Contains(all[y], x) {
+			after = append(after, y)
 		}
 	}
-	if end < len(g.Steps) {
-		for y := end; y < g.layerEnd(end); y++ {
-			if g.Steps[y].DependsOn == nil {
-				after = append(after, y)
-			}
-		}
-	}
-	return before, after
+	return slices.Sorted(slices.Values(all[x])), after
 }
 
 // Clone is a copy to try steps on.
@@ -114,14 +93,6 @@ func (g *Grown) Clone() *Grown {
 	c := *g
 	c.Steps, c.Numbers = slices.Clone(g.Steps), slices.Clone(g.Numbers)
 	return &c
-}
-
-// Crowded reports whether too many pairs of steps follow one another, as [Episode.Normalise] does.
-func (g *Grown) Crowded() error {
-	if n := g.pairs(); n > maxPairs {
-		return fmt.Errorf("%d pairs of steps follow one another, the limit is %d: groups are too large", n, maxPairs)
-	}
-	return nil
 }
 
 // Normalise puts what is performed into the one form in which it is stored, or says what is wrong.

@@ -40,14 +40,14 @@ func Adjustment(successRate, failureRate float64) (boost, penalty float64, exclu
 // ids. It is mutable; [Memory.Freeze] gives the readable form, which shares what did not change with
 // the forms before it.
 type Memory struct {
-	rows    [][]tally             // by tool, sorted by the tool before: NoTool, the tool's own, comes first
-	own     []bool                // by tool: no image has the row
-	changed []int32               // tools observed since the last Freeze
-	marked  []bool                // by tool: is among changed
-	canon   []int32               // by tool, the tool it is counted as; itself beyond
-	spelled [][]int32             // by tool, all that are counted as it, rising; none where that is itself alone
-	frozen  pages.List[frozenRow] // by tool it is counted as; these rows are never written to
-	epoch   time.Time             // of the first dated observation: decay is counted from here
+	rows    [][]tally           // by tool, sorted by the tool before: NoTool, the tool's own, comes first
+	own     []bool              // by tool: no image has the row
+	changed []int32             // tools observed since the last Freeze
+	marked  []bool              // by tool: is among changed
+	canon   []int32             // by tool, the tool it is counted as; itself beyond
+	spelled [][]int32           // by tool, all that are counted as it, rising; none where that is itself alone
+	frozen  pages.List[[]tally] // by tool it is counted as; these rows are never written to
+	epoch   time.Time           // of the first dated observation: decay is counted from here
 	newest  time.Time
 	sources map[int32]bool
 	trusted map[int32]bool
@@ -60,22 +60,6 @@ const NoTool int32 = -1
 type tally struct {
 	before int32
 	by     []bySource // sorted by source; never written to once an image or a frozen row has it
-}
-
-// A frozenRow holds the tallies of a tool. Those of the tool alone, which every candidate of a question is ranked by,
-// stand in the row itself where one source reported them all: that spares two accesses to memory out of the cache.
-type frozenRow struct {
-	tallies []tally
-	alone   [1]bySource
-	single  bool
-}
-
-func newFrozenRow(tallies []tally) frozenRow {
-	row := frozenRow{tallies: tallies}
-	if len(tallies) > 0 && len(tallies[0].by) == 1 {
-		row.alone[0], row.single = tallies[0].by[0], true
-	}
-	return row
 }
 
 // bySource is what one source reported. Dated outcomes weigh 2^((t-epoch)/30 d), so that one factor brings all of them to
@@ -261,7 +245,7 @@ func decimals(x float64) float64 { return math.Round(x*1e4) / 1e4 }
 // id under which tool is counted. A tool beyond the list is counted as itself. The next Freeze costs
 // the whole memory.
 func (m *Memory) Join(canonical []int32) {
-	m.canon, m.frozen, m.spelled = canonical, pages.List[frozenRow]{}, nil
+	m.canon, m.frozen, m.spelled = canonical, pages.List[[]tally]{}, nil
 	for tool, as := range canonical {
 		if as == int32(tool) {
 			continue
@@ -295,7 +279,7 @@ func (m *Memory) Freeze() *Rates {
 	for _, tool := range m.changed {
 		m.marked[tool] = false
 		as := m.as(tool)
-		m.frozen.Set(as, newFrozenRow(m.joined(as)))
+		m.frozen.Set(as, m.joined(as))
 	}
 	m.changed = m.changed[:0]
 	return &Rates{
@@ -336,7 +320,7 @@ func (m *Memory) joined(tool int32) []tally {
 // Rates is a memory frozen at one moment, safe for concurrent use: for each tool its own rate, and
 // the rates after other tools.
 type Rates struct {
-	rows    pages.View[frozenRow]
+	rows    pages.View[[]tally]
 	tools   int32
 	sources int
 	trusted map[int32]bool
@@ -407,14 +391,11 @@ func (r *Rates) agreed(sources []bySource) (known int) {
 func (r *Rates) Tool(tool int32) Rate { return r.own(r.rows.At(tool)) }
 
 // own is the rate of a tool whatever came before it: the first tally of its row, for before = NoTool.
-func (r *Rates) own(row frozenRow) Rate {
-	switch {
-	case row.single:
-		return r.rate(row.alone[:])
-	case len(row.tallies) == 0:
+func (r *Rates) own(row []tally) Rate {
+	if len(row) == 0 {
 		return Rate{}
 	}
-	return r.rate(row.tallies[0].by) // every observation counts for the tool alone, too
+	return r.rate(row[0].by) // every observation counts for the tool alone, too
 }
 
 // After is the rate of a tool right after another one: that of the pair where at least 5 of its outcomes are known, else
@@ -422,8 +403,8 @@ func (r *Rates) own(row frozenRow) Rate {
 func (r *Rates) After(tool, before int32) Rate {
 	row := r.rows.At(tool)
 	if before != NoTool {
-		if i, ok := find(row.tallies, before); ok && r.agreed(row.tallies[i].by) >= MinKnown {
-			return r.rate(row.tallies[i].by)
+		if i, ok := find(row, before); ok && r.agreed(row[i].by) >= MinKnown {
+			return r.rate(row[i].by)
 		}
 	}
 	return r.own(row)
@@ -435,7 +416,7 @@ func (r *Rates) Sources() int { return r.sources }
 // All yields every rate in order of (tool, tool before).
 func (r *Rates) All(yield func(tool, before int32, rate Rate) bool) {
 	for tool := range r.tools {
-		row := r.rows.At(tool).tallies
+		row := r.rows.At(tool)
 		for i := range row {
 			if !yield(tool, row[i].before, r.rate(row[i].by)) {
 				return

@@ -1,5 +1,7 @@
 package episodic
 
+import "slices"
+
 // Transition says that step To came right after step From (indices into Episode.Steps).
 //
 // Where a step lists what it depends on, each listed pair is one observation of weight 1. Where only
@@ -20,72 +22,46 @@ type Transition struct {
 // step, and what came before it was the usual way to go.
 func (e *Episode) Transitions() []Transition {
 	var ts []Transition
-	at := e.positions()
-	for i, layer := 0, 0; i < len(e.Steps); {
-		end := e.layerEnd(i)
-		for to := i; to < end; to++ {
-			s := &e.Steps[to]
-			if s.Outcome == Failure {
-				continue
-			}
-			if s.DependsOn != nil {
-				for _, id := range s.DependsOn {
-					if from, ok := at[id]; ok && e.Steps[from].Outcome != Failure {
-						ts = append(ts, Transition{from, to, 2})
-					}
-				}
-				continue
-			}
-			for from := layer; from < i; from++ {
-				if e.Steps[from].Outcome != Failure {
-					ts = append(ts, Transition{from, to, 1})
-				}
+	for to, before := range e.Before() {
+		if e.Steps[to].Outcome == Failure {
+			continue
+		}
+		halves := uint64(1)
+		if e.Steps[to].DependsOn != nil {
+			halves = 2
+		}
+		for _, from := range before {
+			if e.Steps[from].Outcome != Failure {
+				ts = append(ts, Transition{from, to, halves})
 			}
 		}
-		layer, i = i, end
 	}
 	return ts
 }
 
 // Before returns, for each step, the steps right before it, failed ones included: what a call came
-// after, whether or not that worked.
+// after, whether or not that worked. The steps of a layer share a list, which is not to be changed.
 func (e *Episode) Before() [][]int {
 	before := make([][]int, len(e.Steps))
 	at := e.positions()
-	for i, layer := 0, 0; i < len(e.Steps); {
-		end := e.layerEnd(i)
-		for to := i; to < end; to++ {
-			if e.Steps[to].DependsOn != nil {
-				for _, id := range e.Steps[to].DependsOn {
-					if from, ok := at[id]; ok {
-						before[to] = append(before[to], from)
-					}
-				}
+	var last []int // the layer before
+	for i := 0; i < len(e.Steps); {
+		var layer []int
+		for end := e.layerEnd(i); i < end; i++ {
+			layer = append(layer, i)
+			if e.Steps[i].DependsOn == nil {
+				before[i] = last
 				continue
 			}
-			for from := layer; from < i; from++ {
-				before[to] = append(before[to], from)
+			for _, id := range e.Steps[i].DependsOn {
+				if from, ok := at[id]; ok {
+					before[i] = append(before[i], from)
+				}
 			}
 		}
-		layer, i = i, end
+		last = slices.Clip(layer)
 	}
 	return before
-}
-
-// pairs counts what Before would list, without listing it.
-func (e *Episode) pairs() (n int) {
-	for i, layer := 0, 0; i < len(e.Steps); {
-		end := e.layerEnd(i)
-		for to := i; to < end; to++ {
-			if e.Steps[to].DependsOn != nil {
-				n += len(e.Steps[to].DependsOn)
-			} else {
-				n += i - layer
-			}
-		}
-		layer, i = i, end
-	}
-	return n
 }
 
 // Order returns the steps so that each comes after what it depends on, otherwise as recorded.

@@ -2,6 +2,7 @@ package episodic
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -51,32 +52,26 @@ func (e *Episode) Normalise() (err error) {
 
 // normalise brings every field to its one canonical form, in which equal episodes are equal bytes, and checks
 // the limits that keep the cost of counting an episode bounded: steps, pairs of consecutive steps, bytes.
-func (e *Episode) normalise() (err error) {
-	if e.Intent, err = catalog.Prose("intent", e.Intent, MaxIntent); err != nil {
-		return err
-	}
-	for _, f := range []struct {
-		name  string
-		value *string
-	}{{"session", &e.Session}, {"source", &e.Source}, {"label", &e.Label}, {"suggestion_id", &e.SuggestionID}} {
-		if *f.value, err = catalog.Identifier(f.name, *f.value, catalog.MaxID); err != nil {
-			return err
-		}
-	}
-	if e.Outcome, err = e.Outcome.normal(); err != nil {
-		return err
-	}
+func (e *Episode) normalise() error {
+	var f catalog.Fields
+	f.Prose("intent", &e.Intent, MaxIntent)
+	f.Name("session", &e.Session, catalog.MaxID)
+	f.Name("source", &e.Source, catalog.MaxID)
+	f.Name("label", &e.Label, catalog.MaxID)
+	f.Name("suggestion_id", &e.SuggestionID, catalog.MaxID)
+	e.Outcome = e.Outcome.normal(&f)
 	if !e.Time.IsZero() {
 		e.Time = e.Time.Round(0).UTC() // Round(0) drops the monotonic clock
-		if err = plausible(e.Time); err != nil {
-			return err
-		}
+		f.Note(plausible(e.Time))
 	}
-	if len(e.Steps) == 0 {
-		return errors.New("no steps")
+	switch n := len(e.Steps); {
+	case n == 0:
+		f.Fail("no steps")
+	case n > MaxSteps:
+		f.Fail("%d steps, the limit is %d", n, MaxSteps)
 	}
-	if len(e.Steps) > MaxSteps {
-		return fmt.Errorf("%d steps, the limit is %d", len(e.Steps), MaxSteps)
+	if f.Err != nil {
+		return f.Err
 	}
 	ids, dependsOn := make([]string, len(e.Steps)), make([][]string, len(e.Steps))
 	for i := range e.Steps {
@@ -86,11 +81,8 @@ func (e *Episode) normalise() (err error) {
 		}
 		ids[i], dependsOn[i] = s.ID, s.DependsOn
 	}
-	if err = catalog.CheckDAG("step", ids, dependsOn); err != nil {
+	if err := cmp.Or(catalog.CheckDAG("step", ids, dependsOn), e.Crowded()); err != nil {
 		return err
-	}
-	if n := e.pairs(); n > maxPairs {
-		return fmt.Errorf("%d pairs of steps follow one another, the limit is %d: groups are too large", n, maxPairs)
 	}
 	if n := e.fit(); n > maxEntry {
 		return fmt.Errorf("%d bytes as JSON, the limit is %d", n, maxEntry)
@@ -98,65 +90,52 @@ func (e *Episode) normalise() (err error) {
 	return nil
 }
 
-// normalise names a step without id by its number, from 1. Dependencies become a sorted set.
-func (s *Step) normalise(number int) (err error) {
-	if s.ID, err = catalog.Identifier("id", s.ID, catalog.MaxID); err != nil {
-		return err
+// Crowded reports whether too many pairs of steps follow one another.
+func (e *Episode) Crowded() error {
+	n := 0
+	for _, before := range e.Before() {
+		n += len(before)
 	}
-	if s.ID == "" {
-		s.ID = strconv.Itoa(number)
+	if n > maxPairs {
+		return fmt.Errorf("%d pairs of steps follow one another, the limit is %d: groups are too large", n, maxPairs)
 	}
-	if s.Tool, err = catalog.Identifier("tool", s.Tool, catalog.MaxID); err != nil {
-		return err
-	}
-	if s.Tool == "" {
-		return errors.New("no tool")
-	}
-	server, _, _ := strings.Cut(s.Tool, ":")
-	if err = catalog.CheckToolID("tool", s.Tool, server); err != nil {
-		return err
-	}
-	if s.Group, err = catalog.Identifier("group", s.Group, catalog.MaxID); err != nil {
-		return err
-	}
-	if s.ErrorKind, err = catalog.Identifier("error_kind", s.ErrorKind, maxKind); err != nil {
-		return err
-	}
-	if s.Shape, err = catalog.Prose("shape", s.Shape, maxShape); err != nil {
-		return err
-	}
-	s.Error = redact.Cut(s.Error, MaxError, catalog.Cut)
-	if err = s.Inputs.normalise("inputs"); err != nil {
-		return err
-	}
-	if err = s.Outputs.normalise("outputs"); err != nil {
-		return err
-	}
-	if s.Outcome, err = s.Outcome.normal(); err != nil {
-		return err
-	}
-	if s.DurationMS < 0 {
-		return fmt.Errorf("duration_ms %d is negative", s.DurationMS)
-	}
-	for i := range s.DependsOn {
-		if s.DependsOn[i], err = catalog.Identifier("depends_on", s.DependsOn[i], catalog.MaxID); err != nil {
-			return err
-		}
-	}
-	slices.Sort(s.DependsOn)
-	s.DependsOn = slices.Compact(s.DependsOn) // nil stays nil: only the order is known
 	return nil
 }
 
-// normal makes unknown of an outcome that is not given.
-func (o Outcome) normal() (Outcome, error) {
-	switch o {
-	case "":
-		return Unknown, nil
-	case Unknown, Success, Failure:
-		return o, nil
+// normalise names a step without id by its number, from 1. Dependencies become a sorted set.
+func (s *Step) normalise(number int) error {
+	var f catalog.Fields
+	f.Name("id", &s.ID, catalog.MaxID)
+	s.ID = cmp.Or(s.ID, strconv.Itoa(number))
+	f.Name("tool", &s.Tool, catalog.MaxID)
+	if s.Tool == "" {
+		f.Fail("no tool")
 	}
-	return "", fmt.Errorf("unknown outcome %.40q: want success, failure or unknown", string(o))
+	server, _, _ := strings.Cut(s.Tool, ":")
+	f.Note(catalog.CheckToolID("tool", s.Tool, server))
+	f.Name("group", &s.Group, catalog.MaxID)
+	f.Name("error_kind", &s.ErrorKind, maxKind)
+	f.Prose("shape", &s.Shape, maxShape)
+	s.Error = redact.Cut(s.Error, MaxError, catalog.Cut)
+	f.Note(cmp.Or(s.Inputs.normalise("inputs"), s.Outputs.normalise("outputs")))
+	s.Outcome = s.Outcome.normal(&f)
+	if s.DurationMS < 0 {
+		f.Fail("duration_ms %d is negative", s.DurationMS)
+	}
+	for i := range s.DependsOn {
+		f.Name("depends_on", &s.DependsOn[i], catalog.MaxID)
+	}
+	slices.Sort(s.DependsOn)
+	s.DependsOn = slices.Compact(s.DependsOn) // nil stays nil: only the order is known
+	return f.Err
+}
+
+// normal makes unknown of an outcome that is not given.
+func (o Outcome) normal(f *catalog.Fields) Outcome {
+	if o = cmp.Or(o, Unknown); o != Unknown && !o.Known() {
+		f.Fail("unknown outcome %.40q: want success, failure or unknown", string(o))
+	}
+	return o
 }
 
 // Validate reports an episode from the future: more than [maxAhead] after now. An episode without a

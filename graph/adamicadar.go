@@ -53,9 +53,6 @@ type Scratch struct {
 	sum  []float64
 	seen []uint64
 	busy bool
-
-	byDegree []int32  // neighbours, hubs last
-	few      []Scored // who can still be among the best
 }
 
 // AdamicAdarFrom calls visit for every node v ≠ u that shares a neighbour with u, in increasing

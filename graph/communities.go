@@ -24,11 +24,6 @@ func Communities(g *Graph, resolution float64) (label []int32) {
 	for v := range l.member {
 		l.member[v] = int32(v)
 	}
-	return l.run(g, base, nodes)
-}
-
-// run improves l.member and returns the communities of all nodes of g.
-func (l *leiden) run(g *Graph, base *level, nodes []int32) (label []int32) {
 	const passes = 2
 	for range passes {
 		if base.total > 0 {

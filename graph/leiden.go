@@ -18,7 +18,6 @@ type leiden struct {
 	at      []int32    // node of the present level that holds a node of the first
 	above   [2][]int32 // communities of the nodes of a level and of the next
 	levels  []*level   // above the first, of the pass before
-	walked  int        // edges seen from one end, in all
 }
 
 // A cell is what is asked of a community while a node is placed: the weight between the two, and
@@ -143,7 +142,6 @@ func (l *leiden) move(g *level, community []int32) {
 		waiting[v] = false
 
 		row := g.row(v)
-		l.walked += len(row)
 		touched := l.gather(row, community)
 		own, k := community[v], g.degree[v]
 		ks := float64(k * scale)
@@ -197,7 +195,6 @@ func (l *leiden) move(g *level, community []int32) {
 // It leaves the parts in l.part, numbered by first member, and returns how many there are.
 func (l *leiden) refine(g *level, community []int32) int32 {
 	n := int32(g.n)
-	l.walked += 2 * len(g.ties)
 	part, inside, cells := l.part[:n], l.inner[:n], l.cells[:n]
 	clear(cells)
 	scale := l.gamma / g.total
@@ -257,7 +254,6 @@ func (l *leiden) refine(g *level, community []int32) int32 {
 // aggregate makes one node of each part, in a, which may have been used before. Weights inside a
 // part vanish from the rows and stay in the degrees.
 func (l *leiden) aggregate(g *level, part []int32, parts int32, a *level) {
-	l.walked += len(g.ties)
 	members, next := l.queue[:g.n], l.room[:parts]
 	clear(next)
 	for _, c := range part {

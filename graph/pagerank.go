@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"runtime"
@@ -18,22 +19,10 @@ type PageRankOptions struct {
 
 // withDefaults fills in zeros first, so that only values that were given can be wrong.
 func (o PageRankOptions) withDefaults() (PageRankOptions, error) {
-	if o.Damping == 0 {
-		o.Damping = 0.85
-	}
-	if o.Tolerance == 0 {
-		o.Tolerance = 1e-10
-	}
-	if o.MaxSweeps == 0 {
-		o.MaxSweeps = 200
-	}
-	switch {
-	case !(o.Damping > 0 && o.Damping < 1): // NaN too
-		return o, fmt.Errorf("PageRank: damping %v is not between 0 and 1", o.Damping)
-	case !(o.Tolerance > 0) || math.IsInf(o.Tolerance, 1):
-		return o, fmt.Errorf("PageRank: tolerance %v is not a positive number", o.Tolerance)
-	case o.MaxSweeps < 0:
-		return o, fmt.Errorf("PageRank: %d sweeps", o.MaxSweeps)
+	o = PageRankOptions{cmp.Or(o.Damping, 0.85), cmp.Or(o.Tolerance, 1e-10), cmp.Or(o.MaxSweeps, 200)}
+	if !(o.Damping > 0 && o.Damping < 1) || !(o.Tolerance > 0) || math.IsInf(o.Tolerance, 1) || o.MaxSweeps < 0 { // NaN too
+		return o, fmt.Errorf("PageRank: damping %v is not between 0 and 1, or tolerance %v or %d sweeps not positive",
+			o.Damping, o.Tolerance, o.MaxSweeps)
 	}
 	return o, nil
 }
@@ -60,7 +49,7 @@ type Ranking struct {
 // the ranks are carried on in the direction in which they move ([acceleration]), which saves a
 // third of the sweeps; the last step is always a sweep, so what [Ranking] says of the error holds.
 //
-// A sweep reads 12 bytes per edge, and the ranks take 32 bytes per node of room, 36 from 32,768 nodes on.
+// A sweep reads 12 bytes per edge, and the ranks take 32 bytes per node of room.
 func PageRank(g *Graph, o PageRankOptions) (Ranking, error) {
 	scale := make([]float64, g.n)
 	for u := range int32(g.n) {
@@ -134,10 +123,7 @@ func pageRank(n int, start, from []int32, weight, scale []float64, o PageRankOpt
 	x := slices.Repeat([]float64{1 / float64(n)}, n)
 	s := &solution{x: x, start: start, from: from, weight: weight, scale: scale, damping: d, jump: jump}
 	s.faster = newAcceleration(n, d)
-	if narrows(n, scale) {
-		iterate(s, make([]float32, n), max(o.Tolerance, enough), o.MaxSweeps-1)
-	}
-	iterate(s, make([]float64, n), o.Tolerance, o.MaxSweeps)
+	s.iterate(o.Tolerance, o.MaxSweeps)
 	r := Ranking{Ranks: x, Sweeps: s.sweeps, Residual: s.residual}
 	sum := numeric.Sum(x)
 	for v := range x {
@@ -159,31 +145,18 @@ type solution struct {
 	residual    float64
 }
 
-// enough is how far single precision goes: it knows a rank to 6e-8 of it.
-const enough = 1e-6
-
-// narrows reports whether the first sweeps read ranks in single precision: where those in double
-// would leave the second cache, half as many bytes are most of the time of a sweep. What they leave
-// of an error the sweeps in double precision heal, of which the last one says how much is left.
-func narrows(n int, scale []float64) bool {
-	const cached = 1 << 15
-	if n < cached {
-		return false
-	}
-	return !slices.ContainsFunc(scale, func(s float64) bool { return s != 0 && !(s > 1e-20 && s < 1e20) })
-}
-
-// iterate sweeps until the ranks change by no more than tolerance. y has room for the ranks per unit
-// of weight, which a sweep reads in the order of the edges.
-func iterate[float float32 | float64](s *solution, y []float, tolerance float64, mostSweeps int) {
-	perUnit(s, y)
+// iterate sweeps until the ranks change by no more than tolerance. y are the ranks per unit of weight, which a sweep reads
+// in the order of the edges.
+func (s *solution) iterate(tolerance float64, mostSweeps int) {
+	y := make([]float64, len(s.x))
+	s.perUnit(y)
 	for first := true; s.sweeps < mostSweeps; first = false {
 		if !first && s.faster.carryOn(s.x, s.jump) {
-			perUnit(s, y)
+			s.perUnit(y)
 		}
 		s.sweeps++
 		runtime.Gosched()
-		num, den := sweep(s, y)
+		num, den := s.sweep(y)
 		if s.residual <= tolerance {
 			return
 		}
@@ -192,22 +165,15 @@ func iterate[float float32 | float64](s *solution, y []float, tolerance float64,
 }
 
 // perUnit fills in the ranks per unit of weight.
-func perUnit[float float32 | float64](s *solution, y []float) {
-	y = y[:len(s.x)]
-	if s.scale == nil {
-		for v, r := range s.x {
-			y[v] = float(r)
-		}
-		return
-	}
-	scale := s.scale[:len(s.x)]
-	for v, r := range s.x {
-		y[v] = float(float64(r * scale[v]))
+func (s *solution) perUnit(y []float64) {
+	copy(y, s.x)
+	for v, of := range s.scale {
+		y[v] *= of
 	}
 }
 
 // sweep is one sweep of Gauss-Seidel, and the sums that [acceleration.judge] needs of it.
-func sweep[float float32 | float64](s *solution, y []float) (num, den float64) {
+func (s *solution) sweep(y []float64) (num, den float64) {
 	change, sum := 0.0, 0.0
 	x, scale, before, y := s.x, s.scale, s.faster.step[:len(s.x)], y[:len(s.x)]
 	a := s.start[0]
@@ -218,21 +184,20 @@ func sweep[float float32 | float64](s *solution, y []float) (num, den float64) {
 		s0, s1 := 0.0, 0.0
 		i := 0
 		for ; i < len(us)-1; i += 2 {
-			s0 += float64(float64(y[us[i]]) * ws[i])
-			s1 += float64(float64(y[us[i+1]]) * ws[i+1])
+			s0 += float64(y[us[i]] * ws[i])
+			s1 += float64(y[us[i+1]] * ws[i+1])
 		}
 		if i < len(us) {
-			s0 += float64(float64(y[us[i]]) * ws[i])
+			s0 += float64(y[us[i]] * ws[i])
 		}
 		next := s.jump + float64(s.damping*(s0+s1))
 		step := next - x[v]
 		change += math.Abs(step)
 		sum += next
 		x[v] = next
+		y[v] = next
 		if scale != nil {
-			y[v] = float(float64(next * scale[v]))
-		} else {
-			y[v] = float(next)
+			y[v] *= scale[v]
 		}
 		difference := step - float64(before[v])
 		num += float64(step * difference)

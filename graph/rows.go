@@ -99,13 +99,6 @@ func (r *Rows) own(u int32) *row {
 	return *to
 }
 
-func (r *Rows) check(e Edge) error {
-	if err := check(e, r.n); err != nil {
-		return fmt.Errorf("graph: edge %d → %d, weight %v: %w", e.From, e.To, e.Weight, err)
-	}
-	return nil
-}
-
 // SetRow makes edges, all from u and in any order, the edges of u in place of those it had. Equal
 // pairs are added up as by [New]. It costs the edges of u, and the row of every node that becomes or
 // no longer is a target.
@@ -114,8 +107,8 @@ func (r *Rows) SetRow(u int32, edges []Edge) error {
 		return fmt.Errorf("graph: row of node %d, which is not one of the %d nodes", u, r.n)
 	}
 	for _, e := range edges {
-		if err := r.check(e); err != nil {
-			return err
+		if err := check(e, r.n); err != nil {
+			return fmt.Errorf("graph: edge %d → %d, weight %v: %w", e.From, e.To, e.Weight, err)
 		}
 		if e.From != u {
 			return fmt.Errorf("graph: edge %d → %d in the row of node %d", e.From, e.To, u)

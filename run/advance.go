@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// firstFailure is the first node of a scope, in order, that failed and may not.
-func (r *Run) firstFailure(scope int) (path, why string) {
-	for _, i := range r.plan.scopes[scope].order {
-		if n := r.status.Nodes[i]; n.State == NodeFailed && r.plan.nodes[i].task.OnError == "" {
-			return n.ID, n.Error
+// firstFailure is the first node of a scope, in order, that failed and may not, nil if there is none.
+func (p *Plan) firstFailure(nodes []Node, scope int) *Node {
+	for _, i := range p.scopes[scope].order {
+		if n := &nodes[i]; n.State == NodeFailed && p.nodes[i].task.OnError == "" {
+			return n
 		}
 	}
-	return "", ""
+	return nil
 }
 
 // settledScope reports whether every node of a scope is settled.
@@ -246,14 +246,8 @@ func (r *Run) passOver(i int) {
 func (r *Run) close(i, scope int) {
 	s := &r.status.Nodes[i]
 	s.DurationMS = r.opts.Now().Sub(s.StartedAt).Milliseconds()
-	if path, why := r.firstFailure(scope); path != "" {
-		kind := FailedTool
-		for _, n := range r.status.Nodes {
-			if n.ID == path {
-				kind = n.ErrorKind
-			}
-		}
-		s.State, s.ErrorKind, s.Error = NodeFailed, kind, fmt.Sprintf("%s: %s", path, why)
+	if n := r.plan.firstFailure(r.status.Nodes, scope); n != nil {
+		s.State, s.ErrorKind, s.Error = NodeFailed, n.ErrorKind, n.ID+": "+n.Error
 		return
 	}
 	out, err := r.outputOf(scope)

@@ -3,6 +3,8 @@ package run
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -78,36 +80,12 @@ func (e *CheckError) Error() string {
 	return strings.Join(all, "; ")
 }
 
-// matches reports whether the pattern, in which * stands for any run of characters, matches id.
-func matches(pattern, id string) bool {
-	head, rest, star := strings.Cut(pattern, "*")
-	if !star {
-		return pattern == id
-	}
-	if !strings.HasPrefix(id, head) {
-		return false
-	}
-	for id = id[len(head):]; ; {
-		part, tail, more := strings.Cut(rest, "*")
-		if !more {
-			return strings.HasSuffix(id, part)
-		}
-		i := strings.Index(id, part)
-		if i < 0 {
-			return false
-		}
-		id, rest = id[i+len(part):], tail
-	}
-}
-
-// Matches reports whether one of the patterns matches id.
+// Matches reports whether one of the patterns, in which * stands for any run of characters, matches id.
 func Matches(patterns []string, id string) bool {
-	for _, p := range patterns {
-		if matches(p, id) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		form := strings.ReplaceAll(regexp.QuoteMeta(p), `\*`, ".*")
+		return p == id || strings.Contains(p, "*") && regexp.MustCompile("(?s)^"+form+"$").MatchString(id)
+	})
 }
 
 // Asks says why a call of a tool needs a person's word, or nothing. What a server says of its own tools is

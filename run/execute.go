@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,21 +36,9 @@ func (o Options) filled() Options {
 	if o.Shown == nil {
 		o.Shown = func(intent string) string { return intent }
 	}
-	if o.Width <= 0 {
-		o.Width = 8
-	}
-	if o.Timeout <= 0 {
-		o.Timeout = 2 * time.Minute
-	}
-	if o.Tries <= 0 {
-		o.Tries = 3
-	}
-	if o.Backoff <= 0 {
-		o.Backoff = 200 * time.Millisecond
-	}
-	if o.Grace <= 0 {
-		o.Grace = 5 * time.Second
-	}
+	o.Width, o.Tries = cmp.Or(o.Width, 8), cmp.Or(o.Tries, 3)
+	o.Timeout, o.Backoff = cmp.Or(o.Timeout, 2*time.Minute), cmp.Or(o.Backoff, 200*time.Millisecond)
+	o.Grace = cmp.Or(o.Grace, 5*time.Second)
 	return o
 }
 
@@ -410,8 +399,8 @@ func (r *Run) finish(ctx context.Context) {
 	case r.canceling:
 		state = Canceled
 	default:
-		if path, why := r.firstFailure(0); path != "" {
-			state, s.Error = Failed, fmt.Sprintf("%s: %s", path, why)
+		if n := r.plan.firstFailure(s.Nodes, 0); n != nil {
+			state, s.Error = Failed, n.ID+": "+n.Error
 			break
 		}
 		output, err := r.outputOf(0)

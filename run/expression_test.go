@@ -44,22 +44,21 @@ func TestExpressions(t *testing.T) {
 		{source: "tasks.t1.reslt", wrong: "a task has result, state, error"},
 		{source: strings.Repeat("1+", 9000) + "1", wrong: "bytes, at most"},
 		{source: strings.Repeat("1+", 3000) + "1", wrong: "maximum allowed nodes"},
-		{source: "1 / 0", wrong: "no finite number"},
-		{source: "groupBy([1, 2], #)", wrong: "keys that are no strings"},
+		{source: "1 / 0", wrong: "is not JSON"},
+		{source: "groupBy([1, 2], [#])", wrong: "unhashable"},
+		{source: `uniq([1, 1])`, wrong: "unknown name uniq"},
 
 		{source: `"a" in params.words && !("z" in params.words) && "n" in params && 3 in 1..3 && 4 not in [1]`, want: "true"},
 		{source: `intent contains "it" && intent startsWith "find" && intent endsWith "it" && intent matches "^f.*t$"`, want: "true"},
 		{source: `[params.missing contains "a", params.missing matches "a", params.missing == nil, "b" matches params.words[1]]`, want: "[false,false,true,true]"},
 		{source: `[1 < 2, 1.5 <= 1, "b" > "a", 2 >= 2, 1 == 1.0, [1, "a"] == [1, "a"], {"a": 1} != {"a": 2}]`, want: "[true,false,true,true,true,true,true]"},
-		{source: `uniq([1, 1.0, "1", [1], [1], {"a": 1}, {"a": 1}, nil, nil, true])`, want: `[1,"1",[1],{"a":1},null,true]`},
 		{source: "max(params.n, 7) + min([4, 5]) + len(keys(params.deep))", want: "12"},
 		{source: "intent < 3", wrong: "mismatched types"},
 		{source: "params.words < 3", wrong: "invalid operation"},
 		{source: `params.n contains "a"`, wrong: "not string"},
-		{source: `intent matches "("`, wrong: "pattern"},
+		{source: `intent matches "("`, wrong: "regexp"},
 		{source: `intent matches params.words[0] + "("`, wrong: "pattern"},
 		{source: `intent matches "` + strings.Repeat("a{1000}", 200) + `"`, wrong: "the pattern is too large"},
-		{source: "uniq(3)", wrong: "takes a list"},
 	} {
 		x, err := compileExpression(tt.source, false)
 		var got json.RawMessage
@@ -133,10 +132,10 @@ func TestExpressionBombs(t *testing.T) {
 		"a large pattern":          "params.text matches '(?:a?){400}b'",
 		"a large pattern given":    "params.text matches params.pattern",
 		"patterns without an end":  "any(1..300000, 'a' matches '(?:a?){400}b' + string(#))",
-		"uniq of lists in a list":  "any(1..300000, len(uniq(params.list)) == 0)",
 		"a text put into capitals": "any(1..300000, upper(params.text) == '')",
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			x, err := compileExpression(source, false)
 			require.NoError(t, err, source)
 			env := testEnv()

@@ -15,10 +15,8 @@ func (p *Plan) Failure(s Status) Failure {
 	if s.State != Failed {
 		return ""
 	}
-	for _, i := range p.scopes[0].order {
-		if n := s.Nodes[i]; n.State == NodeFailed && p.nodes[i].task.OnError == "" {
-			return n.ErrorKind
-		}
+	if n := p.firstFailure(s.Nodes, 0); n != nil {
+		return n.ErrorKind
 	}
 	return FailedTool
 }

@@ -3,6 +3,7 @@ package run
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -95,41 +96,23 @@ func head(text, word string) bool {
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
+// stepForm is one step: .name, [0] or ["a name in JSON"].
+var stepForm = regexp.MustCompile(`^(?:\.([^.\[]+)|\[(\d{1,9})\]|\[("(?:[^"\\]|\\.)*")\])`)
+
 func parseStep(text string) (s step, rest string, err error) {
-	if text[0] == '.' {
-		end := strings.IndexAny(text[1:], ".[") + 1
-		if end == 0 {
-			end = len(text)
-		}
-		if end == 1 {
-			return s, "", fmt.Errorf("a name is missing after a dot")
-		}
-		return step{text[1:end], -1}, text[end:], nil
+	m := stepForm.FindStringSubmatch(text)
+	s = step{"", -1}
+	switch {
+	case m == nil:
+		return s, "", fmt.Errorf("%.20q is no step into a value: .name, [0] or [\"name\"]", text)
+	case m[1] != "":
+		s.name = m[1]
+	case m[2] != "":
+		s.index, err = strconv.Atoi(m[2])
+	default:
+		err = json.Unmarshal([]byte(m[3]), &s.name)
 	}
-	if strings.HasPrefix(text, `["`) {
-		for end := 2; end < len(text); end++ {
-			if text[end] == '\\' {
-				end++
-				continue
-			}
-			if text[end] != '"' {
-				continue
-			}
-			var name string
-			if json.Unmarshal([]byte(text[1:end+1]), &name) != nil || !strings.HasPrefix(text[end+1:], "]") {
-				break
-			}
-			return step{name, -1}, text[end+2:], nil
-		}
-		return s, "", fmt.Errorf(`a name in brackets is written ["name"]`)
-	}
-	end := strings.IndexByte(text, ']')
-	if text[0] == '[' && end > 1 {
-		if i, err := strconv.Atoi(text[1:end]); err == nil && i >= 0 && text[1] != '+' {
-			return step{"", i}, text[end+1:], nil
-		}
-	}
-	return s, "", fmt.Errorf("%.20q is no step into a value: .name, [0] or [\"name\"]", text)
+	return s, text[len(m[0]):], err
 }
 
 func (s step) String() string {

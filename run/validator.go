@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
+	"reflect"
 	"strings"
 	"sync"
 
@@ -58,110 +58,55 @@ func newValidator(text json.RawMessage, pointer string) (v *Validator, err error
 	if err != nil {
 		return nil, fmt.Errorf("the schema is no JSON: %w", err)
 	}
-	if strange(doc, 0) {
-		return nil, errTooComplex
-	}
 	v = new(Validator)
 	c := jsonschema.NewCompiler()
 	c.UseLoader(jsonschema.SchemeURLLoader{}) // else a reference could read any file here
-	for weight := range countSteps(doc, asSchema, map[int]bool{}) {
-		c.RegisterFormat(&jsonschema.Format{Name: stepFormat(weight), Validate: func(any) error {
-			if v.steps += weight; v.steps > mostSteps {
-				panic(errTooComplex)
-			}
-			return nil
-		}})
-	}
-	c.AssertFormat()
 	if err := c.AddResource(schemaURL, doc); err != nil {
 		return nil, fmt.Errorf("the schema cannot be read: %w", err)
 	}
 	if v.root, err = c.Compile(schemaURL + "#" + pointer); err != nil {
 		return nil, fmt.Errorf("the schema cannot be read: %w", err)
 	}
+	v.count(reflect.ValueOf(v.root), map[*jsonschema.Schema]bool{})
 	return v, nil
 }
 
-// The library has no limit on what it does, but it asks a format before it goes into the parts of a schema.
-// So every schema in the document gets a format of ours, which counts; formats of its own are not checked,
-// as the standard has it.
-func stepFormat(weight int) string { return fmt.Sprintf("waymark-step-%d", weight) }
-
-type position uint8
-
-const (
-	asSchema position = iota // an object is a schema
-	asNames                  // an object holds schemas by name
-	asValue                  // plain data
-)
-
-func under(p position, key string) position {
-	switch {
-	case p == asNames:
-		return asSchema
-	case p == asValue, slices.Contains(plainKeys, key):
-		return asValue
-	case slices.Contains(nameKeys, key):
-		return asNames
-	}
-	return asSchema
-}
-
-var (
-	plainKeys = []string{"const", "enum", "default", "examples", "example", "required", "type", "dependentRequired", "$vocabulary"}
-	nameKeys  = []string{"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"}
-)
-
-// countSteps puts the counting format into all schemas of a document. It collects their weights: one for the
-// schema itself, one for each alternative that is tried.
-func countSteps(doc any, p position, weights map[int]bool) map[int]bool {
-	switch v := doc.(type) {
-	case []any:
-		for _, e := range v {
-			countSteps(e, p, weights)
+// count has every schema that can be reached from a compiled one counted when it is applied: the library has no limit on
+// what it does, but it asks a format before it goes into the parts of a schema. So every schema gets a format of ours, and
+// formats of its own are not checked, as the standard has it. A schema weighs one, and one for each alternative.
+func (v *Validator) count(at reflect.Value, seen map[*jsonschema.Schema]bool) {
+	switch at.Kind() {
+	case reflect.Interface, reflect.Pointer:
+		s, isSchema := at.Interface().(*jsonschema.Schema)
+		if at.IsNil() || isSchema && seen[s] {
+			return
 		}
-	case map[string]any:
-		if p == asValue {
-			break
-		}
-		weight := 1
-		for key, e := range v {
-			countSteps(e, under(p, key), weights)
-			if list, ok := e.([]any); ok && p == asSchema {
-				weight += len(list)
-			}
-		}
-		if p == asSchema {
-			v["format"] = stepFormat(weight)
-			weights[weight] = true
-		}
-	}
-	return weights
-}
-
-// strange reports what would escape the count: references into plain data, schemas nested too deep.
-func strange(doc any, depth int) bool {
-	if depth > 2*catalog.MaxSchemaDepth {
-		return true
-	}
-	switch v := doc.(type) {
-	case []any:
-		return slices.ContainsFunc(v, func(e any) bool { return strange(e, depth+1) })
-	case map[string]any:
-		for key, e := range v {
-			if ref, ok := e.(string); ok && (key == "$ref" || key == "$dynamicRef" || key == "$recursiveRef") {
-				for part := range strings.SplitSeq(ref, "/") {
-					if slices.Contains(plainKeys, part) {
-						return true
-					}
+		if isSchema {
+			seen[s] = true
+			weight := 1 + len(s.AllOf) + len(s.AnyOf) + len(s.OneOf)
+			s.Format = &jsonschema.Format{Validate: func(any) error {
+				if v.steps += weight; v.steps > mostSteps {
+					panic(errTooComplex)
 				}
-			}
-			if strange(e, depth+1) {
-				return true
+				return nil
+			}}
+		}
+		v.count(at.Elem(), seen)
+	case reflect.Struct:
+		for i := range at.NumField() {
+			if at.Type().Field(i).IsExported() {
+				v.count(at.Field(i), seen)
 			}
 		}
+	case reflect.Slice:
+		for i := range at.Len() {
+			v.count(at.Index(i), seen)
+		}
+	case reflect.Map:
+		for it := at.MapRange(); it.Next(); {
+			v.count(it.Value(), seen)
+		}
 	}
-	return false
 }
 
 // Mismatch says what of a value does not fit a schema: where, and why.

@@ -41,11 +41,10 @@ func TestSchemaChecks(t *testing.T) {
 }
 
 func TestSchemasThatCannotBeRead(t *testing.T) {
-	deep := strings.Repeat(`{"not":`, 200) + `{}` + strings.Repeat(`}`, 200)
 	for name, schema := range map[string]string{
 		"no JSON": `{`, "remote": `{"$ref":"https://example.org/schema.json"}`, "a file": `{"$ref":"file:///etc/passwd"}`,
-		"wrong keyword": `{"type":"thing"}`, "missing definition": `{"$ref":"#/$defs/none"}`, "deep": deep,
-		"too long": `{"description":"` + strings.Repeat("x", 70_000) + `"}`, "reference into data": `{"default":{"type":"null"},"$ref":"#/default"}`,
+		"wrong keyword": `{"type":"thing"}`, "missing definition": `{"$ref":"#/$defs/none"}`,
+		"too long":           `{"description":"` + strings.Repeat("x", 70_000) + `"}`,
 		"regular expression": `{"pattern":"("}`,
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -110,7 +110,6 @@ type CouncilResult struct {
 	Reviews    []ReadReview     `json:"reviews"`    // in the order of the input
 	Mismatches []TotalMismatch  `json:"mismatches"` // reported totals that differ from the computed ones
 	Holistic   *HolisticRanking `json:"holistic"`   // null if no review has a holistic score
-	Votes      Votes            `json:"votes"`
 	Metrics    CouncilMetrics   `json:"metrics"`
 }
 

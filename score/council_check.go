@@ -33,8 +33,8 @@ func (in *CouncilInput) check() error {
 		AtMost("responses", len(in.Responses), maxResponses), AtMost("reviews", len(in.Reviews), maxReviews)); err != nil {
 		return err
 	}
-	err := cmp.Or(distinct("responses", "id", "is also the id of", in.Responses, func(r Response) string { return r.ID }),
-		distinct("reviews", "reviewer", "has another review,", in.Reviews, func(r Review) string { return r.Reviewer }))
+	err := cmp.Or(Distinct("responses", "id", in.Responses, maxName, func(r Response) string { return r.ID }),
+		Distinct("reviews", "reviewer", in.Reviews, maxName, func(r Review) string { return r.Reviewer }))
 	bytes := 0
 	for i, r := range in.Responses {
 		bytes += len(r.Text)
@@ -50,20 +50,6 @@ func (in *CouncilInput) check() error {
 		err = cmp.Or(err, r.check(fmt.Sprintf("reviews[%d].", i), in.Responses))
 	}
 	return err
-}
-
-// distinct checks the names of the elements of a list.
-func distinct[T any](list, field, clash string, elements []T, name func(T) string) error {
-	for i, e := range elements {
-		place := fmt.Sprintf("%s[%d].%s", list, i, field)
-		if err := CheckName(place, name(e), maxName); err != nil {
-			return err
-		}
-		if j := slices.IndexFunc(elements, func(other T) bool { return name(other) == name(e) }); j < i {
-			return Refuse(place, "%s %s %s[%d]", quoted(name(e)), clash, list, j)
-		}
-	}
-	return nil
 }
 
 // check checks labels and the range of scores. Names of answers are resolved, and checked, when the review

@@ -232,7 +232,7 @@ func ScoreCouncil(in CouncilInput) (CouncilResult, error) {
 			append([]string{}, v.own...), append([]string{}, v.problems...)})
 		res.Mismatches = append(res.Mismatches, v.totals...)
 	}
-	res.Votes, res.Metrics = p.independence(), p.metrics(res.Ranking)
+	res.Metrics = p.metrics(res.Ranking)
 	return res, nil
 }
 

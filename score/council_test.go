@@ -399,7 +399,7 @@ func TestInputsThatCannotBeTaken(t *testing.T) {
 		},
 		"responses[0].author: 257 bytes are more than 256":                    func(in *CouncilInput) { in.Responses[0].Author = strings.Repeat("a", 257) },
 		"reviews[0].reviewer: is required":                                    func(in *CouncilInput) { in.Reviews[0].Reviewer = " " },
-		`reviews[1].reviewer: "r" has another review, reviews[0]`:             func(in *CouncilInput) { in.Reviews = append(in.Reviews, Review{Reviewer: "r"}) },
+		`reviews[1].reviewer: "r" is also the reviewer of reviews[0]`:         func(in *CouncilInput) { in.Reviews = append(in.Reviews, Review{Reviewer: "r"}) },
 		"reviews[0].raw: 262145 bytes are more than 262144":                   func(in *CouncilInput) { in.Reviews[0].Raw = strings.Repeat("r", 262145) },
 		`reviews[0].evaluations: "z" is no response`:                          func(in *CouncilInput) { in.Reviews[0].Evaluations["z"] = eval("8 8 8 8 8") },
 		`reviews[0].ranking: "z" is no response`:                              func(in *CouncilInput) { in.Reviews[0].Ranking = []string{"z"} },

@@ -69,7 +69,7 @@ func TestCustomRefuses(t *testing.T) {
 		{"broken", CustomRequest{Source: "id: x", Items: good}, "definition: rubric \"x\": dimensions: there is none"},
 		{"no items", CustomRequest{Source: custom}, "items: is required"},
 		{"no id", CustomRequest{Source: custom, Items: []Item{{}}}, "items[0].id: is required"},
-		{"twice", CustomRequest{Source: custom, Items: append(good, good...)}, "items[1].id: is also the id of items[0]"},
+		{"twice", CustomRequest{Source: custom, Items: append(good, good...)}, `items[1].id: "a" is also the id of items[0]`},
 		{"missing", CustomRequest{Source: custom, Items: []Item{{ID: "a", Scores: scores(`{"accuracy":8}`)}}}, "items[0].scores.style: the score is missing"},
 		{"null where it always applies", CustomRequest{Source: custom, Items: []Item{{ID: "a", Scores: scores(`{"accuracy":null,"style":1}`)}}}, "items[0].scores.accuracy: always applies"},
 		{"weights", CustomRequest{Source: custom, Items: good, Weights: map[string]Decimal{"accuracy": 1}}, "weights: "},

@@ -178,7 +178,7 @@ func TestRefusedRequests(t *testing.T) {
 	}{
 		{"none", HypothesisRequest{}, "hypotheses: is required"},
 		{"no id", HypothesisRequest{Hypotheses: []Hypothesis{{Scores: good}}}, "hypotheses[0].id: is required"},
-		{"id twice", HypothesisRequest{Hypotheses: []Hypothesis{{ID: "a", Scores: good}, {ID: "a", Scores: good}}}, "hypotheses[1].id: is also the id of hypotheses[0]"},
+		{"id twice", HypothesisRequest{Hypotheses: []Hypothesis{{ID: "a", Scores: good}, {ID: "a", Scores: good}}}, `hypotheses[1].id: "a" is also the id of hypotheses[0]`},
 		{"missing", HypothesisRequest{Hypotheses: []Hypothesis{{ID: "a", Scores: good}, {ID: "b", Scores: without}}}, "hypotheses[1].scores.novelty: the score is missing"},
 		{"unknown", HypothesisRequest{Hypotheses: []Hypothesis{{ID: "a", Scores: more}}}, "hypotheses[0].scores.charm: there is no such dimension"},
 		{"both spellings", HypothesisRequest{Hypotheses: []Hypothesis{{ID: "a", Scores: both}}}, "hypotheses[0].scores.connection_validity: is given twice"},

@@ -183,7 +183,7 @@ func (s *Scorer) scoreBatch(ctx context.Context, b batch) (Answer, error) {
 	if err != nil {
 		return Answer{}, Within("weights", err)
 	}
-	if err := DistinctIDs(b.field, b.items, func(it item) string { return it.ID }); err != nil {
+	if err := Distinct(b.field, "id", b.items, maxName, func(it item) string { return it.ID }); err != nil {
 		return Answer{}, err
 	}
 	for i := range b.items {

@@ -35,60 +35,22 @@ func Objects(text string) []json.RawMessage {
 			break
 		}
 		text = text[begin:]
-		end, read := closing(text)
-		if left -= read; end == 0 {
-			text = text[1:]
-			continue
-		}
-		left -= 2 * end // parsed as it is, and mended
-		mended, _ := Mend(text[:end])
-		object, repeated := compact(text[:end])
-		if object == nil && !repeated {
-			object, repeated = compact(mended)
-		}
-		if object != nil {
-			objects = append(objects, object)
-		}
-		if object == nil && !repeated {
-			end = 1 // an inner object may be valid
+		mended, closed, _ := mend(text, false)
+		left -= 2 * len(mended) // parsed, too
+		end := 1                // an inner object may be valid
+		if closed {
+			object := jsontext.Value(mended)
+			err := object.Compact(jsontext.AllowDuplicateNames(false))
+			if err == nil {
+				objects = append(objects, json.RawMessage(object))
+			}
+			if err == nil || errors.Is(err, jsontext.ErrDuplicateName) {
+				end = len(mended)
+			}
 		}
 		text = text[end:]
 	}
 	return objects
-}
-
-// compact returns valid JSON without white space, nil for anything else.
-func compact(text string) (object json.RawMessage, repeated bool) {
-	v := jsontext.Value(text)
-	err := v.Compact(jsontext.AllowDuplicateNames(false))
-	if err != nil {
-		return nil, errors.Is(err, jsontext.ErrDuplicateName)
-	}
-	return json.RawMessage(v), false
-}
-
-// closing returns the length of text up to the bracket that closes the first one, 0 if there is none, and the number
-// of bytes read.
-func closing(text string) (end, read int) {
-	depth := 0
-	for i := 0; i < len(text); {
-		switch text[i] {
-		case '{', '[':
-			if depth++; depth > maxNested {
-				return 0, i
-			}
-		case '}', ']':
-			if depth--; depth == 0 {
-				return i + 1, i + 1
-			}
-		}
-		n := token(text[i:])
-		if text[i] == '"' && n == 1 {
-			break // a string without an end
-		}
-		i += n
-	}
-	return 0, len(text)
 }
 
 // token returns the length of the string or comment that text begins with, 1 for any other byte, also for a string or
@@ -124,8 +86,13 @@ type Repair struct {
 // Mend replaces additions to JSON by spaces, so that offsets stay: comments, commas before a closing bracket, invisible
 // characters outside of strings, and control characters such as line breaks in strings. Repairs are in the order found.
 func Mend(text string) (string, []Repair) {
-	out := []byte(text)
-	var repairs []Repair
+	mended, _, repairs := mend(text, true)
+	return mended, repairs
+}
+
+// mend mends the whole text, or what it has up to the bracket that closes the first one. closed is false if there is none.
+func mend(text string, whole bool) (mended string, closed bool, repairs []Repair) {
+	var out []byte
 	blank := func(from, n int, what string) {
 		for i := from; i < from+n; i++ {
 			if out[i] != '\n' || what == "line breaks inside a text" {
@@ -134,10 +101,11 @@ func Mend(text string) (string, []Repair) {
 		}
 		repairs = append(repairs, Repair{from, what})
 	}
-	comma := -1 // offset of a comma without a value after it
-	for i := 0; i < len(text); {
+	comma, depth := -1, 0 // offset of a comma without a value after it
+	for i := 0; i < len(text) && (whole || !closed); i = len(out) {
 		c, width := utf8.DecodeRuneInString(text[i:])
 		n := max(token(text[i:]), width)
+		out = append(out, text[i:i+n]...)
 		switch {
 		case strings.ContainsRune(" \t\r\n", c):
 		case c == '"':
@@ -159,9 +127,18 @@ func Mend(text string) (string, []Repair) {
 			}
 			comma = -1
 		}
-		i += n
+		switch c {
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+			closed = depth == 0
+		}
+		if !whole && (depth > maxNested || c == '"' && n == 1) { // a string without an end
+			break
+		}
 	}
-	return string(out), repairs
+	return string(out), closed, repairs
 }
 
 // read returns the last object of text that the question accepts. The last one, because models think aloud and may

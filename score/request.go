@@ -33,21 +33,18 @@ func Within(place string, err error) error {
 	return &RequestError{place, err.Error()}
 }
 
-// DistinctIDs refuses an absent list, and elements without an id of their own.
-func DistinctIDs[T any](field string, list []T, id func(T) string) error {
-	if list == nil {
-		return Refuse(field, "is required")
-	}
-	seen := make(map[string]int, len(list))
-	for i, x := range list {
-		place := fmt.Sprintf("%s[%d].id", field, i)
-		if id(x) == "" {
-			return Refuse(place, "is required")
+// Distinct checks the names of the elements of a list by [CheckName]: no two are equal.
+func Distinct[T any](list, field string, elements []T, limit int, name func(T) string) error {
+	first := make(map[string]int, len(elements))
+	for i, e := range elements {
+		place := fmt.Sprintf("%s[%d].%s", list, i, field)
+		if err := CheckName(place, name(e), limit); err != nil {
+			return err
 		}
-		if first, twice := seen[id(x)]; twice {
-			return Refuse(place, "is also the id of %s[%d]", field, first)
+		if j, twice := first[name(e)]; twice {
+			return Refuse(place, "%s is also the %s of %s[%d]", quoted(name(e)), field, list, j)
 		}
-		seen[id(x)] = i
+		first[name(e)] = i
 	}
 	return nil
 }

@@ -47,26 +47,18 @@ const (
 // same degrees (Horn, "A rationale and test for the number of factors in factor analysis", 1965),
 // and the clusters with the largest modularity are taken if it is clearly larger.
 //
-// If the gap says more, but the spectrum is complete (H has no more than KMax singular values), it may
+// If the gap says more, but the spectrum is complete (H has no more than 64 singular values), it may
 // be the one behind the last value, or one near it: that is about the rank of H, and gives every
 // capability a cluster of its own. Then every k is tried, and the clusters with the largest modularity
 // are taken.
 func (s *spectrum) choose(H Matrix, r *Result) clustering {
 	if s.o.K > 0 {
 		r.Vectors = s.converge(func() int { return s.o.K })
-		e := s.embed(r.Vectors)
-		if s.o.Keep {
-			r.Leading = e.keep(H)
-		}
-		if len(H.Weight) > s.o.Search {
-			e.last = true
-			s.end()
-		}
-		return e.label(r.Vectors, unit, s.o, H)
+		return s.embed(r.Vectors).label(r.Vectors, unit, s.o, H)
 	}
 	// A Ritz value behind a gap that is not good yet may still rise to those before it.
 	s.converge(func() int { return eigengap(s.gaps()) + 1 })
-	r.Candidates = candidates(s.gaps())
+	r.Candidates = candidates(s.gaps(), false)
 	trivial := true
 	for _, t := range s.all[:min(r.Candidates[0].K, len(s.all))] {
 		trivial = trivial && t.at == 0
@@ -75,11 +67,12 @@ func (s *spectrum) choose(H Matrix, r *Result) clustering {
 	least := clearly // by how much the modularity of another k has to be larger than that of the first
 	switch {
 	case !trivial && len(s.all) < s.most():
-		r.Candidates = s.every(r.Candidates[0])
+		r.Candidates = candidates(s.gaps(), true)
 		tried, least = r.Candidates, 0
 	case trivial:
 		r.Noise = s.o.noise(H)
-		tried = s.above(r.Noise, &r.Candidates)
+		r.Candidates = candidates(s.above(r.Noise, r.Candidates[0].K), false)
+		tried = r.Candidates
 	}
 	if n := s.o.affordable(tried, H.Rows+H.Cols); n < len(tried) {
 		tried, r.Capped = tried[:n], true
@@ -90,9 +83,6 @@ func (s *spectrum) choose(H Matrix, r *Result) clustering {
 	}
 	most = s.converge(func() int { return most })
 	e := s.embed(most)
-	if s.o.Keep {
-		r.Leading = e.keep(H)
-	}
 	var first, best clustering
 	gaps := s.gaps()
 	for i := range tried {
@@ -109,22 +99,22 @@ func (s *spectrum) choose(H Matrix, r *Result) clustering {
 	return best
 }
 
-// within lowers KMax until the steps for so many values cost no more than o.Work, and sets MaxSteps.
+// within lowers kMax until the steps for so many values cost no more than o.Work, and sets MaxSteps.
 func (o Options) within(H Matrix) (Options, bool) {
 	capped := false
 	if o.MaxSteps > 0 {
 		return o, capped
 	}
-	o.MaxSteps = 64 + 8*cmp.Or(o.K, o.KMax)
+	o.MaxSteps = 64 + 8*cmp.Or(o.K, o.kMax)
 	if o.K > 0 {
 		return o, capped
 	}
 	const least = 8
 	// A step is two products, and at most about as many vectors as fit are orthogonalised twice.
 	side := float64(min(H.Rows, H.Cols))
-	for o.KMax > least && float64(o.MaxSteps)*(float64(2*len(H.Weight))+float64(4*side*float64(o.KMax))) > o.Work {
-		o.KMax = max(o.KMax/2, least)
-		o.MaxSteps = 64 + 8*o.KMax
+	for o.kMax > least && float64(o.MaxSteps)*(float64(2*len(H.Weight))+float64(4*side*float64(o.kMax))) > o.Work {
+		o.kMax = max(o.kMax/2, least)
+		o.MaxSteps = 64 + 8*o.kMax
 		capped = true
 	}
 	return o, capped
@@ -135,7 +125,7 @@ func (o Options) within(H Matrix) (Options, bool) {
 func (o Options) affordable(candidates []Candidate, n int) int {
 	left := o.Work / 2
 	for i, c := range candidates {
-		rounds := float64(o.Restarts*iterations*min(n, sampled)) + float64(polish*float64(n))
+		rounds := float64(restarts*iterations*min(n, sampled)) + float64(polish*float64(n))
 		if left -= float64(rounds * float64(c.K*c.K)); i > 0 && left < 0 {
 			return i
 		}
@@ -143,42 +133,31 @@ func (o Options) affordable(candidates []Candidate, n int) int {
 	return len(candidates)
 }
 
-// candidates are the first largest gap and the next largest ones.
-func candidates(gaps []float64) []Candidate {
+// candidates are the first largest gap and the next largest ones, or all others, rising: if the work ends early, the
+// costly ones are left out.
+func candidates(gaps []float64, all bool) []Candidate {
 	first := eigengap(gaps)
-	var others []Candidate
+	list := []Candidate{{K: first, Gap: gaps[first-1]}}
 	for i, gap := range gaps {
 		if i+1 != first {
-			others = append(others, Candidate{K: i + 1, Gap: gap})
+			list = append(list, Candidate{K: i + 1, Gap: gap})
 		}
 	}
-	slices.SortStableFunc(others, func(a, b Candidate) int { return cmp.Compare(b.Gap, a.Gap) })
-	return append([]Candidate{{K: first, Gap: gaps[first-1]}}, others[:min(alternatives, len(others))]...)
-}
-
-// every returns the candidate first, then all other k, rising: if the work ends early, the costly ones
-// are left out.
-func (s *spectrum) every(first Candidate) []Candidate {
-	all := []Candidate{first}
-	for i, gap := range s.gaps() {
-		if i+1 != first.K {
-			all = append(all, Candidate{K: i + 1, Gap: gap})
-		}
+	if !all {
+		slices.SortStableFunc(list[1:], func(a, b Candidate) int { return cmp.Compare(b.Gap, a.Gap) })
+		list = list[:min(1+alternatives, len(list))]
 	}
-	return all
+	return list
 }
 
-// above replaces the candidates by those of the gaps up to the last value above the noise.
-func (s *spectrum) above(noise float64, all *[]Candidate) []Candidate {
+// above are the gaps up to the last value above the noise, at least the first k.
+func (s *spectrum) above(noise float64, k int) []float64 {
 	n := 0
 	for n < len(s.all) && s.all[n].sigma > standing*noise {
 		n++
 	}
-	first := (*all)[0]
-	within := s.gaps()
-	within = within[:min(max(n, first.K), len(within))]
-	*all = candidates(within)
-	return *all
+	gaps := s.gaps()
+	return gaps[:min(max(n, k), len(gaps))]
 }
 
 // noise is the largest singular value, besides the first of each component, of a matrix with the

@@ -12,7 +12,6 @@ import (
 type embedding struct {
 	components
 	reached []bool
-	last    bool // it is used once more only, and may then be overwritten
 	n, k    int
 	x       []float64
 	sigma   []float64
@@ -71,10 +70,7 @@ const (
 // points are the first k components of each row. Where all rows are made as long, each vector is
 // weighted by its singular value, so that those near the noise count less.
 func (e embedding) points(k int, s scaling) points {
-	p := points{n: e.n, dim: k, x: e.x, squares: make([]float64, e.n)}
-	if !e.last || k < e.k {
-		p.x = make([]float64, e.n*k)
-	}
+	p := points{n: e.n, dim: k, x: make([]float64, e.n*k), squares: make([]float64, e.n)}
 	spread(e.n, 4096, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			x := p.at(i)
@@ -114,7 +110,7 @@ func (e embedding) label(k int, s scaling, o Options, H Matrix) clustering {
 	c := clustering{rows: unlabelled(H.Rows), cols: unlabelled(H.Cols)}
 	var labels []int32
 	if e.n > 0 {
-		labels = kmeans(e.points(k, s), k, o.Restarts, o.Seed)
+		labels = kmeans(e.points(k, s), k, o.Seed)
 	}
 	next, own := 0, int32(k)
 	for i, p := range e.parts {
@@ -142,34 +138,6 @@ type clustering struct {
 	rows, cols []int32
 	k          int
 	quality    float64
-}
-
-// Vectors are leading singular vectors by row and column of H: the K components of row i are
-// Rows[i*K:(i+1)*K], those of column j Cols[j*K:(j+1)*K].
-type Vectors struct {
-	K          int
-	Rows, Cols []float64
-}
-
-// keep returns all vectors of an embedding.
-func (e embedding) keep(H Matrix) *Vectors {
-	v := &Vectors{K: e.k, Rows: make([]float64, H.Rows*e.k), Cols: make([]float64, H.Cols*e.k)}
-	next := 0
-	for c, p := range e.parts {
-		if !e.reached[c] {
-			continue
-		}
-		for _, side := range []struct {
-			of []int32
-			x  []float64
-		}{{p.rows, v.Rows}, {p.cols, v.Cols}} {
-			for _, id := range side.of {
-				copy(side.x[int(id)*e.k:(int(id)+1)*e.k], e.x[next*e.k:])
-				next++
-			}
-		}
-	}
-	return v
 }
 
 // canonicalBoth numbers the labels of rows and columns together.

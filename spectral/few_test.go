@@ -71,7 +71,7 @@ func TestFewCapabilitiesWithStrayUses(t *testing.T) {
 	}
 }
 
-// The most that trying every k costs: as many capabilities as KMax allows, each tool in two of them at random.
+// The most that trying every k costs: 64 capabilities, each tool in two of them at random.
 func BenchmarkClusterFewCapabilities(b *testing.B) {
 	const tools, capabilities = 2000, 63
 	r := rand.New(rand.NewPCG(1, 1))

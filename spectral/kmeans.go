@@ -31,12 +31,12 @@ const (
 // Vassilvitskii, 2007), each from random numbers of its own, so that they can run side by side;
 // the one with the least sum of squared distances wins, between equals the one whose labels
 // compare smaller.
-func kmeans(p points, k, restarts int, seed uint64) []int32 {
+func kmeans(p points, k int, seed uint64) []int32 {
 	sample := p
 	if p.n > sampled {
 		sample = draw(p, sampled, rand.New(rand.NewPCG(seed, math.MaxUint64)))
 	}
-	starts := make([]*lloyd, max(restarts, 1))
+	starts := make([]*lloyd, restarts)
 	spread(len(starts), 1, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			starts[i] = newLloyd(sample, seeds(sample, k, rand.New(rand.NewPCG(seed, math.MaxUint64-1-uint64(i)))))

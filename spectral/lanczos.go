@@ -20,14 +20,12 @@ type triplet struct{ sigma, residual float64 }
 //
 // It can be continued, and begins with a random vector. Where the space closes (β = 0), a new
 // random vector orthogonal to all before opens the next one, so that singular values that repeat
-// are found as often as they occur. When V is full, its best vectors are kept and the rest given
-// up (see restart), so that memory is bounded.
+// are found as often as they occur. V has a vector for each step, at most 64 + 8·64 of them: 230 MB
+// where the smaller side is 50,000 long.
 type lanczos struct {
 	a       *twoSided
 	flipped bool // a is transposed
 	random  *rand.Rand
-	room    int // vectors that V may have
-	want    int // singular values that a restart must keep
 
 	alpha, beta []float64 // beta[j] couples V[j] to V[j+1], the last one V to next
 	V           [][]float64
@@ -39,14 +37,12 @@ type lanczos struct {
 	seen  []triplet // at the last check
 	moved int       // step at which one was last found elsewhere
 
-	u      []float64 // of the longer side, for products
-	spare  [][]float64
-	angles angles
+	u []float64 // of the longer side, for products
 }
 
 // newLanczos works on the shorter side of the matrix, where vectors are cheaper to keep orthogonal.
-func newLanczos(a *twoSided, want, room int, random *rand.Rand) *lanczos {
-	l := &lanczos{a: a, random: random, want: want, room: max(room, want+2)}
+func newLanczos(a *twoSided, random *rand.Rand) *lanczos {
+	l := &lanczos{a: a, random: random}
 	if a.cols > a.rows {
 		l.a, l.flipped = a.transposed(), true
 	}
@@ -71,18 +67,14 @@ func (l *lanczos) run(want, maxSteps int, tol float64, stop func() bool) {
 }
 
 // step adds one vector: w = AᵀA·v - β·v₋₁ - α·v. Rounding makes w lose orthogonality to earlier vectors over
-// time; angles estimates by how much, and only when it is too much is w made orthogonal to all of them, the
-// costly part.
+// time, so it is made orthogonal to all of them.
 func (l *lanczos) step() {
 	const nothing = 1e-12 // σ² ≤ 1, so this is absolute
-	if len(l.V) == l.room {
-		l.restart()
-	}
 	v := l.next
 	l.V = append(l.V, v)
 	l.steps++
 	j := len(l.V) - 1
-	w := l.vector()
+	w := make([]float64, l.a.cols)
 	l.a.times(v, l.u)
 	l.a.transposeTimes(l.u, w)
 	if j > 0 {
@@ -95,77 +87,14 @@ func (l *lanczos) step() {
 		l.beta, l.next, l.full = append(l.beta, 0), nil, true
 		return
 	}
+	orthogonalise(w, l.V)
 	beta := numeric.Norm(w)
-	if l.angles.grow(l.alpha, l.beta, beta, len(w)*len(l.V)) {
-		orthogonalise(w, l.V)
-		beta = numeric.Norm(w)
-	}
 	if beta > nothing {
 		scale(1/beta, w)
 	} else {
 		beta, w, l.closed = 0, fresh(l.a.cols, l.V, l.random), true
-		l.angles.clean()
 	}
 	l.beta, l.next = append(l.beta, beta), w
-}
-
-// vector is an array that a restart left, or a new one.
-func (l *lanczos) vector() []float64 {
-	if n := len(l.spare); n > 0 {
-		v := l.spare[n-1]
-		l.spare = l.spare[:n-1]
-		return v
-	}
-	return make([]float64, l.a.cols)
-}
-
-// restart replaces V by the space of its leading Ritz vectors (thick restart: Wu and Simon,
-// "Thick-restart Lanczos method for large symmetric eigenvalue problems", 2000). In the basis of
-// these vectors T is diagonal but for a last row, the coupling of each to next. Householder
-// reflections that leave next alone make it tridiagonal again, so that what follows is a
-// Lanczos step like any other.
-func (l *lanczos) restart() {
-	m := len(l.V)
-	keep := max(l.want+(m-l.want)/4, 1)
-	keep = min(keep, m-1)
-	lambda, z := tridiagonal(l.alpha, l.beta[:m-1])
-	T := make([][]float64, keep+1)
-	for i := range T {
-		T[i] = make([]float64, keep+1)
-	}
-	for i := range keep {
-		T[i][i] = lambda[i]
-		T[i][keep] = float64(l.beta[m-1] * z[i][m-1])
-		T[keep][i] = T[i][keep]
-	}
-	d, e := householder(T)
-	S := make([]float64, m*keep) // row t: the parts of V[t] in the new basis
-	for t := range m {
-		for r := range keep {
-			numeric.Axpy(z[r][t], T[r][:keep], S[t*keep:(t+1)*keep])
-		}
-	}
-	recombine(l.V, S, keep)
-	l.spare = append(l.spare, l.V[keep:]...)
-	l.V = l.V[:keep]
-	l.alpha, l.beta = d[:keep], e
-	orthogonalise(l.next, l.V)
-	scale(1/numeric.Norm(l.next), l.next)
-	l.angles.restarted(keep)
-}
-
-// recombine replaces basis[c], c < keep, by Σ_t S[t·keep+c]·basis[t], a few components at a time.
-func recombine(basis [][]float64, S []float64, keep int) {
-	spread(len(basis[0]), 256, func(lo, hi int) {
-		y := make([]float64, (hi-lo)*keep)
-		combine(y, basis, S, keep, lo, hi)
-		for c := range keep {
-			v := basis[c][lo:hi]
-			for i := range v {
-				v[i] = y[i*keep+c]
-			}
-		}
-	})
 }
 
 // combine adds Σ_t basis[t][i]·S[t] to the row y[i-lo], for lo ≤ i < hi; rows are k long.

@@ -30,25 +30,20 @@ type leadingOf struct {
 type spectrum struct {
 	components
 	o       Options
-	solvers []*lanczos  // of each component; nil without a leading value
+	solvers []*lanczos  // of each component
 	found   [][]triplet // of each solver
-	ended   int         // steps of solvers that are gone
 	all     []leadingOf // at most one more than the largest k asked for
 }
 
 // spectrum finds, roughly, the values that the choice of k needs.
 func (g components) spectrum(o Options) *spectrum {
-	const rough = 0.05 // an error in σ of at most that, in practice of its square
+	const rough = 0.05 // above the tolerance; an error in σ of at most that, in practice of its square
 	s := &spectrum{components: g, o: o, solvers: make([]*lanczos, len(g.parts)), found: make([][]triplet, len(g.parts))}
 	most := s.most()
-	for _, i := range g.byEntries() {
-		p := g.parts[i]
-		if s.sort(); len(s.all) == most && p.a.bound() < s.all[most-1].sigma {
-			continue // no value of this component is among the leading ones
-		}
+	for i, p := range g.parts {
 		random := rand.New(rand.NewPCG(o.Seed, uint64(i)))
-		s.solvers[i] = newLanczos(p.a, most, room(most, p.a), random)
-		s.run(i, most, max(rough, o.Tolerance))
+		s.solvers[i] = newLanczos(p.a, random)
+		s.run(i, most, rough)
 	}
 	s.sort()
 	return s
@@ -60,43 +55,7 @@ func (s *spectrum) run(i, want int, tol float64) {
 	s.found[i] = s.solvers[i].values(s.most())
 }
 
-// byEntries are the components, those with most entries first.
-func (g components) byEntries() []int {
-	order := make([]int, len(g.parts))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(i, j int) int {
-		return cmp.Compare(len(g.parts[j].a.byRow.Col), len(g.parts[i].a.byRow.Col))
-	})
-	return order
-}
-
-// bound is not less than any singular value: the root of the largest sums of a row and a column.
-func (a *twoSided) bound() float64 {
-	largest := func(m *Matrix) float64 {
-		most := 0.0
-		for i := range int32(m.Rows) {
-			sum := 0.0
-			_, weights := m.Row(i)
-			for _, x := range weights {
-				sum += x
-			}
-			most = max(most, sum)
-		}
-		return most
-	}
-	return math.Sqrt(largest(&a.byRow) * largest(&a.byCol))
-}
-
-func (s *spectrum) most() int { return cmp.Or(s.o.K, s.o.KMax) + 1 }
-
-// room is how many vectors a Lanczos may keep: 2k+24 are enough to converge well, more are kept
-// where they take little memory and spare restarts.
-func room(k int, a *twoSided) int {
-	const little = 96 << 20 / 8 // numbers in 96 MiB
-	return max(2*k+24, min(little/min(a.rows, a.cols), 1024))
-}
+func (s *spectrum) most() int { return cmp.Or(s.o.K, s.o.kMax) + 1 }
 
 // sort puts the values of all components into falling order. Values that differ by rounding only
 // stand in the order of components.
@@ -124,14 +83,14 @@ func (s *spectrum) converge(k func() int) int {
 		need, good := make([]int, len(s.solvers)), true
 		for _, t := range s.all[:min(k(), len(s.all))] {
 			need[t.part]++
-			good = good && t.residual <= s.o.Tolerance
+			good = good && t.residual <= tolerance
 		}
 		if good {
 			break
 		}
 		for i, n := range need {
 			if n > 0 {
-				s.run(i, n, s.o.Tolerance)
+				s.run(i, n, tolerance)
 			}
 		}
 		s.sort()
@@ -148,21 +107,13 @@ func (s *spectrum) residual(k int) float64 {
 	return most
 }
 
-// steps counts those of all solvers, also of those that were given up.
+// steps counts those of all solvers.
 func (s *spectrum) steps() int {
-	n := s.ended
+	n := 0
 	for _, l := range s.solvers {
-		if l != nil {
-			n += l.steps
-		}
+		n += l.steps
 	}
 	return n
-}
-
-// end gives up what the solvers hold: no more vectors are needed.
-func (s *spectrum) end() {
-	s.ended = s.steps()
-	clear(s.solvers)
 }
 
 // sigma returns the values.

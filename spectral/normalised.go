@@ -2,7 +2,6 @@ package spectral
 
 import (
 	"math"
-	"slices"
 
 	"waymark/internal/sparse"
 )
@@ -51,10 +50,6 @@ func normalised(H Matrix, tau float64) components {
 	var g components
 	local := make([]int32, H.Cols) // number of a column within its component
 	for _, p := range connected(H, weight, rowDegree, colCount, colRow) {
-		if len(p.rows)+len(p.cols) > many {
-			byLength(p.rows, rowCount)
-			byLength(p.cols, colCount)
-		}
 		for j, c := range p.cols {
 			local[c] = int32(j)
 		}
@@ -83,27 +78,6 @@ func members(of []float64, ids []int32) []float64 {
 		out[i] = of[id]
 	}
 	return out
-}
-
-// many rows and columns are worth sorting: products with rows of equal length one after another
-// take two thirds of the time, as the processor foresees where each ends.
-const many = 1 << 13
-
-// byLength sorts ids, which rise, by the number of their entries, which start counts up.
-func byLength(ids, start []int32) {
-	at := []int32{0}
-	length := func(id int32) int { return int(start[id+1] - start[id]) }
-	for _, id := range ids {
-		for len(at) < length(id)+2 {
-			at = append(at, 0)
-		}
-		at[length(id)+1]++
-	}
-	sparse.Accumulate(at)
-	for _, id := range slices.Clone(ids) {
-		ids[at[length(id)]] = id
-		at[length(id)]++
-	}
 }
 
 // invert turns degrees d into (d + τ·mean)^-½; those of 0 stay 0.

@@ -1,86 +1,10 @@
 package spectral
 
 import (
-	"math"
 	"math/rand/v2"
 
 	"waymark/internal/numeric"
 )
-
-// angles estimates how far the basis of a Lanczos has turned from orthogonal, by the recurrence
-// that rounding errors follow (Simon, "The Lanczos algorithm with partial reorthogonalization",
-// 1984). With ω(j,k) the cosine of the vectors j and k,
-//
-//	β_j·ω(j+1,k) = β_k·ω(j,k+1) + (α_k-α_j)·ω(j,k) + β_k-1·ω(j,k-1) - β_j-1·ω(j-1,k) ± rounding
-//
-// Only when some cosine is too large is the new vector orthogonalised, and the one after it, which
-// cosines enter too. That is every tenth vector or so instead of each one.
-type angles struct {
-	now, before []float64 // ω(j,·) and ω(j-1,·)
-	again       int       // so many more vectors are orthogonalised whatever the estimate
-}
-
-const (
-	perStep = 1e-15
-	turned  = 1e-6 // values are then right to its square, vectors to itself
-	little  = 1 << 16
-)
-
-// grow adds the vector j+1 from α_0..α_j, β_0..β_j-1 and β_j and reports whether it has to be
-// orthogonalised. A basis of few numbers always is.
-func (a *angles) grow(alpha, beta []float64, betaJ float64, numbers int) bool {
-	j := len(alpha) - 1
-	if len(a.now) <= j { // the first step
-		a.now = append(a.now, 1)
-	}
-	next := append(a.before[:0:0], make([]float64, j+2)...)
-	most := 0.0
-	for k := range j {
-		w := float64((alpha[k]-alpha[j])*a.now[k]) + float64(beta[k]*a.now[k+1])
-		if k > 0 {
-			w += float64(beta[k-1] * a.now[k-1])
-		}
-		if k < len(a.before) {
-			w -= float64(beta[j-1] * a.before[k])
-		}
-		if w >= 0 {
-			w += perStep
-		} else {
-			w -= perStep
-		}
-		next[k] = w / betaJ
-		most = max(most, math.Abs(next[k]))
-	}
-	next[j], next[j+1] = perStep, 1
-	a.before, a.now = a.now, next
-	if !(most <= turned) {
-		a.again = 2
-	}
-	if numbers > little && a.again == 0 {
-		return false
-	}
-	a.again = max(a.again-1, 0)
-	a.clean()
-	return true
-}
-
-// clean notes that the newest vector was made orthogonal to all others.
-func (a *angles) clean() {
-	for k := range len(a.now) - 1 {
-		a.now[k] = perStep
-	}
-}
-
-// restarted notes that next was made orthogonal to the m vectors kept.
-func (a *angles) restarted(m int) {
-	a.now, a.before = make([]float64, m+1), make([]float64, m)
-	a.clean()
-	for k := range a.before {
-		a.before[k] = perStep
-	}
-	a.now[m], a.before[m-1] = 1, 1
-	a.again = 1
-}
 
 // fresh returns a random unit vector orthogonal to the basis, which does not fill the space.
 func fresh(n int, basis [][]float64, r *rand.Rand) []float64 {

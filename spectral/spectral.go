@@ -12,9 +12,7 @@
 // a thread; adding τ times the mean degree to every degree keeps the vectors from pointing at them
 // (Zhang and Rohe, "Understanding regularized spectral clustering via graph conductance", 2018).
 //
-// The Lanczos multiplies by HᵀH only, orthogonalises where an estimate says that rounding has
-// turned its vectors, and restarts when its room is full, so that time is that of the products and
-// memory is bounded.
+// The Lanczos multiplies by HᵀH only, and orthogonalises each of its vectors.
 //
 // The answer is the same, bit for bit, on any machine and any number of threads, and no dense
 // square matrix is ever made.
@@ -32,58 +30,45 @@ const usual = 0.25 // tau that recovers planted clusters best from 10,000 tools 
 
 // Options say how to cluster. The zero value stands for the defaults.
 type Options struct {
-	Tau       float64 // added to every degree, as a multiple of the mean degree; Plain for none; 0 stands for 0.25, or for a search where H is small (see Search)
-	K         int     // number of leading vectors and of clusters among them; 0: by the eigengap, see Result.Candidates
-	KMax      int     // largest K that the eigengap may choose; 0 stands for 64
-	Seed      uint64  // of the start vectors and of k-means
-	Restarts  int     // starts of k-means; 0 stands for 8
-	MaxSteps  int     // products with HᵀH for a component; 0 stands for 64 + 8·K, or 64 + 8·KMax
-	Tolerance float64 // residual at which a singular vector is good enough; 0 stands for 0.01
+	Tau      float64 // added to every degree, as a multiple of the mean degree; Plain for none; 0 stands for 0.25, or for a search where H is small (see Search)
+	K        int     // number of leading vectors and of clusters among them; 0: by the eigengap, see Result.Candidates
+	Seed     uint64  // of the start vectors and of k-means
+	MaxSteps int     // products with HᵀH for a component; 0 stands for 64 + 8·K, or 64 + 8·64
 	// Search is the number of entries of H up to which, Tau being 0, other degrees of raising and
 	// other lengths of the rows are tried and the clusters with the largest modularity taken.
 	// 0 stands for 10,000, a negative number for none.
 	Search int
 	// Work bounds the search for k on large matrices, in multiplications as they are estimated before:
-	// where KMax values cost more than Work, KMax is halved (not below 8, and not where MaxSteps is
+	// where the largest k, 64, costs more than Work, it is halved (not below 8, and not where MaxSteps is
 	// given), and other k than the first are tried as long as half of Work is left. 0 stands for
 	// 20,000 million. Unlike a clock it gives the same answer everywhere; see Result.Capped.
 	Work float64
-	// Keep asks for Result.Leading.
-	Keep bool
 	// Stop, if not nil, is asked before every step. When it says yes, the vectors are taken as they
 	// are. What the caller decides by a clock does not repeat: see Result.Partial.
 	Stop func() bool
+
+	kMax int // largest K that the eigengap may choose
 }
+
+const (
+	restarts  = 8    // starts of k-means
+	tolerance = 0.01 // residual at which a singular vector is good enough
+)
 
 // withDefaults checks the options and fills in those that are zero. A given Tau turns the search for one off.
 // NaN fails the checks, which are written as what must hold.
 func (o Options) withDefaults() (Options, error) {
-	switch {
-	case o.Tau != Plain && !(o.Tau >= 0 && o.Tau <= 1000):
-		return o, fmt.Errorf("spectral clustering: tau %v is not a multiple of the mean degree", o.Tau)
-	case o.K < 0 || o.KMax < 0 || o.Restarts < 0 || o.MaxSteps < 0:
-		return o, fmt.Errorf("spectral clustering: k %d, kmax %d, restarts %d, steps %d: none may be negative", o.K, o.KMax, o.Restarts, o.MaxSteps)
-	case !(o.Work >= 0):
-		return o, fmt.Errorf("spectral clustering: work %v is negative", o.Work)
-	case !(o.Tolerance >= 0 && o.Tolerance < 1):
-		return o, fmt.Errorf("spectral clustering: tolerance %v is not between 0 and 1", o.Tolerance)
+	if !(o.Tau == Plain || o.Tau >= 0 && o.Tau <= 1000) || o.K < 0 || o.MaxSteps < 0 || !(o.Work >= 0) {
+		return o, fmt.Errorf("spectral clustering: tau %v is not 0 to 1000, or k %d, steps %d or work %v is negative",
+			o.Tau, o.K, o.MaxSteps, o.Work)
 	}
-	switch {
-	case o.Tau != 0:
+	if o.Tau != 0 {
 		o.Search = -1
-	case o.Search == 0:
-		o.Search = 10_000
 	}
-	switch o.Tau {
-	case 0:
-		o.Tau = usual
-	case Plain:
+	o.Search, o.Work, o.kMax = cmp.Or(o.Search, 10_000), cmp.Or(o.Work, 2e10), 64
+	if o.Tau = cmp.Or(o.Tau, usual); o.Tau == Plain {
 		o.Tau = 0
 	}
-	o.KMax = cmp.Or(o.KMax, 64)
-	o.Restarts = cmp.Or(o.Restarts, 8)
-	o.Work = cmp.Or(o.Work, 2e10)
-	o.Tolerance = cmp.Or(o.Tolerance, 1e-2)
 	return o, nil
 }
 
@@ -120,14 +105,12 @@ type Result struct {
 	// are then those of vectors that are still turning: every row has its label, but a longer run
 	// may answer otherwise.
 	Partial bool
-	// Capped says that Options.Work ended the search for k: KMax was lowered, or a candidate was not
+	// Capped says that Options.Work ended the search for k: the largest k was lowered, or a candidate was not
 	// tried.
 	Capped bool
 	// Quality is the bipartite modularity of the clusters (Barber 2007): the share of the weight
 	// inside clusters less what degrees alone would give. 0 is no better than chance.
 	Quality float64
-	// Leading are the vectors used, if Options.Keep asked for them.
-	Leading *Vectors
 }
 
 // A Candidate is a k with the gap σ_k - σ_k+1 that speaks for it and the modularity of its
@@ -166,6 +149,6 @@ func Cluster(H Matrix, o Options) (Result, error) {
 		best = search(H, o, s, best, &r)
 	}
 	r.Rows, r.Cols, r.K, r.Quality = best.rows, best.cols, best.k, best.quality
-	r.Partial = r.Residual > o.Tolerance
+	r.Partial = r.Residual > tolerance
 	return r, nil
 }

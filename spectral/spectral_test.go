@@ -148,7 +148,7 @@ func TestRefused(t *testing.T) {
 		_, err := spectral.Cluster(H, spectral.Options{})
 		assert.Error(t, err, "%+v", H)
 	}
-	for _, o := range []spectral.Options{{Tau: -2}, {Tau: math.NaN()}, {K: -1}, {KMax: -1}, {Restarts: -1}, {MaxSteps: -1}, {Tolerance: -1}, {Tolerance: math.NaN()}, {Work: -1}, {Work: math.NaN()}} {
+	for _, o := range []spectral.Options{{Tau: -2}, {Tau: math.NaN()}, {K: -1}, {MaxSteps: -1}, {Work: -1}, {Work: math.NaN()}} {
 		_, err := spectral.Cluster(matrix(t, 1, []int32{0}), o)
 		assert.Error(t, err, "%+v", o)
 	}

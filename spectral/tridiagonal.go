@@ -92,3 +92,30 @@ func hypotenuse(x, y float64) float64 {
 	q := y / x
 	return float64(x * math.Sqrt(1+float64(q*q)))
 }
+
+// tridiagonal returns the eigenvalues of the symmetric matrix with diagonal d and off-diagonal e
+// (len(d)-1), in falling order, and its eigenvectors as rows.
+func tridiagonal(d, e []float64) (values []float64, vectors [][]float64) {
+	vectors = make([][]float64, len(d))
+	for i := range vectors {
+		vectors[i] = make([]float64, len(d))
+		vectors[i][i] = 1
+	}
+	return implicitQL(d, e, vectors)
+}
+
+// tridiagonalLast returns the eigenvalues in falling order and the last component of each
+// eigenvector, for much less work.
+func tridiagonalLast(d, e []float64) (values, last []float64) {
+	component := make([][]float64, len(d))
+	for i := range component {
+		component[i] = []float64{0}
+	}
+	component[len(d)-1][0] = 1
+	values, component = implicitQL(d, e, component)
+	last = make([]float64, len(d))
+	for j, c := range component {
+		last[j] = math.Abs(c[0])
+	}
+	return values, last
+}

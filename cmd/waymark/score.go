@@ -250,12 +250,6 @@ func (a *app) showCouncil(c score.CouncilAnswer) {
 	for _, f := range c.SafetyGate.Failed {
 		a.printf("\n%s failed the safety gate: %v\n", clean(f.ID), f.Categories)
 	}
-	if v := c.Votes; v.Effective != nil {
-		a.printf("\n%d reviewers, %.1f effective votes, kappa %s (base rate %s)\n", v.Reviewers, *v.Effective, optional(v.Kappa), optional(v.BaseRate))
-	}
-	if c.Votes.Warning != "" {
-		a.showLines("warning", []string{c.Votes.Warning})
-	}
 }
 
 func (a *app) showRanked(ranking []score.RankedAnswer) {

@@ -120,16 +120,12 @@ func (r Request) checkHypotheses() (err error) {
 	case len(r.Documents) > 0 || r.SearchTool != "":
 		return score.Refuse("hypotheses", "are given: their evidence comes in rounds, not from documents or search_tool")
 	}
-	ids, total := map[string]int{}, 0.0
+	total := 0.0
 	for i, h := range r.Hypotheses {
-		place := fmt.Sprintf("hypotheses[%d]", i)
-		err = cmp.Or(err, h.check(place, false))
-		if j, twice := ids[h.ID]; err == nil && twice {
-			err = score.Refuse(place+".id", "%q is already the id of hypotheses[%d]", h.ID, j)
-		}
-		ids[h.ID] = i
+		err = cmp.Or(err, h.check(fmt.Sprintf("hypotheses[%d]", i), false))
 		total += *cmp.Or(h.Prior, &one)
 	}
+	err = cmp.Or(err, score.Distinct("hypotheses", "id", r.Hypotheses, maxID, func(h Hypothesis) string { return h.ID }))
 	if err == nil && total == 0 && !r.NoneOfThese {
 		err = score.Refuse("hypotheses", "the priors add up to 0")
 	}

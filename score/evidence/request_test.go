@@ -44,7 +44,7 @@ func TestCheckRefuses(t *testing.T) {
 		{"eleven", `{"question":"x","hypotheses":[` + strings.Repeat(`{"id":"a","text":"b"},`, 10) + `{"id":"a","text":"b"}]}`, "hypotheses: 11 are more than 10"},
 		{"no id", `{"question":"x","hypotheses":[{"id":"a","text":"b"},{"text":"c"}]}`, "hypotheses[1].id: is required"},
 		{"invisible id", `{"question":"x","hypotheses":[{"id":"a\u200b","text":"b"},{"id":"c","text":"c"}]}`, "has an invisible character"},
-		{"same id", `{"question":"x","hypotheses":[{"id":"a","text":"b"},{"id":"a","text":"c"}]}`, `hypotheses[1].id: "a" is already the id of hypotheses[0]`},
+		{"same id", `{"question":"x","hypotheses":[{"id":"a","text":"b"},{"id":"a","text":"c"}]}`, `hypotheses[1].id: "a" is also the id of hypotheses[0]`},
 		{"reserved id", `{"question":"x","hypotheses":[{"id":"none_of_these","text":"b"},{"id":"a","text":"c"}]}`, `hypotheses[0].id: "none_of_these" has a meaning of its own`},
 		{"no text", `{"question":"x","hypotheses":[{"id":"a","text":"b"},{"id":"c"}]}`, "hypotheses[1].text: is required"},
 		{"long rationale", `{"question":"x","hypotheses":[{"id":"a","text":"b","rationale":"` + long + `"},{"id":"c","text":"d"}]}`, "hypotheses[0].rationale: 20001 bytes are more than 4000"},

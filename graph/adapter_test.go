@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/graph/simple"
 )
 
-// Directed shows a Graph to gonum's algorithms as a graph.WeightedDirected, without copying.
+// Directed shows a Graph to gonum's algorithms, the oracles of the tests, as a graph.WeightedDirected, without copying.
 // Nodes come in order of id. Self loops do not show, as gonum's simple graphs do not allow them.
 type Directed struct{ g *Graph }
 
