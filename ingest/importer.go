@@ -58,7 +58,7 @@ type Item struct {
 	// Tally closes the import of a trace; nothing else is set then but File.
 	Tally *Tally
 
-	split string
+	Split string // of a data set: train or test; "" where it has none
 }
 
 // Tally says how much of a trace was understood.
@@ -389,8 +389,8 @@ func (f *finisher) finish(it *Item) {
 			err = e.Validate(f.opts.Now)
 		}
 		f.keep(it, err, &e.ID, func() []byte { return episodic.Canonical(*e) })
-		if it.Episode != nil && !f.takes(it.split) {
-			it.Episode, it.LeftOut = nil, "split "+it.split
+		if it.Episode != nil && !f.takes(it.Split) {
+			it.Episode, it.LeftOut = nil, "split "+it.Split
 		}
 	case it.Server != nil:
 		it.Kind, it.ID = kindServer, it.Server.Name

@@ -58,6 +58,9 @@ var imports = map[string][]string{
 	// The built web page: files, and nothing that knows the rest.
 	"server/page": nil,
 
+	// Readers of research data, for the lab and for tests.
+	"internal/lab": {"catalog", "episodic", "ingest"},
+
 	// Hosts wait for the hook, so it links next to nothing.
 	"cmd/waymark-hook": {"ingest/hook", "internal/datadir"},
 }

@@ -66,7 +66,7 @@ func sizes(fsys fs.FS) (map[string]size, error) {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && name != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "node_modules" || name == "lab"):
+		case d.IsDir() && name != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "node_modules" || name == "lab" || name == "internal/lab"):
 			return fs.SkipDir
 		case d.IsDir(), path.Ext(name) != ".go", strings.HasSuffix(name, "_test.go"):
 			return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"waymark/ingest"
+	"waymark/internal/lab/labelled"
 )
 
 // quickSets finish in a second or two under the race detector. WAYMARK_ALL_SETS=1 takes every set.
@@ -39,7 +39,7 @@ func publicSets(t testing.TB) map[string]string {
 // load reads a data set, with the tools of other folders as distractors.
 func load(t testing.TB, folder string, distractors ...string) *Data {
 	t.Helper()
-	set, err := ingest.ReadLabelled(t.Context(), folder)
+	set, err := labelled.Read(t.Context(), folder)
 	require.NoError(t, err)
 	require.Zero(t, set.Report.Dropped.Total(), "%s", set.Report)
 	d := &Data{Name: set.Name, Tools: set.Tools, Capabilities: set.Capabilities, Official: set.TaskGraph}
@@ -54,7 +54,7 @@ func load(t testing.TB, folder string, distractors ...string) *Data {
 		d.Needs = append(d.Needs, Link{l.Source, l.Target})
 	}
 	for _, other := range distractors {
-		more, err := ingest.ReadLabelled(t.Context(), other)
+		more, err := labelled.Read(t.Context(), other)
 		require.NoError(t, err)
 		for _, tool := range more.Tools {
 			if !have[tool.ID] {
