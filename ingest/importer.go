@@ -51,9 +51,8 @@ type Item struct {
 	Respelled []Respelling
 	Unread    bool // File could not be read, which is why it is Dropped
 
-	// With [Options.Costs] a trace also gives these, each alone.
-	Ask    *Ask
-	Tokens *Tokens
+	// With [Options.Asks] a trace also gives these, each alone.
+	Ask *Ask
 
 	// Tally closes the import of a trace; nothing else is set then but File.
 	Tally *Tally
@@ -91,8 +90,8 @@ type Options struct {
 	// Seen is shared by imports that count as one: an item that another of them has read is a duplicate.
 	Seen Seen
 
-	// Costs asks traces also for the questions put to Waymark and for the tokens of messages.
-	Costs bool
+	// Asks requests from traces also the questions put to Waymark.
+	Asks bool
 
 	// Digests is the key of the hashes of the values in arguments and results of traces; without it
 	// nothing of a value comes out.

@@ -33,17 +33,17 @@ type row struct {
 // part is the spans of one trace in a row.
 type part struct {
 	trace string
-	spans []ingest.Span
+	spans []*ingest.Span
 }
 
 // rowImage is a row as it is stored.
 type rowImage struct {
-	Source string        `json:"source"`
-	Spans  []ingest.Span `json:"spans"`
+	Source string         `json:"source"`
+	Spans  []*ingest.Span `json:"spans"`
 }
 
 // keep makes spans durable.
-func (f *Feed) keep(ctx context.Context, workspace, source string, spans []ingest.Span) (rows []*row, err error) {
+func (f *Feed) keep(ctx context.Context, workspace, source string, spans []*ingest.Span) (rows []*row, err error) {
 	table := f.tables.Table(workspace)
 	at := f.now().UnixNano()
 	for n := 0; len(spans) > 0; n++ {
@@ -65,12 +65,12 @@ func (f *Feed) keep(ctx context.Context, workspace, source string, spans []inges
 	return rows, nil
 }
 
-func newRow(workspace, source, key string, spans []ingest.Span) *row {
+func newRow(workspace, source, key string, spans []*ingest.Span) *row {
 	r := &row{workspace: workspace, source: source, key: key}
 	for _, sp := range spans {
-		i := slices.IndexFunc(r.parts, func(p part) bool { return p.trace == sp.Trace() })
+		i := slices.IndexFunc(r.parts, func(p part) bool { return p.trace == sp.Trace })
 		if i < 0 {
-			i, r.parts = len(r.parts), append(r.parts, part{trace: sp.Trace()})
+			i, r.parts = len(r.parts), append(r.parts, part{trace: sp.Trace})
 		}
 		r.parts[i].spans = append(r.parts[i].spans, sp)
 	}

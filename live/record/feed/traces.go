@@ -24,7 +24,7 @@ const (
 type traceKey struct{ workspace, source, trace string }
 
 type pending struct {
-	spans []ingest.Span
+	spans []*ingest.Span
 	rows  []*row // that keep those which are not recorded
 	root  bool
 	read  bool // its calls are recorded
@@ -83,7 +83,7 @@ func (t *traces) add(r *row, now time.Time) {
 			t.open[k] = p
 		}
 		p.spans, p.rows, p.last, p.read = append(p.spans, part.spans...), append(p.rows, r), now, false
-		p.root = p.root || slices.ContainsFunc(part.spans, ingest.Span.Root)
+		p.root = p.root || slices.ContainsFunc(part.spans, func(sp *ingest.Span) bool { return sp.Parent == "" })
 		t.spans += len(part.spans)
 	}
 }
