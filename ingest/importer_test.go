@@ -143,7 +143,7 @@ func TestToolsList(t *testing.T) {
 		"pages.jsonl:2 tool git:log",
 		"pages.jsonl:2 tool pages:weather",
 		"pages.jsonl:3 line  dropped: the server answered with an error: no such cursor",
-		"pages.jsonl:5 line  dropped: the file is cut off in this line",
+		"pages.jsonl:4 line  dropped: the JSON value ends early (byte 24)",
 	}, seen)
 	first := items[0].Tool
 	assert.Equal(t, "Find issues\u200b", first.Description, "whoever stores it takes it out, and says so")
