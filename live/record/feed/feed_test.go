@@ -303,17 +303,17 @@ func TestTold(t *testing.T) {
 		name string
 		do   func(h *house, told record.Told)
 	}{
-		{"recorded by the gateway", func(h *house, told Told) {
+		{"recorded by the gateway", func(h *house, told record.Told) {
 			h.perform(told)
 			told.Recorded(h.now())
 			h.through(hook.Ended, "c2", "forge:comment")
 		}},
-		{"by a process that was killed then", func(h *house, told Told) {
+		{"by a process that was killed then", func(h *house, told record.Told) {
 			h.perform(told)
 			h.restart()
 			h.through(hook.Ended, "c2", "forge:comment")
 		}},
-		{"after another message of the user", func(h *house, told Told) {
+		{"after another message of the user", func(h *house, told record.Told) {
 			h.perform(told)
 			told.Recorded(h.now())
 			h.through(hook.Ended, "c2", "forge:comment")
