@@ -19,7 +19,6 @@ import (
 	"io/fs"
 	"iter"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"time"
@@ -167,38 +166,14 @@ func Read(ctx context.Context, path string, opts Options) iter.Seq2[Item, error]
 	}
 }
 
-// ReadFS is [Read] in a file system.
-func ReadFS(ctx context.Context, fsys fs.FS, name string, opts Options) iter.Seq2[Item, error] {
-	return func(yield func(Item, error) bool) {
-		info, err := fs.Stat(fsys, name)
-		if err != nil {
-			yield(Item{}, fmt.Errorf("import: %w", err))
-			return
-		}
-		in := &input{ctx: ctx, opts: opts, fsys: fsys, name: name, isDir: info.IsDir(), folder: path.Base(name)}
-		if in.isDir {
-			if in.fsys, err = fs.Sub(fsys, name); err != nil {
-				yield(Item{}, fmt.Errorf("import: %w", err))
-				return
-			}
-			in.name = "."
-		} else {
-			in.folder = path.Base(path.Dir(name))
-			if in.fsys, err = fs.Sub(fsys, path.Dir(name)); err != nil {
-				yield(Item{}, fmt.Errorf("import: %w", err))
-				return
-			}
-			in.name = path.Base(name)
-		}
-		in.read(yield)
-	}
+// ReadFS is [Read] of the folder that is the root of a file system.
+func ReadFS(ctx context.Context, fsys fs.FS, opts Options) iter.Seq2[Item, error] {
+	return (&input{ctx: ctx, opts: opts, fsys: fsys, name: ".", folder: ".", isDir: true}).read
 }
 
 // ReadFrom is [Read] of a stream: any format that is one file.
 func ReadFrom(ctx context.Context, r io.Reader, opts Options) iter.Seq2[Item, error] {
-	return func(yield func(Item, error) bool) {
-		(&input{ctx: ctx, opts: opts, name: "-", stream: r}).read(yield)
-	}
+	return (&input{ctx: ctx, opts: opts, name: "-", stream: r}).read
 }
 
 // Detect names the formats of the file, or of the files in the folder, at path; catalogs come first.
