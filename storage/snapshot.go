@@ -207,6 +207,15 @@ func (s Snapshot) Data(ctx context.Context) (data []byte, err error) {
 	return data, nil
 }
 
+// DropSnapshots removes all snapshots of a workspace.
+func (s *Store) DropSnapshots(ctx context.Context, workspace string) error {
+	h, err := s.header(ctx, workspace)
+	if err == nil {
+		err = s.engine.Drop(ctx, tableSnapshots, h.space(workspace), "", "")
+	}
+	return err
+}
+
 // sweep deletes parts of snapshots. What it fails to delete the next snapshot does.
 func (s *Store) sweep(ctx context.Context, space, from, to string) {
 	if err := s.engine.Drop(ctx, tableParts, space, from, to); err != nil && ctx.Err() == nil {

@@ -834,12 +834,3 @@ func TestErasedBytesAreGone(t *testing.T) {
 		require.NotContains(t, all, secret)
 	}
 }
-
-// DropSnapshots removes all snapshots of a workspace.
-func (s *Store) DropSnapshots(ctx context.Context, workspace string) error {
-	h, err := s.header(ctx, workspace)
-	if err == nil {
-		err = s.engine.Drop(ctx, tableSnapshots, h.space(workspace), "", "")
-	}
-	return err
-}
