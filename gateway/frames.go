@@ -9,6 +9,8 @@ import (
 	"io"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // frames stands between what a child writes and the session. A session ends at the first line that is no
@@ -23,12 +25,11 @@ type frames struct {
 	in      io.ReadCloser
 	read    *bufio.Reader
 	limit   int
-	endless int    // bytes of a line that will have no end
-	rest    []byte // of the line being passed on
-	pace    pace   // of noise and notifications
-	lost    func() // told when a notification was dropped
-
-	traffic traffic // of everything
+	endless int           // bytes of a line that will have no end
+	rest    []byte        // of the line being passed on
+	lost    func()        // told when a notification was dropped
+	notices *rate.Limiter // of noise and notifications
+	traffic *rate.Limiter // of the bytes of everything
 
 	noise    atomic.Int64 // lines that were no message
 	tooLong  atomic.Bool  // a message too long for an answer in its place ended the session
@@ -39,7 +40,8 @@ type frames struct {
 var errTooLong = errors.New("a message longer than the limit")
 
 func newFrames(in io.ReadCloser, limit int, lost func()) *frames {
-	return &frames{in: in, read: bufio.NewReaderSize(in, 64<<10), limit: limit, endless: 1 << 30, lost: lost}
+	return &frames{in: in, read: bufio.NewReaderSize(in, 64<<10), limit: limit, endless: 1 << 30, lost: lost,
+		notices: rate.NewLimiter(noticesASecond, noticesASecond), traffic: rate.NewLimiter(trafficASecond, trafficBurst)}
 }
 
 func (f *frames) Close() error { return f.in.Close() }
@@ -51,7 +53,7 @@ func (f *frames) Read(p []byte) (int, error) {
 			f.received.Store(time.Now().UnixNano())
 		}
 		line = bytes.TrimSpace(line)
-		f.traffic.hold(len(line))
+		f.hold(len(line))
 		switch {
 		case tooLong:
 			if f.rest = instead(line, f.limit); f.rest == nil {
@@ -61,8 +63,8 @@ func (f *frames) Read(p []byte) (int, error) {
 		case len(line) == 0:
 		case !isMessage(line):
 			f.noise.Add(1)
-			f.pace.tooMuch(len(line))
-		case isNotification(line) && f.pace.tooMuch(len(line)):
+			f.tooMuch(len(line))
+		case isNotification(line) && f.tooMuch(len(line)):
 			f.lost()
 		default:
 			f.rest = append(line, '\n')
@@ -101,7 +103,7 @@ func (f *frames) line() (line []byte, tooLong bool, err error) {
 			if length += len(part); length > f.endless {
 				return nil, true, errTooLong
 			}
-			f.traffic.hold(len(part))
+			f.hold(len(part))
 			f.received.Store(time.Now().UnixNano())
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
@@ -182,59 +184,26 @@ func isNotification(line []byte) bool {
 	return bytes.Contains(head, []byte(`"notifications/`))
 }
 
-// pace lets a burst a second through. What comes on top makes its sender wait, who then waits at its own
-// pipe, and the other servers keep the processor. An answer behind a pipe full of it is late by some 10 ms.
-type pace struct {
-	from  time.Time
-	count int // in this second
-	bytes int // too much of them since the last wait
-}
+// A burst a second passes. What comes on top makes its sender wait, who then waits at its own pipe, and the other servers
+// keep the processor.
+const (
+	noticesASecond = 200
+	noticeWait     = 150 * time.Nanosecond // for each byte of those beyond
+	trafficASecond = 128 << 20             // bytes
+	trafficBurst   = 8 << 20
+	lineCost       = 1600 // bytes that a line counts for at least: 5,000 small ones pass unhindered
+)
 
-const paceBurst, paceBytes, paceWait = 200, 32 << 10, 5 * time.Millisecond
-
-func (p *pace) tooMuch(size int) bool {
-	if p.count++; p.count <= paceBurst {
+// tooMuch reports whether a notification or noise is beyond the pace.
+func (f *frames) tooMuch(size int) bool {
+	if f.notices.Allow() {
 		return false
 	}
-	if now := time.Now(); now.Sub(p.from) > time.Second {
-		p.from, p.count = now, 0
-		return false
-	}
-	if p.bytes += size; p.bytes > paceBytes {
-		p.bytes = 0
-		time.Sleep(paceWait)
-	}
+	time.Sleep(time.Duration(size) * noticeWait)
 	return true
 }
 
-// traffic lets a sender write at the pace of a busy server. One that writes as fast as it can has to wait
-// now and then, so that the other servers keep the processor; nothing of it is dropped.
-type traffic struct {
-	from         time.Time
-	count, bytes int // in this second
-	since        int // bytes since the last wait, beyond the busy pace
-}
-
-const (
-	trafficLines = 5000    // a second pass unhindered,
-	trafficBytes = 8 << 20 // and so much
-	trafficShare = 256 << 10
-	trafficWait  = 2 * time.Millisecond
-	lineCost     = 512 // bytes that a line counts for at least
-)
-
-func (t *traffic) hold(size int) {
-	t.count++
-	t.bytes += size
-	if t.count <= trafficLines && t.bytes <= trafficBytes {
-		return
-	}
-	if now := time.Now(); now.Sub(t.from) > time.Second {
-		t.from, t.count, t.bytes, t.since = now, 0, 0, 0
-		return
-	}
-	if t.since += max(size, lineCost); t.since > trafficShare {
-		t.since = 0
-		time.Sleep(trafficWait)
-	}
+// hold lets a sender write at the pace of a busy server; nothing of it is dropped.
+func (f *frames) hold(size int) {
+	time.Sleep(f.traffic.ReserveN(time.Now(), min(max(size, lineCost), trafficBurst)).Delay())
 }

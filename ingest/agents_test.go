@@ -2,7 +2,6 @@ package ingest
 
 import (
 	"encoding/json"
-	"path"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -73,12 +72,12 @@ func TestAgentSessions(t *testing.T) {
 		t.Run(format, func(t *testing.T) {
 			fsys := fstest.MapFS{}
 			for name, text := range tt.files {
-				fsys[path.Join("home", name)] = &fstest.MapFile{Data: []byte("\uFEFF" + text)} // as some editors write it
+				fsys[name] = &fstest.MapFile{Data: []byte("\uFEFF" + text)} // as some editors write it
 			}
 			var report Report
 			var got []string
 			var all strings.Builder
-			for it, err := range ReadFS(t.Context(), fsys, "home", Options{}) {
+			for it, err := range ReadFS(t.Context(), fsys, Options{}) {
 				require.NoError(t, err)
 				report.Add(it)
 				if e := it.Episode; e != nil {
@@ -108,14 +107,14 @@ func TestDamagedDocuments(t *testing.T) {
 		"cline, other": {"tasks/s3/api_conversation_history.json", `[{"kind":"SECRET"}]`, "is no task: none of its messages has a role that is known"},
 	} {
 		format, _, _ := strings.Cut(format, ",")
-		fsys := fstest.MapFS{"home/" + tt.name: {Data: []byte(tt.text)}}
+		fsys := fstest.MapFS{tt.name: {Data: []byte(tt.text)}}
 		for name, text := range agentSessions[format].files {
 			if name != tt.name {
-				fsys[path.Join("home", name)] = &fstest.MapFile{Data: []byte(text)}
+				fsys[name] = &fstest.MapFile{Data: []byte(text)}
 			}
 		}
 		var report Report
-		for it, err := range ReadFS(t.Context(), fsys, "home", Options{}) {
+		for it, err := range ReadFS(t.Context(), fsys, Options{}) {
 			require.NoError(t, err)
 			report.Add(it)
 		}

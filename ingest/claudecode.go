@@ -62,9 +62,6 @@ func (s *sessions) line(l line) {
 	turn := ""
 	if kind == "assistant" {
 		turn = d.text("message.id", "uuid")
-		if use := d.at("message.usage"); use != nil && s.costs != nil {
-			s.spend(turn, Tokens{at, count(use, "input_tokens") + count(use, "cache_creation_input_tokens"), count(use, "cache_read_input_tokens"), count(use, "output_tokens")})
-		}
 	}
 	th, calls := s.of(d), false
 	for _, b := range blocks {

@@ -2,7 +2,6 @@ package ingest
 
 import (
 	"encoding/json"
-	"fmt"
 	"path"
 	"slices"
 	"strconv"
@@ -37,7 +36,6 @@ func decodeCodex(in *input, emit func(Item) bool) error {
 type codex struct {
 	*traces
 	session string
-	spent   Tokens // of the session so far
 	said    string // the last request, which is said twice
 }
 
@@ -95,10 +93,6 @@ func (c *codex) payload(number int, p *document, at time.Time) {
 			}
 			c.ask(th, number, text, at)
 		}
-	case kind == "token_count":
-		if total := p.at("info.total_token_usage"); total != nil && c.costs != nil {
-			c.total(Tokens{at, count(total, "input_tokens"), count(total, "cached_input_tokens"), count(total, "output_tokens")})
-		}
 	case kind == "mcp_tool_call_end":
 		r := result{}
 		if end := p.at("result"); end != nil {
@@ -113,16 +107,6 @@ func (c *codex) payload(number int, p *document, at time.Time) {
 		th.settle(p.text("call_id"), r)
 	case !th.apply(codexRules, kind, p, call{line: number, at: at}) && !slices.Contains(codexOther, kind):
 		c.skip()
-	}
-}
-
-// total counts what a session spent since its last total. Totals are said several times, and again in a session that
-// continues this one.
-func (c *codex) total(now Tokens) {
-	last := c.spent
-	if c.spent = now; now.In >= last.In && now.Cached >= last.Cached && now.Out >= last.Out {
-		cached := now.Cached - last.Cached
-		c.spend(fmt.Sprint(now.Time.UnixNano(), now.In, now.Out), Tokens{now.Time, max(0, now.In-last.In-cached), cached, now.Out - last.Out})
 	}
 }
 

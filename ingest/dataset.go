@@ -68,8 +68,20 @@ func decodeDataset(in *input, emit func(Item) bool) error {
 func (in *input) requires() (by map[string][]string, bad []Item, err error) {
 	const name = "tool_graph.jsonl"
 	by = map[string][]string{}
-	err = in.optional(name, func(l line) error {
-		var link Link
+	f, err := in.open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return by, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	err = eachLine(f, func(l line) bool {
+		var link struct {
+			Source string `json:"source"`
+			Target string `json:"target"`
+			Type   string `json:"type"`
+		}
 		if err := l.decode(&link); err != nil {
 			it := Item{File: name, Line: l.number, Kind: KindTool}
 			it.drop(err.Error())
@@ -77,7 +89,7 @@ func (in *input) requires() (by map[string][]string, bad []Item, err error) {
 		} else if link.Type != "" {
 			by[link.Target] = append(by[link.Target], link.Source)
 		}
-		return nil
+		return true
 	})
 	return by, bad, err
 }
@@ -130,7 +142,7 @@ func datasetItem(l line, kind Kind) (it Item) {
 			err = l.decodeOwn(it.Capability)
 			it.ID = it.Capability.ID
 		default:
-			it.Episode, it.split, err = readEpisode(l)
+			it.Episode, it.Split, err = readEpisode(l)
 			it.ID = it.Episode.ID
 		}
 	}

@@ -19,7 +19,6 @@ import (
 	"io/fs"
 	"iter"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"time"
@@ -51,14 +50,13 @@ type Item struct {
 	Respelled []Respelling
 	Unread    bool // File could not be read, which is why it is Dropped
 
-	// With [Options.Costs] a trace also gives these, each alone.
-	Ask    *Ask
-	Tokens *Tokens
+	// With [Options.Asks] a trace also gives these, each alone.
+	Ask *Ask
 
 	// Tally closes the import of a trace; nothing else is set then but File.
 	Tally *Tally
 
-	split string
+	Split string // of a data set: train or test; "" where it has none
 }
 
 // Tally says how much of a trace was understood.
@@ -91,8 +89,8 @@ type Options struct {
 	// Seen is shared by imports that count as one: an item that another of them has read is a duplicate.
 	Seen Seen
 
-	// Costs asks traces also for the questions put to Waymark and for the tokens of messages.
-	Costs bool
+	// Asks requests from traces also the questions put to Waymark.
+	Asks bool
 
 	// Digests is the key of the hashes of the values in arguments and results of traces; without it
 	// nothing of a value comes out.
@@ -168,38 +166,14 @@ func Read(ctx context.Context, path string, opts Options) iter.Seq2[Item, error]
 	}
 }
 
-// ReadFS is [Read] in a file system.
-func ReadFS(ctx context.Context, fsys fs.FS, name string, opts Options) iter.Seq2[Item, error] {
-	return func(yield func(Item, error) bool) {
-		info, err := fs.Stat(fsys, name)
-		if err != nil {
-			yield(Item{}, fmt.Errorf("import: %w", err))
-			return
-		}
-		in := &input{ctx: ctx, opts: opts, fsys: fsys, name: name, isDir: info.IsDir(), folder: path.Base(name)}
-		if in.isDir {
-			if in.fsys, err = fs.Sub(fsys, name); err != nil {
-				yield(Item{}, fmt.Errorf("import: %w", err))
-				return
-			}
-			in.name = "."
-		} else {
-			in.folder = path.Base(path.Dir(name))
-			if in.fsys, err = fs.Sub(fsys, path.Dir(name)); err != nil {
-				yield(Item{}, fmt.Errorf("import: %w", err))
-				return
-			}
-			in.name = path.Base(name)
-		}
-		in.read(yield)
-	}
+// ReadFS is [Read] of the folder that is the root of a file system.
+func ReadFS(ctx context.Context, fsys fs.FS, opts Options) iter.Seq2[Item, error] {
+	return (&input{ctx: ctx, opts: opts, fsys: fsys, name: ".", folder: ".", isDir: true}).read
 }
 
 // ReadFrom is [Read] of a stream: any format that is one file.
 func ReadFrom(ctx context.Context, r io.Reader, opts Options) iter.Seq2[Item, error] {
-	return func(yield func(Item, error) bool) {
-		(&input{ctx: ctx, opts: opts, name: "-", stream: r}).read(yield)
-	}
+	return (&input{ctx: ctx, opts: opts, name: "-", stream: r}).read
 }
 
 // Detect names the formats of the file, or of the files in the folder, at path; catalogs come first.
@@ -389,8 +363,8 @@ func (f *finisher) finish(it *Item) {
 			err = e.Validate(f.opts.Now)
 		}
 		f.keep(it, err, &e.ID, func() []byte { return episodic.Canonical(*e) })
-		if it.Episode != nil && !f.takes(it.split) {
-			it.Episode, it.LeftOut = nil, "split "+it.split
+		if it.Episode != nil && !f.takes(it.Split) {
+			it.Episode, it.LeftOut = nil, "split "+it.Split
 		}
 	case it.Server != nil:
 		it.Kind, it.ID = kindServer, it.Server.Name

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -143,7 +142,7 @@ func TestToolsList(t *testing.T) {
 		"pages.jsonl:2 tool git:log",
 		"pages.jsonl:2 tool pages:weather",
 		"pages.jsonl:3 line  dropped: the server answered with an error: no such cursor",
-		"pages.jsonl:5 line  dropped: the file is cut off in this line",
+		"pages.jsonl:4 line  dropped: the JSON value ends early (byte 24)",
 	}, seen)
 	first := items[0].Tool
 	assert.Equal(t, "Find issues\u200b", first.Description, "whoever stores it takes it out, and says so")
@@ -277,18 +276,15 @@ func (f *failing) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// A folder, the same folder in a file system, and a file in it are the same import.
+// A folder and the same folder in a file system are the same import.
 func TestReadFS(t *testing.T) {
-	for _, path := range []string{"dataset", "claude", "tools/github.json"} {
+	for _, path := range []string{"dataset", "claude"} {
 		_, want, _ := read(t, filepath.Join("testdata", path), Options{})
 		var got []string
-		for it, err := range ReadFS(t.Context(), os.DirFS("testdata"), path, Options{}) {
+		for it, err := range ReadFS(t.Context(), os.DirFS(filepath.Join("testdata", path)), Options{}) {
 			require.NoError(t, err)
 			got = append(got, describe(it))
 		}
 		assert.Equal(t, want, got, path)
-	}
-	for _, err := range ReadFS(t.Context(), fstest.MapFS{}, "absent", Options{}) {
-		assert.ErrorIs(t, err, fs.ErrNotExist)
 	}
 }

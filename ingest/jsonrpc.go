@@ -287,12 +287,12 @@ func (r *transcript) answer(number int, e *envelope, connection, id string, m *r
 		}
 	case "tools/list":
 		if m.Error == nil && len(m.Result) > 0 {
-			list := toolsList{text: m.Result, given: true, emit: func(it Item) bool {
-				it.Line, it.File = number, ""
+			list := toolsList{given: true, emit: func(it Item) bool {
+				it.Line = number
 				r.emit(it)
 				return true
 			}}
-			list.value(bytes.TrimSpace(m.Result), 0, r.server(connection, e), 0)
+			list.value(number, bytes.TrimSpace(m.Result), r.server(connection, e), 0)
 		}
 	}
 }

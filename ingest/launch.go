@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"waymark/catalog"
 )
 
 // Launch is a server of a host's configuration with all that is needed to start or reach it, as it is
@@ -33,88 +35,106 @@ func Launches(name string, text []byte) (all []Launch, complaints []string, err 
 	for _, t := range serverTables(root) {
 		table, _ := t.(map[string]any)
 		for _, name := range slices.Sorted(maps.Keys(table)) {
-			s, err := server(name, table[name])
-			if err != nil {
+			l, err := launch(name, table[name])
+			if seen[l.Name] {
+				continue
+			}
+			if seen[l.Name] = l.Name != ""; err != nil {
 				complaints = append(complaints, err.Error())
-				continue
+			} else {
+				all = append(all, l)
 			}
-			if seen[s.Name] {
-				continue
-			}
-			seen[s.Name] = true
-			l, err := launch(*s, table[name].(map[string]any)) // server has seen that it is one
-			if err != nil {
-				complaints = append(complaints, fmt.Sprintf("server %q: %v", s.Name, err))
-				continue
-			}
-			all = append(all, l)
 		}
 	}
 	return all, complaints, nil
 }
 
-func launch(s Server, fields map[string]any) (l Launch, err error) {
-	l.Server = s
-	word := func(key string) string { w, _ := fields[key].(string); return w }
-	l.Program = word("command")
+// launch reads one server. One that is understood but for what is needed to start it comes with an error, too.
+func launch(name string, v any) (l Launch, err error) {
+	clean, err := catalog.Identifier("name", name, catalog.MaxName)
+	if err != nil {
+		return l, fmt.Errorf("server: %w", err)
+	}
+	fields, ok := v.(map[string]any)
+	if !ok {
+		return l, fmt.Errorf("server %q is no object", clean)
+	}
+	word := func(keys ...string) (word string) {
+		for _, key := range keys {
+			if w, _ := fields[key].(string); word == "" {
+				word = w
+			}
+		}
+		return word
+	}
+	disabled, _ := fields["disabled"].(bool)
+	enabled, said := fields["enabled"].(bool)
+	kind := strings.ToLower(word("type", "transport"))
+	l.Program, l.Address = word("command"), word("url", "serverUrl", "httpUrl")
+	var command []any // the whole command line as a list
 	switch c := fields["command"].(type) {
-	case []any: // the whole command line as a list
-		words, err := textList("command", c)
-		if err != nil {
-			return l, err
+	case []any:
+		if command = c; len(c) > 0 {
+			l.Program, _ = c[0].(string)
 		}
-		if len(words) > 0 {
-			l.Program, l.Args = words[0], words[1:]
-		}
-	case map[string]any:
+	case map[string]any: // Zed keeps all of it inside
 		l.Program, _ = c["path"].(string)
-		fields = c // Zed keeps all of it inside
+		fields = c
 	}
 	if program, rest, ok := strings.Cut(l.Program, " -"); ok { // arguments in one string with the command
-		l.Program, l.Args = program, append(strings.Fields("-"+rest), l.Args...)
+		l.Program, l.Args = program, strings.Fields("-"+rest)
 	}
-	args, err := textList("args", fields["args"])
-	if err != nil {
-		return l, err
+	s := Server{Name: clean, Command: catalog.Cut(l.Program, catalog.MaxID), URL: address(l.Address), Disabled: disabled || said && !enabled}
+	switch {
+	case !slices.Contains(transportTypes, kind):
+		return l, fmt.Errorf("server %q has the unknown type %q", clean, catalog.Cut(kind, 64))
+	case s.Command != "" && s.URL == "":
+		s.Transport = "stdio"
+	case kind == "sse" || strings.HasSuffix(s.URL, "/sse") && kind == "":
+		s.Transport = "sse"
+	case s.URL != "":
+		s.Transport = "http"
+	default:
+		return l, fmt.Errorf("server %q has neither command nor url", clean)
 	}
-	l.Args = append(l.Args, args...)
-	for _, key := range []string{"env", "environment"} {
-		if l.Env == nil {
-			if l.Env, err = textTable(key, fields[key]); err != nil {
-				return l, err
+	l.Server = s
+	if err := l.details(fields, command); err != nil {
+		return l, fmt.Errorf("server %q: %w", clean, err)
+	}
+	return l, nil
+}
+
+// details reads arguments, variables and headers.
+func (l *Launch) details(fields map[string]any, command []any) (err error) {
+	list := func(field string, v any) (words []string) {
+		if err == nil {
+			words, err = textList(field, v)
+		}
+		return words
+	}
+	table := func(names ...string) (words map[string]string) {
+		for _, name := range names {
+			if err == nil && words == nil {
+				words, err = textTable(name, fields[name])
 			}
 		}
+		return words
 	}
-	if l.Inherit, err = textList("env_vars", fields["env_vars"]); err != nil {
-		return l, err
-	}
+	words := list("command", command)
+	l.Args = slices.Concat(l.Args, words[min(1, len(words)):], list("args", fields["args"]))
+	l.Env, l.Inherit = table("env", "environment"), list("env_vars", fields["env_vars"])
 	l.Dir, _ = fields["cwd"].(string)
-	for _, key := range []string{"url", "serverUrl", "httpUrl"} {
-		if l.Address == "" {
-			l.Address = word(key)
-		}
-	}
-	for _, key := range []string{"headers", "http_headers"} {
-		if l.Headers == nil {
-			if l.Headers, err = textTable(key, fields[key]); err != nil {
-				return l, err
-			}
-		}
-	}
-	l.Bearer = word("bearer_token_env_var")
-	if fromEnv, _ := fields["env_http_headers"].(map[string]any); fromEnv != nil { // header: name of a variable
-		headers, err := textTable("env_http_headers", fromEnv)
-		if err != nil {
-			return l, err
-		}
+	l.Bearer, _ = fields["bearer_token_env_var"].(string)
+	l.Headers = table("headers", "http_headers")
+	if fromEnv := table("env_http_headers"); fromEnv != nil { // header: name of a variable
 		if l.Headers == nil {
 			l.Headers = map[string]string{}
 		}
-		for header, variable := range headers {
+		for header, variable := range fromEnv {
 			l.Headers[header] = "${" + variable + "}"
 		}
 	}
-	return l, nil
+	return err
 }
 
 func textList(field string, v any) (words []string, err error) {

@@ -112,62 +112,14 @@ func serverItems(v any) (items []Item) {
 	table, _ := v.(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(table)) {
 		it := Item{Kind: kindServer, ID: name}
-		s, err := server(name, table[name])
-		if it.Server = s; err != nil {
+		if l, err := launch(name, table[name]); l.Name != "" {
+			it.Server = &l.Server
+		} else {
 			it.drop(err.Error())
 		}
 		items = append(items, it)
 	}
 	return items
-}
-
-func server(name string, v any) (*Server, error) {
-	clean, err := catalog.Identifier("name", name, catalog.MaxName)
-	if err != nil {
-		return nil, fmt.Errorf("server: %w", err)
-	}
-	fields, ok := v.(map[string]any)
-	if !ok {
-		return nil, fmt.Errorf("server %q is no object", clean)
-	}
-	s := &Server{Name: clean}
-	word := func(key string) string { w, _ := fields[key].(string); return w }
-	command := word("command")
-	switch c := fields["command"].(type) {
-	case []any: // some hosts write the whole command line as a list
-		if len(c) > 0 {
-			command, _ = c[0].(string)
-		}
-	case map[string]any:
-		command, _ = c["path"].(string)
-	}
-	command, _, _ = strings.Cut(command, " -") // arguments in one string with the command
-	s.Command = catalog.Cut(command, catalog.MaxID)
-	for _, key := range []string{"url", "serverUrl", "httpUrl"} {
-		if s.URL == "" {
-			s.URL = address(word(key))
-		}
-	}
-	disabled, _ := fields["disabled"].(bool)
-	enabled, said := fields["enabled"].(bool)
-	s.Disabled = disabled || said && !enabled
-	kind := strings.ToLower(word("type"))
-	if kind == "" {
-		kind = strings.ToLower(word("transport"))
-	}
-	switch {
-	case !slices.Contains(transportTypes, kind):
-		return nil, fmt.Errorf("server %q has the unknown type %q", clean, catalog.Cut(kind, 64))
-	case s.Command != "" && s.URL == "":
-		s.Transport = "stdio"
-	case kind == "sse" || strings.HasSuffix(s.URL, "/sse") && kind == "":
-		s.Transport = "sse"
-	case s.URL != "":
-		s.Transport = "http"
-	default:
-		return nil, fmt.Errorf("server %q has neither command nor url", clean)
-	}
-	return s, nil
 }
 
 // transportTypes are what hosts call the ways to a server, in lower case; most leave it out.

@@ -114,7 +114,7 @@ func (s *spans) otel(number int, td *trace.TracesData) {
 		for _, ss := range rs.ScopeSpans {
 			for _, o := range ss.Spans {
 				if sp := s.span(number, &otelTable, newOTelSpan(o, session), spanID{}); sp != nil {
-					sp.origin = origin
+					sp.Origin = origin
 					s.add(sp)
 				}
 			}

@@ -39,7 +39,7 @@ func TestPublicDataSets(t *testing.T) {
 				require.NoError(t, err)
 				report.Add(it)
 				if it.Episode != nil {
-					for _, split := range []string{"all", it.split} {
+					for _, split := range []string{"all", it.Split} {
 						parts[split].add(it.Episode)
 					}
 				}

@@ -22,62 +22,66 @@ import (
 //	                                           main: Task;  sub: grep
 type spans struct {
 	t       *traces
-	byID    map[spanID]*span
-	all     []*span
+	byID    map[spanID]*Span
+	all     []*Span
 	session map[string]string // trace → session, if any of its spans names one
 }
 
 type spanID struct{ trace, id string }
 
-type span struct {
-	id, parent spanID
-	session    string // "" is inherited
-	origin     string // the service and its instance; "": not known
-	intent     string // what the user asked for, where the span says it
-	agent      bool   // an agent or a model: what is called below was its own decision
-	tool       *step  // a call
-	end        time.Time
-	wrapper    bool
+// Span is one span of a trace, without its values. As JSON it can be read again later, by another process.
+type Span struct {
+	Trace   string    `json:"trace"` // the spans of a trace are to be read together
+	ID      string    `json:"id"`    // unique in its trace
+	Parent  string    `json:"parent,omitempty"`
+	Session string    `json:"session,omitempty"` // "" is inherited
+	Origin  string    `json:"origin,omitempty"`  // the service and its instance; "": not known
+	Intent  string    `json:"intent,omitempty"`  // what the user asked for, where the span says it
+	Agent   bool      `json:"agent,omitempty"`   // an agent or a model: what is called below was its own decision
+	Call    *step     `json:"call,omitempty"`
+	End     time.Time `json:"end,omitzero"`
+
+	wrapper bool
 }
 
 func newSpans(t *traces) *spans {
-	return &spans{t: t, byID: map[spanID]*span{}, session: map[string]string{}}
+	return &spans{t: t, byID: map[spanID]*Span{}, session: map[string]string{}}
 }
 
 // add holds a span. One that was read before is passed over.
-func (s *spans) add(sp *span) {
-	if sp.id.id != "" {
-		if _, again := s.byID[sp.id]; again {
+func (s *spans) add(sp *Span) {
+	if id := (spanID{sp.Trace, sp.ID}); sp.ID != "" {
+		if _, again := s.byID[id]; again {
 			return
 		}
-		s.byID[sp.id] = sp
+		s.byID[id] = sp
 	}
-	if sp.session != "" && s.session[sp.id.trace] == "" {
-		s.session[sp.id.trace] = sp.session
+	if sp.Session != "" && s.session[sp.Trace] == "" {
+		s.session[sp.Trace] = sp.Session
 	}
-	if sp.tool != nil {
-		sp.wrapper = toolcall.IsWrapper(sp.tool.Tool) || toolcall.IsOwn(sp.tool.Tool)
+	if sp.Call != nil {
+		sp.wrapper = toolcall.IsWrapper(sp.Call.Tool) || toolcall.IsOwn(sp.Call.Tool)
 	}
 	s.all = append(s.all, sp)
 }
 
 // call makes a span a call.
-func (s *spans) call(sp *span, c call, r result) {
+func (s *spans) call(sp *Span, c call, r result) {
 	st := s.t.step(c)
 	st.settle(r, s.t.digests)
-	sp.tool, sp.end = &st, r.at
+	sp.Call, sp.End = &st, r.at
 }
 
 // maxDepth bounds the way up from a span.
 const maxDepth = 1000
 
 // above visits the ancestors of a span, nearest first, until visit reports false.
-func (s *spans) above(sp *span, visit func(*span) bool) {
+func (s *spans) above(sp *Span, visit func(*Span) bool) {
 	for range maxDepth {
-		if sp.parent.id == "" {
+		if sp.Parent == "" {
 			return
 		}
-		up := s.byID[sp.parent]
+		up := s.byID[spanID{sp.Trace, sp.Parent}]
 		if up == nil || !visit(up) {
 			return
 		}
@@ -87,10 +91,10 @@ func (s *spans) above(sp *span, visit func(*span) bool) {
 
 // end says the calls to their threads in the order in which they began.
 func (s *spans) end() {
-	byThread := map[*thread][]*span{}
+	byThread := map[*thread][]*Span{}
 	var order []*thread
 	for _, sp := range s.calls() {
-		th := s.t.thread(sp.session, sp.session)
+		th := s.t.thread(sp.Session, sp.Session)
 		th.loose = true
 		if byThread[th] == nil {
 			order = append(order, th)
@@ -100,66 +104,66 @@ func (s *spans) end() {
 	for _, th := range order {
 		th.spans(byThread[th])
 	}
-	s.all, s.byID = nil, map[spanID]*span{}
+	s.all, s.byID = nil, map[spanID]*Span{}
 }
 
 // calls are the spans that count as calls, in the order in which they began, each with its session and
 // what it is about.
-func (s *spans) calls() []*span {
+func (s *spans) calls() []*Span {
 	for _, sp := range s.all { // what a wrapper called stands for it
-		if sp.tool == nil {
+		if sp.Call == nil {
 			continue
 		}
-		s.above(sp, func(up *span) bool {
-			if up.tool != nil && up.wrapper {
-				up.tool.void = true
+		s.above(sp, func(up *Span) bool {
+			if up.Call != nil && up.wrapper {
+				up.Call.Void = true
 			}
-			return !up.agent
+			return !up.Agent
 		})
 	}
-	calls := slices.DeleteFunc(slices.Clone(s.all), func(sp *span) bool { return sp.tool == nil || sp.tool.void || s.inside(sp) })
-	slices.SortStableFunc(calls, func(a, b *span) int {
-		return cmp.Or(a.tool.started.Compare(b.tool.started), cmp.Compare(a.id.trace, b.id.trace), cmp.Compare(a.id.id, b.id.id))
+	calls := slices.DeleteFunc(slices.Clone(s.all), func(sp *Span) bool { return sp.Call == nil || sp.Call.Void || s.inside(sp) })
+	slices.SortStableFunc(calls, func(a, b *Span) int {
+		return cmp.Or(a.Call.Started.Compare(b.Call.Started), cmp.Compare(a.Trace, b.Trace), cmp.Compare(a.ID, b.ID))
 	})
 	sessions := make([]string, len(calls))
 	for i, sp := range calls {
-		sessions[i], sp.tool.intent = s.belongs(sp)
+		sessions[i], sp.Call.intent = s.belongs(sp)
 	}
 	for i, sp := range calls { // only now: others inherit what a span itself says
-		sp.session = sessions[i]
+		sp.Session = sessions[i]
 	}
 	return calls
 }
 
 // inside reports whether a call is part of another, and not of a wrapper alone.
-func (s *spans) inside(sp *span) (inside bool) {
-	s.above(sp, func(up *span) bool {
-		inside = up.tool != nil && !up.wrapper
-		return !inside && !up.agent
+func (s *spans) inside(sp *Span) (inside bool) {
+	s.above(sp, func(up *Span) bool {
+		inside = up.Call != nil && !up.wrapper
+		return !inside && !up.Agent
 	})
 	return inside
 }
 
 // belongs finds the session of a call, and what it is about.
-func (s *spans) belongs(sp *span) (session, intent string) {
-	session, intent = sp.session, sp.intent
+func (s *spans) belongs(sp *Span) (session, intent string) {
+	session, intent = sp.Session, sp.Intent
 	agent, nearest := "", ""
-	s.above(sp, func(up *span) bool {
-		if up.agent {
-			nearest = up.id.id
+	s.above(sp, func(up *Span) bool {
+		if up.Agent {
+			nearest = up.ID
 		}
-		if up.tool != nil && agent == "" && nearest != "" {
+		if up.Call != nil && agent == "" && nearest != "" {
 			agent = nearest
 		}
 		if intent == "" && agent == "" {
-			intent = up.intent
+			intent = up.Intent
 		}
 		if session == "" {
-			session = up.session
+			session = up.Session
 		}
 		return true
 	})
-	session = cmp.Or(session, s.session[sp.id.trace], sp.id.trace)
+	session = cmp.Or(session, s.session[sp.Trace], sp.Trace)
 	if agent != "" {
 		session += "/" + agent
 	}
@@ -167,7 +171,7 @@ func (s *spans) belongs(sp *span) (session, intent string) {
 }
 
 // spans says calls with their times, in the order of their beginnings.
-func (th *thread) spans(calls []*span) {
+func (th *thread) spans(calls []*Span) {
 	type moment struct {
 		at    time.Time
 		order int // an end comes before a beginning at the same time
@@ -175,24 +179,24 @@ func (th *thread) spans(calls []*span) {
 	}
 	var moments []moment
 	for i, sp := range calls {
-		moments = append(moments, moment{sp.tool.started, 1, i})
-		if sp.end.After(sp.tool.started) {
-			moments = append(moments, moment{sp.end, 0, i})
+		moments = append(moments, moment{sp.Call.Started, 1, i})
+		if sp.End.After(sp.Call.Started) {
+			moments = append(moments, moment{sp.End, 0, i})
 		} else {
-			sp.tool.ended = false // as soon as it began
+			sp.Call.Ended = false // as soon as it began
 		}
 	}
 	slices.SortStableFunc(moments, func(a, b moment) int {
 		return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.order, b.order))
 	})
 	for _, m := range moments {
-		s := calls[m.call].tool
+		s := calls[m.call].Call
 		if m.order == 0 {
-			th.events = append(th.events, event{step: th.calls[s.id], ends: true, at: m.at})
+			th.events = append(th.events, event{step: th.calls[s.CallID], ends: true, at: m.at})
 			continue
 		}
-		for th.known(s.id) { // call ids need not be unique among spans
-			s.id += "'"
+		for th.known(s.CallID) { // call ids need not be unique among spans
+			s.CallID += "'"
 		}
 		th.begin(*s)
 	}

@@ -154,7 +154,7 @@ func (s *spans) record(number int, table *spanTable, d *document, parent spanID,
 		sp := s.span(number, table, f, parent)
 		if sp != nil {
 			inside, _ = d.list(table.children)
-			parent = sp.id
+			parent = spanID{sp.Trace, sp.ID}
 		}
 		if *d.problem == nil && sp != nil {
 			s.add(sp)
@@ -173,7 +173,7 @@ func (s *spans) record(number int, table *spanTable, d *document, parent spanID,
 }
 
 // span reads one record; nil if it is none of the format.
-func (s *spans) span(number int, table *spanTable, f fields, parent spanID) *span {
+func (s *spans) span(number int, table *spanTable, f fields, parent spanID) *Span {
 	id, kind := f.text(table.span.id...), f.text(table.kind...)
 	if table.is != nil && !holds(f, table.is) {
 		id = ""
@@ -186,13 +186,14 @@ func (s *spans) span(number int, table *spanTable, f fields, parent spanID) *spa
 	if id == "" || kind == "" && !known {
 		return nil
 	}
-	trace := cmp.Or(f.text(table.span.trace...), parent.trace, id)
-	sp := &span{id: spanID{trace, id}, parent: spanID{trace, cmp.Or(f.text(table.span.parent...), parent.id)}, session: f.text(table.span.session...)}
-	switch top := sp.parent.id == ""; {
-	case top && table.topIsTrace && id != trace:
-		sp.parent.id = trace
-	case top:
-		agent, sp.parent = known && !isCall, spanID{}
+	sp := &Span{Trace: cmp.Or(f.text(table.span.trace...), parent.trace, id), ID: id, Parent: cmp.Or(f.text(table.span.parent...), parent.id),
+		Session: f.text(table.span.session...)}
+	if sp.Parent == "" {
+		if table.topIsTrace && id != sp.Trace {
+			sp.Parent = sp.Trace
+		} else {
+			agent = known && !isCall
+		}
 	}
 	started, _ := readTime(f.text(table.span.begin...))
 	ended, _ := readTime(f.text(table.span.end...))
@@ -202,8 +203,8 @@ func (s *spans) span(number int, table *spanTable, f fields, parent spanID) *spa
 		s.call(sp, call{line: number, id: cmp.Or(f.text(table.callID...), id), name: f.text(table.tool...), server: f.text(table.server...),
 			arguments: f.value(table.arguments...), at: started}, r)
 	}
-	if sp.agent = agent && !isCall; sp.agent {
-		sp.intent = askedFor(f.value(table.request...))
+	if sp.Agent = agent && !isCall; sp.Agent {
+		sp.Intent = askedFor(f.value(table.request...))
 	}
 	return sp
 }

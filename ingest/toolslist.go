@@ -2,10 +2,10 @@ package ingest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"path"
 	"slices"
 	"strings"
@@ -26,16 +26,26 @@ import (
 // github-tools.json) unless that is a general one such as tools.json.
 func decodeToolsList(in *input, emit func(Item) bool) error {
 	return in.eachFile("tools-list", []string{".json", ".jsonl", ".ndjson"}, func(name string) (more bool, err error) {
-		text, err := in.readAll(name)
+		f, err := in.open(name)
 		if err != nil {
 			return false, err
 		}
-		server := in.opts.Server
-		if server == "" {
-			server = serverOfFile(name)
+		defer f.Close()
+		server := cmp.Or(in.opts.Server, serverOfFile(name))
+		t := toolsList{file: name, given: in.opts.Server != "", emit: emit}
+		values := 0
+		err = eachValue(f, true, func(l line) bool {
+			values++
+			if l.problem != "" || len(l.data) == 0 {
+				t.drop(l.number, l.decode(nil))
+			} else {
+				t.value(l.number, l.data, server, 0)
+			}
+			return !t.stopped
+		})
+		if err == nil && values == 0 {
+			err = errors.New("file is empty")
 		}
-		t := toolsList{text: text, file: name, given: in.opts.Server != "", emit: emit}
-		err = t.values(server)
 		return !t.stopped, err
 	})
 }
@@ -58,46 +68,25 @@ func serverOfFile(name string) string {
 }
 
 type toolsList struct {
-	text    []byte
 	file    string
 	given   bool // the server is given and nothing in the file changes it
 	emit    func(Item) bool
 	stopped bool
-	from    int // text up to here is counted: it holds these lines
-	lines   int
 }
 
-// values reads the values of the file one after the other.
-func (t *toolsList) values(server string) error {
-	d := json.NewDecoder(bytes.NewReader(t.text))
-	for n := 0; !t.stopped; n++ {
-		var v json.RawMessage
-		err := d.Decode(&v)
-		if err == io.EOF {
-			if n == 0 {
-				return errors.New("file is empty")
-			}
-			return nil
-		}
-		end := int(d.InputOffset())
-		if err != nil {
-			it := Item{File: t.file, Line: t.lineAt(len(t.text))}
-			it.drop(problemIn(t.text[d.InputOffset():]))
-			t.stopped = !t.emit(it)
-			return nil
-		}
-		t.value(v, end-len(v), server, 0)
-	}
-	return nil
+func (t *toolsList) drop(line int, err error) {
+	it := Item{File: t.file, Line: line}
+	it.drop(err.Error())
+	t.stopped = !t.emit(it)
 }
 
-// value reads one value, which starts at the given place of the text.
-func (t *toolsList) value(v json.RawMessage, at int, server string, depth int) {
+// value reads one value, which begins on a line.
+func (t *toolsList) value(line int, v json.RawMessage, server string, depth int) {
 	if depth > 4 || t.stopped {
 		return
 	}
 	if v[0] == '[' {
-		t.list(v, at, server, depth)
+		t.list(line, v, server, depth)
 		return
 	}
 	var w struct {
@@ -116,9 +105,7 @@ func (t *toolsList) value(v json.RawMessage, at int, server string, depth int) {
 		err = fmt.Errorf("the server answered with an error: %.200s", w.Error.Message)
 	}
 	if err != nil {
-		it := Item{File: t.file, Line: t.lineAt(at)}
-		it.drop(err.Error())
-		t.stopped = !t.emit(it)
+		t.drop(line, err)
 		return
 	}
 	if !t.given {
@@ -129,27 +116,31 @@ func (t *toolsList) value(v json.RawMessage, at int, server string, depth int) {
 			server = w.ServerInfo.Name
 		}
 	}
+	lineOf := func(part json.RawMessage) int { return line + bytes.Count(v[:bytes.Index(v, part)], []byte("\n")) }
 	switch {
 	case len(w.Result) > 0 && w.Result[0] == '{':
-		t.value(w.Result, at+bytes.Index(v, w.Result), server, depth+1)
+		t.value(lineOf(w.Result), w.Result, server, depth+1)
 	case len(w.Tools) > 0 && w.Tools[0] == '[':
-		t.list(w.Tools, at+bytes.Index(v, w.Tools), server, depth+1)
+		t.list(lineOf(w.Tools), w.Tools, server, depth+1)
 	default:
-		t.tool(v, at, server)
+		t.tool(line, v, server)
 	}
 }
 
-func (t *toolsList) list(v json.RawMessage, at int, server string, depth int) {
+func (t *toolsList) list(line int, v json.RawMessage, server string, depth int) {
 	d := json.NewDecoder(bytes.NewReader(v))
 	if _, err := d.Token(); err != nil {
 		return
 	}
-	for d.More() && !t.stopped {
+	for from := 0; d.More() && !t.stopped; {
 		var e json.RawMessage
 		if d.Decode(&e) != nil {
 			return // cannot be: v was decoded before
 		}
-		t.value(e, at+int(d.InputOffset())-len(e), server, depth+1)
+		at := int(d.InputOffset()) - len(e)
+		line += bytes.Count(v[from:at], []byte("\n"))
+		from = at
+		t.value(line, e, server, depth+1)
 	}
 }
 
@@ -172,8 +163,8 @@ type listedTool struct {
 	Function *listedTool `json:"function"`
 }
 
-func (t *toolsList) tool(v json.RawMessage, at int, server string) {
-	it := Item{File: t.file, Line: t.lineAt(at), Kind: KindTool}
+func (t *toolsList) tool(line int, v json.RawMessage, server string) {
+	it := Item{File: t.file, Line: line, Kind: KindTool}
 	var l listedTool
 	err := strictjson.UnmarshalForeign(v, &l)
 	if l.Function != nil {
@@ -205,14 +196,4 @@ func (t *toolsList) tool(v json.RawMessage, at int, server string) {
 	}
 	it.Tool = tool
 	t.stopped = !t.emit(it)
-}
-
-// lineAt is the number of the line at a place of the text. Places come in increasing order.
-func (t *toolsList) lineAt(at int) int {
-	if at < t.from {
-		t.from, t.lines = 0, 0
-	}
-	t.lines += bytes.Count(t.text[t.from:at], []byte("\n"))
-	t.from = at
-	return t.lines + 1
 }

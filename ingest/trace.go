@@ -30,7 +30,7 @@ type traces struct {
 	resolver *catalog.Resolver
 	digests  *episodic.DigestKey
 	begun    map[string]bool // first calls of episodes, over all files: a resumed session repeats them
-	costs    map[uint64]int  // with Options.Costs: hashes of what was counted → tokens of output
+	asked    map[string]bool // with Options.Asks: ids of the questions that were counted; nil: none are
 	emit     func(Item)
 	threads  map[string]*thread
 	order    []*thread // by first line
@@ -39,8 +39,8 @@ type traces struct {
 
 func (in *input) traces(format string) *traces {
 	t := &traces{format: format, resolver: in.opts.Resolver, digests: in.opts.Digests, begun: map[string]bool{}}
-	if in.opts.Costs {
-		t.costs = map[uint64]int{}
+	if in.opts.Asks {
+		t.asked = map[string]bool{}
 	}
 	if t.resolver == nil {
 		t.resolver = catalog.NewResolver(nil, catalog.Aliases{})
@@ -142,13 +142,14 @@ type event struct {
 
 type step struct {
 	episodic.Step
+	CallID  string    `json:"call"`
+	Started time.Time `json:"started,omitzero"`
+	Ended   bool      `json:"ended,omitempty"`
+	Void    bool      `json:"void,omitempty"` // it did not happen
+
 	line    int
-	id      string
 	turn    string
 	intent  string
-	started time.Time
-	ended   bool
-	void    bool            // it did not happen
 	named   map[string]bool // of a question to Waymark: the ids in the answer
 	problem error           // with the name of its tool
 }
@@ -190,8 +191,8 @@ func (th *thread) call(c call) {
 }
 
 func (th *thread) begin(s step) {
-	th.calls[s.id] = len(th.steps)
-	th.events = append(th.events, event{step: len(th.steps), at: s.started})
+	th.calls[s.CallID] = len(th.steps)
+	th.events = append(th.events, event{step: len(th.steps), at: s.Started})
 	th.steps = append(th.steps, s)
 }
 
@@ -209,13 +210,13 @@ func (t *traces) step(c call) step {
 	if c.server != "" {
 		name = catalog.ID(c.server, c.name)
 	}
-	s := step{line: c.line, id: c.id, turn: c.turn, started: c.at}
+	s := step{line: c.line, CallID: c.id, turn: c.turn, Started: c.at}
 	var arguments json.RawMessage
 	s.Tool, arguments, s.problem = toolcall.Unwrap(t.resolver, name, c.arguments)
 	if s.problem == nil {
 		_, s.problem = catalog.Identifier("tool", s.Tool, catalog.MaxID)
 	}
-	s.void = toolcall.IsOwn(s.Tool)
+	s.Void = toolcall.IsOwn(s.Tool)
 	s.Shape, s.Outcome = episodic.Shape(arguments), episodic.Unknown
 	if t.digests != nil && len(arguments) > 0 {
 		s.Inputs = t.digests.Digests(arguments)
@@ -224,12 +225,12 @@ func (t *traces) step(c call) step {
 }
 
 func (s *step) settle(r result, digests *episodic.DigestKey) {
-	s.ended, s.void = true, s.void || r.void
+	s.Ended, s.Void = true, s.Void || r.void
 	if toolcall.IsQuestion(s.Tool) && len(r.value) > 0 && s.named == nil {
 		s.named = namedIn(r.value)
 	}
 	if r.tool != "" {
-		s.Tool, s.void = r.tool, s.void || toolcall.IsOwn(r.tool)
+		s.Tool, s.Void = r.tool, s.Void || toolcall.IsOwn(r.tool)
 	}
 	switch {
 	case r.outcome == episodic.Failure:
@@ -237,8 +238,8 @@ func (s *step) settle(r result, digests *episodic.DigestKey) {
 	case r.outcome == episodic.Success && s.Outcome == episodic.Unknown && s.ErrorKind == "":
 		s.Outcome = r.outcome
 	}
-	if !s.started.IsZero() && r.at.After(s.started) {
-		s.DurationMS = r.at.Sub(s.started).Milliseconds()
+	if !s.Started.IsZero() && r.at.After(s.Started) {
+		s.DurationMS = r.at.Sub(s.Started).Milliseconds()
 	}
 	if digests != nil && len(r.value) > 0 && s.Outputs == nil && r.outcome != episodic.Failure {
 		s.Outputs = toolcall.Digests(r.value, digests)
@@ -251,7 +252,7 @@ func (s *step) settle(r result, digests *episodic.DigestKey) {
 func (s *step) failed(kind string) {
 	s.Outcome, s.ErrorKind = episodic.Failure, kind
 	if !toolcall.Held(kind) {
-		s.Outcome, s.void = episodic.Unknown, s.void || !toolcall.Made(kind)
+		s.Outcome, s.Void = episodic.Unknown, s.Void || !toolcall.Made(kind)
 	}
 }
 
@@ -262,14 +263,14 @@ func (th *thread) flush() {
 	for _, ev := range th.events {
 		s := &th.steps[ev.step]
 		switch {
-		case s.void:
-			if ev.ends && th.t.costs != nil {
+		case s.Void:
+			if ev.ends && th.t.asked != nil {
 				questions.answered(s, s.name(th))
 			}
 		case ev.ends:
 			th.rule.End(th.session, s.name(th), ev.at)
 		default:
-			p := th.rule.Begin(episodic.Call{Session: th.session, ID: s.name(th), Intent: s.intent, Group: s.turn, Start: s.started})
+			p := th.rule.Begin(episodic.Call{Session: th.session, ID: s.name(th), Intent: s.intent, Group: s.turn, Start: s.Started})
 			if open == nil || open.episode.ID != p.Episode {
 				open.close(th)
 				open = &cut{first: s, episode: episodic.Episode{ID: p.Episode, Intent: p.Intent, Time: p.Time, Session: p.Session}}
@@ -277,8 +278,8 @@ func (th *thread) flush() {
 			s.Group = p.Group
 			questions.called(s.Tool)
 			open.add(s)
-			if !s.ended {
-				th.rule.End(th.session, s.name(th), s.started)
+			if !s.Ended {
+				th.rule.End(th.session, s.name(th), s.Started)
 			}
 		}
 	}
@@ -291,9 +292,9 @@ func (th *thread) flush() {
 // name of a call that tells it from all others.
 func (s *step) name(th *thread) string {
 	if th.salt == "" {
-		return s.id
+		return s.CallID
 	}
-	return s.id + "\x00" + th.salt
+	return s.CallID + "\x00" + th.salt
 }
 
 // cut is an episode being put together.
@@ -321,7 +322,7 @@ func (c *cut) close(th *thread) {
 		it.Line = c.first.line
 	}
 	th.line = 0 // the next episode begins where its first call stands
-	first := c.first.id
+	first := c.first.CallID
 	if th.loose {
 		first = e.ID
 	}

@@ -1,13 +1,16 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"runtime"
+	"slices"
 	"sync"
 
+	"waymark/internal/parallel"
 	"waymark/storage"
 )
 
@@ -18,18 +21,16 @@ type decodedEvent struct {
 	value any
 }
 
-// A batch is decoded by one goroutine. Of them, two a processor and two more are held at a time: what
-// a replay holds of the log does not grow with it.
+// What a replay holds of the log does not grow with it: while one batch is folded, the next is read and decoded.
 const (
-	batchEvents = 256
-	batchBytes  = 1 << 20
+	batchEvents = 1024
+	batchBytes  = 4 << 20
 )
 
 type batch struct {
-	raw     []storage.Event
-	decoded []decodedEvent
-	err     error // of the event after the last that is decoded
-	done    chan struct{}
+	raw    []storage.Event
+	events []decodedEvent
+	err    error // after the last event
 }
 
 // reader yields the events of a workspace after one of them.
@@ -40,53 +41,32 @@ type reader func(ctx context.Context, after uint64) iter.Seq2[storage.Event, err
 func decoded(ctx context.Context, log reader, after, upTo uint64, skip func(seq uint64) bool) iter.Seq2[decodedEvent, error] {
 	return func(yield func(decodedEvent, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
-		processors := runtime.GOMAXPROCS(0)
-		ordered, work := make(chan *batch, 2*processors), make(chan *batch)
-		var group sync.WaitGroup
-		defer group.Wait()
+		batches := make(chan batch)
+		var reading sync.WaitGroup
+		defer reading.Wait()
 		defer cancel()
-		group.Go(func() {
-			defer close(ordered)
-			defer close(work)
-			readBatches(log(ctx, after), upTo, func(b *batch) bool {
+		reading.Go(func() {
+			defer close(batches)
+			readBatches(log(ctx, after), upTo, func(b batch) bool {
+				b.decode(skip)
 				select {
-				case ordered <- b: // first, so that as many wait as there is room for
-				case <-ctx.Done():
-					return false
-				}
-				if b.err != nil && len(b.raw) == 0 {
-					close(b.done)
-					return true
-				}
-				select {
-				case work <- b:
+				case batches <- b:
 					return true
 				case <-ctx.Done():
 					return false
 				}
 			})
 		})
-		for range processors {
-			group.Go(func() {
-				for b := range work {
-					b.decode(skip)
+		for b := range batches {
+			for _, e := range b.events {
+				if ctx.Err() != nil {
+					break
 				}
-			})
-		}
-		for b := range ordered {
-			select {
-			case <-b.done:
-			case <-ctx.Done():
-			}
-			if err := ctx.Err(); err != nil {
-				yield(decodedEvent{}, err)
-				return
-			}
-			for _, e := range b.decoded {
 				if !yield(e, nil) {
 					return
 				}
 			}
+			b.err = cmp.Or(ctx.Err(), b.err)
 			if b.err != nil {
 				yield(decodedEvent{}, b.err)
 				return
@@ -99,8 +79,8 @@ func decoded(ctx context.Context, log reader, after, upTo uint64, skip func(seq 
 }
 
 // readBatches cuts the log into batches until there is no more or send says no.
-func readBatches(events iter.Seq2[storage.Event, error], upTo uint64, send func(*batch) bool) {
-	b, size := &batch{done: make(chan struct{})}, 0
+func readBatches(events iter.Seq2[storage.Event, error], upTo uint64, send func(batch) bool) {
+	b, size := batch{}, 0
 	for e, err := range events {
 		if err != nil {
 			b.err = fmt.Errorf("read the log: %w", err)
@@ -116,32 +96,40 @@ func readBatches(events iter.Seq2[storage.Event, error], upTo uint64, send func(
 		if !send(b) {
 			return
 		}
-		b, size = &batch{done: make(chan struct{})}, 0
+		b, size = batch{}, 0
 	}
 	if len(b.raw) > 0 || b.err != nil {
 		send(b)
 	}
 }
 
+// decode reads the events of a batch up to the first that cannot be read.
 func (b *batch) decode(skip func(seq uint64) bool) {
-	defer close(b.done)
-	b.decoded = make([]decodedEvent, 0, len(b.raw))
-	for i, e := range b.raw {
+	errs := make([]error, len(b.raw))
+	b.events = make([]decodedEvent, len(b.raw))
+	parallel.Each(len(b.raw), func(i int) {
 		if i%16 == 0 {
-			runtime.Gosched()
+			runtime.Gosched() // to whoever waits for an answer
 		}
-		d := decodedEvent{place: place{e.Seq, e.Chain}, kind: kindEpisode}
-		if !e.Erased && (skip == nil || !skip(e.Seq)) {
-			var err error
-			if d.kind, d.value, err = decode(e.Payload); err != nil {
-				if !errors.Is(err, ErrNewer) {
-					err = fmt.Errorf("%w: %w", storage.ErrDamaged, err)
-				}
-				b.err = fmt.Errorf("event %d: %w", e.Seq, err)
-				break
-			}
-		}
-		b.decoded = append(b.decoded, d)
+		b.events[i], errs[i] = decodeEvent(b.raw[i], skip)
+	})
+	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
+		b.events, b.err = b.events[:i], errs[i]
 	}
 	b.raw = nil
+}
+
+func decodeEvent(e storage.Event, skip func(seq uint64) bool) (decodedEvent, error) {
+	d := decodedEvent{place: place{e.Seq, e.Chain}, kind: kindEpisode}
+	if e.Erased || skip != nil && skip(e.Seq) {
+		return d, nil
+	}
+	var err error
+	if d.kind, d.value, err = decode(e.Payload); err != nil {
+		if !errors.Is(err, ErrNewer) {
+			err = fmt.Errorf("%w: %w", storage.ErrDamaged, err)
+		}
+		err = fmt.Errorf("event %d: %w", e.Seq, err)
+	}
+	return d, err
 }

@@ -2,7 +2,6 @@ package live
 
 import (
 	"slices"
-	"strings"
 
 	"waymark/catalog"
 	"waymark/episodic"
@@ -34,24 +33,4 @@ func (w *Workspaces) Shown(text string) string {
 		return catalog.Cut(masked, len(text))
 	}
 	return text
-}
-
-// sameCut puts the texts of now into the place of those of before that differ from them in a secret at the cut alone:
-// once its beginning was stored.
-func sameCut(before, now *episodic.Episode) {
-	same := func(was *string, is string) {
-		n := 0
-		for n < min(len(*was), len(is)) && (*was)[n] == is[n] {
-			n++
-		}
-		begun, cut := strings.CutSuffix((*was)[n:], "…")
-		mark, _, _ := strings.Cut(is[n:], "…")
-		if cut && mark != "" && strings.HasPrefix(redact.Mark, mark[:min(len(mark), len(redact.Mark))]) && !strings.ContainsAny(begun, " \n") {
-			*was = is
-		}
-	}
-	same(&before.Intent, now.Intent)
-	for i := range min(len(before.Steps), len(now.Steps)) {
-		same(&before.Steps[i].Error, now.Steps[i].Error)
-	}
 }

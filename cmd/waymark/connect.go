@@ -204,8 +204,7 @@ func (a *app) openStore(dir string, opts storage.Options) (store *storage.Store,
 // told finds calls of the workspace that hooks have told of.
 func (h *house) told(workspace string) func(context.Context, string) (record.Told, bool) {
 	return func(ctx context.Context, id string) (record.Told, bool) {
-		t, ok := h.feed.Told(ctx, workspace, id)
-		return record.Told(t), ok
+		return h.feed.Told(ctx, workspace, id)
 	}
 }
 

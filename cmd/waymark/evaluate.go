@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -206,20 +207,16 @@ func (a *app) examples(ctx context.Context, e evaluation) (*evaluate.Data, error
 	if e.dataset == "" {
 		return a.ownExamples(ctx, e.share)
 	}
-	set, err := a.labelled(ctx, e.dataset)
+	d, err := a.dataset(ctx, e.dataset)
 	if err != nil {
 		return nil, err
-	}
-	d := &evaluate.Data{Name: set.Name, Tools: set.Tools, Capabilities: set.Capabilities}
-	for _, x := range set.Episodes {
-		d.Examples = append(d.Examples, evaluate.Example(x))
 	}
 	have := map[string]bool{}
 	for _, t := range d.Tools {
 		have[t.ID] = true
 	}
 	for _, folder := range e.distractors {
-		more, err := a.labelled(ctx, folder)
+		more, err := a.dataset(ctx, folder)
 		if err != nil {
 			return nil, err
 		}
@@ -233,14 +230,26 @@ func (a *app) examples(ctx context.Context, e evaluation) (*evaluate.Data, error
 	return d, nil
 }
 
-// labelled reads a data set and says on stderr what could not be read.
-func (a *app) labelled(ctx context.Context, folder string) (*ingest.LabelledSet, error) {
-	set, err := ingest.ReadLabelled(ctx, folder)
-	if err != nil {
-		return nil, fmt.Errorf("evaluate: %w", err)
+// dataset reads a data set and says on stderr what could not be read.
+func (a *app) dataset(ctx context.Context, folder string) (*evaluate.Data, error) {
+	d := &evaluate.Data{Name: filepath.Base(folder)}
+	var read ingest.Report
+	for it, err := range ingest.Read(ctx, folder, ingest.Options{Format: "dataset", Split: "all"}) {
+		if err != nil {
+			return nil, fmt.Errorf("evaluate: %w", err)
+		}
+		read.Add(it)
+		switch {
+		case it.Tool != nil:
+			d.Tools = append(d.Tools, *it.Tool)
+		case it.Capability != nil:
+			d.Capabilities = append(d.Capabilities, *it.Capability)
+		case it.Episode != nil:
+			d.Examples = append(d.Examples, evaluate.Example{Episode: *it.Episode, Split: it.Split, Next: true, Intent: true})
+		}
 	}
-	a.warnDropped(set.Report)
-	return set, nil
+	a.warnDropped(read)
+	return d, nil
 }
 
 func (a *app) warnDropped(r ingest.Report) {

@@ -24,7 +24,7 @@ var (
 // bundledSample records what the import of the folder does, source and all: equal logs give equal models.
 var bundledSample = importInput{Path: "sample", Format: "dataset", source: "import:dataset", folder: true,
 	open: func(ctx context.Context, o ingest.Options) iter.Seq2[ingest.Item, error] {
-		return ingest.ReadFS(ctx, sample.Files(), ".", o)
+		return ingest.ReadFS(ctx, sample.Files(), o)
 	}}
 
 // showSample fills an empty workspace with the sample and prints three worked suggestions.

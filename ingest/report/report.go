@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -86,10 +85,6 @@ type Week struct {
 	Repeated int       `json:"repeated"` // the call before it again, with arguments of the same shape
 	Asked    int       `json:"asked"`    // answered questions to Waymark's own tools
 	Taken    int       `json:"taken"`    // of these: one of the next three calls was a tool that the answer named
-
-	TokensIn     int `json:"tokens_in"` // without those read from a cache
-	TokensCached int `json:"tokens_cached"`
-	TokensOut    int `json:"tokens_out"`
 }
 
 // LeastCalls is how many calls a week needs for its shares to say something.
@@ -101,14 +96,6 @@ func (w *Week) Share(n int) string {
 		return "too few to tell"
 	}
 	return percent(float64(n) / float64(w.Calls))
-}
-
-// PerTask is how many tokens a task cost, without those read from a cache.
-func (w *Week) PerTask() string {
-	if w.Tasks == 0 || w.TokensIn+w.TokensOut == 0 {
-		return "-"
-	}
-	return strconv.Itoa((w.TokensIn + w.TokensOut) / w.Tasks)
 }
 
 // mostWeeks is how many weeks a report shows, the newest.

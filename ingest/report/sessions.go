@@ -88,7 +88,7 @@ func Collect(ctx context.Context, places []Place, now time.Time, progress func(h
 		if p.Status != Read || p.Files == 0 {
 			continue
 		}
-		for it, err := range ingest.Read(ctx, p.Path, ingest.Options{Format: p.Format, DropIntents: true, Now: now, Seen: seen, Costs: true}) {
+		for it, err := range ingest.Read(ctx, p.Path, ingest.Options{Format: p.Format, DropIntents: true, Now: now, Seen: seen, Asks: true}) {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
@@ -131,10 +131,6 @@ func (c *Collection) item(host string, it ingest.Item) {
 			if it.Ask.Taken {
 				w.Taken++
 			}
-		}
-	case it.Tokens != nil:
-		if w := c.weekOf(it.Tokens.Time); w != nil {
-			w.TokensIn, w.TokensCached, w.TokensOut = w.TokensIn+it.Tokens.In, w.TokensCached+it.Tokens.Cached, w.TokensOut+it.Tokens.Out
 		}
 	case it.Episode != nil:
 		c.episode(host, it.Episode)

@@ -273,7 +273,7 @@ func (h *History) Derive() *Table {
 	for _, all := range tried {
 		level := significant(all)
 		for _, x := range all {
-			bound := LowerBound(x.k, x.n, confidence)
+			bound := lowerBound(x.k, x.n, confidence)
 			if bound < x.least() || x.chance > level {
 				continue
 			}
@@ -306,7 +306,7 @@ func (c *counts) candidate(e event, k int) (x candidate, ok bool) {
 		wider.context = at(follows, newest)
 	}
 	hits, all := max(0, int(c.hits[wider])-k), max(0, int(c.trials[wider.context].n)-n)
-	return candidate{e, k, n, Tail(k, n, (float64(hits)+0.5)/(float64(max(all, hits))+1))}, true
+	return candidate{e, k, n, tail(k, n, (float64(hits)+0.5)/(float64(max(all, hits))+1))}, true
 }
 
 // known reports whether a first-order chain predicts a tool after another.
@@ -336,7 +336,7 @@ func (c *counts) rule(x candidate, bound float64) (r Rule, ok bool) {
 	case fails:
 		r.Kind, calls = Pitfall, calls[:longest-1]
 		before := calls[longest-2]
-		r.Ahead = c.known(before, x.e.tool) && LowerBound(x.k, int(c.trials[at(follows, before)].n), confidence) >= threshold
+		r.Ahead = c.known(before, x.e.tool) && lowerBound(x.k, int(c.trials[at(follows, before)].n), confidence) >= threshold
 		c.between(&r, before, x.e.tool)
 	}
 	for _, tool := range calls {
@@ -362,7 +362,7 @@ func (c *counts) between(r *Rule, before, failing int32) {
 			continue
 		}
 		k := n - int(c.hits[event{ctx, failing}])
-		if bound := LowerBound(k, n, confidence); bound > best {
+		if bound := lowerBound(k, n, confidence); bound > best {
 			best, r.First, r.FirstK, r.FirstN = bound, c.h.tools[tool], k, n
 		}
 	}

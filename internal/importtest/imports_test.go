@@ -40,7 +40,7 @@ var imports = map[string][]string{
 	"suggest/semantic":   {"internal"},
 	"run":                {"catalog"},
 	"episodic":           {"catalog", "internal"},
-	"ingest/whisper":     {"episodic", "internal"},
+	"ingest/whisper":     {"episodic"},
 	"ingest":             {"catalog", "episodic", "internal", "ingest/whisper"},
 	"cmd/waymark/sample": {"catalog", "episodic"},
 	"suggest/learn":      {"graph", "internal", "suggest/semantic"},

@@ -22,7 +22,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/ingest"
+	"waymark/lab/labelled"
 	"waymark/suggest"
 	"waymark/suggest/evaluate"
 	"waymark/suggest/learn/rank"
@@ -93,7 +93,7 @@ type data struct {
 }
 
 func read(dir, part string) (*data, error) {
-	set, err := ingest.ReadLabelled(context.Background(), dir)
+	set, err := labelled.Read(context.Background(), dir)
 	if err != nil {
 		return nil, err
 	}

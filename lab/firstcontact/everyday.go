@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"waymark/catalog"
-	"waymark/ingest"
+	"waymark/lab/labelled"
 	"waymark/suggest"
 	"waymark/suggest/evaluate"
 )
@@ -189,7 +189,7 @@ func cold(ctx context.Context, o options) (*set, error) {
 	s := &set{name: "cold"}
 	have := map[string]bool{}
 	for _, name := range []string{"livemcp", "mcp_catalog"} {
-		folder, err := ingest.ReadLabelled(ctx, filepath.Join(o.datasets, name))
+		folder, err := labelled.Read(ctx, filepath.Join(o.datasets, name))
 		if err != nil {
 			return nil, err
 		}

@@ -29,7 +29,7 @@ import (
 	"waymark/catalog"
 	"waymark/cmd/waymark/sample"
 	"waymark/episodic"
-	"waymark/ingest"
+	"waymark/lab/labelled"
 	"waymark/suggest"
 	"waymark/suggest/evaluate"
 	"waymark/suggest/history"
@@ -203,7 +203,7 @@ func read(ctx context.Context, o options, name string) (*set, error) {
 			s.data.Examples = append(s.data.Examples, evaluate.Example{Episode: e, Split: evaluate.Train, Next: true, Intent: true})
 		}
 	} else {
-		set, err := ingest.ReadLabelled(ctx, filepath.Join(o.datasets, name))
+		set, err := labelled.Read(ctx, filepath.Join(o.datasets, name))
 		if err != nil {
 			return nil, err
 		}

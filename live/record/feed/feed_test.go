@@ -18,6 +18,7 @@ import (
 	"waymark/episodic"
 	"waymark/ingest/hook"
 	"waymark/live"
+	"waymark/live/record"
 	"waymark/storage"
 	"waymark/suggest"
 )
@@ -300,19 +301,19 @@ func TestTold(t *testing.T) {
 	want := []string{"fix it: fs:read forge:comment fs:write"}
 	for _, tt := range []struct {
 		name string
-		do   func(h *house, told Told)
+		do   func(h *house, told record.Told)
 	}{
-		{"recorded by the gateway", func(h *house, told Told) {
+		{"recorded by the gateway", func(h *house, told record.Told) {
 			h.perform(told)
 			told.Recorded(h.now())
 			h.through(hook.Ended, "c2", "forge:comment")
 		}},
-		{"by a process that was killed then", func(h *house, told Told) {
+		{"by a process that was killed then", func(h *house, told record.Told) {
 			h.perform(told)
 			h.restart()
 			h.through(hook.Ended, "c2", "forge:comment")
 		}},
-		{"after another message of the user", func(h *house, told Told) {
+		{"after another message of the user", func(h *house, told record.Told) {
 			h.perform(told)
 			told.Recorded(h.now())
 			h.through(hook.Ended, "c2", "forge:comment")
@@ -341,7 +342,7 @@ func TestTold(t *testing.T) {
 }
 
 // perform records a call as a gateway does that was told of it.
-func (h *house) perform(told Told) {
+func (h *house) perform(told record.Told) {
 	e, err := h.ws.Get(context.Background(), "default")
 	require.NoError(h.t, err)
 	_, err = e.Perform(context.Background(), told.Source, live.Performed{Place: told.Place, Step: episodic.Step{ID: "c2", Tool: "forge:comment", Outcome: episodic.Success}})

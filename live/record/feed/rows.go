@@ -24,81 +24,54 @@ const (
 	spanRowSize = 128 << 10
 )
 
-// row is spans of one request, as they are kept until their traces are recorded.
+// row is spans of one trace, of one request, as they are stored until the trace is recorded.
 type row struct {
-	workspace, source, key string
-	parts                  []part
+	Source string         `json:"source"`
+	Spans  []*ingest.Span `json:"spans"`
+
+	workspace, key string
+	size           int
 }
 
-// part is the spans of one trace in a row.
-type part struct {
-	trace string
-	spans []ingest.Span
-}
-
-// rowImage is a row as it is stored.
-type rowImage struct {
-	Source string        `json:"source"`
-	Spans  []ingest.Span `json:"spans"`
-}
+func (r *row) traceKey() traceKey { return traceKey{r.workspace, r.Source, r.Spans[0].Trace} }
 
 // keep makes spans durable.
-func (f *Feed) keep(ctx context.Context, workspace, source string, spans []ingest.Span) (rows []*row, err error) {
-	table := f.tables.Table(workspace)
+func (f *Feed) keep(ctx context.Context, workspace, source string, spans []*ingest.Span) (rows []*row, err error) {
 	at := f.now().UnixNano()
-	for n := 0; len(spans) > 0; n++ {
-		full, size := 0, 0
-		for size < spanRowSize && full < len(spans) {
-			text, err := json.Marshal(spans[full])
-			if err != nil {
-				return nil, fmt.Errorf("keep a span: %w", err)
-			}
-			size += len(text)
-			full++
+	byTrace := map[string]*row{} // with room
+	var changes []storage.Change
+	for _, sp := range spans {
+		text, err := json.Marshal(sp)
+		if err != nil {
+			return nil, fmt.Errorf("keep a span: %w", err)
 		}
-		r := newRow(workspace, source, fmt.Sprintf("%s%020d-%04d-%s", spanRow, at, n, rand.Text()), spans[:full])
-		if err := r.put(ctx, table); err != nil {
+		r := byTrace[sp.Trace]
+		if r == nil || r.size+len(text) > spanRowSize {
+			r = &row{Source: source, workspace: workspace, key: fmt.Sprintf("%s%020d-%04d-%s", spanRow, at, len(rows), rand.Text())}
+			byTrace[sp.Trace], rows = r, append(rows, r)
+		}
+		r.Spans, r.size = append(r.Spans, sp), r.size+len(text)
+	}
+	for _, r := range rows {
+		text, err := json.Marshal(r)
+		if err != nil {
+			return nil, fmt.Errorf("keep spans: %w", err)
+		}
+		changes = append(changes, storage.Change{Key: r.key, Value: text})
+	}
+	for together := range slices.Chunk(changes, 8) { // less than a transaction holds
+		if err := f.tables.Table(workspace).Apply(ctx, together...); err != nil {
 			return nil, err
 		}
-		rows, spans = append(rows, r), spans[full:]
 	}
 	return rows, nil
 }
 
-func newRow(workspace, source, key string, spans []ingest.Span) *row {
-	r := &row{workspace: workspace, source: source, key: key}
-	for _, sp := range spans {
-		i := slices.IndexFunc(r.parts, func(p part) bool { return p.trace == sp.Trace() })
-		if i < 0 {
-			i, r.parts = len(r.parts), append(r.parts, part{trace: sp.Trace()})
-		}
-		r.parts[i].spans = append(r.parts[i].spans, sp)
-	}
-	return r
-}
-
-// put stores what a row still keeps; a row that keeps nothing is removed.
-func (r *row) put(ctx context.Context, table storage.Table) error {
-	image := rowImage{Source: r.source}
-	for _, p := range r.parts {
-		image.Spans = append(image.Spans, p.spans...)
-	}
-	if len(image.Spans) == 0 {
-		return table.Delete(ctx, r.key)
-	}
-	text, err := json.Marshal(image)
-	if err == nil {
-		err = table.Put(ctx, r.key, text)
-	}
-	return err
-}
-
-// settle takes the spans of a trace that is recorded out of their rows. A row that stays as it was is read
-// again by the next process, which finds its calls recorded.
+// settle deletes the rows of a trace that is recorded. A row that stays is read again by the next process, which finds
+// its calls recorded.
 func (f *Feed) settle(ctx context.Context, trace string, p *pending) {
 	for _, r := range p.rows {
-		r.parts = slices.DeleteFunc(r.parts, func(part part) bool { return part.trace == trace })
-		if err := r.put(ctx, f.tables.Table(r.workspace)); err != nil {
+		if err := f.tables.Table(r.workspace).Delete(ctx, r.key); err != nil {
 			f.log.Warn("spans that are recorded are kept", "trace", trace, "error", err)
 		}
 	}
@@ -140,12 +113,12 @@ func (f *Feed) loadRows(ctx context.Context, workspace string) error {
 		if held[e.Key] {
 			continue
 		}
-		var image rowImage
-		if err := json.Unmarshal(e.Value, &image); err != nil { // acknowledged, so it stays where it is
+		r := &row{workspace: workspace, key: e.Key}
+		if err := json.Unmarshal(e.Value, r); err != nil || len(r.Spans) == 0 { // acknowledged, so it stays where it is
 			f.log.Warn("spans that wait cannot be read and are left", "workspace", workspace, "row", e.Key, "error", err)
 			continue
 		}
-		f.traces.add(newRow(workspace, image.Source, e.Key, image.Spans), f.now())
+		f.traces.add(r, f.now())
 	}
 	return nil
 }

@@ -4,20 +4,13 @@ import (
 	"context"
 	"time"
 
-	"waymark/episodic"
+	"waymark/live/record"
 )
-
-// Told is a call under way that a hook has told of.
-type Told struct {
-	Source   string
-	Place    episodic.Place
-	Recorded func(ended time.Time)
-}
 
 // Told finds a call under way by the host's id of it, so that whoever makes the call can record it where it
 // belongs: in the session of the host, among calls that only hooks tell of. The host has waited for the hook
 // before it called, so what the hook left is there by now.
-func (f *Feed) Told(ctx context.Context, workspace, id string) (t Told, ok bool) {
+func (f *Feed) Told(ctx context.Context, workspace, id string) (t record.Told, ok bool) {
 	if _, err := f.Take(ctx); err != nil {
 		f.log.Warn("the spool of hooks is not taken in", "error", err)
 	}
@@ -25,7 +18,7 @@ func (f *Feed) Told(ctx context.Context, workspace, id string) (t Told, ok bool)
 	defer f.mu.Unlock()
 	for key, s := range f.sessions {
 		if c := s.begun[id]; c != nil && key.workspace == workspace {
-			return Told{key.source, c.place, func(ended time.Time) { f.recorded(s, id, ended) }}, true
+			return record.Told{Source: key.source, Place: c.place, Recorded: func(ended time.Time) { f.recorded(s, id, ended) }}, true
 		}
 	}
 	return t, false

@@ -24,7 +24,7 @@ const (
 type traceKey struct{ workspace, source, trace string }
 
 type pending struct {
-	spans []ingest.Span
+	spans []*ingest.Span
 	rows  []*row // that keep those which are not recorded
 	root  bool
 	read  bool // its calls are recorded
@@ -75,17 +75,15 @@ func (t *traces) add(r *row, now time.Time) {
 	if t.open == nil {
 		t.open = map[traceKey]*pending{}
 	}
-	for _, part := range r.parts {
-		k := traceKey{r.workspace, r.source, part.trace}
-		p := t.open[k]
-		if p == nil {
-			p = &pending{calls: map[string]bool{}}
-			t.open[k] = p
-		}
-		p.spans, p.rows, p.last, p.read = append(p.spans, part.spans...), append(p.rows, r), now, false
-		p.root = p.root || slices.ContainsFunc(part.spans, ingest.Span.Root)
-		t.spans += len(part.spans)
+	k := r.traceKey()
+	p := t.open[k]
+	if p == nil {
+		p = &pending{calls: map[string]bool{}}
+		t.open[k] = p
 	}
+	p.spans, p.rows, p.last, p.read = append(p.spans, r.Spans...), append(p.rows, r), now, false
+	p.root = p.root || slices.ContainsFunc(r.Spans, func(sp *ingest.Span) bool { return sp.Parent == "" })
+	t.spans += len(r.Spans)
 }
 
 // flush records the traces that are complete, or all.

@@ -26,6 +26,7 @@ import (
 	"sync"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/sashabaranov/go-openai"
 
 	"waymark/internal/endpoint"
@@ -46,7 +47,7 @@ type Options struct {
 type Client struct {
 	*endpoint.API
 	options Options
-	cache   *endpoint.Memory[[sha256.Size]byte, []float32] // by model and text
+	cache   *lru.Cache[[sha256.Size]byte, []float32] // by model and text
 
 	mu        sync.Mutex
 	dimension int // 0: not known yet
@@ -64,7 +65,8 @@ func New(o Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("embed: %w", err)
 	}
-	return &Client{API: api, options: o, cache: endpoint.NewMemory[[sha256.Size]byte, []float32](o.CacheSize)}, nil
+	cache, err := lru.New[[sha256.Size]byte, []float32](o.CacheSize)
+	return &Client{API: api, options: o, cache: cache}, err
 }
 
 // Embed returns the unit vector of every text, in order. A blank text has none, and a text longer
@@ -96,7 +98,7 @@ func (c *Client) Embed(ctx context.Context, texts []string) ([][]float32, error)
 			return nil, fmt.Errorf("embed %d texts with %q: %w", len(texts), c.Model(), err)
 		}
 		for i, text := range batch {
-			c.cache.Put(c.key(text), answer[i])
+			c.cache.Add(c.key(text), answer[i])
 			for _, place := range asked[text] {
 				vectors[place] = slices.Clone(answer[i])
 			}

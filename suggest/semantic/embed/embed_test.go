@@ -342,24 +342,6 @@ func TestLongTextsAreCutBetweenCharacters(t *testing.T) {
 	assert.Equal(t, [][]string{{"aaé", " ab"}}, e.asked())
 }
 
-func TestMemoryForgetsTheLeastRecent(t *testing.T) {
-	m := endpoint.NewMemory[[32]byte, []float32](2)
-	key := func(b byte) [32]byte { return [32]byte{b} }
-	m.Put(key(1), []float32{1})
-	m.Put(key(2), []float32{2})
-	_, ok := m.Get(key(1))
-	require.True(t, ok)
-	m.Put(key(3), []float32{3})
-	_, ok = m.Get(key(2))
-	assert.False(t, ok)
-	v, ok := m.Get(key(1))
-	assert.True(t, ok)
-	assert.Equal(t, []float32{1}, v)
-	m.Put(key(1), []float32{4})
-	v, _ = m.Get(key(1))
-	assert.Equal(t, []float32{4}, v)
-}
-
 func TestConcurrentCalls(t *testing.T) {
 	e := serve(t, nil)
 	c := client(t, e, func(o *Options) { o.CacheSize = 3 })

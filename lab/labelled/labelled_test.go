@@ -1,4 +1,4 @@
-package ingest
+package labelled
 
 import (
 	"os"
@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"waymark/ingest"
 )
 
 func folder(t *testing.T, files map[string]string) string {
@@ -18,7 +20,7 @@ func folder(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-func TestReadLabelled(t *testing.T) {
+func TestRead(t *testing.T) {
 	files := map[string]string{
 		"tools.jsonl": `{"id":"a"}` + "\n" + `{"id":"b"}`,
 		"episodes.jsonl": `{"id":"1","steps":[{"tool":"a"}],"split":"train","kind":"run","task":"t"}` + "\n\n" +
@@ -27,12 +29,12 @@ func TestReadLabelled(t *testing.T) {
 		"tool_graph.jsonl": `{"source":"a","target":"b","type":"needs"}`,
 		"baselines.json":   `{"next": {"kind": "run"}, "intent": {"kind": "gold"}}`,
 	}
-	set, err := ReadLabelled(t.Context(), folder(t, files))
+	set, err := Read(t.Context(), folder(t, files))
 	require.NoError(t, err)
 	assert.Equal(t, "set", set.Name)
 	assert.Len(t, set.Tools, 2)
 	require.Len(t, set.Episodes, 2)
-	for i, want := range []Labelled{{Split: "train", Task: "t", Next: true}, {Split: "test", Intent: true}} {
+	for i, want := range []Episode{{Split: "train", Task: "t", Next: true}, {Split: "test", Intent: true}} {
 		want.Episode = set.Episodes[i].Episode
 		assert.Equal(t, want, set.Episodes[i])
 	}
@@ -40,13 +42,13 @@ func TestReadLabelled(t *testing.T) {
 	assert.Equal(t, []Link{{"a", "b", "needs"}}, set.Links)
 	assert.Empty(t, set.Tools[0].Requires)
 	assert.Equal(t, []string{"a"}, set.Tools[1].Requires, "the tools know of it")
-	assert.Equal(t, Counts{Episodes: 1}, set.Report.Dropped, "an episode without steps")
+	assert.Equal(t, ingest.Counts{Episodes: 1}, set.Report.Dropped, "an episode without steps")
 
 	assert.False(t, set.TaskGraph)
 
 	delete(files, "baselines.json")
 	delete(files, "tool_graph.jsonl")
-	set, err = ReadLabelled(t.Context(), folder(t, files))
+	set, err = Read(t.Context(), folder(t, files))
 	require.NoError(t, err)
 	assert.Empty(t, set.Links)
 	for _, e := range set.Episodes {
@@ -54,41 +56,19 @@ func TestReadLabelled(t *testing.T) {
 	}
 
 	files["tool_graph.jsonl"] = `{"source":"a","target":"b"}`
-	set, err = ReadLabelled(t.Context(), folder(t, files))
+	set, err = Read(t.Context(), folder(t, files))
 	require.NoError(t, err)
 	assert.True(t, set.TaskGraph, "links without a type")
 	assert.Empty(t, set.Links)
 	assert.Empty(t, set.Tools[1].Requires, "a link without a type may come from test plans")
 
 	files["tool_graph.jsonl"] = "{"
-	_, err = ReadLabelled(t.Context(), folder(t, files))
+	_, err = Read(t.Context(), folder(t, files))
 	assert.ErrorContains(t, err, "read data set set: tool_graph.jsonl:1: ")
 	delete(files, "tool_graph.jsonl")
 	files["baselines.json"] = "[]"
-	_, err = ReadLabelled(t.Context(), folder(t, files))
+	_, err = Read(t.Context(), folder(t, files))
 	assert.ErrorContains(t, err, "baselines.json")
-	_, err = ReadLabelled(t.Context(), filepath.Join(folder(t, files), "tools.jsonl"))
-	assert.ErrorContains(t, err, "not a folder")
-	_, err = ReadLabelled(t.Context(), "no such folder")
+	_, err = Read(t.Context(), "no such folder")
 	assert.Error(t, err)
-	_, err = ReadLabelled(t.Context(), filepath.Join("testdata", "claude"))
-	assert.ErrorContains(t, err, "is claude-code, want dataset")
-}
-
-// A line of the graph that cannot be read loses only itself in an import.
-func TestImportReadsRequires(t *testing.T) {
-	dir := folder(t, map[string]string{
-		"tools.jsonl":      `{"id":"a"}` + "\n" + `{"id":"b","requires":["z"]}`,
-		"tool_graph.jsonl": "{\n" + `{"source":"a","target":"b","type":"needs"}`,
-	})
-	var dropped []string
-	for it, err := range Read(t.Context(), dir, Options{}) {
-		require.NoError(t, err)
-		if it.Tool == nil {
-			dropped = append(dropped, it.File)
-		} else if it.ID == "b" {
-			assert.Equal(t, []string{"a", "z"}, it.Tool.Requires)
-		}
-	}
-	assert.Equal(t, []string{"tool_graph.jsonl"}, dropped)
 }
