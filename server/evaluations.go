@@ -45,8 +45,6 @@ type comparedMetric struct {
 // evaluationBody is the most that an evaluation may have, which is more than any other body.
 const evaluationBody = 4 << 20
 
-type keptEvaluationAnswer struct{ Body keptEvaluation }
-
 func (s *Server) evaluationRoutes(r *route.Table) {
 	route.Add(r, route.Rule{Scope: request.ScopeRead}, huma.Operation{OperationID: "get-evaluation", Method: http.MethodGet, Path: "/v1/evaluation", Tags: []string{"Model"}, Summary: "The last evaluation on the own history",
 		Description: "404 until `waymark evaluate --store` has stored one.", Errors: []int{http.StatusNotFound}}, s.getEvaluation)
@@ -54,29 +52,28 @@ func (s *Server) evaluationRoutes(r *route.Table) {
 		Description: "In the place of the last one. The body is what waymark evaluate --json prints."}, s.putEvaluation)
 }
 
-func (s *Server) getEvaluation(ctx context.Context, _ *struct{}) (*keptEvaluationAnswer, error) {
+func (s *Server) getEvaluation(ctx context.Context, _ *struct{}) (out keptEvaluation, err error) {
 	table := s.cfg.Store.Table(request.From(ctx).Workspace)
 	value, _, err := table.Get(ctx, evaluationRow)
 	if errors.Is(err, storage.ErrNotFound) {
-		return nil, problem.New(http.StatusNotFound, "no evaluation is stored; `waymark evaluate --store` stores one")
+		return out, problem.New(http.StatusNotFound, "no evaluation is stored; `waymark evaluate --store` stores one")
 	}
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	out := &keptEvaluationAnswer{}
-	return out, json.Unmarshal(value, &out.Body)
+	return out, json.Unmarshal(value, &out)
 }
 
-func (s *Server) putEvaluation(ctx context.Context, q *question[json.RawMessage]) (*keptEvaluationAnswer, error) {
+func (s *Server) putEvaluation(ctx context.Context, q *question[json.RawMessage]) (out keptEvaluation, err error) {
 	var report evaluate.Report
 	dec := json.NewDecoder(bytes.NewReader(q.Body))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&report); err != nil {
-		return nil, problem.New(http.StatusUnprocessableEntity, "the body is no report of an evaluation: "+err.Error())
+		return out, problem.New(http.StatusUnprocessableEntity, "the body is no report of an evaluation: "+err.Error())
 	}
 	text, err := json.Marshal(report)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	kept := keptEvaluation{At: s.cfg.Now().UTC(), Report: text, Comparisons: []comparedMetric{}}
 	for _, c := range report.Comparisons() {
@@ -91,11 +88,11 @@ func (s *Server) putEvaluation(ctx context.Context, q *question[json.RawMessage]
 	}
 	value, err := json.Marshal(kept)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	table := s.cfg.Store.Table(request.From(ctx).Workspace)
 	if err := table.Put(ctx, evaluationRow, value); err != nil {
-		return nil, err
+		return out, err
 	}
-	return &keptEvaluationAnswer{kept}, nil
+	return kept, nil
 }

@@ -39,8 +39,7 @@ opening it, free space, log and model. Exits 1 if a check fails. Below the check
 - the last jobs of the server that has the directory: builds and judgements that start by themselves, rebuilds, verifications
   and searches for proposals;
 - the settings of the server that has the directory, else of this command: those that a flag, a WAYMARK_* variable or the
-  settings file may give, which override each other in this order, each with its value and where it comes from ("by command"
-  where commands have different defaults). Keys of other services are shown as set or not set, addresses without passwords.`,
+  settings file may give, which override each other in this order, each with its value and where it comes from. Keys of other services are shown as set or not set, addresses without passwords.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			settings, err := a.settings()
