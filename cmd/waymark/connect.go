@@ -264,9 +264,6 @@ func (h *house) close() error {
 	if h.server != nil {
 		h.server.Close()
 	}
-	if h.hangUp != nil {
-		err = h.hangUp()
-	}
 	if u := h.upstream.Load(); u != nil { // it may still note tools
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
@@ -276,6 +273,9 @@ func (h *house) close() error {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()
 		err = errors.Join(err, h.workspaces.Close(ctx))
+	}
+	if h.hangUp != nil { // last: until then requests are refused with a reason
+		err = errors.Join(err, h.hangUp())
 	}
 	return errors.Join(err, removeOwner(h.dir), h.store.Close(), h.unlock())
 }
