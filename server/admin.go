@@ -12,8 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"waymark/catalog"
 	"waymark/gateway"
 	"waymark/ingest/whisper"
@@ -27,8 +25,6 @@ import (
 	"waymark/storage"
 )
 
-type forgetAnswer struct{ Body live.ForgetResult }
-
 type keyBody struct {
 	Name      string   `json:"name" minLength:"1" maxLength:"128" doc:"For people: whose key it is."`
 	Workspace string   `json:"workspace,omitempty" pattern:"^[a-z0-9][a-z0-9._-]{0,63}$" doc:"The one workspace the key opens; the caller's own if absent."`
@@ -37,30 +33,21 @@ type keyBody struct {
 }
 
 type keyCreated struct {
-	CacheControl string `header:"Cache-Control"`
-	Body         struct {
-		state.KeyInfo
-		Key string `json:"key" doc:"The key itself. It is shown this once."`
-	}
+	state.KeyInfo
+	Key string `json:"key" doc:"The key itself. It is shown this once."`
 }
 
 type keyList struct {
-	Body struct {
-		Keys []state.KeyInfo `json:"keys"`
-	}
+	Keys []state.KeyInfo `json:"keys"`
 }
 
 type workspaceList struct {
-	Body struct {
-		Workspaces []string `json:"workspaces"`
-	}
+	Workspaces []string `json:"workspaces"`
 }
 
 type workspaceMade struct {
-	Body struct {
-		Workspace string `json:"workspace"`
-		Created   bool   `json:"created" doc:"False: it existed."`
-	}
+	Workspace string `json:"workspace"`
+	Created   bool   `json:"created" doc:"False: it existed."`
 }
 
 type nameQuery struct {
@@ -68,10 +55,8 @@ type nameQuery struct {
 }
 
 type doctorAnswer struct {
-	Body struct {
-		Checks   []check `json:"checks"`
-		Settings any     `json:"settings,omitempty" doc:"Of the server, for its operator."`
-	}
+	Checks   []check `json:"checks"`
+	Settings any     `json:"settings,omitempty" doc:"Of the server, for its operator."`
 }
 
 type check struct {
@@ -84,42 +69,35 @@ func (s *Server) adminRoutes(r *route.Table) {
 	ru, global := route.Rule{Scope: request.ScopeAdmin}, route.Rule{Scope: request.ScopeAdmin, Global: true}
 	once := route.Rule{Scope: request.ScopeAdmin, Audit: true}
 	act := route.Rule{Scope: request.ScopeAdmin, Global: true, Audit: true}
-	op := func(id, method, path, summary, text string) huma.Operation {
-		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: text, Tags: []string{"Administration"}}
-	}
 	s.transferRoutes(r)
-	route.Add(r, once, op("forget", http.MethodPost, "/v1/forget", "Erase history",
+	route.Add(r, once, route.Op("Administration", "forget", http.MethodPost, "/v1/forget", "Erase history",
 		"Exactly one of source, episode, before. What is erased is gone from the log; the model is rebuilt without it."), s.forget)
-	route.Add(r, global, op("list-keys", http.MethodGet, "/v1/keys", "List API keys", "Those of the caller's workspace; the operator sees all."), s.listKeys)
-	route.Add(r, act, op("create-key", http.MethodPost, "/v1/keys", "Create an API key", "Its text is in this answer and nowhere else."), s.postKey)
-	route.Add(r, act, op("revoke-key", http.MethodDelete, "/v1/keys/{id}", "Revoke an API key", "At once."), s.deleteKey)
-	route.Add(r, global, op("list-workspaces", http.MethodGet, "/v1/workspaces", "List workspaces", "A key sees its own; the operator sees all."), s.listWorkspaces)
-	route.Add(r, act, op("create-workspace", http.MethodPut, "/v1/workspaces/{name}", "Create a workspace",
+	route.Add(r, global, route.Op("Administration", "list-keys", http.MethodGet, "/v1/keys", "List API keys", "Those of the caller's workspace; the operator sees all."), s.listKeys)
+	route.Add(r, act, route.Op("Administration", "create-key", http.MethodPost, "/v1/keys", "Create an API key", "Its text is in this answer and nowhere else."), s.postKey)
+	route.Add(r, act, route.Op("Administration", "revoke-key", http.MethodDelete, "/v1/keys/{id}", "Revoke an API key", "At once."), s.deleteKey)
+	route.Add(r, global, route.Op("Administration", "list-workspaces", http.MethodGet, "/v1/workspaces", "List workspaces", "A key sees its own; the operator sees all."), s.listWorkspaces)
+	route.Add(r, act, route.Op("Administration", "create-workspace", http.MethodPut, "/v1/workspaces/{name}", "Create a workspace",
 		"So that it can be asked before anything is recorded in it; one that exists stays as it is. Whatever records creates its workspace, too."), s.putWorkspace)
-	route.Add(r, act, op("delete-workspace", http.MethodDelete, "/v1/workspaces/{name}", "Delete a workspace", "With its history, and the keys to it."), s.deleteWorkspace)
-	route.Ask(r, ru, op("doctor", http.MethodGet, "/v1/doctor", "What is well and what is not", ""), s.doctor)
+	route.Add(r, act, route.Op("Administration", "delete-workspace", http.MethodDelete, "/v1/workspaces/{name}", "Delete a workspace", "With its history, and the keys to it."), s.deleteWorkspace)
+	route.Ask(r, ru, route.Op("Administration", "doctor", http.MethodGet, "/v1/doctor", "What is well and what is not", ""), s.doctor)
 }
 
-func (s *Server) forget(ctx context.Context, q *question[live.Selection]) (*forgetAnswer, error) {
+func (s *Server) forget(ctx context.Context, q *question[live.Selection]) (res live.ForgetResult, err error) {
 	sel := hashedID(&q.Body)
 	if sel.Parts() != 1 {
-		return nil, problem.New(http.StatusUnprocessableEntity, "name exactly one of source, episode and before")
+		return res, problem.New(http.StatusUnprocessableEntity, "name exactly one of source, episode and before")
 	}
 	e, err := s.engine(ctx)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = s.forgetBeside(ctx, sel)
 	}
-	if err := s.forgetBeside(ctx, sel); err != nil {
-		return nil, err
+	if err == nil {
+		res, err = e.Forget(ctx, sel)
 	}
-	res, err := e.Forget(ctx, sel)
 	if err == nil {
 		err = s.forgetWhispers(request.From(ctx).Workspace, sel)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return &forgetAnswer{res}, nil
+	return res, err
 }
 
 // hashedID returns a selection and leaves the hash of the episode's id in its place, for the log, which holds what was asked.
@@ -168,84 +146,65 @@ func (s *Server) forgetBeside(ctx context.Context, sel live.Selection) error {
 	return state.Runs{Table: table}.ForgetSelected(ctx, sel.Source, run, sel.Before)
 }
 
-func (s *Server) postKey(ctx context.Context, q *question[keyBody]) (*keyCreated, error) {
+func (s *Server) postKey(ctx context.Context, q *question[keyBody]) (made keyCreated, err error) {
 	a := request.From(ctx)
 	workspace := q.Body.Workspace
 	if workspace == "" {
 		workspace = a.Workspace
 	}
 	if workspace != a.Workspace && !a.Operator {
-		return nil, problem.New(http.StatusForbidden, "a key gives out keys to its own workspace only")
+		return made, problem.New(http.StatusForbidden, "a key gives out keys to its own workspace only")
 	}
 	set, err := request.ParseScopes(q.Body.Scopes)
 	if err != nil {
-		return nil, problem.New(http.StatusUnprocessableEntity, err.Error())
+		return made, problem.New(http.StatusUnprocessableEntity, err.Error())
 	}
 	if q.Body.Agent != "" && s.cfg.Upstream.ToolSet(workspace, q.Body.Agent).Patterns == nil {
-		return nil, problem.New(http.StatusUnprocessableEntity, fmt.Sprintf("workspace %q has no agent %q; agents are defined in %s", workspace, q.Body.Agent, gateway.DefinitionsFile))
+		return made, problem.New(http.StatusUnprocessableEntity, fmt.Sprintf("workspace %q has no agent %q; agents are defined in %s", workspace, q.Body.Agent, gateway.DefinitionsFile))
 	}
 	name, err := catalog.Identifier("name", q.Body.Name, catalog.MaxName) // terminals show it
 	if err != nil {
-		return nil, problem.New(http.StatusUnprocessableEntity, err.Error())
+		return made, problem.New(http.StatusUnprocessableEntity, err.Error())
 	}
 	info, text, err := s.createKey(ctx, name, workspace, set, q.Body.Agent)
 	if err != nil {
-		return nil, err
+		return made, err
 	}
 	request.ExchangeFrom(ctx).About = info.ID
-	out := &keyCreated{CacheControl: "no-store"}
-	out.Body.KeyInfo, out.Body.Key = info, text
-	return out, nil
+	return keyCreated{info, text}, nil
 }
 
-func (s *Server) listKeys(ctx context.Context, _ *struct{}) (*keyList, error) {
+func (s *Server) listKeys(ctx context.Context, _ *struct{}) (keyList, error) {
 	a := request.From(ctx)
 	workspace := a.Workspace
 	if a.Operator {
 		workspace = ""
 	}
 	keys, err := s.keys().List(ctx, workspace)
-	if err != nil {
-		return nil, err
-	}
-	out := new(keyList)
-	out.Body.Keys = keys
-	return out, nil
+	return keyList{keys}, err
 }
 
-func (s *Server) deleteKey(ctx context.Context, q *deleteQuery) (*struct{}, error) {
+func (s *Server) deleteKey(ctx context.Context, q *route.ByID) (none route.None, err error) {
 	a := request.From(ctx)
-	unknown := problem.New(http.StatusNotFound, fmt.Sprintf("there is no key %q", q.ID))
 	row, err := s.keys().Get(ctx, q.ID)
-	switch {
-	case errors.Is(err, storage.ErrNotFound):
-		return nil, unknown
-	case err != nil:
-		return nil, err
-	case row.Workspace != a.Workspace && !a.Operator: // as if it were not there: whose keys exist is nobody else's business
-		return nil, unknown
+	if err == nil && row.Workspace != a.Workspace && !a.Operator { // as if it were not there: whose keys exist is nobody else's business
+		err = storage.ErrNotFound
 	}
-	if err := s.keys().Revoke(ctx, q.ID); err != nil {
-		if errors.Is(err, storage.ErrNotFound) {
-			return nil, unknown
-		}
-		return nil, err
+	if err == nil {
+		err = s.keys().Revoke(ctx, q.ID)
 	}
-	return nil, nil
+	if errors.Is(err, storage.ErrNotFound) {
+		err = problem.New(http.StatusNotFound, fmt.Sprintf("there is no key %q", q.ID))
+	}
+	return none, err
 }
 
-func (s *Server) listWorkspaces(ctx context.Context, _ *struct{}) (*workspaceList, error) {
-	out := new(workspaceList)
+func (s *Server) listWorkspaces(ctx context.Context, _ *struct{}) (workspaceList, error) {
 	if a := request.From(ctx); !a.Operator {
-		out.Body.Workspaces = []string{a.Workspace}
-		return out, nil
+		return workspaceList{[]string{a.Workspace}}, nil
 	}
 	names, err := s.workspaces(ctx)
-	if err != nil {
-		return nil, err
-	}
-	out.Body.Workspaces = names
-	return out, nil
+	return workspaceList{names}, err
 }
 
 // workspaces names those that can be asked.
@@ -263,56 +222,54 @@ func (s *Server) workspaces(ctx context.Context) ([]string, error) {
 
 func (q *nameQuery) Escaped() *string { return &q.Name }
 
-func (s *Server) putWorkspace(ctx context.Context, q *nameQuery) (*workspaceMade, error) {
+func (s *Server) putWorkspace(ctx context.Context, q *nameQuery) (made workspaceMade, err error) {
 	if a := request.From(ctx); !a.Operator {
-		return nil, problem.New(http.StatusForbidden, "only the operator of the server creates workspaces; a key has one")
+		return made, problem.New(http.StatusForbidden, "only the operator of the server creates workspaces; a key has one")
 	}
 	name := q.Name
 	if !request.WorkspaceName.MatchString(name) {
-		return nil, problem.New(http.StatusUnprocessableEntity, fmt.Sprintf("workspace %q is not a name of 1 to 64 of a-z, 0-9, dot, dash, underscore", name))
+		return made, problem.New(http.StatusUnprocessableEntity, fmt.Sprintf("workspace %q is not a name of 1 to 64 of a-z, 0-9, dot, dash, underscore", name))
 	}
 	existed, err := s.cfg.Workspaces.Exists(ctx, name)
 	if err != nil {
-		return nil, err
+		return made, err
 	}
 	if err := s.cfg.Workspaces.Create(ctx, name); err != nil {
-		return nil, err
+		return made, err
 	}
 	if s.cfg.KeepKey != nil {
 		if err := s.cfg.KeepKey(ctx, name); err != nil {
-			return nil, err
+			return made, err
 		}
 	}
-	out := new(workspaceMade)
-	out.Body.Workspace, out.Body.Created = name, !existed
-	return out, nil
+	return workspaceMade{name, !existed}, nil
 }
 
 // deleteWorkspace removes the keys first: a key that outlived its workspace would open the next one
 // of that name.
-func (s *Server) deleteWorkspace(ctx context.Context, q *nameQuery) (*struct{}, error) {
+func (s *Server) deleteWorkspace(ctx context.Context, q *nameQuery) (none route.None, err error) {
 	if a := request.From(ctx); !a.Operator {
-		return nil, problem.New(http.StatusForbidden, "only the operator of the server deletes workspaces")
+		return none, problem.New(http.StatusForbidden, "only the operator of the server deletes workspaces")
 	}
 	switch ok, err := s.cfg.Workspaces.Exists(ctx, q.Name); {
 	case err != nil:
-		return nil, err
+		return none, err
 	case !ok:
-		return nil, problem.New(http.StatusNotFound, fmt.Sprintf("there is no workspace %q", q.Name))
+		return none, problem.New(http.StatusNotFound, fmt.Sprintf("there is no workspace %q", q.Name))
 	}
 	keys, err := s.keys().List(ctx, q.Name)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	for _, k := range keys {
 		if err := s.keys().Revoke(ctx, k.ID); err != nil && !errors.Is(err, storage.ErrNotFound) {
-			return nil, err
+			return none, err
 		}
 	}
 	if err := s.cfg.Workspaces.Delete(ctx, q.Name); err != nil {
-		return nil, err
+		return none, err
 	}
-	return nil, s.dropBeside(q.Name)
+	return none, s.dropBeside(q.Name)
 }
 
 // dropBeside removes what belongs to a deleted workspace and is not in the store.
@@ -325,13 +282,12 @@ func (s *Server) dropBeside(workspace string) error {
 }
 
 // doctor looks at everything a person would ask about first.
-func (s *Server) doctor(ctx context.Context, e *live.Engine, _ *struct{}) (*doctorAnswer, error) {
-	out := new(doctorAnswer)
+func (s *Server) doctor(ctx context.Context, e *live.Engine, _ *struct{}) (out doctorAnswer, err error) {
 	if request.From(ctx).Operator {
-		out.Body.Settings = s.cfg.Settings
+		out.Settings = s.cfg.Settings
 	}
 	note := func(name string, ok bool, format string, args ...any) {
-		out.Body.Checks = append(out.Body.Checks, check{name, ok, fmt.Sprintf(format, args...)})
+		out.Checks = append(out.Checks, check{name, ok, fmt.Sprintf(format, args...)})
 	}
 	if err := s.cfg.Store.Writable(); err != nil {
 		note("storage", false, "%v", err)
@@ -343,7 +299,7 @@ func (s *Server) doctor(ctx context.Context, e *live.Engine, _ *struct{}) (*doct
 	note("lag", counted <= stats.Model.Seq, "the model counts event %d of %d", min(stats.Model.Seq, counted), counted)
 	behind, err := e.Behind(ctx)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	note("freshness", true, "%v", behind)
 	note("catalog", true, "%d tools, %d capabilities, %d tools seen only in episodes", stats.Tools, stats.Capabilities, stats.ObservedTools)

@@ -73,7 +73,7 @@ func TestNoSuchWorkspace(t *testing.T) {
 	for _, q := range []struct{ method, path, body string }{
 		{"POST", "/v1/next", `{}`}, {"POST", "/v1/search", `{"query":"x"}`}, {"POST", "/v1/dag", `{"intent":"x"}`}, {"POST", "/v1/explain", `{"id":"x"}`},
 		{"GET", "/v1/tools", ""}, {"GET", "/v1/stats", ""}, {"GET", "/v1/graph", ""}, {"GET", "/v1/export", ""}, {"GET", "/v1/doctor", ""},
-		{"GET", "/v1/runs", ""}, {"GET", "/v1/scores", ""}, {"GET", "/v1/proposals", ""}, {"GET", "/v1/triangulations/x", ""}, {"GET", "/metrics", ""}, {"GET", "/status", ""},
+		{"GET", "/v1/runs", ""}, {"GET", "/v1/scores", ""}, {"GET", "/v1/proposals", ""}, {"GET", "/v1/triangulations/x", ""}, {"GET", "/metrics", ""},
 		{"DELETE", "/v1/tools/x", ""}, {"POST", "/v1/rebuild", `{}`}, {"POST", "/v1/forget", `{"episode":"x"}`}, {"POST", "/v1/runs", `{"dag":{"tasks":[]}}`}, {"POST", "/v1/proposals", `{}`},
 		{"POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`},
 	} {

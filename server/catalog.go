@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"reflect"
 	"slices"
 	"strings"
@@ -28,15 +27,6 @@ import (
 type listQuery struct {
 	Cursor string `query:"cursor" maxLength:"1024" doc:"next_cursor of the page before."`
 	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"Most entries of the page."`
-}
-
-type idQuery struct {
-	ID string `path:"id" doc:"The id, percent-encoded; other spellings are resolved."`
-}
-
-type linked[A any] struct {
-	Link string `header:"Link" doc:"rel=next: the next page."`
-	Body A
 }
 
 type toolPage struct {
@@ -68,53 +58,48 @@ type capabilityList struct {
 	Capabilities []catalog.Capability `json:"capabilities"`
 }
 
-type putAnswer struct{ Body live.PutResult }
-
 func (s *Server) catalogRoutes(r *route.Table) {
 	read, write := route.Rule{Scope: request.ScopeRead}, route.Rule{Scope: request.ScopeWrite}
 	put := route.Rule{Scope: request.ScopeWrite, Creates: true}
-	schemas := r.API.OpenAPI().Components.Schemas
+	schemas := r.Schemas()
 	bulk := func(path string, list, elements reflect.Type) {
-		route.DocumentBody(r.API, path, http.MethodPut, map[string]*huma.Schema{"application/json": {OneOf: []*huma.Schema{
+		route.DocumentBody(r, path, http.MethodPut, map[string]*huma.Schema{"application/json": {OneOf: []*huma.Schema{
 			schemas.Schema(list, true, ""), schemas.Schema(elements, true, "")}}})
 	}
 
-	op := func(id, method, path, summary, text string) huma.Operation {
-		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: text, Tags: []string{"Catalog"}}
-	}
-	route.Add(r, put, op("put-tools", http.MethodPut, "/v1/tools", "Add or replace tools", "A list, bare or as {\"tools\": […]}. Tools that are new, that the checks flag, or whose contract changes, are quarantined until approved, unless the key has the scope admin."), s.putTools)
+	route.Add(r, put, route.Op("Catalog", "put-tools", http.MethodPut, "/v1/tools", "Add or replace tools", "A list, bare or as {\"tools\": […]}. Tools that are new, that the checks flag, or whose contract changes, are quarantined until approved, unless the key has the scope admin."), s.putTools)
 	bulk("/v1/tools", reflect.TypeFor[toolList](), reflect.TypeFor[[]catalog.Tool]())
-	route.Ask(r, read, op("list-tools", http.MethodGet, "/v1/tools", "List tools", "Sorted by id."), s.listTools)
-	route.Ask(r, read, op("get-tool", http.MethodGet, "/v1/tools/{id}", "One tool", ""), getTool)
-	route.Record(r, write, op("delete-tool", http.MethodDelete, "/v1/tools/{id}", "Remove a tool", "Its history stays."), s.deleteTool)
+	route.Ask(r, read, route.Op("Catalog", "list-tools", http.MethodGet, "/v1/tools", "List tools", "Sorted by id."), s.listTools)
+	route.Ask(r, read, route.Op("Catalog", "get-tool", http.MethodGet, "/v1/tools/{id}", "One tool", ""), getTool)
+	route.Record(r, write, route.Op("Catalog", "delete-tool", http.MethodDelete, "/v1/tools/{id}", "Remove a tool", "Its history stays."), s.deleteTool)
 
-	route.Add(r, put, op("put-capabilities", http.MethodPut, "/v1/capabilities", "Add or replace capabilities", "A list, bare or as {\"capabilities\": […]}. Those that are new or changed are quarantined until approved, unless the key has the scope admin."), s.putCapabilities)
+	route.Add(r, put, route.Op("Catalog", "put-capabilities", http.MethodPut, "/v1/capabilities", "Add or replace capabilities", "A list, bare or as {\"capabilities\": […]}. Those that are new or changed are quarantined until approved, unless the key has the scope admin."), s.putCapabilities)
 	bulk("/v1/capabilities", reflect.TypeFor[capabilityList](), reflect.TypeFor[[]catalog.Capability]())
-	route.Ask(r, read, op("list-capabilities", http.MethodGet, "/v1/capabilities", "List capabilities", "Sorted by id."), s.listCapabilities)
-	route.Ask(r, read, op("get-capability", http.MethodGet, "/v1/capabilities/{id}", "One capability", ""), getCapability)
-	route.Record(r, write, op("delete-capability", http.MethodDelete, "/v1/capabilities/{id}", "Remove a capability", "Its history stays."), s.deleteCapability)
+	route.Ask(r, read, route.Op("Catalog", "list-capabilities", http.MethodGet, "/v1/capabilities", "List capabilities", "Sorted by id."), s.listCapabilities)
+	route.Ask(r, read, route.Op("Catalog", "get-capability", http.MethodGet, "/v1/capabilities/{id}", "One capability", ""), getCapability)
+	route.Record(r, write, route.Op("Catalog", "delete-capability", http.MethodDelete, "/v1/capabilities/{id}", "Remove a capability", "Its history stays."), s.deleteCapability)
 }
 
-func (s *Server) putTools(ctx context.Context, in *route.RawInput) (*putAnswer, error) {
+func (s *Server) putTools(ctx context.Context, in *route.RawInput) (live.PutResult, error) {
 	tools, err := entries(in, "/tools", func(list toolList) []catalog.Tool { return list.Tools })
 	if err != nil {
-		return nil, err
+		return live.PutResult{}, err
 	}
 	e, err := s.recorder(ctx)
 	if err != nil {
-		return nil, err
+		return live.PutResult{}, err
 	}
 	return putResult(e.SubmitTools(ctx, tools, request.From(ctx).Trust()))
 }
 
-func (s *Server) putCapabilities(ctx context.Context, in *route.RawInput) (*putAnswer, error) {
+func (s *Server) putCapabilities(ctx context.Context, in *route.RawInput) (live.PutResult, error) {
 	caps, err := entries(in, "/capabilities", func(list capabilityList) []catalog.Capability { return list.Capabilities })
 	if err != nil {
-		return nil, err
+		return live.PutResult{}, err
 	}
 	e, err := s.recorder(ctx)
 	if err != nil {
-		return nil, err
+		return live.PutResult{}, err
 	}
 	return putResult(e.SubmitCapabilities(ctx, caps, request.From(ctx).Trust()))
 }
@@ -139,18 +124,15 @@ func entries[T, L any](in *route.RawInput, place string, of func(L) []T) ([]T, e
 }
 
 // putResult answers with what was taken; if nothing was, the request as a whole is refused.
-func putResult(res live.PutResult, err error) (*putAnswer, error) {
-	if err != nil {
-		return nil, err
-	}
-	if len(res.Rejected) > 0 && res.Added+res.Updated+res.Unchanged == 0 {
+func putResult(res live.PutResult, err error) (live.PutResult, error) {
+	if err == nil && len(res.Rejected) > 0 && res.Added+res.Updated+res.Unchanged == 0 {
 		p := problem.New(http.StatusUnprocessableEntity, fmt.Sprintf("none of %d entries can be taken: %s", len(res.Rejected), res.Rejected[0].Error))
 		for _, rej := range res.Rejected[:min(len(res.Rejected), 100)] {
 			p.Errors = append(p.Errors, &huma.ErrorDetail{Location: fmt.Sprintf("body[%d]", rej.Line-1), Message: rej.Error})
 		}
-		return nil, p
+		return res, p
 	}
-	return &putAnswer{res}, nil
+	return res, err
 }
 
 // quarantined reports why a reader may not see the texts of an entry: they could instruct a model, so that those who may
@@ -186,40 +168,29 @@ func showAll[T any](ctx context.Context, e *live.Engine, list []T, show func(con
 	}
 }
 
-func (s *Server) listTools(ctx context.Context, e *live.Engine, q *listQuery) (*linked[toolPage], error) {
-	tools, cursor, err := page(e.Model().Tools(), func(t catalog.Tool) string { return t.ID }, q)
-	if err != nil {
-		return nil, err
-	}
-	link := route.NextLink("/v1/tools", cursor, q.Limit)
+func (s *Server) listTools(ctx context.Context, e *live.Engine, q *listQuery) (toolPage, error) {
+	tools, cursor, err := page(e.Model().Tools(), func(t catalog.Tool) string { return t.ID }, q.Cursor, q.Limit)
 	showAll(ctx, e, tools, shownTool)
-	return &linked[toolPage]{link, toolPage{tools, cursor}}, nil
+	return toolPage{tools, cursor}, err
 }
 
-func (s *Server) listCapabilities(ctx context.Context, e *live.Engine, q *capabilityListQuery) (*linked[capabilityPage], error) {
+func (s *Server) listCapabilities(ctx context.Context, e *live.Engine, q *capabilityListQuery) (capabilityPage, error) {
 	all := e.Model().Capabilities()
 	if len(q.Tag) > 0 {
 		all = slices.DeleteFunc(slices.Clone(all), func(c catalog.Capability) bool {
 			return slices.ContainsFunc(q.Tag, func(tag string) bool { return !slices.Contains(c.Tags, tag) })
 		})
 	}
-	caps, cursor, err := page(all, func(c catalog.Capability) string { return c.ID }, &listQuery{Cursor: q.Cursor, Limit: q.Limit})
-	if err != nil {
-		return nil, err
-	}
-	link := route.NextLink("/v1/capabilities", cursor, q.Limit)
-	if link != "" && len(q.Tag) > 0 {
-		link = strings.Replace(link, "?", "?"+url.Values{"tag": q.Tag}.Encode()+"&", 1)
-	}
+	caps, cursor, err := page(all, func(c catalog.Capability) string { return c.ID }, q.Cursor, q.Limit)
 	showAll(ctx, e, caps, shownCapability)
-	return &linked[capabilityPage]{link, capabilityPage{caps, cursor}}, nil
+	return capabilityPage{caps, cursor}, err
 }
 
 // page cuts the entries after the cursor out of a list sorted by id.
-func page[T any](all []T, id func(T) string, q *listQuery) ([]T, string, error) {
+func page[T any](all []T, id func(T) string, cursor string, limit int) ([]T, string, error) {
 	from := 0
-	if q.Cursor != "" {
-		last, err := base64.RawURLEncoding.Strict().DecodeString(q.Cursor)
+	if cursor != "" {
+		last, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
 		if err != nil {
 			return nil, "", route.ErrCursor
 		}
@@ -228,17 +199,15 @@ func page[T any](all []T, id func(T) string, q *listQuery) ([]T, string, error) 
 			from++
 		}
 	}
-	to := min(from+q.Limit, len(all))
+	to := min(from+limit, len(all))
 	if to == len(all) {
 		return slices.Clone(all[from:to]), "", nil
 	}
 	return slices.Clone(all[from:to]), base64.RawURLEncoding.EncodeToString([]byte(id(all[to-1]))), nil
 }
 
-func (q *idQuery) Escaped() *string { return &q.ID }
-
 // lookup finds an entry under its id or, if there is none, under the id its spelling means.
-func lookup[T any](q *idQuery, m *suggest.Model, kind catalog.Kind, get func(*suggest.Model, string) (T, bool)) (T, error) {
+func lookup[T any](q *route.ByID, m *suggest.Model, kind catalog.Kind, get func(*suggest.Model, string) (T, bool)) (T, error) {
 	var none T
 	id := q.ID
 	if v, ok := get(m, id); ok {
@@ -257,51 +226,35 @@ func lookup[T any](q *idQuery, m *suggest.Model, kind catalog.Kind, get func(*su
 	return none, problem.New(http.StatusNotFound, m.UnknownID(id, kind, true).Message)
 }
 
-func getEntry[T any](ctx context.Context, e *live.Engine, q *idQuery, kind catalog.Kind, get func(*suggest.Model, string) (T, bool), show func(context.Context, *live.Engine, T) T) (*answer[T], error) {
-	v, err := lookup(q, e.Model(), kind, get)
-	if err != nil {
-		return nil, err
-	}
-	return &answer[T]{show(ctx, e, v)}, nil
+func getTool(ctx context.Context, e *live.Engine, q *route.ByID) (catalog.Tool, error) {
+	t, err := lookup(q, e.Model(), catalog.KindTool, (*suggest.Model).Tool)
+	return shownTool(ctx, e, t), err
 }
 
-func getTool(ctx context.Context, e *live.Engine, q *idQuery) (*answer[catalog.Tool], error) {
-	return getEntry(ctx, e, q, catalog.KindTool, (*suggest.Model).Tool, shownTool)
-}
-
-func getCapability(ctx context.Context, e *live.Engine, q *idQuery) (*answer[catalog.Capability], error) {
-	return getEntry(ctx, e, q, catalog.KindCapability, (*suggest.Model).Capability, shownCapability)
-}
-
-type deleteQuery struct {
-	ID string `path:"id" doc:"The id, percent-encoded and spelled exactly."`
+func getCapability(ctx context.Context, e *live.Engine, q *route.ByID) (catalog.Capability, error) {
+	c, err := lookup(q, e.Model(), catalog.KindCapability, (*suggest.Model).Capability)
+	return shownCapability(ctx, e, c), err
 }
 
 // Removal takes ids exactly: a spelling that is resolved could name another tool tomorrow.
-func (s *Server) deleteTool(ctx context.Context, e *live.Engine, q *deleteQuery) (*struct{}, error) {
+func (s *Server) deleteTool(ctx context.Context, e *live.Engine, q *route.ByID) (route.None, error) {
 	if request.From(ctx).Approves() {
 		return deleteEntry(ctx, "tool", q, e.RemoveTool)
 	}
 	return deleteEntry(ctx, "tool", q, e.WithdrawTool)
 }
 
-func (s *Server) deleteCapability(ctx context.Context, e *live.Engine, q *deleteQuery) (*struct{}, error) {
+func (s *Server) deleteCapability(ctx context.Context, e *live.Engine, q *route.ByID) (route.None, error) {
 	if request.From(ctx).Approves() {
 		return deleteEntry(ctx, "capability", q, e.RemoveCapability)
 	}
 	return deleteEntry(ctx, "capability", q, e.WithdrawCapability)
 }
 
-func (q *deleteQuery) Escaped() *string { return &q.ID }
-
-func deleteEntry(ctx context.Context, kind string, q *deleteQuery, remove func(context.Context, string) (bool, error)) (*struct{}, error) {
-	id := q.ID
-	known, err := remove(ctx, id)
-	if err != nil {
-		return nil, err
+func deleteEntry(ctx context.Context, kind string, q *route.ByID, remove func(context.Context, string) (bool, error)) (none route.None, err error) {
+	known, err := remove(ctx, q.ID)
+	if err == nil && !known {
+		err = problem.New(http.StatusNotFound, fmt.Sprintf("there is no %s %q", kind, q.ID))
 	}
-	if !known {
-		return nil, problem.New(http.StatusNotFound, fmt.Sprintf("there is no %s %q", kind, id))
-	}
-	return nil, nil
+	return none, err
 }

@@ -33,8 +33,6 @@ const (
 	maxRejection = 1000    // rejections listed; the rest are counted
 )
 
-type recorded struct{ Body recordResult }
-
 type recordResult struct {
 	Accepted      int              `json:"accepted" doc:"Episodes that are new or grew, durable now."`
 	Duplicates    int              `json:"duplicates" doc:"Known already, with the same content or more of it."`
@@ -44,9 +42,7 @@ type recordResult struct {
 }
 
 type feedbackAnswer struct {
-	Body struct {
-		Seq uint64 `json:"seq" doc:"The event written."`
-	}
+	Seq uint64 `json:"seq" doc:"The event written."`
 }
 
 func (s *Server) episodeRoutes(r *route.Table) {
@@ -54,8 +50,8 @@ func (s *Server) episodeRoutes(r *route.Table) {
 		OperationID: "record", Method: http.MethodPost, Path: "/v1/episodes", Tags: []string{"History"}, Summary: "Record episodes",
 		Description: "One episode as application/json, a list of them or {\"episodes\": […]}, or any number as application/x-ndjson, one a line. Same id and same content count once; " +
 			"same id and other content is refused, except for an episode of a session that is sent again with more steps at its end: it grows. A single episode that is refused is an error; of many, each rejected one has its reason."}, s.record)
-	episode := r.API.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[episodic.Episode](), true, "Episode")
-	route.DocumentBody(r.API, "/v1/episodes", http.MethodPost, map[string]*huma.Schema{"application/json": {OneOf: []*huma.Schema{episode, {Type: "array", Items: episode},
+	episode := r.Schemas().Schema(reflect.TypeFor[episodic.Episode](), true, "Episode")
+	route.DocumentBody(r, "/v1/episodes", http.MethodPost, map[string]*huma.Schema{"application/json": {OneOf: []*huma.Schema{episode, {Type: "array", Items: episode},
 		{Type: "object", Properties: map[string]*huma.Schema{"episodes": {Type: "array", Items: episode}}, Required: []string{"episodes"}, AdditionalProperties: false}}}, ndjson: {Type: "string"}})
 
 	route.Record(r, route.Rule{Scope: request.ScopeWrite, Creates: true}, huma.Operation{
@@ -63,22 +59,22 @@ func (s *Server) episodeRoutes(r *route.Table) {
 		Description: "Names a suggestion by its id, or by context and id."}, s.feedback)
 }
 
-func (s *Server) record(ctx context.Context, in *route.RawInput) (*recorded, error) {
+func (s *Server) record(ctx context.Context, in *route.RawInput) (none recordResult, err error) {
 	r := in.Request
 	e, err := s.recorder(ctx)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	source := request.From(ctx).Source
 	each := func(visit lineVisitor) error { return eachLine(r.Body, int(s.cfg.MaxBody), visit) }
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != ndjson {
 		data, err := route.JsonBody(r)
 		if err != nil {
-			return nil, err
+			return none, err
 		}
 		list, err := episodeList(data)
 		if err != nil {
-			return nil, err
+			return none, err
 		}
 		if list == nil {
 			return recordOne(ctx, e, source, data)
@@ -140,10 +136,10 @@ func (s *Server) record(ctx context.Context, in *route.RawInput) (*recorded, err
 		err = flush()
 	}
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	slices.SortStableFunc(out.Rejected, func(a, b live.Rejection) int { return a.Line - b.Line })
-	return &recorded{out}, nil
+	return out, nil
 }
 
 // episodeList is the elements of a body that is a list, or an object with the member episodes; nil for one episode.
@@ -164,14 +160,14 @@ func episodeList(data []byte) ([]json.RawMessage, error) {
 }
 
 // recordOne records the single episode of a JSON body.
-func recordOne(ctx context.Context, e *live.Engine, source string, data []byte) (*recorded, error) {
+func recordOne(ctx context.Context, e *live.Engine, source string, data []byte) (none recordResult, err error) {
 	episode, err := decodeEpisode(data)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	res, err := e.Record(ctx, source, []episodic.Episode{episode})
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	if len(res.Rejected) > 0 {
 		rej := res.Rejected[0]
@@ -179,9 +175,9 @@ func recordOne(ctx context.Context, e *live.Engine, source string, data []byte) 
 		if rej.Conflict {
 			status = http.StatusConflict
 		}
-		return nil, problem.New(status, rej.Error, &huma.ErrorDetail{Location: "body", Message: rej.Error})
+		return none, problem.New(status, rej.Error, &huma.ErrorDetail{Location: "body", Message: rej.Error})
 	}
-	return &recorded{recordResult{Accepted: res.Accepted, Duplicates: res.Duplicates, Rejected: []live.Rejection{}, Seq: res.Seq}}, nil
+	return recordResult{Accepted: res.Accepted, Duplicates: res.Duplicates, Rejected: []live.Rejection{}, Seq: res.Seq}, nil
 }
 
 // decodeEpisode reads one episode. What it says of its source is kept as a label; the source that
@@ -247,12 +243,7 @@ func eachLine(r io.Reader, limit int, visit lineVisitor) error {
 	}
 }
 
-func (s *Server) feedback(ctx context.Context, e *live.Engine, q *question[live.Feedback]) (*feedbackAnswer, error) {
+func (s *Server) feedback(ctx context.Context, e *live.Engine, q *question[live.Feedback]) (feedbackAnswer, error) {
 	seq, err := e.Feedback(ctx, request.From(ctx).Source, q.Body)
-	if err != nil {
-		return nil, err
-	}
-	out := new(feedbackAnswer)
-	out.Body.Seq = seq
-	return out, nil
+	return feedbackAnswer{seq}, err
 }

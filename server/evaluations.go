@@ -26,8 +26,6 @@ type keptEvaluation struct {
 	Report evaluate.Report `json:"report" doc:"As waymark evaluate --json prints it."`
 }
 
-type keptEvaluationAnswer struct{ Body keptEvaluation }
-
 func (s *Server) evaluationRoutes(r *route.Table) {
 	route.Add(r, route.Rule{Scope: request.ScopeRead}, huma.Operation{OperationID: "get-evaluation", Method: http.MethodGet, Path: "/v1/evaluation", Tags: []string{"Model"}, Summary: "The last evaluation on the own history",
 		Description: "404 until `waymark evaluate --store` has stored one.", Errors: []int{http.StatusNotFound}}, s.getEvaluation)
@@ -35,23 +33,22 @@ func (s *Server) evaluationRoutes(r *route.Table) {
 		Description: "In the place of the last one. The body is what waymark evaluate --json prints."}, s.putEvaluation)
 }
 
-func (s *Server) getEvaluation(ctx context.Context, _ *struct{}) (*keptEvaluationAnswer, error) {
+func (s *Server) getEvaluation(ctx context.Context, _ *struct{}) (out keptEvaluation, err error) {
 	value, _, err := s.cfg.Store.Table(request.From(ctx).Workspace).Get(ctx, evaluationRow)
 	if errors.Is(err, storage.ErrNotFound) {
-		return nil, problem.New(http.StatusNotFound, "no evaluation is stored; `waymark evaluate --store` stores one")
+		return out, problem.New(http.StatusNotFound, "no evaluation is stored; `waymark evaluate --store` stores one")
 	}
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	out := &keptEvaluationAnswer{}
-	return out, json.Unmarshal(value, &out.Body)
+	return out, json.Unmarshal(value, &out)
 }
 
-func (s *Server) putEvaluation(ctx context.Context, q *question[evaluate.Report]) (*keptEvaluationAnswer, error) {
+func (s *Server) putEvaluation(ctx context.Context, q *question[evaluate.Report]) (out keptEvaluation, err error) {
 	kept := keptEvaluation{s.cfg.Now().UTC(), q.Body}
 	value, err := json.Marshal(kept)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	return &keptEvaluationAnswer{kept}, s.cfg.Store.Table(request.From(ctx).Workspace).Put(ctx, evaluationRow, value)
+	return kept, s.cfg.Store.Table(request.From(ctx).Workspace).Put(ctx, evaluationRow, value)
 }

@@ -36,10 +36,6 @@ type diffQuery struct {
 	To   string `query:"to" default:"current" maxLength:"128" doc:"current, previous, the version of a model in memory or of one of the two builds kept on disk, or a date or time: the newest of these built by then."`
 }
 
-type diffAnswer struct{ Body suggest.DiffReport }
-
-type statsAnswer struct{ Body stats }
-
 // stats are the numbers of the model, and what was judged of it.
 type stats struct {
 	suggest.Stats
@@ -50,11 +46,11 @@ type stats struct {
 
 func (s *Server) graphRoutes(r *route.Table) {
 	ru, long := route.Rule{Scope: request.ScopeRead}, route.Rule{Scope: request.ScopeRead, Long: true}
-	content := map[string]*huma.MediaType{"application/json": {Schema: huma.SchemaFromType(r.API.OpenAPI().Components.Schemas, typeOf[suggest.Export]())}}
+	content := map[string]*huma.MediaType{"application/json": {Schema: huma.SchemaFromType(r.Schemas(), typeOf[suggest.Export]())}}
 	for _, f := range graphFormats {
 		content[f.mediaType] = &huma.MediaType{Schema: &huma.Schema{Type: "string"}}
 	}
-	route.Ask(r, ru, huma.Operation{OperationID: "graph", Method: http.MethodGet, Path: "/v1/graph", Tags: []string{"Model"}, Summary: "The graph",
+	route.Raw(r, ru, huma.Operation{OperationID: "graph", Method: http.MethodGet, Path: "/v1/graph", Tags: []string{"Model"}, Summary: "The graph",
 		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: content}}}, s.graph)
 	route.Ask(r, long, huma.Operation{OperationID: "graph-diff", Method: http.MethodGet, Path: "/v1/graph/diff", Tags: []string{"Model"},
 		Summary:     "What changed between two models",
@@ -63,7 +59,11 @@ func (s *Server) graphRoutes(r *route.Table) {
 		Summary: "The model in numbers"}, s.stats)
 }
 
-func (s *Server) graph(ctx context.Context, e *live.Engine, q *graphQuery) (*graphAnswer, error) {
+func (s *Server) graph(ctx context.Context, q *graphQuery) (*graphAnswer, error) {
+	e, err := s.engine(ctx)
+	if err != nil {
+		return nil, err
+	}
 	export, err := e.Model().Export(q.Around, q.Depth)
 	if err != nil {
 		return nil, inQuery(err)
@@ -91,20 +91,20 @@ func inQuery(err error) error {
 	return p
 }
 
-func (s *Server) graphDiff(ctx context.Context, e *live.Engine, q *diffQuery) (*diffAnswer, error) {
+func (s *Server) graphDiff(ctx context.Context, e *live.Engine, q *diffQuery) (d suggest.DiffReport, err error) {
 	from, err := modelNamed(ctx, e, "from", q.From)
 	if err != nil {
-		return nil, err
+		return d, err
 	}
 	to, err := modelNamed(ctx, e, "to", q.To)
 	if err != nil {
-		return nil, err
+		return d, err
 	}
 	requests := to.SampleRequests(request.From(ctx).May(request.ScopeAdmin)) // intents are shown to those alone who may export them
 	if len(q.Context) > 0 || q.Intent != "" {
 		requests = []suggest.NextRequest{{Context: q.Context, Intent: q.Intent}}
 	}
-	return &diffAnswer{suggest.Diff(from, to, requests...)}, nil
+	return suggest.Diff(from, to, requests...), nil
 }
 
 // modelNamed finds a model, in memory or on disk.
@@ -116,14 +116,11 @@ func modelNamed(ctx context.Context, e *live.Engine, field, name string) (*sugge
 	return m, err
 }
 
-func (s *Server) stats(ctx context.Context, e *live.Engine, _ *struct{}) (*statsAnswer, error) {
+func (s *Server) stats(ctx context.Context, e *live.Engine, _ *struct{}) (stats, error) {
 	behind, err := e.Behind(ctx)
-	if err != nil {
-		return nil, err
+	out := stats{Stats: s.maps.statsOf(request.From(ctx).Workspace, e.Model()), Behind: behind, Rebuild: e.Judgement()}
+	if g, missing := s.gateway(ctx); missing == nil {
+		out.Servers = g.Servers()
 	}
-	out := &statsAnswer{stats{Stats: s.maps.statsOf(request.From(ctx).Workspace, e.Model()), Behind: behind, Rebuild: e.Judgement()}}
-	if g, err := s.gateway(ctx); err == nil {
-		out.Body.Servers = g.Servers()
-	}
-	return out, nil
+	return out, err
 }

@@ -5,9 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/sse"
@@ -27,13 +25,6 @@ type rebuildInput struct {
 	}
 }
 
-type jobStarted struct {
-	Location string `header:"Location"`
-	Body     live.Job
-}
-
-type jobState struct{ Body live.Job }
-
 type (
 	jobListQuery struct {
 		State  live.JobState `query:"state" enum:"running,done,failed,canceled,refused" doc:"Only jobs in this state."`
@@ -41,11 +32,8 @@ type (
 		Cursor string        `query:"cursor" maxLength:"1024" doc:"next_cursor of the page before."`
 	}
 	jobPage struct {
-		Link string `header:"Link" doc:"rel=next: the next page."`
-		Body struct {
-			Jobs       []live.Job `json:"jobs" doc:"The newest first."`
-			NextCursor string     `json:"next_cursor,omitempty"`
-		}
+		Jobs       []live.Job `json:"jobs" doc:"The newest first."`
+		NextCursor string     `json:"next_cursor,omitempty"`
 	}
 )
 
@@ -72,9 +60,7 @@ func (s *Server) jobRoutes(r *route.Table) {
 		func(ctx context.Context, id string) error { _, _, err := s.job(ctx, id); return err }, s.watchJob)
 }
 
-func (s *Server) rebuild(ctx context.Context, e *live.Engine, in *rebuildInput) (*jobStarted, error) {
-	var job live.Job
-	var err error
+func (s *Server) rebuild(ctx context.Context, e *live.Engine, in *rebuildInput) (job live.Job, err error) {
 	if b := in.Body; b != nil && b.Force {
 		err = problem.NeedAdmin(request.From(ctx), "force needs")
 	}
@@ -89,7 +75,7 @@ func (s *Server) rebuild(ctx context.Context, e *live.Engine, in *rebuildInput) 
 	default:
 		job, err = e.Rebuild(b.Verify, b.Force)
 	}
-	return &jobStarted{"/v1/jobs/" + url.PathEscape(job.ID), job}, err
+	return job, err
 }
 
 // job finds a job of the caller's workspace.
@@ -105,43 +91,38 @@ func (s *Server) job(ctx context.Context, id string) (*live.Engine, live.Job, er
 	return e, job, nil
 }
 
-func (s *Server) listJobs(ctx context.Context, e *live.Engine, q *jobListQuery) (*jobPage, error) {
-	after, err := base64.RawURLEncoding.Strict().DecodeString(q.Cursor)
+func (s *Server) listJobs(ctx context.Context, e *live.Engine, q *jobListQuery) (page jobPage, err error) {
+	last, err := base64.RawURLEncoding.Strict().DecodeString(q.Cursor)
 	if err != nil {
-		return nil, route.ErrCursor
+		return page, route.ErrCursor
 	}
 	all := e.Jobs()
-	if last := string(after); last != "" {
-		at := slices.IndexFunc(all, func(j live.Job) bool { return j.ID == last })
+	if len(last) > 0 {
+		at := slices.IndexFunc(all, func(j live.Job) bool { return j.ID == string(last) })
 		if at < 0 { // dropped meanwhile, and so are the older ones
 			at = len(all) - 1
 		}
 		all = all[at+1:]
 	}
 	all = slices.DeleteFunc(all, func(j live.Job) bool { return q.State != "" && j.State != q.State })
-	page := &jobPage{}
-	page.Body.Jobs = all[:min(q.Limit, len(all))]
+	page.Jobs = all[:min(q.Limit, len(all))]
 	if len(all) > q.Limit {
-		page.Body.NextCursor = base64.RawURLEncoding.EncodeToString([]byte(all[q.Limit-1].ID))
-	}
-	if page.Link = route.NextLink("/v1/jobs", page.Body.NextCursor, q.Limit); page.Link != "" && q.State != "" {
-		page.Link = strings.Replace(page.Link, "?", "?state="+string(q.State)+"&", 1)
+		page.NextCursor = base64.RawURLEncoding.EncodeToString([]byte(all[q.Limit-1].ID))
 	}
 	return page, nil
 }
 
-func (s *Server) getJob(ctx context.Context, q *route.ByID) (*jobState, error) {
+func (s *Server) getJob(ctx context.Context, q *route.ByID) (live.Job, error) {
 	_, job, err := s.job(ctx, q.ID)
-	return &jobState{job}, err
+	return job, err
 }
 
-func (s *Server) cancelJob(ctx context.Context, q *route.ByID) (*jobState, error) {
+func (s *Server) cancelJob(ctx context.Context, q *route.ByID) (live.Job, error) {
 	e, job, err := s.job(ctx, q.ID)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		e.CancelJob(job.ID)
 	}
-	e.CancelJob(job.ID)
-	return &jobState{job}, nil
+	return job, err
 }
 
 func (s *Server) watchJob(ctx context.Context, q *route.ByID, send sse.Sender) {

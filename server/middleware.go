@@ -51,7 +51,7 @@ func (s *Server) observe(c *gin.Context) {
 	}
 	c.Header("X-Content-Type-Options", "nosniff")
 	if strings.HasPrefix(c.FullPath(), "/v1/") {
-		c.Header("Cache-Control", "no-cache") // an answer is that of a moment
+		c.Header("Cache-Control", "no-store") // an answer is that of a moment, and may hold a key
 	}
 
 	ru, _ := s.ruleOf(c)
@@ -252,7 +252,7 @@ func (s *Server) guard(c *gin.Context) {
 		}
 		if listed {
 			c.Header("Access-Control-Allow-Origin", origins[0])
-			c.Header("Access-Control-Expose-Headers", "Link, Location, X-Request-Id, Retry-After, Mcp-Session-Id")
+			c.Header("Access-Control-Expose-Headers", "X-Request-Id, Retry-After, Mcp-Session-Id")
 			c.Writer.Header().Add("Vary", "Origin")
 			if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
 				c.Header("Access-Control-Allow-Methods", "GET, POST, PUT, DELETE")

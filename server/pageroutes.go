@@ -35,15 +35,13 @@ type mapQuery struct {
 const mapNodes, mapEdges = 2000, 5000
 
 type mapAnswer struct {
-	Body struct {
-		Model      suggest.ModelInfo    `json:"model"`
-		Nodes      []suggest.MapNode    `json:"nodes"`
-		Edges      []suggest.ExportEdge `json:"edges"`
-		Uses       []suggest.ExportUse  `json:"uses" doc:"Which of these tools belong to which of these capabilities."`
-		TotalNodes int                  `json:"total_nodes" doc:"Of the whole graph."`
-		TotalEdges int                  `json:"total_edges" doc:"Of the whole graph."`
-		Layout     string               `json:"layout" doc:"Hash of the places of all nodes."`
-	}
+	Model      suggest.ModelInfo    `json:"model"`
+	Nodes      []suggest.MapNode    `json:"nodes"`
+	Edges      []suggest.ExportEdge `json:"edges"`
+	Uses       []suggest.ExportUse  `json:"uses" doc:"Which of these tools belong to which of these capabilities."`
+	TotalNodes int                  `json:"total_nodes" doc:"Of the whole graph."`
+	TotalEdges int                  `json:"total_edges" doc:"Of the whole graph."`
+	Layout     string               `json:"layout" doc:"Hash of the places of all nodes."`
 }
 
 // layouts keeps the last map of each workspace, for it is laid out when it is first asked for, and from the one before,
@@ -123,15 +121,13 @@ type evidenceEpisode struct {
 	Step    episodic.Outcome `json:"step_outcome" doc:"Of the first such call."`
 }
 
-type evidenceAnswer struct {
-	Body struct {
-		From      string            `json:"from"`
-		To        string            `json:"to"`
-		Total     int               `json:"total" doc:"Episodes in which the second came right after the first, whether or not it worked. Calls that failed are no transitions of the graph."`
-		Successes int               `json:"successes" doc:"Of these, where the first such call of the second succeeded."`
-		Failures  int               `json:"failures" doc:"Of these, where it failed."`
-		Episodes  []evidenceEpisode `json:"episodes"`
-	}
+type edgeEvidence struct {
+	From      string            `json:"from"`
+	To        string            `json:"to"`
+	Total     int               `json:"total" doc:"Episodes in which the second came right after the first, whether or not it worked. Calls that failed are no transitions of the graph."`
+	Successes int               `json:"successes" doc:"Of these, where the first such call of the second succeeded."`
+	Failures  int               `json:"failures" doc:"Of these, where it failed."`
+	Episodes  []evidenceEpisode `json:"episodes"`
 }
 
 type toolStats struct {
@@ -168,13 +164,11 @@ type toolStatsQuery struct {
 }
 
 type toolStatsAnswer struct {
-	Body struct {
-		Episodes int          `json:"episodes" doc:"That were read."`
-		Sessions int          `json:"sessions" doc:"Different sessions among them."`
-		Used     int          `json:"used" doc:"Tools that were called."`
-		Unused   int          `json:"unused" doc:"Tools of the catalog that were never called."`
-		Tools    []*toolStats `json:"tools"`
-	}
+	Episodes int          `json:"episodes" doc:"That were read."`
+	Sessions int          `json:"sessions" doc:"Different sessions among them."`
+	Used     int          `json:"used" doc:"Tools that were called."`
+	Unused   int          `json:"unused" doc:"Tools of the catalog that were never called."`
+	Tools    []*toolStats `json:"tools"`
 }
 
 func (s *Server) peopleRoutes(r *route.Table) {
@@ -211,50 +205,48 @@ func (s *Server) mapped(ctx context.Context, e *live.Engine, q *mapQuery) (*mapA
 func mapPart(m *suggest.Model, all *suggest.Map, q *mapQuery, near map[string]bool) *mapAnswer {
 	in := map[string]bool{}
 	out := new(mapAnswer)
-	out.Body.Model, out.Body.Layout, out.Body.TotalNodes, out.Body.TotalEdges = m.Info(), all.Layout, len(all.Nodes), len(all.Edges)
-	out.Body.Nodes, out.Body.Edges, out.Body.Uses = []suggest.MapNode{}, []suggest.ExportEdge{}, []suggest.ExportUse{}
+	out.Model, out.Layout, out.TotalNodes, out.TotalEdges = m.Info(), all.Layout, len(all.Nodes), len(all.Edges)
+	out.Nodes, out.Edges, out.Uses = []suggest.MapNode{}, []suggest.ExportEdge{}, []suggest.ExportUse{}
 	if q.Around == "" && len(all.Nodes) > q.Nodes {
 		near = all.Backbone(q.Nodes)
 	}
 	for _, n := range all.Nodes {
-		if len(out.Body.Nodes) < q.Nodes && (len(near) == 0 || near[n.ID]) {
-			out.Body.Nodes, in[n.ID] = append(out.Body.Nodes, n), true
+		if len(out.Nodes) < q.Nodes && (len(near) == 0 || near[n.ID]) {
+			out.Nodes, in[n.ID] = append(out.Nodes, n), true
 		}
 	}
 	for _, l := range all.Edges {
-		if len(out.Body.Edges) < q.Edges && in[l.From] && in[l.To] {
-			out.Body.Edges = append(out.Body.Edges, l)
+		if len(out.Edges) < q.Edges && in[l.From] && in[l.To] {
+			out.Edges = append(out.Edges, l)
 		}
 	}
 	for _, u := range all.Uses {
 		if in[u.Tool] && in[u.Capability] {
-			out.Body.Uses = append(out.Body.Uses, u)
+			out.Uses = append(out.Uses, u)
 		}
 	}
 	return out
 }
 
-func (s *Server) evidence(ctx context.Context, e *live.Engine, q *evidenceQuery) (*evidenceAnswer, error) {
-	m, out := e.Model(), &evidenceAnswer{}
-	b := &out.Body
-	var err error
+func (s *Server) evidence(ctx context.Context, e *live.Engine, q *evidenceQuery) (b edgeEvidence, err error) {
+	m := e.Model()
 	b.Episodes = []evidenceEpisode{}
 	if err := knownIDs(e, m, q.From, q.To); err != nil {
-		return nil, err
+		return b, err
 	}
 	if b.From, err = m.Resolve(q.From); err != nil {
-		return nil, err
+		return b, err
 	}
 	if b.To, err = m.Resolve(q.To); err != nil {
-		return nil, err
+		return b, err
 	}
 	resolved := resolver(m)
 	for item, err := range e.Items(ctx) {
 		if err != nil {
-			return nil, err
+			return b, err
 		}
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return b, err
 		}
 		ep := item.Episode
 		if ep == nil {
@@ -280,7 +272,7 @@ func (s *Server) evidence(ctx context.Context, e *live.Engine, q *evidenceQuery)
 	}
 	b.Episodes = b.Episodes[max(0, len(b.Episodes)-q.Limit):]
 	slices.Reverse(b.Episodes)
-	return out, nil
+	return b, nil
 }
 
 // knownIDs refuses ids that neither the catalog nor the history has.
@@ -312,10 +304,10 @@ func resolver(m *suggest.Model) func(string) string {
 	}
 }
 
-func (s *Server) toolStats(ctx context.Context, e *live.Engine, q *toolStatsQuery) (*toolStatsAnswer, error) {
-	m, out, sessions, by := e.Model(), &toolStatsAnswer{}, map[string]bool{}, map[string]*toolStats{}
+func (s *Server) toolStats(ctx context.Context, e *live.Engine, q *toolStatsQuery) (out toolStatsAnswer, err error) {
+	m, sessions, by := e.Model(), map[string]bool{}, map[string]*toolStats{}
 	if err := knownIDs(e, m, slices.DeleteFunc([]string{q.Tool, q.After}, func(id string) bool { return id == "" })...); err != nil {
-		return nil, err
+		return out, err
 	}
 	of := func(id string) *toolStats {
 		if by[id] == nil {
@@ -328,13 +320,13 @@ func (s *Server) toolStats(ctx context.Context, e *live.Engine, q *toolStatsQuer
 	for item, err := range e.Items(ctx) {
 		switch {
 		case err != nil:
-			return nil, err
+			return out, err
 		case ctx.Err() != nil:
-			return nil, ctx.Err()
+			return out, ctx.Err()
 		case item.Tool != nil:
 			of(item.Tool.ID).Known = true
 		case item.Episode != nil:
-			out.Body.Episodes++
+			out.Episodes++
 			sessions[cmp.Or(item.Episode.Session, item.Episode.ID)] = true
 			var before [][]int
 			if q.After != "" {
@@ -348,23 +340,23 @@ func (s *Server) toolStats(ctx context.Context, e *live.Engine, q *toolStatsQuer
 			}
 		}
 	}
-	out.Body.Sessions, out.Body.Tools = len(sessions), make([]*toolStats, 0, len(by))
+	out.Sessions, out.Tools = len(sessions), make([]*toolStats, 0, len(by))
 	for _, t := range by {
 		if t.Calls > 0 {
-			out.Body.Used++
+			out.Used++
 		} else {
-			out.Body.Unused++
+			out.Unused++
 		}
 		if (q.Tool == "" || t.ID == resolved(q.Tool)) && (q.Order != "unused" || t.Calls == 0) {
 			t.summarize(q.Days)
-			out.Body.Tools = append(out.Body.Tools, t)
+			out.Tools = append(out.Tools, t)
 		}
 	}
-	slices.SortFunc(out.Body.Tools, func(a, b *toolStats) int {
+	slices.SortFunc(out.Tools, func(a, b *toolStats) int {
 		return cmp.Or(cmp.Compare(b.number(q.Order), a.number(q.Order)), cmp.Compare(b.Calls, a.Calls), strings.Compare(a.ID, b.ID))
 	})
 	if q.Limit > 0 {
-		out.Body.Tools = out.Body.Tools[:min(q.Limit, len(out.Body.Tools))]
+		out.Tools = out.Tools[:min(q.Limit, len(out.Tools))]
 	}
 	return out, nil
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"net/url"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -40,9 +39,7 @@ type (
 		Proposals []mine.Proposal `json:"proposals"`
 		Total     int             `json:"total"`
 	}
-	proposalsAnswer struct{ Body proposalList }
-	proposalAnswer  struct{ Body mine.Proposal }
-	approveInput    struct {
+	approveInput struct {
 		route.ByID
 		Body *struct {
 			ID   string `json:"id,omitempty" maxLength:"256" doc:"Id of the capability, if it is to have another one."`
@@ -50,10 +47,6 @@ type (
 
 			Capability *catalog.Capability `json:"capability,omitempty" doc:"The capability as it was edited; it takes the place of the proposed one."`
 		}
-	}
-	approvedAnswer struct {
-		Location string `header:"Location"`
-		Body     approvedProposal
 	}
 	approvedProposal struct {
 		mine.Proposal
@@ -68,40 +61,32 @@ type (
 )
 
 func (s *Server) proposalRoutes(r *route.Table) {
-	op := func(id, method, path, summary, text string) huma.Operation {
-		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: text, Tags: []string{"Catalog"}}
-	}
 	read, write := route.Rule{Scope: request.ScopeRead}, route.Rule{Scope: request.ScopeWrite}
-	start := op("mine", http.MethodPost, "/v1/proposals", "Look for capabilities in the history",
+	start := route.Op("Catalog", "mine", http.MethodPost, "/v1/proposals", "Look for capabilities in the history",
 		"Starts a job; one that runs already is answered instead of a second. What it proposes takes the place of what waited before; what was approved or rejected stays so, and does not come back.")
 	start.DefaultStatus = http.StatusAccepted
 	route.Ask(r, write, start, s.mine)
-	route.Ask(r, read, op("list-proposals", http.MethodGet, "/v1/proposals", "List proposals", "Those that wait come by rank, the best first."), s.listProposals)
-	route.Ask(r, read, op("get-proposal", http.MethodGet, "/v1/proposals/{id}", "One proposal", ""), s.getProposal)
+	route.Ask(r, read, route.Op("Catalog", "list-proposals", http.MethodGet, "/v1/proposals", "List proposals", "Those that wait come by rank, the best first."), s.listProposals)
+	route.Ask(r, read, route.Op("Catalog", "get-proposal", http.MethodGet, "/v1/proposals/{id}", "One proposal", ""), s.getProposal)
 	decide := write
 	decide.Audit = true
-	route.Ask(r, decide, op("approve-proposal", http.MethodPost, "/v1/proposals/{id}/approve", "Publish a proposal",
+	route.Ask(r, decide, route.Op("Catalog", "approve-proposal", http.MethodPost, "/v1/proposals/{id}/approve", "Publish a proposal",
 		"Its capability is put into the catalog."), s.approveProposal)
-	route.Ask(r, decide, op("reject-proposal", http.MethodPost, "/v1/proposals/{id}/reject", "Turn a proposal down",
+	route.Ask(r, decide, route.Op("Catalog", "reject-proposal", http.MethodPost, "/v1/proposals/{id}/reject", "Turn a proposal down",
 		"The same calls in the same order are not proposed again."), s.rejectProposal)
 }
 
-func (s *Server) mine(ctx context.Context, e *live.Engine, in *mineInput) (*jobStarted, error) {
+func (s *Server) mine(ctx context.Context, e *live.Engine, in *mineInput) (job live.Job, err error) {
 	var o live.MineOptions
-	var err error
 	if b := in.Body; b != nil {
 		o = live.MineOptions{Support: b.Support, Sessions: b.Sessions, Least: b.Least, Most: b.Most, Limit: b.Limit}
 		if len(b.Rubric) > 0 {
 			if o.Rubric, err = loadRubric(b.Rubric); err != nil {
-				return nil, problem.New(http.StatusUnprocessableEntity, err.Error(), &huma.ErrorDetail{Location: "body.rubric", Message: err.Error()})
+				return job, problem.New(http.StatusUnprocessableEntity, err.Error(), &huma.ErrorDetail{Location: "body.rubric", Message: err.Error()})
 			}
 		}
 	}
-	job, err := e.Mine(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	return &jobStarted{"/v1/jobs/" + url.PathEscape(job.ID), job}, nil
+	return e.Mine(ctx, o)
 }
 
 // loadRubric reads a rubric given as an object or as a text.
@@ -113,29 +98,20 @@ func loadRubric(raw json.RawMessage) (*score.Rubric, error) {
 	return score.Load(raw)
 }
 
-func (s *Server) listProposals(ctx context.Context, e *live.Engine, q *proposalsQuery) (*proposalsAnswer, error) {
+func (s *Server) listProposals(ctx context.Context, e *live.Engine, q *proposalsQuery) (proposalList, error) {
 	state := mine.State(q.State)
 	if q.State == "all" {
 		state = ""
 	}
 	all, err := e.Proposals(ctx, state)
-	if err != nil {
-		return nil, err
-	}
-	return &proposalsAnswer{proposalList{all[:min(len(all), q.Limit)], len(all)}}, nil
+	return proposalList{all[:min(len(all), q.Limit)], len(all)}, err
 }
 
-func (s *Server) getProposal(ctx context.Context, e *live.Engine, q *route.ByID) (*proposalAnswer, error) {
-	id := q.ID
-	p, err := e.Proposal(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	return &proposalAnswer{p}, nil
+func (s *Server) getProposal(ctx context.Context, e *live.Engine, q *route.ByID) (mine.Proposal, error) {
+	return e.Proposal(ctx, q.ID)
 }
 
-func (s *Server) approveProposal(ctx context.Context, e *live.Engine, in *approveInput) (*approvedAnswer, error) {
-	id := in.ID
+func (s *Server) approveProposal(ctx context.Context, e *live.Engine, in *approveInput) (approvedProposal, error) {
 	edit := func(*catalog.Capability) {}
 	if b := in.Body; b != nil {
 		edit = func(c *catalog.Capability) {
@@ -145,22 +121,14 @@ func (s *Server) approveProposal(ctx context.Context, e *live.Engine, in *approv
 			c.ID, c.Name = cmp.Or(b.ID, c.ID), cmp.Or(b.Name, c.Name)
 		}
 	}
-	p, seq, err := e.Approve(ctx, id, edit, request.From(ctx).Trust())
-	if err != nil {
-		return nil, err
-	}
-	return &approvedAnswer{"/v1/capabilities/" + url.PathEscape(p.Capability.ID), approvedProposal{p, seq}}, nil
+	p, seq, err := e.Approve(ctx, in.ID, edit, request.From(ctx).Trust())
+	return approvedProposal{p, seq}, err
 }
 
-func (s *Server) rejectProposal(ctx context.Context, e *live.Engine, in *rejectInput) (*proposalAnswer, error) {
-	id := in.ID
+func (s *Server) rejectProposal(ctx context.Context, e *live.Engine, in *rejectInput) (mine.Proposal, error) {
 	reason := ""
 	if in.Body != nil {
 		reason = in.Body.Reason
 	}
-	p, err := e.Reject(ctx, id, reason)
-	if err != nil {
-		return nil, err
-	}
-	return &proposalAnswer{p}, nil
+	return e.Reject(ctx, in.ID, reason)
 }

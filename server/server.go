@@ -89,8 +89,7 @@ type Config struct {
 
 	KeepFor time.Duration // age of the last step above which an episode is forgotten; 0: no limit
 
-	Data    string // directory of the store, for the configuration that the status page shows; empty: the default
-	Program string // the program that opens it, likewise; "waymark" unless set
+	Data string // directory of the store and of what hooks say; may be empty
 
 	Settings any // that the server was started with, for the operator
 
@@ -143,7 +142,7 @@ type Server struct {
 	page    pageSessions
 	keyed   atomic.Pointer[keyed]
 
-	description func() (*route.Pages, error) // made when it is first asked for: few ever ask
+	description func() (openAPI, page []byte, err error) // made when it is first asked for: few ever ask
 
 	draining  chan struct{} // closed when shutdown begins
 	drainOnce sync.Once
@@ -221,10 +220,29 @@ func (s *Server) wire() {
 	})
 }
 
+// Operation is an operation of the API, as commands see it.
+type Operation = route.Operation
+
+// Field is a field of the request of an operation.
+type Field = route.Field
+
+// Operations are the operations of the API.
+func Operations() []Operation {
+	s := &Server{routes: &route.Table{Rules: map[string]route.Rule{}}}
+	s.operations()
+	return s.routes.Operations
+}
+
 // register registers the operations of the API.
 func (s *Server) register(api huma.API) {
+	s.routes.API = api
+	s.operations()
+	nullPointers(api.OpenAPI().Components.Schemas)
+	s.description = onceDescribed(api.OpenAPI())
+}
+
+func (s *Server) operations() {
 	r := s.routes
-	r.API = api
 	s.suggestionRoutes(r)
 	s.episodeRoutes(r)
 	s.traceRoutes(r)
@@ -240,13 +258,6 @@ func (s *Server) register(api huma.API) {
 	ruleRoutes(r)
 	s.adminRoutes(r)
 	s.signInRoutes(r)
-	nullPointers(api.OpenAPI().Components.Schemas)
-	s.description = sync.OnceValues(func() (*route.Pages, error) {
-		if err := addExamples(api.OpenAPI()); err != nil {
-			return nil, err
-		}
-		return route.Describe(api.OpenAPI(), docsPage)
-	})
 }
 
 // headRoutes answers HEAD where GET is answered at once; net/http leaves out the body.

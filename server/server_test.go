@@ -16,7 +16,6 @@ import (
 	"go.uber.org/goleak"
 
 	"waymark/live"
-	"waymark/server/internal/request"
 	"waymark/suggest"
 )
 
@@ -140,7 +139,6 @@ func TestRoutes(t *testing.T) {
 			{"/metrics", "text/plain", "waymark_model_nodes 7"}, // 6 tools and 1 capability
 			{"/openapi.json", "application/openapi+json", `"openapi": "3.1.0"`},
 			{"/docs", "text/html", "/v1/next"},
-			{"/status", "text/html", "Episodes"},
 		} {
 			r := w.ask("GET", c.path, "")
 			assert.Equal(t, 200, r.status, c.path)
@@ -243,12 +241,11 @@ func TestMinSeq(t *testing.T) {
 	assert.Less(t, time.Since(began), 6*time.Second)
 }
 
-func TestStatusPageEscapes(t *testing.T) {
+func TestDocsEscape(t *testing.T) {
 	w := newWeb(t, func(c *Config) { c.Version = `<script>alert(1)</script>` })
-	r := w.ask("GET", "/status", "")
-	assert.NotContains(t, r.body, "<script>alert")
+	r := w.ask("GET", "/docs", "")
 	assert.Contains(t, r.body, "&lt;script&gt;")
-	assert.NotContains(t, w.ask("GET", "/docs", "").body, "<script>alert")
+	assert.NotContains(t, r.body, "<script>alert")
 }
 
 // A server starts no goroutine of its own: what New and a request start ends with them.
@@ -271,13 +268,4 @@ func TestNothingIsLeftRunning(t *testing.T) {
 	})
 	http.DefaultClient.CloseIdleConnections()
 	goleak.VerifyNone(t, running)
-}
-
-// Who may not read the workspace does not learn where the store is.
-func TestStatusPageNamesTheStoreToReadersOnly(t *testing.T) {
-	w := newWeb(t, func(c *Config) { c.RequireKey, c.Data = true, "/srv/secret place" })
-	require.NotContains(t, w.ask("GET", "/status", "").body, "secret place")
-	_, key, err := w.createKey(t.Context(), "k", request.DefaultWorkspace, request.ScopeRead, "")
-	require.NoError(t, err)
-	require.Contains(t, w.ask("GET", "/status", "", bearerOf(key)).body, "/srv/secret place")
 }

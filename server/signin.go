@@ -82,11 +82,8 @@ type pageSessions struct {
 }
 
 type signInAnswer struct {
-	CacheControl string `header:"Cache-Control"`
-	Body         struct {
-		Path      string    `json:"path" doc:"Of the page, to be opened in a browser."`
-		ExpiresAt time.Time `json:"expires_at"`
-	}
+	Path      string    `json:"path" doc:"Of the page, to be opened in a browser."`
+	ExpiresAt time.Time `json:"expires_at"`
 }
 
 type exchangeBody struct {
@@ -94,12 +91,9 @@ type exchangeBody struct {
 }
 
 type exchangeAnswer struct {
-	CacheControl string `header:"Cache-Control"`
-	Body         struct {
-		Token     string    `json:"token" doc:"A bearer token, which stands for the credential that made the link."`
-		ExpiresAt time.Time `json:"expires_at"`
-		Workspace string    `json:"workspace"`
-	}
+	Token     string    `json:"token" doc:"A bearer token, which stands for the credential that made the link."`
+	ExpiresAt time.Time `json:"expires_at"`
+	Workspace string    `json:"workspace"`
 }
 
 func (s *Server) signInRoutes(r *route.Table) {
@@ -109,18 +103,16 @@ func (s *Server) signInRoutes(r *route.Table) {
 		Description: "410 if the link was used or has expired. The token ends after 12 hours, with the process, and when the credential that made the link is revoked.", Errors: []int{http.StatusGone}}, s.exchangeLink)
 }
 
-func (s *Server) signInLink(ctx context.Context, _ *struct{}) (*signInAnswer, error) {
+func (s *Server) signInLink(ctx context.Context, _ *struct{}) (signInAnswer, error) {
 	code, now, a := rand.Text(), s.cfg.Now(), request.From(ctx)
 	s.page.Lock()
 	defer s.page.Unlock()
 	link := &signIn{credential: a.Credential, workspace: a.Workspace, ends: now.Add(linkLife)}
 	s.page.links.add(code, link, now)
-	out := &signInAnswer{CacheControl: "no-store"}
-	out.Body.Path, out.Body.ExpiresAt = "/#/sign-in?code="+code, link.ends.UTC()
-	return out, nil
+	return signInAnswer{"/#/sign-in?code=" + code, link.ends.UTC()}, nil
 }
 
-func (s *Server) exchangeLink(_ context.Context, q *question[exchangeBody]) (*exchangeAnswer, error) {
+func (s *Server) exchangeLink(_ context.Context, q *question[exchangeBody]) (none exchangeAnswer, err error) {
 	now := s.cfg.Now()
 	s.page.Lock()
 	defer s.page.Unlock()
@@ -128,20 +120,18 @@ func (s *Server) exchangeLink(_ context.Context, q *question[exchangeBody]) (*ex
 	again := "; POST /v1/sign-in-links makes another"
 	switch {
 	case link == nil:
-		return nil, problem.New(http.StatusGone, "this sign-in link is unknown here, or has expired"+again)
+		return none, problem.New(http.StatusGone, "this sign-in link is unknown here, or has expired"+again)
 	case link.used:
-		return nil, problem.New(http.StatusGone, "this sign-in link was used already"+again)
+		return none, problem.New(http.StatusGone, "this sign-in link was used already"+again)
 	case now.After(link.ends):
-		return nil, problem.New(http.StatusGone, fmt.Sprintf("this sign-in link expired after %g minutes%s", linkLife.Minutes(), again))
+		return none, problem.New(http.StatusGone, fmt.Sprintf("this sign-in link expired after %g minutes%s", linkLife.Minutes(), again))
 	}
 	link.used = true
 	session := *link
 	session.ends = now.Add(sessionLife)
 	token := sessionPrefix + rand.Text()
 	s.page.sessions.add(token, &session, now)
-	out := &exchangeAnswer{CacheControl: "no-store"}
-	out.Body.Token, out.Body.ExpiresAt, out.Body.Workspace = token, session.ends.UTC(), session.workspace
-	return out, nil
+	return exchangeAnswer{token, session.ends.UTC(), session.workspace}, nil
 }
 
 // session is the session that a token names; ok is false where there is none.

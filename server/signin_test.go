@@ -62,7 +62,7 @@ func TestSignInLinksAreLimited(t *testing.T) {
 	link := func(credential string) string {
 		a, err := w.signInLink(request.With(t.Context(), request.Access{Credential: credential}), nil)
 		require.NoError(t, err)
-		return a.Body.Path
+		return a.Path
 	}
 	theirs := link("theirs")
 	for range mostSignIns {

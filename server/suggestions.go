@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"waymark/catalog"
 	"waymark/live"
 	"waymark/server/internal/limit"
@@ -64,75 +62,53 @@ type (
 
 type question[B any] struct{ Body B }
 
-type answer[A any] struct{ Body A }
-
 func (s *Server) suggestionRoutes(r *route.Table) {
 	ru := route.Rule{Scope: request.ScopeRead}
-	route.Add(r, ru, huma.Operation{OperationID: "next", Method: http.MethodPost, Path: "/v1/next", Tags: []string{"Suggestions"},
-		Summary: "What comes next", Description: "Ranks tools and capabilities after a context, for an intent, or, with neither, to explore."}, s.next)
-	route.Add(r, route.Rule{Scope: request.ScopeRead, Long: true}, huma.Operation{OperationID: "dag", Method: http.MethodPost, Path: "/v1/dag", Tags: []string{"Suggestions"},
-		Summary: "A DAG of tools for an intent"}, s.dag)
-	route.Add(r, ru, huma.Operation{OperationID: "search", Method: http.MethodPost, Path: "/v1/search", Tags: []string{"Suggestions"},
-		Summary: "Tools and capabilities by words"}, s.search)
-	route.Add(r, ru, huma.Operation{OperationID: "explain", Method: http.MethodPost, Path: "/v1/explain", Tags: []string{"Suggestions"},
-		Summary: "Why an id is, or is not, suggested", Description: "Every term and every filter; for an absent id, the reason."}, s.explain)
+	route.Add(r, ru, route.Op("Suggestions", "next", http.MethodPost, "/v1/next", "What comes next", "Ranks tools and capabilities after a context, for an intent, or, with neither, to explore."), s.next)
+	route.Add(r, route.Rule{Scope: request.ScopeRead, Long: true}, route.Op("Suggestions", "dag", http.MethodPost, "/v1/dag", "A DAG of tools for an intent", ""), s.dag)
+	route.Add(r, ru, route.Op("Suggestions", "search", http.MethodPost, "/v1/search", "Tools and capabilities by words", ""), s.search)
+	route.Add(r, ru, route.Op("Suggestions", "explain", http.MethodPost, "/v1/explain", "Why an id is, or is not, suggested", "Every term and every filter; for an absent id, the reason."), s.explain)
 }
 
-func (s *Server) next(ctx context.Context, q *question[nextBody]) (*answer[suggest.NextAnswer], error) {
+func (s *Server) next(ctx context.Context, q *question[nextBody]) (a suggest.NextAnswer, err error) {
 	e, m, err := s.modelAt(ctx, q.Body.MinSeq)
 	if err != nil {
-		return nil, err
+		return a, err
 	}
-	a, err := e.Next(m, request.From(ctx).Tools, suggest.NextRequest{Context: q.Body.Context, Intent: q.Body.Intent, Limit: q.Body.Limit,
+	return e.Next(m, request.From(ctx).Tools, suggest.NextRequest{Context: q.Body.Context, Intent: q.Body.Intent, Limit: q.Body.Limit,
 		Profile: q.Body.Profile, Allow: q.Body.Allow, Explain: q.Body.Explain, Vector: e.Vector(ctx, q.Body.Intent),
 		MinConfidence: q.Body.MinConfidence})
-	if err != nil {
-		return nil, err
-	}
-	return &answer[suggest.NextAnswer]{a}, nil
 }
 
-func (s *Server) dag(ctx context.Context, q *question[dagBody]) (*answer[suggest.DAGAnswer], error) {
+func (s *Server) dag(ctx context.Context, q *question[dagBody]) (a suggest.DAGAnswer, err error) {
 	if strings.TrimSpace(q.Body.Intent) == "" && len(q.Body.Context) == 0 {
-		return nil, &suggest.RequestError{Kind: suggest.Invalid, Field: "intent", Detail: "is empty, and so is the context"}
+		return a, &suggest.RequestError{Kind: suggest.Invalid, Field: "intent", Detail: "is empty, and so is the context"}
 	}
 	e, m, err := s.modelAt(ctx, q.Body.MinSeq)
 	if err != nil {
-		return nil, err
+		return a, err
 	}
-	a, err := e.Plan(m, request.From(ctx).Tools, suggest.DAGRequest{Intent: q.Body.Intent, Context: q.Body.Context, MaxSteps: q.Body.MaxSteps,
+	return e.Plan(m, request.From(ctx).Tools, suggest.DAGRequest{Intent: q.Body.Intent, Context: q.Body.Context, MaxSteps: q.Body.MaxSteps,
 		Profile: q.Body.Profile, Allow: q.Body.Allow, Explain: q.Body.Explain, Vector: e.Vector(ctx, q.Body.Intent),
 		CallableOnly: q.Body.CallableOnly})
-	if err != nil {
-		return nil, err
-	}
-	return &answer[suggest.DAGAnswer]{a}, nil
 }
 
-func (s *Server) search(ctx context.Context, q *question[searchBody]) (*answer[suggest.SearchAnswer], error) {
+func (s *Server) search(ctx context.Context, q *question[searchBody]) (a suggest.SearchAnswer, err error) {
 	e, m, err := s.modelAt(ctx, q.Body.MinSeq)
 	if err != nil {
-		return nil, err
+		return a, err
 	}
-	a, err := e.Search(m, request.From(ctx).Tools, suggest.SearchRequest{Query: q.Body.Query, Context: q.Body.Context, Limit: q.Body.Limit,
+	return e.Search(m, request.From(ctx).Tools, suggest.SearchRequest{Query: q.Body.Query, Context: q.Body.Context, Limit: q.Body.Limit,
 		Kinds: q.Body.Kinds, Profile: q.Body.Profile, Allow: q.Body.Allow, Explain: q.Body.Explain, Vector: e.Vector(ctx, q.Body.Query)})
-	if err != nil {
-		return nil, err
-	}
-	return &answer[suggest.SearchAnswer]{a}, nil
 }
 
-func (s *Server) explain(ctx context.Context, q *question[explainBody]) (*answer[suggest.ExplainAnswer], error) {
+func (s *Server) explain(ctx context.Context, q *question[explainBody]) (a suggest.ExplainAnswer, err error) {
 	e, m, err := s.modelAt(ctx, q.Body.MinSeq)
 	if err != nil {
-		return nil, err
+		return a, err
 	}
-	a, err := e.Explain(ctx, m, suggest.ExplainRequest{ID: q.Body.ID, Context: q.Body.Context, Intent: q.Body.Intent,
+	return e.Explain(ctx, m, suggest.ExplainRequest{ID: q.Body.ID, Context: q.Body.Context, Intent: q.Body.Intent,
 		Limit: q.Body.Limit, Profile: q.Body.Profile, Formula: q.Body.Formula, Allow: q.Body.Allow, Vector: e.Vector(ctx, q.Body.Intent)})
-	if err != nil {
-		return nil, err
-	}
-	return &answer[suggest.ExplainAnswer]{a}, nil
 }
 
 // modelAt is the current model, once it counts event seq.

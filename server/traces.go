@@ -29,14 +29,14 @@ type tracesAnswer struct {
 }
 
 func (s *Server) traceRoutes(r *route.Table) {
-	route.Add(r, route.Rule{Scope: request.ScopeWrite, Creates: true, Also: protobuf, Gzip: true, Body: mostTraces}, huma.Operation{
+	route.Raw(r, route.Rule{Scope: request.ScopeWrite, Creates: true, Also: protobuf, Gzip: true, Body: mostTraces}, huma.Operation{
 		OperationID: "traces", Method: http.MethodPost, Path: "/v1/traces", Tags: []string{"History"}, Summary: "OpenTelemetry traces (OTLP/HTTP)",
 		Description: "An export request, in JSON or protobuf, also packed with gzip. What it holds is durable when the answer comes, and its tool calls become episodes when their trace is " +
 			"complete: two seconds after its root was sent, or a minute after the last span. Values are dropped.",
 		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
 			"application/json": {Schema: &huma.Schema{Type: "object"}}, protobuf: {Schema: &huma.Schema{Type: "string", Format: "binary"}}}}},
 	}, s.takeTraces)
-	route.DocumentBody(r.API, "/v1/traces", http.MethodPost, map[string]*huma.Schema{"application/json": {Type: "object"}, protobuf: {Type: "string", Format: "binary"}})
+	route.DocumentBody(r, "/v1/traces", http.MethodPost, map[string]*huma.Schema{"application/json": {Type: "object"}, protobuf: {Type: "string", Format: "binary"}})
 }
 
 func (s *Server) takeTraces(ctx context.Context, in *route.RawInput) (*tracesAnswer, error) {

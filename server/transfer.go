@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"iter"
 	"net/http"
 	"reflect"
 
@@ -35,8 +34,6 @@ type importInput struct {
 	Review bool `query:"review" doc:"Entries that are new wait for approval, whoever imports them."`
 }
 
-type importAnswer struct{ Body importResult }
-
 type importResult struct {
 	Taken         kindCounts       `json:"taken"`
 	Duplicates    kindCounts       `json:"duplicates" doc:"Known already, with the same content or more of it."`
@@ -52,23 +49,20 @@ type importResult struct {
 func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
 func (s *Server) transferRoutes(r *route.Table) {
-	op := func(id, method, path, summary, text string) huma.Operation {
-		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: text, Tags: []string{"Administration"}}
-	}
 	lines := map[string]*huma.MediaType{ndjson: {Schema: &huma.Schema{Type: "string"}}}
-	route.Record(r, route.Rule{Scope: request.ScopeAdmin, Stream: true, Ndjson: true, Creates: true}, op("import", http.MethodPost, "/v1/import", "Import an export",
+	route.Record(r, route.Rule{Scope: request.ScopeAdmin, Stream: true, Ndjson: true, Creates: true}, route.Op("Administration", "import", http.MethodPost, "/v1/import", "Import an export",
 		"The lines of an export: one tool, capability or episode each, of any number. The model is built once, at the end."), s.importLines)
-	route.DocumentBody(r.API, "/v1/import", http.MethodPost, map[string]*huma.Schema{ndjson: {Type: "string"}})
+	route.DocumentBody(r, "/v1/import", http.MethodPost, map[string]*huma.Schema{ndjson: {Type: "string"}})
 
-	export := op("export", http.MethodGet, "/v1/export", "Export catalog and history", "One tool, capability or episode a line, in this order.")
+	export := route.Op("Administration", "export", http.MethodGet, "/v1/export", "Export catalog and history", "One tool, capability or episode a line, in this order.")
 	export.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: lines}}
-	route.Ask(r, route.Rule{Scope: request.ScopeAdmin, Stream: true}, export, s.export)
+	route.Raw(r, route.Rule{Scope: request.ScopeAdmin, Stream: true}, export, s.export)
 
-	backup := op("backup", http.MethodGet, "/v1/backup", "Back up the whole data directory",
+	backup := route.Op("Administration", "backup", http.MethodGet, "/v1/backup", "Back up the whole data directory",
 		"One consistent state of all workspaces; for the operator only. The trailer Waymark-Backup-Summary lists its contents.")
 	backup.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
 		"application/octet-stream": {Schema: &huma.Schema{Type: "string", Format: "binary"}}}}}
-	route.Add(r, route.Rule{Scope: request.ScopeAdmin, Stream: true, Global: true}, backup, s.backup)
+	route.Raw(r, route.Rule{Scope: request.ScopeAdmin, Stream: true, Global: true}, backup, s.backup)
 }
 
 // importBatch collects items of one kind, so that they are appended together and in order.
@@ -81,22 +75,13 @@ type importBatch struct {
 	by    live.Trust
 }
 
-type itemsKey struct{}
-
-// WithItems gives items of an importer to an import in this process, which then reads no body. Their lines count as
-// the lines of the body would.
-func WithItems(ctx context.Context, items iter.Seq2[ingest.Item, error]) context.Context {
-	return context.WithValue(ctx, itemsKey{}, items)
-}
-
-func (s *Server) importLines(ctx context.Context, e *live.Engine, in *importInput) (*importAnswer, error) {
+func (s *Server) importLines(ctx context.Context, e *live.Engine, in *importInput) (out importResult, err error) {
 	source := request.From(ctx).Source
-	out := new(importAnswer)
-	out.Body.Rejected = []live.Rejection{}
+	out.Rejected = []live.Rejection{}
 	reject := func(rej live.Rejection) {
-		out.Body.RejectedTotal++
-		if len(out.Body.Rejected) < maxImportRejections {
-			out.Body.Rejected = append(out.Body.Rejected, rej)
+		out.RejectedTotal++
+		if len(out.Rejected) < maxImportRejections {
+			out.Rejected = append(out.Rejected, rej)
 		}
 	}
 	release := e.Hold() // one build, at the end
@@ -107,30 +92,26 @@ func (s *Server) importLines(ctx context.Context, e *live.Engine, in *importInpu
 		batch.by = live.Untrusted
 	}
 	flush := func() error {
-		rejected, err := batch.store(ctx, e, source, &out.Body)
+		rejected, err := batch.store(ctx, e, source, &out)
 		for _, rej := range rejected {
 			reject(rej)
 		}
 		batch = importBatch{by: batch.by}
 		return err
 	}
-	items, decoded := ctx.Value(itemsKey{}).(iter.Seq2[ingest.Item, error])
-	if !decoded {
-		items = ingest.ReadFrom(ctx, in.Request.Body, ingest.Options{Format: "waymark", Split: "all", Source: source, Now: s.cfg.Now()})
-	}
-	for item, err := range items {
+	for item, err := range ingest.ReadFrom(ctx, in.Request.Body, ingest.Options{Format: "waymark", Split: "all", Source: source, Now: s.cfg.Now()}) {
 		if err != nil {
-			return nil, route.BadRead(err)
+			return out, route.BadRead(err)
 		}
 		if item.Kind != batch.kind || len(batch.lines) >= batchSize {
 			if err := flush(); err != nil {
-				return nil, err
+				return out, err
 			}
 		}
 		batch.kind = item.Kind
 		switch {
 		case item.Duplicate:
-			*countOf(&out.Body.Duplicates, item.Kind)++
+			*countOf(&out.Duplicates, item.Kind)++
 		case item.Tool != nil:
 			batch.tools, batch.lines = append(batch.tools, *item.Tool), append(batch.lines, item.Line)
 		case item.Capability != nil:
@@ -142,16 +123,15 @@ func (s *Server) importLines(ctx context.Context, e *live.Engine, in *importInpu
 		}
 	}
 	if err := flush(); err != nil {
-		return nil, err
+		return out, err
 	}
 	release()
-	var err error
-	if out.Body.Seq, err = e.Build(ctx); err != nil {
-		return nil, err
+	if out.Seq, err = e.Build(ctx); err != nil {
+		return out, err
 	}
-	out.Body.Model = e.Model().Info().Version
+	out.Model = e.Model().Info().Version
 	if j := e.Judgement(); j != nil && !j.Published {
-		out.Body.Held = j.String()
+		out.Held = j.String()
 	}
 	return out, nil
 }
@@ -210,10 +190,13 @@ func countOf(c *kindCounts, kind ingest.Kind) *int {
 
 // export writes the catalog, then the episodes. An error in the middle cuts the connection, so that
 // half an export cannot be taken for a whole one.
-func (s *Server) export(ctx context.Context, e *live.Engine, _ *struct{}) (*huma.StreamResponse, error) {
+func (s *Server) export(ctx context.Context, _ *struct{}) (*huma.StreamResponse, error) {
+	e, err := s.engine(ctx)
+	if err != nil {
+		return nil, err
+	}
 	return &huma.StreamResponse{Body: func(hc huma.Context) {
 		hc.SetHeader("Content-Type", ndjson)
-		hc.SetHeader("Cache-Control", "no-store")
 		w := bufio.NewWriterSize(hc.BodyWriter(), 64<<10)
 		for item, err := range e.Items(hc.Context()) {
 			if err == nil {
@@ -238,7 +221,6 @@ func (s *Server) backup(ctx context.Context, _ *struct{}) (*huma.StreamResponse,
 	}
 	return &huma.StreamResponse{Body: func(hc huma.Context) {
 		hc.SetHeader("Content-Type", "application/octet-stream")
-		hc.SetHeader("Cache-Control", "no-store")
 		hc.SetHeader("Trailer", backupSummary)
 		summary, err := s.cfg.Store.Backup(hc.Context(), hc.BodyWriter())
 		var text []byte

@@ -34,7 +34,7 @@ func TestRunsAndTriangulationsShowNoSecrets(t *testing.T) {
 		a := parse[evidence.Answer](t, 200, begun)
 		added := w.ask("POST", "/v1/triangulations/"+a.ID+"/evidence", `{"snippets":[{"id":"s2","text":"rain `+secret+` again"}]}`)
 		require.Equal(t, 200, added.status, added.body)
-		for _, path := range []string{"/v1/runs", run.header.Get("Location"), "/v1/triangulations/" + a.ID} {
+		for _, path := range []string{"/v1/runs", "/v1/runs/" + parse[struct{ ID string }](t, 202, run).ID, "/v1/triangulations/" + a.ID} {
 			got := w.ask("GET", path, "")
 			require.Equal(t, 200, got.status, got.body)
 			assert.Equal(t, keep, strings.Contains(got.body, secret), path)

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"waymark/gateway"
@@ -22,13 +21,11 @@ import (
 // the digest of a definition that somebody agreed to, never a command, an argument or a variable.
 
 type serversAnswer struct {
-	Body struct {
-		Servers   []gateway.Server `json:"servers"`
-		Grants    []string         `json:"grants" doc:"Patterns of tools that may be called though they may change or delete things."`
-		Connected bool             `json:"connected" doc:"Whether servers are started here."`
+	Servers   []gateway.Server `json:"servers"`
+	Grants    []string         `json:"grants" doc:"Patterns of tools that may be called though they may change or delete things."`
+	Connected bool             `json:"connected" doc:"Whether servers are started here."`
 
-		Agents map[string][]string `json:"agents,omitempty" doc:"Tool sets of agents: patterns of the tools that each may use, by its name."`
-	}
+	Agents map[string][]string `json:"agents,omitempty" doc:"Tool sets of agents: patterns of the tools that each may use, by its name."`
 }
 
 type agreeQuery struct {
@@ -39,9 +36,7 @@ type agreeQuery struct {
 }
 
 type quarantineAnswer struct {
-	Body struct {
-		Tools []gateway.Withheld `json:"tools"`
-	}
+	Tools []gateway.Withheld `json:"tools"`
 }
 
 type approval struct {
@@ -55,9 +50,12 @@ type approveBody struct {
 }
 
 type approveAnswer struct {
-	Body struct {
-		Approved []string `json:"approved"`
-	}
+	Approved []string `json:"approved"`
+}
+
+type grantAnswer struct {
+	Pattern string `json:"pattern"`
+	Note    string `json:"note,omitempty" doc:"That no known tool matches, and what was perhaps meant; the tool may come later."`
 }
 
 type grantBody struct {
@@ -66,18 +64,15 @@ type grantBody struct {
 
 func (s *Server) upstreamRoutes(r *route.Table) {
 	read, admin := route.Rule{Scope: request.ScopeRead, Global: true}, route.Rule{Scope: request.ScopeAdmin, Global: true, Audit: true} // of this process
-	op := func(id, method, path, summary, text string) huma.Operation {
-		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: text, Tags: []string{"Servers"}}
-	}
-	route.Add(r, read, op("list-servers", http.MethodGet, "/v1/servers", "The connected servers and how they do", ""), s.listServers)
-	route.Add(r, admin, op("agree-server", http.MethodPost, "/v1/servers/{id}/agree", "Agree to start a server as it is defined",
+	route.Add(r, read, route.Op("Servers", "list-servers", http.MethodGet, "/v1/servers", "The connected servers and how they do", ""), s.listServers)
+	route.Add(r, admin, route.Op("Servers", "agree-server", http.MethodPost, "/v1/servers/{id}/agree", "Agree to start a server as it is defined",
 		"Only the operator of the server may."), s.agreeServer)
-	route.Add(r, admin, op("forget-server", http.MethodDelete, "/v1/servers/{id}", "Stop a server, and drop what was agreed to about it and its tools",
+	route.Add(r, admin, route.Op("Servers", "forget-server", http.MethodDelete, "/v1/servers/{id}", "Stop a server, and drop what was agreed to about it and its tools",
 		"Only the operator of the server may."), s.forgetServer)
-	route.Add(r, read, op("list-quarantine", http.MethodGet, "/v1/quarantine", "Tools that are withheld, and why", ""), s.listQuarantine)
-	route.Add(r, admin, op("approve-tools", http.MethodPost, "/v1/quarantine/approve", "Release tools that are withheld", ""), s.approveTools)
-	route.Add(r, admin, op("grant-tools", http.MethodPost, "/v1/grants", "Let tools be called that may change or delete things", ""), s.grantTools)
-	route.Add(r, admin, op("revoke-grant", http.MethodDelete, "/v1/grants/{id}", "Take a grant back", ""), s.revokeGrant)
+	route.Add(r, read, route.Op("Servers", "list-quarantine", http.MethodGet, "/v1/quarantine", "Tools that are withheld, and why", ""), s.listQuarantine)
+	route.Add(r, admin, route.Op("Servers", "approve-tools", http.MethodPost, "/v1/quarantine/approve", "Release tools that are withheld", ""), s.approveTools)
+	route.Add(r, admin, route.Op("Servers", "grant-tools", http.MethodPost, "/v1/grants", "Let tools be called that may change or delete things", ""), s.grantTools)
+	route.Add(r, admin, route.Op("Servers", "revoke-grant", http.MethodDelete, "/v1/grants/{id}", "Take a grant back", ""), s.revokeGrant)
 }
 
 // gateway is that of the caller's workspace.
@@ -89,13 +84,12 @@ func (s *Server) gateway(ctx context.Context) (*gateway.Gateway, error) {
 	return g, nil
 }
 
-func (s *Server) listServers(ctx context.Context, _ *struct{}) (*serversAnswer, error) {
-	out := new(serversAnswer)
-	out.Body.Servers, out.Body.Grants = []gateway.Server{}, []string{}
-	if g, err := s.gateway(ctx); err == nil {
-		out.Body.Servers, out.Body.Grants, out.Body.Connected, out.Body.Agents = g.Servers(), g.Grants(), s.cfg.Upstream.Reload != nil, g.Agents()
+func (s *Server) listServers(ctx context.Context, _ *struct{}) (serversAnswer, error) {
+	g, err := s.gateway(ctx)
+	if err != nil { // none are defined
+		return serversAnswer{}, nil
 	}
-	return out, nil
+	return serversAnswer{g.Servers(), g.Grants(), s.cfg.Upstream.Reload != nil, g.Agents()}, nil
 }
 
 // operatorsGateway is the gateway, for whoever may decide what runs on this machine.
@@ -106,36 +100,33 @@ func (s *Server) operatorsGateway(ctx context.Context) (*gateway.Gateway, error)
 	return s.gateway(ctx)
 }
 
-func (s *Server) agreeServer(ctx context.Context, q *agreeQuery) (*struct{}, error) {
+func (s *Server) agreeServer(ctx context.Context, q *agreeQuery) (none route.None, err error) {
 	g, err := s.operatorsGateway(ctx)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	if err := g.Agree(ctx, q.ID, q.Body.Digest); err != nil {
-		return nil, problem.New(http.StatusUnprocessableEntity, err.Error())
+		return none, problem.New(http.StatusUnprocessableEntity, err.Error())
 	}
 	if s.cfg.Upstream.Reload != nil {
 		if err := s.cfg.Upstream.Reload(); err != nil {
-			return nil, problem.New(http.StatusConflict, err.Error())
+			return none, problem.New(http.StatusConflict, err.Error())
 		}
 	}
-	return nil, nil
+	return none, nil
 }
 
-func (s *Server) forgetServer(ctx context.Context, q *deleteQuery) (*struct{}, error) {
+func (s *Server) forgetServer(ctx context.Context, q *route.ByID) (none route.None, err error) {
 	g, err := s.operatorsGateway(ctx)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
-	return nil, g.Forget(ctx, q.ID)
+	return none, g.Forget(ctx, q.ID)
 }
 
-func (s *Server) listQuarantine(ctx context.Context, _ *struct{}) (*quarantineAnswer, error) {
-	out := new(quarantineAnswer)
-	out.Body.Tools = []gateway.Withheld{}
+func (s *Server) listQuarantine(ctx context.Context, _ *struct{}) (quarantineAnswer, error) {
 	_, _, withheld, err := s.withheld(ctx)
-	out.Body.Tools = append(out.Body.Tools, withheld...)
-	return out, err
+	return quarantineAnswer{withheld}, err
 }
 
 // withheld is one list of what is withheld in the caller's workspace, by id: of its connected servers, and of what was
@@ -191,10 +182,10 @@ func release(ctx context.Context, g *gateway.Gateway, e *live.Engine, t approval
 
 // approveTools releases what is named, a server's tools all at once. Nothing is released if something that
 // is named is not there.
-func (s *Server) approveTools(ctx context.Context, q *question[approveBody]) (*approveAnswer, error) {
+func (s *Server) approveTools(ctx context.Context, q *question[approveBody]) (out approveAnswer, err error) {
 	g, e, withheld, err := s.withheld(ctx)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	waits := func(w gateway.Withheld) bool {
 		return w.Reason != gateway.ReasonInvalid && w.Reason != gateway.ReasonGone
@@ -216,42 +207,47 @@ func (s *Server) approveTools(ctx context.Context, q *question[approveBody]) (*a
 			}
 		}
 		if n == 0 {
-			return nil, problem.New(http.StatusNotFound, fmt.Sprintf("nothing of %q is withheld", t.ID))
+			return out, problem.New(http.StatusNotFound, fmt.Sprintf("nothing of %q is withheld", t.ID))
 		}
 	}
-	out := new(approveAnswer)
-	out.Body.Approved = []string{}
+	out.Approved = []string{}
 	for _, t := range chosen {
 		switch err := release(ctx, g, e, t); {
 		case errors.Is(err, gateway.ErrChangedAgain), errors.Is(err, live.ErrChangedAgain):
-			return nil, problem.New(http.StatusConflict, err.Error())
+			return out, problem.New(http.StatusConflict, err.Error())
 		case err != nil:
-			return nil, problem.New(http.StatusUnprocessableEntity, err.Error())
+			return out, problem.New(http.StatusUnprocessableEntity, err.Error())
 		}
-		out.Body.Approved = append(out.Body.Approved, t.ID)
+		out.Approved = append(out.Approved, t.ID)
 	}
-	slices.Sort(out.Body.Approved)
+	slices.Sort(out.Approved)
 	return out, nil
 }
 
-func (s *Server) grantTools(ctx context.Context, q *question[grantBody]) (*struct{}, error) {
+func (s *Server) grantTools(ctx context.Context, q *question[grantBody]) (grantAnswer, error) {
 	g, err := s.gateway(ctx)
 	if err != nil {
-		return nil, err
+		return grantAnswer{}, err
 	}
-	return nil, g.Grant(ctx, q.Body.Pattern)
+	out := grantAnswer{Pattern: q.Body.Pattern}
+	if e, err := s.engine(ctx); err == nil && !strings.Contains(out.Pattern, "*") {
+		if unknown := e.Unknown(e.Model(), out.Pattern); len(unknown) > 0 {
+			out.Note = "no known tool matches: " + unknown[0].Message
+		}
+	}
+	return out, g.Grant(ctx, q.Body.Pattern)
 }
 
-func (s *Server) revokeGrant(ctx context.Context, q *deleteQuery) (*struct{}, error) {
+func (s *Server) revokeGrant(ctx context.Context, q *route.ByID) (none route.None, err error) {
 	g, err := s.gateway(ctx)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	was, err := g.Revoke(ctx, q.ID)
 	if err == nil && !was {
 		err = problem.New(http.StatusNotFound, fmt.Sprintf("%q is not granted", q.ID))
 	}
-	return nil, err
+	return none, err
 }
 
 // upstreamMetrics adds how each server does.

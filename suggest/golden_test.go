@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"waymark/cmd/waymark/sample"
+	"waymark/cmd/waymark/sampledata"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")

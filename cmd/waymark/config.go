@@ -38,12 +38,8 @@ func (a *app) settingsOf(cmd *cobra.Command) (answer shownSettings, err error) {
 	}
 	answer.File, answer.Exists = path, isFile(path)
 	for _, name := range slices.Sorted(slices.Values(settings)) {
-		flags := findFlags(cmd.Root(), name)
 		value, isGiven := given[name]
-		s := setting{Name: name, Value: flags[0].DefValue, Origin: "default"}
-		if slices.ContainsFunc(flags, func(f *pflag.Flag) bool { return f.DefValue != s.Value }) {
-			s.Value = "by command"
-		}
+		s := setting{Name: name, Value: findFlag(cmd.Root(), name).DefValue, Origin: "default"}
 		switch own := cmd.Flags().Lookup(name); {
 		case own != nil && own.Changed && a.origins[name] == "":
 			s.Value, s.Origin, s.From = own.Value.String(), "flag", "--"+name
@@ -79,13 +75,15 @@ func (a *app) showSettings(answer shownSettings) {
 	columns(a.out, []string{"setting", "value", "origin"}, rows)
 }
 
-// findFlags are the flags of a name in the tree of commands.
-func findFlags(cmd *cobra.Command, name string) (found []*pflag.Flag) {
+// findFlag is the first flag of a name in the tree of commands.
+func findFlag(cmd *cobra.Command, name string) *pflag.Flag {
 	if f := cmd.LocalFlags().Lookup(name); f != nil && (name != "split" || cmd.Name() != "import") { // the --split of import is another
-		found = append(found, f)
+		return f
 	}
 	for _, sub := range cmd.Commands() {
-		found = append(found, findFlags(sub, name)...)
+		if f := findFlag(sub, name); f != nil {
+			return f
+		}
 	}
-	return found
+	return nil
 }

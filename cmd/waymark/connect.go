@@ -43,6 +43,8 @@ type house struct {
 	unlock     func() error // of the data directory, where the store is elsewhere
 	workspaces *live.Workspaces
 	server     *server.Server
+	transport  *http.Transport // to the server in this process
+	hangUp     func() error
 	upstream   atomic.Pointer[upstream] // nil: no servers are defined
 	feed       *feed.Feed               // of what hooks have spooled
 	token      string                   // full access for the user who can read the owner note
@@ -139,7 +141,7 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	cfg := server.Config{
 		Store: h.store, Workspaces: h.workspaces, Judges: judges, RecordScores: a.judging.recordScores,
 		Upstream: a.upstream(h), Traces: h.feed.Collect, KeepKey: h.feed.KeepKey,
-		Logger: logger, Version: version().Version, Now: time.Now, KeepFor: a.keepFor, Data: dir, Program: programPath(), Settings: shown,
+		Logger: logger, Version: version().Version, Now: time.Now, KeepFor: a.keepFor, Data: dir, Settings: shown,
 		Access: server.Access{LocalToken: h.token, RequireKey: who.requireKey, Hosts: who.hosts, Origins: who.origins, Proxies: who.proxies},
 		Limits: server.Limits{Timeout: who.timeout, MaxBody: who.maxBody}, TLS: who.tls,
 	}
@@ -152,6 +154,7 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	if err != nil {
 		return nil, errors.Join(err, h.close())
 	}
+	h.transport, h.hangUp = client.InProcess(h.server.Handler())
 	if cfg.Upstream.Reload != nil {
 		if err := cfg.Upstream.Reload(); err != nil {
 			return nil, errors.Join(err, h.close())
@@ -248,7 +251,7 @@ func (h *house) note(addr string) error {
 // client speaks to the handler in this process.
 func (h *house) client(workspace string) *client.Client {
 	return &client.Client{
-		HTTP: &http.Client{Transport: client.Transport{Handler: h.server.Handler()}, CheckRedirect: noRedirect},
+		HTTP: &http.Client{Transport: h.transport, CheckRedirect: noRedirect},
 		Base: "http://localhost", Token: h.token, Workspace: workspace, Source: "local",
 	}
 }
@@ -263,12 +266,15 @@ func (h *house) close() error {
 	if u := h.upstream.Load(); u != nil { // it may still note tools
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
-		err = u.gateway.Close(ctx)
+		err = errors.Join(err, u.gateway.Close(ctx))
 	}
 	if h.workspaces != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()
 		err = errors.Join(err, h.workspaces.Close(ctx))
+	}
+	if h.hangUp != nil { // last: until then requests are refused with a reason
+		err = errors.Join(err, h.hangUp())
 	}
 	return errors.Join(err, removeOwner(h.dir), h.store.Close(), h.unlock())
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/live"
 	"waymark/storage"
 	"waymark/suggest"
 )
@@ -39,8 +41,7 @@ opening it, free space, log and model. Exits 1 if a check fails. Below the check
 - the last jobs of the server that has the directory: builds and judgements that start by themselves, rebuilds, verifications
   and searches for proposals;
 - the settings of the server that has the directory, else of this command: those that a flag, a WAYMARK_* variable or the
-  settings file may give, which override each other in this order, each with its value and where it comes from ("by command"
-  where commands have different defaults). Keys of other services are shown as set or not set, addresses without passwords.`,
+  settings file may give, which override each other in this order, each with its value and where it comes from. Keys of other services are shown as set or not set, addresses without passwords.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			settings, err := a.settings()
@@ -64,7 +65,9 @@ opening it, free space, log and model. Exits 1 if a check fails. Below the check
 			} else {
 				columns(a.out, []string{"check", "result", "detail"}, rows)
 				a.showSources(stats)
-				a.showJobs(page)
+				if err := a.showJobs(page); err != nil {
+					return err
+				}
 				a.showSettings(settings)
 			}
 			if !ok {
@@ -73,6 +76,19 @@ opening it, free space, log and model. Exits 1 if a check fails. Below the check
 			return nil
 		},
 	}
+}
+
+type jobList struct {
+	Jobs []live.Job `json:"jobs"`
+}
+
+func (a *app) showJobs(page jobList) error {
+	text, err := json.Marshal(page)
+	if err != nil || len(page.Jobs) == 0 {
+		return err
+	}
+	a.printf("\n")
+	return a.render(text, "id", "state", "started_at", "progress", "phase", "reason", "error")
 }
 
 // examine looks from the outside in: first what needs no open store, then what the store says. The settings become those

@@ -18,7 +18,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/cmd/waymark/internal/client"
-	"waymark/internal/plural"
 	"waymark/suggest"
 )
 
@@ -119,40 +118,37 @@ func replaceFile(path string, write func(io.Writer) error) (err error) {
 }
 
 func (a *app) diffCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "diff A B",
-		Short: "Compare two models",
-		Long: `Compares two files written by export --format json, or, where a server runs, two of its models: the
-running one (current) and the one before the last build (previous).`,
-		Example: `  waymark diff before.json after.json
+	cmd := a.of(operation{
+		id: "graph-diff", use: "diff A B", args: "from to",
+		long: `Compares two files written by export --format json, or two models of the workspace, of which the answers to sample
+requests are compared as well: the active one (current), the one before the last build (previous), or a version.`,
+		example: `  waymark diff before.json after.json
   waymark diff previous current`,
-		Args: exactly(2, "two export files, or two model versions"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			from, errFrom := a.readExport(args[0])
-			if errFrom != nil && !errors.Is(errFrom, fs.ErrNotExist) {
-				return errFrom
-			}
-			to, errTo := a.readExport(args[1])
-			absent := errFrom != nil && errors.Is(errTo, fs.ErrNotExist)
-			if err := errors.Join(errFrom, errTo); err != nil && !absent {
-				return err
-			}
-			if !absent {
-				d := suggest.DiffExports(from, to)
-				if a.json {
-					return a.printValue(d)
-				}
-				a.showDiff(d)
-				a.printf("\nsample answers are compared only between models of a running server\n")
-				return nil
-			}
-			err := get(cmd.Context(), a, "/v1/graph/diff?"+url.Values{"from": {args[0]}, "to": {args[1]}}.Encode(), (*app).showDiff)
-			if err != nil {
+	})
+	models := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		from, errFrom := a.readExport(args[0])
+		if errFrom != nil && !errors.Is(errFrom, fs.ErrNotExist) {
+			return errFrom
+		}
+		to, errTo := a.readExport(args[1])
+		if errFrom != nil && errors.Is(errTo, fs.ErrNotExist) {
+			if err := models(cmd, args); err != nil {
 				return fmt.Errorf("diff %s %s: there are no such files, and as model versions: %w", args[0], args[1], err)
 			}
 			return nil
-		},
+		}
+		d := suggest.DiffExports(from, to)
+		text, err := json.Marshal(d)
+		if err = errors.Join(errFrom, errTo, err); err != nil {
+			return err
+		}
+		if a.json {
+			return a.printValue(d)
+		}
+		return a.render(text)
 	}
+	return cmd
 }
 
 func (a *app) readExport(path string) (suggest.Export, error) {
@@ -165,45 +161,4 @@ func (a *app) readExport(path string) (suggest.Export, error) {
 		return suggest.Export{}, fmt.Errorf("%s is not a graph written by export --format json", path)
 	}
 	return e, nil
-}
-
-func (a *app) showDiff(d suggest.DiffReport) {
-	a.printf("from %s to %s\n", shortVersion(d.From), shortVersion(d.To))
-	a.printf("%s added, %d removed · %s added, %d removed, %d changed · %s in other communities, %d in other clusters · %s changed\n",
-		plural.Of(len(d.Added), "id"), len(d.Removed), plural.Of(len(d.EdgesAdded), "edge"), len(d.EdgesRemoved), d.EdgesChanged, plural.Of(len(d.Communities), "id"), len(d.Clusters),
-		plural.Of(len(d.Answers), "sample answer"))
-	var rows [][]string
-	for _, id := range d.Added {
-		rows = append(rows, []string{"+", id, "", ""})
-	}
-	for _, id := range d.Removed {
-		rows = append(rows, []string{"-", id, "", ""})
-	}
-	for _, e := range d.EdgesAdded {
-		rows = append(rows, []string{"+", e.From, e.To, number(e.Weight)})
-	}
-	for _, e := range d.EdgesRemoved {
-		rows = append(rows, []string{"-", e.From, e.To, number(e.Weight)})
-	}
-	a.section([]string{"", "id", "edge to", "weight"}, rows)
-	if len(d.Answers) > 0 {
-		rows = nil
-		for _, c := range d.Answers {
-			rows = append(rows, []string{cmp.Or(c.After, strconv.Quote(c.Intent)), list(c.Before), list(c.Now), why(c.Why)})
-		}
-		a.below([]string{"request", "suggested before", "suggested now", "why"}, rows)
-	}
-}
-
-// why says of the first id that moved which term of its score changed most.
-func why(moved []suggest.Moved) string {
-	if len(moved) == 0 {
-		return ""
-	}
-	m := moved[0]
-	if len(m.Terms) == 0 {
-		return fmt.Sprintf("%s: %s", m.ID, m.Reason)
-	}
-	t := m.Terms[0]
-	return fmt.Sprintf("%s: %s %s, was %s", m.ID, t.Name, number(t.Now), number(t.Was))
 }

@@ -45,8 +45,8 @@ func mustBe(f *pflag.Flag, got string) error {
 	switch f.Value.Type() {
 	case "int":
 		kind = "a whole number"
-		if _, counts := f.Value.(count); counts {
-			kind += " of at least 1"
+		if c, counts := f.Value.(*count); counts && c.least > 0 {
+			kind += fmt.Sprintf(" of at least %d", c.least)
 		}
 	case "float64":
 		kind = "a number"
@@ -118,21 +118,22 @@ func apart(cmd *cobra.Command, one string, others ...string) {
 	}
 }
 
-// count is a number whose absence has a meaning of its own, which 0 has not: as in the API, the least is 1.
-type count struct{ n *int }
+// count is a number whose absence has a meaning of its own, which 0 has not: as in the API, there may be a least one.
+type count struct {
+	least int
+	given string
+}
 
-func countVar(f *pflag.FlagSet, n *int, name, usage string) { f.Var(count{n}, name, usage) }
+func (c *count) String() string { return c.given }
 
-func (c count) String() string { return "" }
-
-func (c count) Type() string { return "int" }
+func (c *count) Type() string { return "int" }
 
 // Set implements pflag.Value.
-func (c count) Set(text string) error {
+func (c *count) Set(text string) error {
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 {
+	if err != nil || n < c.least {
 		return strconv.ErrRange // mustBe says the rest
 	}
-	*c.n = n
+	c.given = strconv.Itoa(n)
 	return nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -194,7 +195,7 @@ func (a *app) agree(cmd *cobra.Command, found []gateway.Definition, yes bool) er
 				return fmt.Errorf("agree to %s: %w", d.ID, err)
 			}
 		}
-		var s serverList
+		var s struct{ Connected bool }
 		body, err := exchange(cmd.Context(), c, http.MethodGet, "/v1/servers", nil, &s)
 		if err != nil || a.json {
 			return errors.Join(err, a.printBody(body))
@@ -228,57 +229,30 @@ func (a *app) defined() (dir string, defs []gateway.Definition, err error) {
 	return dir, defs, err
 }
 
-type serverList struct {
-	Servers   []gateway.Server `json:"servers"`
-	Grants    []string         `json:"grants"`
-	Connected bool             `json:"connected"`
-}
-
 func (a *app) gatewayList() *cobra.Command {
-	return &cobra.Command{
-		Use:   "list",
-		Short: "List the servers, how they do, and what is granted",
-		Long: `Lists the servers with their state, the tools that were called since the start of the running service, with calls,
-failures and the 50th and 95th percentile of the newest 256 durations in milliseconds, and the grants.`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+	return a.of(operation{
+		id: "list-servers", use: "list",
+		long: `Lists the servers with their state, the tools that were called since the start of the running service, with calls,
+failures and the 50th and 95th percentile of the newest 256 durations in milliseconds, and the grants. Servers are started
+by waymark serve --connect, and by a host that starts waymark mcp --connect.`,
+		show: func(a *app, _ *cobra.Command, _ *asked, body json.RawMessage) error {
 			_, defs, err := a.defined()
-			if err != nil {
+			switch {
+			case err != nil:
 				return err
+			case len(defs) == 0:
+				a.printf("no servers; take some from a host: waymark gateway add FILE\n")
+				return nil
 			}
-			return get(cmd.Context(), a, "/v1/servers", func(a *app, l serverList) { a.showServers(l, defs) })
+			if err = a.render(body); err == nil {
+				a.printf("\n")
+			}
+			for _, d := range defs {
+				a.printf("%s: %s\n", d.ID, d.Listed())
+			}
+			return err
 		},
-	}
-}
-
-func (a *app) showServers(l serverList, defs []gateway.Definition) {
-	if len(defs) == 0 {
-		a.printf("no servers; take some from a host: waymark gateway add FILE\n")
-		return
-	}
-	var rows, tools [][]string
-	for _, s := range l.Servers {
-		for _, t := range s.ByTool {
-			tools = append(tools, []string{t.ID, fmt.Sprint(t.Calls), fmt.Sprint(t.Failures), fmt.Sprintf("%.1f", t.P50), fmt.Sprintf("%.1f", t.P95)})
-		}
-		state := string(s.State)
-		if !s.Agreed {
-			state = "not agreed to"
-		}
-		rows = append(rows, []string{s.ID, s.Transport, state, fmt.Sprint(s.Tools), fmt.Sprint(s.Withheld), fmt.Sprint(s.Calls), fmt.Sprint(s.Failures), short(s.Problem)})
-	}
-	columns(a.out, []string{"server", "over", "state", "tools", "withheld", "calls", "failed", "last problem"}, rows)
-	a.section([]string{"tool", "calls", "failed", "p50 ms", "p95 ms"}, tools)
-	a.printf("\n")
-	for _, d := range defs {
-		a.printf("%s: %s\n", d.ID, d.Listed())
-	}
-	if len(l.Grants) > 0 {
-		a.printf("\ngranted: %s\n", list(l.Grants))
-	}
-	if !l.Connected {
-		a.printf("\nnothing is started; that does: waymark serve --connect, or a host that starts waymark mcp --connect\n")
-	}
+	})
 }
 
 func (a *app) gatewayRemove() *cobra.Command {
@@ -329,51 +303,17 @@ func (a *app) gatewayRemove() *cobra.Command {
 }
 
 func (a *app) gatewayGrant() *cobra.Command {
-	return &cobra.Command{
-		Use:   "grant PATTERN...",
-		Short: "Let tools be called that may change or delete things",
-		Long: `Lets tools be called that do not say of themselves that they only read or add. A pattern is the id of a
+	return a.of(operation{
+		id: "grant-tools", use: "grant PATTERN...", args: "pattern*", done: "granted",
+		long: `Lets tools be called that do not say of themselves that they only read or add. A pattern is the id of a
 tool in which * stands for any characters.`,
-		Example: `  waymark gateway grant github:create_issue
+		example: `  waymark gateway grant github:create_issue
   waymark gateway grant 'scratch:*'`,
-		Args: atLeast(1, "a tool, or a pattern of tools"),
-		RunE: func(cmd *cobra.Command, patterns []string) error {
-			return a.with(cmd.Context(), func(c *client.Client) error {
-				for _, p := range patterns {
-					if _, err := c.Call(cmd.Context(), http.MethodPost, "/v1/grants", map[string]string{"pattern": p}); err != nil {
-						return fmt.Errorf("grant %s: %w", p, err)
-					}
-					var unknown *client.Problem
-					if strings.Contains(p, "*") {
-						continue
-					}
-					_, err := c.Call(cmd.Context(), http.MethodGet, "/v1/tools/"+url.PathEscape(p), nil)
-					if errors.As(err, &unknown) && unknown.Status == http.StatusNotFound { // it may come later
-						fmt.Fprintf(a.errs, "waymark: no tool that is known matches %s: %s\n", clean(p), clean(unknown.Detail))
-					}
-				}
-				return a.saidOf("granted", patterns)
-			})
-		},
-	}
+	})
 }
 
 func (a *app) gatewayRevoke() *cobra.Command {
-	return &cobra.Command{
-		Use:   "revoke PATTERN...",
-		Short: "Take grants back",
-		Args:  atLeast(1, "a pattern that was granted"),
-		RunE: func(cmd *cobra.Command, patterns []string) error {
-			return a.with(cmd.Context(), func(c *client.Client) error {
-				for _, p := range patterns {
-					if _, err := c.Call(cmd.Context(), http.MethodDelete, "/v1/grants/"+url.PathEscape(p), nil); err != nil {
-						return fmt.Errorf("revoke %s: %w", p, err)
-					}
-				}
-				return a.saidOf("revoked", patterns)
-			})
-		},
-	}
+	return a.of(operation{id: "revoke-grant", use: "revoke PATTERN...", args: "id*", done: "revoked"})
 }
 
 // saidOf says what became of things that were named.
@@ -401,7 +341,11 @@ naming a tool, a server, or --all releases what was looked at.`,
 			}
 			return a.with(cmd.Context(), func(c *client.Client) error {
 				if only || len(ids) == 0 && !all {
-					return callOver(cmd.Context(), a, c, http.MethodGet, "/v1/quarantine", nil, func(a *app, q quarantine) { a.showWithheld(q.Tools) })
+					body, err := a.ask(cmd.Context(), c, "list-quarantine", nil)
+					if err != nil || a.json {
+						return errors.Join(err, a.printBody(body))
+					}
+					return a.render(body)
 				}
 				return a.approve(cmd.Context(), c, ids, all, yes)
 			})
@@ -437,7 +381,13 @@ func (a *app) approve(ctx context.Context, c *client.Client, ids []string, all, 
 		}
 	}
 	if len(chosen) > 0 && !a.json {
-		a.showWithheld(chosen)
+		body, err := json.Marshal(quarantine{chosen})
+		if err == nil {
+			err = a.render(body)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	if err := a.confirm(yes, "Release these?"); err != nil {
 		return err
@@ -452,25 +402,9 @@ func (a *app) approve(ctx context.Context, c *client.Client, ids []string, all, 
 	for _, w := range chosen {
 		ask.Tools = append(ask.Tools, approval{w.ID, w.Fingerprint})
 	}
-	return callOver(ctx, a, c, http.MethodPost, "/v1/quarantine/approve", ask, func(a *app, r struct {
-		Approved []string `json:"approved"`
-	}) {
-		a.printf("approved %d: %s\n", len(r.Approved), list(r.Approved))
-	})
-}
-
-func (a *app) showWithheld(tools []gateway.Withheld) {
-	if len(tools) == 0 {
-		a.printf("nothing is withheld\n")
-		return
+	body, err := c.Call(ctx, http.MethodPost, "/v1/quarantine/approve", ask)
+	if err != nil || a.json {
+		return errors.Join(err, a.printBody(body))
 	}
-	for _, w := range tools {
-		a.printf("%s (%s): %s\n", w.ID, w.Reason, clean(w.Detail))
-		for _, c := range w.Changes {
-			a.printf("  %s was %s\n  %s  is %s\n", c.Part, c.Was, strings.Repeat(" ", len(c.Part)), c.Now)
-		}
-		if w.Description != "" && len(w.Changes) == 0 {
-			a.printf("  its server says: %s\n", short(w.Description))
-		}
-	}
+	return a.render(body)
 }

@@ -25,7 +25,6 @@ import (
 	"waymark/ingest/hook"
 	"waymark/internal/bounded"
 	"waymark/live"
-	"waymark/server"
 )
 
 // importing is one run of the import command.
@@ -254,28 +253,22 @@ func (im *importing) spool(path string) (string, error) {
 	return f.Name(), nil
 }
 
-// send imports inputs of one format and merges the answer into the report. A handler in this process takes the decoded
-// items; another process gets them as lines of our own export. When the context ends nothing more is read, but what was
-// read is stored and reported.
+// send imports inputs of one format, as lines of our own export, and merges the answer into the report. When the context
+// ends nothing more is read, but what was read is stored and reported.
 func (im *importing) send(ctx context.Context, c *client.Client, inputs []importInput) error {
 	b := batch{importing: im, inputs: inputs}
-	asking := context.WithoutCancel(ctx)
 	taken := im.report.Taken // the answer says what became of the rest
 	req := client.Request{Method: http.MethodPost, Path: "/v1/import", ContentType: "application/x-ndjson", Accept: "application/json", Source: inputs[0].source}
 	if !im.yes && inputs[0].Format != "dataset" && inputs[0].Format != "waymark" { // others wrote its texts
 		req.Path += "?review=true"
 	}
 	r, w := io.Pipe()
-	if _, ok := c.HTTP.Transport.(client.Transport); ok {
-		asking = server.WithItems(asking, b.items(ctx))
-	} else {
-		req.Body = r
-		go func() {
-			b.write(ctx, w)
-			w.Close()
-		}()
-	}
-	body, err := c.Send(asking, req)
+	req.Body = r
+	go func() {
+		b.write(ctx, w)
+		w.Close()
+	}()
+	body, err := c.Send(context.WithoutCancel(ctx), req)
 	var answer imported
 	if err == nil {
 		err = json.Unmarshal(body, &answer)

@@ -17,7 +17,6 @@ import (
 
 // triangulation is what the flags of triangulate say.
 type triangulation struct {
-	after       []string
 	auto        bool
 	files       []string
 	tool        string
@@ -29,74 +28,74 @@ type triangulation struct {
 
 func (a *app) triangulateCommand() *cobra.Command {
 	var t triangulation
-	cmd := &cobra.Command{
-		Use:   "triangulate INPUT|- | --auto QUESTION...",
-		Short: "Weigh competing hypotheses by evidence",
-		Long: `Weighs the hypotheses of INPUT (a file, or - for standard input, as JSON) by the snippets of its rounds.
+	return a.of(operation{
+		id: "triangulate", use: "triangulate INPUT|- | --auto QUESTION...", flags: "after",
+		long: `Weighs the hypotheses of INPUT (a file, or - for standard input, as JSON) by the snippets of its rounds.
 
 With --auto a judge proposes five hypotheses, each with a rationale and the fact that would decide it, and
 searches bring the evidence: in text files (--search-file, a file or a folder), or by a tool of a connected
 server (--search-tool). Without a place to search it only prints the hypotheses. An easy question needs none.`,
-		Example: `  waymark triangulate question.json
+		example: `  waymark triangulate question.json
   waymark triangulate --auto "Why did the bridge fall?" --search-file reports/ --judge-url http://127.0.0.1:11434/v1 --judge-model qwen3`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if t.auto {
-				return atLeast(1, "a question")(cmd, args)
+		more: func(cmd *cobra.Command) {
+			cmd.Args = func(cmd *cobra.Command, args []string) error {
+				if t.auto {
+					return atLeast(1, "a question")(cmd, args)
+				}
+				return exactly(1, "an input")(cmd, args)
 			}
-			return exactly(1, "an input")(cmd, args)
+			f := cmd.Flags()
+			f.BoolVar(&t.auto, "auto", false, "have a judge propose hypotheses for the question, and search for evidence if there is a place to search")
+			f.StringSliceVar(&t.files, "search-file", nil, "with --auto: `files` or folders of text to look in (.txt, .md, .html, .json, .csv and the like)")
+			f.StringVar(&t.tool, "search-tool", "", "with --auto: `id` of a tool of a connected server that finds texts, as in web:search")
+			f.StringVar(&t.argument, "search-argument", "", "with --search-tool: its `argument` that takes the query (default query)")
+			f.IntVar(&t.rounds, "rounds", 0, "with --auto: rounds of search at most (default 6)")
+			f.BoolVar(&t.noneOfThese, "none-of-these", false, "with --auto: also weigh that none of the hypotheses is right")
+			f.BoolVar(&t.evenIfEasy, "even-if-easy", false, "with --auto: ask for hypotheses also where the question is easy")
+			a.judgeFlags(cmd)
+			a.recordFlag(cmd)
+			apart(cmd, "search-file", "search-tool")
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
+		prepare: func(cmd *cobra.Command, args []string, q *asked) (err error) {
 			if t.auto {
-				return a.inquire(cmd, strings.Join(args, " "), t)
+				q.input = "the question"
+				q.body, err = a.inquiry(cmd, strings.Join(args, " "), t)
+				return err
 			}
 			for _, name := range []string{"search-file", "search-tool", "search-argument", "rounds", "none-of-these", "even-if-easy"} {
 				if cmd.Flags().Changed(name) {
 					return usagef("--%s goes with --auto", name)
 				}
 			}
-			input, err := a.jsonInput(args[0])
-			if err != nil {
-				return err
-			}
-			return judged(cmd, a, args[0], following("/v1/triangulations", t.after), input, (*app).showTriangulation)
+			q.input = args[0]
+			q.body, err = a.jsonInput(args[0])
+			return err
 		},
-	}
-	f := cmd.Flags()
-	f.BoolVar(&t.auto, "auto", false, "have a judge propose hypotheses for the question, and search for evidence if there is a place to search")
-	f.StringSliceVar(&t.files, "search-file", nil, "with --auto: `files` or folders of text to look in (.txt, .md, .html, .json, .csv and the like)")
-	f.StringVar(&t.tool, "search-tool", "", "with --auto: `id` of a tool of a connected server that finds texts, as in web:search")
-	f.StringVar(&t.argument, "search-argument", "", "with --search-tool: its `argument` that takes the query (default query)")
-	countVar(f, &t.rounds, "rounds", "with --auto: rounds of search at most (default 6)")
-	f.BoolVar(&t.noneOfThese, "none-of-these", false, "with --auto: also weigh that none of the hypotheses is right")
-	f.BoolVar(&t.evenIfEasy, "even-if-easy", false, "with --auto: ask for hypotheses also where the question is easy")
-	a.judgeFlags(cmd)
-	a.recordFlag(cmd)
-	afterFlag(cmd, &t.after)
-	apart(cmd, "search-file", "search-tool")
-	return cmd
+	})
 }
 
-func (a *app) inquire(cmd *cobra.Command, question string, t triangulation) error {
+// inquiry is the request for hypotheses and evidence.
+func (a *app) inquiry(cmd *cobra.Command, question string, t triangulation) (in evidence.Request, err error) {
 	if len(t.files) == 0 && t.tool == "" {
 		for _, name := range []string{"search-argument", "rounds"} {
 			if cmd.Flags().Changed(name) {
-				return usagef("--%s needs --search-file or --search-tool: somewhere to look", name)
+				return in, usagef("--%s needs --search-file or --search-tool: somewhere to look", name)
 			}
 		}
 	}
-	in := evidence.Request{Question: question, NoneOfThese: t.noneOfThese, SearchTool: t.tool, SearchArgument: t.argument,
+	in = evidence.Request{Question: question, NoneOfThese: t.noneOfThese, SearchTool: t.tool, SearchArgument: t.argument,
 		MaxRounds: t.rounds, EvenIfEasy: t.evenIfEasy}
 	for _, name := range t.files {
 		docs, err := a.textsIn(name)
 		if err != nil {
-			return err
+			return in, err
 		}
 		in.Documents = append(in.Documents, docs...)
 	}
 	if len(t.files) > 0 && len(in.Documents) == 0 {
-		return rejected{fmt.Errorf("%s: there is no text in it", strings.Join(t.files, ", "))}
+		return in, rejected{fmt.Errorf("%s: there is no text in it", strings.Join(t.files, ", "))}
 	}
-	return judged(cmd, a, "the question", following("/v1/triangulations", t.after), in, (*app).showTriangulation)
+	return in, nil
 }
 
 // The most text that is looked in: what one request may carry, with room for its form.
@@ -166,30 +165,3 @@ func (a *app) textsIn(name string) ([]evidence.Document, error) {
 // textKinds are the endings of the files that are read of a folder.
 var textKinds = map[string]bool{".txt": true, ".md": true, ".markdown": true, ".rst": true, ".html": true, ".htm": true, ".json": true,
 	".jsonl": true, ".ndjson": true, ".csv": true, ".tsv": true, ".log": true, ".xml": true, ".yaml": true, ".yml": true, ".org": true, ".tex": true, "": true}
-
-// showInquiry prints how hypotheses and evidence were found.
-func (a *app) showInquiry(in *evidence.Inquiry) {
-	var rows [][]string
-	for _, h := range in.Generation.Hypotheses {
-		rows = append(rows, []string{h.ID, short(h.Text), short(h.Rationale), short(h.KeyFact)})
-	}
-	a.section([]string{"hypothesis", "text", "rationale", "key fact"}, rows)
-	rows = nil
-	for _, s := range in.Searches {
-		what := fmt.Sprint(len(s.Results))
-		if s.Error != "" {
-			what = s.Error
-		}
-		rows = append(rows, []string{fmt.Sprint(s.Round), string(s.Query.Intent), short(s.Query.Text), what})
-	}
-	a.section([]string{"round", "search", "query", "found"}, rows)
-	if in.Request != nil {
-		a.printf("\nended: %s\n", in.Ended)
-		return
-	}
-	rows = nil
-	for _, s := range in.Snippets {
-		rows = append(rows, []string{s.ID, short(s.Text)})
-	}
-	a.section([]string{"snippet", "text"}, rows)
-}

@@ -254,7 +254,7 @@ error is one line of JSON on stderr: {"error","exit_code"} and, of a refused req
 	}
 	root.SetHelpCommandGroupID("Operate")
 	root.SetCompletionCommandGroupID("Operate")
-	a.complete(root)
+	complete(root)
 	a.wrap(root)
 	root.InitDefaultCompletionCmd() // a group like the others, but its scripts do not wait for settings
 	completion, _, _ := root.Find([]string{"completion"})

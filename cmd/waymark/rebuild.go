@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -77,7 +78,7 @@ func (a *app) rebuild(ctx context.Context, all bool, how map[string]bool, bar pr
 				job, body, failed := a.follow(ctx, c, "/v1/rebuild", how, bar)
 				again = ownerGone(failed) && ctx.Err() == nil
 				said, _ := errors.AsType[*client.Problem](failed)
-				handedOver := said != nil && said.Status == http.StatusServiceUnavailable
+				handedOver := said != nil && said.Status == http.StatusServiceUnavailable || errors.Is(failed, net.ErrClosed) // of this process
 				if again && (handedOver || !crashed[c.Workspace]) {
 					crashed[c.Workspace] = crashed[c.Workspace] || !handedOver
 					return nil

@@ -3,78 +3,16 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
-
-	"github.com/spf13/cobra"
 
 	"waymark/cmd/waymark/internal/client"
 	"waymark/internal/bounded"
-	"waymark/live"
 )
-
-func (a *app) recordCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "record FILE|-",
-		Short: "Record episodes",
-		Long: `Records episodes from a file, or from standard input: one JSON object, a JSON array of objects, or
-one object a line. An episode already recorded counts once. Exits 1 if any was rejected.`,
-		Example: `  echo '{"id":"e1","steps":[{"tool":"fs:read_file"},{"tool":"json:parse"}]}' | waymark record -`,
-		Args:    exactly(1, "a file, or - for standard input"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			in, name, err := a.openInput(args[0], bounded.Transfer)
-			if err != nil {
-				return err
-			}
-			defer in.Close()
-			lines, err := episodeLines(cmd.Context(), in, name)
-			if err != nil {
-				return rejected{err}
-			}
-			return a.with(cmd.Context(), func(c *client.Client) error { return a.record(cmd.Context(), c, name, lines) })
-		},
-	}
-}
-
-func (a *app) record(ctx context.Context, c *client.Client, name string, lines io.Reader) error {
-	body, err := c.Send(ctx, client.Request{Method: http.MethodPost, Path: "/v1/episodes", Body: lines, ContentType: "application/x-ndjson", Accept: "application/json"})
-	if err != nil {
-		return refusedInput(name, err)
-	}
-	var result live.RecordResult
-	if err := json.Unmarshal(body, &result); err != nil {
-		return fmt.Errorf("record %s: the answer is not what this program expects: %w", name, err)
-	}
-	if a.json {
-		if err := a.printBody(body); err != nil {
-			return err
-		}
-	} else {
-		a.printf("accepted %d, duplicates %d, rejected %d; the log is at %d\n", result.Accepted, result.Duplicates, len(result.Rejected), result.Seq)
-	}
-	slices.SortStableFunc(result.Rejected, func(a, b live.Rejection) int { return cmp.Compare(a.Line, b.Line) })
-	for _, r := range result.Rejected {
-		fmt.Fprintf(a.errs, "waymark: %s:%d: %s\n", name, r.Line, clean(about(r)))
-	}
-	if len(result.Rejected) > 0 {
-		return errNegative
-	}
-	return nil
-}
-
-// about is a rejection with the id it concerns, where there is one.
-func about(r live.Rejection) string {
-	if r.ID == "" {
-		return r.Error
-	}
-	return fmt.Sprintf("%q: %s", r.ID, r.Error)
-}
 
 // refusedInput is err, as an answer of "no" where the server refused what was sent.
 func refusedInput(name string, err error) error {

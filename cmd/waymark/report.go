@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"io"
+	"log/slog"
 	"net/url"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -104,3 +107,23 @@ func (a *app) knownTools(ctx context.Context) (tools []catalog.Tool) {
 	})
 	return tools
 }
+
+// consult runs f with a client of the data directory if there is one and it can be had at once. Failures are ignored.
+func (a *app) consult(ctx context.Context, f func(*client.Client) error) {
+	if _, err := os.Stat(a.data); err != nil {
+		return // opening it would make it
+	}
+	if c, _ := a.remote(ctx); c != nil {
+		_ = f(c)
+		return
+	}
+	h, err := a.open(slog.New(slog.NewTextHandler(io.Discard, nil)), access{timeout: consultTimeout})
+	if err != nil {
+		return
+	}
+	_ = f(h.client(a.workspace))
+	_ = h.close()
+}
+
+// consultTimeout is how long consult waits.
+const consultTimeout = 2 * time.Second

@@ -530,70 +530,22 @@ func (a *app) showRun(s dagrun.Status) {
 	}
 }
 
-// runHead is a run in a list.
-type runHead struct {
-	ID         string    `json:"id"`
-	Capability string    `json:"capability"`
-	Intent     string    `json:"intent"`
-	State      string    `json:"state"`
-	StartedAt  time.Time `json:"started_at"`
-	Done       int       `json:"done"`
-	Failed     int       `json:"failed"`
-	Error      string    `json:"error"`
-}
-
 func (a *app) runsCommand() *cobra.Command {
-	var state string
 	var deny bool
-	list := &cobra.Command{
-		Use: "list", Short: "List runs, the newest first", Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			query := url.Values{"limit": {"50"}}
-			if state != "" {
-				query.Set("state", state)
-			}
-			return get(cmd.Context(), a, "/v1/runs?"+query.Encode(), (*app).showRuns)
-		},
-	}
-	list.Flags().StringVar(&state, "state", "", "only runs in this `state`: running, paused, done, failed or canceled")
-	show := &cobra.Command{
-		Use: "show RUN", Short: "Show a run, task by task", Args: exactly(1, "a run"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return get(cmd.Context(), a, "/v1/runs/"+url.PathEscape(args[0]), (*app).showRun)
-		},
-	}
-	approve := &cobra.Command{
-		Use: "approve RUN [TASK...]", Short: "Let tasks that wait go on: all of them if none is named", Args: atLeast(1, "a run"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.with(cmd.Context(), func(c *client.Client) error {
-				return a.approveRun(cmd.Context(), c, args[0], args[1:], !deny)
-			})
-		},
-	}
-	approve.Flags().BoolVar(&deny, "deny", false, "fail them instead")
-	cancel := &cobra.Command{
-		Use: "cancel RUN", Short: "Cancel a run", Args: exactly(1, "a run"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.with(cmd.Context(), func(c *client.Client) error {
-				_, err := c.Call(cmd.Context(), http.MethodPost, "/v1/runs/"+url.PathEscape(args[0])+"/cancel", nil)
-				return err
-			})
-		},
-	}
-	return group("runs", "List, show, approve and cancel runs", list, show, approve, cancel)
-}
-
-func (a *app) showRuns(page struct {
-	Runs []runHead `json:"runs"`
-}) {
-	if len(page.Runs) == 0 {
-		a.printf("no runs\n")
-		return
-	}
-	var rows [][]string
-	for _, r := range page.Runs {
-		rows = append(rows, []string{r.ID, r.State, r.StartedAt.Local().Format(time.DateTime), fmt.Sprint(r.Done), fmt.Sprint(r.Failed),
-			short(cmp.Or(r.Capability, r.Intent)), short(r.Error)})
-	}
-	columns(a.out, []string{"run", "state", "started", "done", "failed", "what", "error"}, rows)
+	return group("runs", "List, show, approve and cancel runs",
+		a.of(operation{id: "list-runs", use: "list", flags: "state"}),
+		a.of(operation{id: "get-run", use: "show RUN", args: "id", show: showing((*app).showRun)}),
+		a.of(operation{id: "approve-run", use: "approve RUN [TASK...]", short: "Let tasks that wait go on: all of them if none is named",
+			more: func(cmd *cobra.Command) {
+				cmd.Args = atLeast(1, "a run")
+				cmd.Flags().BoolVar(&deny, "deny", false, "fail them instead")
+			},
+			prepare: func(_ *cobra.Command, args []string, q *asked) error {
+				q.fields["id"], q.fields["nodes"] = args[0], args[1:]
+				return nil
+			},
+			follow: func(ctx context.Context, c *client.Client, q *asked) error {
+				return a.approveRun(ctx, c, q.fields["id"].(string), q.fields["nodes"].([]string), !deny)
+			}}),
+		a.of(operation{id: "cancel-run", use: "cancel RUN", args: "id", show: showing((*app).showRun)}))
 }

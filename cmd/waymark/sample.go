@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"waymark/cmd/waymark/internal/client"
-	"waymark/cmd/waymark/sample"
+	"waymark/cmd/waymark/sampledata"
 	"waymark/ingest"
 	"waymark/suggest"
 )
@@ -65,9 +65,9 @@ func (a *app) showSample(ctx context.Context, c *client.Client) error {
 		question      any
 		print         func(json.RawMessage) error
 	}{
-		{fmt.Sprintf("search %q --limit 3", sampleSearch.Query), "/v1/search", sampleSearch, printer(&quiet, shown((*app).showSearch, new(bool)))},
-		{fmt.Sprintf("next --after %s --limit 3", strings.Join(sampleNext.Context, ",")), "/v1/next", sampleNext, printer(&quiet, shown((*app).showNext, new(bool)))},
-		{fmt.Sprintf("dag %q", sampleDAG.Intent), "/v1/dag", sampleDAG, printer(&quiet, shown((*app).showDAG, new(bool)))},
+		{fmt.Sprintf("search %q --limit 3", sampleSearch.Query), "/v1/search", sampleSearch, printer(&quiet, func(a *app, s suggest.SearchAnswer) { a.showSearch(s, false) })},
+		{fmt.Sprintf("next --after %s --limit 3", strings.Join(sampleNext.Context, ",")), "/v1/next", sampleNext, printer(&quiet, func(a *app, n suggest.NextAnswer) { a.showNext(n, false) })},
+		{fmt.Sprintf("dag %q", sampleDAG.Intent), "/v1/dag", sampleDAG, printer(&quiet, func(a *app, d suggest.DAGAnswer) { a.showDAG(d, false) })},
 	} {
 		quiet.printf("$ waymark %s%s\n", q.command, a.elsewhere())
 		if err := ask(q.path, q.question, q.print); err != nil {

@@ -110,7 +110,7 @@ func (a *app) serve(ctx context.Context, addr string, sampled bool, who access) 
 	defer func() { err = errors.Join(err, h.close()) }()
 
 	c = h.client(a.workspace)
-	var list struct{ Keys []apiKey }
+	var list struct{ Keys []any }
 	if err := read(ctx, c, "/v1/keys", &list); err != nil {
 		return err
 	}

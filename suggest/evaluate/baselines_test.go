@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/catalog"
-	"waymark/cmd/waymark/sample"
+	"waymark/cmd/waymark/sampledata"
 	"waymark/suggest"
 )
 

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/url"
-	"strconv"
 	"waymark/server/internal/problem"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -24,8 +22,11 @@ func (in *RawInput) Resolve(ctx huma.Context) []error {
 
 // DocumentBody describes a body that the handler reads itself. It comes after the registration,
 // because huma reads whatever body it knows of before.
-func DocumentBody(api huma.API, path, method string, content map[string]*huma.Schema) {
-	item := api.OpenAPI().Paths[path]
+func DocumentBody(r *Table, path, method string, content map[string]*huma.Schema) {
+	if r.API == nil {
+		return
+	}
+	item := r.API.OpenAPI().Paths[path]
 	op := item.Post
 	if method == http.MethodPut {
 		op = item.Put
@@ -55,14 +56,6 @@ func BadRead(err error) error {
 		return err
 	}
 	return errors.Join(problem.New(http.StatusBadRequest, "the body ended early or is wrongly framed"), err)
-}
-
-// NextLink is the Link header of a page; empty for the last one.
-func NextLink(path, cursor string, limit int) string {
-	if cursor == "" {
-		return ""
-	}
-	return "<" + path + "?" + url.Values{"cursor": {cursor}, "limit": {strconv.Itoa(limit)}}.Encode() + `>; rel="next"`
 }
 
 // ErrSlowBody ends a request whose body comes too slowly.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -33,6 +34,66 @@ type Table struct {
 	// Audit logs an administrative act.
 	Audit func(ctx context.Context, act string, asked any, err error)
 	Rules map[string]Rule // by method and gin path
+
+	Operations []Operation // in the order of their registration
+}
+
+// Operation describes a registered operation to those who send its requests.
+type Operation struct {
+	huma.Operation
+	in reflect.Type
+}
+
+// Field is a path or query parameter, or a field of the body, of an operation.
+type Field struct {
+	Name, In string // In: path, query or body
+	Key      string // the name, after "body." where a path parameter has it, too
+	Type     reflect.Type
+	Tag      reflect.StructTag
+}
+
+// Kind is the kind of value of a field: string, int, float64, bool, list, or what else it is.
+func (f Field) Kind() string {
+	t := f.Type
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch k := t.Kind(); {
+	case k == reflect.Slice && t.Elem().Kind() == reflect.String:
+		return "list"
+	case k >= reflect.Int && k <= reflect.Uint64:
+		return "int"
+	default:
+		return k.String()
+	}
+}
+
+// Fields are the fields of a request that is a flat object; the others are not listed.
+func (o Operation) Fields() (all []Field) {
+	for _, f := range reflect.VisibleFields(o.in) {
+		for _, in := range []string{"path", "query"} {
+			if name, _, _ := strings.Cut(f.Tag.Get(in), ","); name != "" {
+				all = append(all, Field{name, in, name, f.Type, f.Tag})
+			}
+		}
+		body := f.Type
+		if body.Kind() == reflect.Pointer {
+			body = body.Elem()
+		}
+		if f.Name != "Body" || body.Kind() != reflect.Struct {
+			continue
+		}
+		for _, f := range reflect.VisibleFields(body) {
+			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+				key := name
+				if strings.Contains(o.Path, "{"+name+"}") {
+					key = "body." + name
+				}
+				all = append(all, Field{name, "body", key, f.Type, f.Tag})
+			}
+		}
+	}
+	return all
 }
 
 // Rule is what the middleware must know of a route before it runs.
@@ -54,9 +115,54 @@ type Rule struct {
 	Body    int64         // bytes taken where that is more than Config.MaxBody
 }
 
-// Add registers an operation together with its rule.
-func Add[I, O any](r *Table, ru Rule, op huma.Operation, handler func(context.Context, *I) (*O, error)) {
+// Tags is the order of the groups: as a newcomer meets them.
+var Tags = []*huma.Tag{
+	{Name: "Suggestions", Description: "What comes next, DAGs of tools, search, and why"},
+	{Name: "Scorers", Description: "Rubrics, councils and evidence"},
+	{Name: "Runs", Description: "Running DAGs and stored capabilities"},
+	{Name: "History", Description: "Recording episodes, and erasing them"},
+	{Name: "Catalog", Description: "Tools and capabilities"},
+	{Name: "Servers", Description: "MCP servers behind the gateway, and the approval of their tools"},
+	{Name: "Model", Description: "The graph, rebuilds and evaluations"},
+	{Name: "Administration", Description: "Workspaces, keys, rules and backups"},
+}
+
+// Op is an operation of the API, without what follows from its rule.
+func Op(tag, id, method, path, summary, text string) huma.Operation {
+	return huma.Operation{Tags: []string{tag}, OperationID: id, Method: method, Path: path, Summary: summary, Description: text}
+}
+
+// None is an answer without a body.
+type None struct{}
+
+// Body is an answer with one.
+type Body[O any] struct{ Body O }
+
+// Add registers an operation together with its rule. O is the body of its answer.
+func Add[I, O any](r *Table, ru Rule, op huma.Operation, handler func(context.Context, *I) (O, error)) {
+	if _, none := any(*new(O)).(None); none {
+		Raw(r, ru, op, func(ctx context.Context, in *I) (*struct{}, error) {
+			_, err := handler(ctx, in)
+			return nil, err
+		})
+		return
+	}
+	Raw(r, ru, op, func(ctx context.Context, in *I) (*Body[O], error) {
+		out, err := handler(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		return &Body[O]{out}, nil
+	})
+}
+
+// Raw registers an operation whose answer is more than a body.
+func Raw[I, O any](r *Table, ru Rule, op huma.Operation, handler func(context.Context, *I) (*O, error)) {
 	r.Declare(ru, &op)
+	r.Operations = append(r.Operations, Operation{op, reflect.TypeFor[I]()})
+	if r.API == nil { // the table alone is wanted
+		return
+	}
 	if ru.Stream {
 		huma.Register(r.API, op, handler)
 		return
@@ -84,7 +190,7 @@ func Add[I, O any](r *Table, ru Rule, op huma.Operation, handler func(context.Co
 
 // ByID is the path parameter of one thing. Add takes the percent-encoding off.
 type ByID struct {
-	ID string `path:"id"`
+	ID string `path:"id" doc:"The id, percent-encoded."`
 }
 
 // Escaped implements [escaped].
@@ -128,6 +234,9 @@ func Stream(r *Table, ru Rule, op huma.Operation, events map[string]any, exists 
 	}}
 	ru.Stream = true
 	r.Declare(ru, &op)
+	if r.API == nil {
+		return
+	}
 	sse.Register(r.API, op, events, func(ctx context.Context, in *ByID, send sse.Sender) {
 		if err := unescape(in); err == nil { // it was checked before
 			handler(ctx, in, send)
@@ -155,7 +264,7 @@ func Relay[T any](ctx context.Context, draining <-chan struct{}, updates <-chan 
 }
 
 // A Handler answers an operation on a workspace.
-type Handler[I, O any] func(ctx context.Context, e *live.Engine, in *I) (*O, error)
+type Handler[I, O any] func(ctx context.Context, e *live.Engine, in *I) (O, error)
 
 // Ask registers a question: its workspace must exist, and its model.
 func Ask[I, O any](r *Table, ru Rule, op huma.Operation, handler Handler[I, O]) {
@@ -168,13 +277,21 @@ func Record[I, O any](r *Table, ru Rule, op huma.Operation, handler Handler[I, O
 }
 
 func addTo[I, O any](r *Table, ru Rule, op huma.Operation, open func(context.Context, string) (*live.Engine, error), handler Handler[I, O]) {
-	Add(r, ru, op, func(ctx context.Context, in *I) (*O, error) {
+	Add(r, ru, op, func(ctx context.Context, in *I) (out O, err error) {
 		e, err := open(ctx, request.From(ctx).Workspace)
 		if err != nil {
-			return nil, err
+			return out, err
 		}
 		return handler(ctx, e, in)
 	})
+}
+
+// Schemas are those of the description.
+func (r *Table) Schemas() huma.Registry {
+	if r.API == nil {
+		return huma.NewMapRegistry("#/", huma.DefaultSchemaNamer)
+	}
+	return r.API.OpenAPI().Components.Schemas
 }
 
 // TimeLimit is how long an answer of a route may take; streams have no limit.

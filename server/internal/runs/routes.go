@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/http"
-	"net/url"
 	"reflect"
 	"slices"
 
@@ -22,11 +21,9 @@ import (
 
 type (
 	runStarted struct {
-		Status   int
-		Location string `header:"Location"`
-		Body     Answer
+		Status int
+		Body   Answer
 	}
-	runState struct{ Body run.Status }
 	runEvent run.Status
 	runEnd   run.Status
 
@@ -36,11 +33,8 @@ type (
 		Cursor string `query:"cursor" maxLength:"1024" doc:"next_cursor of the page before."`
 	}
 	runPage struct {
-		Link string `header:"Link"`
-		Body struct {
-			Runs       []state.RunHead `json:"runs" doc:"The newest first."`
-			NextCursor string          `json:"next_cursor,omitempty"`
-		}
+		Runs       []state.RunHead `json:"runs" doc:"The newest first."`
+		NextCursor string          `json:"next_cursor,omitempty"`
 	}
 	runDecision struct {
 		route.ByID
@@ -62,29 +56,26 @@ const maxRunBody = 4 << 20
 
 // Routes registers all operations of
 func (r *Runs) Routes(t *route.Table) {
-	op := func(id, method, path, summary, text string) huma.Operation {
-		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: text, Tags: []string{"Runs"}}
-	}
-	schemas := t.API.OpenAPI().Components.Schemas
+	schemas := t.Schemas()
 	begin := route.Rule{Scope: request.ScopeWrite, Body: maxRunBody}
-	start := op("start-run", http.MethodPost, "/v1/runs", "Run a DAG or a stored capability",
+	start := route.Op("Runs", "start-run", http.MethodPost, "/v1/runs", "Run a DAG or a stored capability",
 		"Takes the answer of /v1/dag as it is, a DAG of one's own, or the id of a capability. Everything is checked before anything is called: 422 lists all that is wrong. "+
 			"Where values of arguments are missing, the error at body.values has the JSON Schema of all of them as its value; an object that it accepts is sent as values. "+
 			"With dry_run the plan is answered, with 200, and nothing is called. Calls of tools that are not annotated as harmless wait for approval; approve needs scope admin.")
 	start.DefaultStatus = http.StatusAccepted
-	route.Add(t, begin, start, r.startRun)
-	route.DocumentBody(t.API, "/v1/runs", http.MethodPost, map[string]*huma.Schema{"application/json": schemas.Schema(reflect.TypeFor[runBody](), true, "")})
-	route.Add(t, route.Rule{Scope: request.ScopeRead}, op("list-runs", http.MethodGet, "/v1/runs", "List runs", "Those that go on and the last 500 that ended."), r.listRuns)
-	route.Add(t, route.Rule{Scope: request.ScopeRead}, op("get-run", http.MethodGet, "/v1/runs/{id}", "A run", "Node by node, with results."), r.getRun)
-	cancel := op("cancel-run", http.MethodPost, "/v1/runs/{id}/cancel", "Cancel a run", "Calls under way are given up; the rest is not begun.")
+	route.Raw(t, begin, start, r.startRun)
+	route.DocumentBody(t, "/v1/runs", http.MethodPost, map[string]*huma.Schema{"application/json": schemas.Schema(reflect.TypeFor[runBody](), true, "")})
+	route.Add(t, route.Rule{Scope: request.ScopeRead}, route.Op("Runs", "list-runs", http.MethodGet, "/v1/runs", "List runs", "Those that go on and the last 500 that ended."), r.listRuns)
+	route.Add(t, route.Rule{Scope: request.ScopeRead}, route.Op("Runs", "get-run", http.MethodGet, "/v1/runs/{id}", "A run", "Node by node, with results."), r.getRun)
+	cancel := route.Op("Runs", "cancel-run", http.MethodPost, "/v1/runs/{id}/cancel", "Cancel a run", "Calls under way are given up; the rest is not begun.")
 	cancel.DefaultStatus, cancel.Errors = http.StatusAccepted, []int{http.StatusConflict}
 	route.Add(t, route.Rule{Scope: request.ScopeWrite}, cancel, r.cancelRun)
-	approve := op("approve-run", http.MethodPost, "/v1/runs/{id}/approve", "Decide about nodes that wait",
+	approve := route.Op("Runs", "approve-run", http.MethodPost, "/v1/runs/{id}/approve", "Decide about nodes that wait",
 		"A node waits because its tool is not annotated as harmless, or because it was running when a process ended.")
 	approve.DefaultStatus, approve.Errors = http.StatusAccepted, []int{http.StatusConflict}
 	route.Add(t, route.Rule{Scope: request.ScopeAdmin, Audit: true}, approve, r.approveRun)
 
-	route.Stream(t, route.Rule{Scope: request.ScopeRead}, op("watch-run", http.MethodGet, "/v1/runs/{id}/events", "Progress of a run", "Server-sent events: progress until the run ends, then one end. Results are in the run itself."), map[string]any{"progress": runEvent{}, "end": runEnd{}},
+	route.Stream(t, route.Rule{Scope: request.ScopeRead}, route.Op("Runs", "watch-run", http.MethodGet, "/v1/runs/{id}/events", "Progress of a run", "Server-sent events: progress until the run ends, then one end. Results are in the run itself."), map[string]any{"progress": runEvent{}, "end": runEnd{}},
 		func(ctx context.Context, id string) error {
 			_, err := r.Status(ctx, request.From(ctx).Workspace, id)
 			return err
@@ -121,7 +112,7 @@ func (r *Runs) startRun(ctx context.Context, in *route.RawInput) (*runStarted, e
 	if body.DryRun {
 		return &runStarted{Status: http.StatusOK, Body: answer}, nil
 	}
-	return &runStarted{Status: http.StatusAccepted, Location: "/v1/runs/" + url.PathEscape(answer.ID), Body: answer}, nil
+	return &runStarted{Status: http.StatusAccepted, Body: answer}, nil
 }
 
 // capability is the id of a stored capability by any of its spellings.
@@ -142,38 +133,36 @@ func (r *Runs) capability(ctx context.Context, id string) (string, error) {
 	return id, nil
 }
 
-func (r *Runs) listRuns(ctx context.Context, q *runListQuery) (*runPage, error) {
+func (r *Runs) listRuns(ctx context.Context, q *runListQuery) (page runPage, err error) {
 	workspace := request.From(ctx).Workspace
 	before := ""
 	if q.Cursor != "" {
 		last, err := base64.RawURLEncoding.Strict().DecodeString(q.Cursor)
 		if err != nil || len(last) == 0 {
-			return nil, route.ErrCursor
+			return page, route.ErrCursor
 		}
 		before = string(last)
 	}
 	j := r.journal(workspace)
 	open, err := j.Open(ctx) // first: a run that has no owner now may begin before its head is read, but has not ended
 	if err != nil {
-		return nil, err
+		return page, err
 	}
 	all, err := j.Heads(ctx)
 	if err != nil {
-		return nil, err
+		return page, err
 	}
-	page := &runPage{}
-	page.Body.Runs = []state.RunHead{}
 	if before != "" {
 		at := slices.IndexFunc(all, func(h state.RunHead) bool { return h.ID == before })
 		if at < 0 {
-			return nil, route.ErrCursor
+			return page, route.ErrCursor
 		}
 		all = all[:at]
 	}
 	for _, h := range slices.Backward(all) {
 		if owner, ok := open[h.ID]; ok && !h.State.Over() {
 			if carried, err := r.carried(ctx, workspace, h.ID, owner); err != nil {
-				return nil, err
+				return page, err
 			} else if !carried {
 				h.State = run.Paused
 			}
@@ -181,34 +170,30 @@ func (r *Runs) listRuns(ctx context.Context, q *runListQuery) (*runPage, error) 
 		if q.State != "" && string(h.State) != q.State {
 			continue
 		}
-		if len(page.Body.Runs) == q.Limit {
-			page.Body.NextCursor = base64.RawURLEncoding.EncodeToString([]byte(page.Body.Runs[q.Limit-1].ID))
+		if len(page.Runs) == q.Limit {
+			page.NextCursor = base64.RawURLEncoding.EncodeToString([]byte(page.Runs[q.Limit-1].ID))
 			break
 		}
-		page.Body.Runs = append(page.Body.Runs, h)
+		page.Runs = append(page.Runs, h)
 	}
-	page.Link = route.NextLink("/v1/runs", page.Body.NextCursor, q.Limit)
 	return page, nil
 }
 
-func (r *Runs) getRun(ctx context.Context, q *route.ByID) (*runState, error) {
-	status, err := r.Status(ctx, request.From(ctx).Workspace, q.ID)
-	return &runState{status}, err
+func (r *Runs) getRun(ctx context.Context, q *route.ByID) (run.Status, error) {
+	return r.Status(ctx, request.From(ctx).Workspace, q.ID)
 }
 
-func (r *Runs) cancelRun(ctx context.Context, q *route.ByID) (*runState, error) {
-	status, err := r.Cancel(ctx, request.From(ctx).Workspace, q.ID)
-	return &runState{status}, err
+func (r *Runs) cancelRun(ctx context.Context, q *route.ByID) (run.Status, error) {
+	return r.Cancel(ctx, request.From(ctx).Workspace, q.ID)
 }
 
-func (r *Runs) approveRun(ctx context.Context, q *runDecision) (*runState, error) {
+func (r *Runs) approveRun(ctx context.Context, q *runDecision) (run.Status, error) {
 	var nodes []string
 	deny := false
 	if q.Body != nil {
 		nodes, deny = q.Body.Nodes, q.Body.Deny
 	}
-	status, err := r.Approve(ctx, request.From(ctx).Workspace, q.ID, nodes, !deny)
-	return &runState{status}, err
+	return r.Approve(ctx, request.From(ctx).Workspace, q.ID, nodes, !deny)
 }
 
 func (r *Runs) watchRun(ctx context.Context, q *route.ByID, send sse.Sender) {

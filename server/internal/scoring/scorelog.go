@@ -20,11 +20,8 @@ type (
 		Cursor string `query:"cursor" maxLength:"1024" doc:"next_cursor of the page before."`
 	}
 	scoreLogPage struct {
-		Link string `header:"Link"`
-		Body struct {
-			Scores     []state.ScoreLog `json:"scores" doc:"The oldest first."`
-			NextCursor string           `json:"next_cursor,omitempty"`
-		}
+		Scores     []state.ScoreLog `json:"scores" doc:"The oldest first."`
+		NextCursor string           `json:"next_cursor,omitempty"`
 	}
 )
 
@@ -33,18 +30,13 @@ func (c *Service) scoreLogRoutes(r *route.Table) {
 		Summary: "The log of scores", Description: "What scorers gave in this workspace, run by run: names, numbers and the reasons of a judge, not what was scored."}, c.listScores)
 }
 
-func (c *Service) listScores(ctx context.Context, q *scoreLogQuery) (*scoreLogPage, error) {
+func (c *Service) listScores(ctx context.Context, q *scoreLogQuery) (page scoreLogPage, err error) {
 	table := c.Store.Table(request.From(ctx).Workspace)
-	page, err := &scoreLogPage{}, error(nil)
-	page.Body.Scores, page.Body.NextCursor, err = state.Scores{Table: table}.List(ctx, q.Scorer, q.Cursor, q.Limit)
+	page.Scores, page.NextCursor, err = state.Scores{Table: table}.List(ctx, q.Scorer, q.Cursor, q.Limit)
 	if errors.Is(err, state.ErrCursor) {
-		return nil, route.ErrCursor
+		err = route.ErrCursor
 	}
-	if err != nil {
-		return nil, err
-	}
-	page.Link = route.NextLink("/v1/scores", page.Body.NextCursor, q.Limit)
-	return page, nil
+	return page, err
 }
 
 // Forget deletes the logged runs and the triangulations that a selection means, whose episodes are about to be erased, and all kept

@@ -137,17 +137,17 @@ func (c *Service) Routes(r *route.Table) {
 			Summary: "Score by a rubric",
 			Description: "Scores and ranks hypotheses, the answers of a council by the reviews of their peers, contributions to a research session, a whole session, or items by a rubric of the request (custom). " +
 				"The body is the input of the scorer. With judge, a model is asked for missing scores; an item that it does not score is listed, never filled in."},
-		func(ctx context.Context, q *question) (*answer, error) {
+		func(ctx context.Context, q *question) (none output, err error) {
 			s, err := Named(q.Scorer)
 			if err != nil {
-				return nil, problem.New(http.StatusNotFound, err.Error())
+				return none, problem.New(http.StatusNotFound, err.Error())
 			}
 			out, err := c.Run(ctx, request.From(ctx), s, q.After, q.Body.RawMessage)
 			var wrong *jsonio.ArgumentError
 			if errors.As(err, &wrong) {
-				return nil, problem.New(http.StatusUnprocessableEntity, wrong.Error(), &huma.ErrorDetail{Location: strings.TrimSuffix("body."+wrong.Field, "."), Message: wrong.Detail})
+				return none, problem.New(http.StatusUnprocessableEntity, wrong.Error(), &huma.ErrorDetail{Location: strings.TrimSuffix("body."+wrong.Field, "."), Message: wrong.Detail})
 			}
-			return &answer{output{out}}, err
+			return output{out}, err
 		})
 	c.triangulationRoutes(r)
 	c.scorerRoutes(r)
@@ -161,7 +161,6 @@ type (
 		Followed
 		Body input
 	}
-	answer struct{ Body output }
 
 	// Followed are the tools used before a scorer.
 	Followed struct {

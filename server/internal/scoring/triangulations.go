@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"time"
 
@@ -39,11 +38,6 @@ type (
 		Followed
 		Body evidence.Request
 	}
-	triangulationAnswer struct{ Body evidence.Answer }
-	triangulationBegun  struct {
-		Location string `header:"Location"`
-		Body     evidence.Answer
-	}
 	triangulationEvidence struct {
 		route.ByID
 		Body evidence.Round
@@ -66,16 +60,8 @@ func (c *Service) triangulationRoutes(r *route.Table) {
 		Summary: "Delete a triangulation", DefaultStatus: http.StatusNoContent}, c.deleteTriangulation)
 }
 
-func (c *Service) begin(ctx context.Context, q *triangulationQuestion) (*triangulationBegun, error) {
-	a, err := c.Triangulate(ctx, request.From(ctx), q.After, q.Body)
-	if err != nil {
-		return nil, err
-	}
-	begun := &triangulationBegun{Body: a}
-	if a.ID != "" {
-		begun.Location = "/v1/triangulations/" + url.PathEscape(a.ID)
-	}
-	return begun, nil
+func (c *Service) begin(ctx context.Context, q *triangulationQuestion) (evidence.Answer, error) {
+	return c.Triangulate(ctx, request.From(ctx), q.After, q.Body)
 }
 
 // Triangulate answers a triangulation, keeps it, and records the run after the tools used before.
@@ -146,54 +132,50 @@ func (c *Service) triangulation(ctx context.Context, id string) (table storage.T
 	return table, state, version, err
 }
 
-func (c *Service) addEvidence(ctx context.Context, q *triangulationEvidence) (*triangulationAnswer, error) {
+func (c *Service) addEvidence(ctx context.Context, q *triangulationEvidence) (a evidence.Answer, err error) {
 	for try := 1; ; try++ {
 		table, state, version, err := c.triangulation(ctx, q.ID)
 		if err != nil {
-			return nil, err
+			return a, err
 		}
-		var a evidence.Answer
 		state.Request, a, err = evidence.AddEvidence(q.ID, state.Request, c.shownRound(q.Body))
 		if err != nil {
-			return nil, err
+			return a, err
 		}
 		if source := request.From(ctx).Source; !slices.Contains(state.Sources, source) {
 			state.Sources = append(state.Sources, source)
 		}
 		value, err := json.Marshal(state)
 		if err != nil {
-			return nil, err
+			return a, err
 		}
 		err = table.CAS(ctx, triangulationRow+q.ID, version, value)
 		if errors.Is(err, storage.ErrConflict) && try < addTries {
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return a, err
 		}
-		return &triangulationAnswer{a}, nil
+		return a, nil
 	}
 }
 
-func (c *Service) getTriangulation(ctx context.Context, q *route.ByID) (*triangulationAnswer, error) {
+func (c *Service) getTriangulation(ctx context.Context, q *route.ByID) (a evidence.Answer, err error) {
 	_, state, _, err := c.triangulation(ctx, q.ID)
 	if err != nil {
-		return nil, err
+		return a, err
 	}
-	a, err := evidence.Triangulate(ctx, state.Request, nil, nil)
-	if err != nil {
-		return nil, err
-	}
+	a, err = evidence.Triangulate(ctx, state.Request, nil, nil)
 	a.ID = q.ID // it began with less
-	return &triangulationAnswer{a}, nil
+	return a, err
 }
 
-func (c *Service) deleteTriangulation(ctx context.Context, q *route.ByID) (*struct{}, error) {
+func (c *Service) deleteTriangulation(ctx context.Context, q *route.ByID) (none route.None, err error) {
 	table, _, _, err := c.triangulation(ctx, q.ID)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = table.Delete(ctx, triangulationRow+q.ID)
 	}
-	return nil, table.Delete(ctx, triangulationRow+q.ID)
+	return none, err
 }
 
 // forgetTriangulations deletes those that a source began or added to, and those begun before a moment.

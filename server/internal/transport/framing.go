@@ -3,7 +3,6 @@ package transport
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"net"
 	"net/http"
 	"strings"
@@ -67,18 +66,6 @@ func (c *headConn) record() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.recording = true
-}
-
-// OverTLS is the state of the TLS connection that a request came over; nil: none. net/http does not know it, as heads
-// are recorded above TLS.
-func OverTLS(r *http.Request) *tls.ConnectionState {
-	if hc, ok := r.Context().Value(connKey{}).(*headConn); ok {
-		if c, ok := hc.Conn.(*tls.Conn); ok {
-			state := c.ConnectionState()
-			return &state
-		}
-	}
-	return r.TLS
 }
 
 type connKey struct{}

@@ -37,7 +37,7 @@ func cells(t *testing.T, ctx context.Context, caption string) (rows [][]string) 
 // forge writes the tools of one server of the sample as that server would list them, and one that nobody calls.
 func forge(t *testing.T, file string) {
 	t.Helper()
-	catalog, err := os.Open("../../../cmd/waymark/sample/tools.jsonl")
+	catalog, err := os.Open("../../../cmd/waymark/sampledata/tools.jsonl")
 	require.NoError(t, err)
 	defer catalog.Close()
 	tools := []map[string]any{{"name": "archive_repository", "description": "Makes a repository read-only.", "inputSchema": map[string]any{"type": "object"}}}

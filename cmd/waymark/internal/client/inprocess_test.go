@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
 	"time"
 
@@ -28,7 +27,9 @@ func both(t *testing.T, h http.Handler, test func(t *testing.T, c *Client)) {
 		test(t, &Client{HTTP: &http.Client{Transport: transport}, Base: s.URL, Token: "t", Workspace: "w", Source: "cli"})
 	})
 	t.Run("in process", func(t *testing.T) {
-		test(t, &Client{HTTP: &http.Client{Transport: Transport{h}}, Base: "http://localhost", Token: "t", Workspace: "w", Source: "cli"})
+		transport, stop := InProcess(h)
+		defer stop()
+		test(t, &Client{HTTP: &http.Client{Transport: transport}, Base: "http://localhost", Token: "t", Workspace: "w", Source: "cli"})
 	})
 }
 
@@ -99,12 +100,6 @@ func TestAbortedAnswerIsNotAWholeOne(t *testing.T) {
 	})
 }
 
-func TestPanicIsAnErrorNotACrash(t *testing.T) {
-	c := &Client{HTTP: &http.Client{Transport: Transport{http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("bug") })}}, Base: "http://localhost"}
-	_, err := c.Call(t.Context(), "GET", "/v1/stats", nil)
-	require.Error(t, err)
-}
-
 func TestContextEndsACall(t *testing.T) {
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	both(t, h, func(t *testing.T, c *Client) {
@@ -144,14 +139,4 @@ func TestProblemReadsAsASentence(t *testing.T) {
 			})
 		})
 	}
-}
-
-func ExampleTransport() {
-	hello := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprintf(w, `{"hello":%q}`, strings.TrimPrefix(r.URL.Path, "/"))
-	})
-	c := &Client{HTTP: &http.Client{Transport: Transport{hello}}, Base: "http://localhost"}
-	body, err := c.Call(context.Background(), "GET", "/world", nil)
-	fmt.Println(string(body), err)
-	// Output: {"hello":"world"} <nil>
 }

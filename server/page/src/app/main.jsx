@@ -62,7 +62,7 @@ function Screens({ route }) {
       <nav aria-label="Screens">{Object.entries(SCREENS).map(([id, [label]]) =>
         <a href={href(id)} aria-current={label === name ? "page" : undefined}>{label}</a>)}</nav>
       <span class="soft right">{stats && `${stats.tools + stats.observed_tools} tools, ${stats.capabilities} capabilities, ${stats.episodes} episodes`}</span>
-      <a href="/status">Status</a><a href="/docs">API</a>
+      <a href="/docs">API</a>
       {key() && error?.status !== 401 && <button type="button" onClick={() => { setKey(""); again(turn + 1); }}>Sign out</button>}
     </header>
     {error?.status === 401 || error?.status === 403 ? <SignIn problem={error.message} done={() => again(turn + 1)} />

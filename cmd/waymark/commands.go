@@ -1,0 +1,376 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"waymark/cmd/waymark/internal/client"
+	"waymark/internal/bounded"
+	"waymark/internal/strictjson"
+	"waymark/live"
+	"waymark/suggest"
+	"waymark/suggest/mine"
+)
+
+// The commands that send one operation.
+
+func (a *app) nextCommand() *cobra.Command {
+	return a.of(operation{
+		id: "next", use: "next [ID...]", flags: "context=after intent limit min_confidence allow profile explain",
+		long: `Suggests what comes next: after the ids given here or with --after (what was done, the last thing last),
+for --intent, for both, or, with neither, where to begin exploring.`,
+		example: `  waymark next fs:read_file
+  waymark next --intent "report open issues" --limit 3`,
+		prepare: func(_ *cobra.Command, args []string, q *asked) error {
+			context, _ := q.fields["context"].([]string)
+			for _, arg := range args {
+				if strings.ContainsFunc(arg, unicode.IsSpace) {
+					return usagef("%q is no id; what is wanted is given with --intent", arg)
+				}
+				context = append(context, strings.Split(arg, ",")...)
+			}
+			q.fields["context"] = slices.Concat([]string{}, context)
+			return nil
+		},
+		show: showingAnswer((*app).showNext),
+	})
+}
+
+func (a *app) searchCommand() *cobra.Command {
+	return a.of(operation{
+		id: "search", use: "search QUERY...", args: "query...", flags: "context limit kinds profile explain allow",
+		example: `  waymark search "open issues of a repository"
+  waymark search parse json --context fs:read_file --limit 3`,
+		show: showingAnswer((*app).showSearch),
+	})
+}
+
+func (a *app) dagCommand() *cobra.Command {
+	return a.of(operation{
+		id: "dag", use: "dag INTENT...", args: "intent...", flags: "context callable_only max_steps allow profile explain",
+		example: `  waymark dag "collect open issues and mail a summary"`,
+		show:    showingAnswer((*app).showDAG),
+	})
+}
+
+func (a *app) explainCommand() *cobra.Command {
+	return a.of(operation{
+		id: "explain", use: "explain ID", args: "id", flags: "context=after intent limit allow profile formula",
+		example: `  waymark explain json:parse --after fs:read_file`,
+		more: func(cmd *cobra.Command) {
+			cmd.Flags().Bool("all", false, "print every term of the score, not only the ten largest")
+			apart(cmd, "formula", "profile")
+		},
+		prepare: func(_ *cobra.Command, _ []string, q *asked) error {
+			if q.fields["formula"] == true {
+				q.fields["profile"] = suggest.ProfileSeed
+			}
+			return nil
+		},
+		show: func(a *app, cmd *cobra.Command, _ *asked, body json.RawMessage) error {
+			all, _ := cmd.Flags().GetBool("all")
+			return printer(a, func(a *app, e suggest.ExplainAnswer) { a.showExplain(e, all) })(body)
+		},
+	})
+}
+
+// showingAnswer shows an answer, with --explain what its scores are made of, and the command that keeps what is first out of
+// the answers to this question.
+func showingAnswer[Answer interface{ Foremost() string }](show func(*app, Answer, bool)) shows {
+	return func(a *app, cmd *cobra.Command, q *asked, body json.RawMessage) error {
+		return printer(a, func(a *app, answer Answer) {
+			details, _ := cmd.Flags().GetBool("explain")
+			show(a, answer, details)
+			text, _ := cmp.Or(q.fields["intent"], q.fields["query"]).(string)
+			if answer.Foremost() == "" || len(text) > live.MaxRuleIntent {
+				return
+			}
+			last := ""
+			if context, _ := q.fields["context"].([]string); q.OperationID == "next" && len(context) > 0 {
+				last = context[len(context)-1]
+			}
+			where := a.elsewhere()
+			if a.data == os.Getenv("WAYMARK_DATA") { // the next command meets it, too
+				where = strings.Replace(where, " --data "+shellWord(a.data), "", 1)
+			}
+			command := live.Correction(shellWord, answer.Foremost(), last, strings.Join(strings.Fields(text), " "))
+			a.printf("wrong? %s%s\n", clean(command), where)
+		})(body)
+	}
+}
+
+func (a *app) recordCommand() *cobra.Command {
+	return a.of(operation{
+		id: "record", use: "record FILE|-",
+		long: `Records episodes from a file, or from standard input: one JSON object, a JSON array of objects, or
+one object a line. An episode already recorded counts once. Exits 1 if any was rejected.`,
+		example: `  echo '{"id":"e1","steps":[{"tool":"fs:read_file"},{"tool":"json:parse"}]}' | waymark record -`,
+		prepare: func(cmd *cobra.Command, args []string, q *asked) error {
+			in, name, err := a.openInput(args[0], bounded.Transfer)
+			if err != nil {
+				return err
+			}
+			q.file, q.input = in, name
+			if q.body, err = episodeLines(cmd.Context(), in, name); err != nil {
+				return rejected{errors.Join(err, in.Close())}
+			}
+			return nil
+		},
+		show: showing(func(a *app, r live.RecordResult) {
+			a.printf("accepted %d, duplicates %d, rejected %d; the log is at %d\n", r.Accepted, r.Duplicates, len(r.Rejected), r.Seq)
+		}),
+		check: func(a *app, q *asked, body json.RawMessage) error {
+			var r live.RecordResult
+			if err := json.Unmarshal(body, &r); err != nil || len(r.Rejected) == 0 {
+				return err
+			}
+			for _, no := range r.Rejected {
+				if no.ID != "" {
+					no.Error = fmt.Sprintf("%q: %s", no.ID, no.Error)
+				}
+				fmt.Fprintf(a.errs, "waymark: %s:%d: %s\n", q.input, no.Line, clean(no.Error))
+			}
+			return errNegative
+		},
+	})
+}
+
+func (a *app) forgetCommand() *cobra.Command {
+	return a.of(operation{
+		id: "forget", use: "forget", flags: "source episode before",
+		long: `Erases the episodes of one source (waymark doctor lists sources), one episode, or all episodes before a time, and
+rebuilds the model without them. What is erased can no longer be read or exported and is in no later backup; its digest
+stays, so that the log remains verifiable. The database overwrites the bytes on the disk as it
+compacts its files. Not reached are backups and exports made earlier.`,
+		example: `  waymark forget --source import:claude-code
+  waymark forget --before 2026-01-01
+  waymark forget --episode 42`,
+		prepare: func(_ *cobra.Command, _ []string, q *asked) error {
+			if len(q.fields) != 1 {
+				return usagef("forget needs exactly one of --source, --episode and --before")
+			}
+			if day, ok := q.fields["before"].(string); ok {
+				if t, err := time.Parse(time.DateOnly, day); err == nil {
+					q.fields["before"] = t
+				} else if _, err := time.Parse(time.RFC3339Nano, day); err != nil {
+					return usagef("--before %q is neither a day (2026-01-31) nor a time (2026-01-31T12:00:00Z)", day)
+				}
+			}
+			return nil
+		},
+		confirm: fmt.Sprintf("Erase these episodes from workspace %q for good?", a.workspace),
+	})
+}
+
+func (a *app) keysCommand() *cobra.Command {
+	return group("keys", "Create, list and revoke API keys",
+		a.of(operation{
+			id: "create-key", use: "create", flags: "name scopes agent",
+			set: map[string]any{"name": "key", "scopes": []string{"read", "write"}},
+			long: `Creates an API key for --workspace and prints it. Only its SHA-256 is stored, so it cannot be shown again. The scopes
+are read and write unless --scopes says otherwise. While there is a key, a request without one is refused, on loopback too.`,
+			example: `  waymark keys create --name laptop --scopes read,write
+  waymark keys create --workspace team-a --scopes read`,
+			show: showing(func(a *app, k struct{ ID, Key string }) {
+				a.printf("%s\n", k.Key)
+				fmt.Fprintf(a.errs, "key %s on workspace %s; it is not shown again\n", k.ID, a.workspace)
+			}),
+		}),
+		a.of(operation{id: "list-keys", use: "list"}),
+		a.of(operation{id: "revoke-key", use: "revoke ID", args: "id", done: "revoked",
+			long: "Revokes an API key; it stops working at once. Once no key is left, a request on loopback needs none."}),
+	)
+}
+
+func (a *app) workspaceCommand() *cobra.Command {
+	return group("workspace", "List, create and delete workspaces",
+		a.of(operation{id: "list-workspaces", use: "list"}),
+		a.of(operation{id: "create-workspace", use: "create NAME", args: "name",
+			long: `Creates an empty workspace. Nobody needs to: the first import or record creates the workspace it is for, and so do
+an API key for it and a host that is connected to it (waymark mcp --workspace NAME). A question creates none.`}),
+		a.of(operation{id: "delete-workspace", use: "delete NAME", args: "name", done: "deleted",
+			confirm: `Delete workspace "%s" with its catalog, history and model?`}),
+	)
+}
+
+func (a *app) ruleCommand() *cobra.Command {
+	rule := func(kind, use, args, flags, short, long, example string) *cobra.Command {
+		return a.of(operation{id: "add-rule", use: kind + " " + use, args: args, flags: flags, set: map[string]any{"kind": kind},
+			short: short, long: long, example: example})
+	}
+	const recounted = `
+
+The rule holds for the past as well: the history is counted anew. "waymark doctor" lists sources. "waymark rule undo"
+restores the limits.`
+	return group("rule", "Ban, pin and rename tools, trust and split sources",
+		rule("ban", "TOOL", "tool", "after intent", "Never suggest a tool",
+			`The tool is in no answer of next, dag and search any more; explain says why. It can still be called, and
+what was learned of it is kept. With --after it is left out of next alone, where that tool was used last; with --intent
+out of the answers to that request alone, whatever the order and inflection of its words. "waymark rule undo" restores
+the former answers.`, `  waymark rule ban billing:charge --intent "refund a customer"`),
+		rule("pin", "TOOL", "tool", "after intent", "Suggest a tool first after another one, or for a request",
+			`The tool is the first suggestion of next when --after was used last; without --after, when no tool was
+used yet. With --intent it is so for that request alone, whatever the order and inflection of its words; search then
+finds the tool first and dag has it in the plan. A ban of the same tool wins.`,
+			`  waymark rule pin github:get_checks --after github:create_pull_request
+  waymark rule pin billing:refund_payment --intent "give the customer the money back"`),
+		rule("alias", "OTHER TOOL", "alias tool", "", "Let calls of another id count for a tool",
+			`Requests and recordings that name the other id mean the tool, and what was learned of it counts for the tool: a tool or
+server with a new name keeps its history. "old:*" and "new:*" stand for a server with all its tools. Nothing in the
+log is changed: "waymark rule undo alias:OTHER" separates the two again.`,
+			`  waymark rule alias github:create_issue github:issue_write
+  waymark rule alias 'github:*' 'gh:*'`),
+		rule(live.RuleTrust, "SOURCE", "source", "", "Count what a source reports in full",
+			`What a source with a key reports is limited, so that one dishonest key cannot bend what others are told. What a
+trusted source reports counts as what the operator records: for a collector or importer that you run yourself.`+recounted,
+			"  waymark rule trust otel:key:2f6c1a9e"),
+		rule(live.RuleSplit, "SOURCE", "source", "", "Count each reporter behind a collector as a source of its own",
+			`A collector or importer reports for many. Each label of its episodes counts as a source of its own, with the limits
+of one key: the "source" that an imported episode names, or the service and instance of an OpenTelemetry resource. The
+collector must be trusted to name them truthfully: invented labels would count as several sources.`+recounted,
+			"  waymark rule split otel:key:2f6c1a9e"),
+		a.of(operation{id: "list-rules", use: "list"}),
+		a.of(operation{id: "undo-rule", use: "undo ID", args: "id", done: "undone"}),
+	)
+}
+
+func (a *app) capabilityCommand() *cobra.Command {
+	var file, output, style string
+	var bar progress
+	proposed := a.of(operation{id: "list-proposals", use: "list", flags: "state limit",
+		show: showing((*app).showProposals)})
+	list := a.of(operation{id: "list-capabilities", use: "list", flags: "tag",
+		set: map[string]any{"limit": 500}, lists: "id tags tools description",
+		long: "Lists the capabilities, or with --proposed, --state or --limit what was mined from the history and waits for a decision.",
+		more: func(cmd *cobra.Command) {
+			cmd.Flags().AddFlagSet(proposed.Flags())
+			cmd.Flags().Bool("proposed", false, "list what was mined from the history and waits for a decision")
+		}})
+	capabilities := list.RunE
+	list.RunE = func(cmd *cobra.Command, args []string) error {
+		on, _ := cmd.Flags().GetBool("proposed")
+		if on || proposed.Flags().Changed("state") || proposed.Flags().Changed("limit") {
+			proposed.SetContext(cmd.Context())
+			return proposed.RunE(proposed, args)
+		}
+		return capabilities(cmd, args)
+	}
+	return group("capability", "Capabilities: list, export and import them, mine the history for new ones, approve or reject those",
+		list,
+		a.of(operation{id: "get-capability", use: "export ID", args: "id", short: "Write a capability as JSON",
+			example: `  waymark capability export weekly-report --output weekly.json`,
+			more: func(cmd *cobra.Command) {
+				cmd.Flags().StringVarP(&output, "output", "o", "", "`file` to write; standard output without")
+			},
+			show: func(a *app, _ *cobra.Command, _ *asked, body json.RawMessage) error {
+				text, err := json.MarshalIndent(body, "", "  ")
+				if text = append(text, '\n'); err == nil && output != "" {
+					return os.WriteFile(output, text, 0o644)
+				}
+				_, err = a.out.Write(text)
+				return err
+			}}),
+		a.of(operation{id: "put-capabilities", use: "import FILE|-", short: "Put capabilities from a file into the catalog",
+			long: `Reads capabilities as JSON and puts them into the catalog: one, as waymark capability export writes it, a list, or
+an object with a list "capabilities".`,
+			prepare: func(_ *cobra.Command, args []string, q *asked) error {
+				text, err := a.readInput(args[0])
+				if err != nil {
+					return err
+				}
+				if err := strictjson.CheckFile(text); err != nil {
+					return rejected{fmt.Errorf("%s: %w", named(args[0]), err)}
+				}
+				var one map[string]json.RawMessage
+				if json.Unmarshal(text, &one) == nil && one["capabilities"] == nil {
+					text = slices.Concat([]byte("["), text, []byte("]"))
+				}
+				q.body, q.input = json.RawMessage(text), args[0]
+				return nil
+			}}),
+		a.of(operation{id: "mine", use: "propose", flags: "support sessions min_tools max_tools limit",
+			long: `Looks for what task after task has in common: DAGs of calls, with the order that the tasks agree on. They
+are scored by a rubric and wait, the best first, until somebody approves or rejects them. Nothing is
+published by itself, and what was rejected does not come back. With --json the job is printed.`,
+			example: `  waymark capability propose --support 5
+  waymark capability approve p3f2a9c1b7d4e`,
+			more: func(cmd *cobra.Command) {
+				cmd.Flags().StringVar(&file, "rubric", "", "a rubric `file` of one's own, over support, success, cohesion, savings and novelty")
+				progressFlag(cmd, &style)
+			},
+			prepare: func(_ *cobra.Command, _ []string, q *asked) (err error) {
+				if file != "" {
+					text, err := a.readFile(file)
+					if err != nil {
+						return usageError{err}
+					}
+					q.fields["rubric"] = string(text)
+				}
+				bar, err = a.progress(style, "propose", 1000)
+				return err
+			},
+			follow: func(ctx context.Context, c *client.Client, q *asked) error {
+				return a.propose(ctx, c, q.fields, bar)
+			}}),
+		a.of(operation{id: "approve-proposal", use: "approve ID", args: "id", flags: "body.id=as name"}),
+		a.of(operation{id: "reject-proposal", use: "reject ID", args: "id", flags: "reason"}),
+	)
+}
+
+// propose mines the history and lists what is proposed.
+func (a *app) propose(ctx context.Context, c *client.Client, question any, bar progress) error {
+	job, body, err := a.follow(ctx, c, "/v1/proposals", question, bar)
+	switch {
+	case err != nil:
+		return err
+	case job.State != live.JobDone || job.Mined == nil:
+		return fmt.Errorf("%s: %s", job.ID, outcome(job))
+	case a.json:
+		return a.printBody(body)
+	}
+	mined, err := json.Marshal(job.Mined)
+	if err == nil {
+		err = a.render(mined)
+	}
+	if err == nil {
+		body, err = a.ask(ctx, c, "list-proposals", map[string]any{"limit": 20})
+	}
+	if err == nil {
+		a.printf("\n")
+		err = printer(a, (*app).showProposals)(body)
+	}
+	return err
+}
+
+func (a *app) showProposals(l struct {
+	Proposals []mine.Proposal
+	Total     int
+}) {
+	var rows [][]string
+	for _, p := range l.Proposals {
+		verdict := p.Verdict
+		if p.State != mine.Proposed {
+			verdict = string(p.State)
+		}
+		c := p.Capability
+		rows = append(rows, []string{p.ID, p.Composite.String(), verdict, fmt.Sprint(p.Evidence.Tasks), c.Name, short(c.Description)})
+	}
+	if len(rows) == 0 {
+		a.printf("no proposals\n")
+		return
+	}
+	columns(a.out, []string{"id", "score", "verdict", "tasks", "name", "what it does"}, rows)
+	if more := l.Total - len(rows); more > 0 {
+		a.printf("and %d more\n", more)
+	}
+}

@@ -1,0 +1,321 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"waymark/cmd/waymark/internal/client"
+	"waymark/server"
+)
+
+// operation is the command of an operation of the API: its arguments and flags are fields of the request. Method, path,
+// summary, and the types and descriptions of the fields come from the definition of the operation in package server.
+//
+//	command line ─▶ asked ─▶ request of the operation ─▶ handler in this process, or server ─▶ answer ─▶ show
+type operation struct {
+	id    string // of the operation
+	use   string // the name and the arguments, as cobra shows them
+	args  string // the fields of the arguments, in order: "query..." is all that are left, "id*" a request for each
+	flags string // the fields that are flags, as in "intent context=after"
+	set   map[string]any
+	lists string // the fields of listed objects that are shown; empty: all
+
+	short, long, example string
+
+	confirm string                   // the question before it, which --yes answers
+	done    string                   // what became of the first argument, where the answer is empty
+	more    func(cmd *cobra.Command) // flags that are no fields
+	prepare func(cmd *cobra.Command, args []string, q *asked) error
+	show    shows                                                       // nil: as tables
+	check   func(a *app, q *asked, body json.RawMessage) error          // after show: how the command ends
+	follow  func(ctx context.Context, c *client.Client, q *asked) error // in place of request, show and check
+}
+
+// shows prints an answer for people.
+type shows func(a *app, cmd *cobra.Command, q *asked, body json.RawMessage) error
+
+// asked is a request under way.
+type asked struct {
+	server.Operation
+	fields map[string]any
+	body   any    // in place of the fields of the body: a value, or a reader of lines of JSON
+	input  string // the file that the body is, as the command line names it
+	file   io.Closer
+}
+
+// operationsOf are the operations of the API, by id.
+var operationsOf = sync.OnceValue(func() map[string]server.Operation {
+	all := map[string]server.Operation{}
+	for _, o := range server.Operations() {
+		all[o.OperationID] = o
+	}
+	return all
+})
+
+// of makes the command of an operation.
+func (a *app) of(o operation) *cobra.Command {
+	op, known := operationsOf()[o.id]
+	if !known {
+		panic("no operation " + o.id) // a mistake of this program
+	}
+	cmd := &cobra.Command{Use: o.use, Short: o.short, Long: o.long, Example: o.example}
+	if cmd.Short == "" {
+		cmd.Short = op.Summary
+	}
+	if cmd.Long == "" {
+		cmd.Long, _, _ = strings.Cut(op.Description, "Needs scope ")
+		cmd.Long = strings.TrimSpace(cmd.Short + ". " + cmd.Long)
+	}
+	names := flagsOf(cmd, op, o.flags)
+	yes := o.confirm == ""
+	if !yes {
+		cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	}
+	places := strings.Fields(o.args)
+	cmd.Args = o.takes()
+	if o.more != nil {
+		o.more(cmd)
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		q := asked{Operation: op, fields: maps.Clone(o.set)}
+		if q.fields == nil {
+			q.fields = map[string]any{}
+		}
+		for flag, field := range names {
+			if err := q.take(cmd.Flags().Lookup(flag), field); err != nil {
+				return err
+			}
+		}
+		each := []string{""}
+		for i, place := range places {
+			switch name := strings.TrimRight(place, ".*"); {
+			case strings.HasSuffix(place, "*"):
+				each = args[i:]
+				q.fields[name] = nil
+			case strings.HasSuffix(place, "..."):
+				q.fields[name] = strings.Join(args[i:], " ")
+			case i < len(args):
+				q.fields[name] = args[i]
+			}
+		}
+		if o.prepare != nil {
+			if err := o.prepare(cmd, args, &q); err != nil {
+				return err
+			}
+		}
+		if q.file != nil {
+			defer q.file.Close()
+		}
+		if err := a.confirm(yes, strings.ReplaceAll(o.confirm, "%s", strings.Join(args, ", "))); err != nil {
+			return err
+		}
+		return a.with(cmd.Context(), func(c *client.Client) error {
+			if o.follow != nil {
+				return o.follow(cmd.Context(), c, &q)
+			}
+			for _, one := range each {
+				if one != "" {
+					q.fields[strings.TrimRight(places[len(places)-1], "*")] = one
+				}
+				body, err := q.send(cmd.Context(), c)
+				if err == nil {
+					err = o.print(a, cmd, &q, cmp.Or(one, strings.Join(args, " ")), body)
+				}
+				if err == nil && o.check != nil {
+					err = o.check(a, &q, body)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return cmd
+}
+
+// takes is the rule for the number of arguments.
+func (o *operation) takes() cobra.PositionalArgs {
+	_, named, _ := strings.Cut(o.use, " ")
+	named, _, _ = strings.Cut(named, " [--")
+	return func(cmd *cobra.Command, args []string) error {
+		least, most := len(strings.Fields(named)), len(strings.Fields(named))
+		if strings.HasSuffix(named, "...") || strings.HasSuffix(named, "...]") {
+			most = len(args)
+		}
+		if strings.HasSuffix(named, "]") {
+			least--
+		}
+		switch {
+		case named == "":
+			return noArgs(cmd, args)
+		case len(args) < least || len(args) > max(least, most):
+			return usagef("%s needs %s; see `%s --help`", inWords(cmd), named, cmd.CommandPath())
+		}
+		return nil
+	}
+}
+
+// print prints an answer: as it came with --json, else as the operation shows it.
+func (o *operation) print(a *app, cmd *cobra.Command, q *asked, about string, body json.RawMessage) error {
+	switch {
+	case a.json:
+		return a.printBody(body)
+	case len(body) == 0:
+		a.printf("%s %s\n", clean(about), o.done)
+		return nil
+	case o.show != nil:
+		return o.show(a, cmd, q, body)
+	}
+	return a.render(body, strings.Fields(o.lists)...)
+}
+
+// showing is a show of a typed answer.
+func showing[Answer any](show func(*app, Answer)) shows {
+	return func(a *app, _ *cobra.Command, _ *asked, body json.RawMessage) error { return printer(a, show)(body) }
+}
+
+// flagsOf gives fields of a request as flags, and returns the fields by the names of the flags.
+func flagsOf(cmd *cobra.Command, op server.Operation, fields string) map[string]string {
+	names, f := map[string]string{}, cmd.Flags()
+	for pair := range strings.FieldsSeq(fields) {
+		name, flag, renamed := strings.Cut(pair, "=")
+		if !renamed {
+			flag = strings.ReplaceAll(name, "_", "-")
+		}
+		i := slices.IndexFunc(op.Fields(), func(f server.Field) bool { return f.Key == name })
+		if i < 0 {
+			panic("no field " + name + " of " + op.OperationID) // a mistake of this program
+		}
+		field := op.Fields()[i]
+		doc := field.Tag.Get("doc")
+		if d := field.Tag.Get("default"); d != "" {
+			doc += " (default " + d + ")"
+		}
+		switch names[flag] = name; field.Kind() {
+		case "int":
+			least, _ := strconv.Atoi(field.Tag.Get("minimum"))
+			f.Var(&count{least: least}, flag, doc)
+		case "float64":
+			f.Float64(flag, 0, doc)
+		case "bool":
+			f.Bool(flag, false, doc)
+		case "list":
+			f.StringSlice(flag, nil, doc)
+		default:
+			f.String(flag, "", doc)
+		}
+		if values := field.Tag.Get("enum"); values != "" {
+			_ = cmd.RegisterFlagCompletionFunc(flag, oneOf(strings.Split(values, ","))) // the flag was made just now
+		}
+	}
+	return names
+}
+
+// take sets a field to what a flag says, if it was given.
+func (q *asked) take(f *pflag.Flag, field string) error {
+	if !f.Changed {
+		return nil
+	}
+	text, err := f.Value.String(), error(nil)
+	switch list, many := f.Value.(pflag.SliceValue); {
+	case many:
+		q.fields[field] = list.GetSlice()
+	case f.Value.Type() == "int":
+		q.fields[field], err = strconv.Atoi(text)
+	case f.Value.Type() == "bool":
+		q.fields[field], err = strconv.ParseBool(text)
+	case f.Value.Type() == "float64":
+		var x float64
+		if x, err = strconv.ParseFloat(text, 64); math.IsNaN(x) || math.IsInf(x, 0) {
+			return usagef("--%s must be a number from %s to %s, got %s", f.Name, "0", "1", text)
+		}
+		q.fields[field] = x
+	default:
+		q.fields[field] = text
+	}
+	return err
+}
+
+// send sends the request and returns the body of the answer.
+func (q *asked) send(ctx context.Context, c *client.Client) (json.RawMessage, error) {
+	path, query, body, has := q.Path, url.Values{}, map[string]any{}, false
+	for _, f := range q.Fields() {
+		value, given := q.fields[f.Key]
+		has = has || f.In == "body"
+		switch list, many := value.([]string); {
+		case !given:
+		case f.In == "path":
+			path = strings.ReplaceAll(path, "{"+f.Name+"}", url.PathEscape(fmt.Sprint(value)))
+		case f.In == "query" && many:
+			var line strings.Builder
+			w := csv.NewWriter(&line)
+			_ = w.Write(list) // into memory
+			w.Flush()
+			query.Set(f.Name, strings.TrimSuffix(line.String(), "\n"))
+		case f.In == "query":
+			query.Set(f.Name, fmt.Sprint(value))
+		default:
+			body[f.Name] = value
+		}
+	}
+	if len(query) > 0 {
+		path += "?" + query.Encode()
+	}
+	r := client.Request{Method: q.Method, Path: path, Accept: "application/json", ContentType: "application/json"}
+	switch lines, ok := q.body.(io.Reader); {
+	case ok:
+		r.Body, r.ContentType = lines, "application/x-ndjson"
+	case q.body != nil || has:
+		if _, own := q.body.(json.RawMessage); own {
+			c.Named = nil // its fields are those of a file
+		}
+		if q.body == nil {
+			q.body = body
+		}
+		text, err := json.Marshal(q.body)
+		if err != nil {
+			return nil, err
+		}
+		r.Body = bytes.NewReader(text)
+	default:
+		r.ContentType = ""
+	}
+	answer, err := c.Send(ctx, r)
+	if q.input != "" && err != nil {
+		return nil, refusedBy(q.input, err)
+	}
+	return answer, err
+}
+
+// refusedBy is the error of what a file holds: an answer of "no", but for a judge that is asked for and not configured.
+func refusedBy(name string, err error) error {
+	var p *client.Problem
+	judge := func(e client.ProblemPart) bool { return e.Location == "body.judge" }
+	if errors.As(err, &p) && slices.ContainsFunc(p.Errors, judge) {
+		return usageError{err}
+	}
+	return refusedInput(named(name), err)
+}
+
+// ask sends a request without a command of its own.
+func (a *app) ask(ctx context.Context, c *client.Client, id string, fields map[string]any) (json.RawMessage, error) {
+	q := asked{Operation: operationsOf()[id], fields: fields}
+	return q.send(ctx, c)
+}
