@@ -315,11 +315,11 @@ func (p *plan) answer() DAGAnswer {
 			top, low = t.score, task.ConfidenceLow
 		}
 	}
-	p.rate(&a, top)
+	fits := p.rate(&a, top)
 	if top > 0 {
 		a.ConfidenceLow = a.Confidence * min(1, low/top)
 	}
-	if a.Confidence < LowConfidence {
+	if fits < LowConfidence {
 		p.warn(WarnLowConfidence)
 	}
 	for _, c := range p.others[:min(len(p.others), alternatives)] {
@@ -330,7 +330,7 @@ func (p *plan) answer() DAGAnswer {
 }
 
 // rate fills in the confidence of the plan, with terms that give it. top is the best score of a task.
-func (p *plan) rate(a *DAGAnswer, top float64) {
+func (p *plan) rate(a *DAGAnswer, top float64) (fits float64) {
 	s := sum{keep: true}
 	switch {
 	case len(p.tasks) == 0:
@@ -340,7 +340,8 @@ func (p *plan) rate(a *DAGAnswer, top float64) {
 			a.Complete = p.planned.Complete
 			complete = a.Complete
 		}
-		s.add("fits", min(Cap, max(p.planned.Fits, p.fresh)), complete)
+		fits = min(Cap, max(p.planned.Fits, p.fresh))
+		s.add("fits", fits, complete)
 		a.Confidence = s.total
 	default:
 		ranks, path := make([]float64, len(p.tasks)), 0.0
@@ -356,10 +357,12 @@ func (p *plan) rate(a *DAGAnswer, top float64) {
 		slices.SortFunc(ranks, func(a, b float64) int { return cmp.Compare(b, a) })
 		ranks = ranks[:min(3, len(ranks))]
 		a.Confidence = s.dagConfidence(p.info.Density, top, numeric.Sum(ranks)/float64(len(ranks)), path)
+		fits = a.Confidence
 	}
 	if p.shows() {
 		a.Terms = s.terms
 	}
+	return fits
 }
 
 // path is the learned way from a to b.
