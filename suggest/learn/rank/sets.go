@@ -122,22 +122,19 @@ func (d *draft) require(t *Table, chances []float64) {
 		hits[i] = Ranked{int32(i), float64(t.row(i)[Found])}
 	}
 	hits = best(hits, len(hits))
-	lacks := make([]float64, len(chances))
 	first := hits[0]
+	p := chances[first.Tool]
 	for i, hit := range hits {
 		share := numeric.Exp(hit.Score - first.Score)
-		lacks[hit.Tool] = 1 - float64(chances[first.Tool]*share)
-		hits[i].Score = float64(chances[first.Tool] * float64(share*share))
+		chances[hit.Tool] = float64(p * share)
+		hits[i].Score = float64(p * float64(share*share))
 	}
 	for _, hit := range hits[:min(len(hits), requiringTexts)] {
 		for place, to := range required(d.texts.tools, t.Tools[hit.Tool]) {
 			if i, ok := slices.BinarySearch(t.Tools, to); ok {
-				lacks[i] *= 1 - hit.Score/(1+float64(place+1)/10)
+				chances[i] += float64((1 - chances[i]) * hit.Score / (1 + float64(place+1)/10))
 			}
 		}
-	}
-	for i, l := range lacks {
-		chances[i] = min(.999, 1-l)
 	}
 }
 
