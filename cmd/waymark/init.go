@@ -56,7 +56,7 @@ func (a *app) initCommand() *cobra.Command {
 		Long: `Adds Waymark to the MCP servers in a host's configuration, or with --url a server that runs. The difference is shown
 first, and nothing else in the file is touched; --print only prints what would be added. With --hook also the hooks
 that let Waymark learn from every call the host makes; with --whisper these may also tell the model one line where the
-history gives reason to (docs/whisper.md). Where servers were added to the gateway (waymark gateway add)
+history gives reason to (docs/feeds.md). Where servers were added to the gateway (waymark gateway add)
 Waymark connects them. A server named waymark that init did not write, or whose arguments were changed, is only replaced
 with --replace. waymark uninit takes everything out again.`,
 		Example: `  waymark init --host claude-code --hook

@@ -27,7 +27,7 @@ func (a *app) rebuildCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rebuild",
 		Short: "Replay the log into a fresh model",
-		Long: `Judges by held-out tasks which profile answers what from now on, replays the whole log into a fresh
+		Long: `
 model and waits until that is done. Other commands and hosts get answers, and record, meanwhile. Where the same tasks say
 that the fresh model would lose more than noise against the one in force, it is not published, and the command exits 1;
 --force publishes it nevertheless. --dry-run judges alone, exits as the rebuild would, and changes nothing. With --verify

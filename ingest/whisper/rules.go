@@ -26,7 +26,7 @@ const (
 	Seldom  Kind = "seldom"  // a tool that is seldom used follows here
 )
 
-// The thresholds. They are frozen: see docs/whisper.md.
+// The thresholds. They are frozen: see docs/feeds.md.
 const (
 	minSessions = 5       // that a rule is about
 	confidence  = 0.05    // probability that the true rate lies below the bound
