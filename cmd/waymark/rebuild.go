@@ -27,12 +27,11 @@ func (a *app) rebuildCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rebuild",
 		Short: "Replay the log into a fresh model",
-		Long: `
-model and waits until that is done. Other commands and hosts get answers, and record, meanwhile. Where the same tasks say
-that the fresh model would lose more than noise against the one in force, it is not published, and the command exits 1;
---force publishes it nevertheless. --dry-run judges alone, exits as the rebuild would, and changes nothing. With --verify
-the fresh model is compared with the running one, byte for byte, nothing is judged, and the command exits 1 on any
-difference. An interrupt cancels the rebuild; the model stays as it is.`,
+		Long: `Replays the whole log into a fresh model and waits until that is done. Other commands and hosts get answers, and
+record, meanwhile. Held-out tasks compare the fresh model with the active one; where it would lose more than noise, it
+is not published, and the command exits 1; --force publishes it nevertheless. --dry-run only compares, exits as the
+rebuild would, and changes nothing. With --verify the fresh model is compared with the active one, byte for byte, and
+the command exits 1 on any difference. An interrupt cancels the rebuild; the model stays as it is.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := a.exists(); err != nil {
