@@ -49,12 +49,14 @@ func checkDAG(t require.TestingT, m *Model, a DAGAnswer) {
 			require.InDelta(t, task.Confidence, product, 1e-12)
 		}
 	}
-	total := 0.0
+	total, fits := 0.0, a.Confidence
 	for _, term := range a.Terms {
-		total += term.Contribution
+		if total += term.Contribution; term.Name == "fits" { // a plan that may lack something is no weak one
+			fits = term.Value
+		}
 	}
 	require.InDelta(t, a.Confidence, total, 1e-12)
-	require.Equal(t, a.Confidence < LowConfidence, slices.Contains(a.Warnings, WarnLowConfidence))
+	require.Equal(t, fits < LowConfidence, slices.Contains(a.Warnings, WarnLowConfidence))
 	for _, p := range a.Paths {
 		require.Equal(t, graph.PathConfidence(p.Hops), p.Confidence)
 		require.Len(t, p.Via, max(0, p.Hops-1))
