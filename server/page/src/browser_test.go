@@ -27,7 +27,7 @@ import (
 const hostile = "<script>document.title='run'</script><img src=x onerror=\"document.title='run'\">\u202egnp.exe " // and as much more as is taken
 
 // stored is a small report of an evaluation.
-const stored = `{"dataset":"default","profile":"learned","train_episodes":100,"test_episodes":40,
+const stored = `{"dataset":"default","profile":"learned","train_episodes":100,"test_episodes":40,"leave_one_out":false,"lost":[],"too_few":[],
 "rows":[{"question":"next","metric":"mrr","tasks":40,"questions":50,"value":0.6123,"ci":[0.5,0.7],"baseline":{"name":"popular","value":0.3,"lead":{"mean":0.3,"interval":[0.2,0.4]}},"verdict":"leads"}],
 "confidence":{"next":{"claims":50,"ece":0.1,"ece_band":[0,0.1],"calibrated":true,"reliability":[{"confidence":0.4,"right":0.4321,"claims":25},{"confidence":0.8,"right":0.9,"claims":25}]}}}`
 
