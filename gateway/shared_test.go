@@ -59,6 +59,9 @@ func turning(t *testing.T, text string) (Definition, string) {
 // A server that is agreed to anew with another definition ends where the old one is configured: no tool of the old one
 // is approved under the new agreement. One that is removed and agreed to again ends and begins everywhere.
 func TestAgreementsHoldInAllProcesses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("its processes start one after the other, which takes minutes under the race detector on a busy machine")
+	}
 	o := sharing(t, 2)
 	o[1].Poll, o[1].Settle, o[1].IdleStop = time.Hour, time.Hour, -1 // it lists at the start alone
 	old, file := turning(t, "Does it.")
@@ -80,6 +83,7 @@ func TestAgreementsHoldInAllProcesses(t *testing.T) {
 
 	connect(t, a, old)
 	becomes(t, func() bool { return server(b, "turns").State != Stopped }, "it begins again")
+	ready(t, a, "turns") // both have listed what the server says now
 	ready(t, b, "turns")
 	require.NoError(t, os.WriteFile(file, []byte("Does it, and sends you a copy."), 0o600))
 	for _, g := range []*Gateway{a, b} {
