@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -233,10 +234,21 @@ func (a *app) examples(ctx context.Context, e evaluation) (*evaluate.Data, error
 // dataset reads a data set and says on stderr what could not be read.
 func (a *app) dataset(ctx context.Context, folder string) (*evaluate.Data, error) {
 	d := &evaluate.Data{Name: filepath.Base(folder)}
+	err := a.read(d, ingest.Read(ctx, folder, ingest.Options{Format: "dataset", Split: "all"}), func(e episodic.Episode, split string) {
+		d.Examples = append(d.Examples, evaluate.Example{Episode: e, Split: split, Next: true, Intent: true})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("evaluate: %w", err)
+	}
+	return d, nil
+}
+
+// read adds the catalog in items to d, passes on the episodes, and says on stderr what was left out.
+func (a *app) read(d *evaluate.Data, items iter.Seq2[ingest.Item, error], add func(e episodic.Episode, split string)) error {
 	var read ingest.Report
-	for it, err := range ingest.Read(ctx, folder, ingest.Options{Format: "dataset", Split: "all"}) {
+	for it, err := range items {
 		if err != nil {
-			return nil, fmt.Errorf("evaluate: %w", err)
+			return err
 		}
 		read.Add(it)
 		switch {
@@ -245,22 +257,18 @@ func (a *app) dataset(ctx context.Context, folder string) (*evaluate.Data, error
 		case it.Capability != nil:
 			d.Capabilities = append(d.Capabilities, *it.Capability)
 		case it.Episode != nil:
-			d.Examples = append(d.Examples, evaluate.Example{Episode: *it.Episode, Split: it.Split, Next: true, Intent: true})
+			add(*it.Episode, it.Split)
 		}
 	}
-	a.warnDropped(read)
-	return d, nil
-}
-
-func (a *app) warnDropped(r ingest.Report) {
-	if n := r.Dropped.Total(); n > 0 {
-		fmt.Fprintf(a.errs, "waymark: left out %s", clean(r.Dropped.String()))
-		if len(r.Reasons) > 0 {
-			why := r.Reasons[0]
+	if n := read.Dropped.Total(); n > 0 {
+		fmt.Fprintf(a.errs, "waymark: left out %s", clean(read.Dropped.String()))
+		if len(read.Reasons) > 0 {
+			why := read.Reasons[0]
 			fmt.Fprintf(a.errs, "; the first: %s line %d: %s", clean(why.File), why.Line, clean(why.Reason))
 		}
 		fmt.Fprintln(a.errs)
 	}
+	return nil
 }
 
 // ownExamples takes the workspace's catalog and history out of the log, as an export has them, and
@@ -285,22 +293,10 @@ func (a *app) ownHistory(ctx context.Context) (d *evaluate.Data, episodes []epis
 			return err
 		}
 		defer resp.Body.Close()
-		var read ingest.Report
-		for it, err := range ingest.ReadFrom(ctx, resp.Body, ingest.Options{Format: "waymark", Split: "all"}) {
-			if err != nil {
-				return fmt.Errorf("read the history of %s: %w", a.workspace, err)
-			}
-			read.Add(it)
-			switch {
-			case it.Tool != nil:
-				d.Tools = append(d.Tools, *it.Tool)
-			case it.Capability != nil:
-				d.Capabilities = append(d.Capabilities, *it.Capability)
-			case it.Episode != nil:
-				episodes = append(episodes, *it.Episode)
-			}
+		items := ingest.ReadFrom(ctx, resp.Body, ingest.Options{Format: "waymark", Split: "all"})
+		if err := a.read(d, items, func(e episodic.Episode, _ string) { episodes = append(episodes, e) }); err != nil {
+			return fmt.Errorf("read the history of %s: %w", a.workspace, err)
 		}
-		a.warnDropped(read)
 		return nil
 	})
 	return d, episodes, err

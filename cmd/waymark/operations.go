@@ -244,7 +244,7 @@ func (q *asked) take(f *pflag.Flag, field string) error {
 	case f.Value.Type() == "float64":
 		var x float64
 		if x, err = strconv.ParseFloat(text, 64); math.IsNaN(x) || math.IsInf(x, 0) {
-			return usagef("--%s must be a number from %s to %s, got %s", f.Name, "0", "1", text)
+			return usagef("--%s must be a finite number, got %s", f.Name, text)
 		}
 		q.fields[field] = x
 	default:
