@@ -69,26 +69,43 @@ func serveDesk(file string) {
 func answerOf(tools []byte, name string, given json.RawMessage) map[string]any {
 	var all []struct {
 		Name   string
-		Output struct {
-			Properties map[string]struct {
-				Type string
-				Enum []any
-			}
-		} `json:"outputSchema"`
+		Output map[string]any `json:"outputSchema"`
 	}
-	answer := map[string]any{"given": given}
 	_ = json.Unmarshal(tools, &all) // a contract without one promises nothing
+	answer := map[string]any{}
 	for _, t := range all {
-		for field, of := range t.Output.Properties {
-			if t.Name == name {
-				answer[field] = map[string]any{"string": "open", "integer": 1, "number": 1, "boolean": true, "array": []any{}, "object": map[string]any{}}[of.Type]
-				if len(of.Enum) > 0 {
-					answer[field] = of.Enum[0]
-				}
-			}
+		if t.Name == name && t.Output != nil {
+			answer = valueOf(t.Output).(map[string]any)
 		}
 	}
+	answer["given"] = given
 	return answer
+}
+
+// valueOf is a value that fits a schema: a list has one item, for a plan may read the first.
+func valueOf(schema map[string]any) any {
+	if enum, ok := schema["enum"].([]any); ok {
+		return enum[0]
+	}
+	switch schema["type"] {
+	case "object":
+		object := map[string]any{}
+		fields, _ := schema["properties"].(map[string]any)
+		for field, of := range fields {
+			object[field] = valueOf(of.(map[string]any))
+		}
+		return object
+	case "array":
+		if items, ok := schema["items"].(map[string]any); ok {
+			return []any{valueOf(items)}
+		}
+		return []any{}
+	case "integer", "number":
+		return 1
+	case "boolean":
+		return true
+	}
+	return "open"
 }
 
 // connected is the data directory of a program with the desk behind it, and the file of the desk's tools.
