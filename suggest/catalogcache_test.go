@@ -75,11 +75,11 @@ func TestAShelfChangesNoModel(t *testing.T) {
 		tools []catalog.Tool
 		caps  []catalog.Capability
 		seed  uint64
-	}{{tools, capability, 1}, {tools, capability, 2}, {tools[:25], nil, 1}, {tools, spelled, 1}, {tools, spelled, 2}, {tools, capability, 1}} {
+	}{{tools, capability, 1}, {tools[:25], nil, 1}, {tools, spelled, 2}, {tools, capability, 1}} {
 		want := answers(build(nil, c.tools, c.caps, c.seed))
 		assert.Equal(t, want, answers(build(shelf, c.tools, c.caps, c.seed)))
 	}
-	first, second := build(shelf, tools, capability, 3), build(shelf, tools, capability, 4)
-	assert.Equal(t, answers(build(nil, tools, capability, 3)), answers(first), "whoever comes later changes nothing")
+	first, second := build(shelf, tools, capability, 1), build(shelf, tools, capability, 4)
+	assert.Equal(t, answers(build(nil, tools, capability, 1)), answers(first), "whoever comes later changes nothing")
 	assert.Equal(t, answers(build(nil, tools, capability, 4)), answers(second))
 }

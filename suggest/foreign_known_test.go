@@ -65,7 +65,7 @@ func TestForeignRequestsAreDoubtedByNextToo(t *testing.T) {
 // What was recorded a moment ago is planned as it was done, beside many other tasks.
 func TestARequestOfTheHistoryIsPlannedAsItWasDone(t *testing.T) {
 	w := sampleWorld(t)
-	measures := w.measured()
+	measures := sampleModel(t).measures // of the same counts
 	w.episode("page the owner", "metrics:list_alerts", "pager:page_owner")
 	a := planned(t, w.since(measures), DAGRequest{Intent: "page the owner"})
 	assert.ElementsMatch(t, []string{"metrics:list_alerts", "pager:page_owner"}, tools(a))

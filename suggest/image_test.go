@@ -22,7 +22,7 @@ func modelOf(t testing.TB, s *history.State, m *Measures) *Model {
 	c := s.Freeze()
 	if m == nil {
 		var err error
-		m, err = Measure(context.Background(), c, MeasureOptions{})
+		m, err = Measure(context.Background(), c, MeasureOptions{WithoutLearned: true})
 		require.NoError(t, err)
 	}
 	model, err := NewModel(c, m, Stamp{})

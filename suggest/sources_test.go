@@ -366,12 +366,16 @@ func TestOneKeyCannotPromoteAToolForARequest(t *testing.T) {
 		t.Skip("too long for -short")
 	}
 	measures := sharedSample(t).measured()
-	for _, tool := range []string{"evil:known", "evil:in_no_catalog"} {
-		for _, n := range []int{1, 10, 300} {
-			a := sharedSample(t)
+	for _, n := range []int{1, 300} {
+		a := sharedSample(t)
+		tools := []string{"evil:known", "evil:in_no_catalog"}
+		for _, tool := range tools {
 			a.claim(n, "key:attacker", tool)
-			assert.Empty(t, a.taken(a.since(measures), tool), "%d fakes of %s, before a build", n, tool)
-			assert.Empty(t, a.taken(a.model(), tool), "%d fakes of %s", n, tool)
+		}
+		before, after := a.since(measures), a.model()
+		for _, tool := range tools {
+			assert.Empty(t, a.taken(before, tool), "%d fakes of %s, before a build", n, tool)
+			assert.Empty(t, a.taken(after, tool), "%d fakes of %s", n, tool)
 		}
 	}
 	a := sharedSample(t)
