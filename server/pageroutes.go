@@ -7,9 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
-	"weak"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -31,9 +29,6 @@ type mapQuery struct {
 	Depth  int    `query:"depth" minimum:"0" maximum:"4" default:"1"`
 }
 
-// The defaults of mapQuery.
-const mapNodes, mapEdges = 2000, 5000
-
 type mapAnswer struct {
 	Model      suggest.ModelInfo    `json:"model"`
 	Nodes      []suggest.MapNode    `json:"nodes"`
@@ -41,71 +36,6 @@ type mapAnswer struct {
 	Uses       []suggest.ExportUse  `json:"uses" doc:"Which of these tools belong to which of these capabilities."`
 	TotalNodes int                  `json:"total_nodes" doc:"Of the whole graph."`
 	TotalEdges int                  `json:"total_edges" doc:"Of the whole graph."`
-	Layout     string               `json:"layout" doc:"Hash of the places of all nodes."`
-}
-
-// layouts keeps the last map of each workspace, for it is laid out when it is first asked for, and from the one before,
-// so that nodes keep their places.
-type layouts struct {
-	sync.Mutex
-	of    map[string]*madeMap
-	stats map[string]keptStats // by workspace
-}
-
-// keptStats are the numbers of a model: counting them reads all episodes, and each screen of the page asks for them. Many
-// who ask at once wait for one count.
-type keptStats struct {
-	of    weak.Pointer[suggest.Model]
-	count func() suggest.Stats
-}
-
-func (l *layouts) statsOf(workspace string, m *suggest.Model) suggest.Stats {
-	l.Lock()
-	kept, ok := l.stats[workspace]
-	if !ok || kept.of.Value() != m {
-		kept = keptStats{weak.Make(m), sync.OnceValue(m.Stats)}
-		if l.stats == nil {
-			l.stats = map[string]keptStats{}
-		}
-		l.stats[workspace] = kept
-	}
-	l.Unlock()
-	return kept.count()
-}
-
-type madeMap struct {
-	version string
-	once    sync.Once
-	last    *suggest.Map // that is complete; guarded by the lock of layouts
-	*suggest.Map
-
-	choose   sync.Once
-	backbone *mapAnswer // for the limits that the page asks with: choosing it reads all transitions
-}
-
-func (l *layouts) get(workspace string, m *suggest.Model) *madeMap {
-	l.Lock()
-	made := l.of[workspace]
-	if made == nil || made.version != m.Info().Version {
-		if l.of == nil {
-			l.of = map[string]*madeMap{}
-		}
-		before := made
-		made = &madeMap{version: m.Info().Version}
-		if before != nil {
-			made.last = before.last
-		}
-		l.of[workspace] = made
-	}
-	before := made.last
-	l.Unlock()
-	made.once.Do(func() {
-		made.Map = m.Map(before)
-		l.Lock()
-		defer l.Unlock()
-		made.last = made.Map
-	})
-	return made
 }
 
 type evidenceQuery struct {
@@ -174,7 +104,7 @@ type toolStatsAnswer struct {
 func (s *Server) peopleRoutes(r *route.Table) {
 	long := route.Rule{Scope: request.ScopeRead, Long: true}
 	route.Ask(r, long, huma.Operation{OperationID: "map", Method: http.MethodGet, Path: "/v1/map", Tags: []string{"Model"}, Summary: "The graph with a place for each node",
-		Description: "Laid out from the model when it is first asked for, and from the map before, so that nodes keep their places while their communities last; a server that has started lays equal models out equally. A graph larger than the limits comes as its backbone: the ends of the strongest transitions, and the strongest transitions between them."}, s.mapped)
+		Description: "Laid out from the model when it is first asked for; equal models have equal maps. A graph larger than the limits comes as its backbone: the ends of the strongest transitions, and the strongest transitions between them."}, s.mapped)
 	route.Ask(r, long, huma.Operation{OperationID: "evidence", Method: http.MethodGet, Path: "/v1/evidence", Tags: []string{"History"}, Summary: "Episodes behind a transition",
 		Description: "Reads the history from its begin. 404 if neither the catalog nor the history has an id.", Errors: []int{http.StatusNotFound}}, s.evidence)
 	route.Ask(r, long, huma.Operation{OperationID: "tool-stats", Method: http.MethodGet, Path: "/v1/tool-stats", Tags: []string{"History"}, Summary: "Calls, failures and durations of each tool, and its calls and failures a day",
@@ -183,11 +113,6 @@ func (s *Server) peopleRoutes(r *route.Table) {
 
 func (s *Server) mapped(ctx context.Context, e *live.Engine, q *mapQuery) (*mapAnswer, error) {
 	m := e.Model()
-	made := s.maps.get(request.From(ctx).Workspace, m)
-	if *q == (mapQuery{Nodes: mapNodes, Edges: mapEdges, Depth: 1}) {
-		made.choose.Do(func() { made.backbone = mapPart(m, made.Map, q, nil) })
-		return made.backbone, nil
-	}
 	near := map[string]bool{}
 	if q.Around != "" {
 		part, err := m.Export(q.Around, q.Depth)
@@ -198,14 +123,14 @@ func (s *Server) mapped(ctx context.Context, e *live.Engine, q *mapQuery) (*mapA
 			near[n.ID] = true
 		}
 	}
-	return mapPart(m, made.Map, q, near), nil
+	return mapPart(m, m.Map(), q, near), nil
 }
 
 // mapPart answers with the nodes near, or the backbone without any.
 func mapPart(m *suggest.Model, all *suggest.Map, q *mapQuery, near map[string]bool) *mapAnswer {
 	in := map[string]bool{}
 	out := new(mapAnswer)
-	out.Model, out.Layout, out.TotalNodes, out.TotalEdges = m.Info(), all.Layout, len(all.Nodes), len(all.Edges)
+	out.Model, out.TotalNodes, out.TotalEdges = m.Info(), len(all.Nodes), len(all.Edges)
 	out.Nodes, out.Edges, out.Uses = []suggest.MapNode{}, []suggest.ExportEdge{}, []suggest.ExportUse{}
 	if q.Around == "" && len(all.Nodes) > q.Nodes {
 		near = all.Backbone(q.Nodes)

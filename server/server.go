@@ -138,7 +138,6 @@ type Server struct {
 	bodies  limit.Share // bytes of bodies being read
 	open    limit.Share // requests being answered
 	streams limit.Share // of these, the ones without an end of their own
-	maps    layouts
 	page    pageSessions
 	keyed   atomic.Pointer[keyed]
 

@@ -2,6 +2,7 @@ package suggest
 
 import (
 	"fmt"
+	"sync"
 	"time"
 
 	"waymark/catalog"
@@ -15,6 +16,8 @@ type Model struct {
 	measures *Measures
 	recent   *recent
 	info     ModelInfo
+	layout   func() *Map
+	stats    func() Stats
 }
 
 // Stamp says which model this is: a version that names it, the last event it counts, and when it was built.
@@ -31,10 +34,12 @@ func NewModel(c *history.Counts, measures *Measures, stamp Stamp) (*Model, error
 			measures.nodes, measures.episodes, len(c.IDs), c.Past.N)
 	}
 	density := c.Graph.Density()
-	return &Model{Counts: c, measures: measures, recent: measures.recentOf(c), info: ModelInfo{
+	m := &Model{Counts: c, measures: measures, recent: measures.recentOf(c), info: ModelInfo{
 		Version: stamp.Version, BuiltAt: stamp.BuiltAt, Seq: stamp.Seq, Nodes: c.Suggestable, Edges: c.Graph.Size(),
 		Density: density, Alpha: graph.Alpha(density), Profile: ProfileSeed,
-	}}, nil
+	}}
+	m.layout, m.stats = sync.OnceValue(m.arrangeMap), sync.OnceValue(m.countStats)
+	return m, nil
 }
 
 // rank is the importance of a node, between 0 and 1.
@@ -106,8 +111,10 @@ func (m *Model) node(spelling string) (int32, bool, error) {
 	return m.Canonical[i], true, nil
 }
 
-// Stats sums the model up.
-func (m *Model) Stats() Stats {
+// Stats sums the model up: once, for that reads all episodes.
+func (m *Model) Stats() Stats { return m.stats() }
+
+func (m *Model) countStats() Stats {
 	s := Stats{
 		Model: m.info, Tools: len(m.Catalog.Own), Capabilities: len(m.Catalog.Capabilities),
 		Episodes: int(m.Totals.Episodes), Steps: int(m.Totals.Steps),

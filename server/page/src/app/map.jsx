@@ -115,7 +115,6 @@ export function GraphMap({ route }) {
     <Table caption="The 200 most important of the nodes shown" head={["id", "kind", "server", "community", "importance", "calls"]} numbers={[3, 4, 5]}
       rows={shown.nodes.slice(0, 200).map((n) => [<a href={href("map", { ...Object.fromEntries(q), id: n.id })}>{n.id}</a>, n.kind, n.server ?? "", n.community, number(n.pagerank), n.uses])} />
     <Table caption="The 200 strongest of the transitions shown" head={["from", "to", "weight", "count"]} numbers={[2, 3]} rows={shown.edges.slice(0, 200).map((e) => [e.from, e.to, number(e.weight), e.count])} />
-    <p class="soft">Layout {data.layout.slice(0, 19)}</p>
     <Source request={"GET " + path} data={data} name="map" />
   </>;
 }
