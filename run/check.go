@@ -88,7 +88,7 @@ type scope struct {
 	output   *value
 	last     []int // nodes that nothing depends on
 	defaults map[string]json.RawMessage
-	params   schema
+	params   catalog.Schema
 	given    json.RawMessage // parameters, where they are known beforehand
 	input    *Validator
 }
@@ -183,13 +183,13 @@ func (c *checker) root(q Request) {
 	}
 	c.plan.Capability = def.ID
 	sc := scope{owner: -1, defaults: defaultsOf(def.InputSchema)}
-	sc.params = readSchema(def.InputSchema)
+	sc.params = catalog.ReadSchema(def.InputSchema)
 	sc.given = withDefaults(params, sc.defaults)
 	sc.input, _ = c.validator(def.ID, def.InputSchema, "")
-	for _, name := range sc.params.required() {
+	for _, name := range sc.params.Required() {
 		if _, ok := follow(sc.given, []step{{name, -1}}); !ok {
-			at, _ := sc.params.member(name)
-			o := Open{"params", name, c.plan.Capability, at.shown()}
+			at, _ := sc.params.Member(name)
+			o := Open{"params", name, c.plan.Capability, shown(at)}
 			c.missing(&sc, Problem{Argument: o.Key(), Detail: "is required and not given"}, o)
 		}
 	}
@@ -496,7 +496,7 @@ func (c *checker) unfold(i int) {
 		return
 	}
 	c.stack = append(c.stack, def.ID)
-	at := c.scope(scope{owner: i, prefix: n.path + "/", defaults: defaultsOf(def.InputSchema), params: readSchema(def.InputSchema)}, def.Tasks, def.Output)
+	at := c.scope(scope{owner: i, prefix: n.path + "/", defaults: defaultsOf(def.InputSchema), params: catalog.ReadSchema(def.InputSchema)}, def.Tasks, def.Output)
 	c.stack = c.stack[:len(c.stack)-1]
 	if at < len(c.plan.scopes) {
 		c.plan.nodes[i].inner = at
