@@ -115,7 +115,7 @@ func (c *Capability) normaliseTasks(f *Fields) {
 		f.Fail("arguments of all tasks are %d bytes long, the limit is %d", size, maxArguments)
 	}
 	if f.Err == nil {
-		f.Err = CheckDAG("task", ids, dependsOn)
+		_, f.Err = Layers("task", ids, dependsOn)
 	}
 }
 

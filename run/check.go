@@ -9,9 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"gonum.org/v1/gonum/graph/simple"
-	"gonum.org/v1/gonum/graph/topo"
-
 	"waymark/catalog"
 )
 
@@ -435,43 +432,29 @@ func (c *checker) link(s *scope, n *node, compile compiler) (sound bool) {
 // of a task is the longest way to it from a task without dependencies.
 func (c *checker) arrange(s *scope) bool {
 	ids, deps := make([]string, len(s.nodes)), make([][]string, len(s.nodes))
-	g, needed := simple.NewDirectedGraph(), map[int]bool{}
+	needed := map[int]bool{}
 	for p, i := range s.nodes {
 		n := &c.plan.nodes[i]
 		ids[p] = n.id
-		g.AddNode(simple.Node(i))
 		for _, d := range n.deps {
 			deps[p] = append(deps[p], c.plan.nodes[d].id)
 			needed[d] = true
 		}
 	}
-	if err := catalog.CheckDAG("task", ids, deps); err != nil {
+	layers, err := catalog.Layers("task", ids, deps)
+	if err != nil {
 		c.wrong(strings.TrimSuffix(s.prefix, "/"), "", "%s (a reference to the result of a task makes it a dependency)", err)
 		return false
 	}
-	for _, i := range s.nodes {
-		for _, d := range c.plan.nodes[i].deps {
-			g.SetEdge(simple.Edge{F: simple.Node(d), T: simple.Node(i)})
-		}
+	size := map[int]int{}
+	for p, i := range s.nodes {
+		c.plan.nodes[i].layer = layers[p]
+		size[layers[p]]++
 		if !needed[i] {
 			s.last = append(s.last, i)
 		}
 	}
-	sorted, err := topo.SortStabilized(g, nil)
-	if err != nil {
-		panic("run: the tasks form a cycle that was not found: " + err.Error())
-	}
-	for _, at := range sorted {
-		n := &c.plan.nodes[at.ID()]
-		for _, d := range n.deps {
-			n.layer = max(n.layer, c.plan.nodes[d].layer+1)
-		}
-	}
 	s.order = slices.SortedStableFunc(slices.Values(s.nodes), func(a, b int) int { return c.plan.nodes[a].layer - c.plan.nodes[b].layer })
-	size := map[int]int{}
-	for _, i := range s.nodes {
-		size[c.plan.nodes[i].layer]++
-	}
 	for _, i := range s.nodes {
 		if n := &c.plan.nodes[i]; size[n.layer] > 1 {
 			n.group = fmt.Sprintf("%slayer-%d", s.prefix, n.layer+1)
