@@ -205,7 +205,6 @@ func ScoreCouncil(in CouncilInput) (CouncilResult, error) {
 		Rubric:     RubricUsed{p.def.ID, map[string]Decimal{}, p.def.Ceilings},
 		SafetyGate: SafetyGate{in.Options.gated(), in.Options.SafetyScoreCap, []FailedAnswer{}},
 		Mismatches: []TotalMismatch{},
-		Holistic:   p.holistic(standings[0].ID),
 	}
 	for _, d := range p.def.Dimensions {
 		res.Rubric.Weights[d.Name] = d.Weight
@@ -232,7 +231,6 @@ func ScoreCouncil(in CouncilInput) (CouncilResult, error) {
 			append([]string{}, v.own...), append([]string{}, v.problems...)})
 		res.Mismatches = append(res.Mismatches, v.totals...)
 	}
-	res.Metrics = p.metrics(res.Ranking)
 	return res, nil
 }
 
