@@ -146,7 +146,7 @@ func (c *council) answer(ctx context.Context, models []string) error {
 		if j.Outcome == Answered && json.Unmarshal(j.JSON, &reply) == nil {
 			text = reply.Answer
 		}
-		if text = cut(strings.TrimSpace(text), min(maxText, maxTexts/len(models))); text != "" {
+		if text = Cut(strings.TrimSpace(text), min(maxText, maxTexts/len(models))); text != "" {
 			c.in.Responses = append(c.in.Responses, Response{ID: models[i], Author: models[i], Text: text})
 		}
 	}
@@ -167,7 +167,7 @@ func (c *council) review(ctx context.Context, r *Rubric, field string, models []
 	}
 	replies, err := c.ask(ctx, field, models, questions)
 	for i, j := range replies {
-		if raw := cut(said(j), maxRaw); raw != "" {
+		if raw := Cut(said(j), maxRaw); raw != "" {
 			c.in.Reviews = append(c.in.Reviews, Review{Reviewer: models[i], Labels: ballots[i].ids(), Raw: raw})
 		}
 	}

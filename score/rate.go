@@ -32,7 +32,7 @@ func Fence(label, text string) string {
 	sum := sha256.Sum256([]byte(text))
 	mark := hex.EncodeToString(sum[:6])
 	text = strings.Map(visible, strings.ToValidUTF8(text, "\uFFFD"))
-	kept, note := cut(text, maxFenced), ""
+	kept, note := Cut(text, maxFenced), ""
 	if n := len(text) - len(kept); n > 0 {
 		note = fmt.Sprintf(" cut=\"%d bytes left out\"", n)
 	}

@@ -167,9 +167,9 @@ var refusals = []string{"i can't", "i cannot", "i can not", "i won't", "i will n
 
 // isRefusal reports whether a reply declines in its first 300 bytes.
 func isRefusal(text string) bool {
-	head := cut(strings.ToLower(strings.ReplaceAll(text, "’", "'")), 300)
+	head := Cut(strings.ToLower(strings.ReplaceAll(text, "’", "'")), 300)
 	return slices.ContainsFunc(refusals, func(r string) bool { return strings.Contains(head, r) })
 }
 
-// cut shortens a text to at most n bytes of valid UTF-8.
-func cut(text string, n int) string { return strings.ToValidUTF8(text[:min(len(text), n)], "") }
+// Cut shortens a text to at most n bytes of valid UTF-8.
+func Cut(text string, n int) string { return strings.ToValidUTF8(text[:min(len(text), n)], "") }
