@@ -56,7 +56,6 @@ type node struct {
 	task     catalog.Task
 	tool     catalog.Tool
 	deps     []int
-	reads    []int // of deps, those whose results it refers to
 	args     []argument
 	when     *expression
 	script   *expression
@@ -354,46 +353,30 @@ func (c *checker) find(n *node) {
 // link compiles what a node says and draws its dependencies. It reports whether they can be drawn.
 func (c *checker) link(s *scope, n *node, compile compiler) (sound bool) {
 	sound = true
-	self := s.byID[n.id]
-	depend := func(i int, reads bool) {
-		if i == self {
-			c.wrong(n.path, "", "depends on itself")
-			sound = false
-			return
-		}
-		n.deps = append(n.deps, s.nodes[i])
-		if reads {
-			n.reads = append(n.reads, s.nodes[i])
-		}
+	wrong := func(argument, format string, args ...any) {
+		c.wrong(n.path, argument, format, args...)
+		sound = false
 	}
-	for _, id := range n.task.DependsOn {
-		i, ok := s.byID[id]
-		if !ok {
-			c.wrong(n.path, "depends_on", "there is no task %q", id)
-			sound = false
-			continue
-		}
-		depend(i, false)
-	}
-	reads := func(argument string, x *expression) {
-		for _, id := range x.tasks {
-			i, ok := s.byID[id]
-			if !ok {
-				c.wrong(n.path, argument, "there is no task %q", id)
-				sound = false
-				continue
+	depend := func(argument string, ids ...string) {
+		for _, id := range ids {
+			switch i, ok := s.byID[id]; {
+			case !ok:
+				wrong(argument, "there is no task %q", id)
+			case id == n.id:
+				wrong("", "depends on itself")
+			default:
+				n.deps = append(n.deps, s.nodes[i])
 			}
-			depend(i, false) // an expression can do without a result
 		}
 	}
+	depend("depends_on", n.task.DependsOn...)
 	if n.task.When != "" {
 		x, err := compileExpression(n.task.When, true)
 		if err != nil {
-			c.wrong(n.path, "when", "%s", err)
-			sound = false
+			wrong("when", "%s", err)
 		} else {
 			n.when = x
-			reads("when", x)
+			depend("when", x.tasks...)
 		}
 	}
 	switch n.task.OnError {
@@ -407,24 +390,21 @@ func (c *checker) link(s *scope, n *node, compile compiler) (sound bool) {
 	for _, name := range slices.Sorted(maps.Keys(n.task.Arguments)) {
 		v, err := compile.value(n.task.Arguments[name], 0)
 		if err != nil {
-			c.wrong(n.path, name, "%s", err)
-			sound = false
+			wrong(name, "%s", err)
 			continue
 		}
 		v.each(func(v *value) {
 			switch {
 			case v.expr != nil:
-				reads(name, v.expr)
+				depend(name, v.expr.tasks...)
 			case v.from.from == fromTask:
-				depend(v.from.task, true)
+				depend(name, c.plan.nodes[s.nodes[v.from.task]].id)
 			}
 		})
 		n.args = append(n.args, argument{name: name, path: []string{name}, value: v})
 	}
 	slices.Sort(n.deps)
 	n.deps = slices.Compact(n.deps)
-	slices.Sort(n.reads)
-	n.reads = slices.Compact(n.reads)
 	return sound
 }
 
