@@ -1,6 +1,7 @@
 package score
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -153,6 +154,14 @@ func (q Question) read(text string) (json.RawMessage, error) {
 		first = cmp.Or(first, fmt.Errorf("the reply does not fit: %w", err))
 	}
 	return nil, cmp.Or(first, errors.New("the reply has no JSON object"))
+}
+
+// decodeObject decodes an object without rounding its numbers.
+func decodeObject(text json.RawMessage) (object map[string]any, err error) {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	err = dec.Decode(&object)
+	return object, err
 }
 
 // Fold returns a name in lower case without word separators: connectionValidity, connection_validity and
