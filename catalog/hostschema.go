@@ -16,21 +16,37 @@ import (
 // booleans, which hosts expect there. A missing schema or type means an object. The error says why a schema
 // cannot be published. Numbers stay as they are, and so does the order of keys where nothing has to change.
 func HostSchema(schema json.RawMessage) (json.RawMessage, error) {
-	if k := typeOf(schema); k == "" || k == "null" {
+	same := jsontext.Value(bytes.Clone(bytes.TrimSpace(schema)))
+	if len(same) == 0 || string(same) == "null" {
 		return json.RawMessage(`{"type":"object"}`), nil
-	} else if k != "object" {
-		return nil, fmt.Errorf("the schema is a JSON %s, want an object", k)
 	}
-	same := jsontext.Value(bytes.Clone(schema))
 	if err := same.Compact(jsontext.AllowDuplicateNames(false)); err != nil { // repeated names are errors, too
 		return nil, fmt.Errorf("the schema cannot be decoded: %w", err)
 	}
+	d := json.NewDecoder(bytes.NewReader(same))
+	d.UseNumber()
+	var v any
+	_ = d.Decode(&v) // it is JSON
+	if k := typeOf(v); k != "object" {
+		return nil, fmt.Errorf("the schema is a JSON %s, want an object", k)
+	}
 	var w hostWriter
-	out, err := w.value(json.RawMessage(same), asTool, "")
-	if err == nil && !w.changed {
+	out, err := w.value(v, asTool, "")
+	switch {
+	case err != nil:
+		return nil, err
+	case !w.changed:
 		return json.RawMessage(same), nil
 	}
-	return out, err
+	return json.Marshal(out)
+}
+
+// typeOf names the type of a decoded value.
+func typeOf(v any) string {
+	if _, number := v.(json.Number); number {
+		return "number"
+	}
+	return TypesOf(v).String()
 }
 
 // role is the meaning of a JSON value inside a schema. Unlike [place] it tells keywords that contain schemas from
@@ -57,45 +73,56 @@ var keywords = map[string]role{
 type hostWriter struct{ changed bool }
 
 // value returns the value at a JSON pointer in the form for hosts.
-func (w *hostWriter) value(v json.RawMessage, r role, at string) (json.RawMessage, error) {
-	kind := typeOf(v)
-	switch {
-	case r == asValue, r == asLenient && kind == "boolean":
-		return v, nil
-	case kind == "object":
-		return w.object(object(v), r, at)
-	case kind == "array" && r == asSchemas:
-		all := list(v)
-		for i, e := range all {
-			var err error
-			if all[i], err = w.value(e, asSchema, fmt.Sprintf("%s/%d", at, i)); err != nil {
-				return nil, err
+func (w *hostWriter) value(v any, r role, at string) (_ any, err error) {
+	switch of := v.(type) {
+	case map[string]any:
+		if r != asValue {
+			return v, w.object(of, r, at)
+		}
+	case []any:
+		for i := range of {
+			if r == asSchemas && err == nil {
+				of[i], err = w.value(of[i], asSchema, fmt.Sprintf("%s/%d", at, i))
 			}
 		}
-		return json.Marshal(all)
-	case kind == "boolean" && r != asNames:
-		w.changed = true
-		if v[0] == 't' {
-			return json.RawMessage(`{}`), nil
+		if r == asSchemas {
+			return v, err
 		}
-		return json.RawMessage(`{"not":{}}`), nil
+	case bool:
+		if r == asSchema || r == asSchemas {
+			w.changed = true
+			if of {
+				return map[string]any{}, nil
+			}
+			return map[string]any{"not": map[string]any{}}, nil
+		}
+		if r == asLenient {
+			return v, nil
+		}
 	}
-	return nil, fmt.Errorf("%s in the schema is a JSON %s, want an object", at, kind)
+	if r == asValue {
+		return v, nil
+	}
+	return nil, fmt.Errorf("%s in the schema is a JSON %s, want an object", at, typeOf(v))
 }
 
-// object returns a schema, or schemas by name. Of type and required of a tool's schema hosts accept one form only.
-func (w *hostWriter) object(members map[string]json.RawMessage, r role, at string) (json.RawMessage, error) {
+// object changes a schema, or schemas by name. Of type and required of a tool's schema hosts accept one form only.
+func (w *hostWriter) object(members map[string]any, r role, at string) (err error) {
 	if r == asTool {
-		var names []*string
+		shown := func(v any) string {
+			text, _ := json.Marshal(v) // it was JSON
+			return Cut(string(text), 100)
+		}
 		kind, typed := members["type"]
 		required, given := members["required"]
+		list, isList := required.([]any)
 		switch {
-		case typed && text(kind) != "object":
-			return nil, fmt.Errorf("the type of the schema is %s, want \"object\"", Cut(string(kind), 100))
-		case given && (typeOf(required) != "array" || json.Unmarshal(required, &names) != nil || slices.Contains(names, nil)):
-			return nil, fmt.Errorf("required in the schema is %s, want a list of strings", Cut(string(required), 100))
+		case typed && kind != "object":
+			return fmt.Errorf("the type of the schema is %s, want \"object\"", shown(kind))
+		case given && (!isList || len(words(list)) < len(list)):
+			return fmt.Errorf("required in the schema is %s, want a list of strings", shown(required))
 		case !typed:
-			members["type"], w.changed = json.RawMessage(`"object"`), true
+			members["type"], w.changed = "object", true
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(members)) {
@@ -103,10 +130,9 @@ func (w *hostWriter) object(members map[string]json.RawMessage, r role, at strin
 		if r == asNames {
 			inner = asSchema
 		}
-		var err error
 		if members[key], err = w.value(members[key], inner, at+"/"+key); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return json.Marshal(members)
+	return nil
 }

@@ -45,7 +45,7 @@ func TestHostSchemaRefuses(t *testing.T) {
 		{"types", `{"type":["object","null"]}`, `the type of the schema is ["object","null"]`},
 		{"properties", `{"type":"object","properties":[]}`, "/properties in the schema is a JSON array"},
 		{"property", `{"type":"object","properties":{"a":"string"}}`, "/properties/a in the schema is a JSON string"},
-		{"nested property", `{"type":"object","properties":{"a":{"properties":{"b":3}}}}`, "/properties/a/properties/b in the schema is a JSON integer"},
+		{"nested property", `{"type":"object","properties":{"a":{"properties":{"b":3}}}}`, "/properties/a/properties/b in the schema is a JSON number"},
 		{"required", `{"type":"object","required":true}`, "required in the schema is true"},
 		{"required names", `{"type":"object","required":["a",null]}`, "want a list of strings"},
 		{"repeated name", `{"type":"object","properties":{"a":{},"a":{}}}`, "cannot be decoded"},

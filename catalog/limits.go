@@ -115,7 +115,7 @@ func (c *Capability) normaliseTasks(f *Fields) {
 		f.Fail("arguments of all tasks are %d bytes long, the limit is %d", size, maxArguments)
 	}
 	if f.Err == nil {
-		f.Err = CheckDAG("task", ids, dependsOn)
+		_, f.Err = Layers("task", ids, dependsOn)
 	}
 }
 
@@ -186,11 +186,11 @@ func fix(noun string, id *string, thing any, rest func(*Fields)) error {
 }
 
 func normalSchema(field string, schema json.RawMessage) (json.RawMessage, error) {
-	switch typeOf(schema) {
-	case "", "null":
+	schema = bytes.TrimSpace(schema)
+	switch {
+	case len(schema) == 0, string(schema) == "null":
 		return nil, nil
-	case "object", "boolean":
-	default:
+	case !bytes.ContainsAny(schema[:1], "{tf"):
 		return nil, fmt.Errorf("%s is no JSON object", field)
 	}
 	if len(schema) > MaxSchema {

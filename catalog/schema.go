@@ -1,11 +1,300 @@
 package catalog
 
 import (
-	"bytes"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 )
+
+// Types is a set of JSON types, one bit each. Whole numbers and those with a fraction are two: an input that takes
+// integers may well get one from an output that says number.
+type Types uint8
+
+const (
+	isNull Types = 1 << iota
+	isBool
+	isWhole
+	isFraction
+	isString
+	ListType
+	ObjectType
+
+	isNumber = isWhole | isFraction
+	AnyType  = isNull | isBool | isNumber | isString | ListType | ObjectType
+)
+
+var typeNames = []struct {
+	types Types
+	name  string
+}{
+	{isNull, "null"}, {isBool, "boolean"}, {isNumber, "number"}, {isWhole, "integer"}, {isString, "string"},
+	{ListType, "array"}, {ObjectType, "object"},
+}
+
+// named are the types of a word of JSON Schema; any for a word it does not have.
+func named(word string) Types {
+	for _, t := range typeNames {
+		if t.name == word {
+			return t.types
+		}
+	}
+	return AnyType
+}
+
+func (t Types) String() string {
+	if t == AnyType {
+		return "anything"
+	}
+	var names []string
+	for _, n := range typeNames {
+		if t&n.types == n.types {
+			names, t = append(names, n.name), t&^n.types
+		}
+	}
+	return strings.Join(names, " or ")
+}
+
+// TypesOf are the types of decoded values.
+func TypesOf(values ...any) (t Types) {
+	for _, v := range values {
+		switch v := v.(type) {
+		case nil:
+			t |= isNull
+		case bool:
+			t |= isBool
+		case string:
+			t |= isString
+		case []any:
+			t |= ListType
+		case map[string]any:
+			t |= ObjectType
+		case float64:
+			t |= isFraction
+			if v == float64(int64(v)) {
+				t |= isWhole
+			}
+		}
+	}
+	return t
+}
+
+// A Schema is a place in a JSON Schema that somebody else wrote: any draft, with local references, or the compact form of
+// data sets, {"properties":{"query":"string"}}. What makes no sense says nothing, and so does the zero Schema.
+type Schema struct {
+	root, at any
+	budget   *int // places that may still be looked at: references may run in circles and fan out
+}
+
+const (
+	maxPlaces     = 6000
+	maxNesting    = 8    // of schemas that are joined, or properties in properties
+	maxProperties = 1000 // read from one schema
+)
+
+// ReadSchema reads a schema.
+func ReadSchema(raw json.RawMessage) Schema {
+	var v any
+	if len(raw) == 0 || json.Unmarshal(raw, &v) != nil {
+		return Schema{}
+	}
+	return SchemaOf(v)
+}
+
+// SchemaOf is a schema that was decoded.
+func SchemaOf(v any) Schema { return Schema{v, v, new(maxPlaces)} }
+
+func (s Schema) with(at any) Schema { return Schema{s.root, at, s.budget} }
+
+// Object is the schema as an object, with references into its own document followed; nil where it is none.
+func (s Schema) Object() map[string]any {
+	for range 8 {
+		if s.budget == nil || *s.budget <= 0 {
+			return nil
+		}
+		*s.budget--
+		switch at := s.at.(type) {
+		case string:
+			return map[string]any{"type": at}
+		case map[string]any:
+			ref, ok := at["$ref"].(string)
+			path, local := strings.CutPrefix(ref, "#")
+			if !ok || !local {
+				return at
+			}
+			s.at = s.root
+			for part := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
+				if m, _ := s.at.(map[string]any); part != "" {
+					s.at = m[strings.NewReplacer("~1", "/", "~0", "~").Replace(part)]
+				}
+			}
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
+// branches are the schemas under the keys anyOf, oneOf, allOf.
+func (s Schema) branches(o map[string]any, keys ...string) (all []Schema) {
+	for _, key := range keys {
+		list, _ := o[key].([]any)
+		for _, e := range list {
+			all = append(all, s.with(e))
+		}
+	}
+	return all
+}
+
+// Types are those that a value may have.
+func (s Schema) Types() Types {
+	o := s.Object()
+	if o == nil {
+		if s.at == false {
+			return 0
+		}
+		return AnyType
+	}
+	t := AnyType
+	if words := words(o["type"]); words != nil {
+		t = 0
+		for _, word := range words {
+			t |= named(word)
+		}
+	}
+	if values, ok := o["enum"].([]any); ok {
+		t &= TypesOf(values...)
+	}
+	if v, ok := o["const"]; ok {
+		t &= TypesOf(v)
+	}
+	if or := s.branches(o, "anyOf", "oneOf"); len(or) > 0 {
+		var union Types
+		for _, b := range or {
+			union |= b.Types()
+		}
+		t &= union
+	}
+	for _, b := range s.branches(o, "allOf") {
+		t &= b.Types()
+	}
+	if t == AnyType && o["properties"] != nil {
+		t = ObjectType
+	}
+	return t
+}
+
+// words are the strings of a list, or the one string.
+func words(v any) (all []string) {
+	list, ok := v.([]any)
+	if !ok {
+		list = []any{v}
+	}
+	for _, e := range list {
+		if word, ok := e.(string); ok {
+			all = append(all, word)
+		}
+	}
+	return all
+}
+
+// Presence says whether a schema has a part.
+type Presence uint8
+
+const (
+	Unsaid Presence = iota
+	Present
+	Unlisted // it lists others, and does not forbid this one
+	Absent
+)
+
+// Member is the schema of a property.
+func (s Schema) Member(name string) (Schema, Presence) {
+	o := s.Object()
+	properties, _ := o["properties"].(map[string]any)
+	if p, ok := properties[name]; ok {
+		return s.with(p), Present
+	}
+	result := Unsaid
+	var some []any
+	for _, b := range s.branches(o, "allOf", "anyOf", "oneOf") {
+		switch sub, f := b.Member(name); f {
+		case Present:
+			some = append(some, sub.at)
+		case Unlisted, Absent:
+			result = Unlisted
+		}
+	}
+	switch len(some) {
+	case 0:
+	case 1:
+		return s.with(some[0]), Present
+	default:
+		return s.with(map[string]any{"anyOf": some}), Present
+	}
+	additional, said := o["additionalProperties"]
+	switch _, patterns := o["patternProperties"]; {
+	case patterns, additional == true:
+		return Schema{}, Unsaid
+	case said && additional != false:
+		return s.with(additional), Present
+	case said && result == Unsaid:
+		return Schema{}, Absent
+	case len(properties) > 0:
+		return Schema{}, Unlisted
+	}
+	return Schema{}, result
+}
+
+// Element is the schema of an element of a list.
+func (s Schema) Element(i int) Schema {
+	o := s.Object()
+	tuple, ok := o["prefixItems"].([]any)
+	if items, old := o["items"].([]any); !ok && old { // up to draft 2019-09
+		tuple = items
+	}
+	if i < len(tuple) {
+		return s.with(tuple[i])
+	}
+	if items, ok := o["items"]; ok {
+		if _, old := items.([]any); old {
+			return Schema{}
+		}
+		return s.with(items)
+	}
+	for _, b := range s.branches(o, "allOf", "anyOf", "oneOf") {
+		if e := b.Element(i); e.at != nil {
+			return e
+		}
+	}
+	return Schema{}
+}
+
+// Names are the properties that the schema lists, sorted.
+func (s Schema) Names() []string {
+	return s.union(func(o map[string]any) []string {
+		properties, _ := o["properties"].(map[string]any)
+		return slices.Collect(maps.Keys(properties))
+	})
+}
+
+// Required are the properties that there must be, sorted.
+func (s Schema) Required() []string {
+	return s.union(func(o map[string]any) []string {
+		list, _ := o["required"].([]any)
+		return words(list)
+	})
+}
+
+func (s Schema) union(of func(map[string]any) []string) []string {
+	o := s.Object()
+	names := of(o)
+	for _, b := range s.branches(o, "allOf") {
+		names = append(names, b.union(of)...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
 
 // Property is one named input or output of a tool.
 type Property struct {
@@ -15,179 +304,92 @@ type Property struct {
 	Required    bool
 }
 
-// maxProperties bounds what is read from one schema.
-const maxProperties = 1000
-
-// Properties lists what a schema names, sorted by name: the properties of the object and, one level
-// down, those of objects in it (a.b). It reads JSON Schema (with local references, and the types of
-// anyOf, oneOf and allOf joined) and the compact form of data sets, {"properties":{"query":"string"}}.
-// From a schema that makes no sense it returns what it can.
+// Properties lists what a schema names, sorted by name: the properties of the object and, one level down, those of objects
+// in it (a.b). Those of anyOf, oneOf and allOf are joined.
 func Properties(schema json.RawMessage) []Property { return properties(schema, false) }
 
 // Results lists what [Properties] does, and the properties of the items of lists (a[].b).
 func Results(schema json.RawMessage) []Property { return properties(schema, true) }
 
 func properties(schema json.RawMessage, items bool) []Property {
-	root := object(schema)
-	if root == nil {
-		return nil
-	}
-	r := reader{root: root, budget: maxSchemas, items: items}
-	r.object(root, "", 0)
+	r := reader{items: items}
+	r.object(ReadSchema(schema), "", 0)
 	slices.SortStableFunc(r.found, func(a, b Property) int { return strings.Compare(a.Name, b.Name) })
 	return slices.CompactFunc(r.found, func(a, b Property) bool { return a.Name == b.Name })
 }
 
-// maxSchemas bounds the schemas looked at: references that fan out in a circle would multiply.
-const maxSchemas = 2000
-
 type reader struct {
-	root   map[string]json.RawMessage
-	found  []Property
-	budget int  // schemas that may still be looked at
-	items  bool // of lists are read
+	found []Property
+	items bool // of lists are read
 }
 
 // object reads the properties of s, and of the schemas it is joined from.
-func (r *reader) object(s map[string]json.RawMessage, prefix string, depth int) {
-	if r.budget--; depth > 8 || r.budget < 0 { // references may run in circles
+func (r *reader) object(s Schema, prefix string, depth int) {
+	o := s.Object()
+	if o == nil || depth > maxNesting {
 		return
 	}
-	s = r.follow(s)
-	var required []string
-	for _, e := range list(s["required"]) {
-		required = append(required, text(e))
-	}
-	properties := object(s["properties"])
-	names := make([]string, 0, len(properties))
-	for name := range properties {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	properties, _ := o["properties"].(map[string]any)
+	required, _ := o["required"].([]any)
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		if len(r.found) >= maxProperties {
 			return
 		}
-		p := Property{Name: prefix + name, Type: "any", Required: prefix == "" && slices.Contains(required, name)}
-		if word := text(properties[name]); word != "" { // compact form
-			p.Type = word
-			r.found = append(r.found, p)
-			continue
-		}
-		inner := r.follow(object(properties[name]))
-		p.Description = text(inner["description"])
-		if t := r.types(inner, 0); len(t) > 0 {
+		inner := s.with(properties[name])
+		of := inner.Object()
+		p := Property{Name: prefix + name, Type: "any", Required: prefix == "" && slices.Contains(required, any(name))}
+		p.Description, _ = of["description"].(string)
+		if t := inner.words(0); len(t) > 0 {
 			p.Type = strings.Join(t, "|")
 		}
 		r.found = append(r.found, p)
 		if prefix == "" {
 			r.object(inner, name+".", depth+1)
 			if r.items {
-				r.object(object(inner["items"]), name+"[].", depth+1)
+				r.object(s.with(of["items"]), name+"[].", depth+1)
 			}
 		}
 	}
-	for _, key := range []string{"allOf", "anyOf", "oneOf"} {
-		for _, e := range list(s[key]) {
-			r.object(object(e), prefix, depth+1)
-		}
+	for _, b := range s.branches(o, "allOf", "anyOf", "oneOf") {
+		r.object(b, prefix, depth+1)
 	}
 }
 
-// types lists the types that s admits, null apart, in the order they are named.
-func (r *reader) types(s map[string]json.RawMessage, depth int) (types []string) {
-	if r.budget--; depth > 8 || r.budget < 0 {
+// words lists the types that s admits in the words of its author, null apart, in the order they are named.
+func (s Schema) words(depth int) (types []string) {
+	o := s.Object()
+	if o == nil || depth > maxNesting {
 		return nil
 	}
-	add := func(t string) {
-		if t != "" && t != "null" && !slices.Contains(types, t) {
-			types = append(types, t)
+	all := words(o["type"])
+	for _, b := range s.branches(o, "anyOf", "oneOf", "allOf") {
+		all = append(all, b.words(depth+1)...)
+	}
+	add := func(word string) {
+		if word != "" && word != "null" && !slices.Contains(types, word) {
+			types = append(types, word)
 		}
 	}
-	add(text(s["type"]))
-	for _, e := range list(s["type"]) {
-		add(text(e))
+	for _, word := range all {
+		add(word)
 	}
-	for _, key := range []string{"anyOf", "oneOf", "allOf"} {
-		for _, e := range list(s[key]) {
-			for _, t := range r.types(r.follow(object(e)), depth+1) {
-				add(t)
+	if len(types) == 0 {
+		values, _ := o["enum"].([]any)
+		if v, ok := o["const"]; ok {
+			values = append(values[:len(values):len(values)], v)
+		}
+		for _, v := range values {
+			if t := TypesOf(v); t == isNumber {
+				add("integer")
+			} else if t == isFraction {
+				add("number")
+			} else {
+				add(t.String())
 			}
 		}
 	}
-	if len(types) == 0 {
-		for _, e := range append(list(s["enum"]), s["const"]) {
-			add(typeOf(e))
-		}
-	}
-	if len(types) == 0 && object(s["properties"]) != nil {
+	if _, ok := o["properties"].(map[string]any); ok && len(types) == 0 {
 		add("object")
 	}
 	return types
-}
-
-// follow replaces a schema that refers into its own document by what it refers to.
-func (r *reader) follow(s map[string]json.RawMessage) map[string]json.RawMessage {
-	for range 8 {
-		path, ok := strings.CutPrefix(text(s["$ref"]), "#/")
-		if !ok {
-			return s
-		}
-		target := r.root
-		for part := range strings.SplitSeq(path, "/") {
-			part = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
-			target = object(target[part])
-		}
-		if target == nil {
-			return s
-		}
-		s = target
-	}
-	return nil
-}
-
-// typeOf is the JSON Schema type of a value, "" for nothing.
-func typeOf(v json.RawMessage) string {
-	v = bytes.TrimSpace(v)
-	if len(v) == 0 {
-		return ""
-	}
-	switch v[0] {
-	case '"':
-		return "string"
-	case '{':
-		return "object"
-	case '[':
-		return "array"
-	case 't', 'f':
-		return "boolean"
-	case 'n':
-		return "null"
-	}
-	if bytes.ContainsAny(v, ".eE") {
-		return "number"
-	}
-	return "integer"
-}
-
-// object, list and text read a value if it has that type, and are empty if it has not.
-func object(v json.RawMessage) (m map[string]json.RawMessage) {
-	if typeOf(v) != "object" || json.Unmarshal(v, &m) != nil {
-		return nil
-	}
-	return m
-}
-
-func list(v json.RawMessage) (l []json.RawMessage) {
-	if typeOf(v) != "array" || json.Unmarshal(v, &l) != nil {
-		return nil
-	}
-	return l
-}
-
-func text(v json.RawMessage) (s string) {
-	if typeOf(v) != "string" || json.Unmarshal(v, &s) != nil {
-		return ""
-	}
-	return s
 }

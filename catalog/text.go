@@ -136,12 +136,7 @@ func clean(s string) string {
 
 // printable reports that s is ASCII that shows, as nearly all names are; nothing needs to be done to it.
 func printable(s string) bool {
-	for i := range len(s) {
-		if s[i] < ' ' || s[i] > '~' {
-			return false
-		}
-	}
-	return true
+	return strings.IndexFunc(s, func(c rune) bool { return c < ' ' || c > '~' }) < 0
 }
 
 // invisible reports the format characters of Unicode (category Cf: zero-width, direction marks, tags)

@@ -81,7 +81,8 @@ func (e *Episode) normalise() error {
 		}
 		ids[i], dependsOn[i] = s.ID, s.DependsOn
 	}
-	if err := cmp.Or(catalog.CheckDAG("step", ids, dependsOn), e.Crowded()); err != nil {
+	_, err := catalog.Layers("step", ids, dependsOn)
+	if err := cmp.Or(err, e.Crowded()); err != nil {
 		return err
 	}
 	if n := e.fit(); n > maxEntry {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 
 	"waymark/internal/sparse"
@@ -31,7 +32,7 @@ func New(n int, edges []Edge) (*Graph, error) {
 		if err := check(*e, n); err != nil {
 			return nil, fmt.Errorf("graph: edge %d (%d → %d, weight %v): %w", i, e.From, e.To, e.Weight, err)
 		}
-		inOrder = inOrder && (last.From < e.From || last.From == e.From && last.To < e.To)
+		inOrder = inOrder && last.pair() < e.pair()
 		last = *e
 	}
 	if !inOrder {
@@ -137,13 +138,17 @@ func (g *Graph) merge(u int32, nbr []int32) []int32 {
 // merged sorts edges and adds up equal pairs, in place.
 func merged(edges []Edge) []Edge {
 	slices.SortFunc(edges, func(a, b Edge) int {
-		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Weight, b.Weight))
+		if c := cmp.Compare(a.pair(), b.pair()); c != 0 { // cmp.Or would compare the weights, too
+			return c
+		}
+		return cmp.Compare(a.Weight, b.Weight)
 	})
 	out := edges[:0]
 	for _, e := range edges {
 		if last := len(out) - 1; last >= 0 && out[last].From == e.From && out[last].To == e.To {
 			out[last].Weight = min(out[last].Weight+e.Weight, math.MaxFloat64) // stays finite
-			out[last].Count = saturating(out[last].Count, e.Count)
+			sum, carry := bits.Add64(out[last].Count, e.Count, 0)
+			out[last].Count = sum | -carry // the largest number where there is a carry
 		} else {
 			out = append(out, e)
 		}
@@ -151,9 +156,5 @@ func merged(edges []Edge) []Edge {
 	return out
 }
 
-func saturating(a, b uint64) uint64 {
-	if a > math.MaxUint64-b {
-		return math.MaxUint64
-	}
-	return a + b
-}
+// pair is the place of an edge in the order of edges.
+func (e Edge) pair() int64 { return int64(e.From)<<32 | int64(e.To) }

@@ -17,15 +17,13 @@ func (p *Plan) firstFailure(nodes []Node, scope int) *Node {
 	return nil
 }
 
-// settledScope reports whether every node of a scope is settled.
-func (r *Run) settledScope(scope int) bool {
-	for _, i := range r.plan.scopes[scope].nodes {
-		if !r.status.Nodes[i].State.settled() {
-			return false
-		}
-	}
-	return true
+// settled reports whether all of some nodes are settled.
+func (r *Run) settled(nodes []int) bool {
+	return !slices.ContainsFunc(nodes, func(i int) bool { return !r.status.Nodes[i].State.settled() })
 }
+
+// settledScope reports whether every node of a scope is settled.
+func (r *Run) settledScope(scope int) bool { return r.settled(r.plan.scopes[scope].nodes) }
 
 // outputOf is what a scope gives back.
 func (r *Run) outputOf(scope int) (json.RawMessage, error) {
@@ -58,7 +56,7 @@ func (r *Run) advance() {
 				continue
 			}
 			for _, i := range r.plan.scopes[scope].order {
-				if r.status.Nodes[i].State == NodeWaiting && r.ready(i) {
+				if r.status.Nodes[i].State == NodeWaiting && r.settled(r.plan.nodes[i].deps) {
 					changed = r.begin(i) || changed
 				}
 			}
@@ -68,15 +66,6 @@ func (r *Run) advance() {
 			}
 		}
 	}
-}
-
-func (r *Run) ready(i int) bool {
-	for _, d := range r.plan.nodes[i].deps {
-		if !r.status.Nodes[d].State.settled() {
-			return false
-		}
-	}
-	return true
 }
 
 // begin begins a node, or settles it. It reports whether anything changed.

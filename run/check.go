@@ -9,9 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"gonum.org/v1/gonum/graph/simple"
-	"gonum.org/v1/gonum/graph/topo"
-
 	"waymark/catalog"
 )
 
@@ -59,7 +56,6 @@ type node struct {
 	task     catalog.Task
 	tool     catalog.Tool
 	deps     []int
-	reads    []int // of deps, those whose results it refers to
 	args     []argument
 	when     *expression
 	script   *expression
@@ -88,7 +84,7 @@ type scope struct {
 	output   *value
 	last     []int // nodes that nothing depends on
 	defaults map[string]json.RawMessage
-	params   schema
+	params   catalog.Schema
 	given    json.RawMessage // parameters, where they are known beforehand
 	input    *Validator
 }
@@ -183,13 +179,13 @@ func (c *checker) root(q Request) {
 	}
 	c.plan.Capability = def.ID
 	sc := scope{owner: -1, defaults: defaultsOf(def.InputSchema)}
-	sc.params = readSchema(def.InputSchema)
+	sc.params = catalog.ReadSchema(def.InputSchema)
 	sc.given = withDefaults(params, sc.defaults)
 	sc.input, _ = c.validator(def.ID, def.InputSchema, "")
-	for _, name := range sc.params.required() {
+	for _, name := range sc.params.Required() {
 		if _, ok := follow(sc.given, []step{{name, -1}}); !ok {
-			at, _ := sc.params.member(name)
-			o := Open{"params", name, c.plan.Capability, at.shown()}
+			at, _ := sc.params.Member(name)
+			o := Open{"params", name, c.plan.Capability, shown(at)}
 			c.missing(&sc, Problem{Argument: o.Key(), Detail: "is required and not given"}, o)
 		}
 	}
@@ -357,46 +353,30 @@ func (c *checker) find(n *node) {
 // link compiles what a node says and draws its dependencies. It reports whether they can be drawn.
 func (c *checker) link(s *scope, n *node, compile compiler) (sound bool) {
 	sound = true
-	self := s.byID[n.id]
-	depend := func(i int, reads bool) {
-		if i == self {
-			c.wrong(n.path, "", "depends on itself")
-			sound = false
-			return
-		}
-		n.deps = append(n.deps, s.nodes[i])
-		if reads {
-			n.reads = append(n.reads, s.nodes[i])
-		}
+	wrong := func(argument, format string, args ...any) {
+		c.wrong(n.path, argument, format, args...)
+		sound = false
 	}
-	for _, id := range n.task.DependsOn {
-		i, ok := s.byID[id]
-		if !ok {
-			c.wrong(n.path, "depends_on", "there is no task %q", id)
-			sound = false
-			continue
-		}
-		depend(i, false)
-	}
-	reads := func(argument string, x *expression) {
-		for _, id := range x.tasks {
-			i, ok := s.byID[id]
-			if !ok {
-				c.wrong(n.path, argument, "there is no task %q", id)
-				sound = false
-				continue
+	depend := func(argument string, ids ...string) {
+		for _, id := range ids {
+			switch i, ok := s.byID[id]; {
+			case !ok:
+				wrong(argument, "there is no task %q", id)
+			case id == n.id:
+				wrong("", "depends on itself")
+			default:
+				n.deps = append(n.deps, s.nodes[i])
 			}
-			depend(i, false) // an expression can do without a result
 		}
 	}
+	depend("depends_on", n.task.DependsOn...)
 	if n.task.When != "" {
 		x, err := compileExpression(n.task.When, true)
 		if err != nil {
-			c.wrong(n.path, "when", "%s", err)
-			sound = false
+			wrong("when", "%s", err)
 		} else {
 			n.when = x
-			reads("when", x)
+			depend("when", x.tasks...)
 		}
 	}
 	switch n.task.OnError {
@@ -410,24 +390,21 @@ func (c *checker) link(s *scope, n *node, compile compiler) (sound bool) {
 	for _, name := range slices.Sorted(maps.Keys(n.task.Arguments)) {
 		v, err := compile.value(n.task.Arguments[name], 0)
 		if err != nil {
-			c.wrong(n.path, name, "%s", err)
-			sound = false
+			wrong(name, "%s", err)
 			continue
 		}
 		v.each(func(v *value) {
 			switch {
 			case v.expr != nil:
-				reads(name, v.expr)
+				depend(name, v.expr.tasks...)
 			case v.from.from == fromTask:
-				depend(v.from.task, true)
+				depend(name, c.plan.nodes[s.nodes[v.from.task]].id)
 			}
 		})
 		n.args = append(n.args, argument{name: name, path: []string{name}, value: v})
 	}
 	slices.Sort(n.deps)
 	n.deps = slices.Compact(n.deps)
-	slices.Sort(n.reads)
-	n.reads = slices.Compact(n.reads)
 	return sound
 }
 
@@ -435,43 +412,29 @@ func (c *checker) link(s *scope, n *node, compile compiler) (sound bool) {
 // of a task is the longest way to it from a task without dependencies.
 func (c *checker) arrange(s *scope) bool {
 	ids, deps := make([]string, len(s.nodes)), make([][]string, len(s.nodes))
-	g, needed := simple.NewDirectedGraph(), map[int]bool{}
+	needed := map[int]bool{}
 	for p, i := range s.nodes {
 		n := &c.plan.nodes[i]
 		ids[p] = n.id
-		g.AddNode(simple.Node(i))
 		for _, d := range n.deps {
 			deps[p] = append(deps[p], c.plan.nodes[d].id)
 			needed[d] = true
 		}
 	}
-	if err := catalog.CheckDAG("task", ids, deps); err != nil {
+	layers, err := catalog.Layers("task", ids, deps)
+	if err != nil {
 		c.wrong(strings.TrimSuffix(s.prefix, "/"), "", "%s (a reference to the result of a task makes it a dependency)", err)
 		return false
 	}
-	for _, i := range s.nodes {
-		for _, d := range c.plan.nodes[i].deps {
-			g.SetEdge(simple.Edge{F: simple.Node(d), T: simple.Node(i)})
-		}
+	size := map[int]int{}
+	for p, i := range s.nodes {
+		c.plan.nodes[i].layer = layers[p]
+		size[layers[p]]++
 		if !needed[i] {
 			s.last = append(s.last, i)
 		}
 	}
-	sorted, err := topo.SortStabilized(g, nil)
-	if err != nil {
-		panic("run: the tasks form a cycle that was not found: " + err.Error())
-	}
-	for _, at := range sorted {
-		n := &c.plan.nodes[at.ID()]
-		for _, d := range n.deps {
-			n.layer = max(n.layer, c.plan.nodes[d].layer+1)
-		}
-	}
 	s.order = slices.SortedStableFunc(slices.Values(s.nodes), func(a, b int) int { return c.plan.nodes[a].layer - c.plan.nodes[b].layer })
-	size := map[int]int{}
-	for _, i := range s.nodes {
-		size[c.plan.nodes[i].layer]++
-	}
 	for _, i := range s.nodes {
 		if n := &c.plan.nodes[i]; size[n.layer] > 1 {
 			n.group = fmt.Sprintf("%slayer-%d", s.prefix, n.layer+1)
@@ -496,7 +459,7 @@ func (c *checker) unfold(i int) {
 		return
 	}
 	c.stack = append(c.stack, def.ID)
-	at := c.scope(scope{owner: i, prefix: n.path + "/", defaults: defaultsOf(def.InputSchema), params: readSchema(def.InputSchema)}, def.Tasks, def.Output)
+	at := c.scope(scope{owner: i, prefix: n.path + "/", defaults: defaultsOf(def.InputSchema), params: catalog.ReadSchema(def.InputSchema)}, def.Tasks, def.Output)
 	c.stack = c.stack[:len(c.stack)-1]
 	if at < len(c.plan.scopes) {
 		c.plan.nodes[i].inner = at

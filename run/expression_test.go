@@ -57,8 +57,8 @@ func TestExpressions(t *testing.T) {
 		{source: "params.words < 3", wrong: "invalid operation"},
 		{source: `params.n contains "a"`, wrong: "not string"},
 		{source: `intent matches "("`, wrong: "regexp"},
-		{source: `intent matches params.words[0] + "("`, wrong: "pattern"},
-		{source: `intent matches "` + strings.Repeat("a{1000}", 200) + `"`, wrong: "the pattern is too large"},
+		{source: `intent matches params.words[0] + "("`, wrong: "regexp"},
+		{source: `intent matches "` + strings.Repeat("a{1000}", 200) + `"`, wrong: "budget"},
 	} {
 		x, err := compileExpression(tt.source, false)
 		var got json.RawMessage

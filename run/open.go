@@ -32,7 +32,7 @@ func (o Open) Key() string {
 func (o Open) String() string {
 	var b strings.Builder
 	b.WriteString(o.Key())
-	if kind := shownSchema(o.Schema).kinds(); kind != isAny {
+	if kind := catalog.SchemaOf(o.Schema).Types(); kind != catalog.AnyType {
 		fmt.Fprintf(&b, " (%s)", kind)
 	}
 	if o.Tool != "" {
@@ -42,11 +42,6 @@ func (o Open) String() string {
 		b.WriteString(": " + oneLine(text))
 	}
 	return b.String()
-}
-
-func shownSchema(o map[string]any) schema {
-	budget := schemaBudget
-	return schema{o, o, &budget}
 }
 
 // Form is a JSON Schema of the values that a DAG is missing, by task; an object that it accepts is what
@@ -92,8 +87,8 @@ const maxFormSchema = 4 << 10
 
 // shown is a schema as a form shows it. References lead out of it, so one with references is cut to what
 // stands at its top, and so is a long one.
-func (s schema) shown() map[string]any {
-	o := s.object()
+func shown(s catalog.Schema) map[string]any {
+	o := s.Object()
 	if o == nil {
 		return map[string]any{}
 	}

@@ -4,7 +4,7 @@ package run
 type CapabilityRun struct {
 	ID         string
 	Path       string    // of its node; empty: it is what was run
-	Outcome    NodeState // NodeDone, or NodeFailed because of what its tools did; empty if that says nothing of it
+	Outcome    NodeState // NodeDone, or NodeFailed because of what its tools did
 	ErrorKind  Failure
 	DurationMS int64
 }
@@ -21,35 +21,24 @@ func (p *Plan) Failure(s Status) Failure {
 	return FailedTool
 }
 
-// CapabilityRuns lists the capabilities of a run that has ended, as far as they were begun.
-func (p *Plan) CapabilityRuns(s Status) []CapabilityRun {
-	var all []CapabilityRun
-	outcome := func(r *CapabilityRun, state NodeState, kind Failure) {
-		switch {
-		case state == NodeDone:
-			r.Outcome = NodeDone
-		case state == NodeFailed && kind.Held():
-			r.Outcome, r.ErrorKind = NodeFailed, kind
+// CapabilityRuns lists the capabilities of a run that has ended, as far as their end says something of them.
+func (p *Plan) CapabilityRuns(s Status) (all []CapabilityRun) {
+	add := func(r CapabilityRun) {
+		if r.Outcome == NodeDone || r.Outcome == NodeFailed && r.ErrorKind.Held() {
+			all = append(all, r)
 		}
 	}
 	if def, ok := p.defs[p.request.Capability]; ok && len(def.Tasks) > 0 {
-		r := CapabilityRun{ID: def.ID, DurationMS: s.EndedAt.Sub(s.StartedAt).Milliseconds()}
-		state, kind := NodeDone, p.Failure(s)
+		state := NodeDone
 		if s.State == Failed {
 			state = NodeFailed
 		}
-		outcome(&r, state, kind)
-		all = append(all, r)
+		add(CapabilityRun{def.ID, "", state, p.Failure(s), s.EndedAt.Sub(s.StartedAt).Milliseconds()})
 	}
 	for i, n := range p.nodes {
-		now := s.Nodes[i]
-		if n.kind == kindTool || now.State != NodeDone && now.State != NodeFailed {
-			continue
+		if now := s.Nodes[i]; n.kind != kindTool {
+			add(CapabilityRun{p.defs[n.task.Tool].ID, n.path, now.State, now.ErrorKind, now.DurationMS})
 		}
-		def := p.defs[n.task.Tool]
-		r := CapabilityRun{ID: def.ID, Path: n.path, DurationMS: now.DurationMS}
-		outcome(&r, now.State, now.ErrorKind)
-		all = append(all, r)
 	}
 	return all
 }

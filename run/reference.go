@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"waymark/catalog"
 )
 
 // A reference says where a value comes from:
@@ -146,25 +148,25 @@ func follow(v json.RawMessage, path []step) (_ json.RawMessage, ok bool) {
 
 // followSchema goes a path into a schema. A problem is a part that cannot be there; doubt one that is not
 // listed, but not forbidden.
-func followSchema(s schema, path []step) (at schema, problem, doubt string) {
+func followSchema(s catalog.Schema, path []step) (at catalog.Schema, problem, doubt string) {
 	where := ""
 	for _, p := range path {
-		t := s.kinds()
+		t := s.Types()
 		if p.index >= 0 {
-			if t&isList == 0 {
-				return schema{}, fmt.Sprintf("%s is %s, no list", orWhole(where), t), doubt
+			if t&catalog.ListType == 0 {
+				return catalog.Schema{}, fmt.Sprintf("%s is %s, no list", orWhole(where), t), doubt
 			}
-			s = s.element(p.index)
+			s = s.Element(p.index)
 		} else {
-			if t&isObject == 0 {
-				return schema{}, fmt.Sprintf("%s is %s and has no %q", orWhole(where), t, p.name), doubt
+			if t&catalog.ObjectType == 0 {
+				return catalog.Schema{}, fmt.Sprintf("%s is %s and has no %q", orWhole(where), t, p.name), doubt
 			}
-			next, f := s.member(p.name)
+			next, f := s.Member(p.name)
 			switch {
-			case f == no:
-				return schema{}, fmt.Sprintf("%s has no %q; it has %s", orWhole(where), p.name, list(s.names())), doubt
-			case f == unlisted && doubt == "":
-				doubt = fmt.Sprintf("%s lists no %q; it lists %s", orWhole(where), p.name, list(s.names()))
+			case f == catalog.Absent:
+				return catalog.Schema{}, fmt.Sprintf("%s has no %q; it has %s", orWhole(where), p.name, list(s.Names())), doubt
+			case f == catalog.Unlisted && doubt == "":
+				doubt = fmt.Sprintf("%s lists no %q; it lists %s", orWhole(where), p.name, list(s.Names()))
 			}
 			s = next
 		}

@@ -265,7 +265,7 @@ func FuzzReference(f *testing.F) {
 		r, err := parseReference(text, func(id string) (int, bool) { return 0, id == "t1" })
 		if err == nil {
 			follow(json.RawMessage(`{"items":[{"id":1}]}`), r.path)
-			followSchema(readSchema(json.RawMessage(`{"properties":{"items":{"items":{"$ref":"#"}}}}`)), r.path)
+			followSchema(catalog.ReadSchema(json.RawMessage(`{"properties":{"items":{"items":{"$ref":"#"}}}}`)), r.path)
 		}
 	})
 }

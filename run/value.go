@@ -142,32 +142,23 @@ func (v *value) eval(in scopeValues) (out json.RawMessage, missing *missingError
 		out, err = v.expr.value(in.environment(v.expr))
 		return out, nil, err
 	case v.members != nil:
-		b := []byte{'{'}
-		for i, name := range slices.Sorted(maps.Keys(v.members)) {
-			m, err := v.members[name].evalInner(in)
-			if err != nil {
+		all := make(map[string]json.RawMessage, len(v.members))
+		for _, name := range slices.Sorted(maps.Keys(v.members)) {
+			if all[name], err = v.members[name].evalInner(in); err != nil {
 				return nil, nil, err
 			}
-			if i > 0 {
-				b = append(b, ',')
-			}
-			key, _ := json.Marshal(name) // a string: cannot fail
-			b = append(append(append(b, key...), ':'), m...)
 		}
-		return append(b, '}'), nil, nil
+		out, err = json.Marshal(all)
+		return out, nil, err
 	case v.list != nil:
-		b := []byte{'['}
+		all := make([]json.RawMessage, len(v.list))
 		for i, e := range v.list {
-			m, err := e.evalInner(in)
-			if err != nil {
+			if all[i], err = e.evalInner(in); err != nil {
 				return nil, nil, err
 			}
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = append(b, m...)
 		}
-		return append(b, ']'), nil, nil
+		out, err = json.Marshal(all)
+		return out, nil, err
 	}
 	return v.literal, nil, nil
 }

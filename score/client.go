@@ -162,7 +162,7 @@ func (l *limited) converse(ctx context.Context, q Question) Judgement {
 		return first
 	}
 	second := l.send(ctx, q, append(messages,
-		openai.ChatCompletionMessage{Role: openai.ChatMessageRoleAssistant, Content: cut(first.Reply, maxFenced)},
+		openai.ChatCompletionMessage{Role: openai.ChatMessageRoleAssistant, Content: Cut(first.Reply, maxFenced)},
 		openai.ChatCompletionMessage{Role: openai.ChatMessageRoleUser,
 			Content: "That is not in the form asked for: " + first.Detail + ". Answer again with the JSON object alone."}))
 	second.Attempts += first.Attempts

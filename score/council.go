@@ -104,13 +104,11 @@ const (
 
 // A CouncilResult is the ranking of a [CouncilInput]. Numbers are not rounded; null is unknown.
 type CouncilResult struct {
-	Rubric     RubricUsed       `json:"rubric"`
-	Ranking    []RankedAnswer   `json:"ranking"` // the best first
-	SafetyGate SafetyGate       `json:"safety_gate"`
-	Reviews    []ReadReview     `json:"reviews"`    // in the order of the input
-	Mismatches []TotalMismatch  `json:"mismatches"` // reported totals that differ from the computed ones
-	Holistic   *HolisticRanking `json:"holistic"`   // null if no review has a holistic score
-	Metrics    CouncilMetrics   `json:"metrics"`
+	Rubric     RubricUsed      `json:"rubric"`
+	Ranking    []RankedAnswer  `json:"ranking"` // the best first
+	SafetyGate SafetyGate      `json:"safety_gate"`
+	Reviews    []ReadReview    `json:"reviews"`    // in the order of the input
+	Mismatches []TotalMismatch `json:"mismatches"` // reported totals that differ from the computed ones
 }
 
 // RubricUsed names the rubric with its weights and ceilings.

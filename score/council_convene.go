@@ -32,7 +32,6 @@ type CouncilRequest struct {
 type CouncilJudge struct {
 	Models      []string `json:"models,omitempty" doc:"Models that answer, and review if reviewers is absent; default all configured models."`
 	Reviewers   []string `json:"reviewers,omitempty" doc:"Models that review; default the models that answer."`
-	Holistic    bool     `json:"holistic,omitempty" doc:"Ask also for one holistic score of each answer, for comparison."`
 	MaxRequests int      `json:"max_requests,omitempty" minimum:"0" doc:"Maximum number of requests to each model for its answer, and again for its review; 0 is unlimited."`
 	MaxTokens   int      `json:"max_tokens,omitempty" minimum:"0" doc:"Maximum number of tokens of each model for its answer, and again for its review; 0 is unlimited."`
 }
@@ -147,7 +146,7 @@ func (c *council) answer(ctx context.Context, models []string) error {
 		if j.Outcome == Answered && json.Unmarshal(j.JSON, &reply) == nil {
 			text = reply.Answer
 		}
-		if text = cut(strings.TrimSpace(text), min(maxText, maxTexts/len(models))); text != "" {
+		if text = Cut(strings.TrimSpace(text), min(maxText, maxTexts/len(models))); text != "" {
 			c.in.Responses = append(c.in.Responses, Response{ID: models[i], Author: models[i], Text: text})
 		}
 	}
@@ -163,12 +162,12 @@ func (c *council) review(ctx context.Context, r *Rubric, field string, models []
 	for i, name := range models {
 		ballots[i] = newBallot(c.in.Options.Seed, name, c.in.Responses)
 		if len(ballots[i].labels) > 0 {
-			questions[i] = reviewQuestion(r, c.in.Question, ballots[i], c.options.Holistic)
+			questions[i] = reviewQuestion(r, c.in.Question, ballots[i])
 		}
 	}
 	replies, err := c.ask(ctx, field, models, questions)
 	for i, j := range replies {
-		if raw := cut(said(j), maxRaw); raw != "" {
+		if raw := Cut(said(j), maxRaw); raw != "" {
 			c.in.Reviews = append(c.in.Reviews, Review{Reviewer: models[i], Labels: ballots[i].ids(), Raw: raw})
 		}
 	}

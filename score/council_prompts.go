@@ -27,10 +27,10 @@ func answerQuestion(member, question string) *Question {
 	}
 }
 
-// reviewQuestion shows a ballot and asks for scores by the rubric, and with holistic also for one number for each answer.
+// reviewQuestion shows a ballot and asks for scores by the rubric.
 // Weights, ceilings and totals are not shown: a reviewer who knows them scores towards a total. Accepted is a review in
 // which every answer has all scores or an overall one.
-func reviewQuestion(r *Rubric, question string, b ballot, holistic bool) *Question {
+func reviewQuestion(r *Rubric, question string, b ballot) *Question {
 	number := object{"type": "number", "minimum": 1, "maximum": 10}
 	scores := object{"notes": object{"type": "string"}, "correct_refusal": object{"type": "boolean"}}
 	for _, d := range r.Names() {
@@ -43,14 +43,9 @@ func reviewQuestion(r *Rubric, question string, b ballot, holistic bool) *Questi
 		"evaluations": ObjectSchema(b.each(evaluation)),
 		"ranking":     object{"type": "array", "items": object{"type": "string", "enum": b.labels}},
 	}
-	system := reviewSystem(r)
-	if holistic {
-		review["scores"] = ObjectSchema(b.each(number))
-		system += "In scores give each answer one number from 1, useless, to 10, as good as an answer can be, all things considered.\n"
-	}
 	return &Question{
 		ID:     "review/" + b.reviewer,
-		System: system + "\n" + DataRule,
+		System: reviewSystem(r) + "\n" + DataRule,
 		User:   b.shown(question),
 		Name:   "review",
 		Schema: must(json.Marshal(ObjectSchema(review))),

@@ -101,7 +101,7 @@ func (v *vote) zScores() map[string]float64 {
 	for id, m := range v.marks {
 		z[id] = 0
 		if deviation := math.Sqrt(float(variance(x))); deviation >= .001 {
-			z[id] = float(new(big.Rat).Sub(m.score, mean(x))) / deviation
+			z[id] = float(new(big.Rat).Sub(m.score, Average(x))) / deviation
 		}
 	}
 	return z
@@ -153,7 +153,7 @@ func (p *panel) standing(id string) standing {
 			dimensions[name] = append(dimensions[name], d.Rat())
 		}
 	}
-	s.score, s.uncapped, s.borda = mean(scores), mean(uncapped), mean(borda)
+	s.score, s.uncapped, s.borda = Average(scores), Average(uncapped), Average(borda)
 	if bound := p.in.Options.SafetyScoreCap.Rat(); s.SafetyFailed && compare(s.score, bound) > 0 {
 		s.score = bound
 	}
@@ -162,7 +162,7 @@ func (p *panel) standing(id string) standing {
 		s.Z = new(numeric.Sum(z) / float64(len(z)))
 	}
 	for name, x := range dimensions {
-		spread := Spread{Mean: float(mean(x)), Reviews: len(x)}
+		spread := Spread{Mean: float(Average(x)), Reviews: len(x)}
 		if len(x) > 1 {
 			spread.Variance = known(variance(x))
 		}
@@ -205,7 +205,6 @@ func ScoreCouncil(in CouncilInput) (CouncilResult, error) {
 		Rubric:     RubricUsed{p.def.ID, map[string]Decimal{}, p.def.Ceilings},
 		SafetyGate: SafetyGate{in.Options.gated(), in.Options.SafetyScoreCap, []FailedAnswer{}},
 		Mismatches: []TotalMismatch{},
-		Holistic:   p.holistic(standings[0].ID),
 	}
 	for _, d := range p.def.Dimensions {
 		res.Rubric.Weights[d.Name] = d.Weight
@@ -232,7 +231,6 @@ func ScoreCouncil(in CouncilInput) (CouncilResult, error) {
 			append([]string{}, v.own...), append([]string{}, v.problems...)})
 		res.Mismatches = append(res.Mismatches, v.totals...)
 	}
-	res.Metrics = p.metrics(res.Ranking)
 	return res, nil
 }
 
@@ -249,8 +247,8 @@ func compare(a, b *big.Rat) int {
 	return 0
 }
 
-// mean is nil for no numbers.
-func mean(x []*big.Rat) *big.Rat {
+// Average is nil for no numbers.
+func Average(x []*big.Rat) *big.Rat {
 	if len(x) == 0 {
 		return nil
 	}
@@ -263,13 +261,13 @@ func mean(x []*big.Rat) *big.Rat {
 
 // variance is the population variance.
 func variance(x []*big.Rat) *big.Rat {
-	m := mean(x)
+	m := Average(x)
 	squares := make([]*big.Rat, len(x))
 	for i, v := range x {
 		d := new(big.Rat).Sub(v, m)
 		squares[i] = d.Mul(d, d)
 	}
-	return mean(squares)
+	return Average(squares)
 }
 
 func float(x *big.Rat) float64 {

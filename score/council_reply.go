@@ -1,8 +1,6 @@
 package score
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
@@ -36,10 +34,7 @@ func ParseReply(raw string) Reply {
 	raw = strings.ToValidUTF8(raw, "\uFFFD")
 	objects := Objects(raw)
 	for _, text := range slices.Backward(objects) {
-		dec := json.NewDecoder(bytes.NewReader(text))
-		dec.UseNumber()
-		var outer object
-		_ = dec.Decode(&outer) // it is an object
+		outer, _ := decodeObject(text) // it is an object
 		if r, ok := review(outer); ok {
 			return r
 		}

@@ -19,7 +19,6 @@ type vote struct {
 	status    ReviewStatus
 	marks     map[string]mark // what is counted
 	declared  []string        // order, the best first
-	holistic  map[string]Decimal
 	own       []string
 	problems  problems
 	totals    []TotalMismatch
@@ -152,17 +151,15 @@ func (p *panel) decide(v *vote, r *Reply, evaluations map[string]*Evaluation, sc
 		v.status, v.declared = Abstained, nil
 		return
 	}
-	v.holistic = map[string]Decimal{}
+	overall := map[string]Decimal{}
 	for id, e := range evaluations {
 		if e.Overall != nil {
-			v.holistic[id] = *e.Overall
+			overall[id] = *e.Overall
 		}
 	}
-	numbers := scores
-	if len(v.holistic) == len(evaluations) && len(evaluations) > 0 {
-		numbers = maps.Clone(v.holistic)
+	if len(overall) == len(evaluations) && len(evaluations) > 0 {
+		scores = overall
 	}
-	maps.Copy(v.holistic, scores)
 	v.marks = map[string]mark{}
 	missing := ""
 	for _, id := range slices.Sorted(maps.Keys(evaluations)) {
@@ -174,8 +171,8 @@ func (p *panel) decide(v *vote, r *Reply, evaluations map[string]*Evaluation, sc
 	case len(evaluations) > 0 && missing == "":
 		v.status = ByRubric
 		return
-	case len(numbers) > 0:
-		v.status, v.marks = Holistic, p.bounded(numbers, evaluations)
+	case len(scores) > 0:
+		v.status, v.marks = Holistic, p.bounded(scores, evaluations)
 	case len(evaluations) > 0:
 		v.status, v.marks = Unreadable, nil
 	case len(v.declared) > 0:

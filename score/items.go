@@ -365,7 +365,7 @@ func (a Answer) Entries() []Entry {
 		e.Composite = new(r.Composite.Float())
 		for name, d := range r.Dimensions {
 			e.Scores[name] = d.Score.Float()
-			if why := cut(d.Rationale, longestReason); why != "" {
+			if why := Cut(d.Rationale, longestReason); why != "" {
 				e.Rationale[name] = why
 			}
 		}

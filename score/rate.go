@@ -1,7 +1,6 @@
 package score
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -32,7 +31,7 @@ func Fence(label, text string) string {
 	sum := sha256.Sum256([]byte(text))
 	mark := hex.EncodeToString(sum[:6])
 	text = strings.Map(visible, strings.ToValidUTF8(text, "\uFFFD"))
-	kept, note := cut(text, maxFenced), ""
+	kept, note := Cut(text, maxFenced), ""
 	if n := len(text) - len(kept); n > 0 {
 		note = fmt.Sprintf(" cut=\"%d bytes left out\"", n)
 	}
@@ -101,10 +100,8 @@ func ObjectSchema(properties map[string]any) map[string]any {
 // as strings, a score without the object around it or without an explanation, other members, and an envelope such as
 // {"scores": {…}}. A missing or impossible score is an error.
 func (it *item) fill(r *Rubric, reply json.RawMessage) error {
-	var object map[string]any
-	dec := json.NewDecoder(bytes.NewReader(reply))
-	dec.UseNumber()
-	if err := dec.Decode(&object); err != nil {
+	object, err := decodeObject(reply)
+	if err != nil {
 		return err
 	}
 	first := it.rating(r, object)

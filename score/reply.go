@@ -1,6 +1,7 @@
 package score
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -155,6 +156,14 @@ func (q Question) read(text string) (json.RawMessage, error) {
 	return nil, cmp.Or(first, errors.New("the reply has no JSON object"))
 }
 
+// decodeObject decodes an object without rounding its numbers.
+func decodeObject(text json.RawMessage) (object map[string]any, err error) {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	err = dec.Decode(&object)
+	return object, err
+}
+
 // Fold returns a name in lower case without word separators: connectionValidity, connection_validity and
 // "Connection Validity" are equal.
 func Fold(name string) string {
@@ -167,9 +176,9 @@ var refusals = []string{"i can't", "i cannot", "i can not", "i won't", "i will n
 
 // isRefusal reports whether a reply declines in its first 300 bytes.
 func isRefusal(text string) bool {
-	head := cut(strings.ToLower(strings.ReplaceAll(text, "’", "'")), 300)
+	head := Cut(strings.ToLower(strings.ReplaceAll(text, "’", "'")), 300)
 	return slices.ContainsFunc(refusals, func(r string) bool { return strings.Contains(head, r) })
 }
 
-// cut shortens a text to at most n bytes of valid UTF-8.
-func cut(text string, n int) string { return strings.ToValidUTF8(text[:min(len(text), n)], "") }
+// Cut shortens a text to at most n bytes of valid UTF-8.
+func Cut(text string, n int) string { return strings.ToValidUTF8(text[:min(len(text), n)], "") }

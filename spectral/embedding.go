@@ -149,10 +149,4 @@ func canonicalBoth(rows, cols []int32) int {
 	return k
 }
 
-func unlabelled(n int) []int32 {
-	label := make([]int32, n)
-	for i := range label {
-		label[i] = -1
-	}
-	return label
-}
+func unlabelled(n int) []int32 { return slices.Repeat([]int32{-1}, n) }

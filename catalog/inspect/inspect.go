@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -60,22 +61,12 @@ func OfCapability(c *catalog.Capability) *Entry {
 	}
 	for _, t := range c.Tasks {
 		e.Labels = append(e.Labels, t.ID, t.Tool, t.When)
-		for _, name := range slices.Sorted(mapKeys(t.Arguments)) {
+		for _, name := range slices.Sorted(maps.Keys(t.Arguments)) {
 			e.Labels = append(e.Labels, name)
 			e.Data = append(e.Data, t.Arguments[name])
 		}
 	}
 	return e
-}
-
-func mapKeys(m map[string]json.RawMessage) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
-	}
 }
 
 // check is one row of the table: find returns what it found, or nothing.

@@ -14,10 +14,7 @@ import (
 
 // commanding are forms in which published attacks on tool descriptions address the model. A text without a word of each
 // list, in lower case, cannot match, and is not looked at further: that is most texts.
-var commanding = []struct {
-	first, second []string
-	form          *regexp.Regexp
-}{
+var commanding = []command{
 	{[]string{"<"}, []string{">"}, regexp.MustCompile(`(?i)<\s*/?\s*(important|system|instructions?|assistant|secret|hidden|admin|user|prompt)\b[^>]*>`)},
 	{[]string{"[inst", "[/inst", "[system", "[/system", "<|", "<<sys"}, nil, regexp.MustCompile(`(?i)\[/?(inst|system)\]|<\|[a-z_]+\|>|<<sys>>`)},
 	{[]string{"ignore", "disregard", "forget", "override"}, []string{"instruction", "prompt", "rule", "message", "tool"},
@@ -29,6 +26,11 @@ var commanding = []struct {
 		regexp.MustCompile(`(?i)\b(before|after|instead of)\b.{0,30}\b(using|calling|any)\b.{0,20}\b(other|any|this)\b.{0,10}\btools?\b.{0,60}\b(must|always|first)\b`)},
 	{[]string{".ssh", ".aws", ".cursor", ".claude", ".netrc", "id_rsa", "id_ed25519"}, nil,
 		regexp.MustCompile(`(?i)(~|\$home|/home/[a-z]+|/root)?/?\.(ssh/|aws/credentials|cursor/mcp\.json|claude\.json|netrc)|\bid_(rsa|ed25519)\b`)},
+}
+
+type command struct {
+	first, second []string
+	form          *regexp.Regexp
 }
 
 func instruction(e *Entry, _ *Catalog) string {
@@ -70,12 +72,9 @@ func shows(c rune) rune {
 // commands reports that a text in lower case has one of the forms.
 func commands(t string) bool {
 	has := func(w string) bool { return strings.Contains(t, w) }
-	for _, p := range commanding {
-		if slices.ContainsFunc(p.first, has) && (p.second == nil || slices.ContainsFunc(p.second, has)) && p.form.MatchString(t) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(commanding, func(c command) bool {
+		return slices.ContainsFunc(c.first, has) && (c.second == nil || slices.ContainsFunc(c.second, has)) && c.form.MatchString(t)
+	})
 }
 
 // Catalog is what an entry is compared with: the names of all tools, and how ids look.

@@ -85,19 +85,18 @@ func (w *Writer) Texts(list []string) {
 }
 
 // Floats writes numbers bit for bit.
-func (w *Writer) Floats(list []float64) {
-	w.Uint(uint64(len(list)))
-	for _, x := range list {
-		w.Bytes = binary.LittleEndian.AppendUint64(w.Bytes, math.Float64bits(x))
-		w.spill()
-	}
-}
+func (w *Writer) Floats(list []float64) { fixed(w, list) }
 
 // Singles writes numbers bit for bit.
-func (w *Writer) Singles(list []float32) {
+func (w *Writer) Singles(list []float32) { fixed(w, list) }
+
+// Longs writes numbers of eight bytes each.
+func (w *Writer) Longs(list []uint64) { fixed(w, list) }
+
+func fixed[T any](w *Writer, list []T) {
 	w.Uint(uint64(len(list)))
-	for _, x := range list {
-		w.Bytes = binary.LittleEndian.AppendUint32(w.Bytes, math.Float32bits(x))
+	for part := range slices.Chunk(list, piece/8) {
+		w.Bytes, _ = binary.Append(w.Bytes, binary.LittleEndian, part) // numbers have a fixed size
 		w.spill()
 	}
 }
@@ -166,15 +165,6 @@ func (w *Writer) Ints(list []int32) {
 	for _, x := range list {
 		w.Bytes = binary.AppendVarint(w.Bytes, int64(x)-int64(before))
 		before = x
-		w.spill()
-	}
-}
-
-// Longs writes numbers of eight bytes each.
-func (w *Writer) Longs(list []uint64) {
-	w.Uint(uint64(len(list)))
-	for _, x := range list {
-		w.Bytes = binary.LittleEndian.AppendUint64(w.Bytes, x)
 		w.spill()
 	}
 }
@@ -304,14 +294,10 @@ func (r *Reader) Texts() []string {
 }
 
 // Floats reads what [Writer.Floats] wrote.
-func (r *Reader) Floats() []float64 {
-	return list(r, 8, func(b []byte) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b)) })
-}
+func (r *Reader) Floats() []float64 { return list[float64](r, 8) }
 
 // Singles reads what [Writer.Singles] wrote.
-func (r *Reader) Singles() []float32 {
-	return list(r, 4, func(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) })
-}
+func (r *Reader) Singles() []float32 { return list[float32](r, 4) }
 
 // Codes reads what [Writer.Codes] wrote.
 func (r *Reader) Codes() []float32 {
@@ -355,19 +341,17 @@ func (r *Reader) Ints() []int32 {
 }
 
 // Longs reads what [Writer.Longs] wrote.
-func (r *Reader) Longs() []uint64 { return list(r, 8, binary.LittleEndian.Uint64) }
+func (r *Reader) Longs() []uint64 { return list[uint64](r, 8) }
 
 // list allocates only after take has found all the bytes: a damaged length cannot ask for more memory than
 // there is data.
-func list[T any](r *Reader, size int, value func([]byte) T) []T {
+func list[T any](r *Reader, size int) []T {
 	n := r.Len(size)
 	b := r.take(uint64(n * size))
 	if n == 0 || b == nil {
 		return nil
 	}
 	values := make([]T, n)
-	for i := range values {
-		values[i] = value(b[i*size:])
-	}
+	_, _ = binary.Decode(b, binary.LittleEndian, values) // b has their size
 	return values
 }

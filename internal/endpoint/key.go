@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
-	"unicode/utf8"
 
 	"waymark/internal/redact"
 )
@@ -59,15 +58,7 @@ func (k Key) Summary(err error) string {
 }
 
 // Cut shortens text to at most n bytes without splitting a character.
-func Cut(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n]
-}
+func Cut(text string, n int) string { return strings.ToValidUTF8(text[:min(len(text), n)], "") }
 
 // CheckBaseURL reports what is wrong with the base URL of an endpoint: scheme, host and a version path,
 // and nothing that a secret could hide in.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -110,10 +111,6 @@ func allowed(a netip.Addr, private bool) bool {
 	if a == netip.MustParseAddr("fd00:ec2::254") || a == netip.MustParseAddr("168.63.129.16") {
 		return false
 	}
-	for _, p := range reserved {
-		if p.Contains(a) {
-			return false
-		}
-	}
-	return private || !a.IsPrivate()
+	within := func(p netip.Prefix) bool { return p.Contains(a) }
+	return !slices.ContainsFunc(reserved, within) && (private || !a.IsPrivate())
 }

@@ -5,6 +5,7 @@ package redact
 import (
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -49,7 +50,7 @@ func Text(text string) string {
 		if lower == "" {
 			lower = strings.ToLower(text)
 		}
-		if !containsAny(lower, p.hints) {
+		if !p.hinted(lower) {
 			continue
 		}
 		if masked := p.mask(text); masked != text {
@@ -79,7 +80,7 @@ func Cut(text string, limit int, cut func(text string, limit int) string) string
 func secretAt(text string, place int) (from, to int) {
 	lower := strings.ToLower(text)
 	for _, p := range patterns {
-		if !containsAny(lower, p.hints) {
+		if !p.hinted(lower) {
 			continue
 		}
 		for _, m := range p.matches(text) {
@@ -104,14 +105,9 @@ func (p *pattern) matches(text string) (all []match) {
 	return all
 }
 
-// containsAny is the cheap test before a regular expression: most texts have no hint of a secret.
-func containsAny(text string, parts []string) bool {
-	for _, part := range parts {
-		if strings.Contains(text, part) {
-			return true
-		}
-	}
-	return false
+// hinted is the cheap test before a regular expression: most texts have no hint of a secret.
+func (p *pattern) hinted(lower string) bool {
+	return slices.ContainsFunc(p.hints, func(hint string) bool { return strings.Contains(lower, hint) })
 }
 
 // mask replaces the last group of each match, which is the secret, and keeps what names it. Text that is

@@ -291,14 +291,11 @@ func (ds deltas) incomplete() []Gate {
 
 // mean is the mean of a value, nil if there are no deltas.
 func (ds deltas) mean(value func(*Delta) *big.Rat) *big.Rat {
-	if len(ds) == 0 {
-		return nil
-	}
-	sum := new(big.Rat)
+	var all []*big.Rat
 	for _, d := range ds {
-		sum.Add(sum, value(d))
+		all = append(all, value(d))
 	}
-	return sum.Quo(sum, big.NewRat(int64(len(ds)), 1))
+	return score.Average(all)
 }
 
 func composite(d *Delta) *big.Rat { return d.Composite.Rat() }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"waymark/score"
 )
 
 // empty is the result of an easy question.
@@ -172,10 +174,7 @@ func synthesis(question string, res Result) string {
 func quote(text string) string {
 	line := strings.Join(strings.Fields(text), " ")
 	if len(line) > maxQuoted {
-		line = cut(line, maxQuoted) + " …"
+		line = score.Cut(line, maxQuoted) + " …"
 	}
 	return strconv.Quote(line)
 }
-
-// cut shortens a text to at most n bytes, between two characters.
-func cut(text string, n int) string { return strings.ToValidUTF8(text[:min(len(text), n)], "") }

@@ -140,7 +140,7 @@ func (r Request) finder(caller run.Caller) (finder, error) {
 	var all []Snippet
 	seen := map[string]bool{}
 	for i, d := range r.Documents {
-		d.Source = cut(cmp.Or(d.Source, d.ID), maxSource)
+		d.Source = score.Cut(cmp.Or(d.Source, d.ID), maxSource)
 		if seen[d.ID] || score.CheckName("", d.ID, maxID-8) != nil {
 			d.ID = fmt.Sprint("d", i+1)
 		}
@@ -239,7 +239,7 @@ const longestPassage = 1200
 func passages(doc Document) (all []Snippet) {
 	for paragraph := range strings.SplitSeq(strings.ReplaceAll(doc.Text, "\r\n", "\n"), "\n\n") {
 		for rest := strings.Join(strings.Fields(paragraph), " "); rest != ""; {
-			text := cut(rest, longestPassage)
+			text := score.Cut(rest, longestPassage)
 			if i := strings.LastIndex(text, " "); len(text) < len(rest) && i > 0 {
 				text = text[:i]
 			}
@@ -311,7 +311,7 @@ func snippet(title, text, source string) Snippet {
 	if title != "" && text != "" {
 		text = title + ". " + text
 	}
-	text, source = cut(strings.TrimSpace(text), maxSnippet), cut(source, maxSource)
+	text, source = score.Cut(strings.TrimSpace(text), maxSnippet), score.Cut(source, maxSource)
 	sum := sha256.Sum256([]byte(source + "\x00" + text))
 	return Snippet{"s" + hex.EncodeToString(sum[:6]), text, source}
 }

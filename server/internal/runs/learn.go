@@ -21,9 +21,6 @@ func (r *Runs) learn(ctx context.Context, a request.Access, s run.Status, p *run
 	}
 	var episodes []episodic.Episode
 	for _, done := range p.CapabilityRuns(s) {
-		if done.Outcome == "" {
-			continue
-		}
 		outcome := episodic.Success
 		if done.Outcome == run.NodeFailed {
 			outcome = episodic.Failure
