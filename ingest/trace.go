@@ -30,7 +30,6 @@ type traces struct {
 	resolver *catalog.Resolver
 	digests  *episodic.DigestKey
 	begun    map[string]bool // first calls of episodes, over all files: a resumed session repeats them
-	asked    map[string]bool // with Options.Asks: ids of the questions that were counted; nil: none are
 	emit     func(Item)
 	threads  map[string]*thread
 	order    []*thread // by first line
@@ -39,9 +38,6 @@ type traces struct {
 
 func (in *input) traces(format string) *traces {
 	t := &traces{format: format, resolver: in.opts.Resolver, digests: in.opts.Digests, begun: map[string]bool{}}
-	if in.opts.Asks {
-		t.asked = map[string]bool{}
-	}
 	if t.resolver == nil {
 		t.resolver = catalog.NewResolver(nil, catalog.Aliases{})
 	}
@@ -150,8 +146,7 @@ type step struct {
 	line    int
 	turn    string
 	intent  string
-	named   map[string]bool // of a question to Waymark: the ids in the answer
-	problem error           // with the name of its tool
+	problem error // with the name of its tool
 }
 
 // call is one call as a recorder saw it.
@@ -226,9 +221,6 @@ func (t *traces) step(c call) step {
 
 func (s *step) settle(r result, digests *episodic.DigestKey) {
 	s.Ended, s.Void = true, s.Void || r.void
-	if toolcall.IsQuestion(s.Tool) && len(r.value) > 0 && s.named == nil {
-		s.named = namedIn(r.value)
-	}
 	if r.tool != "" {
 		s.Tool, s.Void = r.tool, s.Void || toolcall.IsOwn(r.tool)
 	}
@@ -259,14 +251,10 @@ func (s *step) failed(kind string) {
 // flush cuts what happened since the last request into episodes and hands them on.
 func (th *thread) flush() {
 	var open *cut
-	questions := asks{t: th.t}
 	for _, ev := range th.events {
 		s := &th.steps[ev.step]
 		switch {
 		case s.Void:
-			if ev.ends && th.t.asked != nil {
-				questions.answered(s, s.name(th))
-			}
 		case ev.ends:
 			th.rule.End(th.session, s.name(th), ev.at)
 		default:
@@ -276,7 +264,6 @@ func (th *thread) flush() {
 				open = &cut{first: s, episode: episodic.Episode{ID: p.Episode, Intent: p.Intent, Time: p.Time, Session: p.Session}}
 			}
 			s.Group = p.Group
-			questions.called(s.Tool)
 			open.add(s)
 			if !s.Ended {
 				th.rule.End(th.session, s.name(th), s.Started)
@@ -284,7 +271,6 @@ func (th *thread) flush() {
 		}
 	}
 	open.close(th)
-	questions.close()
 	th.line, th.steps, th.events = 0, nil, nil
 	clear(th.calls)
 }
