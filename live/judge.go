@@ -75,7 +75,7 @@ func (e *Engine) trial(ctx context.Context, built, judged, head uint64) (t evalu
 			changed = changed || v.seq > built
 		default:
 			ep := grows.take(v.value)
-			if x, ok := v.value.(*continued); ok { // what is appended from here on belongs to an episode above
+			if x, ok := v.value.(*opened); ok { // what is appended from here on belongs to an episode above
 				if i, ok := at[x.ID]; ok {
 					past[i] = &grows[x.ID].Episode
 				}
