@@ -200,7 +200,7 @@ func (e *Engine) ModelNamed(ctx context.Context, name string) (*suggest.Model, e
 		}
 	}
 	for h := range e.snapshots(ctx) {
-		version, built := h.version(), e.timeBuilt(ctx, h.built.seq)
+		version, built := h.version(), e.timeOf(ctx, builtRow, h.built.seq)
 		if name == version || name == "previous" && h.built.seq < now.built || builtBy(name, built) {
 			return h.model(built)
 		}
