@@ -287,34 +287,13 @@ func changedParts(was []byte, t *catalog.Tool) (parts []string) {
 	return parts
 }
 
-// RemoveTool takes a tool out of the catalog; false if it is not in it. The caller may approve tools: what comes under
-// this id later is new.
-func (e *Engine) RemoveTool(ctx context.Context, id string) (bool, error) {
-	return e.remove(ctx, kindTool, id, true)
-}
-
-// WithdrawTool is [Engine.RemoveTool] for somebody who may not approve tools: what comes under this id later is held
-// against what was approved.
-func (e *Engine) WithdrawTool(ctx context.Context, id string) (bool, error) {
-	return e.remove(ctx, kindTool, id, false)
-}
-
-// RemoveCapability takes a capability out of the catalog, as [Engine.RemoveTool] does a tool.
-func (e *Engine) RemoveCapability(ctx context.Context, id string) (bool, error) {
-	return e.remove(ctx, kindCapability, id, true)
-}
-
-// WithdrawCapability is [Engine.RemoveCapability] for somebody who may not approve capabilities: one that was
-// quarantined is so when it comes again.
-func (e *Engine) WithdrawCapability(ctx context.Context, id string) (bool, error) {
-	return e.remove(ctx, kindCapability, id, false)
-}
-
-func (e *Engine) remove(ctx context.Context, kind byte, id string, approved bool) (bool, error) {
+// Remove takes an entry out of the catalog; false if it is not in it. After an [Approver] what comes under this id is new;
+// after others it is held against what was approved, and what was quarantined is so again.
+func (e *Engine) Remove(ctx context.Context, kind catalog.Kind, id string, by Trust) (bool, error) {
 	return e.appendOne(ctx, func(w *writer) (entry, bool, error) {
 		var v any
 		var found bool
-		if kind == kindTool {
+		if kind == catalog.KindTool {
 			v, found = w.state.Tool(id)
 		} else {
 			v, found = w.state.Capability(id)
@@ -325,14 +304,14 @@ func (e *Engine) remove(ctx context.Context, kind byte, id string, approved bool
 		w.known = nil
 		err := e.quarantine.sync(w.life.ctx)
 		var rows []storage.Change
-		if approved {
+		if by == Approver {
 			rows = w.vouched(id)
 		}
 		row, known := w.quarantined(id)
-		if held := known && !row.Removed; err == nil && !approved && (held || kind == kindTool) {
+		if held := known && !row.Removed; err == nil && by < Approver && (held || kind == catalog.KindTool) {
 			if !held { // before it is gone
 				row = Quarantined{ID: id, Kind: catalog.KindTool, Since: e.opts.Now().UTC()}
-				row.Was, _, err = w.currently(kind, id, func() (any, bool) { return v, true })
+				row.Was, _, err = w.currently(kindTool, id, func() (any, bool) { return v, true })
 			}
 			row.Removed = true
 			if err = cmp.Or(err, e.quarantine.roomFor(id)); err == nil {
