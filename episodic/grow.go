@@ -23,8 +23,8 @@ type Performed struct {
 // is the last. So every step stands after the ones it came after, whatever ended first.
 type Grown struct {
 	Episode
-	Numbers []int // of the steps
-	LastMS  int64 // the last sign of life, after Time
+	Numbers []int `json:"numbers,omitempty"` // of the steps
+	LastMS  int64 `json:"last_ms,omitempty"` // the last sign of life, after Time
 }
 
 // Has reports whether a step is there.

@@ -31,7 +31,7 @@ import (
 //	tool.execution_complete   data {toolCallId, success, result {content}, error {message}}
 func decodeCopilot(in *input, emit func(Item) bool) error {
 	t := in.traces("copilot-cli")
-	return in.eachTrace(t, []string{".jsonl"}, emit, func(string) func(line) {
+	return in.eachDocument(t, emit, func(string) func(int, *document) {
 		c := copilot{traces: t}
 		return c.line
 	})
@@ -53,19 +53,13 @@ var copilotRules = []rule{
 // copilotOther are the beginnings of kinds of events that are known and hold no call.
 var copilotOther = []string{"session.", "assistant.", "tool.execution_p", "tool.user_requested", "hook.", "subagent.", "skill.", "system.", "permission.", "abort"}
 
-func (c *copilot) line(l line) {
-	d, err := newDocument(l)
-	if err != nil {
-		c.drop(l.number, err)
-		return
-	}
+func (c *copilot) line(number int, d *document) {
 	kind, data := d.text("type"), d.at("data")
 	if c.unknown || data == nil {
 		c.skip()
 		return
 	}
-	at, _ := readTime(d.text("timestamp"))
-	th := c.thread(c.session+"\x00"+data.text("parentToolCallId"), c.session)
+	at, th := d.time("timestamp"), c.thread(c.session+"\x00"+data.text("parentToolCallId"), c.session)
 	switch {
 	case kind == "session.start":
 		if version := string(data.value("version")); version != "1" {
@@ -73,19 +67,16 @@ func (c *copilot) line(l line) {
 			if strings.Trim(version, "0123456789.") != "" || len(version) > 8 { // it may be anything
 				version = "of another form"
 			}
-			c.drop(l.number, fmt.Errorf("version %s of the format is not known", cmp.Or(version, "none")))
+			c.drop(number, fmt.Errorf("version %s of the format is not known", cmp.Or(version, "none")))
 		}
 		c.session = data.text("sessionId")
 	case kind == "user.message":
-		th.ask(l.number, strings.TrimSpace(data.text("content")), at)
+		th.ask(number, strings.TrimSpace(data.text("content")), at)
 	case kind == "assistant.message":
 		c.turn = data.text("messageId")
-	case !th.apply(copilotRules, kind, data, call{line: l.number, turn: c.turn, at: at}) &&
+	case !th.apply(copilotRules, kind, data, call{line: number, turn: c.turn, at: at}) &&
 		!slices.ContainsFunc(copilotOther, func(other string) bool { return strings.HasPrefix(kind, other) }):
 		c.skip()
-	}
-	if *d.problem != nil {
-		c.drop(l.number, *d.problem)
 	}
 }
 
@@ -97,9 +88,8 @@ func (c *copilot) line(l line) {
 //	{type: toolResponse, id, toolResult {status: success|error, value, error}}
 func decodeGoose(in *input, emit func(Item) bool) error {
 	t := in.traces("goose")
-	return in.eachTrace(t, []string{".jsonl"}, emit, func(name string) func(line) {
-		session := strings.TrimSuffix(path.Base(name), path.Ext(name))
-		return func(l line) { t.gooseLine(session, l) }
+	return in.eachDocument(t, emit, func(session string) func(int, *document) {
+		return func(number int, d *document) { t.gooseLine(session, number, d) }
 	})
 }
 
@@ -108,29 +98,23 @@ var gooseRules = []rule{
 		failure: []string{"toolResult.error", "toolResult.value"}, value: []string{"toolResult.value"}}).read},
 }
 
-func (t *traces) gooseLine(session string, l line) {
-	d, err := newDocument(l)
-	if err != nil {
-		t.drop(l.number, err)
-		return
-	}
+func (t *traces) gooseLine(session string, number int, d *document) {
 	if d.at("working_dir") != nil {
 		return
 	}
 	blocks, err := d.blocks("content")
 	if err != nil {
-		t.drop(l.number, err)
+		t.drop(number, err)
 		return
 	}
 	if blocks == nil {
 		t.skip()
 		return
 	}
-	seconds, _ := strconv.ParseInt(string(d.value("created")), 10, 64) // no time is an unknown one
-	at := unixTime(seconds * 1000)
+	at := d.unix("created", time.Second)
 	th, calls := t.thread(session, session), false
 	for _, b := range blocks {
-		c := call{line: l.number, turn: strconv.Itoa(l.number), at: at}
+		c := call{line: number, turn: strconv.Itoa(number), at: at}
 		if name := b.text("toolCall.value.name"); name != "" {
 			c.id, c.arguments, c.name = b.text("id"), b.value("toolCall.value.arguments"), name
 			if server, tool, ok := strings.Cut(name, "__"); ok {
@@ -141,20 +125,9 @@ func (t *traces) gooseLine(session string, l line) {
 		}
 		calls = th.apply(gooseRules, b.text("type"), b, c) || calls
 	}
-	if *d.problem != nil {
-		t.drop(l.number, *d.problem)
-	}
 	if intent, ok := prompt(blocks); ok && !calls && d.text("role") == "user" {
-		th.ask(l.number, intent, at)
+		th.ask(number, intent, at)
 	}
-}
-
-// unixTime is the time of milliseconds; 0 is unknown.
-func unixTime(ms int64) time.Time {
-	if ms <= 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(ms).UTC()
 }
 
 // maxSession bounds a session that is one JSON document: it is read whole.
@@ -208,18 +181,16 @@ func decodeGemini(in *input, emit func(Item) bool) error {
 		session := d.text("sessionId")
 		th := t.thread(session, session)
 		for i, m := range all {
-			at, _ := readTime(m.text("timestamp"))
 			switch m.text("type") {
 			case "user":
 				if text, err := m.prose("content"); err == nil && strings.TrimSpace(text) != "" {
-					th.ask(i+1, strings.TrimSpace(text), at)
+					th.ask(i+1, strings.TrimSpace(text), m.time("timestamp"))
 				}
 			case "gemini":
 				calls, _ := m.list("toolCalls")
 				for _, c := range calls {
-					at, _ := readTime(c.text("timestamp"))
 					id := c.text("id")
-					th.call(call{line: i + 1, id: id, name: c.text("name"), arguments: c.value("args"), turn: cmp.Or(m.text("id"), strconv.Itoa(i)), at: at})
+					th.call(call{line: i + 1, id: id, name: c.text("name"), arguments: c.value("args"), turn: cmp.Or(m.text("id"), strconv.Itoa(i)), at: c.time("timestamp")})
 					r := geminiOutcome.read(c)
 					r.void = c.text("status") == "cancelled"
 					th.settle(id, r)
@@ -250,10 +221,9 @@ func decodeCline(in *input, emit func(Item) bool) error {
 				t.drop(i+1, err)
 				continue
 			}
-			ms, _ := strconv.ParseInt(string(m.value("ts")), 10, 64)
-			calls := false
+			at, calls := m.unix("ts", time.Millisecond), false
 			for _, b := range blocks {
-				calls = th.apply(claudeCodeRules, b.text("type"), b, call{line: i + 1, turn: strconv.Itoa(i), at: unixTime(ms)}) || calls
+				calls = th.apply(claudeCodeRules, b.text("type"), b, call{line: i + 1, turn: strconv.Itoa(i), at: at}) || calls
 			}
 			called = called || calls
 			switch m.text("role") {
@@ -261,7 +231,7 @@ func decodeCline(in *input, emit func(Item) bool) error {
 				answers++
 			case "user":
 				if text, ok := prompt(blocks); ok && !calls {
-					th.ask(i+1, cmp.Or(strings.TrimSpace(between(text, "<task>", "</task>")), strings.TrimSpace(between(text, "<feedback>", "</feedback>"))), unixTime(ms))
+					th.ask(i+1, cmp.Or(strings.TrimSpace(between(text, "<task>", "</task>")), strings.TrimSpace(between(text, "<feedback>", "</feedback>"))), at)
 				}
 			default:
 				others++
@@ -320,7 +290,6 @@ func (in *input) openCodeSession(t *traces, root, session string) error {
 			continue
 		}
 		id := cmp.Or(d.text("id"), strings.TrimSuffix(m.Name(), ".json"))
-		ms, _ := strconv.ParseInt(string(d.value("time.created")), 10, 64)
 		parts, err := fs.ReadDir(in.fsys, path.Join(root, "part", path.Base(id)))
 		if err != nil {
 			continue // a message without parts has no folder
@@ -339,7 +308,7 @@ func (in *input) openCodeSession(t *traces, root, session string) error {
 			}
 		}
 		if intent := strings.TrimSpace(strings.Join(texts, "\n")); intent != "" {
-			th.ask(i+1, intent, unixTime(ms))
+			th.ask(i+1, intent, d.unix("time.created", time.Millisecond))
 		}
 	}
 	return nil
@@ -348,15 +317,13 @@ func (in *input) openCodeSession(t *traces, root, session string) error {
 var openCodeOutcome = outcome{failed: []string{"state.status=error"}, worked: []string{"state.status=completed"}, failure: []string{"state.error"}, value: []string{"state.output"}}
 
 func openCodeCall(th *thread, part *document, c call) {
-	start, _ := strconv.ParseInt(string(part.value("state.time.start")), 10, 64)
-	end, _ := strconv.ParseInt(string(part.value("state.time.end")), 10, 64)
-	c.at = unixTime(start)
+	c.at = part.unix("state.time.start", time.Millisecond)
 	if c.id == "" || c.name == "" {
 		return
 	}
 	th.call(c)
 	if r := openCodeOutcome.read(part); r.outcome == episodic.Success || r.outcome == episodic.Failure {
-		r.at = unixTime(end)
+		r.at = part.unix("state.time.end", time.Millisecond)
 		th.settle(c.id, r)
 	}
 }

@@ -2,7 +2,6 @@ package ingest
 
 import (
 	"cmp"
-	"path"
 	"strings"
 )
 
@@ -21,8 +20,8 @@ import (
 // The format is not documented by its maker and changes: what is not understood is passed over.
 func decodeClaudeCode(in *input, emit func(Item) bool) error {
 	t := in.traces("claude-code")
-	return in.eachTrace(t, []string{".jsonl"}, emit, func(name string) func(line) {
-		s := sessions{traces: t, name: strings.TrimSuffix(path.Base(name), path.Ext(name)), sides: map[string]string{}}
+	return in.eachDocument(t, emit, func(name string) func(int, *document) {
+		s := sessions{traces: t, name: name, sides: map[string]string{}}
 		return s.line
 	})
 }
@@ -40,12 +39,7 @@ var claudeCodeRules = []rule{
 		failed: []string{"is_error=true"}, worked: []string{""}, failure: []string{"content"}, value: []string{"content"}}).read},
 }
 
-func (s *sessions) line(l line) {
-	d, err := newDocument(l)
-	if err != nil {
-		s.drop(l.number, err)
-		return
-	}
+func (s *sessions) line(number int, d *document) {
 	kind := d.text("type")
 	if kind != "user" && kind != "assistant" {
 		if !claudeCodeNoise[kind] {
@@ -55,26 +49,23 @@ func (s *sessions) line(l line) {
 	}
 	blocks, err := d.blocks("message.content")
 	if err != nil {
-		s.drop(l.number, err)
+		s.drop(number, err)
 		return
 	}
-	at, _ := readTime(d.text("timestamp")) // a time that cannot be read is unknown
+	at := d.time("timestamp")
 	turn := ""
 	if kind == "assistant" {
 		turn = d.text("message.id", "uuid")
 	}
 	th, calls := s.of(d), false
 	for _, b := range blocks {
-		calls = th.apply(claudeCodeRules, b.text("type"), b, call{line: l.number, turn: turn, at: at}) || calls
-	}
-	if *d.problem != nil {
-		s.drop(l.number, *d.problem)
+		calls = th.apply(claudeCodeRules, b.text("type"), b, call{line: number, turn: turn, at: at}) || calls
 	}
 	if kind == "assistant" || calls || holds(d, []string{"isMeta=true", "isCompactSummary=true"}) {
 		return
 	}
 	if intent, ok := prompt(blocks); ok {
-		th.ask(l.number, intent, at)
+		th.ask(number, intent, at)
 	}
 }
 

@@ -2,7 +2,6 @@ package ingest
 
 import (
 	"encoding/json"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,8 +26,8 @@ import (
 // them had an output are parallel. The format is not documented by its maker and changes.
 func decodeCodex(in *input, emit func(Item) bool) error {
 	t := in.traces("codex")
-	return in.eachTrace(t, []string{".jsonl"}, emit, func(name string) func(line) {
-		c := codex{traces: t, session: strings.TrimSuffix(path.Base(name), path.Ext(name))}
+	return in.eachDocument(t, emit, func(name string) func(int, *document) {
+		c := codex{traces: t, session: name}
 		return c.line
 	})
 }
@@ -55,12 +54,7 @@ var codexOther = strings.Fields(`reasoning agent_message agent_reasoning agent_r
 	patch_apply_begin patch_apply_end web_search_call web_search_begin web_search_end ghost_snapshot background_event
 	plan_update stream_error error warning context_compacted compaction thread_rolled_back`)
 
-func (c *codex) line(l line) {
-	d, err := newDocument(l)
-	if err != nil {
-		c.drop(l.number, err)
-		return
-	}
+func (c *codex) line(number int, d *document) {
 	kind := d.text("type")
 	switch p := d.at("payload"); {
 	case kind == "turn_context", kind == "compacted":
@@ -69,13 +63,9 @@ func (c *codex) line(l line) {
 			c.session = id
 		}
 	case (kind == "response_item" || kind == "event_msg") && p != nil:
-		at, _ := readTime(d.text("timestamp"))
-		c.payload(l.number, p, at)
+		c.payload(number, p, d.time("timestamp"))
 	default:
 		c.skip()
-	}
-	if *d.problem != nil {
-		c.drop(l.number, *d.problem)
 	}
 }
 

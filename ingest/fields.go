@@ -6,8 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -152,6 +155,21 @@ func (d *document) text(names ...string) string {
 		}
 	}
 	return ""
+}
+
+// time reads a moment; one that cannot be read is unknown.
+func (d *document) time(name string) time.Time {
+	at, _ := readTime(d.text(name))
+	return at
+}
+
+// unix is the moment so many units after 1970; unknown if it is not after.
+func (d *document) unix(name string, unit time.Duration) time.Time {
+	n, _ := strconv.ParseInt(string(d.value(name)), 10, 64) // what is no number is unknown
+	if n <= 0 || n > math.MaxInt64/int64(unit) {
+		return time.Time{}
+	}
+	return time.Unix(0, n*int64(unit)).UTC()
 }
 
 func (d *document) value(names ...string) json.RawMessage {

@@ -50,9 +50,6 @@ type Item struct {
 	Respelled []Respelling
 	Unread    bool // File could not be read, which is why it is Dropped
 
-	// With [Options.Asks] a trace also gives these, each alone.
-	Ask *Ask
-
 	// Tally closes the import of a trace; nothing else is set then but File.
 	Tally *Tally
 
@@ -88,9 +85,6 @@ type Options struct {
 
 	// Seen is shared by imports that count as one: an item that another of them has read is a duplicate.
 	Seen Seen
-
-	// Asks requests from traces also the questions put to Waymark.
-	Asks bool
 
 	// Digests is the key of the hashes of the values in arguments and results of traces; without it
 	// nothing of a value comes out.

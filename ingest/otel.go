@@ -109,7 +109,7 @@ func notOTLP(form string, err error) error {
 
 func (s *spans) otel(number int, td *trace.TracesData) {
 	for _, rs := range td.ResourceSpans {
-		resource := otelSpan{attributes: rs.Resource.GetAttributes()}
+		resource := attributesOf(rs.Resource.GetAttributes())
 		session, origin := resource.text(otelTable.span.session...), resource.origin()
 		for _, ss := range rs.ScopeSpans {
 			for _, o := range ss.Spans {
@@ -140,35 +140,43 @@ var otelTable = spanTable{
 		value: []string{"gen_ai.tool.call.result", "ai.toolCall.result", "tool_response", "traceloop.entity.output", "output.value"}},
 }
 
-// otelSpan gives a table access to a span.
-type otelSpan struct {
-	attributes []*common.KeyValue
-	derived    map[string]string
+// attributes are plain values by name: those of a span, and what is derived from them and its other fields.
+type attributes map[string]any
+
+func attributesOf(list []*common.KeyValue) attributes {
+	a := attributes{}
+	for _, kv := range list {
+		if _, again := a[kv.Key]; !again && !strings.HasPrefix(kv.Key, "span.") {
+			a[kv.Key] = plainValue(kv.Value)
+		}
+	}
+	return a
 }
 
 // origin names the service of a resource and the instance or host it runs as.
-func (s otelSpan) origin() string {
-	instance := s.text("service.instance.id", "host.name", "host.id")
-	return catalog.Cut(strings.Trim(s.text("service.name")+"@"+instance, "@"), catalog.MaxID)
+func (a attributes) origin() string {
+	instance := a.text("service.instance.id", "host.name", "host.id")
+	return catalog.Cut(strings.Trim(a.text("service.name")+"@"+instance, "@"), catalog.MaxID)
 }
 
-func newOTelSpan(o *trace.Span, session string) otelSpan {
-	s := otelSpan{o.Attributes, map[string]string{"span.session": session, "span.begin": moment(o.StartTimeUnixNano), "span.end": moment(o.EndTimeUnixNano)}}
+func newOTelSpan(o *trace.Span, session string) attributes {
+	a := attributesOf(o.Attributes)
+	a["span.session"], a["span.begin"], a["span.end"] = session, moment(o.StartTimeUnixNano), moment(o.EndTimeUnixNano)
 	if isID(o.TraceId) && isID(o.SpanId) { // else the protocol calls it invalid
-		s.derived["span.id"], s.derived["span.trace"] = hex.EncodeToString(o.SpanId), hex.EncodeToString(o.TraceId)
+		a["span.id"], a["span.trace"] = hex.EncodeToString(o.SpanId), hex.EncodeToString(o.TraceId)
 		if isID(o.ParentSpanId) {
-			s.derived["span.parent"] = hex.EncodeToString(o.ParentSpanId)
+			a["span.parent"] = hex.EncodeToString(o.ParentSpanId)
 		}
 	}
-	operation := s.text("gen_ai.operation.name", "openinference.span.kind", "traceloop.span.kind", "ai.operationId")
-	s.derived["span.kind"] = strings.ToLower(operation)
-	if tool, ok := otelTool(o.Name, s, operation); ok {
-		s.derived["span.kind"], s.derived["span.tool"] = "call", tool
+	operation := a.text("gen_ai.operation.name", "openinference.span.kind", "traceloop.span.kind", "ai.operationId")
+	a["span.kind"] = strings.ToLower(operation)
+	if tool, ok := otelTool(o.Name, a, operation); ok {
+		a["span.kind"], a["span.tool"] = "call", tool
 	}
-	if failure := s.text("error.type", "exception.type"); o.Status.GetCode() == trace.Status_STATUS_CODE_ERROR || failure != "" {
-		s.derived["span.failure"] = cmp.Or(strings.TrimSpace(failure+" "+o.Status.GetMessage()), "failure")
+	if failure := a.text("error.type", "exception.type"); o.Status.GetCode() == trace.Status_STATUS_CODE_ERROR || failure != "" {
+		a["span.failure"] = cmp.Or(strings.TrimSpace(failure+" "+o.Status.GetMessage()), "failure")
 	}
-	return s
+	return a
 }
 
 // isID reports whether an id is one: not absent and not of zeros alone.
@@ -177,7 +185,7 @@ func isID(id []byte) bool {
 }
 
 // otelTool is the tool that a span is a call of.
-func otelTool(name string, s otelSpan, operation string) (tool string, ok bool) {
+func otelTool(name string, s attributes, operation string) (tool string, ok bool) {
 	tool = s.text("gen_ai.tool.name", "mcp.tool.name", "tool.name", "ai.toolCall.name", "tool_name", "traceloop.entity.name")
 	after := func(words string) string {
 		rest, found := strings.CutPrefix(name, words+" ")
@@ -201,43 +209,21 @@ func otelTool(name string, s otelSpan, operation string) (tool string, ok bool) 
 	return tool, tool != ""
 }
 
-func (s otelSpan) text(names ...string) string {
+// text returns a text as it is and any other value as JSON.
+func (a attributes) text(names ...string) string {
 	for _, name := range names {
-		text := s.derived[name]
-		if v := s.attribute(name); v != nil {
-			text = valueText(v)
+		text, ok := a[name].(string)
+		if !ok && a[name] != nil {
+			b, err := json.Marshal(a[name])
+			if text = string(b); err != nil { // JSON has no form of some numbers
+				text = fmt.Sprint(a[name])
+			}
 		}
 		if text != "" {
 			return text
 		}
 	}
 	return ""
-}
-
-// attribute returns the first attribute of a name; nil if there is none.
-func (s otelSpan) attribute(name string) *common.AnyValue {
-	for _, a := range s.attributes {
-		if a.Key == name && !strings.HasPrefix(name, "span.") {
-			return a.Value
-		}
-	}
-	return nil
-}
-
-// valueText returns a text as it is and any other value as JSON.
-func valueText(v *common.AnyValue) string {
-	switch value := plainValue(v).(type) {
-	case nil:
-		return ""
-	case string:
-		return value
-	default:
-		b, err := json.Marshal(value)
-		if err != nil { // JSON has no form of some numbers
-			return fmt.Sprint(value)
-		}
-		return string(b)
-	}
 }
 
 // plainValue returns a value as encoding/json has it; bytes are in base64 there.
@@ -270,21 +256,13 @@ func plainValue(v *common.AnyValue) any {
 }
 
 // value takes JSON out of a text that holds some.
-func (s otelSpan) value(names ...string) json.RawMessage {
+func (a attributes) value(names ...string) json.RawMessage {
 	for _, name := range names {
-		if text := s.derived[name]; text != "" {
-			return encode(text)
-		}
-		v := s.attribute(name)
-		if v == nil {
+		if v := a[name]; v == nil || v == "" && strings.HasPrefix(name, "span.") {
 			continue
 		}
-		value := plainValue(v)
-		if text, ok := value.(string); ok {
-			return toolcall.Unquoted(encode(text))
-		}
-		if b, err := json.Marshal(value); err == nil { // JSON has no form of some numbers
-			return b
+		if b, err := json.Marshal(a[name]); err == nil { // JSON has no form of some numbers
+			return toolcall.Unquoted(b)
 		}
 	}
 	return nil

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"path"
+	"strings"
 	"time"
 
 	"waymark/catalog"
@@ -30,7 +32,6 @@ type traces struct {
 	resolver *catalog.Resolver
 	digests  *episodic.DigestKey
 	begun    map[string]bool // first calls of episodes, over all files: a resumed session repeats them
-	asked    map[string]bool // with Options.Asks: ids of the questions that were counted; nil: none are
 	emit     func(Item)
 	threads  map[string]*thread
 	order    []*thread // by first line
@@ -39,9 +40,6 @@ type traces struct {
 
 func (in *input) traces(format string) *traces {
 	t := &traces{format: format, resolver: in.opts.Resolver, digests: in.opts.Digests, begun: map[string]bool{}}
-	if in.opts.Asks {
-		t.asked = map[string]bool{}
-	}
 	if t.resolver == nil {
 		t.resolver = catalog.NewResolver(nil, catalog.Aliases{})
 	}
@@ -60,6 +58,24 @@ func (in *input) eachTrace(t *traces, endings []string, emit func(Item) bool, be
 			read(l)
 			return more()
 		})
+	})
+}
+
+// eachDocument reads the files of a trace whose lines are a JSON object each. A line with a field of a wrong type is dropped
+// after what can be read of it.
+func (in *input) eachDocument(t *traces, emit func(Item) bool, begin func(name string) func(number int, d *document)) error {
+	return in.eachTrace(t, []string{".jsonl"}, emit, func(name string) func(line) {
+		read := begin(strings.TrimSuffix(path.Base(name), path.Ext(name)))
+		return func(l line) {
+			d, err := newDocument(l)
+			if err == nil {
+				read(l.number, d)
+				err = *d.problem
+			}
+			if err != nil {
+				t.drop(l.number, err)
+			}
+		}
 	})
 }
 
@@ -150,8 +166,7 @@ type step struct {
 	line    int
 	turn    string
 	intent  string
-	named   map[string]bool // of a question to Waymark: the ids in the answer
-	problem error           // with the name of its tool
+	problem error // with the name of its tool
 }
 
 // call is one call as a recorder saw it.
@@ -226,9 +241,6 @@ func (t *traces) step(c call) step {
 
 func (s *step) settle(r result, digests *episodic.DigestKey) {
 	s.Ended, s.Void = true, s.Void || r.void
-	if toolcall.IsQuestion(s.Tool) && len(r.value) > 0 && s.named == nil {
-		s.named = namedIn(r.value)
-	}
 	if r.tool != "" {
 		s.Tool, s.Void = r.tool, s.Void || toolcall.IsOwn(r.tool)
 	}
@@ -259,14 +271,10 @@ func (s *step) failed(kind string) {
 // flush cuts what happened since the last request into episodes and hands them on.
 func (th *thread) flush() {
 	var open *cut
-	questions := asks{t: th.t}
 	for _, ev := range th.events {
 		s := &th.steps[ev.step]
 		switch {
 		case s.Void:
-			if ev.ends && th.t.asked != nil {
-				questions.answered(s, s.name(th))
-			}
 		case ev.ends:
 			th.rule.End(th.session, s.name(th), ev.at)
 		default:
@@ -276,7 +284,6 @@ func (th *thread) flush() {
 				open = &cut{first: s, episode: episodic.Episode{ID: p.Episode, Intent: p.Intent, Time: p.Time, Session: p.Session}}
 			}
 			s.Group = p.Group
-			questions.called(s.Tool)
 			open.add(s)
 			if !s.Ended {
 				th.rule.End(th.session, s.name(th), s.Started)
@@ -284,7 +291,6 @@ func (th *thread) flush() {
 		}
 	}
 	open.close(th)
-	questions.close()
 	th.line, th.steps, th.events = 0, nil, nil
 	clear(th.calls)
 }

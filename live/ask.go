@@ -47,7 +47,7 @@ func (e *Engine) Plan(m *suggest.Model, tools *suggest.ToolSet, r suggest.DAGReq
 
 // answered remembers an answer and, where it has nothing or nothing likely, says how many entries wait for approval.
 func (e *Engine) answered(id string, context []string, first string, warnings []string, withheld *suggest.Exclusions) (waiting string) {
-	e.answers.remember(id, context, first)
+	e.answers.ContainsOrAdd(id, served{slices.Clone(context), first}) // an id always stands for the same list
 	if n := withheld.Waiting(); n > 0 && (first == "" || slices.Contains(warnings, suggest.WarnLowConfidence)) {
 		waiting = "left out until approved: " + plural.Of(n, "entry") + "; list and release with `waymark approve`"
 	}

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
 	"waymark/storage"
 	"waymark/suggest"
 	"waymark/suggest/history"
@@ -99,7 +101,7 @@ type Engine struct {
 	builds     buildState
 	jobs       jobs
 	proposing  sync.Mutex // of the rows of proposals
-	answers    servedAnswers
+	answers    *lru.Cache[string, served]
 	counted    atomic.Uint64                // the last event that matters to a model
 	ends       atomic.Pointer[storage.Head] // of what is folded
 	forgets    atomic.Uint64                // requests to forget so far
@@ -160,6 +162,9 @@ func open(ctx context.Context, store *storage.Store, name string, opts Options) 
 		life: lifecycle{ctx: background, stop: stop, closed: make(chan struct{})},
 	}
 	e.resume.asked = make(chan struct{})
+	if e.answers, err = lru.New[string, served](servedLimit); err != nil {
+		return nil, err
+	}
 	e.quarantine = &quarantine{table: e.table, shared: store.Shared()}
 	if err := e.quarantine.load(ctx); err != nil {
 		return nil, err
@@ -187,7 +192,7 @@ func open(ctx context.Context, store *storage.Store, name string, opts Options) 
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{Engine: e, foldedLog: h, builtAt: e.timeBuilt(ctx, h.built.seq), results: make(chan func()), vectors: h.how.Vectors}
+	w := &writer{Engine: e, foldedLog: h, builtAt: e.timeOf(ctx, builtRow, h.built.seq), results: make(chan func()), vectors: h.how.Vectors}
 	w.showJudged()
 	w.folded()
 	if err := w.publish(); err != nil {

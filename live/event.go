@@ -23,8 +23,7 @@ const (
 	kindCapability = 'C' // a capability put
 	kindRemoved    = 'R' // a tool or capability removed
 	kindEpisode    = 'E'
-	kindBegun      = 'O' // an episode that grows, without its steps
-	kindContinued  = 'G' // an episode as it is recorded, before steps are appended to it
+	kindOpened     = 'O' // an episode, with the steps that are recorded of it, before steps are appended to it
 	kindPerformed  = 'P' // a step of it, or its outcome
 	kindFeedback   = 'F'
 	kindForgotten  = 'X' // payloads erased on request
@@ -43,8 +42,7 @@ var kinds = map[byte]func() any{
 	kindCapability: func() any { return &catalog.Capability{} },
 	kindRemoved:    func() any { return new(string) },
 	kindEpisode:    func() any { return &episodic.Episode{} },
-	kindBegun:      func() any { return &begun{} },
-	kindContinued:  func() any { return &continued{} },
+	kindOpened:     func() any { return &opened{} },
 	kindPerformed:  func() any { return &episodic.Performed{} },
 	kindFeedback:   func() any { return &feedback{} },
 	kindForgotten:  func() any { return &forgotten{} },
@@ -63,8 +61,8 @@ type feedback struct {
 	Source  string           `json:"source"`
 }
 
-// begun is an episode that grows, as it is before its first step.
-type begun struct{ episodic.Episode }
+// opened is an episode as far as it is recorded: its further steps follow as [episodic.Performed].
+type opened struct{ episodic.Grown }
 
 // forgotten lists the events whose payloads are to be erased.
 type forgotten struct {
@@ -77,7 +75,6 @@ type build struct {
 	Parent  string                 `json:"parent"`            // version of the model before
 	Model   string                 `json:"model,omitempty"`   // the embeddings model, if one takes part
 	Vectors string                 `json:"vectors,omitempty"` // digest of the vectors it gave
-	Choice  jsontext.Value         `json:"auto,omitempty"`    // of versions that compared the profiles; nothing reads it
 	Gate    *evaluate.Gate         `json:"gate,omitempty"`    // how the last one that was judged did beside the one before
 	Refused bool                   `json:"refused,omitempty"` // it loses: nothing is measured here, the measures before stay
 	Forced  bool                   `json:"forced,omitempty"`  // published whatever the gate says
@@ -138,10 +135,8 @@ func fold(s *history.State, v any) {
 		s.Remove(*v)
 	case *episodic.Episode:
 		s.Record(v)
-	case *begun:
-		s.Begin(&v.Episode)
-	case *continued:
-		s.Reopen(&v.Grown)
+	case *opened:
+		s.Open(&v.Grown)
 	case *episodic.Performed:
 		s.Perform(v)
 	case *feedback:

@@ -158,7 +158,7 @@ func TestSpellingMetLater(t *testing.T) {
 	require.NoError(t, err)
 	_, err = e.PutCapabilities(ctx, []catalog.Capability{{ID: "cap:three", Tools: []string{"mcp__x__y", "s3:tool_3", "s4:tool_4"}}})
 	require.NoError(t, err)
-	_, err = e.RemoveTool(ctx, "mcp__x__y")
+	_, err = e.Remove(ctx, catalog.KindTool, "mcp__x__y", Approver)
 	require.NoError(t, err)
 	_, err = e.Build(ctx)
 	require.NoError(t, err)

@@ -16,14 +16,13 @@ func (e *Engine) Feedback(ctx context.Context, source string, f Feedback) (seq u
 	if f.Outcome != "" && f.Outcome != episodic.Unknown && !f.Outcome.Known() {
 		return 0, &suggest.RequestError{Kind: suggest.Invalid, Field: "outcome", Detail: fmt.Sprintf("unknown outcome %q: want success, failure or unknown", f.Outcome)}
 	}
-	var answer *served
 	if f.SuggestionID != "" {
-		answer = e.answers.get(f.SuggestionID)
-		if answer == nil && (f.ID == "" || f.Context == nil) {
+		answer, known := e.answers.Get(f.SuggestionID)
+		if !known && (f.ID == "" || f.Context == nil) {
 			return 0, &suggest.RequestError{Kind: suggest.NotFound, Field: "suggestion_id",
 				Detail: fmt.Sprintf("%q is not among the last %d answers; send context and id instead", f.SuggestionID, servedLimit)}
 		}
-		if answer != nil {
+		if known {
 			f.Context = answer.Context
 			f.ID = cmp.Or(f.ID, answer.First)
 		}

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"waymark/episodic"
-	"waymark/storage"
+	jsonv2 "github.com/go-json-experiment/json"
+
 	"waymark/suggest"
 	"waymark/suggest/history"
 )
@@ -24,16 +24,20 @@ func (e *Engine) Forget(ctx context.Context, sel Selection) (ForgetResult, error
 	if sel.Parts() != 1 {
 		return ForgetResult{}, &suggest.RequestError{Kind: suggest.Invalid, Detail: "name exactly one of source, episode and before"}
 	}
+	all, err := loggedEpisodes(ctx, e.read)
+	if err != nil {
+		return ForgetResult{}, fmt.Errorf("read the log of workspace %q: %w", e.name, err)
+	}
+	treated := treatments(e.Rules())
 	var seqs []uint64
-	selector := e.selector(sel)
-	for ev, err := range e.read(ctx, 0) {
-		if err != nil {
-			return ForgetResult{}, fmt.Errorf("read the log of workspace %q: %w", e.name, err)
-		}
-		if !ev.Erased && selector.selects(ev) {
-			seqs = append(seqs, ev.Seq)
+	for _, ep := range all {
+		for _, ev := range ep.events {
+			if sel.selects(ep, ev.source, treated) {
+				seqs = append(seqs, ev.seq)
+			}
 		}
 	}
+	slices.Sort(seqs)
 	r, done, err := e.forgetEvents(ctx, slices.Collect(slices.Chunk(seqs, forgetBatch)))
 	if err == nil && !done && sel.Episode != "" {
 		return r, &suggest.RequestError{Kind: suggest.NotFound, Field: "episode", Detail: fmt.Sprintf("%q is not recorded", sel.Episode)}
@@ -93,56 +97,67 @@ func (w *writer) erase(seqs []uint64) error {
 	return err
 }
 
-// selector finds the events of a selection. A source is selected by its own name or by the one under which rules have it
-// count, which of a single step only its episode knows.
-type selector struct {
-	Selection
-	treated history.Treatments
-	split   map[string]bool // episodes seen so far that count for the source by their label
+// loggedEpisode is where an episode stands in the log. Each feedback has one of its own, without an id.
+type loggedEpisode struct {
+	id, label   string
+	begin, last time.Time // zero: not known
+	events      []loggedEvent
 }
 
-func (e *Engine) selector(sel Selection) *selector {
-	return &selector{sel, treatments(e.Rules()), map[string]bool{}}
+type loggedEvent struct {
+	seq    uint64
+	source string
 }
 
-// selects reports whether an event is to be forgotten. It is asked in the order of the log. Events before a time are those
-// that carry an earlier one; an episode without a time has no age.
-func (s *selector) selects(ev storage.Event) bool {
-	if len(ev.Payload) == 0 || !slices.Contains([]byte{kindEpisode, kindBegun, kindContinued, kindPerformed, kindFeedback}, ev.Payload[0]) {
-		return false
+// loggedEpisodes lists the episodes of a log in the order in which they begin.
+func loggedEpisodes(ctx context.Context, log reader) (all []*loggedEpisode, err error) {
+	byID := map[string]*loggedEpisode{}
+	for ev, err := range log(ctx, 0) {
+		if err != nil {
+			return nil, err
+		}
+		if len(ev.Payload) == 0 || !slices.Contains([]byte{kindEpisode, kindOpened, kindPerformed, kindFeedback}, ev.Payload[0]) {
+			continue
+		}
+		var v struct {
+			ID      string    `json:"id"`
+			Episode string    `json:"episode"` // of a step
+			Source  string    `json:"source"`
+			Label   string    `json:"label"`
+			Time    time.Time `json:"time"`
+			AtMS    int64     `json:"at_ms"`
+		}
+		if err := jsonv2.Unmarshal(ev.Payload[1:], &v, lenient); err != nil {
+			return nil, fmt.Errorf("decode event %d: %w", ev.Seq, err)
+		}
+		id := cmp.Or(v.Episode, v.ID)
+		if ev.Payload[0] == kindFeedback { // its id is that of a tool
+			id = ""
+		}
+		ep := byID[id]
+		if ep == nil {
+			ep = &loggedEpisode{id: id, label: v.Label, begin: v.Time}
+			if all = append(all, ep); id != "" {
+				byID[id] = ep
+			}
+		}
+		if last := v.Time.Add(time.Duration(v.AtMS) * time.Millisecond); !v.Time.IsZero() && last.After(ep.last) {
+			ep.last = last
+		}
+		ep.events = append(ep.events, loggedEvent{ev.Seq, v.Source})
 	}
-	_, v, err := decode(ev.Payload)
-	if err != nil {
-		return false
-	}
-	switch v := v.(type) {
-	case *episodic.Episode:
-		return s.episode(v.ID, v.Source, v.Label, v.Time)
-	case *begun:
-		return s.episode(v.ID, v.Source, v.Label, v.Time)
-	case *continued:
-		return s.episode(v.ID, v.Source, v.Label, v.Time)
-	case *episodic.Performed:
-		return s.episode(v.Episode, v.Source, "", v.Time)
-	case *feedback:
-		return s.source(v.Source, "")
-	}
-	return false
+	return all, nil
 }
 
-func (s *selector) source(source, label string) bool {
-	return s.Source != "" && (source == s.Source || s.treated.Name(source, label) == s.Source)
-}
-
-func (s *selector) episode(id, source, label string, at time.Time) bool {
+// selects reports whether an event of an episode is to be forgotten. A source is selected by its own name or by the one
+// under which rules have it count. Before a time are the episodes that carry an earlier one; without a time an episode has
+// no age.
+func (s Selection) selects(ep *loggedEpisode, source string, treated history.Treatments) bool {
 	switch {
 	case s.Source != "":
-		if label != "" && s.source(source, label) {
-			s.split[id] = true
-		}
-		return s.source(source, label) || s.split[id]
+		return source == s.Source || treated.Name(source, ep.label) == s.Source
 	case s.Episode != "":
-		return id == s.Episode
+		return ep.id == s.Episode
 	}
-	return !at.IsZero() && at.Before(s.Before)
+	return !ep.begin.IsZero() && ep.begin.Before(s.Before)
 }

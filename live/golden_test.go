@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
 
 	"waymark/catalog"
@@ -35,12 +34,11 @@ func goldenEvents() (all []entry) {
 	second.DependsOn = []string{"s1"}
 	full.Steps = []episodic.Step{step("s1", "files:read"), second}
 	performed := step("s1", "files:read")
-	continued1 := continued{episodic.Grown{Episode: full, Numbers: []int{1, 2}, LastMS: 7}}
-	continued1.ID = "e3"
+	opened1 := opened{episodic.Grown{Episode: full, Numbers: []int{1, 2}, LastMS: 7}}
+	opened1.ID = "e3"
 	change := evaluate.Change{Metric: "mrr", Episodes: 20, Questions: 30, Published: .5, New: .25, Gain: -.25, Interval: evaluate.Interval{-.5, .125}}
 	b := build{Options: suggest.MeasureOptions{WithoutSpectral: true, WithoutLearned: true}, Parent: "p", Model: "m", Vectors: "v",
-		Choice: jsontext.Value("{}"),
-		Gate:   &evaluate.Gate{Next: change, NextIntent: change, Intent: change, Seq: 9, Source: &history.NewSource{}}, Forced: true}
+		Gate: &evaluate.Gate{Next: change, NextIntent: change, Intent: change, Seq: 9, Source: &history.NewSource{}}, Forced: true}
 	fillAll(reflect.ValueOf(b.Gate.Source).Elem())
 	refused := b
 	refused.Refused = true
@@ -63,10 +61,10 @@ func goldenEvents() (all []entry) {
 			InputSchema: schema, OutputSchema: schema, Version: 1, Tags: []string{"t"}, Output: json.RawMessage(`{"$from":"t2.result"}`)}},
 		{kindCapability, "", &catalog.Capability{ID: "cap:script", Tools: []string{}, Script: &catalog.Script{Language: "expr", Source: "1"}}},
 		{kindEpisode, "episode/e1", &full},
-		{kindBegun, "episode/e2", &begun{grows("e2")}},
+		{kindOpened, "episode/e2", &opened{episodic.Grown{Episode: grows("e2")}}},
 		{kindPerformed, "performed/e2/s1", &episodic.Performed{Episode: "e2", Source: "key:k", Time: at, Number: 1, AtMS: 3, Step: &performed, Outcome: episodic.Success}},
 		{kindEpisode, "episode/e3", new(withID(full, "e3"))},
-		{kindContinued, "", &continued1},
+		{kindOpened, "", &opened1},
 		{kindFeedback, "", &feedback{Context: []string{"files:read"}, ID: "files:write", Used: true, Outcome: episodic.Success, Source: "key:k"}},
 		{kindEpisode, "episode/e4", new(withID(full, "e4"))},
 		{kindForgotten, "", &forgotten{Seqs: []uint64{13}}},

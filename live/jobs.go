@@ -215,7 +215,7 @@ func (e *Engine) rebuild(ctx context.Context, j *job, force bool) error {
 		return err
 	}
 	if v.gate != nil {
-		e.noteJudged(ctx, v.head)
+		e.noteTime(ctx, judgedRow, v.head, e.opts.Now().UTC().Truncate(time.Second))
 	}
 	refused := v.gate.Refuses() && !force
 	e.update(j, func(j *Job) { j.Gate = v.gate })

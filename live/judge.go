@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"waymark/catalog"
@@ -62,7 +61,8 @@ func (e *Engine) trial(ctx context.Context, built, judged, head uint64) (t evalu
 	if err != nil {
 		return t, err
 	}
-	changed := false // the catalog, since the build
+	changed := false                                                                  // the catalog, since the build; the log is in order
+	tools, capabilities := map[string]catalog.Tool{}, map[string]catalog.Capability{} // as of the build
 	grows := grownEpisodes{}
 	var past []*episodic.Episode
 	at := map[string]int{} // of an episode in past
@@ -70,12 +70,23 @@ func (e *Engine) trial(ctx context.Context, built, judged, head uint64) (t evalu
 		if err != nil {
 			return t, err
 		}
-		switch v.value.(type) {
-		case *catalog.Tool, *catalog.Capability, *string:
-			changed = changed || v.seq > built
+		switch x := v.value.(type) {
+		case *catalog.Tool:
+			if changed = v.seq > built; !changed {
+				tools[x.ID] = *x
+			}
+		case *catalog.Capability:
+			if changed = v.seq > built; !changed {
+				capabilities[x.ID] = *x
+			}
+		case *string:
+			if changed = v.seq > built; !changed {
+				delete(tools, *x)
+				delete(capabilities, *x)
+			}
 		default:
 			ep := grows.take(v.value)
-			if x, ok := v.value.(*continued); ok { // what is appended from here on belongs to an episode above
+			if x, ok := v.value.(*opened); ok { // what is appended from here on belongs to an episode above
 				if i, ok := at[x.ID]; ok {
 					past[i] = &grows[x.ID].Episode
 				}
@@ -109,51 +120,14 @@ func (e *Engine) trial(ctx context.Context, built, judged, head uint64) (t evalu
 	if built > 0 {
 		old := t.New
 		if changed {
-			if old, err = e.catalogAt(ctx, built); err != nil {
-				return t, err
+			old = evaluate.Recipe{
+				Tools:        slices.SortedFunc(maps.Values(tools), func(a, b catalog.Tool) int { return cmp.Compare(a.ID, b.ID) }),
+				Capabilities: slices.SortedFunc(maps.Values(capabilities), func(a, b catalog.Capability) int { return cmp.Compare(a.ID, b.ID) }),
 			}
 		}
 		t.Old = &old
 	}
 	return t, nil
-}
-
-// catalogAt is the catalog as it was at an event.
-func (e *Engine) catalogAt(ctx context.Context, seq uint64) (evaluate.Recipe, error) {
-	tools, capabilities := map[string]catalog.Tool{}, map[string]catalog.Capability{}
-	for v, err := range decoded(ctx, e.read, 0, seq, nil) {
-		if err != nil {
-			return evaluate.Recipe{}, err
-		}
-		switch x := v.value.(type) {
-		case *catalog.Tool:
-			tools[x.ID] = *x
-		case *catalog.Capability:
-			capabilities[x.ID] = *x
-		case *string:
-			delete(tools, *x)
-			delete(capabilities, *x)
-		}
-	}
-	return evaluate.Recipe{
-		Tools:        slices.SortedFunc(maps.Values(tools), func(a, b catalog.Tool) int { return cmp.Compare(a.ID, b.ID) }),
-		Capabilities: slices.SortedFunc(maps.Values(capabilities), func(a, b catalog.Capability) int { return cmp.Compare(a.ID, b.ID) }),
-	}, nil
-}
-
-// When something was judged is kept in the table, by the last event that was known: a log that says when
-// would give no two workspaces the same model.
-func judgedKey(seq uint64) string { return "judged/" + strconv.FormatUint(seq, 10) }
-
-// noteJudged keeps the time. Without it everything works; only the date is missing.
-func (e *Engine) noteJudged(ctx context.Context, seq uint64) {
-	if err := e.table.Put(ctx, judgedKey(seq), []byte(e.opts.Now().UTC().Format(time.RFC3339))); err != nil {
-		e.opts.Logger.Warn("when the rebuild was judged could not be kept", "workspace", e.name, "error", err)
-	}
-}
-
-func (e *Engine) timeJudged(ctx context.Context, seq uint64) time.Time {
-	return e.timeAt(ctx, judgedKey(seq), "when the rebuild was judged is not known")
 }
 
 // A build that starts by itself is judged as a rebuild is, while a rebuild stands refused, and where the
@@ -245,6 +219,6 @@ func (w *writer) showJudged() {
 		w.builds.lastJudged.Store(nil)
 		return
 	}
-	j.At = w.timeJudged(w.life.ctx, j.Gate.Seq)
+	j.At = w.timeOf(w.life.ctx, judgedRow, j.Gate.Seq)
 	w.builds.lastJudged.Store(j)
 }

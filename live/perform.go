@@ -30,41 +30,51 @@ type Performed struct {
 // Two events are stored where the episode is not known yet: its beginning, under the key of an episode, and
 // the step, under a key of its own.
 func (e *Engine) Perform(ctx context.Context, source string, p Performed) (seq uint64, err error) {
-	return e.perform(ctx, source, nil, []Performed{p})
+	head := episodic.Episode{ID: p.Episode, Intent: p.Intent, Time: p.Time, Session: p.Session, Source: source, Label: p.Label,
+		Steps: []episodic.Step{{Tool: "none"}}} // with some step, it is checked as any episode is
+	if e.opts.DropIntents {
+		head.Intent = ""
+	}
+	if err = head.Normalise(); err == nil {
+		err = head.Validate(e.opts.Now())
+	}
+	if err != nil {
+		return 0, refused(err)
+	}
+	if !e.opts.KeepSecrets {
+		head = *redacted(&head)
+	}
+	head.Steps, head.Outcome = nil, ""
+	return e.perform(ctx, source, &episodic.Grown{Episode: head}, []Performed{p})
 }
 
-// perform stores what was performed in one episode, in one batch. was is what is recorded of the episode, nil
-// if only the state knows.
+// perform stores what was performed in one episode, in one batch. was is what is recorded of the episode, unless the
+// state knows more.
 func (e *Engine) perform(ctx context.Context, source string, was *episodic.Grown, all []Performed) (seq uint64, err error) {
-	heads, done := make([]episodic.Episode, len(all)), make([]episodic.Performed, len(all))
+	done := make([]episodic.Performed, len(all))
 	for i := range all {
-		if heads[i], done[i], err = e.asStored(source, all[i]); err != nil {
-			return 0, err
+		if done[i], err = e.asStored(source, &all[i]); err != nil {
+			return 0, refused(err)
 		}
 	}
 	var failed error
 	var sent []any
 	err = e.submit(ctx, &op{
 		prepare: func(w *writer) (entries []entry) {
-			failed, sent = nil, nil
-			before := w.grows[all[0].Episode]
-			if before != nil && len(all) > 1 {
-				before = before.Clone()
-			}
-			if was != nil {
-				entries, failed = w.reopen(was)
-			}
+			var g *episodic.Grown
+			sent = nil
+			g, entries, failed = w.opened(was)
 			for i := range done {
 				if failed == nil {
-					var more []entry
-					more, failed = w.performedEntries(&heads[i], &done[i])
-					entries = append(entries, more...)
+					var one entry
+					one, failed = w.performedEntry(g, &done[i])
+					entries = append(entries, one)
 				}
 			}
 			if failed != nil {
-				w.grows[all[0].Episode] = before
 				return nil
 			}
+			w.grows[g.ID] = g
 			for _, one := range entries {
 				sent = append(sent, one.value)
 			}
@@ -83,13 +93,9 @@ func (e *Engine) perform(ctx context.Context, source string, was *episodic.Grown
 	return seq, cmp.Or(err, failed)
 }
 
-// asStored puts what is performed, and the head of its episode, into the form in which they are stored.
-func (e *Engine) asStored(source string, p Performed) (head episodic.Episode, done episodic.Performed, err error) {
-	head = episodic.Episode{ID: p.Episode, Intent: p.Intent, Time: p.Time, Session: p.Session, Source: source, Label: p.Label}
-	if e.opts.DropIntents {
-		head.Intent = ""
-	}
-	done = episodic.Performed{Episode: p.Episode, Source: source, Time: p.Time, Number: p.Number, Outcome: p.Outcome}
+// asStored puts what is performed into the form in which it is stored.
+func (e *Engine) asStored(source string, p *Performed) (episodic.Performed, error) {
+	done := episodic.Performed{Episode: p.Episode, Source: source, Time: p.Time, Number: p.Number, Outcome: p.Outcome}
 	if !p.Start.IsZero() && !p.Time.IsZero() {
 		done.AtMS = max(0, p.Start.Sub(p.Time).Milliseconds())
 	}
@@ -101,16 +107,11 @@ func (e *Engine) asStored(source string, p Performed) (head episodic.Episode, do
 		}
 		done.Step = &step
 	}
-	if err := e.checkPerformed(&head, &done); err != nil {
-		return head, done, refused(err)
+	err := done.Normalise()
+	if err == nil && done.Step != nil && !e.opts.KeepSecrets {
+		done.Step.Error = withoutSecrets(done.Step.Error, episodic.MaxError)
 	}
-	if !e.opts.KeepSecrets {
-		head = *redacted(&head)
-		if done.Step != nil {
-			done.Step.Error = withoutSecrets(done.Step.Error, episodic.MaxError)
-		}
-	}
-	return head, done, nil
+	return done, err
 }
 
 // ErrOtherStep is of a step whose id another step of its episode has.
@@ -123,40 +124,36 @@ func otherStep(p *episodic.Performed) error {
 	return fmt.Errorf("step %q of episode %q: %w", p.Step.ID, p.Episode, ErrOtherStep)
 }
 
-// checkPerformed puts what is performed into the form in which it is stored.
-func (e *Engine) checkPerformed(head *episodic.Episode, done *episodic.Performed) error {
-	if err := done.Normalise(); err != nil {
-		return err
+// opened is an episode as it will be after what the batch performs before, to add steps to, and the event that opens it
+// where the state does not know its steps: it is new, was recorded whole, or other episodes grew since.
+func (w *writer) opened(was *episodic.Grown) (g *episodic.Grown, entries []entry, err error) {
+	if g = cmp.Or(w.grows[was.ID], w.state.Grown(was.ID)); g != nil {
+		return g.Clone(), nil, nil
 	}
-	whole := *head // with some step, it is checked as any episode is
-	whole.Steps = []episodic.Step{{Tool: "none"}}
-	if err := whole.Normalise(); err != nil {
-		return err
+	v, key := &opened{*was.Clone()}, ""
+	if len(v.Steps) == 0 {
+		key = "episode/" + was.ID
 	}
-	whole.Steps, whole.Outcome = nil, ""
-	*head = whole
-	return head.Validate(e.opts.Now())
-}
-
-// performedEntries are the events of what was performed, seeing what the batch performs before it.
-func (w *writer) performedEntries(head *episodic.Episode, done *episodic.Performed) (entries []entry, err error) {
-	g := w.grows[head.ID]
-	if g == nil {
-		if g = w.state.Grown(head.ID); g != nil {
-			g = g.Clone()
-		} else {
-			g = &episodic.Grown{Episode: *head}
-			payload, err := encode(kindBegun, begun{*head})
-			if err != nil {
-				return nil, err
-			}
-			entries = append(entries, entry{kindBegun, "episode/" + head.ID, payload, &begun{*head}, nil})
+	for i := range v.Steps {
+		s := &v.Steps[i]
+		s.Error, s.Shape = "", "" // nothing is counted of them
+		if w.opts.DropDigests {
+			s.Inputs, s.Outputs = nil, nil
 		}
 	}
-	key := fmt.Sprintf("outcome/%s", head.ID)
+	payload, err := encode(kindOpened, v)
+	if err == nil && len(payload) > storage.MaxPayload {
+		err = refused(fmt.Errorf("episode %q has %d bytes, at most %d", was.ID, len(payload), storage.MaxPayload))
+	}
+	return was.Clone(), []entry{{kindOpened, key, payload, v, nil}}, err
+}
+
+// performedEntry is the event of what was performed in an episode, to which it is added.
+func (w *writer) performedEntry(g *episodic.Grown, done *episodic.Performed) (one entry, err error) {
+	key := fmt.Sprintf("outcome/%s", g.ID)
 	if s := done.Step; s != nil {
 		if s.Tool, err = w.state.Resolve(s.Tool); err != nil {
-			return nil, refused(fmt.Errorf("step %q: %w", s.ID, err))
+			return one, refused(fmt.Errorf("step %q: %w", s.ID, err))
 		}
 		if !g.Has(s.ID) {
 			if err = g.Room(s); err == nil {
@@ -164,20 +161,16 @@ func (w *writer) performedEntries(head *episodic.Episode, done *episodic.Perform
 				err = g.Crowded()
 			}
 			if err != nil {
-				return nil, refused(err)
+				return one, refused(err)
 			}
 		}
-		key = fmt.Sprintf("step/%d/%s/%s", len(head.ID), head.ID, s.ID)
+		key = fmt.Sprintf("step/%d/%s/%s", len(g.ID), g.ID, s.ID)
 	}
 	payload, err := encode(kindPerformed, done)
 	if err == nil && len(payload) > storage.MaxPayload {
 		err = refused(fmt.Errorf("step has %d bytes, at most %d", len(payload), storage.MaxPayload))
 	}
-	if err != nil {
-		return nil, err
-	}
-	w.grows[head.ID] = g
-	return append(entries, entry{kindPerformed, key, payload, done, nil}), nil
+	return entry{kindPerformed, key, payload, done, nil}, err
 }
 
 func refused(err error) error {
@@ -214,11 +207,7 @@ func (g grownEpisodes) take(value any) *episodic.Episode {
 	switch v := value.(type) {
 	case *episodic.Episode:
 		return v
-	case *begun:
-		if g[v.ID] == nil {
-			g[v.ID] = &episodic.Grown{Episode: v.Episode}
-		}
-	case *continued:
+	case *opened:
 		if g[v.ID] == nil {
 			g[v.ID] = &v.Grown
 		}
@@ -260,7 +249,7 @@ func episodes(ctx context.Context, log reader, yield func(*episodic.Episode, err
 			yield(nil, err)
 			return
 		}
-		if ev.Erased || len(ev.Payload) == 0 || !slices.Contains([]byte{kindEpisode, kindBegun, kindContinued, kindPerformed}, ev.Payload[0]) {
+		if ev.Erased || len(ev.Payload) == 0 || !slices.Contains([]byte{kindEpisode, kindOpened, kindPerformed}, ev.Payload[0]) {
 			continue
 		}
 		_, v, err := decode(ev.Payload)

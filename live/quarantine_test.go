@@ -72,11 +72,11 @@ func TestContractOutlivesRemoval(t *testing.T) {
 				}
 				switch text {
 				case "", "admin":
-					remove := e.WithdrawTool
+					by := Checked
 					if text == "admin" {
-						remove = e.RemoveTool
+						by = Approver
 					}
-					was, err := remove(ctx, "p:x")
+					was, err := e.Remove(ctx, catalog.KindTool, "p:x", by)
 					require.NoError(t, err)
 					require.True(t, was)
 					require.Empty(t, e.Quarantined())
@@ -111,15 +111,15 @@ func TestRemovedToolsHaveABound(t *testing.T) {
 		require.NoError(t, e.table.Apply(ctx, rows...))
 		e.quarantine.stored(rows)
 	}
-	_, err = e.WithdrawTool(ctx, "p:x")
+	_, err = e.Remove(ctx, catalog.KindTool, "p:x", Checked)
 	require.NoError(t, err)
-	_, err = e.WithdrawTool(ctx, "p:y")
+	_, err = e.Remove(ctx, catalog.KindTool, "p:y", Checked)
 	require.ErrorContains(t, err, `remove "p:y": the limit of 10000 remembered removals is reached`)
 	_, err = e.SubmitTools(ctx, []catalog.Tool{{ID: "p:x"}}, Checked)
 	require.NoError(t, err)
-	_, err = e.WithdrawTool(ctx, "p:x")
+	_, err = e.Remove(ctx, catalog.KindTool, "p:x", Checked)
 	require.NoError(t, err, "it is remembered already")
-	removed, err := e.RemoveTool(ctx, "p:y")
+	removed, err := e.Remove(ctx, catalog.KindTool, "p:y", Approver)
 	require.NoError(t, err)
 	require.True(t, removed)
 }
@@ -134,11 +134,11 @@ func TestCapabilityWaitsAfterRemoval(t *testing.T) {
 		return r
 	}
 	require.True(t, put(evilText).Flagged[0].Quarantined)
-	was, err := e.WithdrawCapability(ctx, "c")
+	was, err := e.Remove(ctx, catalog.KindCapability, "c", Checked)
 	require.NoError(t, err)
 	require.True(t, was)
 	require.Equal(t, []Flagged{{"c", []string{"its texts speak to the model"}, true}}, put("Reads.").Flagged)
-	_, err = e.WithdrawCapability(ctx, "c")
+	_, err = e.Remove(ctx, catalog.KindCapability, "c", Checked)
 	require.NoError(t, err)
 	r, err := e.PutCapabilities(ctx, []catalog.Capability{{ID: "c", Tools: []string{"a"}, Description: "Reads."}})
 	require.NoError(t, err)

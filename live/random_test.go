@@ -68,7 +68,7 @@ func TestWhateverHappens(t *testing.T) {
 				_, err := e.PutCapabilities(ctx, []catalog.Capability{{ID: fmt.Sprint("cap:", r.IntN(4)), Name: "N", Tools: []string{id(), id(), id()}}})
 				require.NoError(t, err)
 			case 3:
-				_, err := e.RemoveTool(ctx, id())
+				_, err := e.Remove(ctx, catalog.KindTool, id(), Approver)
 				require.NoError(t, err)
 			case 4:
 				e.Feedback(ctx, fmt.Sprint("src", r.IntN(3)), Feedback{Context: []string{id()}, ID: id(), Outcome: episodic.Failure})

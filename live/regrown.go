@@ -26,10 +26,6 @@ type recordedBefore struct {
 	latest bool            // was has all steps that are recorded
 }
 
-// continued is an episode, as far as it is recorded, of which a state does not know the steps any more: what
-// is appended to it follows as [episodic.Performed].
-type continued struct{ episodic.Grown }
-
 // compare decides about episodes whose ids are recorded with other content.
 func (e *Engine) compare(ctx context.Context, source string, known []recordedBefore, r *RecordResult) error {
 	decided := make([]standing, len(known))
@@ -127,8 +123,8 @@ func (w *writer) recall(known []recordedBefore) error {
 				return fmt.Errorf("event %d: %w", ev.Seq, err)
 			}
 			switch v := v.(type) {
-			case *begun:
-				k.was = &episodic.Grown{Episode: v.Episode}
+			case *opened:
+				k.was = &v.Grown
 			case *episodic.Episode:
 				k.was, k.latest = grownFrom(v), !unnamed(v)
 			}
@@ -258,29 +254,4 @@ func (e *Engine) extend(ctx context.Context, source string, was *episodic.Grown,
 	}
 	_, err := e.perform(ctx, source, was, all)
 	return err
-}
-
-// reopen is the event before steps that are appended to an episode of which the state does not know the
-// steps; no event if it does.
-func (w *writer) reopen(was *episodic.Grown) ([]entry, error) {
-	if w.grows[was.ID] != nil || w.state.Grown(was.ID) != nil || len(was.Steps) == 0 {
-		return nil, nil
-	}
-	again := &continued{*was.Clone()}
-	for i := range again.Steps {
-		s := &again.Steps[i]
-		s.Error, s.Shape = "", "" // nothing is counted of them
-		if w.opts.DropDigests {
-			s.Inputs, s.Outputs = nil, nil
-		}
-	}
-	payload, err := encode(kindContinued, again)
-	if err == nil && len(payload) > storage.MaxPayload {
-		err = refused(fmt.Errorf("episode %q has %d bytes, at most %d", was.ID, len(payload), storage.MaxPayload))
-	}
-	if err != nil {
-		return nil, err
-	}
-	w.grows[was.ID] = was.Clone()
-	return []entry{{kindContinued, "", payload, again, nil}}, nil
 }

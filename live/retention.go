@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
+	"iter"
 	"slices"
 	"time"
-
-	jsonv2 "github.com/go-json-experiment/json"
 
 	"waymark/storage"
 )
@@ -34,66 +32,25 @@ func (d *Due) Before() time.Time {
 	return d.kept
 }
 
-// loggedEpisode is where an episode stands in the log.
-type loggedEpisode struct {
-	begin, last time.Time // zero: not known
-	seqs        []uint64
-}
-
 // survey finds the episodes of a workspace whose last step is older than keepFor. It loads no model.
 func (w *Workspaces) survey(ctx context.Context, name string, keepFor time.Duration) (Due, error) {
 	if ok, err := w.Exists(ctx, name); err != nil || !ok {
 		return Due{}, cmp.Or(err, fmt.Errorf("workspace %q: %w", name, ErrNoWorkspace))
 	}
-	byID := map[string]*loggedEpisode{}
-	for ev, err := range w.store.Read(ctx, name, 0) {
-		if err == nil {
-			err = addLogged(byID, ev)
-		}
-		if err != nil {
-			return Due{}, fmt.Errorf("read the log of workspace %q: %w", name, err)
-		}
+	all, err := loggedEpisodes(ctx, func(ctx context.Context, after uint64) iter.Seq2[storage.Event, error] {
+		return w.store.Read(ctx, name, after)
+	})
+	if err != nil {
+		return Due{}, fmt.Errorf("read the log of workspace %q: %w", name, err)
 	}
-	return due(slices.Collect(maps.Values(byID)), keepFor, w.opts.Now()), nil
-}
-
-// addLogged adds an event to the episode that it is part of.
-func addLogged(byID map[string]*loggedEpisode, ev storage.Event) error {
-	if len(ev.Payload) == 0 {
-		return nil
-	}
-	switch ev.Payload[0] {
-	case kindEpisode, kindBegun, kindContinued, kindPerformed:
-	default:
-		return nil
-	}
-	var v struct {
-		ID      string    `json:"id"`
-		Episode string    `json:"episode"` // of a step
-		Time    time.Time `json:"time"`
-		AtMS    int64     `json:"at_ms"`
-	}
-	if err := jsonv2.Unmarshal(ev.Payload[1:], &v, lenient); err != nil {
-		return fmt.Errorf("decode event %d: %w", ev.Seq, err)
-	}
-	id := cmp.Or(v.Episode, v.ID)
-	ep := byID[id]
-	if ep == nil {
-		ep = &loggedEpisode{begin: v.Time}
-		byID[id] = ep
-	}
-	if last := v.Time.Add(time.Duration(v.AtMS) * time.Millisecond); !v.Time.IsZero() && last.After(ep.last) {
-		ep.last = last
-	}
-	ep.seqs = append(ep.seqs, ev.Seq)
-	return nil
+	return due(all, keepFor, w.opts.Now()), nil
 }
 
 // due selects the episodes whose last step is older than keepFor at a moment. An episode without a time has no age and is
 // kept.
 func due(episodes []*loggedEpisode, keepFor time.Duration, now time.Time) (d Due) {
 	slices.SortFunc(episodes, func(a, b *loggedEpisode) int { // the newest first
-		return cmp.Or(b.last.Compare(a.last), cmp.Compare(b.seqs[0], a.seqs[0]))
+		return cmp.Or(b.last.Compare(a.last), cmp.Compare(b.events[0].seq, a.events[0].seq))
 	})
 	var batch []uint64
 	for _, ep := range episodes {
@@ -108,10 +65,12 @@ func due(episodes []*loggedEpisode, keepFor time.Duration, now time.Time) (d Due
 		if d.to.IsZero() {
 			d.to = ep.last
 		}
-		if len(batch) > 0 && len(batch)+len(ep.seqs) > forgetBatch {
+		if len(batch) > 0 && len(batch)+len(ep.events) > forgetBatch {
 			d.batches, batch = append(d.batches, batch), nil
 		}
-		batch = append(batch, ep.seqs...)
+		for _, ev := range ep.events {
+			batch = append(batch, ev.seq)
+		}
 	}
 	if len(batch) > 0 {
 		d.batches = append(d.batches, batch)
@@ -119,8 +78,9 @@ func due(episodes []*loggedEpisode, keepFor time.Duration, now time.Time) (d Due
 	return d
 }
 
-// Retain forgets the episodes of a workspace whose last step is older than keepFor, as [Engine.Forget] does. A workspace of which nothing is due is not loaded. first is called before anything is forgotten, so that what
-// it fails to do is tried again with the next call.
+// Retain forgets the episodes of a workspace whose last step is older than keepFor, as [Engine.Forget] does. A workspace of
+// which nothing is due is not loaded. first is called before anything is forgotten, so that what it fails to do is tried
+// again with the next call.
 func (w *Workspaces) Retain(ctx context.Context, name string, keepFor time.Duration, first func(*Due) error) (Due, ForgetResult, error) {
 	w.retaining.Lock()
 	defer w.retaining.Unlock()

@@ -88,7 +88,7 @@ func TestRetentionForgetsWholeEpisodes(t *testing.T) {
 		ep := &loggedEpisode{last: retentionNow.Add(-time.Duration(100+i) * time.Hour)}
 		for range n {
 			seq++
-			ep.seqs = append(ep.seqs, seq)
+			ep.events = append(ep.events, loggedEvent{seq: seq})
 		}
 		episodes = append(episodes, ep)
 	}

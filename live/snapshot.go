@@ -36,7 +36,7 @@ type keptBuild struct {
 
 // snapshotFormat changes with every change of what is written here and below, and with every change of how
 // measures are computed that a replay would show; snapshots of other formats are not read.
-const snapshotFormat = 19
+const snapshotFormat = 20
 
 // picture is what a snapshot holds of the state, at the moment; nil if it counts something forgotten.
 func (w *writer) picture() *history.Image {
@@ -200,7 +200,7 @@ func (e *Engine) ModelNamed(ctx context.Context, name string) (*suggest.Model, e
 		}
 	}
 	for h := range e.snapshots(ctx) {
-		version, built := h.version(), e.timeBuilt(ctx, h.built.seq)
+		version, built := h.version(), e.timeOf(ctx, builtRow, h.built.seq)
 		if name == version || name == "previous" && h.built.seq < now.built || builtBy(name, built) {
 			return h.model(built)
 		}

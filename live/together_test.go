@@ -64,7 +64,7 @@ func TestRowsOfAnEventAreOfItsTransaction(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, e.Quarantined())
 	assert.True(t, c.took("quarantine/a:b"), "approved by being put")
-	_, err = e.WithdrawTool(ctx, "a:b")
+	_, err = e.Remove(ctx, catalog.KindTool, "a:b", Checked)
 	require.NoError(t, err)
 	assert.True(t, c.took("quarantine/a:b"), "withdrawn")
 	_, err = e.PutToolsWith(ctx, []catalog.Tool{{ID: "a:c"}, {ID: "a:d"}}, map[string]storage.Change{"a:c": {Key: "pin/c", Value: []byte("1")}})

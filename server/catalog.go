@@ -238,17 +238,15 @@ func getCapability(ctx context.Context, e *live.Engine, q *route.ByID) (catalog.
 
 // Removal takes ids exactly: a spelling that is resolved could name another tool tomorrow.
 func (s *Server) deleteTool(ctx context.Context, e *live.Engine, q *route.ByID) (route.None, error) {
-	if request.From(ctx).Approves() {
-		return deleteEntry(ctx, "tool", q, e.RemoveTool)
-	}
-	return deleteEntry(ctx, "tool", q, e.WithdrawTool)
+	return deleteEntry(ctx, "tool", q, func(ctx context.Context, id string) (bool, error) {
+		return e.Remove(ctx, catalog.KindTool, id, request.From(ctx).Trust())
+	})
 }
 
 func (s *Server) deleteCapability(ctx context.Context, e *live.Engine, q *route.ByID) (route.None, error) {
-	if request.From(ctx).Approves() {
-		return deleteEntry(ctx, "capability", q, e.RemoveCapability)
-	}
-	return deleteEntry(ctx, "capability", q, e.WithdrawCapability)
+	return deleteEntry(ctx, "capability", q, func(ctx context.Context, id string) (bool, error) {
+		return e.Remove(ctx, catalog.KindCapability, id, request.From(ctx).Trust())
+	})
 }
 
 func deleteEntry(ctx context.Context, kind string, q *route.ByID, remove func(context.Context, string) (bool, error)) (none route.None, err error) {

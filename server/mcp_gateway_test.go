@@ -72,7 +72,7 @@ func (c engineCatalog) RemoveTools(ctx context.Context, ids []string) error {
 	e, err := c.Open(ctx, request.DefaultWorkspace)
 	for _, id := range ids {
 		if err == nil {
-			_, err = e.RemoveTool(ctx, id)
+			_, err = e.Remove(ctx, catalog.KindTool, id, live.Approver)
 		}
 	}
 	return err

@@ -62,7 +62,7 @@ func value(r *rand.Rand) string {
 func grow(s *history.State, e *episodic.Episode, order []int, between func()) {
 	head := *e
 	head.Steps, head.Outcome = nil, ""
-	s.Begin(&head)
+	s.Open(&episodic.Grown{Episode: head})
 	for _, i := range order {
 		between()
 		step := e.Steps[i]

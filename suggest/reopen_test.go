@@ -33,7 +33,7 @@ func TestReopenedEpisodesCountAsWholeOnes(t *testing.T) {
 			for i := range part.Steps {
 				g.Numbers = append(g.Numbers, i+1)
 			}
-			reopened.Reopen(g)
+			reopened.Open(g)
 			if r.IntN(2) == 0 {
 				var w codec.Writer
 				require.NoError(t, reopened.Image().Write(&w))
@@ -59,7 +59,7 @@ func TestReopenedEpisodeCallsACapabilityPutSince(t *testing.T) {
 	require.NoError(t, e.Normalise())
 	s.Record(&e)
 	s.PutCapability(catalog.Capability{ID: "commit", Tools: []string{"git:add", "git:commit"}})
-	s.Reopen(&episodic.Grown{Episode: e, Numbers: []int{1, 2}})
+	s.Open(&episodic.Grown{Episode: e, Numbers: []int{1, 2}})
 	s.Perform(&episodic.Performed{Episode: "e", Number: 3, Step: &episodic.Step{ID: "3", Tool: "commit"}})
 	require.Zero(t, unmeasured(t, s).Bypassed("commit"))
 }

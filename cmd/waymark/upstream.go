@@ -187,7 +187,7 @@ func (c upstreamCatalog) RemoveTools(ctx context.Context, ids []string) error {
 		return err
 	}
 	for _, id := range ids {
-		if _, err := e.RemoveTool(ctx, id); err != nil {
+		if _, err := e.Remove(ctx, catalog.KindTool, id, live.Approver); err != nil {
 			return fmt.Errorf("take %s out of the catalog: %w", id, err)
 		}
 	}

@@ -76,15 +76,13 @@ type Loop struct {
 }
 
 // Week counts the calls of seven days from a Monday on, so that an owner sees whether failures and repeats became fewer
-// since hosts ask Waymark, and what became of the answers.
+// since hosts ask Waymark.
 type Week struct {
 	Monday   time.Time `json:"monday"`
 	Tasks    int       `json:"tasks"`
 	Calls    int       `json:"calls"`
 	Failed   int       `json:"failed"`
 	Repeated int       `json:"repeated"` // the call before it again, with arguments of the same shape
-	Asked    int       `json:"asked"`    // answered questions to Waymark's own tools
-	Taken    int       `json:"taken"`    // of these: one of the next three calls was a tool that the answer named
 }
 
 // LeastCalls is how many calls a week needs for its shares to say something.

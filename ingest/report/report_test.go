@@ -80,7 +80,7 @@ func TestReport(t *testing.T) {
 	require.Equal(t, "Read", r.Tools[0].Name)
 	require.Equal(t, []Failure{{"timeout", 20, 20. / 240, []Row{{Name: "ci:run", Calls: 40, Failures: 20, FailureRate: .5}}}}, r.Failures)
 	require.Equal(t, []Loop{{"Read", 40, 120, 3, 0}}, r.Loops)
-	require.Equal(t, []Week{{began.Truncate(24 * time.Hour), 40, 240, 20, 80, 0, 0}}, r.Weeks)
+	require.Equal(t, []Week{{began.Truncate(24 * time.Hour), 40, 240, 20, 80}}, r.Weeks)
 	require.NotEmpty(t, r.Workflows)
 	require.Equal(t, []string{"git:log", "Read"}, r.Workflows[0].Tools[:2])
 
@@ -117,38 +117,11 @@ func TestWeeks(t *testing.T) {
 	var r Report
 	c.count(&r)
 	require.Equal(t, []Week{
-		{time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC), 1, 2, 0, 0, 0, 0},
-		{time.Date(2026, 6, 8, 0, 0, 0, 0, time.UTC), 1, 3, 1, 1, 0, 0},
+		{time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC), 1, 2, 0, 0},
+		{time.Date(2026, 6, 8, 0, 0, 0, 0, time.UTC), 1, 3, 1, 1},
 	}, r.Weeks)
 	require.Equal(t, "too few to tell", r.Weeks[0].Share(1))
 	require.Equal(t, "10.0 %", (&Week{Calls: 20}).Share(2))
-}
-
-// Questions to Waymark and whether their answers were taken come from the sessions themselves: a session that repeats
-// another counts once.
-func TestQuestions(t *testing.T) {
-	m := Machine{Home: t.TempDir(), OS: "linux", Env: func(string) string { return "" }}
-	at := began.Format(time.RFC3339)
-	call := func(message, id, tool string) string {
-		return fmt.Sprintf(`{"type":"assistant","sessionId":"s","timestamp":%q,"message":{"id":%q,"content":[{"type":"tool_use","id":%q,"name":%q,"input":{}}]}}`+"\n", at, message, id, tool)
-	}
-	result := func(id, text string) string {
-		return fmt.Sprintf(`{"type":"user","sessionId":"s","timestamp":%q,"message":{"content":[{"type":"tool_result","tool_use_id":%q,"content":[{"type":"text","text":%q}]}]}}`+"\n", at, id, text)
-	}
-	session := `{"type":"user","sessionId":"s","timestamp":"` + at + `","message":{"content":"fix it"}}` + "\n" +
-		call("m1", "1", "Read") + call("m1", "2", "Grep") + result("1", "") + result("2", "") +
-		call("m2", "3", "mcp__waymark__suggest_next") + result("3", "After Read, Grep, most likely first: git:log (0.95), Edit (0.31).") + // taken
-		call("m3", "4", "mcp__git__log") + result("4", "") +
-		call("m4", "5", "mcp__waymark__find_tool") + result("5", `{"message":"x","results":[{"id":"ci:run","description":"Read the git:log"}]}`) + // not taken
-		call("m5", "6", "Read") + call("m6", "7", "mcp__git__log") +
-		call("m7", "8", "mcp__waymark__suggest_dag") + // not answered
-		call("m8", "9", "mcp__ci__status")
-	write(t, filepath.Join(m.Home, ".claude/projects/p/a.jsonl"), session)
-	write(t, filepath.Join(m.Home, ".claude/projects/p/b.jsonl"), session)
-	r := report(t, m)
-	require.Equal(t, []Week{
-		{Monday: began.Truncate(24 * time.Hour), Tasks: 1, Calls: 6, Asked: 2, Taken: 1},
-	}, r.Weeks)
 }
 
 // A report of nothing says where it looked.

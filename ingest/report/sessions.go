@@ -88,7 +88,7 @@ func Collect(ctx context.Context, places []Place, now time.Time, progress func(h
 		if p.Status != Read || p.Files == 0 {
 			continue
 		}
-		for it, err := range ingest.Read(ctx, p.Path, ingest.Options{Format: p.Format, DropIntents: true, Now: now, Seen: seen, Asks: true}) {
+		for it, err := range ingest.Read(ctx, p.Path, ingest.Options{Format: p.Format, DropIntents: true, Now: now, Seen: seen}) {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
@@ -124,13 +124,6 @@ func (c *Collection) item(host string, it ingest.Item) {
 		}
 		if strings.HasPrefix(it.Dropped, "version ") {
 			c.unread[host+", "+it.Dropped]++
-		}
-	case it.Ask != nil:
-		if w := c.weekOf(it.Ask.Time); w != nil {
-			w.Asked++
-			if it.Ask.Taken {
-				w.Taken++
-			}
 		}
 	case it.Episode != nil:
 		c.episode(host, it.Episode)
@@ -242,26 +235,17 @@ func (c *Collection) findLoops(steps []episodic.Step) {
 	}
 }
 
-// weekOf is the week of a time, in UTC; nil for one that is not known.
-func (c *Collection) weekOf(at time.Time) *Week {
-	if at.IsZero() {
-		return nil
+// week adds a task to the week of its time, in UTC.
+func (c *Collection) week(e *episodic.Episode) {
+	if e.Time.IsZero() {
+		return
 	}
-	day := at.UTC().Truncate(24 * time.Hour)
+	day := e.Time.UTC().Truncate(24 * time.Hour)
 	monday := day.AddDate(0, 0, -(int(day.Weekday())+6)%7)
 	w := c.weeks[monday.Unix()]
 	if w == nil {
 		w = &Week{Monday: monday}
 		c.weeks[monday.Unix()] = w
-	}
-	return w
-}
-
-// week adds a task to the week of its time.
-func (c *Collection) week(e *episodic.Episode) {
-	w := c.weekOf(e.Time)
-	if w == nil {
-		return
 	}
 	w.Tasks++
 	for i := range e.Steps {

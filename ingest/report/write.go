@@ -63,10 +63,10 @@ func (r *Report) writeUse(w *sheet) {
 		}
 	}
 	if len(r.Weeks) > 0 {
-		w.table("By week", "from\ttasks\tcalls\tfailed\trepeated\tasked Waymark\ttaken")
+		w.table("By week", "from\ttasks\tcalls\tfailed\trepeated")
 		for i := range r.Weeks {
 			k := &r.Weeks[i]
-			w.line("%s\t%d\t%d\t%s\t%s\t%d\t%d", day(k.Monday), k.Tasks, k.Calls, k.Share(k.Failed), k.Share(k.Repeated), k.Asked, k.Taken)
+			w.line("%s\t%d\t%d\t%s\t%s", day(k.Monday), k.Tasks, k.Calls, k.Share(k.Failed), k.Share(k.Repeated))
 		}
 	}
 	if len(r.Failures) > 0 {

@@ -69,15 +69,6 @@ func IsOwn(id string) bool {
 	return ok && own[tool]
 }
 
-// IsQuestion reports whether a tool is one of Waymark's own that answers with names of tools.
-func IsQuestion(id string) bool {
-	switch id {
-	case self + ":find_tool", self + ":suggest_next", self + ":suggest_dag":
-		return true
-	}
-	return false
-}
-
 // IsThrough reports whether a call, by the name that a host wrote down, is one that Waymark makes for the host.
 func IsThrough(name string) bool {
 	tool, ok := strings.CutPrefix(name, "mcp__"+self+"__")

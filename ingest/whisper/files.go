@@ -166,19 +166,12 @@ func (f Folder) Hear(name, id string, happened Entry) (line string, err error) {
 	if err != nil {
 		return "", err
 	}
-	calls, s := heard(entries)
-	about := happened.Begun // at the beginning of a turn
-	if len(calls) > 0 {
-		about = calls[len(calls)-1].Tool
-	}
-	if about == "" {
-		return "", nil
-	}
-	t, err := f.Table(about)
+	last, s := heard(entries)
+	t, err := f.Table(cmp.Or(last.Tool, happened.Begun)) // at the beginning of a turn there is none before
 	if err != nil {
 		return "", err
 	}
-	r := t.index().choose(calls, happened.Begun, s.free)
+	r := t.choose(last, happened.Begun, s.free)
 	if r == nil {
 		return "", nil
 	}
@@ -219,22 +212,22 @@ func journal(path string) (entries []Entry, err error) {
 	return entries, err
 }
 
-// heard is the calls of the current turn that are over, and what was said in the session.
-func heard(entries []Entry) (calls []Call, s *session) {
+// heard is the last call of the current turn that is over, and what was said in the session.
+func heard(entries []Entry) (last Call, s *session) {
 	s = &session{said: map[string]bool{}}
 	for _, e := range entries {
 		switch {
 		case e.Said != nil:
-			if len(e.Said.Context) > 0 && s.free(e.Said) {
+			if s.free(e.Said) {
 				s.say(e.Said)
 			}
 		case e.Reset:
-			calls = nil
+			last = Call{}
 		case e.Ended != "":
-			calls = append(calls, Call{e.Ended, e.Outcome})
+			last = Call{e.Ended, e.Outcome}
 		}
 	}
-	return calls, s
+	return last, s
 }
 
 // first reports whether a line fitted the session where a process put it into the journal.

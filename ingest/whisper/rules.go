@@ -23,36 +23,31 @@ type Kind string
 const (
 	Pitfall Kind = "pitfall" // the call fails here
 	Repair  Kind = "repair"  // after this failure another call worked
-	Seldom  Kind = "seldom"  // a tool that is seldom used follows here
 )
 
 // The thresholds. They are frozen: see docs/feeds.md.
 const (
 	minSessions = 5       // that a rule is about
 	confidence  = 0.05    // probability that the true rate lies below the bound
-	threshold   = 0.6     // of the bound of a pitfall or repair
-	follow      = 0.5     // of that of a tool that follows
+	threshold   = 0.6     // of the bound
 	guard       = 0.02    // probability that any rule of a kind holds in a history without structure
-	seldomShare = 0.1     // of the sessions: a tool in more is not seldom
 	mostSteps   = 200_000 // newest steps that rules are derived from
 	mostRules   = 1_000   // a hook reads them, and decodes those about one tool
 	longest     = 3       // calls of a context
-	window      = 5       // newest calls, among which those of a context that are apart lie
 )
 
-// Rule is one thing to say after the calls of a context.
+// Rule is one thing to say after a call.
 type Rule struct {
-	Kind    Kind     `json:"kind"`
-	Context []string `json:"context"`         // tools, the newest last, "" for the beginning of a task; of a repair, the tool that failed
-	Apart   bool     `json:"apart,omitempty"` // other calls lie between those of the context
-	Tool    string   `json:"tool"`            // that fails, that worked, or that follows
-	K       int      `json:"k"`               // sessions in which it did
-	N       int      `json:"n"`               // sessions with the context
-	Bound   float64  `json:"bound"`
-	Ahead   bool     `json:"ahead,omitempty"` // a pitfall that is said before the call is made
-	First   string   `json:"first,omitempty"` // of a pitfall: the call between that made it work
-	FirstK  int      `json:"first_k,omitempty"`
-	FirstN  int      `json:"first_n,omitempty"`
+	Kind   Kind    `json:"kind"`
+	After  string  `json:"after"` // the tool of that call, "" at the beginning of a task; of a repair, the tool that failed
+	Tool   string  `json:"tool"`  // that fails, or that worked
+	K      int     `json:"k"`     // sessions in which it did
+	N      int     `json:"n"`     // sessions with the context
+	Bound  float64 `json:"bound"`
+	Ahead  bool    `json:"ahead,omitempty"` // a pitfall that is said before the call is made
+	First  string  `json:"first,omitempty"` // of a pitfall: the call between that made it work
+	FirstK int     `json:"first_k,omitempty"`
+	FirstN int     `json:"first_n,omitempty"`
 }
 
 // Table is the rules of a history.
@@ -62,7 +57,7 @@ type Table struct {
 	Rules    []Rule `json:"rules,omitempty"`
 }
 
-const tableVersion = 2
+const tableVersion = 3
 
 // History is the part of a history that rules are derived from.
 type History struct {
@@ -127,10 +122,9 @@ type context struct {
 const start = -2
 
 const (
-	follows = iota // what comes after these calls
+	follows = iota // what comes after this call
 	fails          // the last of these calls fails
 	repairs        // what works after this call failed
-	apart          // what comes after the last of these calls, the first of them a few calls before
 )
 
 type event struct {
@@ -146,7 +140,6 @@ type counts struct {
 	trials   map[context]trials
 	hits     map[event]int32
 	chain    map[int32]int32 // the most frequent tool after each
-	using    []int32         // sessions that use a tool
 	sessions int
 }
 
@@ -167,10 +160,10 @@ func (c *counts) try(ctx context, session int32) bool {
 }
 
 func (h *History) count() *counts {
-	c := &counts{h: h, trials: map[context]trials{}, hits: map[event]int32{}, chain: map[int32]int32{}, using: make([]int32, len(h.tools))}
+	c := &counts{h: h, trials: map[context]trials{}, hits: map[event]int32{}, chain: map[int32]int32{}}
 	walks := slices.Clone(h.walks)
 	slices.SortStableFunc(walks, func(a, b walk) int { return cmp.Compare(a.session, b.session) })
-	used, next := make([]int32, len(h.tools)), map[[2]int32]int32{}
+	next := map[[2]int32]int32{}
 	last := int32(-1)
 	for _, w := range walks {
 		if w.session != last {
@@ -182,10 +175,6 @@ func (h *History) count() *counts {
 		tools := begun[1:]
 		for i, s := range w.steps {
 			tools[i] = s.tool
-			if used[s.tool] != w.session+1 {
-				used[s.tool] = w.session + 1
-				c.using[s.tool]++
-			}
 			if i > 0 {
 				next[[2]int32{tools[i-1], s.tool}]++
 			}
@@ -206,19 +195,12 @@ func (h *History) count() *counts {
 // countAt counts what follows the call at i, and how that call ended. Before the calls stands the beginning.
 func (c *counts) countAt(w walk, begun []int32, i int) {
 	tools := begun[1:]
-	for n := 1; n <= longest && n <= i+1; n++ {
-		if ctx := at(follows, tools[i+1-n:i+1]...); c.try(ctx, w.session) && i+1 < len(tools) {
-			c.hits[event{ctx, tools[i+1]}]++
-		}
+	if ctx := at(follows, tools[i]); c.try(ctx, w.session) && i+1 < len(tools) {
+		c.hits[event{ctx, tools[i+1]}]++
 	}
 	for n := 1; n <= longest && n <= i+2 && w.steps[i].outcome.Known(); n++ {
 		if ctx := at(fails, begun[i+2-n:i+2]...); c.try(ctx, w.session) && w.steps[i].outcome == episodic.Failure {
 			c.hits[event{ctx, tools[i]}]++
-		}
-	}
-	for j := max(0, i+1-window); j < i-1; j++ {
-		if ctx := at(apart, tools[j], tools[i]); c.try(ctx, w.session) && i+1 < len(tools) {
-			c.hits[event{ctx, tools[i+1]}]++
 		}
 	}
 	if w.steps[i].outcome != episodic.Failure {
@@ -234,14 +216,6 @@ type candidate struct {
 	e      event
 	k, n   int
 	chance float64
-}
-
-// least is the threshold of its bound.
-func (x candidate) least() float64 {
-	if x.e.what == follows || x.e.what == apart {
-		return follow
-	}
-	return threshold
 }
 
 // significant is the largest chance that holds up against the number of candidates (Benjamini and Hochberg): in a
@@ -274,7 +248,7 @@ func (h *History) Derive() *Table {
 		level := significant(all)
 		for _, x := range all {
 			bound := lowerBound(x.k, x.n, confidence)
-			if bound < x.least() || x.chance > level {
+			if bound < threshold || x.chance > level {
 				continue
 			}
 			if r, ok := c.rule(x, bound); ok {
@@ -283,7 +257,7 @@ func (h *History) Derive() *Table {
 		}
 	}
 	slices.SortFunc(t.Rules, func(a, b Rule) int {
-		return cmp.Or(cmp.Compare(b.Bound, a.Bound), cmp.Compare(a.Kind, b.Kind), slices.Compare(a.Context, b.Context), cmp.Compare(a.Tool, b.Tool))
+		return cmp.Or(cmp.Compare(b.Bound, a.Bound), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.After, b.After), cmp.Compare(a.Tool, b.Tool))
 	})
 	t.Rules = t.Rules[:min(len(t.Rules), mostRules)]
 	return t
@@ -294,10 +268,10 @@ func (h *History) Derive() *Table {
 func (c *counts) candidate(e event, k int) (x candidate, ok bool) {
 	n := int(c.trials[e.context].n)
 	newest := e.calls[longest-1]
-	if e.what != fails && c.known(newest, e.tool) || (e.what == follows || e.what == apart) && float64(c.using[e.tool]) > seldomShare*float64(c.sessions) {
+	switch {
+	case n < minSessions, e.what == follows, e.what == repairs && c.known(newest, e.tool):
 		return x, false
-	}
-	if n < minSessions || e.what != repairs && (e.calls[longest-2] == -1 || e.what == fails && e.calls[0] != -1) {
+	case e.what == fails && (e.calls[longest-2] == -1 || e.calls[0] != -1):
 		return x, false
 	}
 	wider := e
@@ -327,29 +301,16 @@ func plain(name string) bool {
 // rule makes a rule of a candidate that holds, unless a name in it could be read as more than one.
 func (c *counts) rule(x candidate, bound float64) (r Rule, ok bool) {
 	r = Rule{Tool: c.h.tools[x.e.tool], K: x.k, N: x.n, Bound: bound}
-	calls := x.e.calls[:]
-	switch x.e.what {
-	case follows, apart:
-		r.Kind, r.Apart = Seldom, x.e.what == apart
-	case repairs:
-		r.Kind = Repair
-	case fails:
-		r.Kind, calls = Pitfall, calls[:longest-1]
-		before := calls[longest-2]
-		r.Ahead = c.known(before, x.e.tool) && lowerBound(x.k, int(c.trials[at(follows, before)].n), confidence) >= threshold
-		c.between(&r, before, x.e.tool)
+	after := x.e.calls[longest-1]
+	if r.Kind = Repair; x.e.what == fails {
+		r.Kind, after = Pitfall, x.e.calls[longest-2]
+		r.Ahead = c.known(after, x.e.tool) && lowerBound(x.k, int(c.trials[at(follows, after)].n), confidence) >= threshold
+		c.between(&r, after, x.e.tool)
 	}
-	for _, tool := range calls {
-		switch {
-		case tool == start:
-			r.Context = append(r.Context, "")
-		case tool >= 0 && !plain(c.h.tools[tool]):
-			return r, false
-		case tool >= 0:
-			r.Context = append(r.Context, c.h.tools[tool])
-		}
+	if after != start {
+		r.After = c.h.tools[after]
 	}
-	return r, plain(r.Tool)
+	return r, plain(r.Tool) && (after == start || plain(r.After))
 }
 
 // between finds the call after which one that fails right after another works.

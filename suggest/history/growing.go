@@ -70,14 +70,6 @@ type grown struct {
 	counted  map[pair]bool   // the transitions that it has had, if its source has a key
 }
 
-// Begin folds the beginning of an episode that grows: its steps come one by one ([State.Perform]), and
-// count once there are any.
-func (s *State) Begin(e *episodic.Episode) {
-	if s.growing.get(e.ID) == nil {
-		s.growing.put(&grown{Grown: episodic.Grown{Episode: *e}, past: -1, counted: map[pair]bool{}})
-	}
-}
-
 // Grown is an episode that may still grow, as far as it is done; nil if there is none of that id. It is
 // not to be changed.
 func (s *State) Grown(id string) *episodic.Grown {
@@ -101,7 +93,7 @@ func (s *State) GrownIn(source, session string) (last *episodic.Grown) {
 // is what [State.Record] counts of the whole episode: a step adds the pairs it is in, and moves only the
 // end. A step that is there already adds nothing.
 func (s *State) Perform(p *episodic.Performed) {
-	s.Begin(&episodic.Episode{ID: p.Episode, Source: p.Source, Time: p.Time}) // if nothing is known of it
+	s.Open(&episodic.Grown{Episode: episodic.Episode{ID: p.Episode, Source: p.Source, Time: p.Time}}) // if nothing is known of it
 	g := s.growing.get(p.Episode)
 	if p.Outcome.Known() {
 		if g.past >= 0 {

@@ -6,11 +6,15 @@ import (
 	"waymark/episodic"
 )
 
-// Reopen folds that more steps of an episode follow by [State.Perform], of which this state has kept only
-// what it counted: it was recorded whole, or other episodes grew since. The content is that of the episode
-// as it was counted, so nothing is counted here. An episode that is kept, or was never counted, is left alone.
-func (s *State) Reopen(g *episodic.Grown) {
-	if s.growing.get(g.ID) != nil || len(g.Steps) == 0 {
+// Open folds that steps of an episode follow by [State.Perform]. Where it has steps, this state has kept only what it
+// counted of them: it was recorded whole, or other episodes grew since. The content is that of the episode as it was
+// counted, so nothing is counted here. An episode that is kept, or was never counted, is left alone.
+func (s *State) Open(g *episodic.Grown) {
+	if s.growing.get(g.ID) != nil {
+		return
+	}
+	if len(g.Steps) == 0 {
+		s.growing.put(&grown{Grown: episodic.Grown{Episode: g.Episode}, past: -1, counted: map[pair]bool{}})
 		return
 	}
 	o := &grown{Grown: *g.Clone(), nodes: make([]int32, len(g.Steps))}

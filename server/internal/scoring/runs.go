@@ -102,7 +102,7 @@ func putScorers(ctx context.Context, engine *live.Engine, ids ...string) error {
 	}
 	for _, c := range all {
 		if _, taken := engine.Model().Tool(c.ID); taken { // the id is reserved
-			if _, err := engine.RemoveTool(ctx, c.ID); err != nil {
+			if _, err := engine.Remove(ctx, catalog.KindTool, c.ID, live.Approver); err != nil {
 				return err
 			}
 		}

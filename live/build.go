@@ -1,0 +1,251 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"waymark/storage"
+	"waymark/suggest"
+)
+
+// A build starts by itself after a change of capabilities, and after so many tools or events that the measures are a
+// tenth out of date. New tools are searched without one; with an embedder the first needs one, for its vector.
+const (
+	buildAfter = 64
+	buildShare = 10
+)
+
+func (w *writer) buildIfDue() {
+	if w.ahead != nil && w.building == nil && w.startsBuilds() {
+		w.measureAhead()
+	}
+	if !w.startsBuilds() || w.building != nil || w.judging || w.builds.held.Load() > 0 || w.failed && !w.changed && w.texts == 0 {
+		return
+	}
+	catalog := w.changed || w.texts > 0 && (w.opts.Embedder != nil || w.texts*buildShare >= w.state.Seen())
+	if catalog || w.since >= buildAfter && w.since*buildShare >= int(w.built.seq) || w.doubled() {
+		reason := "the catalog changed"
+		if !catalog {
+			reason = fmt.Sprintf("%d events were recorded since the last build", w.since)
+		}
+		if w.needsEvaluation() {
+			w.evaluateInBackground(reason)
+			return
+		}
+		if _, err := w.startBuild("build", reason, w.newBuild()); err != nil {
+			w.opts.Logger.Error("build could not start", "workspace", w.name, "error", err)
+			w.failed, w.changed = !errors.Is(err, storage.ErrUnavailable), false
+		}
+		return
+	}
+}
+
+// doubled reports whether a short history has doubled since the last build, so that profile learned answers from the
+// first task on.
+func (w *writer) doubled() bool {
+	before := w.measures.Episodes()
+	return w.since > 0 && !w.opts.Measure.WithoutLearned && before < buildAfter && w.state.Episodes() >= max(1, 2*before)
+}
+
+// startBuild appends a build event and measures in the background what is counted up to it, as a job; reason says why.
+func (w *writer) startBuild(kind, reason string, b build) (*job, error) {
+	at, err := w.appendBuild(b)
+	if err != nil {
+		return nil, err
+	}
+	shot := snapshot{rules: w.rules, matter: w.matter, built: at, how: b, image: w.picture()}
+	j := w.begin(Job{Kind: kind, Reason: reason, At: at.seq}, nil)
+	if w.tainted { // as where another process forgot something
+		w.replayBehind(j, shot, w.since)
+	} else {
+		counts := w.state.Freeze()
+		w.measureBehind(j, shot, w.since, func(ctx context.Context) (*foldedLog, error) {
+			b.Options.Progress = w.reporting(j, b.Options.Progress)
+			m, err := w.measure(ctx, counts, b, at.seq)
+			return &foldedLog{measures: m}, err
+		})
+	}
+	w.fetchVectors()
+	return j, nil
+}
+
+// replayBehind measures a build from the log in the background, where the state counts what was forgotten before it.
+func (w *writer) replayBehind(j *job, shot snapshot, counted int) {
+	w.measureBehind(j, shot, counted, func(ctx context.Context) (*foldedLog, error) {
+		return w.replayFor(ctx, j, nil, shot.built.seq, shot.built.seq)
+	})
+}
+
+// newBuild is how a model would be measured now.
+func (w *writer) newBuild() build {
+	b := build{Options: w.opts.Measure, Parent: w.version(), Gate: w.how.Gate, Forced: w.how.Forced}
+	if w.opts.Embedder != nil && w.vectors != "" {
+		b.Model, b.Vectors = w.opts.Embedder.Model(), w.vectors
+	}
+	return b
+}
+
+// appendBuild makes a build event durable and says where it stands.
+func (w *writer) appendBuild(b build) (place, error) {
+	payload, err := encode(kindBuild, b)
+	if err != nil {
+		return place{}, err
+	}
+	receipt, err := w.appendNow(entry{kindBuild, "", payload, &b, nil})
+	return place{receipt.Seq, w.head.Chain}, err
+}
+
+// building is a build under way.
+type building struct {
+	done   chan struct{} // closed when it is in force or has failed
+	err    error         // why it failed; to be read after done
+	cancel context.CancelFunc
+}
+
+// measureBehind runs f in the background and, when it is done, puts its measures in force (and its
+// state, if it has one). What was counted before the build event no longer counts as new. j is the job of the build;
+// nil: its caller has one of its own.
+func (w *writer) measureBehind(j *job, shot snapshot, counted int, f func(ctx context.Context) (*foldedLog, error)) {
+	ctx, cancel := context.WithCancel(w.life.ctx)
+	changed, texts := w.changed, w.texts
+	w.building, w.failed, w.changed, w.texts = &building{done: make(chan struct{}), cancel: cancel}, false, false, 0
+	w.began = w.opts.Now()
+	if j != nil {
+		w.update(j, func(*Job) { j.cancel = cancel })
+	}
+	go func() {
+		h, err := guarded(func() (*foldedLog, error) {
+			select { // each uses all processors; hundreds at once would only hold their memory
+			case w.opts.slots <- struct{}{}:
+				defer func() { <-w.opts.slots }()
+				return f(ctx)
+			case <-w.resume.asked: // a question waits for it
+				return f(ctx)
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		})
+		w.results <- func() {
+			cancel()
+			ended := w.building
+			w.building = nil
+			defer close(ended.done)
+			if err == nil && h.later != nil {
+				shot.image = nil // a snapshot would be taken for one of the whole build
+			}
+			if err == nil {
+				err = w.activate(shot, counted, h)
+			}
+			if j != nil {
+				w.finish(j, err)
+			}
+			if err == nil && h.later != nil {
+				w.finishBuild(h.later, "profile learned is fitted to the history", false)
+			}
+			switch ended.err = err; {
+			case err == nil:
+			case w.life.ctx.Err() != nil:
+				w.opts.Logger.Info("build is left to the next start", "workspace", w.name, "event", shot.built.seq)
+			case errors.Is(err, context.Canceled):
+				if w.failed = j != nil; !w.failed { // one that started by itself waits for the next change, or it would start at once
+					w.changed, w.texts = w.changed || changed, w.texts+texts
+				}
+				w.opts.Logger.Info("build was canceled; the measures before stay", "workspace", w.name, "event", shot.built.seq)
+			default:
+				w.failed = !errors.Is(err, storage.ErrUnavailable) // which ends: the next event starts it again
+				w.opts.Logger.Error("build failed; the measures before stay", "workspace", w.name, "event", shot.built.seq, "error", err)
+			}
+		}
+	}()
+}
+
+// previousInMemory is the most nodes that a model may have to stay in memory after the next one is published: with
+// what was learned, one of 10,000 tools holds 150 MB.
+const previousInMemory = 5000
+
+func (w *writer) activate(shot snapshot, counted int, h *foldedLog) error {
+	if h.state != nil { // a replay: what came since is counted in it too
+		shot.image = h.shot.image
+		if err := w.catchUp(h, shot.built.seq); err != nil {
+			return err
+		}
+		w.state, w.skipped, w.tainted, w.treated = h.state, h.skipped, h.tainted, h.treated
+	}
+	old := w.Model()
+	w.measures, w.built, w.how = h.measures, shot.built, shot.how
+	if w.builtAt = w.timeOf(w.life.ctx, builtRow, w.built.seq); w.builtAt.IsZero() { // else a start made it again
+		w.builtAt = w.opts.Now().UTC().Round(0)
+		w.noteTime(context.WithoutCancel(w.life.ctx), builtRow, w.built.seq, w.builtAt)
+	}
+	if w.refused == nil || w.refused.seq < w.built.seq { // a build that a start finishes may have a refusal behind it
+		w.refused, w.since = nil, max(0, w.since-counted)
+	}
+	w.builds.kept.Store(nil)
+	w.showJudged()
+	if err := w.publish(); err != nil {
+		return err
+	}
+	if old.Info().Nodes > previousInMemory {
+		old = nil // comparisons read its snapshot
+	}
+	w.previous.Store(old)
+	if shot.image != nil {
+		w.keepBehind(shot, w.measures)
+	}
+	return nil
+}
+
+// warmBehind prepares in the background what a snapshot keeps of what was learned, which the first
+// question that asks for it would wait for.
+func (e *Engine) warmBehind(m *suggest.Measures) {
+	if !m.Cold() {
+		return
+	}
+	e.warming.Store(true)
+	e.behind(func(halt func() bool) {
+		defer e.warming.Store(false)
+		m.Warm(halt)
+	})
+}
+
+// learnLater does in the background what a question would have waited for. Only the writer begins such work: it has ended
+// when a closing engine waits for the rest.
+func (e *Engine) learnLater(work func(halt func() bool)) {
+	_ = e.do(e.life.ctx, func(*writer) { e.behind(work) })
+}
+
+// behind learns in the background.
+func (e *Engine) behind(work func(halt func() bool)) {
+	e.life.background.Go(func() {
+		_, err := guarded(func() (struct{}, error) {
+			work(func() bool { return e.life.ctx.Err() != nil })
+			return struct{}{}, nil
+		})
+		if err != nil {
+			e.opts.Logger.Error("nothing could be learned", "workspace", e.name, "error", err)
+		}
+		returnMemory() // a fit leaves as much behind as it keeps, and so does reading a snapshot
+	})
+}
+
+// guarded turns a panic of a background computation into its error.
+func guarded[T any](f func() (T, error)) (v T, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return f()
+}
+
+// catchUp folds into h what is folded after an event.
+func (w *writer) catchUp(h *foldedLog, after uint64) error {
+	for e, err := range decoded(context.WithoutCancel(w.life.ctx), w.read, after, w.head.Seq, nil) {
+		if err != nil {
+			return err
+		}
+		h.count(e)
+	}
+	return nil
+}
