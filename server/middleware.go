@@ -25,7 +25,6 @@ import (
 	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
 	"waymark/server/internal/route"
-	"waymark/server/internal/transport"
 	mcpserver "waymark/server/mcp"
 )
 
@@ -79,7 +78,6 @@ func (s *Server) observe(c *gin.Context) {
 	}
 	c.Request = c.Request.WithContext(ctx)
 	s.metrics.inFlight.Inc()
-	defer transport.RecordAgain(c.Request)
 	defer func() {
 		s.metrics.inFlight.Dec()
 		took := time.Since(start)
@@ -231,16 +229,11 @@ func (s *Server) refuseDraining(c *gin.Context) {
 }
 
 // guard refuses requests that a web page made a browser send: a Host that is not ours means DNS
-// rebinding, an Origin that is not ours a cross-site call. It also refuses ambiguous framing.
+// rebinding, an Origin that is not ours a cross-site call.
 func (s *Server) guard(c *gin.Context) {
 	r := c.Request
 	if !s.hostAllowed(r) {
 		problem.Fail(c, problem.New(http.StatusForbidden, "the Host header names a host that this server does not answer for"))
-		return
-	}
-	if transport.AmbiguousFraming(r) {
-		c.Header("Connection", "close")
-		problem.Fail(c, problem.New(http.StatusBadRequest, "Content-Length and Transfer-Encoding together leave open where the body ends"))
 		return
 	}
 	origins := r.Header.Values("Origin")

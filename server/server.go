@@ -350,6 +350,8 @@ const (
 	readHeaderTimeout = 5 * time.Second
 	idleTimeout       = 60 * time.Second
 	writeTimeout      = 30 * time.Second
+
+	maxHeaderBytes = 32 << 10
 )
 
 // Close ends what goes on without a request: runs get a moment for the calls under way, and what is left of
@@ -375,10 +377,9 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, local ...net.Listen
 		Handler:           s.handler,
 		ReadHeaderTimeout: readHeaderTimeout,
 		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    transport.MaxHeaderBytes,
+		MaxHeaderBytes:    maxHeaderBytes,
 		BaseContext:       func(net.Listener) context.Context { return base },
 		ConnState:         transport.NoteState,
-		ConnContext:       transport.RememberConn,
 		ErrorLog:          slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelDebug),
 	}
 	s.runs.Start(ctx)
@@ -396,7 +397,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, local ...net.Listen
 		if i == 0 && s.cfg.TLS != nil {
 			l = open.WithTLS(s.cfg.TLS)
 		}
-		go func() { done <- srv.Serve(transport.RecordHeads(l)) }()
+		go func() { done <- srv.Serve(l) }()
 	}
 
 	select {

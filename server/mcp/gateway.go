@@ -241,7 +241,7 @@ func (m *mcpTools) forward(ctx context.Context, req *mcp.CallToolRequest, tool s
 	if err != nil {
 		return refusal(err)
 	}
-	session := sessionOf(ctx, req, a)
+	session := sessionOf(req, a)
 	told, _ := req.Params.Meta[callKey].(string)
 	progress := progressTo(ctx, req)
 	if notify := progress; notify != nil {
