@@ -78,7 +78,7 @@ func runDag(ctx context.Context, c *mcpCall, in runArguments) (RunAnswer, error)
 // takeUp returns the id of the run to wait for: of the one that a person was asked about, of the one that is named, or
 // of a new one, which is in the answer, too. There is none to wait for where a run is only to be planned.
 func (c *mcpCall) takeUp(ctx context.Context, in runArguments) (id string, answer runs.Answer, err error) {
-	if c.req.Params.RequestState != "" && c.req.Params.RequestState != askValues {
+	if c.req.Params.RequestState != "" {
 		id, err = c.personSaid(ctx)
 		return id, answer, err
 	}
@@ -93,7 +93,7 @@ func (c *mcpCall) takeUp(ctx context.Context, in runArguments) (id string, answe
 	}
 	q, err := in.ToRun()
 	if err == nil {
-		answer, err = c.beginWithValues(ctx, q, in)
+		answer, err = c.cfg.Runs.Begin(ctx, c.access, "", q, in.DryRun)
 	}
 	return answer.ID, answer, err
 }
