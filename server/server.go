@@ -204,7 +204,7 @@ func (s *Server) wire() {
 	s.routes = &route.Table{
 		Workspaces: cfg.Workspaces,
 		MaxBody:    cfg.MaxBody, Timeout: cfg.Timeout, Overdue: &limit.Overdue{Log: cfg.Logger}, Turns: limit.NewTurns(2 * runtime.GOMAXPROCS(0)),
-		Audit: s.audit, Rules: map[string]route.Rule{},
+		Audit: s.audit, Rules: map[string]route.Rule{}, Calls: map[string]route.Call{},
 	}
 	s.scoring = &scoring.Service{
 		Store: cfg.Store, Workspaces: cfg.Workspaces, Judges: cfg.Judges, Caller: cfg.Caller, Workspace: cfg.Upstream.Workspace, Record: cfg.RecordScores, Logger: cfg.Logger, Now: cfg.Now,
@@ -214,7 +214,7 @@ func (s *Server) wire() {
 		Workspace: cfg.Upstream.Workspace, Logger: cfg.Logger, Now: cfg.Now, Holders: s.holdersOf, Draining: s.draining, Grace: cfg.Drain / 2,
 	})
 	s.mcp = mcpserver.New(mcpserver.Config{
-		Workspaces: cfg.Workspaces, Scoring: s.scoring, Runs: s.runs, Upstream: cfg.Upstream,
+		Workspaces: cfg.Workspaces, Scoring: s.scoring, Runs: s.runs, Upstream: cfg.Upstream, Calls: s.routes.Calls,
 		Logger: cfg.Logger, Now: cfg.Now, Version: cfg.Version, MaxBody: cfg.MaxBody, MaxSessions: cfg.MaxConnections, Timeout: cfg.Timeout,
 		Overdue: s.routes.Overdue, Turns: s.routes.Turns, Holders: s.holdersOf, Draining: s.draining, Extend: cfg.extendMCP, Audit: s.audit,
 	})
@@ -228,7 +228,7 @@ type Field = route.Field
 
 // Operations are the operations of the API.
 func Operations() []Operation {
-	s := &Server{routes: &route.Table{Rules: map[string]route.Rule{}}}
+	s := &Server{routes: &route.Table{Rules: map[string]route.Rule{}, Calls: map[string]route.Call{}}}
 	s.operations()
 	return s.routes.Operations
 }

@@ -21,6 +21,7 @@ import (
 	"waymark/server/internal/limit"
 	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
+	"waymark/server/internal/route"
 	"waymark/server/internal/runs"
 	"waymark/server/internal/scoring"
 )
@@ -56,7 +57,8 @@ type Config struct {
 	Workspaces *live.Workspaces
 	Scoring    *scoring.Service
 	Runs       *runs.Runs
-	Upstream   Upstream // other servers
+	Calls      map[string]route.Call // the operations that are tools, too; complete before the first request
+	Upstream   Upstream              // other servers
 	Logger     *slog.Logger
 	Now        func() time.Time
 	Version    string
@@ -161,8 +163,7 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // reports tells the tools that may report progress while they work: those that take long, and those of other servers.
 func reports(tool string) bool {
-	i := slices.IndexFunc(mcpToolset(), func(t mcpTool) bool { return t.tool.Name == tool })
-	return i < 0 || mcpToolset()[i].reports
+	return tool == toolRebuild || !slices.ContainsFunc(mcpToolset(), func(t mcpTool) bool { return t.tool.Name == tool })
 }
 
 // serverOf is the one server of the request's workspace.
@@ -230,7 +231,7 @@ func (e *Endpoint) NewServer(workspace string) *mcp.Server {
 		tools = append(slices.Clone(tools), mcpRunTool())
 	}
 	for _, t := range tools {
-		srv.AddTool(t.tool, m.handler(t))
+		m.offer(srv, t)
 	}
 	if upstream {
 		offerUpstream(srv, m)

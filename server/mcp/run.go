@@ -26,15 +26,15 @@ var mcpRunTool = sync.OnceValue(func() mcpTool {
 
 type runArguments struct {
 	runs.Request
-	Run string `json:"run,omitempty" jsonschema:"id of a run that was begun before: wait for it instead of beginning one"`
+	Run string `json:"run,omitempty" doc:"Id of a run that was begun before: wait for it instead of beginning one."`
 }
 
 // RunAnswer is the answer of run_dag.
 type RunAnswer struct {
 	Said
 	runs.Answer
-	Problems []run.Problem  `json:"problems,omitempty" jsonschema:"of a dag that cannot be run: all that is wrong with it"`
-	Form     map[string]any `json:"form,omitempty" jsonschema:"JSON Schema of the values that are missing; call again with an object that it accepts as values"`
+	Problems []run.Problem  `json:"problems,omitempty" doc:"Of a dag that cannot be run: all that is wrong with it."`
+	Form     map[string]any `json:"form,omitempty" doc:"JSON Schema of the values that are missing; call again with an object that it accepts as values."`
 }
 
 // runDag begins a run, or takes up one that was begun, and waits until it ends or needs a person. A call that
