@@ -108,25 +108,16 @@ func (m *mcpTools) baselineOf(model *suggest.Model) int {
 // definitionSize is what one tool takes in the prompt of a host, in bytes: name, description and input
 // schema. Output schemas stay in the host.
 func definitionSize(t *catalog.Tool) int {
-	n := len(`{"name":,"inputSchema":},`) + quotedSize(catalog.HostName(t.ID)) + max(len(t.InputSchema), len(`{"type":"object"}`))
-	if t.Description != "" {
-		n += len(`,"description":`) + quotedSize(t.Description)
+	schema := t.InputSchema
+	if len(schema) == 0 {
+		schema = json.RawMessage(`{"type":"object"}`)
 	}
-	return n
-}
-
-// quotedSize is how long a text is as JSON.
-func quotedSize(s string) int {
-	n := len(s) + len(`""`)
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c == '"', c == '\\', c == '\n', c == '\r', c == '\t':
-			n++
-		case c < ' ':
-			n += len(`u0000`)
-		}
-	}
-	return n
+	text, _ := jsonio.Encode(struct { // a stored schema is JSON
+		Name        string          `json:"name"`
+		Description string          `json:"description,omitempty"`
+		InputSchema json.RawMessage `json:"inputSchema"`
+	}{catalog.HostName(t.ID), t.Description, schema})
+	return len(text) + len(",")
 }
 
 func (c *mcpCall) metrics(a FindAnswer) (tokenMetrics, error) {

@@ -9,12 +9,10 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"waymark/live"
@@ -238,22 +236,8 @@ func (e *Endpoint) NewServer(workspace string) *mcp.Server {
 	}
 	addApps(srv)
 	register(srv)
-	srv.AddReceivingMiddleware(isolate(cfg.Logger), declaredOnly(options.Capabilities), m.bound)
+	srv.AddReceivingMiddleware(isolate(cfg.Logger), m.bound)
 	return srv
-}
-
-// declaredOnly refuses the methods of capabilities that the server does not declare. The SDK answers some of them.
-func declaredOnly(declared *mcp.ServerCapabilities) mcp.Middleware {
-	return func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			capability, _, _ := strings.Cut(method, "/")
-			//lint:ignore SA1019 clients of today still set a log level
-			if capability == "prompts" && declared.Prompts == nil || capability == "logging" && declared.Logging == nil {
-				return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("method not found: %s (the server does not declare the capability %s)", method, capability)}
-			}
-			return next(ctx, method, req)
-		}
-	}
 }
 
 // isolate turns a panic of a handler into an answer. Without it the SDK lets the process die.
