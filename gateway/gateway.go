@@ -444,8 +444,7 @@ func (g *Gateway) find(id string, up *upstream) (*entry, run.Result) {
 	return nil, failed(run.FailedUnknown, "no connected server offers %s", id)
 }
 
-// Tools are those that may be called now, by id; the caller does not change them. Two calls give the same
-// slice unless something changed between them.
+// Tools are those that may be called now, by id; the caller does not change them.
 func (g *Gateway) Tools() []catalog.Tool { return g.shown.Load().tools }
 
 // NeedsGrant reports whether a tool is called only with a grant, or a person's word, that it does not have.

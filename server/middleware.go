@@ -28,10 +28,7 @@ import (
 	mcpserver "waymark/server/mcp"
 )
 
-var (
-	requestID   = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
-	traceParent = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
-)
+var requestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
 
 // observe names the request, sets its deadlines, and tells log and metrics how it ended. The log
 // has the route, never the query or headers, which may hold intents and secrets.
@@ -45,9 +42,6 @@ func (s *Server) observe(c *gin.Context) {
 	}
 	ctx := request.WithExchange(c.Request.Context(), x)
 	c.Header("X-Request-Id", x.Id)
-	if trace := c.GetHeader("Traceparent"); traceParent.MatchString(trace) {
-		c.Header("Traceparent", trace)
-	}
 	c.Header("X-Content-Type-Options", "nosniff")
 	if strings.HasPrefix(c.FullPath(), "/v1/") {
 		c.Header("Cache-Control", "no-store") // an answer is that of a moment, and may hold a key

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"weak"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -48,29 +47,7 @@ type mapAnswer struct {
 // so that nodes keep their places.
 type layouts struct {
 	sync.Mutex
-	of    map[string]*madeMap
-	stats map[string]keptStats // by workspace
-}
-
-// keptStats are the numbers of a model: counting them reads all episodes, and each screen of the page asks for them. Many
-// who ask at once wait for one count.
-type keptStats struct {
-	of    weak.Pointer[suggest.Model]
-	count func() suggest.Stats
-}
-
-func (l *layouts) statsOf(workspace string, m *suggest.Model) suggest.Stats {
-	l.Lock()
-	kept, ok := l.stats[workspace]
-	if !ok || kept.of.Value() != m {
-		kept = keptStats{weak.Make(m), sync.OnceValue(m.Stats)}
-		if l.stats == nil {
-			l.stats = map[string]keptStats{}
-		}
-		l.stats[workspace] = kept
-	}
-	l.Unlock()
-	return kept.count()
+	of map[string]*madeMap
 }
 
 type madeMap struct {

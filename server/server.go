@@ -26,8 +26,10 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"path"
 	"reflect"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -50,6 +52,7 @@ import (
 	"waymark/server/internal/transport"
 	mcpserver "waymark/server/mcp"
 	"waymark/storage"
+	"waymark/suggest/mine"
 )
 
 // Access is who may ask a server.
@@ -299,25 +302,29 @@ func (s *Server) humaConfig() huma.Config {
 	return cfg
 }
 
-// schemaName tells apart the types that have one name in two packages.
+// schemaName tells apart the types that have one name in two packages, by a prefix.
 func schemaName(t reflect.Type, hint string) string {
-	if t == reflect.TypeFor[catalog.Task]() {
-		return "CapabilityTask"
-	}
-	if name := t.Name(); t.PkgPath() == "waymark/suggest/mine" && name != "Proposal" {
-		return "Proposal" + name
-	}
-	if t.PkgPath() == reflect.TypeFor[run.Status]().PkgPath() {
-		return "Run" + t.Name()
-	}
-	own := t
+	own, prefix := t, ""
 	if t.Kind() == reflect.Pointer {
 		own = t.Elem()
 	}
-	if own.PkgPath() == reflect.TypeFor[runs.Answer]().PkgPath() && token.IsExported(own.Name()) {
-		return "Run" + own.Name()
+	kernel := reflect.TypeFor[score.Scorer]().PkgPath()
+	switch pkg := own.PkgPath(); {
+	case own == reflect.TypeFor[catalog.Task]():
+		prefix = "Capability"
+	case pkg == reflect.TypeFor[mine.Proposal]().PkgPath():
+		prefix = "Proposal"
+	case pkg == reflect.TypeFor[run.Status]().PkgPath(), pkg == reflect.TypeFor[runs.Answer]().PkgPath() && token.IsExported(own.Name()):
+		prefix = "Run"
+	case pkg == kernel, strings.HasPrefix(pkg, kernel+"/"):
+		last := path.Base(pkg)
+		prefix = strings.ToUpper(last[:1]) + last[1:]
 	}
-	return scorerTypeName(t, huma.DefaultSchemaNamer(t, hint))
+	name := huma.DefaultSchemaNamer(t, hint)
+	if strings.HasPrefix(name, prefix) {
+		return name
+	}
+	return prefix + name
 }
 
 // ruleOf is the rule of the matched route; ok is false for paths that lead nowhere.
