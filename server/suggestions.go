@@ -18,7 +18,7 @@ import (
 // The bodies repeat the requests of package suggest with what the documentation should say.
 type (
 	nextBody struct {
-		Context []string `json:"context,omitempty" maxItems:"512" doc:"What was done so far, in order; the last element is the last thing done."`
+		Context []string `json:"context,omitempty" maxItems:"512" doc:"Ids of what was done so far, in order, the last one last."`
 		Intent  string   `json:"intent,omitempty" maxLength:"8192" doc:"What the task is about, in words."`
 		Limit   int      `json:"limit,omitempty" minimum:"1" maximum:"100" doc:"Most suggestions wanted; 5 if absent."`
 		Profile string   `json:"profile,omitempty" mcp:"-" enum:"learned,seed" doc:"Which weights rank; learned if absent. Where there is too little history to learn from, seed answers in its place."`
@@ -30,7 +30,7 @@ type (
 	}
 	dagBody struct {
 		Intent   string   `json:"intent,omitempty" maxLength:"8192" doc:"What the task is about, in words."`
-		Context  []string `json:"context,omitempty" maxItems:"512" doc:"What was done so far, in order."`
+		Context  []string `json:"context,omitempty" maxItems:"512" doc:"Ids of what was done so far, in order."`
 		MaxSteps int      `json:"max_steps,omitempty" minimum:"1" maximum:"25" doc:"Most tasks wanted; the learned length if absent."`
 		Profile  string   `json:"profile,omitempty" enum:"learned,seed"`
 		Allow    []string `json:"allow,omitempty" maxItems:"64" doc:"Patterns of ids that may be used."`
@@ -41,7 +41,7 @@ type (
 	}
 	searchBody struct {
 		Query   string         `json:"query" maxLength:"8192" doc:"Words, a name or an id. An exact id or name ranks first."`
-		Context []string       `json:"context,omitempty" maxItems:"512" doc:"What was done so far, in order."`
+		Context []string       `json:"context,omitempty" maxItems:"512" doc:"Ids of what was done so far, in order."`
 		Limit   int            `json:"limit,omitempty" minimum:"1" maximum:"100" doc:"Most results wanted; 10 if absent, in MCP 5."`
 		Kinds   []catalog.Kind `json:"kinds,omitempty" mcp:"-" enum:"tool,capability" doc:"Both if absent."`
 		Profile string         `json:"profile,omitempty" mcp:"-" enum:"learned,seed" doc:"Accepted for symmetry with the other questions; searches rank the same in every profile."`
@@ -51,7 +51,7 @@ type (
 	}
 	explainBody struct {
 		ID      string   `json:"id" doc:"The tool or capability in question."`
-		Context []string `json:"context,omitempty" maxItems:"512" doc:"What was done so far, in order."`
+		Context []string `json:"context,omitempty" maxItems:"512" doc:"Ids of what was done so far, in order."`
 		Intent  string   `json:"intent,omitempty" maxLength:"8192"`
 		Limit   int      `json:"limit,omitempty" minimum:"1" maximum:"100" doc:"Number of suggestions that Next would return; the id counts as suggested if its rank is at most this; default 5."`
 		Profile string   `json:"profile,omitempty" mcp:"-" enum:"learned,seed"`
