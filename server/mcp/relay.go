@@ -12,6 +12,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -332,7 +333,11 @@ func (r *relay) call(ctx context.Context, req *jsonrpc.Request) *jsonrpc.Respons
 	case errors.As(err, new(lostError)):
 		return failure(req.ID, codeRefused, "no waymark process answers for the data directory, so the call was not carried out; ask again: "+err.Error())
 	}
-	return failure(req.ID, jsonrpc.CodeInternalError, "the waymark server did not answer: "+err.Error())
+	code := int64(jsonrpc.CodeInternalError)
+	if strings.Contains(err.Error(), "JSON RPC not handled") { // so the SDK refuses an unknown method
+		code = jsonrpc.CodeMethodNotFound
+	}
+	return failure(req.ID, code, "the waymark server did not answer: "+err.Error())
 }
 
 // withID gives an episode without an id one, so that it counts once however often it is sent.
