@@ -26,15 +26,15 @@ func (o Outcome) Known() bool { return o == Success || o == Failure }
 
 // Episode is one task as it happened.
 type Episode struct {
-	ID           string    `json:"id"`
-	Intent       string    `json:"intent,omitempty"`
-	Time         time.Time `json:"time,omitzero"` // zero: not known, the episode does not age
-	Session      string    `json:"session,omitempty"`
-	Source       string    `json:"source,omitempty"` // who said so: a credential or an importer, never the body
-	Label        string    `json:"label,omitempty"`  // what the body itself claims as its source
-	Steps        []Step    `json:"steps"`
+	ID           string    `json:"id" mcp:"optional" doc:"The same id counts once."`
+	Intent       string    `json:"intent,omitempty" doc:"What the task was about, in words."`
+	Time         time.Time `json:"time,omitzero" mcp:"-"` // zero: not known, the episode does not age
+	Session      string    `json:"session,omitempty" mcp:"-"`
+	Source       string    `json:"source,omitempty" mcp:"-"` // who said so: a credential or an importer, never the body
+	Label        string    `json:"label,omitempty" mcp:"-"`  // what the body itself claims as its source
+	Steps        []Step    `json:"steps" minItems:"1" doc:"The tools used, in order."`
 	Outcome      Outcome   `json:"outcome,omitempty"`
-	SuggestionID string    `json:"suggestion_id,omitempty"`
+	SuggestionID string    `json:"suggestion_id,omitempty" doc:"The suggestion that was followed."`
 }
 
 // Digests are keyed hashes of scalar values by their path in a JSON document ("items[].id"): enough to
@@ -44,15 +44,15 @@ type Digests map[string][]string
 // Step is one call. DependsOn nil means "only the order is known"; empty but not nil means "a root".
 // Steps that share a Group ran in parallel.
 type Step struct {
-	ID         string   `json:"id,omitempty"`
-	Tool       string   `json:"tool"`
-	DependsOn  []string `json:"depends_on,omitzero"`
-	Group      string   `json:"group,omitempty"`
+	ID         string   `json:"id,omitempty" doc:"A name for depends_on, unique in the episode."`
+	Tool       string   `json:"tool" doc:"Id of a tool or capability."`
+	DependsOn  []string `json:"depends_on,omitzero" doc:"Ids of the steps whose output it needed; empty: none; left out: only the order is known."`
+	Group      string   `json:"group,omitempty" doc:"Steps of one group ran in parallel."`
 	Outcome    Outcome  `json:"outcome,omitempty"`
-	DurationMS int64    `json:"duration_ms,omitempty"`
-	Error      string   `json:"error,omitempty"`
-	ErrorKind  string   `json:"error_kind,omitempty"`
-	Shape      string   `json:"shape,omitempty"`   // types of the arguments, never their values
-	Inputs     Digests  `json:"inputs,omitempty"`  // of the values of the arguments
-	Outputs    Digests  `json:"outputs,omitempty"` // of the values of the result
+	DurationMS int64    `json:"duration_ms,omitempty" mcp:"-"`
+	Error      string   `json:"error,omitempty" doc:"The error in a few words, without secrets."`
+	ErrorKind  string   `json:"error_kind,omitempty" mcp:"-"`
+	Shape      string   `json:"shape,omitempty" mcp:"-"`   // types of the arguments, never their values
+	Inputs     Digests  `json:"inputs,omitempty" mcp:"-"`  // of the values of the arguments
+	Outputs    Digests  `json:"outputs,omitempty" mcp:"-"` // of the values of the result
 }

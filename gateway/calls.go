@@ -153,9 +153,6 @@ func (u *upstream) ask(outer context.Context, l *link, t *entry, c run.Call) (ru
 	if errors.Is(err, context.Canceled) {
 		err = mcp.ErrConnectionClosed
 	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		l.probes.begin(func() { u.probe(l) })
-	}
 	status, cut := x.over()
 	if cut {
 		return failed(run.FailedTool, "the answer is longer than %d bytes", u.opts.Limits.MaxAnswer), nil
@@ -165,24 +162,6 @@ func (u *upstream) ask(outer context.Context, l *link, t *entry, c run.Call) (ru
 		res.Message = u.refusal(l, errors.New(res.Message)).Error()
 	}
 	return res, nil
-}
-
-// probe finds out whether a server that did not answer in time still does anything; if not, it is started
-// anew.
-func (u *upstream) probe(l *link) {
-	asked := time.Now().UnixNano()
-	ctx, cancel := context.WithTimeout(context.Background(), u.opts.ProbeTimeout)
-	defer cancel()
-	var err error
-	if r := l.session.InitializeResult(); r != nil && r.ProtocolVersion <= lastWithHandshake {
-		err = l.session.Ping(ctx, nil)
-	} else {
-		_, err = l.session.ListTools(ctx, nil)
-	}
-	if err == nil || !errors.Is(err, context.DeadlineExceeded) || l.frames != nil && l.frames.received.Load() > asked {
-		return
-	}
-	l.breakOff(fmt.Sprintf("it answered nothing any more, not even a ping within %s", u.opts.ProbeTimeout))
 }
 
 func (u *upstream) lastWords() string {

@@ -119,5 +119,4 @@ func (u *upstream) close(l *link, hurry bool) {
 	}
 	_ = l.session.Close()
 	<-l.done
-	l.probes.end()
 }

@@ -31,9 +31,8 @@ type frames struct {
 	notices *rate.Limiter // of noise and notifications
 	traffic *rate.Limiter // of the bytes of everything
 
-	noise    atomic.Int64 // lines that were no message
-	tooLong  atomic.Bool  // a message too long for an answer in its place ended the session
-	received atomic.Int64 // when something last came, Unix nanoseconds
+	noise   atomic.Int64 // lines that were no message
+	tooLong atomic.Bool  // a message too long for an answer in its place ended the session
 }
 
 // errTooLong ends a session whose overlong message cannot be told to belong to any call.
@@ -49,9 +48,6 @@ func (f *frames) Close() error { return f.in.Close() }
 func (f *frames) Read(p []byte) (int, error) {
 	for len(f.rest) == 0 {
 		line, tooLong, err := f.line()
-		if len(line) > 0 {
-			f.received.Store(time.Now().UnixNano())
-		}
 		line = bytes.TrimSpace(line)
 		f.hold(len(line))
 		switch {
@@ -104,7 +100,6 @@ func (f *frames) line() (line []byte, tooLong bool, err error) {
 				return nil, true, errTooLong
 			}
 			f.hold(len(part))
-			f.received.Store(time.Now().UnixNano())
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
 			if tooLong {

@@ -63,7 +63,6 @@ type Options struct {
 	CallTimeout  time.Duration // of one call; 60 s
 	StartTimeout time.Duration // from the start of a server to its handshake; 30 s
 	ListTimeout  time.Duration // for all tools of a server; 30 s
-	ProbeTimeout time.Duration // for a sign of life after a call without answer; 5 s
 	Poll         time.Duration // between looks at the tools; 5 min
 	Settle       time.Duration // between a notice that tools changed and the look at them; 1 s
 	FirstWait    time.Duration // before the first restart; 0.5 s, doubled each time
@@ -105,7 +104,7 @@ func (o Options) filled() Options {
 		of     *time.Duration
 		preset time.Duration
 	}{
-		{&o.CallTimeout, time.Minute}, {&o.StartTimeout, 30 * time.Second}, {&o.ListTimeout, 30 * time.Second}, {&o.ProbeTimeout, 5 * time.Second},
+		{&o.CallTimeout, time.Minute}, {&o.StartTimeout, 30 * time.Second}, {&o.ListTimeout, 30 * time.Second},
 		{&o.Poll, 5 * time.Minute}, {&o.Settle, time.Second}, {&o.FirstWait, 500 * time.Millisecond}, {&o.LongestWait, time.Minute},
 		{&o.Limits.BreakFor, 15 * time.Second}, {&o.IdleStop, 10 * time.Minute},
 	} {
@@ -445,8 +444,7 @@ func (g *Gateway) find(id string, up *upstream) (*entry, run.Result) {
 	return nil, failed(run.FailedUnknown, "no connected server offers %s", id)
 }
 
-// Tools are those that may be called now, by id; the caller does not change them. Two calls give the same
-// slice unless something changed between them.
+// Tools are those that may be called now, by id; the caller does not change them.
 func (g *Gateway) Tools() []catalog.Tool { return g.shown.Load().tools }
 
 // NeedsGrant reports whether a tool is called only with a grant, or a person's word, that it does not have.

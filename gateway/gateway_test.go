@@ -56,7 +56,7 @@ func (n *notedTools) ids() []string {
 func quick(t *testing.T) Options {
 	table := memory(t).Table("test")
 	return Options{Table: table, Catalog: &notedTools{table: table, tools: map[string]catalog.Tool{}}, CallTimeout: 20 * time.Second, StartTimeout: 20 * time.Second,
-		ListTimeout: 20 * time.Second, ProbeTimeout: 300 * time.Millisecond, Poll: time.Hour, Settle: 20 * time.Millisecond,
+		ListTimeout: 20 * time.Second, Poll: time.Hour, Settle: 20 * time.Millisecond,
 		FirstWait: 20 * time.Millisecond, LongestWait: 200 * time.Millisecond, Limits: ServerLimits{BreakFor: 100 * time.Millisecond, MaxAnswer: 1 << 20}}
 }
 
@@ -241,7 +241,7 @@ func TestFaults(t *testing.T) {
 		message string
 		starts  int64 // at least
 	}{
-		{"hang", run.FailedTimeout, "no answer within 300ms", 2},
+		{"hang", run.FailedTimeout, "no answer within 300ms", 1},
 		{"drip", run.FailedTimeout, "no answer within 300ms", 1},
 		{"exit", run.FailedUnavailable, "it ended: exit status 3; it last said: out of memory", 2},
 		{"null", run.FailedTool, "answered null", 1},

@@ -3,7 +3,6 @@ package gateway
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -223,9 +222,6 @@ func (l login) renew(ctx context.Context, client *http.Client) (*login, error) {
 	case err != nil || resp.StatusCode != http.StatusOK || answer.Access == "" || !strings.EqualFold(answer.Type, "bearer"):
 		return nil, fmt.Errorf("the authorization server %s gave no token (HTTP %d)", req.URL.Host, resp.StatusCode)
 	}
-	if err := checkAudience(answer.Access, l.Resource); err != nil {
-		return nil, err
-	}
 	l.Access, l.Expiry = answer.Access, time.Time{}
 	if answer.Refresh != "" {
 		l.Refresh = answer.Refresh
@@ -236,42 +232,12 @@ func (l login) renew(ctx context.Context, client *http.Client) (*login, error) {
 	return &l, nil
 }
 
-var errAudience = errors.New("the token is for another server")
-
-// checkAudience refuses a token that says it is for another server. One that says nothing, or that only its
-// authorization server can read, is taken: the server checks it.
-func checkAudience(token, resource string) error {
-	parts := strings.Split(token, ".")
-	if len(parts) != 3 {
-		return nil
-	}
-	var claims struct {
-		Audience json.RawMessage `json:"aud"`
-	}
-	body, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(parts[1], "="))
-	if err != nil || json.Unmarshal(body, &claims) != nil || isNull(claims.Audience) {
-		return nil
-	}
-	var one string
-	var audience []string
-	if json.Unmarshal(claims.Audience, &one) == nil {
-		audience = []string{one}
-	} else if json.Unmarshal(claims.Audience, &audience) != nil {
-		return errors.New("the token names its audience in a way that cannot be read, and is refused")
-	}
-	if !oauthex.MatchesResource(audience, resource) {
-		return fmt.Errorf("%w than %s, and is refused", errAudience, resource)
-	}
-	return nil
-}
-
 // signed adds the token of a login to requests, and notes whether the server refused them.
 type signed struct {
 	next    http.RoundTripper
 	logins  *Logins
 	def     *Definition
 	refused *atomic.Bool
-	foreign atomic.Pointer[error] // a token for another server came: this connection goes on with none
 }
 
 func (s *signed) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -309,18 +275,11 @@ func (s *signed) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func (s *signed) token(r *http.Request, refused string) (string, error) {
-	if err := s.foreign.Load(); err != nil {
-		return "", *err
-	}
 	token, err := s.logins.token(r.Context(), s.def, r.URL, s.next, refused)
-	if err == nil {
-		return token, nil
+	if err != nil {
+		err = loginError(s.def.ID, err)
 	}
-	foreign := errors.Is(err, errAudience)
-	if err = loginError(s.def.ID, err); foreign {
-		s.foreign.Store(&err)
-	}
-	return "", err
+	return token, err
 }
 
 func (s *signed) noted(resp *http.Response, err error) (*http.Response, error) {
@@ -386,7 +345,7 @@ func (l *Logins) Login(ctx context.Context, d Definition, o Options, as LoginCli
 		NewTokenSource: func(_ context.Context, c *oauth2.Config, t *oauth2.Token) (oauth2.TokenSource, error) {
 			now.TokenURL, now.ClientID, now.ClientSecret = c.Endpoint.TokenURL, c.ClientID, c.ClientSecret
 			now.Access, now.Refresh, now.Expiry = t.AccessToken, t.RefreshToken, t.Expiry.UTC()
-			return oauth2.StaticTokenSource(t), checkAudience(t.AccessToken, now.Resource)
+			return oauth2.StaticTokenSource(t), nil
 		},
 	}
 	if as.ID != "" {

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -29,7 +28,6 @@ import (
 type guarded struct {
 	*httptest.Server
 	mu       sync.Mutex
-	audience string            // of the tokens; empty: the server
 	lifetime int               // of access tokens in seconds; 0: not said
 	codes    map[string]string // code → challenge
 	access   map[string]bool   // valid tokens
@@ -101,7 +99,7 @@ func (g *guarded) authorize(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, back.String(), http.StatusFound)
 }
 
-// token gives one, a JWT that names its audience, if all is right.
+// token gives one if all is right.
 func (g *guarded) token(form url.Values) (int, any) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -130,11 +128,7 @@ func (g *guarded) token(form url.Values) (int, any) {
 	}
 	g.counts[form.Get("grant_type")]++
 	n := g.counts["authorization_code"] + g.counts["refresh_token"]
-	audience := g.audience
-	if audience == "" {
-		audience = g.URL + "/mcp"
-	}
-	claims, _ := json.Marshal(map[string]any{"aud": []string{audience}, "n": n})
+	claims, _ := json.Marshal(map[string]any{"aud": []string{g.URL + "/mcp"}, "n": n})
 	access, refresh := "e30."+base64.RawURLEncoding.EncodeToString(claims)+".SECRET", fmt.Sprintf("refresh-SECRET-%d", n)
 	g.access[access], g.refresh[refresh] = true, true
 	return 200, map[string]any{"access_token": access, "refresh_token": refresh, "token_type": "Bearer", "expires_in": g.lifetime}
@@ -219,27 +213,6 @@ func TestLogin(t *testing.T) {
 	token, err = o.Logins.token(t.Context(), new(web.definition()), to, http.DefaultTransport, "")
 	require.NoError(t, err)
 	assert.Empty(t, token)
-}
-
-// A token for another server is refused where it is given, and where it is renewed.
-func TestWrongAudience(t *testing.T) {
-	web, dir := guard(t), t.TempDir()
-	o := quick(t)
-	o.Logins = OpenLogins(dir, "default", o.Table)
-	web.set(func() { web.audience = "https://other.example/mcp" })
-	err := logIn(t, o.Logins, web.definition(), o)
-	require.ErrorContains(t, err, "for another server")
-	assert.NotContains(t, err.Error(), "SECRET")
-	_, err = os.Stat(filepath.Join(dir, LoginsFile))
-	assert.ErrorIs(t, err, os.ErrNotExist)
-
-	web.set(func() { web.audience, web.lifetime = "", 1 })
-	require.NoError(t, logIn(t, o.Logins, web.definition(), o))
-	web.set(func() { web.audience = "https://other.example/mcp" })
-	_, err = newUpstream(web.definition(), o.filled(), func(context.Context, *upstream, []offered) error { return nil }).connect(t.Context())
-	require.ErrorContains(t, err, "for another server")
-	assert.ErrorContains(t, err, "waymark gateway login web")
-	assert.NotContains(t, err.Error(), "SECRET")
 }
 
 // Answers of a server that does not do what OAuth 2.1 demands.

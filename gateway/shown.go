@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"reflect"
 	"slices"
 
 	"waymark/catalog"
@@ -72,9 +71,6 @@ func (g *Gateway) took(ctx context.Context, u *upstream, tools []offered) error 
 	if s, still := g.ups[server]; !still || s.upstream != u {
 		return errors.New("it is being stopped")
 	}
-	if g.shown.Load().same(server, entries, withheld) {
-		return nil
-	}
 	g.publish(func(now *shown) {
 		maps.DeleteFunc(now.entries, func(_ string, e *entry) bool { return e.server == server })
 		maps.DeleteFunc(now.withheld, func(_ string, w Withheld) bool { return w.Server == server })
@@ -112,24 +108,4 @@ func (g *Gateway) pinned(u *upstream) (entries map[string]*entry, ok bool) {
 		}
 	}
 	return entries, g.register.consent(u.def.ID).Pinned
-}
-
-// same reports whether this is what is shown of a server already.
-func (s *shown) same(server string, entries map[string]*entry, withheld map[string]Withheld) bool {
-	n := 0
-	for id, e := range s.entries {
-		if e.server == server {
-			if other := entries[id]; other == nil || other.print != e.print {
-				return false
-			}
-			n++
-		}
-	}
-	held := map[string]Withheld{}
-	for id, w := range s.withheld {
-		if w.Server == server {
-			held[id] = w
-		}
-	}
-	return n == len(entries) && reflect.DeepEqual(held, withheld)
 }

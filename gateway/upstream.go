@@ -80,29 +80,6 @@ type link struct {
 	refused atomic.Bool // the last answer over HTTP was 401
 
 	progress listeners
-	probes   probes
-}
-
-// probes are questions under way whether the server is still there. None begins once they are waited for.
-type probes struct {
-	mu   sync.Mutex
-	over bool
-	wait sync.WaitGroup
-}
-
-func (p *probes) begin(probe func()) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.over {
-		p.wait.Go(probe)
-	}
-}
-
-func (p *probes) end() {
-	p.mu.Lock()
-	p.over = true
-	p.mu.Unlock()
-	p.wait.Wait()
 }
 
 // breakOff ends the connection because of us, and says why.

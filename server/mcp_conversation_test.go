@@ -2,13 +2,11 @@ package server
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/assert"
@@ -87,53 +85,6 @@ func TestNamedConversations(t *testing.T) {
 	assert.Len(t, c.sessions[6], 32)
 	assert.Len(t, c.sessions[7], 32)
 	assert.Equal(t, []string{"", "", "", "", "toolu_1", "", "", ""}, c.hostIDs)
-}
-
-// Hosts of one name without sessions are told apart by their connections, and calls that one of them makes at once, over
-// several connections, stay together.
-func TestHostsOfOneName(t *testing.T) {
-	s, c := officeWithCallers(t)
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	ctx, stop := context.WithCancel(t.Context())
-	served := make(chan error, 1)
-	go func() { served <- s.Serve(ctx, ln) }()
-	t.Cleanup(func() { stop(); assert.NoError(t, <-served) })
-	open := func() *mcp.ClientSession {
-		pool := &http.Transport{MaxIdleConnsPerHost: 8}
-		t.Cleanup(pool.CloseIdleConnections)
-		return connect(t, &mcp.StreamableClientTransport{Endpoint: "http://" + ln.Addr().String() + "/mcp", HTTPClient: &http.Client{Transport: pool}}, "2026-07-28", nil)
-	}
-	stampNext := func(host *mcp.ClientSession) string {
-		stamp(t, host, nil)
-		return c.sessions[len(c.sessions)-1]
-	}
-	const first, second = "test-host at 127.0.0.1", "test-host at 127.0.0.1 #2"
-	one := open()
-	for range 10 {
-		var calls sync.WaitGroup
-		for range 8 {
-			calls.Go(func() {
-				_, err := one.CallTool(ctx, &mcp.CallToolParams{Name: "call_tool", Arguments: map[string]any{"tool": "desk:stamp", "arguments": map[string]any{"letter": "to Ada"}}})
-				assert.NoError(t, err)
-			})
-		}
-		calls.Wait()
-		require.Equal(t, first, stampNext(one))
-	}
-	for _, session := range c.sessions {
-		require.Equal(t, first, session)
-	}
-	var other *mcp.ClientSession
-	require.Eventually(t, func() bool { // until the connections of the first have been idle for a second
-		time.Sleep(300 * time.Millisecond)
-		other = open()
-		return stampNext(other) == second
-	}, time.Minute, time.Millisecond)
-	for range 3 {
-		assert.Equal(t, first, stampNext(one))
-		assert.Equal(t, second, stampNext(other))
-	}
 }
 
 // withHeader adds a header to each request.

@@ -1,57 +1,13 @@
-//lint:file-ignore SA1019 clients of today still set a log level
-
 package server
 
 import (
-	"errors"
-	"net/http"
 	"testing"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	mcpserver "waymark/server/mcp"
 )
-
-func codeOf(t testing.TB, err error) int64 {
-	t.Helper()
-	var said *jsonrpc.Error
-	require.True(t, errors.As(err, &said), "%v", err)
-	return said.Code
-}
-
-// What the server does not declare it does not answer, in any revision.
-func TestUndeclaredMethodsAreNotFound(t *testing.T) {
-	eachWay(t, nil, func(t *testing.T, _ *Server, client *mcp.ClientSession) {
-		_, err := client.ListPrompts(t.Context(), nil)
-		assert.Equal(t, int64(jsonrpc.CodeMethodNotFound), codeOf(t, err))
-		_, err = client.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "x"})
-		assert.Equal(t, int64(jsonrpc.CodeMethodNotFound), codeOf(t, err))
-		_, err = client.Complete(t.Context(), &mcp.CompleteParams{Ref: &mcp.CompleteReference{Type: "ref/resource", URI: "x"}, Argument: mcp.CompleteParamsArgument{Name: "id"}})
-		assert.Equal(t, int64(jsonrpc.CodeMethodNotFound), codeOf(t, err))
-		if init := client.InitializeResult(); init.ProtocolVersion < "2026-07-28" { // the method ends there
-			assert.Nil(t, init.Capabilities.Prompts)
-			assert.Nil(t, init.Capabilities.Completions)
-			assert.Nil(t, init.Capabilities.Logging)
-			err = client.SetLoggingLevel(t.Context(), &mcp.SetLoggingLevelParams{Level: "info"})
-			assert.Equal(t, int64(jsonrpc.CodeMethodNotFound), codeOf(t, err))
-		}
-	})
-	web := newWeb(t)
-	ask := func(method, params string) string {
-		body, header := modern(method, "", params)
-		_, answer := post(t, http.DefaultClient, web.url+"/mcp", body, header)
-		return answer
-	}
-	assert.Contains(t, ask("logging/setLevel", `"level":"info"`), `"code":-32601`)
-	assert.Contains(t, ask("prompts/list", ""), `"code":-32601`)
-	discovered := ask("server/discover", "")
-	assert.NotContains(t, discovered, `"completions"`)
-	assert.NotContains(t, discovered, `"prompts"`)
-	assert.NotContains(t, discovered, `"logging"`)
-}
 
 // What hosts decide by: a tool that is said to change nothing may be called unasked, one that is said to be
 // idempotent may be called again.

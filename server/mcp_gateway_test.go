@@ -192,7 +192,7 @@ func TestCallTool(t *testing.T) {
 				assert.Equal(t, refused.kind, r.Meta["io.waymark/failure"])
 			}
 			assert.Contains(t, textOf(t, call(t, client, "call_tool", map[string]any{"tool": "x", "args": 1})), "args")
-			assert.Contains(t, textOf(t, call(t, client, "call_tool", map[string]any{})), "tool: is required")
+			assert.Contains(t, textOf(t, call(t, client, "call_tool", map[string]any{})), "needs the field tool")
 		})
 	}
 }

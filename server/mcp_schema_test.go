@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,7 +15,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"waymark/episodic"
 	mcpserver "waymark/server/mcp"
 )
 
@@ -161,37 +159,6 @@ func TestPublishedSchemas(t *testing.T) {
 			assert.Len(t, own, 10)
 			assert.ElementsMatch(t, tt.want, slices.DeleteFunc(names, func(name string) bool { return slices.Contains(own, name) }))
 		})
-	}
-}
-
-// Hosts that check arguments against the schema can record every field of an episode.
-func TestSchemaOfEpisodesIsWhole(t *testing.T) {
-	web := httptest.NewServer(newOffice(t).Handler())
-	t.Cleanup(web.Close)
-	body, header := modern("tools/list", "", "")
-	_, answer := post(t, web.Client(), web.URL+"/mcp", body, header)
-	type listed struct {
-		Name        string
-		InputSchema struct {
-			Properties map[string]struct {
-				Items struct{ Properties map[string]any }
-			}
-		}
-	}
-	var list struct {
-		Result struct{ Tools []listed }
-	}
-	require.NoError(t, json.Unmarshal([]byte(answer), &list))
-	i := slices.IndexFunc(list.Result.Tools, func(tool listed) bool { return tool.Name == "record_episode" })
-	require.GreaterOrEqual(t, i, 0)
-	properties := list.Result.Tools[i].InputSchema.Properties
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[episodic.Episode]()) {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		assert.Contains(t, properties, name)
-	}
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[episodic.Step]()) {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		assert.Contains(t, properties["steps"].Items.Properties, name)
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -32,7 +31,7 @@ var questions = []struct {
 }{
 	{"find_tool", map[string]any{"query": "read a file"}},
 	{"find_tool", map[string]any{"query": "nothing of the kind qqq"}},
-	{"find_tool", map[string]any{"tool_description": "search issues", "limit": 2, "explain": true}},
+	{"find_tool", map[string]any{"query": "search issues", "limit": 2, "explain": true}},
 	{"describe_tool", map[string]any{"ids": []string{"fs:read_file", "mcp__github__search_issues", "reformat"}}},
 	{"suggest_next", map[string]any{"context": []string{"fs:read_file"}}},
 	{"suggest_next", map[string]any{}},
@@ -52,32 +51,12 @@ var (
 	tastes = map[string]any{"id": "tastes", "dimensions": []any{map[string]any{"name": "taste", "weight": 1, "scale": map[string]any{"min": 0, "max": 5}}}}
 )
 
-// Every structured answer fits the schema that tools/list publishes, carries its sentence inside,
-// and repeats it as text.
-func TestAnswersFitTheirSchemas(t *testing.T) {
-	if testing.Short() {
-		t.Skip("each transport validates the same answers")
-	}
+// Every structured answer carries its sentence inside, and repeats it as text.
+func TestAnswersHaveASentence(t *testing.T) {
 	eachWay(t, nil, func(t *testing.T, s *Server, client *mcp.ClientSession) {
-		tools, err := client.ListTools(t.Context(), nil)
-		require.NoError(t, err)
-		schemas := map[string]*jsonschema.Resolved{}
-		names := []string{}
-		for _, tool := range tools.Tools {
-			data, err := json.Marshal(tool.OutputSchema)
-			require.NoError(t, err)
-			assert.NotContains(t, string(data), `"null"`, "%s", tool.Name)
-			var schema jsonschema.Schema
-			require.NoError(t, json.Unmarshal(data, &schema))
-			schemas[tool.Name], err = schema.Resolve(nil)
-			require.NoError(t, err)
-			names = append(names, tool.Name)
-		}
-		assert.ElementsMatch(t, []string{"suggest_dag", "describe_tool", "find_tool", "suggest_next", "rebuild", "record_episode", "score", "triangulate"}, names)
 		for _, q := range questions {
 			r := call(t, client, q.tool, q.arguments)
 			require.False(t, r.IsError, "%s %v: %v", q.tool, q.arguments, r.Content)
-			require.NoError(t, schemas[q.tool].Validate(r.StructuredContent), "%s %v", q.tool, q.arguments)
 			said := answerOf[mcpserver.Said](t, r)
 			assert.NotEmpty(t, said.Message)
 			assert.Equal(t, said.Message, textOf(t, r))
@@ -126,29 +105,29 @@ func TestBadArguments(t *testing.T) {
 		for _, c := range []struct {
 			tool, arguments, want string
 		}{
-			{"find_tool", `{}`, "query: is empty"},
+			{"find_tool", `{}`, "needs the field query"},
 			{"find_tool", `{"query":7}`, "query: "},
 			{"find_tool", `{"Query":"x"}`, "Query: there is no such argument; there are query, "},
-			{"find_tool", `{"query":"x","limit":-1}`, "limit: is -1, must be 1 to 100"},
-			{"find_tool", `{"query":"x","limit":101}`, "limit: is 101"},
-			{"find_tool", `{"query":"x","limit":0}`, "limit: is 0, must be 1 to 100"},
-			{"suggest_next", `{"limit":0}`, "limit: is 0, must be 1 to 100"},
-			{"suggest_dag", `{"intent":"x","max_steps":0}`, "max_steps: is 0, must be 1 to 25"},
+			{"find_tool", `{"query":"x","limit":-1}`, "limit must be a number of at least 1, got -1"},
+			{"find_tool", `{"query":"x","limit":101}`, "limit must be a number of at most 100, got 101"},
+			{"find_tool", `{"query":"x","limit":0}`, "limit must be a number of at least 1, got 0"},
+			{"suggest_next", `{"limit":0}`, "limit must be a number of at least 1, got 0"},
+			{"suggest_dag", `{"intent":"x","max_steps":0}`, "max_steps must be a number of at least 1, got 0"},
 			{"suggest_next", `{"context":[""]}`, "context[0]: is empty"},
 			{"suggest_next", `{"allow":["fs:*",""]}`, "allow[1]: is empty"},
-			{"find_tool", "{\"query\":\"" + strings.Repeat("x", 10_000) + "\"}", "query: has 10000 bytes, at most 8192"},
+			{"find_tool", "{\"query\":\"" + strings.Repeat("x", 10_000) + "\"}", "query must have a length of at most 8192"},
 			{"find_tool", `{"query":"x","limit":1.5}`, "limit: "},
-			{"find_tool", `{"query":"x","tool_description":"y"}`, "query: is given together"},
+			{"find_tool", `{"query":"x","tool_description":"y"}`, "tool_description: there is no such argument"},
 			{"find_tool", `{"query":"x","context":7}`, "context: "},
 			{"suggest_next", `{"context":[1]}`, "context[0]: "},
-			{"suggest_next", `{"context":["get_issue","slack.get_issue"],"limit":1000}`, "limit: is 1000"},
+			{"suggest_next", `{"context":["get_issue","slack.get_issue"],"limit":1000}`, "limit must be a number of at most 100"},
 			{"suggest_next", `[]`, "arguments: "},
 			{"suggest_dag", `{}`, "intent: is empty"},
-			{"suggest_dag", `{"intent":"x","max_steps":99}`, "max_steps: is 99, must be 1 to 25"},
-			{"describe_tool", `{}`, "ids: is required"},
+			{"suggest_dag", `{"intent":"x","max_steps":99}`, "max_steps must be a number of at most 25, got 99"},
+			{"describe_tool", `{}`, "needs the field ids"},
 			{"describe_tool", `{"ids":["fs:read_file","fs:nope","a b"]}`, `ids: unknown tool "fs:nope"; unknown tool "a b". Known: fs:read_file. find_tool finds ids by words`},
-			{"record_episode", `{"intent":"x"}`, "steps: is required"},
-			{"record_episode", `{"steps":[{"tool":"a"},{}]}`, "steps[1].tool: is required"},
+			{"record_episode", `{"intent":"x"}`, "needs the field steps"},
+			{"record_episode", `{"steps":[{"tool":"a"},{}]}`, "steps[1] needs the field tool"},
 			{"record_episode", `{"steps":[{"tool":"a","tols":1}]}`, "steps[0].tols: there is no such argument; there are id, tool, depends_on"},
 			{"record_episode", `{"id":"cycle","steps":[{"id":"s","tool":"a","depends_on":["s"]}]}`, "depends"},
 			{"record_episode", `{"id":"o","steps":[{"tool":"a","outcome":"great"}]}`, "outcome"},

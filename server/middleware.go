@@ -25,14 +25,10 @@ import (
 	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
 	"waymark/server/internal/route"
-	"waymark/server/internal/transport"
 	mcpserver "waymark/server/mcp"
 )
 
-var (
-	requestID   = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
-	traceParent = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
-)
+var requestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
 
 // observe names the request, sets its deadlines, and tells log and metrics how it ended. The log
 // has the route, never the query or headers, which may hold intents and secrets.
@@ -46,9 +42,6 @@ func (s *Server) observe(c *gin.Context) {
 	}
 	ctx := request.WithExchange(c.Request.Context(), x)
 	c.Header("X-Request-Id", x.Id)
-	if trace := c.GetHeader("Traceparent"); traceParent.MatchString(trace) {
-		c.Header("Traceparent", trace)
-	}
 	c.Header("X-Content-Type-Options", "nosniff")
 	if strings.HasPrefix(c.FullPath(), "/v1/") {
 		c.Header("Cache-Control", "no-store") // an answer is that of a moment, and may hold a key
@@ -79,7 +72,6 @@ func (s *Server) observe(c *gin.Context) {
 	}
 	c.Request = c.Request.WithContext(ctx)
 	s.metrics.inFlight.Inc()
-	defer transport.RecordAgain(c.Request)
 	defer func() {
 		s.metrics.inFlight.Dec()
 		took := time.Since(start)
@@ -231,16 +223,11 @@ func (s *Server) refuseDraining(c *gin.Context) {
 }
 
 // guard refuses requests that a web page made a browser send: a Host that is not ours means DNS
-// rebinding, an Origin that is not ours a cross-site call. It also refuses ambiguous framing.
+// rebinding, an Origin that is not ours a cross-site call.
 func (s *Server) guard(c *gin.Context) {
 	r := c.Request
 	if !s.hostAllowed(r) {
 		problem.Fail(c, problem.New(http.StatusForbidden, "the Host header names a host that this server does not answer for"))
-		return
-	}
-	if transport.AmbiguousFraming(r) {
-		c.Header("Connection", "close")
-		problem.Fail(c, problem.New(http.StatusBadRequest, "Content-Length and Transfer-Encoding together leave open where the body ends"))
 		return
 	}
 	origins := r.Header.Values("Origin")

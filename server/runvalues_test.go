@@ -2,16 +2,13 @@ package server
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"testing"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
 	"waymark/run"
-	mcpserver "waymark/server/mcp"
 )
 
 // openDAG is missing two arguments, as the answers of suggest_dag mostly are.
@@ -60,43 +57,4 @@ func TestMissingValuesOverHTTP(t *testing.T) {
 	p = requireProblem(t, 422, "without values for params.words", w.ask("POST", "/v1/runs", `{"capability":"show-first"}`))
 	require.Equal(t, "body.values", p.Errors[len(p.Errors)-1].Location)
 	parse[run.Status](t, 202, w.ask("POST", "/v1/runs", `{"capability":"show-first","values":{"params":{"words":"leaks"}}}`))
-}
-
-// A host that can show a form asks the person for the values, whatever its revision, also where the credential may
-// not approve.
-func TestAPersonAtTheHostGivesValues(t *testing.T) {
-	for _, way := range ways {
-		t.Run(way.name, func(t *testing.T) {
-			w, d := newBench(t)
-			reply := make(chan *mcp.ElicitResult, 1)
-			client := way.open(t, w.Server, &mcp.ClientOptions{ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-				form, err := json.Marshal(r.Params.RequestedSchema)
-				if err == nil {
-					require.JSONEq(t, `{"type":"object","required":["a.query","b.issue_number"],"properties":{
-					 "a.query":{"type":"string","title":"a.query"},"b.issue_number":{"type":"integer","title":"b.issue_number"}}}`, string(form))
-				}
-				return <-reply, err
-			}})
-			for _, tt := range []struct {
-				said  *mcp.ElicitResult
-				calls int // so far
-				error string
-			}{
-				{&mcp.ElicitResult{Action: "accept", Content: map[string]any{"a.query": "leaks", "b.issue_number": 9}}, 2, ""},
-				{&mcp.ElicitResult{Action: "decline"}, 2, "without values"},
-				{&mcp.ElicitResult{Action: "accept", Content: map[string]any{"a.query": "leaks", "b.issue_number": 9, "c.x": 1}}, 4, ""},
-			} {
-				reply <- tt.said
-				r := call(t, client, "run_dag", map[string]any{"dag": json.RawMessage(openDAG)})
-				if tt.error == "" {
-					require.Equal(t, run.Done, answerOf[mcpserver.RunAnswer](t, r).State)
-				} else {
-					require.True(t, r.IsError)
-					require.Contains(t, textOf(t, r), "is required and not given")
-				}
-				require.Len(t, d.tools(), tt.calls)
-			}
-			require.JSONEq(t, `{"issue_number":9}`, string(d.calls[1].Arguments))
-		})
-	}
 }

@@ -35,18 +35,3 @@ func nullPointers(r huma.Registry) {
 		}
 	}
 }
-
-// scorerTypeName tells apart the types that the scorers have under one name: the package comes first,
-// unless the name begins with it.
-func scorerTypeName(t reflect.Type, name string) string {
-	path := t.PkgPath()
-	if kernel := reflect.TypeFor[score.Scorer]().PkgPath(); path != kernel && !strings.HasPrefix(path, kernel+"/") {
-		return name
-	}
-	path = path[strings.LastIndex(path, "/")+1:]
-	prefix := strings.ToUpper(path[:1]) + path[1:]
-	if strings.HasPrefix(name, prefix) {
-		return name
-	}
-	return prefix + name
-}

@@ -26,8 +26,10 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"path"
 	"reflect"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -50,6 +52,7 @@ import (
 	"waymark/server/internal/transport"
 	mcpserver "waymark/server/mcp"
 	"waymark/storage"
+	"waymark/suggest/mine"
 )
 
 // Access is who may ask a server.
@@ -203,7 +206,7 @@ func (s *Server) wire() {
 	s.routes = &route.Table{
 		Workspaces: cfg.Workspaces,
 		MaxBody:    cfg.MaxBody, Timeout: cfg.Timeout, Overdue: &limit.Overdue{Log: cfg.Logger}, Turns: limit.NewTurns(2 * runtime.GOMAXPROCS(0)),
-		Audit: s.audit, Rules: map[string]route.Rule{},
+		Audit: s.audit, Rules: map[string]route.Rule{}, Calls: map[string]route.Call{},
 	}
 	s.scoring = &scoring.Service{
 		Store: cfg.Store, Workspaces: cfg.Workspaces, Judges: cfg.Judges, Caller: cfg.Caller, Workspace: cfg.Upstream.Workspace, Record: cfg.RecordScores, Logger: cfg.Logger, Now: cfg.Now,
@@ -213,7 +216,7 @@ func (s *Server) wire() {
 		Workspace: cfg.Upstream.Workspace, Logger: cfg.Logger, Now: cfg.Now, Holders: s.holdersOf, Draining: s.draining, Grace: cfg.Drain / 2,
 	})
 	s.mcp = mcpserver.New(mcpserver.Config{
-		Workspaces: cfg.Workspaces, Scoring: s.scoring, Runs: s.runs, Upstream: cfg.Upstream,
+		Workspaces: cfg.Workspaces, Scoring: s.scoring, Runs: s.runs, Upstream: cfg.Upstream, Calls: s.routes.Calls,
 		Logger: cfg.Logger, Now: cfg.Now, Version: cfg.Version, MaxBody: cfg.MaxBody, MaxSessions: cfg.MaxConnections, Timeout: cfg.Timeout,
 		Overdue: s.routes.Overdue, Turns: s.routes.Turns, Holders: s.holdersOf, Draining: s.draining, Extend: cfg.extendMCP, Audit: s.audit,
 	})
@@ -227,7 +230,7 @@ type Field = route.Field
 
 // Operations are the operations of the API.
 func Operations() []Operation {
-	s := &Server{routes: &route.Table{Rules: map[string]route.Rule{}}}
+	s := &Server{routes: &route.Table{Rules: map[string]route.Rule{}, Calls: map[string]route.Call{}}}
 	s.operations()
 	return s.routes.Operations
 }
@@ -298,25 +301,29 @@ func (s *Server) humaConfig() huma.Config {
 	return cfg
 }
 
-// schemaName tells apart the types that have one name in two packages.
+// schemaName tells apart the types that have one name in two packages, by a prefix.
 func schemaName(t reflect.Type, hint string) string {
-	if t == reflect.TypeFor[catalog.Task]() {
-		return "CapabilityTask"
-	}
-	if name := t.Name(); t.PkgPath() == "waymark/suggest/mine" && name != "Proposal" {
-		return "Proposal" + name
-	}
-	if t.PkgPath() == reflect.TypeFor[run.Status]().PkgPath() {
-		return "Run" + t.Name()
-	}
-	own := t
+	own, prefix := t, ""
 	if t.Kind() == reflect.Pointer {
 		own = t.Elem()
 	}
-	if own.PkgPath() == reflect.TypeFor[runs.Answer]().PkgPath() && token.IsExported(own.Name()) {
-		return "Run" + own.Name()
+	kernel := reflect.TypeFor[score.Scorer]().PkgPath()
+	switch pkg := own.PkgPath(); {
+	case own == reflect.TypeFor[catalog.Task]():
+		prefix = "Capability"
+	case pkg == reflect.TypeFor[mine.Proposal]().PkgPath():
+		prefix = "Proposal"
+	case pkg == reflect.TypeFor[run.Status]().PkgPath(), pkg == reflect.TypeFor[runs.Answer]().PkgPath() && token.IsExported(own.Name()):
+		prefix = "Run"
+	case pkg == kernel, strings.HasPrefix(pkg, kernel+"/"):
+		last := path.Base(pkg)
+		prefix = strings.ToUpper(last[:1]) + last[1:]
 	}
-	return scorerTypeName(t, huma.DefaultSchemaNamer(t, hint))
+	name := huma.DefaultSchemaNamer(t, hint)
+	if strings.HasPrefix(name, prefix) {
+		return name
+	}
+	return prefix + name
 }
 
 // ruleOf is the rule of the matched route; ok is false for paths that lead nowhere.
@@ -349,6 +356,8 @@ const (
 	readHeaderTimeout = 5 * time.Second
 	idleTimeout       = 60 * time.Second
 	writeTimeout      = 30 * time.Second
+
+	maxHeaderBytes = 32 << 10
 )
 
 // Close ends what goes on without a request: runs get a moment for the calls under way, and what is left of
@@ -374,10 +383,9 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, local ...net.Listen
 		Handler:           s.handler,
 		ReadHeaderTimeout: readHeaderTimeout,
 		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    transport.MaxHeaderBytes,
+		MaxHeaderBytes:    maxHeaderBytes,
 		BaseContext:       func(net.Listener) context.Context { return base },
 		ConnState:         transport.NoteState,
-		ConnContext:       transport.RememberConn,
 		ErrorLog:          slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelDebug),
 	}
 	s.runs.Start(ctx)
@@ -395,7 +403,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, local ...net.Listen
 		if i == 0 && s.cfg.TLS != nil {
 			l = open.WithTLS(s.cfg.TLS)
 		}
-		go func() { done <- srv.Serve(transport.RecordHeads(l)) }()
+		go func() { done <- srv.Serve(l) }()
 	}
 
 	select {

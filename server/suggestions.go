@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -17,56 +18,68 @@ import (
 // The bodies repeat the requests of package suggest with what the documentation should say.
 type (
 	nextBody struct {
-		Context []string `json:"context,omitempty" maxItems:"512" doc:"What was done so far, in order; the last element is the last thing done."`
+		Context []string `json:"context,omitempty" maxItems:"512" doc:"Ids of what was done so far, in order, the last one last."`
 		Intent  string   `json:"intent,omitempty" maxLength:"8192" doc:"What the task is about, in words."`
 		Limit   int      `json:"limit,omitempty" minimum:"1" maximum:"100" doc:"Most suggestions wanted; 5 if absent."`
-		Profile string   `json:"profile,omitempty" enum:"learned,seed" doc:"Which weights rank; learned if absent. Where there is too little history to learn from, seed answers in its place."`
+		Profile string   `json:"profile,omitempty" mcp:"-" enum:"learned,seed" doc:"Which weights rank; learned if absent. Where there is too little history to learn from, seed answers in its place."`
 		Allow   []string `json:"allow,omitempty" maxItems:"64" doc:"Patterns of ids that may be suggested; * stands for any characters."`
-		Explain *bool    `json:"explain,omitempty" doc:"Include terms and reasons; default true."`
-		MinSeq  uint64   `json:"min_seq,omitempty" doc:"Wait, at most a second, until the model counts this event."`
+		Explain *bool    `json:"explain,omitempty" doc:"Include terms and reasons; left out: over HTTP yes, in MCP no."`
+		MinSeq  uint64   `json:"min_seq,omitempty" mcp:"-" doc:"Wait, at most a second, until the model counts this event."`
 
 		MinConfidence float64 `json:"min_confidence,omitempty" minimum:"0" maximum:"1" doc:"Leave out suggestions with less confidence; abstain where none is left."`
 	}
 	dagBody struct {
 		Intent   string   `json:"intent,omitempty" maxLength:"8192" doc:"What the task is about, in words."`
-		Context  []string `json:"context,omitempty" maxItems:"512" doc:"What was done so far, in order."`
+		Context  []string `json:"context,omitempty" maxItems:"512" doc:"Ids of what was done so far, in order."`
 		MaxSteps int      `json:"max_steps,omitempty" minimum:"1" maximum:"25" doc:"Most tasks wanted; the learned length if absent."`
 		Profile  string   `json:"profile,omitempty" enum:"learned,seed"`
 		Allow    []string `json:"allow,omitempty" maxItems:"64" doc:"Patterns of ids that may be used."`
-		Explain  *bool    `json:"explain,omitempty" doc:"Include terms and reasons; default true."`
-		MinSeq   uint64   `json:"min_seq,omitempty" doc:"Wait, at most a second, until the model counts this event."`
+		Explain  *bool    `json:"explain,omitempty" doc:"Include terms and reasons; left out: over HTTP yes, in MCP no."`
+		MinSeq   uint64   `json:"min_seq,omitempty" mcp:"-" doc:"Wait, at most a second, until the model counts this event."`
 
 		CallableOnly bool `json:"callable_only,omitempty" doc:"Without tools of the host and tools that no catalog describes."`
 	}
 	searchBody struct {
 		Query   string         `json:"query" maxLength:"8192" doc:"Words, a name or an id. An exact id or name ranks first."`
-		Context []string       `json:"context,omitempty" maxItems:"512" doc:"What was done so far, in order."`
-		Limit   int            `json:"limit,omitempty" minimum:"1" maximum:"100" doc:"Most results wanted; 10 if absent."`
-		Kinds   []catalog.Kind `json:"kinds,omitempty" enum:"tool,capability" doc:"Both if absent."`
-		Profile string         `json:"profile,omitempty" enum:"learned,seed" doc:"Accepted for symmetry with the other questions; searches rank the same in every profile."`
+		Context []string       `json:"context,omitempty" maxItems:"512" doc:"Ids of what was done so far, in order."`
+		Limit   int            `json:"limit,omitempty" minimum:"1" maximum:"100" doc:"Most results wanted; 10 if absent, in MCP 5."`
+		Kinds   []catalog.Kind `json:"kinds,omitempty" mcp:"-" enum:"tool,capability" doc:"Both if absent."`
+		Profile string         `json:"profile,omitempty" mcp:"-" enum:"learned,seed" doc:"Accepted for symmetry with the other questions; searches rank the same in every profile."`
 		Allow   []string       `json:"allow,omitempty" maxItems:"64" doc:"Patterns of ids that may be found."`
-		Explain *bool          `json:"explain,omitempty" doc:"Whether terms are wanted; true if absent."`
-		MinSeq  uint64         `json:"min_seq,omitempty" doc:"Wait, at most a second, until the model counts this event."`
+		Explain *bool          `json:"explain,omitempty" doc:"Include terms; left out: over HTTP yes, in MCP no."`
+		MinSeq  uint64         `json:"min_seq,omitempty" mcp:"-" doc:"Wait, at most a second, until the model counts this event."`
 	}
 	explainBody struct {
 		ID      string   `json:"id" doc:"The tool or capability in question."`
-		Context []string `json:"context,omitempty" maxItems:"512" doc:"What was done so far, in order."`
+		Context []string `json:"context,omitempty" maxItems:"512" doc:"Ids of what was done so far, in order."`
 		Intent  string   `json:"intent,omitempty" maxLength:"8192"`
 		Limit   int      `json:"limit,omitempty" minimum:"1" maximum:"100" doc:"Number of suggestions that Next would return; the id counts as suggested if its rank is at most this; default 5."`
-		Profile string   `json:"profile,omitempty" enum:"learned,seed"`
+		Profile string   `json:"profile,omitempty" mcp:"-" enum:"learned,seed"`
 		Formula bool     `json:"formula,omitempty" doc:"Also say, formula by formula, how profile seed computes the score."`
 		Allow   []string `json:"allow,omitempty" maxItems:"64"`
-		MinSeq  uint64   `json:"min_seq,omitempty" doc:"Wait, at most a second, until the model counts this event."`
+		MinSeq  uint64   `json:"min_seq,omitempty" mcp:"-" doc:"Wait, at most a second, until the model counts this event."`
 	}
 )
+
+// Brief implements the defaults of MCP.
+func (b *nextBody) Brief() { b.Explain = cmp.Or(b.Explain, new(bool)) }
+
+// Brief implements the defaults of MCP.
+func (b *dagBody) Brief() { b.Explain = cmp.Or(b.Explain, new(bool)) }
+
+// Brief implements the defaults of MCP.
+func (b *searchBody) Brief() { b.Explain, b.Limit = cmp.Or(b.Explain, new(bool)), cmp.Or(b.Limit, 5) }
 
 type question[B any] struct{ Body B }
 
 func (s *Server) suggestionRoutes(r *route.Table) {
 	ru := route.Rule{Scope: request.ScopeRead}
-	route.Add(r, ru, route.Op("Suggestions", "next", http.MethodPost, "/v1/next", "What comes next", "Ranks tools and capabilities after a context, for an intent, or, with neither, to explore."), s.next)
-	route.Add(r, route.Rule{Scope: request.ScopeRead, Long: true}, route.Op("Suggestions", "dag", http.MethodPost, "/v1/dag", "A DAG of tools for an intent", ""), s.dag)
-	route.Add(r, ru, route.Op("Suggestions", "search", http.MethodPost, "/v1/search", "Tools and capabilities by words", ""), s.search)
+	as := func(tool string, long bool) route.Rule {
+		return route.Rule{Scope: request.ScopeRead, Tool: tool, Long: long}
+	}
+	route.Add(r, as("suggest_next", false), route.Op("Suggestions", "next", http.MethodPost, "/v1/next", "What comes next", "Ranks tools and capabilities after a context, for an intent, or, with neither, to explore."), s.next)
+	route.Add(r, as("suggest_dag", true), route.Op("Suggestions", "dag", http.MethodPost, "/v1/dag", "A DAG of tools for an intent", ""), s.dag)
+	route.Add(r, as("find_tool", false), route.Op("Suggestions", "search", http.MethodPost, "/v1/search", "Tools and capabilities by words", ""), s.search)
 	route.Add(r, ru, route.Op("Suggestions", "explain", http.MethodPost, "/v1/explain", "Why an id is, or is not, suggested", "Every term and every filter; for an absent id, the reason."), s.explain)
 }
 

@@ -44,21 +44,21 @@ import (
 type Request struct {
 	Question    string       `json:"question" doc:"Question that the hypotheses answer."`
 	Hypotheses  []Hypothesis `json:"hypotheses,omitempty" doc:"The answers. Without them a judge proposes five."`
-	NoneOfThese bool         `json:"none_of_these,omitempty" doc:"Add the hypothesis that none of the others is right."`
-	Agreement   *float64     `json:"agreement,omitempty" doc:"Agreement of independent answers, 0 to 1; default 0."`
+	NoneOfThese bool         `mcp:"-" json:"none_of_these,omitempty" doc:"Add the hypothesis that none of the others is right."`
+	Agreement   *float64     `mcp:"-" json:"agreement,omitempty" doc:"Agreement of independent answers, 0 to 1; default 0."`
 	Rounds      []Round      `json:"rounds,omitempty" doc:"The rounds of retrieval so far."`
-	Options     *Options     `json:"options,omitempty" doc:"Thresholds; absent ones have their defaults."`
+	Options     *Options     `mcp:"-" json:"options,omitempty" doc:"Thresholds; absent ones have their defaults."`
 
 	// The rest is for a question without hypotheses.
-	Documents []Document `json:"documents,omitempty" maxItems:"10000" doc:"Texts to search for evidence."`
+	Documents []Document `mcp:"-" json:"documents,omitempty" maxItems:"10000" doc:"Texts to search for evidence."`
 	// SearchTool replaces Documents.
-	SearchTool     string             `json:"search_tool,omitempty" doc:"Id of a search tool of a connected server."`
-	SearchArgument string             `json:"search_argument,omitempty" doc:"Its argument for the query; default query."`
-	EvenIfEasy     bool               `json:"even_if_easy,omitempty" doc:"Ask for hypotheses of an easy question, too."`
-	Judge          score.JudgeOptions `json:"judge,omitzero" doc:"The judge that proposes hypotheses."`
-	MaxRounds      int                `json:"max_rounds,omitempty" minimum:"0" maximum:"20" doc:"Default 6."`
+	SearchTool     string             `mcp:"-" json:"search_tool,omitempty" doc:"Id of a search tool of a connected server."`
+	SearchArgument string             `mcp:"-" json:"search_argument,omitempty" doc:"Its argument for the query; default query."`
+	EvenIfEasy     bool               `mcp:"-" json:"even_if_easy,omitempty" doc:"Ask for hypotheses of an easy question, too."`
+	Judge          score.JudgeOptions `mcp:"-" json:"judge,omitzero" doc:"The judge that proposes hypotheses."`
+	MaxRounds      int                `mcp:"-" json:"max_rounds,omitempty" minimum:"0" maximum:"20" doc:"Default 6."`
 	// Of each search.
-	PerQuery int `json:"per_query,omitempty" minimum:"0" maximum:"50" doc:"Results used of each search; default 5."`
+	PerQuery int `mcp:"-" json:"per_query,omitempty" minimum:"0" maximum:"50" doc:"Results used of each search; default 5."`
 }
 
 // A Hypothesis is one answer to the question.
@@ -66,19 +66,19 @@ type Hypothesis struct {
 	ID   string `json:"id"`
 	Text string `json:"text"`
 	// Its words are matched together with those of the text.
-	Rationale string `json:"rationale,omitempty" doc:"Reason why it may be true; matched together with text."`
+	Rationale string `mcp:"-" json:"rationale,omitempty" doc:"Reason why it may be true; matched together with text."`
 	// KeyFact is used in queries, not in matching.
-	KeyFact string   `json:"key_fact,omitempty" doc:"Fact that would confirm or refute it; used in queries."`
-	Prior   *float64 `json:"prior,omitempty" doc:"Prior weight, 0 to 1; default 1/k. Normalised to sum 1."`
+	KeyFact string   `mcp:"-" json:"key_fact,omitempty" doc:"Fact that would confirm or refute it; used in queries."`
+	Prior   *float64 `mcp:"-" json:"prior,omitempty" doc:"Prior weight, 0 to 1; default 1/k. Normalised to sum 1."`
 }
 
 // A Round holds the snippets of one round of retrieval.
 type Round struct {
 	Snippets []Snippet `json:"snippets"`
 	// Default: the number of new snippets.
-	NewDocuments *int `json:"new_documents,omitempty" doc:"Default the number of new snippets."`
+	NewDocuments *int `mcp:"-" json:"new_documents,omitempty" doc:"Default the number of new snippets."`
 	// Default: the mean over all snippets.
-	QualityGain *float64 `json:"quality_gain,omitempty" doc:"Default the mean of overlap times novelty."`
+	QualityGain *float64 `mcp:"-" json:"quality_gain,omitempty" doc:"Default the mean of overlap times novelty."`
 }
 
 // A Snippet is a passage of a document. The same id and text again is the same snippet, and adds nothing.

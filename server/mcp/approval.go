@@ -39,13 +39,10 @@ type decision struct {
 	Allow bool `json:"allow"`
 }
 
-// canAskAPerson reports whether the host can show a form to somebody who may approve.
-func (c *mcpCall) canAskAPerson() bool { return c.canShowAForm() && c.access.May(request.ScopeAdmin) }
-
-// canShowAForm reports whether the host can show a form, and has not shown one in this call.
-func (c *mcpCall) canShowAForm() bool {
+// canAskAPerson reports whether the host can show a form to somebody who may approve, and has not shown one in this call.
+func (c *mcpCall) canAskAPerson() bool {
 	caps := c.req.ClientCapabilities()
-	return caps != nil && caps.Elicitation != nil && (caps.Elicitation.Form != nil || caps.Elicitation.URL == nil) && c.req.Params.RequestState == ""
+	return c.access.May(request.ScopeAdmin) && caps != nil && caps.Elicitation != nil && (caps.Elicitation.Form != nil || caps.Elicitation.URL == nil) && c.req.Params.RequestState == ""
 }
 
 // The most nodes in one form, and the bytes of the arguments of each. The rest is asked about later.

@@ -2,16 +2,13 @@ package mcpserver
 
 import (
 	"cmp"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"waymark/catalog"
 	"waymark/server/internal/request"
-	"waymark/server/internal/transport"
 )
 
 // conversationKeys are the members of _meta by which hosts name the conversation of a call: Codex, ChatGPT,
@@ -37,9 +34,8 @@ func hostsName(req *mcp.CallToolRequest) string {
 	return ""
 }
 
-// sessionOf is the conversation of a call, or where nothing names it the program at the other end: hosts of one name,
-// credential and address are told apart by their connections.
-func sessionOf(ctx context.Context, req *mcp.CallToolRequest, a request.Access) string {
+// sessionOf is the conversation of a call, or where nothing names it the program at the other end.
+func sessionOf(req *mcp.CallToolRequest, a request.Access) string {
 	if name := conversation(req, a); name != "" {
 		return name
 	}
@@ -47,11 +43,7 @@ func sessionOf(ctx context.Context, req *mcp.CallToolRequest, a request.Access) 
 	if a.Peer == "" {
 		return program
 	}
-	name := program + " at " + a.Peer
-	if n := transport.CallerOf(ctx, a.Source+"\x00"+name); n > 1 {
-		name += fmt.Sprintf(" #%d", n)
-	}
-	return name
+	return program + " at " + a.Peer
 }
 
 func programOf(req *mcp.CallToolRequest) string {

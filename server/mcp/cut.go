@@ -145,24 +145,24 @@ func within(text string, from, n int) string {
 }
 
 type readResultArguments struct {
-	Result string `json:"result" jsonschema:"the handle, as the result that was cut gives it"`
-	Offset int    `json:"offset,omitempty" jsonschema:"byte to begin at; default 0"`
-	Length int    `json:"length,omitempty" jsonschema:"most bytes wanted; default and most are the limit of results"`
-	Find   string `json:"find,omitempty" jsonschema:"text to look for from the offset on, upper and lower case alike; gives the places and what is around them"`
+	Result string `json:"result" doc:"The handle, as the result that was cut gives it."`
+	Offset int    `json:"offset,omitempty" doc:"Byte to begin at; default 0."`
+	Length int    `json:"length,omitempty" doc:"Most bytes wanted; default and most are the limit of results."`
+	Find   string `json:"find,omitempty" doc:"Text to look for from the offset on, upper and lower case alike; gives the places and what is around them."`
 }
 
 // ReadResultAnswer is the answer of read_result.
 type ReadResultAnswer struct {
 	Said
-	Text  string        `json:"text,omitempty" jsonschema:"the part that was asked for"`
-	Next  int           `json:"next_offset,omitempty" jsonschema:"offset to read on at; absent at the end"`
-	Bytes int           `json:"bytes" jsonschema:"length of the whole result"`
-	Found []foundResult `json:"found,omitempty" jsonschema:"places of the text looked for"`
+	Text  string        `json:"text,omitempty" doc:"The part that was asked for."`
+	Next  int           `json:"next_offset,omitempty" doc:"Offset to read on at; absent at the end."`
+	Bytes int           `json:"bytes" doc:"Length of the whole result."`
+	Found []foundResult `json:"found,omitempty" doc:"Places of the text looked for."`
 }
 
 type foundResult struct {
 	Offset int    `json:"offset"`
-	Text   string `json:"text" jsonschema:"the place with what is around it"`
+	Text   string `json:"text" doc:"The place with what is around it."`
 }
 
 func readResult(_ context.Context, c *mcpCall, in readResultArguments) (ReadResultAnswer, error) {

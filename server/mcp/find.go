@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"strings"
 
 	"waymark/catalog"
 	"waymark/live"
@@ -16,42 +15,11 @@ import (
 // A host that lists every tool of every server pays for all definitions in every prompt. find_tool
 // pays for the few that fit. Limits keep an answer small whatever an upstream server wrote.
 const (
-	findLimit       = 5
-	describeMost    = 20
 	shortProse      = 400     // bytes of a description in a result
 	longProse       = 8 << 10 // bytes of a description when asked for
 	largestSchema   = 8 << 10 // bytes of a schema in a result; larger ones come with describe_tool
 	percentDecimals = 10
 )
-
-type findArguments struct {
-	Query           string   `json:"query,omitempty" jsonschema:"what the tool should do, in words; or an exact id or name"`
-	ToolDescription string   `json:"tool_description,omitempty" jsonschema:"the same as query"`
-	ToolKeywords    words    `json:"tool_keywords,omitempty" jsonschema:"the same as query"`
-	Context         []string `json:"context,omitempty" jsonschema:"ids of the tools used so far, in order"`
-	Limit           int      `json:"limit,omitempty" jsonschema:"how many results, 1 to 100; 5 when left out"`
-	Explain         bool     `json:"explain,omitempty" jsonschema:"also give the terms of each score"`
-}
-
-// query is the first of the three names that was given. Several must agree.
-func (in findArguments) query() (string, error) {
-	query := ""
-	for _, q := range []string{in.Query, in.ToolDescription, string(in.ToolKeywords)} {
-		switch q = strings.TrimSpace(q); {
-		case q == "" || q == query:
-		case query == "":
-			query = q
-		case in.Query == "": // description and keywords: both say what is wanted
-			query += " " + q
-		default:
-			return "", jsonio.Wrong("query", "is given together with tool_description or tool_keywords; give one")
-		}
-	}
-	if query == "" {
-		return "", jsonio.Wrong("query", "is empty")
-	}
-	return query, nil
-}
 
 // FindAnswer is the answer of find_tool.
 type FindAnswer struct {
@@ -63,7 +31,7 @@ type FindAnswer struct {
 	Warnings     []string          `json:"warnings"`
 
 	UnknownIDs   []suggest.UnknownID `json:"unknown_ids,omitempty"`
-	Waiting      string              `json:"waiting,omitempty" jsonschema:"how many entries wait for approval, where little was found"`
+	Waiting      string              `json:"waiting,omitempty" doc:"How many entries wait for approval, where little was found."`
 	TokenMetrics tokenMetrics        `json:"token_metrics"`
 }
 
@@ -71,35 +39,20 @@ type FindAnswer struct {
 // upstream: they are data.
 type found struct {
 	suggest.SearchResult
-	InputSchema    json.RawMessage `json:"input_schema,omitempty" jsonschema:"the arguments of the tool"`
-	SchemaTooLarge bool            `json:"schema_too_large,omitempty" jsonschema:"the schema is left out; describe_tool gives it"`
+	InputSchema    json.RawMessage `json:"input_schema,omitempty" doc:"The arguments of the tool."`
+	SchemaTooLarge bool            `json:"schema_too_large,omitempty" doc:"The schema is left out; describe_tool gives it."`
 }
 
 // tokenMetrics compares this answer with a list of all tools. Bytes are measured; tokens are taken as a quarter of them.
 type tokenMetrics struct {
-	BaselineTokens int     `json:"baseline_tokens" jsonschema:"all tool definitions of the catalog"`
-	ReturnedTokens int     `json:"returned_tokens" jsonschema:"this answer"`
-	SavingsPercent float64 `json:"savings_percent" jsonschema:"negative when the answer is larger than a list of all tools"`
+	BaselineTokens int     `json:"baseline_tokens" doc:"All tool definitions of the catalog."`
+	ReturnedTokens int     `json:"returned_tokens" doc:"This answer."`
+	SavingsPercent float64 `json:"savings_percent" doc:"Negative when the answer is larger than a list of all tools."`
 	Estimate       bool    `json:"estimate"`
 }
 
-func findTool(ctx context.Context, c *mcpCall, in findArguments) (FindAnswer, error) {
-	query, err := in.query()
-	if err != nil {
-		return FindAnswer{}, err
-	}
-	if err := c.within("limit", in.Limit, suggest.MaxLimit); err != nil {
-		return FindAnswer{}, err
-	}
-	if in.Limit == 0 {
-		in.Limit = findLimit
-	}
-	a, err := c.engine.Search(c.model, c.access.Tools, suggest.SearchRequest{
-		Query: query, Context: in.Context, Limit: in.Limit, Explain: &in.Explain, Vector: c.engine.Vector(ctx, query),
-	})
-	if err != nil {
-		return FindAnswer{}, err
-	}
+// findTool adds the schemas of the arguments to the answer of POST /v1/search.
+func findTool(c *mcpCall, q question, a suggest.SearchAnswer) (FindAnswer, error) {
 	out := FindAnswer{
 		SuggestionID: a.SuggestionID, Results: make([]found, len(a.Results)), Mode: a.Mode, Model: a.Model, Warnings: a.Warnings,
 		UnknownIDs: a.UnknownIDs, Waiting: a.Waiting,
@@ -113,12 +66,10 @@ func findTool(ctx context.Context, c *mcpCall, in findArguments) (FindAnswer, er
 		}
 		out.Results[i], ids[i] = f, r.ID
 	}
-	out.Message = findMessage(ids, a.Warnings) + noted(a.Waiting) + corrected(a.Foremost(), "", query)
+	out.Message = findMessage(ids, a.Warnings) + noted(a.Waiting) + corrected(a.Foremost(), "", q.Query)
+	var err error
 	out.TokenMetrics, err = c.metrics(out)
-	if err != nil {
-		return FindAnswer{}, err
-	}
-	return out, nil
+	return out, err
 }
 
 func (c *mcpCall) inputSchema(id string, kind catalog.Kind) json.RawMessage {
@@ -157,25 +108,16 @@ func (m *mcpTools) baselineOf(model *suggest.Model) int {
 // definitionSize is what one tool takes in the prompt of a host, in bytes: name, description and input
 // schema. Output schemas stay in the host.
 func definitionSize(t *catalog.Tool) int {
-	n := len(`{"name":,"inputSchema":},`) + quotedSize(catalog.HostName(t.ID)) + max(len(t.InputSchema), len(`{"type":"object"}`))
-	if t.Description != "" {
-		n += len(`,"description":`) + quotedSize(t.Description)
+	schema := t.InputSchema
+	if len(schema) == 0 {
+		schema = json.RawMessage(`{"type":"object"}`)
 	}
-	return n
-}
-
-// quotedSize is how long a text is as JSON.
-func quotedSize(s string) int {
-	n := len(s) + len(`""`)
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c == '"', c == '\\', c == '\n', c == '\r', c == '\t':
-			n++
-		case c < ' ':
-			n += len(`u0000`)
-		}
-	}
-	return n
+	text, _ := jsonio.Encode(struct { // a stored schema is JSON
+		Name        string          `json:"name"`
+		Description string          `json:"description,omitempty"`
+		InputSchema json.RawMessage `json:"inputSchema"`
+	}{catalog.HostName(t.ID), t.Description, schema})
+	return len(text) + len(",")
 }
 
 func (c *mcpCall) metrics(a FindAnswer) (tokenMetrics, error) {
@@ -198,7 +140,7 @@ func (c *mcpCall) metrics(a FindAnswer) (tokenMetrics, error) {
 func tokens(bytes int) int { return (bytes + 3) / 4 }
 
 type describeArguments struct {
-	IDs []string `json:"ids" jsonschema:"ids of tools or capabilities, 1 to 20; other spellings such as mcp__server__name are understood"`
+	IDs []string `json:"ids" minItems:"1" maxItems:"20" doc:"Ids of tools or capabilities; at most 20."`
 }
 
 // DescribeAnswer is the answer of describe_tool.
@@ -216,20 +158,14 @@ type Described struct {
 	Server       string               `json:"server,omitempty"`
 	Domain       string               `json:"domain,omitempty"`
 	Intent       string               `json:"intent,omitempty"`
-	Uses         []string             `json:"uses,omitempty" jsonschema:"the tools a capability uses, in order of first use"`
-	Tasks        []catalog.Task       `json:"tasks,omitempty" jsonschema:"the stored plan of a capability"`
+	Uses         []string             `json:"uses,omitempty" doc:"The tools a capability uses, in order of first use."`
+	Tasks        []catalog.Task       `json:"tasks,omitempty" doc:"The stored plan of a capability."`
 	InputSchema  json.RawMessage      `json:"input_schema,omitempty"`
 	OutputSchema json.RawMessage      `json:"output_schema,omitempty"`
-	Annotations  *catalog.Annotations `json:"annotations,omitempty" jsonschema:"the upstream server's own hints, not verified"`
+	Annotations  *catalog.Annotations `json:"annotations,omitempty" doc:"The upstream server's own hints, not verified."`
 }
 
 func describeTool(_ context.Context, c *mcpCall, in describeArguments) (DescribeAnswer, error) {
-	if len(in.IDs) == 0 {
-		return DescribeAnswer{}, jsonio.Wrong("ids", "is required: one id or more")
-	}
-	if len(in.IDs) > describeMost {
-		return DescribeAnswer{}, jsonio.Wrong("ids", fmt.Sprintf("has %d elements, at most %d", len(in.IDs), describeMost))
-	}
 	out := DescribeAnswer{Tools: make([]Described, 0, len(in.IDs))}
 	var known []string
 	var unknown []suggest.UnknownID

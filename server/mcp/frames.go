@@ -5,9 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
@@ -21,32 +19,20 @@ const MaxFrame = 4 << 20
 // codeRefused is the code of a call that was not begun, or whose end is unknown.
 const codeRefused = -32000
 
-// decodeLine decodes a line of a host: one message, or a batch where the revision of the protocol has batches. Else it
-// returns the JSON-RPC error that answers the line.
-func decodeLine(line []byte, tooLong, batches bool) (messages []jsonrpc.Message, refusal []byte) {
+// decodeLine decodes a line of a host, or returns the JSON-RPC error that answers it.
+func decodeLine(line []byte, tooLong bool) (m jsonrpc.Message, refusal []byte) {
 	if tooLong {
 		return nil, frameError(nil, -32600, "the message is longer than 4 MiB")
 	}
 	id, code, reason := checkFrame(line)
-	var parts []json.RawMessage
-	switch {
-	case code != 0:
+	if code != 0 {
 		return nil, frameError(id, code, reason)
-	case line[0] == '[' && !batches:
-		return nil, frameError(nil, -32600, "this revision of the protocol has no batches: send one message per line")
-	case line[0] == '[':
-		_ = json.Unmarshal(line, &parts) // checked
-	default:
-		parts = append(parts, line)
 	}
-	for _, part := range parts {
-		m, err := jsonrpc.DecodeMessage(part)
-		if err != nil {
-			return nil, frameError(id, -32600, "the line is no JSON-RPC message: "+err.Error())
-		}
-		messages = append(messages, m)
+	m, err := jsonrpc.DecodeMessage(line)
+	if err != nil {
+		return nil, frameError(id, -32600, "the line is no JSON-RPC message: "+err.Error())
 	}
-	return messages, nil
+	return m, nil
 }
 
 // cancelledCall is the id of the call that a notification cancels; the zero ID if it names none.
@@ -59,37 +45,6 @@ func cancelledCall(n *jsonrpc.Request) jsonrpc.ID {
 	}
 	id, _ := jsonrpc.MakeID(p.RequestID) // the zero ID with the error
 	return id
-}
-
-// mended gives an error the code that it should have: the SDK answers what it refuses itself with 0, which
-// JSON-RPC does not know. The message may stand in a server-sent event.
-func mended(message []byte) []byte {
-	if !bytes.Contains(message, []byte(`"error":{"code":0,`)) {
-		return message
-	}
-	var m struct {
-		Version string          `json:"jsonrpc"`
-		ID      json.RawMessage `json:"id"`
-		Result  json.RawMessage `json:"result"`
-		Error   struct {
-			Code    int    `json:"code"`
-			Message string `json:"message"`
-		} `json:"error"`
-	}
-	start := bytes.IndexByte(message, '{')
-	if json.Unmarshal(message[start:], &m) != nil || m.Error.Code != 0 || m.Error.Message == "" || m.Result != nil {
-		return message
-	}
-	code := -32603
-	if strings.HasSuffix(m.Error.Message, "during session initialization") {
-		code = -32600
-	}
-	again := frameError(m.ID, code, m.Error.Message)
-	if again == nil {
-		return message
-	}
-	end := len(bytes.TrimRight(message, "\n"))
-	return slices.Concat(message[:start], again, message[end:])
 }
 
 // messageParams are the parameters of a request that the relay reads; a request may have others.
@@ -138,15 +93,10 @@ type frameFields struct {
 }
 
 // checkFrame reports what is wrong with a message: not acceptable JSON (-32700), or JSON but not a JSON-RPC 2.0 message
-// (-32600). The id is that of the message where it has a usable one. A batch is a message if all in it are, with ids of
-// their own.
+// (-32600). The id is that of the message where it has a usable one. There are no batches: they left the protocol in 2025.
 func checkFrame(line []byte) (id json.RawMessage, code int, reason string) {
 	if err := strictjson.Check(line); err != nil {
 		return frameID(line), -32700, err.Error()
-	}
-	if line[0] == '[' {
-		code, reason = checkBatch(line)
-		return nil, code, reason
 	}
 	var m frameFields
 	if line[0] != '{' {
@@ -190,29 +140,6 @@ func usableID(id json.RawMessage) bool {
 	}
 	n, err := strconv.ParseInt(string(id), 10, 64)
 	return err == nil && n > -1<<53 && n < 1<<53
-}
-
-// checkBatch is checkFrame for a JSON array.
-func checkBatch(line []byte) (code int, reason string) {
-	var messages []json.RawMessage
-	if json.Unmarshal(line, &messages) != nil || len(messages) == 0 {
-		return -32600, "the batch is empty"
-	}
-	seen := map[string]bool{}
-	for _, m := range messages {
-		if m[0] == '[' {
-			return -32600, "a batch stands in a batch"
-		}
-		id, code, reason := checkFrame(m)
-		if code == 0 && id != nil && seen[string(id)] {
-			code, reason = -32600, "two messages of the batch have one id"
-		}
-		if code != 0 {
-			return code, reason
-		}
-		seen[string(id)] = true
-	}
-	return 0, ""
 }
 
 // frameError is an error message; without an id its id is null.

@@ -23,15 +23,3 @@ func FuzzCheckFrame(f *testing.F) {
 		assert.True(t, id == nil || json.Valid(id))
 	})
 }
-
-// An error of the SDK gets its code in a plain message and in a server-sent event; all else stays as it is.
-func TestMended(t *testing.T) {
-	for _, c := range [][2]string{
-		{`{"jsonrpc":"2.0","id":1,"error":{"code":0,"message":"no"}}` + "\n", `{"error":{"code":-32603,"message":"no"},"id":1,"jsonrpc":"2.0"}` + "\n"},
-		{"event: message\ndata: " + `{"jsonrpc":"2.0","id":1,"error":{"code":0,"message":"no"}}` + "\n\n", "event: message\ndata: " + `{"error":{"code":-32603,"message":"no"},"id":1,"jsonrpc":"2.0"}` + "\n\n"},
-		{"event: message\ndata: " + `{"jsonrpc":"2.0","id":1,"result":{}}` + "\n\n", "event: message\ndata: " + `{"jsonrpc":"2.0","id":1,"result":{}}` + "\n\n"},
-		{`"error":{"code":0,`, `"error":{"code":0,`},
-	} {
-		assert.Equal(t, c[1], string(mended([]byte(c[0]))))
-	}
-}

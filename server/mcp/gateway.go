@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +19,7 @@ import (
 	"waymark/run"
 	"waymark/server/internal/jsonio"
 	"waymark/server/internal/request"
+	"waymark/server/internal/route"
 	"waymark/suggest"
 )
 
@@ -71,31 +73,28 @@ const toolCall = "call_tool"
 const upstreamInstructions = " Tools of other servers that are not in the list of tools are found with find_tool and called with call_tool."
 
 type callArguments struct {
-	Tool      string         `json:"tool" jsonschema:"id of the tool, as find_tool and suggest_next give it"`
-	Arguments objectArgument `json:"arguments,omitempty" jsonschema:"its arguments, by its input schema"`
+	Tool      string         `json:"tool" doc:"Id of the tool, as find_tool and suggest_next give it."`
+	Arguments objectArgument `json:"arguments,omitempty" doc:"Its arguments, by its input schema."`
 }
 
 // offerUpstream adds call_tool, and keeps those tools in the list that the mode puts there.
 func offerUpstream(srv *mcp.Server, m *mcpTools) {
 	srv.AddTool(&mcp.Tool{
-		Name: toolCall, Title: "Call a tool", InputSchema: schemaOf[callArguments](),
+		Name: toolCall, Title: "Call a tool", InputSchema: route.SchemaOf(reflect.TypeFor[callArguments]()),
 		Description: "Call a tool of a connected server by its id, with the arguments of its input schema. Its answer comes back as it is. " +
 			"Tools that may change or delete things need a grant of whoever runs Waymark.",
 		Annotations: &mcp.ToolAnnotations{DestructiveHint: new(true), OpenWorldHint: new(true)},
 	}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		in, err := jsonio.DecodeArguments[callArguments](req.Params.Arguments)
-		if err == nil && in.Tool == "" {
-			err = jsonio.Wrong("tool", "is required")
-		}
-		if err != nil {
-			return refusal(err), nil
+		var in callArguments
+		if err := route.Arguments(req.Params.Arguments, &in); err != nil {
+			return m.failed(ctx, toolCall, err), nil
 		}
 		return m.forward(ctx, req, in.Tool, in.Arguments.RawMessage), nil
 	})
 	if m.cfg.Upstream.ResultLimit > 0 {
-		read := define(toolReadResult, "Read a result", handing, mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: new(false), OpenWorldHint: new(false)},
+		read := define(toolReadResult, "Read a result", route.Rule{Scope: request.ScopeRead, Creates: true}, mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: new(false), OpenWorldHint: new(false)},
 			readResult, "Read on in a result of call_tool that was cut, or search it. The result names its handle.")
-		srv.AddTool(read.tool, m.handler(read))
+		m.offer(srv, read)
 	}
 	if m.cfg.Upstream.Gateway == nil {
 		return
@@ -241,7 +240,7 @@ func (m *mcpTools) forward(ctx context.Context, req *mcp.CallToolRequest, tool s
 	if err != nil {
 		return refusal(err)
 	}
-	session := sessionOf(ctx, req, a)
+	session := sessionOf(req, a)
 	told, _ := req.Params.Meta[callKey].(string)
 	progress := progressTo(ctx, req)
 	if notify := progress; notify != nil {

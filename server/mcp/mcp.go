@@ -2,28 +2,24 @@
 package mcpserver
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"mime"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"waymark/live"
 	"waymark/server/internal/limit"
 	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
+	"waymark/server/internal/route"
 	"waymark/server/internal/runs"
 	"waymark/server/internal/scoring"
 )
@@ -59,7 +55,8 @@ type Config struct {
 	Workspaces *live.Workspaces
 	Scoring    *scoring.Service
 	Runs       *runs.Runs
-	Upstream   Upstream // other servers
+	Calls      map[string]route.Call // the operations that are tools, too; complete before the first request
+	Upstream   Upstream              // other servers
 	Logger     *slog.Logger
 	Now        func() time.Time
 	Version    string
@@ -113,7 +110,7 @@ func New(cfg Config) *Endpoint {
 		return bind(mcp.NewStreamableHTTPHandler(e.serverOf, &o))
 	}
 	// Progress and questions travel on the event stream of the call that they belong to: with JSONResponse they would go
-	// to the session's own stream (GET), and be lost while the client has not opened it. See soleAnswer.
+	// to the session's own stream (GET), and be lost while the client has not opened it.
 	e.stateful = handler(mcp.StreamableHTTPOptions{SessionTimeout: sessionIdle})
 	e.stateless = handler(mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true, PropagateRequestCancellation: true})
 	e.streaming = handler(mcp.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true})
@@ -127,9 +124,6 @@ const accessInfo = "waymark.access"
 func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if request.From(r.Context()).Workspace == "" {
 		http.Error(w, request.ErrNoCredential.Error(), http.StatusUnauthorized)
-		return
-	}
-	if r.Method == http.MethodPost && !e.acceptable(w, r) {
 		return
 	}
 	// The credential was checked before; the SDK only needs to see that there is one, and handlers
@@ -154,17 +148,9 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	r.Header = r.Header.Clone()
 	r.Header.Set("Authorization", "Bearer checked")
-	w = &mendedWriter{ResponseWriter: w, wanted: wanted}
+	w = &wantedWriter{ResponseWriter: w, wanted: wanted}
 	switch {
-	case r.Header.Get(headerProtocol) < firstStateless && r.Method == http.MethodPost: // dates compare as text
-		sole := &soleAnswer{ResponseWriter: w}
-		defer sole.close()
-		r.Body = struct {
-			io.Reader
-			io.Closer
-		}{io.TeeReader(r.Body, &sole.request), r.Body}
-		e.stateful.ServeHTTP(sole, r)
-	case r.Header.Get(headerProtocol) < firstStateless:
+	case r.Header.Get(headerProtocol) < firstStateless: // dates compare as text
 		e.stateful.ServeHTTP(w, r)
 	case r.Header.Get(HeaderMethod) == "tools/call" && reports(r.Header.Get(headerName)):
 		e.streaming.ServeHTTP(w, r)
@@ -173,32 +159,9 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// acceptable reads a body and refuses one that is not a JSON-RPC message. The SDK answers for one that is too long.
-func (e *Endpoint) acceptable(w http.ResponseWriter, r *http.Request) bool {
-	text, err := io.ReadAll(io.LimitReader(r.Body, e.cfg.MaxBody+1))
-	r.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(text), r.Body), r.Body}
-	text = bytes.TrimSpace(text)
-	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil || int64(len(text)) > e.cfg.MaxBody || len(text) == 0 || kind != "application/json" {
-		return true
-	}
-	id, code, reason := checkFrame(text)
-	if code == 0 {
-		return true
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusBadRequest)
-	_, _ = w.Write(frameError(id, code, reason))
-	return false
-}
-
 // reports tells the tools that may report progress while they work: those that take long, and those of other servers.
 func reports(tool string) bool {
-	i := slices.IndexFunc(mcpToolset(), func(t mcpTool) bool { return t.tool.Name == tool })
-	return i < 0 || mcpToolset()[i].reports
+	return tool == toolRebuild || !slices.ContainsFunc(mcpToolset(), func(t mcpTool) bool { return t.tool.Name == tool })
 }
 
 // serverOf is the one server of the request's workspace.
@@ -266,29 +229,15 @@ func (e *Endpoint) NewServer(workspace string) *mcp.Server {
 		tools = append(slices.Clone(tools), mcpRunTool())
 	}
 	for _, t := range tools {
-		srv.AddTool(t.tool, m.handler(t))
+		m.offer(srv, t)
 	}
 	if upstream {
 		offerUpstream(srv, m)
 	}
 	addApps(srv)
 	register(srv)
-	srv.AddReceivingMiddleware(isolate(cfg.Logger), declaredOnly(options.Capabilities), m.bound)
+	srv.AddReceivingMiddleware(isolate(cfg.Logger), m.bound)
 	return srv
-}
-
-// declaredOnly refuses the methods of capabilities that the server does not declare. The SDK answers some of them.
-func declaredOnly(declared *mcp.ServerCapabilities) mcp.Middleware {
-	return func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			capability, _, _ := strings.Cut(method, "/")
-			//lint:ignore SA1019 clients of today still set a log level
-			if capability == "prompts" && declared.Prompts == nil || capability == "logging" && declared.Logging == nil {
-				return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("method not found: %s (the server does not declare the capability %s)", method, capability)}
-			}
-			return next(ctx, method, req)
-		}
-	}
 }
 
 // isolate turns a panic of a handler into an answer. Without it the SDK lets the process die.
@@ -313,17 +262,16 @@ func isolate(log *slog.Logger) mcp.Middleware {
 	}
 }
 
-// mendedWriter gives errors of the SDK their code; a message, or an event with one, is written in one piece. An answer
-// that begins after its request was cancelled says only that: it is left out, and [Server.requireAnswer] refuses the
-// request with 503.
-type mendedWriter struct {
+// wantedWriter leaves out an answer that begins after its request was cancelled: it says only that, and
+// [Server.requireAnswer] refuses the request with 503.
+type wantedWriter struct {
 	http.ResponseWriter
 	wanted context.Context
 	begun  bool
 	late   bool // nothing is written
 }
 
-func (w *mendedWriter) begin() {
+func (w *wantedWriter) begin() {
 	if !w.begun {
 		w.begun = true
 		if w.late = errors.Is(w.wanted.Err(), context.Canceled); w.late {
@@ -333,27 +281,24 @@ func (w *mendedWriter) begin() {
 	}
 }
 
-func (w *mendedWriter) WriteHeader(status int) {
+func (w *wantedWriter) WriteHeader(status int) {
 	if w.begin(); !w.late {
 		w.ResponseWriter.WriteHeader(status)
 	}
 }
 
-func (w *mendedWriter) Write(p []byte) (int, error) {
+func (w *wantedWriter) Write(p []byte) (int, error) {
 	if w.begin(); w.late {
 		return len(p), nil
 	}
-	if _, err := w.ResponseWriter.Write(mended(p)); err != nil {
-		return 0, err
-	}
-	return len(p), nil
+	return w.ResponseWriter.Write(p)
 }
 
 // Unwrap is for [http.ResponseController].
-func (w *mendedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *wantedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // Flush implements [http.Flusher].
-func (w *mendedWriter) Flush() {
+func (w *wantedWriter) Flush() {
 	if w.begin(); !w.late {
 		_ = http.NewResponseController(w.ResponseWriter).Flush()
 	}

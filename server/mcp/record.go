@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -20,51 +19,14 @@ import (
 	"waymark/server/internal/scoring"
 )
 
-// recordArguments is the input of record_episode: an episode, with every field that is taken.
-type recordArguments struct {
-	ID           string           `json:"id,omitempty" jsonschema:"your own id of this task; the same id counts once"`
-	Intent       string           `json:"intent,omitempty" jsonschema:"what the task was about, in words"`
-	Steps        []recordStep     `json:"steps" jsonschema:"the tools used, in order"`
-	Outcome      episodic.Outcome `json:"outcome,omitempty" jsonschema:"how the task as a whole went"`
-	Time         time.Time        `json:"time,omitzero" jsonschema:"when it was"`
-	Session      string           `json:"session,omitempty" jsonschema:"the conversation it belongs to"`
-	Source       string           `json:"source,omitempty" jsonschema:"a label; the source that counts comes from the credential"`
-	Label        string           `json:"label,omitempty"`
-	SuggestionID string           `json:"suggestion_id,omitempty" jsonschema:"the suggestion that was followed"`
-}
-
-type recordStep struct {
-	ID         string           `json:"id,omitempty" jsonschema:"a name for depends_on, unique in the episode"`
-	Tool       string           `json:"tool" jsonschema:"id of the tool or capability"`
-	DependsOn  []string         `json:"depends_on,omitzero" jsonschema:"ids of the steps whose output it needed; an empty list: none; left out: only the order is known"`
-	Group      string           `json:"group,omitempty" jsonschema:"steps of one group ran in parallel"`
-	Outcome    episodic.Outcome `json:"outcome,omitempty"`
-	DurationMS int64            `json:"duration_ms,omitempty"`
-	Error      string           `json:"error,omitempty" jsonschema:"the error in a few words, without secrets"`
-	ErrorKind  string           `json:"error_kind,omitempty"`
-
-	// Models have no use for these; exported episodes have them, and hosts may check them against the schema.
-	Shape   string         `json:"shape,omitempty"`
-	Inputs  map[string]any `json:"inputs,omitempty"`
-	Outputs map[string]any `json:"outputs,omitempty"`
-}
-
 // RecordAnswer is the answer of record_episode.
 type RecordAnswer struct {
 	Said
 	live.RecordResult
-	ID string `json:"id" jsonschema:"the id under which the episode is kept"`
+	ID string `json:"id" doc:"The id under which the episode is kept."`
 }
 
 func recordEpisode(ctx context.Context, c *mcpCall, e episodic.Episode) (RecordAnswer, error) {
-	if len(e.Steps) == 0 {
-		return RecordAnswer{}, jsonio.Wrong("steps", "is required: at least one step")
-	}
-	for i, s := range e.Steps {
-		if strings.TrimSpace(s.Tool) == "" {
-			return RecordAnswer{}, jsonio.Wrong(fmt.Sprintf("steps[%d].tool", i), "is required")
-		}
-	}
 	e.Label, e.Source = cmp.Or(e.Label, e.Source), ""
 	if e.Session == "" {
 		// By no name that the next process, or the next owner of the data directory, has not: the same episode may come again.
@@ -110,8 +72,8 @@ func (c *mcpCall) episodeID(e episodic.Episode) (string, error) {
 }
 
 type rebuildArguments struct {
-	Verify bool `json:"verify,omitempty" jsonschema:"compare with the running model, byte for byte, and change nothing"`
-	Force  bool `json:"force,omitempty" jsonschema:"publish the model even if it ranks held-out tasks worse than the active one"`
+	Verify bool `json:"verify,omitempty" doc:"Compare with the running model, byte for byte, and change nothing"`
+	Force  bool `json:"force,omitempty" doc:"Publish the model even if it ranks held-out tasks worse than the active one"`
 }
 
 // RebuildAnswer is the answer of rebuild.

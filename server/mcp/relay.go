@@ -12,6 +12,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -219,67 +220,31 @@ func (r *relay) read(in io.Reader) error {
 	}
 }
 
-// receive starts the calls of one line, and forwards its other messages. It waits for the answer to a handshake, since
+// receive starts the call of a line, or forwards its message. It waits for the answer to a handshake, since
 // what follows needs the session, and to the recording of an episode, which a question after it counts. A line that is no
 // message is answered with a JSON-RPC error.
 func (r *relay) receive(line []byte, tooLong bool) {
 	if len(line) == 0 && !tooLong {
 		return
 	}
-	r.mu.Lock()
-	batches := r.session != nil && r.session.revision != "" && r.session.revision < firstStructured
-	r.mu.Unlock()
-	messages, refusal := decodeLine(line, tooLong, batches)
-	if refusal != nil {
+	msg, refusal := decodeLine(line, tooLong)
+	switch m := msg.(type) {
+	case *jsonrpc.Response:
+		r.forwardAnswer(m)
+	case *jsonrpc.Request:
+		if !m.IsCall() {
+			r.notify(m)
+		} else if answered := r.start(m); m.Method == "initialize" || records(m) {
+			<-answered
+		}
+	default:
 		r.writeLine(refusal)
-		return
-	}
-	reply := func(m *jsonrpc.Response) { r.write(m) }
-	if line[0] == '[' {
-		reply = r.replyTogether(messages)
-	}
-	var wait <-chan struct{}
-	for _, m := range messages {
-		switch m := m.(type) {
-		case *jsonrpc.Response:
-			r.forwardAnswer(m)
-		case *jsonrpc.Request:
-			if !m.IsCall() {
-				r.notify(m)
-			} else if answered := r.start(m, reply); m.Method == "initialize" || records(m) {
-				wait = answered
-			}
-		}
-	}
-	if wait != nil {
-		<-wait
-	}
-}
-
-// replyTogether writes the answers to the calls of a batch as one.
-func (r *relay) replyTogether(batch []jsonrpc.Message) func(*jsonrpc.Response) {
-	var mu sync.Mutex
-	var answers []json.RawMessage
-	calls := 0
-	for _, m := range batch {
-		if req, ok := m.(*jsonrpc.Request); ok && req.IsCall() {
-			calls++
-		}
-	}
-	return func(m *jsonrpc.Response) {
-		data, err := jsonrpc.EncodeMessage(m)
-		mu.Lock()
-		defer mu.Unlock()
-		if answers = append(answers, data); err == nil && len(answers) == calls {
-			data, _ = json.Marshal(answers) // of JSON
-			r.writeLine(data)
-		}
 	}
 }
 
 // start begins a call, or refuses it; the channel is closed when it is answered. Refusals are not written here: a host may
 // write many calls before it reads.
-func (r *relay) start(req *jsonrpc.Request, reply func(*jsonrpc.Response)) <-chan struct{} {
+func (r *relay) start(req *jsonrpc.Request) <-chan struct{} {
 	answered := make(chan struct{})
 	group, answer, refusal := &r.calls, r.call, ""
 	switch req.Method {
@@ -309,7 +274,7 @@ func (r *relay) start(req *jsonrpc.Request, reply func(*jsonrpc.Response)) <-cha
 		delete(r.open, req.ID)
 		r.mu.Unlock()
 		if m != nil {
-			reply(m)
+			r.write(m)
 		}
 		<-r.waiting
 	})
@@ -368,7 +333,11 @@ func (r *relay) call(ctx context.Context, req *jsonrpc.Request) *jsonrpc.Respons
 	case errors.As(err, new(lostError)):
 		return failure(req.ID, codeRefused, "no waymark process answers for the data directory, so the call was not carried out; ask again: "+err.Error())
 	}
-	return failure(req.ID, jsonrpc.CodeInternalError, "the waymark server did not answer: "+err.Error())
+	code := int64(jsonrpc.CodeInternalError)
+	if strings.Contains(err.Error(), "JSON RPC not handled") { // so the SDK refuses an unknown method
+		code = jsonrpc.CodeMethodNotFound
+	}
+	return failure(req.ID, code, "the waymark server did not answer: "+err.Error())
 }
 
 // withID gives an episode without an id one, so that it counts once however often it is sent.

@@ -28,8 +28,6 @@ type session struct {
 	greeting     *jsonrpc.Response         // the answer to the handshake
 	ctx          context.Context           // ends with the session
 	end          context.CancelFunc        // ends ctx
-	answers      context.Context           // ends when the owner answers nothing any more
-	silent       context.CancelFunc        // ends answers
 	asked        map[jsonrpc.ID]jsonrpc.ID // ids that the host sees of questions to it: the server's own ids
 }
 
@@ -80,7 +78,6 @@ func (r *relay) newSession(ctx context.Context, first *jsonrpc.Request) (_ *sess
 		return nil, err
 	}
 	s.ctx, s.end = context.WithCancel(r.ctx)
-	s.answers, s.silent = context.WithCancel(r.ctx)
 	r.mu.Lock()
 	again, initialized := r.initialize, r.initialized
 	r.mu.Unlock()
@@ -104,37 +101,10 @@ func (r *relay) newSession(ctx context.Context, first *jsonrpc.Request) (_ *sess
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.session = s
-	r.background.Go(func() { r.watch(s) })
 	if first != nil && s.greeting.Error == nil {
 		r.initialize = first
 	}
 	return s, nil
-}
-
-// watch ends the session, and the calls in it, when its owner answers nothing while calls wait: a process that is stopped
-// keeps its connections.
-func (r *relay) watch(s *session) {
-	for pause.For(s.ctx, ownerPatience/2) {
-		r.mu.Lock()
-		waiting := len(r.open)
-		r.mu.Unlock()
-		if waiting == 0 {
-			continue
-		}
-		ctx, cancel := context.WithTimeout(s.ctx, ownerPatience)
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(s.Endpoint, "/mcp")+"/healthz", http.NoBody)
-		if err == nil {
-			var resp *http.Response
-			if resp, err = r.client.Do(req); err == nil {
-				_ = resp.Body.Close()
-			}
-		}
-		cancel()
-		if errors.Is(err, context.DeadlineExceeded) {
-			s.silent()
-			s.end()
-		}
-	}
 }
 
 // endSession ends the session with the owner, which otherwise notices by itself.
@@ -185,7 +155,6 @@ func (r *relay) post(ctx context.Context, s *session, msg jsonrpc.Message) (answ
 	isCall := isRequest && req.IsCall()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(s.answers, cancel)()
 	if !isCall { // the lines behind it wait
 		late, cancel := context.WithTimeout(ctx, ownerPatience)
 		defer cancel()

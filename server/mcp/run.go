@@ -26,15 +26,15 @@ var mcpRunTool = sync.OnceValue(func() mcpTool {
 
 type runArguments struct {
 	runs.Request
-	Run string `json:"run,omitempty" jsonschema:"id of a run that was begun before: wait for it instead of beginning one"`
+	Run string `json:"run,omitempty" doc:"Id of a run that was begun before: wait for it instead of beginning one."`
 }
 
 // RunAnswer is the answer of run_dag.
 type RunAnswer struct {
 	Said
 	runs.Answer
-	Problems []run.Problem  `json:"problems,omitempty" jsonschema:"of a dag that cannot be run: all that is wrong with it"`
-	Form     map[string]any `json:"form,omitempty" jsonschema:"JSON Schema of the values that are missing; call again with an object that it accepts as values"`
+	Problems []run.Problem  `json:"problems,omitempty" doc:"Of a dag that cannot be run: all that is wrong with it."`
+	Form     map[string]any `json:"form,omitempty" doc:"JSON Schema of the values that are missing; call again with an object that it accepts as values."`
 }
 
 // runDag begins a run, or takes up one that was begun, and waits until it ends or needs a person. A call that
@@ -78,7 +78,7 @@ func runDag(ctx context.Context, c *mcpCall, in runArguments) (RunAnswer, error)
 // takeUp returns the id of the run to wait for: of the one that a person was asked about, of the one that is named, or
 // of a new one, which is in the answer, too. There is none to wait for where a run is only to be planned.
 func (c *mcpCall) takeUp(ctx context.Context, in runArguments) (id string, answer runs.Answer, err error) {
-	if c.req.Params.RequestState != "" && c.req.Params.RequestState != askValues {
+	if c.req.Params.RequestState != "" {
 		id, err = c.personSaid(ctx)
 		return id, answer, err
 	}
@@ -93,7 +93,7 @@ func (c *mcpCall) takeUp(ctx context.Context, in runArguments) (id string, answe
 	}
 	q, err := in.ToRun()
 	if err == nil {
-		answer, err = c.beginWithValues(ctx, q, in)
+		answer, err = c.cfg.Runs.Begin(ctx, c.access, "", q, in.DryRun)
 	}
 	return answer.ID, answer, err
 }

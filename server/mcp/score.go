@@ -5,31 +5,23 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/danielgtaylor/huma/v2"
 
 	"waymark/score/evidence"
 	"waymark/server/internal/jsonio"
 	"waymark/server/internal/scoring"
 )
 
-// rubricArgument is the name of a rubric, or a rubric.
-type rubricArgument struct{ json.RawMessage }
-
 // objectArgument is any object.
 type objectArgument struct{ json.RawMessage }
 
-var (
-	rubricSchema = &jsonschema.Schema{Types: []string{"string", "object"}}
-	objectSchema = &jsonschema.Schema{Type: "object"}
-	// An answer of a scorer has the fields of its operation.
-	scoreSchema = &jsonschema.Schema{Type: "object", Required: []string{"message"},
-		Properties: map[string]*jsonschema.Schema{"message": {Type: "string", Description: "the answer in a sentence"}}}
-)
+// Schema implements [huma.SchemaProvider].
+func (objectArgument) Schema(huma.Registry) *huma.Schema { return &huma.Schema{Type: huma.TypeObject} }
 
 type scoreArguments struct {
-	Rubric  rubricArgument `json:"rubric" jsonschema:"hypothesis, council, contribution, session or custom, or the definition of a rubric of your own"`
-	Context []string       `json:"context,omitempty" jsonschema:"ids of the tools used so far whose output is scored, in order; what a scorer follows is learned from it"`
-	Input   objectArgument `json:"input" jsonschema:"what the rubric scores, as in the HTTP API: for hypothesis {hypotheses: [{id, scores}]}, for council {responses, reviews}, for contribution {role, text}, for a rubric of your own {items: [{id, scores}]}"`
+	Rubric  json.RawMessage `json:"rubric" doc:"Name of a scorer: hypothesis, council, contribution, session or custom, or the definition of a rubric of your own"`
+	Context []string        `json:"context,omitempty" doc:"Ids of the tools used so far whose output is scored, in order."`
+	Input   objectArgument  `json:"input" doc:"What the rubric scores, as in the HTTP API: for hypothesis {hypotheses: [{id, scores}]}, for council {responses, reviews}, for contribution {role, text}, for a rubric of your own {items: [{id, scores}]}"`
 }
 
 // scoreAnswer is the answer of any scorer, encoded as over HTTP.
@@ -59,13 +51,9 @@ func scorerFor(in scoreArguments) (scoring.Scorer, json.RawMessage, error) {
 	refused := func(field, detail string) (scoring.Scorer, json.RawMessage, error) {
 		return scoring.Scorer{}, nil, jsonio.Wrong(field, detail)
 	}
-	rubric, input := bytes.TrimSpace(in.Rubric.RawMessage), in.Input.RawMessage
+	rubric, input := bytes.TrimSpace(in.Rubric), in.Input.RawMessage
 	var name string
 	switch {
-	case len(rubric) == 0:
-		return refused("rubric", "is required")
-	case len(input) == 0:
-		return refused("input", "is required")
 	case json.Unmarshal(rubric, &name) == nil:
 		s, err := scoring.Named(name)
 		if err != nil {
@@ -105,7 +93,7 @@ func encodeScore(out any) (scoreAnswer, error) {
 
 // triangulateArguments are a request with the tools that were used before.
 type triangulateArguments struct {
-	Context []string `json:"context,omitempty" jsonschema:"ids of the tools used so far whose output is weighed, in order"`
+	Context []string `json:"context,omitempty" doc:"Ids of the tools used so far whose output is weighed, in order."`
 	evidence.Request
 }
 

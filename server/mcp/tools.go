@@ -9,19 +9,16 @@ import (
 	"reflect"
 	"sync"
 	"sync/atomic"
-	"time"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"waymark/catalog"
-	"waymark/episodic"
 	"waymark/live"
 	"waymark/run"
 	"waymark/server/internal/jsonio"
 	"waymark/server/internal/limit"
 	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
+	"waymark/server/internal/route"
 	"waymark/server/internal/scoring"
 	"waymark/storage"
 	"waymark/suggest"
@@ -49,15 +46,19 @@ var mcpToolset = sync.OnceValue(func() []mcpTool {
 	adds := mcp.ToolAnnotations{DestructiveHint: new(false), OpenWorldHint: new(false)}
 	asks := mcp.ToolAnnotations{DestructiveHint: new(false), OpenWorldHint: new(true)} // adds; a model may judge
 	return []mcpTool{
-		define(toolFind, "Find a tool", asked, reads, findTool,
+		operation(toolFind, "Find a tool", reads, findTool,
 			"Find tools and capabilities by what they do. Give a few words, or an exact id or name. "+
 				"Each result carries its input schema, so it can be called at once."),
 		define(toolDescribe, "Describe tools", asked, reads, describeTool,
 			"Give everything known about tools or capabilities by id: description, schemas, annotations, and for capabilities the tools they use."),
-		showIn("next", define(toolNext, "Suggest the next tool", asked, reads, suggestNext,
+		showIn("next", operation(toolNext, "Suggest the next tool", reads, func(_ *mcpCall, q question, a suggest.NextAnswer) (NextAnswer, error) {
+			return NextAnswer{Said{nextMessage(a, q.last()) + noted(a.Waiting) + corrected(a.Foremost(), q.last(), q.Intent)}, a}, nil
+		},
 			"After one or more tools have run, say which usually comes next, learned from recorded work. "+
 				"Each suggestion has a confidence, the terms of its score and a reason.")),
-		showIn("plan", define(toolDAG, "Suggest a plan", planning, reads, suggestDAG,
+		showIn("plan", operation(toolDAG, "Suggest a plan", reads, func(_ *mcpCall, q question, a suggest.DAGAnswer) (DAGAnswer, error) {
+			return DAGAnswer{Said{dagMessage(a) + noted(a.Waiting) + corrected(a.Foremost(), "", q.Intent)}, a}, nil
+		},
 			"Plan a task: which tools, in which order, and which output feeds which input, as a graph without cycles.")),
 		define(toolRecord, "Record an episode", writing, adds, recordEpisode,
 			"Record a finished task: its intent, the tools used in order, and how they went. Call it once a task; repeating it with the same id changes nothing. "+
@@ -73,28 +74,18 @@ var mcpToolset = sync.OnceValue(func() []mcpTool {
 	}
 })
 
-// toolRule is how calls of a tool are treated.
-type toolRule struct {
-	scope   request.Scopes
-	records bool          // needs no model, and so waits for no build
-	plan    bool          // computes for long: answered in turn
-	reports bool          // reports progress while it works
-	timeout time.Duration // default Config.Timeout, the first replay of a workspace included
-}
-
 var (
-	asked    = toolRule{scope: request.ScopeRead}
-	planning = toolRule{scope: request.ScopeRead, plan: true}
-	writing  = toolRule{scope: request.ScopeWrite, records: true}
-	judging  = toolRule{scope: request.ScopeWrite, records: true, timeout: scoring.Timeout}
-	handing  = toolRule{scope: request.ScopeRead, records: true}
-	working  = toolRule{scope: request.ScopeWrite, reports: true, timeout: rebuildTimeout}
+	asked   = route.Rule{Scope: request.ScopeRead}
+	writing = route.Rule{Scope: request.ScopeWrite, Creates: true}
+	judging = route.Rule{Scope: request.ScopeWrite, Creates: true, Timeout: scoring.Timeout}
+	working = route.Rule{Scope: request.ScopeWrite, Timeout: rebuildTimeout}
 )
 
-// mcpTool is one tool: what is published, and the function behind it.
+// mcpTool is one tool: what is published, and the function behind it. Without a rule it is the operation that names it.
 type mcpTool struct {
-	toolRule
+	route.Rule
 	tool *mcp.Tool
+	in   reflect.Type
 	call func(ctx context.Context, c *mcpCall, arguments json.RawMessage) (sentence, error)
 }
 
@@ -104,22 +95,20 @@ type sentence interface{ text() string }
 
 // Said is embedded in every answer.
 type Said struct {
-	Message string `json:"message" jsonschema:"the answer in a sentence"`
+	Message string `json:"message" doc:"The answer in a sentence."`
 }
 
 func (s Said) text() string { return s.Message }
 
-// define makes a tool of a function: arguments In, answer Out, both as JSON schema.
-func define[In any, Out sentence](name, title string, rule toolRule, hints mcp.ToolAnnotations, f func(context.Context, *mcpCall, In) (Out, error), description string) mcpTool {
+// define makes a tool of a function.
+func define[In any, Out sentence](
+	name, title string, rule route.Rule, hints mcp.ToolAnnotations, f func(context.Context, *mcpCall, In) (Out, error), description string,
+) mcpTool {
 	return mcpTool{
-		tool: &mcp.Tool{
-			Name: name, Title: title, Description: description, Annotations: &hints,
-			InputSchema: schemaOf[In](), OutputSchema: schemaOf[Out](),
-		},
-		toolRule: rule,
+		tool: &mcp.Tool{Name: name, Title: title, Description: description, Annotations: &hints}, Rule: rule, in: reflect.TypeFor[In](),
 		call: func(ctx context.Context, c *mcpCall, arguments json.RawMessage) (sentence, error) {
-			in, err := jsonio.DecodeArguments[In](ownNames(name, arguments))
-			if err != nil {
+			var in In
+			if err := route.Arguments(arguments, &in); err != nil {
 				return nil, err
 			}
 			return f(ctx, c, in)
@@ -127,49 +116,45 @@ func define[In any, Out sentence](name, title string, rule toolRule, hints mcp.T
 	}
 }
 
-// schemaOf is the JSON schema of T as it is published. A Go slice or map is inferred as "may be
-// null"; ours never are, so that is taken out again.
-func schemaOf[T any]() json.RawMessage {
-	if reflect.TypeFor[T]() == reflect.TypeFor[episodic.Episode]() {
-		return schemaOf[recordArguments]()
-	}
-	outcome := &jsonschema.Schema{Type: "string", Enum: []any{string(episodic.Unknown), string(episodic.Success), string(episodic.Failure)}}
-	s, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
-		reflect.TypeFor[json.RawMessage]():  {},
-		reflect.TypeFor[episodic.Outcome](): outcome,
-		reflect.TypeFor[catalog.Kind]():     {Type: "string", Enum: []any{string(catalog.KindTool), string(catalog.KindCapability)}},
-		reflect.TypeFor[time.Time]():        {Type: "string", Format: "date-time"},
-		reflect.TypeFor[rubricArgument]():   rubricSchema,
-		reflect.TypeFor[objectArgument]():   objectSchema,
-		reflect.TypeFor[scoreAnswer]():      scoreSchema,
-		reflect.TypeFor[words]():            {Types: []string{"string", "array"}, Items: &jsonschema.Schema{Type: "string"}},
-	}})
-	if err != nil {
-		panic(err) // a type of this package that has no schema
-	}
-	stripNull(s)
-	out, err := json.Marshal(s)
-	if err == nil {
-		out, err = catalog.HostSchema(out)
-	}
-	if err != nil {
-		panic(err)
-	}
-	return out
+// question is the part of a request that a sentence repeats.
+type question struct {
+	Context       []string
+	Intent, Query string
 }
 
-func stripNull(s *jsonschema.Schema) {
-	if s == nil {
-		return
+// last is the last step of the context; empty if there is none.
+func (q question) last() string {
+	if len(q.Context) == 0 {
+		return ""
 	}
-	if len(s.Types) == 2 && s.Types[0] == "null" {
-		s.Type, s.Types = s.Types[1], nil
+	return q.Context[len(q.Context)-1]
+}
+
+// operation makes a tool of the operation that names it, with a sentence to its answer.
+func operation[A any, Out sentence](name, title string, hints mcp.ToolAnnotations, say func(*mcpCall, question, A) (Out, error), description string) mcpTool {
+	return mcpTool{
+		tool: &mcp.Tool{Name: name, Title: title, Description: description, Annotations: &hints},
+		call: func(ctx context.Context, c *mcpCall, arguments json.RawMessage) (sentence, error) {
+			answer, err := c.cfg.Calls[name].Do(request.With(ctx, c.access), arguments)
+			if err != nil {
+				return nil, err
+			}
+			var q question
+			_ = json.Unmarshal(arguments, &q) // they were read before
+			return say(c, q, answer.(A))
+		},
 	}
-	for _, p := range s.Properties {
-		stripNull(p)
+}
+
+// offer adds a tool to a server.
+func (m *mcpTools) offer(srv *mcp.Server, t mcpTool) {
+	if t.in == nil {
+		of := m.cfg.Calls[t.tool.Name]
+		t.Rule, t.in = of.Rule, of.Body
 	}
-	stripNull(s.Items)
-	stripNull(s.AdditionalProperties)
+	shown := *t.tool
+	shown.InputSchema = route.SchemaOf(t.in)
+	srv.AddTool(&shown, m.handler(t))
 }
 
 // mcpTools answers the calls of one server.
@@ -191,16 +176,16 @@ type mcpCall struct {
 
 // handler runs one tool: who asks, may they, in which workspace, for how long.
 func (m *mcpTools) handler(t mcpTool) mcp.ToolHandler {
-	timeout := cmp.Or(t.timeout, m.cfg.Timeout)
+	timeout := cmp.Or(t.Timeout, m.cfg.Timeout)
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
 		a := requestAccess(ctx, req.Extra)
-		if !a.May(t.scope) {
-			return refusal(fmt.Errorf("%s needs the scope %v, this credential has %v", t.tool.Name, t.scope.Names(), a.Scopes.Names())), nil
+		if !a.May(t.Scope) {
+			return refusal(fmt.Errorf("%s needs the scope %v, this credential has %v", t.tool.Name, t.Scope.Names(), a.Scopes.Names())), nil
 		}
 		open := m.cfg.Workspaces.Get
-		if t.records {
+		if t.Creates {
 			open = m.cfg.Workspaces.Open
 		}
 		engine, err := open(ctx, a.Workspace)
@@ -209,7 +194,7 @@ func (m *mcpTools) handler(t mcpTool) mcp.ToolHandler {
 		}
 		c := &mcpCall{mcpTools: m, access: a, engine: engine, model: engine.Model(), req: req}
 		answer, err := limit.Within(ctx, m.cfg.Overdue, timeout, func() (sentence, error) {
-			if t.plan || t.scope == request.ScopeRead && len(req.Params.Arguments) > limit.LongQuestion {
+			if t.Long || t.Scope == request.ScopeRead && len(req.Params.Arguments) > limit.LongQuestion {
 				leave, err := m.cfg.Turns.Enter(ctx, a.Source)
 				if err != nil {
 					return nil, err

@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"waymark/catalog"
+	"waymark/internal/strictjson"
 )
 
 // ArgumentError is a wrong argument, by its name.
@@ -32,24 +33,24 @@ func Wrong(field, detail string) error { return &ArgumentError{Field: field, Det
 // DecodeArguments reads the arguments of a call as strictly as an HTTP body: unknown, repeated and
 // wrongly spelt names and wrong types are errors that name the argument, in words a model can act on.
 // No arguments at all are none given.
-func DecodeArguments[T any](raw json.RawMessage) (T, error) {
+func DecodeArguments(raw json.RawMessage, into any) error {
 	if len(raw) == 0 || string(raw) == "null" {
 		raw = json.RawMessage("{}")
 	}
-	in, err := Decode[T](raw)
+	err := Malformed(strictjson.Unmarshal(raw, into))
 	var malformed *MalformedError
 	if !errors.As(err, &malformed) {
-		return in, err
+		return err
 	}
 	at := jsontext.Pointer(malformed.Place)
 	e := &ArgumentError{fieldOf(at), malformed.Reason}
 	if strings.HasPrefix(malformed.Reason, "unknown field") {
-		e.Detail = "there is no such argument; there are " + strings.Join(argumentNames(reflect.TypeFor[T](), at.Parent()), ", ")
+		e.Detail = "there is no such argument; there are " + strings.Join(argumentNames(reflect.TypeOf(into).Elem(), at.Parent()), ", ")
 		if at.LastToken() == WorkspaceField {
 			e.Detail += "; " + HowWorkspace
 		}
 	}
-	return in, e
+	return e
 }
 
 // fieldOf writes a JSON pointer as a reader would: /steps/0/tool becomes steps[0].tool.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
-	"slices"
 	"sync"
 
 	"waymark/server/internal/problem"
@@ -123,23 +122,24 @@ func (s *Share) Held() int64 {
 	return s.used
 }
 
-// Turns lets a number of long computations run at once. Those that wait get their turn by credential, one each in
-// rotation, so that a credential with many questions delays its own only.
+// Turns lets a number of long computations run at once. Of one credential all but one of them run or wait among the
+// others, in the order in which they come, and the rest waits behind these, so that it delays its own only.
 type Turns struct {
-	slots int // computations at once; one credential gets at most all but one
+	slots chan struct{}
+	queue Share
 
-	mu      sync.Mutex
-	busy    int
-	running map[string]int
-	waiting map[string][]chan struct{}
-	ring    []string // credentials that wait, the next one first
+	mu    sync.Mutex
+	lanes map[string]*lane
 }
 
-// maxWaiting is how many questions of one credential wait for their turn; maxQueued how many of all.
-const (
-	maxWaiting = 64
-	maxQueued  = 512
-)
+// lane admits the computations of one credential.
+type lane struct {
+	slots chan struct{}
+	users int
+}
+
+// maxQueued is how many long computations run or wait, and maxQueued/queuePart how many of one credential.
+const maxQueued, queuePart = 512, 8
 
 // LongQuestion is how many bytes of a question are answered without waiting for a turn. The time of an answer grows with
 // them: a search for 500 bytes takes 2 ms, one for 8,000 bytes 40 ms.
@@ -147,86 +147,46 @@ const LongQuestion = 512
 
 // NewTurns lets a number of computations run at once.
 func NewTurns(slots int) *Turns {
-	return &Turns{slots: max(slots, 2), running: map[string]int{}, waiting: map[string][]chan struct{}{}}
+	return &Turns{slots: make(chan struct{}, max(slots, 2)), queue: NewShare("plans and other long computations", maxQueued), lanes: map[string]*lane{}}
 }
 
 // Enter waits for a turn; leave ends it.
 func (t *Turns) Enter(ctx context.Context, who string) (leave func(), err error) {
+	place, err := t.queue.Take(1, []Holder{{name: who, part: queuePart, says: "this credential"}})
+	if err != nil {
+		return nil, err
+	}
 	t.mu.Lock()
-	queued := 0
-	for _, w := range t.waiting {
-		queued += len(w)
+	l := t.lanes[who]
+	if l == nil {
+		l = &lane{slots: make(chan struct{}, cap(t.slots)-1)}
+		t.lanes[who] = l
 	}
-	switch {
-	case len(t.waiting[who]) >= maxWaiting:
-		t.mu.Unlock()
-		return nil, problem.New(http.StatusTooManyRequests, "too many plans and other long computations of this credential wait for their turn")
-	case queued >= maxQueued:
-		t.mu.Unlock()
-		return nil, problem.New(http.StatusServiceUnavailable, "too many plans and other long computations wait for their turn")
-	}
-	turn := make(chan struct{})
-	if len(t.waiting[who]) == 0 {
-		t.ring = append(t.ring, who)
-	}
-	t.waiting[who] = append(t.waiting[who], turn)
-	t.next()
+	l.users++
 	t.mu.Unlock()
-	leave = sync.OnceFunc(func() { t.leave(who) })
-	select {
-	case <-turn:
-		return leave, nil
-	case <-ctx.Done():
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if at := slices.Index(t.waiting[who], turn); at >= 0 {
-		t.drop(who, at)
-	} else { // its turn came at the same moment
-		t.end(who)
-	}
-	if context.Cause(ctx) == context.DeadlineExceeded {
-		return nil, problem.New(http.StatusServiceUnavailable, "plans and other long computations of others took as long as this request may take")
-	}
-	return nil, ctx.Err()
-}
-
-// next starts what may start. t.mu is held.
-func (t *Turns) next() {
-	for tried := 0; t.busy < t.slots && tried < len(t.ring); {
-		who := t.ring[0]
-		t.ring = append(t.ring[1:], who)
-		if t.running[who] >= t.slots-1 {
-			tried++
-			continue
+	var taken []chan struct{}
+	leave = sync.OnceFunc(func() {
+		for _, slots := range taken {
+			<-slots
 		}
-		close(t.waiting[who][0])
-		t.drop(who, 0)
-		t.busy++
-		t.running[who]++
-		tried = 0
+		place.Release()
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if l.users--; l.users == 0 {
+			delete(t.lanes, who)
+		}
+	})
+	for _, slots := range []chan struct{}{l.slots, t.slots} {
+		select {
+		case slots <- struct{}{}:
+			taken = append(taken, slots)
+		case <-ctx.Done():
+			leave()
+			if context.Cause(ctx) == context.DeadlineExceeded {
+				return nil, problem.New(http.StatusServiceUnavailable, "plans and other long computations of others took as long as this request may take")
+			}
+			return nil, ctx.Err()
+		}
 	}
-}
-
-// drop takes one that waits out of the queue. t.mu is held.
-func (t *Turns) drop(who string, at int) {
-	if t.waiting[who] = slices.Delete(t.waiting[who], at, at+1); len(t.waiting[who]) == 0 {
-		delete(t.waiting, who)
-		t.ring = slices.DeleteFunc(t.ring, func(w string) bool { return w == who })
-	}
-}
-
-func (t *Turns) leave(who string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.end(who)
-}
-
-// end frees the slot of one that ran. t.mu is held.
-func (t *Turns) end(who string) {
-	t.busy--
-	if t.running[who]--; t.running[who] == 0 {
-		delete(t.running, who)
-	}
-	t.next()
+	return leave, nil
 }

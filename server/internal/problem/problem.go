@@ -61,17 +61,11 @@ func Of(err error) *huma.ErrorModel {
 		if asked.Kind == suggest.NotFound {
 			status = http.StatusNotFound
 		}
-		if asked.Field == "" {
-			return New(status, asked.Error())
-		}
-		return New(status, asked.Error(), &huma.ErrorDetail{Location: "body." + asked.Field, Message: asked.Detail})
+		return ofField(status, asked, asked.Field, asked.Detail)
 	case errors.As(err, &scoring):
-		if scoring.Field == "" {
-			return New(http.StatusUnprocessableEntity, scoring.Error())
-		}
-		return New(http.StatusUnprocessableEntity, scoring.Error(), &huma.ErrorDetail{Location: "body." + scoring.Field, Message: scoring.Detail})
+		return ofField(http.StatusUnprocessableEntity, scoring, scoring.Field, scoring.Detail)
 	case errors.Is(err, score.ErrNoJudge):
-		return New(http.StatusUnprocessableEntity, err.Error(), &huma.ErrorDetail{Location: "body.judge", Message: err.Error()})
+		return ofField(http.StatusUnprocessableEntity, err, "judge", err.Error())
 	case errors.Is(err, score.ErrJudge), errors.Is(err, evidence.ErrSearch):
 		return New(http.StatusBadGateway, err.Error())
 	case errors.As(err, &ambiguous):
@@ -106,6 +100,14 @@ func Of(err error) *huma.ErrorModel {
 		return New(http.StatusServiceUnavailable, "the request was cancelled before its answer was ready: its caller has gone, or the server is shutting down")
 	}
 	return Internal
+}
+
+// ofField is a problem with a field of the body; empty: with all of it.
+func ofField(status int, err error, field, detail string) *huma.ErrorModel {
+	if field == "" {
+		return New(status, err.Error())
+	}
+	return New(status, err.Error(), &huma.ErrorDetail{Location: "body." + field, Message: detail})
 }
 
 // Internal is what a caller sees of a fault that is ours.

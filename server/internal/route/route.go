@@ -35,7 +35,8 @@ type Table struct {
 	Audit func(ctx context.Context, act string, asked any, err error)
 	Rules map[string]Rule // by method and gin path
 
-	Operations []Operation // in the order of their registration
+	Operations []Operation     // in the order of their registration
+	Calls      map[string]Call // by the name of their MCP tool
 }
 
 // Operation describes a registered operation to those who send its requests.
@@ -100,6 +101,7 @@ func (o Operation) Fields() (all []Field) {
 type Rule struct {
 	Public bool           // answered without a credential
 	Scope  request.Scopes // needed
+	Tool   string         // the MCP tool that is the same operation
 	Stream bool           // no deadlines, no limit of the whole body
 	Audit  bool           // an administrative act: logged with what was asked
 	Long   bool           // computes for long: answered in turn, as long questions are
@@ -140,6 +142,9 @@ type Body[O any] struct{ Body O }
 
 // Add registers an operation together with its rule. O is the body of its answer.
 func Add[I, O any](r *Table, ru Rule, op huma.Operation, handler func(context.Context, *I) (O, error)) {
+	if ru.Tool != "" {
+		r.Calls[ru.Tool] = callOf(ru, handler)
+	}
 	if _, none := any(*new(O)).(None); none {
 		Raw(r, ru, op, func(ctx context.Context, in *I) (*struct{}, error) {
 			_, err := handler(ctx, in)

@@ -79,27 +79,27 @@ func New(cfg Config) *Runs {
 // Request asks for a run. It takes the fields of a DAG answer, so that an answer can be sent as it is, and refuses
 // all others. Of the answer only dag has an effect.
 type Request struct {
-	DAG     *DAG                       `json:"dag,omitempty" jsonschema:"the tasks, as suggest_dag answers them"`
-	Intent  string                     `json:"intent,omitempty" jsonschema:"the purpose of the run; the intent of the dag when left out"`
-	Params  map[string]json.RawMessage `json:"params,omitempty" jsonschema:"values of the references params.NAME"`
-	Values  map[string]json.RawMessage `json:"values,omitempty" jsonschema:"values of arguments by id of the task, as in {t1: {path: ...}}; they replace those of the dag. A run that is refused because some are missing says which, with their schemas"`
-	DryRun  bool                       `json:"dry_run,omitempty" jsonschema:"check the dag and return the plan without running it"`
-	Approve []string                   `json:"approve,omitempty" jsonschema:"reserved for a person: refused here"`
+	DAG     *DAG                       `json:"dag,omitempty" doc:"The tasks, as suggest_dag answers them."`
+	Intent  string                     `json:"intent,omitempty" doc:"The purpose of the run; the intent of the dag when left out."`
+	Params  map[string]json.RawMessage `json:"params,omitempty" doc:"Values of the references params.NAME."`
+	Values  map[string]json.RawMessage `json:"values,omitempty" doc:"Values of arguments by id of the task, as in {t1: {path: ...}}; they replace those of the dag. A run that is refused because some are missing says which, with their schemas."`
+	DryRun  bool                       `json:"dry_run,omitempty" doc:"Check the dag and return the plan without running it."`
+	Approve []string                   `mcp:"-" json:"approve,omitempty" doc:"Reserved for a person: refused here."`
 
-	SuggestionID  string                `json:"suggestion_id,omitempty" jsonschema:"suggestion_id of the answer that contained this dag"`
-	Message       string                `json:"message,omitempty" jsonschema:"part of a suggest_dag answer, ignored; so are all fields that follow"`
-	Confidence    float64               `json:"confidence,omitempty"`
-	Complete      float64               `json:"complete,omitempty"`
-	ConfidenceLow float64               `json:"confidence_low,omitempty"`
-	Mode          suggest.Mode          `json:"mode,omitempty"`
-	Paths         []suggest.Path        `json:"paths,omitempty"`
-	Alternatives  []suggest.Alternative `json:"alternatives,omitempty"`
-	Terms         []suggest.Term        `json:"terms,omitempty"`
-	Rationale     string                `json:"rationale,omitempty"`
-	Waiting       string                `json:"waiting,omitempty"`
-	Warnings      []string              `json:"warnings,omitempty"`
-	Model         suggest.ModelInfo     `json:"model,omitzero"`
-	UnknownIDs    []suggest.UnknownID   `json:"unknown_ids,omitempty"`
+	SuggestionID  string                `json:"suggestion_id,omitempty" doc:"Suggestion_id of the answer that contained this dag."`
+	Message       string                `mcp:"-" json:"message,omitempty" doc:"Part of a suggest_dag answer, ignored; so are all fields that follow."`
+	Confidence    float64               `mcp:"-" json:"confidence,omitempty"`
+	Complete      float64               `mcp:"-" json:"complete,omitempty"`
+	ConfidenceLow float64               `mcp:"-" json:"confidence_low,omitempty"`
+	Mode          suggest.Mode          `mcp:"-" json:"mode,omitempty"`
+	Paths         []suggest.Path        `mcp:"-" json:"paths,omitempty"`
+	Alternatives  []suggest.Alternative `mcp:"-" json:"alternatives,omitempty"`
+	Terms         []suggest.Term        `mcp:"-" json:"terms,omitempty"`
+	Rationale     string                `mcp:"-" json:"rationale,omitempty"`
+	Waiting       string                `mcp:"-" json:"waiting,omitempty"`
+	Warnings      []string              `mcp:"-" json:"warnings,omitempty"`
+	Model         suggest.ModelInfo     `mcp:"-" json:"model,omitzero"`
+	UnknownIDs    []suggest.UnknownID   `mcp:"-" json:"unknown_ids,omitempty"`
 }
 
 // DAG is the tasks of a request.
@@ -107,29 +107,29 @@ type DAG struct {
 	Intent string                     `json:"intent,omitempty"`
 	Params map[string]json.RawMessage `json:"params,omitempty"`
 	Tasks  []Task                     `json:"tasks"`
-	Output json.RawMessage            `json:"output,omitempty" jsonschema:"the result of the run, written like an argument of a task; the results of the last tasks when left out"`
+	Output json.RawMessage            `json:"output,omitempty" doc:"The result of the run, written like an argument of a task; the results of the last tasks when left out."`
 }
 
 // Task is a task of a capability or of a suggested DAG.
 type Task struct {
 	ID        string                     `json:"id"`
-	Tool      string                     `json:"tool" jsonschema:"id of a tool or of a stored capability"`
+	Tool      string                     `json:"tool" doc:"Id of a tool or of a stored capability."`
 	DependsOn []string                   `json:"depends_on,omitempty"`
-	Arguments map[string]json.RawMessage `json:"arguments,omitempty" jsonschema:"values, or {$from: reference}, or {$expr: expression}"`
-	When      string                     `json:"when,omitempty" jsonschema:"an expression; the task is skipped unless it is true"`
-	OnError   string                     `json:"on_error,omitempty" jsonschema:"continue: tasks that depend on this one run although it failed"`
+	Arguments map[string]json.RawMessage `json:"arguments,omitempty" doc:"Values, or {$from: reference}, or {$expr: expression}."`
+	When      string                     `json:"when,omitempty" doc:"An expression; the task is skipped unless it is true."`
+	OnError   string                     `json:"on_error,omitempty" doc:"Continue: tasks that depend on this one run although it failed."`
 	TimeoutMS int64                      `json:"timeout_ms,omitempty"`
 
-	Kind          catalog.Kind    `json:"kind,omitempty" jsonschema:"part of a suggest_dag answer, ignored; so are all fields that follow"`
-	Host          bool            `json:"host,omitempty"`
-	Slot          string          `json:"slot,omitempty"`
-	Confidence    float64         `json:"confidence,omitempty"`
-	ConfidenceLow float64         `json:"confidence_low,omitempty"`
-	Formula       string          `json:"formula,omitempty"`
-	Reason        string          `json:"reason,omitempty"`
-	Terms         []suggest.Term  `json:"terms,omitempty"`
-	Wired         []suggest.Wired `json:"wired,omitempty"`
-	Missing       []string        `json:"missing,omitempty"`
+	Kind          catalog.Kind    `mcp:"-" json:"kind,omitempty" doc:"Part of a suggest_dag answer, ignored; so are all fields that follow."`
+	Host          bool            `mcp:"-" json:"host,omitempty"`
+	Slot          string          `mcp:"-" json:"slot,omitempty"`
+	Confidence    float64         `mcp:"-" json:"confidence,omitempty"`
+	ConfidenceLow float64         `mcp:"-" json:"confidence_low,omitempty"`
+	Formula       string          `mcp:"-" json:"formula,omitempty"`
+	Reason        string          `mcp:"-" json:"reason,omitempty"`
+	Terms         []suggest.Term  `mcp:"-" json:"terms,omitempty"`
+	Wired         []suggest.Wired `mcp:"-" json:"wired,omitempty"`
+	Missing       []string        `mcp:"-" json:"missing,omitempty"`
 }
 
 // ToRun is what package run is asked for.

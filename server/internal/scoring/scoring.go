@@ -58,8 +58,8 @@ type Scorer struct {
 func scorer[In, Out any](id string, f func(context.Context, *Service, request.Access, In) (Out, error)) Scorer {
 	_, name, _ := strings.Cut(id, ":")
 	return Scorer{name, id, reflect.TypeFor[In](), reflect.TypeFor[Out](), func(ctx context.Context, c *Service, a request.Access, input json.RawMessage) (any, error) {
-		in, err := jsonio.DecodeArguments[In](input)
-		if err != nil {
+		var in In
+		if err := jsonio.DecodeArguments(input, &in); err != nil {
 			return nil, err
 		}
 		ctx, cancel := context.WithTimeout(ctx, judgingTimeout)

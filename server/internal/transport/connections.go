@@ -1,4 +1,4 @@
-// Package transport limits the open connections of a server, and finds requests whose framing is ambiguous.
+// Package transport limits the open connections of a server.
 package transport
 
 import (
@@ -28,8 +28,6 @@ type connections struct {
 	plain  bool           // a refusal can be written as it is: there is no TLS
 	told   chan struct{}  // has room for as many refusals as are written at once
 	refuse func()         // counts a refusal
-
-	callers callers
 }
 
 // LimitConnections counts the connections of ln; refuse counts those that are refused.
@@ -51,8 +49,6 @@ type countedConn struct {
 	at      *list.Element // in idle; nil: a request is under way
 	asked   bool          // there was a request
 	dropped bool
-	since   time.Time      // idle, or accepted
-	rivals  []*countedConn // idle when this one was accepted
 }
 
 func (l *connections) Accept() (net.Conn, error) {
@@ -101,8 +97,6 @@ func (l *connections) admit(c *countedConn) (evicted *countedConn, ok bool) {
 	}
 	l.open++
 	l.by[c.address]++
-	c.since = time.Now()
-	c.rivals = l.rivalsOf(c, c.since)
 	c.at = l.idle.PushBack(c)
 	return evicted, true
 }
@@ -127,7 +121,7 @@ func (l *connections) drop(c *countedConn) {
 	if c.dropped {
 		return
 	}
-	c.dropped, c.rivals = true, nil
+	c.dropped = true
 	l.open--
 	if l.by[c.address]--; l.by[c.address] == 0 {
 		delete(l.by, c.address)
@@ -142,7 +136,7 @@ func (l *connections) rest(c *countedConn, idle bool) {
 		c.at = nil
 	}
 	if idle {
-		c.at, c.since = l.idle.PushBack(c), time.Now()
+		c.at = l.idle.PushBack(c)
 	}
 }
 
@@ -171,8 +165,11 @@ func (c *countedConn) Close() error {
 
 // NoteState is http.Server.ConnState.
 func NoteState(conn net.Conn, state http.ConnState) {
-	c := countedOf(conn)
-	if c == nil {
+	if below, ok := conn.(*tls.Conn); ok {
+		conn = below.NetConn()
+	}
+	c, ok := conn.(*countedConn)
+	if !ok {
 		return
 	}
 	l := c.of
@@ -184,21 +181,5 @@ func NoteState(conn net.Conn, state http.ConnState) {
 		l.rest(c, false)
 	case http.StateIdle:
 		l.rest(c, !c.dropped)
-	}
-}
-
-// countedOf is the connection of the listener below TLS and the recorder of heads.
-func countedOf(conn net.Conn) *countedConn {
-	for {
-		switch c := conn.(type) {
-		case *countedConn:
-			return c
-		case *headConn:
-			conn = c.Conn
-		case *tls.Conn:
-			conn = c.NetConn()
-		default:
-			return nil
-		}
 	}
 }

@@ -10,10 +10,10 @@ import (
 )
 
 // An answer that begins after its request was cancelled is left out, one that began before goes on.
-func TestMendedWriterLeavesOutWhatNobodyAskedFor(t *testing.T) {
+func TestWantedWriterLeavesOutWhatNobodyAskedFor(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	before, after := httptest.NewRecorder(), httptest.NewRecorder()
-	w := &mendedWriter{ResponseWriter: before, wanted: ctx}
+	w := &wantedWriter{ResponseWriter: before, wanted: ctx}
 	_, err := w.Write([]byte("begun"))
 	require.NoError(t, err)
 	cancel()
@@ -21,7 +21,7 @@ func TestMendedWriterLeavesOutWhatNobodyAskedFor(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "begun and ended", before.Body.String())
 
-	w = &mendedWriter{ResponseWriter: after, wanted: ctx}
+	w = &wantedWriter{ResponseWriter: after, wanted: ctx}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(200)
 	_, err = w.Write([]byte(`{"result":{"isError":true}}`))
