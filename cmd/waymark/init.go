@@ -73,7 +73,6 @@ takes everything out again.`,
   waymark init --host codex --whisper
   waymark init --host cursor --project --yes
   waymark init --host vscode --url http://127.0.0.1:7070/mcp --print`,
-		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			o.hook = o.hook || o.whisper
 			h, files, err := a.hostFiles(o, o.hook)
@@ -121,7 +120,6 @@ func (a *app) uninitCommand() *cobra.Command {
 		Long: `Undoes waymark init: takes the server waymark and Waymark's hooks out of the host's configuration, after showing the
 difference. What is empty then goes as well; nothing else in the files is touched.`,
 		Example: `  waymark uninit --host claude-code`,
-		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			h, files, err := a.hostFiles(o, false)
 			if err != nil {
