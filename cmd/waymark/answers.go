@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -92,10 +91,43 @@ func (a *app) showNotes(m suggest.ModelInfo, warnings []string, unknown []sugges
 	}
 }
 
-// termRows are the lines of a table of terms: the largest contributions, then all others as one line, with the
-// shown total less the shown terms, so that the lines add up to it. The factors of the mixed formula multiply, so
-// they have no total.
-func termRows(whose, formula string, terms []suggest.Term, all bool) [][]string {
+// answered is an answer as it is printed.
+type answered struct {
+	mode        suggest.Mode
+	model       suggest.ModelInfo
+	header      []string
+	rows, terms [][]string
+	nothing     string // where there are no rows
+	note        string // below the table
+	warnings    []string
+	unknown     []suggest.UnknownID
+	waiting     string
+	end         string
+}
+
+func (a *app) showAnswer(s answered, explain bool) {
+	a.showModel(s.mode, s.model, explain)
+	if len(s.rows) == 0 {
+		a.showNothing(s.model, s.nothing)
+	} else {
+		columns(a.out, a.width(), s.header, s.rows)
+	}
+	if explain {
+		a.showTerms(s.terms)
+	}
+	if s.note != "" && s.model.Nodes > 0 {
+		a.printf("\n")
+		for line := range strings.SplitSeq(text.WrapSoft(clean(s.note), a.width()), "\n") {
+			a.printf("%s\n", strings.TrimRight(line, " "))
+		}
+	}
+	a.showNotes(s.model, s.warnings, s.unknown, s.waiting)
+	a.printf("\n%s\n", clean(s.end))
+}
+
+// termRows are the lines of a table of terms, the largest contributions, and their total where they add up: the factors
+// of the mixed formula multiply.
+func termRows(whose, formula string, terms []suggest.Term, all bool) (rows [][]string) {
 	shown, total := slices.Clone(terms), 0.0
 	for _, t := range terms {
 		total += t.Contribution
@@ -106,39 +138,13 @@ func termRows(whose, formula string, terms []suggest.Term, all bool) [][]string 
 		})
 		shown = shown[:mostTerms]
 	}
-	rest := round(total)
-	var rows [][]string
 	for _, t := range shown {
 		rows = append(rows, []string{whose, t.Name, number(t.Value), number(t.Weight), number(t.Contribution)})
-		rest -= round(t.Contribution)
 	}
-	if more := len(terms) - len(shown); more > 0 {
-		rows = append(rows, []string{whose, fmt.Sprintf("other (%d)", more), "", "", number(round(rest))})
-	}
-	if name := totalName(formula); len(terms) > 0 && name != "" {
-		rows = append(rows, []string{whose, name, "", "", number(total)})
+	if len(terms) > 0 && formula != suggest.FormulaMixed {
+		rows = append(rows, []string{whose, fmt.Sprintf("total of %d", len(terms)), "", "", number(total)})
 	}
 	return rows
-}
-
-// totalName names the sum of the contributions; empty where they multiply.
-func totalName(formula string) string {
-	switch formula {
-	case suggest.FormulaMixed:
-		return ""
-	case suggest.FormulaLogistic:
-		return "log-odds of the score"
-	}
-	return "total"
-}
-
-// round is the number that number prints.
-func round(x float64) float64 {
-	r, err := strconv.ParseFloat(number(x), 64)
-	if err != nil {
-		panic("a printed number does not parse: " + err.Error())
-	}
-	return r
 }
 
 func (a *app) showTerms(rows [][]string) {
@@ -146,127 +152,51 @@ func (a *app) showTerms(rows [][]string) {
 }
 
 func (a *app) showSearch(s suggest.SearchAnswer, explain bool) {
-	a.showModel(s.Mode, s.Model, explain)
-	header := []string{"rank", "id", "kind", "confidence"}
-	if explain {
-		header = append(header, "score", "semantic", "graph")
-	}
-	var rows, terms [][]string
+	v := answered{mode: s.Mode, model: s.Model, nothing: "nothing found", warnings: s.Warnings, unknown: s.UnknownIDs, waiting: s.Waiting,
+		header: []string{"rank", "id", "kind", "confidence", "description"}, end: "suggestion " + s.SuggestionID}
 	for i, r := range s.Results {
-		row := []string{fmt.Sprint(i + 1), r.ID, string(r.Kind), number(r.Confidence)}
-		if explain {
-			row = append(row, number(r.Score), number(r.Semantic), number(r.Graph))
-			terms = append(terms, termRows(r.ID, r.Formula, r.Terms, false)...)
-		}
-		rows = append(rows, append(row, cmp.Or(r.Description, r.Name)))
+		v.rows = append(v.rows, []string{fmt.Sprint(i + 1), r.ID, string(r.Kind), number(r.Confidence), cmp.Or(r.Description, r.Name)})
+		v.terms = append(v.terms, termRows(r.ID, r.Formula, r.Terms, false)...)
 	}
-	if len(rows) == 0 {
-		a.showNothing(s.Model, "nothing found")
-	} else {
-		a.columnsThatFit(append(header, "description"), rows)
-		a.printf("\n%s: %s\n", clean(s.Results[0].ID), clean(s.Results[0].Reason))
+	if len(s.Results) > 0 {
+		v.note = s.Results[0].ID + ": " + s.Results[0].Reason
 	}
-	a.showTerms(terms)
-	a.showNotes(s.Model, s.Warnings, s.UnknownIDs, s.Waiting)
-	a.printf("\nsuggestion %s\n", clean(s.SuggestionID))
+	a.showAnswer(v, explain)
 }
 
 func (a *app) showNext(n suggest.NextAnswer, explain bool) {
-	a.showModel(n.Mode, n.Model, explain)
-	header := []string{"rank", "id", "kind", "confidence"}
-	if explain {
-		header = append(header, "at least", "score", "formula")
-	}
-	var rows, terms [][]string
+	v := answered{mode: n.Mode, model: n.Model, nothing: "nothing is suggested: no candidate is good enough", warnings: n.Warnings, unknown: n.UnknownIDs,
+		waiting: n.Waiting, header: []string{"rank", "id", "kind", "confidence", "reason"}, end: "suggestion " + n.SuggestionID}
 	for i, s := range n.Suggestions {
-		row := []string{fmt.Sprint(i + 1), s.ID, string(s.Kind), number(s.Confidence)}
-		if explain {
-			row = append(row, lowerBound(s.ConfidenceLow), number(s.Score), s.Formula)
-			terms = append(terms, termRows(s.ID, s.Formula, s.Terms, false)...)
-		}
-		rows = append(rows, append(row, s.Reason))
+		v.rows = append(v.rows, []string{fmt.Sprint(i + 1), s.ID, string(s.Kind), number(s.Confidence), s.Reason})
+		v.terms = append(v.terms, termRows(s.ID, s.Formula, s.Terms, false)...)
 	}
-	switch {
-	case len(rows) > 0:
-		a.columnsThatFit(append(header, "reason"), rows)
-	case len(n.UnknownIDs) > 0:
-		a.showNothing(n.Model, "nothing is suggested")
-	default:
-		a.showNothing(n.Model, "nothing is suggested: no candidate is good enough")
-	}
-	a.showTerms(terms)
-	a.showNotes(n.Model, n.Warnings, n.UnknownIDs, n.Waiting)
-	stop := ""
 	if n.Stop > 0 { // 0: nothing is known about how tasks end
-		stop = "stop here: " + number(n.Stop) + " · "
+		v.end = "stop here: " + number(n.Stop) + " · " + v.end
 	}
-	a.printf("\n%ssuggestion %s\n", stop, clean(n.SuggestionID))
+	a.showAnswer(v, explain)
 }
 
 func (a *app) showDAG(d suggest.DAGAnswer, explain bool) {
-	a.showModel(d.Mode, d.Model, explain)
-	header := []string{"task", "tool", "kind", "confidence", "depends on"}
-	if explain {
-		header = append(header, "at least", "slot")
-	}
-	var rows, terms [][]string
+	v := answered{mode: d.Mode, model: d.Model, nothing: "no plan", note: d.Rationale, warnings: d.Warnings, unknown: d.UnknownIDs, waiting: d.Waiting,
+		header: []string{"task", "tool", "kind", "confidence", "depends on", "arguments"}, end: "confidence " + number(d.Confidence)}
 	for _, t := range d.DAG.Tasks {
 		kind := string(t.Kind)
 		if t.Host {
 			kind += " of the host"
 		}
-		row := []string{t.ID, t.Tool, kind, number(t.Confidence), list(t.DependsOn)}
-		if explain {
-			row = append(row, lowerBound(t.ConfidenceLow), t.Slot)
-			terms = append(terms, termRows(t.ID, t.Formula, t.Terms, false)...)
-		}
-		rows = append(rows, append(row, arguments(t)))
+		v.rows = append(v.rows, []string{t.ID, t.Tool, kind, number(t.Confidence), list(t.DependsOn), arguments(t)})
+		v.terms = append(v.terms, termRows(t.ID, t.Formula, t.Terms, false)...)
 	}
-	if len(rows) == 0 {
-		a.showNothing(d.Model, "no plan")
-	} else {
-		a.columnsThatFit(append(header, "arguments"), rows)
-	}
-	if explain {
-		a.showTerms(append(terms, termRows("dag", "", d.Terms, false)...))
-		a.showLinks(d)
-	}
-	if d.Rationale != "" && d.Model.Nodes > 0 {
-		a.printf("\n")
-		for line := range strings.SplitSeq(text.WrapSoft(clean(d.Rationale), a.width()), "\n") {
-			a.printf("%s\n", strings.TrimRight(line, " "))
-		}
-	}
-	a.showNotes(d.Model, d.Warnings, d.UnknownIDs, d.Waiting)
-	confidence := number(d.Confidence)
-	if explain {
-		confidence += ", at least " + lowerBound(d.ConfidenceLow)
+	v.terms = append(v.terms, termRows("dag", "", d.Terms, false)...)
+	for _, alt := range d.Alternatives {
+		v.terms = append(v.terms, []string{cmp.Or(alt.For, "dag"), "alternative " + alt.ID, "", "", number(alt.Score)})
 	}
 	if d.Complete > 0 {
-		confidence += " · complete " + number(d.Complete)
+		v.end += " · complete " + number(d.Complete)
 	}
-	a.printf("\nconfidence %s · suggestion %s\n", confidence, clean(d.SuggestionID))
-}
-
-// lowerBound is the lower bound of a confidence; - where nothing was judged.
-func lowerBound(low float64) string {
-	if low == 0 {
-		return "-"
-	}
-	return number(low)
-}
-
-// showLinks prints how the tasks of a plan are connected and what could replace them.
-func (a *app) showLinks(d suggest.DAGAnswer) {
-	var paths, alternatives [][]string
-	for _, p := range d.Paths {
-		paths = append(paths, []string{p.From, p.To, fmt.Sprint(p.Hops), list(p.Via), number(p.Confidence)})
-	}
-	for _, alt := range d.Alternatives {
-		alternatives = append(alternatives, []string{alt.ID, cmp.Or(alt.For, "-"), number(alt.Score)})
-	}
-	a.section([]string{"path from", "to", "hops", "via", "confidence"}, paths)
-	a.section([]string{"alternative", "for", "score"}, alternatives)
+	v.end += " · suggestion " + d.SuggestionID
+	a.showAnswer(v, explain)
 }
 
 // arguments prints name=source pairs in order of the names, then those that are missing.
@@ -311,17 +241,11 @@ func (a *app) showExplain(e suggest.ExplainAnswer, all bool) {
 	if r := e.Reports; r != nil && r.Observed > 0 {
 		a.printf("\nobservations after the last step: %d, sources: %d, counted: %d\n", r.Observed, r.Sources, e.Evidence.Count)
 	}
-	if len(e.Filters) > 0 {
-		var rows [][]string
-		for _, f := range e.Filters {
-			passed := "failed"
-			if f.Passed {
-				passed = "passed"
-			}
-			rows = append(rows, []string{f.Name, passed, f.Detail})
-		}
-		a.below([]string{"filter", "result", "detail"}, rows)
+	var rows [][]string
+	for _, f := range e.Filters {
+		rows = append(rows, []string{f.Name, map[bool]string{true: "passed", false: "failed"}[f.Passed], f.Detail})
 	}
+	a.section([]string{"filter", "result", "detail"}, rows)
 	unknown := slices.DeleteFunc(slices.Clone(e.UnknownIDs), func(u suggest.UnknownID) bool { return u.Message == e.Reason })
 	a.showNotes(e.Model, nil, unknown, "")
 }

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"waymark/cmd/waymark/internal/client"
+	"waymark/internal/pause"
 )
 
 // exchange sends a request and decodes the answer, which it also returns as it came.
@@ -59,28 +61,50 @@ func (a *app) confirm(yes bool, question string) error {
 	return err
 }
 
-// The rules for arguments say what is missing in the words of the command.
-
-func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usagef("%s takes no argument, got %q", inWords(cmd), args[0])
-	}
-	return nil
-}
-
-func atLeast(n int, what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) < n {
-			return usagef("%s needs %s; see `%s --help`", inWords(cmd), what, cmd.CommandPath())
+// watch reads the thing at a path again and again, until see says that it is over, and returns the last answer.
+func watch(ctx context.Context, c *client.Client, path string, see func(json.RawMessage) (over bool, err error)) (json.RawMessage, error) {
+	for wait := 5 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
+		body, err := c.Call(ctx, http.MethodGet, path, nil)
+		if err != nil {
+			return nil, err
 		}
-		return nil
+		if over, err := see(body); over || err != nil {
+			return body, err
+		}
+		if !pause.For(ctx, wait) {
+			return nil, ctx.Err()
+		}
 	}
 }
 
-func exactly(n int, what string) cobra.PositionalArgs {
+// abandon cancels what nobody waits for any more, after an interrupt.
+func (a *app) abandon(ctx context.Context, c *client.Client, method, path string) {
+	if ctx.Err() == nil {
+		return
+	}
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer stop()
+	if _, err := c.Call(ctx, method, path, nil); err != nil {
+		fmt.Fprintf(a.errs, "it goes on: %s %s: %v\n", method, path, err)
+	}
+}
+
+// takes is the rule for the number of arguments that a line of usage shows.
+func takes(use string) cobra.PositionalArgs {
+	_, named, _ := strings.Cut(use, " ")
 	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != n {
-			return usagef("%s needs %s, got %d arguments; see `%s --help`", inWords(cmd), what, len(args), cmd.CommandPath())
+		least, most := len(strings.Fields(named)), len(strings.Fields(named))
+		if strings.HasSuffix(named, "...") || strings.HasSuffix(named, "...]") {
+			most = len(args)
+		}
+		if strings.HasSuffix(named, "]") {
+			least--
+		}
+		switch {
+		case named == "" && len(args) > 0:
+			return usagef("%s takes no argument, got %q", inWords(cmd), args[0])
+		case len(args) < least || len(args) > max(least, most):
+			return usagef("%s needs %s; see `%s --help`", inWords(cmd), named, cmd.CommandPath())
 		}
 		return nil
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -121,10 +120,12 @@ one object a line. An episode already recorded counts once. Exits 1 if any was r
 				return err
 			}
 			q.file, q.input = in, name
-			if q.body, err = episodeLines(cmd.Context(), in, name); err != nil {
-				return rejected{errors.Join(err, in.Close())}
+			rest, lines, err := jsonLines(in)
+			if q.body = rest; err != nil || lines {
+				return err
 			}
-			return nil
+			q.body, err = jsonValue(bounded.New(cmd.Context(), rest, name, bounded.Document), name)
+			return err
 		},
 		show: showing(func(a *app, r live.RecordResult) {
 			a.printf("accepted %d, duplicates %d, rejected %d; the log is at %d\n", r.Accepted, r.Duplicates, len(r.Rejected), r.Seq)
@@ -246,7 +247,7 @@ collector must be trusted to name them truthfully: invented labels would count a
 
 func (a *app) capabilityCommand() *cobra.Command {
 	var file, output, style string
-	var bar progress
+	var bar *progress
 	proposed := a.of(operation{id: "list-proposals", use: "list", flags: "state limit",
 		show: showing((*app).showProposals)})
 	list := a.of(operation{id: "list-capabilities", use: "list", flags: "tag",
@@ -328,7 +329,7 @@ published by itself, and what was rejected does not come back. With --json the j
 }
 
 // propose mines the history and lists what is proposed.
-func (a *app) propose(ctx context.Context, c *client.Client, question any, bar progress) error {
+func (a *app) propose(ctx context.Context, c *client.Client, question any, bar *progress) error {
 	job, body, err := a.follow(ctx, c, "/v1/proposals", question, bar)
 	switch {
 	case err != nil:
@@ -338,15 +339,11 @@ func (a *app) propose(ctx context.Context, c *client.Client, question any, bar p
 	case a.json:
 		return a.printBody(body)
 	}
-	mined, err := json.Marshal(job.Mined)
-	if err == nil {
-		err = a.render(mined)
-	}
-	if err == nil {
+	if err = a.renderValue(job.Mined); err == nil {
+		a.printf("\n")
 		body, err = a.ask(ctx, c, "list-proposals", map[string]any{"limit": 20})
 	}
 	if err == nil {
-		a.printf("\n")
 		err = printer(a, (*app).showProposals)(body)
 	}
 	return err
@@ -358,19 +355,12 @@ func (a *app) showProposals(l struct {
 }) {
 	var rows [][]string
 	for _, p := range l.Proposals {
-		verdict := p.Verdict
-		if p.State != mine.Proposed {
-			verdict = string(p.State)
-		}
 		c := p.Capability
-		rows = append(rows, []string{p.ID, p.Composite.String(), verdict, fmt.Sprint(p.Evidence.Tasks), c.Name, short(c.Description)})
+		rows = append(rows, []string{p.ID, p.Composite.String(), p.Verdict, fmt.Sprint(p.Evidence.Tasks), string(p.State), c.Name, short(c.Description)})
 	}
 	if len(rows) == 0 {
 		a.printf("no proposals\n")
 		return
 	}
-	columns(a.out, []string{"id", "score", "verdict", "tasks", "name", "what it does"}, rows)
-	if more := l.Total - len(rows); more > 0 {
-		a.printf("and %d more\n", more)
-	}
+	a.table([]string{"id", "score", "verdict", "tasks", "state", "name", "description"}, rows)
 }

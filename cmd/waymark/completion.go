@@ -37,14 +37,6 @@ func importFormats() []string {
 	return names
 }
 
-func hostNames() []string {
-	names := make([]string, len(hosts))
-	for i, h := range hosts {
-		names[i] = h.name
-	}
-	return names
-}
-
 // complete gives the flags of every command below cmd their values, and offers files only where files belong.
 func complete(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {

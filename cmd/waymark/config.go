@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -60,19 +59,6 @@ func (a *app) settingsOf(cmd *cobra.Command) (answer shownSettings, err error) {
 		answer.Settings = append(answer.Settings, s)
 	}
 	return answer, nil
-}
-
-func (a *app) showSettings(answer shownSettings) {
-	a.printf("\nsettings file %s%s\n\n", cmp.Or(clean(answer.File), "none"), map[bool]string{false: " (not present)"}[answer.Exists || answer.File == ""])
-	var rows [][]string
-	for _, s := range answer.Settings {
-		origin := s.Origin
-		if s.From != "" && s.Origin != "file" {
-			origin += " " + s.From
-		}
-		rows = append(rows, []string{s.Name, s.Value, origin})
-	}
-	columns(a.out, []string{"setting", "value", "origin"}, rows)
 }
 
 // findFlag is the first flag of a name in the tree of commands.

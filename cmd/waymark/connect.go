@@ -14,12 +14,10 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
-	"waymark/catalog"
 	"waymark/cmd/waymark/internal/client"
 	"waymark/ingest/hook"
 	"waymark/internal/bounded"
@@ -304,13 +302,13 @@ func (a *app) within(ctx context.Context, who access, f func(*client.Client) err
 		}
 		c = h.client(a.workspace)
 		c.Named = a.named
-		return errors.Join(a.notingNew(ctx, c, f), leave())
+		return errors.Join(f(c), leave())
 	}
 	if err := a.checkIdle(c); err != nil {
 		return err
 	}
 	c.Named = a.named
-	return a.notingNew(ctx, c, f)
+	return f(c)
 }
 
 // behind runs f until the function it returns is called, which gives the error of f.
@@ -339,37 +337,6 @@ func existingWorkspaces(ctx context.Context, c *client.Client) ([]string, error)
 	}
 	err := read(ctx, c, "/v1/workspaces", &list)
 	return list.Workspaces, err
-}
-
-// notingNew runs f and says on stderr where it created the workspace, whose name may be misspelt.
-func (a *app) notingNew(ctx context.Context, c *client.Client, f func(*client.Client) error) error {
-	names := func() []string {
-		names, _ := existingWorkspaces(context.WithoutCancel(ctx), c) // without them nothing is said
-		return names
-	}
-	if a.workspace == live.DefaultWorkspace {
-		return f(c)
-	}
-	before := names()
-	if before == nil || slices.Contains(before, a.workspace) {
-		return f(c)
-	}
-	err := f(c)
-	if slices.Contains(names(), a.workspace) {
-		note := fmt.Sprintf("workspace %q did not exist and was created", a.workspace)
-		near := catalog.Near(a.workspace, func(yield func(string, uint64) bool) {
-			for _, name := range before {
-				if !yield(name, 0) {
-					return
-				}
-			}
-		})
-		if len(near) > 0 {
-			note += "; did you mean " + strings.Join(near, " or ") + "? `waymark workspace delete " + a.workspace + "` deletes it"
-		}
-		fmt.Fprintln(a.errs, "waymark: "+note)
-	}
-	return err
 }
 
 // count waits until the answers of a workspace count what was recorded in it, as long as questions wait for a build.

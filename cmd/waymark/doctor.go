@@ -2,12 +2,13 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -42,38 +43,34 @@ opening it, free space, log and model. Exits 1 if a check fails. Below the check
   and searches for proposals;
 - the settings of the server that has the directory, else of this command: those that a flag, a WAYMARK_* variable or the
   settings file may give, which override each other in this order, each with its value and where it comes from. Keys of other services are shown as set or not set, addresses without passwords.`,
-		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			settings, err := a.settings()
 			if err != nil {
 				return err
 			}
 			checks, stats, page := a.examine(cmd.Context(), &settings)
-			ok := true
-			var rows [][]string
-			for _, c := range checks {
-				mark := "ok"
-				if !c.OK {
-					mark, ok = "FAILED", false
-				}
-				rows = append(rows, []string{c.Name, mark, c.Detail})
-			}
+			ok := !slices.ContainsFunc(checks, func(c check) bool { return !c.OK })
 			if a.json {
-				if err := a.printValue(map[string]any{"ok": ok, "checks": checks, "sources": stats.Sources, "limited": stats.Limited, "jobs": page.Jobs, "settings": settings}); err != nil {
-					return err
-				}
+				err = a.printValue(map[string]any{"ok": ok, "checks": checks, "sources": stats.Sources, "limited": stats.Limited, "jobs": page.Jobs, "settings": settings})
 			} else {
-				columns(a.out, []string{"check", "result", "detail"}, rows)
-				a.showSources(stats)
-				if err := a.showJobs(page); err != nil {
-					return err
+				var rows [][]string
+				for _, c := range checks {
+					rows = append(rows, []string{c.Name, map[bool]string{true: "ok", false: "FAILED"}[c.OK], c.Detail})
 				}
-				a.showSettings(settings)
+				a.table([]string{"check", "result", "detail"}, rows)
+				a.printf("\n")
+				err = a.renderValue(struct {
+					Sources  []sourceRow `json:"sources"`
+					Jobs     []live.Job  `json:"jobs"`
+					File     string      `json:"settings_file"`
+					Settings []setting   `json:"settings"`
+				}{sourceRows(stats), page.Jobs, settings.File, settings.Settings}, "name", "source", "episodes", "limited", "influence",
+					"id", "state", "started_at", "progress", "phase", "reason", "error", "value", "origin", "from")
 			}
-			if !ok {
-				return errNegative
+			if err == nil && !ok {
+				err = errNegative
 			}
-			return nil
+			return err
 		},
 	}
 }
@@ -82,13 +79,24 @@ type jobList struct {
 	Jobs []live.Job `json:"jobs"`
 }
 
-func (a *app) showJobs(page jobList) error {
-	text, err := json.Marshal(page)
-	if err != nil || len(page.Jobs) == 0 {
-		return err
+// sourceRow is a source of the history as doctor shows it.
+type sourceRow struct {
+	Source    string `json:"source"`
+	Episodes  int    `json:"episodes"`
+	Limited   int    `json:"limited"`
+	Influence string `json:"influence"` // share of the episodes that teach
+}
+
+func sourceRows(stats suggest.Stats) (rows []sourceRow) {
+	teaching := 0
+	for name, n := range stats.Sources {
+		teaching += n - stats.Limited[name]
 	}
-	a.printf("\n")
-	return a.render(text, "id", "state", "started_at", "progress", "phase", "reason", "error")
+	for _, name := range slices.Sorted(maps.Keys(stats.Sources)) {
+		n, limited := stats.Sources[name], stats.Limited[name]
+		rows = append(rows, sourceRow{name, n, limited, fmt.Sprintf("%.1f%%", 100*float64(n-limited)/float64(max(1, teaching)))})
+	}
+	return rows
 }
 
 // examine looks from the outside in: first what needs no open store, then what the store says. The settings become those

@@ -8,10 +8,10 @@ import (
 	"net/http"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"waymark/catalog"
 	"waymark/cmd/waymark/internal/client"
 	"waymark/episodic"
 	"waymark/ingest"
@@ -49,7 +49,6 @@ A list in tools holds alternatives, of which one is enough; neither tools nor no
   waymark evaluate --dataset datasets/ultratool
   waymark evaluate --dataset datasets/livemcp --distractors datasets/mcp_catalog --json
   waymark evaluate --expect requests.jsonl`,
-		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := e.check(); err != nil {
 				return err
@@ -90,7 +89,7 @@ func (e evaluation) check() error {
 	return nil
 }
 
-func (a *app) evaluate(ctx context.Context, e evaluation, bar progress) error {
+func (a *app) evaluate(ctx context.Context, e evaluation, bar *progress) error {
 	d, err := a.examples(ctx, e)
 	if err != nil {
 		return err
@@ -151,8 +150,7 @@ func (a *app) showEvaluation(r *evaluate.Report) {
 	}
 	var rows [][]string
 	for _, x := range r.Rows {
-		row := []string{questions[x.Question], x.Metric, fmt.Sprint(x.Tasks), rate(x.Value), span(x.CI),
-			"-", "-", "-", "-", "-", string(x.Verdict)}
+		row := []string{questions[x.Question], x.Metric, fmt.Sprint(x.Tasks), rate(x.Value), span(x.CI), "-", "-", "-", "-", "-", string(x.Verdict)}
 		if x.Seed != nil {
 			row[5], row[6] = rate(x.Seed.Value), lead(x.Seed.Lead)
 		}
@@ -161,15 +159,7 @@ func (a *app) showEvaluation(r *evaluate.Report) {
 		}
 		rows = append(rows, row)
 	}
-	head := []string{"question", "metric", "tasks", r.Profile, "95 %",
-		"seed", "lead (95 %)", "best baseline", "value", "lead (95 %)", ""}
-	if r.Profile == suggest.ProfileSeed { // nothing to stand beside
-		head = slices.Delete(head, 5, 7)
-		for i := range rows {
-			rows[i] = slices.Delete(rows[i], 5, 7)
-		}
-	}
-	a.below(head, rows)
+	a.section([]string{"question", "metric", "tasks", r.Profile, "95 %", "seed", "lead (95 %)", "best baseline", "value", "lead (95 %)", ""}, rows)
 	a.printf("\n")
 	for _, question := range []string{evaluate.QuestionNext, evaluate.QuestionNextIntent} {
 		c := r.Confidence[question]
@@ -183,15 +173,8 @@ func (a *app) showEvaluation(r *evaluate.Report) {
 		a.printf("confidence, %s: error %s over %d claims, %s (a perfect model of this size: %s)\n",
 			questions[question], rate(c.ECE), c.Claims, verdict, span(c.Band))
 	}
-	named := func(rows []evaluate.Row) string {
-		var names []string
-		for _, x := range rows {
-			names = append(names, fmt.Sprintf("%s %s (%d)", questions[x.Question], x.Metric, x.Tasks))
-		}
-		return strings.Join(names, ", ")
-	}
-	if len(r.TooFew) > 0 {
-		a.printf("too few tasks to tell, at least %d are needed: %s\n", evaluate.LeastCompared, named(r.TooFew))
+	for _, x := range r.TooFew {
+		a.printf("too few tasks to tell, at least %d are needed: %s %s (%d)\n", evaluate.LeastCompared, questions[x.Question], x.Metric, x.Tasks)
 	}
 	for _, x := range r.Lost {
 		l := x.Baseline.Lead
@@ -203,32 +186,30 @@ func (a *app) showEvaluation(r *evaluate.Report) {
 	}
 }
 
-// examples reads what is evaluated on.
-func (a *app) examples(ctx context.Context, e evaluation) (*evaluate.Data, error) {
-	if e.dataset == "" {
-		return a.ownExamples(ctx, e.share)
-	}
-	d, err := a.dataset(ctx, e.dataset)
-	if err != nil {
-		return nil, err
-	}
-	have := map[string]bool{}
-	for _, t := range d.Tools {
-		have[t.ID] = true
-	}
-	for _, folder := range e.distractors {
-		more, err := a.dataset(ctx, folder)
-		if err != nil {
+// examples reads what is evaluated on: a data set, or the workspace's history, of which the latest share is held out.
+func (a *app) examples(ctx context.Context, e evaluation) (d *evaluate.Data, err error) {
+	if e.dataset != "" {
+		if d, err = a.dataset(ctx, e.dataset); err != nil {
 			return nil, err
 		}
-		for _, t := range more.Tools {
-			if !have[t.ID] {
-				have[t.ID] = true
-				d.Tools = append(d.Tools, t)
+		for _, folder := range e.distractors {
+			more, err := a.dataset(ctx, folder)
+			if err != nil {
+				return nil, err
 			}
+			d.Tools = append(d.Tools, more.Tools...)
+		}
+		have := map[string]bool{}
+		d.Tools = slices.DeleteFunc(d.Tools, func(t catalog.Tool) bool { was := have[t.ID]; have[t.ID] = true; return was })
+		return d, nil
+	}
+	d, episodes, err := a.ownHistory(ctx)
+	if err == nil {
+		if d.Examples, err = evaluate.HoldOut(episodes, e.share); err != nil {
+			err = fmt.Errorf("evaluate the history of workspace %s: %w", a.workspace, err)
 		}
 	}
-	return d, nil
+	return d, err
 }
 
 // dataset reads a data set and says on stderr what could not be read.
@@ -269,19 +250,6 @@ func (a *app) read(d *evaluate.Data, items iter.Seq2[ingest.Item, error], add fu
 		fmt.Fprintln(a.errs)
 	}
 	return nil
-}
-
-// ownExamples takes the workspace's catalog and history out of the log, as an export has them, and
-// holds out the latest share.
-func (a *app) ownExamples(ctx context.Context, share float64) (*evaluate.Data, error) {
-	d, episodes, err := a.ownHistory(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if d.Examples, err = evaluate.HoldOut(episodes, share); err != nil {
-		return nil, fmt.Errorf("evaluate the history of workspace %s: %w", a.workspace, err)
-	}
-	return d, nil
 }
 
 // ownHistory is the workspace's catalog, and its episodes in order of recording.

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
-	"strings"
 
 	"waymark/cmd/waymark/internal/client"
 	"waymark/internal/strictjson"
@@ -39,7 +37,7 @@ func (ids *alternatives) UnmarshalJSON(text []byte) error {
 type miss struct {
 	Line    int            `json:"line"`
 	Request string         `json:"request"`
-	Missing []alternatives `json:"missing"`
+	Missing []alternatives `json:"missing"` // of each list one
 	Unasked []string       `json:"unasked"`
 }
 
@@ -49,7 +47,7 @@ func (a *app) expect(ctx context.Context, path, profile string) error {
 	if err != nil {
 		return err
 	}
-	requests, misses, rows := 0, []miss{}, [][]string{}
+	requests, misses := 0, []miss{}
 	if err := a.with(ctx, func(c *client.Client) error {
 		for i, line := range bytes.Split(text, []byte("\n")) {
 			if line = bytes.Trim(line, strictjson.Space); len(line) == 0 {
@@ -62,11 +60,6 @@ func (a *app) expect(ctx context.Context, path, profile string) error {
 			if requests++; len(m.Missing)+len(m.Unasked) > 0 {
 				m.Line = i + 1
 				misses = append(misses, m)
-				missing := make([]string, len(m.Missing))
-				for j, ids := range m.Missing {
-					missing[j] = strings.Join(ids, " or ")
-				}
-				rows = append(rows, []string{strconv.Itoa(m.Line), short(m.Request), list(missing), list(m.Unasked)})
 			}
 		}
 		return nil
@@ -79,8 +72,8 @@ func (a *app) expect(ctx context.Context, path, profile string) error {
 	if a.json {
 		err = a.printValue(map[string]any{"requests": requests, "as_expected": requests - len(misses), "misses": misses})
 	} else {
-		if len(rows) > 0 {
-			columns(a.out, []string{"line", "request", "missing", "unasked"}, rows)
+		if len(misses) > 0 {
+			err = a.renderValue(map[string]any{"misses": misses})
 		}
 		a.printf("%d of %d requests as expected\n", requests-len(misses), requests)
 	}

@@ -2,11 +2,9 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
@@ -18,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/cmd/waymark/internal/client"
-	"waymark/suggest"
 )
 
 var graphFormats = []string{"json", "dot", "graphml", "mermaid"}
@@ -34,7 +31,6 @@ history instead, one object a line; import reads it back.`,
 		Example: `  waymark export --format dot | dot -Tsvg > graph.svg
   waymark export --format mermaid --around fs:read_file --depth 1
   waymark export --format waymark -o history.jsonl`,
-		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			path := "/v1/export"
 			if format != "waymark" {
@@ -118,47 +114,10 @@ func replaceFile(path string, write func(io.Writer) error) (err error) {
 }
 
 func (a *app) diffCommand() *cobra.Command {
-	cmd := a.of(operation{
-		id: "graph-diff", use: "diff A B", args: "from to",
-		long: `Compares two files written by export --format json, or two models of the workspace, of which the answers to sample
-requests are compared as well: the active one (current), the one before the last build (previous), or a version.`,
-		example: `  waymark diff before.json after.json
-  waymark diff previous current`,
+	return a.of(operation{
+		id: "graph-diff", use: "diff FROM TO", args: "from to",
+		long: `Compares two models of the workspace and their answers to sample requests: the active one (current), the one before
+the last build (previous), or a version.`,
+		example: `  waymark diff previous current`,
 	})
-	models := cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		from, errFrom := a.readExport(args[0])
-		if errFrom != nil && !errors.Is(errFrom, fs.ErrNotExist) {
-			return errFrom
-		}
-		to, errTo := a.readExport(args[1])
-		if errFrom != nil && errors.Is(errTo, fs.ErrNotExist) {
-			if err := models(cmd, args); err != nil {
-				return fmt.Errorf("diff %s %s: there are no such files, and as model versions: %w", args[0], args[1], err)
-			}
-			return nil
-		}
-		d := suggest.DiffExports(from, to)
-		text, err := json.Marshal(d)
-		if err = errors.Join(errFrom, errTo, err); err != nil {
-			return err
-		}
-		if a.json {
-			return a.printValue(d)
-		}
-		return a.render(text)
-	}
-	return cmd
-}
-
-func (a *app) readExport(path string) (suggest.Export, error) {
-	b, err := a.readFile(path)
-	if err != nil {
-		return suggest.Export{}, err
-	}
-	var e suggest.Export
-	if err := json.Unmarshal(b, &e); err != nil || e.Nodes == nil {
-		return suggest.Export{}, fmt.Errorf("%s is not a graph written by export --format json", path)
-	}
-	return e, nil
 }

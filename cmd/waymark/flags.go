@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -20,13 +21,10 @@ import (
 // flagError is what the parser of flags says, as a sentence about the flag.
 func flagError(cmd *cobra.Command, err error) error {
 	var wrong *pflag.InvalidValueError
-	var bare *pflag.ValueRequiredError
 	var unknown *pflag.NotExistError
 	switch {
 	case errors.As(err, &wrong):
 		return fmt.Errorf("--%s %w", wrong.GetFlag().Name, mustBe(wrong.GetFlag(), wrong.GetValue()))
-	case errors.As(err, &bare):
-		return fmt.Errorf("--%s needs a value", bare.GetFlag().Name)
 	case errors.As(err, &unknown):
 		names := func(yield func(string, uint64) bool) {
 			more := true
@@ -39,25 +37,17 @@ func flagError(cmd *cobra.Command, err error) error {
 	return err
 }
 
+// flagKinds are the types of flags as people call them.
+var flagKinds = map[string]string{
+	"int": "a whole number", "float64": "a number", "bool": "true or false", "stringSlice": "a list with commas between its elements",
+	"duration": "a duration in h, m and s, as in 720h or 1m30s", "days": "a duration in w, d, h, m or s, as in 30d or 720h",
+}
+
 // mustBe says what kind of value a flag takes in place of the one it got.
 func mustBe(f *pflag.Flag, got string) error {
-	kind := "a " + f.Value.Type()
-	switch f.Value.Type() {
-	case "int":
-		kind = "a whole number"
-		if c, counts := f.Value.(*count); counts && c.least > 0 {
-			kind += fmt.Sprintf(" of at least %d", c.least)
-		}
-	case "float64":
-		kind = "a number"
-	case "duration":
-		kind = "a duration in h, m and s, as in 720h or 1m30s"
-	case "days":
-		kind = "a duration in w, d, h, m or s, as in 30d or 720h"
-	case "bool":
-		kind = "true or false"
-	case "stringSlice":
-		kind = "a list with commas between its elements"
+	kind := cmp.Or(flagKinds[f.Value.Type()], "a "+f.Value.Type())
+	if c, counts := f.Value.(*count); counts && c.least > 0 {
+		kind += fmt.Sprintf(" of at least %d", c.least)
 	}
 	return fmt.Errorf("must be %s, got %q", kind, got)
 }

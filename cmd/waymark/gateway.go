@@ -44,7 +44,6 @@ the configuration names. Definitions are kept in gateway.json of the data direct
 alone; write secrets as ${VARIABLE} to keep them out of it.`,
 		Example: `  waymark gateway add ~/.cursor/mcp.json
   waymark gateway add .mcp.json --only github,postgres --yes`,
-		Args: exactly(1, "a host's configuration, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			found, err := a.definitions(args[0], only, as, reserved)
 			if err != nil {
@@ -256,50 +255,30 @@ by waymark serve --connect, and by a host that starts waymark mcp --connect.`,
 }
 
 func (a *app) gatewayRemove() *cobra.Command {
-	var yes bool
-	cmd := &cobra.Command{
-		Use:   "remove SERVER...",
-		Short: "Stop servers, and drop what was agreed to about them and their tools",
-		Long:  `Stops servers, and drops their definitions, what was agreed to, and their tools from the catalog. What was learned of the tools stays.`,
-		Args:  atLeast(1, "the id of a server"),
-		RunE: func(cmd *cobra.Command, ids []string) error {
-			dir, defs, err := a.defined()
-			if err != nil {
-				return err
-			}
+	return a.of(operation{
+		id: "forget-server", use: "remove SERVER...", args: "id*", done: "removed", confirm: "Remove %s, with its tools?",
+		short: "Stop servers, and drop what was agreed to about them and their tools",
+		long:  `Stops servers, and drops their definitions, what was agreed to, and their tools from the catalog. What was learned of the tools stays.`,
+		prepare: func(_ *cobra.Command, ids []string, _ *asked) error {
 			for _, id := range ids {
-				if !slices.ContainsFunc(defs, func(d gateway.Definition) bool { return d.ID == id }) {
-					return fmt.Errorf("there is no server %q; waymark gateway list shows those that are", id)
-				}
-			}
-			if err := a.confirm(yes, fmt.Sprintf("Remove %s, with its tools?", list(ids))); err != nil {
-				return err
-			}
-			err = a.with(cmd.Context(), func(c *client.Client) error {
-				for _, id := range ids {
-					if _, err := c.Call(cmd.Context(), http.MethodDelete, "/v1/servers/"+url.PathEscape(id), nil); err != nil {
-						return fmt.Errorf("remove %s: %w", id, err)
-					}
-				}
-				return nil
-			})
-			if err != nil {
-				return err
-			}
-			for _, id := range ids {
-				if err := a.logins().Forget(id); err != nil {
+				if _, err := a.definedServer(id); err != nil {
 					return err
 				}
 			}
-			defs = slices.DeleteFunc(defs, func(d gateway.Definition) bool { return slices.Contains(ids, d.ID) })
-			if err := gateway.WriteDefinitions(dir, a.workspace, defs); err != nil {
+			return nil
+		},
+		check: func(a *app, q *asked, _ json.RawMessage) error {
+			dir, defs, err := a.defined()
+			if err == nil {
+				err = a.logins().Forget(q.fields["id"].(string))
+			}
+			if err != nil {
 				return err
 			}
-			return a.saidOf("removed", ids)
+			defs = slices.DeleteFunc(defs, func(d gateway.Definition) bool { return d.ID == q.fields["id"] })
+			return gateway.WriteDefinitions(dir, a.workspace, defs)
 		},
-	}
-	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
-	return cmd
+	})
 }
 
 func (a *app) gatewayGrant() *cobra.Command {
@@ -316,15 +295,6 @@ func (a *app) gatewayRevoke() *cobra.Command {
 	return a.of(operation{id: "revoke-grant", use: "revoke PATTERN...", args: "id*", done: "revoked"})
 }
 
-// saidOf says what became of things that were named.
-func (a *app) saidOf(done string, things []string) error {
-	if a.json {
-		return a.printValue(map[string]any{done: things})
-	}
-	a.printf("%s %s\n", done, list(things))
-	return nil
-}
-
 func (a *app) approveCommand() *cobra.Command {
 	var all, only, yes bool
 	cmd := &cobra.Command{
@@ -339,15 +309,17 @@ naming a tool, a server, or --all releases what was looked at.`,
 			if only && (all || len(ids) > 0) || all && len(ids) > 0 {
 				return usagef("approve takes tools and servers, or --all, or --list")
 			}
-			return a.with(cmd.Context(), func(c *client.Client) error {
+			return a.with(cmd.Context(), func(c *client.Client) (err error) {
+				var body json.RawMessage
 				if only || len(ids) == 0 && !all {
-					body, err := a.ask(cmd.Context(), c, "list-quarantine", nil)
-					if err != nil || a.json {
-						return errors.Join(err, a.printBody(body))
-					}
-					return a.render(body)
+					body, err = a.ask(cmd.Context(), c, "list-quarantine", nil)
+				} else {
+					body, err = a.approve(cmd.Context(), c, ids, all, yes)
 				}
-				return a.approve(cmd.Context(), c, ids, all, yes)
+				if err != nil || a.json {
+					return errors.Join(err, a.printBody(body))
+				}
+				return a.render(body)
 			})
 		},
 	}
@@ -363,48 +335,34 @@ type quarantine struct {
 }
 
 // approve releases what it shows: the fingerprints go along, so that nothing else is released.
-func (a *app) approve(ctx context.Context, c *client.Client, ids []string, all, yes bool) error {
+func (a *app) approve(ctx context.Context, c *client.Client, ids []string, all, yes bool) (json.RawMessage, error) {
 	var q quarantine
 	if err := read(ctx, c, "/v1/quarantine", &q); err != nil {
-		return err
-	}
-	withheld, chosen := q.Tools, []gateway.Withheld(nil)
-	for _, id := range ids {
-		if !slices.ContainsFunc(withheld, func(w gateway.Withheld) bool { return w.ID == id || w.Server == id }) {
-			return fmt.Errorf("nothing of %q is withheld; waymark approve --list shows what is", id)
-		}
-	}
-	for _, w := range withheld {
-		waits := w.Reason != gateway.ReasonGone && w.Reason != gateway.ReasonInvalid
-		if slices.Contains(ids, w.ID) || waits && (all || slices.Contains(ids, w.Server)) {
-			chosen = append(chosen, w)
-		}
-	}
-	if len(chosen) > 0 && !a.json {
-		body, err := json.Marshal(quarantine{chosen})
-		if err == nil {
-			err = a.render(body)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if err := a.confirm(yes, "Release these?"); err != nil {
-		return err
+		return nil, err
 	}
 	type approval struct {
 		ID          string `json:"id"`
 		Fingerprint string `json:"fingerprint,omitempty"`
 	}
-	ask := struct {
-		Tools []approval `json:"tools"`
-	}{Tools: []approval{}}
-	for _, w := range chosen {
-		ask.Tools = append(ask.Tools, approval{w.ID, w.Fingerprint})
+	chosen, ask := []gateway.Withheld{}, []approval{}
+	for _, id := range ids {
+		if !slices.ContainsFunc(q.Tools, func(w gateway.Withheld) bool { return w.ID == id || w.Server == id }) {
+			return nil, fmt.Errorf("nothing of %q is withheld; waymark approve --list shows what is", id)
+		}
 	}
-	body, err := c.Call(ctx, http.MethodPost, "/v1/quarantine/approve", ask)
-	if err != nil || a.json {
-		return errors.Join(err, a.printBody(body))
+	for _, w := range q.Tools {
+		waits := w.Reason != gateway.ReasonGone && w.Reason != gateway.ReasonInvalid
+		if slices.Contains(ids, w.ID) || waits && (all || slices.Contains(ids, w.Server)) {
+			chosen, ask = append(chosen, w), append(ask, approval{w.ID, w.Fingerprint})
+		}
 	}
-	return a.render(body)
+	if len(chosen) > 0 && !a.json {
+		if err := a.renderValue(quarantine{chosen}); err != nil {
+			return nil, err
+		}
+	}
+	if err := a.confirm(yes, "Release these?"); err != nil {
+		return nil, err
+	}
+	return c.Call(ctx, http.MethodPost, "/v1/quarantine/approve", map[string]any{"tools": ask})
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,8 +13,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -32,7 +31,7 @@ type importing struct {
 	*app
 	opts   ingest.Options
 	report importReport
-	bar    progress
+	bar    *progress
 	read   int64
 	failed []error         // inputs that could not be read to their end
 	unread map[string]bool // files in folders that could not be read
@@ -71,15 +70,15 @@ type importInput struct {
 
 // imported is the answer of POST /v1/import.
 type imported struct {
-	Taken         ingest.Counts   `json:"taken"`
-	Duplicates    ingest.Counts   `json:"duplicates"`
-	Rejected      []rejectedLine  `json:"rejected"` // the first 100
-	RejectedTotal int             `json:"rejected_total"`
-	Flagged       []live.Flagged  `json:"flagged"`
-	FlaggedTotal  int             `json:"flagged_total"`
-	Seq           uint64          `json:"seq"`
-	Model         json.RawMessage `json:"model"`
-	Held          string          `json:"held"`
+	Taken         ingest.Counts  `json:"taken"`
+	Duplicates    ingest.Counts  `json:"duplicates"`
+	Rejected      []rejectedLine `json:"rejected"` // the first 100
+	RejectedTotal int            `json:"rejected_total"`
+	Flagged       []live.Flagged `json:"flagged"`
+	FlaggedTotal  int            `json:"flagged_total"`
+	Seq           uint64         `json:"seq"`
+	Model         string         `json:"model"`
+	Held          string         `json:"held"`
 }
 
 type rejectedLine struct {
@@ -111,7 +110,6 @@ Formats:
 		Example: `  waymark import sample
   waymark import ~/.claude/projects
   waymark import datasets/toolathlon --split all`,
-		Args: atLeast(1, "a file or folder, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.DropIntents = !keep || a.privacy.dropIntents
 			opts.Now = time.Now()
@@ -137,21 +135,13 @@ Formats:
 
 // checkImport refuses options that no input could satisfy, before anything is read.
 func checkImport(o ingest.Options) error {
-	switch o.Split {
-	case "train", "test", "all":
-	default:
-		return usagef("unknown --split %q: want train, test or all", o.Split)
+	if splits := flagValues["import split"]; !slices.Contains(splits, o.Split) {
+		return usagef("unknown --split %q: want one of %s", o.Split, strings.Join(splits, ", "))
 	}
-	names := []string{"auto"}
-	for _, f := range ingest.Formats() {
-		names = append(names, f.Name)
+	if formats := importFormats(); !slices.Contains(formats, o.Format) {
+		return usagef("unknown --format %q: want one of %s", o.Format, strings.Join(formats, ", "))
 	}
-	for _, name := range names {
-		if o.Format == name {
-			return nil
-		}
-	}
-	return usagef("unknown --format %q: want one of %s", o.Format, strings.Join(names, ", "))
+	return nil
 }
 
 func (im *importing) run(ctx context.Context, paths []string) error {
@@ -209,7 +199,9 @@ func (im *importing) run(ctx context.Context, paths []string) error {
 		im.report.Interrupted = ctx.Err() != nil
 		err := im.print()
 		if ids := im.report.waiting(); len(ids) > 0 && isTerminal(im.in) && !im.json {
-			if failed := im.approve(ctx, c, ids, false, false); !errors.As(failed, new(rejected)) {
+			if body, failed := im.approve(ctx, c, ids, false, false); failed == nil {
+				err = errors.Join(err, im.render(body))
+			} else if !errors.As(failed, new(rejected)) {
 				err = errors.Join(err, failed)
 			}
 		}
@@ -256,109 +248,79 @@ func (im *importing) spool(path string) (string, error) {
 // send imports inputs of one format, as lines of our own export, and merges the answer into the report. When the context
 // ends nothing more is read, but what was read is stored and reported.
 func (im *importing) send(ctx context.Context, c *client.Client, inputs []importInput) error {
-	b := batch{importing: im, inputs: inputs}
 	taken := im.report.Taken // the answer says what became of the rest
-	req := client.Request{Method: http.MethodPost, Path: "/v1/import", ContentType: "application/x-ndjson", Accept: "application/json", Source: inputs[0].source}
+	lines, err := os.CreateTemp("", "waymark-import-*.jsonl")
+	if err != nil {
+		return fmt.Errorf("import: %w", err)
+	}
+	defer os.Remove(lines.Name())
+	defer lines.Close()
+	sent, err := im.write(ctx, lines, inputs)
+	if err == nil {
+		_, err = lines.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return fmt.Errorf("import: %w", err)
+	}
+	req := client.Request{Method: http.MethodPost, Path: "/v1/import", ContentType: "application/x-ndjson", Accept: "application/json", Source: inputs[0].source, Body: lines}
 	if !im.yes && inputs[0].Format != "dataset" && inputs[0].Format != "waymark" { // others wrote its texts
 		req.Path += "?review=true"
 	}
-	r, w := io.Pipe()
-	req.Body = r
-	go func() {
-		b.write(ctx, w)
-		w.Close()
-	}()
 	body, err := c.Send(context.WithoutCancel(ctx), req)
 	var answer imported
 	if err == nil {
 		err = json.Unmarshal(body, &answer)
 	}
-	r.Close() // unblocks the writer if the server did not read to the end
-	b.end()
 	if err != nil {
 		return refusedInput("import "+inputs[0].Path, err)
 	}
-	im.merge(taken, answer, b.sent)
+	im.merge(taken, answer, sent)
 	return nil
 }
 
-// batch is what one request imports.
-type batch struct {
-	*importing
-	inputs []importInput
-	sent   []ingest.Item // by line of the request; where each came from, not what it was
-
-	reading sync.Mutex // held while the inputs are read
-	ended   bool
-}
-
-// end waits until nothing is read any more.
-func (b *batch) end() {
-	b.reading.Lock()
-	b.ended = true
-	b.reading.Unlock()
-}
-
-// items reads the inputs, reports each item, and yields those that are to be stored.
-func (b *batch) items(ctx context.Context) iter.Seq2[ingest.Item, error] {
-	return func(yield func(ingest.Item, error) bool) {
-		b.reading.Lock()
-		defer b.reading.Unlock()
-		opts := b.opts
-		opts.Seen = ingest.Seen{}
-		for i := 0; i < len(b.inputs) && !b.ended && ctx.Err() == nil; i++ {
-			opts.Format = b.inputs[i].Format
-			if err := b.input(ctx, b.inputs[i], opts, yield); err != nil && ctx.Err() == nil {
-				b.failed = append(b.failed, err)
+// write reads inputs, reports each item, and writes those that are to be stored. sent are the items by line: where each
+// came from, not what it was.
+func (im *importing) write(ctx context.Context, to io.Writer, inputs []importInput) (sent []ingest.Item, err error) {
+	out, opts := bufio.NewWriterSize(to, 64<<10), im.opts
+	opts.Seen = ingest.Seen{}
+	for _, in := range inputs {
+		opts.Format = in.Format
+		for it, err := range in.open(ctx, opts) {
+			if ctx.Err() != nil {
+				return sent, out.Flush()
+			}
+			if err != nil {
+				im.failed = append(im.failed, err)
+				break
+			}
+			file := it.File
+			if it.File = in.Path; in.folder {
+				it.File = filepath.Join(in.Path, file)
+			}
+			if it.Unread && im.unread[it.File] { // by the decoder of another format
+				continue
+			} else if it.Unread {
+				im.unread[it.File] = true
+			}
+			im.report.Add(it)
+			im.read++
+			im.bar.at(im.read, "")
+			if it.Tool == nil && it.Capability == nil && it.Episode == nil {
+				continue
+			}
+			from := it
+			from.Tool, from.Capability, from.Episode = nil, nil, nil
+			sent = append(sent, from)
+			it.Line = len(sent)
+			if it.Episode != nil {
+				it.Episode.Source = "" // the request says it
+			}
+			if err := ingest.WriteLine(out, it); err != nil {
+				return nil, err
 			}
 		}
 	}
-}
-
-// input yields the items of one input, until yield has enough.
-func (b *batch) input(ctx context.Context, in importInput, opts ingest.Options, yield func(ingest.Item, error) bool) error {
-	for it, err := range in.open(ctx, opts) {
-		if err = cmp.Or(ctx.Err(), err); err != nil {
-			return err
-		}
-		file := it.File
-		if it.File = in.Path; in.folder {
-			it.File = filepath.Join(in.Path, file)
-		}
-		if it.Unread && b.unread[it.File] { // by the decoder of another format
-			continue
-		} else if it.Unread {
-			b.unread[it.File] = true
-		}
-		b.report.Add(it)
-		b.read++
-		b.bar.at(b.read, "")
-		if it.Tool == nil && it.Capability == nil && it.Episode == nil {
-			continue
-		}
-		from := it
-		from.Tool, from.Capability, from.Episode = nil, nil, nil
-		b.sent = append(b.sent, from)
-		if it.Line = len(b.sent); !yield(it, nil) {
-			b.ended = true
-			return nil
-		}
-	}
-	return nil
-}
-
-// write writes the items as lines of our own export, as far as they are read.
-func (b *batch) write(ctx context.Context, w io.Writer) {
-	buf := bufio.NewWriterSize(w, 64<<10)
-	for it := range b.items(ctx) {
-		if it.Episode != nil {
-			it.Episode.Source = "" // the request says it
-		}
-		if ingest.WriteLine(buf, it) != nil { // the server has ended the request, and says why
-			return
-		}
-	}
-	_ = buf.Flush() // the same
+	return sent, out.Flush()
 }
 
 // merge puts what the log made of the lines into the report.
@@ -383,20 +345,7 @@ func (im *importing) merge(before ingest.Counts, answer imported, sent []ingest.
 	r.Taken.Servers = servers
 	r.Flagged, r.FlaggedTotal = append(r.Flagged, answer.Flagged...), r.FlaggedTotal+answer.FlaggedTotal
 	r.Seq = answer.Seq
-	r.Model, r.Held = modelVersion(answer.Model), answer.Held
-}
-
-// modelVersion takes the version as text, or from the object that describes a model.
-func modelVersion(raw json.RawMessage) string {
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		return text
-	}
-	var m struct {
-		Version string `json:"version"`
-	}
-	_ = json.Unmarshal(raw, &m) // no model: no version
-	return m.Version
+	r.Model, r.Held = answer.Model, answer.Held
 }
 
 func (im *importing) print() error {

@@ -1,44 +1,54 @@
 package main
 
 import (
-	"cmp"
+	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 
+	"github.com/pelletier/go-toml/v2"
 	"github.com/spf13/cobra"
+	"github.com/tailscale/hujson"
 
 	"waymark/gateway"
 	"waymark/ingest/report"
 )
 
-// hosts are the programs that init writes configuration for: where it belongs, and its form. Files are named from the
-// home directory, and from the directory of a project; "" is none.
-var hosts = []struct {
-	name            string
-	servers         string // the member that holds servers; "" is TOML
-	user, project   string
-	userHooks       string // file of hooks; "" for hosts without
-	projectHooks    string
-	events          []string // that are hooked
-	flat            bool     // a hook is no group of hooks
-	program, folder string   // by which an installed host is known: a command, or a folder from the home directory
-}{
-	{"claude-code", "mcpServers", ".claude.json", ".mcp.json", ".claude/settings.json", ".claude/settings.json",
-		[]string{"PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "SessionStart", "SessionEnd"}, false, "claude", ".claude"},
-	{"claude-desktop", "mcpServers", "EDITORS/Claude/claude_desktop_config.json", "", "", "", nil, false, "", "EDITORS/Claude"},
-	{"cursor", "mcpServers", ".cursor/mcp.json", ".cursor/mcp.json", ".cursor/hooks.json", ".cursor/hooks.json",
-		[]string{"sessionStart", "beforeSubmitPrompt", "postToolUse", "postToolUseFailure", "sessionEnd"}, true, "cursor", ".cursor"},
-	{"vscode", "servers", "EDITORS/Code/User/mcp.json", ".vscode/mcp.json", "", "", nil, false, "code", "EDITORS/Code"},
-	{"codex", "", ".codex/config.toml", "", ".codex/hooks.json", "",
-		[]string{"PreToolUse", "PostToolUse", "UserPromptSubmit"}, false, "codex", ".codex"},
+// hostKind is a program that init writes configuration for: where it belongs, and its form. Files are named from the home
+// directory, and from the directory of a project; "" is none.
+type hostKind struct {
+	name          string
+	servers       string // the member that holds servers
+	user, project string
+	hooks         string   // file of hooks, of a user and of a project
+	events        []string // that are hooked
+	flat          bool     // a hook is no group of hooks
 }
+
+var hosts = []hostKind{
+	{"claude-code", "mcpServers", ".claude.json", ".mcp.json", ".claude/settings.json",
+		[]string{"PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "SessionStart", "SessionEnd"}, false},
+	{"claude-desktop", "mcpServers", "EDITORS/Claude/claude_desktop_config.json", "", "", nil, false},
+	{"cursor", "mcpServers", ".cursor/mcp.json", ".cursor/mcp.json", ".cursor/hooks.json",
+		[]string{"sessionStart", "beforeSubmitPrompt", "postToolUse", "postToolUseFailure", "sessionEnd"}, true},
+	{"vscode", "servers", "EDITORS/Code/User/mcp.json", ".vscode/mcp.json", "", nil, false},
+	{"codex", "mcp_servers", ".codex/config.toml", "", ".codex/hooks.json", []string{"PreToolUse", "PostToolUse", "UserPromptSubmit"}, false},
+}
+
+// toml reports whether the servers of a host are in TOML.
+func (h hostKind) toml() bool { return strings.HasSuffix(h.user, ".toml") }
 
 // initOptions say what is written, and where.
 type initOptions struct {
@@ -57,33 +67,39 @@ func (a *app) initCommand() *cobra.Command {
 first, and nothing else in the file is touched; --print only prints what would be added. With --hook also the hooks
 that let Waymark learn from every call the host makes; with --whisper these may also tell the model one line where the
 history gives reason to (docs/feeds.md). Where servers were added to the gateway (waymark gateway add)
-Waymark connects them. A server named waymark that init did not write, or whose arguments were changed, is only replaced
-with --replace. waymark uninit takes everything out again.`,
+Waymark connects them. A server named waymark that init did not write is only replaced with --replace. waymark uninit
+takes everything out again.`,
 		Example: `  waymark init --host claude-code --hook
   waymark init --host codex --whisper
   waymark init --host cursor --project --yes
   waymark init --host vscode --url http://127.0.0.1:7070/mcp --print`,
-		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			i, err := a.hostNamed("init", o.host)
+			o.hook = o.hook || o.whisper
+			h, files, err := a.hostFiles(o, o.hook)
 			if err != nil {
 				return err
 			}
-			o.hook = o.hook || o.whisper
-			p, server, hooks, err := a.hostConfig(i, o)
+			server, err := a.hostServer(h, o)
 			if err != nil {
 				return err
+			}
+			files[0].adds = map[string]any{h.servers: map[string]any{"waymark": server}}
+			files[0].change = func(text []byte) ([]byte, error) { return h.withServer(text, server, o) }
+			if o.hook {
+				hooks, lists := a.hostHooks(h, o.whisper), map[string]any{}
+				for event, one := range hooks {
+					lists[event] = []any{one}
+				}
+				files[1].adds = map[string]any{"hooks": lists}
+				if h.flat {
+					files[1].adds["version"] = 1
+				}
+				files[1].change = func(text []byte) ([]byte, error) { return h.withHooks(text, hooks) }
 			}
 			if o.print {
-				return a.printInit(p)
+				return a.printAdded(h, files)
 			}
-			return a.writeHost(i, o, false, func(text []byte) ([]byte, error) {
-				if err := replaceable(i, text, o); err != nil {
-					return nil, err
-				}
-				return withServer(i, text, server, o.url)
-			},
-				func(text []byte) ([]byte, error) { return withHooks(text, hooks, hosts[i].flat) })
+			return a.writeHost(files, o.yes, false)
 		},
 	}
 	o.flags(cmd)
@@ -102,17 +118,18 @@ func (a *app) uninitCommand() *cobra.Command {
 		Use:   "uninit",
 		Short: "Take Waymark out of the configuration of a host",
 		Long: `Undoes waymark init: takes the server waymark and Waymark's hooks out of the host's configuration, after showing the
-difference. Nothing else in the files is touched.`,
+difference. What is empty then goes as well; nothing else in the files is touched.`,
 		Example: `  waymark uninit --host claude-code`,
-		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			i, err := a.hostNamed("uninit", o.host)
+			h, files, err := a.hostFiles(o, false)
 			if err != nil {
 				return err
 			}
-			o.hook = hosts[i].userHooks != ""
-			return a.writeHost(i, o, true, func(text []byte) ([]byte, error) { return withoutServer(i, text, o.url) },
-				func(text []byte) ([]byte, error) { return withHooks(text, nil, hosts[i].flat) })
+			files[0].change = func(text []byte) ([]byte, error) { return h.withServer(text, nil, o) }
+			if len(files) > 1 {
+				files[1].change = func(text []byte) ([]byte, error) { return h.withHooks(text, nil) }
+			}
+			return a.writeHost(files, o.yes, true)
 		},
 	}
 	o.flags(cmd)
@@ -127,35 +144,58 @@ func (o *initOptions) flags(cmd *cobra.Command) {
 	f.BoolVar(&o.yes, "yes", false, "write without asking")
 }
 
-// hostNamed finds a host. Where none is named, the error says which are installed.
-func (a *app) hostNamed(command, name string) (int, error) {
-	names := hostNames()
-	if i := slices.Index(names, name); i >= 0 {
-		return i, nil
-	}
-	if name != "" {
-		return 0, usagef("unknown --host %q: want one of %s", name, strings.Join(names, ", "))
-	}
-	var installed []string
-	for i, h := range hosts {
-		_, err := exec.LookPath(h.program)
-		if path, _ := hostPath(h.folder, false); err == nil && h.program != "" || isFolder(path) {
-			installed = append(installed, names[i])
-		}
-	}
-	return 0, usagef("%s needs --host: %s; installed here: %s", command, strings.Join(names, ", "), cmp.Or(strings.Join(installed, ", "), "none of these"))
+// hostFile is a file of a host and how it changes.
+type hostFile struct {
+	path, shown string
+	adds        map[string]any
+	change      func(text []byte) ([]byte, error)
 }
 
-// hostPath is a file of a host: of this user or, with project, below the current directory.
-func hostPath(name string, project bool) (string, error) {
-	if project {
-		return filepath.Abs(filepath.FromSlash(name))
+// hostFiles are the files of the host that is named: of its servers and, where it has some or they are needed, of its hooks.
+func (a *app) hostFiles(o initOptions, hooks bool) (h hostKind, files []hostFile, err error) {
+	i := slices.Index(hostNames(), o.host)
+	if i < 0 {
+		return h, nil, usagef("unknown --host %q: want one of %s", o.host, strings.Join(hostNames(), ", "))
+	}
+	h = hosts[i]
+	if hooks && h.hooks == "" {
+		return h, nil, usagef("%s has no hooks that Waymark can read", h.name)
+	}
+	names := []string{h.user, h.hooks}
+	if o.project {
+		if names[0] = h.project; h.project == "" {
+			return h, nil, usagef("%s keeps no such file in a project; leave out --project", h.name)
+		}
 	}
 	m, err := thisMachine()
 	if err != nil {
-		return "", err
+		return h, nil, err
 	}
-	return filepath.Abs(m.File(name)) // the variables of a host may hold any path
+	for _, name := range names {
+		f := hostFile{path: filepath.FromSlash(name), shown: name}
+		if !o.project {
+			f.path = m.File(name)
+			f.shown = filepath.ToSlash(m.Shown(f.path))
+		}
+		if f.path, err = filepath.Abs(f.path); err != nil { // the variables of a host may hold any path
+			return h, nil, err
+		}
+		if real, err := filepath.EvalSymlinks(f.path); err == nil { // a link stays one
+			f.path = real
+		}
+		if name != "" {
+			files = append(files, f)
+		}
+	}
+	return h, files, nil
+}
+
+func hostNames() []string {
+	names := make([]string, len(hosts))
+	for i, h := range hosts {
+		names[i] = h.name
+	}
+	return names
 }
 
 func thisMachine() (m report.Machine, err error) {
@@ -164,116 +204,354 @@ func thisMachine() (m report.Machine, err error) {
 	return m, err
 }
 
-// shownFile is a file of a host as people write it: from the directory of the project, or with ~ for the home directory.
-func shownFile(name string, project bool) (string, error) {
-	if project {
-		return name, nil
-	}
-	m, err := thisMachine()
-	if err != nil {
-		return "", err
-	}
-	return filepath.ToSlash(m.Shown(m.File(name))), nil
-}
-
-// filesOf names the files of a host that hold its servers and hooks, as in hosts.
-func (o *initOptions) filesOf(i int) (servers, hooks string, err error) {
-	h := hosts[i]
-	servers, hooks = h.user, h.userHooks
-	if o.project {
-		servers, hooks = h.project, h.projectHooks
-	}
-	if servers == "" || o.hook && hooks == "" {
-		err = usagef("%s keeps no such file in a project; leave out --project", h.name)
-	}
-	return servers, hooks, err
-}
-
-// printed is what init prints as JSON.
-type printed struct {
-	Host      string `json:"host"`
-	File      string `json:"file"`
-	Config    string `json:"config"`
-	HooksFile string `json:"hooks_file,omitempty"`
-	Hooks     string `json:"hooks,omitempty"`
-}
-
-// hostConfig is what a host's files need: as text, and the values.
-func (a *app) hostConfig(i int, o initOptions) (p printed, server, hooks map[string]any, err error) {
-	h := hosts[i]
+// hostServer is the server waymark as the host has to write it.
+func (a *app) hostServer(h hostKind, o initOptions) (map[string]any, error) {
 	if h.name == "claude-desktop" && o.url != "" {
-		return p, nil, nil, usagef("claude_desktop_config.json takes only servers that the host starts; add an address in its settings")
+		return nil, usagef("claude_desktop_config.json takes only servers that the host starts; add an address in its settings")
 	}
 	if u, err := url.Parse(o.url); o.url != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
-		return p, nil, nil, usagef("--url %q: want the address of an MCP server, such as http://127.0.0.1:7070/mcp", o.url)
+		return nil, usagef("--url %q: want the address of an MCP server, such as http://127.0.0.1:7070/mcp", o.url)
 	}
-	if o.hook && h.userHooks == "" {
-		return p, nil, nil, usagef("%s has no hooks that Waymark can read", h.name)
-	}
-	dir, err := filepath.Abs(a.data)
+	dir, defs, err := a.defined()
 	if err != nil {
-		return p, nil, nil, err
+		return nil, err
 	}
-	program := programPath()
-	arguments := []string{"mcp", "--data", dir}
+	arguments := []any{"mcp", "--data", dir}
 	if a.workspace != "default" {
 		arguments = append(arguments, "--workspace", a.workspace)
 	}
-	if defs, err := gateway.ReadDefinitions(dir, a.workspace); err != nil {
-		return p, nil, nil, err
-	} else if len(defs) > 0 { // somebody wants them started
+	if len(defs) > 0 { // somebody wants them started
 		arguments = append(arguments, "--connect")
 	}
-	server = map[string]any{"command": program, "args": arguments}
-	kind := "stdio"
+	server, kind := map[string]any{"command": programPath(), "args": arguments}, "stdio"
 	if o.url != "" {
 		server, kind = map[string]any{"url": o.url}, "http"
 	}
 	if h.name == "vscode" || h.name == "claude-code" && o.url != "" {
 		server["type"] = kind
 	}
-	serversFile, hooksFile, err := o.filesOf(i)
-	if err != nil {
-		return p, nil, nil, err
-	}
-	p = printed{Host: h.name, Config: codexTOML(server)}
-	if p.File, err = shownFile(serversFile, o.project); err != nil {
-		return p, nil, nil, err
-	}
-	if h.servers != "" {
-		p.Config = indented(map[string]any{h.servers: map[string]any{"waymark": server}})
-	}
-	if o.hook {
-		line := a.hookLine(program, h.name, dir)
-		if o.whisper {
-			line += " --whisper"
-		}
-		hooks = hookConfig(h.events, line, h.flat)
-		whole := map[string]any{"hooks": hooks}
-		if h.flat {
-			whole["version"] = 1
-		}
-		p.Hooks = indented(whole)
-		p.HooksFile, err = shownFile(hooksFile, o.project)
-	}
-	return p, server, hooks, err
+	return server, nil
 }
 
-func (a *app) printInit(p printed) error {
-	if a.json {
-		return a.printValue(p)
+func (a *app) printAdded(h hostKind, files []hostFile) error {
+	added := map[string]any{}
+	for i, f := range files {
+		if f.adds == nil {
+			continue
+		}
+		added[f.shown] = f.adds
+		text := indented(f.adds)
+		if i == 0 && h.toml() {
+			servers := f.adds[h.servers].(map[string]any)
+			var err error
+			if text, err = tableText(h.servers+".waymark", servers["waymark"].(map[string]any)); err != nil {
+				return err
+			}
+		}
+		if !a.json {
+			a.printf("%s\n\n%s\n\n", f.shown, text)
+		}
 	}
-	a.printf("%s\n\n%s\n", p.File, p.Config)
-	if p.Hooks != "" {
-		a.printf("\n%s\n\n%s\n", p.HooksFile, p.Hooks)
+	if a.json {
+		return a.printValue(added)
 	}
 	return nil
 }
 
-// sameJSON compares values, whatever their spaces and the order of their members.
-func sameJSON(a, b []byte) bool {
+// writeHost changes the files of a host, after showing how and asking. With undo, a file that cannot be changed does not
+// keep the others from it.
+func (a *app) writeHost(files []hostFile, yes, undo bool) (left error) {
+	changed, after := []string{}, map[string][]byte{}
+	for _, f := range files {
+		before, err := a.readFile(f.path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if f.change == nil || undo && !bytes.Contains(before, []byte("waymark")) { // nothing to take out, whatever the file holds
+			continue
+		}
+		text, err := f.change(before)
+		switch {
+		case err != nil && undo:
+			left = errors.Join(left, rejected{fmt.Errorf("%s cannot be changed: %w; take waymark out of it by hand", f.path, err)})
+		case err != nil:
+			return rejected{fmt.Errorf("%s cannot be changed: %w; waymark init --print prints what to add by hand", f.path, err)}
+		case !bytes.Equal(before, text):
+			changed, after[f.path] = append(changed, f.path), text
+			fmt.Fprintf(a.errs, "%s\n%s\n", f.path, difference(before, text))
+		}
+	}
+	if len(changed) > 0 {
+		if err := a.confirm(yes, "Write this?"); err != nil {
+			return err
+		}
+	}
+	for _, path := range changed {
+		if err := writeEdit(path, after[path]); err != nil {
+			return err
+		}
+	}
+	switch {
+	case a.json:
+		return errors.Join(a.printValue(map[string]any{"changed": changed}), left)
+	case len(changed) == 0 && left == nil:
+		a.printf("nothing to change\n")
+	}
+	for _, path := range changed {
+		a.printf("changed %s\n", clean(path))
+	}
+	return left
+}
+
+func writeEdit(path string, text []byte) error {
+	if text == nil {
+		return os.Remove(path)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	mode := fs.FileMode(0o644)
+	if info, err := os.Stat(path); err == nil {
+		mode = info.Mode().Perm()
+	}
+	if err := replaceFile(path, func(w io.Writer) error { _, err := w.Write(text); return err }); err != nil {
+		return err
+	}
+	return os.Chmod(path, mode)
+}
+
+// ownMembers are those of a server that init writes; the others of one that is there already stay.
+var ownMembers = []string{"command", "args", "url", "type"}
+
+// serverIn is the server waymark in a file, nil where there is none.
+func (h hostKind) serverIn(text []byte) (map[string]any, error) {
+	var all map[string]any
+	decode := toml.Unmarshal
+	if !h.toml() {
+		decode = json.Unmarshal
+		if text = bytes.TrimPrefix(text, []byte(byteOrderMark)); len(bytes.TrimSpace(text)) == 0 {
+			return nil, nil
+		}
+		var err error
+		if text, err = hujson.Standardize(bytes.Clone(text)); err != nil {
+			return nil, err
+		}
+	}
+	if err := decode(text, &all); err != nil {
+		return nil, err
+	}
+	servers, ok := all[h.servers].(map[string]any)
+	if !ok && all[h.servers] != nil {
+		return nil, fmt.Errorf("its %q is no object", h.servers)
+	}
+	server, ok := servers["waymark"].(map[string]any)
+	if !ok && servers["waymark"] != nil {
+		return nil, errors.New("its server \"waymark\" is no object")
+	}
+	return server, nil
+}
+
+// runsWaymark reports whether a server is Waymark, as far as can be seen, or none: the command of Waymark, an address of
+// this machine, or the one named.
+func runsWaymark(server map[string]any, address string) bool {
+	command, _ := server["command"].(string)
+	there, _ := server["url"].(string)
+	if command == "" {
+		u, err := url.Parse(there)
+		return len(server) == 0 || there != "" && there == address || err == nil && strings.HasSuffix(u.Path, "/mcp") && gateway.IsLoopback(u.Hostname())
+	}
+	args, _ := server["args"].([]any)
+	name := strings.TrimSuffix(command[strings.LastIndexAny(command, `/\`)+1:], ".exe")
+	return (name == "waymark" || command == programPath()) && len(args) > 0 && args[0] == "mcp"
+}
+
+// withServer puts a server in the place of the server waymark, or takes that out: one that is Waymark, or any that is to
+// be replaced. What a user added to one that is Waymark stays.
+func (h hostKind) withServer(text []byte, server map[string]any, o initOptions) (after []byte, err error) {
+	there, err := h.serverIn(text)
+	own := runsWaymark(there, o.url)
+	shown, _ := json.Marshal(there) // it was decoded
+	switch {
+	case err != nil:
+		return nil, err
+	case !own && server == nil:
+		return nil, fmt.Errorf("its server \"waymark\" is not known as Waymark: %s (if it is: uninit --url ADDRESS)", shown)
+	case !own && !o.replace:
+		return nil, fmt.Errorf("waymark init did not write its server \"waymark\": %s; rename it there, or replace it with --replace", shown)
+	}
+	if server != nil && own && there != nil {
+		now := maps.Clone(there)
+		maps.DeleteFunc(now, func(name string, _ any) bool { return slices.Contains(ownMembers, name) })
+		maps.Copy(now, server)
+		server = now
+	}
+	switch {
+	case reflect.DeepEqual(there, server):
+		return text, nil
+	case h.toml():
+		after, err = setTable(text, h.servers+".waymark", server)
+	default:
+		after, err = editJSON(text, func(root *hujson.Object, unit string) error {
+			servers, err := objectIn(root, h.servers, unit, server != nil)
+			switch {
+			case err != nil:
+			case server != nil:
+				setMember(servers, "waymark", server, 2, unit)
+			default:
+				if removeMember(servers, "waymark"); len(servers.Members) == 0 {
+					removeMember(root, h.servers)
+				}
+			}
+			return err
+		})
+	}
+	if err != nil {
+		return nil, err
+	}
+	if now, err := h.serverIn(after); err != nil || !reflect.DeepEqual(now, server) {
+		return nil, errors.New("its servers are written in a form that is not changed here, such as an inline table, dotted or quoted keys")
+	}
+	return after, nil
+}
+
+var ownCommand = regexp.MustCompile(`(^|[/\\'"])waymark-hook(\.exe)?['"]? --host `)
+
+// withHooks puts hooks in the place of those of Waymark that are there; those of others stay.
+func (h hostKind) withHooks(text []byte, hooks map[string]any) ([]byte, error) {
+	return editJSON(text, func(root *hujson.Object, unit string) error {
+		there, err := objectIn(root, "hooks", unit, hooks != nil)
+		if err != nil {
+			return err
+		}
+		written := map[string]bool{} // events whose hooks are there as they should be
+		for _, m := range slices.Clone(there.Members) {
+			event := m.Name.Value.(hujson.Literal).String()
+			groups, ok := m.Value.Value.(*hujson.Array)
+			if !ok {
+				return errors.New("its hooks are no lists by event")
+			}
+			was := len(groups.Elements)
+			groups.Elements = slices.DeleteFunc(groups.Elements, func(g hujson.Value) bool {
+				if hooks[event] != nil && !written[event] && sameValue(g, hooks[event]) {
+					written[event] = true
+					return false
+				}
+				return withoutOwn(g)
+			})
+			if was > 0 && len(groups.Elements) == 0 {
+				removeMember(there, event)
+			}
+		}
+		for _, event := range slices.Sorted(maps.Keys(hooks)) {
+			groups := memberOf(there, event)
+			switch {
+			case written[event]:
+			case groups != nil:
+				appendTo(groups.Value.(*hujson.Array), hooks[event], 3, unit)
+			default:
+				setMember(there, event, []any{hooks[event]}, 2, unit)
+			}
+		}
+		switch {
+		case h.flat && hooks != nil && memberOf(root, "version") == nil:
+			setMember(root, "version", 1, 1, unit)
+		case hooks == nil && len(there.Members) == 0:
+			if removeMember(root, "hooks"); h.flat && len(root.Members) == 1 {
+				removeMember(root, "version")
+			}
+		}
+		return nil
+	})
+}
+
+// withoutOwn takes the hooks of Waymark out of a group, and reports whether nothing is left of it, or it is such a hook.
+func withoutOwn(group hujson.Value) bool {
+	object, ok := group.Value.(*hujson.Object)
+	if !ok {
+		return false
+	}
+	if inner := memberOf(object, "hooks"); inner != nil {
+		list, ok := inner.Value.(*hujson.Array)
+		if !ok || len(list.Elements) == 0 {
+			return false
+		}
+		list.Elements = slices.DeleteFunc(list.Elements, withoutOwn)
+		return len(list.Elements) == 0
+	}
+	command := memberOf(object, "command")
+	if command == nil {
+		return false
+	}
+	text, ok := command.Value.(hujson.Literal)
+	return ok && ownCommand.MatchString(text.String())
+}
+
+// sameValue compares a value of a file with one that would be written.
+func sameValue(there hujson.Value, value any) bool {
+	there = there.Clone()
+	there.Standardize()
 	var x, y any
-	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
+	text, err := json.Marshal(value)
+	return err == nil && json.Unmarshal(there.Pack(), &x) == nil && json.Unmarshal(text, &y) == nil && reflect.DeepEqual(x, y)
+}
+
+// hostHooks are the hooks of a host by event.
+func (a *app) hostHooks(h hostKind, whisper bool) map[string]any {
+	line := a.hookLine(h.name)
+	if whisper {
+		line += " --whisper"
+	}
+	hooks := map[string]any{}
+	for _, event := range h.events {
+		if h.flat {
+			hooks[event] = map[string]any{"command": line, "timeout": 5}
+			continue
+		}
+		group := map[string]any{"hooks": []any{map[string]any{"type": "command", "command": line, "timeout": 5}}}
+		if strings.Contains(event, "ToolUse") {
+			group["matcher"] = "*"
+		}
+		hooks[event] = group
+	}
+	return hooks
+}
+
+// hookLine is the command of a hook: waymark-hook, beside this program or in PATH.
+func (a *app) hookLine(host string) string {
+	hook := filepath.Join(filepath.Dir(programPath()), "waymark-hook")
+	if runtime.GOOS == "windows" {
+		hook += ".exe"
+	}
+	if !isFile(hook) {
+		if found, err := exec.LookPath("waymark-hook"); err == nil {
+			hook = found
+		} else {
+			fmt.Fprintf(a.errs, "waymark: %s is not there, nor is waymark-hook in PATH: hooks record nothing until it is (make build makes it)\n", hook)
+		}
+	}
+	dir, _ := filepath.Abs(a.data) // it was found before
+	words := []string{hook, "--host", host, "--data", dir}
+	if a.workspace != "default" {
+		words = append(words, "--workspace", a.workspace)
+	}
+	for i, w := range words {
+		words[i] = shellWord(w)
+	}
+	return strings.Join(words, " ")
+}
+
+// shellWord quotes a word where a shell would read it as anything but itself.
+func shellWord(w string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-:=+@%", r)
+	}
+	if w != "" && !strings.ContainsFunc(w, func(r rune) bool { return !plain(r) }) {
+		return w
+	}
+	if runtime.GOOS == "windows" {
+		return `"` + w + `"` // no path holds a quote there
+	}
+	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 }
 
 func isFolder(path string) bool {

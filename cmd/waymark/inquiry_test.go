@@ -27,7 +27,7 @@ func TestTriangulateByItself(t *testing.T) {
 	texts := filepath.Join(dir, "texts")
 	for name, text := range map[string]string{
 		"a/divers.txt": "Divers found that scour had washed out the foundation of the pier.", "b.md": "Fast water had washed out gravel below the pier foundation.",
-		".hidden/x.txt": "Metal fatigue cracked the tie rods.", "picture.png": "Frost split the arch stones.", "broken.txt": "\xff\xfe",
+		".hidden/x.txt": "Metal fatigue cracked the tie rods.", "picture.png": "\xff Frost split the arch stones.", "broken.txt": "\xff\xfe",
 	} {
 		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(texts, name)), 0o700))
 		require.NoError(t, os.WriteFile(filepath.Join(texts, name), []byte(text), 0o600))
@@ -59,7 +59,7 @@ func TestTriangulateByItself(t *testing.T) {
 		"goes with --auto":    {"triangulate", "in.json", "--search-file", texts},
 		"does not exist":      {"triangulate", "--auto", "Why?", "--search-file", filepath.Join(dir, "nothing")},
 		"no judge":            {"triangulate", "--auto", "Why?", "--even-if-easy", "--search-file", texts},
-		"triangulate needs a": {"triangulate", "--auto"},
+		"triangulate needs I": {"triangulate", "--auto"},
 	} {
 		_, errs, code := waymark(args...)
 		assert.Equal(t, exitUsage, code, want)

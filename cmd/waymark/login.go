@@ -25,7 +25,6 @@ OAuth 2.1 with PKCE: the answer comes to a port of this machine. Tokens are rene
 allows it. Waymark registers itself unless --client-id says how it is known there.`,
 		Example: `  waymark gateway login linear
   waymark gateway login crm --client-id waymark --client-secret-variable CRM_CLIENT_SECRET`,
-		Args: exactly(1, "the id of a server"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d, err := a.definedServer(args[0])
 			if err != nil {
@@ -44,11 +43,7 @@ allows it. Waymark registers itself unless --client-id says how it is known ther
 			}); err != nil {
 				return rejected{err}
 			}
-			if a.json {
-				return a.printValue(map[string]string{"logged_in": d.ID})
-			}
-			a.printf("logged in to %s\n", d.ID)
-			return nil
+			return a.renderAnswer(map[string]string{"logged_in": d.ID})
 		},
 	}
 	f := cmd.Flags()
@@ -63,7 +58,6 @@ func (a *app) gatewayLogout() *cobra.Command {
 		Use:   "logout SERVER",
 		Short: "Drop the tokens of a server",
 		Long:  `Drops the tokens that gateway login keeps. At the authorization server they stay valid until they end or are revoked there.`,
-		Args:  exactly(1, "the id of a server"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			d, err := a.definedServer(args[0])
 			if err != nil {
@@ -72,11 +66,7 @@ func (a *app) gatewayLogout() *cobra.Command {
 			if err := a.logins().Forget(d.ID); err != nil {
 				return err
 			}
-			if a.json {
-				return a.printValue(map[string]string{"logged_out": d.ID})
-			}
-			a.printf("logged out of %s\n", d.ID)
-			return nil
+			return a.renderAnswer(map[string]string{"logged_out": d.ID})
 		},
 	}
 }

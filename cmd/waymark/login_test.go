@@ -87,7 +87,7 @@ func TestGatewayLogin(t *testing.T) {
 		}
 	}
 	require.NoError(t, cmd.Wait(), said)
-	assert.Equal(t, "logged in to desk\n", out.String())
+	assert.Equal(t, "logged in: desk\n", out.String())
 	assert.NotContains(t, said, "SECRET")
 
 	host := mcpClient(t, &mcp.CommandTransport{Command: exec.Command(program, "mcp", "--connect", "--data", dir)})

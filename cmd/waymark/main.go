@@ -268,6 +268,9 @@ func (a *app) wrap(cmd *cobra.Command) {
 		a.wrap(sub)
 	}
 	if run := cmd.RunE; run != nil {
+		if cmd.Args == nil {
+			cmd.Args = takes(cmd.Use)
+		}
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
 			if err := a.prepare(cmd); err != nil {
 				return err

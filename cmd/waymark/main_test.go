@@ -12,7 +12,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -127,40 +126,5 @@ func same(ts *testscript.TestScript, neg bool, args []string) {
 	a, b := ts.ReadFile(args[0]), ts.ReadFile(args[1])
 	if (a == b) == neg {
 		ts.Fatalf("%s and %s: same is %v", args[0], args[1], a == b)
-	}
-}
-
-// Hooks are written beside the program or from PATH; init says where the program of hooks is missing.
-func TestHookLine(t *testing.T) {
-	var errs strings.Builder
-	a := &app{errs: &errs, workspace: "default"}
-	alone := filepath.Join(t.TempDir(), "waymark")
-	t.Setenv("PATH", filepath.Dir(program))
-	assert.Equal(t, hookProgram+" --host codex --data d", a.hookLine(alone, "codex", "d"))
-	assert.Empty(t, errs.String())
-	t.Setenv("PATH", "")
-	assert.Equal(t, alone+"-hook --host codex --data d", a.hookLine(alone, "codex", "d"))
-	assert.Contains(t, errs.String(), alone+"-hook is not there, nor is waymark-hook in PATH")
-}
-
-// A write says where it created its workspace, and which name was probably meant.
-func TestNewWorkspaceIsSaid(t *testing.T) {
-	for _, served := range []bool{false, true} {
-		dir := filepath.Join(t.TempDir(), "data")
-		if served {
-			startServer(t, dir)
-		}
-		record := func(workspace string) string {
-			_, errs, code := waymark(t, `{"id":"e","steps":[{"tool":"fs:read"}]}`, "record", "-", "--data", dir, "--workspace", workspace)
-			require.Zero(t, code, errs)
-			return errs
-		}
-		assert.Empty(t, record("default"))
-		assert.Equal(t, "waymark: workspace \"prod\" did not exist and was created\n", record("prod"))
-		assert.Empty(t, record("prod"))
-		assert.Contains(t, record("prdo"), `workspace "prdo" did not exist and was created; did you mean prod?`)
-		_, errs, code := waymark(t, "{}", "record", "-", "--data", dir, "--workspace", "refused")
-		assert.NotZero(t, code)
-		assert.NotContains(t, errs, "was created")
 	}
 }

@@ -45,6 +45,7 @@ type operation struct {
 	show    shows                                                       // nil: as tables
 	check   func(a *app, q *asked, body json.RawMessage) error          // after show: how the command ends
 	follow  func(ctx context.Context, c *client.Client, q *asked) error // in place of request, show and check
+	alone   func(ctx context.Context, q *asked) error                   // the same, without a client
 }
 
 // shows prints an answer for people.
@@ -88,7 +89,6 @@ func (a *app) of(o operation) *cobra.Command {
 		cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	}
 	places := strings.Fields(o.args)
-	cmd.Args = o.takes()
 	if o.more != nil {
 		o.more(cmd)
 	}
@@ -125,6 +125,9 @@ func (a *app) of(o operation) *cobra.Command {
 		if err := a.confirm(yes, strings.ReplaceAll(o.confirm, "%s", strings.Join(args, ", "))); err != nil {
 			return err
 		}
+		if o.alone != nil {
+			return o.alone(cmd.Context(), &q)
+		}
 		return a.with(cmd.Context(), func(c *client.Client) error {
 			if o.follow != nil {
 				return o.follow(cmd.Context(), c, &q)
@@ -148,28 +151,6 @@ func (a *app) of(o operation) *cobra.Command {
 		})
 	}
 	return cmd
-}
-
-// takes is the rule for the number of arguments.
-func (o *operation) takes() cobra.PositionalArgs {
-	_, named, _ := strings.Cut(o.use, " ")
-	named, _, _ = strings.Cut(named, " [--")
-	return func(cmd *cobra.Command, args []string) error {
-		least, most := len(strings.Fields(named)), len(strings.Fields(named))
-		if strings.HasSuffix(named, "...") || strings.HasSuffix(named, "...]") {
-			most = len(args)
-		}
-		if strings.HasSuffix(named, "]") {
-			least--
-		}
-		switch {
-		case named == "":
-			return noArgs(cmd, args)
-		case len(args) < least || len(args) > max(least, most):
-			return usagef("%s needs %s; see `%s --help`", inWords(cmd), named, cmd.CommandPath())
-		}
-		return nil
-	}
 }
 
 // print prints an answer: as it came with --json, else as the operation shows it.

@@ -422,7 +422,7 @@ func TestSettingsBesideAServer(t *testing.T) {
 	assert.Zero(t, code, errs)
 	assert.NotContains(t, errs, "no effect")
 	out, _, _ := waymark(t, "", "doctor", "--data", s.dir)
-	assert.Regexp(t, `(?m)^addr +127\.0\.0\.1:0 +flag --addr`, out)
+	assert.Regexp(t, `(?m)^addr +127\.0\.0\.1:0 +flag +--addr`, out)
 	assert.NotContains(t, out, "none.txt")
 	assert.Zero(t, s.stop(t))
 }

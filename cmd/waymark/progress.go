@@ -4,17 +4,24 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 )
 
-// progress tells a waiting person how far long work has come. It writes to stderr only.
-type progress interface {
-	at(n int64, doing string) // n of the total; a total of -1 is not known
-	hide()                    // until the next at, if there is one
+// progress tells a waiting person how far long work has come, on stderr only: in one line drawn over and over on a
+// terminal, else in a line when the phase changes, and at most one a second.
+type progress struct {
+	app     *app
+	style   string // bar, plain, json or none
+	what    string
+	total   int64 // -1: not known
+	began   time.Time
+	drawn   time.Time
+	phase   string
+	columns int // of the bar that is shown, which the next one covers
 }
 
 func progressFlag(cmd *cobra.Command, style *string) {
@@ -22,94 +29,52 @@ func progressFlag(cmd *cobra.Command, style *string) {
 }
 
 // progress chooses how to show it. Control characters go to terminals alone.
-func (a *app) progress(style, what string, total int64) (progress, error) {
-	switch style {
-	case "auto":
-		if !isTerminal(a.errs) {
-			return silent{}, nil
-		}
-		return &bar{a: a, what: what, total: total, began: time.Now()}, nil
-	case "plain", "json":
-		return &lines{a: a, json: style == "json", what: what, total: total}, nil
-	case "none":
-		return silent{}, nil
+func (a *app) progress(style, what string, total int64) (*progress, error) {
+	if !slices.Contains([]string{"auto", "plain", "json", "none"}, style) {
+		return nil, usagef("unknown --progress %q: want auto, plain, json or none", style)
 	}
-	return nil, usagef("unknown --progress %q: want auto, plain, json or none", style)
+	if style == "auto" {
+		style = map[bool]string{true: "bar", false: "none"}[isTerminal(a.errs)]
+	}
+	return &progress{app: a, style: style, what: what, total: total, began: time.Now()}, nil
 }
 
-type silent struct{}
-
-func (silent) at(int64, string) {}
-func (silent) hide()            {}
-
-// bar draws one line on a terminal over and over: the work, how much of it is done, and the time that is left.
-type bar struct {
-	a            *app
-	what         string
-	total        int64
-	began, drawn time.Time
-	columns      int // of the line that is shown, which the next one covers
-}
-
-func (b *bar) at(n int64, doing string) {
-	renamed := doing != "" && doing != b.what
-	if !renamed && time.Since(b.drawn) < 100*time.Millisecond {
+// at reports n of the total as done.
+func (p *progress) at(n int64, doing string) {
+	least := map[bool]time.Duration{true: time.Second / 10, false: time.Second}[p.style == "bar"]
+	if p.style == "none" || doing == p.phase && time.Since(p.drawn) < least {
 		return
 	}
-	if renamed {
-		b.what = doing
-	}
-	b.drawn = time.Now()
-	line := b.what
-	switch spent := time.Since(b.began); {
-	case b.total > 0:
-		done := min(max(float64(n)/float64(b.total), 0), 1)
-		line += fmt.Sprintf(" %3.0f%% |%-30s|", 100*done, strings.Repeat("█", int(30*done)))
-		if done > 0 {
-			line += fmt.Sprintf(" %v left", (time.Duration(float64(spent) * (1 - done) / done)).Round(time.Second))
-		}
-	case n > 0:
-		line += fmt.Sprintf(" %d, %v", n, spent.Round(time.Second))
-	}
-	columns := len([]rune(line))
-	fmt.Fprintf(b.a.errs, "\r%s%*s", line, max(b.columns-columns, 0), "")
-	b.columns = columns
-}
-
-func (b *bar) hide() {
-	fmt.Fprintf(b.a.errs, "\r%*s\r", b.columns, "")
-	b.columns = 0
-}
-
-// lines prints one line when the phase changes, and otherwise at most one a second.
-type lines struct {
-	a     *app
-	json  bool
-	what  string
-	total int64
-	last  time.Time
-	phase string
-}
-
-func (l *lines) at(n int64, doing string) {
-	if doing == l.phase && time.Since(l.last) < time.Second {
-		return
-	}
-	l.last, l.phase = time.Now(), doing
-	if l.json {
-		b, _ := json.Marshal(map[string]any{"work": l.what, "phase": doing, "done": n, "total": l.total}) // plain values always encode
-		fmt.Fprintln(l.a.errs, string(b))
-		return
-	}
-	of := ""
-	if l.total > 0 {
-		of = fmt.Sprintf(" %d%%", 100*n/l.total)
+	p.drawn, p.phase = time.Now(), doing
+	line := p.what + ": " + doing
+	if p.total > 0 {
+		line += fmt.Sprintf(" %d%%", 100*n/p.total)
 	} else if n > 0 {
-		of = fmt.Sprintf(" %d", n)
+		line += fmt.Sprintf(" %d", n)
 	}
-	fmt.Fprintf(l.a.errs, "%s: %s%s\n", l.what, doing, of)
+	switch p.style {
+	case "json":
+		text, _ := json.Marshal(map[string]any{"work": p.what, "phase": doing, "done": n, "total": p.total}) // plain values always encode
+		fmt.Fprintln(p.app.errs, string(text))
+	case "plain":
+		fmt.Fprintln(p.app.errs, line)
+	case "bar":
+		if spent := time.Since(p.began); p.total > 0 && n > 0 {
+			line += fmt.Sprintf(", %v left", (time.Duration(float64(spent) * float64(p.total-n) / float64(n))).Round(time.Second))
+		}
+		columns := len([]rune(line))
+		fmt.Fprintf(p.app.errs, "\r%s%*s", line, max(p.columns-columns, 0), "")
+		p.columns = columns
+	}
 }
-func (l *lines) hide() {}
+
+// hide takes the bar away until the next call of at, if there is one.
+func (p *progress) hide() {
+	if p.style == "bar" {
+		fmt.Fprintf(p.app.errs, "\r%*s\r", p.columns, "")
+		p.columns = 0
+	}
+}
 
 // isTerminal reports whether a stream is a terminal with a person at it.
 func isTerminal(stream any) bool {

@@ -15,25 +15,31 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/cmd/waymark/internal/client"
-	"waymark/internal/pause"
 	"waymark/internal/plural"
 	"waymark/live"
 	"waymark/suggest/evaluate"
 )
 
 func (a *app) rebuildCommand() *cobra.Command {
-	var all, verify, force, dry bool
+	var all bool
 	var style string
-	cmd := &cobra.Command{
-		Use:   "rebuild",
-		Short: "Replay the log into a fresh model",
-		Long: `Replays the whole log into a fresh model and waits until that is done. Other commands and hosts get answers, and
+	return a.of(operation{
+		id: "rebuild", use: "rebuild", flags: "verify force dry_run",
+		short: "Replay the log into a fresh model",
+		long: `Replays the whole log into a fresh model and waits until that is done. Other commands and hosts get answers, and
 record, meanwhile. Held-out tasks compare the fresh model with the active one; where it would lose more than noise, it
 is not published, and the command exits 1; --force publishes it nevertheless. --dry-run only compares, exits as the
 rebuild would, and changes nothing. With --verify the fresh model is compared with the active one, byte for byte, and
 the command exits 1 on any difference. An interrupt cancels the rebuild; the model stays as it is.`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		more: func(cmd *cobra.Command) {
+			cmd.Flags().BoolVar(&all, "all", false, "every workspace, one line each; exits with the worst code")
+			apart(cmd, "verify", "force", "dry-run")
+			apart(cmd, "force", "dry-run")
+			apart(cmd, "all", "workspace")
+			progressFlag(cmd, &style)
+			a.engineFlags(cmd)
+		},
+		alone: func(ctx context.Context, q *asked) error {
 			if err := a.exists(); err != nil {
 				return err
 			}
@@ -41,27 +47,15 @@ the command exits 1 on any difference. An interrupt cancels the rebuild; the mod
 			if err != nil {
 				return err
 			}
-			return a.rebuild(cmd.Context(), all, map[string]bool{"verify": verify, "force": force, "dry_run": dry}, bar)
+			return a.rebuild(ctx, all, q.fields, bar)
 		},
-	}
-	f := cmd.Flags()
-	f.BoolVar(&all, "all", false, "every workspace, one line each; exits with the worst code")
-	f.BoolVar(&verify, "verify", false, "compare the replay with the running model; exit 1 if they differ")
-	f.BoolVar(&force, "force", false, "publish the model even if it ranks worse than the active one")
-	f.BoolVar(&dry, "dry-run", false, "say whether the model would be published, and change nothing")
-	apart(cmd, "verify", "force")
-	apart(cmd, "verify", "dry-run")
-	apart(cmd, "force", "dry-run")
-	apart(cmd, "all", "workspace")
-	progressFlag(cmd, &style)
-	a.engineFlags(cmd)
-	return cmd
+	})
 }
 
 // rebuild asks the owner of the data directory to rebuild one workspace, or all. Without an owner this process becomes
 // one, as a window does, so that others get answers meanwhile. Where the owner ends in between, the next one is asked
 // for the rest. After a crash it is so once for each workspace: its rebuild may be the reason.
-func (a *app) rebuild(ctx context.Context, all bool, how map[string]bool, bar progress) (worst error) {
+func (a *app) rebuild(ctx context.Context, all bool, how map[string]any, bar *progress) (worst error) {
 	who, done, crashed := window, map[string]bool{}, map[string]bool{}
 	who.serves, who.timeout = false, commandTimeout
 	for again := true; again; {
@@ -112,22 +106,46 @@ func rebuilt(job live.Job) error {
 }
 
 // showRebuild prints a job, of several workspaces as one line each.
-func (a *app) showRebuild(workspace string, all bool, job live.Job, body json.RawMessage) error {
-	if all && a.json {
-		body, _ = json.Marshal(map[string]any{"workspace": workspace, "job": job}) // a job always encodes
-	}
+func (a *app) showRebuild(workspace string, all bool, job live.Job, body json.RawMessage) (err error) {
 	switch {
+	case a.json && all:
+		if body, err = json.Marshal(map[string]any{"workspace": workspace, "job": job}); err != nil {
+			return err
+		}
+		fallthrough
 	case a.json:
 		return a.printBody(body)
-	case !all && (job.State == live.JobDone || job.State == live.JobRefused):
-		a.showJob(job)
-	case !all: // the command ends with the error
-	case job.Gate != nil:
+	case all && job.Gate != nil:
 		a.printf("%s: %s; %v\n", workspace, outcome(job), job.Gate)
-	default:
+	case all:
 		a.printf("%s: %s\n", workspace, outcome(job))
+	case job.State == live.JobDone || job.State == live.JobRefused: // else the command ends with the error
+		a.printf("%s\n", outcome(job))
+		if job.State == live.JobRefused {
+			a.printf("the active model stays (model %s)\n--force publishes the new one nevertheless\n", shortVersion(job.Version))
+		}
+		if job.Verify != nil {
+			return a.renderValue(job.Verify)
+		}
+		a.showGate(job.Gate)
 	}
 	return nil
+}
+
+// showGate prints how a rebuild does beside the active model.
+func (a *app) showGate(g *evaluate.Gate) {
+	if g == nil {
+		return
+	}
+	var rows [][]string
+	for i, k := range []evaluate.Change{g.Next, g.NextIntent, g.Intent} {
+		if k.Metric == "" {
+			continue
+		}
+		rows = append(rows, []string{[]string{"after a context", "with the intent", "for an intent"}[i], k.Metric, number(k.Published), number(k.New),
+			fmt.Sprintf("%+.4f … %+.4f", k.Interval[0], k.Interval[1]), fmt.Sprint(k.Episodes), map[bool]string{true: "WORSE", false: "no worse"}[k.Loses()]})
+	}
+	a.section([]string{"held-out tasks", "metric", "active", "rebuilt", "gain, 95 %", "tasks", "verdict"}, rows)
 }
 
 // outcome describes how a job ended.
@@ -147,73 +165,22 @@ func outcome(j live.Job) string {
 	return strings.TrimSuffix(string(j.State)+": "+clean(j.Error), ": ")
 }
 
-// follow starts a job and waits for its end.
-func (a *app) follow(ctx context.Context, c *client.Client, path string, question any, bar progress) (job live.Job, body json.RawMessage, err error) {
+// follow starts a job and waits for its end. An interrupt cancels it, unless somebody else started it.
+func (a *app) follow(ctx context.Context, c *client.Client, path string, question any, bar *progress) (job live.Job, body json.RawMessage, err error) {
 	began := time.Now()
-	if body, err = exchange(ctx, c, http.MethodPost, path, question, &job); err != nil {
+	if _, err = exchange(ctx, c, http.MethodPost, path, question, &job); err != nil {
 		return job, nil, err
 	}
-	defer func() { bar.hide(); a.abandon(ctx, c, job, began) }()
-	for wait := 10 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
+	at := "/v1/jobs/" + url.PathEscape(job.ID)
+	if !job.StartedAt.Before(began) {
+		defer a.abandon(ctx, c, http.MethodDelete, at)
+	}
+	defer bar.hide()
+	body, err = watch(ctx, c, at, func(body json.RawMessage) (bool, error) {
+		job = live.Job{}
+		err := json.Unmarshal(body, &job)
 		bar.at(int64(job.Progress*1000), job.Phase)
-		if job.State != live.JobRunning {
-			return job, body, nil
-		}
-		if !pause.For(ctx, wait) {
-			return job, nil, ctx.Err()
-		}
-		if body, err = exchange(ctx, c, http.MethodGet, "/v1/jobs/"+url.PathEscape(job.ID), nil, &job); err != nil {
-			return job, nil, err
-		}
-	}
-}
-
-// abandon cancels a job when the command is interrupted, unless somebody else started it.
-func (a *app) abandon(ctx context.Context, c *client.Client, job live.Job, began time.Time) {
-	if ctx.Err() == nil || job.ID == "" || job.State != live.JobRunning || job.StartedAt.Before(began) {
-		return
-	}
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-	defer stop()
-	if _, err := c.Call(ctx, http.MethodDelete, "/v1/jobs/"+url.PathEscape(job.ID), nil); err != nil {
-		fmt.Fprintf(a.errs, "%s goes on: %v\n", job.ID, err)
-	}
-}
-
-func (a *app) showJob(j live.Job) {
-	a.printf("%s\n", outcome(j))
-	if v := j.Verify; v != nil {
-		a.printf("\n")
-		columns(a.out, []string{"model", "hash"}, [][]string{{"running", v.RunningHash}, {"replay", v.ReplayHash}})
-		if len(v.Differences) > 0 {
-			a.printf("\ndifferent parts: %s\n", list(v.Differences))
-		}
-		return
-	}
-	if j.State == live.JobRefused {
-		a.printf("the active model stays (model %s)\n--force publishes the new one nevertheless\n", shortVersion(j.Version))
-	}
-	if j.Gate != nil {
-		a.showGate(j.Gate)
-	}
-}
-
-// showGate prints how a rebuild does beside the model in force.
-func (a *app) showGate(g *evaluate.Gate) {
-	var rows [][]string
-	for _, k := range []struct {
-		name string
-		evaluate.Change
-	}{{"after a context", g.Next}, {"with the intent", g.NextIntent}, {"for an intent", g.Intent}} {
-		if k.Metric == "" {
-			continue
-		}
-		verdict := "no worse"
-		if k.Loses() {
-			verdict = "WORSE"
-		}
-		rows = append(rows, []string{k.name, k.Metric, number(k.Published), number(k.New),
-			fmt.Sprintf("%+.4f … %+.4f", k.Interval[0], k.Interval[1]), fmt.Sprint(k.Episodes), verdict})
-	}
-	a.section([]string{"held-out tasks", "metric", "active", "rebuilt", "gain, 95 %", "tasks", "verdict"}, rows)
+		return job.State != live.JobRunning, err
+	})
+	return job, body, err
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -69,50 +68,19 @@ func pastBOM(in io.ReadCloser) io.ReadCloser {
 	}{r, in}
 }
 
-// episodeLines gives the input as one object a line. Input that is so already passes through as it
-// is, however long, and keeps its line numbers; a JSON array or an object over several lines is
-// taken apart here, and a "line" is then the position in the array.
-func episodeLines(ctx context.Context, in io.Reader, name string) (io.Reader, error) {
-	r := bufio.NewReaderSize(bounded.New(ctx, in, name, bounded.Document), 64<<10)
-	var head bytes.Buffer // what was read to look at it
-	for {
-		line, err := r.ReadBytes('\n')
-		head.Write(line)
-		line = bytes.TrimSpace(line)
-		switch {
-		case err != nil && err != io.EOF:
-			return nil, err
-		case len(line) == 0 && err == io.EOF:
-			return nil, fmt.Errorf("%s holds no episode", name)
-		case len(line) == 0:
-			continue
-		case line[0] != '[' && (json.Valid(line) || err == io.EOF):
-			return io.MultiReader(&head, io.LimitReader(r, int64(r.Buffered())), in), nil
-		}
-		if _, err := head.ReadFrom(r); err != nil {
-			return nil, err
-		}
-		break
+// jsonLines reads the beginning of the input, and says whether it is one JSON object a line, however long; else it is one
+// value.
+func jsonLines(in io.Reader) (rest io.Reader, lines bool, err error) {
+	r, head, first := bufio.NewReaderSize(in, 1<<20), []byte{}, []byte{}
+	for err == nil && len(first) == 0 { // blank lines count
+		first, err = r.ReadSlice('\n')
+		head = append(head, first...)
+		first = bytes.TrimSpace(first)
 	}
-	whole := bytes.TrimSpace(head.Bytes())
-	if !json.Valid(whole) {
-		if whole[0] == '[' {
-			return nil, fmt.Errorf("%s is neither a whole JSON array nor one object a line: %w", name, jsonAt(head.Bytes()))
-		}
-		return &head, nil // the server says which lines are wrong
+	if err != nil && err != io.EOF && err != bufio.ErrBufferFull {
+		return nil, false, err
 	}
-	values := []json.RawMessage{whole}
-	if whole[0] == '[' {
-		if err := json.Unmarshal(whole, &values); err != nil {
-			return nil, err
-		}
-	}
-	var lines bytes.Buffer
-	for _, v := range values {
-		if err := json.Compact(&lines, v); err != nil {
-			return nil, err
-		}
-		lines.WriteByte('\n')
-	}
-	return &lines, nil
+	after, _ := r.Peek(1)
+	lines = bytes.HasPrefix(first, []byte("{")) && (err == bufio.ErrBufferFull || json.Valid(first) || string(after) == "{")
+	return io.MultiReader(bytes.NewReader(head), r), lines, nil
 }

@@ -85,11 +85,7 @@ func (a *app) render(body json.RawMessage, only ...string) error {
 				a.printf("%s\n", cell(one))
 			}
 		case cell(f.value) != "":
-			text, whole := f.value.(string) // alone on its line, it is not cut
-			if !whole {
-				text = cell(f.value)
-			}
-			plain = append(plain, []string{words(f.name), clean(text)})
+			plain = append(plain, []string{words(f.name), whole(f.value)})
 		default:
 			g := &grid{title: words(f.name), only: only}
 			g.add("", f.value)
@@ -103,6 +99,23 @@ func (a *app) render(body json.RawMessage, only ...string) error {
 		g.print(a, len(plain) > 0 || i > 0, len(grids) > 1 || len(plain) > 0)
 	}
 	return nil
+}
+
+// renderValue renders what has no HTTP answer behind it.
+func (a *app) renderValue(v any, only ...string) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return a.render(text, only...)
+}
+
+// renderAnswer prints what has no HTTP answer behind it, as --json wants it or for people.
+func (a *app) renderAnswer(v any) error {
+	if a.json {
+		return a.printValue(v)
+	}
+	return a.renderValue(v)
 }
 
 // add adds objects: one, those of a list, or those of a map, whose keys are then the first column.
@@ -181,7 +194,7 @@ func (g *grid) print(a *app, gap, titled bool) {
 				rows[i] = append(rows[i], r[name])
 			}
 		}
-		columns(a.out, g.header, rows)
+		a.table(g.header, rows)
 	}
 	for _, in := range g.inner {
 		in.print(a, true, true)
@@ -192,6 +205,21 @@ func empty(value any) bool {
 	list, isList := value.([]any)
 	fields, isObject := value.([]member)
 	return value == nil || value == "" || isList && len(list) == 0 || isObject && len(fields) == 0
+}
+
+// whole is a cell alone on its line: its texts are not cut.
+func whole(value any) string {
+	switch v := value.(type) {
+	case string:
+		return clean(v)
+	case []any:
+		all := make([]string, len(v))
+		for i, one := range v {
+			all[i] = whole(one)
+		}
+		return strings.Join(all, ", ")
+	}
+	return cell(value)
 }
 
 // cell is a plain value, or a list of plain values, as text; empty: it is neither, or there is nothing to show.

@@ -29,7 +29,6 @@ named from those before. Nothing is stored unless --keep is given, and nothing l
 values are not shown.`,
 		Example: `  waymark report
   waymark report --keep`,
-		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			bar, err := a.progress(style, "report", -1)
 			if err != nil {
@@ -43,7 +42,7 @@ values are not shown.`,
 	return cmd
 }
 
-func (a *app) report(ctx context.Context, keep bool, bar progress) error {
+func (a *app) report(ctx context.Context, keep bool, bar *progress) error {
 	machine, err := thisMachine()
 	if err != nil {
 		return err
@@ -73,7 +72,7 @@ func (a *app) report(ctx context.Context, keep bool, bar progress) error {
 }
 
 // keepSessions imports the places that were read; what became of it is said on stderr.
-func (a *app) keepSessions(ctx context.Context, places []report.Place, bar progress) error {
+func (a *app) keepSessions(ctx context.Context, places []report.Place, bar *progress) error {
 	quiet := *a
 	quiet.out, quiet.json = a.errs, false
 	for _, p := range places {

@@ -86,9 +86,4 @@ func TestCallsThatWaitAreShown(t *testing.T) {
 	assert.Contains(t, b.String(), "\nb calls shred: nobody has granted it\n  {\"letter\":\"xxx")
 	assert.NotContains(t, b.String(), "mail:read")
 	assert.Less(t, b.Len(), shownArguments+300)
-
-	a := &app{out: &b, errs: &b}
-	b.Reset()
-	a.showRun(s)
-	assert.Contains(t, b.String(), "a calls mail:send of server mail")
 }

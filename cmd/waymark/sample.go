@@ -43,7 +43,7 @@ func (a *app) showSample(ctx context.Context, c *client.Client) error {
 			stats.Tools+stats.ObservedTools, stats.Capabilities, stats.Episodes)
 	} else {
 		quiet.printf("The store is new; the bundled sample is imported.\n\n")
-		im := &importing{app: &quiet, bar: silent{}}
+		im := &importing{app: &quiet, bar: &progress{style: "none"}}
 		im.report.Inputs = []importInput{bundledSample}
 		if err := im.send(ctx, c, im.report.Inputs); err != nil {
 			return err

@@ -4,11 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"waymark/internal/bounded"
 )
 
 // scoreKinds are the scorers with a rubric of the program.
@@ -96,12 +99,21 @@ func (a *app) withRubric(file string, input json.RawMessage) (json.RawMessage, e
 
 // jsonInput reads a file, or standard input, that the server will check.
 func (a *app) jsonInput(name string) (json.RawMessage, error) {
-	text, err := a.readInput(name)
+	in, name, err := a.openInput(name, bounded.Document)
 	if err != nil {
 		return nil, err
 	}
-	if err := jsonAt(text); err != nil {
-		return nil, rejected{fmt.Errorf("%s is no JSON: %w", named(name), err)}
+	defer in.Close()
+	return jsonValue(in, name)
+}
+
+// jsonValue reads one JSON value.
+func jsonValue(in io.Reader, name string) (json.RawMessage, error) {
+	text, err := io.ReadAll(in)
+	if err == nil {
+		if err = jsonAt(text); err != nil {
+			err = rejected{fmt.Errorf("%s is no JSON: %w", name, err)}
+		}
 	}
-	return text, nil
+	return text, err
 }

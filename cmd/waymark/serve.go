@@ -37,7 +37,6 @@ interrupted. It prints a link that opens the page, signed in, once and within tw
 key, so one must exist before (waymark keys create).`,
 		Example: `  waymark serve --sample
   waymark serve --data /var/lib/waymark --addr 0.0.0.0:7070 --allow-host waymark.example.org`,
-		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, p := range who.proxies {
 				if _, err := netip.ParseAddr(p); err != nil {
@@ -220,7 +219,6 @@ func (a *app) mcpCommand() *cobra.Command {
 of these, and a server, may share a data directory: one of them has it open and answers the others on a loopback port, and
 when it ends another takes over. A workspace that does not exist yet is created.
 At the end of the input the calls that came before it are answered, then the command exits with 0.`,
-		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.mcp(cmd.Context(), agent) },
 	}
 	a.engineFlags(cmd)

@@ -17,26 +17,34 @@ import (
 // maxText is how much of a description a table shows; --json has the rest.
 const maxText = 72
 
-// columnGap is the space between columns.
-const columnGap = 2
-
-// columns writes rows under their headers, aligned with spaces and nothing else, so that people can
-// read it and cut, sort and awk can use it.
-func columns(w io.Writer, header []string, rows [][]string) {
-	t := table.NewWriter()
-	style := table.Style{Name: "plain", Box: table.BoxStyle{PaddingRight: strings.Repeat(" ", columnGap), MiddleVertical: ""}, Format: table.FormatOptions{Header: text.FormatDefault}}
-	t.SetStyle(style)
-	head := make(table.Row, len(header))
-	for i, h := range header {
-		head[i] = h
-	}
-	t.AppendHeader(head)
-	for _, r := range rows {
-		row := make(table.Row, len(r))
-		for i, cell := range r {
-			row[i] = clean(cell)
+// columns writes rows under their headers, aligned with spaces and nothing else, so that people can read it and cut, sort
+// and awk can use it. The last column gets the room that the others leave in width; 0: as much as it needs.
+func columns(w io.Writer, width int, header []string, rows [][]string) {
+	last := len(header) - 1
+	for c := range last {
+		column := text.StringWidth(header[c])
+		for _, r := range rows {
+			column = max(column, text.StringWidth(clean(r[c])))
 		}
-		t.AppendRow(row)
+		width -= column + 2
+	}
+	for i, r := range rows {
+		if width > 0 {
+			rows[i] = append(r[:last:last], text.Snip(clean(r[last]), width, "…"))
+		}
+	}
+	t := table.NewWriter()
+	t.SetStyle(table.Style{Name: "plain", Format: table.FormatOptions{Header: text.FormatDefault},
+		Box: table.BoxStyle{PaddingRight: "  "}})
+	row := func(cells []string) (row table.Row) {
+		for _, cell := range cells {
+			row = append(row, clean(cell))
+		}
+		return row
+	}
+	t.AppendHeader(row(header))
+	for _, r := range rows {
+		t.AppendRow(row(r))
 	}
 	for line := range strings.SplitSeq(t.Render(), "\n") {
 		fmt.Fprintln(w, strings.TrimRight(line, " "))
@@ -58,49 +66,21 @@ func (a *app) width() int {
 	return widthElsewhere
 }
 
-// leastText is the narrowest that a last column gets; with less room it is left out.
-const leastText = 8
-
-// columnsThatFit writes rows in lines no longer than the screen is wide: the last column gets the room that the
-// others leave. On a terminal, ids that are still too long are cut; elsewhere a program may read them.
-func (a *app) columnsThatFit(header []string, rows [][]string) {
-	last, widest, room := len(header)-1, 0, a.width()
-	for c := range last {
-		column := text.StringWidth(header[c])
-		for _, r := range rows {
-			column = max(column, text.StringWidth(clean(r[c])))
-		}
-		room -= column + columnGap
-		if widest == 0 || c == 1 { // the id
-			widest = column
-		}
-	}
-	if room < 0 && isTerminal(a.out) {
-		room += columnGap
-		for _, r := range rows {
-			r[1] = text.Snip(clean(r[1]), max(widest+room, leastText), "…")
-		}
-	}
-	if room < leastText {
-		header = header[:last]
-	}
-	for i, r := range rows {
-		rows[i] = append(r[:last:last], text.Snip(clean(r[last]), max(room, 0), "…"))[:len(header)]
-	}
-	columns(a.out, header, rows)
-}
-
-// below prints a table under an empty line.
-func (a *app) below(header []string, rows [][]string) {
-	a.printf("\n")
-	columns(a.out, header, rows)
-}
-
-// section is below, and nothing where there are no rows.
+// section prints a table under an empty line, and nothing where there are no rows.
 func (a *app) section(header []string, rows [][]string) {
 	if len(rows) > 0 {
-		a.below(header, rows)
+		a.printf("\n")
+		a.table(header, rows)
 	}
+}
+
+// table prints rows, on a terminal in lines that fit it: elsewhere a program may read them.
+func (a *app) table(header []string, rows [][]string) {
+	width := 0
+	if isTerminal(a.out) {
+		width = a.width()
+	}
+	columns(a.out, width, header, rows)
 }
 
 // clean makes text of others fit to print: one line, without characters that steer a terminal or

@@ -5,12 +5,11 @@ import (
 	"crypto/x509"
 	"fmt"
 	"log/slog"
-	"os"
 	"sync"
 	"time"
 )
 
-// certificates are the files of a TLS server. They are read again when they have changed, so that a certificate is
+// certificates are the files of a TLS server. They are read again, once a second at most, so that a certificate is
 // renewed without a restart; what cannot be read leaves the one before in place.
 type certificates struct {
 	cert, key, clientCA string
@@ -19,7 +18,6 @@ type certificates struct {
 
 	mu      sync.Mutex
 	looked  time.Time
-	stamp   string // of the files that are in use
 	current *tls.Config
 }
 
@@ -36,7 +34,6 @@ func (c *certificates) given() (bool, error) {
 
 // config is that of the server. It fails where the files cannot be used now.
 func (c *certificates) config() (*tls.Config, error) {
-	c.stamp = c.state()
 	config, err := c.load()
 	if err != nil {
 		return nil, err
@@ -45,7 +42,7 @@ func (c *certificates) config() (*tls.Config, error) {
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return c.latest(), nil }}, nil
 }
 
-// latest is the configuration of the files as they are, looked at once a second at most.
+// latest is the configuration of the files as they are, read once a second at most.
 func (c *certificates) latest() *tls.Config {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -53,28 +50,13 @@ func (c *certificates) latest() *tls.Config {
 		return c.current
 	}
 	c.looked = time.Now()
-	stamp := c.state()
-	if stamp == c.stamp {
-		return c.current
-	}
 	config, err := c.load()
 	if err != nil { // perhaps one of the files is still being replaced
 		c.log.Error("the new TLS certificate cannot be used; the one before stays", "error", err)
 		return c.current
 	}
-	c.stamp, c.current = stamp, config
-	c.log.Info("the TLS certificate was read again")
+	c.current = config
 	return c.current
-}
-
-// state changes when a file does.
-func (c *certificates) state() (stamp string) {
-	for _, name := range []string{c.cert, c.key, c.clientCA} {
-		if info, err := os.Stat(name); err == nil {
-			stamp += fmt.Sprintf("%s %d %d\n", name, info.Size(), info.ModTime().UnixNano())
-		}
-	}
-	return stamp
 }
 
 func (c *certificates) load() (*tls.Config, error) {

@@ -54,7 +54,6 @@ func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print version, revision and Go version",
-		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if a.json {
 				return a.printValue(version())
