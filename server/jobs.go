@@ -41,17 +41,17 @@ type (
 type jobEvent live.Job
 
 func (s *Server) jobRoutes(r *route.Table) {
-	route.Ask(r, route.Rule{Scope: request.ScopeWrite, Audit: true}, huma.Operation{OperationID: "rebuild", Method: http.MethodPost, Path: "/v1/rebuild",
+	route.Ask(r, route.Rule{Scope: request.ScopeAdmin, Audit: true}, huma.Operation{OperationID: "rebuild", Method: http.MethodPost, Path: "/v1/rebuild",
 		Tags: []string{"Model"}, Summary: "Rebuild the model from the log", DefaultStatus: http.StatusAccepted,
 		Description: "Starts a job; one that runs already is answered instead of a second. Held-out tasks are asked first: a model that " +
-			"would lose more than noise against the active one is not published, and the job ends as refused. force needs scope admin."}, s.rebuild)
+			"would lose more than noise against the active one is not published, and the job ends as refused."}, s.rebuild)
 	route.Record(r, route.Rule{Scope: request.ScopeRead}, huma.Operation{OperationID: "list-jobs", Method: http.MethodGet, Path: "/v1/jobs",
 		Tags: []string{"Model"}, Summary: "List jobs",
 		Description: "Work on the model of the workspace since the process started: those that run and, of all, the last 100; builds and " +
 			"judgements that start by themselves too. reason is why each started."}, s.listJobs)
 	route.Add(r, route.Rule{Scope: request.ScopeRead}, huma.Operation{OperationID: "get-job", Method: http.MethodGet, Path: "/v1/jobs/{id}",
 		Tags: []string{"Model"}, Summary: "A job"}, s.getJob)
-	route.Add(r, route.Rule{Scope: request.ScopeWrite, Audit: true}, huma.Operation{OperationID: "cancel-job", Method: http.MethodDelete, Path: "/v1/jobs/{id}",
+	route.Add(r, route.Rule{Scope: request.ScopeAdmin, Audit: true}, huma.Operation{OperationID: "cancel-job", Method: http.MethodDelete, Path: "/v1/jobs/{id}",
 		Tags: []string{"Model"}, Summary: "Cancel a job", DefaultStatus: http.StatusAccepted,
 		Description: "It ends soon, and the model stays as it is. A job that has ended is left as it ended."}, s.cancelJob)
 	route.Stream(r, route.Rule{Scope: request.ScopeRead}, huma.Operation{OperationID: "watch-job", Method: http.MethodGet, Path: "/v1/jobs/{id}/events",
@@ -60,12 +60,8 @@ func (s *Server) jobRoutes(r *route.Table) {
 		func(ctx context.Context, id string) error { _, _, err := s.job(ctx, id); return err }, s.watchJob)
 }
 
-func (s *Server) rebuild(ctx context.Context, e *live.Engine, in *rebuildInput) (job live.Job, err error) {
-	if b := in.Body; b != nil && b.Force {
-		err = problem.NeedAdmin(request.From(ctx), "force needs")
-	}
+func (s *Server) rebuild(_ context.Context, e *live.Engine, in *rebuildInput) (job live.Job, err error) {
 	switch b := in.Body; {
-	case err != nil:
 	case b == nil:
 		job, err = e.Rebuild(false, false)
 	case b.DryRun && (b.Verify || b.Force):

@@ -201,10 +201,10 @@ func TestScopes(t *testing.T) {
 	t.Cleanup(func() { _ = session.Close() })
 	client := connect(t, near, "", nil)
 	before := defaultEngine(t, s).Head().Seq
-	for _, tool := range []string{"record_episode", "rebuild"} {
+	for tool, scope := range map[string]string{"record_episode": "write", "rebuild": "admin"} {
 		r := call(t, client, tool, map[string]any{})
 		assert.True(t, r.IsError)
-		assert.Equal(t, tool+" needs the scope [write], this credential has [read]", textOf(t, r))
+		assert.Equal(t, tool+" needs the scope ["+scope+"], this credential has [read]", textOf(t, r))
 	}
 	assert.False(t, call(t, client, "suggest_next", map[string]any{}).IsError)
 	assert.Equal(t, before, defaultEngine(t, s).Head().Seq)

@@ -26,7 +26,7 @@ func TestFlaggedEntriesWaitForApproval(t *testing.T) {
 	key, root := w.writeKey(), bearerOf("local-token")
 	client := overMemory(t, w.Server, nil)
 	waiting := func() []gateway.Withheld {
-		return parse[struct{ Tools []gateway.Withheld }](t, 200, w.ask("GET", "/v1/quarantine", "", key)).Tools
+		return parse[struct{ Tools []gateway.Withheld }](t, 200, w.ask("GET", "/v1/quarantine", "", root)).Tools
 	}
 	shown := func() string {
 		var all strings.Builder
@@ -158,7 +158,7 @@ func TestNewEntriesOfAWriteKeyWait(t *testing.T) {
 	require.NoError(t, err)
 	require.NotContains(t, offered(), "cells:t")
 	require.NotContains(t, offered(), "cap:c")
-	waits := parse[struct{ Tools []gateway.Withheld }](t, 200, w.ask("GET", "/v1/quarantine", "", key)).Tools
+	waits := parse[struct{ Tools []gateway.Withheld }](t, 200, w.ask("GET", "/v1/quarantine", "", root)).Tools
 	require.Len(t, waits, 40)
 	require.Equal(t, gateway.ReasonNew, waits[0].Reason)
 	require.Equal(t, "nobody has approved it yet", waits[0].Detail)

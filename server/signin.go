@@ -97,7 +97,7 @@ type exchangeAnswer struct {
 }
 
 func (s *Server) signInRoutes(r *route.Table) {
-	route.Add(r, route.Rule{Scope: request.ScopeRead, Global: true}, huma.Operation{OperationID: "create-sign-in-link", Method: http.MethodPost, Path: "/v1/sign-in-links", Tags: []string{"Administration"}, Summary: "A link that signs in to the page once",
+	route.Add(r, route.Rule{Scope: request.ScopeAdmin, Global: true}, huma.Operation{OperationID: "create-sign-in-link", Method: http.MethodPost, Path: "/v1/sign-in-links", Tags: []string{"Administration"}, Summary: "A link that signs in to the page once",
 		Description: "Opens the page as the caller, for two minutes and one use."}, s.signInLink)
 	route.Add(r, route.Rule{Public: true}, huma.Operation{OperationID: "exchange-sign-in-link", Method: http.MethodPost, Path: "/v1/sign-in-links/exchange", Tags: []string{"Administration"}, Summary: "Exchange the code of a sign-in link for a session token",
 		Description: "410 if the link was used or has expired. The token ends after 12 hours, with the process, and when the credential that made the link is revoked.", Errors: []int{http.StatusGone}}, s.exchangeLink)

@@ -28,7 +28,7 @@ func TestSignInLink(t *testing.T) {
 		return bearerOf(parse[struct{ Token string }](t, 200, exchange(code)).Token)
 	}
 	requireProblem(t, 401, "API key", w.ask("POST", "/v1/sign-in-links", ""))
-	made := parse[keyMade](t, 200, w.ask("POST", "/v1/keys", `{"name":"k","workspace":"team","scopes":["read"]}`, root))
+	made := parse[keyMade](t, 200, w.ask("POST", "/v1/keys", `{"name":"k","workspace":"team","scopes":["read","admin"]}`, root))
 
 	code := link(bearerOf(made.Key))
 	session := enter(code)
@@ -36,7 +36,8 @@ func TestSignInLink(t *testing.T) {
 	requireProblem(t, 410, "unknown here, or has expired", exchange("guess"))
 	require.NotContains(t, session, made.Key)
 	require.Equal(t, 200, w.ask("GET", "/v1/stats", "", session).status)
-	requireProblem(t, 403, "scope write", w.ask("POST", "/v1/episodes", `{"id":"e","steps":[{"tool":"a"}]}`, session))
+	reader := parse[keyMade](t, 200, w.ask("POST", "/v1/keys", `{"name":"r","workspace":"team","scopes":["read"]}`, root))
+	requireProblem(t, 403, "scope admin", w.ask("POST", "/v1/sign-in-links", "", bearerOf(reader.Key)))
 	requireProblem(t, 403, "local token", w.ask("GET", "/v1/stats", "", session, "Waymark-Workspace: default"))
 
 	late := link(root)

@@ -69,7 +69,7 @@ func (s *Server) upstreamRoutes(r *route.Table) {
 		"Only the operator of the server may."), s.agreeServer)
 	route.Add(r, admin, route.Op("Servers", "forget-server", http.MethodDelete, "/v1/servers/{id}", "Stop a server, and drop what was agreed to about it and its tools",
 		"Only the operator of the server may."), s.forgetServer)
-	route.Add(r, read, route.Op("Servers", "list-quarantine", http.MethodGet, "/v1/quarantine", "Tools that are withheld, and why", ""), s.listQuarantine)
+	route.Add(r, route.Rule{Scope: request.ScopeAdmin, Global: true}, route.Op("Servers", "list-quarantine", http.MethodGet, "/v1/quarantine", "Tools that are withheld, and why", ""), s.listQuarantine)
 	route.Add(r, admin, route.Op("Servers", "approve-tools", http.MethodPost, "/v1/quarantine/approve", "Release tools that are withheld", ""), s.approveTools)
 	route.Add(r, admin, route.Op("Servers", "grant-tools", http.MethodPost, "/v1/grants", "Let tools be called that may change or delete things", ""), s.grantTools)
 	route.Add(r, admin, route.Op("Servers", "revoke-grant", http.MethodDelete, "/v1/grants/{id}", "Take a grant back", ""), s.revokeGrant)

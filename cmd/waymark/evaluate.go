@@ -2,12 +2,16 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -26,7 +30,6 @@ type evaluation struct {
 	profile     string
 	share       float64
 	successful  bool
-	store       bool
 }
 
 func (a *app) evaluateCommand() *cobra.Command {
@@ -38,7 +41,7 @@ func (a *app) evaluateCommand() *cobra.Command {
 		Long: `Measures the next tool, the tools for an intent and whole plans on tasks that the history does not
 hold, beside profile seed and simple baselines, with 95 % intervals. A data set is a folder of tools.jsonl and
 episodes.jsonl or a published task graph; without one the latest fifth of the workspace's own history is
-held out, and --store keeps the report in the workspace for the page. Exits 1 if the best baseline is better by
+held out, and the report is kept for the page. Exits 1 if the best baseline is better by
 more than chance at the next tool (MRR), the tools (NDCG@10) or the plan (Node-F1, Link-F1).
 
 With --expect it plans the requests of a file instead, with the workspace's model, and exits 1 if a plan lacks a
@@ -69,10 +72,9 @@ A list in tools holds alternatives, of which one is enough; neither tools nor no
 	f.StringVar(&e.profile, "profile", suggest.ProfileLearned, "learned or seed")
 	f.Float64Var(&e.share, "share", 0.2, "`share` of the own history that is held out, without --dataset")
 	f.BoolVar(&e.successful, "successful", false, "ask only about test episodes that succeeded")
-	f.BoolVar(&e.store, "store", false, "keep the report in the workspace in place of the last one, without --dataset")
 	f.StringVar(&requests, "expect", "", "`file` of requests with tools that must, or must not, be planned; - for stdin")
-	apart(cmd, "dataset", "share", "store")
-	apart(cmd, "expect", "dataset", "share", "successful", "store")
+	apart(cmd, "dataset", "share")
+	apart(cmd, "expect", "dataset", "share", "successful")
 	progressFlag(cmd, &style)
 	return cmd
 }
@@ -114,18 +116,28 @@ func (a *app) evaluate(ctx context.Context, e evaluation, bar *progress) error {
 	} else {
 		a.showEvaluation(r)
 	}
-	if e.store {
-		if err := a.with(ctx, func(c *client.Client) error {
-			_, err := c.Call(ctx, http.MethodPut, "/v1/evaluation", r)
-			return err
-		}); err != nil {
-			return fmt.Errorf("store the evaluation: %w", err)
+	if e.dataset == "" {
+		if err := a.keepReport(r); err != nil {
+			return fmt.Errorf("keep the report: %w", err)
 		}
 	}
 	if len(r.Lost) > 0 {
 		return errNegative
 	}
 	return nil
+}
+
+// keepReport puts a report in the place of the last one.
+func (a *app) keepReport(r *evaluate.Report) error {
+	path := evaluate.KeptFile(a.data, a.workspace)
+	text, err := json.Marshal(evaluate.Kept{At: time.Now().UTC(), Report: *r})
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return replaceFile(path, func(w io.Writer) error { _, err := w.Write(text); return err })
 }
 
 // questions are what a report calls them to people.

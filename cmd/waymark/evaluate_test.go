@@ -204,7 +204,7 @@ func TestEvaluateOwnHistory(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	_, errs, code := waymark(t, "", "import", sampleCut(t, 200, "forge", "metrics", "tracker", "chat", "mail", "files", "calendar"), "--data", data)
 	require.Zero(t, code, errs)
-	text, errs, code := waymark(t, "", "evaluate", "--data", data, "--profile", "seed", "--store")
+	text, errs, code := waymark(t, "", "evaluate", "--data", data, "--profile", "seed")
 	require.Contains(t, []int{0, 1}, code, errs)
 	assert.LessOrEqual(t, strings.Count(text, "\n"), 40)
 	golden := filepath.Join("testdata", "evaluate.golden")

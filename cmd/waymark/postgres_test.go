@@ -161,7 +161,7 @@ func TestOutageOnPostgres(t *testing.T) {
 	s := startServer(t, filepath.Join(t.TempDir(), "data"), "--store", "postgres://waymark:sesame@/postgres?host="+db.dir)
 	out, errs, code := waymark(t, "", "doctor", "--data", s.dir)
 	require.Zero(t, code, out+errs)
-	require.Regexp(t, `(?m)^store +postgres:///postgres +flag --store`, out)
+	require.Regexp(t, `(?m)^store +postgres:///postgres +flag +--store`, out)
 	require.NotContains(t, out+errs, "sesame")
 	db.stop()
 	require.Eventually(t, func() bool {

@@ -69,7 +69,7 @@ var mcpToolset = sync.OnceValue(func() []mcpTool {
 		define(toolTriangulate, "Weigh hypotheses by evidence", judging, asks, triangulate,
 			"Weigh competing answers to a question by snippets of text, round by round. Each answer says which answer leads, how sure that is, whether to stop, and what to search next. "+
 				"Call it again with all rounds so far and one more."),
-		define(toolRebuild, "Rebuild the model", working, adds, rebuild,
+		define(toolRebuild, "Rebuild the model", ruling, adds, rebuild,
 			"Replay the whole history into a fresh model and wait for it. With verify, compare it with the running one instead of replacing it."),
 	}
 })
@@ -79,6 +79,7 @@ var (
 	writing = route.Rule{Scope: request.ScopeWrite, Creates: true}
 	judging = route.Rule{Scope: request.ScopeWrite, Creates: true, Timeout: scoring.Timeout}
 	working = route.Rule{Scope: request.ScopeWrite, Timeout: rebuildTimeout}
+	ruling  = route.Rule{Scope: request.ScopeAdmin, Timeout: rebuildTimeout}
 )
 
 // mcpTool is one tool: what is published, and the function behind it. Without a rule it is the operation that names it.

@@ -1,6 +1,21 @@
 package evaluate
 
-import "slices"
+import (
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// Kept is the last report on the history of a workspace, in the file KeptFile.
+type Kept struct {
+	At     time.Time `json:"at" doc:"When the report was made."`
+	Report Report    `json:"report" doc:"As waymark evaluate --json prints it."`
+}
+
+// KeptFile is the file of the last report in a data directory.
+func KeptFile(data, workspace string) string {
+	return filepath.Join(data, "evaluations", workspace+".json")
+}
 
 // Report is what an evaluation found: a table. Every rate is a fraction in [0, 1].
 type Report struct {

@@ -32,14 +32,6 @@ func New(status int, detail string, errs ...*huma.ErrorDetail) *huma.ErrorModel 
 	return &huma.ErrorModel{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: detail, Errors: errs}
 }
 
-// NeedAdmin refuses what a caller without scope admin may not ask for; what ends in "needs" or "need".
-func NeedAdmin(a request.Access, what string) error {
-	if a.May(request.ScopeAdmin) {
-		return nil
-	}
-	return New(http.StatusForbidden, what+" a key with scope admin")
-}
-
 // Of gives every error its status. What is not listed is a fault of ours: the caller learns
 // that it happened, the log learns what it was.
 func Of(err error) *huma.ErrorModel {

@@ -123,7 +123,8 @@ func ask(t *testing.T, method, url, body string, answer any) {
 
 func TestBrowserScreensShowWhatTheAPIAnswers(t *testing.T) {
 	browser(t)
-	base := serve(t, "--sample")
+	data := filepath.Join(t.TempDir(), "data")
+	base := serveAt(t, data, "127.0.0.1", "--sample")
 	ctx, problems := tab(t)
 
 	var mapped struct {
@@ -163,7 +164,9 @@ func TestBrowserScreensShowWhatTheAPIAnswers(t *testing.T) {
 		require.Contains(t, text, task.Tool)
 	}
 
-	ask(t, "PUT", base+"/v1/evaluation", stored, nil)
+	report := filepath.Join(data, "evaluations", "default.json")
+	require.NoError(t, os.MkdirAll(filepath.Dir(report), 0o700))
+	require.NoError(t, os.WriteFile(report, []byte(`{"at":"2026-11-01T00:00:00Z","report":`+stored+`}`), 0o600))
 	var kept struct {
 		Report struct{ Rows []struct{ Value any } }
 	}
@@ -280,7 +283,7 @@ func TestBrowserScreensWithoutAHistoryNameTheCommand(t *testing.T) {
 	ctx, problems := tab(t)
 	require.NoError(t, chromedp.Run(ctx, emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}})))
 	for address, command := range map[string]string{
-		"map": "waymark import", "next": "waymark import", "plan": "waymark run", "proof": "waymark evaluate --store", "changes": "waymark rebuild", "operations": "waymark import",
+		"map": "waymark import", "next": "waymark import", "plan": "waymark run", "proof": "waymark evaluate", "changes": "waymark rebuild", "operations": "waymark import",
 	} {
 		require.Contains(t, open(t, ctx, base, address, ".empty"), command, address)
 	}

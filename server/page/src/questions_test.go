@@ -230,8 +230,8 @@ func TestBrowserAnswersTheTenQuestions(t *testing.T) {
 		}},
 		{"Can the confidence be trusted?", func() (page, api []string) {
 			visit(t, ctx, "Proof")
-			shows(t, ctx, "waymark evaluate --store")
-			out, err := exec.Command(os.Getenv("WAYMARK"), "evaluate", "--store", "--profile", "seed", "--data", data).CombinedOutput()
+			shows(t, ctx, "waymark evaluate")
+			out, err := exec.Command(os.Getenv("WAYMARK"), "evaluate", "--profile", "seed", "--data", data).CombinedOutput()
 			require.NotContains(t, string(out), "error:", "%v", err) // it exits with 1 where a baseline is better
 			visit(t, ctx, "Map")
 			visit(t, ctx, "Proof")

@@ -30,7 +30,7 @@ function Trust({ kind, confidence: n }) {
 
 function Evaluation() {
   const { data: d, error } = useGet("/v1/evaluation");
-  if (error) return error.status === 404 ? <Empty command="waymark evaluate --store">No evaluation on this history is stored.</Empty> : <Failed error={error} />;
+  if (error) return error.status === 404 ? <Empty command="waymark evaluate">There is no evaluation on this history.</Empty> : <Failed error={error} />;
   if (!d) return null;
   const r = d.report;
   return <>
