@@ -222,27 +222,6 @@ func TestTimeoutIsNoRefusal(t *testing.T) {
 	assert.Equal(t, Cancelled, client(t, s).Ask(ctx, ask).Outcome)
 }
 
-func TestRetriesHearRetryAfter(t *testing.T) {
-	s := serve(t, func(n int, w http.ResponseWriter, _ request) {
-		switch n {
-		case 1:
-			w.Header().Set("Retry-After", "1")
-			fault(w, 429, "slow down")
-		case 2:
-			hangUp(w)
-		case 3:
-			fault(w, 500, "oops")
-		default:
-			say(w, `{"score":3}`)
-		}
-	})
-	begin := time.Now()
-	a := client(t, s).Ask(t.Context(), ask)
-	assert.Equal(t, Answered, a.Outcome)
-	assert.Equal(t, 4, a.Attempts)
-	assert.GreaterOrEqual(t, time.Since(begin), time.Second)
-}
-
 // A reply that does not fit goes back once, with what is wrong.
 func TestRepair(t *testing.T) {
 	s := serve(t, func(n int, w http.ResponseWriter, _ request) {
@@ -338,26 +317,6 @@ func TestBudget(t *testing.T) {
 		got = append(got, one.Ask(t.Context(), q))
 	}
 	assert.Equal(t, map[Outcome]int{Answered: 2, OverBudget: 8}, count(got))
-}
-
-func TestCircuit(t *testing.T) {
-	now := time.Unix(0, 0)
-	healthy := atomic.Bool{}
-	s := serve(t, func(_ int, w http.ResponseWriter, _ request) {
-		if healthy.Load() {
-			say(w, `{"score":3}`)
-			return
-		}
-		fault(w, 500, "down")
-	})
-	c := client(t, s, func(o *endpoint.Options) { o.Attempts, o.Trip, o.Now = 1, 2, func() time.Time { return now } })
-	for range 5 {
-		assert.Equal(t, Unavailable, c.Ask(t.Context(), ask).Outcome)
-	}
-	assert.Len(t, s.seen(), 2, "then it is left alone")
-	healthy.Store(true)
-	now = now.Add(time.Minute)
-	assert.Equal(t, Answered, c.Ask(t.Context(), ask).Outcome)
 }
 
 func TestOptionsAreChecked(t *testing.T) {
