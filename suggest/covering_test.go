@@ -156,23 +156,3 @@ func newWorldLike(t testing.TB, w *world) *Model {
 	w.capability("cap:release", "Prepare, publish the release notes and clean up.", "forge:list_merged", "wiki:create_page", "chat:announce")
 	return m
 }
-
-// What was learned is covered likewise: a capability has the score and the confidence of its best tool.
-func TestLearnedCovers(t *testing.T) {
-	if testing.Short() {
-		t.Skip("too long for -short")
-	}
-	w := release(t)
-	for i := range 120 {
-		w.episode(fmt.Sprint("publish the release notes ", i%7), "forge:list_merged", "wiki:create_page", "chat:announce")
-		w.episode(fmt.Sprint("tell the team ", i%5), "mail:send", fmt.Sprint("odd:", i%4))
-	}
-	w.capability("cap:release", "Publish the release notes: list what was merged, create a page, announce it.", "forge:list_merged", "wiki:create_page", "chat:announce")
-	m := w.model()
-	a := next(t, m, NextRequest{Intent: "publish the release notes", Profile: ProfileLearned})
-	require.Equal(t, "cap:release", a.Suggestions[0].ID)
-	assert.Equal(t, a.Suggestions[1].Confidence, a.Suggestions[0].Confidence)
-	d := planned(t, m, DAGRequest{Intent: "publish the release notes", Profile: ProfileLearned})
-	assert.Equal(t, []string{"cap:release"}, tools(d))
-	assert.Equal(t, ProfileLearned, d.Model.Profile)
-}

@@ -71,41 +71,6 @@ func TestLearnedSeesBeyondTheLastStep(t *testing.T) {
 	assert.NotEqual(t, seed.SuggestionID, next(t, m, NextRequest{Context: []string{"x:a", "x:b"}, Profile: ProfileLearned}).SuggestionID)
 }
 
-func TestLearnedFilters(t *testing.T) {
-	w := planted(t, 120)
-	w.Remove("x:c")
-	for i := range 9 {
-		w.Feedback([]string{"x:b"}, "x:e", episodic.Failure, time.Unix(1_700_000_500, 0), fmt.Sprint("s", i))
-	}
-	w.Feedback([]string{"x:a"}, "x:e", episodic.Success, time.Unix(1_700_000_600, 0), "well")
-	m := w.model()
-	a := next(t, m, NextRequest{Context: []string{"x:a", "x:b"}, Profile: ProfileLearned, Limit: MaxLimit})
-	assert.NotContains(t, ids(a.Suggestions), "x:c", "removed")
-	assert.NotContains(t, ids(a.Suggestions), "x:e", "fails too often")
-	why, err := m.Explain(ExplainRequest{ID: "x:e", Context: []string{"x:a", "x:b"}})
-	require.NoError(t, err)
-	assert.Contains(t, why.Reason, "it fails too often after x:b: ")
-	a = next(t, m, NextRequest{Context: []string{"x:a", "x:b"}, Profile: ProfileLearned, Allow: []string{"x:f"}})
-	assert.Equal(t, []string{"x:f"}, ids(a.Suggestions))
-}
-
-func TestLearnedFindsByIntent(t *testing.T) {
-	m := planted(t, 120).model()
-	a := next(t, m, NextRequest{Intent: "count blue boats", Profile: ProfileLearned})
-	assert.Subset(t, []string{"x:b", "x:d", "x:e"}, ids(a.Suggestions[:3]))
-	found, err := m.Search(SearchRequest{Query: "translate an ancient parchment", Profile: ProfileLearned})
-	require.NoError(t, err)
-	names := []string{}
-	for _, r := range found.Results {
-		names = append(names, r.ID)
-		requireAddsUp(t, r.Formula, r.Score, r.Terms)
-	}
-	assert.Contains(t, names, "x:new", "a tool that was never used is found by its text")
-	found, err = m.Search(SearchRequest{Query: "x:f", Profile: ProfileLearned})
-	require.NoError(t, err)
-	assert.Equal(t, "x:f", found.Results[0].ID, "what is named exactly comes first")
-}
-
 func TestLearnedPlan(t *testing.T) {
 	m := planted(t, 120).model()
 	ask := func(r DAGRequest) DAGAnswer {
@@ -180,15 +145,6 @@ func TestLearnedIsTheDefault(t *testing.T) {
 	}
 }
 
-// A long history is learned in the build where that is asked for, else by the first question.
-func TestLongHistoryIsLearnedWhenAsked(t *testing.T) {
-	lower(t, &ShortSteps, 100)
-	m := planted(t, 60).model()
-	assert.False(t, m.measures.Learned())
-	assert.Equal(t, ProfileLearned, next(t, m, NextRequest{Context: []string{"x:a", "x:b"}}).Model.Profile)
-	assert.True(t, m.measures.Learned())
-}
-
 // lower changes a limit until the test ends.
 func lower(t *testing.T, limit *int, to int) {
 	before := *limit
@@ -250,28 +206,6 @@ func written(f *fittedModels) []byte {
 	return w.Bytes
 }
 
-// The confidence of the likeliest tool is calibrated, the others share the rest; scores stay as they are.
-func TestLearnedConfidence(t *testing.T) {
-	if testing.Short() {
-		t.Skip("too long for -short")
-	}
-	m := planted(t, 150).model()
-	ask := func() []Suggestion {
-		return next(t, m, NextRequest{Context: []string{"x:b"}, Profile: ProfileLearned, Limit: MaxLimit}).Suggestions
-	}
-	found := ask()
-	total := 0.0
-	for i, s := range found {
-		total += s.Confidence
-		requireAddsUp(t, s.Formula, s.Score, s.Terms)
-		if i > 0 {
-			assert.LessOrEqual(t, s.Confidence, found[i-1].Confidence)
-		}
-	}
-	assert.LessOrEqual(t, total, 1+1e-9)
-	assert.Less(t, found[0].Confidence, .85, "a coin decides what follows x:b")
-}
-
 // Whatever carries a confidence has a lower bound of it: 0 where nothing was judged.
 func TestConfidenceHasALowerBound(t *testing.T) {
 	intent := "sort the red apples 4"
@@ -314,21 +248,6 @@ func TestConfidenceHasALowerBound(t *testing.T) {
 	require.Greater(t, next[0], .5)
 	require.Greater(t, plan[0], .4, "of the plan")
 	require.Greater(t, plan[1], .5, "of its first task")
-}
-
-// After x:c a task goes on one time of three; after x:b always, after x:f never.
-func TestLearnedStop(t *testing.T) {
-	if testing.Short() {
-		t.Skip("too long for -short")
-	}
-	m := planted(t, 300).model()
-	stop := func(context ...string) float64 {
-		return next(t, m, NextRequest{Context: context, Profile: ProfileLearned}).Stop
-	}
-	assert.Less(t, stop("x:a"), .1)
-	assert.Less(t, stop("x:a", "x:b"), .1)
-	assert.InDelta(t, .67, stop("x:a", "x:b", "x:c"), .12)
-	assert.Greater(t, stop("x:d", "x:b", "x:e", "x:f"), .8)
 }
 
 func TestMinConfidenceAbstains(t *testing.T) {
@@ -421,28 +340,6 @@ func TestLearnedCapabilities(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, slices.ContainsFunc(p.Alternatives, func(a Alternative) bool { return a.ID == "cap:apples" }) ||
 		slices.Contains(tools(p), "cap:apples"), "%+v", p.Alternatives)
-}
-
-// A tool that the history never saw is reached by its text after a context. That its output is an input of a
-// planned tool is no reason to plan it: nothing says that it belongs there.
-func TestLearnedReachesColdTools(t *testing.T) {
-	if testing.Short() {
-		t.Skip("too long for -short")
-	}
-	w := planted(t, 150)
-	w.tool("x:ticket", "opens a ticket of the ferry office", "", `{"type":"object","properties":{"ticket_id":{"type":"string"}}}`)
-	w.PutTool(catalog.Tool{ID: "x:c", Name: "c", Server: "x", Description: "tool c",
-		InputSchema: []byte(`{"type":"object","properties":{"ticket_id":{"type":"string"}},"required":["ticket_id"]}`)})
-	m := w.model()
-	ahead := func(intent string) float64 { // of another tool that was never used
-		a := next(t, m, NextRequest{Context: []string{"x:b"}, Intent: intent, Profile: ProfileLearned, Limit: MaxLimit})
-		score := func(id string) float64 { return a.Suggestions[slices.Index(ids(a.Suggestions), id)].Score }
-		return math.Log(score("x:new") / score("x:ticket"))
-	}
-	assert.Greater(t, ahead("translate the ancient parchments"), ahead("count blue boats 3")+.5, "its text counts")
-	p, err := m.Plan(DAGRequest{Intent: "sort the red apples 4", Profile: ProfileLearned})
-	require.NoError(t, err)
-	assert.NotContains(t, tools(p), "x:ticket")
 }
 
 // Requirements of the catalog become requirements of the trained tools.

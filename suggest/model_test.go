@@ -396,22 +396,3 @@ func TestExplainAgreesWithExploration(t *testing.T) {
 		assert.Equal(t, slices.Contains(ids(a.Suggestions), tool.ID), e.Suggested, tool.ID)
 	}
 }
-
-// Clusters follow the catalog: the same capabilities with other tools give other clusters.
-func TestClustersFollowTheCatalog(t *testing.T) {
-	w := newWorld(t).capability("cap:1", "one", "a", "b").capability("cap:2", "two", "c", "d")
-	cluster := func() (of [2]int32) {
-		m := w.model()
-		for i, id := range []string{"cap:1", "cap:2"} {
-			n, ok := m.Find(id)
-			require.True(t, ok)
-			of[i] = m.cluster(n)
-		}
-		return of
-	}
-	apart := cluster()
-	assert.NotEqual(t, apart[0], apart[1])
-	w.capability("cap:2", "two", "a", "b")
-	together := cluster()
-	assert.Equal(t, together[0], together[1])
-}

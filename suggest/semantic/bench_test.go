@@ -1,10 +1,8 @@
 package semantic
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"strings"
-	"testing"
 )
 
 // synthetic draws n tools of about 30 words from a vocabulary of 20,000 with frequencies falling as
@@ -39,44 +37,4 @@ func syllables(n int) string {
 		b.WriteByte("aeiou"[n%5])
 	}
 	return b.String()
-}
-
-func BenchmarkNewMatcher(b *testing.B) {
-	for _, n := range []int{1000, 10_000} {
-		docs := synthetic(n)
-		b.Run(fmt.Sprintf("tools=%d", n), func(b *testing.B) {
-			for b.Loop() {
-				NewMatcher(docs, pairs{}, nil, nil)
-			}
-		})
-	}
-}
-
-func BenchmarkMatch(b *testing.B) {
-	for _, n := range []int{1000, 10_000} {
-		docs := synthetic(n)
-		m := NewMatcher(docs, pairs{}, nil, nil)
-		b.Run(fmt.Sprintf("tools=%d", n), func(b *testing.B) {
-			var hits []Hit
-			for i := 0; b.Loop(); i++ {
-				x := m.Match(docs[i%n].Text[:20])
-				hits = x.Top(hits[:0], 10, 0)
-				x.Close()
-			}
-		})
-	}
-}
-
-func BenchmarkNearest(b *testing.B) {
-	docs := synthetic(20_000)
-	texts := make([]string, len(docs))
-	for i, d := range docs {
-		texts[i] = strings.Join(strings.Fields(d.Text)[:10], " ")
-	}
-	r := NewRequests(texts)
-	b.Run("requests=20000", func(b *testing.B) {
-		for i := 0; b.Loop(); i++ {
-			r.Nearest(texts[i%len(texts)], 10, 0)
-		}
-	})
 }

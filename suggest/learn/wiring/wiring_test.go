@@ -272,18 +272,3 @@ func TestATableIsBounded(t *testing.T) {
 	assert.LessOrEqual(t, len(table.rows[70].links), maxWires)
 	assert.LessOrEqual(t, len(table.rows[70].cases), maxCases)
 }
-
-func BenchmarkObserve(b *testing.B) {
-	t := New()
-	r := rand.New(rand.NewPCG(1, 2))
-	var before []Call
-	for range 20 {
-		v := t.Values(nil, values{"items[].id": {fmt.Sprint(r.Uint32()), fmt.Sprint(r.Uint32()), fmt.Sprint(r.Uint32())}, "org": {"acme"}}.digests())
-		before = append(before, Call{int32(r.IntN(10)), &v})
-	}
-	v := t.Values(values{"id": {"x"}, "owner": {"acme"}}.digests(), values{"id": {"y"}}.digests())
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		t.Observe(int32(i), 11, &v, before)
-	}
-}

@@ -110,13 +110,6 @@ func TestEmbedPlacesByIndexAndNormalises(t *testing.T) {
 	assert.Len(t, e.asked(), 2, "from the cache")
 }
 
-func TestNoKeyNoHeader(t *testing.T) {
-	e := serve(t, nil)
-	_, err := client(t, e, nil).Embed(t.Context(), []string{"a"})
-	require.NoError(t, err)
-	assert.Equal(t, []string{""}, e.keys)
-}
-
 // Each row is a thing that real endpoints do. requests is how many are made in all.
 func TestTroubles(t *testing.T) {
 	write := func(status int, body string) func(int, http.ResponseWriter, []string) bool {
