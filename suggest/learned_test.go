@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -45,8 +46,20 @@ func planted(t testing.TB, episodes int) *world {
 	return w
 }
 
+// plantedModel is learned once for all tests: a model never changes.
+func plantedModel(t testing.TB) *Model {
+	learnedPlanted.Do(func() { learnedPlanted.model = planted(t, 120).model() })
+	require.NotNil(t, learnedPlanted.model)
+	return learnedPlanted.model
+}
+
+var learnedPlanted struct {
+	sync.Once
+	model *Model
+}
+
 func TestLearnedSeesBeyondTheLastStep(t *testing.T) {
-	m := planted(t, 120).model()
+	m := plantedModel(t)
 	for _, s := range []struct {
 		context []string
 		intent  string
@@ -72,7 +85,7 @@ func TestLearnedSeesBeyondTheLastStep(t *testing.T) {
 }
 
 func TestLearnedPlan(t *testing.T) {
-	m := planted(t, 120).model()
+	m := plantedModel(t)
 	ask := func(r DAGRequest) DAGAnswer {
 		r.Profile = ProfileLearned
 		a, err := m.Plan(r)
@@ -239,7 +252,7 @@ func TestConfidenceHasALowerBound(t *testing.T) {
 		}
 		return next, plan, search
 	}
-	m := planted(t, 150).model()
+	m := plantedModel(t)
 	next, plan, search := lows(m, ProfileSeed)
 	require.Zero(t, slices.Max(slices.Concat(next, plan)), "nothing was judged")
 	require.NotEmpty(t, search)
@@ -251,7 +264,7 @@ func TestConfidenceHasALowerBound(t *testing.T) {
 }
 
 func TestMinConfidenceAbstains(t *testing.T) {
-	m := planted(t, 120).model()
+	m := plantedModel(t)
 	for _, profile := range []string{ProfileSeed, ProfileLearned} {
 		ask := func(least float64) NextAnswer {
 			return next(t, m, NextRequest{Context: []string{"x:b"}, Profile: profile, Limit: MaxLimit, MinConfidence: least})
@@ -274,7 +287,7 @@ func TestMinConfidenceAbstains(t *testing.T) {
 
 // Terms and the reasons of all are given to whoever wants them only; the first always has its reason.
 func TestUnexplained(t *testing.T) {
-	m := planted(t, 120).model()
+	m := plantedModel(t)
 	for _, profile := range []string{ProfileSeed, ProfileLearned} {
 		a, err := m.Next(NextRequest{Intent: "sort the red apples", Profile: profile, Explain: new(bool)})
 		require.NoError(t, err)

@@ -19,23 +19,6 @@ func tasks(examples ...Example) (list []*task) {
 	return list
 }
 
-// History a b a and a c. Calls: 3, 1, 1.
-func TestNextBaselinesByHand(t *testing.T) {
-	all := baselines(tasks(chain("1", Train, "", "a", "b", "a"), chain("2", Train, "", "a", "c")), newToolIndex(nil))
-	for _, tt := range []struct{ name, context, want string }{
-		{"popularity", "", "a b c"},
-		{"popularity", "c", "a b c"},
-		{"markov1", "b", "a b c"},
-		{"markov1", "a", "b c a"},
-		{"markov1", "x", "a b c"},
-		{"markov2", "a b", "a b c"},
-		{"markov2", "x a", "b c a"},
-		{"markov2", "a", "b c a"},
-	} {
-		assert.Equal(t, tt.want, next(t, all, tt.name, "", strings.Fields(tt.context)...), "%s after %q", tt.name, tt.context)
-	}
-}
-
 // next asks a baseline.
 func next(t testing.TB, all []Predictor, name, intent string, context ...string) string {
 	i := slices.IndexFunc(all, func(p Predictor) bool { return p.Name == name })

@@ -106,12 +106,6 @@ func TestReadRefusesWhatDoesNotRise(t *testing.T) {
 	}
 }
 
-func TestClaimsOutsideAreABug(t *testing.T) {
-	claims := make([]Prediction, least)
-	claims[3].P = 1.5
-	assert.Panics(t, func() { Fit(claims) })
-}
-
 // The more claims were judged, the nearer the bound is to what was kept; without claims it is 0.
 func TestLowNarrowsWithClaims(t *testing.T) {
 	var none *Curve
