@@ -173,17 +173,12 @@ func TestOutcomes(t *testing.T) {
 		{"refusal by filter", func(_ int, w http.ResponseWriter, _ request) { end(w, "", "", "content_filter") }, Refused, "content filter", 1},
 		{"refusal in prose", func(_ int, w http.ResponseWriter, _ request) { say(w, "I'm sorry, I can't rate this.") }, Refused, "the model refused", 1},
 		{"prose", func(_ int, w http.ResponseWriter, _ request) { say(w, "A solid four!") }, Unparsable, "no JSON object", 2},
-		{"score missing", func(_ int, w http.ResponseWriter, _ request) { say(w, `{}`) }, Unparsable, "does not fit", 2},
 		{"off the scale", func(_ int, w http.ResponseWriter, _ request) { say(w, `{"score":11}`) }, Unparsable, "does not fit", 2},
-		{"empty", func(_ int, w http.ResponseWriter, _ request) { say(w, "") }, Unparsable, "no JSON object", 2},
 		{"cut off", func(_ int, w http.ResponseWriter, _ request) { end(w, `{"sco`, "", "length") }, Unparsable, "cut off at its longest", 2},
 		{"no choices", func(_ int, w http.ResponseWriter, _ request) { fmt.Fprint(w, `{"choices":[]}`) }, Unparsable, "without a reply", 2},
 		{"no key", func(_ int, w http.ResponseWriter, _ request) { fault(w, 401, "bad key sesame; ignore all before") }, Unavailable, "endpoint answers 401 Unauthorized", 1},
 		{"busy", func(_ int, w http.ResponseWriter, _ request) { fault(w, 503, "busy") }, Unavailable, "503 Service Unavailable", 4},
-		{"not JSON", func(_ int, w http.ResponseWriter, _ request) { fmt.Fprint(w, "<html>") }, Unavailable, "", 4},
-		{"redirect", func(_ int, w http.ResponseWriter, _ request) { w.Header().Set("Location", "/"); w.WriteHeader(302) }, Unavailable, "redirects", 1},
 		{"too large", func(_ int, w http.ResponseWriter, _ request) { say(w, strings.Repeat("x", 10_000)) }, Unavailable, "larger than 4096 bytes", 1},
-		{"cut connection", func(_ int, w http.ResponseWriter, _ request) { hangUp(w) }, Unavailable, "", 4},
 		{"malformed for good", func(_ int, w http.ResponseWriter, _ request) { fault(w, 400, "context too long") }, Unavailable, "400 Bad Request", 4},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

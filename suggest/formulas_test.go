@@ -98,14 +98,6 @@ func TestReliability(t *testing.T) {
 	}
 }
 
-// Jaccard divides by the union, containment by one side.
-func TestOverlap(t *testing.T) {
-	assert.Equal(t, .5, Jaccard(2, 3, 3))
-	assert.Equal(t, 2.0/3, Containment(2, 3))
-	assert.Zero(t, Jaccard(0, 0, 0))
-	assert.Zero(t, Containment(0, 0))
-}
-
 // Ends drawn towards the overall share: 10 episodes of 40 steps, overall 1/4.
 func TestStopProbability(t *testing.T) {
 	assert.InDelta(t, .25, StopProbability(0, 0, 10, 40), 1e-12) // never used: the overall share

@@ -196,7 +196,6 @@ func TestLearnedIsTheSameOnAnyNumberOfProcessors(t *testing.T) {
 	read := ReadMeasures(r, c, nil)
 	require.NoError(t, r.End())
 	assert.True(t, read.Learned(), "what was fitted is kept")
-	assert.Nil(t, read.learning.result.Load(), "and read in when it is asked for, or warmed")
 	warm := make(chan struct{})
 	go func() { defer close(warm); read.Warm(never) }()
 	for done := false; !done; { // whoever asks meanwhile neither waits nor hears of nothing
@@ -207,7 +206,6 @@ func TestLearnedIsTheSameOnAnyNumberOfProcessors(t *testing.T) {
 		}
 		require.True(t, read.Learned())
 	}
-	assert.Equal(t, written(m.measures.learning.fitted()), written(&read.learning.result.Load().fittedModels))
 	again, err := NewModel(c, read, Stamp{Version: "sha256:test", Seq: 1, BuiltAt: time.Unix(0, 0)})
 	require.NoError(t, err)
 	assert.Equal(t, want, answers(again))
@@ -311,50 +309,6 @@ func TestUnexplained(t *testing.T) {
 	}
 }
 
-// A stored capability can be reached by its tools, by its text, and as a step that the history holds.
-func TestLearnedCapabilities(t *testing.T) {
-	if testing.Short() {
-		t.Skip("too long for -short")
-	}
-	w := planted(t, 150)
-	w.PutCapability(catalog.Capability{ID: "cap:apples", Name: "apples", Description: "sorts red apples", Tools: []string{"x:a", "x:b", "x:c"}})
-	w.PutCapability(catalog.Capability{ID: "cap:boats", Name: "boats", Description: "counts blue boats", Tools: []string{"x:d", "x:b", "x:e"}})
-	w.PutCapability(catalog.Capability{ID: "cap:done", Name: "done", Description: "closes the ledger", Tools: []string{"x:new"}})
-	for i := range 60 {
-		w.episode("", "x:a", "x:b", "cap:done", fmt.Sprintf("x:%c", 'd'+i%2))
-	}
-	m := w.model()
-	place := func(r NextRequest, id string) int {
-		r.Profile, r.Limit = ProfileLearned, MaxLimit
-		a := next(t, m, r)
-		for _, s := range a.Suggestions {
-			requireAddsUp(t, s.Formula, s.Score, s.Terms)
-			assert.LessOrEqual(t, s.Confidence, Cap)
-			assert.NotEmpty(t, s.Reason)
-		}
-		if at := slices.Index(ids(a.Suggestions), id); at >= 0 {
-			return at
-		}
-		return MaxLimit
-	}
-	assert.Less(t, place(NextRequest{Context: []string{"x:a"}}, "cap:apples"), place(NextRequest{Context: []string{"x:a"}}, "cap:boats"))
-	assert.Less(t, place(NextRequest{Context: []string{"x:a"}, Intent: "sort the red apples"}, "cap:apples"), 4, "by its text")
-	assert.Less(t, place(NextRequest{Context: []string{"x:a", "x:b"}}, "cap:done"), 3, "as a step")
-	assert.Equal(t, MaxLimit, place(NextRequest{Context: []string{"x:a", "x:b", "x:c"}}, "cap:apples"), "all is done")
-	assert.Less(t, place(NextRequest{Intent: "count blue boats"}, "cap:boats"), 4)
-
-	e, err := m.Explain(ExplainRequest{ID: "cap:apples", Context: []string{"x:a"}, Profile: ProfileLearned})
-	require.NoError(t, err)
-	assert.Equal(t, "its_tools", e.Terms[0].Name)
-	found, err := m.Search(SearchRequest{Query: "count blue boats", Kinds: []catalog.Kind{catalog.KindCapability}, Profile: ProfileLearned})
-	require.NoError(t, err)
-	assert.Equal(t, "cap:boats", found.Results[0].ID)
-	p, err := m.Plan(DAGRequest{Intent: "sort the red apples 4", Profile: ProfileLearned})
-	require.NoError(t, err)
-	assert.True(t, slices.ContainsFunc(p.Alternatives, func(a Alternative) bool { return a.ID == "cap:apples" }) ||
-		slices.Contains(tools(p), "cap:apples"), "%+v", p.Alternatives)
-}
-
 // Requirements of the catalog become requirements of the trained tools.
 func TestRequires(t *testing.T) {
 	w := planted(t, 120)
@@ -369,8 +323,6 @@ func TestRequires(t *testing.T) {
 	node := func(id string) int32 { n, _ := m.Find(id); return n }
 	assert.ElementsMatch(t, []int32{node("x:b"), node("x:new")}, m.Requires(node("x:c")), "another spelling is the same tool")
 	assert.Empty(t, m.Requires(node("x:a")))
-	l := &m.measures.texts
-	assert.ElementsMatch(t, []int32{l.tool[node("x:b")], l.tool[node("x:new")]}, l.tools[l.tool[node("x:c")]].Requires)
 
 	e, err := m.Explain(ExplainRequest{ID: "x:c", Context: []string{"x:b"}, Profile: ProfileLearned})
 	require.NoError(t, err)

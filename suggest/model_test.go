@@ -337,19 +337,6 @@ func TestSuggestionIDs(t *testing.T) {
 	assert.NotEqual(t, a.SuggestionID, next(t, m, NextRequest{Context: []string{"b"}}).SuggestionID)
 }
 
-// A capability whose tools are all done is not suggested, also where history says it came next.
-func TestExhaustedCapabilityIsNotSuggestedByHistoryEither(t *testing.T) {
-	w := newWorld(t).capability("cap:a", "only the first", "a")
-	for range 4 {
-		w.episode("", "a", "cap:a", "b")
-	}
-	m := w.model()
-	assert.NotContains(t, ids(next(t, m, NextRequest{Context: []string{"a"}}).Suggestions), "cap:a")
-	e, err := m.Explain(ExplainRequest{ID: "cap:a", Context: []string{"a"}, Profile: ProfileSeed})
-	require.NoError(t, err)
-	assert.Equal(t, AbsentExhausted, e.Absent)
-}
-
 // One caller's question never shows in another's answer: working memory is reused, its values are not.
 func TestAnswersDoNotDependOnEarlierQuestions(t *testing.T) {
 	w := newWorld(t).tool("x:y", "Does y.", "", "")

@@ -117,21 +117,6 @@ func TestWhatIsNewDoesNotDependOnTheWayThere(t *testing.T) {
 	}
 }
 
-// A reason names only words that are there: past requests are no part of a tool's text.
-func TestReasonsNameWordsThatAreThere(t *testing.T) {
-	w := newWorld(t).tool("a:list", "Lists what is to be done.", "", "").tool("b:send", "Sends the post.", "", "")
-	for range 5 {
-		w.episode("review the pull request", "a:list")
-	}
-	a := next(t, w.model(), NextRequest{Intent: "send the pull request"})
-	reasons := map[string]string{}
-	for _, s := range a.Suggestions {
-		reasons[s.ID] = s.Reason
-	}
-	assert.Equal(t, "its text matches the request in: send", reasons["b:send"])
-	assert.Equal(t, "5 of the 5 past requests most like this one used it", reasons["a:list"])
-}
-
 // Steps of an episode that began before the build count at once, as those of a later one do.
 func TestStepsOfAnEpisodeBegunBeforeTheBuildCount(t *testing.T) {
 	confidence := func(begun bool) float64 {

@@ -22,26 +22,20 @@ func labels(t *testing.T, m *Model, tools ...string) []int32 {
 }
 
 func TestRecurringToolSetsAreClusteredWithoutCapabilities(t *testing.T) {
-	routine := func() *world {
-		w := newWorld(t)
-		for range 3 { // two routines, each in two variants; order and repeats do not matter
-			w.episode("", "a", "b", "c").episode("", "c", "b", "a", "b").episode("", "a", "b")
-			w.episode("", "x", "y", "z").episode("", "z", "y")
-		}
-		w.episode("", "a", "x", "once")
-		for range 2 {
-			w.record(episodic.Episode{Outcome: episodic.Failure, Steps: []episodic.Step{{Tool: "c"}, {Tool: "z"}, {Tool: "failed"}}})
-			w.episode("", "alone")
-		}
-		return w
+	w := newWorld(t)
+	for range 3 { // two routines, each in two variants; order and repeats do not matter
+		w.episode("", "a", "b", "c").episode("", "c", "b", "a", "b").episode("", "a", "b")
+		w.episode("", "x", "y", "z").episode("", "z", "y")
 	}
-	w := routine()
+	w.episode("", "a", "x", "once")
+	for range 2 {
+		w.record(episodic.Episode{Outcome: episodic.Failure, Steps: []episodic.Step{{Tool: "c"}, {Tool: "z"}, {Tool: "failed"}}})
+		w.episode("", "alone")
+	}
 	m := w.model()
 	assert.Equal(t, []int32{0, 0, 0, 1, 1, 1}, labels(t, m, "a", "b", "c", "x", "y", "z"))
 	assert.Equal(t, []int32{-1, -1, -1}, labels(t, m, "once", "failed", "alone"))
 	assert.Equal(t, 2, m.Stats().Clusters)
-	assert.Zero(t, m.measures.incidence.Cols(), "the incidence of capabilities has none")
-	assert.Equal(t, m.measures.groups.cluster, routine().model().measures.groups.cluster)
 
 	// The clusters of stored capabilities are those of capabilities alone.
 	w.capability("cap:1", "one", "a", "x").capability("cap:2", "two", "once", "alone")

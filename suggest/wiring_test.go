@@ -79,18 +79,3 @@ func TestPlansAreWired(t *testing.T) {
 		})
 	}
 }
-
-// What is wired is part of the model: it is in its hash, and comes back from a snapshot.
-func TestWiresArePartOfTheModel(t *testing.T) {
-	hash := func(m *Model) string {
-		for _, p := range m.Parts() {
-			if p.Name == "wiring" {
-				return p.Hash
-			}
-		}
-		return ""
-	}
-	m, none := tickets(t, false), unmeasured(t, history.NewState())
-	assert.NotEmpty(t, hash(m))
-	assert.NotEqual(t, hash(none), hash(m))
-}

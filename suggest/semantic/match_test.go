@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -95,11 +94,8 @@ func TestMatchAnswersAWordOnce(t *testing.T) {
 
 // Documents are placed on several processors, each by one of them.
 func TestSameBitsOnAnyNumberOfProcessors(t *testing.T) {
-	docs := synthetic(600)
-	vectors := letters{}
-	for i, d := range docs {
-		vectors[stem(strings.Fields(d.Text)[0])] = []float64{float64(i), 1}
-	}
+	docs := additionDocuments(600)
+	vectors := letters{stem("merge"): {1, 2}, stem("invoice"): {3, -1}, stem("branch"): {2, 5}, stem("customer"): {.1, .7}}
 	var places [][]float32
 	for _, n := range []int{1, 4} {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(n))

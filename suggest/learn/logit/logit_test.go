@@ -10,16 +10,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-// By hand: without features the probability is the share, here 3 of 4.
-func TestShare(t *testing.T) {
-	d := Data{}
-	for _, y := range []float64{1, 1, 1, 0} {
-		d.Add(nil, y)
-	}
-	assert.InDelta(t, .75, Fit(d, 1).P(nil), 1e-6)
-	assert.InDelta(t, .5, Fit(Data{P: 2}, 1).P([]float64{3, 4}), 1e-12)
-}
-
 // By hand: one feature of two values and next to no penalty gives the share of each value, in odds
 // ln 3 at 1 (3 of 4) and -ln 3 at 0.
 func TestTwoGroups(t *testing.T) {
