@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -274,17 +273,4 @@ func (f *failing) Read(p []byte) (int, error) {
 	n := copy(p, f.text)
 	f.text = f.text[n:]
 	return n, nil
-}
-
-// A folder and the same folder in a file system are the same import.
-func TestReadFS(t *testing.T) {
-	for _, path := range []string{"dataset", "claude"} {
-		_, want, _ := read(t, filepath.Join("testdata", path), Options{})
-		var got []string
-		for it, err := range ReadFS(t.Context(), os.DirFS(filepath.Join("testdata", path)), Options{}) {
-			require.NoError(t, err)
-			got = append(got, describe(it))
-		}
-		assert.Equal(t, want, got, path)
-	}
 }

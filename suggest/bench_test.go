@@ -12,7 +12,6 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/internal/codec"
 )
 
 // big is a world of tools in servers of 15, used along a seeded Markov chain: four of ten steps stay
@@ -137,31 +136,6 @@ func BenchmarkSuggest(b *testing.B) {
 			}
 		}
 	}
-}
-
-// BenchmarkLearn works out what profile learned answers with, from 50,000 steps and 5,000 intents.
-func BenchmarkLearn(b *testing.B) {
-	m := big(b, 1000, 20_000).model()
-	b.ReportAllocs()
-	for b.Loop() {
-		newLearning(m.Counts, &m.measures.texts).get()
-	}
-}
-
-// BenchmarkReopen works out what profile learned answers with from what was fitted before and kept, as the first question
-// after a start does.
-func BenchmarkReopen(b *testing.B) {
-	m := big(b, 1000, 20_000).model()
-	l := newLearning(m.Counts, &m.measures.texts)
-	l.provisional = true // weights that need no fit are counted for in the same way
-	var w codec.Writer
-	l.get().fittedModels.rank.Write(&w)
-	for b.Loop() {
-		l := newLearning(m.Counts, &m.measures.texts)
-		l.known.Store(&keptModels{data: slices.Clone(w.Bytes)})
-		l.get()
-	}
-	b.ReportMetric(float64(len(w.Bytes))/(1<<20), "kept-MiB")
 }
 
 // BenchmarkPublish folds one episode and publishes: op=episode shares what did not change, op=all adds

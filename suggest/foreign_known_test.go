@@ -46,22 +46,6 @@ func TestNumbersAndStopWordsAskForNothing(t *testing.T) {
 	}
 }
 
-// What comes next and what is planned for a foreign request are doubted alike.
-func TestForeignRequestsAreDoubtedByNextToo(t *testing.T) {
-	m := sampleModel(t)
-	for _, intent := range []string{"write a poem about autumn", "iron my white shirts"} {
-		dag, n := planned(t, m, DAGRequest{Intent: intent}), next(t, m, NextRequest{Intent: intent})
-		assert.Contains(t, dag.Warnings, WarnForeign, intent)
-		assert.Contains(t, n.Warnings, WarnForeign, intent)
-		for _, s := range n.Suggestions {
-			assert.Less(t, s.Confidence, 0.3, intent)
-		}
-	}
-	for _, intent := range []string{"refund the customer", "open an issue about the crash"} {
-		assert.NotContains(t, next(t, m, NextRequest{Intent: intent}).Warnings, WarnForeign, intent)
-	}
-}
-
 // What was recorded a moment ago is planned as it was done, beside many other tasks.
 func TestARequestOfTheHistoryIsPlannedAsItWasDone(t *testing.T) {
 	w := sampleWorld(t)

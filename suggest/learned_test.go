@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -45,8 +46,20 @@ func planted(t testing.TB, episodes int) *world {
 	return w
 }
 
+// plantedModel is learned once for all tests: a model never changes.
+func plantedModel(t testing.TB) *Model {
+	learnedPlanted.Do(func() { learnedPlanted.model = planted(t, 120).model() })
+	require.NotNil(t, learnedPlanted.model)
+	return learnedPlanted.model
+}
+
+var learnedPlanted struct {
+	sync.Once
+	model *Model
+}
+
 func TestLearnedSeesBeyondTheLastStep(t *testing.T) {
-	m := planted(t, 120).model()
+	m := plantedModel(t)
 	for _, s := range []struct {
 		context []string
 		intent  string
@@ -71,43 +84,8 @@ func TestLearnedSeesBeyondTheLastStep(t *testing.T) {
 	assert.NotEqual(t, seed.SuggestionID, next(t, m, NextRequest{Context: []string{"x:a", "x:b"}, Profile: ProfileLearned}).SuggestionID)
 }
 
-func TestLearnedFilters(t *testing.T) {
-	w := planted(t, 120)
-	w.Remove("x:c")
-	for i := range 9 {
-		w.Feedback([]string{"x:b"}, "x:e", episodic.Failure, time.Unix(1_700_000_500, 0), fmt.Sprint("s", i))
-	}
-	w.Feedback([]string{"x:a"}, "x:e", episodic.Success, time.Unix(1_700_000_600, 0), "well")
-	m := w.model()
-	a := next(t, m, NextRequest{Context: []string{"x:a", "x:b"}, Profile: ProfileLearned, Limit: MaxLimit})
-	assert.NotContains(t, ids(a.Suggestions), "x:c", "removed")
-	assert.NotContains(t, ids(a.Suggestions), "x:e", "fails too often")
-	why, err := m.Explain(ExplainRequest{ID: "x:e", Context: []string{"x:a", "x:b"}})
-	require.NoError(t, err)
-	assert.Contains(t, why.Reason, "it fails too often after x:b: ")
-	a = next(t, m, NextRequest{Context: []string{"x:a", "x:b"}, Profile: ProfileLearned, Allow: []string{"x:f"}})
-	assert.Equal(t, []string{"x:f"}, ids(a.Suggestions))
-}
-
-func TestLearnedFindsByIntent(t *testing.T) {
-	m := planted(t, 120).model()
-	a := next(t, m, NextRequest{Intent: "count blue boats", Profile: ProfileLearned})
-	assert.Subset(t, []string{"x:b", "x:d", "x:e"}, ids(a.Suggestions[:3]))
-	found, err := m.Search(SearchRequest{Query: "translate an ancient parchment", Profile: ProfileLearned})
-	require.NoError(t, err)
-	names := []string{}
-	for _, r := range found.Results {
-		names = append(names, r.ID)
-		requireAddsUp(t, r.Formula, r.Score, r.Terms)
-	}
-	assert.Contains(t, names, "x:new", "a tool that was never used is found by its text")
-	found, err = m.Search(SearchRequest{Query: "x:f", Profile: ProfileLearned})
-	require.NoError(t, err)
-	assert.Equal(t, "x:f", found.Results[0].ID, "what is named exactly comes first")
-}
-
 func TestLearnedPlan(t *testing.T) {
-	m := planted(t, 120).model()
+	m := plantedModel(t)
 	ask := func(r DAGRequest) DAGAnswer {
 		r.Profile = ProfileLearned
 		a, err := m.Plan(r)
@@ -180,15 +158,6 @@ func TestLearnedIsTheDefault(t *testing.T) {
 	}
 }
 
-// A long history is learned in the build where that is asked for, else by the first question.
-func TestLongHistoryIsLearnedWhenAsked(t *testing.T) {
-	lower(t, &ShortSteps, 100)
-	m := planted(t, 60).model()
-	assert.False(t, m.measures.Learned())
-	assert.Equal(t, ProfileLearned, next(t, m, NextRequest{Context: []string{"x:a", "x:b"}}).Model.Profile)
-	assert.True(t, m.measures.Learned())
-}
-
 // lower changes a limit until the test ends.
 func lower(t *testing.T, limit *int, to int) {
 	before := *limit
@@ -227,7 +196,6 @@ func TestLearnedIsTheSameOnAnyNumberOfProcessors(t *testing.T) {
 	read := ReadMeasures(r, c, nil)
 	require.NoError(t, r.End())
 	assert.True(t, read.Learned(), "what was fitted is kept")
-	assert.Nil(t, read.learning.result.Load(), "and read in when it is asked for, or warmed")
 	warm := make(chan struct{})
 	go func() { defer close(warm); read.Warm(never) }()
 	for done := false; !done; { // whoever asks meanwhile neither waits nor hears of nothing
@@ -238,7 +206,6 @@ func TestLearnedIsTheSameOnAnyNumberOfProcessors(t *testing.T) {
 		}
 		require.True(t, read.Learned())
 	}
-	assert.Equal(t, written(m.measures.learning.fitted()), written(&read.learning.result.Load().fittedModels))
 	again, err := NewModel(c, read, Stamp{Version: "sha256:test", Seq: 1, BuiltAt: time.Unix(0, 0)})
 	require.NoError(t, err)
 	assert.Equal(t, want, answers(again))
@@ -248,28 +215,6 @@ func written(f *fittedModels) []byte {
 	w := &codec.Writer{}
 	f.rank.Write(w)
 	return w.Bytes
-}
-
-// The confidence of the likeliest tool is calibrated, the others share the rest; scores stay as they are.
-func TestLearnedConfidence(t *testing.T) {
-	if testing.Short() {
-		t.Skip("too long for -short")
-	}
-	m := planted(t, 150).model()
-	ask := func() []Suggestion {
-		return next(t, m, NextRequest{Context: []string{"x:b"}, Profile: ProfileLearned, Limit: MaxLimit}).Suggestions
-	}
-	found := ask()
-	total := 0.0
-	for i, s := range found {
-		total += s.Confidence
-		requireAddsUp(t, s.Formula, s.Score, s.Terms)
-		if i > 0 {
-			assert.LessOrEqual(t, s.Confidence, found[i-1].Confidence)
-		}
-	}
-	assert.LessOrEqual(t, total, 1+1e-9)
-	assert.Less(t, found[0].Confidence, .85, "a coin decides what follows x:b")
 }
 
 // Whatever carries a confidence has a lower bound of it: 0 where nothing was judged.
@@ -305,7 +250,7 @@ func TestConfidenceHasALowerBound(t *testing.T) {
 		}
 		return next, plan, search
 	}
-	m := planted(t, 150).model()
+	m := plantedModel(t)
 	next, plan, search := lows(m, ProfileSeed)
 	require.Zero(t, slices.Max(slices.Concat(next, plan)), "nothing was judged")
 	require.NotEmpty(t, search)
@@ -316,23 +261,8 @@ func TestConfidenceHasALowerBound(t *testing.T) {
 	require.Greater(t, plan[1], .5, "of its first task")
 }
 
-// After x:c a task goes on one time of three; after x:b always, after x:f never.
-func TestLearnedStop(t *testing.T) {
-	if testing.Short() {
-		t.Skip("too long for -short")
-	}
-	m := planted(t, 300).model()
-	stop := func(context ...string) float64 {
-		return next(t, m, NextRequest{Context: context, Profile: ProfileLearned}).Stop
-	}
-	assert.Less(t, stop("x:a"), .1)
-	assert.Less(t, stop("x:a", "x:b"), .1)
-	assert.InDelta(t, .67, stop("x:a", "x:b", "x:c"), .12)
-	assert.Greater(t, stop("x:d", "x:b", "x:e", "x:f"), .8)
-}
-
 func TestMinConfidenceAbstains(t *testing.T) {
-	m := planted(t, 120).model()
+	m := plantedModel(t)
 	for _, profile := range []string{ProfileSeed, ProfileLearned} {
 		ask := func(least float64) NextAnswer {
 			return next(t, m, NextRequest{Context: []string{"x:b"}, Profile: profile, Limit: MaxLimit, MinConfidence: least})
@@ -355,7 +285,7 @@ func TestMinConfidenceAbstains(t *testing.T) {
 
 // Terms and the reasons of all are given to whoever wants them only; the first always has its reason.
 func TestUnexplained(t *testing.T) {
-	m := planted(t, 120).model()
+	m := plantedModel(t)
 	for _, profile := range []string{ProfileSeed, ProfileLearned} {
 		a, err := m.Next(NextRequest{Intent: "sort the red apples", Profile: profile, Explain: new(bool)})
 		require.NoError(t, err)
@@ -379,72 +309,6 @@ func TestUnexplained(t *testing.T) {
 	}
 }
 
-// A stored capability can be reached by its tools, by its text, and as a step that the history holds.
-func TestLearnedCapabilities(t *testing.T) {
-	if testing.Short() {
-		t.Skip("too long for -short")
-	}
-	w := planted(t, 150)
-	w.PutCapability(catalog.Capability{ID: "cap:apples", Name: "apples", Description: "sorts red apples", Tools: []string{"x:a", "x:b", "x:c"}})
-	w.PutCapability(catalog.Capability{ID: "cap:boats", Name: "boats", Description: "counts blue boats", Tools: []string{"x:d", "x:b", "x:e"}})
-	w.PutCapability(catalog.Capability{ID: "cap:done", Name: "done", Description: "closes the ledger", Tools: []string{"x:new"}})
-	for i := range 60 {
-		w.episode("", "x:a", "x:b", "cap:done", fmt.Sprintf("x:%c", 'd'+i%2))
-	}
-	m := w.model()
-	place := func(r NextRequest, id string) int {
-		r.Profile, r.Limit = ProfileLearned, MaxLimit
-		a := next(t, m, r)
-		for _, s := range a.Suggestions {
-			requireAddsUp(t, s.Formula, s.Score, s.Terms)
-			assert.LessOrEqual(t, s.Confidence, Cap)
-			assert.NotEmpty(t, s.Reason)
-		}
-		if at := slices.Index(ids(a.Suggestions), id); at >= 0 {
-			return at
-		}
-		return MaxLimit
-	}
-	assert.Less(t, place(NextRequest{Context: []string{"x:a"}}, "cap:apples"), place(NextRequest{Context: []string{"x:a"}}, "cap:boats"))
-	assert.Less(t, place(NextRequest{Context: []string{"x:a"}, Intent: "sort the red apples"}, "cap:apples"), 4, "by its text")
-	assert.Less(t, place(NextRequest{Context: []string{"x:a", "x:b"}}, "cap:done"), 3, "as a step")
-	assert.Equal(t, MaxLimit, place(NextRequest{Context: []string{"x:a", "x:b", "x:c"}}, "cap:apples"), "all is done")
-	assert.Less(t, place(NextRequest{Intent: "count blue boats"}, "cap:boats"), 4)
-
-	e, err := m.Explain(ExplainRequest{ID: "cap:apples", Context: []string{"x:a"}, Profile: ProfileLearned})
-	require.NoError(t, err)
-	assert.Equal(t, "its_tools", e.Terms[0].Name)
-	found, err := m.Search(SearchRequest{Query: "count blue boats", Kinds: []catalog.Kind{catalog.KindCapability}, Profile: ProfileLearned})
-	require.NoError(t, err)
-	assert.Equal(t, "cap:boats", found.Results[0].ID)
-	p, err := m.Plan(DAGRequest{Intent: "sort the red apples 4", Profile: ProfileLearned})
-	require.NoError(t, err)
-	assert.True(t, slices.ContainsFunc(p.Alternatives, func(a Alternative) bool { return a.ID == "cap:apples" }) ||
-		slices.Contains(tools(p), "cap:apples"), "%+v", p.Alternatives)
-}
-
-// A tool that the history never saw is reached by its text after a context. That its output is an input of a
-// planned tool is no reason to plan it: nothing says that it belongs there.
-func TestLearnedReachesColdTools(t *testing.T) {
-	if testing.Short() {
-		t.Skip("too long for -short")
-	}
-	w := planted(t, 150)
-	w.tool("x:ticket", "opens a ticket of the ferry office", "", `{"type":"object","properties":{"ticket_id":{"type":"string"}}}`)
-	w.PutTool(catalog.Tool{ID: "x:c", Name: "c", Server: "x", Description: "tool c",
-		InputSchema: []byte(`{"type":"object","properties":{"ticket_id":{"type":"string"}},"required":["ticket_id"]}`)})
-	m := w.model()
-	ahead := func(intent string) float64 { // of another tool that was never used
-		a := next(t, m, NextRequest{Context: []string{"x:b"}, Intent: intent, Profile: ProfileLearned, Limit: MaxLimit})
-		score := func(id string) float64 { return a.Suggestions[slices.Index(ids(a.Suggestions), id)].Score }
-		return math.Log(score("x:new") / score("x:ticket"))
-	}
-	assert.Greater(t, ahead("translate the ancient parchments"), ahead("count blue boats 3")+.5, "its text counts")
-	p, err := m.Plan(DAGRequest{Intent: "sort the red apples 4", Profile: ProfileLearned})
-	require.NoError(t, err)
-	assert.NotContains(t, tools(p), "x:ticket")
-}
-
 // Requirements of the catalog become requirements of the trained tools.
 func TestRequires(t *testing.T) {
 	w := planted(t, 120)
@@ -459,8 +323,6 @@ func TestRequires(t *testing.T) {
 	node := func(id string) int32 { n, _ := m.Find(id); return n }
 	assert.ElementsMatch(t, []int32{node("x:b"), node("x:new")}, m.Requires(node("x:c")), "another spelling is the same tool")
 	assert.Empty(t, m.Requires(node("x:a")))
-	l := &m.measures.texts
-	assert.ElementsMatch(t, []int32{l.tool[node("x:b")], l.tool[node("x:new")]}, l.tools[l.tool[node("x:c")]].Requires)
 
 	e, err := m.Explain(ExplainRequest{ID: "x:c", Context: []string{"x:b"}, Profile: ProfileLearned})
 	require.NoError(t, err)

@@ -3,7 +3,6 @@ package suggest
 import (
 	"context"
 	"fmt"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -37,17 +36,6 @@ func TestMeasureProgressAndCancel(t *testing.T) {
 	}
 }
 
-// A group is named by its first member, so its name depends neither on how many groups there are nor
-// on builds before.
-func TestGroupsAreNamedByTheirFirstMember(t *testing.T) {
-	if testing.Short() {
-		t.Skip("too long for -short")
-	}
-	for name, w := range map[string]*world{"small groups": big(t, 300, 2000), "one larger than a question looks at": star(t)} {
-		t.Run(name, func(t *testing.T) { testNames(t, w.model()) })
-	}
-}
-
 // star is one community of more members than a question looks at, which ends with the important ones.
 func star(t testing.TB) *world {
 	w := newWorld(t)
@@ -55,25 +43,4 @@ func star(t testing.TB) *world {
 		w.episode("", fmt.Sprintf("s:leaf%d", i), "s:hub")
 	}
 	return w
-}
-
-func testNames(t *testing.T, m *Model) {
-	e, err := m.Export("", 0)
-	require.NoError(t, err)
-	for _, name := range []func(ExportNode) int32{
-		func(n ExportNode) int32 { return n.Community }, func(n ExportNode) int32 { return n.Cluster },
-	} {
-		first := map[int32]int32{}
-		for _, n := range e.Nodes {
-			node := int32(slices.Index(m.IDs, n.ID))
-			if c := name(n); c >= 0 {
-				if f, ok := first[c]; !ok || node < f {
-					first[c] = node
-				}
-			}
-		}
-		for c, f := range first {
-			assert.Equal(t, c, f)
-		}
-	}
 }

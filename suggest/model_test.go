@@ -337,19 +337,6 @@ func TestSuggestionIDs(t *testing.T) {
 	assert.NotEqual(t, a.SuggestionID, next(t, m, NextRequest{Context: []string{"b"}}).SuggestionID)
 }
 
-// A capability whose tools are all done is not suggested, also where history says it came next.
-func TestExhaustedCapabilityIsNotSuggestedByHistoryEither(t *testing.T) {
-	w := newWorld(t).capability("cap:a", "only the first", "a")
-	for range 4 {
-		w.episode("", "a", "cap:a", "b")
-	}
-	m := w.model()
-	assert.NotContains(t, ids(next(t, m, NextRequest{Context: []string{"a"}}).Suggestions), "cap:a")
-	e, err := m.Explain(ExplainRequest{ID: "cap:a", Context: []string{"a"}, Profile: ProfileSeed})
-	require.NoError(t, err)
-	assert.Equal(t, AbsentExhausted, e.Absent)
-}
-
 // One caller's question never shows in another's answer: working memory is reused, its values are not.
 func TestAnswersDoNotDependOnEarlierQuestions(t *testing.T) {
 	w := newWorld(t).tool("x:y", "Does y.", "", "")
@@ -395,23 +382,4 @@ func TestExplainAgreesWithExploration(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, slices.Contains(ids(a.Suggestions), tool.ID), e.Suggested, tool.ID)
 	}
-}
-
-// Clusters follow the catalog: the same capabilities with other tools give other clusters.
-func TestClustersFollowTheCatalog(t *testing.T) {
-	w := newWorld(t).capability("cap:1", "one", "a", "b").capability("cap:2", "two", "c", "d")
-	cluster := func() (of [2]int32) {
-		m := w.model()
-		for i, id := range []string{"cap:1", "cap:2"} {
-			n, ok := m.Find(id)
-			require.True(t, ok)
-			of[i] = m.cluster(n)
-		}
-		return of
-	}
-	apart := cluster()
-	assert.NotEqual(t, apart[0], apart[1])
-	w.capability("cap:2", "two", "a", "b")
-	together := cluster()
-	assert.Equal(t, together[0], together[1])
 }

@@ -243,16 +243,6 @@ func TestExplainShowsCapabilityScore(t *testing.T) {
 	assert.True(t, found)
 }
 
-// A stored capability that says what is asked stands for the tools it covers.
-func TestPlanUsesACapability(t *testing.T) {
-	w := newWorld(t).tool("build:run", "Builds.", "", "").tool("ship:go", "Ships.", "", "")
-	w.capability("cap:release", "Release a new version of the product", "build:run", "ship:go")
-	a := planned(t, w.model(), DAGRequest{Intent: "release a new version of the product"})
-	require.NotEmpty(t, a.DAG.Tasks)
-	assert.Equal(t, "cap:release", a.DAG.Tasks[0].Tool)
-	assert.NotContains(t, tools(a), "ship:go")
-}
-
 // Any history, any question: plans are DAGs, scores are finite and reproduced, answers are the same
 // twice and in any order of the catalog.
 func TestAnyHistory(t *testing.T) {

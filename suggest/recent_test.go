@@ -117,60 +117,6 @@ func TestWhatIsNewDoesNotDependOnTheWayThere(t *testing.T) {
 	}
 }
 
-// A search puts names before matches.
-func TestSearchPutsNamesFirst(t *testing.T) {
-	w := newWorld(t)
-	w.tool("forge:create_pull_request", "Opens a pull request, or merges a request to pull.", "", "")
-	w.tool("forge:merge_pull_request", "Lands a change.", "", "")
-	w.tool("forge:merge", "Joins two branches.", "", "")
-	w.PutTool(catalog.Tool{ID: "TodoWrite", Description: "Keeps a list of what is to be done."})
-	w.episode("watch TV", "TodoWrite", "box:tune_voice")
-	for range 30 {
-		w.episode("merge pull request PR", "TodoWrite", "forge:create_pull_request")
-	}
-	m := w.model()
-	for query, want := range map[string][]string{
-		"merge pull request":       {"forge:merge_pull_request"},
-		"merge":                    {"forge:merge"},
-		"forge:merge_pull_request": {"forge:merge_pull_request"},
-		"mergepullrequest":         {"forge:merge_pull_request"},
-	} {
-		a, err := m.Search(SearchRequest{Query: query})
-		require.NoError(t, err)
-		var got []string
-		for i, r := range a.Results {
-			got = append(got, r.ID)
-			sum := 0.0
-			for _, term := range r.Terms {
-				sum += term.Contribution
-			}
-			if r.Formula != FormulaLogistic {
-				assert.InDelta(t, r.Score, sum, 1e-9, "%s %s", query, r.ID)
-			}
-			if i > 0 {
-				assert.LessOrEqual(t, r.Score, a.Results[i-1].Score, query)
-			}
-		}
-		require.NotEmpty(t, got, query)
-		assert.Equal(t, want, got[:len(want)], query)
-	}
-}
-
-// A reason names only words that are there: past requests are no part of a tool's text.
-func TestReasonsNameWordsThatAreThere(t *testing.T) {
-	w := newWorld(t).tool("a:list", "Lists what is to be done.", "", "").tool("b:send", "Sends the post.", "", "")
-	for range 5 {
-		w.episode("review the pull request", "a:list")
-	}
-	a := next(t, w.model(), NextRequest{Intent: "send the pull request"})
-	reasons := map[string]string{}
-	for _, s := range a.Suggestions {
-		reasons[s.ID] = s.Reason
-	}
-	assert.Equal(t, "its text matches the request in: send", reasons["b:send"])
-	assert.Equal(t, "5 of the 5 past requests most like this one used it", reasons["a:list"])
-}
-
 // Steps of an episode that began before the build count at once, as those of a later one do.
 func TestStepsOfAnEpisodeBegunBeforeTheBuildCount(t *testing.T) {
 	confidence := func(begun bool) float64 {

@@ -179,17 +179,6 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// BenchmarkMain is the work of a hook without the start of its process.
-func BenchmarkMain(b *testing.B) {
-	dir := b.TempDir()
-	post := `{"session_id":"s1","hook_event_name":"PostToolUse","tool_name":"Write","tool_input":{"file_path":"/p/x"},"tool_response":{"text":"` + strings.Repeat("word ", 2000) + `"},"tool_use_id":"toolu_02"}`
-	for b.Loop() {
-		if err := Main([]string{"--data", dir}, strings.NewReader(post), io.Discard, ""); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 func TestPromptIsCutBesideItsSecrets(t *testing.T) {
 	prompt := strings.Repeat("y", episodic.MaxIntent-10) + " AKIA" + "IOSFODNN7EXAMPLE zzz"
 	e, _, err := Read([]byte(`{"session_id":"s1","hook_event_name":"UserPromptSubmit","prompt":"`+prompt+`"}`), noon, nil)

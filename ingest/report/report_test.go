@@ -166,18 +166,6 @@ func TestUnusedServers(t *testing.T) {
 	}
 }
 
-// Parallel calls are no loop, and neither are two.
-func TestLoops(t *testing.T) {
-	step := func(tool, shape, group string) episodic.Step {
-		return episodic.Step{Tool: tool, Shape: shape, Group: group}
-	}
-	c := &Collection{loops: map[loopKey]*Loop{}}
-	c.findLoops([]episodic.Step{step("a", "x", ""), step("a", "x", ""), step("a", "y", ""), step("b", "x", "1"), step("b", "x", "1"), step("b", "x", "1")})
-	require.Empty(t, c.loops)
-	c.findLoops([]episodic.Step{step("a", "x", ""), step("a", "x", ""), step("a", "x", ""), step("a", "x", ""), step("b", "x", ""), step("a", "x", "")})
-	require.Equal(t, &Loop{Tool: "a", Times: 1, Calls: 4, Longest: 4}, c.loops[loopKey{"a", "x"}])
-}
-
 // Only the newest tasks are kept, whatever the order of files; counts go on.
 func TestMemoryIsBounded(t *testing.T) {
 	c := &Collection{tools: map[string]*counts{}, sessions: map[sessionKey]int64{}, loops: map[loopKey]*Loop{}, weeks: map[int64]*Week{}, servers: map[string]map[sessionKey]bool{}}

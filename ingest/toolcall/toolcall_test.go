@@ -68,24 +68,3 @@ func TestErrorKind(t *testing.T) {
 		assert.Equal(t, want, ErrorKind(text), text)
 	}
 }
-
-func TestIsOwn(t *testing.T) {
-	for id, want := range map[string]bool{"waymark:find_tool": true, "waymark:run_dag": true, "waymark:score": false, "find_tool": false, "fs:find_tool": false, "waymark:call_tool": false} {
-		assert.Equal(t, want, IsOwn(id), id)
-	}
-}
-
-func TestHeld(t *testing.T) {
-	for kind, want := range map[string]bool{"tool": true, "argument": true, "timeout": true, "": true, "auth": false, "unavailable": false, "policy": false, "unknown_tool": false, "canceled": false} {
-		assert.Equal(t, want, Held(kind), kind)
-	}
-}
-
-func TestIsThrough(t *testing.T) {
-	for name, want := range map[string]bool{
-		"mcp__waymark__call_tool": true, "mcp__waymark__fs__read": true, "mcp__waymark__find_tool": false, "mcp__waymark__run_dag": false,
-		"mcp__waymark__score": false, "mcp__hub__call_tool": false, "mcp__fs__read": false, "call_tool": false,
-	} {
-		assert.Equal(t, want, IsThrough(name), name)
-	}
-}

@@ -8,8 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"waymark/catalog"
-	"waymark/cmd/waymark/sampledata"
+	sample "waymark/cmd/waymark/sampledata"
 	"waymark/suggest"
 )
 
@@ -18,23 +17,6 @@ func tasks(examples ...Example) (list []*task) {
 		list = append(list, newTask(&examples[i]))
 	}
 	return list
-}
-
-// History a b a and a c. Calls: 3, 1, 1.
-func TestNextBaselinesByHand(t *testing.T) {
-	all := baselines(tasks(chain("1", Train, "", "a", "b", "a"), chain("2", Train, "", "a", "c")), newToolIndex(nil))
-	for _, tt := range []struct{ name, context, want string }{
-		{"popularity", "", "a b c"},
-		{"popularity", "c", "a b c"},
-		{"markov1", "b", "a b c"},
-		{"markov1", "a", "b c a"},
-		{"markov1", "x", "a b c"},
-		{"markov2", "a b", "a b c"},
-		{"markov2", "x a", "b c a"},
-		{"markov2", "a", "b c a"},
-	} {
-		assert.Equal(t, tt.want, next(t, all, tt.name, "", strings.Fields(tt.context)...), "%s after %q", tt.name, tt.context)
-	}
 }
 
 // next asks a baseline.
@@ -47,27 +29,6 @@ func next(t testing.TB, all []Predictor, name, intent string, context ...string)
 		ids[i] = c.ID
 	}
 	return strings.Join(ids, " ")
-}
-
-func TestTextBaselines(t *testing.T) {
-	x := newToolIndex([]catalog.Tool{
-		{ID: "mail", Name: "sendMail", Description: "Sends a message."},
-		{ID: "chat", Name: "post", Description: "Posts a message in a channel, a long and tedious text about nothing."},
-		{ID: "also", Name: "sendMail", Description: "Sends a message."},
-		{ID: "none"},
-	})
-	found, _ := x.find("send the messages")
-	assert.Equal(t, []string{"also", "mail", "chat"}, found, "equal scores: by id")
-	found, _ = x.find("please")
-	assert.Empty(t, found)
-
-	past := newIntentIndex(tasks(chain("1", Train, "mail the report", "a"), chain("2", Train, "post the report", "b", "c"),
-		chain("3", Train, "", "d"), chain("4", Train, "water the plants", "e")))
-	near := past.nearest("mail a report")
-	require.Len(t, near, 2)
-	assert.Equal(t, "1", near[0].Episode.ID)
-	assert.InDelta(t, 1, near[0].likeness, 1e-12, "a and the are stop words")
-	assert.Equal(t, []string{"a", "b", "c"}, vote(near))
 }
 
 // bundled is the history that comes with the program, the latest share held out.

@@ -17,13 +17,6 @@ func sampleOf(values ...float64) Sample {
 	return s
 }
 
-func TestSampleMeanIsTheMicroAverage(t *testing.T) {
-	s := Sample{Sum: []float64{1, 3, 0}, Count: []float64{1, 4, 0}}
-	assert.Equal(t, 0.8, s.Mean())
-	assert.Equal(t, 5, s.values())
-	assert.Zero(t, Sample{}.Mean())
-}
-
 func TestBootstrap(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	values := make([]float64, 400)

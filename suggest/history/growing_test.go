@@ -2,9 +2,7 @@ package history
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
-	"runtime"
 	"slices"
 	"testing"
 	"waymark/episodic"
@@ -70,48 +68,4 @@ func TestDamagedGrowthIsRefused(t *testing.T) {
 	r := codec.NewReader(w.Bytes)
 	ReadState(r)
 	assert.ErrorContains(t, r.End(), "never seen")
-}
-
-func BenchmarkPerform(b *testing.B) {
-	for _, steps := range []int{20, 200, 2000} {
-		b.Run(fmt.Sprintf("steps=%d", steps), func(b *testing.B) {
-			s := NewState()
-			for i := 0; b.Loop(); i++ {
-				step := episodic.Step{ID: fmt.Sprint(i % steps), Tool: fmt.Sprint("t", i%17), Outcome: episodic.Success}
-				s.Perform(&episodic.Performed{Episode: fmt.Sprint(i / steps), Number: i%steps + 1, Step: &step})
-			}
-		})
-	}
-}
-
-// What one episode that may grow takes: 20 steps with 15 digests each.
-func BenchmarkGrowingMemory(b *testing.B) {
-	var key episodic.DigestKey
-	heap := func() uint64 {
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return m.HeapAlloc
-	}
-	for b.Loop() {
-		const episodes, steps = 1000, 20
-		s := NewState()
-		before := heap()
-		for e := range episodes {
-			for i := range steps {
-				doc := func(n int) json.RawMessage {
-					var items []string
-					for k := range n {
-						items = append(items, fmt.Sprintf("value %d %d %d", e, i, k))
-					}
-					doc, _ := json.Marshal(map[string]any{"items": items})
-					return doc
-				}
-				step := episodic.Step{ID: fmt.Sprint(i), Tool: fmt.Sprint("t", i), Outcome: episodic.Success, Inputs: key.Digests(doc(3)), Outputs: key.Digests(doc(12))}
-				s.Perform(&episodic.Performed{Episode: fmt.Sprint("episode", e), Number: i + 1, Step: &step})
-			}
-		}
-		b.ReportMetric(float64(heap()-before)/episodes, "B/episode")
-		runtime.KeepAlive(s)
-	}
 }

@@ -370,12 +370,6 @@ func TestWorkIsBounded(t *testing.T) {
 	assert.Positive(t, few.More)
 }
 
-func TestStops(t *testing.T) {
-	r := rand.New(rand.NewPCG(5, 5))
-	ts := of(history(r, 500, 40, plant(r, 4, 40), noisy{}))
-	assert.NotPanics(t, func() { Patterns(ts, 40, Options{Stop: func() bool { return true }}) })
-}
-
 // check says what is wrong with a result, whatever the tasks.
 func check(t require.TestingT, ts []Task, r Result, o Options) {
 	o = o.filled()

@@ -51,32 +51,6 @@ func TestSpellingsAreEquivalent(t *testing.T) {
 	}
 }
 
-func TestFinds(t *testing.T) {
-	m := NewMatcher(tools, pairs{}, nil, nil)
-	for query, want := range map[string]int32{
-		"calender":      1, // a letter changed
-		"serach isues":  0, // two swapped, one dropped
-		"repositry":     0, // one dropped
-		"who am i":      2, // stop words only
-		"github":        4, // a word here, GitHub there
-		"GitHub":        4,
-		"web_pages":     5,
-		"read the file": 3,
-		"搜索":            6,
-	} {
-		x := m.Match(query)
-		if hits := x.Top(nil, 3, 0); assert.NotEmpty(t, hits, query) {
-			assert.Equal(t, want, hits[0].Doc, query)
-		}
-		x.Close()
-	}
-	for _, query := range []string{"xylophone quartet", "zzzz", "", " \x00\xff ", "🙂"} {
-		x := m.Match(query)
-		assert.Empty(t, x.Top(nil, 3, 0), query)
-		x.Close()
-	}
-}
-
 func TestDegenerate(t *testing.T) {
 	huge := strings.Repeat("read searchIssues \xff搜索 qwertyuiop0 ", 3000) // 100 KB
 	for name, docs := range map[string][]Document{

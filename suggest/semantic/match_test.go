@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -93,56 +92,10 @@ func TestMatchAnswersAWordOnce(t *testing.T) {
 	require.Greater(t, x.Of(1), x.Of(0))
 }
 
-// Documents added after the build match as well as if they had been there.
-func TestAdditionsMatch(t *testing.T) {
-	lexicon := pairs{{"reimburse", "refund"}, {"pr", "pull request"}}
-	added := NewAdditions(slices.Values(matchDocuments[3:])).With(matchDocuments[:3])
-	m := NewMatcher(matchDocuments[3:], lexicon, nil, nil)
-	find := func(request string) (names []string) {
-		x := m.Match(request)
-		defer x.Close()
-		hits := added.Match(nil, x, func(int32) bool { return true })
-		sortHits(hits)
-		for _, h := range hits {
-			names = append(names, matchDocuments[h.Doc].Name)
-		}
-		return names
-	}
-	require.Equal(t, []string{"refund_payment", "list_payments"}, find("reimburse the payment"))
-	require.Equal(t, []string{"create_pull_request"}, find("open the PR"))
-	require.Empty(t, find("3"))
-	require.Empty(t, added.Match(nil, m.Match("refund"), func(int32) bool { return false }))
-}
-
-// Pooled memory carries nothing from one request to the next, and numbers do not depend on the order of documents.
-func TestMatchingsAreIndependent(t *testing.T) {
-	lexicon := pairs{{"reimburse", "refund"}}
-	m := NewMatcher(matchDocuments, lexicon, nil, nil)
-	order := rand.New(rand.NewPCG(1, 2)).Perm(len(matchDocuments))
-	var shuffled []Document
-	for _, i := range order {
-		shuffled = append(shuffled, matchDocuments[i])
-	}
-	other := NewMatcher(shuffled, lexicon, nil, nil)
-	for range 3 {
-		for _, request := range strings.Split("reimburse|a payment|open pull requests of webhooks|搜索", "|") {
-			x, y := m.Match(request), other.Match(request)
-			for i, d := range order {
-				require.Equal(t, x.Of(int32(d)), y.Of(int32(i)), request)
-			}
-			x.Close()
-			y.Close()
-		}
-	}
-}
-
 // Documents are placed on several processors, each by one of them.
 func TestSameBitsOnAnyNumberOfProcessors(t *testing.T) {
-	docs := synthetic(600)
-	vectors := letters{}
-	for i, d := range docs {
-		vectors[stem(strings.Fields(d.Text)[0])] = []float64{float64(i), 1}
-	}
+	docs := additionDocuments(600)
+	vectors := letters{stem("merge"): {1, 2}, stem("invoice"): {3, -1}, stem("branch"): {2, 5}, stem("customer"): {.1, .7}}
 	var places [][]float32
 	for _, n := range []int{1, 4} {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(n))

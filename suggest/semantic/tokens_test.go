@@ -67,23 +67,6 @@ func TestScanner(t *testing.T) {
 	assert.Len(t, long, 16, "a run of letters is cut")
 }
 
-func TestTokens(t *testing.T) {
-	for _, row := range []struct {
-		text string
-		want []string
-	}{
-		{"", nil},
-		{"Searching the issues of a repository", []string{"search", "issu", "repositori"}},
-		{"searchIssues", []string{"search", "issu"}},
-		{"search_issues", []string{"search", "issu"}},
-		{"search issues", []string{"search", "issu"}},
-		{"who_am_i", []string{"who", "am", "i"}},
-		{"list APIs", []string{"list", "api"}},
-	} {
-		assert.Equal(t, row.want, Tokens(row.text), row.text)
-	}
-}
-
 func ExampleTokens() {
 	fmt.Println(Tokens("HTTPServer.searchIssues: searches the issues"))
 	// Output: [http server search issu search issu]

@@ -106,19 +106,6 @@ func TestReadRefusesWhatDoesNotRise(t *testing.T) {
 	}
 }
 
-func TestClaimsOutsideAreABug(t *testing.T) {
-	claims := make([]Prediction, least)
-	claims[3].P = 1.5
-	assert.Panics(t, func() { Fit(claims) })
-}
-
-func BenchmarkFit(b *testing.B) {
-	claims := claimed(5000, func(p float64) float64 { return p })
-	for b.Loop() {
-		Fit(claims)
-	}
-}
-
 // The more claims were judged, the nearer the bound is to what was kept; without claims it is 0.
 func TestLowNarrowsWithClaims(t *testing.T) {
 	var none *Curve
@@ -149,20 +136,4 @@ func TestLowHoldsMostly(t *testing.T) {
 		}
 	}
 	assert.GreaterOrEqual(t, held, 85)
-}
-
-// The most certain claims count however claims repeat.
-func TestEveryClaimIsInABin(t *testing.T) {
-	var claims []Prediction
-	for range 60 {
-		claims = append(claims, Prediction{P: 0.3})
-	}
-	for range 20 {
-		claims = append(claims, Prediction{P: 0.9})
-	}
-	n := 0.0
-	for _, claimed := range Fit(claims).Claims {
-		n += claimed
-	}
-	assert.InDelta(t, 80, n, 1e-9)
 }

@@ -1,7 +1,6 @@
 package decode
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -16,24 +15,6 @@ func falls(t *rapid.T, n int) []float64 {
 	slices.Sort(p)
 	slices.Reverse(p)
 	return p
-}
-
-// By hand: beside a sure label another of chance c is right with c, else F1 is 2/3; left out, the other way round.
-func TestSizeByHand(t *testing.T) {
-	for _, tt := range []struct {
-		p    []float64
-		k    int
-		want float64
-	}{
-		{[]float64{1, .6}, 2, .6 + .4*2/3},
-		{[]float64{1, .4}, 1, .6 + .4*2/3},
-		{[]float64{.3}, 1, .3},
-		{nil, 0, 0},
-	} {
-		k, f1 := Size(tt.p, 25)
-		assert.Equal(t, tt.k, k, "%v", tt.p)
-		assert.InDelta(t, tt.want, f1, 1e-12, "%v", tt.p)
-	}
 }
 
 // The second method: all 2ⁿ true sets.
@@ -153,29 +134,4 @@ func TestLinksMakeNoCycle(t *testing.T) {
 			assert.Less(t, slices.Index(order, l.A), slices.Index(order, l.B))
 		}
 	})
-}
-
-func BenchmarkSize(b *testing.B) {
-	p := make([]float64, 150)
-	for i := range p {
-		p[i] = 1 / float64(i+2)
-	}
-	for b.Loop() {
-		Size(p, 25)
-	}
-}
-
-func BenchmarkPath(b *testing.B) {
-	random := rand.New(rand.NewPCG(1, 2))
-	for _, n := range []int{5, 10, 25} {
-		w := make([]float64, n*n)
-		for i := range w {
-			w[i] = random.Float64()
-		}
-		b.Run(fmt.Sprintf("nodes=%d", n), func(b *testing.B) {
-			for b.Loop() {
-				Path(w, n)
-			}
-		})
-	}
 }

@@ -1,12 +1,10 @@
 package labels
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -156,48 +154,6 @@ func TestNearestAgainstAllPairs(t *testing.T) {
 		require.Len(t, got, min(k, len(want)))
 		for i := range got {
 			assert.Equal(t, want[i], got[i])
-		}
-	})
-}
-
-func corpus(n int) [][]string {
-	r := rand.New(rand.NewPCG(11, 13))
-	texts := make([][]string, n)
-	for i := range texts {
-		for range 8 {
-			texts[i] = append(texts[i], fmt.Sprintf("w%d", int(1000*r.Float64()*r.Float64()*r.Float64())))
-		}
-	}
-	return texts
-}
-
-func BenchmarkFitRidge(b *testing.B) {
-	_, y := random(1, 2000, 50, 300)
-	v, rows := NewVocabulary(corpus(2000), equally)
-	b.Run("rows=2000/labels=300", func(b *testing.B) {
-		for b.Loop() {
-			fitRidge(rows, v.Len(), y, 300, .7)
-		}
-	})
-}
-
-func BenchmarkScores(b *testing.B) {
-	_, y := random(1, 2000, 50, 1000)
-	v, rows := NewVocabulary(corpus(2000), equally)
-	r := fitRidge(rows, v.Len(), y, 1000, .7)
-	ix := NewNearest(rows, v.Len())
-	text := strings.Fields("w1 w2 w30 w400 w17 w5 w80 w9")
-	b.Run("ridge/labels=1000", func(b *testing.B) {
-		var s []float64
-		for b.Loop() {
-			x := v.Vector(text)
-			s = r.Scores(s[:0], x)
-		}
-	})
-	b.Run("nearest/rows=2000", func(b *testing.B) {
-		for b.Loop() {
-			x := v.Vector(text)
-			ix.Of(x, 10)
 		}
 	})
 }

@@ -10,16 +10,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-// By hand: without features the probability is the share, here 3 of 4.
-func TestShare(t *testing.T) {
-	d := Data{}
-	for _, y := range []float64{1, 1, 1, 0} {
-		d.Add(nil, y)
-	}
-	assert.InDelta(t, .75, Fit(d, 1).P(nil), 1e-6)
-	assert.InDelta(t, .5, Fit(Data{P: 2}, 1).P([]float64{3, 4}), 1e-12)
-}
-
 // By hand: one feature of two values and next to no penalty gives the share of each value, in odds
 // ln 3 at 1 (3 of 4) and -ln 3 at 0.
 func TestTwoGroups(t *testing.T) {
@@ -28,26 +18,6 @@ func TestTwoGroups(t *testing.T) {
 	assert.InDelta(t, math.Log(3), m.Z([]float64{1}), 1e-5)
 	assert.InDelta(t, .25, m.P([]float64{0}), 1e-6)
 	assert.Less(t, Fit(d, 10).P([]float64{1}), .75, "a penalty draws towards the mean")
-}
-
-// The log-odds of a sum of models are the sum of theirs.
-func TestPlus(t *testing.T) {
-	m := &Model{Bias: 1, Slope: []float64{2, 0}, Mean: []float64{3, 5}}
-	n := &Model{Bias: -1, Slope: []float64{1, 4}, Mean: []float64{-2, 1}}
-	x := []float64{.5, -7}
-	sum := m.Plus(n)
-	assert.InDelta(t, m.Z(x)+n.Z(x), sum.Z(x), 1e-12)
-}
-
-// A model that starts from the truth has nothing to correct.
-func TestStart(t *testing.T) {
-	d := Data{P: 1, X: []float32{1, 0}, Y: []float32{.75, .25}, W: []float32{400, 400}}
-	for _, y := range d.Y {
-		d.Z = append(d.Z, float32(math.Log(float64(y/(1-y)))))
-	}
-	m := Fit(d, 1)
-	assert.InDelta(t, 0, m.Z([]float64{0}), 1e-4)
-	assert.InDelta(t, 0, m.Z([]float64{1}), 1e-4)
 }
 
 func table(seed uint64, n, p int) Data {
@@ -108,20 +78,6 @@ func TestFitIsAMaximum(t *testing.T) {
 	})
 }
 
-func TestConstantFeatureHasNoSlope(t *testing.T) {
-	d := Data{P: 2}
-	for i := range 20 {
-		d.Add([]float64{7, float64(i)}, float64(i%2))
-	}
-	assert.Zero(t, Fit(d, 1).Slope[0])
-}
-
-func TestSigmoid(t *testing.T) {
-	assert.Equal(t, .5, Sigmoid(0))
-	assert.InDelta(t, 1, Sigmoid(800), 1e-12)
-	assert.InDelta(t, 0, Sigmoid(-800), 1e-12)
-}
-
 func TestSameBitsOnAnyNumberOfProcessors(t *testing.T) {
 	d := table(9, 3*chunk+17, 5)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
@@ -130,15 +86,6 @@ func TestSameBitsOnAnyNumberOfProcessors(t *testing.T) {
 		runtime.GOMAXPROCS(procs)
 		assert.Equal(t, want, Fit(d, 1))
 	}
-}
-
-func BenchmarkFit(b *testing.B) {
-	d := table(1, 50_000, 40)
-	b.Run("rows=50000/features=40", func(b *testing.B) {
-		for b.Loop() {
-			Fit(d, 1)
-		}
-	})
 }
 
 // Where the first step goes much too far, the way back is not broken off in the middle: the fit is never

@@ -180,48 +180,6 @@ func TestForeignWordsAreNotSureWhereFewRequestsRecur(t *testing.T) {
 	}
 }
 
-func TestHiddenToolHasNoPast(t *testing.T) {
-	tasks := history(100)
-	h := Count(NewTexts(tools, nil, nil).read(tasks), tasks, func() bool { return false })
-	r := h.request("close the finished bugs", nil)
-	defer r.close()
-	seen, hidden := h.table(asked{[]int32{searchIssues}, r, -1, nil}), h.table(asked{[]int32{searchIssues}, r, closeIssue, nil})
-	require.Equal(t, seen.Tools, hidden.Tools)
-	for i, tool := range seen.Tools {
-		if tool != closeIssue {
-			for k := range Features {
-				if k != int(Total) && k != int(ServerNeed) {
-					assert.Equal(t, seen.row(i)[k], hidden.row(i)[k], Features[k].Name)
-				}
-			}
-			assert.Equal(t, hidden.row(0)[Total], hidden.row(i)[Total], "what is the same for all tools tells none apart")
-			continue
-		}
-		for _, k := range []Row{Ridge, Votes, Copies, Best, NearSet, Tasks, Cooccurrence, Graph, PageRank} {
-			assert.Zero(t, hidden.row(i)[k], Features[k].Name)
-		}
-		assert.Equal(t, float32(ln(0)), hidden.row(i)[Order1])
-		assert.Positive(t, hidden.row(i)[Text])
-		assert.Positive(t, seen.row(i)[Ridge])
-	}
-}
-
-func TestBestAreTheFirstOfASort(t *testing.T) {
-	random := rand.New(rand.NewPCG(9, 1))
-	for n := range 60 {
-		var list []Ranked
-		for i := range n {
-			list = append(list, Ranked{int32(i), float64(random.IntN(8))})
-		}
-		random.Shuffle(n, func(a, b int) { list[a], list[b] = list[b], list[a] })
-		sorted := slices.Clone(list)
-		slices.SortFunc(sorted, better)
-		for _, k := range []int{1, 5, 100} {
-			assert.Equal(t, sorted[:min(k, n)], best(slices.Clone(list), k)[:min(k, n)])
-		}
-	}
-}
-
 var update = flag.Bool("update", false, "write the table of docs/engine.md")
 
 func TestEveryRowIsDescribed(t *testing.T) {
@@ -299,21 +257,6 @@ func TestWhatChangesSomethingIsAskedFor(t *testing.T) {
 		planable := func(tool int32) bool { return d.chance[tool] > 0 }
 		assert.True(t, planable(searchIssues))
 		assert.Equal(t, !annotated, planable(commentIssue), "annotated %v", annotated)
-		r.close()
-	}
-}
-
-// A look-alike that no task used is in no set, also where it alone is what the words find.
-func TestNoSetIsEmpty(t *testing.T) {
-	twice := append(slices.Clone(tools), tools[commentIssue])
-	tasks := history(40)
-	m := Fit(NewTexts(twice, nil, nil), tasks, Options{})
-	for _, task := range tasks {
-		r := m.history.request(task.Intent, nil)
-		d := newDraft(r, m.history.table(asked{nil, r, -1, nil}), &m.needs, nil)
-		for _, s := range d.choose() {
-			require.NotEmpty(t, s.tools, task.Intent)
-		}
 		r.close()
 	}
 }

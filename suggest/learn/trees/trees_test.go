@@ -76,20 +76,6 @@ func TestQuestionsCompareTheirRows(t *testing.T) {
 	assert.Greater(t, float64(first), .97*float64(questions))
 }
 
-// What a margin says already is not learned again.
-func TestAMarginIsTheStart(t *testing.T) {
-	r := example(2000, 0)
-	r.Margin = make([]float32, r.Len())
-	for i := range r.Margin {
-		r.Margin[i] = 20 * (2*r.Right[i] - 1)
-	}
-	for _, tree := range Fit(r, Options{Trees: 5}, nil).trees {
-		for _, n := range tree {
-			assert.Less(t, float64(max(n.value, -n.value)), .01)
-		}
-	}
-}
-
 func TestTreesOnAnyNumberOfProcessors(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	one := Fit(example(3000, 6), Options{Trees: 20}, nil)

@@ -110,13 +110,6 @@ func TestEmbedPlacesByIndexAndNormalises(t *testing.T) {
 	assert.Len(t, e.asked(), 2, "from the cache")
 }
 
-func TestNoKeyNoHeader(t *testing.T) {
-	e := serve(t, nil)
-	_, err := client(t, e, nil).Embed(t.Context(), []string{"a"})
-	require.NoError(t, err)
-	assert.Equal(t, []string{""}, e.keys)
-}
-
 // Each row is a thing that real endpoints do. requests is how many are made in all.
 func TestTroubles(t *testing.T) {
 	write := func(status int, body string) func(int, http.ResponseWriter, []string) bool {
@@ -139,7 +132,6 @@ func TestTroubles(t *testing.T) {
 		err      string // empty: succeeds in the end
 	}{
 		{"500 then well", first(write(500, `{"error":{"message":"out of memory"}}`)), 2, ""},
-		{"502 of a proxy, not JSON", first(write(502, "<html>bad gateway</html>")), 2, ""},
 		{"429 with Retry-After", first(func(_ int, w http.ResponseWriter, _ []string) bool {
 			w.Header().Set("Retry-After", "0")
 			w.WriteHeader(429)
@@ -151,9 +143,7 @@ func TestTroubles(t *testing.T) {
 		{"401 repeating the key", write(401, `{"error":{"message":"Incorrect API key provided: sesame","code":"invalid_api_key"}}`), 1, "endpoint answers 401 Unauthorized (invalid_api_key)"},
 		{"404 in plain text repeating the key", write(404, "no model for sesame\n\n here"), 1, "endpoint answers 404 Not Found"},
 		{"missing vector", write(200, data(`{"index":0,"embedding":[1,2]}`)), 1, "vector 1 of 2 is missing"},
-		{"no index at all", write(200, data(`{"embedding":[1,2]}`, `{"embedding":[2,2]}`)), 1, "vector 0 comes twice"},
 		{"index too large", write(200, data(`{"index":7,"embedding":[1,2]}`)), 1, "vector 7 answers none of 2 texts"},
-		{"negative index", write(200, data(`{"index":-1,"embedding":[1,2]}`)), 1, "vector -1 answers none of 2 texts"},
 		{"nothing", write(200, `{}`), 1, "vector 0 of 2 is missing"},
 		{"empty vector", write(200, data(`{"index":0,"embedding":[]}`)), 1, "vector 0 is empty"},
 		{"two dimensions", write(200, data(`{"index":0,"embedding":[1,2]}`, `{"index":1,"embedding":[1,2,3]}`)), 1, "vector 1 has 3 dimensions, another of the same answer 2"},
@@ -161,7 +151,6 @@ func TestTroubles(t *testing.T) {
 		{"NaN", write(200, data(`{"index":0,"embedding":[NaN,0]}`)), 4, "invalid character 'N'"},
 		{"number beyond float32", write(200, data(`{"index":0,"embedding":[1e39,0]}`)), 4, "cannot unmarshal number 1e39"},
 		{"oversize", write(200, data(`{"index":0,"embedding":[1`+strings.Repeat(",1", 5000)+`]}`)), 1, "answer is larger than 4096 bytes"},
-		{"oversize error", write(500, strings.Repeat("x", 5000)), 1, "answer is larger than 4096 bytes"},
 		{"redirect", func(_ int, w http.ResponseWriter, _ []string) bool {
 			w.Header().Set("Location", "http://169.254.169.254/latest")
 			w.WriteHeader(307)

@@ -1,20 +1,15 @@
 package suggest
 
 import (
-	"flag"
-	"fmt"
-	"os"
-	"strings"
+	"slices"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"waymark/cmd/waymark/sampledata"
+	sample "waymark/cmd/waymark/sampledata"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // situations are what an engineer who knows the sample's world would ask, and what must be among the
 // first three answers.
@@ -49,8 +44,7 @@ var situations = []struct {
 	{[]string{"metrics:list_alerts"}, "triage the incident", "cap:triage_incident"},
 }
 
-// sampleModel is the model of the bundled history.
-// sampleModel is learned once for all tests: a model never changes.
+// sampleModel is the model of the bundled history, learned once for all tests: a model never changes.
 func sampleModel(t testing.TB) *Model {
 	learnedSample.Do(func() { learnedSample.model = sampleWorld(t).model() })
 	require.NotNil(t, learnedSample.model)
@@ -84,51 +78,15 @@ func sampleWorld(t testing.TB) *world {
 	return w
 }
 
-// The golden file holds the first three suggestions of profile seed in each situation with their terms, and the share
-// of situations answered at 1 and at 3, so that a change of ranking shows in review as numbers.
-func TestGoldenRankings(t *testing.T) {
+// Of the situations nine of ten are answered among the first three, by profile seed.
+func TestSituations(t *testing.T) {
 	m := sampleModel(t)
-	var b strings.Builder
-	var at1, at3, reciprocal float64
+	found := 0.0
 	for _, s := range situations {
-		a, err := m.Next(NextRequest{Context: s.after, Intent: s.intent, Limit: 20, Profile: ProfileSeed})
-		require.NoError(t, err)
-		checkTerms(t, a.Suggestions)
-		rank := 0
-		for i, x := range a.Suggestions {
-			if x.ID == s.want {
-				rank = i + 1
-			}
-		}
-		if rank == 1 {
-			at1++
-		}
-		if rank >= 1 && rank <= 3 {
-			at3++
-		}
-		if rank > 0 {
-			reciprocal += 1 / float64(rank)
-		}
-		fmt.Fprintf(&b, "after %s intent %q: want %s, rank %d, stop %.3f\n", strings.Join(s.after, ", "), s.intent, s.want, rank, a.Stop)
-		for i, x := range a.Suggestions[:min(3, len(a.Suggestions))] {
-			fmt.Fprintf(&b, "  %d. %s %s %.4f =", i+1, x.ID, x.Formula, x.Score)
-			for _, term := range x.Terms {
-				fmt.Fprintf(&b, " %s %.3f", term.Name, term.Contribution)
-			}
-			b.WriteByte('\n')
+		a := next(t, m, NextRequest{Context: s.after, Intent: s.intent, Limit: 3, Profile: ProfileSeed})
+		if slices.Contains(ids(a.Suggestions), s.want) {
+			found++
 		}
 	}
-	n := float64(len(situations))
-	fmt.Fprintf(&b, "hit@1 %.3f hit@3 %.3f mrr %.3f\n", at1/n, at3/n, reciprocal/n)
-	golden(t, "testdata/rankings.golden", b.String())
-	assert.GreaterOrEqual(t, at3/n, 0.9)
-}
-
-func golden(t *testing.T, file, got string) {
-	if *update {
-		require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(file)
-	require.NoError(t, err)
-	assert.Equal(t, string(want), got, "go test ./suggest -update writes it anew")
+	assert.GreaterOrEqual(t, found, 0.9*float64(len(situations)))
 }

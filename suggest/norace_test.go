@@ -1,5 +1,0 @@
-//go:build !race
-
-package suggest
-
-const raceEnabled = false
