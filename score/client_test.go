@@ -198,13 +198,6 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-func hangUp(w http.ResponseWriter) {
-	conn, _, err := w.(http.Hijacker).Hijack()
-	if err == nil {
-		_ = conn.Close()
-	}
-}
-
 func TestTimeoutIsNoRefusal(t *testing.T) {
 	release := make(chan struct{})
 	s := serve(t, func(_ int, _ http.ResponseWriter, _ request) { <-release })
