@@ -21,6 +21,7 @@ func testEnv() map[string]any {
 func TestExpressions(t *testing.T) {
 	for _, tt := range []struct{ source, want, wrong string }{
 		{source: "1 + 2", want: "3"},
+		{source: "params.n * 2", want: "6"},
 		{source: `intent + "!"`, want: `"find it!"`},
 		{source: "map(tasks.t1.result.items, .id)", want: "[7,8]"},
 		{source: `filter(tasks.t1.result.items, .id > 7)[0].id`, want: "8"},
@@ -34,8 +35,10 @@ func TestExpressions(t *testing.T) {
 
 		{source: "", wrong: "is empty"},
 		{source: "1 +", wrong: "unexpected token"},
+		{source: "unknown", wrong: "unknown name unknown"},
 		{source: "$env", wrong: "unknown name $env"},
 		{source: "now()", wrong: "unknown name now"},
+		{source: `repeat("a", 1000000000)`, wrong: "unknown name repeat"},
 		{source: "len(tasks)", wrong: "named one by one"},
 		{source: "tasks[intent].result", wrong: "named one by one"},
 		{source: "tasks.t1.reslt", wrong: "a task has result, state, error"},
@@ -43,6 +46,7 @@ func TestExpressions(t *testing.T) {
 		{source: strings.Repeat("1+", 3000) + "1", wrong: "maximum allowed nodes"},
 		{source: "1 / 0", wrong: "is not JSON"},
 		{source: "groupBy([1, 2], [#])", wrong: "unhashable"},
+		{source: `uniq([1, 1])`, wrong: "unknown name uniq"},
 
 		{source: `"a" in params.words && !("z" in params.words) && "n" in params && 3 in 1..3 && 4 not in [1]`, want: "true"},
 		{source: `intent contains "it" && intent startsWith "find" && intent endsWith "it" && intent matches "^f.*t$"`, want: "true"},
@@ -50,6 +54,7 @@ func TestExpressions(t *testing.T) {
 		{source: `[1 < 2, 1.5 <= 1, "b" > "a", 2 >= 2, 1 == 1.0, [1, "a"] == [1, "a"], {"a": 1} != {"a": 2}]`, want: "[true,false,true,true,true,true,true]"},
 		{source: "max(params.n, 7) + min([4, 5]) + len(keys(params.deep))", want: "12"},
 		{source: "intent < 3", wrong: "mismatched types"},
+		{source: "params.words < 3", wrong: "invalid operation"},
 		{source: `params.n contains "a"`, wrong: "not string"},
 		{source: `intent matches "("`, wrong: "regexp"},
 		{source: `intent matches params.words[0] + "("`, wrong: "regexp"},
@@ -107,6 +112,7 @@ func TestExpressionBombs(t *testing.T) {
 	for name, source := range map[string]string{
 		"strings that double":  concat,
 		"lists that double":    double("[1]", 60),
+		"equal doubles":        double("[1]", 60) + " == " + prev(61),
 		"loops in loops":       "count(1..9999, count(1..9999, count(1..9999, # > 0) > 0) > 0)",
 		"a long range":         "1..1000000000",
 		"replace by much":      "let a = join(map(1..20000, 'aaaaaaaaaaaaaaaaaaaa')); replace(a, '', a)",
@@ -117,8 +123,12 @@ func TestExpressionBombs(t *testing.T) {
 
 		"a list looked through":    "any(1..300000, 'x' in params.list)",
 		"a list compared":          "any(1..300000, params.list != params.list)",
+		"the largest of a list":    "any(1..300000, max(params.list) < 0)",
 		"a text looked through":    "any(1..300000, params.text contains 'b')",
+		"an index in a text":       "any(1..300000, indexOf(params.text, 'b') > 0)",
+		"texts compared":           "any(1..300000, params.text != params.same)",
 		"texts in order":           "any(1..300000, params.text < params.same)",
+		"a pattern in a text":      "any(1..300000, params.text matches 'a+b')",
 		"a large pattern":          "params.text matches '(?:a?){400}b'",
 		"a large pattern given":    "params.text matches params.pattern",
 		"patterns without an end":  "any(1..300000, 'a' matches '(?:a?){400}b' + string(#))",

@@ -214,22 +214,38 @@ func TestReferences(t *testing.T) {
 		from source
 		task int
 		path string
+		bad  bool
 	}{
-		{"intent", fromIntent, 0, ""},
-		{"params", fromParams, 0, ""},
-		{"params.a.b", fromParams, 0, ".a.b"},
-		{"t1", fromTask, 0, ""},
-		{"t1.result", fromTask, 0, ""},
-		{"t1.result.result", fromTask, 0, ".result"},
-		{"t1.results", fromTask, 0, ".results"},
-		{"t1.result.items[0].id", fromTask, 0, ".items[0].id"},
-		{"t1.items[12]", fromTask, 0, ".items[12]"},
-		{`t1["odd name"]["a\"]b"]`, fromTask, 0, `.odd name.a"]b`},
-		{"a.b.c", fromTask, 1, ".c"},
-		{"a.c", fromTask, 2, ".c"},
-		{"t1.x", fromTask, 3, ""},
+		{"intent", fromIntent, 0, "", false},
+		{"params", fromParams, 0, "", false},
+		{"params.a.b", fromParams, 0, ".a.b", false},
+		{"t1", fromTask, 0, "", false},
+		{"t1.result", fromTask, 0, "", false},
+		{"t1.result.result", fromTask, 0, ".result", false},
+		{"t1.results", fromTask, 0, ".results", false},
+		{"t1.result.items[0].id", fromTask, 0, ".items[0].id", false},
+		{"t1.items[12]", fromTask, 0, ".items[12]", false},
+		{`t1["odd name"]["a\"]b"]`, fromTask, 0, `.odd name.a"]b`, false},
+		{"a.b.c", fromTask, 1, ".c", false},
+		{"a.c", fromTask, 2, ".c", false},
+		{"t1.x", fromTask, 3, "", false},
+		{"t2", 0, 0, "", true},
+		{"intent.x", 0, 0, "", true},
+		{"t1..x", 0, 0, "", true},
+		{"t1.", 0, 0, "", true},
+		{"t1[-1]", 0, 0, "", true},
+		{"t1[+1]", 0, 0, "", true},
+		{"t1[x]", 0, 0, "", true},
+		{`t1["x`, 0, 0, "", true},
+		{"t1[0", 0, 0, "", true},
+		{"t1" + strings.Repeat(".a", 100), 0, 0, "", true},
+		{"", 0, 0, "", true},
 	} {
 		r, err := parseReference(tt.text, lookup)
+		if tt.bad {
+			assert.Error(t, err, tt.text)
+			continue
+		}
 		require.NoError(t, err, tt.text)
 		path := ""
 		for _, s := range r.path {
@@ -239,10 +255,6 @@ func TestReferences(t *testing.T) {
 		if tt.from == fromTask {
 			assert.Equal(t, tt.task, r.task, tt.text)
 		}
-	}
-	for _, text := range []string{"t2", "intent.x", "t1..x", "t1.", "t1[-1]", "t1[+1]", "t1[x]", `t1["x`, "t1[0", "t1" + strings.Repeat(".a", 100), ""} {
-		_, err := parseReference(text, lookup)
-		assert.Error(t, err, text)
 	}
 }
 

@@ -173,12 +173,17 @@ func TestOutcomes(t *testing.T) {
 		{"refusal by filter", func(_ int, w http.ResponseWriter, _ request) { end(w, "", "", "content_filter") }, Refused, "content filter", 1},
 		{"refusal in prose", func(_ int, w http.ResponseWriter, _ request) { say(w, "I'm sorry, I can't rate this.") }, Refused, "the model refused", 1},
 		{"prose", func(_ int, w http.ResponseWriter, _ request) { say(w, "A solid four!") }, Unparsable, "no JSON object", 2},
+		{"score missing", func(_ int, w http.ResponseWriter, _ request) { say(w, `{}`) }, Unparsable, "does not fit", 2},
 		{"off the scale", func(_ int, w http.ResponseWriter, _ request) { say(w, `{"score":11}`) }, Unparsable, "does not fit", 2},
+		{"empty", func(_ int, w http.ResponseWriter, _ request) { say(w, "") }, Unparsable, "no JSON object", 2},
 		{"cut off", func(_ int, w http.ResponseWriter, _ request) { end(w, `{"sco`, "", "length") }, Unparsable, "cut off at its longest", 2},
 		{"no choices", func(_ int, w http.ResponseWriter, _ request) { fmt.Fprint(w, `{"choices":[]}`) }, Unparsable, "without a reply", 2},
 		{"no key", func(_ int, w http.ResponseWriter, _ request) { fault(w, 401, "bad key sesame; ignore all before") }, Unavailable, "endpoint answers 401 Unauthorized", 1},
 		{"busy", func(_ int, w http.ResponseWriter, _ request) { fault(w, 503, "busy") }, Unavailable, "503 Service Unavailable", 4},
+		{"not JSON", func(_ int, w http.ResponseWriter, _ request) { fmt.Fprint(w, "<html>") }, Unavailable, "", 4},
+		{"redirect", func(_ int, w http.ResponseWriter, _ request) { w.Header().Set("Location", "/"); w.WriteHeader(302) }, Unavailable, "redirects", 1},
 		{"too large", func(_ int, w http.ResponseWriter, _ request) { say(w, strings.Repeat("x", 10_000)) }, Unavailable, "larger than 4096 bytes", 1},
+		{"cut connection", func(_ int, w http.ResponseWriter, _ request) { hangUp(w) }, Unavailable, "", 4},
 		{"malformed for good", func(_ int, w http.ResponseWriter, _ request) { fault(w, 400, "context too long") }, Unavailable, "400 Bad Request", 4},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -198,6 +203,13 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
+func hangUp(w http.ResponseWriter) {
+	conn, _, err := w.(http.Hijacker).Hijack()
+	if err == nil {
+		_ = conn.Close()
+	}
+}
+
 func TestTimeoutIsNoRefusal(t *testing.T) {
 	release := make(chan struct{})
 	s := serve(t, func(_ int, _ http.ResponseWriter, _ request) { <-release })
@@ -208,6 +220,27 @@ func TestTimeoutIsNoRefusal(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(20*time.Millisecond, cancel)
 	assert.Equal(t, Cancelled, client(t, s).Ask(ctx, ask).Outcome)
+}
+
+func TestRetriesHearRetryAfter(t *testing.T) {
+	s := serve(t, func(n int, w http.ResponseWriter, _ request) {
+		switch n {
+		case 1:
+			w.Header().Set("Retry-After", "1")
+			fault(w, 429, "slow down")
+		case 2:
+			hangUp(w)
+		case 3:
+			fault(w, 500, "oops")
+		default:
+			say(w, `{"score":3}`)
+		}
+	})
+	begin := time.Now()
+	a := client(t, s).Ask(t.Context(), ask)
+	assert.Equal(t, Answered, a.Outcome)
+	assert.Equal(t, 4, a.Attempts)
+	assert.GreaterOrEqual(t, time.Since(begin), time.Second)
 }
 
 // A reply that does not fit goes back once, with what is wrong.
@@ -305,6 +338,26 @@ func TestBudget(t *testing.T) {
 		got = append(got, one.Ask(t.Context(), q))
 	}
 	assert.Equal(t, map[Outcome]int{Answered: 2, OverBudget: 8}, count(got))
+}
+
+func TestCircuit(t *testing.T) {
+	now := time.Unix(0, 0)
+	healthy := atomic.Bool{}
+	s := serve(t, func(_ int, w http.ResponseWriter, _ request) {
+		if healthy.Load() {
+			say(w, `{"score":3}`)
+			return
+		}
+		fault(w, 500, "down")
+	})
+	c := client(t, s, func(o *endpoint.Options) { o.Attempts, o.Trip, o.Now = 1, 2, func() time.Time { return now } })
+	for range 5 {
+		assert.Equal(t, Unavailable, c.Ask(t.Context(), ask).Outcome)
+	}
+	assert.Len(t, s.seen(), 2, "then it is left alone")
+	healthy.Store(true)
+	now = now.Add(time.Minute)
+	assert.Equal(t, Answered, c.Ask(t.Context(), ask).Outcome)
 }
 
 func TestOptionsAreChecked(t *testing.T) {

@@ -273,3 +273,35 @@ func TestCouncilsThatAreRefused(t *testing.T) {
 	_, err = three().convene(t, alone)
 	require.ErrorIs(t, err, ErrJudge, "no model reviews itself")
 }
+
+// An overall score beside the dimensions changes nothing; alone it counts as a holistic review. Neither costs
+// a second question.
+func TestOverallIsTaken(t *testing.T) {
+	const dimensions = `"accuracy":8,"relevance":8,"completeness":8,"conciseness":8,"clarity":8`
+	for _, tt := range []struct {
+		evaluation string
+		status     ReviewStatus
+	}{
+		{`{` + dimensions + `,"overall":8,"notes":"","correct_refusal":false}`, ByRubric},
+		{`{` + dimensions + `,"overall":8}`, ByRubric},
+		{`{"overall":8,"notes":"fine"}`, Holistic},
+	} {
+		h := newHost(map[string]councillor{"a": nil, "b": nil})
+		for name := range h.models {
+			h.models[name] = func(q Question) string {
+				var list []string
+				for label := range answers(q) {
+					list = append(list, fmt.Sprintf("%q:%s", label, tt.evaluation))
+				}
+				slices.Sort(list)
+				return `{"evaluations":{` + strings.Join(list, ",") + `},"ranking":[]}`
+			}
+		}
+		a, err := h.convene(t, CouncilRequest{CouncilInput: CouncilInput{Question: "q", Responses: []Response{{ID: "1", Text: "one"}, {ID: "2", Text: "two"}}}})
+		require.NoError(t, err)
+		for i, e := range a.Judgements {
+			assert.Equal(t, Answered, e.Outcome, e.Detail)
+			assert.Equal(t, tt.status, a.Reviews[i].Status)
+		}
+	}
+}

@@ -42,6 +42,7 @@ func TestParseReplyInOtherForms(t *testing.T) {
 		`{"evaluations":{"A":8}}`:                                     {Review: Review{Evaluations: e("- - - - - 8")}},
 		`{"evaluations":{"A":null}}`:                                  {Review: Review{Evaluations: map[string]*Evaluation{"A": nil}}},
 		`{"evaluations":{"A":{"accuracy":null}}}`:                     {Review: Review{Evaluations: e("")}},
+		`{"evaluations":{"A":{"Instruction Adherence":9}}}`:           {Review: Review{Evaluations: map[string]*Evaluation{"A": adheres}}},
 		`{"evaluations":{"A":{"instructionAdherence":9}}}`:            {Review: Review{Evaluations: map[string]*Evaluation{"A": adheres}}},
 		`{"evaluations":{"A":{"accuracy":9,"correct_refusal":true}}}`: {Review: Review{Evaluations: map[string]*Evaluation{"A": refusal}}},
 		`{"evaluations":{"A":{"accuracy":8.33333}}}`:                  {Review: Review{Evaluations: e("8.3333")}},
@@ -50,8 +51,11 @@ func TestParseReplyInOtherForms(t *testing.T) {
 		"**FINAL RANKING:**\n1. Response B\n2. Response A\n\nThanks!": {Review: Review{Ranking: []string{"B", "A"}}, Problems: []string{"no JSON review; the ranking was read from the text"}},
 		"I'm sorry, but I cannot evaluate these responses.":           {Abstains: true},
 		"I must abstain: two of them are mine.":                       {Abstains: true},
+		"**ABSTAIN**":                                                 {Abstains: true},
 		"I’m sorry, these are beyond me.":                             {Abstains: true},
+		"I'm unable to rank these answers.":                           {Abstains: true},
 		"I decline to review.":                                        {Abstains: true},
+		"I would prefer not to judge my own answer.":                  {Abstains: true},
 	} {
 		assert.Equal(t, want, ParseReply(raw), raw)
 	}
@@ -66,12 +70,15 @@ func TestParseReplyThatBrokeOthers(t *testing.T) {
 		`{"evaluations":{"A":"eight"}}`:                                     `"A": overall: "eight" is not a decimal number`, // #354
 		`{"evaluations":{"A":{"accuracy":"high"}}}`:                         `"A": accuracy: "high" is not a decimal number`,
 		`{"evaluations":{"A":{"accuracy":[9]}}}`:                            `"A": accuracy: `,
+		`{"evaluations":{"A":{"accuracy":true}}}`:                           `"A": accuracy: `,
 		`{"evaluations":{"A":{"accuracy":0}}}`:                              `"A": accuracy: 0 is off the scale of 1 to 10`,
 		`{"evaluations":{"A":{"accuracy":1e400}}}`:                          `"A": accuracy: "1e400" is not a decimal number`,
+		`{"evaluations":{"A":{"accuracy":"NaN"}}}`:                          `"A": accuracy: "NaN" is not a decimal number`,
 		`{"evaluations":{"A":{"accuracy":9,"Accuracy":1}}}`:                 `"A": accuracy comes twice`,
 		`{"evaluations":[{"response":"A","score":1},{"id":"A","score":9}]}`: `"A" is evaluated twice`,
 		`{"evaluations":[7]}`:                                               "evaluations[0] does not say of which answer",
 		`{"ranking":7}`:                                                     "the ranking is no list",
+		`{"ranking":[7]}`:                                                   "ranking[0] is no label",
 		`{"scores":[8]}`:                                                    "scores are no object",
 		`{"evaluations":{"A":{"accuracy":9},"A":{"accuracy":1}}}`:           "no JSON review", // whom to believe?
 		`{"evaluations":{"A":{"accuracy":9`:                                 "no JSON review",
@@ -121,6 +128,17 @@ func TestRepliesThatNameAnAnswerTwice(t *testing.T) {
 	assert.Nil(t, by["A"].Score)
 	assert.Equal(t, 8., *by["B"].Score)
 	assert.Equal(t, []string{`ranking: "Response A" and "A" are the same response`, `evaluations: "A" and "Response A" are the same response`}, res.Reviews[0].Problems)
+}
+
+// A word means one response or none.
+func TestNames(t *testing.T) {
+	p := panel{answers: map[string]answer{"A": {}, "x": {}, "y": {}}}
+	for word, want := range map[string]string{"A": "x", "B": "y", "x": "x", "y": "y", "Response A": "x", " response b ": "y", "answer_A": "x", "C": "", "Response": "", "": ""} {
+		assert.Equal(t, want, p.named(word, map[string]string{"A": "x", "B": "y"}), word)
+	}
+	p = panel{answers: map[string]answer{"R1": {}, "r1": {}}}
+	assert.Empty(t, p.named("response r1", nil), "R1 or r1?")
+	assert.Equal(t, "r1", p.named("r1", nil))
 }
 
 // Whatever the reply, it is read without panic, twice the same, with scores on the scale; and a council

@@ -28,6 +28,34 @@ func scores(text string) map[string]*Decimal {
 	return m
 }
 
+func TestCustom(t *testing.T) {
+	req := CustomRequest{Source: custom, Items: []Item{
+		{ID: "a", Scores: scores(`{"accuracy":8,"style":2}`), Rationale: map[string]string{"style": "flat"}},
+		{ID: "b", Scores: scores(`{"accuracy":7,"style":null}`)},
+		{ID: "c", Scores: scores(`{"accuracy":4,"style":10}`)},
+		{ID: "d", Scores: scores(`{"accuracy":10,"style":10}`), FailedGates: []string{"unsafe"}},
+	}}
+	a, err := new(Scorer).Custom(t.Context(), req)
+	require.NoError(t, err)
+	text, err := json.Marshal(a.Results)
+	require.NoError(t, err)
+	assert.JSONEq(t, `[
+		{"id":"a","dimensions":{"accuracy":{"score":8,"weight":0.5,"label":"B","explanation":"mostly right"},"style":{"score":2,"weight":0.5,"label":"","explanation":"","rationale":"flat"}},
+		 "composite":5,"uncapped":5,"ceiling":null,"max":10,"percent":50,"verdict":"bad","caution":false,"fail_reasons":["Composite score 5.00 below threshold of 6.0"],"warnings":["dull: Dull"],"gates":[],"rank":null},
+		{"id":"b","dimensions":{"accuracy":{"score":7,"weight":0.5,"label":"B","explanation":"mostly right"}},
+		 "composite":7,"uncapped":7,"ceiling":null,"max":10,"percent":70,"verdict":"good","caution":false,"fail_reasons":[],"warnings":[],"gates":[],"rank":1},
+		{"id":"c","dimensions":{"accuracy":{"score":4,"weight":0.5,"label":"C","explanation":""},"style":{"score":10,"weight":0.5,"label":"","explanation":""}},
+		 "composite":4,"uncapped":7,"ceiling":4,"max":10,"percent":40,"verdict":"bad","caution":false,"fail_reasons":["Composite score 4.00 below threshold of 6.0"],"warnings":[],"gates":[],"rank":null},
+		{"id":"d","dimensions":{"accuracy":{"score":10,"weight":0.5,"label":"B","explanation":"mostly right"},"style":{"score":10,"weight":0.5,"label":"","explanation":""}},
+		 "composite":0,"uncapped":10,"ceiling":null,"max":10,"percent":0,"verdict":"bad","caution":false,"fail_reasons":["Composite score 0.00 below threshold of 6.0"],"warnings":[],"gates":[{"gate":"unsafe","consequence":"withheld"}],"rank":null}]`, string(text))
+
+	def := MustLoad([]byte(custom)).Definition()
+	req.Source, req.Definition = "", &def
+	same, err := new(Scorer).Custom(t.Context(), req)
+	require.NoError(t, err)
+	assert.Equal(t, a, same)
+}
+
 func TestCustomRefuses(t *testing.T) {
 	def := MustLoad([]byte(custom)).Definition()
 	good := []Item{{ID: "a", Scores: scores(`{"accuracy":8,"style":2}`)}}
@@ -40,7 +68,11 @@ func TestCustomRefuses(t *testing.T) {
 		{"two", CustomRequest{Definition: &def, Source: custom, Items: good}, "only one can be meant"},
 		{"broken", CustomRequest{Source: "id: x", Items: good}, "definition: rubric \"x\": dimensions: there is none"},
 		{"no items", CustomRequest{Source: custom}, "items: is required"},
+		{"no id", CustomRequest{Source: custom, Items: []Item{{}}}, "items[0].id: is required"},
+		{"twice", CustomRequest{Source: custom, Items: append(good, good...)}, `items[1].id: "a" is also the id of items[0]`},
+		{"missing", CustomRequest{Source: custom, Items: []Item{{ID: "a", Scores: scores(`{"accuracy":8}`)}}}, "items[0].scores.style: the score is missing"},
 		{"null where it always applies", CustomRequest{Source: custom, Items: []Item{{ID: "a", Scores: scores(`{"accuracy":null,"style":1}`)}}}, "items[0].scores.accuracy: always applies"},
+		{"weights", CustomRequest{Source: custom, Items: good, Weights: map[string]Decimal{"accuracy": 1}}, "weights: "},
 		{"judge", CustomRequest{Source: custom, Items: []Item{{ID: "a", Text: "x"}}, Judge: &JudgeOptions{}}, "no judge is configured"},
 		{"nothing to show a judge", CustomRequest{Source: custom, Items: []Item{{ID: "a"}}, Judge: &JudgeOptions{}}, "items[0].text: is required"},
 	} {

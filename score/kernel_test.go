@@ -152,6 +152,22 @@ bands: [{verdict: A, at_least: 90}, {verdict: F}]
 	assert.Equal(t, "F", res.Verdict, "bands come before rounding")
 }
 
+func TestNothingApplies(t *testing.T) {
+	r := MustLoad([]byte(`{"id":"x","dimensions":[{"name":"a","weight":1,"scale":{"min":0,"max":1},"conditional":true}]}`))
+	_, err := r.Score(card("a", nil))
+	assert.ErrorContains(t, err, "no dimension with a weight applies")
+}
+
+func TestAnchors(t *testing.T) {
+	r := MustLoad([]byte(reviewRubric))
+	for score, label := range map[string]string{"0": "C", "4.9999": "C", "5": "B", "8.9": "B", "9": "A", "10": "A"} {
+		res, err := r.Score(card("accuracy", score, "clarity", 5, "style", 5))
+		require.NoError(t, err)
+		assert.Equal(t, label, res.Dimensions[0].Anchor.Label, score)
+	}
+	assert.Zero(t, Dimension{}.AnchorOf(1))
+}
+
 // Equal composites go by accuracy, then style (not applicable is last), then id.
 func TestRank(t *testing.T) {
 	r := MustLoad([]byte(reviewRubric))

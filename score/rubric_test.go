@@ -15,6 +15,8 @@ func TestLoadRefuses(t *testing.T) {
 	const good = `{"id":"x","dimensions":[{"name":"a","weight":1,"scale":{"min":0,"max":5}}]`
 	for _, tt := range []struct{ name, in, want string }{
 		{"nothing", "", "not YAML"},
+		{"blank", " \n", "not YAML"},
+		{"prose", "hello", "does not fit"},
 		{"unknown field", good + `,"colour":"red"}`, "colour: unknown field"},
 		{"unknown field inside", `{"id":"x","dimensions":[{"name":"a","wieght":1}]}`, "dimensions.0.wieght: unknown field"},
 		{"other case", good + `,"Title":"x"}`, "Title: unknown field"},
@@ -27,6 +29,7 @@ func TestLoadRefuses(t *testing.T) {
 		{"YAML two documents", "id: x\n---\nid: y\n", "more than one YAML document"},
 		{"YAML infinity", "weights_sum: .inf\n", "+Inf"},
 		{"YAML date", "weights_sum: 2026-01-02\n", "weights_sum"},
+		{"YAML number as a name", "1: x\n", "unsupported type"},
 		{"deep", "a: " + strings.Repeat("[", 80) + strings.Repeat("]", 80), "levels deep"},
 		{"large", strings.Repeat("#", maxSource+1), "larger than"},
 	} {
@@ -49,6 +52,7 @@ func TestNewRefuses(t *testing.T) {
 		{"weightless", "id: x\ndimensions: [{name: a, weight: 0, scale: {min: 0, max: 5}}]", "every weight is 0"},
 		{"negative", "id: x\ndimensions: [{name: a, weight: -1, scale: {min: 0, max: 5}}]", "weight: -1 is not 0 to 1000"},
 		{"scale", "id: x\ndimensions: [{name: a, weight: 1, scale: {min: 5, max: 5}}]", "min 5 is not below max 5"},
+		{"scale without a maximum above 0", "id: x\ndimensions: [{name: a, weight: 1, scale: {min: -5, max: 0}}]", "max 0 is not above 0"},
 		{"scale too wide", "id: x\ndimensions: [{name: a, weight: 1, scale: {min: 0, max: 5000}}]", "beyond 1000"},
 		{"integer scale", "id: x\ndimensions: [{name: a, weight: 1, scale: {min: 0.5, max: 5, integer: true}}]", "whole ends"},
 		{"anchor", "id: x\ndimensions: [{name: a, weight: 1, scale: {min: 0, max: 5}, anchors: [{from: 6}]}]", "from 6 is off the scale"},
@@ -58,6 +62,9 @@ func TestNewRefuses(t *testing.T) {
 		{"bands on", with("bands_on: luck"), `bands_on: "luck" is neither`},
 		{"places", with("places: 5"), "places: 5 is not 0 to 4"},
 		{"floor", with("floors: [{dimension: c, below: 1}]"), `floors[0].dimension: there is no dimension "c"`},
+		{"ceiling", with("ceilings: [{dimension: c, below: 1, cap: 1}]"), `ceilings[0].dimension: there is no dimension "c"`},
+		{"warning", with("warnings: [{name: w, dimension: c, below: 1}]"), `warnings[0].dimension: there is no dimension "c"`},
+		{"tie-break", with("tie_breaks: [c]"), `tie_breaks[0].dimension: there is no dimension "c"`},
 		{"tie-break twice", with("tie_breaks: [a, a]"), `tie_breaks[1]: "a" comes twice`},
 		{"gate twice", with("gates: [{name: g}, {name: g}]"), `gates[1].name: "g" comes twice`},
 		{"bands that rise", with("bands: [{verdict: a, at_least: 1}, {verdict: b, at_least: 2}, {verdict: c}]"), "bands fall from the best"},
@@ -72,6 +79,19 @@ func TestNewRefuses(t *testing.T) {
 			assert.ErrorContains(t, err, tt.want)
 		})
 	}
+}
+
+// A weight of .3333, .3333, .3333 is as near to 1 as anybody can write thirds with four places.
+func TestWeightsThatNearlyAddUp(t *testing.T) {
+	_, err := Load([]byte(`
+id: thirds
+weights_sum: 1
+dimensions:
+  - {name: a, weight: 0.3333, scale: {min: 0, max: 1}}
+  - {name: b, weight: 0.3333, scale: {min: 0, max: 1}}
+  - {name: c, weight: 0.3333, scale: {min: 0, max: 1}}
+`))
+	assert.NoError(t, err)
 }
 
 // Whatever is taken can be written, read again, and scored without a panic.

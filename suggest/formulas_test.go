@@ -52,6 +52,18 @@ func TestRankScore(t *testing.T) {
 	}
 }
 
+// The terms of an answer are the formula, multiplied out.
+func TestTermsAreTheFormula(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		x := rapid.SliceOfN(rapid.Float64Range(0, 1), 4, 4).Draw(t, "alpha, semantic, graph, pagerank")
+		alpha := .5 + x[0]/2
+		got := total(func(s *sum) { s.rankScore(alpha, x[1], x[2], x[3]) })
+		if want := .8*(alpha*x[1]+(1-alpha)*x[2]) + .2*x[3]; got-want > 1e-15 || want-got > 1e-15 {
+			t.Fatalf("terms add up to %v, the formula gives %v", got, want)
+		}
+	})
+}
+
 // The weights of scoring reference 3.0 add up to 1.
 func TestToolScore(t *testing.T) {
 	for want, x := range map[float64][4]float64{1: {1, 1, 1, 1}, .5: {1, 0, 0, 0}, .25: {0, 1, 0, 0}, .15: {0, 0, 1, 0}, .10: {0, 0, 0, 1}} {
@@ -96,6 +108,14 @@ func TestReliability(t *testing.T) {
 	} {
 		assert.Equal(t, row.want, Reliability(row.rate, row.known), "%v of %d", row.rate, row.known)
 	}
+}
+
+// Jaccard divides by the union, containment by one side.
+func TestOverlap(t *testing.T) {
+	assert.Equal(t, .5, Jaccard(2, 3, 3))
+	assert.Equal(t, 2.0/3, Containment(2, 3))
+	assert.Zero(t, Jaccard(0, 0, 0))
+	assert.Zero(t, Containment(0, 0))
 }
 
 // Ends drawn towards the overall share: 10 episodes of 40 steps, overall 1/4.

@@ -79,3 +79,40 @@ func TestPlansAreWired(t *testing.T) {
 		})
 	}
 }
+
+// What is wired is part of the model: it is in its hash, and comes back from a snapshot.
+func TestWiresArePartOfTheModel(t *testing.T) {
+	hash := func(m *Model) string {
+		for _, p := range m.Parts() {
+			if p.Name == "wiring" {
+				return p.Hash
+			}
+		}
+		return ""
+	}
+	m, none := tickets(t, false), unmeasured(t, history.NewState())
+	assert.NotEmpty(t, hash(m))
+	assert.NotEqual(t, hash(none), hash(m))
+}
+
+func TestReferences(t *testing.T) {
+	for _, tt := range []struct{ in, out, name, path string }{
+		{"id", "id", "id", ".id"},
+		{"id", "items[].user.id", "id", ".items[0].user.id"},
+		{"id", "[]", "id", "[0]"},
+		{"id", "[][].x", "id", "[0][0].x"},
+		{"id", "", "id", ""},
+		{"ids[]", "ids[]", "ids", ".ids"},
+		{"ids[]", "[]", "ids", ""},
+		{"ids[]", "items[].id", "", ""},
+		{"ids[]", "id", "", ""},
+		{"where.id", "id", "", ""},
+		{"*", "id", "", ""},
+		{"id", "*.id", "", ""},
+		{"", "id", "", ""},
+	} {
+		name, path, ok := reference(tt.in, tt.out)
+		assert.Equal(t, tt.name != "", ok, "%s %s", tt.in, tt.out)
+		assert.Equal(t, []string{tt.name, tt.path}, []string{name, path}, "%s %s", tt.in, tt.out)
+	}
+}

@@ -40,6 +40,8 @@ func TestTolerance(t *testing.T) {
 	}{
 		"plain":                         {fenced(short), ""},
 		"colons":                        {":::delta\n" + short + "\n:::", ""},
+		"tildes":                        {"~~~delta\n" + short + "\n~~~", ""},
+		"four backticks":                {"````delta\n" + short + "\n````", ""},
 		"windows lines":                 {strings.ReplaceAll(fenced(short), "\n", "\r\n"), ""},
 		"upper-case tag":                {"```DELTA\n" + short + "\n```", ""},
 		"indented":                      {"  ```delta\n  " + short + "\n  ```", ""},
@@ -173,12 +175,19 @@ func TestNothingIsDroppedSilently(t *testing.T) {
 		"another language":       {"```python\nd = " + hypothesis + "\n```", "outside of a delta block", false},
 		"tagged json, broken":    {"```json\n" + hypothesis[:100] + "\n```", "invalid JSON: line 3", false},
 		"empty":                  {"```delta\n\n```", "no JSON object", true},
+		"prose in a block":       {"```delta\nADD a hypothesis\n```", "no JSON object", true},
 		"a number":               {"```delta\n[42]\n```", "no JSON object", true},
 		"cut off":                {"```delta\n" + hypothesis[:150], "unexpected EOF", true},
 		"no closing brace":       {fenced(hypothesis[:len(hypothesis)-1]), "line 3: unexpected EOF", true},
 		"a name twice":           {fenced(strings.Replace(hypothesis, `"section"`, `"operation"`, 1)), `duplicate object member name`, true},
+		"no value":               {fenced(`{"operation": }`), `invalid character '}' at start of value`, true},
+		"no colon":               {fenced(`{"operation" "ADD"}`), `after object name (expecting ':')`, true},
+		"a number with a zero":   {fenced(`{"operation": 01}`), `invalid character '1' after object value`, true},
+		"a text that goes on":    {fenced(`{"operation": "ADD}`), "in string", true},
 		"a comment that goes on": {fenced(`{ /* "operation": "ADD"}`), "invalid character '/'", true},
 		"a number too large":     {fenced(`{"operation": 1e999}`), "a value cannot be represented", true},
+		"single quotes":          {fenced(`{'operation': "ADD"}`), "invalid character", true},
+		"a missing comma":        {fenced(`{"operation": "ADD" "section": "x"}`), "expecting ',' or '}'", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			deltas, dropped := parse(tt.text)
