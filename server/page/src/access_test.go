@@ -188,7 +188,7 @@ func TestBrowserSignsInByALink(t *testing.T) {
 		require.NoError(t, err)
 		return strings.TrimSpace(string(out))
 	}
-	key := waymark("keys", "create", "--name", "k")
+	key := waymark("keys", "create", "--name", "k", "--scopes", "read,write,admin")
 	base := serveAt(t, data, "0.0.0.0", "--sample") // keys are required
 	ctx, problems := tab(t)
 	require.Contains(t, open(t, ctx, base, "map", "input[type=password]"), "API key")

@@ -73,7 +73,7 @@ func startAt(t *testing.T, data, host string, args ...string) (base string, stop
 			_ = r.Body.Close()
 		}
 		return err == nil && r.StatusCode == http.StatusOK
-	}, minute, tick)
+	}, 5*minute, tick) // a fit of the sample on a busy machine
 	return base, stop
 }
 

@@ -120,7 +120,11 @@ func (c *mcpClient) post(method string, params json.RawMessage) ([]byte, error) 
 	if s := answer.Header.Get("Mcp-Session-Id"); s != "" {
 		c.session = s
 	}
-	return io.ReadAll(answer.Body)
+	text, err := io.ReadAll(answer.Body)
+	if _, event, ok := bytes.Cut(text, []byte("data: ")); ok { // the answer of a stream
+		text = event
+	}
+	return text, err
 }
 
 // The apps of MCP keep to the protocol between view and host, show what the host sends, follow its theme, say how large
