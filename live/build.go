@@ -98,12 +98,12 @@ func (w *writer) appendBuild(b build) (place, error) {
 
 // building is a build under way.
 type building struct {
-	done   chan struct{} // closed when it is in force or has failed
+	done   chan struct{} // closed when it is active or has failed
 	err    error         // why it failed; to be read after done
 	cancel context.CancelFunc
 }
 
-// measureBehind runs f in the background and, when it is done, puts its measures in force (and its
+// measureBehind runs f in the background and, when it is done, activates its measures (and its
 // state, if it has one). What was counted before the build event no longer counts as new. j is the job of the build;
 // nil: its caller has one of its own.
 func (w *writer) measureBehind(j *job, shot snapshot, counted int, f func(ctx context.Context) (*foldedLog, error)) {

@@ -23,6 +23,7 @@ import (
 	"waymark/server/internal/route"
 	mcpserver "waymark/server/mcp"
 	"waymark/storage"
+	"waymark/suggest/evaluate"
 )
 
 type keyBody struct {
@@ -278,7 +279,7 @@ func (s *Server) dropBeside(workspace string) error {
 	if s.cfg.Data == "" {
 		return nil
 	}
-	return os.RemoveAll(string(whisper.FolderOf(s.cfg.Data, workspace)))
+	return errors.Join(os.RemoveAll(string(whisper.FolderOf(s.cfg.Data, workspace))), os.RemoveAll(evaluate.KeptFile(s.cfg.Data, workspace)))
 }
 
 // doctor looks at everything a person would ask about first.

@@ -3,6 +3,8 @@ package server
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"waymark/live"
 	"waymark/live/state"
 	"waymark/server/internal/request"
+	"waymark/suggest/evaluate"
 )
 
 type keyMade struct{ ID, Name, Workspace, Key string }
@@ -174,4 +177,20 @@ func TestMetricsAreApart(t *testing.T) {
 func TestIDsInPathsAreUnescaped(t *testing.T) {
 	w := newWeb(t)
 	requireProblem(t, 404, `there is no key \"a b\"`, w.ask("DELETE", "/v1/keys/a%20b", ""))
+}
+
+// A workspace of the name of a deleted one does not show its evaluation.
+func TestDeletedWorkspaceLeavesNoEvaluation(t *testing.T) {
+	data := t.TempDir()
+	w := newWeb(t, func(c *Config) { c.Data = data })
+	root := bearerOf("local-token")
+	for range 2 {
+		w.ask("PUT", "/v1/workspaces/a", "", root)
+		requireProblem(t, 404, "waymark evaluate", w.ask("GET", "/v1/evaluation", "", root, "Waymark-Workspace: a"))
+		file := evaluate.KeptFile(data, "a")
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
+		require.NoError(t, os.WriteFile(file, []byte(`{"report":{"profile":"seed"}}`), 0o600))
+		require.Contains(t, w.ask("GET", "/v1/evaluation", "", root, "Waymark-Workspace: a").body, `"seed"`)
+		require.Equal(t, 204, w.ask("DELETE", "/v1/workspaces/a", "", root).status)
+	}
 }

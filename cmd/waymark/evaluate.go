@@ -130,14 +130,11 @@ func (a *app) evaluate(ctx context.Context, e evaluation, bar *progress) error {
 // keepReport puts a report in the place of the last one.
 func (a *app) keepReport(r *evaluate.Report) error {
 	path := evaluate.KeptFile(a.data, a.workspace)
-	text, err := json.Marshal(evaluate.Kept{At: time.Now().UTC(), Report: *r})
-	if err != nil {
-		return err
-	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	return replaceFile(path, func(w io.Writer) error { _, err := w.Write(text); return err })
+	kept := evaluate.Kept{At: time.Now().UTC(), Report: *r}
+	return replaceFile(path, func(w io.Writer) error { return json.NewEncoder(w).Encode(kept) })
 }
 
 // questions are what a report calls them to people.

@@ -166,7 +166,7 @@ func (f Folder) Hear(name, id string, happened Entry) (line string, err error) {
 	if err != nil {
 		return "", err
 	}
-	last, s := heard(entries)
+	last, s := lastCall(entries)
 	t, err := f.Table(cmp.Or(last.Tool, happened.Begun)) // at the beginning of a turn there is none before
 	if err != nil {
 		return "", err
@@ -212,8 +212,8 @@ func journal(path string) (entries []Entry, err error) {
 	return entries, err
 }
 
-// heard is the last call of the current turn that is over, and what was said in the session.
-func heard(entries []Entry) (last Call, s *session) {
+// lastCall returns the last completed call of the current turn, and what was said in the session.
+func lastCall(entries []Entry) (last Call, s *session) {
 	s = &session{said: map[string]bool{}}
 	for _, e := range entries {
 		switch {
@@ -234,7 +234,7 @@ func heard(entries []Entry) (last Call, s *session) {
 func first(entries []Entry, r *Rule, id string) bool {
 	for i, e := range entries {
 		if e.ID == id && e.Said != nil {
-			_, before := heard(entries[:i])
+			_, before := lastCall(entries[:i])
 			return before.free(r)
 		}
 	}
