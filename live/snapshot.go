@@ -36,7 +36,7 @@ type keptBuild struct {
 
 // snapshotFormat changes with every change of what is written here and below, and with every change of how
 // measures are computed that a replay would show; snapshots of other formats are not read.
-const snapshotFormat = 20
+const snapshotFormat = 21
 
 // picture is what a snapshot holds of the state, at the moment; nil if it counts something forgotten.
 func (w *writer) picture() *history.Image {

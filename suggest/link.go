@@ -8,10 +8,6 @@ import (
 	"strings"
 
 	"waymark/catalog"
-	"waymark/episodic"
-	"waymark/graph"
-	"waymark/internal/numeric"
-	"waymark/internal/plural"
 	"waymark/suggest/history"
 	"waymark/suggest/learn/rank"
 	"waymark/suggest/learn/wiring"
@@ -19,16 +15,14 @@ import (
 
 // slot tells what a task is done for from what feeds it: what matches the intent far less than another.
 func (p *plan) slot() {
-	best, feeds := 0.0, map[int]bool{}
+	best := 0.0
 	for _, t := range p.tasks {
 		best = max(best, p.nodes.semantic[t.node])
-		for _, a := range t.after {
-			feeds[a] = true
-		}
 	}
 	for i := range p.tasks {
-		if t := &p.tasks[i]; feeds[i] && p.nodes.semantic[t.node] < targetShare*best {
-			t.slot = SlotPrerequisite
+		feeds := slices.ContainsFunc(p.tasks, func(t task) bool { return slices.Contains(t.after, i) })
+		if feeds && p.nodes.semantic[p.tasks[i].node] < targetShare*best {
+			p.tasks[i].slot = SlotPrerequisite
 		}
 	}
 }
@@ -60,7 +54,7 @@ func (p *plan) provideTask(j int) bool {
 			return true
 		}
 	}
-	for _, in := range p.inputs(t) {
+	for _, in := range p.schemas(t).Inputs() {
 		gives := func(n int32) bool { return n != t && p.feeds(n, t, in) }
 		given := func(o task) bool { return gives(o.node) }
 		if !in.Required || spoken(in) || slices.ContainsFunc(p.tasks[:j], given) || slices.ContainsFunc(p.distinct, gives) {
@@ -93,14 +87,14 @@ func (p *plan) free(i, j int, in catalog.Property) bool {
 func (p *plan) insert(t task, j int) {
 	t.after = slices.DeleteFunc(slices.Clone(t.after), func(a int) bool { return a >= j })
 	p.tasks = slices.Insert(p.tasks, j, t)
-	for k := range p.tasks[j+1:] {
-		after := slices.Clone(p.tasks[j+1+k].after)
-		for i := range after {
-			if after[i] >= j {
+	for k := j + 1; k < len(p.tasks); k++ {
+		after := slices.Clone(p.tasks[k].after)
+		for i, a := range after {
+			if a >= j {
 				after[i]++
 			}
 		}
-		p.tasks[j+1+k].after = after
+		p.tasks[k].after = after
 	}
 	p.tasks[j+1].after = append(p.tasks[j+1].after, j)
 }
@@ -131,14 +125,14 @@ func (p *plan) reaches(i, j int) bool {
 // make them one that it requires.
 func (m *Model) linked(a, b int32) bool {
 	return slices.Contains(m.Requires(b), a) || slices.ContainsFunc(m.Wires.At(b), func(w wiring.Wire) bool { return w.From == a }) ||
-		slices.ContainsFunc(m.inputs(b), func(in catalog.Property) bool { return in.Required && m.feeds(a, b, in) })
+		slices.ContainsFunc(m.schemas(b).Inputs(), func(in catalog.Property) bool { return in.Required && m.feeds(a, b, in) })
 }
 
 // feeds reports whether a result of a can be an input of b: as it was seen to be or, where its name says what it is, as
 // the schemas have it.
 func (m *Model) feeds(a, b int32, in catalog.Property) bool {
 	return slices.ContainsFunc(m.Wires.At(b), func(w wiring.Wire) bool { return w.From == a && w.In == in.Name }) ||
-		specific(in.Name) && source(m.outputs(a), in) != ""
+		specific(in.Name) && source(m.schemas(a).Results(), in) != ""
 }
 
 // source is the output that can be an input, by name and type, "" for none: for a required one also one within another
@@ -156,7 +150,8 @@ func source(outputs []catalog.Property, in catalog.Property) (path string) {
 
 // compatible compares JSON types. An unknown type fits everything, an integer is also a number.
 func compatible(out, in string) bool {
-	return out == in || out == "" || in == "" || out == "integer" && in == "number"
+	unknown := func(t string) bool { return t == "" || t == "any" }
+	return out == in || unknown(out) || unknown(in) || out == "integer" && in == "number"
 }
 
 // specific tells names that say what a value is from names that any tool may have.
@@ -189,7 +184,7 @@ func (p *plan) provider(t int32, in catalog.Property) (best int32, share float64
 		}
 	}
 	for _, n := range p.Requires(t) {
-		if source(p.outputs(n), in) != "" {
+		if source(p.schemas(n).Results(), in) != "" {
 			consider(n, 1)
 		}
 	}
@@ -202,7 +197,7 @@ func (p *plan) provider(t int32, in catalog.Property) (best int32, share float64
 		return best, share
 	}
 	for _, n := range p.Graph.Sources(t) {
-		if source(p.outputs(n), in) != "" {
+		if source(p.schemas(n).Results(), in) != "" {
 			_, count := p.transition(n, t)
 			ofUses(n, count)
 		}
@@ -218,51 +213,62 @@ func (p *plan) reads(n int32) bool {
 
 // takes reports whether a tool has an input of that name.
 func (m *Model) takes(n int32, name string) bool {
-	return slices.ContainsFunc(m.inputs(n), func(in catalog.Property) bool { return strings.EqualFold(in.Name, name) })
+	return slices.ContainsFunc(m.schemas(n).Inputs(), func(in catalog.Property) bool { return strings.EqualFold(in.Name, name) })
 }
 
-// inputs are the properties of a tool's input schema; nil for capabilities and for tools that no catalog
-// describes.
-func (m *Model) inputs(n int32) []catalog.Property {
-	if i, ok := m.Catalog.ToolIndex[m.IDs[n]]; ok {
-		return m.Catalog.Schemas[i].Inputs()
-	}
-	return nil
-}
+// undescribed has no properties.
+var undescribed history.Schemas
 
-// outputs are the properties of a tool's results; nil where inputs is nil or the catalog has no output
-// schema.
-func (m *Model) outputs(n int32) []catalog.Property {
-	if i, ok := m.Catalog.ToolIndex[m.IDs[n]]; ok {
-		return m.Catalog.Schemas[i].Results()
-	}
-	return nil
+// schemas are those of a tool or capability, empty for one that no catalog describes.
+func (m *Model) schemas(n int32) *history.Schemas {
+	return cmp.Or(m.Catalog.SchemasOf(m.IDs[n]), &undescribed)
 }
 
 // arguments says where a task's inputs come from: a result of a task it comes after that was seen to feed it, or one that
-// a schema supports (the nearest), or the intent for a required text. missing are the required ones that nothing gives: a
-// person is asked for them when the plan is run.
+// a schema supports (the nearest), or the intent for a required text. Of several results that were seen the one with most
+// evidence counts, of equal tasks the nearest; wired says what speaks for them. missing are the required ones that nothing
+// gives: a person is asked for them when the plan is run.
 func (p *plan) arguments(j int) (args map[string]Argument, wired []Wired, missing []string) {
-	args, wired = p.wiredArguments(j)
-	entry := func(i int) *history.Schemas { return p.Catalog.SchemasOf(p.IDs[p.tasks[i].node]) }
-	to := entry(j)
-	if to == nil {
-		return args, wired, nil
-	}
-	for _, in := range to.Inputs() {
-		for i := j - 1; i >= 0 && args[in.Name] == (Argument{}); i-- {
-			from := entry(i)
-			if from == nil || !p.reaches(i, j) || !specific(in.Name) && !slices.Contains(p.tasks[j].after, i) {
-				continue
-			}
-			if path := source(from.Results(), in); path != "" {
-				args[in.Name] = Argument{fmt.Sprintf("t%d.%s", i+1, output(path))}
+	args = map[string]Argument{}
+	nearest := func(fits func(i int) bool) int {
+		for i := j - 1; i >= 0; i-- {
+			if p.reaches(i, j) && fits(i) {
+				return i
 			}
 		}
+		return -1
 	}
-	for _, in := range to.Inputs() {
+	to := p.tasks[j].node
+	for _, w := range p.Wires.At(to) {
+		name, path, ok := w.Reference()
+		if _, taken := args[name]; !ok || taken || !p.agree(&w, to) {
+			continue
+		}
+		if i := nearest(func(i int) bool { return p.tasks[i].node == w.From }); i >= 0 {
+			from := fmt.Sprintf("t%d.result%s", i+1, path)
+			args[name], wired = Argument{from}, append(wired, Wired{name, from, int(w.Count), int(w.Of)})
+		}
+	}
+	inputs := p.schemas(to).Inputs()
+	for _, in := range inputs {
+		if _, taken := args[in.Name]; taken {
+			continue
+		}
+		path := ""
+		i := nearest(func(i int) bool {
+			if specific(in.Name) || slices.Contains(p.tasks[j].after, i) {
+				path = source(p.schemas(p.tasks[i].node).Results(), in)
+			}
+			return path != ""
+		})
+		if i >= 0 {
+			args[in.Name] = Argument{fmt.Sprintf("t%d.%s", i+1, output(path))}
+		}
+	}
+	for _, in := range inputs {
+		given := func(name string) bool { return name == in.Name || strings.HasPrefix(name, in.Name+".") }
 		switch {
-		case !in.Required || slices.ContainsFunc(slices.Collect(maps.Keys(args)), func(name string) bool { return name == in.Name || strings.HasPrefix(name, in.Name+".") }):
+		case !in.Required || slices.ContainsFunc(slices.Collect(maps.Keys(args)), given):
 		case p.mode == Active && spoken(in):
 			args[in.Name] = Argument{"intent"}
 		default:
@@ -270,6 +276,21 @@ func (p *plan) arguments(j int) (args map[string]Argument, wired []Wired, missin
 		}
 	}
 	return args, wired, missing
+}
+
+// agree reports whether the schemas, as far as they say anything, let a wire into a tool be: the argument exists, and the
+// types fit.
+func (m *Model) agree(w *wiring.Wire, to int32) bool {
+	find := func(all []catalog.Property, path string) (p catalog.Property, ok bool) {
+		i := slices.IndexFunc(all, func(p catalog.Property) bool { return p.Name == strings.TrimSuffix(path, "[]") })
+		if i >= 0 {
+			p = all[i]
+		}
+		return p, i >= 0 || len(all) == 0
+	}
+	in, ok := find(m.schemas(to).Inputs(), w.In)
+	out, _ := find(m.schemas(w.From).Results(), w.Out)
+	return ok && compatible(out.Type, in.Type)
 }
 
 // output is how a reference names an output, with the first item for a list: t1.result alone would be the whole result.
@@ -288,139 +309,4 @@ func spoken(in catalog.Property) bool {
 		return in.Type == "" || in.Type == "string"
 	}
 	return false
-}
-
-// answer puts the plan into words and numbers.
-func (p *plan) answer() DAGAnswer {
-	a := DAGAnswer{
-		DAG: DAG{Intent: p.wording.wished, Tasks: make([]Task, len(p.tasks))}, Mode: p.mode, Paths: []Path{}, Alternatives: []Alternative{}, Model: p.who(),
-	}
-	var top, low float64
-	for j, t := range p.tasks {
-		task := Task{
-			ID: fmt.Sprintf("t%d", j+1), Tool: p.IDs[t.node], Kind: p.Kind(t.node), Host: p.Host(p.IDs[t.node]),
-			DependsOn: []string{}, Slot: t.slot,
-			Confidence: min(Cap, t.score), ConfidenceLow: min(Cap, t.score, t.low), Formula: t.formula,
-		}
-		task.Arguments, task.Wired, task.Missing = p.arguments(j)
-		if p.shows() {
-			task.Terms, task.Reason = t.terms, t.reason
-		}
-		for _, i := range t.after {
-			task.DependsOn = append(task.DependsOn, fmt.Sprintf("t%d", i+1))
-			a.Paths = append(a.Paths, p.path(p.tasks[i].node, t.node))
-		}
-		a.DAG.Tasks[j] = task
-		if t.score > top {
-			top, low = t.score, task.ConfidenceLow
-		}
-	}
-	fits := p.rate(&a, top)
-	if top > 0 {
-		a.ConfidenceLow = a.Confidence * min(1, low/top)
-	}
-	if fits < LowConfidence {
-		p.warn(WarnLowConfidence)
-	}
-	for _, c := range p.others[:min(len(p.others), alternatives)] {
-		a.Alternatives = append(a.Alternatives, Alternative{ID: p.IDs[c.node], For: p.standsFor(c.node), Score: c.confidence()})
-	}
-	a.Rationale, a.Warnings = p.rationale(a.Foremost()), p.warnings
-	return a
-}
-
-// rate fills in the confidence of the plan, with terms that give it. top is the best score of a task.
-func (p *plan) rate(a *DAGAnswer, top float64) (fits float64) {
-	s := sum{keep: true}
-	switch {
-	case len(p.tasks) == 0:
-	case p.planned != nil:
-		complete := 1.
-		if !p.repeats {
-			a.Complete = p.planned.Complete
-			complete = a.Complete
-		}
-		fits = min(Cap, max(p.planned.Fits, p.fresh))
-		s.add("fits", fits, complete)
-		a.Confidence = s.total
-	default:
-		ranks, path := make([]float64, len(p.tasks)), 0.0
-		for i, t := range p.tasks {
-			ranks[i] = p.rank(t.node)
-		}
-		for _, w := range a.Paths {
-			path += w.Confidence / float64(len(a.Paths))
-		}
-		if len(a.Paths) == 0 {
-			path = graph.PathConfidence(0)
-		}
-		slices.SortFunc(ranks, func(a, b float64) int { return cmp.Compare(b, a) })
-		ranks = ranks[:min(3, len(ranks))]
-		a.Confidence = s.dagConfidence(p.info.Density, top, numeric.Sum(ranks)/float64(len(ranks)), path)
-		fits = a.Confidence
-	}
-	if p.shows() {
-		a.Terms = s.terms
-	}
-	return fits
-}
-
-// path is the learned way from a to b.
-func (p *plan) path(a, b int32) Path {
-	way := p.ways.Of(p.Graph).Path(a, b, maxHops, nil)
-	out := Path{From: p.IDs[a], To: p.IDs[b], Via: []string{}, Hops: max(0, len(way)-1)}
-	for i := 1; i+1 < len(way); i++ {
-		out.Via = append(out.Via, p.IDs[way[i]])
-	}
-	out.Confidence = graph.PathConfidence(out.Hops)
-	return out
-}
-
-// maxHops bounds the search for a path; beyond four hops the confidence is the same.
-const maxHops = 6
-
-// standsFor is the task an alternative is most like by shared neighbours.
-func (p *plan) standsFor(n int32) string {
-	best, bestAA := "", 0.0
-	for j, t := range p.tasks {
-		if aa := p.Graph.AdamicAdar(n, t.node); aa > bestAA {
-			best, bestAA = fmt.Sprintf("t%d", j+1), aa
-		}
-	}
-	return best
-}
-
-// rationale says in a sentence or two what speaks for the likeliest task of the plan, and what orders all.
-func (p *plan) rationale(foremost string) string {
-	targets, prerequisites, pinned, why := 0, 0, "", ""
-	for _, t := range p.tasks {
-		switch {
-		case t.formula == FormulaPin:
-			pinned += " " + p.IDs[t.node] + " is " + t.reason + "."
-		case t.slot == SlotTarget:
-			targets++
-		default:
-			prerequisites++
-		}
-		if p.IDs[t.node] == foremost && t.formula != FormulaPin {
-			why = ", above all " + foremost + ": " + t.reason
-		}
-	}
-	s := plural.Of(targets, "target")
-	switch {
-	case len(p.tasks) == 0 && p.mode == Active:
-		return "Neither a tool's text nor a past request matches the intent."
-	case len(p.tasks) == 0:
-		return "Nothing is known yet: no catalog and no history."
-	case p.last != episodic.NoTool && p.mode != Active:
-		return fmt.Sprintf("The likeliest way on after %s%s.", p.IDs[p.last], why)
-	case p.mode != Active:
-		return "The likeliest way from the usual beginning" + why + "."
-	case p.repeats:
-		s += " as in a task for such a request since the last build"
-	}
-	if prerequisites > 0 {
-		s += " and " + plural.Of(prerequisites, "prerequisite")
-	}
-	return s + why + "; order and links as in past tasks and as schemas ask for." + pinned
 }

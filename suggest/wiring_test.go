@@ -94,25 +94,3 @@ func TestWiresArePartOfTheModel(t *testing.T) {
 	assert.NotEmpty(t, hash(m))
 	assert.NotEqual(t, hash(none), hash(m))
 }
-
-func TestReferences(t *testing.T) {
-	for _, tt := range []struct{ in, out, name, path string }{
-		{"id", "id", "id", ".id"},
-		{"id", "items[].user.id", "id", ".items[0].user.id"},
-		{"id", "[]", "id", "[0]"},
-		{"id", "[][].x", "id", "[0][0].x"},
-		{"id", "", "id", ""},
-		{"ids[]", "ids[]", "ids", ".ids"},
-		{"ids[]", "[]", "ids", ""},
-		{"ids[]", "items[].id", "", ""},
-		{"ids[]", "id", "", ""},
-		{"where.id", "id", "", ""},
-		{"*", "id", "", ""},
-		{"id", "*.id", "", ""},
-		{"", "id", "", ""},
-	} {
-		name, path, ok := reference(tt.in, tt.out)
-		assert.Equal(t, tt.name != "", ok, "%s %s", tt.in, tt.out)
-		assert.Equal(t, []string{tt.name, tt.path}, []string{name, path}, "%s %s", tt.in, tt.out)
-	}
-}

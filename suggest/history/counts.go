@@ -54,10 +54,10 @@ type shown struct {
 	starts  int32
 	live    int
 
-	led, used, wired marks // nodes with transitions, with uses, and with values, counted since
-	row              []transition
-	edges            []graph.Edge
-	scratch          *sync.Pool // of *scratch, for the queries of all models
+	led, used marks // nodes with transitions, and with uses, counted since
+	row       []transition
+	edges     []graph.Edge
+	scratch   *sync.Pool // of *scratch, for the queries of all models
 }
 
 // marks are nodes, each once.
@@ -94,7 +94,6 @@ func (s *State) Freeze() *Counts {
 	s.showLimits()
 	s.showUses(all)
 	s.showRows(all)
-	s.showWires(all)
 	if all || h.view != view { // a capability may name a tool by a spelling of another
 		h.view, h.roles = view, s.roles()
 		s.survey()
@@ -156,15 +155,16 @@ func (s *State) join(view *Catalog) (changed bool) {
 	return changed
 }
 
-// showUses brings the uses up to date: of the nodes used since, or of all.
+// showUses brings uses and wires up to date: of the nodes used since, or of all.
 func (s *State) showUses(all bool) {
 	h := &s.shown
 	defer h.used.clear()
 	if all {
-		h.uses = pages.List[Usage]{}
+		h.uses, h.wires = pages.List[Usage]{}, pages.List[[]wiring.Wire]{}
 		for i, as := range h.canon {
 			if as == int32(i) {
 				h.uses.Set(as, s.joinedUse(as))
+				s.showWires(as)
 			}
 		}
 		s.survey()
@@ -174,6 +174,7 @@ func (s *State) showUses(all bool) {
 		as := h.canon[i]
 		u := s.joinedUse(as)
 		h.uses.Set(as, u)
+		s.showWires(as)
 		if s.begins(as, u) {
 			h.starts = as
 		}

@@ -124,7 +124,7 @@ func (s *State) revise(g *grown, p *episodic.Performed, more bool) {
 		step := &g.Steps[x]
 		step.Error, step.Shape, step.Inputs, step.Outputs = "", "", nil, nil // the log has them
 		g.nodes = slices.Insert(g.nodes, x, s.node(p.Step.Tool))
-		g.values = slices.Insert(g.values, x, s.wires.Values(p.Step.Inputs, p.Step.Outputs))
+		g.values = slices.Insert(g.values, x, wiring.ValuesOf(p.Step.Inputs, p.Step.Outputs))
 		s.end(g, 1)
 		s.growing.steps++
 		s.perform(g, x, source)
@@ -266,7 +266,7 @@ func (s *State) readGrowing(r *codec.Reader) {
 				return
 			}
 			o.nodes = append(o.nodes, s.node(o.Steps[i].Tool))
-			o.values = append(o.values, s.wires.ReadValues(r))
+			o.values = append(o.values, wiring.ReadValues(r))
 		}
 		o.branched, o.counted = true, pairs(&o.Episode, o.nodes)
 		if o.past >= 0 {

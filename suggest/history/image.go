@@ -34,7 +34,7 @@ type Image struct {
 	evidence []evidence
 
 	growing []*grown
-	wires   *wiring.Image
+	wires   []byte
 
 	bypasses map[string]uint64
 }
@@ -42,9 +42,11 @@ type Image struct {
 // Image returns the state as it is now, at the cost of one pass over the nodes.
 func (s *State) Image() *Image {
 	clear(s.own)
+	var wires codec.Writer
+	s.wires.Write(&wires)
 	i := &Image{
 		ids: slices.Clip(s.ids), out: slices.Clone(s.out), uses: slices.Clone(s.uses), view: s.catalog(),
-		memory: s.memory.Image(), past: s.episodes(), names: slices.Clip(s.sources.names), totals: s.totals, claims: maps.Clone(s.claims), evidence: slices.Clone(s.sources.evidence), growing: s.growing.image(), wires: s.wires.Image(), bypasses: s.bypasses.show(),
+		memory: s.memory.Image(), past: s.episodes(), names: slices.Clip(s.sources.names), totals: s.totals, claims: maps.Clone(s.claims), evidence: slices.Clone(s.sources.evidence), growing: s.growing.image(), wires: wires.Bytes, bypasses: s.bypasses.show(),
 	}
 	for n := range s.gone {
 		i.gone = append(i.gone, n)
@@ -98,7 +100,7 @@ func (i *Image) Write(w *codec.Writer) error {
 	for _, n := range i.totals.all() {
 		w.Uint(*n)
 	}
-	i.wires.Write(w)
+	w.Blob(i.wires)
 	writeBypasses(w, i.bypasses)
 	return i.writeGrowing(w)
 }
@@ -196,9 +198,10 @@ func ReadState(r *codec.Reader) *State {
 	if s.totals.Episodes != uint64(past) {
 		r.Fail("%d episodes, where %d are counted", past, s.totals.Episodes)
 	}
-	s.wires = wiring.Read(r, n)
-	for i := range s.uses {
-		s.shown.wired.add(int32(i))
+	wires := codec.NewReader(r.Blob())
+	s.wires = wiring.Read(wires, n)
+	if err := wires.End(); err != nil {
+		r.Fail("%w", err)
 	}
 	s.readBypasses(r)
 	s.readGrowing(r)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"waymark/episodic"
+	"waymark/suggest/learn/wiring"
 )
 
 // Open folds that steps of an episode follow by [State.Perform]. Where it has steps, this state has kept only what it
@@ -25,7 +26,7 @@ func (s *State) Open(g *episodic.Grown) {
 			return
 		}
 		o.nodes[i] = node
-		o.values = append(o.values, s.wires.Values(step.Inputs, step.Outputs))
+		o.values = append(o.values, wiring.ValuesOf(step.Inputs, step.Outputs))
 		step.Error, step.Shape, step.Inputs, step.Outputs = "", "", nil, nil // as in revise
 	}
 	before, order := o.Before(), o.Order()

@@ -156,7 +156,7 @@ func NewState() *State {
 	return &State{
 		index: newIndex(), gone: map[int32]bool{},
 		tools: map[string]*Schemas{}, caps: map[string]catalog.Capability{},
-		memory: episodic.NewMemory(), sources: sourceTable{source: map[string]int32{}}, growing: newGrowing(), claims: claims{}, bypasses: bypasses{count: map[string]uint64{}}, wires: wiring.New(), shown: shown{scratch: new(sync.Pool)},
+		memory: episodic.NewMemory(), sources: sourceTable{source: map[string]int32{}}, growing: newGrowing(), claims: claims{}, bypasses: bypasses{count: map[string]uint64{}}, wires: &wiring.Table{}, shown: shown{scratch: new(sync.Pool)},
 	}
 }
 

@@ -230,10 +230,9 @@ func (p *planner) arrange(h *History, r *request, tools []int32, chance map[int3
 			}
 		}
 	}
-	var order []int
 	var chosen []decode.Link
 	if h.chains {
-		order = decode.Path(w, n)
+		order := decode.Path(w, n)
 		for i := 1; i < n; i++ {
 			chosen = append(chosen, decode.Link{A: order[i-1], B: order[i]})
 		}
@@ -242,15 +241,11 @@ func (p *planner) arrange(h *History, r *request, tools []int32, chance map[int3
 		for _, t := range tools {
 			planned += chance[t]
 		}
-		for _, l := range decode.Links(w, n, min(1, max(.1, planned/max(total, planned, 1e-9)))) {
-			if l.P >= leastLink {
-				chosen = append(chosen, l)
-			}
-		}
-		order = decode.Order(chosen, n)
+		chosen = decode.Links(w, n, min(1, max(.1, planned/max(total, planned, 1e-9))))
+		chosen = slices.DeleteFunc(chosen, func(l decode.Link) bool { return l.P < leastLink })
 	}
 	at, steps := make([]int32, n), make([]Step, n)
-	for i, k := range order {
+	for i, k := range decode.Order(chosen, n) {
 		at[k] = int32(i)
 		steps[i] = Step{Tool: tools[sorted[k]], Chance: chance[tools[sorted[k]]]}
 	}

@@ -1,143 +1,90 @@
 package wiring
 
-import (
-	"slices"
+import "waymark/internal/codec"
 
-	"waymark/internal/codec"
-)
-
-// Image is a table at one moment, to be written.
-type Image struct{ t Table }
-
-// Image returns a copy that does not change, at the cost of what was observed.
-func (t *Table) Image() *Image {
-	c := Table{paths: slices.Clone(t.paths), rows: make([]*row, len(t.rows)), recent: slices.Clone(t.recent)}
-	for i, r := range t.rows {
-		if r == nil {
-			continue
-		}
-		c.rows[i] = &row{slices.Clone(r.cases), slices.Clone(r.links)}
-		for j := range c.rows[i].links {
-			w := &c.rows[i].links[j]
-			w.seen = slices.Clone(w.seen)
+// Write writes the table for [Read].
+func (t *Table) Write(to *codec.Writer) {
+	to.Uint(uint64(len(t.rows)))
+	for _, row := range t.rows {
+		to.Uint(uint64(len(row)))
+		for _, f := range row {
+			to.Blob([]byte(f.in))
+			to.Uint(uint64(f.from))
+			to.Uint(uint64(f.calls))
+			to.Uint(uint64(len(f.links)))
+			for _, l := range f.links {
+				to.Blob([]byte(l.out))
+				to.Uint(uint64(l.count))
+				to.Uint(uint64(l.chance))
+				to.Longs(l.seen)
+			}
 		}
 	}
-	return &Image{c}
-}
-
-// Write writes the image for [Read].
-func (i *Image) Write(to *codec.Writer) {
-	to.Texts(i.t.paths)
-	to.Uint(uint64(len(i.t.rows)))
-	for _, r := range i.t.rows {
-		if r == nil {
-			r = &row{}
+	to.Uint(uint64(len(t.recent)))
+	for _, last := range t.recent {
+		for _, r := range last {
+			to.Int(int64(r.episode))
+			writeFields(to, r.fields)
 		}
-		to.Uint(uint64(len(r.cases)))
-		for _, c := range r.cases {
-			to.Uint(uint64(c.in))
-			to.Uint(uint64(c.from))
-			to.Uint(uint64(c.n))
-		}
-		to.Uint(uint64(len(r.links)))
-		for _, w := range r.links {
-			to.Uint(uint64(w.in))
-			to.Uint(uint64(w.from))
-			to.Uint(uint64(w.out))
-			to.Uint(uint64(w.count))
-			to.Uint(uint64(w.chance))
-			to.Longs(w.seen)
-		}
-	}
-	to.Uint(uint64(len(i.t.recent)))
-	for _, r := range i.t.recent {
-		to.Int(int64(r.episode))
-		to.Int(int64(r.before))
-		writeFields(to, r.last)
-		writeFields(to, r.former)
 	}
 }
 
 func writeFields(to *codec.Writer, fields []Field) {
 	to.Uint(uint64(len(fields)))
 	for _, f := range fields {
-		to.Uint(uint64(f.Path))
+		to.Blob([]byte(f.Path))
 		to.Longs(f.Values)
 	}
 }
 
-// Write writes the values of a call for [Table.ReadValues].
+// Write writes the values of a call for [ReadValues].
 func (v *Values) Write(to *codec.Writer) {
 	writeFields(to, v.In)
 	writeFields(to, v.Out)
 }
 
 // ReadValues reads what [Values.Write] wrote.
-func (t *Table) ReadValues(from *codec.Reader) Values {
-	return Values{t.readFields(from), t.readFields(from)}
-}
+func ReadValues(from *codec.Reader) Values { return Values{readFields(from), readFields(from)} }
 
-// Read reads what [Image.Write] wrote, of at most so many tools. What is damaged fails from.
+// Read reads what [Table.Write] wrote, of at most so many tools. What is damaged fails from.
 func Read(from *codec.Reader, tools int) *Table {
-	t := New()
-	for _, p := range from.Texts() {
-		t.number[p] = int32(len(t.paths))
-		t.paths = append(t.paths, p)
-	}
-	if len(t.number) != len(t.paths) || len(t.paths) > maxFields {
-		from.Fail("%d paths, %d of them different", len(t.paths), len(t.number))
-	}
-	within := func(x uint64, n int) int32 {
-		if x >= uint64(n) {
-			from.Fail("%d of %d", x, n)
-			return 0
+	t := &Table{}
+	for range from.Len(1) {
+		row := make([]feed, from.Len(4))
+		for i := range row {
+			f := feed{in: string(from.Blob()), from: index(from, tools), calls: uint32(from.Uint())}
+			for range from.Len(4) {
+				f.links = append(f.links, link{string(from.Blob()), uint32(from.Uint()), uint32(from.Uint()), from.Longs()})
+			}
+			row[i] = f
 		}
-		return int32(x)
+		t.rows = append(t.rows, row)
 	}
-	if n := from.Len(2); n <= tools {
-		t.rows = make([]*row, n)
-	} else {
-		from.Fail("arguments of %d tools, where there are %d", n, tools)
+	for range from.Len(4) {
+		t.recent = append(t.recent, [2]result{{int32(from.Int()), readFields(from)}, {int32(from.Int()), readFields(from)}})
 	}
-	for i := range t.rows {
-		r := &row{}
-		for range from.Len(3) {
-			r.cases = append(r.cases, cases{within(from.Uint(), len(t.paths)), within(from.Uint(), tools), uint32(from.Uint())})
-		}
-		for range from.Len(6) {
-			w := link{in: within(from.Uint(), len(t.paths)), from: within(from.Uint(), tools), out: within(from.Uint(), len(t.paths))}
-			w.count, w.chance, w.seen = uint32(from.Uint()), uint32(from.Uint()), from.Longs()
-			r.links = append(r.links, w)
-		}
-		if from.Err() != nil {
-			return New()
-		}
-		if len(r.cases) > 0 {
-			t.rows[i] = r
-		}
-	}
-	if n := from.Len(4); n <= tools {
-		t.recent = make([]results, n)
-	} else {
-		from.Fail("results of %d tools, where there are %d", n, tools)
-	}
-	for i := range t.recent {
-		t.recent[i] = results{int32(from.Int()), int32(from.Int()), t.readFields(from), t.readFields(from)}
+	if max(len(t.rows), len(t.recent)) > tools {
+		from.Fail("arguments of %d and results of %d tools, where there are %d", len(t.rows), len(t.recent), tools)
 	}
 	if from.Err() != nil {
-		return New()
+		return &Table{}
 	}
 	return t
 }
 
-func (t *Table) readFields(from *codec.Reader) (fields []Field) {
+// index reads a number below n.
+func index(from *codec.Reader, n int) int32 {
+	x := from.Uint()
+	if x >= uint64(n) {
+		from.Fail("%d of %d", x, n)
+		return 0
+	}
+	return int32(x)
+}
+
+func readFields(from *codec.Reader) (fields []Field) {
 	for range from.Len(2) {
-		f := Field{Path: int32(from.Uint()), Values: from.Longs()}
-		if f.Path < 0 || int(f.Path) >= len(t.paths) {
-			from.Fail("path %d of %d", f.Path, len(t.paths))
-			return nil
-		}
-		fields = append(fields, f)
+		fields = append(fields, Field{string(from.Blob()), from.Longs()})
 	}
 	return fields
 }

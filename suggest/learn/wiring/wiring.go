@@ -19,18 +19,19 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/binary"
+	"maps"
 	"slices"
+	"strings"
 
 	"waymark/internal/numeric"
 )
 
 // Bounds of a table.
 const (
-	maxFields = 1 << 16 // names of fields
-	maxWires  = 256     // into one tool
-	maxCases  = 1024    // of one tool: pairs of an argument and a tool before
-	maxSeen   = 8       // different values of a wire that are told apart
-	Back      = 64      // calls before a call that are looked at
+	maxFeeds = 1024 // of one tool: pairs of an argument and a tool before
+	maxLinks = 32   // of such a pair: fields of the result
+	maxSeen  = 8    // different values of a link that are told apart
+	Back     = 64   // calls before a call that are looked at
 )
 
 // Values are the digests of one call: of its arguments and of its result.
@@ -40,8 +41,15 @@ type Values struct {
 
 // Field is the digests at one path, rising, each once.
 type Field struct {
-	Path   int32 // of the table
+	Path   string
 	Values []uint64
+}
+
+func (f *Field) has(v uint64) bool { _, ok := slices.BinarySearch(f.Values, v); return ok }
+
+// has reports whether any field has a value.
+func has(fields []Field, v uint64) bool {
+	return slices.ContainsFunc(fields, func(f Field) bool { return f.has(v) })
 }
 
 // Wire says how often a field of a result was an argument.
@@ -75,13 +83,34 @@ func (w *Wire) Supported() bool {
 		w.Fresh >= manyValues && 2*w.Count >= w.Of
 }
 
-// Better orders wires into the same argument: more cases beyond chance first, then more cases, then the
+// order puts wires by argument, those with more cases beyond chance first, then those with more cases, then by the
 // shorter path, the path, and the tool.
-func Better(a, b *Wire) int {
+func order(a, b Wire) int {
 	return cmp.Or(
-		cmp.Compare(int(b.Count)-int(b.Chance), int(a.Count)-int(a.Chance)), cmp.Compare(b.Count, a.Count),
+		cmp.Compare(a.In, b.In), cmp.Compare(int(b.Count)-int(b.Chance), int(a.Count)-int(a.Chance)), cmp.Compare(b.Count, a.Count),
 		cmp.Compare(len(a.Out), len(b.Out)), cmp.Compare(a.Out, b.Out), cmp.Compare(a.From, b.From),
 	)
+}
+
+// Reference returns the name of the argument and the path within the result by which a reference names the wire: the first
+// item stands for a list where one value is asked for, the list itself where all are. Not ok for arguments inside of
+// others, and for names that were not kept.
+func (w *Wire) Reference() (name, path string, ok bool) {
+	out := w.Out
+	name, all := strings.CutSuffix(w.In, "[]")
+	if all {
+		if out, ok = strings.CutSuffix(out, "[]"); !ok || strings.Contains(out, "[]") {
+			return "", "", false
+		}
+	}
+	if name == "" || strings.ContainsAny(name, ".[*") || strings.Contains(out, "*") {
+		return "", "", false
+	}
+	path = strings.ReplaceAll(out, "[]", "[0]")
+	if path != "" && path[0] != '[' {
+		path = "." + path
+	}
+	return name, path, true
 }
 
 // Call is a call that came before another.
@@ -90,67 +119,47 @@ type Call struct {
 	Values *Values
 }
 
-// Table is what was observed.
+// Table is what was observed. The zero value is empty.
 type Table struct {
-	paths  []string
-	number map[string]int32
-	rows   []*row    // by tool
-	recent []results // by tool
+	rows   [][]feed    // by tool, by in, from
+	recent [][2]result // by tool, its last result and the last one of another episode
 }
 
-// row is what was observed of the arguments of one tool.
-type row struct {
-	cases []cases // by in, from
-	links []link  // by in, from, out
-}
-
-// cases counts the calls that had an argument while a result of tool from was known: the denominator of a
-// wire's share.
-type cases struct {
-	in, from int32
-	n        uint32
+// feed is an argument of a tool and another tool before it.
+type feed struct {
+	in    string
+	from  int32
+	calls uint32 // that had the argument while a result of the other tool was known: the denominator of the share
+	links []link
 }
 
 // link counts how often a value of an argument was in a field of a result of the same episode (count), and
 // how often one was in the tool's last result of another episode (chance), which could not have been its
 // source.
 type link struct {
-	in, from, out int32
+	out           string
 	count, chance uint32
-	seen          []uint64 // the first different values
+	seen          []uint64 // the first different values: one constant value seen often is weak evidence
 }
 
-// results are the last two results of a tool, of different episodes.
-type results struct {
-	episode, before int32
-	last, former    []Field
+// result is a result of an episode.
+type result struct {
+	episode int32
+	fields  []Field
 }
 
-// New returns an empty table.
-func New() *Table { return &Table{number: map[string]int32{}} }
-
-// Values takes the digests of a call in: of arguments and result, by path.
-func (t *Table) Values(inputs, outputs map[string][]string) Values {
-	return Values{t.fields(inputs), t.fields(outputs)}
+// ValuesOf takes the digests of a call in: of arguments and result, by path.
+func ValuesOf(inputs, outputs map[string][]string) Values {
+	return Values{fields(inputs), fields(outputs)}
 }
 
 // fields decodes digests to their first 64 bits, sorted and distinct. Digests that are damaged or too short
 // are left out.
-func (t *Table) fields(digests map[string][]string) []Field {
-	var fields []Field
-	paths := make([]string, 0, len(digests))
-	for path := range digests {
-		paths = append(paths, path)
-	}
-	slices.Sort(paths)
-	for _, path := range paths {
-		f := Field{Path: t.path(path)}
-		if f.Path < 0 {
-			continue
-		}
+func fields(digests map[string][]string) (fields []Field) {
+	for _, path := range slices.Sorted(maps.Keys(digests)) {
+		f := Field{Path: path}
 		for _, d := range digests[path] {
-			raw, err := base64.RawURLEncoding.DecodeString(d)
-			if err == nil && len(raw) >= 8 {
+			if raw, err := base64.RawURLEncoding.DecodeString(d); err == nil && len(raw) >= 8 {
 				f.Values = append(f.Values, binary.BigEndian.Uint64(raw))
 			}
 		}
@@ -162,48 +171,22 @@ func (t *Table) fields(digests map[string][]string) []Field {
 	return fields
 }
 
-// path numbers a path; -1 once there are maxFields, since names may come from data without bound.
-func (t *Table) path(name string) int32 {
-	i, ok := t.number[name]
-	if !ok {
-		if len(t.paths) >= maxFields {
-			return -1
-		}
-		i = int32(len(t.paths))
-		t.paths = append(t.paths, name)
-		t.number[name] = i
-	}
-	return i
-}
-
 // Observe counts one call of an episode. Before are the calls of the episode that it may know of, in their
-// order, the last [Back] of them. It reports whether anything is known of the tool's arguments that was not
-// before.
-func (t *Table) Observe(episode, tool int32, v *Values, before []Call) (changed bool) {
-	if len(v.In) > 0 && slices.ContainsFunc(before, func(c Call) bool { return len(c.Values.Out) > 0 }) {
-		for len(t.rows) <= int(tool) {
-			t.rows = append(t.rows, nil)
-		}
-		if t.rows[tool] == nil {
-			t.rows[tool] = &row{}
-		}
-		for i := range v.In {
-			t.rows[tool].argument(t, episode, &v.In[i], before)
-		}
-		changed = true
+// order, the last [Back] of them.
+func (t *Table) Observe(episode, tool int32, v *Values, before []Call) {
+	for i := range v.In {
+		t.argument(episode, tool, &v.In[i], before)
 	}
 	if len(v.Out) > 0 {
 		for len(t.recent) <= int(tool) {
-			t.recent = append(t.recent, results{episode: -1, before: -1})
+			t.recent = append(t.recent, [2]result{})
 		}
 		r := &t.recent[tool]
-		if r.episode != episode {
-			r.before, r.former = r.episode, r.last
-			r.episode = episode
+		if r[0].episode != episode {
+			r[1] = r[0]
 		}
-		r.last = v.Out
+		r[0] = result{episode, v.Out}
 	}
-	return changed
 }
 
 // elsewhere is the last result of a tool in another episode.
@@ -212,147 +195,117 @@ func (t *Table) elsewhere(tool, episode int32) []Field {
 		return nil
 	}
 	r := &t.recent[tool]
-	if r.episode != episode {
-		return r.last
+	if r[0].episode != episode {
+		return r[0].fields
 	}
-	return r.former
+	return r[1].fields
 }
-
-// source is a field of a result.
-type source struct{ tool, path int32 }
 
 // argument counts the values of one argument.
-func (r *row) argument(t *Table, episode int32, in *Field, before []Call) {
-	fed := map[source][]uint64{} // values that came from there
-	for _, v := range in.Values {
-		for i := range before {
-			c := &before[i]
-			if has(c.Values.In, v) {
-				break // it came from outside
-			}
-			found := false
-			for _, f := range c.Values.Out {
-				if contains(f.Values, v) {
-					fed[source{c.Tool, f.Path}] = append(fed[source{c.Tool, f.Path}], v)
-					found = true
-				}
-			}
-			if found {
-				break
-			}
-		}
-	}
-	var tools []int32
+func (t *Table) argument(episode, tool int32, in *Field, before []Call) {
+	came := map[int32]map[string][]uint64{} // by tool and path, the values that came from there
+	var met []int32
 	for _, c := range before {
-		if len(c.Values.Out) > 0 && !slices.Contains(tools, c.Tool) {
-			tools = append(tools, c.Tool)
+		if len(c.Values.Out) > 0 && came[c.Tool] == nil {
+			came[c.Tool], met = map[string][]uint64{}, append(met, c.Tool)
 		}
 	}
-	for _, from := range tools {
-		r.addCase(in.Path, from)
+	for _, v := range in.Values {
+		first := slices.IndexFunc(before, func(c Call) bool { return has(c.Values.In, v) || has(c.Values.Out, v) })
+		if first < 0 || has(before[first].Values.In, v) {
+			continue // it came from outside
+		}
+		from := came[before[first].Tool]
+		for _, f := range before[first].Values.Out {
+			if f.has(v) {
+				from[f.Path] = append(from[f.Path], v)
+			}
+		}
 	}
-	feeds := make([]source, 0, len(fed))
-	for s := range fed {
-		feeds = append(feeds, s)
-	}
-	slices.SortFunc(feeds, func(a, b source) int { return cmp.Or(cmp.Compare(a.tool, b.tool), cmp.Compare(a.path, b.path)) })
-	for _, s := range feeds {
-		r.feed(in.Path, s, fed[s])
-	}
-	for i := range r.links {
-		w := &r.links[i]
-		if w.in != in.Path || !slices.Contains(tools, w.from) {
+	for _, from := range met {
+		f := t.feed(tool, in.Path, from)
+		if f == nil {
 			continue
 		}
-		for _, f := range t.elsewhere(w.from, episode) {
-			if f.Path == w.out && slices.ContainsFunc(in.Values, func(v uint64) bool { return contains(f.Values, v) }) {
-				w.chance++
+		f.calls++
+		for _, path := range slices.Sorted(maps.Keys(came[from])) {
+			f.add(link{path, 1, 0, came[from][path]})
+		}
+		for i := range f.links {
+			for _, o := range t.elsewhere(from, episode) {
+				if o.Path == f.links[i].out && slices.ContainsFunc(in.Values, o.has) {
+					f.links[i].chance++
+				}
 			}
 		}
 	}
 }
 
-// has reports whether any field has a value.
-func has(fields []Field, v uint64) bool {
-	return slices.ContainsFunc(fields, func(f Field) bool { return contains(f.Values, v) })
-}
-
-func contains(rising []uint64, v uint64) bool { _, ok := slices.BinarySearch(rising, v); return ok }
-
-// addCase keeps cases sorted. Beyond maxCases no new pair is counted.
-func (r *row) addCase(in, from int32) {
-	i, ok := slices.BinarySearchFunc(r.cases, cases{in: in, from: from}, func(a, b cases) int {
+// feed returns the entry of an argument and a tool before; nil if it is new and there are too many.
+func (t *Table) feed(tool int32, in string, from int32) *feed {
+	for len(t.rows) <= int(tool) {
+		t.rows = append(t.rows, nil)
+	}
+	row := t.rows[tool]
+	i, ok := slices.BinarySearchFunc(row, feed{in: in, from: from}, func(a, b feed) int {
 		return cmp.Or(cmp.Compare(a.in, b.in), cmp.Compare(a.from, b.from))
 	})
 	if !ok {
-		if len(r.cases) >= maxCases {
-			return
+		if len(row) >= maxFeeds {
+			return nil
 		}
-		r.cases = slices.Insert(r.cases, i, cases{in: in, from: from})
+		row = slices.Insert(row, i, feed{in: in, from: from})
+		t.rows[tool] = row
 	}
-	r.cases[i].n++
+	return &row[i]
 }
 
-// feed counts a link and remembers up to maxSeen different values: one constant value seen often is weak
-// evidence.
-func (r *row) feed(in int32, s source, values []uint64) {
-	i, ok := slices.BinarySearchFunc(r.links, link{in: in, from: s.tool, out: s.path}, byField)
-	if !ok {
-		if len(r.links) >= maxWires {
+// add adds to the counts of a field.
+func (f *feed) add(more link) {
+	i := slices.IndexFunc(f.links, func(l link) bool { return l.out == more.out })
+	if i < 0 {
+		if len(f.links) >= maxLinks {
 			return
 		}
-		r.links = slices.Insert(r.links, i, link{in: in, from: s.tool, out: s.path})
+		i = len(f.links)
+		f.links = append(f.links, link{out: more.out})
 	}
-	w := &r.links[i]
-	w.count++
-	for _, v := range values {
-		if len(w.seen) < maxSeen && !slices.Contains(w.seen, v) {
-			w.seen = append(w.seen, v)
+	l := &f.links[i]
+	l.count, l.chance = l.count+more.count, l.chance+more.chance
+	for _, v := range more.seen {
+		if len(l.seen) < maxSeen && !slices.Contains(l.seen, v) {
+			l.seen = append(l.seen, v)
 		}
 	}
-}
-
-// byField is the order of row.links.
-func byField(a, b link) int {
-	return cmp.Or(cmp.Compare(a.in, b.in), cmp.Compare(a.from, b.from), cmp.Compare(a.out, b.out))
 }
 
 // Wires are the wires into the tools given, which are one tool under several names, that are supported; by
 // argument, the best of each first. canon says as which tool another is counted.
-func (t *Table) Wires(tools []int32, canon func(int32) int32) []Wire {
-	type key struct{ in, from, out int32 }
-	sums, seen, of := map[key]*Wire{}, map[key][]uint64{}, map[key]uint32{}
-	var keys []key
+func (t *Table) Wires(tools []int32, canon func(int32) int32) (wires []Wire) {
+	joined := Table{}
 	for _, tool := range tools {
-		if int(tool) >= len(t.rows) || t.rows[tool] == nil {
+		if int(tool) >= len(t.rows) {
 			continue
 		}
-		for _, c := range t.rows[tool].cases {
-			of[key{c.in, canon(c.from), 0}] += c.n
-		}
-		for _, w := range t.rows[tool].links {
-			k := key{w.in, canon(w.from), w.out}
-			if sums[k] == nil {
-				sums[k] = &Wire{From: k.from, Out: t.paths[w.out], In: t.paths[w.in]}
-				keys = append(keys, k)
-			}
-			sums[k].Count += w.count
-			sums[k].Chance += w.chance
-			for _, v := range w.seen {
-				if len(seen[k]) < maxSeen && !slices.Contains(seen[k], v) {
-					seen[k] = append(seen[k], v)
+		for _, f := range t.rows[tool] {
+			if one := joined.feed(0, f.in, canon(f.from)); one != nil {
+				one.calls += f.calls
+				for _, l := range f.links {
+					one.add(l)
 				}
 			}
 		}
 	}
-	var wires []Wire
-	for _, k := range keys {
-		w := sums[k]
-		w.Of, w.Fresh = max(w.Count, of[key{k.in, k.from, 0}]), uint32(len(seen[k]))
-		if w.Supported() {
-			wires = append(wires, *w)
+	for _, row := range joined.rows {
+		for _, f := range row {
+			for _, l := range f.links {
+				w := Wire{f.from, l.out, f.in, l.count, max(l.count, f.calls), l.chance, uint32(len(l.seen))}
+				if w.Supported() {
+					wires = append(wires, w)
+				}
+			}
 		}
 	}
-	slices.SortFunc(wires, func(a, b Wire) int { return cmp.Or(cmp.Compare(a.In, b.In), Better(&a, &b)) })
+	slices.SortFunc(wires, order)
 	return wires
 }

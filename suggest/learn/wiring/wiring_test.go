@@ -41,7 +41,7 @@ type call struct {
 func observe(t *Table, episode int32, calls ...call) {
 	var before []Call
 	for _, c := range calls {
-		v := t.Values(c.in.digests(), c.out.digests())
+		v := ValuesOf(c.in.digests(), c.out.digests())
 		t.Observe(episode, c.tool, &v, before[max(0, len(before)-Back):])
 		before = append(before, Call{c.tool, &v})
 	}
@@ -104,7 +104,7 @@ func TestWires(t *testing.T) {
 		}, []string{"cursor ← 9 next 6/6"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			table := New()
+			table := &Table{}
 			for i := range 6 {
 				observe(table, int32(i), tt.episode(i)...)
 			}
@@ -115,7 +115,7 @@ func TestWires(t *testing.T) {
 
 // Two names of one tool are one tool.
 func TestNamesAreJoined(t *testing.T) {
-	table := New()
+	table := &Table{}
 	for i := range 4 {
 		from, to := int32(1+i%2), int32(8+i%2)
 		observe(table, int32(i), call{from, nil, values{"id": {fmt.Sprint("id-", i)}}}, call{to, values{"item": {fmt.Sprint("id-", i)}}, nil})
@@ -131,14 +131,14 @@ func TestNamesAreJoined(t *testing.T) {
 
 // Observed again after it was written and read, a table is the same as one that never was.
 func TestATableIsKept(t *testing.T) {
-	table := New()
+	table := &Table{}
 	for e := range 30 {
 		id := fmt.Sprint("item-", e)
 		observe(table, int32(e), call{0, nil, values{"items[].id": {id, "other-" + id}, "org": {"acme"}}}, call{1, values{"id": {id}, "owner": {"acme"}}, values{"id": {id}}})
 	}
 	require.NotEmpty(t, wiresInto(table, 1))
 	var w codec.Writer
-	table.Image().Write(&w)
+	table.Write(&w)
 	read := codec.NewReader(w.Bytes)
 	again := Read(read, 8)
 	require.NoError(t, read.End())
@@ -151,8 +151,8 @@ func TestATableIsKept(t *testing.T) {
 		assert.Equal(t, table.Wires([]int32{tool}, itself), again.Wires([]int32{tool}, itself))
 	}
 	var a, b codec.Writer
-	table.Image().Write(&a)
-	again.Image().Write(&b)
+	table.Write(&a)
+	again.Write(&b)
 	assert.Equal(t, a.Bytes, b.Bytes)
 	for cut := range w.Bytes { // damage never panics
 		r := codec.NewReader(w.Bytes[:cut])
@@ -163,7 +163,7 @@ func TestATableIsKept(t *testing.T) {
 
 // A table is bounded, whatever is called.
 func TestATableIsBounded(t *testing.T) {
-	table := New()
+	table := &Table{}
 	for e := range 60 {
 		var calls []call
 		out := values{}
@@ -176,6 +176,30 @@ func TestATableIsBounded(t *testing.T) {
 		}
 		observe(table, int32(e), calls...)
 	}
-	assert.LessOrEqual(t, len(table.rows[70].links), maxWires)
-	assert.LessOrEqual(t, len(table.rows[70].cases), maxCases)
+	assert.LessOrEqual(t, len(table.rows[70]), maxFeeds)
+	for _, f := range table.rows[70] {
+		assert.LessOrEqual(t, len(f.links), maxLinks)
+	}
+}
+
+func TestReferences(t *testing.T) {
+	for _, tt := range []struct{ in, out, name, path string }{
+		{"id", "id", "id", ".id"},
+		{"id", "items[].user.id", "id", ".items[0].user.id"},
+		{"id", "[]", "id", "[0]"},
+		{"id", "[][].x", "id", "[0][0].x"},
+		{"id", "", "id", ""},
+		{"ids[]", "ids[]", "ids", ".ids"},
+		{"ids[]", "[]", "ids", ""},
+		{"ids[]", "items[].id", "", ""},
+		{"ids[]", "id", "", ""},
+		{"where.id", "id", "", ""},
+		{"*", "id", "", ""},
+		{"id", "*.id", "", ""},
+		{"", "id", "", ""},
+	} {
+		name, path, ok := (&Wire{In: tt.in, Out: tt.out}).Reference()
+		assert.Equal(t, tt.name != "", ok, "%s %s", tt.in, tt.out)
+		assert.Equal(t, []string{tt.name, tt.path}, []string{name, path}, "%s %s", tt.in, tt.out)
+	}
 }
