@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"waymark/catalog"
+	"waymark/episodic"
 	"waymark/ingest"
 	"waymark/suggest"
 	"waymark/suggest/evaluate"
@@ -279,23 +280,13 @@ func (c *Collection) schemas(tools []catalog.Tool) *Schemas {
 
 // workflows finds what the newest tasks have in common.
 func (c *Collection) workflows(ctx context.Context, r *Report) {
-	numbers, sessions := map[string]int32{}, map[string]int32{}
-	var names []string
-	tasks := make([]mine.Task, len(c.newest))
-	for i := range c.newest {
-		e := &c.newest[i]
-		if _, known := sessions[e.Session]; !known {
-			sessions[e.Session] = int32(len(sessions))
-		}
-		tasks[i] = mine.Of(e, sessions[e.Session], func(tool string) int32 {
-			n, known := numbers[tool]
-			if !known {
-				n = int32(len(names))
-				numbers[tool], names = n, append(names, tool)
+	tasks, _, names, _ := mine.Tasks(func(yield func(*episodic.Episode, error) bool) {
+		for i := range c.newest {
+			if !yield(&c.newest[i], nil) {
+				return
 			}
-			return n
-		})
-	}
+		}
+	}, nil, len(c.newest))
 	r.Workflows = []Workflow{}
 	found := mine.Patterns(tasks, len(names), mine.Options{Least: 3, Patterns: mostShown, Work: 1 << 18, Stop: func() bool { return ctx.Err() != nil }})
 	for _, p := range found.Patterns {

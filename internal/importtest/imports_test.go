@@ -47,7 +47,7 @@ var imports = map[string][]string{
 	"score":                  {"catalog", "internal", "run", "suggest/semantic"},
 	"suggest":                {"catalog", "episodic", "graph", "internal", "suggest/learn", "suggest/semantic", "spectral"},
 	"suggest/evaluate":       {"catalog", "episodic", "internal", "suggest"},
-	"suggest/mine":           {"catalog", "episodic", "internal", "score", "suggest/semantic"},
+	"suggest/mine":           {"catalog", "episodic", "internal", "score", "suggest/learn", "suggest/semantic"},
 	"live":                   {"catalog", "episodic", "suggest/evaluate", "internal", "suggest/mine", "run", "score", "suggest/semantic", "storage", "suggest"},
 	"ingest/report":          {"catalog", "episodic", "suggest/evaluate", "ingest", "internal", "suggest/mine", "suggest"},
 	"live/record":            {"episodic", "ingest", "live", "run", "storage", "suggest", "ingest/whisper"},

@@ -33,7 +33,6 @@ package mine
 
 import (
 	"cmp"
-	"encoding/binary"
 	"slices"
 	"sync/atomic"
 
@@ -81,6 +80,8 @@ type Pattern struct {
 	Together int     // tasks in which its calls stand close together, in whatever order
 	All      int     // tasks that call all its tools
 	Found    []Occurrence
+
+	order order // of its calls
 }
 
 // Occurrence is a pattern in one task.
@@ -92,9 +93,6 @@ type Occurrence struct {
 // Result is what was found.
 type Result struct {
 	Patterns []Pattern // by calls that it would save, (n - 1)·support, then by tools
-	Tasks    int
-	Calls    int
-	Sets     int // frequent sets of tools, before the tests
 
 	// Partial: the limit of work was met for the tools in Cut (as rarest of a set), or more patterns
 	// than wanted were found. What is there is right; something may be missing.
@@ -106,34 +104,26 @@ type Result struct {
 // Patterns finds what tasks have in common. tools is how many there are. It ends early, with what it
 // then has no use for, once Stop says so.
 func Patterns(tasks []Task, tools int, o Options) Result {
-	m := &miner{Options: o.filled(), tasks: make([]prepared, len(tasks)), rank: make([]int32, tools), has: make([][]int32, tools)}
-	m.prepare(tasks)
-	r := Result{Tasks: len(tasks)}
-	calls := make([]int, tools)
-	for i := range tasks {
-		r.Calls += len(tasks[i].Tools)
-		for _, t := range tasks[i].Tools {
-			calls[t]++
-		}
-	}
+	m := &miner{Options: o.filled(), tasks: tasks, rank: make([]int32, tools), has: make([][]int32, tools), calls: make([]int, tools)}
 	roots := m.rankTools()
 	grown := make([][]set, len(roots))
 	cut := make([]bool, len(roots))
 	var done atomic.Int64
 	parallel.Each(len(roots), func(i int) {
 		i = len(roots) - 1 - i // the most frequent take longest
-		grown[i], cut[i] = m.grow(roots[i])
+		grown[i], cut[i] = m.grow(roots[i], nil)
 		m.tell(.7 * float64(done.Add(1)) / float64(len(roots)))
 	})
+	var r Result
 	for i, c := range cut {
 		if c {
 			r.Cut, r.Partial = append(r.Cut, roots[i]), true
 		}
 	}
-	sets := slices.Concat(grown...)
-	r.Sets = len(sets)
-	candidates := m.closed(m.belonging(sets, calls, r.Calls, len(roots)))
-	slices.SortFunc(candidates, m.bySaved)
+	candidates := m.closed(m.belonging(slices.Concat(grown...), len(roots)))
+	slices.SortFunc(candidates, func(a, b *set) int { // what saves the most calls first
+		return cmp.Or(cmp.Compare((len(b.tools)-1)*b.ordered, (len(a.tools)-1)*a.ordered), cmp.Compare(a.wide, b.wide), slices.Compare(a.tools, b.tools))
+	})
 	r.Patterns, r.More = m.choose(candidates)
 	r.Partial = r.Partial || r.More > 0
 	return r
@@ -151,12 +141,9 @@ func (m *miner) explains(p, small *Pattern) bool {
 	if common < len(small.Tools) && (len(p.Tools) > len(small.Tools) || 2*common < len(small.Tools)) {
 		return false
 	}
-	both, i := 0, 0
+	both := 0
 	for _, o := range small.Found {
-		for i < len(p.Found) && p.Found[i].Task < o.Task {
-			i++
-		}
-		if i < len(p.Found) && p.Found[i].Task == o.Task {
+		if _, ok := slices.BinarySearchFunc(p.Found, o.Task, func(found Occurrence, task int) int { return cmp.Compare(found.Task, task) }); ok {
 			both++
 		}
 	}
@@ -165,27 +152,20 @@ func (m *miner) explains(p, small *Pattern) bool {
 
 // choose looks candidates up, the one that saves most first, and keeps those that no other explains,
 // until there are as many as wanted or too many were looked up. more is how many were left.
-func (m *miner) choose(candidates []candidate) (chosen []Pattern, more int) {
-	const chunk, tries = 64, 8
-	patterns := make([]Pattern, chunk)
-	for from := 0; from < len(candidates) && !m.stopped(); from += chunk {
-		if len(chosen) >= m.Patterns || from >= tries*m.Patterns {
-			more = len(candidates) - from
+func (m *miner) choose(candidates []*set) (chosen []Pattern, more int) {
+	const tries = 8
+	for i, c := range candidates {
+		if len(chosen) == m.Patterns || i == tries*m.Patterns || m.stopped() {
+			more = len(candidates) - i
 			break
 		}
-		now := candidates[from:min(from+chunk, len(candidates))]
-		parallel.Each(len(now), func(i int) { patterns[i] = m.pattern(now[i]) })
-		for _, p := range patterns[:len(now)] {
-			if p.Support < m.Support || p.Sessions < m.Sessions || slices.ContainsFunc(chosen, func(c Pattern) bool { return m.explains(&c, &p) }) {
-				continue
-			}
-			chosen = slices.DeleteFunc(chosen, func(c Pattern) bool { return len(p.Tools) > len(c.Tools) && m.explains(&p, &c) })
-			chosen = append(chosen, p)
+		p := m.pattern(c)
+		if p.Support < m.Support || p.Sessions < m.Sessions || slices.ContainsFunc(chosen, func(c Pattern) bool { return m.explains(&c, &p) }) {
+			continue
 		}
-		m.tell(.7 + .3*float64(from+len(now))/float64(len(candidates)))
-	}
-	if cut := len(chosen) - m.Patterns; cut > 0 {
-		chosen, more = chosen[:m.Patterns], more+cut
+		chosen = slices.DeleteFunc(chosen, func(c Pattern) bool { return len(p.Tools) > len(c.Tools) && m.explains(&p, &c) })
+		chosen = append(chosen, p)
+		m.tell(.7 + .3*float64(i+1)/float64(len(candidates)))
 	}
 	slices.SortFunc(chosen, func(a, b Pattern) int {
 		return cmp.Or(cmp.Compare((len(b.Tools)-1)*b.Support, (len(a.Tools)-1)*a.Support), slices.Compare(a.Tools, b.Tools),
@@ -194,20 +174,12 @@ func (m *miner) choose(candidates []candidate) (chosen []Pattern, more int) {
 	return chosen, more
 }
 
-// prepare works in chunks, since a single task is too little work to hand to a processor.
-func (m *miner) prepare(tasks []Task) {
-	const chunk = 256
-	parallel.Each((len(tasks)+chunk-1)/chunk, func(c int) {
-		for i := c * chunk; i < min(len(tasks), (c+1)*chunk); i++ {
-			m.tasks[i] = prepare(&tasks[i])
-		}
-	})
-}
-
 // rankTools lists the tools that enough tasks call, the rarest first.
 func (m *miner) rankTools() []int32 {
 	for t := range m.tasks {
 		for _, tool := range m.tasks[t].Tools {
+			m.calls[tool]++
+			m.all++
 			if has := m.has[tool]; len(has) == 0 || has[len(has)-1] != int32(t) {
 				m.has[tool] = append(has, int32(t))
 			}
@@ -233,94 +205,57 @@ func (m *miner) tell(done float64) {
 	}
 }
 
-// candidate is a set in one of its orders.
-type candidate struct {
-	tools []int32
-	tasks int // that have the set, in whatever order
-	wide  int // the closer its calls stand together, the less
-	seen
-}
-
-// belonging are the sets in which every part belongs: beside the rest of the set it stands more often
+// belonging are the sets with an order in which every part belongs: beside the rest of the set it stands more often
 // than chance makes any tool stand beside any set of that size (expected number at most 1). Sets of the
 // very same tasks are one case, not many.
-func (m *miner) belonging(sets []set, calls []int, all, tools int) []candidate {
-	at := make(map[string]int, len(sets))
+func (m *miner) belonging(sets []set, tools int) (belong []*set) {
+	at := make(map[[MostCalls]int32]*set, len(sets))
 	var cases [MostCalls + 1]map[uint64]bool
 	for i := range cases {
 		cases[i] = map[uint64]bool{}
 	}
 	for i := range sets {
-		at[key(sets[i].tools)] = i
-		cases[len(sets[i].tools)][sets[i].witness] = true
+		s := &sets[i]
+		at[key(s.tools)] = s
+		cases[len(s.tools)][s.witness] = true
 	}
-	var belong []candidate
 	for i := range sets {
 		s := &sets[i]
 		size := len(s.tools)
-		if size < m.Least || len(s.ways) == 0 || same(s.tools) {
+		if size < m.Least || s.ordered < m.Support || s.tools[0] == s.tools[size-1] { // one tool again and again
 			continue
 		}
 		possible := float64(len(cases[size-1])) * float64(tools)
-		chance := false
-		for out := range s.tools {
-			rest := slices.Delete(slices.Clone(s.tools), out, out+1)
-			r, ok := at[key(rest)]
-			if !ok {
-				continue // the rest does not hold together by itself
-			}
-			slots := float64(sets[r].slots) / float64(sets[r].tasks)
-			if expected(possible, sets[r].tasks, s.tasks, slots, float64(calls[s.tools[out]])/float64(all)) > 0 {
-				chance = true
-				break
-			}
+		chance := func(tool int32) bool {
+			rest := at[key(without(s.tools, []int32{tool}))] // nil: it does not hold together by itself
+			return rest != nil && expected(possible, rest.tasks, s.tasks, float64(rest.slots)/float64(rest.tasks), float64(m.calls[tool])/float64(m.all)) > 0
 		}
-		if chance {
-			continue
-		}
-		for _, w := range s.ways {
-			belong = append(belong, candidate{s.tools, s.tasks, s.wide, w})
+		if !slices.ContainsFunc(s.tools, chance) {
+			belong = append(belong, s)
 		}
 	}
 	return belong
 }
 
-func key(tools []int32) string {
-	b := make([]byte, 0, 4*len(tools))
-	for _, t := range tools {
-		b = binary.BigEndian.AppendUint32(b, uint32(t))
+// key names a set of tools.
+func key(tools []int32) (k [MostCalls]int32) {
+	for i, t := range tools {
+		k[i] = t + 1
 	}
-	return string(b)
-}
-
-// same reports whether it is one tool again and again.
-func same(tools []int32) bool {
-	return !slices.ContainsFunc(tools, func(t int32) bool { return t != tools[0] })
-}
-
-// bySaved puts first what saves the most calls.
-func (m *miner) bySaved(a, b candidate) int {
-	return cmp.Or(cmp.Compare((len(b.tools)-1)*b.count, (len(a.tools)-1)*a.count), cmp.Compare(a.wide, b.wide), slices.Compare(a.tools, b.tools), cmp.Compare(a.order, b.order))
+	return k
 }
 
 // closed leaves out what (nearly) always is part of something larger, in whatever order.
-func (m *miner) closed(all []candidate) []candidate {
-	having := map[int32][]*candidate{} // by tool
-	for i := range all {
-		for _, t := range slices.Compact(slices.Clone(all[i].tools)) {
-			having[t] = append(having[t], &all[i])
+func (m *miner) closed(all []*set) []*set {
+	having := map[int32][]*set{} // by tool
+	for _, s := range all {
+		for _, t := range slices.Compact(slices.Clone(s.tools)) {
+			having[t] = append(having[t], s)
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(all), func(c candidate) bool {
-		few := having[c.tools[0]]
-		for _, t := range c.tools {
-			if len(having[t]) < len(few) {
-				few = having[t]
-			}
-		}
-		return slices.ContainsFunc(few, func(larger *candidate) bool {
-			return len(larger.tools) > len(c.tools) && m.nearly(larger.count, c.tasks) &&
-				len(without(c.tools, larger.tools)) == 0
+	return slices.DeleteFunc(slices.Clone(all), func(s *set) bool {
+		return slices.ContainsFunc(having[s.tools[0]], func(larger *set) bool { // the rarest tool
+			return len(larger.tools) > len(s.tools) && m.nearly(larger.ordered, s.tasks) && len(without(s.tools, larger.tools)) == 0
 		})
 	})
 }
@@ -328,16 +263,15 @@ func (m *miner) closed(all []candidate) []candidate {
 // nearly reports whether part of the tasks are as good as all.
 func (m *miner) nearly(part, all int) bool { return float64(part) >= (1-m.Tolerance)*float64(all) }
 
-// pattern looks a candidate up: in each task the calls in its order that stand closest together.
-func (m *miner) pattern(c candidate) Pattern {
-	k := len(c.tools)
-	reduced := c.order.reduced(k)
-	roles := topological(c.order, c.tools)
-	p := Pattern{Tools: make([]int32, k), After: make([][]int, k)}
+// pattern looks a set up: in each task the calls in its order that stand closest together.
+func (m *miner) pattern(c *set) (p Pattern) {
+	roles := c.order.topological(c.tools)
+	p.order = c.order.moved(roles)
+	reduced := p.order.reduced()
 	for i, r := range roles {
-		p.Tools[i] = c.tools[r]
-		for j, before := range roles[:i] {
-			if reduced.has(before, r) {
+		p.Tools, p.After = append(p.Tools, c.tools[r]), append(p.After, nil)
+		for j := range i {
+			if reduced.has(j, i) {
 				p.After[i] = append(p.After[i], j)
 			}
 		}
@@ -347,45 +281,30 @@ func (m *miner) pattern(c candidate) Pattern {
 			p.All++
 		}
 	}
-	sessions := map[int32]bool{}
-	f := m.lookUp(c.tools)
-	for i, t := range f.task {
-		if i == 0 || f.task[i-1] != t {
+	sets, _ := m.grow(c.tools[0], c.tools)
+	if len(sets) == 0 || len(sets[len(sets)-1].tools) < len(c.tools) { // the limit of work was met
+		return p
+	}
+	last, sessions := int32(-1), map[int32]bool{}
+	for _, f := range sets[len(sets)-1].found {
+		if f.task != last {
 			p.Together++
 		}
-		calls := m.roles(&m.tasks[t], f.calls[i*k:(i+1)*k])
-		if n := len(p.Found); n > 0 && p.Found[n-1].Task == int(t) || m.tasks[t].orderOf(calls)&c.order != c.order {
+		last = f.task
+		calls := m.roles(f, len(roles))
+		done := m.tasks[f.task].orderOf(calls)
+		if n := len(p.Found); n > 0 && p.Found[n-1].Task == int(f.task) || !done.holds(&c.order) {
 			continue
 		}
-		o := Occurrence{Task: int(t), Calls: make([]uint8, k)}
-		for i, r := range roles {
-			o.Calls[i] = calls[r]
+		o := Occurrence{Task: int(f.task)}
+		for _, r := range roles {
+			o.Calls = append(o.Calls, calls[r])
 		}
 		p.Found = append(p.Found, o)
-		sessions[m.tasks[t].Session] = true
+		sessions[m.tasks[f.task].Session] = true
 	}
 	p.Support, p.Sessions = len(p.Found), len(sessions)
 	return p
-}
-
-// topological lists the calls of an order so that each comes after those before it, the smallest tool
-// first.
-func topological(o order, tools []int32) []int {
-	var roles []int
-	for len(roles) < len(tools) {
-		best := -1
-		for i := range tools {
-			ready := !slices.Contains(roles, i)
-			for j := range tools {
-				ready = ready && (!o.has(j, i) || slices.Contains(roles, j))
-			}
-			if ready && (best < 0 || tools[i] < tools[best]) {
-				best = i
-			}
-		}
-		roles = append(roles, best)
-	}
-	return roles
 }
 
 // expected is at most how many sets with a part like this there are by chance: of n tasks that have the

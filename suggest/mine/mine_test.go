@@ -101,7 +101,7 @@ func TestPatterns(t *testing.T) {
 		{"another call between", append(times(3, "0 1 2"), "0 4 1 2", "0 1 5 2"), exact, []string{"0 1<0 2<1 ×5"}},
 		{"one tool again and again is no pattern", times(5, "0 0 0 0"), exact, []string{}},
 		{"a tool twice", append(times(4, "0 1 0"), "2 3", "3 4 5", "4 6 2", "6 7 5"), exact, []string{"0 1<0 0<1 ×4"}},
-		{"two ways to do the same", append(times(4, "0 1 2"), times(4, "2 1 0")...), exact, []string{"0 1<0 2<1 ×4", "2 1<2 0<1 ×4"}},
+		{"two ways to do the same are no order", append(times(4, "0 1 2"), times(4, "2 1 0")...), exact, []string{}},
 		{"closed: the smaller one only where it is more frequent", append(times(3, "0 1 2"), times(3, "0 1")...), exact,
 			[]string{"0 1<0 2<1 ×3", "0 1<0 ×6"}},
 		{"nearly always part of the larger one", append(times(9, "0 1 2"), "0 1"), Options{}, []string{"0 1<0 2<1 ×9"}},
@@ -303,7 +303,7 @@ func TestPlantedPatternsAreFound(t *testing.T) {
 		ps := plant(r, 10, 80)
 		res := Patterns(of(history(r, 1500, 80, ps, noisy{.2, .08, .02, .33})), 80, Options{})
 		re, pr := graded(res, ps)
-		t.Logf("recall %.2f, precision %.2f of %d patterns, %d sets", re, pr, len(res.Patterns), res.Sets)
+		t.Logf("recall %.2f, precision %.2f of %d patterns", re, pr, len(res.Patterns))
 		recall, precision = recall+re/rounds, precision+pr/rounds
 		require.False(t, res.Partial)
 	}
@@ -396,11 +396,10 @@ func check(t require.TestingT, ts []Task, r Result, o Options) {
 		for _, f := range p.Found {
 			require.Greater(t, f.Task, last, "each task counts once")
 			last = f.Task
-			prep := prepare(&ts[f.Task])
 			for j, c := range f.Calls {
 				require.Equal(t, p.Tools[j], ts[f.Task].Tools[c])
 				for _, a := range p.After[j] {
-					require.True(t, prep.follows(f.Calls[a], c))
+					require.True(t, ts[f.Task].follows(f.Calls[a], c))
 				}
 			}
 		}

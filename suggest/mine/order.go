@@ -1,138 +1,126 @@
 package mine
 
-import (
-	"cmp"
-	"math/bits"
-	"slices"
-)
+import "math/bits"
 
-// An order of up to eight calls is a set of pairs: bit 8·a + b says that call b comes after call a.
-type order uint64
-
-// MostCalls is the largest pattern: an order of it fits a word.
+// MostCalls is the largest pattern: what comes before a call of it fits a byte.
 const MostCalls = 8
 
-func pair(a, b int) order { return 1 << (8*a + b) }
+// An order of up to eight calls says of each, as bits, which others it comes after.
+type order [MostCalls]uint8
 
-func (o order) has(a, b int) bool { return o&pair(a, b) != 0 }
+func (o *order) has(a, b int) bool { return o[b]>>a&1 != 0 }
+
+// holds reports whether calls in order o are in another order, too.
+func (o *order) holds(other *order) bool {
+	for b, before := range other {
+		if before&^o[b] != 0 {
+			return false
+		}
+	}
+	return true
+}
 
 // agree is the share of the occurrences that must have one call after another for it to be the order.
 // Up to eight calls, pairs that nine tenths agree on never form a cycle: an occurrence contradicts at
 // least one pair of a cycle, and no pair has more than a tenth against it.
 const agree = 0.9
 
-// seen is how often calls occurred in an order.
-type seen struct {
-	order order
-	count int
-}
-
-// ways are the different orders of k calls, the most frequent first: what the occurrences agree on or,
-// where that falls apart, the orders that are frequent by themselves.
-func ways(occurred []seen, k, support int) []seen {
-	slices.SortFunc(occurred, func(a, b seen) int {
-		return cmp.Or(cmp.Compare(b.count, a.count), cmp.Compare(a.order, b.order))
-	})
-	if all, ok := consensus(occurred, k, support); ok {
-		return []seen{all}
-	}
-	var found []seen
-	for len(found) < mostWays && len(occurred) > 0 {
-		one := seen{order: occurred[0].order}
-		left := occurred[:0:0]
-		for _, s := range occurred {
-			if s.order&one.order == one.order {
-				one.count += s.count
-			} else {
-				left = append(left, s)
-			}
-		}
-		if one.count >= support && one.order.whole(k) {
-			found = append(found, one)
-		}
-		occurred = left
-	}
-	return found
-}
-
-// mostWays is how many ways to do the same calls are told apart.
-const mostWays = 3
-
-// consensus is the order that the occurrences agree on, and how many have it.
-func consensus(occurred []seen, k, support int) (seen, bool) {
+// consensus is the order of k calls that the occurrences agree on, and how many have it; 0 if it is not one piece.
+func consensus(occurred map[order]int, k int) (o order, n int) {
+	var count [MostCalls][MostCalls]int
 	all := 0
-	var count [64]int
-	for _, s := range occurred {
-		all += s.count
-		for o := s.order; o != 0; o &= o - 1 {
-			count[bits.TrailingZeros64(uint64(o))] += s.count
-		}
-	}
-	var o order
-	for i, c := range count {
-		if float64(c) >= agree*float64(all) && c > 0 {
-			o |= 1 << i
-		}
-	}
-	o = o.closure(k)
-	n := 0
-	for _, s := range occurred {
-		if s.order&o == o {
-			n += s.count
-		}
-	}
-	return seen{o, n}, n >= support && o.whole(k)
-}
-
-// closure adds what follows: a before b before c is a before c.
-func (o order) closure(k int) order {
-	for b := range k {
-		for a := range k {
-			if o.has(a, b) {
-				o |= order(o>>(8*b)&0xff) << (8 * a)
+	for seen, times := range occurred {
+		all += times
+		for b, before := range seen {
+			for ; before != 0; before &= before - 1 {
+				count[b][bits.TrailingZeros8(before)] += times
 			}
 		}
 	}
-	return o
+	for b, counts := range count {
+		for a, n := range counts {
+			if n > 0 && float64(n) >= agree*float64(all) {
+				o[b] |= 1 << a
+			}
+		}
+	}
+	for a := range k { // a before b before c is a before c
+		for b := range k {
+			if o.has(a, b) {
+				o[b] |= o[a]
+			}
+		}
+	}
+	if !o.whole(k) {
+		return o, 0
+	}
+	for seen, times := range occurred {
+		if seen.holds(&o) {
+			n += times
+		}
+	}
+	return o, n
 }
 
 // reduced leaves out what follows.
-func (o order) reduced(k int) order {
+func (o order) reduced() order {
 	r := o
-	for a := range k {
-		for b := range k {
-			for c := range k {
-				if o.has(a, b) && o.has(b, c) {
-					r &^= pair(a, c)
-				}
+	for b := range o {
+		for a := range o {
+			if o.has(a, b) {
+				r[b] &^= o[a]
 			}
 		}
 	}
 	return r
 }
 
-// whole reports whether the calls are one piece.
-func (o order) whole(k int) bool {
-	reached := uint(1)
-	for range k {
-		for a := range k {
-			for b := range k {
-				if o.has(a, b) && reached&(1<<a|1<<b) != 0 {
-					reached |= 1<<a | 1<<b
-				}
+// topological lists the calls so that each comes after those before it, the smallest tool first.
+func (o order) topological(tools []int32) (calls []int) {
+	for done := uint8(0); len(calls) < len(tools); {
+		best := -1
+		for i := range tools {
+			if done>>i&1 == 0 && o[i]&^done == 0 && (best < 0 || tools[i] < tools[best]) {
+				best = i
+			}
+		}
+		done |= 1 << best
+		calls = append(calls, best)
+	}
+	return calls
+}
+
+// moved is the order of the calls in other places.
+func (o order) moved(calls []int) (m order) {
+	for i, b := range calls {
+		for j, a := range calls {
+			if o.has(a, b) {
+				m[i] |= 1 << j
 			}
 		}
 	}
-	return reached == 1<<k-1
+	return m
+}
+
+// whole reports whether the calls are one piece.
+func (o order) whole(k int) bool {
+	reached := uint8(1)
+	for range k {
+		for b, before := range o[:k] {
+			if piece := before | 1<<b; before != 0 && piece&reached != 0 {
+				reached |= piece
+			}
+		}
+	}
+	return reached == uint8(1<<k-1)
 }
 
 // orderOf is the order in which the given calls of a task stand.
-func (p *prepared) orderOf(calls []uint8) order {
-	var o order
-	for a, x := range calls {
-		for b, y := range calls {
-			if a != b && p.follows(x, y) {
-				o |= pair(a, b)
+func (t *Task) orderOf(calls []uint8) (o order) {
+	for b, y := range calls {
+		for a, x := range calls {
+			if a != b && t.follows(x, y) {
+				o[b] |= 1 << a
 			}
 		}
 	}

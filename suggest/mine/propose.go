@@ -1,6 +1,7 @@
 package mine
 
 import (
+	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/hex"
@@ -142,14 +143,19 @@ func Propose(h History, o Options) (Report, error) {
 	if err := g.read(h, drafts); err != nil {
 		return Report{}, err
 	}
-	all := make([]judged, len(drafts))
+	ids, results, all := make([]string, len(drafts)), make([]score.Result, len(drafts)), make([]Proposal, len(drafts))
 	for i, d := range drafts {
-		if all[i], err = d.score(g, h, o.Rubric, o.Support); err != nil {
+		if all[i], results[i], err = d.score(g, h, o.Rubric, o.Support); err != nil {
 			return Report{}, err
 		}
+		ids[i] = all[i].ID
 	}
-	r.Proposals = ranked(o.Rubric, all)
-	r.Weak = len(all) - len(r.Proposals)
+	for i, rank := range o.Rubric.Rank(ids, results) { // 0: it fails
+		all[i].Rank = rank
+	}
+	r.Proposals = slices.DeleteFunc(all, func(p Proposal) bool { return p.Rank == 0 })
+	slices.SortFunc(r.Proposals, func(a, b Proposal) int { return cmp.Compare(a.Rank, b.Rank) })
+	r.Weak = len(drafts) - len(r.Proposals)
 	return r, nil
 }
 

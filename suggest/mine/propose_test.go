@@ -218,6 +218,26 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	}
 }
 
+// Older episodes than are asked for are counted and not looked at.
+func TestTheNewestEpisodes(t *testing.T) {
+	w := triage(t)
+	for range 2 {
+		w.episodes = append(w.episodes, w.episodes...)
+	}
+	for i := range w.episodes {
+		w.episodes[i].ID = fmt.Sprint("n", i)
+	}
+	all, err := Propose(w.history(), Options{})
+	require.NoError(t, err)
+	r, err := Propose(w.history(), Options{Newest: 7})
+	require.NoError(t, err)
+	assert.Equal(t, []int{7, len(w.episodes) - 7}, []int{r.Episodes, r.Older})
+	require.Len(t, r.Proposals, 1)
+	assert.Equal(t, all.Proposals[0].ID, r.Proposals[0].ID)
+	assert.Equal(t, 4, r.Proposals[0].Evidence.Tasks)
+	assert.Equal(t, "n24", r.Proposals[0].Evidence.Examples[0])
+}
+
 func TestStopped(t *testing.T) {
 	_, err := Propose(triage(t).history(), Options{Stop: func() bool { return true }})
 	assert.ErrorIs(t, err, ErrStopped)

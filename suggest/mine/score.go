@@ -48,105 +48,87 @@ const (
 	knownLeast  = 3   // outcomes before they say anything
 )
 
-// judged is a proposal and what its rubric says of it.
-type judged struct {
-	proposal Proposal
-	result   score.Result
-}
+// mostExamples is how many episodes are named with a proposal, the newest.
+const mostExamples = 5
 
-// score makes the proposal of a draft.
-func (d *draft) score(g *gathered, h History, r *score.Rubric, support int) (judged, error) {
-	p, w := d.pattern, d.wire()
-	k := len(d.tools)
-	e := Evidence{
-		Tasks: p.Support, Sessions: p.Sessions, Together: p.Together, All: p.All,
-		Saved: (k - 1) * p.Support, Calls: g.calls, Examples: slices.Clone(d.examples),
+// score makes the proposal of a draft, with what its rubric says of it.
+func (d *draft) score(g *gathered, h History, r *score.Rubric, support int) (p Proposal, result score.Result, err error) {
+	e := d.evidence(g, h)
+	type given struct {
+		score float64
+		why   string
 	}
-	slices.Reverse(e.Examples)
-	own := tally{}
-	for _, o := range p.Found {
-		own.add(g.outcome[o.Task])
+	scores := map[string]given{
+		dimSupport: {10 * numeric.Log2(1+float64(e.Tasks)/float64(support)) / numeric.Log2(1+fullSupport),
+			fmt.Sprintf("done in %d tasks of %d sessions; %d times the least support is full", e.Tasks, e.Sessions, fullSupport)},
+		dimCohesion: {10 * float64(e.Tasks) / float64(max(1, e.All)),
+			fmt.Sprintf("of %d tasks that call all its tools, %d do so close together and %d of them in this order", e.All, e.Together, e.Tasks)},
+		dimSavings: {10 * math.Sqrt(min(1, float64(e.Saved)/float64(max(1, e.Calls))/fullSavings)),
+			fmt.Sprintf("%d of %d calls would have been saved; a tenth is full", e.Saved, e.Calls)},
+		dimNovelty: {10, "no capability has a tool of it"},
 	}
-	// base is what tasks with the pattern's tools reach on average, whether in this pattern or not: the
-	// pattern counts as good only against that.
-	base := tally{}
-	for i, t := range p.Tools {
-		if !slices.Contains(p.Tools[:i], t) {
-			base.succeeded += g.success[t].succeeded
-			base.known += g.success[t].known
+	if e.Nearest != "" {
+		scores[dimNovelty] = given{10 * (1 - e.Jaccard), fmt.Sprintf("most like %s, Jaccard %.2f of their tools", e.Nearest, e.Jaccard)}
+	}
+	card := score.Card{Scores: map[string]score.Decimal{}}
+	rate := float64(e.Succeeded+1) / float64(e.Known+2)
+	scores[dimSuccess] = given{5 + 10*(rate-e.BaseRate), fmt.Sprintf("%d of %d tasks succeeded, %.2f counting one of each more; %.2f of those with its tools; as good is 5",
+		e.Succeeded, e.Known, rate, e.BaseRate)}
+	if e.Known < knownLeast {
+		scores[dimSuccess] = given{why: fmt.Sprintf("the outcome of %d tasks is known, too few to tell", e.Known)}
+	}
+	for _, dimension := range r.Definition().Dimensions {
+		if name := dimension.Name; name == dimSuccess && e.Known < knownLeast {
+			card.NotApplicable = append(card.NotApplicable, name)
+		} else {
+			card.Scores[name] = hundredths(scores[name].score)
 		}
 	}
-	e.Succeeded, e.Known = own.succeeded, own.known
+	w := d.wire()
+	for i, t := range d.known {
+		if t != nil || slices.Contains(d.tools[:i], d.tools[i]) {
+			continue
+		}
+		w.notes = append(w.notes, d.tools[i]+" is in no catalog: it can be suggested, not run") // without a schema
+		if slices.ContainsFunc(r.Definition().Gates, func(g score.Gate) bool { return g.Name == gateKnown }) {
+			card.FailedGates = []string{gateKnown}
+		}
+	}
+	if result, err = r.Score(card); err != nil {
+		return p, result, fmt.Errorf("score what %s have in common: %w", strings.Join(d.tools, ", "), err)
+	}
+	p = Proposal{
+		ID: contentID(d.tools, d.pattern.After), State: Proposed, Composite: r.Shown(result.Composite), Verdict: result.Verdict,
+		Caution: result.Caution, Evidence: e, Notes: w.notes,
+	}
+	for _, s := range result.Dimensions {
+		p.Scores = append(p.Scores, Score{s.Name, s.Weight, s.Score, s.Applies, scores[s.Name].why})
+	}
+	p.Capability, err = d.capability(p.ID, w, &g.words)
+	return p, result, err
+}
+
+// evidence counts what speaks for a draft.
+func (d *draft) evidence(g *gathered, h History) Evidence {
+	p := d.pattern
+	var own, base tally // base is what tasks with the pattern's tools reach on average, whether in this pattern or not
+	for _, o := range p.Found {
+		own.add(g.tasks[o.Task].Outcome)
+	}
+	for _, t := range slices.Compact(slices.Sorted(slices.Values(p.Tools))) {
+		base.succeeded += g.success[t].succeeded
+		base.known += g.success[t].known
+	}
+	e := Evidence{
+		Tasks: p.Support, Sessions: p.Sessions, Together: p.Together, All: p.All, Succeeded: own.succeeded, Known: own.known,
+		Saved: (len(p.Tools) - 1) * p.Support, Calls: g.calls, Examples: slices.Clone(d.examples[max(0, len(d.examples)-mostExamples):]),
+	}
+	slices.Reverse(e.Examples)
 	if base.known > 0 {
 		e.BaseRate = float64(base.succeeded) / float64(base.known)
 	}
 	e.Nearest, e.Jaccard = nearest(d.tools, h.Capabilities)
-
-	card := score.Card{Scores: map[string]score.Decimal{}}
-	why := map[string]string{}
-	give := func(name, format string, score float64, args ...any) {
-		if _, ok := r.Dimension(name); ok {
-			card.Scores[name] = hundredths(score)
-		}
-		why[name] = fmt.Sprintf(format, args...)
-	}
-	give(dimSupport, "done in %d tasks of %d sessions; %d times the least support is full",
-		10*numeric.Log2(1+float64(p.Support)/float64(support))/numeric.Log2(1+fullSupport), p.Support, p.Sessions, fullSupport)
-	give(dimCohesion, "of %d tasks that call all its tools, %d do so close together and %d of them in this order",
-		10*float64(p.Support)/float64(max(1, p.All)), p.All, p.Together, p.Support)
-	give(dimSavings, "%d of %d calls would have been saved; a tenth is full",
-		10*math.Sqrt(min(1, float64(e.Saved)/float64(max(1, g.calls))/fullSavings)), e.Saved, g.calls)
-	if e.Nearest == "" {
-		give(dimNovelty, "no capability has a tool of it", 10)
-	} else {
-		give(dimNovelty, "most like %s, Jaccard %.2f of their tools", 10*(1-e.Jaccard), e.Nearest, e.Jaccard)
-	}
-	if rate := float64(own.succeeded+1) / float64(own.known+2); own.known >= knownLeast {
-		give(dimSuccess, "%d of %d tasks succeeded, %.2f counting one of each more; %.2f of those with its tools; as good is 5",
-			5+10*(rate-e.BaseRate), own.succeeded, own.known, rate, e.BaseRate)
-	} else {
-		why[dimSuccess] = fmt.Sprintf("the outcome of %d tasks is known, too few to tell", own.known)
-		if _, ok := r.Dimension(dimSuccess); ok {
-			card.NotApplicable = append(card.NotApplicable, dimSuccess)
-		}
-	}
-	// A tool that no catalog describes has no schema to run it with.
-	var unknown []string
-	for i, t := range d.known {
-		if t == nil && !slices.Contains(unknown, d.tools[i]) {
-			unknown = append(unknown, d.tools[i])
-		}
-	}
-	notes := w.notes
-	if len(unknown) > 0 {
-		notes = append(notes, fmt.Sprintf("%s in no catalog: it can be suggested, not run", isAre(unknown)))
-		if slices.ContainsFunc(r.Definition().Gates, func(g score.Gate) bool { return g.Name == gateKnown }) {
-			card.FailedGates = append(card.FailedGates, gateKnown)
-		}
-	}
-	result, err := r.Score(card)
-	if err != nil {
-		return judged{}, fmt.Errorf("score what %s have in common: %w", strings.Join(d.tools, ", "), err)
-	}
-	out := Proposal{
-		ID: contentID(d.tools, p.After), State: Proposed, Composite: r.Shown(result.Composite), Verdict: result.Verdict,
-		Caution: result.Caution, Evidence: e, Notes: notes,
-	}
-	for _, s := range result.Dimensions {
-		out.Scores = append(out.Scores, Score{s.Name, s.Weight, s.Score, s.Applies, why[s.Name]})
-	}
-	if out.Capability, err = d.capability(out.ID, w, &g.words); err != nil {
-		return judged{}, err
-	}
-	return judged{out, result}, nil
-}
-
-// isAre lists ids with the verb in the right number.
-func isAre(ids []string) string {
-	if len(ids) == 1 {
-		return ids[0] + " is"
-	}
-	return strings.Join(ids, ", ") + " are"
+	return e
 }
 
 // hundredths is a score on its scale.
@@ -158,17 +140,10 @@ func hundredths(x float64) score.Decimal {
 func nearest(tools []string, caps []catalog.Capability) (id string, jaccard float64) {
 	distinct := slices.Compact(slices.Sorted(slices.Values(tools)))
 	for _, c := range caps {
-		both := 0
-		for _, t := range c.Tools {
-			if _, ok := slices.BinarySearch(distinct, t); ok {
-				both++
-			}
-		}
-		if both == 0 {
-			continue
-		}
-		j := float64(both) / float64(len(distinct)+len(c.Tools)-both)
-		if j > jaccard || j == jaccard && c.ID < id {
+		other := slices.DeleteFunc(slices.Clone(distinct), func(t string) bool { return slices.Contains(c.Tools, t) })
+		both := len(distinct) - len(other)
+		j := float64(both) / float64(len(other)+len(c.Tools))
+		if both > 0 && (j > jaccard || j == jaccard && c.ID < id) {
 			id, jaccard = c.ID, j
 		}
 	}
@@ -176,7 +151,7 @@ func nearest(tools []string, caps []catalog.Capability) (id string, jaccard floa
 }
 
 // capability is what would be published.
-func (d *draft) capability(proposal string, w *wiring, words *words) (catalog.Capability, error) {
+func (d *draft) capability(proposal string, w *arguments, words *words) (catalog.Capability, error) {
 	told := d.told()
 	name, intent := told, strings.ToLower(told)
 	if n := len(d.tools) - 1; n > 1 {
@@ -205,21 +180,4 @@ func (d *draft) capability(proposal string, w *wiring, words *words) (catalog.Ca
 		return c, fmt.Errorf("make a capability of what %s have in common: %w", strings.Join(d.tools, ", "), err)
 	}
 	return c, nil
-}
-
-// ranked puts proposals in the order of the rubric, ties by id, and leaves out those that fail.
-func ranked(r *score.Rubric, all []judged) []Proposal {
-	ids, results := make([]string, len(all)), make([]score.Result, len(all))
-	for i, s := range all {
-		ids[i], results[i] = s.proposal.ID, s.result
-	}
-	ranks := r.Rank(ids, results)
-	var kept []Proposal
-	for i, rank := range ranks {
-		if all[i].proposal.Rank = rank; rank > 0 {
-			kept = append(kept, all[i].proposal)
-		}
-	}
-	slices.SortFunc(kept, func(a, b Proposal) int { return cmp.Compare(a.Rank, b.Rank) })
-	return kept
 }

@@ -1,6 +1,7 @@
 package mine
 
 import (
+	"iter"
 	"slices"
 
 	"waymark/episodic"
@@ -14,103 +15,90 @@ const MaxCalls = 256
 
 // Task is one task as a DAG of calls in topological order.
 type Task struct {
-	Session int32     // tasks of one session are one witness
-	Tools   []int32   // of each call
-	Before  [][]int32 // of each call, the earlier calls right before it, rising
-	Steps   []int32   // of each call, its place in the episode
+	Session int32   // tasks of one session are one witness
+	Tools   []int32 // of each call
+	Steps   []int32 // of each call, its place in the episode
+	Outcome episodic.Outcome
+
+	near  [][]uint8               // of each call, the calls close to it, rising
+	above [][MaxCalls / 64]uint64 // of each call, as bits, the calls it comes after
 }
 
 // Of makes a task of an episode: without failed steps, whose predecessors hand on to what came after.
-// number gives a tool its number, or
-// [Apart].
+// number gives a tool its number, or [Apart].
 func Of(e *episodic.Episode, session int32, number func(tool string) int32) Task {
-	t := Task{Session: session}
+	t := Task{Session: session, Outcome: e.Outcome}
 	before := e.Before()
-	place := make([]int32, len(e.Steps)) // among the calls; -1: left out
-	handed := make([][]int32, len(e.Steps))
+	stands := make([][]int32, len(e.Steps)) // for what comes right after a step: the call, or those before a failed one
+	var right [][]int32                     // of each call, the calls right before it
 	for _, i := range e.Order() {
 		var calls []int32
 		for _, b := range before[i] {
-			if place[b] >= 0 {
-				calls = append(calls, place[b])
-			} else {
-				calls = append(calls, handed[b]...)
-			}
+			calls = append(calls, stands[b]...)
 		}
 		slices.Sort(calls)
 		calls = slices.Compact(calls)
-		place[i] = -1
 		if e.Steps[i].Outcome == episodic.Failure {
-			handed[i] = calls
+			stands[i] = calls
 			continue
 		}
 		if len(t.Tools) == MaxCalls {
 			break
 		}
-		tool := number(e.Steps[i].Tool)
-		if tool == Apart {
-			continue // hands on nothing
+		if tool := number(e.Steps[i].Tool); tool != Apart { // else it hands on nothing
+			stands[i] = []int32{int32(len(t.Tools))}
+			t.Tools, t.Steps, right = append(t.Tools, tool), append(t.Steps, int32(i)), append(right, calls)
 		}
-		place[i] = int32(len(t.Tools))
-		t.Tools, t.Before, t.Steps = append(t.Tools, tool), append(t.Before, calls), append(t.Steps, int32(i))
 	}
+	t.relate(right)
 	return t
 }
-
-// prepared is a task with what mining asks of it.
-type prepared struct {
-	*Task
-	near  [][]uint8 // of each call, the calls close to it, rising
-	above []uint64  // of each call, as words bits, the calls it comes after
-	words int
-}
-
-// gap is how many other calls may stand between two that are close.
-const gap = 1
 
 // mostNear bounds the calls close to one: those of large parallel groups are no neighbourhood.
 const mostNear = 32
 
-// prepare computes above as the transitive closure of Before, a row of bits for each call: calls come after
-// those they depend on, so one pass is enough. near holds the calls at most gap+1 links away, in either
-// direction.
-func prepare(t *Task) prepared {
-	n := len(t.Tools)
-	p := prepared{Task: t, near: make([][]uint8, n), words: (n + 63) / 64}
-	p.above = make([]uint64, n*p.words)
-	var frontier, next []int32
-	for i := range n {
-		row := p.row(i)
-		for _, b := range t.Before[i] {
-			for w, bits := range p.row(int(b)) {
-				row[w] |= bits
-			}
-			row[b/64] |= 1 << (b % 64)
-		}
-		frontier = append(frontier[:0], t.Before[i]...)
-		for range gap + 1 {
-			next = next[:0]
-			for _, b := range frontier {
-				if slices.Contains(p.near[i], uint8(b)) {
-					continue
-				}
-				if len(p.near[i]) < mostNear && len(p.near[b]) < mostNear {
-					p.near[i], p.near[b] = append(p.near[i], uint8(b)), append(p.near[b], uint8(i))
-				}
-				next = append(next, t.Before[b]...)
-			}
-			frontier, next = next, frontier
+// relate computes above as the transitive closure of the calls right before each, a row of bits for each call: calls come
+// after those they depend on, so one pass is enough. Near are the calls at most two links away, in either direction: one
+// other may stand between.
+func (t *Task) relate(right [][]int32) {
+	t.near, t.above = make([][]uint8, len(right)), make([][MaxCalls / 64]uint64, len(right))
+	join := func(i int, b int32) {
+		if !slices.Contains(t.near[i], uint8(b)) && len(t.near[i]) < mostNear && len(t.near[b]) < mostNear {
+			t.near[i], t.near[b] = append(t.near[i], uint8(b)), append(t.near[b], uint8(i))
 		}
 	}
-	for i := range p.near {
-		slices.Sort(p.near[i])
+	for i, before := range right {
+		for _, b := range before {
+			for w, bits := range t.above[b] {
+				t.above[i][w] |= bits
+			}
+			t.above[i][b/64] |= 1 << (b % 64)
+			join(i, b)
+		}
+		for _, b := range before {
+			for _, farther := range right[b] {
+				join(i, farther)
+			}
+		}
 	}
-	return p
+	for i := range t.near {
+		slices.Sort(t.near[i])
+	}
 }
 
-func (p *prepared) row(i int) []uint64 { return p.above[i*p.words : (i+1)*p.words] }
-
 // follows reports whether call b comes after call a.
-func (p *prepared) follows(a, b uint8) bool {
-	return p.above[int(b)*p.words+int(a)/64]&(1<<(a%64)) != 0
+func (t *Task) follows(a, b uint8) bool { return t.above[b][a/64]&(1<<(a%64)) != 0 }
+
+// beside yields the calls close to any of some calls, each once.
+func (t *Task) beside(calls []uint8) iter.Seq[uint8] {
+	return func(yield func(uint8) bool) {
+		for c, x := range calls {
+			for _, y := range t.near[x] {
+				met := func(earlier uint8) bool { _, ok := slices.BinarySearch(t.near[earlier], y); return ok }
+				if !slices.Contains(calls, y) && !slices.ContainsFunc(calls[:c], met) && !yield(y) {
+					return
+				}
+			}
+		}
+	}
 }

@@ -52,19 +52,14 @@ func common(intents []string, all *words) []string {
 	var best []string
 	example := ""
 	for _, intent := range intents {
-		var found []string
-		seen := map[string]bool{}
-		other := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
-		for _, form := range strings.FieldsFunc(strings.ToLower(intent), other) {
-			stems := semantic.Tokens(form)
-			if len(stems) == 1 && wanted[stems[0]] && !seen[stems[0]] && len(found) < commonMost &&
-				!strings.ContainsFunc(form, unicode.IsDigit) {
-				seen[stems[0]] = true
-				found = append(found, form)
+		var found, stems []string
+		for _, form := range semantic.Parts(intent) {
+			stem := strings.Join(semantic.Tokens(form), " ")
+			if wanted[stem] && !slices.Contains(stems, stem) && len(found) < commonMost && !strings.ContainsFunc(form, unicode.IsDigit) {
+				found, stems = append(found, form), append(stems, stem)
 			}
 		}
-		if cmp.Or(cmp.Compare(len(best), len(found)), cmp.Compare(len(intent), len(example)),
-			strings.Compare(intent, example)) < 0 {
+		if cmp.Or(cmp.Compare(len(best), len(found)), cmp.Compare(len(intent), len(example)), strings.Compare(intent, example)) < 0 {
 			best, example = found, intent
 		}
 	}
@@ -73,22 +68,7 @@ func common(intents []string, all *words) []string {
 
 // spoken is what a tool does in the words of its name: github:search_issues is "search issues".
 func spoken(id string) string {
-	if i := strings.LastIndexByte(id, ':'); i >= 0 && i+1 < len(id) {
-		id = id[i+1:]
-	}
-	var b strings.Builder
-	var last rune
-	for _, r := range id {
-		switch {
-		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
-			r = ' '
-		case unicode.IsUpper(r) && unicode.IsLower(last):
-			b.WriteByte(' ')
-		}
-		b.WriteRune(unicode.ToLower(r))
-		last = r
-	}
-	return strings.Join(strings.Fields(b.String()), " ")
+	return cmp.Or(strings.Join(semantic.Parts(id[strings.LastIndexByte(id, ':')+1:]), " "), id)
 }
 
 // told says in one sentence what the calls do: layer after layer.
@@ -102,7 +82,7 @@ func (d *draft) told() string {
 		for len(layers) <= layer[i] {
 			layers = append(layers, nil)
 		}
-		layers[layer[i]] = append(layers[layer[i]], cmp.Or(spoken(d.tools[i]), d.tools[i]))
+		layers[layer[i]] = append(layers[layer[i]], spoken(d.tools[i]))
 	}
 	parts := make([]string, len(layers))
 	for i, l := range layers {
