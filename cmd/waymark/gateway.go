@@ -174,36 +174,17 @@ func (a *app) agree(cmd *cobra.Command, found []gateway.Definition, yes bool) er
 	if len(taken) == 0 {
 		return rejected{errors.New("nothing was agreed to")}
 	}
-	dir, defs, err := a.defined()
-	if err != nil {
-		return err
-	}
-	for _, d := range taken {
-		defs = slices.DeleteFunc(defs, func(old gateway.Definition) bool { return old.ID == d.ID })
-		defs = append(defs, d)
-	}
-	if err := gateway.CheckAll(defs); err != nil {
-		return rejected{err}
-	}
-	if err := gateway.WriteDefinitions(dir, a.workspace, defs); err != nil {
-		return err
-	}
+	a.addsServers = true
 	return a.with(cmd.Context(), func(c *client.Client) error {
-		for _, d := range taken {
-			if _, err := c.Call(cmd.Context(), http.MethodPost, "/v1/servers/"+url.PathEscape(d.ID)+"/agree", map[string]string{"digest": d.Digest()}); err != nil {
-				return fmt.Errorf("agree to %s: %w", d.ID, err)
-			}
+		var s struct {
+			Added     []string
+			Connected bool
 		}
-		var s struct{ Connected bool }
-		body, err := exchange(cmd.Context(), c, http.MethodGet, "/v1/servers", nil, &s)
+		body, err := exchange(cmd.Context(), c, http.MethodPost, "/v1/servers", map[string]any{"servers": taken}, &s)
 		if err != nil || a.json {
 			return errors.Join(err, a.printBody(body))
 		}
-		ids := make([]string, len(taken))
-		for i, d := range taken {
-			ids[i] = d.ID
-		}
-		a.printf("agreed to %s\n", list(ids))
+		a.printf("agreed to %s\n", list(s.Added))
 		a.nextStep(s.Connected)
 		return nil
 	})
@@ -266,17 +247,6 @@ func (a *app) gatewayRemove() *cobra.Command {
 				}
 			}
 			return nil
-		},
-		check: func(a *app, q *asked, _ json.RawMessage) error {
-			dir, defs, err := a.defined()
-			if err == nil {
-				err = a.logins().Forget(q.fields["id"].(string))
-			}
-			if err != nil {
-				return err
-			}
-			defs = slices.DeleteFunc(defs, func(d gateway.Definition) bool { return d.ID == q.fields["id"] })
-			return gateway.WriteDefinitions(dir, a.workspace, defs)
 		},
 	})
 }
