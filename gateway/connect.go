@@ -52,6 +52,9 @@ func (u *upstream) shake(ctx context.Context, def Definition, revision string) (
 		Capabilities:           &mcp.ClientCapabilities{}, // what a host can do comes with its calls
 		MultiRoundTrip:         &mcp.MultiRoundTripOptions{Disabled: true},
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { u.refresh() },
+
+		PromptListChangedHandler:   func(context.Context, *mcp.PromptListChangedRequest) { u.refresh() },
+		ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { u.refresh() },
 		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
 			l.progress.report(r.Params)
 		},

@@ -483,3 +483,9 @@ func (g *Gateway) Close(ctx context.Context) error {
 		return fmt.Errorf("servers did not end: %w", ctx.Err())
 	}
 }
+
+// Changes reports whether a tool that may be called is not annotated as reading only, in the contract that was approved.
+func (g *Gateway) Changes(id string) bool {
+	e := g.shown.Load().entries[id]
+	return e != nil && (e.tool.Annotations == nil || e.tool.Annotations.ReadOnly == nil || !*e.tool.Annotations.ReadOnly)
+}

@@ -32,7 +32,8 @@ func (u *upstream) list(ctx context.Context, l *link) error {
 		}
 		for _, o := range next {
 			if seen[o.tool.ID] {
-				return fmt.Errorf("it lists %s twice", o.tool.ID)
+				u.note(fmt.Sprintf("it lists %s twice: the first counts", o.tool.ID))
+				continue
 			}
 			seen[o.tool.ID] = true
 			tools = append(tools, o)
@@ -49,7 +50,7 @@ func (u *upstream) list(ctx context.Context, l *link) error {
 		cursor = more
 	}
 	slices.SortFunc(tools, func(a, b offered) int { return strings.Compare(a.tool.ID, b.tool.ID) })
-	return u.fresh(ctx, u, tools)
+	return u.fresh(ctx, u, tools, u.offers(ctx, l))
 }
 
 func (u *upstream) page(ctx context.Context, l *link, cursor string) (tools []offered, next string, err error) {

@@ -25,7 +25,7 @@ func (g *Gateway) publish(change func(*shown)) {
 }
 
 // took holds a server's list against what is pinned, and publishes what may be used of it.
-func (g *Gateway) took(ctx context.Context, u *upstream, tools []offered) error {
+func (g *Gateway) took(ctx context.Context, u *upstream, tools []offered, besides Offers) error {
 	server := u.def.ID
 	g.listing.Lock()
 	defer g.listing.Unlock()
@@ -39,6 +39,9 @@ func (g *Gateway) took(ctx context.Context, u *upstream, tools []offered) error 
 	verdicts, taken, err := g.register.compare(ctx, &u.def, tools)
 	if err == nil {
 		err = g.register.take(ctx, g.opts.Catalog, server, tools, taken)
+	}
+	if err == nil {
+		err = g.register.keepOffers(ctx, server, besides)
 	}
 	if err != nil {
 		return err

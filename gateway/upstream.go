@@ -44,7 +44,7 @@ type upstream struct {
 	queue   atomic.Int32       // calls that wait for one
 	stale   chan struct{}      // the tools may have changed
 	look    chan chan struct{} // somebody waits for a look at the tools
-	fresh   func(context.Context, *upstream, []offered) error
+	fresh   func(context.Context, *upstream, []offered, Offers) error
 
 	wake  chan struct{} // a call needs an idle server
 	tally tally
@@ -113,7 +113,7 @@ func (l *link) story() string {
 	return "it closed the connection"
 }
 
-func newUpstream(d Definition, o Options, fresh func(context.Context, *upstream, []offered) error) *upstream {
+func newUpstream(d Definition, o Options, fresh func(context.Context, *upstream, []offered, Offers) error) *upstream {
 	return &upstream{
 		def: d, opts: o, log: o.Logger.With("server", d.ID), slots: make(chan struct{}, o.Limits.Concurrency), stale: make(chan struct{}, 1), look: make(chan chan struct{}), wake: make(chan struct{}, 1),
 		fresh: fresh, state: Starting, since: o.Now(), changed: make(chan struct{}),

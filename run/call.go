@@ -34,6 +34,7 @@ type Result struct {
 	Unrecorded  string          // why the call is not in the history although it should be; empty if it is
 	Unvalidated string          // why the result is not known to fit the tool's output schema; empty if it fits, or there is none
 	Misfit      bool            // it was checked and does not fit
+	Repeated    bool            // it was refused: it repeats a call that just failed twice
 	NeedsInput  json.RawMessage // the host is asked for something first; the call has not happened yet
 }
 
