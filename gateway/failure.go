@@ -184,6 +184,11 @@ func failureOf(err error, status int, timeout string, lost func() string) run.Re
 		return failed(run.FailedTool, "the answer is longer than the limit")
 	case errors.As(err, &said) && said.Code != codeRejected:
 		switch said.Code {
+		case codeNoAnswer:
+			if status >= 400 {
+				return failed(kindOfText(said.Message), "%s", said.Message)
+			}
+			return failed(run.FailedUnavailable, "%s; whether it took effect is not known", said.Message)
 		case jsonrpc.CodeInvalidParams:
 			return failed(run.FailedArgument, "%s", said.Message)
 		case jsonrpc.CodeMethodNotFound, jsonrpc.CodeInvalidRequest, jsonrpc.CodeParseError:

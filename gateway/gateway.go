@@ -61,7 +61,7 @@ type Options struct {
 	Logins   *Logins           // of servers over HTTP; nil: none
 
 	CallTimeout  time.Duration // of one call; 60 s
-	StartTimeout time.Duration // from the start of a server to its handshake; 30 s
+	StartTimeout time.Duration // from the start of a server to its handshake; 2 min: npx may have to download it
 	ListTimeout  time.Duration // for all tools of a server; 30 s
 	Poll         time.Duration // between looks at the tools; 5 min
 	Settle       time.Duration // between a notice that tools changed and the look at them; 1 s
@@ -104,7 +104,7 @@ func (o Options) filled() Options {
 		of     *time.Duration
 		preset time.Duration
 	}{
-		{&o.CallTimeout, time.Minute}, {&o.StartTimeout, 30 * time.Second}, {&o.ListTimeout, 30 * time.Second},
+		{&o.CallTimeout, time.Minute}, {&o.StartTimeout, 2 * time.Minute}, {&o.ListTimeout, 30 * time.Second},
 		{&o.Poll, 5 * time.Minute}, {&o.Settle, time.Second}, {&o.FirstWait, 500 * time.Millisecond}, {&o.LongestWait, time.Minute},
 		{&o.Limits.BreakFor, 15 * time.Second}, {&o.IdleStop, 10 * time.Minute},
 	} {
@@ -263,7 +263,7 @@ func CheckAll(defs []Definition) error {
 	}
 	for i, d := range defs {
 		for _, other := range defs[:i] {
-			if d.isAlso(other) {
+			if d.IsAlso(other) {
 				return fmt.Errorf("the servers %q and %q are the same", other.ID, d.ID)
 			}
 		}
@@ -274,8 +274,8 @@ func CheckAll(defs []Definition) error {
 // maxServers bounds what one workspace starts.
 const maxServers = 64
 
-// isAlso reports whether two definitions differ in their ids only.
-func (d Definition) isAlso(other Definition) bool {
+// IsAlso reports whether two definitions differ in their ids only.
+func (d Definition) IsAlso(other Definition) bool {
 	d.ID = other.ID
 	return reflect.DeepEqual(d, other)
 }

@@ -32,11 +32,12 @@ func (u *upstream) list(ctx context.Context, l *link) error {
 		}
 		for _, o := range next {
 			if seen[o.tool.ID] {
-				u.note(fmt.Sprintf("it lists %s twice: the first counts", o.tool.ID))
-				continue
+				o = again(o)
 			}
-			seen[o.tool.ID] = true
-			tools = append(tools, o)
+			if !seen[o.tool.ID] {
+				seen[o.tool.ID] = true
+				tools = append(tools, o)
+			}
 		}
 		if len(tools) > mostTools {
 			return fmt.Errorf("it lists more than %d tools", mostTools)
@@ -73,16 +74,17 @@ func (u *upstream) page(ctx context.Context, l *link, cursor string) (tools []of
 	}
 	var page struct {
 		Tools      []json.RawMessage `json:"tools"`
-		NextCursor string            `json:"nextCursor"`
+		NextCursor json.RawMessage   `json:"nextCursor"`
 	}
 	if err := json.Unmarshal(raw, &page); err != nil || raw[0] != '{' {
 		return nil, "", errors.New("its tools/list is no list of tools")
 	}
+	_ = json.Unmarshal(page.NextCursor, &next) // what is no text is no cursor
 	for _, entry := range page.Tools {
 		if isNull(entry) {
 			continue
 		}
 		tools = append(tools, read(u.def.ID, entry))
 	}
-	return tools, page.NextCursor, nil
+	return tools, next, nil
 }

@@ -27,6 +27,9 @@ func (g *Gateway) Add(ctx context.Context, dir, workspace string, defs []Definit
 				return fmt.Errorf("server %q: %w", d.ID, err)
 			}
 		}
+		if err := d.CheckPlaceholders(); err != nil {
+			return err
+		}
 		all = append(slices.DeleteFunc(all, func(old Definition) bool { return old.ID == d.ID }), *d)
 	}
 	if err := CheckAll(all); err != nil {

@@ -57,7 +57,7 @@ func read(server string, entry json.RawMessage) offered {
 	}
 	if !toolName.MatchString(l.Name) {
 		o.wrong = fmt.Sprintf("its name %q is not 1 to 128 of A-Z a-z 0-9 . _ -", catalog.Cut(l.Name, 80))
-		l.Name = fmt.Sprintf("unnamed-%x", sha256.Sum256([]byte(l.Name)))[:20]
+		l.Name = fmt.Sprintf("unnamed-%x", sha256.Sum256(entry))[:20]
 	}
 	o.parts = map[string][]byte{
 		"name": []byte(l.Name), "title": []byte(l.Title), "description": []byte(l.Description),
@@ -81,6 +81,14 @@ func read(server string, entry json.RawMessage) offered {
 			o.wrong = catalog.Cut(err.Error(), 300)
 		}
 	}
+	return o
+}
+
+// again is a tool whose name was listed before, under a name of its own: it cannot be used.
+func again(o offered) offered {
+	o.wrong = o.tool.Name + " is listed twice; the first counts"
+	o.tool.Name = fmt.Sprintf("listed-again-%x", sha256.Sum256([]byte(o.tool.Name)))[:25]
+	o.tool.ID = catalog.ID(o.tool.Server, o.tool.Name)
 	return o
 }
 
