@@ -112,7 +112,7 @@ func (u *upstream) transport(def Definition, l *link) (mcp.Transport, error) {
 		}
 		next = &signed{next: next, logins: u.opts.Logins, def: &u.def, refused: &l.refused}
 		client := &http.Client{
-			Transport:     &wire{next: next, headers: def.Headers, limit: u.opts.Limits.MaxAnswer},
+			Transport:     &wire{next: next, headers: def.Headers, limit: u.opts.Limits.MaxAnswer, sse: def.SSE},
 			CheckRedirect: noRedirect,
 		}
 		if def.SSE {

@@ -162,6 +162,7 @@ type entry struct {
 	tool      catalog.Tool
 	print     catalog.Fingerprint
 	server    string
+	members   members
 	input     *run.Validator // nil: anything goes
 	output    *run.Validator
 	outputErr error
@@ -392,10 +393,21 @@ func (g *Gateway) Call(ctx context.Context, c run.Call) (run.Result, error) {
 	}
 	if a := strings.TrimSpace(string(c.Arguments)); a == "" || a == "null" {
 		c.Arguments = json.RawMessage("{}")
-	} else if a[0] != '{' || !json.Valid(c.Arguments) {
+	} else {
+		c.Arguments = catalog.Fit(json.RawMessage(a), json.RawMessage(`{"type":"object"}`))
+	}
+	if c.Arguments[0] != '{' || !json.Valid(c.Arguments) {
 		return failed(run.FailedArgument, "the arguments are no JSON object"), nil
 	}
-	if wrong, _ := e.input.Check(c.Arguments); len(wrong) > 0 {
+	wrong, _ := e.input.Check(c.Arguments)
+	if len(wrong) > 0 {
+		if fitted := catalog.Fit(c.Arguments, e.tool.InputSchema); len(fitted) <= g.opts.Limits.MaxArguments {
+			if wrong, _ = e.input.Check(fitted); len(wrong) == 0 {
+				c.Arguments = fitted
+			}
+		}
+	}
+	if len(wrong) > 0 {
 		return failed(run.FailedArgument, "the arguments do not fit the tool's schema: %s", reasons(wrong)), nil
 	}
 	res, err := up.call(ctx, e, c)
@@ -482,6 +494,14 @@ func (g *Gateway) Close(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("servers did not end: %w", ctx.Err())
 	}
+}
+
+// Members are the members of a tool that may be called which the catalog does not have, as its server lists them.
+func (g *Gateway) Members(id string) map[string]json.RawMessage {
+	if e := g.shown.Load().entries[id]; e != nil {
+		return e.members
+	}
+	return nil
 }
 
 // Changes reports whether a tool that may be called is not annotated as reading only, in the contract that was approved.

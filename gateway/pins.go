@@ -38,13 +38,15 @@ type consent struct {
 
 // pin is one tool as it was approved. A tool that waits has no fingerprint of its own yet.
 type pin struct {
-	ID     string               `json:"id"`
-	Print  *catalog.Fingerprint `json:"fingerprint,omitempty"` // approved
-	Parts  map[string]string    `json:"parts,omitempty"`       // digests of the approved parts
-	Tool   *catalog.Tool        `json:"tool,omitempty"`        // approved, as the catalog has it
-	At     time.Time            `json:"at"`
-	Waits  *waiting             `json:"waiting,omitempty"`
-	broken bool                 // the row cannot be read
+	ID    string               `json:"id"`
+	Print *catalog.Fingerprint `json:"fingerprint,omitempty"` // approved
+	Parts map[string]string    `json:"parts,omitempty"`       // digests of the approved parts
+	Tool  *catalog.Tool        `json:"tool,omitempty"`        // approved, as the catalog has it
+	At    time.Time            `json:"at"`
+	Waits *waiting             `json:"waiting,omitempty"`
+
+	Members members `json:"members,omitempty"` // of the list that it was approved with
+	broken  bool    // the row cannot be read
 }
 
 // waiting is a contract that nobody has approved.
@@ -237,10 +239,10 @@ func (r *register) compare(ctx context.Context, d *Definition, tools []offered) 
 			if p.Waits == nil && p.Tool != nil {
 				continue
 			}
-			taken = append(taken, pin{ID: id, Print: p.Print, Parts: o.digests(), Tool: &o.tool, At: p.At})
+			taken = append(taken, pin{ID: id, Print: p.Print, Parts: o.digests(), Tool: &o.tool, Members: o.members, At: p.At})
 			continue
 		case p == nil && !agreement.Pinned && len(o.flags) == 0:
-			taken = append(taken, pin{ID: id, Print: &o.print, Parts: o.digests(), Tool: &o.tool, At: r.now().UTC()})
+			taken = append(taken, pin{ID: id, Print: &o.print, Parts: o.digests(), Tool: &o.tool, Members: o.members, At: r.now().UTC()})
 			continue
 		}
 		w := &waiting{Print: o.print, Parts: o.digests(), Reason: ReasonNew, Flags: o.flags, Text: catalog.Cut(string(o.parts["description"]), 2<<10), At: r.now().UTC()}

@@ -119,6 +119,7 @@ type wire struct {
 	next    http.RoundTripper
 	headers map[string]string
 	limit   int
+	sse     bool // the transport of 2024: answers come in one stream of their own
 }
 
 func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -147,7 +148,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	switch {
 	case kind == "text/event-stream" && resp.StatusCode < 300:
 		resp.Body = &events{in: resp.Body, lines: bufio.NewReaderSize(resp.Body, 64<<10), limit: w.limit, id: call.ID, x: x}
-	case call.ID == nil || call.Method == "" || opens && resp.StatusCode >= 300:
+	case w.sse || call.ID == nil || call.Method == "" || opens && resp.StatusCode >= 300:
 		resp.Body = struct {
 			io.Reader
 			io.Closer

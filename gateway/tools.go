@@ -21,6 +21,32 @@ type offered struct {
 	parts map[string][]byte // of the fingerprint, for "what changed"
 	flags []string          // what a person should look at before it is used
 	wrong string            // why it cannot be used at all
+
+	members members
+}
+
+// members are what else an entry or a result has: icons, _meta, and what a later revision may bring. They pass through.
+type members map[string]json.RawMessage
+
+// mostMembers is how many bytes of members are passed on.
+const mostMembers = 8 << 10
+
+// membersOf are the members of an object but for those that are known.
+func membersOf(object json.RawMessage, known ...string) (m members) {
+	if json.Unmarshal(object, &m) != nil {
+		return nil
+	}
+	size := 0
+	for name, value := range m {
+		if size += len(name) + len(value); slices.Contains(known, name) || isNull(value) {
+			delete(m, name)
+			size -= len(name) + len(value)
+		}
+	}
+	if size > mostMembers || len(m) == 0 {
+		return nil
+	}
+	return m
 }
 
 // listed is the wire form. Names are read with their case, and none twice, so that no two readers of one
@@ -46,7 +72,7 @@ type hints struct {
 func read(server string, entry json.RawMessage) offered {
 	var l listed
 	var h hints
-	o := offered{}
+	o := offered{members: membersOf(entry, partNames...)}
 	if err := jsonv2.Unmarshal(entry, &l); err != nil {
 		o.wrong = "its definition cannot be read: " + catalog.Cut(err.Error(), 200)
 		_ = json.Unmarshal(entry, &struct{ Name *string }{&l.Name}) // to call it something

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -31,10 +32,10 @@ func TestPromptsAndResourcesOfOthers(t *testing.T) {
 				})
 			d.AddResource(&mcp.Resource{URI: "desk:///book", Name: "book", Meta: mcp.Meta{"shelf": "3"}}, read)
 			d.AddResourceTemplate(&mcp.ResourceTemplate{URITemplate: "desk:///page/{n}", Name: "page"}, read)
-			mcp.AddTool(d.Server, &mcp.Tool{Name: "look", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
-				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.ResourceLink{URI: "desk:///page/7", Name: "page 7"}}}, nil, nil
+			mcp.AddTool(d.Server, &mcp.Tool{Name: "look", Icons: []mcp.Icon{{Source: "https://desk.example/eye.png"}}, Meta: mcp.Meta{"desk/drawer": "2"}, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+				return &mcp.CallToolResult{Meta: mcp.Meta{"desk/light": true, "io.waymark/failure": "none"}, Content: []mcp.Content{&mcp.ResourceLink{URI: "desk:///page/7", Name: "page 7"}}}, nil, nil
 			})
-			s := officeBeside(t, d, 4, func(c *Config) { c.Upstream.Mode = mcpserver.ModeDeferred })
+			s := officeBeside(t, d, 4, func(c *Config) { c.Upstream.Mode = mcpserver.ModeDirect })
 			client := way.open(t, s, nil)
 			prompts, err := client.ListPrompts(t.Context(), nil)
 			require.NoError(t, err)
@@ -60,6 +61,12 @@ func TestPromptsAndResourcesOfOthers(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, "waymark://desk/desk:///page/{n}", templates.ResourceTemplates[0].URITemplate)
 			look := call(t, client, "call_tool", map[string]any{"tool": "desk:look"})
+			assert.Equal(t, mcp.Meta{"desk/light": true}, look.Meta)
+			tools, err := client.ListTools(t.Context(), nil)
+			require.NoError(t, err)
+			at := slices.IndexFunc(tools.Tools, func(tool *mcp.Tool) bool { return tool.Name == "desk__look" })
+			assert.Equal(t, mcp.Meta{"desk/drawer": "2"}, tools.Tools[at].Meta)
+			assert.Equal(t, "https://desk.example/eye.png", tools.Tools[at].Icons[0].Source)
 			link := look.Content[0].(*mcp.ResourceLink).URI
 			for _, uri := range []string{"waymark://desk/desk:///book", link} {
 				got, err := client.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})

@@ -375,6 +375,7 @@ const (
 	metaFailure     = "io.waymark/failure"
 	metaUnvalidated = "io.waymark/unvalidated"
 	metaUnrecorded  = "io.waymark/unrecorded"
+	metaMembers     = "io.waymark/members" // within this process, on the way to [mcpTools.passOn]
 )
 
 // resultOf passes a result on, as it came as far as the protocol lets it.
@@ -408,6 +409,9 @@ func (m *mcpTools) resultOf(id string, r run.Result) (*mcp.CallToolResult, error
 	}
 	if len(r.Structured) > 0 {
 		out.StructuredContent = r.Structured
+	}
+	if r.Members != nil {
+		out.Meta = mcp.Meta{metaMembers: r.Members}
 	}
 	for key, text := range map[string]string{metaUnvalidated: r.Unvalidated, metaUnrecorded: r.Unrecorded, metaFailure: string(r.Failure)} {
 		if text != "" {

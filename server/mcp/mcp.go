@@ -237,7 +237,7 @@ func (e *Endpoint) NewServer(workspace string) *mcp.Server {
 	}
 	addApps(srv)
 	register(srv)
-	srv.AddReceivingMiddleware(isolate(cfg.Logger), m.bound, m.passOn)
+	srv.AddReceivingMiddleware(isolate(cfg.Logger), m.passOn, m.bound)
 	return srv
 }
 
