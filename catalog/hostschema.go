@@ -13,7 +13,8 @@ import (
 // HostSchema returns the input or output schema of a tool in the form that every MCP host accepts. The official
 // TypeScript SDK refuses a whole tools/list if one value under properties is a boolean schema, so true becomes {}
 // and false becomes {"not":{}} wherever a schema can stand; additionalProperties and its relatives keep their
-// booleans, which hosts expect there. A missing schema or type means an object. The error says why a schema
+// booleans, which hosts expect there. Servers write an empty list or null where they mean an empty object or nothing: these are
+// read so. A missing schema or type means an object. The error says why a schema
 // cannot be published. Numbers stay as they are, and so does the order of keys where nothing has to change.
 func HostSchema(schema json.RawMessage) (json.RawMessage, error) {
 	same := jsontext.Value(bytes.Clone(bytes.TrimSpace(schema)))
@@ -106,8 +107,40 @@ func (w *hostWriter) value(v any, r role, at string) (_ any, err error) {
 	return nil, fmt.Errorf("%s in the schema is a JSON %s, want an object", at, typeOf(v))
 }
 
+// fill replaces empty values of a schema by those that are meant.
+func (w *hostWriter) fill(members map[string]any, r role) {
+	for key, v := range members {
+		list, isList := v.([]any)
+		empty := v == nil || isList && len(list) == 0
+		role, schemas := keywords[key]
+		switch {
+		case key == "required" && r == asTool && empty, key == "required" && r != asTool && !isList:
+			delete(members, key)
+		case key == "required":
+			if object, ok := v.(map[string]any); !ok || len(object) > 0 {
+				continue
+			}
+			delete(members, key)
+		case key == "type" && isList && r == asTool && slices.Contains(list, any("object")):
+			members[key] = "object"
+		case key == "type" && v == nil, key == "enum" && empty:
+			delete(members, key)
+		case !schemas || !empty:
+			continue
+		case v == nil, role == asSchemas && key != "items":
+			delete(members, key)
+		default:
+			members[key] = map[string]any{}
+		}
+		w.changed = true
+	}
+}
+
 // object changes a schema, or schemas by name. Of type and required of a tool's schema hosts accept one form only.
 func (w *hostWriter) object(members map[string]any, r role, at string) (err error) {
+	if r != asNames {
+		w.fill(members, r)
+	}
 	if r == asTool {
 		shown := func(v any) string {
 			text, _ := json.Marshal(v) // it was JSON

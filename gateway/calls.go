@@ -34,7 +34,12 @@ func (u *upstream) call(ctx context.Context, t *entry, c run.Call) (run.Result, 
 		u.tally.tools.count(t.tool.ID, true, 0)
 		return failed(run.FailedUnavailable, "server %s does not answer and is left alone for a while: %s", u.def.ID, u.lastWords()), nil
 	}
-	res, err := u.ask(ctx, l, t, c)
+	res, gone, err := u.ask(ctx, l, t, c)
+	if gone { // the call was not carried out
+		if l = u.renewed(ctx, l); l != nil {
+			res, _, err = u.ask(ctx, l, t, c)
+		}
+	}
 	took := time.Since(began)
 	if err != nil {
 		took = 0
@@ -62,7 +67,7 @@ func (u *upstream) call(ctx context.Context, t *entry, c run.Call) (run.Result, 
 // ready is the connection, once there is one. An idle server is started, one that is just starting is waited for; one
 // that broke is not.
 func (u *upstream) ready(ctx context.Context) (*link, run.Result) {
-	late := time.NewTimer(u.opts.StartTimeout)
+	late := time.NewTimer(min(u.opts.StartTimeout, u.opts.CallTimeout))
 	defer late.Stop()
 	for {
 		u.mu.Lock()
@@ -113,10 +118,41 @@ func (u *upstream) slot(ctx context.Context) (free func(), res run.Result) {
 	}
 }
 
-// ask sends one call and reads its answer.
-func (u *upstream) ask(outer context.Context, l *link, t *entry, c run.Call) (run.Result, error) {
-	ctx, cancel := context.WithTimeout(outer, u.opts.CallTimeout)
+// renewed is the connection after one whose session the server does not know any more; nil if there is none.
+func (u *upstream) renewed(ctx context.Context, old *link) *link {
+	if u.current() == old {
+		u.again.Store(true)
+		old.breakOff("the server does not know the session any more")
+	}
+	for {
+		u.mu.Lock()
+		now, changed := u.link, u.changed
+		u.mu.Unlock()
+		if now != old {
+			break
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	l, _ := u.ready(ctx)
+	return l
+}
+
+// longestCall bounds a call that reports progress, which gives it time anew.
+const longestCall = time.Hour
+
+// ask sends one call and reads its answer. It reports whether the server does not know the session any more.
+func (u *upstream) ask(outer context.Context, l *link, t *entry, c run.Call) (res run.Result, gone bool, err error) {
+	whole, end := context.WithTimeout(outer, longestCall)
+	defer end()
+	ctx, cancelWith := context.WithCancelCause(whole)
+	cancel := func() { cancelWith(nil) }
 	defer cancel()
+	late := time.AfterFunc(u.opts.CallTimeout, func() { cancelWith(context.DeadlineExceeded) })
+	defer late.Stop()
 	stop := make(chan struct{})
 	defer close(stop)
 	go func() { // a connection that we break off answers nobody
@@ -133,35 +169,39 @@ func (u *upstream) ask(outer context.Context, l *link, t *entry, c run.Call) (ru
 		params.Arguments = json.RawMessage("{}")
 	}
 	if err := withMeta(params, c.Meta); err != nil {
-		return failed(run.FailedArgument, "_meta: %v", err), nil
+		return failed(run.FailedArgument, "_meta: %v", err), false, nil
 	}
-	if c.Progress != nil {
-		token, stop := l.progress.listen(c.Progress)
-		defer stop()
-		params.SetProgressToken(token)
-	}
-	_, err := l.session.CallTool(ctx, params)
+	token, stopListening := l.progress.listen(func(done, total float64, message string) {
+		late.Reset(u.opts.CallTimeout)
+		if c.Progress != nil {
+			c.Progress(done, total, message)
+		}
+	})
+	defer stopListening()
+	params.SetProgressToken(token)
+	_, err = l.session.CallTool(ctx, params)
 	if raw, ok := x.answer(); ok {
-		return resultOf(raw, t, u.opts.StrictResults), nil
+		return resultOf(raw, t, u.opts.StrictResults), false, nil
 	}
-	if outer.Err() != nil {
-		return run.Result{}, outer.Err()
-	}
-	if err == nil {
-		return failed(run.FailedTool, "the server answered nothing"), nil
-	}
-	if errors.Is(err, context.Canceled) {
+	switch {
+	case outer.Err() != nil:
+		return run.Result{}, false, outer.Err()
+	case err == nil:
+		return failed(run.FailedTool, "the server answered nothing"), false, nil
+	case errors.Is(context.Cause(ctx), context.DeadlineExceeded):
+		err = context.DeadlineExceeded
+	case errors.Is(err, context.Canceled):
 		err = mcp.ErrConnectionClosed
 	}
-	status, cut := x.over()
+	status, cut, gone := x.over()
 	if cut {
-		return failed(run.FailedTool, "the answer is longer than %d bytes", u.opts.Limits.MaxAnswer), nil
+		return failed(run.FailedTool, "the answer is longer than %d bytes", u.opts.Limits.MaxAnswer), false, nil
 	}
-	res := failureOf(err, status, u.opts.CallTimeout.String(), l.story)
+	res = failureOf(err, status, u.opts.CallTimeout.String(), l.story)
 	if res.Failure == run.FailedAuth {
 		res.Message = u.refusal(l, errors.New(res.Message)).Error()
 	}
-	return res, nil
+	return res, gone, nil
 }
 
 func (u *upstream) lastWords() string {

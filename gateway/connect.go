@@ -17,7 +17,8 @@ func (u *upstream) connect(ctx context.Context) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !u.legacy {
+	def.SSE = def.SSE || u.sse
+	if !u.legacy && !def.SSE {
 		first, cancel := context.WithTimeout(ctx, u.opts.StartTimeout/2)
 		defer cancel()
 		l, err := u.shake(first, def, "")
@@ -27,6 +28,13 @@ func (u *upstream) connect(ctx context.Context) (*link, error) {
 		u.log.Debug("a server did not take the newest revision", "error", err)
 	}
 	l, err := u.shake(ctx, def, lastWithHandshake)
+	if err != nil && def.URL != "" && !def.SSE && ctx.Err() == nil && !errors.Is(err, errNoLogin) && !errors.Is(err, errItself) { // configurations often name no transport
+		def.SSE = true
+		if l, sse := u.shake(ctx, def, lastWithHandshake); sse == nil {
+			u.sse = true
+			return l, nil
+		}
+	}
 	if err == nil {
 		u.legacy = true
 	}
@@ -52,6 +60,9 @@ func (u *upstream) shake(ctx context.Context, def Definition, revision string) (
 		Capabilities:           &mcp.ClientCapabilities{}, // what a host can do comes with its calls
 		MultiRoundTrip:         &mcp.MultiRoundTripOptions{Disabled: true},
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { u.refresh() },
+
+		PromptListChangedHandler:   func(context.Context, *mcp.PromptListChangedRequest) { u.refresh() },
+		ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { u.refresh() },
 		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
 			l.progress.report(r.Params)
 		},
@@ -60,8 +71,18 @@ func (u *upstream) shake(ctx context.Context, def Definition, revision string) (
 	if err != nil {
 		return nil, err
 	}
-	session, err := client.Connect(ctx, transport, &mcp.ClientSessionOptions{ProtocolVersion: revision})
+	opening, opened := ctx, func() bool { return true }
+	l.end = func() {}
+	if def.SSE { // its stream lasts as long as the connection
+		opening, l.end = context.WithCancel(context.WithoutCancel(ctx))
+		opened = context.AfterFunc(ctx, l.end)
+	}
+	session, err := client.Connect(opening, transport, &mcp.ClientSessionOptions{ProtocolVersion: revision})
+	if !opened() && err == nil {
+		err = errors.Join(context.Cause(ctx), session.Close())
+	}
 	if err != nil {
+		l.end()
 		if l.child != nil {
 			story := l.child.story()
 			l.child.end(true)
@@ -91,11 +112,11 @@ func (u *upstream) transport(def Definition, l *link) (mcp.Transport, error) {
 		}
 		next = &signed{next: next, logins: u.opts.Logins, def: &u.def, refused: &l.refused}
 		client := &http.Client{
-			Transport:     &wire{next: next, headers: def.Headers, limit: u.opts.Limits.MaxAnswer},
+			Transport:     &wire{next: next, headers: def.Headers, limit: u.opts.Limits.MaxAnswer, sse: def.SSE},
 			CheckRedirect: noRedirect,
 		}
 		if def.SSE {
-			return &mcp.SSEClientTransport{Endpoint: def.URL, HTTPClient: client}, nil
+			return tapped{&mcp.SSEClientTransport{Endpoint: def.URL, HTTPClient: client}}, nil
 		}
 		return &mcp.StreamableClientTransport{Endpoint: def.URL, HTTPClient: client, MaxEventSize: u.opts.Limits.MaxAnswer, MaxRetries: 2}, nil
 	}
@@ -118,5 +139,6 @@ func (u *upstream) close(l *link, hurry bool) {
 		l.child.end(hurry)
 	}
 	_ = l.session.Close()
+	l.end()
 	<-l.done
 }

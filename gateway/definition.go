@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
+	"waymark/catalog"
 	"waymark/catalog/inspect"
 	"waymark/internal/endpoint"
 	"waymark/internal/redact"
@@ -37,10 +38,16 @@ type Definition struct {
 	SSE     bool              `json:"sse,omitempty"` // the URL speaks the transport of 2024
 	Headers map[string]string `json:"headers,omitempty"`
 
+	StartTimeout float64 `json:"start_timeout,omitempty"` // seconds until the handshake; 0: as for all servers
+	CallTimeout  float64 `json:"call_timeout,omitempty"`  // seconds of a call without any progress
+
 	// Reserved allows an address that is refused otherwise: of link-local, shared and reserved networks, where clouds
 	// keep their credentials and some private networks have their machines.
 	Reserved bool `json:"reserved,omitempty"`
 }
+
+// MaxServerID is the longest id of a server, in bytes.
+const MaxServerID = 32
 
 // serverID is what an operator may call a server: it stands before each of its tools, in the names that
 // hosts show as well.
@@ -57,6 +64,11 @@ func (d *Definition) Check() error {
 	for _, r := range reserved {
 		if inspect.Skeleton(d.ID) == inspect.Skeleton(r) {
 			return fmt.Errorf("server id %q is reserved", d.ID)
+		}
+	}
+	for _, t := range []float64{d.StartTimeout, d.CallTimeout} {
+		if !(t >= 0 && t <= longestCall.Seconds()) {
+			return fmt.Errorf("server %q: the timeout %v is not 0 to %v seconds", d.ID, t, longestCall.Seconds())
 		}
 	}
 	switch {
@@ -221,29 +233,96 @@ func visible(s string) string {
 	return q[1 : len(q)-1]
 }
 
-// reference is ${NAME}, ${NAME:-default} and ${env:NAME}, as hosts write variables.
-var reference = regexp.MustCompile(`\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}`)
+// reference finds a variable in a text.
+var reference = regexp.MustCompile(`\$\{(?:env:)?[A-Za-z_][A-Za-z0-9_]*|\{env:[A-Za-z_][A-Za-z0-9_]*\}`)
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// expand replaces the variables of a text by their values, or by the default written with them. One that
-// has neither is an error: an empty password hides for long.
+// placeholder is the inside of ${…}: a name, and what stands for a variable that is not set (-) or that is (+), or what an error
+// says (?).
+var placeholder = regexp.MustCompile(`(?s)^(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::?([-+?])(.*))?$`)
+
+// expand replaces the variables of a text by their values: ${NAME}, ${env:NAME}, {env:NAME}, and with a default ${NAME:-text}, in
+// which others may stand. A variable that has neither a value nor a default is an error: an empty password hides for long.
+// So is a placeholder that only a host fills in, such as ${input:key}.
 func expand(text string, lookup func(string) (string, bool)) (string, error) {
-	var missing []string
-	out := reference.ReplaceAllStringFunc(text, func(ref string) string {
-		m := reference.FindStringSubmatch(ref)
-		if value, ok := lookup(m[1]); ok {
-			return value
+	var out strings.Builder
+	for {
+		i := strings.IndexAny(text, "${")
+		if i < 0 {
+			out.WriteString(text)
+			return out.String(), nil
 		}
-		if !strings.Contains(ref, ":-") {
-			missing = append(missing, m[1])
+		out.WriteString(text[:i])
+		text = text[i:]
+		open := "${"
+		if strings.HasPrefix(text, "{env:") {
+			open = "{"
+		} else if !strings.HasPrefix(text, open) {
+			out.WriteString(text[:1])
+			text = text[1:]
+			continue
 		}
-		return m[2]
-	})
-	if len(missing) > 0 {
-		return "", fmt.Errorf("the variable %s is not set", strings.Join(missing, ", "))
+		end := balanced(text)
+		if end < 0 {
+			return "", fmt.Errorf("%s is not closed", catalog.Cut(text, 40))
+		}
+		value, err := valueOf(text[len(open):end], lookup)
+		if err != nil {
+			return "", err
+		}
+		out.WriteString(value)
+		text = text[end+1:]
 	}
-	return out, nil
+}
+
+// balanced is the place of the brace that closes the first one; -1 without any.
+func balanced(text string) int {
+	depth := 0
+	for i, c := range text {
+		switch c {
+		case '{':
+			depth++
+		case '}':
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+func valueOf(inside string, lookup func(string) (string, bool)) (string, error) {
+	if inside == "userHome" {
+		return os.UserHomeDir()
+	}
+	m := placeholder.FindStringSubmatch(inside)
+	if m == nil || inside == "workspaceFolder" {
+		return "", fmt.Errorf("${%s} is filled in by a host: write its value, or ${NAME} for a variable", catalog.Cut(inside, 40))
+	}
+	value, ok := lookup(m[1])
+	switch {
+	case m[2] == "+" && ok:
+		return expand(m[3], lookup)
+	case m[2] == "+":
+		return "", nil
+	case ok:
+		return value, nil
+	case m[2] == "-":
+		return expand(m[3], lookup)
+	case m[3] != "":
+		return "", fmt.Errorf("the variable %s is not set: %s", m[1], m[3])
+	}
+	return "", fmt.Errorf("the variable %s is not set", m[1])
+}
+
+// CheckPlaceholders reports a placeholder that no variable can fill.
+func (d *Definition) CheckPlaceholders() error {
+	_, err := d.expanded(func(string) (string, bool) { return "http://localhost", true })
+	if err != nil {
+		return fmt.Errorf("server %q: %w", d.ID, err)
+	}
+	return nil
 }
 
 // expanded is the definition with its variables replaced.

@@ -43,7 +43,7 @@ type Input struct {
 // OwnMember is the member of structured content in which only the gateway speaks to the host; a server's own is removed.
 const OwnMember = "_waymark"
 
-// resultOf reads an answer of a tool: of _meta nothing. Structured content that does not fit the tool's output schema is left out; where
+// resultOf reads an answer of a tool. Structured content that does not fit the tool's output schema is left out; where
 // strict, it is a failure.
 func resultOf(raw json.RawMessage, t *entry, strict bool) run.Result {
 	var a answer
@@ -80,7 +80,8 @@ func resultOf(raw json.RawMessage, t *entry, strict bool) run.Result {
 	if a.Content[0] != '[' {
 		return failed(run.FailedTool, "the server's content is no list")
 	}
-	r := run.Result{Content: a.Content, Structured: a.StructuredContent}
+	r := run.Result{Content: a.Content, Structured: a.StructuredContent,
+		Members: membersOf(raw, "content", "structuredContent", "isError", "resultType", "inputRequests", "requestState")}
 	if a.IsError {
 		said := textOf(a.Content)
 		r.Failure, r.Message = kindOfText(said), catalog.Cut(redact.Text(said), messageBytes)
@@ -184,6 +185,11 @@ func failureOf(err error, status int, timeout string, lost func() string) run.Re
 		return failed(run.FailedTool, "the answer is longer than the limit")
 	case errors.As(err, &said) && said.Code != codeRejected:
 		switch said.Code {
+		case codeNoAnswer:
+			if status >= 400 {
+				return failed(kindOfText(said.Message), "%s", said.Message)
+			}
+			return failed(run.FailedUnavailable, "%s; whether it took effect is not known", said.Message)
 		case jsonrpc.CodeInvalidParams:
 			return failed(run.FailedArgument, "%s", said.Message)
 		case jsonrpc.CodeMethodNotFound, jsonrpc.CodeInvalidRequest, jsonrpc.CodeParseError:

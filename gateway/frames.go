@@ -50,6 +50,10 @@ func (f *frames) Read(p []byte) (int, error) {
 		line, tooLong, err := f.line()
 		line = bytes.TrimSpace(line)
 		f.hold(len(line))
+		messages := []message(nil)
+		if !tooLong {
+			messages = mended(line)
+		}
 		switch {
 		case tooLong:
 			if f.rest = instead(line, f.limit); f.rest == nil {
@@ -57,13 +61,16 @@ func (f *frames) Read(p []byte) (int, error) {
 				return 0, errTooLong
 			}
 		case len(line) == 0:
-		case !isMessage(line):
+		case len(messages) == 0:
 			f.noise.Add(1)
 			f.tooMuch(len(line))
-		case isNotification(line) && f.tooMuch(len(line)):
-			f.lost()
-		default:
-			f.rest = append(line, '\n')
+		}
+		for _, m := range messages {
+			if m.asked && m.id == nil && f.tooMuch(len(m.raw)) {
+				f.lost()
+				continue
+			}
+			f.rest = append(append(f.rest, m.raw...), '\n')
 		}
 		if err != nil && len(f.rest) == 0 {
 			return 0, err
@@ -162,21 +169,6 @@ func idAt(part []byte, head bool) (json.RawMessage, bool) {
 		return nil, false
 	}
 	return id, true
-}
-
-// isMessage reports whether a line can be a message or a batch of them; what is wrong inside of one is for
-// the session to say.
-func isMessage(line []byte) bool {
-	if line[0] != '{' && line[0] != '[' || !json.Valid(line) {
-		return false
-	}
-	return line[0] == '[' || bytes.Contains(line, []byte(`"jsonrpc"`))
-}
-
-// isNotification reports a message that nobody asked for.
-func isNotification(line []byte) bool {
-	head := line[:min(len(line), 200)]
-	return bytes.Contains(head, []byte(`"notifications/`))
 }
 
 // A burst a second passes. What comes on top makes its sender wait, who then waits at its own pipe, and the other servers

@@ -61,7 +61,7 @@ type Options struct {
 	Logins   *Logins           // of servers over HTTP; nil: none
 
 	CallTimeout  time.Duration // of one call; 60 s
-	StartTimeout time.Duration // from the start of a server to its handshake; 30 s
+	StartTimeout time.Duration // from the start of a server to its handshake; 2 min: npx may have to download it
 	ListTimeout  time.Duration // for all tools of a server; 30 s
 	Poll         time.Duration // between looks at the tools; 5 min
 	Settle       time.Duration // between a notice that tools changed and the look at them; 1 s
@@ -104,7 +104,7 @@ func (o Options) filled() Options {
 		of     *time.Duration
 		preset time.Duration
 	}{
-		{&o.CallTimeout, time.Minute}, {&o.StartTimeout, 30 * time.Second}, {&o.ListTimeout, 30 * time.Second},
+		{&o.CallTimeout, time.Minute}, {&o.StartTimeout, 2 * time.Minute}, {&o.ListTimeout, 30 * time.Second},
 		{&o.Poll, 5 * time.Minute}, {&o.Settle, time.Second}, {&o.FirstWait, 500 * time.Millisecond}, {&o.LongestWait, time.Minute},
 		{&o.Limits.BreakFor, 15 * time.Second}, {&o.IdleStop, 10 * time.Minute},
 	} {
@@ -162,6 +162,7 @@ type entry struct {
 	tool      catalog.Tool
 	print     catalog.Fingerprint
 	server    string
+	members   members
 	input     *run.Validator // nil: anything goes
 	output    *run.Validator
 	outputErr error
@@ -263,7 +264,7 @@ func CheckAll(defs []Definition) error {
 	}
 	for i, d := range defs {
 		for _, other := range defs[:i] {
-			if d.isAlso(other) {
+			if d.IsAlso(other) {
 				return fmt.Errorf("the servers %q and %q are the same", other.ID, d.ID)
 			}
 		}
@@ -274,8 +275,8 @@ func CheckAll(defs []Definition) error {
 // maxServers bounds what one workspace starts.
 const maxServers = 64
 
-// isAlso reports whether two definitions differ in their ids only.
-func (d Definition) isAlso(other Definition) bool {
+// IsAlso reports whether two definitions differ in their ids only.
+func (d Definition) IsAlso(other Definition) bool {
 	d.ID = other.ID
 	return reflect.DeepEqual(d, other)
 }
@@ -392,10 +393,21 @@ func (g *Gateway) Call(ctx context.Context, c run.Call) (run.Result, error) {
 	}
 	if a := strings.TrimSpace(string(c.Arguments)); a == "" || a == "null" {
 		c.Arguments = json.RawMessage("{}")
-	} else if a[0] != '{' || !json.Valid(c.Arguments) {
+	} else {
+		c.Arguments = catalog.Fit(json.RawMessage(a), json.RawMessage(`{"type":"object"}`))
+	}
+	if c.Arguments[0] != '{' || !json.Valid(c.Arguments) {
 		return failed(run.FailedArgument, "the arguments are no JSON object"), nil
 	}
-	if wrong, _ := e.input.Check(c.Arguments); len(wrong) > 0 {
+	wrong, _ := e.input.Check(c.Arguments)
+	if len(wrong) > 0 {
+		if fitted := catalog.Fit(c.Arguments, e.tool.InputSchema); len(fitted) <= g.opts.Limits.MaxArguments {
+			if wrong, _ = e.input.Check(fitted); len(wrong) == 0 {
+				c.Arguments = fitted
+			}
+		}
+	}
+	if len(wrong) > 0 {
 		return failed(run.FailedArgument, "the arguments do not fit the tool's schema: %s", reasons(wrong)), nil
 	}
 	res, err := up.call(ctx, e, c)
@@ -482,4 +494,18 @@ func (g *Gateway) Close(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("servers did not end: %w", ctx.Err())
 	}
+}
+
+// Members are the members of a tool that may be called which the catalog does not have, as its server lists them.
+func (g *Gateway) Members(id string) map[string]json.RawMessage {
+	if e := g.shown.Load().entries[id]; e != nil {
+		return e.members
+	}
+	return nil
+}
+
+// Changes reports whether a tool that may be called is not annotated as reading only, in the contract that was approved.
+func (g *Gateway) Changes(id string) bool {
+	e := g.shown.Load().entries[id]
+	return e != nil && (e.tool.Annotations == nil || e.tool.Annotations.ReadOnly == nil || !*e.tool.Annotations.ReadOnly)
 }

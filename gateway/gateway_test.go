@@ -205,7 +205,7 @@ func TestNothingStartsWithoutConsent(t *testing.T) {
 	require.NoError(t, again.Connect([]Definition{d}))
 	assert.Equal(t, Idle, server(again, "good").State, "its tools are known")
 	assert.Empty(t, call(t, again, "good:echo", `{"text":"x"}`).Failure)
-	require.NoError(t, again.Forget(t.Context(), "good"))
+	require.NoError(t, again.Forget(t.Context(), t.TempDir(), "default", "good"))
 	assert.Empty(t, o.Catalog.(*notedTools).ids())
 	require.NoError(t, again.Connect([]Definition{d}))
 	assert.Equal(t, Stopped, server(again, "good").State)
@@ -298,6 +298,13 @@ func TestFaults(t *testing.T) {
 		call(t, g, "noise:go", `{}`)
 		assert.GreaterOrEqual(t, server(g, "noise").Noise, int64(5))
 	})
+	t.Run("a tool listed twice", func(t *testing.T) {
+		t.Parallel()
+		g := connected(t, quick(t), "twice")
+		call(t, g, "twice:go", `{}`)
+		require.Len(t, g.Withheld(), 1)
+		assert.Equal(t, "go is listed twice; the first counts", g.Withheld()[0].Detail)
+	})
 }
 
 func TestServersThatDoNotStart(t *testing.T) {
@@ -307,7 +314,6 @@ func TestServersThatDoNotStart(t *testing.T) {
 		{"dumb", "deadline exceeded"},
 		{"endless", "the list does not end: more than 64 pages"},
 		{"circle", "the list does not end: a page leads to itself"},
-		{"twice", "it lists twice:go twice"},
 	} {
 		t.Run(tt.role, func(t *testing.T) {
 			t.Parallel()

@@ -32,10 +32,12 @@ func (u *upstream) list(ctx context.Context, l *link) error {
 		}
 		for _, o := range next {
 			if seen[o.tool.ID] {
-				return fmt.Errorf("it lists %s twice", o.tool.ID)
+				o = again(o)
 			}
-			seen[o.tool.ID] = true
-			tools = append(tools, o)
+			if !seen[o.tool.ID] {
+				seen[o.tool.ID] = true
+				tools = append(tools, o)
+			}
 		}
 		if len(tools) > mostTools {
 			return fmt.Errorf("it lists more than %d tools", mostTools)
@@ -49,7 +51,7 @@ func (u *upstream) list(ctx context.Context, l *link) error {
 		cursor = more
 	}
 	slices.SortFunc(tools, func(a, b offered) int { return strings.Compare(a.tool.ID, b.tool.ID) })
-	return u.fresh(ctx, u, tools)
+	return u.fresh(ctx, u, tools, u.offers(ctx, l))
 }
 
 func (u *upstream) page(ctx context.Context, l *link, cursor string) (tools []offered, next string, err error) {
@@ -72,16 +74,17 @@ func (u *upstream) page(ctx context.Context, l *link, cursor string) (tools []of
 	}
 	var page struct {
 		Tools      []json.RawMessage `json:"tools"`
-		NextCursor string            `json:"nextCursor"`
+		NextCursor json.RawMessage   `json:"nextCursor"`
 	}
 	if err := json.Unmarshal(raw, &page); err != nil || raw[0] != '{' {
 		return nil, "", errors.New("its tools/list is no list of tools")
 	}
+	_ = json.Unmarshal(page.NextCursor, &next) // what is no text is no cursor
 	for _, entry := range page.Tools {
 		if isNull(entry) {
 			continue
 		}
 		tools = append(tools, read(u.def.ID, entry))
 	}
-	return tools, page.NextCursor, nil
+	return tools, next, nil
 }

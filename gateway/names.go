@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"regexp"
+	"slices"
 
 	"waymark/catalog/inspect"
 )
@@ -18,4 +19,10 @@ func alike(name string, names []string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// Alike reports whether a server's id could be taken for one of others, or for one that is reserved.
+func Alike(id string, others []string) bool {
+	_, found := alike(id, slices.Concat(reserved, others))
+	return found || slices.Contains(others, id) || slices.Contains(reserved, id)
 }

@@ -5,17 +5,50 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"strings"
+	"os/exec"
+	"path/filepath"
+	"slices"
 
 	"waymark/catalog"
 )
 
+// Add keeps definitions beside those that a data directory has, and notes that somebody wants them started as they are.
+// [Gateway.Connect] starts them. A command without a directory is looked up in PATH, so that nothing put before it there
+// later runs in its place.
+func (g *Gateway) Add(ctx context.Context, dir, workspace string, defs []Definition) error {
+	all, err := ReadDefinitions(dir, workspace)
+	if err != nil {
+		return err
+	}
+	for i := range defs {
+		d := &defs[i]
+		if d.Command != "" && filepath.Base(d.Command) == d.Command {
+			if d.Command, err = exec.LookPath(d.Command); err != nil {
+				return fmt.Errorf("server %q: %w", d.ID, err)
+			}
+		}
+		if err := d.CheckPlaceholders(); err != nil {
+			return err
+		}
+		all = append(slices.DeleteFunc(all, func(old Definition) bool { return old.ID == d.ID }), *d)
+	}
+	if err := CheckAll(all); err != nil {
+		return err
+	}
+	if err := WriteDefinitions(dir, workspace, all); err != nil {
+		return err
+	}
+	for i := range defs {
+		if err := g.Agree(ctx, defs[i].ID, defs[i].Digest()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Agree notes that somebody saw a definition of this digest and wants it started, and starts it if it is
 // among those that were given to Connect.
 func (g *Gateway) Agree(ctx context.Context, id, digest string) error {
-	if !serverID.MatchString(id) || !strings.HasPrefix(digest, "sha256:") || len(digest) != len("sha256:")+64 {
-		return errors.New("an agreement names a server and the digest of its definition")
-	}
 	g.listing.Lock()
 	err := g.register.agree(ctx, id, digest)
 	g.listing.Unlock()
@@ -30,8 +63,23 @@ func (g *Gateway) Agree(ctx context.Context, id, digest string) error {
 	return nil
 }
 
-// Forget stops a server and drops what was agreed to about it, its pins, and its tools from the catalog.
-func (g *Gateway) Forget(ctx context.Context, id string) error {
+// Forget stops a server and drops its definition from a data directory, its login, what was agreed to about it, its pins, and
+// its tools from the catalog.
+func (g *Gateway) Forget(ctx context.Context, dir, workspace, id string) error {
+	all, err := ReadDefinitions(dir, workspace)
+	if err != nil {
+		return err
+	}
+	if left := slices.DeleteFunc(slices.Clone(all), func(d Definition) bool { return d.ID == id }); len(left) < len(all) {
+		if err := WriteDefinitions(dir, workspace, left); err != nil {
+			return err
+		}
+	}
+	if g.opts.Logins != nil {
+		if err := g.opts.Logins.Forget(id); err != nil {
+			return err
+		}
+	}
 	g.changing.Lock()
 	defer g.changing.Unlock()
 	g.mu.Lock()

@@ -23,10 +23,11 @@ import (
 //	gateway/consent/SERVER   the digest of how it is started or reached
 //	gateway/pin/SERVER:NAME  the fingerprint of a tool, and of another that waits to be approved
 //	gateway/grant/PATTERN    tools that may be called though they may do harm
+//	gateway/offers/SERVER    its prompts and resources, as it last listed them
 //
 // Without a consent nothing is started; without a pin nothing is called. Rows that cannot be read close
 // what they are about.
-const consentRow, pinRow, grantRow = "gateway/consent/", "gateway/pin/", "gateway/grant/"
+const consentRow, pinRow, grantRow, offersRow = "gateway/consent/", "gateway/pin/", "gateway/grant/", "gateway/offers/"
 
 // consent is what was agreed to, and whether the tools that came with it are pinned.
 type consent struct {
@@ -37,13 +38,15 @@ type consent struct {
 
 // pin is one tool as it was approved. A tool that waits has no fingerprint of its own yet.
 type pin struct {
-	ID     string               `json:"id"`
-	Print  *catalog.Fingerprint `json:"fingerprint,omitempty"` // approved
-	Parts  map[string]string    `json:"parts,omitempty"`       // digests of the approved parts
-	Tool   *catalog.Tool        `json:"tool,omitempty"`        // approved, as the catalog has it
-	At     time.Time            `json:"at"`
-	Waits  *waiting             `json:"waiting,omitempty"`
-	broken bool                 // the row cannot be read
+	ID    string               `json:"id"`
+	Print *catalog.Fingerprint `json:"fingerprint,omitempty"` // approved
+	Parts map[string]string    `json:"parts,omitempty"`       // digests of the approved parts
+	Tool  *catalog.Tool        `json:"tool,omitempty"`        // approved, as the catalog has it
+	At    time.Time            `json:"at"`
+	Waits *waiting             `json:"waiting,omitempty"`
+
+	Members members `json:"members,omitempty"` // of the list that it was approved with
+	broken  bool    // the row cannot be read
 }
 
 // waiting is a contract that nobody has approved.
@@ -84,12 +87,13 @@ type agreements struct {
 	consents map[string]consent
 	pins     map[string]*pin
 	grants   []string // sorted
+	offers   map[string]Offers
 }
 
 // change replaces what is in memory by a changed copy. r.mu is held.
 func (r *register) change(f func(now *agreements)) {
 	old := r.kept.Load()
-	now := &agreements{maps.Clone(old.consents), maps.Clone(old.pins), slices.Clone(old.grants)}
+	now := &agreements{maps.Clone(old.consents), maps.Clone(old.pins), slices.Clone(old.grants), maps.Clone(old.offers)}
 	f(now)
 	r.kept.Store(now)
 }
@@ -104,7 +108,7 @@ func openRegister(ctx context.Context, table storage.Table, now func() time.Time
 func (r *register) load(ctx context.Context) (changed bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	was, is := r.kept.Load(), &agreements{consents: map[string]consent{}, pins: map[string]*pin{}}
+	was, is := r.kept.Load(), &agreements{consents: map[string]consent{}, pins: map[string]*pin{}, offers: map[string]Offers{}}
 	for e, err := range r.table.List(ctx, "gateway/") {
 		if err != nil {
 			return false, fmt.Errorf("gateway: read what was agreed to: %w", err)
@@ -123,6 +127,11 @@ func (r *register) load(ctx context.Context) (changed bool, err error) {
 			is.pins[id] = p
 		case strings.HasPrefix(e.Key, grantRow):
 			is.grants = append(is.grants, e.Key[len(grantRow):])
+		case strings.HasPrefix(e.Key, offersRow):
+			var o Offers
+			if json.Unmarshal(e.Value, &o) == nil { // else they are read at the next start
+				is.offers[e.Key[len(offersRow):]] = o
+			}
 		}
 	}
 	slices.Sort(is.grants)
@@ -166,7 +175,7 @@ func (r *register) agreed(d *Definition) bool { return r.consent(d.ID).Digest ==
 func (r *register) forget(ctx context.Context, server string) (ids []string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	rows := []string{consentRow + server} // in one transaction: without its pins, a tool would be new to others
+	rows := []string{consentRow + server, offersRow + server} // in one transaction: without its pins, a tool would be new to others
 	for _, id := range slices.Sorted(maps.Keys(r.kept.Load().pins)) {
 		if s, _, ok := catalog.Split(id); ok && s == server {
 			ids, rows = append(ids, id), append(rows, pinRow+id)
@@ -177,6 +186,7 @@ func (r *register) forget(ctx context.Context, server string) (ids []string, err
 	}
 	r.change(func(now *agreements) {
 		delete(now.consents, server)
+		delete(now.offers, server)
 		for _, id := range ids {
 			delete(now.pins, id)
 		}
@@ -229,10 +239,10 @@ func (r *register) compare(ctx context.Context, d *Definition, tools []offered) 
 			if p.Waits == nil && p.Tool != nil {
 				continue
 			}
-			taken = append(taken, pin{ID: id, Print: p.Print, Parts: o.digests(), Tool: &o.tool, At: p.At})
+			taken = append(taken, pin{ID: id, Print: p.Print, Parts: o.digests(), Tool: &o.tool, Members: o.members, At: p.At})
 			continue
 		case p == nil && !agreement.Pinned && len(o.flags) == 0:
-			taken = append(taken, pin{ID: id, Print: &o.print, Parts: o.digests(), Tool: &o.tool, At: r.now().UTC()})
+			taken = append(taken, pin{ID: id, Print: &o.print, Parts: o.digests(), Tool: &o.tool, Members: o.members, At: r.now().UTC()})
 			continue
 		}
 		w := &waiting{Print: o.print, Parts: o.digests(), Reason: ReasonNew, Flags: o.flags, Text: catalog.Cut(string(o.parts["description"]), 2<<10), At: r.now().UTC()}
@@ -260,6 +270,20 @@ func (r *register) compare(ctx context.Context, d *Definition, tools []offered) 
 		verdicts[id] = w.verdict()
 	}
 	return verdicts, taken, nil
+}
+
+// keepOffers notes what a server has besides tools.
+func (r *register) keepOffers(ctx context.Context, server string, o Offers) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if was := r.kept.Load().offers[server]; len(was)+len(o) == 0 || reflect.DeepEqual(was, o) {
+		return nil
+	}
+	if err := r.put(ctx, offersRow+server, o); err != nil {
+		return err
+	}
+	r.change(func(now *agreements) { now.offers[server] = o })
+	return nil
 }
 
 // take keeps pins of approved tools, each in one transaction with the event that puts the tool into the catalog. Then

@@ -71,7 +71,7 @@ func TestAgreementsHoldInAllProcesses(t *testing.T) {
 
 	other := definition("any")
 	other.ID, other.Args = "turns", []string{"other"}
-	require.NoError(t, a.Forget(t.Context(), "turns"))
+	require.NoError(t, a.Forget(t.Context(), t.TempDir(), "default", "turns"))
 	becomes(t, func() bool { return server(b, "turns").State == Stopped && len(b.Tools()) == 0 }, "it ends")
 	connect(t, a, other)
 	ready(t, a, "turns")
@@ -88,7 +88,7 @@ func TestAgreementsHoldInAllProcesses(t *testing.T) {
 		becomes(t, func() bool { return len(g.Withheld()) == 1 }, "it is withheld")
 		assert.Empty(t, g.Tools())
 	}
-	require.NoError(t, a.Forget(t.Context(), "turns"))
+	require.NoError(t, a.Forget(t.Context(), t.TempDir(), "default", "turns"))
 	becomes(t, func() bool { return server(b, "turns").State == Stopped }, "it ends")
 	assert.Empty(t, b.Withheld(), "nothing waits of a server that was removed")
 	connect(t, a, old)
@@ -115,7 +115,7 @@ func TestListsNeedTheAgreementToTheirDefinition(t *testing.T) {
 			up := newUpstream(d, g.opts, g.took)
 			g.ups["any"] = &supervised{upstream: up}
 			before := g.register.consent("any")
-			require.ErrorIs(t, g.took(t.Context(), up, []offered{read("any", []byte(rawTool+`}`))}), tt.err)
+			require.ErrorIs(t, g.took(t.Context(), up, []offered{read("any", []byte(rawTool+`}`))}, nil), tt.err)
 			assert.Equal(t, tt.err == nil, len(g.Tools()) == 1)
 			assert.Equal(t, tt.err == nil, len(g.register.of("any")) == 1)
 			assert.Equal(t, tt.err != nil, before == g.register.consent("any"))

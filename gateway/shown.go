@@ -25,7 +25,7 @@ func (g *Gateway) publish(change func(*shown)) {
 }
 
 // took holds a server's list against what is pinned, and publishes what may be used of it.
-func (g *Gateway) took(ctx context.Context, u *upstream, tools []offered) error {
+func (g *Gateway) took(ctx context.Context, u *upstream, tools []offered, besides Offers) error {
 	server := u.def.ID
 	g.listing.Lock()
 	defer g.listing.Unlock()
@@ -40,6 +40,9 @@ func (g *Gateway) took(ctx context.Context, u *upstream, tools []offered) error 
 	if err == nil {
 		err = g.register.take(ctx, g.opts.Catalog, server, tools, taken)
 	}
+	if err == nil {
+		err = g.register.keepOffers(ctx, server, besides)
+	}
 	if err != nil {
 		return err
 	}
@@ -51,7 +54,7 @@ func (g *Gateway) took(ctx context.Context, u *upstream, tools []offered) error 
 		if _, held := verdicts[t.ID]; held {
 			continue
 		}
-		entries[t.ID] = u.entry(t, tools[i].print)
+		entries[t.ID] = u.entry(t, tools[i].print, tools[i].members)
 	}
 	withheld := map[string]Withheld{}
 	for id, v := range verdicts {
@@ -81,8 +84,8 @@ func (g *Gateway) took(ctx context.Context, u *upstream, tools []offered) error 
 }
 
 // entry makes a tool callable.
-func (u *upstream) entry(t catalog.Tool, print catalog.Fingerprint) *entry {
-	e := &entry{tool: t, print: print, server: u.def.ID}
+func (u *upstream) entry(t catalog.Tool, print catalog.Fingerprint, more members) *entry {
+	e := &entry{tool: t, print: print, server: u.def.ID, members: more}
 	var err error
 	if e.input, err = run.NewValidator(t.InputSchema); err != nil {
 		u.log.Debug("arguments of a tool are not checked", "tool", t.ID, "reason", err)
@@ -104,7 +107,7 @@ func (g *Gateway) pinned(u *upstream) (entries map[string]*entry, ok bool) {
 		case p.Tool == nil || p.Print == nil:
 			return nil, false
 		default:
-			entries[id] = u.entry(*p.Tool, *p.Print)
+			entries[id] = u.entry(*p.Tool, *p.Print, p.Members)
 		}
 	}
 	return entries, g.register.consent(u.def.ID).Pinned

@@ -21,6 +21,32 @@ type offered struct {
 	parts map[string][]byte // of the fingerprint, for "what changed"
 	flags []string          // what a person should look at before it is used
 	wrong string            // why it cannot be used at all
+
+	members members
+}
+
+// members are what else an entry or a result has: icons, _meta, and what a later revision may bring. They pass through.
+type members map[string]json.RawMessage
+
+// mostMembers is how many bytes of members are passed on.
+const mostMembers = 8 << 10
+
+// membersOf are the members of an object but for those that are known.
+func membersOf(object json.RawMessage, known ...string) (m members) {
+	if json.Unmarshal(object, &m) != nil {
+		return nil
+	}
+	size := 0
+	for name, value := range m {
+		if size += len(name) + len(value); slices.Contains(known, name) || isNull(value) {
+			delete(m, name)
+			size -= len(name) + len(value)
+		}
+	}
+	if size > mostMembers || len(m) == 0 {
+		return nil
+	}
+	return m
 }
 
 // listed is the wire form. Names are read with their case, and none twice, so that no two readers of one
@@ -46,7 +72,7 @@ type hints struct {
 func read(server string, entry json.RawMessage) offered {
 	var l listed
 	var h hints
-	o := offered{}
+	o := offered{members: membersOf(entry, partNames...)}
 	if err := jsonv2.Unmarshal(entry, &l); err != nil {
 		o.wrong = "its definition cannot be read: " + catalog.Cut(err.Error(), 200)
 		_ = json.Unmarshal(entry, &struct{ Name *string }{&l.Name}) // to call it something
@@ -57,7 +83,7 @@ func read(server string, entry json.RawMessage) offered {
 	}
 	if !toolName.MatchString(l.Name) {
 		o.wrong = fmt.Sprintf("its name %q is not 1 to 128 of A-Z a-z 0-9 . _ -", catalog.Cut(l.Name, 80))
-		l.Name = fmt.Sprintf("unnamed-%x", sha256.Sum256([]byte(l.Name)))[:20]
+		l.Name = fmt.Sprintf("unnamed-%x", sha256.Sum256(entry))[:20]
 	}
 	o.parts = map[string][]byte{
 		"name": []byte(l.Name), "title": []byte(l.Title), "description": []byte(l.Description),
@@ -81,6 +107,14 @@ func read(server string, entry json.RawMessage) offered {
 			o.wrong = catalog.Cut(err.Error(), 300)
 		}
 	}
+	return o
+}
+
+// again is a tool whose name was listed before, under a name of its own: it cannot be used.
+func again(o offered) offered {
+	o.wrong = o.tool.Name + " is listed twice; the first counts"
+	o.tool.Name = fmt.Sprintf("listed-again-%x", sha256.Sum256([]byte(o.tool.Name)))[:25]
+	o.tool.ID = catalog.ID(o.tool.Server, o.tool.Name)
 	return o
 }
 

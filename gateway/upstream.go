@@ -44,9 +44,10 @@ type upstream struct {
 	queue   atomic.Int32       // calls that wait for one
 	stale   chan struct{}      // the tools may have changed
 	look    chan chan struct{} // somebody waits for a look at the tools
-	fresh   func(context.Context, *upstream, []offered) error
+	fresh   func(context.Context, *upstream, []offered, Offers) error
 
 	wake  chan struct{} // a call needs an idle server
+	again atomic.Bool   // it is to be started again at once
 	tally tally
 
 	mu      sync.Mutex
@@ -56,6 +57,7 @@ type upstream struct {
 	link    *link
 	changed chan struct{} // closed at the next change of state
 	legacy  bool          // it did not take the newest revision
+	sse     bool          // it took the transport of 2024 alone
 	running int           // calls that use the connection, or wait for it
 	used    time.Time     // when the last of them ended
 }
@@ -80,6 +82,7 @@ type link struct {
 	refused atomic.Bool // the last answer over HTTP was 401
 
 	progress listeners
+	end      context.CancelFunc // of what the connection listens to
 }
 
 // breakOff ends the connection because of us, and says why.
@@ -113,7 +116,14 @@ func (l *link) story() string {
 	return "it closed the connection"
 }
 
-func newUpstream(d Definition, o Options, fresh func(context.Context, *upstream, []offered) error) *upstream {
+func newUpstream(d Definition, o Options, fresh func(context.Context, *upstream, []offered, Offers) error) *upstream {
+	if d.StartTimeout > 0 {
+		o.StartTimeout = time.Duration(d.StartTimeout * float64(time.Second))
+		o.ListTimeout = max(o.ListTimeout, o.StartTimeout)
+	}
+	if d.CallTimeout > 0 {
+		o.CallTimeout = time.Duration(d.CallTimeout * float64(time.Second))
+	}
 	return &upstream{
 		def: d, opts: o, log: o.Logger.With("server", d.ID), slots: make(chan struct{}, o.Limits.Concurrency), stale: make(chan struct{}, 1), look: make(chan chan struct{}), wake: make(chan struct{}, 1),
 		fresh: fresh, state: Starting, since: o.Now(), changed: make(chan struct{}),
@@ -204,7 +214,7 @@ func (u *upstream) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		if state, _, _ := u.now(); state == Idle {
+		if state, _, _ := u.now(); state == Idle || u.again.Swap(false) {
 			wait.Reset()
 			continue
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"waymark/catalog"
@@ -21,6 +22,8 @@ type Launch struct {
 	Address string            // the whole URL
 	Headers map[string]string // for each request to it
 	Bearer  string            // name of a variable that holds a bearer token
+
+	StartTimeout, CallTimeout float64 // seconds; 0: not said
 }
 
 // Launches reads the servers of a host's configuration in the forms that mcp-config reads, in the order
@@ -98,10 +101,34 @@ func launch(name string, v any) (l Launch, err error) {
 		return l, fmt.Errorf("server %q has neither command nor url", clean)
 	}
 	l.Server = s
+	l.times(fields)
 	if err := l.details(fields, command); err != nil {
 		return l, fmt.Errorf("server %q: %w", clean, err)
 	}
 	return l, nil
+}
+
+// times reads how long a start and a call may take. Hosts write "timeout" in seconds or milliseconds, and mean one or both by it.
+func (l *Launch) times(fields map[string]any) {
+	seconds := func(name string, unit float64) float64 {
+		v, err := strconv.ParseFloat(fmt.Sprint(fields[name]), 64)
+		if err != nil || !(v > 0) {
+			return 0
+		}
+		return v * unit
+	}
+	l.StartTimeout = max(seconds("startup_timeout_sec", 1), seconds("startup_timeout_ms", .001))
+	l.CallTimeout = seconds("tool_timeout_sec", 1)
+	both := seconds("timeout", 1)
+	if both >= 1000 {
+		both /= 1000
+	}
+	if both > 0 && l.CallTimeout == 0 {
+		l.CallTimeout = both
+	}
+	if both > 120 && l.StartTimeout == 0 { // as long as every start may take
+		l.StartTimeout = both
+	}
 }
 
 // details reads arguments, variables and headers.

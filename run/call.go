@@ -27,14 +27,16 @@ type Call struct {
 
 // Result is what became of a call that was carried out or refused.
 type Result struct {
-	Structured  json.RawMessage // structured content, nil if there is none
-	Content     json.RawMessage // MCP content blocks as they came
-	Failure     Failure         // empty if it worked
-	Message     string          // what went wrong
-	Unrecorded  string          // why the call is not in the history although it should be; empty if it is
-	Unvalidated string          // why the result is not known to fit the tool's output schema; empty if it fits, or there is none
-	Misfit      bool            // it was checked and does not fit
-	NeedsInput  json.RawMessage // the host is asked for something first; the call has not happened yet
+	Structured  json.RawMessage            // structured content, nil if there is none
+	Content     json.RawMessage            // MCP content blocks as they came
+	Failure     Failure                    // empty if it worked
+	Message     string                     // what went wrong
+	Unrecorded  string                     // why the call is not in the history although it should be; empty if it is
+	Unvalidated string                     // why the result is not known to fit the tool's output schema; empty if it fits, or there is none
+	Misfit      bool                       // it was checked and does not fit
+	Members     map[string]json.RawMessage // what else the result has, such as _meta
+	Repeated    bool                       // it was refused: it repeats a call that just failed twice
+	NeedsInput  json.RawMessage            // the host is asked for something first; the call has not happened yet
 }
 
 // Failure says whose fault it is that a call did not work.

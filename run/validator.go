@@ -58,6 +58,7 @@ func newValidator(text json.RawMessage, pointer string) (v *Validator, err error
 	if err != nil {
 		return nil, fmt.Errorf("the schema is no JSON: %w", err)
 	}
+	allowNull(doc)
 	v = new(Validator)
 	c := jsonschema.NewCompiler()
 	c.UseLoader(jsonschema.SchemeURLLoader{}) // else a reference could read any file here
@@ -69,6 +70,26 @@ func newValidator(text json.RawMessage, pointer string) (v *Validator, err error
 	}
 	v.count(reflect.ValueOf(v.root), map[*jsonschema.Schema]bool{})
 	return v, nil
+}
+
+// allowNull rewrites nullable of OpenAPI 3.0, which servers copy into their schemas.
+func allowNull(schema any) {
+	switch s := schema.(type) {
+	case map[string]any:
+		if kind, ok := s["type"].(string); ok && s["nullable"] == true {
+			s["type"] = []any{kind, "null"}
+			if values, ok := s["enum"].([]any); ok {
+				s["enum"] = append(values, nil)
+			}
+		}
+		for _, inner := range s {
+			allowNull(inner)
+		}
+	case []any:
+		for _, inner := range s {
+			allowNull(inner)
+		}
+	}
 }
 
 // count has every schema that can be reached from a compiled one counted when it is applied: the library has no limit on

@@ -177,7 +177,9 @@ func TestAgentCallsItsToolsOnly(t *testing.T) {
 				assert.NotContains(t, textOf(t, call(t, client, "describe_tool", map[string]any{"ids": []string{unknown}})), "fs:")
 			}
 			assert.NotContains(t, textOf(t, call(t, open(t, s, "typo"), "describe_tool", map[string]any{"ids": []string{"fs:write_fil"}})), "write_file", "no id outside is proposed")
-			assert.False(t, call(t, open(t, s, ""), "call_tool", map[string]any{"tool": "desk:shred", "arguments": letter}).IsError, "granted, and no set")
+			shred := map[string]any{"tool": "desk:shred", "arguments": letter}
+			assert.Contains(t, textOf(t, call(t, open(t, s, ""), "call_tool", shred)), "call it with call_changing_tool")
+			assert.False(t, call(t, open(t, s, ""), "call_changing_tool", shred).IsError, "granted, and no set")
 
 			run := answerOf[struct{ ID string }](t, call(t, open(t, s, ""), "run_dag", dag("desk:shred"))).ID
 			assert.Contains(t, textOf(t, call(t, client, "run_dag", map[string]any{"run": run})), "desk:shred is not in the tool set")

@@ -20,8 +20,10 @@ func TestAnnotations(t *testing.T) {
 		"triangulate":    {openWorld: true}, // records an episode; may search with a tool of another server
 		"score":          {openWorld: true}, // records an episode and scores; a judge may be asked
 		"rebuild":        {},                // each build is noted in the log
-		"call_tool":      {destructive: true, openWorld: true},
+		"call_tool":      {readOnly: true, openWorld: true},
 		"run_dag":        {destructive: true, openWorld: true},
+
+		"call_changing_tool": {destructive: true, openWorld: true},
 	}
 	s, _ := newOfficeWithDesk(t, mcpserver.ModeDeferred)
 	tools, err := overMemory(t, s, nil).ListTools(t.Context(), nil)

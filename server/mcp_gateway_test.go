@@ -186,7 +186,7 @@ func TestCallTool(t *testing.T) {
 				if refused.arguments != nil {
 					arguments["arguments"] = refused.arguments
 				}
-				r := call(t, client, "call_tool", arguments)
+				r := call(t, client, "call_changing_tool", arguments)
 				assert.True(t, r.IsError)
 				assert.Contains(t, textOf(t, r), refused.says)
 				assert.Equal(t, refused.kind, r.Meta["io.waymark/failure"])

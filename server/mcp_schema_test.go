@@ -156,7 +156,7 @@ func TestPublishedSchemas(t *testing.T) {
 			s := officeBeside(t, d, nastyTools, func(c *Config) { c.Upstream.Mode, c.Upstream.Chosen = tt.mode, []string{"desk:l*"} })
 			names := requireListed(t, list(t, s))
 			own := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return strings.HasPrefix(name, "desk__") })
-			assert.Len(t, own, 10)
+			assert.Len(t, own, 11)
 			assert.ElementsMatch(t, tt.want, slices.DeleteFunc(names, func(name string) bool { return slices.Contains(own, name) }))
 		})
 	}

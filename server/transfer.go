@@ -31,7 +31,7 @@ type kindCounts struct {
 
 type importInput struct {
 	route.RawInput
-	Review bool `query:"review" doc:"Entries that are new wait for approval, whoever imports them."`
+	Review bool `query:"review" doc:"Entries that the checks flag wait for approval, whoever imports them."`
 }
 
 type importResult struct {
@@ -89,7 +89,7 @@ func (s *Server) importLines(ctx context.Context, e *live.Engine, in *importInpu
 
 	batch := importBatch{by: request.From(ctx).Trust()}
 	if in.Review {
-		batch.by = live.Untrusted
+		batch.by = min(batch.by, live.Checked)
 	}
 	flush := func() error {
 		rejected, err := batch.store(ctx, e, source, &out)

@@ -17,8 +17,8 @@ import (
 	"waymark/server/internal/route"
 )
 
-// What is started is written in a file of the data directory that only its owner can write. Over HTTP goes
-// the digest of a definition that somebody agreed to, never a command, an argument or a variable.
+// What is started is written in a file of the data directory that only its owner can read. Only the operator of
+// the server adds to it: whoever may do that runs programs as its user.
 
 type serversAnswer struct {
 	Servers   []gateway.Server `json:"servers"`
@@ -28,11 +28,13 @@ type serversAnswer struct {
 	Agents map[string][]string `json:"agents,omitempty" doc:"Tool sets of agents: patterns of the tools that each may use, by its name."`
 }
 
-type agreeQuery struct {
-	route.ByID
-	Body struct {
-		Digest string `json:"digest" doc:"Of the definition that was shown."`
-	}
+type addServersBody struct {
+	Servers []gateway.Definition `json:"servers" minItems:"1" maxItems:"64" doc:"One of the id of a server that is there takes its place."`
+}
+
+type addServersAnswer struct {
+	Added     []string `json:"added" doc:"Ids of the servers."`
+	Connected bool     `json:"connected" doc:"Whether servers are started here."`
 }
 
 type quarantineAnswer struct {
@@ -65,8 +67,8 @@ type grantBody struct {
 func (s *Server) upstreamRoutes(r *route.Table) {
 	read, admin := route.Rule{Scope: request.ScopeRead, Global: true}, route.Rule{Scope: request.ScopeAdmin, Global: true, Audit: true} // of this process
 	route.Add(r, read, route.Op("Servers", "list-servers", http.MethodGet, "/v1/servers", "The connected servers and how they do", ""), s.listServers)
-	route.Add(r, admin, route.Op("Servers", "agree-server", http.MethodPost, "/v1/servers/{id}/agree", "Agree to start a server as it is defined",
-		"Only the operator of the server may."), s.agreeServer)
+	route.Add(r, admin, route.Op("Servers", "add-servers", http.MethodPost, "/v1/servers", "Add servers, and agree to start them as they are defined",
+		"Only the operator of the server may: a command runs as the user of the server."), s.addServers)
 	route.Add(r, admin, route.Op("Servers", "forget-server", http.MethodDelete, "/v1/servers/{id}", "Stop a server, and drop what was agreed to about it and its tools",
 		"Only the operator of the server may."), s.forgetServer)
 	route.Add(r, route.Rule{Scope: request.ScopeAdmin, Global: true}, route.Op("Servers", "list-quarantine", http.MethodGet, "/v1/quarantine", "Tools that are withheld, and why", ""), s.listQuarantine)
@@ -100,20 +102,23 @@ func (s *Server) operatorsGateway(ctx context.Context) (*gateway.Gateway, error)
 	return s.gateway(ctx)
 }
 
-func (s *Server) agreeServer(ctx context.Context, q *agreeQuery) (none route.None, err error) {
+func (s *Server) addServers(ctx context.Context, q *question[addServersBody]) (out addServersAnswer, err error) {
 	g, err := s.operatorsGateway(ctx)
 	if err != nil {
-		return none, err
+		return out, err
 	}
-	if err := g.Agree(ctx, q.ID, q.Body.Digest); err != nil {
-		return none, problem.New(http.StatusUnprocessableEntity, err.Error())
+	if err := g.Add(ctx, s.cfg.Data, s.cfg.Upstream.Workspace, q.Body.Servers); err != nil {
+		return out, problem.New(http.StatusUnprocessableEntity, err.Error())
 	}
-	if s.cfg.Upstream.Reload != nil {
+	for _, d := range q.Body.Servers {
+		out.Added = append(out.Added, d.ID)
+	}
+	if out.Connected = s.cfg.Upstream.Reload != nil; out.Connected {
 		if err := s.cfg.Upstream.Reload(); err != nil {
-			return none, problem.New(http.StatusConflict, err.Error())
+			return out, problem.New(http.StatusConflict, err.Error())
 		}
 	}
-	return none, nil
+	return out, nil
 }
 
 func (s *Server) forgetServer(ctx context.Context, q *route.ByID) (none route.None, err error) {
@@ -121,7 +126,7 @@ func (s *Server) forgetServer(ctx context.Context, q *route.ByID) (none route.No
 	if err != nil {
 		return none, err
 	}
-	return none, g.Forget(ctx, q.ID)
+	return none, g.Forget(ctx, s.cfg.Data, s.cfg.Upstream.Workspace, q.ID)
 }
 
 func (s *Server) listQuarantine(ctx context.Context, _ *struct{}) (quarantineAnswer, error) {

@@ -106,3 +106,27 @@ func TestVectorsMoveWhatWordsFind(t *testing.T) {
 	require.Equal(t, []string{"a:one", "b:two"}, searched(t, m, SearchRequest{Query: "mail"}))
 	require.Equal(t, []string{"b:two", "a:one"}, searched(t, m, SearchRequest{Query: "mail", Vector: []float32{0, 1}}))
 }
+
+// Names of tools that stand in a query come first, in its order; words of a language do not name tools.
+func TestSearchNamesSeveral(t *testing.T) {
+	w := newWorld(t)
+	for _, id := range []string{"notes:search_links", "notes:indexVault", "notes:get-note", "notes:search", "other:search_all_links"} {
+		w.tool(id, "Notes and links of a vault.", "", "")
+	}
+	m := w.model()
+	for query, want := range map[string][]string{
+		"indexVault get-note `search_links`, please":        {"notes:indexVault", "notes:get-note", "notes:search_links"},
+		"use other:search_all_links before notes:get-note.": {"other:search_all_links", "notes:get-note"},
+	} {
+		a, err := m.Search(SearchRequest{Query: query})
+		require.NoError(t, err)
+		var got []string
+		for _, r := range a.Results {
+			got = append(got, r.ID)
+		}
+		require.Equal(t, want, got[:len(want)], query)
+	}
+	a, err := m.Search(SearchRequest{Query: "search all links of other notes"})
+	require.NoError(t, err)
+	require.NotEqual(t, FormulaName, a.Results[0].Formula)
+}

@@ -122,6 +122,7 @@ func textsIn(data json.RawMessage) (all []string, refers bool) {
 	if d.Decode(&v) != nil {
 		return nil, false
 	}
+	var refs, own []string
 	var visit func(v any)
 	visit = func(v any) {
 		switch v := v.(type) {
@@ -138,8 +139,14 @@ func textsIn(data json.RawMessage) (all []string, refers bool) {
 				} else if named, ok := e.(map[string]any); ok && name == "patternProperties" {
 					e = expressions(named)
 				}
-				if text, ok := e.(string); ok && (name == "$ref" || name == "$dynamicRef") && !strings.HasPrefix(text, "#") {
-					refers = true
+				if text, ok := e.(string); ok {
+					document, _, _ := strings.Cut(text, "#")
+					switch name {
+					case "$ref", "$dynamicRef":
+						refs = append(refs, document)
+					case "$id", "id":
+						own = append(own, document)
+					}
 				}
 				all = append(all, name)
 				visit(e)
@@ -147,6 +154,9 @@ func textsIn(data json.RawMessage) (all []string, refers bool) {
 		}
 	}
 	visit(v)
+	for _, r := range refs {
+		refers = refers || r != "" && !slices.ContainsFunc(own, func(id string) bool { return id == r || strings.HasSuffix(id, "/"+strings.TrimPrefix(r, "./")) })
+	}
 	slices.Sort(all)
 	return slices.Compact(all), refers
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -76,17 +77,26 @@ func (a *app) definitions(path string, only []string, as string, reserved bool) 
 		}
 	}
 	var found []gateway.Definition
+	var taken []string
 	for _, l := range launches {
 		if len(only) > 0 && !slices.Contains(only, l.Name) {
 			continue
 		}
 		d, err := definitionOf(l)
 		d.Reserved = reserved && d.URL != ""
-		if as != "" {
+		if d.ID = serverID(l.Name, taken); as != "" {
 			d.ID = as
 		}
 		if err == nil {
 			err = d.Check()
+		}
+		if err == nil {
+			err = d.CheckPlaceholders()
+		}
+		for _, other := range found {
+			if err == nil && d.IsAlso(other) {
+				err = fmt.Errorf("server %q is the same as %q", l.Name, other.ID)
+			}
 		}
 		if err == nil && a.isOwn(d.URL) {
 			err = fmt.Errorf("server %q is the server of this data directory itself", l.Name)
@@ -95,7 +105,9 @@ func (a *app) definitions(path string, only []string, as string, reserved bool) 
 			complaints = append(complaints, err.Error())
 			continue
 		}
-		found = append(found, d)
+		if found, taken = append(found, d), append(taken, d.ID); d.ID != l.Name {
+			fmt.Fprintf(a.errs, "%s: its tools are %s:…\n", clean(l.Name), d.ID)
+		}
 	}
 	for _, c := range complaints {
 		fmt.Fprintf(a.errs, "left out: %s\n", clean(c))
@@ -119,11 +131,28 @@ func (a *app) isOwn(address string) bool {
 
 var notInID = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
+// serverID makes an id of a server's name: a registry's reverse DNS name becomes its last part, and of names that could be taken for
+// each other the later one gets a number.
+func serverID(name string, taken []string) string {
+	id := strings.Trim(notInID.ReplaceAllString(name, "-"), "-._")
+	if len(id) > gateway.MaxServerID {
+		last := name[strings.LastIndexAny(name, "./")+1:]
+		id = cmp.Or(strings.Trim(notInID.ReplaceAllString(last, "-"), "-._"), id)
+		id = strings.TrimRight(id[:min(len(id), gateway.MaxServerID)], "-._")
+	}
+	id = cmp.Or(id, "server")
+	plain := id[:min(len(id), gateway.MaxServerID-3)]
+	for n := 2; gateway.Alike(id, taken); n++ {
+		id = fmt.Sprintf("%s-%d", plain, n)
+	}
+	return id
+}
+
 // definitionOf makes a definition of what a host has. The command becomes the program that is found now, so
 // that nothing put before it in PATH later runs in its place.
 func definitionOf(l ingest.Launch) (gateway.Definition, error) {
 	d := gateway.Definition{
-		ID: strings.Trim(notInID.ReplaceAllString(l.Name, "-"), "-._"), Args: l.Args, Env: l.Env, Inherit: l.Inherit, Dir: l.Dir,
+		Args: l.Args, Env: l.Env, Inherit: l.Inherit, Dir: l.Dir, StartTimeout: l.StartTimeout, CallTimeout: l.CallTimeout,
 		URL: l.Address, SSE: l.Transport == "sse", Headers: maps.Clone(l.Headers),
 	}
 	if l.Disabled {
@@ -164,9 +193,18 @@ func (a *app) agree(cmd *cobra.Command, found []gateway.Definition, yes bool) er
 		}
 		return usagef("nobody is there to ask: --yes agrees to all of these")
 	}
+	_, defs, err := a.defined()
+	if err != nil {
+		return err
+	}
 	var taken []gateway.Definition
 	for _, d := range found {
 		fmt.Fprintf(a.errs, "%s: %s\n", d.ID, d.Shown())
+		for _, was := range defs {
+			if was.ID == d.ID && was.Digest() != d.Digest() {
+				fmt.Fprintf(a.errs, "  in place of: %s\n", was.Shown())
+			}
+		}
 		if err := a.confirm(yes, "  May it be started?"); err == nil {
 			taken = append(taken, d)
 		}
@@ -174,36 +212,17 @@ func (a *app) agree(cmd *cobra.Command, found []gateway.Definition, yes bool) er
 	if len(taken) == 0 {
 		return rejected{errors.New("nothing was agreed to")}
 	}
-	dir, defs, err := a.defined()
-	if err != nil {
-		return err
-	}
-	for _, d := range taken {
-		defs = slices.DeleteFunc(defs, func(old gateway.Definition) bool { return old.ID == d.ID })
-		defs = append(defs, d)
-	}
-	if err := gateway.CheckAll(defs); err != nil {
-		return rejected{err}
-	}
-	if err := gateway.WriteDefinitions(dir, a.workspace, defs); err != nil {
-		return err
-	}
+	a.addsServers = true
 	return a.with(cmd.Context(), func(c *client.Client) error {
-		for _, d := range taken {
-			if _, err := c.Call(cmd.Context(), http.MethodPost, "/v1/servers/"+url.PathEscape(d.ID)+"/agree", map[string]string{"digest": d.Digest()}); err != nil {
-				return fmt.Errorf("agree to %s: %w", d.ID, err)
-			}
+		var s struct {
+			Added     []string
+			Connected bool
 		}
-		var s struct{ Connected bool }
-		body, err := exchange(cmd.Context(), c, http.MethodGet, "/v1/servers", nil, &s)
+		body, err := exchange(cmd.Context(), c, http.MethodPost, "/v1/servers", map[string]any{"servers": taken}, &s)
 		if err != nil || a.json {
 			return errors.Join(err, a.printBody(body))
 		}
-		ids := make([]string, len(taken))
-		for i, d := range taken {
-			ids[i] = d.ID
-		}
-		a.printf("agreed to %s\n", list(ids))
+		a.printf("agreed to %s\n", list(s.Added))
 		a.nextStep(s.Connected)
 		return nil
 	})
@@ -266,17 +285,6 @@ func (a *app) gatewayRemove() *cobra.Command {
 				}
 			}
 			return nil
-		},
-		check: func(a *app, q *asked, _ json.RawMessage) error {
-			dir, defs, err := a.defined()
-			if err == nil {
-				err = a.logins().Forget(q.fields["id"].(string))
-			}
-			if err != nil {
-				return err
-			}
-			defs = slices.DeleteFunc(defs, func(d gateway.Definition) bool { return d.ID == q.fields["id"] })
-			return gateway.WriteDefinitions(dir, a.workspace, defs)
 		},
 	})
 }

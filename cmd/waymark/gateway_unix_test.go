@@ -101,7 +101,7 @@ func TestGatewayFromTheCommandLine(t *testing.T) {
 	pid = deskPID(t, client)
 	tools, err = client.ListTools(t.Context(), nil)
 	require.NoError(t, err)
-	assert.Equal(t, "call_tool", tools.Tools[0].Name)
+	assert.Equal(t, "call_changing_tool", tools.Tools[0].Name)
 	require.NoError(t, client.Close())
 	gone(t, pid)
 

@@ -101,8 +101,8 @@ func (a *app) importCommand() *cobra.Command {
 		Long: `Imports catalogs and histories from files and folders (- is standard input) and prints what was
 taken, what was known already, and what was dropped and why. Importing the same file twice changes
 nothing. Argument values and results of calls are not stored. Exits 1 if any line was dropped.
-New tools wait until somebody releases them, here or with waymark approve, unless --yes is given or they
-come from the sample, a data set or an own export.
+Tools whose texts the checks flag wait until somebody releases them, here or with waymark approve, unless
+--yes is given or they come from the sample, a data set or an own export.
 "sample" is the bundled sample, unless a file or folder has this name.
 
 Formats:

@@ -167,6 +167,8 @@ type app struct {
 	privacy    privacySettings
 	mine       bool // mine capabilities after each rebuild
 	tools      toolSettings
+
+	addsServers bool // the command does
 }
 
 // toolSettings say how hosts use the tools of other servers.

@@ -56,13 +56,15 @@ func (a *app) checkUpstream() error {
 }
 
 // openUpstream reads which servers are defined and what was agreed to about them. Nothing is started. Where
-// there is nothing, a command makes no workspace for it; a process that serves makes the one it is started for.
+// there is nothing, a command makes no workspace for it, but the one that adds servers; a process that serves makes the one it
+// is started for.
 func (a *app) openUpstream(h *house, logger *slog.Logger, serves bool) error {
 	if err := a.checkUpstream(); err != nil {
 		return err
 	}
 	u := &upstream{dir: h.dir, workspace: a.workspace}
 	ctx := context.Background()
+	serves = serves || a.addsServers
 	_, err := os.Stat(filepath.Join(h.dir, gateway.DefinitionsFile))
 	if err != nil && !serves {
 		return nil

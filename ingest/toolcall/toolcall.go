@@ -13,7 +13,7 @@ import (
 
 // wrappers are tools that call another tool, by the last part of their name.
 var wrappers = map[string]bool{
-	"call_tool": true, "run_tool": true, "execute_tool": true, "invoke_tool": true, "use_tool": true,
+	"call_tool": true, "call_changing_tool": true, "run_tool": true, "execute_tool": true, "invoke_tool": true, "use_tool": true,
 	"call_mcp_tool": true, "use_mcp_tool": true, "mcp_call_tool": true, "mcp_call": true,
 	"execute_mcp_tool": true, "run_mcp_tool": true, "calltool": true,
 }

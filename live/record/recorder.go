@@ -88,6 +88,7 @@ type episode struct {
 	tools      []string          // of its newest steps
 	seq        uint64            // event of the last
 	told       time.Time         // when a call of it was made that a hook had told of; the rule knows nothing of those
+	failing    failing
 }
 
 func newEpisode(p episodic.Place) *episode {
@@ -132,8 +133,13 @@ func (r *Recorder) Call(ctx context.Context, c run.Call) (run.Result, error) {
 	c.Source, c.Session = r.named(c.Source), r.sessionOf(c.Session)
 	began := r.opts.Now()
 	this := r.begin(ctx, c, began)
+	if refusal, refused := r.loops(this, began); refused {
+		r.over(this, began, false)
+		return refusal, nil
+	}
 	result, err := r.caller.Call(ctx, c)
 	ended := r.opts.Now()
+	r.noteFailure(this, &result, err, ended)
 	step, made := r.step(ctx, &c, &result, err)
 	r.over(this, ended, made)
 	if !made {

@@ -29,7 +29,8 @@ import (
 //	hybrid     those that somebody chose do
 //	deferred   none does: find_tool finds them, call_tool calls them
 //
-// call_tool is there in each. The list changes only when the tools do, and is then sorted: the same tools
+// call_tool, for tools that only read, and call_changing_tool are there in each, so that a host can ask its user about the second
+// alone. The list changes only when the tools do, and is then sorted: the same tools
 // give the same bytes.
 const (
 	ModeAuto     = "auto" // direct for few and small tools, else hybrid if any is chosen, else deferred
@@ -68,32 +69,25 @@ func (u *Upstream) ToolSet(workspace, agent string) *suggest.ToolSet {
 // callerOf calls the tools of the servers of a workspace; nil where there are none.
 func (c *Config) callerOf(workspace string) run.Caller { return c.Runs.CallerOf(workspace) }
 
-const toolCall = "call_tool"
+const toolCall, toolCallChanging = "call_tool", "call_changing_tool"
 
-const upstreamInstructions = " Tools of other servers that are not in the list of tools are found with find_tool and called with call_tool."
+const upstreamInstructions = " Tools of other servers that are not in the list of tools are found with find_tool and called with call_tool, " +
+	"or with call_changing_tool if they are not annotated as reading only."
 
 type callArguments struct {
 	Tool      string         `json:"tool" doc:"Id of the tool, as find_tool and suggest_next give it."`
 	Arguments objectArgument `json:"arguments,omitempty" doc:"Its arguments, by its input schema."`
 }
 
-// offerUpstream adds call_tool, and keeps those tools in the list that the mode puts there.
+// offerUpstream adds the tools that call others, and keeps those tools in the list that the mode puts there.
 func offerUpstream(srv *mcp.Server, m *mcpTools) {
-	srv.AddTool(&mcp.Tool{
-		Name: toolCall, Title: "Call a tool", InputSchema: route.SchemaOf(reflect.TypeFor[callArguments]()),
-		Description: "Call a tool of a connected server by its id, with the arguments of its input schema. Its answer comes back as it is. " +
-			"Tools that may change or delete things need a grant of whoever runs Waymark.",
-		Annotations: &mcp.ToolAnnotations{DestructiveHint: new(true), OpenWorldHint: new(true)},
-	}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		var in callArguments
-		if err := route.Arguments(req.Params.Arguments, &in); err != nil {
-			return m.failed(ctx, toolCall, err), nil
-		}
-		return m.forward(ctx, req, in.Tool, in.Arguments.RawMessage), nil
-	})
+	m.offerCall(srv, toolCall, "Call a tool that reads", "Call a tool of a connected server that is annotated as reading only, by its id, with the arguments of its input schema. "+
+		"Its answer comes back as it is.", mcp.ToolAnnotations{ReadOnlyHint: true, DestructiveHint: new(false), OpenWorldHint: new(true)})
+	m.offerCall(srv, toolCallChanging, "Call a tool that changes something", "Like call_tool, for tools that may change or delete things: all that are not annotated as reading only. "+
+		"Some need a grant of whoever runs Waymark.", mcp.ToolAnnotations{DestructiveHint: new(true), OpenWorldHint: new(true)})
 	if m.cfg.Upstream.ResultLimit > 0 {
 		read := define(toolReadResult, "Read a result", route.Rule{Scope: request.ScopeRead, Creates: true}, mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: new(false), OpenWorldHint: new(false)},
-			readResult, "Read on in a result of call_tool that was cut, or search it. The result names its handle.")
+			readResult, "Read on in a result of another tool that was cut, or search it. The result names its handle.")
 		m.offer(srv, read)
 	}
 	if m.cfg.Upstream.Gateway == nil {
@@ -102,6 +96,18 @@ func offerUpstream(srv *mcp.Server, m *mcpTools) {
 	l := &listedTools{srv: srv, tools: m, shown: map[string]catalog.Fingerprint{}}
 	l.sync()
 	m.cfg.Upstream.Gateway.OnChange(func() { go l.sync() })
+}
+
+func (m *mcpTools) offerCall(srv *mcp.Server, name, title, description string, hints mcp.ToolAnnotations) {
+	srv.AddTool(&mcp.Tool{
+		Name: name, Title: title, Description: description, InputSchema: route.SchemaOf(reflect.TypeFor[callArguments]()), Annotations: &hints,
+	}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		var in callArguments
+		if err := route.Arguments(req.Params.Arguments, &in); err != nil {
+			return m.failed(ctx, name, err), nil
+		}
+		return m.forward(ctx, req, in.Tool, in.Arguments.RawMessage, hints.ReadOnlyHint), nil
+	})
 }
 
 // listedTools are the tools of others that stand in one server's list.
@@ -176,7 +182,7 @@ func listedOf(u Upstream, tools []catalog.Tool) []catalog.Tool {
 func (l *listedTools) add(name string, t catalog.Tool) error {
 	id := t.ID
 	return publish(l.srv, name, t, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return l.tools.forward(ctx, req, id, req.Params.Arguments), nil
+		return l.tools.forward(ctx, req, id, req.Params.Arguments, false), nil
 	})
 }
 
@@ -218,8 +224,8 @@ func Unlisted(g *gateway.Gateway) []string {
 	return all
 }
 
-// forward carries a call to the server that has the tool.
-func (m *mcpTools) forward(ctx context.Context, req *mcp.CallToolRequest, tool string, arguments json.RawMessage) *mcp.CallToolResult {
+// forward carries a call to the server that has the tool; reads limits it to tools that only read.
+func (m *mcpTools) forward(ctx context.Context, req *mcp.CallToolRequest, tool string, arguments json.RawMessage, reads bool) *mcp.CallToolResult {
 	a := requestAccess(ctx, req.Extra)
 	if !a.May(request.ScopeWrite) {
 		return refusal(fmt.Errorf("calling tools needs the scope %v, this credential has %v", request.ScopeWrite.Names(), a.Scopes.Names()))
@@ -236,6 +242,9 @@ func (m *mcpTools) forward(ctx context.Context, req *mcp.CallToolRequest, tool s
 	if err != nil {
 		return refusal(err)
 	}
+	if reads && m.cfg.Upstream.Gateway.Changes(id) {
+		return refusal(fmt.Errorf("%s is not annotated as reading only: call it with %s", shownID(id), toolCallChanging))
+	}
 	meta, err := m.metaOf(req, id)
 	if err != nil {
 		return refusal(err)
@@ -251,6 +260,11 @@ func (m *mcpTools) forward(ctx context.Context, req *mcp.CallToolRequest, tool s
 	})
 	if err != nil {
 		return m.failed(ctx, id, err)
+	}
+	if result.Repeated {
+		if other, n, of := engine.Model().WorkedAfterFailure(id); n > 0 && engine.Model().Allows(a.Tools, other) {
+			result.Message += fmt.Sprintf("; after %d of %d failures of %s, %s worked next", n, of, shownID(id), shownID(other))
+		}
 	}
 	out, err := m.resultOf(id, result)
 	if err != nil {
@@ -361,6 +375,7 @@ const (
 	metaFailure     = "io.waymark/failure"
 	metaUnvalidated = "io.waymark/unvalidated"
 	metaUnrecorded  = "io.waymark/unrecorded"
+	metaMembers     = "io.waymark/members" // within this process, on the way to [mcpTools.passOn]
 )
 
 // resultOf passes a result on, as it came as far as the protocol lets it.
@@ -384,8 +399,9 @@ func (m *mcpTools) resultOf(id string, r run.Result) (*mcp.CallToolResult, error
 			return nil, err
 		}
 	}
+	server, _, _ := catalog.Split(id)
 	for _, b := range blocks {
-		out.Content = append(out.Content, block{new(mcp.TextContent), b})
+		out.Content = append(out.Content, block{new(mcp.TextContent), gateway.Linked(server, b)})
 	}
 	if r.Misfit {
 		text := "Waymark: the result of " + shownID(id) + " is not as its tool declares it and was not used further (" + r.Unvalidated + ")."
@@ -393,6 +409,9 @@ func (m *mcpTools) resultOf(id string, r run.Result) (*mcp.CallToolResult, error
 	}
 	if len(r.Structured) > 0 {
 		out.StructuredContent = r.Structured
+	}
+	if r.Members != nil {
+		out.Meta = mcp.Meta{metaMembers: r.Members}
 	}
 	for key, text := range map[string]string{metaUnvalidated: r.Unvalidated, metaUnrecorded: r.Unrecorded, metaFailure: string(r.Failure)} {
 		if text != "" {

@@ -218,6 +218,7 @@ func (e *Endpoint) NewServer(workspace string) *mcp.Server {
 	}
 	if upstream {
 		options.Instructions += upstreamInstructions
+		options.Capabilities.Prompts = &mcp.PromptCapabilities{}
 	}
 	register := func(*mcp.Server) {}
 	if cfg.Extend != nil {
@@ -236,7 +237,7 @@ func (e *Endpoint) NewServer(workspace string) *mcp.Server {
 	}
 	addApps(srv)
 	register(srv)
-	srv.AddReceivingMiddleware(isolate(cfg.Logger), m.bound)
+	srv.AddReceivingMiddleware(isolate(cfg.Logger), m.passOn, m.bound)
 	return srv
 }
 

@@ -92,10 +92,16 @@ type Episode struct {
 // Failed reports whether the episode failed as a whole.
 func (p *Episode) Failed() bool { return outcomes[p.Outcome] == episodic.Failure }
 
-// failedStep reports whether step i failed.
-func (p *Episode) failedStep(i int) bool {
-	return p.StepOutcomes != nil && outcomes[p.StepOutcomes[i]] == episodic.Failure
+// StepOutcome returns the outcome of step i.
+func (p *Episode) StepOutcome(i int) episodic.Outcome {
+	if p.StepOutcomes == nil {
+		return episodic.Unknown
+	}
+	return outcomes[p.StepOutcomes[i]]
 }
+
+// failedStep reports whether step i failed.
+func (p *Episode) failedStep(i int) bool { return p.StepOutcome(i) == episodic.Failure }
 
 // Parents lists for each step the steps it came after.
 func (p *Episode) Parents() [][]int32 {

@@ -1,0 +1,84 @@
+package catalog
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"strings"
+)
+
+// Fit returns a value with those texts replaced by what is written in them that a schema wants as something else: hosts send
+//
+//	{"ids": "[\"a\"]", "limit": "5", "deep": "true"}  for  {"ids": ["a"], "limit": 5, "deep": true}
+//
+// and 5.0 for the whole number 5. Where a text is allowed it stays. A value in which nothing changes is returned as it is.
+func Fit(value, schema json.RawMessage) json.RawMessage {
+	v, err := decodeNumbers(value)
+	if err != nil {
+		return value
+	}
+	changed := false
+	if v = fit(v, ReadSchema(schema), &changed); !changed {
+		return value
+	}
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(v) // was JSON before
+	return bytes.TrimSpace(out.Bytes())
+}
+
+// decodeNumbers decodes one value whose numbers keep their digits.
+func decodeNumbers(text []byte) (v any, err error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	if err = d.Decode(&v); err == nil {
+		if _, err := d.Token(); err != io.EOF {
+			return nil, io.ErrUnexpectedEOF
+		}
+	}
+	return v, err
+}
+
+func fit(v any, s Schema, changed *bool) any {
+	switch of := v.(type) {
+	case string:
+		wants := s.Types()
+		if wants&isString != 0 {
+			return v
+		}
+		read, err := decodeNumbers([]byte(of))
+		kind := TypesOf(read)
+		if n, ok := read.(json.Number); ok {
+			if kind = isFraction; isWholeNumber(n) {
+				kind |= isWhole
+			}
+		}
+		if err != nil || kind&wants == 0 {
+			return v
+		}
+		*changed = true
+		return fit(read, s, changed)
+	case json.Number:
+		if whole, _, pointed := strings.Cut(string(of), "."); pointed && isWholeNumber(of) && s.Types()&isNumber == isWhole {
+			*changed = true
+			return json.Number(whole)
+		}
+	case map[string]any:
+		for name, inner := range of {
+			member, _ := s.Member(name)
+			of[name] = fit(inner, member, changed)
+		}
+	case []any:
+		for i, inner := range of {
+			of[i] = fit(inner, s.Element(i), changed)
+		}
+	}
+	return v
+}
+
+// isWholeNumber reports whether a number is written without a fraction, or with zeros there.
+func isWholeNumber(n json.Number) bool {
+	whole, fraction, _ := strings.Cut(string(n), ".")
+	return strings.Trim(fraction, "0") == "" && !strings.ContainsAny(whole, "eE")
+}

@@ -1,0 +1,247 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// What servers have besides tools is passed on, with the server in each name:
+//
+//	prompt review of server github    →  github__review
+//	resource file:///a of server disk →  waymark://disk/file:///a
+//
+// Items and answers keep all members, known to the protocol or not.
+
+// Offers are prompts, resources and resource templates as a server lists them, by the name of the list in the protocol.
+type Offers map[string][]json.RawMessage
+
+// The lists of an [Offers].
+const (
+	Prompts   = "prompts"
+	Resources = "resources"
+	Templates = "resourceTemplates"
+)
+
+// mostOffers bounds the items of one list, mostOfferBytes those of all lists of a server: what is beyond is left out.
+const mostOffers, mostOfferBytes = 512, 256 << 10
+
+const uriPrefix = "waymark://"
+
+// offers reads what a server has besides tools. A list that cannot be read counts as empty.
+func (u *upstream) offers(ctx context.Context, l *link) Offers {
+	o, left := Offers{}, mostOfferBytes
+	can := &mcp.ServerCapabilities{}
+	if info := l.session.InitializeResult(); info != nil && info.Capabilities != nil {
+		can = info.Capabilities
+	}
+	if can.Prompts != nil {
+		o.read(Prompts, &left, func(cursor string) (json.RawMessage, error) {
+			return u.raw(ctx, func(ctx context.Context) error {
+				_, err := l.session.ListPrompts(ctx, &mcp.ListPromptsParams{Cursor: cursor})
+				return err
+			})
+		})
+	}
+	if can.Resources != nil {
+		o.read(Resources, &left, func(cursor string) (json.RawMessage, error) {
+			return u.raw(ctx, func(ctx context.Context) error {
+				_, err := l.session.ListResources(ctx, &mcp.ListResourcesParams{Cursor: cursor})
+				return err
+			})
+		})
+		o.read(Templates, &left, func(cursor string) (json.RawMessage, error) {
+			return u.raw(ctx, func(ctx context.Context) error {
+				_, err := l.session.ListResourceTemplates(ctx, &mcp.ListResourceTemplatesParams{Cursor: cursor})
+				return err
+			})
+		})
+	}
+	return o
+}
+
+// read reads a list page by page; left is how many bytes there is room for.
+func (o Offers) read(list string, left *int, page func(cursor string) (json.RawMessage, error)) {
+	for cursor, pages := "", 0; pages < mostPages; pages++ {
+		raw, err := page(cursor)
+		var answer map[string]json.RawMessage
+		var items []json.RawMessage
+		var next string
+		if err != nil || json.Unmarshal(raw, &answer) != nil || json.Unmarshal(answer[list], &items) != nil {
+			return
+		}
+		for _, item := range items {
+			if *left -= len(item); *left < 0 || len(o[list]) == mostOffers {
+				return
+			}
+			o[list] = append(o[list], item)
+		}
+		if _ = json.Unmarshal(answer["nextCursor"], &next); next == "" || next == cursor {
+			return
+		}
+		cursor = next
+	}
+}
+
+// raw asks the server and returns the result as the server wrote it.
+func (u *upstream) raw(ctx context.Context, ask func(context.Context) error) (json.RawMessage, error) {
+	ctx, cancel := context.WithTimeout(ctx, u.opts.CallTimeout)
+	defer cancel()
+	ctx, x := withExchange(ctx)
+	err := ask(ctx)
+	if raw, ok := x.answer(); ok {
+		return raw, nil
+	}
+	if err == nil {
+		err = errors.New("the server answered nothing")
+	}
+	return nil, err
+}
+
+// Offers lists the prompts, resources or resource templates of all agreed servers, by the names that [Gateway.Prompt] and
+// [Gateway.Resource] take. Servers are not started for it: each is asked whenever its tools are.
+func (g *Gateway) Offers(list string) (all []json.RawMessage) {
+	key := map[string]string{Prompts: "name", Resources: "uri", Templates: "uriTemplate"}[list]
+	offers := g.register.kept.Load().offers
+	for _, server := range slices.Sorted(maps.Keys(offers)) {
+		if g.up(server) == nil {
+			continue
+		}
+		for _, item := range offers[server][list] {
+			if named := prefixed(item, key, prefixOf(list, server)); named != nil {
+				all = append(all, named)
+			}
+		}
+	}
+	return all
+}
+
+func prefixOf(list, server string) string {
+	if list == Prompts {
+		return server + "__"
+	}
+	return uriPrefix + server + "/"
+}
+
+// prefixed sets the prefix before a member of an object; nil if it has no such text.
+func prefixed(object json.RawMessage, key, prefix string) json.RawMessage {
+	var members map[string]json.RawMessage
+	var text string
+	if json.Unmarshal(object, &members) != nil || json.Unmarshal(members[key], &text) != nil || text == "" {
+		return nil
+	}
+	members[key], _ = json.Marshal(prefix + text) // a text always encodes
+	return encoded(members)
+}
+
+// encoded is JSON without escapes for HTML.
+func encoded(v any) json.RawMessage {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(v) // was JSON before
+	return bytes.TrimSpace(b.Bytes())
+}
+
+// Prompt returns the result of prompts/get of the server that a name begins with; [ErrUnknown] if there is none.
+func (g *Gateway) Prompt(ctx context.Context, name string, arguments map[string]string) (json.RawMessage, error) {
+	server, raw, err := g.asked(ctx, Prompts, name, func(l *link, name string) func(context.Context) error {
+		return func(ctx context.Context) error {
+			_, err := l.session.GetPrompt(ctx, &mcp.GetPromptParams{Name: name, Arguments: arguments})
+			return err
+		}
+	})
+	var answer map[string]json.RawMessage
+	var messages []map[string]json.RawMessage
+	if err != nil || json.Unmarshal(raw, &answer) != nil || json.Unmarshal(answer["messages"], &messages) != nil {
+		return raw, err
+	}
+	for _, m := range messages {
+		m["content"] = Linked(server, m["content"])
+	}
+	answer["messages"] = encoded(messages)
+	return encoded(answer), nil
+}
+
+// Resource returns the result of resources/read of the server that a URI names; [ErrUnknown] if there is none.
+func (g *Gateway) Resource(ctx context.Context, uri string) (json.RawMessage, error) {
+	server, raw, err := g.asked(ctx, Resources, uri, func(l *link, uri string) func(context.Context) error {
+		return func(ctx context.Context) error {
+			_, err := l.session.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri})
+			return err
+		}
+	})
+	var answer map[string]json.RawMessage
+	var contents []json.RawMessage
+	if err != nil || json.Unmarshal(raw, &answer) != nil || json.Unmarshal(answer["contents"], &contents) != nil {
+		return raw, err
+	}
+	for i, c := range contents {
+		if named := prefixed(c, "uri", prefixOf(Resources, server)); named != nil {
+			contents[i] = named
+		}
+	}
+	answer["contents"] = encoded(contents)
+	return encoded(answer), nil
+}
+
+// asked asks the server that a name begins with, by the rest of the name.
+func (g *Gateway) asked(ctx context.Context, list, name string, ask func(l *link, name string) func(context.Context) error) (server string, raw json.RawMessage, err error) {
+	g.mu.Lock()
+	var up *upstream
+	for id, s := range g.ups { // ids can begin with each other: the longest counts
+		if prefix := prefixOf(list, id); strings.HasPrefix(name, prefix) && len(id) > len(server) {
+			server, up = id, s.upstream
+		}
+	}
+	g.mu.Unlock()
+	if up == nil {
+		return "", nil, ErrUnknown
+	}
+	defer up.enter()()
+	l, res := up.ready(ctx)
+	if l == nil {
+		return "", nil, errors.Join(ctx.Err(), errors.New(res.Message))
+	}
+	free, res := up.slot(ctx)
+	if free == nil {
+		return "", nil, errors.Join(ctx.Err(), errors.New(res.Message))
+	}
+	defer free()
+	raw, err = up.raw(ctx, ask(l, strings.TrimPrefix(name, prefixOf(list, server))))
+	return server, raw, err
+}
+
+// Linked is a content block of a server, or a list of them, whose links to resources [Gateway.Resource] reads.
+func Linked(server string, content json.RawMessage) json.RawMessage {
+	var blocks []json.RawMessage
+	if json.Unmarshal(content, &blocks) == nil {
+		for i, b := range blocks {
+			blocks[i] = Linked(server, b)
+		}
+		return encoded(blocks)
+	}
+	var b map[string]json.RawMessage
+	if json.Unmarshal(content, &b) != nil {
+		return content
+	}
+	prefix := prefixOf(Resources, server)
+	switch string(b["type"]) {
+	case `"resource_link"`:
+		if named := prefixed(content, "uri", prefix); named != nil {
+			return named
+		}
+	case `"resource"`:
+		if named := prefixed(b["resource"], "uri", prefix); named != nil {
+			b["resource"] = named
+			return encoded(b)
+		}
+	}
+	return content
+}
