@@ -57,7 +57,7 @@ func (w *writer) startBuild(kind, reason string, b build) (*job, error) {
 	shot := snapshot{rules: w.rules, matter: w.matter, built: at, how: b, image: w.picture()}
 	j := w.begin(Job{Kind: kind, Reason: reason, At: at.seq}, nil)
 	if w.tainted { // as where another process forgot something
-		w.replayBehind(j, shot, w.since)
+		w.replayBehind(j, j, shot, w.since)
 	} else {
 		counts := w.state.Freeze()
 		w.measureBehind(j, shot, w.since, func(ctx context.Context) (*foldedLog, error) {
@@ -70,10 +70,11 @@ func (w *writer) startBuild(kind, reason string, b build) (*job, error) {
 	return j, nil
 }
 
-// replayBehind measures a build from the log in the background, where the state counts what was forgotten before it.
-func (w *writer) replayBehind(j *job, shot snapshot, counted int) {
+// replayBehind measures a build from the log in the background, as a rebuild does, or where the state counts what was
+// forgotten before it. It reports to reported; j is as in measureBehind.
+func (w *writer) replayBehind(j, reported *job, shot snapshot, counted int) {
 	w.measureBehind(j, shot, counted, func(ctx context.Context) (*foldedLog, error) {
-		return w.replayFor(ctx, j, nil, shot.built.seq, shot.built.seq)
+		return w.replayFor(ctx, reported, shot.built.seq, shot.built.seq)
 	})
 }
 
@@ -115,16 +116,17 @@ func (w *writer) measureBehind(j *job, shot snapshot, counted int, f func(ctx co
 		w.update(j, func(*Job) { j.cancel = cancel })
 	}
 	go func() {
-		h, err := guarded(func() (*foldedLog, error) {
+		var h *foldedLog
+		err := guarded(func() (err error) {
 			select { // each uses all processors; hundreds at once would only hold their memory
 			case w.opts.slots <- struct{}{}:
 				defer func() { <-w.opts.slots }()
-				return f(ctx)
 			case <-w.resume.asked: // a question waits for it
-				return f(ctx)
 			case <-ctx.Done():
-				return nil, ctx.Err()
+				return ctx.Err()
 			}
+			h, err = f(ctx)
+			return err
 		})
 		w.results <- func() {
 			cancel()
@@ -181,7 +183,6 @@ func (w *writer) activate(shot snapshot, counted int, h *foldedLog) error {
 	if w.refused == nil || w.refused.seq < w.built.seq { // a build that a start finishes may have a refusal behind it
 		w.refused, w.since = nil, max(0, w.since-counted)
 	}
-	w.builds.kept.Store(nil)
 	w.showJudged()
 	if err := w.publish(); err != nil {
 		return err
@@ -218,9 +219,9 @@ func (e *Engine) learnLater(work func(halt func() bool)) {
 // behind learns in the background.
 func (e *Engine) behind(work func(halt func() bool)) {
 	e.life.background.Go(func() {
-		_, err := guarded(func() (struct{}, error) {
+		err := guarded(func() error {
 			work(func() bool { return e.life.ctx.Err() != nil })
-			return struct{}{}, nil
+			return nil
 		})
 		if err != nil {
 			e.opts.Logger.Error("nothing could be learned", "workspace", e.name, "error", err)
@@ -230,7 +231,7 @@ func (e *Engine) behind(work func(halt func() bool)) {
 }
 
 // guarded turns a panic of a background computation into its error.
-func guarded[T any](f func() (T, error)) (v T, err error) {
+func guarded(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)

@@ -111,8 +111,7 @@ type Engine struct {
 
 // buildState is what jobs that build share.
 type buildState struct {
-	held       atomic.Int32              // imports and rebuilds under way: no build starts by itself
-	kept       atomic.Pointer[foldedLog] // what a rebuild had folded that was canceled
+	held       atomic.Int32 // imports and rebuilds under way: no build starts by itself
 	lastJudged atomic.Pointer[Judgement]
 }
 

@@ -19,7 +19,7 @@ import (
 type verdict struct {
 	built uint64         // event of the build that was active during the evaluation
 	head  uint64         // the last event that was known
-	gate  *evaluate.Gate // how the rebuild would do beside the model in force; nil: nothing to say
+	gate  *evaluate.Gate // how the rebuild would do beside the active model; nil: nothing to say
 }
 
 // judge asks held-out tasks whether a rebuild would lose. The event of the rebuild says what came of it, so a replay has
@@ -182,7 +182,7 @@ func (e *Engine) ended(ctx context.Context, j Job) (Job, error) {
 type Judgement struct {
 	Published bool           `json:"published"` // false: refused, the measures before stay
 	Forced    bool           `json:"forced,omitempty"`
-	Event     uint64         `json:"event"`              // of the build in force, or of the refusal
+	Event     uint64         `json:"event"`              // of the active build, or of the refusal
 	At        time.Time      `json:"judged_at,omitzero"` // where that is known
 	Gate      *evaluate.Gate `json:"gate,omitempty"`     // absent: there was nothing to compare with
 }

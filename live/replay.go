@@ -39,7 +39,7 @@ type foldedLog struct {
 	tainted  bool            // something is counted that is to be forgotten, or otherwise than rules about sources say now
 	treated  uint64          // rules about sources up to this event are followed
 	shot     snapshot        // of the build; without an image if there is no need
-	later    *unfinished     // the last build event after it, which is not in force
+	later    *unfinished     // the last build event after it, which is not active
 }
 
 // refusal is a rebuild that was not published.
@@ -175,11 +175,10 @@ type measurer func(ctx context.Context, c *history.Counts, b build, at uint64) (
 const lastBuild = math.MaxUint64
 
 // replay folds a log up to an event (0: its head) and measures at the given build event (0: at none,
-// where nothing was counted yet). The result depends on nothing else. With an error comes what was
-// folded: the next replay may go on from it.
+// where nothing was counted yet). The result depends on nothing else.
 //
-// from, if not nil, is the beginning of the log folded already. If it has measures they stay in
-// force, and what a later build event would measure is left in [history.later].
+// from, if not nil, is the beginning of the log folded already. If it has measures they stay
+// active, and what a later build event would measure is left in [history.later].
 func replay(ctx context.Context, log reader, from *foldedLog, upTo, built uint64, measure measurer, progress func(done float64)) (*foldedLog, outline, error) {
 	h := from
 	if h == nil {
@@ -213,7 +212,7 @@ func replay(ctx context.Context, log reader, from *foldedLog, upTo, built uint64
 	}
 	for e, err := range decoded(ctx, log, h.head.Seq, o.head, func(seq uint64) bool { return o.forgotten[seq] }) {
 		if err != nil {
-			return h, o, err
+			return nil, o, err
 		}
 		if progress != nil && e.seq%1024 == 0 {
 			progress(float64(e.seq) / float64(o.head))
@@ -237,7 +236,7 @@ func replay(ctx context.Context, log reader, from *foldedLog, upTo, built uint64
 		return h, o, nil
 	}
 	if h.measures, err = measure(ctx, at, h.how, h.built.seq); err != nil {
-		return h, o, fmt.Errorf("measure at event %d: %w", h.built.seq, err)
+		return nil, o, fmt.Errorf("measure at event %d: %w", h.built.seq, err)
 	}
 	return h, o, nil
 }

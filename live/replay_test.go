@@ -138,12 +138,10 @@ func TestCanceledRebuildGoesOn(t *testing.T) {
 	settled(t, e)
 	for range 3 {
 		canceled(t, e, s)
-		require.NotNil(t, e.builds.kept.Load())
 	}
 	j, err := e.Rebuild(false, false)
 	require.NoError(t, err)
 	require.Equal(t, JobDone, finished(t, e, j.ID).State)
-	assert.Nil(t, e.builds.kept.Load(), "nothing is kept once a build is in force")
 	j, err = e.Rebuild(true, false)
 	require.NoError(t, err)
 	ended := finished(t, e, j.ID)

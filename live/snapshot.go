@@ -51,7 +51,7 @@ func (w *writer) picture() *history.Image {
 // start builds, that one measures the build and the snapshot is refused.
 func (e *Engine) keepBehind(s snapshot, m *suggest.Measures) {
 	e.life.background.Go(func() {
-		_, err := guarded(func() (struct{}, error) {
+		err := guarded(func() error {
 			for {
 				err := e.store.PutSnapshot(e.life.keeping, e.name, s.built.seq, buildLease, e.opts.lead.fence.Load(), func(to io.Writer) error {
 					w := &codec.Writer{To: to}
@@ -61,7 +61,7 @@ func (e *Engine) keepBehind(s snapshot, m *suggest.Measures) {
 					return w.Flush()
 				})
 				if !errors.Is(err, storage.ErrUnavailable) {
-					return struct{}{}, err
+					return err
 				}
 				pause.For(e.life.keeping, followRetry)
 			}

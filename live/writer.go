@@ -383,7 +383,7 @@ func (w *writer) measureAhead() {
 		return
 	}
 	j := w.begin(Job{Kind: "build", Reason: reason, At: u.built.seq}, nil)
-	w.replayBehind(j, u.snapshot, u.since)
+	w.replayBehind(j, j, u.snapshot, u.since)
 }
 
 func (w *writer) delay() time.Duration {
