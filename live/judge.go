@@ -65,7 +65,6 @@ func (e *Engine) trial(ctx context.Context, built, judged, head uint64) (t evalu
 	tools, capabilities := map[string]catalog.Tool{}, map[string]catalog.Capability{} // as of the build
 	grows := grownEpisodes{}
 	var past []*episodic.Episode
-	at := map[string]int{} // of an episode in past
 	for v, err := range decoded(ctx, e.read, 0, head, func(seq uint64) bool { return o.forgotten[seq] }) {
 		if err != nil {
 			return t, err
@@ -85,19 +84,11 @@ func (e *Engine) trial(ctx context.Context, built, judged, head uint64) (t evalu
 				delete(capabilities, *x)
 			}
 		default:
-			ep := grows.take(v.value)
-			if x, ok := v.value.(*opened); ok { // what is appended from here on belongs to an episode above
-				if i, ok := at[x.ID]; ok {
-					past[i] = &grows[x.ID].Episode
-				}
-			}
-			if ep == nil {
+			g, begun := grows.take(v.value)
+			if !begun {
 				continue
 			}
-			if _, ok := at[ep.ID]; !ok {
-				at[ep.ID] = len(past)
-			}
-			past = append(past, ep)
+			past = append(past, &g.Episode)
 			if v.seq <= built {
 				t.Known++
 			}
