@@ -240,6 +240,7 @@ func (e *Engine) alike(resolver resolver, a, b *episodic.Episode) bool {
 func (e *Engine) appendOne(ctx context.Context, make func(w *writer) (entry, bool, error)) (appended bool, err error) {
 	var refused error
 	failed := e.submit(ctx, &op{
+		alone: true,
 		prepare: func(w *writer) []entry {
 			var one entry
 			if one, appended, refused = make(w); refused != nil || !appended {
