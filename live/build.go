@@ -33,7 +33,7 @@ func (w *writer) buildIfDue() {
 			w.evaluateInBackground(reason)
 			return
 		}
-		if _, err := w.startBuild("build", reason, w.newBuild()); err != nil {
+		if err := w.startBuild(reason, w.newBuild()); err != nil {
 			w.opts.Logger.Error("build could not start", "workspace", w.name, "error", err)
 			w.failed, w.changed = !errors.Is(err, storage.ErrUnavailable), false
 		}
@@ -48,26 +48,53 @@ func (w *writer) doubled() bool {
 	return w.since > 0 && !w.opts.Measure.WithoutLearned && before < buildAfter && w.state.Episodes() >= max(1, 2*before)
 }
 
-// startBuild appends a build event and measures in the background what is counted up to it, as a job; reason says why.
-func (w *writer) startBuild(kind, reason string, b build) (*job, error) {
+// startBuild appends a build event and measures in the background what is counted up to it; reason says why.
+func (w *writer) startBuild(reason string, b build) error {
 	at, err := w.appendBuild(b)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	shot := snapshot{rules: w.rules, matter: w.matter, built: at, how: b, image: w.picture()}
-	j := w.begin(Job{Kind: kind, Reason: reason, At: at.seq}, nil)
-	if w.tainted { // as where another process forgot something
-		w.replayBehind(j, j, shot, w.since)
-	} else {
-		counts := w.state.Freeze()
-		w.measureBehind(j, shot, w.since, func(ctx context.Context) (*foldedLog, error) {
-			b.Options.Progress = w.reporting(j, b.Options.Progress)
-			m, err := w.measure(ctx, counts, b, at.seq)
-			return &foldedLog{measures: m}, err
-		})
-	}
+	w.measureBuild(w.unfinished(at, b), reason)
 	w.fetchVectors()
-	return j, nil
+	return nil
+}
+
+// unfinished is a build as of its event, which was just counted; without counts and image where the state counts
+// something forgotten.
+func (w *writer) unfinished(at place, how build) *unfinished {
+	u := &unfinished{snapshot: snapshot{rules: w.rules, matter: w.matter, built: at, how: how}, since: w.since}
+	if !w.tainted {
+		u.image, u.counts = w.state.Image(), w.state.Freeze()
+	}
+	return u
+}
+
+// measureBuild measures a build in the background, as a job: from its counts or, without, from the log.
+func (w *writer) measureBuild(u *unfinished, reason string) {
+	j := w.begin(Job{Kind: "build", Reason: reason, At: u.built.seq})
+	if u.counts == nil {
+		w.replayBehind(j, j, u.snapshot, u.since)
+		return
+	}
+	w.measureBehind(j, u.snapshot, u.since, func(ctx context.Context) (*foldedLog, error) {
+		how := u.how
+		how.Options.Progress = func(phase string, done float64) { w.progress(j, phase, done) }
+		m, err := w.measure(ctx, u.counts, how, u.built.seq)
+		return &foldedLog{measures: m}, err
+	})
+}
+
+// measureAhead computes the measures of a build that another process started.
+func (w *writer) measureAhead() {
+	u := w.ahead
+	w.ahead = nil
+	if u.built.seq <= w.built.seq {
+		return
+	}
+	if w.tainted { // by what was forgotten since
+		u.counts = nil
+	}
+	w.measureBuild(u, "another process started it")
 }
 
 // replayBehind measures a build from the log in the background, as a rebuild does, or where the state counts what was
@@ -118,13 +145,6 @@ func (w *writer) measureBehind(j *job, shot snapshot, counted int, f func(ctx co
 	go func() {
 		var h *foldedLog
 		err := guarded(func() (err error) {
-			select { // each uses all processors; hundreds at once would only hold their memory
-			case w.opts.slots <- struct{}{}:
-				defer func() { <-w.opts.slots }()
-			case <-w.resume.asked: // a question waits for it
-			case <-ctx.Done():
-				return ctx.Err()
-			}
 			h, err = f(ctx)
 			return err
 		})
@@ -133,17 +153,11 @@ func (w *writer) measureBehind(j *job, shot snapshot, counted int, f func(ctx co
 			ended := w.building
 			w.building = nil
 			defer close(ended.done)
-			if err == nil && h.later != nil {
-				shot.image = nil // a snapshot would be taken for one of the whole build
-			}
 			if err == nil {
 				err = w.activate(shot, counted, h)
 			}
 			if j != nil {
 				w.finish(j, err)
-			}
-			if err == nil && h.later != nil {
-				w.finishBuild(h.later, "profile learned is fitted to the history", false)
 			}
 			switch ended.err = err; {
 			case err == nil:

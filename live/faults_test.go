@@ -12,6 +12,7 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/suggest"
+	"waymark/suggest/history"
 )
 
 // endpoint is an embeddings endpoint whose behaviour a test decides.
@@ -92,11 +93,12 @@ func TestQueriesAreEmbeddedAsTheModelIs(t *testing.T) {
 // starting by themselves.
 func TestAFailedBuildEndsAndALaterOneStarts(t *testing.T) {
 	fail := true
-	e := workspace(t, memory(t), Options{Measure: suggest.MeasureOptions{Progress: func(string, float64) {
-		if fail {
+	e := workspace(t, memory(t), Options{measure: func(ctx context.Context, c *history.Counts, o suggest.MeasureOptions) (*suggest.Measures, error) {
+		if fail && len(c.IDs) > 0 {
 			panic("measured to fail")
 		}
-	}}})
+		return suggest.Measure(ctx, c, o)
+	}})
 	_, err := e.PutTools(ctx, []catalog.Tool{{ID: "a:b", Description: "alpha"}})
 	require.NoError(t, err)
 	_, err = e.Build(ctx)

@@ -116,7 +116,7 @@ func loggedEpisodes(ctx context.Context, log reader) (all []*loggedEpisode, err 
 		if err != nil {
 			return nil, err
 		}
-		if len(ev.Payload) == 0 || !slices.Contains([]byte{kindEpisode, kindOpened, kindPerformed, kindFeedback}, ev.Payload[0]) {
+		if !isKind(ev, kindEpisode, kindOpened, kindPerformed, kindFeedback) {
 			continue
 		}
 		var v struct {

@@ -142,10 +142,10 @@ func (e *Engine) start(kind, reason string, force bool, do func(context.Context,
 }
 
 // begin adds a job for work that starts by itself.
-func (e *Engine) begin(j Job, cancel context.CancelFunc) *job {
+func (e *Engine) begin(j Job) *job {
 	e.jobs.mu.Lock()
 	defer e.jobs.mu.Unlock()
-	return e.addJob(j, cancel)
+	return e.addJob(j, nil)
 }
 
 // addJob names a job and appends it to the list, whose mutex the caller holds.
@@ -292,7 +292,7 @@ func (e *Engine) replayFor(ctx context.Context, j *job, upTo, built uint64) (h *
 			b.Options.Progress = func(phase string, done float64) {
 				e.progress(j, phase, before+float64((all-before)*done))
 			}
-			return e.measured(ctx, c, b, at, j.Kind == "rebuild")
+			return e.measured(ctx, c, b, at, j.Kind != "verify")
 		},
 		func(done float64) { e.progress(j, "replay", before+float64(replayShare*(done-1))) })
 	return h, err
@@ -346,16 +346,6 @@ const estimateFrom = 0.3
 // progress reports a phase. It never goes back, also where a rebuild begins anew.
 func (e *Engine) progress(j *job, phase string, done float64) {
 	e.update(j, func(j *Job) { j.Phase, j.Progress = phase, max(j.Progress, done) })
-}
-
-// reporting is a progress function that updates a job and calls another one, if there is one.
-func (e *Engine) reporting(j *job, other func(phase string, done float64)) func(phase string, done float64) {
-	return func(phase string, done float64) {
-		e.progress(j, phase, done)
-		if other != nil {
-			other(phase, done)
-		}
-	}
 }
 
 func (e *Engine) update(j *job, change func(*Job)) {

@@ -107,10 +107,9 @@ func (h *foldedLog) count(e decodedEvent) {
 	}
 }
 
-// leadsTo reports whether a history is the beginning of the log before a build, or has measures of its
-// own, and counts nothing that was to be forgotten or that a rule counts otherwise since.
-func (h *foldedLog) leadsTo(built uint64, o outline) bool {
-	if h.measures == nil && h.head.Seq >= built || len(o.treated) > 0 {
+// stands reports whether a history counts nothing that was to be forgotten or that a rule counts otherwise since.
+func (h *foldedLog) stands(o outline) bool {
+	if len(o.treated) > 0 {
 		return false
 	}
 	for seq := range o.forgotten {
@@ -142,10 +141,7 @@ func look(ctx context.Context, log reader, after, upTo uint64) (outline, error) 
 			break
 		}
 		o.head = e.Seq
-		if e.Erased || len(e.Payload) == 0 {
-			continue
-		}
-		if !slices.Contains([]byte{kindBuild, kindSource, kindForgotten}, e.Payload[0]) {
+		if !isKind(e, kindBuild, kindSource, kindForgotten) {
 			continue
 		}
 		_, v, err := decode(e.Payload)
@@ -177,8 +173,8 @@ const lastBuild = math.MaxUint64
 // replay folds a log up to an event (0: its head) and measures at the given build event (0: at none,
 // where nothing was counted yet). The result depends on nothing else.
 //
-// from, if not nil, is the beginning of the log folded already. If it has measures they stay
-// active, and what a later build event would measure is left in [history.later].
+// from, if not nil, is the beginning of the log folded already, with measures. They stay active, and what a later
+// build event would measure is left in later.
 func replay(ctx context.Context, log reader, from *foldedLog, upTo, built uint64, measure measurer, progress func(done float64)) (*foldedLog, outline, error) {
 	h := from
 	if h == nil {
@@ -191,7 +187,7 @@ func replay(ctx context.Context, log reader, from *foldedLog, upTo, built uint64
 	if built == lastBuild {
 		built = o.built
 	}
-	if from != nil && !from.leadsTo(built, o) {
+	if from != nil && !from.stands(o) {
 		return replay(ctx, log, nil, upTo, built, measure, progress)
 	}
 	if from == nil {

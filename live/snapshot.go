@@ -38,14 +38,6 @@ type keptBuild struct {
 // measures are computed that a replay would show; snapshots of other formats are not read.
 const snapshotFormat = 20
 
-// picture is what a snapshot holds of the state, at the moment; nil if it counts something forgotten.
-func (w *writer) picture() *history.Image {
-	if w.tainted {
-		return nil
-	}
-	return w.state.Image()
-}
-
 // keepBehind writes a snapshot in the background, one at a time. Without one the next start takes longer, and other
 // processes keep the model before: so an outage of the database only delays it. If another process took the lease to
 // start builds, that one measures the build and the snapshot is refused.

@@ -24,6 +24,7 @@ type Workspaces struct {
 	open   map[string]*opening
 	closed bool
 
+	ctx    context.Context // ends with Close
 	stop   context.CancelFunc
 	behind sync.WaitGroup // what goes on until the stop, and engines being unloaded; nothing begins in it once closed
 
@@ -45,7 +46,7 @@ var errUnloaded = errors.New("workspace was unloaded")
 // NewWorkspaces returns the workspaces of a store. The store stays the caller's to close.
 func NewWorkspaces(store *storage.Store, opts Options) *Workspaces {
 	ctx, stop := context.WithCancel(context.Background())
-	w := &Workspaces{store: store, opts: opts.filled(), open: map[string]*opening{}, stop: stop}
+	w := &Workspaces{store: store, opts: opts.filled(), open: map[string]*opening{}, ctx: ctx, stop: stop}
 	w.opts.slots, w.opts.lead = make(chan struct{}, runtime.GOMAXPROCS(0)), &lead{store: store}
 	w.opts.gone = func(e *Engine) {
 		w.mu.Lock()
@@ -107,17 +108,11 @@ func (w *Workspaces) Create(ctx context.Context, name string) error {
 }
 
 // Get returns the engine of a workspace for questions, which create none: [ErrNoWorkspace] if there is no such.
-// A build that a stop or crash cut short is waited for as [Options.Patience] says.
 func (w *Workspaces) Get(ctx context.Context, name string) (*Engine, error) {
-	e, err := w.get(ctx, name, false)
-	if err != nil {
-		return nil, err
-	}
-	return e, e.settled(ctx)
+	return w.get(ctx, name, false)
 }
 
-// Open returns the engine of a workspace as soon as it can record: it waits for no build. The workspace is
-// created if it does not exist.
+// Open returns the engine of a workspace, which is created if it does not exist.
 func (w *Workspaces) Open(ctx context.Context, name string) (*Engine, error) {
 	return w.get(ctx, name, true)
 }
@@ -156,7 +151,7 @@ func (w *Workspaces) opened(ctx context.Context, name string) (*Engine, error) {
 	w.mu.Unlock()
 	if !ok { // whoever gives up waiting leaves the opening to the others
 		go func() {
-			o.engine, o.err = open(context.WithoutCancel(ctx), w.store, name, w.opts)
+			o.engine, o.err = open(w.ctx, w.store, name, w.opts)
 			if o.err != nil { // the next caller tries again
 				w.mu.Lock()
 				if w.open[name] == o {

@@ -371,32 +371,6 @@ func (w *writer) replaced() error {
 	return fmt.Errorf("workspace %q was deleted by another process: %w", w.name, ErrClosed)
 }
 
-// unfinished is a build that another process started, as of its event. Whoever does not measure it needs no image.
-func (w *writer) unfinished(at place, how build) *unfinished {
-	u := &unfinished{snapshot: snapshot{rules: w.rules, matter: w.matter, built: at, how: how}, since: w.since}
-	if w.startsBuilds() && !w.tainted {
-		u.image, u.counts = w.state.Image(), w.state.Freeze()
-	}
-	return u
-}
-
-// measureAhead computes the measures of a build that another process started, from the log where the state
-// counts what was forgotten before it.
-func (w *writer) measureAhead() {
-	u := w.ahead
-	w.ahead = nil
-	if u.built.seq <= w.built.seq {
-		return
-	}
-	const reason = "another process started it"
-	if !w.tainted && u.counts != nil { // also then: a build in between may have dropped what was forgotten
-		w.finishBuild(u, reason, false)
-		return
-	}
-	j := w.begin(Job{Kind: "build", Reason: reason, At: u.built.seq}, nil)
-	w.replayBehind(j, j, u.snapshot, u.since)
-}
-
 func (w *writer) delay() time.Duration {
 	if w.took < publishQuick {
 		return 0
