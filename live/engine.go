@@ -87,8 +87,7 @@ type Engine struct {
 	table storage.Table
 	opts  Options
 
-	current  atomic.Pointer[edition]
-	previous atomic.Pointer[suggest.Model] // the model before the last build, if it is small
+	current atomic.Pointer[edition]
 
 	ops        chan *op
 	looks      chan func(w *writer)
@@ -312,7 +311,7 @@ func (e *Engine) Build(ctx context.Context) (seq uint64, err error) {
 			err = failed
 		}
 		if err == nil && judged {
-			if _, err := e.rebuilt(ctx, false); err != nil {
+			if err := e.rebuilt(ctx, requested, false); err != nil {
 				return 0, fmt.Errorf("build the model of workspace %q: %w", e.name, err)
 			}
 			return e.current.Load().built, nil

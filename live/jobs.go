@@ -100,21 +100,21 @@ func (e *Engine) rebuildJob(force bool) func(context.Context, *job) error {
 
 // rebuilt waits for a rebuild of everything acknowledged so far. One that is refused is no error, unless
 // force asks for it to be published.
-func (e *Engine) rebuilt(ctx context.Context, force bool) (Job, error) {
+func (e *Engine) rebuilt(ctx context.Context, reason string, force bool) error {
 	for asked := e.Head().Seq; ; {
-		j, err := e.start("rebuild", requested, force, e.rebuildJob(force))
+		j, err := e.start("rebuild", reason, force, e.rebuildJob(force))
 		if err == nil {
 			j, err = e.ended(ctx, j)
 		}
 		switch {
 		case err != nil:
-			return j, err
+			return err
 		case j.State == JobCanceled:
-			return j, context.Canceled
+			return context.Canceled
 		case j.State == JobFailed:
-			return j, fmt.Errorf("%s: %s", j.ID, j.Error)
+			return fmt.Errorf("%s: %s", j.ID, j.Error)
 		case j.At > asked && (j.State == JobDone || !force): // else it was somebody else's, begun before
-			return j, nil
+			return nil
 		}
 	}
 }

@@ -138,12 +138,9 @@ func (w *writer) evaluateInBackground(reason string) {
 	w.judging, w.began = true, w.opts.Now()
 	since := w.since
 	go func() {
-		j, err := w.start("rebuild", reason, false, w.rebuildJob(false))
-		if err == nil {
-			j, err = w.ended(w.life.ctx, j)
-		}
-		if err == nil && j.State == JobFailed {
-			err = errors.New(j.Error)
+		err := w.rebuilt(w.life.ctx, reason, false)
+		if errors.Is(err, context.Canceled) {
+			err = nil
 		}
 		if ended := w.do(w.life.ctx, func(w *writer) {
 			if w.judging = false; err != nil && w.since >= since {

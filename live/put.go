@@ -15,18 +15,13 @@ import (
 	"waymark/suggest/history"
 )
 
-// PutTools adds tools to the catalog or replaces them; what is already there is left alone. The caller vouches for
+// PutTools adds tools to the catalog or replaces them; what is already there is left alone. An [Approver] vouches for
 // them: what the checks find is reported, and what was quarantined under these ids is released.
-func (e *Engine) PutTools(ctx context.Context, tools []catalog.Tool) (PutResult, error) {
-	return e.putTools(ctx, tools, Approver, nil)
-}
-
-// SubmitTools is [Engine.PutTools] for a caller who is trusted so far.
-func (e *Engine) SubmitTools(ctx context.Context, tools []catalog.Tool, by Trust) (PutResult, error) {
+func (e *Engine) PutTools(ctx context.Context, tools []catalog.Tool, by Trust) (PutResult, error) {
 	return e.putTools(ctx, tools, by, nil)
 }
 
-// PutToolsWith is [Engine.PutTools] that also sets a row for each tool, in one transaction with the event of the tool
+// PutToolsWith is [Engine.PutTools] by an [Approver] that also sets a row for each tool, in one transaction with the event of the tool
 // where one is stored.
 func (e *Engine) PutToolsWith(ctx context.Context, tools []catalog.Tool, rows map[string]storage.Change) (PutResult, error) {
 	for _, c := range rows {
@@ -64,12 +59,7 @@ func (e *Engine) putTools(ctx context.Context, tools []catalog.Tool, by Trust, r
 }
 
 // PutCapabilities adds capabilities to the catalog or replaces them, as [Engine.PutTools] does for tools.
-func (e *Engine) PutCapabilities(ctx context.Context, caps []catalog.Capability) (PutResult, error) {
-	return e.putCapabilities(ctx, caps, Approver, nil)
-}
-
-// SubmitCapabilities is [Engine.PutCapabilities] for a caller who is trusted so far.
-func (e *Engine) SubmitCapabilities(ctx context.Context, caps []catalog.Capability, by Trust) (PutResult, error) {
+func (e *Engine) PutCapabilities(ctx context.Context, caps []catalog.Capability, by Trust) (PutResult, error) {
 	return e.putCapabilities(ctx, caps, by, nil)
 }
 

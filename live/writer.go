@@ -349,13 +349,8 @@ func (w *writer) foldMissed() error {
 		}
 		w.count(ev)
 		w.noticed(ev.kind)
-		switch v := ev.value.(type) {
-		case *forgotten:
-			w.previous.Store(nil)
-		case *build:
-			if !v.Refused {
-				w.ahead = w.unfinished(ev.place, *v)
-			}
+		if v, ok := ev.value.(*build); ok && !v.Refused {
+			w.ahead = w.unfinished(ev.place, *v)
 		}
 		w.known = nil
 	}
