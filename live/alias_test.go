@@ -23,7 +23,7 @@ func recordedAs(t *testing.T, store *storage.Store, tool, server string) *Engine
 		}})
 	}
 	past = append(past, episodic.Episode{ID: "other", Steps: []episodic.Step{{Tool: "start"}, {Tool: "else"}}})
-	_, err := e.PutTools(ctx, []catalog.Tool{{ID: "fresh", Description: "Close a ticket"}, {ID: "now:get", Description: "Read a record"}, {ID: "now:put", Description: "Write a record"}})
+	_, err := e.PutTools(ctx, []catalog.Tool{{ID: "fresh", Description: "Close a ticket"}, {ID: "now:get", Description: "Read a record"}, {ID: "now:put", Description: "Write a record"}}, Approver)
 	require.NoError(t, err)
 	_, err = e.Record(ctx, "test", past)
 	require.NoError(t, err)
@@ -75,7 +75,7 @@ func TestAliasesKeepTheHistory(t *testing.T) {
 	}, time.Minute, time.Millisecond)
 	rebuild(e)
 	require.Equal(t, expected, ask(e))
-	r, err := e.PutTools(ctx, []catalog.Tool{{ID: "old:get"}})
+	r, err := e.PutTools(ctx, []catalog.Tool{{ID: "old:get"}}, Approver)
 	require.NoError(t, err)
 	require.ErrorContains(t, fmt.Errorf("%v", r.Rejected), `tool "old:get" is an alias of "now:get"`)
 	_, err = e.Record(ctx, "test", []episodic.Episode{{ID: "later", Steps: []episodic.Step{{Tool: "stale"}}}})
@@ -115,7 +115,7 @@ func TestAliasesThatCannotBe(t *testing.T) {
 	require.NoError(t, err)
 	_, err = e.AddRule(ctx, Rule{Kind: RuleAlias, Tool: "now:*", Alias: "old:*"})
 	require.NoError(t, err)
-	_, err = e.PutCapabilities(ctx, []catalog.Capability{{ID: "cap", Tools: []string{"fresh"}}})
+	_, err = e.PutCapabilities(ctx, []catalog.Capability{{ID: "cap", Tools: []string{"fresh"}}}, Approver)
 	require.NoError(t, err)
 	for want, r := range map[string]Rule{
 		`"nothing" is in no catalog and no episode`:  {Tool: "nothing", Alias: "stale"},

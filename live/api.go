@@ -102,7 +102,7 @@ type Job struct {
 	Mined *MineReport `json:"mined,omitempty"` // what mining found
 
 	Forced bool           `json:"forced,omitempty"` // published whatever the gate says
-	Gate   *evaluate.Gate `json:"gate,omitempty"`   // how the new model does beside the one in force
+	Gate   *evaluate.Gate `json:"gate,omitempty"`   // how the new model does beside the active one
 }
 
 // MineReport is what mining found.

@@ -33,7 +33,7 @@ func (w *writer) buildIfDue() {
 			w.evaluateInBackground(reason)
 			return
 		}
-		if _, err := w.startBuild("build", reason, w.newBuild()); err != nil {
+		if err := w.startBuild(reason, w.newBuild()); err != nil {
 			w.opts.Logger.Error("build could not start", "workspace", w.name, "error", err)
 			w.failed, w.changed = !errors.Is(err, storage.ErrUnavailable), false
 		}
@@ -48,32 +48,60 @@ func (w *writer) doubled() bool {
 	return w.since > 0 && !w.opts.Measure.WithoutLearned && before < buildAfter && w.state.Episodes() >= max(1, 2*before)
 }
 
-// startBuild appends a build event and measures in the background what is counted up to it, as a job; reason says why.
-func (w *writer) startBuild(kind, reason string, b build) (*job, error) {
+// startBuild appends a build event and measures in the background what is counted up to it; reason says why.
+func (w *writer) startBuild(reason string, b build) error {
 	at, err := w.appendBuild(b)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	shot := snapshot{rules: w.rules, matter: w.matter, built: at, how: b, image: w.picture()}
-	j := w.begin(Job{Kind: kind, Reason: reason, At: at.seq}, nil)
-	if w.tainted { // as where another process forgot something
-		w.replayBehind(j, shot, w.since)
-	} else {
-		counts := w.state.Freeze()
-		w.measureBehind(j, shot, w.since, func(ctx context.Context) (*foldedLog, error) {
-			b.Options.Progress = w.reporting(j, b.Options.Progress)
-			m, err := w.measure(ctx, counts, b, at.seq)
-			return &foldedLog{measures: m}, err
-		})
-	}
+	w.measureBuild(w.unfinished(at, b), reason)
 	w.fetchVectors()
-	return j, nil
+	return nil
 }
 
-// replayBehind measures a build from the log in the background, where the state counts what was forgotten before it.
-func (w *writer) replayBehind(j *job, shot snapshot, counted int) {
+// unfinished is a build as of its event, which was just counted; without counts and image where the state counts
+// something forgotten.
+func (w *writer) unfinished(at place, how build) *unfinished {
+	u := &unfinished{snapshot: snapshot{rules: w.rules, matter: w.matter, built: at, how: how}, since: w.since}
+	if !w.tainted {
+		u.image, u.counts = w.state.Image(), w.state.Freeze()
+	}
+	return u
+}
+
+// measureBuild measures a build in the background, as a job: from its counts or, without, from the log.
+func (w *writer) measureBuild(u *unfinished, reason string) {
+	j := w.begin(Job{Kind: "build", Reason: reason, At: u.built.seq})
+	if u.counts == nil {
+		w.replayBehind(j, j, u.snapshot, u.since)
+		return
+	}
+	w.measureBehind(j, u.snapshot, u.since, func(ctx context.Context) (*foldedLog, error) {
+		how := u.how
+		how.Options.Progress = func(phase string, done float64) { w.progress(j, phase, done) }
+		m, err := w.measure(ctx, u.counts, how, u.built.seq)
+		return &foldedLog{measures: m}, err
+	})
+}
+
+// measureAhead computes the measures of a build that another process started.
+func (w *writer) measureAhead() {
+	u := w.ahead
+	w.ahead = nil
+	if u.built.seq <= w.built.seq {
+		return
+	}
+	if w.tainted { // by what was forgotten since
+		u.counts = nil
+	}
+	w.measureBuild(u, "another process started it")
+}
+
+// replayBehind measures a build from the log in the background, as a rebuild does, or where the state counts what was
+// forgotten before it. It reports to reported; j is as in measureBehind.
+func (w *writer) replayBehind(j, reported *job, shot snapshot, counted int) {
 	w.measureBehind(j, shot, counted, func(ctx context.Context) (*foldedLog, error) {
-		return w.replayFor(ctx, j, nil, shot.built.seq, shot.built.seq)
+		return w.replayFor(ctx, reported, shot.built.seq, shot.built.seq)
 	})
 }
 
@@ -115,33 +143,21 @@ func (w *writer) measureBehind(j *job, shot snapshot, counted int, f func(ctx co
 		w.update(j, func(*Job) { j.cancel = cancel })
 	}
 	go func() {
-		h, err := guarded(func() (*foldedLog, error) {
-			select { // each uses all processors; hundreds at once would only hold their memory
-			case w.opts.slots <- struct{}{}:
-				defer func() { <-w.opts.slots }()
-				return f(ctx)
-			case <-w.resume.asked: // a question waits for it
-				return f(ctx)
-			case <-ctx.Done():
-				return nil, ctx.Err()
-			}
+		var h *foldedLog
+		err := guarded(func() (err error) {
+			h, err = f(ctx)
+			return err
 		})
 		w.results <- func() {
 			cancel()
 			ended := w.building
 			w.building = nil
 			defer close(ended.done)
-			if err == nil && h.later != nil {
-				shot.image = nil // a snapshot would be taken for one of the whole build
-			}
 			if err == nil {
 				err = w.activate(shot, counted, h)
 			}
 			if j != nil {
 				w.finish(j, err)
-			}
-			if err == nil && h.later != nil {
-				w.finishBuild(h.later, "profile learned is fitted to the history", false)
 			}
 			switch ended.err = err; {
 			case err == nil:
@@ -160,10 +176,7 @@ func (w *writer) measureBehind(j *job, shot snapshot, counted int, f func(ctx co
 	}()
 }
 
-// previousInMemory is the most nodes that a model may have to stay in memory after the next one is published: with
-// what was learned, one of 10,000 tools holds 150 MB.
-const previousInMemory = 5000
-
+// activate publishes a model with the measures of a build, and keeps a snapshot of it.
 func (w *writer) activate(shot snapshot, counted int, h *foldedLog) error {
 	if h.state != nil { // a replay: what came since is counted in it too
 		shot.image = h.shot.image
@@ -172,7 +185,6 @@ func (w *writer) activate(shot snapshot, counted int, h *foldedLog) error {
 		}
 		w.state, w.skipped, w.tainted, w.treated = h.state, h.skipped, h.tainted, h.treated
 	}
-	old := w.Model()
 	w.measures, w.built, w.how = h.measures, shot.built, shot.how
 	if w.builtAt = w.timeOf(w.life.ctx, builtRow, w.built.seq); w.builtAt.IsZero() { // else a start made it again
 		w.builtAt = w.opts.Now().UTC().Round(0)
@@ -181,15 +193,10 @@ func (w *writer) activate(shot snapshot, counted int, h *foldedLog) error {
 	if w.refused == nil || w.refused.seq < w.built.seq { // a build that a start finishes may have a refusal behind it
 		w.refused, w.since = nil, max(0, w.since-counted)
 	}
-	w.builds.kept.Store(nil)
 	w.showJudged()
 	if err := w.publish(); err != nil {
 		return err
 	}
-	if old.Info().Nodes > previousInMemory {
-		old = nil // comparisons read its snapshot
-	}
-	w.previous.Store(old)
 	if shot.image != nil {
 		w.keepBehind(shot, w.measures)
 	}
@@ -218,9 +225,9 @@ func (e *Engine) learnLater(work func(halt func() bool)) {
 // behind learns in the background.
 func (e *Engine) behind(work func(halt func() bool)) {
 	e.life.background.Go(func() {
-		_, err := guarded(func() (struct{}, error) {
+		err := guarded(func() error {
 			work(func() bool { return e.life.ctx.Err() != nil })
-			return struct{}{}, nil
+			return nil
 		})
 		if err != nil {
 			e.opts.Logger.Error("nothing could be learned", "workspace", e.name, "error", err)
@@ -230,7 +237,7 @@ func (e *Engine) behind(work func(halt func() bool)) {
 }
 
 // guarded turns a panic of a background computation into its error.
-func guarded[T any](f func() (T, error)) (v T, err error) {
+func guarded(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)

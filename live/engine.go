@@ -25,7 +25,6 @@ var (
 	ErrNotYet  = errors.New("the model does not count that event yet")
 	ErrClosed  = errors.New("workspace is closed")
 	ErrNoModel = errors.New("no such model")
-	ErrNoBuild = errors.New("the first build is still under way")
 )
 
 // Embedder turns texts into vectors of equal length, at some endpoint that may be absent or slow.
@@ -60,7 +59,7 @@ type Options struct {
 	lead  *lead         // which process starts builds
 	gone  func(*Engine) // called when another process deleted the workspace
 
-	Patience time.Duration // how long questions wait for a build that was cut short and, where the process stays, for a fit; both go on behind
+	Patience time.Duration // how long questions wait for a fit where the process stays; it goes on behind
 
 	// Measure says how models are measured. It is part of every build event.
 	Measure suggest.MeasureOptions
@@ -88,8 +87,7 @@ type Engine struct {
 	table storage.Table
 	opts  Options
 
-	current  atomic.Pointer[edition]
-	previous atomic.Pointer[suggest.Model] // the model before the last build, if it is small
+	current atomic.Pointer[edition]
 
 	ops        chan *op
 	looks      chan func(w *writer)
@@ -106,28 +104,17 @@ type Engine struct {
 	ends       atomic.Pointer[storage.Head] // of what is folded
 	forgets    atomic.Uint64                // requests to forget so far
 
-	resume startBuild
 }
 
 // buildState is what jobs that build share.
 type buildState struct {
-	held       atomic.Int32              // imports and rebuilds under way: no build starts by itself
-	kept       atomic.Pointer[foldedLog] // what a rebuild had folded that was canceled
+	held       atomic.Int32 // imports and rebuilds under way: no build starts by itself
 	lastJudged atomic.Pointer[Judgement]
 }
 
 type vectorFetch struct {
 	fetch sync.Mutex  // one fetch of vectors at a time
 	stale atomic.Bool // texts may have come since the last fetch began
-}
-
-// A startBuild is a build that was cut short, under way since the start.
-type startBuild struct {
-	starting *building       // a build that was cut short, under way since the start; nil: none
-	blank    bool            // nothing is measured before it
-	patience <-chan struct{} // closed when questions stop waiting for it
-	asked    chan struct{}   // closed when a question waits for it
-	once     sync.Once       // of asked
 }
 
 // A lifecycle ends what runs beside the writer.
@@ -161,7 +148,6 @@ func open(ctx context.Context, store *storage.Store, name string, opts Options) 
 		name: name, store: store, table: store.Table(name), opts: opts.filled(), ops: make(chan *op, 256), looks: make(chan func(*writer)),
 		life: lifecycle{ctx: background, stop: stop, closed: make(chan struct{})},
 	}
-	e.resume.asked = make(chan struct{})
 	if e.answers, err = lru.New[string, served](servedLimit); err != nil {
 		return nil, err
 	}
@@ -175,20 +161,17 @@ func open(ctx context.Context, store *storage.Store, name string, opts Options) 
 	for from = range e.snapshots(ctx) {
 		break
 	}
-	e.resume.blank = from == nil
-	if e.resume.blank { // fold everything, with the measures of nothing; those of the last build come behind
-		nothing := history.NewState()
-		m, err := e.measure(ctx, nothing.Freeze(), build{}, 0)
-		if err != nil {
-			return nil, err
+	kept := uint64(0)
+	if from != nil {
+		kept = from.head.Seq
+		if e.opts.Serves {
+			from.measures.PrepareSearch()
 		}
-		from = &foldedLog{state: nothing, measures: m}
 	}
-	if e.opts.Serves {
-		from.measures.PrepareSearch()
-	}
-	kept := from.head.Seq
-	h, o, err := replay(ctx, e.read, from, 0, lastBuild, e.measure, nil)
+	h, o, err := replay(ctx, e.read, from, 0, lastBuild, func(ctx context.Context, c *history.Counts, b build, at uint64) (*suggest.Measures, error) {
+		b.Options.Provisional = e.opts.Serves // a fit may take long, and questions wait
+		return e.measure(ctx, c, b, at)
+	}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -200,27 +183,21 @@ func open(ctx context.Context, store *storage.Store, name string, opts Options) 
 	}
 	e.opts.Logger.Info("workspace opened", "workspace", name, "events", o.head, "model", e.Model().Info().Version,
 		"replayed", o.head-kept, "took", e.opts.Now().Sub(began))
+	shot := h.shot
+	h.shot = snapshot{}
 	switch later := h.later; {
-	case later != nil && !e.resume.blank && !w.startsBuilds(): // its snapshot comes
-		w.ahead, h.later = &unfinished{snapshot: later.snapshot, since: later.since}, nil
-		w.ahead.image = nil
-	case later != nil: // a build that was cut short
+	case h.measures.Provisional():
+		shot.image = nil // until the whole of it is measured
+		w.measureBuild(&unfinished{snapshot: shot}, "profile learned is fitted to the history")
+	case later != nil && !w.startsBuilds(): // its snapshot comes
+		w.ahead, h.later = later, nil
+	case later != nil:
 		h.later = nil
-		reason := "the process ended before the last build did"
-		if e.resume.blank {
-			reason = "there is no stored model that this version of the program can read"
-		}
-		w.finishBuild(later, reason, e.resume.blank && e.opts.Serves)
-	case h.shot.image != nil:
-		e.keepBehind(h.shot, h.measures)
-		h.shot = snapshot{}
+		w.measureBuild(later, "the process ended before the last build did")
+	case shot.image != nil:
+		e.keepBehind(shot, h.measures)
 	case e.opts.Serves:
 		e.warmBehind(h.measures)
-	}
-	if e.resume.starting = w.building; e.resume.starting != nil {
-		late, cancel := context.WithTimeout(background, e.opts.Patience)
-		context.AfterFunc(late, cancel)
-		e.resume.patience = late.Done()
 	}
 	go w.run()
 	if store.Shared() {
@@ -228,46 +205,6 @@ func open(ctx context.Context, store *storage.Store, name string, opts Options) 
 	}
 	e.fetchVectors()
 	return e, nil
-}
-
-// finishBuild measures in the background a build event that stands in the log and has no measures. Where provisional
-// says so it does that twice: first with prior weights in place of fitted ones, so that questions can be answered, then
-// in full.
-func (w *writer) finishBuild(u *unfinished, reason string, provisional bool) {
-	j := w.begin(Job{Kind: "build", Reason: reason, At: u.built.seq}, nil)
-	w.measureBehind(j, u.snapshot, u.since, func(ctx context.Context) (*foldedLog, error) {
-		how := u.how
-		how.Options.Progress, how.Options.Provisional = w.reporting(j, how.Options.Progress), provisional
-		m, err := w.measure(ctx, u.counts, how, u.built.seq)
-		h := &foldedLog{measures: m}
-		if err == nil && m.Provisional() {
-			h.later = &unfinished{u.snapshot, u.counts, 0}
-		}
-		return h, err
-	})
-}
-
-// settled waits for a build that was cut short: as long as the options say, for what is measured of the
-// build before answers meanwhile; as long as ctx lets it, where no build is kept.
-func (e *Engine) settled(ctx context.Context) error {
-	if e.resume.starting == nil {
-		return nil
-	}
-	e.resume.once.Do(func() { close(e.resume.asked) })
-	patience := e.resume.patience
-	if e.resume.blank {
-		patience = nil
-	}
-	select {
-	case <-e.resume.starting.done:
-		if e.resume.blank && e.resume.starting.err != nil {
-			return fmt.Errorf("build the model of workspace %q: %w", e.name, e.resume.starting.err)
-		}
-	case <-patience:
-	case <-ctx.Done():
-		return fmt.Errorf("workspace %q: %w: %w", e.name, ErrNoBuild, ctx.Err())
-	}
-	return nil
 }
 
 // Model is the current model.
@@ -366,7 +303,7 @@ func (e *Engine) Build(ctx context.Context) (seq uint64, err error) {
 				if judged = w.needsEvaluation(); judged {
 					return
 				}
-				_, failed = w.startBuild("build", requested, w.newBuild())
+				failed = w.startBuild(requested, w.newBuild())
 				started, wait = true, w.building
 			}
 		})
@@ -374,7 +311,7 @@ func (e *Engine) Build(ctx context.Context) (seq uint64, err error) {
 			err = failed
 		}
 		if err == nil && judged {
-			if _, err := e.rebuilt(ctx, false); err != nil {
+			if err := e.rebuilt(ctx, requested, false); err != nil {
 				return 0, fmt.Errorf("build the model of workspace %q: %w", e.name, err)
 			}
 			return e.current.Load().built, nil
@@ -421,5 +358,11 @@ func (e *Engine) measured(ctx context.Context, c *history.Counts, b build, at ui
 		}
 	}
 	b.Options.Learn, b.Options.Thesaurus = learn, e.opts.Thesaurus
-	return e.opts.measure(ctx, c, b.Options)
+	select { // each uses all processors; hundreds at once would only hold their memory
+	case e.opts.slots <- struct{}{}:
+		defer func() { <-e.opts.slots }()
+		return e.opts.measure(ctx, c, b.Options)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }

@@ -86,10 +86,10 @@ func finish(t testing.TB, e *Engine, compare bool) Job {
 func fill(t testing.TB, e *Engine, seed uint64, episodes int) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	for i := range 30 {
-		_, err := e.PutTools(ctx, []catalog.Tool{{ID: fmt.Sprintf("s%d:tool_%d", i%5, i), Description: fmt.Sprintf("does thing %d of kind %d", i, i%5)}})
+		_, err := e.PutTools(ctx, []catalog.Tool{{ID: fmt.Sprintf("s%d:tool_%d", i%5, i), Description: fmt.Sprintf("does thing %d of kind %d", i, i%5)}}, Approver)
 		require.NoError(t, err)
 	}
-	_, err := e.PutCapabilities(ctx, []catalog.Capability{{ID: "cap:one", Tools: []string{"s0:tool_0", "s1:tool_1"}}, {ID: "cap:two", Tools: []string{"s2:tool_2", "s1:tool_1"}}})
+	_, err := e.PutCapabilities(ctx, []catalog.Capability{{ID: "cap:one", Tools: []string{"s0:tool_0", "s1:tool_1"}}, {ID: "cap:two", Tools: []string{"s2:tool_2", "s1:tool_1"}}}, Approver)
 	require.NoError(t, err)
 	for i := range episodes {
 		ep := episodic.Episode{ID: fmt.Sprint("ep", seed, "-", i), Intent: fmt.Sprint("handle kind ", r.IntN(5))}
@@ -135,7 +135,7 @@ func TestRedeliveryChangesNothing(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 1, r.Duplicates)
 	record(t, e, episode("3", "fs.read", "b"))
-	_, err = e.PutTools(ctx, []catalog.Tool{{ID: "fs:read"}})
+	_, err = e.PutTools(ctx, []catalog.Tool{{ID: "fs:read"}}, Approver)
 	require.NoError(t, err)
 	assert.Equal(t, 1, record(t, e, episode("3", "fs.read", "b")).Duplicates)
 }

@@ -12,6 +12,7 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/suggest"
+	"waymark/suggest/history"
 )
 
 // endpoint is an embeddings endpoint whose behaviour a test decides.
@@ -38,7 +39,7 @@ func found(t testing.TB, e *Engine, query string) []string {
 func TestAHangingEndpointHoldsNothingUp(t *testing.T) {
 	hang := endpoint(func(ctx context.Context, _ []string) ([][]float32, error) { <-ctx.Done(); return nil, ctx.Err() })
 	e := workspace(t, memory(t), Options{Embedder: hang})
-	_, err := e.PutTools(ctx, []catalog.Tool{{ID: "mail:send", Description: "Sends an e-mail."}})
+	_, err := e.PutTools(ctx, []catalog.Tool{{ID: "mail:send", Description: "Sends an e-mail."}}, Approver)
 	require.NoError(t, err)
 	began := time.Now()
 	_, err = e.Build(ctx)
@@ -71,7 +72,7 @@ func TestQueriesAreEmbeddedAsTheModelIs(t *testing.T) {
 	}
 	e, ws := open(letters("one"))
 	require.Nil(t, e.Vector(ctx, "query"), "no model has vectors yet")
-	_, err := e.PutTools(ctx, []catalog.Tool{{ID: "a:b", Description: "alpha"}})
+	_, err := e.PutTools(ctx, []catalog.Tool{{ID: "a:b", Description: "alpha"}}, Approver)
 	require.NoError(t, err)
 	_, err = e.Build(ctx)
 	require.NoError(t, err)
@@ -92,18 +93,19 @@ func TestQueriesAreEmbeddedAsTheModelIs(t *testing.T) {
 // starting by themselves.
 func TestAFailedBuildEndsAndALaterOneStarts(t *testing.T) {
 	fail := true
-	e := workspace(t, memory(t), Options{Measure: suggest.MeasureOptions{Progress: func(string, float64) {
-		if fail {
+	e := workspace(t, memory(t), Options{measure: func(ctx context.Context, c *history.Counts, o suggest.MeasureOptions) (*suggest.Measures, error) {
+		if fail && len(c.IDs) > 0 {
 			panic("measured to fail")
 		}
-	}}})
-	_, err := e.PutTools(ctx, []catalog.Tool{{ID: "a:b", Description: "alpha"}})
+		return suggest.Measure(ctx, c, o)
+	}})
+	_, err := e.PutTools(ctx, []catalog.Tool{{ID: "a:b", Description: "alpha"}}, Approver)
 	require.NoError(t, err)
 	_, err = e.Build(ctx)
 	require.ErrorContains(t, err, "measured to fail")
 	assert.Less(t, e.Head().Seq, uint64(8))
 	require.NoError(t, e.do(ctx, func(*writer) { fail = false }))
-	_, err = e.PutTools(ctx, []catalog.Tool{{ID: "c:d", Description: "gamma"}})
+	_, err = e.PutTools(ctx, []catalog.Tool{{ID: "c:d", Description: "gamma"}}, Approver)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
 		last := e.Jobs()[0]
@@ -154,9 +156,9 @@ func TestDeleteBesideGet(t *testing.T) {
 func TestSpellingMetLater(t *testing.T) {
 	e := workspace(t, memory(t), Options{})
 	fill(t, e, 3, 20)
-	_, err := e.PutTools(ctx, []catalog.Tool{{ID: "mcp__x__y"}})
+	_, err := e.PutTools(ctx, []catalog.Tool{{ID: "mcp__x__y"}}, Approver)
 	require.NoError(t, err)
-	_, err = e.PutCapabilities(ctx, []catalog.Capability{{ID: "cap:three", Tools: []string{"mcp__x__y", "s3:tool_3", "s4:tool_4"}}})
+	_, err = e.PutCapabilities(ctx, []catalog.Capability{{ID: "cap:three", Tools: []string{"mcp__x__y", "s3:tool_3", "s4:tool_4"}}}, Approver)
 	require.NoError(t, err)
 	_, err = e.Remove(ctx, catalog.KindTool, "mcp__x__y", Approver)
 	require.NoError(t, err)

@@ -157,21 +157,24 @@ func (e *Engine) adopt(ctx context.Context) error {
 	if err == nil && e.opts.Serves {
 		h.measures.PrepareSearch()
 	}
-	failed := e.alone(ctx, func(w *writer) {
+	return e.alone(ctx, func(w *writer) error {
 		switch {
 		case w.ahead != u:
 		case err != nil: // another version of the program wrote it
 			e.opts.Logger.Warn("snapshot cannot be read; the build is measured here", "workspace", e.name, "event", u.built.seq, "error", err)
 			w.measureAhead()
+			return err
 		default:
 			w.ahead = nil
 			if u.built.seq > w.built.seq {
-				err = w.activate(u.snapshot, u.since, h)
+				if err := w.activate(u.snapshot, u.since, h); err != nil {
+					return err
+				}
 			}
-			if err == nil && e.opts.Serves {
+			if e.opts.Serves {
 				e.warmBehind(h.measures)
 			}
 		}
+		return nil
 	})
-	return errors.Join(err, failed)
 }

@@ -71,7 +71,7 @@ func (e *Engine) forgetEvents(ctx context.Context, batches [][]uint64) (r Forget
 	// What was learned from it must go, whatever that costs in quality; and a rebuild that somebody else
 	// has canceled is begun again.
 	for {
-		if _, err := e.rebuilt(ctx, true); err == nil {
+		if err := e.rebuilt(ctx, requested, true); err == nil {
 			break
 		} else if !errors.Is(err, context.Canceled) {
 			return r, true, fmt.Errorf("erased %d events, but not what was learned from them: %w", r.Erased, err)
@@ -80,8 +80,6 @@ func (e *Engine) forgetEvents(ctx context.Context, batches [][]uint64) (r Forget
 	if err := e.dropProposals(ctx); err != nil {
 		return r, true, fmt.Errorf("erased %d events, but not what was proposed because of them: %w", r.Erased, err)
 	}
-	// The model before still holds what is forgotten.
-	e.previous.Store(nil)
 	r.Seq = e.Counted()
 	return r, true, nil
 }
@@ -116,7 +114,7 @@ func loggedEpisodes(ctx context.Context, log reader) (all []*loggedEpisode, err 
 		if err != nil {
 			return nil, err
 		}
-		if len(ev.Payload) == 0 || !slices.Contains([]byte{kindEpisode, kindOpened, kindPerformed, kindFeedback}, ev.Payload[0]) {
+		if !isKind(ev, kindEpisode, kindOpened, kindPerformed, kindFeedback) {
 			continue
 		}
 		var v struct {

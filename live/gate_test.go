@@ -173,8 +173,8 @@ func TestRebuiltByForceWaitsForItsOwn(t *testing.T) {
 	e = workspace(t, store, Options{Measure: suggest.MeasureOptions{WithoutLearned: true}})
 	_, err = e.Rebuild(false, false)
 	require.NoError(t, err)
-	j, err := e.rebuilt(ctx, true)
-	require.NoError(t, err)
+	require.NoError(t, e.rebuilt(ctx, requested, true))
+	j := e.Jobs()[0]
 	assert.Equal(t, JobDone, j.State)
 	assert.True(t, j.Forced)
 }

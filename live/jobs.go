@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,14 +28,13 @@ type job struct {
 	Job
 	cancel  context.CancelFunc
 	changed chan struct{} // closed and renewed at every change
-	moved   time.Time     // when progress last grew
 }
 
-// described is the job as readers see it: without an estimate of the time left that standing still has refuted.
+// described is the job as readers see it, with an estimate of the time left.
 func (j *job) described(now time.Time) Job {
 	seen := j.Job
-	if now.Sub(j.moved).Milliseconds() > seen.ETAMillis {
-		seen.ETAMillis = 0
+	if done := seen.Progress; seen.State == JobRunning && done > estimateFrom {
+		seen.ETAMillis = max(0, time.Duration(float64(now.Sub(seen.StartedAt))*(1-done)/done).Milliseconds())
 	}
 	return seen
 }
@@ -100,21 +100,21 @@ func (e *Engine) rebuildJob(force bool) func(context.Context, *job) error {
 
 // rebuilt waits for a rebuild of everything acknowledged so far. One that is refused is no error, unless
 // force asks for it to be published.
-func (e *Engine) rebuilt(ctx context.Context, force bool) (Job, error) {
+func (e *Engine) rebuilt(ctx context.Context, reason string, force bool) error {
 	for asked := e.Head().Seq; ; {
-		j, err := e.start("rebuild", requested, force, e.rebuildJob(force))
+		j, err := e.start("rebuild", reason, force, e.rebuildJob(force))
 		if err == nil {
 			j, err = e.ended(ctx, j)
 		}
 		switch {
 		case err != nil:
-			return j, err
+			return err
 		case j.State == JobCanceled:
-			return j, context.Canceled
+			return context.Canceled
 		case j.State == JobFailed:
-			return j, fmt.Errorf("%s: %s", j.ID, j.Error)
+			return fmt.Errorf("%s: %s", j.ID, j.Error)
 		case j.At > asked && (j.State == JobDone || !force): // else it was somebody else's, begun before
-			return j, nil
+			return nil
 		}
 	}
 }
@@ -131,27 +131,21 @@ func (e *Engine) start(kind, reason string, force bool, do func(context.Context,
 			return j.Job, nil
 		}
 	}
-	return e.launch(Job{Kind: kind, Reason: reason, Phase: "replay", Forced: force}, do), nil
-}
-
-// launch starts a job. Its caller holds the mutex of the list.
-func (e *Engine) launch(described Job, do func(context.Context, *job) error) Job {
 	run, cancel := context.WithCancel(e.life.ctx)
-	j := e.addJob(described, cancel)
+	j := e.addJob(Job{Kind: kind, Reason: reason, Phase: "replay", Forced: force}, cancel)
 	started := j.Job
 	go func() {
 		defer cancel()
-		_, err := guarded(func() (struct{}, error) { return struct{}{}, do(run, j) })
-		e.finish(j, err)
+		e.finish(j, guarded(func() error { return do(run, j) }))
 	}()
-	return started
+	return started, nil
 }
 
 // begin adds a job for work that starts by itself.
-func (e *Engine) begin(j Job, cancel context.CancelFunc) *job {
+func (e *Engine) begin(j Job) *job {
 	e.jobs.mu.Lock()
 	defer e.jobs.mu.Unlock()
-	return e.addJob(j, cancel)
+	return e.addJob(j, nil)
 }
 
 // addJob names a job and appends it to the list, whose mutex the caller holds.
@@ -162,7 +156,7 @@ func (e *Engine) addJob(described Job, cancel context.CancelFunc) *job {
 	e.jobs.last[described.Kind]++
 	described.ID = fmt.Sprintf("%s-%d", described.Kind, e.jobs.last[described.Kind])
 	described.State, described.StartedAt = JobRunning, e.opts.Now()
-	j := &job{Job: described, cancel: cancel, changed: make(chan struct{}), moved: described.StartedAt}
+	j := &job{Job: described, cancel: cancel, changed: make(chan struct{})}
 	e.jobs.all = append(e.jobs.all, j)
 	if len(e.jobs.all) > keptJobs {
 		if i := slices.IndexFunc(e.jobs.all, func(j *job) bool { return j.State != JobRunning }); i >= 0 {
@@ -175,7 +169,7 @@ func (e *Engine) addJob(described Job, cancel context.CancelFunc) *job {
 // finish notes how a job ended.
 func (e *Engine) finish(j *job, err error) {
 	e.update(j, func(j *Job) {
-		j.FinishedAt, j.Progress, j.ETAMillis, j.Version = e.opts.Now(), 1, 0, e.Model().Info().Version
+		j.FinishedAt, j.Progress, j.Version = e.opts.Now(), 1, e.Model().Info().Version
 		switch {
 		case err == nil:
 			j.State, j.Phase = JobDone, "done"
@@ -201,82 +195,76 @@ func returnMemory() {
 	}
 }
 
-// errOvertaken says that the model in force is another one than was judged.
+// errOvertaken says that the active model is another one than was judged.
 var errOvertaken = errors.New("another build was published meanwhile")
 
 // The parts of a rebuild that judging and the replay are taken to be, for progress.
 const judgeShare, replayShare, compareShare = 0.3, 0.2, 0.02
 
-// rebuild judges itself, replays the log up to a new build event and puts state and
-// measures in force, unless it loses.
+// rebuild judges itself, replays the log up to a new build event and activates state and measures, unless it loses. It
+// begins again where another build came in between: that is what it would replace.
 func (e *Engine) rebuild(ctx context.Context, j *job, force bool) error {
-	v, err := e.judge(ctx, func(done float64) { e.progress(j, "judge", float64(judgeShare*done)) })
-	if err != nil {
-		return err
-	}
-	if v.gate != nil {
-		e.noteTime(ctx, judgedRow, v.head, e.opts.Now().UTC().Truncate(time.Second))
-	}
-	refused := v.gate.Refuses() && !force
-	e.update(j, func(j *Job) { j.Gate = v.gate })
-	var wait *building
-	var failed error
-	start := func(w *writer) {
-		if w.built.seq != v.built { // another build came in between: that is what it would replace
-			failed = errOvertaken
-			return
+	for {
+		v, err := e.judge(ctx, func(done float64) { e.progress(j, "judge", float64(judgeShare*done)) })
+		if err != nil {
+			return err
 		}
-		b := w.newBuild()
-		b.Gate, b.Forced, b.Refused = v.gate, force && v.gate.Refuses(), refused
-		at, err := w.appendBuild(b)
-		if failed = err; err != nil {
-			return
+		if v.gate != nil {
+			e.noteTime(ctx, judgedRow, v.head, e.opts.Now().UTC().Truncate(time.Second))
 		}
-		e.update(j, func(j *Job) { j.At = at.seq })
-		if refused {
-			w.showJudged()
-			failed = gateError(v.gate)
-			return
-		}
-		w.measureBehind(nil, snapshot{rules: w.rules, matter: w.matter, built: at, how: b}, w.since, func(background context.Context) (*foldedLog, error) {
-			h, err := e.replayFor(background, j, e.builds.kept.Swap(nil), at.seq, at.seq)
-			if errors.Is(err, context.Canceled) {
-				e.builds.kept.Store(h) // for the next rebuild, unless another build is put in force before
-			}
-			return h, err
+		e.update(j, func(j *Job) { j.Gate = v.gate })
+		var wait *building
+		err = e.alone(ctx, func(w *writer) (err error) {
+			wait, err = w.startRebuild(j, v, force)
+			return err
 		})
-		wait = w.building
+		switch {
+		case errors.Is(err, errOvertaken):
+			continue
+		case err != nil:
+			return err
+		}
+		select {
+		case <-wait.done:
+		case <-ctx.Done():
+			wait.cancel()
+			<-wait.done
+			return ctx.Err()
+		}
+		return wait.err
 	}
-	err = e.alone(ctx, start)
-	if err == nil {
-		err = failed
+}
+
+// startRebuild appends the event of a rebuild and starts its replay, unless it is refused.
+func (w *writer) startRebuild(j *job, v verdict, force bool) (*building, error) {
+	if w.built.seq != v.built {
+		return nil, errOvertaken
 	}
-	if errors.Is(err, errOvertaken) {
-		return e.rebuild(ctx, j, force)
-	}
+	b := w.newBuild()
+	b.Gate, b.Forced, b.Refused = v.gate, force && v.gate.Refuses(), v.gate.Refuses() && !force
+	at, err := w.appendBuild(b)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	select {
-	case <-wait.done:
-	case <-ctx.Done():
-		wait.cancel()
-		<-wait.done
-		return ctx.Err()
+	w.update(j, func(j *Job) { j.At = at.seq })
+	if b.Refused {
+		w.showJudged()
+		return nil, gateError(v.gate)
 	}
-	return wait.err
+	w.replayBehind(nil, j, snapshot{rules: w.rules, matter: w.matter, built: at, how: b}, w.since)
+	return w.building, nil
 }
 
 // alone runs f in the writer's goroutine when no build is under way.
-func (e *Engine) alone(ctx context.Context, f func(w *writer)) error {
+func (e *Engine) alone(ctx context.Context, f func(w *writer) error) (failed error) {
 	for {
 		var busy *building
 		if err := e.do(ctx, func(w *writer) {
 			if busy = w.building; busy == nil {
-				f(w)
+				failed = f(w)
 			}
 		}); err != nil || busy == nil {
-			return err
+			return cmp.Or(err, failed)
 		}
 		select {
 		case <-busy.done:
@@ -287,7 +275,7 @@ func (e *Engine) alone(ctx context.Context, f func(w *writer)) error {
 }
 
 // replayFor replays the log for a job.
-func (e *Engine) replayFor(ctx context.Context, j *job, from *foldedLog, upTo, built uint64) (h *foldedLog, err error) {
+func (e *Engine) replayFor(ctx context.Context, j *job, upTo, built uint64) (h *foldedLog, err error) {
 	if upTo == 0 { // nothing was ever recorded or built
 		h = &foldedLog{state: history.NewState()}
 		h.measures, err = e.measure(ctx, h.state.Freeze(), build{}, 0)
@@ -299,12 +287,12 @@ func (e *Engine) replayFor(ctx context.Context, j *job, from *foldedLog, upTo, b
 	} else {
 		all -= compareShare
 	}
-	h, _, err = replay(ctx, e.read, from, upTo, built,
+	h, _, err = replay(ctx, e.read, nil, upTo, built,
 		func(ctx context.Context, c *history.Counts, b build, at uint64) (*suggest.Measures, error) {
 			b.Options.Progress = func(phase string, done float64) {
 				e.progress(j, phase, before+float64((all-before)*done))
 			}
-			return e.measured(ctx, c, b, at, j.Kind == "rebuild")
+			return e.measured(ctx, c, b, at, j.Kind != "verify")
 		},
 		func(done float64) { e.progress(j, "replay", before+float64(replayShare*(done-1))) })
 	return h, err
@@ -325,7 +313,7 @@ func (e *Engine) verify(ctx context.Context, j *job) error {
 	if err != nil {
 		return err
 	}
-	h, err := e.replayFor(ctx, j, nil, upTo, built)
+	h, err := e.replayFor(ctx, j, upTo, built)
 	if err != nil {
 		return err
 	}
@@ -355,29 +343,9 @@ func (e *Engine) verify(ctx context.Context, j *job) error {
 // rest.
 const estimateFrom = 0.3
 
-// progress reports a phase, and an estimate of the time left from what is done. It never goes back, also
-// where a rebuild begins anew.
+// progress reports a phase. It never goes back, also where a rebuild begins anew.
 func (e *Engine) progress(j *job, phase string, done float64) {
-	now := e.opts.Now()
-	e.update(j, func(described *Job) {
-		if done > described.Progress {
-			described.Progress, j.moved = done, now
-		}
-		described.Phase = phase
-		if spent, done := now.Sub(described.StartedAt), described.Progress; done > estimateFrom {
-			described.ETAMillis = time.Duration(float64(spent) * (1 - done) / done).Milliseconds()
-		}
-	})
-}
-
-// reporting is a progress function that updates a job and calls another one, if there is one.
-func (e *Engine) reporting(j *job, other func(phase string, done float64)) func(phase string, done float64) {
-	return func(phase string, done float64) {
-		e.progress(j, phase, done)
-		if other != nil {
-			other(phase, done)
-		}
-	}
+	e.update(j, func(j *Job) { j.Phase, j.Progress = phase, max(j.Progress, done) })
 }
 
 func (e *Engine) update(j *job, change func(*Job)) {

@@ -19,7 +19,7 @@ import (
 type verdict struct {
 	built uint64         // event of the build that was active during the evaluation
 	head  uint64         // the last event that was known
-	gate  *evaluate.Gate // how the rebuild would do beside the model in force; nil: nothing to say
+	gate  *evaluate.Gate // how the rebuild would do beside the active model; nil: nothing to say
 }
 
 // judge asks held-out tasks whether a rebuild would lose. The event of the rebuild says what came of it, so a replay has
@@ -65,7 +65,6 @@ func (e *Engine) trial(ctx context.Context, built, judged, head uint64) (t evalu
 	tools, capabilities := map[string]catalog.Tool{}, map[string]catalog.Capability{} // as of the build
 	grows := grownEpisodes{}
 	var past []*episodic.Episode
-	at := map[string]int{} // of an episode in past
 	for v, err := range decoded(ctx, e.read, 0, head, func(seq uint64) bool { return o.forgotten[seq] }) {
 		if err != nil {
 			return t, err
@@ -85,19 +84,11 @@ func (e *Engine) trial(ctx context.Context, built, judged, head uint64) (t evalu
 				delete(capabilities, *x)
 			}
 		default:
-			ep := grows.take(v.value)
-			if x, ok := v.value.(*opened); ok { // what is appended from here on belongs to an episode above
-				if i, ok := at[x.ID]; ok {
-					past[i] = &grows[x.ID].Episode
-				}
-			}
-			if ep == nil {
+			g, begun := grows.take(v.value)
+			if !begun {
 				continue
 			}
-			if _, ok := at[ep.ID]; !ok {
-				at[ep.ID] = len(past)
-			}
-			past = append(past, ep)
+			past = append(past, &g.Episode)
 			if v.seq <= built {
 				t.Known++
 			}
@@ -147,12 +138,9 @@ func (w *writer) evaluateInBackground(reason string) {
 	w.judging, w.began = true, w.opts.Now()
 	since := w.since
 	go func() {
-		j, err := w.start("rebuild", reason, false, w.rebuildJob(false))
-		if err == nil {
-			j, err = w.ended(w.life.ctx, j)
-		}
-		if err == nil && j.State == JobFailed {
-			err = errors.New(j.Error)
+		err := w.rebuilt(w.life.ctx, reason, false)
+		if errors.Is(err, context.Canceled) {
+			err = nil
 		}
 		if ended := w.do(w.life.ctx, func(w *writer) {
 			if w.judging = false; err != nil && w.since >= since {
@@ -182,7 +170,7 @@ func (e *Engine) ended(ctx context.Context, j Job) (Job, error) {
 type Judgement struct {
 	Published bool           `json:"published"` // false: refused, the measures before stay
 	Forced    bool           `json:"forced,omitempty"`
-	Event     uint64         `json:"event"`              // of the build in force, or of the refusal
+	Event     uint64         `json:"event"`              // of the active build, or of the refusal
 	At        time.Time      `json:"judged_at,omitzero"` // where that is known
 	Gate      *evaluate.Gate `json:"gate,omitempty"`     // absent: there was nothing to compare with
 }

@@ -198,22 +198,28 @@ func (e *Engine) Growing(ctx context.Context, source, session string) (p episodi
 	return p, steps, last, ok
 }
 
-// grownEpisodes puts episodes that grew together, as a log tells of them.
+// grownEpisodes puts episodes together from the events of a log, by id.
 type grownEpisodes map[string]*episodic.Grown
 
-// take looks at what an event holds and returns an episode where there is a new one: whole, or with its
-// first step, to grow with the events that follow.
-func (g grownEpisodes) take(value any) *episodic.Episode {
+// take adds the value of an event to its episode, if it is about one. begun reports whether the episode now has its
+// first steps; further events may follow.
+func (g grownEpisodes) take(value any) (e *episodic.Grown, begun bool) {
 	switch v := value.(type) {
 	case *episodic.Episode:
-		return v
-	case *opened:
-		if g[v.ID] == nil {
-			g[v.ID] = &v.Grown
+		e = &episodic.Grown{Episode: *v, Numbers: make([]int, len(v.Steps))}
+		for i := range e.Numbers {
+			e.Numbers[i] = i + 1
 		}
+		g[v.ID] = e
+		return e, true
+	case *opened:
+		if e = g[v.ID]; e == nil {
+			e, begun = &v.Grown, len(v.Steps) > 0
+			g[v.ID] = e
+		}
+		return e, begun
 	case *episodic.Performed:
-		e := g[v.Episode]
-		if e == nil {
+		if e = g[v.Episode]; e == nil {
 			e = &episodic.Grown{Episode: episodic.Episode{ID: v.Episode, Source: v.Source, Time: v.Time}}
 			g[v.Episode] = e
 		}
@@ -222,12 +228,15 @@ func (g grownEpisodes) take(value any) *episodic.Episode {
 		}
 		if v.Step != nil && !e.Has(v.Step.ID) {
 			e.Add(v)
-			if len(e.Steps) == 1 {
-				return &e.Episode
-			}
+			begun = len(e.Steps) == 1
 		}
 	}
-	return nil
+	return e, begun
+}
+
+// isKind reports whether an event is of one of some kinds, and its payload is there.
+func isKind(ev storage.Event, kinds ...byte) bool {
+	return !ev.Erased && len(ev.Payload) > 0 && slices.Contains(kinds, ev.Payload[0])
 }
 
 // episodes yields the episodes of a log in the order in which they were recorded; one that grew comes where
@@ -245,30 +254,22 @@ func episodes(ctx context.Context, log reader, yield func(*episodic.Episode, err
 	}
 	grows := grownEpisodes{}
 	for ev, err := range log(ctx, 0) {
+		var v any
+		if err == nil && isKind(ev, kindEpisode, kindOpened, kindPerformed) {
+			if _, v, err = decode(ev.Payload); err != nil {
+				err = fmt.Errorf("event %d: %w", ev.Seq, err)
+			}
+		}
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		if ev.Erased || len(ev.Payload) == 0 || !slices.Contains([]byte{kindEpisode, kindOpened, kindPerformed}, ev.Payload[0]) {
+		g, _ := grows.take(v)
+		if g == nil || last[g.ID] > ev.Seq { // more is appended later, or came since the first look
 			continue
 		}
-		_, v, err := decode(ev.Payload)
-		if err != nil {
-			yield(nil, fmt.Errorf("event %d: %w", ev.Seq, err))
-			return
-		}
-		if whole, ok := v.(*episodic.Episode); ok && last[whole.ID] > ev.Seq { // more is appended later
-			grows[whole.ID] = grownFrom(whole)
-			continue
-		}
-		ep := grows.take(v)
-		if p, ok := v.(*episodic.Performed); ok {
-			if ep = nil; last[p.Episode] <= ev.Seq { // more may have come since the first look
-				ep = &grows[p.Episode].Episode
-				delete(grows, p.Episode)
-			}
-		}
-		if ep != nil && len(ep.Steps) > 0 && !yield(ep, nil) {
+		delete(grows, g.ID)
+		if len(g.Steps) > 0 && !yield(&g.Episode, nil) {
 			return
 		}
 	}
@@ -276,13 +277,10 @@ func episodes(ctx context.Context, log reader, yield func(*episodic.Episode, err
 
 // performedIn is the episode of an event of one that grows, empty for others.
 func performedIn(ev storage.Event) string {
-	if ev.Erased || len(ev.Payload) == 0 || ev.Payload[0] != kindPerformed {
-		return ""
-	}
 	var p struct {
 		Episode string `json:"episode"`
 	}
-	if json.Unmarshal(ev.Payload[1:], &p) != nil {
+	if !isKind(ev, kindPerformed) || json.Unmarshal(ev.Payload[1:], &p) != nil {
 		return ""
 	}
 	return p.Episode

@@ -110,14 +110,13 @@ func (e *Engine) keepProposals(ctx context.Context, found []mine.Proposal) (kept
 		}
 		delete(gone, p.ID)
 	}
+	var keys []string
 	for _, p := range stored {
 		if gone[p.ID] {
-			if err := e.table.Delete(ctx, proposalRow+p.ID); err != nil {
-				return kept, err
-			}
+			keys = append(keys, proposalRow+p.ID)
 		}
 	}
-	return kept, nil
+	return kept, e.table.Delete(ctx, keys...)
 }
 
 func proposalChange(p mine.Proposal) (storage.Change, error) {
@@ -150,16 +149,9 @@ func (e *Engine) Proposals(ctx context.Context, state mine.State) ([]mine.Propos
 		}
 	}
 	slices.SortFunc(all, func(a, b mine.Proposal) int {
-		return cmp.Or(cmp.Compare(waits(a), waits(b)), cmp.Compare(a.Rank, b.Rank), strings.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(min(1, b.Rank), min(1, a.Rank)), cmp.Compare(a.Rank, b.Rank), strings.Compare(a.ID, b.ID))
 	})
 	return all, nil
-}
-
-func waits(p mine.Proposal) int {
-	if p.State == mine.Proposed {
-		return 0
-	}
-	return 1
 }
 
 // Proposal is one proposal, whatever was decided about it.

@@ -16,7 +16,7 @@ import (
 // tasks beside it.
 func routine(t testing.TB, e *Engine, prefix string, times int, tools ...string) {
 	for _, tool := range tools {
-		_, err := e.PutTools(ctx, []catalog.Tool{{ID: tool}})
+		_, err := e.PutTools(ctx, []catalog.Tool{{ID: tool}}, Approver)
 		require.NoError(t, err)
 	}
 	for i := range times {

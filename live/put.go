@@ -15,18 +15,13 @@ import (
 	"waymark/suggest/history"
 )
 
-// PutTools adds tools to the catalog or replaces them; what is already there is left alone. The caller vouches for
+// PutTools adds tools to the catalog or replaces them; what is already there is left alone. An [Approver] vouches for
 // them: what the checks find is reported, and what was quarantined under these ids is released.
-func (e *Engine) PutTools(ctx context.Context, tools []catalog.Tool) (PutResult, error) {
-	return e.putTools(ctx, tools, Approver, nil)
-}
-
-// SubmitTools is [Engine.PutTools] for a caller who is trusted so far.
-func (e *Engine) SubmitTools(ctx context.Context, tools []catalog.Tool, by Trust) (PutResult, error) {
+func (e *Engine) PutTools(ctx context.Context, tools []catalog.Tool, by Trust) (PutResult, error) {
 	return e.putTools(ctx, tools, by, nil)
 }
 
-// PutToolsWith is [Engine.PutTools] that also sets a row for each tool, in one transaction with the event of the tool
+// PutToolsWith is [Engine.PutTools] by an [Approver] that also sets a row for each tool, in one transaction with the event of the tool
 // where one is stored.
 func (e *Engine) PutToolsWith(ctx context.Context, tools []catalog.Tool, rows map[string]storage.Change) (PutResult, error) {
 	for _, c := range rows {
@@ -49,7 +44,7 @@ func (e *Engine) PutToolsWith(ctx context.Context, tools []catalog.Tool, rows ma
 }
 
 func (e *Engine) putTools(ctx context.Context, tools []catalog.Tool, by Trust, rows rowsOf) (PutResult, error) {
-	return put(ctx, e, tools, by, rows, putting[catalog.Tool]{kindTool, func(s *history.State, t *catalog.Tool) (string, error) {
+	return put(ctx, e, tools, by, rows, putting[catalog.Tool]{kindTool, catalog.KindTool, func(s *history.State, t *catalog.Tool) (string, error) {
 		if err := t.Normalise(); err != nil {
 			return t.ID, err
 		}
@@ -64,17 +59,12 @@ func (e *Engine) putTools(ctx context.Context, tools []catalog.Tool, by Trust, r
 }
 
 // PutCapabilities adds capabilities to the catalog or replaces them, as [Engine.PutTools] does for tools.
-func (e *Engine) PutCapabilities(ctx context.Context, caps []catalog.Capability) (PutResult, error) {
-	return e.putCapabilities(ctx, caps, Approver, nil)
-}
-
-// SubmitCapabilities is [Engine.PutCapabilities] for a caller who is trusted so far.
-func (e *Engine) SubmitCapabilities(ctx context.Context, caps []catalog.Capability, by Trust) (PutResult, error) {
+func (e *Engine) PutCapabilities(ctx context.Context, caps []catalog.Capability, by Trust) (PutResult, error) {
 	return e.putCapabilities(ctx, caps, by, nil)
 }
 
 func (e *Engine) putCapabilities(ctx context.Context, caps []catalog.Capability, by Trust, rows rowsOf) (PutResult, error) {
-	return put(ctx, e, caps, by, rows, putting[catalog.Capability]{kindCapability, func(s *history.State, c *catalog.Capability) (string, error) {
+	return put(ctx, e, caps, by, rows, putting[catalog.Capability]{kindCapability, catalog.KindCapability, func(s *history.State, c *catalog.Capability) (string, error) {
 		if err := c.Normalise(); err != nil {
 			return c.ID, err
 		}
@@ -102,6 +92,7 @@ func (e *Engine) putCapabilities(ctx context.Context, caps []catalog.Capability,
 // putting is how one kind of entry is put.
 type putting[T any] struct {
 	kind    byte
+	noun    catalog.Kind
 	check   func(*history.State, *T) (id string, err error) // normalises it
 	current func(*history.State, string) (T, bool)
 	entry   func(*T) *inspect.Entry // as it was sent
@@ -109,10 +100,16 @@ type putting[T any] struct {
 
 // candidate is one entry of a request that may be stored.
 type candidate struct {
-	reviewed
+	id      string
+	kind    catalog.Kind
 	line    int
 	payload []byte
 	value   any
+	entry   *inspect.Entry // as the checks see it: its texts as they were sent
+	print   catalog.Fingerprint
+	changed []string         // parts of the contract, of that which was approved
+	was     []byte           // the tool as it was approved, if it was
+	rows    []storage.Change // of the quarantine, for its event
 }
 
 // rowsOf returns the rows that are set in one transaction with the event of an entry; nil: none.
@@ -125,6 +122,7 @@ func put[T any](ctx context.Context, e *Engine, things []T, by Trust, rows rowsO
 	var added []bool
 	var ids []string
 	err := e.submit(ctx, &op{
+		alone: true,
 		prepare: func(w *writer) []entry {
 			var entries []entry
 			r, added, ids, failed = PutResult{Rejected: []Rejection{}, Changed: []string{}}, nil, nil, nil
@@ -132,14 +130,14 @@ func put[T any](ctx context.Context, e *Engine, things []T, by Trust, rows rowsO
 				return nil
 			}
 			for _, one := range how.candidates(w, things, &r) {
-				entry, isNew, err := w.toPut(how.kind, &one, func() (any, bool) { return how.current(w.state, one.id) }, by, &r)
+				entry, known, err := how.toPut(w, &one, by, &r)
 				if err != nil {
 					r.Rejected = append(r.Rejected, Rejection{Line: one.line, ID: one.id, Error: err.Error()})
 				} else if entry != nil {
 					if rows != nil {
 						entry.rows = append(entry.rows, rows(one.id)...)
 					}
-					entries, added, ids = append(entries, *entry), append(added, isNew), append(ids, one.id)
+					entries, added, ids = append(entries, *entry), append(added, !known), append(ids, one.id)
 				}
 			}
 			slices.SortStableFunc(r.Rejected, func(a, b Rejection) int { return a.Line - b.Line })
@@ -166,7 +164,7 @@ func (how *putting[T]) candidates(w *writer, things []T, r *PutResult) (all []ca
 	seen := map[string]candidate{}
 	for i := range things {
 		t := things[i]
-		one := candidate{reviewed: reviewed{kind: nounOf(how.kind), entry: how.entry(&t)}, line: i + 1}
+		one := candidate{kind: how.noun, entry: how.entry(&t), line: i + 1}
 		var err error
 		if one.id, err = how.check(w.state, &t); err == nil {
 			one.payload, err = encode(how.kind, t)
@@ -194,29 +192,24 @@ func (how *putting[T]) candidates(w *writer, things []T, r *PutResult) (all []ca
 	return all
 }
 
-func nounOf(kind byte) catalog.Kind {
-	if kind == kindCapability {
-		return catalog.KindCapability
+// toPut is the event that stores a candidate; nil: it is stored already. known: there is an entry with this id.
+func (how *putting[T]) toPut(w *writer, one *candidate, by Trust, r *PutResult) (put *entry, known bool, err error) {
+	var was []byte
+	now, known := how.current(w.state, one.id)
+	if known {
+		if was, err = encode(how.kind, now); err != nil {
+			return nil, known, err
+		}
 	}
-	return catalog.KindTool
-}
-
-// toPut is the event that stores a candidate; nil: it is stored already.
-func (w *writer) toPut(kind byte, one *candidate, current func() (any, bool), by Trust, r *PutResult) (put *entry, isNew bool, err error) {
-	was, known, err := w.currently(kind, one.id, current)
-	if err != nil {
-		return nil, false, err
-	}
-	row, waits := w.quarantined(one.id)
-	vouches := by == Approver && waits && !row.Removed
-	if known && bytes.Equal(was, one.payload) && !(vouches && len(w.puts[one.id].rows) > 0) { // else the batch quarantines it
+	row, waits := w.quarantine.row(one.id)
+	if known && bytes.Equal(was, one.payload) {
 		r.Unchanged++
-		if vouches {
+		if by == Approver && waits && !row.Removed {
 			rows := w.vouched(one.id)
 			err = w.table.Apply(context.WithoutCancel(w.life.ctx), rows...)
 			w.quarantine.stored(rows)
 		}
-		return nil, false, err
+		return nil, known, err
 	}
 	one.print = sha256.Sum256(one.payload)
 	if t, ok := one.value.(*catalog.Tool); ok {
@@ -232,32 +225,14 @@ func (w *writer) toPut(kind byte, one *candidate, current func() (any, bool), by
 		}
 		one.changed = changedParts(one.was, t)
 	}
-	flag, err := w.review(&one.reviewed, by)
+	flag, err := w.review(one, by)
 	if err != nil {
-		return nil, false, err
+		return nil, known, err
 	}
 	if flag != nil {
 		r.Flagged = append(r.Flagged, *flag)
 	}
-	put = &entry{kind, "", one.payload, one.value, one.rows}
-	w.puts[one.id] = *put
-	return put, !known, nil
-}
-
-// currently is the entry of the catalog with this id as it will be after what the batch has put so far.
-func (w *writer) currently(kind byte, id string, current func() (any, bool)) (payload []byte, known bool, err error) {
-	if put, ok := w.puts[id]; ok {
-		if put.kind != kind {
-			return nil, false, fmt.Errorf("%q is being put as a tool and as a capability at once", id)
-		}
-		return put.payload, true, nil
-	}
-	v, known := current()
-	if !known {
-		return nil, false, nil
-	}
-	payload, err = encode(kind, v)
-	return payload, true, err
+	return &entry{how.kind, "", one.payload, one.value, one.rows}, known, nil
 }
 
 // changedParts names the parts of a tool's contract that are others than before; none if it is new.
@@ -307,11 +282,11 @@ func (e *Engine) Remove(ctx context.Context, kind catalog.Kind, id string, by Tr
 		if by == Approver {
 			rows = w.vouched(id)
 		}
-		row, known := w.quarantined(id)
+		row, known := w.quarantine.row(id)
 		if held := known && !row.Removed; err == nil && by < Approver && (held || kind == catalog.KindTool) {
 			if !held { // before it is gone
 				row = Quarantined{ID: id, Kind: catalog.KindTool, Since: e.opts.Now().UTC()}
-				row.Was, _, err = w.currently(kindTool, id, func() (any, bool) { return v, true })
+				row.Was, err = encode(kindTool, v)
 			}
 			row.Removed = true
 			if err = cmp.Or(err, e.quarantine.roomFor(id)); err == nil {

@@ -151,19 +151,13 @@ func (q *quarantine) changed(id string, row *Quarantined) {
 // stored takes in rows that this process wrote, those of the quarantine among them.
 func (q *quarantine) stored(rows []storage.Change) {
 	for _, c := range rows {
-		if id, ok := strings.CutPrefix(c.Key, quarantineRow); ok {
-			q.changed(id, quarantinedBy(id, c))
+		if id, ok := strings.CutPrefix(c.Key, quarantineRow); ok && c.Value == nil {
+			q.changed(id, nil)
+		} else if ok {
+			row := readQuarantined(id, c.Value)
+			q.changed(id, &row)
 		}
 	}
-}
-
-// quarantinedBy is the entry that waits after a change of its row; nil: none.
-func quarantinedBy(id string, c storage.Change) *Quarantined {
-	if c.Value == nil {
-		return nil
-	}
-	row := readQuarantined(id, c.Value)
-	return &row
 }
 
 // change is the row with which the event of an entry is stored.
@@ -181,20 +175,9 @@ func (q *quarantine) holds(id string) (Quarantined, bool) {
 	return row, ok && !row.Removed
 }
 
-// quarantined returns the row of an id as of the entries that the batch has put so far.
-func (w *writer) quarantined(id string) (Quarantined, bool) {
-	for _, c := range w.puts[id].rows {
-		if c.Key == quarantineRow+id {
-			row := quarantinedBy(id, c)
-			return *cmp.Or(row, new(Quarantined)), row != nil
-		}
-	}
-	return w.quarantine.row(id)
-}
-
 // vouched is the row with which the quarantine of an entry ends, if it waits.
 func (w *writer) vouched(id string) []storage.Change {
-	if _, known := w.quarantined(id); !known {
+	if _, known := w.quarantine.row(id); !known {
 		return nil
 	}
 	return []storage.Change{{Key: quarantineRow + id}}
@@ -307,7 +290,7 @@ func (w *writer) knownEntries() *inspect.Catalog {
 
 // review decides what becomes of an entry that is new or changed: an error refuses it. It is quarantined with the event
 // that stores it. A capability has no contract to compare with, so every change of one is as good as new.
-func (w *writer) review(one *reviewed, by Trust) (*Flagged, error) {
+func (w *writer) review(one *candidate, by Trust) (*Flagged, error) {
 	flag := Flagged{ID: one.id, Quarantined: by == Untrusted && len(one.was) == 0 || by < Approver && len(one.changed) > 0, Flags: []string{}}
 	known := w.knownEntries()
 	if w.opts.Connected != nil {
@@ -322,7 +305,7 @@ func (w *writer) review(one *reviewed, by Trust) (*Flagged, error) {
 		}
 		flag.Flags = append(flag.Flags, f.Detail)
 	}
-	before, ok := w.quarantined(one.id)
+	before, ok := w.quarantine.row(one.id)
 	if ok && before.Was == nil && by < Approver { // it waits, or did when it was removed
 		flag.Quarantined = true
 		if len(flag.Flags)+len(one.changed) == 0 {
@@ -349,16 +332,4 @@ func (w *writer) review(one *reviewed, by Trust) (*Flagged, error) {
 		flag.Flags = reasons(flag.Flags, one.changed)
 	}
 	return &flag, nil
-}
-
-// reviewed is an entry as the checks see it.
-type reviewed struct {
-	id      string
-	kind    catalog.Kind
-	entry   *inspect.Entry // its texts as they were sent
-	print   catalog.Fingerprint
-	changed []string // parts of the contract, of that which was approved
-	was     []byte   // the tool as it was approved, if it was
-
-	rows []storage.Change // of the quarantine, for its event
 }

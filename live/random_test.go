@@ -62,10 +62,10 @@ func TestWhateverHappens(t *testing.T) {
 		for range 120 {
 			switch r.IntN(12) {
 			case 0, 1:
-				_, err := e.PutTools(ctx, []catalog.Tool{{ID: id(), Description: fmt.Sprint("thing of kind ", r.IntN(3)), InputSchema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string","description":"<b>&"},"a":{"type":"number"}}}`)}})
+				_, err := e.PutTools(ctx, []catalog.Tool{{ID: id(), Description: fmt.Sprint("thing of kind ", r.IntN(3)), InputSchema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string","description":"<b>&"},"a":{"type":"number"}}}`)}}, Approver)
 				require.NoError(t, err)
 			case 2:
-				_, err := e.PutCapabilities(ctx, []catalog.Capability{{ID: fmt.Sprint("cap:", r.IntN(4)), Name: "N", Tools: []string{id(), id(), id()}}})
+				_, err := e.PutCapabilities(ctx, []catalog.Capability{{ID: fmt.Sprint("cap:", r.IntN(4)), Name: "N", Tools: []string{id(), id(), id()}}}, Approver)
 				require.NoError(t, err)
 			case 3:
 				_, err := e.Remove(ctx, catalog.KindTool, id(), Approver)

@@ -82,7 +82,6 @@ const (
 	grown                    // its further steps are appended to the recorded ones
 	duplicate                // nothing is written
 	conflict                 // refused
-	unread                   // to be decided again when all that is recorded of it has been read
 )
 
 // standing compares a reported episode with the episode that the log has under its id.
@@ -94,7 +93,6 @@ type standing struct {
 	growable bool           // of a session, with steps known by their order alone
 	own      bool           // from the source that recorded it
 	more     bool           // it has steps or an outcome that are not recorded
-	partial  bool           // not all that is recorded was read
 }
 
 // outcomes decide by the first row that applies. All ways in that record whole episodes follow them; single steps are
@@ -110,7 +108,6 @@ var outcomes = []struct {
 	{"the recorded content", func(s *standing) bool { return s.same }, duplicate},
 	{"a contradiction", func(s *standing) bool { return s.differs != "" }, conflict},
 	{"an earlier state", func(s *standing) bool { return s.growable && !s.more }, duplicate},
-	{"perhaps a later state", func(s *standing) bool { return s.partial }, unread},
 	{"a later state", func(s *standing) bool { return s.growable && s.own }, grown},
 	{"other steps, which cannot follow", func(*standing) bool { return true }, conflict},
 }
@@ -243,6 +240,7 @@ func (e *Engine) alike(resolver resolver, a, b *episodic.Episode) bool {
 func (e *Engine) appendOne(ctx context.Context, make func(w *writer) (entry, bool, error)) (appended bool, err error) {
 	var refused error
 	failed := e.submit(ctx, &op{
+		alone: true,
 		prepare: func(w *writer) []entry {
 			var one entry
 			if one, appended, refused = make(w); refused != nil || !appended {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,34 +20,22 @@ import (
 // recordedBefore is an episode whose id is recorded with other content.
 type recordedBefore struct {
 	report
-	seq    uint64          // the event under its id
-	was    *episodic.Grown // nil: erased
-	latest bool            // was has all steps that are recorded
+	seq uint64          // the event under its id
+	was *episodic.Grown // as it is recorded; nil: erased
 }
 
 // compare decides about episodes whose ids are recorded with other content.
 func (e *Engine) compare(ctx context.Context, source string, known []recordedBefore, r *RecordResult) error {
+	if err := e.readRecorded(ctx, known); err != nil {
+		return fmt.Errorf("read the log of workspace %q: %w", e.name, err)
+	}
 	decided := make([]standing, len(known))
-	var failed error
-	decide := func(w *writer) {
+	if err := e.do(ctx, func(w *writer) {
 		for i := range known {
 			decided[i] = e.standing(w.state, &known[i])
 		}
-	}
-	if err := e.do(ctx, func(w *writer) {
-		if failed = w.recall(known); failed == nil {
-			decide(w)
-		}
-	}); err != nil || failed != nil {
-		return errors.Join(err, failed)
-	}
-	if slices.ContainsFunc(decided, func(s standing) bool { return s.outcome() == unread }) { // rare: the state keeps only the newest episodes whole
-		if err := e.readRecorded(ctx, known); err != nil {
-			return err
-		}
-		if err := e.do(ctx, decide); err != nil {
-			return err
-		}
+	}); err != nil {
+		return err
 	}
 	for i := range known {
 		k, o := &known[i], decided[i].outcome()
@@ -75,7 +62,7 @@ func (e *Engine) compare(ctx context.Context, source string, known []recordedBef
 
 // standing compares an episode with what is recorded under its id.
 func (e *Engine) standing(resolver resolver, k *recordedBefore) standing {
-	s := standing{status: storage.Conflict, erased: k.was == nil, partial: !k.latest}
+	s := standing{status: storage.Conflict, erased: k.was == nil}
 	if s.erased {
 		return s
 	}
@@ -101,37 +88,6 @@ func (k *recordedBefore) conflict(s *standing) error {
 		differs = fmt.Sprintf("%d steps reported by %q, recorded are %d by %q", len(k.ep.Steps), k.ep.Source, len(k.was.Steps), k.was.Source)
 	}
 	return fmt.Errorf("an episode with this id and other content is already recorded: episode %q: %s", k.ep.ID, differs)
-}
-
-// recall fills in what is recorded of episodes, as far as it is at hand.
-func (w *writer) recall(known []recordedBefore) error {
-	for i := range known {
-		k := &known[i]
-		if g := w.state.Grown(k.ep.ID); g != nil && len(g.Steps) > 0 && g.Source == k.ep.Source && unnamed(k.ep) {
-			k.was, k.latest = g.Clone(), true
-			continue
-		}
-		for ev, err := range w.read(context.WithoutCancel(w.life.ctx), k.seq-1) {
-			if err != nil {
-				return fmt.Errorf("read the log of workspace %q: %w", w.name, err)
-			}
-			if ev.Erased {
-				break
-			}
-			_, v, err := decode(ev.Payload)
-			if err != nil {
-				return fmt.Errorf("event %d: %w", ev.Seq, err)
-			}
-			switch v := v.(type) {
-			case *opened:
-				k.was = &v.Grown
-			case *episodic.Episode:
-				k.was, k.latest = grownFrom(v), !unnamed(v)
-			}
-			break
-		}
-	}
-	return nil
 }
 
 // hooked reports whether an episode is the transcript of one that hooks or traces reported call by call. The
@@ -198,46 +154,29 @@ func number(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// readRecorded fills in all that is recorded of episodes, from the log.
+// readRecorded fills in what is recorded of episodes, from the log.
 func (e *Engine) readRecorded(ctx context.Context, known []recordedBefore) error {
-	grows, first := grownEpisodes{}, known[0].seq
-	for i := range known {
-		grows[known[i].ep.ID] = nil
-		first = min(first, known[i].seq)
+	grows, at, first := grownEpisodes{}, map[uint64]bool{}, known[0].seq
+	for _, k := range known {
+		grows[k.ep.ID], at[k.seq], first = nil, true, min(first, k.seq)
 	}
 	for ev, err := range e.read(ctx, first-1) {
 		if err != nil {
-			return fmt.Errorf("read the log of workspace %q: %w", e.name, err)
+			return err
 		}
-		own := slices.ContainsFunc(known, func(k recordedBefore) bool { return k.seq == ev.Seq })
-		if id := performedIn(ev); !own && id == "" || ev.Erased {
-			continue
-		} else if _, asked := grows[id]; !own && !asked {
+		if _, further := grows[performedIn(ev)]; ev.Erased || !further && !at[ev.Seq] {
 			continue
 		}
 		_, v, err := decode(ev.Payload)
 		if err != nil {
 			return fmt.Errorf("event %d: %w", ev.Seq, err)
 		}
-		if ep, ok := v.(*episodic.Episode); ok {
-			grows[ep.ID] = grownFrom(ep)
-			continue
-		}
 		grows.take(v)
 	}
 	for i := range known {
-		known[i].was, known[i].latest = grows[known[i].ep.ID], true
+		known[i].was = grows[known[i].ep.ID]
 	}
 	return nil
-}
-
-// grownFrom is an episode that was recorded whole, to append steps to.
-func grownFrom(ep *episodic.Episode) *episodic.Grown {
-	g := &episodic.Grown{Episode: *ep, Numbers: make([]int, len(ep.Steps))}
-	for i := range g.Numbers {
-		g.Numbers[i] = i + 1
-	}
-	return g
 }
 
 // extend appends the steps that an episode has beyond those recorded, and its outcome, in one batch.

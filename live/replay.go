@@ -39,7 +39,7 @@ type foldedLog struct {
 	tainted  bool            // something is counted that is to be forgotten, or otherwise than rules about sources say now
 	treated  uint64          // rules about sources up to this event are followed
 	shot     snapshot        // of the build; without an image if there is no need
-	later    *unfinished     // the last build event after it, which is not in force
+	later    *unfinished     // the last build event after it, which is not active
 }
 
 // refusal is a rebuild that was not published.
@@ -107,10 +107,9 @@ func (h *foldedLog) count(e decodedEvent) {
 	}
 }
 
-// leadsTo reports whether a history is the beginning of the log before a build, or has measures of its
-// own, and counts nothing that was to be forgotten or that a rule counts otherwise since.
-func (h *foldedLog) leadsTo(built uint64, o outline) bool {
-	if h.measures == nil && h.head.Seq >= built || len(o.treated) > 0 {
+// stands reports whether a history counts nothing that was to be forgotten or that a rule counts otherwise since.
+func (h *foldedLog) stands(o outline) bool {
+	if len(o.treated) > 0 {
 		return false
 	}
 	for seq := range o.forgotten {
@@ -142,10 +141,7 @@ func look(ctx context.Context, log reader, after, upTo uint64) (outline, error) 
 			break
 		}
 		o.head = e.Seq
-		if e.Erased || len(e.Payload) == 0 {
-			continue
-		}
-		if !slices.Contains([]byte{kindBuild, kindSource, kindForgotten}, e.Payload[0]) {
+		if !isKind(e, kindBuild, kindSource, kindForgotten) {
 			continue
 		}
 		_, v, err := decode(e.Payload)
@@ -175,11 +171,10 @@ type measurer func(ctx context.Context, c *history.Counts, b build, at uint64) (
 const lastBuild = math.MaxUint64
 
 // replay folds a log up to an event (0: its head) and measures at the given build event (0: at none,
-// where nothing was counted yet). The result depends on nothing else. With an error comes what was
-// folded: the next replay may go on from it.
+// where nothing was counted yet). The result depends on nothing else.
 //
-// from, if not nil, is the beginning of the log folded already. If it has measures they stay in
-// force, and what a later build event would measure is left in [history.later].
+// from, if not nil, is the beginning of the log folded already, with measures. They stay active, and what a later
+// build event would measure is left in later.
 func replay(ctx context.Context, log reader, from *foldedLog, upTo, built uint64, measure measurer, progress func(done float64)) (*foldedLog, outline, error) {
 	h := from
 	if h == nil {
@@ -192,7 +187,7 @@ func replay(ctx context.Context, log reader, from *foldedLog, upTo, built uint64
 	if built == lastBuild {
 		built = o.built
 	}
-	if from != nil && !from.leadsTo(built, o) {
+	if from != nil && !from.stands(o) {
 		return replay(ctx, log, nil, upTo, built, measure, progress)
 	}
 	if from == nil {
@@ -213,7 +208,7 @@ func replay(ctx context.Context, log reader, from *foldedLog, upTo, built uint64
 	}
 	for e, err := range decoded(ctx, log, h.head.Seq, o.head, func(seq uint64) bool { return o.forgotten[seq] }) {
 		if err != nil {
-			return h, o, err
+			return nil, o, err
 		}
 		if progress != nil && e.seq%1024 == 0 {
 			progress(float64(e.seq) / float64(o.head))
@@ -237,7 +232,7 @@ func replay(ctx context.Context, log reader, from *foldedLog, upTo, built uint64
 		return h, o, nil
 	}
 	if h.measures, err = measure(ctx, at, h.how, h.built.seq); err != nil {
-		return h, o, fmt.Errorf("measure at event %d: %w", h.built.seq, err)
+		return nil, o, fmt.Errorf("measure at event %d: %w", h.built.seq, err)
 	}
 	return h, o, nil
 }

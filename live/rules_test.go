@@ -114,7 +114,7 @@ func TestRulesAboutARequest(t *testing.T) {
 	_, err := e.PutTools(ctx, []catalog.Tool{
 		{ID: "desk:close_ticket", Description: "Close a ticket"}, {ID: "desk:merge_tickets", Description: "Merge two tickets"},
 		{ID: "desk:print", Description: "Print something on paper"}, {ID: "desk:list_tickets", Description: "List tickets"},
-	})
+	}, Approver)
 	require.NoError(t, err)
 	var past []episodic.Episode
 	for i := range 40 {

@@ -38,20 +38,12 @@ type keptBuild struct {
 // measures are computed that a replay would show; snapshots of other formats are not read.
 const snapshotFormat = 21
 
-// picture is what a snapshot holds of the state, at the moment; nil if it counts something forgotten.
-func (w *writer) picture() *history.Image {
-	if w.tainted {
-		return nil
-	}
-	return w.state.Image()
-}
-
 // keepBehind writes a snapshot in the background, one at a time. Without one the next start takes longer, and other
 // processes keep the model before: so an outage of the database only delays it. If another process took the lease to
 // start builds, that one measures the build and the snapshot is refused.
 func (e *Engine) keepBehind(s snapshot, m *suggest.Measures) {
 	e.life.background.Go(func() {
-		_, err := guarded(func() (struct{}, error) {
+		err := guarded(func() error {
 			for {
 				err := e.store.PutSnapshot(e.life.keeping, e.name, s.built.seq, buildLease, e.opts.lead.fence.Load(), func(to io.Writer) error {
 					w := &codec.Writer{To: to}
@@ -61,7 +53,7 @@ func (e *Engine) keepBehind(s snapshot, m *suggest.Measures) {
 					return w.Flush()
 				})
 				if !errors.Is(err, storage.ErrUnavailable) {
-					return struct{}{}, err
+					return err
 				}
 				pause.For(e.life.keeping, followRetry)
 			}
@@ -94,27 +86,18 @@ func (s *snapshot) write(w *codec.Writer, m *suggest.Measures) error {
 	return nil
 }
 
-// readPlaces reads what a snapshot begins with; the places are those of this format.
-func readPlaces(r *codec.Reader) (format uint64, matter, built place) {
-	if format = r.Uint(); format != snapshotFormat {
-		return format, matter, built
-	}
-	for _, p := range []*place{&matter, &built} {
-		p.seq = r.Uint()
-		if copy(p.chain[:], r.Blob()) != len(p.chain) {
-			r.Fail("a chain hash is too short")
-		}
-	}
-	return format, matter, built
-}
-
 // readSnapshot reads a history as it was when its last build became active.
 func readSnapshot(data []byte, words *thesaurus.Thesaurus) (*foldedLog, error) {
 	r := codec.NewReader(data)
 	h := &foldedLog{}
-	var format uint64
-	if format, h.matter, h.built = readPlaces(r); format != snapshotFormat {
+	if format := r.Uint(); format != snapshotFormat {
 		return nil, fmt.Errorf("another version of the program wrote it: format %d, not %d", format, snapshotFormat)
+	}
+	for _, p := range []*place{&h.matter, &h.built} {
+		p.seq = r.Uint()
+		if copy(p.chain[:], r.Blob()) != len(p.chain) {
+			r.Fail("a chain hash is too short")
+		}
 	}
 	if how := r.Blob(); r.Err() == nil {
 		kept := keptBuild{}
@@ -184,7 +167,7 @@ func dated(version string, built time.Time) string {
 }
 
 // ModelNamed is the running model ("current"), the one before the last build ("previous"), the one of that version, or
-// the newest that was built by a date or time (2026-07-01, RFC 3339): in memory, or of a build that is kept on disk.
+// the newest that was built by a date or time (2026-07-01, RFC 3339), of those that snapshots keep.
 // ErrNoModel if there is none.
 func (e *Engine) ModelNamed(ctx context.Context, name string) (*suggest.Model, error) {
 	now := e.current.Load()
@@ -192,12 +175,6 @@ func (e *Engine) ModelNamed(ctx context.Context, name string) (*suggest.Model, e
 	versions := []string{dated(current.Version, current.BuiltAt)}
 	if name == "current" || name == current.Version || builtBy(name, current.BuiltAt) {
 		return now.model, nil
-	}
-	if before := e.previous.Load(); before != nil {
-		info := before.Info()
-		if versions = append(versions, dated(info.Version, info.BuiltAt)); name == "previous" || name == info.Version || builtBy(name, info.BuiltAt) {
-			return before, nil
-		}
 	}
 	for h := range e.snapshots(ctx) {
 		version, built := h.version(), e.timeOf(ctx, builtRow, h.built.seq)

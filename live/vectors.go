@@ -38,7 +38,7 @@ func (e *Engine) fetchVectors() {
 	}
 	e.life.background.Go(func() {
 		for e.vectors.stale.Swap(false) {
-			_, err := guarded(func() (struct{}, error) { return struct{}{}, e.fetchMissing(e.life.ctx) })
+			err := guarded(func() error { return e.fetchMissing(e.life.ctx) })
 			if err != nil && e.life.ctx.Err() == nil {
 				e.opts.Logger.Warn("embeddings are not available; search goes on without the missing ones", "workspace", e.name, "error", err)
 			}

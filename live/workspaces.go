@@ -24,6 +24,7 @@ type Workspaces struct {
 	open   map[string]*opening
 	closed bool
 
+	ctx    context.Context // ends with Close
 	stop   context.CancelFunc
 	behind sync.WaitGroup // what goes on until the stop, and engines being unloaded; nothing begins in it once closed
 
@@ -36,7 +37,6 @@ type opening struct {
 	engine *Engine
 	err    error
 	used   time.Time // when somebody last asked for it
-	asked  int       // how often
 }
 
 // errUnloaded is the error of an opening whose engine was closed for want of use: whoever waits opens another.
@@ -45,7 +45,7 @@ var errUnloaded = errors.New("workspace was unloaded")
 // NewWorkspaces returns the workspaces of a store. The store stays the caller's to close.
 func NewWorkspaces(store *storage.Store, opts Options) *Workspaces {
 	ctx, stop := context.WithCancel(context.Background())
-	w := &Workspaces{store: store, opts: opts.filled(), open: map[string]*opening{}, stop: stop}
+	w := &Workspaces{store: store, opts: opts.filled(), open: map[string]*opening{}, ctx: ctx, stop: stop}
 	w.opts.slots, w.opts.lead = make(chan struct{}, runtime.GOMAXPROCS(0)), &lead{store: store}
 	w.opts.gone = func(e *Engine) {
 		w.mu.Lock()
@@ -90,12 +90,18 @@ func CheckName(name string) error {
 // Exists reports whether there is a workspace of this name.
 func (w *Workspaces) Exists(ctx context.Context, name string) (bool, error) {
 	w.mu.Lock()
-	open := w.open[name] != nil // opening one that is being deleted returns that error
+	o := w.open[name]
 	w.mu.Unlock()
-	if open || name == DefaultWorkspace {
-		return true, nil
+	if o != nil {
+		select {
+		case <-o.ready:
+			if o.engine != nil && o.engine.ends.Load().Seq > 0 { // one that another process deleted is closed first
+				return true, nil
+			}
+		default:
+		}
 	}
-	return w.store.Exists(name), nil
+	return name == DefaultWorkspace || w.store.Exists(name), nil
 }
 
 // Create makes a workspace, if it does not exist, so that it can be asked before anything is recorded in it.
@@ -107,17 +113,11 @@ func (w *Workspaces) Create(ctx context.Context, name string) error {
 }
 
 // Get returns the engine of a workspace for questions, which create none: [ErrNoWorkspace] if there is no such.
-// A build that a stop or crash cut short is waited for as [Options.Patience] says.
 func (w *Workspaces) Get(ctx context.Context, name string) (*Engine, error) {
-	e, err := w.get(ctx, name, false)
-	if err != nil {
-		return nil, err
-	}
-	return e, e.settled(ctx)
+	return w.get(ctx, name, false)
 }
 
-// Open returns the engine of a workspace as soon as it can record: it waits for no build. The workspace is
-// created if it does not exist.
+// Open returns the engine of a workspace, which is created if it does not exist.
 func (w *Workspaces) Open(ctx context.Context, name string) (*Engine, error) {
 	return w.get(ctx, name, true)
 }
@@ -152,11 +152,10 @@ func (w *Workspaces) opened(ctx context.Context, name string) (*Engine, error) {
 		w.open[name] = o
 	}
 	o.used = w.opts.Now()
-	o.asked++
 	w.mu.Unlock()
 	if !ok { // whoever gives up waiting leaves the opening to the others
 		go func() {
-			o.engine, o.err = open(context.WithoutCancel(ctx), w.store, name, w.opts)
+			o.engine, o.err = open(w.ctx, w.store, name, w.opts)
 			if o.err != nil { // the next caller tries again
 				w.mu.Lock()
 				if w.open[name] == o {
@@ -185,36 +184,49 @@ func (w *Workspaces) UnloadIdle(since time.Time) {
 
 // unload closes the engines that which selects. Their next use opens them again.
 func (w *Workspaces) unload(reason string, which func(name string, o *opening) bool) {
-	type unloading struct {
-		name      string
-		was, gone *opening
-	}
-	var all []unloading
+	gone := map[string]func(context.Context) error{}
 	w.mu.Lock()
 	for name, o := range w.open {
 		select {
 		case <-o.ready:
+			if o.engine != nil && which(name, o) {
+				gone[name] = w.closing(name, errUnloaded, nil)
+			}
 		default:
-			continue
-		}
-		if o.engine != nil && which(name, o) {
-			gone := &opening{ready: make(chan struct{}), err: errUnloaded}
-			all, w.open[name] = append(all, unloading{name, o, gone}), gone
 		}
 	}
 	w.mu.Unlock()
-	for _, u := range all {
-		_ = u.was.engine.Close(context.Background()) // fails only when its context ends
-		w.opts.Logger.Info("workspace unloaded: "+reason, "workspace", u.name, "since", u.was.used)
-		w.mu.Lock()
-		if w.open[u.name] == u.gone { // else it is being deleted
-			delete(w.open, u.name)
-		}
-		w.mu.Unlock()
-		close(u.gone.ready)
+	for name, end := range gone {
+		_ = end(context.Background()) // fails only when its context ends
+		w.opts.Logger.Info("workspace unloaded: "+reason, "workspace", name)
 	}
-	if len(all) > 0 {
+	if len(gone) > 0 {
 		returnMemory()
+	}
+}
+
+// closing puts an opening in the place of that of a workspace, which those who ask meanwhile wait for, and returns why;
+// end closes the engine, if it is open, calls then, unless it is nil, and lets them go on. w.mu is held.
+func (w *Workspaces) closing(name string, why error, then func() error) (end func(context.Context) error) {
+	was, gone := w.open[name], &opening{ready: make(chan struct{}), err: why}
+	w.open[name] = gone
+	return func(ctx context.Context) (err error) {
+		if was != nil {
+			<-was.ready
+			if was.engine != nil {
+				err = was.engine.Close(ctx)
+			}
+		}
+		if err == nil && then != nil {
+			err = then()
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.open[name] == gone {
+			delete(w.open, name)
+		}
+		close(gone.ready)
+		return err
 	}
 }
 
@@ -224,61 +236,21 @@ func (w *Workspaces) List(ctx context.Context) ([]string, error) { return w.stor
 // Delete removes a workspace and everything in it. Whoever asks for it meanwhile is told so. The default one is
 // empty afterwards.
 func (w *Workspaces) Delete(ctx context.Context, name string) error {
-	exists, err := w.Exists(ctx, name)
-	if err != nil {
-		return err
+	w.mu.Lock()
+	exists := w.open[name] != nil || name == DefaultWorkspace
+	if w.closed {
+		w.mu.Unlock()
+		return ErrClosed
 	}
-	return w.shut(ctx, name, fmt.Errorf("workspace %q is being deleted: %w", name, ErrClosed), false, func() error {
+	end := w.closing(name, fmt.Errorf("workspace %q is being deleted: %w", name, ErrClosed), func() error {
 		err := w.store.Delete(ctx, name)
 		if exists && errors.Is(err, storage.ErrNotFound) { // nobody wrote into it yet
 			return nil
 		}
 		return err
 	})
-}
-
-// Abandon closes the engine of a workspace in which nothing was ever stored, as after a request that would have created
-// it and was refused, if only one caller had it.
-func (w *Workspaces) Abandon(ctx context.Context, name string) error {
-	if w.store.Exists(name) || name == DefaultWorkspace {
-		return nil
-	}
-	return w.shut(ctx, name, errUnloaded, true, func() error { return nil })
-}
-
-// shut closes the engine of a workspace, if it is open, and runs f. Calls that open it meanwhile wait and return why.
-// With alone it does nothing where more than one caller had the engine: the other may be about to write.
-func (w *Workspaces) shut(ctx context.Context, name string, why error, alone bool, f func() error) error {
-	gone := &opening{ready: make(chan struct{}), err: why}
-	w.mu.Lock()
-	if w.closed {
-		w.mu.Unlock()
-		return ErrClosed
-	}
-	o := w.open[name]
-	if alone && o != nil && o.asked > 1 {
-		w.mu.Unlock()
-		return nil
-	}
-	w.open[name] = gone
 	w.mu.Unlock()
-	defer func() {
-		w.mu.Lock()
-		if w.open[name] == gone {
-			delete(w.open, name)
-		}
-		w.mu.Unlock()
-		close(gone.ready)
-	}()
-	if o != nil {
-		<-o.ready
-		if o.engine != nil {
-			if err := o.engine.Close(ctx); err != nil {
-				return err
-			}
-		}
-	}
-	return f()
+	return end(ctx)
 }
 
 // Close closes every engine.

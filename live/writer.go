@@ -16,6 +16,8 @@ type op struct {
 	// prepare runs first and lists what to append, seeing the state before this batch. It runs again where another
 	// process appended first.
 	prepare func(w *writer) []entry
+	// alone: it is the only one of its batch, since what it appends depends on the state.
+	alone bool
 	// finish runs after the entries are durable and folded; err says which were not.
 	finish func(w *writer, receipts []storage.Receipt, err error)
 	done   chan struct{}
@@ -71,7 +73,6 @@ type writer struct {
 	ahead    *unfinished      // the last build that another process started, to be measured here; nil: none
 	failed   bool             // the last build failed: the next waits for a change or a request
 	results  chan func()      // what a build under way has to say, one at a time
-	puts     map[string]entry // what this batch puts into the catalog, by id
 	grows    grownEpisodes    // episodes as they will be after what the batch performs
 	known    *inspect.Catalog // what the checks compare entries with; nil: to be made
 	vectors  string           // digest of the vectors that new builds take in; empty: none
@@ -144,17 +145,11 @@ func (w *writer) run() {
 	for {
 		select {
 		case o := <-w.ops:
-			batch := append(make([]*op, 0, 8), o)
-			for len(batch) < maxBatch {
-				select {
-				case o := <-w.ops:
-					batch = append(batch, o)
-					continue
-				default:
-				}
-				break
+			for o != nil {
+				var batch []*op
+				batch, o = w.gather(o)
+				w.carryOut(batch)
 			}
-			w.carryOut(batch)
 		case f := <-w.looks:
 			f(w)
 		case result := <-w.results:
@@ -173,6 +168,22 @@ func (w *writer) run() {
 			}
 		}
 	}
+}
+
+// gather returns an op with those that have queued up behind it, as far as they may share a commit, and the op after them,
+// if it was taken.
+func (w *writer) gather(o *op) (batch []*op, next *op) {
+	for batch = []*op{o}; !o.alone && len(batch) < maxBatch; batch = append(batch, o) {
+		select {
+		case o = <-w.ops:
+			if o.alone {
+				return batch, o
+			}
+		default:
+			return batch, nil
+		}
+	}
+	return batch, nil
 }
 
 // end waits for a build under way, which has been told to stop.
@@ -207,7 +218,7 @@ func (w *writer) carryOut(batch []*op) {
 // prepared lists what a batch of ops appends, and where the entries of each begin.
 func (w *writer) prepared(batch []*op) (entries []entry, bounds []int) {
 	bounds = make([]int, len(batch)+1)
-	w.puts, w.grows = map[string]entry{}, grownEpisodes{}
+	w.grows = grownEpisodes{}
 	for i, o := range batch {
 		entries = append(entries, o.prepare(w)...)
 		bounds[i+1] = len(entries)
@@ -338,13 +349,8 @@ func (w *writer) foldMissed() error {
 		}
 		w.count(ev)
 		w.noticed(ev.kind)
-		switch v := ev.value.(type) {
-		case *forgotten:
-			w.previous.Store(nil)
-		case *build:
-			if !v.Refused {
-				w.ahead = w.unfinished(ev.place, *v)
-			}
+		if v, ok := ev.value.(*build); ok && !v.Refused {
+			w.ahead = w.unfinished(ev.place, *v)
 		}
 		w.known = nil
 	}
@@ -358,32 +364,6 @@ func (w *writer) foldMissed() error {
 func (w *writer) replaced() error {
 	w.opts.gone(w.Engine)
 	return fmt.Errorf("workspace %q was deleted by another process: %w", w.name, ErrClosed)
-}
-
-// unfinished is a build that another process started, as of its event. Whoever does not measure it needs no image.
-func (w *writer) unfinished(at place, how build) *unfinished {
-	u := &unfinished{snapshot: snapshot{rules: w.rules, matter: w.matter, built: at, how: how}, since: w.since}
-	if w.startsBuilds() && !w.tainted {
-		u.image, u.counts = w.state.Image(), w.state.Freeze()
-	}
-	return u
-}
-
-// measureAhead computes the measures of a build that another process started, from the log where the state
-// counts what was forgotten before it.
-func (w *writer) measureAhead() {
-	u := w.ahead
-	w.ahead = nil
-	if u.built.seq <= w.built.seq {
-		return
-	}
-	const reason = "another process started it"
-	if !w.tainted && u.counts != nil { // also then: a build in between may have dropped what was forgotten
-		w.finishBuild(u, reason, false)
-		return
-	}
-	j := w.begin(Job{Kind: "build", Reason: reason, At: u.built.seq}, nil)
-	w.replayBehind(j, u.snapshot, u.since)
 }
 
 func (w *writer) delay() time.Duration {

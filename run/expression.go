@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -59,11 +58,9 @@ func compileExpression(source string, wantBool bool) (*expression, error) {
 	options := []expr.Option{
 		expr.Env(types.Map{nameIntent: types.String, nameParams: types.Any, nameTasks: types.Any, nameBudget: types.Any}),
 		expr.MaxNodes(maxNodes), expr.Optimize(false), expr.Patch(reads),
-		expr.Function("replace", replace, new(func(s, old, by string) string)),
-		expr.Function("join", join, new(func(list any) string), new(func(list any, between string) string)),
 	}
-	// A run gives the same answer tomorrow, so there is no clock; repeat, replace and join make much of little, and
-	// uniq compares each with each.
+	// A run gives the same answer tomorrow, so there is no clock; repeat, replace and join make much of little before
+	// it is metered, and uniq compares each with each.
 	for _, name := range []string{"now", "date", "duration", "timezone", "repeat", "replace", "join", "uniq"} {
 		options = append(options, expr.DisableBuiltin(name))
 	}
@@ -121,7 +118,7 @@ func (x *expression) condition(env map[string]any) (bool, error) {
 	}
 	b, ok := v.(bool)
 	if !ok {
-		return false, fmt.Errorf("the condition is %s, neither true nor false", kindOf(v))
+		return false, errors.New("the condition is neither true nor false")
 	}
 	return b, nil
 }
@@ -138,23 +135,6 @@ func (x *expression) value(env map[string]any) (json.RawMessage, error) {
 		return nil, fmt.Errorf("the value of the expression is not JSON: %w", err)
 	}
 	return out, nil
-}
-
-// kindOf names a value as JSON does.
-func kindOf(v any) string {
-	switch reflect.ValueOf(v).Kind() {
-	case reflect.Invalid:
-		return "null"
-	case reflect.String:
-		return "a string"
-	case reflect.Slice, reflect.Array:
-		return "a list"
-	case reflect.Map:
-		return "an object"
-	case reflect.Bool:
-		return "a boolean"
-	}
-	return "a number"
 }
 
 // reader notes which tasks an expression reads.

@@ -121,35 +121,3 @@ func matchesPattern(args ...any) (any, error) {
 	}
 	return regexp.MatchString(source, text)
 }
-
-// replace is strings.ReplaceAll, measured before it is done: a long text for each letter of another.
-func replace(args ...any) (any, error) {
-	s, old, by := args[0].(string), args[1].(string), args[2].(string) // else the library refuses it, or eval
-	if strings.Count(s, old)*len(by) > 8*stepBudget {
-		return nil, errBudget
-	}
-	return strings.ReplaceAll(s, old, by), nil
-}
-
-// join puts a list of strings together, measured before.
-func join(args ...any) (any, error) {
-	list := reflect.ValueOf(args[0])
-	if list.Kind() != reflect.Slice {
-		return nil, fmt.Errorf("join takes a list, not %s", kindOf(args[0]))
-	}
-	parts, between := make([]string, list.Len()), ""
-	for i := range parts {
-		element := list.Index(i).Interface()
-		var ok bool
-		if parts[i], ok = element.(string); !ok {
-			return nil, fmt.Errorf("join takes a list of strings, and one element is %s", kindOf(element))
-		}
-	}
-	if len(args) == 2 {
-		between = args[1].(string)
-	}
-	if len(parts)*len(between) > 8*stepBudget {
-		return nil, errBudget
-	}
-	return strings.Join(parts, between), nil
-}

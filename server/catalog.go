@@ -89,7 +89,7 @@ func (s *Server) putTools(ctx context.Context, in *route.RawInput) (live.PutResu
 	if err != nil {
 		return live.PutResult{}, err
 	}
-	return putResult(e.SubmitTools(ctx, tools, request.From(ctx).Trust()))
+	return putResult(e.PutTools(ctx, tools, request.From(ctx).Trust()))
 }
 
 func (s *Server) putCapabilities(ctx context.Context, in *route.RawInput) (live.PutResult, error) {
@@ -101,7 +101,7 @@ func (s *Server) putCapabilities(ctx context.Context, in *route.RawInput) (live.
 	if err != nil {
 		return live.PutResult{}, err
 	}
-	return putResult(e.SubmitCapabilities(ctx, caps, request.From(ctx).Trust()))
+	return putResult(e.PutCapabilities(ctx, caps, request.From(ctx).Trust()))
 }
 
 // entries reads a list, bare or in an object at a place.

@@ -36,7 +36,7 @@ func officeWithAgent(t *testing.T) *Server {
 		{ID: "cap:mixed", Description: "Save an issue", Intent: "export an issue as json", Tools: []string{"github:get_issue", "fs:write_file"}},
 		{ID: "cap:nested", Description: "Save an issue again", Intent: "export an issue as json", Tools: []string{"cap:mixed"}},
 		{ID: "cap:bare", Description: "An issue without tools", Intent: "find the issue"},
-	})
+	}, live.Approver)
 	require.NoError(t, err)
 	var episodes []episodic.Episode
 	for i := range 9 {

@@ -38,11 +38,11 @@ func office(t testing.TB, engine *live.Engine) {
 		{ID: "github:search_issues", Name: "search_issues", Server: "github", Description: "Search issues of a repository by words"},
 		{ID: "json:parse", Name: "parse", Server: "json", Description: "Parse JSON text into values"},
 		{ID: "slack:get_issue", Name: "get_issue", Server: "slack", Description: "Get the thread of an incident"},
-	})
+	}, live.Approver)
 	require.NoError(t, err)
 	_, err = engine.PutCapabilities(t.Context(), []catalog.Capability{
 		{ID: "reformat", Description: "Reformat a JSON file", Intent: "reformat a json file", Tools: []string{"fs:read_file", "json:parse", "fs:write_file"}},
-	})
+	}, live.Approver)
 	require.NoError(t, err)
 	episodes := []episodic.Episode{}
 	add := func(n int, intent string, tools ...string) {

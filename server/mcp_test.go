@@ -82,7 +82,7 @@ func TestUpstreamTextIsData(t *testing.T) {
 	put, err := engine.PutTools(t.Context(), []catalog.Tool{{
 		ID: "evil:tool", Name: "tool", Server: "evil", Description: evil,
 		InputSchema: json.RawMessage(`{"type":"object","description":"` + strings.Repeat("x", 8<<10) + `"}`),
-	}})
+	}}, live.Approver)
 	require.NoError(t, err)
 	_, err = engine.Build(t.Context())
 	require.NoError(t, err)

@@ -319,13 +319,6 @@ func (s *Server) authorize(c *gin.Context) {
 				return
 			}
 		}
-		if existed, err := s.cfg.Workspaces.Exists(ctx, a.Workspace); ru.Creates && !existed && err == nil { // misspelt, where the request is refused
-			defer func() {
-				if err := s.cfg.Workspaces.Abandon(context.WithoutCancel(ctx), a.Workspace); err != nil {
-					s.cfg.Logger.Warn("an empty workspace is left", "workspace", a.Workspace, "error", err)
-				}
-			}()
-		}
 	}
 	c.Next()
 }

@@ -74,7 +74,7 @@ func TestRunsOfAChild(t *testing.T) {
 	e, err := w.Get(t.Context(), request.DefaultWorkspace)
 	require.NoError(t, err)
 	yes, no := true, false
-	r, err := e.PutTools(t.Context(), []catalog.Tool{{ID: "note:add", Annotations: &catalog.Annotations{Destructive: &no}}, {ID: "note:read", Annotations: &catalog.Annotations{ReadOnly: &yes}}})
+	r, err := e.PutTools(t.Context(), []catalog.Tool{{ID: "note:add", Annotations: &catalog.Annotations{Destructive: &no}}, {ID: "note:read", Annotations: &catalog.Annotations{ReadOnly: &yes}}}, live.Approver)
 	require.NoError(t, err)
 	require.NoError(t, e.Wait(t.Context(), r.Seq))
 	s.runs.Resume(t.Context())

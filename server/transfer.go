@@ -147,9 +147,9 @@ func (b *importBatch) store(ctx context.Context, e *live.Engine, source string, 
 		var res live.PutResult
 		var err error
 		if b.kind == ingest.KindTool {
-			res, err = e.SubmitTools(ctx, b.tools, b.by)
+			res, err = e.PutTools(ctx, b.tools, b.by)
 		} else {
-			res, err = e.SubmitCapabilities(ctx, b.caps, b.by)
+			res, err = e.PutCapabilities(ctx, b.caps, b.by)
 		}
 		if err != nil {
 			return nil, err

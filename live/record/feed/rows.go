@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"waymark/ingest"
 	"waymark/storage"
@@ -39,29 +38,25 @@ func (r *row) traceKey() traceKey { return traceKey{r.workspace, r.Source, r.Spa
 func (f *Feed) keep(ctx context.Context, workspace, source string, spans []*ingest.Span) (rows []*row, err error) {
 	at := f.now().UnixNano()
 	byTrace := map[string]*row{} // with room
-	var changes []storage.Change
 	for _, sp := range spans {
+		r := byTrace[sp.Trace]
+		if r == nil || r.size >= spanRowSize {
+			r = &row{Source: source, workspace: workspace, key: fmt.Sprintf("%s%020d-%04d-%s", spanRow, at, len(rows), rand.Text())}
+			byTrace[sp.Trace], rows = r, append(rows, r)
+		}
 		text, err := json.Marshal(sp)
 		if err != nil {
 			return nil, fmt.Errorf("keep a span: %w", err)
-		}
-		r := byTrace[sp.Trace]
-		if r == nil || r.size+len(text) > spanRowSize {
-			r = &row{Source: source, workspace: workspace, key: fmt.Sprintf("%s%020d-%04d-%s", spanRow, at, len(rows), rand.Text())}
-			byTrace[sp.Trace], rows = r, append(rows, r)
 		}
 		r.Spans, r.size = append(r.Spans, sp), r.size+len(text)
 	}
 	for _, r := range rows {
 		text, err := json.Marshal(r)
+		if err == nil {
+			err = f.tables.Table(workspace).Put(ctx, r.key, text)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("keep spans: %w", err)
-		}
-		changes = append(changes, storage.Change{Key: r.key, Value: text})
-	}
-	for together := range slices.Chunk(changes, 8) { // less than a transaction holds
-		if err := f.tables.Table(workspace).Apply(ctx, together...); err != nil {
-			return nil, err
 		}
 	}
 	return rows, nil
@@ -79,16 +74,13 @@ func (f *Feed) settle(ctx context.Context, trace string, p *pending) {
 }
 
 // load reads what an earlier process has acknowledged and not recorded, once.
-func (f *Feed) load(ctx context.Context) {
+func (f *Feed) load(ctx context.Context) error {
 	if f.traces.loaded {
-		return
+		return nil
 	}
 	names, err := f.tables.Workspaces(ctx)
 	if err != nil {
-		if ctx.Err() == nil {
-			f.log.Warn("spans that wait are not read yet", "error", err)
-		}
-		return
+		return err
 	}
 	f.traces.loaded = true
 	for _, workspace := range names {
@@ -96,22 +88,13 @@ func (f *Feed) load(ctx context.Context) {
 			f.log.Warn("spans that wait are not read", "workspace", workspace, "error", err)
 		}
 	}
+	return nil
 }
 
 func (f *Feed) loadRows(ctx context.Context, workspace string) error {
-	table := f.tables.Table(workspace)
-	held := map[string]bool{} // of this process
-	for _, p := range f.traces.open {
-		for _, r := range p.rows {
-			held[r.key] = true
-		}
-	}
-	for e, err := range table.List(ctx, spanRow) {
+	for e, err := range f.tables.Table(workspace).List(ctx, spanRow) {
 		if err != nil {
 			return err
-		}
-		if held[e.Key] {
-			continue
 		}
 		r := &row{workspace: workspace, key: e.Key}
 		if err := json.Unmarshal(e.Value, r); err != nil || len(r.Spans) == 0 { // acknowledged, so it stays where it is

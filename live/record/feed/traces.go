@@ -3,6 +3,7 @@ package feed
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -18,7 +19,7 @@ import (
 const (
 	afterRoot   = 2 * time.Second
 	withoutRoot = time.Minute
-	mostSpans   = 100_000 // held at a time; then the oldest trace is read as it stands
+	mostSpans   = 100_000 // held at a time; then all traces are read as they stand
 )
 
 type traceKey struct{ workspace, source, trace string }
@@ -30,6 +31,7 @@ type pending struct {
 	read  bool // its calls are recorded
 	calls map[string]bool
 	last  time.Time
+	began time.Time // the first of its calls
 }
 
 // traces are the spans that wait for the rest of their trace.
@@ -51,21 +53,20 @@ func (f *Feed) Collect(ctx context.Context, workspace, source string, body []byt
 	if err != nil || len(spans) == 0 {
 		return err
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.load(ctx); err != nil {
+		return err
+	}
 	rows, err := f.keep(ctx, workspace, "otel:"+source, spans)
 	if err != nil {
 		return err
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	for _, r := range rows {
 		f.traces.add(r, f.now())
 	}
-	for f.traces.spans > mostSpans {
-		k := f.traces.oldest()
-		if p := f.traces.open[k]; !p.read {
-			f.record(ctx, k, p)
-		}
-		f.traces.drop(k)
+	if f.traces.spans > mostSpans {
+		f.recordComplete(ctx, true)
 	}
 	return nil
 }
@@ -82,7 +83,12 @@ func (t *traces) add(r *row, now time.Time) {
 		t.open[k] = p
 	}
 	p.spans, p.rows, p.last, p.read = append(p.spans, r.Spans...), append(p.rows, r), now, false
-	p.root = p.root || slices.ContainsFunc(r.Spans, func(sp *ingest.Span) bool { return sp.Parent == "" })
+	for _, sp := range r.Spans {
+		p.root = p.root || sp.Parent == ""
+		if c := sp.Call; c != nil && (p.began.IsZero() || c.Started.Before(p.began)) {
+			p.began = c.Started
+		}
+	}
 	t.spans += len(r.Spans)
 }
 
@@ -90,47 +96,30 @@ func (t *traces) add(r *row, now time.Time) {
 func (f *Feed) flush(ctx context.Context, all bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.load(ctx)
+	if err := f.load(ctx); err != nil && ctx.Err() == nil {
+		f.log.Warn("spans that wait are not read yet", "error", err)
+	}
+	f.recordComplete(ctx, all)
+}
+
+// recordComplete is flush with the lock held. Of all, nothing more is expected.
+func (f *Feed) recordComplete(ctx context.Context, all bool) {
 	now := f.now()
-	var complete []traceKey
-	for k, p := range f.traces.open {
+	for _, k := range slices.SortedFunc(maps.Keys(f.traces.open), f.traces.order) {
+		p := f.traces.open[k]
 		rest := now.Sub(p.last)
-		switch {
-		case p.read:
-			if rest > withoutRoot {
-				f.traces.drop(k)
-			}
-		case all || rest > withoutRoot || p.root && rest > afterRoot:
-			complete = append(complete, k)
+		if !p.read && (all || rest > withoutRoot || p.root && rest > afterRoot) && f.record(ctx, k, p) {
+			p.read, p.last, rest = true, now, 0
 		}
-	}
-	slices.SortFunc(complete, func(a, b traceKey) int {
-		return cmp.Or(f.traces.open[a].began().Compare(f.traces.open[b].began()), cmp.Compare(a.trace, b.trace), cmp.Compare(a.workspace, b.workspace), cmp.Compare(a.source, b.source))
-	})
-	for _, k := range complete {
-		if p := f.traces.open[k]; f.record(ctx, k, p) {
-			p.read, p.last = true, now
+		if all || p.read && rest > withoutRoot {
+			f.traces.drop(k)
 		}
 	}
 }
 
-// began is when the first call of a trace did.
-func (p *pending) began() (first time.Time) {
-	for _, c := range ingest.SpanCalls(p.spans) {
-		if first.IsZero() || c.Start.Before(first) {
-			first = c.Start
-		}
-	}
-	return first
-}
-
-func (t *traces) oldest() (oldest traceKey) {
-	for k, p := range t.open {
-		if o := t.open[oldest]; o == nil || cmp.Or(p.last.Compare(o.last), cmp.Compare(k.trace, oldest.trace)) < 0 {
-			oldest = k
-		}
-	}
-	return oldest
+// order is that of the times at which traces began.
+func (t *traces) order(a, b traceKey) int {
+	return cmp.Or(t.open[a].began.Compare(t.open[b].began), cmp.Compare(a.trace, b.trace), cmp.Compare(a.workspace, b.workspace), cmp.Compare(a.source, b.source))
 }
 
 // drop lets go of a trace. Rows that still keep some of it are found by the next process.

@@ -68,8 +68,6 @@ func Of(err error) *huma.ErrorModel {
 		return New(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", tooLarge.Limit))
 	case errors.Is(err, request.ErrNoCredential), errors.Is(err, request.ErrBadCredential), errors.Is(err, request.ErrNoSession):
 		return New(http.StatusUnauthorized, err.Error())
-	case errors.Is(err, live.ErrNoBuild):
-		return New(http.StatusServiceUnavailable, "the first model is still being built; ask again")
 	case errors.Is(err, storage.ErrUnavailable):
 		return New(http.StatusServiceUnavailable, "the database does not answer; of a write it is unknown whether it is stored: repeat it with the same ids")
 	case errors.Is(err, live.ErrNotYet):

@@ -107,7 +107,7 @@ func putScorers(ctx context.Context, engine *live.Engine, ids ...string) error {
 			}
 		}
 	}
-	r, err := engine.PutCapabilities(ctx, all)
+	r, err := engine.PutCapabilities(ctx, all, live.Approver)
 	if err == nil && len(r.Rejected) > 0 {
 		err = errors.New(r.Rejected[0].Error)
 	}
