@@ -12,7 +12,6 @@ import (
 	"path"
 	"regexp"
 	"slices"
-	"strings"
 
 	"waymark/ingest/toolcall"
 )
@@ -153,9 +152,8 @@ func sniff(name string, head []byte) (string, error) {
 		if e, ok, err := openEnvelope(line{data: bytes.TrimSpace(l)}); ok && err == nil && isTranscript(e.message) {
 			return "mcp-jsonrpc", nil
 		}
-		var keys map[string]json.RawMessage
-		if json.Unmarshal(l, &keys) == nil {
-			if format := classify(keys); format != "" {
+		if d, err := newDocument(line{data: l}); err == nil {
+			if format := classify(d.members); format != "" {
 				return format, nil
 			}
 		}
@@ -169,65 +167,41 @@ func sniff(name string, head []byte) (string, error) {
 	return "", errUnknownFormat
 }
 
-// classify tells the format from the fields of one object.
-func classify(keys map[string]json.RawMessage) string {
-	has := func(names ...string) bool {
-		for _, n := range names {
-			if _, ok := keys[n]; !ok {
-				return false
-			}
-		}
-		return true
-	}
-	kind := strings.Trim(string(keys["kind"]), `"`)
-	if format := classifyTrace(keys, has); format != "" {
-		return format
-	}
-	switch {
-	case has("openapi", "info") || has("swagger", "info") || bytes.Contains(keys["components"], []byte(`"schemas"`)): // which may come first, and be long
-		return "openapi"
-	case has("id") && (kind == "tool" || kind == "capability" || kind == "episode"):
-		// a data set may have a field kind with other words
-		return "waymark"
-	case has("sessionId") || has("type", "uuid") || has("type", "message") || has("type", "leafUuid") || has("type", "snapshot"):
-		return "claude-code"
-	case has("mcpServers") || has("servers") || has("mcp_servers") || has("context_servers") || has("mcp"):
-		return "mcp-config"
-	case has("steps"):
-		return "dataset"
-	case has("jsonrpc") || has("result") || has("tools") && !has("id") || has("inputSchema") || has("name", "input_schema") && !has("id") ||
-		has("type", "function"):
-		return "tools-list"
-	case has("id", "name") || has("id", "description") || has("id", "tools"):
-		return "dataset"
-	}
-	return ""
+// shapes are the fields by which an object of each format is known, as conditions of [holds]; the first that fits counts.
+var shapes = []struct{ format, is string }{
+	{"codex", "timestamp payload type=session_meta|response_item|event_msg|turn_context"}, {"codex", "id timestamp instructions"},
+	{"copilot-cli", "data timestamp type=session.start|user.message|assistant.message"},
+	{"gemini-cli", "sessionId projectHash"},
+	{"goose", "working_dir"}, {"goose", "role created content"},
+	{"otel", "resourceSpans"}, {"otel", "resource_spans"},
+	{"langsmith", "run_type"}, {"langsmith", `runs=*"run_type"`},
+	{"langfuse", "traceId startTime"}, {"langfuse", "observations"}, {"langfuse", `data=*"traceId"|*"parentObservationId"`},
+	{"openai-chat", `data=*"trace`}, {"openai-chat", "object=trace*"},
+	{"openai-chat", "messages"}, {"openai-chat", "role content"}, {"openai-chat", "role tool_calls"}, {"openai-chat", "call_id type=function_call*"},
+	{"openai-chat", `request=*"messages" response`}, {"openai-chat", "input output model"},
+	{"openapi", "openapi info"}, {"openapi", "swagger info"}, {"openapi", `components=*"schemas"`}, // which may come first, and be long
+	{"waymark", "id kind=tool|capability|episode"}, // a data set may have a field kind with other words
+	{"claude-code", "sessionId"}, {"claude-code", "type uuid"}, {"claude-code", "type message"}, {"claude-code", "type leafUuid"},
+	{"claude-code", "type snapshot"},
+	{"mcp-config", "mcpServers"}, {"mcp-config", "servers"}, {"mcp-config", "mcp_servers"}, {"mcp-config", "context_servers"}, {"mcp-config", "mcp"},
+	{"dataset", "steps"},
+	{"tools-list", "jsonrpc"}, {"tools-list", "result"}, {"tools-list", "tools !id"}, {"tools-list", "inputSchema"},
+	{"tools-list", "name input_schema !id"}, {"tools-list", "type function"},
+	{"dataset", "id name"}, {"dataset", "id description"}, {"dataset", "id tools"},
 }
 
-// classifyTrace is classify for the traces of agents.
-func classifyTrace(keys map[string]json.RawMessage, has func(...string) bool) string {
-	holds := func(key, words string) bool { return bytes.Contains(keys[key], []byte(words)) }
-	kind := strings.Trim(string(keys["type"]), `"`)
-	switch {
-	case has("timestamp", "type", "payload") && (kind == "session_meta" || kind == "response_item" || kind == "event_msg" || kind == "turn_context"):
-		return "codex"
-	case has("type", "data", "timestamp") && (kind == "session.start" || kind == "user.message" || kind == "assistant.message"):
-		return "copilot-cli"
-	case has("sessionId", "projectHash"):
-		return "gemini-cli"
-	case has("working_dir") || has("role", "created", "content"):
-		return "goose"
-	case has("resourceSpans") || has("resource_spans"):
-		return "otel"
-	case has("run_type") || has("runs") && holds("runs", `"run_type"`):
-		return "langsmith"
-	case has("traceId", "startTime") || has("observations") || has("data") && (holds("data", `"traceId"`) || holds("data", `"parentObservationId"`)):
-		return "langfuse"
-	case has("data") && holds("data", `"trace`) || has("object") && holds("object", `"trace`):
-		return "openai-chat"
-	case has("messages") || has("role", "content") || has("role", "tool_calls") || has("call_id") && strings.HasPrefix(kind, "function_call") ||
-		has("request", "response") && holds("request", `"messages"`) || has("input", "output") && has("model"):
-		return "openai-chat"
+// classify tells the format from the fields of one object.
+func classify(members map[string]*document) string {
+	for name, m := range members {
+		if m == nil || string(m.raw) == `""` || string(m.raw) == "null" { // the name alone tells
+			members[name] = &document{raw: json.RawMessage("{}")}
+		}
+	}
+	d := &document{members: members, problem: new(error)}
+	for _, s := range shapes {
+		if holds(d, []string{s.is}) {
+			return s.format
+		}
 	}
 	return ""
 }
@@ -242,8 +216,8 @@ func isTranscript(v json.RawMessage) bool {
 }
 
 // firstKeys reads the fields of the first object of a document, or of a list, as far as there is any.
-func firstKeys(head []byte) map[string]json.RawMessage {
-	keys := map[string]json.RawMessage{}
+func firstKeys(head []byte) map[string]*document {
+	keys := map[string]*document{}
 	d := json.NewDecoder(bytes.NewReader(head))
 	for range 2 {
 		token, err := d.Token()
@@ -263,10 +237,10 @@ func firstKeys(head []byte) map[string]json.RawMessage {
 		var value json.RawMessage
 		from := d.InputOffset()
 		if err = d.Decode(&value); err != nil { // the beginning ends here
-			keys[key] = head[from:]
+			keys[key] = &document{raw: head[from:]}
 			return keys
 		}
-		keys[key] = value
+		keys[key] = &document{raw: value}
 	}
 	return keys
 }

@@ -272,7 +272,7 @@ func (r *transcript) answer(number int, e *envelope, connection, id string, m *r
 		if m.Error != nil {
 			res.text = string(m.Error.Code) + " " + m.Error.Message
 		} else {
-			res = toolResult(&document{raw: m.Result, problem: new(error)})
+			res = toolResult(m.Result)
 		}
 		res.at = e.at
 		q.thread.settle(q.call, res)
@@ -297,14 +297,13 @@ func (r *transcript) answer(number int, e *envelope, connection, id string, m *r
 	}
 }
 
-var mcpOutcome = outcome{failed: []string{"isError=true"}, worked: []string{""}, failure: []string{"content"}, value: []string{""}}
+var mcpOutcome = outcome{failed: []string{"isError=true"}, worked: []string{""}, void: []string{"resultType=input_required"},
+	failure: []string{"content"}, value: []string{""}}
 
 // toolResult reads the result of an MCP call.
-func toolResult(d *document) result {
-	if toolcall.Members(d.raw) == nil {
-		return result{value: d.raw}
+func toolResult(v json.RawMessage) result {
+	if toolcall.Members(v) == nil {
+		return result{value: v}
 	}
-	r := mcpOutcome.read(d)
-	r.void = holds(d, []string{"resultType=input_required"})
-	return r
+	return mcpOutcome.read(&document{raw: v, problem: new(error)})
 }

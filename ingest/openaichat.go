@@ -227,7 +227,7 @@ func firstCallID(items []*document) string {
 			return calls[0].text("id")
 		}
 		if strings.HasSuffix(item.text("type"), "_call") {
-			return item.text(chatIDs...)
+			return item.text(callIDs...)
 		}
 	}
 	return ""
@@ -247,15 +247,13 @@ type chat struct {
 	pending []string // calls of the last message whose answers carry no id
 }
 
-var chatIDs = []string{"call_id", "id"}
-
 // chatRules are for the items of Responses.
 var chatRules = []rule{
-	{kinds: "function_call custom_tool_call", id: chatIDs, tool: []string{"name"}, arguments: []string{"arguments", "input"}},
-	{kinds: "function_call_output custom_tool_call_output", id: chatIDs, result: func(f fields) result { return chatResult(f, "output") }},
+	{kinds: "function_call|custom_tool_call", id: callIDs, tool: []string{"name"}, arguments: []string{"arguments", "input"}},
+	{kinds: "function_call_output|custom_tool_call_output", id: callIDs, result: func(f fields) result { return chatResult(f, "output") }},
 	{kinds: "mcp_call", id: []string{"id"}, tool: []string{"name"}, server: []string{"server_label"}, arguments: []string{"arguments"}},
 	{kinds: "mcp_call", id: []string{"id"}, result: func(f fields) result {
-		if holds(f, []string{"status=in_progress", "status=calling", "status=incomplete"}) {
+		if holds(f, []string{"status=in_progress|calling|incomplete"}) {
 			return result{}
 		}
 		o := outcome{failed: []string{"error", "status=failed"}, worked: []string{""}, failure: []string{"error"}, value: []string{"output"}}
@@ -279,7 +277,7 @@ func (c *chat) item(number int, d *document) error {
 		if err != nil {
 			return err
 		}
-		if text = strings.TrimSpace(text); text != "" {
+		if text != "" {
 			th.ask(number, text, time.Time{})
 		}
 	case "assistant":

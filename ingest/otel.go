@@ -161,7 +161,7 @@ func (a attributes) origin() string {
 
 func newOTelSpan(o *trace.Span, session string) attributes {
 	a := attributesOf(o.Attributes)
-	a["span.session"], a["span.begin"], a["span.end"] = session, moment(o.StartTimeUnixNano), moment(o.EndTimeUnixNano)
+	a["span.session"], a["span.begin"], a["span.end"] = session, otelTime(o.StartTimeUnixNano), otelTime(o.EndTimeUnixNano)
 	if isID(o.TraceId) && isID(o.SpanId) { // else the protocol calls it invalid
 		a["span.id"], a["span.trace"] = hex.EncodeToString(o.SpanId), hex.EncodeToString(o.TraceId)
 		if isID(o.ParentSpanId) {
@@ -268,8 +268,8 @@ func (a attributes) value(names ...string) json.RawMessage {
 	return nil
 }
 
-// moment is a time in nanoseconds since 1970 as text, empty if it is not known.
-func moment(nanoseconds uint64) string {
+// otelTime is a time in nanoseconds since 1970 as text, empty if it is not known.
+func otelTime(nanoseconds uint64) string {
 	if nanoseconds == 0 {
 		return ""
 	}

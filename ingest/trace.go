@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"path"
-	"strings"
 	"time"
 
 	"waymark/catalog"
@@ -58,24 +56,6 @@ func (in *input) eachTrace(t *traces, endings []string, emit func(Item) bool, be
 			read(l)
 			return more()
 		})
-	})
-}
-
-// eachDocument reads the files of a trace whose lines are a JSON object each. A line with a field of a wrong type is dropped
-// after what can be read of it.
-func (in *input) eachDocument(t *traces, emit func(Item) bool, begin func(name string) func(number int, d *document)) error {
-	return in.eachTrace(t, []string{".jsonl"}, emit, func(name string) func(line) {
-		read := begin(strings.TrimSuffix(path.Base(name), path.Ext(name)))
-		return func(l line) {
-			d, err := newDocument(l)
-			if err == nil {
-				read(l.number, d)
-				err = *d.problem
-			}
-			if err != nil {
-				t.drop(l.number, err)
-			}
-		}
 	})
 }
 
