@@ -24,6 +24,7 @@ import (
 	"waymark/episodic"
 	"waymark/ingest"
 	"waymark/internal/bounded"
+	"waymark/internal/plural"
 )
 
 // Limits of memory.
@@ -33,8 +34,8 @@ const (
 	mostShown    = 15     // rows of each list
 )
 
-// LeastSessions is how many sessions must have had a server before it is called unused.
-const LeastSessions = 20
+// leastSessions is how many sessions must have had a server before it is called unused.
+const leastSessions = 20
 
 // leastLoop is how many equal calls in a row are a loop.
 const leastLoop = 3
@@ -43,10 +44,10 @@ const leastLoop = 3
 type Collection struct {
 	places   []Place
 	tools    map[string]*counts
-	sessions map[sessionKey]int64 // start of the first call in seconds, 0 if not known
-	loops    map[loopKey]*Loop
+	sessions map[sessionKey]int64           // start of the first call in seconds, 0 if not known
+	loops    map[string]*loop               // by tool
 	servers  map[string]map[sessionKey]bool // sessions by server and host
-	weeks    map[int64]*Week                // by the start of their Monday in seconds
+	weeks    map[int64]*week                // by the start of their Monday in seconds
 	newest   []episodic.Episode
 	from, to time.Time
 	calls    int
@@ -54,7 +55,7 @@ type Collection struct {
 	tally    ingest.Tally
 	dropped  int
 	damaged  []ingest.Reason
-	unread   map[string]int // reasons about versions
+	unread   map[string]bool // reasons about versions
 }
 
 type sessionKey struct {
@@ -62,7 +63,11 @@ type sessionKey struct {
 	id   [12]byte
 }
 
-type loopKey struct{ tool, shape string }
+// loop sums up the calls of one tool again and again with arguments of one shape.
+type loop struct{ times, calls, longest, failed int }
+
+// week counts the calls of seven days from a Monday on.
+type week struct{ tasks, calls, failed, repeated int }
 
 // counts of one tool.
 type counts struct {
@@ -70,6 +75,8 @@ type counts struct {
 	kinds                  map[string]int
 	durations              map[int]int // by bucket
 }
+
+func newCounts() *counts { return &counts{kinds: map[string]int{}, durations: map[int]int{}} }
 
 // maxDamaged bounds the list of what could not be used.
 const maxDamaged = 100
@@ -80,8 +87,8 @@ const Memory = 380 << 20
 
 // Collect reads the places. It tells progress after each episode.
 func Collect(ctx context.Context, places []Place, now time.Time, progress func(host string, calls int)) (*Collection, error) {
-	c := &Collection{places: places, tools: map[string]*counts{}, sessions: map[sessionKey]int64{}, loops: map[loopKey]*Loop{},
-		servers: map[string]map[sessionKey]bool{}, unread: map[string]int{}, weeks: map[int64]*Week{}, damaged: []ingest.Reason{}}
+	c := newCollection()
+	c.places = places
 	seen := ingest.Seen{}
 	for i := range places {
 		p := &places[i]
@@ -108,6 +115,11 @@ func Collect(ctx context.Context, places []Place, now time.Time, progress func(h
 	return c, nil
 }
 
+func newCollection() *Collection {
+	return &Collection{tools: map[string]*counts{}, sessions: map[sessionKey]int64{}, loops: map[string]*loop{},
+		servers: map[string]map[sessionKey]bool{}, unread: map[string]bool{}, weeks: map[int64]*week{}, damaged: []ingest.Reason{}}
+}
+
 func (c *Collection) item(host string, it ingest.Item) {
 	switch {
 	case it.Tally != nil:
@@ -123,7 +135,7 @@ func (c *Collection) item(host string, it ingest.Item) {
 			c.damaged = append(c.damaged, ingest.Reason{File: it.File, Line: it.Line, Reason: strings.TrimSpace(reason)})
 		}
 		if strings.HasPrefix(it.Dropped, "version ") {
-			c.unread[host+", "+it.Dropped]++
+			c.unread[host+", "+it.Dropped] = true
 		}
 	case it.Episode != nil:
 		c.episode(host, it.Episode)
@@ -181,7 +193,7 @@ func (c *Collection) step(session sessionKey, s *episodic.Step) {
 		if len(c.tools) == mostTools {
 			return
 		}
-		t = &counts{kinds: map[string]int{}, durations: map[int]int{}}
+		t = newCounts()
 		c.tools[s.Tool] = t
 	}
 	t.calls++
@@ -218,16 +230,15 @@ func (c *Collection) findLoops(steps []episodic.Step) {
 			n++
 		}
 		if n >= leastLoop {
-			key := loopKey{steps[i].Tool, steps[i].Shape}
-			l := c.loops[key]
+			l := c.loops[steps[i].Tool]
 			if l == nil {
-				l = &Loop{Tool: key.tool}
-				c.loops[key] = l
+				l = &loop{}
+				c.loops[steps[i].Tool] = l
 			}
-			l.Times, l.Calls, l.Longest = l.Times+1, l.Calls+n, max(l.Longest, n)
+			l.times, l.calls, l.longest = l.times+1, l.calls+n, max(l.longest, n)
 			for _, s := range steps[i : i+n] {
 				if s.Outcome == episodic.Failure {
-					l.Failed++
+					l.failed++
 				}
 			}
 		}
@@ -244,18 +255,18 @@ func (c *Collection) week(e *episodic.Episode) {
 	monday := day.AddDate(0, 0, -(int(day.Weekday())+6)%7)
 	w := c.weeks[monday.Unix()]
 	if w == nil {
-		w = &Week{Monday: monday}
+		w = &week{}
 		c.weeks[monday.Unix()] = w
 	}
-	w.Tasks++
+	w.tasks++
 	for i := range e.Steps {
 		s := &e.Steps[i]
-		w.Calls++
+		w.calls++
 		if s.Outcome == episodic.Failure || s.ErrorKind != "" {
-			w.Failed++
+			w.failed++
 		}
 		if i > 0 && repeats(&e.Steps[i-1], s) {
-			w.Repeated++
+			w.repeated++
 		}
 	}
 }
@@ -282,13 +293,12 @@ func duration(bucket int) int64 {
 	return int64(bucket)
 }
 
-// quantile of durations in ms, nil where none is known.
-func (t *counts) quantile(q float64) *int64 {
+// quantile of durations, nil where none is known.
+func (t *counts) quantile(q float64) any {
 	rank := int(q * float64(t.timed))
 	for _, b := range slices.Sorted(maps.Keys(t.durations)) {
 		if rank -= t.durations[b]; rank < 0 {
-			ms := duration(b)
-			return &ms
+			return millis(duration(b))
 		}
 	}
 	return nil
@@ -304,9 +314,11 @@ func (t *counts) add(other *counts) {
 	}
 }
 
-// unused lists configured servers that no session used, of those that at least [LeastSessions] sessions had: a session
+// unused lists configured servers that no session used, of those that at least [leastSessions] sessions had: a session
 // had a server for certain if it began after the file that names the server was last changed.
-func (c *Collection) unused(configs []Config) (unused []Unused, judged int) {
+func (c *Collection) unused(configs []Config) Section {
+	s := Section{Title: "Configured servers that no session used"}
+	judged := 0
 	for _, cfg := range configs {
 		info, err := os.Stat(cfg.Path)
 		if err != nil || !info.Mode().IsRegular() || info.Size() > bounded.Document {
@@ -327,19 +339,21 @@ func (c *Collection) unused(configs []Config) (unused []Unused, judged int) {
 			}
 		}
 		for _, l := range launches {
-			if l.Disabled || had < LeastSessions {
+			if l.Disabled || had < leastSessions {
 				continue
 			}
-			judged++
-			if !c.uses(l.Name) {
-				unused = append(unused, Unused{Server: l.Name, Host: cfg.Host, Sessions: had})
+			if judged++; !c.uses(l.Name) {
+				s.Notes = append(s.Notes, fmt.Sprintf("%s (%s): not called in %s that had it.", l.Name, cfg.Host, plural.Of(had, "session")))
 			}
 		}
 	}
-	slices.SortFunc(unused, func(a, b Unused) int {
-		return cmp.Or(strings.Compare(a.Server, b.Server), strings.Compare(a.Host, b.Host))
-	})
-	return unused, judged
+	slices.Sort(s.Notes)
+	if judged == 0 {
+		s.Notes = []string{fmt.Sprintf("Not judged: no configuration of servers was in place for %d sessions.", leastSessions)}
+	} else if s.Notes == nil {
+		s.Notes = []string{fmt.Sprintf("None of %d.", judged)}
+	}
+	return s
 }
 
 // uses reports whether any session called a tool of a server, however the host spells its name.
@@ -360,6 +374,3 @@ func folded(name string) string {
 		return -1
 	}, strings.ToLower(name))
 }
-
-// String names a place in progress and errors.
-func (p Place) String() string { return fmt.Sprintf("%s %s", p.Host, p.Shown) }
