@@ -20,15 +20,9 @@ import (
 	"waymark/internal/strictjson"
 )
 
-// fields gives a table access to one record of a trace. A name may be a path of members joined by dots.
-type fields interface {
-	text(names ...string) string           // the first that is present and not empty
-	value(names ...string) json.RawMessage // the first that is present and not null
-}
-
-// holds reports whether one of the conditions is true of a record, each of its words: "name" requires a value, "name=x|y*|*z"
+// holds reports whether one of the conditions is true of a record of a trace, each of its words: "name" requires a value, "name=x|y*|*z"
 // the text or literal x, one that begins with y, or one that contains z; "!" before a word the contrary.
-func holds(f fields, conditions []string) bool {
+func holds(f *document, conditions []string) bool {
 	return slices.ContainsFunc(conditions, func(c string) bool {
 		for word := range strings.FieldsSeq(c) {
 			word, not := strings.CutPrefix(word, "!")
@@ -61,7 +55,7 @@ type outcome struct {
 	failure, value []string // fields of the error text and of the returned value
 }
 
-func (o *outcome) read(f fields) result {
+func (o *outcome) read(f *document) result {
 	r := result{value: f.value(o.value...), void: holds(f, o.void)}
 	switch {
 	case holds(f, o.failed):
@@ -83,11 +77,11 @@ type rule struct {
 	joined                      string   // what joins server and tool in the one name
 	fixed                       string   // the tool, where no field names it
 	at                          []string // a time; else that of the record
-	result                      func(f fields) result
+	result                      func(f *document) result
 }
 
 // apply reports whether a rule is for the kind of the record.
-func (th *thread) apply(rules []rule, kind string, f fields, c call) (applies bool) {
+func (th *thread) apply(rules []rule, kind string, f *document, c call) (applies bool) {
 	for _, r := range rules {
 		if r.kinds != "" && !matches(kind, r.kinds) {
 			continue
@@ -126,7 +120,7 @@ func (t *traces) toolOf(c call) string {
 }
 
 // moment reads a time: a text, or a number of seconds or milliseconds after 1970. One that cannot be read is unknown.
-func moment(f fields, names ...string) time.Time {
+func moment(f *document, names ...string) time.Time {
 	v := f.value(names...)
 	if n, err := strconv.ParseInt(string(v), 10, 64); err == nil {
 		switch {
@@ -174,22 +168,28 @@ func (d *document) elements() (list []*document, ok bool) {
 	return slices.DeleteFunc(list, func(e *document) bool { return e == nil }), ok
 }
 
-// at is the value at a path, nil if it is absent or null. The empty path is the value itself.
+// at is the value at a path of members joined by dots, nil if it is absent or null. A name may hold dots, and an object may
+// stand as JSON in a text. The empty path is the value itself.
 func (d *document) at(path string) *document {
 	if path == "" {
 		return d
 	}
-	for name := range strings.SplitSeq(path, ".") {
-		if d.members == nil && !d.decode(&d.members) {
+	if d.members == nil {
+		if opened := (&document{raw: toolcall.Unquoted(d.raw), problem: d.problem}); !opened.decode(&d.members) {
 			d.members = map[string]*document{}
 		}
-		if d = d.members[name]; d == nil || string(d.raw) == "null" {
-			return nil
-		}
 	}
-	return d
+	v, known := d.members[path]
+	if name, rest, nested := strings.Cut(path, "."); !known && nested && d.members[name] != nil {
+		v = d.members[name].at(rest)
+	}
+	if v == nil || string(v.raw) == "null" {
+		return nil
+	}
+	return v
 }
 
+// text is the first of some texts that is there and not empty.
 func (d *document) text(names ...string) string {
 	for _, name := range names {
 		v := d.at(name)
@@ -207,6 +207,7 @@ func (d *document) text(names ...string) string {
 	return ""
 }
 
+// value is the first of some values that is there.
 func (d *document) value(names ...string) json.RawMessage {
 	for _, name := range names {
 		if v := d.at(name); v != nil {

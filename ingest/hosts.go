@@ -96,7 +96,7 @@ var hosts = map[string]*host{
 			{kinds: "function_call|custom_tool_call", id: callIDs, tool: []string{"name"}, arguments: []string{"input", "arguments"}},
 			{kinds: "local_shell_call", id: callIDs, fixed: "local_shell", arguments: []string{"input", "action"}},
 			{kinds: "function_call_output|custom_tool_call_output|local_shell_call_output", id: callIDs, result: codexOutput},
-			{kinds: "exec_command_end", when: []string{"exit_code"}, id: callIDs, result: func(f fields) result {
+			{kinds: "exec_command_end", when: []string{"exit_code"}, id: callIDs, result: func(f *document) result {
 				r, _ := exited(string(f.value("exit_code")), "", nil)
 				return r
 			}},
@@ -396,7 +396,7 @@ func between(s, from, to string) string {
 
 // codexOutput reads how a call ended out of its output, as far as it says so: an exit code in JSON or in words, or a mark
 // of success.
-func codexOutput(f fields) result {
+func codexOutput(f *document) result {
 	output := f.value("output")
 	d := &document{raw: toolcall.Unquoted(output), problem: new(error)}
 	switch {
@@ -433,7 +433,7 @@ func exited(code, text string, value json.RawMessage) (r result, ok bool) {
 }
 
 // codexMCPResult reads {"Ok":{"content":…,"isError":…}} and {"Err":"…"}.
-func codexMCPResult(f fields) result {
+func codexMCPResult(f *document) result {
 	if failure := f.value("result.Err"); failure != nil {
 		return result{outcome: episodic.Failure, text: toolcall.Text(failure)}
 	}

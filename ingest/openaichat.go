@@ -250,9 +250,9 @@ type chat struct {
 // chatRules are for the items of Responses.
 var chatRules = []rule{
 	{kinds: "function_call|custom_tool_call", id: callIDs, tool: []string{"name"}, arguments: []string{"arguments", "input"}},
-	{kinds: "function_call_output|custom_tool_call_output", id: callIDs, result: func(f fields) result { return chatResult(f, "output") }},
+	{kinds: "function_call_output|custom_tool_call_output", id: callIDs, result: func(f *document) result { return chatResult(f, "output") }},
 	{kinds: "mcp_call", id: []string{"id"}, tool: []string{"name"}, server: []string{"server_label"}, arguments: []string{"arguments"}},
-	{kinds: "mcp_call", id: []string{"id"}, result: func(f fields) result {
+	{kinds: "mcp_call", id: []string{"id"}, result: func(f *document) result {
 		if holds(f, []string{"status=in_progress|calling|incomplete"}) {
 			return result{}
 		}
@@ -312,7 +312,7 @@ func (c *chat) call(number, place int, v *document) {
 }
 
 // chatResult reads the answer of a tool, which may say in its own content that it failed.
-func chatResult(f fields, content string) result {
+func chatResult(f *document, content string) result {
 	names := []string{content}
 	o := outcome{failed: []string{"is_error=true", "status=error"}, worked: []string{"is_error=false", "status=success"}, failure: names, value: names}
 	r := o.read(f)
