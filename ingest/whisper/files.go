@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"waymark/episodic"
@@ -166,15 +167,16 @@ func (f Folder) Hear(name, id string, happened Entry) (line string, err error) {
 	if err != nil {
 		return "", err
 	}
-	last, s := lastCall(entries)
-	t, err := f.Table(cmp.Or(last.Tool, happened.Begun)) // at the beginning of a turn there is none before
+	last, said := replay(entries)
+	t, err := f.Table(cmp.Or(last.Ended, happened.Begun)) // at the beginning of a turn there is none before
 	if err != nil {
 		return "", err
 	}
-	r := t.choose(last, happened.Begun, s.free)
-	if r == nil {
+	i := slices.IndexFunc(t.Rules, func(r Rule) bool { return r.applies(last, happened.Begun) && said.free(&r) }) // best first
+	if i < 0 {
 		return "", nil
 	}
+	r := &t.Rules[i]
 	if err := appendTo(path, Entry{ID: id, Time: happened.Time, Said: r}); err != nil {
 		return "", err
 	}
@@ -212,19 +214,46 @@ func journal(path string) (entries []Entry, err error) {
 	return entries, err
 }
 
-// lastCall returns the last completed call of the current turn, and what was said in the session.
-func lastCall(entries []Entry) (last Call, s *session) {
-	s = &session{said: map[string]bool{}}
+// applies reports whether a rule is about what happened: the last completed call, and the tool of the call that begins.
+func (r *Rule) applies(last Entry, begun string) bool {
+	if r.After != last.Ended {
+		return false
+	}
+	if begun != "" {
+		return r.Kind == Pitfall && r.Tool == begun
+	}
+	return r.Kind == Repair && last.Outcome == episodic.Failure
+}
+
+// budget is how many bytes are said in a session at most, about 120 tokens: a token of English has about four bytes, one of
+// a name three.
+const budget = 360
+
+// said are the lines of a session.
+type said map[string]bool
+
+// free reports whether a line was not said yet and fits the budget.
+func (s said) free(r *Rule) bool {
+	bytes := len(r.Line())
+	for line := range s {
+		bytes += len(line)
+	}
+	return !s[r.Line()] && bytes <= budget
+}
+
+// replay returns the last completed call of the current turn, and what was said in the session.
+func replay(entries []Entry) (last Entry, s said) {
+	s = said{}
 	for _, e := range entries {
 		switch {
 		case e.Said != nil:
 			if s.free(e.Said) {
-				s.say(e.Said)
+				s[e.Said.Line()] = true
 			}
 		case e.Reset:
-			last = Call{}
+			last = Entry{}
 		case e.Ended != "":
-			last = Call{e.Ended, e.Outcome}
+			last = e
 		}
 	}
 	return last, s
@@ -232,11 +261,10 @@ func lastCall(entries []Entry) (last Call, s *session) {
 
 // first reports whether a line fitted the session where a process put it into the journal.
 func first(entries []Entry, r *Rule, id string) bool {
-	for i, e := range entries {
-		if e.ID == id && e.Said != nil {
-			_, before := lastCall(entries[:i])
-			return before.free(r)
-		}
+	i := slices.IndexFunc(entries, func(e Entry) bool { return e.ID == id && e.Said != nil })
+	if i < 0 {
+		return false
 	}
-	return false
+	_, before := replay(entries[:i])
+	return before.free(r)
 }
