@@ -187,7 +187,7 @@ func WriteLine(w io.Writer, it Item) error {
 }
 
 func decodeWaymark(in *input, emit func(Item) bool) error {
-	return in.eachFile("waymark", []string{".jsonl", ".ndjson", ".json"}, func(name string) (more bool, err error) {
+	return in.eachFile("waymark", func(name string) (more bool, err error) {
 		err = in.eachLineOf(name, func(l line) bool {
 			it := waymarkItem(l)
 			it.File = name

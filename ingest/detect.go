@@ -47,42 +47,31 @@ func (in *input) detect() (string, error) {
 
 // detectFolder lists the formats of the files in a folder, in the order of [Formats]: catalogs come first.
 func (in *input) detectFolder() ([]string, error) {
+	has := func(name string, isDir bool) bool {
+		info, err := fs.Stat(in.fsys, name)
+		return err == nil && info.IsDir() == isDir
+	}
 	for _, f := range datasetFiles {
-		if exists(in.fsys, f.name) {
+		if has(f.name, false) {
 			return []string{"dataset"}, nil
 		}
 	}
 	for _, root := range []string{".", "storage"} {
-		if message, err := fs.Stat(in.fsys, path.Join(root, "message")); err == nil && message.IsDir() {
-			if part, err := fs.Stat(in.fsys, path.Join(root, "part")); err == nil && part.IsDir() {
-				return []string{"opencode"}, nil
-			}
+		if has(path.Join(root, "message"), true) && has(path.Join(root, "part"), true) {
+			return []string{"opencode"}, nil
 		}
 	}
-	found, empty := map[string]bool{}, true
-	var unread error // the first, if nothing else is found
-	err := fs.WalkDir(in.fsys, ".", func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil && name == ".":
-			return err
-		case err != nil:
-			unread = cmp.Or(unread, fmt.Errorf("%s %w", name, unreadable(err)))
-			return passedOver(d)
-		case d.IsDir():
-			return nil
-		}
-		if !slices.Contains([]string{".jsonl", ".ndjson", ".json", ".toml", ".log", ".yaml", ".yml"}, path.Ext(name)) {
-			empty = false
-			return nil
-		}
-		f, err := in.detectFile(name)
+	found := map[string]bool{}
+	nothing := errEmpty // what is said if nothing is found: the worst that a file was
+	err := in.files(func(name, format string, err error) error {
 		switch {
 		case err == nil:
-			found[f] = true
-		case !errors.Is(err, errUnknownFormat) && !errors.Is(err, errEmpty):
-			unread = cmp.Or(unread, fmt.Errorf("%s %w", name, unreadable(err)))
+			found[format] = true
+		case errors.Is(err, errUnknownFormat) && nothing == errEmpty:
+			nothing = err
+		case !errors.Is(err, errUnknownFormat) && !errors.Is(err, errEmpty) && (nothing == errEmpty || nothing == errUnknownFormat):
+			nothing = fmt.Errorf("%s %w", name, unreadable(err))
 		}
-		empty = empty && errors.Is(err, errEmpty)
 		return nil
 	})
 	if err != nil {
@@ -94,16 +83,35 @@ func (in *input) detectFolder() ([]string, error) {
 			all = append(all, f.Name)
 		}
 	}
-	if all == nil && unread != nil {
-		return nil, unread
-	}
-	if all == nil && empty {
-		return nil, errEmpty
-	}
 	if all == nil {
-		return nil, errUnknownFormat
+		return nil, nothing
 	}
 	return all, nil
+}
+
+// endings of files that may be of a format.
+var endings = []string{".jsonl", ".ndjson", ".json", ".toml", ".log", ".txt", ".yaml", ".yml"}
+
+// files visits the files below a folder, sorted, each with its format or why it has none. A folder that cannot be read is
+// visited like a file.
+func (in *input) files(visit func(name, format string, err error) error) error {
+	return fs.WalkDir(in.fsys, ".", func(name string, d fs.DirEntry, err error) error {
+		format := ""
+		switch {
+		case err != nil && name == ".":
+			return err
+		case err != nil && d != nil && d.IsDir():
+			return cmp.Or(visit(name, "", err), fs.SkipDir)
+		case err != nil:
+		case d.IsDir():
+			return nil
+		case !slices.Contains(endings, path.Ext(name)):
+			err = errUnknownFormat
+		default:
+			format, err = in.detectFile(name)
+		}
+		return visit(name, format, err)
+	})
 }
 
 func (in *input) detectFile(name string) (string, error) {
@@ -117,11 +125,6 @@ func (in *input) detectFile(name string) (string, error) {
 		return "", err
 	}
 	return sniff(path.Base(name), head)
-}
-
-func exists(fsys fs.FS, name string) bool {
-	info, err := fs.Stat(fsys, name)
-	return err == nil && !info.IsDir()
 }
 
 // openAPIHead is the field by which an OpenAPI document is known, in YAML or in JSON.
@@ -254,41 +257,23 @@ func unreadable(err error) error {
 	return fmt.Errorf("cannot be read: %w", err)
 }
 
-// passedOver goes on after a file or folder that cannot be read.
-func passedOver(d fs.DirEntry) error {
-	if d != nil && d.IsDir() {
-		return fs.SkipDir
-	}
-	return nil
-}
-
-// eachFile calls visit for the input if it is a file, and for the files of a folder, sorted, that have
-// one of the endings and are of the format, until visit reports false.
-func (in *input) eachFile(format string, endings []string, visit func(name string) (more bool, err error)) error {
+// eachFile calls visit for the input if it is a file, and for the files of a folder, sorted, that are of the format, until
+// visit reports false.
+func (in *input) eachFile(format string, visit func(name string) (more bool, err error)) error {
 	if !in.isDir {
 		_, err := visit(in.name)
 		return err
 	}
-	return fs.WalkDir(in.fsys, ".", func(name string, d fs.DirEntry, err error) error {
-		if err == nil && (d.IsDir() || !slices.Contains(endings, path.Ext(name))) {
-			return nil
-		}
-		f := ""
-		if err == nil {
-			f, err = in.detectFile(name)
-		}
+	return in.files(func(name, f string, err error) error {
+		more := true
 		switch {
-		case errors.Is(err, errUnknownFormat) || errors.Is(err, errEmpty) || err == nil && f != format:
-			return nil
-		case err != nil && name == ".":
-			return err
-		case err != nil: // the others still count
-			if !in.emit(Item{File: name, Unread: true, Dropped: unreadable(err).Error()}) {
-				return fs.SkipAll
-			}
-			return passedOver(d)
+		case err == nil && f == format:
+			more, err = visit(name)
+		case err == nil, errors.Is(err, errUnknownFormat), errors.Is(err, errEmpty):
+			err = nil
+		default: // the others still count
+			more, err = in.emit(Item{File: name, Unread: true, Dropped: unreadable(err).Error()}), nil
 		}
-		more, err := visit(name)
 		if err == nil && !more {
 			return fs.SkipAll
 		}

@@ -208,7 +208,7 @@ var (
 func (h *host) decode(in *input, emit func(Item) bool) error {
 	t := in.traces(h.format)
 	if h.whole {
-		return in.eachTraceFile(t, []string{".json"}, emit, func(name string, r io.Reader, _ func() bool) error {
+		return in.eachTraceFile(t, emit, func(name string, r io.Reader, _ func() bool) error {
 			text, err := io.ReadAll(io.LimitReader(r, maxSession+1))
 			if err == nil {
 				h.document(t, in.sessionOf(name), text)
@@ -216,7 +216,7 @@ func (h *host) decode(in *input, emit func(Item) bool) error {
 			return err
 		})
 	}
-	return in.eachTrace(t, []string{".jsonl"}, emit, func(name string) func(line) {
+	return in.eachTrace(t, emit, func(name string) func(line) {
 		s := &session{traces: t, host: h, name: in.sessionOf(name), sides: map[string]string{}}
 		return func(l line) {
 			d, err := newDocument(l)

@@ -51,7 +51,7 @@ type Launch struct {
 //	context_servers  Zed
 //	mcp_servers      Codex (TOML)
 func decodeMCPConfig(in *input, emit func(Item) bool) error {
-	return in.eachFile("mcp-config", []string{".json", ".toml"}, func(name string) (more bool, err error) {
+	return in.eachFile("mcp-config", func(name string) (more bool, err error) {
 		text, err := in.readAll(name)
 		if err != nil {
 			return false, err

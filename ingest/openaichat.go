@@ -36,7 +36,7 @@ import (
 // conversation many times, every time longer: what was read before counts once.
 func decodeOpenAIChat(in *input, emit func(Item) bool) error {
 	t := in.traces("openai-chat")
-	return in.eachTraceFile(t, []string{".json", ".jsonl", ".ndjson"}, emit, func(name string, r io.Reader, more func() bool) error {
+	return in.eachTraceFile(t, emit, func(name string, r io.Reader, more func() bool) error {
 		c := chats{traces: t, file: strings.TrimSuffix(path.Base(name), path.Ext(name)), spans: newSpans(t)}
 		defer c.spans.end()
 		defer c.release()

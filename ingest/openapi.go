@@ -32,7 +32,7 @@ import (
 // References inside the document, and to files below its folder, are written out; a schema that refers to itself, or is
 // too large, is left open where that begins. Examples and extensions are left out.
 func decodeOpenAPI(in *input, emit func(Item) bool) error {
-	return in.eachFile("openapi", []string{".json", ".yaml", ".yml"}, func(name string) (more bool, err error) {
+	return in.eachFile("openapi", func(name string) (more bool, err error) {
 		text, err := in.readAll(name)
 		if err != nil {
 			return false, err

@@ -110,7 +110,7 @@ func decodeSpans(table *spanTable) decoder {
 // eachSpanFile reads files of JSON values that hold spans.
 func (in *input) eachSpanFile(format string, emit func(Item) bool, read func(*spans, line)) error {
 	t := in.traces(format)
-	return in.eachTraceFile(t, []string{".json", ".jsonl", ".ndjson"}, emit, func(_ string, r io.Reader, more func() bool) error {
+	return in.eachTraceFile(t, emit, func(_ string, r io.Reader, more func() bool) error {
 		s := newSpans(t)
 		defer s.end()
 		return eachValue(r, true, func(l line) bool {

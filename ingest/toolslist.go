@@ -25,7 +25,7 @@ import (
 // The server is the option, else what the file says, else the name of the file (github.json,
 // github-tools.json) unless that is a general one such as tools.json.
 func decodeToolsList(in *input, emit func(Item) bool) error {
-	return in.eachFile("tools-list", []string{".json", ".jsonl", ".ndjson"}, func(name string) (more bool, err error) {
+	return in.eachFile("tools-list", func(name string) (more bool, err error) {
 		f, err := in.open(name)
 		if err != nil {
 			return false, err

@@ -48,8 +48,8 @@ func (in *input) traces(format string) *traces {
 const maxTraceLine = 32 << 20
 
 // eachTrace reads the files of a trace line by line and ends with the tally.
-func (in *input) eachTrace(t *traces, endings []string, emit func(Item) bool, begin func(name string) func(line)) error {
-	return in.eachTraceFile(t, endings, emit, func(name string, r io.Reader, more func() bool) error {
+func (in *input) eachTrace(t *traces, emit func(Item) bool, begin func(name string) func(line)) error {
+	return in.eachTraceFile(t, emit, func(name string, r io.Reader, more func() bool) error {
 		read := begin(name)
 		return eachLineUpTo(maxTraceLine, 1, bufio.NewReaderSize(r, 64<<10), func(l line) bool {
 			t.tally.Lines++
@@ -60,9 +60,9 @@ func (in *input) eachTrace(t *traces, endings []string, emit func(Item) bool, be
 }
 
 // eachTraceFile reads the files of a trace and ends with the tally.
-func (in *input) eachTraceFile(t *traces, endings []string, emit func(Item) bool, read func(name string, r io.Reader, more func() bool) error) error {
+func (in *input) eachTraceFile(t *traces, emit func(Item) bool, read func(name string, r io.Reader, more func() bool) error) error {
 	more := true
-	err := in.eachFile(t.format, endings, func(name string) (bool, error) {
+	err := in.eachFile(t.format, func(name string) (bool, error) {
 		f, err := in.open(name)
 		if err != nil {
 			return false, err
