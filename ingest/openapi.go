@@ -349,14 +349,9 @@ func (d *openAPI) jsonSchema(content any, depth int) any {
 	return nil
 }
 
-// The keywords of schemas that hold values, a schema, a list of schemas, and schemas by name.
-var (
-	plainKeys = strings.Fields(`type format enum const required title description default minimum maximum exclusiveMinimum exclusiveMaximum
-		multipleOf minLength maxLength pattern minItems maxItems uniqueItems minProperties maxProperties`)
-	schemaKeys = []string{"items", "not", "additionalProperties", "if", "then", "else", "contains", "propertyNames"}
-	schemaList = []string{"oneOf", "anyOf", "allOf", "prefixItems"}
-	schemaMaps = []string{"properties", "patternProperties"}
-)
+// kept are the keywords of schemas that hold values; those that hold schemas are [catalog.Keywords].
+var kept = strings.Fields(`type format enum const required title description default minimum maximum exclusiveMinimum exclusiveMaximum
+	multipleOf minLength maxLength pattern minItems maxItems uniqueItems minProperties maxProperties`)
 
 // schema writes a schema out, down to a depth, as JSON Schema 2020-12. What cannot be resolved is left open.
 func (d *openAPI) schema(v any, depth int) any {
@@ -378,18 +373,20 @@ func (d *openAPI) schema(v any, depth int) any {
 	s := map[string]any{}
 	for _, key := range slices.Sorted(maps.Keys(m)) { // the budget ends at the same place each time
 		value := m[key]
-		switch {
-		case slices.Contains(plainKeys, key):
+		switch role := catalog.Keywords[key]; {
+		case slices.Contains(kept, key):
 			s[key] = value
-		case slices.Contains(schemaKeys, key):
-			s[key] = d.schema(value, depth-1)
-		case slices.Contains(schemaList, key) && len(list(value)) > 0:
+		case role == catalog.AsSchemas && list(value) != nil:
 			all := make([]any, len(list(value)))
 			for i, e := range list(value) {
 				all[i] = d.schema(e, depth-1)
 			}
-			s[key] = all
-		case slices.Contains(schemaMaps, key) && len(object(value)) > 0:
+			if len(all) > 0 {
+				s[key] = all
+			}
+		case role >= catalog.AsSchema && role <= catalog.AsSchemas:
+			s[key] = d.schema(value, depth-1)
+		case role == catalog.AsNames && strings.HasSuffix(strings.ToLower(key), "properties") && len(object(value)) > 0: // nothing refers to definitions any more
 			all := make(map[string]any, len(object(value)))
 			for _, name := range slices.Sorted(maps.Keys(object(value))) {
 				all[name] = d.schema(object(value)[name], depth-1)

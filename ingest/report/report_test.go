@@ -83,7 +83,7 @@ func TestReport(t *testing.T) {
 	require.Equal(t, 40, r.Sessions)
 	require.Equal(t, began, r.From)
 
-	ms := millis(duration(bucket(1000)))
+	ms := millis(rounded(1000))
 	require.InEpsilon(t, 1000, int(ms), .07)
 	require.Equal(t, [][]any{{"(tools of the hosts)", 160, share(0), ms, ms}, {"ci", 40, share(.5), ms, ms}, {"git", 40, share(0), ms, ms}}, section(r, "Servers").Rows)
 	require.Equal(t, "Read", section(r, "Tools").Rows[0][0])

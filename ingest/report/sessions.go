@@ -73,10 +73,10 @@ type week struct{ tasks, calls, failed, repeated int }
 type counts struct {
 	calls, failures, timed int
 	kinds                  map[string]int
-	durations              map[int]int // by bucket
+	durations              map[int64]int
 }
 
-func newCounts() *counts { return &counts{kinds: map[string]int{}, durations: map[int]int{}} }
+func newCounts() *counts { return &counts{kinds: map[string]int{}, durations: map[int64]int{}} }
 
 // maxDamaged bounds the list of what could not be used.
 const maxDamaged = 100
@@ -203,7 +203,7 @@ func (c *Collection) step(session sessionKey, s *episodic.Step) {
 	}
 	if s.DurationMS > 0 {
 		t.timed++
-		t.durations[bucket(s.DurationMS)]++
+		t.durations[rounded(s.DurationMS)]++
 	}
 	if server := serverOf(s.Tool); server != "" {
 		if c.servers[server] == nil {
@@ -276,29 +276,18 @@ func repeats(before, s *episodic.Step) bool {
 	return s.Tool == before.Tool && s.Shape == before.Shape && (s.Group == "" || s.Group != before.Group)
 }
 
-// bucket numbers durations so that those of one bucket differ by less than 7 %.
-func bucket(ms int64) int {
-	exponent := bits.Len64(uint64(ms)) - 1
-	if exponent < 4 {
-		return int(ms)
-	}
-	return exponent<<4 | int(ms>>(exponent-4))&15
-}
-
-// duration is the middle of a bucket.
-func duration(bucket int) int64 {
-	if exponent := bucket >> 4; exponent >= 4 {
-		return int64(16|bucket&15)<<(exponent-4) + int64(1)<<(exponent-4)/2
-	}
-	return int64(bucket)
+// rounded is a duration with five significant bits, so that as many are counted as a page needs.
+func rounded(ms int64) int64 {
+	shift := max(0, bits.Len64(uint64(ms))-5)
+	return ms>>shift<<shift | 1<<shift>>1
 }
 
 // quantile of durations, nil where none is known.
 func (t *counts) quantile(q float64) any {
 	rank := int(q * float64(t.timed))
-	for _, b := range slices.Sorted(maps.Keys(t.durations)) {
-		if rank -= t.durations[b]; rank < 0 {
-			return millis(duration(b))
+	for _, ms := range slices.Sorted(maps.Keys(t.durations)) {
+		if rank -= t.durations[ms]; rank < 0 {
+			return millis(ms)
 		}
 	}
 	return nil
