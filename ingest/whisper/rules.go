@@ -35,7 +35,7 @@ const (
 	threshold   = 0.6     // of the bound
 	guard       = 0.02    // probability that any rule of a kind holds in a history without structure
 	mostSteps   = 200_000 // newest steps that rules are derived from
-	mostRules   = 1_000   // a hook reads them, and decodes those about one tool
+	mostRules   = 200     // a hook reads them all
 )
 
 // Rule is one thing to say: a pitfall before the call is made, a repair after the failure.
@@ -74,7 +74,7 @@ type Table struct {
 	Rules    []Rule `json:"rules,omitempty"`
 }
 
-const tableVersion = 4
+const tableVersion = 5
 
 // History is the part of a history that rules are derived from.
 type History struct {
