@@ -246,8 +246,7 @@ func (in *input) sessionOf(name string) string {
 func (h *host) document(t *traces, name string, text []byte) {
 	d := &document{raw: bytes.TrimSpace(bytes.TrimPrefix(text, []byte(bom))), problem: new(error)}
 	var all []*document
-	list := d.at(h.records)
-	if ok := list != nil && json.Valid(d.raw); ok {
+	if list := d.at(h.records); list != nil && json.Valid(d.raw) {
 		all, _ = list.elements()
 	}
 	switch {
@@ -301,7 +300,7 @@ func (s *session) record(number int, d *document) {
 		s.drop(number, err)
 		return
 	}
-	th, calls := s.thread(label, label), false
+	th, calls := s.thread(label), false
 	for _, p := range parts {
 		if s.parts != "" {
 			kinds = p
@@ -493,28 +492,17 @@ func (in *input) openCodeParts(t *traces, d *document, folder string) {
 // smallDocument reads a file of one object; nil for anything else, which is counted, or dropped where it is damaged.
 func (in *input) smallDocument(t *traces, name string) *document {
 	t.tally.Lines++
-	var text []byte
-	f, err := in.open(name)
+	text, err := in.readAll(name)
+	var d *document
 	if err == nil {
-		text, err = io.ReadAll(io.LimitReader(f, maxTraceLine+1))
-		f.Close()
-	}
-	text = bytes.TrimSpace(bytes.TrimPrefix(text, []byte(bom)))
-	damage := ""
-	switch {
-	case err != nil:
-		damage = err.Error()
-	case len(text) > maxTraceLine:
-		damage = fmt.Sprintf("file is longer than %d bytes", maxTraceLine)
-	case path.Ext(name) == ".json" && !json.Valid(text):
-		damage = problemIn(text)
-	default:
-		if d, err := newDocument(line{data: text}); err == nil {
+		if d, err = newDocument(line{data: bytes.TrimSpace(text), cut: true}); err == nil {
 			return d
 		}
-		t.skip()
-		return nil
+		if json.Valid(text) || path.Ext(name) != ".json" {
+			t.skip()
+			return nil
+		}
 	}
-	t.emit(Item{File: name, Line: 1, Dropped: damage})
+	t.emit(Item{File: name, Line: 1, Dropped: err.Error()})
 	return nil
 }

@@ -171,7 +171,7 @@ func (r *transcript) message(number int, e *envelope, v json.RawMessage) error {
 	q := asked{method: method}
 	if method == "tools/call" && name != "" {
 		arguments := m.value("params.arguments")
-		q.thread = r.thread(cmp.Or(e.session, r.file), cmp.Or(e.session, r.file))
+		q.thread = r.thread(cmp.Or(e.session, r.file))
 		q.thread.loose = true
 		r.sum = sha256.Sum256(slices.Concat(r.sum[:], []byte(name), arguments))
 		// Ids begin anew with each connection: what is unique is the moment, or all that came before.

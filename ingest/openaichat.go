@@ -37,9 +37,9 @@ import (
 func decodeOpenAIChat(in *input, emit func(Item) bool) error {
 	t := in.traces("openai-chat")
 	return in.eachTraceFile(t, emit, func(name string, r io.Reader, more func() bool) error {
-		c := chats{traces: t, file: strings.TrimSuffix(path.Base(name), path.Ext(name)), spans: newSpans(t)}
+		c := chats{traces: t, file: strings.TrimSuffix(path.Base(name), path.Ext(name)), spans: newSpans(t), at: map[string]int{}}
 		defer c.spans.end()
-		defer c.release()
+		defer c.keep()()
 		return eachValue(r, false, func(l line) bool {
 			t.tally.Lines++
 			c.value(l)
@@ -53,8 +53,31 @@ type chats struct {
 	*traces
 	file  string
 	spans *spans
-	open  *chat  // of the lines that are a message each
-	held  []Item // episodes of the newest conversation, which the next line may hold again and longer
+	open  *chat // of the lines that are a message each
+	found []Item
+	at    map[string]int // id of an episode → its place among those found
+}
+
+// keep holds episodes back until the file ends, which may tell them again and longer.
+func (c *chats) keep() (release func()) {
+	emit := c.emit
+	c.emit = func(it Item) {
+		switch i, known := c.at[it.ID]; {
+		case it.Episode == nil:
+			emit(it)
+		case known && len(c.found[i].Episode.Steps) <= len(it.Episode.Steps): // as long, it may know more of the last call
+			c.found[i] = it
+		case !known:
+			c.at[it.ID] = len(c.found)
+			c.found = append(c.found, it)
+		}
+	}
+	return func() {
+		c.emit = emit
+		for _, it := range c.found {
+			emit(it)
+		}
+	}
 }
 
 func (c *chats) value(l line) {
@@ -97,7 +120,7 @@ func (c *chats) object(l line) {
 		}
 	case isMessage(d):
 		if c.open == nil {
-			c.open = &chat{thread: c.thread("", c.file)}
+			c.open = &chat{thread: c.thread(c.file)}
 			c.open.thread.loose = true
 		}
 		err = c.open.item(l.number, d)
@@ -160,10 +183,8 @@ func conversationID(d *document) string {
 
 // conversation reads a whole one.
 func (c *chats) conversation(number int, session string, items []*document, text []byte) {
-	outer := c.traces.emit
-	var found []Item
-	c.traces.emit = func(it Item) { found = append(found, it) }
-	ch := chat{thread: &thread{t: c.traces, session: session, rule: episodic.NewSessions(c.format), calls: map[string]int{}}}
+	ch := chat{thread: c.newThread(session)}
+	ch.thread.again = true
 	if session == "" {
 		if first := firstCallID(items); !unique(first) {
 			sum := sha256.Sum256(text)
@@ -180,45 +201,10 @@ func (c *chats) conversation(number int, session string, items []*document, text
 		}
 		*item.problem = nil
 	}
-	ch.thread.begunBefore(func() { ch.thread.flush() })
-	c.traces.emit = outer
+	ch.thread.flush()
 	if wrong != nil {
 		c.drop(number, wrong)
 	}
-	c.hold(found)
-}
-
-// hold keeps the episodes of a conversation until the next one shows whether it is the same, longer.
-func (c *chats) hold(found []Item) {
-	longer := map[string]bool{}
-	for _, it := range found {
-		longer[it.ID] = it.Episode != nil
-	}
-	kept := c.held[:0]
-	for _, it := range c.held {
-		if !longer[it.ID] {
-			kept = append(kept, it)
-		}
-	}
-	c.held = kept
-	c.release()
-	c.held = found
-}
-
-func (c *chats) release() {
-	for _, it := range c.held {
-		c.emit(it)
-	}
-	c.held = nil
-}
-
-// begunBefore runs f without the memory of what has begun: a longer telling of the same conversation
-// is no repetition.
-func (th *thread) begunBefore(f func()) {
-	begun := th.t.begun
-	th.t.begun = map[string]bool{}
-	f()
-	th.t.begun = begun
 }
 
 func firstCallID(items []*document) string {

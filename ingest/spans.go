@@ -94,7 +94,7 @@ func (s *spans) end() {
 	byThread := map[*thread][]*Span{}
 	var order []*thread
 	for _, sp := range s.calls() {
-		th := s.t.thread(sp.Session, sp.Session)
+		th := s.t.thread(sp.Session)
 		th.loose = true
 		if byThread[th] == nil {
 			order = append(order, th)

@@ -88,15 +88,19 @@ func (t *traces) file(name string, emit func(Item)) {
 	}
 }
 
-// thread of a key, which need not be more than unique in its file.
-func (t *traces) thread(key, session string) *thread {
-	th := t.threads[key]
+// thread of a session.
+func (t *traces) thread(session string) *thread {
+	th := t.threads[session]
 	if th == nil {
-		th = &thread{t: t, session: session, rule: episodic.NewSessions(t.format), calls: map[string]int{}}
-		t.threads[key] = th
+		th = t.newThread(session)
+		t.threads[session] = th
 		t.order = append(t.order, th)
 	}
 	return th
+}
+
+func (t *traces) newThread(session string) *thread {
+	return &thread{t: t, session: session, rule: episodic.NewSessions(t.format), calls: map[string]int{}}
 }
 
 // end hands on what the threads still hold.
@@ -111,9 +115,7 @@ func (t *traces) skip() { t.tally.Skipped++ }
 
 // drop says that a line could not be used.
 func (t *traces) drop(line int, err error) {
-	it := Item{Line: line}
-	it.drop(err.Error())
-	t.emit(it)
+	t.emit(Item{Line: line, Dropped: err.Error()})
 }
 
 type thread struct {
@@ -121,6 +123,7 @@ type thread struct {
 	session string
 	salt    string // tells apart what session and call id do not
 	loose   bool   // call ids mean nothing beyond the session
+	again   bool   // a longer telling of the same session is no repetition
 
 	rule   *episodic.Sessions
 	line   int // of the request
@@ -313,7 +316,7 @@ func (c *cut) close(th *thread) {
 		first = e.ID
 	}
 	switch {
-	case th.t.begun[first]:
+	case th.t.begun[first] && !th.again:
 		it.Episode, it.Duplicate = nil, true
 	case c.problem != nil:
 		it.drop(fmt.Sprintf("episode %q of %s: %s", e.ID, plural.Of(len(e.Steps), "step"), c.problem))
