@@ -19,7 +19,6 @@ import (
 	"waymark/internal/plural"
 	"waymark/suggest"
 	"waymark/suggest/evaluate"
-	"waymark/suggest/mine"
 )
 
 // Report is one page on the sessions of this machine. Lists are cut to their most important rows.
@@ -81,9 +80,8 @@ func (c *Collection) Report(ctx context.Context, s Sources) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Progress("repeated workflows")
 	servers, tools, failures := c.used()
-	for _, section := range []Section{named, servers, tools, c.byWeek(), failures, c.repeated(), c.workflows(ctx), c.unused(s.Configs), c.definitions(s.Tools)} {
+	for _, section := range []Section{named, servers, tools, failures, c.repeated(), c.unused(s.Configs), c.definitions(s.Tools)} {
 		if section.Rows != nil || section.Notes != nil {
 			r.Sections = append(r.Sections, section)
 		}
@@ -137,28 +135,6 @@ func (c *Collection) used() (servers, tools, failures Section) {
 	return servers, tools, failures
 }
 
-// Limits of the weeks: the newest are shown, and few calls tell nothing.
-const (
-	mostWeeks  = 13
-	leastCalls = 20
-)
-
-// byWeek counts the calls of seven days from a Monday on, so that an owner sees whether failures and repeats became fewer
-// since hosts ask Waymark.
-func (c *Collection) byWeek() Section {
-	s := Section{Title: "By week", Columns: []string{"from", "tasks", "calls", "failed", "repeated"}}
-	for _, monday := range slices.Sorted(maps.Keys(c.weeks)) {
-		w := c.weeks[monday]
-		row := []any{time.Unix(monday, 0).UTC().Format(time.DateOnly), w.tasks, w.calls, "too few to tell", "too few to tell"}
-		if w.calls >= leastCalls {
-			row[3], row[4] = share(float64(w.failed)/float64(w.calls)), share(float64(w.repeated)/float64(w.calls))
-		}
-		s.Rows = append(s.Rows, row)
-	}
-	s.Rows = s.Rows[max(0, len(s.Rows)-mostWeeks):]
-	return s
-}
-
 func (c *Collection) repeated() Section {
 	s := Section{Title: "Loops: three or more calls in a row with arguments of one shape", Columns: []string{"tool", "loops", "calls", "longest", "failed"}}
 	for tool, l := range c.loops {
@@ -199,39 +175,6 @@ func (c *Collection) definitions(tools []catalog.Tool) Section {
 		s.Notes = []string{fmt.Sprintf("Not counted: %d servers whose definitions are not known.", unknown)}
 	}
 	s.Rows = top(s.Rows, 4)
-	return s
-}
-
-// workflows finds the DAGs of calls that the newest tasks have in common.
-func (c *Collection) workflows(ctx context.Context) Section {
-	s := Section{Title: "Repeated workflows", Columns: []string{"tasks", "sessions", "tools"}}
-	numbers, sessions := map[string]int32{}, map[string]int32{}
-	var names []string
-	number := func(numbers map[string]int32, name string) int32 {
-		if _, known := numbers[name]; !known {
-			numbers[name] = int32(len(numbers))
-		}
-		return numbers[name]
-	}
-	tasks := make([]mine.Task, len(c.newest))
-	for i := range c.newest {
-		e := &c.newest[i]
-		tasks[i] = mine.Of(e, number(sessions, e.Session), func(tool string) int32 {
-			n := number(numbers, tool)
-			if int(n) == len(names) {
-				names = append(names, tool)
-			}
-			return n
-		})
-	}
-	options := mine.Options{Least: 3, Patterns: mostShown, Work: 1 << 18, Stop: func() bool { return ctx.Err() != nil }}
-	for _, p := range mine.Patterns(tasks, len(names), options).Patterns {
-		var tools []string
-		for _, t := range p.Tools {
-			tools = append(tools, names[t])
-		}
-		s.Rows = append(s.Rows, []any{p.Support, p.Sessions, strings.Join(tools, ", ")})
-	}
 	return s
 }
 

@@ -89,8 +89,6 @@ func TestReport(t *testing.T) {
 	require.Equal(t, "Read", section(r, "Tools").Rows[0][0])
 	require.Equal(t, [][]any{{"timeout", 20, share(20. / 240), "ci:run (20 of 40)"}}, section(r, "Failures").Rows)
 	require.Equal(t, [][]any{{"Read", 40, 120, 3, 0}}, section(r, "Loops").Rows)
-	require.Equal(t, [][]any{{began.Format(time.DateOnly), 40, 240, share(20. / 240), share(80. / 240)}}, section(r, "By week").Rows)
-	require.Contains(t, section(r, "Repeated workflows").Rows[0][2], "git:log, Read")
 
 	tokens := section(r, "Tokens")
 	require.Len(t, tokens.Rows, 1)
@@ -104,27 +102,6 @@ func TestReport(t *testing.T) {
 	require.NotContains(t, all, secret)
 	require.NotContains(t, all, "deploy with")
 	require.NotContains(t, all, m.Home)
-}
-
-// Weeks begin on Monday, in UTC. Parallel calls and other arguments are no repeats, and few calls tell nothing.
-func TestWeeks(t *testing.T) {
-	c := newCollection()
-	zone := time.FixedZone("", -5*3600)
-	step := func(tool, shape, group string, o episodic.Outcome) episodic.Step {
-		return episodic.Step{Tool: tool, Shape: shape, Group: group, Outcome: o}
-	}
-	for _, e := range []episodic.Episode{
-		{Time: time.Date(2026, 6, 7, 23, 0, 0, 0, zone), Steps: []episodic.Step{step("a", "x", "", episodic.Failure), step("a", "x", "", ""), step("a", "y", "", "")}}, // Monday in UTC
-		{Time: time.Date(2026, 6, 7, 23, 0, 0, 0, time.UTC), Steps: []episodic.Step{step("a", "", "g", ""), step("a", "", "g", "")}},
-		{Steps: []episodic.Step{step("b", "", "", "")}},
-	} {
-		c.week(&e)
-	}
-	require.Equal(t, map[int64]*week{
-		time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC).Unix(): {1, 2, 0, 0},
-		time.Date(2026, 6, 8, 0, 0, 0, 0, time.UTC).Unix(): {1, 3, 1, 1},
-	}, c.weeks)
-	require.Equal(t, []any{"2026-06-01", 1, 2, "too few to tell", "too few to tell"}, c.byWeek().Rows[0])
 }
 
 // A report of nothing says where it looked.

@@ -30,7 +30,7 @@ import (
 // Limits of memory.
 const (
 	mostTools    = 20_000 // with counts of their own
-	mostEpisodes = 20_000 // the newest, for workflows and for what Waymark would have named
+	mostEpisodes = 20_000 // the newest, for what Waymark would have named
 	mostShown    = 15     // rows of each list
 )
 
@@ -47,7 +47,6 @@ type Collection struct {
 	sessions map[sessionKey]int64           // start of the first call in seconds, 0 if not known
 	loops    map[string]*loop               // by tool
 	servers  map[string]map[sessionKey]bool // sessions by server and host
-	weeks    map[int64]*week                // by the start of their Monday in seconds
 	newest   []episodic.Episode
 	from, to time.Time
 	calls    int
@@ -65,9 +64,6 @@ type sessionKey struct {
 
 // loop sums up the calls of one tool again and again with arguments of one shape.
 type loop struct{ times, calls, longest, failed int }
-
-// week counts the calls of seven days from a Monday on.
-type week struct{ tasks, calls, failed, repeated int }
 
 // counts of one tool.
 type counts struct {
@@ -117,7 +113,7 @@ func Collect(ctx context.Context, places []Place, now time.Time, progress func(h
 
 func newCollection() *Collection {
 	return &Collection{tools: map[string]*counts{}, sessions: map[sessionKey]int64{}, loops: map[string]*loop{},
-		servers: map[string]map[sessionKey]bool{}, unread: map[string]bool{}, weeks: map[int64]*week{}, damaged: []ingest.Reason{}}
+		servers: map[string]map[sessionKey]bool{}, unread: map[string]bool{}, damaged: []ingest.Reason{}}
 }
 
 func (c *Collection) item(host string, it ingest.Item) {
@@ -164,7 +160,6 @@ func (c *Collection) episode(host string, e *episodic.Episode) {
 		c.step(session, &e.Steps[i])
 	}
 	c.findLoops(e.Steps)
-	c.week(e)
 	kept := *e
 	kept.Session = string(sum[:12])
 	for i := range kept.Steps {
@@ -243,31 +238,6 @@ func (c *Collection) findLoops(steps []episodic.Step) {
 			}
 		}
 		i += n
-	}
-}
-
-// week adds a task to the week of its time, in UTC.
-func (c *Collection) week(e *episodic.Episode) {
-	if e.Time.IsZero() {
-		return
-	}
-	day := e.Time.UTC().Truncate(24 * time.Hour)
-	monday := day.AddDate(0, 0, -(int(day.Weekday())+6)%7)
-	w := c.weeks[monday.Unix()]
-	if w == nil {
-		w = &week{}
-		c.weeks[monday.Unix()] = w
-	}
-	w.tasks++
-	for i := range e.Steps {
-		s := &e.Steps[i]
-		w.calls++
-		if s.Outcome == episodic.Failure || s.ErrorKind != "" {
-			w.failed++
-		}
-		if i > 0 && repeats(&e.Steps[i-1], s) {
-			w.repeated++
-		}
 	}
 }
 
