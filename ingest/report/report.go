@@ -70,9 +70,10 @@ type Sources struct {
 
 // Report sums up what was collected.
 func (c *Collection) Report(ctx context.Context, s Sources) (*Report, error) {
-	r := &Report{Searched: c.places, From: c.from, To: c.to, Sessions: len(c.sessions), Tasks: c.episodes, Calls: c.calls, Sections: []Section{},
-		Lines: c.tally.Lines, Skipped: c.tally.Skipped, Dropped: c.dropped, Unknown: slices.Sorted(maps.Keys(c.unread)), Damaged: c.damaged}
-	if c.calls == 0 {
+	r := &c.page
+	r.Sessions, r.Sections = len(c.sessions), []Section{}
+	slices.Sort(r.Unknown)
+	if r.Calls == 0 {
 		return r, ctx.Err()
 	}
 	s.Progress("what Waymark would have named")
@@ -129,7 +130,7 @@ func (c *Collection) used() (servers, tools, failures Section) {
 		for _, row := range top(rows, 1)[:min(len(rows), 3)] {
 			often = append(often, fmt.Sprintf("%s (%d of %d)", row...))
 		}
-		failures.Rows = append(failures.Rows, []any{class, calls, share(float64(calls) / float64(c.calls)), strings.Join(often, ", ")})
+		failures.Rows = append(failures.Rows, []any{class, calls, share(float64(calls) / float64(c.page.Calls)), strings.Join(often, ", ")})
 	}
 	servers.Rows, tools.Rows, failures.Rows = top(servers.Rows, 1), top(tools.Rows, 1), top(failures.Rows, 1)
 	return servers, tools, failures

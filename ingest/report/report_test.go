@@ -156,5 +156,5 @@ func TestMemoryIsBounded(t *testing.T) {
 	require.Len(t, c.newest, mostEpisodes)
 	require.Equal(t, began.Add((tasks-mostEpisodes)*time.Second), c.newest[0].Time)
 	require.Len(t, c.tools, mostTools)
-	require.Equal(t, tasks, c.calls)
+	require.Equal(t, tasks, c.page.Calls)
 }

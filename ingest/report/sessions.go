@@ -42,19 +42,12 @@ const leastLoop = 3
 
 // Collection is what is known of the sessions read so far.
 type Collection struct {
-	places   []Place
+	page     Report // without its sections
 	tools    map[string]*counts
 	sessions map[sessionKey]int64           // start of the first call in seconds, 0 if not known
 	loops    map[string]*loop               // by tool
 	servers  map[string]map[sessionKey]bool // sessions by server and host
 	newest   []episodic.Episode
-	from, to time.Time
-	calls    int
-	episodes int
-	tally    ingest.Tally
-	dropped  int
-	damaged  []ingest.Reason
-	unread   map[string]bool // reasons about versions
 }
 
 type sessionKey struct {
@@ -84,7 +77,7 @@ const Memory = 380 << 20
 // Collect reads the places. It tells progress after each episode.
 func Collect(ctx context.Context, places []Place, now time.Time, progress func(host string, calls int)) (*Collection, error) {
 	c := newCollection()
-	c.places = places
+	c.page.Searched = places
 	seen := ingest.Seen{}
 	for i := range places {
 		p := &places[i]
@@ -104,7 +97,7 @@ func Collect(ctx context.Context, places []Place, now time.Time, progress func(h
 				p.Files--
 			}
 			c.item(p.Host, it)
-			progress(p.Host, c.calls)
+			progress(p.Host, c.page.Calls)
 		}
 	}
 	c.cut()
@@ -112,26 +105,26 @@ func Collect(ctx context.Context, places []Place, now time.Time, progress func(h
 }
 
 func newCollection() *Collection {
-	return &Collection{tools: map[string]*counts{}, sessions: map[sessionKey]int64{}, loops: map[string]*loop{},
-		servers: map[string]map[sessionKey]bool{}, unread: map[string]bool{}, damaged: []ingest.Reason{}}
+	return &Collection{page: Report{Unknown: []string{}, Damaged: []ingest.Reason{}}, tools: map[string]*counts{}, sessions: map[sessionKey]int64{}, loops: map[string]*loop{},
+		servers: map[string]map[sessionKey]bool{}}
 }
 
 func (c *Collection) item(host string, it ingest.Item) {
 	switch {
 	case it.Tally != nil:
-		c.tally.Lines += it.Tally.Lines
-		c.tally.Skipped += it.Tally.Skipped
+		c.page.Lines += it.Tally.Lines
+		c.page.Skipped += it.Tally.Skipped
 	case it.Dropped != "":
-		c.dropped++
-		if len(c.damaged) < maxDamaged {
+		c.page.Dropped++
+		if len(c.page.Damaged) < maxDamaged {
 			reason := it.Dropped
 			if strings.HasPrefix(reason, "/") { // a place in the JSON, whose names may be anybody's
 				reason = reason[strings.LastIndex(reason, ": ")+1:]
 			}
-			c.damaged = append(c.damaged, ingest.Reason{File: it.File, Line: it.Line, Reason: strings.TrimSpace(reason)})
+			c.page.Damaged = append(c.page.Damaged, ingest.Reason{File: it.File, Line: it.Line, Reason: strings.TrimSpace(reason)})
 		}
-		if strings.HasPrefix(it.Dropped, "version ") {
-			c.unread[host+", "+it.Dropped] = true
+		if unknown := host + ", " + it.Dropped; strings.HasPrefix(it.Dropped, "version ") && !slices.Contains(c.page.Unknown, unknown) {
+			c.page.Unknown = append(c.page.Unknown, unknown)
 		}
 	case it.Episode != nil:
 		c.episode(host, it.Episode)
@@ -141,21 +134,19 @@ func (c *Collection) item(host string, it ingest.Item) {
 func (c *Collection) episode(host string, e *episodic.Episode) {
 	sum := sha256.Sum256([]byte(e.Session))
 	session := sessionKey{host, [12]byte(sum[:12])}
-	if at, known := c.sessions[session]; !known || !e.Time.IsZero() && (at == 0 || e.Time.Unix() < at) {
-		c.sessions[session] = 0
-		if !e.Time.IsZero() {
+	c.sessions[session] += 0 // known, if not when it began
+	if !e.Time.IsZero() {
+		if at := c.sessions[session]; at == 0 || e.Time.Unix() < at {
 			c.sessions[session] = e.Time.Unix()
 		}
-	}
-	if !e.Time.IsZero() {
-		if c.from.IsZero() || e.Time.Before(c.from) {
-			c.from = e.Time
+		if c.page.From.IsZero() || e.Time.Before(c.page.From) {
+			c.page.From = e.Time
 		}
-		if e.Time.After(c.to) {
-			c.to = e.Time
+		if e.Time.After(c.page.To) {
+			c.page.To = e.Time
 		}
 	}
-	c.episodes++
+	c.page.Tasks++
 	for i := range e.Steps {
 		c.step(session, &e.Steps[i])
 	}
@@ -182,7 +173,7 @@ func (c *Collection) cut() {
 }
 
 func (c *Collection) step(session sessionKey, s *episodic.Step) {
-	c.calls++
+	c.page.Calls++
 	t := c.tools[s.Tool]
 	if t == nil {
 		if len(c.tools) == mostTools {
