@@ -98,7 +98,7 @@ func (th *thread) apply(rules []rule, kind string, f *document, c call) (applies
 		}
 		if r.result != nil {
 			res := r.result(f)
-			res.at, res.tool = c.at, th.t.toolOf(c)
+			res.at, res.tool = c.at, c.named()
 			th.settle(c.id, res)
 		} else if c.arguments = f.value(r.arguments...); c.id != "" && c.name != "" {
 			th.call(c)
@@ -107,16 +107,12 @@ func (th *thread) apply(rules []rule, kind string, f *document, c call) (applies
 	return applies
 }
 
-// toolOf is the id of the tool that a result names, "" if it names none, or a wrapper.
-func (t *traces) toolOf(c call) string {
-	if c.name == "" {
-		return ""
+// named is the id of the tool that a result names, "" if it names none, or a wrapper.
+func (c call) named() string {
+	if id, _ := toolcall.Unwrap(catalog.ID(c.server, c.name), nil); c.name != "" && !toolcall.IsWrapper(id) {
+		return id
 	}
-	id, _, err := toolcall.Unwrap(t.resolver, catalog.ID(c.server, c.name), nil)
-	if err != nil || toolcall.IsWrapper(id) {
-		return ""
-	}
-	return id
+	return ""
 }
 
 // moment reads a time: a text, or a number of seconds or milliseconds after 1970. One that cannot be read is unknown.

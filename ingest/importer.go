@@ -80,9 +80,8 @@ type Options struct {
 	Source string // counted source of episodes; "" is "import:" and the format
 	Server string // server of a saved tools/list; "" takes it from the file or its name
 
-	DropIntents bool              // keep what users asked out of the history
-	Now         time.Time         // if set, episodes more than a day after it are dropped
-	Resolver    *catalog.Resolver // of the tools already known, for histories written with host names
+	DropIntents bool      // keep what users asked out of the history
+	Now         time.Time // if set, episodes more than a day after it are dropped
 
 	// Seen is shared by imports that count as one: an item that another of them has read is a duplicate.
 	Seen Seen

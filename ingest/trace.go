@@ -26,22 +26,17 @@ import (
 // or is cut off gives what it has: a call without a result has an unknown outcome, and did not keep
 // what came after it from being an answer to what came before.
 type traces struct {
-	format   string
-	resolver *catalog.Resolver
-	digests  *episodic.DigestKey
-	begun    map[string]bool // first calls of episodes, over all files: a resumed session repeats them
-	emit     func(Item)
-	threads  map[string]*thread
-	order    []*thread // by first line
-	tally    Tally
+	format  string
+	digests *episodic.DigestKey
+	begun   map[string]bool // first calls of episodes, over all files: a resumed session repeats them
+	emit    func(Item)
+	threads map[string]*thread
+	order   []*thread // by first line
+	tally   Tally
 }
 
 func (in *input) traces(format string) *traces {
-	t := &traces{format: format, resolver: in.opts.Resolver, digests: in.opts.Digests, begun: map[string]bool{}}
-	if t.resolver == nil {
-		t.resolver = catalog.NewResolver(nil, catalog.Aliases{})
-	}
-	return t
+	return &traces{format: format, digests: in.opts.Digests, begun: map[string]bool{}}
 }
 
 // maxTraceLine bounds a line of a trace, which may carry what a tool returned.
@@ -210,10 +205,8 @@ func (t *traces) step(c call) step {
 	}
 	s := step{line: c.line, CallID: c.id, turn: c.turn, Started: c.at}
 	var arguments json.RawMessage
-	s.Tool, arguments, s.problem = toolcall.Unwrap(t.resolver, name, c.arguments)
-	if s.problem == nil {
-		_, s.problem = catalog.Identifier("tool", s.Tool, catalog.MaxID)
-	}
+	s.Tool, arguments = toolcall.Unwrap(name, c.arguments)
+	_, s.problem = catalog.Identifier("tool", s.Tool, catalog.MaxID)
 	s.Void = toolcall.IsOwn(s.Tool)
 	s.Shape, s.Outcome = episodic.Shape(arguments), episodic.Unknown
 	if t.digests != nil && len(arguments) > 0 {
