@@ -184,43 +184,32 @@ func (s *spans) belongs(sp *Span) (session, intent string) {
 // askedFor finds what a user asked for in the input of an agent: a text, an object that names one, or the
 // last of its messages that is the user's.
 func askedFor(v json.RawMessage) string {
-	v = toolcall.Unquoted(v)
-	var text string
-	if json.Unmarshal(v, &text) == nil {
+	d := &document{raw: toolcall.Unquoted(v), problem: new(error)}
+	if text := toolcall.Text(d.raw); len(d.raw) > 0 && d.raw[0] == '"' {
 		return strings.TrimSpace(text)
 	}
-	var list []json.RawMessage
-	if m := toolcall.Members(v); m != nil {
-		if json.Unmarshal(m["messages"], &list) != nil {
-			return strings.TrimSpace(toolcall.FirstText(m, "input", "question", "query", "prompt", "text", "content", "user_input"))
-		}
-	} else if json.Unmarshal(v, &list) != nil {
-		return ""
+	messages, isList := d.elements()
+	if list := d.at("messages"); list != nil && !isList {
+		messages, isList = list.elements()
 	}
-	for _, e := range slices.Backward(list) {
-		var nested []json.RawMessage
-		if json.Unmarshal(e, &nested) == nil && len(nested) > 0 { // a batch of one
-			return askedFor(e)
+	if !isList {
+		return strings.TrimSpace(d.text("input", "question", "query", "prompt", "text", "content", "user_input"))
+	}
+	for _, m := range slices.Backward(messages) {
+		if nested, ok := m.elements(); ok && len(nested) > 0 { // a batch of one
+			return askedFor(m.raw)
 		}
-		var message struct {
-			Role    string          `json:"role"`
-			Type    string          `json:"type"`
-			Content json.RawMessage `json:"content"`
-			Parts   []struct {
-				Type    string `json:"type"`
-				Content string `json:"content"`
-			} `json:"parts"`
-		}
-		if json.Unmarshal(e, &message) != nil || message.Role != "user" && message.Type != "human" {
+		if !holds(m, []string{"role=user", "type=human"}) {
 			continue
 		}
-		text := toolcall.Text(message.Content)
-		for _, p := range message.Parts {
-			if p.Type == "text" {
-				text = strings.TrimSpace(text + "\n" + p.Content)
+		text, _ := m.prose("content")
+		parts, _ := m.list("parts")
+		for _, p := range parts {
+			if holds(p, []string{"type=text"}) {
+				text = strings.TrimSpace(text + "\n" + p.text("content"))
 			}
 		}
-		if text = strings.TrimSpace(text); text != "" {
+		if text != "" {
 			return text
 		}
 	}
