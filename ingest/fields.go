@@ -52,14 +52,14 @@ func matches(v, alternatives string) bool {
 type outcome struct {
 	failed, worked []string // conditions; failed is checked first, and if neither holds the outcome is unknown
 	void           []string // conditions under which the call did not happen
-	failure, value []string // fields of the error text and of the returned value
+	failure, value string   // fields of the error text and of the returned value
 }
 
 func (o *outcome) read(f *document) result {
-	r := result{value: f.value(o.value...), void: holds(f, o.void)}
+	r := result{value: f.value(o.value), void: holds(f, o.void)}
 	switch {
 	case holds(f, o.failed):
-		r.outcome, r.text = episodic.Failure, message(f.value(o.failure...))
+		r.outcome, r.text = episodic.Failure, message(f.value(o.failure))
 	case holds(f, o.worked):
 		r.outcome = episodic.Success
 	}
@@ -73,10 +73,10 @@ func message(v json.RawMessage) string { return cmp.Or(toolcall.Text(v), string(
 type rule struct {
 	kinds                       string   // alternatives; "": all
 	when                        []string // conditions, see [holds]; nil: always
-	id, tool, server, arguments []string
-	joined                      string   // what joins server and tool in the one name
-	fixed                       string   // the tool, where no field names it
-	at                          []string // a time; else that of the record
+	id, tool, server, arguments string
+	joined                      string // what joins server and tool in the one name
+	fixed                       string // the tool, where no field names it
+	at                          string // a time; else that of the record
 	result                      func(f *document) result
 }
 
@@ -89,18 +89,18 @@ func (th *thread) apply(rules []rule, kind string, f *document, c call) (applies
 		if applies = true; r.when != nil && !holds(f, r.when) {
 			continue
 		}
-		c.id, c.name, c.server = cmp.Or(f.text(r.id...), c.id), cmp.Or(r.fixed, f.text(r.tool...)), f.text(r.server...)
+		c.id, c.name, c.server = cmp.Or(f.text(r.id), c.id), cmp.Or(r.fixed, f.text(r.tool)), f.text(r.server)
 		if server, tool, ok := strings.Cut(c.name, r.joined); ok && r.joined != "" {
 			c.server, c.name = server, tool
 		}
-		if r.at != nil {
-			c.at = moment(f, r.at...)
+		if r.at != "" {
+			c.at = moment(f, r.at)
 		}
 		if r.result != nil {
 			res := r.result(f)
 			res.at, res.tool = c.at, c.named()
 			th.settle(c.id, res)
-		} else if c.arguments = f.value(r.arguments...); c.id != "" && c.name != "" {
+		} else if c.arguments = f.value(r.arguments); c.id != "" && c.name != "" {
 			th.call(c)
 		}
 	}
@@ -116,8 +116,8 @@ func (c call) named() string {
 }
 
 // moment reads a time: a text, or a number of seconds or milliseconds after 1970. One that cannot be read is unknown.
-func moment(f *document, names ...string) time.Time {
-	v := f.value(names...)
+func moment(f *document, names string) time.Time {
+	v := f.value(names)
 	if n, err := strconv.ParseInt(string(v), 10, 64); err == nil {
 		switch {
 		case n > 1e11 && n < 1e13:
@@ -167,7 +167,7 @@ func (d *document) elements() (list []*document, ok bool) {
 // at is the value at a path of members joined by dots, nil if it is absent or null. A name may hold dots, and an object may
 // stand as JSON in a text. The empty path is the value itself.
 func (d *document) at(path string) *document {
-	if path == "" {
+	if path == "" || path == "." {
 		return d
 	}
 	if d.members == nil {
@@ -185,9 +185,9 @@ func (d *document) at(path string) *document {
 	return v
 }
 
-// text is the first of some texts that is there and not empty.
-func (d *document) text(names ...string) string {
-	for _, name := range names {
+// text is the first of some texts, named by paths between spaces, that is there and not empty.
+func (d *document) text(names string) string {
+	for name := range strings.FieldsSeq(names) {
 		v := d.at(name)
 		if v == nil {
 			continue
@@ -204,8 +204,8 @@ func (d *document) text(names ...string) string {
 }
 
 // value is the first of some values that is there.
-func (d *document) value(names ...string) json.RawMessage {
-	for _, name := range names {
+func (d *document) value(names string) json.RawMessage {
+	for name := range strings.FieldsSeq(names) {
 		if v := d.at(name); v != nil {
 			return v.raw
 		}
@@ -227,8 +227,8 @@ func (d *document) list(name string) (elements []*document, ok bool) {
 }
 
 // blocks of a message; a text alone is one block.
-func (d *document) blocks(names ...string) (blocks []*document, err error) {
-	content := d.value(names...)
+func (d *document) blocks(names string) (blocks []*document, err error) {
+	content := d.value(names)
 	if len(content) == 0 {
 		return nil, nil
 	}
@@ -244,8 +244,8 @@ func (d *document) blocks(names ...string) (blocks []*document, err error) {
 }
 
 // prose joins the texts of a message, but for those that a host put beside what the user wrote.
-func (d *document) prose(names ...string) (string, error) {
-	blocks, err := d.blocks(names...)
+func (d *document) prose(names string) (string, error) {
+	blocks, err := d.blocks(names)
 	var all []string
 	for _, b := range blocks {
 		if text := b.text("text"); text != "" && !strings.HasPrefix(text, "<system-reminder>") && !holds(b, []string{"synthetic=true"}) {

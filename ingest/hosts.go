@@ -28,33 +28,31 @@ type host struct {
 	known   []string // conditions of records that are understood; any other is counted as skipped
 
 	starts  []string // conditions of the record that names the session; nil: each may
-	session []string // its id; else the name of the file, or of its folder where all files have one name
+	session string   // its id; else the name of the file, or of its folder where all files have one name
 	version string   // the condition that the starting record must satisfy, of its version field
 	sub     func(s *session, d *document) string
 
-	time     []string // of a record
-	turn     []string // names what the parallel calls of a message have in common, from this record on
-	together bool     // else the calls of a record are parallel
+	time     string // of a record
+	turn     string // names what the parallel calls of a message have in common, from this record on
+	together bool   // else the calls of a record are parallel
 
-	body  string   // the member of a record that holds the rest; the record itself where it is absent
-	parts string   // the list of parts in the body; "": the body is the only one
-	kind  []string // of a part
+	body  string // the member of a record that holds the rest; the record itself where it is absent
+	parts string // the list of parts in the body; "": the body is the only one
+	kind  string // of a part
 	rules []rule
 
 	asks   []string // conditions of records in which the user asks
-	text   []string // fields of the request
+	text   string   // fields of the request
 	prompt func(text string) string
 }
 
-var callIDs = []string{"call_id", "id"}
-
-var kindOfPart = []string{"type"}
+const callIDs = "call_id id"
 
 // anthropicRules are those of the blocks of Anthropic's API.
 var anthropicRules = []rule{
-	{kinds: "tool_use", id: []string{"id"}, tool: []string{"name"}, arguments: []string{"input"}},
-	{kinds: "tool_result", id: []string{"tool_use_id"}, result: (&outcome{
-		failed: []string{"is_error=true"}, worked: []string{""}, failure: []string{"content"}, value: []string{"content"}}).read},
+	{kinds: "tool_use", id: "id", tool: "name", arguments: "input"},
+	{kinds: "tool_result", id: "tool_use_id", result: (&outcome{
+		failed: []string{"is_error=true"}, worked: []string{""}, failure: "content", value: "content"}).read},
 }
 
 var hosts = map[string]*host{
@@ -69,10 +67,10 @@ var hosts = map[string]*host{
 	"claude-code": {
 		format:  "claude-code",
 		known:   []string{"type=user|assistant|summary|system|progress|attachment|file-history-snapshot|queue-operation"},
-		session: []string{"sessionId"}, sub: sidechain,
-		time: []string{"timestamp"}, turn: []string{"message.id", "uuid"},
-		parts: "message.content", kind: kindOfPart, rules: anthropicRules,
-		asks: []string{"type=user !isMeta=true !isCompactSummary=true"}, text: []string{"message.content"}, prompt: typedPrompt,
+		session: "sessionId", sub: sidechain,
+		time: "timestamp", turn: "message.id uuid",
+		parts: "message.content", kind: "type", rules: anthropicRules,
+		asks: []string{"type=user !isMeta=true !isCompactSummary=true"}, text: "message.content", prompt: typedPrompt,
 	},
 	// A Codex session (rollout-….jsonl) is a file of lines {timestamp, type, payload}, before September 2025 of payloads
 	// alone:
@@ -91,19 +89,19 @@ var hosts = map[string]*host{
 		known: []string{"type=turn_context|compacted|session_meta payload", "record_type", "id timestamp !type", "type=message|reasoning !payload",
 			"payload.type=message|user_message|reasoning|agent_*|token_count|task_*|turn_*|exec_command_*|mcp_tool_call_begin|patch_apply_*|" +
 				"web_search_*|ghost_snapshot|background_event|plan_update|stream_error|error|warning|context_compacted|compaction|thread_rolled_back"},
-		starts: []string{"type=session_meta", "id timestamp !type"}, session: []string{"payload.id", "id"}, time: []string{"timestamp"},
-		body: "payload", kind: []string{"payload.type", "type"}, rules: []rule{
-			{kinds: "function_call|custom_tool_call", id: callIDs, tool: []string{"name"}, arguments: []string{"input", "arguments"}},
-			{kinds: "local_shell_call", id: callIDs, fixed: "local_shell", arguments: []string{"input", "action"}},
+		starts: []string{"type=session_meta", "id timestamp !type"}, session: "payload.id id", time: "timestamp",
+		body: "payload", kind: "payload.type type", rules: []rule{
+			{kinds: "function_call|custom_tool_call", id: callIDs, tool: "name", arguments: "input arguments"},
+			{kinds: "local_shell_call", id: callIDs, fixed: "local_shell", arguments: "input action"},
 			{kinds: "function_call_output|custom_tool_call_output|local_shell_call_output", id: callIDs, result: codexOutput},
 			{kinds: "exec_command_end", when: []string{"exit_code"}, id: callIDs, result: func(f *document) result {
 				r, _ := exited(string(f.value("exit_code")), "", nil)
 				return r
 			}},
-			{kinds: "mcp_tool_call_end", id: callIDs, server: []string{"invocation.server"}, tool: []string{"invocation.tool"}, result: codexMCPResult},
+			{kinds: "mcp_tool_call_end", id: callIDs, server: "invocation.server", tool: "invocation.tool", result: codexMCPResult},
 		},
 		asks: []string{"payload.type=user_message", "payload.type=message payload.role=user", "type=message role=user"},
-		text: []string{"payload.message", "payload.content", "content"}, prompt: codexPrompt,
+		text: "payload.message payload.content content", prompt: codexPrompt,
 	},
 	// A Copilot CLI session (session-state/ID/events.jsonl) is a file of events {type, data, timestamp}:
 	//
@@ -115,15 +113,15 @@ var hosts = map[string]*host{
 	"copilot-cli": {
 		format: "copilot-cli",
 		known:  []string{"type=session.*|assistant.*|user.message|tool.execution_p*|tool.user_requested*|hook.*|subagent.*|skill.*|system.*|permission.*|abort*"},
-		starts: []string{"type=session.start"}, session: []string{"data.sessionId"}, version: "data.version=1",
+		starts: []string{"type=session.start"}, session: "data.sessionId", version: "data.version=1",
 		sub:  func(_ *session, d *document) string { return d.text("data.parentToolCallId") },
-		time: []string{"timestamp"}, turn: []string{"data.messageId"},
-		body: "data", kind: kindOfPart, rules: []rule{
-			{kinds: "tool.execution_start", id: []string{"toolCallId"}, tool: []string{"mcpToolName", "toolName"}, server: []string{"mcpServerName"}, arguments: []string{"arguments"}},
-			{kinds: "tool.execution_complete", id: []string{"toolCallId"}, result: (&outcome{
-				failed: []string{"success=false"}, worked: []string{"success=true"}, failure: []string{"error.message", "error"}, value: []string{"result.content", "result"}}).read},
+		time: "timestamp", turn: "data.messageId",
+		body: "data", kind: "type", rules: []rule{
+			{kinds: "tool.execution_start", id: "toolCallId", tool: "mcpToolName toolName", server: "mcpServerName", arguments: "arguments"},
+			{kinds: "tool.execution_complete", id: "toolCallId", result: (&outcome{
+				failed: []string{"success=false"}, worked: []string{"success=true"}, failure: "error.message error", value: "result.content result"}).read},
 		},
-		asks: []string{"type=user.message"}, text: []string{"data.content"},
+		asks: []string{"type=user.message"}, text: "data.content",
 	},
 	// A Gemini CLI session (tmp/PROJECT/chats/session-….json) is one object {sessionId, projectHash, messages} of messages
 	//
@@ -133,13 +131,13 @@ var hosts = map[string]*host{
 	// It says when a call was recorded, not how long it took.
 	"gemini-cli": {
 		format: "gemini-cli", whole: true, records: "messages", known: []string{"type=user|gemini|info|error|warning"},
-		session: []string{"sessionId"}, time: []string{"timestamp"}, turn: []string{"id"}, together: true,
-		parts: "toolCalls", kind: kindOfPart, rules: []rule{
-			{id: []string{"id"}, tool: []string{"name"}, arguments: []string{"args"}, at: []string{"timestamp"}},
-			{id: []string{"id"}, result: (&outcome{failed: []string{"status=error"}, worked: []string{"status=success"}, void: []string{"status=cancelled"},
-				failure: []string{"resultDisplay", "result"}, value: []string{"result"}}).read},
+		session: "sessionId", time: "timestamp", turn: "id", together: true,
+		parts: "toolCalls", kind: "type", rules: []rule{
+			{id: "id", tool: "name", arguments: "args", at: "timestamp"},
+			{id: "id", result: (&outcome{failed: []string{"status=error"}, worked: []string{"status=success"}, void: []string{"status=cancelled"},
+				failure: "resultDisplay result", value: "result"}).read},
 		},
-		asks: []string{"type=user"}, text: []string{"content"},
+		asks: []string{"type=user"}, text: "content",
 	},
 	// A Goose session (sessions/ID.jsonl) begins with a line of metadata {working_dir, …}; then each line is a message
 	// {role, created, content}, with contents
@@ -148,14 +146,14 @@ var hosts = map[string]*host{
 	//	{type: toolRequest, id, toolCall {status, value {name: server__tool, arguments}}}
 	//	{type: toolResponse, id, toolResult {status: success|error, value, error}}
 	"goose": {
-		format: "goose", known: []string{"working_dir", "role content"}, time: []string{"created"}, together: true,
-		parts: "content", kind: kindOfPart, rules: []rule{
-			{kinds: "toolRequest", id: []string{"id"}, tool: []string{"toolCall.value.name"}, joined: "__", arguments: []string{"toolCall.value.arguments"}},
-			{kinds: "toolResponse", id: []string{"id"}, result: (&outcome{
+		format: "goose", known: []string{"working_dir", "role content"}, time: "created", together: true,
+		parts: "content", kind: "type", rules: []rule{
+			{kinds: "toolRequest", id: "id", tool: "toolCall.value.name", joined: "__", arguments: "toolCall.value.arguments"},
+			{kinds: "toolResponse", id: "id", result: (&outcome{
 				failed: []string{"toolResult.status=error", "toolResult.value.isError=true"}, worked: []string{"toolResult.status=success"},
-				failure: []string{"toolResult.error", "toolResult.value"}, value: []string{"toolResult.value"}}).read},
+				failure: "toolResult.error toolResult.value", value: "toolResult.value"}).read},
 		},
-		asks: []string{"role=user"}, text: []string{"content"}, prompt: typedPrompt,
+		asks: []string{"role=user"}, text: "content", prompt: typedPrompt,
 	},
 	// OpenCode keeps a folder of small files: message/SESSION/MESSAGE.json {id, role, time}, and
 	// part/MESSAGE/PART.json, {type: text, text} or
@@ -164,20 +162,20 @@ var hosts = map[string]*host{
 	//
 	// Ids rise with time. [decodeOpenCode] puts the parts of a message into it.
 	"opencode": {
-		format: "opencode", known: []string{""}, time: []string{"time.created"}, together: true,
-		parts: "parts", kind: kindOfPart, rules: []rule{
-			{kinds: "tool", id: []string{"callID"}, tool: []string{"tool"}, arguments: []string{"state.input"}, at: []string{"state.time.start"}},
-			{kinds: "tool", when: []string{"state.status=completed|error"}, id: []string{"callID"}, at: []string{"state.time.end"}, result: (&outcome{
-				failed: []string{"state.status=error"}, worked: []string{""}, failure: []string{"state.error"}, value: []string{"state.output"}}).read},
+		format: "opencode", known: []string{""}, time: "time.created", together: true,
+		parts: "parts", kind: "type", rules: []rule{
+			{kinds: "tool", id: "callID", tool: "tool", arguments: "state.input", at: "state.time.start"},
+			{kinds: "tool", when: []string{"state.status=completed|error"}, id: "callID", at: "state.time.end", result: (&outcome{
+				failed: []string{"state.status=error"}, worked: []string{""}, failure: "state.error", value: "state.output"}).read},
 		},
-		asks: []string{"role=user"}, text: []string{"parts"},
+		asks: []string{"role=user"}, text: "parts",
 	},
 	// A Cline task (tasks/ID/api_conversation_history.json) is a list of messages {role, content}, with the blocks of
 	// Anthropic's API. Answers whose calls are written as XML in the text are not read.
 	"cline": {
-		format: "cline", whole: true, known: []string{"role=user", "role=assistant content=[*"}, time: []string{"ts"}, together: true,
-		parts: "content", kind: kindOfPart, rules: anthropicRules,
-		asks: []string{"role=user"}, text: []string{"content"}, prompt: func(text string) string {
+		format: "cline", whole: true, known: []string{"role=user", "role=assistant content=[*"}, time: "ts", together: true,
+		parts: "content", kind: "type", rules: anthropicRules,
+		asks: []string{"role=user"}, text: "content", prompt: func(text string) string {
 			return cmp.Or(between(text, "<task>", "</task>"), between(text, "<feedback>", "</feedback>"))
 		},
 	},
@@ -259,7 +257,7 @@ func (h *host) document(t *traces, name string, text []byte) {
 	}
 	s := &session{traces: t, host: h, name: name}
 	if h.records != "" {
-		s.name = d.text(h.session...)
+		s.name = d.text(h.session)
 	}
 	skipped := t.tally.Skipped
 	for i, m := range all {
@@ -275,7 +273,7 @@ func (h *host) document(t *traces, name string, text []byte) {
 
 // record reads one record of a session.
 func (s *session) record(number int, d *document) {
-	at := moment(d, s.time...)
+	at := moment(d, s.time)
 	if s.start(number, d, at); s.refused {
 		s.skip()
 		return
@@ -286,7 +284,7 @@ func (s *session) record(number int, d *document) {
 			label += "/" + sub
 		}
 	}
-	if turn := d.text(s.host.turn...); turn != "" {
+	if turn := d.text(s.host.turn); turn != "" {
 		s.turn = turn
 	} else if s.together {
 		s.turn = strconv.Itoa(number)
@@ -305,7 +303,7 @@ func (s *session) record(number int, d *document) {
 		if s.parts != "" {
 			kinds = p
 		}
-		calls = th.apply(s.rules, kinds.text(s.kind...), p, call{line: number, turn: s.turn, at: at}) || calls
+		calls = th.apply(s.rules, kinds.text(s.kind), p, call{line: number, turn: s.turn, at: at}) || calls
 	}
 	if !calls && !holds(d, s.known) {
 		s.skip()
@@ -313,7 +311,7 @@ func (s *session) record(number int, d *document) {
 	if calls || !holds(d, s.asks) {
 		return
 	}
-	text, err := d.prose(s.text...)
+	text, err := d.prose(s.text)
 	if err != nil {
 		s.drop(number, err)
 	}
@@ -331,7 +329,7 @@ func (s *session) record(number int, d *document) {
 
 // start reads the name of the session. One that continues another repeats its lines: the first name counts.
 func (s *session) start(number int, d *document, at time.Time) {
-	id := d.text(s.host.session...)
+	id := d.text(s.host.session)
 	if s.starts != nil && (s.named || !holds(d, s.starts)) {
 		return
 	}

@@ -114,9 +114,9 @@ func openEnvelope(l line) (e envelope, ok bool, err error) {
 		if len(v) == 0 || v[0] != '{' && v[0] != '[' || !bytes.Contains(v, []byte(`"jsonrpc"`)) {
 			continue
 		}
-		return envelope{at: moment(&d, "time", "timestamp", "ts", "at"), connection: d.text("connection", "connection_id", "connectionId", "conn"),
-			server: d.text("server", "server_name", "serverName"), session: d.text("session", "session_id", "sessionId"),
-			sender: sender(d.text("direction", "dir", "from", "sender", "side", "type")), message: v}, true, nil
+		return envelope{at: moment(&d, "time timestamp ts at"), connection: d.text("connection connection_id connectionId conn"),
+			server: d.text("server server_name serverName"), session: d.text("session session_id sessionId"),
+			sender: sender(d.text("direction dir from sender side type")), message: v}, true, nil
 	}
 	return e, false, nil
 }
@@ -241,7 +241,7 @@ func (r *transcript) answer(number int, e *envelope, connection, id string, m *d
 }
 
 var mcpOutcome = outcome{failed: []string{"isError=true"}, worked: []string{""}, void: []string{"resultType=input_required"},
-	failure: []string{"content"}, value: []string{""}}
+	failure: "content", value: "."}
 
 // toolResult reads the result of an MCP call.
 func toolResult(v json.RawMessage) result {

@@ -170,7 +170,7 @@ func conversationItems(d *document, logged bool) (items []*document, err error) 
 // conversation.
 func conversationID(d *document) string {
 	named := func(name string) map[string]json.RawMessage { return toolcall.Members(d.value(name)) }
-	if id := cmp.Or(toolcall.FirstText(named(""), "conversation_id", "thread_id", "session_id", "conversation"),
+	if id := cmp.Or(toolcall.FirstText(named("."), "conversation_id", "thread_id", "session_id", "conversation"),
 		toolcall.FirstText(named("conversation"), "id"), toolcall.FirstText(named("metadata"), "session_id", "thread_id", "conversation_id")); id != "" {
 		return id
 	}
@@ -213,7 +213,7 @@ func firstCallID(items []*document) string {
 			return calls[0].text("id")
 		}
 		if strings.HasSuffix(item.text("type"), "_call") {
-			return item.text(callIDs...)
+			return item.text(callIDs)
 		}
 	}
 	return ""
@@ -235,21 +235,21 @@ type chat struct {
 
 // chatRules are for the items of Responses.
 var chatRules = []rule{
-	{kinds: "function_call|custom_tool_call", id: callIDs, tool: []string{"name"}, arguments: []string{"arguments", "input"}},
+	{kinds: "function_call|custom_tool_call", id: callIDs, tool: "name", arguments: "arguments input"},
 	{kinds: "function_call_output|custom_tool_call_output", id: callIDs, result: func(f *document) result { return chatResult(f, "output") }},
-	{kinds: "mcp_call", id: []string{"id"}, tool: []string{"name"}, server: []string{"server_label"}, arguments: []string{"arguments"}},
-	{kinds: "mcp_call", id: []string{"id"}, result: func(f *document) result {
+	{kinds: "mcp_call", id: "id", tool: "name", server: "server_label", arguments: "arguments"},
+	{kinds: "mcp_call", id: "id", result: func(f *document) result {
 		if holds(f, []string{"status=in_progress|calling|incomplete"}) {
 			return result{}
 		}
-		o := outcome{failed: []string{"error", "status=failed"}, worked: []string{""}, failure: []string{"error"}, value: []string{"output"}}
+		o := outcome{failed: []string{"error", "status=failed"}, worked: []string{""}, failure: "error", value: "output"}
 		return o.read(f)
 	}},
 }
 
 // messageCall is a call inside a message, of either form of tool_calls or of the older function_call.
 var messageCall = []rule{
-	{kinds: "call", id: []string{"id"}, tool: []string{"function.name", "custom.name", "name"}, arguments: []string{"function.arguments", "custom.input", "arguments"}},
+	{kinds: "call", id: "id", tool: "function.name custom.name name", arguments: "function.arguments custom.input arguments"},
 }
 
 func (c *chat) item(number int, d *document) error {
@@ -299,8 +299,7 @@ func (c *chat) call(number, place int, v *document) {
 
 // chatResult reads the answer of a tool, which may say in its own content that it failed.
 func chatResult(f *document, content string) result {
-	names := []string{content}
-	o := outcome{failed: []string{"is_error=true", "status=error"}, worked: []string{"is_error=false", "status=success"}, failure: names, value: names}
+	o := outcome{failed: []string{"is_error=true", "status=error"}, worked: []string{"is_error=false", "status=success"}, failure: content, value: content}
 	r := o.read(f)
 	if r.outcome != "" {
 		return r

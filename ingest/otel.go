@@ -105,12 +105,12 @@ func notOTLP(form string, err error) error {
 func (s *spans) otel(number int, td *trace.TracesData) {
 	for _, rs := range td.ResourceSpans {
 		resource := recordOf(attributesOf(rs.Resource.GetAttributes()))
-		instance := resource.text("service.instance.id", "host.name", "host.id")
+		instance := resource.text("service.instance.id host.name host.id")
 		origin := catalog.Cut(strings.Trim(resource.text("service.name")+"@"+instance, "@"), catalog.MaxID)
 		for _, ss := range rs.ScopeSpans {
 			for _, o := range ss.Spans {
 				a := attributesOf(o.Attributes)
-				a["span.session"] = resource.text(otelTable.span.session...)
+				a["span.session"] = resource.text(otelTable.span.session)
 				if sp := s.span(number, &otelTable, otelSpan(o, a), spanID{}); sp != nil {
 					sp.Origin = origin
 					s.add(sp)
@@ -123,21 +123,20 @@ func (s *spans) otel(number int, td *trace.TracesData) {
 // otelTable names attributes and, with a leading "span.", what is derived from more than one or from other fields.
 var otelTable = spanTable{
 	format: "otel",
-	span: spanPaths{id: []string{"span.id"}, trace: []string{"span.trace"}, parent: []string{"span.parent"},
-		session: []string{"gen_ai.conversation.id", "session.id", "conversation.id", "thread.id", "traceloop.association.properties.session_id",
-			"traceloop.association.properties.thread_id", "ai.telemetry.metadata.sessionId", "langfuse.session.id", "span.session"},
-		begin: []string{"span.begin"}, end: []string{"span.end"}},
+	span: spanPaths{id: "span.id", trace: "span.trace", parent: "span.parent",
+		session: "gen_ai.conversation.id session.id conversation.id thread.id traceloop.association.properties.session_id traceloop.association.properties.thread_id ai.telemetry.metadata.sessionId langfuse.session.id span.session",
+		begin:   "span.begin", end: "span.end"},
 	calls: []string{"gen_ai.operation.name=execute_tool", "mcp.method.name=tools/call", "openinference.span.kind=TOOL|Tool|tool", "traceloop.span.kind=tool",
 		"ai.operationId=ai.toolCall", "span.name=claude_code.tool", "gen_ai.tool.name !gen_ai.operation.name"},
 	agents: []string{"gen_ai.operation.name=invoke_agent|create_agent|chat|generate_content|text_completion", "openinference.span.kind=AGENT|Agent|agent|LLM|llm",
 		"traceloop.span.kind=agent|llm", "ai.operationId=ai.streamText|ai.generateText"},
-	callID:    []string{"gen_ai.tool.call.id", "ai.toolCall.id", "tool_call.id", "tool_use_id"},
-	tool:      []string{"gen_ai.tool.name", "mcp.tool.name", "tool.name", "ai.toolCall.name", "tool_name", "traceloop.entity.name", "span.tool"},
-	server:    []string{"mcp.server.name", "gen_ai.mcp.server.name"},
-	arguments: []string{"gen_ai.tool.call.arguments", "ai.toolCall.args", "tool_arguments", "traceloop.entity.input", "input.value", "tool.parameters", "tool_parameters"},
-	request:   []string{"gen_ai.input.messages", "user_prompt"},
-	outcome: outcome{failed: []string{"span.failure"}, worked: []string{""}, failure: []string{"span.failure"},
-		value: []string{"gen_ai.tool.call.result", "ai.toolCall.result", "tool_response", "traceloop.entity.output", "output.value"}},
+	callID:    "gen_ai.tool.call.id ai.toolCall.id tool_call.id tool_use_id",
+	tool:      "gen_ai.tool.name mcp.tool.name tool.name ai.toolCall.name tool_name traceloop.entity.name span.tool",
+	server:    "mcp.server.name gen_ai.mcp.server.name",
+	arguments: "gen_ai.tool.call.arguments ai.toolCall.args tool_arguments traceloop.entity.input input.value tool.parameters tool_parameters",
+	request:   "gen_ai.input.messages user_prompt",
+	outcome: outcome{failed: []string{"span.failure"}, worked: []string{""}, failure: "span.failure",
+		value: "gen_ai.tool.call.result ai.toolCall.result tool_response traceloop.entity.output output.value"},
 }
 
 // attributesOf are values by name, as encoding/json has them. A truth value or number alone is a text.
@@ -174,7 +173,7 @@ func otelSpan(o *trace.Span, a map[string]any) *document {
 	if tool := called(o.Name); tool != o.Name || holds(d, []string{"openinference.span.kind", "traceloop.span.kind", "ai.operationId"}) {
 		a["span.tool"] = tool
 	}
-	failure := d.text("error.type", "exception.type")
+	failure := d.text("error.type exception.type")
 	if o.Status.GetCode() == trace.Status_STATUS_CODE_ERROR || failure != "" || holds(d, toolFailed) {
 		a["span.failure"] = cmp.Or(strings.TrimSpace(failure+" "+o.Status.GetMessage()), "failure")
 	}

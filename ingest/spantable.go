@@ -24,10 +24,10 @@ type spanTable struct {
 	others        []string // of further kinds; any other is counted as skipped. nil: none is skipped
 	topIsTrace    bool     // a span without a parent belongs to the span that stands for the trace
 
-	tool, server, arguments []string
-	only                    string   // where arguments may stand alone, as an object
-	callID                  []string // none: the id of the span
-	request                 []string // of an agent or of a span without a parent: what the user asked for
+	tool, server, arguments string
+	only                    string // where arguments may stand alone, as an object
+	callID                  string // none: the id of the span
+	request                 string // of an agent or of a span without a parent: what the user asked for
 	outcome                 outcome
 
 	parentOf func(d *document) string // of a format that names the parent in more than a field
@@ -35,8 +35,8 @@ type spanTable struct {
 
 // spanPaths say where a record has the identity and times of its span.
 type spanPaths struct {
-	id, trace, parent, session []string
-	begin, end                 []string
+	id, trace, parent, session string
+	begin, end                 string
 }
 
 // toolFailed is how a tool that answered with an error shows in a span that is fine itself.
@@ -52,14 +52,14 @@ var spanTables = map[string]*spanTable{
 	// What came over OpenTelemetry keeps its attributes.
 	"langfuse": {
 		format: "langfuse", pages: "data", body: "trace", children: "observations", topIsTrace: true,
-		span: spanPaths{id: []string{"id"}, trace: []string{"traceId"}, parent: []string{"parentObservationId"}, session: []string{"sessionId"},
-			begin: []string{"startTime"}, end: []string{"endTime"}},
+		span: spanPaths{id: "id", trace: "traceId", parent: "parentObservationId", session: "sessionId",
+			begin: "startTime", end: "endTime"},
 		calls: []string{"type=TOOL"}, agents: []string{"type=AGENT"},
 		others: []string{"!type", "type=GENERATION|SPAN|EVENT|CHAIN|RETRIEVER|EVALUATOR|EMBEDDING|GUARDRAIL"},
-		tool:   []string{"metadata.attributes.gen_ai.tool.name", "metadata.attributes.mcp.tool.name", "metadata.attributes.tool.name", "name"},
-		server: []string{"metadata.attributes.mcp.server.name"}, arguments: []string{"input"}, request: []string{"input"},
+		tool:   "metadata.attributes.gen_ai.tool.name metadata.attributes.mcp.tool.name metadata.attributes.tool.name name",
+		server: "metadata.attributes.mcp.server.name", arguments: "input", request: "input",
 		outcome: outcome{failed: []string{"level=ERROR", "metadata.attributes." + toolFailed[0]}, worked: []string{"endTime"},
-			failure: []string{"statusMessage"}, value: []string{"output"}},
+			failure: "statusMessage", value: "output"},
 	},
 	// LangSmith gives runs, in pages, lists or lines, with their children beside or inside:
 	//
@@ -69,21 +69,21 @@ var spanTables = map[string]*spanTable{
 	// The conversation is named in the metadata; session_id of the run itself is a project.
 	"langsmith": {
 		format: "langsmith", pages: "runs", children: "child_runs", parentOf: langsmithParent,
-		span: spanPaths{id: []string{"id"}, trace: []string{"trace_id"}, parent: []string{"parent_run_id"},
-			session: []string{"extra.metadata.session_id", "extra.metadata.thread_id", "extra.metadata.conversation_id"},
-			begin:   []string{"start_time"}, end: []string{"end_time"}},
+		span: spanPaths{id: "id", trace: "trace_id", parent: "parent_run_id",
+			session: "extra.metadata.session_id extra.metadata.thread_id extra.metadata.conversation_id",
+			begin:   "start_time", end: "end_time"},
 		calls: []string{"run_type=tool"}, others: []string{"run_type=llm|chain|retriever|prompt|parser|embedding"},
-		tool: []string{"name"}, arguments: []string{"inputs"}, only: "input", request: []string{"inputs"},
-		outcome: outcome{failed: []string{"error", "status=error"}, worked: []string{"status=success", "end_time"}, failure: []string{"error"}, value: []string{"outputs"}},
+		tool: "name", arguments: "inputs", only: "input", request: "inputs",
+		outcome: outcome{failed: []string{"error", "status=error"}, worked: []string{"status=success", "end_time"}, failure: "error", value: "outputs"},
 	},
 	// A trace of the OpenAI Agents SDK. What a model is given as its input is the conversation so far, and no request.
 	"agents": {
 		format: "openai-chat", is: []string{"object=trace|trace.span"},
-		span: spanPaths{id: []string{"id"}, trace: []string{"trace_id"}, parent: []string{"parent_id"}, session: []string{"group_id"},
-			begin: []string{"started_at"}, end: []string{"ended_at"}},
+		span: spanPaths{id: "id", trace: "trace_id", parent: "parent_id", session: "group_id",
+			begin: "started_at", end: "ended_at"},
 		calls: []string{"span_data.type=function"}, agents: []string{"span_data.type=agent"},
-		tool: []string{"span_data.name"}, server: []string{"span_data.mcp_data.server"}, arguments: []string{"span_data.input"},
-		outcome: outcome{failed: []string{"error"}, worked: []string{""}, failure: []string{"error"}, value: []string{"span_data.output"}},
+		tool: "span_data.name", server: "span_data.mcp_data.server", arguments: "span_data.input",
+		outcome: outcome{failed: []string{"error"}, worked: []string{""}, failure: "error", value: "span_data.output"},
 	},
 }
 
@@ -160,11 +160,11 @@ func (s *spans) record(number int, table *spanTable, d *document, parent spanID,
 
 // span reads one record; nil if it is none of the format.
 func (s *spans) span(number int, table *spanTable, d *document, parent spanID) *Span {
-	id := d.text(table.span.id...)
+	id := d.text(table.span.id)
 	if table.is != nil && !holds(d, table.is) {
 		id = ""
 	}
-	tool := called(d.text(table.tool...))
+	tool := called(d.text(table.tool))
 	isCall, agent := tool != "" && holds(d, table.calls), holds(d, table.agents)
 	known := isCall || agent || table.others == nil || holds(d, table.others)
 	if !known || id == "" {
@@ -173,8 +173,8 @@ func (s *spans) span(number int, table *spanTable, d *document, parent spanID) *
 	if id == "" {
 		return nil
 	}
-	sp := &Span{Trace: cmp.Or(d.text(table.span.trace...), parent.trace, id), ID: id, Parent: cmp.Or(d.text(table.span.parent...), parent.id),
-		Session: d.text(table.span.session...)}
+	sp := &Span{Trace: cmp.Or(d.text(table.span.trace), parent.trace, id), ID: id, Parent: cmp.Or(d.text(table.span.parent), parent.id),
+		Session: d.text(table.span.session)}
 	if sp.Parent == "" && table.parentOf != nil {
 		sp.Parent = table.parentOf(d)
 	}
@@ -187,16 +187,16 @@ func (s *spans) span(number int, table *spanTable, d *document, parent spanID) *
 	}
 	if isCall {
 		r := table.outcome.read(d)
-		r.at = moment(d, table.span.end...)
-		arguments := d.value(table.arguments...)
+		r.at = moment(d, table.span.end)
+		arguments := d.value(table.arguments)
 		if all := toolcall.Members(arguments); len(all) == 1 && toolcall.Members(toolcall.Unquoted(all[table.only])) != nil {
 			arguments = toolcall.Unquoted(all[table.only])
 		}
-		s.call(sp, call{line: number, id: cmp.Or(d.text(table.callID...), id), name: tool, server: d.text(table.server...),
-			arguments: arguments, at: moment(d, table.span.begin...)}, r)
+		s.call(sp, call{line: number, id: cmp.Or(d.text(table.callID), id), name: tool, server: d.text(table.server),
+			arguments: arguments, at: moment(d, table.span.begin)}, r)
 	}
 	if sp.Agent = agent && !isCall; sp.Agent {
-		sp.Intent = askedFor(d.value(table.request...))
+		sp.Intent = askedFor(d.value(table.request))
 	}
 	return sp
 }
