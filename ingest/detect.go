@@ -69,7 +69,8 @@ func (in *input) detectFolder() ([]string, error) {
 			found[format] = true
 		case errors.Is(err, errUnknownFormat) && nothing == errEmpty:
 			nothing = err
-		case !errors.Is(err, errUnknownFormat) && !errors.Is(err, errEmpty) && (nothing == errEmpty || nothing == errUnknownFormat):
+		case errors.Is(err, errUnknownFormat), errors.Is(err, errEmpty):
+		case nothing == errEmpty || nothing == errUnknownFormat:
 			nothing = fmt.Errorf("%s %w", name, unreadable(err))
 		}
 		return nil
@@ -170,27 +171,25 @@ func sniff(name string, head []byte) (string, error) {
 	return "", errUnknownFormat
 }
 
-// shapes are the fields by which an object of each format is known, as conditions of [holds]; the first that fits counts.
+// shapes are the fields by which an object of each format is known, see [holds]; the first that fits counts.
 var shapes = []struct{ format, is string }{
-	{"codex", "timestamp payload type=session_meta|response_item|event_msg|turn_context"}, {"codex", "id timestamp instructions"},
-	{"copilot-cli", "data timestamp type=session.start|user.message|assistant.message"},
-	{"gemini-cli", "sessionId projectHash"},
-	{"goose", "working_dir"}, {"goose", "role created content"},
-	{"otel", "resourceSpans"}, {"otel", "resource_spans"},
-	{"langsmith", "run_type"}, {"langsmith", `runs=*"run_type"`},
-	{"langfuse", "traceId startTime"}, {"langfuse", "observations"}, {"langfuse", `data=*"traceId"|*"parentObservationId"`},
-	{"openai-chat", `data=*"trace`}, {"openai-chat", "object=trace*"},
-	{"openai-chat", "messages"}, {"openai-chat", "role content"}, {"openai-chat", "role tool_calls"}, {"openai-chat", "call_id type=function_call*"},
-	{"openai-chat", `request=*"messages" response`}, {"openai-chat", "input output model"},
-	{"openapi", "openapi info"}, {"openapi", "swagger info"}, {"openapi", `components=*"schemas"`}, // which may come first, and be long
-	{"waymark", "id kind=tool|capability|episode"}, // a data set may have a field kind with other words
-	{"claude-code", "sessionId"}, {"claude-code", "type uuid"}, {"claude-code", "type message"}, {"claude-code", "type leafUuid"},
-	{"claude-code", "type snapshot"},
-	{"mcp-config", "mcpServers"}, {"mcp-config", "servers"}, {"mcp-config", "mcp_servers"}, {"mcp-config", "context_servers"}, {"mcp-config", "mcp"},
-	{"dataset", "steps"},
-	{"tools-list", "jsonrpc"}, {"tools-list", "result"}, {"tools-list", "tools !id"}, {"tools-list", "inputSchema"},
-	{"tools-list", "name input_schema !id"}, {"tools-list", "type function"},
-	{"dataset", "id name"}, {"dataset", "id description"}, {"dataset", "id tools"},
+	{"codex", `timestamp payload type=session_meta|response_item|event_msg|turn_context;
+		id timestamp instructions`},
+	{"copilot-cli", `data timestamp type=session.start|user.message|assistant.message`},
+	{"gemini-cli", `sessionId projectHash`},
+	{"goose", `working_dir; role created content`},
+	{"otel", `resourceSpans; resource_spans`},
+	{"langsmith", `run_type; runs=*"run_type"`},
+	{"langfuse", `traceId startTime; observations; data=*"traceId"|*"parentObservationId"`},
+	{"openai-chat", `data=*"trace; object=trace*; messages; role content; role tool_calls;
+		call_id type=function_call*; request=*"messages" response; input output model`},
+	{"openapi", `openapi info; swagger info; components=*"schemas"`}, // which may come first, and be long
+	{"waymark", `id kind=tool|capability|episode`},                   // a data set may have a field kind with other words
+	{"claude-code", `sessionId; type uuid; type message; type leafUuid; type snapshot`},
+	{"mcp-config", `mcpServers; servers; mcp_servers; context_servers; mcp`},
+	{"dataset", `steps`},
+	{"tools-list", `jsonrpc; result; tools !id; inputSchema; name input_schema !id; type function`},
+	{"dataset", `id name; id description; id tools`},
 }
 
 // classify tells the format from the fields of one object.
@@ -202,7 +201,7 @@ func classify(members map[string]*document) string {
 	}
 	d := &document{members: members, problem: new(error)}
 	for _, s := range shapes {
-		if holds(d, []string{s.is}) {
+		if holds(d, s.is) {
 			return s.format
 		}
 	}

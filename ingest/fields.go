@@ -20,10 +20,12 @@ import (
 	"waymark/internal/strictjson"
 )
 
-// holds reports whether one of the conditions is true of a record of a trace, each of its words: "name" requires a value, "name=x|y*|*z"
-// the text or literal x, one that begins with y, or one that contains z; "!" before a word the contrary.
-func holds(f *document, conditions []string) bool {
-	return slices.ContainsFunc(conditions, func(c string) bool {
+// holds reports whether one of the conditions, which semicolons separate, is true of a record: each of its words, of which
+// "name" requires a value, "name=x|y*|*z" the text or literal x, one that begins with y, or one that contains z; "!" before
+// a word the contrary. "." is always true.
+func holds(f *document, conditions string) bool {
+	return slices.ContainsFunc(strings.Split(conditions, ";"), func(c string) bool {
+		c = strings.TrimSpace(c)
 		for word := range strings.FieldsSeq(c) {
 			word, not := strings.CutPrefix(word, "!")
 			name, want, compare := strings.Cut(word, "=")
@@ -32,7 +34,7 @@ func holds(f *document, conditions []string) bool {
 				return false
 			}
 		}
-		return true
+		return c != ""
 	})
 }
 
@@ -50,9 +52,9 @@ func matches(v, alternatives string) bool {
 
 // outcome says where a record holds what became of a call.
 type outcome struct {
-	failed, worked []string // conditions; failed is checked first, and if neither holds the outcome is unknown
-	void           []string // conditions under which the call did not happen
-	failure, value string   // fields of the error text and of the returned value
+	failed, worked string // conditions; failed is checked first, and if neither holds the outcome is unknown
+	void           string // conditions under which the call did not happen
+	failure, value string // fields of the error text and of the returned value
 }
 
 func (o *outcome) read(f *document) result {
@@ -71,8 +73,8 @@ func message(v json.RawMessage) string { return cmp.Or(toolcall.Text(v), string(
 
 // rule says what the records of some kinds mean: a call, or the result of one.
 type rule struct {
-	kinds                       string   // alternatives; "": all
-	when                        []string // conditions, see [holds]; nil: always
+	kinds                       string // alternatives; "": all
+	when                        string // conditions; "": always
 	id, tool, server, arguments string
 	joined                      string // what joins server and tool in the one name
 	fixed                       string // the tool, where no field names it
@@ -86,7 +88,7 @@ func (th *thread) apply(rules []rule, kind string, f *document, c call) (applies
 		if r.kinds != "" && !matches(kind, r.kinds) {
 			continue
 		}
-		if applies = true; r.when != nil && !holds(f, r.when) {
+		if applies = true; r.when != "" && !holds(f, r.when) {
 			continue
 		}
 		c.id, c.name, c.server = cmp.Or(f.text(r.id), c.id), cmp.Or(r.fixed, f.text(r.tool)), f.text(r.server)
@@ -248,7 +250,7 @@ func (d *document) prose(names string) (string, error) {
 	blocks, err := d.blocks(names)
 	var all []string
 	for _, b := range blocks {
-		if text := b.text("text"); text != "" && !strings.HasPrefix(text, "<system-reminder>") && !holds(b, []string{"synthetic=true"}) {
+		if text := b.text("text"); text != "" && !strings.HasPrefix(text, "<system-reminder>") && !holds(b, "synthetic=true") {
 			all = append(all, text)
 		}
 	}

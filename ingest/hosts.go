@@ -23,13 +23,13 @@ import (
 // of these formats is promised by its maker: what is not understood is counted and passed over.
 type host struct {
 	format  string
-	whole   bool     // a file is one JSON document, with the list of records at records
-	records string   // "" is the document itself
-	known   []string // conditions of records that are understood; any other is counted as skipped
+	whole   bool   // a file is one JSON document, with the list of records at records
+	records string // "" is the document itself
+	known   string // conditions of records that are understood; any other is counted as skipped
 
-	starts  []string // conditions of the record that names the session; nil: each may
-	session string   // its id; else the name of the file, or of its folder where all files have one name
-	version string   // the condition that the starting record must satisfy, of its version field
+	starts  string // conditions of the record that names the session; "": each may
+	session string // its id; else the name of the file, or of its folder where all files have one name
+	version string // the condition that the starting record must satisfy, of its version field
 	sub     func(s *session, d *document) string
 
 	time     string // of a record
@@ -41,8 +41,8 @@ type host struct {
 	kind  string // of a part
 	rules []rule
 
-	asks   []string // conditions of records in which the user asks
-	text   string   // fields of the request
+	asks   string // conditions of records in which the user asks
+	text   string // fields of the request
 	prompt func(text string) string
 }
 
@@ -52,7 +52,7 @@ const callIDs = "call_id id"
 var anthropicRules = []rule{
 	{kinds: "tool_use", id: "id", tool: "name", arguments: "input"},
 	{kinds: "tool_result", id: "tool_use_id", result: (&outcome{
-		failed: []string{"is_error=true"}, worked: []string{""}, failure: "content", value: "content"}).read},
+		failed: "is_error=true", worked: ".", failure: "content", value: "content"}).read},
 }
 
 var hosts = map[string]*host{
@@ -66,11 +66,11 @@ var hosts = map[string]*host{
 	// The calls of a subagent (isSidechain, in the same file or one of its own) are another's decisions.
 	"claude-code": {
 		format:  "claude-code",
-		known:   []string{"type=user|assistant|summary|system|progress|attachment|file-history-snapshot|queue-operation"},
+		known:   "type=user|assistant|summary|system|progress|attachment|file-history-snapshot|queue-operation",
 		session: "sessionId", sub: sidechain,
 		time: "timestamp", turn: "message.id uuid",
 		parts: "message.content", kind: "type", rules: anthropicRules,
-		asks: []string{"type=user !isMeta=true !isCompactSummary=true"}, text: "message.content", prompt: typedPrompt,
+		asks: "type=user !isMeta=true !isCompactSummary=true", text: "message.content", prompt: typedPrompt,
 	},
 	// A Codex session (rollout-….jsonl) is a file of lines {timestamp, type, payload}, before September 2025 of payloads
 	// alone:
@@ -86,21 +86,23 @@ var hosts = map[string]*host{
 	// Calls that were issued before the first of them had an output are parallel.
 	"codex": {
 		format: "codex",
-		known: []string{"type=turn_context|compacted|session_meta payload", "record_type", "id timestamp !type", "type=message|reasoning !payload",
-			"payload.type=message|user_message|reasoning|agent_*|token_count|task_*|turn_*|exec_command_*|mcp_tool_call_begin|patch_apply_*|" +
-				"web_search_*|ghost_snapshot|background_event|plan_update|stream_error|error|warning|context_compacted|compaction|thread_rolled_back"},
-		starts: []string{"type=session_meta", "id timestamp !type"}, session: "payload.id id", time: "timestamp",
+		known: "type=turn_context|compacted|session_meta payload; record_type; id timestamp !type; " +
+			"type=message|reasoning !payload; payload.type=message|user_message|reasoning|agent_*|token_count|task_*|turn_*|exec_command_*|mcp_tool_call_begin|" +
+			"patch_apply_*|web_search_*|ghost_snapshot|background_event|plan_update|stream_error|error|warning|" +
+			"context_compacted|compaction|thread_rolled_back",
+		starts: "type=session_meta; id timestamp !type", session: "payload.id id", time: "timestamp",
 		body: "payload", kind: "payload.type type", rules: []rule{
 			{kinds: "function_call|custom_tool_call", id: callIDs, tool: "name", arguments: "input arguments"},
 			{kinds: "local_shell_call", id: callIDs, fixed: "local_shell", arguments: "input action"},
 			{kinds: "function_call_output|custom_tool_call_output|local_shell_call_output", id: callIDs, result: codexOutput},
-			{kinds: "exec_command_end", when: []string{"exit_code"}, id: callIDs, result: func(f *document) result {
+			{kinds: "exec_command_end", when: "exit_code", id: callIDs, result: func(f *document) result {
 				r, _ := exited(string(f.value("exit_code")), "", nil)
 				return r
 			}},
-			{kinds: "mcp_tool_call_end", id: callIDs, server: "invocation.server", tool: "invocation.tool", result: codexMCPResult},
+			{kinds: "mcp_tool_call_end", id: callIDs, server: "invocation.server", tool: "invocation.tool",
+				result: codexMCPResult},
 		},
-		asks: []string{"payload.type=user_message", "payload.type=message payload.role=user", "type=message role=user"},
+		asks: "payload.type=user_message; payload.type=message payload.role=user; type=message role=user",
 		text: "payload.message payload.content content", prompt: codexPrompt,
 	},
 	// A Copilot CLI session (session-state/ID/events.jsonl) is a file of events {type, data, timestamp}:
@@ -112,16 +114,19 @@ var hosts = map[string]*host{
 	//	tool.execution_complete   data {toolCallId, success, result {content}, error {message}}
 	"copilot-cli": {
 		format: "copilot-cli",
-		known:  []string{"type=session.*|assistant.*|user.message|tool.execution_p*|tool.user_requested*|hook.*|subagent.*|skill.*|system.*|permission.*|abort*"},
-		starts: []string{"type=session.start"}, session: "data.sessionId", version: "data.version=1",
+		known: "type=session.*|assistant.*|user.message|tool.execution_p*|tool.user_requested*|hook.*|subagent.*|" +
+			"skill.*|system.*|permission.*|abort*",
+		starts: "type=session.start", session: "data.sessionId", version: "data.version=1",
 		sub:  func(_ *session, d *document) string { return d.text("data.parentToolCallId") },
 		time: "timestamp", turn: "data.messageId",
 		body: "data", kind: "type", rules: []rule{
-			{kinds: "tool.execution_start", id: "toolCallId", tool: "mcpToolName toolName", server: "mcpServerName", arguments: "arguments"},
+			{kinds: "tool.execution_start", id: "toolCallId", tool: "mcpToolName toolName", server: "mcpServerName",
+				arguments: "arguments"},
 			{kinds: "tool.execution_complete", id: "toolCallId", result: (&outcome{
-				failed: []string{"success=false"}, worked: []string{"success=true"}, failure: "error.message error", value: "result.content result"}).read},
+				failed: "success=false", worked: "success=true",
+				failure: "error.message error", value: "result.content result"}).read},
 		},
-		asks: []string{"type=user.message"}, text: "data.content",
+		asks: "type=user.message", text: "data.content",
 	},
 	// A Gemini CLI session (tmp/PROJECT/chats/session-….json) is one object {sessionId, projectHash, messages} of messages
 	//
@@ -130,14 +135,14 @@ var hosts = map[string]*host{
 	//
 	// It says when a call was recorded, not how long it took.
 	"gemini-cli": {
-		format: "gemini-cli", whole: true, records: "messages", known: []string{"type=user|gemini|info|error|warning"},
+		format: "gemini-cli", whole: true, records: "messages", known: "type=user|gemini|info|error|warning",
 		session: "sessionId", time: "timestamp", turn: "id", together: true,
 		parts: "toolCalls", kind: "type", rules: []rule{
 			{id: "id", tool: "name", arguments: "args", at: "timestamp"},
-			{id: "id", result: (&outcome{failed: []string{"status=error"}, worked: []string{"status=success"}, void: []string{"status=cancelled"},
+			{id: "id", result: (&outcome{failed: "status=error", worked: "status=success", void: "status=cancelled",
 				failure: "resultDisplay result", value: "result"}).read},
 		},
-		asks: []string{"type=user"}, text: "content",
+		asks: "type=user", text: "content",
 	},
 	// A Goose session (sessions/ID.jsonl) begins with a line of metadata {working_dir, …}; then each line is a message
 	// {role, created, content}, with contents
@@ -146,14 +151,14 @@ var hosts = map[string]*host{
 	//	{type: toolRequest, id, toolCall {status, value {name: server__tool, arguments}}}
 	//	{type: toolResponse, id, toolResult {status: success|error, value, error}}
 	"goose": {
-		format: "goose", known: []string{"working_dir", "role content"}, time: "created", together: true,
+		format: "goose", known: "working_dir; role content", time: "created", together: true,
 		parts: "content", kind: "type", rules: []rule{
 			{kinds: "toolRequest", id: "id", tool: "toolCall.value.name", joined: "__", arguments: "toolCall.value.arguments"},
 			{kinds: "toolResponse", id: "id", result: (&outcome{
-				failed: []string{"toolResult.status=error", "toolResult.value.isError=true"}, worked: []string{"toolResult.status=success"},
+				failed: "toolResult.status=error; toolResult.value.isError=true", worked: "toolResult.status=success",
 				failure: "toolResult.error toolResult.value", value: "toolResult.value"}).read},
 		},
-		asks: []string{"role=user"}, text: "content", prompt: typedPrompt,
+		asks: "role=user", text: "content", prompt: typedPrompt,
 	},
 	// OpenCode keeps a folder of small files: message/SESSION/MESSAGE.json {id, role, time}, and
 	// part/MESSAGE/PART.json, {type: text, text} or
@@ -162,20 +167,20 @@ var hosts = map[string]*host{
 	//
 	// Ids rise with time. [decodeOpenCode] puts the parts of a message into it.
 	"opencode": {
-		format: "opencode", known: []string{""}, time: "time.created", together: true,
+		format: "opencode", known: ".", time: "time.created", together: true,
 		parts: "parts", kind: "type", rules: []rule{
 			{kinds: "tool", id: "callID", tool: "tool", arguments: "state.input", at: "state.time.start"},
-			{kinds: "tool", when: []string{"state.status=completed|error"}, id: "callID", at: "state.time.end", result: (&outcome{
-				failed: []string{"state.status=error"}, worked: []string{""}, failure: "state.error", value: "state.output"}).read},
+			{kinds: "tool", when: "state.status=completed|error", id: "callID", at: "state.time.end", result: (&outcome{
+				failed: "state.status=error", worked: ".", failure: "state.error", value: "state.output"}).read},
 		},
-		asks: []string{"role=user"}, text: "parts",
+		asks: "role=user", text: "parts",
 	},
 	// A Cline task (tasks/ID/api_conversation_history.json) is a list of messages {role, content}, with the blocks of
 	// Anthropic's API. Answers whose calls are written as XML in the text are not read.
 	"cline": {
-		format: "cline", whole: true, known: []string{"role=user", "role=assistant content=[*"}, time: "ts", together: true,
+		format: "cline", whole: true, known: "role=user; role=assistant content=[*", time: "ts", together: true,
 		parts: "content", kind: "type", rules: anthropicRules,
-		asks: []string{"role=user"}, text: "content", prompt: func(text string) string {
+		asks: "role=user", text: "content", prompt: func(text string) string {
 			return cmp.Or(between(text, "<task>", "</task>"), between(text, "<feedback>", "</feedback>"))
 		},
 	},
@@ -330,13 +335,13 @@ func (s *session) record(number int, d *document) {
 // start reads the name of the session. One that continues another repeats its lines: the first name counts.
 func (s *session) start(number int, d *document, at time.Time) {
 	id := d.text(s.host.session)
-	if s.starts != nil && (s.named || !holds(d, s.starts)) {
+	if s.starts != "" && (s.named || !holds(d, s.starts)) {
 		return
 	}
 	if id != "" {
-		s.name, s.began, s.named = id, at, s.starts != nil
+		s.name, s.began, s.named = id, at, s.starts != ""
 	}
-	if s.version != "" && !holds(d, []string{s.version}) {
+	if s.version != "" && !holds(d, s.version) {
 		field, _, _ := strings.Cut(s.version, "=")
 		version := string(d.value(field))
 		if strings.Trim(version, "0123456789.") != "" || len(version) > 8 { // it may be anything
@@ -349,7 +354,7 @@ func (s *session) start(number int, d *document, at time.Time) {
 
 // sidechain names the subagent of a line of Claude Code.
 func sidechain(s *session, d *document) string {
-	if !holds(d, []string{"isSidechain=true"}) {
+	if !holds(d, "isSidechain=true") {
 		return ""
 	}
 	uuid := d.text("uuid") // of the first line of a subagent, if nothing names it
@@ -368,7 +373,8 @@ func typedPrompt(text string) string {
 		}
 	}
 	if strings.HasPrefix(text, "<command-") { // a slash command, in tags
-		return strings.TrimSpace(between(text, "<command-name>", "</command-name>") + " " + between(text, "<command-args>", "</command-args>"))
+		name, args := between(text, "<command-name>", "</command-name>"), between(text, "<command-args>", "</command-args>")
+		return strings.TrimSpace(name + " " + args)
 	}
 	return text
 }
@@ -397,9 +403,9 @@ func codexOutput(f *document) result {
 	output := f.value("output")
 	d := &document{raw: toolcall.Unquoted(output), problem: new(error)}
 	switch {
-	case holds(d, []string{"success=false"}):
+	case holds(d, "success=false"):
 		return result{value: output, outcome: episodic.Failure, text: toolcall.Text(d.value("content"))}
-	case holds(d, []string{"success=true"}):
+	case holds(d, "success=true"):
 		return result{value: output, outcome: episodic.Success}
 	}
 	if r, ok := exited(string(d.value("metadata.exit_code")), toolcall.Text(d.value("output")), d.value("output")); ok {
@@ -463,7 +469,8 @@ func decodeOpenCode(in *input, emit func(Item) bool) error {
 		s := &session{traces: t, host: hosts["opencode"], name: folder.Name()}
 		for i, m := range messages {
 			if d := in.smallDocument(t, path.Join(dir, m.Name())); d != nil {
-				in.openCodeParts(t, d, path.Join(root, "part", path.Base(cmp.Or(d.text("id"), strings.TrimSuffix(m.Name(), ".json")))))
+				id := cmp.Or(d.text("id"), strings.TrimSuffix(m.Name(), ".json"))
+				in.openCodeParts(t, d, path.Join(root, "part", path.Base(id)))
 				s.record(i+1, d)
 			}
 		}
@@ -484,7 +491,8 @@ func (in *input) openCodeParts(t *traces, d *document, folder string) {
 			parts = append(parts, part.raw)
 		}
 	}
-	d.members["parts"] = &document{raw: slices.Concat([]byte("["), bytes.Join(parts, []byte(",")), []byte("]")), problem: d.problem}
+	list := slices.Concat([]byte("["), bytes.Join(parts, []byte(",")), []byte("]"))
+	d.members["parts"] = &document{raw: list, problem: d.problem}
 }
 
 // smallDocument reads a file of one object; nil for anything else, which is counted, or dropped where it is damaged.

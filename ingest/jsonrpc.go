@@ -240,7 +240,7 @@ func (r *transcript) answer(number int, e *envelope, connection, id string, m *d
 	}
 }
 
-var mcpOutcome = outcome{failed: []string{"isError=true"}, worked: []string{""}, void: []string{"resultType=input_required"},
+var mcpOutcome = outcome{failed: "isError=true", worked: ".", void: "resultType=input_required",
 	failure: "content", value: "."}
 
 // toolResult reads the result of an MCP call.

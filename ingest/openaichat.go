@@ -239,10 +239,10 @@ var chatRules = []rule{
 	{kinds: "function_call_output|custom_tool_call_output", id: callIDs, result: func(f *document) result { return chatResult(f, "output") }},
 	{kinds: "mcp_call", id: "id", tool: "name", server: "server_label", arguments: "arguments"},
 	{kinds: "mcp_call", id: "id", result: func(f *document) result {
-		if holds(f, []string{"status=in_progress|calling|incomplete"}) {
+		if holds(f, "status=in_progress|calling|incomplete") {
 			return result{}
 		}
-		o := outcome{failed: []string{"error", "status=failed"}, worked: []string{""}, failure: "error", value: "output"}
+		o := outcome{failed: "error; status=failed", worked: ".", failure: "error", value: "output"}
 		return o.read(f)
 	}},
 }
@@ -299,7 +299,7 @@ func (c *chat) call(number, place int, v *document) {
 
 // chatResult reads the answer of a tool, which may say in its own content that it failed.
 func chatResult(f *document, content string) result {
-	o := outcome{failed: []string{"is_error=true", "status=error"}, worked: []string{"is_error=false", "status=success"}, failure: content, value: content}
+	o := outcome{failed: "is_error=true; status=error", worked: "is_error=false; status=success", failure: content, value: content}
 	r := o.read(f)
 	if r.outcome != "" {
 		return r

@@ -46,7 +46,7 @@ func (s *spans) otlp(l line) error {
 	if err != nil {
 		return err
 	}
-	if !holds(d, []string{"resourceSpans", "resource_spans"}) { // logs or metrics
+	if !holds(d, "resourceSpans; resource_spans") { // logs or metrics
 		s.t.skip()
 		return nil
 	}
@@ -124,18 +124,20 @@ func (s *spans) otel(number int, td *trace.TracesData) {
 var otelTable = spanTable{
 	format: "otel",
 	span: spanPaths{id: "span.id", trace: "span.trace", parent: "span.parent",
-		session: "gen_ai.conversation.id session.id conversation.id thread.id traceloop.association.properties.session_id traceloop.association.properties.thread_id ai.telemetry.metadata.sessionId langfuse.session.id span.session",
-		begin:   "span.begin", end: "span.end"},
-	calls: []string{"gen_ai.operation.name=execute_tool", "mcp.method.name=tools/call", "openinference.span.kind=TOOL|Tool|tool", "traceloop.span.kind=tool",
-		"ai.operationId=ai.toolCall", "span.name=claude_code.tool", "gen_ai.tool.name !gen_ai.operation.name"},
-	agents: []string{"gen_ai.operation.name=invoke_agent|create_agent|chat|generate_content|text_completion", "openinference.span.kind=AGENT|Agent|agent|LLM|llm",
-		"traceloop.span.kind=agent|llm", "ai.operationId=ai.streamText|ai.generateText"},
-	callID:    "gen_ai.tool.call.id ai.toolCall.id tool_call.id tool_use_id",
-	tool:      "gen_ai.tool.name mcp.tool.name tool.name ai.toolCall.name tool_name traceloop.entity.name span.tool",
-	server:    "mcp.server.name gen_ai.mcp.server.name",
-	arguments: "gen_ai.tool.call.arguments ai.toolCall.args tool_arguments traceloop.entity.input input.value tool.parameters tool_parameters",
-	request:   "gen_ai.input.messages user_prompt",
-	outcome: outcome{failed: []string{"span.failure"}, worked: []string{""}, failure: "span.failure",
+		session: `gen_ai.conversation.id session.id conversation.id thread.id traceloop.association.properties.session_id
+			traceloop.association.properties.thread_id ai.telemetry.metadata.sessionId langfuse.session.id span.session`,
+		begin: "span.begin", end: "span.end"},
+	calls: `gen_ai.operation.name=execute_tool; mcp.method.name=tools/call; openinference.span.kind=TOOL|Tool|tool;
+		traceloop.span.kind=tool; ai.operationId=ai.toolCall; span.name=claude_code.tool; gen_ai.tool.name !gen_ai.operation.name`,
+	agents: `gen_ai.operation.name=invoke_agent|create_agent|chat|generate_content|text_completion;
+		openinference.span.kind=AGENT|Agent|agent|LLM|llm; traceloop.span.kind=agent|llm; ai.operationId=ai.streamText|ai.generateText`,
+	callID: "gen_ai.tool.call.id ai.toolCall.id tool_call.id tool_use_id",
+	tool:   "gen_ai.tool.name mcp.tool.name tool.name ai.toolCall.name tool_name traceloop.entity.name span.tool",
+	server: "mcp.server.name gen_ai.mcp.server.name",
+	arguments: `gen_ai.tool.call.arguments ai.toolCall.args tool_arguments traceloop.entity.input input.value tool.parameters
+		tool_parameters`,
+	request: "gen_ai.input.messages user_prompt",
+	outcome: outcome{failed: "span.failure", worked: ".", failure: "span.failure",
 		value: "gen_ai.tool.call.result ai.toolCall.result tool_response traceloop.entity.output output.value"},
 }
 
@@ -170,7 +172,7 @@ func otelSpan(o *trace.Span, a map[string]any) *document {
 		}
 	}
 	d := recordOf(a)
-	if tool := called(o.Name); tool != o.Name || holds(d, []string{"openinference.span.kind", "traceloop.span.kind", "ai.operationId"}) {
+	if tool := called(o.Name); tool != o.Name || holds(d, "openinference.span.kind; traceloop.span.kind; ai.operationId") {
 		a["span.tool"] = tool
 	}
 	failure := d.text("error.type exception.type")

@@ -199,13 +199,13 @@ func askedFor(v json.RawMessage) string {
 		if nested, ok := m.elements(); ok && len(nested) > 0 { // a batch of one
 			return askedFor(m.raw)
 		}
-		if !holds(m, []string{"role=user", "type=human"}) {
+		if !holds(m, "role=user; type=human") {
 			continue
 		}
 		text, _ := m.prose("content")
 		parts, _ := m.list("parts")
 		for _, p := range parts {
-			if holds(p, []string{"type=text"}) {
+			if holds(p, "type=text") {
 				text = strings.TrimSpace(text + "\n" + p.text("content"))
 			}
 		}

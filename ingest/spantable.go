@@ -13,16 +13,16 @@ import (
 // that is present counts, or conditions, see [holds].
 type spanTable struct {
 	format   string
-	is       []string // conditions of a record; others are skipped. nil: every record is one
-	pages    string   // a list of records around the records
-	body     string   // the member of a record that may hold the rest of it
-	children string   // the list of a record's child records, which inherit its trace and parent
+	is       string // conditions of a record; others are skipped. "": every record is one
+	pages    string // a list of records around the records
+	body     string // the member of a record that may hold the rest of it
+	children string // the list of a record's child records, which inherit its trace and parent
 
 	span spanPaths
 
-	calls, agents []string // conditions
-	others        []string // of further kinds; any other is counted as skipped. nil: none is skipped
-	topIsTrace    bool     // a span without a parent belongs to the span that stands for the trace
+	calls, agents string // conditions
+	others        string // of further kinds; any other is counted as skipped. "": none is skipped
+	topIsTrace    bool   // a span without a parent belongs to the span that stands for the trace
 
 	tool, server, arguments string
 	only                    string // where arguments may stand alone, as an object
@@ -40,7 +40,7 @@ type spanPaths struct {
 }
 
 // toolFailed is how a tool that answered with an error shows in a span that is fine itself.
-var toolFailed = []string{"gen_ai.tool.status=error|failure|failed"}
+const toolFailed = "gen_ai.tool.status=error|failure|failed"
 
 var spanTables = map[string]*spanTable{
 	// Langfuse gives observations, in pages, lists or lines, or traces with their observations inside or beside:
@@ -54,11 +54,11 @@ var spanTables = map[string]*spanTable{
 		format: "langfuse", pages: "data", body: "trace", children: "observations", topIsTrace: true,
 		span: spanPaths{id: "id", trace: "traceId", parent: "parentObservationId", session: "sessionId",
 			begin: "startTime", end: "endTime"},
-		calls: []string{"type=TOOL"}, agents: []string{"type=AGENT"},
-		others: []string{"!type", "type=GENERATION|SPAN|EVENT|CHAIN|RETRIEVER|EVALUATOR|EMBEDDING|GUARDRAIL"},
+		calls: "type=TOOL", agents: "type=AGENT",
+		others: "!type; type=GENERATION|SPAN|EVENT|CHAIN|RETRIEVER|EVALUATOR|EMBEDDING|GUARDRAIL",
 		tool:   "metadata.attributes.gen_ai.tool.name metadata.attributes.mcp.tool.name metadata.attributes.tool.name name",
 		server: "metadata.attributes.mcp.server.name", arguments: "input", request: "input",
-		outcome: outcome{failed: []string{"level=ERROR", "metadata.attributes." + toolFailed[0]}, worked: []string{"endTime"},
+		outcome: outcome{failed: "level=ERROR; metadata.attributes." + toolFailed, worked: "endTime",
 			failure: "statusMessage", value: "output"},
 	},
 	// LangSmith gives runs, in pages, lists or lines, with their children beside or inside:
@@ -72,18 +72,18 @@ var spanTables = map[string]*spanTable{
 		span: spanPaths{id: "id", trace: "trace_id", parent: "parent_run_id",
 			session: "extra.metadata.session_id extra.metadata.thread_id extra.metadata.conversation_id",
 			begin:   "start_time", end: "end_time"},
-		calls: []string{"run_type=tool"}, others: []string{"run_type=llm|chain|retriever|prompt|parser|embedding"},
+		calls: "run_type=tool", others: "run_type=llm|chain|retriever|prompt|parser|embedding",
 		tool: "name", arguments: "inputs", only: "input", request: "inputs",
-		outcome: outcome{failed: []string{"error", "status=error"}, worked: []string{"status=success", "end_time"}, failure: "error", value: "outputs"},
+		outcome: outcome{failed: "error; status=error", worked: "status=success; end_time", failure: "error", value: "outputs"},
 	},
 	// A trace of the OpenAI Agents SDK. What a model is given as its input is the conversation so far, and no request.
 	"agents": {
-		format: "openai-chat", is: []string{"object=trace|trace.span"},
+		format: "openai-chat", is: "object=trace|trace.span",
 		span: spanPaths{id: "id", trace: "trace_id", parent: "parent_id", session: "group_id",
 			begin: "started_at", end: "ended_at"},
-		calls: []string{"span_data.type=function"}, agents: []string{"span_data.type=agent"},
+		calls: "span_data.type=function", agents: "span_data.type=agent",
 		tool: "span_data.name", server: "span_data.mcp_data.server", arguments: "span_data.input",
-		outcome: outcome{failed: []string{"error"}, worked: []string{""}, failure: "error", value: "span_data.output"},
+		outcome: outcome{failed: "error", worked: ".", failure: "error", value: "span_data.output"},
 	},
 }
 
@@ -161,12 +161,12 @@ func (s *spans) record(number int, table *spanTable, d *document, parent spanID,
 // span reads one record; nil if it is none of the format.
 func (s *spans) span(number int, table *spanTable, d *document, parent spanID) *Span {
 	id := d.text(table.span.id)
-	if table.is != nil && !holds(d, table.is) {
+	if table.is != "" && !holds(d, table.is) {
 		id = ""
 	}
 	tool := called(d.text(table.tool))
 	isCall, agent := tool != "" && holds(d, table.calls), holds(d, table.agents)
-	known := isCall || agent || table.others == nil || holds(d, table.others)
+	known := isCall || agent || table.others == "" || holds(d, table.others)
 	if !known || id == "" {
 		s.t.skip()
 	}

@@ -99,7 +99,7 @@ func (t *toolsList) value(number int, v json.RawMessage, server string, depth in
 		server = cmp.Or(d.text("server"), d.text("serverInfo.name"), server)
 	}
 	for _, wrapping := range []string{"result={*", "tools=[*"} {
-		if name, _, _ := strings.Cut(wrapping, "="); holds(d, []string{wrapping}) {
+		if name, _, _ := strings.Cut(wrapping, "="); holds(d, wrapping) {
 			inner := d.value(name)
 			t.value(number+bytes.Count(v[:bytes.Index(v, inner)], []byte("\n")), inner, server, depth+1)
 			return
