@@ -81,7 +81,7 @@ func IsThrough(name string) bool {
 // Unquoted takes an object or a list out of a string.
 func Unquoted(v json.RawMessage) json.RawMessage {
 	var text string
-	if json.Unmarshal(v, &text) != nil {
+	if len(v) == 0 || v[0] != '"' || json.Unmarshal(v, &text) != nil {
 		return v
 	}
 	if inner := bytes.TrimSpace([]byte(text)); len(inner) > 0 && (inner[0] == '{' || inner[0] == '[') && json.Valid(inner) {
