@@ -69,57 +69,40 @@ func Canonical(schema json.RawMessage) []byte {
 	if v == nil {
 		return nil
 	}
-	out, _ := json.Marshal(canonical(v, inSchema)) // it was JSON
+	out, _ := json.Marshal(canonical(v, AsSchema)) // it was JSON
 	return out
 }
 
-// place says how a value is read: as a schema, as a map from names to schemas or to sets, as a list
-// whose order means nothing, or as plain data.
-type place uint8
-
-const (
-	inSchema place = iota
-	inNames
-	inNamedSets
-	inSet
-	inData
-)
-
-// places are those of the values of keywords; of all others it is inSchema.
-var places = map[string]place{
-	"properties": inNames, "patternProperties": inNames, "$defs": inNames, "definitions": inNames, "dependentSchemas": inNames,
-	"required": inSet, "enum": inSet, "type": inSet, "dependentRequired": inNamedSets,
-	"default": inData, "const": inData, "examples": inData,
-}
-
-// canonical normalises the numbers of a decoded value, and sorts sets.
-func canonical(v any, p place) any {
+// canonical normalises the numbers of a decoded value, and sorts sets. What a keyword that is not known holds is read as a
+// schema.
+func canonical(v any, r Role) any {
 	switch v := v.(type) {
 	case json.Number:
 		return normalNumber(v)
 	case map[string]any:
 		for key, e := range v {
-			switch p {
-			case inSchema:
-				v[key] = canonical(e, places[key])
-			case inNames:
-				v[key] = canonical(e, inSchema)
-			case inNamedSets:
-				v[key] = canonical(e, inSet)
+			inner := AsData
+			switch r {
+			case AsNames:
+				inner = AsSchema
+			case asSets:
+				inner = asSet
+			case asSet, AsData:
 			default:
-				v[key] = canonical(e, inData)
+				inner = Keywords[key]
 			}
+			v[key] = canonical(e, inner)
 		}
 	case []any:
-		inner := p
-		if p == inSet {
-			inner = inData
+		inner := r
+		if r == asSet {
+			inner = AsData
 		}
 		texts := make([]json.RawMessage, len(v))
 		for i, e := range v {
 			texts[i], _ = json.Marshal(canonical(e, inner)) // it was JSON
 		}
-		if p == inSet {
+		if r == asSet {
 			slices.SortFunc(texts, func(a, b json.RawMessage) int { return bytes.Compare(a, b) })
 		}
 		return texts

@@ -50,69 +50,47 @@ func typeOf(v any) string {
 	return TypesOf(v).String()
 }
 
-// role is the meaning of a JSON value inside a schema. Unlike [place] it tells keywords that contain schemas from
-// all others: uniqueItems and deprecated have booleans too.
-type role uint8
-
-const (
-	asValue   role = iota // plain data
-	asTool                // the schema of a tool: an object of type object
-	asSchema              // a schema
-	asLenient             // a schema that may stay a boolean
-	asSchemas             // a list of schemas, or one
-	asNames               // schemas by name
-)
-
-// keywords maps the keywords that contain schemas to the role of their value.
-var keywords = map[string]role{
-	"properties": asNames, "patternProperties": asNames, "$defs": asNames, "definitions": asNames, "dependentSchemas": asNames,
-	"allOf": asSchemas, "anyOf": asSchemas, "oneOf": asSchemas, "prefixItems": asSchemas, "items": asSchemas,
-	"contains": asSchema, "not": asSchema, "if": asSchema, "then": asSchema, "else": asSchema, "propertyNames": asSchema, "contentSchema": asSchema,
-	"additionalProperties": asLenient, "unevaluatedProperties": asLenient, "unevaluatedItems": asLenient, "additionalItems": asLenient,
-}
-
 type hostWriter struct{ changed bool }
 
 // value returns the value at a JSON pointer in the form for hosts.
-func (w *hostWriter) value(v any, r role, at string) (_ any, err error) {
+func (w *hostWriter) value(v any, r Role, at string) (_ any, err error) {
+	if r < asTool {
+		return v, nil
+	}
 	switch of := v.(type) {
 	case map[string]any:
-		if r != asValue {
-			return v, w.object(of, r, at)
-		}
+		return v, w.object(of, r, at)
 	case []any:
 		for i := range of {
-			if r == asSchemas && err == nil {
-				of[i], err = w.value(of[i], asSchema, fmt.Sprintf("%s/%d", at, i))
+			if r == AsSchemas && err == nil {
+				of[i], err = w.value(of[i], AsSchema, fmt.Sprintf("%s/%d", at, i))
 			}
 		}
-		if r == asSchemas {
+		if r == AsSchemas {
 			return v, err
 		}
 	case bool:
-		if r == asSchema || r == asSchemas {
+		if r == AsSchema || r == AsSchemas {
 			w.changed = true
 			if of {
 				return map[string]any{}, nil
 			}
 			return map[string]any{"not": map[string]any{}}, nil
 		}
-		if r == asLenient {
+		if r == AsLenient {
 			return v, nil
 		}
-	}
-	if r == asValue {
-		return v, nil
 	}
 	return nil, fmt.Errorf("%s in the schema is a JSON %s, want an object", at, typeOf(v))
 }
 
 // fill replaces empty values of a schema by those that are meant.
-func (w *hostWriter) fill(members map[string]any, r role) {
+func (w *hostWriter) fill(members map[string]any, r Role) {
 	for key, v := range members {
 		list, isList := v.([]any)
 		empty := v == nil || isList && len(list) == 0
-		role, schemas := keywords[key]
+		role := Keywords[key]
+		schemas := role >= AsSchema
 		switch {
 		case key == "required" && r == asTool && empty, key == "required" && r != asTool && !isList:
 			delete(members, key)
@@ -127,7 +105,7 @@ func (w *hostWriter) fill(members map[string]any, r role) {
 			delete(members, key)
 		case !schemas || !empty:
 			continue
-		case v == nil, role == asSchemas && key != "items":
+		case v == nil, role == AsSchemas && key != "items":
 			delete(members, key)
 		default:
 			members[key] = map[string]any{}
@@ -137,8 +115,8 @@ func (w *hostWriter) fill(members map[string]any, r role) {
 }
 
 // object changes a schema, or schemas by name. Of type and required of a tool's schema hosts accept one form only.
-func (w *hostWriter) object(members map[string]any, r role, at string) (err error) {
-	if r != asNames {
+func (w *hostWriter) object(members map[string]any, r Role, at string) (err error) {
+	if r != AsNames {
 		w.fill(members, r)
 	}
 	if r == asTool {
@@ -159,9 +137,9 @@ func (w *hostWriter) object(members map[string]any, r role, at string) (err erro
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(members)) {
-		inner := keywords[key]
-		if r == asNames {
-			inner = asSchema
+		inner := Keywords[key]
+		if r == AsNames {
+			inner = AsSchema
 		}
 		if members[key], err = w.value(members[key], inner, at+"/"+key); err != nil {
 			return err

@@ -32,6 +32,15 @@ var separators = []string{"__", ".", "/"}
 // and a name.
 const hostPrefix = "mcp__"
 
+// FromHost returns server:name for mcp__server__name, and any other spelling as it is.
+func FromHost(spelling string) string {
+	rest, host := strings.CutPrefix(spelling, hostPrefix)
+	if server, name, ok := strings.Cut(rest, "__"); host && ok && server != "" && name != "" {
+		return ID(server, name)
+	}
+	return spelling
+}
+
 // AmbiguousError says that a spelling may mean several tools. It is never resolved by a guess.
 type AmbiguousError struct {
 	Spelling   string
@@ -169,8 +178,8 @@ func (r *Resolver) Resolve(spelling string) (id string, err error) {
 		if ids := r.sanitised[rest]; len(ids) > 0 {
 			return r.one(spelling, ids)
 		}
-		if server, name, ok := strings.Cut(rest, "__"); ok && server != "" && name != "" {
-			return r.aliases.Of(ID(server, name)), nil
+		if id := FromHost(spelling); id != spelling {
+			return r.aliases.Of(id), nil
 		}
 	}
 	var ids []string

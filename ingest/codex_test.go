@@ -39,3 +39,15 @@ func TestCodex(t *testing.T) {
 	assert.Equal(t, 1, report.Skipped)
 	assert.Zero(t, report.Dropped.Total(), "%s", report)
 }
+
+// Sessions of before September 2025 have neither envelope nor times beyond the first line.
+func TestCodexBare(t *testing.T) {
+	got, report := values(t, "auto", lines(
+		`{"id":"11111111","timestamp":"2025-08-02T17:17:41.762Z","instructions":null}`,
+		`{"record_type":"state"}`,
+		`{"type":"message","id":null,"role":"user","content":[{"type":"input_text","text":"list"}]}`,
+		`{"type":"function_call","id":"fc_1","name":"shell","arguments":"{}","call_id":"c1"}`,
+		`{"type":"function_call_output","call_id":"c1","output":"{\"output\":\"\",\"metadata\":{\"exit_code\":1}}"}`), Options{})
+	assert.Equal(t, []string{"list: shell !tool"}, got)
+	assert.Zero(t, report.Skipped+report.Dropped.Total(), "%s", report)
+}

@@ -6,7 +6,6 @@ import (
 
 	trace "go.opentelemetry.io/proto/otlp/trace/v1"
 
-	"waymark/catalog"
 	"waymark/episodic"
 )
 
@@ -30,7 +29,7 @@ func OTLP(body []byte, protobuf bool, key func() (episodic.DigestKey, error)) ([
 	if err != nil {
 		return nil, err
 	}
-	s := newSpans(&traces{format: "otel", resolver: catalog.NewResolver(nil, catalog.Aliases{}), digests: &digests})
+	s := newSpans(&traces{format: "otel", digests: &digests})
 	s.otel(0, td)
 	return s.all, nil
 }

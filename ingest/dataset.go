@@ -1,9 +1,11 @@
 package ingest
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"time"
 
@@ -17,9 +19,7 @@ import (
 //	tools.jsonl         {"id","name","description","server","domain","input_schema"}
 //	capabilities.jsonl  {"id","name","description","intent","tools":[…],"tasks":[…]}
 //	episodes.jsonl      {"id","intent","steps":[{"id","tool","depends_on"}],"outcome","time","split"}
-//	tool_graph.jsonl    {"source","target","type"}: the target requires the source
 //
-// A link without a type says what may follow what, which some derived from test plans; it is not read.
 // A single file or stream may mix them: what has steps is an episode, what has tools or tasks a
 // capability, all else a tool.
 var datasetFiles = []struct {
@@ -29,89 +29,41 @@ var datasetFiles = []struct {
 
 func decodeDataset(in *input, emit func(Item) bool) error {
 	if !in.isDir {
-		return datasetLines(in, "", "", emit)
+		return in.eachLineOf("", func(l line) bool { return emit(datasetItem(l, "")) })
 	}
-	found, more := 0, true
-	requires, bad, err := in.requires()
-	if err != nil {
-		return err
-	}
-	for _, it := range bad {
-		if !emit(it) {
-			return nil
-		}
-	}
+	var err error
+	more, found := true, false
 	for _, f := range datasetFiles {
-		if _, err := fs.Stat(in.fsys, f.name); errors.Is(err, fs.ErrNotExist) {
-			continue
+		if err != nil && !errors.Is(err, fs.ErrNotExist) || !more {
+			return err
 		}
-		found++
-		err := datasetLines(in, f.name, f.kind, func(it Item) bool {
+		err = in.eachLineOf(f.name, func(l line) bool {
+			it := datasetItem(l, f.kind)
 			it.File = f.name
-			if it.Tool != nil {
-				it.Tool.Requires = append(it.Tool.Requires, requires[it.Tool.ID]...)
-			}
 			more = emit(it)
 			return more
 		})
-		if err != nil || !more {
-			return err
-		}
+		found = found || err == nil
 	}
-	if found == 0 {
+	if !found {
 		return errors.New("folder has neither tools.jsonl nor capabilities.jsonl nor episodes.jsonl")
 	}
-	return nil
-}
-
-// requires reads the links of tool_graph.jsonl by target, and the lines of it that cannot be read.
-func (in *input) requires() (by map[string][]string, bad []Item, err error) {
-	const name = "tool_graph.jsonl"
-	by = map[string][]string{}
-	f, err := in.open(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return by, nil, nil
+		return nil
 	}
-	if err != nil {
-		return nil, nil, err
-	}
-	defer f.Close()
-	err = eachLine(f, func(l line) bool {
-		var link struct {
-			Source string `json:"source"`
-			Target string `json:"target"`
-			Type   string `json:"type"`
-		}
-		if err := l.decode(&link); err != nil {
-			it := Item{File: name, Line: l.number, Kind: KindTool}
-			it.drop(err.Error())
-			bad = append(bad, it)
-		} else if link.Type != "" {
-			by[link.Target] = append(by[link.Target], link.Source)
-		}
-		return true
-	})
-	return by, bad, err
+	return err
 }
 
-func datasetLines(in *input, name string, kind Kind, emit func(Item) bool) error {
+func (in *input) eachLineOf(name string, visit func(line) bool) error {
 	f, err := in.open(name)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	return eachLine(f, func(l line) bool { return emit(datasetItem(l, kind)) })
-}
-
-// datasetEpisode is an episode whose time may be a date only.
-type datasetEpisode struct {
-	episodic.Episode
-	Time  *string `json:"time"`
-	Split string  `json:"split"`
+	return eachLine(f, visit)
 }
 
 func datasetItem(l line, kind Kind) (it Item) {
-	it.Line, it.Kind = l.number, kind
 	var err error
 	if kind == "" {
 		var has struct {
@@ -119,31 +71,22 @@ func datasetItem(l line, kind Kind) (it Item) {
 			Tools json.RawMessage `json:"tools"`
 			Tasks json.RawMessage `json:"tasks"`
 		}
-		if err = l.decode(&has); err == nil {
-			switch {
-			case has.Steps != nil:
-				kind = KindEpisode
-			case has.Tools != nil || has.Tasks != nil:
-				kind = KindCapability
-			default:
-				kind = KindTool
-			}
-			it.Kind = kind
+		switch err = l.decode(&has); {
+		case err != nil:
+		case has.Steps != nil:
+			kind = KindEpisode
+		case has.Tools != nil || has.Tasks != nil:
+			kind = KindCapability
+		default:
+			kind = KindTool
 		}
 	}
-	if err == nil {
-		switch kind {
-		case KindTool:
-			it.Tool = new(catalog.Tool)
-			err = l.decodeOwn(it.Tool)
-			it.ID = it.Tool.ID
-		case KindCapability:
-			it.Capability = new(catalog.Capability)
-			err = l.decodeOwn(it.Capability)
-			it.ID = it.Capability.ID
-		default:
+	if it.Line, it.Kind = l.number, kind; err == nil {
+		if kind == KindEpisode {
 			it.Episode, it.Split, err = readEpisode(l)
 			it.ID = it.Episode.ID
+		} else {
+			err = it.decode(l)
 		}
 	}
 	if err != nil {
@@ -152,8 +95,32 @@ func datasetItem(l line, kind Kind) (it Item) {
 	return it
 }
 
+// decode reads a line as the HTTP interface reads the body of its kind.
+func (it *Item) decode(l line) (err error) {
+	switch it.Kind {
+	case KindTool:
+		it.Tool = new(catalog.Tool)
+		err = l.decodeOwn(it.Tool)
+		it.ID = it.Tool.ID
+	case KindCapability:
+		it.Capability = new(catalog.Capability)
+		err = l.decodeOwn(it.Capability)
+		it.ID = it.Capability.ID
+	case KindEpisode:
+		it.Episode = new(episodic.Episode)
+		err = l.decodeOwn(it.Episode)
+		it.ID = it.Episode.ID
+	}
+	return err
+}
+
+// readEpisode reads an episode whose time may be a date only.
 func readEpisode(l line) (e *episodic.Episode, split string, err error) {
-	var d datasetEpisode
+	var d struct {
+		episodic.Episode
+		Time  *string `json:"time"`
+		Split string  `json:"split"`
+	}
 	err = l.decode(&d)
 	if err == nil && d.Time != nil {
 		d.Episode.Time, err = readTime(*d.Time)
@@ -173,4 +140,68 @@ func readTime(s string) (time.Time, error) {
 		}
 	}
 	return time.Time{}, fmt.Errorf("time %.40q is neither RFC 3339 nor a date", s)
+}
+
+// WriteLine writes an item as one line of our own export, which the format "waymark" reads: the kind, and the fields of
+// that kind beside it. It writes nothing for an item that holds neither tool nor capability nor episode.
+//
+//	{"kind":"tool","id":"fs:read","name":"read",…}
+//	{"kind":"capability","id":"report","tools":["fs:read"],…}
+//	{"kind":"episode","id":"e1","steps":[…],…}
+func WriteLine(w io.Writer, it Item) error {
+	var v any
+	switch {
+	case it.Tool != nil:
+		it.Kind, v = KindTool, it.Tool
+	case it.Capability != nil:
+		it.Kind, v = KindCapability, it.Capability
+	case it.Episode != nil:
+		it.Kind, v = KindEpisode, it.Episode
+	default:
+		return nil
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return fmt.Errorf("export %s %q: %w", it.Kind, it.ID, err)
+	}
+	_, err := fmt.Fprintf(w, `{"kind":%q,%s`, it.Kind, b.Bytes()[1:]) // no body is empty: each has an id
+	return err
+}
+
+func decodeWaymark(in *input, emit func(Item) bool) error {
+	return in.eachFile("waymark", func(name string) (more bool, err error) {
+		err = in.eachLineOf(name, func(l line) bool {
+			it := waymarkItem(l)
+			it.File = name
+			more = emit(it)
+			return more
+		})
+		return more, err
+	})
+}
+
+func waymarkItem(l line) (it Item) {
+	it.Line = l.number
+	var body map[string]json.RawMessage
+	err := l.decode(&body)
+	if err == nil {
+		_ = json.Unmarshal(body["kind"], &it.Kind) // one that is no text is none
+		_ = json.Unmarshal(body["id"], &it.ID)
+		delete(body, "kind")
+		l.data = encode(body)
+		switch kind := it.Kind; kind {
+		case KindTool, KindCapability, KindEpisode:
+			err = it.decode(l)
+		case "":
+			err = errors.New("no kind")
+		default:
+			it.Kind, err = "", fmt.Errorf("unknown kind %.40q: want tool, capability or episode", kind)
+		}
+	}
+	if err != nil {
+		it.drop(err.Error())
+	}
+	return it
 }

@@ -12,7 +12,6 @@ import (
 	"path"
 	"regexp"
 	"slices"
-	"strings"
 
 	"waymark/ingest/toolcall"
 )
@@ -48,42 +47,32 @@ func (in *input) detect() (string, error) {
 
 // detectFolder lists the formats of the files in a folder, in the order of [Formats]: catalogs come first.
 func (in *input) detectFolder() ([]string, error) {
+	has := func(name string, isDir bool) bool {
+		info, err := fs.Stat(in.fsys, name)
+		return err == nil && info.IsDir() == isDir
+	}
 	for _, f := range datasetFiles {
-		if exists(in.fsys, f.name) {
+		if has(f.name, false) {
 			return []string{"dataset"}, nil
 		}
 	}
 	for _, root := range []string{".", "storage"} {
-		if message, err := fs.Stat(in.fsys, path.Join(root, "message")); err == nil && message.IsDir() {
-			if part, err := fs.Stat(in.fsys, path.Join(root, "part")); err == nil && part.IsDir() {
-				return []string{"opencode"}, nil
-			}
+		if has(path.Join(root, "message"), true) && has(path.Join(root, "part"), true) {
+			return []string{"opencode"}, nil
 		}
 	}
-	found, empty := map[string]bool{}, true
-	var unread error // the first, if nothing else is found
-	err := fs.WalkDir(in.fsys, ".", func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil && name == ".":
-			return err
-		case err != nil:
-			unread = cmp.Or(unread, fmt.Errorf("%s %w", name, unreadable(err)))
-			return passedOver(d)
-		case d.IsDir():
-			return nil
-		}
-		if !slices.Contains([]string{".jsonl", ".ndjson", ".json", ".toml", ".log", ".yaml", ".yml"}, path.Ext(name)) {
-			empty = false
-			return nil
-		}
-		f, err := in.detectFile(name)
+	found := map[string]bool{}
+	nothing := errEmpty // what is said if nothing is found: the worst that a file was
+	err := in.files(func(name, format string, err error) error {
 		switch {
 		case err == nil:
-			found[f] = true
-		case !errors.Is(err, errUnknownFormat) && !errors.Is(err, errEmpty):
-			unread = cmp.Or(unread, fmt.Errorf("%s %w", name, unreadable(err)))
+			found[format] = true
+		case errors.Is(err, errUnknownFormat) && nothing == errEmpty:
+			nothing = err
+		case errors.Is(err, errUnknownFormat), errors.Is(err, errEmpty):
+		case nothing == errEmpty || nothing == errUnknownFormat:
+			nothing = fmt.Errorf("%s %w", name, unreadable(err))
 		}
-		empty = empty && errors.Is(err, errEmpty)
 		return nil
 	})
 	if err != nil {
@@ -95,16 +84,35 @@ func (in *input) detectFolder() ([]string, error) {
 			all = append(all, f.Name)
 		}
 	}
-	if all == nil && unread != nil {
-		return nil, unread
-	}
-	if all == nil && empty {
-		return nil, errEmpty
-	}
 	if all == nil {
-		return nil, errUnknownFormat
+		return nil, nothing
 	}
 	return all, nil
+}
+
+// endings of files that may be of a format.
+var endings = []string{".jsonl", ".ndjson", ".json", ".toml", ".log", ".txt", ".yaml", ".yml"}
+
+// files visits the files below a folder, sorted, each with its format or why it has none. A folder that cannot be read is
+// visited like a file.
+func (in *input) files(visit func(name, format string, err error) error) error {
+	return fs.WalkDir(in.fsys, ".", func(name string, d fs.DirEntry, err error) error {
+		format := ""
+		switch {
+		case err != nil && name == ".":
+			return err
+		case err != nil && d != nil && d.IsDir():
+			return cmp.Or(visit(name, "", err), fs.SkipDir)
+		case err != nil:
+		case d.IsDir():
+			return nil
+		case !slices.Contains(endings, path.Ext(name)):
+			err = errUnknownFormat
+		default:
+			format, err = in.detectFile(name)
+		}
+		return visit(name, format, err)
+	})
 }
 
 func (in *input) detectFile(name string) (string, error) {
@@ -118,11 +126,6 @@ func (in *input) detectFile(name string) (string, error) {
 		return "", err
 	}
 	return sniff(path.Base(name), head)
-}
-
-func exists(fsys fs.FS, name string) bool {
-	info, err := fs.Stat(fsys, name)
-	return err == nil && !info.IsDir()
 }
 
 // openAPIHead is the field by which an OpenAPI document is known, in YAML or in JSON.
@@ -153,9 +156,8 @@ func sniff(name string, head []byte) (string, error) {
 		if e, ok, err := openEnvelope(line{data: bytes.TrimSpace(l)}); ok && err == nil && isTranscript(e.message) {
 			return "mcp-jsonrpc", nil
 		}
-		var keys map[string]json.RawMessage
-		if json.Unmarshal(l, &keys) == nil {
-			if format := classify(keys); format != "" {
+		if d, err := newDocument(line{data: l}); err == nil {
+			if format := classify(d.members); format != "" {
 				return format, nil
 			}
 		}
@@ -169,65 +171,39 @@ func sniff(name string, head []byte) (string, error) {
 	return "", errUnknownFormat
 }
 
-// classify tells the format from the fields of one object.
-func classify(keys map[string]json.RawMessage) string {
-	has := func(names ...string) bool {
-		for _, n := range names {
-			if _, ok := keys[n]; !ok {
-				return false
-			}
-		}
-		return true
-	}
-	kind := strings.Trim(string(keys["kind"]), `"`)
-	if format := classifyTrace(keys, has); format != "" {
-		return format
-	}
-	switch {
-	case has("openapi", "info") || has("swagger", "info") || bytes.Contains(keys["components"], []byte(`"schemas"`)): // which may come first, and be long
-		return "openapi"
-	case has("id") && (kind == "tool" || kind == "capability" || kind == "episode"):
-		// a data set may have a field kind with other words
-		return "waymark"
-	case has("sessionId") || has("type", "uuid") || has("type", "message") || has("type", "leafUuid") || has("type", "snapshot"):
-		return "claude-code"
-	case has("mcpServers") || has("servers") || has("mcp_servers") || has("context_servers") || has("mcp"):
-		return "mcp-config"
-	case has("steps"):
-		return "dataset"
-	case has("jsonrpc") || has("result") || has("tools") && !has("id") || has("inputSchema") || has("name", "input_schema") && !has("id") ||
-		has("type", "function"):
-		return "tools-list"
-	case has("id", "name") || has("id", "description") || has("id", "tools"):
-		return "dataset"
-	}
-	return ""
+// shapes are the fields by which an object of each format is known, see [holds]; the first that fits counts.
+var shapes = []struct{ format, is string }{
+	{"codex", `timestamp payload type=session_meta|response_item|event_msg|turn_context;
+		id timestamp instructions`},
+	{"copilot-cli", `data timestamp type=session.start|user.message|assistant.message`},
+	{"gemini-cli", `sessionId projectHash`},
+	{"goose", `working_dir; role created content`},
+	{"otel", `resourceSpans; resource_spans`},
+	{"langsmith", `run_type; runs=*"run_type"`},
+	{"langfuse", `traceId startTime; observations; data=*"traceId"|*"parentObservationId"`},
+	{"openai-chat", `data=*"trace; object=trace*; messages; role content; role tool_calls;
+		call_id type=function_call*; request=*"messages" response; input output model`},
+	{"openapi", `openapi info; swagger info; components=*"schemas"`}, // which may come first, and be long
+	{"waymark", `id kind=tool|capability|episode`},                   // a data set may have a field kind with other words
+	{"claude-code", `sessionId; type uuid; type message; type leafUuid; type snapshot`},
+	{"mcp-config", `mcpServers; servers; mcp_servers; context_servers; mcp`},
+	{"dataset", `steps`},
+	{"tools-list", `jsonrpc; result; tools !id; inputSchema; name input_schema !id; type function`},
+	{"dataset", `id name; id description; id tools`},
 }
 
-// classifyTrace is classify for the traces of agents.
-func classifyTrace(keys map[string]json.RawMessage, has func(...string) bool) string {
-	holds := func(key, words string) bool { return bytes.Contains(keys[key], []byte(words)) }
-	kind := strings.Trim(string(keys["type"]), `"`)
-	switch {
-	case has("timestamp", "type", "payload") && (kind == "session_meta" || kind == "response_item" || kind == "event_msg" || kind == "turn_context"):
-		return "codex"
-	case has("type", "data", "timestamp") && (kind == "session.start" || kind == "user.message" || kind == "assistant.message"):
-		return "copilot-cli"
-	case has("sessionId", "projectHash"):
-		return "gemini-cli"
-	case has("working_dir") || has("role", "created", "content"):
-		return "goose"
-	case has("resourceSpans") || has("resource_spans"):
-		return "otel"
-	case has("run_type") || has("runs") && holds("runs", `"run_type"`):
-		return "langsmith"
-	case has("traceId", "startTime") || has("observations") || has("data") && (holds("data", `"traceId"`) || holds("data", `"parentObservationId"`)):
-		return "langfuse"
-	case has("data") && holds("data", `"trace`) || has("object") && holds("object", `"trace`):
-		return "openai-chat"
-	case has("messages") || has("role", "content") || has("role", "tool_calls") || has("call_id") && strings.HasPrefix(kind, "function_call") ||
-		has("request", "response") && holds("request", `"messages"`) || has("input", "output") && has("model"):
-		return "openai-chat"
+// classify tells the format from the fields of one object.
+func classify(members map[string]*document) string {
+	for name, m := range members {
+		if m == nil || string(m.raw) == `""` || string(m.raw) == "null" { // the name alone tells
+			members[name] = &document{raw: json.RawMessage("{}")}
+		}
+	}
+	d := &document{members: members, problem: new(error)}
+	for _, s := range shapes {
+		if holds(d, s.is) {
+			return s.format
+		}
 	}
 	return ""
 }
@@ -242,8 +218,8 @@ func isTranscript(v json.RawMessage) bool {
 }
 
 // firstKeys reads the fields of the first object of a document, or of a list, as far as there is any.
-func firstKeys(head []byte) map[string]json.RawMessage {
-	keys := map[string]json.RawMessage{}
+func firstKeys(head []byte) map[string]*document {
+	keys := map[string]*document{}
 	d := json.NewDecoder(bytes.NewReader(head))
 	for range 2 {
 		token, err := d.Token()
@@ -263,10 +239,10 @@ func firstKeys(head []byte) map[string]json.RawMessage {
 		var value json.RawMessage
 		from := d.InputOffset()
 		if err = d.Decode(&value); err != nil { // the beginning ends here
-			keys[key] = head[from:]
+			keys[key] = &document{raw: head[from:]}
 			return keys
 		}
-		keys[key] = value
+		keys[key] = &document{raw: value}
 	}
 	return keys
 }
@@ -280,41 +256,23 @@ func unreadable(err error) error {
 	return fmt.Errorf("cannot be read: %w", err)
 }
 
-// passedOver goes on after a file or folder that cannot be read.
-func passedOver(d fs.DirEntry) error {
-	if d != nil && d.IsDir() {
-		return fs.SkipDir
-	}
-	return nil
-}
-
-// eachFile calls visit for the input if it is a file, and for the files of a folder, sorted, that have
-// one of the endings and are of the format, until visit reports false.
-func (in *input) eachFile(format string, endings []string, visit func(name string) (more bool, err error)) error {
+// eachFile calls visit for the input if it is a file, and for the files of a folder, sorted, that are of the format, until
+// visit reports false.
+func (in *input) eachFile(format string, visit func(name string) (more bool, err error)) error {
 	if !in.isDir {
 		_, err := visit(in.name)
 		return err
 	}
-	return fs.WalkDir(in.fsys, ".", func(name string, d fs.DirEntry, err error) error {
-		if err == nil && (d.IsDir() || !slices.Contains(endings, path.Ext(name))) {
-			return nil
-		}
-		f := ""
-		if err == nil {
-			f, err = in.detectFile(name)
-		}
+	return in.files(func(name, f string, err error) error {
+		more := true
 		switch {
-		case errors.Is(err, errUnknownFormat) || errors.Is(err, errEmpty) || err == nil && f != format:
-			return nil
-		case err != nil && name == ".":
-			return err
-		case err != nil: // the others still count
-			if !in.emit(Item{File: name, Unread: true, Dropped: unreadable(err).Error()}) {
-				return fs.SkipAll
-			}
-			return passedOver(d)
+		case err == nil && f == format:
+			more, err = visit(name)
+		case err == nil, errors.Is(err, errUnknownFormat), errors.Is(err, errEmpty):
+			err = nil
+		default: // the others still count
+			more, err = in.emit(Item{File: name, Unread: true, Dropped: unreadable(err).Error()}), nil
 		}
-		more, err := visit(name)
 		if err == nil && !more {
 			return fs.SkipAll
 		}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,41 +14,54 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/ingest/toolcall"
 	"waymark/internal/strictjson"
 )
 
-// fields gives a table access to one record of a trace. A name may be a path of members joined by dots.
-type fields interface {
-	text(names ...string) string           // the first that is present and not empty
-	value(names ...string) json.RawMessage // the first that is present and not null
+// holds reports whether one of the conditions, which semicolons separate, is true of a record: each of its words, of which
+// "name" requires a value, "name=x|y*|*z" the text or literal x, one that begins with y, or one that contains z; "!" before
+// a word the contrary. "." is always true.
+func holds(f *document, conditions string) bool {
+	return slices.ContainsFunc(strings.Split(conditions, ";"), func(c string) bool {
+		c = strings.TrimSpace(c)
+		for word := range strings.FieldsSeq(c) {
+			word, not := strings.CutPrefix(word, "!")
+			name, want, compare := strings.Cut(word, "=")
+			v := strings.Trim(string(f.value(name)), `"`)
+			if is := v != ""; compare && matches(v, want) == not || !compare && is == not {
+				return false
+			}
+		}
+		return c != ""
+	})
 }
 
-// holds reports whether one of the conditions is true of a record: "name" requires a value, "name=x" the text or
-// literal x; the empty condition is always true.
-func holds(f fields, conditions []string) bool {
-	return slices.ContainsFunc(conditions, func(c string) bool {
-		name, want, compare := strings.Cut(c, "=")
-		v := string(f.value(name))
-		if compare {
-			return v == want || v == `"`+want+`"`
+// matches reports whether a text is one of the alternatives.
+func matches(v, alternatives string) bool {
+	for want := range strings.SplitSeq(alternatives, "|") {
+		inside, contains := strings.CutPrefix(want, "*")
+		start, begins := strings.CutSuffix(want, "*")
+		if v == want || contains && strings.Contains(v, inside) || begins && strings.HasPrefix(v, start) {
+			return true
 		}
-		return c == "" || v != "" && v != `""`
-	})
+	}
+	return false
 }
 
 // outcome says where a record holds what became of a call.
 type outcome struct {
-	failed, worked []string // conditions; failed is checked first, and if neither holds the outcome is unknown
-	failure, value []string // fields of the error text and of the returned value
+	failed, worked string // conditions; failed is checked first, and if neither holds the outcome is unknown
+	void           string // conditions under which the call did not happen
+	failure, value string // fields of the error text and of the returned value
 }
 
-func (o *outcome) read(f fields) result {
-	r := result{value: f.value(o.value...)}
+func (o *outcome) read(f *document) result {
+	r := result{value: f.value(o.value), void: holds(f, o.void)}
 	switch {
 	case holds(f, o.failed):
-		r.outcome, r.text = episodic.Failure, message(f.value(o.failure...))
+		r.outcome, r.text = episodic.Failure, message(f.value(o.failure))
 	case holds(f, o.worked):
 		r.outcome = episodic.Success
 	}
@@ -59,36 +71,66 @@ func (o *outcome) read(f fields) result {
 // message is the text of a value, or the value as JSON if it holds none.
 func message(v json.RawMessage) string { return cmp.Or(toolcall.Text(v), string(v)) }
 
-// rule says what the records of some kinds mean: a call if it names the fields of a tool, else the result of one.
+// rule says what the records of some kinds mean: a call, or the result of one.
 type rule struct {
-	kinds                       string   // separated by spaces
-	when                        []string // conditions, see [holds]; nil: always
-	id, tool, server, arguments []string
+	kinds                       string // alternatives; "": all
+	when                        string // conditions; "": always
+	id, tool, server, arguments string
+	joined                      string // what joins server and tool in the one name
 	fixed                       string // the tool, where no field names it
-	result                      func(f fields) result
+	at                          string // a time; else that of the record
+	result                      func(f *document) result
 }
 
 // apply reports whether a rule is for the kind of the record.
-func (th *thread) apply(rules []rule, kind string, f fields, c call) (applies bool) {
+func (th *thread) apply(rules []rule, kind string, f *document, c call) (applies bool) {
 	for _, r := range rules {
-		if !slices.Contains(strings.Fields(r.kinds), kind) {
+		if r.kinds != "" && !matches(kind, r.kinds) {
 			continue
 		}
-		if applies = true; r.when != nil && !holds(f, r.when) {
+		if applies = true; r.when != "" && !holds(f, r.when) {
 			continue
 		}
-		if c.id = cmp.Or(f.text(r.id...), c.id); r.result != nil {
+		c.id, c.name, c.server = cmp.Or(f.text(r.id), c.id), cmp.Or(r.fixed, f.text(r.tool)), f.text(r.server)
+		if server, tool, ok := strings.Cut(c.name, r.joined); ok && r.joined != "" {
+			c.server, c.name = server, tool
+		}
+		if r.at != "" {
+			c.at = moment(f, r.at)
+		}
+		if r.result != nil {
 			res := r.result(f)
-			res.at = c.at
+			res.at, res.tool = c.at, c.named()
 			th.settle(c.id, res)
-			continue
-		}
-		c.name, c.server, c.arguments = cmp.Or(r.fixed, f.text(r.tool...)), f.text(r.server...), f.value(r.arguments...)
-		if c.id != "" && c.name != "" {
+		} else if c.arguments = f.value(r.arguments); c.id != "" && c.name != "" {
 			th.call(c)
 		}
 	}
 	return applies
+}
+
+// named is the id of the tool that a result names, "" if it names none, or a wrapper.
+func (c call) named() string {
+	if id, _ := toolcall.Unwrap(catalog.ID(c.server, c.name), nil); c.name != "" && !toolcall.IsWrapper(id) {
+		return id
+	}
+	return ""
+}
+
+// moment reads a time: a text, or a number of seconds or milliseconds after 1970. One that cannot be read is unknown.
+func moment(f *document, names string) time.Time {
+	v := f.value(names)
+	if n, err := strconv.ParseInt(string(v), 10, 64); err == nil {
+		switch {
+		case n > 1e11 && n < 1e13:
+			return time.UnixMilli(n).UTC()
+		case n > 0 && n <= 1e11:
+			return time.Unix(n, 0).UTC()
+		}
+		return time.Time{}
+	}
+	at, _ := readTime(toolcall.Text(v))
+	return at
 }
 
 // document is a JSON value whose members are decoded when they are asked for.
@@ -124,24 +166,30 @@ func (d *document) elements() (list []*document, ok bool) {
 	return slices.DeleteFunc(list, func(e *document) bool { return e == nil }), ok
 }
 
-// at is the value at a path, nil if it is absent or null. The empty path is the value itself.
+// at is the value at a path of members joined by dots, nil if it is absent or null. A name may hold dots, and an object may
+// stand as JSON in a text. The empty path is the value itself.
 func (d *document) at(path string) *document {
-	if path == "" {
+	if path == "" || path == "." {
 		return d
 	}
-	for name := range strings.SplitSeq(path, ".") {
-		if d.members == nil && !d.decode(&d.members) {
+	if d.members == nil {
+		if opened := (&document{raw: toolcall.Unquoted(d.raw), problem: d.problem}); !opened.decode(&d.members) {
 			d.members = map[string]*document{}
 		}
-		if d = d.members[name]; d == nil || string(d.raw) == "null" {
-			return nil
-		}
 	}
-	return d
+	v, known := d.members[path]
+	if name, rest, nested := strings.Cut(path, "."); !known && nested && d.members[name] != nil {
+		v = d.members[name].at(rest)
+	}
+	if v == nil || string(v.raw) == "null" {
+		return nil
+	}
+	return v
 }
 
-func (d *document) text(names ...string) string {
-	for _, name := range names {
+// text is the first of some texts, named by paths between spaces, that is there and not empty.
+func (d *document) text(names string) string {
+	for name := range strings.FieldsSeq(names) {
 		v := d.at(name)
 		if v == nil {
 			continue
@@ -157,23 +205,9 @@ func (d *document) text(names ...string) string {
 	return ""
 }
 
-// time reads a moment; one that cannot be read is unknown.
-func (d *document) time(name string) time.Time {
-	at, _ := readTime(d.text(name))
-	return at
-}
-
-// unix is the moment so many units after 1970; unknown if it is not after.
-func (d *document) unix(name string, unit time.Duration) time.Time {
-	n, _ := strconv.ParseInt(string(d.value(name)), 10, 64) // what is no number is unknown
-	if n <= 0 || n > math.MaxInt64/int64(unit) {
-		return time.Time{}
-	}
-	return time.Unix(0, n*int64(unit)).UTC()
-}
-
-func (d *document) value(names ...string) json.RawMessage {
-	for _, name := range names {
+// value is the first of some values that is there.
+func (d *document) value(names string) json.RawMessage {
+	for name := range strings.FieldsSeq(names) {
 		if v := d.at(name); v != nil {
 			return v.raw
 		}
@@ -195,8 +229,8 @@ func (d *document) list(name string) (elements []*document, ok bool) {
 }
 
 // blocks of a message; a text alone is one block.
-func (d *document) blocks(name string) (blocks []*document, err error) {
-	content := d.value(name)
+func (d *document) blocks(names string) (blocks []*document, err error) {
+	content := d.value(names)
 	if len(content) == 0 {
 		return nil, nil
 	}
@@ -204,23 +238,23 @@ func (d *document) blocks(name string) (blocks []*document, err error) {
 		text := encode(map[string]json.RawMessage{"type": json.RawMessage(`"text"`), "text": content})
 		return []*document{{raw: text, problem: d.problem}}, nil
 	}
-	blocks, ok := d.at(name).elements()
+	blocks, ok := (&document{raw: content, problem: d.problem}).elements()
 	if !ok {
 		return nil, strictjson.UnmarshalForeign(content, &[]json.RawMessage{})
 	}
 	return blocks, nil
 }
 
-// prose joins the texts of a message.
-func (d *document) prose(name string) (string, error) {
-	blocks, err := d.blocks(name)
+// prose joins the texts of a message, but for those that a host put beside what the user wrote.
+func (d *document) prose(names string) (string, error) {
+	blocks, err := d.blocks(names)
 	var all []string
 	for _, b := range blocks {
-		if text := b.text("text"); text != "" {
+		if text := b.text("text"); text != "" && !strings.HasPrefix(text, "<system-reminder>") && !holds(b, "synthetic=true") {
 			all = append(all, text)
 		}
 	}
-	return strings.Join(all, "\n"), err
+	return strings.TrimSpace(strings.Join(all, "\n")), err
 }
 
 func kindOf(v json.RawMessage) string {

@@ -11,6 +11,7 @@ package ingest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -79,9 +80,8 @@ type Options struct {
 	Source string // counted source of episodes; "" is "import:" and the format
 	Server string // server of a saved tools/list; "" takes it from the file or its name
 
-	DropIntents bool              // keep what users asked out of the history
-	Now         time.Time         // if set, episodes more than a day after it are dropped
-	Resolver    *catalog.Resolver // of the tools already known, for histories written with host names
+	DropIntents bool      // keep what users asked out of the history
+	Now         time.Time // if set, episodes more than a day after it are dropped
 
 	// Seen is shared by imports that count as one: an item that another of them has read is a duplicate.
 	Seen Seen
@@ -93,44 +93,36 @@ type Options struct {
 
 // Format is one kind of file that can be read.
 type Format struct {
-	Name string
-	Does string // in one line
+	Name   string
+	Does   string // in one line
+	decode decoder
 }
 
 // decoder reads an input and hands every item to emit, until there are no more or emit reports false.
 type decoder func(in *input, emit func(Item) bool) error
 
-var formats = []struct {
-	Format
-	decode decoder
-}{
-	{Format{"dataset", "folder of tools.jsonl, capabilities.jsonl and episodes.jsonl, or one of them"}, decodeDataset},
-	{Format{"tools-list", "saved result of MCP tools/list, bare or in JSON-RPC, one or several"}, decodeToolsList},
-	{Format{"openapi", "OpenAPI 3.0 or 3.1 document, JSON or YAML: a tool for each operation; calls nothing"}, decodeOpenAPI},
-	{Format{"mcp-config", "MCP server configuration of a host: mcpServers, VS Code servers, Codex TOML; starts nothing"}, decodeMCPConfig},
-	{Format{"claude-code", "Claude Code session JSONL, one file or a folder of projects"}, decodeClaudeCode},
-	{Format{"codex", "Codex session JSONL (rollout), one file or a folder of sessions"}, decodeCodex},
-	{Format{"copilot-cli", "GitHub Copilot CLI session (events.jsonl), one file or a folder of sessions"}, decodeCopilot},
-	{Format{"gemini-cli", "Gemini CLI session (session-….json), one file or a folder of chats"}, decodeGemini},
-	{Format{"goose", "Goose session JSONL, one file or a folder of sessions"}, decodeGoose},
-	{Format{"opencode", "OpenCode folder storage, with message and part"}, decodeOpenCode},
-	{Format{"cline", "Cline task (api_conversation_history.json), one file or a folder of tasks"}, decodeCline},
-	{Format{"openai-chat", "OpenAI conversations: messages with tool_calls, Responses items, Agents traces; one an object, line or list"}, decodeOpenAIChat},
-	{Format{"otel", "OpenTelemetry traces in OTLP JSON, with execute_tool or MCP spans"}, decodeOTel},
-	{Format{"mcp-jsonrpc", "recorded MCP messages: a transport log, Claude Desktop mcp*.log, JSON-RPC lines"}, decodeJSONRPC},
-	{Format{"langfuse", "Langfuse export of traces or observations"}, decodeSpans(spanTables["langfuse"])},
-	{Format{"langsmith", "LangSmith export of runs"}, decodeSpans(spanTables["langsmith"])},
-	{Format{"waymark", "own export: one tool, capability or episode a line"}, decodeWaymark},
+var formats = []Format{
+	{"dataset", "folder of tools.jsonl, capabilities.jsonl and episodes.jsonl, or one of them", decodeDataset},
+	{"tools-list", "saved result of MCP tools/list, bare or in JSON-RPC, one or several", decodeToolsList},
+	{"openapi", "OpenAPI 3.0 or 3.1 document, JSON or YAML: a tool for each operation; calls nothing", decodeOpenAPI},
+	{"mcp-config", "MCP server configuration of a host: mcpServers, VS Code servers, Codex TOML; starts nothing", decodeMCPConfig},
+	{"claude-code", "Claude Code session JSONL, one file or a folder of projects", hosts["claude-code"].decode},
+	{"codex", "Codex session JSONL (rollout), one file or a folder of sessions", hosts["codex"].decode},
+	{"copilot-cli", "GitHub Copilot CLI session (events.jsonl), one file or a folder of sessions", hosts["copilot-cli"].decode},
+	{"gemini-cli", "Gemini CLI session (session-….json), one file or a folder of chats", hosts["gemini-cli"].decode},
+	{"goose", "Goose session JSONL, one file or a folder of sessions", hosts["goose"].decode},
+	{"opencode", "OpenCode folder storage, with message and part", decodeOpenCode},
+	{"cline", "Cline task (api_conversation_history.json), one file or a folder of tasks", hosts["cline"].decode},
+	{"openai-chat", "OpenAI conversations: messages with tool_calls, Responses items, Agents traces; one an object, line or list", decodeOpenAIChat},
+	{"otel", "OpenTelemetry traces in OTLP JSON, with execute_tool or MCP spans", decodeOTel},
+	{"mcp-jsonrpc", "recorded MCP messages: a transport log, Claude Desktop mcp*.log, JSON-RPC lines", decodeJSONRPC},
+	{"langfuse", "Langfuse export of traces or observations", decodeSpans(spanTables["langfuse"])},
+	{"langsmith", "LangSmith export of runs", decodeSpans(spanTables["langsmith"])},
+	{"waymark", "own export: one tool, capability or episode a line", decodeWaymark},
 }
 
 // Formats lists what can be read.
-func Formats() []Format {
-	all := make([]Format, len(formats))
-	for i, f := range formats {
-		all[i] = f.Format
-	}
-	return all
-}
+func Formats() []Format { return slices.Clone(formats) }
 
 // input is what a decoder reads: a file or folder in fsys, or a stream.
 type input struct {
@@ -201,34 +193,23 @@ func open(path string) (*input, error) {
 
 // read decodes the input, and finishes and yields every item.
 func (in *input) read(yield func(Item, error) bool) {
-	format := in.opts.Format
+	format, err := in.opts.Format, error(nil)
 	if format == "" || format == "auto" {
-		var err error
-		if format, err = in.detect(); err != nil {
-			yield(Item{}, fmt.Errorf("import %s: %w", in.label(), err))
-			return
-		}
+		format, err = in.detect()
 	}
-	switch in.opts.Split {
-	case "", "train", "test", "all":
-	default:
-		yield(Item{}, fmt.Errorf("import %s: unknown split %q: want train, test or all", in.label(), in.opts.Split))
+	i := slices.IndexFunc(formats, func(f Format) bool { return f.Name == format })
+	switch {
+	case err != nil:
+	case !slices.Contains([]string{"", "train", "test", "all"}, in.opts.Split):
+		err = fmt.Errorf("unknown split %q: want train, test or all", in.opts.Split)
+	case i < 0:
+		err = fmt.Errorf("unknown format %q", format)
+	}
+	if err != nil {
+		yield(Item{}, fmt.Errorf("import %s: %w", in.label(), err))
 		return
 	}
-	var decode decoder
-	for _, f := range formats {
-		if f.Name == format {
-			decode = f.decode
-		}
-	}
-	if decode == nil {
-		yield(Item{}, fmt.Errorf("import %s: unknown format %q", in.label(), format))
-		return
-	}
-	source := in.opts.Source
-	if source == "" {
-		source = "import:" + format
-	}
+	source := cmp.Or(in.opts.Source, "import:"+format)
 	f := finisher{opts: in.opts, source: source, seen: in.opts.Seen, trace: !slices.Contains(written, format), own: format == "waymark"}
 	if f.seen == nil {
 		f.seen = Seen{}
@@ -245,7 +226,7 @@ func (in *input) read(yield func(Item, error) bool) {
 		stopped = !yield(it, nil)
 		return !stopped
 	}
-	err := decode(in, in.emit)
+	err = formats[i].decode(in, in.emit)
 	if stopped {
 		return
 	}

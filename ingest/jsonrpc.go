@@ -2,10 +2,12 @@ package ingest
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,7 +32,7 @@ import (
 // when it was initialized, else that of the file (mcp-server-fs.log).
 func decodeJSONRPC(in *input, emit func(Item) bool) error {
 	t := in.traces("mcp-jsonrpc")
-	return in.eachTrace(t, []string{".log", ".jsonl", ".ndjson", ".json", ".txt"}, emit, func(name string) func(line) {
+	return in.eachTrace(t, emit, func(name string) func(line) {
 		r := transcript{traces: t, given: in.opts.Server, file: strings.TrimSuffix(path.Base(name), path.Ext(name)),
 			pending: map[string][]asked{}, servers: map[string]string{}}
 		return r.line
@@ -44,7 +46,6 @@ type transcript struct {
 	pending map[string][]asked // what was asked and not answered, by connection, sender and id
 	servers map[string]string  // connection → name its server gave
 	sum     [32]byte           // of all calls so far: what tells a transcript without times from others
-	calls   int
 }
 
 // asked is a request that waits for its answer.
@@ -65,74 +66,57 @@ type envelope struct {
 }
 
 func (r *transcript) line(l line) {
-	if l.problem != "" {
-		r.drop(l.number, l.decode(nil))
-		return
-	}
 	e, ok, err := openEnvelope(l)
-	if err != nil {
-		r.drop(l.number, err)
-		return
-	}
-	if !ok {
-		r.skip()
-		return
-	}
 	var batch []json.RawMessage
-	if e.message[0] != '[' {
+	switch {
+	case err != nil:
+	case !ok:
+		r.skip()
+	case e.message[0] != '[':
 		batch = []json.RawMessage{e.message}
-	} else if err := strictjson.UnmarshalForeign(e.message, &batch); err != nil {
-		r.drop(l.number, err)
-		return
+	default:
+		err = strictjson.UnmarshalForeign(e.message, &batch)
 	}
 	for _, v := range batch {
-		r.message(l.number, &e, v)
+		if err == nil {
+			err = r.message(l.number, &e, v)
+		}
+	}
+	if err != nil {
+		r.drop(l.number, err)
 	}
 }
 
 // openEnvelope finds the message in a line; not ok if there is none.
 func openEnvelope(l line) (e envelope, ok bool, err error) {
+	if l.problem != "" {
+		return e, false, l.decode(nil)
+	}
 	text := bytes.TrimSpace(l.data)
-	if i := bytes.IndexByte(text, '{'); i > 0 && text[0] != '[' || i > 0 && text[0] == '[' && !json.Valid(text) {
-		head := string(text[:i])
-		text = text[i:]
-		if !bytes.Contains(text, []byte(`"jsonrpc"`)) {
+	if i := bytes.IndexByte(text, '{'); i > 0 && (text[0] != '[' || !json.Valid(text)) {
+		e.read(string(text[:i]))
+		e.message = text[i:]
+		if !bytes.Contains(e.message, []byte(`"jsonrpc"`)) || !json.Valid(e.message) && !l.cut { // a message that the log shortens
 			return e, false, nil
 		}
-		if !json.Valid(text) {
-			if l.cut {
-				return e, false, line{data: text, cut: true}.decode(&struct{}{})
-			}
-			return e, false, nil // a message that the log shortens
-		}
-		e.read(head)
-		e.message = text
-		return e, true, nil
-	}
-	if !bytes.Contains(text, []byte("jsonrpc")) { // in an envelope it may be in a string
+	} else if e.message = text; !bytes.Contains(text, []byte("jsonrpc")) { // in an envelope it may be in a string
 		return e, false, nil
 	}
-	if !json.Valid(text) {
-		return e, false, line{data: text, cut: l.cut}.decode(&struct{}{})
+	if !json.Valid(e.message) {
+		return e, false, line{data: e.message, cut: l.cut}.decode(&struct{}{})
 	}
-	outer := toolcall.Members(text)
-	if outer == nil || outer["jsonrpc"] != nil {
-		e.message = text
+	d := document{raw: e.message, problem: new(error)}
+	if len(e.message) < len(text) || text[0] == '[' || d.at("jsonrpc") != nil {
 		return e, true, nil
 	}
 	for _, key := range []string{"message", "payload", "data", "msg", "frame", "raw", "json", "body"} {
-		v := toolcall.Unquoted(outer[key])
+		v := toolcall.Unquoted(d.value(key))
 		if len(v) == 0 || v[0] != '{' && v[0] != '[' || !bytes.Contains(v, []byte(`"jsonrpc"`)) {
 			continue
 		}
-		at := toolcall.FirstText(outer, "time", "timestamp", "ts", "at")
-		e.at, _ = readTime(at)
-		e.connection = toolcall.FirstText(outer, "connection", "connection_id", "connectionId", "conn")
-		e.server = toolcall.FirstText(outer, "server", "server_name", "serverName")
-		e.session = toolcall.FirstText(outer, "session", "session_id", "sessionId")
-		e.sender = sender(toolcall.FirstText(outer, "direction", "dir", "from", "sender", "side", "type"))
-		e.message = v
-		return e, true, nil
+		return envelope{at: moment(&d, "time timestamp ts at"), connection: d.text("connection connection_id connectionId conn"),
+			server: d.text("server server_name serverName"), session: d.text("session session_id sessionId"),
+			sender: sender(d.text("direction dir from sender side type")), message: v}, true, nil
 	}
 	return e, false, nil
 }
@@ -170,141 +154,99 @@ func sender(words string) string {
 // other maps a sender to who answers it.
 var other = map[string]string{"client": "server", "server": "client", "write": "read", "read": "write"}
 
-type rpc struct {
-	ID     json.RawMessage `json:"id"`
-	Method string          `json:"method"`
-	Params struct {
-		Name      string          `json:"name"`
-		Arguments json.RawMessage `json:"arguments"`
-	} `json:"params"`
-	Result json.RawMessage `json:"result"`
-	Error  *struct {
-		Code    json.RawMessage `json:"code"`
-		Message string          `json:"message"`
-	} `json:"error"`
-}
-
-func (r *transcript) message(number int, e *envelope, v json.RawMessage) {
-	var m rpc
-	if err := strictjson.UnmarshalForeign(v, &m); err != nil {
-		r.drop(number, err)
-		return
+func (r *transcript) message(number int, e *envelope, v json.RawMessage) error {
+	m, err := newDocument(line{data: v})
+	if err != nil {
+		return err
 	}
 	connection := e.session + "\x00" + e.connection + "\x00" + e.server
-	id := string(m.ID)
-	if id == "" || id == "null" { // a notification
-		return
+	id, method, name := string(m.value("id")), m.text("method"), m.text("params.name")
+	switch {
+	case id == "": // a notification
+		return *m.problem
+	case method == "":
+		r.answer(number, e, connection, id, m)
+		return *m.problem
 	}
-	if m.Method == "" {
-		r.answer(number, e, connection, id, &m)
-		return
-	}
-	q := asked{method: m.Method}
-	if m.Method == "tools/call" && m.Params.Name != "" {
-		q.thread = r.threadOf(e)
-		r.calls++
-		sum := sha256.Sum256(append(append(r.sum[:], m.Params.Name...), m.Params.Arguments...))
-		r.sum = sum
+	q := asked{method: method}
+	if method == "tools/call" && name != "" {
+		arguments := m.value("params.arguments")
+		q.thread = r.thread(cmp.Or(e.session, r.file))
+		q.thread.loose = true
+		r.sum = sha256.Sum256(slices.Concat(r.sum[:], []byte(name), arguments))
 		// Ids begin anew with each connection: what is unique is the moment, or all that came before.
-		q.call = e.at.UTC().Format(time.RFC3339Nano) + " " + connection + " " + id
+		unique := e.at.UTC().Format(time.RFC3339Nano)
 		if e.at.IsZero() {
-			q.call = hex.EncodeToString(sum[:8]) + " " + connection + " " + id
+			unique = hex.EncodeToString(r.sum[:8])
 		}
-		q.thread.call(call{line: number, id: q.call, name: m.Params.Name, server: r.server(connection, e), arguments: m.Params.Arguments, at: e.at})
+		q.call = unique + " " + connection + " " + id
+		q.thread.call(call{line: number, id: q.call, name: name, server: r.server(connection, e), arguments: arguments, at: e.at})
 	}
 	key := connection + "\x00" + e.sender + "\x00" + id
 	r.pending[key] = append(r.pending[key], q)
-}
-
-func (r *transcript) threadOf(e *envelope) *thread {
-	session := e.session
-	if session == "" {
-		session = r.file
-	}
-	th := r.thread(session, session)
-	th.loose = true
-	return th
+	return *m.problem
 }
 
 func (r *transcript) server(connection string, e *envelope) string {
-	switch {
-	case r.given != "":
-		return r.given
-	case e.server != "":
-		return e.server
-	case r.servers[connection] != "":
-		return r.servers[connection]
+	named := ""
+	if name, ok := strings.CutPrefix(r.file, "mcp-server-"); ok {
+		named = name
 	}
-	name, ok := strings.CutPrefix(r.file, "mcp-server-")
-	if !ok {
-		return ""
-	}
-	return name
+	return cmp.Or(r.given, e.server, r.servers[connection], named)
 }
 
-func (r *transcript) answer(number int, e *envelope, connection, id string, m *rpc) {
+func (r *transcript) answer(number int, e *envelope, connection, id string, m *document) {
 	key := connection + "\x00" + other[e.sender] + "\x00" + id
 	waiting := r.pending[key]
 	if len(waiting) == 0 {
 		return
 	}
 	i := 0
-	if e.sender == "" && len(waiting) > 1 { // both sides may have asked under this id; the answers differ
-		_, called := toolcall.Members(m.Result)["content"]
-		_, sampled := toolcall.Members(m.Result)["model"]
-		for j, q := range waiting {
-			if (q.method == "tools/call") == (called && !sampled) {
-				i = j
-				break
-			}
-		}
+	if e.sender == "" { // both sides may have asked under this id; the answers differ
+		called := m.at("result.content") != nil && m.at("result.model") == nil
+		i = max(0, slices.IndexFunc(waiting, func(q asked) bool { return (q.method == "tools/call") == called }))
 	}
 	q := waiting[i]
 	if r.pending[key] = append(waiting[:i:i], waiting[i+1:]...); len(r.pending[key]) == 0 {
 		delete(r.pending, key)
 	}
+	failure := m.at("error")
 	switch q.method {
 	case "tools/call":
 		if q.thread == nil {
 			return
 		}
 		res := result{outcome: episodic.Failure}
-		if m.Error != nil {
-			res.text = string(m.Error.Code) + " " + m.Error.Message
+		if failure != nil {
+			res.text = string(failure.value("code")) + " " + failure.text("message")
 		} else {
-			res = toolResult(&document{raw: m.Result, problem: new(error)})
+			res = toolResult(m.value("result"))
 		}
 		res.at = e.at
 		q.thread.settle(q.call, res)
 	case "initialize", "server/discover":
-		var info struct {
-			ServerInfo struct {
-				Name string `json:"name"`
-			} `json:"serverInfo"`
-		}
-		if json.Unmarshal(m.Result, &info) == nil && info.ServerInfo.Name != "" {
-			r.servers[connection] = info.ServerInfo.Name
+		if name := m.text("result.serverInfo.name"); name != "" {
+			r.servers[connection] = name
 		}
 	case "tools/list":
-		if m.Error == nil && len(m.Result) > 0 {
-			list := toolsList{given: true, emit: func(it Item) bool {
+		if list := m.value("result"); failure == nil && list != nil {
+			tools := toolsList{given: true, emit: func(it Item) bool {
 				it.Line = number
 				r.emit(it)
 				return true
 			}}
-			list.value(number, bytes.TrimSpace(m.Result), r.server(connection, e), 0)
+			tools.value(number, bytes.TrimSpace(list), r.server(connection, e), 0)
 		}
 	}
 }
 
-var mcpOutcome = outcome{failed: []string{"isError=true"}, worked: []string{""}, failure: []string{"content"}, value: []string{""}}
+var mcpOutcome = outcome{failed: "isError=true", worked: ".", void: "resultType=input_required",
+	failure: "content", value: "."}
 
 // toolResult reads the result of an MCP call.
-func toolResult(d *document) result {
-	if toolcall.Members(d.raw) == nil {
-		return result{value: d.raw}
+func toolResult(v json.RawMessage) result {
+	if toolcall.Members(v) == nil {
+		return result{value: v}
 	}
-	r := mcpOutcome.read(d)
-	r.void = holds(d, []string{"resultType=input_required"})
-	return r
+	return mcpOutcome.read(&document{raw: v, problem: new(error)})
 }

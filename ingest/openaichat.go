@@ -36,10 +36,10 @@ import (
 // conversation many times, every time longer: what was read before counts once.
 func decodeOpenAIChat(in *input, emit func(Item) bool) error {
 	t := in.traces("openai-chat")
-	return in.eachTraceFile(t, []string{".json", ".jsonl", ".ndjson"}, emit, func(name string, r io.Reader, more func() bool) error {
-		c := chats{traces: t, file: strings.TrimSuffix(path.Base(name), path.Ext(name)), spans: newSpans(t)}
+	return in.eachTraceFile(t, emit, func(name string, r io.Reader, more func() bool) error {
+		c := chats{traces: t, file: strings.TrimSuffix(path.Base(name), path.Ext(name)), spans: newSpans(t), at: map[string]int{}}
 		defer c.spans.end()
-		defer c.release()
+		defer c.keep()()
 		return eachValue(r, false, func(l line) bool {
 			t.tally.Lines++
 			c.value(l)
@@ -53,8 +53,31 @@ type chats struct {
 	*traces
 	file  string
 	spans *spans
-	open  *chat  // of the lines that are a message each
-	held  []Item // episodes of the newest conversation, which the next line may hold again and longer
+	open  *chat // of the lines that are a message each
+	found []Item
+	at    map[string]int // id of an episode → its place among those found
+}
+
+// keep holds episodes back until the file ends, which may tell them again and longer.
+func (c *chats) keep() (release func()) {
+	emit := c.emit
+	c.emit = func(it Item) {
+		switch i, known := c.at[it.ID]; {
+		case it.Episode == nil:
+			emit(it)
+		case known && len(c.found[i].Episode.Steps) <= len(it.Episode.Steps): // as long, it may know more of the last call
+			c.found[i] = it
+		case !known:
+			c.at[it.ID] = len(c.found)
+			c.found = append(c.found, it)
+		}
+	}
+	return func() {
+		c.emit = emit
+		for _, it := range c.found {
+			emit(it)
+		}
+	}
 }
 
 func (c *chats) value(l line) {
@@ -97,7 +120,7 @@ func (c *chats) object(l line) {
 		}
 	case isMessage(d):
 		if c.open == nil {
-			c.open = &chat{thread: c.thread("", c.file)}
+			c.open = &chat{thread: c.thread(c.file)}
 			c.open.thread.loose = true
 		}
 		err = c.open.item(l.number, d)
@@ -147,7 +170,7 @@ func conversationItems(d *document, logged bool) (items []*document, err error) 
 // conversation.
 func conversationID(d *document) string {
 	named := func(name string) map[string]json.RawMessage { return toolcall.Members(d.value(name)) }
-	if id := cmp.Or(toolcall.FirstText(named(""), "conversation_id", "thread_id", "session_id", "conversation"),
+	if id := cmp.Or(toolcall.FirstText(named("."), "conversation_id", "thread_id", "session_id", "conversation"),
 		toolcall.FirstText(named("conversation"), "id"), toolcall.FirstText(named("metadata"), "session_id", "thread_id", "conversation_id")); id != "" {
 		return id
 	}
@@ -160,10 +183,8 @@ func conversationID(d *document) string {
 
 // conversation reads a whole one.
 func (c *chats) conversation(number int, session string, items []*document, text []byte) {
-	outer := c.traces.emit
-	var found []Item
-	c.traces.emit = func(it Item) { found = append(found, it) }
-	ch := chat{thread: &thread{t: c.traces, session: session, rule: episodic.NewSessions(c.format), calls: map[string]int{}}}
+	ch := chat{thread: c.newThread(session)}
+	ch.thread.again = true
 	if session == "" {
 		if first := firstCallID(items); !unique(first) {
 			sum := sha256.Sum256(text)
@@ -180,45 +201,10 @@ func (c *chats) conversation(number int, session string, items []*document, text
 		}
 		*item.problem = nil
 	}
-	ch.thread.begunBefore(func() { ch.thread.flush() })
-	c.traces.emit = outer
+	ch.thread.flush()
 	if wrong != nil {
 		c.drop(number, wrong)
 	}
-	c.hold(found)
-}
-
-// hold keeps the episodes of a conversation until the next one shows whether it is the same, longer.
-func (c *chats) hold(found []Item) {
-	longer := map[string]bool{}
-	for _, it := range found {
-		longer[it.ID] = it.Episode != nil
-	}
-	kept := c.held[:0]
-	for _, it := range c.held {
-		if !longer[it.ID] {
-			kept = append(kept, it)
-		}
-	}
-	c.held = kept
-	c.release()
-	c.held = found
-}
-
-func (c *chats) release() {
-	for _, it := range c.held {
-		c.emit(it)
-	}
-	c.held = nil
-}
-
-// begunBefore runs f without the memory of what has begun: a longer telling of the same conversation
-// is no repetition.
-func (th *thread) begunBefore(f func()) {
-	begun := th.t.begun
-	th.t.begun = map[string]bool{}
-	f()
-	th.t.begun = begun
 }
 
 func firstCallID(items []*document) string {
@@ -227,7 +213,7 @@ func firstCallID(items []*document) string {
 			return calls[0].text("id")
 		}
 		if strings.HasSuffix(item.text("type"), "_call") {
-			return item.text(chatIDs...)
+			return item.text(callIDs)
 		}
 	}
 	return ""
@@ -247,25 +233,23 @@ type chat struct {
 	pending []string // calls of the last message whose answers carry no id
 }
 
-var chatIDs = []string{"call_id", "id"}
-
 // chatRules are for the items of Responses.
 var chatRules = []rule{
-	{kinds: "function_call custom_tool_call", id: chatIDs, tool: []string{"name"}, arguments: []string{"arguments", "input"}},
-	{kinds: "function_call_output custom_tool_call_output", id: chatIDs, result: func(f fields) result { return chatResult(f, "output") }},
-	{kinds: "mcp_call", id: []string{"id"}, tool: []string{"name"}, server: []string{"server_label"}, arguments: []string{"arguments"}},
-	{kinds: "mcp_call", id: []string{"id"}, result: func(f fields) result {
-		if holds(f, []string{"status=in_progress", "status=calling", "status=incomplete"}) {
+	{kinds: "function_call|custom_tool_call", id: callIDs, tool: "name", arguments: "arguments input"},
+	{kinds: "function_call_output|custom_tool_call_output", id: callIDs, result: func(f *document) result { return chatResult(f, "output") }},
+	{kinds: "mcp_call", id: "id", tool: "name", server: "server_label", arguments: "arguments"},
+	{kinds: "mcp_call", id: "id", result: func(f *document) result {
+		if holds(f, "status=in_progress|calling|incomplete") {
 			return result{}
 		}
-		o := outcome{failed: []string{"error", "status=failed"}, worked: []string{""}, failure: []string{"error"}, value: []string{"output"}}
+		o := outcome{failed: "error; status=failed", worked: ".", failure: "error", value: "output"}
 		return o.read(f)
 	}},
 }
 
 // messageCall is a call inside a message, of either form of tool_calls or of the older function_call.
 var messageCall = []rule{
-	{kinds: "call", id: []string{"id"}, tool: []string{"function.name", "custom.name", "name"}, arguments: []string{"function.arguments", "custom.input", "arguments"}},
+	{kinds: "call", id: "id", tool: "function.name custom.name name", arguments: "function.arguments custom.input arguments"},
 }
 
 func (c *chat) item(number int, d *document) error {
@@ -279,7 +263,7 @@ func (c *chat) item(number int, d *document) error {
 		if err != nil {
 			return err
 		}
-		if text = strings.TrimSpace(text); text != "" {
+		if text != "" {
 			th.ask(number, text, time.Time{})
 		}
 	case "assistant":
@@ -314,9 +298,8 @@ func (c *chat) call(number, place int, v *document) {
 }
 
 // chatResult reads the answer of a tool, which may say in its own content that it failed.
-func chatResult(f fields, content string) result {
-	names := []string{content}
-	o := outcome{failed: []string{"is_error=true", "status=error"}, worked: []string{"is_error=false", "status=success"}, failure: names, value: names}
+func chatResult(f *document, content string) result {
+	o := outcome{failed: "is_error=true; status=error", worked: "is_error=false; status=success", failure: content, value: content}
 	r := o.read(f)
 	if r.outcome != "" {
 		return r

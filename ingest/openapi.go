@@ -2,9 +2,13 @@ package ingest
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"net/url"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,101 +23,73 @@ import (
 // the title of the document:
 //
 //	name         operationId, else method and path
-//	input        parameters and the properties of the JSON body as one object; a body that is no object, or whose
-//	             properties collide with parameters, is the property "body"
+//	input        parameters and the properties of the JSON body as one object; a parameter whose name is taken gets its
+//	             place at the end (id_query); a body that is no object, or whose properties collide with parameters,
+//	             is the property "body"
 //	output       the JSON of the first successful response
 //	annotations  GET and HEAD are read-only, PUT and DELETE idempotent, DELETE destructive
 //
-// References inside the document are written out; a schema that refers to itself, or is too large, is left open where
-// that begins. Examples and extensions are left out.
+// References inside the document, and to files below its folder, are written out; a schema that refers to itself, or is
+// too large, is left open where that begins. Examples and extensions are left out.
 func decodeOpenAPI(in *input, emit func(Item) bool) error {
-	return in.eachFile("openapi", []string{".json", ".yaml", ".yml"}, func(name string) (more bool, err error) {
+	return in.eachFile("openapi", func(name string) (more bool, err error) {
 		text, err := in.readAll(name)
 		if err != nil {
 			return false, err
 		}
-		root, err := openAPIDocument(text)
+		files := *in
+		files.isDir = true // only regular files
+		d := openAPI{in: &files, server: in.opts.Server, names: map[string]bool{}, files: map[string]any{}}
+		root, err := d.parse(name, text)
+		if err == nil {
+			err = knownVersion(object(root))
+		}
 		if err != nil {
 			return false, fmt.Errorf("%s: %w", name, err)
 		}
-		d := openAPI{root: root, server: in.opts.Server, names: map[string]bool{}}
+		d.files[name] = root
 		if d.server == "" {
-			d.server = cmpSlug(textOf(object(root["info"])["title"]), serverOfFile(name))
+			d.server = cmp.Or(strings.ToLower(slug(textOf(object(object(root)["info"])["title"]))), serverOfFile(name))
 		}
-		paths := object(root["paths"])
-		more = true
+		paths := object(object(root)["paths"])
 		for _, at := range slices.Sorted(maps.Keys(paths)) {
 			item, err := d.resolved(paths[at])
+			if err != nil {
+				item = map[string]any{methods[0]: nil}
+			}
 			for _, method := range methods {
-				if err == nil && item[method] == nil {
+				if _, ok := item[method]; !ok {
 					continue
 				}
-				it := Item{File: name, Line: 1, Kind: KindTool}
-				if err == nil {
-					it.Line = lineOf(text, at)
-					it.Tool, it.ID, err = d.tool(method, at, item)
+				it := Item{File: name, Line: lineOf(text, at), Kind: KindTool}
+				failed := err
+				if failed == nil {
+					it.Tool, it.ID, failed = d.tool(method, at, item)
 				}
-				if err != nil {
-					it.drop(fmt.Sprintf("%s %s: %s", strings.ToUpper(method), at, err))
+				if failed != nil {
+					it.drop(fmt.Sprintf("%s %s: %s", strings.ToUpper(method), at, failed))
 				}
-				if more = emit(it); !more {
+				if !emit(it) {
 					return false, nil
 				}
-				if item == nil {
-					break
-				}
-				err = nil
 			}
 		}
-		return more, nil
+		return true, nil
 	})
 }
 
 var methods = []string{"get", "head", "post", "put", "patch", "delete", "options", "trace"}
 
-// openAPIDocument reads JSON or YAML, and refuses versions that are not known.
-func openAPIDocument(text []byte) (root map[string]any, err error) {
-	if trimmed := bytes.TrimSpace(text); len(trimmed) > 0 && trimmed[0] == '{' {
-		if err := strictjson.UnmarshalForeign(trimmed, &root); err != nil {
-			return nil, err
-		}
-	} else {
-		var any any
-		if err := yaml.Unmarshal(text, &any); err != nil {
-			return nil, fmt.Errorf("not YAML: %w", err)
-		}
-		root = object(withTextKeys(any))
-	}
+func knownVersion(root map[string]any) error {
 	switch version := textOf(root["openapi"]); {
 	case strings.HasPrefix(version, "3.0") || strings.HasPrefix(version, "3.1"):
-		return root, nil
+		return nil
 	case version != "":
-		return nil, fmt.Errorf("OpenAPI %.20s is not read; want 3.0 or 3.1", version)
+		return fmt.Errorf("OpenAPI %.20s is not read; want 3.0 or 3.1", version)
 	case root["swagger"] != nil:
-		return nil, errors.New("version 2.0 (Swagger) is not read; want OpenAPI 3.0 or 3.1")
+		return errors.New("version 2.0 (Swagger) is not read; want OpenAPI 3.0 or 3.1")
 	}
-	return nil, errors.New("is no OpenAPI document")
-}
-
-// withTextKeys makes keys of YAML that are no texts, as the codes of responses, into texts.
-func withTextKeys(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		for k, e := range v {
-			v[k] = withTextKeys(e)
-		}
-	case map[any]any:
-		m := make(map[string]any, len(v))
-		for k, e := range v {
-			m[fmt.Sprint(k)] = withTextKeys(e)
-		}
-		return m
-	case []any:
-		for i, e := range v {
-			v[i] = withTextKeys(e)
-		}
-	}
-	return v
+	return errors.New("is no OpenAPI document")
 }
 
 func object(v any) map[string]any { m, _ := v.(map[string]any); return m }
@@ -124,28 +100,69 @@ var notInName = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
 
 func slug(s string) string { return strings.Trim(notInName.ReplaceAllString(s, "_"), "_") }
 
-func cmpSlug(title, otherwise string) string {
-	if s := strings.ToLower(slug(title)); s != "" {
-		return s
-	}
-	return otherwise
-}
-
 type openAPI struct {
-	root   map[string]any
+	in     *input
 	server string
 	names  map[string]bool
+	files  map[string]any
 	active []string // references that are being written out
 	budget int      // schemas that may still be written out for a tool at this depth
 }
 
-// mostSchemas bounds the schemas written out for one tool: references can multiply without end.
-const mostSchemas = 500
+// Limits: schemas written out for one tool, since references can multiply without end, and files of a document.
+const (
+	mostSchemas = 500
+	mostFiles   = 2_000
+)
+
+// parse reads a file of JSON or YAML.
+func (d *openAPI) parse(name string, text []byte) (root any, err error) {
+	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
+		var whole map[string]any
+		err = strictjson.UnmarshalForeign(text, &whole)
+		root = whole
+	} else if err = yaml.Unmarshal(text, &root); err != nil {
+		err = fmt.Errorf("not YAML: %w", err)
+	}
+	return absolute(name, root), err
+}
+
+// absolute puts the file into the references in it, and makes keys of YAML that are no texts, as the codes of responses,
+// into texts.
+func absolute(file string, v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, e := range v {
+			v[k] = absolute(file, e)
+		}
+		if ref, ok := v["$ref"].(string); ok {
+			other, pointer, _ := strings.Cut(ref, "#")
+			switch {
+			case other == "":
+				other = file
+			case !strings.Contains(other, ":"):
+				other = path.Join(path.Dir(file), other)
+			}
+			v["$ref"] = other + "#" + pointer
+		}
+	case map[any]any:
+		m := make(map[string]any, len(v))
+		for k, e := range v {
+			m[fmt.Sprint(k)] = e
+		}
+		return absolute(file, m)
+	case []any:
+		for i, e := range v {
+			v[i] = absolute(file, e)
+		}
+	}
+	return v
+}
 
 // inPointer is what stands for characters in the parts of a reference.
-var inPointer = strings.NewReplacer("~1", "/", "~0", "~", "%7B", "{", "%7D", "}")
+var inPointer = strings.NewReplacer("~1", "/", "~0", "~")
 
-// resolved follows the references of an object, in the document.
+// resolved follows the references of an object.
 func (d *openAPI) resolved(v any) (map[string]any, error) {
 	for range 16 {
 		m := object(v)
@@ -156,13 +173,27 @@ func (d *openAPI) resolved(v any) (map[string]any, error) {
 			}
 			return m, nil
 		}
-		pointer, ok := strings.CutPrefix(ref, "#/")
-		if !ok {
-			return nil, fmt.Errorf("reference %.100q is not in the document", ref)
+		file, pointer, _ := strings.Cut(ref, "#")
+		root, known := d.files[file]
+		if !known {
+			var text []byte
+			err := fs.ErrInvalid
+			if d.in.stream == nil && len(d.files) < mostFiles {
+				text, err = d.in.readAll(file)
+			}
+			if err == nil {
+				root, err = d.parse(file, text)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("reference %.100q cannot be read in the folder of the document: bundle the document first", strings.TrimSuffix(ref, "#"))
+			}
+			d.files[file] = root
 		}
-		v = any(d.root)
-		for part := range strings.SplitSeq(pointer, "/") {
-			v = object(v)[inPointer.Replace(part)]
+		v = root
+		for part := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+			if part, err := url.PathUnescape(part); err == nil && part != "" {
+				v = object(v)[inPointer.Replace(part)]
+			}
 		}
 		if v == nil {
 			return nil, fmt.Errorf("reference %.100q leads nowhere", ref)
@@ -187,19 +218,15 @@ func (d *openAPI) tool(method, at string, item map[string]any) (*catalog.Tool, s
 	d.names[name] = true
 	t := &catalog.Tool{ID: id, Name: name, Server: d.server}
 	t.Description = strings.TrimSpace(strings.TrimSpace(textOf(op["summary"])) + "\n" + strings.TrimSpace(textOf(op["description"])))
-	if t.Description == "" {
-		t.Description = strings.ToUpper(method) + " " + at
-	}
+	t.Description = cmp.Or(t.Description, strings.ToUpper(method)+" "+at)
 	read, remove := method == "get" || method == "head", method == "delete"
 	t.Annotations = &catalog.Annotations{ReadOnly: &read, OpenWorld: new(true)}
 	if !read {
-		idempotent := remove || method == "put"
-		t.Annotations.Destructive, t.Annotations.Idempotent = &remove, &idempotent
+		t.Annotations.Destructive, t.Annotations.Idempotent = &remove, new(remove || method == "put")
 	}
-	parameters := slices.Concat(list(item["parameters"]), list(op["parameters"]))
 	for _, depth := range []int{12, 8, 5, 3, 2, 1} { // a schema that is too large is left open earlier
 		d.budget = mostSchemas
-		input, err := d.input(parameters, op["requestBody"], depth)
+		input, err := d.input(slices.Concat(list(item["parameters"]), list(op["parameters"])), op["requestBody"], depth)
 		if err != nil {
 			return nil, id, err
 		}
@@ -210,7 +237,8 @@ func (d *openAPI) tool(method, at string, item map[string]any) (*catalog.Tool, s
 		if t.InputSchema, t.OutputSchema = encode(input), nil; output != nil {
 			t.OutputSchema = encode(output)
 		}
-		if len(t.InputSchema) <= catalog.MaxSchema && len(t.OutputSchema) <= catalog.MaxSchema && len(t.InputSchema)+len(t.OutputSchema)+len(t.Description) <= catalog.MaxEntry/2 {
+		if len(t.InputSchema) <= catalog.MaxSchema && len(t.OutputSchema) <= catalog.MaxSchema &&
+			len(t.InputSchema)+len(t.OutputSchema)+len(t.Description) <= catalog.MaxEntry/2 {
 			break
 		}
 	}
@@ -219,19 +247,30 @@ func (d *openAPI) tool(method, at string, item map[string]any) (*catalog.Tool, s
 
 // input is the schema of parameters and body as one object.
 func (d *openAPI) input(parameters []any, body any, depth int) (map[string]any, error) {
-	properties, required := map[string]any{}, map[string]bool{}
+	type key struct{ name, in string }
+	byKey, keys := map[key]map[string]any{}, []key{} // one of the operation replaces one of the path
 	for _, p := range parameters {
 		p, err := d.resolved(p)
 		if err != nil {
 			return nil, err
 		}
-		name, where := textOf(p["name"]), textOf(p["in"])
-		if name == "" || where == "header" && slices.Contains([]string{"accept", "authorization", "content-type"}, strings.ToLower(name)) {
+		k := key{textOf(p["name"]), textOf(p["in"])}
+		if k.name == "" || k.in == "header" && slices.Contains([]string{"accept", "authorization", "content-type"}, strings.ToLower(k.name)) {
 			continue
 		}
-		schema, _ := d.schema(p["schema"], depth).(map[string]any)
+		if byKey[k] == nil {
+			keys = append(keys, k)
+		}
+		byKey[k] = p
+	}
+	rank := map[string]int{"path": -1} // these keep their names
+	slices.SortStableFunc(keys, func(a, b key) int { return rank[a.in] - rank[b.in] })
+	properties, required := map[string]any{}, map[string]bool{}
+	for _, k := range keys {
+		p := byKey[k]
+		schema := object(d.schema(p["schema"], depth))
 		if p["schema"] == nil {
-			schema, _ = d.jsonSchema(p["content"], depth).(map[string]any)
+			schema = object(d.jsonSchema(p["content"], depth))
 		}
 		if schema == nil {
 			schema = map[string]any{}
@@ -239,8 +278,11 @@ func (d *openAPI) input(parameters []any, body any, depth int) (map[string]any, 
 		if text := textOf(p["description"]); text != "" {
 			schema["description"] = text
 		}
-		properties[name] = schema
-		required[name] = p["required"] == true || where == "path"
+		name := k.name
+		if properties[name] != nil || name == "body" && body != nil {
+			name += "_" + k.in
+		}
+		properties[name], required[name] = schema, p["required"] == true || k.in == "path"
 	}
 	if body != nil {
 		body, err := d.resolved(body)
@@ -250,22 +292,20 @@ func (d *openAPI) input(parameters []any, body any, depth int) (map[string]any, 
 		d.addBody(body, depth, properties, required)
 	}
 	s := map[string]any{"type": "object", "properties": properties}
-	var names []string
-	for _, name := range slices.Sorted(maps.Keys(required)) {
-		if required[name] {
-			names = append(names, name)
-		}
-	}
-	if names != nil {
-		s["required"] = names
+	maps.DeleteFunc(required, func(_ string, is bool) bool { return !is })
+	if len(required) > 0 {
+		s["required"] = slices.Sorted(maps.Keys(required))
 	}
 	return s, nil
 }
 
 func (d *openAPI) addBody(body map[string]any, depth int, properties map[string]any, required map[string]bool) {
-	schema := d.jsonSchema(body["content"], depth)
-	fields := object(object(schema)["properties"])
-	collides := slices.ContainsFunc(slices.Collect(maps.Keys(fields)), func(name string) bool { return properties[name] != nil })
+	schema := object(d.jsonSchema(body["content"], depth))
+	fields := object(schema["properties"])
+	collides := false
+	for name := range fields {
+		collides = collides || properties[name] != nil
+	}
 	if len(fields) == 0 || collides {
 		if schema != nil {
 			properties["body"], required["body"] = schema, body["required"] == true
@@ -273,7 +313,7 @@ func (d *openAPI) addBody(body map[string]any, depth int, properties map[string]
 		return
 	}
 	maps.Copy(properties, fields)
-	for _, name := range list(object(schema)["required"]) {
+	for _, name := range list(schema["required"]) {
 		if name := textOf(name); fields[name] != nil && body["required"] == true {
 			required[name] = true
 		}
@@ -309,14 +349,9 @@ func (d *openAPI) jsonSchema(content any, depth int) any {
 	return nil
 }
 
-// Keywords of schemas that hold a schema, a list of schemas, and schemas by name.
-var (
-	schemaKeys = []string{"items", "not", "additionalProperties", "if", "then", "else", "contains", "propertyNames"}
-	schemaList = []string{"oneOf", "anyOf", "allOf", "prefixItems"}
-	schemaMaps = []string{"properties", "patternProperties"}
-	plainKeys  = strings.Fields(`type format enum const required title description default minimum maximum exclusiveMinimum exclusiveMaximum
-		multipleOf minLength maxLength pattern minItems maxItems uniqueItems minProperties maxProperties`)
-)
+// kept are the keywords of schemas that hold values; those that hold schemas are [catalog.Keywords].
+var kept = strings.Fields(`type format enum const required title description default minimum maximum exclusiveMinimum exclusiveMaximum
+	multipleOf minLength maxLength pattern minItems maxItems uniqueItems minProperties maxProperties`)
 
 // schema writes a schema out, down to a depth, as JSON Schema 2020-12. What cannot be resolved is left open.
 func (d *openAPI) schema(v any, depth int) any {
@@ -336,43 +371,34 @@ func (d *openAPI) schema(v any, depth int) any {
 		defer func() { d.active = d.active[:len(d.active)-1] }()
 	}
 	s := map[string]any{}
-	for _, key := range plainKeys {
-		if value, ok := m[key]; ok {
+	for _, key := range slices.Sorted(maps.Keys(m)) { // the budget ends at the same place each time
+		value := m[key]
+		switch role := catalog.Keywords[key]; {
+		case slices.Contains(kept, key):
 			s[key] = value
-		}
-	}
-	for _, key := range schemaKeys {
-		if value, ok := m[key]; ok {
-			s[key] = d.schema(value, depth-1)
-		}
-	}
-	for _, key := range schemaList {
-		if values := list(m[key]); len(values) > 0 {
-			all := make([]any, len(values))
-			for i, e := range values {
+		case role == catalog.AsSchemas && list(value) != nil:
+			all := make([]any, len(list(value)))
+			for i, e := range list(value) {
 				all[i] = d.schema(e, depth-1)
 			}
-			s[key] = all
-		}
-	}
-	for _, key := range schemaMaps {
-		if values := object(m[key]); len(values) > 0 {
-			all := make(map[string]any, len(values))
-			for _, name := range slices.Sorted(maps.Keys(values)) { // the budget ends at the same place each time
-				all[name] = d.schema(values[name], depth-1)
+			if len(all) > 0 {
+				s[key] = all
+			}
+		case role >= catalog.AsSchema && role <= catalog.AsSchemas:
+			s[key] = d.schema(value, depth-1)
+		case role == catalog.AsNames && strings.HasSuffix(strings.ToLower(key), "properties") && len(object(value)) > 0: // nothing refers to definitions any more
+			all := make(map[string]any, len(object(value)))
+			for _, name := range slices.Sorted(maps.Keys(object(value))) {
+				all[name] = d.schema(object(value)[name], depth-1)
 			}
 			s[key] = all
 		}
 	}
-	d.upgrade(m, s)
-	return s
+	return upgraded(m["nullable"] == true, s)
 }
 
-// upgrade writes what OpenAPI 3.0 says in its own way as JSON Schema.
-func (d *openAPI) upgrade(m, s map[string]any) {
-	if kind := textOf(s["type"]); m["nullable"] == true && kind != "" {
-		s["type"] = []any{kind, "null"}
-	}
+// upgraded writes what OpenAPI 3.0 says in its own way as JSON Schema.
+func upgraded(nullable bool, s map[string]any) any {
 	for exclusive, bound := range map[string]string{"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"} {
 		if on, ok := s[exclusive].(bool); ok {
 			delete(s, exclusive)
@@ -382,4 +408,18 @@ func (d *openAPI) upgrade(m, s map[string]any) {
 			}
 		}
 	}
+	if !nullable || len(s) == 0 {
+		return s
+	}
+	kind := textOf(s["type"])
+	if kind == "" && s["type"] == nil {
+		return map[string]any{"anyOf": []any{s, map[string]any{"type": "null"}}}
+	}
+	if kind != "" {
+		s["type"] = []any{kind, "null"}
+	}
+	if enum := list(s["enum"]); enum != nil && !slices.Contains(enum, nil) {
+		s["enum"] = append(slices.Clone(enum), nil)
+	}
+	return s
 }

@@ -3,6 +3,7 @@ package ingest
 import (
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
 
@@ -90,7 +91,7 @@ func TestOpenAPI(t *testing.T) {
 	require.JSONEq(t, `{"type":"object","required":["body","id"],"properties":{"id":{"type":"integer","exclusiveMinimum":0},
 		"body":{"type":"object","required":["id"],"properties":{"id":{"type":"integer"},"sequel":{}}}}}`, string(tools["city_library:replace_book"].InputSchema))
 	require.Equal(t, Counts{Tools: 1}, report.Dropped)
-	require.Equal(t, `PATCH /books/{id}: reference "other.yaml#/Limit" is not in the document`, report.Reasons[0].Reason)
+	require.Equal(t, `PATCH /books/{id}: reference "other.yaml#/Limit" cannot be read in the folder of the document: bundle the document first`, report.Reasons[0].Reason)
 }
 
 func TestOpenAPIRefuses(t *testing.T) {
@@ -106,4 +107,25 @@ func TestOpenAPIRefuses(t *testing.T) {
 		}
 		require.ErrorContains(t, got, want)
 	}
+}
+
+// Parameters are told apart by name and place, null is allowed where nullable says so, and files below the folder are read.
+func TestOpenAPIField(t *testing.T) {
+	document := `{"openapi":"3.0.3","info":{"title":"Shelf"},"paths":{"/books/{id}":{"put":{"operationId":"move",
+		"parameters":[{"name":"id","in":"query","schema":{"type":"integer"}},{"name":"id","in":"path","schema":{"type":"string"}},{"name":"body","in":"query","schema":{"type":"boolean"}}],
+		"requestBody":{"required":true,"content":{"application/json":{"schema":{"type":"object","properties":{"id":{"type":"string","nullable":true,"enum":["a"]}}}}}}}},
+		"/trees":{"$ref":"paths/trees.yaml"},"/up":{"$ref":"../secret.yaml"},"/away":{"$ref":"https://example.com/x.yaml"}}}`
+	fsys := fstest.MapFS{"api/openapi.json": {Data: []byte(document)}, "api/page.yaml": {Data: []byte("name: page\nin: query\nschema: {type: integer}\n")},
+		"api/paths/trees.yaml": {Data: []byte("get:\n  operationId: trees\n  parameters: [{$ref: ../page.yaml}]\n")}}
+	tools, report := map[string]string{}, Report{}
+	for it, err := range ReadFS(t.Context(), fsys, Options{}) {
+		require.NoError(t, err)
+		if report.Add(it); it.Tool != nil {
+			tools[it.ID] = string(it.Tool.InputSchema)
+		}
+	}
+	require.JSONEq(t, `{"type":"object","required":["body","id"],"properties":{"id":{"type":"string"},"id_query":{"type":"integer"},"body_query":{"type":"boolean"},
+		"body":{"type":"object","properties":{"id":{"type":["string","null"],"enum":["a",null]}}}}}`, tools["shelf:move"])
+	require.JSONEq(t, `{"type":"object","properties":{"page":{"type":"integer"}}}`, tools["shelf:trees"])
+	require.Equal(t, 2, report.Dropped.Tools, report.Reasons)
 }

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -17,7 +17,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"waymark/catalog"
-	"waymark/ingest/toolcall"
 )
 
 // OpenTelemetry traces, as the file exporter of a collector writes them (one export request a line) or as
@@ -43,23 +42,19 @@ func decodeOTel(in *input, emit func(Item) bool) error {
 }
 
 func (s *spans) otlp(l line) error {
-	var head struct {
-		Spans json.RawMessage `json:"resourceSpans"`
-		Snake json.RawMessage `json:"resource_spans"`
-	}
-	if err := l.decode(&head); err != nil {
+	d, err := newDocument(l)
+	if err != nil {
 		return err
 	}
-	if len(head.Spans) == 0 && len(head.Snake) == 0 { // logs or metrics
+	if !holds(d, "resourceSpans; resource_spans") { // logs or metrics
 		s.t.skip()
 		return nil
 	}
 	td, err := unmarshalOTLP(l.data)
-	if err != nil {
-		return err
+	if err == nil {
+		s.otel(l.number, td)
 	}
-	s.otel(l.number, td)
-	return nil
+	return err
 }
 
 // unmarshalOTLP reads traces in OTLP JSON, the JSON form of the protobuf messages but for ids in hexadecimal digits.
@@ -109,11 +104,14 @@ func notOTLP(form string, err error) error {
 
 func (s *spans) otel(number int, td *trace.TracesData) {
 	for _, rs := range td.ResourceSpans {
-		resource := attributesOf(rs.Resource.GetAttributes())
-		session, origin := resource.text(otelTable.span.session...), resource.origin()
+		resource := recordOf(attributesOf(rs.Resource.GetAttributes()))
+		instance := resource.text("service.instance.id host.name host.id")
+		origin := catalog.Cut(strings.Trim(resource.text("service.name")+"@"+instance, "@"), catalog.MaxID)
 		for _, ss := range rs.ScopeSpans {
 			for _, o := range ss.Spans {
-				if sp := s.span(number, &otelTable, newOTelSpan(o, session), spanID{}); sp != nil {
+				a := attributesOf(o.Attributes)
+				a["span.session"] = resource.text(otelTable.span.session)
+				if sp := s.span(number, &otelTable, otelSpan(o, a), spanID{}); sp != nil {
 					sp.Origin = origin
 					s.add(sp)
 				}
@@ -125,105 +123,78 @@ func (s *spans) otel(number int, td *trace.TracesData) {
 // otelTable names attributes and, with a leading "span.", what is derived from more than one or from other fields.
 var otelTable = spanTable{
 	format: "otel",
-	span: spanPaths{id: []string{"span.id"}, trace: []string{"span.trace"}, parent: []string{"span.parent"},
-		session: []string{"gen_ai.conversation.id", "session.id", "conversation.id", "thread.id", "traceloop.association.properties.session_id",
-			"traceloop.association.properties.thread_id", "ai.telemetry.metadata.sessionId", "langfuse.session.id", "span.session"},
-		begin: []string{"span.begin"}, end: []string{"span.end"}},
-	kind: []string{"span.kind"}, calls: []string{"call"},
-	agents:    []string{"invoke_agent", "create_agent", "chat", "generate_content", "text_completion", "agent", "llm", "ai.streamtext", "ai.generatetext"},
-	callID:    []string{"gen_ai.tool.call.id", "ai.toolCall.id", "tool_call.id", "tool_use_id"},
-	tool:      []string{"span.tool"},
-	server:    []string{"mcp.server.name", "gen_ai.mcp.server.name"},
-	arguments: []string{"gen_ai.tool.call.arguments", "ai.toolCall.args", "tool_arguments", "traceloop.entity.input", "input.value", "tool.parameters", "tool_parameters"},
-	request:   []string{"gen_ai.input.messages", "user_prompt"},
-	outcome: outcome{failed: []string{"span.failure"}, worked: []string{""}, failure: []string{"span.failure"},
-		value: []string{"gen_ai.tool.call.result", "ai.toolCall.result", "tool_response", "traceloop.entity.output", "output.value"}},
+	span: spanPaths{id: "span.id", trace: "span.trace", parent: "span.parent",
+		session: `gen_ai.conversation.id session.id conversation.id thread.id traceloop.association.properties.session_id
+			traceloop.association.properties.thread_id ai.telemetry.metadata.sessionId langfuse.session.id span.session`,
+		begin: "span.begin", end: "span.end"},
+	calls: `gen_ai.operation.name=execute_tool; mcp.method.name=tools/call; openinference.span.kind=TOOL|Tool|tool;
+		traceloop.span.kind=tool; ai.operationId=ai.toolCall; span.name=claude_code.tool; gen_ai.tool.name !gen_ai.operation.name`,
+	agents: `gen_ai.operation.name=invoke_agent|create_agent|chat|generate_content|text_completion;
+		openinference.span.kind=AGENT|Agent|agent|LLM|llm; traceloop.span.kind=agent|llm; ai.operationId=ai.streamText|ai.generateText`,
+	callID: "gen_ai.tool.call.id ai.toolCall.id tool_call.id tool_use_id",
+	tool:   "gen_ai.tool.name mcp.tool.name tool.name ai.toolCall.name tool_name traceloop.entity.name span.tool",
+	server: "mcp.server.name gen_ai.mcp.server.name",
+	arguments: `gen_ai.tool.call.arguments ai.toolCall.args tool_arguments traceloop.entity.input input.value tool.parameters
+		tool_parameters`,
+	request: "gen_ai.input.messages user_prompt",
+	outcome: outcome{failed: "span.failure", worked: ".", failure: "span.failure",
+		value: "gen_ai.tool.call.result ai.toolCall.result tool_response traceloop.entity.output output.value"},
 }
 
-// attributes are plain values by name: those of a span, and what is derived from them and its other fields.
-type attributes map[string]any
-
-func attributesOf(list []*common.KeyValue) attributes {
-	a := attributes{}
+// attributesOf are values by name, as encoding/json has them. A truth value or number alone is a text.
+func attributesOf(list []*common.KeyValue) map[string]any {
+	a := map[string]any{}
 	for _, kv := range list {
-		if _, again := a[kv.Key]; !again && !strings.HasPrefix(kv.Key, "span.") {
-			a[kv.Key] = plainValue(kv.Value)
+		if _, again := a[kv.Key]; again || strings.HasPrefix(kv.Key, "span.") {
+			continue
+		}
+		switch v := plainValue(kv.Value).(type) {
+		case bool, int64, float64:
+			a[kv.Key] = fmt.Sprint(v)
+		default:
+			a[kv.Key] = v
 		}
 	}
 	return a
 }
 
-// origin names the service of a resource and the instance or host it runs as.
-func (a attributes) origin() string {
-	instance := a.text("service.instance.id", "host.name", "host.id")
-	return catalog.Cut(strings.Trim(a.text("service.name")+"@"+instance, "@"), catalog.MaxID)
+func recordOf(attributes map[string]any) *document {
+	return &document{raw: encode(attributes), problem: new(error)}
 }
 
-func newOTelSpan(o *trace.Span, session string) attributes {
-	a := attributesOf(o.Attributes)
-	a["span.session"], a["span.begin"], a["span.end"] = session, moment(o.StartTimeUnixNano), moment(o.EndTimeUnixNano)
+// otelSpan is a span as a record: its attributes, and what is derived from them and its other fields.
+func otelSpan(o *trace.Span, a map[string]any) *document {
+	a["span.name"], a["span.begin"], a["span.end"] = o.Name, otelTime(o.StartTimeUnixNano), otelTime(o.EndTimeUnixNano)
 	if isID(o.TraceId) && isID(o.SpanId) { // else the protocol calls it invalid
 		a["span.id"], a["span.trace"] = hex.EncodeToString(o.SpanId), hex.EncodeToString(o.TraceId)
 		if isID(o.ParentSpanId) {
 			a["span.parent"] = hex.EncodeToString(o.ParentSpanId)
 		}
 	}
-	operation := a.text("gen_ai.operation.name", "openinference.span.kind", "traceloop.span.kind", "ai.operationId")
-	a["span.kind"] = strings.ToLower(operation)
-	if tool, ok := otelTool(o.Name, a, operation); ok {
-		a["span.kind"], a["span.tool"] = "call", tool
+	d := recordOf(a)
+	if tool := called(o.Name); tool != o.Name || holds(d, "openinference.span.kind; traceloop.span.kind; ai.operationId") {
+		a["span.tool"] = tool
 	}
-	if failure := a.text("error.type", "exception.type"); o.Status.GetCode() == trace.Status_STATUS_CODE_ERROR || failure != "" {
+	failure := d.text("error.type exception.type")
+	if o.Status.GetCode() == trace.Status_STATUS_CODE_ERROR || failure != "" || holds(d, toolFailed) {
 		a["span.failure"] = cmp.Or(strings.TrimSpace(failure+" "+o.Status.GetMessage()), "failure")
 	}
-	return a
+	return recordOf(a)
+}
+
+// called takes the operation out of the name of a span.
+func called(name string) string {
+	for _, operation := range []string{"execute_tool ", "tools/call "} {
+		if tool, ok := strings.CutPrefix(name, operation); ok {
+			return strings.TrimSpace(tool)
+		}
+	}
+	return name
 }
 
 // isID reports whether an id is one: not absent and not of zeros alone.
 func isID(id []byte) bool {
 	return slices.ContainsFunc(id, func(b byte) bool { return b != 0 })
-}
-
-// otelTool is the tool that a span is a call of.
-func otelTool(name string, s attributes, operation string) (tool string, ok bool) {
-	tool = s.text("gen_ai.tool.name", "mcp.tool.name", "tool.name", "ai.toolCall.name", "tool_name", "traceloop.entity.name")
-	after := func(words string) string {
-		rest, found := strings.CutPrefix(name, words+" ")
-		if !found {
-			return ""
-		}
-		return strings.TrimSpace(rest)
-	}
-	switch {
-	case operation == "execute_tool":
-		tool = cmp.Or(tool, after("execute_tool"))
-	case s.text("mcp.method.name") == "tools/call":
-		tool = cmp.Or(tool, after("tools/call"))
-	case strings.EqualFold(operation, "tool"), operation == "ai.toolCall":
-		tool = cmp.Or(tool, name)
-	case name == "claude_code.tool":
-	case operation == "" && s.text("gen_ai.tool.name") != "":
-	default:
-		return "", false
-	}
-	return tool, tool != ""
-}
-
-// text returns a text as it is and any other value as JSON.
-func (a attributes) text(names ...string) string {
-	for _, name := range names {
-		text, ok := a[name].(string)
-		if !ok && a[name] != nil {
-			b, err := json.Marshal(a[name])
-			if text = string(b); err != nil { // JSON has no form of some numbers
-				text = fmt.Sprint(a[name])
-			}
-		}
-		if text != "" {
-			return text
-		}
-	}
-	return ""
 }
 
 // plainValue returns a value as encoding/json has it; bytes are in base64 there.
@@ -236,6 +207,9 @@ func plainValue(v *common.AnyValue) any {
 	case *common.AnyValue_IntValue:
 		return v.IntValue
 	case *common.AnyValue_DoubleValue:
+		if math.IsNaN(v.DoubleValue) || math.IsInf(v.DoubleValue, 0) { // JSON has no form of these
+			return fmt.Sprint(v.DoubleValue)
+		}
 		return v.DoubleValue
 	case *common.AnyValue_BytesValue:
 		return v.BytesValue
@@ -255,21 +229,8 @@ func plainValue(v *common.AnyValue) any {
 	return nil
 }
 
-// value takes JSON out of a text that holds some.
-func (a attributes) value(names ...string) json.RawMessage {
-	for _, name := range names {
-		if v := a[name]; v == nil || v == "" && strings.HasPrefix(name, "span.") {
-			continue
-		}
-		if b, err := json.Marshal(a[name]); err == nil { // JSON has no form of some numbers
-			return toolcall.Unquoted(b)
-		}
-	}
-	return nil
-}
-
-// moment is a time in nanoseconds since 1970 as text, empty if it is not known.
-func moment(nanoseconds uint64) string {
+// otelTime is a time in nanoseconds since 1970 as text, empty if it is not known.
+func otelTime(nanoseconds uint64) string {
 	if nanoseconds == 0 {
 		return ""
 	}

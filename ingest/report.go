@@ -18,15 +18,6 @@ type Counts struct {
 	Lines        int `json:"lines,omitempty"`
 }
 
-// countNames are the kinds in the order of a report; "" stands for lines.
-var countNames = []struct {
-	kind      Kind
-	one, many string
-}{
-	{KindTool, "tool", "tools"}, {KindCapability, "capability", "capabilities"}, {KindEpisode, "episode", "episodes"},
-	{kindServer, "server", "servers"}, {"", "line", "lines"},
-}
-
 func (c *Counts) of(k Kind) *int {
 	switch k {
 	case KindTool:
@@ -46,13 +37,9 @@ func (c Counts) Total() int { return c.Tools + c.Capabilities + c.Episodes + c.S
 
 func (c Counts) String() string {
 	var parts []string
-	for _, name := range countNames {
-		switch n := *c.of(name.kind); n {
-		case 0:
-		case 1:
-			parts = append(parts, "1 "+name.one)
-		default:
-			parts = append(parts, fmt.Sprint(n, " ", name.many))
+	for _, kind := range []Kind{KindTool, KindCapability, KindEpisode, kindServer, "line"} {
+		if n := *c.of(kind); n > 0 {
+			parts = append(parts, plural.Of(n, string(kind)))
 		}
 	}
 	return cmp.Or(strings.Join(parts, ", "), "nothing")
@@ -153,29 +140,23 @@ func (r *Report) reason(it Item, reason string) {
 // String is the report for a terminal.
 func (r Report) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "taken       %s\n", r.Taken)
-	for _, part := range []struct {
-		name string
-		c    Counts
-	}{{"known", r.Duplicates}, {"left out", r.LeftOut}, {"dropped", r.Dropped}} {
-		if part.c.Total() > 0 {
-			fmt.Fprintf(&b, "%-11s %s\n", part.name, part.c)
+	row := func(show bool, name, format string, args ...any) {
+		if show {
+			fmt.Fprintf(&b, "%-11s "+format+"\n", append([]any{name}, args...)...)
 		}
 	}
-	if r.Skipped > 0 {
-		fmt.Fprintf(&b, "%-11s %d of %d lines (%.1f %%) of a kind that is not known\n", "skipped", r.Skipped, r.Lines, 100*float64(r.Skipped)/float64(r.Lines))
-	}
-	if r.Shortened > 0 {
-		fmt.Fprintf(&b, "%-11s %s longer than %d bytes\n", "shortened", plural.Of(r.Shortened, "intent"), catalog.MaxIntent)
-	}
-	if r.Respelled > 0 {
-		fmt.Fprintf(&b, "%-11s %s of tools\n", "respelled", plural.Of(r.Respelled, "id"))
-	}
+	row(true, "taken", "%s", r.Taken)
+	row(r.Duplicates.Total() > 0, "known", "%s", r.Duplicates)
+	row(r.LeftOut.Total() > 0, "left out", "%s", r.LeftOut)
+	row(r.Dropped.Total() > 0, "dropped", "%s", r.Dropped)
+	row(r.Skipped > 0, "skipped", "%d of %d lines (%.1f %%) of a kind that is not known", r.Skipped, r.Lines, 100*float64(r.Skipped)/float64(r.Lines))
+	row(r.Shortened > 0, "shortened", "%s longer than %d bytes", plural.Of(r.Shortened, "intent"), catalog.MaxIntent)
+	row(r.Respelled > 0, "respelled", "%s of tools", plural.Of(r.Respelled, "id"))
 	for _, s := range r.Respellings {
 		fmt.Fprintf(&b, "  %q is %q\n", catalog.Cut(s.ID, catalog.MaxPart), s.Is)
 	}
 	for _, s := range r.Servers {
-		fmt.Fprintf(&b, "  server    %s (%s) %s%s\n", s.Name, s.Transport, s.Command, s.URL)
+		row(true, "  server", "%s (%s) %s%s", s.Name, s.Transport, s.Command, s.URL)
 	}
 	for _, reason := range r.Reasons {
 		fmt.Fprintf(&b, "  %s  %s\n", reason.Place(), reason.Reason)

@@ -89,20 +89,31 @@ func (s *spans) above(sp *Span, visit func(*Span) bool) {
 	}
 }
 
-// end says the calls to their threads in the order in which they began.
+// end says the calls to their threads, in the order of the times; an end comes before a beginning at the same time.
 func (s *spans) end() {
-	byThread := map[*thread][]*Span{}
-	var order []*thread
+	threads := map[*thread]bool{}
 	for _, sp := range s.calls() {
-		th := s.t.thread(sp.Session, sp.Session)
-		th.loose = true
-		if byThread[th] == nil {
-			order = append(order, th)
+		th, st := s.t.thread(sp.Session), *sp.Call
+		for _, again := th.calls[st.CallID]; again; _, again = th.calls[st.CallID] { // call ids need not be unique among spans
+			st.CallID += "'"
 		}
-		byThread[th] = append(byThread[th], sp)
+		st.Ended = sp.End.After(st.Started) // else as soon as it began
+		th.begin(st)
+		if st.Ended {
+			th.events = append(th.events, event{step: th.calls[st.CallID], ends: true, at: sp.End})
+		}
+		th.loose, threads[th] = true, true
 	}
-	for _, th := range order {
-		th.spans(byThread[th])
+	for th := range threads {
+		slices.SortStableFunc(th.events, func(a, b event) int {
+			if c := a.at.Compare(b.at); c != 0 || a.ends == b.ends {
+				return c
+			}
+			if a.ends {
+				return -1
+			}
+			return 1
+		})
 	}
 	s.all, s.byID = nil, map[spanID]*Span{}
 }
@@ -170,80 +181,35 @@ func (s *spans) belongs(sp *Span) (session, intent string) {
 	return session, intent
 }
 
-// spans says calls with their times, in the order of their beginnings.
-func (th *thread) spans(calls []*Span) {
-	type moment struct {
-		at    time.Time
-		order int // an end comes before a beginning at the same time
-		call  int
-	}
-	var moments []moment
-	for i, sp := range calls {
-		moments = append(moments, moment{sp.Call.Started, 1, i})
-		if sp.End.After(sp.Call.Started) {
-			moments = append(moments, moment{sp.End, 0, i})
-		} else {
-			sp.Call.Ended = false // as soon as it began
-		}
-	}
-	slices.SortStableFunc(moments, func(a, b moment) int {
-		return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.order, b.order))
-	})
-	for _, m := range moments {
-		s := calls[m.call].Call
-		if m.order == 0 {
-			th.events = append(th.events, event{step: th.calls[s.CallID], ends: true, at: m.at})
-			continue
-		}
-		for th.known(s.CallID) { // call ids need not be unique among spans
-			s.CallID += "'"
-		}
-		th.begin(*s)
-	}
-}
-
-func (th *thread) known(id string) bool { _, ok := th.calls[id]; return ok }
-
 // askedFor finds what a user asked for in the input of an agent: a text, an object that names one, or the
 // last of its messages that is the user's.
 func askedFor(v json.RawMessage) string {
-	v = toolcall.Unquoted(v)
-	var text string
-	if json.Unmarshal(v, &text) == nil {
+	d := &document{raw: toolcall.Unquoted(v), problem: new(error)}
+	if text := toolcall.Text(d.raw); len(d.raw) > 0 && d.raw[0] == '"' {
 		return strings.TrimSpace(text)
 	}
-	var list []json.RawMessage
-	if m := toolcall.Members(v); m != nil {
-		if json.Unmarshal(m["messages"], &list) != nil {
-			return strings.TrimSpace(toolcall.FirstText(m, "input", "question", "query", "prompt", "text", "content", "user_input"))
-		}
-	} else if json.Unmarshal(v, &list) != nil {
-		return ""
+	messages, isList := d.elements()
+	if list := d.at("messages"); list != nil && !isList {
+		messages, isList = list.elements()
 	}
-	for _, e := range slices.Backward(list) {
-		var nested []json.RawMessage
-		if json.Unmarshal(e, &nested) == nil && len(nested) > 0 { // a batch of one
-			return askedFor(e)
+	if !isList {
+		return strings.TrimSpace(d.text("input question query prompt text content user_input"))
+	}
+	for _, m := range slices.Backward(messages) {
+		if nested, ok := m.elements(); ok && len(nested) > 0 { // a batch of one
+			return askedFor(m.raw)
 		}
-		var message struct {
-			Role    string          `json:"role"`
-			Type    string          `json:"type"`
-			Content json.RawMessage `json:"content"`
-			Parts   []struct {
-				Type    string `json:"type"`
-				Content string `json:"content"`
-			} `json:"parts"`
-		}
-		if json.Unmarshal(e, &message) != nil || message.Role != "user" && message.Type != "human" {
+		if !holds(m, "role=user; type=human") {
 			continue
 		}
-		text := toolcall.Text(message.Content)
-		for _, p := range message.Parts {
-			if p.Type == "text" {
-				text = strings.TrimSpace(text + "\n" + p.Content)
+		text, _ := m.prose("content")
+		parts, _ := m.list("parts")
+		for _, p := range parts {
+			if holds(p, "type=text") {
+				text = strings.TrimSpace(text + "\n" + p.text("content"))
 			}
 		}
-		if text = strings.TrimSpace(text); text != "" {
+		if text != "" {
 			return text
 		}
 	}

@@ -41,6 +41,7 @@ func TestOTelConventions(t *testing.T) {
 		{"Claude Code, under its prompt", []string{"01|05|claude_code.tool|10|11|tool_name=mcp__fs__read", "05||claude_code.interaction|09|12|user_prompt=go"}, []string{"go: fs:read"}},
 		{"older GenAI", []string{"01||running tool: a|10|11|gen_ai.tool.name=a"}, []string{": a"}},
 		{"failed", []string{"01||execute_tool a|10|11|" + gen + "|error.type=timeout"}, []string{": a !timeout"}},
+		{"failed, and the span is fine", []string{"01||execute_tool a|10|11|" + gen + "|gen_ai.tool.status=error", "02||execute_tool b|12|13|" + gen + "|gen_ai.tool.status=success"}, []string{": a !tool b"}},
 		{"one inside the other", []string{"03|02|tools/call a|12|13|mcp.method.name=tools/call", "02|01|tools/call a|11|14|" + gen + "|mcp.method.name=tools/call", "01||execute_tool a|10|15|" + gen + "|gen_ai.tool.name=a"}, []string{": a"}},
 		{"a wrapper that says what it calls", []string{"01||t|10|15|" + gen + "|gen_ai.tool.name=hub:call_tool|gen_ai.tool.call.arguments={\"tool\":\"fs:read\",\"arguments\":{}}", "02|01|tools/call call_tool|11|14|mcp.method.name=tools/call"}, []string{": fs:read"}},
 		{"a wrapper that does not", []string{"01||t|10|15|" + gen + "|gen_ai.tool.name=hub:call_tool", "02|01|tools/call read|11|14|mcp.method.name=tools/call"}, []string{": read"}},
@@ -86,6 +87,17 @@ func TestLangfuse(t *testing.T) {
 	got, report := values(t, "langfuse", text, Options{})
 	assert.Equal(t, []string{"What?: a b ?auth"}, got)
 	assert.Equal(t, []int{1, 1}, []int{report.Lines, report.Skipped})
+}
+
+// A downloaded trace has its observations beside it, and what came over OpenTelemetry names its tools in the attributes.
+func TestLangfuseDownload(t *testing.T) {
+	text := `{"trace":{"id":"t1","sessionId":"s1","input":"What?"},"observations":[
+		{"id":"o1","traceId":"t1","type":"TOOL","name":"execute_tool a","startTime":"2026-01-01T00:00:00Z","endTime":"2026-01-01T00:00:01Z"},
+		{"id":"o2","traceId":"t1","type":"TOOL","name":"running tool: b","startTime":"2026-01-01T00:00:02Z","endTime":"2026-01-01T00:00:03Z",
+			"metadata":{"attributes":{"gen_ai.tool.name":"b","gen_ai.tool.status":"error"}}}]}`
+	got, report := values(t, "auto", text, Options{})
+	assert.Equal(t, []string{"What?: a b !tool"}, got)
+	assert.Zero(t, report.Skipped+report.Dropped.Total(), "%s", report)
 }
 
 func TestLangSmith(t *testing.T) {

@@ -4,54 +4,62 @@ import (
 	"cmp"
 	"encoding/json"
 	"io"
-	"slices"
 	"strings"
 
 	"waymark/ingest/toolcall"
 )
 
-// spanTable says where the records of a trace format hold the parts of a span. Each list names fields; the first
-// that is present counts.
+// spanTable says where the records of a trace format hold the parts of a span. Each list names fields, of which the first
+// that is present counts, or conditions, see [holds].
 type spanTable struct {
 	format   string
-	is       []string // conditions of a record, see [holds]; others are skipped. nil: every record is one
-	pages    string   // a list of records around the records
-	children string   // the list of a record's child records, which inherit its trace and parent
+	is       string // conditions of a record; others are skipped. "": every record is one
+	pages    string // a list of records around the records
+	body     string // the member of a record that may hold the rest of it
+	children string // the list of a record's child records, which inherit its trace and parent
 
 	span spanPaths
 
-	kind          []string // what a span is
-	calls, agents []string // kinds
-	others        []string // further kinds; any other is counted as skipped. nil: none is skipped
-	topIsTrace    bool     // a span without a parent belongs to the span that stands for the trace
+	calls, agents string // conditions
+	others        string // of further kinds; any other is counted as skipped. "": none is skipped
+	topIsTrace    bool   // a span without a parent belongs to the span that stands for the trace
 
-	tool, server, arguments []string
-	callID                  []string // none: the id of the span
-	request                 []string // of an agent or of a span without a parent: what the user asked for
+	tool, server, arguments string
+	only                    string // where arguments may stand alone, as an object
+	callID                  string // none: the id of the span
+	request                 string // of an agent or of a span without a parent: what the user asked for
 	outcome                 outcome
 
-	convert func(f fields) fields // of a format whose fields need more than a name
+	parentOf func(d *document) string // of a format that names the parent in more than a field
 }
 
 // spanPaths say where a record has the identity and times of its span.
 type spanPaths struct {
-	id, trace, parent, session []string
-	begin, end                 []string
+	id, trace, parent, session string
+	begin, end                 string
 }
 
+// toolFailed is how a tool that answered with an error shows in a span that is fine itself.
+const toolFailed = "gen_ai.tool.status=error|failure|failed"
+
 var spanTables = map[string]*spanTable{
-	// Langfuse gives observations, in pages, lists or lines, or traces with their observations inside:
+	// Langfuse gives observations, in pages, lists or lines, or traces with their observations inside or beside:
 	//
 	//	{"data":[{"id","traceId","type":"TOOL","name","startTime","endTime","parentObservationId","sessionId","level",…}],"meta":{}}
 	//	{"id":"t1","sessionId":"s1","input":…,"observations":[…]}
+	//	{"trace":{"id":"t1",…},"observations":[…]}
+	//
+	// What came over OpenTelemetry keeps its attributes.
 	"langfuse": {
-		format: "langfuse", pages: "data", children: "observations", topIsTrace: true,
-		span: spanPaths{id: []string{"id"}, trace: []string{"traceId"}, parent: []string{"parentObservationId"}, session: []string{"sessionId"},
-			begin: []string{"startTime"}, end: []string{"endTime"}},
-		kind: []string{"type"}, calls: []string{"TOOL"}, agents: []string{"AGENT"},
-		others: []string{"", "GENERATION", "SPAN", "EVENT", "CHAIN", "RETRIEVER", "EVALUATOR", "EMBEDDING", "GUARDRAIL"},
-		tool:   []string{"name"}, arguments: []string{"input"}, request: []string{"input"},
-		outcome: outcome{failed: []string{"level=ERROR"}, worked: []string{"endTime"}, failure: []string{"statusMessage"}, value: []string{"output"}},
+		format: "langfuse", pages: "data", body: "trace", children: "observations", topIsTrace: true,
+		span: spanPaths{id: "id", trace: "traceId", parent: "parentObservationId", session: "sessionId",
+			begin: "startTime", end: "endTime"},
+		calls: "type=TOOL", agents: "type=AGENT",
+		others: "!type; type=GENERATION|SPAN|EVENT|CHAIN|RETRIEVER|EVALUATOR|EMBEDDING|GUARDRAIL",
+		tool:   "metadata.attributes.gen_ai.tool.name metadata.attributes.mcp.tool.name metadata.attributes.tool.name name",
+		server: "metadata.attributes.mcp.server.name", arguments: "input", request: "input",
+		outcome: outcome{failed: "level=ERROR; metadata.attributes." + toolFailed, worked: "endTime",
+			failure: "statusMessage", value: "output"},
 	},
 	// LangSmith gives runs, in pages, lists or lines, with their children beside or inside:
 	//
@@ -60,58 +68,36 @@ var spanTables = map[string]*spanTable{
 	//
 	// The conversation is named in the metadata; session_id of the run itself is a project.
 	"langsmith": {
-		format: "langsmith", pages: "runs", children: "child_runs",
-		span: spanPaths{id: []string{"id"}, trace: []string{"trace_id"}, parent: []string{"parent_run_id", "last parent"},
-			session: []string{"session"}, begin: []string{"start_time"}, end: []string{"end_time"}},
-		kind: []string{"run_type"}, calls: []string{"tool"}, others: []string{"llm", "chain", "retriever", "prompt", "parser", "embedding"},
-		tool: []string{"name"}, arguments: []string{"arguments"}, request: []string{"inputs"},
-		outcome: outcome{failed: []string{"error", "status=error"}, worked: []string{"status=success", "end_time"}, failure: []string{"error"}, value: []string{"outputs"}},
-		convert: func(f fields) fields { return langsmithRun{f} },
+		format: "langsmith", pages: "runs", children: "child_runs", parentOf: langsmithParent,
+		span: spanPaths{id: "id", trace: "trace_id", parent: "parent_run_id",
+			session: "extra.metadata.session_id extra.metadata.thread_id extra.metadata.conversation_id",
+			begin:   "start_time", end: "end_time"},
+		calls: "run_type=tool", others: "run_type=llm|chain|retriever|prompt|parser|embedding",
+		tool: "name", arguments: "inputs", only: "input", request: "inputs",
+		outcome: outcome{failed: "error; status=error", worked: "status=success; end_time", failure: "error", value: "outputs"},
 	},
 	// A trace of the OpenAI Agents SDK. What a model is given as its input is the conversation so far, and no request.
 	"agents": {
-		format: "openai-chat", is: []string{"object=trace", "object=trace.span"},
-		span: spanPaths{id: []string{"id"}, trace: []string{"trace_id"}, parent: []string{"parent_id"}, session: []string{"group_id"},
-			begin: []string{"started_at"}, end: []string{"ended_at"}},
-		kind: []string{"span_data.type"}, calls: []string{"function"}, agents: []string{"agent"},
-		tool: []string{"span_data.name"}, server: []string{"span_data.mcp_data.server"}, arguments: []string{"span_data.input"},
-		outcome: outcome{failed: []string{"error"}, worked: []string{""}, failure: []string{"error"}, value: []string{"span_data.output"}},
+		format: "openai-chat", is: "object=trace|trace.span",
+		span: spanPaths{id: "id", trace: "trace_id", parent: "parent_id", session: "group_id",
+			begin: "started_at", end: "ended_at"},
+		calls: "span_data.type=function", agents: "span_data.type=agent",
+		tool: "span_data.name", server: "span_data.mcp_data.server", arguments: "span_data.input",
+		outcome: outcome{failed: "error", worked: ".", failure: "error", value: "span_data.output"},
 	},
 }
 
-// langsmithRun derives the session of a run, the parent if the run does not name it, and the arguments of a tool.
-type langsmithRun struct{ fields }
-
-func (r langsmithRun) text(names ...string) string {
-	if slices.Contains(names, "session") {
-		return toolcall.FirstText(toolcall.Members(r.fields.value("extra.metadata")), "session_id", "thread_id", "conversation_id")
-	}
-	if text := r.fields.text(names...); text != "" || !slices.Contains(names, "last parent") {
-		return text
-	}
+// langsmithParent is the parent of a run that does not name it alone.
+func langsmithParent(d *document) string {
 	var parents []string
-	if json.Unmarshal(r.fields.value("parent_run_ids"), &parents) == nil && len(parents) > 0 {
+	if json.Unmarshal(d.value("parent_run_ids"), &parents) == nil && len(parents) > 0 {
 		return parents[len(parents)-1]
 	}
 	parent := ""
-	if parts := strings.Split(r.fields.text("dotted_order"), "."); len(parts) > 1 {
+	if parts := strings.Split(d.text("dotted_order"), "."); len(parts) > 1 {
 		_, parent, _ = strings.Cut(parts[len(parts)-2], "Z")
 	}
 	return parent
-}
-
-// value takes arguments out of the JSON text that may stand alone under input.
-func (r langsmithRun) value(names ...string) json.RawMessage {
-	if !slices.Contains(names, "arguments") {
-		return r.fields.value(names...)
-	}
-	inputs := r.fields.value("inputs")
-	if m := toolcall.Members(inputs); len(m) == 1 {
-		if inner := toolcall.Unquoted(m["input"]); toolcall.Members(inner) != nil {
-			return inner
-		}
-	}
-	return inputs
 }
 
 // decodeSpans is the decoder of a format whose files hold JSON records that are spans.
@@ -124,7 +110,7 @@ func decodeSpans(table *spanTable) decoder {
 // eachSpanFile reads files of JSON values that hold spans.
 func (in *input) eachSpanFile(format string, emit func(Item) bool, read func(*spans, line)) error {
 	t := in.traces(format)
-	return in.eachTraceFile(t, []string{".json", ".jsonl", ".ndjson"}, emit, func(_ string, r io.Reader, more func() bool) error {
+	return in.eachTraceFile(t, emit, func(_ string, r io.Reader, more func() bool) error {
 		s := newSpans(t)
 		defer s.end()
 		return eachValue(r, true, func(l line) bool {
@@ -147,11 +133,11 @@ func (s *spans) records(table *spanTable, l line) {
 func (s *spans) record(number int, table *spanTable, d *document, parent spanID, depth int) {
 	inside, paged := d.list(table.pages)
 	if !paged {
-		var f fields = d
-		if table.convert != nil {
-			f = table.convert(f)
+		own := d
+		if body := d.at(table.body); body != nil && body.at("id") != nil {
+			own = body
 		}
-		sp := s.span(number, table, f, parent)
+		sp := s.span(number, table, own, parent)
 		if sp != nil {
 			inside, _ = d.list(table.children)
 			parent = spanID{sp.Trace, sp.ID}
@@ -173,21 +159,25 @@ func (s *spans) record(number int, table *spanTable, d *document, parent spanID,
 }
 
 // span reads one record; nil if it is none of the format.
-func (s *spans) span(number int, table *spanTable, f fields, parent spanID) *Span {
-	id, kind := f.text(table.span.id...), f.text(table.kind...)
-	if table.is != nil && !holds(f, table.is) {
+func (s *spans) span(number int, table *spanTable, d *document, parent spanID) *Span {
+	id := d.text(table.span.id)
+	if table.is != "" && !holds(d, table.is) {
 		id = ""
 	}
-	isCall, agent := slices.Contains(table.calls, kind), slices.Contains(table.agents, kind)
-	known := isCall || agent || table.others == nil || slices.Contains(table.others, kind)
+	tool := called(d.text(table.tool))
+	isCall, agent := tool != "" && holds(d, table.calls), holds(d, table.agents)
+	known := isCall || agent || table.others == "" || holds(d, table.others)
 	if !known || id == "" {
 		s.t.skip()
 	}
-	if id == "" || kind == "" && !known {
+	if id == "" {
 		return nil
 	}
-	sp := &Span{Trace: cmp.Or(f.text(table.span.trace...), parent.trace, id), ID: id, Parent: cmp.Or(f.text(table.span.parent...), parent.id),
-		Session: f.text(table.span.session...)}
+	sp := &Span{Trace: cmp.Or(d.text(table.span.trace), parent.trace, id), ID: id, Parent: cmp.Or(d.text(table.span.parent), parent.id),
+		Session: d.text(table.span.session)}
+	if sp.Parent == "" && table.parentOf != nil {
+		sp.Parent = table.parentOf(d)
+	}
 	if sp.Parent == "" {
 		if table.topIsTrace && id != sp.Trace {
 			sp.Parent = sp.Trace
@@ -195,16 +185,18 @@ func (s *spans) span(number int, table *spanTable, f fields, parent spanID) *Spa
 			agent = known && !isCall
 		}
 	}
-	started, _ := readTime(f.text(table.span.begin...))
-	ended, _ := readTime(f.text(table.span.end...))
 	if isCall {
-		r := table.outcome.read(f)
-		r.at = ended
-		s.call(sp, call{line: number, id: cmp.Or(f.text(table.callID...), id), name: f.text(table.tool...), server: f.text(table.server...),
-			arguments: f.value(table.arguments...), at: started}, r)
+		r := table.outcome.read(d)
+		r.at = moment(d, table.span.end)
+		arguments := d.value(table.arguments)
+		if all := toolcall.Members(arguments); len(all) == 1 && toolcall.Members(toolcall.Unquoted(all[table.only])) != nil {
+			arguments = toolcall.Unquoted(all[table.only])
+		}
+		s.call(sp, call{line: number, id: cmp.Or(d.text(table.callID), id), name: tool, server: d.text(table.server),
+			arguments: arguments, at: moment(d, table.span.begin)}, r)
 	}
 	if sp.Agent = agent && !isCall; sp.Agent {
-		sp.Intent = askedFor(f.value(table.request...))
+		sp.Intent = askedFor(d.value(table.request))
 	}
 	return sp
 }

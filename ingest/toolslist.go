@@ -25,7 +25,7 @@ import (
 // The server is the option, else what the file says, else the name of the file (github.json,
 // github-tools.json) unless that is a general one such as tools.json.
 func decodeToolsList(in *input, emit func(Item) bool) error {
-	return in.eachFile("tools-list", []string{".json", ".jsonl", ".ndjson"}, func(name string) (more bool, err error) {
+	return in.eachFile("tools-list", func(name string) (more bool, err error) {
 		f, err := in.open(name)
 		if err != nil {
 			return false, err
@@ -74,57 +74,38 @@ type toolsList struct {
 	stopped bool
 }
 
-func (t *toolsList) drop(line int, err error) {
-	it := Item{File: t.file, Line: line}
-	it.drop(err.Error())
-	t.stopped = !t.emit(it)
+func (t *toolsList) drop(number int, err error) {
+	t.stopped = !t.emit(Item{File: t.file, Line: number, Dropped: err.Error()})
 }
 
 // value reads one value, which begins on a line.
-func (t *toolsList) value(line int, v json.RawMessage, server string, depth int) {
+func (t *toolsList) value(number int, v json.RawMessage, server string, depth int) {
 	if depth > 4 || t.stopped {
 		return
 	}
 	if v[0] == '[' {
-		t.list(line, v, server, depth)
+		t.list(number, v, server, depth)
 		return
 	}
-	var w struct {
-		Result     json.RawMessage `json:"result"`
-		Tools      json.RawMessage `json:"tools"`
-		Server     json.RawMessage `json:"server"`
-		ServerInfo struct {
-			Name string `json:"name"`
-		} `json:"serverInfo"`
-		Error *struct {
-			Message string `json:"message"`
-		} `json:"error"`
-	}
-	err := strictjson.UnmarshalForeign(v, &w)
-	if err == nil && w.Error != nil {
-		err = fmt.Errorf("the server answered with an error: %.200s", w.Error.Message)
+	d, err := newDocument(line{data: v})
+	if err == nil && d.at("error") != nil {
+		err = fmt.Errorf("the server answered with an error: %.200s", d.text("error.message"))
 	}
 	if err != nil {
-		t.drop(line, err)
+		t.drop(number, err)
 		return
 	}
 	if !t.given {
-		var name string
-		if json.Unmarshal(w.Server, &name) == nil && name != "" {
-			server = name
-		} else if w.ServerInfo.Name != "" {
-			server = w.ServerInfo.Name
+		server = cmp.Or(d.text("server"), d.text("serverInfo.name"), server)
+	}
+	for _, wrapping := range []string{"result={*", "tools=[*"} {
+		if name, _, _ := strings.Cut(wrapping, "="); holds(d, wrapping) {
+			inner := d.value(name)
+			t.value(number+bytes.Count(v[:bytes.Index(v, inner)], []byte("\n")), inner, server, depth+1)
+			return
 		}
 	}
-	lineOf := func(part json.RawMessage) int { return line + bytes.Count(v[:bytes.Index(v, part)], []byte("\n")) }
-	switch {
-	case len(w.Result) > 0 && w.Result[0] == '{':
-		t.value(lineOf(w.Result), w.Result, server, depth+1)
-	case len(w.Tools) > 0 && w.Tools[0] == '[':
-		t.list(lineOf(w.Tools), w.Tools, server, depth+1)
-	default:
-		t.tool(line, v, server)
-	}
+	t.tool(number, v, server)
 }
 
 func (t *toolsList) list(line int, v json.RawMessage, server string, depth int) {

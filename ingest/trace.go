@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"path"
-	"strings"
 	"time"
 
 	"waymark/catalog"
@@ -28,30 +26,25 @@ import (
 // or is cut off gives what it has: a call without a result has an unknown outcome, and did not keep
 // what came after it from being an answer to what came before.
 type traces struct {
-	format   string
-	resolver *catalog.Resolver
-	digests  *episodic.DigestKey
-	begun    map[string]bool // first calls of episodes, over all files: a resumed session repeats them
-	emit     func(Item)
-	threads  map[string]*thread
-	order    []*thread // by first line
-	tally    Tally
+	format  string
+	digests *episodic.DigestKey
+	begun   map[string]bool // first calls of episodes, over all files: a resumed session repeats them
+	emit    func(Item)
+	threads map[string]*thread
+	order   []*thread // by first line
+	tally   Tally
 }
 
 func (in *input) traces(format string) *traces {
-	t := &traces{format: format, resolver: in.opts.Resolver, digests: in.opts.Digests, begun: map[string]bool{}}
-	if t.resolver == nil {
-		t.resolver = catalog.NewResolver(nil, catalog.Aliases{})
-	}
-	return t
+	return &traces{format: format, digests: in.opts.Digests, begun: map[string]bool{}}
 }
 
 // maxTraceLine bounds a line of a trace, which may carry what a tool returned.
 const maxTraceLine = 32 << 20
 
 // eachTrace reads the files of a trace line by line and ends with the tally.
-func (in *input) eachTrace(t *traces, endings []string, emit func(Item) bool, begin func(name string) func(line)) error {
-	return in.eachTraceFile(t, endings, emit, func(name string, r io.Reader, more func() bool) error {
+func (in *input) eachTrace(t *traces, emit func(Item) bool, begin func(name string) func(line)) error {
+	return in.eachTraceFile(t, emit, func(name string, r io.Reader, more func() bool) error {
 		read := begin(name)
 		return eachLineUpTo(maxTraceLine, 1, bufio.NewReaderSize(r, 64<<10), func(l line) bool {
 			t.tally.Lines++
@@ -61,28 +54,10 @@ func (in *input) eachTrace(t *traces, endings []string, emit func(Item) bool, be
 	})
 }
 
-// eachDocument reads the files of a trace whose lines are a JSON object each. A line with a field of a wrong type is dropped
-// after what can be read of it.
-func (in *input) eachDocument(t *traces, emit func(Item) bool, begin func(name string) func(number int, d *document)) error {
-	return in.eachTrace(t, []string{".jsonl"}, emit, func(name string) func(line) {
-		read := begin(strings.TrimSuffix(path.Base(name), path.Ext(name)))
-		return func(l line) {
-			d, err := newDocument(l)
-			if err == nil {
-				read(l.number, d)
-				err = *d.problem
-			}
-			if err != nil {
-				t.drop(l.number, err)
-			}
-		}
-	})
-}
-
 // eachTraceFile reads the files of a trace and ends with the tally.
-func (in *input) eachTraceFile(t *traces, endings []string, emit func(Item) bool, read func(name string, r io.Reader, more func() bool) error) error {
+func (in *input) eachTraceFile(t *traces, emit func(Item) bool, read func(name string, r io.Reader, more func() bool) error) error {
 	more := true
-	err := in.eachFile(t.format, endings, func(name string) (bool, error) {
+	err := in.eachFile(t.format, func(name string) (bool, error) {
 		f, err := in.open(name)
 		if err != nil {
 			return false, err
@@ -108,15 +83,19 @@ func (t *traces) file(name string, emit func(Item)) {
 	}
 }
 
-// thread of a key, which need not be more than unique in its file.
-func (t *traces) thread(key, session string) *thread {
-	th := t.threads[key]
+// thread of a session.
+func (t *traces) thread(session string) *thread {
+	th := t.threads[session]
 	if th == nil {
-		th = &thread{t: t, session: session, rule: episodic.NewSessions(t.format), calls: map[string]int{}}
-		t.threads[key] = th
+		th = t.newThread(session)
+		t.threads[session] = th
 		t.order = append(t.order, th)
 	}
 	return th
+}
+
+func (t *traces) newThread(session string) *thread {
+	return &thread{t: t, session: session, rule: episodic.NewSessions(t.format), calls: map[string]int{}}
 }
 
 // end hands on what the threads still hold.
@@ -131,9 +110,7 @@ func (t *traces) skip() { t.tally.Skipped++ }
 
 // drop says that a line could not be used.
 func (t *traces) drop(line int, err error) {
-	it := Item{Line: line}
-	it.drop(err.Error())
-	t.emit(it)
+	t.emit(Item{Line: line, Dropped: err.Error()})
 }
 
 type thread struct {
@@ -141,6 +118,7 @@ type thread struct {
 	session string
 	salt    string // tells apart what session and call id do not
 	loose   bool   // call ids mean nothing beyond the session
+	again   bool   // a longer telling of the same session is no repetition
 
 	rule   *episodic.Sessions
 	line   int // of the request
@@ -227,10 +205,8 @@ func (t *traces) step(c call) step {
 	}
 	s := step{line: c.line, CallID: c.id, turn: c.turn, Started: c.at}
 	var arguments json.RawMessage
-	s.Tool, arguments, s.problem = toolcall.Unwrap(t.resolver, name, c.arguments)
-	if s.problem == nil {
-		_, s.problem = catalog.Identifier("tool", s.Tool, catalog.MaxID)
-	}
+	s.Tool, arguments = toolcall.Unwrap(name, c.arguments)
+	_, s.problem = catalog.Identifier("tool", s.Tool, catalog.MaxID)
 	s.Void = toolcall.IsOwn(s.Tool)
 	s.Shape, s.Outcome = episodic.Shape(arguments), episodic.Unknown
 	if t.digests != nil && len(arguments) > 0 {
@@ -333,7 +309,7 @@ func (c *cut) close(th *thread) {
 		first = e.ID
 	}
 	switch {
-	case th.t.begun[first]:
+	case th.t.begun[first] && !th.again:
 		it.Episode, it.Duplicate = nil, true
 	case c.problem != nil:
 		it.drop(fmt.Sprintf("episode %q of %s: %s", e.ID, plural.Of(len(e.Steps), "step"), c.problem))

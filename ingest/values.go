@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"math"
 )
 
 // eachValue calls visit for every JSON value of a file, until visit reports false. A file whose first
@@ -16,37 +17,28 @@ func eachValue(r io.Reader, apart bool, visit func(line) bool) error {
 	b := bufio.NewReaderSize(limited, 64<<10)
 	var head []byte
 	number := 0
-	for len(bytes.TrimSpace(head)) == 0 {
-		l, err := b.ReadBytes('\n')
-		head = append(head, l...)
-		number++
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
+	for err := error(nil); err == nil && len(bytes.TrimSpace(head)) == 0; number++ {
+		var l []byte
+		if l, err = b.ReadBytes('\n'); err != nil && err != io.EOF {
 			return err
 		}
-	}
-	if limited.N <= 0 {
-		return errTooLarge
+		head = append(head, l...)
 	}
 	head = bytes.TrimPrefix(head, []byte(bom))
-	if first := bytes.TrimSpace(head); json.Valid(first) {
-		limited.N = 1<<63 - 1
-		more := true
-		for _, l := range elements(line{number: number, data: first}, apart) {
-			if more = more && visit(l); !more {
-				return nil
-			}
-		}
-		return eachLineUpTo(maxTraceLine, number+1, b, func(l line) bool {
+	if first := bytes.TrimSpace(head); limited.N > 0 && json.Valid(first) {
+		limited.N = math.MaxInt64
+		each := func(l line) bool {
 			for _, l := range elements(l, apart) {
 				if !visit(l) {
 					return false
 				}
 			}
 			return true
-		})
+		}
+		if !each(line{number: number, data: first}) {
+			return nil
+		}
+		return eachLineUpTo(maxTraceLine, number+1, b, each)
 	}
 	rest, err := io.ReadAll(b)
 	if err != nil {
@@ -56,11 +48,30 @@ func eachValue(r io.Reader, apart bool, visit func(line) bool) error {
 		return errTooLarge
 	}
 	text := append(head, rest...)
-	d := documentReader{text: text, apart: apart, visit: visit}
-	if ok := d.read(); ok {
-		return nil
+	d := json.NewDecoder(bytes.NewReader(text))
+	inList := apart && bytes.HasPrefix(bytes.TrimSpace(text), []byte("["))
+	if inList {
+		_, _ = d.Token()
 	}
-	return eachLineUpTo(maxTraceLine, 1, bufio.NewReader(bytes.NewReader(text)), visit)
+	counted, line1 := 0, 1
+	lineAt := func(at int) int {
+		line1 += bytes.Count(text[counted:at], []byte("\n"))
+		counted = at
+		return line1
+	}
+	for first := true; d.More(); first = false {
+		var v json.RawMessage
+		switch err := d.Decode(&v); {
+		case err != nil && first && !inList:
+			return eachLineUpTo(maxTraceLine, 1, bufio.NewReader(bytes.NewReader(text)), visit)
+		case err != nil:
+			visit(line{number: lineAt(len(text)), problem: problemIn(text[d.InputOffset():])})
+			return nil
+		case !visit(line{number: lineAt(int(d.InputOffset()) - len(v)), data: v}):
+			return nil
+		}
+	}
+	return nil
 }
 
 // elements of a line that is a list, else the line itself.
@@ -74,56 +85,4 @@ func elements(l line, apart bool) []line {
 		lines[i] = line{number: l.number, data: v}
 	}
 	return lines
-}
-
-type documentReader struct {
-	text        []byte
-	apart       bool
-	visit       func(line) bool
-	from, lines int
-}
-
-// read visits the values of the text, and reports false if not even the first one can be read.
-func (r *documentReader) read() bool {
-	d := json.NewDecoder(bytes.NewReader(r.text))
-	if first := bytes.TrimSpace(r.text); r.apart && len(first) > 0 && first[0] == '[' {
-		if _, err := d.Token(); err != nil {
-			return false
-		}
-		for d.More() {
-			if ok, more := r.value(d, true); !ok || !more {
-				return true
-			}
-		}
-		return true
-	}
-	for n := 0; ; n++ {
-		ok, more := r.value(d, n > 0)
-		if n == 0 && !ok {
-			return false
-		}
-		if !ok || !more {
-			return true
-		}
-	}
-}
-
-// value visits the next value; a bad one is visited as a problem, if it is to be told.
-func (r *documentReader) value(d *json.Decoder, tell bool) (ok, more bool) {
-	var v json.RawMessage
-	err := d.Decode(&v)
-	if err == io.EOF || err != nil && !tell {
-		return false, false
-	}
-	if err != nil {
-		r.visit(line{number: r.lineAt(len(r.text)), problem: problemIn(r.text[d.InputOffset():])})
-		return false, false
-	}
-	return true, r.visit(line{number: r.lineAt(int(d.InputOffset()) - len(v)), data: v})
-}
-
-func (r *documentReader) lineAt(at int) int {
-	r.lines += bytes.Count(r.text[r.from:at], []byte("\n"))
-	r.from = at
-	return r.lines + 1
 }

@@ -23,9 +23,8 @@ func (a *app) reportCommand() *cobra.Command {
 		Use:   "report",
 		Short: "Review the sessions that hosts left on this machine",
 		Long: `Reads the sessions of Claude Code, Codex, Copilot CLI, Gemini CLI, Goose, OpenCode and Cline where these hosts keep
-them, and prints one page: servers and tools by calls, failures by class, durations, loops, repeated workflows,
-configured servers that nobody uses, what tool definitions cost, and how many of the newest calls Waymark would have
-named from those before. Nothing is stored unless --keep is given, and nothing leaves the machine; requests and
+them, and prints one page: servers and tools by calls, failures by class, durations, loops, configured servers that
+nobody uses, what tool definitions cost, and how many of the newest calls Waymark would have named from those before. Nothing is stored unless --keep is given, and nothing leaves the machine; requests and
 values are not shown.`,
 		Example: `  waymark report
   waymark report --keep`,

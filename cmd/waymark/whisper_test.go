@@ -63,7 +63,7 @@ func TestWhisper(t *testing.T) {
 	folder := whisper.FolderOf(dir, "default")
 	require.NoError(t, folder.Create())
 	startServer(t, dir)
-	require.Eventually(t, func() bool { _, err := folder.Table(""); return err == nil }, time.Minute, 50*time.Millisecond)
+	require.Eventually(t, func() bool { _, err := folder.Table(); return err == nil }, time.Minute, 50*time.Millisecond)
 
 	hook := func(host, payload string) string {
 		cmd := exec.Command(hookProgram, "--host", host, "--data", dir, "--whisper")

@@ -145,7 +145,7 @@ func either(a, b json.RawMessage) json.RawMessage {
 
 // call names the tool that was really called, and the call.
 func (e *Event) call(p *payload) (arguments json.RawMessage) {
-	e.Tool, arguments, _ = toolcall.Unwrap(catalog.NewResolver(nil, catalog.Aliases{}), p.Tool, p.Input) // who knows no tool finds none ambiguous
+	e.Tool, arguments = toolcall.Unwrap(p.Tool, p.Input)
 	e.Shape, e.Through = episodic.Shape(arguments), toolcall.IsThrough(p.Tool)
 	if e.Call = p.Call; e.Call == "" {
 		sum := sha256.Sum256(append([]byte(p.Tool+"\x00"), p.Input...))

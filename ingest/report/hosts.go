@@ -18,7 +18,7 @@ type Place struct {
 	Files  int    `json:"files"`
 	Bytes  int64  `json:"bytes"`
 
-	endings []string
+	ending string
 }
 
 // The states of a place.
@@ -43,36 +43,27 @@ type Machine struct {
 
 const noFormat = NotRead + "a database whose format is not documented"
 
+// places are where the known hosts keep sessions, as names of [Machine.File].
+var places = []Place{
+	{Host: "claude-code", Format: "claude-code", Path: ".claude/projects", ending: ".jsonl"},
+	{Host: "codex", Format: "codex", Path: ".codex/sessions", ending: ".jsonl"},
+	{Host: "copilot-cli", Format: "copilot-cli", Path: ".copilot/session-state", ending: ".jsonl"},
+	{Host: "copilot-cli", Status: NotRead + "sessions of versions before events.jsonl", Path: ".copilot/history-session-state"},
+	{Host: "gemini-cli", Format: "gemini-cli", Path: ".gemini/tmp", ending: ".json"},
+	{Host: "goose", Format: "goose", Path: "GOOSE/sessions", ending: ".jsonl"},
+	{Host: "goose", Status: noFormat, Path: "GOOSE/sessions/sessions.db"},
+	{Host: "opencode", Format: "opencode", Path: "SHARE/opencode/storage", ending: ".json"},
+	{Host: "opencode", Status: noFormat, Path: "SHARE/opencode/opencode.db"},
+	{Host: "cline", Format: "cline", Path: "EDITORS/Code/User/globalStorage/saoudrizwan.claude-dev/tasks", ending: ".json"},
+	{Host: "cline", Format: "cline", Path: ".cline/data/tasks", ending: ".json"},
+	{Host: "cursor", Status: noFormat, Path: "EDITORS/Cursor/User/globalStorage/state.vscdb"},
+}
+
 // Places lists where the known hosts keep sessions. Nothing is looked at yet.
 func (m Machine) Places() []Place {
-	env := func(name, otherwise string) string {
-		if v := m.Env(name); v != "" {
-			return v
-		}
-		return otherwise
-	}
-	home := func(parts ...string) string { return filepath.Join(append([]string{m.Home}, parts...)...) }
-	share := env("XDG_DATA_HOME", home(".local", "share"))
-	goose := filepath.Join(share, "goose", "sessions")
-	if m.OS == "windows" {
-		goose = filepath.Join(m.Editors(), "Block", "goose", "data", "sessions")
-	}
-	jsonl, json := []string{".jsonl"}, []string{".json"}
-	all := []Place{
-		{Host: "claude-code", Format: "claude-code", Path: m.File(".claude/projects"), endings: jsonl},
-		{Host: "codex", Format: "codex", Path: m.File(".codex/sessions"), endings: jsonl},
-		{Host: "copilot-cli", Format: "copilot-cli", Path: home(".copilot", "session-state"), endings: jsonl},
-		{Host: "copilot-cli", Status: NotRead + "sessions of versions before events.jsonl", Path: home(".copilot", "history-session-state")},
-		{Host: "gemini-cli", Format: "gemini-cli", Path: home(".gemini", "tmp"), endings: json},
-		{Host: "goose", Format: "goose", Path: goose, endings: jsonl},
-		{Host: "goose", Status: noFormat, Path: filepath.Join(goose, "sessions.db")},
-		{Host: "opencode", Format: "opencode", Path: filepath.Join(share, "opencode", "storage"), endings: json},
-		{Host: "opencode", Status: noFormat, Path: filepath.Join(share, "opencode", "opencode.db")},
-		{Host: "cline", Format: "cline", Path: filepath.Join(m.Editors(), "Code", "User", "globalStorage", "saoudrizwan.claude-dev", "tasks"), endings: json},
-		{Host: "cline", Format: "cline", Path: home(".cline", "data", "tasks"), endings: json},
-		{Host: "cursor", Status: noFormat, Path: filepath.Join(m.Editors(), "Cursor", "User", "globalStorage", "state.vscdb")},
-	}
+	all := slices.Clone(places)
 	for i := range all {
+		all[i].Path = m.File(all[i].Path)
 		all[i].Shown = m.Shown(all[i].Path)
 	}
 	return all
@@ -81,50 +72,54 @@ func (m Machine) Places() []Place {
 // Configs lists the files in which hosts keep servers for all their sessions. Hosts whose sessions do not say to
 // which server a tool belongs are left out: of their servers nobody can say that they are not used.
 func (m Machine) Configs() []Config {
-	home := func(parts ...string) string { return filepath.Join(append([]string{m.Home}, parts...)...) }
 	return []Config{
 		{"claude-code", m.File(".claude.json")},
 		{"codex", m.File(".codex/config.toml")},
-		{"copilot-cli", home(".copilot", "mcp-config.json")},
-		{"cline", filepath.Join(m.Editors(), "Code", "User", "globalStorage", "saoudrizwan.claude-dev", "settings", "cline_mcp_settings.json")},
+		{"copilot-cli", m.File(".copilot/mcp-config.json")},
+		{"cline", m.File("EDITORS/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json")},
 	}
 }
 
 // File is a file or folder of a host, named from the home directory: below the directory that the host's variable names,
-// which for Claude Code also holds the .claude.json that otherwise is beside it. EDITORS stands for Editors.
+// which for Claude Code also holds the .claude.json that otherwise is beside it. EDITORS stands for the directory of
+// settings of editors, SHARE for that of data, GOOSE for that of Goose.
 func (m Machine) File(name string) string {
 	folder, rest, _ := strings.Cut(name, "/")
-	claude, codex := m.Env("CLAUDE_CONFIG_DIR"), m.Env("CODEX_HOME")
-	switch {
-	case folder == "EDITORS":
-		folder = m.Editors()
-	case folder == ".claude" && claude != "":
-		folder = claude
-	case folder == ".claude.json" && claude != "":
-		folder = filepath.Join(claude, folder)
-	case folder == ".codex" && codex != "":
-		folder = codex
+	in := func(variable string, otherwise ...string) string {
+		if dir := m.Env(variable); dir != "" {
+			return dir
+		}
+		return filepath.Join(append([]string{m.Home}, otherwise...)...)
+	}
+	share := func() string { return in("XDG_DATA_HOME", ".local", "share") }
+	editors := func() string {
+		switch m.OS {
+		case "darwin":
+			return filepath.Join(m.Home, "Library", "Application Support")
+		case "windows":
+			return in("APPDATA", "AppData", "Roaming")
+		}
+		return in("XDG_CONFIG_HOME", ".config")
+	}
+	switch folder {
+	case "EDITORS":
+		folder = editors()
+	case "SHARE":
+		folder = share()
+	case "GOOSE":
+		if folder = filepath.Join(share(), "goose"); m.OS == "windows" {
+			folder = filepath.Join(editors(), "Block", "goose", "data")
+		}
+	case ".claude":
+		folder = in("CLAUDE_CONFIG_DIR", folder)
+	case ".claude.json":
+		folder = filepath.Join(in("CLAUDE_CONFIG_DIR"), folder)
+	case ".codex":
+		folder = in("CODEX_HOME", folder)
 	default:
 		folder = filepath.Join(m.Home, folder)
 	}
 	return filepath.Join(folder, filepath.FromSlash(rest))
-}
-
-// Editors is the directory of settings of editors.
-func (m Machine) Editors() string {
-	switch m.OS {
-	case "darwin":
-		return filepath.Join(m.Home, "Library", "Application Support")
-	case "windows":
-		if dir := m.Env("APPDATA"); dir != "" {
-			return dir
-		}
-		return filepath.Join(m.Home, "AppData", "Roaming")
-	}
-	if dir := m.Env("XDG_CONFIG_HOME"); dir != "" {
-		return dir
-	}
-	return filepath.Join(m.Home, ".config")
 }
 
 // Shown is a path with ~ for the home directory.
@@ -149,7 +144,7 @@ func Look(places []Place) []Place {
 		default:
 			p.Status = Read
 			_ = filepath.WalkDir(p.Path, func(path string, d fs.DirEntry, err error) error { // what cannot be listed is not read either
-				if err != nil || d.IsDir() || !slices.Contains(p.endings, filepath.Ext(path)) {
+				if err != nil || d.IsDir() || filepath.Ext(path) != p.ending {
 					return nil
 				}
 				if info, err := d.Info(); err == nil {

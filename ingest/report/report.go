@@ -5,16 +5,20 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
+	"maps"
 	"slices"
 	"strings"
+	"text/tabwriter"
 	"time"
+	"unicode"
 
 	"waymark/catalog"
-	"waymark/episodic"
 	"waymark/ingest"
+	"waymark/internal/plural"
 	"waymark/suggest"
 	"waymark/suggest/evaluate"
-	"waymark/suggest/mine"
 )
 
 // Report is one page on the sessions of this machine. Lists are cut to their most important rows.
@@ -25,119 +29,36 @@ type Report struct {
 	Sessions int       `json:"sessions"`
 	Tasks    int       `json:"tasks"`
 	Calls    int       `json:"calls"`
-	Reading
-	Servers   []Row      `json:"servers"`
-	Tools     []Row      `json:"tools"`
-	Failures  []Failure  `json:"failures"`
-	Loops     []Loop     `json:"loops"`
-	Weeks     []Week     `json:"weeks"`
-	Workflows []Workflow `json:"workflows"`
-	Unused    []Unused   `json:"unused_servers"`
-	Judged    int        `json:"servers_judged"` // configured servers that enough sessions had
-	Schemas   *Schemas   `json:"schemas"`        // null: no definitions are known
-	Named     *Named     `json:"named"`          // null: too few calls to tell
-	NamedWhy  string     `json:"named_why,omitempty"`
-}
+	Sections []Section `json:"sections"`
 
-// Reading is what became of the lines that were read.
-type Reading struct {
-	Lines   int      `json:"lines"`
-	Skipped int      `json:"skipped_lines"` // of these, of a kind that is not known
-	Dropped int      `json:"dropped"`       // lines and tasks that could not be used
-	Unknown []string `json:"unknown_versions"`
-
+	Lines   int             `json:"lines"`
+	Skipped int             `json:"skipped_lines"` // of these, of a kind that is not known
+	Dropped int             `json:"dropped"`       // lines and tasks that could not be used
+	Unknown []string        `json:"unknown_versions"`
 	Damaged []ingest.Reason `json:"damaged"` // of what was dropped the first maxDamaged, with the file
 }
 
-// Row is a server or a tool. The server "" are tools of the hosts themselves.
-type Row struct {
-	Name        string  `json:"name"`
-	Calls       int     `json:"calls"`
-	Failures    int     `json:"failures"`
-	FailureRate float64 `json:"failure_rate"`
-	P50         *int64  `json:"p50_ms"`
-	P95         *int64  `json:"p95_ms"`
+// Section is a table, sentences, or both.
+type Section struct {
+	Title   string   `json:"title"`
+	Columns []string `json:"columns,omitempty"`
+	Rows    [][]any  `json:"rows,omitempty"` // texts, counts, shares of 1, milliseconds; null is not known
+	Notes   []string `json:"notes,omitempty"`
 }
 
-// Failure counts the failed calls of one class.
-type Failure struct {
-	Class string  `json:"class"`
-	Calls int     `json:"calls"`
-	Rate  float64 `json:"rate"`  // of all calls
-	Tools []Row   `json:"tools"` // those that failed so most often, with the failures of this class
-}
+// share of 1.
+type share float64
 
-// Loop is one tool called again and again with arguments of one shape.
-type Loop struct {
-	Tool    string `json:"tool"`
-	Times   int    `json:"times"`
-	Calls   int    `json:"calls"`
-	Longest int    `json:"longest"`
-	Failed  int    `json:"failed"` // of the calls
-}
+func (s share) String() string { return fmt.Sprintf("%.1f %%", 100*float64(s)) }
 
-// Week counts the calls of seven days from a Monday on, so that an owner sees whether failures and repeats became fewer
-// since hosts ask Waymark.
-type Week struct {
-	Monday   time.Time `json:"monday"`
-	Tasks    int       `json:"tasks"`
-	Calls    int       `json:"calls"`
-	Failed   int       `json:"failed"`
-	Repeated int       `json:"repeated"` // the call before it again, with arguments of the same shape
-}
+// millis is a duration.
+type millis int64
 
-// LeastCalls is how many calls a week needs for its shares to say something.
-const LeastCalls = 20
-
-// Share is a count of all calls of the week as a percentage; too few calls tell nothing.
-func (w *Week) Share(n int) string {
-	if w.Calls < LeastCalls {
-		return "too few to tell"
+func (m millis) String() string {
+	if m >= 10_000 {
+		return fmt.Sprintf("%d s", m/1000)
 	}
-	return percent(float64(n) / float64(w.Calls))
-}
-
-// mostWeeks is how many weeks a report shows, the newest.
-const mostWeeks = 13
-
-// Workflow is a DAG of calls that tasks have in common, in topological order.
-type Workflow struct {
-	Tools    []string `json:"tools"`
-	Tasks    int      `json:"tasks"`
-	Sessions int      `json:"sessions"`
-}
-
-// Unused is a configured server that none of its sessions called.
-type Unused struct {
-	Server   string `json:"server"`
-	Host     string `json:"host"`
-	Sessions int    `json:"sessions"`
-}
-
-// Schemas estimates what tool definitions cost: four bytes of a definition are a token, and a session that called a
-// tool of a server had all of its definitions in its context. Sessions that did not call it are not counted.
-type Schemas struct {
-	Servers []SchemaRow `json:"servers"`
-	Tokens  int         `json:"tokens"`
-	Unknown int         `json:"servers_without_definitions"`
-}
-
-// SchemaRow is the cost of one server.
-type SchemaRow struct {
-	Server   string `json:"server"`
-	Tools    int    `json:"tools"`
-	Each     int    `json:"tokens_per_session"`
-	Sessions int    `json:"sessions"`
-	Tokens   int    `json:"tokens"`
-}
-
-// Named says how many of the calls of the newest fifth a model of the tasks before them names.
-type Named struct {
-	Calls     int     `json:"calls"`
-	Tasks     int     `json:"tasks"`
-	First     float64 `json:"first"` // named as the first suggestion
-	Three     float64 `json:"among_three"`
-	MarkovOne float64 `json:"markov1_first"` // what the tool that most often follows the last one would have named
+	return fmt.Sprintf("%d ms", int64(m))
 }
 
 // Sources are what is known beside the sessions.
@@ -149,153 +70,113 @@ type Sources struct {
 
 // Report sums up what was collected.
 func (c *Collection) Report(ctx context.Context, s Sources) (*Report, error) {
-	r := &Report{Searched: c.places, From: c.from, To: c.to, Sessions: len(c.sessions), Tasks: c.episodes, Calls: c.calls,
-		Reading: Reading{c.tally.Lines, c.tally.Skipped, c.dropped, sortedKeys(c.unread), c.damaged}}
-	c.count(r)
-	r.Unused, r.Judged = c.unused(s.Configs)
-	r.Schemas = c.schemas(s.Tools)
-	s.Progress("repeated workflows")
-	c.workflows(ctx, r)
+	r := &c.page
+	r.Sessions, r.Sections = len(c.sessions), []Section{}
+	slices.Sort(r.Unknown)
+	if r.Calls == 0 {
+		return r, ctx.Err()
+	}
 	s.Progress("what Waymark would have named")
-	if err := c.named(ctx, r); err != nil {
+	named, err := c.named(ctx)
+	if err != nil {
 		return nil, err
+	}
+	servers, tools, failures := c.used()
+	for _, section := range []Section{named, servers, tools, failures, c.repeated(), c.unused(s.Configs), c.definitions(s.Tools)} {
+		if section.Rows != nil || section.Notes != nil {
+			r.Sections = append(r.Sections, section)
+		}
 	}
 	return r, ctx.Err()
 }
 
-func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
-	keys := make([]K, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
-
-// top sorts rows, largest first and by name, and keeps as many as a page shows.
-func top[T any](rows []T, size func(T) int, name func(T) string) []T {
-	slices.SortFunc(rows, func(a, b T) int { return cmp.Or(size(b)-size(a), strings.Compare(name(a), name(b))) })
+// top sorts rows, largest first by a column and then by name, and keeps as many as a page shows.
+func top(rows [][]any, column int) [][]any {
+	slices.SortFunc(rows, func(a, b []any) int {
+		return cmp.Or(b[column].(int)-a[column].(int), strings.Compare(a[0].(string), b[0].(string)))
+	})
 	return rows[:min(len(rows), mostShown)]
 }
 
-func topRows(rows []Row) []Row {
-	return top(rows, func(r Row) int { return r.Calls }, func(r Row) string { return r.Name })
+func (t *counts) row(name string) []any {
+	return []any{name, t.calls, share(float64(t.failures) / float64(max(t.calls, 1))), t.quantile(.5), t.quantile(.95)}
 }
 
-func (t *counts) row(name string) Row {
-	r := Row{Name: name, Calls: t.calls, Failures: t.failures, P50: t.quantile(.5), P95: t.quantile(.95)}
-	if t.calls > 0 {
-		r.FailureRate = float64(t.failures) / float64(t.calls)
-	}
-	return r
-}
-
-// count fills the lists that are sums over tools.
-func (c *Collection) count(r *Report) {
-	servers, classes := map[string]*counts{}, map[string][]Row{}
-	r.Servers, r.Tools, r.Failures, r.Loops = []Row{}, []Row{}, []Failure{}, []Loop{}
-	for _, id := range sortedKeys(c.tools) {
-		t := c.tools[id]
-		server := serverOf(id)
-		if servers[server] == nil {
-			servers[server] = &counts{kinds: map[string]int{}, durations: map[int]int{}}
+// used are the sums over tools.
+func (c *Collection) used() (servers, tools, failures Section) {
+	columns := []string{"name", "calls", "failed", "p50", "p95"}
+	servers, tools = Section{Title: "Servers", Columns: columns}, Section{Title: "Tools", Columns: columns}
+	failures = Section{Title: "Failures", Columns: []string{"class", "calls", "of all", "most often"}}
+	sums, classes := map[string]*counts{}, map[string][][]any{}
+	for _, id := range slices.Sorted(maps.Keys(c.tools)) {
+		t, server := c.tools[id], cmp.Or(serverOf(id), "(tools of the hosts)")
+		if sums[server] == nil {
+			sums[server] = newCounts()
 		}
-		servers[server].add(t)
-		r.Tools = append(r.Tools, t.row(id))
+		sums[server].add(t)
+		tools.Rows = append(tools.Rows, t.row(id))
 		for kind, n := range t.kinds {
-			classes[kind] = append(classes[kind], Row{Name: id, Calls: t.calls, Failures: n, FailureRate: float64(n) / float64(t.calls)})
+			classes[kind] = append(classes[kind], []any{id, n, t.calls})
 		}
 	}
-	for _, name := range sortedKeys(servers) {
-		r.Servers = append(r.Servers, servers[name].row(name))
+	for name, sum := range sums {
+		servers.Rows = append(servers.Rows, sum.row(name))
 	}
-	r.Servers, r.Tools = topRows(r.Servers), topRows(r.Tools)
-	for _, class := range sortedKeys(classes) {
-		f := Failure{Class: class}
-		for _, row := range classes[class] {
-			f.Calls += row.Failures
+	for class, rows := range classes {
+		calls, often := 0, []string{}
+		for _, row := range rows {
+			calls += row[1].(int)
 		}
-		f.Rate = float64(f.Calls) / float64(c.calls)
-		f.Tools = top(classes[class], func(r Row) int { return r.Failures }, func(r Row) string { return r.Name })
-		f.Tools = f.Tools[:min(len(f.Tools), 3)]
-		r.Failures = append(r.Failures, f)
-	}
-	r.Failures = top(r.Failures, func(f Failure) int { return f.Calls }, func(f Failure) string { return f.Class })
-	r.Weeks = []Week{}
-	for _, monday := range sortedKeys(c.weeks) {
-		r.Weeks = append(r.Weeks, *c.weeks[monday])
-	}
-	r.Weeks = r.Weeks[max(0, len(r.Weeks)-mostWeeks):]
-	byTool := map[string]*Loop{}
-	for _, l := range c.loops {
-		sum := byTool[l.Tool]
-		if sum == nil {
-			sum = &Loop{Tool: l.Tool}
-			byTool[l.Tool] = sum
+		for _, row := range top(rows, 1)[:min(len(rows), 3)] {
+			often = append(often, fmt.Sprintf("%s (%d of %d)", row...))
 		}
-		sum.Times, sum.Calls, sum.Failed, sum.Longest = sum.Times+l.Times, sum.Calls+l.Calls, sum.Failed+l.Failed, max(sum.Longest, l.Longest)
+		failures.Rows = append(failures.Rows, []any{class, calls, share(float64(calls) / float64(c.page.Calls)), strings.Join(often, ", ")})
 	}
-	for _, tool := range sortedKeys(byTool) {
-		r.Loops = append(r.Loops, *byTool[tool])
+	servers.Rows, tools.Rows, failures.Rows = top(servers.Rows, 1), top(tools.Rows, 1), top(failures.Rows, 1)
+	return servers, tools, failures
+}
+
+func (c *Collection) repeated() Section {
+	s := Section{Title: "Loops: three or more calls in a row with arguments of one shape", Columns: []string{"tool", "loops", "calls", "longest", "failed"}}
+	for tool, l := range c.loops {
+		s.Rows = append(s.Rows, []any{tool, l.times, l.calls, l.longest, l.failed})
 	}
-	r.Loops = top(r.Loops, func(l Loop) int { return l.Calls }, func(l Loop) string { return l.Tool })
+	s.Rows = top(s.Rows, 2)
+	return s
 }
 
 // bytesPerToken is a common estimate for English and JSON.
 const bytesPerToken = 4
 
-func (c *Collection) schemas(tools []catalog.Tool) *Schemas {
+// definitions estimates what tool definitions cost: a session that called a tool of a server had all of its definitions in
+// its context. Sessions that did not call it are not counted.
+func (c *Collection) definitions(tools []catalog.Tool) Section {
+	s := Section{Title: "Tokens spent on tool definitions (estimate)"}
 	size, number := map[string]int{}, map[string]int{}
 	for _, t := range tools {
-		server := serverOf(t.ID)
-		if len(c.servers[server]) == 0 {
-			continue
-		}
 		text, err := json.Marshal(struct {
 			Name, Description string
 			InputSchema       json.RawMessage
 		}{t.Name, t.Description, t.InputSchema})
-		if err != nil {
-			continue // a schema that is no JSON reaches no host
+		if server := serverOf(t.ID); err == nil && len(c.servers[server]) > 0 { // a schema that is no JSON reaches no host
+			size[server], number[server] = size[server]+len(text), number[server]+1
 		}
-		size[server], number[server] = size[server]+len(text), number[server]+1
 	}
 	if len(size) == 0 {
-		return nil
+		s.Notes = []string{"Not known: the workspace has no definitions of the tools that were called (waymark gateway add, waymark import)."}
+		return s
 	}
-	s := &Schemas{}
-	for _, server := range sortedKeys(c.servers) {
-		if size[server] == 0 {
-			s.Unknown++
-			continue
+	s.Columns = []string{"server", "tools", "tokens a session", "sessions", "tokens"}
+	for server, sessions := range c.servers {
+		if each := (size[server] + bytesPerToken - 1) / bytesPerToken; each > 0 {
+			s.Rows = append(s.Rows, []any{server, number[server], each, len(sessions), each * len(sessions)})
 		}
-		each := (size[server] + bytesPerToken - 1) / bytesPerToken
-		n := len(c.servers[server])
-		s.Servers = append(s.Servers, SchemaRow{server, number[server], each, n, each * n})
-		s.Tokens += each * n
 	}
-	s.Servers = top(s.Servers, func(r SchemaRow) int { return r.Tokens }, func(r SchemaRow) string { return r.Server })
+	if unknown := len(c.servers) - len(s.Rows); unknown > 0 {
+		s.Notes = []string{fmt.Sprintf("Not counted: %d servers whose definitions are not known.", unknown)}
+	}
+	s.Rows = top(s.Rows, 4)
 	return s
-}
-
-// workflows finds what the newest tasks have in common.
-func (c *Collection) workflows(ctx context.Context, r *Report) {
-	tasks, _, names, _ := mine.Tasks(func(yield func(*episodic.Episode, error) bool) {
-		for i := range c.newest {
-			if !yield(&c.newest[i], nil) {
-				return
-			}
-		}
-	}, nil, len(c.newest))
-	r.Workflows = []Workflow{}
-	found := mine.Patterns(tasks, len(names), mine.Options{Least: 3, Patterns: mostShown, Work: 1 << 18, Stop: func() bool { return ctx.Err() != nil }})
-	for _, p := range found.Patterns {
-		w := Workflow{Tasks: p.Support, Sessions: p.Sessions}
-		for _, t := range p.Tools {
-			w.Tools = append(w.Tools, names[t])
-		}
-		r.Workflows = append(r.Workflows, w)
-	}
 }
 
 // Limits of the last question: a share is said of no fewer calls, and of no more tasks than are learned from quickly.
@@ -305,15 +186,15 @@ const (
 )
 
 // named asks a model of the tasks before for the calls of the newest fifth.
-func (c *Collection) named(ctx context.Context, r *Report) error {
-	r.NamedWhy = "too few calls to tell"
+func (c *Collection) named(ctx context.Context) (Section, error) {
+	s := Section{Title: "Next calls", Notes: []string{"How many Waymark would have named: too few calls to tell."}}
 	episodes := c.newest[max(0, len(c.newest)-mostNamed):]
 	if len(episodes) < 5 {
-		return nil
+		return s, nil
 	}
 	examples, err := evaluate.HoldOut(slices.Clone(episodes), .2)
 	if err != nil {
-		return err
+		return s, err
 	}
 	for i := range examples {
 		examples[i].Intent = false
@@ -323,21 +204,113 @@ func (c *Collection) named(ctx context.Context, r *Report) error {
 	var refused *suggest.RequestError
 	switch {
 	case errors.Is(err, evaluate.ErrNothingToTest), errors.As(err, &refused):
-		return nil
+		return s, nil
 	case err != nil:
-		return err
+		return s, err
 	}
+	hits := map[string]share{}
+	var asked, tasks int
 	for _, row := range answer.Rows {
-		switch {
-		case row.Question != evaluate.QuestionNext:
-		case row.Asked < leastNamed:
-			return nil
-		case row.Metric == "hit@1":
-			r.NamedWhy = ""
-			r.Named = &Named{Calls: row.Asked, Tasks: row.Tasks, First: row.Value, MarkovOne: answer.Baselines["markov1"]["hit@1"]}
-		case row.Metric == "hit@3":
-			r.Named.Three = row.Value
+		if row.Question == evaluate.QuestionNext {
+			hits[row.Metric], asked, tasks = share(row.Value), row.Asked, row.Tasks
 		}
 	}
-	return nil
+	if asked >= leastNamed {
+		s.Notes = []string{fmt.Sprintf("Waymark would have named %s of your next calls first, %s among three (%s of the newest %s, from those before).",
+			hits["hit@1"], hits["hit@3"], plural.Of(asked, "call"), plural.Of(tasks, "task")),
+			fmt.Sprintf("The tool that most often followed the last one names %s first.", share(answer.Baselines["markov1"]["hit@1"]))}
+	}
+	return s, nil
+}
+
+// WriteText writes the report for a terminal.
+func (r *Report) WriteText(out io.Writer) error {
+	w := &sheet{Writer: tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)}
+	if r.Calls == 0 {
+		w.line("No tool calls were found.")
+	} else {
+		span := ""
+		if !r.From.IsZero() {
+			span = fmt.Sprintf(", %s to %s", r.From.UTC().Format(time.DateOnly), r.To.UTC().Format(time.DateOnly))
+		}
+		w.line(fmt.Sprintf("%s in %s of %s%s", plural.Of(r.Calls, "call"), plural.Of(r.Tasks, "task"), plural.Of(r.Sessions, "session"), span))
+	}
+	searched := Section{Title: "Searched", Columns: []string{"host", "path", "files", "size", "status"}}
+	for _, p := range r.Searched {
+		searched.Rows = append(searched.Rows, []any{p.Host, p.Shown, p.Files, size(p.Bytes), p.Status})
+	}
+	for _, u := range r.Unknown {
+		searched.Notes = append(searched.Notes, "Not read: "+u)
+	}
+	sections := append(slices.Clone(r.Sections), searched)
+	if r.Skipped > 0 || r.Dropped > 0 {
+		lost := Section{Title: "Not understood", Notes: []string{
+			fmt.Sprintf("%d of %d lines are of a kind that is not known; lines or tasks that could not be used: %d.", r.Skipped, r.Lines, r.Dropped)}}
+		for _, d := range r.Damaged[:min(len(r.Damaged), 5)] {
+			lost.Notes = append(lost.Notes, d.Place()+": "+d.Reason)
+		}
+		if more := r.Dropped - 5; more > 0 {
+			lost.Notes = append(lost.Notes, fmt.Sprintf("… and %d more", more))
+		}
+		sections = append(sections, lost)
+	}
+	for _, s := range sections {
+		w.section(s)
+	}
+	if w.err != nil {
+		return w.err
+	}
+	return w.Flush()
+}
+
+// sheet writes sections, and remembers the first error.
+type sheet struct {
+	*tabwriter.Writer
+	err error
+}
+
+func (s *sheet) line(cells ...string) {
+	for i := range cells {
+		cells[i] = plain(cells[i])
+	}
+	_, err := fmt.Fprintln(s.Writer, strings.Join(cells, "\t"))
+	s.err = cmp.Or(s.err, err)
+}
+
+func (s *sheet) section(t Section) {
+	s.err = cmp.Or(s.err, s.Flush())
+	s.line("")
+	s.line(t.Title)
+	if t.Columns != nil {
+		s.line(slices.Clone(t.Columns)...)
+	}
+	for _, row := range t.Rows {
+		cells := make([]string, len(row))
+		for i, v := range row {
+			if cells[i] = "-"; v != nil {
+				cells[i] = fmt.Sprint(v)
+			}
+		}
+		s.line(cells...)
+	}
+	for _, note := range t.Notes {
+		s.line(note)
+	}
+}
+
+func size(bytes int64) string {
+	if bytes < 1<<20 {
+		return fmt.Sprintf("%d KiB", (bytes+1023)>>10)
+	}
+	return fmt.Sprintf("%d MiB", bytes>>20)
+}
+
+// plain leaves out characters that steer a terminal or reorder what is read.
+func plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
+			return -1
+		}
+		return r
+	}, s)
 }

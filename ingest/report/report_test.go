@@ -58,6 +58,15 @@ func report(t *testing.T, m Machine, tools ...catalog.Tool) *Report {
 	return r
 }
 
+func section(r *Report, title string) Section {
+	for _, s := range r.Sections {
+		if strings.HasPrefix(s.Title, title) {
+			return s
+		}
+	}
+	return Section{}
+}
+
 func rendered(t *testing.T, r *Report) string {
 	t.Helper()
 	var text bytes.Buffer
@@ -74,54 +83,25 @@ func TestReport(t *testing.T) {
 	require.Equal(t, 40, r.Sessions)
 	require.Equal(t, began, r.From)
 
-	ms := duration(bucket(1000))
-	require.InEpsilon(t, 1000, ms, .07)
-	require.Equal(t, []Row{{"", 160, 0, 0, &ms, &ms}, {"ci", 40, 20, .5, &ms, &ms}, {"git", 40, 0, 0, &ms, &ms}}, r.Servers)
-	require.Equal(t, "Read", r.Tools[0].Name)
-	require.Equal(t, []Failure{{"timeout", 20, 20. / 240, []Row{{Name: "ci:run", Calls: 40, Failures: 20, FailureRate: .5}}}}, r.Failures)
-	require.Equal(t, []Loop{{"Read", 40, 120, 3, 0}}, r.Loops)
-	require.Equal(t, []Week{{began.Truncate(24 * time.Hour), 40, 240, 20, 80}}, r.Weeks)
-	require.NotEmpty(t, r.Workflows)
-	require.Equal(t, []string{"git:log", "Read"}, r.Workflows[0].Tools[:2])
+	ms := millis(rounded(1000))
+	require.InEpsilon(t, 1000, int(ms), .07)
+	require.Equal(t, [][]any{{"(tools of the hosts)", 160, share(0), ms, ms}, {"ci", 40, share(.5), ms, ms}, {"git", 40, share(0), ms, ms}}, section(r, "Servers").Rows)
+	require.Equal(t, "Read", section(r, "Tools").Rows[0][0])
+	require.Equal(t, [][]any{{"timeout", 20, share(20. / 240), "ci:run (20 of 40)"}}, section(r, "Failures").Rows)
+	require.Equal(t, [][]any{{"Read", 40, 120, 3, 0}}, section(r, "Loops").Rows)
 
-	require.Len(t, r.Schemas.Servers, 1)
-	require.Equal(t, r.Schemas.Servers[0].Each*40, r.Schemas.Tokens)
-	require.Greater(t, r.Schemas.Servers[0].Each, 100)
-	require.Equal(t, 1, r.Schemas.Unknown)
-
-	require.NotNil(t, r.Named, r.NamedWhy)
-	require.Equal(t, 8, r.Named.Tasks)
-	require.Greater(t, r.Named.First, .8)
+	tokens := section(r, "Tokens")
+	require.Len(t, tokens.Rows, 1)
+	require.Greater(t, tokens.Rows[0][2], 100)
+	require.Equal(t, tokens.Rows[0][2].(int)*40, tokens.Rows[0][4])
+	require.Equal(t, []string{"Not counted: 1 servers whose definitions are not known."}, tokens.Notes)
+	require.Contains(t, section(r, "Next calls").Notes[0], "of the newest 8 tasks")
 
 	all := rendered(t, r)
 	require.Contains(t, all, "Waymark would have named")
 	require.NotContains(t, all, secret)
 	require.NotContains(t, all, "deploy with")
 	require.NotContains(t, all, m.Home)
-}
-
-// Weeks begin on Monday, in UTC. Parallel calls and other arguments are no repeats, and few calls tell nothing.
-func TestWeeks(t *testing.T) {
-	c := &Collection{weeks: map[int64]*Week{}}
-	zone := time.FixedZone("", -5*3600)
-	step := func(tool, shape, group string, o episodic.Outcome) episodic.Step {
-		return episodic.Step{Tool: tool, Shape: shape, Group: group, Outcome: o}
-	}
-	for _, e := range []episodic.Episode{
-		{Time: time.Date(2026, 6, 7, 23, 0, 0, 0, zone), Steps: []episodic.Step{step("a", "x", "", episodic.Failure), step("a", "x", "", ""), step("a", "y", "", "")}}, // Monday in UTC
-		{Time: time.Date(2026, 6, 7, 23, 0, 0, 0, time.UTC), Steps: []episodic.Step{step("a", "", "g", ""), step("a", "", "g", "")}},
-		{Steps: []episodic.Step{step("b", "", "", "")}},
-	} {
-		c.week(&e)
-	}
-	var r Report
-	c.count(&r)
-	require.Equal(t, []Week{
-		{time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC), 1, 2, 0, 0},
-		{time.Date(2026, 6, 8, 0, 0, 0, 0, time.UTC), 1, 3, 1, 1},
-	}, r.Weeks)
-	require.Equal(t, "too few to tell", r.Weeks[0].Share(1))
-	require.Equal(t, "10.0 %", (&Week{Calls: 20}).Share(2))
 }
 
 // A report of nothing says where it looked.
@@ -146,12 +126,11 @@ func TestUnusedServers(t *testing.T) {
 		name     string
 		sessions int
 		changed  time.Time
-		want     []Unused
-		judged   int
+		want     string
 	}{
-		{"in place", 25, began.Add(-time.Hour), []Unused{{"wiki", "claude-code", 25}}, 3},
-		{"too few sessions", 19, began.Add(-time.Hour), nil, 0},
-		{"changed in between", 25, began.Add(10 * time.Hour), nil, 0},
+		{"in place", 25, began.Add(-time.Hour), "wiki (claude-code): not called in 25 sessions that had it."},
+		{"too few sessions", 19, began.Add(-time.Hour), "Not judged: no configuration of servers was in place for 20 sessions."},
+		{"changed in between", 25, began.Add(10 * time.Hour), "Not judged: no configuration of servers was in place for 20 sessions."},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := home(t, tt.sessions)
@@ -159,8 +138,7 @@ func TestUnusedServers(t *testing.T) {
 			write(t, path, config)
 			require.NoError(t, os.Chtimes(path, tt.changed, tt.changed))
 			r := report(t, m)
-			require.Equal(t, tt.want, r.Unused)
-			require.Equal(t, tt.judged, r.Judged)
+			require.Equal(t, []string{tt.want}, section(r, "Configured servers").Notes)
 			require.NotContains(t, rendered(t, r), secret)
 		})
 	}
@@ -168,7 +146,7 @@ func TestUnusedServers(t *testing.T) {
 
 // Only the newest tasks are kept, whatever the order of files; counts go on.
 func TestMemoryIsBounded(t *testing.T) {
-	c := &Collection{tools: map[string]*counts{}, sessions: map[sessionKey]int64{}, loops: map[loopKey]*Loop{}, weeks: map[int64]*Week{}, servers: map[string]map[sessionKey]bool{}}
+	c := newCollection()
 	const tasks = 2*mostEpisodes + mostEpisodes/2
 	for i := range tasks {
 		c.episode("h", &episodic.Episode{ID: fmt.Sprint(i), Session: "s", Time: began.Add(time.Duration((i*7919)%tasks) * time.Second), Steps: []episodic.Step{{Tool: fmt.Sprint("t", i)}}})
@@ -178,5 +156,5 @@ func TestMemoryIsBounded(t *testing.T) {
 	require.Len(t, c.newest, mostEpisodes)
 	require.Equal(t, began.Add((tasks-mostEpisodes)*time.Second), c.newest[0].Time)
 	require.Len(t, c.tools, mostTools)
-	require.Equal(t, tasks, c.calls)
+	require.Equal(t, tasks, c.page.Calls)
 }

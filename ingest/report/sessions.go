@@ -24,37 +24,30 @@ import (
 	"waymark/episodic"
 	"waymark/ingest"
 	"waymark/internal/bounded"
+	"waymark/internal/plural"
 )
 
 // Limits of memory.
 const (
 	mostTools    = 20_000 // with counts of their own
-	mostEpisodes = 20_000 // the newest, for workflows and for what Waymark would have named
+	mostEpisodes = 20_000 // the newest, for what Waymark would have named
 	mostShown    = 15     // rows of each list
 )
 
-// LeastSessions is how many sessions must have had a server before it is called unused.
-const LeastSessions = 20
+// leastSessions is how many sessions must have had a server before it is called unused.
+const leastSessions = 20
 
 // leastLoop is how many equal calls in a row are a loop.
 const leastLoop = 3
 
 // Collection is what is known of the sessions read so far.
 type Collection struct {
-	places   []Place
+	page     Report // without its sections
 	tools    map[string]*counts
-	sessions map[sessionKey]int64 // start of the first call in seconds, 0 if not known
-	loops    map[loopKey]*Loop
+	sessions map[sessionKey]int64           // start of the first call in seconds, 0 if not known
+	loops    map[string]*loop               // by tool
 	servers  map[string]map[sessionKey]bool // sessions by server and host
-	weeks    map[int64]*Week                // by the start of their Monday in seconds
 	newest   []episodic.Episode
-	from, to time.Time
-	calls    int
-	episodes int
-	tally    ingest.Tally
-	dropped  int
-	damaged  []ingest.Reason
-	unread   map[string]int // reasons about versions
 }
 
 type sessionKey struct {
@@ -62,14 +55,17 @@ type sessionKey struct {
 	id   [12]byte
 }
 
-type loopKey struct{ tool, shape string }
+// loop sums up the calls of one tool again and again with arguments of one shape.
+type loop struct{ times, calls, longest, failed int }
 
 // counts of one tool.
 type counts struct {
 	calls, failures, timed int
 	kinds                  map[string]int
-	durations              map[int]int // by bucket
+	durations              map[int64]int
 }
+
+func newCounts() *counts { return &counts{kinds: map[string]int{}, durations: map[int64]int{}} }
 
 // maxDamaged bounds the list of what could not be used.
 const maxDamaged = 100
@@ -80,8 +76,8 @@ const Memory = 380 << 20
 
 // Collect reads the places. It tells progress after each episode.
 func Collect(ctx context.Context, places []Place, now time.Time, progress func(host string, calls int)) (*Collection, error) {
-	c := &Collection{places: places, tools: map[string]*counts{}, sessions: map[sessionKey]int64{}, loops: map[loopKey]*Loop{},
-		servers: map[string]map[sessionKey]bool{}, unread: map[string]int{}, weeks: map[int64]*Week{}, damaged: []ingest.Reason{}}
+	c := newCollection()
+	c.page.Searched = places
 	seen := ingest.Seen{}
 	for i := range places {
 		p := &places[i]
@@ -101,29 +97,34 @@ func Collect(ctx context.Context, places []Place, now time.Time, progress func(h
 				p.Files--
 			}
 			c.item(p.Host, it)
-			progress(p.Host, c.calls)
+			progress(p.Host, c.page.Calls)
 		}
 	}
 	c.cut()
 	return c, nil
 }
 
+func newCollection() *Collection {
+	return &Collection{page: Report{Unknown: []string{}, Damaged: []ingest.Reason{}}, tools: map[string]*counts{}, sessions: map[sessionKey]int64{}, loops: map[string]*loop{},
+		servers: map[string]map[sessionKey]bool{}}
+}
+
 func (c *Collection) item(host string, it ingest.Item) {
 	switch {
 	case it.Tally != nil:
-		c.tally.Lines += it.Tally.Lines
-		c.tally.Skipped += it.Tally.Skipped
+		c.page.Lines += it.Tally.Lines
+		c.page.Skipped += it.Tally.Skipped
 	case it.Dropped != "":
-		c.dropped++
-		if len(c.damaged) < maxDamaged {
+		c.page.Dropped++
+		if len(c.page.Damaged) < maxDamaged {
 			reason := it.Dropped
 			if strings.HasPrefix(reason, "/") { // a place in the JSON, whose names may be anybody's
 				reason = reason[strings.LastIndex(reason, ": ")+1:]
 			}
-			c.damaged = append(c.damaged, ingest.Reason{File: it.File, Line: it.Line, Reason: strings.TrimSpace(reason)})
+			c.page.Damaged = append(c.page.Damaged, ingest.Reason{File: it.File, Line: it.Line, Reason: strings.TrimSpace(reason)})
 		}
-		if strings.HasPrefix(it.Dropped, "version ") {
-			c.unread[host+", "+it.Dropped]++
+		if unknown := host + ", " + it.Dropped; strings.HasPrefix(it.Dropped, "version ") && !slices.Contains(c.page.Unknown, unknown) {
+			c.page.Unknown = append(c.page.Unknown, unknown)
 		}
 	case it.Episode != nil:
 		c.episode(host, it.Episode)
@@ -133,26 +134,23 @@ func (c *Collection) item(host string, it ingest.Item) {
 func (c *Collection) episode(host string, e *episodic.Episode) {
 	sum := sha256.Sum256([]byte(e.Session))
 	session := sessionKey{host, [12]byte(sum[:12])}
-	if at, known := c.sessions[session]; !known || !e.Time.IsZero() && (at == 0 || e.Time.Unix() < at) {
-		c.sessions[session] = 0
-		if !e.Time.IsZero() {
+	c.sessions[session] += 0 // known, if not when it began
+	if !e.Time.IsZero() {
+		if at := c.sessions[session]; at == 0 || e.Time.Unix() < at {
 			c.sessions[session] = e.Time.Unix()
 		}
-	}
-	if !e.Time.IsZero() {
-		if c.from.IsZero() || e.Time.Before(c.from) {
-			c.from = e.Time
+		if c.page.From.IsZero() || e.Time.Before(c.page.From) {
+			c.page.From = e.Time
 		}
-		if e.Time.After(c.to) {
-			c.to = e.Time
+		if e.Time.After(c.page.To) {
+			c.page.To = e.Time
 		}
 	}
-	c.episodes++
+	c.page.Tasks++
 	for i := range e.Steps {
 		c.step(session, &e.Steps[i])
 	}
 	c.findLoops(e.Steps)
-	c.week(e)
 	kept := *e
 	kept.Session = string(sum[:12])
 	for i := range kept.Steps {
@@ -175,13 +173,13 @@ func (c *Collection) cut() {
 }
 
 func (c *Collection) step(session sessionKey, s *episodic.Step) {
-	c.calls++
+	c.page.Calls++
 	t := c.tools[s.Tool]
 	if t == nil {
 		if len(c.tools) == mostTools {
 			return
 		}
-		t = &counts{kinds: map[string]int{}, durations: map[int]int{}}
+		t = newCounts()
 		c.tools[s.Tool] = t
 	}
 	t.calls++
@@ -191,7 +189,7 @@ func (c *Collection) step(session sessionKey, s *episodic.Step) {
 	}
 	if s.DurationMS > 0 {
 		t.timed++
-		t.durations[bucket(s.DurationMS)]++
+		t.durations[rounded(s.DurationMS)]++
 	}
 	if server := serverOf(s.Tool); server != "" {
 		if c.servers[server] == nil {
@@ -218,45 +216,19 @@ func (c *Collection) findLoops(steps []episodic.Step) {
 			n++
 		}
 		if n >= leastLoop {
-			key := loopKey{steps[i].Tool, steps[i].Shape}
-			l := c.loops[key]
+			l := c.loops[steps[i].Tool]
 			if l == nil {
-				l = &Loop{Tool: key.tool}
-				c.loops[key] = l
+				l = &loop{}
+				c.loops[steps[i].Tool] = l
 			}
-			l.Times, l.Calls, l.Longest = l.Times+1, l.Calls+n, max(l.Longest, n)
+			l.times, l.calls, l.longest = l.times+1, l.calls+n, max(l.longest, n)
 			for _, s := range steps[i : i+n] {
 				if s.Outcome == episodic.Failure {
-					l.Failed++
+					l.failed++
 				}
 			}
 		}
 		i += n
-	}
-}
-
-// week adds a task to the week of its time, in UTC.
-func (c *Collection) week(e *episodic.Episode) {
-	if e.Time.IsZero() {
-		return
-	}
-	day := e.Time.UTC().Truncate(24 * time.Hour)
-	monday := day.AddDate(0, 0, -(int(day.Weekday())+6)%7)
-	w := c.weeks[monday.Unix()]
-	if w == nil {
-		w = &Week{Monday: monday}
-		c.weeks[monday.Unix()] = w
-	}
-	w.Tasks++
-	for i := range e.Steps {
-		s := &e.Steps[i]
-		w.Calls++
-		if s.Outcome == episodic.Failure || s.ErrorKind != "" {
-			w.Failed++
-		}
-		if i > 0 && repeats(&e.Steps[i-1], s) {
-			w.Repeated++
-		}
 	}
 }
 
@@ -265,30 +237,18 @@ func repeats(before, s *episodic.Step) bool {
 	return s.Tool == before.Tool && s.Shape == before.Shape && (s.Group == "" || s.Group != before.Group)
 }
 
-// bucket numbers durations so that those of one bucket differ by less than 7 %.
-func bucket(ms int64) int {
-	exponent := bits.Len64(uint64(ms)) - 1
-	if exponent < 4 {
-		return int(ms)
-	}
-	return exponent<<4 | int(ms>>(exponent-4))&15
+// rounded is a duration with five significant bits, so that as many are counted as a page needs.
+func rounded(ms int64) int64 {
+	shift := max(0, bits.Len64(uint64(ms))-5)
+	return ms>>shift<<shift | 1<<shift>>1
 }
 
-// duration is the middle of a bucket.
-func duration(bucket int) int64 {
-	if exponent := bucket >> 4; exponent >= 4 {
-		return int64(16|bucket&15)<<(exponent-4) + int64(1)<<(exponent-4)/2
-	}
-	return int64(bucket)
-}
-
-// quantile of durations in ms, nil where none is known.
-func (t *counts) quantile(q float64) *int64 {
+// quantile of durations, nil where none is known.
+func (t *counts) quantile(q float64) any {
 	rank := int(q * float64(t.timed))
-	for _, b := range slices.Sorted(maps.Keys(t.durations)) {
-		if rank -= t.durations[b]; rank < 0 {
-			ms := duration(b)
-			return &ms
+	for _, ms := range slices.Sorted(maps.Keys(t.durations)) {
+		if rank -= t.durations[ms]; rank < 0 {
+			return millis(ms)
 		}
 	}
 	return nil
@@ -304,9 +264,11 @@ func (t *counts) add(other *counts) {
 	}
 }
 
-// unused lists configured servers that no session used, of those that at least [LeastSessions] sessions had: a session
+// unused lists configured servers that no session used, of those that at least [leastSessions] sessions had: a session
 // had a server for certain if it began after the file that names the server was last changed.
-func (c *Collection) unused(configs []Config) (unused []Unused, judged int) {
+func (c *Collection) unused(configs []Config) Section {
+	s := Section{Title: "Configured servers that no session used"}
+	judged := 0
 	for _, cfg := range configs {
 		info, err := os.Stat(cfg.Path)
 		if err != nil || !info.Mode().IsRegular() || info.Size() > bounded.Document {
@@ -327,19 +289,21 @@ func (c *Collection) unused(configs []Config) (unused []Unused, judged int) {
 			}
 		}
 		for _, l := range launches {
-			if l.Disabled || had < LeastSessions {
+			if l.Disabled || had < leastSessions {
 				continue
 			}
-			judged++
-			if !c.uses(l.Name) {
-				unused = append(unused, Unused{Server: l.Name, Host: cfg.Host, Sessions: had})
+			if judged++; !c.uses(l.Name) {
+				s.Notes = append(s.Notes, fmt.Sprintf("%s (%s): not called in %s that had it.", l.Name, cfg.Host, plural.Of(had, "session")))
 			}
 		}
 	}
-	slices.SortFunc(unused, func(a, b Unused) int {
-		return cmp.Or(strings.Compare(a.Server, b.Server), strings.Compare(a.Host, b.Host))
-	})
-	return unused, judged
+	slices.Sort(s.Notes)
+	if judged == 0 {
+		s.Notes = []string{fmt.Sprintf("Not judged: no configuration of servers was in place for %d sessions.", leastSessions)}
+	} else if s.Notes == nil {
+		s.Notes = []string{fmt.Sprintf("None of %d.", judged)}
+	}
+	return s
 }
 
 // uses reports whether any session called a tool of a server, however the host spells its name.
@@ -360,6 +324,3 @@ func folded(name string) string {
 		return -1
 	}, strings.ToLower(name))
 }
-
-// String names a place in progress and errors.
-func (p Place) String() string { return fmt.Sprintf("%s %s", p.Host, p.Shown) }

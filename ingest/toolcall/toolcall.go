@@ -25,7 +25,7 @@ func IsWrapper(tool string) bool { return wrappers[strings.ToLower(lastPart(tool
 // is opened as long as its arguments name a tool:
 //
 //	mcp__hub__call_tool {"tool":"mcp__fs__read","arguments":{"path":"a.go"}}  →  fs:read {"path":"a.go"}
-func Unwrap(r *catalog.Resolver, name string, arguments json.RawMessage) (id string, args json.RawMessage, err error) {
+func Unwrap(name string, arguments json.RawMessage) (id string, args json.RawMessage) {
 	arguments = Unquoted(arguments)
 	for range 4 {
 		if !IsWrapper(name) {
@@ -47,13 +47,16 @@ func Unwrap(r *catalog.Resolver, name string, arguments json.RawMessage) (id str
 			}
 		}
 	}
-	if id, err = r.Resolve(name); err == nil {
-		if shown, ok := strings.CutPrefix(id, self+":"); ok && !own[shown] && strings.Contains(shown, "__") {
-			id, err = shownByUs(r, shown)
+	if shown, ok := strings.CutPrefix(catalog.FromHost(name), self+":"); ok && !own[shown] && strings.Contains(shown, "__") {
+		name = shown                                                    // of another server, that a host calls through Waymark
+		if !catalog.Hashed(shown) && catalog.FromHost(shown) == shown { // whoever knows the catalog knows what a hash stands for
+			name = hostPrefix + shown
 		}
 	}
-	return id, arguments, err
+	return catalog.FromHost(name), arguments
 }
+
+const hostPrefix = "mcp__"
 
 // self is the name under which hosts are told of Waymark, and own are its tools that ask about others or
 // carry them out: a call of one is no step, what it carries out is.
@@ -71,23 +74,14 @@ func IsOwn(id string) bool {
 
 // IsThrough reports whether a call, by the name that a host wrote down, is one that Waymark makes for the host.
 func IsThrough(name string) bool {
-	tool, ok := strings.CutPrefix(name, "mcp__"+self+"__")
+	tool, ok := strings.CutPrefix(name, hostPrefix+self+"__")
 	return ok && !own[tool] && (IsWrapper(tool) || strings.Contains(tool, "__"))
-}
-
-// shownByUs is the tool of another server that a host calls through Waymark, by the name it is shown there.
-func shownByUs(r *catalog.Resolver, shown string) (string, error) {
-	id, err := r.Resolve(shown)
-	if err != nil || id != shown || catalog.Hashed(shown) { // whoever knows the catalog knows what a hash stands for
-		return id, err
-	}
-	return r.Resolve("mcp__" + shown)
 }
 
 // Unquoted takes an object or a list out of a string.
 func Unquoted(v json.RawMessage) json.RawMessage {
 	var text string
-	if json.Unmarshal(v, &text) != nil {
+	if len(v) == 0 || v[0] != '"' || json.Unmarshal(v, &text) != nil {
 		return v
 	}
 	if inner := bytes.TrimSpace([]byte(text)); len(inner) > 0 && (inner[0] == '{' || inner[0] == '[') && json.Valid(inner) {

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"waymark/episodic"
@@ -18,7 +19,7 @@ import (
 
 // Folder is where a workspace keeps its rules and what was said: files, so that a hook needs no server.
 //
-//	DIR/whisper/WORKSPACE/rules         the rules, one a line, written by the server
+//	DIR/whisper/WORKSPACE/rules         the rules, written by the server
 //	DIR/whisper/WORKSPACE/SESSION.jsonl the calls and lines of one session, only appended to
 type Folder string
 
@@ -55,19 +56,9 @@ func (f Folder) Create() error { return os.MkdirAll(string(f), 0o700) }
 
 // Put writes a table. Its file has its name only when it is whole. Journals of sessions that ended long ago are removed.
 func (f Folder) Put(t *Table, now time.Time) error {
-	rules := t.Rules
-	head := *t
-	head.Rules = nil
-	text, err := json.Marshal(head)
+	text, err := json.Marshal(t)
 	if err != nil {
 		return err
-	}
-	for i := range rules {
-		line, err := json.Marshal(&rules[i])
-		if err != nil {
-			return err
-		}
-		text = append(append(text, '\n'), line...)
 	}
 	hidden := f.file("." + tableFile)
 	if err := os.WriteFile(hidden, text, 0o600); err != nil {
@@ -105,30 +96,18 @@ func (f Folder) dropJournals(before time.Time) error {
 	return err
 }
 
-// Table reads the rules in which a tool is named, or with "" all; none were derived yet is an error. To decode a
-// thousand rules takes as long as to start a hook, so those about other tools are passed over.
-func (f Folder) Table(tool string) (*Table, error) {
+// Table reads the rules; none were derived yet is an error.
+func (f Folder) Table() (*Table, error) {
 	text, err := os.ReadFile(f.file(tableFile))
 	if err != nil {
 		return nil, err
 	}
-	head, text, _ := bytes.Cut(text, []byte("\n"))
 	t := &Table{}
-	if err := json.Unmarshal(head, t); err != nil {
+	if err = json.Unmarshal(text, t); err == nil && t.Version != tableVersion {
+		err = fmt.Errorf("version %d, not %d", t.Version, tableVersion)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.file(tableFile), err)
-	}
-	if t.Version != tableVersion {
-		return nil, fmt.Errorf("%s has version %d, not %d", f.file(tableFile), t.Version, tableVersion)
-	}
-	for line := range bytes.Lines(text) {
-		if tool != "" && !bytes.Contains(line, []byte(`"`+tool+`"`)) {
-			continue
-		}
-		var r Rule
-		if err := json.Unmarshal(line, &r); err != nil {
-			return nil, fmt.Errorf("%s: %w", f.file(tableFile), err)
-		}
-		t.Rules = append(t.Rules, r)
 	}
 	return t, nil
 }
@@ -143,7 +122,7 @@ type Entry struct {
 	Begun   string           `json:"begun,omitempty"` // a tool
 	Ended   string           `json:"ended,omitempty"`
 	Outcome episodic.Outcome `json:"outcome,omitempty"`
-	Said    *Rule            `json:"said,omitempty"`
+	Said    string           `json:"said,omitempty"` // a line
 }
 
 // Hear appends what happened to the journal of a session, and returns the line to say now, if any. Hooks of parallel
@@ -166,22 +145,27 @@ func (f Folder) Hear(name, id string, happened Entry) (line string, err error) {
 	if err != nil {
 		return "", err
 	}
-	last, s := lastCall(entries)
-	t, err := f.Table(cmp.Or(last.Tool, happened.Begun)) // at the beginning of a turn there is none before
+	t, err := f.Table()
 	if err != nil {
 		return "", err
 	}
-	r := t.choose(last, happened.Begun, s.free)
-	if r == nil {
+	last, said := replay(entries)
+	i := slices.IndexFunc(t.Rules, func(r Rule) bool { return r.applies(last, happened.Begun) && said.free(r.Line()) }) // best first
+	if i < 0 {
 		return "", nil
 	}
-	if err := appendTo(path, Entry{ID: id, Time: happened.Time, Said: r}); err != nil {
+	line = t.Rules[i].Line()
+	if err := appendTo(path, Entry{ID: id, Time: happened.Time, Said: line}); err != nil {
 		return "", err
 	}
-	if entries, err = journal(path); err != nil || !first(entries, r, id) {
+	if entries, err = journal(path); err != nil {
 		return "", err
 	}
-	return r.Line(), nil
+	mine := slices.IndexFunc(entries, func(e Entry) bool { return e.ID == id && e.Said != "" })
+	if _, said = replay(entries[:max(mine, 0)]); mine < 0 || !said.free(line) {
+		return "", nil
+	}
+	return line, nil
 }
 
 func appendTo(path string, e Entry) error {
@@ -212,31 +196,47 @@ func journal(path string) (entries []Entry, err error) {
 	return entries, err
 }
 
-// lastCall returns the last completed call of the current turn, and what was said in the session.
-func lastCall(entries []Entry) (last Call, s *session) {
-	s = &session{said: map[string]bool{}}
+// applies reports whether a rule is about what happened: the last completed call, and the tool of the call that begins.
+func (r *Rule) applies(last Entry, begun string) bool {
+	if r.After != last.Ended {
+		return false
+	}
+	if begun != "" {
+		return r.Kind == Pitfall && r.Tool == begun
+	}
+	return r.Kind == Repair && last.Outcome == episodic.Failure
+}
+
+// budget is how many bytes are said in a session at most, about 120 tokens: a token of English has about four bytes, one of
+// a name three.
+const budget = 360
+
+// said are the lines of a session.
+type said map[string]bool
+
+// free reports whether a line was not said yet and fits the budget.
+func (s said) free(line string) bool {
+	bytes := len(line)
+	for line := range s {
+		bytes += len(line)
+	}
+	return !s[line] && bytes <= budget
+}
+
+// replay returns the last completed call of the current turn, and what was said in the session.
+func replay(entries []Entry) (last Entry, s said) {
+	s = said{}
 	for _, e := range entries {
 		switch {
-		case e.Said != nil:
+		case e.Said != "":
 			if s.free(e.Said) {
-				s.say(e.Said)
+				s[e.Said] = true
 			}
 		case e.Reset:
-			last = Call{}
+			last = Entry{}
 		case e.Ended != "":
-			last = Call{e.Ended, e.Outcome}
+			last = e
 		}
 	}
 	return last, s
-}
-
-// first reports whether a line fitted the session where a process put it into the journal.
-func first(entries []Entry, r *Rule, id string) bool {
-	for i, e := range entries {
-		if e.ID == id && e.Said != nil {
-			_, before := lastCall(entries[:i])
-			return before.free(r)
-		}
-	}
-	return false
 }

@@ -1,18 +1,21 @@
 // Package whisper derives from a history the few sentences that are worth saying to an agent, and decides when.
 //
-//	history ──▶ Derive ──▶ Table ──file──▶ hook: Speak ──▶ one line, or silence
+//	history ──▶ Derive ──▶ Table ──file──▶ hook: Hear ──▶ one line, or silence
 //
-// A rule is about a context: the calls before. It holds where the lower confidence bound of its rate over distinct
-// sessions passes a threshold, and where the rate differs from that outside the context by more than chance, corrected
-// for the number of rules tried. What a first-order chain predicts anyway is no rule.
+// A rule is about a context: the call before, or a failure. It holds where the lower confidence bound of its rate over
+// distinct sessions passes a threshold, and where the rate differs from that outside the context by more than chance,
+// corrected for the number of rules tried.
 package whisper
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"gonum.org/v1/gonum/mathext"
 
 	"waymark/episodic"
 )
@@ -32,22 +35,36 @@ const (
 	threshold   = 0.6     // of the bound
 	guard       = 0.02    // probability that any rule of a kind holds in a history without structure
 	mostSteps   = 200_000 // newest steps that rules are derived from
-	mostRules   = 1_000   // a hook reads them, and decodes those about one tool
-	longest     = 3       // calls of a context
+	mostRules   = 200     // a hook reads them all
 )
 
-// Rule is one thing to say after a call.
+// Rule is one thing to say: a pitfall before the call is made, a repair after the failure.
 type Rule struct {
 	Kind   Kind    `json:"kind"`
-	After  string  `json:"after"` // the tool of that call, "" at the beginning of a task; of a repair, the tool that failed
+	After  string  `json:"after"` // the call before, "" at the beginning of a task; of a repair, the tool that failed
 	Tool   string  `json:"tool"`  // that fails, or that worked
 	K      int     `json:"k"`     // sessions in which it did
 	N      int     `json:"n"`     // sessions with the context
 	Bound  float64 `json:"bound"`
-	Ahead  bool    `json:"ahead,omitempty"` // a pitfall that is said before the call is made
 	First  string  `json:"first,omitempty"` // of a pitfall: the call between that made it work
 	FirstK int     `json:"first_k,omitempty"`
 	FirstN int     `json:"first_n,omitempty"`
+}
+
+// Line is the sentence of a rule.
+func (r *Rule) Line() string {
+	if r.Kind == Repair {
+		return fmt.Sprintf("Waymark: where %s failed here, %s came next and worked %d of %d times.", r.After, r.Tool, r.K, r.N)
+	}
+	where, between := "right after "+r.After, " in between"
+	if r.After == "" {
+		where, between = "as the first call", ""
+	}
+	line := fmt.Sprintf("Waymark: %s failed %d of %d times here %s", r.Tool, r.K, r.N, where)
+	if r.First != "" {
+		line += fmt.Sprintf("; after %s%s it worked %d of %d times", r.First, between, r.FirstK, r.FirstN)
+	}
+	return line + "."
 }
 
 // Table is the rules of a history.
@@ -57,45 +74,32 @@ type Table struct {
 	Rules    []Rule `json:"rules,omitempty"`
 }
 
-const tableVersion = 3
+const tableVersion = 5
 
 // History is the part of a history that rules are derived from.
 type History struct {
-	tools    []string
-	numbers  map[string]int32
-	sessions map[string]int32
-	walks    []walk
-	steps    int
+	walks []walk
+	steps int
 }
 
 type walk struct {
-	session int32
+	session string
 	steps   []step
 }
 
 type step struct {
-	tool    int32
+	tool    string
 	outcome episodic.Outcome
-}
-
-// NewHistory returns an empty history.
-func NewHistory() *History {
-	return &History{numbers: map[string]int32{}, sessions: map[string]int32{}}
 }
 
 // Add appends an episode; of more than the newest steps the oldest episodes are dropped.
 func (h *History) Add(e *episodic.Episode) {
-	name := "s" + e.Session
+	w := walk{session: "s" + e.Session, steps: make([]step, len(e.Steps))}
 	if e.Session == "" {
-		name = "e" + e.ID
+		w.session = "e" + e.ID
 	}
-	w := walk{session: number(h.sessions, name), steps: make([]step, len(e.Steps))}
 	for i := range e.Steps {
-		n := number(h.numbers, e.Steps[i].Tool)
-		if int(n) == len(h.tools) {
-			h.tools = append(h.tools, e.Steps[i].Tool)
-		}
-		w.steps[i] = step{n, e.Steps[i].Outcome}
+		w.steps[i] = step{e.Steps[i].Tool, e.Steps[i].Outcome}
 	}
 	h.walks, h.steps = append(h.walks, w), h.steps+len(w.steps)
 	for h.steps > mostSteps && len(h.walks) > 1 {
@@ -104,154 +108,103 @@ func (h *History) Add(e *episodic.Episode) {
 	}
 }
 
-func number(numbers map[string]int32, name string) int32 {
-	n, ok := numbers[name]
-	if !ok {
-		n = int32(len(numbers))
-		numbers[name] = n
-	}
-	return n
-}
-
-// context is what a rate is about: calls, the newest last, -1 for none, and start for the beginning of a task.
+// context is what a rate is about.
 type context struct {
-	what  int8
-	calls [longest]int32
+	what                  int
+	earlier, before, tool string // "" is any; start is the beginning of a task
 }
 
-const start = -2
+const start = "^" // is the name of no tool that may be said
 
 const (
-	follows = iota // what comes after this call
-	fails          // the last of these calls fails
-	repairs        // what works after this call failed
+	follows = iota // what comes after the tool
+	fails          // the tool fails, after those before
+	repairs        // what works after the tool failed
 )
 
 type event struct {
 	context
-	tool int32
+	tool string
 }
 
-type trials struct{ n, last int32 }
-
-// counts are the trials and successes of each context, one trial a session: the first.
+// counts are the sessions with each context, and those in whose first such context each event happened.
 type counts struct {
-	h        *History
-	trials   map[context]trials
-	hits     map[event]int32
-	chain    map[int32]int32 // the most frequent tool after each
-	sessions int
+	trials map[context]int
+	last   map[context]string // session
+	hits   map[event]int
 }
 
-func at(what int8, calls ...int32) context {
-	c := context{what: what, calls: [longest]int32{-1, -1, -1}}
-	copy(c.calls[longest-len(calls):], calls)
-	return c
-}
-
-// try counts a trial of a context, at most one a session, and reports whether it counted.
-func (c *counts) try(ctx context, session int32) bool {
-	t, ok := c.trials[ctx]
-	if ok && t.last == session {
-		return false
-	}
-	c.trials[ctx] = trials{t.n + 1, session}
-	return true
-}
-
-func (h *History) count() *counts {
-	c := &counts{h: h, trials: map[context]trials{}, hits: map[event]int32{}, chain: map[int32]int32{}}
-	walks := slices.Clone(h.walks)
-	slices.SortStableFunc(walks, func(a, b walk) int { return cmp.Compare(a.session, b.session) })
-	next := map[[2]int32]int32{}
-	last := int32(-1)
-	for _, w := range walks {
-		if w.session != last {
-			last = w.session
-			c.sessions++
-		}
-		begun := make([]int32, len(w.steps)+1)
-		begun[0] = start
-		tools := begun[1:]
-		for i, s := range w.steps {
-			tools[i] = s.tool
-			if i > 0 {
-				next[[2]int32{tools[i-1], s.tool}]++
-			}
-		}
-		for i := range w.steps {
-			c.countAt(w, begun, i)
-		}
-	}
-	best := map[int32]int32{}
-	for pair, n := range next {
-		if n > best[pair[0]] || n == best[pair[0]] && h.tools[pair[1]] < h.tools[c.chain[pair[0]]] {
-			best[pair[0]], c.chain[pair[0]] = n, pair[1]
-		}
-	}
-	return c
-}
-
-// countAt counts what follows the call at i, and how that call ended. Before the calls stands the beginning.
-func (c *counts) countAt(w walk, begun []int32, i int) {
-	tools := begun[1:]
-	if ctx := at(follows, tools[i]); c.try(ctx, w.session) && i+1 < len(tools) {
-		c.hits[event{ctx, tools[i+1]}]++
-	}
-	for n := 1; n <= longest && n <= i+2 && w.steps[i].outcome.Known(); n++ {
-		if ctx := at(fails, begun[i+2-n:i+2]...); c.try(ctx, w.session) && w.steps[i].outcome == episodic.Failure {
-			c.hits[event{ctx, tools[i]}]++
-		}
-	}
-	if w.steps[i].outcome != episodic.Failure {
+func (c *counts) try(ctx context, session string, hit bool, tool string) {
+	if was, counted := c.last[ctx]; counted && was == session {
 		return
 	}
-	if ctx := at(repairs, tools[i]); c.try(ctx, w.session) && i+1 < len(tools) && w.steps[i+1].outcome == episodic.Success {
-		c.hits[event{ctx, tools[i+1]}]++
+	c.last[ctx] = session
+	if c.trials[ctx]++; hit {
+		c.hits[event{ctx, tool}]++
+	}
+}
+
+func (c *counts) walk(w walk) {
+	earlier, before := "", start
+	for i, s := range w.steps {
+		next := step{}
+		if i+1 < len(w.steps) {
+			next = w.steps[i+1]
+		}
+		failed := s.outcome == episodic.Failure
+		c.try(context{what: follows, tool: s.tool}, w.session, next.tool != "", next.tool)
+		if s.outcome.Known() {
+			c.try(context{what: fails, tool: s.tool}, w.session, failed, s.tool)
+			c.try(context{what: fails, before: before, tool: s.tool}, w.session, failed, s.tool)
+			if earlier != "" {
+				c.try(context{fails, earlier, before, s.tool}, w.session, failed, s.tool)
+			}
+		}
+		if failed {
+			c.try(context{what: repairs, tool: s.tool}, w.session, next.outcome == episodic.Success, next.tool)
+		}
+		earlier, before = before, s.tool
 	}
 }
 
 // candidate is a rule that may hold, and the probability of its rate if the context made no difference.
 type candidate struct {
-	e      event
+	event
 	k, n   int
 	chance float64
 }
 
-// significant is the largest chance that holds up against the number of candidates (Benjamini and Hochberg): in a
-// history without structure any holds with the probability of the guard.
-func significant(all []candidate) (level float64) {
-	chances := make([]float64, len(all))
-	for i, x := range all {
-		chances[i] = x.chance
-	}
-	slices.Sort(chances)
-	for i, p := range chances {
-		if p <= guard*float64(i+1)/float64(len(all)) {
-			level = p
-		}
-	}
-	return level
-}
-
 // Derive returns the rules that hold in the history.
 func (h *History) Derive() *Table {
-	c := h.count()
-	t := &Table{Version: tableVersion, Sessions: c.sessions, Rules: []Rule{}}
-	tried := map[int8][]candidate{}
-	for e, k := range c.hits {
-		if x, ok := c.candidate(e, int(k)); ok {
+	c := &counts{trials: map[context]int{}, last: map[context]string{}, hits: map[event]int{}}
+	t := &Table{Version: tableVersion, Rules: []Rule{}}
+	walks := slices.Clone(h.walks)
+	slices.SortStableFunc(walks, func(a, b walk) int { return strings.Compare(a.session, b.session) })
+	for i, w := range walks {
+		if i == 0 || w.session != walks[i-1].session {
+			t.Sessions++
+		}
+		c.walk(w)
+	}
+	tried := map[int][]candidate{}
+	for e := range c.hits {
+		if x, ok := c.candidate(e); ok {
 			tried[e.what] = append(tried[e.what], x)
 		}
 	}
 	for _, all := range tried {
 		level := significant(all)
 		for _, x := range all {
-			bound := lowerBound(x.k, x.n, confidence)
+			bound := lowerBound(x.k, x.n)
 			if bound < threshold || x.chance > level {
 				continue
 			}
-			if r, ok := c.rule(x, bound); ok {
+			r := Rule{Kind: Repair, After: x.context.tool, Tool: x.tool, K: x.k, N: x.n, Bound: bound}
+			if x.what == fails {
+				r.Kind, r.After = Pitfall, strings.TrimPrefix(x.before, start)
+				c.between(&r, x.before)
+			}
+			if plain(r.Tool) && (r.After == "" || plain(r.After)) {
 				t.Rules = append(t.Rules, r)
 			}
 		}
@@ -264,29 +217,44 @@ func (h *History) Derive() *Table {
 }
 
 // candidate reports what is known of an event, if it is about enough sessions. Outside its context the rate is that of
-// the shortest context less what is in this one.
-func (c *counts) candidate(e event, k int) (x candidate, ok bool) {
-	n := int(c.trials[e.context].n)
-	newest := e.calls[longest-1]
-	switch {
-	case n < minSessions, e.what == follows, e.what == repairs && c.known(newest, e.tool):
-		return x, false
-	case e.what == fails && (e.calls[longest-2] == -1 || e.calls[0] != -1):
+// the wider context less what is in this one.
+func (c *counts) candidate(e event) (x candidate, ok bool) {
+	k, n := c.hits[e], c.trials[e.context]
+	if n < minSessions || e.what == follows || e.what == fails && (e.before == "" || e.earlier != "") {
 		return x, false
 	}
-	wider := e
-	wider.context = at(fails, newest)
-	if e.what != fails {
-		wider.context = at(follows, newest)
+	wider := event{context{what: fails, tool: e.context.tool}, e.tool}
+	if e.what == repairs {
+		wider.what = follows
 	}
-	hits, all := max(0, int(c.hits[wider])-k), max(0, int(c.trials[wider.context].n)-n)
+	hits, all := max(0, c.hits[wider]-k), max(0, c.trials[wider.context]-n)
 	return candidate{e, k, n, tail(k, n, (float64(hits)+0.5)/(float64(max(all, hits))+1))}, true
 }
 
-// known reports whether a first-order chain predicts a tool after another.
-func (c *counts) known(from, tool int32) bool {
-	expected, ok := c.chain[from]
-	return ok && expected == tool
+// significant is the largest chance that holds up against the number of candidates (Benjamini and Hochberg): in a
+// history without structure any holds with the probability of the guard.
+func significant(all []candidate) (level float64) {
+	slices.SortFunc(all, func(a, b candidate) int { return cmp.Compare(a.chance, b.chance) })
+	for i, x := range all {
+		if x.chance <= guard*float64(i+1)/float64(len(all)) {
+			level = x.chance
+		}
+	}
+	return level
+}
+
+// between finds the call after which one that fails right after another works.
+func (c *counts) between(r *Rule, before string) {
+	best := float64(threshold)
+	for ctx, n := range c.trials {
+		if ctx.what != fails || ctx.earlier != before || ctx.tool != r.Tool || n < minSessions || !plain(ctx.before) {
+			continue
+		}
+		k := n - c.hits[event{ctx, r.Tool}]
+		if bound := lowerBound(k, n); bound > best || bound == best && ctx.before < r.First {
+			best, r.First, r.FirstK, r.FirstN = bound, ctx.before, k, n
+		}
+	}
 }
 
 // plain reports whether a name can be said: nothing in it reads as more than a name. A regular expression would take
@@ -298,33 +266,22 @@ func plain(name string) bool {
 	return name != "" && utf8.RuneCountInString(name) <= 80 && !strings.ContainsFunc(name, odd)
 }
 
-// rule makes a rule of a candidate that holds, unless a name in it could be read as more than one.
-func (c *counts) rule(x candidate, bound float64) (r Rule, ok bool) {
-	r = Rule{Tool: c.h.tools[x.e.tool], K: x.k, N: x.n, Bound: bound}
-	after := x.e.calls[longest-1]
-	if r.Kind = Repair; x.e.what == fails {
-		r.Kind, after = Pitfall, x.e.calls[longest-2]
-		r.Ahead = c.known(after, x.e.tool) && lowerBound(x.k, int(c.trials[at(follows, after)].n), confidence) >= threshold
-		c.between(&r, after, x.e.tool)
+// lowerBound is the Clopper–Pearson lower bound of a probability: k of n trials succeeded, and with the probability of
+// confidence the true value lies below it.
+func lowerBound(k, n int) float64 {
+	if k <= 0 || n <= 0 {
+		return 0
 	}
-	if after != start {
-		r.After = c.h.tools[after]
-	}
-	return r, plain(r.Tool) && (after == start || plain(r.After))
+	return mathext.InvRegIncBeta(float64(k), float64(n-k+1), confidence)
 }
 
-// between finds the call after which one that fails right after another works.
-func (c *counts) between(r *Rule, before, failing int32) {
-	best := float64(threshold)
-	for tool := range int32(len(c.h.tools)) {
-		ctx := at(fails, before, tool, failing)
-		n := int(c.trials[ctx].n)
-		if n < minSessions || !plain(c.h.tools[tool]) {
-			continue
-		}
-		k := n - int(c.hits[event{ctx, failing}])
-		if bound := lowerBound(k, n, confidence); bound > best {
-			best, r.First, r.FirstK, r.FirstN = bound, c.h.tools[tool], k, n
-		}
+// tail is the probability of at least k successes in n trials that succeed with probability p each.
+func tail(k, n int, p float64) float64 {
+	switch {
+	case k <= 0 || p >= 1:
+		return 1
+	case p <= 0 || k > n:
+		return 0
 	}
+	return mathext.RegIncBeta(float64(k), float64(n-k+1), p)
 }

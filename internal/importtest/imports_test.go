@@ -49,7 +49,7 @@ var imports = map[string][]string{
 	"suggest/evaluate":       {"catalog", "episodic", "internal", "suggest"},
 	"suggest/mine":           {"catalog", "episodic", "internal", "score", "suggest/learn", "suggest/semantic"},
 	"live":                   {"catalog", "episodic", "suggest/evaluate", "internal", "suggest/mine", "run", "score", "suggest/semantic", "storage", "suggest"},
-	"ingest/report":          {"catalog", "episodic", "suggest/evaluate", "ingest", "internal", "suggest/mine", "suggest"},
+	"ingest/report":          {"catalog", "episodic", "suggest/evaluate", "ingest", "internal", "suggest"},
 	"live/record":            {"episodic", "ingest", "live", "run", "storage", "suggest", "ingest/whisper"},
 	"gateway":                {"catalog", "internal", "run", "storage"},
 	"server":                 {"catalog", "episodic", "suggest/evaluate", "gateway", "ingest", "internal", "live", "suggest/mine", "run", "score", "server/page", "storage", "suggest", "ingest/whisper"},

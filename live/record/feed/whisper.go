@@ -46,7 +46,7 @@ func (f *Feed) derive(ctx context.Context, data, workspace string, derived map[s
 	if was > 0 && folder.Derived() && head >= was && head-was <= was/growth {
 		return nil
 	}
-	h := whisper.NewHistory()
+	h := &whisper.History{}
 	for item, err := range engine.Items(ctx) {
 		if err != nil {
 			return err

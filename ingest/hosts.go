@@ -1,0 +1,514 @@
+package ingest
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"waymark/episodic"
+	"waymark/ingest/toolcall"
+)
+
+// host is the format in which one host keeps its sessions: lines, or one document, of records. A record holds parts,
+// which are calls and results by the rules, or a request. Names are paths of members and conditions as in [holds]. None
+// of these formats is promised by its maker: what is not understood is counted and passed over.
+type host struct {
+	format  string
+	whole   bool   // a file is one JSON document, with the list of records at records
+	records string // "" is the document itself
+	known   string // conditions of records that are understood; any other is counted as skipped
+
+	starts  string // conditions of the record that names the session; "": each may
+	session string // its id; else the name of the file, or of its folder where all files have one name
+	version string // the condition that the starting record must satisfy, of its version field
+	sub     func(s *session, d *document) string
+
+	time     string // of a record
+	turn     string // names what the parallel calls of a message have in common, from this record on
+	together bool   // else the calls of a record are parallel
+
+	body  string // the member of a record that holds the rest; the record itself where it is absent
+	parts string // the list of parts in the body; "": the body is the only one
+	kind  string // of a part
+	rules []rule
+
+	asks   string // conditions of records in which the user asks
+	text   string // fields of the request
+	prompt func(text string) string
+}
+
+const callIDs = "call_id id"
+
+// anthropicRules are those of the blocks of Anthropic's API.
+var anthropicRules = []rule{
+	{kinds: "tool_use", id: "id", tool: "name", arguments: "input"},
+	{kinds: "tool_result", id: "tool_use_id", result: (&outcome{
+		failed: "is_error=true", worked: ".", failure: "content", value: "content"}).read},
+}
+
+var hosts = map[string]*host{
+	// A Claude Code session is a file of lines, one event each:
+	//
+	//	user       content "Fix the build"                          a request
+	//	assistant  message.id m1, content [tool_use a]              a call
+	//	assistant  message.id m1, content [tool_use b]              the same message: a and b are parallel
+	//	user       content [tool_result a, is_error false]          a worked
+	//
+	// The calls of a subagent (isSidechain, in the same file or one of its own) are another's decisions.
+	"claude-code": {
+		format:  "claude-code",
+		known:   "type=user|assistant|summary|system|progress|attachment|file-history-snapshot|queue-operation",
+		session: "sessionId", sub: sidechain,
+		time: "timestamp", turn: "message.id uuid",
+		parts: "message.content", kind: "type", rules: anthropicRules,
+		asks: "type=user !isMeta=true !isCompactSummary=true", text: "message.content", prompt: typedPrompt,
+	},
+	// A Codex session (rollout-….jsonl) is a file of lines {timestamp, type, payload}, before September 2025 of payloads
+	// alone:
+	//
+	//	session_meta   {id}                                          the session
+	//	event_msg      {type:user_message, message}                  a request
+	//	response_item  {type:message, role:user, content}            the same, or what the program adds
+	//	response_item  {type:function_call, name, arguments, call_id}
+	//	response_item  {type:function_call_output, call_id, output}
+	//	event_msg      {type:exec_command_end, call_id, exit_code}   says how the command ended
+	//	event_msg      {type:mcp_tool_call_end, call_id, invocation, result}
+	//
+	// Calls that were issued before the first of them had an output are parallel.
+	"codex": {
+		format: "codex",
+		known: "type=turn_context|compacted|session_meta payload; record_type; id timestamp !type; " +
+			"type=message|reasoning !payload; payload.type=message|user_message|reasoning|agent_*|token_count|task_*|turn_*|exec_command_*|mcp_tool_call_begin|" +
+			"patch_apply_*|web_search_*|ghost_snapshot|background_event|plan_update|stream_error|error|warning|" +
+			"context_compacted|compaction|thread_rolled_back",
+		starts: "type=session_meta; id timestamp !type", session: "payload.id id", time: "timestamp",
+		body: "payload", kind: "payload.type type", rules: []rule{
+			{kinds: "function_call|custom_tool_call", id: callIDs, tool: "name", arguments: "input arguments"},
+			{kinds: "local_shell_call", id: callIDs, fixed: "local_shell", arguments: "input action"},
+			{kinds: "function_call_output|custom_tool_call_output|local_shell_call_output", id: callIDs, result: codexOutput},
+			{kinds: "exec_command_end", when: "exit_code", id: callIDs, result: func(f *document) result {
+				r, _ := exited(string(f.value("exit_code")), "", nil)
+				return r
+			}},
+			{kinds: "mcp_tool_call_end", id: callIDs, server: "invocation.server", tool: "invocation.tool",
+				result: codexMCPResult},
+		},
+		asks: "payload.type=user_message; payload.type=message payload.role=user; type=message role=user",
+		text: "payload.message payload.content content", prompt: codexPrompt,
+	},
+	// A Copilot CLI session (session-state/ID/events.jsonl) is a file of events {type, data, timestamp}:
+	//
+	//	session.start             data {sessionId, version: 1}
+	//	user.message              data {content}
+	//	assistant.message         the calls that follow it are parallel
+	//	tool.execution_start      data {toolCallId, toolName, mcpServerName, mcpToolName, arguments, parentToolCallId}
+	//	tool.execution_complete   data {toolCallId, success, result {content}, error {message}}
+	"copilot-cli": {
+		format: "copilot-cli",
+		known: "type=session.*|assistant.*|user.message|tool.execution_p*|tool.user_requested*|hook.*|subagent.*|" +
+			"skill.*|system.*|permission.*|abort*",
+		starts: "type=session.start", session: "data.sessionId", version: "data.version=1",
+		sub:  func(_ *session, d *document) string { return d.text("data.parentToolCallId") },
+		time: "timestamp", turn: "data.messageId",
+		body: "data", kind: "type", rules: []rule{
+			{kinds: "tool.execution_start", id: "toolCallId", tool: "mcpToolName toolName", server: "mcpServerName",
+				arguments: "arguments"},
+			{kinds: "tool.execution_complete", id: "toolCallId", result: (&outcome{
+				failed: "success=false", worked: "success=true",
+				failure: "error.message error", value: "result.content result"}).read},
+		},
+		asks: "type=user.message", text: "data.content",
+	},
+	// A Gemini CLI session (tmp/PROJECT/chats/session-….json) is one object {sessionId, projectHash, messages} of messages
+	//
+	//	{type: user, content, timestamp}
+	//	{type: gemini, id, toolCalls [{id, name, args, status: success|error|cancelled, result, timestamp}]}
+	//
+	// It says when a call was recorded, not how long it took.
+	"gemini-cli": {
+		format: "gemini-cli", whole: true, records: "messages", known: "type=user|gemini|info|error|warning",
+		session: "sessionId", time: "timestamp", turn: "id", together: true,
+		parts: "toolCalls", kind: "type", rules: []rule{
+			{id: "id", tool: "name", arguments: "args", at: "timestamp"},
+			{id: "id", result: (&outcome{failed: "status=error", worked: "status=success", void: "status=cancelled",
+				failure: "resultDisplay result", value: "result"}).read},
+		},
+		asks: "type=user", text: "content",
+	},
+	// A Goose session (sessions/ID.jsonl) begins with a line of metadata {working_dir, …}; then each line is a message
+	// {role, created, content}, with contents
+	//
+	//	{type: text, text}
+	//	{type: toolRequest, id, toolCall {status, value {name: server__tool, arguments}}}
+	//	{type: toolResponse, id, toolResult {status: success|error, value, error}}
+	"goose": {
+		format: "goose", known: "working_dir; role content", time: "created", together: true,
+		parts: "content", kind: "type", rules: []rule{
+			{kinds: "toolRequest", id: "id", tool: "toolCall.value.name", joined: "__", arguments: "toolCall.value.arguments"},
+			{kinds: "toolResponse", id: "id", result: (&outcome{
+				failed: "toolResult.status=error; toolResult.value.isError=true", worked: "toolResult.status=success",
+				failure: "toolResult.error toolResult.value", value: "toolResult.value"}).read},
+		},
+		asks: "role=user", text: "content", prompt: typedPrompt,
+	},
+	// OpenCode keeps a folder of small files: message/SESSION/MESSAGE.json {id, role, time}, and
+	// part/MESSAGE/PART.json, {type: text, text} or
+	//
+	//	{type: tool, callID, tool, state {status: completed|error, input, output, error, time {start, end}}}
+	//
+	// Ids rise with time. [decodeOpenCode] puts the parts of a message into it.
+	"opencode": {
+		format: "opencode", known: ".", time: "time.created", together: true,
+		parts: "parts", kind: "type", rules: []rule{
+			{kinds: "tool", id: "callID", tool: "tool", arguments: "state.input", at: "state.time.start"},
+			{kinds: "tool", when: "state.status=completed|error", id: "callID", at: "state.time.end", result: (&outcome{
+				failed: "state.status=error", worked: ".", failure: "state.error", value: "state.output"}).read},
+		},
+		asks: "role=user", text: "parts",
+	},
+	// A Cline task (tasks/ID/api_conversation_history.json) is a list of messages {role, content}, with the blocks of
+	// Anthropic's API. Answers whose calls are written as XML in the text are not read.
+	"cline": {
+		format: "cline", whole: true, known: "role=user; role=assistant content=[*", time: "ts", together: true,
+		parts: "content", kind: "type", rules: anthropicRules,
+		asks: "role=user", text: "content", prompt: func(text string) string {
+			return cmp.Or(between(text, "<task>", "</task>"), between(text, "<feedback>", "</feedback>"))
+		},
+	},
+}
+
+// session is the state of reading one file.
+type session struct {
+	*traces
+	*host
+	name  string
+	began time.Time
+	turn  string
+	said  string            // the last request, which some hosts write twice
+	sides map[string]string // line of a sidechain of Claude Code → its subagent
+
+	named, refused bool
+}
+
+// maxSession bounds a session that is one JSON document: it is read whole.
+const maxSession = 64 << 20
+
+var (
+	errSessionTooLarge = errors.New("session is larger than 64 MiB")
+	errNoSession       = errors.New("is no JSON document of a session")
+	errNothingKnown    = errors.New("none of its records is of a kind that is known")
+)
+
+func (h *host) decode(in *input, emit func(Item) bool) error {
+	t := in.traces(h.format)
+	if h.whole {
+		return in.eachTraceFile(t, emit, func(name string, r io.Reader, _ func() bool) error {
+			text, err := io.ReadAll(io.LimitReader(r, maxSession+1))
+			if err == nil {
+				h.document(t, in.sessionOf(name), text)
+			}
+			return err
+		})
+	}
+	return in.eachTrace(t, emit, func(name string) func(line) {
+		s := &session{traces: t, host: h, name: in.sessionOf(name), sides: map[string]string{}}
+		return func(l line) {
+			d, err := newDocument(l)
+			if err == nil {
+				s.record(l.number, d)
+				err = *d.problem // after what can be read of it
+			}
+			if err != nil {
+				t.drop(l.number, err)
+			}
+		}
+	})
+}
+
+// sessionOf names the session of a file, by its folder where all files have one name.
+func (in *input) sessionOf(name string) string {
+	stem, folder := strings.TrimSuffix(path.Base(name), path.Ext(name)), path.Base(path.Dir(name))
+	switch {
+	case stem != "events" && stem != "api_conversation_history":
+		return stem
+	case folder != ".":
+		return folder
+	}
+	return in.folder
+}
+
+func (h *host) document(t *traces, name string, text []byte) {
+	d := &document{raw: bytes.TrimSpace(bytes.TrimPrefix(text, []byte(bom))), problem: new(error)}
+	var all []*document
+	if list := d.at(h.records); list != nil && json.Valid(d.raw) {
+		all, _ = list.elements()
+	}
+	switch {
+	case len(text) > maxSession:
+		t.drop(1, errSessionTooLarge)
+		return
+	case all == nil:
+		t.drop(1, errNoSession)
+		return
+	}
+	s := &session{traces: t, host: h, name: name}
+	if h.records != "" {
+		s.name = d.text(h.session)
+	}
+	skipped := t.tally.Skipped
+	for i, m := range all {
+		s.record(i+1, m)
+	}
+	if t.tally.Lines += len(all); len(all) > 0 && t.tally.Skipped-skipped == len(all) {
+		t.drop(1, errNothingKnown)
+	}
+	if *d.problem != nil {
+		t.drop(1, *d.problem)
+	}
+}
+
+// record reads one record of a session.
+func (s *session) record(number int, d *document) {
+	at := moment(d, s.time)
+	if s.start(number, d, at); s.refused {
+		s.skip()
+		return
+	}
+	label := s.name
+	if s.sub != nil {
+		if sub := s.sub(s, d); sub != "" {
+			label += "/" + sub
+		}
+	}
+	if turn := d.text(s.host.turn); turn != "" {
+		s.turn = turn
+	} else if s.together {
+		s.turn = strconv.Itoa(number)
+	}
+	body := cmp.Or(d.at(s.body), d)
+	parts, kinds, err := []*document{body}, d, error(nil)
+	if s.parts != "" {
+		parts, err = body.blocks(s.parts)
+	}
+	if err != nil {
+		s.drop(number, err)
+		return
+	}
+	th, calls := s.thread(label), false
+	for _, p := range parts {
+		if s.parts != "" {
+			kinds = p
+		}
+		calls = th.apply(s.rules, kinds.text(s.kind), p, call{line: number, turn: s.turn, at: at}) || calls
+	}
+	if !calls && !holds(d, s.known) {
+		s.skip()
+	}
+	if calls || !holds(d, s.asks) {
+		return
+	}
+	text, err := d.prose(s.text)
+	if err != nil {
+		s.drop(number, err)
+	}
+	if s.prompt != nil {
+		text = s.prompt(text)
+	}
+	if text != "" && (text != s.said || len(th.steps) > 0) {
+		s.said = text
+		if at.IsZero() {
+			at = s.began
+		}
+		th.ask(number, text, at)
+	}
+}
+
+// start reads the name of the session. One that continues another repeats its lines: the first name counts.
+func (s *session) start(number int, d *document, at time.Time) {
+	id := d.text(s.host.session)
+	if s.starts != "" && (s.named || !holds(d, s.starts)) {
+		return
+	}
+	if id != "" {
+		s.name, s.began, s.named = id, at, s.starts != ""
+	}
+	if s.version != "" && !holds(d, s.version) {
+		field, _, _ := strings.Cut(s.version, "=")
+		version := string(d.value(field))
+		if strings.Trim(version, "0123456789.") != "" || len(version) > 8 { // it may be anything
+			version = "of another form"
+		}
+		s.refused = true
+		s.drop(number, fmt.Errorf("version %s of the format is not known", cmp.Or(version, "none")))
+	}
+}
+
+// sidechain names the subagent of a line of Claude Code.
+func sidechain(s *session, d *document) string {
+	if !holds(d, "isSidechain=true") {
+		return ""
+	}
+	uuid := d.text("uuid") // of the first line of a subagent, if nothing names it
+	side := cmp.Or(d.text("agentId"), s.sides[d.text("parentUuid")], uuid, "subagent")
+	if uuid != "" {
+		s.sides[uuid] = side
+	}
+	return side
+}
+
+// typedPrompt is what a user typed: "" for what the program itself writes in the user's name.
+func typedPrompt(text string) string {
+	for _, own := range []string{"<local-command", "<bash-", "[Request interrupted", "Caveat: The messages below"} {
+		if strings.HasPrefix(text, own) {
+			return ""
+		}
+	}
+	if strings.HasPrefix(text, "<command-") { // a slash command, in tags
+		name, args := between(text, "<command-name>", "</command-name>"), between(text, "<command-args>", "</command-args>")
+		return strings.TrimSpace(name + " " + args)
+	}
+	return text
+}
+
+func codexPrompt(text string) string {
+	for _, own := range []string{"<", "# AGENTS.md instructions", "# Context from my IDE setup"} {
+		if strings.HasPrefix(text, own) {
+			return ""
+		}
+	}
+	return text
+}
+
+func between(s, from, to string) string {
+	_, s, _ = strings.Cut(s, from)
+	s, _, ok := strings.Cut(s, to)
+	if !ok {
+		return ""
+	}
+	return strings.TrimSpace(s)
+}
+
+// codexOutput reads how a call ended out of its output, as far as it says so: an exit code in JSON or in words, or a mark
+// of success.
+func codexOutput(f *document) result {
+	output := f.value("output")
+	d := &document{raw: toolcall.Unquoted(output), problem: new(error)}
+	switch {
+	case holds(d, "success=false"):
+		return result{value: output, outcome: episodic.Failure, text: toolcall.Text(d.value("content"))}
+	case holds(d, "success=true"):
+		return result{value: output, outcome: episodic.Success}
+	}
+	if r, ok := exited(string(d.value("metadata.exit_code")), toolcall.Text(d.value("output")), d.value("output")); ok {
+		return r
+	}
+	text := toolcall.Text(output)
+	for l := range strings.Lines(text[:min(len(text), 512)]) {
+		for _, words := range []string{"Exit code: ", "Process exited with code "} {
+			if code, ok := strings.CutPrefix(strings.TrimSpace(l), words); ok {
+				if r, ok := exited(code, text, output); ok {
+					return r
+				}
+			}
+		}
+	}
+	return result{value: output}
+}
+
+func exited(code, text string, value json.RawMessage) (r result, ok bool) {
+	n, err := strconv.Atoi(code)
+	switch {
+	case err != nil:
+		return result{}, false
+	case n == 0:
+		return result{outcome: episodic.Success, value: value}, true
+	}
+	return result{outcome: episodic.Failure, text: text, value: value}, true
+}
+
+// codexMCPResult reads {"Ok":{"content":…,"isError":…}} and {"Err":"…"}.
+func codexMCPResult(f *document) result {
+	if failure := f.value("result.Err"); failure != nil {
+		return result{outcome: episodic.Failure, text: toolcall.Text(failure)}
+	}
+	if ok := f.value("result.Ok"); ok != nil {
+		return toolResult(ok)
+	}
+	return result{}
+}
+
+func decodeOpenCode(in *input, emit func(Item) bool) error {
+	t, more := in.traces("opencode"), true
+	root := "."
+	if exists, _ := fs.Stat(in.fsys, "storage/message"); exists != nil {
+		root = "storage"
+	}
+	sessions, err := fs.ReadDir(in.fsys, path.Join(root, "message"))
+	if err != nil {
+		return err
+	}
+	for _, folder := range sessions {
+		if !more || !folder.IsDir() {
+			continue
+		}
+		dir := path.Join(root, "message", folder.Name())
+		messages, err := fs.ReadDir(in.fsys, dir)
+		if err != nil {
+			return err
+		}
+		t.file(dir, func(it Item) { more = more && emit(it) })
+		s := &session{traces: t, host: hosts["opencode"], name: folder.Name()}
+		for i, m := range messages {
+			if d := in.smallDocument(t, path.Join(dir, m.Name())); d != nil {
+				id := cmp.Or(d.text("id"), strings.TrimSuffix(m.Name(), ".json"))
+				in.openCodeParts(t, d, path.Join(root, "part", path.Base(id)))
+				s.record(i+1, d)
+			}
+		}
+		t.end()
+	}
+	if more {
+		emit(Item{Tally: &t.tally})
+	}
+	return nil
+}
+
+// openCodeParts puts the parts of a message into it; one without parts has no folder.
+func (in *input) openCodeParts(t *traces, d *document, folder string) {
+	files, _ := fs.ReadDir(in.fsys, folder)
+	var parts [][]byte
+	for _, f := range files {
+		if part := in.smallDocument(t, path.Join(folder, f.Name())); part != nil {
+			parts = append(parts, part.raw)
+		}
+	}
+	list := slices.Concat([]byte("["), bytes.Join(parts, []byte(",")), []byte("]"))
+	d.members["parts"] = &document{raw: list, problem: d.problem}
+}
+
+// smallDocument reads a file of one object; nil for anything else, which is counted, or dropped where it is damaged.
+func (in *input) smallDocument(t *traces, name string) *document {
+	t.tally.Lines++
+	text, err := in.readAll(name)
+	var d *document
+	if err == nil {
+		if d, err = newDocument(line{data: bytes.TrimSpace(text), cut: true}); err == nil {
+			return d
+		}
+		if json.Valid(text) || path.Ext(name) != ".json" {
+			t.skip()
+			return nil
+		}
+	}
+	t.emit(Item{File: name, Line: 1, Dropped: err.Error()})
+	return nil
+}
