@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -316,6 +315,3 @@ func loads(name string) bool {
 		"DOTNET_STARTUP_HOOKS", "COMPLUS_VERSION", "LUA_INIT", "PHPRC", "PHP_INI_SCAN_DIR", "GOFLAGS", "GOROOT", "R_PROFILE", "R_HOME",
 	}, n)
 }
-
-// lookupEnv is os.LookupEnv, as a variable that is set to nothing counts.
-func lookupEnv(name string) (string, bool) { return os.LookupEnv(name) }

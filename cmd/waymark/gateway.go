@@ -204,28 +204,23 @@ func (a *app) agree(cmd *cobra.Command, found []gateway.Definition, yes bool) er
 			ids[i] = d.ID
 		}
 		a.printf("agreed to %s\n", list(ids))
-		a.nextStep(s.Connected)
+		if s.Connected {
+			a.printf("next: the server that runs starts them; tell your host about it: waymark init --host NAME%s\n", a.elsewhere())
+		} else {
+			a.printf("next: waymark init --host NAME%[1]s has your host start them through Waymark; waymark serve --connect%[1]s serves all hosts\n", a.elsewhere())
+		}
 		return nil
 	})
 }
 
-// nextStep says how hosts reach what was agreed to.
-func (a *app) nextStep(connected bool) {
-	flags := a.elsewhere()
-	if connected {
-		a.printf("next: the server that runs starts them; tell your host about it: waymark init --host NAME%s\n", flags)
-		return
-	}
-	a.printf("next: have your host start waymark mcp --connect%s in place of them (waymark init --host NAME%s writes its configuration),\n", flags, flags)
-	a.printf("      or start waymark serve --connect%s for all hosts\n", flags)
-}
-
 // defined are the servers of the workspace, and the directory that says so.
 func (a *app) defined() (dir string, defs []gateway.Definition, err error) {
-	if dir, err = filepath.Abs(a.data); err == nil {
-		defs, err = gateway.ReadDefinitions(dir, a.workspace)
+	dir, err = filepath.Abs(a.data)
+	if err != nil {
+		return "", nil, err
 	}
-	return dir, defs, err
+	defined, err := gateway.ReadDefinitions(dir, a.workspace)
+	return dir, defined.Servers, err
 }
 
 func (a *app) gatewayList() *cobra.Command {
@@ -234,7 +229,7 @@ func (a *app) gatewayList() *cobra.Command {
 		long: `Lists the servers with their state, the tools that were called since the start of the running service, with calls,
 failures and the 50th and 95th percentile of the newest 256 durations in milliseconds, and the grants. Servers are started
 by waymark serve --connect, and by a host that starts waymark mcp --connect.`,
-		show: func(a *app, _ *cobra.Command, _ *asked, body json.RawMessage) error {
+		show: func(a *app, _ *asked, body json.RawMessage) error {
 			_, defs, err := a.defined()
 			switch {
 			case err != nil:
@@ -243,7 +238,7 @@ by waymark serve --connect, and by a host that starts waymark mcp --connect.`,
 				a.printf("no servers; take some from a host: waymark gateway add FILE\n")
 				return nil
 			}
-			if err = a.render(body); err == nil {
+			if err = a.render(body, "", ""); err == nil {
 				a.printf("\n")
 			}
 			for _, d := range defs {
@@ -319,7 +314,7 @@ naming a tool, a server, or --all releases what was looked at.`,
 				if err != nil || a.json {
 					return errors.Join(err, a.printBody(body))
 				}
-				return a.render(body)
+				return a.render(body, "", "")
 			})
 		},
 	}
@@ -357,7 +352,7 @@ func (a *app) approve(ctx context.Context, c *client.Client, ids []string, all, 
 		}
 	}
 	if len(chosen) > 0 && !a.json {
-		if err := a.renderValue(quarantine{chosen}); err != nil {
+		if err := a.renderValue(quarantine{chosen}, "", ""); err != nil {
 			return nil, err
 		}
 	}
