@@ -220,8 +220,7 @@ func withheldBy(p *pin) (Withheld, bool) {
 	case p.broken:
 		w.Reason, w.Detail = ReasonStore, "what was approved of it cannot be read"
 	case p.Waits != nil:
-		v := p.Waits.verdict()
-		w.Reason, w.Detail, w.Changed = v.reason, v.detail, append(w.Changed, v.changed...)
+		w.Reason, w.Detail, w.Changed = p.Waits.Reason, p.Waits.why(), append(w.Changed, p.Waits.Changed...)
 		w.Flags, w.Description, w.Fingerprint, w.Since = append(w.Flags, p.Waits.Flags...), p.Waits.Text, p.Waits.Print.String(), p.Waits.At
 		w.Changes = p.Waits.Changes
 	default:

@@ -192,44 +192,23 @@ func sameOrigin(one, other string) bool {
 }
 
 // renew asks for a new token. Without an error and a login the old one was revoked. Nothing that was sent or answered
-// stands in an error.
+// stands in an error. The renewal of the library leaves out the resource, so this is its exchange of a code; an empty
+// code counts as none (RFC 6749, section 3.2).
 func (l login) renew(ctx context.Context, client *http.Client) (*login, error) {
-	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {l.Refresh}, "client_id": {l.ClientID}, "resource": {l.Resource}}
-	if l.ClientSecret != "" {
-		form.Set("client_secret", l.ClientSecret)
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, l.TokenURL, strings.NewReader(form.Encode()))
-	if err != nil {
-		return nil, errors.New("the address for tokens is not valid")
-	}
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	req.Header.Set("Accept", "application/json")
-	resp, err := client.Do(req)
-	if err != nil {
-		return nil, fmt.Errorf("the authorization server %s does not answer", req.URL.Host)
-	}
-	defer resp.Body.Close()
-	var answer struct {
-		Access  string `json:"access_token"`
-		Refresh string `json:"refresh_token"`
-		Type    string `json:"token_type"`
-		Seconds int64  `json:"expires_in"`
-		Error   string `json:"error"`
-	}
-	err = json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&answer)
+	config := oauth2.Config{ClientID: l.ClientID, ClientSecret: l.ClientSecret,
+		Endpoint: oauth2.Endpoint{TokenURL: l.TokenURL, AuthStyle: oauth2.AuthStyleInParams}}
+	t, err := config.Exchange(context.WithValue(ctx, oauth2.HTTPClient, client), "", oauth2.SetAuthURLParam("grant_type", "refresh_token"),
+		oauth2.SetAuthURLParam("refresh_token", l.Refresh), oauth2.SetAuthURLParam("resource", l.Resource))
+	said, answered := errors.AsType[*oauth2.RetrieveError](err)
 	switch {
-	case answer.Error == "invalid_grant":
+	case answered && said.ErrorCode == "invalid_grant":
 		return nil, nil
-	case err != nil || resp.StatusCode != http.StatusOK || answer.Access == "" || !strings.EqualFold(answer.Type, "bearer"):
-		return nil, fmt.Errorf("the authorization server %s gave no token (HTTP %d)", req.URL.Host, resp.StatusCode)
+	case answered:
+		return nil, fmt.Errorf("the authorization server gave no token: %s", cutError(said))
+	case err != nil:
+		return nil, errors.New("the authorization server does not answer with a token")
 	}
-	l.Access, l.Expiry = answer.Access, time.Time{}
-	if answer.Refresh != "" {
-		l.Refresh = answer.Refresh
-	}
-	if answer.Seconds > 0 {
-		l.Expiry = time.Now().Add(time.Duration(answer.Seconds) * time.Second).UTC()
-	}
+	l.Access, l.Refresh, l.Expiry = t.AccessToken, cmp.Or(t.RefreshToken, l.Refresh), t.Expiry.UTC()
 	return &l, nil
 }
 

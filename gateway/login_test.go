@@ -251,6 +251,7 @@ func TestRenewedOnce(t *testing.T) {
 	renewals := atomic.Int32{}
 	tokens := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		renewals.Add(1)
+		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"access_token":"second","refresh_token":"b","token_type":"bearer","expires_in":3600}`)
 	}))
 	defer tokens.Close()

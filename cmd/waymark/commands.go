@@ -138,10 +138,8 @@ compacts its files. Not reached are backups and exports made earlier.`,
 				return usagef("forget needs exactly one of --source, --episode and --before")
 			}
 			if day, ok := q.fields["before"].(string); ok {
-				if t, err := time.Parse(time.DateOnly, day); err == nil {
+				if t, err := time.Parse(time.DateOnly, day); err == nil { // else a time, or refused
 					q.fields["before"] = t
-				} else if _, err := time.Parse(time.RFC3339Nano, day); err != nil {
-					return usagef("--before %q is neither a day (2026-01-31) nor a time (2026-01-31T12:00:00Z)", day)
 				}
 			}
 			return nil

@@ -55,7 +55,7 @@ the server that has the directory, else of this command, with their origin: flag
 					File     string      `json:"settings_file"`
 					Settings []setting   `json:"settings"`
 				}{sourceRows(stats), page.Jobs, settings.File, settings.Settings}, "",
-					"name source episodes limited influence id state started_at progress phase reason error value origin from")
+					"name source episodes limited id state started_at progress phase reason error value origin from")
 			}
 			if err == nil && !ok {
 				err = errNegative
@@ -71,20 +71,14 @@ type jobList struct {
 
 // sourceRow is a source of the history as doctor shows it.
 type sourceRow struct {
-	Source    string `json:"source"`
-	Episodes  int    `json:"episodes"`
-	Limited   int    `json:"limited"`
-	Influence string `json:"influence"` // share of the episodes that teach
+	Source   string `json:"source"`
+	Episodes int    `json:"episodes"`
+	Limited  int    `json:"limited"` // of them, that teach nothing more
 }
 
 func sourceRows(stats suggest.Stats) (rows []sourceRow) {
-	teaching := 0
-	for name, n := range stats.Sources {
-		teaching += n - stats.Limited[name]
-	}
 	for _, name := range slices.Sorted(maps.Keys(stats.Sources)) {
-		n, limited := stats.Sources[name], stats.Limited[name]
-		rows = append(rows, sourceRow{name, n, limited, fmt.Sprintf("%.1f%%", 100*float64(n-limited)/float64(max(1, teaching)))})
+		rows = append(rows, sourceRow{name, stats.Sources[name], stats.Limited[name]})
 	}
 	return rows
 }

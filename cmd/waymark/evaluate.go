@@ -38,16 +38,13 @@ func (a *app) evaluateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "evaluate",
 		Short: "Measure how good the suggestions are",
-		Long: `Measures the next tool, the tools for an intent and whole plans on tasks that the history does not
-hold, beside profile seed and simple baselines, with 95 % intervals. A data set is a folder of tools.jsonl and
-episodes.jsonl or a published task graph; without one the latest fifth of the workspace's own history is
-held out, and the report is kept for the page. Exits 1 if the best baseline is better by
-more than chance at the next tool (MRR), the tools (NDCG@10) or the plan (Node-F1, Link-F1).
+		Long: `Measures the next tool, the tools for an intent and whole plans on tasks that the history does not hold, beside profile
+seed and simple baselines, with 95 % intervals. Without --dataset the latest fifth of the workspace's own history is held out,
+and the report is kept for the page. Exits 1 if the best baseline is better by more than chance.
 
-With --expect it plans the requests of a file instead, with the workspace's model, and exits 1 if a plan lacks a
-tool or has one that is excluded. Each line of the file is an object as in
-  {"request": "mail the minutes", "tools": ["docs:read", ["mail:send", "chat:post"]], "not": ["pay:*"]}
-A list in tools holds alternatives, of which one is enough; neither tools nor not: the plan must be empty.`,
+With --expect it plans the requests of a file instead, and exits 1 if a plan lacks a tool or has one that is excluded. Each
+line is an object {"request": "mail the minutes", "tools": ["docs:read", ["mail:send", "chat:post"]], "not": ["pay:*"]}; a
+list in tools holds alternatives, and with neither tools nor not the plan must be empty.`,
 		Example: `  waymark evaluate
   waymark evaluate --dataset datasets/ultratool
   waymark evaluate --dataset datasets/livemcp --distractors datasets/mcp_catalog --json

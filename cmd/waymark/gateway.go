@@ -34,14 +34,10 @@ func (a *app) gatewayAdd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add FILE",
 		Short: "Take servers from a host's configuration, and agree to start them",
-		Long: `Reads the MCP servers of a host's configuration (mcpServers JSON, VS Code servers, Codex TOML; - is
-standard input), shows for each the exact command or URL, and asks whether it may be started. What is
-agreed to is started by serve and mcp with --connect, now and later, as long as command, arguments,
-directory and names of variables stay as they are; with other ones it has to be agreed to anew.
-
-A command runs as you, without a shell and with few variables: PATH, HOME and the like, and those that
-the configuration names. Definitions are kept in gateway.json of the data directory, readable by you
-alone; write secrets as ${VARIABLE} to keep them out of it.`,
+		Long: `Reads the MCP servers of a host's configuration (mcpServers JSON, VS Code servers, Codex TOML; - is standard input), shows
+for each the exact command or URL, and asks whether it may be started. What is agreed to is started by serve and mcp with
+--connect, as you, without a shell and with few variables, as long as the definition stays as it is. Definitions are kept in
+gateway.json of the data directory, readable by you alone; write secrets as ${VARIABLE} to keep them out of it.`,
 		Example: `  waymark gateway add ~/.cursor/mcp.json
   waymark gateway add .mcp.json --only github,postgres --yes`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -203,7 +199,7 @@ func (a *app) agree(cmd *cobra.Command, found []gateway.Definition, yes bool) er
 		for i, d := range taken {
 			ids[i] = d.ID
 		}
-		a.printf("agreed to %s\n", list(ids))
+		a.printf("agreed to %s\n", strings.Join(ids, ", "))
 		if s.Connected {
 			a.printf("next: the server that runs starts them; tell your host about it: waymark init --host NAME%s\n", a.elsewhere())
 		} else {

@@ -41,13 +41,18 @@ type importing struct {
 // importReport is what import prints: what was read here, and what the log made of it.
 type importReport struct {
 	ingest.Report
-	Inputs       []importInput  `json:"inputs"`
+	Inputs []importInput `json:"inputs"`
+	logged
+	Interrupted bool `json:"interrupted,omitempty"` // the inputs were not read to their end
+}
+
+// logged is what the log made of an import.
+type logged struct {
 	Flagged      []live.Flagged `json:"flagged,omitempty"` // what the checks found in what was stored
 	FlaggedTotal int            `json:"flagged_total,omitempty"`
 	Seq          uint64         `json:"seq"`
 	Model        string         `json:"model,omitempty"`
 	Held         string         `json:"held,omitempty"`
-	Interrupted  bool           `json:"interrupted,omitempty"` // the inputs were not read to their end
 }
 
 type importInput struct {
@@ -60,21 +65,11 @@ type importInput struct {
 
 // imported is the answer of POST /v1/import.
 type imported struct {
-	Taken         ingest.Counts  `json:"taken"`
-	Duplicates    ingest.Counts  `json:"duplicates"`
-	Rejected      []rejectedLine `json:"rejected"` // the first 100
-	RejectedTotal int            `json:"rejected_total"`
-	Flagged       []live.Flagged `json:"flagged"`
-	FlaggedTotal  int            `json:"flagged_total"`
-	Seq           uint64         `json:"seq"`
-	Model         string         `json:"model"`
-	Held          string         `json:"held"`
-}
-
-type rejectedLine struct {
-	Line  int    `json:"line"`
-	ID    string `json:"id"`
-	Error string `json:"error"`
+	Taken         ingest.Counts    `json:"taken"`
+	Duplicates    ingest.Counts    `json:"duplicates"`
+	Rejected      []live.Rejection `json:"rejected"` // the first 100
+	RejectedTotal int              `json:"rejected_total"`
+	logged
 }
 
 func (a *app) importCommand() *cobra.Command {
@@ -330,9 +325,8 @@ func (im *importing) merge(before ingest.Counts, answer imported, sent []ingest.
 	r.Taken.Capabilities += answer.Taken.Capabilities
 	r.Taken.Episodes += answer.Taken.Episodes
 	r.Taken.Servers = servers
-	r.Flagged, r.FlaggedTotal = append(r.Flagged, answer.Flagged...), r.FlaggedTotal+answer.FlaggedTotal
-	r.Seq = answer.Seq
-	r.Model, r.Held = answer.Model, answer.Held
+	answer.Flagged, answer.FlaggedTotal = append(r.Flagged, answer.Flagged...), r.FlaggedTotal+answer.FlaggedTotal
+	r.logged = answer.logged
 }
 
 func (im *importing) print() error {

@@ -524,11 +524,6 @@ func shellWord(w string) string {
 	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 }
 
-func isFolder(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
-}
-
 // programPath is how a host starts this program.
 func programPath() string {
 	if path, err := os.Executable(); err == nil {

@@ -37,6 +37,9 @@ the command exits 1 on any difference. An interrupt cancels the rebuild; the mod
 			a.engineFlags(cmd)
 		},
 		alone: func(ctx context.Context, q *asked) error {
+			if all && a.given("workspace") && a.origins["workspace"] == "" {
+				return usagef("--all is for every workspace, and --workspace for one")
+			}
 			if err := a.exists(); err != nil {
 				return err
 			}

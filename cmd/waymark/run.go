@@ -149,7 +149,6 @@ func (a *app) jsonFlag(value string) (json.RawMessage, error) {
 // setValues adds what --set gives to the values of a request: TASK.ARGUMENT=VALUE, params.NAME=VALUE or intent=TEXT.
 func setValues(body map[string]any, set []string) error {
 	var of struct {
-		DAG    struct{ Tasks []struct{ ID string } }
 		Values map[string]map[string]json.RawMessage
 	}
 	if text, err := json.Marshal(body); err != nil || json.Unmarshal(text, &of) != nil || len(set) == 0 {
@@ -165,11 +164,6 @@ func setValues(body map[string]any, set []string) error {
 			continue
 		}
 		task, argument, _ := strings.Cut(key, ".")
-		for _, t := range of.DAG.Tasks { // an id may have dots
-			if rest, ok := strings.CutPrefix(key, t.ID+"."); ok && len(t.ID) > len(task) {
-				task, argument = t.ID, rest
-			}
-		}
 		if !ok || task == "" || argument == "" {
 			return usagef("--set %q is not TASK.ARGUMENT=VALUE, as in t1.path=/tmp/a", one)
 		}

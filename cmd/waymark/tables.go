@@ -101,11 +101,3 @@ func (a *app) printValue(v any) error {
 }
 
 func (a *app) printf(format string, args ...any) { fmt.Fprintf(a.out, format, args...) }
-
-// list joins ids for a cell.
-func list(ids []string) string {
-	if len(ids) == 0 {
-		return "-"
-	}
-	return strings.Join(ids, ", ")
-}
