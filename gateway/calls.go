@@ -77,7 +77,7 @@ func (u *upstream) ready(ctx context.Context) (*link, run.Result) {
 		case Ready:
 			return l, run.Result{}
 		case Idle:
-			u.rouse()
+			signal(u.wake) // starts it
 		case Waiting:
 			return nil, failed(run.FailedUnavailable, "server %s is down: %s", u.def.ID, last)
 		case Stopped:

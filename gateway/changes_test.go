@@ -19,11 +19,11 @@ func TestChangesAreShown(t *testing.T) {
 	}
 	d := Definition{ID: "s", Command: "/bin/s"}
 	require.NoError(t, r.agree(t.Context(), "s", d.Digest()))
-	_, taken, err := r.compare(t.Context(), &d, offer("string", "true"))
+	taken, err := r.compare(t.Context(), &d, offer("string", "true"))
 	require.NoError(t, err)
 	require.Len(t, taken, 1)
 	require.NoError(t, r.take(t.Context(), nil, "s", nil, taken))
-	_, _, err = r.compare(t.Context(), &d, offer("integer", "false"))
+	_, err = r.compare(t.Context(), &d, offer("integer", "false"))
 	require.NoError(t, err)
 	p := r.of("s")["s:go"]
 	w, held := withheldBy(&p)

@@ -35,7 +35,7 @@ type child struct {
 // start runs a definition whose variables are replaced. No shell is involved.
 func start(d Definition, log *slog.Logger) (*child, error) {
 	cmd := exec.Command(d.Command, d.Args...)
-	cmd.Env = d.environment(lookupEnv)
+	cmd.Env = d.environment(os.LookupEnv)
 	if cmd.Dir = d.Dir; cmd.Dir == "" {
 		cmd.Dir, _ = os.UserHomeDir() // none: where we are
 	}

@@ -6,14 +6,16 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"os"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // connect starts or reaches the server and shakes hands: by the newest revision of the protocol, and if
 // that leads nowhere, by the one before, which is the last that all servers know.
 func (u *upstream) connect(ctx context.Context) (*link, error) {
-	def, err := u.def.expanded(lookupEnv)
+	def, err := u.def.expanded(os.LookupEnv)
 	if err != nil {
 		return nil, err
 	}
@@ -110,21 +112,24 @@ func (u *upstream) transport(def Definition, l *link) (mcp.Transport, error) {
 		if def.Reserved && u.opts.reserved != nil {
 			next = u.opts.reserved
 		}
-		next = &signed{next: next, logins: u.opts.Logins, def: &u.def, refused: &l.refused}
+		var login auth.OAuthHandler
+		if _, fixed := def.Headers["Authorization"]; !fixed {
+			login = &signed{u.opts.Logins, &def, next, &l.refused}
+		}
 		client := &http.Client{
-			Transport:     &wire{next: next, headers: def.Headers, limit: u.opts.Limits.MaxAnswer, sse: def.SSE},
+			Transport:     &wire{next: next, headers: def.Headers, limit: u.opts.Limits.MaxAnswer, sse: def.SSE, login: login != nil && !def.SSE},
 			CheckRedirect: noRedirect,
 		}
 		if def.SSE {
 			return tapped{&mcp.SSEClientTransport{Endpoint: def.URL, HTTPClient: client}}, nil
 		}
-		return &mcp.StreamableClientTransport{Endpoint: def.URL, HTTPClient: client, MaxEventSize: u.opts.Limits.MaxAnswer, MaxRetries: 2}, nil
+		return &mcp.StreamableClientTransport{Endpoint: def.URL, HTTPClient: client, OAuthHandler: login, MaxEventSize: u.opts.Limits.MaxAnswer, MaxRetries: 2}, nil
 	}
 	c, err := start(def, u.log)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errNoStart, err)
 	}
-	l.child, l.frames = c, newFrames(c.stdout, u.opts.Limits.MaxAnswer, u.refresh)
+	l.child, l.frames = c, newFrames(c.stdout, u.opts.Limits.MaxAnswer)
 	return tapped{&mcp.IOTransport{Reader: l.frames, Writer: c.stdin, MaxLineLength: u.opts.Limits.MaxAnswer + 4<<10}}, nil
 }
 

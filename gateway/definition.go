@@ -46,6 +46,11 @@ type Definition struct {
 	Reserved bool `json:"reserved,omitempty"`
 }
 
+// Alike reports whether a server's id could be taken for one of others, or for one that is reserved.
+func Alike(id string, others []string) bool {
+	return slices.ContainsFunc(slices.Concat(reserved, others), func(other string) bool { return inspect.Skeleton(other) == inspect.Skeleton(id) })
+}
+
 // MaxServerID is the longest id of a server, in bytes.
 const MaxServerID = 32
 
@@ -395,6 +400,3 @@ func loads(name string) bool {
 		"DOTNET_STARTUP_HOOKS", "COMPLUS_VERSION", "LUA_INIT", "PHPRC", "PHP_INI_SCAN_DIR", "GOFLAGS", "GOROOT", "R_PROFILE", "R_HOME",
 	}, n)
 }
-
-// lookupEnv is os.LookupEnv, as a variable that is set to nothing counts.
-func lookupEnv(name string) (string, bool) { return os.LookupEnv(name) }

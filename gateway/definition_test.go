@@ -66,13 +66,13 @@ func TestDefinitionsFile(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	none, err := ReadDefinitions(dir, "default")
 	require.NoError(t, err)
-	assert.Empty(t, none)
+	assert.Empty(t, none.Servers)
 	a, b := Definition{ID: "a", Command: "/a", Env: map[string]string{"K": "v"}}, Definition{ID: "b", URL: "https://b.example"}
 	require.NoError(t, WriteDefinitions(dir, "default", []Definition{b, a}))
 	require.NoError(t, WriteDefinitions(dir, "team", []Definition{b}))
 	defs, err := ReadDefinitions(dir, "default")
 	require.NoError(t, err)
-	assert.Equal(t, []Definition{a, b}, defs)
+	assert.Equal(t, []Definition{a, b}, defs.Servers)
 	info, err := os.Stat(filepath.Join(dir, DefinitionsFile))
 	require.NoError(t, err)
 	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
@@ -101,16 +101,16 @@ func TestAgentsOfFile(t *testing.T) {
 	write(`{"mail":["desk:*","chat:post"]}`)
 	for _, defs := range [][]Definition{{definition("good")}, nil} {
 		require.NoError(t, WriteDefinitions(dir, "default", defs))
-		agents, err := ReadAgents(dir, "default")
+		agents, err := ReadDefinitions(dir, "default")
 		require.NoError(t, err)
-		assert.Equal(t, map[string][]string{"mail": {"desk:*", "chat:post"}}, agents)
+		assert.Equal(t, map[string][]string{"mail": {"desk:*", "chat:post"}}, agents.Agents)
 	}
-	other, err := ReadAgents(dir, "other")
+	other, err := ReadDefinitions(dir, "other")
 	require.NoError(t, err)
-	assert.Empty(t, other)
+	assert.Empty(t, other.Agents)
 	for _, wrong := range []string{`{"mail":[]}`, `{"":["a:b"]}`, `{"two words":["a:b"]}`, `{"mail":[""]}`, `{"mail":"desk:*"}`} {
 		write(wrong)
-		_, err := ReadAgents(dir, "default")
+		_, err := ReadDefinitions(dir, "default")
 		assert.Error(t, err, wrong)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"waymark/internal/strictjson"
+	"waymark/storage"
 )
 
 // DefinitionsFile is where definitions are kept, in the data directory and not in its database: it can hold
@@ -18,34 +19,23 @@ import (
 const DefinitionsFile = "gateway.json"
 
 type definitions struct {
-	Workspaces map[string]workspaceServers `json:"workspaces"`
+	Workspaces map[string]Workspace `json:"workspaces"`
 }
 
-type workspaceServers struct {
+// Workspace is what the file says about one workspace.
+type Workspace struct {
 	Servers []Definition        `json:"servers"`
 	Agents  map[string][]string `json:"agents,omitempty"` // tool sets: patterns of ids by name
 }
 
-// ReadAgents reads the tool sets of a workspace from a data directory, by the name of the agent. None are no error.
-func ReadAgents(dir, workspace string) (map[string][]string, error) {
+// ReadDefinitions reads the servers and the tool sets of a workspace from a data directory. None are no error.
+func ReadDefinitions(dir, workspace string) (Workspace, error) {
 	all, err := readDefinitions(dir)
-	if err != nil {
-		return nil, err
-	}
-	return all.Workspaces[workspace].Agents, nil
-}
-
-// ReadDefinitions reads the servers of a workspace from a data directory, by id. None are no error.
-func ReadDefinitions(dir, workspace string) ([]Definition, error) {
-	all, err := readDefinitions(dir)
-	if err != nil {
-		return nil, err
-	}
-	return all.Workspaces[workspace].Servers, nil
+	return all.Workspaces[workspace], err
 }
 
 func readDefinitions(dir string) (definitions, error) {
-	all := definitions{Workspaces: map[string]workspaceServers{}}
+	all := definitions{Workspaces: map[string]Workspace{}}
 	text, err := os.ReadFile(filepath.Join(dir, DefinitionsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return all, nil
@@ -83,7 +73,7 @@ func WriteDefinitions(dir, workspace string, defs []Definition) error {
 	if len(defs) == 0 && len(agents) == 0 {
 		delete(all.Workspaces, workspace)
 	} else {
-		all.Workspaces[workspace] = workspaceServers{defs, agents}
+		all.Workspaces[workspace] = Workspace{defs, agents}
 	}
 	return writePrivate(dir, DefinitionsFile, all)
 }
@@ -97,17 +87,5 @@ func writePrivate(dir, name string, v any) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, name+".*") // readable by its owner alone
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(text, '\n'))
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), filepath.Join(dir, name))
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	return storage.ReplaceFile(filepath.Join(dir, name), append(text, '\n'))
 }

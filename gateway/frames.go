@@ -19,17 +19,14 @@ import (
 //	child ── line ──▶ frames ── message ──▶ session
 //	                     │ no message: counted, dropped
 //	                     │ too long: dropped, its call gets an error instead
-//	                     │ a flood of notifications: what is too much is dropped, and the child has to wait
-//	                     └ a flood of anything else: the child has to wait
+//	                     └ a flood: the child has to wait
 type frames struct {
 	in      io.ReadCloser
 	read    *bufio.Reader
 	limit   int
 	endless int           // bytes of a line that will have no end
 	rest    []byte        // of the line being passed on
-	lost    func()        // told when a notification was dropped
-	notices *rate.Limiter // of noise and notifications
-	traffic *rate.Limiter // of the bytes of everything
+	traffic *rate.Limiter // of its bytes
 
 	noise   atomic.Int64 // lines that were no message
 	tooLong atomic.Bool  // a message too long for an answer in its place ended the session
@@ -38,9 +35,8 @@ type frames struct {
 // errTooLong ends a session whose overlong message cannot be told to belong to any call.
 var errTooLong = errors.New("a message longer than the limit")
 
-func newFrames(in io.ReadCloser, limit int, lost func()) *frames {
-	return &frames{in: in, read: bufio.NewReaderSize(in, 64<<10), limit: limit, endless: 1 << 30, lost: lost,
-		notices: rate.NewLimiter(noticesASecond, noticesASecond), traffic: rate.NewLimiter(trafficASecond, trafficBurst)}
+func newFrames(in io.ReadCloser, limit int) *frames {
+	return &frames{in: in, read: bufio.NewReaderSize(in, 64<<10), limit: limit, endless: 1 << 30, traffic: rate.NewLimiter(trafficASecond, trafficASecond)}
 }
 
 func (f *frames) Close() error { return f.in.Close() }
@@ -63,13 +59,8 @@ func (f *frames) Read(p []byte) (int, error) {
 		case len(line) == 0:
 		case len(messages) == 0:
 			f.noise.Add(1)
-			f.tooMuch(len(line))
 		}
 		for _, m := range messages {
-			if m.asked && m.id == nil && f.tooMuch(len(m.raw)) {
-				f.lost()
-				continue
-			}
 			f.rest = append(append(f.rest, m.raw...), '\n')
 		}
 		if err != nil && len(f.rest) == 0 {
@@ -171,26 +162,13 @@ func idAt(part []byte, head bool) (json.RawMessage, bool) {
 	return id, true
 }
 
-// A burst a second passes. What comes on top makes its sender wait, who then waits at its own pipe, and the other servers
-// keep the processor.
+// What comes beyond this pace makes its sender wait, who then waits at its own pipe, and the other servers keep the processor.
 const (
-	noticesASecond = 200
-	noticeWait     = 150 * time.Nanosecond // for each byte of those beyond
-	trafficASecond = 128 << 20             // bytes
-	trafficBurst   = 8 << 20
-	lineCost       = 1600 // bytes that a line counts for at least: 5,000 small ones pass unhindered
+	trafficASecond = 128 << 20 // bytes
+	lineCost       = 16 << 10  // bytes that a line counts for at least: 8,192 small ones a second pass unhindered
 )
-
-// tooMuch reports whether a notification or noise is beyond the pace.
-func (f *frames) tooMuch(size int) bool {
-	if f.notices.Allow() {
-		return false
-	}
-	time.Sleep(time.Duration(size) * noticeWait)
-	return true
-}
 
 // hold lets a sender write at the pace of a busy server; nothing of it is dropped.
 func (f *frames) hold(size int) {
-	time.Sleep(f.traffic.ReserveN(time.Now(), min(max(size, lineCost), trafficBurst)).Delay())
+	time.Sleep(f.traffic.ReserveN(time.Now(), min(max(size, lineCost), trafficASecond)).Delay())
 }

@@ -26,7 +26,7 @@ func (*forever) Close() error { return nil }
 
 func TestALineWithoutAnEndEndsTheConnection(t *testing.T) {
 	in := new(forever)
-	f := newFrames(in, 1<<10, func() {})
+	f := newFrames(in, 1<<10)
 	f.endless = 1 << 20
 	_, err := f.Read(make([]byte, 100))
 	assert.ErrorIs(t, err, errTooLong)
@@ -36,7 +36,7 @@ func TestALineWithoutAnEndEndsTheConnection(t *testing.T) {
 
 // An answer that is too long is replaced by an error, and is not why the connection ends later.
 func TestALongAnswerDoesNotEndTheConnection(t *testing.T) {
-	f := newFrames(io.NopCloser(strings.NewReader(`{"jsonrpc":"2.0","id":7,"result":"`+strings.Repeat("x", 2000)+`"}`+"\n")), 1000, func() {})
+	f := newFrames(io.NopCloser(strings.NewReader(`{"jsonrpc":"2.0","id":7,"result":"`+strings.Repeat("x", 2000)+`"}`+"\n")), 1000)
 	all, err := io.ReadAll(f)
 	require.NoError(t, err)
 	assert.Contains(t, string(all), "the answer is longer than 1000 bytes")
@@ -47,14 +47,14 @@ func TestALongAnswerDoesNotEndTheConnection(t *testing.T) {
 func TestAFloodOfMessagesIsSlowedDown(t *testing.T) {
 	const lines = 20_000
 	message := `{"jsonrpc":"2.0","id":7,"method":"ping"}` + "\n"
-	f := newFrames(io.NopCloser(strings.NewReader(strings.Repeat(message, lines))), 1<<20, func() { t.Error("something was dropped") })
+	f := newFrames(io.NopCloser(strings.NewReader(strings.Repeat(message, lines))), 1<<20)
 	began, count := time.Now(), 0
 	for all := bufio.NewScanner(f); all.Scan(); count++ {
 	}
 	assert.Equal(t, lines, count)
 	assert.Greater(t, time.Since(began), 20*time.Millisecond)
 
-	quiet := newFrames(io.NopCloser(strings.NewReader("")), 1<<20, nil)
+	quiet := newFrames(io.NopCloser(strings.NewReader("")), 1<<20)
 	for range 5000 {
 		quiet.hold(100)
 	}

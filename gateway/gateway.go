@@ -15,6 +15,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,6 +31,7 @@ import (
 	"time"
 
 	"waymark/catalog"
+	"waymark/catalog/inspect"
 	"waymark/internal/endpoint"
 	"waymark/run"
 	"waymark/storage"
@@ -97,9 +99,7 @@ func (o Options) filled() Options {
 		t.DialContext = endpoint.Dialer(o.StartTimeout, true).DialContext
 		o.HTTP = t
 	}
-	if o.Version == "" {
-		o.Version = "dev"
-	}
+	o.Version = cmp.Or(o.Version, "dev")
 	for _, d := range []struct {
 		of     *time.Duration
 		preset time.Duration
@@ -108,17 +108,13 @@ func (o Options) filled() Options {
 		{&o.Poll, 5 * time.Minute}, {&o.Settle, time.Second}, {&o.FirstWait, 500 * time.Millisecond}, {&o.LongestWait, time.Minute},
 		{&o.Limits.BreakFor, 15 * time.Second}, {&o.IdleStop, 10 * time.Minute},
 	} {
-		if *d.of == 0 {
-			*d.of = d.preset
-		}
+		*d.of = cmp.Or(*d.of, d.preset)
 	}
 	for _, n := range []struct {
 		of     *int
 		preset int
 	}{{&o.Limits.BreakAfter, 5}, {&o.Limits.Concurrency, 8}, {&o.Limits.Queue, 64}, {&o.Limits.MaxAnswer, 4 << 20}, {&o.Limits.MaxArguments, 1 << 20}} {
-		if *n.of == 0 {
-			*n.of = n.preset
-		}
+		*n.of = cmp.Or(*n.of, n.preset)
 	}
 	return o
 }
@@ -225,8 +221,7 @@ func withheldBy(p *pin) (Withheld, bool) {
 	case p.broken:
 		w.Reason, w.Detail = ReasonStore, "what was approved of it cannot be read"
 	case p.Waits != nil:
-		v := p.Waits.verdict()
-		w.Reason, w.Detail, w.Changed = v.reason, v.detail, append(w.Changed, v.changed...)
+		w.Reason, w.Detail, w.Changed = p.Waits.Reason, p.Waits.why(), append(w.Changed, p.Waits.Changed...)
 		w.Flags, w.Description, w.Fingerprint, w.Since = append(w.Flags, p.Waits.Flags...), p.Waits.Text, p.Waits.Print.String(), p.Waits.At
 		w.Changes = p.Waits.Changes
 	default:
@@ -247,24 +242,17 @@ func CheckAll(defs []Definition) error {
 	if len(defs) > maxServers {
 		return fmt.Errorf("%d servers are more than the %d of a workspace", len(defs), maxServers)
 	}
-	ids := make([]string, len(defs))
-	for i := range defs {
-		if err := defs[i].Check(); err != nil {
+	for i, d := range defs {
+		if err := d.Check(); err != nil {
 			return err
 		}
-		if slices.Contains(ids, defs[i].ID) {
-			return fmt.Errorf("two servers have the id %q", defs[i].ID)
-		}
-		ids[i] = defs[i].ID
-	}
-	for _, id := range ids {
-		if other, ok := alike(id, ids); ok {
-			return fmt.Errorf("the server ids %q and %q can be taken for each other", id, other)
-		}
-	}
-	for i, d := range defs {
 		for _, other := range defs[:i] {
-			if d.IsAlso(other) {
+			switch {
+			case d.ID == other.ID:
+				return fmt.Errorf("two servers have the id %q", d.ID)
+			case inspect.Skeleton(d.ID) == inspect.Skeleton(other.ID):
+				return fmt.Errorf("the server ids %q and %q can be taken for each other", other.ID, d.ID)
+			case d.IsAlso(other):
 				return fmt.Errorf("the servers %q and %q are the same", other.ID, d.ID)
 			}
 		}
@@ -282,19 +270,7 @@ func (d Definition) IsAlso(other Definition) bool {
 }
 
 // Define takes the definitions as those there are, and starts nothing.
-func (g *Gateway) Define(defs []Definition) error {
-	if err := CheckAll(defs); err != nil {
-		return err
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.idle = true
-	g.defs = map[string]Definition{}
-	for _, d := range defs {
-		g.defs[d.ID] = d
-	}
-	return nil
-}
+func (g *Gateway) Define(defs []Definition) error { return g.take(defs, true) }
 
 // Defined are the ids of the servers that are defined.
 func (g *Gateway) Defined() []string {
@@ -306,7 +282,9 @@ func (g *Gateway) Defined() []string {
 // Connect takes the definitions as those there are: agreed ones are started unless they run already, others
 // and those that are gone are stopped. Two ids that can be taken for each other are refused. It does not
 // wait for servers.
-func (g *Gateway) Connect(defs []Definition) error {
+func (g *Gateway) Connect(defs []Definition) error { return g.take(defs, false) }
+
+func (g *Gateway) take(defs []Definition, idle bool) error {
 	if err := CheckAll(defs); err != nil {
 		return err
 	}
@@ -321,7 +299,7 @@ func (g *Gateway) Connect(defs []Definition) error {
 	if g.ctx.Err() != nil {
 		return errors.New("the gateway is closed")
 	}
-	g.defs, g.idle = wanted, false
+	g.defs, g.idle = wanted, idle
 	g.reconcile()
 	return nil
 }

@@ -141,10 +141,10 @@ func (l *Logins) put(ctx context.Context, server string, now *login) error {
 
 // token is the access token for a request to a server, renewed where it has ended or is the refused one; empty if
 // there is no login for the address.
-func (l *Logins) token(ctx context.Context, d *Definition, to *url.URL, through http.RoundTripper, refused string) (string, error) {
+func (l *Logins) token(ctx context.Context, d *Definition, through http.RoundTripper, refused string) (string, error) {
 	for {
 		now, err := l.get(ctx, d.ID)
-		if err != nil || now == nil || !sameOrigin(to, now.Resource) || !sameOrigin(to, d.URL) {
+		if err != nil || now == nil || !sameOrigin(d.URL, now.Resource) {
 			return "", err
 		}
 		ended := !now.Expiry.IsZero() && time.Until(now.Expiry) < refreshBefore
@@ -185,116 +185,74 @@ func (l *Logins) renew(ctx context.Context, server string, was *login, client *h
 
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-func sameOrigin(u *url.URL, address string) bool {
-	a, err := url.Parse(address)
-	return err == nil && a.Scheme == u.Scheme && a.Host == u.Host
+func sameOrigin(one, other string) bool {
+	a, err1 := url.Parse(one)
+	b, err2 := url.Parse(other)
+	return err1 == nil && err2 == nil && a.Scheme == b.Scheme && a.Host == b.Host
 }
 
 // renew asks for a new token. Without an error and a login the old one was revoked. Nothing that was sent or answered
-// stands in an error.
+// stands in an error. The renewal of the library leaves out the resource, so this is its exchange of a code; an empty
+// code counts as none (RFC 6749, section 3.2).
 func (l login) renew(ctx context.Context, client *http.Client) (*login, error) {
-	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {l.Refresh}, "client_id": {l.ClientID}, "resource": {l.Resource}}
-	if l.ClientSecret != "" {
-		form.Set("client_secret", l.ClientSecret)
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, l.TokenURL, strings.NewReader(form.Encode()))
-	if err != nil {
-		return nil, errors.New("the address for tokens is not valid")
-	}
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	req.Header.Set("Accept", "application/json")
-	resp, err := client.Do(req)
-	if err != nil {
-		return nil, fmt.Errorf("the authorization server %s does not answer", req.URL.Host)
-	}
-	defer resp.Body.Close()
-	var answer struct {
-		Access  string `json:"access_token"`
-		Refresh string `json:"refresh_token"`
-		Type    string `json:"token_type"`
-		Seconds int64  `json:"expires_in"`
-		Error   string `json:"error"`
-	}
-	err = json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&answer)
+	config := oauth2.Config{ClientID: l.ClientID, ClientSecret: l.ClientSecret,
+		Endpoint: oauth2.Endpoint{TokenURL: l.TokenURL, AuthStyle: oauth2.AuthStyleInParams}}
+	t, err := config.Exchange(context.WithValue(ctx, oauth2.HTTPClient, client), "", oauth2.SetAuthURLParam("grant_type", "refresh_token"),
+		oauth2.SetAuthURLParam("refresh_token", l.Refresh), oauth2.SetAuthURLParam("resource", l.Resource))
+	said, answered := errors.AsType[*oauth2.RetrieveError](err)
 	switch {
-	case answer.Error == "invalid_grant":
+	case answered && said.ErrorCode == "invalid_grant":
 		return nil, nil
-	case err != nil || resp.StatusCode != http.StatusOK || answer.Access == "" || !strings.EqualFold(answer.Type, "bearer"):
-		return nil, fmt.Errorf("the authorization server %s gave no token (HTTP %d)", req.URL.Host, resp.StatusCode)
+	case answered:
+		return nil, fmt.Errorf("the authorization server gave no token: %s", cutError(said))
+	case err != nil:
+		return nil, errors.New("the authorization server does not answer with a token")
 	}
-	l.Access, l.Expiry = answer.Access, time.Time{}
-	if answer.Refresh != "" {
-		l.Refresh = answer.Refresh
-	}
-	if answer.Seconds > 0 {
-		l.Expiry = time.Now().Add(time.Duration(answer.Seconds) * time.Second).UTC()
-	}
+	l.Access, l.Refresh, l.Expiry = t.AccessToken, cmp.Or(t.RefreshToken, l.Refresh), t.Expiry.UTC()
 	return &l, nil
 }
 
-// signed adds the token of a login to requests, and notes whether the server refused them.
+// signed gives the requests of the SDK the token of a login.
 type signed struct {
-	next    http.RoundTripper
-	logins  *Logins
+	logins  *Logins // nil: none
 	def     *Definition
-	refused *atomic.Bool
+	through http.RoundTripper
+	refused *atomic.Bool // the last answer that asked for a login was 401
 }
 
-func (s *signed) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Header.Get("Authorization") != "" || s.logins == nil {
-		return s.noted(s.next.RoundTrip(r))
-	}
-	token, err := s.token(r, "")
-	if err != nil {
+// TokenSource implements [auth.OAuthHandler].
+func (s *signed) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
+	token, err := s.token(ctx, "")
+	if err != nil || token == "" {
 		return nil, err
 	}
-	if token == "" {
-		return s.noted(s.next.RoundTrip(r))
-	}
-	send := func(token string, r *http.Request) (*http.Response, error) {
-		r = r.Clone(r.Context())
-		r.Header.Set("Authorization", "Bearer "+token)
-		return s.noted(s.next.RoundTrip(r))
-	}
-	resp, err := send(token, r)
-	if err != nil || resp.StatusCode != http.StatusUnauthorized || r.Body != nil && r.GetBody == nil {
-		return resp, err
-	}
-	renewed, err := s.token(r, token)
-	if err != nil || renewed == token {
-		return resp, nil
-	}
-	again := r.Clone(r.Context())
-	if r.GetBody != nil {
-		if again.Body, err = r.GetBody(); err != nil {
-			return resp, nil
-		}
-	}
-	_ = resp.Body.Close()
-	return send(renewed, again)
+	return oauth2.StaticTokenSource(&oauth2.Token{AccessToken: token}), nil
 }
 
-func (s *signed) token(r *http.Request, refused string) (string, error) {
-	token, err := s.logins.token(r.Context(), s.def, r.URL, s.next, refused)
-	if err != nil {
-		err = loginError(s.def.ID, err)
+// Authorize implements [auth.OAuthHandler]: it renews the token that was refused.
+func (s *signed) Authorize(ctx context.Context, r *http.Request, resp *http.Response) error {
+	defer resp.Body.Close()
+	s.refused.Store(resp.StatusCode == http.StatusUnauthorized)
+	was := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+	token, err := s.token(ctx, was)
+	if err == nil && token == was {
+		err = fmt.Errorf("the server refused the credential (HTTP %d)", resp.StatusCode)
+	}
+	return err
+}
+
+func (s *signed) token(ctx context.Context, refused string) (token string, err error) {
+	if s.logins == nil {
+		return "", nil
+	}
+	if token, err = s.logins.token(ctx, s.def, s.through, refused); err != nil {
+		err = fmt.Errorf("the login of server %s cannot be used: %w; %w: waymark gateway login %s", s.def.ID, err, errNoLogin, s.def.ID)
 	}
 	return token, err
 }
 
-func (s *signed) noted(resp *http.Response, err error) (*http.Response, error) {
-	if err == nil {
-		s.refused.Store(resp.StatusCode == http.StatusUnauthorized)
-	}
-	return resp, err
-}
-
 // errNoLogin: asking again, in whatever way, leads to nothing.
 var errNoLogin = errors.New("log in with")
-
-func loginError(server string, err error) error {
-	return fmt.Errorf("the login of server %s cannot be used: %w; %w: waymark gateway login %s", server, err, errNoLogin, server)
-}
 
 // refusal says of an error of a connection that the server refused who asks, if it did.
 func (u *upstream) refusal(l *link, err error) error {
@@ -310,8 +268,8 @@ type LoginClient struct{ ID, Secret string }
 // Login has a person grant access to a server in the browser, at the link that show is given, and keeps the tokens. It
 // is the authorization code flow with PKCE; the answer comes to a port of this machine.
 func (l *Logins) Login(ctx context.Context, d Definition, o Options, as LoginClient, show func(link string)) error {
-	if d.URL == "" {
-		return fmt.Errorf("server %s is started and not reached over HTTP; it has no login", d.ID)
+	if d.URL == "" || d.SSE {
+		return fmt.Errorf("server %s is not reached over streamable HTTP; it has no login", d.ID)
 	}
 	if u, err := url.Parse(d.URL); err != nil || u.Scheme != "https" && !IsLoopback(u.Hostname()) {
 		return fmt.Errorf("server %s: tokens are not sent over unencrypted http to %s", d.ID, d.URL)
@@ -336,7 +294,7 @@ func (l *Logins) Login(ctx context.Context, d Definition, o Options, as LoginCli
 				return nil, errors.New("the authorization server names no valid address")
 			}
 			now.Resource = link.Query().Get("resource")
-			if u, err := url.Parse(d.URL); err != nil || !sameOrigin(u, now.Resource) {
+			if !sameOrigin(d.URL, now.Resource) {
 				return nil, fmt.Errorf("the server calls itself %q, which is not where it is", now.Resource)
 			}
 			show(args.URL)

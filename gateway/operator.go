@@ -16,10 +16,11 @@ import (
 // [Gateway.Connect] starts them. A command without a directory is looked up in PATH, so that nothing put before it there
 // later runs in its place.
 func (g *Gateway) Add(ctx context.Context, dir, workspace string, defs []Definition) error {
-	all, err := ReadDefinitions(dir, workspace)
+	read, err := ReadDefinitions(dir, workspace)
 	if err != nil {
 		return err
 	}
+	all := read.Servers
 	for i := range defs {
 		d := &defs[i]
 		if d.Command != "" && filepath.Base(d.Command) == d.Command {
@@ -66,11 +67,11 @@ func (g *Gateway) Agree(ctx context.Context, id, digest string) error {
 // Forget stops a server and drops its definition from a data directory, its login, what was agreed to about it, its pins, and
 // its tools from the catalog.
 func (g *Gateway) Forget(ctx context.Context, dir, workspace, id string) error {
-	all, err := ReadDefinitions(dir, workspace)
+	read, err := ReadDefinitions(dir, workspace)
 	if err != nil {
 		return err
 	}
-	if left := slices.DeleteFunc(slices.Clone(all), func(d Definition) bool { return d.ID == id }); len(left) < len(all) {
+	if left := slices.DeleteFunc(slices.Clone(read.Servers), func(d Definition) bool { return d.ID == id }); len(left) < len(read.Servers) {
 		if err := WriteDefinitions(dir, workspace, left); err != nil {
 			return err
 		}

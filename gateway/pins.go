@@ -194,31 +194,22 @@ func (r *register) forget(ctx context.Context, server string) (ids []string, err
 	return ids, nil
 }
 
-// verdict is what a comparison of a server's tools with their pins says of one of them.
-type verdict struct {
-	reason  string // empty: it may be used
-	detail  string
-	changed []string
-}
-
 // errNoConsent: the agreement is to another definition, so that nothing may be approved with this one's list.
 var errNoConsent = errors.New("nobody agreed to start it as it is defined here")
 
-// compare holds the tools that a server lists against their pins, and keeps what waits. It returns a verdict for each
-// and the pins of those that are approved with this list, for [register.take]. Consents do not change between the two.
+// compare holds the tools that a server lists against their pins, and keeps what waits. It returns the pins of those that
+// are approved with this list, for [register.take]. Consents do not change between the two.
 //
 // Where several processes share the table, their copies of one server may list different contracts. Then only a process
 // that sees a contract change, or sees it first, replaces or clears what waits; to the others it is withheld, whatever
 // they see themselves. If each wrote what it sees, they would overwrite each other forever.
-func (r *register) compare(ctx context.Context, d *Definition, tools []offered) (map[string]verdict, []pin, error) {
+func (r *register) compare(ctx context.Context, d *Definition, tools []offered) (taken []pin, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	agreement := r.consent(d.ID)
 	if agreement.Digest != d.Digest() {
-		return nil, nil, errNoConsent
+		return nil, errNoConsent
 	}
-	verdicts := make(map[string]verdict, len(tools))
-	var taken []pin
 	for i := range tools {
 		o := &tools[i]
 		id := o.tool.ID
@@ -226,14 +217,7 @@ func (r *register) compare(ctx context.Context, d *Definition, tools []offered) 
 		before, known := r.listed[id]
 		unchanged := known && before == o.print
 		switch {
-		case o.wrong != "":
-			verdicts[id] = verdict{reason: ReasonInvalid, detail: o.wrong}
-			continue
-		case p != nil && p.broken:
-			verdicts[id] = verdict{reason: ReasonStore, detail: "what was approved of it cannot be read"}
-			continue
-		case p != nil && p.Waits != nil && unchanged && r.table.Shared():
-			verdicts[id] = p.Waits.verdict()
+		case o.wrong != "", p != nil && p.broken, p != nil && p.Waits != nil && unchanged && r.table.Shared():
 			continue
 		case p != nil && p.Print != nil && *p.Print == o.print:
 			if p.Waits == nil && p.Tool != nil {
@@ -264,12 +248,11 @@ func (r *register) compare(ctx context.Context, d *Definition, tools []offered) 
 		if was.Waits == nil || was.Waits.Print != w.Print {
 			was.Waits = w
 			if err := r.keepPin(ctx, was); err != nil {
-				return nil, nil, err
+				return nil, err
 			}
 		}
-		verdicts[id] = w.verdict()
 	}
-	return verdicts, taken, nil
+	return taken, nil
 }
 
 // keepOffers notes what a server has besides tools.
@@ -327,20 +310,12 @@ func (r *register) take(ctx context.Context, c Catalog, server string, list []of
 	return nil
 }
 
-func (w *waiting) verdict() verdict {
-	v := verdict{reason: w.Reason, changed: w.Changed}
-	switch w.Reason {
-	case ReasonChanged:
-		v.detail = "its contract changed: " + strings.Join(w.Changed, ", ")
-	case ReasonNew:
-		v.detail = "its server offers it only since it was agreed to"
-	case ReasonFlagged:
-		v.detail = strings.Join(w.Flags, "; ")
-	}
-	if w.Reason != ReasonFlagged && len(w.Flags) > 0 {
-		v.detail += "; " + strings.Join(w.Flags, "; ")
-	}
-	return v
+// why says what a person is to decide about.
+func (w *waiting) why() string {
+	why := map[string]string{
+		ReasonChanged: "its contract changed: " + strings.Join(w.Changed, ", "), ReasonNew: "its server offers it only since it was agreed to",
+	}[w.Reason]
+	return strings.TrimPrefix(strings.TrimSuffix(why+"; "+strings.Join(w.Flags, "; "), "; "), "; ")
 }
 
 func (r *register) keepPin(ctx context.Context, p pin) error {

@@ -184,12 +184,12 @@ func TestSuspiciousToolsWait(t *testing.T) {
 	r, err := openRegister(t.Context(), quick(t).Table, quick(t).filled().Now)
 	require.NoError(t, err)
 	d := Definition{ID: "s", Command: "/bin/s"}
-	_, _, err = r.compare(t.Context(), &d, []offered{o})
+	_, err = r.compare(t.Context(), &d, []offered{o})
 	require.ErrorIs(t, err, errNoConsent)
 	require.NoError(t, r.agree(t.Context(), "s", d.Digest()))
-	verdicts, taken, err := r.compare(t.Context(), &d, []offered{o, read("s", json.RawMessage(`{"name":"sub","inputSchema":{"type":"object"}}`))})
+	taken, err := r.compare(t.Context(), &d, []offered{o, read("s", json.RawMessage(`{"name":"sub","inputSchema":{"type":"object"}}`))})
 	require.NoError(t, err)
-	assert.Equal(t, ReasonFlagged, verdicts["s:add"].reason)
+	assert.Equal(t, ReasonFlagged, r.of("s")["s:add"].Waits.Reason)
 	require.Len(t, taken, 1)
 	assert.Equal(t, "s:sub", taken[0].ID)
 
@@ -235,7 +235,6 @@ func TestNamesThatLookAlike(t *testing.T) {
 		{"github", "githud", false}, {"github", "GitHub", true}, {"github", "glthub", true}, {"github", "g1thub", true}, {"github", "git-hub", true},
 		{"rnail", "mail", true}, {"paypal", "раураl", true}, {"files", "ﬁles", true}, {"slack", "slack2", false}, {"linear", "Iinear", true},
 	} {
-		_, found := alike(tt.a, []string{tt.a, tt.b})
-		assert.Equal(t, tt.alike, found, "%s %s", tt.a, tt.b)
+		assert.Equal(t, tt.alike, inspect.Skeleton(tt.a) == inspect.Skeleton(tt.b), "%s %s", tt.a, tt.b)
 	}
 }

@@ -120,6 +120,7 @@ type wire struct {
 	headers map[string]string
 	limit   int
 	sse     bool // the transport of 2024: answers come in one stream of their own
+	login   bool // the session answers what asks for one
 }
 
 func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -148,6 +149,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	switch {
 	case kind == "text/event-stream" && resp.StatusCode < 300:
 		resp.Body = &events{in: resp.Body, lines: bufio.NewReaderSize(resp.Body, 64<<10), limit: w.limit, id: call.ID, x: x}
+	case w.login && (resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden):
 	case w.sse || call.ID == nil || call.Method == "" || opens && resp.StatusCode >= 300:
 		resp.Body = struct {
 			io.Reader

@@ -23,7 +23,9 @@ func TestLostSessions(t *testing.T) {
 		"404 with words":  func(w http.ResponseWriter) { http.Error(w, "Session not found", http.StatusNotFound) },
 		"404 of no call":  func(w http.ResponseWriter) { jsonError(w, http.StatusNotFound, "null", "Session not found") },
 		"404 of the call": func(w http.ResponseWriter) { jsonError(w, http.StatusNotFound, "3", "Session not found") },
-		"400":             func(w http.ResponseWriter) { jsonError(w, http.StatusBadRequest, "null", "No valid session ID provided") },
+		"400": func(w http.ResponseWriter) {
+			jsonError(w, http.StatusBadRequest, "null", "No valid session ID provided")
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

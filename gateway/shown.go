@@ -36,7 +36,7 @@ func (g *Gateway) took(ctx context.Context, u *upstream, tools []offered, beside
 	for i := range tools {
 		tools[i].look(known)
 	}
-	verdicts, taken, err := g.register.compare(ctx, &u.def, tools)
+	taken, err := g.register.compare(ctx, &u.def, tools)
 	if err == nil {
 		err = g.register.take(ctx, g.opts.Catalog, server, tools, taken)
 	}
@@ -46,27 +46,23 @@ func (g *Gateway) took(ctx context.Context, u *upstream, tools []offered, beside
 	if err != nil {
 		return err
 	}
-	entries := map[string]*entry{}
-	offers := map[string]bool{}
-	for i := range tools {
-		t := tools[i].tool
-		offers[t.ID] = true
-		if _, held := verdicts[t.ID]; held {
-			continue
+	entries, withheld, offers := map[string]*entry{}, map[string]Withheld{}, map[string]bool{}
+	for _, o := range tools {
+		id := o.tool.ID
+		if offers[id] = true; o.wrong == "" {
+			entries[id] = u.entry(o.tool, o.print, o.members)
+		} else {
+			withheld[id] = Withheld{ID: id, Server: server, Reason: ReasonInvalid, Detail: o.wrong, Changed: []string{}, Flags: []string{}}
 		}
-		entries[t.ID] = u.entry(t, tools[i].print, tools[i].members)
-	}
-	withheld := map[string]Withheld{}
-	for id, v := range verdicts {
-		withheld[id] = Withheld{ID: id, Server: server, Reason: v.reason, Detail: v.detail, Changed: []string{}, Flags: []string{}}
 	}
 	for id, p := range g.register.of(server) {
-		switch w, held := withheldBy(&p); {
-		case held && offers[id]:
+		w, held := withheldBy(&p)
+		if !offers[id] {
+			w.Reason, w.Detail, held = ReasonGone, "its server does not offer it at the moment", true
+		}
+		if held {
 			withheld[id] = w
-		case !offers[id]:
-			w.Reason, w.Detail = ReasonGone, "its server does not offer it at the moment"
-			withheld[id] = w
+			delete(entries, id)
 		}
 	}
 	g.mu.Lock()

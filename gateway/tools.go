@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -67,6 +68,9 @@ type hints struct {
 	Idempotent  *bool  `json:"idempotentHint,omitempty"`
 	OpenWorld   *bool  `json:"openWorldHint,omitempty"`
 }
+
+// toolName is what the protocol allows a tool to be called.
+var toolName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
 
 // read takes one entry of a tools/list. Text checks that need the other servers come later.
 func read(server string, entry json.RawMessage) offered {

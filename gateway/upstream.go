@@ -191,11 +191,6 @@ func (u *upstream) needed(ctx context.Context) bool {
 	return true
 }
 
-// rouse starts the server if it is idle.
-func (u *upstream) rouse() {
-	signal(u.wake)
-}
-
 func (u *upstream) current() *link {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -31,21 +31,6 @@ func read(ctx context.Context, c *client.Client, path string, answer any) error 
 	return err
 }
 
-// printer prints a body as --json wants it, or decodes it for show.
-func printer[Answer any](a *app, show func(*app, Answer)) func(json.RawMessage) error {
-	return func(body json.RawMessage) error {
-		if a.json {
-			return a.printBody(body)
-		}
-		var answer Answer
-		if err := json.Unmarshal(body, &answer); err != nil {
-			return fmt.Errorf("the answer is not what this program expects: %w", err)
-		}
-		show(a, answer)
-		return nil
-	}
-}
-
 // confirm asks the person at the terminal. Where nobody sits at one, --yes is the answer.
 func (a *app) confirm(yes bool, question string) error {
 	if yes {

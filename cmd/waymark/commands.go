@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -18,7 +17,6 @@ import (
 	"waymark/internal/strictjson"
 	"waymark/live"
 	"waymark/suggest"
-	"waymark/suggest/mine"
 )
 
 // The commands that send one operation.
@@ -41,7 +39,8 @@ for --intent, for both, or, with neither, where to begin exploring.`,
 			q.fields["context"] = slices.Concat([]string{}, context)
 			return nil
 		},
-		show: showingAnswer((*app).showNext),
+		fields: "suggestions mode model.profile stop warnings unknown_ids waiting suggestion_id", columns: "id kind confidence reason message",
+		check: hint[suggest.NextAnswer],
 	})
 }
 
@@ -50,7 +49,8 @@ func (a *app) searchCommand() *cobra.Command {
 		id: "search", use: "search QUERY...", args: "query...", flags: "context limit kinds profile explain allow",
 		example: `  waymark search "open issues of a repository"
   waymark search parse json --context fs:read_file --limit 3`,
-		show: showingAnswer((*app).showSearch),
+		fields: "results mode model.profile warnings unknown_ids waiting suggestion_id", columns: "id kind confidence description message",
+		check: hint[suggest.SearchAnswer],
 	})
 }
 
@@ -58,7 +58,9 @@ func (a *app) dagCommand() *cobra.Command {
 	return a.of(operation{
 		id: "dag", use: "dag INTENT...", args: "intent...", flags: "context callable_only max_steps allow profile explain",
 		example: `  waymark dag "collect open issues and mail a summary"`,
-		show:    showingAnswer((*app).showDAG),
+		fields:  "dag.tasks mode model.profile confidence complete rationale warnings unknown_ids waiting suggestion_id",
+		columns: "id tool kind host confidence depends_on arguments missing message",
+		check:   hint[suggest.DAGAnswer],
 	})
 }
 
@@ -66,46 +68,21 @@ func (a *app) explainCommand() *cobra.Command {
 	return a.of(operation{
 		id: "explain", use: "explain ID", args: "id", flags: "context=after intent limit allow profile formula",
 		example: `  waymark explain json:parse --after fs:read_file`,
-		more: func(cmd *cobra.Command) {
-			cmd.Flags().Bool("all", false, "print every term of the score, not only the ten largest")
-			apart(cmd, "formula", "profile")
-		},
+		more:    func(cmd *cobra.Command) { cmd.MarkFlagsMutuallyExclusive("formula", "profile") },
 		prepare: func(_ *cobra.Command, _ []string, q *asked) error {
 			if q.fields["formula"] == true {
 				q.fields["profile"] = suggest.ProfileSeed
 			}
 			return nil
 		},
-		show: func(a *app, cmd *cobra.Command, _ *asked, body json.RawMessage) error {
-			all, _ := cmd.Flags().GetBool("all")
-			return printer(a, func(a *app, e suggest.ExplainAnswer) { a.showExplain(e, all) })(body)
+		show: func(a *app, q *asked, body json.RawMessage) error {
+			if q.fields["formula"] == true {
+				return showing((*app).showFormula)(a, q, body)
+			}
+			return a.render(body, "id suggested absent_reason reason rank of confidence score formula mode model.profile terms behind reports filters unknown_ids",
+				"name value weight contribution passed detail observed sources message")
 		},
 	})
-}
-
-// showingAnswer shows an answer, with --explain what its scores are made of, and the command that keeps what is first out of
-// the answers to this question.
-func showingAnswer[Answer interface{ Foremost() string }](show func(*app, Answer, bool)) shows {
-	return func(a *app, cmd *cobra.Command, q *asked, body json.RawMessage) error {
-		return printer(a, func(a *app, answer Answer) {
-			details, _ := cmd.Flags().GetBool("explain")
-			show(a, answer, details)
-			text, _ := cmp.Or(q.fields["intent"], q.fields["query"]).(string)
-			if answer.Foremost() == "" || len(text) > live.MaxRuleIntent {
-				return
-			}
-			last := ""
-			if context, _ := q.fields["context"].([]string); q.OperationID == "next" && len(context) > 0 {
-				last = context[len(context)-1]
-			}
-			where := a.elsewhere()
-			if a.data == os.Getenv("WAYMARK_DATA") { // the next command meets it, too
-				where = strings.Replace(where, " --data "+shellWord(a.data), "", 1)
-			}
-			command := live.Correction(shellWord, answer.Foremost(), last, strings.Join(strings.Fields(text), " "))
-			a.printf("wrong? %s%s\n", clean(command), where)
-		})(body)
-	}
 }
 
 func (a *app) recordCommand() *cobra.Command {
@@ -161,10 +138,8 @@ compacts its files. Not reached are backups and exports made earlier.`,
 				return usagef("forget needs exactly one of --source, --episode and --before")
 			}
 			if day, ok := q.fields["before"].(string); ok {
-				if t, err := time.Parse(time.DateOnly, day); err == nil {
+				if t, err := time.Parse(time.DateOnly, day); err == nil { // else a time, or refused
 					q.fields["before"] = t
-				} else if _, err := time.Parse(time.RFC3339Nano, day); err != nil {
-					return usagef("--before %q is neither a day (2026-01-31) nor a time (2026-01-31T12:00:00Z)", day)
 				}
 			}
 			return nil
@@ -248,10 +223,10 @@ collector must be trusted to name them truthfully: invented labels would count a
 func (a *app) capabilityCommand() *cobra.Command {
 	var file, output, style string
 	var bar *progress
-	proposed := a.of(operation{id: "list-proposals", use: "list", flags: "state limit",
-		show: showing((*app).showProposals)})
+	const proposals = "id composite verdict state capability.name evidence.tasks capability.description"
+	proposed := a.of(operation{id: "list-proposals", use: "list", flags: "state limit", columns: proposals})
 	list := a.of(operation{id: "list-capabilities", use: "list", flags: "tag",
-		set: map[string]any{"limit": 500}, lists: "id tags tools description",
+		set: map[string]any{"limit": 500}, columns: "id tags tools description",
 		long: "Lists the capabilities, or with --proposed, --state or --limit what was mined from the history and waits for a decision.",
 		more: func(cmd *cobra.Command) {
 			cmd.Flags().AddFlagSet(proposed.Flags())
@@ -273,7 +248,7 @@ func (a *app) capabilityCommand() *cobra.Command {
 			more: func(cmd *cobra.Command) {
 				cmd.Flags().StringVarP(&output, "output", "o", "", "`file` to write; standard output without")
 			},
-			show: func(a *app, _ *cobra.Command, _ *asked, body json.RawMessage) error {
+			show: func(a *app, _ *asked, body json.RawMessage) error {
 				text, err := json.MarshalIndent(body, "", "  ")
 				if text = append(text, '\n'); err == nil && output != "" {
 					return os.WriteFile(output, text, 0o644)
@@ -321,46 +296,25 @@ published by itself, and what was rejected does not come back. With --json the j
 				return err
 			},
 			follow: func(ctx context.Context, c *client.Client, q *asked) error {
-				return a.propose(ctx, c, q.fields, bar)
+				job, body, err := a.follow(ctx, c, "/v1/proposals", q.fields, bar)
+				switch {
+				case err != nil:
+					return err
+				case job.State != live.JobDone || job.Mined == nil:
+					return fmt.Errorf("%s: %s", job.ID, outcome(job))
+				case a.json:
+					return a.printBody(body)
+				}
+				if err = a.renderValue(job.Mined, "", ""); err != nil {
+					return err
+				}
+				a.printf("\n")
+				if body, err = a.ask(ctx, c, "list-proposals", map[string]any{"limit": 20}); err != nil {
+					return err
+				}
+				return a.render(body, "", proposals)
 			}}),
 		a.of(operation{id: "approve-proposal", use: "approve ID", args: "id", flags: "body.id=as name"}),
 		a.of(operation{id: "reject-proposal", use: "reject ID", args: "id", flags: "reason"}),
 	)
-}
-
-// propose mines the history and lists what is proposed.
-func (a *app) propose(ctx context.Context, c *client.Client, question any, bar *progress) error {
-	job, body, err := a.follow(ctx, c, "/v1/proposals", question, bar)
-	switch {
-	case err != nil:
-		return err
-	case job.State != live.JobDone || job.Mined == nil:
-		return fmt.Errorf("%s: %s", job.ID, outcome(job))
-	case a.json:
-		return a.printBody(body)
-	}
-	if err = a.renderValue(job.Mined); err == nil {
-		a.printf("\n")
-		body, err = a.ask(ctx, c, "list-proposals", map[string]any{"limit": 20})
-	}
-	if err == nil {
-		err = printer(a, (*app).showProposals)(body)
-	}
-	return err
-}
-
-func (a *app) showProposals(l struct {
-	Proposals []mine.Proposal
-	Total     int
-}) {
-	var rows [][]string
-	for _, p := range l.Proposals {
-		c := p.Capability
-		rows = append(rows, []string{p.ID, p.Composite.String(), p.Verdict, fmt.Sprint(p.Evidence.Tasks), string(p.State), c.Name, short(c.Description)})
-	}
-	if len(rows) == 0 {
-		a.printf("no proposals\n")
-		return
-	}
-	a.table([]string{"id", "score", "verdict", "tasks", "state", "name", "description"}, rows)
 }

@@ -118,10 +118,6 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	} else if err != nil {
 		return nil, errors.Join(usageError{err}, h.close())
 	}
-	shown, err := a.settings()
-	if err != nil {
-		return nil, errors.Join(err, h.close())
-	}
 	judges, err := a.judges()
 	if err != nil {
 		return nil, errors.Join(usageError{err}, h.close())
@@ -135,7 +131,7 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	cfg := server.Config{
 		Store: h.store, Workspaces: h.workspaces, Judges: judges, RecordScores: a.judging.recordScores,
 		Upstream: a.upstream(h), Traces: h.feed.Collect, KeepKey: h.feed.KeepKey,
-		Logger: logger, Version: version().Version, Now: time.Now, KeepFor: a.keepFor, Data: dir, Settings: shown,
+		Logger: logger, Version: version().Version, Now: time.Now, KeepFor: a.keepFor, Data: dir, Settings: a.settings,
 		Access: server.Access{LocalToken: h.token, RequireKey: who.requireKey, Hosts: who.hosts, Origins: who.origins, Proxies: who.proxies},
 		Limits: server.Limits{Timeout: who.timeout, MaxBody: who.maxBody}, TLS: who.tls,
 	}
@@ -297,13 +293,11 @@ func (a *app) within(ctx context.Context, who access, f func(*client.Client) err
 			h.count(ctx, a.workspace)
 		}
 		c = h.client(a.workspace)
-		c.Named = a.named
 		return errors.Join(f(c), leave())
 	}
 	if err := a.checkIdle(c); err != nil {
 		return err
 	}
-	c.Named = a.named
 	return f(c)
 }
 

@@ -33,21 +33,11 @@ func (a *app) doctorCommand() *cobra.Command {
 		SuggestFor: []string{"stats", "status", "check"},
 		Short:      "Check the data directory, the log and the model",
 		Long: `Checks the data directory, its permissions, who has it, and, through the server that has it or by
-opening it, free space, log and model. Exits 1 if a check fails. Below the checks stand
-
-- the sources of the history: keys (key:ID), and the operator's own, as the command line, the hook and the gateway. Where there
-  are three, a key that repeats a transition more often than others confirm is limited: "limited" is how many of its episodes
-  teach nothing more, "influence" the share of a source in the episodes that teach. "waymark rule trust" and "waymark rule
-  split" say that a source is not limited or reports for many, "waymark forget --source" takes back what a source recorded;
-- the last jobs of the server that has the directory: builds and judgements that start by themselves, rebuilds, verifications
-  and searches for proposals;
-- the settings of the server that has the directory, else of this command: those that a flag, a WAYMARK_* variable or the
-  settings file may give, which override each other in this order, each with its value and where it comes from. Keys of other services are shown as set or not set, addresses without passwords.`,
+opening it, free space, log and model. Exits 1 if a check fails. Below the checks stand the sources of the history with how
+many of their episodes are limited and teach nothing more (see waymark rule), the last jobs of the server, and the settings of
+the server that has the directory, else of this command, with their origin: flag, WAYMARK_* variable or settings file.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			settings, err := a.settings()
-			if err != nil {
-				return err
-			}
+			settings, err := a.settings, error(nil)
 			checks, stats, page := a.examine(cmd.Context(), &settings)
 			ok := !slices.ContainsFunc(checks, func(c check) bool { return !c.OK })
 			if a.json {
@@ -64,8 +54,8 @@ opening it, free space, log and model. Exits 1 if a check fails. Below the check
 					Jobs     []live.Job  `json:"jobs"`
 					File     string      `json:"settings_file"`
 					Settings []setting   `json:"settings"`
-				}{sourceRows(stats), page.Jobs, settings.File, settings.Settings}, "name", "source", "episodes", "limited", "influence",
-					"id", "state", "started_at", "progress", "phase", "reason", "error", "value", "origin", "from")
+				}{sourceRows(stats), page.Jobs, settings.File, settings.Settings}, "",
+					"name source episodes limited id state started_at progress phase reason error value origin from")
 			}
 			if err == nil && !ok {
 				err = errNegative
@@ -81,20 +71,14 @@ type jobList struct {
 
 // sourceRow is a source of the history as doctor shows it.
 type sourceRow struct {
-	Source    string `json:"source"`
-	Episodes  int    `json:"episodes"`
-	Limited   int    `json:"limited"`
-	Influence string `json:"influence"` // share of the episodes that teach
+	Source   string `json:"source"`
+	Episodes int    `json:"episodes"`
+	Limited  int    `json:"limited"` // of them, that teach nothing more
 }
 
 func sourceRows(stats suggest.Stats) (rows []sourceRow) {
-	teaching := 0
-	for name, n := range stats.Sources {
-		teaching += n - stats.Limited[name]
-	}
 	for _, name := range slices.Sorted(maps.Keys(stats.Sources)) {
-		n, limited := stats.Sources[name], stats.Limited[name]
-		rows = append(rows, sourceRow{name, n, limited, fmt.Sprintf("%.1f%%", 100*float64(n-limited)/float64(max(1, teaching)))})
+		rows = append(rows, sourceRow{name, stats.Sources[name], stats.Limited[name]})
 	}
 	return rows
 }

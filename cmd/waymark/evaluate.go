@@ -38,16 +38,13 @@ func (a *app) evaluateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "evaluate",
 		Short: "Measure how good the suggestions are",
-		Long: `Measures the next tool, the tools for an intent and whole plans on tasks that the history does not
-hold, beside profile seed and simple baselines, with 95 % intervals. A data set is a folder of tools.jsonl and
-episodes.jsonl or a published task graph; without one the latest fifth of the workspace's own history is
-held out, and the report is kept for the page. Exits 1 if the best baseline is better by
-more than chance at the next tool (MRR), the tools (NDCG@10) or the plan (Node-F1, Link-F1).
+		Long: `Measures the next tool, the tools for an intent and whole plans on tasks that the history does not hold, beside profile
+seed and simple baselines, with 95 % intervals. Without --dataset the latest fifth of the workspace's own history is held out,
+and the report is kept for the page. Exits 1 if the best baseline is better by more than chance.
 
-With --expect it plans the requests of a file instead, with the workspace's model, and exits 1 if a plan lacks a
-tool or has one that is excluded. Each line of the file is an object as in
-  {"request": "mail the minutes", "tools": ["docs:read", ["mail:send", "chat:post"]], "not": ["pay:*"]}
-A list in tools holds alternatives, of which one is enough; neither tools nor not: the plan must be empty.`,
+With --expect it plans the requests of a file instead, and exits 1 if a plan lacks a tool or has one that is excluded. Each
+line is an object {"request": "mail the minutes", "tools": ["docs:read", ["mail:send", "chat:post"]], "not": ["pay:*"]}; a
+list in tools holds alternatives, and with neither tools nor not the plan must be empty.`,
 		Example: `  waymark evaluate
   waymark evaluate --dataset datasets/ultratool
   waymark evaluate --dataset datasets/livemcp --distractors datasets/mcp_catalog --json
@@ -73,15 +70,15 @@ A list in tools holds alternatives, of which one is enough; neither tools nor no
 	f.Float64Var(&e.share, "share", 0.2, "`share` of the own history that is held out, without --dataset")
 	f.BoolVar(&e.successful, "successful", false, "ask only about test episodes that succeeded")
 	f.StringVar(&requests, "expect", "", "`file` of requests with tools that must, or must not, be planned; - for stdin")
-	apart(cmd, "dataset", "share")
-	apart(cmd, "expect", "dataset", "share", "successful")
+	cmd.MarkFlagsMutuallyExclusive("expect", "dataset", "share")
+	cmd.MarkFlagsMutuallyExclusive("expect", "successful")
 	progressFlag(cmd, &style)
 	return cmd
 }
 
 func (e evaluation) check() error {
 	switch {
-	case !slices.Contains(profiles, e.profile):
+	case !slices.Contains([]string{suggest.ProfileLearned, suggest.ProfileSeed}, e.profile):
 		return usagef("unknown --profile %q: want learned or seed", e.profile)
 	case !(e.share > 0 && e.share < 1):
 		return usagef("--share must be a number between 0 and 1, got %v", e.share)
@@ -110,11 +107,13 @@ func (a *app) evaluate(ctx context.Context, e evaluation, bar *progress) error {
 		return err
 	}
 	if a.json {
-		if err := a.printValue(r); err != nil {
-			return err
-		}
+		err = a.printValue(r)
 	} else {
-		a.showEvaluation(r)
+		err = a.renderValue(r, "dataset profile train_episodes test_episodes leave_one_out rows confidence lost",
+			"question metric tasks value ci seed.value seed.lead.mean seed.lead.interval baseline.name baseline.value baseline.lead.mean baseline.lead.interval verdict name ece claims ece_band calibrated")
+	}
+	if err != nil {
+		return err
 	}
 	if e.dataset == "" {
 		if err := a.keepReport(r); err != nil {
@@ -135,64 +134,6 @@ func (a *app) keepReport(r *evaluate.Report) error {
 	}
 	kept := evaluate.Kept{At: time.Now().UTC(), Report: *r}
 	return replaceFile(path, func(w io.Writer) error { return json.NewEncoder(w).Encode(kept) })
-}
-
-// questions are what a report calls them to people.
-var questions = map[string]string{
-	evaluate.QuestionNext: "next tool", evaluate.QuestionNextIntent: "next tool, intent known",
-	evaluate.QuestionTools: "tools for an intent", evaluate.QuestionDAG: "plan for an intent",
-	evaluate.QuestionSessions: "hit@1, another task before", evaluate.QuestionNeeds: "tool by its own text",
-	evaluate.QuestionForeign: "foreign requests",
-}
-
-// showEvaluation prints the table, how far confidence can be trusted, and what is lost.
-func (a *app) showEvaluation(r *evaluate.Report) {
-	history := fmt.Sprintf("%d train episodes, %d test episodes", r.TrainEpisodes, r.TestEpisodes)
-	if r.LeaveOneOut {
-		history = fmt.Sprintf("%d episodes, each held out in turn", r.TestEpisodes)
-	}
-	a.printf("%s, profile %s: %s\n", clean(r.Dataset), r.Profile, history)
-	rate := func(x float64) string { return fmt.Sprintf("%.3f", x) }
-	span := func(i evaluate.Interval) string { return rate(i[0]) + "–" + rate(i[1]) }
-	lead := func(d evaluate.Difference) string {
-		return fmt.Sprintf("%+.3f (%+.3f to %+.3f)", d.Mean, d.Interval[0], d.Interval[1])
-	}
-	var rows [][]string
-	for _, x := range r.Rows {
-		row := []string{questions[x.Question], x.Metric, fmt.Sprint(x.Tasks), rate(x.Value), span(x.CI), "-", "-", "-", "-", "-", string(x.Verdict)}
-		if x.Seed != nil {
-			row[5], row[6] = rate(x.Seed.Value), lead(x.Seed.Lead)
-		}
-		if b := x.Baseline; b != nil {
-			row[7], row[8], row[9] = b.Name, rate(b.Value), lead(b.Lead)
-		}
-		rows = append(rows, row)
-	}
-	a.section([]string{"question", "metric", "tasks", r.Profile, "95 %", "seed", "lead (95 %)", "best baseline", "value", "lead (95 %)", ""}, rows)
-	a.printf("\n")
-	for _, question := range []string{evaluate.QuestionNext, evaluate.QuestionNextIntent} {
-		c := r.Confidence[question]
-		if c == nil {
-			continue
-		}
-		verdict := fmt.Sprintf("too few claims to tell (at least %d are needed)", evaluate.LeastClaims)
-		if c.Calibrated != nil {
-			verdict = map[bool]string{true: "calibrated", false: "not calibrated"}[*c.Calibrated]
-		}
-		a.printf("confidence, %s: error %s over %d claims, %s (a perfect model of this size: %s)\n",
-			questions[question], rate(c.ECE), c.Claims, verdict, span(c.Band))
-	}
-	for _, x := range r.TooFew {
-		a.printf("too few tasks to tell, at least %d are needed: %s %s (%d)\n", evaluate.LeastCompared, questions[x.Question], x.Metric, x.Tasks)
-	}
-	for _, x := range r.Lost {
-		l := x.Baseline.Lead
-		a.printf("lost: %s is better at %s %s by %s (%s to %s)\n", x.Baseline.Name, questions[x.Question], x.Metric,
-			rate(-l.Mean), rate(-l.Interval[1]), rate(-l.Interval[0]))
-	}
-	if n := len(r.Decisive()) - len(r.TooFew); n > 0 && len(r.Lost) == 0 {
-		a.printf("not lost: no baseline is better by more than chance\n")
-	}
 }
 
 // examples reads what is evaluated on: a data set, or the workspace's history, of which the latest share is held out.

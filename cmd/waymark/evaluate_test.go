@@ -142,7 +142,7 @@ func TestEvaluationLost(t *testing.T) {
 	}
 	out, _, code := waymark(t, "", "evaluate", "--dataset", set, "--profile", "seed", "--data", filepath.Join(t.TempDir(), "data"))
 	assert.Equal(t, 1, code)
-	assert.Contains(t, out, "\nlost: "+lost[0].Baseline.Name+" is better at next tool mrr by ")
+	assert.Regexp(t, `(?s)\nlost:\n.*\nnext +mrr .* behind`, out)
 }
 
 // A history of a few tasks is no reason to say that the engine loses, nor that its confidence can be trusted.
@@ -159,9 +159,8 @@ func TestEvaluationOfAShortHistory(t *testing.T) {
 	require.Zero(t, code, errs)
 	out, errs, code := waymark(t, "", "evaluate", "--data", data)
 	require.Zero(t, code, "%s%s", out, errs)
-	assert.Contains(t, out, "11 train episodes, 3 test episodes")
-	assert.Contains(t, out, "\ntoo few tasks to tell, at least 15 are needed: next tool mrr (3)\n")
-	assert.Contains(t, out, "claims, too few claims to tell (at least 100 are needed)")
+	assert.Contains(t, out, "train episodes: 11\ntest episodes: 3\n")
+	assert.Regexp(t, `\nnext +mrr +3 .* too few\n`, out)
 	assert.NotContains(t, out, "lost:")
 	assert.NotContains(t, out, "calibrated")
 	text, errs, code := waymark(t, "", "evaluate", "--data", data, "--json")

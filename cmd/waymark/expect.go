@@ -73,7 +73,7 @@ func (a *app) expect(ctx context.Context, path, profile string) error {
 		err = a.printValue(map[string]any{"requests": requests, "as_expected": requests - len(misses), "misses": misses})
 	} else {
 		if len(misses) > 0 {
-			err = a.renderValue(map[string]any{"misses": misses})
+			err = a.renderValue(map[string]any{"misses": misses}, "", "")
 		}
 		a.printf("%d of %d requests as expected\n", requests-len(misses), requests)
 	}

@@ -9,16 +9,12 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"waymark/cmd/waymark/internal/client"
 )
-
-var graphFormats = []string{"json", "dot", "graphml", "mermaid"}
 
 func (a *app) exportCommand() *cobra.Command {
 	var format, around, output string
@@ -32,41 +28,29 @@ history instead, one object a line; import reads it back.`,
   waymark export --format mermaid --around fs:read_file --depth 1
   waymark export --format waymark -o history.jsonl`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			path := "/v1/export"
-			if format != "waymark" {
-				if !slices.Contains(graphFormats, format) {
-					return usagef("unknown --format %q: want one of %s, waymark", format, strings.Join(graphFormats, ", "))
-				}
-				query := url.Values{"format": {format}}
-				if around != "" {
-					query.Set("around", around)
-					query.Set("depth", strconv.Itoa(depth))
-				}
-				path = "/v1/graph?" + query.Encode()
-			} else if around != "" {
+			path := "/v1/graph?" + url.Values{"format": {format}, "around": {around}, "depth": {strconv.Itoa(depth)}}.Encode()
+			switch {
+			case format == "waymark" && around != "":
 				return usagef("--around is for the graph; --format waymark writes everything")
-			}
-			if output != "" && output != "-" {
-				if err := checkFile("output", output); err != nil {
-					return err
-				}
+			case format == "waymark":
+				path = "/v1/export"
+			case around == "":
+				path = "/v1/graph?" + url.Values{"format": {format}}.Encode()
 			}
 			return a.with(cmd.Context(), func(c *client.Client) error {
-				resp, err := c.Do(cmd.Context(), client.Request{Method: http.MethodGet, Path: path})
-				if err != nil {
-					return err
-				}
-				defer resp.Body.Close()
-				if output == "" || output == "-" {
-					if _, err := io.Copy(a.out, resp.Body); err != nil {
-						return fmt.Errorf("export: %w", err)
+				write := func(w io.Writer) error {
+					resp, err := c.Do(cmd.Context(), client.Request{Method: http.MethodGet, Path: path})
+					if err != nil {
+						return err
 					}
-					return nil
-				}
-				return replaceFile(output, func(w io.Writer) error {
-					_, err := io.Copy(w, resp.Body)
+					defer resp.Body.Close()
+					_, err = io.Copy(w, resp.Body)
 					return err
-				})
+				}
+				if output == "" || output == "-" {
+					return write(a.out)
+				}
+				return replaceFile(output, write)
 			})
 		},
 	}

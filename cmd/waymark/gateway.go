@@ -35,14 +35,10 @@ func (a *app) gatewayAdd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add FILE",
 		Short: "Take servers from a host's configuration, and agree to start them",
-		Long: `Reads the MCP servers of a host's configuration (mcpServers JSON, VS Code servers, Codex TOML; - is
-standard input), shows for each the exact command or URL, and asks whether it may be started. What is
-agreed to is started by serve and mcp with --connect, now and later, as long as command, arguments,
-directory and names of variables stay as they are; with other ones it has to be agreed to anew.
-
-A command runs as you, without a shell and with few variables: PATH, HOME and the like, and those that
-the configuration names. Definitions are kept in gateway.json of the data directory, readable by you
-alone; write secrets as ${VARIABLE} to keep them out of it.`,
+		Long: `Reads the MCP servers of a host's configuration (mcpServers JSON, VS Code servers, Codex TOML; - is standard input), shows
+for each the exact command or URL, and asks whether it may be started. What is agreed to is started by serve and mcp with
+--connect, as you, without a shell and with few variables, as long as the definition stays as it is. Definitions are kept in
+gateway.json of the data directory, readable by you alone; write secrets as ${VARIABLE} to keep them out of it.`,
 		Example: `  waymark gateway add ~/.cursor/mcp.json
   waymark gateway add .mcp.json --only github,postgres --yes`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -222,29 +218,24 @@ func (a *app) agree(cmd *cobra.Command, found []gateway.Definition, yes bool) er
 		if err != nil || a.json {
 			return errors.Join(err, a.printBody(body))
 		}
-		a.printf("agreed to %s\n", list(s.Added))
-		a.nextStep(s.Connected)
+		a.printf("agreed to %s\n", strings.Join(s.Added, ", "))
+		if s.Connected {
+			a.printf("next: the server that runs starts them; tell your host about it: waymark init --host NAME%s\n", a.elsewhere())
+		} else {
+			a.printf("next: waymark init --host NAME%[1]s has your host start them through Waymark; waymark serve --connect%[1]s serves all hosts\n", a.elsewhere())
+		}
 		return nil
 	})
 }
 
-// nextStep says how hosts reach what was agreed to.
-func (a *app) nextStep(connected bool) {
-	flags := a.elsewhere()
-	if connected {
-		a.printf("next: the server that runs starts them; tell your host about it: waymark init --host NAME%s\n", flags)
-		return
-	}
-	a.printf("next: have your host start waymark mcp --connect%s in place of them (waymark init --host NAME%s writes its configuration),\n", flags, flags)
-	a.printf("      or start waymark serve --connect%s for all hosts\n", flags)
-}
-
 // defined are the servers of the workspace, and the directory that says so.
 func (a *app) defined() (dir string, defs []gateway.Definition, err error) {
-	if dir, err = filepath.Abs(a.data); err == nil {
-		defs, err = gateway.ReadDefinitions(dir, a.workspace)
+	dir, err = filepath.Abs(a.data)
+	if err != nil {
+		return "", nil, err
 	}
-	return dir, defs, err
+	defined, err := gateway.ReadDefinitions(dir, a.workspace)
+	return dir, defined.Servers, err
 }
 
 func (a *app) gatewayList() *cobra.Command {
@@ -253,7 +244,7 @@ func (a *app) gatewayList() *cobra.Command {
 		long: `Lists the servers with their state, the tools that were called since the start of the running service, with calls,
 failures and the 50th and 95th percentile of the newest 256 durations in milliseconds, and the grants. Servers are started
 by waymark serve --connect, and by a host that starts waymark mcp --connect.`,
-		show: func(a *app, _ *cobra.Command, _ *asked, body json.RawMessage) error {
+		show: func(a *app, _ *asked, body json.RawMessage) error {
 			_, defs, err := a.defined()
 			switch {
 			case err != nil:
@@ -262,7 +253,7 @@ by waymark serve --connect, and by a host that starts waymark mcp --connect.`,
 				a.printf("no servers; take some from a host: waymark gateway add FILE\n")
 				return nil
 			}
-			if err = a.render(body); err == nil {
+			if err = a.render(body, "", ""); err == nil {
 				a.printf("\n")
 			}
 			for _, d := range defs {
@@ -327,7 +318,7 @@ naming a tool, a server, or --all releases what was looked at.`,
 				if err != nil || a.json {
 					return errors.Join(err, a.printBody(body))
 				}
-				return a.render(body)
+				return a.render(body, "", "")
 			})
 		},
 	}
@@ -365,7 +356,7 @@ func (a *app) approve(ctx context.Context, c *client.Client, ids []string, all, 
 		}
 	}
 	if len(chosen) > 0 && !a.json {
-		if err := a.renderValue(quarantine{chosen}); err != nil {
+		if err := a.renderValue(quarantine{chosen}, "", ""); err != nil {
 			return nil, err
 		}
 	}

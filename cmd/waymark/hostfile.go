@@ -36,12 +36,7 @@ func editJSON(text []byte, edit func(root *hujson.Object, unit string) error) ([
 
 // memberOf is the value of a member, nil where there is none.
 func memberOf(object *hujson.Object, name string) *hujson.Value {
-	for i, m := range object.Members {
-		if m.Name.Value.(hujson.Literal).String() == name {
-			return &object.Members[i].Value
-		}
-	}
-	return nil
+	return (&hujson.Value{Value: object}).Find("/" + name)
 }
 
 // objectIn is a member that is an object, made at the end where it is absent and make is set.

@@ -41,23 +41,18 @@ type importing struct {
 // importReport is what import prints: what was read here, and what the log made of it.
 type importReport struct {
 	ingest.Report
-	Inputs       []importInput  `json:"inputs"`
+	Inputs []importInput `json:"inputs"`
+	logged
+	Interrupted bool `json:"interrupted,omitempty"` // the inputs were not read to their end
+}
+
+// logged is what the log made of an import.
+type logged struct {
 	Flagged      []live.Flagged `json:"flagged,omitempty"` // what the checks found in what was stored
 	FlaggedTotal int            `json:"flagged_total,omitempty"`
 	Seq          uint64         `json:"seq"`
 	Model        string         `json:"model,omitempty"`
 	Held         string         `json:"held,omitempty"`
-	Interrupted  bool           `json:"interrupted,omitempty"` // the inputs were not read to their end
-}
-
-// waiting returns the ids of entries that were shown and wait for approval.
-func (r *importReport) waiting() (ids []string) {
-	for _, f := range r.Flagged {
-		if f.Quarantined {
-			ids = append(ids, f.ID)
-		}
-	}
-	return ids
 }
 
 type importInput struct {
@@ -70,21 +65,11 @@ type importInput struct {
 
 // imported is the answer of POST /v1/import.
 type imported struct {
-	Taken         ingest.Counts  `json:"taken"`
-	Duplicates    ingest.Counts  `json:"duplicates"`
-	Rejected      []rejectedLine `json:"rejected"` // the first 100
-	RejectedTotal int            `json:"rejected_total"`
-	Flagged       []live.Flagged `json:"flagged"`
-	FlaggedTotal  int            `json:"flagged_total"`
-	Seq           uint64         `json:"seq"`
-	Model         string         `json:"model"`
-	Held          string         `json:"held"`
-}
-
-type rejectedLine struct {
-	Line  int    `json:"line"`
-	ID    string `json:"id"`
-	Error string `json:"error"`
+	Taken         ingest.Counts    `json:"taken"`
+	Duplicates    ingest.Counts    `json:"duplicates"`
+	Rejected      []live.Rejection `json:"rejected"` // the first 100
+	RejectedTotal int              `json:"rejected_total"`
+	logged
 }
 
 func (a *app) importCommand() *cobra.Command {
@@ -101,7 +86,7 @@ func (a *app) importCommand() *cobra.Command {
 		Long: `Imports catalogs and histories from files and folders (- is standard input) and prints what was
 taken, what was known already, and what was dropped and why. Importing the same file twice changes
 nothing. Argument values and results of calls are not stored. Exits 1 if any line was dropped.
-Tools whose texts the checks flag wait until somebody releases them, here or with waymark approve, unless
+Tools whose texts the checks flag wait until somebody releases them with waymark approve, unless
 --yes is given or they come from the sample, a data set or an own export.
 "sample" is the bundled sample, unless a file or folder has this name.
 
@@ -128,17 +113,21 @@ Formats:
 	f.StringVar(&opts.Split, "split", "train", "which part of a data set with splits: train, test or all")
 	f.StringVar(&opts.Server, "server", "", "the server `name` of a saved tools/list")
 	f.BoolVar(&keep, "keep-intents", true, "store what users asked for; =false leaves it out")
-	f.BoolVar(&yes, "yes", false, "release new tools without asking")
+	f.BoolVar(&yes, "yes", false, "release new tools at once")
 	progressFlag(cmd, &style)
 	return cmd
 }
 
 // checkImport refuses options that no input could satisfy, before anything is read.
 func checkImport(o ingest.Options) error {
-	if splits := flagValues["import split"]; !slices.Contains(splits, o.Split) {
-		return usagef("unknown --split %q: want one of %s", o.Split, strings.Join(splits, ", "))
+	if !slices.Contains([]string{"all", "test", "train"}, o.Split) {
+		return usagef("unknown --split %q: want all, test or train", o.Split)
 	}
-	if formats := importFormats(); !slices.Contains(formats, o.Format) {
+	formats := []string{"auto"}
+	for _, f := range ingest.Formats() {
+		formats = append(formats, f.Name)
+	}
+	if !slices.Contains(formats, o.Format) {
 		return usagef("unknown --format %q: want one of %s", o.Format, strings.Join(formats, ", "))
 	}
 	return nil
@@ -198,13 +187,6 @@ func (im *importing) run(ctx context.Context, paths []string) error {
 		im.bar.hide()
 		im.report.Interrupted = ctx.Err() != nil
 		err := im.print()
-		if ids := im.report.waiting(); len(ids) > 0 && isTerminal(im.in) && !im.json {
-			if body, failed := im.approve(ctx, c, ids, false, false); failed == nil {
-				err = errors.Join(err, im.render(body))
-			} else if !errors.As(failed, new(rejected)) {
-				err = errors.Join(err, failed)
-			}
-		}
 		if im.report.Interrupted && errors.Is(err, errNegative) { // not the last word on lines that were not read
 			err = nil
 		}
@@ -343,9 +325,8 @@ func (im *importing) merge(before ingest.Counts, answer imported, sent []ingest.
 	r.Taken.Capabilities += answer.Taken.Capabilities
 	r.Taken.Episodes += answer.Taken.Episodes
 	r.Taken.Servers = servers
-	r.Flagged, r.FlaggedTotal = append(r.Flagged, answer.Flagged...), r.FlaggedTotal+answer.FlaggedTotal
-	r.Seq = answer.Seq
-	r.Model, r.Held = answer.Model, answer.Held
+	answer.Flagged, answer.FlaggedTotal = append(r.Flagged, answer.Flagged...), r.FlaggedTotal+answer.FlaggedTotal
+	r.logged = answer.logged
 }
 
 func (im *importing) print() error {
@@ -364,17 +345,15 @@ func (im *importing) print() error {
 		for line := range strings.Lines(r.Report.String()) {
 			im.printf("%s\n", strings.TrimRight(clean(strings.TrimRight(line, "\n")), " "))
 		}
+		waits := false
 		for _, f := range r.Flagged {
-			kept := "stored"
-			if f.Quarantined {
-				kept = "quarantined"
-			}
-			im.printf("  %-11s %s: %s\n", kept, clean(f.ID), clean(strings.Join(f.Flags, "; ")))
+			waits = waits || f.Quarantined
+			im.printf("  %-11s %s: %s\n", map[bool]string{true: "quarantined", false: "stored"}[f.Quarantined], clean(f.ID), clean(strings.Join(f.Flags, "; ")))
 		}
 		if more := r.FlaggedTotal - len(r.Flagged); more > 0 {
 			im.printf("  … and %d more flagged\n", more)
 		}
-		if len(r.waiting()) > 0 {
+		if waits {
 			im.printf("quarantined entries are offered to no host until they are released: waymark approve\n")
 		}
 		if r.Model != "" {

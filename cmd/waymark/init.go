@@ -64,7 +64,7 @@ func (a *app) initCommand() *cobra.Command {
 		Use:   "init",
 		Short: "Write the configuration by which a host finds Waymark",
 		Long: `Adds Waymark to the MCP servers in a host's configuration, or with --url a server that runs. The difference is shown
-first, and nothing else in the file is touched; --print only prints what would be added. With --hook also the hooks
+first, and nothing else in the file is touched; --print only shows it. With --hook also the hooks
 that let Waymark learn from every call the host makes; with --whisper these may also tell the model one line where the
 history gives reason to (docs/feeds.md). Where servers were added to the gateway (waymark gateway add)
 Waymark connects them. A server named waymark that init did not write is only replaced with --replace. waymark uninit
@@ -83,23 +83,11 @@ takes everything out again.`,
 			if err != nil {
 				return err
 			}
-			files[0].adds = map[string]any{h.servers: map[string]any{"waymark": server}}
 			files[0].change = func(text []byte) ([]byte, error) { return h.withServer(text, server, o) }
 			if o.hook {
-				hooks, lists := a.hostHooks(h, o.whisper), map[string]any{}
-				for event, one := range hooks {
-					lists[event] = []any{one}
-				}
-				files[1].adds = map[string]any{"hooks": lists}
-				if h.flat {
-					files[1].adds["version"] = 1
-				}
-				files[1].change = func(text []byte) ([]byte, error) { return h.withHooks(text, hooks) }
+				files[1].change = func(text []byte) ([]byte, error) { return h.withHooks(text, a.hostHooks(h, o.whisper)) }
 			}
-			if o.print {
-				return a.printAdded(h, files)
-			}
-			return a.writeHost(files, o.yes, false)
+			return a.writeHost(files, o, false)
 		},
 	}
 	o.flags(cmd)
@@ -108,7 +96,7 @@ takes everything out again.`,
 	f.BoolVar(&o.hook, "hook", false, "also add hooks")
 	f.BoolVar(&o.whisper, "whisper", false, "also add hooks, which may tell the model one line")
 	f.BoolVar(&o.replace, "replace", false, "also replace a server named waymark that init did not write")
-	f.BoolVar(&o.print, "print", false, "only print what would be added")
+	f.BoolVar(&o.print, "print", false, "only show what would change")
 	return cmd
 }
 
@@ -129,7 +117,7 @@ difference. What is empty then goes as well; nothing else in the files is touche
 			if len(files) > 1 {
 				files[1].change = func(text []byte) ([]byte, error) { return h.withHooks(text, nil) }
 			}
-			return a.writeHost(files, o.yes, true)
+			return a.writeHost(files, o, true)
 		},
 	}
 	o.flags(cmd)
@@ -146,9 +134,8 @@ func (o *initOptions) flags(cmd *cobra.Command) {
 
 // hostFile is a file of a host and how it changes.
 type hostFile struct {
-	path, shown string
-	adds        map[string]any
-	change      func(text []byte) ([]byte, error)
+	path   string
+	change func(text []byte) ([]byte, error)
 }
 
 // hostFiles are the files of the host that is named: of its servers and, where it has some or they are needed, of its hooks.
@@ -172,10 +159,9 @@ func (a *app) hostFiles(o initOptions, hooks bool) (h hostKind, files []hostFile
 		return h, nil, err
 	}
 	for _, name := range names {
-		f := hostFile{path: filepath.FromSlash(name), shown: name}
+		f := hostFile{path: filepath.FromSlash(name)}
 		if !o.project {
 			f.path = m.File(name)
-			f.shown = filepath.ToSlash(m.Shown(f.path))
 		}
 		if f.path, err = filepath.Abs(f.path); err != nil { // the variables of a host may hold any path
 			return h, nil, err
@@ -233,35 +219,13 @@ func (a *app) hostServer(h hostKind, o initOptions) (map[string]any, error) {
 	return server, nil
 }
 
-func (a *app) printAdded(h hostKind, files []hostFile) error {
-	added := map[string]any{}
-	for i, f := range files {
-		if f.adds == nil {
-			continue
-		}
-		added[f.shown] = f.adds
-		text := indented(f.adds)
-		if i == 0 && h.toml() {
-			servers := f.adds[h.servers].(map[string]any)
-			var err error
-			if text, err = tableText(h.servers+".waymark", servers["waymark"].(map[string]any)); err != nil {
-				return err
-			}
-		}
-		if !a.json {
-			a.printf("%s\n\n%s\n\n", f.shown, text)
-		}
-	}
-	if a.json {
-		return a.printValue(added)
-	}
-	return nil
-}
-
-// writeHost changes the files of a host, after showing how and asking. With undo, a file that cannot be changed does not
+// writeHost shows how the files of a host change, asks, and changes them. With undo, a file that cannot be changed does not
 // keep the others from it.
-func (a *app) writeHost(files []hostFile, yes, undo bool) (left error) {
-	changed, after := []string{}, map[string][]byte{}
+func (a *app) writeHost(files []hostFile, o initOptions, undo bool) (left error) {
+	changed, after, shown, to := []string{}, map[string][]byte{}, map[string]string{}, a.errs
+	if o.print && !a.json {
+		to = a.out
+	}
 	for _, f := range files {
 		before, err := a.readFile(f.path)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -275,14 +239,20 @@ func (a *app) writeHost(files []hostFile, yes, undo bool) (left error) {
 		case err != nil && undo:
 			left = errors.Join(left, rejected{fmt.Errorf("%s cannot be changed: %w; take waymark out of it by hand", f.path, err)})
 		case err != nil:
-			return rejected{fmt.Errorf("%s cannot be changed: %w; waymark init --print prints what to add by hand", f.path, err)}
+			return rejected{fmt.Errorf("%s cannot be changed: %w", f.path, err)}
 		case !bytes.Equal(before, text):
 			changed, after[f.path] = append(changed, f.path), text
-			fmt.Fprintf(a.errs, "%s\n%s\n", f.path, difference(before, text))
+			shown[f.path] = difference(before, text)
+			fmt.Fprintf(to, "%s\n%s\n", f.path, shown[f.path])
 		}
 	}
-	if len(changed) > 0 {
-		if err := a.confirm(yes, "Write this?"); err != nil {
+	switch {
+	case o.print && a.json:
+		return a.printValue(shown)
+	case o.print && len(changed) > 0:
+		return nil
+	case len(changed) > 0:
+		if err := a.confirm(o.yes, "Write this?"); err != nil {
 			return err
 		}
 	}
@@ -554,11 +524,6 @@ func shellWord(w string) string {
 	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 }
 
-func isFolder(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
-}
-
 // programPath is how a host starts this program.
 func programPath() string {
 	if path, err := os.Executable(); err == nil {
@@ -570,9 +535,4 @@ func programPath() string {
 func isFile(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular()
-}
-
-func indented(v any) string {
-	text, _ := json.MarshalIndent(v, "", "  ") // maps of strings and lists always encode
-	return string(text)
 }

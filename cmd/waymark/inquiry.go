@@ -39,7 +39,7 @@ server (--search-tool). Without a place to search it only prints the hypotheses.
 			f.BoolVar(&ask.EvenIfEasy, "even-if-easy", false, "with --auto: ask for hypotheses also where the question is easy")
 			a.judgeFlags(cmd)
 			a.recordFlag(cmd)
-			apart(cmd, "search-file", "search-tool")
+			cmd.MarkFlagsMutuallyExclusive("search-file", "search-tool")
 		},
 		prepare: func(cmd *cobra.Command, args []string, q *asked) (err error) {
 			q.input = cmp.Or(map[bool]string{true: "the question"}[auto], args[0])

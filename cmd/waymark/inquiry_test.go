@@ -67,5 +67,5 @@ func TestTriangulateByItself(t *testing.T) {
 	}
 	_, errs, code = waymark("triangulate", "--auto", "Why?", "--search-tool", "web:search")
 	assert.Equal(t, exitNegative, code)
-	assert.Contains(t, errs, "--search-tool: no servers are connected")
+	assert.Contains(t, errs, "search_tool: no servers are connected")
 }

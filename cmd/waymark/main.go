@@ -27,7 +27,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"waymark/catalog"
 	"waymark/cmd/waymark/internal/client"
@@ -144,13 +143,12 @@ type app struct {
 	ctx       context.Context // ends with a signal; what the command reads ends with it
 	in        io.Reader
 	out, errs io.Writer
-	started   bool                      // a command's own function has begun
-	named     func(field string) string // what the command calls a field of its request
-	given     func(flag string) bool    // somebody has set it: on the command line, in the environment or in a file
+	started   bool                   // a command's own function has begun
+	given     func(flag string) bool // somebody has set it: on the command line, in the environment or in a file
 
-	settings  func() (shownSettings, error) // of this process
-	claim     func() error                  // of the data directory, by a server; held to the end of the process
-	origins   map[string]string             // by flag, the environment variable or file that set it
+	settings  shownSettings     // of this process
+	claim     func() error      // of the data directory, by a server; held to the end of the process
+	origins   map[string]string // by flag, the environment variable or file that set it
 	config    string
 	data      string
 	workspace string
@@ -256,7 +254,6 @@ error is one line of JSON on stderr: {"error","exit_code"} and, of a refused req
 	}
 	root.SetHelpCommandGroupID("Operate")
 	root.SetCompletionCommandGroupID("Operate")
-	complete(root)
 	a.wrap(root)
 	root.InitDefaultCompletionCmd() // a group like the others, but its scripts do not wait for settings
 	completion, _, _ := root.Find([]string{"completion"})
@@ -286,39 +283,14 @@ func (a *app) wrap(cmd *cobra.Command) {
 // prepare loads the settings and notes what the command line says.
 func (a *app) prepare(cmd *cobra.Command) error {
 	a.given = cmd.Flags().Changed
-	a.named = func(field string) string { return a.flagOf(cmd, field) }
-	for _, name := range []string{"after", "context", "allow"} { // an empty list of ids reads as none given
-		if f := cmd.Flags().Lookup(name); f != nil && f.Changed {
-			if list, ok := f.Value.(pflag.SliceValue); ok && len(list.GetSlice()) == 0 {
-				return usagef("--%s is empty", f.Name)
-			}
-		}
-	}
 	if err := a.loadSettings(cmd); err != nil {
 		return err
 	}
-	a.settings = func() (shownSettings, error) { return a.settingsOf(cmd) }
 	var wrong *suggest.RequestError // before a command reads or writes anything
 	if err := live.CheckName(a.workspace); errors.As(err, &wrong) {
 		return usagef("workspace %s", wrong.Detail)
 	}
 	return nil
-}
-
-// flagOf is what the command line calls a field of a request: its flag, where there is one.
-func (a *app) flagOf(cmd *cobra.Command, field string) string {
-	root, rest := field, ""
-	if i := strings.IndexAny(field, ".["); i >= 0 {
-		root, rest = field[:i], field[i:]
-	}
-	f := cmd.Flags().Lookup(strings.ReplaceAll(root, "_", "-"))
-	if f == nil && root == "context" {
-		f = cmd.Flags().Lookup("after")
-	}
-	if f != nil {
-		return a.flagName(f.Name) + rest
-	}
-	return field
 }
 
 // group is a command that only holds others.

@@ -4,16 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/csv"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -34,7 +30,8 @@ type operation struct {
 	args  string // the fields of the arguments, in order: "query..." is all that are left, "id*" a request for each
 	flags string // the fields that are flags, as in "intent context=after"
 	set   map[string]any
-	lists string // the fields of listed objects that are shown; empty: all
+
+	fields, columns string // of the answer and of the objects listed in it, that are shown; empty: all. See [app.render]
 
 	short, long, example string
 
@@ -49,7 +46,7 @@ type operation struct {
 }
 
 // shows prints an answer for people.
-type shows func(a *app, cmd *cobra.Command, q *asked, body json.RawMessage) error
+type shows func(a *app, q *asked, body json.RawMessage) error
 
 // asked is a request under way.
 type asked struct {
@@ -162,14 +159,24 @@ func (o *operation) print(a *app, cmd *cobra.Command, q *asked, about string, bo
 		a.printf("%s %s\n", clean(about), o.done)
 		return nil
 	case o.show != nil:
-		return o.show(a, cmd, q, body)
+		return o.show(a, q, body)
 	}
-	return a.render(body, strings.Fields(o.lists)...)
+	if on, err := cmd.Flags().GetBool("explain"); on && err == nil {
+		return a.render(body, o.fields+" model", o.columns+" reason terms profile version nodes edges density alpha")
+	}
+	return a.render(body, o.fields, o.columns)
 }
 
 // showing is a show of a typed answer.
 func showing[Answer any](show func(*app, Answer)) shows {
-	return func(a *app, _ *cobra.Command, _ *asked, body json.RawMessage) error { return printer(a, show)(body) }
+	return func(a *app, _ *asked, body json.RawMessage) error {
+		var answer Answer
+		if err := json.Unmarshal(body, &answer); err != nil {
+			return fmt.Errorf("the answer is not what this program expects: %w", err)
+		}
+		show(a, answer)
+		return nil
+	}
 }
 
 // flagsOf gives fields of a request as flags, and returns the fields by the names of the flags.
@@ -191,8 +198,7 @@ func flagsOf(cmd *cobra.Command, op server.Operation, fields string) map[string]
 		}
 		switch names[flag] = name; field.Kind() {
 		case "int":
-			least, _ := strconv.Atoi(field.Tag.Get("minimum"))
-			f.Var(&count{least: least}, flag, doc)
+			f.Int(flag, 0, doc)
 		case "float64":
 			f.Float64(flag, 0, doc)
 		case "bool":
@@ -203,7 +209,7 @@ func flagsOf(cmd *cobra.Command, op server.Operation, fields string) map[string]
 			f.String(flag, "", doc)
 		}
 		if values := field.Tag.Get("enum"); values != "" {
-			_ = cmd.RegisterFlagCompletionFunc(flag, oneOf(strings.Split(values, ","))) // the flag was made just now
+			_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(strings.Split(values, ","), cobra.ShellCompDirectiveNoFileComp)) // the flag was made just now
 		}
 	}
 	return names
@@ -214,24 +220,23 @@ func (q *asked) take(f *pflag.Flag, field string) error {
 	if !f.Changed {
 		return nil
 	}
-	text, err := f.Value.String(), error(nil)
+	text := f.Value.String()
 	switch list, many := f.Value.(pflag.SliceValue); {
+	case many && len(list.GetSlice()) == 0: // it would read as none given
+		return usagef("--%s is empty", f.Name)
 	case many:
 		q.fields[field] = list.GetSlice()
-	case f.Value.Type() == "int":
-		q.fields[field], err = strconv.Atoi(text)
 	case f.Value.Type() == "bool":
-		q.fields[field], err = strconv.ParseBool(text)
-	case f.Value.Type() == "float64":
-		var x float64
-		if x, err = strconv.ParseFloat(text, 64); math.IsNaN(x) || math.IsInf(x, 0) {
+		q.fields[field] = text == "true"
+	case f.Value.Type() == "int", f.Value.Type() == "float64":
+		if !json.Valid([]byte(text)) {
 			return usagef("--%s must be a finite number, got %s", f.Name, text)
 		}
-		q.fields[field] = x
+		q.fields[field] = json.Number(text)
 	default:
 		q.fields[field] = text
 	}
-	return err
+	return nil
 }
 
 // send sends the request and returns the body of the answer.
@@ -245,11 +250,7 @@ func (q *asked) send(ctx context.Context, c *client.Client) (json.RawMessage, er
 		case f.In == "path":
 			path = strings.ReplaceAll(path, "{"+f.Name+"}", url.PathEscape(fmt.Sprint(value)))
 		case f.In == "query" && many:
-			var line strings.Builder
-			w := csv.NewWriter(&line)
-			_ = w.Write(list) // into memory
-			w.Flush()
-			query.Set(f.Name, strings.TrimSuffix(line.String(), "\n"))
+			query.Set(f.Name, strings.Join(list, ","))
 		case f.In == "query":
 			query.Set(f.Name, fmt.Sprint(value))
 		default:
@@ -264,9 +265,6 @@ func (q *asked) send(ctx context.Context, c *client.Client) (json.RawMessage, er
 	case ok:
 		r.Body, r.ContentType = lines, "application/x-ndjson"
 	case q.body != nil || has:
-		if _, own := q.body.(json.RawMessage); own {
-			c.Named = nil // its fields are those of a file
-		}
 		if q.body == nil {
 			q.body = body
 		}
@@ -280,19 +278,9 @@ func (q *asked) send(ctx context.Context, c *client.Client) (json.RawMessage, er
 	}
 	answer, err := c.Send(ctx, r)
 	if q.input != "" && err != nil {
-		return nil, refusedBy(q.input, err)
+		return nil, refusedInput(named(q.input), err)
 	}
 	return answer, err
-}
-
-// refusedBy is the error of what a file holds: an answer of "no", but for a judge that is asked for and not configured.
-func refusedBy(name string, err error) error {
-	var p *client.Problem
-	judge := func(e client.ProblemPart) bool { return e.Location == "body.judge" }
-	if errors.As(err, &p) && slices.ContainsFunc(p.Errors, judge) {
-		return usageError{err}
-	}
-	return refusedInput(named(name), err)
 }
 
 // ask sends a request without a command of its own.

@@ -28,22 +28,15 @@ const ownerName = "owner.json"
 
 // writeOwner leaves the note in dir, readable by its user alone. The directory is created if needed.
 func writeOwner(dir string, o ownerNote) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("owner note: %w", err)
-	}
 	b, err := json.Marshal(o)
-	if err == nil {
+	if err = errors.Join(err, os.MkdirAll(dir, 0o700)); err == nil {
 		err = storage.ReplaceFile(filepath.Join(dir, ownerName), append(b, '\n'))
 	}
-	if err != nil {
-		return fmt.Errorf("owner note: %w", err)
-	}
-	return nil
+	return err
 }
 
 // readOwner returns the note, or [storage.ErrNotFound].
-func readOwner(dir string) (ownerNote, error) {
-	var o ownerNote
+func readOwner(dir string) (o ownerNote, err error) {
 	b, err := os.ReadFile(filepath.Join(dir, ownerName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return o, fmt.Errorf("owner note in %s: %w", dir, storage.ErrNotFound)
@@ -59,9 +52,8 @@ func readOwner(dir string) (ownerNote, error) {
 
 // removeOwner takes the note away; none is no error.
 func removeOwner(dir string) error {
-	err := os.Remove(filepath.Join(dir, ownerName))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("owner note: %w", err)
+	if err := os.Remove(filepath.Join(dir, ownerName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ func TestReadmeSession(t *testing.T) {
 // varies is what depends on how many builds began: on a busy machine a command ends before the build that the one before
 // it started, and the next one starts another. With them goes the hash of a model, which tells whether profile learned
 // was fitted, too.
-var varies = regexp.MustCompile(`(model +sha256:|suggestion sg_|the log is at |replayed )[0-9a-f]+(?: at [0-9]+)?`)
+var varies = regexp.MustCompile(`(model +sha256:|suggestion id: sg_|the log is at |replayed )[0-9a-f]+(?: at [0-9]+)?`)
 
 // block is a fenced block of a page: its language, the name of the file that it is, if any, and its text.
 var block = regexp.MustCompile("(?ms)^```(\\w+)(?: (\\S+))?\n(.*?)^```\n")

@@ -17,7 +17,6 @@ import (
 	"waymark/cmd/waymark/internal/client"
 	"waymark/internal/plural"
 	"waymark/live"
-	"waymark/suggest/evaluate"
 )
 
 func (a *app) rebuildCommand() *cobra.Command {
@@ -33,13 +32,14 @@ rebuild would, and changes nothing. With --verify the fresh model is compared wi
 the command exits 1 on any difference. An interrupt cancels the rebuild; the model stays as it is.`,
 		more: func(cmd *cobra.Command) {
 			cmd.Flags().BoolVar(&all, "all", false, "every workspace, one line each; exits with the worst code")
-			apart(cmd, "verify", "force", "dry-run")
-			apart(cmd, "force", "dry-run")
-			apart(cmd, "all", "workspace")
+			cmd.MarkFlagsMutuallyExclusive("verify", "force", "dry-run")
 			progressFlag(cmd, &style)
 			a.engineFlags(cmd)
 		},
 		alone: func(ctx context.Context, q *asked) error {
+			if all && a.given("workspace") && a.origins["workspace"] == "" {
+				return usagef("--all is for every workspace, and --workspace for one")
+			}
 			if err := a.exists(); err != nil {
 				return err
 			}
@@ -107,45 +107,30 @@ func rebuilt(job live.Job) error {
 
 // showRebuild prints a job, of several workspaces as one line each.
 func (a *app) showRebuild(workspace string, all bool, job live.Job, body json.RawMessage) (err error) {
+	if a.json {
+		if all {
+			body, err = json.Marshal(map[string]any{"workspace": workspace, "job": job})
+		}
+		return errors.Join(err, a.printBody(body))
+	}
+	if all {
+		a.printf("%s: ", workspace)
+	} else if job.State != live.JobDone && job.State != live.JobRefused {
+		return nil // the command ends with the error
+	}
+	a.printf("%s", outcome(job))
+	if job.Gate != nil {
+		a.printf("; %v", job.Gate)
+	}
+	a.printf("\n")
 	switch {
-	case a.json && all:
-		if body, err = json.Marshal(map[string]any{"workspace": workspace, "job": job}); err != nil {
-			return err
-		}
-		fallthrough
-	case a.json:
-		return a.printBody(body)
-	case all && job.Gate != nil:
-		a.printf("%s: %s; %v\n", workspace, outcome(job), job.Gate)
 	case all:
-		a.printf("%s: %s\n", workspace, outcome(job))
-	case job.State == live.JobDone || job.State == live.JobRefused: // else the command ends with the error
-		a.printf("%s\n", outcome(job))
-		if job.State == live.JobRefused {
-			a.printf("the active model stays (model %s)\n--force publishes the new one nevertheless\n", shortVersion(job.Version))
-		}
-		if job.Verify != nil {
-			return a.renderValue(job.Verify)
-		}
-		a.showGate(job.Gate)
+	case job.State == live.JobRefused:
+		a.printf("the active model stays (model %s)\n--force publishes the new one nevertheless\n", shortVersion(job.Version))
+	case job.Verify != nil:
+		return a.renderValue(job.Verify, "", "")
 	}
 	return nil
-}
-
-// showGate prints how a rebuild does beside the active model.
-func (a *app) showGate(g *evaluate.Gate) {
-	if g == nil {
-		return
-	}
-	var rows [][]string
-	for i, k := range []evaluate.Change{g.Next, g.NextIntent, g.Intent} {
-		if k.Metric == "" {
-			continue
-		}
-		rows = append(rows, []string{[]string{"after a context", "with the intent", "for an intent"}[i], k.Metric, number(k.Published), number(k.New),
-			fmt.Sprintf("%+.4f … %+.4f", k.Interval[0], k.Interval[1]), fmt.Sprint(k.Episodes), map[bool]string{true: "WORSE", false: "no worse"}[k.Loses()]})
-	}
-	a.section([]string{"held-out tasks", "metric", "active", "rebuilt", "gain, 95 %", "tasks", "verdict"}, rows)
 }
 
 // outcome describes how a job ended.

@@ -51,30 +51,54 @@ func ordered(d *json.Decoder) (any, error) {
 	return list, nil
 }
 
+// chosen are fields of an object by their paths, as in dag.tasks, in the order of the paths and under these as names; all
+// without paths.
+func chosen(object []member, paths string) (found []member) {
+	if paths == "" {
+		return object
+	}
+	for path := range strings.FieldsSeq(paths) {
+		name, rest, nested := strings.Cut(path, ".")
+		for _, m := range object {
+			switch inner, ok := m.value.([]member); {
+			case m.name != name:
+			case nested && ok:
+				for _, within := range chosen(inner, rest) {
+					found = append(found, member{name + " " + within.name, within.value})
+				}
+			case nested:
+			default:
+				found = append(found, m)
+			}
+		}
+	}
+	return found
+}
+
 // grid is a list of objects as a table: a column for each field that has a value in any row.
 type grid struct {
-	title  string
-	header []string
-	rows   []map[string]string
-	inner  []*grid // lists within the objects
-	only   []string
+	title   string
+	header  []string
+	rows    []map[string]string
+	inner   []*grid // lists within the objects
+	columns string  // the fields of the objects that are shown; empty: all
 }
 
 // render prints an answer for people: its message, its plain fields, then each list of objects as a table. What such an
-// object holds in lists of its own comes as another table, whose first column is the object. only are the fields of the
-// objects that are shown; none: all.
-func (a *app) render(body json.RawMessage, only ...string) error {
+// object holds in lists of its own comes as another table, whose first column is the object. Of the answer fields are
+// shown, of the objects columns, each in this order; empty: all.
+func (a *app) render(body json.RawMessage, fields, columns string) error {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber()
 	value, err := ordered(d)
 	if err != nil {
 		return fmt.Errorf("the answer is not what this program expects: %w", err)
 	}
-	fields, _ := value.([]member)
+	object, _ := value.([]member)
 	var plain [][]string
 	var grids []*grid
-	alone := len(fields) == 1
-	for i, f := range fields {
+	alone := len(object) == 1
+	for i, f := range chosen(object, fields) {
 		switch list, isList := f.value.([]any); {
 		case f.name == "message":
 			a.printf("%s\n", clean(fmt.Sprint(f.value)))
@@ -87,7 +111,7 @@ func (a *app) render(body json.RawMessage, only ...string) error {
 		case cell(f.value) != "":
 			plain = append(plain, []string{words(f.name), whole(f.value)})
 		default:
-			g := &grid{title: words(f.name), only: only}
+			g := &grid{title: words(f.name), columns: columns}
 			g.add("", f.value)
 			grids = append(grids, g)
 		}
@@ -102,12 +126,12 @@ func (a *app) render(body json.RawMessage, only ...string) error {
 }
 
 // renderValue renders what has no HTTP answer behind it.
-func (a *app) renderValue(v any, only ...string) error {
+func (a *app) renderValue(v any, fields, columns string) error {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	return a.render(text, only...)
+	return a.render(text, fields, columns)
 }
 
 // renderAnswer prints what has no HTTP answer behind it, as --json wants it or for people.
@@ -115,7 +139,7 @@ func (a *app) renderAnswer(v any) error {
 	if a.json {
 		return a.printValue(v)
 	}
-	return a.renderValue(v)
+	return a.renderValue(v, "", "")
 }
 
 // add adds objects: one, those of a list, or those of a map, whose keys are then the first column.
@@ -139,7 +163,7 @@ func (g *grid) add(of string, value any) {
 }
 
 func (g *grid) row(of string, fields []member) {
-	if len(fields) == 0 {
+	if fields = chosen(fields, g.columns); len(fields) == 0 {
 		return
 	}
 	row, self := map[string]string{}, strconv.Itoa(len(g.rows)+1)
@@ -154,9 +178,6 @@ func (g *grid) row(of string, fields []member) {
 	}
 	set("of", of)
 	for _, f := range fields {
-		if len(g.only) > 0 && !slices.Contains(g.only, f.name) {
-			continue
-		}
 		text := cell(f.value)
 		if set(words(f.name), text); text != "" || empty(f.value) {
 			continue

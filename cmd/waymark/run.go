@@ -1,7 +1,7 @@
 package main
 
 import (
-	"bytes"
+	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -97,7 +97,7 @@ something failed or was refused.`,
 				return a.printBody(answer)
 			}
 			a.printf("The plan is sound; nothing was called.\n\n")
-			return a.render(r.Plan, "id", "tool", "kind", "layer", "depends_on", "when", "approval")
+			return a.render(r.Plan, "", "id tool kind layer depends_on when approval")
 		},
 	})
 }
@@ -149,7 +149,6 @@ func (a *app) jsonFlag(value string) (json.RawMessage, error) {
 // setValues adds what --set gives to the values of a request: TASK.ARGUMENT=VALUE, params.NAME=VALUE or intent=TEXT.
 func setValues(body map[string]any, set []string) error {
 	var of struct {
-		DAG    struct{ Tasks []struct{ ID string } }
 		Values map[string]map[string]json.RawMessage
 	}
 	if text, err := json.Marshal(body); err != nil || json.Unmarshal(text, &of) != nil || len(set) == 0 {
@@ -165,11 +164,6 @@ func setValues(body map[string]any, set []string) error {
 			continue
 		}
 		task, argument, _ := strings.Cut(key, ".")
-		for _, t := range of.DAG.Tasks { // an id may have dots
-			if rest, ok := strings.CutPrefix(key, t.ID+"."); ok && len(t.ID) > len(task) {
-				task, argument = t.ID, rest
-			}
-		}
 		if !ok || task == "" || argument == "" {
 			return usagef("--set %q is not TASK.ARGUMENT=VALUE, as in t1.path=/tmp/a", one)
 		}
@@ -234,25 +228,12 @@ func (a *app) atTerminal() bool { return isTerminal(a.in) && isTerminal(a.errs) 
 // yes asks the person at the terminal.
 func (a *app) yes(ctx context.Context, question string) (bool, error) {
 	fmt.Fprintf(a.errs, "%s [y/N] ", question)
-	answer, err := readLine(bounded.New(ctx, a.in, named("-"), bounded.Document))
+	answer, err := bufio.NewReader(bounded.New(ctx, a.in, named("-"), bounded.Document)).ReadString('\n')
 	if err == io.EOF { // no answer is no
 		err = nil
 	}
+	answer = strings.TrimSpace(answer)
 	return strings.EqualFold(answer, "y") || strings.EqualFold(answer, "yes"), err
-}
-
-// readLine reads a line without taking more from the terminal.
-func readLine(in io.Reader) (string, error) {
-	var line bytes.Buffer
-	for b := make([]byte, 1); ; {
-		n, err := in.Read(b)
-		if n > 0 && b[0] != '\n' {
-			line.WriteByte(b[0])
-		}
-		if err != nil || n > 0 && b[0] == '\n' {
-			return strings.TrimSpace(line.String()), err
-		}
-	}
 }
 
 // shownArguments is how many bytes of the arguments of a call that waits are shown.
@@ -301,7 +282,7 @@ func (a *app) showRun(body json.RawMessage) error {
 	var s dagrun.Status
 	err := json.Unmarshal(body, &s)
 	if err == nil {
-		err = a.render(body, "id", "tool", "state", "duration_ms", "attempts", "error", "reason")
+		err = a.render(body, "", "id tool state duration_ms attempts error reason")
 	}
 	showWaiting(a.out, s, nil)
 	return err
@@ -309,7 +290,7 @@ func (a *app) showRun(body json.RawMessage) error {
 
 func (a *app) runsCommand() *cobra.Command {
 	var deny bool
-	show := func(a *app, _ *cobra.Command, _ *asked, body json.RawMessage) error { return a.showRun(body) }
+	show := func(a *app, _ *asked, body json.RawMessage) error { return a.showRun(body) }
 	return group("runs", "List, show, approve and cancel runs",
 		a.of(operation{id: "list-runs", use: "list", flags: "state"}),
 		a.of(operation{id: "get-run", use: "show RUN", args: "id", show: show}),

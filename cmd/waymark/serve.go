@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -43,12 +42,9 @@ key, so one must exist before (waymark keys create).`,
 					return usagef("--proxy %s is not an IP address", p)
 				}
 			}
+			var err error
 			files.log = a.logger()
-			secure, err := files.given()
-			if err == nil && secure {
-				who.tls, err = files.config()
-			}
-			if err != nil {
+			if who.tls, err = files.config(); err != nil {
 				return err
 			}
 			return a.serve(cmd.Context(), addr, sampled, who)
@@ -56,7 +52,7 @@ key, so one must exist before (waymark keys create).`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&addr, "addr", "127.0.0.1:7070", "`host:port` to listen on; port 0 picks a free one")
-	f.BoolVar(&sampled, "sample", false, "import the bundled sample into an empty workspace first, and show what it suggests")
+	f.BoolVar(&sampled, "sample", false, "import the bundled sample into an empty workspace first")
 	f.StringSliceVar(&who.hosts, "allow-host", nil, "Host `names` to answer to beside loopback names and the address itself")
 	f.StringSliceVar(&who.origins, "allow-origin", nil, "browser `origins` that may call, as in https://app.example.org")
 	f.StringSliceVar(&who.proxies, "proxy", nil, "`addresses` of reverse proxies: their connections and requests are not limited by address")
@@ -64,7 +60,7 @@ key, so one must exist before (waymark keys create).`,
 	f.StringVar(&files.key, "tls-key", "", "`file` of its key in PEM; both are read again when they change")
 	f.StringVar(&files.clientCA, "tls-client-ca", "", "`file` of CA certificates in PEM: clients need a certificate of one of them")
 	f.StringVar(&a.store, "store", "", "`URL` of a database of PostgreSQL that several servers share (postgres://…), in place of the one in the data directory")
-	f.Var((*lasting)(&a.keepFor), "keep-for", "forget episodes whose last step is older than this `duration`, as in 90d or 2160h; 0: no limit")
+	f.DurationVar(&a.keepFor, "keep-for", 0, "forget episodes whose last step is older than this `duration`, as in 2160h; 0: no limit")
 	a.engineFlags(cmd)
 	a.upstreamFlags(cmd)
 	return cmd
@@ -117,7 +113,7 @@ func (a *app) serve(ctx context.Context, addr string, sampled bool, who access) 
 		return fmt.Errorf("%s is reachable from other machines and there is no API key yet: make one with `waymark keys create`, or listen on 127.0.0.1", addr)
 	}
 	if sampled {
-		if err := a.showSample(ctx, c); err != nil {
+		if err := a.fillSample(ctx, c); err != nil {
 			return err
 		}
 	}
@@ -200,13 +196,7 @@ func (a *app) welcome(ctx context.Context, c *client.Client, dir, base string, r
 	if requireKey {
 		a.printf("Every request needs a key: Authorization: Bearer wmk_…\n\n")
 	}
-	stdio, _ := json.Marshal(map[string]any{"mcpServers": map[string]any{"waymark": map[string]any{"command": programPath(), "args": []string{"mcp", "--data", dir}}}}) // strings always encode
-	a.printf("Tell a host about it:\n")
-	a.printf("  Claude Code     claude mcp add --transport http waymark %s/mcp\n", base)
-	a.printf("  Cursor          {\"mcpServers\":{\"waymark\":{\"url\":\"%s/mcp\"}}}\n", base)
-	a.printf("  VS Code         {\"servers\":{\"waymark\":{\"type\":\"http\",\"url\":\"%s/mcp\"}}}\n", base)
-	a.printf("  Codex           [mcp_servers.waymark] url = \"%s/mcp\"\n", base)
-	a.printf("  any, by stdio   %s\n", stdio)
+	a.printf("Tell a host about it: waymark init --host NAME --url %s/mcp, or one that starts it by itself: waymark init --host NAME%s\n", base, a.elsewhere())
 	return nil
 }
 
@@ -335,8 +325,8 @@ func (a *app) checkAgent(name string) error {
 	if name == "" {
 		return nil
 	}
-	agents, err := gateway.ReadAgents(a.data, a.workspace)
-	if err == nil && agents[name] == nil {
+	defined, err := gateway.ReadDefinitions(a.data, a.workspace)
+	if err == nil && defined.Agents[name] == nil {
 		return usagef("workspace %q has no agent %q; agents are defined in %s of the data directory", a.workspace, name, gateway.DefinitionsFile)
 	}
 	return err

@@ -6,16 +6,16 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
+
+	"waymark/storage"
 )
 
 // settings are the flags that may also come from the settings file and from WAYMARK_* variables;
@@ -34,38 +34,67 @@ var processSettings = []string{
 	"connect", "tool-mode", "expose", "suggest-after", "strict-results", "idle-stop", "result-limit",
 }
 
-// loadSettings gives every flag of cmd that was not set on the command line its value from the
-// environment or the settings file.
+// everywhere are the settings that hold for commands without their flags, too: where the data is, and what is written.
+var everywhere = []string{"store", "drop-intents", "drop-digests"}
+
+// secretVariables are read by the process and never shown.
+var secretVariables = []string{"WAYMARK_JUDGE_KEY", "WAYMARK_EMBEDDINGS_KEY"}
+
+// setting is one line of the settings that doctor shows.
+type setting struct {
+	Name   string `json:"name"`
+	Value  string `json:"value"`
+	Origin string `json:"origin"` // flag, environment, file or default
+	From   string `json:"from,omitempty"`
+}
+
+// shownSettings are the settings that a flag, a WAYMARK_* variable or the settings file may give, and that file.
+type shownSettings struct {
+	File     string    `json:"file"`
+	Exists   bool      `json:"exists"`
+	Settings []setting `json:"settings"`
+}
+
+// loadSettings gives every flag of cmd that was not set on the command line its value from the environment or the
+// settings file, and notes where each setting comes from.
 func (a *app) loadSettings(cmd *cobra.Command) error {
-	given, path, err := a.readSettings(cmd.Flags())
+	file, path, err := a.settingsFile(cmd.Flags())
 	if err != nil {
-		return usageError{err}
+		return usagef("settings file %s: %w", path, err)
 	}
-	a.origins = map[string]string{}
-	for _, name := range settings {
-		f := cmd.Flags().Lookup(name)
-		value, ok := given[name]
-		if f == nil || f.Changed || !ok {
+	a.origins, a.settings = map[string]string{}, shownSettings{File: path, Exists: isFile(path)}
+	for _, name := range slices.Sorted(slices.Values(settings)) {
+		f, known := cmd.Flags().Lookup(name), findFlag(cmd.Root(), name)
+		value, inFile := file[name]
+		s := setting{Name: name, Value: known.DefValue, Origin: "default"}
+		variable := variableOf(name)
+		switch given := os.Getenv(variable); {
+		case f != nil && f.Changed:
+			s = setting{name, f.Value.String(), "flag", "--" + name}
+		case given != "": // empty is unset, as with XDG_* and most others
+			s, value, a.origins[name] = setting{name, given, "environment", variable}, given, variable
+		case inFile:
+			s, a.origins[name] = setting{name, fmt.Sprint(value), "file", path}, "settings file "+path+": "+name
+		}
+		s.Value = storage.Name(s.Value) // an address may have a password
+		a.settings.Settings = append(a.settings.Settings, s)
+		if f == nil && slices.Contains(everywhere, name) {
+			f = known
+		}
+		if f == nil || a.origins[name] == "" {
 			continue
 		}
-		a.origins[name] = origin(name, path)
 		if err := setFlag(f, value); err != nil {
-			return usagef("%s %w", a.origins[name], err)
+			return usagef("%s: %w", a.origins[name], err)
 		}
 		f.Changed = true
 	}
-	for name, drop := range map[string]*bool{"drop-intents": &a.privacy.dropIntents, "drop-digests": &a.privacy.dropDigests} { // they hold for whoever writes
-		value, ok := given[name]
-		if cmd.Flags().Lookup(name) != nil || !ok {
-			continue
+	for _, variable := range secretVariables {
+		s := setting{Name: strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(variable, "WAYMARK_"), "_", "-")), Value: "not set", Origin: "default"}
+		if os.Getenv(variable) != "" {
+			s.Value, s.Origin, s.From = "set", "environment", variable
 		}
-		var err error
-		if *drop, err = strconv.ParseBool(fmt.Sprint(value)); err != nil {
-			return usagef("setting %s must be true or false, got %q", name, fmt.Sprint(value))
-		}
-	}
-	if cmd.Flags().Lookup("store") == nil && given["store"] != nil { // it is where every command finds its data
-		a.store, a.origins["store"] = fmt.Sprint(given["store"]), origin("store", path)
+		a.settings.Settings = append(a.settings.Settings, s)
 	}
 	if a.store != "" && !strings.HasPrefix(a.store, "postgres://") && !strings.HasPrefix(a.store, "postgresql://") {
 		return usagef("%s is the address of a PostgreSQL database: postgres://…", a.flagName("store"))
@@ -79,28 +108,6 @@ func (a *app) loadSettings(cmd *cobra.Command) error {
 	return nil
 }
 
-// readSettings returns the values of the settings file and the environment by the names of their flags. The environment
-// overrides the file. path is the settings file, whether it exists or not.
-func (a *app) readSettings(flags *pflag.FlagSet) (given map[string]any, path string, err error) {
-	if given, path, err = a.readSettingsFile(flags); err != nil {
-		return nil, path, fmt.Errorf("settings file %s: %w", path, err)
-	}
-	for _, name := range settings {
-		if value := os.Getenv(variableOf(name)); value != "" { // empty is unset, as with XDG_* and most others
-			given[name] = value
-		}
-	}
-	return given, path, nil
-}
-
-// origin names the environment variable or the file that a setting comes from.
-func origin(name, file string) string {
-	if variable := variableOf(name); os.Getenv(variable) != "" {
-		return variable
-	}
-	return "settings file " + file + ": " + name
-}
-
 func variableOf(name string) string {
 	return "WAYMARK_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 }
@@ -108,67 +115,55 @@ func variableOf(name string) string {
 // flagName is what the user wrote to set a flag: the flag itself, an environment variable or a line of a file.
 func (a *app) flagName(name string) string { return cmp.Or(a.origins[name], "--"+name) }
 
-// readSettingsFile reads the settings file: --config, else WAYMARK_CONFIG, else the default one if present.
-func (a *app) readSettingsFile(flags *pflag.FlagSet) (given map[string]any, path string, err error) {
+// findFlag is the first flag of a name in the tree of commands.
+func findFlag(cmd *cobra.Command, name string) *pflag.Flag {
+	if f := cmd.LocalFlags().Lookup(name); f != nil {
+		return f
+	}
+	for _, sub := range cmd.Commands() {
+		if f := findFlag(sub, name); f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// settingsFile reads the settings file: --config, else WAYMARK_CONFIG, else the default one if present. path is that file,
+// whether it exists or not.
+func (a *app) settingsFile(flags *pflag.FlagSet) (given map[string]any, path string, err error) {
 	path, _ = flags.GetString("config")
 	path = cmp.Or(path, os.Getenv("WAYMARK_CONFIG"))
 	asked := path != ""
 	path = cmp.Or(path, defaultConfigFile())
-	given = map[string]any{}
 	text, err := a.readFile(path)
-	if err != nil {
-		if !asked && errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-		return given, path, err
+	if !asked && errors.Is(err, fs.ErrNotExist) {
+		return nil, path, nil
 	}
-	var file map[string]any
-	if err := yaml.Unmarshal(text, &file); err != nil {
-		return nil, path, err
+	if err == nil {
+		err = yaml.Unmarshal(text, &given)
 	}
-	return given, path, flatten(given, "", file)
-}
-
-// flatten adds the settings of a part of the file, in the order of their names: {embeddings: {url: U}} is embeddings-url.
-func flatten(given map[string]any, prefix string, part map[string]any) error {
-	for _, key := range slices.Sorted(maps.Keys(part)) {
-		if inner, ok := part[key].(map[string]any); ok {
-			if err := flatten(given, prefix+key+".", inner); err != nil {
-				return err
-			}
-			continue
-		}
-		name := settingName(prefix + key)
+	for name := range given {
 		if !slices.Contains(settings, name) {
-			return fmt.Errorf("unknown setting %q; known are %s", prefix+key, strings.Join(settings, ", "))
+			err = cmp.Or(err, fmt.Errorf("unknown setting %q; known are %s", name, strings.Join(settings, ", ")))
 		}
-		given[name] = part[key]
 	}
-	return nil
-}
-
-// settingName turns ALLOW_HOST, allow_host and embeddings.url into the flag's name.
-func settingName(key string) string {
-	return strings.NewReplacer("_", "-", ".", "-").Replace(strings.ToLower(key))
+	return given, path, err
 }
 
 func setFlag(f *pflag.Flag, value any) error {
-	if list, ok := value.([]any); ok {
-		s, ok := f.Value.(pflag.SliceValue)
-		if !ok {
-			return errors.New("takes one value, got a list")
-		}
-		values := make([]string, len(list))
-		for i, v := range list {
-			values[i] = fmt.Sprint(v)
-		}
-		return s.Replace(values)
+	list, many := value.([]any)
+	if !many {
+		return f.Value.Set(fmt.Sprint(value))
 	}
-	text := fmt.Sprint(value)
-	if f.Value.Set(text) != nil {
-		return mustBe(f, text)
+	s, ok := f.Value.(pflag.SliceValue)
+	if !ok {
+		return errors.New("takes one value, got a list")
 	}
-	return nil
+	values := make([]string, len(list))
+	for i, v := range list {
+		values[i] = fmt.Sprint(v)
+	}
+	return s.Replace(values)
 }
 
 // defaultConfigFile is where the platform keeps an application's settings; "" where this user has no such place. The

@@ -15,27 +15,14 @@ import (
 )
 
 // maxText is how much of a description a table shows; --json has the rest.
-const maxText = 72
+const maxText = 120
 
 // columns writes rows under their headers, aligned with spaces and nothing else, so that people can read it and cut, sort
-// and awk can use it. The last column gets the room that the others leave in width; 0: as much as it needs.
+// and awk can use it. Lines are cut at the width; 0: they are not.
 func columns(w io.Writer, width int, header []string, rows [][]string) {
-	last := len(header) - 1
-	for c := range last {
-		column := text.StringWidth(header[c])
-		for _, r := range rows {
-			column = max(column, text.StringWidth(clean(r[c])))
-		}
-		width -= column + 2
-	}
-	for i, r := range rows {
-		if width > 0 {
-			rows[i] = append(r[:last:last], text.Snip(clean(r[last]), width, "…"))
-		}
-	}
 	t := table.NewWriter()
-	t.SetStyle(table.Style{Name: "plain", Format: table.FormatOptions{Header: text.FormatDefault},
-		Box: table.BoxStyle{PaddingRight: "  "}})
+	t.SetStyle(table.Style{Name: "plain", Format: table.FormatOptions{Header: text.FormatDefault}, Size: table.SizeOptions{WidthMax: width},
+		Box: table.BoxStyle{PaddingRight: "  ", UnfinishedRow: "…"}})
 	row := func(cells []string) (row table.Row) {
 		for _, cell := range cells {
 			row = append(row, clean(cell))
@@ -51,34 +38,11 @@ func columns(w io.Writer, width int, header []string, rows [][]string) {
 	}
 }
 
-// The width of tables: of a terminal, of COLUMNS where it is set, and this where neither says.
-const widthElsewhere = 100
-
-func (a *app) width() int {
-	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
-		return n
-	}
-	if f, ok := a.out.(*os.File); ok {
-		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 0 {
-			return n
-		}
-	}
-	return widthElsewhere
-}
-
-// section prints a table under an empty line, and nothing where there are no rows.
-func (a *app) section(header []string, rows [][]string) {
-	if len(rows) > 0 {
-		a.printf("\n")
-		a.table(header, rows)
-	}
-}
-
 // table prints rows, on a terminal in lines that fit it: elsewhere a program may read them.
 func (a *app) table(header []string, rows [][]string) {
 	width := 0
-	if isTerminal(a.out) {
-		width = a.width()
+	if f, ok := a.out.(*os.File); ok {
+		width, _, _ = term.GetSize(int(f.Fd())) // no terminal has no width
 	}
 	columns(a.out, width, header, rows)
 }
@@ -137,11 +101,3 @@ func (a *app) printValue(v any) error {
 }
 
 func (a *app) printf(format string, args ...any) { fmt.Fprintf(a.out, format, args...) }
-
-// list joins ids for a cell.
-func list(ids []string) string {
-	if len(ids) == 0 {
-		return "-"
-	}
-	return strings.Join(ids, ", ")
-}

@@ -5,58 +5,42 @@ import (
 	"crypto/x509"
 	"fmt"
 	"log/slog"
-	"sync"
-	"time"
+	"sync/atomic"
 )
 
-// certificates are the files of a TLS server. They are read again, once a second at most, so that a certificate is
-// renewed without a restart; what cannot be read leaves the one before in place.
+// certificates are the files of a TLS server. They are read for each connection, so that a certificate is renewed without
+// a restart; what cannot be read leaves the one before in place.
 type certificates struct {
 	cert, key, clientCA string
 	read                func(path string) ([]byte, error)
 	log                 *slog.Logger
-
-	mu      sync.Mutex
-	looked  time.Time
-	current *tls.Config
+	last                atomic.Pointer[tls.Config]
 }
 
-// given reports whether TLS is asked for, and what is missing.
-func (c *certificates) given() (bool, error) {
+// config is that of the server, nil without certificate. It fails where the files cannot be used now.
+func (c *certificates) config() (*tls.Config, error) {
 	switch {
 	case (c.cert == "") != (c.key == ""):
-		return false, usagef("--tls-cert and --tls-key go together")
+		return nil, usagef("--tls-cert and --tls-key go together")
 	case c.cert == "" && c.clientCA != "":
-		return false, usagef("--tls-client-ca needs --tls-cert and --tls-key")
+		return nil, usagef("--tls-client-ca needs --tls-cert and --tls-key")
+	case c.cert == "":
+		return nil, nil
 	}
-	return c.cert != "", nil
-}
-
-// config is that of the server. It fails where the files cannot be used now.
-func (c *certificates) config() (*tls.Config, error) {
 	config, err := c.load()
 	if err != nil {
 		return nil, err
 	}
-	c.current = config
-	return &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return c.latest(), nil }}, nil
-}
-
-// latest is the configuration of the files as they are, read once a second at most.
-func (c *certificates) latest() *tls.Config {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if time.Since(c.looked) < time.Second {
-		return c.current
-	}
-	c.looked = time.Now()
-	config, err := c.load()
-	if err != nil { // perhaps one of the files is still being replaced
-		c.log.Error("the new TLS certificate cannot be used; the one before stays", "error", err)
-		return c.current
-	}
-	c.current = config
-	return c.current
+	c.last.Store(config)
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		config, err := c.load()
+		if err != nil { // perhaps one of the files is still being replaced
+			c.log.Error("the new TLS certificate cannot be used; the one before stays", "error", err)
+			return c.last.Load(), nil
+		}
+		c.last.Store(config)
+		return config, nil
+	}}, nil
 }
 
 func (c *certificates) load() (*tls.Config, error) {
@@ -76,18 +60,13 @@ func (c *certificates) load() (*tls.Config, error) {
 	if c.clientCA == "" {
 		return config, nil
 	}
-	config.ClientCAs, config.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
-	return config, c.addCA(config.ClientCAs)
-}
-
-// addCA adds the certificates of the CAs of clients.
-func (c *certificates) addCA(to *x509.CertPool) error {
-	text, err := c.read(c.clientCA)
+	authorities, err := c.read(c.clientCA)
 	if err != nil {
-		return fmt.Errorf("TLS client CA: %w", err)
+		return nil, fmt.Errorf("TLS client CA: %w", err)
 	}
-	if !to.AppendCertsFromPEM(text) {
-		return fmt.Errorf("TLS client CA: %s holds no certificate", c.clientCA)
+	config.ClientCAs, config.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
+	if !config.ClientCAs.AppendCertsFromPEM(authorities) {
+		return nil, fmt.Errorf("TLS client CA: %s holds no certificate", c.clientCA)
 	}
-	return nil
+	return config, nil
 }

@@ -69,13 +69,13 @@ func (a *app) openUpstream(h *house, logger *slog.Logger, serves bool) error {
 	if err != nil && !serves {
 		return nil
 	}
-	defs, err := gateway.ReadDefinitions(h.dir, a.workspace)
+	defined, err := gateway.ReadDefinitions(h.dir, a.workspace)
 	if err != nil {
 		return err
 	}
 	if names, err := h.store.Workspaces(ctx); err != nil {
 		return err
-	} else if !serves && len(defs) == 0 && !slices.Contains(names, a.workspace) {
+	} else if !serves && len(defined.Servers) == 0 && !slices.Contains(names, a.workspace) {
 		return nil
 	}
 	table := h.store.Table(a.workspace)
@@ -90,14 +90,10 @@ func (a *app) openUpstream(h *house, logger *slog.Logger, serves bool) error {
 	if err != nil {
 		return err
 	}
-	if err := u.gateway.Define(defs); err != nil {
+	if err := u.gateway.Define(defined.Servers); err != nil {
 		return err
 	}
-	agents, err := gateway.ReadAgents(h.dir, a.workspace)
-	if err != nil {
-		return err
-	}
-	u.gateway.SetAgents(agents)
+	u.gateway.SetAgents(defined.Agents)
 	u.gateway.OnChange(u.withhold)
 	u.withhold()
 	h.upstream.Store(u)
@@ -119,16 +115,12 @@ func (a *app) upstream(h *house) mcpserver.Upstream {
 
 // start starts what was agreed to, as it is defined now.
 func (u *upstream) start() error {
-	defs, err := gateway.ReadDefinitions(u.dir, u.workspace)
+	defined, err := gateway.ReadDefinitions(u.dir, u.workspace)
 	if err != nil {
 		return err
 	}
-	agents, err := gateway.ReadAgents(u.dir, u.workspace)
-	if err != nil {
-		return err
-	}
-	u.gateway.SetAgents(agents)
-	return u.gateway.Connect(defs)
+	u.gateway.SetAgents(defined.Agents)
+	return u.gateway.Connect(defined.Servers)
 }
 
 // withhold notes what nothing may suggest.

@@ -53,7 +53,7 @@ var imports = map[string][]string{
 	"live/record":            {"episodic", "ingest", "live", "run", "storage", "suggest", "ingest/whisper"},
 	"gateway":                {"catalog", "internal", "run", "storage"},
 	"server":                 {"catalog", "episodic", "suggest/evaluate", "gateway", "ingest", "internal", "live", "suggest/mine", "run", "score", "server/page", "storage", "suggest", "ingest/whisper"},
-	"cmd":                    {"catalog", "episodic", "suggest/evaluate", "gateway", "ingest", "internal", "live", "suggest/mine", "live/record", "run", "cmd/waymark/sampledata", "score", "suggest/semantic", "server", "storage", "suggest", "ingest/report"},
+	"cmd":                    {"catalog", "episodic", "suggest/evaluate", "gateway", "ingest", "internal", "live", "live/record", "run", "cmd/waymark/sampledata", "score", "suggest/semantic", "server", "storage", "suggest", "ingest/report"},
 
 	// The built web page: files, and nothing that knows the rest.
 	"server/page": nil,

@@ -12,7 +12,6 @@ import (
 	"io"
 	"math"
 	"reflect"
-	"slices"
 	"strings"
 	"time"
 
@@ -116,16 +115,12 @@ func Unmarshal(data []byte, v any) error {
 	return Fit(data, v, json.RejectUnknownMembers(true))
 }
 
-// UnmarshalForeign reads a document of another program, which may have fields beyond those of the type. A field whose
-// name differs from one of the type in case alone is an error all the same: other readers take it for that field.
+// UnmarshalForeign reads a document of another program, which may have fields beyond those of the type.
 func UnmarshalForeign(data []byte, v any) error {
 	if err := CheckFile(data); err != nil {
 		return err
 	}
-	if err := Fit(data, v); err != nil {
-		return err
-	}
-	return folded(jsontext.NewDecoder(bytes.NewReader(data)), reflect.TypeOf(v))
+	return Fit(data, v)
 }
 
 // Fit decodes data, which was checked before.
@@ -133,13 +128,13 @@ func Fit(data []byte, v any, opts ...json.Options) error {
 	if k := reflect.TypeOf(v).Elem().Kind(); jsontext.Value(data).Kind() == 'n' && (k == reflect.Struct || k == reflect.Slice || k == reflect.Map) {
 		return &Error{Reason: "a JSON null does not fit here"}
 	}
-	return fitError(json.Unmarshal(data, v, opts...), reflect.TypeOf(v))
+	return fitError(json.Unmarshal(data, v, opts...))
 }
 
 // fitError names the place as a JSON pointer. An error of this package that came through a decoder of a field
 // is kept as it is. An unknown field is compared with the fields of the type at that place, to suggest the
 // one that was meant.
-func fitError(err error, t reflect.Type) error {
+func fitError(err error) error {
 	var inner *Error
 	var semantic *json.SemanticError
 	switch {
@@ -153,9 +148,13 @@ func fitError(err error, t reflect.Type) error {
 	e := &Error{Place: string(semantic.JSONPointer), Err: semantic.Err}
 	switch {
 	case errors.Is(err, json.ErrUnknownName):
-		place := semantic.JSONPointer
-		e.Unknown = place.LastToken()
-		e.Reason = unknownField(e.Unknown, known(at(t, place.Parent())))
+		e.Unknown = semantic.JSONPointer.LastToken()
+		e.Reason = fmt.Sprintf("unknown field %q", e.Unknown)
+		for _, f := range reflect.VisibleFields(semantic.GoType) {
+			if tag, _, _ := strings.Cut(f.Tag.Get("json"), ","); strings.EqualFold(tag, e.Unknown) {
+				e.Reason += fmt.Sprintf("; its name is written %q", tag)
+			}
+		}
 	case semantic.GoType == reflect.TypeFor[time.Time]():
 		e.Reason = "not a time of RFC 3339, as in 2026-01-02T15:04:05Z"
 	default:
@@ -164,104 +163,6 @@ func fitError(err error, t reflect.Type) error {
 	return e
 }
 
-func unknownField(name string, names []string) string {
-	reason := fmt.Sprintf("unknown field %q", name)
-	if i := slices.IndexFunc(names, func(k string) bool { return strings.EqualFold(k, name) }); i >= 0 {
-		reason += fmt.Sprintf("; its name is written %q", names[i])
-	}
-	return reason
-}
-
-// folded reads one value and reports a field that is spelled like one of the type but for case.
-func folded(dec *jsontext.Decoder, t reflect.Type) error {
-	for t != nil && t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	kind := dec.PeekKind()
-	if t == nil || kind != '{' && kind != '[' {
-		return dec.SkipValue()
-	}
-	if _, err := dec.ReadToken(); err != nil {
-		return err
-	}
-	names := known(t)
-	for dec.PeekKind() != '}' && dec.PeekKind() != ']' {
-		next := element(t)
-		if kind == '{' {
-			token, err := dec.ReadToken()
-			if err != nil {
-				return err
-			}
-			name := token.String()
-			if len(names) > 0 && !slices.Contains(names, name) {
-				if reason := unknownField(name, names); strings.Contains(reason, "; its name") {
-					return &Error{Place: string(dec.StackPointer()), Reason: reason, Unknown: name}
-				}
-			}
-			next = member(t, name)
-		}
-		if err := folded(dec, next); err != nil {
-			return err
-		}
-	}
-	_, err := dec.ReadToken()
-	return err
-}
-
-// at is the type of the value that a pointer points to; nil where the type does not say.
-func at(t reflect.Type, place jsontext.Pointer) reflect.Type {
-	for token := range place.Tokens() {
-		for t != nil && t.Kind() == reflect.Pointer {
-			t = t.Elem()
-		}
-		if next := member(t, token); next != nil {
-			t = next
-		} else {
-			t = element(t)
-		}
-	}
-	for t != nil && t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	return t
-}
-
-// element is the type of the items of a list or the values of a map; nil for other types.
-func element(t reflect.Type) reflect.Type {
-	if t != nil && (t.Kind() == reflect.Slice || t.Kind() == reflect.Array || t.Kind() == reflect.Map) {
-		return t.Elem()
-	}
-	return nil
-}
-
-// member follows one step of a JSON pointer in a type: a field of a struct by its name in JSON, or an
-// element.
-func member(t reflect.Type, name string) reflect.Type {
-	if t == nil || t.Kind() != reflect.Struct {
-		return element(t)
-	}
-	for _, f := range reflect.VisibleFields(t) {
-		if tag, _, _ := strings.Cut(f.Tag.Get("json"), ","); tag == name && name != "" {
-			return f.Type
-		}
-	}
-	return nil
-}
-
-// known are the names of the fields of a struct.
-func known(t reflect.Type) (names []string) {
-	if t == nil || t.Kind() != reflect.Struct {
-		return nil
-	}
-	for _, f := range reflect.VisibleFields(t) {
-		if tag, _, _ := strings.Cut(f.Tag.Get("json"), ","); tag != "" && tag != "-" {
-			names = append(names, tag)
-		}
-	}
-	return names
-}
-
-// kindName uses the words of the JSON standard, in which numbers are of one kind and begin with any digit.
 // wanted says which JSON fits a Go type, if that is plain.
 func wanted(t reflect.Type) string {
 	if t == nil {
@@ -284,6 +185,7 @@ func wanted(t reflect.Type) string {
 	return ""
 }
 
+// kindName uses the words of the JSON standard, in which numbers are of one kind and begin with any digit.
 func kindName(k jsontext.Kind) string {
 	switch k {
 	case 'n':

@@ -3,6 +3,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -20,8 +21,6 @@ type Client struct {
 	Token     string // API key; empty sends none
 	Workspace string // workspace to use; the server ignores it without the token of its owner
 	Source    string // who speaks, for what is recorded; the server ignores it without the token of its owner
-
-	Named func(field string) string // of problems: see [Problem.Named]
 }
 
 // Request is one call. Body may be nil.
@@ -52,7 +51,7 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 		if c.Workspace != "" {
 			req.Header.Set("Waymark-Workspace", c.Workspace)
 		}
-		if source := firstNonEmpty(r.Source, c.Source); source != "" {
+		if source := cmp.Or(r.Source, c.Source); source != "" {
 			req.Header.Set("Waymark-Source", source)
 		}
 	}
@@ -62,9 +61,7 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		defer resp.Body.Close()
-		p := problemOf(resp)
-		p.Named = c.Named
-		return nil, p
+		return nil, problemOf(resp)
 	}
 	return resp, nil
 }
@@ -105,9 +102,6 @@ type Problem struct {
 	Status int           `json:"status"`
 	Detail string        `json:"detail"`
 	Errors []ProblemPart `json:"errors"`
-
-	// Named translates the name of a request field into the caller's words; nil keeps it.
-	Named func(field string) string `json:"-"`
 }
 
 // ProblemPart is one thing wrong with a request: where, and what.
@@ -119,61 +113,29 @@ type ProblemPart struct {
 
 // Error says in one line what was refused: the detail, then each part with the field it is about.
 func (p *Problem) Error() string {
-	head := p.worded(firstNonEmpty(p.Detail, p.Title, http.StatusText(p.Status)))
+	head := field(cmp.Or(p.Detail, p.Title, http.StatusText(p.Status)))
 	var parts []string
 	for _, e := range p.Errors {
-		if strings.Contains(p.Detail, e.Message) {
-			continue // the detail has said it
+		if !strings.Contains(p.Detail, e.Message) { // else the detail has said it
+			parts = append(parts, field(e.Location+": "+e.Message))
 		}
-		s := e.Message
-		if where := fieldAt(e.Location); where != "" {
-			s = p.name(where) + ": " + s
-		}
-		parts = append(parts, s)
 	}
-	if len(parts) == 0 {
-		return oneLine(head)
+	all := strings.Join(parts, "; ")
+	switch {
+	case len(parts) == 0:
+		all = head
+	case head != "validation failed" && head != "": // which say less than the parts
+		all = head + " (" + all + ")"
 	}
-	if head == "validation failed" || head == "" { // says less than its parts
-		return oneLine(strings.Join(parts, "; "))
-	}
-	return oneLine(head + " (" + strings.Join(parts, "; ") + ")")
+	return oneLine(all)
 }
 
-// worded is a detail that begins with a field, as the caller calls that field.
-func (p *Problem) worded(detail string) string {
-	for _, e := range p.Errors {
-		if e.Location == "" {
-			continue
-		}
-		where := fieldAt(e.Location)
-		for _, spelt := range []string{e.Location, where} {
-			rest, ok := strings.CutPrefix(detail, spelt)
-			if !ok || spelt == "" || rest != "" && rest[0] != ' ' && rest[0] != ':' {
-				continue
-			}
-			if where == "" { // the request as a whole
-				return strings.TrimLeft(rest, ": ")
-			}
-			return p.name(where) + rest
-		}
+// field is a text that may begin with a location, as in body.limit, which then begins with the name of the field.
+func field(text string) string {
+	for _, place := range []string{"body.", "query.", "body: ", ": "} {
+		text = strings.TrimPrefix(text, place)
 	}
-	return detail
-}
-
-func (p *Problem) name(field string) string {
-	if p.Named == nil {
-		return field
-	}
-	return p.Named(field)
-}
-
-// fieldAt is the field at a location as in body.hypotheses[0]; empty: the whole request.
-func fieldAt(location string) string {
-	if location == "body" || location == "query" {
-		return ""
-	}
-	return strings.TrimPrefix(strings.TrimPrefix(location, "body."), "query.")
+	return text
 }
 
 // problemOf reads a refusal. Whatever is no problem document still gives its first line.
@@ -189,12 +151,3 @@ func problemOf(resp *http.Response) *Problem {
 
 // oneLine keeps an error on one line: text of others may hold anything.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
-
-func firstNonEmpty(ss ...string) string {
-	for _, s := range ss {
-		if s != "" {
-			return s
-		}
-	}
-	return ""
-}
