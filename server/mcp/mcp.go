@@ -72,9 +72,6 @@ type Config struct {
 
 	// Extend changes the options of each SDK server and returns what registers more on it; nil but in tests.
 	Extend func(*mcp.ServerOptions) (register func(*mcp.Server))
-
-	// Audit logs an act that only administrators may do, as the HTTP route of this name does.
-	Audit func(ctx context.Context, act string, asked any, err error)
 }
 
 // Endpoint is /mcp. The access of each request (see access) must already be in its context.

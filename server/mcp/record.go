@@ -86,7 +86,6 @@ type RebuildAnswer struct {
 func rebuild(ctx context.Context, c *mcpCall, in rebuildArguments) (RebuildAnswer, error) {
 	before := c.cfg.Now()
 	job, err := c.engine.Rebuild(in.Verify, in.Force)
-	c.cfg.Audit(ctx, "rebuild", in, err)
 	if err != nil {
 		return RebuildAnswer{}, err
 	}

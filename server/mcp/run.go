@@ -64,24 +64,12 @@ func runDag(ctx context.Context, c *mcpCall, in runArguments) (RunAnswer, error)
 		if answer.Status, err = c.cfg.Runs.Status(ctx, c.access.Workspace, id); err != nil {
 			return RunAnswer{}, err
 		}
-		if answer.State == run.Paused && len(answer.Waiting) > 0 && c.canAskAPerson() {
-			ask, err := c.askAPerson(ctx, answer.Status)
-			if err != nil {
-				return RunAnswer{}, err
-			}
-			return RunAnswer{}, ask
-		}
 	}
 	return RunAnswer{Said: Said{runMessage(answer)}, Answer: answer}, nil
 }
 
-// takeUp returns the id of the run to wait for: of the one that a person was asked about, of the one that is named, or
-// of a new one, which is in the answer, too. There is none to wait for where a run is only to be planned.
+// takeUp returns the id of the run to wait for: of the one that is named, or of a new one, which is in the answer, too. There is none to wait for where a run is only to be planned.
 func (c *mcpCall) takeUp(ctx context.Context, in runArguments) (id string, answer runs.Answer, err error) {
-	if c.req.Params.RequestState != "" {
-		id, err = c.personSaid(ctx)
-		return id, answer, err
-	}
 	if in.Run != "" {
 		s, err := c.cfg.Runs.Status(ctx, c.access.Workspace, in.Run)
 		for _, n := range s.Nodes {

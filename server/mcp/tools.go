@@ -204,9 +204,6 @@ func (m *mcpTools) handler(t mcpTool) mcp.ToolHandler {
 			}
 			return t.call(ctx, c, req.Params.Arguments)
 		})
-		if ask, ok := asInputRequired(err); ok {
-			return ask, nil
-		}
 		if err != nil {
 			return m.failed(ctx, t.tool.Name, err), nil
 		}

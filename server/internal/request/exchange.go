@@ -8,7 +8,6 @@ type Exchange struct {
 	Failure  error            // behind a 5xx; never shown to the caller
 	BodyRead func(size int64) // called once the body has been read to its end; may be nil
 	Size     int64            // of the body, as far as it was read
-	About    string           // what an administrative act made, for the log
 }
 
 type exchangeKey struct{}

@@ -30,10 +30,8 @@ type Table struct {
 	MaxBody    int64
 	Timeout    time.Duration // of an answer, where its rule has none
 	Overdue    *limit.Overdue
-	Turns      *limit.Turns // of what computes for long
-	// Audit logs an administrative act.
-	Audit func(ctx context.Context, act string, asked any, err error)
-	Rules map[string]Rule // by method and gin path
+	Turns      *limit.Turns    // of what computes for long
+	Rules      map[string]Rule // by method and gin path
 
 	Operations []Operation     // in the order of their registration
 	Calls      map[string]Call // by the name of their MCP tool
@@ -103,7 +101,6 @@ type Rule struct {
 	Scope  request.Scopes // needed
 	Tool   string         // the MCP tool that is the same operation
 	Stream bool           // no deadlines, no limit of the whole body
-	Audit  bool           // an administrative act: logged with what was asked
 	Long   bool           // computes for long: answered in turn, as long questions are
 	Ndjson bool           // takes application/x-ndjson
 
@@ -184,11 +181,7 @@ func Raw[I, O any](r *Table, ru Rule, op huma.Operation, handler func(context.Co
 				}
 				defer leave()
 			}
-			out, err := handler(ctx, in)
-			if ru.Audit {
-				r.Audit(ctx, op.OperationID, in, err)
-			}
-			return out, err
+			return handler(ctx, in)
 		})
 	})
 }

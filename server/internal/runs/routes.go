@@ -73,7 +73,7 @@ func (r *Runs) Routes(t *route.Table) {
 	approve := route.Op("Runs", "approve-run", http.MethodPost, "/v1/runs/{id}/approve", "Decide about nodes that wait",
 		"A node waits because its tool is not annotated as harmless, or because it was running when a process ended.")
 	approve.DefaultStatus, approve.Errors = http.StatusAccepted, []int{http.StatusConflict}
-	route.Add(t, route.Rule{Scope: request.ScopeAdmin, Audit: true}, approve, r.approveRun)
+	route.Add(t, route.Rule{Scope: request.ScopeAdmin}, approve, r.approveRun)
 
 	route.Stream(t, route.Rule{Scope: request.ScopeRead}, route.Op("Runs", "watch-run", http.MethodGet, "/v1/runs/{id}/events", "Progress of a run", "Server-sent events: progress until the run ends, then one end. Results are in the run itself."), map[string]any{"progress": runEvent{}, "end": runEnd{}},
 		func(ctx context.Context, id string) error {
