@@ -16,13 +16,16 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"waymark/catalog"
 	"waymark/episodic"
+	"waymark/internal/plural"
 	"waymark/internal/strictjson"
 	"waymark/live"
 	"waymark/server/internal/jsonio"
 	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
 	"waymark/server/internal/route"
+	"waymark/server/internal/scoring"
 )
 
 const (
@@ -50,13 +53,51 @@ func (s *Server) episodeRoutes(r *route.Table) {
 		OperationID: "record", Method: http.MethodPost, Path: "/v1/episodes", Tags: []string{"History"}, Summary: "Record episodes",
 		Description: "One episode as application/json, a list of them or {\"episodes\": […]}, or any number as application/x-ndjson, one a line. Same id and same content count once; " +
 			"same id and other content is refused, except for an episode of a session that is sent again with more steps at its end: it grows. A single episode that is refused is an error; of many, each rejected one has its reason."}, s.record)
+	write := route.Rule{Scope: request.ScopeWrite, Creates: true}
 	episode := r.Schemas().Schema(reflect.TypeFor[episodic.Episode](), true, "Episode")
 	route.DocumentBody(r, "/v1/episodes", http.MethodPost, map[string]*huma.Schema{"application/json": {OneOf: []*huma.Schema{episode, {Type: "array", Items: episode},
 		{Type: "object", Properties: map[string]*huma.Schema{"episodes": {Type: "array", Items: episode}}, Required: []string{"episodes"}, AdditionalProperties: false}}}, ndjson: {Type: "string"}})
 
-	route.Record(r, route.Rule{Scope: request.ScopeWrite, Creates: true}, huma.Operation{
+	r.Tools = append(r.Tools, route.NewTool(route.Tool{Rule: write, Name: "record_episode", Title: "Record an episode",
+		Description: "Record a finished task: its intent, the tools used in order, and how they went. Call it once a task; repeating it with the same id changes nothing. " +
+			"Do not put argument values or results into it."}, s.recordTool))
+	route.Record(r, write, huma.Operation{
 		OperationID: "feedback", Method: http.MethodPost, Path: "/v1/feedback", Tags: []string{"History"}, Summary: "What became of a suggestion",
 		Description: "Names a suggestion by its id, or by context and id."}, s.feedback)
+}
+
+// recorded is the answer of record_episode.
+type recorded struct {
+	live.RecordResult
+	ID string `json:"id"` // under which the episode is kept
+}
+
+// recordTool records a finished task, so that the next question of the conversation counts it. An id and a session are
+// made for it if it has none.
+func (s *Server) recordTool(ctx context.Context, q *question[episodic.Episode]) (out recorded, text string, err error) {
+	e, err := s.recorder(ctx)
+	if err != nil {
+		return out, "", err
+	}
+	a, episode := request.From(ctx), claimed(q.Body)
+	if episode.Session = cmp.Or(episode.Session, a.Session); episode.ID == "" {
+		content, err := json.Marshal(episode)
+		if err != nil {
+			return out, "", err
+		}
+		episode.ID = scoring.EpisodeID("mcp-", e, content)
+	}
+	if out.RecordResult, err = recordOne(ctx, e, a.Source, episode); err != nil {
+		return out, "", err
+	}
+	out.ID = episode.ID
+	if err := counted(ctx, e, out.Seq); err != nil && !errors.Is(err, live.ErrNotYet) {
+		return out, "", err
+	}
+	if out.Duplicates > 0 {
+		return out, catalog.ShownID(out.ID) + " was recorded before; nothing changed.", nil
+	}
+	return out, fmt.Sprintf("Recorded %s as %s.", plural.Of(len(episode.Steps), "step"), catalog.ShownID(out.ID)), nil
 }
 
 func (s *Server) record(ctx context.Context, in *route.RawInput) (none recordResult, err error) {
@@ -77,7 +118,12 @@ func (s *Server) record(ctx context.Context, in *route.RawInput) (none recordRes
 			return none, err
 		}
 		if list == nil {
-			return recordOne(ctx, e, source, data)
+			episode, err := decodeEpisode(data)
+			if err != nil {
+				return none, err
+			}
+			res, err := recordOne(ctx, e, source, episode)
+			return recordResult{Accepted: res.Accepted, Duplicates: res.Duplicates, Rejected: res.Rejected, Seq: res.Seq}, err
 		}
 		each = func(visit lineVisitor) error {
 			for i, one := range list {
@@ -159,36 +205,29 @@ func episodeList(data []byte) ([]json.RawMessage, error) {
 	return append([]json.RawMessage{}, body.Episodes...), err
 }
 
-// recordOne records the single episode of a JSON body.
-func recordOne(ctx context.Context, e *live.Engine, source string, data []byte) (none recordResult, err error) {
-	episode, err := decodeEpisode(data)
-	if err != nil {
-		return none, err
-	}
-	res, err := e.Record(ctx, source, []episodic.Episode{episode})
-	if err != nil {
-		return none, err
-	}
-	if len(res.Rejected) > 0 {
-		rej := res.Rejected[0]
-		status := http.StatusUnprocessableEntity
+// recordOne records a single episode, which is an error if it is refused.
+func recordOne(ctx context.Context, e *live.Engine, source string, episode episodic.Episode) (res live.RecordResult, err error) {
+	res, err = e.Record(ctx, source, []episodic.Episode{episode})
+	if err == nil && len(res.Rejected) > 0 {
+		rej, status := res.Rejected[0], http.StatusUnprocessableEntity
 		if rej.Conflict {
 			status = http.StatusConflict
 		}
-		return none, problem.New(status, rej.Error, &huma.ErrorDetail{Location: "body", Message: rej.Error})
+		err = problem.New(status, rej.Error, &huma.ErrorDetail{Location: "body", Message: rej.Error})
 	}
-	return recordResult{Accepted: res.Accepted, Duplicates: res.Duplicates, Rejected: []live.Rejection{}, Seq: res.Seq}, nil
+	res.Rejected = []live.Rejection{}
+	return res, err
 }
 
-// decodeEpisode reads one episode. What it says of its source is kept as a label; the source that
-// counts is the credential.
 func decodeEpisode(data []byte) (episodic.Episode, error) {
 	episode, err := jsonio.Decode[episodic.Episode](data)
-	if err != nil {
-		return episodic.Episode{}, err
-	}
-	episode.Label, episode.Source = cmp.Or(episode.Label, episode.Source), ""
-	return episode, nil
+	return claimed(episode), err
+}
+
+// claimed keeps what an episode says of its source as a label; the source that counts is the credential.
+func claimed(e episodic.Episode) episodic.Episode {
+	e.Label, e.Source = cmp.Or(e.Label, e.Source), ""
+	return e
 }
 
 // claimedID is the id of a line that is refused, as far as it can be told.

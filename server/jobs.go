@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/sse"
 
+	"waymark/internal/plural"
 	"waymark/live"
 	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
@@ -17,12 +19,18 @@ import (
 	"waymark/suggest"
 )
 
-type rebuildInput struct {
-	Body *struct {
-		Verify bool `json:"verify,omitempty" doc:"Replay the whole log and compare with the running model, instead of replacing it."`
-		Force  bool `json:"force,omitempty" doc:"Publish the model even if it ranks held-out tasks worse than the active one."`
-		DryRun bool `json:"dry_run,omitempty" doc:"Only judge: the job ends as a rebuild would, done or refused, and nothing is written."`
-	}
+type rebuildInput struct{ Body *rebuildBody }
+
+type rebuildBody struct {
+	Verify bool `json:"verify,omitempty" doc:"Replay the whole log and compare with the running model, byte for byte, instead of replacing it."`
+	Force  bool `json:"force,omitempty" doc:"Publish the model even if it ranks held-out tasks worse than the active one."`
+	DryRun bool `json:"dry_run,omitempty" mcp:"-" doc:"Only judge: the job ends as a rebuild would, done or refused, and nothing is written."`
+}
+
+// Arguments are those of the tool rebuild.
+func (in *rebuildInput) Arguments() any {
+	in.Body = new(rebuildBody)
+	return in.Body
 }
 
 type (
@@ -45,6 +53,8 @@ func (s *Server) jobRoutes(r *route.Table) {
 		Tags: []string{"Model"}, Summary: "Rebuild the model from the log", DefaultStatus: http.StatusAccepted,
 		Description: "Starts a job; one that runs already is answered instead of a second. Held-out tasks are asked first: a model that " +
 			"would lose more than noise against the active one is not published, and the job ends as refused."}, s.rebuild)
+	r.Tools = append(r.Tools, route.NewTool(route.Tool{Rule: route.Rule{Scope: request.ScopeAdmin, Timeout: rebuildTimeout}, Name: "rebuild", Title: "Rebuild the model",
+		Description: "Replay the whole history into a fresh model and wait for it. With verify, compare it with the running one instead of replacing it."}, s.rebuildAndWait))
 	route.Record(r, route.Rule{Scope: request.ScopeRead}, huma.Operation{OperationID: "list-jobs", Method: http.MethodGet, Path: "/v1/jobs",
 		Tags: []string{"Model"}, Summary: "List jobs",
 		Description: "Work on the model of the workspace since the process started: those that run and, of all, the last 100; builds and " +
@@ -72,6 +82,75 @@ func (s *Server) rebuild(_ context.Context, e *live.Engine, in *rebuildInput) (j
 		job, err = e.Rebuild(b.Verify, b.Force)
 	}
 	return job, err
+}
+
+// rebuildTimeout is how long rebuild waits: replaying a long history takes minutes.
+const rebuildTimeout = time.Hour
+
+// rebuildAndWait starts the job, or joins the one that runs, and waits for it. A cancelled call cancels a job
+// it started; a job that somebody else started goes on.
+func (s *Server) rebuildAndWait(ctx context.Context, in *rebuildInput) (job live.Job, text string, err error) {
+	e, err := s.engine(ctx)
+	if err != nil {
+		return job, "", err
+	}
+	before := s.cfg.Now()
+	if job, err = s.rebuild(ctx, e, in); err != nil {
+		return job, "", err
+	}
+	ours := !job.StartedAt.Before(before)
+	states, ok := e.WatchJob(ctx, job.ID)
+	if !ok {
+		return job, "", fmt.Errorf("job %s vanished", job.ID)
+	}
+	report := jobProgress(ctx)
+	for job = range states {
+		report(job)
+	}
+	switch {
+	case ctx.Err() != nil:
+		if ours {
+			e.CancelJob(job.ID)
+		}
+		return job, "", ctx.Err()
+	case job.State == live.JobFailed:
+		return job, "", fmt.Errorf("rebuild %s: %s", job.ID, job.Error)
+	case job.State == live.JobCanceled:
+		return job, "", context.Canceled
+	}
+	return job, rebuildText(job), nil
+}
+
+// jobProgress reports to a client that asked for it. Progress never falls, and small steps are left out: a hundred
+// notifications are as good as a million.
+func jobProgress(ctx context.Context) func(live.Job) {
+	notify, last, lastPhase := request.ExchangeFrom(ctx).Progress, -1.0, ""
+	return func(j live.Job) {
+		if notify == nil || j.Progress <= last || j.Progress < last+.01 && j.Phase == lastPhase && j.Progress < 1 {
+			return
+		}
+		last, lastPhase = j.Progress, j.Phase
+		message := j.Phase
+		if left := (time.Duration(j.ETAMillis) * time.Millisecond).Round(time.Second); left > 0 {
+			message += fmt.Sprintf(", about %s left", left)
+		}
+		notify(j.Progress, 1, message)
+	}
+}
+
+func rebuildText(job live.Job) string {
+	switch v := job.Verify; {
+	case job.State == live.JobRefused:
+		return fmt.Sprintf("NOT published: the new model ranks held-out tasks worse than the active one: %v. The active model stays; force publishes the new one.", job.Gate)
+	case v == nil && job.Gate != nil:
+		return fmt.Sprintf("The model was rebuilt from the whole history. Beside the one before, by held-out tasks: %v.", job.Gate)
+	case v == nil:
+		return "The model was rebuilt from the whole history."
+	case v.Equal:
+		return fmt.Sprintf("Verified: %s replayed, the running model is equal byte for byte.", plural.Of(v.Events, "event"))
+	default:
+		return fmt.Sprintf("NOT equal: after %s the replay differs from the running model in %s.", plural.Of(v.Events, "event"), route.ShownIDs(v.Differences))
+	}
 }
 
 // job finds a job of the caller's workspace.

@@ -21,7 +21,7 @@ import (
 	"waymark/live"
 	"waymark/server/internal/jsonio"
 	"waymark/server/internal/request"
-	mcpserver "waymark/server/mcp"
+	"waymark/suggest"
 )
 
 // questions are the arguments each tool is tried with, in an order in which all succeed.
@@ -41,7 +41,7 @@ var questions = []struct {
 	{"rebuild", map[string]any{"verify": true}},
 	{"rebuild", map[string]any{}},
 	{"score", map[string]any{"rubric": "hypothesis", "input": oneHypothesis}},
-	{"score", map[string]any{"rubric": tastes, "input": map[string]any{"items": []any{map[string]any{"id": "a", "scores": map[string]any{"taste": 4}}}}}},
+	{"score", map[string]any{"rubric": "custom", "input": map[string]any{"definition": tastes, "items": []any{map[string]any{"id": "a", "scores": map[string]any{"taste": 4}}}}}},
 	{"triangulate", map[string]any{"question": "Why?", "hypotheses": []any{map[string]any{"id": "h1", "text": "metal fatigue"}, map[string]any{"id": "h2", "text": "an earthquake"}}}},
 }
 
@@ -57,7 +57,7 @@ func TestAnswersHaveASentence(t *testing.T) {
 		for _, q := range questions {
 			r := call(t, client, q.tool, q.arguments)
 			require.False(t, r.IsError, "%s %v: %v", q.tool, q.arguments, r.Content)
-			said := answerOf[mcpserver.Said](t, r)
+			said := answerOf[struct{ Message string }](t, r)
 			assert.NotEmpty(t, said.Message)
 			assert.Equal(t, said.Message, textOf(t, r))
 		}
@@ -88,14 +88,16 @@ func TestUpstreamTextIsData(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, engine.Wait(t.Context(), put.Seq))
 	client := overMemory(t, s, nil)
-	a := answerOf[mcpserver.FindAnswer](t, call(t, client, "find_tool", map[string]any{"query": "evil:tool", "limit": 1}))
+	r := call(t, client, "find_tool", map[string]any{"query": "evil:tool", "limit": 1})
+	a := answerOf[foundAnswer](t, r)
 	require.Len(t, a.Results, 1)
 	assert.LessOrEqual(t, len(a.Results[0].Description), 400)
-	assert.NotContains(t, a.Message, "ignore")
+	assert.NotContains(t, textOf(t, r), "ignore")
 	assert.True(t, a.Results[0].SchemaTooLarge)
 	assert.Empty(t, a.Results[0].InputSchema)
-	d := answerOf[mcpserver.DescribeAnswer](t, call(t, client, "describe_tool", map[string]any{"ids": []string{"evil:tool"}}))
-	assert.NotContains(t, d.Message, "ignore")
+	r = call(t, client, "describe_tool", map[string]any{"ids": []string{"evil:tool"}})
+	d := answerOf[describedAnswer](t, r)
+	assert.NotContains(t, textOf(t, r), "ignore")
 	assert.Greater(t, len(d.Tools[0].InputSchema), 8<<10)
 }
 
@@ -213,7 +215,7 @@ func TestScopes(t *testing.T) {
 // Clients from before structured answers get the whole answer as text.
 func TestOldClientsReadText(t *testing.T) {
 	client := overHTTP("2025-03-26")(t, newOffice(t), nil)
-	var a mcpserver.NextAnswer
+	var a suggest.NextAnswer
 	require.NoError(t, json.Unmarshal([]byte(textOf(t, call(t, client, "suggest_next", map[string]any{"context": []string{"fs:read_file"}}))), &a))
 	assert.Equal(t, "json:parse", a.Suggestions[0].ID)
 }

@@ -141,7 +141,9 @@ type Server struct {
 	open    limit.Share // requests being answered
 	streams limit.Share // of these, the ones without an end of their own
 	page    pageSessions
-	keyed   atomic.Pointer[keyed]
+
+	baselines sync.Map // of baseline, by workspace
+	keyed     atomic.Pointer[keyed]
 
 	description func() (openAPI, page []byte, err error) // made when it is first asked for: few ever ask
 
@@ -205,7 +207,7 @@ func (s *Server) wire() {
 	s.routes = &route.Table{
 		Workspaces: cfg.Workspaces,
 		MaxBody:    cfg.MaxBody, Timeout: cfg.Timeout, Overdue: &limit.Overdue{Log: cfg.Logger}, Turns: limit.NewTurns(2 * runtime.GOMAXPROCS(0)),
-		Rules: map[string]route.Rule{}, Calls: map[string]route.Call{},
+		Rules: map[string]route.Rule{},
 	}
 	s.scoring = &scoring.Service{
 		Store: cfg.Store, Workspaces: cfg.Workspaces, Judges: cfg.Judges, Caller: cfg.Caller, Workspace: cfg.Upstream.Workspace, Record: cfg.RecordScores, Logger: cfg.Logger, Now: cfg.Now,
@@ -215,9 +217,9 @@ func (s *Server) wire() {
 		Workspace: cfg.Upstream.Workspace, Logger: cfg.Logger, Now: cfg.Now, Holders: s.holdersOf, Draining: s.draining, Grace: cfg.Drain / 2,
 	})
 	s.mcp = mcpserver.New(mcpserver.Config{
-		Workspaces: cfg.Workspaces, Scoring: s.scoring, Runs: s.runs, Upstream: cfg.Upstream, Calls: s.routes.Calls,
-		Logger: cfg.Logger, Now: cfg.Now, Version: cfg.Version, MaxBody: cfg.MaxBody, MaxSessions: cfg.MaxConnections, Timeout: cfg.Timeout,
-		Overdue: s.routes.Overdue, Turns: s.routes.Turns, Holders: s.holdersOf, Draining: s.draining, Extend: cfg.extendMCP,
+		Workspaces: cfg.Workspaces, Runs: s.runs, Upstream: cfg.Upstream, Routes: s.routes,
+		Logger: cfg.Logger, Now: cfg.Now, Version: cfg.Version, MaxBody: cfg.MaxBody, MaxSessions: cfg.MaxConnections,
+		Holders: s.holdersOf, Draining: s.draining, Extend: cfg.extendMCP,
 	})
 }
 
@@ -229,7 +231,7 @@ type Field = route.Field
 
 // Operations are the operations of the API.
 func Operations() []Operation {
-	s := &Server{routes: &route.Table{Rules: map[string]route.Rule{}, Calls: map[string]route.Call{}}}
+	s := &Server{routes: &route.Table{Rules: map[string]route.Rule{}}}
 	s.operations()
 	return s.routes.Operations
 }

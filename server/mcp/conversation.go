@@ -46,6 +46,16 @@ func sessionOf(req *mcp.CallToolRequest, a request.Access) string {
 	return program + " at " + a.Peer
 }
 
+// episodeSession is the session of episodes that a caller records without naming one: no name that the next process, or the
+// next owner of the data directory, has not, since the same episode may come again.
+func episodeSession(req *mcp.CallToolRequest, a request.Access) string {
+	session := ""
+	if a.Conversation == "" {
+		session = req.Session.ID()
+	}
+	return cmp.Or(hostsName(req), session, programOf(req))
+}
+
 func programOf(req *mcp.CallToolRequest) string {
 	if info := req.ClientInfo(); info != nil {
 		return catalog.Cut(info.Name, 128)

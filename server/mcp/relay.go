@@ -357,9 +357,7 @@ func withID(params json.RawMessage) json.RawMessage {
 
 // repeatable reports whether a call may be carried out twice: one that reads, or records an episode, which counts once.
 func repeatable(req *jsonrpc.Request) bool {
-	return req.Method != "tools/call" || records(req) || slices.ContainsFunc(mcpToolset(), func(t mcpTool) bool {
-		return t.tool.Name == paramsOf(req).Name && t.tool.Annotations.ReadOnlyHint
-	})
+	return req.Method != "tools/call" || slices.Contains(quickTools, paramsOf(req).Name)
 }
 
 // notify forwards a notification of the host. One that is lost with its session concerned nothing else.

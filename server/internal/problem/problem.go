@@ -208,7 +208,7 @@ func problemOfRun(err error) *huma.ErrorModel {
 	case errors.Is(err, run.ErrNotWaiting):
 		return New(http.StatusConflict, err.Error())
 	case errors.As(err, &argument):
-		return New(http.StatusUnprocessableEntity, argument.Error(), &huma.ErrorDetail{Location: "body." + argument.Field, Message: argument.Detail})
+		return New(http.StatusUnprocessableEntity, argument.Error(), &huma.ErrorDetail{Location: strings.TrimSuffix("body."+argument.Field, "."), Message: argument.Detail})
 	}
 	return nil
 }

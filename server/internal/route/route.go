@@ -33,8 +33,8 @@ type Table struct {
 	Turns      *limit.Turns    // of what computes for long
 	Rules      map[string]Rule // by method and gin path
 
-	Operations []Operation     // in the order of their registration
-	Calls      map[string]Call // by the name of their MCP tool
+	Operations []Operation // in the order of their registration
+	Tools      []Tool      // of MCP
 }
 
 // Operation describes a registered operation to those who send its requests.
@@ -99,7 +99,6 @@ func (o Operation) Fields() (all []Field) {
 type Rule struct {
 	Public bool           // answered without a credential
 	Scope  request.Scopes // needed
-	Tool   string         // the MCP tool that is the same operation
 	Stream bool           // no deadlines, no limit of the whole body
 	Long   bool           // computes for long: answered in turn, as long questions are
 	Ndjson bool           // takes application/x-ndjson
@@ -139,9 +138,6 @@ type Body[O any] struct{ Body O }
 
 // Add registers an operation together with its rule. O is the body of its answer.
 func Add[I, O any](r *Table, ru Rule, op huma.Operation, handler func(context.Context, *I) (O, error)) {
-	if ru.Tool != "" {
-		r.Calls[ru.Tool] = callOf(ru, handler)
-	}
 	if _, none := any(*new(O)).(None); none {
 		Raw(r, ru, op, func(ctx context.Context, in *I) (*struct{}, error) {
 			_, err := handler(ctx, in)
@@ -173,16 +169,7 @@ func Raw[I, O any](r *Table, ru Rule, op huma.Operation, handler func(context.Co
 		if err := unescape(in); err != nil {
 			return nil, err
 		}
-		return limit.Within(ctx, r.Overdue, r.TimeLimit(ru), func() (*O, error) {
-			if ru.Long || ru.Scope == request.ScopeRead && request.ExchangeFrom(ctx).Size > limit.LongQuestion {
-				leave, err := r.Turns.Enter(ctx, request.From(ctx).Source)
-				if err != nil {
-					return nil, err
-				}
-				defer leave()
-			}
-			return handler(ctx, in)
-		})
+		return Limited(ctx, r, ru, request.ExchangeFrom(ctx).Size, func() (*O, error) { return handler(ctx, in) })
 	})
 }
 

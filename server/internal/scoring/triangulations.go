@@ -52,12 +52,27 @@ func (c *Service) triangulationRoutes(r *route.Table) {
 		Summary: "Weigh hypotheses by evidence",
 		Description: "Weighs the hypotheses of the request by the snippets of its rounds. Without hypotheses a judge proposes them, and searches in documents, or by a tool of a connected server, bring the snippets round by round until the gate stops. " +
 			"The answer is kept, so that evidence can be added round by round. The id is a hash of the request: the same request begins the same triangulation anew."}, c.begin)
+	r.Tools = append(r.Tools, route.NewTool(route.Tool{Rule: begins, Name: "triangulate", Title: "Weigh hypotheses by evidence", OpenWorld: true,
+		Description: "Weigh competing answers to a question by snippets of text, round by round. Each answer says which answer leads, how sure that is, whether to stop, and what to search next. " +
+			"Call it again with all rounds so far and one more."},
+		func(ctx context.Context, q *triangulationQuestion) (evidence.Answer, string, error) {
+			a, err := c.begin(ctx, q)
+			return a, "", err
+		}))
 	route.Add(r, ru, huma.Operation{OperationID: "add-evidence", Method: http.MethodPost, Path: "/v1/triangulations/{id}/evidence", Tags: []string{"Scorers"},
 		Summary: "Add a round of evidence"}, c.addEvidence)
 	route.Add(r, route.Rule{Scope: request.ScopeRead}, huma.Operation{OperationID: "get-triangulation", Method: http.MethodGet, Path: "/v1/triangulations/{id}", Tags: []string{"Scorers"},
 		Summary: "Where a triangulation stands"}, c.getTriangulation)
 	route.Add(r, route.Rule{Scope: request.ScopeWrite}, huma.Operation{OperationID: "delete-triangulation", Method: http.MethodDelete, Path: "/v1/triangulations/{id}", Tags: []string{"Scorers"},
 		Summary: "Delete a triangulation", DefaultStatus: http.StatusNoContent}, c.deleteTriangulation)
+}
+
+// Arguments are those of the tool triangulate.
+func (q *triangulationQuestion) Arguments() any {
+	return &struct {
+		Context *[]string `json:"context,omitempty" maxItems:"64" doc:"Ids of the tools used so far whose output is weighed, in order."`
+		*evidence.Request
+	}{&q.After, &q.Body}
 }
 
 func (c *Service) begin(ctx context.Context, q *triangulationQuestion) (evidence.Answer, error) {
