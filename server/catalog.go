@@ -83,7 +83,7 @@ func (s *Server) catalogRoutes(r *route.Table) {
 }
 
 func (s *Server) putTools(ctx context.Context, in *route.RawInput) (live.PutResult, error) {
-	tools, err := entries(in, "/tools", func(list toolList) []catalog.Tool { return list.Tools })
+	tools, err := entries(in, "tools", func(list toolList) []catalog.Tool { return list.Tools })
 	if err != nil {
 		return live.PutResult{}, err
 	}
@@ -95,7 +95,7 @@ func (s *Server) putTools(ctx context.Context, in *route.RawInput) (live.PutResu
 }
 
 func (s *Server) putCapabilities(ctx context.Context, in *route.RawInput) (live.PutResult, error) {
-	caps, err := entries(in, "/capabilities", func(list capabilityList) []catalog.Capability { return list.Capabilities })
+	caps, err := entries(in, "capabilities", func(list capabilityList) []catalog.Capability { return list.Capabilities })
 	if err != nil {
 		return live.PutResult{}, err
 	}
@@ -122,7 +122,7 @@ func entries[T, L any](in *route.RawInput, place string, of func(L) []T) ([]T, e
 	if all := of(list); all != nil {
 		return all, nil
 	}
-	return nil, &jsonio.MalformedError{Status: http.StatusUnprocessableEntity, Place: place, Reason: "is required"}
+	return nil, jsonio.Wrong(place, "is required")
 }
 
 // putResult answers with what was taken; if nothing was, the request as a whole is refused.

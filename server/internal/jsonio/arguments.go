@@ -14,22 +14,6 @@ import (
 	"waymark/internal/strictjson"
 )
 
-// ArgumentError is a wrong argument, by its name.
-type ArgumentError struct {
-	Field  string // empty: the arguments as a whole
-	Detail string
-}
-
-func (e *ArgumentError) Error() string {
-	if e.Field == "" {
-		return "arguments: " + e.Detail
-	}
-	return e.Field + ": " + e.Detail
-}
-
-// Wrong is the error of an argument.
-func Wrong(field, detail string) error { return &ArgumentError{Field: field, Detail: detail} }
-
 // DecodeArguments reads the arguments of a call as strictly as an HTTP body: unknown, repeated and
 // wrongly spelt names and wrong types are errors that name the argument, in words a model can act on.
 // No arguments at all are none given.
@@ -37,18 +21,20 @@ func DecodeArguments(raw json.RawMessage, into any) error {
 	if len(raw) == 0 || string(raw) == "null" {
 		raw = json.RawMessage("{}")
 	}
-	err := Malformed(strictjson.Unmarshal(raw, into))
-	var malformed *MalformedError
-	if !errors.As(err, &malformed) {
+	err := strictjson.Unmarshal(raw, into)
+	e, refused := errors.AsType[*Error](Malformed(err))
+	strict, known := errors.AsType[*strictjson.Error](err)
+	if !refused || !known {
 		return err
 	}
-	at := jsontext.Pointer(malformed.Place)
-	e := &ArgumentError{fieldOf(at), malformed.Reason}
-	if strings.HasPrefix(malformed.Reason, "unknown field") {
+	if at := jsontext.Pointer(strict.Place); strict.Unknown != "" {
 		e.Detail = "there is no such argument; there are " + strings.Join(argumentNames(reflect.TypeOf(into).Elem(), at.Parent()), ", ")
-		if at.LastToken() == WorkspaceField {
+		if strict.Unknown == WorkspaceField {
 			e.Detail += "; " + HowWorkspace
 		}
+	}
+	if e.Field == "" {
+		e.Detail = "arguments: " + e.Detail
 	}
 	return e
 }

@@ -16,19 +16,23 @@ import (
 	"waymark/score"
 )
 
-// MalformedError is text that is not the JSON this server takes (Status 400), or JSON that is not
-// what the route takes (422). Place is a JSON pointer into the body.
-type MalformedError struct {
-	Status int
-	Place  string
-	Reason string
+// Error is text that is not the JSON this server takes (Status 400), or JSON that is not what the operation takes (422).
+// Field is written as in steps[0].tool; empty: the value as a whole.
+type Error struct {
+	Status        int
+	Field, Detail string
 }
 
-func (e *MalformedError) Error() string {
-	if e.Place == "" {
-		return e.Reason
+func (e *Error) Error() string {
+	if e.Field == "" {
+		return e.Detail
 	}
-	return e.Place + ": " + e.Reason
+	return e.Field + ": " + e.Detail
+}
+
+// Wrong is the error of a field.
+func Wrong(field, detail string) error {
+	return &Error{http.StatusUnprocessableEntity, field, detail}
 }
 
 // Decode reads one value of type T and nothing else.
@@ -44,14 +48,14 @@ func Malformed(err error) error {
 	if !errors.As(err, &strict) {
 		return err
 	}
-	e := &MalformedError{Status: http.StatusUnprocessableEntity, Place: strict.Place, Reason: strict.Reason}
+	e := &Error{http.StatusUnprocessableEntity, fieldOf(jsontext.Pointer(strict.Place)), strict.Reason}
 	switch {
 	case strict.Syntax:
 		e.Status = http.StatusBadRequest
 	case strict.Unknown == WorkspaceField:
-		e.Reason += "; " + HowWorkspace
+		e.Detail += "; " + HowWorkspace
 	case errors.As(strict.Err, &decimal):
-		e.Reason = decimal.Detail
+		e.Detail = decimal.Detail
 	}
 	return e
 }

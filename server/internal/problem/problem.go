@@ -7,12 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/gin-gonic/gin"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"waymark/catalog"
 	"waymark/internal/plural"
@@ -39,7 +37,7 @@ func Of(err error) *huma.ErrorModel {
 		problem   *huma.ErrorModel
 		asked     *suggest.RequestError
 		ambiguous *catalog.AmbiguousError
-		malformed *jsonio.MalformedError
+		wrong     *jsonio.Error
 		tooLarge  *http.MaxBytesError
 		scoring   *score.RequestError
 	)
@@ -62,8 +60,8 @@ func Of(err error) *huma.ErrorModel {
 		return New(http.StatusBadGateway, err.Error())
 	case errors.As(err, &ambiguous):
 		return New(http.StatusUnprocessableEntity, ambiguous.Error())
-	case errors.As(err, &malformed):
-		return malformedProblem(malformed)
+	case errors.As(err, &wrong):
+		return ofField(wrong.Status, wrong, wrong.Field, wrong.Detail)
 	case errors.As(err, &tooLarge):
 		return New(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", tooLarge.Limit))
 	case errors.Is(err, request.ErrNoCredential), errors.Is(err, request.ErrBadCredential), errors.Is(err, request.ErrNoSession):
@@ -96,10 +94,7 @@ func Of(err error) *huma.ErrorModel {
 
 // ofField is a problem with a field of the body; empty: with all of it.
 func ofField(status int, err error, field, detail string) *huma.ErrorModel {
-	if field == "" {
-		return New(status, err.Error())
-	}
-	return New(status, err.Error(), &huma.ErrorDetail{Location: "body." + field, Message: detail})
+	return New(status, err.Error(), &huma.ErrorDetail{Location: strings.TrimSuffix("body."+field, "."), Message: detail})
 }
 
 // Internal is what a caller sees of a fault that is ours.
@@ -187,7 +182,6 @@ func Write(w http.ResponseWriter, p *huma.ErrorModel) {
 // problemOfRun gives what a run is refused for its status.
 func problemOfRun(err error) *huma.ErrorModel {
 	var wrong *run.CheckError
-	var argument *jsonio.ArgumentError
 	switch {
 	case errors.As(err, &wrong):
 		p := New(http.StatusUnprocessableEntity, RefusedRun(wrong))
@@ -207,8 +201,6 @@ func problemOfRun(err error) *huma.ErrorModel {
 		return p
 	case errors.Is(err, run.ErrNotWaiting):
 		return New(http.StatusConflict, err.Error())
-	case errors.As(err, &argument):
-		return New(http.StatusUnprocessableEntity, argument.Error(), &huma.ErrorDetail{Location: strings.TrimSuffix("body."+argument.Field, "."), Message: argument.Detail})
 	}
 	return nil
 }
@@ -227,24 +219,6 @@ func RefusedRun(e *run.CheckError) string {
 		text += "; and " + plural.Of(more, "more problem")
 	}
 	return text
-}
-
-func malformedProblem(e *jsonio.MalformedError) *huma.ErrorModel {
-	return New(e.Status, e.Error(), &huma.ErrorDetail{Location: bodyLocation(e.Place), Message: e.Reason})
-}
-
-// bodyLocation turns /steps/0/tool into body.steps[0].tool, the form of huma's own messages.
-func bodyLocation(pointer string) string {
-	var b strings.Builder
-	b.WriteString("body")
-	for token := range jsontext.Pointer(pointer).Tokens() {
-		if _, err := strconv.ParseUint(token, 10, 32); err == nil {
-			b.WriteString("[" + token + "]")
-		} else {
-			b.WriteString("." + token)
-		}
-	}
-	return b.String()
 }
 
 // Fail writes a problem from a gin handler and ends the chain.

@@ -50,7 +50,7 @@ type (
 	}
 	// runBody asks for a run of a DAG or of a stored capability.
 	runBody struct {
-		ID         string `json:"id,omitempty" doc:"Id of the run, of the caller's choice: a request that is repeated with it starts nothing and is answered with the first run; 409 if it asks for something else. One is made if absent."`
+		ID         string `json:"id,omitempty" doc:"Id of the run, of the caller's choice: a request that is repeated with it starts nothing and is answered with the first run; 409 if it asks for something else. One is made if absent. In MCP, without dag and capability: the run to wait for."`
 		Capability string `json:"capability,omitempty" doc:"Id of a stored capability to run instead of a DAG; it takes params."`
 		Request
 	}

@@ -546,7 +546,7 @@ func (c runCaller) Call(ctx context.Context, call run.Call) (run.Result, error) 
 	service := *c.scoring
 	service.Caller = nil // a run calls tools itself, with its approvals
 	out, err := service.Run(ctx, c.access, scorer, nil, call.Arguments)
-	var argument *jsonio.ArgumentError
+	var argument *jsonio.Error
 	var request *score.RequestError
 	switch {
 	case errors.As(err, &argument), errors.As(err, &request), errors.Is(err, score.ErrNoJudge):

@@ -103,7 +103,7 @@ func Named(name string) (Scorer, error) {
 			names = append(names, s.Name)
 		}
 	}
-	return Scorer{}, fmt.Errorf("%q is unknown; there are %s", name, strings.Join(names, ", "))
+	return Scorer{}, fmt.Errorf("rubric: %q is unknown; there are %s", name, strings.Join(names, ", "))
 }
 
 // IsScorer reports whether a capability is a scorer of this process.
