@@ -18,6 +18,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
+	"waymark/ingest"
 	"waymark/internal/plural"
 	"waymark/internal/strictjson"
 	"waymark/live"
@@ -28,20 +29,13 @@ import (
 	"waymark/server/internal/scoring"
 )
 
-const (
-	ndjson = "application/x-ndjson"
-
-	batchSize    = 500     // episodes appended in one commit
-	batchBytes   = 8 << 20 // of their lines
-	maxRejection = 1000    // rejections listed; the rest are counted
-)
+const ndjson = "application/x-ndjson"
 
 type recordResult struct {
-	Accepted      int              `json:"accepted" doc:"Episodes that are new or grew, durable now."`
-	Duplicates    int              `json:"duplicates" doc:"Known already, with the same content or more of it."`
-	Rejected      []live.Rejection `json:"rejected" doc:"At most the first 1000."`
-	RejectedTotal int              `json:"rejected_total"`
-	Seq           uint64           `json:"seq" doc:"The last event written. A question with this min_seq takes it into account."`
+	Accepted   int `json:"accepted" doc:"Episodes that are new or grew, durable now."`
+	Duplicates int `json:"duplicates" doc:"Known already, with the same content or more of it."`
+	Rejections
+	Seq uint64 `json:"seq" doc:"The last event written. A question with this min_seq takes it into account."`
 }
 
 type feedbackAnswer struct {
@@ -123,7 +117,7 @@ func (s *Server) record(ctx context.Context, in *route.RawInput) (none recordRes
 				return none, err
 			}
 			res, err := recordOne(ctx, e, source, episode)
-			return recordResult{Accepted: res.Accepted, Duplicates: res.Duplicates, Rejected: res.Rejected, Seq: res.Seq}, err
+			return recordResult{Accepted: res.Accepted, Duplicates: res.Duplicates, Seq: res.Seq}, err
 		}
 		each = func(visit lineVisitor) error {
 			for i, one := range list {
@@ -135,57 +129,29 @@ func (s *Server) record(ctx context.Context, in *route.RawInput) (none recordRes
 		}
 	}
 
-	out := recordResult{Rejected: []live.Rejection{}, Seq: e.Counted()}
-	var (
-		batch []episodic.Episode
-		lines []int // of batch
-		size  int   // of its lines in bytes
-	)
-	reject := func(rej live.Rejection) {
-		out.RejectedTotal++
-		if len(out.Rejected) < maxRejection {
-			out.Rejected = append(out.Rejected, rej)
-		}
-	}
-	flush := func() error {
-		if len(batch) == 0 {
-			return nil
-		}
-		res, err := e.Record(ctx, source, batch)
-		if err != nil {
-			return err
-		}
-		out.Accepted, out.Duplicates, out.Seq = out.Accepted+res.Accepted, out.Duplicates+res.Duplicates, res.Seq
-		for _, rej := range res.Rejected {
-			rej.Line = lines[rej.Line-1]
-			reject(rej)
-		}
-		batch, lines, size = batch[:0], lines[:0], 0
-		return nil
-	}
+	out, size := importResult{Seq: e.Counted()}, 0
+	batch := importBatch{kind: ingest.KindEpisode, source: source}
 	err = each(func(number int, data []byte, err error) error {
 		var episode episodic.Episode
 		if err == nil {
 			episode, err = decodeEpisode(data)
 		}
 		if err != nil {
-			reject(live.Rejection{Line: number, ID: claimedID(data), Error: err.Error()})
+			out.reject(live.Rejection{Line: number, ID: claimedID(data), Error: err.Error()})
 			return nil
 		}
-		batch, lines = append(batch, episode), append(lines, number)
-		if size += len(data); len(batch) < batchSize && size < batchBytes {
+		batch.eps, batch.lines = append(batch.eps, episode), append(batch.lines, number)
+		if size += len(data); len(batch.eps) < batchSize && size < batchBytes {
 			return nil
 		}
-		return flush()
+		size = 0
+		return batch.store(ctx, e, &out)
 	})
 	if err == nil {
-		err = flush()
-	}
-	if err != nil {
-		return none, err
+		err = batch.store(ctx, e, &out)
 	}
 	slices.SortStableFunc(out.Rejected, func(a, b live.Rejection) int { return a.Line - b.Line })
-	return out, nil
+	return recordResult{out.Taken.Episodes, out.Duplicates.Episodes, out.Rejections, out.Seq}, err
 }
 
 // episodeList is the elements of a body that is a list, or an object with the member episodes; nil for one episode.
@@ -248,21 +214,8 @@ var errLineTooLong = errors.New("the line is too long")
 // skipped and visited with an error.
 func eachLine(r io.Reader, limit int, visit lineVisitor) error {
 	in := bufio.NewReaderSize(r, 64<<10)
-	var line []byte
 	for number := 1; ; number++ {
-		line = line[:0]
-		tooLong := false
-		var err error
-		for {
-			var part []byte
-			part, err = in.ReadSlice('\n')
-			if tooLong = tooLong || len(line)+len(part) > limit+2; !tooLong {
-				line = append(line, part...)
-			}
-			if !errors.Is(err, bufio.ErrBufferFull) {
-				break
-			}
-		}
+		line, tooLong, err := jsonio.ReadLine(in, limit+2)
 		if err != nil && err != io.EOF {
 			return route.BadRead(fmt.Errorf("line %d: %w", number, err))
 		}

@@ -1,15 +1,12 @@
 package mcpserver
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
 	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"waymark/internal/bounded"
 	"waymark/internal/strictjson"
 )
 
@@ -64,22 +61,6 @@ func paramsOf(req *jsonrpc.Request) (p messageParams) {
 // records reports whether a call records an episode.
 func records(req *jsonrpc.Request) bool {
 	return req.Method == "tools/call" && paramsOf(req).Name == toolRecord
-}
-
-// readLine reads to the end of a line, of which it keeps no more than a message may have.
-func readLine(r *bufio.Reader) (line []byte, tooLong bool, err error) {
-	for read := 0; ; {
-		part, err := r.ReadSlice('\n')
-		if read += len(part); read > bounded.Stream {
-			return nil, true, &bounded.LimitError{Name: "one message", Limit: bounded.Stream}
-		}
-		if tooLong = tooLong || len(line)+len(part) > MaxFrame; !tooLong {
-			line = append(line, part...)
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return line, tooLong, err
-		}
-	}
 }
 
 // frame fields that are read here; a message may have others.

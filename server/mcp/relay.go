@@ -22,6 +22,7 @@ import (
 
 	"waymark/internal/bounded"
 	"waymark/internal/pause"
+	"waymark/server/internal/jsonio"
 	"waymark/server/internal/request"
 )
 
@@ -208,7 +209,7 @@ func finished(f func()) <-chan struct{} {
 // read handles the lines of the host until their end.
 func (r *relay) read(in io.Reader) error {
 	for lines := bufio.NewReaderSize(in, 64<<10); ; {
-		line, tooLong, err := readLine(lines)
+		line, tooLong, err := jsonio.ReadLine(lines, MaxFrame)
 		r.reading.Lock()
 		if r.ctx.Err() == nil {
 			r.receive(bytes.TrimSpace(line), tooLong)

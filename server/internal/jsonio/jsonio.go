@@ -3,6 +3,7 @@
 package jsonio
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	jsonv1 "github.com/go-json-experiment/json/v1"
 
+	"waymark/internal/bounded"
 	"waymark/internal/strictjson"
 	"waymark/score"
 )
@@ -58,6 +60,22 @@ func Malformed(err error) error {
 		e.Detail = decimal.Detail
 	}
 	return e
+}
+
+// ReadLine reads to the end of a line, of which it keeps at most so many bytes.
+func ReadLine(r *bufio.Reader, most int) (line []byte, tooLong bool, err error) {
+	for read := 0; ; {
+		part, err := r.ReadSlice('\n')
+		if read += len(part); read > bounded.Stream {
+			return nil, true, &bounded.LimitError{Name: "one line", Limit: bounded.Stream}
+		}
+		if tooLong = tooLong || len(line)+len(part) > most; !tooLong {
+			line = append(line, part...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, tooLong, err
+		}
+	}
 }
 
 // Encode writes v as encoding/json would (so that HTTP, MCP and the command line agree), but
