@@ -2,13 +2,11 @@ package server
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -21,23 +19,14 @@ import (
 	"waymark/suggest"
 )
 
-// listQuery asks for one page of a list sorted by id. The cursor is opaque to callers; inside it is
-// the last id of the page before, so that pages neither repeat nor skip what stays, whatever is
-// added or removed meanwhile.
-type listQuery struct {
-	Cursor string `query:"cursor" maxLength:"1024" doc:"next_cursor of the page before."`
-	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"Most entries of the page."`
-}
-
 type toolPage struct {
 	Tools      []catalog.Tool `json:"tools"`
 	NextCursor string         `json:"next_cursor,omitempty"`
 }
 
 type capabilityListQuery struct {
-	Cursor string   `query:"cursor" maxLength:"1024" doc:"next_cursor of the page before."`
-	Limit  int      `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"Most entries of the page."`
-	Tag    []string `query:"tag,explode" maxItems:"16" doc:"Only capabilities with all of these tags, separated by commas or repeated."`
+	route.PageQuery
+	Tag []string `query:"tag,explode" maxItems:"16" doc:"Only capabilities with all of these tags, separated by commas or repeated."`
 }
 
 // Resolve is called by huma before the handler.
@@ -170,42 +159,19 @@ func showAll[T any](ctx context.Context, e *live.Engine, list []T, show func(con
 	}
 }
 
-func (s *Server) listTools(ctx context.Context, e *live.Engine, q *listQuery) (toolPage, error) {
-	tools, cursor, err := page(e.Model().Tools(), func(t catalog.Tool) string { return t.ID }, q.Cursor, q.Limit)
+func (s *Server) listTools(ctx context.Context, e *live.Engine, q *route.PageQuery) (toolPage, error) {
+	tools, cursor, err := route.Page(e.Model().Tools(), *q, true, func(t catalog.Tool) string { return t.ID }, func(catalog.Tool) bool { return true })
 	showAll(ctx, e, tools, shownTool)
 	return toolPage{tools, cursor}, err
 }
 
 func (s *Server) listCapabilities(ctx context.Context, e *live.Engine, q *capabilityListQuery) (capabilityPage, error) {
-	all := e.Model().Capabilities()
-	if len(q.Tag) > 0 {
-		all = slices.DeleteFunc(slices.Clone(all), func(c catalog.Capability) bool {
-			return slices.ContainsFunc(q.Tag, func(tag string) bool { return !slices.Contains(c.Tags, tag) })
+	caps, cursor, err := route.Page(e.Model().Capabilities(), q.PageQuery, true, func(c catalog.Capability) string { return c.ID },
+		func(c catalog.Capability) bool {
+			return !slices.ContainsFunc(q.Tag, func(tag string) bool { return !slices.Contains(c.Tags, tag) })
 		})
-	}
-	caps, cursor, err := page(all, func(c catalog.Capability) string { return c.ID }, q.Cursor, q.Limit)
 	showAll(ctx, e, caps, shownCapability)
 	return capabilityPage{caps, cursor}, err
-}
-
-// page cuts the entries after the cursor out of a list sorted by id.
-func page[T any](all []T, id func(T) string, cursor string, limit int) ([]T, string, error) {
-	from := 0
-	if cursor != "" {
-		last, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
-		if err != nil {
-			return nil, "", route.ErrCursor
-		}
-		at, found := slices.BinarySearchFunc(all, string(last), func(t T, want string) int { return strings.Compare(id(t), want) })
-		if from = at; found {
-			from++
-		}
-	}
-	to := min(from+limit, len(all))
-	if to == len(all) {
-		return slices.Clone(all[from:to]), "", nil
-	}
-	return slices.Clone(all[from:to]), base64.RawURLEncoding.EncodeToString([]byte(id(all[to-1]))), nil
 }
 
 // lookup finds an entry under its id or, if there is none, under the id its spelling means.

@@ -2,10 +2,8 @@ package server
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -35,9 +33,8 @@ func (in *rebuildInput) Arguments() any {
 
 type (
 	jobListQuery struct {
-		State  live.JobState `query:"state" enum:"running,done,failed,canceled,refused" doc:"Only jobs in this state."`
-		Limit  int           `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"Most jobs of the page."`
-		Cursor string        `query:"cursor" maxLength:"1024" doc:"next_cursor of the page before."`
+		route.PageQuery
+		State live.JobState `query:"state" enum:"running,done,failed,canceled,refused" doc:"Only jobs in this state."`
 	}
 	jobPage struct {
 		Jobs       []live.Job `json:"jobs" doc:"The newest first."`
@@ -166,25 +163,10 @@ func (s *Server) job(ctx context.Context, id string) (*live.Engine, live.Job, er
 	return e, job, nil
 }
 
-func (s *Server) listJobs(ctx context.Context, e *live.Engine, q *jobListQuery) (page jobPage, err error) {
-	last, err := base64.RawURLEncoding.Strict().DecodeString(q.Cursor)
-	if err != nil {
-		return page, route.ErrCursor
-	}
-	all := e.Jobs()
-	if len(last) > 0 {
-		at := slices.IndexFunc(all, func(j live.Job) bool { return j.ID == string(last) })
-		if at < 0 { // dropped meanwhile, and so are the older ones
-			at = len(all) - 1
-		}
-		all = all[at+1:]
-	}
-	all = slices.DeleteFunc(all, func(j live.Job) bool { return q.State != "" && j.State != q.State })
-	page.Jobs = all[:min(q.Limit, len(all))]
-	if len(all) > q.Limit {
-		page.NextCursor = base64.RawURLEncoding.EncodeToString([]byte(all[q.Limit-1].ID))
-	}
-	return page, nil
+func (s *Server) listJobs(_ context.Context, e *live.Engine, q *jobListQuery) (page jobPage, err error) {
+	page.Jobs, page.NextCursor, err = route.Page(e.Jobs(), q.PageQuery, false, func(j live.Job) string { return j.ID },
+		func(j live.Job) bool { return q.State == "" || j.State == q.State })
+	return page, err
 }
 
 func (s *Server) getJob(ctx context.Context, q *route.ByID) (live.Job, error) {

@@ -49,7 +49,6 @@ import (
 	"waymark/server/internal/route"
 	"waymark/server/internal/runs"
 	"waymark/server/internal/scoring"
-	"waymark/server/internal/transport"
 	mcpserver "waymark/server/mcp"
 	"waymark/storage"
 	"waymark/suggest/mine"
@@ -386,7 +385,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, local ...net.Listen
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		BaseContext:       func(net.Listener) context.Context { return base },
-		ConnState:         transport.NoteState,
+		ConnState:         limit.NoteState,
 		ErrorLog:          slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelDebug),
 	}
 	s.runs.Start(ctx)
@@ -399,12 +398,11 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, local ...net.Listen
 	defer func() { stop(); wait() }()
 	done := make(chan error, 1+len(local))
 	for i, l := range append([]net.Listener{ln}, local...) {
-		open := transport.LimitConnections(l, s.cfg.MaxConnections, s.isProxy, s.metrics.crowded.Inc)
-		l = open
-		if i == 0 && s.cfg.TLS != nil {
-			l = open.WithTLS(s.cfg.TLS)
+		counted := &limit.Connections{Listener: l, Limit: s.cfg.MaxConnections, IsProxy: s.isProxy, Refused: s.metrics.crowded.Inc}
+		if i == 0 {
+			counted.TLS = s.cfg.TLS
 		}
-		go func() { done <- srv.Serve(l) }()
+		go func() { done <- srv.Serve(counted) }()
 	}
 
 	select {

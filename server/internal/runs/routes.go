@@ -3,7 +3,6 @@ package runs
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -33,9 +32,8 @@ type (
 	runEnd   run.Status
 
 	runListQuery struct {
-		State  string `query:"state" enum:"running,paused,done,failed,canceled" doc:"Only runs that stand so."`
-		Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50"`
-		Cursor string `query:"cursor" maxLength:"1024" doc:"next_cursor of the page before."`
+		route.PageQuery
+		State string `query:"state" enum:"running,paused,done,failed,canceled" doc:"Only runs that stand so."`
 	}
 	runPage struct {
 		Runs       []state.RunHead `json:"runs" doc:"The newest first."`
@@ -247,14 +245,6 @@ func (r *Runs) capability(ctx context.Context, id string) (string, error) {
 
 func (r *Runs) listRuns(ctx context.Context, q *runListQuery) (page runPage, err error) {
 	workspace := request.From(ctx).Workspace
-	before := ""
-	if q.Cursor != "" {
-		last, err := base64.RawURLEncoding.Strict().DecodeString(q.Cursor)
-		if err != nil || len(last) == 0 {
-			return page, route.ErrCursor
-		}
-		before = string(last)
-	}
 	j := r.journal(workspace)
 	open, err := j.Open(ctx) // first: a run that has no owner now may begin before its head is read, but has not ended
 	if err != nil {
@@ -264,31 +254,19 @@ func (r *Runs) listRuns(ctx context.Context, q *runListQuery) (page runPage, err
 	if err != nil {
 		return page, err
 	}
-	if before != "" {
-		at := slices.IndexFunc(all, func(h state.RunHead) bool { return h.ID == before })
-		if at < 0 {
-			return page, route.ErrCursor
-		}
-		all = all[:at]
-	}
-	for _, h := range slices.Backward(all) {
+	slices.Reverse(all)
+	for i, h := range all {
 		if owner, ok := open[h.ID]; ok && !h.State.Over() {
 			if carried, err := r.carried(ctx, workspace, h.ID, owner); err != nil {
 				return page, err
 			} else if !carried {
-				h.State = run.Paused
+				all[i].State = run.Paused
 			}
 		}
-		if q.State != "" && string(h.State) != q.State {
-			continue
-		}
-		if len(page.Runs) == q.Limit {
-			page.NextCursor = base64.RawURLEncoding.EncodeToString([]byte(page.Runs[q.Limit-1].ID))
-			break
-		}
-		page.Runs = append(page.Runs, h)
 	}
-	return page, nil
+	page.Runs, page.NextCursor, err = route.Page(all, q.PageQuery, false, func(h state.RunHead) string { return h.ID },
+		func(h state.RunHead) bool { return q.State == "" || string(h.State) == q.State })
+	return page, err
 }
 
 func (r *Runs) getRun(ctx context.Context, q *route.ByID) (run.Status, error) {
