@@ -74,9 +74,10 @@ func (s *Server) adminRoutes(r *route.Table) {
 	route.Add(r, global, route.Op("Administration", "create-key", http.MethodPost, "/v1/keys", "Create an API key", "Its text is in this answer and nowhere else."), s.postKey)
 	route.Add(r, global, route.Op("Administration", "revoke-key", http.MethodDelete, "/v1/keys/{id}", "Revoke an API key", "At once."), s.deleteKey)
 	route.Add(r, global, route.Op("Administration", "list-workspaces", http.MethodGet, "/v1/workspaces", "List workspaces", "A key sees its own; the operator sees all."), s.listWorkspaces)
-	route.Add(r, global, route.Op("Administration", "create-workspace", http.MethodPut, "/v1/workspaces/{name}", "Create a workspace",
+	operator := route.Rule{Scope: request.ScopeAdmin, Global: true, Operator: true}
+	route.Add(r, operator, route.Op("Administration", "create-workspace", http.MethodPut, "/v1/workspaces/{name}", "Create a workspace",
 		"So that it can be asked before anything is recorded in it; one that exists stays as it is. Whatever records creates its workspace, too."), s.putWorkspace)
-	route.Add(r, global, route.Op("Administration", "delete-workspace", http.MethodDelete, "/v1/workspaces/{name}", "Delete a workspace", "With its history, and the keys to it."), s.deleteWorkspace)
+	route.Add(r, operator, route.Op("Administration", "delete-workspace", http.MethodDelete, "/v1/workspaces/{name}", "Delete a workspace", "With its history, and the keys to it."), s.deleteWorkspace)
 	route.Ask(r, ru, route.Op("Administration", "doctor", http.MethodGet, "/v1/doctor", "What is well and what is not", ""), s.doctor)
 }
 
@@ -211,9 +212,6 @@ func (s *Server) workspaces(ctx context.Context) ([]string, error) {
 func (q *nameQuery) Escaped() *string { return &q.Name }
 
 func (s *Server) putWorkspace(ctx context.Context, q *nameQuery) (made workspaceMade, err error) {
-	if a := request.From(ctx); !a.Operator {
-		return made, problem.New(http.StatusForbidden, "only the operator of the server creates workspaces; a key has one")
-	}
 	name := q.Name
 	if !request.WorkspaceName.MatchString(name) {
 		return made, problem.New(http.StatusUnprocessableEntity, fmt.Sprintf("workspace %q is not a name of 1 to 64 of a-z, 0-9, dot, dash, underscore", name))
@@ -236,9 +234,6 @@ func (s *Server) putWorkspace(ctx context.Context, q *nameQuery) (made workspace
 // deleteWorkspace removes the keys first: a key that outlived its workspace would open the next one
 // of that name.
 func (s *Server) deleteWorkspace(ctx context.Context, q *nameQuery) (none route.None, err error) {
-	if a := request.From(ctx); !a.Operator {
-		return none, problem.New(http.StatusForbidden, "only the operator of the server deletes workspaces")
-	}
 	switch ok, err := s.cfg.Workspaces.Exists(ctx, q.Name); {
 	case err != nil:
 		return none, err

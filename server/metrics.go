@@ -152,7 +152,7 @@ func (s *Server) serveMetrics(c *gin.Context) {
 	}
 	gauge("waymark_storage_healthy", "1 if writes are accepted.", healthy)
 	if g, err := s.gateway(c.Request.Context()); err == nil {
-		upstreamMetrics(own, g.Servers())
+		own.MustRegister(serverMetrics(g.Servers()))
 	}
 	counted := s.metrics.registry
 	if a := request.From(c.Request.Context()); !a.Operator && !(a.Workspace == request.DefaultWorkspace && a.May(request.ScopeAdmin)) {

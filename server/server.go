@@ -135,7 +135,7 @@ type Server struct {
 	routes  *route.Table
 	metrics *metrics
 	csrf    *http.CrossOriginProtection
-	rates   buckets
+	rates   sync.Map    // of *rate.Limiter, by credential: at most as many as there are keys
 	bodies  limit.Share // bytes of bodies being read
 	open    limit.Share // requests being answered
 	streams limit.Share // of these, the ones without an end of their own
@@ -182,7 +182,7 @@ func New(cfg Config) (*Server, error) {
 	if err := r.SetTrustedProxies(nil); err != nil { // a client's X-Forwarded-For is a claim, not an address
 		return nil, err
 	}
-	r.Use(s.observe, s.recoverPanic, s.refuseDraining, s.guard, s.authorize, s.limitRate, s.limitOpen, s.limitBody)
+	r.Use(s.observe, s.recoverPanic, steps(s.refuseDraining, s.guard, s.authorize), steps(s.limitRate, s.limitOpen, s.limitBody))
 	r.NoRoute(func(c *gin.Context) { problem.Fail(c, problem.New(http.StatusNotFound, "there is no such route")) })
 	r.NoMethod(func(c *gin.Context) {
 		problem.Fail(c, problem.New(http.StatusMethodNotAllowed, c.Request.Method+" is not a method of this route"))
@@ -391,11 +391,17 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, local ...net.Listen
 	s.runs.Start(ctx)
 	defer s.Close()
 	ctx, stop := context.WithCancel(ctx) // also where the listener fails
-	wait := s.retainBehind(ctx)
+	retained := s.retainBehind(ctx)
 	know := func() { _, _ = s.needsKey(ctx) } // while the database answers: later it may not
 	know()
 	go s.keys().Table.Follow(ctx, know)
-	defer func() { stop(); wait() }()
+	defer func() {
+		stop()
+		select {
+		case <-retained:
+		case <-time.After(s.cfg.Drain / 2): // as long as work without a request may take
+		}
+	}()
 	done := make(chan error, 1+len(local))
 	for i, l := range append([]net.Listener{ln}, local...) {
 		counted := &limit.Connections{Listener: l, Limit: s.cfg.MaxConnections, IsProxy: s.isProxy, Refused: s.metrics.crowded.Inc}

@@ -103,8 +103,9 @@ type Rule struct {
 	Long   bool           // computes for long: answered in turn, as long questions are
 	Ndjson bool           // takes application/x-ndjson
 
-	Creates bool // a workspace that does not exist is created: the route records
-	Global  bool // of no workspace, so it does not matter whether there is one
+	Operator bool // only the operator of the server may, beside the scope
+	Creates  bool // a workspace that does not exist is created: the route records
+	Global   bool // of no workspace, so it does not matter whether there is one
 
 	Also string // a media type that is taken beside application/json
 	Gzip bool   // packed bodies are taken

@@ -560,8 +560,5 @@ func (c runCaller) Call(ctx context.Context, call run.Call) (run.Result, error) 
 	return run.Result{Structured: structured}, err
 }
 
-// GoesOn reports whether a run has not ended.
-func (r *Runs) GoesOn(workspace, id string) bool {
-	_, ok := r.Find(workspace, id)
-	return ok
-}
+// GoesOn reports whether a run goes on here.
+func (r *Runs) GoesOn(workspace, id string) bool { return r.find(workspace, id) != nil }
