@@ -51,7 +51,6 @@ import (
 	"waymark/server/internal/scoring"
 	mcpserver "waymark/server/mcp"
 	"waymark/storage"
-	"waymark/suggest/mine"
 )
 
 // Access is who may ask a server.
@@ -303,27 +302,22 @@ func (s *Server) humaConfig() huma.Config {
 
 // schemaName tells apart the types that have one name in two packages, by a prefix.
 func schemaName(t reflect.Type, hint string) string {
-	own, prefix := t, ""
+	own, name := t, huma.DefaultSchemaNamer(t, hint)
 	if t.Kind() == reflect.Pointer {
 		own = t.Elem()
 	}
-	kernel := reflect.TypeFor[score.Scorer]().PkgPath()
-	switch pkg := own.PkgPath(); {
+	pkg, prefix := own.PkgPath(), ""
+	switch last := path.Base(pkg); {
 	case own == reflect.TypeFor[catalog.Task]():
 		prefix = "Capability"
-	case pkg == reflect.TypeFor[mine.Proposal]().PkgPath():
+	case last == "mine":
 		prefix = "Proposal"
-	case pkg == reflect.TypeFor[run.Status]().PkgPath(), pkg == reflect.TypeFor[runs.Answer]().PkgPath() && token.IsExported(own.Name()):
+	case last == "run", last == "runs" && token.IsExported(own.Name()):
 		prefix = "Run"
-	case pkg == kernel, strings.HasPrefix(pkg, kernel+"/"):
-		last := path.Base(pkg)
+	case strings.HasPrefix(pkg, "waymark/score"):
 		prefix = strings.ToUpper(last[:1]) + last[1:]
 	}
-	name := huma.DefaultSchemaNamer(t, hint)
-	if strings.HasPrefix(name, prefix) {
-		return name
-	}
-	return prefix + name
+	return prefix + strings.TrimPrefix(name, prefix)
 }
 
 // ruleOf is the rule of the matched route; ok is false for paths that lead nowhere.

@@ -3,6 +3,7 @@
 package problem
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,12 +41,13 @@ func Of(err error) *huma.ErrorModel {
 		wrong     *jsonio.Error
 		tooLarge  *http.MaxBytesError
 		scoring   *score.RequestError
+		dag       *run.CheckError
 	)
 	switch {
 	case errors.As(err, &problem):
 		return problem
-	case problemOfRun(err) != nil:
-		return problemOfRun(err)
+	case errors.As(err, &dag):
+		return refusedRun(dag)
 	case errors.As(err, &asked):
 		status := http.StatusUnprocessableEntity
 		if asked.Kind == suggest.NotFound {
@@ -56,40 +58,46 @@ func Of(err error) *huma.ErrorModel {
 		return ofField(http.StatusUnprocessableEntity, scoring, scoring.Field, scoring.Detail)
 	case errors.Is(err, score.ErrNoJudge):
 		return ofField(http.StatusUnprocessableEntity, err, "judge", err.Error())
-	case errors.Is(err, score.ErrJudge), errors.Is(err, evidence.ErrSearch):
-		return New(http.StatusBadGateway, err.Error())
 	case errors.As(err, &ambiguous):
 		return New(http.StatusUnprocessableEntity, ambiguous.Error())
 	case errors.As(err, &wrong):
 		return ofField(wrong.Status, wrong, wrong.Field, wrong.Detail)
 	case errors.As(err, &tooLarge):
 		return New(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", tooLarge.Limit))
-	case errors.Is(err, request.ErrNoCredential), errors.Is(err, request.ErrBadCredential), errors.Is(err, request.ErrNoSession):
-		return New(http.StatusUnauthorized, err.Error())
-	case errors.Is(err, live.ErrNoBuild):
-		return New(http.StatusServiceUnavailable, "the first model is still being built; ask again")
-	case errors.Is(err, storage.ErrUnavailable):
-		return New(http.StatusServiceUnavailable, "the database does not answer; of a write it is unknown whether it is stored: repeat it with the same ids")
-	case errors.Is(err, live.ErrNotYet):
-		return New(http.StatusServiceUnavailable, "the model does not count that event yet; ask again")
-	case errors.Is(err, storage.ErrNoSpace):
-		return New(http.StatusInsufficientStorage, "too little disk space: writes are refused, reads go on")
-	case errors.Is(err, storage.ErrReadOnly), errors.Is(err, storage.ErrClosed), errors.Is(err, live.ErrClosed):
-		return New(http.StatusServiceUnavailable, "the storage does not accept writes")
-	case errors.Is(err, live.ErrNewer):
-		return New(http.StatusInternalServerError, err.Error())
-	case errors.Is(err, live.ErrNoWorkspace):
-		return New(http.StatusNotFound, err.Error())
-	case errors.Is(err, storage.ErrNotFound):
-		return New(http.StatusNotFound, "not found: there is nothing at this path")
-	case errors.Is(err, storage.ErrConflict):
-		return New(http.StatusConflict, "somebody else changed it at the same time")
-	case errors.Is(err, context.DeadlineExceeded):
-		return New(http.StatusGatewayTimeout, "there was no answer within the time limit of the request; repeat it in a few seconds")
-	case errors.Is(err, context.Canceled):
-		return New(http.StatusServiceUnavailable, "the request was cancelled before its answer was ready: its caller has gone, or the server is shutting down")
+	}
+	for _, known := range sentinels {
+		if errors.Is(err, known.err) {
+			return New(known.status, cmp.Or(known.detail, err.Error()))
+		}
 	}
 	return Internal
+}
+
+// sentinels are the errors without a type of their own; without a detail they say what is wrong themselves.
+var sentinels = []struct {
+	err    error
+	status int
+	detail string
+}{
+	{score.ErrJudge, http.StatusBadGateway, ""},
+	{evidence.ErrSearch, http.StatusBadGateway, ""},
+	{request.ErrNoCredential, http.StatusUnauthorized, ""},
+	{request.ErrBadCredential, http.StatusUnauthorized, ""},
+	{request.ErrNoSession, http.StatusUnauthorized, ""},
+	{run.ErrNotWaiting, http.StatusConflict, ""},
+	{live.ErrNoBuild, http.StatusServiceUnavailable, "the first model is still being built; ask again"},
+	{storage.ErrUnavailable, http.StatusServiceUnavailable, "the database does not answer; of a write it is unknown whether it is stored: repeat it with the same ids"},
+	{live.ErrNotYet, http.StatusServiceUnavailable, "the model does not count that event yet; ask again"},
+	{storage.ErrNoSpace, http.StatusInsufficientStorage, "too little disk space: writes are refused, reads go on"},
+	{storage.ErrReadOnly, http.StatusServiceUnavailable, "the storage does not accept writes"},
+	{storage.ErrClosed, http.StatusServiceUnavailable, "the storage does not accept writes"},
+	{live.ErrClosed, http.StatusServiceUnavailable, "the storage does not accept writes"},
+	{live.ErrNewer, http.StatusInternalServerError, ""},
+	{live.ErrNoWorkspace, http.StatusNotFound, ""},
+	{storage.ErrNotFound, http.StatusNotFound, "not found: there is nothing at this path"},
+	{storage.ErrConflict, http.StatusConflict, "somebody else changed it at the same time"},
+	{context.DeadlineExceeded, http.StatusGatewayTimeout, "there was no answer within the time limit of the request; repeat it in a few seconds"},
+	{context.Canceled, http.StatusServiceUnavailable, "the request was cancelled before its answer was ready: its caller has gone, or the server is shutting down"},
 }
 
 // ofField is a problem with a field of the body; empty: with all of it.
@@ -179,30 +187,23 @@ func Write(w http.ResponseWriter, p *huma.ErrorModel) {
 	_, _ = w.Write(data) // the client may be gone; there is nobody left to tell
 }
 
-// problemOfRun gives what a run is refused for its status.
-func problemOfRun(err error) *huma.ErrorModel {
-	var wrong *run.CheckError
-	switch {
-	case errors.As(err, &wrong):
-		p := New(http.StatusUnprocessableEntity, RefusedRun(wrong))
-		for _, one := range wrong.Problems {
-			at := "body"
-			if one.Task != "" {
-				at += ".dag.tasks." + one.Task
-			}
-			if one.Argument != "" {
-				at += "." + one.Argument
-			}
-			p.Errors = append(p.Errors, &huma.ErrorDetail{Location: at, Message: one.Detail})
+// refusedRun lists all that is wrong with a DAG.
+func refusedRun(e *run.CheckError) *huma.ErrorModel {
+	p := New(http.StatusUnprocessableEntity, RefusedRun(e))
+	for _, one := range e.Problems {
+		at := "body"
+		if one.Task != "" {
+			at += ".dag.tasks." + one.Task
 		}
-		if form := wrong.Form(); form != nil {
-			p.Errors = append(p.Errors, &huma.ErrorDetail{Location: "body.values", Message: "values are missing; value is their JSON Schema", Value: form})
+		if one.Argument != "" {
+			at += "." + one.Argument
 		}
-		return p
-	case errors.Is(err, run.ErrNotWaiting):
-		return New(http.StatusConflict, err.Error())
+		p.Errors = append(p.Errors, &huma.ErrorDetail{Location: at, Message: one.Detail})
 	}
-	return nil
+	if form := e.Form(); form != nil {
+		p.Errors = append(p.Errors, &huma.ErrorDetail{Location: "body.values", Message: "values are missing; value is their JSON Schema", Value: form})
+	}
+	return p
 }
 
 // RefusedRun says in one line why a DAG cannot be run.
