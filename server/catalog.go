@@ -72,27 +72,24 @@ func (s *Server) catalogRoutes(r *route.Table) {
 }
 
 func (s *Server) putTools(ctx context.Context, in *route.RawInput) (live.PutResult, error) {
-	tools, err := entries(in, "tools", func(list toolList) []catalog.Tool { return list.Tools })
-	if err != nil {
-		return live.PutResult{}, err
-	}
-	e, err := s.recorder(ctx)
-	if err != nil {
-		return live.PutResult{}, err
-	}
-	return putResult(e.SubmitTools(ctx, tools, request.From(ctx).Trust()))
+	return put(ctx, s, in, "tools", func(list toolList) []catalog.Tool { return list.Tools }, (*live.Engine).SubmitTools)
 }
 
 func (s *Server) putCapabilities(ctx context.Context, in *route.RawInput) (live.PutResult, error) {
-	caps, err := entries(in, "capabilities", func(list capabilityList) []catalog.Capability { return list.Capabilities })
+	return put(ctx, s, in, "capabilities", func(list capabilityList) []catalog.Capability { return list.Capabilities }, (*live.Engine).SubmitCapabilities)
+}
+
+func put[T, L any](ctx context.Context, s *Server, in *route.RawInput, place string, of func(L) []T,
+	submit func(*live.Engine, context.Context, []T, live.Trust) (live.PutResult, error)) (res live.PutResult, err error) {
+	list, err := entries(in, place, of)
 	if err != nil {
-		return live.PutResult{}, err
+		return res, err
 	}
 	e, err := s.recorder(ctx)
 	if err != nil {
-		return live.PutResult{}, err
+		return res, err
 	}
-	return putResult(e.SubmitCapabilities(ctx, caps, request.From(ctx).Trust()))
+	return putResult(submit(e, ctx, list, request.From(ctx).Trust()))
 }
 
 // entries reads a list, bare or in an object at a place.

@@ -43,7 +43,7 @@ type feedbackAnswer struct {
 }
 
 func (s *Server) episodeRoutes(r *route.Table) {
-	route.Add(r, route.Rule{Scope: request.ScopeWrite, Stream: true, Ndjson: true, Creates: true}, huma.Operation{
+	route.Add(r, route.Rule{Scope: request.ScopeWrite, Stream: true, Also: ndjson, Creates: true}, huma.Operation{
 		OperationID: "record", Method: http.MethodPost, Path: "/v1/episodes", Tags: []string{"History"}, Summary: "Record episodes",
 		Description: "One episode as application/json, a list of them or {\"episodes\": […]}, or any number as application/x-ndjson, one a line. Same id and same content count once; " +
 			"same id and other content is refused, except for an episode of a session that is sent again with more steps at its end: it grows. A single episode that is refused is an error; of many, each rejected one has its reason."}, s.record)

@@ -421,15 +421,12 @@ func (s *Server) limitBody(c *gin.Context) (after func(), err error) {
 	}
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	charset, hasCharset := params["charset"]
-	lines := kind == ndjson && ru.Ndjson
+	lines := kind == ndjson && ru.Also == ndjson
 	if c.FullPath() == "/mcp" { // the SDK answers other kinds
 		kind, err = "application/json", nil
 	}
-	if err != nil || (kind != "application/json" && !lines && (kind != ru.Also || kind == "")) || (hasCharset && !strings.EqualFold(charset, "utf-8")) {
+	if err != nil || kind != "application/json" && kind != ru.Also || (hasCharset && !strings.EqualFold(charset, "utf-8")) {
 		want := "application/json"
-		if ru.Ndjson {
-			want += " or " + ndjson
-		}
 		if ru.Also != "" {
 			want += " or " + ru.Also
 		}

@@ -63,7 +63,7 @@ func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
 func (s *Server) transferRoutes(r *route.Table) {
 	lines := map[string]*huma.MediaType{ndjson: {Schema: &huma.Schema{Type: "string"}}}
-	route.Record(r, route.Rule{Scope: request.ScopeWrite, Stream: true, Ndjson: true, Creates: true}, route.Op("Administration", "import", http.MethodPost, "/v1/import", "Import an export",
+	route.Record(r, route.Rule{Scope: request.ScopeWrite, Stream: true, Also: ndjson, Creates: true}, route.Op("Administration", "import", http.MethodPost, "/v1/import", "Import an export",
 		"The lines of an export: one tool, capability or episode each, of any number. The model is built once, at the end."), s.importLines)
 	route.DocumentBody(r, "/v1/import", http.MethodPost, map[string]*huma.Schema{ndjson: {Type: "string"}})
 

@@ -101,7 +101,6 @@ type Rule struct {
 	Scope  request.Scopes // needed
 	Stream bool           // no deadlines, no limit of the whole body
 	Long   bool           // computes for long: answered in turn, as long questions are
-	Ndjson bool           // takes application/x-ndjson
 
 	Operator bool // only the operator of the server may, beside the scope
 	Creates  bool // a workspace that does not exist is created: the route records
