@@ -105,9 +105,6 @@ func builtWhen(at time.Time) string {
 // onceDescribed describes the API for programs and for people when it is first asked to.
 func onceDescribed(spec *huma.OpenAPI) func() (openAPI, page []byte, err error) {
 	both := sync.OnceValues(func() (both [2][]byte, err error) {
-		if err = addExamples(spec); err != nil {
-			return both, err
-		}
 		text, wrong := json.MarshalIndent(spec, "", "  ")
 		var b bytes.Buffer
 		err = errors.Join(wrong, docsPage.Execute(&b, map[string]any{"Info": spec.Info, "Tags": spec.Tags, "Paths": described(spec)}))

@@ -195,16 +195,25 @@ func (c *Service) deleteTriangulation(ctx context.Context, q *route.ByID) (none 
 
 // forgetTriangulations deletes those that a source began or added to, and those begun before a moment.
 func forgetTriangulations(ctx context.Context, table storage.Table, source string, before time.Time) error {
+	return deleteRows(ctx, table, triangulationRow, func(row storage.Row) (bool, error) {
+		var k kept
+		if err := json.Unmarshal(row.Value, &k); err != nil {
+			return false, fmt.Errorf("%s: %w", row.Key, errors.Join(storage.ErrDamaged, err))
+		}
+		return slices.Contains(k.Sources, source) || !k.Time.IsZero() && k.Time.Before(before), nil
+	})
+}
+
+// deleteRows deletes the rows of a prefix that meet a condition.
+func deleteRows(ctx context.Context, table storage.Table, prefix string, meets func(storage.Row) (bool, error)) error {
 	var keys []string
-	for row, err := range table.List(ctx, triangulationRow) {
+	for row, err := range table.List(ctx, prefix) {
 		if err != nil {
 			return err
 		}
-		var k kept
-		if err := json.Unmarshal(row.Value, &k); err != nil {
-			return fmt.Errorf("%s: %w", row.Key, errors.Join(storage.ErrDamaged, err))
-		}
-		if slices.Contains(k.Sources, source) || !k.Time.IsZero() && k.Time.Before(before) {
+		if is, err := meets(row); err != nil {
+			return err
+		} else if is {
 			keys = append(keys, row.Key)
 		}
 	}
