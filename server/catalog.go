@@ -26,12 +26,7 @@ type toolPage struct {
 
 type capabilityListQuery struct {
 	route.PageQuery
-	Tag []string `query:"tag,explode" maxItems:"16" doc:"Only capabilities with all of these tags, separated by commas or repeated."`
-}
-
-// Resolve is called by huma before the handler.
-func (q *capabilityListQuery) Resolve(huma.Context) []error {
-	return route.SplitList("tag", &q.Tag, 16)
+	Tag []string `query:"tag,explode" maxItems:"16" doc:"Only capabilities with all of these tags, repeated."`
 }
 
 type capabilityPage struct {
@@ -173,22 +168,15 @@ func (s *Server) listCapabilities(ctx context.Context, e *live.Engine, q *capabi
 
 // lookup finds an entry under its id or, if there is none, under the id its spelling means.
 func lookup[T any](q *route.ByID, m *suggest.Model, kind catalog.Kind, get func(*suggest.Model, string) (T, bool)) (T, error) {
-	var none T
-	id := q.ID
-	if v, ok := get(m, id); ok {
+	if v, ok := get(m, q.ID); ok {
 		return v, nil
 	}
-	resolved, err := m.Resolve(id)
-	var ambiguous *catalog.AmbiguousError
-	if errors.As(err, &ambiguous) {
-		return none, err
+	id, err := m.Resolve(q.ID)
+	v, ok := get(m, id)
+	if !ok && !errors.As(err, new(*catalog.AmbiguousError)) {
+		err = problem.New(http.StatusNotFound, m.UnknownID(q.ID, kind, true).Message)
 	}
-	if err == nil {
-		if v, ok := get(m, resolved); ok {
-			return v, nil
-		}
-	}
-	return none, problem.New(http.StatusNotFound, m.UnknownID(id, kind, true).Message)
+	return v, err
 }
 
 func getTool(ctx context.Context, e *live.Engine, q *route.ByID) (catalog.Tool, error) {

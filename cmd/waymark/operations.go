@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -245,11 +244,7 @@ func (q *asked) send(ctx context.Context, c *client.Client) (json.RawMessage, er
 		case f.In == "path":
 			path = strings.ReplaceAll(path, "{"+f.Name+"}", url.PathEscape(fmt.Sprint(value)))
 		case f.In == "query" && many:
-			var line strings.Builder
-			w := csv.NewWriter(&line)
-			_ = w.Write(list) // into memory
-			w.Flush()
-			query.Set(f.Name, strings.TrimSuffix(line.String(), "\n"))
+			query[f.Name] = list
 		case f.In == "query":
 			query.Set(f.Name, fmt.Sprint(value))
 		default:

@@ -4,12 +4,9 @@ package route
 import (
 	"cmp"
 	"context"
-	"encoding/csv"
-	"fmt"
 	"net/http"
 	"net/url"
 	"reflect"
-	"slices"
 	"strings"
 	"time"
 
@@ -303,33 +300,6 @@ func (r *Table) Declare(ru Rule, op *huma.Operation) {
 		op.Errors = append(op.Errors, http.StatusConflict, http.StatusInsufficientStorage)
 	}
 	op.Description = strings.TrimSpace(op.Description + "\n\nNeeds scope " + strings.Join(ru.Scope.Names(), ", ") + ".")
-}
-
-// SplitList splits the values of a query parameter at commas, by the rule of the command line: each value is a line of
-// CSV.
-func SplitList(name string, values *[]string, most int) []error {
-	var list []string
-	refused := func(message string) []error {
-		return []error{&huma.ErrorDetail{Location: "query." + name, Message: message, Value: *values}}
-	}
-	for _, value := range *values {
-		if value == "" {
-			continue
-		}
-		records, err := csv.NewReader(strings.NewReader(value)).ReadAll()
-		switch {
-		case err != nil:
-			return refused("is no list of values separated by commas: " + err.Error())
-		case len(records) != 1 || slices.Contains(records[0], ""):
-			return refused("holds an empty value or a line break")
-		}
-		list = append(list, records[0]...)
-	}
-	if len(list) > most {
-		return refused(fmt.Sprintf("has %d values, at most %d are taken", len(list), most))
-	}
-	*values = list
-	return nil
 }
 
 // ReadTimeout is how long a body may take, and a request whose body is not read to its end.

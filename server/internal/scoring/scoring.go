@@ -166,7 +166,7 @@ type (
 
 	// Followed are the tools used before a scorer.
 	Followed struct {
-		After []string `query:"after,explode" maxItems:"64" doc:"Ids of the tools used so far, in order, whose output is scored: what the scorer follows is learned from it. Separated by commas, or repeated; an id that holds a comma stands in double quotes."`
+		After []string `query:"after,explode" maxItems:"64" doc:"Ids of the tools used so far, in order, whose output is scored: what the scorer follows is learned from it. Repeated for each id."`
 	}
 
 	// input and output are any of the types of the scorers.
@@ -182,9 +182,6 @@ func (q *question) Arguments() any {
 		Input   *route.Object `json:"input" doc:"What the rubric scores, as in the HTTP API: for hypothesis {hypotheses: [{id, scores}]}, for council {responses, reviews}, for contribution {role, text}, for custom {definition, items: [{id, scores}]}"`
 	}{&q.Scorer, &q.After, (*route.Object)(&q.Body)}
 }
-
-// Resolve is called by huma before the handler.
-func (q *Followed) Resolve(huma.Context) []error { return route.SplitList("after", &q.After, 64) }
 
 // MarshalJSON implements [json.Marshaler].
 func (o output) MarshalJSON() ([]byte, error) { return jsonio.Encode(o.any) }
