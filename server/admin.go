@@ -138,10 +138,7 @@ func (s *Server) forgetBeside(ctx context.Context, sel live.Selection) error {
 
 func (s *Server) postKey(ctx context.Context, q *question[keyBody]) (made keyCreated, err error) {
 	a := request.From(ctx)
-	workspace := q.Body.Workspace
-	if workspace == "" {
-		workspace = a.Workspace
-	}
+	workspace := cmp.Or(q.Body.Workspace, a.Workspace)
 	if workspace != a.Workspace && !a.Operator {
 		return made, problem.New(http.StatusForbidden, "a key gives out keys to its own workspace only")
 	}

@@ -32,10 +32,10 @@ func fieldOf(p jsontext.Pointer) string {
 	var b strings.Builder
 	for token := range p.Tokens() {
 		switch {
-		case b.Len() == 0:
-			b.WriteString(catalog.ShownID(token))
 		case strings.Trim(token, "0123456789") == "":
 			fmt.Fprintf(&b, "[%s]", token)
+		case b.Len() == 0:
+			b.WriteString(catalog.ShownID(token))
 		default:
 			b.WriteString("." + catalog.ShownID(token))
 		}

@@ -61,7 +61,7 @@ func Of(err error) *huma.ErrorModel {
 	case errors.As(err, &ambiguous):
 		return New(http.StatusUnprocessableEntity, ambiguous.Error())
 	case errors.As(err, &wrong):
-		return ofField(wrong.Status, wrong, wrong.Field, wrong.Detail)
+		return New(wrong.Status, wrong.Error(), &huma.ErrorDetail{Location: locationOf(wrong.Field), Message: wrong.Detail})
 	case errors.As(err, &tooLarge):
 		return New(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", tooLarge.Limit))
 	}
@@ -100,9 +100,17 @@ var sentinels = []struct {
 	{context.Canceled, http.StatusServiceUnavailable, "the request was cancelled before its answer was ready: its caller has gone, or the server is shutting down"},
 }
 
-// ofField is a problem with a field of the body; empty: with all of it.
+// ofField is a problem with a field of the body; empty: with the request.
 func ofField(status int, err error, field, detail string) *huma.ErrorModel {
-	return New(status, err.Error(), &huma.ErrorDetail{Location: strings.TrimSuffix("body."+field, "."), Message: detail})
+	if field == "" {
+		return New(status, err.Error())
+	}
+	return New(status, err.Error(), &huma.ErrorDetail{Location: locationOf(field), Message: detail})
+}
+
+// locationOf is a field of the body, or all of it.
+func locationOf(field string) string {
+	return strings.TrimSuffix(strings.Replace("body."+field, ".[", "[", 1), ".")
 }
 
 // Internal is what a caller sees of a fault that is ours.
@@ -228,13 +236,11 @@ func Fail(c *gin.Context, err error) {
 	if p.Status >= http.StatusInternalServerError {
 		request.ExchangeFrom(c.Request.Context()).Failure = err
 	}
-	switch p.Status {
-	case http.StatusUnauthorized:
+	if p.Status == http.StatusUnauthorized {
 		c.Header("WWW-Authenticate", `Bearer realm="waymark"`)
-	default:
-		if after := RetryAfter(p.Status); after != "" && c.Writer.Header().Get("Retry-After") == "" {
-			c.Header("Retry-After", after)
-		}
+	}
+	if after := RetryAfter(p.Status); after != "" && c.Writer.Header().Get("Retry-After") == "" {
+		c.Header("Retry-After", after)
 	}
 	Write(c.Writer, Sign(c.Request.Context(), p))
 	c.Abort()
