@@ -43,8 +43,14 @@ build: ## bin/waymark and bin/waymark-hook, static and reproducible
 run: build ## serve the bundled sample on http://127.0.0.1:7070
 	bin/waymark serve --data ./.waymark --sample
 
+DIST ?= $(CURDIR)/server/page/dist
 page: ## build the web page from server/page/src into server/page/dist
-	go run ./server/page/src
+	cd server/page/src/third_party && sha256sum --check --quiet SHA256SUMS
+	rm -rf $(DIST)
+	cd server/page/src && GOWORK=off go tool esbuild app/main.jsx app/mcp.jsx app/style.css --bundle --minify --format=esm --target=es2022 \
+		--charset=utf8 --legal-comments=none --jsx-factory=h --jsx-fragment=Fragment --alias:preact=./third_party/preact.mjs \
+		--alias:preact/hooks=./third_party/hooks.mjs --log-level=warning --outdir=$(DIST)
+	cp server/page/src/app/*.html server/page/src/app/icon.svg $(DIST)
 
 test-browser: build ## the web page in chromium, on the program as it is built; skipped where there is none
 	cd server/page/src && WAYMARK="$(CURDIR)/bin/waymark" go test -vet=off -count=1 -v -tags=browser,nomsgpack -run Browser .

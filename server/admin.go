@@ -3,7 +3,6 @@ package server
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net/http"
@@ -68,23 +67,22 @@ type check struct {
 
 func (s *Server) adminRoutes(r *route.Table) {
 	ru, global := route.Rule{Scope: request.ScopeAdmin}, route.Rule{Scope: request.ScopeAdmin, Global: true}
-	once := route.Rule{Scope: request.ScopeAdmin, Audit: true}
-	act := route.Rule{Scope: request.ScopeAdmin, Global: true, Audit: true}
 	s.transferRoutes(r)
-	route.Add(r, once, route.Op("Administration", "forget", http.MethodPost, "/v1/forget", "Erase history",
+	route.Add(r, ru, route.Op("Administration", "forget", http.MethodPost, "/v1/forget", "Erase history",
 		"Exactly one of source, episode, before. What is erased is gone from the log; the model is rebuilt without it."), s.forget)
 	route.Add(r, global, route.Op("Administration", "list-keys", http.MethodGet, "/v1/keys", "List API keys", "Those of the caller's workspace; the operator sees all."), s.listKeys)
-	route.Add(r, act, route.Op("Administration", "create-key", http.MethodPost, "/v1/keys", "Create an API key", "Its text is in this answer and nowhere else."), s.postKey)
-	route.Add(r, act, route.Op("Administration", "revoke-key", http.MethodDelete, "/v1/keys/{id}", "Revoke an API key", "At once."), s.deleteKey)
+	route.Add(r, global, route.Op("Administration", "create-key", http.MethodPost, "/v1/keys", "Create an API key", "Its text is in this answer and nowhere else."), s.postKey)
+	route.Add(r, global, route.Op("Administration", "revoke-key", http.MethodDelete, "/v1/keys/{id}", "Revoke an API key", "At once."), s.deleteKey)
 	route.Add(r, global, route.Op("Administration", "list-workspaces", http.MethodGet, "/v1/workspaces", "List workspaces", "A key sees its own; the operator sees all."), s.listWorkspaces)
-	route.Add(r, act, route.Op("Administration", "create-workspace", http.MethodPut, "/v1/workspaces/{name}", "Create a workspace",
+	operator := route.Rule{Scope: request.ScopeAdmin, Global: true, Operator: true}
+	route.Add(r, operator, route.Op("Administration", "create-workspace", http.MethodPut, "/v1/workspaces/{name}", "Create a workspace",
 		"So that it can be asked before anything is recorded in it; one that exists stays as it is. Whatever records creates its workspace, too."), s.putWorkspace)
-	route.Add(r, act, route.Op("Administration", "delete-workspace", http.MethodDelete, "/v1/workspaces/{name}", "Delete a workspace", "With its history, and the keys to it."), s.deleteWorkspace)
+	route.Add(r, operator, route.Op("Administration", "delete-workspace", http.MethodDelete, "/v1/workspaces/{name}", "Delete a workspace", "With its history, and the keys to it."), s.deleteWorkspace)
 	route.Ask(r, ru, route.Op("Administration", "doctor", http.MethodGet, "/v1/doctor", "What is well and what is not", ""), s.doctor)
 }
 
 func (s *Server) forget(ctx context.Context, q *question[live.Selection]) (res live.ForgetResult, err error) {
-	sel := hashedID(&q.Body)
+	sel := q.Body
 	if sel.Parts() != 1 {
 		return res, problem.New(http.StatusUnprocessableEntity, "name exactly one of source, episode and before")
 	}
@@ -99,15 +97,6 @@ func (s *Server) forget(ctx context.Context, q *question[live.Selection]) (res l
 		err = s.forgetWhispers(request.From(ctx).Workspace, sel)
 	}
 	return res, err
-}
-
-// hashedID returns a selection and leaves the hash of the episode's id in its place, for the log, which holds what was asked.
-func hashedID(asked *live.Selection) live.Selection {
-	sel := *asked
-	if sel.Episode != "" {
-		asked.Episode = fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(sel.Episode)))
-	}
-	return sel
 }
 
 // forgetWhispers removes what hooks say in a workspace, after its history has been forgotten, and what they have said: before
@@ -149,10 +138,7 @@ func (s *Server) forgetBeside(ctx context.Context, sel live.Selection) error {
 
 func (s *Server) postKey(ctx context.Context, q *question[keyBody]) (made keyCreated, err error) {
 	a := request.From(ctx)
-	workspace := q.Body.Workspace
-	if workspace == "" {
-		workspace = a.Workspace
-	}
+	workspace := cmp.Or(q.Body.Workspace, a.Workspace)
 	if workspace != a.Workspace && !a.Operator {
 		return made, problem.New(http.StatusForbidden, "a key gives out keys to its own workspace only")
 	}
@@ -171,7 +157,6 @@ func (s *Server) postKey(ctx context.Context, q *question[keyBody]) (made keyCre
 	if err != nil {
 		return made, err
 	}
-	request.ExchangeFrom(ctx).About = info.ID
 	return keyCreated{info, text}, nil
 }
 
@@ -224,9 +209,6 @@ func (s *Server) workspaces(ctx context.Context) ([]string, error) {
 func (q *nameQuery) Escaped() *string { return &q.Name }
 
 func (s *Server) putWorkspace(ctx context.Context, q *nameQuery) (made workspaceMade, err error) {
-	if a := request.From(ctx); !a.Operator {
-		return made, problem.New(http.StatusForbidden, "only the operator of the server creates workspaces; a key has one")
-	}
 	name := q.Name
 	if !request.WorkspaceName.MatchString(name) {
 		return made, problem.New(http.StatusUnprocessableEntity, fmt.Sprintf("workspace %q is not a name of 1 to 64 of a-z, 0-9, dot, dash, underscore", name))
@@ -249,9 +231,6 @@ func (s *Server) putWorkspace(ctx context.Context, q *nameQuery) (made workspace
 // deleteWorkspace removes the keys first: a key that outlived its workspace would open the next one
 // of that name.
 func (s *Server) deleteWorkspace(ctx context.Context, q *nameQuery) (none route.None, err error) {
-	if a := request.From(ctx); !a.Operator {
-		return none, problem.New(http.StatusForbidden, "only the operator of the server deletes workspaces")
-	}
 	switch ok, err := s.cfg.Workspaces.Exists(ctx, q.Name); {
 	case err != nil:
 		return none, err

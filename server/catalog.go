@@ -2,13 +2,11 @@ package server
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -21,28 +19,14 @@ import (
 	"waymark/suggest"
 )
 
-// listQuery asks for one page of a list sorted by id. The cursor is opaque to callers; inside it is
-// the last id of the page before, so that pages neither repeat nor skip what stays, whatever is
-// added or removed meanwhile.
-type listQuery struct {
-	Cursor string `query:"cursor" maxLength:"1024" doc:"next_cursor of the page before."`
-	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"Most entries of the page."`
-}
-
 type toolPage struct {
 	Tools      []catalog.Tool `json:"tools"`
 	NextCursor string         `json:"next_cursor,omitempty"`
 }
 
 type capabilityListQuery struct {
-	Cursor string   `query:"cursor" maxLength:"1024" doc:"next_cursor of the page before."`
-	Limit  int      `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"Most entries of the page."`
-	Tag    []string `query:"tag,explode" maxItems:"16" doc:"Only capabilities with all of these tags, separated by commas or repeated."`
-}
-
-// Resolve is called by huma before the handler.
-func (q *capabilityListQuery) Resolve(huma.Context) []error {
-	return route.SplitList("tag", &q.Tag, 16)
+	route.PageQuery
+	Tag []string `query:"tag,explode" maxItems:"16" doc:"Only capabilities with all of these tags, repeated."`
 }
 
 type capabilityPage struct {
@@ -71,6 +55,8 @@ func (s *Server) catalogRoutes(r *route.Table) {
 	bulk("/v1/tools", reflect.TypeFor[toolList](), reflect.TypeFor[[]catalog.Tool]())
 	route.Ask(r, read, route.Op("Catalog", "list-tools", http.MethodGet, "/v1/tools", "List tools", "Sorted by id."), s.listTools)
 	route.Ask(r, read, route.Op("Catalog", "get-tool", http.MethodGet, "/v1/tools/{id}", "One tool", ""), getTool)
+	r.Tools = append(r.Tools, route.NewTool(route.Tool{Rule: read, Name: "describe_tool", Title: "Describe tools",
+		Description: "Give everything known about tools or capabilities by id: description, schemas, annotations, and for capabilities the tools they use."}, s.describe))
 	route.Record(r, write, route.Op("Catalog", "delete-tool", http.MethodDelete, "/v1/tools/{id}", "Remove a tool", "Its history stays."), s.deleteTool)
 
 	route.Add(r, put, route.Op("Catalog", "put-capabilities", http.MethodPut, "/v1/capabilities", "Add or replace capabilities", "A list, bare or as {\"capabilities\": […]}. Those that are new or changed are quarantined until approved, unless the key has the scope admin."), s.putCapabilities)
@@ -81,27 +67,24 @@ func (s *Server) catalogRoutes(r *route.Table) {
 }
 
 func (s *Server) putTools(ctx context.Context, in *route.RawInput) (live.PutResult, error) {
-	tools, err := entries(in, "/tools", func(list toolList) []catalog.Tool { return list.Tools })
-	if err != nil {
-		return live.PutResult{}, err
-	}
-	e, err := s.recorder(ctx)
-	if err != nil {
-		return live.PutResult{}, err
-	}
-	return putResult(e.PutTools(ctx, tools, request.From(ctx).Trust()))
+	return put(ctx, s, in, "tools", func(list toolList) []catalog.Tool { return list.Tools }, (*live.Engine).PutTools)
 }
 
 func (s *Server) putCapabilities(ctx context.Context, in *route.RawInput) (live.PutResult, error) {
-	caps, err := entries(in, "/capabilities", func(list capabilityList) []catalog.Capability { return list.Capabilities })
+	return put(ctx, s, in, "capabilities", func(list capabilityList) []catalog.Capability { return list.Capabilities }, (*live.Engine).PutCapabilities)
+}
+
+func put[T, L any](ctx context.Context, s *Server, in *route.RawInput, place string, of func(L) []T,
+	submit func(*live.Engine, context.Context, []T, live.Trust) (live.PutResult, error)) (res live.PutResult, err error) {
+	list, err := entries(in, place, of)
 	if err != nil {
-		return live.PutResult{}, err
+		return res, err
 	}
 	e, err := s.recorder(ctx)
 	if err != nil {
-		return live.PutResult{}, err
+		return res, err
 	}
-	return putResult(e.PutCapabilities(ctx, caps, request.From(ctx).Trust()))
+	return putResult(submit(e, ctx, list, request.From(ctx).Trust()))
 }
 
 // entries reads a list, bare or in an object at a place.
@@ -120,7 +103,7 @@ func entries[T, L any](in *route.RawInput, place string, of func(L) []T) ([]T, e
 	if all := of(list); all != nil {
 		return all, nil
 	}
-	return nil, &jsonio.MalformedError{Status: http.StatusUnprocessableEntity, Place: place, Reason: "is required"}
+	return nil, jsonio.Wrong(place, "is required")
 }
 
 // putResult answers with what was taken; if nothing was, the request as a whole is refused.
@@ -168,62 +151,32 @@ func showAll[T any](ctx context.Context, e *live.Engine, list []T, show func(con
 	}
 }
 
-func (s *Server) listTools(ctx context.Context, e *live.Engine, q *listQuery) (toolPage, error) {
-	tools, cursor, err := page(e.Model().Tools(), func(t catalog.Tool) string { return t.ID }, q.Cursor, q.Limit)
+func (s *Server) listTools(ctx context.Context, e *live.Engine, q *route.PageQuery) (toolPage, error) {
+	tools, cursor, err := route.Page(e.Model().Tools(), *q, true, func(t catalog.Tool) string { return t.ID }, func(catalog.Tool) bool { return true })
 	showAll(ctx, e, tools, shownTool)
 	return toolPage{tools, cursor}, err
 }
 
 func (s *Server) listCapabilities(ctx context.Context, e *live.Engine, q *capabilityListQuery) (capabilityPage, error) {
-	all := e.Model().Capabilities()
-	if len(q.Tag) > 0 {
-		all = slices.DeleteFunc(slices.Clone(all), func(c catalog.Capability) bool {
-			return slices.ContainsFunc(q.Tag, func(tag string) bool { return !slices.Contains(c.Tags, tag) })
+	caps, cursor, err := route.Page(e.Model().Capabilities(), q.PageQuery, true, func(c catalog.Capability) string { return c.ID },
+		func(c catalog.Capability) bool {
+			return !slices.ContainsFunc(q.Tag, func(tag string) bool { return !slices.Contains(c.Tags, tag) })
 		})
-	}
-	caps, cursor, err := page(all, func(c catalog.Capability) string { return c.ID }, q.Cursor, q.Limit)
 	showAll(ctx, e, caps, shownCapability)
 	return capabilityPage{caps, cursor}, err
 }
 
-// page cuts the entries after the cursor out of a list sorted by id.
-func page[T any](all []T, id func(T) string, cursor string, limit int) ([]T, string, error) {
-	from := 0
-	if cursor != "" {
-		last, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
-		if err != nil {
-			return nil, "", route.ErrCursor
-		}
-		at, found := slices.BinarySearchFunc(all, string(last), func(t T, want string) int { return strings.Compare(id(t), want) })
-		if from = at; found {
-			from++
-		}
-	}
-	to := min(from+limit, len(all))
-	if to == len(all) {
-		return slices.Clone(all[from:to]), "", nil
-	}
-	return slices.Clone(all[from:to]), base64.RawURLEncoding.EncodeToString([]byte(id(all[to-1]))), nil
-}
-
 // lookup finds an entry under its id or, if there is none, under the id its spelling means.
 func lookup[T any](q *route.ByID, m *suggest.Model, kind catalog.Kind, get func(*suggest.Model, string) (T, bool)) (T, error) {
-	var none T
-	id := q.ID
-	if v, ok := get(m, id); ok {
+	if v, ok := get(m, q.ID); ok {
 		return v, nil
 	}
-	resolved, err := m.Resolve(id)
-	var ambiguous *catalog.AmbiguousError
-	if errors.As(err, &ambiguous) {
-		return none, err
+	id, err := m.Resolve(q.ID)
+	v, ok := get(m, id)
+	if !ok && !errors.As(err, new(*catalog.AmbiguousError)) {
+		err = problem.New(http.StatusNotFound, m.UnknownID(q.ID, kind, true).Message)
 	}
-	if err == nil {
-		if v, ok := get(m, resolved); ok {
-			return v, nil
-		}
-	}
-	return none, problem.New(http.StatusNotFound, m.UnknownID(id, kind, true).Message)
+	return v, err
 }
 
 func getTool(ctx context.Context, e *live.Engine, q *route.ByID) (catalog.Tool, error) {

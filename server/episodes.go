@@ -16,29 +16,26 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"waymark/catalog"
 	"waymark/episodic"
+	"waymark/ingest"
+	"waymark/internal/plural"
 	"waymark/internal/strictjson"
 	"waymark/live"
 	"waymark/server/internal/jsonio"
 	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
 	"waymark/server/internal/route"
+	"waymark/server/internal/scoring"
 )
 
-const (
-	ndjson = "application/x-ndjson"
-
-	batchSize    = 500     // episodes appended in one commit
-	batchBytes   = 8 << 20 // of their lines
-	maxRejection = 1000    // rejections listed; the rest are counted
-)
+const ndjson = "application/x-ndjson"
 
 type recordResult struct {
-	Accepted      int              `json:"accepted" doc:"Episodes that are new or grew, durable now."`
-	Duplicates    int              `json:"duplicates" doc:"Known already, with the same content or more of it."`
-	Rejected      []live.Rejection `json:"rejected" doc:"At most the first 1000."`
-	RejectedTotal int              `json:"rejected_total"`
-	Seq           uint64           `json:"seq" doc:"The last event written. A question with this min_seq takes it into account."`
+	Accepted   int `json:"accepted" doc:"Episodes that are new or grew, durable now."`
+	Duplicates int `json:"duplicates" doc:"Known already, with the same content or more of it."`
+	Rejections
+	Seq uint64 `json:"seq" doc:"The last event written. A question with this min_seq takes it into account."`
 }
 
 type feedbackAnswer struct {
@@ -46,17 +43,55 @@ type feedbackAnswer struct {
 }
 
 func (s *Server) episodeRoutes(r *route.Table) {
-	route.Add(r, route.Rule{Scope: request.ScopeWrite, Stream: true, Ndjson: true, Creates: true}, huma.Operation{
+	route.Add(r, route.Rule{Scope: request.ScopeWrite, Stream: true, Also: ndjson, Creates: true}, huma.Operation{
 		OperationID: "record", Method: http.MethodPost, Path: "/v1/episodes", Tags: []string{"History"}, Summary: "Record episodes",
 		Description: "One episode as application/json, a list of them or {\"episodes\": […]}, or any number as application/x-ndjson, one a line. Same id and same content count once; " +
 			"same id and other content is refused, except for an episode of a session that is sent again with more steps at its end: it grows. A single episode that is refused is an error; of many, each rejected one has its reason."}, s.record)
+	write := route.Rule{Scope: request.ScopeWrite, Creates: true}
 	episode := r.Schemas().Schema(reflect.TypeFor[episodic.Episode](), true, "Episode")
 	route.DocumentBody(r, "/v1/episodes", http.MethodPost, map[string]*huma.Schema{"application/json": {OneOf: []*huma.Schema{episode, {Type: "array", Items: episode},
 		{Type: "object", Properties: map[string]*huma.Schema{"episodes": {Type: "array", Items: episode}}, Required: []string{"episodes"}, AdditionalProperties: false}}}, ndjson: {Type: "string"}})
 
-	route.Record(r, route.Rule{Scope: request.ScopeWrite, Creates: true}, huma.Operation{
+	r.Tools = append(r.Tools, route.NewTool(route.Tool{Rule: write, Name: "record_episode", Title: "Record an episode",
+		Description: "Record a finished task: its intent, the tools used in order, and how they went. Call it once a task; repeating it with the same id changes nothing. " +
+			"Do not put argument values or results into it."}, s.recordTool))
+	route.Record(r, write, huma.Operation{
 		OperationID: "feedback", Method: http.MethodPost, Path: "/v1/feedback", Tags: []string{"History"}, Summary: "What became of a suggestion",
 		Description: "Names a suggestion by its id, or by context and id."}, s.feedback)
+}
+
+// recorded is the answer of record_episode.
+type recorded struct {
+	live.RecordResult
+	ID string `json:"id"` // under which the episode is kept
+}
+
+// recordTool records a finished task, so that the next question of the conversation counts it. An id and a session are
+// made for it if it has none.
+func (s *Server) recordTool(ctx context.Context, q *question[episodic.Episode]) (out recorded, text string, err error) {
+	e, err := s.recorder(ctx)
+	if err != nil {
+		return out, "", err
+	}
+	a, episode := request.From(ctx), claimed(q.Body)
+	if episode.Session = cmp.Or(episode.Session, a.Session); episode.ID == "" {
+		content, err := json.Marshal(episode)
+		if err != nil {
+			return out, "", err
+		}
+		episode.ID = scoring.EpisodeID("mcp-", e, content)
+	}
+	if out.RecordResult, err = recordOne(ctx, e, a.Source, episode); err != nil {
+		return out, "", err
+	}
+	out.ID = episode.ID
+	if err := counted(ctx, e, out.Seq); err != nil && !errors.Is(err, live.ErrNotYet) {
+		return out, "", err
+	}
+	if out.Duplicates > 0 {
+		return out, catalog.ShownID(out.ID) + " was recorded before; nothing changed.", nil
+	}
+	return out, fmt.Sprintf("Recorded %s as %s.", plural.Of(len(episode.Steps), "step"), catalog.ShownID(out.ID)), nil
 }
 
 func (s *Server) record(ctx context.Context, in *route.RawInput) (none recordResult, err error) {
@@ -77,7 +112,12 @@ func (s *Server) record(ctx context.Context, in *route.RawInput) (none recordRes
 			return none, err
 		}
 		if list == nil {
-			return recordOne(ctx, e, source, data)
+			episode, err := decodeEpisode(data)
+			if err != nil {
+				return none, err
+			}
+			res, err := recordOne(ctx, e, source, episode)
+			return recordResult{Accepted: res.Accepted, Duplicates: res.Duplicates, Seq: res.Seq}, err
 		}
 		each = func(visit lineVisitor) error {
 			for i, one := range list {
@@ -89,57 +129,29 @@ func (s *Server) record(ctx context.Context, in *route.RawInput) (none recordRes
 		}
 	}
 
-	out := recordResult{Rejected: []live.Rejection{}, Seq: e.Counted()}
-	var (
-		batch []episodic.Episode
-		lines []int // of batch
-		size  int   // of its lines in bytes
-	)
-	reject := func(rej live.Rejection) {
-		out.RejectedTotal++
-		if len(out.Rejected) < maxRejection {
-			out.Rejected = append(out.Rejected, rej)
-		}
-	}
-	flush := func() error {
-		if len(batch) == 0 {
-			return nil
-		}
-		res, err := e.Record(ctx, source, batch)
-		if err != nil {
-			return err
-		}
-		out.Accepted, out.Duplicates, out.Seq = out.Accepted+res.Accepted, out.Duplicates+res.Duplicates, res.Seq
-		for _, rej := range res.Rejected {
-			rej.Line = lines[rej.Line-1]
-			reject(rej)
-		}
-		batch, lines, size = batch[:0], lines[:0], 0
-		return nil
-	}
+	out, size := importResult{Seq: e.Counted()}, 0
+	batch := importBatch{kind: ingest.KindEpisode, source: source}
 	err = each(func(number int, data []byte, err error) error {
 		var episode episodic.Episode
 		if err == nil {
 			episode, err = decodeEpisode(data)
 		}
 		if err != nil {
-			reject(live.Rejection{Line: number, ID: claimedID(data), Error: err.Error()})
+			out.reject(live.Rejection{Line: number, ID: claimedID(data), Error: err.Error()})
 			return nil
 		}
-		batch, lines = append(batch, episode), append(lines, number)
-		if size += len(data); len(batch) < batchSize && size < batchBytes {
+		batch.eps, batch.lines = append(batch.eps, episode), append(batch.lines, number)
+		if size += len(data); len(batch.eps) < batchSize && size < batchBytes {
 			return nil
 		}
-		return flush()
+		size = 0
+		return batch.store(ctx, e, &out)
 	})
 	if err == nil {
-		err = flush()
-	}
-	if err != nil {
-		return none, err
+		err = batch.store(ctx, e, &out)
 	}
 	slices.SortStableFunc(out.Rejected, func(a, b live.Rejection) int { return a.Line - b.Line })
-	return out, nil
+	return recordResult{out.Taken.Episodes, out.Duplicates.Episodes, out.Rejections, out.Seq}, err
 }
 
 // episodeList is the elements of a body that is a list, or an object with the member episodes; nil for one episode.
@@ -159,36 +171,29 @@ func episodeList(data []byte) ([]json.RawMessage, error) {
 	return append([]json.RawMessage{}, body.Episodes...), err
 }
 
-// recordOne records the single episode of a JSON body.
-func recordOne(ctx context.Context, e *live.Engine, source string, data []byte) (none recordResult, err error) {
-	episode, err := decodeEpisode(data)
-	if err != nil {
-		return none, err
-	}
-	res, err := e.Record(ctx, source, []episodic.Episode{episode})
-	if err != nil {
-		return none, err
-	}
-	if len(res.Rejected) > 0 {
-		rej := res.Rejected[0]
-		status := http.StatusUnprocessableEntity
+// recordOne records a single episode, which is an error if it is refused.
+func recordOne(ctx context.Context, e *live.Engine, source string, episode episodic.Episode) (res live.RecordResult, err error) {
+	res, err = e.Record(ctx, source, []episodic.Episode{episode})
+	if err == nil && len(res.Rejected) > 0 {
+		rej, status := res.Rejected[0], http.StatusUnprocessableEntity
 		if rej.Conflict {
 			status = http.StatusConflict
 		}
-		return none, problem.New(status, rej.Error, &huma.ErrorDetail{Location: "body", Message: rej.Error})
+		err = problem.New(status, rej.Error, &huma.ErrorDetail{Location: "body", Message: rej.Error})
 	}
-	return recordResult{Accepted: res.Accepted, Duplicates: res.Duplicates, Rejected: []live.Rejection{}, Seq: res.Seq}, nil
+	res.Rejected = []live.Rejection{}
+	return res, err
 }
 
-// decodeEpisode reads one episode. What it says of its source is kept as a label; the source that
-// counts is the credential.
 func decodeEpisode(data []byte) (episodic.Episode, error) {
 	episode, err := jsonio.Decode[episodic.Episode](data)
-	if err != nil {
-		return episodic.Episode{}, err
-	}
-	episode.Label, episode.Source = cmp.Or(episode.Label, episode.Source), ""
-	return episode, nil
+	return claimed(episode), err
+}
+
+// claimed keeps what an episode says of its source as a label; the source that counts is the credential.
+func claimed(e episodic.Episode) episodic.Episode {
+	e.Label, e.Source = cmp.Or(e.Label, e.Source), ""
+	return e
 }
 
 // claimedID is the id of a line that is refused, as far as it can be told.
@@ -209,21 +214,8 @@ var errLineTooLong = errors.New("the line is too long")
 // skipped and visited with an error.
 func eachLine(r io.Reader, limit int, visit lineVisitor) error {
 	in := bufio.NewReaderSize(r, 64<<10)
-	var line []byte
 	for number := 1; ; number++ {
-		line = line[:0]
-		tooLong := false
-		var err error
-		for {
-			var part []byte
-			part, err = in.ReadSlice('\n')
-			if tooLong = tooLong || len(line)+len(part) > limit+2; !tooLong {
-				line = append(line, part...)
-			}
-			if !errors.Is(err, bufio.ErrBufferFull) {
-				break
-			}
-		}
+		line, tooLong, err := jsonio.ReadLine(in, limit+2)
 		if err != nil && err != io.EOF {
 			return route.BadRead(fmt.Errorf("line %d: %w", number, err))
 		}

@@ -2,14 +2,14 @@ package server
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"net/http"
-	"slices"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/sse"
 
+	"waymark/internal/plural"
 	"waymark/live"
 	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
@@ -17,19 +17,24 @@ import (
 	"waymark/suggest"
 )
 
-type rebuildInput struct {
-	Body *struct {
-		Verify bool `json:"verify,omitempty" doc:"Replay the whole log and compare with the running model, instead of replacing it."`
-		Force  bool `json:"force,omitempty" doc:"Publish the model even if it ranks held-out tasks worse than the active one."`
-		DryRun bool `json:"dry_run,omitempty" doc:"Only judge: the job ends as a rebuild would, done or refused, and nothing is written."`
-	}
+type rebuildInput struct{ Body *rebuildBody }
+
+type rebuildBody struct {
+	Verify bool `json:"verify,omitempty" doc:"Replay the whole log and compare with the running model, byte for byte, instead of replacing it."`
+	Force  bool `json:"force,omitempty" doc:"Publish the model even if it ranks held-out tasks worse than the active one."`
+	DryRun bool `json:"dry_run,omitempty" mcp:"-" doc:"Only judge: the job ends as a rebuild would, done or refused, and nothing is written."`
+}
+
+// Arguments are those of the tool rebuild.
+func (in *rebuildInput) Arguments() any {
+	in.Body = new(rebuildBody)
+	return in.Body
 }
 
 type (
 	jobListQuery struct {
-		State  live.JobState `query:"state" enum:"running,done,failed,canceled,refused" doc:"Only jobs in this state."`
-		Limit  int           `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"Most jobs of the page."`
-		Cursor string        `query:"cursor" maxLength:"1024" doc:"next_cursor of the page before."`
+		route.PageQuery
+		State live.JobState `query:"state" enum:"running,done,failed,canceled,refused" doc:"Only jobs in this state."`
 	}
 	jobPage struct {
 		Jobs       []live.Job `json:"jobs" doc:"The newest first."`
@@ -41,17 +46,19 @@ type (
 type jobEvent live.Job
 
 func (s *Server) jobRoutes(r *route.Table) {
-	route.Ask(r, route.Rule{Scope: request.ScopeAdmin, Audit: true}, huma.Operation{OperationID: "rebuild", Method: http.MethodPost, Path: "/v1/rebuild",
+	route.Ask(r, route.Rule{Scope: request.ScopeAdmin}, huma.Operation{OperationID: "rebuild", Method: http.MethodPost, Path: "/v1/rebuild",
 		Tags: []string{"Model"}, Summary: "Rebuild the model from the log", DefaultStatus: http.StatusAccepted,
 		Description: "Starts a job; one that runs already is answered instead of a second. Held-out tasks are asked first: a model that " +
 			"would lose more than noise against the active one is not published, and the job ends as refused."}, s.rebuild)
+	r.Tools = append(r.Tools, route.NewTool(route.Tool{Rule: route.Rule{Scope: request.ScopeAdmin, Timeout: rebuildTimeout}, Name: "rebuild", Title: "Rebuild the model",
+		Description: "Replay the whole history into a fresh model and wait for it. With verify, compare it with the running one instead of replacing it."}, s.rebuildAndWait))
 	route.Record(r, route.Rule{Scope: request.ScopeRead}, huma.Operation{OperationID: "list-jobs", Method: http.MethodGet, Path: "/v1/jobs",
 		Tags: []string{"Model"}, Summary: "List jobs",
 		Description: "Work on the model of the workspace since the process started: those that run and, of all, the last 100; builds and " +
 			"judgements that start by themselves too. reason is why each started."}, s.listJobs)
 	route.Add(r, route.Rule{Scope: request.ScopeRead}, huma.Operation{OperationID: "get-job", Method: http.MethodGet, Path: "/v1/jobs/{id}",
 		Tags: []string{"Model"}, Summary: "A job"}, s.getJob)
-	route.Add(r, route.Rule{Scope: request.ScopeAdmin, Audit: true}, huma.Operation{OperationID: "cancel-job", Method: http.MethodDelete, Path: "/v1/jobs/{id}",
+	route.Add(r, route.Rule{Scope: request.ScopeAdmin}, huma.Operation{OperationID: "cancel-job", Method: http.MethodDelete, Path: "/v1/jobs/{id}",
 		Tags: []string{"Model"}, Summary: "Cancel a job", DefaultStatus: http.StatusAccepted,
 		Description: "It ends soon, and the model stays as it is. A job that has ended is left as it ended."}, s.cancelJob)
 	route.Stream(r, route.Rule{Scope: request.ScopeRead}, huma.Operation{OperationID: "watch-job", Method: http.MethodGet, Path: "/v1/jobs/{id}/events",
@@ -74,6 +81,75 @@ func (s *Server) rebuild(_ context.Context, e *live.Engine, in *rebuildInput) (j
 	return job, err
 }
 
+// rebuildTimeout is how long rebuild waits: replaying a long history takes minutes.
+const rebuildTimeout = time.Hour
+
+// rebuildAndWait starts the job, or joins the one that runs, and waits for it. A cancelled call cancels a job
+// it started; a job that somebody else started goes on.
+func (s *Server) rebuildAndWait(ctx context.Context, in *rebuildInput) (job live.Job, text string, err error) {
+	e, err := s.engine(ctx)
+	if err != nil {
+		return job, "", err
+	}
+	before := s.cfg.Now()
+	if job, err = s.rebuild(ctx, e, in); err != nil {
+		return job, "", err
+	}
+	ours := !job.StartedAt.Before(before)
+	states, ok := e.WatchJob(ctx, job.ID)
+	if !ok {
+		return job, "", fmt.Errorf("job %s vanished", job.ID)
+	}
+	report := jobProgress(ctx)
+	for job = range states {
+		report(job)
+	}
+	switch {
+	case ctx.Err() != nil:
+		if ours {
+			e.CancelJob(job.ID)
+		}
+		return job, "", ctx.Err()
+	case job.State == live.JobFailed:
+		return job, "", fmt.Errorf("rebuild %s: %s", job.ID, job.Error)
+	case job.State == live.JobCanceled:
+		return job, "", context.Canceled
+	}
+	return job, rebuildText(job), nil
+}
+
+// jobProgress reports to a client that asked for it. Progress never falls, and small steps are left out: a hundred
+// notifications are as good as a million.
+func jobProgress(ctx context.Context) func(live.Job) {
+	notify, last, lastPhase := request.ExchangeFrom(ctx).Progress, -1.0, ""
+	return func(j live.Job) {
+		if notify == nil || j.Progress <= last || j.Progress < last+.01 && j.Phase == lastPhase && j.Progress < 1 {
+			return
+		}
+		last, lastPhase = j.Progress, j.Phase
+		message := j.Phase
+		if left := (time.Duration(j.ETAMillis) * time.Millisecond).Round(time.Second); left > 0 {
+			message += fmt.Sprintf(", about %s left", left)
+		}
+		notify(j.Progress, 1, message)
+	}
+}
+
+func rebuildText(job live.Job) string {
+	switch v := job.Verify; {
+	case job.State == live.JobRefused:
+		return fmt.Sprintf("NOT published: the new model ranks held-out tasks worse than the active one: %v. The active model stays; force publishes the new one.", job.Gate)
+	case v == nil && job.Gate != nil:
+		return fmt.Sprintf("The model was rebuilt from the whole history. Beside the one before, by held-out tasks: %v.", job.Gate)
+	case v == nil:
+		return "The model was rebuilt from the whole history."
+	case v.Equal:
+		return fmt.Sprintf("Verified: %s replayed, the running model is equal byte for byte.", plural.Of(v.Events, "event"))
+	default:
+		return fmt.Sprintf("NOT equal: after %s the replay differs from the running model in %s.", plural.Of(v.Events, "event"), route.ShownIDs(v.Differences))
+	}
+}
+
 // job finds a job of the caller's workspace.
 func (s *Server) job(ctx context.Context, id string) (*live.Engine, live.Job, error) {
 	e, err := s.engine(ctx)
@@ -87,25 +163,10 @@ func (s *Server) job(ctx context.Context, id string) (*live.Engine, live.Job, er
 	return e, job, nil
 }
 
-func (s *Server) listJobs(ctx context.Context, e *live.Engine, q *jobListQuery) (page jobPage, err error) {
-	last, err := base64.RawURLEncoding.Strict().DecodeString(q.Cursor)
-	if err != nil {
-		return page, route.ErrCursor
-	}
-	all := e.Jobs()
-	if len(last) > 0 {
-		at := slices.IndexFunc(all, func(j live.Job) bool { return j.ID == string(last) })
-		if at < 0 { // dropped meanwhile, and so are the older ones
-			at = len(all) - 1
-		}
-		all = all[at+1:]
-	}
-	all = slices.DeleteFunc(all, func(j live.Job) bool { return q.State != "" && j.State != q.State })
-	page.Jobs = all[:min(q.Limit, len(all))]
-	if len(all) > q.Limit {
-		page.NextCursor = base64.RawURLEncoding.EncodeToString([]byte(all[q.Limit-1].ID))
-	}
-	return page, nil
+func (s *Server) listJobs(_ context.Context, e *live.Engine, q *jobListQuery) (page jobPage, err error) {
+	page.Jobs, page.NextCursor, err = route.Page(e.Jobs(), q.PageQuery, false, func(j live.Job) string { return j.ID },
+		func(j live.Job) bool { return q.State == "" || j.State == q.State })
+	return page, err
 }
 
 func (s *Server) getJob(ctx context.Context, q *route.ByID) (live.Job, error) {

@@ -182,7 +182,7 @@ func TestAgentCallsItsToolsOnly(t *testing.T) {
 			assert.False(t, call(t, open(t, s, ""), "call_changing_tool", shred).IsError, "granted, and no set")
 
 			run := answerOf[struct{ ID string }](t, call(t, open(t, s, ""), "run_dag", dag("desk:shred"))).ID
-			assert.Contains(t, textOf(t, call(t, client, "run_dag", map[string]any{"run": run})), "desk:shred is not in the tool set")
+			assert.Contains(t, textOf(t, call(t, client, "run_dag", map[string]any{"id": run})), "desk:shred is not in the tool set")
 		})
 	}
 }

@@ -21,7 +21,7 @@ import (
 	"waymark/live"
 	"waymark/server/internal/jsonio"
 	"waymark/server/internal/request"
-	mcpserver "waymark/server/mcp"
+	"waymark/suggest"
 )
 
 // questions are the arguments each tool is tried with, in an order in which all succeed.
@@ -41,7 +41,7 @@ var questions = []struct {
 	{"rebuild", map[string]any{"verify": true}},
 	{"rebuild", map[string]any{}},
 	{"score", map[string]any{"rubric": "hypothesis", "input": oneHypothesis}},
-	{"score", map[string]any{"rubric": tastes, "input": map[string]any{"items": []any{map[string]any{"id": "a", "scores": map[string]any{"taste": 4}}}}}},
+	{"score", map[string]any{"rubric": "custom", "input": map[string]any{"definition": tastes, "items": []any{map[string]any{"id": "a", "scores": map[string]any{"taste": 4}}}}}},
 	{"triangulate", map[string]any{"question": "Why?", "hypotheses": []any{map[string]any{"id": "h1", "text": "metal fatigue"}, map[string]any{"id": "h2", "text": "an earthquake"}}}},
 }
 
@@ -57,7 +57,7 @@ func TestAnswersHaveASentence(t *testing.T) {
 		for _, q := range questions {
 			r := call(t, client, q.tool, q.arguments)
 			require.False(t, r.IsError, "%s %v: %v", q.tool, q.arguments, r.Content)
-			said := answerOf[mcpserver.Said](t, r)
+			said := answerOf[struct{ Message string }](t, r)
 			assert.NotEmpty(t, said.Message)
 			assert.Equal(t, said.Message, textOf(t, r))
 		}
@@ -88,14 +88,16 @@ func TestUpstreamTextIsData(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, engine.Wait(t.Context(), put.Seq))
 	client := overMemory(t, s, nil)
-	a := answerOf[mcpserver.FindAnswer](t, call(t, client, "find_tool", map[string]any{"query": "evil:tool", "limit": 1}))
+	r := call(t, client, "find_tool", map[string]any{"query": "evil:tool", "limit": 1})
+	a := answerOf[foundAnswer](t, r)
 	require.Len(t, a.Results, 1)
 	assert.LessOrEqual(t, len(a.Results[0].Description), 400)
-	assert.NotContains(t, a.Message, "ignore")
+	assert.NotContains(t, textOf(t, r), "ignore")
 	assert.True(t, a.Results[0].SchemaTooLarge)
 	assert.Empty(t, a.Results[0].InputSchema)
-	d := answerOf[mcpserver.DescribeAnswer](t, call(t, client, "describe_tool", map[string]any{"ids": []string{"evil:tool"}}))
-	assert.NotContains(t, d.Message, "ignore")
+	r = call(t, client, "describe_tool", map[string]any{"ids": []string{"evil:tool"}})
+	d := answerOf[describedAnswer](t, r)
+	assert.NotContains(t, textOf(t, r), "ignore")
 	assert.Greater(t, len(d.Tools[0].InputSchema), 8<<10)
 }
 
@@ -107,7 +109,7 @@ func TestBadArguments(t *testing.T) {
 		}{
 			{"find_tool", `{}`, "needs the field query"},
 			{"find_tool", `{"query":7}`, "query: "},
-			{"find_tool", `{"Query":"x"}`, "Query: there is no such argument; there are query, "},
+			{"find_tool", `{"Query":"x"}`, `Query: unknown field "Query"; its name is written "query"`},
 			{"find_tool", `{"query":"x","limit":-1}`, "limit must be a number of at least 1, got -1"},
 			{"find_tool", `{"query":"x","limit":101}`, "limit must be a number of at most 100, got 101"},
 			{"find_tool", `{"query":"x","limit":0}`, "limit must be a number of at least 1, got 0"},
@@ -117,7 +119,7 @@ func TestBadArguments(t *testing.T) {
 			{"suggest_next", `{"allow":["fs:*",""]}`, "allow[1]: is empty"},
 			{"find_tool", "{\"query\":\"" + strings.Repeat("x", 10_000) + "\"}", "query must have a length of at most 8192"},
 			{"find_tool", `{"query":"x","limit":1.5}`, "limit: "},
-			{"find_tool", `{"query":"x","tool_description":"y"}`, "tool_description: there is no such argument"},
+			{"find_tool", `{"query":"x","tool_description":"y"}`, `tool_description: unknown field "tool_description"`},
 			{"find_tool", `{"query":"x","context":7}`, "context: "},
 			{"suggest_next", `{"context":[1]}`, "context[0]: "},
 			{"suggest_next", `{"context":["get_issue","slack.get_issue"],"limit":1000}`, "limit must be a number of at most 100"},
@@ -128,7 +130,7 @@ func TestBadArguments(t *testing.T) {
 			{"describe_tool", `{"ids":["fs:read_file","fs:nope","a b"]}`, `ids: unknown tool "fs:nope"; unknown tool "a b". Known: fs:read_file. find_tool finds ids by words`},
 			{"record_episode", `{"intent":"x"}`, "needs the field steps"},
 			{"record_episode", `{"steps":[{"tool":"a"},{}]}`, "steps[1] needs the field tool"},
-			{"record_episode", `{"steps":[{"tool":"a","tols":1}]}`, "steps[0].tols: there is no such argument; there are id, tool, depends_on"},
+			{"record_episode", `{"steps":[{"tool":"a","tols":1}]}`, `steps[0].tols: unknown field "tols"`},
 			{"record_episode", `{"id":"cycle","steps":[{"id":"s","tool":"a","depends_on":["s"]}]}`, "depends"},
 			{"record_episode", `{"id":"o","steps":[{"tool":"a","outcome":"great"}]}`, "outcome"},
 			{"record_episode", `{"steps":[{"tool":"a"}],"time":"yesterday"}`, "time: "},
@@ -213,7 +215,7 @@ func TestScopes(t *testing.T) {
 // Clients from before structured answers get the whole answer as text.
 func TestOldClientsReadText(t *testing.T) {
 	client := overHTTP("2025-03-26")(t, newOffice(t), nil)
-	var a mcpserver.NextAnswer
+	var a suggest.NextAnswer
 	require.NoError(t, json.Unmarshal([]byte(textOf(t, call(t, client, "suggest_next", map[string]any{"context": []string{"fs:read_file"}}))), &a))
 	assert.Equal(t, "json:parse", a.Suggestions[0].ID)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"waymark/server/internal/problem"
@@ -31,19 +32,18 @@ type traffic struct {
 }
 
 func newTraffic() *traffic {
-	t := &traffic{
-		registry: prometheus.NewRegistry(),
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+	r := prometheus.NewRegistry()
+	with := promauto.With(r)
+	return &traffic{
+		registry: r,
+		requests: with.NewCounterVec(prometheus.CounterOpts{
 			Name: "waymark_http_requests_total", Help: "Requests answered, by method, route and status."}, []string{"method", "route", "status"}),
-		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		seconds: with.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "waymark_http_request_seconds", Help: "Time to the end of the answer, by route.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5, 30}}, []string{"route"}),
-		limited: prometheus.NewCounter(prometheus.CounterOpts{Name: "waymark_rate_limited_total", Help: "Requests refused for their rate."}),
-
-		forgotten: prometheus.NewCounter(prometheus.CounterOpts{Name: "waymark_retention_episodes_total", Help: "Episodes forgotten by keep-for."}),
+		limited:   with.NewCounter(prometheus.CounterOpts{Name: "waymark_rate_limited_total", Help: "Requests refused for their rate."}),
+		forgotten: with.NewCounter(prometheus.CounterOpts{Name: "waymark_retention_episodes_total", Help: "Episodes forgotten by keep-for."}),
 	}
-	t.registry.MustRegister(t.requests, t.seconds, t.limited, t.forgotten)
-	return t
 }
 
 // metrics are those of the process, for its operator, and the traffic of each workspace, for its keys: what one tenant
@@ -60,16 +60,12 @@ type metrics struct {
 }
 
 func newMetrics() *metrics {
-	m := &metrics{
-		traffic:  *newTraffic(),
-		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{Name: "waymark_http_requests_in_flight", Help: "Requests being answered."}),
-		panics:   prometheus.NewCounter(prometheus.CounterOpts{Name: "waymark_panics_total", Help: "Requests ended by a bug."}),
-		crowded:  prometheus.NewCounter(prometheus.CounterOpts{Name: "waymark_connections_refused_total", Help: "Connections refused because too many were open."}),
-
-		byWorkspace: map[string]*traffic{},
-	}
-	m.registry.MustRegister(m.inFlight, m.panics, m.crowded,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m := &metrics{traffic: *newTraffic(), byWorkspace: map[string]*traffic{}}
+	with := promauto.With(m.registry)
+	m.inFlight = with.NewGauge(prometheus.GaugeOpts{Name: "waymark_http_requests_in_flight", Help: "Requests being answered."})
+	m.panics = with.NewCounter(prometheus.CounterOpts{Name: "waymark_panics_total", Help: "Requests ended by a bug."})
+	m.crowded = with.NewCounter(prometheus.CounterOpts{Name: "waymark_connections_refused_total", Help: "Connections refused because too many were open."})
+	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
@@ -134,9 +130,7 @@ func (s *Server) serveMetrics(c *gin.Context) {
 	info, head := e.Model().Info(), e.Head()
 	own := prometheus.NewRegistry()
 	gauge := func(name, help string, value float64) {
-		g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
-		g.Set(value)
-		own.MustRegister(g)
+		promauto.With(own).NewGauge(prometheus.GaugeOpts{Name: name, Help: help}).Set(value)
 	}
 	gauge("waymark_model_nodes", "Nodes of the tool graph.", float64(info.Nodes))
 	gauge("waymark_model_edges", "Edges of the tool graph.", float64(info.Edges))
@@ -152,7 +146,7 @@ func (s *Server) serveMetrics(c *gin.Context) {
 	}
 	gauge("waymark_storage_healthy", "1 if writes are accepted.", healthy)
 	if g, err := s.gateway(c.Request.Context()); err == nil {
-		upstreamMetrics(own, g.Servers())
+		own.MustRegister(serverMetrics(g.Servers()))
 	}
 	counted := s.metrics.registry
 	if a := request.From(c.Request.Context()); !a.Operator && !(a.Workspace == request.DefaultWorkspace && a.May(request.ScopeAdmin)) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"mime"
 	"net"
 	"net/http"
@@ -14,10 +15,12 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"golang.org/x/time/rate"
 
 	"waymark/catalog"
 	"waymark/internal/bounded"
@@ -102,6 +105,7 @@ const (
 	slowRate   = 256              // bytes a second
 	slowWrites = 30 * time.Second
 
+	maxLogged     = 1 << 10 // bytes of an error, which may quote what was sent
 	refusedLinger = 500 * time.Millisecond
 )
 
@@ -211,31 +215,50 @@ func (s *Server) requireAnswer(c *gin.Context) {
 	problem.Fail(c, errors.New("the handler wrote no answer"))
 }
 
+// A step of a middleware refuses a request, or ends it, or returns what to do after the answer, which may be nil.
+type step func(c *gin.Context) (after func(), err error)
+
+// steps is a middleware: what is refused is answered with a problem.
+func steps(all ...step) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		for _, one := range all {
+			after, err := one(c)
+			if after != nil {
+				defer after()
+			}
+			if err != nil {
+				problem.Fail(c, err)
+			}
+			if c.IsAborted() {
+				return
+			}
+		}
+		c.Next()
+	}
+}
+
 // refuseDraining refuses requests that come after shutdown has begun, on connections that were open before. Probes
 // are answered.
-func (s *Server) refuseDraining(c *gin.Context) {
+func (s *Server) refuseDraining(c *gin.Context) (func(), error) {
 	if s.isDraining() && (strings.HasPrefix(c.FullPath(), "/v1/") || c.FullPath() == "/mcp") {
 		c.Header("Connection", "close")
-		problem.Fail(c, problem.New(http.StatusServiceUnavailable, mcpserver.Draining))
-		return
+		return nil, problem.New(http.StatusServiceUnavailable, mcpserver.Draining)
 	}
-	c.Next()
+	return nil, nil
 }
 
 // guard refuses requests that a web page made a browser send: a Host that is not ours means DNS
 // rebinding, an Origin that is not ours a cross-site call.
-func (s *Server) guard(c *gin.Context) {
+func (s *Server) guard(c *gin.Context) (func(), error) {
 	r := c.Request
 	if !s.hostAllowed(r) {
-		problem.Fail(c, problem.New(http.StatusForbidden, "the Host header names a host that this server does not answer for"))
-		return
+		return nil, problem.New(http.StatusForbidden, "the Host header names a host that this server does not answer for")
 	}
 	origins := r.Header.Values("Origin")
 	if len(origins) > 0 {
 		listed := len(origins) == 1 && slices.Contains(s.cfg.Origins, origins[0])
 		if !listed && (len(origins) != 1 || !sameOrigin(origins[0], r)) {
-			problem.Fail(c, problem.New(http.StatusForbidden, "the Origin header names an origin that may not call this server"))
-			return
+			return nil, problem.New(http.StatusForbidden, "the Origin header names an origin that may not call this server")
 		}
 		if listed {
 			c.Header("Access-Control-Allow-Origin", origins[0])
@@ -247,17 +270,15 @@ func (s *Server) guard(c *gin.Context) {
 					"Mcp-Session-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-Id")
 				c.Header("Access-Control-Max-Age", "600")
 				c.AbortWithStatus(http.StatusNoContent)
-				return
 			}
 		}
 	}
 	// A link of another site may open a page; nothing else of this server is for other sites, not even to be timed.
 	foreign := len(origins) == 0 && r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Header.Get("Sec-Fetch-Dest") != "document"
 	if err := s.csrf.Check(r); err != nil || foreign {
-		problem.Fail(c, problem.New(http.StatusForbidden, "a browser sent this request across sites"))
-		return
+		return nil, problem.New(http.StatusForbidden, "a browser sent this request across sites")
 	}
-	c.Next()
+	return nil, nil
 }
 
 // hostAllowed takes loopback names, the address the connection came in on, and the configured hosts.
@@ -292,44 +313,41 @@ func sameOrigin(origin string, r *http.Request) bool {
 var boundRoutes = []string{"/mcp", "/v1/next", "/v1/dag", "/v1/search"}
 
 // authorize finds out who asks, and whether they may.
-func (s *Server) authorize(c *gin.Context) {
+func (s *Server) authorize(c *gin.Context) (after func(), err error) {
 	ru, routed := s.ruleOf(c)
 	a, err := s.accessOf(c.Request)
 	switch {
-	case !routed: // 404 and 405 tell nothing that the documentation does not
-	case err != nil && ru.Public: // a public page shows less without a credential
+	case err != nil && (!routed || ru.Public): // a public page shows less; 404 and 405 tell nothing that the documentation does not
+		return nil, nil
 	case err != nil:
-		problem.Fail(c, err)
-		return
-	case !ru.Public && !a.May(ru.Scope):
-		problem.Fail(c, problem.New(http.StatusForbidden, "this needs a key with scope "+strings.Join((ru.Scope&^a.Scopes).Names(), ", ")))
-		return
-	case !ru.Public && a.Tools != nil && !slices.Contains(boundRoutes, c.FullPath()):
-		problem.Fail(c, problem.New(http.StatusForbidden, fmt.Sprintf("a credential with the tool set of agent %q is answered by %s only", a.Tools.Name, strings.Join(boundRoutes, ", "))))
-		return
+		return nil, err
 	case a.Tools != nil && ru.Public: // the page shows more with a credential
-		err = request.ErrNoCredential
+		return nil, nil
+	case routed && !ru.Public && !a.May(ru.Scope):
+		return nil, problem.New(http.StatusForbidden, "this needs a key with scope "+strings.Join((ru.Scope&^a.Scopes).Names(), ", "))
+	case ru.Operator && !a.Operator:
+		return nil, problem.New(http.StatusForbidden, "only the operator of the server may do this")
+	case routed && !ru.Public && a.Tools != nil && !slices.Contains(boundRoutes, c.FullPath()):
+		return nil, problem.New(http.StatusForbidden, fmt.Sprintf("a credential with the tool set of agent %q is answered by %s only", a.Tools.Name, strings.Join(boundRoutes, ", ")))
 	}
-	if err == nil {
-		c.Request = c.Request.WithContext(request.With(c.Request.Context(), a))
-		ctx := c.Request.Context()
-		if routed && !ru.Public && !ru.Creates && !ru.Global {
-			if err := s.workspaceExists(ctx, a); err != nil {
-				problem.Fail(c, err)
-				return
-			}
-		}
+	c.Request = c.Request.WithContext(request.With(c.Request.Context(), a))
+	ctx := c.Request.Context()
+	if !routed || ru.Public || ru.Global {
+		return nil, nil
 	}
-	c.Next()
+	existed, err := s.cfg.Workspaces.Exists(ctx, a.Workspace)
+	switch {
+	case err != nil || existed:
+		return nil, err
+	case !ru.Creates:
+		return nil, s.noWorkspace(ctx, a)
+	}
+	return nil, nil
 }
 
-// workspaceExists refuses to ask a workspace that does not exist: most likely its name is misspelt, and an answer
+// noWorkspace refuses to ask a workspace that does not exist: most likely its name is misspelt, and an answer
 // from an empty one would look like one that knows nothing. Which others there are is for the operator alone.
-func (s *Server) workspaceExists(ctx context.Context, a request.Access) error {
-	ok, err := s.cfg.Workspaces.Exists(ctx, a.Workspace)
-	if ok || err != nil {
-		return err
-	}
+func (s *Server) noWorkspace(ctx context.Context, a request.Access) error {
 	says := fmt.Sprintf("there is no workspace %q", a.Workspace)
 	if names, err := s.workspaces(ctx); err == nil && a.Operator {
 		if more := len(names) - shownWorkspaces; more > 0 {
@@ -343,60 +361,72 @@ func (s *Server) workspaceExists(ctx context.Context, a request.Access) error {
 // shownWorkspaces is how many are named in an error.
 const shownWorkspaces = 20
 
+// limitRate answers 429 to a credential that asks faster than its bucket fills.
+func (s *Server) limitRate(c *gin.Context) (func(), error) {
+	a := request.From(c.Request.Context())
+	if s.cfg.Rate < 0 || a.Workspace == "" {
+		return nil, nil
+	}
+	credential := a.Source
+	if a.Local {
+		credential = "local token" // whatever source it claims
+	}
+	perSecond, burst := s.cfg.Rate, s.cfg.Burst
+	if a.Operator { // one machine's own tools, among them load tests
+		perSecond, burst = 10*perSecond, 10*burst
+	}
+	bucket, _ := s.rates.LoadOrStore(credential, rate.NewLimiter(rate.Limit(perSecond), burst))
+	reservation := bucket.(*rate.Limiter).Reserve()
+	wait := reservation.Delay()
+	if wait == 0 {
+		return nil, nil
+	}
+	reservation.Cancel()
+	s.metrics.limited.Inc()
+	s.metrics.of(a.Workspace).limited.Inc()
+	c.Header("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
+	return nil, problem.New(http.StatusTooManyRequests, "too many requests with this credential")
+}
+
 // limitOpen keeps the requests being answered, and the streams among them, within the parts of their clients.
-func (s *Server) limitOpen(c *gin.Context) {
+func (s *Server) limitOpen(c *gin.Context) (after func(), err error) {
 	a := request.From(c.Request.Context())
 	if a.Workspace == "" { // probes and pages: limited by their connections
-		c.Next()
-		return
+		return nil, nil
 	}
 	holders := s.holdersOf(a)
 	request, err := s.open.Take(1, holders)
-	if err != nil {
-		problem.Fail(c, err)
-		return
+	ru, _ := s.ruleOf(c)
+	if err != nil || !ru.Stream || c.Request.Method != http.MethodGet && c.GetHeader(mcpserver.HeaderMethod) != "subscriptions/listen" {
+		return request.Release, err
 	}
-	defer request.Release()
-	if ru, _ := s.ruleOf(c); ru.Stream && (c.Request.Method == http.MethodGet || c.GetHeader(mcpserver.HeaderMethod) == "subscriptions/listen") {
-		stream, err := s.streams.Take(1, holders)
-		if err != nil {
-			problem.Fail(c, err)
-			return
-		}
-		defer stream.Release()
-	}
-	c.Next()
+	stream, err := s.streams.Take(1, holders)
+	return func() { stream.Release(); request.Release() }, err
 }
 
 // limitBody checks what kind of body it is and how long it may be, and keeps all bodies together
 // within Config.MaxBodies.
-func (s *Server) limitBody(c *gin.Context) {
+func (s *Server) limitBody(c *gin.Context) (after func(), err error) {
 	r := c.Request
 	ru, routed := s.ruleOf(c)
 	if !routed || r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
-		c.Next()
-		return
+		return nil, nil
 	}
 	if enc := r.Header.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") && !(ru.Gzip && strings.EqualFold(enc, "gzip")) {
-		problem.Fail(c, problem.New(http.StatusUnsupportedMediaType, "compressed bodies are not taken"))
-		return
+		return nil, problem.New(http.StatusUnsupportedMediaType, "compressed bodies are not taken")
 	}
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	charset, hasCharset := params["charset"]
-	lines := kind == ndjson && ru.Ndjson
+	lines := kind == ndjson && ru.Also == ndjson
 	if c.FullPath() == "/mcp" { // the SDK answers other kinds
 		kind, err = "application/json", nil
 	}
-	if err != nil || (kind != "application/json" && !lines && (kind != ru.Also || kind == "")) || (hasCharset && !strings.EqualFold(charset, "utf-8")) {
+	if err != nil || kind != "application/json" && kind != ru.Also || (hasCharset && !strings.EqualFold(charset, "utf-8")) {
 		want := "application/json"
-		if ru.Ndjson {
-			want += " or " + ndjson
-		}
 		if ru.Also != "" {
 			want += " or " + ru.Also
 		}
-		problem.Fail(c, problem.New(http.StatusUnsupportedMediaType, "the Content-Type must be "+want))
-		return
+		return nil, problem.New(http.StatusUnsupportedMediaType, "the Content-Type must be "+want)
 	}
 	if c.FullPath() != "/mcp" {
 		r.Header.Set("Content-Type", kind) // huma compares the type as it is written
@@ -414,32 +444,26 @@ func (s *Server) limitBody(c *gin.Context) {
 		c.Writer.Flush()
 		_ = http.NewResponseController(c.Writer).SetReadDeadline(time.Now().Add(refusedLinger))
 		_, _ = io.Copy(io.Discard, r.Body)
-		return
+		return nil, nil
 	}
 	if c.FullPath() != "/mcp" { // where the SDK says it
 		r.Body = http.MaxBytesReader(c.Writer, r.Body, limit)
 	}
-	s.reserve(c, room, lines)
-}
-
-// reserve counts a body as long as its length says, or may be at most, while the request is answered. Once a body whose
-// length was not known is read, it counts as what it is; one of lines needs room for a line at a time.
-func (s *Server) reserve(c *gin.Context, limit int64, lines bool) {
-	n := limit
-	if !lines && c.Request.ContentLength > 0 {
-		n = min(c.Request.ContentLength, limit)
+	// A body counts as long as its length says, or may be at most, while the request is answered. Once a body whose length
+	// was not known is read, it counts as what it is; one of lines needs room for a line at a time.
+	n := room
+	if !lines && r.ContentLength > 0 {
+		n = min(r.ContentLength, room)
 	}
-	bytes, err := s.bodies.Take(n, s.holdersOf(request.From(c.Request.Context())))
+	bytes, err := s.bodies.Take(n, s.holdersOf(request.From(r.Context())))
 	if err != nil {
 		c.Header("Connection", "close") // the body is not read
-		problem.Fail(c, err)
-		return
+		return nil, err
 	}
-	defer bytes.Release()
 	if !lines {
-		request.ExchangeFrom(c.Request.Context()).BodyRead = bytes.Keep
+		request.ExchangeFrom(r.Context()).BodyRead = bytes.Keep
 	}
-	c.Next()
+	return bytes.Release, nil
 }
 
 // streamPart is the part of Config.MaxConnections that may be streams without an end of their own.

@@ -60,27 +60,40 @@ type edgeEvidence struct {
 	Episodes  []evidenceEpisode `json:"episodes"`
 }
 
+// Tally counts calls.
+type Tally struct {
+	Calls     int `json:"calls"`
+	Successes int `json:"successes"`
+	Failures  int `json:"failures"`
+}
+
+func (t *Tally) count(o episodic.Outcome) {
+	t.Calls++
+	switch o {
+	case episodic.Success:
+		t.Successes++
+	case episodic.Failure:
+		t.Failures++
+	}
+}
+
 type toolStats struct {
-	ID        string `json:"id"`
-	Known     bool   `json:"known" doc:"Whether the catalog has it."`
-	Calls     int    `json:"calls"`
-	Successes int    `json:"successes"`
-	Failures  int    `json:"failures"`
-	Timed     int    `json:"timed" doc:"Calls whose duration is known."`
-	P50       int64  `json:"p50_ms,omitempty"`
-	P95       int64  `json:"p95_ms,omitempty"`
+	ID    string `json:"id"`
+	Known bool   `json:"known" doc:"Whether the catalog has it."`
+	Tally
+	Timed int   `json:"timed" doc:"Calls whose duration is known."`
+	P50   int64 `json:"p50_ms,omitempty"`
+	P95   int64 `json:"p95_ms,omitempty"`
 
 	Days []dayStats `json:"days,omitempty" doc:"Days with a call, the last first; of episodes whose time is known."`
 
 	durations []int64
-	byDay     map[string]*dayStats
+	byDay     map[string]*Tally
 }
 
 type dayStats struct {
-	Day       string `json:"day" format:"date" doc:"In UTC."`
-	Calls     int    `json:"calls"`
-	Successes int    `json:"successes"`
-	Failures  int    `json:"failures"`
+	Day string `json:"day" format:"date" doc:"In UTC."`
+	Tally
 }
 
 type toolStatsQuery struct {
@@ -128,10 +141,7 @@ func (s *Server) mapped(ctx context.Context, e *live.Engine, q *mapQuery) (*mapA
 
 // mapPart answers with the nodes near, or the backbone without any.
 func mapPart(m *suggest.Model, all *suggest.Map, q *mapQuery, near map[string]bool) *mapAnswer {
-	in := map[string]bool{}
-	out := new(mapAnswer)
-	out.Model, out.TotalNodes, out.TotalEdges = m.Info(), len(all.Nodes), len(all.Edges)
-	out.Nodes, out.Edges, out.Uses = []suggest.MapNode{}, []suggest.ExportEdge{}, []suggest.ExportUse{}
+	in, out := map[string]bool{}, &mapAnswer{Model: m.Info(), TotalNodes: len(all.Nodes), TotalEdges: len(all.Edges)}
 	if q.Around == "" && len(all.Nodes) > q.Nodes {
 		near = all.Backbone(q.Nodes)
 	}
@@ -165,12 +175,9 @@ func (s *Server) evidence(ctx context.Context, e *live.Engine, q *evidenceQuery)
 	if b.To, err = m.Resolve(q.To); err != nil {
 		return b, err
 	}
-	resolved := resolver(m)
+	resolved, seen := resolver(m), Tally{}
 	for item, err := range e.Items(ctx) {
-		if err != nil {
-			return b, err
-		}
-		if err := ctx.Err(); err != nil {
+		if err := cmp.Or(err, ctx.Err()); err != nil {
 			return b, err
 		}
 		ep := item.Episode
@@ -181,13 +188,7 @@ func (s *Server) evidence(ctx context.Context, e *live.Engine, q *evidenceQuery)
 			if resolved(ep.Steps[i].Tool) != b.To || !among(ep, before, b.From, resolved) {
 				continue
 			}
-			b.Total++
-			switch ep.Steps[i].Outcome {
-			case episodic.Success:
-				b.Successes++
-			case episodic.Failure:
-				b.Failures++
-			}
+			seen.count(ep.Steps[i].Outcome)
 			b.Episodes = append(b.Episodes, evidenceEpisode{ep.ID, ep.Source, cmp.Or(ep.Outcome, episodic.Unknown), cmp.Or(ep.Steps[i].Outcome, episodic.Unknown)})
 			if len(b.Episodes) > 2*q.Limit {
 				b.Episodes = append(b.Episodes[:0], b.Episodes[len(b.Episodes)-q.Limit:]...)
@@ -195,6 +196,7 @@ func (s *Server) evidence(ctx context.Context, e *live.Engine, q *evidenceQuery)
 			break
 		}
 	}
+	b.Total, b.Successes, b.Failures = seen.Calls, seen.Successes, seen.Failures
 	b.Episodes = b.Episodes[max(0, len(b.Episodes)-q.Limit):]
 	slices.Reverse(b.Episodes)
 	return b, nil
@@ -236,18 +238,17 @@ func (s *Server) toolStats(ctx context.Context, e *live.Engine, q *toolStatsQuer
 	}
 	of := func(id string) *toolStats {
 		if by[id] == nil {
-			by[id] = &toolStats{ID: id}
+			by[id] = &toolStats{ID: id, byDay: map[string]*Tally{}}
 		}
 		return by[id]
 	}
 	resolved := resolver(m)
 	after := resolved(q.After)
 	for item, err := range e.Items(ctx) {
-		switch {
-		case err != nil:
+		if err := cmp.Or(err, ctx.Err()); err != nil {
 			return out, err
-		case ctx.Err() != nil:
-			return out, ctx.Err()
+		}
+		switch {
 		case item.Tool != nil:
 			of(item.Tool.ID).Known = true
 		case item.Episode != nil:
@@ -288,36 +289,17 @@ func (s *Server) toolStats(ctx context.Context, e *live.Engine, q *toolStatsQuer
 
 // number is that which an order sorts by.
 func (t *toolStats) number(order string) int64 {
-	switch order {
-	case "failures":
-		return int64(t.Failures)
-	case "p95":
-		return t.P95
-	}
-	return int64(t.Calls)
+	return map[string]int64{"calls": int64(t.Calls), "failures": int64(t.Failures), "p95": t.P95}[order]
 }
 
 func (t *toolStats) count(step episodic.Step, at time.Time) {
-	t.Calls++
-	day := &dayStats{}
+	t.Tally.count(step.Outcome)
 	if !at.IsZero() {
-		name := at.UTC().Format(time.DateOnly)
-		if t.byDay == nil {
-			t.byDay = map[string]*dayStats{}
+		day := at.UTC().Format(time.DateOnly)
+		if t.byDay[day] == nil {
+			t.byDay[day] = &Tally{}
 		}
-		if t.byDay[name] == nil {
-			t.byDay[name] = &dayStats{Day: name}
-		}
-		day = t.byDay[name]
-	}
-	day.Calls++
-	switch step.Outcome {
-	case episodic.Success:
-		t.Successes++
-		day.Successes++
-	case episodic.Failure:
-		t.Failures++
-		day.Failures++
+		t.byDay[day].count(step.Outcome)
 	}
 	if step.DurationMS > 0 {
 		t.durations = append(t.durations, step.DurationMS)
@@ -331,8 +313,8 @@ func (t *toolStats) summarize(days int) {
 		t.P50, t.P95 = t.durations[(t.Timed-1)/2], t.durations[(t.Timed*95+99)/100-1]
 	}
 	names := slices.Sorted(maps.Keys(t.byDay))
-	slices.Reverse(names)
-	for _, name := range names[:min(days, len(names))] {
-		t.Days = append(t.Days, *t.byDay[name])
+	for _, name := range names[max(0, len(names)-days):] {
+		t.Days = append(t.Days, dayStats{name, *t.byDay[name]})
 	}
+	slices.Reverse(t.Days)
 }

@@ -68,7 +68,7 @@ func (s *Server) proposalRoutes(r *route.Table) {
 	route.Ask(r, write, start, s.mine)
 	route.Ask(r, read, route.Op("Catalog", "list-proposals", http.MethodGet, "/v1/proposals", "List proposals", "Those that wait come by rank, the best first."), s.listProposals)
 	route.Ask(r, read, route.Op("Catalog", "get-proposal", http.MethodGet, "/v1/proposals/{id}", "One proposal", ""), s.getProposal)
-	decide := route.Rule{Scope: request.ScopeAdmin, Audit: true}
+	decide := route.Rule{Scope: request.ScopeAdmin}
 	route.Ask(r, decide, route.Op("Catalog", "approve-proposal", http.MethodPost, "/v1/proposals/{id}/approve", "Publish a proposal",
 		"Its capability is put into the catalog."), s.approveProposal)
 	route.Ask(r, decide, route.Op("Catalog", "reject-proposal", http.MethodPost, "/v1/proposals/{id}/reject", "Turn a proposal down",

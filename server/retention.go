@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"waymark/internal/pause"
 	"waymark/live"
 	"waymark/server/internal/request"
 )
@@ -30,35 +31,18 @@ func (s *Server) retain(ctx context.Context, workspace string) (int, live.Forget
 	return r.Episodes, done, err
 }
 
-// retainBehind applies Config.KeepFor to all workspaces, now and once a day until ctx ends. The function it
-// returns waits for the end, at most as long as work without a request may take at shutdown.
-func (s *Server) retainBehind(ctx context.Context) (wait func()) {
-	if s.cfg.KeepFor <= 0 {
-		return func() {}
-	}
+// retainBehind applies Config.KeepFor to all workspaces, now and once a day until ctx ends. The channel that it returns is
+// closed then.
+func (s *Server) retainBehind(ctx context.Context) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.retainDaily(ctx)
+		for s.cfg.KeepFor > 0 && ctx.Err() == nil {
+			s.retainAll(ctx)
+			pause.For(ctx, retainEvery)
+		}
 	}()
-	return func() {
-		select {
-		case <-done:
-		case <-time.After(s.cfg.Drain / 2):
-		}
-	}
-}
-
-func (s *Server) retainDaily(ctx context.Context) {
-	tick := time.NewTicker(retainEvery)
-	defer tick.Stop()
-	for ctx.Err() == nil {
-		s.retainAll(ctx)
-		select {
-		case <-ctx.Done():
-		case <-tick.C:
-		}
-	}
+	return done
 }
 
 func (s *Server) retainAll(ctx context.Context) {

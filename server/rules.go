@@ -15,7 +15,7 @@ type ruleList struct {
 
 func ruleRoutes(r *route.Table) {
 	read := route.Rule{Scope: request.ScopeRead}
-	admin := route.Rule{Scope: request.ScopeAdmin, Audit: true}
+	admin := route.Rule{Scope: request.ScopeAdmin}
 	route.Ask(r, read, route.Op("Catalog", "list-rules", http.MethodGet, "/v1/rules", "Rules of the operator", "Sorted by id."),
 		func(_ context.Context, e *live.Engine, _ *struct{}) (ruleList, error) {
 			return ruleList{e.Rules()}, nil

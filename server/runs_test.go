@@ -5,13 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -23,7 +21,6 @@ import (
 	"waymark/server/internal/jsonio"
 	"waymark/server/internal/request"
 	"waymark/server/internal/runs"
-	mcpserver "waymark/server/mcp"
 )
 
 // bench answers calls with their arguments, or as a test wants it to.
@@ -233,112 +230,6 @@ func TestResumeWaitsForServers(t *testing.T) {
 	require.NoError(t, one.Decide(nil, true))
 	<-one.Over()
 	assert.Equal(t, run.Done, one.Status().State)
-}
-
-// A host that can show a form asks the person there; the model has no part in it.
-func TestAPersonAtTheHostApproves(t *testing.T) {
-	close7 := map[string]any{"dag": map[string]any{"tasks": []any{map[string]any{"id": "a", "tool": "issue:close", "arguments": map[string]any{"issue_number": 7}}}}}
-	for _, way := range ways {
-		t.Run(way.name, func(t *testing.T) {
-			var log lockedLog
-			w, d := newBench(t, log.logTo)
-			reply := make(chan *mcp.ElicitResult, 1)
-			asked := 0
-			client := way.open(t, w.Server, &mcp.ClientOptions{ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-				asked++
-				assert.Contains(t, r.Params.Message, `a: issue:close {"issue_number":7} (it may destroy something)`)
-				return <-reply, nil
-			}})
-			for i, tt := range []struct {
-				said  *mcp.ElicitResult
-				state run.State
-				calls int
-			}{
-				{&mcp.ElicitResult{Action: "accept", Content: map[string]any{"allow": true}}, run.Done, 1},
-				{&mcp.ElicitResult{Action: "accept", Content: map[string]any{"allow": false}}, run.Failed, 1},
-				{&mcp.ElicitResult{Action: "decline"}, run.Failed, 1},
-				{&mcp.ElicitResult{Action: "cancel"}, run.Paused, 1},
-			} {
-				reply <- tt.said
-				answer := answerOf[mcpserver.RunAnswer](t, call(t, client, "run_dag", close7))
-				assert.Equal(t, tt.state, answer.State, "%+v", tt.said)
-				assert.Len(t, d.tools(), tt.calls)
-				assert.Equal(t, i+1, asked)
-				if tt.state == run.Paused { // asked for again, it asks again
-					reply <- &mcp.ElicitResult{Action: "accept", Content: map[string]any{"allow": true}}
-					assert.Equal(t, run.Done, answerOf[mcpserver.RunAnswer](t, call(t, client, "run_dag", map[string]any{"run": answer.ID})).State)
-				}
-			}
-			page := parse[struct{ Runs []state.RunHead }](t, 200, w.ask("GET", "/v1/runs", ""))
-			assert.Len(t, page.Runs, 4, "an answer begins no run")
-			call(t, client, "rebuild", map[string]any{"verify": true})
-			parse[any](t, 409, w.ask("POST", "/v1/runs/"+page.Runs[0].ID+"/approve", ""))
-			var acts []string
-			for line := range strings.Lines(log.String()) {
-				if _, act, is := strings.Cut(line, `msg="administrative act" act=`); is {
-					name, rest, _ := strings.Cut(act, " status=")
-					acts = append(acts, name+" "+rest[:3])
-					if acts[len(acts)-1] == "approve-run 200" {
-						assert.Contains(t, act, `\"nodes\":[\"a\"]`)
-					}
-				}
-			}
-			slices.Sort(acts)
-			assert.Equal(t, []string{"approve-run 200", "approve-run 200", "approve-run 200", "approve-run 200", "approve-run 409", "rebuild 200"}, acts)
-		})
-	}
-}
-
-// What comes back decides about what was shown, for who may approve, and is not to be made up.
-func TestApprovalsAreSigned(t *testing.T) {
-	w, d := newBench(t)
-	client := overMemory(t, w.Server, &mcp.ClientOptions{MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
-		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) { return nil, nil }})
-	tasks := []any{}
-	for _, id := range []string{"a", "b"} {
-		tasks = append(tasks, map[string]any{"id": id, "tool": "issue:close", "arguments": map[string]any{"issue_number": 1}})
-	}
-	params := &mcp.CallToolParams{Name: "run_dag", Arguments: map[string]any{"dag": map[string]any{"tasks": tasks}}}
-	first, err := client.CallTool(t.Context(), params)
-	require.NoError(t, err)
-	require.True(t, first.NeedsInput())
-	yes := mcp.InputResponseMap{"approval": &mcp.ElicitResult{Action: "accept", Content: map[string]any{"allow": true}}}
-	other := "A" // than the first character
-	if first.RequestState[0] == 'A' {
-		other = "B"
-	}
-	for _, state := range []string{"x", first.RequestState + "AA", other + first.RequestState[1:]} {
-		r, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "run_dag", Arguments: params.Arguments, InputResponses: yes, RequestState: state})
-		require.NoError(t, err)
-		assert.True(t, r.IsError)
-		assert.Contains(t, textOf(t, r), "requestState")
-	}
-	assert.Empty(t, d.tools())
-	for range 2 { // twice is once
-		r, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "run_dag", Arguments: params.Arguments, InputResponses: yes, RequestState: first.RequestState})
-		require.NoError(t, err)
-		if !r.IsError {
-			assert.Equal(t, run.Done, answerOf[mcpserver.RunAnswer](t, r).State)
-		}
-		assert.Len(t, d.tools(), 2)
-	}
-
-	key := parse[struct{ Key string }](t, 200, w.ask("POST", "/v1/keys", `{"name":"k","scopes":["read","write"]}`)).Key
-	writer := connect(t, &mcp.StreamableClientTransport{Endpoint: w.url + "/mcp", HTTPClient: &http.Client{Transport: bearing{key}}}, "2026-07-28", &mcp.ClientOptions{
-		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-			t.Error("asked, though this credential may not approve")
-			return nil, nil
-		}})
-	assert.Equal(t, run.Paused, answerOf[mcpserver.RunAnswer](t, call(t, writer, "run_dag", params.Arguments)).State)
-}
-
-// bearing sends a key along.
-type bearing struct{ key string }
-
-func (b bearing) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Header.Set("Authorization", "Bearer "+b.key)
-	return http.DefaultTransport.RoundTrip(r)
 }
 
 // Without servers there is no run_dag, and runs can call scorers and scripts alone.

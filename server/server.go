@@ -49,10 +49,8 @@ import (
 	"waymark/server/internal/route"
 	"waymark/server/internal/runs"
 	"waymark/server/internal/scoring"
-	"waymark/server/internal/transport"
 	mcpserver "waymark/server/mcp"
 	"waymark/storage"
-	"waymark/suggest/mine"
 )
 
 // Access is who may ask a server.
@@ -136,13 +134,14 @@ type Server struct {
 	routes  *route.Table
 	metrics *metrics
 	csrf    *http.CrossOriginProtection
-	rates   buckets
-	refused buckets     // acts of each credential that changed nothing and were logged
+	rates   sync.Map    // of *rate.Limiter, by credential: at most as many as there are keys
 	bodies  limit.Share // bytes of bodies being read
 	open    limit.Share // requests being answered
 	streams limit.Share // of these, the ones without an end of their own
 	page    pageSessions
-	keyed   atomic.Pointer[keyed]
+
+	baselines sync.Map // of baseline, by workspace
+	keyed     atomic.Pointer[keyed]
 
 	description func() (openAPI, page []byte, err error) // made when it is first asked for: few ever ask
 
@@ -182,7 +181,7 @@ func New(cfg Config) (*Server, error) {
 	if err := r.SetTrustedProxies(nil); err != nil { // a client's X-Forwarded-For is a claim, not an address
 		return nil, err
 	}
-	r.Use(s.observe, s.recoverPanic, s.refuseDraining, s.guard, s.authorize, s.limitRate, s.limitOpen, s.limitBody)
+	r.Use(s.observe, s.recoverPanic, steps(s.refuseDraining, s.guard, s.authorize), steps(s.limitRate, s.limitOpen, s.limitBody))
 	r.NoRoute(func(c *gin.Context) { problem.Fail(c, problem.New(http.StatusNotFound, "there is no such route")) })
 	r.NoMethod(func(c *gin.Context) {
 		problem.Fail(c, problem.New(http.StatusMethodNotAllowed, c.Request.Method+" is not a method of this route"))
@@ -206,7 +205,7 @@ func (s *Server) wire() {
 	s.routes = &route.Table{
 		Workspaces: cfg.Workspaces,
 		MaxBody:    cfg.MaxBody, Timeout: cfg.Timeout, Overdue: &limit.Overdue{Log: cfg.Logger}, Turns: limit.NewTurns(2 * runtime.GOMAXPROCS(0)),
-		Audit: s.audit, Rules: map[string]route.Rule{}, Calls: map[string]route.Call{},
+		Rules: map[string]route.Rule{},
 	}
 	s.scoring = &scoring.Service{
 		Store: cfg.Store, Workspaces: cfg.Workspaces, Judges: cfg.Judges, Caller: cfg.Caller, Workspace: cfg.Upstream.Workspace, Record: cfg.RecordScores, Logger: cfg.Logger, Now: cfg.Now,
@@ -216,9 +215,9 @@ func (s *Server) wire() {
 		Workspace: cfg.Upstream.Workspace, Logger: cfg.Logger, Now: cfg.Now, Holders: s.holdersOf, Draining: s.draining, Grace: cfg.Drain / 2,
 	})
 	s.mcp = mcpserver.New(mcpserver.Config{
-		Workspaces: cfg.Workspaces, Scoring: s.scoring, Runs: s.runs, Upstream: cfg.Upstream, Calls: s.routes.Calls,
-		Logger: cfg.Logger, Now: cfg.Now, Version: cfg.Version, MaxBody: cfg.MaxBody, MaxSessions: cfg.MaxConnections, Timeout: cfg.Timeout,
-		Overdue: s.routes.Overdue, Turns: s.routes.Turns, Holders: s.holdersOf, Draining: s.draining, Extend: cfg.extendMCP, Audit: s.audit,
+		Workspaces: cfg.Workspaces, Runs: s.runs, Upstream: cfg.Upstream, Routes: s.routes,
+		Logger: cfg.Logger, Now: cfg.Now, Version: cfg.Version, MaxBody: cfg.MaxBody, MaxSessions: cfg.MaxConnections,
+		Holders: s.holdersOf, Draining: s.draining, Extend: cfg.extendMCP,
 	})
 }
 
@@ -230,7 +229,7 @@ type Field = route.Field
 
 // Operations are the operations of the API.
 func Operations() []Operation {
-	s := &Server{routes: &route.Table{Rules: map[string]route.Rule{}, Calls: map[string]route.Call{}}}
+	s := &Server{routes: &route.Table{Rules: map[string]route.Rule{}}}
 	s.operations()
 	return s.routes.Operations
 }
@@ -303,27 +302,22 @@ func (s *Server) humaConfig() huma.Config {
 
 // schemaName tells apart the types that have one name in two packages, by a prefix.
 func schemaName(t reflect.Type, hint string) string {
-	own, prefix := t, ""
+	own, name := t, huma.DefaultSchemaNamer(t, hint)
 	if t.Kind() == reflect.Pointer {
 		own = t.Elem()
 	}
-	kernel := reflect.TypeFor[score.Scorer]().PkgPath()
-	switch pkg := own.PkgPath(); {
+	pkg, prefix := own.PkgPath(), ""
+	switch last := path.Base(pkg); {
 	case own == reflect.TypeFor[catalog.Task]():
 		prefix = "Capability"
-	case pkg == reflect.TypeFor[mine.Proposal]().PkgPath():
+	case last == "mine":
 		prefix = "Proposal"
-	case pkg == reflect.TypeFor[run.Status]().PkgPath(), pkg == reflect.TypeFor[runs.Answer]().PkgPath() && token.IsExported(own.Name()):
+	case last == "run", last == "runs" && token.IsExported(own.Name()):
 		prefix = "Run"
-	case pkg == kernel, strings.HasPrefix(pkg, kernel+"/"):
-		last := path.Base(pkg)
+	case strings.HasPrefix(pkg, "waymark/score"):
 		prefix = strings.ToUpper(last[:1]) + last[1:]
 	}
-	name := huma.DefaultSchemaNamer(t, hint)
-	if strings.HasPrefix(name, prefix) {
-		return name
-	}
-	return prefix + name
+	return prefix + strings.TrimPrefix(name, prefix)
 }
 
 // ruleOf is the rule of the matched route; ok is false for paths that lead nowhere.
@@ -385,25 +379,30 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, local ...net.Listen
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		BaseContext:       func(net.Listener) context.Context { return base },
-		ConnState:         transport.NoteState,
+		ConnState:         limit.NoteState,
 		ErrorLog:          slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelDebug),
 	}
 	s.runs.Start(ctx)
 	defer s.Close()
 	ctx, stop := context.WithCancel(ctx) // also where the listener fails
-	wait := s.retainBehind(ctx)
+	retained := s.retainBehind(ctx)
 	know := func() { _, _ = s.needsKey(ctx) } // while the database answers: later it may not
 	know()
 	go s.keys().Table.Follow(ctx, know)
-	defer func() { stop(); wait() }()
+	defer func() {
+		stop()
+		select {
+		case <-retained:
+		case <-time.After(s.cfg.Drain / 2): // as long as work without a request may take
+		}
+	}()
 	done := make(chan error, 1+len(local))
 	for i, l := range append([]net.Listener{ln}, local...) {
-		open := transport.LimitConnections(l, s.cfg.MaxConnections, s.isProxy, s.metrics.crowded.Inc)
-		l = open
-		if i == 0 && s.cfg.TLS != nil {
-			l = open.WithTLS(s.cfg.TLS)
+		counted := &limit.Connections{Listener: l, Limit: s.cfg.MaxConnections, IsProxy: s.isProxy, Refused: s.metrics.crowded.Inc}
+		if i == 0 {
+			counted.TLS = s.cfg.TLS
 		}
-		go func() { done <- srv.Serve(l) }()
+		go func() { done <- srv.Serve(counted) }()
 	}
 
 	select {

@@ -35,46 +35,37 @@ type signIn struct {
 	workspace  string
 	ends       time.Time
 	used       bool
+	digest     [sha256.Size]byte // of its text
 }
 
-type digest = [sha256.Size]byte
-
-// signIns are those of one kind, by the SHA-256 of their text.
-type signIns struct {
-	of    map[digest]*signIn
-	order []digest // the oldest first; all of one kind live equally long
-}
+// signIns are those of one kind, the oldest first: all of one kind live equally long.
+type signIns []*signIn
 
 func (l *signIns) add(text string, one *signIn, now time.Time) {
-	drop := func(at int) {
-		delete(l.of, l.order[at])
-		l.order = slices.Delete(l.order, at, at+1)
-	}
-	for len(l.order) > 0 && now.After(l.of[l.order[0]].ends.Add(linkLife)) { // a link can say for a while that it expired
-		drop(0)
-	}
-	own, oldest := 0, -1
-	for i, d := range l.order {
-		if l.of[d].credential == one.credential {
-			if own++; oldest < 0 {
-				oldest = i
-			}
+	one.digest = sha256.Sum256([]byte(text))
+	kept := slices.DeleteFunc(*l, func(s *signIn) bool { return now.After(s.ends.Add(linkLife)) }) // a link can say for a while that it expired
+	own := 0
+	for _, s := range kept {
+		if s.credential == one.credential {
+			own++
 		}
 	}
-	switch {
-	case own >= mostOwn:
-		drop(oldest)
-	case len(l.order) >= mostSignIns:
-		drop(0)
+	if own >= mostOwn {
+		oldest := slices.IndexFunc(kept, func(s *signIn) bool { return s.credential == one.credential })
+		kept = slices.Delete(kept, oldest, oldest+1)
+	} else if len(kept) >= mostSignIns {
+		kept = slices.Delete(kept, 0, 1)
 	}
-	if l.of == nil {
-		l.of = map[digest]*signIn{}
-	}
-	key := sha256.Sum256([]byte(text))
-	l.of[key], l.order = one, append(l.order, key)
+	*l = append(kept, one)
 }
 
-func (l *signIns) get(text string) *signIn { return l.of[sha256.Sum256([]byte(text))] }
+func (l signIns) get(text string) *signIn {
+	digest := sha256.Sum256([]byte(text))
+	if i := slices.IndexFunc(l, func(s *signIn) bool { return s.digest == digest }); i >= 0 {
+		return l[i]
+	}
+	return nil
+}
 
 type pageSessions struct {
 	sync.Mutex

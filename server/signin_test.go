@@ -69,12 +69,11 @@ func TestSignInLinksAreLimited(t *testing.T) {
 	for range mostSignIns {
 		link("greedy")
 	}
-	require.Len(t, w.page.links.of, 1+mostOwn)
+	require.Len(t, w.page.links, 1+mostOwn)
 	_, code, _ := strings.Cut(theirs, "code=")
 	require.NotNil(t, w.page.links.get(code))
 	for i := range mostSignIns {
 		link(fmt.Sprint("one of many ", i))
 	}
-	require.Len(t, w.page.links.of, mostSignIns)
-	require.Len(t, w.page.links.order, mostSignIns)
+	require.Len(t, w.page.links, mostSignIns)
 }

@@ -45,8 +45,11 @@ func (s *Server) pageRoutes(r *gin.Engine) error {
 	if err != nil {
 		return err
 	}
-	for name, f := range files {
-		get(webpage.PathOf(name), public, func(c *gin.Context) { f.Serve(c.Writer, c.Request) })
+	for path, f := range files {
+		get(path, public, func(c *gin.Context) {
+			f.Serve(c.Writer, c.Request)
+			c.Writer.WriteHeaderNow() // of HEAD nothing is written
+		})
 	}
 	get("/docs", public, s.serveDocs)
 	get("/openapi.json", public, s.serveOpenAPI)
@@ -56,7 +59,7 @@ func (s *Server) pageRoutes(r *gin.Engine) error {
 	return nil
 }
 
-var pageOnce = sync.OnceValues(webpage.Load) // packing them takes a moment, and tests make many servers
+var pageOnce = sync.OnceValues(webpage.Load) // tests make many servers
 
 // readyPatience is shorter than probes wait for an answer; the workspace goes on loading.
 const readyPatience = 250 * time.Millisecond
@@ -102,9 +105,6 @@ func builtWhen(at time.Time) string {
 // onceDescribed describes the API for programs and for people when it is first asked to.
 func onceDescribed(spec *huma.OpenAPI) func() (openAPI, page []byte, err error) {
 	both := sync.OnceValues(func() (both [2][]byte, err error) {
-		if err = addExamples(spec); err != nil {
-			return both, err
-		}
 		text, wrong := json.MarshalIndent(spec, "", "  ")
 		var b bytes.Buffer
 		err = errors.Join(wrong, docsPage.Execute(&b, map[string]any{"Info": spec.Info, "Tags": spec.Tags, "Paths": described(spec)}))

@@ -26,9 +26,9 @@ var badJSON = []struct{ name, body, mention string }{
 	{"trailing data", `{"limit":3} x`, "after the end"},
 	{"second document", `{"limit":3}{"limit":4}`, "after the end"},
 	{"second null", `{} null`, "after the end"},
-	{"duplicate name", `{"limit":3,"limit":4}`, "/limit"},
-	{"duplicate name, escaped", `{"limit":3,"li\u006dit":4}`, "/limit"},
-	{"duplicate name, deep", `{"context":[{"a":1,"a":2}]}`, "/context/0/a"},
+	{"duplicate name", `{"limit":3,"limit":4}`, "limit: "},
+	{"duplicate name, escaped", `{"limit":3,"li\u006dit":4}`, "limit: "},
+	{"duplicate name, deep", `{"context":[{"a":1,"a":2}]}`, "context[0].a"},
 	{"invalid UTF-8", "{\"intent\":\"\xff\"}", "UTF-8"},
 	{"overlong UTF-8", "{\"intent\":\"\xc0\x80\"}", "UTF-8"},
 	{"lone surrogate", `{"intent":"\ud800"}`, "surrogate"},
@@ -52,7 +52,7 @@ func TestBadJSON(t *testing.T) {
 	w := newWeb(t)
 	for _, c := range badJSON {
 		t.Run(c.name, func(t *testing.T) {
-			var refused *jsonio.MalformedError
+			var refused *jsonio.Error
 			_, err := jsonio.Decode[any]([]byte(c.body))
 			require.True(t, errors.As(err, &refused), "%v", err)
 			assert.Contains(t, err.Error(), c.mention)
@@ -127,11 +127,11 @@ func FuzzDecodeStrict(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		got, err := jsonio.Decode[episodic.Episode](data)
 		if err != nil {
-			var refused *jsonio.MalformedError
+			var refused *jsonio.Error
 			require.True(t, errors.As(err, &refused), "%v", err)
 			require.Contains(t, []int{400, 422}, refused.Status)
 			require.True(t, utf8.ValidString(refused.Error()))
-			require.Less(t, len(refused.Reason), 200+len(data)) // and it never quotes more than came in
+			require.Less(t, len(refused.Detail), 200+len(data)) // and it never quotes more than came in
 			return
 		}
 		require.True(t, utf8.Valid(data))

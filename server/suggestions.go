@@ -73,14 +73,32 @@ func (b *searchBody) Brief() { b.Explain, b.Limit = cmp.Or(b.Explain, new(bool))
 type question[B any] struct{ Body B }
 
 func (s *Server) suggestionRoutes(r *route.Table) {
-	ru := route.Rule{Scope: request.ScopeRead}
-	as := func(tool string, long bool) route.Rule {
-		return route.Rule{Scope: request.ScopeRead, Tool: tool, Long: long}
-	}
-	route.Add(r, as("suggest_next", false), route.Op("Suggestions", "next", http.MethodPost, "/v1/next", "What comes next", "Ranks tools and capabilities after a context, for an intent, or, with neither, to explore."), s.next)
-	route.Add(r, as("suggest_dag", true), route.Op("Suggestions", "dag", http.MethodPost, "/v1/dag", "A DAG of tools for an intent", ""), s.dag)
-	route.Add(r, as("find_tool", false), route.Op("Suggestions", "search", http.MethodPost, "/v1/search", "Tools and capabilities by words", ""), s.search)
+	ru, long := route.Rule{Scope: request.ScopeRead}, route.Rule{Scope: request.ScopeRead, Long: true}
+	route.Add(r, ru, route.Op("Suggestions", "next", http.MethodPost, "/v1/next", "What comes next", "Ranks tools and capabilities after a context, for an intent, or, with neither, to explore."), s.next)
+	route.Add(r, long, route.Op("Suggestions", "dag", http.MethodPost, "/v1/dag", "A DAG of tools for an intent", ""), s.dag)
+	route.Add(r, ru, route.Op("Suggestions", "search", http.MethodPost, "/v1/search", "Tools and capabilities by words", ""), s.search)
 	route.Add(r, ru, route.Op("Suggestions", "explain", http.MethodPost, "/v1/explain", "Why an id is, or is not, suggested", "Every term and every filter; for an absent id, the reason."), s.explain)
+	r.Tools = append(r.Tools,
+		route.NewTool(route.Tool{Rule: ru, Name: "suggest_next", Title: "Suggest the next tool", Screen: "next",
+			Description: "After one or more tools have run, say which usually comes next, learned from recorded work. " +
+				"Each suggestion has a confidence, the terms of its score and a reason."},
+			func(ctx context.Context, q *question[nextBody]) (suggest.NextAnswer, string, error) {
+				a, err := s.next(ctx, q)
+				last := ""
+				if n := len(q.Body.Context); n > 0 {
+					last = q.Body.Context[n-1]
+				}
+				return a, nextText(a, last) + closing(a.Waiting, a.Foremost(), last, q.Body.Intent), err
+			}),
+		route.NewTool(route.Tool{Rule: long, Name: "suggest_dag", Title: "Suggest a plan", Screen: "plan",
+			Description: "Plan a task: which tools, in which order, and which output feeds which input, as a graph without cycles."},
+			func(ctx context.Context, q *question[dagBody]) (suggest.DAGAnswer, string, error) {
+				a, err := s.dag(ctx, q)
+				return a, dagText(a) + closing(a.Waiting, a.Foremost(), "", q.Body.Intent), err
+			}),
+		route.NewTool(route.Tool{Rule: ru, Name: "find_tool", Title: "Find a tool",
+			Description: "Find tools and capabilities by what they do. Give a few words, or an exact id or name. " +
+				"Each result carries its input schema, so it can be called at once."}, s.find))
 }
 
 func (s *Server) next(ctx context.Context, q *question[nextBody]) (a suggest.NextAnswer, err error) {
@@ -130,15 +148,19 @@ func (s *Server) modelAt(ctx context.Context, seq uint64) (*live.Engine, *sugges
 	if err != nil {
 		return nil, nil, err
 	}
-	if seq > 0 {
-		wait, cancel := context.WithTimeout(ctx, limit.WaitForSeq)
-		defer cancel()
-		if err := e.Wait(wait, seq); err != nil {
-			if errors.Is(err, context.DeadlineExceeded) {
-				err = live.ErrNotYet
-			}
-			return nil, nil, err
-		}
+	if err := counted(ctx, e, seq); err != nil {
+		return nil, nil, err
 	}
 	return e, e.Model(), nil
+}
+
+// counted waits for a moment until the model counts an event.
+func counted(ctx context.Context, e *live.Engine, seq uint64) error {
+	ctx, cancel := context.WithTimeout(ctx, limit.WaitForSeq)
+	defer cancel()
+	err := e.Wait(ctx, seq)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = live.ErrNotYet
+	}
+	return err
 }

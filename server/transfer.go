@@ -15,13 +15,27 @@ import (
 	"waymark/episodic"
 	"waymark/ingest"
 	"waymark/live"
-	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
 	"waymark/server/internal/route"
 )
 
-// maxImportRejections is how many refusals of an import are listed; all are counted.
-const maxImportRejections = 100
+const (
+	batchSize    = 500     // entries appended in one commit
+	batchBytes   = 8 << 20 // of the lines of episodes
+	maxRejection = 1000    // Rejections and flags listed; the rest are counted
+)
+
+// Rejections are what an answer says of entries that were refused.
+type Rejections struct {
+	Rejected      []live.Rejection `json:"rejected" doc:"At most the first 1000."`
+	RejectedTotal int              `json:"rejected_total"`
+}
+
+func (r *Rejections) reject(rej live.Rejection) {
+	if r.RejectedTotal++; len(r.Rejected) < maxRejection {
+		r.Rejected = append(r.Rejected, rej)
+	}
+}
 
 type kindCounts struct {
 	Tools        int `json:"tools"`
@@ -35,22 +49,21 @@ type importInput struct {
 }
 
 type importResult struct {
-	Taken         kindCounts       `json:"taken"`
-	Duplicates    kindCounts       `json:"duplicates" doc:"Known already, with the same content or more of it."`
-	Rejected      []live.Rejection `json:"rejected" doc:"At most the first 100."`
-	RejectedTotal int              `json:"rejected_total"`
-	Flagged       []live.Flagged   `json:"flagged,omitempty" doc:"What the checks found in entries that were stored; at most the first 100."`
-	FlaggedTotal  int              `json:"flagged_total,omitempty"`
-	Seq           uint64           `json:"seq"`
-	Model         string           `json:"model" doc:"The version of the model that counts it all."`
-	Held          string           `json:"held,omitempty" doc:"Why nothing is measured on it yet, where held-out tasks say that the model would lose."`
+	Taken      kindCounts `json:"taken"`
+	Duplicates kindCounts `json:"duplicates" doc:"Known already, with the same content or more of it."`
+	Rejections
+	Flagged      []live.Flagged `json:"flagged,omitempty" doc:"What the checks found in entries that were stored; at most the first 1000."`
+	FlaggedTotal int            `json:"flagged_total,omitempty"`
+	Seq          uint64         `json:"seq"`
+	Model        string         `json:"model" doc:"The version of the model that counts it all."`
+	Held         string         `json:"held,omitempty" doc:"Why nothing is measured on it yet, where held-out tasks say that the model would lose."`
 }
 
 func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
 func (s *Server) transferRoutes(r *route.Table) {
 	lines := map[string]*huma.MediaType{ndjson: {Schema: &huma.Schema{Type: "string"}}}
-	route.Record(r, route.Rule{Scope: request.ScopeWrite, Stream: true, Ndjson: true, Creates: true}, route.Op("Administration", "import", http.MethodPost, "/v1/import", "Import an export",
+	route.Record(r, route.Rule{Scope: request.ScopeWrite, Stream: true, Also: ndjson, Creates: true}, route.Op("Administration", "import", http.MethodPost, "/v1/import", "Import an export",
 		"The lines of an export: one tool, capability or episode each, of any number. The model is built once, at the end."), s.importLines)
 	route.DocumentBody(r, "/v1/import", http.MethodPost, map[string]*huma.Schema{ndjson: {Type: "string"}})
 
@@ -62,7 +75,7 @@ func (s *Server) transferRoutes(r *route.Table) {
 		"One consistent state of all workspaces; for the operator only. The trailer Waymark-Backup-Summary lists its contents.")
 	backup.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
 		"application/octet-stream": {Schema: &huma.Schema{Type: "string", Format: "binary"}}}}}
-	route.Raw(r, route.Rule{Scope: request.ScopeAdmin, Stream: true, Global: true}, backup, s.backup)
+	route.Raw(r, route.Rule{Scope: request.ScopeAdmin, Stream: true, Global: true, Operator: true}, backup, s.backup)
 }
 
 // importBatch collects items of one kind, so that they are appended together and in order.
@@ -71,40 +84,26 @@ type importBatch struct {
 	tools []catalog.Tool
 	caps  []catalog.Capability
 	eps   []episodic.Episode
-	lines []int
-	by    live.Trust
+	lines []int // of these
+
+	by     live.Trust
+	source string
 }
 
 func (s *Server) importLines(ctx context.Context, e *live.Engine, in *importInput) (out importResult, err error) {
-	source := request.From(ctx).Source
-	out.Rejected = []live.Rejection{}
-	reject := func(rej live.Rejection) {
-		out.RejectedTotal++
-		if len(out.Rejected) < maxImportRejections {
-			out.Rejected = append(out.Rejected, rej)
-		}
-	}
+	a := request.From(ctx)
 	release := e.Hold() // one build, at the end
 	defer release()
-
-	batch := importBatch{by: request.From(ctx).Trust()}
+	batch := importBatch{by: a.Trust(), source: a.Source}
 	if in.Review {
 		batch.by = min(batch.by, live.Checked)
 	}
-	flush := func() error {
-		rejected, err := batch.store(ctx, e, source, &out)
-		for _, rej := range rejected {
-			reject(rej)
-		}
-		batch = importBatch{by: batch.by}
-		return err
-	}
-	for item, err := range ingest.ReadFrom(ctx, in.Request.Body, ingest.Options{Format: "waymark", Split: "all", Source: source, Now: s.cfg.Now()}) {
+	for item, err := range ingest.ReadFrom(ctx, in.Request.Body, ingest.Options{Format: "waymark", Split: "all", Source: a.Source, Now: s.cfg.Now()}) {
 		if err != nil {
 			return out, route.BadRead(err)
 		}
 		if item.Kind != batch.kind || len(batch.lines) >= batchSize {
-			if err := flush(); err != nil {
+			if err := batch.store(ctx, e, &out); err != nil {
 				return out, err
 			}
 		}
@@ -112,17 +111,20 @@ func (s *Server) importLines(ctx context.Context, e *live.Engine, in *importInpu
 		switch {
 		case item.Duplicate:
 			*countOf(&out.Duplicates, item.Kind)++
+			continue
 		case item.Tool != nil:
-			batch.tools, batch.lines = append(batch.tools, *item.Tool), append(batch.lines, item.Line)
+			batch.tools = append(batch.tools, *item.Tool)
 		case item.Capability != nil:
-			batch.caps, batch.lines = append(batch.caps, *item.Capability), append(batch.lines, item.Line)
+			batch.caps = append(batch.caps, *item.Capability)
 		case item.Episode != nil:
-			batch.eps, batch.lines = append(batch.eps, *item.Episode), append(batch.lines, item.Line)
+			batch.eps = append(batch.eps, *item.Episode)
 		default:
-			reject(live.Rejection{Line: item.Line, ID: item.ID, Error: item.Dropped + item.LeftOut})
+			out.reject(live.Rejection{Line: item.Line, ID: item.ID, Error: item.Dropped + item.LeftOut})
+			continue
 		}
+		batch.lines = append(batch.lines, item.Line)
 	}
-	if err := flush(); err != nil {
+	if err := batch.store(ctx, e, &out); err != nil {
 		return out, err
 	}
 	release()
@@ -136,46 +138,32 @@ func (s *Server) importLines(ctx context.Context, e *live.Engine, in *importInpu
 	return out, nil
 }
 
-// store appends the batch and returns what was refused, by its line in the import.
-func (b *importBatch) store(ctx context.Context, e *live.Engine, source string, answer *importResult) ([]live.Rejection, error) {
-	var rejected []live.Rejection
-	switch b.kind {
-	case ingest.KindTool, ingest.KindCapability:
-		if len(b.lines) == 0 {
-			return nil, nil
-		}
-		var res live.PutResult
-		var err error
-		if b.kind == ingest.KindTool {
-			res, err = e.PutTools(ctx, b.tools, b.by)
-		} else {
-			res, err = e.PutCapabilities(ctx, b.caps, b.by)
-		}
-		if err != nil {
-			return nil, err
-		}
-		answer.FlaggedTotal += len(res.Flagged)
-		answer.Flagged = append(answer.Flagged, res.Flagged[:min(len(res.Flagged), maxImportRejections-len(answer.Flagged))]...)
-		taken, duplicates := &answer.Taken, &answer.Duplicates
-		*countOf(taken, b.kind) += res.Added + res.Updated
-		*countOf(duplicates, b.kind) += res.Unchanged
-		rejected = res.Rejected
-	case ingest.KindEpisode:
-		if len(b.lines) == 0 {
-			return nil, nil
-		}
-		res, err := e.Record(ctx, source, b.eps)
-		if err != nil {
-			return nil, err
-		}
-		answer.Taken.Episodes += res.Accepted
-		answer.Duplicates.Episodes += res.Duplicates
-		rejected = res.Rejected
+// store appends the batch, notes what became of it, by its lines, and empties it.
+func (b *importBatch) store(ctx context.Context, e *live.Engine, out *importResult) (err error) {
+	var put live.PutResult
+	var res live.RecordResult
+	switch {
+	case len(b.tools) > 0:
+		put, err = e.PutTools(ctx, b.tools, b.by)
+	case len(b.caps) > 0:
+		put, err = e.PutCapabilities(ctx, b.caps, b.by)
+	case len(b.eps) > 0:
+		res, err = e.Record(ctx, b.source, b.eps)
+		out.Seq = res.Seq
 	}
-	for i := range rejected {
-		rejected[i].Line = b.lines[rejected[i].Line-1]
+	if err != nil {
+		return err
 	}
-	return rejected, nil
+	out.FlaggedTotal += len(put.Flagged)
+	out.Flagged = append(out.Flagged, put.Flagged[:min(len(put.Flagged), maxRejection-len(out.Flagged))]...)
+	*countOf(&out.Taken, b.kind) += put.Added + put.Updated + res.Accepted
+	*countOf(&out.Duplicates, b.kind) += put.Unchanged + res.Duplicates
+	for _, rej := range append(put.Rejected, res.Rejected...) {
+		rej.Line = b.lines[rej.Line-1]
+		out.reject(rej)
+	}
+	*b = importBatch{kind: b.kind, by: b.by, source: b.source}
+	return nil
 }
 
 func countOf(c *kindCounts, kind ingest.Kind) *int {
@@ -215,10 +203,7 @@ func (s *Server) export(ctx context.Context, _ *struct{}) (*huma.StreamResponse,
 
 const backupSummary = "Waymark-Backup-Summary"
 
-func (s *Server) backup(ctx context.Context, _ *struct{}) (*huma.StreamResponse, error) {
-	if !request.From(ctx).Operator {
-		return nil, problem.New(http.StatusForbidden, "a backup holds every workspace: only the operator of the server takes it")
-	}
+func (s *Server) backup(_ context.Context, _ *struct{}) (*huma.StreamResponse, error) {
 	return &huma.StreamResponse{Body: func(hc huma.Context) {
 		hc.SetHeader("Content-Type", "application/octet-stream")
 		hc.SetHeader("Trailer", backupSummary)

@@ -65,11 +65,13 @@ type grantBody struct {
 }
 
 func (s *Server) upstreamRoutes(r *route.Table) {
-	read, admin := route.Rule{Scope: request.ScopeRead, Global: true}, route.Rule{Scope: request.ScopeAdmin, Global: true, Audit: true} // of this process
+	read, admin := route.Rule{Scope: request.ScopeRead, Global: true}, route.Rule{Scope: request.ScopeAdmin, Global: true} // of this process
 	route.Add(r, read, route.Op("Servers", "list-servers", http.MethodGet, "/v1/servers", "The connected servers and how they do", ""), s.listServers)
-	route.Add(r, admin, route.Op("Servers", "add-servers", http.MethodPost, "/v1/servers", "Add servers, and agree to start them as they are defined",
+	operator := admin // decides what runs on this machine
+	operator.Operator = true
+	route.Add(r, operator, route.Op("Servers", "add-servers", http.MethodPost, "/v1/servers", "Add servers, and agree to start them as they are defined",
 		"Only the operator of the server may: a command runs as the user of the server."), s.addServers)
-	route.Add(r, admin, route.Op("Servers", "forget-server", http.MethodDelete, "/v1/servers/{id}", "Stop a server, and drop what was agreed to about it and its tools",
+	route.Add(r, operator, route.Op("Servers", "forget-server", http.MethodDelete, "/v1/servers/{id}", "Stop a server, and drop what was agreed to about it and its tools",
 		"Only the operator of the server may."), s.forgetServer)
 	route.Add(r, route.Rule{Scope: request.ScopeAdmin, Global: true}, route.Op("Servers", "list-quarantine", http.MethodGet, "/v1/quarantine", "Tools that are withheld, and why", ""), s.listQuarantine)
 	route.Add(r, admin, route.Op("Servers", "approve-tools", http.MethodPost, "/v1/quarantine/approve", "Release tools that are withheld", ""), s.approveTools)
@@ -94,16 +96,8 @@ func (s *Server) listServers(ctx context.Context, _ *struct{}) (serversAnswer, e
 	return serversAnswer{g.Servers(), g.Grants(), s.cfg.Upstream.Reload != nil, g.Agents()}, nil
 }
 
-// operatorsGateway is the gateway, for whoever may decide what runs on this machine.
-func (s *Server) operatorsGateway(ctx context.Context) (*gateway.Gateway, error) {
-	if a := request.From(ctx); !a.Operator {
-		return nil, problem.New(http.StatusForbidden, "only the operator of the server decides what is started")
-	}
-	return s.gateway(ctx)
-}
-
 func (s *Server) addServers(ctx context.Context, q *question[addServersBody]) (out addServersAnswer, err error) {
-	g, err := s.operatorsGateway(ctx)
+	g, err := s.gateway(ctx)
 	if err != nil {
 		return out, err
 	}
@@ -122,7 +116,7 @@ func (s *Server) addServers(ctx context.Context, q *question[addServersBody]) (o
 }
 
 func (s *Server) forgetServer(ctx context.Context, q *route.ByID) (none route.None, err error) {
-	g, err := s.operatorsGateway(ctx)
+	g, err := s.gateway(ctx)
 	if err != nil {
 		return none, err
 	}
@@ -255,29 +249,30 @@ func (s *Server) revokeGrant(ctx context.Context, q *route.ByID) (none route.Non
 	return none, err
 }
 
-// upstreamMetrics adds how each server does.
-func upstreamMetrics(own *prometheus.Registry, servers []gateway.Server) {
-	label := []string{"server"}
-	up := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "waymark_server_up", Help: "1 if a connected server is ready, or idle until its next call."}, label)
-	tools := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "waymark_server_tools", Help: "Tools of a server that may be called."}, label)
-	withheld := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "waymark_server_tools_withheld", Help: "Tools of a server that are withheld."}, label)
-	calls := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "waymark_server_calls_total", Help: "Calls of a server."}, label)
-	failures := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "waymark_server_failures_total", Help: "Calls of a server that failed."}, label)
-	starts := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "waymark_server_starts_total", Help: "Times a server was started or reached."}, label)
-	seconds := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "waymark_server_call_seconds_total", Help: "Time spent in calls of a server."}, label)
-	own.MustRegister(up, tools, withheld, calls, failures, starts, seconds)
-	for _, s := range servers {
+// serverMetrics are how each server does.
+type serverMetrics []gateway.Server
+
+// Describe implements [prometheus.Collector]: the metrics follow from the servers.
+func (serverMetrics) Describe(chan<- *prometheus.Desc) {}
+
+// Collect implements [prometheus.Collector].
+func (m serverMetrics) Collect(out chan<- prometheus.Metric) {
+	for _, s := range m {
+		note := func(kind prometheus.ValueType, name, help string, value float64) {
+			desc := prometheus.NewDesc("waymark_server_"+name, help, []string{"server"}, nil)
+			out <- prometheus.MustNewConstMetric(desc, kind, value, s.ID)
+		}
 		ready := 0.0
 		if s.State == gateway.Ready || s.State == gateway.Idle {
 			ready = 1
 		}
-		up.WithLabelValues(s.ID).Set(ready)
-		tools.WithLabelValues(s.ID).Set(float64(s.Tools))
-		withheld.WithLabelValues(s.ID).Set(float64(s.Withheld))
-		calls.WithLabelValues(s.ID).Add(float64(s.Calls))
-		failures.WithLabelValues(s.ID).Add(float64(s.Failures))
-		starts.WithLabelValues(s.ID).Add(float64(s.Starts))
-		seconds.WithLabelValues(s.ID).Add(s.MeanMS * float64(s.Calls) / 1000)
+		note(prometheus.GaugeValue, "up", "1 if a connected server is ready, or idle until its next call.", ready)
+		note(prometheus.GaugeValue, "tools", "Tools of a server that may be called.", float64(s.Tools))
+		note(prometheus.GaugeValue, "tools_withheld", "Tools of a server that are withheld.", float64(s.Withheld))
+		note(prometheus.CounterValue, "calls_total", "Calls of a server.", float64(s.Calls))
+		note(prometheus.CounterValue, "failures_total", "Calls of a server that failed.", float64(s.Failures))
+		note(prometheus.CounterValue, "starts_total", "Times a server was started or reached.", float64(s.Starts))
+		note(prometheus.CounterValue, "call_seconds_total", "Time spent in calls of a server.", s.MeanMS*float64(s.Calls)/1000)
 	}
 }
 

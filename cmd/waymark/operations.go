@@ -250,7 +250,7 @@ func (q *asked) send(ctx context.Context, c *client.Client) (json.RawMessage, er
 		case f.In == "path":
 			path = strings.ReplaceAll(path, "{"+f.Name+"}", url.PathEscape(fmt.Sprint(value)))
 		case f.In == "query" && many:
-			query.Set(f.Name, strings.Join(list, ","))
+			query[f.Name] = list
 		case f.In == "query":
 			query.Set(f.Name, fmt.Sprint(value))
 		default:

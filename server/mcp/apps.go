@@ -15,12 +15,6 @@ const (
 	uriApps       = "ui://waymark/"
 )
 
-// showIn tells hosts in which app the answers of a tool are shown.
-func showIn(screen string, t mcpTool) mcpTool {
-	t.tool.Meta = mcp.Meta{"ui": map[string]any{"resourceUri": uriApps + screen}}
-	return t
-}
-
 func addApps(srv *mcp.Server) {
 	for _, app := range []struct{ screen, title, description string }{
 		{"next", "What comes next", "Candidates with the terms of their scores."},

@@ -18,13 +18,6 @@ var conversationKeys = []string{"threadId", "openai/session", "ai.opencode/sessi
 // callKey is the member of _meta by which Claude Code names a call, as it does to hooks and in transcripts.
 const callKey = "claudecode/toolUseId"
 
-// conversation names the conversation of a call: as the host does, by the header, as the process at the other end of a
-// pipe does, which outlives the MCP sessions that it opens with one owner after another, or by the MCP session; "" if
-// nothing does.
-func conversation(req *mcp.CallToolRequest, a request.Access) string {
-	return cmp.Or(hostsName(req), named(a.Conversation), req.Session.ID())
-}
-
 func hostsName(req *mcp.CallToolRequest) string {
 	for _, key := range conversationKeys {
 		if name, _ := req.Params.Meta[key].(string); name != "" {
@@ -34,9 +27,11 @@ func hostsName(req *mcp.CallToolRequest) string {
 	return ""
 }
 
-// sessionOf is the conversation of a call, or where nothing names it the program at the other end.
+// sessionOf names the conversation of a call: as the host does, by the header, as the process at the other end of a
+// pipe does, which outlives the MCP sessions that it opens with one owner after another, or by the MCP session; where
+// nothing does, it is the program at the other end.
 func sessionOf(req *mcp.CallToolRequest, a request.Access) string {
-	if name := conversation(req, a); name != "" {
+	if name := cmp.Or(hostsName(req), named(a.Conversation), req.Session.ID()); name != "" {
 		return name
 	}
 	program := programOf(req)
@@ -44,6 +39,16 @@ func sessionOf(req *mcp.CallToolRequest, a request.Access) string {
 		return program
 	}
 	return program + " at " + a.Peer
+}
+
+// episodeSession is the session of episodes that a caller records without naming one: no name that the next process, or the
+// next owner of the data directory, has not, since the same episode may come again.
+func episodeSession(req *mcp.CallToolRequest, a request.Access) string {
+	session := ""
+	if a.Conversation == "" {
+		session = req.Session.ID()
+	}
+	return cmp.Or(hostsName(req), session, programOf(req))
 }
 
 func programOf(req *mcp.CallToolRequest) string {

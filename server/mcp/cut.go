@@ -12,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"waymark/catalog"
 	"waymark/internal/plural"
 	"waymark/run"
 	"waymark/server/internal/jsonio"
@@ -105,7 +106,7 @@ func (m *mcpTools) cut(a request.Access, id string, r run.Result, out *mcp.CallT
 				text.WriteByte('\n')
 			}
 		case len(b.raw) > limit:
-			rest = append(rest, &mcp.TextContent{Text: fmt.Sprintf("Waymark: a block of type %s with %d bytes is left out: results are cut at %d bytes (--result-limit).", shownID(kind.Type), len(b.raw), limit)})
+			rest = append(rest, &mcp.TextContent{Text: fmt.Sprintf("Waymark: a block of type %s with %d bytes is left out: results are cut at %d bytes (--result-limit).", catalog.ShownID(kind.Type), len(b.raw), limit)})
 		default:
 			rest = append(rest, c)
 		}
@@ -124,7 +125,7 @@ func (m *mcpTools) cut(a request.Access, id string, r run.Result, out *mcp.CallT
 	out.Content = append([]mcp.Content{
 		&mcp.TextContent{Text: first},
 		&mcp.TextContent{Text: fmt.Sprintf("Waymark: these are the first %d of %d bytes of the result of %s. Read on with %s {\"result\":%q,\"offset\":%d}, or search it with {\"result\":%q,\"find\":\"words\"}; it is kept for an hour.",
-			len(first), len(kept.text), shownID(id), toolReadResult, kept.handle, len(first), kept.handle)},
+			len(first), len(kept.text), catalog.ShownID(id), toolReadResult, kept.handle, len(first), kept.handle)},
 	}, out.Content...)
 	if out.Meta == nil {
 		out.Meta = mcp.Meta{}
@@ -153,7 +154,6 @@ type readResultArguments struct {
 
 // ReadResultAnswer is the answer of read_result.
 type ReadResultAnswer struct {
-	Said
 	Text  string        `json:"text,omitempty" doc:"The part that was asked for."`
 	Next  int           `json:"next_offset,omitempty" doc:"Offset to read on at; absent at the end."`
 	Bytes int           `json:"bytes" doc:"Length of the whole result."`
@@ -165,36 +165,36 @@ type foundResult struct {
 	Text   string `json:"text" doc:"The place with what is around it."`
 }
 
-func readResult(_ context.Context, c *mcpCall, in readResultArguments) (ReadResultAnswer, error) {
-	kept, ok := c.results.find(in.Result, c.access, c.cfg.Now())
-	limit := c.cfg.Upstream.ResultLimit
+func (m *mcpTools) readResult(ctx context.Context, q *struct{ Body readResultArguments }) (answer ReadResultAnswer, text string, err error) {
+	in, limit := q.Body, m.cfg.Upstream.ResultLimit
+	kept, ok := m.results.find(in.Result, request.From(ctx), m.cfg.Now())
 	switch {
 	case in.Result == "":
-		return ReadResultAnswer{}, jsonio.Wrong("result", "is required")
+		return answer, "", jsonio.Wrong("result", "is required")
 	case !ok:
-		return ReadResultAnswer{}, jsonio.Wrong("result", fmt.Sprintf("%q is not kept, or no longer; call the tool again", shownID(in.Result)))
+		return answer, "", jsonio.Wrong("result", fmt.Sprintf("%q is not kept, or no longer; call the tool again", catalog.ShownID(in.Result)))
 	case in.Offset < 0 || in.Offset > len(kept.text):
-		return ReadResultAnswer{}, jsonio.Wrong("offset", fmt.Sprintf("must be from 0 to %d", len(kept.text)))
+		return answer, "", jsonio.Wrong("offset", fmt.Sprintf("must be from 0 to %d", len(kept.text)))
 	case in.Length < 0 || in.Length > limit:
-		return ReadResultAnswer{}, jsonio.Wrong("length", fmt.Sprintf("must be from 1 to %d", limit))
+		return answer, "", jsonio.Wrong("length", fmt.Sprintf("must be from 1 to %d", limit))
 	case in.Length == 0:
 		in.Length = limit
 	}
-	answer := ReadResultAnswer{Bytes: len(kept.text)}
+	answer.Bytes = len(kept.text)
+	of := " the result of " + catalog.ShownID(kept.tool) + "."
 	if in.Find != "" {
 		answer.find(kept.text, in)
-		answer.Message = fmt.Sprintf("%s in the result of %s.", plural.Of(len(answer.Found), "place"), shownID(kept.tool))
+		text = plural.Of(len(answer.Found), "place") + " in" + of
 		if answer.Next > 0 {
-			answer.Message = fmt.Sprintf("The first %s in the result of %s.", plural.Of(len(answer.Found), "place"), shownID(kept.tool))
+			text = "The first " + text
 		}
-		return answer, nil
+		return answer, text, nil
 	}
 	answer.Text = within(kept.text, in.Offset, in.Length)
 	if answer.Next = in.Offset + len(answer.Text); answer.Text == "" || answer.Next >= len(kept.text) {
 		answer.Next = 0
 	}
-	answer.Message = fmt.Sprintf("%d of %d bytes of the result of %s.", len(answer.Text), len(kept.text), shownID(kept.tool))
-	return answer, nil
+	return answer, fmt.Sprintf("%d of %d bytes of", len(answer.Text), len(kept.text)) + of, nil
 }
 
 // find lists where a text occurs from the offset on. Letters are compared without their case where that keeps the length

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func FuzzCheckFrame(f *testing.F) {
+func FuzzDecodeLine(f *testing.F) {
 	for _, seed := range []string{`{"jsonrpc":"2.0","id":1,"method":"x"}`, `[]`, `{}`, `null`, `"a"`, `{"jsonrpc":2}`, ` `} {
 		f.Add([]byte(seed))
 	}
@@ -15,11 +15,9 @@ func FuzzCheckFrame(f *testing.F) {
 		if len(line) == 0 {
 			return
 		}
-		id, code, reason := checkFrame(line)
-		assert.Equal(t, code == 0, reason == "")
-		if code == 0 {
-			assert.True(t, json.Valid(line))
-		}
-		assert.True(t, id == nil || json.Valid(id))
+		m, refusal := decodeLine(line, false)
+		assert.Equal(t, m == nil, refusal != nil)
+		assert.True(t, m == nil || json.Valid(line))
+		assert.True(t, refusal == nil || json.Valid(refusal))
 	})
 }

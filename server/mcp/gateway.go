@@ -75,8 +75,8 @@ const upstreamInstructions = " Tools of other servers that are not in the list o
 	"or with call_changing_tool if they are not annotated as reading only."
 
 type callArguments struct {
-	Tool      string         `json:"tool" doc:"Id of the tool, as find_tool and suggest_next give it."`
-	Arguments objectArgument `json:"arguments,omitempty" doc:"Its arguments, by its input schema."`
+	Tool      string       `json:"tool" doc:"Id of the tool, as find_tool and suggest_next give it."`
+	Arguments route.Object `json:"arguments,omitempty" doc:"Its arguments, by its input schema."`
 }
 
 // offerUpstream adds the tools that call others, and keeps those tools in the list that the mode puts there.
@@ -86,9 +86,8 @@ func offerUpstream(srv *mcp.Server, m *mcpTools) {
 	m.offerCall(srv, toolCallChanging, "Call a tool that changes something", "Like call_tool, for tools that may change or delete things: all that are not annotated as reading only. "+
 		"Some need a grant of whoever runs Waymark.", mcp.ToolAnnotations{DestructiveHint: new(true), OpenWorldHint: new(true)})
 	if m.cfg.Upstream.ResultLimit > 0 {
-		read := define(toolReadResult, "Read a result", route.Rule{Scope: request.ScopeRead, Creates: true}, mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: new(false), OpenWorldHint: new(false)},
-			readResult, "Read on in a result of another tool that was cut, or search it. The result names its handle.")
-		m.offer(srv, read)
+		m.offer(srv, route.NewTool(route.Tool{Rule: route.Rule{Scope: request.ScopeRead}, Name: toolReadResult, Title: "Read a result",
+			Description: "Read on in a result of another tool that was cut, or search it. The result names its handle."}, m.readResult))
 	}
 	if m.cfg.Upstream.Gateway == nil {
 		return
@@ -108,6 +107,21 @@ func (m *mcpTools) offerCall(srv *mcp.Server, name, title, description string, h
 		}
 		return m.forward(ctx, req, in.Tool, in.Arguments.RawMessage, hints.ReadOnlyHint), nil
 	})
+}
+
+// DefinitionSize is what one tool takes in the prompt of a host, in bytes: name, description and input
+// schema. Output schemas stay in the host.
+func DefinitionSize(t *catalog.Tool) int {
+	schema := t.InputSchema
+	if len(schema) == 0 {
+		schema = json.RawMessage(`{"type":"object"}`)
+	}
+	text, _ := jsonio.Encode(struct { // a stored schema is JSON
+		Name        string          `json:"name"`
+		Description string          `json:"description,omitempty"`
+		InputSchema json.RawMessage `json:"inputSchema"`
+	}{catalog.HostName(t.ID), t.Description, schema})
+	return len(text) + len(",")
 }
 
 // listedTools are the tools of others that stand in one server's list.
@@ -153,7 +167,7 @@ func listedOf(u Upstream, tools []catalog.Tool) []catalog.Tool {
 	if mode == "" || mode == ModeAuto {
 		size := 0
 		for i := range tools {
-			size += definitionSize(&tools[i])
+			size += DefinitionSize(&tools[i])
 		}
 		switch {
 		case len(tools) <= directTools && size <= directBytes:
@@ -238,12 +252,12 @@ func (m *mcpTools) forward(ctx context.Context, req *mcp.CallToolRequest, tool s
 	if err != nil {
 		return m.failed(ctx, toolCall, err)
 	}
-	id, err := resolve(engine.Model(), a.Tools, tool)
+	id, err := route.Resolve(a, engine.Model(), tool)
 	if err != nil {
 		return refusal(err)
 	}
 	if reads && m.cfg.Upstream.Gateway.Changes(id) {
-		return refusal(fmt.Errorf("%s is not annotated as reading only: call it with %s", shownID(id), toolCallChanging))
+		return refusal(fmt.Errorf("%s is not annotated as reading only: call it with %s", catalog.ShownID(id), toolCallChanging))
 	}
 	meta, err := m.metaOf(req, id)
 	if err != nil {
@@ -253,7 +267,7 @@ func (m *mcpTools) forward(ctx context.Context, req *mcp.CallToolRequest, tool s
 	told, _ := req.Params.Meta[callKey].(string)
 	progress := progressTo(ctx, req)
 	if notify := progress; notify != nil {
-		progress = func(done, total float64, message string) { notify(done, total, shownText(message)) }
+		progress = func(done, total float64, message string) { notify(done, total, route.ShownText(message)) }
 	}
 	result, err := caller.Call(ctx, run.Call{
 		Tool: id, Source: a.Source, Arguments: arguments, Session: session, HostID: told, Meta: meta, Progress: progress,
@@ -263,7 +277,7 @@ func (m *mcpTools) forward(ctx context.Context, req *mcp.CallToolRequest, tool s
 	}
 	if result.Repeated {
 		if other, n, of := engine.Model().WorkedAfterFailure(id); n > 0 && engine.Model().Allows(a.Tools, other) {
-			result.Message += fmt.Sprintf("; after %d of %d failures of %s, %s worked next", n, of, shownID(id), shownID(other))
+			result.Message += fmt.Sprintf("; after %d of %d failures of %s, %s worked next", n, of, catalog.ShownID(id), catalog.ShownID(other))
 		}
 	}
 	out, err := m.resultOf(id, result)
@@ -275,18 +289,6 @@ func (m *mcpTools) forward(ctx context.Context, req *mcp.CallToolRequest, tool s
 		m.suggestAfter(ctx, engine, a, session, out)
 	}
 	return out
-}
-
-// progressTo reports the progress of a call to a host; nil where the host did not ask for that.
-func progressTo(ctx context.Context, req *mcp.CallToolRequest) func(done, total float64, message string) {
-	token := req.Params.GetProgressToken()
-	if token == nil {
-		return nil
-	}
-	return func(done, total float64, message string) {
-		// A host that stopped listening is no reason to stop the work.
-		_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: done, Total: total, Message: message})
-	}
 }
 
 // after is what usually comes after a call, as it rides along with its result.
@@ -322,7 +324,7 @@ func (m *mcpTools) suggestAfter(ctx context.Context, engine *live.Engine, a requ
 	words := make([]string, len(answer.Suggestions))
 	for i, n := range answer.Suggestions {
 		s.Suggestions = append(s.Suggestions, next{n.ID, n.Confidence})
-		words[i] = fmt.Sprintf("%s (%.2f)", shownID(n.ID), n.Confidence)
+		words[i] = fmt.Sprintf("%s (%.2f)", catalog.ShownID(n.ID), n.Confidence)
 	}
 	var members map[string]json.RawMessage
 	structured, _ := out.StructuredContent.(json.RawMessage)
@@ -404,7 +406,7 @@ func (m *mcpTools) resultOf(id string, r run.Result) (*mcp.CallToolResult, error
 		out.Content = append(out.Content, block{new(mcp.TextContent), gateway.Linked(server, b)})
 	}
 	if r.Misfit {
-		text := "Waymark: the result of " + shownID(id) + " is not as its tool declares it and was not used further (" + r.Unvalidated + ")."
+		text := "Waymark: the result of " + catalog.ShownID(id) + " is not as its tool declares it and was not used further (" + r.Unvalidated + ")."
 		out.Content = append([]mcp.Content{&mcp.TextContent{Text: text}}, out.Content...)
 	}
 	if len(r.Structured) > 0 {

@@ -21,7 +21,6 @@ import (
 	"waymark/server/internal/request"
 	"waymark/server/internal/route"
 	"waymark/server/internal/runs"
-	"waymark/server/internal/scoring"
 )
 
 // The Model Context Protocol has two lives. Up to revision 2025-11-25 a client shakes hands and then
@@ -40,7 +39,6 @@ const (
 	headerName      = "Mcp-Name"
 	firstStateless  = "2026-07-28"
 	sessionIdle     = 30 * time.Minute
-	rebuildTimeout  = time.Hour // replaying a long history takes minutes
 	mcpInstructions = "Waymark knows which tools exist here, and from recorded work which one usually comes next. " +
 		"After a tool has run, call suggest_next with the ids of the tools used so far, in order; it answers with ranked ids and a confidence. " +
 		"When unsure which tool does a thing, call find_tool with a few words; its results carry the input schema. " +
@@ -53,28 +51,21 @@ const (
 // Config is what the MCP face needs of a server.
 type Config struct {
 	Workspaces *live.Workspaces
-	Scoring    *scoring.Service
 	Runs       *runs.Runs
-	Calls      map[string]route.Call // the operations that are tools, too; complete before the first request
-	Upstream   Upstream              // other servers
+	Routes     *route.Table // complete before the first request
+	Upstream   Upstream     // other servers
 	Logger     *slog.Logger
 	Now        func() time.Time
 	Version    string
 
 	MaxBody     int64 // bytes of one message over HTTP
 	MaxSessions int
-	Timeout     time.Duration // of a call, where its tool has none of its own
-	Overdue     *limit.Overdue
-	Turns       *limit.Turns
 	// Holders names the clients that a session counts against.
 	Holders  func(request.Access) []limit.Holder
 	Draining <-chan struct{} // closed when shutdown begins
 
 	// Extend changes the options of each SDK server and returns what registers more on it; nil but in tests.
 	Extend func(*mcp.ServerOptions) (register func(*mcp.Server))
-
-	// Audit logs an act that only administrators may do, as the HTTP route of this name does.
-	Audit func(ctx context.Context, act string, asked any, err error)
 }
 
 // Endpoint is /mcp. The access of each request (see access) must already be in its context.
@@ -82,7 +73,7 @@ type Endpoint struct {
 	cfg       Config
 	stateful  http.Handler
 	stateless http.Handler
-	streaming http.Handler // stateless too, but an event stream: for calls that report progress
+	streaming http.Handler // stateless too, but an event stream: for calls that may report progress
 
 	sessions mcpSessions
 
@@ -152,16 +143,11 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Header.Get(headerProtocol) < firstStateless: // dates compare as text
 		e.stateful.ServeHTTP(w, r)
-	case r.Header.Get(HeaderMethod) == "tools/call" && reports(r.Header.Get(headerName)):
+	case r.Header.Get(HeaderMethod) == "tools/call" && !slices.Contains(quickTools, r.Header.Get(headerName)):
 		e.streaming.ServeHTTP(w, r)
 	default:
 		e.stateless.ServeHTTP(w, r)
 	}
-}
-
-// reports tells the tools that may report progress while they work: those that take long, and those of other servers.
-func reports(tool string) bool {
-	return tool == toolRebuild || !slices.ContainsFunc(mcpToolset(), func(t mcpTool) bool { return t.tool.Name == tool })
 }
 
 // serverOf is the one server of the request's workspace.
@@ -225,12 +211,10 @@ func (e *Endpoint) NewServer(workspace string) *mcp.Server {
 		register = cfg.Extend(options)
 	}
 	srv := mcp.NewServer(&mcp.Implementation{Name: "waymark", Title: "Waymark", Version: cfg.Version}, options)
-	tools := mcpToolset()
-	if upstream {
-		tools = append(slices.Clone(tools), mcpRunTool())
-	}
-	for _, t := range tools {
-		m.offer(srv, t)
+	for _, t := range cfg.Routes.Tools {
+		if upstream || !t.Servers {
+			m.offer(srv, t)
+		}
 	}
 	if upstream {
 		offerUpstream(srv, m)

@@ -22,6 +22,7 @@ import (
 
 	"waymark/internal/bounded"
 	"waymark/internal/pause"
+	"waymark/server/internal/jsonio"
 	"waymark/server/internal/request"
 )
 
@@ -208,7 +209,7 @@ func finished(f func()) <-chan struct{} {
 // read handles the lines of the host until their end.
 func (r *relay) read(in io.Reader) error {
 	for lines := bufio.NewReaderSize(in, 64<<10); ; {
-		line, tooLong, err := readLine(lines)
+		line, tooLong, err := jsonio.ReadLine(lines, MaxFrame)
 		r.reading.Lock()
 		if r.ctx.Err() == nil {
 			r.receive(bytes.TrimSpace(line), tooLong)
@@ -357,9 +358,7 @@ func withID(params json.RawMessage) json.RawMessage {
 
 // repeatable reports whether a call may be carried out twice: one that reads, or records an episode, which counts once.
 func repeatable(req *jsonrpc.Request) bool {
-	return req.Method != "tools/call" || records(req) || slices.ContainsFunc(mcpToolset(), func(t mcpTool) bool {
-		return t.tool.Name == paramsOf(req).Name && t.tool.Annotations.ReadOnlyHint
-	})
+	return req.Method != "tools/call" || slices.Contains(quickTools, paramsOf(req).Name)
 }
 
 // notify forwards a notification of the host. One that is lost with its session concerned nothing else.

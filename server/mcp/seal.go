@@ -4,31 +4,11 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
-	"errors"
 	"fmt"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // A call that the host has to go on with carries a state there and back. It comes from outside then, so it is signed,
 // and bound to the call that it belongs to.
-
-// An inputRequired ends a call that the host has to go on with.
-type inputRequired struct {
-	requests mcp.InputRequestMap
-	state    string
-}
-
-func (*inputRequired) Error() string { return "the host has to reply first" }
-
-// asInputRequired turns the error into the result that asks the host.
-func asInputRequired(err error) (*mcp.CallToolResult, bool) {
-	var need *inputRequired
-	if !errors.As(err, &need) {
-		return nil, false
-	}
-	return &mcp.CallToolResult{InputRequests: need.requests, RequestState: need.state}, true
-}
 
 // seal signs a state.
 func seal(key, bound, state []byte) string {

@@ -61,10 +61,6 @@ func (m *mcpSessions) enter(a request.Access, r *http.Request, w http.ResponseWr
 
 // begin makes room for a session. m.mu is held.
 func (m *mcpSessions) begin(holders []limit.Holder) (*limit.Hold, error) {
-	room, err := m.Take(1, holders)
-	if err == nil {
-		return room, nil
-	}
 	open := m.live()
 	maps.DeleteFunc(m.known, func(id string, s *mcpSession) bool {
 		ended := open[id] == nil && s.calls == 0
@@ -73,7 +69,8 @@ func (m *mcpSessions) begin(holders []limit.Holder) (*limit.Hold, error) {
 		}
 		return ended
 	})
-	if room, err = m.Take(1, holders); err == nil {
+	room, err := m.Take(1, holders)
+	if err == nil {
 		return room, nil
 	}
 	ids := slices.SortedFunc(maps.Keys(m.known), func(a, b string) int {

@@ -4,17 +4,14 @@ package page
 
 import (
 	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
-	"fmt"
-	"io/fs"
 	"mime"
 	"net/http"
 	"path"
-	"strconv"
 	"strings"
+	"time"
 )
 
 //go:embed all:dist
@@ -25,113 +22,56 @@ var dist embed.FS
 const Policy = "default-src 'self'; base-uri 'none'; object-src 'none'; form-action 'none'; frame-ancestors 'none'; " +
 	"require-trusted-types-for 'script'; trusted-types 'none'"
 
-const (
-	index = "index.html"
-	app   = "mcp.html"
-)
-
 // App is a screen as one document for MCP hosts: next or plan. They show it in a frame of their own policy.
 func App(screen string) (string, error) {
-	document, err := fs.ReadFile(dist, "dist/"+app)
+	document, err := filled("mcp.html", map[string]string{"STYLE": "style.css", "SCRIPT": "mcp.js"}, func(_ string, content []byte) []byte { return content })
 	return strings.Replace(string(document), `data-view="VIEW"`, `data-view="`+screen+`"`, 1), err
+}
+
+// filled is a document with something of a file in each of its places.
+func filled(name string, places map[string]string, of func(name string, content []byte) []byte) ([]byte, error) {
+	document, err := dist.ReadFile("dist/" + name)
+	for place, name := range places {
+		content, wrong := dist.ReadFile("dist/" + name)
+		if wrong != nil {
+			return nil, wrong
+		}
+		document = bytes.Replace(document, []byte(place), of(name, content), 1)
+	}
+	return document, err
 }
 
 // File is one file of the page.
 type File struct {
-	content, packed           []byte
+	content                   []byte
 	mediaType, etag, freshFor string
 }
 
-// PathOf is where a file is served.
-func PathOf(name string) string {
-	if name == index {
-		return "/"
-	}
-	return "/assets/" + name
-}
-
-// Load reads and packs the embedded files and returns them by name.
+// Load returns the embedded files by the path at which they are served: each by its hash, so that browsers may keep it for
+// ever, and the document that names them.
 func Load() (map[string]File, error) {
 	files := map[string]File{}
-	entries, err := fs.ReadDir(dist, "dist")
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range entries {
-		if e.Name() == app {
-			continue
-		}
-		content, err := fs.ReadFile(dist, "dist/"+e.Name())
-		if err != nil {
-			return nil, err
-		}
-		var b bytes.Buffer
-		w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
-		if err != nil {
-			return nil, err
-		}
-		if _, err := w.Write(content); err != nil {
-			return nil, err
-		}
-		if err := w.Close(); err != nil {
-			return nil, err
-		}
+	add := func(where, name, fresh string, content []byte) string {
 		sum := sha256.Sum256(content)
-		fresh := "public, max-age=31536000, immutable" // its name changes with its content
-		if e.Name() == index {
-			fresh = "no-cache"
-		}
-		files[e.Name()] = File{content, b.Bytes(), mime.TypeByExtension(path.Ext(e.Name())), hex.EncodeToString(sum[:8]), fresh}
+		etag := hex.EncodeToString(sum[:8])
+		where = strings.Replace(where, "HASH", etag, 1)
+		files[where] = File{content, mime.TypeByExtension(path.Ext(name)), `"` + etag + `"`, fresh}
+		return where
 	}
-	if _, ok := files[index]; !ok {
-		return nil, fmt.Errorf("the built page has no %s", index)
-	}
-	return files, nil
+	index, err := filled("index.html", map[string]string{"ICON": "icon.svg", "STYLE": "style.css", "SCRIPT": "main.js"}, func(name string, content []byte) []byte {
+		return []byte(add("/assets/app-HASH"+path.Ext(name), name, "public, max-age=31536000, immutable", content))
+	})
+	add("/", "index.html", "no-cache", index)
+	return files, err
 }
 
 // Serve answers a request for the file.
 func (f File) Serve(w http.ResponseWriter, r *http.Request) {
-	h := w.Header()
-	h.Set("Content-Security-Policy", Policy)
-	h.Set("X-Frame-Options", "DENY")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("Cache-Control", f.freshFor)
-	h.Set("Vary", "Accept-Encoding")
-	body, etag := f.content, `"`+f.etag+`"`
-	if takesGzip(r) {
-		body, etag = f.packed, `"`+f.etag+`-gzip"`
+	for name, value := range map[string]string{
+		"Content-Security-Policy": Policy, "X-Frame-Options": "DENY", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+		"Cache-Control": f.freshFor, "ETag": f.etag, "Content-Type": f.mediaType,
+	} {
+		w.Header().Set(name, value)
 	}
-	h.Set("ETag", etag)
-	if matches(r.Header.Get("If-None-Match"), etag) {
-		w.WriteHeader(http.StatusNotModified)
-		return
-	}
-	if takesGzip(r) {
-		h.Set("Content-Encoding", "gzip")
-	}
-	h.Set("Content-Type", f.mediaType)
-	h.Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(http.StatusOK)
-	_, _ = w.Write(body) // net/http leaves it out for HEAD; if it fails, the client is gone
-}
-
-func matches(header, etag string) bool {
-	for one := range strings.SplitSeq(header, ",") {
-		if one = strings.TrimPrefix(strings.TrimSpace(one), "W/"); one == etag || one == "*" {
-			return true
-		}
-	}
-	return false
-}
-
-func takesGzip(r *http.Request) bool {
-	for one := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
-		coding, q, _ := strings.Cut(strings.TrimSpace(one), ";")
-		if strings.EqualFold(strings.TrimSpace(coding), "gzip") {
-			weight, err := strconv.ParseFloat(strings.TrimPrefix(strings.TrimSpace(q), "q="), 64)
-			return strings.TrimSpace(q) == "" || err == nil && weight > 0
-		}
-	}
-	return false
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(f.content))
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -13,22 +12,6 @@ import (
 	"waymark/catalog"
 	"waymark/internal/strictjson"
 )
-
-// ArgumentError is a wrong argument, by its name.
-type ArgumentError struct {
-	Field  string // empty: the arguments as a whole
-	Detail string
-}
-
-func (e *ArgumentError) Error() string {
-	if e.Field == "" {
-		return "arguments: " + e.Detail
-	}
-	return e.Field + ": " + e.Detail
-}
-
-// Wrong is the error of an argument.
-func Wrong(field, detail string) error { return &ArgumentError{Field: field, Detail: detail} }
 
 // DecodeArguments reads the arguments of a call as strictly as an HTTP body: unknown, repeated and
 // wrongly spelt names and wrong types are errors that name the argument, in words a model can act on.
@@ -38,19 +21,10 @@ func DecodeArguments(raw json.RawMessage, into any) error {
 		raw = json.RawMessage("{}")
 	}
 	err := Malformed(strictjson.Unmarshal(raw, into))
-	var malformed *MalformedError
-	if !errors.As(err, &malformed) {
-		return err
+	if e, ok := errors.AsType[*Error](err); ok && e.Field == "" {
+		e.Detail = "arguments: " + e.Detail
 	}
-	at := jsontext.Pointer(malformed.Place)
-	e := &ArgumentError{fieldOf(at), malformed.Reason}
-	if strings.HasPrefix(malformed.Reason, "unknown field") {
-		e.Detail = "there is no such argument; there are " + strings.Join(argumentNames(reflect.TypeOf(into).Elem(), at.Parent()), ", ")
-		if at.LastToken() == WorkspaceField {
-			e.Detail += "; " + HowWorkspace
-		}
-	}
-	return e
+	return err
 }
 
 // fieldOf writes a JSON pointer as a reader would: /steps/0/tool becomes steps[0].tool.
@@ -58,36 +32,15 @@ func fieldOf(p jsontext.Pointer) string {
 	var b strings.Builder
 	for token := range p.Tokens() {
 		switch {
-		case b.Len() == 0:
-			b.WriteString(catalog.ShownID(token))
 		case strings.Trim(token, "0123456789") == "":
 			fmt.Fprintf(&b, "[%s]", token)
+		case b.Len() == 0:
+			b.WriteString(catalog.ShownID(token))
 		default:
 			b.WriteString("." + catalog.ShownID(token))
 		}
 	}
 	return b.String()
-}
-
-// argumentNames lists the names allowed in the object that the pointer points to.
-func argumentNames(t reflect.Type, p jsontext.Pointer) []string {
-	for token := range p.Tokens() {
-		if t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
-			t = t.Elem()
-		} else if i := slices.IndexFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool { return Name(f) == token }); i >= 0 {
-			t = reflect.VisibleFields(t)[i].Type
-		}
-		if t.Kind() == reflect.Pointer {
-			t = t.Elem()
-		}
-	}
-	var names []string
-	for _, f := range reflect.VisibleFields(t) {
-		if !f.Anonymous {
-			names = append(names, Name(f))
-		}
-	}
-	return names
 }
 
 // Name is the name of a field in JSON.

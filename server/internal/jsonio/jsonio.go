@@ -3,6 +3,7 @@
 package jsonio
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,23 +13,28 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	jsonv1 "github.com/go-json-experiment/json/v1"
 
+	"waymark/internal/bounded"
 	"waymark/internal/strictjson"
 	"waymark/score"
 )
 
-// MalformedError is text that is not the JSON this server takes (Status 400), or JSON that is not
-// what the route takes (422). Place is a JSON pointer into the body.
-type MalformedError struct {
-	Status int
-	Place  string
-	Reason string
+// Error is text that is not the JSON this server takes (Status 400), or JSON that is not what the operation takes (422).
+// Field is written as in steps[0].tool; empty: the value as a whole.
+type Error struct {
+	Status        int
+	Field, Detail string
 }
 
-func (e *MalformedError) Error() string {
-	if e.Place == "" {
-		return e.Reason
+func (e *Error) Error() string {
+	if e.Field == "" {
+		return e.Detail
 	}
-	return e.Place + ": " + e.Reason
+	return e.Field + ": " + e.Detail
+}
+
+// Wrong is the error of a field.
+func Wrong(field, detail string) error {
+	return &Error{http.StatusUnprocessableEntity, field, detail}
 }
 
 // Decode reads one value of type T and nothing else.
@@ -44,16 +50,32 @@ func Malformed(err error) error {
 	if !errors.As(err, &strict) {
 		return err
 	}
-	e := &MalformedError{Status: http.StatusUnprocessableEntity, Place: strict.Place, Reason: strict.Reason}
+	e := &Error{http.StatusUnprocessableEntity, fieldOf(jsontext.Pointer(strict.Place)), strict.Reason}
 	switch {
 	case strict.Syntax:
 		e.Status = http.StatusBadRequest
 	case strict.Unknown == WorkspaceField:
-		e.Reason += "; " + HowWorkspace
+		e.Detail += "; " + HowWorkspace
 	case errors.As(strict.Err, &decimal):
-		e.Reason = decimal.Detail
+		e.Detail = decimal.Detail
 	}
 	return e
+}
+
+// ReadLine reads to the end of a line, of which it keeps at most so many bytes.
+func ReadLine(r *bufio.Reader, most int) (line []byte, tooLong bool, err error) {
+	for read := 0; ; {
+		part, err := r.ReadSlice('\n')
+		if read += len(part); read > bounded.Stream {
+			return nil, true, &bounded.LimitError{Name: "one line", Limit: bounded.Stream}
+		}
+		if tooLong = tooLong || len(line)+len(part) > most; !tooLong {
+			line = append(line, part...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, tooLong, err
+		}
+	}
 }
 
 // Encode writes v as encoding/json would (so that HTTP, MCP and the command line agree), but

@@ -83,8 +83,12 @@ func (h *Hold) Keep(n int64) {
 	}
 }
 
-// Release gives all back.
-func (h *Hold) Release() { h.Keep(0) }
+// Release gives all back. Of nil there is nothing.
+func (h *Hold) Release() {
+	if h != nil {
+		h.Keep(0)
+	}
+}
 
 // Take counts n against each holder. A holder whose part is used up is refused with 429, everybody with 503 once the
 // total is.

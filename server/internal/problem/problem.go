@@ -3,16 +3,15 @@
 package problem
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/gin-gonic/gin"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"waymark/catalog"
 	"waymark/internal/plural"
@@ -39,15 +38,16 @@ func Of(err error) *huma.ErrorModel {
 		problem   *huma.ErrorModel
 		asked     *suggest.RequestError
 		ambiguous *catalog.AmbiguousError
-		malformed *jsonio.MalformedError
+		wrong     *jsonio.Error
 		tooLarge  *http.MaxBytesError
 		scoring   *score.RequestError
+		dag       *run.CheckError
 	)
 	switch {
 	case errors.As(err, &problem):
 		return problem
-	case problemOfRun(err) != nil:
-		return problemOfRun(err)
+	case errors.As(err, &dag):
+		return refusedRun(dag)
 	case errors.As(err, &asked):
 		status := http.StatusUnprocessableEntity
 		if asked.Kind == suggest.NotFound {
@@ -58,46 +58,58 @@ func Of(err error) *huma.ErrorModel {
 		return ofField(http.StatusUnprocessableEntity, scoring, scoring.Field, scoring.Detail)
 	case errors.Is(err, score.ErrNoJudge):
 		return ofField(http.StatusUnprocessableEntity, err, "judge", err.Error())
-	case errors.Is(err, score.ErrJudge), errors.Is(err, evidence.ErrSearch):
-		return New(http.StatusBadGateway, err.Error())
 	case errors.As(err, &ambiguous):
 		return New(http.StatusUnprocessableEntity, ambiguous.Error())
-	case errors.As(err, &malformed):
-		return malformedProblem(malformed)
+	case errors.As(err, &wrong):
+		return New(wrong.Status, wrong.Error(), &huma.ErrorDetail{Location: locationOf(wrong.Field), Message: wrong.Detail})
 	case errors.As(err, &tooLarge):
 		return New(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", tooLarge.Limit))
-	case errors.Is(err, request.ErrNoCredential), errors.Is(err, request.ErrBadCredential), errors.Is(err, request.ErrNoSession):
-		return New(http.StatusUnauthorized, err.Error())
-	case errors.Is(err, storage.ErrUnavailable):
-		return New(http.StatusServiceUnavailable, "the database does not answer; of a write it is unknown whether it is stored: repeat it with the same ids")
-	case errors.Is(err, live.ErrNotYet):
-		return New(http.StatusServiceUnavailable, "the model does not count that event yet; ask again")
-	case errors.Is(err, storage.ErrNoSpace):
-		return New(http.StatusInsufficientStorage, "too little disk space: writes are refused, reads go on")
-	case errors.Is(err, storage.ErrReadOnly), errors.Is(err, storage.ErrClosed), errors.Is(err, live.ErrClosed):
-		return New(http.StatusServiceUnavailable, "the storage does not accept writes")
-	case errors.Is(err, live.ErrNewer):
-		return New(http.StatusInternalServerError, err.Error())
-	case errors.Is(err, live.ErrNoWorkspace):
-		return New(http.StatusNotFound, err.Error())
-	case errors.Is(err, storage.ErrNotFound):
-		return New(http.StatusNotFound, "not found: there is nothing at this path")
-	case errors.Is(err, storage.ErrConflict):
-		return New(http.StatusConflict, "somebody else changed it at the same time")
-	case errors.Is(err, context.DeadlineExceeded):
-		return New(http.StatusGatewayTimeout, "there was no answer within the time limit of the request; repeat it in a few seconds")
-	case errors.Is(err, context.Canceled):
-		return New(http.StatusServiceUnavailable, "the request was cancelled before its answer was ready: its caller has gone, or the server is shutting down")
+	}
+	for _, known := range sentinels {
+		if errors.Is(err, known.err) {
+			return New(known.status, cmp.Or(known.detail, err.Error()))
+		}
 	}
 	return Internal
 }
 
-// ofField is a problem with a field of the body; empty: with all of it.
+// sentinels are the errors without a type of their own; without a detail they say what is wrong themselves.
+var sentinels = []struct {
+	err    error
+	status int
+	detail string
+}{
+	{score.ErrJudge, http.StatusBadGateway, ""},
+	{evidence.ErrSearch, http.StatusBadGateway, ""},
+	{request.ErrNoCredential, http.StatusUnauthorized, ""},
+	{request.ErrBadCredential, http.StatusUnauthorized, ""},
+	{request.ErrNoSession, http.StatusUnauthorized, ""},
+	{run.ErrNotWaiting, http.StatusConflict, ""},
+	{storage.ErrUnavailable, http.StatusServiceUnavailable, "the database does not answer; of a write it is unknown whether it is stored: repeat it with the same ids"},
+	{live.ErrNotYet, http.StatusServiceUnavailable, "the model does not count that event yet; ask again"},
+	{storage.ErrNoSpace, http.StatusInsufficientStorage, "too little disk space: writes are refused, reads go on"},
+	{storage.ErrReadOnly, http.StatusServiceUnavailable, "the storage does not accept writes"},
+	{storage.ErrClosed, http.StatusServiceUnavailable, "the storage does not accept writes"},
+	{live.ErrClosed, http.StatusServiceUnavailable, "the storage does not accept writes"},
+	{live.ErrNewer, http.StatusInternalServerError, ""},
+	{live.ErrNoWorkspace, http.StatusNotFound, ""},
+	{storage.ErrNotFound, http.StatusNotFound, "not found: there is nothing at this path"},
+	{storage.ErrConflict, http.StatusConflict, "somebody else changed it at the same time"},
+	{context.DeadlineExceeded, http.StatusGatewayTimeout, "there was no answer within the time limit of the request; repeat it in a few seconds"},
+	{context.Canceled, http.StatusServiceUnavailable, "the request was cancelled before its answer was ready: its caller has gone, or the server is shutting down"},
+}
+
+// ofField is a problem with a field of the body; empty: with the request.
 func ofField(status int, err error, field, detail string) *huma.ErrorModel {
 	if field == "" {
 		return New(status, err.Error())
 	}
-	return New(status, err.Error(), &huma.ErrorDetail{Location: "body." + field, Message: detail})
+	return New(status, err.Error(), &huma.ErrorDetail{Location: locationOf(field), Message: detail})
+}
+
+// locationOf is a field of the body, or all of it.
+func locationOf(field string) string {
+	return strings.TrimSuffix(strings.Replace("body."+field, ".[", "[", 1), ".")
 }
 
 // Internal is what a caller sees of a fault that is ours.
@@ -182,33 +194,23 @@ func Write(w http.ResponseWriter, p *huma.ErrorModel) {
 	_, _ = w.Write(data) // the client may be gone; there is nobody left to tell
 }
 
-// problemOfRun gives what a run is refused for its status.
-func problemOfRun(err error) *huma.ErrorModel {
-	var wrong *run.CheckError
-	var argument *jsonio.ArgumentError
-	switch {
-	case errors.As(err, &wrong):
-		p := New(http.StatusUnprocessableEntity, RefusedRun(wrong))
-		for _, one := range wrong.Problems {
-			at := "body"
-			if one.Task != "" {
-				at += ".dag.tasks." + one.Task
-			}
-			if one.Argument != "" {
-				at += "." + one.Argument
-			}
-			p.Errors = append(p.Errors, &huma.ErrorDetail{Location: at, Message: one.Detail})
+// refusedRun lists all that is wrong with a DAG.
+func refusedRun(e *run.CheckError) *huma.ErrorModel {
+	p := New(http.StatusUnprocessableEntity, RefusedRun(e))
+	for _, one := range e.Problems {
+		at := "body"
+		if one.Task != "" {
+			at += ".dag.tasks." + one.Task
 		}
-		if form := wrong.Form(); form != nil {
-			p.Errors = append(p.Errors, &huma.ErrorDetail{Location: "body.values", Message: "values are missing; value is their JSON Schema", Value: form})
+		if one.Argument != "" {
+			at += "." + one.Argument
 		}
-		return p
-	case errors.Is(err, run.ErrNotWaiting):
-		return New(http.StatusConflict, err.Error())
-	case errors.As(err, &argument):
-		return New(http.StatusUnprocessableEntity, argument.Error(), &huma.ErrorDetail{Location: "body." + argument.Field, Message: argument.Detail})
+		p.Errors = append(p.Errors, &huma.ErrorDetail{Location: at, Message: one.Detail})
 	}
-	return nil
+	if form := e.Form(); form != nil {
+		p.Errors = append(p.Errors, &huma.ErrorDetail{Location: "body.values", Message: "values are missing; value is their JSON Schema", Value: form})
+	}
+	return p
 }
 
 // RefusedRun says in one line why a DAG cannot be run.
@@ -227,37 +229,17 @@ func RefusedRun(e *run.CheckError) string {
 	return text
 }
 
-func malformedProblem(e *jsonio.MalformedError) *huma.ErrorModel {
-	return New(e.Status, e.Error(), &huma.ErrorDetail{Location: bodyLocation(e.Place), Message: e.Reason})
-}
-
-// bodyLocation turns /steps/0/tool into body.steps[0].tool, the form of huma's own messages.
-func bodyLocation(pointer string) string {
-	var b strings.Builder
-	b.WriteString("body")
-	for token := range jsontext.Pointer(pointer).Tokens() {
-		if _, err := strconv.ParseUint(token, 10, 32); err == nil {
-			b.WriteString("[" + token + "]")
-		} else {
-			b.WriteString("." + token)
-		}
-	}
-	return b.String()
-}
-
 // Fail writes a problem from a gin handler and ends the chain.
 func Fail(c *gin.Context, err error) {
 	p := Of(err)
 	if p.Status >= http.StatusInternalServerError {
 		request.ExchangeFrom(c.Request.Context()).Failure = err
 	}
-	switch p.Status {
-	case http.StatusUnauthorized:
+	if p.Status == http.StatusUnauthorized {
 		c.Header("WWW-Authenticate", `Bearer realm="waymark"`)
-	default:
-		if after := RetryAfter(p.Status); after != "" && c.Writer.Header().Get("Retry-After") == "" {
-			c.Header("Retry-After", after)
-		}
+	}
+	if after := RetryAfter(p.Status); after != "" && c.Writer.Header().Get("Retry-After") == "" {
+		c.Header("Retry-After", after)
 	}
 	Write(c.Writer, Sign(c.Request.Context(), p))
 	c.Abort()

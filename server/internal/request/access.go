@@ -74,6 +74,7 @@ type Access struct {
 	// What tells the callers of one credential apart, and grants nothing.
 	Conversation string // as the caller names it; may be empty
 	Peer         string // address of the other end; empty over a pipe
+	Session      string // of MCP, under which the caller's episodes are kept that name none; may be empty
 }
 
 // May reports whether every scope asked for is granted.

@@ -2,13 +2,15 @@ package route
 
 import (
 	"bytes"
+	"encoding/base64"
 	"errors"
 	"io"
 	"net/http"
-	"waymark/server/internal/problem"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humagin"
+
+	"waymark/server/internal/problem"
 )
 
 // RawInput gives a handler the request itself, for bodies that are read as a stream.
@@ -61,5 +63,38 @@ func BadRead(err error) error {
 // ErrSlowBody ends a request whose body comes too slowly.
 var ErrSlowBody = problem.New(http.StatusRequestTimeout, "the body came too slowly")
 
+// PageQuery asks for one page of a list. The cursor is opaque to callers; inside it is the last id of the page before, so
+// that pages neither repeat nor skip what stays, whatever is added or removed meanwhile.
+type PageQuery struct {
+	Cursor string `query:"cursor" maxLength:"1024" doc:"next_cursor of the page before."`
+	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"Most entries of the page."`
+}
+
 // ErrCursor refuses a cursor that no page named.
 var ErrCursor = problem.New(http.StatusUnprocessableEntity, "cursor: not one of ours", &huma.ErrorDetail{Location: "query.cursor", Message: "not one of ours"})
+
+// Page returns the entries to keep after the cursor, and the next cursor. A list that is sorted by id goes on also after an
+// entry that is gone.
+func Page[T any](all []T, q PageQuery, sorted bool, id func(T) string, keep func(T) bool) (page []T, next string, err error) {
+	last, err := base64.RawURLEncoding.Strict().DecodeString(q.Cursor)
+	if err != nil {
+		return nil, "", ErrCursor
+	}
+	page = []T{}
+	past := len(last) == 0 || sorted
+	for _, t := range all {
+		switch {
+		case id(t) == string(last):
+			past = true
+		case !past || sorted && id(t) < string(last) || !keep(t):
+		case len(page) == q.Limit:
+			return page, base64.RawURLEncoding.EncodeToString([]byte(id(page[q.Limit-1]))), nil
+		default:
+			page = append(page, t)
+		}
+	}
+	if !past {
+		err = ErrCursor
+	}
+	return page, "", err
+}

@@ -4,12 +4,9 @@ package route
 import (
 	"cmp"
 	"context"
-	"encoding/csv"
-	"fmt"
 	"net/http"
 	"net/url"
 	"reflect"
-	"slices"
 	"strings"
 	"time"
 
@@ -30,13 +27,11 @@ type Table struct {
 	MaxBody    int64
 	Timeout    time.Duration // of an answer, where its rule has none
 	Overdue    *limit.Overdue
-	Turns      *limit.Turns // of what computes for long
-	// Audit logs an administrative act.
-	Audit func(ctx context.Context, act string, asked any, err error)
-	Rules map[string]Rule // by method and gin path
+	Turns      *limit.Turns    // of what computes for long
+	Rules      map[string]Rule // by method and gin path
 
-	Operations []Operation     // in the order of their registration
-	Calls      map[string]Call // by the name of their MCP tool
+	Operations []Operation // in the order of their registration
+	Tools      []Tool      // of MCP
 }
 
 // Operation describes a registered operation to those who send its requests.
@@ -101,14 +96,12 @@ func (o Operation) Fields() (all []Field) {
 type Rule struct {
 	Public bool           // answered without a credential
 	Scope  request.Scopes // needed
-	Tool   string         // the MCP tool that is the same operation
 	Stream bool           // no deadlines, no limit of the whole body
-	Audit  bool           // an administrative act: logged with what was asked
 	Long   bool           // computes for long: answered in turn, as long questions are
-	Ndjson bool           // takes application/x-ndjson
 
-	Creates bool // a workspace that does not exist is created: the route records
-	Global  bool // of no workspace, so it does not matter whether there is one
+	Operator bool // only the operator of the server may, beside the scope
+	Creates  bool // a workspace that does not exist is created: the route records
+	Global   bool // of no workspace, so it does not matter whether there is one
 
 	Also string // a media type that is taken beside application/json
 	Gzip bool   // packed bodies are taken
@@ -142,9 +135,6 @@ type Body[O any] struct{ Body O }
 
 // Add registers an operation together with its rule. O is the body of its answer.
 func Add[I, O any](r *Table, ru Rule, op huma.Operation, handler func(context.Context, *I) (O, error)) {
-	if ru.Tool != "" {
-		r.Calls[ru.Tool] = callOf(ru, handler)
-	}
 	if _, none := any(*new(O)).(None); none {
 		Raw(r, ru, op, func(ctx context.Context, in *I) (*struct{}, error) {
 			_, err := handler(ctx, in)
@@ -176,20 +166,7 @@ func Raw[I, O any](r *Table, ru Rule, op huma.Operation, handler func(context.Co
 		if err := unescape(in); err != nil {
 			return nil, err
 		}
-		return limit.Within(ctx, r.Overdue, r.TimeLimit(ru), func() (*O, error) {
-			if ru.Long || ru.Scope == request.ScopeRead && request.ExchangeFrom(ctx).Size > limit.LongQuestion {
-				leave, err := r.Turns.Enter(ctx, request.From(ctx).Source)
-				if err != nil {
-					return nil, err
-				}
-				defer leave()
-			}
-			out, err := handler(ctx, in)
-			if ru.Audit {
-				r.Audit(ctx, op.OperationID, in, err)
-			}
-			return out, err
-		})
+		return Limited(ctx, r, ru, request.ExchangeFrom(ctx).Size, func() (*O, error) { return handler(ctx, in) })
 	})
 }
 
@@ -323,33 +300,6 @@ func (r *Table) Declare(ru Rule, op *huma.Operation) {
 		op.Errors = append(op.Errors, http.StatusConflict, http.StatusInsufficientStorage)
 	}
 	op.Description = strings.TrimSpace(op.Description + "\n\nNeeds scope " + strings.Join(ru.Scope.Names(), ", ") + ".")
-}
-
-// SplitList splits the values of a query parameter at commas, by the rule of the command line: each value is a line of
-// CSV.
-func SplitList(name string, values *[]string, most int) []error {
-	var list []string
-	refused := func(message string) []error {
-		return []error{&huma.ErrorDetail{Location: "query." + name, Message: message, Value: *values}}
-	}
-	for _, value := range *values {
-		if value == "" {
-			continue
-		}
-		records, err := csv.NewReader(strings.NewReader(value)).ReadAll()
-		switch {
-		case err != nil:
-			return refused("is no list of values separated by commas: " + err.Error())
-		case len(records) != 1 || slices.Contains(records[0], ""):
-			return refused("holds an empty value or a line break")
-		}
-		list = append(list, records[0]...)
-	}
-	if len(list) > most {
-		return refused(fmt.Sprintf("has %d values, at most %d are taken", len(list), most))
-	}
-	*values = list
-	return nil
 }
 
 // ReadTimeout is how long a body may take, and a request whose body is not read to its end.

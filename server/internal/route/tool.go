@@ -3,43 +3,151 @@ package route
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"waymark/catalog"
 	"waymark/server/internal/jsonio"
+	"waymark/server/internal/limit"
+	"waymark/server/internal/problem"
+	"waymark/server/internal/request"
+	"waymark/suggest"
 )
 
-// Call is an operation as an MCP tool has it: arguments in the place of a body.
-type Call struct {
+// Tool is an operation as MCP publishes it. It reads if its scope does.
+type Tool struct {
 	Rule
-	Body reflect.Type
-	Do   func(ctx context.Context, arguments json.RawMessage) (any, error)
+	Name, Title, Description string
+	Screen                   string // of the page that shows its answers; may be empty
+	Destructive, OpenWorld   bool   // as the hints of MCP have it
+	Servers                  bool   // offered only where other servers are connected
+	Schema                   json.RawMessage
+	Call                     func(ctx context.Context, arguments json.RawMessage) (Told, error)
 }
+
+// Told is the answer of a tool. Hosts show a model the text or the structured answer, so the text is in both.
+type Told struct {
+	Text string
+	JSON json.RawMessage
+}
+
+// arguments is a request whose arguments as a tool are not just its body.
+type arguments interface{ Arguments() any }
 
 // brief is a body with other defaults for a model, which pays for each byte.
 type brief interface{ Brief() }
 
-func callOf[I, O any](ru Rule, handler func(context.Context, *I) (O, error)) Call {
-	body, _ := reflect.TypeFor[I]().FieldByName("Body")
-	return Call{ru, body.Type, func(ctx context.Context, arguments json.RawMessage) (any, error) {
+// NewTool makes a tool of a function, which returns its answer and a text for the model; without a text the answer has a
+// message of its own.
+func NewTool[I, O any](t Tool, f func(ctx context.Context, in *I) (O, string, error)) Tool {
+	argumentsOf := func(in *I) any {
+		if own, ok := any(in).(arguments); ok {
+			return own.Arguments()
+		}
+		return reflect.ValueOf(in).Elem().FieldByName("Body").Addr().Interface()
+	}
+	t.Schema = schemaOf(reflect.TypeOf(argumentsOf(new(I))).Elem()).published
+	t.Call = func(ctx context.Context, raw json.RawMessage) (told Told, err error) {
 		in := new(I)
-		into := reflect.ValueOf(in).Elem().FieldByIndex(body.Index).Addr().Interface()
-		if err := Arguments(arguments, into); err != nil {
-			return nil, err
+		into := argumentsOf(in)
+		if err := Arguments(raw, into); err != nil {
+			return told, err
 		}
 		if b, ok := into.(brief); ok {
 			b.Brief()
 		}
-		return handler(ctx, in)
-	}}
+		out, text, err := f(ctx, in)
+		if err != nil {
+			return told, err
+		}
+		return Tell(out, text)
+	}
+	return t
 }
 
-// Arguments reads the arguments of a tool by the rules of an HTTP body.
+// Tell puts a text into an answer.
+func Tell(answer any, text string) (told Told, err error) {
+	if told.JSON, err = jsonio.Encode(answer); err != nil {
+		return told, err
+	}
+	if told.Text = text; text == "" {
+		var own struct{ Message string }
+		err = json.Unmarshal(told.JSON, &own)
+		told.Text = own.Message
+		return told, err
+	}
+	message, err := jsonio.Encode(text)
+	told.JSON = slices.Concat([]byte(`{"message":`), message, []byte(","), told.JSON[1:])
+	return told, err
+}
+
+// Object is any object.
+type Object struct{ json.RawMessage }
+
+// Schema implements [huma.SchemaProvider].
+func (Object) Schema(huma.Registry) *huma.Schema { return &huma.Schema{Type: huma.TypeObject} }
+
+// Limited answers within the time limit of a rule, in turn where that takes long. size is that of the request in bytes.
+func Limited[O any](ctx context.Context, r *Table, ru Rule, size int64, f func() (O, error)) (O, error) {
+	return limit.Within(ctx, r.Overdue, r.TimeLimit(ru), func() (none O, err error) {
+		if ru.Long || ru.Scope == request.ScopeRead && size > limit.LongQuestion {
+			leave, err := r.Turns.Enter(ctx, request.From(ctx).Source)
+			if err != nil {
+				return none, err
+			}
+			defer leave()
+		}
+		return f()
+	})
+}
+
+// Resolve returns the id that a spelling means to a caller. Within a tool set an ambiguous spelling is refused like an id
+// outside it, because the error lists ids.
+func Resolve(a request.Access, m *suggest.Model, spelling string) (string, error) {
+	id, err := m.Resolve(spelling)
+	if a.Tools != nil && (err != nil || !m.Allows(a.Tools, id)) {
+		return "", problem.New(http.StatusForbidden, a.Tools.Refusal(catalog.ShownID(spelling)).Error())
+	}
+	return id, err
+}
+
+// The texts that a model reads are made from templates of this program, ids and numbers. Descriptions, intents and
+// results of others never enter them: whoever writes a tool's description must not be able to speak in this server's
+// voice. Even an id is quoted unless it looks like one.
+
+// ShownIDs joins ids; a long list is cut.
+func ShownIDs(ids []string) string {
+	const most = 10
+	shown := make([]string, min(len(ids), most))
+	for i := range shown {
+		shown[i] = catalog.ShownID(ids[i])
+	}
+	if more := len(ids) - most; more > 0 {
+		shown = append(shown, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(shown, ", ")
+}
+
+// ShownText is a text of others on one line, not too long.
+func ShownText(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	const most = 300
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
+}
+
+// Arguments reads the arguments of a tool by the rules of an HTTP body. Values that a host sends as texts are read.
 func Arguments(raw json.RawMessage, into any) error {
+	k := schemaOf(reflect.TypeOf(into).Elem())
+	raw = catalog.Fit(raw, k.published)
 	if err := jsonio.DecodeArguments(raw, into); err != nil {
 		return err
 	}
@@ -49,7 +157,6 @@ func Arguments(raw json.RawMessage, into any) error {
 			return err
 		}
 	}
-	k := schemaOf(reflect.TypeOf(into).Elem())
 	result := &huma.ValidateResult{}
 	huma.Validate(k.registry, k.schema, huma.NewPathBuffer(nil, 0), huma.ModeWriteToServer, value, result)
 	if len(result.Errors) > 0 {
@@ -58,7 +165,7 @@ func Arguments(raw json.RawMessage, into any) error {
 	return nil
 }
 
-// SchemaOf is the schema of the arguments of a tool: that of the body without references, without the fields with the tag
+// SchemaOf is the schema of the arguments of a tool: that of the type without references, without the fields with the tag
 // mcp:"-", and without bounds that no model reaches. Fields with the tag mcp:"optional" may be left out.
 func SchemaOf(t reflect.Type) json.RawMessage { return schemaOf(t).published }
 

@@ -3,7 +3,6 @@ package runs
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -282,22 +281,5 @@ func (r *Runs) decide(
 			err = r.attend(g)
 		}
 		return with(s, all), err
-	}
-}
-
-// secretRow of the system table has the key with which servers sign what a client brings back, perhaps to another one.
-const secretRow = "runs-secret"
-
-// Secret returns a key that all servers of the store have.
-func (r *Runs) Secret(ctx context.Context) ([]byte, error) {
-	table := r.cfg.Store.System()
-	for {
-		key, err := table.Cached(ctx, secretRow)
-		if !errors.Is(err, storage.ErrNotFound) {
-			return key, err
-		}
-		if err := table.CAS(ctx, secretRow, 0, []byte(rand.Text())); err != nil && !errors.Is(err, storage.ErrConflict) {
-			return nil, err
-		}
 	}
 }

@@ -1,16 +1,20 @@
 package runs
 
 import (
+	"cmp"
 	"context"
-	"encoding/base64"
 	"fmt"
 	"net/http"
 	"reflect"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/sse"
 
+	"waymark/catalog"
+	"waymark/internal/plural"
 	"waymark/live/state"
 	"waymark/run"
 	"waymark/server/internal/jsonio"
@@ -28,9 +32,8 @@ type (
 	runEnd   run.Status
 
 	runListQuery struct {
-		State  string `query:"state" enum:"running,paused,done,failed,canceled" doc:"Only runs that stand so."`
-		Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50"`
-		Cursor string `query:"cursor" maxLength:"1024" doc:"next_cursor of the page before."`
+		route.PageQuery
+		State string `query:"state" enum:"running,paused,done,failed,canceled" doc:"Only runs that stand so."`
 	}
 	runPage struct {
 		Runs       []state.RunHead `json:"runs" doc:"The newest first."`
@@ -45,7 +48,7 @@ type (
 	}
 	// runBody asks for a run of a DAG or of a stored capability.
 	runBody struct {
-		ID         string `json:"id,omitempty" doc:"Id of the run, of the caller's choice: a request that is repeated with it starts nothing and is answered with the first run; 409 if it asks for something else. One is made if absent."`
+		ID         string `json:"id,omitempty" doc:"Id of the run, of the caller's choice: a request that is repeated with it starts nothing and is answered with the first run; 409 if it asks for something else. One is made if absent. In MCP, without dag and capability: the run to wait for."`
 		Capability string `json:"capability,omitempty" doc:"Id of a stored capability to run instead of a DAG; it takes params."`
 		Request
 	}
@@ -65,6 +68,11 @@ func (r *Runs) Routes(t *route.Table) {
 	start.DefaultStatus = http.StatusAccepted
 	route.Raw(t, begin, start, r.startRun)
 	route.DocumentBody(t, "/v1/runs", http.MethodPost, map[string]*huma.Schema{"application/json": schemas.Schema(reflect.TypeFor[runBody](), true, "")})
+	t.Tools = append(t.Tools, route.NewTool(route.Tool{Rule: route.Rule{Scope: request.ScopeWrite, Timeout: time.Hour}, Name: "run_dag", Title: "Run a plan",
+		Destructive: true, OpenWorld: true, Servers: true,
+		Description: "Carry out a plan: give what suggest_dag answered as it is, or tasks of your own, and get the result of every task. Everything is checked first, and all that is wrong is said at once. " +
+			"Where arguments have no values, the answer names them in form, a JSON Schema: call again with values. " +
+			"A task that may change something waits until a person approves it. Ask again with the id of the run to see how it went on."}, r.runAndWait))
 	route.Add(t, route.Rule{Scope: request.ScopeRead}, route.Op("Runs", "list-runs", http.MethodGet, "/v1/runs", "List runs", "Those that go on and the last 500 that ended."), r.listRuns)
 	route.Add(t, route.Rule{Scope: request.ScopeRead}, route.Op("Runs", "get-run", http.MethodGet, "/v1/runs/{id}", "A run", "Node by node, with results."), r.getRun)
 	cancel := route.Op("Runs", "cancel-run", http.MethodPost, "/v1/runs/{id}/cancel", "Cancel a run", "Calls under way are given up; the rest is not begun.")
@@ -73,7 +81,7 @@ func (r *Runs) Routes(t *route.Table) {
 	approve := route.Op("Runs", "approve-run", http.MethodPost, "/v1/runs/{id}/approve", "Decide about nodes that wait",
 		"A node waits because its tool is not annotated as harmless, or because it was running when a process ended.")
 	approve.DefaultStatus, approve.Errors = http.StatusAccepted, []int{http.StatusConflict}
-	route.Add(t, route.Rule{Scope: request.ScopeAdmin, Audit: true}, approve, r.approveRun)
+	route.Add(t, route.Rule{Scope: request.ScopeAdmin}, approve, r.approveRun)
 
 	route.Stream(t, route.Rule{Scope: request.ScopeRead}, route.Op("Runs", "watch-run", http.MethodGet, "/v1/runs/{id}/events", "Progress of a run", "Server-sent events: progress until the run ends, then one end. Results are in the run itself."), map[string]any{"progress": runEvent{}, "end": runEnd{}},
 		func(ctx context.Context, id string) error {
@@ -91,6 +99,18 @@ func (r *Runs) startRun(ctx context.Context, in *route.RawInput) (*runStarted, e
 	if err != nil {
 		return nil, err
 	}
+	if len(body.Approve) > 0 && !request.From(ctx).May(request.ScopeAdmin) {
+		return nil, problem.New(http.StatusForbidden, "approve needs the scope admin")
+	}
+	answer, err := r.start(ctx, body)
+	status := http.StatusAccepted
+	if body.DryRun {
+		status = http.StatusOK
+	}
+	return &runStarted{status, answer}, err
+}
+
+func (r *Runs) start(ctx context.Context, body runBody) (Answer, error) {
 	if body.Capability != "" && body.DAG == nil {
 		body.DAG = &DAG{}
 	}
@@ -99,20 +119,110 @@ func (r *Runs) startRun(ctx context.Context, in *route.RawInput) (*runStarted, e
 		q.Capability, err = r.capability(ctx, body.Capability)
 	}
 	if err != nil {
-		return nil, err
+		return Answer{}, err
 	}
-	a := request.From(ctx)
-	if len(q.Approve) > 0 && !a.May(request.ScopeAdmin) {
-		return nil, problem.New(http.StatusForbidden, "approve needs the scope admin")
+	return r.Begin(ctx, request.From(ctx), body.ID, q, body.DryRun)
+}
+
+// runAndWait begins a run, or takes up the one that is named, and waits until it ends or needs a person. A call that is
+// cancelled cancels the run that it began.
+func (r *Runs) runAndWait(ctx context.Context, in *struct{ Body runBody }) (answer Answer, text string, err error) {
+	a, body := request.From(ctx), in.Body
+	if len(body.Approve) > 0 {
+		return answer, "", jsonio.Wrong("approve", "is for a person to say; see the answer of a run that waits")
 	}
-	answer, err := r.Begin(ctx, a, body.ID, q, body.DryRun)
-	if err != nil {
-		return nil, err
+	begins := body.ID == "" || body.DAG != nil || body.Capability != ""
+	if begins {
+		answer, err = r.start(ctx, body)
+	} else {
+		answer.Status, err = r.ofAccess(ctx, a, body.ID)
 	}
-	if body.DryRun {
-		return &runStarted{Status: http.StatusOK, Body: answer}, nil
+	if err != nil || answer.State == Planned {
+		return answer, runText(answer), err
 	}
-	return &runStarted{Status: http.StatusAccepted, Body: answer}, nil
+	report := runProgress(ctx)
+	for s := range r.Watch(ctx, a.Workspace, answer.ID) {
+		if report(s); s.State == run.Paused {
+			break
+		}
+	}
+	if ctx.Err() != nil {
+		if begins {
+			_, _ = r.Cancel(context.WithoutCancel(ctx), a.Workspace, answer.ID) // an error says that it has ended
+		}
+		return answer, "", ctx.Err()
+	}
+	answer.Status, err = r.Status(ctx, a.Workspace, answer.ID)
+	return answer, runText(answer), err
+}
+
+// ofAccess is a run as it stands, if all its tools are of the caller's set.
+func (r *Runs) ofAccess(ctx context.Context, a request.Access, id string) (run.Status, error) {
+	s, err := r.Status(ctx, a.Workspace, id)
+	if err != nil || a.Tools == nil {
+		return s, err
+	}
+	engine, err := r.cfg.Workspaces.Get(ctx, a.Workspace)
+	for _, n := range s.Nodes {
+		if err == nil {
+			_, err = route.Resolve(a, engine.Model(), n.Tool)
+		}
+	}
+	return s, err
+}
+
+// runProgress reports to a client that asked for it, node by node.
+func runProgress(ctx context.Context) func(run.Status) {
+	notify, last := request.ExchangeFrom(ctx).Progress, -1
+	return func(s run.Status) {
+		settled, now := 0, []string{}
+		for _, n := range s.Nodes {
+			switch n.State {
+			case run.NodeRunning:
+				now = append(now, catalog.ShownID(n.Tool))
+			case run.NodeDone, run.NodeFailed, run.NodeSkipped:
+				settled++
+			}
+		}
+		if notify == nil || settled <= last {
+			return
+		}
+		last = settled
+		notify(float64(settled), float64(len(s.Nodes)), cmp.Or(strings.Join(now, ", "), string(s.State)))
+	}
+}
+
+func runText(a Answer) string {
+	switch a.State {
+	case Planned:
+		waits := 0
+		for _, n := range a.Plan.Nodes {
+			if n.Approval != "" {
+				waits++
+			}
+		}
+		return fmt.Sprintf("Nothing was run. The plan is sound: %s in %s, %d of them would wait for approval.", plural.Of(len(a.Plan.Nodes), "task"), plural.Of(len(a.Plan.Layers), "step"), waits)
+	case run.Paused:
+		if len(a.Waiting) == 0 {
+			return fmt.Sprintf("Run %s stands still: %s.", a.ID, strings.Join(a.Warnings, "; "))
+		}
+		return fmt.Sprintf("Run %s waits for a person to approve %s. Ask the user to run: waymark runs approve %s. Then call run_dag with id %q.", a.ID, route.ShownIDs(a.Waiting), a.ID, a.ID)
+	case run.Done:
+		own := []string{}
+		for _, n := range a.Nodes {
+			if n.Kind == run.KindHost {
+				own = append(own, n.ID)
+			}
+		}
+		message := fmt.Sprintf("Done: %s done, %d failed, %d skipped.", plural.Of(a.Done, "task"), a.Failed, a.Skipped)
+		if len(own) > 0 {
+			message += " Tools of the host, to be called by you: " + route.ShownIDs(own) + "."
+		}
+		return message
+	case run.Failed:
+		return fmt.Sprintf("Failed: %s done, %d failed, %d skipped. First: %s", plural.Of(a.Done, "task"), a.Failed, a.Skipped, route.ShownText(a.Error))
+	}
+	return fmt.Sprintf("Run %s is %s.", a.ID, a.State)
 }
 
 // capability is the id of a stored capability by any of its spellings.
@@ -135,14 +245,6 @@ func (r *Runs) capability(ctx context.Context, id string) (string, error) {
 
 func (r *Runs) listRuns(ctx context.Context, q *runListQuery) (page runPage, err error) {
 	workspace := request.From(ctx).Workspace
-	before := ""
-	if q.Cursor != "" {
-		last, err := base64.RawURLEncoding.Strict().DecodeString(q.Cursor)
-		if err != nil || len(last) == 0 {
-			return page, route.ErrCursor
-		}
-		before = string(last)
-	}
 	j := r.journal(workspace)
 	open, err := j.Open(ctx) // first: a run that has no owner now may begin before its head is read, but has not ended
 	if err != nil {
@@ -152,31 +254,19 @@ func (r *Runs) listRuns(ctx context.Context, q *runListQuery) (page runPage, err
 	if err != nil {
 		return page, err
 	}
-	if before != "" {
-		at := slices.IndexFunc(all, func(h state.RunHead) bool { return h.ID == before })
-		if at < 0 {
-			return page, route.ErrCursor
-		}
-		all = all[:at]
-	}
-	for _, h := range slices.Backward(all) {
+	slices.Reverse(all)
+	for i, h := range all {
 		if owner, ok := open[h.ID]; ok && !h.State.Over() {
 			if carried, err := r.carried(ctx, workspace, h.ID, owner); err != nil {
 				return page, err
 			} else if !carried {
-				h.State = run.Paused
+				all[i].State = run.Paused
 			}
 		}
-		if q.State != "" && string(h.State) != q.State {
-			continue
-		}
-		if len(page.Runs) == q.Limit {
-			page.NextCursor = base64.RawURLEncoding.EncodeToString([]byte(page.Runs[q.Limit-1].ID))
-			break
-		}
-		page.Runs = append(page.Runs, h)
 	}
-	return page, nil
+	page.Runs, page.NextCursor, err = route.Page(all, q.PageQuery, false, func(h state.RunHead) string { return h.ID },
+		func(h state.RunHead) bool { return q.State == "" || string(h.State) == q.State })
+	return page, err
 }
 
 func (r *Runs) getRun(ctx context.Context, q *route.ByID) (run.Status, error) {

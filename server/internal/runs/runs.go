@@ -30,6 +30,7 @@ import (
 	"waymark/server/internal/limit"
 	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
+	"waymark/server/internal/route"
 	"waymark/server/internal/scoring"
 	"waymark/storage"
 	"waymark/suggest"
@@ -196,16 +197,6 @@ func (r *Runs) rules(workspace string, engine *live.Engine) run.Rules {
 	}}
 }
 
-// within refuses tasks outside the tool set of the caller, before errors of the check describe them.
-func (r *Runs) within(m *suggest.Model, a request.Access, q run.Request) error {
-	for _, t := range q.DAG.Tasks {
-		if id, err := m.Resolve(t.Tool); a.Tools != nil && (err != nil || !m.Allows(a.Tools, id)) {
-			return problem.New(http.StatusForbidden, a.Tools.Refusal(t.Tool).Error())
-		}
-	}
-	return nil
-}
-
 // Begin checks a request and begins its run, or, to try it, only says what it would do. An id of the caller's makes a
 // repetition safe: it is answered with the run that has the id.
 func (r *Runs) Begin(ctx context.Context, a request.Access, id string, q run.Request, dry bool) (Answer, error) {
@@ -213,8 +204,10 @@ func (r *Runs) Begin(ctx context.Context, a request.Access, id string, q run.Req
 	if err != nil {
 		return Answer{}, err
 	}
-	if err := r.within(engine.Model(), a, q); err != nil {
-		return Answer{}, err
+	for _, t := range q.DAG.Tasks { // before errors of the check describe them
+		if _, err := route.Resolve(a, engine.Model(), t.Tool); a.Tools != nil && err != nil {
+			return Answer{}, err
+		}
 	}
 	if known, err := r.known(ctx, a.Workspace, id, q); err != nil {
 		return Answer{}, err
@@ -553,7 +546,7 @@ func (c runCaller) Call(ctx context.Context, call run.Call) (run.Result, error) 
 	service := *c.scoring
 	service.Caller = nil // a run calls tools itself, with its approvals
 	out, err := service.Run(ctx, c.access, scorer, nil, call.Arguments)
-	var argument *jsonio.ArgumentError
+	var argument *jsonio.Error
 	var request *score.RequestError
 	switch {
 	case errors.As(err, &argument), errors.As(err, &request), errors.Is(err, score.ErrNoJudge):
@@ -567,8 +560,5 @@ func (c runCaller) Call(ctx context.Context, call run.Call) (run.Result, error) 
 	return run.Result{Structured: structured}, err
 }
 
-// GoesOn reports whether a run has not ended.
-func (r *Runs) GoesOn(workspace, id string) bool {
-	_, ok := r.Find(workspace, id)
-	return ok
-}
+// GoesOn reports whether a run goes on here.
+func (r *Runs) GoesOn(workspace, id string) bool { return r.find(workspace, id) != nil }

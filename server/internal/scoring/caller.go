@@ -9,6 +9,7 @@ import (
 	"waymark/run"
 	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
+	"waymark/server/internal/route"
 )
 
 // asCaller calls tools of other servers as call_tool lets the caller: with scope write, within its tool set, and under its
@@ -23,16 +24,14 @@ func (c asCaller) Call(ctx context.Context, call run.Call) (run.Result, error) {
 	if !c.access.May(request.ScopeWrite) {
 		return run.Result{}, problem.New(http.StatusForbidden, fmt.Sprintf("calling tools needs the scope %v, this credential has %v", request.ScopeWrite.Names(), c.access.Scopes.Names()))
 	}
-	if set := c.access.Tools; set != nil {
+	if c.access.Tools != nil {
 		e, err := c.workspaces.Get(ctx, c.access.Workspace)
 		if err != nil {
 			return run.Result{}, err
 		}
-		id, err := e.Model().Resolve(call.Tool)
-		if err != nil || !e.Model().Allows(set, id) {
-			return run.Result{}, problem.New(http.StatusForbidden, set.Refusal(call.Tool).Error())
+		if call.Tool, err = route.Resolve(c.access, e.Model(), call.Tool); err != nil { // what was looked at is what is called
+			return run.Result{}, err
 		}
-		call.Tool = id // what was looked at is what is called
 	}
 	call.Source = c.access.Source
 	return c.servers.Call(ctx, call)

@@ -11,6 +11,7 @@ import (
 	"waymark/live/state"
 	"waymark/server/internal/request"
 	"waymark/server/internal/route"
+	"waymark/storage"
 )
 
 type (
@@ -49,12 +50,5 @@ func (c *Service) Forget(ctx context.Context, sel live.Selection) error {
 	if err := forgetTriangulations(ctx, table, sel.Source, sel.Before); err != nil {
 		return err
 	}
-	var keys []string
-	for row, err := range table.List(ctx, replyRow) {
-		if err != nil {
-			return err
-		}
-		keys = append(keys, row.Key)
-	}
-	return table.Delete(ctx, keys...)
+	return deleteRows(ctx, table, replyRow, func(storage.Row) (bool, error) { return true, nil })
 }

@@ -4,7 +4,6 @@ package scoring
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -104,7 +103,7 @@ func Named(name string) (Scorer, error) {
 			names = append(names, s.Name)
 		}
 	}
-	return Scorer{}, fmt.Errorf("%q is unknown; there are %s", name, strings.Join(names, ", "))
+	return Scorer{}, fmt.Errorf("rubric: %q is unknown; there are %s", name, strings.Join(names, ", "))
 }
 
 // IsScorer reports whether a capability is a scorer of this process.
@@ -132,23 +131,26 @@ func (c *Service) callerFor(a request.Access) run.Caller {
 
 // Routes registers all operations of scorers.
 func (c *Service) Routes(r *route.Table) {
-	route.Add(r, route.Rule{Scope: request.ScopeWrite, Timeout: Timeout, Body: maxBody, Creates: true},
-		huma.Operation{OperationID: "score", Method: http.MethodPost, Path: "/v1/score/{scorer}", Tags: []string{"Scorers"}, SkipValidateBody: true,
-			Summary: "Score by a rubric",
-			Description: "Scores and ranks hypotheses, the answers of a council by the reviews of their peers, contributions to a research session, a whole session, or items by a rubric of the request (custom). " +
-				"The body is the input of the scorer. With judge, a model is asked for missing scores; an item that it does not score is listed, never filled in."},
-		func(ctx context.Context, q *question) (none output, err error) {
-			s, err := Named(q.Scorer)
-			if err != nil {
-				return none, problem.New(http.StatusNotFound, err.Error())
-			}
-			out, err := c.Run(ctx, request.From(ctx), s, q.After, q.Body.RawMessage)
-			var wrong *jsonio.ArgumentError
-			if errors.As(err, &wrong) {
-				return none, problem.New(http.StatusUnprocessableEntity, wrong.Error(), &huma.ErrorDetail{Location: strings.TrimSuffix("body."+wrong.Field, "."), Message: wrong.Detail})
-			}
-			return output{out}, err
-		})
+	score := func(ctx context.Context, q *question) (none output, err error) {
+		s, err := Named(q.Scorer)
+		if err != nil {
+			return none, problem.New(http.StatusNotFound, err.Error())
+		}
+		out, err := c.Run(ctx, request.From(ctx), s, q.After, q.Body.RawMessage)
+		return output{out}, err
+	}
+	ru := route.Rule{Scope: request.ScopeWrite, Timeout: Timeout, Body: maxBody, Creates: true}
+	route.Add(r, ru, huma.Operation{OperationID: "score", Method: http.MethodPost, Path: "/v1/score/{scorer}", Tags: []string{"Scorers"}, SkipValidateBody: true,
+		Summary: "Score by a rubric",
+		Description: "Scores and ranks hypotheses, the answers of a council by the reviews of their peers, contributions to a research session, a whole session, or items by a rubric of the request (custom). " +
+			"The body is the input of the scorer. With judge, a model is asked for missing scores; an item that it does not score is listed, never filled in."}, score)
+	r.Tools = append(r.Tools, route.NewTool(route.Tool{Rule: ru, Name: "score", Title: "Score by a rubric", OpenWorld: true, // a model may judge
+		Description: "Score and rank things by a rubric: research hypotheses, competing answers with the reviews of their peers (council), contributions to a research session, or anything by a rubric of your own (custom). " +
+			"Totals, verdicts and ranks are computed from the scores of the dimensions. Without scores, input.judge asks a model for them."},
+		func(ctx context.Context, q *question) (output, string, error) {
+			out, err := score(ctx, q)
+			return out, "", err
+		}))
 	c.triangulationRoutes(r)
 	c.scorerRoutes(r)
 	c.scoreLogRoutes(r)
@@ -164,7 +166,7 @@ type (
 
 	// Followed are the tools used before a scorer.
 	Followed struct {
-		After []string `query:"after,explode" maxItems:"64" doc:"Ids of the tools used so far, in order, whose output is scored: what the scorer follows is learned from it. Separated by commas, or repeated; an id that holds a comma stands in double quotes."`
+		After []string `query:"after,explode" maxItems:"64" doc:"Ids of the tools used so far, in order, whose output is scored: what the scorer follows is learned from it. Repeated for each id."`
 	}
 
 	// input and output are any of the types of the scorers.
@@ -172,8 +174,14 @@ type (
 	output struct{ any }
 )
 
-// Resolve is called by huma before the handler.
-func (q *Followed) Resolve(huma.Context) []error { return route.SplitList("after", &q.After, 64) }
+// Arguments are those of the tool score.
+func (q *question) Arguments() any {
+	return &struct {
+		Rubric  *string       `json:"rubric" nullable:"false" doc:"Name of a scorer: hypothesis, council, contribution, session, or custom for a rubric of your own"`
+		Context *[]string     `json:"context,omitempty" maxItems:"64" doc:"Ids of the tools used so far whose output is scored, in order."`
+		Input   *route.Object `json:"input" doc:"What the rubric scores, as in the HTTP API: for hypothesis {hypotheses: [{id, scores}]}, for council {responses, reviews}, for contribution {role, text}, for custom {definition, items: [{id, scores}]}"`
+	}{&q.Scorer, &q.After, (*route.Object)(&q.Body)}
+}
 
 // MarshalJSON implements [json.Marshaler].
 func (o output) MarshalJSON() ([]byte, error) { return jsonio.Encode(o.any) }

@@ -52,12 +52,27 @@ func (c *Service) triangulationRoutes(r *route.Table) {
 		Summary: "Weigh hypotheses by evidence",
 		Description: "Weighs the hypotheses of the request by the snippets of its rounds. Without hypotheses a judge proposes them, and searches in documents, or by a tool of a connected server, bring the snippets round by round until the gate stops. " +
 			"The answer is kept, so that evidence can be added round by round. The id is a hash of the request: the same request begins the same triangulation anew."}, c.begin)
+	r.Tools = append(r.Tools, route.NewTool(route.Tool{Rule: begins, Name: "triangulate", Title: "Weigh hypotheses by evidence", OpenWorld: true,
+		Description: "Weigh competing answers to a question by snippets of text, round by round. Each answer says which answer leads, how sure that is, whether to stop, and what to search next. " +
+			"Call it again with all rounds so far and one more."},
+		func(ctx context.Context, q *triangulationQuestion) (evidence.Answer, string, error) {
+			a, err := c.begin(ctx, q)
+			return a, "", err
+		}))
 	route.Add(r, ru, huma.Operation{OperationID: "add-evidence", Method: http.MethodPost, Path: "/v1/triangulations/{id}/evidence", Tags: []string{"Scorers"},
 		Summary: "Add a round of evidence"}, c.addEvidence)
 	route.Add(r, route.Rule{Scope: request.ScopeRead}, huma.Operation{OperationID: "get-triangulation", Method: http.MethodGet, Path: "/v1/triangulations/{id}", Tags: []string{"Scorers"},
 		Summary: "Where a triangulation stands"}, c.getTriangulation)
 	route.Add(r, route.Rule{Scope: request.ScopeWrite}, huma.Operation{OperationID: "delete-triangulation", Method: http.MethodDelete, Path: "/v1/triangulations/{id}", Tags: []string{"Scorers"},
 		Summary: "Delete a triangulation", DefaultStatus: http.StatusNoContent}, c.deleteTriangulation)
+}
+
+// Arguments are those of the tool triangulate.
+func (q *triangulationQuestion) Arguments() any {
+	return &struct {
+		Context *[]string `json:"context,omitempty" maxItems:"64" doc:"Ids of the tools used so far whose output is weighed, in order."`
+		*evidence.Request
+	}{&q.After, &q.Body}
 }
 
 func (c *Service) begin(ctx context.Context, q *triangulationQuestion) (evidence.Answer, error) {
@@ -180,16 +195,25 @@ func (c *Service) deleteTriangulation(ctx context.Context, q *route.ByID) (none 
 
 // forgetTriangulations deletes those that a source began or added to, and those begun before a moment.
 func forgetTriangulations(ctx context.Context, table storage.Table, source string, before time.Time) error {
+	return deleteRows(ctx, table, triangulationRow, func(row storage.Row) (bool, error) {
+		var k kept
+		if err := json.Unmarshal(row.Value, &k); err != nil {
+			return false, fmt.Errorf("%s: %w", row.Key, errors.Join(storage.ErrDamaged, err))
+		}
+		return slices.Contains(k.Sources, source) || !k.Time.IsZero() && k.Time.Before(before), nil
+	})
+}
+
+// deleteRows deletes the rows of a prefix that meet a condition.
+func deleteRows(ctx context.Context, table storage.Table, prefix string, meets func(storage.Row) (bool, error)) error {
 	var keys []string
-	for row, err := range table.List(ctx, triangulationRow) {
+	for row, err := range table.List(ctx, prefix) {
 		if err != nil {
 			return err
 		}
-		var k kept
-		if err := json.Unmarshal(row.Value, &k); err != nil {
-			return fmt.Errorf("%s: %w", row.Key, errors.Join(storage.ErrDamaged, err))
-		}
-		if slices.Contains(k.Sources, source) || !k.Time.IsZero() && k.Time.Before(before) {
+		if is, err := meets(row); err != nil {
+			return err
+		} else if is {
 			keys = append(keys, row.Key)
 		}
 	}

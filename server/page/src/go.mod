@@ -18,3 +18,5 @@ require (
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/sys v0.34.0 // indirect
 )
+
+tool github.com/evanw/esbuild/cmd/esbuild

@@ -24,6 +24,6 @@ func TestDefinitionSize(t *testing.T) {
 		}
 		text, err := json.Marshal(listed)
 		require.NoError(t, err)
-		assert.Equal(t, len(text)+len(","), definitionSize(&tool))
+		assert.Equal(t, len(text)+len(","), DefinitionSize(&tool))
 	}
 }

@@ -1,0 +1,290 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"waymark/catalog"
+	"waymark/internal/plural"
+	"waymark/live"
+	"waymark/server/internal/jsonio"
+	"waymark/server/internal/request"
+	"waymark/server/internal/route"
+	mcpserver "waymark/server/mcp"
+	"waymark/suggest"
+)
+
+// A host that lists every tool of every server pays for all definitions in every prompt. find_tool
+// pays for the few that fit. Limits keep an answer small whatever an upstream server wrote.
+const (
+	shortProse    = 400     // bytes of a description in a result
+	longProse     = 8 << 10 // bytes of a description when asked for
+	largestSchema = 8 << 10 // bytes of a schema in a result; larger ones come with describe_tool
+)
+
+// foundAnswer is the answer of find_tool: that of POST /v1/search with the schemas of the arguments.
+type foundAnswer struct {
+	suggest.SearchAnswer
+	Results      []found      `json:"results"`
+	TokenMetrics tokenMetrics `json:"token_metrics"`
+}
+
+// found is a search result that can be called at once. The description and the schema come from
+// upstream: they are data.
+type found struct {
+	suggest.SearchResult
+	InputSchema    json.RawMessage `json:"input_schema,omitempty"`
+	SchemaTooLarge bool            `json:"schema_too_large,omitempty"` // the schema is left out; describe_tool gives it
+}
+
+// tokenMetrics compares an answer with a list of all tools. Bytes are measured; tokens are taken as a quarter of them, a
+// common estimate for English and JSON.
+type tokenMetrics struct {
+	BaselineTokens int     `json:"baseline_tokens"` // all tool definitions of the catalog
+	ReturnedTokens int     `json:"returned_tokens"` // this answer
+	SavingsPercent float64 `json:"savings_percent"` // negative when the answer is larger than a list of all tools
+	Estimate       bool    `json:"estimate"`
+}
+
+func (s *Server) find(ctx context.Context, q *question[searchBody]) (out foundAnswer, text string, err error) {
+	if out.SearchAnswer, err = s.search(ctx, q); err != nil {
+		return out, "", err
+	}
+	e, err := s.engine(ctx)
+	if err != nil {
+		return out, "", err
+	}
+	m := e.Model()
+	ids := make([]string, len(out.SearchAnswer.Results))
+	out.Results = make([]found, len(ids))
+	for i, r := range out.SearchAnswer.Results {
+		t, _ := m.Tool(r.ID)
+		schema := t.InputSchema
+		if c, ok := m.Capability(r.ID); ok && r.Kind == catalog.KindCapability {
+			schema = c.InputSchema
+		}
+		r.Name, r.Description = catalog.Cut(r.Name, shortProse), catalog.Cut(r.Description, shortProse)
+		if out.Results[i] = (found{r, schema, false}); len(schema) > largestSchema {
+			out.Results[i] = found{r, nil, true}
+		}
+		ids[i] = r.ID
+	}
+	text = findText(ids, out.Warnings) + closing(out.Waiting, out.Foremost(), "", q.Body.Query)
+	out.TokenMetrics.Estimate = true
+	told, err := route.Tell(out, text)
+	if err != nil {
+		return out, "", err
+	}
+	metrics := &out.TokenMetrics
+	metrics.BaselineTokens, metrics.ReturnedTokens = (s.baselineOf(request.From(ctx).Workspace, m)+3)/4, (len(told.JSON)+3)/4
+	if metrics.BaselineTokens > 0 {
+		saved := 1 - float64(metrics.ReturnedTokens)/float64(metrics.BaselineTokens)
+		metrics.SavingsPercent = math.Round(saved*1000) / 10
+	}
+	return out, text, nil
+}
+
+// baseline is the size of all tool definitions of one catalog, which the first tool's address and the
+// number of tools identify: a model never changes the slice it was built with.
+type baseline struct {
+	first        *catalog.Tool
+	tools, bytes int
+}
+
+func (s *Server) baselineOf(workspace string, m *suggest.Model) int {
+	tools := m.Tools()
+	if len(tools) == 0 {
+		return 0
+	}
+	known, _ := s.baselines.Load(workspace)
+	b, _ := known.(baseline)
+	if b.first != &tools[0] || b.tools != len(tools) {
+		b = baseline{&tools[0], len(tools), 0}
+		for i := range tools {
+			b.bytes += mcpserver.DefinitionSize(&tools[i])
+		}
+		s.baselines.Store(workspace, b)
+	}
+	return b.bytes
+}
+
+type describeBody struct {
+	IDs []string `json:"ids" minItems:"1" maxItems:"20" doc:"Ids of tools or capabilities; at most 20."`
+}
+
+type describedAnswer struct {
+	Tools []entry `json:"tools"`
+}
+
+// entry is everything the catalog knows about one id. Texts, schemas and annotations come from upstream, not verified.
+type entry struct {
+	ID           string               `json:"id"`
+	Kind         catalog.Kind         `json:"kind"`
+	Name         string               `json:"name"`
+	Description  string               `json:"description"`
+	Server       string               `json:"server,omitempty"`
+	Domain       string               `json:"domain,omitempty"`
+	Intent       string               `json:"intent,omitempty"`
+	Uses         []string             `json:"uses,omitempty"` // the tools of a capability, in order of first use
+	Tasks        []catalog.Task       `json:"tasks,omitempty"`
+	InputSchema  json.RawMessage      `json:"input_schema,omitempty"`
+	OutputSchema json.RawMessage      `json:"output_schema,omitempty"`
+	Annotations  *catalog.Annotations `json:"annotations,omitempty"`
+}
+
+// describe looks ids up in the catalog. What is quarantined is not shown.
+func (s *Server) describe(ctx context.Context, q *question[describeBody]) (out describedAnswer, text string, err error) {
+	e, err := s.engine(ctx)
+	if err != nil {
+		return out, "", err
+	}
+	m, a := e.Model(), request.From(ctx)
+	var known []string
+	var unknown []suggest.UnknownID
+	for i, spelling := range q.Body.IDs {
+		id, err := route.Resolve(a, m, spelling)
+		if held, is := e.Withheld(id); err == nil && is && held.Absent == suggest.AbsentQuarantined {
+			err = fmt.Errorf("%s is quarantined (%s); whoever runs waymark can look at it with `waymark approve --list`", catalog.ShownID(id), held.Detail)
+		}
+		if err != nil {
+			return out, "", jsonio.Wrong(fmt.Sprintf("ids[%d]", i), err.Error())
+		}
+		t, isTool := m.Tool(id)
+		c, isCapability := m.Capability(id)
+		switch {
+		case isTool:
+			out.Tools = append(out.Tools, entry{ID: t.ID, Kind: catalog.KindTool, Name: t.Name, Description: catalog.Cut(t.Description, longProse),
+				Server: t.Server, Domain: t.Domain, InputSchema: t.InputSchema, OutputSchema: t.OutputSchema, Annotations: t.Annotations})
+		case isCapability:
+			out.Tools = append(out.Tools, entry{ID: c.ID, Kind: catalog.KindCapability, Name: c.Name, Description: catalog.Cut(c.Description, longProse),
+				Intent: catalog.Cut(c.Intent, longProse), Uses: c.Tools, Tasks: c.Tasks, InputSchema: c.InputSchema, OutputSchema: c.OutputSchema})
+		default:
+			unknown = append(unknown, m.UnknownID(spelling, catalog.KindTool, a.Tools == nil && len(unknown) < suggest.MostNear))
+			continue
+		}
+		known = append(known, id)
+	}
+	if len(unknown) > 0 {
+		return out, "", jsonio.Wrong("ids", unknownText(unknown, known))
+	}
+	return out, "Described: " + route.ShownIDs(known) + ".", nil
+}
+
+// closing is the end of a text: the note of an answer, and the command with which an operator keeps the first of an answer
+// out of the next one.
+func closing(note, first, last, intent string) string {
+	if note != "" {
+		note = " Note: " + note + "."
+	}
+	if first == "" {
+		return note
+	}
+	if intent != "" {
+		intent = "REQUEST"
+	}
+	return note + " Wrong? `" + live.Correction(catalog.ShownID, first, last, intent) + "`"
+}
+
+func findText(ids, warnings []string) string {
+	if len(ids) == 0 {
+		return "No tool matches. Use other words, or say what the result should be."
+	}
+	s := "Best match first: " + route.ShownIDs(ids) + ". Arguments must fit the input_schema of the result."
+	if slices.Contains(warnings, suggest.WarnLowConfidence) {
+		s += " The match is weak: read the descriptions before calling."
+	}
+	return s
+}
+
+// unknownSentences says of each unknown id what was perhaps meant.
+func unknownSentences(unknown []suggest.UnknownID) string {
+	s := ""
+	for i, u := range unknown {
+		if i == suggest.MostNear {
+			s += fmt.Sprintf("; and %d more", len(unknown)-i)
+			break
+		}
+		switch {
+		case strings.HasSuffix(s, "?"):
+			s += " "
+		case s != "":
+			s += "; "
+		}
+		s += u.Message
+	}
+	if !strings.HasSuffix(s, "?") {
+		s += "."
+	}
+	return s
+}
+
+func unknownText(unknown []suggest.UnknownID, known []string) string {
+	s := unknownSentences(unknown)
+	if len(known) > 0 {
+		s += " Known: " + route.ShownIDs(known) + "."
+	}
+	return s + " find_tool finds ids by words"
+}
+
+func nextText(a suggest.NextAnswer, last string) string {
+	var b strings.Builder
+	switch {
+	case len(a.Suggestions) == 0:
+		b.WriteString("No suggestion: the history holds nothing that fits. Call find_tool with what is needed.")
+	case a.Mode == suggest.Exploration:
+		b.WriteString("Central tools to start with: ")
+	case last != "":
+		fmt.Fprintf(&b, "After %s, most likely first: ", catalog.ShownID(last))
+	default:
+		b.WriteString("For this intent, most likely first: ")
+	}
+	for i, s := range a.Suggestions {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%s (%.2f)", catalog.ShownID(s.ID), s.Confidence)
+	}
+	if len(a.Suggestions) > 0 {
+		b.WriteByte('.')
+	}
+	if a.Stop >= .5 {
+		fmt.Fprintf(&b, " The task often ends here (probability %.2f).", a.Stop)
+	}
+	if len(a.Suggestions) > 0 && slices.Contains(a.Warnings, suggest.WarnLowConfidence) {
+		b.WriteString(" Confidence is low: little or nothing like this was recorded.")
+	}
+	if len(a.UnknownIDs) > 0 {
+		b.WriteString(" Left out of the context: " + unknownSentences(a.UnknownIDs))
+	}
+	return b.String()
+}
+
+func dagText(a suggest.DAGAnswer) string {
+	tasks := a.DAG.Tasks
+	if len(tasks) == 0 {
+		return "No plan: no known tool fits the intent. Call find_tool with the parts of the task."
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "Plan of %s, confidence %.2f: ", plural.Of(len(tasks), "step"), a.Confidence)
+	for i, t := range tasks {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		fmt.Fprintf(&b, "%s %s", catalog.ShownID(t.ID), catalog.ShownID(t.Tool))
+		if t.Host {
+			b.WriteString(" (of the host)")
+		}
+		if len(t.DependsOn) > 0 {
+			fmt.Fprintf(&b, " after %s", route.ShownIDs(t.DependsOn))
+		}
+	}
+	b.WriteByte('.')
+	if slices.Contains(a.Warnings, suggest.WarnLowConfidence) {
+		b.WriteString(" Confidence is low: check each step with describe_tool.")
+	}
+	return b.String()
+}
