@@ -12,6 +12,7 @@ import (
 	"io"
 	"math"
 	"reflect"
+	"regexp"
 	"strings"
 	"time"
 
@@ -128,7 +129,7 @@ func Fit(data []byte, v any, opts ...json.Options) error {
 	if k := reflect.TypeOf(v).Elem().Kind(); jsontext.Value(data).Kind() == 'n' && (k == reflect.Struct || k == reflect.Slice || k == reflect.Map) {
 		return &Error{Reason: "a JSON null does not fit here"}
 	}
-	return fitError(json.Unmarshal(data, v, opts...))
+	return fitError(json.Unmarshal(data, v, append(opts, json.WithUnmarshalers(wholeNumbers))...))
 }
 
 // fitError names the place as a JSON pointer. An error of this package that came through a decoder of a field
@@ -202,4 +203,24 @@ func kindName(k jsontext.Kind) string {
 		return "array"
 	}
 	return "value"
+}
+
+// wholeNumbers reads 5.0 as the whole number 5, which it is by JSON Schema: hosts whose numbers are all floating write them so.
+var wholeNumbers = json.JoinUnmarshalers(json.UnmarshalFromFunc(wholeNumber[int]), json.UnmarshalFromFunc(wholeNumber[int64]), json.UnmarshalFromFunc(wholeNumber[uint64]))
+
+var zeroFraction = regexp.MustCompile(`^(-?[0-9]+)\.0+($|[^0-9eE])`)
+
+func wholeNumber[T int | int64 | uint64](dec *jsontext.Decoder, v *T) error {
+	if dec.PeekKind() != '0' {
+		return errors.ErrUnsupported
+	}
+	m := zeroFraction.FindSubmatch(bytes.TrimLeft(dec.UnreadBuffer(), ":,"+Space))
+	if m == nil {
+		return errors.ErrUnsupported
+	}
+	whole := bytes.Clone(m[1])
+	if _, err := dec.ReadValue(); err != nil {
+		return err
+	}
+	return json.Unmarshal(whole, v)
 }
