@@ -290,7 +290,7 @@ func (s *Server) doctor(ctx context.Context, e *live.Engine, _ *struct{}) (out d
 	note("thesaurus", true, "%v", e.Thesaurus())
 	begin := ""
 	if stats.Model.Nodes == 0 {
-		begin = "; begin with waymark import sample, waymark import ~/.claude/projects, or waymark serve with servers that waymark import mcp.json has taken"
+		begin = "; begin with waymark import sample, waymark import ~/.claude/projects, or waymark gateway add mcp.json and waymark serve --connect"
 	}
 	note("history", true, "%d episodes of %d sources%s", stats.Episodes, len(stats.Sources), begin)
 	for _, a := range stats.Anomalies {

@@ -37,7 +37,7 @@ func hint[Answer interface{ Foremost() string }](a *app, q *asked, body json.Raw
 	}
 	switch where := a.elsewhere(); {
 	case of.Model.Nodes == 0:
-		a.printf("\nnothing is recorded yet; begin with waymark import sample%[1]s, waymark import ~/.claude/projects%[1]s, or waymark serve%[1]s with servers that waymark import mcp.json%[1]s has taken\n", where)
+		a.printf("\nnothing is recorded yet; begin with waymark import sample%[1]s, waymark import ~/.claude/projects%[1]s, or waymark gateway add mcp.json%[1]s and waymark serve --connect%[1]s\n", where)
 	case answer.Foremost() != "" && len(request) <= live.MaxRuleIntent:
 		a.printf("\nwrong? %s%s\n", clean(live.Correction(shellWord, answer.Foremost(), last, strings.Join(strings.Fields(request), " "))), where)
 	}

@@ -65,10 +65,10 @@ func TestWholeNumbersWithAPoint(t *testing.T) {
 		F *float64 `json:"f"`
 	}
 	require.NoError(t, strictjson.Unmarshal([]byte(`{"n": 5.0, "l":[1.0,-2.00 ,3],"p":7.0,"f":5.0}`), &v))
-	assert.Equal(t, 5, v.N)
-	assert.Equal(t, []int64{1, -2, 3}, v.L)
-	assert.Equal(t, 7, *v.P)
+	require.Equal(t, 5, v.N)
+	require.Equal(t, []int64{1, -2, 3}, v.L)
+	require.Equal(t, 7, *v.P)
 	for _, wrong := range []string{`{"n":5.5}`, `{"n":5.0e1}`, `{"n":99999999999999999999.0}`, `{"n":5.}`, `{"n":"5"}`} {
-		assert.Error(t, strictjson.Unmarshal([]byte(wrong), &v), wrong)
+		require.Error(t, strictjson.Unmarshal([]byte(wrong), &v), wrong)
 	}
 }
