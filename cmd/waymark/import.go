@@ -85,7 +85,8 @@ func (a *app) importCommand() *cobra.Command {
 		Short: "Import catalogs and histories",
 		Long: `Imports catalogs and histories from files and folders (- is standard input) and prints what was
 taken, what was known already, and what was dropped and why. Importing the same file twice changes
-nothing. Argument values and results of calls are not stored. Exits 1 if any line was dropped.
+nothing. Argument values and results of calls are not stored. Exits 1 if any line was dropped, or if
+there was nothing to take.
 Tools whose texts the checks flag wait until somebody releases them with waymark approve, unless
 --yes is given or they come from the sample, a data set or an own export.
 "sample" is the bundled sample, unless a file or folder has this name.
@@ -359,6 +360,9 @@ func (im *importing) print() error {
 		if r.Model != "" {
 			im.printf("model       %s at %d\n", shortVersion(r.Model), r.Seq)
 		}
+		if r.Taken.Servers > 0 {
+			im.printf("next        waymark gateway add FILE starts servers behind Waymark\n")
+		}
 		if r.Held != "" {
 			im.printf("held back   %s\n", clean(r.Held))
 		}
@@ -369,7 +373,7 @@ func (im *importing) print() error {
 	if len(im.failed) > 0 {
 		return errors.Join(im.failed...)
 	}
-	if r.Dropped.Total() > 0 {
+	if r.Dropped.Total() > 0 || r.Taken.Total()+r.Duplicates.Total() == 0 {
 		return errNegative
 	}
 	return nil

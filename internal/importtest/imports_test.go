@@ -50,7 +50,7 @@ var imports = map[string][]string{
 	"suggest/mine":           {"catalog", "episodic", "internal", "score", "suggest/learn", "suggest/semantic"},
 	"live":                   {"catalog", "episodic", "suggest/evaluate", "internal", "suggest/mine", "run", "score", "suggest/semantic", "storage", "suggest"},
 	"ingest/report":          {"catalog", "episodic", "suggest/evaluate", "ingest", "internal", "suggest"},
-	"live/record":            {"episodic", "ingest", "live", "run", "storage", "suggest", "ingest/whisper"},
+	"live/record":            {"catalog", "episodic", "ingest", "live", "run", "storage", "suggest", "ingest/whisper"},
 	"gateway":                {"catalog", "internal", "run", "storage"},
 	"server":                 {"catalog", "episodic", "suggest/evaluate", "gateway", "ingest", "internal", "live", "suggest/mine", "run", "score", "server/page", "storage", "suggest", "ingest/whisper"},
 	"cmd":                    {"catalog", "episodic", "suggest/evaluate", "gateway", "ingest", "internal", "live", "live/record", "run", "cmd/waymark/sampledata", "score", "suggest/semantic", "server", "storage", "suggest", "ingest/report"},

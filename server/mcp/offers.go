@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -25,7 +26,21 @@ type rawResult struct {
 	raw json.RawMessage
 }
 
-func (r *rawResult) MarshalJSON() ([]byte, error) { return r.raw, nil }
+// MarshalJSON adds what the SDK says in _meta.
+func (r *rawResult) MarshalJSON() ([]byte, error) {
+	var members map[string]json.RawMessage
+	var meta map[string]any
+	if len(r.Meta) == 0 || json.Unmarshal(r.raw, &members) != nil {
+		return r.raw, nil
+	}
+	_ = json.Unmarshal(members["_meta"], &meta)
+	if meta == nil {
+		meta = map[string]any{}
+	}
+	maps.Copy(meta, r.Meta)
+	members["_meta"] = withMore(meta, nil)
+	return withMore(members, nil), nil
+}
 
 // passOn lists the prompts and resources of other servers and answers for them, where the tools of these could be called too,
 // and adds to tools and results what the SDK does not know. A session with a tool set gets no prompts and resources: sets name
@@ -80,6 +95,7 @@ func withMembers(r *mcp.CallToolResult) mcp.Result {
 	delete(r.Meta, metaMembers)
 	var theirs map[string]json.RawMessage
 	_ = json.Unmarshal(more["_meta"], &theirs)
+	delete(more, "_meta")
 	for key, value := range theirs {
 		if !strings.HasPrefix(key, "io.waymark/") && !strings.HasPrefix(key, "io.modelcontextprotocol/") { // of this end, and of one connection
 			r.Meta[key] = value
