@@ -49,6 +49,7 @@ func (s *Server) pageRoutes(r *gin.Engine) error {
 		get(webpage.PathOf(name), public, func(c *gin.Context) { f.Serve(c.Writer, c.Request) })
 	}
 	get("/docs", public, s.serveDocs)
+	get("/status", public, func(c *gin.Context) { c.Redirect(http.StatusFound, "/#/operations/status") })
 	get("/openapi.json", public, s.serveOpenAPI)
 	get("/healthz", public, func(c *gin.Context) { c.Data(http.StatusOK, "application/json", []byte(`{"status":"ok"}`)) })
 	get("/readyz", public, s.serveReady)

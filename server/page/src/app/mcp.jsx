@@ -60,7 +60,7 @@ function Plan({ answer: a }) {
   const tasks = a.dag.tasks;
   if (!tasks.length) return <p>There is no plan. {a.rationale}</p>;
   return <><p>confidence {number(a.confidence)}. {a.rationale}</p>
-    <Dag name="plan" nodes={tasks.map((t) => ({ ...t, note: `${t.kind}, confidence ${number(t.confidence, 2)}` }))} />
+    <Dag name="plan" nodes={tasks.map((t) => ({ ...t, note: `${t.kind}, confidence ${number(t.confidence)}` }))} />
     <Table caption="Tasks" head={["task", "tool", "confidence", "depends on", "reason"]} numbers={[2]} rows={tasks.map((t) => [t.id, t.tool, number(t.confidence), (t.depends_on ?? []).join(", "), t.reason ?? ""])} /></>;
 }
 

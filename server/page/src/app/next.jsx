@@ -10,7 +10,7 @@ import { Waterfall } from "./waterfall.jsx";
 
 /** The question that an address asks. */
 function asked(query) {
-  return { context: query.getAll("context"), intent: query.get("intent") ?? "", profile: query.get("profile") ?? "learned", limit: Number(query.get("limit") ?? 5) };
+  return { context: query.getAll("context"), intent: query.get("intent") ?? "", profile: query.get("profile") ?? "learned", limit: Number(query.get("limit")) || 5 };
 }
 
 function Explain({ question }) {
@@ -65,7 +65,7 @@ export function Next({ route }) {
         ? <NoHistory>There is nothing to suggest.</NoHistory>
         : <Table caption="Candidates" head={["rank", "id", "kind", "confidence", "seen here", "successes", "failures", "reason"]} numbers={[0, 3, 4, 5, 6]}
           rows={a.suggestions.map((s, i) => [i + 1, s.id, s.kind, number(s.confidence), s.evidence?.count ?? 0, s.evidence?.successes ?? 0, s.evidence?.failures ?? 0, s.reason ?? ""])} />}
-      {a.suggestions.length > 0 && <p class="soft">Successes and failures are those right after the last tool where at least 5 outcomes are known, else those of the tool in all.{last && <> <a href={href("operations", { after: last, order: "failures" })}>All calls right after {last}</a></>}</p>}
+      {a.suggestions.length > 0 && <p class="soft">Successes and failures are those right after the last tool where at least 5 outcomes are known, else those of the tool in all.{last && <> <a href={href("operations/tools", { after: last, order: "failures" })}>All calls right after {last}</a></>}</p>}
       <Source request="POST /v1/next" data={a} name="next" />
       {a.suggestions.map((s, i) => <Candidate key={s.id} s={s} rank={i + 1} last={last} />)}
       <Explain question={{ context: q.context, intent: q.intent, profile: q.profile, limit: q.limit }} />

@@ -1,16 +1,15 @@
-// Screen Operations: what waits for a decision, tools, servers, sources, rules, jobs, keys and workspaces.
+// Screen Operations: what waits for a decision, tools, servers, jobs, checks, keys and workspaces, each on a screen of its own.
 import { h, Fragment } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { Add, AddServer } from "./add.jsx";
 import { events, post, request } from "./api.js";
 import { Dag } from "./dag.jsx";
 import { IdInput } from "./question.jsx";
-import { go } from "./route.js";
-import { Rules } from "./rules.jsx";
-import { Sources } from "./sources.jsx";
+import { go, href } from "./route.js";
 import { Act, Empty, Failed, NoHistory, number, Picture, Source, Table, time, useGet } from "./ui.jsx";
 
 /** The name of a part, and what it is. */
-const Head = ({ id }) => <><h2 tabIndex={-1}>{PARTS[id][0]}</h2><p class="soft about">{PARTS[id][1]}</p></>;
+const Head = ({ id }) => <><h2>{PARTS[id][0]}</h2><p class="soft about">{PARTS[id][1]}</p></>;
 
 /** A part that asks one route and shows its answer or the refusal, for a key may open some parts and not others. */
 function Part({ id, path, children }) {
@@ -42,7 +41,7 @@ function Jobs({ data, again }) {
   }, [running?.id]);
   return <><Act label="Rebuild the model" act={() => post("/v1/rebuild", {})} then={again} />
     {data.jobs.length === 0 ? <p class="soft">No job has run since the server was started.</p> : <Table caption="Jobs, the newest first" numbers={[3]} head={["job", "state", "reason", "progress", "started", "ended", "action"]}
-      rows={data.jobs.map((j) => [j.id, j.state + (j.error ? ": " + j.error : ""), j.reason, number(j.progress, 2), time(j.started_at), time(j.finished_at),
+      rows={data.jobs.map((j) => [j.id, j.state + (j.error ? ": " + j.error : ""), j.reason, number(j.progress), time(j.started_at), time(j.finished_at),
         j.state === "running" && <Act label={`Cancel ${j.id}`} act={() => request("DELETE", "/v1/jobs/" + encodeURIComponent(j.id))} then={again} />])} />}</>;
 }
 
@@ -109,9 +108,8 @@ const SHOWN = 200; // rows of a table
 function ToolStats({ query }) {
   const by = query.get("order") ?? "calls", after = query.get("after") ?? "", chosen = query.get("days") ?? "", [typed, type] = useState(null), tool = typed ?? after;
   const path = `/v1/tool-stats?order=${by}&limit=${SHOWN}` + (after && "&after=" + encodeURIComponent(after));
-  const change = (part) => { type(null); go("operations", { order: query.get("order"), after, days: chosen, ...part }); };
+  const change = (part) => { type(null); go("operations/tools", { order: query.get("order"), after, days: chosen, ...part }); };
   const { data, error } = useGet(path), used = (data?.tools ?? []).filter((t) => t.calls > 0);
-  useEffect(() => { if (query.size) document.getElementById("tools").scrollIntoView(); }, [after, !data]); // what stands above it grows as it is answered
   return <section id="tools"><Head id="tools" />
     <div class="row"><label>Order<select value={by} onChange={(e) => change({ order: e.currentTarget.value })}>{["calls", "failures", "p95"].map((v) => <option value={v}>{v}</option>)}</select></label>
       <IdInput label="Only right after this tool" value={tool} onInput={type} onEnter={() => change({ after: tool.trim() })} /><button type="button" onClick={() => change({ after: tool.trim() })}>Show</button></div>
@@ -136,43 +134,47 @@ function Servers({ data: d }) {
   const called = d.servers.flatMap((s) => s.by_tool), agents = Object.entries(d.agents ?? {}).sort();
   return <>{d.servers.length
     ? <Table caption="Servers" numbers={[2, 3, 4, 5, 6]} head={["server", "state", "tools", "withheld", "calls", "failures", "mean ms", "circuit breaker", "problem"]}
-      rows={d.servers.map((s) => [s.id, s.state, s.tools, s.withheld, s.calls, s.failures, number(s.mean_ms, 1), s.breaker, s.problem ?? ""])} />
+      rows={d.servers.map((s) => [s.id, s.state, s.tools, s.withheld, s.calls, s.failures, number(s.mean_ms), s.breaker, s.problem ?? ""])} />
     : <Empty command="waymark gateway add">No other servers are defined.</Empty>}
-    {called.length > 0 && <Table caption="Calls through the gateway since it was started" numbers={[1, 2, 3, 4]} head={["tool", "calls", "failures", "p50 ms", "p95 ms"]} rows={called.map((t) => [t.id, t.calls, t.failures, number(t.p50_ms, 1), number(t.p95_ms, 1)])} />}
+    {called.length > 0 && <Table caption="Calls through the gateway since it was started" numbers={[1, 2, 3, 4]} head={["tool", "calls", "failures", "p50 ms", "p95 ms"]} rows={called.map((t) => [t.id, t.calls, t.failures, number(t.p50_ms), number(t.p95_ms)])} />}
     {d.grants.length > 0 && <Table caption="Granted: may be called though they may change or delete things" head={["pattern"]} rows={d.grants.map((g) => [g])} />}
     {agents.length > 0 ? <Table caption="Tool sets of agents" head={["agent", "tools"]} rows={agents.map(([name, patterns]) => [name, patterns.join("\n")])} />
       : d.servers.length > 0 && <p class="soft">No agent has a tool set of its own.</p>}</>;
 }
 
-/** The parts of the screen, those first that wait for a decision. */
+/** The screens of this screen, the first being what waits for a decision. */
+const SCREENS = {
+  inbox: ["To decide", () => <>
+    <Part id="quarantine" path="/v1/quarantine">{(d, again) => <Quarantine data={d} again={again} />}</Part>
+    <Part id="proposals" path="/v1/proposals">{(d, again) => <Proposals data={d} again={again} />}</Part></>],
+  tools: ["Tools", ToolStats],
+  servers: ["Servers", () => <><Part id="servers" path="/v1/servers">{(d) => <Servers data={d} />}</Part><AddServer /></>],
+  add: ["Add", Add],
+  jobs: ["Jobs", () => <Part id="jobs" path="/v1/jobs">{(d, again) => <Jobs data={d} again={again} />}</Part>],
+  status: ["Status", () => <Part id="checks" path="/v1/doctor">{(d) => <Table caption="Checks" head={["check", "result", "detail"]} rows={d.checks.map((c) => [c.name, c.ok ? "ok" : "not ok", c.detail])} />}</Part>],
+  access: ["Access", () => <>
+    <Part id="keys" path="/v1/keys">{(d) => (d.keys.length
+      ? <Table caption="Keys" head={["id", "name", "workspace", "agent", "scopes", "created"]} rows={d.keys.map((k) => [k.id, k.name, k.workspace, k.agent ?? "", k.scopes.join(", "), time(k.created_at)])} />
+      : <Empty command="waymark keys create">There are no keys.</Empty>)}</Part>
+    <Part id="workspaces" path="/v1/workspaces">{(d) => <Table caption="Workspaces" head={["name"]} rows={d.workspaces.map((w) => [w])} />}</Part></>],
+};
+
+/** The parts of these screens: name, and what it is. */
 const PARTS = {
   quarantine: ["Quarantine", "Tools that are neither suggested nor called until you approve them: new or changed ones, and those whose texts are suspicious."],
   proposals: ["Proposals", "Ways to use several tools that recur in the history. Approved, each is a capability, which is suggested and planned like a tool."],
   tools: ["Tools", "Calls, outcomes and durations, from the whole history."],
   servers: ["Servers", "Other MCP servers behind this one."],
-  sources: ["Sources", "Who recorded the history, and how much of it each may teach."],
-  rules: ["Rules", "What you decided about tools: never suggest, suggest first, count one for another."],
   jobs: ["Jobs", "Builds of the model and other long work."],
   checks: ["Checks", "What waymark doctor prints."],
   keys: ["Keys", "Who may use the server, and for what."],
   workspaces: ["Workspaces", "Each has a history and a model of its own."],
 };
 
-export function Operations({ stats, route }) {
-  const show = (id) => () => { const part = document.getElementById(id); part?.scrollIntoView(); part?.querySelector("h2")?.focus(); };
+export function Operations({ route, refresh }) {
+  const now = SCREENS[route.rest] ? route.rest : "inbox", Screen = SCREENS[now][1];
   return <>
-    <nav class="parts" aria-label="Parts of this screen">{Object.entries(PARTS).map(([id, [name]]) => <button type="button" onClick={show(id)}>{name}</button>)}</nav>
-    <Part id="quarantine" path="/v1/quarantine">{(d, again) => <Quarantine data={d} again={again} />}</Part>
-    <Part id="proposals" path="/v1/proposals">{(d, again) => <Proposals data={d} again={again} />}</Part>
-    <ToolStats query={route.query} />
-    <Part id="servers" path="/v1/servers">{(d) => <Servers data={d} />}</Part>
-    <section id="sources"><Head id="sources" />{stats && <Sources stats={stats} />}</section>
-    <section id="rules"><Head id="rules" /><Rules /></section>
-    <Part id="jobs" path="/v1/jobs">{(d, again) => <Jobs data={d} again={again} />}</Part>
-    <Part id="checks" path="/v1/doctor">{(d) => <Table caption="Checks" head={["check", "result", "detail"]} rows={d.checks.map((c) => [c.name, c.ok ? "ok" : "not ok", c.detail])} />}</Part>
-    <Part id="keys" path="/v1/keys">{(d) => (d.keys.length
-      ? <Table caption="Keys" head={["id", "name", "workspace", "agent", "scopes", "created"]} rows={d.keys.map((k) => [k.id, k.name, k.workspace, k.agent ?? "", k.scopes.join(", "), time(k.created_at)])} />
-      : <Empty command="waymark keys create">There are no keys.</Empty>)}</Part>
-    <Part id="workspaces" path="/v1/workspaces">{(d) => <Table caption="Workspaces" head={["name"]} rows={d.workspaces.map((w) => [w])} />}</Part>
+    <nav class="parts" aria-label="Parts of this screen">{Object.entries(SCREENS).map(([id, [name]]) => <a href={href("operations/" + id)} aria-current={id === now ? "page" : undefined}>{name}</a>)}</nav>
+    <Screen key={now} query={route.query} refresh={refresh} />
   </>;
 }

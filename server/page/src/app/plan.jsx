@@ -23,7 +23,7 @@ function Planned({ answer: a }) {
   return <>
     <p>confidence {number(a.confidence)}, profile {a.model.profile}. {a.rationale}</p>
     {(a.warnings ?? []).map((w) => <p class="problem note">{warning(w)}</p>)}
-    {tasks.length > 0 && <Dag name="plan" nodes={tasks.map((t) => ({ ...t, note: `${t.kind}, confidence ${number(t.confidence, 2)}` }))} />}
+    {tasks.length > 0 && <Dag name="plan" nodes={tasks.map((t) => ({ ...t, note: `${t.kind}, confidence ${number(t.confidence)}` }))} />}
     <Table caption="Tasks" head={["task", "tool", "kind", "confidence", "depends on", "arguments", "reason"]} numbers={[3]}
       rows={tasks.map((t) => [t.id, t.tool, t.kind, number(t.confidence), (t.depends_on ?? []).join(", "), list(t), t.reason ?? ""])} />
     {a.alternatives.length > 0 && <Table caption="Alternatives" head={["for", "id", "score"]} numbers={[2]} rows={a.alternatives.map((x) => [x.for || "any", x.id, number(x.score)])} />}
