@@ -7,9 +7,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,11 +20,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// digits is a number as the page shows it.
+func digits(v float64) string {
+	if v == math.Trunc(v) {
+		return fmt.Sprint(v)
+	}
+	return strconv.FormatFloat(v, 'f', max(0, min(3, 2-int(math.Floor(math.Log10(math.Abs(v)))))), 64)
+}
+
 // visit follows the link of a screen.
 func visit(t *testing.T, ctx context.Context, screen string) {
 	t.Helper()
 	waitFor(t, ctx, fmt.Sprintf(`(() => { const a = [...document.querySelectorAll("nav a")].find((a) => a.textContent === %q); a?.click(); return !!a; })()`, screen))
-	waitFor(t, ctx, fmt.Sprintf(`document.querySelector("main h1")?.textContent === %q`, screen))
+	waitFor(t, ctx, fmt.Sprintf(`[...document.querySelectorAll("main :is(h1, h2)")].some((h) => h.textContent === %q)`, screen))
 }
 
 // cells are the rows of the table whose caption begins so, once it is there and ready holds of it.
@@ -131,7 +141,7 @@ func TestBrowserAnswersTheTenQuestions(t *testing.T) {
 				row := cells(t, ctx, "Candidates")[i]
 				term := first(cells(t, ctx, "Terms of "+s.ID), 0, 3)
 				page = append(page, row[1], row[3], row[4], term[0], term[1])
-				api = append(api, s.ID, fmt.Sprintf("%.4f", s.Confidence), fmt.Sprint(s.Evidence.Count), s.Terms[0].Name, fmt.Sprintf("%.4f", s.Terms[0].Contribution))
+				api = append(api, s.ID, digits(s.Confidence), fmt.Sprint(s.Evidence.Count), s.Terms[0].Name, digits(s.Terms[0].Contribution))
 			}
 			return page, api
 		}},
@@ -177,6 +187,7 @@ func TestBrowserAnswersTheTenQuestions(t *testing.T) {
 		}},
 		{"Which tool fails most of all?", func() ([]string, []string) {
 			visit(t, ctx, "Operations")
+			visit(t, ctx, "Tools")
 			fill(t, ctx, "Order", "failures")
 			most := toolStats("order=failures").Tools[0]
 			return first(cells(t, ctx, "Tools by failures, "), 0, 1, 3), []string{most.ID, fmt.Sprint(most.Calls), fmt.Sprint(most.Failures)}
@@ -253,11 +264,11 @@ func TestBrowserAnswersTheTenQuestions(t *testing.T) {
 				page = append(page, row[0], row[1])
 			}
 			for _, b := range n.Reliability {
-				api = append(api, fmt.Sprintf("%.4f", b.Confidence), fmt.Sprintf("%.4f", b.Right))
+				api = append(api, digits(b.Confidence), digits(b.Right))
 			}
 			require.NotNil(t, n.Calibrated)
 			said, _, _ := strings.Cut(sentence(t, ctx, "The confidence is off by"), ". On the dashed line")
-			return append(page, said), append(api, fmt.Sprintf("The confidence is off by %.4f on average, over %d suggestions: %s", n.ECE, n.Claims, map[bool]string{true: "calibrated", false: "not calibrated"}[*n.Calibrated]))
+			return append(page, said), append(api, fmt.Sprintf("The confidence is off by %s on average, over %d suggestions: %s", digits(n.ECE), n.Claims, map[bool]string{true: "calibrated", false: "not calibrated"}[*n.Calibrated]))
 		}},
 		{"How is “open a pull request” planned, and run?", func() (page, api []string) {
 			var plan struct {

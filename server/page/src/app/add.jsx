@@ -1,6 +1,6 @@
 // What fills a store: a file that is imported, a server whose tools are learned, and a host that records its calls.
 import { h } from "preact";
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { post, request } from "./api.js";
 import { go } from "./route.js";
 import { Act, useGet } from "./ui.jsx";
@@ -60,8 +60,12 @@ export function AddServer() {
 function HostConfig() {
   const { data } = useGet("/v1/doctor"), dir = data?.settings?.settings.find((s) => s.name === "data" && s.origin !== "default");
   const config = JSON.stringify({ mcpServers: { waymark: { command: "waymark", args: ["mcp", ...(dir ? ["--data", dir.value] : [])] } } }, null, 2);
+  const shown = useRef(null), copy = () => Promise.resolve(navigator.clipboard?.writeText(config) ?? Promise.reject()).then(() => "Copied.", () => {
+    getSelection().selectAllChildren(shown.current); // a browser may refuse, and only offers it over HTTPS or on this machine
+    return "Selected: copy it with the keys of your system.";
+  });
   return <section class="card"><h2>Connect a host</h2><p class="soft">The entry for the configuration of an MCP host, which is suggested tools, and whose calls are learned from. <code>waymark init</code> writes it for you.</p>
-    <pre tabIndex={0}>{config}</pre><Told label="Copy the configuration" act={() => navigator.clipboard.writeText(config).then(() => "Copied.")} /></section>;
+    <pre tabIndex={0} ref={shown}>{config}</pre><Told label="Copy the configuration" act={copy} /></section>;
 }
 
 export const Add = ({ refresh }) => <div class="columns begin"><Import refresh={refresh} /><AddServer /><HostConfig /></div>;

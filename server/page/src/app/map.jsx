@@ -150,7 +150,7 @@ export function GraphMap({ route }) {
   const colors = new Map(largest.map((g) => [g.value, g.color])), color = (n) => colors.get(n[by]) ?? OTHERS;
   const search = async () => {
     const text = find.trim(), named = all.find((n) => n.id === text) ?? all.find((n) => n.id.includes(text));
-    if (!text) return;
+    if (!text) return lose("");
     const id = named?.id ?? (await post("/v1/search", { query: text, limit: 1, explain: false }).catch(() => null))?.results?.[0]?.id;
     lose(id ? "" : `Nothing is found for “${text}”.`);
     if (id) change({ id });

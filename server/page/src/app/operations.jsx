@@ -6,7 +6,7 @@ import { events, post, request } from "./api.js";
 import { Dag } from "./dag.jsx";
 import { IdInput } from "./question.jsx";
 import { go, href } from "./route.js";
-import { Act, Empty, Failed, NoHistory, number, Picture, Source, Table, time, useGet } from "./ui.jsx";
+import { Act, Empty, Failed, NoHistory, number, Picture, rounded, Source, Table, time, useGet } from "./ui.jsx";
 
 /** The name of a part, and what it is. */
 const Head = ({ id }) => <><h2>{PARTS[id][0]}</h2><p class="soft about">{PARTS[id][1]}</p></>;
@@ -60,8 +60,10 @@ function Edit({ proposal: p, again }) {
     <div class="row"><Act label={`Approve ${p.id}`} act={approve} then={again} /><Act label={`Reject ${p.id}`} act={() => post(path + "/reject", {})} then={again} /></div></>;
 }
 
+const FIRST = 10; // proposals on one screen, the best first
+
 function Proposals({ data, again }) {
-  const [job, started] = useState(null);
+  const [job, started] = useState(null), [shown, show] = useState(FIRST);
   useEffect(() => {
     if (!job) return;
     const stop = new AbortController();
@@ -70,13 +72,14 @@ function Proposals({ data, again }) {
   }, [job]);
   return <><Act label="Look for capabilities in the history" act={() => post("/v1/proposals", {})} then={(j) => started(j.id)} />
     {data.proposals.length === 0 && <Empty command="waymark capability propose">There are no proposals.</Empty>}
-    {data.proposals.map((p) => { const e = p.evidence, c = p.capability; return <article class="card" key={p.id}><h3>{c.name || p.id} <span class="soft">{p.state}</span></h3>
+    {data.proposals.slice(0, shown).map((p, i) => { const e = p.evidence, c = p.capability; return <article class="card" key={p.id}><details open={i === 0}><summary>{c.name || p.id} <span class="soft">{p.state}</span></summary>
       <p class="text">{c.description}</p>
       <p>In {e.tasks} tasks of {e.sessions} sessions; {e.succeeded} of {e.known} succeeded; saves {e.calls_saved} calls. Composite {number(p.composite)}: {p.verdict}.</p>
       {(p.notes ?? []).map((n) => <p class="wait">{n}</p>)}
       {(c.tasks ?? []).length > 0 ? <Dag name={p.id} nodes={c.tasks.map((t) => ({ ...t, note: Object.keys(t.arguments ?? {}).join(", ") }))} /> : <p>Tools: {(c.tools ?? []).join(", ")}</p>}
-      <details><summary>Scores of {p.id}</summary><Table caption={"Scores of " + p.id} head={["dimension", "score", "weight", "explanation"]} numbers={[1, 2]} rows={p.scores.map((s) => [s.dimension, s.applies ? number(s.score) : "–", number(s.weight), s.explanation])} /></details>
-      {p.state === "proposed" && <Edit proposal={p} again={again} />}</article>; })}</>;
+      <details><summary>Scores of {p.id}</summary><Table caption={"Scores of " + p.id} head={["dimension", "score", "weight", "explanation"]} numbers={[1, 2]} rows={p.scores.map((s) => [s.dimension, s.applies ? number(s.score) : "–", number(s.weight), rounded(s.explanation)])} /></details>
+      {p.state === "proposed" && <Edit proposal={p} again={again} />}</details></article>; })}
+    {data.proposals.length > shown && <button type="button" onClick={() => show(Infinity)}>Show all {data.proposals.length}</button>}</>;
 }
 
 const LEAST_SESSIONS = 20; // fewer say nothing about which tools nobody needs

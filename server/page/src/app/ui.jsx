@@ -7,6 +7,8 @@ import { href } from "./route.js";
 
 /** A number as people read it: three digits, and a leading zero. Whole numbers keep all of theirs. */
 export const number = (v) => (typeof v !== "number" ? "–" : Number.isInteger(v) ? String(v) : v.toFixed(Math.abs(v) < 1 ? 3 : Math.max(0, 2 - Math.floor(Math.log10(Math.abs(v))))));
+/** A sentence of the server with its numbers so. */
+export const rounded = (text) => (text ?? "").replace(/\d+\.\d{4,}/g, (v) => number(Number(v)));
 export const time = (v) => (v ? v.replace("T", " ").replace(/\..*|Z$/, "") : "–");
 
 const WARNINGS = {
