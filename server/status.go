@@ -77,8 +77,7 @@ func (s *Server) serveReady(c *gin.Context) {
 	default:
 		ctx, cancel := context.WithTimeout(c.Request.Context(), readyPatience)
 		defer cancel()
-		e, err := s.cfg.Workspaces.Get(ctx, request.DefaultWorkspace)
-		if err != nil {
+		if e, err := s.cfg.Workspaces.Get(ctx, request.DefaultWorkspace); err != nil {
 			reason = "the model is not loaded"
 		} else if e.Warming() {
 			reason = "profile learned is being loaded"

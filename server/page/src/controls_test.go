@@ -90,7 +90,7 @@ func TestBrowserControls(t *testing.T) {
 		}{
 			{"map", "svg.map", 11}, {"next?profile=seed&context=forge:create_branch", "article svg", 10}, {"changes", "article.card ol", 6},
 			{"plan?profile=seed&intent=open%20a%20pull%20request", `svg[aria-label^="DAG"]`, 10}, {"proof", `svg[aria-label^="Reliability"]`, 3},
-			{"operations", "#proposals article", 8}, {"operations/tools", `[aria-label^="Tools by calls"]`, 4}, {"operations/servers", "#servers .empty", 4},
+			{"operations", "#proposals article", 8}, {"operations/tools", `[aria-label^="Tools by calls"]`, 3}, {"operations/servers", "#servers .empty", 4},
 			{"operations/status", "#checks table", 0}, {"operations/access", "#workspaces table", 0}, {"operations/jobs", "#jobs button", 1},
 		} {
 			require.GreaterOrEqual(t, len(use(base, s.address, s.wait).Used), s.uses, s.address)

@@ -68,9 +68,9 @@ func forge(t *testing.T, file string) {
 	require.NoError(t, os.WriteFile(file, text, 0o600))
 }
 
-// Ten questions about the sample, asked one after the other by one client that only clicks and types. The
+// Nine questions about the sample, asked one after the other by one client that only clicks and types. The
 // answer is read from the page, and is that of the API.
-func TestBrowserAnswersTheTenQuestions(t *testing.T) {
+func TestBrowserAnswersQuestions(t *testing.T) {
 	browser(t)
 	data := connect(t, "forge", forge)
 	base, _ := startAt(t, data, "127.0.0.1", "--sample", "--connect")
@@ -88,10 +88,6 @@ func TestBrowserAnswersTheTenQuestions(t *testing.T) {
 		Known                      bool
 		Calls, Successes, Failures int
 		P95                        int64 `json:"p95_ms"`
-		Days                       []struct {
-			Day             string
-			Calls, Failures int
-		}
 	}
 	toolStats := func(query string) (a struct {
 		Used, Unused int
@@ -219,25 +215,6 @@ func TestBrowserAnswersTheTenQuestions(t *testing.T) {
 			}
 			require.Len(t, toolStats("order=unused").Tools, all.Unused)
 			return page, api
-		}},
-		{"Does a tool fail more than in the week before?", func() ([]string, []string) {
-			fill(t, ctx, "Order", "failures")
-			cells(t, ctx, "Tools by failures, ")
-			worst := toolStats("order=failures").Tools[0].ID
-			waitFor(t, ctx, fmt.Sprintf(`(() => { const b = document.querySelector('[aria-label="Days of %s"]'); b?.click(); return !!b; })()`, worst))
-			cells(t, ctx, "Days with a call of "+worst)
-			days := toolStats("tool=" + worst + "&days=60").Tools[0].Days
-			last, err := time.Parse(time.DateOnly, days[0].Day)
-			require.NoError(t, err)
-			var failed, calls [2]int
-			for _, d := range days {
-				day, err := time.Parse(time.DateOnly, d.Day)
-				require.NoError(t, err)
-				if week := int(last.Sub(day).Hours()) / 24 / 7; week < 2 {
-					failed[week], calls[week] = failed[week]+d.Failures, calls[week]+d.Calls
-				}
-			}
-			return []string{worst, sentence(t, ctx, "In the 7 days")}, []string{worst, fmt.Sprintf("In the 7 days up to %s, the last with a call, %d of %d calls failed; in the 7 days before, %d of %d.", days[0].Day, failed[0], calls[0], failed[1], calls[1])}
 		}},
 		{"Can the confidence be trusted?", func() (page, api []string) {
 			visit(t, ctx, "Proof")

@@ -15,7 +15,7 @@ function asked(query) {
 
 function Explain({ question }) {
   const [id, set] = useState(""), [state, show] = useState({ data: null, error: null });
-  const ask = () => post("/v1/explain", { id: id.trim(), ...question }).then((data) => show({ data, error: null }), (error) => show({ data: null, error }));
+  const ask = () => id.trim() && post("/v1/explain", { id: id.trim(), ...question }).then((data) => show({ data, error: null }), (error) => show({ data: null, error }));
   const a = state.data;
   return <section><h2>Why an id is, or is not, suggested</h2>
     <div class="row"><IdInput label="Tool or capability" value={id} onInput={set} onEnter={ask} /><button type="button" disabled={!id.trim()} onClick={ask}>Explain</button></div>

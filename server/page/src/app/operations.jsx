@@ -6,7 +6,7 @@ import { events, post, request } from "./api.js";
 import { Dag } from "./dag.jsx";
 import { IdInput } from "./question.jsx";
 import { go, href } from "./route.js";
-import { Act, Empty, Failed, NoHistory, number, Picture, rounded, Source, Table, time, useGet } from "./ui.jsx";
+import { Act, Empty, Failed, NoHistory, number, rounded, Source, Table, time, useGet } from "./ui.jsx";
 
 /** The name of a part, and what it is. */
 const Head = ({ id }) => <><h2>{PARTS[id][0]}</h2><p class="soft about">{PARTS[id][1]}</p></>;
@@ -84,43 +84,21 @@ function Proposals({ data, again }) {
 
 const LEAST_SESSIONS = 20; // fewer say nothing about which tools nobody needs
 
-/** The calls and failures of the week that ends with a day, and of the week before, in words. */
-function weeks(days) {
-  const last = Date.parse(days.at(-1).day) / 86400000;
-  const [now, before] = [0, 7].map((from) => days.reduce((sum, d) => { const ago = last - Date.parse(d.day) / 86400000 - from; return ago >= 0 && ago < 7 ? { calls: sum.calls + d.calls, failures: sum.failures + d.failures } : sum; }, { calls: 0, failures: 0 }));
-  return `In the 7 days up to ${days.at(-1).day}, the last with a call, ${now.failures} of ${now.calls} calls failed; in the 7 days before, ${before.failures} of ${before.calls}.`;
-}
-
-/** Calls and failures of a tool, day by day. */
-function Days({ id }) {
-  const path = `/v1/tool-stats?tool=${encodeURIComponent(id)}&days=60`, { data, error } = useGet(path);
-  const days = [...(data?.tools[0]?.days ?? [])].reverse(), most = Math.max(1, ...days.map((d) => d.calls)), bar = (v) => (v / most) * 120;
-  return <section class="card" aria-label={"Days of " + id}><h3>{id}, day by day</h3><Failed error={error} />
-    {data && (days.length === 0 ? <p class="soft">The time of its calls is not known.</p> : <><p>{weeks(days)}</p>
-      <Picture name={"days-" + id} label={`Calls of ${id} on ${days.length} days, failures in red; the table below has the same numbers`} width={Math.max(240, 20 + days.length * 14)} height={150}>
-        {days.map((d, i) => <g><rect class="neutral" x={10 + i * 14} width={10} y={130 - bar(d.calls)} height={bar(d.calls)} /><rect class="down" x={10 + i * 14} width={10} y={130 - bar(d.failures)} height={bar(d.failures)} /><title>{d.day}: {d.calls}</title></g>)}
-        <text x={10} y={146}>{days[0].day}</text><text x={Math.max(160, days.length * 14 - 54)} y={146}>{days.at(-1).day}</text>
-      </Picture>
-      <Table caption={`Days with a call of ${id}, the last first`} head={["day", "calls", "successes", "failures"]} numbers={[1, 2, 3]} rows={[...days].reverse().map((d) => [d.day, d.calls, d.successes, d.failures])} /></>)}
-    <Source request={"GET " + path} data={data} name="tool-days" /></section>;
-}
-
 const SHOWN = 200; // rows of a table
 
 /** Tools by one number; the server sorts, for there may be far more than a table shows. */
 function ToolStats({ query }) {
-  const by = query.get("order") ?? "calls", after = query.get("after") ?? "", chosen = query.get("days") ?? "", [typed, type] = useState(null), tool = typed ?? after;
+  const by = query.get("order") ?? "calls", after = query.get("after") ?? "", [typed, type] = useState(null), tool = typed ?? after;
   const path = `/v1/tool-stats?order=${by}&limit=${SHOWN}` + (after && "&after=" + encodeURIComponent(after));
-  const change = (part) => { type(null); go("operations/tools", { order: query.get("order"), after, days: chosen, ...part }); };
+  const change = (part) => { type(null); go("operations/tools", { order: query.get("order"), after, ...part }); };
   const { data, error } = useGet(path), used = (data?.tools ?? []).filter((t) => t.calls > 0);
   return <section id="tools"><Head id="tools" />
     <div class="row"><label>Order<select value={by} onChange={(e) => change({ order: e.currentTarget.value })}>{["calls", "failures", "p95"].map((v) => <option value={v}>{v}</option>)}</select></label>
       <IdInput label="Only right after this tool" value={tool} onInput={type} onEnter={() => change({ after: tool.trim() })} /><button type="button" onClick={() => change({ after: tool.trim() })}>Show</button></div>
     <Failed error={error} />
     {data && (data.used === 0 && after ? <p class="soft">No call right after {after} is recorded.</p> : data.used === 0 ? <NoHistory>No calls are recorded.</NoHistory> : <>
-      <Table caption={`Tools by ${by}${after && " right after " + after}, in ${data.episodes} episodes of ${data.sessions} sessions${data.used > used.length ? `; the first ${used.length} of ${data.used}` : ""}`} numbers={[1, 2, 3, 4, 5]} head={["tool", "calls", "successes", "failures", "p50 ms", "p95 ms", "over time"]}
-        rows={used.map((t) => [t.id + (t.known ? "" : " (not in the catalog)"), t.calls, t.successes, t.failures, t.p50_ms ?? "–", t.p95_ms ?? "–", <button type="button" aria-label={"Days of " + t.id} onClick={() => change({ days: t.id })}>Days</button>])} />
-      {chosen && <Days key={chosen} id={chosen} />}
+      <Table caption={`Tools by ${by}${after && " right after " + after}, in ${data.episodes} episodes of ${data.sessions} sessions${data.used > used.length ? `; the first ${used.length} of ${data.used}` : ""}`} numbers={[1, 2, 3, 4, 5]} head={["tool", "calls", "successes", "failures", "p50 ms", "p95 ms"]}
+        rows={used.map((t) => [t.id + (t.known ? "" : " (not in the catalog)"), t.calls, t.successes, t.failures, t.p50_ms ?? "–", t.p95_ms ?? "–"])} />
       {after ? null : data.sessions >= LEAST_SESSIONS ? <Unused count={data.unused} /> : <p class="soft">Tools that were never called are listed from {LEAST_SESSIONS} sessions on.</p>}</>)}
     <Source request={"GET " + path} data={data} name="tool-stats" /></section>;
 }

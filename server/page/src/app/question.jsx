@@ -16,7 +16,7 @@ export function IdInput({ label, value, onInput, onEnter, kinds }) {
   const list = "list-" + label.replaceAll(" ", "-");
   return <label>{label}
     <input value={value} list={list} size={28} onInput={(e) => onInput(e.currentTarget.value)}
-      onKeyDown={(e) => { if (e.key === "Enter" && onEnter) { e.preventDefault(); if (value.trim()) onEnter(); } }} />
+      onKeyDown={(e) => { if (e.key === "Enter" && onEnter) { e.preventDefault(); onEnter(); } }} />
     <datalist id={list}>{found.map((r) => <option value={r.id} />)}</datalist>
   </label>;
 }
