@@ -52,6 +52,7 @@ func (s *Server) pageRoutes(r *gin.Engine) error {
 		})
 	}
 	get("/docs", public, s.serveDocs)
+	get("/status", public, func(c *gin.Context) { c.Redirect(http.StatusFound, "/#/operations/status") })
 	get("/openapi.json", public, s.serveOpenAPI)
 	get("/healthz", public, func(c *gin.Context) { c.Data(http.StatusOK, "application/json", []byte(`{"status":"ok"}`)) })
 	get("/readyz", public, s.serveReady)
@@ -79,8 +80,7 @@ func (s *Server) serveReady(c *gin.Context) {
 	default:
 		ctx, cancel := context.WithTimeout(c.Request.Context(), readyPatience)
 		defer cancel()
-		e, err := s.cfg.Workspaces.Get(ctx, request.DefaultWorkspace)
-		if err != nil {
+		if e, err := s.cfg.Workspaces.Get(ctx, request.DefaultWorkspace); err != nil {
 			reason = "the model is not loaded"
 		} else if e.Warming() {
 			reason = "profile learned is being loaded"

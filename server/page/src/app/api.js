@@ -28,7 +28,7 @@ export class Problem extends Error {
 
 function headers(body) {
   const h = {};
-  if (body !== undefined) h["Content-Type"] = "application/json";
+  if (body !== undefined) h["Content-Type"] = body instanceof Blob ? "application/x-ndjson" : "application/json";
   if (key()) h.Authorization = "Bearer " + key();
   return h;
 }
@@ -48,11 +48,12 @@ async function problemOf(r) {
 /**
  * @param {string} method
  * @param {string} path
- * @param {unknown} [body]
+ * @param {unknown} [body] a file is sent as it is, as lines of JSON
  * @param {AbortSignal} [signal]
  */
 export async function request(method, path, body, signal) {
-  const r = await fetch(path, { method, headers: headers(body), body: body === undefined ? undefined : JSON.stringify(body), signal, credentials: "omit" });
+  const sent = body === undefined || body instanceof Blob ? body : JSON.stringify(body);
+  const r = await fetch(path, { method, headers: headers(body), body: sent, signal, credentials: "omit" });
   if (!r.ok) throw await problemOf(r);
   return r.status === 204 ? null : r.json();
 }

@@ -2,7 +2,7 @@
 import { h, Fragment } from "preact";
 import { useState } from "preact/hooks";
 import { go, href } from "./route.js";
-import { Empty, Failed, number, Source, Table, time, useGet } from "./ui.jsx";
+import { Empty, Failed, number, rounded, Source, Table, time, useGet } from "./ui.jsx";
 
 const SHOWN = 500; // rows of a table; the JSON has all
 
@@ -19,7 +19,7 @@ function Answer({ a }) {
     <div class="columns even"><div><p class="soft">before</p><ol>{a.before.map((id) => <li>{id}</li>)}</ol></div><div><p class="soft">now</p><ol>{a.now.map((id) => <li>{id}</li>)}</ol></div></div>
     {a.profile_before !== a.profile_now && <p>Profile {a.profile_before} answered before, {a.profile_now} now.</p>}
     <details><summary>Why</summary><Table caption={"What moved " + asked(a)} head={["id", "rank before", "rank now", "score before", "score now", "terms that changed most", "reason"]} numbers={[1, 2, 3, 4]}
-      rows={a.why.map((m) => [m.id, rank(m.was_rank), rank(m.rank), number(m.was_score), number(m.score), m.terms.map((t) => `${t.name}: ${number(t.was)} → ${number(t.now)}`).join("\n") || (m.was_rank && m.rank ? "the same terms; others moved" : ""), m.reason ?? ""])} /></details>
+      rows={a.why.map((m) => [m.id, rank(m.was_rank), rank(m.rank), number(m.was_score), number(m.score), m.terms.map((t) => `${t.name}: ${number(t.was)} → ${number(t.now)}`).join("\n") || (m.was_rank && m.rank ? "the same terms; others moved" : ""), rounded(m.reason)])} /></details>
     <p><a href={href("next", { context: a.after, intent: a.intent })}>Ask the current model</a></p></article>;
 }
 

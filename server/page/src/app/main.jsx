@@ -9,6 +9,7 @@ import { Plan } from "./plan.jsx";
 import { Proof } from "./proof.jsx";
 import { Changes } from "./changes.jsx";
 import { Operations } from "./operations.jsx";
+import { Add } from "./add.jsx";
 
 /** By address: name, component, and what a person who sees it for the first time has to know. */
 const SCREENS = {
@@ -51,8 +52,9 @@ function App() {
 
 function Screens({ route }) {
   const [turn, again] = useState(0);
-  const { data: stats, error } = useGet("/v1/stats", [turn]);
-  const [name, Screen, about] = SCREENS[route.screen] ?? SCREENS.map;
+  const { data: stats, error } = useGet("/v1/stats", [turn, route.screen]);
+  const [name, Screen, about] = SCREENS[route.screen] ?? SCREENS.map, refresh = () => again(turn + 1);
+  const fresh = stats && [GraphMap, Next, Plan].includes(Screen) && !(stats.tools + stats.observed_tools + stats.capabilities + stats.episodes);
   useEffect(() => { document.title = name + " · Waymark"; }, [name]);
   useEffect(() => { if (error?.status === 401) setKey(""); }, [error]); // a key that is refused is not kept
   useEffect(() => { document.documentElement.dataset.ready = String(Boolean(stats || error)); });
@@ -63,10 +65,11 @@ function Screens({ route }) {
         <a href={href(id)} aria-current={label === name ? "page" : undefined}>{label}</a>)}</nav>
       <span class="soft right">{stats && `${stats.tools + stats.observed_tools} tools, ${stats.capabilities} capabilities, ${stats.episodes} episodes`}</span>
       <a href="/docs">API</a>
-      {key() && error?.status !== 401 && <button type="button" onClick={() => { setKey(""); again(turn + 1); }}>Sign out</button>}
+      {key() && error?.status !== 401 && <button type="button" onClick={() => { setKey(""); refresh(); }}>Sign out</button>}
     </header>
-    {error?.status === 401 || error?.status === 403 ? <SignIn problem={error.message} done={() => again(turn + 1)} />
-      : <main id="main" tabIndex={-1}><h1>{name}</h1><p class="soft about">{about}</p><Screen key={turn + name} route={route} stats={stats} failed={error} /></main>}
+    {error?.status === 401 || error?.status === 403 ? <SignIn problem={error.message} done={refresh} />
+      : <main id="main" tabIndex={-1}><h1>{name}</h1><p class="soft about">{about}</p>
+        {fresh ? <><p class="empty">This store is empty. Any of these three fills it.</p><Add refresh={refresh} /></> : <Screen key={turn + name} route={route} stats={stats} refresh={refresh} />}</main>}
   </>;
 }
 

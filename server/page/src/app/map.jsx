@@ -1,21 +1,52 @@
-// Screen Map: the graph at the places that the server computed. Two sliders leave out the less important nodes and the
-// weaker transitions. Circles and lines are changed only when their number does, so that moving stays quick.
+// Screen Map: the graph in the order of the places that the server computed. Two sliders leave out the less important
+// nodes and the weaker transitions.
 import { h, Fragment } from "preact";
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { post } from "./api.js";
 import { IdInput } from "./question.jsx";
 import { go, href } from "./route.js";
-import { Failed, NoHistory, number, SaveSVG, Source, Table, useGet } from "./ui.jsx";
+import { Empty, Failed, number, SaveSVG, Source, Table, useGet } from "./ui.jsx";
 
 const LABELS = 60; // most names beside nodes
 const FEW = 100; // transitions that are all shown at first
-const hue = (s) => { let v = 0; for (const c of String(s)) v = (v * 31 + c.codePointAt(0)) % 360; return v; };
-const color = (value) => (value === -1 || value === "" || value === undefined ? "#8a8f98" : `hsl(${(hue(value) * 137) % 360} 55% 50%)`);
+const GROUPS = 10; // colours that an eye tells apart
+const MARGIN = 20, LEAST = 4, MOST = 13; // pixels: of the frame, and the radius of a circle
+const OTHERS = "#8a8f98";
+const frame = () => ({ w: Math.min(1240, document.documentElement.clientWidth - 42), h: Math.min(560, innerWidth) });
 
-/** What a map shows by the sliders. */
-function filtered(data, nodeShare, edgeShare) {
-  const nodes = data.nodes.slice(0, Math.max(1, Math.ceil(data.nodes.length * nodeShare))), at = new Map(nodes.map((n) => [n.id, n]));
+/** The percentage that an address gives. */
+function percent(text, otherwise) {
+  const n = parseInt(text, 10);
+  return n >= 0 && n <= 100 ? n : otherwise;
+}
+
+/** The largest communities or servers: value, colour, how many nodes, and the most important of them. */
+function groups(nodes, by) {
+  const of = new Map();
+  for (const n of nodes) {
+    if ((n[by] ?? "") === "" || n[by] === -1) continue;
+    const g = of.get(n[by]) ?? { value: n[by], count: 0, first: n.id };
+    of.set(n[by], { ...g, count: g.count + 1 });
+  }
+  return [...of.values()].sort((a, b) => b.count - a.count || (a.first < b.first ? -1 : 1)).slice(0, GROUPS)
+    .map((g, i) => ({ ...g, color: `hsl(${(i * 137) % 360} 60% ${i % 2 ? 42 : 55}%)` }));
+}
+
+/** The nodes at places that fill a frame: half of a place is its rank, which draws apart what lies close together. */
+function spread(nodes, { w, h }) {
+  const along = (axis, size) => {
+    const sorted = [...nodes].sort((a, b) => a[axis] - b[axis] || (a.id < b.id ? -1 : 1)), low = sorted[0]?.[axis], range = sorted.at(-1)?.[axis] - low || 1;
+    return new Map(sorted.map((n, i) => [n.id, nodes.length === 1 ? size / 2 : MARGIN + (size - 2 * MARGIN) * ((n[axis] - low) / range + i / (nodes.length - 1)) / 2]));
+  };
+  const x = along("x", w), y = along("y", h);
+  return nodes.map((n) => ({ ...n, x: x.get(n.id), y: y.get(n.id) }));
+}
+
+/** What a map shows by the sliders, and the chosen node with it. */
+function filtered(all, data, nodeShare, edgeShare, chosen) {
+  const most = Math.max(1, Math.ceil((all.length * nodeShare) / 100)), nodes = all.filter((n, i) => i < most || n.id === chosen), at = new Map(nodes.map((n) => [n.id, n]));
   const edges = data.edges.filter((e) => e.from !== e.to && at.has(e.from) && at.has(e.to));
-  return { nodes, at, edges: edges.slice(0, Math.ceil(edges.length * edgeShare)) };
+  return { nodes, at, edges: edges.slice(0, Math.ceil((edges.length * edgeShare) / 100)) };
 }
 
 /** The names of the most important nodes in view that lie over no other name. */
@@ -31,15 +62,14 @@ function labels(nodes, box, right, unit, radius) {
   return placed;
 }
 
-function Drawing({ shown, chosen, by, onChoose }) {
+function Drawing({ shown, size, chosen, color, onChoose }) {
   const { nodes, edges, at } = shown;
-  const xs = nodes.map((n) => n.x), ys = nodes.map((n) => n.y);
-  const left = Math.min(...xs) - 3, top = Math.min(...ys) - 3, full = { w: Math.max(...xs) - left + 5, h: Math.max(...ys) - top + 3 };
   const [view, setView] = useState(null), drag = useRef(null), svg = useRef(null);
-  const focus = at.get(chosen);
-  const box = view ?? { x: left, y: top, ...full };
-  const wide = Math.min(1240, innerWidth - 42), unit = Math.max(box.w / wide, box.h / Math.min(560, innerWidth)), most = nodes[0]?.pagerank || 1; // a pixel
-  const radius = (n) => Math.max(0.15 + 0.35 * Math.sqrt(n.pagerank / most), (1.5 + 2 * Math.sqrt(n.pagerank / most)) * unit);
+  const focus = at.get(chosen), full = { x: 0, y: 0, ...size }, box = view ?? full;
+  const unit = box.w / size.w, most = nodes[0]?.pagerank || 1; // a pixel
+  const radius = (n) => (LEAST + (MOST - LEAST) * Math.sqrt(n.pagerank / most)) * unit;
+  const to = (n, w = box.w, h = box.h) => setView({ x: n.x - w / 2, y: n.y - h / 2, w, h });
+  useEffect(() => { if (focus && (Math.abs(focus.x - box.x - box.w / 2) > box.w / 2 || Math.abs(focus.y - box.y - box.h / 2) > box.h / 2)) to(focus); }, [chosen]);
   const zoom = (f, cx = box.x + box.w / 2, cy = box.y + box.h / 2) => setView({ x: cx - (cx - box.x) * f, y: cy - (cy - box.y) * f, w: box.w * f, h: box.h * f });
   const move = (dx, dy) => setView({ ...box, x: box.x + dx * box.w, y: box.y + dy * box.h });
   const keys = { "+": () => zoom(0.8), "-": () => zoom(1.25), 0: () => setView(null), ArrowLeft: () => move(-0.1, 0), ArrowRight: () => move(0.1, 0), ArrowUp: () => move(0, -0.1), ArrowDown: () => move(0, 0.1) };
@@ -55,14 +85,14 @@ function Drawing({ shown, chosen, by, onChoose }) {
     <div class="row"><button type="button" onClick={() => zoom(0.8)}>Zoom in</button><button type="button" onClick={() => zoom(1.25)}>Zoom out</button>
       <button type="button" onClick={() => setView(null)}>Whole map</button>
       <SaveSVG of={svg} name="map" />
-      {focus && <button type="button" onClick={() => setView({ x: focus.x - 8, y: focus.y - 6, w: 16, h: 12 })}>Go to {chosen}</button>}</div>
+      {focus && <button type="button" onClick={() => to(focus, size.w / 4, size.h / 4)}>Zoom to it</button>}</div>
     <svg class="map" ref={svg} viewBox={`${box.x} ${box.y} ${box.w} ${box.h}`} tabindex={0} role="img" {...pointer}
       aria-label={`Map of ${nodes.length} nodes and ${edges.length} transitions; the tables below have the same content. Arrow keys move it, plus and minus zoom.`}
       onKeyDown={(e) => { if (keys[e.key]) { e.preventDefault(); keys[e.key](); } }}>
       <path class="edge" d={lines} stroke-width={unit * 0.6} stroke-opacity={0.35} />
       {near.map((e) => <line class="near" x1={at.get(e.from).x} y1={at.get(e.from).y} x2={at.get(e.to).x} y2={at.get(e.to).y} stroke-width={unit * 2} />)}
-      {nodes.map((n) => <circle cx={n.x} cy={n.y} r={radius(n)} fill={color(n[by])} class={n.id === chosen ? "chosen" : undefined} stroke-width={unit} onClick={() => onChoose(n.id)}><title>{n.id}</title></circle>)}
-      {labels(focus ? [focus, ...nodes] : nodes, box, box.x + (box.w + wide * unit) / 2, unit, radius).map((l) => <text x={l.x} y={l.y} style={{ fontSize: unit * 12 + "px" }} class="label">{l.n.id}</text>)}
+      {nodes.map((n) => <circle cx={n.x} cy={n.y} r={radius(n)} fill={color(n)} class={`${n.kind} ${n.id === chosen ? "chosen" : ""}`} stroke-width={unit * (n.id === chosen ? 3 : 1)} onClick={() => onChoose(n.id)}><title>{n.id}</title></circle>)}
+      {labels(focus ? [focus, ...nodes] : nodes, box, box.x + box.w, unit, radius).map((l) => <text x={l.x} y={l.y} style={{ fontSize: unit * 12 + "px" }} class="label">{l.n.id}</text>)}
     </svg>
   </>;
 }
@@ -81,7 +111,7 @@ function Details({ id, kind }) {
   const edges = (near.data?.edges ?? []).filter((e) => e.from === id || e.to === id);
   return <section class="card" aria-label={"Details of " + id}><h2>{id}</h2>
     {one.error ? <p class="soft">{one.error.message}</p> : one.data && <><p class="text" tabIndex={0}>{one.data.description}</p><Source request={"GET " + path} data={one.data} name="details" /></>}
-    <p><a href={href("next", { context: id })}>What comes next</a> · <a href={href("operations", { after: id, order: "failures" })}>What fails right after it</a></p>
+    <p><a href={href("next", { context: id })}>What comes next</a> · <a href={href("operations/tools", { after: id, order: "failures" })}>What fails right after it</a></p>
     <Failed error={near.error} />
     <Table caption="Transitions: how often the second came right after the first and did not fail; the weight is lower for what is long ago" head={["from", "to", "weight", "count", "evidence"]} numbers={[2, 3]}
       rows={edges.map((e) => [e.from, e.to, number(e.weight), e.count, <button type="button" aria-label={`Episodes with ${e.from} → ${e.to}`} onClick={() => show(e)}>Episodes</button>])} />
@@ -90,27 +120,53 @@ function Details({ id, kind }) {
   </section>;
 }
 
+/** What the colours, circles and lines stand for. */
+function Legend({ by, groups, nodes }) {
+  const rest = nodes.length - groups.reduce((n, g) => n + g.count, 0);
+  const entry = (color, text, kind) => <li><svg width={14} height={14} aria-hidden="true" class="map-key"><circle cx={7} cy={7} r={6} fill={color} class={kind} /></svg> {text}</li>;
+  return <ul class="chips legend" aria-label="Legend">
+    {groups.map((g) => entry(g.color, by === "server" ? `${g.value} (${g.count})` : g.count > 1 ? `${g.first} and ${g.count - 1} used with it` : g.first))}
+    {rest > 0 && entry(OTHERS, `others (${rest})`)}
+    {nodes.some((n) => n.kind === "capability") && entry(OTHERS, "dashed: a capability", "capability")}
+    <li class="soft">larger: more important; line: used one after the other</li>
+  </ul>;
+}
+
 export function GraphMap({ route }) {
   const q = route.query, by = q.get("color") === "server" ? "server" : "community", chosen = q.get("id") ?? "";
   const path = "/v1/map", { data, error } = useGet(path);
-  const nodeShare = Number(q.get("nodes") ?? 100) / 100, edgeShare = Number(q.get("paths") ?? (data?.edges.length > FEW ? 40 : 100)) / 100;
-  const [find, setFind] = useState("");
+  const nodeShare = percent(q.get("nodes"), 100), edgeShare = percent(q.get("paths"), data?.edges.length > FEW ? 40 : 100);
+  const [find, setFind] = useState(""), [lost, lose] = useState(""), [size, resize] = useState(frame);
+  useEffect(() => {
+    const changed = () => resize(frame());
+    addEventListener("resize", changed);
+    return () => removeEventListener("resize", changed);
+  }, []);
   const change = (part) => go("map", { color: q.get("color"), id: chosen, nodes: q.get("nodes"), paths: q.get("paths"), ...part });
-  const shown = useMemo(() => data && data.nodes.length > 0 && filtered(data, nodeShare, edgeShare), [data, nodeShare, edgeShare]);
+  const all = useMemo(() => spread(data?.nodes ?? [], size), [data, size]), largest = useMemo(() => groups(all, by), [all, by]);
+  const shown = useMemo(() => data && filtered(all, data, nodeShare, edgeShare, chosen), [all, nodeShare, edgeShare, chosen]);
   if (!data) return <Failed error={error} />;
-  if (!shown) return <NoHistory>There are no tools and no history.</NoHistory>;
-  const kind = data.nodes.find((n) => n.id === chosen)?.kind;
+  if (!all.length) return <Empty command="waymark import">There are no tools.</Empty>;
+  const colors = new Map(largest.map((g) => [g.value, g.color])), color = (n) => colors.get(n[by]) ?? OTHERS;
+  const search = async () => {
+    const text = find.trim(), named = all.find((n) => n.id === text) ?? all.find((n) => n.id.includes(text));
+    if (!text) return lose("");
+    const id = named?.id ?? (await post("/v1/search", { query: text, limit: 1, explain: false }).catch(() => null))?.results?.[0]?.id;
+    lose(id ? "" : `Nothing is found for “${text}”.`);
+    if (id) change({ id });
+  };
   return <>
     <div class="row">
-      <IdInput label="Find a tool or capability" value={find} onInput={setFind} onEnter={() => find.trim() && change({ id: find.trim() })} />
-      <button type="button" onClick={() => find.trim() && change({ id: find.trim() })}>Find</button>
+      <IdInput label="Find a tool or capability" value={find} onInput={setFind} onEnter={search} />
+      <button type="button" onClick={search}>Find</button>
       <label>Colour by<select value={by} onChange={(e) => change({ color: e.currentTarget.value })}><option value="community">community</option><option value="server">server</option></select></label>
-      <label>Tools: {Math.round(nodeShare * 100)} %<input type="range" min={1} max={100} value={nodeShare * 100} onChange={(e) => change({ nodes: e.currentTarget.value })} /></label>
-      <label>Paths: {Math.round(edgeShare * 100)} %<input type="range" min={0} max={100} value={edgeShare * 100} onChange={(e) => change({ paths: e.currentTarget.value })} /></label>
+      <label>Tools: {nodeShare} %<input type="range" min={1} max={100} value={nodeShare} onChange={(e) => change({ nodes: e.currentTarget.value })} /></label>
+      <label>Paths: {edgeShare} %<input type="range" min={0} max={100} value={edgeShare} onChange={(e) => change({ paths: e.currentTarget.value })} /></label>
     </div>
-    <p aria-live="polite" id="counts">{shown.nodes.length} of {data.total_nodes} nodes, {shown.edges.length} of {data.total_edges} transitions</p>
-    <Drawing shown={shown} chosen={chosen} by={by} onChoose={(id) => change({ id })} />
-    {chosen && <Details key={chosen} id={chosen} kind={kind} />}
+    <p aria-live="polite" id="counts">{shown.nodes.length} of {data.total_nodes} nodes, {shown.edges.length} of {data.total_edges} transitions{lost && ". " + lost}</p>
+    <Drawing shown={shown} size={size} chosen={chosen} color={color} onChoose={(id) => change({ id })} />
+    <Legend by={by} groups={largest} nodes={all} />
+    {chosen && <Details key={chosen} id={chosen} kind={shown.at.get(chosen)?.kind} />}
     <h2>Nodes</h2>
     <Table caption="The 200 most important of the nodes shown" head={["id", "kind", "server", "community", "importance", "calls"]} numbers={[3, 4, 5]}
       rows={shown.nodes.slice(0, 200).map((n) => [<a href={href("map", { ...Object.fromEntries(q), id: n.id })}>{n.id}</a>, n.kind, n.server ?? "", n.community, number(n.pagerank), n.uses])} />

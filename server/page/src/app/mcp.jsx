@@ -3,7 +3,7 @@
 import { h, Fragment, render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Dag } from "./dag.jsx";
-import { number, Table } from "./ui.jsx";
+import { number, rounded, Table } from "./ui.jsx";
 import { Waterfall } from "./waterfall.jsx";
 
 const waiting = new Map();
@@ -50,7 +50,7 @@ function measure() {
 function Next({ answer: a, input, onAsk }) {
   if (!a.suggestions.length) return <p>There is nothing to suggest.</p>;
   return <>
-    <Table caption="Candidates" head={["rank", "id", "kind", "confidence", "reason", ...(onAsk ? ["then"] : [])]} numbers={[0, 3]} rows={a.suggestions.map((s, i) => [i + 1, s.id, s.kind, number(s.confidence), s.reason ?? "",
+    <Table caption="Candidates" head={["rank", "id", "kind", "confidence", "reason", ...(onAsk ? ["then"] : [])]} numbers={[0, 3]} rows={a.suggestions.map((s, i) => [i + 1, s.id, s.kind, number(s.confidence), rounded(s.reason),
       ...(onAsk ? [<button type="button" aria-label={`What comes after ${s.id}`} onClick={() => onAsk("suggest_next", { ...input, context: [...(input.context ?? []), s.id] })}>After it</button>] : [])])} />
     {a.suggestions.map((s, i) => (s.terms ?? []).length > 0 && <details open={i === 0}><summary>Terms of {s.id}</summary><Waterfall suggestion={s} /></details>)}
   </>;
@@ -58,10 +58,10 @@ function Next({ answer: a, input, onAsk }) {
 
 function Plan({ answer: a }) {
   const tasks = a.dag.tasks;
-  if (!tasks.length) return <p>There is no plan. {a.rationale}</p>;
-  return <><p>confidence {number(a.confidence)}. {a.rationale}</p>
-    <Dag name="plan" nodes={tasks.map((t) => ({ ...t, note: `${t.kind}, confidence ${number(t.confidence, 2)}` }))} />
-    <Table caption="Tasks" head={["task", "tool", "confidence", "depends on", "reason"]} numbers={[2]} rows={tasks.map((t) => [t.id, t.tool, number(t.confidence), (t.depends_on ?? []).join(", "), t.reason ?? ""])} /></>;
+  if (!tasks.length) return <p>There is no plan. {rounded(a.rationale)}</p>;
+  return <><p>confidence {number(a.confidence)}. {rounded(a.rationale)}</p>
+    <Dag name="plan" nodes={tasks.map((t) => ({ ...t, note: `${t.kind}, confidence ${number(t.confidence)}` }))} />
+    <Table caption="Tasks" head={["task", "tool", "confidence", "depends on", "reason"]} numbers={[2]} rows={tasks.map((t) => [t.id, t.tool, number(t.confidence), (t.depends_on ?? []).join(", "), rounded(t.reason)])} /></>;
 }
 
 const VIEWS = { next: ["Next", Next], plan: ["Plan", Plan] };

@@ -4,24 +4,24 @@ import { useEffect, useState } from "preact/hooks";
 import { post } from "./api.js";
 import { Context, IdInput, Profile, useQuestion } from "./question.jsx";
 import { go, href } from "./route.js";
-import { Failed, NoHistory, number, Source, Table, warning } from "./ui.jsx";
+import { Failed, NoHistory, number, rounded, Source, Table, warning } from "./ui.jsx";
 import { Evidence } from "./map.jsx";
 import { Waterfall } from "./waterfall.jsx";
 
 /** The question that an address asks. */
 function asked(query) {
-  return { context: query.getAll("context"), intent: query.get("intent") ?? "", profile: query.get("profile") ?? "learned", limit: Number(query.get("limit") ?? 5) };
+  return { context: query.getAll("context"), intent: query.get("intent") ?? "", profile: query.get("profile") ?? "learned", limit: Number(query.get("limit")) || 5 };
 }
 
 function Explain({ question }) {
   const [id, set] = useState(""), [state, show] = useState({ data: null, error: null });
-  const ask = () => post("/v1/explain", { id: id.trim(), ...question }).then((data) => show({ data, error: null }), (error) => show({ data: null, error }));
+  const ask = () => id.trim() && post("/v1/explain", { id: id.trim(), ...question }).then((data) => show({ data, error: null }), (error) => show({ data: null, error }));
   const a = state.data;
   return <section><h2>Why an id is, or is not, suggested</h2>
     <div class="row"><IdInput label="Tool or capability" value={id} onInput={set} onEnter={ask} /><button type="button" disabled={!id.trim()} onClick={ask}>Explain</button></div>
     <Failed error={state.error} />
-    {a && <><p><strong>{a.id}</strong>: {a.suggested ? `suggested, rank ${a.rank} of ${a.of}` : "not suggested"}. {a.reason}{a.absent_reason && ` (${a.absent_reason})`}</p>
-      <Table caption="Rules" head={["rule", "passed", "detail"]} rows={(a.filters ?? []).map((f) => [f.name, f.passed ? "yes" : "no", f.detail ?? ""])} />
+    {a && <><p><strong>{a.id}</strong>: {a.suggested ? `suggested, rank ${a.rank} of ${a.of}` : "not suggested"}. {rounded(a.reason)}{a.absent_reason && ` (${a.absent_reason})`}</p>
+      <Table caption="Rules" head={["rule", "passed", "detail"]} rows={(a.filters ?? []).map((f) => [f.name, f.passed ? "yes" : "no", rounded(f.detail)])} />
       {(a.terms ?? []).length > 0 && <Waterfall suggestion={a} />}
       <Source request="POST /v1/explain" data={a} name="explain" /></>}
   </section>;
@@ -30,7 +30,7 @@ function Explain({ question }) {
 function Candidate({ s, rank, last }) {
   const e = s.evidence ?? {}, [tasks, show] = useState(false);
   return <article class="card"><h2>{rank}. {s.id} <span class="soft">{s.kind}</span></h2>
-    <p>confidence {number(s.confidence)}. {s.reason}</p>
+    <p>confidence {number(s.confidence)}. {rounded(s.reason)}</p>
     <p class="soft">seen {number(e.count)} of {number(e.of)} times; {e.successes ?? 0} successes, {e.failures ?? 0} failures</p>
     <details open={rank === 1}><summary>Terms of the score</summary><Waterfall suggestion={s} /></details>
     {last && <details onToggle={(e) => show(e.currentTarget.open)}><summary>Past tasks in which it followed {last}</summary>{tasks && <Evidence from={last} to={s.id} />}</details>}
@@ -64,8 +64,8 @@ export function Next({ route }) {
       {a.suggestions.length === 0
         ? <NoHistory>There is nothing to suggest.</NoHistory>
         : <Table caption="Candidates" head={["rank", "id", "kind", "confidence", "seen here", "successes", "failures", "reason"]} numbers={[0, 3, 4, 5, 6]}
-          rows={a.suggestions.map((s, i) => [i + 1, s.id, s.kind, number(s.confidence), s.evidence?.count ?? 0, s.evidence?.successes ?? 0, s.evidence?.failures ?? 0, s.reason ?? ""])} />}
-      {a.suggestions.length > 0 && <p class="soft">Successes and failures are those right after the last tool where at least 5 outcomes are known, else those of the tool in all.{last && <> <a href={href("operations", { after: last, order: "failures" })}>All calls right after {last}</a></>}</p>}
+          rows={a.suggestions.map((s, i) => [i + 1, s.id, s.kind, number(s.confidence), s.evidence?.count ?? 0, s.evidence?.successes ?? 0, s.evidence?.failures ?? 0, rounded(s.reason)])} />}
+      {a.suggestions.length > 0 && <p class="soft">Successes and failures are those right after the last tool where at least 5 outcomes are known, else those of the tool in all.{last && <> <a href={href("operations/tools", { after: last, order: "failures" })}>All calls right after {last}</a></>}</p>}
       <Source request="POST /v1/next" data={a} name="next" />
       {a.suggestions.map((s, i) => <Candidate key={s.id} s={s} rank={i + 1} last={last} />)}
       <Explain question={{ context: q.context, intent: q.intent, profile: q.profile, limit: q.limit }} />

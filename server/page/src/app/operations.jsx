@@ -1,16 +1,15 @@
-// Screen Operations: what waits for a decision, tools, servers, sources, rules, jobs, keys and workspaces.
+// Screen Operations: what waits for a decision, tools, servers, jobs, checks, keys and workspaces, each on a screen of its own.
 import { h, Fragment } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { Add, AddServer } from "./add.jsx";
 import { events, post, request } from "./api.js";
 import { Dag } from "./dag.jsx";
 import { IdInput } from "./question.jsx";
-import { go } from "./route.js";
-import { Rules } from "./rules.jsx";
-import { Sources } from "./sources.jsx";
-import { Act, Empty, Failed, NoHistory, number, Picture, Source, Table, time, useGet } from "./ui.jsx";
+import { go, href } from "./route.js";
+import { Act, Empty, Failed, NoHistory, number, rounded, Source, Table, time, useGet } from "./ui.jsx";
 
 /** The name of a part, and what it is. */
-const Head = ({ id }) => <><h2 tabIndex={-1}>{PARTS[id][0]}</h2><p class="soft about">{PARTS[id][1]}</p></>;
+const Head = ({ id }) => <><h2>{PARTS[id][0]}</h2><p class="soft about">{PARTS[id][1]}</p></>;
 
 /** A part that asks one route and shows its answer or the refusal, for a key may open some parts and not others. */
 function Part({ id, path, children }) {
@@ -42,7 +41,7 @@ function Jobs({ data, again }) {
   }, [running?.id]);
   return <><Act label="Rebuild the model" act={() => post("/v1/rebuild", {})} then={again} />
     {data.jobs.length === 0 ? <p class="soft">No job has run since the server was started.</p> : <Table caption="Jobs, the newest first" numbers={[3]} head={["job", "state", "reason", "progress", "started", "ended", "action"]}
-      rows={data.jobs.map((j) => [j.id, j.state + (j.error ? ": " + j.error : ""), j.reason, number(j.progress, 2), time(j.started_at), time(j.finished_at),
+      rows={data.jobs.map((j) => [j.id, j.state + (j.error ? ": " + j.error : ""), j.reason, number(j.progress), time(j.started_at), time(j.finished_at),
         j.state === "running" && <Act label={`Cancel ${j.id}`} act={() => request("DELETE", "/v1/jobs/" + encodeURIComponent(j.id))} then={again} />])} />}</>;
 }
 
@@ -61,8 +60,10 @@ function Edit({ proposal: p, again }) {
     <div class="row"><Act label={`Approve ${p.id}`} act={approve} then={again} /><Act label={`Reject ${p.id}`} act={() => post(path + "/reject", {})} then={again} /></div></>;
 }
 
+const FIRST = 10; // proposals on one screen, the best first
+
 function Proposals({ data, again }) {
-  const [job, started] = useState(null);
+  const [job, started] = useState(null), [shown, show] = useState(FIRST);
   useEffect(() => {
     if (!job) return;
     const stop = new AbortController();
@@ -71,55 +72,33 @@ function Proposals({ data, again }) {
   }, [job]);
   return <><Act label="Look for capabilities in the history" act={() => post("/v1/proposals", {})} then={(j) => started(j.id)} />
     {data.proposals.length === 0 && <Empty command="waymark capability propose">There are no proposals.</Empty>}
-    {data.proposals.map((p) => { const e = p.evidence, c = p.capability; return <article class="card" key={p.id}><h3>{c.name || p.id} <span class="soft">{p.state}</span></h3>
+    {data.proposals.slice(0, shown).map((p, i) => { const e = p.evidence, c = p.capability; return <article class="card" key={p.id}><details open={i === 0}><summary>{c.name || p.id} <span class="soft">{p.state}</span></summary>
       <p class="text">{c.description}</p>
       <p>In {e.tasks} tasks of {e.sessions} sessions; {e.succeeded} of {e.known} succeeded; saves {e.calls_saved} calls. Composite {number(p.composite)}: {p.verdict}.</p>
       {(p.notes ?? []).map((n) => <p class="wait">{n}</p>)}
       {(c.tasks ?? []).length > 0 ? <Dag name={p.id} nodes={c.tasks.map((t) => ({ ...t, note: Object.keys(t.arguments ?? {}).join(", ") }))} /> : <p>Tools: {(c.tools ?? []).join(", ")}</p>}
-      <details><summary>Scores of {p.id}</summary><Table caption={"Scores of " + p.id} head={["dimension", "score", "weight", "explanation"]} numbers={[1, 2]} rows={p.scores.map((s) => [s.dimension, s.applies ? number(s.score) : "–", number(s.weight), s.explanation])} /></details>
-      {p.state === "proposed" && <Edit proposal={p} again={again} />}</article>; })}</>;
+      <details><summary>Scores of {p.id}</summary><Table caption={"Scores of " + p.id} head={["dimension", "score", "weight", "explanation"]} numbers={[1, 2]} rows={p.scores.map((s) => [s.dimension, s.applies ? number(s.score) : "–", number(s.weight), rounded(s.explanation)])} /></details>
+      {p.state === "proposed" && <Edit proposal={p} again={again} />}</details></article>; })}
+    {data.proposals.length > shown && <button type="button" onClick={() => show(Infinity)}>Show all {data.proposals.length}</button>}</>;
 }
 
 const LEAST_SESSIONS = 20; // fewer say nothing about which tools nobody needs
-
-/** The calls and failures of the week that ends with a day, and of the week before, in words. */
-function weeks(days) {
-  const last = Date.parse(days.at(-1).day) / 86400000;
-  const [now, before] = [0, 7].map((from) => days.reduce((sum, d) => { const ago = last - Date.parse(d.day) / 86400000 - from; return ago >= 0 && ago < 7 ? { calls: sum.calls + d.calls, failures: sum.failures + d.failures } : sum; }, { calls: 0, failures: 0 }));
-  return `In the 7 days up to ${days.at(-1).day}, the last with a call, ${now.failures} of ${now.calls} calls failed; in the 7 days before, ${before.failures} of ${before.calls}.`;
-}
-
-/** Calls and failures of a tool, day by day. */
-function Days({ id }) {
-  const path = `/v1/tool-stats?tool=${encodeURIComponent(id)}&days=60`, { data, error } = useGet(path);
-  const days = [...(data?.tools[0]?.days ?? [])].reverse(), most = Math.max(1, ...days.map((d) => d.calls)), bar = (v) => (v / most) * 120;
-  return <section class="card" aria-label={"Days of " + id}><h3>{id}, day by day</h3><Failed error={error} />
-    {data && (days.length === 0 ? <p class="soft">The time of its calls is not known.</p> : <><p>{weeks(days)}</p>
-      <Picture name={"days-" + id} label={`Calls of ${id} on ${days.length} days, failures in red; the table below has the same numbers`} width={Math.max(240, 20 + days.length * 14)} height={150}>
-        {days.map((d, i) => <g><rect class="neutral" x={10 + i * 14} width={10} y={130 - bar(d.calls)} height={bar(d.calls)} /><rect class="down" x={10 + i * 14} width={10} y={130 - bar(d.failures)} height={bar(d.failures)} /><title>{d.day}: {d.calls}</title></g>)}
-        <text x={10} y={146}>{days[0].day}</text><text x={Math.max(160, days.length * 14 - 54)} y={146}>{days.at(-1).day}</text>
-      </Picture>
-      <Table caption={`Days with a call of ${id}, the last first`} head={["day", "calls", "successes", "failures"]} numbers={[1, 2, 3]} rows={[...days].reverse().map((d) => [d.day, d.calls, d.successes, d.failures])} /></>)}
-    <Source request={"GET " + path} data={data} name="tool-days" /></section>;
-}
 
 const SHOWN = 200; // rows of a table
 
 /** Tools by one number; the server sorts, for there may be far more than a table shows. */
 function ToolStats({ query }) {
-  const by = query.get("order") ?? "calls", after = query.get("after") ?? "", chosen = query.get("days") ?? "", [typed, type] = useState(null), tool = typed ?? after;
+  const by = query.get("order") ?? "calls", after = query.get("after") ?? "", [typed, type] = useState(null), tool = typed ?? after;
   const path = `/v1/tool-stats?order=${by}&limit=${SHOWN}` + (after && "&after=" + encodeURIComponent(after));
-  const change = (part) => { type(null); go("operations", { order: query.get("order"), after, days: chosen, ...part }); };
+  const change = (part) => { type(null); go("operations/tools", { order: query.get("order"), after, ...part }); };
   const { data, error } = useGet(path), used = (data?.tools ?? []).filter((t) => t.calls > 0);
-  useEffect(() => { if (query.size) document.getElementById("tools").scrollIntoView(); }, [after, !data]); // what stands above it grows as it is answered
   return <section id="tools"><Head id="tools" />
     <div class="row"><label>Order<select value={by} onChange={(e) => change({ order: e.currentTarget.value })}>{["calls", "failures", "p95"].map((v) => <option value={v}>{v}</option>)}</select></label>
       <IdInput label="Only right after this tool" value={tool} onInput={type} onEnter={() => change({ after: tool.trim() })} /><button type="button" onClick={() => change({ after: tool.trim() })}>Show</button></div>
     <Failed error={error} />
     {data && (data.used === 0 && after ? <p class="soft">No call right after {after} is recorded.</p> : data.used === 0 ? <NoHistory>No calls are recorded.</NoHistory> : <>
-      <Table caption={`Tools by ${by}${after && " right after " + after}, in ${data.episodes} episodes of ${data.sessions} sessions${data.used > used.length ? `; the first ${used.length} of ${data.used}` : ""}`} numbers={[1, 2, 3, 4, 5]} head={["tool", "calls", "successes", "failures", "p50 ms", "p95 ms", "over time"]}
-        rows={used.map((t) => [t.id + (t.known ? "" : " (not in the catalog)"), t.calls, t.successes, t.failures, t.p50_ms ?? "–", t.p95_ms ?? "–", <button type="button" aria-label={"Days of " + t.id} onClick={() => change({ days: t.id })}>Days</button>])} />
-      {chosen && <Days key={chosen} id={chosen} />}
+      <Table caption={`Tools by ${by}${after && " right after " + after}, in ${data.episodes} episodes of ${data.sessions} sessions${data.used > used.length ? `; the first ${used.length} of ${data.used}` : ""}`} numbers={[1, 2, 3, 4, 5]} head={["tool", "calls", "successes", "failures", "p50 ms", "p95 ms"]}
+        rows={used.map((t) => [t.id + (t.known ? "" : " (not in the catalog)"), t.calls, t.successes, t.failures, t.p50_ms ?? "–", t.p95_ms ?? "–"])} />
       {after ? null : data.sessions >= LEAST_SESSIONS ? <Unused count={data.unused} /> : <p class="soft">Tools that were never called are listed from {LEAST_SESSIONS} sessions on.</p>}</>)}
     <Source request={"GET " + path} data={data} name="tool-stats" /></section>;
 }
@@ -136,43 +115,47 @@ function Servers({ data: d }) {
   const called = d.servers.flatMap((s) => s.by_tool), agents = Object.entries(d.agents ?? {}).sort();
   return <>{d.servers.length
     ? <Table caption="Servers" numbers={[2, 3, 4, 5, 6]} head={["server", "state", "tools", "withheld", "calls", "failures", "mean ms", "circuit breaker", "problem"]}
-      rows={d.servers.map((s) => [s.id, s.state, s.tools, s.withheld, s.calls, s.failures, number(s.mean_ms, 1), s.breaker, s.problem ?? ""])} />
+      rows={d.servers.map((s) => [s.id, s.state, s.tools, s.withheld, s.calls, s.failures, number(s.mean_ms), s.breaker, s.problem ?? ""])} />
     : <Empty command="waymark gateway add">No other servers are defined.</Empty>}
-    {called.length > 0 && <Table caption="Calls through the gateway since it was started" numbers={[1, 2, 3, 4]} head={["tool", "calls", "failures", "p50 ms", "p95 ms"]} rows={called.map((t) => [t.id, t.calls, t.failures, number(t.p50_ms, 1), number(t.p95_ms, 1)])} />}
+    {called.length > 0 && <Table caption="Calls through the gateway since it was started" numbers={[1, 2, 3, 4]} head={["tool", "calls", "failures", "p50 ms", "p95 ms"]} rows={called.map((t) => [t.id, t.calls, t.failures, number(t.p50_ms), number(t.p95_ms)])} />}
     {d.grants.length > 0 && <Table caption="Granted: may be called though they may change or delete things" head={["pattern"]} rows={d.grants.map((g) => [g])} />}
     {agents.length > 0 ? <Table caption="Tool sets of agents" head={["agent", "tools"]} rows={agents.map(([name, patterns]) => [name, patterns.join("\n")])} />
       : d.servers.length > 0 && <p class="soft">No agent has a tool set of its own.</p>}</>;
 }
 
-/** The parts of the screen, those first that wait for a decision. */
+/** The screens of this screen, the first being what waits for a decision. */
+const SCREENS = {
+  inbox: ["To decide", () => <>
+    <Part id="quarantine" path="/v1/quarantine">{(d, again) => <Quarantine data={d} again={again} />}</Part>
+    <Part id="proposals" path="/v1/proposals">{(d, again) => <Proposals data={d} again={again} />}</Part></>],
+  tools: ["Tools", ToolStats],
+  servers: ["Servers", () => <><Part id="servers" path="/v1/servers">{(d) => <Servers data={d} />}</Part><AddServer /></>],
+  add: ["Add", Add],
+  jobs: ["Jobs", () => <Part id="jobs" path="/v1/jobs">{(d, again) => <Jobs data={d} again={again} />}</Part>],
+  status: ["Status", () => <Part id="checks" path="/v1/doctor">{(d) => <Table caption="Checks" head={["check", "result", "detail"]} rows={d.checks.map((c) => [c.name, c.ok ? "ok" : "not ok", c.detail])} />}</Part>],
+  access: ["Access", () => <>
+    <Part id="keys" path="/v1/keys">{(d) => (d.keys.length
+      ? <Table caption="Keys" head={["id", "name", "workspace", "agent", "scopes", "created"]} rows={d.keys.map((k) => [k.id, k.name, k.workspace, k.agent ?? "", k.scopes.join(", "), time(k.created_at)])} />
+      : <Empty command="waymark keys create">There are no keys.</Empty>)}</Part>
+    <Part id="workspaces" path="/v1/workspaces">{(d) => <Table caption="Workspaces" head={["name"]} rows={d.workspaces.map((w) => [w])} />}</Part></>],
+};
+
+/** The parts of these screens: name, and what it is. */
 const PARTS = {
   quarantine: ["Quarantine", "Tools that are neither suggested nor called until you approve them: new or changed ones, and those whose texts are suspicious."],
   proposals: ["Proposals", "Ways to use several tools that recur in the history. Approved, each is a capability, which is suggested and planned like a tool."],
   tools: ["Tools", "Calls, outcomes and durations, from the whole history."],
   servers: ["Servers", "Other MCP servers behind this one."],
-  sources: ["Sources", "Who recorded the history, and how much of it each may teach."],
-  rules: ["Rules", "What you decided about tools: never suggest, suggest first, count one for another."],
   jobs: ["Jobs", "Builds of the model and other long work."],
   checks: ["Checks", "What waymark doctor prints."],
   keys: ["Keys", "Who may use the server, and for what."],
   workspaces: ["Workspaces", "Each has a history and a model of its own."],
 };
 
-export function Operations({ stats, route }) {
-  const show = (id) => () => { const part = document.getElementById(id); part?.scrollIntoView(); part?.querySelector("h2")?.focus(); };
+export function Operations({ route, refresh }) {
+  const now = SCREENS[route.rest] ? route.rest : "inbox", Screen = SCREENS[now][1];
   return <>
-    <nav class="parts" aria-label="Parts of this screen">{Object.entries(PARTS).map(([id, [name]]) => <button type="button" onClick={show(id)}>{name}</button>)}</nav>
-    <Part id="quarantine" path="/v1/quarantine">{(d, again) => <Quarantine data={d} again={again} />}</Part>
-    <Part id="proposals" path="/v1/proposals">{(d, again) => <Proposals data={d} again={again} />}</Part>
-    <ToolStats query={route.query} />
-    <Part id="servers" path="/v1/servers">{(d) => <Servers data={d} />}</Part>
-    <section id="sources"><Head id="sources" />{stats && <Sources stats={stats} />}</section>
-    <section id="rules"><Head id="rules" /><Rules /></section>
-    <Part id="jobs" path="/v1/jobs">{(d, again) => <Jobs data={d} again={again} />}</Part>
-    <Part id="checks" path="/v1/doctor">{(d) => <Table caption="Checks" head={["check", "result", "detail"]} rows={d.checks.map((c) => [c.name, c.ok ? "ok" : "not ok", c.detail])} />}</Part>
-    <Part id="keys" path="/v1/keys">{(d) => (d.keys.length
-      ? <Table caption="Keys" head={["id", "name", "workspace", "agent", "scopes", "created"]} rows={d.keys.map((k) => [k.id, k.name, k.workspace, k.agent ?? "", k.scopes.join(", "), time(k.created_at)])} />
-      : <Empty command="waymark keys create">There are no keys.</Empty>)}</Part>
-    <Part id="workspaces" path="/v1/workspaces">{(d) => <Table caption="Workspaces" head={["name"]} rows={d.workspaces.map((w) => [w])} />}</Part>
+    <nav class="parts" aria-label="Parts of this screen">{Object.entries(SCREENS).map(([id, [name]]) => <a href={href("operations/" + id)} aria-current={id === now ? "page" : undefined}>{name}</a>)}</nav>
+    <Screen key={now} query={route.query} refresh={refresh} />
   </>;
 }

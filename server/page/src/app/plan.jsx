@@ -6,7 +6,7 @@ import { Dag } from "./dag.jsx";
 import { Context, Profile, useQuestion } from "./question.jsx";
 import { go, href } from "./route.js";
 import { Run, Runs } from "./runs.jsx";
-import { Failed, number, Source, Table, warning } from "./ui.jsx";
+import { Failed, number, rounded, Source, Table, warning } from "./ui.jsx";
 import { planRows, Start } from "./values.jsx";
 import { Waterfall } from "./waterfall.jsx";
 
@@ -21,11 +21,11 @@ function Planned({ answer: a }) {
   const [dry, setDry] = useState(null);
   const tasks = a.dag.tasks;
   return <>
-    <p>confidence {number(a.confidence)}, profile {a.model.profile}. {a.rationale}</p>
+    <p>confidence {number(a.confidence)}, profile {a.model.profile}. {rounded(a.rationale)}</p>
     {(a.warnings ?? []).map((w) => <p class="problem note">{warning(w)}</p>)}
-    {tasks.length > 0 && <Dag name="plan" nodes={tasks.map((t) => ({ ...t, note: `${t.kind}, confidence ${number(t.confidence, 2)}` }))} />}
+    {tasks.length > 0 && <Dag name="plan" nodes={tasks.map((t) => ({ ...t, note: `${t.kind}, confidence ${number(t.confidence)}` }))} />}
     <Table caption="Tasks" head={["task", "tool", "kind", "confidence", "depends on", "arguments", "reason"]} numbers={[3]}
-      rows={tasks.map((t) => [t.id, t.tool, t.kind, number(t.confidence), (t.depends_on ?? []).join(", "), list(t), t.reason ?? ""])} />
+      rows={tasks.map((t) => [t.id, t.tool, t.kind, number(t.confidence), (t.depends_on ?? []).join(", "), list(t), rounded(t.reason)])} />
     {a.alternatives.length > 0 && <Table caption="Alternatives" head={["for", "id", "score"]} numbers={[2]} rows={a.alternatives.map((x) => [x.for || "any", x.id, number(x.score)])} />}
     <Source request="POST /v1/dag" data={a} name="dag" />
     {tasks.map((t) => <details><summary>Terms of {t.id}: {t.tool}</summary><Waterfall suggestion={{ ...t, id: t.tool, score: t.confidence }} /></details>)}

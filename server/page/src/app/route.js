@@ -9,10 +9,10 @@ export function parse(hash) {
   return { screen: screen || "map", rest: rest.map(decodeURIComponent).join("/"), query: new URLSearchParams(query) };
 }
 
-/** @param {string} screen @param {Record<string, string | string[] | undefined>} [query] */
+/** @param {string} screen @param {Record<string, string | string[] | null | undefined>} [query] nothing and empty texts stay out */
 export function href(screen, query = {}) {
   const q = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) for (const v of [value].flat()) if (v !== undefined && v !== "") q.append(name, v);
+  for (const [name, value] of Object.entries(query)) for (const v of [value].flat()) if ((v ?? "") !== "") q.append(name, v);
   return "#/" + screen + (q.size ? "?" + q : "");
 }
 

@@ -3,9 +3,12 @@
 import { h, Fragment } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { get } from "./api.js";
+import { href } from "./route.js";
 
-/** A number as people read it: up to digits decimals, and a leading zero. */
-export const number = (v, digits = 4) => (typeof v === "number" ? (Number.isInteger(v) ? String(v) : v.toFixed(digits)) : "–");
+/** A number as people read it: three digits, and a leading zero. Whole numbers keep all of theirs. */
+export const number = (v) => (typeof v !== "number" ? "–" : Number.isInteger(v) ? String(v) : v.toFixed(Math.abs(v) < 1 ? 3 : Math.max(0, 2 - Math.floor(Math.log10(Math.abs(v))))));
+/** A sentence of the server with its numbers so. */
+export const rounded = (text) => (text ?? "").replace(/\d+\.\d{4,}/g, (v) => number(Number(v)));
 export const time = (v) => (v ? v.replace("T", " ").replace(/\..*|Z$/, "") : "–");
 
 const WARNINGS = {
@@ -45,7 +48,7 @@ export function Empty({ children, command }) {
 }
 
 /** Where no history is. */
-export const NoHistory = ({ children }) => <p class="empty">{children} <code>waymark import ~/.claude/projects</code> reads the sessions of Claude Code, <code>waymark import sample</code> an example; <code>waymark import --help</code> lists what else can be read.</p>;
+export const NoHistory = ({ children }) => <Empty command="waymark import ~/.claude/projects">{children} <a href={href("operations/add")}>Import a file or add a server</a>.</Empty>;
 
 /** The request behind what is shown, and its answer as a file of JSON. */
 export function Source({ request, data, name }) {

@@ -18,9 +18,9 @@ export const sum = (terms) => terms.reduce((s, t) => s + t.contribution, 0);
 export function adds(s) {
   const total = sum(s.terms ?? []);
   const near = (a, b) => Math.abs(a - b) < 1e-6;
-  if (near(total, s.score)) return `The terms add up to the score, ${number(s.score, 6)}.`;
-  if (near(1 / (1 + Math.exp(-total)), s.score)) return `The terms add up to ${number(total, 6)}, whose logistic function is the score, ${number(s.score, 6)}.`;
-  return `Formula ${s.formula} does not add its terms: see docs/formulas.md. The score is ${number(s.score, 6)}.`;
+  if (near(total, s.score)) return `The terms add up to the score, ${number(s.score)}.`;
+  if (near(1 / (1 + Math.exp(-total)), s.score)) return `The terms add up to ${number(total)}, whose logistic function is the score, ${number(s.score)}.`;
+  return `Formula ${s.formula} does not add its terms: see docs/formulas.md. The score is ${number(s.score)}.`;
 }
 
 export function Waterfall({ suggestion: s }) {
