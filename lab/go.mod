@@ -7,6 +7,8 @@ require (
 	waymark v0.0.0
 )
 
+require github.com/tailscale/hujson v0.0.0-20260727124030-b80ff77dac4f // indirect
+
 require (
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
