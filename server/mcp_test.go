@@ -73,8 +73,7 @@ func canonical(t testing.TB, v any) string {
 	return string(value)
 }
 
-// What upstream servers write stays in fields of its own, shortened and without invisible characters;
-// the sentence is ours.
+// What upstream servers write is shortened and without invisible characters; a text has it on the line of its tool only.
 func TestUpstreamTextIsData(t *testing.T) {
 	s := newOffice(t)
 	engine := defaultEngine(t, s)
@@ -88,16 +87,18 @@ func TestUpstreamTextIsData(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, engine.Wait(t.Context(), put.Seq))
 	client := overMemory(t, s, nil)
-	r := call(t, client, "find_tool", map[string]any{"query": "evil:tool", "limit": 1})
-	a := answerOf[foundAnswer](t, r)
+	r := call(t, client, "find_tool", map[string]any{"query": "evil:tool", "limit": 1, "explain": true})
+	a := answerOf[struct{ Results []found }](t, r)
 	require.Len(t, a.Results, 1)
 	assert.LessOrEqual(t, len(a.Results[0].Description), 400)
-	assert.NotContains(t, textOf(t, r), "ignore")
+	lines := strings.Split(textOf(t, r), "\n")
+	require.Len(t, lines, 3)
+	assert.Less(t, len(lines[1]), 200)
 	assert.True(t, a.Results[0].SchemaTooLarge)
 	assert.Empty(t, a.Results[0].InputSchema)
 	r = call(t, client, "describe_tool", map[string]any{"ids": []string{"evil:tool"}})
 	d := answerOf[describedAnswer](t, r)
-	assert.NotContains(t, textOf(t, r), "ignore")
+	assert.Less(t, len(textOf(t, r)), 500)
 	assert.Greater(t, len(d.Tools[0].InputSchema), 8<<10)
 }
 

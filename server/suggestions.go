@@ -79,7 +79,7 @@ func (s *Server) suggestionRoutes(r *route.Table) {
 	route.Add(r, ru, route.Op("Suggestions", "search", http.MethodPost, "/v1/search", "Tools and capabilities by words", ""), s.search)
 	route.Add(r, ru, route.Op("Suggestions", "explain", http.MethodPost, "/v1/explain", "Why an id is, or is not, suggested", "Every term and every filter; for an absent id, the reason."), s.explain)
 	r.Tools = append(r.Tools,
-		route.NewTool(route.Tool{Rule: ru, Name: "suggest_next", Title: "Suggest the next tool", Screen: "next",
+		route.NewTool(route.Tool{Rule: ru, Rounded: true, Name: "suggest_next", Title: "Suggest the next tool", Screen: "next",
 			Description: "After one or more tools have run, say which usually comes next, learned from recorded work. " +
 				"Each suggestion has a confidence, the terms of its score and a reason."},
 			func(ctx context.Context, q *question[nextBody]) (suggest.NextAnswer, string, error) {
@@ -90,15 +90,18 @@ func (s *Server) suggestionRoutes(r *route.Table) {
 				}
 				return a, nextText(a, last) + closing(a.Waiting, a.Foremost(), last, q.Body.Intent), err
 			}),
-		route.NewTool(route.Tool{Rule: long, Name: "suggest_dag", Title: "Suggest a plan", Screen: "plan",
+		route.NewTool(route.Tool{Rule: long, Rounded: true, Name: "suggest_dag", Title: "Suggest a plan", Screen: "plan",
 			Description: "Plan a task: which tools, in which order, and which output feeds which input, as a graph without cycles."},
 			func(ctx context.Context, q *question[dagBody]) (suggest.DAGAnswer, string, error) {
 				a, err := s.dag(ctx, q)
-				return a, dagText(a) + closing(a.Waiting, a.Foremost(), "", q.Body.Intent), err
+				if q.Body.Explain == nil || !*q.Body.Explain {
+					a.Paths, a.Alternatives = []suggest.Path{}, []suggest.Alternative{}
+				}
+				return a, ended(dagText(a), closing(a.Waiting, a.Foremost(), "", q.Body.Intent)), err
 			}),
-		route.NewTool(route.Tool{Rule: ru, Name: "find_tool", Title: "Find a tool",
+		route.NewTool(route.Tool{Rule: ru, Rounded: true, Name: "find_tool", Title: "Find a tool",
 			Description: "Find tools and capabilities by what they do. Give a few words, or an exact id or name. " +
-				"Each result carries its input schema, so it can be called at once."}, s.find))
+				"The text has the arguments of each result, so it can be called at once."}, s.find))
 }
 
 func (s *Server) next(ctx context.Context, q *question[nextBody]) (a suggest.NextAnswer, err error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -22,23 +23,56 @@ import (
 // pays for the few that fit. Limits keep an answer small whatever an upstream server wrote.
 const (
 	shortProse    = 400     // bytes of a description in a result
+	lineProse     = 80      // and in its line of the text
 	longProse     = 8 << 10 // bytes of a description when asked for
 	largestSchema = 8 << 10 // bytes of a schema in a result; larger ones come with describe_tool
 )
 
-// foundAnswer is the answer of find_tool: that of POST /v1/search with the schemas of the arguments.
+// foundAnswer is the answer of find_tool: its text has the arguments of each result. With explain it is that of
+// POST /v1/search, and results have their schemas.
 type foundAnswer struct {
-	suggest.SearchAnswer
-	Results      []found      `json:"results"`
-	TokenMetrics tokenMetrics `json:"token_metrics"`
+	*suggest.SearchAnswer
+	SuggestionID string              `json:"suggestion_id"`
+	Results      []any               `json:"results"` // of found, or of briefly
+	Warnings     []string            `json:"warnings"`
+	UnknownIDs   []suggest.UnknownID `json:"unknown_ids,omitempty"`
+	Waiting      string              `json:"waiting,omitempty"`
+	TokenMetrics tokenMetrics        `json:"token_metrics"`
 }
 
-// found is a search result that can be called at once. The description and the schema come from
+// briefly is a result of which the text has the rest.
+type briefly struct {
+	ID         string       `json:"id"`
+	Kind       catalog.Kind `json:"kind"`
+	Confidence float64      `json:"confidence"`
+}
+
+// found is a search result with all that is known of it. The description and the schema come from
 // upstream: they are data.
 type found struct {
 	suggest.SearchResult
 	InputSchema    json.RawMessage `json:"input_schema,omitempty"`
 	SchemaTooLarge bool            `json:"schema_too_large,omitempty"` // the schema is left out; describe_tool gives it
+}
+
+// signature writes an id with its arguments: name: type, with ? those that may be left out.
+func signature(id string, schema json.RawMessage) string {
+	const most = 12
+	var required, optional []string
+	for _, p := range catalog.Properties(schema) {
+		switch name := catalog.ShownID(p.Name); {
+		case strings.Contains(p.Name, "."): // of an object in it
+		case p.Required:
+			required = append(required, name+": "+p.Type)
+		default:
+			optional = append(optional, name+"?: "+p.Type)
+		}
+	}
+	all := append(required, optional...)
+	if more := len(all) - most; more > 0 {
+		all = append(all[:most], fmt.Sprintf("%d more", more))
+	}
+	return catalog.ShownID(id) + "(" + strings.Join(all, ", ") + ")"
 }
 
 // tokenMetrics compares an answer with a list of all tools. Bytes are measured; tokens are taken as a quarter of them, a
@@ -51,29 +85,43 @@ type tokenMetrics struct {
 }
 
 func (s *Server) find(ctx context.Context, q *question[searchBody]) (out foundAnswer, text string, err error) {
-	if out.SearchAnswer, err = s.search(ctx, q); err != nil {
+	answer, err := s.search(ctx, q)
+	if err != nil {
 		return out, "", err
 	}
+	explained := q.Body.Explain != nil && *q.Body.Explain
+	if explained {
+		out.SearchAnswer = &answer
+	}
+	out.SuggestionID, out.Warnings, out.UnknownIDs, out.Waiting = answer.SuggestionID, answer.Warnings, answer.UnknownIDs, answer.Waiting
 	e, err := s.engine(ctx)
 	if err != nil {
 		return out, "", err
 	}
 	m := e.Model()
-	ids := make([]string, len(out.SearchAnswer.Results))
-	out.Results = make([]found, len(ids))
-	for i, r := range out.SearchAnswer.Results {
+	lines := make([]string, len(answer.Results))
+	out.Results = make([]any, len(lines))
+	for i, r := range answer.Results {
 		t, _ := m.Tool(r.ID)
 		schema := t.InputSchema
 		if c, ok := m.Capability(r.ID); ok && r.Kind == catalog.KindCapability {
 			schema = c.InputSchema
 		}
 		r.Name, r.Description = catalog.Cut(r.Name, shortProse), catalog.Cut(r.Description, shortProse)
-		if out.Results[i] = (found{r, schema, false}); len(schema) > largestSchema {
+		switch {
+		case !explained:
+			out.Results[i] = briefly{r.ID, r.Kind, r.Confidence}
+		case len(schema) > largestSchema:
 			out.Results[i] = found{r, nil, true}
+		default:
+			out.Results[i] = found{r, schema, false}
 		}
-		ids[i] = r.ID
+		lines[i] = "\n" + signature(r.ID, schema)
+		if text := route.ShownText(r.Description); text != "" {
+			lines[i] += " " + catalog.Cut(text, lineProse)
+		}
 	}
-	text = findText(ids, out.Warnings) + closing(out.Waiting, out.Foremost(), "", q.Body.Query)
+	text = ended(findText(lines, out.Warnings), closing(out.Waiting, answer.Foremost(), "", q.Body.Query))
 	out.TokenMetrics.Estimate = true
 	told, err := route.Tell(out, text)
 	if err != nil {
@@ -171,7 +219,41 @@ func (s *Server) describe(ctx context.Context, q *question[describeBody]) (out d
 	if len(unknown) > 0 {
 		return out, "", jsonio.Wrong("ids", unknownText(unknown, known))
 	}
-	return out, "Described: " + route.ShownIDs(known) + ".", nil
+	lines := make([]string, len(out.Tools))
+	for i, t := range out.Tools {
+		lines[i] = entryText(&t)
+	}
+	return out, strings.Join(lines, "\n"), nil
+}
+
+// entryText is an entry in lines: what it does, and each argument with its type and meaning.
+func entryText(t *entry) string {
+	const most = 40
+	lines := []string{signature(t.ID, t.InputSchema) + " " + route.ShownText(t.Description)}
+	properties := catalog.Properties(t.InputSchema)
+	for i, p := range properties {
+		if i == most {
+			lines = append(lines, fmt.Sprintf("  and %d more", len(properties)-most))
+			break
+		}
+		line := "  " + catalog.ShownID(p.Name) + ": " + p.Type
+		if p.Required {
+			line += ", required"
+		}
+		if text := route.ShownText(p.Description); text != "" {
+			line += ": " + catalog.Cut(text, 2*lineProse)
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// ended puts an end behind a text, on a line of its own where the text has lines.
+func ended(text, end string) string {
+	if strings.HasSuffix(text, "\n") {
+		end = strings.TrimPrefix(end, " ")
+	}
+	return strings.TrimRight(text+end, "\n")
 }
 
 // closing is the end of a text: the note of an answer, and the command with which an operator keeps the first of an answer
@@ -189,13 +271,13 @@ func closing(note, first, last, intent string) string {
 	return note + " Wrong? `" + live.Correction(catalog.ShownID, first, last, intent) + "`"
 }
 
-func findText(ids, warnings []string) string {
-	if len(ids) == 0 {
+func findText(lines, warnings []string) string {
+	if len(lines) == 0 {
 		return "No tool matches. Use other words, or say what the result should be."
 	}
-	s := "Best match first: " + route.ShownIDs(ids) + ". Arguments must fit the input_schema of the result."
+	s := "Best match first; describe_tool has the whole schema:" + strings.Join(lines, "") + "\n"
 	if slices.Contains(warnings, suggest.WarnLowConfidence) {
-		s += " The match is weak: read the descriptions before calling."
+		s += "The match is weak: read the descriptions before calling."
 	}
 	return s
 }
@@ -269,22 +351,25 @@ func dagText(a suggest.DAGAnswer) string {
 		return "No plan: no known tool fits the intent. Call find_tool with the parts of the task."
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Plan of %s, confidence %.2f: ", plural.Of(len(tasks), "step"), a.Confidence)
+	fmt.Fprintf(&b, "Plan of %s, confidence %.2f:", plural.Of(len(tasks), "step"), a.Confidence)
 	for i, t := range tasks {
-		if i > 0 {
-			b.WriteString("; ")
-		}
-		fmt.Fprintf(&b, "%s %s", catalog.ShownID(t.ID), catalog.ShownID(t.Tool))
+		fmt.Fprintf(&b, "\n%d. %s %s", i+1, catalog.ShownID(t.ID), catalog.ShownID(t.Tool))
 		if t.Host {
 			b.WriteString(" (of the host)")
 		}
 		if len(t.DependsOn) > 0 {
 			fmt.Fprintf(&b, " after %s", route.ShownIDs(t.DependsOn))
 		}
+		for _, name := range slices.Sorted(maps.Keys(t.Arguments)) {
+			fmt.Fprintf(&b, ", %s from %s", catalog.ShownID(name), strings.Trim(catalog.ShownID(t.Arguments[name].From), `"`))
+		}
+		if len(t.Missing) > 0 {
+			fmt.Fprintf(&b, ", missing: %s", route.ShownIDs(t.Missing))
+		}
 	}
-	b.WriteByte('.')
+	b.WriteByte('\n')
 	if slices.Contains(a.Warnings, suggest.WarnLowConfidence) {
-		b.WriteString(" Confidence is low: check each step with describe_tool.")
+		b.WriteString("Confidence is low: check each step with describe_tool.")
 	}
 	return b.String()
 }

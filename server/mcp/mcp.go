@@ -41,7 +41,7 @@ const (
 	sessionIdle     = 30 * time.Minute
 	mcpInstructions = "Waymark knows which tools exist here, and from recorded work which one usually comes next. " +
 		"After a tool has run, call suggest_next with the ids of the tools used so far, in order; it answers with ranked ids and a confidence. " +
-		"When unsure which tool does a thing, call find_tool with a few words; its results carry the input schema. " +
+		"When unsure which tool does a thing, call find_tool with a few words; its text has the arguments of each. " +
 		"For a task of several steps, call suggest_dag with the intent first. " +
 		"When a task is finished, call record_episode once, so that later suggestions are better. " +
 		"To judge hypotheses, answers or contributions, call score; to weigh competing answers by evidence, call triangulate. " +

@@ -4,9 +4,13 @@ package jsonio
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"strconv"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-json-experiment/json"
@@ -105,3 +109,37 @@ const (
 	HowWorkspace   = "the workspace comes from the credential: an API key opens one (waymark keys create --workspace NAME), " +
 		"and the command line chooses one with --workspace"
 )
+
+// Rounded is JSON whose fractions have four digits: a model reads no more, and pays for each.
+func Rounded(text []byte) ([]byte, error) {
+	var out bytes.Buffer
+	in, to := jsontext.NewDecoder(bytes.NewReader(text)), jsontext.NewEncoder(&out, jsontext.EscapeForHTML(false))
+	for {
+		token, err := in.ReadToken()
+		if errors.Is(err, io.EOF) {
+			return bytes.TrimSpace(out.Bytes()), nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if n := token.String(); token.Kind() == '0' && strings.Contains(n, ".") {
+			x, err := token.Float()
+			if err != nil {
+				return nil, err
+			}
+			token = jsontext.Float(short(x))
+		}
+		if err := to.WriteToken(token); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// short is a number of four digits.
+func short(x float64) float64 {
+	y, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 4, 64), 64)
+	if err != nil {
+		return x
+	}
+	return y
+}

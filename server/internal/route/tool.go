@@ -27,6 +27,7 @@ type Tool struct {
 	Screen                   string // of the page that shows its answers; may be empty
 	Destructive, OpenWorld   bool   // as the hints of MCP have it
 	Servers                  bool   // offered only where other servers are connected
+	Rounded                  bool   // answers have numbers of four digits
 	Schema                   json.RawMessage
 	Call                     func(ctx context.Context, arguments json.RawMessage) (Told, error)
 }
@@ -66,7 +67,10 @@ func NewTool[I, O any](t Tool, f func(ctx context.Context, in *I) (O, string, er
 		if err != nil {
 			return told, err
 		}
-		return Tell(out, text)
+		if told, err = Tell(out, text); err == nil && t.Rounded {
+			told.JSON, err = jsonio.Rounded(told.JSON)
+		}
+		return told, err
 	}
 	return t
 }
