@@ -58,8 +58,8 @@ test-browser: build ## the web page in chromium, on the program as it is built; 
 page-shots: build ## docs/pictures: the pictures of the README, from the page with the sample in chromium
 	cd server/page/src && WAYMARK="$(CURDIR)/bin/waymark" PICTURES="$(CURDIR)/docs/pictures" go test -vet=off -count=1 -v -tags=browser,nomsgpack -run Pictures .
 
-install: ## waymark, and what hosts call for their hooks, into go's bin directory
-	GOWORK=off go install ./cmd/waymark ./cmd/waymark-hook
+install: build ## waymark, and what hosts call for their hooks, into go's bin directory
+	@bin="$$(go env GOBIN)"; bin="$${bin:-$$(go env GOPATH)/bin}"; mkdir -p "$$bin"; install -m 755 bin/waymark bin/waymark-hook "$$bin"; echo "installed in $$bin"
 
 # Packages with goroutines or locks of their own: all others have nothing to race. cmd/waymark starts the program
 # as it is built, without the detector; score/contribution uses sync for tables that are read once.

@@ -59,7 +59,7 @@ type Options struct {
 	lead  *lead         // which process starts builds
 	gone  func(*Engine) // called when another process deleted the workspace
 
-	Patience time.Duration // how long questions wait for a fit where the process stays; it goes on behind
+	Patience time.Duration // how long an opening waits for a build that was cut short, and questions for a fit where the process stays; both go on behind
 
 	// Measure says how models are measured. It is part of every build event.
 	Measure suggest.MeasureOptions
@@ -185,6 +185,7 @@ func open(ctx context.Context, store *storage.Store, name string, opts Options) 
 		"replayed", o.head-kept, "took", e.opts.Now().Sub(began))
 	shot := h.shot
 	h.shot = snapshot{}
+	var starting *building
 	switch later := h.later; {
 	case h.measures.Provisional():
 		shot.image = nil // until the whole of it is measured
@@ -194,6 +195,7 @@ func open(ctx context.Context, store *storage.Store, name string, opts Options) 
 	case later != nil:
 		h.later = nil
 		w.measureBuild(later, "the process ended before the last build did")
+		starting = w.building
 	case shot.image != nil:
 		e.keepBehind(shot, h.measures)
 	case e.opts.Serves:
@@ -204,6 +206,13 @@ func open(ctx context.Context, store *storage.Store, name string, opts Options) 
 		e.life.background.Go(e.follow)
 	}
 	e.fetchVectors()
+	if starting != nil { // questions would not count what it does
+		select {
+		case <-starting.done:
+		case <-time.After(e.opts.Patience):
+		case <-ctx.Done():
+		}
+	}
 	return e, nil
 }
 

@@ -217,7 +217,7 @@ func TestDecisionsOnPostgres(t *testing.T) {
 	}
 	refused := func(tool string) func() bool {
 		return func() bool {
-			r, err := hosts[1].CallTool(t.Context(), &mcp.CallToolParams{Name: "call_tool", Arguments: map[string]any{"tool": tool}})
+			r, err := hosts[1].CallTool(t.Context(), &mcp.CallToolParams{Name: "call_changing_tool", Arguments: map[string]any{"tool": tool}})
 			return assert.NoError(t, err) && r.IsError
 		}
 	}
