@@ -247,7 +247,7 @@ func TestDecisionsOnPostgres(t *testing.T) {
 	at(a, "rule", "undo", "ban:My-Desk:stamp")
 	decided("a ban that was undone", suggested)
 
-	const text = `{"tools":[{"name":"read","description":"Reads a spreadsheet.","inputSchema":{"type":"object"}}]}`
+	const text = `{"tools":[{"name":"read","description":"Reads\u200b a spreadsheet.","inputSchema":{"type":"object"}}]}`
 	list := filepath.Join(t.TempDir(), "tools.json")
 	require.NoError(t, os.WriteFile(list, []byte(text), 0o600))
 	says(t, 0, "import", list, "--format", "tools-list", "--server", "sheets", "--data", a.dir)
