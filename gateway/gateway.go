@@ -127,6 +127,7 @@ type Gateway struct {
 	stop     context.CancelFunc
 	running  sync.WaitGroup
 
+	defining sync.Mutex // one change of the file of definitions at a time
 	changing sync.Mutex // one change of what runs at a time
 	listing  sync.Mutex // one comparison of tools at a time
 

@@ -16,6 +16,8 @@ import (
 // [Gateway.Connect] starts them. A command without a directory is looked up in PATH, so that nothing put before it there
 // later runs in its place.
 func (g *Gateway) Add(ctx context.Context, dir, workspace string, defs []Definition) error {
+	g.defining.Lock()
+	defer g.defining.Unlock()
 	read, err := ReadDefinitions(dir, workspace)
 	if err != nil {
 		return err
@@ -33,8 +35,10 @@ func (g *Gateway) Add(ctx context.Context, dir, workspace string, defs []Definit
 		}
 		all = append(slices.DeleteFunc(all, func(old Definition) bool { return old.ID == d.ID }), *d)
 	}
-	if err := CheckAll(all); err != nil {
-		return err
+	for _, list := range [][]Definition{defs, all} {
+		if err := CheckAll(list); err != nil {
+			return err
+		}
 	}
 	if err := WriteDefinitions(dir, workspace, all); err != nil {
 		return err
@@ -67,6 +71,8 @@ func (g *Gateway) Agree(ctx context.Context, id, digest string) error {
 // Forget stops a server and drops its definition from a data directory, its login, what was agreed to about it, its pins, and
 // its tools from the catalog.
 func (g *Gateway) Forget(ctx context.Context, dir, workspace, id string) error {
+	g.defining.Lock()
+	defer g.defining.Unlock()
 	read, err := ReadDefinitions(dir, workspace)
 	if err != nil {
 		return err
