@@ -156,7 +156,7 @@ func TestFirstDay(t *testing.T) {
 		} `json:"results"`
 	}
 	require.Eventually(t, func() bool { // the store is starting
-		h.ask("find_tool", map[string]any{"query": "put what was ordered into a parcel"}, &found)
+		h.ask("find_tool", map[string]any{"query": "put what was ordered into a parcel", "explain": true}, &found)
 		return len(found.Results) > 0 && found.Results[0].ID == "store:pack_order" && len(found.Results[0].InputSchema) > 0
 	}, 2*time.Minute, 20*time.Millisecond)
 	assert.Equal(t, "store:pack_order", h.next("store:find_order", "store:check_stock")[0], "as the transcripts have it")
