@@ -177,6 +177,10 @@ func (w *writer) measureBehind(j *job, shot snapshot, counted int, f func(ctx co
 }
 
 // activate publishes a model with the measures of a build, and keeps a snapshot of it.
+// previousInMemory is the most nodes that a model may have to stay in memory after the next one is published: with
+// what was learned, one of 10,000 tools holds 150 MB.
+const previousInMemory = 5000
+
 func (w *writer) activate(shot snapshot, counted int, h *foldedLog) error {
 	if h.state != nil { // a replay: what came since is counted in it too
 		shot.image = h.shot.image
@@ -185,6 +189,7 @@ func (w *writer) activate(shot snapshot, counted int, h *foldedLog) error {
 		}
 		w.state, w.skipped, w.tainted, w.treated = h.state, h.skipped, h.tainted, h.treated
 	}
+	old := w.Model()
 	w.measures, w.built, w.how = h.measures, shot.built, shot.how
 	if w.builtAt = w.timeOf(w.life.ctx, builtRow, w.built.seq); w.builtAt.IsZero() { // else a start made it again
 		w.builtAt = w.opts.Now().UTC().Round(0)
@@ -197,6 +202,10 @@ func (w *writer) activate(shot snapshot, counted int, h *foldedLog) error {
 	if err := w.publish(); err != nil {
 		return err
 	}
+	if old.Info().Nodes > previousInMemory {
+		old = nil // comparisons read its snapshot
+	}
+	w.previous.Store(old)
 	if shot.image != nil {
 		w.keepBehind(shot, w.measures)
 	}

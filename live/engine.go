@@ -87,7 +87,8 @@ type Engine struct {
 	table storage.Table
 	opts  Options
 
-	current atomic.Pointer[edition]
+	current  atomic.Pointer[edition]
+	previous atomic.Pointer[suggest.Model] // the model before the last build, if it is small
 
 	ops        chan *op
 	looks      chan func(w *writer)

@@ -167,7 +167,7 @@ func dated(version string, built time.Time) string {
 }
 
 // ModelNamed is the running model ("current"), the one before the last build ("previous"), the one of that version, or
-// the newest that was built by a date or time (2026-07-01, RFC 3339), of those that snapshots keep.
+// the newest that was built by a date or time (2026-07-01, RFC 3339), of those in memory and in snapshots.
 // ErrNoModel if there is none.
 func (e *Engine) ModelNamed(ctx context.Context, name string) (*suggest.Model, error) {
 	now := e.current.Load()
@@ -175,6 +175,13 @@ func (e *Engine) ModelNamed(ctx context.Context, name string) (*suggest.Model, e
 	versions := []string{dated(current.Version, current.BuiltAt)}
 	if name == "current" || name == current.Version || builtBy(name, current.BuiltAt) {
 		return now.model, nil
+	}
+	if before := e.previous.Load(); before != nil {
+		info := before.Info()
+		if name == "previous" || name == info.Version || builtBy(name, info.BuiltAt) {
+			return before, nil
+		}
+		versions = append(versions, dated(info.Version, info.BuiltAt))
 	}
 	for h := range e.snapshots(ctx) {
 		version, built := h.version(), e.timeOf(ctx, builtRow, h.built.seq)
