@@ -323,7 +323,7 @@ func valueOf(inside string, lookup func(string) (string, bool)) (string, error) 
 
 // CheckPlaceholders reports a placeholder that no variable can fill.
 func (d *Definition) CheckPlaceholders() error {
-	_, err := d.expanded(func(string) (string, bool) { return "http://localhost", true })
+	_, err := d.expanded(func(string) (string, bool) { return "1", true })
 	if err != nil {
 		return fmt.Errorf("server %q: %w", d.ID, err)
 	}
