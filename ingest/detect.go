@@ -195,7 +195,7 @@ var shapes = []struct{ format, is string }{
 // classify tells the format from the fields of one object.
 func classify(members map[string]*document) string {
 	for name, m := range members {
-		if m == nil || string(m.raw) == `""` || string(m.raw) == "null" { // the name alone tells
+		if m == nil || string(m.raw) == `""` || string(m.raw) == "null" { // an empty value: its name counts
 			members[name] = &document{raw: json.RawMessage("{}")}
 		}
 	}

@@ -58,7 +58,7 @@ type chats struct {
 	at    map[string]int // id of an episode → its place among those found
 }
 
-// keep holds episodes back until the file ends, which may tell them again and longer.
+// keep holds episodes back until the file ends: a later line may contain the same conversation, longer.
 func (c *chats) keep() (release func()) {
 	emit := c.emit
 	c.emit = func(it Item) {

@@ -70,5 +70,5 @@ func TestOpenAIChatGrows(t *testing.T) {
 	got, report = values(t, "openai-chat", one+two+one, Options{})
 	assert.Equal(t, []string{"go: a", "go: a b"}, got)
 	assert.Equal(t, Counts{Episodes: 2}, report.Taken)
-	assert.Zero(t, report.Duplicates.Total()+report.Dropped.Total(), "what is told again counts once, wherever it stands")
+	assert.Zero(t, report.Duplicates.Total()+report.Dropped.Total(), "a repeated conversation counts once, wherever it stands")
 }

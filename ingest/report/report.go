@@ -187,7 +187,7 @@ const (
 
 // named asks a model of the tasks before for the calls of the newest fifth.
 func (c *Collection) named(ctx context.Context) (Section, error) {
-	s := Section{Title: "Next calls", Notes: []string{"How many Waymark would have named: too few calls to tell."}}
+	s := Section{Title: "Next calls", Notes: []string{"How many Waymark would have named: too few calls for a share."}}
 	episodes := c.newest[max(0, len(c.newest)-mostNamed):]
 	if len(episodes) < 5 {
 		return s, nil
