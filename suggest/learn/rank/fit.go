@@ -263,21 +263,21 @@ func shares(list []Ranked) []float64 {
 }
 
 func (r *ranker) score(row []float32) float64 {
-	return r.start.of(row) + float64(r.trust(row)*r.trees.Score(row))
+	return r.start.of(row) + float64(trust(row[Nearest], r.familiar)*r.trees.Score(row))
 }
 
-// trust is how far trees count, in [0, 1].
-func (r *ranker) trust(row []float32) float64 {
-	likeness := float64(row[Nearest])
-	if likeness >= r.familiar {
+// trust is how far trees count for a request with that likeness of the nearest one, in [0, 1].
+func trust(nearest float32, familiar float64) float64 {
+	likeness := float64(nearest)
+	if likeness >= familiar {
 		return 1
 	}
-	return float64(likeness*likeness) / float64(r.familiar*r.familiar)
+	return float64(likeness*likeness) / float64(familiar*familiar)
 }
 
 // contribute adds what the trees make of each row to parts, and returns what they add to any tool.
 func (r *ranker) contribute(parts []float64, row []float32) float64 {
-	own, trust := make([]float64, rows), r.trust(row)
+	own, trust := make([]float64, rows), trust(row[Nearest], r.familiar)
 	bias := float64(trust * r.trees.Contributions(own, row))
 	for k, v := range own {
 		parts[k] += float64(trust * v)

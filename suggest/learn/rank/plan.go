@@ -20,7 +20,7 @@ type Plan struct {
 type planner struct {
 	worth, complete, before, link judge
 	sure                          *calibrate.Curve // of completeness
-	familiar                      float32          // as of a ranker: sets say little of a request that is less like any
+	familiar                      float64          // as of a ranker: trees know little of a request that is less like any
 }
 
 // newPlanner returns one without trees: what each judge starts from decides.
@@ -119,7 +119,7 @@ func (m *Model) fitPlans(exams []exam, finders, halves [2]*ranker, pairs [2]*cas
 	if !p.worth.fit(worth, setTrees, o.Stop) || !p.complete.fit(complete, setTrees, o.Stop) {
 		return false
 	}
-	p.familiar = float32(m.find.familiar)
+	p.familiar = m.find.familiar
 	var claims []calibrate.Prediction
 	for i, x := range examples {
 		if k := p.best(x.sets); k >= 0 && exams[i].held() {
@@ -131,14 +131,18 @@ func (m *Model) fitPlans(exams []exam, finders, halves [2]*ranker, pairs [2]*cas
 	return p.before.fit(pairs[0], pairTrees, o.Stop) && p.link.fit(pairs[1], pairTrees, o.Stop)
 }
 
-// best is the number of the set with the highest expected F1, -1 without any.
+// best is the number of the set with the highest expected F1, -1 without any. Without any near request it is one of the
+// likeliest tools; of a request that is less like past ones than recorded ones are, trees count as they do for tools, and the
+// set has what its clauses name.
 func (p *planner) best(sets []toolSet) int {
 	at, most := -1, 0.0
 	for i := range sets {
-		if near := sets[i].row[setNearest]; (near == 0 || near < p.familiar) && sets[i].row[setLikely] < 1 {
+		row := sets[i].row
+		if row[setLikely] < 1 && (row[setNearest] == 0 || float64(row[setNearest]) < p.familiar && !sets[i].named) {
 			continue
 		}
-		if v := p.worth.score(sets[i].row); at < 0 || v > most {
+		v := float64(row[p.worth.start]) + float64(trust(row[setNearest], p.familiar)*p.worth.trees.Score(row))
+		if at < 0 || v > most {
 			at, most = i, v
 		}
 	}

@@ -12,8 +12,8 @@ import (
 // fewer; what near past requests used; past sets of likely tools; what likely tools require. Two models of trees say what a
 // set is worth: its F1 with the tools that are used, and whether it has all of them. They start from
 //
-//	F1        s·F1(set, that of the nearest request) + (1-s)·2·Σ_{t in set} p(t)/(|set| + Σ p(t))
-//	complete  s·[set has all of that of the nearest] + (1-s)·Π_{t not in set} (1 - p(t)),   s = likeness⁸ of the nearest
+//	F1        s·F1(set, that of the nearest request) + (1-s)·2·Σ_{t in set} p(t)/(|set| + Σ p(t)),   s = likeness² of the nearest
+//	complete  s·[set has all of that of the nearest] + (1-s)·Π_{t not in set} (1 - p(t)),             s = likeness⁸
 //
 // so that near copies of past requests are answered as they went, from the first task on.
 
@@ -49,6 +49,7 @@ const (
 	foundSets    = 3   // tools that the request asks for by itself, with what they require
 	closedSets   = 4   // likeliest tools whose requirements are
 	seededSets   = 10  // likeliest tools whose past sets are
+	mostAlike    = .98 // trust in the nearest request
 	mostPast     = 200 // newest past tasks of each
 	mostLikely   = 30  // past sets
 	unlikely     = .02 // a past set with a tool below this is not considered
@@ -65,6 +66,7 @@ const (
 type toolSet struct {
 	tools              []int32 // rising
 	times, share, best float64 // of near requests that used exactly these
+	named              bool    // has what the clauses of the request name
 	row                []float32
 }
 
@@ -254,6 +256,7 @@ func (d *draft) choose() []toolSet {
 			s.times++
 			s.share += float64(v.Similarity*v.Similarity) / sum
 			s.best = max(s.best, v.Similarity)
+			d.consider(d.withNamed(set))
 		}
 	}
 	for _, set := range d.likelyPast() {
@@ -377,13 +380,13 @@ func (d *draft) describe(likeliest []int32) {
 	slices.Sort(likeliest)
 	likeliest = slices.Compact(likeliest)
 	var nearest []int32
-	likeness, copy := 0.0, 0.0
+	likeness := 0.0
 	if near := d.request.near; len(near) > 0 {
 		nearest = d.tasks[d.asked[near[0].Row]].set
 		likeness = near[0].Similarity
-		square := float64(likeness * likeness)
-		copy = min(.98, float64(square*square)*float64(square*square))
 	}
+	square := float64(likeness * likeness)
+	alike, same := min(mostAlike, square), min(mostAlike, float64(square*square)*float64(square*square))
 	for i := range d.sets {
 		s := &d.sets[i]
 		n := float64(len(s.tools))
@@ -420,10 +423,11 @@ func (d *draft) describe(likeliest []int32) {
 		if overlap(nearest, s.tools) == float64(len(nearest)) {
 			all = 1
 		}
-		f1 := float64(copy*similar(s.tools, nearest)) + float64((1-copy)*2*has)/(n+d.total)
+		f1 := float64(alike*similar(s.tools, nearest)) + float64((1-alike)*2*has)/(n+d.total)
+		s.named = len(d.withNamed(s.tools)) == len(s.tools)
 		s.row = make([]float32, setFeatures)
 		for k, v := range [setFeatures]float64{
-			setExpected: logOdds(f1), setHas: logOdds(float64(copy*all) + float64((1-copy)*none)),
+			setExpected: logOdds(f1), setHas: logOdds(float64(same*all) + float64((1-same)*none)),
 			setSum: odds, setMean: odds / n, setLeast: least, setNext: next, setLacks: lacks, setSize: n, setLonger: n - float64(len(likeliest)),
 			setMore: n - d.total, setLikely: similar(s.tools, likeliest), setTimes: s.times, setShare: s.share, setBest: s.best, setNearest: likeness,
 			setClosed: closed, setPast: numeric.Ln(1 + float64(d.times[key(s.tools...)])), setBeside: beside, setApart: apart,

@@ -45,6 +45,6 @@ func ReadFitted(r *codec.Reader) *Fitted {
 		j.trees = trees.Read(r, [...]int{setFeatures, setFeatures, pairFeatures, pairFeatures}[i])
 	}
 	f.planner.sure = calibrate.Read(r)
-	f.planner.familiar = float32(f.find.familiar)
+	f.planner.familiar = f.find.familiar
 	return f
 }
