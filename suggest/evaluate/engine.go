@@ -17,7 +17,16 @@ func Suggester(profile string, o suggest.MeasureOptions) Trainer {
 	}
 	o.Learn = profile != suggest.ProfileSeed
 	return func(ctx context.Context, d *Data, history []*Example) ([]Predictor, error) {
-		m, err := trained(ctx, Recipe{d.Tools, d.Capabilities, o}, history)
+		s := o.CatalogCache.State(d.Tools, d.Capabilities)
+		for _, x := range history {
+			s.Record(&x.Episode)
+		}
+		counts := s.Freeze()
+		measures, err := suggest.Measure(ctx, counts, o)
+		if err != nil {
+			return nil, err
+		}
+		m, err := suggest.NewModel(counts, measures, suggest.Stamp{Version: "evaluation", Seq: uint64(len(history))})
 		if err != nil {
 			return nil, err
 		}
@@ -28,20 +37,6 @@ func Suggester(profile string, o suggest.MeasureOptions) Trainer {
 		_, err = all[0].Next(Question{}) // the engine may refuse the profile
 		return all, err
 	}
-}
-
-// trained is the model of a history.
-func trained(ctx context.Context, r Recipe, history []*Example) (*suggest.Model, error) {
-	s := r.Options.CatalogCache.State(r.Tools, r.Capabilities)
-	for _, x := range history {
-		s.Record(&x.Episode)
-	}
-	counts := s.Freeze()
-	measures, err := suggest.Measure(ctx, counts, r.Options)
-	if err != nil {
-		return nil, err
-	}
-	return suggest.NewModel(counts, measures, suggest.Stamp{Version: "evaluation", Seq: uint64(len(history))})
 }
 
 // engine asks a model the way its clients do, without explanations. To find the tools of a task is to ask what may come

@@ -205,7 +205,7 @@ func divide(d *Data, o Options) ([]*part, *Report) {
 			newQuestion(QuestionForeign, append(foreign(), evenly(asked, mostContact)...)))
 	}
 	r := &Report{
-		Rows: []Row{}, Dataset: d.Name, Profile: o.Profile,
+		Rows: []Row{}, Baselines: map[string]map[string]float64{}, Dataset: d.Name, Profile: o.Profile,
 		LeaveOneOut: next.leave && intents.leave, TestEpisodes: union(steps, asked),
 	}
 	var trained [2][]*task

@@ -15,30 +15,25 @@ import (
 
 // How rebuilds are judged. The bounds keep it about as long as one build.
 const (
-	judgedShare     = 0.2   // of the newest episodes are held out
-	mostJudged      = 5_000 // newest episodes of which some are held out; older ones are history
-	judgedPositions = 2_000 // steps asked for
-	judgedIntents   = 500   // intents asked for
-	leastJudged     = 15    // tasks held out: fewer say nothing
+	judgedShare = 0.2   // of the newest episodes are held out
+	mostJudged  = 5_000 // newest episodes of which some are held out; older ones are history
+	mostAsked   = 500   // tasks of those held out that are asked about, evenly
+	leastJudged = 15    // tasks held out: fewer say nothing
 )
 
 // LeastTasks is from how many tasks on a history can be judged.
 const LeastTasks = leastJudged * 5 // of which a fifth is held out
 
-// Recipe is what a model is made of besides episodes.
-type Recipe struct {
+// Trial is a rebuild to be judged: what the new and the published model are made of. Both have the catalog of now: a change
+// of it counts without a build.
+type Trial struct {
 	Tools        []catalog.Tool
 	Capabilities []catalog.Capability
-	Options      suggest.MeasureOptions
-}
-
-// Trial is a rebuild to be judged: what it would be made of, and what the published model is made of.
-type Trial struct {
-	New      Recipe
-	Old      *Recipe
-	Episodes []episodic.Episode // oldest first
-	Known    int                // as many of them the measures of the published model come from
-	Judged   int                // as many of them were recorded when a rebuild was last judged
+	New          suggest.MeasureOptions
+	Old          *suggest.MeasureOptions // of the published model; nil: nothing is published
+	Episodes     []episodic.Episode      // oldest first
+	Known        int                     // as many of them the measures of the published model come from
+	Judged       int                     // as many of them were recorded when a rebuild was last judged
 }
 
 // Judge holds out episodes of a history and asks the published model and the new one, both without these episodes, for
@@ -74,23 +69,20 @@ func Judge(ctx context.Context, t Trial) (*Gate, error) {
 		}
 		train = append(train, &examples[i])
 	}
-	recipe := t.New
-	recipe.Options.Learn = true
-	m, err := trained(ctx, recipe, train)
+	m, err := t.model(ctx, t.New, train, nil)
 	if err != nil {
 		return nil, fmt.Errorf("judge the new model: %w", err)
 	}
 	models := []Predictor{engine(m, "")}
-	if len(since) > 0 || !equal(*t.Old, t.New) { // otherwise it is the same model
-		if m, err = t.published(ctx, known, since); err != nil {
+	if t.differs(len(since)) {
+		if m, err = t.model(ctx, *t.Old, known, since); err != nil {
 			return nil, fmt.Errorf("judge the published model: %w", err)
 		}
 		models = append(models, engine(m, ""))
 	}
 	gate := &Gate{}
-	steps := bounded(tests, judgedPositions, func(t *task) int { return len(t.seq) - 1 })
 	without := func(t *task) bool { return !t.hasIntent() }
-	intents := slices.DeleteFunc(tests, without)
+	steps := evenly(slices.DeleteFunc(slices.Clone(tests), func(t *task) bool { return len(t.seq) < 2 }), mostAsked)
 	for _, k := range []struct {
 		question, metric string
 		tests            []*task
@@ -98,7 +90,7 @@ func Judge(ctx context.Context, t Trial) (*Gate, error) {
 	}{
 		{QuestionNext, "mrr", steps, &gate.Next},
 		{QuestionNextIntent, "mrr", slices.DeleteFunc(slices.Clone(steps), without), &gate.NextIntent},
-		{QuestionTools, "ndcg@10", bounded(intents, judgedIntents, func(*task) int { return 1 }), &gate.Intent},
+		{QuestionTools, "ndcg@10", evenly(slices.DeleteFunc(tests, without), mostAsked), &gate.Intent},
 	} {
 		if len(k.tests) == 0 {
 			continue
@@ -148,83 +140,30 @@ func (t *Trial) split() ([]Example, error) {
 	return all, nil
 }
 
-// equal compares values as they are stored.
-func equal(a, b Recipe) bool {
-	x, err := json.Marshal(a)
-	if err == nil {
-		var y []byte
-		if y, err = json.Marshal(b); err == nil {
-			return bytes.Equal(x, y)
-		}
+// differs reports whether the published model is another one than the new one, with so many episodes that it was not
+// measured with.
+func (t *Trial) differs(since int) bool {
+	was, err := json.Marshal(t.Old)
+	now, failed := json.Marshal(t.New)
+	if err != nil || failed != nil {
+		panic("evaluate: options cannot be encoded") // plain structs
 	}
-	panic("evaluate: a part of a catalog cannot be encoded: " + err.Error()) // plain structs of checked values
+	return since > 0 || !bytes.Equal(was, now)
 }
 
-// published is the model in force as it would be without the tasks held out: it counts everything, and
-// was measured on what was known then.
-func (t *Trial) published(ctx context.Context, known, since []*Example) (*suggest.Model, error) {
-	s := history.NewState()
-	put := func(r *Recipe, do func(tool *catalog.Tool, capability *catalog.Capability)) {
-		for i := range r.Tools {
-			do(&r.Tools[i], nil)
-		}
-		for i := range r.Capabilities {
-			do(nil, &r.Capabilities[i])
-		}
-	}
-	add := func(tool *catalog.Tool, capability *catalog.Capability) {
-		if tool != nil {
-			s.PutTool(*tool)
-		} else {
-			s.PutCapability(*capability)
-		}
-	}
-	put(t.Old, add)
+// model counts all episodes and is measured on the known ones.
+func (t *Trial) model(ctx context.Context, o suggest.MeasureOptions, known, since []*Example) (*suggest.Model, error) {
+	s := history.WithCatalog(t.Tools, t.Capabilities)
 	for _, x := range known {
 		s.Record(&x.Episode)
 	}
-	options := t.Old.Options
-	options.Learn = true
-	measures, err := suggest.Measure(ctx, s.Freeze(), options)
+	o.Learn = true
+	measures, err := suggest.Measure(ctx, s.Freeze(), o)
 	if err != nil {
 		return nil, err
 	}
-	id := func(tool *catalog.Tool, capability *catalog.Capability) string {
-		if tool != nil {
-			return tool.ID
-		}
-		return capability.ID
-	}
-	kept := map[string]bool{}
-	put(&t.New, func(x *catalog.Tool, c *catalog.Capability) { kept[id(x, c)] = true })
-	put(t.Old, func(x *catalog.Tool, c *catalog.Capability) {
-		if !kept[id(x, c)] {
-			s.Remove(id(x, c))
-		}
-	})
-	put(&t.New, add)
 	for _, x := range since {
 		s.Record(&x.Episode)
 	}
-	return suggest.NewModel(s.Freeze(), measures, suggest.Stamp{Version: "published"})
-}
-
-// bounded takes tests spread evenly over all that have any question, about as many as have so many
-// questions together.
-func bounded(tests []*task, questions int, of func(t *task) int) []*task {
-	total := 0
-	tests = slices.DeleteFunc(slices.Clone(tests), func(t *task) bool { return of(t) < 1 })
-	for _, t := range tests {
-		total += of(t)
-	}
-	if total <= questions {
-		return tests
-	}
-	var taken []*task
-	for i, t := range tests {
-		if i*questions/total != (i+1)*questions/total {
-			taken = append(taken, t)
-		}
-	}
-	return taken
+	return suggest.NewModel(s.Freeze(), measures, suggest.Stamp{Version: "judged"})
 }
