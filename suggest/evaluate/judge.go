@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"slices"
 
 	"waymark/catalog"
 	"waymark/episodic"
@@ -17,7 +17,7 @@ import (
 const (
 	judgedShare = 0.2   // of the newest episodes are held out
 	mostJudged  = 5_000 // newest episodes of which some are held out; older ones are history
-	mostAsked   = 500   // tasks of those held out that are asked about, evenly
+	mostAsked   = 500   // tasks of those held out that are asked about a kind of question, evenly
 	leastJudged = 15    // tasks held out: fewer say nothing
 )
 
@@ -51,70 +51,61 @@ func Judge(ctx context.Context, t Trial) (*Gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	fresh := map[string]bool{} // to the published model
-	for i := range t.Episodes[t.Known:] {
-		fresh[t.Episodes[t.Known+i].ID] = true
-	}
-	var tests []*task
-	var train, known, since []*Example
-	for i := range examples {
-		switch x := &examples[i]; {
-		case x.Split != Train:
-			tests = append(tests, newTask(x))
-			continue
-		case fresh[x.Episode.ID]:
-			since = append(since, x)
-		default:
-			known = append(known, x)
-		}
-		train = append(train, &examples[i])
-	}
-	m, err := t.model(ctx, t.New, train, nil)
-	if err != nil {
-		return nil, fmt.Errorf("judge the new model: %w", err)
-	}
-	models := []Predictor{engine(m, "")}
-	if t.differs(len(since)) {
-		if m, err = t.model(ctx, *t.Old, known, since); err != nil {
-			return nil, fmt.Errorf("judge the published model: %w", err)
-		}
-		models = append(models, engine(m, ""))
-	}
-	gate := &Gate{}
-	without := func(t *task) bool { return !t.hasIntent() }
-	steps := evenly(slices.DeleteFunc(slices.Clone(tests), func(t *task) bool { return len(t.seq) < 2 }), mostAsked)
-	for _, k := range []struct {
-		question, metric string
-		tests            []*task
-		to               *Change
-	}{
-		{QuestionNext, "mrr", steps, &gate.Next},
-		{QuestionNextIntent, "mrr", slices.DeleteFunc(slices.Clone(steps), without), &gate.NextIntent},
-		{QuestionTools, "ndcg@10", evenly(slices.DeleteFunc(tests, without), mostAsked), &gate.Intent},
-	} {
-		if len(k.tests) == 0 {
-			continue
-		}
-		q, all := newQuestion(k.question, k.tests), make([]int, len(k.tests))
-		for i := range all {
-			all[i] = i
-		}
-		if err := q.ask(ctx, models, all, func() {}); err != nil {
-			return nil, fmt.Errorf("judge a rebuild: %w", err)
-		}
-		now, was := q.answers[0].samples[k.metric], q.answers[len(models)-1].samples[k.metric]
-		_, gain := bootstrap(1, now, was)
-		*k.to = Change{
-			Metric: k.metric, Episodes: len(k.tests), Questions: now.values(),
-			Published: was.Mean(), New: now.Mean(), Gain: gain[0].Mean, Interval: gain[0].Interval,
-		}
-	}
-	sources := make([]string, len(t.Episodes))
+	fresh, sources := map[string]bool{}, make([]string, len(t.Episodes)) // fresh: to the published model
 	for i := range t.Episodes {
 		sources[i] = t.Episodes[i].Source
+		fresh[t.Episodes[i].ID] = i >= t.Known
 	}
-	gate.Source = history.FindNewSource(sources, t.Judged)
+	train := func(ctx context.Context, _ *Data, past []*Example) ([]Predictor, error) {
+		var known, since []*Example
+		for _, x := range past {
+			if fresh[x.Episode.ID] {
+				since = append(since, x)
+			} else {
+				known = append(known, x)
+			}
+		}
+		m, err := t.model(ctx, t.New, past, nil)
+		if err != nil {
+			return nil, err
+		}
+		models := []Predictor{judged(m)}
+		if t.differs(len(since)) {
+			if m, err = t.model(ctx, *t.Old, known, since); err != nil {
+				return nil, err
+			}
+			models = append(models, judged(m))
+		}
+		return models, nil
+	}
+	gate := &Gate{Source: history.FindNewSource(sources, t.Judged)}
+	r, err := Evaluate(ctx, &Data{Name: "a rebuild", Examples: examples}, train, Options{judge: true})
+	if errors.Is(err, ErrNothingToTest) {
+		return gate, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("judge a rebuild: %w", err)
+	}
+	for _, x := range r.Rows {
+		to := map[[2]string]*Change{
+			{QuestionNext, "mrr"}: &gate.Next, {QuestionNextIntent, "mrr"}: &gate.NextIntent, {QuestionTools, "ndcg@10"}: &gate.Intent,
+		}[[2]string{x.Question, x.Metric}]
+		if to == nil {
+			continue
+		}
+		*to = Change{Metric: x.Metric, Episodes: x.Tasks, Questions: x.Asked, Published: x.Value, New: x.Value}
+		if was := x.Seed; was != nil { // else it is the same model
+			to.Published, to.Gain, to.Interval = was.Value, was.Lead.Mean, was.Lead.Interval
+		}
+	}
 	return gate, nil
+}
+
+// judged answers as the engine does, but for plans and searches, which a gate does not compare.
+func judged(m *suggest.Model) Predictor {
+	p := engine(m, "")
+	p.Plan, p.Search = nil, nil
+	return p
 }
 
 // split holds episodes out.
