@@ -7,18 +7,16 @@ import (
 
 	"waymark/catalog"
 	"waymark/suggest"
+	"waymark/suggest/history"
 )
 
 // Suggester trains the engine itself: the catalog and the history are folded and measured as they are in a workspace. The
 // profile answers and, if it is another one, the seed beside it. A history without episodes is a cold start.
 func Suggester(profile string, o suggest.MeasureOptions) Trainer {
-	if o.CatalogCache == nil {
-		o.CatalogCache = new(suggest.CatalogCache) // for all histories of an evaluation
-	}
 	o.Learn = profile != suggest.ProfileSeed
-	return func(ctx context.Context, d *Data, history []*Example) ([]Predictor, error) {
-		s := o.CatalogCache.State(d.Tools, d.Capabilities)
-		for _, x := range history {
+	return func(ctx context.Context, d *Data, past []*Example) ([]Predictor, error) {
+		s := history.WithCatalog(d.Tools, d.Capabilities)
+		for _, x := range past {
 			s.Record(&x.Episode)
 		}
 		counts := s.Freeze()
@@ -26,7 +24,7 @@ func Suggester(profile string, o suggest.MeasureOptions) Trainer {
 		if err != nil {
 			return nil, err
 		}
-		m, err := suggest.NewModel(counts, measures, suggest.Stamp{Version: "evaluation", Seq: uint64(len(history))})
+		m, err := suggest.NewModel(counts, measures, suggest.Stamp{Version: "evaluation", Seq: uint64(len(past))})
 		if err != nil {
 			return nil, err
 		}
