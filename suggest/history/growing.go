@@ -82,7 +82,8 @@ func (s *State) pastIndex(e *episodic.Episode) int32 {
 	want := pastOf(e, s.nodesOf(e), source, e.Order(), e.Before())
 	for i := int32(s.totals.Episodes) - 1; i >= 0; i-- {
 		p := s.past.At(i)
-		if p.Time == want.Time && p.Source == source && p.Intent == want.Intent && p.Outcome == want.Outcome && slices.Equal(p.Nodes, want.Nodes) {
+		same := p.Time == want.Time && p.Source == source && p.Intent == want.Intent && p.Outcome == want.Outcome
+		if same && slices.Equal(p.Nodes, want.Nodes) {
 			return i
 		}
 	}
@@ -93,7 +94,8 @@ func (s *State) pastIndex(e *episodic.Episode) int32 {
 // is what [State.Record] counts of the whole episode: a step adds the pairs it is in, and moves only the
 // end. A step that is there already adds nothing.
 func (s *State) Perform(p *episodic.Performed) {
-	s.Open(&episodic.Grown{Episode: episodic.Episode{ID: p.Episode, Source: p.Source, Time: p.Time}}) // if nothing is known of it
+	unknown := episodic.Episode{ID: p.Episode, Source: p.Source, Time: p.Time}
+	s.Open(&episodic.Grown{Episode: unknown}) // no more is known of it, unless it is kept
 	g, _ := s.growing.Get(p.Episode)
 	if p.Outcome.Known() {
 		if g.past >= 0 {
@@ -121,29 +123,28 @@ func (s *State) Perform(p *episodic.Performed) {
 
 // perform counts a step that is new.
 func (s *State) perform(g *grown, p *episodic.Performed, source int32) (limited bool) {
-	seen := map[pair]bool{}
-	if nodes := s.nodesOf(&g.Episode); !s.trusted(source) {
-		for _, t := range g.Transitions() {
-			seen[pair{nodes[t.From], nodes[t.To]}] = true
-		}
+	r := recording{&g.Episode, source, s.nodesOf(&g.Episode), map[pair]bool{}}
+	for _, t := range g.Transitions() {
+		r.seen[pair{r.nodes[t.From], r.nodes[t.To]}] = true
 	}
 	s.end(g, -1)
 	x := g.Add(p)
 	g.values = slices.Insert(g.values, x, stripped(&g.Steps[x]))
 	s.end(g, 1)
-	nodes, before := s.nodesOf(&g.Episode), g.Before()
-	limited = s.observe(&g.Episode, nodes, x, before[x], source, seen)
+	r.nodes = slices.Insert(r.nodes, x, s.node(p.Step.Tool))
+	before := g.Before()
+	limited = s.observe(&r, x, before[x])
 	for y := range g.Steps { // those that come right after it in order; what depends on it by name is told later
 		if g.Steps[y].DependsOn != nil || !slices.Contains(before[y], x) {
 			continue
 		}
-		limited = s.follow(&g.Episode, nodes, x, y, source, seen) || limited
-		known := func(b int) bool { return b != x && nodes[b] == nodes[x] } // the pair is counted already
+		limited = s.follow(&r, x, y) || limited
+		known := func(b int) bool { return b != x && r.nodes[b] == r.nodes[x] } // the pair is counted already
 		if !slices.ContainsFunc(before[y], known) {
-			s.memory.ObserveAfter(nodes[y], nodes[x], g.Steps[y].Outcome, g.Time, source)
+			s.memory.ObserveAfter(r.nodes[y], r.nodes[x], g.Steps[y].Outcome, g.Time, source)
 		}
 	}
-	s.observeCall(g.past, x, nodes, g.values, before)
+	s.observeCall(g.past, x, r.nodes, g.values, before)
 	return limited
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -166,8 +167,10 @@ func (s *State) read(r *codec.Reader) (err error) {
 // check says what would later be an index and is none.
 func (i *Image) check(nodes, sources int) error {
 	out := func(n int32) bool { return n < 0 || int(n) >= nodes }
-	wrong := i.counted.Memory == nil || nodes != len(i.IDs) || len(i.Out) != nodes || len(i.Uses) != nodes || slices.ContainsFunc(i.Gone, out) ||
-		sources != len(i.Sources) || len(i.Evidence) != sources || len(i.Growing) != len(i.growing) || len(i.Values) != len(i.growing)
+	grow := len(i.growing)
+	wrong := i.counted.Memory == nil || i.Totals.Episodes > math.MaxInt32 || slices.ContainsFunc(i.Gone, out) ||
+		nodes != len(i.IDs) || len(i.Out) != nodes || len(i.Uses) != nodes ||
+		sources != len(i.Sources) || len(i.Evidence) != sources || len(i.Growing) != grow || len(i.Values) != grow
 	for _, row := range i.Out {
 		last := int32(-1)
 		for _, t := range row {
@@ -176,7 +179,8 @@ func (i *Image) check(nodes, sources int) error {
 		}
 	}
 	for k, g := range i.growing {
-		wrong = wrong || g == nil || int64(i.Growing[k]) >= int64(i.Totals.Episodes) || len(i.Values[k]) != len(g.Steps) || len(g.Numbers) != len(g.Steps)
+		wrong = wrong || g == nil || k >= len(i.Growing) || k >= len(i.Values) || int(i.Growing[k]) >= int(i.Totals.Episodes) ||
+			len(i.Values[k]) != len(g.Steps) || len(g.Numbers) != len(g.Steps)
 	}
 	if wrong {
 		return errors.New("parts of a snapshot do not fit each other")
@@ -186,11 +190,11 @@ func (i *Image) check(nodes, sources int) error {
 
 // possible reports whether an episode has nodes, sources and links that there are.
 func (p *Episode) possible(nodes, sources int) bool {
-	n := len(p.Nodes)
-	wrong := slices.ContainsFunc(p.Nodes, func(n int32) bool { return n < 0 || int(n) >= nodes }) || p.Source < 0 || int(p.Source) >= sources ||
+	n, out := len(p.Nodes), func(n int32) bool { return n < 0 || int(n) >= nodes }
+	wrong := slices.ContainsFunc(p.Nodes, out) || p.Source < 0 || int(p.Source) >= sources ||
 		int(p.Outcome) >= len(outcomes) || p.Before != nil && len(p.Before) != n
 	for at, before := range p.Before {
 		wrong = wrong || slices.ContainsFunc(before, func(b int32) bool { return b < 0 || int(b) >= at })
 	}
-	return !wrong && (p.StepOutcomes == nil || len(p.StepOutcomes) == n && int(slices.Max(p.StepOutcomes)) < len(outcomes))
+	return !wrong && (len(p.StepOutcomes) == 0 || len(p.StepOutcomes) == n && int(slices.Max(p.StepOutcomes)) < len(outcomes))
 }

@@ -240,18 +240,18 @@ func (s *State) Resolve(spelling string) (string, error) {
 
 // Record folds one episode.
 func (s *State) Record(e *episodic.Episode) {
-	source, nodes := s.sourceOf(e), s.nodesOf(e)
-	order, before, at := e.Order(), e.Before(), s.begin(e, s.sourceOf(e))
-	values, seen, limited := make([]wiring.Values, len(e.Steps)), map[pair]bool{}, false
+	r := recording{e, s.sourceOf(e), s.nodesOf(e), map[pair]bool{}}
+	order, before, at := e.Order(), e.Before(), s.begin(e, r.source)
+	values, limited := make([]wiring.Values, len(e.Steps)), false
 	for _, x := range order {
-		limited = s.observe(e, nodes, x, before[x], source, seen) || limited
+		limited = s.observe(&r, x, before[x]) || limited
 		values[x] = wiring.ValuesOf(e.Steps[x].Inputs, e.Steps[x].Outputs)
-		s.observeCall(at, x, nodes, values, before)
+		s.observeCall(at, x, r.nodes, values, before)
 	}
 	if len(order) > 0 {
-		s.uses[nodes[order[len(order)-1]]].Ends++
+		s.uses[r.nodes[order[len(order)-1]]].Ends++
 	}
-	past := pastOf(e, nodes, source, order, before)
+	past := pastOf(e, r.nodes, r.source, order, before)
 	past.Limited = limited
 	s.past.Set(at, past)
 }
@@ -273,21 +273,29 @@ func (s *State) begin(e *episodic.Episode, source int32) int32 {
 	return int32(s.totals.Episodes) - 1
 }
 
-// observe counts step x of an episode, of whose steps these are the nodes, which came right after the steps before. It
-// reports whether the source repeats one of its transitions too often. seen are those that the episode has had.
-func (s *State) observe(e *episodic.Episode, nodes []int32, x int, before []int, source int32, seen map[pair]bool) (limited bool) {
-	step, node := &e.Steps[x], nodes[x]
+// A recording is an episode whose steps are being counted.
+type recording struct {
+	*episodic.Episode
+	source int32
+	nodes  []int32       // of the steps
+	seen   map[pair]bool // transitions that it has had
+}
+
+// observe counts step x of an episode, which came right after the steps before. It reports whether the source repeats
+// one of its transitions too often.
+func (s *State) observe(r *recording, x int, before []int) (limited bool) {
+	step, node := &r.Steps[x], r.nodes[x]
 	s.totals.Steps++
 	s.totals.StepOutcomes[outcomeIndex(step.Outcome)]++
-	s.usedBy(node, source)
+	s.usedBy(node, r.source)
 	s.shown.used[node] = true
 	s.uses[node].Steps++
 	prior := make([]int32, len(before))
 	for i, b := range before {
-		prior[i] = nodes[b]
-		limited = s.follow(e, nodes, b, x, source, seen) || limited
+		prior[i] = r.nodes[b]
+		limited = s.follow(r, b, x) || limited
 	}
-	s.memory.Observe(node, prior, step.Outcome, e.Time, source)
+	s.memory.Observe(node, prior, step.Outcome, r.Time, r.source)
 	if len(before) == 0 {
 		s.uses[node].Roots++
 	}
@@ -295,16 +303,16 @@ func (s *State) observe(e *episodic.Episode, nodes []int32, x int, before []int,
 }
 
 // follow counts the transition between two steps of an episode, unless one of them failed.
-func (s *State) follow(e *episodic.Episode, nodes []int32, from, to int, source int32, seen map[pair]bool) (limited bool) {
-	if e.Steps[from].Outcome == episodic.Failure || e.Steps[to].Outcome == episodic.Failure {
+func (s *State) follow(r *recording, from, to int) (limited bool) {
+	if r.Steps[from].Outcome == episodic.Failure || r.Steps[to].Outcome == episodic.Failure {
 		return false
 	}
-	p, halves := pair{nodes[from], nodes[to]}, uint64(1) // as [episodic.Transition] counts them
-	if e.Steps[to].DependsOn != nil {
+	p, halves := pair{r.nodes[from], r.nodes[to]}, uint64(1) // as [episodic.Transition] counts them
+	if r.Steps[to].DependsOn != nil {
 		halves = 2
 	}
-	limited = !s.count(p, halves, source, seen[p])
-	seen[p] = !s.trusted(source)
+	limited = !s.count(p, halves, r.source, r.seen[p])
+	r.seen[p] = true
 	return limited
 }
 
