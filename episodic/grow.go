@@ -76,18 +76,6 @@ func (g *Grown) place(p *Performed) int {
 	return end
 }
 
-// Around returns the steps right before step x, as [Episode.Before], and those it is right before: of its
-// own layer's successor the ones that only follow in order. What depends on a step by name is told later.
-func (g *Grown) Around(x int) (before, after []int) {
-	all := g.Before()
-	for y := range g.Steps {
-		if g.Steps[y].DependsOn == nil && slices.Contains(all[y], x) {
-			after = append(after, y)
-		}
-	}
-	return slices.Sorted(slices.Values(all[x])), after
-}
-
 // Clone is a copy to try steps on.
 func (g *Grown) Clone() *Grown {
 	c := *g

@@ -56,18 +56,18 @@ type Memory struct {
 // NoTool stands for "nothing before it".
 const NoTool int32 = -1
 
-// tally sums outcomes of one tool after another by source.
+// tally sums outcomes of one tool after another by source. Snapshots hold exported fields.
 type tally struct {
-	before int32
-	by     []bySource // sorted by source; never written to once an image or a frozen row has it
+	Before int32
+	By     []bySource // sorted by source; never written to once an image or a frozen row has it
 }
 
 // bySource is what one source reported. Dated outcomes weigh 2^((t-epoch)/30 d), so that one factor brings all of them to
 // the newest event; undated ones do not age.
 type bySource struct {
-	source     int32
-	known      [2]int32 // [0] successes, [1] failures
-	aged, flat [2]float64
+	Source     int32
+	Known      [2]int32 // [0] successes, [1] failures
+	Aged, Flat [2]float64
 }
 
 // NewMemory returns an empty memory.
@@ -123,14 +123,14 @@ func (m *Memory) tally(tool, before int32) *tally {
 	row := m.rows[tool]
 	i, ok := find(row, before)
 	if !ok {
-		row = slices.Insert(row, i, tally{before: before})
+		row = slices.Insert(row, i, tally{Before: before})
 		m.rows[tool] = row
 	}
 	return &row[i]
 }
 
 func find(row []tally, before int32) (int, bool) {
-	return slices.BinarySearchFunc(row, before, func(t tally, before int32) int { return cmp.Compare(t.before, before) })
+	return slices.BinarySearchFunc(row, before, func(t tally, before int32) int { return cmp.Compare(t.Before, before) })
 }
 
 // add counts one outcome of a source: index 0 is success, 1 failure. Outcomes without a time never lose
@@ -140,14 +140,14 @@ func (t *tally) add(o Outcome, weight float64, ageless bool, source int32) {
 	if o == Failure {
 		i = 1
 	}
-	one := bySource{source: source}
-	one.known[i] = 1
+	one := bySource{Source: source}
+	one.Known[i] = 1
 	if ageless {
-		one.flat[i] = 1
+		one.Flat[i] = 1
 	} else {
-		one.aged[i] = weight
+		one.Aged[i] = weight
 	}
-	t.by = joinSources(t.by, []bySource{one})
+	t.By = joinSources(t.By, []bySource{one})
 }
 
 // joinSources adds up two lists by source in a list of its own.
@@ -155,16 +155,16 @@ func joinSources(x, y []bySource) []bySource {
 	sum := make([]bySource, 0, len(x)+len(y))
 	for len(x) > 0 && len(y) > 0 {
 		switch {
-		case x[0].source < y[0].source:
+		case x[0].Source < y[0].Source:
 			sum, x = append(sum, x[0]), x[1:]
-		case x[0].source > y[0].source:
+		case x[0].Source > y[0].Source:
 			sum, y = append(sum, y[0]), y[1:]
 		default:
 			both := x[0]
-			for i := range both.known {
-				both.known[i] += y[0].known[i]
-				both.aged[i] += y[0].aged[i]
-				both.flat[i] += y[0].flat[i]
+			for i := range both.Known {
+				both.Known[i] += y[0].Known[i]
+				both.Aged[i] += y[0].Aged[i]
+				both.Flat[i] += y[0].Flat[i]
 			}
 			sum, x, y = append(sum, both), x[1:], y[1:]
 		}
@@ -304,12 +304,12 @@ func (m *Memory) joined(tool int32) []tally {
 			all = append(all, m.rows[t]...)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b tally) int { return cmp.Compare(m.as(a.before), m.as(b.before)) })
+	slices.SortStableFunc(all, func(a, b tally) int { return cmp.Compare(m.as(a.Before), m.as(b.Before)) })
 	row := all[:0]
 	for _, t := range all {
-		t.before = m.as(t.before)
-		if last := len(row) - 1; last >= 0 && row[last].before == t.before {
-			row[last].by = joinSources(row[last].by, t.by)
+		t.Before = m.as(t.Before)
+		if last := len(row) - 1; last >= 0 && row[last].Before == t.Before {
+			row[last].By = joinSources(row[last].By, t.By)
 		} else {
 			row = append(row, t)
 		}
@@ -334,14 +334,14 @@ func (r *Rates) rate(sources []bySource) (rate Rate) {
 	for i := range sources {
 		by := &sources[i]
 		for k := range aged {
-			aged[k] += by.aged[k]
-			flat[k] += by.flat[k]
+			aged[k] += by.Aged[k]
+			flat[k] += by.Flat[k]
 		}
-		rate.N += int(by.known[0] + by.known[1])
-		rate.Failures += int(by.known[1])
+		rate.N += int(by.Known[0] + by.Known[1])
+		rate.Failures += int(by.Known[1])
 		switch {
-		case by.known[1] <= by.known[0]:
-		case r.trusted[by.source]:
+		case by.Known[1] <= by.Known[0]:
+		case r.trusted[by.Source]:
 			rate.Failing += minSources
 		default:
 			rate.Failing++
@@ -360,9 +360,9 @@ func (r *Rates) limit(sources []bySource, rate *Rate) {
 	total, share := rate.Success+rate.Failure, min(mostShare, 1/float64(len(sources)-1))
 	for i := range sources {
 		by := &sources[i]
-		success, failure := float64(by.aged[0]*r.scale)+by.flat[0], float64(by.aged[1]*r.scale)+by.flat[1]
+		success, failure := float64(by.Aged[0]*r.scale)+by.Flat[0], float64(by.Aged[1]*r.scale)+by.Flat[1]
 		own := success + failure
-		if most := share * (total - own); own > most && !r.trusted[by.source] {
+		if most := share * (total - own); own > most && !r.trusted[by.Source] {
 			rate.Success -= float64(success * (1 - most/own))
 			rate.Failure -= float64(failure * (1 - most/own))
 		}
@@ -375,9 +375,9 @@ func (r *Rates) limit(sources []bySource, rate *Rate) {
 func (r *Rates) agreed(sources []bySource) (known int) {
 	most := 0
 	for i := range sources {
-		n := int(sources[i].known[0] + sources[i].known[1])
+		n := int(sources[i].Known[0] + sources[i].Known[1])
 		known += n
-		if !r.trusted[sources[i].source] {
+		if !r.trusted[sources[i].Source] {
 			most = max(most, n)
 		}
 	}
@@ -395,7 +395,7 @@ func (r *Rates) own(row []tally) Rate {
 	if len(row) == 0 {
 		return Rate{}
 	}
-	return r.rate(row[0].by) // every observation counts for the tool alone, too
+	return r.rate(row[0].By) // every observation counts for the tool alone, too
 }
 
 // After is the rate of a tool right after another one: that of the pair where at least 5 of its outcomes are known, else
@@ -403,8 +403,8 @@ func (r *Rates) own(row []tally) Rate {
 func (r *Rates) After(tool, before int32) Rate {
 	row := r.rows.At(tool)
 	if before != NoTool {
-		if i, ok := find(row, before); ok && r.agreed(row[i].by) >= MinKnown {
-			return r.rate(row[i].by)
+		if i, ok := find(row, before); ok && r.agreed(row[i].By) >= MinKnown {
+			return r.rate(row[i].By)
 		}
 	}
 	return r.own(row)
@@ -418,7 +418,7 @@ func (r *Rates) All(yield func(tool, before int32, rate Rate) bool) {
 	for tool := range r.tools {
 		row := r.rows.At(tool)
 		for i := range row {
-			if !yield(tool, row[i].before, r.rate(row[i].by)) {
+			if !yield(tool, row[i].Before, r.rate(row[i].By)) {
 				return
 			}
 		}

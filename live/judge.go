@@ -1,15 +1,12 @@
 package live
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
-	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/storage"
 	"waymark/suggest/evaluate"
@@ -34,11 +31,11 @@ func (e *Engine) judge(ctx context.Context, tell func(done float64)) (verdict, e
 	if err != nil {
 		return v, err
 	}
-	t.New.Options = e.opts.Measure
-	t.New.Options.Progress = func(_ string, done float64) { tell(done) }
-	if t.Old != nil {
-		t.Old.Options = how.Options
-		t.Old.Options.Progress, t.Old.Options.Vectors = nil, nil
+	t.New = e.opts.Measure
+	t.New.Progress = func(_ string, done float64) { tell(done) }
+	if v.built > 0 {
+		t.Old = &how.Options
+		t.Old.Progress, t.Old.Vectors = nil, nil
 	}
 	if v.gate, err = evaluate.Judge(ctx, t); v.gate != nil {
 		v.gate.Seq = v.head
@@ -54,47 +51,29 @@ func (b *build) lastJudged(built uint64) uint64 {
 	return built
 }
 
-// trial reads the input of a rebuild at event head and the input of the active build,
-// without what is forgotten. The active model was judged at event judged.
+// trial reads the episodes up to event head without what is forgotten. The active model was built at event built, and judged
+// at event judged.
 func (e *Engine) trial(ctx context.Context, built, judged, head uint64) (t evaluate.Trial, err error) {
 	o, err := look(ctx, e.read, 0, head)
 	if err != nil {
 		return t, err
 	}
-	changed := false                                                                  // the catalog, since the build; the log is in order
-	tools, capabilities := map[string]catalog.Tool{}, map[string]catalog.Capability{} // as of the build
 	grows := grownEpisodes{}
 	var past []*episodic.Episode
 	for v, err := range decoded(ctx, e.read, 0, head, func(seq uint64) bool { return o.forgotten[seq] }) {
 		if err != nil {
 			return t, err
 		}
-		switch x := v.value.(type) {
-		case *catalog.Tool:
-			if changed = v.seq > built; !changed {
-				tools[x.ID] = *x
-			}
-		case *catalog.Capability:
-			if changed = v.seq > built; !changed {
-				capabilities[x.ID] = *x
-			}
-		case *string:
-			if changed = v.seq > built; !changed {
-				delete(tools, *x)
-				delete(capabilities, *x)
-			}
-		default:
-			g, begun := grows.take(v.value)
-			if !begun {
-				continue
-			}
-			past = append(past, &g.Episode)
-			if v.seq <= built {
-				t.Known++
-			}
-			if v.seq <= judged {
-				t.Judged++
-			}
+		g, begun := grows.take(v.value)
+		if !begun {
+			continue
+		}
+		past = append(past, &g.Episode)
+		if v.seq <= built {
+			t.Known++
+		}
+		if v.seq <= judged {
+			t.Judged++
 		}
 	}
 	t.Episodes = make([]episodic.Episode, len(past))
@@ -107,17 +86,7 @@ func (e *Engine) trial(ctx context.Context, built, judged, head uint64) (t evalu
 		t.Episodes[i].Source = treated.Name(ep.Source, ep.Label)
 	}
 	m := e.Model()
-	t.New = evaluate.Recipe{Tools: m.Tools(), Capabilities: m.Capabilities()}
-	if built > 0 {
-		old := t.New
-		if changed {
-			old = evaluate.Recipe{
-				Tools:        slices.SortedFunc(maps.Values(tools), func(a, b catalog.Tool) int { return cmp.Compare(a.ID, b.ID) }),
-				Capabilities: slices.SortedFunc(maps.Values(capabilities), func(a, b catalog.Capability) int { return cmp.Compare(a.ID, b.ID) }),
-			}
-		}
-		t.Old = &old
-	}
+	t.Tools, t.Capabilities = m.Tools(), m.Capabilities()
 	return t, nil
 }
 

@@ -69,7 +69,7 @@ func (e *Engine) mine(ctx context.Context, j *job, o MineOptions) error {
 		return fmt.Errorf("mine workspace %q: %w", e.name, err)
 	}
 	if cut := len(report.Proposals) - cmp.Or(o.Limit, mostProposals); cut > 0 {
-		report.Proposals, report.More = report.Proposals[:len(report.Proposals)-cut], report.More+cut
+		report.Proposals, report.Partial = report.Proposals[:len(report.Proposals)-cut], true
 	}
 	e.progress(j, "keep", .95)
 	e.proposing.Lock()

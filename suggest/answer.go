@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"waymark/catalog"
-	"waymark/suggest/history"
 )
 
 // Term is one named part of a score. For additive formulas the contributions add up, left to right, to the
@@ -134,7 +133,6 @@ type Evidence struct {
 	Jaccard   float64 `json:"jaccard,omitempty"`     // capability: context ∩ tools / context ∪ tools
 	Contained float64 `json:"containment,omitempty"` // capability: context ∩ tools / tools
 	Uses      int     `json:"uses,omitempty"`        // capability: times it was called
-	Bypassed  int     `json:"bypassed,omitempty"`    // capability: tasks that did by hand what it does
 }
 
 // NextAnswer is the answer of Next.
@@ -326,28 +324,27 @@ type Filter struct {
 
 // ExplainAnswer is the answer of Explain. Rank is 0 when the id is not ranked at all.
 type ExplainAnswer struct {
-	SuggestionID string           `json:"suggestion_id"`
-	ID           string           `json:"id"`
-	Kind         catalog.Kind     `json:"kind,omitempty"`
-	Suggested    bool             `json:"suggested"`
-	Absent       string           `json:"absent_reason,omitempty"`
-	Reason       string           `json:"reason"`
-	Rank         int              `json:"rank"`
-	Of           int              `json:"of"`
-	Score        float64          `json:"score"`
-	Confidence   float64          `json:"confidence"`
-	Formula      string           `json:"formula,omitempty"`
-	Terms        []Term           `json:"terms"`
-	Filters      []Filter         `json:"filters"`
-	Considered   []Considered     `json:"considered"`           // every formula that was tried
-	Neighbours   []string         `json:"neighbours,omitempty"` // one step away in the hypergraph of tools and capabilities
-	Evidence     Evidence         `json:"evidence"`
-	Reports      *history.Reports `json:"reports,omitempty"` // who reported that the id followed the last step
-	Staleness    []string         `json:"behind,omitempty"`  // what the answer cannot count yet, since when and why
-	Mode         Mode             `json:"mode"`
-	Model        ModelInfo        `json:"model"`
-	UnknownIDs   []UnknownID      `json:"unknown_ids,omitempty"`
-	FormulaSteps []FormulaStep    `json:"formula_steps,omitempty"` // how profile seed computes the score
+	SuggestionID string        `json:"suggestion_id"`
+	ID           string        `json:"id"`
+	Kind         catalog.Kind  `json:"kind,omitempty"`
+	Suggested    bool          `json:"suggested"`
+	Absent       string        `json:"absent_reason,omitempty"`
+	Reason       string        `json:"reason"`
+	Rank         int           `json:"rank"`
+	Of           int           `json:"of"`
+	Score        float64       `json:"score"`
+	Confidence   float64       `json:"confidence"`
+	Formula      string        `json:"formula,omitempty"`
+	Terms        []Term        `json:"terms"`
+	Filters      []Filter      `json:"filters"`
+	Considered   []Considered  `json:"considered"`           // every formula that was tried
+	Neighbours   []string      `json:"neighbours,omitempty"` // one step away in the hypergraph of tools and capabilities
+	Evidence     Evidence      `json:"evidence"`
+	Staleness    []string      `json:"behind,omitempty"` // what the answer cannot count yet, since when and why
+	Mode         Mode          `json:"mode"`
+	Model        ModelInfo     `json:"model"`
+	UnknownIDs   []UnknownID   `json:"unknown_ids,omitempty"`
+	FormulaSteps []FormulaStep `json:"formula_steps,omitempty"` // how profile seed computes the score
 }
 
 // Considered is what one formula gives an id. The best of those that apply is its score;
@@ -435,5 +432,4 @@ type Stats struct {
 	Eigengap        []float64      `json:"eigengap,omitempty"`
 	PageRankSweeps  int            `json:"pagerank_sweeps"`
 	EpisodesPending int            `json:"episodes_since_build"`
-	Bypassed        map[string]int `json:"bypassed,omitempty"` // by capability, tasks that did by hand what it does
 }

@@ -65,7 +65,7 @@ func (q *query) coverList() {
 	}
 	for _, n := range q.capabilitiesOf(tools) {
 		covered, ok := q.coveredBy(n, seen, share)
-		if !ok || under && (!q.begins(n, tools[0]) || q.avoided(n)) {
+		if !ok || under && !q.begins(n, tools[0]) {
 			continue
 		}
 		best := top[slices.Index(tools, covered[0])]
@@ -132,12 +132,6 @@ func (q *query) follow(chosen, parts []int32) int {
 		}
 	}
 	return len(expected)
-}
-
-// avoided reports whether tasks mostly do by hand what a capability does.
-func (q *query) avoided(n int32) bool {
-	bypassed := q.Bypasses[q.IDs[n]]
-	return bypassed >= episodic.MinKnown && bypassed > q.Usage.At(n).Steps
 }
 
 // begins reports whether a capability has nothing to do before a tool.

@@ -63,10 +63,6 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 	q.consider(n)
 	a.Staleness = m.staleness(n)
 	a.ID, a.Kind, a.Evidence = m.IDs[n], m.Kind(n), q.evidence(n)
-	if q.last != episodic.NoTool {
-		r := m.Reports(q.last, n)
-		a.Reports = &r
-	}
 	a.Filters = append(a.Filters, Filter{"known", true, ""})
 	allowed := q.permitted(a.ID)
 	a.Filters = append(a.Filters, Filter{"allowed", allowed, allowDetail(r.Allow)})
@@ -78,7 +74,7 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 	if m.Kind(n) == catalog.KindCapability {
 		both, size := q.overlap(n)
 		a.Filters = append(a.Filters, Filter{"work_left", !done, fmt.Sprintf("%d of its %d tools are in the context", both, size)})
-		a.Evidence.Uses, a.Evidence.Bypassed = m.Uses(a.ID), m.Bypassed(a.ID)
+		a.Evidence.Uses = m.Uses(a.ID)
 	}
 	a.Neighbours = m.hyperNeighbours(n)
 	switch {

@@ -159,7 +159,7 @@ func TestStepsEndInAnyOrder(t *testing.T) {
 		require.Equal(t, ratesByID(a), ratesByID(b))
 		for i := range a.Past.N {
 			require.Equal(t, names(a, a.Past.Episode(i).Nodes), names(b, b.Past.Episode(i).Nodes))
-			require.Equal(t, a.Past.Episode(i).After, b.Past.Episode(i).After)
+			require.Equal(t, a.Past.Episode(i).Before, b.Past.Episode(i).Before)
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"hash"
-	"maps"
 	"math"
 	"slices"
 
@@ -76,7 +75,9 @@ func (m *Model) Parts() []Part {
 				p := m.Past.Episode(i)
 				w.text(p.Intent)
 				w.ints(p.Nodes)
-				w.ints(p.After)
+				for _, before := range p.Parents() {
+					w.ints(before)
+				}
 				w.text(string(p.StepOutcomes))
 				w.int(p.Time)
 				if p.Limited {
@@ -113,7 +114,6 @@ func (m *Model) Parts() []Part {
 		{"thesaurus", func(w *digest) { w.text(cmp.Or(m.measures.thesaurus, thesaurus.Default()).String()) }},
 		{"recall", func(w *digest) { w.ints(m.measures.texts.recalled) }},
 		{"learned", m.hashLearned},
-		{"bypasses", m.hashBypasses},
 	}
 	out := make([]Part, len(parts))
 	for i, p := range parts {
@@ -192,12 +192,4 @@ func (w *digest) json(v any) {
 		panic("suggest: a part of the model cannot be encoded: " + err.Error()) // plain structs of checked values
 	}
 	w.text(string(b))
-}
-
-// hashBypasses writes the counts in order of id.
-func (m *Model) hashBypasses(w *digest) {
-	for _, id := range slices.Sorted(maps.Keys(m.Bypasses)) {
-		w.text(id)
-		w.int(int64(m.Bypasses[id]))
-	}
 }

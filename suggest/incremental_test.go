@@ -108,7 +108,7 @@ func TestModelsDoNotDependOnWhatWasShownBefore(t *testing.T) {
 			require.Equal(t, w.Parts(), m.Parts(), "seed %d, %d events", seed, i+1)
 			require.Equal(t, w.Info(), m.Info())
 			require.Equal(t, w.Stats(), m.Stats())
-			require.Equal(t, w.Start, m.Start)
+			require.Equal(t, w.Start(), m.Start())
 			for n := range int32(len(w.IDs)) {
 				require.Equal(t, []any{w.Removed(n), w.Kind(n), w.CapabilityTools(n), w.ToolCapabilities(n)}, []any{m.Removed(n), m.Kind(n), m.CapabilityTools(n), m.ToolCapabilities(n)})
 			}

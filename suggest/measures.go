@@ -79,9 +79,6 @@ type MeasureOptions struct {
 	Vectors func(ctx context.Context, texts []string) ([][]float32, error) `json:"-"`
 	// Thesaurus relates the words of searches; nil: [thesaurus.Default]. It is a setting, not part of a stored model.
 	Thesaurus *thesaurus.Thesaurus `json:"-"`
-	// CatalogCache keeps what follows from the catalog alone for the next measures of the same catalog; nil: nothing is
-	// kept. It changes no answer.
-	CatalogCache *CatalogCache `json:"-"`
 	// Progress is called with the phase and the share done; nil: nobody looks.
 	Progress func(phase string, done float64) `json:"-"`
 }

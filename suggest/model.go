@@ -35,7 +35,7 @@ func NewModel(c *history.Counts, measures *Measures, stamp Stamp) (*Model, error
 	}
 	density := c.Graph.Density()
 	m := &Model{Counts: c, measures: measures, recent: measures.recentOf(c), info: ModelInfo{
-		Version: stamp.Version, BuiltAt: stamp.BuiltAt, Seq: stamp.Seq, Nodes: c.Suggestable, Edges: c.Graph.Size(),
+		Version: stamp.Version, BuiltAt: stamp.BuiltAt, Seq: stamp.Seq, Nodes: c.Suggestable(), Edges: c.Graph.Size(),
 		Density: density, Alpha: graph.Alpha(density), Profile: ProfileSeed,
 	}}
 	m.layout, m.stats = sync.OnceValue(m.arrangeMap), sync.OnceValue(m.countStats)
@@ -121,8 +121,7 @@ func (m *Model) countStats() Stats {
 		Outcomes: outcomeCounts(m.Totals.Outcomes), StepOutcomes: outcomeCounts(m.Totals.StepOutcomes),
 		Sources: map[string]int{}, Communities: len(m.measures.groups.members), Modularity: m.measures.groups.modularity,
 		Clusters: m.measures.groups.clusters, ClustersCapped: m.measures.groups.capped, Eigengap: m.measures.groups.gaps, PageRankSweeps: m.measures.sweeps,
-		EpisodesPending: m.Past.N - m.measures.episodes, ObservedTools: m.Suggestable - m.Roles.Known,
-		Bypassed: m.bypassCounts(),
+		EpisodesPending: m.Past.N - m.measures.episodes, ObservedTools: m.Suggestable() - m.Roles.Known,
 	}
 	for i, name := range m.Sources {
 		if n := m.BySource.At(int32(i)); n > 0 {
@@ -137,9 +136,6 @@ func outcomeCounts(n [3]uint64) map[string]int {
 	return map[string]int{"unknown": int(n[0]), "success": int(n[1]), "failure": int(n[2])}
 }
 
-// Bypassed is how often a capability's tools did by hand what it does, although it was in the catalog.
-func (m *Model) Bypassed(capability string) int { return int(m.Bypasses[capability]) }
-
 // Uses is how often a tool or capability was called.
 func (m *Model) Uses(id string) int {
 	n, ok, err := m.node(id)
@@ -147,18 +143,4 @@ func (m *Model) Uses(id string) int {
 		return 0
 	}
 	return int(m.Usage.At(n).Steps)
-}
-
-// bypassCounts copies the counts of capabilities that the catalog still has; nil if there are none.
-func (m *Model) bypassCounts() map[string]int {
-	var counts map[string]int
-	for id, n := range m.Bypasses {
-		if _, ok := m.Catalog.CapabilityIndex[id]; ok {
-			if counts == nil {
-				counts = map[string]int{}
-			}
-			counts[id] = int(n)
-		}
-	}
-	return counts
 }

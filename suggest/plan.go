@@ -310,9 +310,10 @@ func (p *plan) step(way []int32) (task, bool) {
 	}
 	passes := func(n int32) bool { return q.passes(n) && !slices.Contains(way, n) }
 	if len(way) == 0 {
-		if q.hubs(1); q.Start >= 0 && q.passes(q.Start) {
-			q.addCandidate(q.Start)
-			passes = func(n int32) bool { return n == q.Start }
+		q.hubs(1)
+		if start := q.Start(); start >= 0 && q.passes(start) {
+			q.addCandidate(start)
+			passes = func(n int32) bool { return n == start }
 		}
 	}
 	top := q.best(1, passes)

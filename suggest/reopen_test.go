@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/internal/codec"
 	"waymark/suggest/history"
@@ -49,17 +48,4 @@ func TestReopenedEpisodesCountAsWholeOnes(t *testing.T) {
 		}
 		require.Equal(t, unmeasured(t, whole).Parts(), unmeasured(t, reopened).Parts(), "round %d", round)
 	}
-}
-
-// A capability that came into the catalog after an episode was counted was not bypassed by it, so that calling
-// the capability later takes nothing back.
-func TestReopenedEpisodeCallsACapabilityPutSince(t *testing.T) {
-	s := history.NewState()
-	e := episodic.Episode{ID: "e", Steps: []episodic.Step{{Tool: "git:add"}, {Tool: "git:commit"}}}
-	require.NoError(t, e.Normalise())
-	s.Record(&e)
-	s.PutCapability(catalog.Capability{ID: "commit", Tools: []string{"git:add", "git:commit"}})
-	s.Open(&episodic.Grown{Episode: e, Numbers: []int{1, 2}})
-	s.Perform(&episodic.Performed{Episode: "e", Number: 3, Step: &episodic.Step{ID: "3", Tool: "commit"}})
-	require.Zero(t, unmeasured(t, s).Bypassed("commit"))
 }

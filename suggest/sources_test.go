@@ -175,30 +175,6 @@ func TestALoopIsReportedOnce(t *testing.T) {
 	}))
 }
 
-// explain shows what each source reported of a transition beside what counts of it.
-func TestExplainCountsBySource(t *testing.T) {
-	a := honestHistory(t, 100)
-	a.fakes(12, "key:attacker", tool(0, 1), "s1:t0", episodic.Success)
-	a.record(episodic.Episode{Source: "key:h1", Steps: []episodic.Step{{Tool: tool(0, 1)}, {Tool: "s1:t0", Outcome: episodic.Failure}}}) // no transition
-	explain := func() ExplainAnswer {
-		e, err := a.model().Explain(ExplainRequest{ID: "s1:t0", Context: []string{tool(0, 1)}, Profile: ProfileSeed})
-		require.NoError(t, err)
-		return e
-	}
-	e, limit := explain(), 0
-	assert.Equal(t, &history.Reports{Observed: 12, Limit: &limit, Sources: 1, BySource: []int{12}}, e.Reports)
-	assert.EqualValues(t, limit, e.Evidence.Count)
-	a.fakes(3, "key:h1", tool(0, 1), "s1:t0", episodic.Success)
-	e = explain()
-	assert.Equal(t, &history.Reports{Observed: 15, Sources: 2, BySource: []int{12, 3}}, e.Reports)
-	assert.EqualValues(t, 5, e.Evidence.Count, "two of the first key, then all three of the second")
-	for i := range 30 {
-		a.fakes(1, fmt.Sprint("key:more", i), tool(0, 1), "s1:t0", episodic.Success)
-	}
-	assert.Equal(t, 32, explain().Reports.Sources)
-	assert.Len(t, explain().Reports.BySource, 20)
-}
-
 // Outcomes that one key alone reports of a tool count for nothing.
 func TestOneKeyCannotPraiseATool(t *testing.T) {
 	a := honestHistory(t, 100)

@@ -65,6 +65,13 @@ func (w *Writer) Float(x float64) {
 	w.Bytes = binary.LittleEndian.AppendUint64(w.Bytes, math.Float64bits(x))
 }
 
+// Write implements io.Writer.
+func (w *Writer) Write(b []byte) (int, error) {
+	w.Bytes = append(w.Bytes, b...)
+	w.spill()
+	return len(b), w.err
+}
+
 // Blob writes bytes.
 func (w *Writer) Blob(b []byte) {
 	w.Uint(uint64(len(b)))
@@ -72,26 +79,11 @@ func (w *Writer) Blob(b []byte) {
 	w.spill()
 }
 
-// Texts writes strings: their lengths, then all of them as one.
-func (w *Writer) Texts(list []string) {
-	w.Uint(uint64(len(list)))
-	for _, s := range list {
-		w.Uint(uint64(len(s)))
-	}
-	for _, s := range list {
-		w.Bytes = append(w.Bytes, s...)
-		w.spill()
-	}
-}
-
 // Floats writes numbers bit for bit.
 func (w *Writer) Floats(list []float64) { fixed(w, list) }
 
 // Singles writes numbers bit for bit.
 func (w *Writer) Singles(list []float32) { fixed(w, list) }
-
-// Longs writes numbers of eight bytes each.
-func (w *Writer) Longs(list []uint64) { fixed(w, list) }
 
 func fixed[T any](w *Writer, list []T) {
 	w.Uint(uint64(len(list)))
@@ -200,6 +192,23 @@ func (r *Reader) End() error {
 	return r.err
 }
 
+// Read implements io.Reader.
+func (r *Reader) Read(b []byte) (int, error) {
+	if len(r.rest) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
+
+// ReadByte implements io.ByteReader, so that a decoder reads no further than its value.
+func (r *Reader) ReadByte() (byte, error) {
+	b := [1]byte{}
+	_, err := r.Read(b[:])
+	return b[0], err
+}
+
 // Rest takes everything that is left.
 func (r *Reader) Rest() []byte { return r.take(uint64(len(r.rest))) }
 
@@ -267,32 +276,6 @@ func (r *Reader) Len(size int) int {
 // Blob reads what [Writer.Blob] wrote. It shares the reader's memory.
 func (r *Reader) Blob() []byte { return r.take(uint64(r.Len(1))) }
 
-// Texts reads what [Writer.Texts] wrote. All strings share one allocation.
-func (r *Reader) Texts() []string {
-	n := r.Len(1)
-	if n == 0 {
-		return nil
-	}
-	length, total := make([]int, n), uint64(0)
-	for i := range length {
-		l := r.Uint()
-		if total += l; l > uint64(len(r.rest)) || total > uint64(len(r.rest)) {
-			r.Fail("%w: a text of %d bytes, %d left", ErrShort, l, len(r.rest))
-			return nil
-		}
-		length[i] = int(l)
-	}
-	all := string(r.take(total))
-	if r.err != nil {
-		return nil
-	}
-	list := make([]string, n)
-	for i, l := range length {
-		list[i], all = all[:l], all[l:]
-	}
-	return list
-}
-
 // Floats reads what [Writer.Floats] wrote.
 func (r *Reader) Floats() []float64 { return list[float64](r, 8) }
 
@@ -339,9 +322,6 @@ func (r *Reader) Ints() []int32 {
 	}
 	return values
 }
-
-// Longs reads what [Writer.Longs] wrote.
-func (r *Reader) Longs() []uint64 { return list[uint64](r, 8) }
 
 // list allocates only after take has found all the bytes: a damaged length cannot ask for more memory than
 // there is data.

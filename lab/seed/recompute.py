@@ -7,9 +7,9 @@ The folder is the data set that the server has, alone. Asked are 300 contexts, 1
 requests alone of the episodes, all different; a search is the same in every profile, hence not asked.
 
 Inputs, read from the server and not checked, are the match of a text with a request (step "semantic" of POST
-/v1/explain), spectral clusters, which only capabilities use (GET /v1/graph), how often tasks bypassed a capability (GET
-/v1/stats), and the warning that nothing serves a request alone, whose answer is then empty. Recomputed are transitions,
-alpha, Adamic-Adar, PageRank, communities, outcomes, exclusions, all formulas, which capability covers, and the order.
+/v1/explain), spectral clusters, which only capabilities use (GET /v1/graph), and the warning that nothing serves a
+request alone, whose answer is then empty. Recomputed are transitions, alpha, Adamic-Adar, PageRank, communities,
+outcomes, exclusions, all formulas, which capability covers, and the order.
 
 Ends with 1 where another id or formula has a place or a score differs by more than 1e-9 (the server stops PageRank at
 1e-10). Needs one source without a key and at most 256 ids, so that the server leaves out none of them.
@@ -191,7 +191,7 @@ def mixed(v, context, text):
 
 def covered(c, first, context, text):
     """How many of the first tools a capability covers, and the best of them; (0, None) if it does not cover them."""
-    parts, last, bypassed = set(c["tools"]), context[-1] if context else None, STATS.get("bypassed", {}).get(c["id"], 0)
+    parts, last = set(c["tools"]), context[-1] if context else None
     begins = [t["tool"] for t in c.get("tasks", ()) if not t.get("depends_on")] or c["tools"][:1]
     seen = [t for t in first[:1 if last else 10] if t in parts]
     expected = list(seen)
@@ -200,7 +200,7 @@ def covered(c, first, context, text):
     if (not seen or len(expected) < max(2, len(parts) * (1 if last else 2 / 3)) or {c["id"], *parts} & set(context)
             or rate_after(c["id"], last).excluded or rates[c["id"], None].reliability < 1
             or text and text[c["id"]] < max(.5, .8 * max(text[t] for t in seen))
-            or last and (first[0] not in begins or bypassed >= max(5, uses[c["id"]] + 1))):
+            or last and first[0] not in begins):
         return 0, None
     return len(seen), seen[0]
 

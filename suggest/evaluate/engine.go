@@ -7,17 +7,24 @@ import (
 
 	"waymark/catalog"
 	"waymark/suggest"
+	"waymark/suggest/history"
 )
 
 // Suggester trains the engine itself: the catalog and the history are folded and measured as they are in a workspace. The
 // profile answers and, if it is another one, the seed beside it. A history without episodes is a cold start.
 func Suggester(profile string, o suggest.MeasureOptions) Trainer {
-	if o.CatalogCache == nil {
-		o.CatalogCache = new(suggest.CatalogCache) // for all histories of an evaluation
-	}
 	o.Learn = profile != suggest.ProfileSeed
-	return func(ctx context.Context, d *Data, history []*Example) ([]Predictor, error) {
-		m, err := trained(ctx, Recipe{d.Tools, d.Capabilities, o}, history)
+	return func(ctx context.Context, d *Data, past []*Example) ([]Predictor, error) {
+		s := history.WithCatalog(d.Tools, d.Capabilities)
+		for _, x := range past {
+			s.Record(&x.Episode)
+		}
+		counts := s.Freeze()
+		measures, err := suggest.Measure(ctx, counts, o)
+		if err != nil {
+			return nil, err
+		}
+		m, err := suggest.NewModel(counts, measures, suggest.Stamp{Version: "evaluation", Seq: uint64(len(past))})
 		if err != nil {
 			return nil, err
 		}
@@ -28,20 +35,6 @@ func Suggester(profile string, o suggest.MeasureOptions) Trainer {
 		_, err = all[0].Next(Question{}) // the engine may refuse the profile
 		return all, err
 	}
-}
-
-// trained is the model of a history.
-func trained(ctx context.Context, r Recipe, history []*Example) (*suggest.Model, error) {
-	s := r.Options.CatalogCache.State(r.Tools, r.Capabilities)
-	for _, x := range history {
-		s.Record(&x.Episode)
-	}
-	counts := s.Freeze()
-	measures, err := suggest.Measure(ctx, counts, r.Options)
-	if err != nil {
-		return nil, err
-	}
-	return suggest.NewModel(counts, measures, suggest.Stamp{Version: "evaluation", Seq: uint64(len(history))})
 }
 
 // engine asks a model the way its clients do, without explanations. To find the tools of a task is to ask what may come

@@ -101,6 +101,8 @@ type Options struct {
 	SuccessfulTests bool                  // only test episodes that succeeded are asked about
 	FirstContact    bool                  // also asks about what the history does not resemble, and about joined sessions
 	Progress        func(done, total int) // nil: nobody looks. Calls never overlap
+
+	judge bool // without baselines, and of at most mostAsked tasks
 }
 
 // ErrNothingToTest says that no example can be asked about.
@@ -142,7 +144,9 @@ func Evaluate(ctx context.Context, d *Data, train Trainer, o Options) (*Report, 
 			if err != nil {
 				return fmt.Errorf("evaluate on %s: train on %d episodes: %w", d.Name, len(examples), err)
 			}
-			predictors = append(predictors, baselines(folds[i].history, text)...)
+			if !o.judge {
+				predictors = append(predictors, baselines(folds[i].history, text)...)
+			}
 			for at, q := range p.questions {
 				if err := q.ask(ctx, predictors, folds[i].tests[at], tick); err != nil {
 					return fmt.Errorf("evaluate on %s: %w", d.Name, err)
@@ -194,9 +198,12 @@ func divide(d *Data, o Options) ([]*part, *Report) {
 	intents, asked := split(func(t *task) bool { return t.Intent })
 	steps = slices.DeleteFunc(slices.Clone(steps), func(t *task) bool { return len(t.seq) < 2 })
 	asked = slices.DeleteFunc(slices.Clone(asked), func(t *task) bool { return !t.hasIntent() })
+	if o.judge {
+		steps, asked = evenly(steps, mostAsked), evenly(asked, mostAsked)
+	}
 	next.questions = append(next.questions, newQuestion(QuestionNext, steps))
-	if slices.ContainsFunc(steps, (*task).hasIntent) {
-		next.questions = append(next.questions, newQuestion(QuestionNextIntent, steps))
+	if told := slices.DeleteFunc(slices.Clone(steps), func(t *task) bool { return !t.hasIntent() }); len(told) > 0 {
+		next.questions = append(next.questions, newQuestion(QuestionNextIntent, told))
 	}
 	intents.questions = append(intents.questions, newQuestion(QuestionTools, asked), newQuestion(QuestionDAG, asked))
 	if o.FirstContact && !next.leave && !intents.leave {
@@ -205,7 +212,7 @@ func divide(d *Data, o Options) ([]*part, *Report) {
 			newQuestion(QuestionForeign, append(foreign(), evenly(asked, mostContact)...)))
 	}
 	r := &Report{
-		Rows: []Row{}, Dataset: d.Name, Profile: o.Profile,
+		Rows: []Row{}, Baselines: map[string]map[string]float64{}, Dataset: d.Name, Profile: o.Profile,
 		LeaveOneOut: next.leave && intents.leave, TestEpisodes: union(steps, asked),
 	}
 	var trained [2][]*task

@@ -156,7 +156,9 @@ func TestLeaveOneOut(t *testing.T) {
 	assert.Equal(t, []string{"2", "4", "5"}, s.histories["fetch|mail the page"])
 	assert.Equal(t, []string{"1", "3", "4", "5"}, s.histories["fetch parse|store the page"])
 	assert.Equal(t, []string{"1", "2", "3", "4"}, s.histories["fetch mail|mail what you fetch"])
-	assert.EqualValues(t, 4, r.Tools["questions"], "the fifth is not asked for tools")
+	for _, x := range r.Rows {
+		assert.True(t, x.Question != QuestionTools || x.Asked == 4, "the fifth is not asked for tools")
+	}
 }
 
 // The same bytes on one processor and on many, whatever the order in which tests are done.

@@ -1,7 +1,6 @@
 package evaluate
 
 import (
-	"fmt"
 	"runtime"
 	"slices"
 	"testing"
@@ -9,7 +8,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/suggest"
 )
@@ -41,15 +39,15 @@ func TestGate(t *testing.T) {
 		identity bool
 	}{
 		{name: "nothing is published", trial: Trial{Episodes: told}, none: true},
-		{name: "too little to judge by", trial: Trial{Episodes: told[:50], Old: &Recipe{}, Known: 50}, none: true},
-		{name: "the same again", trial: Trial{Episodes: told, Old: &Recipe{}, Known: 400}, tests: 80, identity: true},
-		{name: "much of the same kind is new", trial: Trial{Episodes: told, Old: &Recipe{}, Known: 200}, tests: 80},
-		{name: "the learned profile is turned off", trial: Trial{Episodes: told, Old: &Recipe{}, Known: 400,
-			New: Recipe{Options: suggest.MeasureOptions{WithoutLearned: true}}}, tests: 80, loses: true, atLeast: .1},
+		{name: "too little to judge by", trial: Trial{Episodes: told[:50], Old: &suggest.MeasureOptions{}, Known: 50}, none: true},
+		{name: "the same again", trial: Trial{Episodes: told, Old: &suggest.MeasureOptions{}, Known: 400}, tests: 80, identity: true},
+		{name: "much of the same kind is new", trial: Trial{Episodes: told, Old: &suggest.MeasureOptions{}, Known: 200}, tests: 80},
+		{name: "the learned profile is turned off", trial: Trial{Episodes: told, Old: &suggest.MeasureOptions{}, Known: 400,
+			New: suggest.MeasureOptions{WithoutLearned: true}}, tests: 80, loses: true, atLeast: .1},
 		{name: "a bad batch has come in", trial: Trial{Episodes: slices.Concat(told[:200], reversed(300), told[200:240]),
-			Old: &Recipe{}, Known: 200}, tests: 80, loses: true, atLeast: .1},
+			Old: &suggest.MeasureOptions{}, Known: 200}, tests: 80, loses: true, atLeast: .1},
 		{name: "the world has changed", trial: Trial{Episodes: slices.Concat(told[:200], reversed(400)),
-			Old: &Recipe{}, Known: 200}, tests: 80},
+			Old: &suggest.MeasureOptions{}, Known: 200}, tests: 80},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.trial.Episodes = dated(c.trial.Episodes)
@@ -81,36 +79,4 @@ func TestGate(t *testing.T) {
 			assert.Equal(t, gate, again)
 		})
 	}
-}
-
-// A catalog that loses its texts loses what is found by them.
-func TestGateSeesTheCatalog(t *testing.T) {
-	if testing.Short() {
-		t.Skip("too long for -short")
-	}
-	var tools, mute []catalog.Tool
-	var episodes []episodic.Episode
-	subjects := []string{"weather", "invoice", "ticket", "photo", "route", "letter", "recipe", "contract"}
-	for i, s := range subjects {
-		tools = append(tools, catalog.Tool{ID: fmt.Sprint("t", i), Description: "Handles every " + s + ". Keeps each " + s + " in order."})
-		mute = append(mute, catalog.Tool{ID: fmt.Sprint("t", i)})
-	}
-	for i := range 200 {
-		k := i % len(subjects)
-		episodes = append(episodes, episodic.Episode{ID: fmt.Sprint(i), Intent: fmt.Sprint("please do ", i), Steps: []episodic.Step{{Tool: fmt.Sprint("t", k)}}})
-		if i >= 160 { // held out
-			episodes[i].Intent = "the " + subjects[k]
-		}
-	}
-	episodes = dated(episodes)
-	gate, err := Judge(t.Context(), Trial{Episodes: episodes, Known: 200, Old: &Recipe{Tools: tools}, New: Recipe{Tools: mute}})
-	require.NoError(t, err)
-	t.Log(gate)
-	assert.True(t, gate.Intent.Loses(), "%v", gate)
-	assert.Equal(t, "ndcg@10", gate.Intent.Metric)
-	gate, err = Judge(t.Context(), Trial{Episodes: episodes, Known: 200, Old: &Recipe{Tools: mute}, New: Recipe{Tools: tools}})
-	require.NoError(t, err)
-	assert.False(t, gate.Loses(), "a gain is no loss: %v", gate)
-	assert.Equal(t, Interval{}, gate.Intent.Interval, "new texts count without a build: the current model answers by them, too")
-	assert.Equal(t, 1., gate.Intent.New)
 }

@@ -77,44 +77,10 @@ func spread(examples []Example, n int) {
 	}
 }
 
-// groupOf names what an episode repeats: its request without numbers, quoted text, names and dates; the session of
-// an episode without a request; else the episode alone. Episodes of one group are history together or held out
-// together, for near copies on both sides measure memory alone.
+// groupOf names what an episode repeats: its request without words that have digits; the session of an episode without
+// a request; else the episode alone. Episodes of one group are history together or held out together, for near copies on
+// both sides measure memory alone.
 func groupOf(e *episodic.Episode) string {
-	return cmp.Or(template(e.Intent), e.Session, e.ID)
+	words := slices.DeleteFunc(strings.Fields(strings.ToLower(e.Intent)), func(w string) bool { return strings.ContainsFunc(w, unicode.IsDigit) })
+	return cmp.Or(strings.Join(words, " "), e.Session, e.ID)
 }
-
-// template is a request without what changes from one instance to the next.
-func template(request string) string {
-	var kept []string
-	quote := rune(0)
-	begins := true // a sentence: its first word may be capitalised without being a name
-	for _, field := range strings.Fields(request) {
-		first, last := []rune(field)[0], []rune(field)[len([]rune(field))-1]
-		if quote == 0 {
-			quote = closing[first]
-		}
-		word := strings.TrimFunc(field, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-		name := unicode.IsUpper(first) && !begins || strings.ContainsFunc(word, unicode.IsDigit)
-		if quote == 0 && !name && word != "" && !dates[strings.ToLower(word)] {
-			kept = append(kept, strings.ToLower(word))
-		}
-		if quote != 0 && strings.ContainsRune(field[1:], quote) {
-			quote = 0
-		}
-		begins = strings.ContainsRune(".!?:", last)
-	}
-	return strings.Join(kept, " ")
-}
-
-// closing is the quotation mark that ends what another one opens.
-var closing = map[rune]rune{'"': '"', '\'': '\'', '`': '`', '\u201c': '\u201d', '\u2018': '\u2019', '\u00ab': '\u00bb'}
-
-var dates = func() map[string]bool {
-	m := map[string]bool{}
-	for _, w := range strings.Fields("monday tuesday wednesday thursday friday saturday sunday january february march april may june july " +
-		"august september october november december today tomorrow yesterday") {
-		m[w] = true
-	}
-	return m
-}()

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"waymark/catalog"
 	"waymark/episodic"
+	"waymark/suggest"
 )
 
 // Near copies of a request are held out together.
@@ -40,7 +40,7 @@ func TestJudgeKeepsOlderEpisodes(t *testing.T) {
 	for i := range mostJudged + 1000 {
 		episodes = append(episodes, episodic.Episode{ID: fmt.Sprint(i), Steps: []episodic.Step{{Tool: "a"}, {Tool: "b"}}})
 	}
-	trial := Trial{Episodes: episodes, Known: 500, Old: &Recipe{Tools: []catalog.Tool{}}}
+	trial := Trial{Episodes: episodes, Known: 500, Old: &suggest.MeasureOptions{}}
 	examples, err := trial.split()
 	require.NoError(t, err)
 	require.Len(t, examples, len(episodes))

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"slices"
 
 	"waymark/catalog"
 	"waymark/episodic"
@@ -15,30 +15,25 @@ import (
 
 // How rebuilds are judged. The bounds keep it about as long as one build.
 const (
-	judgedShare     = 0.2   // of the newest episodes are held out
-	mostJudged      = 5_000 // newest episodes of which some are held out; older ones are history
-	judgedPositions = 2_000 // steps asked for
-	judgedIntents   = 500   // intents asked for
-	leastJudged     = 15    // tasks held out: fewer say nothing
+	judgedShare = 0.2   // of the newest episodes are held out
+	mostJudged  = 5_000 // newest episodes of which some are held out; older ones are history
+	mostAsked   = 500   // tasks of those held out that are asked about a kind of question, evenly
+	leastJudged = 15    // tasks held out: fewer say nothing
 )
 
 // LeastTasks is from how many tasks on a history can be judged.
 const LeastTasks = leastJudged * 5 // of which a fifth is held out
 
-// Recipe is what a model is made of besides episodes.
-type Recipe struct {
+// Trial is a rebuild to be judged: what the new and the published model are made of. Both have the catalog of now: a change
+// of it counts without a build.
+type Trial struct {
 	Tools        []catalog.Tool
 	Capabilities []catalog.Capability
-	Options      suggest.MeasureOptions
-}
-
-// Trial is a rebuild to be judged: what it would be made of, and what the published model is made of.
-type Trial struct {
-	New      Recipe
-	Old      *Recipe
-	Episodes []episodic.Episode // oldest first
-	Known    int                // as many of them the measures of the published model come from
-	Judged   int                // as many of them were recorded when a rebuild was last judged
+	New          suggest.MeasureOptions
+	Old          *suggest.MeasureOptions // of the published model; nil: nothing is published
+	Episodes     []episodic.Episode      // oldest first
+	Known        int                     // as many of them the measures of the published model come from
+	Judged       int                     // as many of them were recorded when a rebuild was last judged
 }
 
 // Judge holds out episodes of a history and asks the published model and the new one, both without these episodes, for
@@ -56,73 +51,61 @@ func Judge(ctx context.Context, t Trial) (*Gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	fresh := map[string]bool{} // to the published model
-	for i := range t.Episodes[t.Known:] {
-		fresh[t.Episodes[t.Known+i].ID] = true
-	}
-	var tests []*task
-	var train, known, since []*Example
-	for i := range examples {
-		switch x := &examples[i]; {
-		case x.Split != Train:
-			tests = append(tests, newTask(x))
-			continue
-		case fresh[x.Episode.ID]:
-			since = append(since, x)
-		default:
-			known = append(known, x)
-		}
-		train = append(train, &examples[i])
-	}
-	recipe := t.New
-	recipe.Options.Learn = true
-	m, err := trained(ctx, recipe, train)
-	if err != nil {
-		return nil, fmt.Errorf("judge the new model: %w", err)
-	}
-	models := []Predictor{engine(m, "")}
-	if len(since) > 0 || !equal(*t.Old, t.New) { // otherwise it is the same model
-		if m, err = t.published(ctx, known, since); err != nil {
-			return nil, fmt.Errorf("judge the published model: %w", err)
-		}
-		models = append(models, engine(m, ""))
-	}
-	gate := &Gate{}
-	steps := bounded(tests, judgedPositions, func(t *task) int { return len(t.seq) - 1 })
-	without := func(t *task) bool { return !t.hasIntent() }
-	intents := slices.DeleteFunc(tests, without)
-	for _, k := range []struct {
-		question, metric string
-		tests            []*task
-		to               *Change
-	}{
-		{QuestionNext, "mrr", steps, &gate.Next},
-		{QuestionNextIntent, "mrr", slices.DeleteFunc(slices.Clone(steps), without), &gate.NextIntent},
-		{QuestionTools, "ndcg@10", bounded(intents, judgedIntents, func(*task) int { return 1 }), &gate.Intent},
-	} {
-		if len(k.tests) == 0 {
-			continue
-		}
-		q, all := newQuestion(k.question, k.tests), make([]int, len(k.tests))
-		for i := range all {
-			all[i] = i
-		}
-		if err := q.ask(ctx, models, all, func() {}); err != nil {
-			return nil, fmt.Errorf("judge a rebuild: %w", err)
-		}
-		now, was := q.answers[0].samples[k.metric], q.answers[len(models)-1].samples[k.metric]
-		_, gain := bootstrap(1, now, was)
-		*k.to = Change{
-			Metric: k.metric, Episodes: len(k.tests), Questions: now.values(),
-			Published: was.Mean(), New: now.Mean(), Gain: gain[0].Mean, Interval: gain[0].Interval,
-		}
-	}
-	sources := make([]string, len(t.Episodes))
+	fresh, sources := map[string]bool{}, make([]string, len(t.Episodes)) // fresh: to the published model
 	for i := range t.Episodes {
 		sources[i] = t.Episodes[i].Source
+		fresh[t.Episodes[i].ID] = i >= t.Known
 	}
-	gate.Source = history.FindNewSource(sources, t.Judged)
+	train := func(ctx context.Context, _ *Data, past []*Example) ([]Predictor, error) {
+		var known, since []*Example
+		for _, x := range past {
+			if fresh[x.Episode.ID] {
+				since = append(since, x)
+			} else {
+				known = append(known, x)
+			}
+		}
+		m, err := t.model(ctx, t.New, past, nil)
+		if err != nil {
+			return nil, err
+		}
+		models := []Predictor{judged(m)}
+		if t.differs(len(since)) {
+			if m, err = t.model(ctx, *t.Old, known, since); err != nil {
+				return nil, err
+			}
+			models = append(models, judged(m))
+		}
+		return models, nil
+	}
+	gate := &Gate{Source: history.FindNewSource(sources, t.Judged)}
+	r, err := Evaluate(ctx, &Data{Name: "a rebuild", Examples: examples}, train, Options{judge: true})
+	if errors.Is(err, ErrNothingToTest) {
+		return gate, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("judge a rebuild: %w", err)
+	}
+	for _, x := range r.Rows {
+		to := map[[2]string]*Change{
+			{QuestionNext, "mrr"}: &gate.Next, {QuestionNextIntent, "mrr"}: &gate.NextIntent, {QuestionTools, "ndcg@10"}: &gate.Intent,
+		}[[2]string{x.Question, x.Metric}]
+		if to == nil {
+			continue
+		}
+		*to = Change{Metric: x.Metric, Episodes: x.Tasks, Questions: x.Asked, Published: x.Value, New: x.Value}
+		if was := x.Seed; was != nil { // else it is the same model
+			to.Published, to.Gain, to.Interval = was.Value, was.Lead.Mean, was.Lead.Interval
+		}
+	}
 	return gate, nil
+}
+
+// judged answers as the engine does, but for plans and searches, which a gate does not compare.
+func judged(m *suggest.Model) Predictor {
+	p := engine(m, "")
+	p.Plan, p.Search = nil, nil
+	return p
 }
 
 // split holds episodes out.
@@ -148,83 +131,30 @@ func (t *Trial) split() ([]Example, error) {
 	return all, nil
 }
 
-// equal compares values as they are stored.
-func equal(a, b Recipe) bool {
-	x, err := json.Marshal(a)
-	if err == nil {
-		var y []byte
-		if y, err = json.Marshal(b); err == nil {
-			return bytes.Equal(x, y)
-		}
+// differs reports whether the published model is another one than the new one, with so many episodes that it was not
+// measured with.
+func (t *Trial) differs(since int) bool {
+	was, err := json.Marshal(t.Old)
+	now, failed := json.Marshal(t.New)
+	if err != nil || failed != nil {
+		panic("evaluate: options cannot be encoded") // plain structs
 	}
-	panic("evaluate: a part of a catalog cannot be encoded: " + err.Error()) // plain structs of checked values
+	return since > 0 || !bytes.Equal(was, now)
 }
 
-// published is the model in force as it would be without the tasks held out: it counts everything, and
-// was measured on what was known then.
-func (t *Trial) published(ctx context.Context, known, since []*Example) (*suggest.Model, error) {
-	s := history.NewState()
-	put := func(r *Recipe, do func(tool *catalog.Tool, capability *catalog.Capability)) {
-		for i := range r.Tools {
-			do(&r.Tools[i], nil)
-		}
-		for i := range r.Capabilities {
-			do(nil, &r.Capabilities[i])
-		}
-	}
-	add := func(tool *catalog.Tool, capability *catalog.Capability) {
-		if tool != nil {
-			s.PutTool(*tool)
-		} else {
-			s.PutCapability(*capability)
-		}
-	}
-	put(t.Old, add)
+// model counts all episodes and is measured on the known ones.
+func (t *Trial) model(ctx context.Context, o suggest.MeasureOptions, known, since []*Example) (*suggest.Model, error) {
+	s := history.WithCatalog(t.Tools, t.Capabilities)
 	for _, x := range known {
 		s.Record(&x.Episode)
 	}
-	options := t.Old.Options
-	options.Learn = true
-	measures, err := suggest.Measure(ctx, s.Freeze(), options)
+	o.Learn = true
+	measures, err := suggest.Measure(ctx, s.Freeze(), o)
 	if err != nil {
 		return nil, err
 	}
-	id := func(tool *catalog.Tool, capability *catalog.Capability) string {
-		if tool != nil {
-			return tool.ID
-		}
-		return capability.ID
-	}
-	kept := map[string]bool{}
-	put(&t.New, func(x *catalog.Tool, c *catalog.Capability) { kept[id(x, c)] = true })
-	put(t.Old, func(x *catalog.Tool, c *catalog.Capability) {
-		if !kept[id(x, c)] {
-			s.Remove(id(x, c))
-		}
-	})
-	put(&t.New, add)
 	for _, x := range since {
 		s.Record(&x.Episode)
 	}
-	return suggest.NewModel(s.Freeze(), measures, suggest.Stamp{Version: "published"})
-}
-
-// bounded takes tests spread evenly over all that have any question, about as many as have so many
-// questions together.
-func bounded(tests []*task, questions int, of func(t *task) int) []*task {
-	total := 0
-	tests = slices.DeleteFunc(slices.Clone(tests), func(t *task) bool { return of(t) < 1 })
-	for _, t := range tests {
-		total += of(t)
-	}
-	if total <= questions {
-		return tests
-	}
-	var taken []*task
-	for i, t := range tests {
-		if i*questions/total != (i+1)*questions/total {
-			taken = append(taken, t)
-		}
-	}
-	return taken
+	return suggest.NewModel(s.Freeze(), measures, suggest.Stamp{Version: "judged"})
 }

@@ -29,12 +29,7 @@ type Report struct {
 	Lost          []Row                   `json:"lost"`                 // decisive rows in which the best baseline is better by more than chance
 	TooFew        []Row                   `json:"too_few"`              // decisive rows of too few tasks to tell; see [LeastCompared]
 
-	// The values of the rows once more, by metric, for scripts.
-	Next       map[string]any                `json:"next,omitempty"`
-	NextIntent map[string]any                `json:"next_intent,omitempty"`
-	Tools      map[string]any                `json:"tools,omitempty"`
-	DAG        map[string]any                `json:"dag,omitempty"`
-	Baselines  map[string]map[string]float64 `json:"baselines,omitempty"` // by name, of the questions but next_intent
+	Baselines map[string]map[string]float64 `json:"baselines,omitempty"` // by name and metric, of next, tools and dag
 }
 
 // Row is one metric of one kind of question, beside the others that were asked the same.
@@ -107,7 +102,13 @@ func (r *Report) add(q *question, seed uint64) {
 			if row.Baseline == nil || c.Value > row.Baseline.Value {
 				row.Baseline = c
 			}
-			r.note(a.Name, q.name, m, c.Value)
+			if decisive[q.name] == nil {
+				continue
+			}
+			if r.Baselines[a.Name] == nil {
+				r.Baselines[a.Name] = map[string]float64{}
+			}
+			r.Baselines[a.Name][m] = c.Value
 		}
 		row.Verdict = row.verdict()
 		r.Rows = append(r.Rows, row)
@@ -118,20 +119,6 @@ func (r *Report) add(q *question, seed uint64) {
 		}
 		r.Confidence[q.name] = Calibrate(claims, seed)
 	}
-}
-
-// note keeps a value of a baseline under its name.
-func (r *Report) note(name, question, metric string, value float64) {
-	if question != QuestionNext && question != QuestionTools && question != QuestionDAG {
-		return
-	}
-	if r.Baselines == nil {
-		r.Baselines = map[string]map[string]float64{}
-	}
-	if r.Baselines[name] == nil {
-		r.Baselines[name] = map[string]float64{}
-	}
-	r.Baselines[name][metric] = value
 }
 
 func (r Row) verdict() Verdict {
@@ -148,12 +135,6 @@ func (r Row) verdict() Verdict {
 	return even
 }
 
-// Decisive lists the rows in which an evaluation can be lost.
-func (r *Report) Decisive() []Row {
-	other := func(x Row) bool { return !slices.Contains(decisive[x.Question], x.Metric) }
-	return slices.DeleteFunc(slices.Clone(r.Rows), other)
-}
-
 // Value is that of a row, if there is such a row.
 func (r *Report) Value(question, metric string) (float64, bool) {
 	i := slices.IndexFunc(r.Rows, func(x Row) bool { return x.Question == question && x.Metric == metric })
@@ -163,33 +144,16 @@ func (r *Report) Value(question, metric string) (float64, bool) {
 	return r.Rows[i].Value, true
 }
 
-// finish derives the rest from the rows.
+// finish lists the decisive rows that are lost, and those of too few tasks.
 func (r *Report) finish() {
 	r.Lost, r.TooFew = []Row{}, []Row{}
-	for _, x := range r.Decisive() {
-		switch x.Verdict {
-		case Behind:
+	for _, x := range r.Rows {
+		switch {
+		case !slices.Contains(decisive[x.Question], x.Metric):
+		case x.Verdict == Behind:
 			r.Lost = append(r.Lost, x)
-		case tooFew:
+		case x.Verdict == tooFew:
 			r.TooFew = append(r.TooFew, x)
 		}
 	}
-	values := func(question string) map[string]any {
-		var m map[string]any
-		ci := map[string]Interval{}
-		for _, x := range r.Rows {
-			if x.Question == question {
-				if m == nil {
-					m = map[string]any{"tasks": x.Tasks, "questions": x.Asked, "ci": ci}
-				}
-				m[x.Metric], ci[x.Metric] = x.Value, x.CI
-			}
-		}
-		if c := r.Confidence[question]; c != nil {
-			m["ece"], m["ece_band"], m["calibrated"] = c.ECE, c.Band, c.Calibrated
-		}
-		return m
-	}
-	r.Next, r.NextIntent = values(QuestionNext), values(QuestionNextIntent)
-	r.Tools, r.DAG = values(QuestionTools), values(QuestionDAG)
 }

@@ -21,7 +21,7 @@ func TestRowsAndLost(t *testing.T) {
 	}
 	q := &question{name: QuestionNext, metrics: []string{"hit@1", "mrr"}, tests: tests,
 		answers: []*answers{answer("learned", false, .5), answer("seed", false, .8), answer("a", true, .3), answer("b", true, .7)}}
-	r := &Report{}
+	r := &Report{Baselines: map[string]map[string]float64{}}
 	r.add(q, 1)
 	r.finish()
 	require.Len(t, r.Rows, 2)
@@ -40,7 +40,7 @@ func TestRowsAndLost(t *testing.T) {
 			a.samples[m] = Sample{s.Sum[:3], s.Count[:3]}
 		}
 	}
-	r = &Report{}
+	r = &Report{Baselines: r.Baselines}
 	r.add(q, 1)
 	r.finish()
 	require.Len(t, r.TooFew, 1)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/episodic"
+	"waymark/suggest"
 )
 
 // twoWays are tasks in which what follows b depends on what came before it, if told, and is a coin's
@@ -48,7 +49,7 @@ func dated(episodes []episodic.Episode) []episodic.Episode {
 func TestJudgeOfUnknownTools(t *testing.T) {
 	episodes := twoWays(200, true)
 	episodes[190] = episodic.Episode{ID: "odd", Intent: "something else", Steps: []episodic.Step{{Tool: "f"}, {Tool: "g"}}}
-	gate, err := Judge(t.Context(), Trial{Episodes: dated(episodes), Known: 200, Old: &Recipe{}})
+	gate, err := Judge(t.Context(), Trial{Episodes: dated(episodes), Known: 200, Old: &suggest.MeasureOptions{}})
 	require.NoError(t, err)
 	assert.Equal(t, 1, gate.NextIntent.Questions)
 	assert.Equal(t, 1, gate.Intent.Questions)

@@ -54,7 +54,6 @@ type Catalog struct {
 	capabilitySchemas []*Schemas     // parallel to Capabilities
 	ToolIndex         map[string]int // by id, the position in Tools
 	CapabilityIndex   map[string]int // by id, the position in Capabilities
-	HasRequirements   bool           // some tool declares what it requires
 	Resolver          *catalog.Resolver
 }
 
@@ -77,7 +76,7 @@ func (v *Catalog) Host(id string) bool {
 func (s *State) described() map[string]*Schemas {
 	all := maps.Clone(s.tools)
 	for id, t := range hostTools() {
-		n, met := s.index.find(s.ids, id)
+		n, met := find(s.index, s.ids, id)
 		if _, own := s.tools[id]; !own && met && !s.gone[n] {
 			if _, own = s.caps[id]; !own {
 				all[id] = t
@@ -103,7 +102,6 @@ func (s *State) catalog() *Catalog {
 		v.ToolIndex[id] = len(v.Tools)
 		v.Tools = append(v.Tools, tools[id].Tool)
 		v.Schemas = append(v.Schemas, tools[id])
-		v.HasRequirements = v.HasRequirements || len(tools[id].Requires) > 0
 		ids = append(ids, id)
 	}
 	v.Own = v.Tools

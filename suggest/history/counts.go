@@ -15,23 +15,20 @@ import (
 // Counts is a state frozen at one moment: immutable, with the spellings of one tool joined. It shares
 // with the counts before it what did not change.
 type Counts struct {
-	IDs         []string // by node
-	index       *index
-	Canonical   []int32 // by id, the node that counts for it
-	Catalog     *Catalog
-	Roles       *Roles
-	Graph       *graph.View // weight n(a→b) / (n(a) + κ)
-	Usage       pages.View[Usage]
-	Start       int32 // the node that begins most episodes, -1 without any
-	Suggestable int   // number of nodes that can be suggested
-	Rates       *episodic.Rates
-	Wires       pages.View[[]wiring.Wire] // by node, the wires into it
-	Past        Episodes
-	Sources     []string           // names, in order of first appearance
-	BySource    pages.View[uint64] // by source, its episodes
-	Totals      Totals
-	Buffers     *sync.Pool        // working memory of queries, shared by all counts of one state
-	Bypasses    map[string]uint64 // by capability
+	IDs       []string // by node
+	index     *sync.Map
+	Canonical []int32 // by id, the node that counts for it
+	Catalog   *Catalog
+	Roles     *Roles
+	Graph     *graph.View // weight n(a→b) / (n(a) + κ)
+	Usage     pages.View[Usage]
+	Rates     *episodic.Rates
+	Wires     pages.View[[]wiring.Wire] // by node, the wires into it
+	Past      Episodes
+	Sources   []string           // names, in order of first appearance
+	BySource  pages.View[uint64] // by source, its episodes
+	Totals    Totals
+	Buffers   *sync.Pool // working memory of queries, shared by all counts of one state
 
 	limits  []uint8          // by source, see [State.limits]
 	vouched func() [][]int32 // by past episode, see [Counts.Vouched]
@@ -51,37 +48,11 @@ type shown struct {
 	limits  []uint8 // by source, as rows count them
 	uses    pages.List[Usage]
 	wires   pages.List[[]wiring.Wire]
-	starts  int32
-	live    int
 
-	led, used marks // nodes with transitions, and with uses, counted since
+	led, used map[int32]bool // nodes with transitions, and with uses, counted since
 	row       []transition
 	edges     []graph.Edge
 	scratch   *sync.Pool // of *scratch, for the queries of all models
-}
-
-// marks are nodes, each once.
-type marks struct {
-	nodes []int32
-	is    []bool
-}
-
-// add is O(1) and makes room for nodes that are newer than the set.
-func (m *marks) add(i int32) {
-	for len(m.is) <= int(i) {
-		m.is = append(m.is, false)
-	}
-	if !m.is[i] {
-		m.is[i] = true
-		m.nodes = append(m.nodes, i)
-	}
-}
-
-func (m *marks) clear() {
-	for _, i := range m.nodes {
-		m.is[i] = false
-	}
-	m.nodes = m.nodes[:0]
 }
 
 // Freeze returns the counts as they are now. It costs the edges of the nodes that led on to others
@@ -96,12 +67,11 @@ func (s *State) Freeze() *Counts {
 	s.showRows(all)
 	if all || h.view != view { // a capability may name a tool by a spelling of another
 		h.view, h.roles = view, s.roles()
-		s.survey()
 	}
 	c := &Counts{
 		IDs: slices.Clip(s.ids), index: s.index, Canonical: slices.Clip(h.canon), Catalog: view, Roles: h.roles,
-		Graph: h.rows.Freeze(), Usage: h.uses.Freeze(), Start: h.starts, Suggestable: h.live, Rates: s.memory.Freeze(), Wires: h.wires.Freeze(),
-		Past: s.episodes(), Sources: slices.Clip(s.sources.names), BySource: s.sources.bySource.Freeze(), Totals: s.totals, Buffers: h.scratch, Bypasses: s.bypasses.show(), limits: h.limits,
+		Graph: h.rows.Freeze(), Usage: h.uses.Freeze(), Rates: s.memory.Freeze(), Wires: h.wires.Freeze(),
+		Past: s.episodes(), Sources: slices.Clip(s.sources.names), BySource: s.sources.bySource.Freeze(), Totals: s.totals, Buffers: h.scratch, limits: h.limits,
 	}
 	c.vouched = sync.OnceValue(c.vouch)
 	return c
@@ -128,7 +98,7 @@ func (s *State) join(view *Catalog) (changed bool) {
 	for i := int32(len(canon)); int(i) < len(s.ids); i++ {
 		as := i
 		if id := view.canonical(s.ids[i]); id != s.ids[i] {
-			if node, ok := s.index.find(s.ids, id); ok {
+			if node, ok := find(s.index, s.ids, id); ok {
 				as = node
 			} else {
 				h.awaited[id] = true
@@ -138,7 +108,6 @@ func (s *State) join(view *Catalog) (changed bool) {
 			changed = changed || as != h.canon[i]
 		} else {
 			changed = changed || as != i
-			h.live++
 		}
 		canon = append(canon, as)
 	}
@@ -158,7 +127,7 @@ func (s *State) join(view *Catalog) (changed bool) {
 // showUses brings uses and wires up to date: of the nodes used since, or of all.
 func (s *State) showUses(all bool) {
 	h := &s.shown
-	defer h.used.clear()
+	defer clear(h.used)
 	if all {
 		h.uses, h.wires = pages.List[Usage]{}, pages.List[[]wiring.Wire]{}
 		for i, as := range h.canon {
@@ -167,17 +136,12 @@ func (s *State) showUses(all bool) {
 				s.showWires(as)
 			}
 		}
-		s.survey()
 		return
 	}
-	for _, i := range h.used.nodes {
+	for i := range h.used {
 		as := h.canon[i]
-		u := s.joinedUse(as)
-		h.uses.Set(as, u)
+		h.uses.Set(as, s.joinedUse(as))
 		s.showWires(as)
-		if s.begins(as, u) {
-			h.starts = as
-		}
 	}
 }
 
@@ -189,47 +153,19 @@ func (s *State) joinedUse(i int32) Usage {
 		u.Steps += o.Steps
 		u.Ends += o.Ends
 		u.Roots += o.Roots
-		if o.Steps > 0 && o.only != u.only {
-			u.only = 0
+		if o.Steps > 0 && o.Only != u.Only {
+			u.Only = 0
 		}
 	}
 	return u
-}
-
-// survey counts the nodes that can be suggested and finds the one that begins most episodes.
-func (s *State) survey() {
-	h := &s.shown
-	h.live, h.starts = 0, -1
-	for i, as := range h.canon {
-		if as != int32(i) || s.gone[as] {
-			continue
-		}
-		h.live++
-		if s.begins(as, h.uses.At(as)) {
-			h.starts = as
-		}
-	}
-}
-
-// begins reports whether node i, used so, begins more episodes than any other; of equals the first.
-func (s *State) begins(i int32, u Usage) bool {
-	h := &s.shown
-	if u.Roots == 0 || s.gone[i] {
-		return false
-	}
-	if h.starts < 0 {
-		return true
-	}
-	most := h.uses.At(h.starts).Roots
-	return u.Roots > most || u.Roots == most && i < h.starts
 }
 
 // showRows brings the rows of the graph up to date: of the nodes that led on to others since, or of
 // all. Much at once is cheaper anew; the result is the same.
 func (s *State) showRows(all bool) {
 	h := &s.shown
-	defer h.led.clear()
-	if all || h.rows == nil || len(h.led.nodes) > len(s.ids)/8+8 {
+	defer clear(h.led)
+	if all || h.rows == nil || len(h.led) > len(s.ids)/8+8 {
 		var edges []graph.Edge
 		for i, as := range h.canon {
 			if as == int32(i) {
@@ -242,7 +178,7 @@ func (s *State) showRows(all bool) {
 		return
 	}
 	h.rows.Grow(len(s.ids))
-	for _, i := range h.led.nodes {
+	for i := range h.led {
 		as := h.canon[i]
 		h.edges = s.appendRow(h.edges[:0], as)
 		must(h.rows.SetRow(as, h.edges))
@@ -265,14 +201,14 @@ func (s *State) appendRow(edges []graph.Edge, i int32) []graph.Edge {
 	limits := s.shown.limits
 	var n uint64
 	for _, t := range row {
-		n += t.counted(limits).halves
+		n += t.counted(limits).Halves
 	}
 	for _, t := range row {
-		if t = t.counted(limits); t.count == 0 {
+		if t = t.counted(limits); t.Count == 0 {
 			continue
 		}
-		w := float64(t.halves) / float64(n+2*kappa) // halves over halves
-		edges = append(edges, graph.Edge{From: i, To: t.to, Weight: w, Count: t.count})
+		w := float64(t.Halves) / float64(n+2*kappa) // halves over halves
+		edges = append(edges, graph.Edge{From: i, To: t.To, Weight: w, Count: t.Count})
 	}
 	return edges
 }
@@ -285,17 +221,17 @@ func (s *State) joinedRow(i int32) []transition {
 		all = append(all, s.out[other]...)
 	}
 	for j := range all {
-		all[j].to = h.canon[all[j].to]
+		all[j].To = h.canon[all[j].To]
 	}
-	slices.SortFunc(all, func(a, b transition) int { return cmp.Compare(a.to, b.to) }) // sums of whole numbers: any order
+	slices.SortFunc(all, func(a, b transition) int { return cmp.Compare(a.To, b.To) }) // sums of whole numbers: any order
 	row := all[:0]
 	for _, t := range all {
-		if last := len(row) - 1; last >= 0 && row[last].to == t.to {
-			if row[last].only != t.only {
-				row[last].only = 0
+		if last := len(row) - 1; last >= 0 && row[last].To == t.To {
+			if row[last].Only != t.Only {
+				row[last].Only = 0
 			}
-			row[last].halves += t.halves
-			row[last].count += t.count
+			row[last].Halves += t.Halves
+			row[last].Count += t.Count
 		} else {
 			row = append(row, t)
 		}
@@ -305,7 +241,7 @@ func (s *State) joinedRow(i int32) []transition {
 }
 
 // Find returns the node of an id.
-func (c *Counts) Find(id string) (int32, bool) { return c.index.find(c.IDs, id) }
+func (c *Counts) Find(id string) (int32, bool) { return find(c.index, c.IDs, id) }
 
 // Live reports whether a node can be suggested: it is neither another spelling nor removed.
 func (c *Counts) Live(i int32) bool { return c.Canonical[i] == i && !c.Removed(i) }
@@ -321,3 +257,24 @@ func (c *Counts) CapabilityTools(i int32) []int32 { return Of(c.Roles.capTools, 
 
 // ToolCapabilities lists the capabilities that use a tool in ascending order.
 func (c *Counts) ToolCapabilities(i int32) []int32 { return Of(c.Roles.toolCaps, i, nil) }
+
+// Start is the node that begins most episodes, of equal ones the first; -1 without any.
+func (c *Counts) Start() int32 {
+	start, most := int32(-1), uint64(0)
+	for i := range int32(len(c.IDs)) {
+		if roots := c.Usage.At(i).Roots; roots > most && c.Live(i) {
+			start, most = i, roots
+		}
+	}
+	return start
+}
+
+// Suggestable is the number of nodes that can be suggested.
+func (c *Counts) Suggestable() (n int) {
+	for i := range int32(len(c.IDs)) {
+		if c.Live(i) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,79 +1,36 @@
 package history
 
 import (
-	"container/list"
-	"encoding/json"
 	"slices"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
 	"waymark/episodic"
-	"waymark/internal/codec"
 	"waymark/suggest/learn/wiring"
 )
 
-// Episodes that may still grow are kept whole, the most recently grown ones. Of one that is no longer
-// kept, a late step counts as an episode of its own.
-const (
-	maxGrowing      = 4096    // episodes
-	maxGrowingSteps = 1 << 16 // of all of them together
-)
-
-// growing are the episodes that may still grow.
-type growing struct {
-	byID  map[string]*list.Element // of order
-	order *list.List               // of *grown, the most recently grown last
-	steps int
-}
-
-// newGrowing is an empty set of episodes.
-func newGrowing() growing { return growing{map[string]*list.Element{}, list.New(), 0} }
-
-// all yields the episodes, the most recently grown last.
-func (g *growing) all(yield func(*grown) bool) {
-	for e := g.order.Front(); e != nil; e = e.Next() {
-		if !yield(e.Value.(*grown)) {
-			return
-		}
-	}
-}
-
-// put adds an episode, or says that it has just grown.
-func (g *growing) put(o *grown) {
-	if e, ok := g.byID[o.ID]; ok {
-		g.order.MoveToBack(e)
-	} else {
-		g.byID[o.ID] = g.order.PushBack(o)
-	}
-	for g.order.Len() > maxGrowing || g.steps > maxGrowingSteps {
-		oldest := g.order.Remove(g.order.Front()).(*grown)
-		delete(g.byID, oldest.ID)
-		g.steps -= len(oldest.Steps)
-	}
-}
-
-// get returns an episode that is still kept, else nil. It does not count as growing.
-func (g *growing) get(id string) *grown {
-	if e, ok := g.byID[id]; ok {
-		return e.Value.(*grown)
-	}
-	return nil
-}
+// maxGrowing is how many episodes that may still grow are kept whole, the most recently grown ones. [State.Open] brings
+// back another one.
+const maxGrowing = 1024
 
 // grown is an episode that may still grow, and what is counted of it.
 type grown struct {
 	episodic.Grown
-	past     int32           // its place among the past episodes, -1 while it has no step
-	nodes    []int32         // of the steps
-	values   []wiring.Values // of the steps
-	branched bool            // some step came after others than the one before it
-	bypassed []string        // capabilities that it did by hand
-	limited  bool            // as in [Episode]
-	counted  map[pair]bool   // the transitions that it has had, if its source has a key
+	past   int32           // its place among the past episodes, -1 while it has no step
+	values []wiring.Values // of the steps
+}
+
+// newGrowing is an empty set of episodes by id.
+func newGrowing() *lru.Cache[string, *grown] {
+	c, err := lru.New[string, *grown](maxGrowing)
+	must(err)
+	return c
 }
 
 // Grown is an episode that may still grow, as far as it is done; nil if there is none of that id. It is
 // not to be changed.
 func (s *State) Grown(id string) *episodic.Grown {
-	if g := s.growing.get(id); g != nil {
+	if g, ok := s.growing.Peek(id); ok {
 		return &g.Grown
 	}
 	return nil
@@ -81,7 +38,7 @@ func (s *State) Grown(id string) *episodic.Grown {
 
 // GrownIn is the episode of a session that grew last, nil if there is none.
 func (s *State) GrownIn(source, session string) (last *episodic.Grown) {
-	for g := range s.growing.all {
+	for _, g := range s.growing.Values() { // the most recently grown last
 		if g.Source == source && g.Session == session {
 			last = &g.Grown
 		}
@@ -89,12 +46,57 @@ func (s *State) GrownIn(source, session string) (last *episodic.Grown) {
 	return last
 }
 
+// Open folds that steps of an episode follow by [State.Perform]. Where it has steps, this state has kept only what it
+// counted of them: it was recorded whole, or other episodes grew since. The content is that of the episode as it was
+// counted, so nothing is counted here. An episode that is kept, or was never counted, is left alone.
+func (s *State) Open(g *episodic.Grown) {
+	if s.growing.Contains(g.ID) {
+		return
+	}
+	o := &grown{Grown: *g.Clone(), past: -1}
+	if len(g.Steps) > 0 {
+		for i := range o.Steps {
+			o.values = append(o.values, stripped(&o.Steps[i]))
+		}
+		if o.past = s.pastIndex(&o.Episode); o.past < 0 {
+			return
+		}
+	}
+	s.growing.Add(o.ID, o)
+}
+
+// stripped takes out of a step what is not needed to count later ones, and returns its digests.
+func stripped(step *episodic.Step) wiring.Values {
+	v := wiring.ValuesOf(step.Inputs, step.Outputs)
+	step.Error, step.Shape, step.Inputs, step.Outputs = "", "", nil, nil // the log has them
+	return v
+}
+
+// pastIndex finds an episode among the past ones, the newest of equal ones; -1 if it is not there. Past
+// episodes have no ids: two that are equal in all that is kept of them may stand for each other.
+func (s *State) pastIndex(e *episodic.Episode) int32 {
+	source, ok := s.sources.source[s.sources.treatments.Name(e.Source, e.Label)]
+	if !ok || slices.ContainsFunc(e.Steps, func(step episodic.Step) bool { return !s.Knows(step.Tool) }) {
+		return -1
+	}
+	want := pastOf(e, s.nodesOf(e), source, e.Order(), e.Before())
+	for i := int32(s.totals.Episodes) - 1; i >= 0; i-- {
+		p := s.past.At(i)
+		same := p.Time == want.Time && p.Source == source && p.Intent == want.Intent && p.Outcome == want.Outcome
+		if same && slices.Equal(p.Nodes, want.Nodes) {
+			return i
+		}
+	}
+	return -1
+}
+
 // Perform folds what was performed in an episode that grows. When its last step is folded, what is counted
 // is what [State.Record] counts of the whole episode: a step adds the pairs it is in, and moves only the
 // end. A step that is there already adds nothing.
 func (s *State) Perform(p *episodic.Performed) {
-	s.Open(&episodic.Grown{Episode: episodic.Episode{ID: p.Episode, Source: p.Source, Time: p.Time}}) // if nothing is known of it
-	g := s.growing.get(p.Episode)
+	unknown := episodic.Episode{ID: p.Episode, Source: p.Source, Time: p.Time}
+	s.Open(&episodic.Grown{Episode: unknown}) // no more is known of it, unless it is kept
+	g, _ := s.growing.Get(p.Episode)
 	if p.Outcome.Known() {
 		if g.past >= 0 {
 			s.totals.Outcomes[outcomeIndex(g.Outcome)]--
@@ -103,176 +105,54 @@ func (s *State) Perform(p *episodic.Performed) {
 		g.Outcome = p.Outcome
 	}
 	more := p.Step != nil && !g.Has(p.Step.ID)
-	if more || g.past >= 0 {
-		s.revise(g, p, more)
+	if !more && g.past < 0 {
+		return
 	}
-	s.growing.put(g)
-}
-
-// revise brings what is counted of an episode up to date, with one step more if there is one.
-func (s *State) revise(g *grown, p *episodic.Performed, more bool) {
 	source := s.sourceOf(&g.Episode)
 	if g.past < 0 {
-		g.past = int32(s.totals.Episodes)
-		s.sources.bySource.Set(source, s.sources.bySource.At(source)+1)
-		s.totals.Episodes++
-		s.totals.Outcomes[outcomeIndex(g.Outcome)]++
+		g.past = s.begin(&g.Episode, source)
 	}
+	limited := s.past.At(g.past).Limited
 	if more {
-		s.end(g, -1)
-		x := g.Add(p)
-		step := &g.Steps[x]
-		step.Error, step.Shape, step.Inputs, step.Outputs = "", "", nil, nil // the log has them
-		g.nodes = slices.Insert(g.nodes, x, s.node(p.Step.Tool))
-		g.values = slices.Insert(g.values, x, wiring.ValuesOf(p.Step.Inputs, p.Step.Outputs))
-		s.end(g, 1)
-		s.growing.steps++
-		s.perform(g, x, source)
-		s.bypass(g, x)
-		s.observeCall(g.past, x, g.nodes, g.values, func(i int) []int { before, _ := g.Around(i); return before })
+		limited = s.perform(g, p, source) || limited
 	}
-	s.past.Set(g.past, g.asPast(source))
+	past := pastOf(&g.Episode, s.nodesOf(&g.Episode), source, g.Order(), g.Before())
+	past.Limited = limited
+	s.past.Set(g.past, past)
 }
 
-// asPast is the episode for recall and learning: its steps stand in the order in which they came.
-func (g *grown) asPast(source int32) Episode {
-	order := make([]int, len(g.Steps))
-	for i := range order {
-		order[i] = i
+// perform counts a step that is new.
+func (s *State) perform(g *grown, p *episodic.Performed, source int32) (limited bool) {
+	r := recording{&g.Episode, source, s.nodesOf(&g.Episode), map[pair]bool{}}
+	for _, t := range g.Transitions() {
+		r.seen[pair{r.nodes[t.From], r.nodes[t.To]}] = true
 	}
-	var before [][]int
-	if g.branched {
-		before = g.Before()
-	}
-	past := pastOf(&g.Episode, g.nodes, source, order, before)
-	past.Limited = g.limited
-	return past
-}
-
-// perform counts step x, which is new.
-func (s *State) perform(g *grown, x int, source int32) {
-	step, node := &g.Steps[x], g.nodes[x]
-	s.totals.Steps++
-	s.totals.StepOutcomes[outcomeIndex(step.Outcome)]++
-	s.usedBy(node, source)
-	s.shown.used.add(node)
-	s.uses[node].Steps++
-	before, after := g.Around(x)
-	prior := make([]int32, len(before))
-	for i, b := range before {
-		prior[i] = g.nodes[b]
-		if step.Outcome != episodic.Failure && g.Steps[b].Outcome != episodic.Failure {
-			g.count(s, b, x, source)
+	s.end(g, -1)
+	x := g.Add(p)
+	g.values = slices.Insert(g.values, x, stripped(&g.Steps[x]))
+	s.end(g, 1)
+	r.nodes = slices.Insert(r.nodes, x, s.node(p.Step.Tool))
+	before := g.Before()
+	limited = s.observe(&r, x, before[x])
+	for y := range g.Steps { // those that come right after it in order; what depends on it by name is told later
+		if g.Steps[y].DependsOn != nil || !slices.Contains(before[y], x) {
+			continue
+		}
+		limited = s.follow(&r, x, y) || limited
+		known := func(b int) bool { return b != x && r.nodes[b] == r.nodes[x] } // the pair is counted already
+		if !slices.ContainsFunc(before[y], known) {
+			s.memory.ObserveAfter(r.nodes[y], r.nodes[x], g.Steps[y].Outcome, g.Time, source)
 		}
 	}
-	s.memory.Observe(node, prior, step.Outcome, g.Time, source)
-	if len(before) == 0 {
-		s.uses[node].Roots++
-	}
-	g.branched = g.branched || x > 0 && (len(before) != 1 || before[0] != x-1) || x+1 < len(g.Steps)
-	for _, y := range after {
-		if step.Outcome != episodic.Failure && g.Steps[y].Outcome != episodic.Failure {
-			g.count(s, x, y, source)
-		}
-		others, _ := g.Around(y)
-		known := func(b int) bool { return b != x && g.nodes[b] == node } // the pair is counted already
-		if !slices.ContainsFunc(others, known) {
-			s.memory.ObserveAfter(g.nodes[y], node, g.Steps[y].Outcome, g.Time, source)
-		}
-	}
-}
-
-// count counts the transition between two steps.
-func (g *grown) count(s *State, from, to int, source int32) {
-	p := pair{g.nodes[from], g.nodes[to]}
-	g.limited = !s.count(p, halves(&g.Steps[to]), source, g.counted[p]) || g.limited
-	if !s.trusted(source) {
-		g.counted[p] = true
-	}
-}
-
-// pairs are the transitions of an episode whose steps are these nodes.
-func pairs(e *episodic.Episode, nodes []int32) map[pair]bool {
-	all := map[pair]bool{}
-	for _, t := range e.Transitions() {
-		all[pair{nodes[t.From], nodes[t.To]}] = true
-	}
-	return all
-}
-
-// halves is the weight of what comes right before a step, as [episodic.Transition] counts it.
-func halves(s *episodic.Step) uint64 {
-	if s.DependsOn != nil {
-		return 2
-	}
-	return 1
+	s.observeCall(g.past, x, r.nodes, g.values, before)
+	return limited
 }
 
 // end counts the last step of an episode as its end, or with sign -1 takes that back.
 func (s *State) end(g *grown, sign int64) {
-	if n := len(g.nodes); n > 0 {
-		s.shown.used.add(g.nodes[n-1])
-		s.uses[g.nodes[n-1]].Ends += uint64(sign)
-	}
-}
-
-// image is what is written of the episodes that may still grow.
-func (g *growing) image() []*grown {
-	var image []*grown
-	for o := range g.all {
-		image = append(image, &grown{Grown: *o.Clone(), past: o.past, bypassed: o.bypassed, values: slices.Clone(o.values)})
-	}
-	return image
-}
-
-// writeGrowing writes the episodes that may still grow: as JSON, with their position among the counted ones,
-// the capabilities that they bypassed, and the digests of their steps.
-func (i *Image) writeGrowing(w *codec.Writer) error {
-	w.Uint(uint64(len(i.growing)))
-	for _, o := range i.growing {
-		if err := writeJSON(w, &o.Grown); err != nil {
-			return err
-		}
-		w.Int(int64(o.past))
-		w.Texts(o.bypassed)
-		for i := range o.values {
-			o.values[i].Write(w)
-		}
-	}
-	return nil
-}
-
-// readGrowing reads what writeGrowing wrote. What is damaged fails r.
-func (s *State) readGrowing(r *codec.Reader) {
-	for range r.Len(1) {
-		o := &grown{}
-		blob := r.Blob()
-		o.past = int32(r.Int())
-		o.bypassed = r.Texts()
-		if r.Err() != nil {
-			return
-		}
-		if err := json.Unmarshal(blob, &o.Grown); err != nil {
-			r.Fail("an episode that grows: %w", err)
-			return
-		}
-		if o.past < -1 || int(o.past) >= int(s.totals.Episodes) || len(o.Steps) != len(o.Numbers) || (o.past < 0) != (len(o.Steps) == 0) {
-			r.Fail("episode %q that grows stands at %d of %d, with %d steps and %d numbers", o.ID, o.past, s.totals.Episodes, len(o.Steps), len(o.Numbers))
-			return
-		}
-		for i := range o.Steps {
-			if !s.Knows(o.Steps[i].Tool) {
-				r.Fail("episode %q that grows has the tool %q, which was never seen", o.ID, o.Steps[i].Tool)
-				return
-			}
-			o.nodes = append(o.nodes, s.node(o.Steps[i].Tool))
-			o.values = append(o.values, wiring.ReadValues(r))
-		}
-		o.branched, o.counted = true, pairs(&o.Episode, o.nodes)
-		if o.past >= 0 {
-			o.limited = s.past.At(o.past).Limited
-		}
-		s.growing.steps += len(o.Steps)
-		s.growing.put(o)
+	if n := len(g.Steps); n > 0 {
+		last := s.node(g.Steps[n-1].Tool)
+		s.shown.used[last] = true
+		s.uses[last].Ends += uint64(sign)
 	}
 }

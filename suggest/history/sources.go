@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"waymark/episodic"
-	"waymark/internal/codec"
 	"waymark/internal/numeric"
 	"waymark/suggest/semantic"
 )
@@ -77,17 +76,17 @@ func HasKey(source string) bool { return strings.Contains(source, credential) }
 
 // evidence counts the distinct transitions of a source with a key: those that other sources report as well, and those
 // that it alone reports.
-type evidence struct{ shared, alone int32 }
+type evidence struct{ Shared, Alone int32 }
 
 // limit is how many observations count of a transition that this source alone reports, beside the evidence of all other
 // keys: none where the share of such transitions among its own is above [usualFactor] times that of the others, by the
 // lower end of its 95 % Wilson interval; else one for each [sharedPerCount] that others report as well.
 func (e evidence) limit(others evidence) uint8 {
-	usual := float64(others.alone+1) / float64(others.alone+others.shared+2)
-	if numeric.WilsonLower(float64(e.alone), float64(e.alone+e.shared), numeric.Z95) > usualFactor*usual {
+	usual := float64(others.Alone+1) / float64(others.Alone+others.Shared+2)
+	if numeric.WilsonLower(float64(e.Alone), float64(e.Alone+e.Shared), numeric.Z95) > usualFactor*usual {
 		return 0
 	}
-	return uint8(min(fewObservations, e.shared/sharedPerCount))
+	return uint8(min(fewObservations, e.Shared/sharedPerCount))
 }
 
 // limits are [evidence.limit] by source; nil where there are few sources.
@@ -97,12 +96,12 @@ func (s *State) limits() []uint8 {
 	}
 	var all evidence
 	for _, e := range s.sources.evidence {
-		all.shared += e.shared
-		all.alone += e.alone
+		all.Shared += e.Shared
+		all.Alone += e.Alone
 	}
 	limits := make([]uint8, len(s.sources.names))
 	for i, e := range s.sources.evidence {
-		limits[i] = e.limit(evidence{all.shared - e.shared, all.alone - e.alone})
+		limits[i] = e.limit(evidence{all.Shared - e.Shared, all.Alone - e.Alone})
 	}
 	return limits
 }
@@ -110,17 +109,11 @@ func (s *State) limits() []uint8 {
 // pair is a transition between two nodes.
 type pair struct{ from, to int32 }
 
-// claim is a transition as one source with a key reports it.
+// claim is how often a source with a key reported a transition within its limit, and in how many episodes.
 type claim struct {
-	source int32
-	pair
+	Source                 int32
+	Observations, Episodes uint32
 }
-
-// claims are what is counted of sources with a key.
-type claims map[claim]claimed
-
-// claimed is how often a source reported a transition within its limit, and in how many episodes.
-type claimed struct{ observations, episodes uint32 }
 
 // trusted reports whether a source is the operator's own.
 func (s *State) trusted(source int32) bool {
@@ -135,25 +128,28 @@ type admission struct {
 }
 
 // admit decides about one more observation of a transition; again is whether its episode has had the transition before.
-func (s *State) admit(source int32, p pair, t *transition, again bool) admission {
+func (s *State) admit(source int32, t *transition, again bool) admission {
 	if s.trusted(source) {
 		s.report(t, source, false)
 		return admission{true, true, true}
 	}
-	c := s.claims[claim{source, p}]
-	own, few := uint64(c.observations), len(s.sources.names) < severalSources
-	others := t.within - min(own, t.within)
+	i, known := slices.BinarySearchFunc(t.By, source, func(c claim, source int32) int { return cmp.Compare(c.Source, source) })
+	if t.By = slices.Clone(t.By); !known {
+		t.By = slices.Insert(t.By, i, claim{Source: source})
+	}
+	c := &t.By[i]
+	own, few := uint64(c.Observations), len(s.sources.names) < severalSources
+	others := t.Within - min(own, t.Within)
 	limit := max(fewObservations, othersFactor*others)
-	a := admission{within: few || own < limit, teaches: few || again || uint64(c.episodes) < limit}
+	a := admission{within: few || own < limit, teaches: few || again || uint64(c.Episodes) < limit}
 	if !again && a.teaches {
-		c.episodes++
+		c.Episodes++
 	}
 	if a.within {
-		c.observations++
+		c.Observations++
 		s.report(t, source, own == 0)
-		a.counted = few || t.only != 0 || own < max(1, othersFactor*others)
+		a.counted = few || t.Only != 0 || own < max(1, othersFactor*others)
 	}
-	s.claims[claim{source, p}] = c
 	return a
 }
 
@@ -161,38 +157,38 @@ func (s *State) admit(source int32, p pair, t *transition, again bool) admission
 func (s *State) report(t *transition, source int32, first bool) {
 	trusted, e := s.trusted(source), s.sources.evidence
 	switch {
-	case t.within == 0 && !trusted:
-		t.only = source + 1
-		e[source].alone++
-	case t.only != 0 && t.only != source+1:
-		e[t.only-1].alone--
-		e[t.only-1].shared++
-		t.only = 0
+	case t.Within == 0 && !trusted:
+		t.Only = source + 1
+		e[source].Alone++
+	case t.Only != 0 && t.Only != source+1:
+		e[t.Only-1].Alone--
+		e[t.Only-1].Shared++
+		t.Only = 0
 		if len(s.sources.names) >= severalSources {
 			*t = t.atMost(othersFactor)
 		}
 		if !trusted {
-			e[source].shared++
+			e[source].Shared++
 		}
-	case t.only == 0 && first && !trusted:
-		e[source].shared++
+	case t.Only == 0 && first && !trusted:
+		e[source].Shared++
 	}
 }
 
 // atMost is the transition with at most n observations.
 func (t transition) atMost(n uint64) transition {
-	if t.count > n {
-		t.halves, t.count = max(n, t.halves*n/t.count), n
+	if t.Count > n {
+		t.Halves, t.Count = max(n, t.Halves*n/t.Count), n
 	}
 	return t
 }
 
 // counted is what counts of a transition, with or without limits by source. The count may be 0.
 func (t transition) counted(limits []uint8) transition {
-	if limits == nil || t.only == 0 {
+	if limits == nil || t.Only == 0 {
 		return t
 	}
-	return t.atMost(uint64(limits[t.only-1]))
+	return t.atMost(uint64(limits[t.Only-1]))
 }
 
 // Repeated marks the past episodes from first on in which a key repeats a transition that no other source reports:
@@ -297,97 +293,24 @@ func (c *Counts) pairs(p *Episode) (out []pair) {
 	return out
 }
 
-// Reports are the observations of one transition that were recorded, whatever of them counts.
-type Reports struct {
-	Observed int   `json:"observed" doc:"Times the transition was recorded; evidence.count is how many of them count."`
-	Limit    *int  `json:"limit,omitempty" doc:"Of a transition that one key alone reports: the most observations that count."`
-	Sources  int   `json:"sources" doc:"Distinct sources that reported it."`
-	BySource []int `json:"by_source" doc:"Observations of each of the 20 sources with the most, the most first. Names of sources are only in the list of sources."`
-}
-
-const shownSources = 20
-
-// Reports counts who reported a transition, in one pass over the past.
-func (c *Counts) Reports(from, to int32) Reports {
-	bySource := map[int32]int{}
-	for i := range c.Past.N {
-		p := c.Past.Episode(i)
-		if !slices.ContainsFunc(p.Nodes, func(raw int32) bool { return c.Canonical[raw] == to }) {
-			continue
-		}
-		for x, parents := range p.Parents() {
-			for _, y := range parents {
-				if c.Canonical[p.Nodes[x]] == to && c.Canonical[p.Nodes[y]] == from && !p.failedStep(x) && !p.failedStep(int(y)) {
-					bySource[p.Source]++
-				}
-			}
-		}
-	}
-	r := Reports{Sources: len(bySource), BySource: []int{}}
-	for source, n := range bySource {
-		r.Observed += n
-		r.BySource = append(r.BySource, n)
-		if len(bySource) == 1 && c.limits != nil && HasKey(c.Sources[source]) {
-			limit := int(c.limits[source])
-			r.Limit = &limit
-		}
-	}
-	slices.SortFunc(r.BySource, func(a, b int) int { return cmp.Compare(b, a) })
-	r.BySource = r.BySource[:min(len(r.BySource), shownSources)]
-	return r
-}
-
 // usedBy notes who uses a node, before the use is counted.
 func (s *State) usedBy(node, source int32) {
 	u := &s.uses[node]
 	switch {
 	case s.trusted(source):
-		u.only = 0
+		u.Only = 0
 	case u.Steps == 0:
-		u.only = source + 1
-	case u.only != source+1:
-		u.only = 0
+		u.Only = source + 1
+	case u.Only != source+1:
+		u.Only = 0
 	}
 }
 
 // Unconfirmed reports whether a node is in no catalog and was used by one source with a key alone.
 func (c *Counts) Unconfirmed(n int32) bool {
-	if len(c.Sources) < severalSources || c.Usage.At(n).only == 0 {
+	if len(c.Sources) < severalSources || c.Usage.At(n).Only == 0 {
 		return false
 	}
 	_, known := c.Catalog.ToolIndex[c.IDs[n]]
 	return !known
-}
-
-// write sorts the claims, so that equal states are equal bytes.
-func (c claims) write(w *codec.Writer) {
-	sorted := make([]claim, 0, len(c))
-	for k := range c {
-		sorted = append(sorted, k)
-	}
-	slices.SortFunc(sorted, func(a, b claim) int {
-		return cmp.Or(cmp.Compare(a.source, b.source), cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to))
-	})
-	w.Uint(uint64(len(sorted)))
-	for _, k := range sorted {
-		w.Uint(uint64(k.source))
-		w.Uint(uint64(k.from))
-		w.Uint(uint64(k.to))
-		w.Uint(uint64(c[k].observations))
-		w.Uint(uint64(c[k].episodes))
-	}
-}
-
-// readClaims reads what write wrote, of so many sources and nodes. What is damaged fails r.
-func readClaims(r *codec.Reader, sources, nodes int) claims {
-	c := claims{}
-	for range r.Len(5) {
-		source, from, to, observations, episodes := r.Uint(), r.Uint(), r.Uint(), r.Uint(), r.Uint()
-		if source >= uint64(sources) || from >= uint64(nodes) || to >= uint64(nodes) {
-			r.Fail("source %d of %d reports a transition from %d to %d of %d nodes", source, sources, from, to, nodes)
-			break
-		}
-		c[claim{int32(source), pair{int32(from), int32(to)}}] = claimed{uint32(observations), uint32(episodes)}
-	}
-	return c
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/internal/pages"
@@ -18,7 +20,7 @@ import (
 // readers, at the cost of what changed.
 type State struct {
 	ids   []string       // every id ever seen, in order of first appearance
-	index *index         // id → position
+	index *sync.Map      // id → position, an int32; models share it and pass over later ones
 	out   [][]transition // by from, sorted by to; loops included
 	own   []bool         // by from: no image has the row of out
 	uses  []Usage        // by id
@@ -29,14 +31,12 @@ type State struct {
 	view    *Catalog // of tools and caps; nil after a change
 	aliases catalog.Aliases
 
-	memory   *episodic.Memory
-	past     pages.List[Episode] // totals.episodes of them
-	sources  sourceTable
-	totals   Totals
-	growing  growing
-	bypasses bypasses
-	wires    *wiring.Table
-	claims   claims
+	memory  *episodic.Memory
+	past    pages.List[Episode] // totals.episodes of them
+	sources sourceTable
+	totals  Totals
+	growing *lru.Cache[string, *grown]
+	wires   *wiring.Table
 
 	shown shown
 }
@@ -51,13 +51,14 @@ type sourceTable struct {
 	treatments Treatments
 }
 
-// transition is the count of one ordered pair.
+// transition is the count of one ordered pair. Snapshots hold its exported fields.
 type transition struct {
-	to     int32
-	only   int32  // 1 + the key that alone reports it; 0: several sources do, or one of the operator's own
-	halves uint64 // Σ weight in halves, exact
-	count  uint64 // observations that count
-	within uint64 // observations within the limits of their sources
+	To     int32
+	Only   int32   // 1 + the key that alone reports it; 0: several sources do, or one of the operator's own
+	Halves uint64  // Σ weight in halves, exact
+	Count  uint64  // observations that count
+	Within uint64  // observations within the limits of their sources
+	By     []claim // of sources with a key, by source; never changed in place, because images share it
 }
 
 // Usage counts how a node was used.
@@ -65,7 +66,7 @@ type Usage struct {
 	Steps uint64 // times called
 	Ends  uint64 // times it ended an episode
 	Roots uint64 // times nothing came before it
-	only  int32  // 1 + the source with a key that alone has used it; 0: there are others
+	Only  int32  // 1 + the source with a key that alone has used it; 0: there are others
 }
 
 // Episodes are the past episodes at one moment, in order.
@@ -80,10 +81,10 @@ func (p Episodes) Episode(i int) *Episode { return p.Ref(int32(i)) }
 // Episode is the part of an episode that recall and learning need.
 type Episode struct {
 	Intent       string
-	Nodes        []int32 // in order
-	After        []int32 // of each step how many steps it came after, and which, rising; nil: each came after the one before
-	Time         int64   // Unix milliseconds, 0 if unknown
-	StepOutcomes []uint8 // outcome of each step, as outcome; nil: none is known
+	Nodes        []int32   // in order
+	Before       [][]int32 // of each step those it came after, rising; nil: each came after the one before
+	Time         int64     // Unix milliseconds, 0 if unknown
+	StepOutcomes []uint8   // outcome of each step, as outcome; nil: none is known
 	Source       int32
 	Outcome      uint8 // of outcomes
 	Limited      bool  // some of its transitions are not counted: its source reports them too often
@@ -105,50 +106,34 @@ func (p *Episode) failedStep(i int) bool { return p.StepOutcome(i) == episodic.F
 
 // Parents lists for each step the steps it came after.
 func (p *Episode) Parents() [][]int32 {
-	parents := make([][]int32, len(p.Nodes))
-	if p.After == nil {
-		chain := make([]int32, len(p.Nodes))
-		for i := 1; i < len(p.Nodes); i++ {
-			chain[i-1] = int32(i - 1)
-			parents[i] = chain[i-1 : i : i]
-		}
-		return parents
+	if p.Before != nil {
+		return p.Before
 	}
-	left := p.After
-	for i := range parents {
-		n := left[0]
-		parents[i], left = left[1:1+n:1+n], left[1+n:]
+	parents, chain := make([][]int32, len(p.Nodes)), make([]int32, len(p.Nodes))
+	for i := 1; i < len(p.Nodes); i++ {
+		chain[i-1] = int32(i - 1)
+		parents[i] = chain[i-1 : i : i]
 	}
 	return parents
 }
 
-// comesAfter returns [Episode.After] for steps in the given order, before as [episodic.Episode.Before]; nil
-// for a chain.
-func comesAfter(order []int, before [][]int) []int32 {
-	if before == nil {
-		return nil
-	}
-	chain := true
-	place := make([]int32, len(order))
+// comesAfter returns [Episode.Before] for steps in the given order, before as [episodic.Episode.Before].
+func comesAfter(order []int, before [][]int) [][]int32 {
+	place, after, chain := make([]int32, len(order)), make([][]int32, len(order)), true
 	for at, i := range order {
 		place[i] = int32(at)
-		chain = chain && (at == 0 && len(before[i]) == 0 || at > 0 && len(before[i]) == 1 && before[i][0] == order[at-1])
+	}
+	for at, i := range order {
+		for _, b := range before[i] {
+			after[at] = append(after[at], place[b])
+		}
+		after[at] = sorted(after[at])
+		chain = chain && len(after[at]) == min(at, 1) && (at == 0 || after[at][0] == int32(at-1))
 	}
 	if chain {
 		return nil
 	}
-	var after []int32
-	var from []int32
-	for _, i := range order {
-		from = from[:0]
-		for _, b := range before[i] {
-			from = append(from, place[b])
-		}
-		slices.Sort(from)
-		from = slices.Compact(from)
-		after = append(append(after, int32(len(from))), from...)
-	}
-	return slices.Clip(after)
+	return after
 }
 
 // Totals are sums over all episodes: Outcomes those of whole episodes, StepOutcomes those of their steps.
@@ -160,26 +145,49 @@ type Totals struct {
 // NewState returns an empty state.
 func NewState() *State {
 	return &State{
-		index: newIndex(), gone: map[int32]bool{},
+		index: new(sync.Map), gone: map[int32]bool{},
 		tools: map[string]*Schemas{}, caps: map[string]catalog.Capability{},
-		memory: episodic.NewMemory(), sources: sourceTable{source: map[string]int32{}}, growing: newGrowing(), claims: claims{}, bypasses: bypasses{count: map[string]uint64{}}, wires: &wiring.Table{}, shown: shown{scratch: new(sync.Pool)},
+		memory: episodic.NewMemory(), sources: sourceTable{source: map[string]int32{}}, growing: newGrowing(),
+		wires: &wiring.Table{}, shown: shown{scratch: new(sync.Pool), led: map[int32]bool{}, used: map[int32]bool{}},
 	}
+}
+
+// WithCatalog returns a new state that holds the tools, and then the capabilities, in their order.
+func WithCatalog(tools []catalog.Tool, capabilities []catalog.Capability) *State {
+	s := NewState()
+	for _, t := range tools {
+		s.PutTool(t)
+	}
+	for _, c := range capabilities {
+		s.PutCapability(c)
+	}
+	return s
 }
 
 // node numbers an id. A number is never used again, also when the catalog drops the id.
 func (s *State) node(id string) int32 {
-	if i, ok := s.index.find(s.ids, id); ok {
+	if i, ok := find(s.index, s.ids, id); ok {
 		return i
 	}
 	i := int32(len(s.ids))
 	s.ids = append(s.ids, id)
-	s.index = s.index.with(s.ids)
+	s.index.Store(id, i)
 	s.out, s.own = append(s.out, nil), append(s.own, true)
 	s.uses = append(s.uses, Usage{})
 	if hostTools()[id] != nil {
 		s.view = nil
 	}
 	return i
+}
+
+// find returns the position of an id among ids; the index may have later ones.
+func find(index *sync.Map, ids []string, id string) (int32, bool) {
+	at, ok := index.Load(id)
+	if !ok {
+		return 0, false
+	}
+	i := at.(int32)
+	return i, int(i) < len(ids)
 }
 
 // PutTool adds a tool or replaces it.
@@ -194,7 +202,7 @@ func (s *State) PutCapability(c catalog.Capability) {
 	delete(s.gone, s.node(c.ID))
 	s.numberTools(c)
 	s.caps[c.ID] = c
-	s.view, s.bypasses.using = nil, nil
+	s.view = nil
 }
 
 // Remove takes a tool or capability out of the catalog. Its history stays, but it is not suggested.
@@ -202,7 +210,7 @@ func (s *State) Remove(id string) {
 	delete(s.tools, id)
 	delete(s.caps, id)
 	s.gone[s.node(id)] = true
-	s.view, s.bypasses.using = nil, nil
+	s.view = nil
 }
 
 // Seen is how many ids were ever met, in the catalog or in episodes.
@@ -232,52 +240,86 @@ func (s *State) Resolve(spelling string) (string, error) {
 
 // Record folds one episode.
 func (s *State) Record(e *episodic.Episode) {
-	source := s.sourceOf(e)
+	r := recording{e, s.sourceOf(e), s.nodesOf(e), map[pair]bool{}}
+	order, before, at := e.Order(), e.Before(), s.begin(e, r.source)
+	values, limited := make([]wiring.Values, len(e.Steps)), false
+	for _, x := range order {
+		limited = s.observe(&r, x, before[x]) || limited
+		values[x] = wiring.ValuesOf(e.Steps[x].Inputs, e.Steps[x].Outputs)
+		s.observeCall(at, x, r.nodes, values, before)
+	}
+	if len(order) > 0 {
+		s.uses[r.nodes[order[len(order)-1]]].Ends++
+	}
+	past := pastOf(e, r.nodes, r.source, order, before)
+	past.Limited = limited
+	s.past.Set(at, past)
+}
+
+// nodesOf are the nodes of the steps of an episode.
+func (s *State) nodesOf(e *episodic.Episode) []int32 {
 	nodes := make([]int32, len(e.Steps))
 	for i := range e.Steps {
 		nodes[i] = s.node(e.Steps[i].Tool)
-		s.usedBy(nodes[i], source)
-		s.uses[nodes[i]].Steps++
-		s.shown.used.add(nodes[i])
-		s.totals.StepOutcomes[outcomeIndex(e.Steps[i].Outcome)]++
 	}
-	limited, keyed, counted := false, !s.trusted(source), map[pair]bool{}
-	for _, t := range e.Transitions() {
-		p := pair{nodes[t.From], nodes[t.To]}
-		limited = !s.count(p, t.Halves, source, counted[p]) || limited
-		if keyed {
-			counted[p] = true
-		}
-	}
-	order, before := e.Order(), e.Before()
-	s.bypasses.add(s.bypassed(e, order, ""), 1)
-	for _, i := range order {
-		if len(before[i]) == 0 {
-			s.uses[nodes[i]].Roots++
-		}
-		prior := make([]int32, len(before[i]))
-		for j, b := range before[i] {
-			prior[j] = nodes[b]
-		}
-		s.memory.Observe(nodes[i], prior, e.Steps[i].Outcome, e.Time, source)
-	}
-	if len(order) > 0 {
-		s.uses[nodes[order[len(order)-1]]].Ends++
-	}
-	s.observeWires(e, nodes, order, before)
-	past := pastOf(e, nodes, source, order, before)
-	past.Limited = limited
-	s.past.Set(int32(s.totals.Episodes), past)
+	return nodes
+}
+
+// begin counts an episode, without steps, and returns its place among the past ones.
+func (s *State) begin(e *episodic.Episode, source int32) int32 {
 	s.sources.bySource.Set(source, s.sources.bySource.At(source)+1)
 	s.totals.Episodes++
-	s.totals.Steps += uint64(len(e.Steps))
 	s.totals.Outcomes[outcomeIndex(e.Outcome)]++
+	return int32(s.totals.Episodes) - 1
+}
+
+// A recording is an episode whose steps are being counted.
+type recording struct {
+	*episodic.Episode
+	source int32
+	nodes  []int32       // of the steps
+	seen   map[pair]bool // transitions that it has had
+}
+
+// observe counts step x of an episode, which came right after the steps before. It reports whether the source repeats
+// one of its transitions too often.
+func (s *State) observe(r *recording, x int, before []int) (limited bool) {
+	step, node := &r.Steps[x], r.nodes[x]
+	s.totals.Steps++
+	s.totals.StepOutcomes[outcomeIndex(step.Outcome)]++
+	s.usedBy(node, r.source)
+	s.shown.used[node] = true
+	s.uses[node].Steps++
+	prior := make([]int32, len(before))
+	for i, b := range before {
+		prior[i] = r.nodes[b]
+		limited = s.follow(r, b, x) || limited
+	}
+	s.memory.Observe(node, prior, step.Outcome, r.Time, r.source)
+	if len(before) == 0 {
+		s.uses[node].Roots++
+	}
+	return limited
+}
+
+// follow counts the transition between two steps of an episode, unless one of them failed.
+func (s *State) follow(r *recording, from, to int) (limited bool) {
+	if r.Steps[from].Outcome == episodic.Failure || r.Steps[to].Outcome == episodic.Failure {
+		return false
+	}
+	p, halves := pair{r.nodes[from], r.nodes[to]}, uint64(1) // as [episodic.Transition] counts them
+	if r.Steps[to].DependsOn != nil {
+		halves = 2
+	}
+	limited = !s.count(p, halves, r.source, r.seen[p])
+	r.seen[p] = true
+	return limited
 }
 
 // pastOf is what recall and learning need of an episode, of whose steps these are the nodes.
 func pastOf(e *episodic.Episode, nodes []int32, source int32, order []int, before [][]int) Episode {
 	past := Episode{
-		Intent: e.Intent, Nodes: make([]int32, len(order)), After: comesAfter(order, before),
+		Intent: e.Intent, Nodes: make([]int32, len(order)), Before: comesAfter(order, before),
 		Source: source, Outcome: uint8(outcomeIndex(e.Outcome)),
 	}
 	if !e.Time.IsZero() {
@@ -299,7 +341,7 @@ func pastOf(e *episodic.Episode, nodes []int32, source int32, order []int, befor
 func (s *State) episodes() Episodes { return Episodes{s.past.Freeze(), int(s.totals.Episodes)} }
 
 // Knows reports whether an id was ever met.
-func (s *State) Knows(id string) bool { _, ok := s.index.find(s.ids, id); return ok }
+func (s *State) Knows(id string) bool { _, ok := find(s.index, s.ids, id); return ok }
 
 // KnowsServer reports whether a tool of a server was ever met.
 func (s *State) KnowsServer(name string) bool {
@@ -320,24 +362,24 @@ func (s *State) Feedback(context []string, id string, o episodic.Outcome, at tim
 // the transition before.
 func (s *State) count(p pair, halves uint64, source int32, again bool) bool {
 	from, to := p.from, p.to
-	s.shown.led.add(from)
+	s.shown.led[from] = true
 	if !s.own[from] {
 		s.out[from], s.own[from] = slices.Clone(s.out[from]), true
 	}
 	row := s.out[from]
-	i, ok := slices.BinarySearchFunc(row, to, func(t transition, to int32) int { return cmp.Compare(t.to, to) })
+	i, ok := slices.BinarySearchFunc(row, to, func(t transition, to int32) int { return cmp.Compare(t.To, to) })
 	if !ok {
-		row = slices.Insert(row, i, transition{to: to})
+		row = slices.Insert(row, i, transition{To: to})
 		s.out[from] = row
 	}
 	t := &row[i]
-	a := s.admit(source, p, t, again)
+	a := s.admit(source, t, again)
 	if a.within {
-		t.within++
+		t.Within++
 	}
 	if a.counted {
-		t.halves += halves
-		t.count++
+		t.Halves += halves
+		t.Count++
 	}
 	return a.teaches
 }
@@ -374,6 +416,9 @@ func outcomeIndex(o episodic.Outcome) int {
 	}
 	return 0
 }
+
+// outcomes are in the order of outcomeIndex.
+var outcomes = [3]episodic.Outcome{episodic.Unknown, episodic.Success, episodic.Failure}
 
 // Episodes is how many episodes are counted.
 func (s *State) Episodes() int { return int(s.totals.Episodes) }

@@ -17,15 +17,17 @@ func TestPastKeepsLinks(t *testing.T) {
 	s.Record(&episodic.Episode{ID: "1", Time: at, Steps: []episodic.Step{{ID: "1", Tool: "a"}, {ID: "2", Tool: "b"}}})
 	s.Record(&episodic.Episode{ID: "2", Outcome: episodic.Failure, Steps: []episodic.Step{
 		{ID: "1", Tool: "a", DependsOn: []string{}}, {ID: "2", Tool: "b", DependsOn: []string{}}, {ID: "3", Tool: "c", DependsOn: []string{"2", "1"}}}})
-	assert.Nil(t, s.Freeze().Past.Episode(0).After)
+	assert.Nil(t, s.Freeze().Past.Episode(0).Before)
 	assert.Equal(t, [][]int32{nil, {0}}, s.Freeze().Past.Episode(0).Parents())
 	assert.Equal(t, at.UnixMilli(), s.Freeze().Past.Episode(0).Time)
-	assert.Equal(t, [][]int32{{}, {}, {0, 1}}, s.Freeze().Past.Episode(1).Parents())
+	assert.Equal(t, [][]int32{nil, nil, {0, 1}}, s.Freeze().Past.Episode(1).Parents())
 	assert.True(t, s.Freeze().Past.Episode(1).Failed())
-	for _, damaged := range [][]int32{{0, 0, 2, 0, 2}, {0, 0, 2, 1, 0}, {0, 0, 9, 0, 1}, {0, 0}, {0, 0, 1, 0, 5}} {
-		assert.False(t, linked(damaged, 3), "%v", damaged)
+	damaged := *s.Freeze().Past.Episode(1)
+	assert.True(t, damaged.possible(3, 1))
+	for _, before := range [][][]int32{{nil, nil}, {nil, nil, {0, 2}}, {nil, {9}, nil}, {nil, nil, {-1}}} {
+		damaged.Before = before
+		assert.False(t, damaged.possible(3, 1), "%v", before)
 	}
-	assert.True(t, linked(s.Freeze().Past.Episode(1).After, 3))
 }
 
 // A tool of a host has a text from when it is met, unless the catalog has one of its own or removed it.

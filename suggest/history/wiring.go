@@ -3,27 +3,17 @@ package history
 import (
 	"slices"
 
-	"waymark/episodic"
 	"waymark/suggest/learn/wiring"
 )
 
-// observeWires looks which values of an episode went from one call to another.
-func (s *State) observeWires(e *episodic.Episode, nodes []int32, order []int, before [][]int) {
-	values := make([]wiring.Values, len(e.Steps))
-	for _, i := range order {
-		values[i] = wiring.ValuesOf(e.Steps[i].Inputs, e.Steps[i].Outputs)
-		s.observeCall(int32(s.totals.Episodes), i, nodes, values, func(i int) []int { return before[i] })
-	}
-}
-
 // observeCall looks where the values of step x come from: from the steps it came after, directly or not,
 // the nearest [wiring.Back] of them.
-func (s *State) observeCall(episode int32, x int, nodes []int32, values []wiring.Values, before func(i int) []int) {
+func (s *State) observeCall(episode int32, x int, nodes []int32, values []wiring.Values, before [][]int) {
 	var calls []wiring.Call
 	if len(values[x].In) > 0 {
 		near := []int{x}
 		for at := 0; at < len(near) && len(near) <= wiring.Back; at++ {
-			for _, b := range before(near[at]) {
+			for _, b := range before[near[at]] {
 				if !slices.Contains(near, b) {
 					near = append(near, b)
 				}

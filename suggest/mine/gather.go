@@ -1,7 +1,6 @@
 package mine
 
 import (
-	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -23,24 +22,18 @@ func (n numbers[K]) of(k K) int32 {
 	return i
 }
 
-// Tasks makes tasks of the newest episodes; older is how many come before them. tools are the ids by number, sorted, so
-// that it does not matter which was met first. A call of what stands apart is in no pattern, and nothing leads through it.
-// An episode without a session is a witness by itself.
-func Tasks(episodes iter.Seq2[*episodic.Episode, error], apart map[string]bool, newest int) (tasks []Task, older int, tools []string, err error) {
-	keep := func(most int) {
-		if n := len(tasks) - newest; n > 0 && len(tasks) >= most {
-			older += n
-			tasks = slices.Clone(tasks[n:])
-		}
-	}
-	sessions, number := numbers[[2]string]{}, numbers[string]{}
+// Tasks makes tasks of the newest episodes. tools are the ids by number, sorted, so that it does not matter which was met
+// first. A call of what stands apart is in no pattern, and nothing leads through it. An episode without a session is a
+// witness by itself.
+func Tasks(episodes iter.Seq2[*episodic.Episode, error], apart map[string]bool, newest int) (tasks []Task, tools []string, err error) {
+	sessions, number := numbers[[3]string]{}, numbers[string]{}
 	for e, err := range episodes {
 		if err != nil {
-			return nil, 0, nil, err
+			return nil, nil, err
 		}
-		witness := [2]string{e.Source, e.Session}
+		witness := [3]string{e.Source, e.Session}
 		if e.Session == "" {
-			witness[1] = fmt.Sprint("\x00", older+len(tasks))
+			witness[2] = e.ID
 		}
 		tasks = append(tasks, Of(e, sessions.of(witness), func(tool string) int32 {
 			if apart[tool] {
@@ -48,9 +41,11 @@ func Tasks(episodes iter.Seq2[*episodic.Episode, error], apart map[string]bool, 
 			}
 			return number.of(tool)
 		}))
-		keep(2 * newest)
+		if len(tasks) >= 2*newest {
+			tasks = slices.Clone(tasks[newest:])
+		}
 	}
-	keep(0)
+	tasks = tasks[max(0, len(tasks)-newest):]
 	tools = slices.Sorted(maps.Keys(number))
 	to := make([]int32, len(tools))
 	for i, id := range tools {
@@ -61,17 +56,15 @@ func Tasks(episodes iter.Seq2[*episodic.Episode, error], apart map[string]bool, 
 			t.Tools[i] = to[n]
 		}
 	}
-	return tasks, older, tools, nil
+	return tasks, tools, nil
 }
 
 // gathered is a history as mining sees it.
 type gathered struct {
 	tools   []string // by number, sorted
 	tasks   []Task
-	older   int // episodes before the first task
 	calls   int
 	success []tally // by tool: of tasks that call it
-	words   words
 }
 
 // tally counts known outcomes.
@@ -93,11 +86,11 @@ func gather(h History, newest int) (*gathered, error) {
 	for _, c := range h.Capabilities {
 		apart[c.ID] = true
 	}
-	tasks, older, tools, err := Tasks(h.Episodes(), apart, newest)
+	tasks, tools, err := Tasks(h.Episodes(), apart, newest)
 	if err != nil {
 		return nil, err
 	}
-	g := &gathered{tools: tools, tasks: tasks, older: older, success: make([]tally, len(tools))}
+	g := &gathered{tools: tools, tasks: tasks, success: make([]tally, len(tools))}
 	for _, t := range g.tasks {
 		g.calls += len(t.Tools)
 		for _, tool := range slices.Compact(slices.Sorted(slices.Values(t.Tools))) {
@@ -132,35 +125,33 @@ func (g *gathered) draft(p *Pattern, h History) *draft {
 	return d
 }
 
-// read goes over the history once more, for its intents and for what the patterns' own episodes say. One that has become
-// another since says nothing.
+// read goes over the history once more, for what the patterns' own episodes say. One that has become another since says
+// nothing.
 func (g *gathered) read(h History, drafts []*draft) error {
-	at := make([]int, len(drafts)) // the next occurrence of each
-	in := map[int][]int{}          // by task, the drafts that occur in it
-	for i, d := range drafts {
+	type occurred struct {
+		*draft
+		Occurrence
+	}
+	in := map[string][]occurred{} // by episode
+	for _, d := range drafts {
 		for _, o := range d.pattern.Found {
-			in[o.Task] = append(in[o.Task], i)
+			in[g.tasks[o.Task].ID] = append(in[g.tasks[o.Task].ID], occurred{d, o})
 		}
 	}
-	task := -g.older - 1
 	for e, err := range h.Episodes() {
 		if err != nil {
 			return err
 		}
-		g.words.add(e.Intent)
-		task++
-		for _, i := range in[task] {
-			d := drafts[i]
+		for _, o := range in[e.ID] {
 			var steps []*episodic.Step
-			for j, c := range d.pattern.Found[at[i]].Calls {
-				if x := int(g.tasks[task].Steps[c]); x < len(e.Steps) && e.Steps[x].Tool == d.tools[j] {
+			for j, c := range o.Calls {
+				if x := int(g.tasks[o.Task].Steps[c]); x < len(e.Steps) && e.Steps[x].Tool == o.tools[j] {
 					steps = append(steps, &e.Steps[x])
 				}
 			}
-			at[i]++
-			if len(steps) == len(d.tools) {
-				d.intents, d.examples = append(d.intents, e.Intent), append(d.examples, e.ID)
-				d.observe(steps)
+			if len(steps) == len(o.tools) {
+				o.intents, o.examples = append(o.intents, e.Intent), append(o.examples, e.ID)
+				o.observe(steps)
 			}
 		}
 	}

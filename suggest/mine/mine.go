@@ -94,11 +94,9 @@ type Occurrence struct {
 type Result struct {
 	Patterns []Pattern // by calls that it would save, (n - 1)·support, then by tools
 
-	// Partial: the limit of work was met for the tools in Cut (as rarest of a set), or more patterns
-	// than wanted were found. What is there is right; something may be missing.
+	// Partial: the limit of work was met, or more patterns than wanted were found. What is there is right; something may
+	// be missing.
 	Partial bool
-	Cut     []int32
-	More    int // patterns left out
 }
 
 // Patterns finds what tasks have in common. tools is how many there are. It ends early, with what it
@@ -114,18 +112,14 @@ func Patterns(tasks []Task, tools int, o Options) Result {
 		grown[i], cut[i] = m.grow(roots[i], nil)
 		m.tell(.7 * float64(done.Add(1)) / float64(len(roots)))
 	})
-	var r Result
-	for i, c := range cut {
-		if c {
-			r.Cut, r.Partial = append(r.Cut, roots[i]), true
-		}
-	}
+	r := Result{Partial: slices.Contains(cut, true)}
 	candidates := m.closed(m.belonging(slices.Concat(grown...), len(roots)))
 	slices.SortFunc(candidates, func(a, b *set) int { // what saves the most calls first
 		return cmp.Or(cmp.Compare((len(b.tools)-1)*b.ordered, (len(a.tools)-1)*a.ordered), cmp.Compare(a.wide, b.wide), slices.Compare(a.tools, b.tools))
 	})
-	r.Patterns, r.More = m.choose(candidates)
-	r.Partial = r.Partial || r.More > 0
+	var more bool
+	r.Patterns, more = m.choose(candidates)
+	r.Partial = r.Partial || more
 	return r
 }
 
@@ -151,12 +145,11 @@ func (m *miner) explains(p, small *Pattern) bool {
 }
 
 // choose looks candidates up, the one that saves most first, and keeps those that no other explains,
-// until there are as many as wanted or too many were looked up. more is how many were left.
-func (m *miner) choose(candidates []*set) (chosen []Pattern, more int) {
+// until there are as many as wanted or too many were looked up. more: some were left.
+func (m *miner) choose(candidates []*set) (chosen []Pattern, more bool) {
 	const tries = 8
 	for i, c := range candidates {
-		if len(chosen) == m.Patterns || i == tries*m.Patterns || m.stopped() {
-			more = len(candidates) - i
+		if more = len(chosen) == m.Patterns || i == tries*m.Patterns || m.stopped(); more {
 			break
 		}
 		p := m.pattern(c)

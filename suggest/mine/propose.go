@@ -81,18 +81,12 @@ var Bundled = score.MustLoad(bundled)
 type Report struct {
 	Proposals []Proposal `json:"-"`
 	Episodes  int        `json:"episodes"`
-	Older     int        `json:"older,omitempty"` // episodes that are not looked at, for there are many newer ones
-	Sessions  int        `json:"sessions"`        // of them; one without a session counts as one
-	Long      int        `json:"long"`            // of them, those with as many calls as a pattern has at least
+	Sessions  int        `json:"sessions"` // of them; one without a session counts as one
+	Long      int        `json:"long"`     // of them, those with as many calls as a pattern has at least
 	Asked     Asked      `json:"asked"`
 	Patterns  int        `json:"patterns"`
-	Weak      int        `json:"weak"` // patterns that the rubric turns down
-
-	// Partial: something may be missing; Cut says which tools are called too often, or together with too
-	// much, for all that they have part in to be looked at, and More how many patterns were left out.
-	Partial bool     `json:"partial"`
-	Cut     []string `json:"cut,omitempty"`
-	More    int      `json:"more,omitempty"`
+	Weak      int        `json:"weak"`    // patterns that the rubric turns down
+	Partial   bool       `json:"partial"` // something may be missing: a limit of work or of proposals was met
 }
 
 // Asked is what a pattern takes.
@@ -121,8 +115,8 @@ func Propose(h History, o Options) (Report, error) {
 		return Report{}, ErrStopped
 	}
 	r := Report{
-		Asked: Asked{o.Support, o.Sessions, o.Least, o.Most}, Episodes: len(g.tasks), Older: g.older,
-		Patterns: len(found.Patterns), Partial: found.Partial, More: found.More,
+		Asked: Asked{o.Support, o.Sessions, o.Least, o.Most}, Episodes: len(g.tasks),
+		Patterns: len(found.Patterns), Partial: found.Partial,
 	}
 	sessions := map[int32]bool{}
 	for _, t := range g.tasks {
@@ -132,10 +126,6 @@ func Propose(h History, o Options) (Report, error) {
 		}
 	}
 	r.Sessions = len(sessions)
-	for _, t := range found.Cut {
-		r.Cut = append(r.Cut, g.tools[t])
-	}
-	slices.Sort(r.Cut)
 	drafts := make([]*draft, len(found.Patterns))
 	for i := range drafts {
 		drafts[i] = g.draft(&found.Patterns[i], h)

@@ -104,7 +104,7 @@ func (d *draft) score(g *gathered, h History, r *score.Rubric, support int) (p P
 	for _, s := range result.Dimensions {
 		p.Scores = append(p.Scores, Score{s.Name, s.Weight, s.Score, s.Applies, scores[s.Name].why})
 	}
-	p.Capability, err = d.capability(p.ID, w, &g.words)
+	p.Capability, err = d.capability(p.ID, w)
 	return p, result, err
 }
 
@@ -151,14 +151,14 @@ func nearest(tools []string, caps []catalog.Capability) (id string, jaccard floa
 }
 
 // capability is what would be published.
-func (d *draft) capability(proposal string, w *arguments, words *words) (catalog.Capability, error) {
+func (d *draft) capability(proposal string, w *arguments) (catalog.Capability, error) {
 	told := d.told()
 	name, intent := told, strings.ToLower(told)
 	if n := len(d.tools) - 1; n > 1 {
 		name = capital(spoken(d.tools[0]) + " … " + spoken(d.tools[n]))
 	}
 	called := name
-	if common := common(d.intents, words); len(common) > 1 {
+	if common := common(d.intents); len(common) > 1 {
 		intent = strings.Join(common, " ")
 		called = intent
 		name = capital(intent) + ": " + strings.ToLower(name)

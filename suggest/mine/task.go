@@ -15,6 +15,7 @@ const MaxCalls = 256
 
 // Task is one task as a DAG of calls in topological order.
 type Task struct {
+	ID      string  // of the episode
 	Session int32   // tasks of one session are one witness
 	Tools   []int32 // of each call
 	Steps   []int32 // of each call, its place in the episode
@@ -27,7 +28,7 @@ type Task struct {
 // Of makes a task of an episode: without failed steps, whose predecessors hand on to what came after.
 // number gives a tool its number, or [Apart].
 func Of(e *episodic.Episode, session int32, number func(tool string) int32) Task {
-	t := Task{Session: session, Outcome: e.Outcome}
+	t := Task{ID: e.ID, Session: session, Outcome: e.Outcome}
 	before := e.Before()
 	stands := make([][]int32, len(e.Steps)) // for what comes right after a step: the call, or those before a failed one
 	var right [][]int32                     // of each call, the calls right before it

@@ -9,45 +9,23 @@ import (
 	"waymark/suggest/semantic"
 )
 
-// words counts the intents that have a stem.
-type words struct {
-	intents int // with any
-	by      map[string]int
-}
-
-// add counts each stem of an intent once.
-func (w *words) add(intent string) {
-	if w.by == nil {
-		w.by = map[string]int{}
-	}
-	stems := slices.Compact(slices.Sorted(slices.Values(semantic.Tokens(intent))))
-	w.intents += min(1, len(stems))
-	for _, stem := range stems {
-		w.by[stem]++
-	}
-}
-
-// A word is common if this share of the intents has it and no fewer than three of them, so that it names
-// no single case, and if it says what they are about: among all other intents it is not nearly as frequent.
+// A word is common if this share of the intents has it and no fewer than three of them, so that it names no single case.
 const (
 	commonShare = 0.4
 	commonLeast = 3
-	commonTimes = 1.5 // as frequent as elsewhere
-	commonMost  = 6   // words
+	commonMost  = 6 // words
 )
 
 // common are the words that many of the intents have, as the intent has them that has the most, of several the shortest.
-// Words with digits are left out: they name a case, not a kind of task. all counts these and all other intents.
-func common(intents []string, all *words) []string {
-	var own words
+// Words with digits are left out: they name a case, not a kind of task.
+func common(intents []string) []string {
+	count, told := map[string]int{}, 0
 	for _, intent := range intents {
-		own.add(intent)
-	}
-	wanted := map[string]bool{}
-	for stem, n := range own.by {
-		elsewhere := float64(max(0, all.by[stem]-n)) / float64(max(1, all.intents-own.intents))
-		share := float64(n) / float64(own.intents)
-		wanted[stem] = n >= commonLeast && share >= commonShare && share >= commonTimes*elsewhere
+		stems := slices.Compact(slices.Sorted(slices.Values(semantic.Tokens(intent))))
+		told += min(1, len(stems))
+		for _, stem := range stems {
+			count[stem]++
+		}
 	}
 	var best []string
 	example := ""
@@ -55,7 +33,7 @@ func common(intents []string, all *words) []string {
 		var found, stems []string
 		for _, form := range semantic.Parts(intent) {
 			stem := strings.Join(semantic.Tokens(form), " ")
-			if wanted[stem] && !slices.Contains(stems, stem) && len(found) < commonMost && !strings.ContainsFunc(form, unicode.IsDigit) {
+			if n := count[stem]; n >= commonLeast && float64(n) >= commonShare*float64(told) && !slices.Contains(stems, stem) && len(found) < commonMost && !strings.ContainsFunc(form, unicode.IsDigit) {
 				found, stems = append(found, form), append(stems, stem)
 			}
 		}
@@ -71,25 +49,11 @@ func spoken(id string) string {
 	return cmp.Or(strings.Join(semantic.Parts(id[strings.LastIndexByte(id, ':')+1:]), " "), id)
 }
 
-// told says in one sentence what the calls do: layer after layer.
+// told says in one sentence what the calls do, in their order.
 func (d *draft) told() string {
-	layer := make([]int, len(d.tools))
-	var layers [][]string
-	for i := range d.tools {
-		for _, a := range d.pattern.After[i] {
-			layer[i] = max(layer[i], layer[a]+1)
-		}
-		for len(layers) <= layer[i] {
-			layers = append(layers, nil)
-		}
-		layers[layer[i]] = append(layers[layer[i]], spoken(d.tools[i]))
-	}
-	parts := make([]string, len(layers))
-	for i, l := range layers {
-		parts[i] = l[0]
-		if n := len(l) - 1; n > 0 {
-			parts[i] = strings.Join(l[:n], ", ") + " and " + l[n]
-		}
+	parts := make([]string, len(d.tools))
+	for i, id := range d.tools {
+		parts[i] = spoken(id)
 	}
 	return capital(strings.Join(parts, ", then "))
 }

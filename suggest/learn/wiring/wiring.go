@@ -119,33 +119,43 @@ type Call struct {
 	Values *Values
 }
 
-// Table is what was observed. The zero value is empty.
+// Table is what was observed. The zero value is empty. Snapshots hold exported fields.
 type Table struct {
-	rows   [][]feed    // by tool, by in, from
-	recent [][2]result // by tool, its last result and the last one of another episode
+	Rows   [][]feed    // by tool, by in, from
+	Recent [][2]result // by tool, its last result and the last one of another episode
+}
+
+// Fits reports whether a table that was read has no more than so many tools.
+func (t *Table) Fits(tools int) bool {
+	for _, row := range t.Rows {
+		if slices.ContainsFunc(row, func(f feed) bool { return f.From < 0 || int(f.From) >= tools }) {
+			return false
+		}
+	}
+	return max(len(t.Rows), len(t.Recent)) <= tools
 }
 
 // feed is an argument of a tool and another tool before it.
 type feed struct {
-	in    string
-	from  int32
-	calls uint32 // that had the argument while a result of the other tool was known: the denominator of the share
-	links []link
+	In    string
+	From  int32
+	Calls uint32 // that had the argument while a result of the other tool was known: the denominator of the share
+	Links []link
 }
 
 // link counts how often a value of an argument was in a field of a result of the same episode (count), and
 // how often one was in the tool's last result of another episode (chance), which could not have been its
 // source.
 type link struct {
-	out           string
-	count, chance uint32
-	seen          []uint64 // the first different values: one constant value seen often is weak evidence
+	Out           string
+	Count, Chance uint32
+	Seen          []uint64 // the first different values: one constant value seen often is weak evidence
 }
 
 // result is a result of an episode.
 type result struct {
-	episode int32
-	fields  []Field
+	Episode int32
+	Fields  []Field
 }
 
 // ValuesOf takes the digests of a call in: of arguments and result, by path.
@@ -178,11 +188,11 @@ func (t *Table) Observe(episode, tool int32, v *Values, before []Call) {
 		t.argument(episode, tool, &v.In[i], before)
 	}
 	if len(v.Out) > 0 {
-		for len(t.recent) <= int(tool) {
-			t.recent = append(t.recent, [2]result{})
+		for len(t.Recent) <= int(tool) {
+			t.Recent = append(t.Recent, [2]result{})
 		}
-		r := &t.recent[tool]
-		if r[0].episode != episode {
+		r := &t.Recent[tool]
+		if r[0].Episode != episode {
 			r[1] = r[0]
 		}
 		r[0] = result{episode, v.Out}
@@ -191,14 +201,14 @@ func (t *Table) Observe(episode, tool int32, v *Values, before []Call) {
 
 // elsewhere is the last result of a tool in another episode.
 func (t *Table) elsewhere(tool, episode int32) []Field {
-	if int(tool) >= len(t.recent) {
+	if int(tool) >= len(t.Recent) {
 		return nil
 	}
-	r := &t.recent[tool]
-	if r[0].episode != episode {
-		return r[0].fields
+	r := &t.Recent[tool]
+	if r[0].Episode != episode {
+		return r[0].Fields
 	}
-	return r[1].fields
+	return r[1].Fields
 }
 
 // argument counts the values of one argument.
@@ -227,14 +237,14 @@ func (t *Table) argument(episode, tool int32, in *Field, before []Call) {
 		if f == nil {
 			continue
 		}
-		f.calls++
+		f.Calls++
 		for _, path := range slices.Sorted(maps.Keys(came[from])) {
 			f.add(link{path, 1, 0, came[from][path]})
 		}
-		for i := range f.links {
+		for i := range f.Links {
 			for _, o := range t.elsewhere(from, episode) {
-				if o.Path == f.links[i].out && slices.ContainsFunc(in.Values, o.has) {
-					f.links[i].chance++
+				if o.Path == f.Links[i].Out && slices.ContainsFunc(in.Values, o.has) {
+					f.Links[i].Chance++
 				}
 			}
 		}
@@ -243,38 +253,38 @@ func (t *Table) argument(episode, tool int32, in *Field, before []Call) {
 
 // feed returns the entry of an argument and a tool before; nil if it is new and there are too many.
 func (t *Table) feed(tool int32, in string, from int32) *feed {
-	for len(t.rows) <= int(tool) {
-		t.rows = append(t.rows, nil)
+	for len(t.Rows) <= int(tool) {
+		t.Rows = append(t.Rows, nil)
 	}
-	row := t.rows[tool]
-	i, ok := slices.BinarySearchFunc(row, feed{in: in, from: from}, func(a, b feed) int {
-		return cmp.Or(cmp.Compare(a.in, b.in), cmp.Compare(a.from, b.from))
+	row := t.Rows[tool]
+	i, ok := slices.BinarySearchFunc(row, feed{In: in, From: from}, func(a, b feed) int {
+		return cmp.Or(cmp.Compare(a.In, b.In), cmp.Compare(a.From, b.From))
 	})
 	if !ok {
 		if len(row) >= maxFeeds {
 			return nil
 		}
-		row = slices.Insert(row, i, feed{in: in, from: from})
-		t.rows[tool] = row
+		row = slices.Insert(row, i, feed{In: in, From: from})
+		t.Rows[tool] = row
 	}
 	return &row[i]
 }
 
 // add adds to the counts of a field.
 func (f *feed) add(more link) {
-	i := slices.IndexFunc(f.links, func(l link) bool { return l.out == more.out })
+	i := slices.IndexFunc(f.Links, func(l link) bool { return l.Out == more.Out })
 	if i < 0 {
-		if len(f.links) >= maxLinks {
+		if len(f.Links) >= maxLinks {
 			return
 		}
-		i = len(f.links)
-		f.links = append(f.links, link{out: more.out})
+		i = len(f.Links)
+		f.Links = append(f.Links, link{Out: more.Out})
 	}
-	l := &f.links[i]
-	l.count, l.chance = l.count+more.count, l.chance+more.chance
-	for _, v := range more.seen {
-		if len(l.seen) < maxSeen && !slices.Contains(l.seen, v) {
-			l.seen = append(l.seen, v)
+	l := &f.Links[i]
+	l.Count, l.Chance = l.Count+more.Count, l.Chance+more.Chance
+	for _, v := range more.Seen {
+		if len(l.Seen) < maxSeen && !slices.Contains(l.Seen, v) {
+			l.Seen = append(l.Seen, v)
 		}
 	}
 }
@@ -284,22 +294,22 @@ func (f *feed) add(more link) {
 func (t *Table) Wires(tools []int32, canon func(int32) int32) (wires []Wire) {
 	joined := Table{}
 	for _, tool := range tools {
-		if int(tool) >= len(t.rows) {
+		if int(tool) >= len(t.Rows) {
 			continue
 		}
-		for _, f := range t.rows[tool] {
-			if one := joined.feed(0, f.in, canon(f.from)); one != nil {
-				one.calls += f.calls
-				for _, l := range f.links {
+		for _, f := range t.Rows[tool] {
+			if one := joined.feed(0, f.In, canon(f.From)); one != nil {
+				one.Calls += f.Calls
+				for _, l := range f.Links {
 					one.add(l)
 				}
 			}
 		}
 	}
-	for _, row := range joined.rows {
+	for _, row := range joined.Rows {
 		for _, f := range row {
-			for _, l := range f.links {
-				w := Wire{f.from, l.out, f.in, l.count, max(l.count, f.calls), l.chance, uint32(len(l.seen))}
+			for _, l := range f.Links {
+				w := Wire{f.From, l.Out, f.In, l.Count, max(l.Count, f.Calls), l.Chance, uint32(len(l.Seen))}
 				if w.Supported() {
 					wires = append(wires, w)
 				}
