@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,12 +48,9 @@ func NewAPI(o Options) (*API, error) {
 	if o.Model == "" {
 		return nil, errors.New("no model named")
 	}
-	Standard(&o.MaxAnswer, 8<<20)
-	Standard(&o.Attempts, 4)
-	Standard(&o.Timeout, 30*time.Second)
-	Standard(&o.FirstDelay, 500*time.Millisecond)
-	Standard(&o.Trip, 5)
-	Standard(&o.CoolDown, 30*time.Second)
+	o.MaxAnswer, o.Attempts, o.Trip = cmp.Or(o.MaxAnswer, 8<<20), cmp.Or(o.Attempts, 4), cmp.Or(o.Trip, 5)
+	o.Timeout, o.CoolDown = cmp.Or(o.Timeout, 30*time.Second), cmp.Or(o.CoolDown, 30*time.Second)
+	o.FirstDelay = cmp.Or(o.FirstDelay, 500*time.Millisecond)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
