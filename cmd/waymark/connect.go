@@ -136,8 +136,8 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 		Limits: server.Limits{Timeout: who.timeout, MaxBody: who.maxBody}, TLS: who.tls,
 	}
 	if cfg.Upstream.Reload != nil {
-		cfg.Caller = record.New(record.Workspace{Workspaces: h.workspaces, Name: a.workspace}, cfg.Upstream.Gateway,
-			record.Options{Logger: logger, Now: time.Now, DropDigests: a.privacy.dropDigests, Told: h.told(a.workspace)})
+		open := func(ctx context.Context) (record.Store, error) { return h.workspaces.Open(ctx, a.workspace) }
+		cfg.Caller = record.New(open, cfg.Upstream.Gateway, record.Options{Logger: logger, DropDigests: a.privacy.dropDigests})
 		cfg.Upstream.SuggestAfter = a.tools.suggestAfter
 	}
 	h.server, err = server.New(cfg)
@@ -192,13 +192,6 @@ func (a *app) openStore(dir string, opts storage.Options) (store *storage.Store,
 		return nil, nil, errors.Join(err, unlock())
 	}
 	return store, unlock, nil
-}
-
-// told finds calls of the workspace that hooks have told of.
-func (h *house) told(workspace string) func(context.Context, string) (record.Told, bool) {
-	return func(ctx context.Context, id string) (record.Told, bool) {
-		return h.feed.Told(ctx, workspace, id)
-	}
 }
 
 // judges are the models that scorers may ask.
