@@ -41,13 +41,7 @@ func (e *Engine) Behind(ctx context.Context) (behind *Behind, err error) {
 		if w.since == 0 && !w.changed && w.refused == nil && !provisional {
 			return
 		}
-		events := w.since
-		if w.refused != nil { // since counts from there
-			events = int(w.matter.seq - w.built.seq)
-		}
-		behind = &Behind{
-			Events: events, Build: w.built.seq, Since: w.builtAt, Reason: w.whyBehind(),
-		}
+		behind = &Behind{Events: w.since, Build: w.built.seq, Since: w.builtAt, Reason: w.whyBehind()}
 		if !provisional || w.since > 0 || w.changed || w.refused != nil {
 			behind.Parts = []string{"importance", "communities", "clusters"}
 		}
@@ -64,16 +58,14 @@ func (e *Engine) Behind(ctx context.Context) (behind *Behind, err error) {
 // whyBehind says why the last build does not count everything.
 func (w *writer) whyBehind() string {
 	switch {
-	case w.judging && w.building == nil:
-		return "a rebuild is being judged since " + w.began.UTC().Format(time.TimeOnly+" UTC") + ", the build follows"
 	case w.building != nil:
 		return "a build is under way since " + w.began.UTC().Format(time.TimeOnly+" UTC")
-	case w.builds.held.Load() > 0:
+	case w.held.Load() > 0:
 		return "an import or a rebuild is under way, one build follows at its end"
 	case w.failed:
 		return "the last build failed or was canceled; the next change of the catalog or waymark rebuild tries again"
 	case w.refused != nil:
-		return fmt.Sprintf("the rebuild of event %d was refused", w.refused.seq)
+		return fmt.Sprintf("the rebuild of event %d was refused; until a rebuild is published no build starts by itself", w.refused.seq)
 	case w.changed:
 		return "the catalog has changed; a server builds by itself, waymark rebuild does it now"
 	}

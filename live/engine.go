@@ -97,20 +97,14 @@ type Engine struct {
 	quarantine *quarantine
 	ruling     atomic.Pointer[[]Rule] // in effect
 	warming    atomic.Bool            // what was learned is being read in after the start
-	builds     buildState
+	held       atomic.Int32           // imports and rebuilds under way: no build starts by itself
+	lastJudged atomic.Pointer[Judgement]
 	jobs       jobs
 	proposing  sync.Mutex // of the rows of proposals
 	answers    *lru.Cache[string, served]
 	counted    atomic.Uint64                // the last event that matters to a model
 	ends       atomic.Pointer[storage.Head] // of what is folded
 	forgets    atomic.Uint64                // requests to forget so far
-
-}
-
-// buildState is what jobs that build share.
-type buildState struct {
-	held       atomic.Int32 // imports and rebuilds under way: no build starts by itself
-	lastJudged atomic.Pointer[Judgement]
 }
 
 type vectorFetch struct {
@@ -176,7 +170,7 @@ func open(ctx context.Context, store *storage.Store, name string, opts Options) 
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{Engine: e, foldedLog: h, builtAt: e.timeOf(ctx, builtRow, h.built.seq), results: make(chan func()), vectors: h.how.Vectors}
+	w := &writer{Engine: e, foldedLog: h, builtAt: e.builtAt(ctx, h.built.seq), results: make(chan func()), vectors: h.how.Vectors}
 	w.showJudged()
 	w.folded()
 	if err := w.publish(); err != nil {
@@ -226,7 +220,7 @@ func (e *Engine) Warming() bool { return e.warming.Load() }
 
 // busy reports whether an import or a job is under way.
 func (e *Engine) busy() bool {
-	return e.builds.held.Load() > 0 || slices.ContainsFunc(e.Jobs(), func(j Job) bool { return j.State == JobRunning })
+	return e.held.Load() > 0 || slices.ContainsFunc(e.Jobs(), func(j Job) bool { return j.State == JobRunning })
 }
 
 // Counted is the last durable event that a model counts; what is built may stand after it.
@@ -292,41 +286,28 @@ func (e *Engine) Wait(ctx context.Context, seq uint64) error {
 // Hold keeps builds from starting by themselves until release is called, as an import does, which
 // builds once at its end, and a rebuild.
 func (e *Engine) Hold() (release func()) {
-	e.builds.held.Add(1)
+	e.held.Add(1)
 	return sync.OnceFunc(func() {
-		if e.builds.held.Add(-1) == 0 && e.opts.Serves {
+		if e.held.Add(-1) == 0 && e.opts.Serves {
 			go func() { _ = e.do(e.life.ctx, func(*writer) {}) }() // the writer looks what is due; when it is closed, nothing is
 		}
 	})
 }
 
-// Build returns when a build of everything acknowledged so far is published, or why it failed. One that
-// has to be judged first and would lose is not published, which is no error; see [Engine.Judgement].
+// Build returns when a build of everything acknowledged so far is published, or why it failed. While a rebuild stands
+// refused, there is none; see [Engine.Judgement].
 func (e *Engine) Build(ctx context.Context) (seq uint64, err error) {
 	for started := false; ; {
 		var wait *building
 		var failed error
-		judged := false
 		err := e.do(ctx, func(w *writer) {
 			seq, wait = w.built.seq, w.building
-			if wait == nil && w.since > 0 {
-				if judged = w.needsEvaluation(); judged {
-					return
-				}
+			if wait == nil && w.since > 0 && w.refused == nil {
 				failed = w.startBuild(requested, w.newBuild())
 				started, wait = true, w.building
 			}
 		})
-		if err == nil {
-			err = failed
-		}
-		if err == nil && judged {
-			if err := e.rebuilt(ctx, requested, false); err != nil {
-				return 0, fmt.Errorf("build the model of workspace %q: %w", e.name, err)
-			}
-			return e.current.Load().built, nil
-		}
-		if err != nil || wait == nil {
+		if err = cmp.Or(err, failed); err != nil || wait == nil {
 			return seq, err
 		}
 		select {

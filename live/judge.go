@@ -1,17 +1,11 @@
 package live
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"time"
 
-	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/storage"
 	"waymark/suggest/evaluate"
 )
 
@@ -54,47 +48,29 @@ func (b *build) lastJudged(built uint64) uint64 {
 	return built
 }
 
-// trial reads the input of a rebuild at event head and the input of the active build,
-// without what is forgotten. The active model was judged at event judged.
+// trial reads the input of a rebuild at event head and of the active build, without what is forgotten. Both have the
+// catalog of today. The active model was judged at event judged.
 func (e *Engine) trial(ctx context.Context, built, judged, head uint64) (t evaluate.Trial, err error) {
 	o, err := look(ctx, e.read, 0, head)
 	if err != nil {
 		return t, err
 	}
-	changed := false                                                                  // the catalog, since the build; the log is in order
-	tools, capabilities := map[string]catalog.Tool{}, map[string]catalog.Capability{} // as of the build
 	grows := grownEpisodes{}
 	var past []*episodic.Episode
 	for v, err := range decoded(ctx, e.read, 0, head, func(seq uint64) bool { return o.forgotten[seq] }) {
 		if err != nil {
 			return t, err
 		}
-		switch x := v.value.(type) {
-		case *catalog.Tool:
-			if changed = v.seq > built; !changed {
-				tools[x.ID] = *x
-			}
-		case *catalog.Capability:
-			if changed = v.seq > built; !changed {
-				capabilities[x.ID] = *x
-			}
-		case *string:
-			if changed = v.seq > built; !changed {
-				delete(tools, *x)
-				delete(capabilities, *x)
-			}
-		default:
-			g, begun := grows.take(v.value)
-			if !begun {
-				continue
-			}
-			past = append(past, &g.Episode)
-			if v.seq <= built {
-				t.Known++
-			}
-			if v.seq <= judged {
-				t.Judged++
-			}
+		g, begun := grows.take(v.value)
+		if !begun {
+			continue
+		}
+		past = append(past, &g.Episode)
+		if v.seq <= built {
+			t.Known++
+		}
+		if v.seq <= judged {
+			t.Judged++
 		}
 	}
 	t.Episodes = make([]episodic.Episode, len(past))
@@ -110,46 +86,9 @@ func (e *Engine) trial(ctx context.Context, built, judged, head uint64) (t evalu
 	t.New = evaluate.Recipe{Tools: m.Tools(), Capabilities: m.Capabilities()}
 	if built > 0 {
 		old := t.New
-		if changed {
-			old = evaluate.Recipe{
-				Tools:        slices.SortedFunc(maps.Values(tools), func(a, b catalog.Tool) int { return cmp.Compare(a.ID, b.ID) }),
-				Capabilities: slices.SortedFunc(maps.Values(capabilities), func(a, b catalog.Capability) int { return cmp.Compare(a.ID, b.ID) }),
-			}
-		}
 		t.Old = &old
 	}
 	return t, nil
-}
-
-// A build that starts by itself is judged as a rebuild is, while a rebuild stands refused, and where the
-// log has grown by half since a rebuild was last judged: what was refused must not come in by itself. A server judges
-// the first one as soon as the history is long enough.
-const judgedGrowth = 2
-
-func (w *writer) needsEvaluation() bool {
-	if g := w.how.Gate; w.refused != nil || g != nil {
-		return w.refused != nil || w.matter.seq >= g.Seq+g.Seq/judgedGrowth
-	}
-	return w.opts.Serves && w.built.seq > 0 && w.state.Episodes() >= evaluate.LeastTasks
-}
-
-// evaluateInBackground starts a rebuild, which is judged, in place of a build; reason says why.
-func (w *writer) evaluateInBackground(reason string) {
-	w.judging, w.began = true, w.opts.Now()
-	since := w.since
-	go func() {
-		err := w.rebuilt(w.life.ctx, reason, false)
-		if errors.Is(err, context.Canceled) {
-			err = nil
-		}
-		if ended := w.do(w.life.ctx, func(w *writer) {
-			if w.judging = false; err != nil && w.since >= since {
-				w.failed, w.changed = !errors.Is(err, storage.ErrUnavailable), false
-			}
-		}); ended == nil && err != nil && w.life.ctx.Err() == nil { // a close ends it, too
-			w.opts.Logger.Error("evaluation before the build failed; the previous model stays active", "workspace", w.name, "error", err)
-		}
-	}()
 }
 
 // ended waits for a job.
@@ -170,9 +109,8 @@ func (e *Engine) ended(ctx context.Context, j Job) (Job, error) {
 type Judgement struct {
 	Published bool           `json:"published"` // false: refused, the measures before stay
 	Forced    bool           `json:"forced,omitempty"`
-	Event     uint64         `json:"event"`              // of the active build, or of the refusal
-	At        time.Time      `json:"judged_at,omitzero"` // where that is known
-	Gate      *evaluate.Gate `json:"gate,omitempty"`     // absent: there was nothing to compare with
+	Event     uint64         `json:"event"`          // of the active build, or of the refusal
+	Gate      *evaluate.Gate `json:"gate,omitempty"` // absent: there was nothing to compare with
 }
 
 // String says the judgement in one line.
@@ -187,15 +125,11 @@ func (j *Judgement) String() string {
 	case j.Forced:
 		what = "published by force"
 	}
-	when := ""
-	if !j.At.IsZero() {
-		when = " on " + j.At.UTC().Format(time.DateOnly)
-	}
-	return fmt.Sprintf("%s: %v; event %d%s", what, j.Gate, j.Event, when)
+	return fmt.Sprintf("%s: %v; event %d", what, j.Gate, j.Event)
 }
 
 // Judgement says what came of the last rebuild that was judged: nil, if none was.
-func (e *Engine) Judgement() *Judgement { return e.builds.lastJudged.Load() }
+func (e *Engine) Judgement() *Judgement { return e.lastJudged.Load() }
 
 // showJudged keeps what readers see of it up to date.
 func (w *writer) showJudged() {
@@ -204,9 +138,7 @@ func (w *writer) showJudged() {
 		j = &Judgement{Event: r.seq, Gate: r.how.Gate}
 	}
 	if j.Gate == nil {
-		w.builds.lastJudged.Store(nil)
-		return
+		j = nil
 	}
-	j.At = w.timeOf(w.life.ctx, judgedRow, j.Gate.Seq)
-	w.builds.lastJudged.Store(j)
+	w.lastJudged.Store(j)
 }

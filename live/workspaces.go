@@ -27,8 +27,6 @@ type Workspaces struct {
 	ctx    context.Context // ends with Close
 	stop   context.CancelFunc
 	behind sync.WaitGroup // what goes on until the stop, and engines being unloaded; nothing begins in it once closed
-
-	retaining sync.Mutex // of Retain: two at once would forget the same twice
 }
 
 // opening is an engine, or one being opened: everybody who asks waits for the same.

@@ -67,8 +67,7 @@ type writer struct {
 	*Engine
 	*foldedLog
 	builtAt  time.Time
-	judging  bool             // a build that has to be judged is under way
-	began    time.Time        // of that, or of the build under way
+	began    time.Time        // of the build under way
 	building *building        // under way; nil: none
 	ahead    *unfinished      // the last build that another process started, to be measured here; nil: none
 	failed   bool             // the last build failed: the next waits for a change or a request

@@ -32,8 +32,8 @@ type diffQuery struct {
 	Context []string `query:"context" maxItems:"64" doc:"Compare the answers to this request instead of those to sample requests: what was done so far, in order."`
 	Intent  string   `query:"intent" maxLength:"8192" doc:"The intent of this request."`
 
-	From string `query:"from" default:"previous" maxLength:"128" doc:"current, previous, the version of a model in memory or of one of the two builds kept on disk, or a date or time: the newest of these built by then."`
-	To   string `query:"to" default:"current" maxLength:"128" doc:"current, previous, the version of a model in memory or of one of the two builds kept on disk, or a date or time: the newest of these built by then."`
+	From string `query:"from" default:"previous" maxLength:"128" doc:"current, previous, or the version of a model in memory or of one of the two builds kept on disk."`
+	To   string `query:"to" default:"current" maxLength:"128" doc:"current, previous, or the version of a model in memory or of one of the two builds kept on disk."`
 }
 
 // stats are the numbers of the model, and what was judged of it.
