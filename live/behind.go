@@ -1,7 +1,6 @@
 package live
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -35,24 +34,27 @@ func (b *Behind) String() string {
 }
 
 // Behind says what of the model is older than the log; nil if nothing is.
-func (e *Engine) Behind(ctx context.Context) (behind *Behind, err error) {
-	err = e.look(ctx, func(w *writer) {
-		provisional := w.measures.Provisional()
-		if w.since == 0 && !w.changed && w.refused == nil && !provisional {
-			return
-		}
-		behind = &Behind{Events: w.since, Build: w.built.seq, Since: w.builtAt, Reason: w.whyBehind()}
-		if !provisional || w.since > 0 || w.changed || w.refused != nil {
-			behind.Parts = []string{"importance", "communities", "clusters"}
-		}
-		switch {
-		case provisional:
-			behind.Parts = append(behind.Parts, "learned weights (those of the prior answer)", "learned plans (the reference plans)")
-		case w.measures.Learned():
-			behind.Parts = append(behind.Parts, "learned weights")
-		}
-	})
-	return behind, err
+func (e *Engine) Behind() *Behind { return e.stale.Load() }
+
+// noteBehind keeps what readers see of it up to date.
+func (w *writer) noteBehind() {
+	provisional := w.measures.Provisional()
+	late := w.since > 0 || w.changed || w.refused != nil
+	if !late && !provisional {
+		w.stale.Store(nil)
+		return
+	}
+	b := &Behind{Events: w.since, Build: w.built.seq, Since: w.builtAt, Reason: w.whyBehind()}
+	if late {
+		b.Parts = []string{"importance", "communities", "clusters"}
+	}
+	switch {
+	case provisional:
+		b.Parts = append(b.Parts, "learned weights (those of the prior answer)", "learned plans (the reference plans)")
+	case w.measures.Learned():
+		b.Parts = append(b.Parts, "learned weights")
+	}
+	w.stale.Store(b)
 }
 
 // whyBehind says why the last build does not count everything.

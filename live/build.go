@@ -215,25 +215,13 @@ func (e *Engine) warmBehind(m *suggest.Measures) {
 		return
 	}
 	e.warming.Store(true)
-	e.behind(func(halt func() bool) {
-		defer e.warming.Store(false)
-		m.Warm(halt)
-	})
-}
-
-// learnLater does in the background what a question would have waited for. Only the writer begins such work: it has ended
-// when a closing engine waits for the rest.
-func (e *Engine) learnLater(work func(halt func() bool)) {
-	_ = e.do(e.life.ctx, func(*writer) { e.behind(work) })
-}
-
-// behind learns in the background.
-func (e *Engine) behind(work func(halt func() bool)) {
 	e.life.background.Go(func() {
+		defer e.warming.Store(false)
 		err := guarded(func() error {
-			work(func() bool { return e.life.ctx.Err() != nil })
+			m.Warm(func() bool { return e.life.ctx.Err() != nil })
 			return nil
 		})
+
 		if err != nil {
 			e.opts.Logger.Error("nothing could be learned", "workspace", e.name, "error", err)
 		}

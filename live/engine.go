@@ -59,8 +59,6 @@ type Options struct {
 	lead  *lead         // which process starts builds
 	gone  func(*Engine) // called when another process deleted the workspace
 
-	Patience time.Duration // how long an opening waits for a build that was cut short, and questions for a fit where the process stays; both go on behind
-
 	// Measure says how models are measured. It is part of every build event.
 	Measure suggest.MeasureOptions
 
@@ -91,7 +89,6 @@ type Engine struct {
 	previous atomic.Pointer[suggest.Model] // the model before the last build, if it is small
 
 	ops        chan *op
-	looks      chan func(w *writer)
 	life       lifecycle
 	vectors    vectorFetch
 	quarantine *quarantine
@@ -102,6 +99,7 @@ type Engine struct {
 	jobs       jobs
 	proposing  sync.Mutex // of the rows of proposals
 	answers    *lru.Cache[string, served]
+	stale      atomic.Pointer[Behind]
 	counted    atomic.Uint64                // the last event that matters to a model
 	ends       atomic.Pointer[storage.Head] // of what is folded
 	forgets    atomic.Uint64                // requests to forget so far
@@ -140,7 +138,7 @@ func open(ctx context.Context, store *storage.Store, name string, opts Options) 
 		}
 	}()
 	e := &Engine{
-		name: name, store: store, table: store.Table(name), opts: opts.filled(), ops: make(chan *op, 256), looks: make(chan func(*writer)),
+		name: name, store: store, table: store.Table(name), opts: opts.filled(), ops: make(chan *op, 256),
 		life: lifecycle{ctx: background, stop: stop, closed: make(chan struct{})},
 	}
 	if e.answers, err = lru.New[string, served](servedLimit); err != nil {
@@ -180,7 +178,6 @@ func open(ctx context.Context, store *storage.Store, name string, opts Options) 
 		"replayed", o.head-kept, "took", e.opts.Now().Sub(began))
 	shot := h.shot
 	h.shot = snapshot{}
-	var starting *building
 	switch later := h.later; {
 	case h.measures.Provisional():
 		shot.image = nil // until the whole of it is measured
@@ -190,7 +187,6 @@ func open(ctx context.Context, store *storage.Store, name string, opts Options) 
 	case later != nil:
 		h.later = nil
 		w.measureBuild(later, "the process ended before the last build did")
-		starting = w.building
 	case shot.image != nil:
 		e.keepBehind(shot, h.measures)
 	case e.opts.Serves:
@@ -201,13 +197,6 @@ func open(ctx context.Context, store *storage.Store, name string, opts Options) 
 		e.life.background.Go(e.follow)
 	}
 	e.fetchVectors()
-	if starting != nil { // questions would not count what it does
-		select {
-		case <-starting.done:
-		case <-time.After(e.opts.Patience):
-		case <-ctx.Done():
-		}
-	}
 	return e, nil
 }
 

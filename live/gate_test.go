@@ -64,7 +64,7 @@ func TestRebuildThatLosesIsRefused(t *testing.T) {
 	require.Equal(t, JobDone, j.State, j.Error)
 	require.NotNil(t, j.Gate)
 	assert.False(t, j.Gate.Loses())
-	assert.Equal(t, &Judgement{Published: true, Event: j.At, Gate: j.Gate}, e.Judgement())
+	assert.Equal(t, &Judgement{Published: true, Event: j.At, At: e.Model().Info().BuiltAt, Gate: j.Gate}, e.Judgement())
 
 	assert.Equal(t, suggest.ProfileLearned, afterAB(t, e).Model.Profile)
 	version, hash := e.Model().Info().Version, e.Model().Hash()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"waymark/episodic"
 	"waymark/suggest/evaluate"
@@ -109,8 +110,9 @@ func (e *Engine) ended(ctx context.Context, j Job) (Job, error) {
 type Judgement struct {
 	Published bool           `json:"published"` // false: refused, the measures before stay
 	Forced    bool           `json:"forced,omitempty"`
-	Event     uint64         `json:"event"`          // of the active build, or of the refusal
-	Gate      *evaluate.Gate `json:"gate,omitempty"` // absent: there was nothing to compare with
+	Event     uint64         `json:"event"`              // of the active build, or of the refusal
+	At        time.Time      `json:"judged_at,omitzero"` // of the active build
+	Gate      *evaluate.Gate `json:"gate,omitempty"`     // absent: there was nothing to compare with
 }
 
 // String says the judgement in one line.
@@ -133,7 +135,7 @@ func (e *Engine) Judgement() *Judgement { return e.lastJudged.Load() }
 
 // showJudged keeps what readers see of it up to date.
 func (w *writer) showJudged() {
-	j := &Judgement{Published: true, Forced: w.how.Forced, Event: w.built.seq, Gate: w.how.Gate}
+	j := &Judgement{Published: true, Forced: w.how.Forced, Event: w.built.seq, At: w.builtAt, Gate: w.how.Gate}
 	if r := w.refused; r != nil {
 		j = &Judgement{Event: r.seq, Gate: r.how.Gate}
 	}

@@ -277,11 +277,7 @@ func (s *Server) doctor(ctx context.Context, e *live.Engine, _ *struct{}) (out d
 	stats, counted := e.Model().Stats(), e.Counted()
 	note("model", true, "version %s, %s, %d nodes, %d edges", stats.Model.Version, builtWhen(stats.Model.BuiltAt), stats.Model.Nodes, stats.Model.Edges)
 	note("lag", counted <= stats.Model.Seq, "the model counts event %d of %d", min(stats.Model.Seq, counted), counted)
-	behind, err := e.Behind(ctx)
-	if err != nil {
-		return out, err
-	}
-	note("freshness", true, "%v", behind)
+	note("freshness", true, "%v", e.Behind())
 	note("catalog", true, "%d tools, %d capabilities, %d tools seen only in episodes", stats.Tools, stats.Capabilities, stats.ObservedTools)
 	note("approval", true, "%s waiting; list and release with waymark approve", plural.Of(e.Waiting(), "entry"))
 	if embeddings := e.Embeddings(); embeddings != "" {

@@ -62,9 +62,9 @@ type access struct {
 	maxBody    int64         // of a request; 0: the server's
 }
 
-// Questions to a server wait startPatience for a fit, then profile seed answers. Without a stored model a command makes
-// one first, so it may take its time.
-const startPatience, commandTimeout = time.Second, time.Hour
+// A command waits countPatience until what it recorded counts in answers. Without a stored model it makes one first, so it
+// may take its time.
+const countPatience, commandTimeout = time.Second, time.Hour
 
 // words sets the embedder and the thesaurus in opts.
 func (a *app) words(opts *live.Options) error {
@@ -112,7 +112,7 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	if err := h.note(""); err != nil {
 		return nil, errors.Join(err, store.Close(), unlock())
 	}
-	opts := live.Options{Logger: logger, Now: time.Now, DropIntents: a.privacy.dropIntents, DropDigests: a.privacy.dropDigests, KeepSecrets: a.privacy.keepSecrets, Mine: a.mine, Serves: who.serves, Withheld: h.withheld, Connected: h.connected, Idle: a.unloadAfter, Patience: startPatience}
+	opts := live.Options{Logger: logger, Now: time.Now, DropIntents: a.privacy.dropIntents, DropDigests: a.privacy.dropDigests, KeepSecrets: a.privacy.keepSecrets, Mine: a.mine, Serves: who.serves, Withheld: h.withheld, Connected: h.connected, Idle: a.unloadAfter}
 	if err := a.words(&opts); errors.Is(err, fs.ErrNotExist) { // as any other file that a command line names
 		return nil, errors.Join(err, h.close())
 	} else if err != nil {
@@ -324,7 +324,7 @@ func existingWorkspaces(ctx context.Context, c *client.Client) ([]string, error)
 
 // count waits until the answers of a workspace count what was recorded in it, for a moment.
 func (h *house) count(ctx context.Context, workspace string) {
-	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	ctx, cancel := context.WithTimeout(ctx, countPatience)
 	defer cancel()
 	if e, err := h.workspaces.Get(ctx, workspace); err == nil {
 		_ = e.Wait(ctx, e.Counted())
