@@ -79,7 +79,7 @@ func (w *writer) measureBuild(u *unfinished, reason string) {
 	})
 }
 
-// measureAhead computes the measures of a build that another process started.
+// measureAhead computes the measures of a build that another process, or the one before, started.
 func (w *writer) measureAhead() {
 	u := w.ahead
 	w.ahead = nil
@@ -89,7 +89,7 @@ func (w *writer) measureAhead() {
 	if w.tainted { // by what was forgotten since
 		u.counts = nil
 	}
-	w.measureBuild(u, "another process started it")
+	w.measureBuild(u, "another process started it or ended before it did")
 }
 
 // replayBehind measures a build from the log in the background, as a rebuild does, or where the state counts what was

@@ -178,15 +178,14 @@ func open(ctx context.Context, store *storage.Store, name string, opts Options) 
 		"replayed", o.head-kept, "took", e.opts.Now().Sub(began))
 	shot := h.shot
 	h.shot = snapshot{}
-	switch later := h.later; {
+	switch {
 	case h.measures.Provisional():
 		shot.image = nil // until the whole of it is measured
 		w.measureBuild(&unfinished{snapshot: shot}, "profile learned is fitted to the history")
-	case later != nil && !w.startsBuilds(): // its snapshot comes
-		w.ahead, h.later = later, nil
-	case later != nil:
-		h.later = nil
-		w.measureBuild(later, "the process ended before the last build did")
+	case h.later != nil:
+		if w.ahead, h.later = h.later, nil; w.startsBuilds() { // else its snapshot comes
+			w.measureAhead()
+		}
 	case shot.image != nil:
 		e.keepBehind(shot, h.measures)
 	case e.opts.Serves:

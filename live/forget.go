@@ -95,9 +95,6 @@ const StillOpen = time.Hour
 
 // Older counts the episodes of a workspace whose last step is before a time. It loads no model.
 func (w *Workspaces) Older(ctx context.Context, name string, before time.Time) (episodes int, err error) {
-	if ok, err := w.Exists(ctx, name); err != nil || !ok {
-		return 0, cmp.Or(err, fmt.Errorf("workspace %q: %w", name, ErrNoWorkspace))
-	}
 	all, err := loggedEpisodes(ctx, func(ctx context.Context, after uint64) iter.Seq2[storage.Event, error] {
 		return w.store.Read(ctx, name, after)
 	})

@@ -1,7 +1,6 @@
 package live
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,20 +85,8 @@ func CheckName(name string) error {
 }
 
 // Exists reports whether there is a workspace of this name.
-func (w *Workspaces) Exists(ctx context.Context, name string) (bool, error) {
-	w.mu.Lock()
-	o := w.open[name]
-	w.mu.Unlock()
-	if o != nil {
-		select {
-		case <-o.ready:
-			if o.engine != nil && o.engine.ends.Load().Seq > 0 { // one that another process deleted is closed first
-				return true, nil
-			}
-		default:
-		}
-	}
-	return name == DefaultWorkspace || w.store.Exists(name), nil
+func (w *Workspaces) Exists(name string) bool {
+	return name == DefaultWorkspace || w.store.Exists(name)
 }
 
 // Create makes a workspace, if it does not exist, so that it can be asked before anything is recorded in it.
@@ -124,10 +111,8 @@ func (w *Workspaces) get(ctx context.Context, name string, create bool) (*Engine
 	if err := CheckName(name); err != nil {
 		return nil, err
 	}
-	if !create {
-		if there, err := w.Exists(ctx, name); err != nil || !there {
-			return nil, cmp.Or(err, fmt.Errorf("workspace %q: %w", name, ErrNoWorkspace))
-		}
+	if !create && !w.Exists(name) {
+		return nil, fmt.Errorf("workspace %q: %w", name, ErrNoWorkspace)
 	}
 	for {
 		e, err := w.opened(ctx, name)
