@@ -191,6 +191,7 @@ func open(ctx context.Context, store *storage.Store, name string, opts Options) 
 	case e.opts.Serves:
 		e.warmBehind(h.measures)
 	}
+	w.noteBehind()
 	go w.run()
 	if store.Shared() {
 		e.life.background.Go(e.follow)

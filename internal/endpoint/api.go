@@ -114,8 +114,8 @@ func (a *API) explain(ctx, timed context.Context, err error) (_ error, repeat bo
 		request   *openai.RequestError
 		large     *http.MaxBytesError
 	)
-	refused := func(status int, code ...any) (error, bool) {
-		e := &Error{Status: status, Code: a.Options.APIKey.Code(code...)}
+	refused := func(status int) (error, bool) {
+		e := &Error{status}
 		return e, e.Transient()
 	}
 	switch {
@@ -130,11 +130,11 @@ func (a *API) explain(ctx, timed context.Context, err error) (_ error, repeat bo
 	case errors.Is(err, ErrAddress):
 		return ErrAddress, false
 	case errors.As(err, &api):
-		return refused(api.HTTPStatusCode, api.Code, api.Type)
+		return refused(api.HTTPStatusCode)
 	case errors.As(err, &request):
 		return refused(request.HTTPStatusCode)
 	case errors.Is(err, openai.ErrReasoningModelMaxTokensDeprecated), errors.Is(err, openai.ErrReasoningModelLimitationsOther):
-		return refused(http.StatusBadRequest, "no_temperature") // the library refuses what the endpoint would
+		return refused(http.StatusBadRequest) // the library refuses what the endpoint would
 	case ctx.Err() != nil:
 		return fmt.Errorf("no time left: %w", context.DeadlineExceeded), false
 	case timed.Err() != nil:
