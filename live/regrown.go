@@ -108,6 +108,8 @@ func difference(resolver resolver, was, is *episodic.Episode) string {
 		return "the intent differs from the recorded one"
 	case !was.Time.IsZero() && !is.Time.IsZero() && !was.Time.Equal(is.Time):
 		return fmt.Sprintf("its time is %s, recorded is %s", is.Time.Format(time.RFC3339Nano), was.Time.Format(time.RFC3339Nano))
+	case was.Session != "" && is.Session != "" && was.Session != is.Session:
+		return fmt.Sprintf("its session is %q, recorded is %q", is.Session, was.Session)
 	}
 	for i := range min(len(was.Steps), len(is.Steps)) {
 		a, b := &was.Steps[i], &is.Steps[i]
