@@ -86,6 +86,18 @@ func CheckName(name string) error {
 
 // Exists reports whether there is a workspace of this name.
 func (w *Workspaces) Exists(name string) bool {
+	w.mu.Lock()
+	o := w.open[name]
+	w.mu.Unlock()
+	if o != nil {
+		select {
+		case <-o.ready:
+			if o.engine != nil && o.engine.ends.Load().Seq > 0 { // one that another process deleted is closed first
+				return true
+			}
+		default:
+		}
+	}
 	return name == DefaultWorkspace || w.store.Exists(name)
 }
 
