@@ -53,9 +53,7 @@ func (u *upstream) call(ctx context.Context, t *entry, c run.Call) (run.Result, 
 				l.breakOff(fmt.Sprintf("%d calls in a row had no answer", u.opts.Limits.BreakAfter))
 			}
 		}
-	case err != nil: // the caller gave up, which says nothing about the server
-		u.breaker.Left()
-	default:
+	case err == nil: // else the caller gave up, which says nothing about the server
 		u.breaker.Succeeded()
 	}
 	if res.Failure != "" {

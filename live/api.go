@@ -91,7 +91,6 @@ type Job struct {
 	State      JobState      `json:"state" enum:"running,done,failed,canceled,refused"`
 	Phase      string        `json:"phase"`    // judge, replay, pagerank, communities, spectral, text, publish, compare; of mining: mine, keep
 	Progress   float64       `json:"progress"` // 0..1 over all phases
-	ETAMillis  int64         `json:"eta_ms"`   // estimate of the time left; 0 where there is none
 	StartedAt  time.Time     `json:"started_at"`
 	FinishedAt time.Time     `json:"finished_at,omitzero"`
 	Error      string        `json:"error,omitempty"`

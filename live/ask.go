@@ -1,7 +1,6 @@
 package live
 
 import (
-	"context"
 	"slices"
 
 	"waymark/internal/plural"
@@ -55,7 +54,7 @@ func (e *Engine) answered(id string, context []string, first string, warnings []
 }
 
 // Explain says why an id is, or is not, suggested, with what is withheld and what the model does not count yet.
-func (e *Engine) Explain(ctx context.Context, m *suggest.Model, r suggest.ExplainRequest) (suggest.ExplainAnswer, error) {
+func (e *Engine) Explain(m *suggest.Model, r suggest.ExplainRequest) (suggest.ExplainAnswer, error) {
 	r.Withheld = e.withheld()
 	a, err := m.Explain(r)
 	if err != nil {
@@ -69,11 +68,10 @@ func (e *Engine) Explain(ctx context.Context, m *suggest.Model, r suggest.Explai
 	if i := slices.IndexFunc(a.UnknownIDs, func(u suggest.UnknownID) bool { return u.ID == r.ID }); i >= 0 {
 		a.Reason = a.UnknownIDs[i].Message
 	}
-	behind, err := e.Behind(ctx)
-	if behind != nil {
+	if behind := e.Behind(); behind != nil {
 		a.Staleness = append(a.Staleness, behind.String())
 	}
-	return a, err
+	return a, nil
 }
 
 func (e *Engine) withheld() *suggest.Exclusions {

@@ -1,7 +1,6 @@
 package live
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -35,45 +34,40 @@ func (b *Behind) String() string {
 }
 
 // Behind says what of the model is older than the log; nil if nothing is.
-func (e *Engine) Behind(ctx context.Context) (behind *Behind, err error) {
-	err = e.look(ctx, func(w *writer) {
-		provisional := w.measures.Provisional()
-		if w.since == 0 && !w.changed && w.refused == nil && !provisional {
-			return
-		}
-		events := w.since
-		if w.refused != nil { // since counts from there
-			events = int(w.matter.seq - w.built.seq)
-		}
-		behind = &Behind{
-			Events: events, Build: w.built.seq, Since: w.builtAt, Reason: w.whyBehind(),
-		}
-		if !provisional || w.since > 0 || w.changed || w.refused != nil {
-			behind.Parts = []string{"importance", "communities", "clusters"}
-		}
-		switch {
-		case provisional:
-			behind.Parts = append(behind.Parts, "learned weights (those of the prior answer)", "learned plans (the reference plans)")
-		case w.measures.Learned():
-			behind.Parts = append(behind.Parts, "learned weights")
-		}
-	})
-	return behind, err
+func (e *Engine) Behind() *Behind { return e.stale.Load() }
+
+// noteBehind keeps what readers see of it up to date.
+func (w *writer) noteBehind() {
+	provisional := w.measures.Provisional()
+	late := w.since > 0 || w.changed || w.refused != nil
+	if !late && !provisional {
+		w.stale.Store(nil)
+		return
+	}
+	b := &Behind{Events: w.since, Build: w.built.seq, Since: w.builtAt, Reason: w.whyBehind()}
+	if late {
+		b.Parts = []string{"importance", "communities", "clusters"}
+	}
+	switch {
+	case provisional:
+		b.Parts = append(b.Parts, "learned weights (those of the prior answer)", "learned plans (the reference plans)")
+	case w.measures.Learned():
+		b.Parts = append(b.Parts, "learned weights")
+	}
+	w.stale.Store(b)
 }
 
 // whyBehind says why the last build does not count everything.
 func (w *writer) whyBehind() string {
 	switch {
-	case w.judging && w.building == nil:
-		return "a rebuild is being judged since " + w.began.UTC().Format(time.TimeOnly+" UTC") + ", the build follows"
 	case w.building != nil:
 		return "a build is under way since " + w.began.UTC().Format(time.TimeOnly+" UTC")
-	case w.builds.held.Load() > 0:
+	case w.held.Load() > 0:
 		return "an import or a rebuild is under way, one build follows at its end"
 	case w.failed:
 		return "the last build failed or was canceled; the next change of the catalog or waymark rebuild tries again"
 	case w.refused != nil:
-		return fmt.Sprintf("the rebuild of event %d was refused", w.refused.seq)
+		return fmt.Sprintf("the rebuild of event %d was refused; until a rebuild is published no build starts by itself", w.refused.seq)
 	case w.changed:
 		return "the catalog has changed; a server builds by itself, waymark rebuild does it now"
 	}

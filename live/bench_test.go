@@ -136,7 +136,7 @@ func BenchmarkOpen(b *testing.B) {
 func BenchmarkRestart(b *testing.B) {
 	eachSize(b, func(b *testing.B, store *storage.Store, tools, episodes int) {
 		open := func() func() {
-			w := NewWorkspaces(store, Options{Patience: time.Hour})
+			w := NewWorkspaces(store, Options{})
 			_, err := w.Get(ctx, "default")
 			require.NoError(b, err)
 			return func() { require.NoError(b, w.Close(ctx)) }
@@ -245,7 +245,7 @@ func BenchmarkWorkspaces(b *testing.B) {
 	store, err := storage.Open(b.TempDir(), storage.Options{Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(b, err)
 	defer func() { require.NoError(b, store.Close()) }()
-	w, world := NewWorkspaces(store, Options{Serves: true, Patience: time.Minute}), newWorld(tools)
+	w, world := NewWorkspaces(store, Options{Serves: true}), newWorld(tools)
 	defer func() { require.NoError(b, w.Close(ctx)) }()
 	asked := suggest.NextRequest{Context: []string{world.episode(3, stepsEach).Steps[0].Tool}, Profile: suggest.ProfileLearned}
 	top := peak()

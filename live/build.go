@@ -20,7 +20,7 @@ func (w *writer) buildIfDue() {
 	if w.ahead != nil && w.building == nil && w.startsBuilds() {
 		w.measureAhead()
 	}
-	if !w.startsBuilds() || w.building != nil || w.judging || w.builds.held.Load() > 0 || w.failed && !w.changed && w.texts == 0 {
+	if !w.startsBuilds() || w.building != nil || w.refused != nil || w.held.Load() > 0 || w.failed && !w.changed && w.texts == 0 {
 		return
 	}
 	catalog := w.changed || w.texts > 0 && (w.opts.Embedder != nil || w.texts*buildShare >= w.state.Seen())
@@ -29,15 +29,10 @@ func (w *writer) buildIfDue() {
 		if !catalog {
 			reason = fmt.Sprintf("%d events were recorded since the last build", w.since)
 		}
-		if w.needsEvaluation() {
-			w.evaluateInBackground(reason)
-			return
-		}
 		if err := w.startBuild(reason, w.newBuild()); err != nil {
 			w.opts.Logger.Error("build could not start", "workspace", w.name, "error", err)
 			w.failed, w.changed = !errors.Is(err, storage.ErrUnavailable), false
 		}
-		return
 	}
 }
 
@@ -84,7 +79,7 @@ func (w *writer) measureBuild(u *unfinished, reason string) {
 	})
 }
 
-// measureAhead computes the measures of a build that another process started.
+// measureAhead computes the measures of a build that another process, or the one before, started.
 func (w *writer) measureAhead() {
 	u := w.ahead
 	w.ahead = nil
@@ -94,7 +89,7 @@ func (w *writer) measureAhead() {
 	if w.tainted { // by what was forgotten since
 		u.counts = nil
 	}
-	w.measureBuild(u, "another process started it")
+	w.measureBuild(u, "another process started it or ended before it did")
 }
 
 // replayBehind measures a build from the log in the background, as a rebuild does, or where the state counts what was
@@ -176,11 +171,11 @@ func (w *writer) measureBehind(j *job, shot snapshot, counted int, f func(ctx co
 	}()
 }
 
-// activate publishes a model with the measures of a build, and keeps a snapshot of it.
 // previousInMemory is the most nodes that a model may have to stay in memory after the next one is published: with
 // what was learned, one of 10,000 tools holds 150 MB.
 const previousInMemory = 5000
 
+// activate publishes a model with the measures of a build, and keeps a snapshot of it.
 func (w *writer) activate(shot snapshot, counted int, h *foldedLog) error {
 	if h.state != nil { // a replay: what came since is counted in it too
 		shot.image = h.shot.image
@@ -191,12 +186,13 @@ func (w *writer) activate(shot snapshot, counted int, h *foldedLog) error {
 	}
 	old := w.Model()
 	w.measures, w.built, w.how = h.measures, shot.built, shot.how
-	if w.builtAt = w.timeOf(w.life.ctx, builtRow, w.built.seq); w.builtAt.IsZero() { // else a start made it again
+	if w.builtAt = w.Engine.builtAt(w.life.ctx, w.built.seq); w.builtAt.IsZero() { // else a start made it again
 		w.builtAt = w.opts.Now().UTC().Round(0)
-		w.noteTime(context.WithoutCancel(w.life.ctx), builtRow, w.built.seq, w.builtAt)
+		w.noteBuilt(context.WithoutCancel(w.life.ctx), w.built.seq, w.builtAt)
 	}
-	if w.refused == nil || w.refused.seq < w.built.seq { // a build that a start finishes may have a refusal behind it
-		w.refused, w.since = nil, max(0, w.since-counted)
+	w.since = max(0, w.since-counted)
+	if w.refused != nil && w.refused.seq < w.built.seq { // a build that a start finishes may have a refusal behind it
+		w.refused = nil
 	}
 	w.showJudged()
 	if err := w.publish(); err != nil {
@@ -219,25 +215,13 @@ func (e *Engine) warmBehind(m *suggest.Measures) {
 		return
 	}
 	e.warming.Store(true)
-	e.behind(func(halt func() bool) {
-		defer e.warming.Store(false)
-		m.Warm(halt)
-	})
-}
-
-// learnLater does in the background what a question would have waited for. Only the writer begins such work: it has ended
-// when a closing engine waits for the rest.
-func (e *Engine) learnLater(work func(halt func() bool)) {
-	_ = e.do(e.life.ctx, func(*writer) { e.behind(work) })
-}
-
-// behind learns in the background.
-func (e *Engine) behind(work func(halt func() bool)) {
 	e.life.background.Go(func() {
+		defer e.warming.Store(false)
 		err := guarded(func() error {
-			work(func() bool { return e.life.ctx.Err() != nil })
+			m.Warm(func() bool { return e.life.ctx.Err() != nil })
 			return nil
 		})
+
 		if err != nil {
 			e.opts.Logger.Error("nothing could be learned", "workspace", e.name, "error", err)
 		}

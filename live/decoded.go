@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"runtime"
 	"slices"
 	"sync"
 
@@ -47,15 +46,14 @@ func decoded(ctx context.Context, log reader, after, upTo uint64, skip func(seq 
 		defer cancel()
 		reading.Go(func() {
 			defer close(batches)
-			readBatches(log(ctx, after), upTo, func(b batch) bool {
+			for b := range batchesOf(log(ctx, after), upTo) {
 				b.decode(skip)
 				select {
 				case batches <- b:
-					return true
 				case <-ctx.Done():
-					return false
+					return
 				}
-			})
+			}
 		})
 		for b := range batches {
 			for _, e := range b.events {
@@ -66,9 +64,8 @@ func decoded(ctx context.Context, log reader, after, upTo uint64, skip func(seq 
 					return
 				}
 			}
-			b.err = cmp.Or(ctx.Err(), b.err)
-			if b.err != nil {
-				yield(decodedEvent{}, b.err)
+			if err := cmp.Or(ctx.Err(), b.err); err != nil {
+				yield(decodedEvent{}, err)
 				return
 			}
 		}
@@ -78,28 +75,27 @@ func decoded(ctx context.Context, log reader, after, upTo uint64, skip func(seq 
 	}
 }
 
-// readBatches cuts the log into batches until there is no more or send says no.
-func readBatches(events iter.Seq2[storage.Event, error], upTo uint64, send func(batch) bool) {
-	b, size := batch{}, 0
-	for e, err := range events {
-		if err != nil {
-			b.err = fmt.Errorf("read the log: %w", err)
-			break
+// batchesOf cuts the log into batches. An error ends the last one.
+func batchesOf(events iter.Seq2[storage.Event, error], upTo uint64) iter.Seq[batch] {
+	return func(yield func(batch) bool) {
+		b, size := batch{}, 0
+		for e, err := range events {
+			if err != nil {
+				b.err = fmt.Errorf("read the log: %w", err)
+				break
+			}
+			if e.Seq > upTo {
+				break
+			}
+			b.raw = append(b.raw, e)
+			if size += len(e.Payload); len(b.raw) == batchEvents || size >= batchBytes {
+				if !yield(b) {
+					return
+				}
+				b, size = batch{}, 0
+			}
 		}
-		if e.Seq > upTo {
-			break
-		}
-		b.raw = append(b.raw, e)
-		if size += len(e.Payload); len(b.raw) < batchEvents && size < batchBytes {
-			continue
-		}
-		if !send(b) {
-			return
-		}
-		b, size = batch{}, 0
-	}
-	if len(b.raw) > 0 || b.err != nil {
-		send(b)
+		yield(b)
 	}
 }
 
@@ -107,12 +103,7 @@ func readBatches(events iter.Seq2[storage.Event, error], upTo uint64, send func(
 func (b *batch) decode(skip func(seq uint64) bool) {
 	errs := make([]error, len(b.raw))
 	b.events = make([]decodedEvent, len(b.raw))
-	parallel.Each(len(b.raw), func(i int) {
-		if i%16 == 0 {
-			runtime.Gosched() // to whoever waits for an answer
-		}
-		b.events[i], errs[i] = decodeEvent(b.raw[i], skip)
-	})
+	parallel.Each(len(b.raw), func(i int) { b.events[i], errs[i] = decodeEvent(b.raw[i], skip) })
 	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
 		b.events, b.err = b.events[:i], errs[i]
 	}

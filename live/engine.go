@@ -59,8 +59,6 @@ type Options struct {
 	lead  *lead         // which process starts builds
 	gone  func(*Engine) // called when another process deleted the workspace
 
-	Patience time.Duration // how long an opening waits for a build that was cut short, and questions for a fit where the process stays; both go on behind
-
 	// Measure says how models are measured. It is part of every build event.
 	Measure suggest.MeasureOptions
 
@@ -91,26 +89,20 @@ type Engine struct {
 	previous atomic.Pointer[suggest.Model] // the model before the last build, if it is small
 
 	ops        chan *op
-	looks      chan func(w *writer)
 	life       lifecycle
 	vectors    vectorFetch
 	quarantine *quarantine
 	ruling     atomic.Pointer[[]Rule] // in effect
 	warming    atomic.Bool            // what was learned is being read in after the start
-	builds     buildState
+	held       atomic.Int32           // imports and rebuilds under way: no build starts by itself
+	lastJudged atomic.Pointer[Judgement]
 	jobs       jobs
 	proposing  sync.Mutex // of the rows of proposals
 	answers    *lru.Cache[string, served]
+	stale      atomic.Pointer[Behind]
 	counted    atomic.Uint64                // the last event that matters to a model
 	ends       atomic.Pointer[storage.Head] // of what is folded
 	forgets    atomic.Uint64                // requests to forget so far
-
-}
-
-// buildState is what jobs that build share.
-type buildState struct {
-	held       atomic.Int32 // imports and rebuilds under way: no build starts by itself
-	lastJudged atomic.Pointer[Judgement]
 }
 
 type vectorFetch struct {
@@ -146,7 +138,7 @@ func open(ctx context.Context, store *storage.Store, name string, opts Options) 
 		}
 	}()
 	e := &Engine{
-		name: name, store: store, table: store.Table(name), opts: opts.filled(), ops: make(chan *op, 256), looks: make(chan func(*writer)),
+		name: name, store: store, table: store.Table(name), opts: opts.filled(), ops: make(chan *op, 256),
 		life: lifecycle{ctx: background, stop: stop, closed: make(chan struct{})},
 	}
 	if e.answers, err = lru.New[string, served](servedLimit); err != nil {
@@ -176,7 +168,7 @@ func open(ctx context.Context, store *storage.Store, name string, opts Options) 
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{Engine: e, foldedLog: h, builtAt: e.timeOf(ctx, builtRow, h.built.seq), results: make(chan func()), vectors: h.how.Vectors}
+	w := &writer{Engine: e, foldedLog: h, builtAt: e.builtAt(ctx, h.built.seq), results: make(chan func()), vectors: h.how.Vectors}
 	w.showJudged()
 	w.folded()
 	if err := w.publish(); err != nil {
@@ -186,34 +178,25 @@ func open(ctx context.Context, store *storage.Store, name string, opts Options) 
 		"replayed", o.head-kept, "took", e.opts.Now().Sub(began))
 	shot := h.shot
 	h.shot = snapshot{}
-	var starting *building
-	switch later := h.later; {
+	switch {
 	case h.measures.Provisional():
 		shot.image = nil // until the whole of it is measured
 		w.measureBuild(&unfinished{snapshot: shot}, "profile learned is fitted to the history")
-	case later != nil && !w.startsBuilds(): // its snapshot comes
-		w.ahead, h.later = later, nil
-	case later != nil:
-		h.later = nil
-		w.measureBuild(later, "the process ended before the last build did")
-		starting = w.building
+	case h.later != nil:
+		if w.ahead, h.later = h.later, nil; w.startsBuilds() { // else its snapshot comes
+			w.measureAhead()
+		}
 	case shot.image != nil:
 		e.keepBehind(shot, h.measures)
 	case e.opts.Serves:
 		e.warmBehind(h.measures)
 	}
+	w.noteBehind()
 	go w.run()
 	if store.Shared() {
 		e.life.background.Go(e.follow)
 	}
 	e.fetchVectors()
-	if starting != nil { // questions would not count what it does
-		select {
-		case <-starting.done:
-		case <-time.After(e.opts.Patience):
-		case <-ctx.Done():
-		}
-	}
 	return e, nil
 }
 
@@ -226,7 +209,7 @@ func (e *Engine) Warming() bool { return e.warming.Load() }
 
 // busy reports whether an import or a job is under way.
 func (e *Engine) busy() bool {
-	return e.builds.held.Load() > 0 || slices.ContainsFunc(e.Jobs(), func(j Job) bool { return j.State == JobRunning })
+	return e.held.Load() > 0 || slices.ContainsFunc(e.Jobs(), func(j Job) bool { return j.State == JobRunning })
 }
 
 // Counted is the last durable event that a model counts; what is built may stand after it.
@@ -292,41 +275,28 @@ func (e *Engine) Wait(ctx context.Context, seq uint64) error {
 // Hold keeps builds from starting by themselves until release is called, as an import does, which
 // builds once at its end, and a rebuild.
 func (e *Engine) Hold() (release func()) {
-	e.builds.held.Add(1)
+	e.held.Add(1)
 	return sync.OnceFunc(func() {
-		if e.builds.held.Add(-1) == 0 && e.opts.Serves {
+		if e.held.Add(-1) == 0 && e.opts.Serves {
 			go func() { _ = e.do(e.life.ctx, func(*writer) {}) }() // the writer looks what is due; when it is closed, nothing is
 		}
 	})
 }
 
-// Build returns when a build of everything acknowledged so far is published, or why it failed. One that
-// has to be judged first and would lose is not published, which is no error; see [Engine.Judgement].
+// Build returns when a build of everything acknowledged so far is published, or why it failed. While a rebuild stands
+// refused, there is none; see [Engine.Judgement].
 func (e *Engine) Build(ctx context.Context) (seq uint64, err error) {
 	for started := false; ; {
 		var wait *building
 		var failed error
-		judged := false
 		err := e.do(ctx, func(w *writer) {
 			seq, wait = w.built.seq, w.building
-			if wait == nil && w.since > 0 {
-				if judged = w.needsEvaluation(); judged {
-					return
-				}
+			if wait == nil && w.since > 0 && w.refused == nil {
 				failed = w.startBuild(requested, w.newBuild())
 				started, wait = true, w.building
 			}
 		})
-		if err == nil {
-			err = failed
-		}
-		if err == nil && judged {
-			if err := e.rebuilt(ctx, requested, false); err != nil {
-				return 0, fmt.Errorf("build the model of workspace %q: %w", e.name, err)
-			}
-			return e.current.Load().built, nil
-		}
-		if err != nil || wait == nil {
+		if err = cmp.Or(err, failed); err != nil || wait == nil {
 			return seq, err
 		}
 		select {

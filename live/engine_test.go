@@ -252,11 +252,7 @@ func TestQuestionsCreateNoWorkspace(t *testing.T) {
 	store := memory(t)
 	w := NewWorkspaces(store, Options{})
 	defer func() { require.NoError(t, w.Close(ctx)) }()
-	exists := func(name string) bool {
-		ok, err := w.Exists(ctx, name)
-		require.NoError(t, err)
-		return ok
-	}
+	exists := w.Exists
 	_, err := w.Get(ctx, "typo")
 	require.ErrorIs(t, err, ErrNoWorkspace)
 	assert.ErrorContains(t, err, `"typo"`)

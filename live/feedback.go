@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 
-	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/suggest"
 )
@@ -33,28 +31,17 @@ func (e *Engine) Feedback(ctx context.Context, source string, f Feedback) (seq u
 	if f.Outcome == "" {
 		f.Outcome = episodic.Unknown
 	}
-	_, err = e.appendOne(ctx, func(w *writer) (entry, bool, error) {
-		v := feedback{ID: f.ID, Used: f.Used, Outcome: f.Outcome, Source: source}
-		for i, spelling := range append(slices.Clone(f.Context), f.ID) {
-			id, err := w.state.Resolve(spelling)
-			if err == nil {
-				id, err = catalog.Identifier("id", id, catalog.MaxID)
+	_, err = e.appendOne(ctx, func(w *writer) (_ entry, _ bool, err error) {
+		v := feedback{Used: f.Used, Outcome: f.Outcome, Source: source}
+		for i, spelling := range f.Context {
+			id, err := w.knownTool(fmt.Sprintf("context[%d]", i), spelling)
+			if err != nil {
+				return entry{}, false, err
 			}
-			field := fmt.Sprintf("context[%d]", i)
-			if i == len(f.Context) {
-				field = "id"
-			}
-			switch {
-			case err != nil:
-				return entry{}, false, &suggest.RequestError{Kind: suggest.Invalid, Field: field, Detail: err.Error()}
-			case !w.state.Knows(id):
-				return entry{}, false, &suggest.RequestError{Kind: suggest.NotFound, Field: field,
-					Detail: fmt.Sprintf("%q is in no catalog and no episode", id)}
-			case field == "id":
-				v.ID = id
-			default:
-				v.Context = append(v.Context, id)
-			}
+			v.Context = append(v.Context, id)
+		}
+		if v.ID, err = w.knownTool("id", f.ID); err != nil {
+			return entry{}, false, err
 		}
 		payload, err := encode(kindFeedback, v)
 		return entry{kindFeedback, "", payload, &v, nil}, true, err

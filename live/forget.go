@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
 
+	"waymark/storage"
 	"waymark/suggest"
 	"waymark/suggest/history"
 )
@@ -38,50 +40,42 @@ func (e *Engine) Forget(ctx context.Context, sel Selection) (ForgetResult, error
 		}
 	}
 	slices.Sort(seqs)
-	r, done, err := e.forgetEvents(ctx, slices.Collect(slices.Chunk(seqs, forgetBatch)))
-	if err == nil && !done && sel.Episode != "" {
-		return r, &suggest.RequestError{Kind: suggest.NotFound, Field: "episode", Detail: fmt.Sprintf("%q is not recorded", sel.Episode)}
-	}
-	return r, err
-}
-
-// forgetEvents is Forget for events that are selected already, in one request for each batch. done is false where there
-// was nothing to do.
-func (e *Engine) forgetEvents(ctx context.Context, batches [][]uint64) (r ForgetResult, done bool, err error) {
-	r.Seq = e.Counted()
+	r := ForgetResult{Seq: e.Counted()}
 	owed := false // by a request that failed on its way
 	if err := e.do(ctx, func(w *writer) { owed = w.tainted }); err != nil {
-		return r, false, err
+		return r, err
 	}
-	if len(batches) == 0 && !owed {
-		return r, false, nil
+	switch {
+	case len(seqs) > 0 || owed:
+	case sel.Episode != "":
+		return r, &suggest.RequestError{Kind: suggest.NotFound, Field: "episode", Detail: fmt.Sprintf("%q is not recorded", sel.Episode)}
+	default:
+		return r, nil
 	}
 	defer e.Hold()() // the rebuild below is the one that counts
-	for _, batch := range batches {
-		for part := range slices.Chunk(batch, forgetBatch) {
-			var failed error
-			if err := e.do(ctx, func(w *writer) { failed = w.erase(part) }); err != nil || failed != nil {
-				return r, true, cmp.Or(err, failed)
-			}
-			r.Erased += len(part)
+	for part := range slices.Chunk(seqs, forgetBatch) {
+		var failed error
+		if err := e.do(ctx, func(w *writer) { failed = w.erase(part) }); err != nil || failed != nil {
+			return r, cmp.Or(err, failed)
 		}
+		r.Erased += len(part)
 	}
 	// From here on it is durable.
 	ctx = context.WithoutCancel(ctx)
 	// What was learned from it must go, whatever that costs in quality; and a rebuild that somebody else
 	// has canceled is begun again.
 	for {
-		if err := e.rebuilt(ctx, requested, true); err == nil {
+		if err := e.rebuilt(ctx, true); err == nil {
 			break
 		} else if !errors.Is(err, context.Canceled) {
-			return r, true, fmt.Errorf("erased %d events, but not what was learned from them: %w", r.Erased, err)
+			return r, fmt.Errorf("erased %d events, but not what was learned from them: %w", r.Erased, err)
 		}
 	}
 	if err := e.dropProposals(ctx); err != nil {
-		return r, true, fmt.Errorf("erased %d events, but not what was proposed because of them: %w", r.Erased, err)
+		return r, fmt.Errorf("erased %d events, but not what was proposed because of them: %w", r.Erased, err)
 	}
 	r.Seq = e.Counted()
-	return r, true, nil
+	return r, nil
 }
 
 // erase removes payloads and, with them, snapshots.
@@ -95,11 +89,28 @@ func (w *writer) erase(seqs []uint64) error {
 	return err
 }
 
+// StillOpen is the time after its last step for which an episode may get more steps. Until then an age limit does not
+// forget it, because the rest of it would be recorded as half an episode.
+const StillOpen = time.Hour
+
+// Older counts the episodes of a workspace whose last step is before a time. It loads no model.
+func (w *Workspaces) Older(ctx context.Context, name string, before time.Time) (episodes int, err error) {
+	all, err := loggedEpisodes(ctx, func(ctx context.Context, after uint64) iter.Seq2[storage.Event, error] {
+		return w.store.Read(ctx, name, after)
+	})
+	for _, ep := range all {
+		if (Selection{Before: before}).selects(ep, "", nil) {
+			episodes++
+		}
+	}
+	return episodes, err
+}
+
 // loggedEpisode is where an episode stands in the log. Each feedback has one of its own, without an id.
 type loggedEpisode struct {
-	id, label   string
-	begin, last time.Time // zero: not known
-	events      []loggedEvent
+	id, label string
+	last      time.Time // zero: not known
+	events    []loggedEvent
 }
 
 type loggedEvent struct {
@@ -134,7 +145,7 @@ func loggedEpisodes(ctx context.Context, log reader) (all []*loggedEpisode, err 
 		}
 		ep := byID[id]
 		if ep == nil {
-			ep = &loggedEpisode{id: id, label: v.Label, begin: v.Time}
+			ep = &loggedEpisode{id: id, label: v.Label}
 			if all = append(all, ep); id != "" {
 				byID[id] = ep
 			}
@@ -148,8 +159,7 @@ func loggedEpisodes(ctx context.Context, log reader) (all []*loggedEpisode, err 
 }
 
 // selects reports whether an event of an episode is to be forgotten. A source is selected by its own name or by the one
-// under which rules have it count. Before a time are the episodes that carry an earlier one; without a time an episode has
-// no age.
+// under which rules have it count. Before a time are the episodes whose last step is; without a time an episode has no age.
 func (s Selection) selects(ep *loggedEpisode, source string, treated history.Treatments) bool {
 	switch {
 	case s.Source != "":
@@ -157,5 +167,5 @@ func (s Selection) selects(ep *loggedEpisode, source string, treated history.Tre
 	case s.Episode != "":
 		return ep.id == s.Episode
 	}
-	return !ep.begin.IsZero() && ep.begin.Before(s.Before)
+	return !ep.last.IsZero() && ep.last.Before(s.Before)
 }

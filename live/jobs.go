@@ -30,15 +30,6 @@ type job struct {
 	changed chan struct{} // closed and renewed at every change
 }
 
-// described is the job as readers see it, with an estimate of the time left.
-func (j *job) described(now time.Time) Job {
-	seen := j.Job
-	if done := seen.Progress; seen.State == JobRunning && done > estimateFrom {
-		seen.ETAMillis = max(0, time.Duration(float64(now.Sub(seen.StartedAt))*(1-done)/done).Milliseconds())
-	}
-	return seen
-}
-
 // keptJobs is how many jobs can be listed; those that run are never dropped.
 const keptJobs = 100
 
@@ -67,14 +58,14 @@ func (e *Engine) Rebuild(verify, force bool) (Job, error) {
 	case verify && force:
 		return Job{}, &suggest.RequestError{Kind: suggest.Invalid, Field: "force", Detail: "goes with a rebuild; verify publishes nothing"}
 	case verify:
-		return e.start("verify", requested, false, e.verify)
+		return e.start("verify", false, e.verify)
 	}
-	return e.start("rebuild", requested, force, e.rebuildJob(force))
+	return e.start("rebuild", force, e.rebuildJob(force))
 }
 
 // JudgeRebuild starts a job that judges a rebuild and ends as that rebuild would, [JobDone] or [JobRefused]. It writes nothing.
 func (e *Engine) JudgeRebuild() (Job, error) {
-	return e.start("judge", requested, false, func(ctx context.Context, j *job) error {
+	return e.start("judge", false, func(ctx context.Context, j *job) error {
 		v, err := e.judge(ctx, func(done float64) { e.progress(j, "judge", done) })
 		e.update(j, func(j *Job) { j.Gate = v.gate })
 		if err == nil && v.gate.Refuses() {
@@ -100,9 +91,9 @@ func (e *Engine) rebuildJob(force bool) func(context.Context, *job) error {
 
 // rebuilt waits for a rebuild of everything acknowledged so far. One that is refused is no error, unless
 // force asks for it to be published.
-func (e *Engine) rebuilt(ctx context.Context, reason string, force bool) error {
+func (e *Engine) rebuilt(ctx context.Context, force bool) error {
 	for asked := e.Head().Seq; ; {
-		j, err := e.start("rebuild", reason, force, e.rebuildJob(force))
+		j, err := e.start("rebuild", force, e.rebuildJob(force))
 		if err == nil {
 			j, err = e.ended(ctx, j)
 		}
@@ -120,7 +111,7 @@ func (e *Engine) rebuilt(ctx context.Context, reason string, force bool) error {
 }
 
 // start starts a job, or returns one of its kind that is running.
-func (e *Engine) start(kind, reason string, force bool, do func(context.Context, *job) error) (Job, error) {
+func (e *Engine) start(kind string, force bool, do func(context.Context, *job) error) (Job, error) {
 	if e.life.ctx.Err() != nil {
 		return Job{}, ErrClosed
 	}
@@ -132,7 +123,7 @@ func (e *Engine) start(kind, reason string, force bool, do func(context.Context,
 		}
 	}
 	run, cancel := context.WithCancel(e.life.ctx)
-	j := e.addJob(Job{Kind: kind, Reason: reason, Phase: "replay", Forced: force}, cancel)
+	j := e.addJob(Job{Kind: kind, Reason: requested, Phase: "replay", Forced: force}, cancel)
 	started := j.Job
 	go func() {
 		defer cancel()
@@ -208,9 +199,6 @@ func (e *Engine) rebuild(ctx context.Context, j *job, force bool) error {
 		v, err := e.judge(ctx, func(done float64) { e.progress(j, "judge", float64(judgeShare*done)) })
 		if err != nil {
 			return err
-		}
-		if v.gate != nil {
-			e.noteTime(ctx, judgedRow, v.head, e.opts.Now().UTC().Truncate(time.Second))
 		}
 		e.update(j, func(j *Job) { j.Gate = v.gate })
 		var wait *building
@@ -339,10 +327,6 @@ func (e *Engine) verify(ctx context.Context, j *job) error {
 	return nil
 }
 
-// estimateFrom is the part of a job from which its pace says how long the rest takes: phases before are too unlike the
-// rest.
-const estimateFrom = 0.3
-
 // progress reports a phase. It never goes back, also where a rebuild begins anew.
 func (e *Engine) progress(j *job, phase string, done float64) {
 	e.update(j, func(j *Job) { j.Phase, j.Progress = phase, max(j.Progress, done) })
@@ -371,7 +355,7 @@ func (e *Engine) Jobs() []Job {
 	defer e.jobs.mu.Unlock()
 	all := make([]Job, 0, len(e.jobs.all))
 	for _, j := range slices.Backward(e.jobs.all) {
-		all = append(all, j.described(e.opts.Now()))
+		all = append(all, j.Job)
 	}
 	return all
 }
@@ -381,7 +365,7 @@ func (e *Engine) Job(id string) (Job, bool) {
 	e.jobs.mu.Lock()
 	defer e.jobs.mu.Unlock()
 	if j := e.find(id); j != nil {
-		return j.described(e.opts.Now()), true
+		return j.Job, true
 	}
 	return Job{}, false
 }
@@ -400,7 +384,7 @@ func (e *Engine) WatchJob(ctx context.Context, id string) (<-chan Job, bool) {
 		defer close(states)
 		for {
 			e.jobs.mu.Lock()
-			now, changed := j.described(e.opts.Now()), j.changed
+			now, changed := j.Job, j.changed
 			e.jobs.mu.Unlock()
 			select {
 			case states <- now:

@@ -2,13 +2,11 @@ package live
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"waymark/episodic"
-	"waymark/storage"
 	"waymark/suggest/evaluate"
 )
 
@@ -52,7 +50,7 @@ func (b *build) lastJudged(built uint64) uint64 {
 }
 
 // trial reads the episodes up to event head without what is forgotten. The active model was built at event built, and judged
-// at event judged.
+// at event judged; both models have the catalog of today.
 func (e *Engine) trial(ctx context.Context, built, judged, head uint64) (t evaluate.Trial, err error) {
 	o, err := look(ctx, e.read, 0, head)
 	if err != nil {
@@ -90,37 +88,6 @@ func (e *Engine) trial(ctx context.Context, built, judged, head uint64) (t evalu
 	return t, nil
 }
 
-// A build that starts by itself is judged as a rebuild is, while a rebuild stands refused, and where the
-// log has grown by half since a rebuild was last judged: what was refused must not come in by itself. A server judges
-// the first one as soon as the history is long enough.
-const judgedGrowth = 2
-
-func (w *writer) needsEvaluation() bool {
-	if g := w.how.Gate; w.refused != nil || g != nil {
-		return w.refused != nil || w.matter.seq >= g.Seq+g.Seq/judgedGrowth
-	}
-	return w.opts.Serves && w.built.seq > 0 && w.state.Episodes() >= evaluate.LeastTasks
-}
-
-// evaluateInBackground starts a rebuild, which is judged, in place of a build; reason says why.
-func (w *writer) evaluateInBackground(reason string) {
-	w.judging, w.began = true, w.opts.Now()
-	since := w.since
-	go func() {
-		err := w.rebuilt(w.life.ctx, reason, false)
-		if errors.Is(err, context.Canceled) {
-			err = nil
-		}
-		if ended := w.do(w.life.ctx, func(w *writer) {
-			if w.judging = false; err != nil && w.since >= since {
-				w.failed, w.changed = !errors.Is(err, storage.ErrUnavailable), false
-			}
-		}); ended == nil && err != nil && w.life.ctx.Err() == nil { // a close ends it, too
-			w.opts.Logger.Error("evaluation before the build failed; the previous model stays active", "workspace", w.name, "error", err)
-		}
-	}()
-}
-
 // ended waits for a job.
 func (e *Engine) ended(ctx context.Context, j Job) (Job, error) {
 	states, ok := e.WatchJob(ctx, j.ID)
@@ -140,7 +107,7 @@ type Judgement struct {
 	Published bool           `json:"published"` // false: refused, the measures before stay
 	Forced    bool           `json:"forced,omitempty"`
 	Event     uint64         `json:"event"`              // of the active build, or of the refusal
-	At        time.Time      `json:"judged_at,omitzero"` // where that is known
+	At        time.Time      `json:"judged_at,omitzero"` // of the active build
 	Gate      *evaluate.Gate `json:"gate,omitempty"`     // absent: there was nothing to compare with
 }
 
@@ -156,26 +123,20 @@ func (j *Judgement) String() string {
 	case j.Forced:
 		what = "published by force"
 	}
-	when := ""
-	if !j.At.IsZero() {
-		when = " on " + j.At.UTC().Format(time.DateOnly)
-	}
-	return fmt.Sprintf("%s: %v; event %d%s", what, j.Gate, j.Event, when)
+	return fmt.Sprintf("%s: %v; event %d", what, j.Gate, j.Event)
 }
 
 // Judgement says what came of the last rebuild that was judged: nil, if none was.
-func (e *Engine) Judgement() *Judgement { return e.builds.lastJudged.Load() }
+func (e *Engine) Judgement() *Judgement { return e.lastJudged.Load() }
 
 // showJudged keeps what readers see of it up to date.
 func (w *writer) showJudged() {
-	j := &Judgement{Published: true, Forced: w.how.Forced, Event: w.built.seq, Gate: w.how.Gate}
+	j := &Judgement{Published: true, Forced: w.how.Forced, Event: w.built.seq, At: w.builtAt, Gate: w.how.Gate}
 	if r := w.refused; r != nil {
 		j = &Judgement{Event: r.seq, Gate: r.how.Gate}
 	}
 	if j.Gate == nil {
-		w.builds.lastJudged.Store(nil)
-		return
+		j = nil
 	}
-	j.At = w.timeOf(w.life.ctx, judgedRow, j.Gate.Seq)
-	w.builds.lastJudged.Store(j)
+	w.lastJudged.Store(j)
 }

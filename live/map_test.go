@@ -52,13 +52,11 @@ func (p *plain) record(source string, ep episodic.Episode) int {
 	n := min(len(old), len(sent))
 	same := slices.Equal(old[:n], sent[:n])
 	switch {
-	case same && len(sent) == len(old):
-		return plainDuplicate
-	case !same || ep.Session == "":
+	case !same:
 		return plainRejected
-	case len(sent) < len(old):
+	case len(sent) <= len(old):
 		return plainDuplicate
-	case was.source != source:
+	case ep.Session == "" || was.source != source:
 		return plainRejected
 	}
 	was.episode = ep

@@ -180,7 +180,7 @@ func refused(err error) error {
 // Growing is the episode of a session that grew last and may still grow, and when its last call ended as
 // far as that is known; not ok if there is none. A step of it that nobody has told of yet is not in it.
 func (e *Engine) Growing(ctx context.Context, source, session string) (p episodic.Place, steps []string, last time.Time, ok bool) {
-	_ = e.look(ctx, func(w *writer) { // an engine that is closed knows of none
+	_ = e.do(ctx, func(w *writer) { // an engine that is closed knows of none
 		g := w.state.GrownIn(source, session)
 		if g == nil || len(g.Steps) == 0 {
 			return

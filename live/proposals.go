@@ -44,7 +44,7 @@ func (e *Engine) Mine(ctx context.Context, o MineOptions) (Job, error) {
 			return Job{}, &suggest.RequestError{Kind: suggest.Invalid, Field: "rubric", Detail: err.Error()}
 		}
 	}
-	return e.start("mine", requested, false, func(ctx context.Context, j *job) error { return e.mine(ctx, j, o) })
+	return e.start("mine", false, func(ctx context.Context, j *job) error { return e.mine(ctx, j, o) })
 }
 
 func (e *Engine) mine(ctx context.Context, j *job, o MineOptions) error {
@@ -93,14 +93,12 @@ func (e *Engine) keepProposals(ctx context.Context, found []mine.Proposal) (kept
 	if err != nil {
 		return 0, err
 	}
-	decided := map[string]bool{}
-	gone := map[string]bool{}
+	before := map[string]mine.State{}
 	for _, p := range stored {
-		gone[p.ID] = p.State == mine.Proposed
-		decided[p.ID] = !gone[p.ID]
+		before[p.ID] = p.State
 	}
 	for _, p := range found {
-		if decided[p.ID] {
+		if state := cmp.Or(before[p.ID], mine.Proposed); state != mine.Proposed {
 			continue
 		}
 		kept++
@@ -108,12 +106,12 @@ func (e *Engine) keepProposals(ctx context.Context, found []mine.Proposal) (kept
 		if err := e.putProposal(ctx, p); err != nil {
 			return kept, err
 		}
-		delete(gone, p.ID)
+		delete(before, p.ID)
 	}
 	var keys []string
-	for _, p := range stored {
-		if gone[p.ID] {
-			keys = append(keys, proposalRow+p.ID)
+	for id, state := range before {
+		if state == mine.Proposed {
+			keys = append(keys, proposalRow+id)
 		}
 	}
 	return kept, e.table.Delete(ctx, keys...)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"reflect"
 	"slices"
 
 	"waymark/catalog"
@@ -88,10 +87,8 @@ const (
 type standing struct {
 	status   storage.Status // of the attempt to append it
 	erased   bool           // what was recorded was erased
-	same     bool           // the content is the same, or the recorded one was reported during the session
 	differs  string         // the first contradiction; empty: none
-	growable bool           // of a session, with steps known by their order alone
-	own      bool           // from the source that recorded it
+	growable bool           // of a session and from the source that recorded it, with steps known by their order alone
 	more     bool           // it has steps or an outcome that are not recorded
 }
 
@@ -105,10 +102,9 @@ var outcomes = []struct {
 	{"a new id", func(s *standing) bool { return s.status == storage.Stored }, taken},
 	{"the recorded bytes", func(s *standing) bool { return s.status == storage.Duplicate }, duplicate},
 	{"an erased episode", func(s *standing) bool { return s.erased }, conflict},
-	{"the recorded content", func(s *standing) bool { return s.same }, duplicate},
 	{"a contradiction", func(s *standing) bool { return s.differs != "" }, conflict},
-	{"an earlier state", func(s *standing) bool { return s.growable && !s.more }, duplicate},
-	{"a later state", func(s *standing) bool { return s.growable && s.own }, grown},
+	{"the recorded content, or an earlier state", func(s *standing) bool { return !s.more }, duplicate},
+	{"a later state", func(s *standing) bool { return s.growable }, grown},
 	{"other steps, which cannot follow", func(*standing) bool { return true }, conflict},
 }
 
@@ -210,30 +206,6 @@ func resolveSteps(s resolver, ep *episodic.Episode) error {
 		ep.Steps[i].Tool = id
 	}
 	return nil
-}
-
-// alike reports whether two normalised episodes have the same content. Another reporter, or a spelling that the catalog
-// resolves by now, makes no difference.
-func (e *Engine) alike(resolver resolver, a, b *episodic.Episode) bool {
-	one, other := *a, *b
-	one.Steps, other.Steps = slices.Clone(a.Steps), slices.Clone(b.Steps)
-	if resolveSteps(resolver, &one) != nil {
-		return false
-	}
-	for _, ep := range []*episodic.Episode{&one, &other} {
-		ep.Source, ep.Label = "", ""
-		for i := range ep.Steps {
-			s := &ep.Steps[i]
-			s.Inputs, s.Outputs = nil, nil // values are not always looked at
-		}
-		if e.opts.DropIntents { // it may have been stored before intents were kept out
-			ep.Intent = ""
-		}
-		if ep.Outcome == "" { // of one that grew
-			ep.Outcome = episodic.Unknown
-		}
-	}
-	return reflect.DeepEqual(one, other)
 }
 
 // appendOne appends what make returns, if anything.

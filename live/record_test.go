@@ -28,9 +28,8 @@ func TestOutcomesOfRecording(t *testing.T) {
 			_, err := e.Forget(ctx, Selection{Episode: "first"})
 			require.NoError(t, err)
 		}},
-		"the recorded content":             {before: two, again: two, source: "key:ann"},
+		"the recorded content, or an earlier state": {before: three, again: two, source: "key:ann"},
 		"a contradiction":                  {before: two, again: three, change: func(e *episodic.Episode) { e.Steps[1].Tool = "fs:list" }},
-		"an earlier state":                 {before: three, again: two},
 		"a later state":                    {before: two, again: three},
 		"other steps, which cannot follow": {before: two, again: three, source: "key:ann"},
 	} {

@@ -32,7 +32,7 @@ func (e *Engine) compare(ctx context.Context, source string, known []recordedBef
 	decided := make([]standing, len(known))
 	if err := e.do(ctx, func(w *writer) {
 		for i := range known {
-			decided[i] = e.standing(w.state, &known[i])
+			decided[i] = standingOf(w.state, &known[i])
 		}
 	}); err != nil {
 		return err
@@ -60,22 +60,22 @@ func (e *Engine) compare(ctx context.Context, source string, known []recordedBef
 	return nil
 }
 
-// standing compares an episode with what is recorded under its id.
-func (e *Engine) standing(resolver resolver, k *recordedBefore) standing {
+// standingOf compares an episode with what is recorded under its id. The report that hooks or traces made call by call
+// during the session stands: its transcript adds nothing.
+func standingOf(resolver resolver, k *recordedBefore) standing {
 	s := standing{status: storage.Conflict, erased: k.was == nil}
-	if s.erased {
+	if s.erased || reportedLive(k.was.Source) && strings.HasPrefix(k.ep.Source, "import:") {
 		return s
 	}
 	was := &k.was.Episode
-	before, now := redacted(was), redacted(k.ep) // either may be of a time when secrets were kept
-	if s.same = hooked(was, k.ep) || e.alike(resolver, before, now); s.same {
-		return s
-	}
-	s.differs = difference(resolver, before, now)
-	s.growable = was.Session != "" && k.ep.Session != "" && unnamed(was) && unnamed(k.ep)
-	s.own = was.Source == k.ep.Source
+	s.differs = difference(resolver, redacted(was), redacted(k.ep)) // either may be of a time when secrets were kept
+	s.growable = was.Session != "" && k.ep.Session != "" && was.Source == k.ep.Source && unnamed(was) && unnamed(k.ep)
 	s.more = len(k.ep.Steps) > len(was.Steps) || k.ep.Outcome.Known() && was.Outcome != k.ep.Outcome
 	return s
+}
+
+func reportedLive(source string) bool {
+	return strings.HasPrefix(source, "hook:") || strings.HasPrefix(source, "otel:")
 }
 
 // conflict is the reason why an episode is refused.
@@ -88,13 +88,6 @@ func (k *recordedBefore) conflict(s *standing) error {
 		differs = fmt.Sprintf("%d steps reported by %q, recorded are %d by %q", len(k.ep.Steps), k.ep.Source, len(k.was.Steps), k.was.Source)
 	}
 	return fmt.Errorf("an episode with this id and other content is already recorded: episode %q: %s", k.ep.ID, differs)
-}
-
-// hooked reports whether an episode is the transcript of one that hooks or traces reported call by call. The
-// two differ in what each has seen and in the ids of steps; the report made during the session stands.
-func hooked(was, ep *episodic.Episode) bool {
-	live := strings.HasPrefix(was.Source, "hook:") || strings.HasPrefix(was.Source, "otel:")
-	return live && strings.HasPrefix(ep.Source, "import:")
 }
 
 // unnamed reports whether the steps of an episode have no ids but their numbers: only their order is known.
@@ -115,6 +108,8 @@ func difference(resolver resolver, was, is *episodic.Episode) string {
 		return "the intent differs from the recorded one"
 	case !was.Time.IsZero() && !is.Time.IsZero() && !was.Time.Equal(is.Time):
 		return fmt.Sprintf("its time is %s, recorded is %s", is.Time.Format(time.RFC3339Nano), was.Time.Format(time.RFC3339Nano))
+	case was.Session != "" && is.Session != "" && was.Session != is.Session:
+		return fmt.Sprintf("its session is %q, recorded is %q", is.Session, was.Session)
 	}
 	for i := range min(len(was.Steps), len(is.Steps)) {
 		a, b := &was.Steps[i], &is.Steps[i]
@@ -125,7 +120,7 @@ func difference(resolver resolver, was, is *episodic.Episode) string {
 		for _, f := range []struct{ field, was, is string }{
 			{"tool", tool, b.Tool}, {"id", a.ID, b.ID}, {"outcome", known(a.Outcome), known(b.Outcome)},
 			{"error kind", a.ErrorKind, b.ErrorKind}, {"error", a.Error, b.Error}, {"shape of arguments", a.Shape, b.Shape},
-			{"duration in ms", number(a.DurationMS), number(b.DurationMS)},
+			{"list of earlier steps", strings.Join(a.DependsOn, " "), strings.Join(b.DependsOn, " ")},
 		} {
 			if f.was != "" && f.is != "" && f.was != f.is {
 				return fmt.Sprintf("the %s of step %d is %q, recorded is %q", f.field, i+1, f.is, f.was)
@@ -144,14 +139,6 @@ func known(o episodic.Outcome) string {
 		return string(o)
 	}
 	return ""
-}
-
-// number is a measured number, empty if there is none.
-func number(n int64) string {
-	if n == 0 {
-		return ""
-	}
-	return strconv.FormatInt(n, 10)
 }
 
 // readRecorded fills in what is recorded of episodes, from the log.

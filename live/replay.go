@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"time"
 
@@ -32,7 +31,7 @@ type foldedLog struct {
 	how      build        // and how they were built
 	measures *suggest.Measures
 	refused  *refusal        // of a rebuild since built; nil: none
-	since    int             // events that matter since built, or since a refusal
+	since    int             // events that matter since built
 	changed  bool            // the catalog changed since built, in more than tools that were put
 	texts    int             // tools put or met for the first time since built: they are searched without a build
 	skipped  map[uint64]bool // forgotten events that were not counted
@@ -79,8 +78,8 @@ func (h *foldedLog) version() string {
 // count folds one durable event.
 func (h *foldedLog) count(e decodedEvent) {
 	h.head = storage.Head{Seq: e.seq, Chain: e.chain}
-	if b, ok := e.value.(*build); ok && b.Refused { // it is tried again when as much has changed as for any build
-		h.refused, h.since, h.changed, h.texts = &refusal{e.seq, *b}, 0, false, 0
+	if b, ok := e.value.(*build); ok && b.Refused {
+		h.refused = &refusal{e.seq, *b}
 	}
 	if r, ok := e.value.(*ruled); ok {
 		h.rule(r)
@@ -214,9 +213,6 @@ func replay(ctx context.Context, log reader, from *foldedLog, upTo, built uint64
 			progress(float64(e.seq) / float64(o.head))
 		}
 		h.count(e)
-		if e.seq%16 == 0 {
-			runtime.Gosched() // to whoever waits for an answer
-		}
 		if e.seq != built {
 			continue
 		}

@@ -1,7 +1,6 @@
 package live
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -21,8 +20,6 @@ func aged(id string, hours int, tools ...string) episodic.Episode {
 	ep.Time = retentionNow.Add(-time.Duration(hours) * time.Hour)
 	return ep
 }
-
-func nothingFirst(*Due) error { return nil }
 
 func keeping(t *testing.T, store *storage.Store) (*Workspaces, *Engine) {
 	t.Helper()
@@ -58,44 +55,19 @@ func TestRetentionLeavesAModelWithoutTheEpisodes(t *testing.T) {
 	performedAt(t, with, "old performed", 200)
 	performedAt(t, with, "new performed", 50)
 	performedAt(t, without, "new performed", 50)
-	before := exported(t, with) // not the head of the log, which a build in the background moves
-
-	_, _, err := w.Retain(ctx, "default", 100*time.Hour, func(*Due) error { return errors.New("no") })
-	require.Error(t, err)
-	assert.Equal(t, before, exported(t, with), "nothing is forgotten where the first part fails")
-	d, done, err := w.Retain(ctx, "default", 100*time.Hour, nothingFirst)
+	before := retentionNow.Add(-100 * time.Hour)
+	n, err := w.Older(ctx, "default", before)
 	require.NoError(t, err)
-	assert.Equal(t, 22, d.Episodes)
-	assert.Equal(t, retentionNow.Add(-101*time.Hour), d.to)
+	assert.Equal(t, 22, n)
+	done, err := with.Forget(ctx, Selection{Before: before})
+	require.NoError(t, err)
 	assert.Equal(t, 24, done.Erased, "the performed one has a begin and two steps")
-	err = without.rebuilt(ctx, requested, true)
-	require.NoError(t, err)
+	require.NoError(t, without.rebuilt(ctx, true))
 	assert.Equal(t, answersOf(t, without.Model()), answersOf(t, with.Model()))
 	assert.ElementsMatch(t, exported(t, without), exported(t, with))
 	verify(t, with)
 
-	d, done, err = w.Retain(ctx, "default", 100*time.Hour, nothingFirst)
+	n, err = w.Older(ctx, "default", before)
 	require.NoError(t, err)
-	assert.Zero(t, d.Episodes, "applied once, nothing is left to do")
-	assert.Zero(t, done)
-}
-
-// Each request to forget names whole episodes, however many events they have.
-func TestRetentionForgetsWholeEpisodes(t *testing.T) {
-	var episodes []*loggedEpisode
-	seq := uint64(0)
-	for i, n := range []int{forgetBatch - 1, 2, 3 * forgetBatch, 5, forgetBatch - 5} {
-		ep := &loggedEpisode{last: retentionNow.Add(-time.Duration(100+i) * time.Hour)}
-		for range n {
-			seq++
-			ep.events = append(ep.events, loggedEvent{seq: seq})
-		}
-		episodes = append(episodes, ep)
-	}
-	d := due(episodes, time.Hour, retentionNow)
-	var sizes []int
-	for _, b := range d.batches {
-		sizes = append(sizes, len(b))
-	}
-	assert.Equal(t, []int{forgetBatch - 1, 2, 3 * forgetBatch, forgetBatch}, sizes)
+	assert.Zero(t, n, "applied once, nothing is left to do")
 }

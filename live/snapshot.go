@@ -146,49 +146,27 @@ func (e *Engine) snapshots(ctx context.Context) func(yield func(*foldedLog) bool
 	}
 }
 
-// builtBy reports whether name is a date or a time and a model was built by then, a date including its whole day in UTC.
-func builtBy(name string, built time.Time) bool {
-	at, err := time.Parse(time.RFC3339, name)
-	if err != nil {
-		if at, err = time.Parse(time.DateOnly, name); err != nil {
-			return false
-		}
-		at = at.Add(24*time.Hour - 1)
-	}
-	return !built.IsZero() && !built.After(at)
-}
-
-// dated names a model for an error.
-func dated(version string, built time.Time) string {
-	if built.IsZero() {
-		return version
-	}
-	return version + ", built " + built.UTC().Format(time.RFC3339)
-}
-
-// ModelNamed is the running model ("current"), the one before the last build ("previous"), the one of that version, or
-// the newest that was built by a date or time (2026-07-01, RFC 3339), of those in memory and in snapshots.
-// ErrNoModel if there is none.
+// ModelNamed is the running model ("current"), the one before the last build ("previous"), or the one of that version, of
+// those in memory and in snapshots. ErrNoModel if there is none.
 func (e *Engine) ModelNamed(ctx context.Context, name string) (*suggest.Model, error) {
 	now := e.current.Load()
-	current := now.model.Info()
-	versions := []string{dated(current.Version, current.BuiltAt)}
-	if name == "current" || name == current.Version || builtBy(name, current.BuiltAt) {
+	versions := []string{now.model.Info().Version}
+	if name == "current" || name == versions[0] {
 		return now.model, nil
 	}
 	if before := e.previous.Load(); before != nil {
-		info := before.Info()
-		if name == "previous" || name == info.Version || builtBy(name, info.BuiltAt) {
+		version := before.Info().Version
+		if name == "previous" || name == version {
 			return before, nil
 		}
-		versions = append(versions, dated(info.Version, info.BuiltAt))
+		versions = append(versions, version)
 	}
 	for h := range e.snapshots(ctx) {
-		version, built := h.version(), e.timeOf(ctx, builtRow, h.built.seq)
-		if name == version || name == "previous" && h.built.seq < now.built || builtBy(name, built) {
-			return h.model(built)
+		version := h.version()
+		if name == version || name == "previous" && h.built.seq < now.built {
+			return h.model(time.Time{})
 		}
-		versions = append(versions, dated(version, built))
+		versions = append(versions, version)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -6,7 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
-	"math"
+	"slices"
 
 	"waymark/storage"
 	"waymark/suggest"
@@ -73,68 +73,72 @@ func (e *Engine) fetchMissing(ctx context.Context) error {
 // storeMissing fetches the vectors that the table does not have. What was fetched before an error
 // stays.
 func storeMissing(ctx context.Context, table storage.Table, e Embedder, texts []string, head func() uint64) error {
+	rows, err := vectorRows(ctx, table, e.Model(), texts)
+	if err != nil {
+		return err
+	}
 	var missing []string
-	for _, t := range texts {
-		if _, _, err := table.Get(ctx, vectorKey(e.Model(), t)); errors.Is(err, storage.ErrNotFound) {
+	for i, t := range texts {
+		if rows[i] == nil {
 			missing = append(missing, t)
-		} else if err != nil {
-			return err
 		}
 	}
-	for len(missing) > 0 {
-		n := min(vectorBatch, len(missing))
-		vectors, err := e.Embed(ctx, missing[:n])
+	for batch := range slices.Chunk(missing, vectorBatch) {
+		vectors, err := e.Embed(ctx, batch)
 		if err != nil {
 			return err
 		}
-		for i, v := range vectors[:min(n, len(vectors))] {
+		for i, v := range vectors[:min(len(batch), len(vectors))] {
 			row := binary.LittleEndian.AppendUint64(make([]byte, 0, 8+4*len(v)), head())
-			for _, x := range v {
-				row = binary.LittleEndian.AppendUint32(row, math.Float32bits(x))
-			}
-			if err := table.Put(ctx, vectorKey(e.Model(), missing[i]), row); err != nil {
+			row, _ = binary.Append(row, binary.LittleEndian, v) // numbers have a fixed size
+			if err := table.Put(ctx, vectorKey(e.Model(), batch[i]), row); err != nil {
 				return err
 			}
 		}
-		missing = missing[n:]
 	}
 	return nil
 }
 
-// storedVectors reads the vectors that were stored before event at; a text without one has an empty
-// vector.
-func storedVectors(ctx context.Context, table storage.Table, model string, texts []string, at uint64) ([][]float32, error) {
-	vectors := make([][]float32, len(texts))
+// vectorRows reads the rows of the vectors of texts: the event after which one was stored and its numbers; nil: none.
+func vectorRows(ctx context.Context, table storage.Table, model string, texts []string) ([][]byte, error) {
+	rows := make([][]byte, len(texts))
 	for i, t := range texts {
 		row, _, err := table.Get(ctx, vectorKey(model, t))
 		if err != nil && !errors.Is(err, storage.ErrNotFound) {
 			return nil, err
 		}
-		if len(row) < 8 || binary.LittleEndian.Uint64(row) >= at {
-			continue
-		}
-		vectors[i] = make([]float32, (len(row)-8)/4)
-		for j := range vectors[i] {
-			vectors[i][j] = math.Float32frombits(binary.LittleEndian.Uint32(row[8+4*j:]))
+		if len(row) >= 8 {
+			rows[i] = row
 		}
 	}
-	return vectors, nil
+	return rows, nil
+}
+
+// storedVectors reads the vectors that were stored before event at; a text without one has an empty
+// vector.
+func storedVectors(ctx context.Context, table storage.Table, model string, texts []string, at uint64) ([][]float32, error) {
+	rows, err := vectorRows(ctx, table, model, texts)
+	vectors := make([][]float32, len(texts))
+	for i, row := range rows {
+		if row != nil && binary.LittleEndian.Uint64(row) < at {
+			vectors[i] = make([]float32, (len(row)-8)/4)
+			_, _ = binary.Decode(row[8:], binary.LittleEndian, vectors[i]) // the row has their size
+		}
+	}
+	return vectors, err
 }
 
 // vectorDigest names the vectors that the table has of these texts; empty: none.
 func vectorDigest(ctx context.Context, table storage.Table, model string, texts []string) (string, error) {
+	rows, err := vectorRows(ctx, table, model, texts)
 	h, any := sha256.New(), false
-	for _, t := range texts {
-		row, _, err := table.Get(ctx, vectorKey(model, t))
-		if err != nil && !errors.Is(err, storage.ErrNotFound) {
-			return "", err
-		}
-		any = any || len(row) >= 8
+	for _, row := range rows {
+		any = any || row != nil
 		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(row))))
 		h.Write(row[min(8, len(row)):])
 	}
-	if !any {
-		return "", nil
+	if err != nil || !any {
+		return "", err
 	}
 	return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
 }

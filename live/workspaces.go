@@ -1,7 +1,6 @@
 package live
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,8 +26,6 @@ type Workspaces struct {
 	ctx    context.Context // ends with Close
 	stop   context.CancelFunc
 	behind sync.WaitGroup // what goes on until the stop, and engines being unloaded; nothing begins in it once closed
-
-	retaining sync.Mutex // of Retain: two at once would forget the same twice
 }
 
 // opening is an engine, or one being opened: everybody who asks waits for the same.
@@ -88,7 +85,7 @@ func CheckName(name string) error {
 }
 
 // Exists reports whether there is a workspace of this name.
-func (w *Workspaces) Exists(ctx context.Context, name string) (bool, error) {
+func (w *Workspaces) Exists(name string) bool {
 	w.mu.Lock()
 	o := w.open[name]
 	w.mu.Unlock()
@@ -96,12 +93,12 @@ func (w *Workspaces) Exists(ctx context.Context, name string) (bool, error) {
 		select {
 		case <-o.ready:
 			if o.engine != nil && o.engine.ends.Load().Seq > 0 { // one that another process deleted is closed first
-				return true, nil
+				return true
 			}
 		default:
 		}
 	}
-	return name == DefaultWorkspace || w.store.Exists(name), nil
+	return name == DefaultWorkspace || w.store.Exists(name)
 }
 
 // Create makes a workspace, if it does not exist, so that it can be asked before anything is recorded in it.
@@ -126,10 +123,8 @@ func (w *Workspaces) get(ctx context.Context, name string, create bool) (*Engine
 	if err := CheckName(name); err != nil {
 		return nil, err
 	}
-	if !create {
-		if there, err := w.Exists(ctx, name); err != nil || !there {
-			return nil, cmp.Or(err, fmt.Errorf("workspace %q: %w", name, ErrNoWorkspace))
-		}
+	if !create && !w.Exists(name) {
+		return nil, fmt.Errorf("workspace %q: %w", name, ErrNoWorkspace)
 	}
 	for {
 		e, err := w.opened(ctx, name)

@@ -67,8 +67,7 @@ type writer struct {
 	*Engine
 	*foldedLog
 	builtAt  time.Time
-	judging  bool             // a build that has to be judged is under way
-	began    time.Time        // of that, or of the build under way
+	began    time.Time        // of the build under way
 	building *building        // under way; nil: none
 	ahead    *unfinished      // the last build that another process started, to be measured here; nil: none
 	failed   bool             // the last build failed: the next waits for a change or a request
@@ -96,21 +95,6 @@ func (e *Engine) do(ctx context.Context, f func(w *writer)) error {
 		prepare: func(*writer) []entry { return nil },
 		finish:  func(w *writer, _ []storage.Receipt, _ error) { f(w) },
 	})
-}
-
-// look runs f in the writer's goroutine, too. f changes nothing, so it waits for no append that is under way: a database
-// that does not answer holds up no question.
-func (e *Engine) look(ctx context.Context, f func(w *writer)) error {
-	done := make(chan struct{})
-	select {
-	case e.looks <- func(w *writer) { f(w); close(done) }:
-		<-done
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-e.life.ctx.Done():
-		return ErrClosed
-	}
 }
 
 // submit hands an op to the writer and waits. An op that was handed over is carried out even if ctx
@@ -150,11 +134,10 @@ func (w *writer) run() {
 				batch, o = w.gather(o)
 				w.carryOut(batch)
 			}
-		case f := <-w.looks:
-			f(w)
 		case result := <-w.results:
 			result()
 			w.buildIfDue()
+			w.noteBehind()
 		case <-timer.C:
 		case <-w.life.ctx.Done():
 			w.end()
@@ -213,6 +196,7 @@ func (w *writer) carryOut(batch []*op) {
 		close(o.done)
 	}
 	w.buildIfDue()
+	w.noteBehind()
 }
 
 // prepared lists what a batch of ops appends, and where the entries of each begin.
@@ -237,7 +221,8 @@ func (w *writer) append(entries []entry, erase ...uint64) (receipts []storage.Re
 	for len(receipts) < len(entries) {
 		at := w.head
 		n, changes := together(entries[len(receipts):])
-		done, err := w.commit(storage.Batch{At: &at, Records: records[len(receipts):][:n], Changes: changes, Erase: erase})
+		batch := storage.Batch{At: &at, Records: records[len(receipts):][:n], Changes: changes, Erase: erase}
+		done, err := w.store.Append(context.WithoutCancel(w.life.ctx), w.name, batch)
 		if len(done.Receipts) > 0 {
 			w.countStored(entries[len(receipts):], done)
 			receipts, erase = append(receipts, done.Receipts...), nil
@@ -261,22 +246,6 @@ func (w *writer) append(entries []entry, erase ...uint64) (receipts []storage.Re
 		} // else the parts before stand, so the rest does too
 	}
 	return receipts, nil
-}
-
-func (w *writer) commit(b storage.Batch) (done storage.Done, err error) {
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		done, err = w.store.Append(context.WithoutCancel(w.life.ctx), w.name, b)
-	}()
-	for {
-		select {
-		case <-ended:
-			return done, err
-		case f := <-w.looks:
-			f(w)
-		}
-	}
 }
 
 // appendNow appends one event.
@@ -330,6 +299,7 @@ func (w *writer) folded() {
 	w.ends.Store(&head)
 	w.counted.Store(w.matter.seq)
 	w.applyRules()
+	w.noteBehind()
 }
 
 // foldMissed folds what the log holds beyond what is folded: what other processes appended, and an append of this one that
@@ -381,9 +351,6 @@ func (w *writer) publish() error {
 		return err
 	}
 	w.dirty, w.published, w.took = false, began, time.Since(began)
-	if w.opts.Serves {
-		w.measures.LearnLater(w.opts.Patience, w.learnLater)
-	}
 	old := w.current.Swap(&edition{m, w.built.seq, w.how.Model, make(chan struct{})})
 	if old != nil {
 		close(old.next)

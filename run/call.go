@@ -10,7 +10,6 @@ import (
 type Call struct {
 	Tool      string          // canonical id
 	ID        string          // of the call in its session, the id of a task in a run; empty: it has none
-	HostID    string          // id of the call by which its host tells hooks of it; empty: not known
 	After     []string        // ids of the calls of its session that it came after; nil: only the order is known
 	Source    string          // who calls, as episodes count sources (a credential); empty: not said
 	Arguments json.RawMessage // a JSON object; nil means none

@@ -131,8 +131,7 @@ func (l *limited) inSlot(ctx context.Context, q Question) Judgement {
 	switch j.Outcome {
 	case Unavailable, TimedOut:
 		l.Circuit.Failed()
-	case Cancelled, OverBudget:
-		l.Circuit.Left()
+	case Cancelled, OverBudget: // says nothing of its health
 	default:
 		l.Circuit.Succeeded()
 	}

@@ -213,10 +213,7 @@ func (s *Server) putWorkspace(ctx context.Context, q *nameQuery) (made workspace
 	if !request.WorkspaceName.MatchString(name) {
 		return made, problem.New(http.StatusUnprocessableEntity, fmt.Sprintf("workspace %q is not a name of 1 to 64 of a-z, 0-9, dot, dash, underscore", name))
 	}
-	existed, err := s.cfg.Workspaces.Exists(ctx, name)
-	if err != nil {
-		return made, err
-	}
+	existed := s.cfg.Workspaces.Exists(name)
 	if err := s.cfg.Workspaces.Create(ctx, name); err != nil {
 		return made, err
 	}
@@ -231,10 +228,7 @@ func (s *Server) putWorkspace(ctx context.Context, q *nameQuery) (made workspace
 // deleteWorkspace removes the keys first: a key that outlived its workspace would open the next one
 // of that name.
 func (s *Server) deleteWorkspace(ctx context.Context, q *nameQuery) (none route.None, err error) {
-	switch ok, err := s.cfg.Workspaces.Exists(ctx, q.Name); {
-	case err != nil:
-		return none, err
-	case !ok:
+	if !s.cfg.Workspaces.Exists(q.Name) {
 		return none, problem.New(http.StatusNotFound, fmt.Sprintf("there is no workspace %q", q.Name))
 	}
 	keys, err := s.keys().List(ctx, q.Name)
@@ -277,11 +271,7 @@ func (s *Server) doctor(ctx context.Context, e *live.Engine, _ *struct{}) (out d
 	stats, counted := e.Model().Stats(), e.Counted()
 	note("model", true, "version %s, %s, %d nodes, %d edges", stats.Model.Version, builtWhen(stats.Model.BuiltAt), stats.Model.Nodes, stats.Model.Edges)
 	note("lag", counted <= stats.Model.Seq, "the model counts event %d of %d", min(stats.Model.Seq, counted), counted)
-	behind, err := e.Behind(ctx)
-	if err != nil {
-		return out, err
-	}
-	note("freshness", true, "%v", behind)
+	note("freshness", true, "%v", e.Behind())
 	note("catalog", true, "%d tools, %d capabilities, %d tools seen only in episodes", stats.Tools, stats.Capabilities, stats.ObservedTools)
 	note("approval", true, "%s waiting; list and release with waymark approve", plural.Of(e.Waiting(), "entry"))
 	if embeddings := e.Embeddings(); embeddings != "" {

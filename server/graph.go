@@ -32,8 +32,8 @@ type diffQuery struct {
 	Context []string `query:"context" maxItems:"64" doc:"Compare the answers to this request instead of those to sample requests: what was done so far, in order."`
 	Intent  string   `query:"intent" maxLength:"8192" doc:"The intent of this request."`
 
-	From string `query:"from" default:"previous" maxLength:"128" doc:"current, previous, the version of a model in memory or of one of the two builds kept on disk, or a date or time: the newest of these built by then."`
-	To   string `query:"to" default:"current" maxLength:"128" doc:"current, previous, the version of a model in memory or of one of the two builds kept on disk, or a date or time: the newest of these built by then."`
+	From string `query:"from" default:"previous" maxLength:"128" doc:"current, previous, or the version of a model in memory or of one of the two builds kept on disk."`
+	To   string `query:"to" default:"current" maxLength:"128" doc:"current, previous, or the version of a model in memory or of one of the two builds kept on disk."`
 }
 
 // stats are the numbers of the model, and what was judged of it.
@@ -117,10 +117,9 @@ func modelNamed(ctx context.Context, e *live.Engine, field, name string) (*sugge
 }
 
 func (s *Server) stats(ctx context.Context, e *live.Engine, _ *struct{}) (stats, error) {
-	behind, err := e.Behind(ctx)
-	out := stats{Stats: e.Model().Stats(), Behind: behind, Rebuild: e.Judgement()}
+	out := stats{Stats: e.Model().Stats(), Behind: e.Behind(), Rebuild: e.Judgement()}
 	if g, missing := s.gateway(ctx); missing == nil {
 		out.Servers = g.Servers()
 	}
-	return out, err
+	return out, nil
 }

@@ -127,11 +127,7 @@ func jobProgress(ctx context.Context) func(live.Job) {
 			return
 		}
 		last, lastPhase = j.Progress, j.Phase
-		message := j.Phase
-		if left := (time.Duration(j.ETAMillis) * time.Millisecond).Round(time.Second); left > 0 {
-			message += fmt.Sprintf(", about %s left", left)
-		}
-		notify(j.Progress, 1, message)
+		notify(j.Progress, 1, j.Phase)
 	}
 }
 

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http/httptest"
@@ -28,7 +29,7 @@ func officeWithAgent(t *testing.T) *Server {
 		engine, err := c.Workspaces.Open(t.Context(), request.DefaultWorkspace)
 		require.NoError(t, err)
 		c.Upstream.Mode, c.Upstream.SuggestAfter = mcpserver.ModeDirect, true
-		c.Caller = record.New(engine, c.Caller, record.Options{})
+		c.Caller = record.New(func(context.Context) (record.Store, error) { return engine, nil }, c.Caller, record.Options{})
 	})
 	s.cfg.Upstream.Gateway.SetAgents(map[string][]string{"mail": {"desk:s*n", "desk:stamp", "github:*"}, "typo": {"fs:*fil"}})
 	_, err := defaultEngine(t, s).PutCapabilities(t.Context(), []catalog.Capability{

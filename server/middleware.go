@@ -335,11 +335,7 @@ func (s *Server) authorize(c *gin.Context) (after func(), err error) {
 	if !routed || ru.Public || ru.Global {
 		return nil, nil
 	}
-	existed, err := s.cfg.Workspaces.Exists(ctx, a.Workspace)
-	switch {
-	case err != nil || existed:
-		return nil, err
-	case !ru.Creates:
+	if !ru.Creates && !s.cfg.Workspaces.Exists(a.Workspace) {
 		return nil, s.noWorkspace(ctx, a)
 	}
 	return nil, nil

@@ -13,22 +13,27 @@ import (
 // proposals that wait for a decision.
 const retainEvery = 24 * time.Hour
 
-// retain forgets the episodes of a workspace that are older than Config.KeepFor, and the scores and runs that are older than
-// everything kept.
-func (s *Server) retain(ctx context.Context, workspace string) (int, live.ForgetResult, error) {
-	r, done, err := s.cfg.Workspaces.Retain(ctx, workspace, s.cfg.KeepFor, func(due *live.Due) error {
-		if due.Before().IsZero() {
-			return nil
-		}
-		return s.forgetBeside(request.With(ctx, request.Access{Workspace: workspace}), live.Selection{Before: due.Before()})
-	})
-	if err == nil && r.Episodes > 0 {
-		err = s.forgetWhispers(workspace, live.Selection{Before: r.Before()})
+// retain forgets the episodes of a workspace whose last step is older than Config.KeepFor, and the scores and runs that are.
+// A workspace of which nothing is due is not loaded.
+func (s *Server) retain(ctx context.Context, workspace string) (episodes int, done live.ForgetResult, err error) {
+	sel := live.Selection{Before: s.cfg.Now().Add(-max(s.cfg.KeepFor, live.StillOpen))}
+	if episodes, err = s.cfg.Workspaces.Older(ctx, workspace, sel.Before); err != nil || episodes == 0 {
+		return 0, done, err
+	}
+	e, err := s.cfg.Workspaces.Get(ctx, workspace)
+	if err == nil {
+		err = s.forgetBeside(request.With(ctx, request.Access{Workspace: workspace}), sel)
+	}
+	if err == nil {
+		done, err = e.Forget(ctx, sel)
+	}
+	if err == nil {
+		err = s.forgetWhispers(workspace, sel)
 		for _, t := range []*traffic{&s.metrics.traffic, s.metrics.of(workspace)} {
-			t.forgotten.Add(float64(r.Episodes))
+			t.forgotten.Add(float64(episodes))
 		}
 	}
-	return r.Episodes, done, err
+	return episodes, done, err
 }
 
 // retainBehind applies Config.KeepFor to all workspaces, now and once a day until ctx ends. The channel that it returns is

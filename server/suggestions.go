@@ -141,7 +141,7 @@ func (s *Server) explain(ctx context.Context, q *question[explainBody]) (a sugge
 	if err != nil {
 		return a, err
 	}
-	return e.Explain(ctx, m, suggest.ExplainRequest{ID: q.Body.ID, Context: q.Body.Context, Intent: q.Body.Intent,
+	return e.Explain(m, suggest.ExplainRequest{ID: q.Body.ID, Context: q.Body.Context, Intent: q.Body.Intent,
 		Limit: q.Body.Limit, Profile: q.Body.Profile, Formula: q.Body.Formula, Allow: q.Body.Allow, Vector: e.Vector(ctx, q.Body.Intent)})
 }
 

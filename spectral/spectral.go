@@ -123,15 +123,11 @@ type Candidate struct {
 	Quality float64
 }
 
-// Cluster divides the rows and columns of H. A matrix with a weight that is negative or not
-// finite is an error.
+// Cluster divides the rows and columns of H.
 func Cluster(H Matrix, o Options) (Result, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return Result{}, err
-	}
-	if err := H.Check(); err != nil {
-		return Result{}, fmt.Errorf("spectral clustering: %w", err)
 	}
 	g := normalised(H, o.Tau)
 	r := Result{Rows: unlabelled(H.Rows), Cols: unlabelled(H.Cols)}

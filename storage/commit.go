@@ -6,15 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"slices"
 )
-
-// One goroutine, the committer, takes the pending ops into one transaction, so that many callers share the cost of
-// making it durable:
-//
-//	Append, Lease, … ─▶ pending ─▶ committer ─▶ Engine.Update { headers; entries that the ops read; apply each op }
-//
-// A refused op writes nothing and does not touch the others.
 
 // The most that one transaction holds: badger's own limit is 2.4 MB with its memtables of 16 MiB.
 const (
@@ -22,91 +14,7 @@ const (
 	maxBytes   = 2 << 20
 )
 
-// op is a part of a transaction.
-type op struct {
-	workspaces []string              // whose entries it writes
-	size       int                   // of its writes, in bytes, at most
-	reads      func(c *commit) []Key // the keys that apply reads, fetched at once for all ops; headers are fetched before
-	apply      func(c *commit) error // sets entries, or refuses before it sets any
-	done       chan struct{}
-	err        error
-}
-
-// submit hands an op to the committer and waits. A pending op is carried out even if ctx ends.
-func (s *Store) submit(ctx context.Context, o *op) error {
-	err := cmp.Or(ctx.Err(), s.unavailable())
-	for _, workspace := range o.workspaces {
-		err = cmp.Or(err, checkWorkspace(workspace))
-	}
-	if err != nil {
-		return err
-	}
-	o.done = make(chan struct{})
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		return ErrClosed
-	}
-	s.pending = append(s.pending, o)
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
-	s.mu.Unlock()
-	<-o.done
-	return o.err
-}
-
-// commitLoop runs until wake is closed and nothing is pending.
-func (s *Store) commitLoop() {
-	for range s.wake {
-		for group := s.take(); len(group) > 0; group = s.take() {
-			s.commitGroup(group)
-		}
-	}
-}
-
-// take removes the pending ops that fit in one transaction, at least one.
-func (s *Store) take() (group []*op) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n, size := 0, 0
-	for n < min(len(s.pending), maxRecords) && (n == 0 || size+s.pending[n].size <= maxBytes) {
-		size += s.pending[n].size
-		n++
-	}
-	group, s.pending = s.pending[:n:n], s.pending[n:]
-	return group
-}
-
-func (s *Store) commitGroup(group []*op) {
-	var workspaces []string
-	for _, o := range group {
-		workspaces = append(workspaces, o.workspaces...)
-	}
-	slices.Sort(workspaces)
-	workspaces = slices.Compact(workspaces)
-	ctx, cancel := context.WithTimeout(context.Background(), engineTimeout)
-	defer cancel()
-	var c *commit
-	err := s.engine.Update(ctx, workspaces, func(r Reader) ([]Pair, error) {
-		c = &commit{reader: r, values: map[Key]value{}, headers: map[string]header{}}
-		return c.carryOut(workspaces, group)
-	})
-	if err == nil {
-		s.mu.Lock()
-		for workspace, h := range c.headers {
-			s.saw(workspace, h)
-		}
-		s.mu.Unlock()
-	}
-	for _, o := range group {
-		o.err = cmp.Or(err, o.err)
-		close(o.done)
-	}
-}
-
-// commit is a transaction as its ops see it: the entries that they read, and those that the ops before them set.
+// commit is a transaction: the entries that it read and set.
 type commit struct {
 	reader  Reader
 	values  map[Key]value
@@ -120,39 +28,69 @@ type value struct {
 	set   bool
 }
 
-func (c *commit) carryOut(workspaces []string, group []*op) ([]Pair, error) {
-	keys := []Key{}
+// submit runs apply in a transaction that writes entries of workspaces, sorted, whose headers it has. apply sets entries, or
+// refuses. One transaction of a store runs at a time; once it runs it is carried out even if ctx ends.
+func (s *Store) submit(ctx context.Context, workspaces []string, apply func(c *commit) error) error {
+	err := cmp.Or(ctx.Err(), s.unavailable())
+	for _, workspace := range workspaces {
+		err = cmp.Or(err, checkWorkspace(workspace))
+	}
+	if err != nil {
+		return err
+	}
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.life.Done():
+		return ErrClosed
+	}
+	if err := s.unavailable(); err != nil { // by now
+		return err
+	}
+	timed, cancel := context.WithTimeout(context.Background(), engineTimeout)
+	defer cancel()
+	var c *commit
+	err = s.engine.Update(timed, workspaces, func(r Reader) ([]Pair, error) {
+		c = &commit{reader: r, values: map[Key]value{}, headers: map[string]header{}}
+		c.begin(workspaces)
+		if c.failed == nil {
+			c.fail(apply(c))
+		}
+		writes := make([]Pair, len(c.set))
+		for i, k := range c.set {
+			writes[i] = Pair{k, c.values[k].bytes}
+		}
+		return writes, c.failed
+	})
+	if err == nil {
+		s.mu.Lock()
+		for workspace, h := range c.headers {
+			s.saw(workspace, h)
+		}
+		s.mu.Unlock()
+	}
+	return err
+}
+
+// begin reads the headers of workspaces.
+func (c *commit) begin(workspaces []string) {
+	keys := []Key{restoring}
 	for _, workspace := range workspaces {
 		keys = append(keys, headKey(workspace))
 	}
-	c.fetch(append(keys, restoring)...)
+	c.fetch(keys...)
 	if c.get(restoring) != nil {
 		c.fail(errRestoring)
 	}
 	for i, workspace := range workspaces {
-		h, err := decodeHeader(c.get(keys[i]))
+		h, err := decodeHeader(c.get(keys[i+1]))
 		if err != nil {
 			c.fail(damaged("workspace %q: %v", workspace, err))
 		}
 		c.headers[workspace] = h
 	}
-	keys = nil
-	for _, o := range group {
-		if o.reads != nil {
-			keys = append(keys, o.reads(c)...)
-		}
-	}
-	c.fetch(keys...)
-	for _, o := range group {
-		if c.failed == nil {
-			o.err = o.apply(c)
-		}
-	}
-	writes := make([]Pair, len(c.set))
-	for i, k := range c.set {
-		writes[i] = Pair{k, c.values[k].bytes}
-	}
-	return writes, c.failed
 }
 
 func (c *commit) fail(err error) { c.failed = cmp.Or(c.failed, err) }
@@ -210,7 +148,7 @@ func (s *Store) Append(ctx context.Context, workspace string, b Batch) (done Don
 		return done, fmt.Errorf("append to workspace %q: %w", workspace, err)
 	}
 	for more := true; more; more = len(b.Records) > 0 {
-		n, size := b.fits()
+		n, _ := b.fits()
 		part := appending{Batch: b, workspace: workspace, digests: make([][32]byte, n), keys: make([]string, n)}
 		part.Records = b.Records[:n]
 		for i, r := range part.Records {
@@ -219,7 +157,7 @@ func (s *Store) Append(ctx context.Context, workspace string, b Batch) (done Don
 				part.keys[i] = string(key[:])
 			}
 		}
-		if err := s.submit(ctx, &op{workspaces: []string{workspace}, size: size, reads: part.reads, apply: part.apply}); err != nil {
+		if err := s.submit(ctx, []string{workspace}, part.apply); err != nil {
 			return done, fmt.Errorf("append to workspace %q: %w", workspace, err)
 		}
 		done = Done{append(done.Receipts, part.done.Receipts...), part.done.Head}
@@ -260,28 +198,13 @@ type appending struct {
 	erasedAt  uint64 // if something was erased: snapshots up to this event are removed
 }
 
-func (a *appending) reads(c *commit) (keys []Key) {
-	a.space = c.headers[a.workspace].space(a.workspace)
-	for _, key := range a.keys {
-		if key != "" {
-			keys = append(keys, Key{tableKeys, a.space, key})
-		}
-	}
-	for _, change := range a.Changes {
-		keys = append(keys, Key{tableRows, a.space, change.Key})
-	}
-	for _, seq := range a.Erase {
-		keys = append(keys, Key{tableEvents, a.space, name(seq)})
-	}
-	return keys
-}
-
 func (a *appending) apply(c *commit) error {
 	before := c.headers[a.workspace]
 	if a.At != nil && *a.At != before.Head {
 		return fmt.Errorf("%w: the log ends at event %d, not at %d", ErrBehind, before.Head.Seq, a.At.Seq)
 	}
 	a.done, a.erasedAt, a.space = Done{}, 0, before.space(a.workspace)
+	a.fetch(c)
 	rows, err := a.rows(c)
 	if err != nil {
 		return err
@@ -296,6 +219,23 @@ func (a *appending) apply(c *commit) error {
 		c.change(a.workspace, h)
 	}
 	return nil
+}
+
+// fetch reads at once what the batch compares with.
+func (a *appending) fetch(c *commit) {
+	var keys []Key
+	for _, key := range a.keys {
+		if key != "" {
+			keys = append(keys, Key{tableKeys, a.space, key})
+		}
+	}
+	for _, change := range a.Changes {
+		keys = append(keys, Key{tableRows, a.space, change.Key})
+	}
+	for _, seq := range a.Erase {
+		keys = append(keys, Key{tableEvents, a.space, name(seq)})
+	}
+	c.fetch(keys...)
 }
 
 // rows returns the entries that the changes of a batch make.

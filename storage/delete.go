@@ -9,14 +9,14 @@ import (
 // afterwards; if that is interrupted, the next start continues.
 func (s *Store) Delete(ctx context.Context, workspace string) error {
 	var h header
-	err := s.submit(ctx, &op{workspaces: []string{workspace}, size: 1024, apply: func(c *commit) error {
+	err := s.submit(ctx, []string{workspace}, func(c *commit) error {
 		if h = c.headers[workspace]; !h.exists() || workspace == "" {
 			return ErrNotFound
 		}
 		h = header{Changes: h.Changes, Generation: h.Generation + 1, Deleted: true}
 		c.change(workspace, h)
 		return nil
-	}})
+	})
 	if err == nil {
 		err = s.collect(ctx, workspace, h)
 	}

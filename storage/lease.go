@@ -60,20 +60,14 @@ func (t Table) Release(ctx context.Context, name string) error {
 }
 
 func (t Table) changeLease(ctx context.Context, name string, change func(l *lease, now time.Time) error) error {
-	key := func(c *commit) Key { return Key{tableLeases, c.headers[t.workspace].space(t.workspace), name} }
-	err := t.store.submit(ctx, &op{
-		workspaces: []string{t.workspace}, size: 512, reads: func(c *commit) []Key { return []Key{key(c)} },
-		apply: func(c *commit) error {
-			k := key(c)
-			now, err := c.reader.Now()
-			c.fail(err)
-			l := decodeLease(c.get(k))
-			if err := change(&l, now); err != nil {
-				return err
-			}
+	err := t.store.submit(ctx, []string{t.workspace}, func(c *commit) error {
+		k := Key{tableLeases, c.headers[t.workspace].space(t.workspace), name}
+		now, err := c.reader.Now()
+		l := decodeLease(c.get(k))
+		if err = cmp.Or(err, change(&l, now)); err == nil {
 			c.put(Pair{k, l.encode()})
-			return nil
-		},
+		}
+		return err
 	})
 	if err != nil {
 		err = fmt.Errorf("lease %q: %w", name, err)

@@ -56,8 +56,7 @@ func (s *Store) PutSnapshot(ctx context.Context, workspace string, seq uint64, l
 		buffer := bufio.NewWriterSize(p, partBytes)
 		err = write(buffer)
 		if err = cmp.Or(err, buffer.Flush()); err == nil {
-			apply := func(c *commit) error { return p.finish(c, seq, lease, fence) }
-			err = s.submit(ctx, &op{workspaces: []string{"", workspace}, size: 1024, apply: apply})
+			err = s.submit(ctx, []string{"", workspace}, func(c *commit) error { return p.finish(c, seq, lease, fence) })
 		}
 		if err != nil {
 			s.sweep(context.WithoutCancel(ctx), p.space, p.prefix, after(p.prefix))
@@ -87,7 +86,7 @@ func (p *partWriter) Write(b []byte) (n int, err error) {
 		}
 		p.sum.Write(chunk)
 		part := Pair{Key{tableParts, p.space, p.prefix + name(p.parts)}, bytes.Clone(chunk)}
-		err := p.store.submit(p.ctx, &op{size: len(chunk) + 256, apply: func(c *commit) error { c.put(part); return nil }})
+		err := p.store.submit(p.ctx, nil, func(c *commit) error { c.put(part); return nil })
 		if err != nil {
 			return n, err
 		}

@@ -124,7 +124,7 @@ type Store struct {
 	log    *slog.Logger
 	holder string // of leases
 
-	wake    chan struct{} // wakes the committer when ops are pending
+	turn    chan struct{} // held by the transaction that writes
 	running sync.WaitGroup
 	life    context.Context
 	end     context.CancelFunc
@@ -133,7 +133,6 @@ type Store struct {
 
 	mu      sync.Mutex
 	closed  bool
-	pending []*op
 	spaces  map[string]*space
 	lost    error     // why the engine did not answer last; nil: it did
 	contact time.Time // when it answered last
@@ -167,7 +166,6 @@ func New(ctx context.Context, engine Engine, opts Options) (*Store, error) {
 	if err == nil {
 		err = s.collectAll(ctx)
 	}
-	s.running.Go(s.commitLoop)
 	s.running.Go(s.follow)
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -176,12 +174,12 @@ func New(ctx context.Context, engine Engine, opts Options) (*Store, error) {
 }
 
 func newStore(engine Engine, opts Options) *Store {
-	s := &Store{engine: engine, log: cmp.Or(opts.Logger, slog.Default()), holder: rand.Text(), wake: make(chan struct{}, 1), spaces: map[string]*space{}}
+	s := &Store{engine: engine, log: cmp.Or(opts.Logger, slog.Default()), holder: rand.Text(), turn: make(chan struct{}, 1), spaces: map[string]*space{}}
 	s.life, s.end = context.WithCancel(context.Background())
 	return s
 }
 
-// Close commits what is pending, refuses everything else, and closes the engine.
+// Close waits for the transaction that writes, refuses everything else, and closes the engine.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -189,10 +187,10 @@ func (s *Store) Close() error {
 		return nil
 	}
 	s.closed = true
-	close(s.wake)
 	s.mu.Unlock()
 	s.end()
 	s.running.Wait()
+	s.turn <- struct{}{} // for good
 	return s.engine.Close()
 }
 

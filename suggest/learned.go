@@ -3,7 +3,6 @@ package suggest
 import (
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"waymark/suggest/history"
 	"waymark/suggest/learn/rank"
@@ -36,8 +35,6 @@ type learning struct {
 
 	provisional bool // see MeasureOptions
 
-	later *later // nil: a question waits however long it takes
-
 	mu     sync.Mutex
 	counts *history.Counts            // nil when it is worked out
 	known  atomic.Pointer[keptModels] // fitted before, and kept; nil: not yet
@@ -60,35 +57,12 @@ func newLearning(c *history.Counts, texts *textMeasures) *learning {
 // isShort reports whether the history is so short that learning takes no longer than the rest of a build.
 func (l *learning) isShort() bool { return l.steps <= ShortSteps }
 
-// later is how what was not learned yet is worked out without its question.
-type later struct {
-	patience time.Duration
-	begin    func(work func(halt func() bool))
-	once     sync.Once
-	ended    chan struct{}
-	over     chan struct{} // patience is: one question is kept waiting, not each
-}
-
-// get is what was learned. The first who asks waits for it, or for as long as [Measures.LearnLater] says; then it is nil.
+// get is what was learned. The first who asks works it out, and the others wait for it.
 func (l *learning) get() *learned {
 	if done := l.result.Load(); done != nil {
 		return done
 	}
-	if l.later == nil {
-		return l.compute(never, func(float64) {})
-	}
-	l.later.once.Do(func() {
-		time.AfterFunc(l.later.patience, func() { close(l.later.over) })
-		l.later.begin(func(halt func() bool) {
-			defer close(l.later.ended)
-			l.compute(halt, func(float64) {})
-		})
-	})
-	select {
-	case <-l.later.ended:
-	case <-l.later.over:
-	}
-	return l.result.Load()
+	return l.compute(never, func(float64) {})
 }
 
 // never is a halt function for work that is not to be interrupted.
@@ -167,15 +141,6 @@ func (m *Measures) Provisional() bool {
 func (m *Measures) Cold() bool {
 	l := m.learning
 	return l.result.Load() == nil && (m.Learned() || l.isShort())
-}
-
-// LearnLater lets questions wait no longer than patience, counted from the first, for what profile learned has yet to
-// work out: profile seed answers them, with [WarnProvisional], while begin does the work. To be called before the first
-// question; later calls change nothing.
-func (m *Measures) LearnLater(patience time.Duration, begin func(work func(halt func() bool))) {
-	if l := m.learning; l.later == nil {
-		l.later = &later{patience: patience, begin: begin, ended: make(chan struct{}), over: make(chan struct{})}
-	}
 }
 
 // Warm works out what profile learned answers with from what was fitted before and kept, or from a short history.

@@ -456,38 +456,6 @@ func TestProvisionalMeasures(t *testing.T) {
 	}
 }
 
-// A question does not wait for a fit that is made behind: seed answers it, and says so, until the fit is done.
-func TestLearnLater(t *testing.T) {
-	lower(t, &ShortSteps, 0) // short histories are fitted in their build
-	w := newWorld(t)
-	for i := range 30 {
-		w.episode(fmt.Sprint("send letter ", i), "x:a", "x:b")
-	}
-	measures, err := Measure(t.Context(), w.Freeze(), MeasureOptions{})
-	require.NoError(t, err)
-	var work []func(halt func() bool)
-	measures.LearnLater(0, func(f func(halt func() bool)) { work = append(work, f) })
-	m := modelOf(t, w.State, measures)
-	for _, wait := range []bool{true, true, false} {
-		if !wait {
-			require.Len(t, work, 1, "two questions ask for one fit")
-			work[0](never)
-		}
-		a := next(t, m, NextRequest{Context: []string{"x:a"}, Profile: ProfileLearned})
-		plan, err := m.Plan(DAGRequest{Intent: "send a letter", Profile: ProfileLearned})
-		require.NoError(t, err)
-		want := ProfileLearned
-		if wait {
-			want = ProfileSeed
-		}
-		assert.Equal(t, want, a.Model.Profile)
-		assert.Equal(t, want, plan.Model.Profile)
-		assert.Equal(t, "x:b", a.Suggestions[0].ID)
-		assert.Equal(t, wait, slices.Contains(a.Warnings, WarnProvisional))
-		assert.Equal(t, wait, slices.Contains(plan.Warnings, WarnProvisional))
-	}
-}
-
 // Tasks that end after one step say how often tasks end there.
 func TestStopAfterTheFirstStep(t *testing.T) {
 	w := newWorld(t)

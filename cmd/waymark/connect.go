@@ -62,9 +62,9 @@ type access struct {
 	maxBody    int64         // of a request; 0: the server's
 }
 
-// Questions to a server wait startPatience for a fit, then profile seed answers. Without a stored model a command makes
-// one first, so it may take its time.
-const startPatience, commandTimeout = time.Second, time.Hour
+// A command waits countPatience until what it recorded counts in answers. Without a stored model it makes one first, so it
+// may take its time.
+const countPatience, commandTimeout = time.Second, time.Hour
 
 // words sets the embedder and the thesaurus in opts.
 func (a *app) words(opts *live.Options) error {
@@ -112,7 +112,7 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	if err := h.note(""); err != nil {
 		return nil, errors.Join(err, store.Close(), unlock())
 	}
-	opts := live.Options{Logger: logger, Now: time.Now, DropIntents: a.privacy.dropIntents, DropDigests: a.privacy.dropDigests, KeepSecrets: a.privacy.keepSecrets, Mine: a.mine, Serves: who.serves, Withheld: h.withheld, Connected: h.connected, Idle: a.unloadAfter, Patience: startPatience}
+	opts := live.Options{Logger: logger, Now: time.Now, DropIntents: a.privacy.dropIntents, DropDigests: a.privacy.dropDigests, KeepSecrets: a.privacy.keepSecrets, Mine: a.mine, Serves: who.serves, Withheld: h.withheld, Connected: h.connected, Idle: a.unloadAfter}
 	if err := a.words(&opts); errors.Is(err, fs.ErrNotExist) { // as any other file that a command line names
 		return nil, errors.Join(err, h.close())
 	} else if err != nil {
@@ -136,8 +136,8 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 		Limits: server.Limits{Timeout: who.timeout, MaxBody: who.maxBody}, TLS: who.tls,
 	}
 	if cfg.Upstream.Reload != nil {
-		cfg.Caller = record.New(record.Workspace{Workspaces: h.workspaces, Name: a.workspace}, cfg.Upstream.Gateway,
-			record.Options{Logger: logger, Now: time.Now, DropDigests: a.privacy.dropDigests, Told: h.told(a.workspace)})
+		open := func(ctx context.Context) (record.Store, error) { return h.workspaces.Open(ctx, a.workspace) }
+		cfg.Caller = record.New(open, cfg.Upstream.Gateway, record.Options{Logger: logger, DropDigests: a.privacy.dropDigests})
 		cfg.Upstream.SuggestAfter = a.tools.suggestAfter
 	}
 	h.server, err = server.New(cfg)
@@ -192,13 +192,6 @@ func (a *app) openStore(dir string, opts storage.Options) (store *storage.Store,
 		return nil, nil, errors.Join(err, unlock())
 	}
 	return store, unlock, nil
-}
-
-// told finds calls of the workspace that hooks have told of.
-func (h *house) told(workspace string) func(context.Context, string) (record.Told, bool) {
-	return func(ctx context.Context, id string) (record.Told, bool) {
-		return h.feed.Told(ctx, workspace, id)
-	}
 }
 
 // judges are the models that scorers may ask.
@@ -331,7 +324,7 @@ func existingWorkspaces(ctx context.Context, c *client.Client) ([]string, error)
 
 // count waits until the answers of a workspace count what was recorded in it, for a moment.
 func (h *house) count(ctx context.Context, workspace string) {
-	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	ctx, cancel := context.WithTimeout(ctx, countPatience)
 	defer cancel()
 	if e, err := h.workspaces.Get(ctx, workspace); err == nil {
 		_ = e.Wait(ctx, e.Counted())

@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,12 +48,9 @@ func NewAPI(o Options) (*API, error) {
 	if o.Model == "" {
 		return nil, errors.New("no model named")
 	}
-	Standard(&o.MaxAnswer, 8<<20)
-	Standard(&o.Attempts, 4)
-	Standard(&o.Timeout, 30*time.Second)
-	Standard(&o.FirstDelay, 500*time.Millisecond)
-	Standard(&o.Trip, 5)
-	Standard(&o.CoolDown, 30*time.Second)
+	o.MaxAnswer, o.Attempts, o.Trip = cmp.Or(o.MaxAnswer, 8<<20), cmp.Or(o.Attempts, 4), cmp.Or(o.Trip, 5)
+	o.Timeout, o.CoolDown = cmp.Or(o.Timeout, 30*time.Second), cmp.Or(o.CoolDown, 30*time.Second)
+	o.FirstDelay = cmp.Or(o.FirstDelay, 500*time.Millisecond)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -116,8 +114,8 @@ func (a *API) explain(ctx, timed context.Context, err error) (_ error, repeat bo
 		request   *openai.RequestError
 		large     *http.MaxBytesError
 	)
-	refused := func(status int, code ...any) (error, bool) {
-		e := &Error{Status: status, Code: a.Options.APIKey.Code(code...)}
+	refused := func(status int) (error, bool) {
+		e := &Error{status}
 		return e, e.Transient()
 	}
 	switch {
@@ -132,11 +130,11 @@ func (a *API) explain(ctx, timed context.Context, err error) (_ error, repeat bo
 	case errors.Is(err, ErrAddress):
 		return ErrAddress, false
 	case errors.As(err, &api):
-		return refused(api.HTTPStatusCode, api.Code, api.Type)
+		return refused(api.HTTPStatusCode)
 	case errors.As(err, &request):
 		return refused(request.HTTPStatusCode)
 	case errors.Is(err, openai.ErrReasoningModelMaxTokensDeprecated), errors.Is(err, openai.ErrReasoningModelLimitationsOther):
-		return refused(http.StatusBadRequest, "no_temperature") // the library refuses what the endpoint would
+		return refused(http.StatusBadRequest) // the library refuses what the endpoint would
 	case ctx.Err() != nil:
 		return fmt.Errorf("no time left: %w", context.DeadlineExceeded), false
 	case timed.Err() != nil:

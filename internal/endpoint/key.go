@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"regexp"
 	"strings"
 
 	"waymark/internal/redact"
@@ -17,19 +16,6 @@ type Key string
 func (Key) String() string               { return "[key]" }
 func (Key) GoString() string             { return "[key]" }
 func (Key) MarshalText() ([]byte, error) { return []byte("[key]"), nil }
-
-var code = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,63}$`)
-
-// Code is the code among those that an endpoint gives for an error, or "": a word, never its own text, which may repeat
-// keys, requests and instructions.
-func (k Key) Code(given ...any) string {
-	for _, g := range given {
-		if word, ok := g.(string); ok && code.MatchString(word) && word != string(k) && redact.Text(word) == word {
-			return word
-		}
-	}
-	return ""
-}
 
 // Summary says why there was no answer, without the address, which callers need not know, and without secrets.
 func (k Key) Summary(err error) string {

@@ -7,17 +7,12 @@ import (
 	"time"
 )
 
-// Error is a refusal by the endpoint.
-type Error struct {
-	Status int
-	Code   string // of the endpoint; may be empty
-}
+// Error is a refusal by the endpoint. It has nothing of the endpoint's own text, which may repeat keys, requests and
+// instructions.
+type Error struct{ Status int }
 
 func (e *Error) Error() string {
-	if e.Code == "" {
-		return fmt.Sprintf("endpoint answers %d %s", e.Status, http.StatusText(e.Status))
-	}
-	return fmt.Sprintf("endpoint answers %d %s (%s)", e.Status, http.StatusText(e.Status), e.Code)
+	return fmt.Sprintf("endpoint answers %d %s", e.Status, http.StatusText(e.Status))
 }
 
 // AboutInput reports whether the input was refused rather than the caller.

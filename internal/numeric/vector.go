@@ -1,10 +1,12 @@
 package numeric
 
+import "golang.org/x/sys/cpu"
+
 // The functions below have a second form in AVX2 that does the same operations on the same elements in the
 // same order, never fused: every processor computes the same bits.
 
 // AVX2 says that the processor and the system have the vector instructions that kernels use.
-var AVX2 = hasAVX2()
+var AVX2 = cpu.X86.HasAVX2
 
 // fast is AVX2, a variable of its own so that tests can switch it.
 var fast = AVX2

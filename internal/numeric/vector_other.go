@@ -2,8 +2,6 @@
 
 package numeric
 
-func hasAVX2() bool { return false }
-
 func axpyAVX2(a float64, x, y *float64, n int)                   { panic("no AVX2") }
 func axpy4AVX2(a *[4]float64, x0, x1, x2, x3, y *float64, n int) { panic("no AVX2") }
 func axpy32AVX2(a float64, x *float32, y *float64, n int)        { panic("no AVX2") }

@@ -60,49 +60,14 @@ func Text(text string) string {
 	return text
 }
 
-// reach is how far beyond a cut a secret is looked for.
-const reach = 4 << 10
-
-// Cut shortens a text as cut does, but a secret at the cut is masked: of its beginning alone nobody could tell
-// later that it is one. A text without a secret there is cut as it is.
+// Cut shortens a text as cut does. Secrets in one that is too long are masked before: of the beginning of a secret
+// nobody could tell later that it is one.
 func Cut(text string, limit int, cut func(text string, limit int) string) string {
-	for text = cut(text, limit+reach); len(text) > limit; {
-		from, to := secretAt(text, limit-len("…"))
-		if from == to {
-			return cut(text, limit)
-		}
-		text = text[:from] + Mark + text[to:]
+	const reach = 4 << 10 // how far beyond the cut a secret is looked for
+	if text = cut(text, limit+reach); len(text) > limit {
+		text = cut(Text(text), limit)
 	}
 	return text
-}
-
-// secretAt is the place of the first secret that lies across a place of a text.
-func secretAt(text string, place int) (from, to int) {
-	lower := strings.ToLower(text)
-	for _, p := range patterns {
-		if !p.hinted(lower) {
-			continue
-		}
-		for _, m := range p.matches(text) {
-			if m.from < place && place < m.end && (from == to || m.from < from) {
-				from, to = m.from, m.to
-			}
-		}
-	}
-	return from, to
-}
-
-// match is the place of a secret and the end of what it is known by.
-type match struct{ from, to, end int }
-
-func (p *pattern) matches(text string) (all []match) {
-	for _, at := range p.expr.FindAllStringSubmatchIndex(text, -1) {
-		m := match{at[len(at)-2], at[len(at)-1], at[1]}
-		if secret := text[m.from:m.to]; secret != Mark && (p.real == nil || p.real(secret)) {
-			all = append(all, m)
-		}
-	}
-	return all
 }
 
 // hinted is the cheap test before a regular expression: most texts have no hint of a secret.
@@ -115,10 +80,14 @@ func (p *pattern) hinted(lower string) bool {
 func (p *pattern) mask(text string) string {
 	var b strings.Builder
 	end := 0
-	for _, m := range p.matches(text) {
-		b.WriteString(text[end:m.from])
+	for _, at := range p.expr.FindAllStringSubmatchIndex(text, -1) {
+		from, to := at[len(at)-2], at[len(at)-1]
+		if secret := text[from:to]; secret == Mark || p.real != nil && !p.real(secret) {
+			continue
+		}
+		b.WriteString(text[end:from])
 		b.WriteString(Mark)
-		end = m.to
+		end = to
 	}
 	b.WriteString(text[end:])
 	return b.String()

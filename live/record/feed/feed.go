@@ -161,6 +161,9 @@ func (f *Feed) event(ctx context.Context, name string, r *Report) error {
 
 // apply takes in an event, of a file of the spool or of none.
 func (f *Feed) apply(ctx context.Context, key sessionKey, e *hook.Event, name string, r *Report) error {
+	if e.Through { // whoever made the call records it
+		return f.remove(name)
+	}
 	if (e.Kind == hook.Began || e.Kind == hook.Ended) && (e.Call == "" || e.Tool == "") {
 		return f.damaged(name, errors.New("it names no call or no tool"), r)
 	}
@@ -306,12 +309,9 @@ func (f *Feed) ended(ctx context.Context, engine *live.Engine, s *session, e *ho
 			r.Known++
 			return f.remove(name)
 		}
-		if e.Through {
-			return f.remove(name)
-		}
 		c = s.begin(f, e, "") // nobody told that it began
 	}
-	if !toolcall.Made(e.ErrorKind) || e.Through { // it was none, or whoever made it has recorded it
+	if !toolcall.Made(e.ErrorKind) { // it was none
 		s.none(f, e.Call, c)
 		f.drop([]string{name})
 		return nil

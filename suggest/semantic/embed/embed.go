@@ -14,6 +14,7 @@
 package embed
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -55,11 +56,9 @@ type Client struct {
 
 // New returns a client. It does not call the endpoint.
 func New(o Options) (*Client, error) {
-	endpoint.Standard(&o.Timeout, 10*time.Second)
-	endpoint.Standard(&o.Batch, 32)
-	endpoint.Standard(&o.MaxText, 24_000)
-	endpoint.Standard(&o.Budget, time.Minute)
-	endpoint.Standard(&o.CacheSize, 10_000)
+	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
+	o.Batch, o.MaxText, o.CacheSize = cmp.Or(o.Batch, 32), cmp.Or(o.MaxText, 24_000), cmp.Or(o.CacheSize, 10_000)
+	o.Budget = cmp.Or(o.Budget, time.Minute)
 	o.RepeatTimeouts = true
 	api, err := endpoint.NewAPI(o.Options)
 	if err != nil {
@@ -117,8 +116,7 @@ func (c *Client) embed(ctx context.Context, batch []string) ([][]float32, error)
 	switch {
 	case err == nil:
 		c.Circuit.Succeeded()
-	case errors.Is(err, context.Canceled), errors.As(err, &refusal) && refusal.AboutInput():
-		c.Circuit.Left() // that says nothing of the endpoint's health
+	case errors.Is(err, context.Canceled), errors.As(err, &refusal) && refusal.AboutInput(): // says nothing of its health
 	default:
 		c.Circuit.Failed()
 	}

@@ -140,7 +140,7 @@ func TestTroubles(t *testing.T) {
 		{"cut-off answer", first(write(200, `{"object":"list","data":[{"index":0,"embed`)), 2, ""},
 		{"closed connection", first(func(_ int, w http.ResponseWriter, _ []string) bool { panic(http.ErrAbortHandler) }), 2, ""},
 		{"500 for ever", write(500, ""), 4, "4 attempts: endpoint answers 500 Internal Server Error"},
-		{"401 repeating the key", write(401, `{"error":{"message":"Incorrect API key provided: sesame","code":"invalid_api_key"}}`), 1, "endpoint answers 401 Unauthorized (invalid_api_key)"},
+		{"401 repeating the key", write(401, `{"error":{"message":"Incorrect API key provided: sesame","code":"invalid_api_key"}}`), 1, "endpoint answers 401 Unauthorized"},
 		{"404 in plain text repeating the key", write(404, "no model for sesame\n\n here"), 1, "endpoint answers 404 Not Found"},
 		{"missing vector", write(200, data(`{"index":0,"embedding":[1,2]}`)), 1, "vector 1 of 2 is missing"},
 		{"index too large", write(200, data(`{"index":7,"embedding":[1,2]}`)), 1, "vector 7 answers none of 2 texts"},
