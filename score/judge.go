@@ -69,7 +69,7 @@ func (q Question) Read(reply string) Judgement {
 	switch {
 	case err == nil:
 		return Judgement{Outcome: Answered, JSON: object, Reply: reply}
-	case isRefusal(reply):
+	case refuses(reply):
 		return Judgement{Outcome: Refused, Reply: reply, Detail: "the model refused"}
 	}
 	return Judgement{Outcome: Unparsable, Reply: reply, Detail: err.Error()}
