@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -70,26 +69,13 @@ type limited struct {
 	budget Budget
 	cache  Cache
 
-	mu               sync.Mutex
-	requests, tokens int
+	requests, tokens atomic.Int64
 }
 
 // take reports whether the budget permits one more request, and counts it.
 func (l *limited) take() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	b := l.budget
-	if b.Requests > 0 && l.requests >= b.Requests || b.Tokens > 0 && l.tokens >= b.Tokens {
-		return false
-	}
-	l.requests++
-	return true
-}
-
-func (l *limited) spend(tokens int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.tokens += tokens
+	tokens, requests := int64(l.budget.Tokens), int64(l.budget.Requests)
+	return (tokens <= 0 || l.tokens.Load() < tokens) && (l.requests.Add(1) <= requests || requests <= 0)
 }
 
 // Ask returns the cached reply, or asks the endpoint when a slot is free. The time limit begins with the slot, so that
@@ -200,7 +186,7 @@ func (l *limited) send(ctx context.Context, q Question, messages []openai.ChatCo
 	switch {
 	case err == nil:
 		l.plain.Store(plain)
-		l.spend(response.Usage.TotalTokens)
+		l.tokens.Add(int64(response.Usage.TotalTokens))
 		j = understand(response, q)
 	case errors.Is(err, context.Canceled):
 		j = ended(ctx)
