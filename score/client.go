@@ -201,9 +201,10 @@ func (l *limited) send(ctx context.Context, q Question, messages []openai.ChatCo
 	return j
 }
 
-// request asks for JSON by schema and the likeliest reply. The plain form has neither: older local servers have no schema,
-// and reasoning models no temperature; these require the newer name of the limit.
-func (l *limited) request(q Question, messages []openai.ChatCompletionMessage, plain bool) openai.ChatCompletionRequest {
+// request asks for JSON by schema and the likeliest reply. The plain form has neither: older local servers have no
+// schema, and reasoning models no temperature; these require the newer name of the limit.
+func (l *limited) request(
+	q Question, messages []openai.ChatCompletionMessage, plain bool) openai.ChatCompletionRequest {
 	r := openai.ChatCompletionRequest{Model: l.Model(), Messages: messages}
 	if plain {
 		r.MaxCompletionTokens = maxReply

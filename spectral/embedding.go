@@ -42,8 +42,9 @@ func (s *spectrum) embed(k int) embedding {
 
 // points are the first k components of each vertex, made a unit vector: little used tools count as much as hubs.
 func (e embedding) points(k int) points {
-	p := points{n: len(e.vertices), dim: k, x: make([]float64, len(e.vertices)*k), squares: make([]float64, len(e.vertices))}
-	for i := range p.n {
+	n := len(e.vertices)
+	p := points{n: n, dim: k, x: make([]float64, n*k), squares: make([]float64, n)}
+	for i := range n {
 		x := p.at(i)
 		copy(x, e.x[i*e.k:])
 		if length := numeric.Norm(x); length > 0 {
