@@ -149,7 +149,7 @@ func fresh(n int, basis [][]float64, r *rand.Rand) []float64 {
 	x := make([]float64, n)
 	for {
 		for i := range x {
-			x[i] = r.Float64() - 0.5
+			x[i] = float64(r.Float64()) - 0.5
 		}
 		scale(1/numeric.Norm(x), x)
 		orthogonalise(x, basis)
