@@ -42,7 +42,11 @@ func New(def Definition) (*Rubric, error) {
 		dim.Anchors = slices.SortedStableFunc(slices.Values(dim.Anchors), rising)
 	}
 	c := checker{}
-	c.head(r)
+	c.name("id", d.ID, idForm)
+	c.need(d.Aggregate == Mean || d.Aggregate == Sum, "aggregate: %s is neither mean nor sum", quoted(string(d.Aggregate)))
+	bandsOn := d.BandsOn == onComposite || d.BandsOn == onPercent
+	c.need(bandsOn, "bands_on: %s is neither composite nor percent", quoted(d.BandsOn))
+	c.need(0 <= r.places && r.places <= places, "places: %d is not 0 to %d", r.places, places)
 	c.dimensions(r)
 	c.rules(r)
 	c.bands(d)
@@ -69,16 +73,6 @@ func (c *checker) name(place, name string, form *regexp.Regexp) {
 
 func (c *checker) bounded(place string, score Decimal) {
 	c.need(-maxScore <= score && score <= maxScore, "%s: beyond %v", place, Decimal(maxScore))
-}
-
-func (c *checker) head(r *Rubric) {
-	d := r.def
-	c.name("id", d.ID, idForm)
-	mean, sum := d.Aggregate == Mean, d.Aggregate == Sum
-	c.need(mean || sum, "aggregate: %s is neither mean nor sum", quoted(string(d.Aggregate)))
-	composite, percent := d.BandsOn == onComposite, d.BandsOn == onPercent
-	c.need(composite || percent, "bands_on: %s is neither composite nor percent", quoted(d.BandsOn))
-	c.need(0 <= r.places && r.places <= places, "places: %d is not 0 to %d", r.places, places)
 }
 
 func (c *checker) dimensions(r *Rubric) {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -29,7 +28,7 @@ const (
 type Client struct {
 	*endpoint.API
 	slots chan struct{} // one for each question in progress
-	form  atomic.Int32  // index in forms of the form that the endpoint accepts
+	plain atomic.Bool   // the endpoint accepts no full form of a request
 }
 
 // NewClient returns a client. It does not call the endpoint.
@@ -70,26 +69,13 @@ type limited struct {
 	budget Budget
 	cache  Cache
 
-	mu               sync.Mutex
-	requests, tokens int
+	requests, tokens atomic.Int64
 }
 
 // take reports whether the budget permits one more request, and counts it.
 func (l *limited) take() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	b := l.budget
-	if b.Requests > 0 && l.requests >= b.Requests || b.Tokens > 0 && l.tokens >= b.Tokens {
-		return false
-	}
-	l.requests++
-	return true
-}
-
-func (l *limited) spend(tokens int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.tokens += tokens
+	tokens, requests := int64(l.budget.Tokens), int64(l.budget.Requests)
+	return (tokens <= 0 || l.tokens.Load() < tokens) && (l.requests.Add(1) <= requests || requests <= 0)
 }
 
 // Ask returns the cached reply, or asks the endpoint when a slot is free. The time limit begins with the slot, so that
@@ -173,22 +159,15 @@ func (l *limited) converse(ctx context.Context, q Question) Judgement {
 // errOverBudget ends the attempts of one question.
 var errOverBudget = errors.New("the budget is used up")
 
-// forms are the forms of a request, the fullest first. After an endpoint has refused one as malformed the next one is
-// tried; the first one that it accepts is remembered.
-var forms = []struct{ schema, sampling bool }{
-	{schema: true, sampling: true},  // JSON by schema and the likeliest reply
-	{schema: true, sampling: false}, // reasoning models have no temperature
-	{schema: false, sampling: true}, // older local servers have no schema
-	{schema: false, sampling: false},
-}
-
-// send makes requests until one is answered.
+// send makes requests until one is answered. After an endpoint has refused the full form as malformed the plain one is
+// tried; that it accepts this one is remembered.
 func (l *limited) send(ctx context.Context, q Question, messages []openai.ChatCompletionMessage) Judgement {
-	made, form := 0, l.form.Load()
+	made := 0
 	var response openai.ChatCompletionResponse
 	var err error
-	for ; int(form) < len(forms); form++ {
-		request := l.request(q, messages, forms[form].schema, forms[form].sampling)
+	plain := l.plain.Load()
+	for ; ; plain = true {
+		request := l.request(q, messages, plain)
 		response, err = endpoint.Call(ctx, l.API, func(ctx context.Context) (openai.ChatCompletionResponse, http.Header, error) {
 			if !l.take() {
 				return response, nil, backoff.Permanent(errOverBudget)
@@ -198,15 +177,15 @@ func (l *limited) send(ctx context.Context, q Question, messages []openai.ChatCo
 			return r, r.Header(), err
 		})
 		var refusal *endpoint.Error
-		if !errors.As(err, &refusal) || !refusal.AboutInput() {
+		if plain || !errors.As(err, &refusal) || !refusal.AboutInput() {
 			break
 		}
 	}
 	j := Judgement{}
 	switch {
 	case err == nil:
-		l.form.Store(form)
-		l.spend(response.Usage.TotalTokens)
+		l.plain.Store(plain)
+		l.tokens.Add(int64(response.Usage.TotalTokens))
 		j = understand(response, q)
 	case errors.Is(err, context.Canceled):
 		j = ended(ctx)
@@ -221,20 +200,20 @@ func (l *limited) send(ctx context.Context, q Question, messages []openai.ChatCo
 	return j
 }
 
-// request has the newer names of its limits only without sampling, which reasoning models require.
-func (l *limited) request(q Question, messages []openai.ChatCompletionMessage, schema, sampling bool) openai.ChatCompletionRequest {
+// request asks for JSON by schema and the likeliest reply. The plain form has neither: older local servers have no
+// schema, and reasoning models no temperature; these require the newer name of the limit.
+func (l *limited) request(
+	q Question, messages []openai.ChatCompletionMessage, plain bool) openai.ChatCompletionRequest {
 	r := openai.ChatCompletionRequest{Model: l.Model(), Messages: messages}
-	if sampling {
-		r.MaxTokens = maxReply                      //lint:ignore SA1019 the name in local servers
-		r.Temperature = math.SmallestNonzeroFloat32 // the library omits a 0
-	} else {
+	if plain {
 		r.MaxCompletionTokens = maxReply
+		return r
 	}
-	if schema {
-		r.ResponseFormat = &openai.ChatCompletionResponseFormat{
-			Type:       openai.ChatCompletionResponseFormatTypeJSONSchema,
-			JSONSchema: &openai.ChatCompletionResponseFormatJSONSchema{Name: q.Name, Schema: q.Schema, Strict: true},
-		}
+	r.MaxTokens = maxReply                      //lint:ignore SA1019 the name in local servers
+	r.Temperature = math.SmallestNonzeroFloat32 // the library omits a 0
+	r.ResponseFormat = &openai.ChatCompletionResponseFormat{
+		Type:       openai.ChatCompletionResponseFormatTypeJSONSchema,
+		JSONSchema: &openai.ChatCompletionResponseFormatJSONSchema{Name: q.Name, Schema: q.Schema, Strict: true},
 	}
 	return r
 }

@@ -80,8 +80,6 @@ type CouncilOptions struct {
 	Rubric string `json:"rubric,omitempty"`
 	// Weights name every dimension that counts, with its weight; the sum is 1.
 	Weights map[string]Decimal `json:"weights,omitempty"`
-	// InstructionAdherence adds that dimension with a weight of 0.1 and scales the others by 0.9.
-	InstructionAdherence bool `json:"instruction_adherence,omitempty"`
 	// SafetyGate is on by default. SafetyScoreCap, 0 to 10, bounds the score of an answer that fails it.
 	SafetyGate     *bool   `json:"safety_gate,omitempty"`
 	SafetyScoreCap Decimal `json:"safety_score_cap,omitempty"`

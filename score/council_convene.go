@@ -118,86 +118,72 @@ func (c *council) convene(ctx context.Context) error {
 	if err := CheckText("question", c.in.Question, maxQuestion); err != nil {
 		return err
 	}
-	models := c.options.Models
+	field, models := "judge.models", c.options.Models
 	if len(models) == 0 {
 		models = c.scorer.Judges.Names
 	}
 	if len(c.in.Responses) == 0 {
-		if err := c.answer(ctx, models); err != nil {
+		question := func(name string) *Question { return answerQuestion(name, c.in.Question) }
+		err := c.ask(ctx, field, models, question, func(name string, j Judgement) { // a refusal is an answer
+			text := said(j)
+			var reply struct{ Answer string }
+			if j.Outcome == Answered && json.Unmarshal(j.JSON, &reply) == nil {
+				text = reply.Answer
+			}
+			if text = Cut(strings.TrimSpace(text), min(maxText, maxTexts/len(models))); text != "" {
+				c.in.Responses = append(c.in.Responses, Response{ID: name, Author: name, Text: text})
+			}
+		})
+		if err != nil {
 			return err
+		}
+		if len(c.in.Responses) == 0 {
+			return c.failed("no member answered")
 		}
 	}
 	if len(c.options.Reviewers) > 0 {
-		return c.review(ctx, r, "judge.reviewers", c.options.Reviewers)
+		field, models = "judge.reviewers", c.options.Reviewers
 	}
-	return c.review(ctx, r, "judge.models", models)
-}
-
-// answer asks the models for their answers. A refusal is an answer.
-func (c *council) answer(ctx context.Context, models []string) error {
-	questions := make([]*Question, len(models))
-	for i, name := range models {
-		questions[i] = answerQuestion(name, c.in.Question)
-	}
-	replies, err := c.ask(ctx, "judge.models", models, questions)
-	for i, j := range replies {
-		text := said(j)
-		var reply struct{ Answer string }
-		if j.Outcome == Answered && json.Unmarshal(j.JSON, &reply) == nil {
-			text = reply.Answer
+	question := func(name string) *Question {
+		if b := newBallot(c.in.Options.Seed, name, c.in.Responses); len(b.labels) > 0 {
+			return reviewQuestion(r, c.in.Question, b)
 		}
-		if text = Cut(strings.TrimSpace(text), min(maxText, maxTexts/len(models))); text != "" {
-			c.in.Responses = append(c.in.Responses, Response{ID: models[i], Author: models[i], Text: text})
-		}
+		return nil
 	}
-	if err == nil && len(c.in.Responses) == 0 {
-		return c.failed("no member answered")
-	}
-	return err
-}
-
-// review asks every reviewer for a review of the answers of others.
-func (c *council) review(ctx context.Context, r *Rubric, field string, models []string) error {
-	ballots, questions := make([]ballot, len(models)), make([]*Question, len(models))
-	for i, name := range models {
-		ballots[i] = newBallot(c.in.Options.Seed, name, c.in.Responses)
-		if len(ballots[i].labels) > 0 {
-			questions[i] = reviewQuestion(r, c.in.Question, ballots[i])
-		}
-	}
-	replies, err := c.ask(ctx, field, models, questions)
-	for i, j := range replies {
+	err = c.ask(ctx, field, models, question, func(name string, j Judgement) {
 		if raw := Cut(said(j), maxRaw); raw != "" {
-			c.in.Reviews = append(c.in.Reviews, Review{Reviewer: models[i], Labels: ballots[i].ids(), Raw: raw})
+			labels := newBallot(c.in.Options.Seed, name, c.in.Responses).ids()
+			c.in.Reviews = append(c.in.Reviews, Review{Reviewer: name, Labels: labels, Raw: raw})
 		}
-	}
+	})
 	if err == nil && len(c.in.Reviews) == 0 {
 		return c.failed("nobody reviewed the answers")
 	}
 	return err
 }
 
-// ask puts each model its question, concurrently. A model without a question has the zero reply. A model that both
-// answers and reviews has a budget for each.
-func (c *council) ask(ctx context.Context, field string, models []string, questions []*Question) ([]Judgement, error) {
-	askers := make([]Asker, len(models))
-	for i, name := range models {
-		if slices.Index(models, name) < i {
-			return nil, Refuse(fmt.Sprintf("%s[%d]", field, i), "%q comes twice", name)
-		}
-		o := c.options
-		asker, err := c.scorer.Asker(JudgeOptions{Model: name, MaxRequests: o.MaxRequests, MaxTokens: o.MaxTokens})
-		var unknown *RequestError
-		if errors.As(err, &unknown) {
-			return nil, Refuse(fmt.Sprintf("%s[%d]", field, i), "%s", unknown.Detail)
-		}
-		if err != nil {
-			return nil, err
-		}
-		askers[i] = asker
-	}
+// ask puts each model its question, concurrently, and uses the replies in the order of the models. A model without a
+// question is left out; one that both answers and reviews has a budget for each.
+func (c *council) ask(ctx context.Context, field string, models []string, question func(model string) *Question,
+	use func(model string, j Judgement)) error {
 	if len(models) == 0 {
-		return nil, ErrNoJudge
+		return ErrNoJudge
+	}
+	questions, askers := make([]*Question, len(models)), make([]Asker, len(models))
+	for i, name := range models {
+		place := fmt.Sprintf("%s[%d]", field, i)
+		if slices.Index(models, name) < i {
+			return Refuse(place, "%q comes twice", name)
+		}
+		var err error
+		var unknown *RequestError
+		options := JudgeOptions{Model: name, MaxRequests: c.options.MaxRequests, MaxTokens: c.options.MaxTokens}
+		if askers[i], err = c.scorer.Asker(options); errors.As(err, &unknown) {
+			return Refuse(place, "%s", unknown.Detail)
+		} else if err != nil {
+			return err
+		}
+		questions[i] = question(name)
 	}
 	replies := make([]Judgement, len(models))
 	var wg sync.WaitGroup
@@ -211,9 +197,10 @@ func (c *council) ask(ctx context.Context, field string, models []string, questi
 		if q != nil {
 			replies[i].ID = q.ID
 			c.record = append(c.record, replies[i])
+			use(models[i], replies[i])
 		}
 	}
-	return replies, ctx.Err()
+	return ctx.Err()
 }
 
 // failed is the error of a council without answers or reviews, with the reason of each model.

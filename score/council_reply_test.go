@@ -38,7 +38,6 @@ func TestParseReplyInOtherForms(t *testing.T) {
 	refusal := eval("9")
 	refusal.CorrectRefusal = true
 	for raw, want := range map[string]Reply{
-		`{"evaluations":[{"response":"A","accuracy":9}]}`:             {Review: Review{Evaluations: e("9")}},
 		`{"evaluations":{"A":8}}`:                                     {Review: Review{Evaluations: e("- - - - - 8")}},
 		`{"evaluations":{"A":null}}`:                                  {Review: Review{Evaluations: map[string]*Evaluation{"A": nil}}},
 		`{"evaluations":{"A":{"accuracy":null}}}`:                     {Review: Review{Evaluations: e("")}},
@@ -48,7 +47,6 @@ func TestParseReplyInOtherForms(t *testing.T) {
 		`{"evaluations":{"A":{"accuracy":8.33333}}}`:                  {Review: Review{Evaluations: e("8.3333")}},
 		`{"ranking":["A","B"],"scores":{"A":8,"B":"6"}}`:              {Review: Review{Ranking: []string{"A", "B"}, Scores: map[string]Decimal{"A": *dec("8"), "B": *dec("6")}}},
 		`{"abstain":true,"reason":"I wrote them"}`:                    {Abstains: true},
-		"**FINAL RANKING:**\n1. Response B\n2. Response A\n\nThanks!": {Review: Review{Ranking: []string{"B", "A"}}, Problems: []string{"no JSON review; the ranking was read from the text"}},
 		"I'm sorry, but I cannot evaluate these responses.":           {Abstains: true},
 		"I must abstain: two of them are mine.":                       {Abstains: true},
 		"**ABSTAIN**":                                                 {Abstains: true},
@@ -64,32 +62,28 @@ func TestParseReplyInOtherForms(t *testing.T) {
 // Replies that broke the original parser (origins, "Crash cases"), and their like: no panic, no guess.
 func TestParseReplyThatBrokeOthers(t *testing.T) {
 	for raw, problem := range map[string]string{
-		"```json\nnull\n```":                                                "no JSON review", // #657
-		"```json\n[]\n```":                                                  "no JSON review",
-		`{"evaluations":"text"}`:                                            "evaluations are no object",
-		`{"evaluations":{"A":"eight"}}`:                                     `"A": overall: "eight" is not a decimal number`, // #354
-		`{"evaluations":{"A":{"accuracy":"high"}}}`:                         `"A": accuracy: "high" is not a decimal number`,
-		`{"evaluations":{"A":{"accuracy":[9]}}}`:                            `"A": accuracy: `,
-		`{"evaluations":{"A":{"accuracy":true}}}`:                           `"A": accuracy: `,
-		`{"evaluations":{"A":{"accuracy":0}}}`:                              `"A": accuracy: 0 is off the scale of 1 to 10`,
-		`{"evaluations":{"A":{"accuracy":1e400}}}`:                          `"A": accuracy: "1e400" is not a decimal number`,
-		`{"evaluations":{"A":{"accuracy":"NaN"}}}`:                          `"A": accuracy: "NaN" is not a decimal number`,
-		`{"evaluations":{"A":{"accuracy":9,"Accuracy":1}}}`:                 `"A": accuracy comes twice`,
-		`{"evaluations":[{"response":"A","score":1},{"id":"A","score":9}]}`: `"A" is evaluated twice`,
-		`{"evaluations":[7]}`:                                               "evaluations[0] does not say of which answer",
-		`{"ranking":7}`:                                                     "the ranking is no list",
-		`{"ranking":[7]}`:                                                   "ranking[0] is no label",
-		`{"scores":[8]}`:                                                    "scores are no object",
-		`{"evaluations":{"A":{"accuracy":9},"A":{"accuracy":1}}}`:           "no JSON review", // whom to believe?
-		`{"evaluations":{"A":{"accuracy":9`:                                 "no JSON review",
-		"Response A is better than Response B, and Response A is shorter.":  "no JSON review", // a mention is no vote
-		"I like Response A.\nI cannot find a fault in Response B.":          "no JSON review", // praise is no refusal (#355)
-		`{"findings":[{"severity":"low"}]}`:                                 "the JSON is no review",
-		"":                                                                  "no JSON review",
-		"\xff{\"ranking\":\xfe":                                             "no JSON review",
-		strings.Repeat("{", 100_000):                                        "no JSON review",
-		strings.Repeat(`{"evaluations":`, 50_000):                           "no JSON review",
-		"FINAL RANKING:\nI prefer the second.\n1. Response A\n":             "no JSON review",
+		"```json\nnull\n```":                                               "no JSON review", // #657
+		"```json\n[]\n```":                                                 "no JSON review",
+		`{"evaluations":"text"}`:                                           "evaluations: neither",
+		`{"evaluations":{"A":"eight"}}`:                                    `"A": overall: "eight" is not a decimal number`, // #354
+		`{"evaluations":{"A":{"accuracy":"high"}}}`:                        `"A": accuracy: "high" is not a decimal number`,
+		`{"evaluations":{"A":{"accuracy":[9]}}}`:                           `"A": accuracy: `,
+		`{"evaluations":{"A":{"accuracy":true}}}`:                          `"A": accuracy: `,
+		`{"evaluations":{"A":{"accuracy":0}}}`:                             `"A": accuracy: 0 is off the scale of 1 to 10`,
+		`{"evaluations":{"A":{"accuracy":1e400}}}`:                         `"A": accuracy: "1e400" is not a decimal number`,
+		`{"evaluations":{"A":{"accuracy":"NaN"}}}`:                         `"A": accuracy: "NaN" is not a decimal number`,
+		`{"ranking":7}`:                                                    "ranking: neither",
+		`{"ranking":[7]}`:                                                  "ranking[0] is no label",
+		`{"scores":[8]}`:                                                   "scores: neither",
+		`{"evaluations":{"A":{"accuracy":9},"A":{"accuracy":1}}}`:          "no JSON review", // whom to believe?
+		`{"evaluations":{"A":{"accuracy":9`:                                "no JSON review",
+		"Response A is better than Response B, and Response A is shorter.": "no JSON review", // a mention is no vote
+		"I like Response A.\nI cannot find a fault in Response B.":         "no JSON review", // praise is no refusal (#355)
+		`{"findings":[{"severity":"low"}]}`:                                "the JSON is no review",
+		"":                                                                 "no JSON review",
+		"\xff{\"ranking\":\xfe":                                            "no JSON review",
+		strings.Repeat("{", 100_000):                                       "no JSON review",
+		strings.Repeat(`{"evaluations":`, 50_000):                          "no JSON review",
 	} {
 		r := ParseReply(raw)
 		require.NotEmpty(t, r.Problems, raw)
@@ -146,7 +140,6 @@ func TestNames(t *testing.T) {
 func FuzzParseReply(f *testing.F) {
 	f.Add(asked)
 	f.Add(`{"ranking":"A > B","scores":{"A":"8/10"},"abstain":false}`)
-	f.Add("FINAL RANKING:\n1. Response B\n2. Response A")
 	f.Add(`{"evaluations":[{"response":"A","scores":{"accuracy":"9"},"overall":{"score":1}}]}`)
 	f.Add(`{"A":{"accuracy":9},"B":null}`)
 	f.Fuzz(func(t *testing.T, raw string) {

@@ -38,10 +38,8 @@ func Rubrics() []string {
 	return names
 }
 
-// Weighed is the rubric that the options ask for. Weights, if given, name every dimension that counts;
-// instruction adherence takes a tenth from the others.
+// Weighed is the rubric that the options ask for. Weights, if given, name every dimension that counts.
 func (o CouncilOptions) Weighed() (*Rubric, error) {
-	const adherence = "instruction_adherence"
 	i := slices.Index(Rubrics(), cmp.Or(o.Rubric, kinds[0].Name))
 	switch {
 	case i < 0:
@@ -51,18 +49,9 @@ func (o CouncilOptions) Weighed() (*Rubric, error) {
 	case o.SafetyScoreCap < 0 || o.SafetyScoreCap > scale.Max:
 		return nil, Refuse("options.safety_score_cap", "%v is not 0 to %v", o.SafetyScoreCap, scale.Max)
 	}
-	def, weights := base.Definition(), maps.Clone(kinds[i].Weights)
-	if o.InstructionAdherence && o.Weights == nil && weights[adherence] == 0 {
-		for name, w := range weights {
-			weights[name] = w * 9 / 10 // exact: weights are whole per cents
-		}
-		weights[adherence] = Hundredths(10)
-	}
+	def, weights := base.Definition(), kinds[i].Weights
 	if o.Weights != nil {
 		weights = o.Weights
-	}
-	if o.InstructionAdherence && weights[adherence] == 0 && kinds[i].Weights[adherence] == 0 {
-		return nil, Refuse("options.instruction_adherence", "the weights given leave it out")
 	}
 	for _, name := range slices.Sorted(maps.Keys(weights)) {
 		if _, ok := base.Dimension(name); !ok {

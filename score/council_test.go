@@ -124,9 +124,7 @@ func TestWeights(t *testing.T) {
 	}{
 		{CouncilOptions{}, 6.5}, // 2.8 + .6 + .8 + .3 + 2
 		{CouncilOptions{Rubric: "original"}, 6.2},
-		{CouncilOptions{InstructionAdherence: true}, 6.35},                         // .9·6.5 + .1·5
 		{CouncilOptions{Rubric: "coding"}, 6.5},                                    // 3.2 + .3 + .8 + .2 + 1.5 + .5
-		{CouncilOptions{Rubric: "coding", InstructionAdherence: true}, 6.5},        // has it already
 		{CouncilOptions{Weights: weights("accuracy", "0.5", "clarity", "0.5")}, 9}, // what is not named does not count
 		{CouncilOptions{Weights: weights("accuracy", "0", "clarity", "1")}, 10},
 		{CouncilOptions{Weights: weights("accuracy", "0.333", "clarity", "0.333", "conciseness", "0.333")}, 20. / 3}, // 1 to within .001
@@ -148,7 +146,6 @@ func TestWeights(t *testing.T) {
 		{CouncilOptions{Weights: weights("accuracy", "0.5", "verbosity", "0.5")}, `options.weights: there is no dimension "verbosity"`},
 		{CouncilOptions{Weights: weights("clarity", "1")}, "options.weights: accuracy sets the ceiling and cannot be left out"},
 		{CouncilOptions{Weights: map[string]Decimal{}}, "options.weights: accuracy sets"},
-		{CouncilOptions{Weights: weights("accuracy", "1"), InstructionAdherence: true}, "options.instruction_adherence: the weights given leave it out"},
 		{CouncilOptions{Normalise: "median"}, `options.normalise: "median" is neither none nor z`},
 		{CouncilOptions{SafetyScoreCap: *dec("10.5")}, "options.safety_score_cap: 10.5 is not 0 to 10"},
 		{CouncilOptions{SafetyScoreCap: *dec("-1")}, "options.safety_score_cap: -1 is not 0 to 10"},
@@ -432,28 +429,25 @@ func TestAnchorsOfTheSeed(t *testing.T) {
 	}
 }
 
-// The seed's tables of weights, before and after its review; each adds up to 1, as every rubric does, with and without
-// instruction adherence.
+// The seed's tables of weights, before and after its review; each adds up to 1, as every rubric does.
 func TestWeightsOfTheSeed(t *testing.T) {
 	seed := map[string]map[string]int{
 		"original": {"accuracy": 35, "completeness": 25, "conciseness": 20, "clarity": 20},
 		"updated":  {"accuracy": 35, "relevance": 10, "completeness": 20, "conciseness": 15, "clarity": 20},
 	}
 	for _, name := range Rubrics() {
-		for _, adds := range []bool{false, true} {
-			r, err := CouncilOptions{Rubric: name, InstructionAdherence: adds}.Weighed()
-			require.NoError(t, err)
-			got, sum := map[string]int{}, Decimal(0)
-			for _, d := range r.Definition().Dimensions {
-				got[d.Name] = int(d.Weight / Hundredths(1))
-				sum += d.Weight
-				assert.Len(t, d.Anchors, 5, "%s: %s", name, d.Name)
-				assert.NotEmpty(t, d.Description)
-			}
-			assert.Equal(t, Whole(1), sum, name)
-			if want := seed[name]; want != nil && !adds {
-				assert.Equal(t, want, got)
-			}
+		r, err := CouncilOptions{Rubric: name}.Weighed()
+		require.NoError(t, err)
+		got, sum := map[string]int{}, Decimal(0)
+		for _, d := range r.Definition().Dimensions {
+			got[d.Name] = int(d.Weight / Hundredths(1))
+			sum += d.Weight
+			assert.Len(t, d.Anchors, 5, "%s: %s", name, d.Name)
+			assert.NotEmpty(t, d.Description)
+		}
+		assert.Equal(t, Whole(1), sum, name)
+		if want := seed[name]; want != nil {
+			assert.Equal(t, want, got)
 		}
 	}
 }

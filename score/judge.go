@@ -69,7 +69,7 @@ func (q Question) Read(reply string) Judgement {
 	switch {
 	case err == nil:
 		return Judgement{Outcome: Answered, JSON: object, Reply: reply}
-	case isRefusal(reply):
+	case refuses(reply):
 		return Judgement{Outcome: Refused, Reply: reply, Detail: "the model refused"}
 	}
 	return Judgement{Outcome: Unparsable, Reply: reply, Detail: err.Error()}
@@ -145,8 +145,9 @@ func (s *Scorer) judgeMissing(ctx context.Context, r *Rubric, items []item, o *J
 	scored []item, unscored []Unscored, record []Judgement, err error) {
 	unscored, record = []Unscored{}, []Judgement{}
 	var questions []Question
-	var at []int // indices of the items in questions
-	for i, it := range items {
+	var asked []*item
+	for i := range items {
+		it := &items[i]
 		switch {
 		case it.Scores != nil: // nothing is asked for a request that is refused
 			if _, err := it.score(r); err != nil {
@@ -160,7 +161,7 @@ func (s *Scorer) judgeMissing(ctx context.Context, r *Rubric, items []item, o *J
 		case strings.TrimSpace(it.parts[0].Text) == "":
 			return nil, nil, nil, Refuse(it.place+"."+it.required, "is required where a judge has to score")
 		}
-		questions, at = append(questions, rate(r, it)), append(at, i)
+		questions, asked = append(questions, rate(r, *it)), append(asked, it)
 	}
 	if len(questions) == 0 {
 		return items, unscored, record, nil
@@ -170,24 +171,15 @@ func (s *Scorer) judgeMissing(ctx context.Context, r *Rubric, items []item, o *J
 		return nil, nil, nil, err
 	}
 	record = askAll(ctx, asker, questions, o.MaxRequests > 0 || o.MaxTokens > 0)
-	for i, it := range items {
-		n, asked := slices.BinarySearch(at, i)
-		var v Judgement
-		if asked {
-			v = record[n]
-		}
-		switch {
-		case asked && v.Outcome != Answered:
+	for i, v := range record {
+		if it := asked[i]; v.Outcome != Answered {
 			unscored = append(unscored, Unscored{it.ID, v.Outcome, v.Detail})
-			continue
-		case asked:
-			if err := it.fill(r, v.JSON); err != nil {
-				return nil, nil, nil, fmt.Errorf("%s: %w", it.ID, err) // the question has accepted it
-			}
+		} else if err := it.fill(r, v.JSON); err != nil {
+			return nil, nil, nil, fmt.Errorf("%s: %w", it.ID, err) // the question has accepted it
 		}
-		scored = append(scored, it)
 	}
-	return scored, unscored, record, nil
+	unanswered := func(it item) bool { return it.Scores == nil }
+	return slices.DeleteFunc(items, unanswered), unscored, record, nil
 }
 
 var errNoScore = errors.New("the score is missing")

@@ -104,21 +104,30 @@ func (it *item) fill(r *Rubric, reply json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	first := it.rating(r, object)
-	if first == nil {
-		return nil
-	}
-	for _, name := range slices.Sorted(maps.Keys(object)) {
-		if inner, ok := object[name].(map[string]any); ok {
-			opened := maps.Clone(object)
-			delete(opened, name)
-			maps.Copy(opened, inner)
-			if it.rating(r, opened) == nil {
-				return nil
-			}
+	var first error
+	for _, o := range envelopes(object) {
+		err := it.rating(r, o)
+		if err == nil {
+			return nil
 		}
+		first = cmp.Or(first, err)
 	}
 	return first
+}
+
+// envelopes returns an object, and the object with the members of each object in it in place of that: models put what
+// they are asked for into another one.
+func envelopes(o object) []object {
+	all := []object{o}
+	for _, name := range slices.Sorted(maps.Keys(o)) {
+		if inner, ok := o[name].(object); ok {
+			opened := maps.Clone(o)
+			delete(opened, name)
+			maps.Copy(opened, inner)
+			all = append(all, opened)
+		}
+	}
+	return all
 }
 
 func (it *item) rating(r *Rubric, object map[string]any) error {

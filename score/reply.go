@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/tailscale/hujson"
 )
 
 // Language models wrap JSON in prose and fences, and leave commas, comments and line breaks in it. All of that is read:
@@ -36,7 +36,7 @@ func Objects(text string) []json.RawMessage {
 			break
 		}
 		text = text[begin:]
-		mended, closed, _ := mend(text, false)
+		mended, closed := Mend(text)
 		left -= 2 * len(mended) // parsed, too
 		end := 1                // an inner object may be valid
 		if closed {
@@ -54,92 +54,43 @@ func Objects(text string) []json.RawMessage {
 	return objects
 }
 
-// token returns the length of the string or comment that text begins with, 1 for any other byte, also for a string or
-// comment without an end.
-func token(text string) int {
-	switch {
-	case text[0] == '"':
-		for i := 1; i < len(text); i++ {
-			switch text[i] {
-			case '\\':
-				i++
-			case '"':
-				return i + 1
-			}
-		}
-	case strings.HasPrefix(text, "//"):
-		line, _, _ := strings.Cut(text, "\n")
-		return len(line)
-	case strings.HasPrefix(text, "/*"):
-		if n := strings.Index(text, "*/"); n > 1 {
-			return n + 2
-		}
-	}
-	return 1
-}
-
-// A Repair is one replacement by [Mend].
-type Repair struct {
-	At   int // byte offset
-	What string
-}
-
-// Mend replaces additions to JSON by spaces, so that offsets stay: comments, commas before a closing bracket, invisible
-// characters outside of strings, and control characters such as line breaks in strings. Repairs are in the order found.
-func Mend(text string) (string, []Repair) {
-	mended, _, repairs := mend(text, true)
-	return mended, repairs
-}
-
-// mend mends the whole text, or what it has up to the bracket that closes the first one. closed is false if there is none.
-func mend(text string, whole bool) (mended string, closed bool, repairs []Repair) {
+// Mend returns the object that a text begins with, up to the bracket that closes it. Additions to JSON become spaces, so
+// that offsets stay: comments, commas before a closing bracket, and control characters such as line breaks in strings.
+// closed is false if no bracket closes it.
+func Mend(text string) (mended string, closed bool) {
 	var out []byte
-	blank := func(from, n int, what string) {
-		for i := from; i < from+n; i++ {
-			if out[i] != '\n' || what == "line breaks inside a text" {
-				out[i] = ' '
-			}
-		}
-		repairs = append(repairs, Repair{from, what})
-	}
-	comma, depth := -1, 0 // offset of a comma without a value after it
-	for i := 0; i < len(text) && (whole || !closed); i = len(out) {
-		c, width := utf8.DecodeRuneInString(text[i:])
-		n := max(token(text[i:]), width)
-		out = append(out, text[i:i+n]...)
-		switch {
-		case strings.ContainsRune(" \t\r\n", c):
+	depth, quoted := 0, false
+	for i := 0; i < len(text) && depth <= maxNested; i = len(out) {
+		n := 1
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			n = min(2, len(text)-i)
 		case c == '"':
-			for j := i; j < i+n; j++ {
-				if text[j] < ' ' {
-					blank(j, 1, "line breaks inside a text")
-				}
+			quoted = !quoted
+		case quoted:
+			if c < ' ' {
+				out = append(out, ' ')
+				continue
 			}
-			comma = -1
-		case c == '/' && n > 1:
-			blank(i, n, "comments")
-		case strings.ContainsRune("\ufeff\u00a0\u200b\u2028\u2029", c):
-			blank(i, n, "invisible characters")
-		case c == ',':
-			comma = i
-		default:
-			if (c == '}' || c == ']') && comma >= 0 {
-				blank(comma, 1, "a comma too many")
-			}
-			comma = -1
-		}
-		switch c {
-		case '{', '[':
+		case strings.HasPrefix(text[i:], "//"):
+			line, _, _ := strings.Cut(text[i:], "\n")
+			n = len(line)
+		case strings.HasPrefix(text[i:], "/*"):
+			n = max(1, strings.Index(text[i:], "*/")+2)
+		case c == '{' || c == '[':
 			depth++
-		case '}', ']':
+		case c == '}' || c == ']':
 			depth--
 			closed = depth == 0
 		}
-		if !whole && (depth > maxNested || c == '"' && n == 1) { // a string without an end
+		if out = append(out, text[i:i+n]...); closed {
+			if standard, err := hujson.Standardize(out); err == nil {
+				out = standard
+			}
 			break
 		}
 	}
-	return string(out), closed, repairs
+	return string(out), closed
 }
 
 // read returns the last object of text that the question accepts. The last one, because models think aloud and may
@@ -168,16 +119,6 @@ func decodeObject(text json.RawMessage) (object map[string]any, err error) {
 // "Connection Validity" are equal.
 func Fold(name string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(name))
-}
-
-// refusals begin the ways in which models decline. They count only in a reply without a JSON object that fits.
-var refusals = []string{"i can't", "i cannot", "i can not", "i won't", "i will not", "i'm unable", "i am unable", "i'm not able",
-	"i am not able", "i'm sorry", "i am sorry", "i must decline", "i have to decline", "i decline", "sorry, but"}
-
-// isRefusal reports whether a reply declines in its first 300 bytes.
-func isRefusal(text string) bool {
-	head := Cut(strings.ToLower(strings.ReplaceAll(text, "’", "'")), 300)
-	return slices.ContainsFunc(refusals, func(r string) bool { return strings.Contains(head, r) })
 }
 
 // Cut shortens a text to at most n bytes of valid UTF-8.

@@ -114,7 +114,7 @@ func TestObjects(t *testing.T) {
 	assert.Empty(t, Objects(strings.Repeat(`{"a":`, 1<<18)), "and quickly")
 }
 
-func TestIsRefusal(t *testing.T) {
+func TestRefuses(t *testing.T) {
 	for text, want := range map[string]bool{
 		"I'm sorry, but I can't help with that.":              true,
 		"I can’t rate this.":                                  true,
@@ -122,7 +122,7 @@ func TestIsRefusal(t *testing.T) {
 		"The claim is weak.":                                  false,
 		strings.Repeat("Well. ", 100) + "I can't see a flaw.": false,
 	} {
-		assert.Equal(t, want, isRefusal(text), text)
+		assert.Equal(t, want, refuses(text), text)
 	}
 }
 
@@ -147,13 +147,13 @@ func TestMend(t *testing.T) {
 		`{"a": 1}`:                      `{"a": 1}`,
 		"{\"a\": \"x,\ny\",}":           `{"a": "x, y" }`,
 		"{\"a\": /* , */ [1, ], //}\n}": "{\"a\":         [1  ]     \n}",
+		`{"a": 1} more }`:               `{"a": 1}`,
 		"{\"a\": \"// \\\" ,}\"}":       "{\"a\": \"// \\\" ,}\"}",
-		"\u00a0{}":                      "  {}",
 		`{"a`:                           `{"a`,
 	} {
-		got, repairs := Mend(text)
+		got, closed := Mend(text)
 		assert.Equal(t, want, got)
-		assert.Equal(t, text != want, len(repairs) > 0, "%q", text)
+		assert.Equal(t, strings.HasSuffix(want, "}"), closed, "%q", text)
 	}
 }
 

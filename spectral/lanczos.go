@@ -3,6 +3,7 @@ package spectral
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"waymark/internal/numeric"
 )
@@ -23,39 +24,28 @@ type triplet struct{ sigma, residual float64 }
 // are found as often as they occur. V has a vector for each step, at most 64 + 8·64 of them: 230 MB
 // where the smaller side is 50,000 long.
 type lanczos struct {
-	a       *twoSided
-	flipped bool // a is transposed
-	random  *rand.Rand
+	part
+	random *rand.Rand
 
 	alpha, beta []float64 // beta[j] couples V[j] to V[j+1], the last one V to next
 	V           [][]float64
 	next        []float64
-	steps       int
 	closed      bool // some β was 0
 	full        bool // V fills its space: all singular values are there
 
 	seen  []triplet // at the last check
 	moved int       // step at which one was last found elsewhere
-
-	u []float64 // of the longer side, for products
 }
 
-// newLanczos works on the shorter side of the matrix, where vectors are cheaper to keep orthogonal.
-func newLanczos(a *twoSided, random *rand.Rand) *lanczos {
-	l := &lanczos{a: a, random: random}
-	if a.cols > a.rows {
-		l.a, l.flipped = a.transposed(), true
-	}
-	l.u = make([]float64, l.a.rows)
-	l.next = fresh(l.a.cols, nil, random)
-	return l
+func newLanczos(p part, random *rand.Rand) *lanczos {
+	return &lanczos{part: p, random: random, next: fresh(p.byRow.Cols, nil, random)}
 }
 
 // run goes on until the first want triplets have a residual of at most tol and have settled, there
 // are maxSteps steps or stop says so. In a space that closed before, copies of a value may still
 // be missing: then the steps are used to the end.
 func (l *lanczos) run(want, maxSteps int, tol float64, stop func() bool) {
-	for since := 0; !l.full && l.steps < maxSteps; since++ {
+	for since := 0; !l.full && len(l.V) < maxSteps; since++ {
 		if m := len(l.V); !l.closed && m > want+4 && since%8 == 0 && l.converged(want, tol) {
 			return
 		}
@@ -72,18 +62,16 @@ func (l *lanczos) step() {
 	const nothing = 1e-12 // σ² ≤ 1, so this is absolute
 	v := l.next
 	l.V = append(l.V, v)
-	l.steps++
-	j := len(l.V) - 1
-	w := make([]float64, l.a.cols)
-	l.a.times(v, l.u)
-	l.a.transposeTimes(l.u, w)
-	if j > 0 {
+	u, w := make([]float64, l.byRow.Rows), make([]float64, len(v))
+	times(&l.byRow, v, u)
+	times(&l.byCol, u, w)
+	if j := len(l.V) - 1; j > 0 {
 		numeric.Axpy(-l.beta[j-1], l.V[j-1], w)
 	}
 	alpha := numeric.Dot(w, v)
 	numeric.Axpy(-alpha, v, w)
 	l.alpha = append(l.alpha, alpha)
-	if j+1 == l.a.cols {
+	if len(l.V) == len(v) {
 		l.beta, l.next, l.full = append(l.beta, 0), nil, true
 		return
 	}
@@ -92,31 +80,9 @@ func (l *lanczos) step() {
 	if beta > nothing {
 		scale(1/beta, w)
 	} else {
-		beta, w, l.closed = 0, fresh(l.a.cols, l.V, l.random), true
+		beta, w, l.closed = 0, fresh(len(v), l.V, l.random), true
 	}
 	l.beta, l.next = append(l.beta, beta), w
-}
-
-// combine adds Σ_t basis[t][i]·S[t] to the row y[i-lo], for lo ≤ i < hi; rows are k long.
-func combine(y []float64, basis [][]float64, S []float64, k, lo, hi int) {
-	t := 0
-	for ; t+4 <= len(basis); t += 4 {
-		a, b, c, d := basis[t][lo:hi], basis[t+1][lo:hi], basis[t+2][lo:hi], basis[t+3][lo:hi]
-		sa, sb, sc, sd := S[t*k:(t+1)*k], S[(t+1)*k:(t+2)*k], S[(t+2)*k:(t+3)*k], S[(t+3)*k:(t+4)*k]
-		for i := range a {
-			ai, bi, ci, di := a[i], b[i], c[i], d[i]
-			row := y[i*k : (i+1)*k]
-			sa, sb, sc, sd := sa[:len(row)], sb[:len(row)], sc[:len(row)], sd[:len(row)]
-			for j := range row {
-				row[j] += (float64(ai*sa[j]) + float64(bi*sb[j])) + (float64(ci*sc[j]) + float64(di*sd[j]))
-			}
-		}
-	}
-	for ; t < len(basis); t++ {
-		for i, x := range basis[t][lo:hi] {
-			numeric.Axpy(x, S[t*k:(t+1)*k], y[i*k:(i+1)*k])
-		}
-	}
 }
 
 // converged also asks that no value has moved for a while. Of many values close together, as k
@@ -131,68 +97,126 @@ func (l *lanczos) converged(want int, tol float64) bool {
 		good = good && t.residual <= tol
 	}
 	if moved {
-		l.moved = l.steps
+		l.moved = len(l.V)
 	}
 	l.seen = now
-	return good && l.steps-l.moved >= 8+l.steps/16
+	return good && len(l.V)-l.moved >= 8+len(l.V)/16
 }
 
-// zero is the root of the rounding in σ²: a smaller σ has no vector on the other side to speak of.
-const zero = 1e-7
-
-// values returns the first want triplets: for the residuals, only the last components of the
-// eigenvectors of T are needed.
+// values returns the first want triplets. For the residuals, only the last components of the eigenvectors of T are
+// needed. A σ below zero, the root of the rounding in σ², has no vector on the other side to speak of.
 func (l *lanczos) values(want int) []triplet {
+	const zero = 1e-7
 	m := len(l.alpha)
 	if m == 0 {
 		return nil
 	}
-	lambda, last := tridiagonalLast(l.alpha, l.beta[:m-1])
+	lambda, last := tridiagonal(l.alpha, l.beta[:m-1], m-1)
 	found := make([]triplet, 0, want)
 	for j := range min(want, m) {
 		sigma := math.Sqrt(max(lambda[j], 0))
 		if sigma < zero {
 			break
 		}
-		found = append(found, triplet{sigma: sigma, residual: float64(l.beta[m-1]*last[j]) / sigma})
+		found = append(found, triplet{sigma, float64(l.beta[m-1]*math.Abs(last[j][0])) / sigma})
 	}
 	return found
 }
 
-// vectors returns the vectors of the first k triplets, left ones above right ones.
-func (l *lanczos) vectors(k int) block {
-	_, z := tridiagonal(l.alpha, l.beta[:len(l.alpha)-1])
-	return vectors(l.a, l.flipped, l.values(k), l.V, z)
-}
-
-// vectors are the singular vectors V·z of A, z by rows, and their partners on the other side, as
-// one block: the left ones above the right ones.
-func vectors(a *twoSided, flipped bool, found []triplet, V, z [][]float64) block {
-	k := len(found)
-	S := make([]float64, len(V)*k)
-	for t := range V {
-		for j := range k {
-			S[t*k+j] = z[j][t]
-		}
+// vectors returns the first k pairs of singular vectors of A, σ·left = A·right, each pair as one vector with the left
+// one before the right one.
+func (l *lanczos) vectors(k int) [][]float64 {
+	_, z := tridiagonal(l.alpha, l.beta[:len(l.alpha)-1], 0)
+	both := make([][]float64, k)
+	for j := range both {
+		both[j] = make([]float64, len(l.vertices))
 	}
-	both := newBlock(a.rows+a.cols, k)
-	left, right := both.rows(0, a.rows), both.rows(a.rows, both.n)
-	if flipped {
-		right, left = both.rows(0, a.cols), both.rows(a.cols, both.n)
-	}
-	spread(a.cols, 256, func(lo, hi int) { combine(right.x[lo*k:hi*k], V, S, k, lo, hi) })
-	a.timesBlock(right, left)
-	spread(left.n, 4096, func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			row := left.at(i)
-			for j, t := range found {
-				row[j] /= t.sigma
-			}
+	spread(l.byRow.Cols, 512, func(lo, hi int) {
+		for j, x := range both {
+			combine(x[l.byRow.Rows:][lo:hi], l.V, z[j], lo)
 		}
 	})
-	if flipped {
-		left = right
+	for j, t := range l.values(k) {
+		left, right := both[j][:l.byRow.Rows], both[j][l.byRow.Rows:]
+		times(&l.byRow, right, left)
+		scale(1/t.sigma, left)
 	}
-	canonicalSign(both, left.n)
 	return both
+}
+
+// fresh returns a random unit vector orthogonal to the basis, which does not fill the space.
+func fresh(n int, basis [][]float64, r *rand.Rand) []float64 {
+	x := make([]float64, n)
+	for {
+		for i := range x {
+			x[i] = float64(r.Float64()) - 0.5
+		}
+		scale(1/numeric.Norm(x), x)
+		orthogonalise(x, basis)
+		if length := numeric.Norm(x); length > 1e-6 {
+			scale(1/length, x)
+			orthogonalise(x, basis)
+			scale(1/numeric.Norm(x), x)
+			return x
+		}
+	}
+}
+
+// orthogonalise takes from x its components along the basis, a second time where the first took
+// most of it and rounding would show ("twice is enough", Parlett, The Symmetric Eigenvalue
+// Problem, 6.9).
+func orthogonalise(x []float64, basis [][]float64) {
+	size := 32 // short vectors are not worth a second processor
+	if len(x) >= 4096 {
+		size = 4
+	}
+	var c [32]float64
+	for range 2 {
+		before := numeric.Norm(x)
+		for group := range slices.Chunk(basis, len(c)) { // each free of those before, and small enough for a cache
+			spread(len(group), size, func(lo, hi int) {
+				t := lo
+				for ; t+4 <= hi; t += 4 {
+					c[t], c[t+1], c[t+2], c[t+3] = dotFour(x, group[t], group[t+1], group[t+2], group[t+3])
+				}
+				for ; t < hi; t++ {
+					c[t] = -numeric.Dot(group[t], x)
+				}
+			})
+			spread(len(x), 4096, func(lo, hi int) { combine(x[lo:hi], group, c[:], lo) })
+		}
+		if numeric.Norm(x) > 0.7*before {
+			return
+		}
+	}
+}
+
+// dotFour are the negative products of x with four vectors: x is then read a quarter as often.
+func dotFour(x, a, b, c, d []float64) (p, q, r, s float64) {
+	n := len(x)
+	a, b, c, d = a[:n], b[:n], c[:n], d[:n]
+	for i, v := range x {
+		p -= float64(a[i] * v)
+		q -= float64(b[i] * v)
+		r -= float64(c[i] * v)
+		s -= float64(d[i] * v)
+	}
+	return p, q, r, s
+}
+
+// combine adds Σ c[t]·basis[t][lo:] to y.
+func combine(y []float64, basis [][]float64, c []float64, lo int) {
+	t := 0
+	for ; t+4 <= len(basis); t += 4 {
+		numeric.Axpy4((*[4]float64)(c[t:]), basis[t][lo:], basis[t+1][lo:], basis[t+2][lo:], basis[t+3][lo:], y)
+	}
+	for ; t < len(basis); t++ {
+		numeric.Axpy(c[t], basis[t][lo:lo+len(y)], y)
+	}
+}
+
+func scale(a float64, x []float64) {
+	for i := range x {
+		x[i] *= a
+	}
 }

@@ -3,81 +3,92 @@ package spectral
 import (
 	"math"
 
-	"waymark/internal/sparse"
+	"waymark/internal/parallel"
 )
 
-// normalised divides H by the square roots of its raised degrees, component by component. Rows and
-// columns without weight stay out, also of the mean degrees: they change nothing.
-func normalised(H Matrix, tau float64) components {
+// A part is a connected component of H with its normalised matrix, which has at least as many rows as columns: those
+// of H, or the other way round. vertices are its rows and then its columns; column j of H is vertex H.Rows + j.
+type part struct {
+	vertices     []int32
+	byRow, byCol Matrix
+}
+
+// normalised divides H by the square roots of its raised degrees, component by component. Rows and columns without
+// weight stay out, also of the mean degrees: they change nothing. As τ is added to degrees only, the components stay
+// apart, and the singular vectors of the whole are those of the components: taken one by one, equal singular values of
+// different components cannot mix.
+func normalised(H Matrix, tau float64) []part {
 	largest := 0.0
 	for _, w := range H.Weight {
 		largest = max(largest, w)
 	}
-	if largest == 0 {
-		return components{}
-	}
 	// The largest weight becomes 1, so that no degree overflows; what then is 0 is no entry.
-	weight := make([]float64, len(H.Weight))
-	rowDegree, colDegree := make([]float64, H.Rows), make([]float64, H.Cols)
-	rowCount, colCount := make([]int32, H.Rows+1), make([]int32, H.Cols+1)
-	for i := range H.Rows {
-		for e := H.Start[i]; e < H.Start[i+1]; e++ {
-			w := H.Weight[e] / largest
-			weight[e] = w
-			if w > 0 {
-				rowDegree[i] += w
-				colDegree[H.Col[e]] += w
-				rowCount[i+1]++
-				colCount[H.Col[e]+1]++
+	each := func(row int32, use func(vertex int32, weight float64)) {
+		cols, weights := H.Row(row)
+		for e, c := range cols {
+			if w := weights[e] / largest; w > 0 {
+				use(int32(H.Rows)+c, w)
 			}
 		}
 	}
-	invert(rowDegree, tau)
-	invert(colDegree, tau)
-	sparse.Accumulate(rowCount)
-	sparse.Accumulate(colCount)
-	colRow := make([]int32, colCount[H.Cols])
-	next := append([]int32(nil), colCount...)
-	for i := range H.Rows {
-		for e := H.Start[i]; e < H.Start[i+1]; e++ {
-			if weight[e] > 0 {
-				c := H.Col[e]
-				colRow[next[c]] = int32(i)
-				next[c]++
-			}
+	root, joined := make([]float64, H.Rows+H.Cols), make([]int32, H.Rows+H.Cols)
+	for v := range joined {
+		joined[v] = int32(v)
+	}
+	for i := range int32(H.Rows) {
+		each(i, func(v int32, w float64) {
+			root[i] += w
+			root[v] += w
+			joined[find(joined, v)] = find(joined, i)
+		})
+	}
+	invert(root[:H.Rows], tau)
+	invert(root[H.Rows:], tau)
+	var parts []part
+	var rows []int // number of rows of each part
+	number, local := map[int32]int{}, make([]int32, len(joined))
+	for v := range joined {
+		if root[v] == 0 {
+			continue
+		}
+		r := find(joined, int32(v))
+		p, known := number[r]
+		if !known {
+			p, number[r] = len(parts), len(parts)
+			parts, rows = append(parts, part{}), append(rows, 0)
+		}
+		local[v] = int32(len(parts[p].vertices))
+		parts[p].vertices = append(parts[p].vertices, int32(v))
+		if v < H.Rows {
+			rows[p]++
 		}
 	}
-	var g components
-	local := make([]int32, H.Cols) // number of a column within its component
-	for _, p := range connected(H, weight, rowDegree, colCount, colRow) {
-		for j, c := range p.cols {
-			local[c] = int32(j)
+	for i := range parts {
+		p, n := &parts[i], rows[i]
+		m := Matrix{Rows: n, Cols: len(p.vertices) - n, Start: []int32{0}}
+		for _, r := range p.vertices[:n] {
+			each(r, func(v int32, w float64) {
+				m.Col = append(m.Col, local[v]-int32(n))
+				m.Weight = append(m.Weight, float64(float64(w*root[r])*root[v]))
+			})
+			m.Start = append(m.Start, int32(len(m.Col)))
 		}
-		start := make([]int32, 1, len(p.rows)+1)
-		var col []int32
-		var val []float64
-		for _, i := range p.rows {
-			for e := H.Start[i]; e < H.Start[i+1]; e++ {
-				if c := H.Col[e]; weight[e] > 0 {
-					col = append(col, local[c])
-					val = append(val, float64(float64(weight[e]*rowDegree[i])*colDegree[c]))
-				}
-			}
-			start = append(start, int32(len(col)))
+		p.byRow, p.byCol = m, m.Transposed()
+		if m.Cols > m.Rows {
+			p.byRow, p.byCol = p.byCol, p.byRow
+			p.vertices = append(p.vertices[n:len(p.vertices):len(p.vertices)], p.vertices[:n]...)
 		}
-		p.rowRoot, p.colRoot = members(rowDegree, p.rows), members(colDegree, p.cols)
-		p.a = newTwoSided(Matrix{Rows: len(p.rows), Cols: len(p.cols), Start: start, Col: col, Weight: val})
-		g.parts = append(g.parts, p)
 	}
-	return g
+	return parts
 }
 
-func members(of []float64, ids []int32) []float64 {
-	out := make([]float64, len(ids))
-	for i, id := range ids {
-		out[i] = of[id]
+// find returns the representative of a vertex, and halves the way to it.
+func find(joined []int32, v int32) int32 {
+	for joined[v] != v {
+		joined[v] = joined[joined[v]]
+		v = joined[v]
 	}
-	return out
+	return v
 }
 
 // invert turns degrees d into (d + τ·mean)^-½; those of 0 stay 0.
@@ -97,45 +108,27 @@ func invert(degree []float64, tau float64) {
 	}
 }
 
-// connected returns the components in the order of their first rows, members in increasing order.
-func connected(H Matrix, weight, rowDegree []float64, colStart, colRow []int32) []part {
-	rowPart, colPart := unlabelled(H.Rows), unlabelled(H.Cols)
-	n := int32(0)
-	var stack []int32
-	for first := range int32(H.Rows) {
-		if rowPart[first] >= 0 || rowDegree[first] == 0 {
-			continue
-		}
-		rowPart[first] = n
-		for stack = append(stack[:0], first); len(stack) > 0; {
-			i := stack[len(stack)-1]
-			stack = stack[:len(stack)-1]
-			for e := H.Start[i]; e < H.Start[i+1]; e++ {
-				c := H.Col[e]
-				if weight[e] == 0 || colPart[c] >= 0 {
-					continue
-				}
-				colPart[c] = n
-				for _, j := range colRow[colStart[c]:colStart[c+1]] {
-					if rowPart[j] < 0 {
-						rowPart[j] = n
-						stack = append(stack, j)
-					}
-				}
+// times is y = M·x: each y[i] is one sum in the order of the row, whichever processor computes it.
+func times(m *Matrix, x, y []float64) {
+	spread(len(y), 4096, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			cols, weights := m.Row(int32(i))
+			weights = weights[:len(cols)]
+			s := 0.0
+			for e, c := range cols {
+				s += float64(weights[e] * x[c])
 			}
+			y[i] = s
 		}
-		n++
+	})
+}
+
+// spread calls work on [0,n) in pieces of the given size, on all processors. Every number is written by the one call
+// whose piece it is in, and pieces do not depend on the number of processors: neither do results.
+func spread(n, size int, work func(lo, hi int)) {
+	if n <= size {
+		work(0, n)
+		return
 	}
-	parts := make([]part, n)
-	for i, p := range rowPart {
-		if p >= 0 {
-			parts[p].rows = append(parts[p].rows, int32(i))
-		}
-	}
-	for j, p := range colPart {
-		if p >= 0 {
-			parts[p].cols = append(parts[p].cols, int32(j))
-		}
-	}
-	return parts
+	parallel.Each((n+size-1)/size, func(i int) { work(i*size, min((i+1)*size, n)) })
 }

@@ -32,16 +32,19 @@ func implicitQL(d, e []float64, vectors [][]float64) ([]float64, [][]float64) {
 			sweep(d, e, l, end, vectors)
 		}
 	}
-	order := make([]int, m)
-	for i := range order {
-		order[i] = i
+	type pair struct {
+		value  float64
+		vector []float64
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(d[b], d[a]) })
-	values, sorted := make([]float64, m), make([][]float64, m)
-	for j, i := range order {
-		values[j], sorted[j] = d[i], vectors[i]
+	pairs := make([]pair, m)
+	for i := range pairs {
+		pairs[i] = pair{d[i], vectors[i]}
 	}
-	return values, sorted
+	slices.SortStableFunc(pairs, func(a, b pair) int { return cmp.Compare(b.value, a.value) })
+	for i, p := range pairs {
+		d[i], vectors[i] = p.value, p.vector
+	}
+	return d, vectors
 }
 
 // sweep chases one implicit shift through the block l..end.
@@ -80,42 +83,18 @@ func sweep(d, e []float64, l, end int, vectors [][]float64) {
 	e[end] = 0
 }
 
-// hypotenuse is √(x²+y²) without overflow.
-func hypotenuse(x, y float64) float64 {
-	x, y = math.Abs(x), math.Abs(y)
-	if x < y {
-		x, y = y, x
-	}
-	if x == 0 {
-		return 0
-	}
-	q := y / x
-	return float64(x * math.Sqrt(1+float64(q*q)))
-}
-
-// tridiagonal returns the eigenvalues of the symmetric matrix with diagonal d and off-diagonal e
-// (len(d)-1), in falling order, and its eigenvectors as rows.
-func tridiagonal(d, e []float64) (values []float64, vectors [][]float64) {
+// tridiagonal returns the eigenvalues of the symmetric matrix with diagonal d and off-diagonal e (len(d)-1), in falling
+// order, and its eigenvectors as rows, from their component first on: the last components alone are much less work.
+func tridiagonal(d, e []float64, first int) (values []float64, vectors [][]float64) {
 	vectors = make([][]float64, len(d))
 	for i := range vectors {
-		vectors[i] = make([]float64, len(d))
-		vectors[i][i] = 1
+		vectors[i] = make([]float64, len(d)-first)
+		if i >= first {
+			vectors[i][i-first] = 1
+		}
 	}
 	return implicitQL(d, e, vectors)
 }
 
-// tridiagonalLast returns the eigenvalues in falling order and the last component of each
-// eigenvector, for much less work.
-func tridiagonalLast(d, e []float64) (values, last []float64) {
-	component := make([][]float64, len(d))
-	for i := range component {
-		component[i] = []float64{0}
-	}
-	component[len(d)-1][0] = 1
-	values, component = implicitQL(d, e, component)
-	last = make([]float64, len(d))
-	for j, c := range component {
-		last[j] = math.Abs(c[0])
-	}
-	return values, last
-}
+// hypotenuse is √(x²+y²). Eigenvalues are at most 1, so that no square overflows.
+func hypotenuse(x, y float64) float64 { return math.Sqrt(float64(x*x) + float64(y*y)) }

@@ -428,7 +428,6 @@ type Stats struct {
 	Communities     int            `json:"communities"`
 	Modularity      float64        `json:"modularity"`
 	Clusters        int            `json:"clusters"`
-	ClustersCapped  bool           `json:"clusters_capped,omitempty"` // the search for their number ended at its limit of work
 	Eigengap        []float64      `json:"eigengap,omitempty"`
 	PageRankSweeps  int            `json:"pagerank_sweeps"`
 	EpisodesPending int            `json:"episodes_since_build"`

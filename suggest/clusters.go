@@ -52,7 +52,7 @@ func (m *Measures) measureIncidence(ctx context.Context, c *history.Counts, opts
 	for j, node := range capNode {
 		m.groups.cluster[node] = r.Cols[j]
 	}
-	m.groups.clusters, m.groups.capped, m.groups.gaps = r.K, r.Capped, r.Gaps
+	m.groups.clusters, m.groups.gaps = r.K, r.Gaps
 	return nil
 }
 

@@ -59,7 +59,6 @@ type nodeGroups struct {
 	clusters   int
 	hubs       [][]int32 // of each cluster or community the nodes with any importance, the most important first
 	apart      []int32   // and those in none
-	capped     bool      // the search for the number of clusters ended at its limit of work
 	gaps       []float64
 }
 

@@ -120,7 +120,7 @@ func (m *Model) countStats() Stats {
 		Episodes: int(m.Totals.Episodes), Steps: int(m.Totals.Steps),
 		Outcomes: outcomeCounts(m.Totals.Outcomes), StepOutcomes: outcomeCounts(m.Totals.StepOutcomes),
 		Sources: map[string]int{}, Communities: len(m.measures.groups.members), Modularity: m.measures.groups.modularity,
-		Clusters: m.measures.groups.clusters, ClustersCapped: m.measures.groups.capped, Eigengap: m.measures.groups.gaps, PageRankSweeps: m.measures.sweeps,
+		Clusters: m.measures.groups.clusters, Eigengap: m.measures.groups.gaps, PageRankSweeps: m.measures.sweeps,
 		EpisodesPending: m.Past.N - m.measures.episodes, ObservedTools: m.Suggestable() - m.Roles.Known,
 	}
 	for i, name := range m.Sources {

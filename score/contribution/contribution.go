@@ -196,7 +196,6 @@ func scoreMessage(r Request) (Report, error) {
 	if len(rep.Deltas) == 0 {
 		rep.warn("no_delta")
 	}
-	rep.unused(&r)
 	for _, d := range rep.Deltas {
 		d.role, d.round = r.Role, r.Round
 		d.findFacts(r.Anchors)
@@ -222,22 +221,6 @@ func scoreMessage(r Request) (Report, error) {
 		rep.fail("fake_anchor", 0, 0, listed(around)+", outside of the deltas, does not exist")
 	}
 	return rep, nil
-}
-
-// unused warns of scores and switches that have no effect.
-func (rep *Report) unused(r *Request) {
-	foreign := slices.DeleteFunc(sortedKeys(r.Scores), func(name string) bool {
-		return tables().Criteria[name].isOf(r.Role)
-	})
-	if len(foreign) > 0 {
-		rep.warn("score_not_of_role", strings.Join(foreign, ", "), r.Role)
-	}
-	for _, name := range criteria().Names() {
-		_, given := r.Context[name]
-		if given && tables().Criteria[name].Applies != "asked" {
-			rep.warn("context_not_used", name)
-		}
-	}
 }
 
 // score sets the scores of a valid delta and adds its warnings to the report.

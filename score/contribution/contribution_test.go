@@ -201,7 +201,7 @@ func TestWarnings(t *testing.T) {
 		want   []string
 	}{
 		"none":                       {HypothesisGenerator, fenced(third), nil, []string{}},
-		"four hypotheses":            {HypothesisGenerator, four, all(true), []string{"score_not_of_role", "hypothesis_sprawl"}},
+		"four hypotheses":            {HypothesisGenerator, four, all(true), []string{"hypothesis_sprawl"}},
 		"three hypotheses":           {HypothesisGenerator, strings.Repeat(fenced(third), 3), nil, []string{}},
 		"four hypotheses and a kill": {HypothesisGenerator, four + fenced(kill), without(Scores{"structural": 3, "citation": 3, "rationale": 3, "level_separation": 3, "third_alternative": 3}), []string{}},
 		"weak assay":                 {testDesigner, fenced(weak), nil, []string{"weak_assay_design"}},
@@ -210,15 +210,11 @@ func TestWarnings(t *testing.T) {
 		"mechanism, no scale check":  {adversarialCritic, fenced(critique), Scores{"quarantine": 3}, []string{"unverified_claim"}},
 		"mechanism and scale check":  {adversarialCritic, fenced(critique) + fenced(scale), Scores{"quarantine": 3}, []string{}},
 		"no mechanism":               {adversarialCritic, fenced(anomaly), Scores{"real_third_alternative": 3}, []string{}},
-		"a switch that is none":      {adversarialCritic, fenced(anomaly), Scores{"real_third_alternative": 3}, []string{"context_not_used"}},
 		"no delta":                   {testDesigner, "I have nothing to add.", nil, []string{"no_delta"}},
-		"a score of another role":    {testDesigner, fenced(test), Scores{"paradox": 1}, []string{"score_not_of_role"}},
+		"a score of another role":    {testDesigner, fenced(test), Scores{"paradox": 1}, []string{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := Request{Role: tt.role, Text: tt.text, Scores: tt.scores}
-			if name == "a switch that is none" {
-				r.Context = map[string]bool{"kill_justification": true}
-			}
 			rep := scored(t, r)
 			assert.Equal(t, tt.want, names(rep.Warnings), "%v", rep.Warnings)
 		})

@@ -251,31 +251,28 @@ func (b block) read() (found deltas, dropped []Dropped) {
 	if !b.closed {
 		common = append(common, "the block is not closed")
 	}
-	text, repairs := score.Mend(b.body)
 	at := 0
 	for {
-		skip := strings.IndexByte(text[at:], '{')
+		skip := strings.IndexByte(b.body[at:], '{')
 		if skip < 0 {
 			break
 		}
 		start, notes := at+skip, slices.Clone(common)
-		if beside(text[at:start]) != "" {
+		if beside(b.body[at:start]) != "" {
 			if len(found) > 0 {
 				break
 			}
 			notes = append(notes, "repaired: text before the JSON")
 		}
-		object, length, fault := decode(text[start:])
+		mended, _ := score.Mend(b.body[start:])
+		object, length, fault := decode(mended)
 		at = start + length
 		if fault != "" {
-			fault = fmt.Sprintf("invalid JSON: line %d: %s", b.lineAt(at), fault)
-			drop(start, fault, b.delta)
+			drop(start, fmt.Sprintf("invalid JSON: line %d: %s", b.lineAt(at), fault), b.delta)
 			return found, dropped
 		}
-		for ; len(repairs) > 0 && repairs[0].At < at; repairs = repairs[1:] {
-			if note := "repaired: " + repairs[0].What; !slices.Contains(notes, note) {
-				notes = append(notes, note)
-			}
+		if mended[:length] != b.body[start:at] {
+			notes = append(notes, "repaired: comments, commas or line breaks that JSON does not have")
 		}
 		// A block tagged json may have some other JSON.
 		if !b.delta && (object["operation"] == nil || object["section"] == nil) {

@@ -28,7 +28,7 @@ func TestTheDocumentation(t *testing.T) {
 		row := regexp.MustCompile("(?m)^\\| `" + g + "` \\|.*\\| `" + consequence + "` \\|$")
 		assert.Regexp(t, row, doc)
 	}
-	for _, w := range []string{"low_quality_contribution", "hypothesis_sprawl", "unverified_claim", "weak_assay_design", "score_not_of_role", "context_not_used", "no_delta", "not_converging", "low_operator_coverage", "declining_quality"} {
+	for _, w := range []string{"low_quality_contribution", "hypothesis_sprawl", "unverified_claim", "weak_assay_design", "no_delta", "not_converging", "low_operator_coverage", "declining_quality"} {
 		assert.Contains(t, doc, "`"+w+"`")
 	}
 	for name, s := range tables().Sections {

@@ -71,11 +71,6 @@ type Convergence struct {
 	Adds       int  `json:"adds"`
 	Kills      int  `json:"kills"`
 	Converging bool `json:"converging"`
-	// Closing counts the later half of the rounds alone.
-	Closing struct {
-		Adds  int `json:"adds"`
-		Kills int `json:"kills"`
-	} `json:"closing"`
 }
 
 // Coverage lists the operators of its toolkit that a role invoked.
@@ -147,9 +142,6 @@ func (out *SessionReport) aggregate(valid deltas, rounds []int) {
 	c := &out.Convergence
 	c.Adds, c.Kills = valid.count(Add), valid.count(Kill)
 	c.Converging = c.Kills > c.Adds
-	_, late := halves(rounds)
-	closing := valid.in(late...)
-	c.Closing.Adds, c.Closing.Kills = closing.count(Add), closing.count(Kill)
 	if len(valid) >= 5 && c.Adds > 0 && !c.Converging {
 		warn("not_converging", c.Adds, c.Kills)
 	}

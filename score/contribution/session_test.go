@@ -40,7 +40,6 @@ func TestSession(t *testing.T) {
 	assert.Equal(t, 3, r.Convergence.Adds)
 	assert.Equal(t, 1, r.Convergence.Kills)
 	assert.False(t, r.Convergence.Converging)
-	assert.Equal(t, 1, r.Convergence.Closing.Kills)
 	assert.Equal(t, Coverage{[]string{"Level-Split", "Cross-Domain"}, []string{"Paradox-Hunt"}, score.Hundredths(6667)}, r.Coverage[HypothesisGenerator])
 	assert.Equal(t, []string{"Theory-Kill"}, r.Coverage[adversarialCritic].Used)
 	assert.NotContains(t, r.Coverage, testDesigner)

@@ -1,13 +1,10 @@
 package rank
 
 import (
-	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -180,31 +177,14 @@ func TestForeignWordsAreNotSureWhereFewRequestsRecur(t *testing.T) {
 	}
 }
 
-var update = flag.Bool("update", false, "write the table of docs/engine.md")
-
 func TestEveryRowIsDescribed(t *testing.T) {
 	names := map[string]bool{}
-	var b strings.Builder
-	b.WriteString("| row | group | meaning |\n|---|---|---|\n")
 	for _, f := range Features {
 		assert.Contains(t, Groups, f.Group, f.Name)
 		assert.NotEmpty(t, f.Meaning)
 		assert.False(t, names[f.Name], f.Name)
 		names[f.Name] = true
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.Name, f.Group, f.Meaning)
 	}
-	const path, head = "../../../docs/engine.md", "| row | group"
-	page, err := os.ReadFile(path)
-	require.NoError(t, err)
-	text, _, found := strings.Cut(string(page), head)
-	if *update && !found {
-		text = string(page)
-	}
-	if *update {
-		require.NoError(t, os.WriteFile(path, []byte(text+b.String()), 0o600))
-		return
-	}
-	assert.Equal(t, text+b.String(), string(page), "run with -update")
 }
 
 // Past requests word for word are planned as they went, however short the history is.
