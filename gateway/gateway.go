@@ -119,6 +119,14 @@ func (o Options) filled() Options {
 	return o
 }
 
+// through is the way to a server over HTTP.
+func (o *Options) through(d *Definition) http.RoundTripper {
+	if d.Reserved && o.reserved != nil {
+		return o.reserved
+	}
+	return o.HTTP
+}
+
 // Gateway is all servers of one workspace. All methods may be called concurrently.
 type Gateway struct {
 	opts     Options
@@ -135,16 +143,10 @@ type Gateway struct {
 	defs   map[string]Definition
 	agents map[string][]string // patterns of the tools of each
 	idle   bool                // nothing is to be started
-	ups    map[string]*supervised
+	ups    map[string]*upstream
 	notify []func()
 
 	shown atomic.Pointer[shown]
-}
-
-type supervised struct {
-	*upstream
-	cancel context.CancelFunc
-	done   chan struct{}
 }
 
 // shown is what the gateway offers at one moment. It is never changed.
@@ -189,7 +191,7 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Gateway{opts: o, register: r, defs: map[string]Definition{}, ups: map[string]*supervised{}}
+	g := &Gateway{opts: o, register: r, defs: map[string]Definition{}, ups: map[string]*upstream{}}
 	g.ctx, g.stop = context.WithCancel(context.Background())
 	g.shown.Store(&shown{entries: map[string]*entry{}, withheld: map[string]Withheld{}})
 	g.mu.Lock()
@@ -326,10 +328,11 @@ func (g *Gateway) reconcile() {
 // begin starts the care for a server, and the server itself unless its tools are known. g.changing and g.mu are held.
 func (g *Gateway) begin(d Definition) {
 	ctx, cancel := context.WithCancel(g.ctx)
-	s := &supervised{upstream: newUpstream(d, g.opts, g.took), cancel: cancel, done: make(chan struct{})}
+	s := newUpstream(d, g.opts, g.took)
+	s.cancel = cancel
 	g.ups[d.ID] = s
 	if g.opts.IdleStop > 0 {
-		if entries, ok := g.pinned(s.upstream); ok {
+		if entries, ok := g.pinned(s); ok {
 			s.state = Idle
 			g.publish(func(now *shown) { maps.Copy(now.entries, entries) })
 		}
@@ -401,10 +404,7 @@ func (g *Gateway) Call(ctx context.Context, c run.Call) (run.Result, error) {
 func (g *Gateway) up(server string) *upstream {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if s := g.ups[server]; s != nil {
-		return s.upstream
-	}
-	return nil
+	return g.ups[server]
 }
 
 // find is the entry of a tool, or why there is none.

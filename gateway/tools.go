@@ -2,14 +2,22 @@ package gateway
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"waymark/catalog"
 	"waymark/catalog/inspect"
@@ -160,4 +168,160 @@ func (o *offered) look(known *inspect.Catalog) {
 		o.flags = append(o.flags, fmt.Sprintf("its description has %d bytes and is cut at %d", len(o.parts["description"]), catalog.MaxDescription))
 	}
 	slices.Sort(o.flags)
+}
+
+// Limits of one list.
+const mostPages, mostTools = 64, 512
+
+// list reads all tools and hands them on.
+func (u *upstream) list(ctx context.Context, l *link) error {
+	ctx, cancel := context.WithTimeout(ctx, u.opts.ListTimeout)
+	defer cancel()
+	var tools []offered
+	seen := map[string]bool{}
+	cursor := ""
+	for page := 0; ; page++ {
+		if page == mostPages {
+			return fmt.Errorf("the list does not end: more than %d pages", mostPages)
+		}
+		next, more, err := u.page(ctx, l, cursor)
+		if err != nil {
+			return err
+		}
+		for _, o := range next {
+			if seen[o.tool.ID] {
+				o = again(o)
+			}
+			if !seen[o.tool.ID] {
+				seen[o.tool.ID] = true
+				tools = append(tools, o)
+			}
+		}
+		if len(tools) > mostTools {
+			return fmt.Errorf("it lists more than %d tools", mostTools)
+		}
+		if more == "" {
+			break
+		}
+		if more == cursor {
+			return errors.New("the list does not end: a page leads to itself")
+		}
+		cursor = more
+	}
+	slices.SortFunc(tools, func(a, b offered) int { return strings.Compare(a.tool.ID, b.tool.ID) })
+	return u.fresh(ctx, u, tools, u.offers(ctx, l))
+}
+
+func (u *upstream) page(ctx context.Context, l *link, cursor string) (tools []offered, next string, err error) {
+	raw, err := rawOf(l.session.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor}))
+	if said, ok := errors.AsType[*jsonrpc.Error](err); ok && said.Code == jsonrpc.CodeMethodNotFound {
+		return nil, "", nil // a server without tools
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	var page struct {
+		Tools      []json.RawMessage `json:"tools"`
+		NextCursor json.RawMessage   `json:"nextCursor"`
+	}
+	if err := json.Unmarshal(raw, &page); err != nil || raw[0] != '{' {
+		return nil, "", errors.New("its tools/list is no list of tools")
+	}
+	_ = json.Unmarshal(page.NextCursor, &next) // what is no text is no cursor
+	for _, entry := range page.Tools {
+		if isNull(entry) {
+			continue
+		}
+		tools = append(tools, read(u.def.ID, entry))
+	}
+	return tools, next, nil
+}
+
+// PartChange is what is different in one part of a contract, with some of what stands around it, quoted so that
+// nothing hides in it.
+type PartChange struct {
+	Part string `json:"part"`
+	Was  string `json:"was"`
+	Now  string `json:"now"`
+}
+
+// changesOf says what is different between the approved tool and what its server offers now.
+func changesOf(was *catalog.Tool, now map[string][]byte, parts []string) (changes []PartChange) {
+	if was == nil { // approved, and not seen since
+		return nil
+	}
+	before := partsOf(was)
+	for _, part := range parts {
+		c := PartChange{Part: part}
+		c.Was, c.Now = difference(string(before[part]), string(now[part]))
+		changes = append(changes, c)
+	}
+	return changes
+}
+
+// Changes says what is different between two contracts.
+func Changes(was, now *catalog.Tool) []PartChange {
+	a, b := partsOf(was), partsOf(now)
+	return changesOf(was, b, slices.DeleteFunc(slices.Clone(partNames[:]), func(part string) bool { return string(a[part]) == string(b[part]) }))
+}
+
+func partsOf(t *catalog.Tool) map[string][]byte {
+	a := t.Annotations
+	if a == nil {
+		a = &catalog.Annotations{}
+	}
+	annotations, _ := json.Marshal(hints{ReadOnly: a.ReadOnly, Destructive: a.Destructive, Idempotent: a.Idempotent, OpenWorld: a.OpenWorld}) // bools: cannot fail
+	return map[string][]byte{
+		"name": []byte(t.Name), "title": []byte(a.Title), "description": []byte(t.Description), "annotations": catalog.Canonical(annotations),
+		"inputSchema": catalog.Canonical(t.InputSchema), "outputSchema": catalog.Canonical(t.OutputSchema),
+	}
+}
+
+// What is shown of a difference: the bytes around it, and of it.
+const aroundChange, ofChange = 40, 600
+
+// difference is the part of two texts that is not the same, quoted. Texts that look alike are quoted down to the
+// letter.
+func difference(was, now string) (string, string) {
+	head := 0
+	for head < min(len(was), len(now)) && was[head] == now[head] {
+		head++
+	}
+	tail := 0
+	for tail < min(len(was), len(now))-head && was[len(was)-1-tail] == now[len(now)-1-tail] {
+		tail++
+	}
+	alike := strings.Join(strings.Fields(inspect.Skeleton(was)), "") == strings.Join(strings.Fields(inspect.Skeleton(now)), "")
+	quote := func(s string) string {
+		switch {
+		case alike:
+			return strconv.QuoteToASCII(s)
+		case strings.Contains(s, "`") || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }):
+			return strconv.Quote(s)
+		}
+		return "`" + s + "`"
+	}
+	cut := func(s string) string {
+		from, to := max(0, head-aroundChange), min(len(s), len(s)-tail+aroundChange)
+		for from > 0 && !utf8.RuneStart(s[from]) {
+			from--
+		}
+		for to < len(s) && !utf8.RuneStart(s[to]) {
+			to++
+		}
+		before, after := "", ""
+		if from > 0 {
+			before = "…"
+		}
+		if to < len(s) {
+			after = "…"
+		}
+		if to-from > ofChange {
+			after = fmt.Sprintf("… (%d bytes)", to-from)
+			for to = from + ofChange; !utf8.RuneStart(s[to]); to-- {
+			}
+		}
+		return before + quote(s[from:to]) + after
+	}
+	return cut(was), cut(now)
 }

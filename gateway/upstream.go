@@ -2,12 +2,17 @@ package gateway
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"net/http"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"waymark/catalog"
@@ -45,6 +50,8 @@ type upstream struct {
 	stale   chan struct{}      // the tools may have changed
 	look    chan chan struct{} // somebody waits for a look at the tools
 	fresh   func(context.Context, *upstream, []offered, Offers) error
+	cancel  context.CancelFunc
+	done    chan struct{} // closed when it is gone
 
 	wake  chan struct{} // a call needs an idle server
 	again atomic.Bool   // it is to be started again at once
@@ -75,30 +82,20 @@ type link struct {
 	child   *child  // nil over HTTP
 	frames  *frames // nil over HTTP
 	done    chan struct{}
-	err     error // why it ended, once done is closed
-	broken  chan struct{}
-	once    sync.Once
-	why     string      // why we broke it
+	err     error       // why it ended, once done is closed
 	refused atomic.Bool // the last answer over HTTP was 401
+
+	ctx      context.Context // ends when we break the connection off
+	breakOff func(why error)
 
 	progress listeners
 	end      context.CancelFunc // of what the connection listens to
 }
 
-// breakOff ends the connection because of us, and says why.
-func (l *link) breakOff(why string) {
-	l.once.Do(func() {
-		l.why = why
-		close(l.broken)
-	})
-}
-
 // story is what happened to a connection that ended.
 func (l *link) story() string {
-	select {
-	case <-l.broken:
-		return l.why
-	default:
+	if l.ctx.Err() != nil {
+		return context.Cause(l.ctx).Error()
 	}
 	if l.child != nil {
 		if l.frames.tooLong.Load() {
@@ -126,7 +123,7 @@ func newUpstream(d Definition, o Options, fresh func(context.Context, *upstream,
 	}
 	return &upstream{
 		def: d, opts: o, log: o.Logger.With("server", d.ID), slots: make(chan struct{}, o.Limits.Concurrency), stale: make(chan struct{}, 1), look: make(chan chan struct{}), wake: make(chan struct{}, 1),
-		fresh: fresh, state: Starting, since: o.Now(), changed: make(chan struct{}),
+		done: make(chan struct{}), fresh: fresh, state: Starting, since: o.Now(), changed: make(chan struct{}),
 		breaker: endpoint.Circuit{Trip: o.Limits.BreakAfter, CoolDown: o.Limits.BreakFor, Now: time.Now},
 	}
 }
@@ -256,8 +253,8 @@ func (u *upstream) live(ctx context.Context) (why string) {
 			return ""
 		case <-l.done:
 			return l.story()
-		case <-l.broken:
-			return l.why
+		case <-l.ctx.Done():
+			return l.story()
 		case <-idle.C:
 			left := u.rest()
 			if left == 0 {
@@ -335,4 +332,139 @@ func (u *upstream) note(last string) {
 // refresh asks for a look at the tools soon.
 func (u *upstream) refresh() {
 	signal(u.stale)
+}
+
+// connect starts or reaches the server and shakes hands: by the newest revision of the protocol, and if
+// that leads nowhere, by the one before, which is the last that all servers know.
+func (u *upstream) connect(ctx context.Context) (*link, error) {
+	def, err := u.def.expanded(os.LookupEnv)
+	if err != nil {
+		return nil, err
+	}
+	def.SSE = def.SSE || u.sse
+	if !u.legacy && !def.SSE {
+		first, cancel := context.WithTimeout(ctx, u.opts.StartTimeout/2)
+		defer cancel()
+		l, err := u.shake(first, def, "")
+		if err == nil || ctx.Err() != nil || errors.Is(err, errNoStart) || errors.Is(err, errNoLogin) {
+			return l, err
+		}
+		u.log.Debug("a server did not take the newest revision", "error", err)
+	}
+	l, err := u.shake(ctx, def, lastWithHandshake)
+	if err != nil && def.URL != "" && !def.SSE && ctx.Err() == nil && !errors.Is(err, errNoLogin) && !errors.Is(err, errItself) { // configurations often name no transport
+		def.SSE = true
+		if l, sse := u.shake(ctx, def, lastWithHandshake); sse == nil {
+			u.sse = true
+			return l, nil
+		}
+	}
+	if err == nil {
+		u.legacy = true
+	}
+	return l, err
+}
+
+// lastWithHandshake is the last revision that begins with a handshake.
+const lastWithHandshake = "2025-11-25"
+
+// ownName is what Waymark calls itself in a handshake.
+const ownName = "waymark"
+
+// errItself: the tools of a Waymark would be asked by their own answers.
+var errItself = errors.New("the server is Waymark: a gateway does not connect to one, least of all to itself")
+
+// errNoStart: there is nothing to shake hands with.
+var errNoStart = errors.New("the program cannot be run")
+
+func (u *upstream) shake(ctx context.Context, def Definition, revision string) (*link, error) {
+	l := &link{done: make(chan struct{})}
+	l.ctx, l.breakOff = context.WithCancelCause(context.Background())
+	client := mcp.NewClient(&mcp.Implementation{Name: ownName, Title: "Waymark", Version: u.opts.Version}, &mcp.ClientOptions{
+		Logger:                 slog.New(slog.DiscardHandler),
+		Capabilities:           &mcp.ClientCapabilities{}, // what a host can do comes with its calls
+		MultiRoundTrip:         &mcp.MultiRoundTripOptions{Disabled: true},
+		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { u.refresh() },
+
+		PromptListChangedHandler:   func(context.Context, *mcp.PromptListChangedRequest) { u.refresh() },
+		ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { u.refresh() },
+		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
+			l.progress.report(r.Params)
+		},
+	})
+	transport, err := u.transport(def, l)
+	if err != nil {
+		return nil, err
+	}
+	opening, opened := ctx, func() bool { return true }
+	l.end = func() {}
+	if def.SSE { // its stream lasts as long as the connection
+		opening, l.end = context.WithCancel(context.WithoutCancel(ctx))
+		opened = context.AfterFunc(ctx, l.end)
+	}
+	session, err := client.Connect(opening, transport, &mcp.ClientSessionOptions{ProtocolVersion: revision})
+	if !opened() && err == nil {
+		err = errors.Join(context.Cause(ctx), session.Close())
+	}
+	if err != nil {
+		l.end()
+		if l.child != nil {
+			story := l.child.story()
+			l.child.end(true)
+			return nil, fmt.Errorf("%w (%s)", err, story)
+		}
+		return nil, u.refusal(l, err)
+	}
+	l.session = session
+	if info := session.InitializeResult(); info != nil && info.ServerInfo != nil && info.ServerInfo.Name == ownName {
+		close(l.done)
+		u.close(l, true)
+		return nil, errItself
+	}
+	go func() {
+		l.err = session.Wait()
+		close(l.done)
+	}()
+	return l, nil
+}
+
+// transport is the way to the server. Over pipes it starts it.
+func (u *upstream) transport(def Definition, l *link) (mcp.Transport, error) {
+	longest := 4*u.opts.Limits.MaxAnswer + 4<<10 // what is sealed grows
+	if def.URL != "" {
+		next := u.opts.through(&def)
+		var login auth.OAuthHandler
+		if _, fixed := def.Headers["Authorization"]; !fixed {
+			login = &signed{u.opts.Logins, &def, next, &l.refused}
+		}
+		client := &http.Client{
+			Transport:     &wire{next: next, headers: def.Headers, limit: u.opts.Limits.MaxAnswer, sse: def.SSE, login: login != nil && !def.SSE},
+			CheckRedirect: noRedirect,
+		}
+		if def.SSE {
+			return &mcp.SSEClientTransport{Endpoint: def.URL, HTTPClient: client}, nil
+		}
+		return &mcp.StreamableClientTransport{Endpoint: def.URL, HTTPClient: client, OAuthHandler: login, MaxEventSize: longest, MaxRetries: 2}, nil
+	}
+	c, err := start(def, u.log)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errNoStart, err)
+	}
+	l.child, l.frames = c, newFrames(c.stdout, u.opts.Limits.MaxAnswer)
+	return &mcp.IOTransport{Reader: l.frames, Writer: c.stdin, MaxLineLength: longest}, nil
+}
+
+// close ends a connection. A child that does not answer is not asked.
+func (u *upstream) close(l *link, hurry bool) {
+	select {
+	case <-l.done:
+	default:
+		l.breakOff(errors.New("waymark is stopping it")) // ends the calls under way; a reason given before stands
+	}
+	if l.child != nil {
+		l.child.end(hurry)
+	}
+	_ = l.session.Close()
+	l.end()
+	<-l.done
 }

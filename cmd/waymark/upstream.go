@@ -85,7 +85,7 @@ func (a *app) openUpstream(h *house, logger *slog.Logger, serves bool) error {
 	}
 	u.gateway, err = gateway.Open(ctx, gateway.Options{
 		Table: table, Catalog: upstreamCatalog{h, a.workspace, logger}, Logger: logger, Version: version().Version,
-		Logins: gateway.OpenLogins(h.dir, a.workspace, table), StrictResults: a.tools.strictResults, IdleStop: idle,
+		Logins: gateway.OpenLogins(h.dir, a.workspace), StrictResults: a.tools.strictResults, IdleStop: idle,
 	})
 	if err != nil {
 		return err
