@@ -208,29 +208,12 @@ func (g *Gateway) withholdPinned() {
 		maps.DeleteFunc(now.entries, func(_ string, e *entry) bool { return g.ups[e.server] == nil })
 		maps.DeleteFunc(now.withheld, func(_ string, w Withheld) bool { return g.ups[w.Server] == nil })
 		for id, p := range g.register.of("") {
-			if w, held := withheldBy(&p); held {
+			if w, held := p.withheld(); held {
 				now.withheld[id] = w
 				delete(now.entries, id)
 			}
 		}
 	})
-}
-
-// withheldBy is what a pin itself holds back.
-func withheldBy(p *pin) (Withheld, bool) {
-	server, _, _ := catalog.Split(p.ID)
-	w := Withheld{ID: p.ID, Server: server, Changed: []string{}, Flags: []string{}}
-	switch {
-	case p.broken:
-		w.Reason, w.Detail = ReasonStore, "what was approved of it cannot be read"
-	case p.Waits != nil:
-		w.Reason, w.Detail, w.Changed = p.Waits.Reason, p.Waits.why(), append(w.Changed, p.Waits.Changed...)
-		w.Flags, w.Description, w.Fingerprint, w.Since = append(w.Flags, p.Waits.Flags...), p.Waits.Text, p.Waits.Print.String(), p.Waits.At
-		w.Changes = p.Waits.Changes
-	default:
-		return w, false
-	}
-	return w, true
 }
 
 // OnChange has f called whenever what is offered or withheld has changed. f must not block.

@@ -450,7 +450,7 @@ func TestDamagedPins(t *testing.T) {
 		assert.Contains(t, r.Message, "cannot be read")
 	}
 	require.NoError(t, again.Approve(t.Context(), "good:echo", ""))
-	assert.Equal(t, ReasonNew, again.Withheld()[0].Reason, "what is there now waits to be looked at")
+	require.Eventually(t, func() bool { return again.Withheld()[0].Reason == ReasonNew }, 2*time.Minute, time.Millisecond, "what is there now waits to be looked at")
 	require.NoError(t, again.Approve(t.Context(), "good:echo", ""))
 	assert.Empty(t, call(t, again, "good:echo", `{"text":"x"}`).Failure)
 }

@@ -141,13 +141,13 @@ func (g *Gateway) took(ctx context.Context, u *upstream, tools []offered, beside
 	for _, o := range tools {
 		id := o.tool.ID
 		if offers[id] = true; o.wrong == "" {
-			entries[id] = u.entry(o.tool, o.print, o.members)
+			entries[id] = u.entry(&o)
 		} else {
 			withheld[id] = Withheld{ID: id, Server: server, Reason: ReasonInvalid, Detail: o.wrong, Changed: []string{}, Flags: []string{}}
 		}
 	}
 	for id, p := range g.register.of(server) {
-		w, held := withheldBy(&p)
+		w, held := p.withheld()
 		if !offers[id] {
 			w.Reason, w.Detail, held = ReasonGone, "its server does not offer it at the moment", true
 		}
@@ -171,30 +171,26 @@ func (g *Gateway) took(ctx context.Context, u *upstream, tools []offered, beside
 }
 
 // entry makes a tool callable.
-func (u *upstream) entry(t catalog.Tool, print catalog.Fingerprint, more members) *entry {
-	e := &entry{tool: t, print: print, server: u.def.ID, members: more}
+func (u *upstream) entry(o *offered) *entry {
+	e := &entry{tool: o.tool, print: o.print, server: u.def.ID, members: o.members}
 	var err error
-	if e.input, err = run.NewValidator(t.InputSchema); err != nil {
-		u.log.Debug("arguments of a tool are not checked", "tool", t.ID, "reason", err)
+	if e.input, err = run.NewValidator(o.tool.InputSchema); err != nil {
+		u.log.Debug("arguments of a tool are not checked", "tool", o.tool.ID, "reason", err)
 	}
-	e.output, e.outputErr = run.NewValidator(t.OutputSchema)
+	e.output, e.outputErr = run.NewValidator(o.tool.OutputSchema)
 	return e
 }
 
 // pinned are the tools of a server as they were approved, so that they can be offered before it is started: its list is
-// compared with them before the first call. It is false if the server has not been listed since it was agreed to, or a
-// tool that was approved has not been seen since.
+// compared with them before the first call. It is false if the server has not been listed since it was agreed to.
 func (g *Gateway) pinned(u *upstream) (entries map[string]*entry, ok bool) {
 	entries = map[string]*entry{}
 	for id, p := range g.register.of(u.def.ID) {
-		switch {
-		case p.broken:
+		if p.broken {
 			return nil, false
-		case p.Waits != nil: // withheld
-		case p.Tool == nil || p.Print == nil:
-			return nil, false
-		default:
-			entries[id] = u.entry(*p.Tool, *p.Print, p.Members)
+		}
+		if p.Waits == nil {
+			entries[id] = u.entry(&p.offered)
 		}
 	}
 	return entries, g.register.consent(u.def.ID).Pinned

@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -31,8 +30,12 @@ type offered struct {
 	flags []string          // what a person should look at before it is used
 	wrong string            // why it cannot be used at all
 
+	entry   json.RawMessage // as it stands in the list
 	members members
 }
+
+// mostEntry is the most bytes of an entry.
+const mostEntry = 256 << 10
 
 // members are what else an entry or a result has: icons, _meta, and what a later revision may bring. They pass through.
 type members map[string]json.RawMessage
@@ -84,7 +87,7 @@ var toolName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
 func read(server string, entry json.RawMessage) offered {
 	var l listed
 	var h hints
-	o := offered{members: membersOf(entry, partNames...)}
+	o := offered{entry: entry, members: membersOf(entry, partNames...)}
 	if err := jsonv2.Unmarshal(entry, &l); err != nil {
 		o.wrong = "its definition cannot be read: " + catalog.Cut(err.Error(), 200)
 		_ = json.Unmarshal(entry, &struct{ Name *string }{&l.Name}) // to call it something
@@ -92,6 +95,9 @@ func read(server string, entry json.RawMessage) offered {
 		if err := jsonv2.Unmarshal(l.Annotations, &h); err != nil {
 			o.wrong = "its annotations cannot be read: " + catalog.Cut(err.Error(), 200)
 		}
+	}
+	if len(entry) > mostEntry {
+		o.wrong = fmt.Sprintf("its definition is longer than %d bytes", mostEntry)
 	}
 	if !toolName.MatchString(l.Name) {
 		o.wrong = fmt.Sprintf("its name %q is not 1 to 128 of A-Z a-z 0-9 . _ -", catalog.Cut(l.Name, 80))
@@ -140,15 +146,6 @@ func fingerprint(parts map[string][]byte) catalog.Fingerprint {
 }
 
 var partNames = []string{"name", "title", "description", "inputSchema", "outputSchema", "annotations"}
-
-// digests of the parts are kept with a pin, to say later which part changed.
-func (o *offered) digests() map[string]string {
-	d := make(map[string]string, len(partNames))
-	for _, name := range partNames {
-		d[name] = fmt.Sprintf("%x", sha256.Sum256(o.parts[name]))[:16]
-	}
-	return d
-}
 
 // look adds what is suspicious about a tool beside the tools it came with and those of other servers.
 func (o *offered) look(known *inspect.Catalog) {
@@ -245,25 +242,20 @@ type PartChange struct {
 	Now  string `json:"now"`
 }
 
-// changesOf says what is different between the approved tool and what its server offers now.
-func changesOf(was *catalog.Tool, now map[string][]byte, parts []string) (changes []PartChange) {
-	if was == nil { // approved, and not seen since
-		return nil
+// changes says what is different between the parts of two contracts.
+func changes(was, now map[string][]byte) (all []PartChange) {
+	for _, part := range partNames {
+		if a, b := string(was[part]), string(now[part]); a != b {
+			c := PartChange{Part: part}
+			c.Was, c.Now = difference(a, b)
+			all = append(all, c)
+		}
 	}
-	before := partsOf(was)
-	for _, part := range parts {
-		c := PartChange{Part: part}
-		c.Was, c.Now = difference(string(before[part]), string(now[part]))
-		changes = append(changes, c)
-	}
-	return changes
+	return all
 }
 
 // Changes says what is different between two contracts.
-func Changes(was, now *catalog.Tool) []PartChange {
-	a, b := partsOf(was), partsOf(now)
-	return changesOf(was, b, slices.DeleteFunc(slices.Clone(partNames[:]), func(part string) bool { return string(a[part]) == string(b[part]) }))
-}
+func Changes(was, now *catalog.Tool) []PartChange { return changes(partsOf(was), partsOf(now)) }
 
 func partsOf(t *catalog.Tool) map[string][]byte {
 	a := t.Annotations
@@ -291,24 +283,10 @@ func difference(was, now string) (string, string) {
 	for tail < min(len(was), len(now))-head && was[len(was)-1-tail] == now[len(now)-1-tail] {
 		tail++
 	}
-	alike := strings.Join(strings.Fields(inspect.Skeleton(was)), "") == strings.Join(strings.Fields(inspect.Skeleton(now)), "")
-	quote := func(s string) string {
-		switch {
-		case alike:
-			return strconv.QuoteToASCII(s)
-		case strings.Contains(s, "`") || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }):
-			return strconv.Quote(s)
-		}
-		return "`" + s + "`"
-	}
+	bare := func(s string) string { return strings.Join(strings.Fields(inspect.Skeleton(s)), "") }
+	alike := bare(was) == bare(now)
 	cut := func(s string) string {
 		from, to := max(0, head-aroundChange), min(len(s), len(s)-tail+aroundChange)
-		for from > 0 && !utf8.RuneStart(s[from]) {
-			from--
-		}
-		for to < len(s) && !utf8.RuneStart(s[to]) {
-			to++
-		}
 		before, after := "", ""
 		if from > 0 {
 			before = "…"
@@ -318,10 +296,18 @@ func difference(was, now string) (string, string) {
 		}
 		if to-from > ofChange {
 			after = fmt.Sprintf("… (%d bytes)", to-from)
-			for to = from + ofChange; !utf8.RuneStart(s[to]); to-- {
-			}
+			to = from + ofChange
 		}
-		return before + quote(s[from:to]) + after
+		shown := strings.ToValidUTF8(s[from:to], "") // a letter that was cut
+		switch {
+		case alike:
+			shown = strconv.QuoteToASCII(shown)
+		case strings.Contains(shown, "`") || strings.ContainsFunc(shown, func(r rune) bool { return !unicode.IsPrint(r) }):
+			shown = strconv.Quote(shown)
+		default:
+			shown = "`" + shown + "`"
+		}
+		return before + shown + after
 	}
 	return cut(was), cut(now)
 }

@@ -45,10 +45,9 @@ type upstream struct {
 	opts    Options
 	log     *slog.Logger
 	breaker endpoint.Circuit
-	slots   chan struct{}      // one taken by each call
-	queue   atomic.Int32       // calls that wait for one
-	stale   chan struct{}      // the tools may have changed
-	look    chan chan struct{} // somebody waits for a look at the tools
+	slots   chan struct{} // one taken by each call
+	queue   atomic.Int32  // calls that wait for one
+	stale   chan struct{} // the tools may have changed
 	fresh   func(context.Context, *upstream, []offered, Offers) error
 	cancel  context.CancelFunc
 	done    chan struct{} // closed when it is gone
@@ -122,7 +121,7 @@ func newUpstream(d Definition, o Options, fresh func(context.Context, *upstream,
 		o.CallTimeout = time.Duration(d.CallTimeout * float64(time.Second))
 	}
 	return &upstream{
-		def: d, opts: o, log: o.Logger.With("server", d.ID), slots: make(chan struct{}, o.Limits.Concurrency), stale: make(chan struct{}, 1), look: make(chan chan struct{}), wake: make(chan struct{}, 1),
+		def: d, opts: o, log: o.Logger.With("server", d.ID), slots: make(chan struct{}, o.Limits.Concurrency), stale: make(chan struct{}, 1), wake: make(chan struct{}, 1),
 		done: make(chan struct{}), fresh: fresh, state: Starting, since: o.Now(), changed: make(chan struct{}),
 		breaker: endpoint.Circuit{Trip: o.Limits.BreakAfter, CoolDown: o.Limits.BreakFor, Now: time.Now},
 	}
@@ -247,7 +246,6 @@ func (u *upstream) live(ctx context.Context) (why string) {
 	defer poll.Stop()
 	var settled <-chan time.Time
 	for {
-		var seen chan struct{}
 		select {
 		case <-ctx.Done():
 			return ""
@@ -263,7 +261,6 @@ func (u *upstream) live(ctx context.Context) (why string) {
 			}
 			idle.Reset(left)
 			continue
-		case seen = <-u.look:
 		case <-poll.C:
 		case <-u.stale:
 			// Changes come in swarms; one look after the swarm is enough, and one every so often.
@@ -278,34 +275,6 @@ func (u *upstream) live(ctx context.Context) (why string) {
 		if err := u.list(ctx, l); err != nil && ctx.Err() == nil {
 			u.note("its tools could not be listed again: " + catalog.Cut(err.Error(), 300))
 		}
-		if seen != nil {
-			close(seen)
-		}
-	}
-}
-
-// relook has the tools listed and waits for that, if the server is up or idle.
-func (u *upstream) relook(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, u.opts.ListTimeout)
-	defer cancel()
-	switch s, _, _ := u.now(); s {
-	case Idle:
-		defer u.enter()()
-		u.ready(ctx) // the tools are listed before it is
-		return
-	case Ready:
-	default:
-		return // it will be looked at when it is
-	}
-	seen := make(chan struct{})
-	select {
-	case u.look <- seen:
-	case <-ctx.Done():
-		return
-	}
-	select {
-	case <-seen:
-	case <-ctx.Done():
 	}
 }
 
