@@ -104,27 +104,12 @@ func (u *upstream) ready(ctx context.Context) (*link, run.Result) {
 
 // slot waits for one of the calls that may run at once.
 func (u *upstream) slot(ctx context.Context) (free func(), res run.Result) {
-	free = func() { <-u.slots }
-	select {
-	case u.slots <- struct{}{}:
-		return free, res
-	default:
-	}
-	if u.queue.Add(1) > int32(u.opts.Limits.Queue) {
-		u.queue.Add(-1)
-		return nil, failed(run.FailedUnavailable, "server %s is busy: %d calls run and %d wait", u.def.ID, u.opts.Limits.Concurrency, u.opts.Limits.Queue)
-	}
-	defer u.queue.Add(-1)
-	late := time.NewTimer(u.opts.CallTimeout)
-	defer late.Stop()
-	select {
-	case u.slots <- struct{}{}:
-		return free, res
-	case <-late.C:
+	waiting, cancel := context.WithTimeout(ctx, u.opts.CallTimeout)
+	defer cancel()
+	if u.slots.Acquire(waiting, 1) != nil {
 		return nil, failed(run.FailedUnavailable, "server %s is busy: no call ended within %s", u.def.ID, u.opts.CallTimeout)
-	case <-ctx.Done():
-		return nil, res
 	}
+	return func() { u.slots.Release(1) }, res
 }
 
 // renewed is the connection after one whose session the server does not know any more; nil if there is none.

@@ -80,7 +80,6 @@ type ServerLimits struct {
 	BreakAfter   int           // calls in a row without an answer; 5
 	BreakFor     time.Duration // that a server is left alone then; 15 s
 	Concurrency  int           // calls of one server at once; 8
-	Queue        int           // calls of one server that wait; 64
 	MaxAnswer    int           // bytes of one message of a server; 4 MiB
 	MaxArguments int           // bytes of the arguments of a call; 1 MiB
 }
@@ -113,7 +112,7 @@ func (o Options) filled() Options {
 	for _, n := range []struct {
 		of     *int
 		preset int
-	}{{&o.Limits.BreakAfter, 5}, {&o.Limits.Concurrency, 8}, {&o.Limits.Queue, 64}, {&o.Limits.MaxAnswer, 4 << 20}, {&o.Limits.MaxArguments, 1 << 20}} {
+	}{{&o.Limits.BreakAfter, 5}, {&o.Limits.Concurrency, 8}, {&o.Limits.MaxAnswer, 4 << 20}, {&o.Limits.MaxArguments, 1 << 20}} {
 		*n.of = cmp.Or(*n.of, n.preset)
 	}
 	return o

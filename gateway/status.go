@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -206,42 +205,34 @@ type ToolCalls struct {
 	P95      float64 `json:"p95_ms,omitempty"`
 }
 
-// Limits of what is kept for each server: 1 MiB of durations at most.
-const mostDurations, mostCounted = 256, mostTools
+// mostDurations are kept of one tool.
+const mostDurations = 256
 
 // toolTally is the counters of one tool and a ring of its newest durations.
 type toolTally struct {
 	ToolCalls
-	newest    int64 // number of its newest call among those of all tools
 	durations []time.Duration
 	next      int // place of the next duration once the ring is full
 }
 
-// toolTallies are the counters of the tools of one server. Above mostCounted tools the one whose last call is the oldest
-// is dropped.
+// toolTallies are the counters of the tools of one server: those that were approved, so they are not many.
 type toolTallies struct {
-	mu    sync.Mutex
-	calls int64
-	by    map[string]*toolTally
+	mu sync.Mutex
+	by map[string]*toolTally
 }
 
 // count adds a call. A duration of 0 or less is none: the server was not asked, or the caller did not wait.
 func (t *toolTallies) count(id string, failed bool, took time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.by == nil {
+		t.by = map[string]*toolTally{}
+	}
 	of := t.by[id]
 	if of == nil {
-		if len(t.by) == mostCounted {
-			delete(t.by, slices.MinFunc(slices.Collect(maps.Values(t.by)), func(a, b *toolTally) int { return cmp.Compare(a.newest, b.newest) }).ID)
-		}
-		if t.by == nil {
-			t.by = map[string]*toolTally{}
-		}
 		of = &toolTally{ToolCalls: ToolCalls{ID: id}}
 		t.by[id] = of
 	}
-	t.calls++
-	of.newest = t.calls
 	of.Calls++
 	if failed {
 		of.Failures++

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/sync/semaphore"
 
 	"waymark/catalog"
 	"waymark/internal/endpoint"
@@ -45,9 +47,8 @@ type upstream struct {
 	opts    Options
 	log     *slog.Logger
 	breaker endpoint.Circuit
-	slots   chan struct{} // one taken by each call
-	queue   atomic.Int32  // calls that wait for one
-	stale   chan struct{} // the tools may have changed
+	slots   *semaphore.Weighted // one taken by each call
+	stale   chan struct{}       // the tools may have changed
 	fresh   func(context.Context, *upstream, []offered, Offers) error
 	cancel  context.CancelFunc
 	done    chan struct{} // closed when it is gone
@@ -62,8 +63,7 @@ type upstream struct {
 	last    string // what went wrong last
 	link    *link
 	changed chan struct{} // closed at the next change of state
-	legacy  bool          // it did not take the newest revision
-	sse     bool          // it took the transport of 2024 alone
+	way     int           // of ways, that worked last
 	running int           // calls that use the connection, or wait for it
 	used    time.Time     // when the last of them ended
 }
@@ -121,7 +121,7 @@ func newUpstream(d Definition, o Options, fresh func(context.Context, *upstream,
 		o.CallTimeout = time.Duration(d.CallTimeout * float64(time.Second))
 	}
 	return &upstream{
-		def: d, opts: o, log: o.Logger.With("server", d.ID), slots: make(chan struct{}, o.Limits.Concurrency), stale: make(chan struct{}, 1), wake: make(chan struct{}, 1),
+		def: d, opts: o, log: o.Logger.With("server", d.ID), slots: semaphore.NewWeighted(int64(o.Limits.Concurrency)), stale: make(chan struct{}, 1), wake: make(chan struct{}, 1),
 		done: make(chan struct{}), fresh: fresh, state: Starting, since: o.Now(), changed: make(chan struct{}),
 		breaker: endpoint.Circuit{Trip: o.Limits.BreakAfter, CoolDown: o.Limits.BreakFor, Now: time.Now},
 	}
@@ -303,35 +303,48 @@ func (u *upstream) refresh() {
 	signal(u.stale)
 }
 
-// connect starts or reaches the server and shakes hands: by the newest revision of the protocol, and if
-// that leads nowhere, by the one before, which is the last that all servers know.
-func (u *upstream) connect(ctx context.Context) (*link, error) {
+// ways are tried one after the other, and the one that worked first of all the next time: the newest revision of the
+// protocol, the one before, which is the last that all servers know, and the transport of 2024, since configurations often
+// name none.
+var ways = []struct {
+	revision string
+	sse      bool
+}{{"", false}, {lastWithHandshake, false}, {lastWithHandshake, true}}
+
+// connect starts or reaches the server and shakes hands.
+func (u *upstream) connect(ctx context.Context) (l *link, err error) {
 	def, err := u.def.expanded(os.LookupEnv)
 	if err != nil {
 		return nil, err
 	}
-	def.SSE = def.SSE || u.sse
-	if !u.legacy && !def.SSE {
-		first, cancel := context.WithTimeout(ctx, u.opts.StartTimeout/2)
-		defer cancel()
-		l, err := u.shake(first, def, "")
-		if err == nil || ctx.Err() != nil || errors.Is(err, errNoStart) || errors.Is(err, errNoLogin) {
-			return l, err
-		}
-		u.log.Debug("a server did not take the newest revision", "error", err)
+	if def.SSE {
+		u.way = len(ways) - 1
 	}
-	l, err := u.shake(ctx, def, lastWithHandshake)
-	if err != nil && def.URL != "" && !def.SSE && ctx.Err() == nil && !errors.Is(err, errNoLogin) && !errors.Is(err, errItself) { // configurations often name no transport
-		def.SSE = true
-		if l, sse := u.shake(ctx, def, lastWithHandshake); sse == nil {
-			u.sse = true
+	var first error
+	for _, way := range ways[u.way:] {
+		if way.sse && def.URL == "" {
+			break
+		}
+		def.SSE = way.sse
+		trying, cancel := ctx, func() {}
+		if way.revision == "" {
+			trying, cancel = context.WithTimeout(ctx, u.opts.StartTimeout/2)
+		}
+		l, err = u.shake(trying, def, way.revision)
+		cancel()
+		if err == nil {
+			u.way = slices.Index(ways, way)
 			return l, nil
 		}
+		if !way.sse || first == nil {
+			first = err
+		}
+		if ctx.Err() != nil || errors.Is(err, errNoStart) || errors.Is(err, errNoLogin) || errors.Is(err, errItself) {
+			break
+		}
+		u.log.Debug("a server was not reached in one way", "revision", way.revision, "sse", way.sse, "error", err)
 	}
-	if err == nil {
-		u.legacy = true
-	}
-	return l, err
+	return nil, first
 }
 
 // lastWithHandshake is the last revision that begins with a handshake.
