@@ -426,6 +426,9 @@ func (u *upstream) failureOf(err error, l *link) run.Result {
 	said, ok := errors.AsType[*jsonrpc.Error](err)
 	if ok && said.Code == codeRejected && kindOfText(err.Error()) == run.FailedAuth {
 		said.Code = codeNoAnswer - http.StatusUnauthorized
+		if strings.Contains(err.Error(), "403") {
+			said.Code = codeNoAnswer - http.StatusForbidden
+		}
 	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
