@@ -1,16 +1,25 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
+	"sync"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"waymark/catalog"
+	"waymark/internal/redact"
 	"waymark/run"
 )
 
@@ -50,7 +59,7 @@ func (u *upstream) call(ctx context.Context, t *entry, c run.Call) (run.Result, 
 		if u.breaker.Failed() {
 			u.log.Warn("breaker opened: calls to the server fail at once", "for", u.opts.Limits.BreakFor)
 			if l := u.current(); l != nil {
-				l.breakOff(fmt.Sprintf("%d calls in a row had no answer", u.opts.Limits.BreakAfter))
+				l.breakOff(fmt.Errorf("%d calls in a row had no answer", u.opts.Limits.BreakAfter))
 			}
 		}
 	case err == nil: // else the caller gave up, which says nothing about the server
@@ -93,41 +102,27 @@ func (u *upstream) ready(ctx context.Context) (*link, run.Result) {
 
 // slot waits for one of the calls that may run at once.
 func (u *upstream) slot(ctx context.Context) (free func(), res run.Result) {
-	free = func() { <-u.slots }
-	select {
-	case u.slots <- struct{}{}:
-		return free, res
-	default:
-	}
-	if u.queue.Add(1) > int32(u.opts.Limits.Queue) {
-		u.queue.Add(-1)
-		return nil, failed(run.FailedUnavailable, "server %s is busy: %d calls run and %d wait", u.def.ID, u.opts.Limits.Concurrency, u.opts.Limits.Queue)
-	}
-	defer u.queue.Add(-1)
-	late := time.NewTimer(u.opts.CallTimeout)
-	defer late.Stop()
-	select {
-	case u.slots <- struct{}{}:
-		return free, res
-	case <-late.C:
+	waiting, cancel := context.WithTimeout(ctx, u.opts.CallTimeout)
+	defer cancel()
+	if u.slots.Acquire(waiting, 1) != nil {
 		return nil, failed(run.FailedUnavailable, "server %s is busy: no call ended within %s", u.def.ID, u.opts.CallTimeout)
-	case <-ctx.Done():
-		return nil, res
 	}
+	return func() { u.slots.Release(1) }, res
 }
 
 // renewed is the connection after one whose session the server does not know any more; nil if there is none.
 func (u *upstream) renewed(ctx context.Context, old *link) *link {
 	if u.current() == old {
 		u.again.Store(true)
-		old.breakOff("the server does not know the session any more")
+		old.breakOff(errors.New("the server does not know the session any more"))
 	}
 	for {
 		u.mu.Lock()
 		now, changed := u.link, u.changed
 		u.mu.Unlock()
 		if now != old {
-			break
+			l, _ := u.ready(ctx)
+			return l
 		}
 		select {
 		case <-changed:
@@ -135,8 +130,6 @@ func (u *upstream) renewed(ctx context.Context, old *link) *link {
 			return nil
 		}
 	}
-	l, _ := u.ready(ctx)
-	return l
 }
 
 // longestCall bounds a call that reports progress, which gives it time anew.
@@ -146,60 +139,84 @@ const longestCall = time.Hour
 func (u *upstream) ask(outer context.Context, l *link, t *entry, c run.Call) (res run.Result, gone bool, err error) {
 	whole, end := context.WithTimeout(outer, longestCall)
 	defer end()
-	ctx, cancelWith := context.WithCancelCause(whole)
-	cancel := func() { cancelWith(nil) }
-	defer cancel()
-	late := time.AfterFunc(u.opts.CallTimeout, func() { cancelWith(context.DeadlineExceeded) })
+	ctx, cancel := context.WithCancelCause(whole)
+	defer cancel(nil)
+	late := time.AfterFunc(u.opts.CallTimeout, func() { cancel(context.DeadlineExceeded) })
 	defer late.Stop()
-	stop := make(chan struct{})
-	defer close(stop)
-	go func() { // a connection that we break off answers nobody
-		select {
-		case <-l.broken:
-			cancel()
-		case <-l.done:
-		case <-stop:
-		}
-	}()
-	ctx, x := withExchange(ctx)
+	defer context.AfterFunc(l.ctx, func() { cancel(mcp.ErrConnectionClosed) })()
 	params := &mcp.CallToolParams{Name: t.tool.Name, Arguments: c.Arguments}
-	if len(c.Arguments) == 0 {
-		params.Arguments = json.RawMessage("{}")
-	}
 	if err := withMeta(params, c.Meta); err != nil {
 		return failed(run.FailedArgument, "_meta: %v", err), false, nil
 	}
-	token, stopListening := l.progress.listen(func(done, total float64, message string) {
-		late.Reset(u.opts.CallTimeout)
-		if c.Progress != nil {
-			c.Progress(done, total, message)
-		}
-	})
-	defer stopListening()
+	token, stop := l.progress.listen(func() { late.Reset(u.opts.CallTimeout) }, c.Progress)
 	params.SetProgressToken(token)
-	_, err = l.session.CallTool(ctx, params)
-	if raw, ok := x.answer(); ok {
-		return resultOf(raw, t, u.opts.StrictResults), false, nil
-	}
+	raw, err := rawOf(l.session.CallTool(ctx, params))
+	stop()
 	switch {
+	case err == nil:
+		return resultOf(raw, t, u.opts.StrictResults), false, nil
 	case outer.Err() != nil:
 		return run.Result{}, false, outer.Err()
-	case err == nil:
-		return failed(run.FailedTool, "the server answered nothing"), false, nil
-	case errors.Is(context.Cause(ctx), context.DeadlineExceeded):
-		err = context.DeadlineExceeded
-	case errors.Is(err, context.Canceled):
-		err = mcp.ErrConnectionClosed
+	case errors.Is(err, context.Canceled) && context.Cause(ctx) != nil:
+		err = context.Cause(ctx)
 	}
-	status, cut, gone := x.over()
-	if cut {
-		return failed(run.FailedTool, "the answer is longer than %d bytes", u.opts.Limits.MaxAnswer), false, nil
+	said, ok := errors.AsType[*jsonrpc.Error](err)
+	return u.failureOf(err, l), ok && said.Code == codeGone, nil
+}
+
+// listeners are the calls of one connection, by the token that they were sent with.
+type listeners struct {
+	mu   sync.Mutex
+	last int
+	open map[string]func(*mcp.ProgressNotificationParams)
+}
+
+// listen has alive called for every progress of a call, and tell told of it, until stop is called, which waits for what
+// is being told. A slow tell holds up nobody: of several reports it gets the newest. It may be nil.
+func (l *listeners) listen(alive func(), tell func(done, total float64, message string)) (token string, stop func()) {
+	reports, told := make(chan *mcp.ProgressNotificationParams, 1), make(chan struct{})
+	if tell == nil {
+		close(told)
+	} else {
+		go func() {
+			defer close(told)
+			for p := range reports {
+				tell(p.Progress, p.Total, catalog.Cut(p.Message, messageBytes))
+			}
+		}()
 	}
-	res = failureOf(err, status, u.opts.CallTimeout.String(), l.story)
-	if res.Failure == run.FailedAuth {
-		res.Message = u.refusal(l, errors.New(res.Message)).Error()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.last++
+	token = "call-" + strconv.Itoa(l.last)
+	if l.open == nil {
+		l.open = map[string]func(*mcp.ProgressNotificationParams){}
 	}
-	return res, gone, nil
+	l.open[token] = func(p *mcp.ProgressNotificationParams) {
+		alive()
+		select {
+		case <-reports: // nobody took the one before
+		default:
+		}
+		reports <- p // there is room: only we send
+	}
+	return token, func() {
+		l.mu.Lock()
+		delete(l.open, token)
+		close(reports)
+		l.mu.Unlock()
+		<-told
+	}
+}
+
+// report passes on what a server says. What belongs to no call of ours, or to one that is over, is nothing.
+func (l *listeners) report(p *mcp.ProgressNotificationParams) {
+	token, _ := p.ProgressToken.(string)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if listen := l.open[token]; listen != nil {
+		listen(p)
+	}
 }
 
 func (u *upstream) lastWords() string {
@@ -248,3 +265,200 @@ func withMeta(p *mcp.CallToolParams, meta json.RawMessage) error {
 	}
 	return nil
 }
+
+// messageBytes bounds what is passed on of a server's own words about a failure, without secrets.
+const messageBytes = 600
+
+func failed(f run.Failure, format string, args ...any) run.Result {
+	return run.Result{Failure: f, Message: catalog.Cut(redact.Text(fmt.Sprintf(format, args...)), messageBytes)}
+}
+
+// answer is a tools/call result, as far as the gateway reads it.
+type answer struct {
+	Content           json.RawMessage `json:"content"`
+	StructuredContent json.RawMessage `json:"structuredContent"`
+	IsError           bool            `json:"isError"`
+	ResultType        string          `json:"resultType"`
+	InputRequests     json.RawMessage `json:"inputRequests"`
+	RequestState      string          `json:"requestState"`
+}
+
+// Input is what Result.NeedsInput holds: what the server asks the host for, and what it wants to see again.
+type Input struct {
+	Requests json.RawMessage `json:"inputRequests"`
+	State    string          `json:"requestState,omitempty"`
+}
+
+// OwnMember is the member of structured content in which only the gateway speaks to the host; a server's own is removed.
+const OwnMember = "_waymark"
+
+// resultOf reads an answer of a tool. Structured content that does not fit the tool's output schema is left out; where
+// strict, it is a failure.
+func resultOf(raw json.RawMessage, t *entry, strict bool) run.Result {
+	var a answer
+	if len(raw) == 0 || raw[0] != '{' {
+		return failed(run.FailedTool, "the server answered %s, which is no result of a tool", catalog.Cut(string(raw), 40))
+	}
+	if err := json.Unmarshal(raw, &a); err != nil {
+		return failed(run.FailedTool, "the server's answer cannot be read: %v", err)
+	}
+	if isNull(a.StructuredContent) {
+		a.StructuredContent = nil
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(a.StructuredContent, &members) == nil && members[OwnMember] != nil {
+		delete(members, OwnMember)
+		a.StructuredContent, _ = json.Marshal(members) // it was just read
+	}
+	if a.ResultType == "input_required" || a.ResultType == "" && !isNull(a.InputRequests) {
+		if isNull(a.InputRequests) {
+			a.InputRequests = json.RawMessage("{}")
+		}
+		need, err := json.Marshal(Input{a.InputRequests, a.RequestState})
+		if err != nil {
+			return failed(run.FailedTool, "the server's request for input cannot be read: %v", err)
+		}
+		return run.Result{NeedsInput: need}
+	}
+	if isNull(a.Content) {
+		if a.StructuredContent == nil && !a.IsError {
+			return failed(run.FailedTool, "the server answered without content")
+		}
+		a.Content = json.RawMessage("[]")
+	}
+	if a.Content[0] != '[' {
+		return failed(run.FailedTool, "the server's content is no list")
+	}
+	r := run.Result{Content: a.Content, Structured: a.StructuredContent,
+		Members: membersOf(raw, "content", "structuredContent", "isError", "resultType", "inputRequests", "requestState")}
+	if a.IsError {
+		said := textOf(a.Content)
+		r.Failure, r.Message = kindOfText(said), catalog.Cut(redact.Text(said), messageBytes)
+		if r.Message == "" {
+			r.Message = "the tool reports an error and says nothing about it"
+		}
+		return r
+	}
+	r.Unvalidated, r.Misfit = unvalidated(a.StructuredContent, t.output, t.outputErr)
+	if r.Misfit {
+		if string(r.Content) == "[]" && r.Structured != nil { // the work is done, and this is all that is known of it
+			r.Content, _ = json.Marshal([]map[string]string{{"type": "text", "text": string(r.Structured)}}) // strings: cannot fail
+		}
+		r.Structured = nil
+		if strict {
+			return failed(run.FailedTool, "the tool was called, but its result is refused: %s", r.Unvalidated)
+		}
+	}
+	return r
+}
+
+// unvalidated says why a structured answer is not known to fit its schema, and whether it is known not to.
+func unvalidated(value json.RawMessage, output *run.Validator, outputErr error) (why string, misfit bool) {
+	switch {
+	case outputErr != nil:
+		return "the tool's output schema is not usable: " + catalog.Cut(outputErr.Error(), 200), false
+	case output == nil:
+		return "", false
+	case value == nil:
+		return "the tool declares an output schema and gave no structured content", true
+	}
+	wrong, err := output.Check(value)
+	switch {
+	case err != nil:
+		return catalog.Cut(err.Error(), 200), false
+	case len(wrong) > 0:
+		return "it does not fit the tool's output schema: " + catalog.Cut(reasons(wrong), 300), true
+	}
+	return "", false
+}
+
+// reasons names up to three places of a value that do not fit its schema.
+func reasons(wrong []run.Mismatch) string {
+	var all []string
+	for _, w := range wrong[:min(len(wrong), 3)] {
+		all = append(all, catalog.Cut(cmp.Or(w.At, "the whole")+": "+w.Detail, 200))
+	}
+	return strings.Join(all, "; ")
+}
+
+func isNull(v json.RawMessage) bool { return len(v) == 0 || string(v) == "null" }
+
+// textOf joins the text blocks of an answer.
+func textOf(content json.RawMessage) string {
+	var blocks []struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	if json.Unmarshal(content, &blocks) != nil {
+		return ""
+	}
+	var b strings.Builder
+	for _, c := range blocks {
+		if c.Type == "text" && b.Len() < 4*messageBytes {
+			b.WriteString(c.Text + " ")
+		}
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// Servers report most failures as text. These are the words of the SDKs and of common APIs for whose fault
+// it is; anything else is the tool's.
+var (
+	argumentWords = regexp.MustCompile(`(?i)^(mcp error )?-32602|input validation error|invalid (arguments?|params|parameters)|validating "?arguments|validation errors? for|missing required (argument|parameter|propert)|unexpected keyword argument|required property`)
+	authWords     = regexp.MustCompile(`(?i)\b(unauthori[sz]ed|unauthenticated|authentication (failed|required)|bad credentials|invalid (api[ _-]?key|token|credentials)|(http|status|error)[ :]*(code )?(401|403)|permission denied|access denied|forbidden|insufficient (scope|permissions?))\b`)
+)
+
+func kindOfText(said string) run.Failure {
+	head := said[:min(len(said), 600)]
+	switch {
+	case argumentWords.MatchString(head):
+		return run.FailedArgument
+	case authWords.MatchString(head):
+		return run.FailedAuth
+	}
+	return run.FailedTool
+}
+
+// failureOf says what an error of a call means.
+func (u *upstream) failureOf(err error, l *link) run.Result {
+	said, ok := errors.AsType[*jsonrpc.Error](err)
+	if ok && said.Code == codeRejected && kindOfText(err.Error()) == run.FailedAuth {
+		said.Code = codeNoAnswer - http.StatusUnauthorized
+		if strings.Contains(err.Error(), "403") {
+			said.Code = codeNoAnswer - http.StatusForbidden
+		}
+	}
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return failed(run.FailedTimeout, "no answer within %s; whether it took effect is not known", u.opts.CallTimeout)
+	case errors.Is(err, errTooLong):
+		return failed(run.FailedTool, "the answer is longer than the limit")
+	case errors.Is(err, errNoAnswer):
+		return failed(run.FailedTool, "%v", err)
+	case !ok || said.Code == codeRejected:
+		return failed(run.FailedUnavailable, "the connection broke during the call (%s); whether it took effect is not known", l.story())
+	case said.Code <= codeNoAnswer:
+		return u.statusFailure(int(codeNoAnswer-said.Code), said.Message, l)
+	case said.Code == jsonrpc.CodeInvalidParams:
+		return failed(run.FailedArgument, "%s", said.Message)
+	case said.Code == jsonrpc.CodeMethodNotFound, said.Code == jsonrpc.CodeInvalidRequest, said.Code == jsonrpc.CodeParseError:
+		return failed(run.FailedTool, "the server does not understand the call: %s", said.Message)
+	}
+	return failed(kindOfText(said.Message), "%s", said.Message)
+}
+
+// statusFailure says what an answer over HTTP means that is no result.
+func (u *upstream) statusFailure(status int, text string, l *link) run.Result {
+	switch {
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		return failed(run.FailedAuth, "%v", u.refusal(l, fmt.Errorf("the server refused the credential (HTTP %d)", status)))
+	case status == http.StatusTooManyRequests, status >= 500:
+		return failed(run.FailedUnavailable, "the server answered HTTP %d", status)
+	case status >= 400:
+		return failed(kindOfText(text), "the server answered HTTP %d: %s", status, text)
+	}
+	return failed(run.FailedUnavailable, "the server answered HTTP %d without a result: %s; whether it took effect is not known", status, text)
+}
+
+// codeRejected is the SDK's own mark of a message that was not sent.
+const codeRejected = -32005

@@ -26,7 +26,7 @@ func TestChangesAreShown(t *testing.T) {
 	_, err = r.compare(t.Context(), &d, offer("integer", "false"))
 	require.NoError(t, err)
 	p := r.of("s")["s:go"]
-	w, held := withheldBy(&p)
+	w, held := p.withheld()
 	require.True(t, held)
 	assert.Equal(t, []PartChange{
 		{"inputSchema", "`" + `{"properties":{"a":{"type":"string"}},"type":"object"}` + "`", "`" + `{"properties":{"a":{"type":"integer"}},"type":"object"}` + "`"},

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -22,14 +21,12 @@ import (
 //	stderr ──▶ the log         bounded, the last lines kept for "what happened"
 type child struct {
 	cmd    *exec.Cmd
-	stdin  *os.File
+	stdin  io.WriteCloser
 	stdout *os.File
-	stderr *os.File
 	said   tail
 	exited chan struct{} // closed when the process is gone
 	err    error         // why, once exited is closed
 	ending sync.Once
-	silent chan struct{} // closed when nothing more comes on stderr
 }
 
 // start runs a definition whose variables are replaced. No shell is involved.
@@ -39,38 +36,22 @@ func start(d Definition, log *slog.Logger) (*child, error) {
 	if cmd.Dir = d.Dir; cmd.Dir == "" {
 		cmd.Dir, _ = os.UserHomeDir() // none: where we are
 	}
-	var files []*os.File
-	closeAll := func() {
-		for _, f := range files {
-			_ = f.Close()
-		}
-	}
-	pipe := func() (r, w *os.File, err error) {
-		r, w, err = os.Pipe()
-		files = append(files, r, w)
-		return r, w, err
-	}
-	inRead, inWrite, err1 := pipe()
-	outRead, outWrite, err2 := pipe()
-	errRead, errWrite, err3 := pipe()
-	if err := errors.Join(err1, err2, err3); err != nil {
-		closeAll()
+	read, write, err := os.Pipe()
+	if err != nil {
 		return nil, err
 	}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = inRead, outWrite, errWrite
+	c := &child{cmd: cmd, stdout: read, said: tail{server: d.ID, log: log}, exited: make(chan struct{})}
+	cmd.Stdout, cmd.Stderr = write, &c.said
+	cmd.WaitDelay = 100 * time.Millisecond // for its last words: what it started may hold its stderr
 	group(cmd)
-	if err := launch(cmd); err != nil {
-		closeAll()
+	if c.stdin, err = cmd.StdinPipe(); err == nil {
+		err = launch(cmd)
+	}
+	_ = write.Close() // the child has its own
+	if err != nil {
+		_ = read.Close()
 		return nil, err
 	}
-	for _, f := range []*os.File{inRead, outWrite, errWrite} {
-		_ = f.Close() // the child has its own
-	}
-	c := &child{cmd: cmd, stdin: inWrite, stdout: outRead, stderr: errRead, exited: make(chan struct{}), silent: make(chan struct{})}
-	go func() {
-		defer close(c.silent)
-		c.said.keep(errRead, d.ID, log)
-	}()
 	go func() {
 		c.err = cmd.Wait()
 		killGroup(cmd) // what it left behind
@@ -94,8 +75,6 @@ func (c *child) end(hurry bool) {
 		killGroup(c.cmd)
 		<-c.exited
 		_ = c.stdout.Close()
-		_ = c.stderr.Close() // grandchildren that left the group may hold the other end
-		<-c.silent
 	})
 }
 
@@ -117,12 +96,8 @@ func (c *child) story() string {
 	case <-time.After(500 * time.Millisecond): // its pipe may be seen to close before it is
 		return c.said.with("its output ended")
 	}
-	select { // the last words may still be on their way
-	case <-c.silent:
-	case <-time.After(100 * time.Millisecond):
-	}
 	how := "it ended"
-	if c.err != nil {
+	if c.err != nil && !errors.Is(c.err, exec.ErrWaitDelay) {
 		how += ": " + c.err.Error()
 	} else {
 		how += " with exit status 0"
@@ -133,9 +108,11 @@ func (c *child) story() string {
 // tail keeps the last lines of what a child says beside its messages. What goes to the log is bounded: a
 // chatty server must not fill a disk.
 type tail struct {
-	mu    sync.Mutex
-	last  []byte
-	total int64
+	server string
+	log    *slog.Logger
+	mu     sync.Mutex
+	last   []byte
+	total  int
 }
 
 const (
@@ -143,30 +120,19 @@ const (
 	loggedBytes = 1 << 20 // of one child go to the log
 )
 
-func (t *tail) keep(r io.Reader, server string, log *slog.Logger) {
-	buf := make([]byte, 4<<10)
-	for {
-		n, err := r.Read(buf)
-		if n > 0 {
-			t.mu.Lock()
-			before := t.total
-			t.total += int64(n)
-			t.last = append(t.last, buf[:n]...)
-			if over := len(t.last) - tailBytes; over > 0 {
-				t.last = append(t.last[:0], t.last[over:]...)
-			}
-			t.mu.Unlock()
-			if before < loggedBytes {
-				log.Log(context.Background(), slog.LevelDebug, "a server says", "server", server, "text", catalog.Cut(string(buf[:n]), 4<<10))
-				if before+int64(n) >= loggedBytes {
-					log.Warn("a server says too much; the rest of its stderr is not logged", "server", server)
-				}
-			}
-		}
-		if err != nil {
-			return
+func (t *tail) Write(text []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.total < loggedBytes {
+		t.log.Debug("a server says", "server", t.server, "text", catalog.Cut(string(text), 4<<10))
+		if t.total+len(text) >= loggedBytes {
+			t.log.Warn("a server says too much; the rest of its stderr is not logged", "server", t.server)
 		}
 	}
+	t.total += len(text)
+	t.last = append(t.last, text...)
+	t.last = append(t.last[:0], t.last[max(0, len(t.last)-tailBytes):]...)
+	return len(text), nil
 }
 
 // with adds the last thing said to a sentence.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net"
 	"net/http"
@@ -22,6 +23,8 @@ import (
 	"waymark/catalog/inspect"
 	"waymark/internal/endpoint"
 	"waymark/internal/redact"
+	"waymark/internal/strictjson"
+	"waymark/storage"
 )
 
 // Definition says how a server is started or reached. Values are as somebody wrote them; variables in
@@ -243,80 +246,57 @@ var reference = regexp.MustCompile(`\$\{(?:env:)?[A-Za-z_][A-Za-z0-9_]*|\{env:[A
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// placeholder is the inside of ${…}: a name, and what stands for a variable that is not set (-) or that is (+), or what an error
-// says (?).
-var placeholder = regexp.MustCompile(`(?s)^(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::?([-+?])(.*))?$`)
+// opening begins a placeholder; placeholder is the inside of one: a name, and what stands for a variable that is not set.
+var (
+	opening     = regexp.MustCompile(`\$\{|\{env:`)
+	placeholder = regexp.MustCompile(`(?s)^(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:?-(.*))?$`)
+)
 
 // expand replaces the variables of a text by their values: ${NAME}, ${env:NAME}, {env:NAME}, and with a default ${NAME:-text}, in
 // which others may stand. A variable that has neither a value nor a default is an error: an empty password hides for long.
 // So is a placeholder that only a host fills in, such as ${input:key}.
 func expand(text string, lookup func(string) (string, bool)) (string, error) {
-	var out strings.Builder
-	for {
-		i := strings.IndexAny(text, "${")
-		if i < 0 {
-			out.WriteString(text)
-			return out.String(), nil
-		}
-		out.WriteString(text[:i])
-		text = text[i:]
-		open := "${"
-		if strings.HasPrefix(text, "{env:") {
-			open = "{"
-		} else if !strings.HasPrefix(text, open) {
-			out.WriteString(text[:1])
-			text = text[1:]
-			continue
-		}
-		end := balanced(text)
-		if end < 0 {
-			return "", fmt.Errorf("%s is not closed", catalog.Cut(text, 40))
-		}
-		value, err := valueOf(text[len(open):end], lookup)
-		if err != nil {
-			return "", err
-		}
-		out.WriteString(value)
-		text = text[end+1:]
+	at := opening.FindStringIndex(text)
+	if at == nil {
+		return text, nil
 	}
-}
-
-// balanced is the place of the brace that closes the first one; -1 without any.
-func balanced(text string) int {
-	depth := 0
-	for i, c := range text {
-		switch c {
-		case '{':
+	open := at[0] + strings.IndexByte(text[at[0]:], '{')
+	end, depth := open, 0
+	for ; end < len(text); end++ {
+		if text[end] == '{' {
 			depth++
-		case '}':
-			if depth--; depth == 0 {
-				return i
-			}
+		} else if text[end] == '}' {
+			depth--
+		}
+		if depth == 0 {
+			break
 		}
 	}
-	return -1
+	if end == len(text) {
+		return "", fmt.Errorf("%s is not closed", catalog.Cut(text[at[0]:], 40))
+	}
+	value, err := valueOf(text[open+1:end], lookup)
+	if err != nil {
+		return "", err
+	}
+	rest, err := expand(text[end+1:], lookup)
+	return text[:at[0]] + value + rest, err
 }
 
 func valueOf(inside string, lookup func(string) (string, bool)) (string, error) {
-	if inside == "userHome" {
-		return os.UserHomeDir()
-	}
 	m := placeholder.FindStringSubmatch(inside)
-	if m == nil || inside == "workspaceFolder" {
+	switch {
+	case inside == "userHome":
+		return os.UserHomeDir()
+	case m == nil, inside == "workspaceFolder":
 		return "", fmt.Errorf("${%s} is filled in by a host: write its value, or ${NAME} for a variable", catalog.Cut(inside, 40))
 	}
 	value, ok := lookup(m[1])
 	switch {
-	case m[2] == "+" && ok:
-		return expand(m[3], lookup)
-	case m[2] == "+":
-		return "", nil
 	case ok:
 		return value, nil
-	case m[2] == "-":
+	case m[2] != "":
 		return expand(m[3], lookup)
-	case m[3] != "":
-		return "", fmt.Errorf("the variable %s is not set: %s", m[1], m[3])
 	}
 	return "", fmt.Errorf("the variable %s is not set", m[1])
 }
@@ -399,4 +379,80 @@ func loads(name string) bool {
 		"BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "PS4", "IFS", "PROMPT_COMMAND", "GCONV_PATH", "GIT_EXEC_PATH", "GIT_SSH", "GIT_SSH_COMMAND",
 		"DOTNET_STARTUP_HOOKS", "COMPLUS_VERSION", "LUA_INIT", "PHPRC", "PHP_INI_SCAN_DIR", "GOFLAGS", "GOROOT", "R_PROFILE", "R_HOME",
 	}, n)
+}
+
+// DefinitionsFile is where definitions are kept, in the data directory and not in its database: it can hold
+// passwords, which belong into no backup, and nothing that comes over a network writes it.
+const DefinitionsFile = "gateway.json"
+
+type definitions struct {
+	Workspaces map[string]Workspace `json:"workspaces"`
+}
+
+// Workspace is what the file says about one workspace.
+type Workspace struct {
+	Servers []Definition        `json:"servers"`
+	Agents  map[string][]string `json:"agents,omitempty"` // tool sets: patterns of ids by name
+}
+
+// ReadDefinitions reads the servers and the tool sets of a workspace from a data directory. None are no error.
+func ReadDefinitions(dir, workspace string) (Workspace, error) {
+	all, err := readDefinitions(dir)
+	return all.Workspaces[workspace], err
+}
+
+func readDefinitions(dir string) (definitions, error) {
+	all := definitions{Workspaces: map[string]Workspace{}}
+	text, err := os.ReadFile(filepath.Join(dir, DefinitionsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return all, nil
+	}
+	if err != nil {
+		return all, err
+	}
+	if err := strictjson.Unmarshal(text, &all); err != nil {
+		return all, fmt.Errorf("%s: %w", filepath.Join(dir, DefinitionsFile), err)
+	}
+	for workspace, w := range all.Workspaces {
+		for i := range w.Servers {
+			if err := w.Servers[i].Check(); err != nil {
+				return all, fmt.Errorf("%s: workspace %q: %w", filepath.Join(dir, DefinitionsFile), workspace, err)
+			}
+		}
+		for name, patterns := range w.Agents {
+			if !serverID.MatchString(name) || len(patterns) == 0 || slices.Contains(patterns, "") {
+				return all, fmt.Errorf("%s: workspace %q: agent %q needs a name of 1 to 32 of A-Z a-z 0-9 . _ - and patterns of tools such as github:*", filepath.Join(dir, DefinitionsFile), workspace, name)
+			}
+		}
+	}
+	return all, nil
+}
+
+// WriteDefinitions replaces the servers of a workspace. Only the owner of the directory can read the file.
+func WriteDefinitions(dir, workspace string, defs []Definition) error {
+	all, err := readDefinitions(dir)
+	if err != nil {
+		return err
+	}
+	defs = slices.Clone(defs)
+	slices.SortFunc(defs, func(a, b Definition) int { return strings.Compare(a.ID, b.ID) })
+	agents := all.Workspaces[workspace].Agents
+	if len(defs) == 0 && len(agents) == 0 {
+		delete(all.Workspaces, workspace)
+	} else {
+		all.Workspaces[workspace] = Workspace{defs, agents}
+	}
+	return writePrivate(dir, DefinitionsFile, all)
+}
+
+// writePrivate replaces a file of the data directory, readable by its owner alone.
+func writePrivate(dir, name string, v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	return storage.ReplaceFile(filepath.Join(dir, name), append(text, '\n'))
 }

@@ -80,7 +80,6 @@ type ServerLimits struct {
 	BreakAfter   int           // calls in a row without an answer; 5
 	BreakFor     time.Duration // that a server is left alone then; 15 s
 	Concurrency  int           // calls of one server at once; 8
-	Queue        int           // calls of one server that wait; 64
 	MaxAnswer    int           // bytes of one message of a server; 4 MiB
 	MaxArguments int           // bytes of the arguments of a call; 1 MiB
 }
@@ -113,10 +112,18 @@ func (o Options) filled() Options {
 	for _, n := range []struct {
 		of     *int
 		preset int
-	}{{&o.Limits.BreakAfter, 5}, {&o.Limits.Concurrency, 8}, {&o.Limits.Queue, 64}, {&o.Limits.MaxAnswer, 4 << 20}, {&o.Limits.MaxArguments, 1 << 20}} {
+	}{{&o.Limits.BreakAfter, 5}, {&o.Limits.Concurrency, 8}, {&o.Limits.MaxAnswer, 4 << 20}, {&o.Limits.MaxArguments, 1 << 20}} {
 		*n.of = cmp.Or(*n.of, n.preset)
 	}
 	return o
+}
+
+// through is the way to a server over HTTP.
+func (o *Options) through(d *Definition) http.RoundTripper {
+	if d.Reserved && o.reserved != nil {
+		return o.reserved
+	}
+	return o.HTTP
 }
 
 // Gateway is all servers of one workspace. All methods may be called concurrently.
@@ -135,16 +142,10 @@ type Gateway struct {
 	defs   map[string]Definition
 	agents map[string][]string // patterns of the tools of each
 	idle   bool                // nothing is to be started
-	ups    map[string]*supervised
+	ups    map[string]*upstream
 	notify []func()
 
 	shown atomic.Pointer[shown]
-}
-
-type supervised struct {
-	*upstream
-	cancel context.CancelFunc
-	done   chan struct{}
 }
 
 // shown is what the gateway offers at one moment. It is never changed.
@@ -189,7 +190,7 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Gateway{opts: o, register: r, defs: map[string]Definition{}, ups: map[string]*supervised{}}
+	g := &Gateway{opts: o, register: r, defs: map[string]Definition{}, ups: map[string]*upstream{}}
 	g.ctx, g.stop = context.WithCancel(context.Background())
 	g.shown.Store(&shown{entries: map[string]*entry{}, withheld: map[string]Withheld{}})
 	g.mu.Lock()
@@ -206,29 +207,12 @@ func (g *Gateway) withholdPinned() {
 		maps.DeleteFunc(now.entries, func(_ string, e *entry) bool { return g.ups[e.server] == nil })
 		maps.DeleteFunc(now.withheld, func(_ string, w Withheld) bool { return g.ups[w.Server] == nil })
 		for id, p := range g.register.of("") {
-			if w, held := withheldBy(&p); held {
+			if w, held := p.withheld(); held {
 				now.withheld[id] = w
 				delete(now.entries, id)
 			}
 		}
 	})
-}
-
-// withheldBy is what a pin itself holds back.
-func withheldBy(p *pin) (Withheld, bool) {
-	server, _, _ := catalog.Split(p.ID)
-	w := Withheld{ID: p.ID, Server: server, Changed: []string{}, Flags: []string{}}
-	switch {
-	case p.broken:
-		w.Reason, w.Detail = ReasonStore, "what was approved of it cannot be read"
-	case p.Waits != nil:
-		w.Reason, w.Detail, w.Changed = p.Waits.Reason, p.Waits.why(), append(w.Changed, p.Waits.Changed...)
-		w.Flags, w.Description, w.Fingerprint, w.Since = append(w.Flags, p.Waits.Flags...), p.Waits.Text, p.Waits.Print.String(), p.Waits.At
-		w.Changes = p.Waits.Changes
-	default:
-		return w, false
-	}
-	return w, true
 }
 
 // OnChange has f called whenever what is offered or withheld has changed. f must not block.
@@ -326,10 +310,11 @@ func (g *Gateway) reconcile() {
 // begin starts the care for a server, and the server itself unless its tools are known. g.changing and g.mu are held.
 func (g *Gateway) begin(d Definition) {
 	ctx, cancel := context.WithCancel(g.ctx)
-	s := &supervised{upstream: newUpstream(d, g.opts, g.took), cancel: cancel, done: make(chan struct{})}
+	s := newUpstream(d, g.opts, g.took)
+	s.cancel = cancel
 	g.ups[d.ID] = s
 	if g.opts.IdleStop > 0 {
-		if entries, ok := g.pinned(s.upstream); ok {
+		if entries, ok := g.pinned(s); ok {
 			s.state = Idle
 			g.publish(func(now *shown) { maps.Copy(now.entries, entries) })
 		}
@@ -401,10 +386,7 @@ func (g *Gateway) Call(ctx context.Context, c run.Call) (run.Result, error) {
 func (g *Gateway) up(server string) *upstream {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if s := g.ups[server]; s != nil {
-		return s.upstream
-	}
-	return nil
+	return g.ups[server]
 }
 
 // find is the entry of a tool, or why there is none.

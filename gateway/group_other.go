@@ -2,11 +2,6 @@
 
 package gateway
 
-import (
-	"os/exec"
-	"syscall"
-)
+import "syscall"
 
 func groupAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
-
-func launch(cmd *exec.Cmd) error { return cmd.Start() }

@@ -3,7 +3,6 @@ package gateway
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,30 +21,20 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
 
-	"waymark/internal/pause"
 	"waymark/internal/strictjson"
-	"waymark/storage"
 )
 
-// LoginsFile is where commands leave tokens for the process that has the data directory, which moves them into the store
-// at their next use.
+// LoginsFile is where tokens are kept, in the data directory and not in its database: they belong into no backup.
 const LoginsFile = "logins.json"
 
-// loginRow begins the keys of rows with the tokens of a server.
-const loginRow = storage.SecretRow + "login/"
-
-// refreshBefore is how long before its end a token is renewed, and renewLease how long one process alone may renew it.
-const (
-	refreshBefore = 30 * time.Second
-	renewLease    = 30 * time.Second
-)
+// refreshBefore is how long before its end a token is renewed.
+const refreshBefore = 30 * time.Second
 
 // Logins are the OAuth tokens of one workspace's servers. All methods may be called concurrently.
 type Logins struct {
 	dir, workspace string
-	table          storage.Table
 	mu             sync.Mutex // one use of the file at a time
-	renewing       sync.Mutex // one renewal at a time
+	renewing       sync.Mutex // one renewal at a time: a refresh token may be valid once
 }
 
 // login is what one server's authorization server gave.
@@ -59,91 +48,57 @@ type login struct {
 	Expiry       time.Time `json:"expiry,omitzero"`
 }
 
-// OpenLogins names the data directory and the rows of a workspace; the zero table for a command that only leaves a login
-// in the file.
-func OpenLogins(dir, workspace string, table storage.Table) *Logins {
-	return &Logins{dir: dir, workspace: workspace, table: table}
-}
+// OpenLogins names the data directory and the workspace.
+func OpenLogins(dir, workspace string) *Logins { return &Logins{dir: dir, workspace: workspace} }
 
-// left reads the file: by workspace and server the tokens, nil for a logout.
-func (l *Logins) left() (all map[string]map[string]*login, err error) {
-	all = map[string]map[string]*login{}
+// read returns all logins by workspace and server.
+func (l *Logins) read() (map[string]map[string]*login, error) {
+	all := map[string]map[string]*login{}
 	path := filepath.Join(l.dir, LoginsFile)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return all, nil
 	}
-	if err == nil {
-		err = strictjson.Unmarshal(text, &all)
-	}
-	if err != nil {
+	if err != nil || strictjson.Unmarshal(text, &all) != nil {
 		return nil, fmt.Errorf("%s cannot be read", path) // an error of a decoder may quote a token
 	}
 	return all, nil
 }
 
-// leave puts tokens, or nil for a logout, into the file.
-func (l *Logins) leave(server string, now *login) error {
+// get is the login of a server; nil if there is none.
+func (l *Logins) get(server string) (*login, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	all, err := l.left()
-	if err != nil {
+	all, err := l.read()
+	return all[l.workspace][server], err
+}
+
+// keep replaces the login of a server; nil drops it.
+func (l *Logins) keep(server string, now *login) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all, err := l.read()
+	if err != nil || now == nil && all[l.workspace][server] == nil {
 		return err
 	}
 	if all[l.workspace] == nil {
 		all[l.workspace] = map[string]*login{}
 	}
 	all[l.workspace][server] = now
+	if now == nil {
+		delete(all[l.workspace], server)
+	}
 	return writePrivate(l.dir, LoginsFile, all)
 }
 
 // Forget drops the login of a server. None is no error.
-func (l *Logins) Forget(server string) error { return l.leave(server, nil) }
-
-// get moves the login that a command left in the file into its row and returns the login of a server; nil if there is none.
-func (l *Logins) get(ctx context.Context, server string) (*login, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	all, err := l.left()
-	if err != nil {
-		return nil, err
-	}
-	if now, there := all[l.workspace][server]; there {
-		if err := l.put(ctx, server, now); err != nil {
-			return nil, err
-		}
-		delete(all[l.workspace], server)
-		if err := writePrivate(l.dir, LoginsFile, all); err != nil {
-			return nil, err
-		}
-	}
-	value, _, err := l.table.Get(ctx, loginRow+server)
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil, nil
-	}
-	now := &login{}
-	if err == nil && json.Unmarshal(value, now) != nil {
-		err = fmt.Errorf("the login of server %s cannot be read", server)
-	}
-	return now, err
-}
-
-func (l *Logins) put(ctx context.Context, server string, now *login) error {
-	if now == nil {
-		return l.table.Delete(ctx, loginRow+server)
-	}
-	value, err := json.Marshal(now)
-	if err == nil {
-		err = l.table.Put(ctx, loginRow+server, value)
-	}
-	return err
-}
+func (l *Logins) Forget(server string) error { return l.keep(server, nil) }
 
 // token is the access token for a request to a server, renewed where it has ended or is the refused one; empty if
 // there is no login for the address.
 func (l *Logins) token(ctx context.Context, d *Definition, through http.RoundTripper, refused string) (string, error) {
-	for {
-		now, err := l.get(ctx, d.ID)
+	for alone := false; ; alone = true {
+		now, err := l.get(d.ID)
 		if err != nil || now == nil || !sameOrigin(d.URL, now.Resource) {
 			return "", err
 		}
@@ -151,36 +106,17 @@ func (l *Logins) token(ctx context.Context, d *Definition, through http.RoundTri
 		if now.Refresh == "" || !ended && now.Access != refused {
 			return now.Access, nil
 		}
-		renewed, err := l.renew(ctx, d.ID, now, &http.Client{Transport: through, CheckRedirect: noRedirect})
-		if err != nil || renewed != "" {
-			return renewed, err
+		if !alone { // another request may renew it meanwhile
+			l.renewing.Lock()
+			defer l.renewing.Unlock()
+			continue
 		}
-		if !pause.For(ctx, 200*time.Millisecond) { // another process renews it
-			return "", ctx.Err()
+		renewed, err := now.renew(ctx, &http.Client{Transport: through, CheckRedirect: noRedirect})
+		if err != nil || renewed == nil { // revoked: the server will say so
+			return now.Access, err
 		}
+		return renewed.Access, l.keep(d.ID, renewed)
 	}
-}
-
-// renew renews a login that no other process renews at the moment, since a refresh token may be valid once; empty if one
-// does.
-func (l *Logins) renew(ctx context.Context, server string, was *login, client *http.Client) (string, error) {
-	l.renewing.Lock()
-	defer l.renewing.Unlock()
-	if _, err := l.table.Lease(ctx, loginRow+server, renewLease); errors.Is(err, storage.ErrHeld) {
-		return "", nil
-	} else if err != nil {
-		return "", err
-	}
-	defer func() { _ = l.table.Release(context.WithoutCancel(ctx), loginRow+server) }() // else it ends by itself
-	now, err := l.get(ctx, server)
-	if err != nil || now == nil || now.Access != was.Access {
-		return cmp.Or(now, &login{}).Access, err
-	}
-	renewed, err := now.renew(ctx, client)
-	if err != nil || renewed == nil { // revoked: the server will say so
-		return now.Access, err
-	}
-	return renewed.Access, l.put(ctx, server, renewed)
 }
 
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -280,11 +216,7 @@ func (l *Logins) Login(ctx context.Context, d Definition, o Options, as LoginCli
 	}
 	defer listener.Close()
 	o = o.filled()
-	through := o.HTTP
-	if d.Reserved && o.reserved != nil {
-		through = o.reserved
-	}
-	client := &http.Client{Transport: through, CheckRedirect: noRedirect, Timeout: o.StartTimeout}
+	client := &http.Client{Transport: o.through(&d), CheckRedirect: noRedirect, Timeout: o.StartTimeout}
 	now := &login{}
 	back := "http://" + listener.Addr().String() + "/callback"
 	config := &auth.AuthorizationCodeHandlerConfig{RedirectURL: back, Client: client, RequestRefreshToken: true, AcceptUnadvertisedIss: true,
@@ -319,7 +251,7 @@ func (l *Logins) Login(ctx context.Context, d Definition, o Options, as LoginCli
 	if err := authorize(ctx, d, client, config); err != nil {
 		return fmt.Errorf("log in to server %s: %w", d.ID, err)
 	}
-	return l.leave(d.ID, now)
+	return l.keep(d.ID, now)
 }
 
 // authorize asks the server without a credential, and follows what its refusal says.

@@ -41,26 +41,19 @@ func (u *upstream) offers(ctx context.Context, l *link) Offers {
 	if info := l.session.InitializeResult(); info != nil && info.Capabilities != nil {
 		can = info.Capabilities
 	}
+	ctx, cancel := context.WithTimeout(ctx, u.opts.ListTimeout)
+	defer cancel()
 	if can.Prompts != nil {
 		o.read(Prompts, &left, func(cursor string) (json.RawMessage, error) {
-			return u.raw(ctx, func(ctx context.Context) error {
-				_, err := l.session.ListPrompts(ctx, &mcp.ListPromptsParams{Cursor: cursor})
-				return err
-			})
+			return rawOf(l.session.ListPrompts(ctx, &mcp.ListPromptsParams{Cursor: cursor}))
 		})
 	}
 	if can.Resources != nil {
 		o.read(Resources, &left, func(cursor string) (json.RawMessage, error) {
-			return u.raw(ctx, func(ctx context.Context) error {
-				_, err := l.session.ListResources(ctx, &mcp.ListResourcesParams{Cursor: cursor})
-				return err
-			})
+			return rawOf(l.session.ListResources(ctx, &mcp.ListResourcesParams{Cursor: cursor}))
 		})
 		o.read(Templates, &left, func(cursor string) (json.RawMessage, error) {
-			return u.raw(ctx, func(ctx context.Context) error {
-				_, err := l.session.ListResourceTemplates(ctx, &mcp.ListResourceTemplatesParams{Cursor: cursor})
-				return err
-			})
+			return rawOf(l.session.ListResourceTemplates(ctx, &mcp.ListResourceTemplatesParams{Cursor: cursor}))
 		})
 	}
 	return o
@@ -87,21 +80,6 @@ func (o Offers) read(list string, left *int, page func(cursor string) (json.RawM
 		}
 		cursor = next
 	}
-}
-
-// raw asks the server and returns the result as the server wrote it.
-func (u *upstream) raw(ctx context.Context, ask func(context.Context) error) (json.RawMessage, error) {
-	ctx, cancel := context.WithTimeout(ctx, u.opts.CallTimeout)
-	defer cancel()
-	ctx, x := withExchange(ctx)
-	err := ask(ctx)
-	if raw, ok := x.answer(); ok {
-		return raw, nil
-	}
-	if err == nil {
-		err = errors.New("the server answered nothing")
-	}
-	return nil, err
 }
 
 // Offers lists the prompts, resources or resource templates of all agreed servers, by the names that [Gateway.Prompt] and
@@ -151,71 +129,69 @@ func encoded(v any) json.RawMessage {
 
 // Prompt returns the result of prompts/get of the server that a name begins with; [ErrUnknown] if there is none.
 func (g *Gateway) Prompt(ctx context.Context, name string, arguments map[string]string) (json.RawMessage, error) {
-	server, raw, err := g.asked(ctx, Prompts, name, func(l *link, name string) func(context.Context) error {
-		return func(ctx context.Context) error {
-			_, err := l.session.GetPrompt(ctx, &mcp.GetPromptParams{Name: name, Arguments: arguments})
-			return err
+	return g.asked(ctx, Prompts, "messages", name, func(ctx context.Context, s *mcp.ClientSession, name string) (json.RawMessage, error) {
+		return rawOf(s.GetPrompt(ctx, &mcp.GetPromptParams{Name: name, Arguments: arguments}))
+	}, func(server string, message json.RawMessage) json.RawMessage {
+		var m map[string]json.RawMessage
+		if json.Unmarshal(message, &m) != nil {
+			return message
 		}
-	})
-	var answer map[string]json.RawMessage
-	var messages []map[string]json.RawMessage
-	if err != nil || json.Unmarshal(raw, &answer) != nil || json.Unmarshal(answer["messages"], &messages) != nil {
-		return raw, err
-	}
-	for _, m := range messages {
 		m["content"] = Linked(server, m["content"])
-	}
-	answer["messages"] = encoded(messages)
-	return encoded(answer), nil
+		return encoded(m)
+	})
 }
 
 // Resource returns the result of resources/read of the server that a URI names; [ErrUnknown] if there is none.
 func (g *Gateway) Resource(ctx context.Context, uri string) (json.RawMessage, error) {
-	server, raw, err := g.asked(ctx, Resources, uri, func(l *link, uri string) func(context.Context) error {
-		return func(ctx context.Context) error {
-			_, err := l.session.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri})
-			return err
+	return g.asked(ctx, Resources, "contents", uri, func(ctx context.Context, s *mcp.ClientSession, uri string) (json.RawMessage, error) {
+		return rawOf(s.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri}))
+	}, func(server string, content json.RawMessage) json.RawMessage {
+		if named := prefixed(content, "uri", prefixOf(Resources, server)); named != nil {
+			return named
 		}
+		return content
 	})
-	var answer map[string]json.RawMessage
-	var contents []json.RawMessage
-	if err != nil || json.Unmarshal(raw, &answer) != nil || json.Unmarshal(answer["contents"], &contents) != nil {
-		return raw, err
-	}
-	for i, c := range contents {
-		if named := prefixed(c, "uri", prefixOf(Resources, server)); named != nil {
-			contents[i] = named
-		}
-	}
-	answer["contents"] = encoded(contents)
-	return encoded(answer), nil
 }
 
-// asked asks the server that a name begins with, by the rest of the name.
-func (g *Gateway) asked(ctx context.Context, list, name string, ask func(l *link, name string) func(context.Context) error) (server string, raw json.RawMessage, err error) {
+// asked asks the server that a name begins with, by the rest of the name. In the answer each item of the list has its links
+// named as [Gateway.Resource] takes them.
+func (g *Gateway) asked(ctx context.Context, offers, list, name string, ask func(context.Context, *mcp.ClientSession, string) (json.RawMessage, error),
+	named func(server string, item json.RawMessage) json.RawMessage) (json.RawMessage, error) {
 	g.mu.Lock()
 	var up *upstream
+	server := ""
 	for id, s := range g.ups { // ids can begin with each other: the longest counts
-		if prefix := prefixOf(list, id); strings.HasPrefix(name, prefix) && len(id) > len(server) {
-			server, up = id, s.upstream
+		if prefix := prefixOf(offers, id); strings.HasPrefix(name, prefix) && len(id) > len(server) {
+			server, up = id, s
 		}
 	}
 	g.mu.Unlock()
 	if up == nil {
-		return "", nil, ErrUnknown
+		return nil, ErrUnknown
 	}
 	defer up.enter()()
 	l, res := up.ready(ctx)
 	if l == nil {
-		return "", nil, errors.Join(ctx.Err(), errors.New(res.Message))
+		return nil, errors.Join(ctx.Err(), errors.New(res.Message))
 	}
 	free, res := up.slot(ctx)
 	if free == nil {
-		return "", nil, errors.Join(ctx.Err(), errors.New(res.Message))
+		return nil, errors.Join(ctx.Err(), errors.New(res.Message))
 	}
 	defer free()
-	raw, err = up.raw(ctx, ask(l, strings.TrimPrefix(name, prefixOf(list, server))))
-	return server, raw, err
+	ctx, cancel := context.WithTimeout(ctx, up.opts.CallTimeout)
+	defer cancel()
+	raw, err := ask(ctx, l.session, strings.TrimPrefix(name, prefixOf(offers, server)))
+	var answer map[string]json.RawMessage
+	var items []json.RawMessage
+	if err != nil || json.Unmarshal(raw, &answer) != nil || json.Unmarshal(answer[list], &items) != nil {
+		return raw, err
+	}
+	for i, item := range items {
+		items[i] = named(server, item)
+	}
+	answer[list] = encoded(items)
+	return encoded(answer), nil
 }
 
 // Linked is a content block of a server, or a list of them, whose links to resources [Gateway.Resource] reads.

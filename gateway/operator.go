@@ -112,36 +112,28 @@ func (g *Gateway) Forget(ctx context.Context, dir, workspace, id string) error {
 
 // Approve releases a tool, as it was shown if a fingerprint is given.
 func (g *Gateway) Approve(ctx context.Context, id, shownPrint string) error {
-	var print *catalog.Fingerprint
-	if shownPrint != "" {
-		print = new(catalog.Fingerprint)
-		if err := print.UnmarshalText([]byte(shownPrint)); err != nil {
-			return err
-		}
-	}
 	g.listing.Lock()
-	err := g.release(ctx, id, print)
-	g.listing.Unlock()
-	if err != nil {
-		return err
-	}
-	server, _, _ := catalog.Split(id)
-	if up := g.up(server); up != nil {
-		up.relook(ctx)
-	}
-	return nil
-}
-
-func (g *Gateway) release(ctx context.Context, id string, print *catalog.Fingerprint) error {
+	defer g.listing.Unlock()
 	if w := g.shown.Load().withheld[id]; w.Reason == ReasonInvalid {
 		return fmt.Errorf("%s cannot be used: %s", id, w.Detail)
 	}
-	if err := g.register.approve(ctx, id, print); err != nil {
+	p, err := g.register.approve(ctx, g.opts.Catalog, id, shownPrint)
+	if err != nil {
 		return err
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.publish(func(now *shown) { delete(now.withheld, id) })
+	server, _, _ := catalog.Split(id)
+	up := g.ups[server]
+	g.publish(func(now *shown) {
+		delete(now.withheld, id)
+		if up != nil && p != nil {
+			now.entries[id] = up.entry(&p.offered)
+		}
+	})
+	if up != nil {
+		up.refresh() // its list may be another by now
+	}
 	return nil
 }
 

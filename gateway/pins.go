@@ -36,29 +36,69 @@ type consent struct {
 	Pinned bool      `json:"pinned,omitempty"`
 }
 
-// pin is one tool as it was approved. A tool that waits has no fingerprint of its own yet.
+// pin is one tool as its server listed it when it was approved. A tool that only waits has no entry of its own yet.
 type pin struct {
-	ID    string               `json:"id"`
-	Print *catalog.Fingerprint `json:"fingerprint,omitempty"` // approved
-	Parts map[string]string    `json:"parts,omitempty"`       // digests of the approved parts
-	Tool  *catalog.Tool        `json:"tool,omitempty"`        // approved, as the catalog has it
-	At    time.Time            `json:"at"`
-	Waits *waiting             `json:"waiting,omitempty"`
+	ID    string          `json:"id"`
+	Entry json.RawMessage `json:"entry,omitempty"` // approved, of its server's tools/list
+	At    time.Time       `json:"at"`
+	Waits *waiting        `json:"waiting,omitempty"`
 
-	Members members `json:"members,omitempty"` // of the list that it was approved with
-	broken  bool    // the row cannot be read
+	offered      // read from the entry
+	broken  bool // the row cannot be read
 }
 
 // waiting is a contract that nobody has approved.
 type waiting struct {
-	Print   catalog.Fingerprint `json:"fingerprint"`
-	Parts   map[string]string   `json:"parts"`
-	Reason  string              `json:"reason"` // new, changed or flagged
-	Changed []string            `json:"changed,omitempty"`
-	Changes []PartChange        `json:"changes,omitempty"`
-	Flags   []string            `json:"flags,omitempty"`
-	Text    string              `json:"text,omitempty"` // its description, for whoever decides
-	At      time.Time           `json:"at"`
+	Entry  json.RawMessage `json:"entry"`
+	Reason string          `json:"reason"` // new, changed or flagged
+	Flags  []string        `json:"flags,omitempty"`
+	At     time.Time       `json:"at"`
+}
+
+func pinned(o *offered, at time.Time) *pin {
+	return &pin{ID: o.tool.ID, Entry: o.entry, At: at.UTC(), offered: *o}
+}
+
+// readPin reads a row.
+func readPin(id string, value []byte) *pin {
+	server, _, _ := catalog.Split(id)
+	p := new(pin)
+	if json.Unmarshal(value, p) != nil || p.ID != id || p.Entry == nil && p.Waits == nil {
+		return &pin{ID: id, broken: true}
+	}
+	if p.Entry != nil {
+		if p.offered = read(server, p.Entry); p.tool.ID != id || p.wrong != "" {
+			return &pin{ID: id, broken: true}
+		}
+	}
+	return p
+}
+
+// withheld is what a pin itself holds back.
+func (p *pin) withheld() (Withheld, bool) {
+	server, _, _ := catalog.Split(p.ID)
+	w := Withheld{ID: p.ID, Server: server, Changed: []string{}, Flags: []string{}}
+	switch {
+	case p.broken:
+		w.Reason, w.Detail = ReasonStore, "what was approved of it cannot be read"
+		return w, true
+	case p.Waits == nil:
+		return w, false
+	}
+	now := read(server, p.Waits.Entry)
+	w.Reason, w.Since, w.Flags = p.Waits.Reason, p.Waits.At, append(w.Flags, p.Waits.Flags...)
+	w.Description, w.Fingerprint = catalog.Cut(string(now.parts["description"]), 2<<10), now.print.String()
+	if p.Entry != nil {
+		w.Changes = changes(p.parts, now.parts)
+	}
+	for _, c := range w.Changes {
+		w.Changed = append(w.Changed, c.Part)
+	}
+	why := map[string]string{
+		ReasonChanged: "its contract changed: " + strings.Join(w.Changed, ", "), ReasonNew: "its server offers it only since it was agreed to",
+	}[w.Reason]
+	w.Detail = strings.Trim(why+"; "+strings.Join(w.Flags, "; "), "; ")
+	return w, true
 }
 
 // Why a tool is withheld.
@@ -120,11 +160,8 @@ func (r *register) load(ctx context.Context) (changed bool, err error) {
 				is.consents[e.Key[len(consentRow):]] = c
 			} // a consent that cannot be read is none
 		case strings.HasPrefix(e.Key, pinRow):
-			id, p := e.Key[len(pinRow):], new(pin)
-			if json.Unmarshal(e.Value, p) != nil || p.ID != id || p.Print == nil && p.Waits == nil || p.Tool != nil && p.Tool.ID != id {
-				p = &pin{ID: id, broken: true}
-			}
-			is.pins[id] = p
+			id := e.Key[len(pinRow):]
+			is.pins[id] = readPin(id, e.Value)
 		case strings.HasPrefix(e.Key, grantRow):
 			is.grants = append(is.grants, e.Key[len(grantRow):])
 		case strings.HasPrefix(e.Key, offersRow):
@@ -203,7 +240,7 @@ var errNoConsent = errors.New("nobody agreed to start it as it is defined here")
 // Where several processes share the table, their copies of one server may list different contracts. Then only a process
 // that sees a contract change, or sees it first, replaces or clears what waits; to the others it is withheld, whatever
 // they see themselves. If each wrote what it sees, they would overwrite each other forever.
-func (r *register) compare(ctx context.Context, d *Definition, tools []offered) (taken []pin, err error) {
+func (r *register) compare(ctx context.Context, d *Definition, tools []offered) (taken []*pin, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	agreement := r.consent(d.ID)
@@ -219,37 +256,32 @@ func (r *register) compare(ctx context.Context, d *Definition, tools []offered) 
 		switch {
 		case o.wrong != "", p != nil && p.broken, p != nil && p.Waits != nil && unchanged && r.table.Shared():
 			continue
-		case p != nil && p.Print != nil && *p.Print == o.print:
-			if p.Waits == nil && p.Tool != nil {
-				continue
+		case p != nil && p.Entry != nil && p.print == o.print:
+			if p.Waits != nil {
+				taken = append(taken, pinned(o, p.At))
 			}
-			taken = append(taken, pin{ID: id, Print: p.Print, Parts: o.digests(), Tool: &o.tool, Members: o.members, At: p.At})
 			continue
 		case p == nil && !agreement.Pinned && len(o.flags) == 0:
-			taken = append(taken, pin{ID: id, Print: &o.print, Parts: o.digests(), Tool: &o.tool, Members: o.members, At: r.now().UTC()})
+			taken = append(taken, pinned(o, r.now()))
 			continue
 		}
-		w := &waiting{Print: o.print, Parts: o.digests(), Reason: ReasonNew, Flags: o.flags, Text: catalog.Cut(string(o.parts["description"]), 2<<10), At: r.now().UTC()}
 		was := pin{ID: id}
 		if p != nil {
 			was = *p
 		}
-		if was.Print != nil {
+		w := &waiting{Entry: o.entry, Reason: ReasonNew, Flags: o.flags, At: r.now().UTC()}
+		switch {
+		case was.Entry != nil:
 			w.Reason = ReasonChanged
-			for _, name := range partNames {
-				if was.Parts[name] != w.Parts[name] {
-					w.Changed = append(w.Changed, name)
-				}
-			}
-			w.Changes = changesOf(was.Tool, o.parts, w.Changed)
-		} else if len(o.flags) > 0 {
+		case len(o.flags) > 0:
 			w.Reason = ReasonFlagged
 		}
-		if was.Waits == nil || was.Waits.Print != w.Print {
+		if was.Waits == nil || read(d.ID, was.Waits.Entry).print != o.print {
 			was.Waits = w
-			if err := r.keepPin(ctx, was); err != nil {
+			if err := r.put(ctx, pinRow+id, was); err != nil {
 				return nil, err
 			}
+			r.change(func(now *agreements) { now.pins[id] = &was })
 		}
 	}
 	return taken, nil
@@ -269,31 +301,39 @@ func (r *register) keepOffers(ctx context.Context, server string, o Offers) erro
 	return nil
 }
 
-// take keeps pins of approved tools, each in one transaction with the event that puts the tool into the catalog. Then
-// the first list of a server is pinned.
-func (r *register) take(ctx context.Context, c Catalog, server string, list []offered, taken []pin) error {
-	tools, rows := make([]catalog.Tool, len(taken)), map[string]storage.Change{}
-	for i, p := range taken {
+// keepPins keeps pins of approved tools, each in one transaction with the event that puts the tool into the catalog. r.mu
+// is held.
+func (r *register) keepPins(ctx context.Context, c Catalog, pins ...*pin) error {
+	tools, rows := make([]catalog.Tool, len(pins)), map[string]storage.Change{}
+	for i, p := range pins {
 		value, err := json.Marshal(p)
 		if err != nil {
 			return err
 		}
-		tools[i], rows[p.ID] = *p.Tool, storage.Change{Key: pinRow + p.ID, Value: value}
+		tools[i], rows[p.ID] = p.tool, storage.Change{Key: pinRow + p.ID, Value: value}
 	}
-	if c != nil && len(tools) > 0 {
+	if c != nil && len(pins) > 0 {
 		if err := c.PutTools(ctx, tools, rows); err != nil {
 			return fmt.Errorf("note its tools: %w", err)
 		}
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, p := range taken {
+	for _, p := range pins {
 		if c == nil {
 			if err := r.table.Apply(ctx, rows[p.ID]); err != nil {
 				return err
 			}
 		}
-		r.change(func(now *agreements) { now.pins[p.ID] = &p })
+		r.change(func(now *agreements) { now.pins[p.ID] = p })
+	}
+	return nil
+}
+
+// take keeps what was taken of a list. Then the first list of a server is pinned.
+func (r *register) take(ctx context.Context, c Catalog, server string, list []offered, taken []*pin) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.keepPins(ctx, c, taken...); err != nil {
+		return err
 	}
 	for i := range list {
 		r.listed[list[i].tool.ID] = list[i].print
@@ -310,42 +350,30 @@ func (r *register) take(ctx context.Context, c Catalog, server string, list []of
 	return nil
 }
 
-// why says what a person is to decide about.
-func (w *waiting) why() string {
-	why := map[string]string{
-		ReasonChanged: "its contract changed: " + strings.Join(w.Changed, ", "), ReasonNew: "its server offers it only since it was agreed to",
-	}[w.Reason]
-	return strings.TrimPrefix(strings.TrimSuffix(why+"; "+strings.Join(w.Flags, "; "), "; "), "; ")
-}
-
-func (r *register) keepPin(ctx context.Context, p pin) error {
-	if err := r.put(ctx, pinRow+p.ID, p); err != nil {
-		return err
-	}
-	r.change(func(now *agreements) { now.pins[p.ID] = &p })
-	return nil
-}
-
-// approve takes what waits under an id. With a fingerprint it has to be that one: what a person looked at.
-func (r *register) approve(ctx context.Context, id string, print *catalog.Fingerprint) error {
+// approve takes what waits under an id; nil if nothing does. With a fingerprint it has to be that one: what a person looked at.
+func (r *register) approve(ctx context.Context, c Catalog, id, print string) (*pin, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := r.kept.Load().pins[id]
 	switch {
 	case p == nil:
-		return fmt.Errorf("approve %q: %w", id, ErrUnknown)
+		return nil, fmt.Errorf("approve %q: %w", id, ErrUnknown)
 	case p.broken: // the next list pins it as new, to be approved then
 		if err := r.table.Delete(ctx, pinRow+id); err != nil {
-			return err
+			return nil, err
 		}
 		r.change(func(now *agreements) { delete(now.pins, id) })
-		return nil
+		return nil, nil
 	case p.Waits == nil:
-		return nil
-	case print != nil && *print != p.Waits.Print:
-		return fmt.Errorf("approve %q: %w", id, ErrChangedAgain)
+		return nil, nil
 	}
-	return r.keepPin(ctx, pin{ID: id, Print: &p.Waits.Print, Parts: p.Waits.Parts, At: r.now().UTC()})
+	server, _, _ := catalog.Split(id)
+	now := read(server, p.Waits.Entry)
+	if print != "" && print != now.print.String() {
+		return nil, fmt.Errorf("approve %q: %w", id, ErrChangedAgain)
+	}
+	approved := pinned(&now, r.now())
+	return approved, r.keepPins(ctx, c, approved)
 }
 
 // grant lets tools be called that may do harm; a pattern is an id in which * stands for any characters.

@@ -113,7 +113,7 @@ func TestListsNeedTheAgreementToTheirDefinition(t *testing.T) {
 				require.NoError(t, g.Agree(t.Context(), "any", tt.agreed.Digest()))
 			}
 			up := newUpstream(d, g.opts, g.took)
-			g.ups["any"] = &supervised{upstream: up}
+			g.ups["any"] = up
 			before := g.register.consent("any")
 			require.ErrorIs(t, g.took(t.Context(), up, []offered{read("any", []byte(rawTool+`}`))}, nil), tt.err)
 			assert.Equal(t, tt.err == nil, len(g.Tools()) == 1)

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 		beServer(role)
 		os.Exit(0)
 	}
-	prepare()
+
 	goleak.VerifyTestMain(m, goleak.IgnoreCurrent())
 }
 
@@ -53,9 +53,6 @@ type echoed struct {
 }
 
 var yes, no = true, false
-
-// prepare starts what stays for as long as the program.
-var prepare = func() {}
 
 // goodServer is what a server looks like that is written with an SDK.
 func goodServer() *mcp.Server {

@@ -2,14 +2,21 @@ package gateway
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
+	"strings"
+	"unicode"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"waymark/catalog"
 	"waymark/catalog/inspect"
@@ -23,8 +30,12 @@ type offered struct {
 	flags []string          // what a person should look at before it is used
 	wrong string            // why it cannot be used at all
 
+	entry   json.RawMessage // as it stands in the list
 	members members
 }
+
+// mostEntry is the most bytes of an entry.
+const mostEntry = 256 << 10
 
 // members are what else an entry or a result has: icons, _meta, and what a later revision may bring. They pass through.
 type members map[string]json.RawMessage
@@ -76,7 +87,7 @@ var toolName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
 func read(server string, entry json.RawMessage) offered {
 	var l listed
 	var h hints
-	o := offered{members: membersOf(entry, partNames...)}
+	o := offered{entry: entry, members: membersOf(entry, partNames...)}
 	if err := jsonv2.Unmarshal(entry, &l); err != nil {
 		o.wrong = "its definition cannot be read: " + catalog.Cut(err.Error(), 200)
 		_ = json.Unmarshal(entry, &struct{ Name *string }{&l.Name}) // to call it something
@@ -84,6 +95,9 @@ func read(server string, entry json.RawMessage) offered {
 		if err := jsonv2.Unmarshal(l.Annotations, &h); err != nil {
 			o.wrong = "its annotations cannot be read: " + catalog.Cut(err.Error(), 200)
 		}
+	}
+	if len(entry) > mostEntry {
+		o.wrong = fmt.Sprintf("its definition is longer than %d bytes", mostEntry)
 	}
 	if !toolName.MatchString(l.Name) {
 		o.wrong = fmt.Sprintf("its name %q is not 1 to 128 of A-Z a-z 0-9 . _ -", catalog.Cut(l.Name, 80))
@@ -133,15 +147,6 @@ func fingerprint(parts map[string][]byte) catalog.Fingerprint {
 
 var partNames = []string{"name", "title", "description", "inputSchema", "outputSchema", "annotations"}
 
-// digests of the parts are kept with a pin, to say later which part changed.
-func (o *offered) digests() map[string]string {
-	d := make(map[string]string, len(partNames))
-	for _, name := range partNames {
-		d[name] = fmt.Sprintf("%x", sha256.Sum256(o.parts[name]))[:16]
-	}
-	return d
-}
-
 // look adds what is suspicious about a tool beside the tools it came with and those of other servers.
 func (o *offered) look(known *inspect.Catalog) {
 	if o.wrong != "" {
@@ -160,4 +165,149 @@ func (o *offered) look(known *inspect.Catalog) {
 		o.flags = append(o.flags, fmt.Sprintf("its description has %d bytes and is cut at %d", len(o.parts["description"]), catalog.MaxDescription))
 	}
 	slices.Sort(o.flags)
+}
+
+// Limits of one list.
+const mostPages, mostTools = 64, 512
+
+// list reads all tools and hands them on.
+func (u *upstream) list(ctx context.Context, l *link) error {
+	ctx, cancel := context.WithTimeout(ctx, u.opts.ListTimeout)
+	defer cancel()
+	var tools []offered
+	seen := map[string]bool{}
+	cursor := ""
+	for page := 0; ; page++ {
+		if page == mostPages {
+			return fmt.Errorf("the list does not end: more than %d pages", mostPages)
+		}
+		next, more, err := u.page(ctx, l, cursor)
+		if err != nil {
+			return err
+		}
+		for _, o := range next {
+			if seen[o.tool.ID] {
+				o = again(o)
+			}
+			if !seen[o.tool.ID] {
+				seen[o.tool.ID] = true
+				tools = append(tools, o)
+			}
+		}
+		if len(tools) > mostTools {
+			return fmt.Errorf("it lists more than %d tools", mostTools)
+		}
+		if more == "" {
+			break
+		}
+		if more == cursor {
+			return errors.New("the list does not end: a page leads to itself")
+		}
+		cursor = more
+	}
+	slices.SortFunc(tools, func(a, b offered) int { return strings.Compare(a.tool.ID, b.tool.ID) })
+	return u.fresh(ctx, u, tools, u.offers(ctx, l))
+}
+
+func (u *upstream) page(ctx context.Context, l *link, cursor string) (tools []offered, next string, err error) {
+	raw, err := rawOf(l.session.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor}))
+	if said, ok := errors.AsType[*jsonrpc.Error](err); ok && said.Code == jsonrpc.CodeMethodNotFound {
+		return nil, "", nil // a server without tools
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	var page struct {
+		Tools      []json.RawMessage `json:"tools"`
+		NextCursor json.RawMessage   `json:"nextCursor"`
+	}
+	if err := json.Unmarshal(raw, &page); err != nil || raw[0] != '{' {
+		return nil, "", errors.New("its tools/list is no list of tools")
+	}
+	_ = json.Unmarshal(page.NextCursor, &next) // what is no text is no cursor
+	for _, entry := range page.Tools {
+		if isNull(entry) {
+			continue
+		}
+		tools = append(tools, read(u.def.ID, entry))
+	}
+	return tools, next, nil
+}
+
+// PartChange is what is different in one part of a contract, with some of what stands around it, quoted so that
+// nothing hides in it.
+type PartChange struct {
+	Part string `json:"part"`
+	Was  string `json:"was"`
+	Now  string `json:"now"`
+}
+
+// changes says what is different between the parts of two contracts.
+func changes(was, now map[string][]byte) (all []PartChange) {
+	for _, part := range partNames {
+		if a, b := string(was[part]), string(now[part]); a != b {
+			c := PartChange{Part: part}
+			c.Was, c.Now = difference(a, b)
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// Changes says what is different between two contracts.
+func Changes(was, now *catalog.Tool) []PartChange { return changes(partsOf(was), partsOf(now)) }
+
+func partsOf(t *catalog.Tool) map[string][]byte {
+	a := t.Annotations
+	if a == nil {
+		a = &catalog.Annotations{}
+	}
+	annotations, _ := json.Marshal(hints{ReadOnly: a.ReadOnly, Destructive: a.Destructive, Idempotent: a.Idempotent, OpenWorld: a.OpenWorld}) // bools: cannot fail
+	return map[string][]byte{
+		"name": []byte(t.Name), "title": []byte(a.Title), "description": []byte(t.Description), "annotations": catalog.Canonical(annotations),
+		"inputSchema": catalog.Canonical(t.InputSchema), "outputSchema": catalog.Canonical(t.OutputSchema),
+	}
+}
+
+// What is shown of a difference: the bytes around it, and of it.
+const aroundChange, ofChange = 40, 600
+
+// difference is the part of two texts that is not the same, quoted. Texts that look alike are quoted down to the
+// letter.
+func difference(was, now string) (string, string) {
+	head := 0
+	for head < min(len(was), len(now)) && was[head] == now[head] {
+		head++
+	}
+	tail := 0
+	for tail < min(len(was), len(now))-head && was[len(was)-1-tail] == now[len(now)-1-tail] {
+		tail++
+	}
+	bare := func(s string) string { return strings.Join(strings.Fields(inspect.Skeleton(s)), "") }
+	alike := bare(was) == bare(now)
+	cut := func(s string) string {
+		from, to := max(0, head-aroundChange), min(len(s), len(s)-tail+aroundChange)
+		before, after := "", ""
+		if from > 0 {
+			before = "…"
+		}
+		if to < len(s) {
+			after = "…"
+		}
+		if to-from > ofChange {
+			after = fmt.Sprintf("… (%d bytes)", to-from)
+			to = from + ofChange
+		}
+		shown := strings.ToValidUTF8(s[from:to], "") // a letter that was cut
+		switch {
+		case alike:
+			shown = strconv.QuoteToASCII(shown)
+		case strings.Contains(shown, "`") || strings.ContainsFunc(shown, func(r rune) bool { return !unicode.IsPrint(r) }):
+			shown = strconv.Quote(shown)
+		default:
+			shown = "`" + shown + "`"
+		}
+		return before + shown + after
+	}
+	return cut(was), cut(now)
 }

@@ -2,13 +2,20 @@ package gateway
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"net/http"
+	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/sync/semaphore"
 
 	"waymark/catalog"
 	"waymark/internal/endpoint"
@@ -40,11 +47,11 @@ type upstream struct {
 	opts    Options
 	log     *slog.Logger
 	breaker endpoint.Circuit
-	slots   chan struct{}      // one taken by each call
-	queue   atomic.Int32       // calls that wait for one
-	stale   chan struct{}      // the tools may have changed
-	look    chan chan struct{} // somebody waits for a look at the tools
+	slots   *semaphore.Weighted // one taken by each call
+	stale   chan struct{}       // the tools may have changed
 	fresh   func(context.Context, *upstream, []offered, Offers) error
+	cancel  context.CancelFunc
+	done    chan struct{} // closed when it is gone
 
 	wake  chan struct{} // a call needs an idle server
 	again atomic.Bool   // it is to be started again at once
@@ -56,8 +63,7 @@ type upstream struct {
 	last    string // what went wrong last
 	link    *link
 	changed chan struct{} // closed at the next change of state
-	legacy  bool          // it did not take the newest revision
-	sse     bool          // it took the transport of 2024 alone
+	way     int           // of ways, that worked last
 	running int           // calls that use the connection, or wait for it
 	used    time.Time     // when the last of them ended
 }
@@ -75,30 +81,20 @@ type link struct {
 	child   *child  // nil over HTTP
 	frames  *frames // nil over HTTP
 	done    chan struct{}
-	err     error // why it ended, once done is closed
-	broken  chan struct{}
-	once    sync.Once
-	why     string      // why we broke it
+	err     error       // why it ended, once done is closed
 	refused atomic.Bool // the last answer over HTTP was 401
+
+	ctx      context.Context // ends when we break the connection off
+	breakOff func(why error)
 
 	progress listeners
 	end      context.CancelFunc // of what the connection listens to
 }
 
-// breakOff ends the connection because of us, and says why.
-func (l *link) breakOff(why string) {
-	l.once.Do(func() {
-		l.why = why
-		close(l.broken)
-	})
-}
-
 // story is what happened to a connection that ended.
 func (l *link) story() string {
-	select {
-	case <-l.broken:
-		return l.why
-	default:
+	if l.ctx.Err() != nil {
+		return context.Cause(l.ctx).Error()
 	}
 	if l.child != nil {
 		if l.frames.tooLong.Load() {
@@ -125,8 +121,8 @@ func newUpstream(d Definition, o Options, fresh func(context.Context, *upstream,
 		o.CallTimeout = time.Duration(d.CallTimeout * float64(time.Second))
 	}
 	return &upstream{
-		def: d, opts: o, log: o.Logger.With("server", d.ID), slots: make(chan struct{}, o.Limits.Concurrency), stale: make(chan struct{}, 1), look: make(chan chan struct{}), wake: make(chan struct{}, 1),
-		fresh: fresh, state: Starting, since: o.Now(), changed: make(chan struct{}),
+		def: d, opts: o, log: o.Logger.With("server", d.ID), slots: semaphore.NewWeighted(int64(o.Limits.Concurrency)), stale: make(chan struct{}, 1), wake: make(chan struct{}, 1),
+		done: make(chan struct{}), fresh: fresh, state: Starting, since: o.Now(), changed: make(chan struct{}),
 		breaker: endpoint.Circuit{Trip: o.Limits.BreakAfter, CoolDown: o.Limits.BreakFor, Now: time.Now},
 	}
 }
@@ -250,14 +246,13 @@ func (u *upstream) live(ctx context.Context) (why string) {
 	defer poll.Stop()
 	var settled <-chan time.Time
 	for {
-		var seen chan struct{}
 		select {
 		case <-ctx.Done():
 			return ""
 		case <-l.done:
 			return l.story()
-		case <-l.broken:
-			return l.why
+		case <-l.ctx.Done():
+			return l.story()
 		case <-idle.C:
 			left := u.rest()
 			if left == 0 {
@@ -266,7 +261,6 @@ func (u *upstream) live(ctx context.Context) (why string) {
 			}
 			idle.Reset(left)
 			continue
-		case seen = <-u.look:
 		case <-poll.C:
 		case <-u.stale:
 			// Changes come in swarms; one look after the swarm is enough, and one every so often.
@@ -281,34 +275,6 @@ func (u *upstream) live(ctx context.Context) (why string) {
 		if err := u.list(ctx, l); err != nil && ctx.Err() == nil {
 			u.note("its tools could not be listed again: " + catalog.Cut(err.Error(), 300))
 		}
-		if seen != nil {
-			close(seen)
-		}
-	}
-}
-
-// relook has the tools listed and waits for that, if the server is up or idle.
-func (u *upstream) relook(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, u.opts.ListTimeout)
-	defer cancel()
-	switch s, _, _ := u.now(); s {
-	case Idle:
-		defer u.enter()()
-		u.ready(ctx) // the tools are listed before it is
-		return
-	case Ready:
-	default:
-		return // it will be looked at when it is
-	}
-	seen := make(chan struct{})
-	select {
-	case u.look <- seen:
-	case <-ctx.Done():
-		return
-	}
-	select {
-	case <-seen:
-	case <-ctx.Done():
 	}
 }
 
@@ -335,4 +301,152 @@ func (u *upstream) note(last string) {
 // refresh asks for a look at the tools soon.
 func (u *upstream) refresh() {
 	signal(u.stale)
+}
+
+// ways are tried one after the other, and the one that worked first of all the next time: the newest revision of the
+// protocol, the one before, which is the last that all servers know, and the transport of 2024, since configurations often
+// name none.
+var ways = []struct {
+	revision string
+	sse      bool
+}{{"", false}, {lastWithHandshake, false}, {lastWithHandshake, true}}
+
+// connect starts or reaches the server and shakes hands.
+func (u *upstream) connect(ctx context.Context) (l *link, err error) {
+	def, err := u.def.expanded(os.LookupEnv)
+	if err != nil {
+		return nil, err
+	}
+	if def.SSE {
+		u.way = len(ways) - 1
+	}
+	var first error
+	for _, way := range ways[u.way:] {
+		if way.sse && def.URL == "" {
+			break
+		}
+		def.SSE = way.sse
+		trying, cancel := ctx, func() {}
+		if way.revision == "" {
+			trying, cancel = context.WithTimeout(ctx, u.opts.StartTimeout/2)
+		}
+		l, err = u.shake(trying, def, way.revision)
+		cancel()
+		if err == nil {
+			u.way = slices.Index(ways, way)
+			return l, nil
+		}
+		if !way.sse || first == nil {
+			first = err
+		}
+		if ctx.Err() != nil || errors.Is(err, errNoStart) || errors.Is(err, errNoLogin) || errors.Is(err, errItself) {
+			break
+		}
+		u.log.Debug("a server was not reached in one way", "revision", way.revision, "sse", way.sse, "error", err)
+	}
+	return nil, first
+}
+
+// lastWithHandshake is the last revision that begins with a handshake.
+const lastWithHandshake = "2025-11-25"
+
+// ownName is what Waymark calls itself in a handshake.
+const ownName = "waymark"
+
+// errItself: the tools of a Waymark would be asked by their own answers.
+var errItself = errors.New("the server is Waymark: a gateway does not connect to one, least of all to itself")
+
+// errNoStart: there is nothing to shake hands with.
+var errNoStart = errors.New("the program cannot be run")
+
+func (u *upstream) shake(ctx context.Context, def Definition, revision string) (*link, error) {
+	l := &link{done: make(chan struct{})}
+	l.ctx, l.breakOff = context.WithCancelCause(context.Background())
+	client := mcp.NewClient(&mcp.Implementation{Name: ownName, Title: "Waymark", Version: u.opts.Version}, &mcp.ClientOptions{
+		Logger:                 slog.New(slog.DiscardHandler),
+		Capabilities:           &mcp.ClientCapabilities{}, // what a host can do comes with its calls
+		MultiRoundTrip:         &mcp.MultiRoundTripOptions{Disabled: true},
+		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { u.refresh() },
+
+		PromptListChangedHandler:   func(context.Context, *mcp.PromptListChangedRequest) { u.refresh() },
+		ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { u.refresh() },
+		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
+			l.progress.report(r.Params)
+		},
+	})
+	transport, err := u.transport(def, l)
+	if err != nil {
+		return nil, err
+	}
+	opening, opened := ctx, func() bool { return true }
+	l.end = func() {}
+	if def.SSE { // its stream lasts as long as the connection
+		opening, l.end = context.WithCancel(context.WithoutCancel(ctx))
+		opened = context.AfterFunc(ctx, l.end)
+	}
+	session, err := client.Connect(opening, transport, &mcp.ClientSessionOptions{ProtocolVersion: revision})
+	if !opened() && err == nil {
+		err = errors.Join(context.Cause(ctx), session.Close())
+	}
+	if err != nil {
+		l.end()
+		if l.child != nil {
+			story := l.child.story()
+			l.child.end(true)
+			return nil, fmt.Errorf("%w (%s)", err, story)
+		}
+		return nil, u.refusal(l, err)
+	}
+	l.session = session
+	if info := session.InitializeResult(); info != nil && info.ServerInfo != nil && info.ServerInfo.Name == ownName {
+		close(l.done)
+		u.close(l, true)
+		return nil, errItself
+	}
+	go func() {
+		l.err = session.Wait()
+		close(l.done)
+	}()
+	return l, nil
+}
+
+// transport is the way to the server. Over pipes it starts it.
+func (u *upstream) transport(def Definition, l *link) (mcp.Transport, error) {
+	longest := 4*u.opts.Limits.MaxAnswer + 4<<10 // what is sealed grows
+	if def.URL != "" {
+		next := u.opts.through(&def)
+		var login auth.OAuthHandler
+		if _, fixed := def.Headers["Authorization"]; !fixed {
+			login = &signed{u.opts.Logins, &def, next, &l.refused}
+		}
+		client := &http.Client{
+			Transport:     &wire{next: next, headers: def.Headers, limit: u.opts.Limits.MaxAnswer, sse: def.SSE, login: login != nil && !def.SSE},
+			CheckRedirect: noRedirect,
+		}
+		if def.SSE {
+			return &mcp.SSEClientTransport{Endpoint: def.URL, HTTPClient: client}, nil
+		}
+		return &mcp.StreamableClientTransport{Endpoint: def.URL, HTTPClient: client, OAuthHandler: login, MaxEventSize: longest, MaxRetries: 2}, nil
+	}
+	c, err := start(def, u.log)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errNoStart, err)
+	}
+	l.child, l.frames = c, newFrames(c.stdout, u.opts.Limits.MaxAnswer)
+	return &mcp.IOTransport{Reader: l.frames, Writer: c.stdin, MaxLineLength: longest}, nil
+}
+
+// close ends a connection. A child that does not answer is not asked.
+func (u *upstream) close(l *link, hurry bool) {
+	select {
+	case <-l.done:
+	default:
+		l.breakOff(errors.New("waymark is stopping it")) // ends the calls under way; a reason given before stands
+	}
+	if l.child != nil {
+		l.child.end(hurry)
+	}
+	_ = l.session.Close()
+	l.end()
+	<-l.done
 }

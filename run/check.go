@@ -1,6 +1,7 @@
 package run
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -44,7 +45,6 @@ type PlannedNode struct {
 	Layer     int      `json:"layer"`
 	When      string   `json:"when,omitempty"`
 	Approval  string   `json:"approval,omitempty"` // why a person is asked before
-	Again     bool     `json:"again"`              // may be called again where it is not known what became of a call
 }
 
 // node is a task as it is carried out.
@@ -61,7 +61,6 @@ type node struct {
 	script   *expression
 	input    *Validator
 	ask      string
-	again    bool
 	layer    int // among the tasks of its scope
 	group    string
 }
@@ -310,7 +309,7 @@ func (c *checker) find(n *node) {
 		return
 	}
 	if t, ok := c.Catalog.Tool(resolved); ok {
-		n.kind, n.tool, n.again = kindTool, t, repeatable(t)
+		n.kind, n.tool = kindTool, t
 		switch {
 		case Matches(c.approve, t.ID), slices.Contains(c.approve, n.path):
 		case c.Asks != nil:
@@ -326,7 +325,6 @@ func (c *checker) find(n *node) {
 		return
 	}
 	n.tool = catalog.Tool{ID: def.ID, InputSchema: def.InputSchema, OutputSchema: def.OutputSchema}
-	n.again = true // what is in it decides for itself
 	switch {
 	case def.Script != nil && len(def.Tasks) == 0:
 		n.kind = kindScript
@@ -520,7 +518,7 @@ func (c *checker) describe() {
 	show = func(s *scope) {
 		for _, i := range s.order {
 			n := &p.nodes[i]
-			d := PlannedNode{ID: n.path, Tool: n.task.Tool, Kind: n.kind, DependsOn: []string{}, Layer: n.layer, When: n.task.When, Approval: n.ask, Again: n.again && n.kind != KindCapability}
+			d := PlannedNode{ID: n.path, Tool: n.task.Tool, Kind: n.kind, DependsOn: []string{}, Layer: n.layer, When: n.task.When, Approval: n.ask}
 			for _, dep := range n.deps {
 				d.DependsOn = append(d.DependsOn, p.nodes[dep].path)
 			}
@@ -531,4 +529,346 @@ func (c *checker) describe() {
 		}
 	}
 	show(root)
+}
+
+// types checks the arguments of a node against the schema of what it calls.
+func (c *checker) types(s *scope, n *node) {
+	if n.kind == "" || n.kind == KindHost {
+		return
+	}
+	in := catalog.ReadSchema(n.tool.InputSchema)
+	var err error
+	if n.input, err = c.validator(n.tool.ID, n.tool.InputSchema, ""); err != nil {
+		c.warn("%s: arguments are not checked: %s", n.tool.ID, oneLine(err.Error()))
+	}
+	given := map[string]bool{}
+	for i := range n.args {
+		a := &n.args[i]
+		a.path = place(in, a.name)
+		given[a.path[0]] = true
+	}
+	required := in.Required()
+	for _, name := range required {
+		if !given[name] {
+			if _, preset := defaultsOf(n.tool.InputSchema)[name]; n.kind != kindTool && preset {
+				continue
+			}
+			at, _ := in.Member(name)
+			c.missing(s, Problem{Task: n.path, Argument: name, Detail: "is required and not given"}, Open{n.id, name, n.tool.ID, shown(at)})
+		}
+	}
+	for i := range n.args {
+		a := &n.args[i]
+		a.required = len(a.path) == 1 && slices.Contains(required, a.name)
+		want, f := in, catalog.Present
+		for _, part := range a.path {
+			if want, f = want.Member(part); f != catalog.Present {
+				break
+			}
+		}
+		if f == catalog.Absent {
+			c.wrong(n.path, a.name, "%s takes no such argument; it takes %s", n.tool.ID, list(in.Names()))
+			continue
+		}
+		switch {
+		case a.required && c.ofHost(s, a.value.from):
+			at := c.plan.nodes[s.nodes[a.value.from.task]].path
+			detail := "takes a result of " + at + ", which the host carries out itself"
+			c.missing(s, Problem{Task: n.path, Argument: a.name, Detail: detail}, Open{n.id, a.name, n.tool.ID, shown(want)})
+		case a.value.from != nil:
+			c.reference(s, n.path, a.name, a.value.from, want)
+		case a.value.isLiteral():
+			c.literal(n, a)
+		default:
+			c.inner(s, n.path, a.name, a.value)
+		}
+	}
+}
+
+// ofHost reports whether a reference is to the result of a task that the host carries out.
+func (c *checker) ofHost(s *scope, r *reference) bool {
+	return r != nil && r.from == fromTask && c.plan.nodes[s.nodes[r.task]].kind == KindHost
+}
+
+// place is where an argument stands: a name with dots may mean a member of an object, as plans write it.
+func place(in catalog.Schema, name string) []string {
+	if _, f := in.Member(name); f == catalog.Present || !strings.Contains(name, ".") {
+		return []string{name}
+	}
+	path := strings.Split(name, ".")
+	at := in
+	for _, part := range path {
+		next, f := at.Member(part)
+		if f != catalog.Present {
+			return []string{name}
+		}
+		at = next
+	}
+	return path
+}
+
+// literal checks an argument whose value is known.
+func (c *checker) literal(n *node, a *argument) {
+	if n.input == nil {
+		return
+	}
+	pointer := ""
+	for _, part := range a.path {
+		pointer += "/properties/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(part)
+	}
+	v, _ := c.validator(n.tool.ID, n.tool.InputSchema, pointer) // nil where it stands elsewhere: checked with the whole
+	wrong, _ := v.Check(a.value.plain())
+	for _, w := range wrong {
+		c.wrong(n.path, a.name, "%s", w)
+	}
+}
+
+// inner checks the references within an argument.
+func (c *checker) inner(s *scope, path, argument string, v *value) {
+	v.each(func(v *value) {
+		if v.from != nil {
+			c.reference(s, path, argument, v.from, catalog.Schema{})
+		}
+	})
+}
+
+// reference checks where a value comes from, and that it can be what is wanted.
+func (c *checker) reference(s *scope, path, argument string, r *reference, want catalog.Schema) {
+	from, of := catalog.Schema{}, ""
+	switch r.from {
+	case fromIntent:
+		if c.intent == "" {
+			c.missing(s, Problem{Task: path, Argument: argument, Detail: "takes the intent, and there is none"},
+				Open{Task: "intent", Schema: map[string]any{"type": "string", "description": "the purpose of the run"}})
+			return
+		}
+		from = catalog.ReadSchema(json.RawMessage(`{"type":"string"}`))
+	case fromParams:
+		if s.given != nil {
+			v, ok := follow(s.given, r.path)
+			if !ok {
+				at := Problem{Task: path, Argument: argument, Detail: r.text + " is not given"}
+				if len(r.path) == 1 && r.path[0].index < 0 {
+					c.missing(s, at, Open{Task: "params", Argument: r.path[0].name, Schema: shown(want)})
+				} else {
+					c.report(at)
+				}
+				return
+			}
+			var decoded any
+			if json.Unmarshal(v, &decoded) == nil {
+				if got, takes := catalog.TypesOf(decoded), want.Types(); got&takes == 0 {
+					c.wrong(path, argument, "takes %s, and %s is %s", takes, r.text, got)
+				}
+			}
+			return
+		}
+		from, of = s.params, "params"
+	case fromTask:
+		d := &c.plan.nodes[s.nodes[r.task]]
+		if d.kind == "" || d.kind == KindHost {
+			return // what it calls is unknown, which is said already, or has no result here
+		}
+		from, of = catalog.ReadSchema(d.tool.OutputSchema), "the result of "+d.tool.ID
+	}
+	at, problem, doubt := followSchema(from, r.path)
+	switch {
+	case problem != "":
+		c.wrong(path, argument, "%q: in %s, %s", r.text, of, problem)
+		return
+	case doubt != "":
+		c.warn("task %q, argument %q: %q: in %s, %s", path, argument, r.text, of, doubt)
+	}
+	if got, takes := at.Types(), want.Types(); got&takes == 0 {
+		c.wrong(path, argument, "takes %s, and %s is %s", takes, r.text, got)
+	}
+}
+
+func (c *checker) outputTypes(s *scope) {
+	c.inner(s, strings.TrimSuffix(s.prefix, "/"), "output", s.output)
+	s.output.each(func(v *value) {
+		if v.expr == nil {
+			return
+		}
+		for _, id := range v.expr.tasks {
+			if _, ok := s.byID[id]; !ok {
+				c.wrong(strings.TrimSuffix(s.prefix, "/"), "output", "there is no task %q", id)
+			}
+		}
+	})
+}
+
+// Open is an argument that must have a value and has none: of a task of the DAG itself, of its parameters
+// (Task is "params"), or the intent (Task is "intent", without an argument).
+type Open struct {
+	Task     string
+	Argument string
+	Tool     string         // that takes it
+	Schema   map[string]any // of the value; empty: not known
+}
+
+// Key is how a person names the argument: t1.path, params.repo, intent.
+func (o Open) Key() string {
+	if o.Argument == "" {
+		return o.Task
+	}
+	return o.Task + "." + o.Argument
+}
+
+// String describes the argument in one line.
+func (o Open) String() string {
+	var b strings.Builder
+	b.WriteString(o.Key())
+	if kind := catalog.SchemaOf(o.Schema).Types(); kind != catalog.AnyType {
+		fmt.Fprintf(&b, " (%s)", kind)
+	}
+	if o.Tool != "" {
+		fmt.Fprintf(&b, " of %s", o.Tool)
+	}
+	if text, _ := o.Schema["description"].(string); text != "" {
+		b.WriteString(": " + oneLine(text))
+	}
+	return b.String()
+}
+
+// Form is a JSON Schema of the values that a DAG is missing, by task; an object that it accepts is what
+// [Request.Set] takes. nil: none are missing.
+func (e *CheckError) Form() map[string]any {
+	if len(e.Open) == 0 {
+		return nil
+	}
+	tasks, order := map[string]any{}, []string{}
+	for _, o := range e.Open {
+		if o.Argument == "" {
+			tasks[o.Task], order = any(o.Schema), append(order, o.Task)
+			continue
+		}
+		task, ok := tasks[o.Task].(map[string]any)
+		if !ok {
+			task = map[string]any{"type": "object", "properties": map[string]any{}, "required": []string{}}
+			if o.Tool != "" {
+				task["title"] = o.Tool
+			}
+			tasks[o.Task], order = task, append(order, o.Task)
+		}
+		task["properties"].(map[string]any)[o.Argument] = o.Schema
+		task["required"] = append(task["required"].([]string), o.Argument)
+	}
+	return map[string]any{"type": "object", "properties": tasks, "required": order}
+}
+
+// missing notes that an argument has no value. What a stored capability is missing inside, no value of a
+// request gives.
+func (c *checker) missing(s *scope, at Problem, o Open) {
+	at.Open = s.owner < 0
+	c.report(at)
+	if at.Open && !slices.ContainsFunc(c.open, func(other Open) bool { return other.Key() == o.Key() }) {
+		c.open = append(c.open, o)
+	}
+}
+
+// The words of a schema that a form can show by themselves, and the most bytes of a schema that is shown whole.
+var plainWords = []string{"type", "title", "description", "enum", "format", "default", "examples"}
+
+const maxFormSchema = 4 << 10
+
+// shown is a schema as a form shows it. References lead out of it, so one with references is cut to what
+// stands at its top, and so is a long one.
+func shown(s catalog.Schema) map[string]any {
+	o := s.Object()
+	if o == nil {
+		return map[string]any{}
+	}
+	text, err := json.Marshal(o)
+	if err == nil && len(text) <= maxFormSchema && !bytes.Contains(text, []byte(`"$`)) {
+		return o
+	}
+	top := map[string]any{}
+	for _, word := range plainWords {
+		v, ok := o[word]
+		if text, err := json.Marshal(v); ok && err == nil && len(text) <= maxFormSchema && !bytes.Contains(text, []byte(`"$`)) {
+			top[word] = v
+		}
+	}
+	return top
+}
+
+// OnlyOpen reports whether values are all that a DAG is missing.
+func (e *CheckError) OnlyOpen() bool {
+	return len(e.Problems) > 0 && !slices.ContainsFunc(e.Problems, func(p Problem) bool { return !p.Open })
+}
+
+// Set gives arguments of tasks their values: by id of the task an object of arguments, by params an object of
+// parameters, by intent a text. A value stands for itself, also where it looks like a reference.
+func (q *Request) Set(values map[string]json.RawMessage) error {
+	var problems []Problem
+	tasks := slices.Clone(q.DAG.Tasks)
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if key == "intent" {
+			if json.Unmarshal(values[key], &q.DAG.Intent) != nil {
+				problems = append(problems, Problem{Argument: "values.intent", Detail: "is no string"})
+			}
+			continue
+		}
+		var members map[string]json.RawMessage
+		if json.Unmarshal(values[key], &members) != nil || members == nil {
+			problems = append(problems, Problem{Argument: "values." + key, Detail: "is no object of arguments"})
+			continue
+		}
+		if key == "params" {
+			params, err := merged(q.DAG.Params, members)
+			if err != nil {
+				problems = append(problems, Problem{Argument: "params", Detail: "is no object"})
+			}
+			q.DAG.Params = params
+			continue
+		}
+		i := slices.IndexFunc(tasks, func(t catalog.Task) bool { return t.ID == key })
+		if i < 0 {
+			problems = append(problems, Problem{Argument: "values." + key, Detail: "there is no such task; there are " + list(taskIDs(tasks))})
+			continue
+		}
+		arguments := maps.Clone(tasks[i].Arguments)
+		if arguments == nil {
+			arguments = map[string]json.RawMessage{}
+		}
+		for name, v := range members {
+			arguments[name] = literally(v)
+		}
+		tasks[i].Arguments = arguments
+	}
+	q.DAG.Tasks = tasks
+	if len(problems) > 0 {
+		return &CheckError{Problems: problems}
+	}
+	return nil
+}
+
+func taskIDs(tasks []catalog.Task) []string {
+	ids := make([]string, len(tasks))
+	for i, t := range tasks {
+		ids[i] = t.ID
+	}
+	return ids
+}
+
+// merged is an object with members added or replaced.
+func merged(object json.RawMessage, members map[string]json.RawMessage) (json.RawMessage, error) {
+	all := map[string]json.RawMessage{}
+	if len(object) > 0 {
+		if err := json.Unmarshal(object, &all); err != nil {
+			return object, err
+		}
+	}
+	maps.Copy(all, members)
+	return json.Marshal(all)
+}
+
+// literally is an argument with a value in which nothing is a reference.
+func literally(v json.RawMessage) json.RawMessage {
+	if !bytes.ContainsAny(v, "{[") {
+		return v
+	}
+	out, _ := json.Marshal(map[string]json.RawMessage{"$value": v}) // valid JSON: cannot fail
+	return out
 }

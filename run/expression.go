@@ -1,11 +1,15 @@
 package run
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -16,6 +20,8 @@ import (
 	"github.com/expr-lang/expr/vm"
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"waymark/catalog"
 )
 
 // An expression is computed in this process, so it must end soon and stay small whatever it says. The
@@ -166,4 +172,460 @@ func (r *reader) Visit(node *ast.Node) {
 			}
 		}
 	}
+}
+
+// stepBudget bounds the weight of the values that one evaluation makes: one for each, and letters by eights.
+const stepBudget = 1 << 20
+
+var errBudget = fmt.Errorf("the expression takes more than its budget of %d steps or %v", stepBudget, patience)
+
+// The names of what meters. None is a name that can be written.
+const (
+	nameBudget  = "budget of this evaluation"
+	nameMeter   = "meter of this evaluation"
+	nameMatches = "matches of this evaluation"
+)
+
+var meters = []expr.Option{expr.Function(nameMeter, meter), expr.Function(nameMatches, matchesPattern)}
+
+// metering counts each value that an expression makes, f(…), a + b, [a], {a: b}, 1..9, and of each turn of a loop. At
+// the same places it looks at the clock, since a turn may look through a long list or text. The library counts no
+// texts, and not how often a list holds the same list.
+type metering struct{}
+
+func (metering) Visit(node *ast.Node) {
+	switch n := (*node).(type) {
+	case *ast.ArrayNode, *ast.MapNode, *ast.BuiltinNode:
+		*node = calling(nameMeter, n, n)
+	case *ast.CallNode:
+		callee, named := n.Callee.(*ast.IdentifierNode)
+		if !named || callee.Value != nameMeter && callee.Value != nameMatches {
+			*node = calling(nameMeter, n, n)
+		}
+	case *ast.BinaryNode:
+		switch n.Operator {
+		case "+", "..":
+			*node = calling(nameMeter, n, n)
+		case "matches":
+			*node = calling(nameMatches, n, n.Left, n.Right)
+		}
+	case *ast.PredicateNode:
+		n.Node = calling(nameMeter, n.Node, n.Node)
+	}
+}
+
+func calling(function string, at ast.Node, arguments ...ast.Node) ast.Node {
+	call := &ast.CallNode{
+		Callee:    &ast.IdentifierNode{Value: function},
+		Arguments: append([]ast.Node{&ast.IdentifierNode{Value: nameBudget}}, arguments...),
+	}
+	call.SetLocation(at.Location())
+	return call
+}
+
+// budget is what one evaluation may still do.
+type budget struct {
+	left  int
+	until time.Time
+}
+
+// meter counts a value with all that is in it.
+func meter(args ...any) (any, error) {
+	b, _ := args[0].(*budget)
+	if b == nil || !b.spend(reflect.ValueOf(args[1]), 0) || time.Now().After(b.until) {
+		return nil, errBudget
+	}
+	return args[1], nil
+}
+
+// spend takes off what a value weighs, and reports whether that was left.
+func (b *budget) spend(v reflect.Value, depth int) bool {
+	if b.left--; b.left < 0 || depth > maxDepth {
+		return false
+	}
+	switch v.Kind() {
+	case reflect.String:
+		b.left -= v.Len() / 8
+	case reflect.Interface:
+		b.left++
+		return b.spend(v.Elem(), depth)
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			if !b.spend(v.Index(i), depth+1) {
+				return false
+			}
+		}
+	case reflect.Map:
+		for it := v.MapRange(); it.Next(); {
+			if !b.spend(it.Key(), depth+1) || !b.spend(it.Value(), depth+1) {
+				return false
+			}
+		}
+	}
+	return b.left >= 0
+}
+
+// patternWork bounds the bytes of a text by the instructions of a pattern, which has no more than one a letter, or a
+// thousand where it counts: a{1000}.
+const patternWork = 1 << 28
+
+// matchesPattern looks for a pattern in no more time than patternWork allows, with reading the pattern.
+func matchesPattern(args ...any) (any, error) {
+	text, isText := args[1].(string)
+	source, isSource := args[2].(string)
+	switch work := (1000 + len(text)) * len(source); {
+	case args[1] == nil || args[2] == nil:
+		return false, nil
+	case !isText || !isSource:
+		return nil, errors.New("matches takes a text and a pattern")
+	case work > patternWork || 1000*work > patternWork && strings.Contains(source, "{"):
+		return nil, errBudget
+	}
+	return regexp.MatchString(source, text)
+}
+
+// A value is an argument or an output as it stands in a DAG. An object with the one key $from is what the
+// reference says, with the one key $expr what the expression gives, with the one key $value that value as
+// it stands. They may stand anywhere in an object or list.
+type value struct {
+	literal json.RawMessage // as it stands
+	from    *reference
+	expr    *expression
+	members map[string]*value
+	list    []*value
+}
+
+// maxNesting bounds how deep a value is looked into.
+const maxNesting = 32
+
+// compiler knows the tasks of a scope by id.
+type compiler struct{ task func(id string) (int, bool) }
+
+func (c compiler) value(raw json.RawMessage, depth int) (*value, error) {
+	raw = bytes.TrimSpace(raw)
+	switch {
+	case depth > maxNesting:
+		return nil, fmt.Errorf("nested more than %d deep", maxNesting)
+	case !json.Valid(raw):
+		return nil, errors.New("is no JSON")
+	case !bytes.ContainsRune(raw, '$') && !bytes.Contains(raw, []byte(`\u0024`)), raw[0] != '{' && raw[0] != '[':
+		return &value{literal: raw}, nil
+	case raw[0] == '[':
+		var elements []json.RawMessage
+		if err := json.Unmarshal(raw, &elements); err != nil {
+			return nil, err
+		}
+		v := &value{list: make([]*value, len(elements))}
+		for i, e := range elements {
+			var err error
+			if v.list[i], err = c.value(e, depth+1); err != nil {
+				return nil, err
+			}
+		}
+		return v, nil
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &members); err != nil {
+		return nil, err
+	}
+	for _, key := range []string{"$from", "$expr", "$value"} {
+		if body, ok := members[key]; ok {
+			if len(members) > 1 {
+				return nil, fmt.Errorf("%s stands alone in its object", key)
+			}
+			return c.special(key, body)
+		}
+	}
+	v := &value{members: make(map[string]*value, len(members))}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		m, err := c.value(members[name], depth+1)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		v.members[name] = m
+	}
+	return v, nil
+}
+
+func (c compiler) special(key string, body json.RawMessage) (*value, error) {
+	if key == "$value" {
+		return &value{literal: body}, nil
+	}
+	var text string
+	if err := json.Unmarshal(body, &text); err != nil {
+		return nil, fmt.Errorf("%s is no string", key)
+	}
+	if key == "$from" {
+		r, err := parseReference(text, c.task)
+		return &value{from: &r}, err
+	}
+	x, err := compileExpression(text, false)
+	return &value{expr: x}, err
+}
+
+// each calls f for every reference and expression in the value.
+func (v *value) each(f func(*value)) {
+	switch {
+	case v.from != nil, v.expr != nil:
+		f(v)
+	case v.members != nil:
+		for _, name := range slices.Sorted(maps.Keys(v.members)) {
+			v.members[name].each(f)
+		}
+	}
+	for _, e := range v.list {
+		e.each(f)
+	}
+}
+
+// isLiteral reports whether the value is known before anything runs.
+func (v *value) isLiteral() bool {
+	known := true
+	v.each(func(*value) { known = false })
+	return known
+}
+
+// plain is a literal value as JSON.
+func (v *value) plain() json.RawMessage {
+	b, _, _ := v.eval(nil) // nothing in it can fail
+	return b
+}
+
+// missingError is a reference to a part that a value does not have.
+type missingError struct {
+	text    string
+	skipped bool // the task was skipped, or went wrong and that was to be borne
+	task    int
+}
+
+func (e *missingError) Error() string { return fmt.Sprintf("there is no %s", e.text) }
+
+// scopeValues is what a value can refer to.
+type scopeValues interface {
+	resolve(r *reference) (json.RawMessage, *missingError)
+	environment(x *expression) map[string]any
+}
+
+// eval computes the value. missing is set if what it refers to is not there; of a value within an object
+// or a list, null stands for it.
+func (v *value) eval(in scopeValues) (out json.RawMessage, missing *missingError, err error) {
+	switch {
+	case v.from != nil:
+		out, missing = in.resolve(v.from)
+		return out, missing, nil
+	case v.expr != nil:
+		out, err = v.expr.value(in.environment(v.expr))
+		return out, nil, err
+	case v.members != nil:
+		all := make(map[string]json.RawMessage, len(v.members))
+		for _, name := range slices.Sorted(maps.Keys(v.members)) {
+			if all[name], err = v.members[name].evalInner(in); err != nil {
+				return nil, nil, err
+			}
+		}
+		out, err = json.Marshal(all)
+		return out, nil, err
+	case v.list != nil:
+		all := make([]json.RawMessage, len(v.list))
+		for i, e := range v.list {
+			if all[i], err = e.evalInner(in); err != nil {
+				return nil, nil, err
+			}
+		}
+		out, err = json.Marshal(all)
+		return out, nil, err
+	}
+	return v.literal, nil, nil
+}
+
+func (v *value) evalInner(in scopeValues) (json.RawMessage, error) {
+	out, missing, err := v.eval(in)
+	if missing != nil {
+		out = json.RawMessage("null")
+	}
+	return out, err
+}
+
+// A reference says where a value comes from:
+//
+//	intent                    the intent of the run
+//	params                    all parameters; params.repo, params.filter.labels[0]
+//	t1.result                 the whole result of task t1
+//	t1.result.items[0].id     a part of it; t1.items[0].id says the same
+//	t1.result["odd name"]     a name that a dot cannot say
+//
+// A field of a result that is itself called result is t1.result.result. Where ids of tasks hold dots,
+// the longest id that fits is meant.
+type reference struct {
+	text string
+	from source
+	task int // where from is fromTask: its place in the scope
+	path []step
+}
+
+type source uint8
+
+const (
+	fromIntent source = iota
+	fromParams
+	fromTask
+)
+
+// step goes into a value: by name, or by place in a list.
+type step struct {
+	name  string
+	index int // -1: by name
+}
+
+const maxPath = 64 // steps
+
+// parseReference reads a reference. task finds the place of a task by its id.
+func parseReference(text string, task func(id string) (int, bool)) (reference, error) {
+	r := reference{text: text}
+	rest, after := "", 0
+	switch {
+	case text == "intent":
+		return r, nil
+	case head(text, "params"):
+		r.from, rest = fromParams, text[len("params"):]
+	default:
+		for end := range len(text) + 1 { // the longest id wins
+			if end == len(text) || text[end] == '.' || text[end] == '[' {
+				if at, ok := task(text[:end]); ok {
+					r.from, r.task, after = fromTask, at, end
+				}
+			}
+		}
+		if r.from != fromTask {
+			id := text
+			if i := strings.IndexAny(text, ".["); i >= 0 {
+				id = text[:i]
+			}
+			return r, &unknownTaskError{text, id}
+		}
+		rest = text[after:]
+		if head(rest, ".result") {
+			rest = rest[len(".result"):]
+		}
+	}
+	for rest != "" {
+		var s step
+		var err error
+		if s, rest, err = parseStep(rest); err != nil {
+			return r, fmt.Errorf("%q: %w", text, err)
+		}
+		if r.path = append(r.path, s); len(r.path) > maxPath {
+			return r, fmt.Errorf("%.80q: more than %d steps", text, maxPath)
+		}
+	}
+	return r, nil
+}
+
+// unknownTaskError is a reference to nothing in the DAG.
+type unknownTaskError struct{ text, id string }
+
+func (e *unknownTaskError) Error() string {
+	return fmt.Sprintf("%q: there is no task %q; a value comes from intent, from params or from a task, as in t1.result.id", e.text, e.id)
+}
+
+// head reports whether text begins with a word that ends there.
+func head(text, word string) bool {
+	rest, ok := strings.CutPrefix(text, word)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+// stepForm is one step: .name, [0] or ["a name in JSON"].
+var stepForm = regexp.MustCompile(`^(?:\.([^.\[]+)|\[(\d{1,9})\]|\[("(?:[^"\\]|\\.)*")\])`)
+
+func parseStep(text string) (s step, rest string, err error) {
+	m := stepForm.FindStringSubmatch(text)
+	s = step{"", -1}
+	switch {
+	case m == nil:
+		return s, "", fmt.Errorf("%.20q is no step into a value: .name, [0] or [\"name\"]", text)
+	case m[1] != "":
+		s.name = m[1]
+	case m[2] != "":
+		s.index, err = strconv.Atoi(m[2])
+	default:
+		err = json.Unmarshal([]byte(m[3]), &s.name)
+	}
+	return s, text[len(m[0]):], err
+}
+
+func (s step) String() string {
+	if s.index >= 0 {
+		return fmt.Sprintf("[%d]", s.index)
+	}
+	return "." + s.name
+}
+
+// follow goes a path into a value. ok is false where there is nothing.
+func follow(v json.RawMessage, path []step) (_ json.RawMessage, ok bool) {
+	for _, s := range path {
+		if s.index >= 0 {
+			var list []json.RawMessage
+			if json.Unmarshal(v, &list) != nil || s.index >= len(list) {
+				return nil, false
+			}
+			v = list[s.index]
+			continue
+		}
+		var object map[string]json.RawMessage
+		if json.Unmarshal(v, &object) != nil {
+			return nil, false
+		}
+		if v, ok = object[s.name]; !ok {
+			return nil, false
+		}
+	}
+	return v, len(v) > 0
+}
+
+// followSchema goes a path into a schema. A problem is a part that cannot be there; doubt one that is not
+// listed, but not forbidden.
+func followSchema(s catalog.Schema, path []step) (at catalog.Schema, problem, doubt string) {
+	where := ""
+	for _, p := range path {
+		t := s.Types()
+		if p.index >= 0 {
+			if t&catalog.ListType == 0 {
+				return catalog.Schema{}, fmt.Sprintf("%s is %s, no list", orWhole(where), t), doubt
+			}
+			s = s.Element(p.index)
+		} else {
+			if t&catalog.ObjectType == 0 {
+				return catalog.Schema{}, fmt.Sprintf("%s is %s and has no %q", orWhole(where), t, p.name), doubt
+			}
+			next, f := s.Member(p.name)
+			switch {
+			case f == catalog.Absent:
+				return catalog.Schema{}, fmt.Sprintf("%s has no %q; it has %s", orWhole(where), p.name, list(s.Names())), doubt
+			case f == catalog.Unlisted && doubt == "":
+				doubt = fmt.Sprintf("%s lists no %q; it lists %s", orWhole(where), p.name, list(s.Names()))
+			}
+			s = next
+		}
+		where += p.String()
+	}
+	return s, "", doubt
+}
+
+func orWhole(where string) string {
+	if where == "" {
+		return "it"
+	}
+	return strings.TrimPrefix(where, ".")
+}
+
+// list is names in a sentence, the first few.
+func list(names []string) string {
+	const most = 12
+	if len(names) == 0 {
+		return "nothing"
+	}
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + ", …"
+	}
+	return strings.Join(names, ", ")
 }

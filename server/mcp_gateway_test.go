@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -228,4 +230,22 @@ func TestRequestStateIsSigned(t *testing.T) {
 	forged := ask("letter 8")
 	assert.True(t, forged.IsError)
 	assert.Contains(t, textOf(t, forged), "requestState")
+}
+
+// A hybrid list holds the tools with most calls when it was made, whatever is called later.
+func TestPreload(t *testing.T) {
+	s, d := officeWithDesk(t, func(c *Config) { c.Upstream.Mode, c.Upstream.Preload = mcpserver.ModeHybrid, 1 })
+	ts := httptest.NewServer(s.Handler())
+	t.Cleanup(ts.Close)
+	w := web{Server: s, t: t, url: ts.URL}
+	require.Equal(t, 200, w.ask("POST", "/v1/episodes", `{"id":"one","steps":[{"tool":"desk:sign"},{"tool":"desk:sign"},{"tool":"desk:stamp"}]}`).status)
+	client := ways[0].open(t, s, nil)
+	ofDesk := func() []string {
+		return slices.DeleteFunc(listedNames(t, client), func(name string) bool { return !strings.HasPrefix(name, "desk__") })
+	}
+	assert.Equal(t, []string{"desk__sign"}, ofDesk())
+	require.Equal(t, 200, w.ask("POST", "/v1/episodes", `{"id":"two","steps":[{"tool":"desk:stamp"},{"tool":"desk:stamp"}]}`).status)
+	d.offer("more", "One more.", true)
+	require.Eventually(t, func() bool { return len(s.cfg.Upstream.Gateway.Withheld()) == 1 }, 2*time.Minute, 5*time.Millisecond)
+	assert.Equal(t, []string{"desk__sign"}, ofDesk())
 }

@@ -31,9 +31,6 @@ const backupMagic = "WAYMARKB\x03"
 
 var backupTables = []kind{tableHeads, tableEvents, tableKeys, tableRows}
 
-// SecretRow begins the keys of rows that no backup has.
-const SecretRow = "~"
-
 // BackupSummary says what a backup holds. SHA256 covers all bytes before it; Bytes is the length with it.
 type BackupSummary struct {
 	Workspaces int    `json:"workspaces"`
@@ -74,8 +71,7 @@ func (s *Store) Backup(ctx context.Context, to io.Writer) (summary BackupSummary
 					if err = cmp.Or(err, ctx.Err()); err != nil {
 						return err
 					}
-					switch t {
-					case tableHeads:
+					if t == tableHeads {
 						h, err := decodeHeader(p.Value)
 						if err != nil {
 							return damaged("workspace %q: %v", p.Name, err)
@@ -85,10 +81,6 @@ func (s *Store) Backup(ctx context.Context, to io.Writer) (summary BackupSummary
 						}
 						h.Changes = 1 // the number of changes belongs to this store
 						p.Value = h.encode()
-					case tableRows:
-						if strings.HasPrefix(p.Name, SecretRow) {
-							continue
-						}
 					}
 					write(encodeEntry(p))
 					summary.count(p)

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/gateway"
-	"waymark/storage"
 )
 
 func (a *app) gatewayLogin() *cobra.Command {
@@ -20,9 +19,8 @@ func (a *app) gatewayLogin() *cobra.Command {
 		Use:   "login SERVER",
 		Short: "Log in to a server that asks for OAuth",
 		Long: `Prints a link to the authorization server that the server names, waits until access is granted there, and keeps the
-tokens in the store; until the next use of the server they are in logins.json of the data directory, readable by you alone. It is the authorization code flow of
-OAuth 2.1 with PKCE: the answer comes to a port of this machine. Tokens are renewed as long as the authorization server
-allows it. Waymark registers itself unless --client-id says how it is known there.`,
+tokens in logins.json of the data directory, readable by you alone. It is the authorization code flow of OAuth 2.1 with
+PKCE: the answer comes to a port of this machine. Tokens are renewed as long as the authorization server allows it. Waymark registers itself unless --client-id says how it is known there.`,
 		Example: `  waymark gateway login linear
   waymark gateway login crm --client-id waymark --client-secret-variable CRM_CLIENT_SECRET`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -84,5 +82,5 @@ func (a *app) definedServer(id string) (gateway.Definition, error) {
 }
 
 func (a *app) logins() *gateway.Logins {
-	return gateway.OpenLogins(a.data, a.workspace, storage.Table{})
+	return gateway.OpenLogins(a.data, a.workspace)
 }

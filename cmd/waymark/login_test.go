@@ -99,7 +99,7 @@ func TestGatewayLogin(t *testing.T) {
 	backup := filepath.Join(folder, "backup")
 	says(t, 0, "backup", backup, "--data", dir)
 	says(t, 0, "gateway", "logout", "desk", "--data", dir)
-	for _, path := range []string{backup, filepath.Join(dir, "logins.json")} { // the store alone has it
+	for _, path := range []string{backup, filepath.Join(dir, "logins.json")} { // no longer
 		text, err := os.ReadFile(path)
 		require.NoError(t, err)
 		assert.NotContains(t, string(text), "SECRET")

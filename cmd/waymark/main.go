@@ -178,6 +178,7 @@ type toolSettings struct {
 	resultLimit   int           // most bytes of a result that a host gets at once
 	idleStop      time.Duration // without a call after which a server is stopped; 0: never
 	expose        []string      // of them, those that stand in hybrid lists
+	preload       int           // how many of those with most calls stand beside them
 }
 
 // privacySettings say which parts of an episode are stored.

@@ -31,7 +31,7 @@ var settings = append([]string{
 var processSettings = []string{
 	"thesaurus", "embeddings-url", "embeddings-model", "judge-url", "judge-model", "judge-timeout", "record-scores",
 	"drop-intents", "drop-digests", "keep-secrets", "mine", "unload-after", "keep-for",
-	"connect", "tool-mode", "expose", "suggest-after", "strict-results", "idle-stop", "result-limit",
+	"connect", "tool-mode", "expose", "preload", "suggest-after", "strict-results", "idle-stop", "result-limit",
 }
 
 // everywhere are the settings that hold for commands without their flags, too: where the data is, and what is written.

@@ -37,6 +37,7 @@ func (a *app) upstreamFlags(cmd *cobra.Command) {
 	f.IntVar(&a.tools.resultLimit, "result-limit", 64<<10, "most `bytes` of a tool's result that a host gets at once; read_result reads the rest; 0: all")
 	f.DurationVar(&a.tools.idleStop, "idle-stop", 10*time.Minute, "how long a server may be `idle` before it is stopped until its next call; 0: all servers are started at once and stay")
 	f.StringSliceVar(&a.tools.expose, "expose", nil, "`patterns` of tools that stand in tools/list in hybrid mode, as in github:*")
+	f.IntVar(&a.tools.preload, "preload", 8, "how many of the tools with most calls in the history stand beside them")
 }
 
 func (a *app) checkUpstream() error {
@@ -49,8 +50,8 @@ func (a *app) checkUpstream() error {
 	if a.tools.idleStop < 0 || a.tools.idleStop > 0 && a.tools.idleStop < time.Second {
 		return usagef("%s must be 0 or at least 1s, got %s", a.flagName("idle-stop"), a.tools.idleStop)
 	}
-	if a.tools.toolMode == mcpserver.ModeHybrid && len(a.tools.expose) == 0 {
-		return usagef("--tool-mode hybrid needs --expose")
+	if a.tools.preload < 0 {
+		return usagef("%s must be 0 or more, got %d", a.flagName("preload"), a.tools.preload)
 	}
 	return nil
 }
@@ -85,7 +86,7 @@ func (a *app) openUpstream(h *house, logger *slog.Logger, serves bool) error {
 	}
 	u.gateway, err = gateway.Open(ctx, gateway.Options{
 		Table: table, Catalog: upstreamCatalog{h, a.workspace, logger}, Logger: logger, Version: version().Version,
-		Logins: gateway.OpenLogins(h.dir, a.workspace, table), StrictResults: a.tools.strictResults, IdleStop: idle,
+		Logins: gateway.OpenLogins(h.dir, a.workspace), StrictResults: a.tools.strictResults, IdleStop: idle,
 	})
 	if err != nil {
 		return err
@@ -106,7 +107,7 @@ func (a *app) upstream(h *house) mcpserver.Upstream {
 	if u == nil {
 		return mcpserver.Upstream{}
 	}
-	other := mcpserver.Upstream{Gateway: u.gateway, Workspace: u.workspace, Mode: a.tools.toolMode, Chosen: a.tools.expose, ResultLimit: a.tools.resultLimit}
+	other := mcpserver.Upstream{Gateway: u.gateway, Workspace: u.workspace, Mode: a.tools.toolMode, Chosen: a.tools.expose, Preload: a.tools.preload, ResultLimit: a.tools.resultLimit}
 	if a.tools.connect {
 		other.Reload = u.start
 	}

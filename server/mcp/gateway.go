@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -26,7 +28,7 @@ import (
 // The tools of other servers come to a host in one of three ways:
 //
 //	direct     all of them stand in tools/list, as server__tool: good for few
-//	hybrid     those that somebody chose do
+//	hybrid     those that somebody chose do, and those that the history has most calls of
 //	deferred   none does: find_tool finds them, call_tool calls them
 //
 // call_tool, for tools that only read, and call_changing_tool are there in each, so that a host can ask its user about the second
@@ -48,6 +50,7 @@ type Upstream struct {
 	Workspace string   // the one in which they can be called
 	Mode      string   // default ModeAuto
 	Chosen    []string // patterns of ids, for ModeHybrid
+	Preload   int      // how many of the tools with most calls in the history stand beside the chosen ones
 	// SuggestAfter says with the result of each call what usually comes next. It needs a Caller that knows what
 	// a session has done: a recorder.
 	SuggestAfter bool
@@ -130,6 +133,7 @@ type listedTools struct {
 	tools *mcpTools
 	mu    sync.Mutex
 	shown map[string]catalog.Fingerprint // by the name in the list
+	most  []string                       // ids of the tools with most calls when the first tool came: a host's list stays as it is
 }
 
 // sync brings the list to what the gateway offers now. What did not change is not touched, so that no host
@@ -138,8 +142,12 @@ func (l *listedTools) sync() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	u := l.tools.cfg.Upstream
+	tools := u.Gateway.Tools()
+	if l.most == nil && len(tools) > 0 && u.Preload > 0 {
+		l.most = l.mostCalled(tools)
+	}
 	now := map[string]catalog.Fingerprint{}
-	for _, t := range listedOf(u, u.Gateway.Tools()) {
+	for _, t := range listedOf(u, tools, l.most) {
 		name, print := catalog.HostName(t.ID), t.Fingerprint()
 		now[name] = print
 		if was, there := l.shown[name]; there && was == print {
@@ -161,8 +169,27 @@ func (l *listedTools) sync() {
 	l.shown = now
 }
 
-// listedOf are the tools that the mode puts into the list.
-func listedOf(u Upstream, tools []catalog.Tool) []catalog.Tool {
+// mostCalled returns the ids of the tools that the history has most calls of, the most first; nil if it cannot be read now.
+func (l *listedTools) mostCalled(tools []catalog.Tool) []string {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	u := l.tools.cfg.Upstream
+	engine, err := l.tools.cfg.Workspaces.Get(ctx, u.Workspace)
+	if err != nil {
+		return nil
+	}
+	uses, ids := map[string]int{}, []string{}
+	for _, t := range tools {
+		if uses[t.ID] = engine.Model().Uses(t.ID); uses[t.ID] > 0 {
+			ids = append(ids, t.ID)
+		}
+	}
+	slices.SortFunc(ids, func(a, b string) int { return cmp.Or(uses[b]-uses[a], strings.Compare(a, b)) })
+	return ids[:min(len(ids), u.Preload)]
+}
+
+// listedOf are the tools that the mode puts into the list; most are the ids of those with most calls.
+func listedOf(u Upstream, tools []catalog.Tool, most []string) []catalog.Tool {
 	mode := u.Mode
 	if mode == "" || mode == ModeAuto {
 		size := 0
@@ -182,7 +209,7 @@ func listedOf(u Upstream, tools []catalog.Tool) []catalog.Tool {
 	case ModeHybrid:
 		var chosen []catalog.Tool
 		for _, t := range tools {
-			if run.Matches(u.Chosen, t.ID) {
+			if run.Matches(u.Chosen, t.ID) || slices.Contains(most, t.ID) {
 				chosen = append(chosen, t)
 			}
 		}

@@ -31,8 +31,9 @@ func TestModeAuto(t *testing.T) {
 		}
 		return all
 	}
-	assert.Len(t, listedOf(Upstream{}, tools(20, 10)), 20)
-	assert.Empty(t, listedOf(Upstream{}, tools(21, 10)))
-	assert.Empty(t, listedOf(Upstream{}, tools(10, 3000)))
-	assert.Len(t, listedOf(Upstream{Chosen: []string{"s:t0*"}}, tools(21, 10)), 10)
+	assert.Len(t, listedOf(Upstream{}, tools(20, 10), nil), 20)
+	assert.Empty(t, listedOf(Upstream{}, tools(21, 10), nil))
+	assert.Empty(t, listedOf(Upstream{}, tools(10, 3000), nil))
+	assert.Len(t, listedOf(Upstream{Chosen: []string{"s:t0*"}}, tools(21, 10), []string{"s:t01"}), 10)
+	assert.Len(t, listedOf(Upstream{Mode: ModeHybrid}, tools(21, 10), []string{"s:t11", "s:t20", "s:gone"}), 2)
 }

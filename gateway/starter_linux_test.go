@@ -1,3 +1,0 @@
-package gateway
-
-func init() { prepare = func() { starter() } }

@@ -1,0 +1,443 @@
+package gateway
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"regexp"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/time/rate"
+
+	"waymark/catalog"
+	"waymark/internal/redact"
+)
+
+// All bytes of a server pass here before the SDK reads them, for two reasons. The SDK ends a session at the first message
+// that it cannot decode, and real servers send such messages: here only the faulty line, message or call pays. And the SDK
+// decodes results into Go values, which loses digits and unknown members: it gets an empty result instead, whose _meta
+// holds the bytes of the real one.
+//
+//	child ── lines ──▶ frames ─┐
+//	HTTP ── events ──▶ events ─┼─ mended messages ─▶ SDK ─▶ rawOf
+//	HTTP ── bodies ──▶ wire ───┘
+//
+//	a line that is no message                    dropped
+//	a batch                                      taken apart
+//	"error": "bad" in an answer                  {"code": -32603, "message": "bad"}: the call fails
+//	"capabilities": {"tools": []} of a server    {"tools": {}}: PHP writes an empty object so
+//	a message longer than the limit              an error of its call
+//	an HTTP answer that is no message            an error of its call
+
+// rawMember of _meta holds a result as the server wrote it.
+const rawMember = "io.waymark/raw"
+
+var errNoAnswer = errors.New("the server answered nothing")
+
+// rawOf is the result of a request of the SDK as the server wrote it.
+func rawOf[R mcp.Result](result R, err error) (json.RawMessage, error) {
+	if err != nil {
+		return nil, err
+	}
+	text, _ := result.GetMeta()[rawMember].(string)
+	if text == "" {
+		return nil, errNoAnswer
+	}
+	return json.RawMessage(text), nil
+}
+
+// sealed is the result that the SDK gets. It reads tools for their x-mcp-header.
+func sealed(result json.RawMessage) json.RawMessage {
+	seal := map[string]any{"_meta": map[string]string{rawMember: string(result)}, "content": []any{}}
+	var list struct{ Tools []*mcp.Tool }
+	if bytes.Contains(result, []byte(`"tools"`)) && json.Unmarshal(result, &list) == nil && !slices.Contains(list.Tools, nil) {
+		seal["tools"] = list.Tools
+	}
+	return encoded(seal)
+}
+
+// message is one message of a server.
+type message struct {
+	raw   []byte
+	id    json.RawMessage // nil of a notification
+	asked bool            // a request or notification of the server
+	error bool            // an answer that is no result
+}
+
+// mended returns the messages in a text.
+func mended(text []byte) (all []message) {
+	text = bytes.TrimSpace(text)
+	batch := []json.RawMessage{text}
+	if len(text) > 0 && text[0] == '[' && json.Unmarshal(text, &batch) != nil {
+		return nil
+	}
+	for _, one := range batch {
+		if m, ok := mendedOne(one); ok {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+func mendedOne(text []byte) (m message, ok bool) {
+	var f map[string]json.RawMessage
+	if json.Unmarshal(text, &f) != nil || f["jsonrpc"] == nil {
+		return m, false
+	}
+	m.raw, m.id = text, f["id"]
+	changed := string(f["jsonrpc"]) != `"2.0"`
+	f["jsonrpc"] = json.RawMessage(`"2.0"`)
+	method, asked := f["method"]
+	isID := len(m.id) > 0 && (m.id[0] == '"' || m.id[0] == '-' || m.id[0] >= '0' && m.id[0] <= '9')
+	m.asked, m.error = asked, !asked
+	switch {
+	case asked:
+		if method[0] != '"' || m.id != nil && !isID {
+			return m, false
+		}
+	case !isID:
+		return m, false
+	case !isNull(f["error"]):
+		var e struct {
+			Code    *int64
+			Message *string
+		}
+		if json.Unmarshal(f["error"], &e) != nil || e.Code == nil || e.Message == nil {
+			f["error"], changed = errorOf(jsonrpc.CodeInternalError, wordsOf(f["error"])), true
+		}
+	case f["result"] == nil:
+		f["error"], changed = errorOf(jsonrpc.CodeInternalError, "the answer has neither a result nor an error"), true
+	default:
+		m.error = false
+		if opening, ok := mendedOpening(f["result"]); ok {
+			changed = changed || !bytes.Equal(opening, f["result"])
+			f["result"] = opening
+		} else {
+			f["result"], changed = sealed(f["result"]), true
+		}
+	}
+	if changed {
+		m.raw = encoded(f)
+	}
+	return m, true
+}
+
+// mendedOpening is the result of a request that opens a session, or what the SDK can read of it; false for another.
+func mendedOpening(result json.RawMessage) (json.RawMessage, bool) {
+	var f, can map[string]json.RawMessage
+	if !bytes.Contains(result, []byte(`"capabilities"`)) || json.Unmarshal(result, &f) != nil || f["capabilities"] == nil ||
+		f["protocolVersion"] == nil && f["supportedVersions"] == nil {
+		return nil, false
+	}
+	if f["protocolVersion"] == nil || json.Unmarshal(result, new(mcp.InitializeResult)) == nil {
+		return result, true
+	}
+	_ = json.Unmarshal(f["capabilities"], &can) // a list has none
+	for name, value := range can {
+		if can[name] = json.RawMessage("{}"); isNull(value) || string(value) == "false" {
+			delete(can, name)
+		}
+	}
+	version, server := lastWithHandshake, struct{ Name string }{}
+	_ = json.Unmarshal(f["protocolVersion"], &version)
+	_ = json.Unmarshal(f["serverInfo"], &server)
+	return encoded(map[string]any{"protocolVersion": version, "capabilities": can, "serverInfo": map[string]string{"name": server.Name, "version": ""}}), true
+}
+
+// Codes of our own errors; servers use codes from -32768 on.
+const (
+	codeTooLong  = -33001
+	codeGone     = -33002 // the server does not know the session any more
+	codeNoAnswer = -34000 // less the status of the HTTP answer
+)
+
+func errorOf(code int, text string) json.RawMessage {
+	return encoded(jsonrpc.Error{Code: int64(code), Message: catalog.Cut(redact.Text(text), messageBytes)})
+}
+
+// failureFor is an answer to a request that says what went wrong.
+func failureFor(id json.RawMessage, code int, text string) []byte {
+	return encoded(map[string]any{"jsonrpc": "2.0", "id": id, "error": errorOf(code, text)})
+}
+
+func tooLong(id json.RawMessage, limit int) []byte {
+	return failureFor(id, codeTooLong, fmt.Sprintf("the answer is longer than %d bytes", limit))
+}
+
+// wordsOf is what an error says in words: its message, or the whole of it.
+func wordsOf(v []byte) string {
+	var text string
+	var o struct {
+		Message string
+		Error   json.RawMessage
+	}
+	switch {
+	case json.Unmarshal(v, &text) == nil:
+		return text
+	case json.Unmarshal(v, &o) == nil && o.Message != "":
+		return o.Message
+	case !isNull(o.Error):
+		return wordsOf(o.Error)
+	}
+	return string(v)
+}
+
+// frames reads the lines of a child. What comes beyond the pace of a busy server makes its sender wait, and the other
+// servers keep the processor.
+type frames struct {
+	io.Closer
+	read    *bufio.Reader
+	limit   int
+	rest    []byte        // of the line being passed on
+	traffic *rate.Limiter // of its bytes
+	tooLong atomic.Bool   // a message too long for an answer in its place ended the session
+}
+
+const (
+	trafficASecond = 128 << 20 // bytes
+	lineCost       = 16 << 10  // bytes that a line counts for at least: 8,192 small ones a second pass unhindered
+	keptOfLong     = 4 << 10   // bytes kept of the head of a line that is too long, and of its end
+	endless        = 256       // a line of so many times the limit has no end
+)
+
+// errTooLong ends a session whose overlong message cannot be told to belong to any call.
+var errTooLong = errors.New("a message longer than the limit")
+
+// Where the id of a message stands of which only the head or the end is known: inside of results anything may stand.
+var idInHead = regexp.MustCompile(`^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d+|"[^"\\]*")\s*,`)
+var idAtEnd = regexp.MustCompile(`,\s*"id"\s*:\s*(\d+|"[^"\\]*")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$`)
+
+func newFrames(in io.ReadCloser, limit int) *frames {
+	return &frames{Closer: in, read: bufio.NewReaderSize(in, 64<<10), limit: limit, traffic: rate.NewLimiter(trafficASecond, trafficASecond)}
+}
+
+func (f *frames) Read(p []byte) (int, error) {
+	for len(f.rest) == 0 {
+		line, end, err := f.line()
+		if end != nil {
+			id := append(idInHead.FindSubmatch(line), idAtEnd.FindSubmatch(end)...)
+			if len(id) == 0 {
+				f.tooLong.Store(true)
+				return 0, errTooLong
+			}
+			f.rest = append(tooLong(id[1], f.limit), '\n')
+		} else {
+			for _, m := range mended(line) {
+				f.rest = append(append(f.rest, m.raw...), '\n')
+			}
+		}
+		if err != nil && len(f.rest) == 0 {
+			return 0, err
+		}
+	}
+	n := copy(p, f.rest)
+	f.rest = f.rest[n:]
+	return n, nil
+}
+
+// line reads a line. Of one that is too long it gives the head, and the end.
+func (f *frames) line() (line, end []byte, err error) {
+	for size := 0; ; {
+		part, err := f.read.ReadSlice('\n')
+		time.Sleep(f.traffic.ReserveN(time.Now(), max(len(part), lineCost)).Delay())
+		switch size += len(part); {
+		case size <= f.limit:
+			line = append(line, part...)
+		case size > endless*f.limit:
+			return nil, []byte{}, errTooLong
+		default:
+			if end == nil {
+				line = append(line, part...)
+				line = bytes.Clone(line[:min(len(line), keptOfLong)]) // lets the rest go
+			}
+			end = append(end, part...)
+			end = bytes.Clone(end[max(0, len(end)-keptOfLong):])
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, end, err
+		}
+	}
+}
+
+// wire is what requests to a server over HTTP go through: its headers, a limit on each answer. An answer to a call that is
+// no message becomes an error of that call.
+type wire struct {
+	next    http.RoundTripper
+	headers map[string]string
+	limit   int
+	sse     bool // the transport of 2024: answers come in one stream of their own
+	login   bool // the session answers what asks for one
+}
+
+func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	for name, value := range w.headers {
+		r.Header.Set(name, value)
+	}
+	var call struct {
+		ID     json.RawMessage
+		Method string
+	}
+	if r.GetBody != nil {
+		if body, err := r.GetBody(); err == nil {
+			_ = json.NewDecoder(body).Decode(&call)
+			_ = body.Close()
+		}
+	}
+	resp, err := w.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	opens := call.Method == "initialize" || call.Method == "server/discover"
+	switch {
+	case kind == "text/event-stream" && resp.StatusCode < 300:
+		e := &events{Closer: resp.Body, all: bufio.NewScanner(resp.Body), id: call.ID, limit: w.limit}
+		e.all.Buffer(nil, w.limit+len("data: \r\n\r\n")+1)
+		e.all.Split(oneEvent)
+		resp.Body = e
+	case w.login && (resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden):
+	case w.sse || call.ID == nil || call.Method == "" || opens && resp.StatusCode >= 300:
+		resp.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(resp.Body, int64(w.limit)), resp.Body}
+	default:
+		body, err := io.ReadAll(io.LimitReader(resp.Body, int64(w.limit)+1))
+		_ = resp.Body.Close()
+		if err != nil {
+			return nil, err
+		}
+		body = w.answer(resp, call.ID, body, r.Header.Get("Mcp-Session-Id") != "")
+		resp.StatusCode, resp.Status = http.StatusOK, "200 OK"
+		resp.Header.Set("Content-Type", "application/json")
+		resp.Header.Del("Content-Length")
+		resp.ContentLength, resp.Body = int64(len(body)), io.NopCloser(bytes.NewReader(body))
+	}
+	return resp, nil
+}
+
+// answer is the one message that answers a call, of the body of an HTTP answer.
+func (w *wire) answer(resp *http.Response, id json.RawMessage, body []byte, session bool) []byte {
+	status := resp.StatusCode
+	gone := session && (status == http.StatusNotFound || status == http.StatusBadRequest && bytes.Contains(bytes.ToLower(body), []byte("session")))
+	if len(body) > w.limit {
+		return tooLong(id, w.limit)
+	}
+	for _, m := range mended(body) {
+		ofCall := status < 300 || m.error && !gone && status < 500 && !slices.Contains(ofServer, status)
+		if ofCall && !m.asked && bytes.Equal(m.id, id) {
+			return m.raw
+		}
+	}
+	text, code := "", codeNoAnswer-status
+	if len(body) > 0 && body[0] != '<' {
+		text = wordsOf(body)
+	}
+	if gone {
+		code = codeGone
+	}
+	return failureFor(id, code, text)
+}
+
+// ofServer are the statuses that say something of the server, whatever message comes with them.
+var ofServer = []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests}
+
+// events is a stream of events whose messages are mended. One that should answer a call and ends without an answer ends
+// with an error of that call.
+type events struct {
+	io.Closer
+	all  *bufio.Scanner
+	id   json.RawMessage // of the call; nil: none
+	rest []byte
+
+	limit             int
+	answered, resumes bool
+}
+
+// oneEvent is a [bufio.SplitFunc]: an event ends with an empty line.
+func oneEvent(data []byte, atEOF bool) (advance int, event []byte, err error) {
+	end := -1
+	for _, blank := range []string{"\n\n", "\n\r\n"} {
+		if i := bytes.Index(data, []byte(blank)); i >= 0 && (end < 0 || i < end) {
+			end, advance = i, i+len(blank)
+		}
+	}
+	switch {
+	case end >= 0:
+		return advance, data[:end], nil
+	case atEOF && len(data) > 0:
+		return len(data), data, nil
+	}
+	return 0, nil, nil
+}
+
+func (e *events) Read(p []byte) (int, error) {
+	for len(e.rest) == 0 {
+		if e.all.Scan() {
+			e.mend(e.all.Bytes())
+			continue
+		}
+		long := errors.Is(e.all.Err(), bufio.ErrTooLong)
+		switch {
+		case e.all.Err() != nil && !long:
+			return 0, e.all.Err()
+		case e.id == nil || e.answered || e.resumes && !long:
+			return 0, io.EOF
+		case long:
+			e.add(nil, tooLong(e.id, e.limit))
+		default:
+			e.add(nil, failureFor(e.id, codeNoAnswer-http.StatusOK, "the server's stream ended without an answer"))
+		}
+		e.answered = true
+	}
+	n := copy(p, e.rest)
+	e.rest = e.rest[n:]
+	return n, nil
+}
+
+// mend adds an event to what is read.
+func (e *events) mend(event []byte) {
+	var head, data []byte
+	kind := "message"
+	for line := range bytes.Lines(event) {
+		line = bytes.TrimRight(line, "\r\n")
+		name, value, _ := bytes.Cut(line, []byte(":"))
+		value = bytes.TrimPrefix(value, []byte(" "))
+		switch string(name) {
+		case "data":
+			data = append(append(data, value...), '\n')
+			continue
+		case "event":
+			kind = string(value)
+		case "id":
+			e.resumes = true
+		}
+		head = append(append(head, line...), '\n')
+	}
+	if kind != "message" || len(data) == 0 {
+		e.add(head, data)
+		return
+	}
+	for _, m := range mended(data) {
+		e.answered = e.answered || e.id != nil && !m.asked && bytes.Equal(m.id, e.id)
+		e.add(head, m.raw)
+	}
+}
+
+func (e *events) add(head, data []byte) {
+	e.rest = append(e.rest, head...)
+	for line := range bytes.Lines(data) {
+		e.rest = append(append(append(e.rest, "data: "...), bytes.TrimRight(line, "\r\n")...), '\n')
+	}
+	e.rest = append(e.rest, '\n')
+}
