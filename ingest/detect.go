@@ -178,7 +178,7 @@ var shapes = []struct{ format, is string }{
 	{"copilot-cli", `data timestamp type=session.start|user.message|assistant.message`},
 	{"gemini-cli", `sessionId projectHash`},
 	{"goose", `working_dir; role created content`},
-	{"otel", `resourceSpans; resource_spans`},
+	{"otel", `resourceSpans; resource_spans; context.span_id; trace_id span_id; data=*"span_id"`},
 	{"langsmith", `run_type; runs=*"run_type"`},
 	{"langfuse", `traceId startTime; observations; data=*"traceId"|*"parentObservationId"`},
 	{"openai-chat", `data=*"trace; object=trace*; messages; role content; role tool_calls;

@@ -21,7 +21,7 @@ import (
 )
 
 // holds reports whether one of the conditions, which semicolons separate, is true of a record: each of its words, of which
-// "name" requires a value, "name=x|y*|*z" the text or literal x, one that begins with y, or one that contains z; "!" before
+// "name" requires a value, "name=x|y*|*z" the text or literal x in any case, one that begins with y, or one that contains z; "!" before
 // a word the contrary. "." is always true.
 func holds(f *document, conditions string) bool {
 	return slices.ContainsFunc(strings.Split(conditions, ";"), func(c string) bool {
@@ -43,7 +43,7 @@ func matches(v, alternatives string) bool {
 	for want := range strings.SplitSeq(alternatives, "|") {
 		inside, contains := strings.CutPrefix(want, "*")
 		start, begins := strings.CutSuffix(want, "*")
-		if v == want || contains && strings.Contains(v, inside) || begins && strings.HasPrefix(v, start) {
+		if strings.EqualFold(v, want) || contains && strings.Contains(v, inside) || begins && strings.HasPrefix(v, start) {
 			return true
 		}
 	}
@@ -54,6 +54,7 @@ func matches(v, alternatives string) bool {
 type outcome struct {
 	failed, worked string // conditions; failed is checked first, and if neither holds the outcome is unknown
 	void           string // conditions under which the call did not happen
+	says           bool   // the value may say itself that it is a failure
 	failure, value string // fields of the error text and of the returned value
 }
 
@@ -62,10 +63,26 @@ func (o *outcome) read(f *document) result {
 	switch {
 	case holds(f, o.failed):
 		r.outcome, r.text = episodic.Failure, message(f.value(o.failure))
+	case o.says && r.says():
 	case holds(f, o.worked):
 		r.outcome = episodic.Success
 	}
 	return r
+}
+
+// says reports whether the value of a result says that it is a failure or a success, and sets the outcome.
+func (r *result) says() bool {
+	text := message(r.value)
+	said := toolcall.Members(json.RawMessage(text))
+	mark, marked := said["isError"]
+	wrong := said["error"]
+	switch {
+	case string(mark) == "true", !marked && len(said) == 1 && len(wrong) > 0 && string(wrong) != "null":
+		r.outcome, r.text = episodic.Failure, cmp.Or(toolcall.Text(said["content"]), text)
+	case marked:
+		r.outcome = episodic.Success
+	}
+	return r.outcome != ""
 }
 
 // message is the text of a value, or the value as JSON if it holds none.
@@ -117,17 +134,21 @@ func (c call) named() string {
 	return ""
 }
 
-// moment reads a time: a text, or a number of seconds or milliseconds after 1970. One that cannot be read is unknown.
+// moment reads a time: a text, or a number of seconds, milliseconds, microseconds or nanoseconds after 1970. One that cannot
+// be read is unknown.
 func moment(f *document, names string) time.Time {
 	v := f.value(names)
-	if n, err := strconv.ParseInt(string(v), 10, 64); err == nil {
-		switch {
-		case n > 1e11 && n < 1e13:
-			return time.UnixMilli(n).UTC()
-		case n > 0 && n <= 1e11:
-			return time.Unix(n, 0).UTC()
-		}
-		return time.Time{}
+	n, err := strconv.ParseInt(strings.Trim(string(v), `"`), 10, 64)
+	switch {
+	case err != nil:
+	case n > 1e17:
+		return time.Unix(0, n).UTC()
+	case n > 1e14:
+		return time.UnixMicro(n).UTC()
+	case n > 1e11:
+		return time.UnixMilli(n).UTC()
+	case n > 1e8:
+		return time.Unix(n, 0).UTC()
 	}
 	at, _ := readTime(toolcall.Text(v))
 	return at

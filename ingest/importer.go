@@ -114,10 +114,10 @@ var formats = []Format{
 	{"opencode", "OpenCode folder storage, with message and part", decodeOpenCode},
 	{"cline", "Cline task (api_conversation_history.json), one file or a folder of tasks", hosts["cline"].decode},
 	{"openai-chat", "OpenAI conversations: messages with tool_calls, Responses items, Agents traces; one an object, line or list", decodeOpenAIChat},
-	{"otel", "OpenTelemetry traces in OTLP JSON, with execute_tool or MCP spans", decodeOTel},
+	{"otel", "OpenTelemetry traces in OTLP JSON, rows of spans of Phoenix and MLflow", spanRows["otel"].decode},
 	{"mcp-jsonrpc", "recorded MCP messages: a transport log, Claude Desktop mcp*.log, JSON-RPC lines", decodeJSONRPC},
-	{"langfuse", "Langfuse export of traces or observations", decodeSpans(spanTables["langfuse"])},
-	{"langsmith", "LangSmith export of runs", decodeSpans(spanTables["langsmith"])},
+	{"langfuse", "Langfuse export of traces or observations", spanRows["langfuse"].decode},
+	{"langsmith", "LangSmith export of runs", spanRows["langsmith"].decode},
 	{"waymark", "own export: one tool, capability or episode a line", decodeWaymark},
 }
 

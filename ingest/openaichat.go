@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"waymark/episodic"
 	"waymark/ingest/toolcall"
 )
 
@@ -116,7 +115,7 @@ func (c *chats) object(l line) {
 	switch {
 	case len(data) > 0:
 		for _, part := range data {
-			c.spans.records(spanTables["agents"], line{number: l.number, data: part.raw})
+			c.spans.read(spanRows["agents"], line{number: l.number, data: part.raw})
 		}
 	case isMessage(d):
 		if c.open == nil {
@@ -299,20 +298,6 @@ func (c *chat) call(number, place int, v *document) {
 
 // chatResult reads the answer of a tool, which may say in its own content that it failed.
 func chatResult(f *document, content string) result {
-	o := outcome{failed: "is_error=true; status=error", worked: "is_error=false; status=success", failure: content, value: content}
-	r := o.read(f)
-	if r.outcome != "" {
-		return r
-	}
-	text := message(r.value)
-	said := toolcall.Members(json.RawMessage(text))
-	mark, marked := said["isError"]
-	wrong := said["error"]
-	switch {
-	case string(mark) == "true", !marked && len(said) == 1 && len(wrong) > 0 && string(wrong) != "null":
-		r.outcome, r.text = episodic.Failure, text
-	case marked:
-		r.outcome = episodic.Success
-	}
-	return r
+	o := outcome{failed: "is_error=true; status=error", worked: "is_error=false; status=success", failure: content, value: content, says: true}
+	return o.read(f)
 }
