@@ -174,7 +174,7 @@ func sniff(name string, head []byte) (string, error) {
 // shapes are the fields by which an object of each format is known, see [holds]; the first that fits counts.
 var shapes = []struct{ format, is string }{
 	{"codex", `timestamp payload type=session_meta|response_item|event_msg|turn_context;
-		id timestamp instructions`},
+		id timestamp instructions; session items`},
 	{"copilot-cli", `data timestamp type=session.start|user.message|assistant.message`},
 	{"gemini-cli", `sessionId projectHash`},
 	{"goose", `working_dir; role created content`},

@@ -70,17 +70,32 @@ func (o *outcome) read(f *document) result {
 	return r
 }
 
-// says reports whether the value of a result says that it is a failure or a success, and sets the outcome.
+// says reports whether a result says itself that it is a failure or a success, and sets the outcome: by isError, success, or
+// an exit code in JSON or in words, or as an error alone.
 func (r *result) says() bool {
 	text := message(r.value)
-	said := toolcall.Members(json.RawMessage(text))
-	mark, marked := said["isError"]
-	wrong := said["error"]
+	d := &document{raw: json.RawMessage(text), problem: new(error)}
+	code := string(d.value("metadata.exit_code exit_code"))
+	for l := range strings.Lines(text[:min(len(text), 512)]) {
+		for _, words := range []string{"Exit code: ", "Process exited with code "} {
+			if after, ok := strings.CutPrefix(strings.TrimSpace(l), words); ok && code == "" {
+				code = after
+			}
+		}
+	}
+	exit, err := strconv.Atoi(code)
+	alone := d.at("error") != nil && len(d.members) == 1
 	switch {
-	case string(mark) == "true", !marked && len(said) == 1 && len(wrong) > 0 && string(wrong) != "null":
-		r.outcome, r.text = episodic.Failure, cmp.Or(toolcall.Text(said["content"]), text)
-	case marked:
+	case holds(d, "isError=true; success=false"), alone, err == nil && exit != 0:
+		r.outcome, r.text = episodic.Failure, text
+		if inner := d.value("content output"); inner != nil {
+			r.text = toolcall.Text(inner)
+		}
+	case holds(d, "isError=false; success=true"), err == nil:
 		r.outcome = episodic.Success
+	}
+	if inner := d.value("output"); err == nil && inner != nil {
+		r.value = inner
 	}
 	return r.outcome != ""
 }
@@ -96,7 +111,7 @@ type rule struct {
 	joined                      string // what joins server and tool in the one name
 	fixed                       string // the tool, where no field names it
 	at                          string // a time; else that of the record
-	result                      func(f *document) result
+	result                      *outcome
 }
 
 // apply reports whether a rule is for the kind of the record.
@@ -116,7 +131,7 @@ func (th *thread) apply(rules []rule, kind string, f *document, c call) (applies
 			c.at = moment(f, r.at)
 		}
 		if r.result != nil {
-			res := r.result(f)
+			res := r.result.read(f)
 			res.at, res.tool = c.at, c.named()
 			th.settle(c.id, res)
 		} else if c.arguments = f.value(r.arguments); c.id != "" && c.name != "" {

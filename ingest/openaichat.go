@@ -108,15 +108,11 @@ func (c *chats) object(l line) {
 		return
 	}
 	data, list := d.list("data")
-	if !list && strings.HasPrefix(d.text("object"), "trace") {
-		data = []*document{d}
-	}
 	var items []*document
 	switch {
-	case len(data) > 0:
-		for _, part := range data {
-			c.spans.read(spanRows["agents"], line{number: l.number, data: part.raw})
-		}
+	case len(data) > 0, !list && strings.HasPrefix(d.text("object"), "trace"):
+		c.tally.Lines-- // its records count
+		c.spans.read(spanRows["agents"], l)
 	case isMessage(d):
 		if c.open == nil {
 			c.open = &chat{thread: c.thread(c.file)}
@@ -235,15 +231,11 @@ type chat struct {
 // chatRules are for the items of Responses.
 var chatRules = []rule{
 	{kinds: "function_call|custom_tool_call", id: callIDs, tool: "name", arguments: "arguments input"},
-	{kinds: "function_call_output|custom_tool_call_output", id: callIDs, result: func(f *document) result { return chatResult(f, "output") }},
+	{kinds: "function_call_output|custom_tool_call_output|local_shell_call_output", id: callIDs, result: answered("output")},
+	{kinds: "local_shell_call", id: callIDs, fixed: "local_shell", arguments: "action"},
 	{kinds: "mcp_call", id: "id", tool: "name", server: "server_label", arguments: "arguments"},
-	{kinds: "mcp_call", id: "id", result: func(f *document) result {
-		if holds(f, "status=in_progress|calling|incomplete") {
-			return result{}
-		}
-		o := outcome{failed: "error; status=failed", worked: ".", failure: "error", value: "output"}
-		return o.read(f)
-	}},
+	{kinds: "mcp_call", id: "id", result: &outcome{failed: "error; status=failed", worked: "!status=in_progress|calling|incomplete",
+		failure: "error", value: "output"}},
 }
 
 // messageCall is a call inside a message, of either form of tool_calls or of the older function_call.
@@ -255,6 +247,12 @@ func (c *chat) item(number int, d *document) error {
 	th := c.thread
 	if th.apply(chatRules, d.text("type"), d, call{line: number}) {
 		return nil
+	}
+	if d.at("content") != nil { // in the words of Anthropic's API
+		blocks, _ := d.blocks("content")
+		for _, b := range blocks {
+			th.apply(anthropicRules, b.text("type"), b, call{line: number, turn: strconv.Itoa(c.turn)})
+		}
 	}
 	switch d.text("role") {
 	case "user":
@@ -281,7 +279,7 @@ func (c *chat) item(number int, d *document) error {
 			id = c.pending[0]
 			c.pending = c.pending[1:]
 		}
-		th.settle(id, chatResult(d, "content"))
+		th.settle(id, answered("content").read(d))
 	}
 	return nil
 }
@@ -296,8 +294,7 @@ func (c *chat) call(number, place int, v *document) {
 	c.thread.apply(messageCall, "call", v, one)
 }
 
-// chatResult reads the answer of a tool, which may say in its own content that it failed.
-func chatResult(f *document, content string) result {
-	o := outcome{failed: "is_error=true; status=error", worked: "is_error=false; status=success", failure: content, value: content, says: true}
-	return o.read(f)
+// answered reads the answer of a tool, which may say in its own content that it failed.
+func answered(content string) *outcome {
+	return &outcome{failed: "is_error=true; status=error", worked: "is_error=false; status=success", says: true, failure: content, value: content}
 }

@@ -126,7 +126,7 @@ func TestLangfuse(t *testing.T) {
 	assert.Equal(t, "langfuse", format)
 	got, report := values(t, "langfuse", text, Options{})
 	assert.Equal(t, []string{"What?: a b ?auth"}, got)
-	assert.Equal(t, []int{1, 1}, []int{report.Lines, report.Skipped})
+	assert.Equal(t, []int{6, 1}, []int{report.Lines, report.Skipped})
 }
 
 // A downloaded trace has its observations beside it, and what came over OpenTelemetry names its tools in the attributes.

@@ -78,7 +78,7 @@ var spanRows = map[string]*spanRow{
 	},
 	// A trace of the OpenAI Agents SDK. What a model is given as its input is the conversation so far, and no request.
 	"agents": {
-		format: "openai-chat", is: "object=trace|trace.span", agents: true,
+		format: "openai-chat", is: "object=trace|trace.span", lists: "data", agents: true,
 		id: "id", trace: "trace_id", parent: "parent_id", session: "group_id", begin: "started_at", end: "ended_at",
 		name: "span_data.name", kind: "span_data.type", failure: "error",
 		server: "span_data.mcp_data.server", input: "span_data.input", output: "span_data.output",
@@ -147,7 +147,6 @@ func (row *spanRow) decode(in *input, emit func(Item) bool) error {
 		s := newSpans(t)
 		defer s.end()
 		return eachValue(r, true, func(l line) bool {
-			t.tally.Lines++
 			s.read(row, l)
 			return more()
 		})
@@ -157,6 +156,7 @@ func (row *spanRow) decode(in *input, emit func(Item) bool) error {
 // read adds the spans of a JSON value. A record with a field of a wrong type is dropped alone.
 func (s *spans) read(row *spanRow, l line) {
 	if d, err := newDocument(l); err != nil {
+		s.t.tally.Lines++
 		s.t.drop(l.number, err)
 	} else {
 		s.records(l.number, row, d, &Span{}, 0)
@@ -181,6 +181,7 @@ func (s *spans) records(number int, row *spanRow, d *document, up *Span, depth i
 		}
 	}
 	if !paged {
+		s.t.tally.Lines++
 		own := d
 		if body := d.at(row.body); row.body != "" && body != nil && body.at("id") != nil {
 			own = body
