@@ -104,7 +104,7 @@ type decoder func(in *input, emit func(Item) bool) error
 var formats = []Format{
 	{"dataset", "folder of tools.jsonl, capabilities.jsonl and episodes.jsonl, or one of them", decodeDataset},
 	{"tools-list", "saved result of MCP tools/list, bare or in JSON-RPC, one or several", decodeToolsList},
-	{"openapi", "OpenAPI 3.0 or 3.1 document, JSON or YAML: a tool for each operation; calls nothing", decodeOpenAPI},
+	{"openapi", "OpenAPI 2.0, 3.0 or 3.1 document, JSON or YAML: a tool for each operation; calls nothing", decodeOpenAPI},
 	{"mcp-config", "MCP server configuration of a host: mcpServers, VS Code servers, Codex TOML; starts nothing", decodeMCPConfig},
 	{"claude-code", "Claude Code session JSONL, one file or a folder of projects", hosts["claude-code"].decode},
 	{"codex", "Codex session JSONL (rollout), one file or a folder of sessions", hosts["codex"].decode},

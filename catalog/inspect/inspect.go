@@ -155,7 +155,8 @@ func textsIn(data json.RawMessage) (all []string, refers bool) {
 	}
 	visit(v)
 	for _, r := range refs {
-		refers = refers || r != "" && !slices.ContainsFunc(own, func(id string) bool { return id == r || strings.HasSuffix(id, "/"+strings.TrimPrefix(r, "./")) })
+		standard := strings.HasPrefix(strings.TrimPrefix(strings.TrimPrefix(r, "http://"), "https://"), "json-schema.org/draft")
+		refers = refers || r != "" && !standard && !slices.ContainsFunc(own, func(id string) bool { return id == r || strings.HasSuffix(id, "/"+strings.TrimPrefix(r, "./")) })
 	}
 	slices.Sort(all)
 	return slices.Compact(all), refers
