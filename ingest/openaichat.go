@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -120,7 +121,7 @@ func (c *chats) object(l line) {
 		}
 		err = c.open.item(l.number, d)
 	default:
-		if items, err = conversationItems(d, true); err == nil && items == nil && *d.problem == nil {
+		if items = conversationItems(d); items == nil && *d.problem == nil {
 			c.skip()
 		}
 	}
@@ -131,49 +132,45 @@ func (c *chats) object(l line) {
 	}
 }
 
-// conversationItems are the messages or items of a conversation in their order. A log of both the request and the
-// response holds them inside.
-func conversationItems(d *document, logged bool) (items []*document, err error) {
-	for _, name := range []string{"messages", "items", "input", "output"} {
-		if v := d.value(name); len(v) > 0 && v[0] == '"' {
-			items = append(items, &document{raw: encode(map[string]json.RawMessage{"role": json.RawMessage(`"user"`), "content": v}), problem: d.problem})
-		} else {
-			list, ok := d.list(name)
-			if items = append(items, list...); ok && items == nil {
-				items = []*document{}
-			}
+// conversationLists are members that hold messages or items of a conversation, in their order. A log of both the request and
+// the response holds them inside.
+const conversationLists = `messages items input output choices body.messages body.input request.messages request.items request.input
+	request.output response.messages response.items response.input response.output response.choices response.body.output response.body.choices`
+
+// conversationItems are the messages or items of a conversation; nil if it is none.
+func conversationItems(d *document) (items []*document) {
+	for name := range strings.FieldsSeq(conversationLists) {
+		v := d.at(name)
+		if v == nil {
+			continue
 		}
-	}
-	if choices, _ := d.list("choices"); len(choices) > 0 { // the others were not taken
-		if m := choices[0].at("message"); m != nil {
-			items = append(items, m)
+		if items == nil {
+			items = []*document{}
 		}
-	}
-	for _, name := range []string{"request", "response"} {
-		if inner := d.at(name); inner != nil && logged {
-			more, err := conversationItems(inner, false)
-			if err != nil {
-				return nil, err
-			}
-			items = append(items, more...)
+		if v.raw[0] == '"' {
+			text := encode(map[string]json.RawMessage{"role": json.RawMessage(`"user"`), "content": v.raw})
+			items = append(items, &document{raw: text, problem: d.problem})
+			continue
 		}
+		list, _ := d.list(name)
+		if strings.HasSuffix(name, "choices") && len(list) > 0 { // the others were not taken
+			list = append(list[:0], list[0].at("message"))
+		}
+		items = append(items, list...)
 	}
-	return items, nil
+	return slices.DeleteFunc(items, func(item *document) bool { return item == nil })
 }
 
-// conversationID names the conversation, "" if nothing does. The id of a completion is not that of its
-// conversation.
+// conversationID names the conversation, "" if nothing does. The id of a completion is not that of its conversation.
 func conversationID(d *document) string {
-	named := func(name string) map[string]json.RawMessage { return toolcall.Members(d.value(name)) }
-	if id := cmp.Or(toolcall.FirstText(named("."), "conversation_id", "thread_id", "session_id", "conversation"),
-		toolcall.FirstText(named("conversation"), "id"), toolcall.FirstText(named("metadata"), "session_id", "thread_id", "conversation_id")); id != "" {
-		return id
+	for name := range strings.FieldsSeq(`conversation_id thread_id session_id conversation conversation.id metadata.session_id
+		metadata.thread_id metadata.conversation_id id`) {
+		id := toolcall.Text(d.value(name))
+		if id != "" && !strings.HasPrefix(id, "chatcmpl-") && !strings.HasPrefix(id, "resp_") {
+			return id
+		}
 	}
-	id := d.text("id")
-	if strings.HasPrefix(id, "chatcmpl-") || strings.HasPrefix(id, "resp_") {
-		return ""
-	}
-	return id
+	return ""
 }
 
 // conversation reads a whole one.

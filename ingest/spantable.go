@@ -53,14 +53,16 @@ var spanRows = map[string]*spanRow{
 	//	{"data":[{"id","traceId","type":"TOOL","name","startTime","endTime","parentObservationId","sessionId","level",…}],"meta":{}}
 	//	{"id":"t1","sessionId":"s1","input":…,"observations":[…]}
 	//	{"trace":{"id":"t1",…},"observations":[…]}
+	//	{"id","trace_id","type":"TOOL","start_time","parent_observation_id",…}     exports into storage
 	//
 	// What came over OpenTelemetry keeps its attributes.
 	"langfuse": {
 		format: "langfuse", lists: "data", body: "trace", children: "observations", topIsTrace: true,
 		known: "!type; type=TOOL|AGENT|GENERATION|SPAN|EVENT|CHAIN|RETRIEVER|EVALUATOR|EMBEDDING|GUARDRAIL",
-		id:    "id", trace: "traceId", parent: "parentObservationId", session: "sessionId",
-		name: "name", kind: "type", begin: "startTime", end: "endTime", status: "level", message: "statusMessage",
-		input: "input", output: "output", attributes: "metadata.attributes",
+		id:    "id", trace: "traceId trace_id", parent: "parentObservationId parent_observation_id", session: "sessionId session_id",
+		name: "name", kind: "type", begin: "startTime start_time", end: "endTime end_time", status: "level",
+		message: "statusMessage status_message",
+		input:   "input", output: "output", attributes: "metadata.attributes",
 	},
 	// LangSmith gives runs, in pages, lists or lines, with their children beside or inside:
 	//

@@ -34,7 +34,7 @@ type Report struct {
 	Lines   int             `json:"lines"`
 	Skipped int             `json:"skipped_lines"` // of these, of a kind that is not known
 	Dropped int             `json:"dropped"`       // lines and tasks that could not be used
-	Damaged []ingest.Reason `json:"damaged"` // of what was dropped the first maxDamaged, with the file
+	Damaged []ingest.Reason `json:"damaged"`       // of what was dropped the first maxDamaged, with the file
 }
 
 // Section is a table, sentences, or both.
