@@ -63,41 +63,14 @@ func (o *outcome) read(f *document) result {
 	switch {
 	case holds(f, o.failed):
 		r.outcome, r.text = episodic.Failure, message(f.value(o.failure))
-	case o.says && r.says():
+	case o.says:
+		if r.outcome, r.text = toolcall.Said(r.value); r.outcome == "" && holds(f, o.worked) {
+			r.outcome = episodic.Success
+		}
 	case holds(f, o.worked):
 		r.outcome = episodic.Success
 	}
 	return r
-}
-
-// says reports whether a result says itself that it is a failure or a success, and sets the outcome: by isError, success, or
-// an exit code in JSON or in words, or as an error alone.
-func (r *result) says() bool {
-	text := message(r.value)
-	d := &document{raw: json.RawMessage(text), problem: new(error)}
-	code := string(d.value("metadata.exit_code exit_code"))
-	for l := range strings.Lines(text[:min(len(text), 512)]) {
-		for _, words := range []string{"Exit code: ", "Process exited with code "} {
-			if after, ok := strings.CutPrefix(strings.TrimSpace(l), words); ok && code == "" {
-				code = after
-			}
-		}
-	}
-	exit, err := strconv.Atoi(code)
-	alone := d.at("error") != nil && len(d.members) == 1
-	switch {
-	case holds(d, "isError=true; success=false"), alone, err == nil && exit != 0:
-		r.outcome, r.text = episodic.Failure, text
-		if inner := d.value("content output"); inner != nil {
-			r.text = toolcall.Text(inner)
-		}
-	case holds(d, "isError=false; success=true"), err == nil:
-		r.outcome = episodic.Success
-	}
-	if inner := d.value("output"); err == nil && inner != nil {
-		r.value = inner
-	}
-	return r.outcome != ""
 }
 
 // message is the text of a value, or the value as JSON if it holds none.
