@@ -204,8 +204,8 @@ func (d *document) text(names string) string {
 			continue
 		}
 		text, err := jsontext.AppendUnquote(nil, v.raw)
-		if v.raw[0] != '"' && *d.problem == nil {
-			*d.problem = fmt.Errorf("field %q is %s, want a string", name, kindOf(v.raw))
+		if v.raw[0] != '"' {
+			v.wrong(name, new(string))
 		}
 		if err == nil && len(text) > 0 {
 			return string(text)
@@ -231,10 +231,17 @@ func (d *document) list(name string) (elements []*document, ok bool) {
 		return nil, false
 	}
 	elements, isList := v.elements()
-	if !isList && *d.problem == nil {
-		*d.problem = fmt.Errorf("field %q is %s, want a list", name, kindOf(v.raw))
+	if !isList {
+		v.wrong(name, new([]json.RawMessage))
 	}
 	return elements, true
+}
+
+// wrong notes the first field of another type than is wanted.
+func (d *document) wrong(field string, wanted any) {
+	if err := strictjson.UnmarshalForeign(d.raw, wanted); err != nil && *d.problem == nil {
+		*d.problem = fmt.Errorf("field %q: %w", field, err)
+	}
 }
 
 // blocks of a message; a text alone is one block.
@@ -264,18 +271,4 @@ func (d *document) prose(names string) (string, error) {
 		}
 	}
 	return strings.TrimSpace(strings.Join(all, "\n")), err
-}
-
-func kindOf(v json.RawMessage) string {
-	switch v[0] {
-	case '{':
-		return "an object"
-	case '[':
-		return "a list"
-	case '"':
-		return "a string"
-	case 't', 'f':
-		return "a bool"
-	}
-	return "a number"
 }
