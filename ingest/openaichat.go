@@ -132,10 +132,11 @@ func (c *chats) object(l line) {
 	}
 }
 
-// conversationLists are members that hold messages or items of a conversation, in their order. A log of both the request and
-// the response holds them inside.
-const conversationLists = `messages items input output choices body.messages body.input request.messages request.items request.input
-	request.output response.messages response.items response.input response.output response.choices response.body.output response.body.choices`
+// conversationLists are members that hold messages or items of a conversation, in their order. A log of both the request
+// and the response holds them inside.
+const conversationLists = `messages items input output choices body.messages body.input
+	request.messages request.items request.input request.output
+	response.messages response.items response.input response.output response.choices response.body.output response.body.choices`
 
 // conversationItems are the messages or items of a conversation; nil if it is none.
 func conversationItems(d *document) (items []*document) {
@@ -163,8 +164,8 @@ func conversationItems(d *document) (items []*document) {
 
 // conversationID names the conversation, "" if nothing does. The id of a completion is not that of its conversation.
 func conversationID(d *document) string {
-	for name := range strings.FieldsSeq(`conversation_id thread_id session_id conversation conversation.id metadata.session_id
-		metadata.thread_id metadata.conversation_id id`) {
+	for name := range strings.FieldsSeq(`conversation_id thread_id session_id conversation conversation.id
+		metadata.session_id metadata.thread_id metadata.conversation_id id`) {
 		id := toolcall.Text(d.value(name))
 		if id != "" && !strings.HasPrefix(id, "chatcmpl-") && !strings.HasPrefix(id, "resp_") {
 			return id
@@ -228,11 +229,11 @@ type chat struct {
 // chatRules are for the items of Responses.
 var chatRules = []rule{
 	{kinds: "function_call|custom_tool_call", id: callIDs, tool: "name", arguments: "arguments input"},
-	{kinds: "function_call_output|custom_tool_call_output|local_shell_call_output", id: callIDs, result: answered("output")},
+	{kinds: "*call_output", id: callIDs, result: answered("output")},
 	{kinds: "local_shell_call", id: callIDs, fixed: "local_shell", arguments: "action"},
 	{kinds: "mcp_call", id: "id", tool: "name", server: "server_label", arguments: "arguments"},
-	{kinds: "mcp_call", id: "id", result: &outcome{failed: "error; status=failed", worked: "!status=in_progress|calling|incomplete",
-		failure: "error", value: "output"}},
+	{kinds: "mcp_call", id: "id", result: &outcome{failed: "error; status=failed",
+		worked: "!status=in_progress|calling|incomplete", failure: "error", value: "output"}},
 }
 
 // messageCall is a call inside a message, of either form of tool_calls or of the older function_call.
@@ -293,5 +294,6 @@ func (c *chat) call(number, place int, v *document) {
 
 // answered reads the answer of a tool, which may say in its own content that it failed.
 func answered(content string) *outcome {
-	return &outcome{failed: "is_error=true; status=error", worked: "is_error=false; status=success", says: true, failure: content, value: content}
+	return &outcome{failed: "is_error=true; status=error", worked: "is_error=false; status=success", says: true,
+		failure: content, value: content}
 }

@@ -39,7 +39,8 @@ func decodeOpenAPI(in *input, emit func(Item) bool) error {
 		}
 		files := *in
 		files.isDir = true // only regular files
-		d := openAPI{in: &files, server: in.opts.Server, names: map[string]bool{}, files: map[string]any{}, outer: map[string]string{}, lost: map[string]bool{}}
+		d := openAPI{in: &files, server: in.opts.Server, names: map[string]bool{}, files: map[string]any{},
+			outer: map[string]string{}, lost: map[string]bool{}}
 		root, err := d.parse(name, text)
 		if err == nil {
 			err = knownVersion(object(root))
@@ -90,7 +91,7 @@ func knownVersion(root map[string]any) error {
 	switch version := cmp.Or(textOf(root["openapi"]), textOf(root["swagger"])); {
 	case version == "":
 		return errors.New("is no OpenAPI document")
-	case !slices.ContainsFunc([]string{"2.0", "3.0", "3.1"}, func(known string) bool { return strings.HasPrefix(version, known) }):
+	case !slices.Contains([]string{"2.0", "3.0", "3.1"}, version[:min(len(version), 3)]):
 		return fmt.Errorf("OpenAPI %.20s is not read; want 2.0, 3.0 or 3.1", version)
 	}
 	return nil
@@ -133,8 +134,8 @@ func (d *openAPI) parse(name string, text []byte) (root any, err error) {
 	return d.absolute(name, root), err
 }
 
-// absolute puts the document into the references in it, which is the file or a schema with an $id of its own, and makes keys
-// of YAML that are no texts, as the codes of responses, into texts.
+// absolute puts the document, which is the file or a schema with an $id of its own, into the references in it, and makes
+// keys of YAML that are no texts, as the codes of responses, into texts.
 func (d *openAPI) absolute(document string, v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -237,7 +238,8 @@ func (d *openAPI) file(name string) (root any, err error) {
 		root, err = d.parse(name, text)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reference %.100q cannot be read in the folder of the document: bundle the document first", name)
+		const lost = "reference %.100q cannot be read in the folder of the document: bundle the document first"
+		return nil, fmt.Errorf(lost, name)
 	}
 	d.files[name] = root
 	return root, nil
@@ -307,7 +309,8 @@ func (d *openAPI) input(parameters []any, body any, depth int) (map[string]any, 
 		}
 		k := key{textOf(p["name"]), textOf(p["in"])}
 		if k.in == "body" { // of version 2
-			body = map[string]any{"required": p["required"], "content": map[string]any{"json": map[string]any{"schema": p["schema"]}}}
+			content := map[string]any{"json": map[string]any{"schema": p["schema"]}}
+			body = map[string]any{"required": p["required"], "content": content}
 			continue
 		}
 		if k.name == "" || k.in == "header" && slices.Contains([]string{"accept", "authorization", "content-type"}, strings.ToLower(k.name)) {

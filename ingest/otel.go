@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	trace "go.opentelemetry.io/proto/otlp/trace/v1"
@@ -63,7 +62,7 @@ func (d *document) attributes(of *document) {
 	}
 	if list, ok := of.elements(); ok {
 		for _, a := range list {
-			d.attribute(a.text("key"), anyValue(a.at("value")))
+			d.attribute(a.text("key"), anyValue(a.at("value"), 0))
 		}
 		return
 	}
@@ -90,27 +89,28 @@ func (d *document) attribute(name string, v json.RawMessage) {
 	d.members[name] = &document{raw: v, problem: d.problem}
 }
 
-// anyValue is the value of an attribute of OTLP.
-func anyValue(v *document) json.RawMessage {
-	if v == nil {
+// anyValue is the value of an attribute of OTLP, null where it is nested too deeply.
+func anyValue(v *document, depth int) json.RawMessage {
+	if v == nil || depth > 16 {
 		return nil
 	}
 	if list, ok := v.list("arrayValue.values"); ok {
 		all := make([]json.RawMessage, len(list))
 		for i, e := range list {
-			all[i] = slices.Concat(anyValue(e), nil)
+			all[i] = anyValue(e, depth+1)
 		}
 		return encode(all)
 	}
 	if list, ok := v.list("kvlistValue.values"); ok {
 		all := map[string]json.RawMessage{}
 		for _, e := range list {
-			all[e.text("key")] = anyValue(e.at("value"))
+			all[e.text("key")] = anyValue(e.at("value"), depth+1)
 		}
 		return encode(all)
 	}
-	if whole := v.value("intValue"); whole != nil {
-		return json.RawMessage(strings.Trim(string(whole), `"`))
+	whole := v.value("intValue") // may be a text
+	if number := bytes.Trim(whole, `"`); json.Valid(number) {
+		return number
 	}
 	return v.value("stringValue boolValue doubleValue bytesValue")
 }
@@ -135,7 +135,7 @@ var errNoSpanID = errors.New("has no id")
 // ErrNotOTLP is of a request that is no OTLP.
 var ErrNotOTLP = errors.New("not OTLP")
 
-// jsonOf is an export request in protobuf as OTLP JSON, the JSON form of the messages but for ids in hexadecimal digits.
+// jsonOf is an export request in protobuf as OTLP JSON: the JSON form of the messages but for ids in hexadecimal digits.
 func jsonOf(body []byte) ([]byte, error) {
 	td := new(trace.TracesData) // its fields are those of an export request
 	if err := (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(body, td); err != nil {
@@ -154,8 +154,8 @@ func jsonOf(body []byte) ([]byte, error) {
 	return protojson.Marshal(td)
 }
 
-// OTLP reads an export request of traces, in JSON or protobuf. It asks for the key of the digests of values if there are
-// spans. A span that cannot be read is left out; it is an error if there is no other.
+// OTLP reads an export request of traces, in JSON or protobuf. It asks for the key of the digests of values if there
+// are spans. A span that cannot be read is left out; it is an error if there is no other.
 func OTLP(body []byte, protobuf bool, key func() (episodic.DigestKey, error)) ([]*Span, error) {
 	var bad, err error
 	form := "JSON"

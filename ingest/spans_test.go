@@ -88,6 +88,7 @@ func TestSpanRows(t *testing.T) {
 		{"a result that says it", document(row("1", tool+`,{"key":"gen_ai.tool.call.result","value":{"stringValue":"{\"isError\":true,\"content\":[{\"text\":\"timed out\"}]}"}}`, "")), []string{": a !timeout"}, ""},
 		{"an exception under a status that is fine", document(row("1", tool, `,"status":{"code":1},"events":[{"name":"exception","attributes":[{"key":"exception.message","value":{"stringValue":"timed out"}}]}]`)), []string{": a !timeout"}, ""},
 		{"names of the status", document(row("1", tool, `,"status":{"code":"STATUS_CODE_ERROR"}`), row("2", tool+`,{"key":"tool.status","value":{"stringValue":"FAILED"}}`, "")), []string{": a/1 !tool a/1 !tool"}, ""},
+		{"a number that is none", document(row("1", tool+`,{"key":"gen_ai.tool.call.arguments","value":{"kvlistValue":{"values":[{"key":"n","value":{"intValue":"abc"}}]}}}`, "")), []string{": a"}, ""},
 		{"one bad span", document(row("1", tool, ""), `{"traceId":5,"spanId":"9","name":"b"}`, `{"name":"c","traceId":"aa"}`, row("2", tool, "")), []string{": a/1 a/1"}, `span "b": field "traceId": a JSON number does not fit here, want a string`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

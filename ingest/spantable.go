@@ -44,7 +44,8 @@ var spanRows = map[string]*spanRow{
 		lists: "resourceSpans resource_spans scopeSpans scope_spans spans data.spans data",
 		id:    "spanId span_id context.span_id", trace: "traceId trace_id context.trace_id",
 		parent: "parentSpanId parent_span_id parent_id", session: "info.trace_metadata.mlflow.trace.session",
-		name: "name", kind: "span_kind", begin: "startTimeUnixNano start_time_unix_nano start_time", end: "endTimeUnixNano end_time_unix_nano end_time",
+		name: "name", kind: "span_kind", begin: "startTimeUnixNano start_time_unix_nano start_time",
+		end:    "endTimeUnixNano end_time_unix_nano end_time",
 		status: "status.code status.status_code status_code", message: "status.message status.description status_message",
 		attributes: "attributes", events: "events", agents: true,
 	},
@@ -59,8 +60,9 @@ var spanRows = map[string]*spanRow{
 	"langfuse": {
 		format: "langfuse", lists: "data", body: "trace", children: "observations", topIsTrace: true,
 		known: "!type; type=TOOL|AGENT|GENERATION|SPAN|EVENT|CHAIN|RETRIEVER|EVALUATOR|EMBEDDING|GUARDRAIL",
-		id:    "id", trace: "traceId trace_id", parent: "parentObservationId parent_observation_id", session: "sessionId session_id",
-		name: "name", kind: "type", begin: "startTime start_time", end: "endTime end_time", status: "level",
+		id:    "id", trace: "traceId trace_id", parent: "parentObservationId parent_observation_id",
+		session: "sessionId session_id",
+		name:    "name", kind: "type", begin: "startTime start_time", end: "endTime end_time", status: "level",
 		message: "statusMessage status_message",
 		input:   "input", output: "output", attributes: "metadata.attributes",
 	},
@@ -87,7 +89,7 @@ var spanRows = map[string]*spanRow{
 	},
 }
 
-// conventions say which of the documents of spans are calls, and where they hold what is known of one:
+// conventions say which documents of spans are calls, and where these hold what is known of a call:
 //
 //	GenAI             gen_ai.operation.name=execute_tool, gen_ai.tool.name; older: gen_ai.tool.name alone
 //	MCP               mcp.method.name=tools/call, gen_ai.tool.name or mcp.tool.name, else the name of the span
@@ -97,8 +99,8 @@ var spanRows = map[string]*spanRow{
 //	Claude Code       span claude_code.tool, tool_name
 //	MLflow, Langfuse  mlflow.spanType=TOOL, langfuse.observation.type=tool, and the kinds of rows
 //
-// The request is the last message of the user in the input of an agent's span, where that is recorded. A failure is a status,
-// the type of an error, or a result that says so.
+// The request is the last message of the user in the input of an agent's span, where that is recorded. A failure is a
+// status, the type of an error, or a result that says so.
 var conventions = struct {
 	calls, agents, session, callID, tool, server, arguments, request, kinds string
 
@@ -111,21 +113,24 @@ var conventions = struct {
 		traceloop.span.kind=agent|llm; ai.operationId=ai.streamText|ai.generateText; mlflow.spanType=agent|llm|chat_model;
 		langfuse.observation.type=agent|generation; span.kind=agent`,
 	session: `gen_ai.conversation.id session.id conversation.id thread.id traceloop.association.properties.session_id
-		traceloop.association.properties.thread_id ai.telemetry.metadata.sessionId langfuse.session.id mlflow.trace.session span.session`,
+		traceloop.association.properties.thread_id ai.telemetry.metadata.sessionId langfuse.session.id mlflow.trace.session
+		span.session`,
 	callID: "gen_ai.tool.call.id ai.toolCall.id tool_call.id tool_use_id span.id",
 	tool:   "gen_ai.tool.name mcp.tool.name tool.name ai.toolCall.name tool_name traceloop.entity.name span.tool",
 	server: "mcp.server.name gen_ai.mcp.server.name span.server",
-	arguments: `gen_ai.tool.call.arguments gen_ai.tool.arguments gen_ai.tool.input ai.toolCall.args tool_arguments tool_call.function.arguments
-		traceloop.entity.input input.value mlflow.spanInputs langfuse.observation.input tool.parameters tool_parameters span.input`,
+	arguments: `gen_ai.tool.call.arguments gen_ai.tool.arguments gen_ai.tool.input ai.toolCall.args tool_arguments
+		tool_call.function.arguments traceloop.entity.input input.value mlflow.spanInputs langfuse.observation.input
+		tool.parameters tool_parameters span.input`,
 	request: "gen_ai.input.messages user_prompt mlflow.spanInputs langfuse.observation.input input.value",
-	kinds:   "openinference.span.kind; traceloop.span.kind; ai.operationId; mlflow.spanType; langfuse.observation.type; span.kind",
+	kinds: `openinference.span.kind; traceloop.span.kind; ai.operationId; mlflow.spanType; langfuse.observation.type;
+		span.kind`,
 	outcome: outcome{
-		failed: `span.failure; error.type; exception.type; exception.message; span.status=error|STATUS_CODE_ERROR|StatusCode.ERROR|2|failed;
-			gen_ai.tool.status=error|failure|failed; tool.status=error|failure|failed; tool_call.status=error|failure|failed;
+		failed: `span.failure; error.type; exception.type; exception.message;
+			span.status=error|STATUS_CODE_ERROR|StatusCode.ERROR|2|failed; gen_ai.tool.status=error|failure|failed; tool.status=error|failure|failed; tool_call.status=error|failure|failed;
 			langfuse.observation.level=error`,
 		worked: "span.end; span.status=success", says: true, failure: "span.text",
-		value: `gen_ai.tool.call.result gen_ai.tool.result gen_ai.tool.output ai.toolCall.result tool_response traceloop.entity.output output.value
-			mlflow.spanOutputs langfuse.observation.output span.output content`,
+		value: `gen_ai.tool.call.result gen_ai.tool.result gen_ai.tool.output ai.toolCall.result tool_response
+			traceloop.entity.output output.value mlflow.spanOutputs langfuse.observation.output span.output content`,
 	},
 }
 
@@ -219,7 +224,11 @@ func (s *spans) span(number int, row *spanRow, record *document, up *Span) *Span
 		return nil
 	}
 	id, c := idOf(record, row.id), &conventions
-	d := row.document(record, record.at(row.attributes))
+	var attributes *document
+	if row.attributes != "" {
+		attributes = record.at(row.attributes)
+	}
+	d := row.document(record, attributes)
 	tool := d.text(c.tool)
 	isCall, agent := tool != "" && holds(d, c.calls), holds(d, c.agents)
 	known := isCall || agent || row.known == "" || holds(record, row.known)

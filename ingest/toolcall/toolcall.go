@@ -161,29 +161,14 @@ func ErrorKind(text string) string {
 	return "tool"
 }
 
-// Text of a result as hosts write it: a text, or the texts among its content blocks, joined by newlines.
+// Text of a result as hosts write it: its texts that are not empty, joined by newlines.
 func Text(content json.RawMessage) string {
-	var text string
-	if json.Unmarshal(content, &text) == nil {
-		return text
-	}
-	var blocks []struct {
-		Text string `json:"text"`
-	}
-	if json.Unmarshal(content, &blocks) != nil {
-		return "" // anything else has no text
-	}
-	var texts []string
-	for _, b := range blocks {
-		if b.Text != "" {
-			texts = append(texts, b.Text)
-		}
-	}
+	texts := slices.DeleteFunc(episodic.Texts(content), func(t string) bool { return t == "" })
 	return strings.Join(texts, "\n")
 }
 
-// Said is what a result says of itself: isError, success, or an exit code in JSON or in words, or an error alone. The outcome
-// is empty if it says nothing; text is that of a failure.
+// Said is what a result says of itself: isError, success, or an exit code in JSON or in words, or an error alone. The
+// outcome is empty if it says nothing; text is that of a failure.
 func Said(result json.RawMessage) (o episodic.Outcome, text string) {
 	text = cmp.Or(Text(result), string(result))
 	said := Members(json.RawMessage(text))
@@ -200,7 +185,8 @@ func Said(result json.RawMessage) (o episodic.Outcome, text string) {
 		return slices.ContainsFunc(marks, func(mark string) bool { return string(said[mark]) == value })
 	}
 	switch {
-	case is("true", "isError", "is_error"), is("false", "success"), err == nil && exit != 0, len(said) == 1 && !is("", "error") && !is("null", "error"):
+	case is("true", "isError", "is_error"), is("false", "success"), err == nil && exit != 0,
+		len(said) == 1 && !is("", "error") && !is("null", "error"):
 		for _, inner := range []string{"content", "output", "error", "message", "stderr"} {
 			if inner := Text(said[inner]); inner != "" {
 				return episodic.Failure, inner
