@@ -21,8 +21,8 @@ import (
 )
 
 // holds reports whether one of the conditions, which semicolons separate, is true of a record: each of its words, of which
-// "name" requires a value, "name=x|y*|*z" the text or literal x in any case, one that begins with y, or one that contains z; "!" before
-// a word the contrary. "." is always true.
+// "name" requires a value, "name=x|y*|*z" the text or literal x in any case, one that begins with y, or one that contains
+// z; "!" before a word the contrary. "." is always true.
 func holds(f *document, conditions string) bool {
 	return slices.ContainsFunc(strings.Split(conditions, ";"), func(c string) bool {
 		c = strings.TrimSpace(c)
@@ -122,8 +122,8 @@ func (c call) named() string {
 	return ""
 }
 
-// moment reads a time: a text, or a number of seconds, milliseconds, microseconds or nanoseconds after 1970. One that cannot
-// be read is unknown.
+// moment reads a time: a text, or a number of seconds, milliseconds, microseconds or nanoseconds after 1970. One that
+// cannot be read is unknown.
 func moment(f *document, names string) time.Time {
 	v := f.value(names)
 	n, err := strconv.ParseInt(strings.Trim(string(v), `"`), 10, 64)

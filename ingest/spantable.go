@@ -11,8 +11,8 @@ import (
 )
 
 // spanRow says where the records of one program hold the parts of a span. Fields are paths of which the first that is
-// present counts, or conditions, see [holds]. A record becomes a document of its attributes and, with a leading "span.",
-// of these parts; [conventions] say what such a document means.
+// present counts, or conditions, see [holds]. A record becomes a document of its attributes and, with a leading
+// "span.", of these parts; [conventions] say what such a document means.
 type spanRow struct {
 	format   string
 	is       string // conditions of a span; any other record is skipped. "": every record is one
@@ -27,9 +27,9 @@ type spanRow struct {
 	failure                    string // what is there only if the span failed
 	server, input, output      string
 	attributes, events         string
-	topIsTrace                 bool                     // a span without a parent belongs to the span that stands for the trace
+	topIsTrace                 bool                     // a span without a parent belongs to that of the trace
 	only                       bool                     // the arguments may stand alone in an object, as "input"
-	agents                     bool                     // only spans of agents say what the user asked for, in their attributes
+	agents                     bool                     // the request is in attributes, not in the input
 	parentOf                   func(d *document) string // of a format that names the parent in more than a field
 }
 
@@ -45,8 +45,9 @@ var spanRows = map[string]*spanRow{
 		id:    "spanId span_id context.span_id", trace: "traceId trace_id context.trace_id",
 		parent: "parentSpanId parent_span_id parent_id", session: "info.trace_metadata.mlflow.trace.session",
 		name: "name", kind: "span_kind", begin: "startTimeUnixNano start_time_unix_nano start_time",
-		end:    "endTimeUnixNano end_time_unix_nano end_time",
-		status: "status.code status.status_code status_code", message: "status.message status.description status_message",
+		end:        "endTimeUnixNano end_time_unix_nano end_time",
+		status:     "status.code status.status_code status_code",
+		message:    "status.message status.description status_message",
 		attributes: "attributes", events: "events", agents: true,
 	},
 	// Langfuse gives observations, in pages, lists or lines, or traces with their observations inside or beside:
@@ -106,12 +107,12 @@ var conventions = struct {
 
 	outcome outcome
 }{
-	calls: `gen_ai.operation.name=execute_tool; mcp.method.name=tools/call; openinference.span.kind=tool; traceloop.span.kind=tool;
-		ai.operationId=ai.toolCall; span.name=claude_code.tool; gen_ai.tool.name !gen_ai.operation.name; mlflow.spanType=tool;
-		langfuse.observation.type=tool; span.kind=tool|function`,
-	agents: `gen_ai.operation.name=invoke_agent|create_agent|chat|generate_content|text_completion; openinference.span.kind=agent|llm;
-		traceloop.span.kind=agent|llm; ai.operationId=ai.streamText|ai.generateText; mlflow.spanType=agent|llm|chat_model;
-		langfuse.observation.type=agent|generation; span.kind=agent`,
+	calls: `gen_ai.operation.name=execute_tool; mcp.method.name=tools/call; openinference.span.kind=tool;
+		traceloop.span.kind=tool; ai.operationId=ai.toolCall; span.name=claude_code.tool;
+		gen_ai.tool.name !gen_ai.operation.name; mlflow.spanType=tool; langfuse.observation.type=tool; span.kind=tool|function`,
+	agents: `gen_ai.operation.name=invoke_agent|create_agent|chat|generate_content|text_completion;
+		openinference.span.kind=agent|llm; traceloop.span.kind=agent|llm; ai.operationId=ai.streamText|ai.generateText;
+		mlflow.spanType=agent|llm|chat_model; langfuse.observation.type=agent|generation; span.kind=agent`,
 	session: `gen_ai.conversation.id session.id conversation.id thread.id traceloop.association.properties.session_id
 		traceloop.association.properties.thread_id ai.telemetry.metadata.sessionId langfuse.session.id mlflow.trace.session
 		span.session`,
@@ -126,8 +127,8 @@ var conventions = struct {
 		span.kind`,
 	outcome: outcome{
 		failed: `span.failure; error.type; exception.type; exception.message;
-			span.status=error|STATUS_CODE_ERROR|StatusCode.ERROR|2|failed; gen_ai.tool.status=error|failure|failed; tool.status=error|failure|failed; tool_call.status=error|failure|failed;
-			langfuse.observation.level=error`,
+			span.status=error|STATUS_CODE_ERROR|StatusCode.ERROR|2|failed; langfuse.observation.level=error;
+			gen_ai.tool.status=error|failure|failed; tool.status=error|failure|failed; tool_call.status=error|failure|failed`,
 		worked: "span.end; span.status=success", says: true, failure: "span.text",
 		value: `gen_ai.tool.call.result gen_ai.tool.result gen_ai.tool.output ai.toolCall.result tool_response
 			traceloop.entity.output output.value mlflow.spanOutputs langfuse.observation.output span.output content`,
