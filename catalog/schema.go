@@ -140,8 +140,7 @@ func (s Schema) Object() map[string]any {
 func (s Schema) is(document string) bool {
 	root, _ := s.root.(map[string]any)
 	id, _ := cmp.Or(root["$id"], root["id"]).(string)
-	id, _, _ = strings.Cut(id, "#")
-	return id == document || strings.HasSuffix(id, "/"+strings.TrimPrefix(document, "./"))
+	return strings.HasSuffix("/"+strings.TrimSuffix(id, "#"), "/"+strings.TrimPrefix(document, "./"))
 }
 
 // branches are the schemas under the keys anyOf, oneOf, allOf.

@@ -81,7 +81,6 @@ type check struct {
 // catalog: see [Copies].
 var checks = []check{
 	{"name", "ids and names have at most 128 characters of those that real catalogs use", Refuse, badName},
-	{"encoding", "texts are valid UTF-8", Quarantine, badEncoding},
 	{"hidden", "no text has characters that do not show, or change its direction", Quarantine, hiddenCharacter},
 	{"instruction", "no text addresses the model", Quarantine, instruction},
 	{"shadowing", "no text names a tool of another server", Quarantine, shadowing},
@@ -123,21 +122,19 @@ func textsIn(data json.RawMessage) (all []string, refers bool) {
 		return nil, false
 	}
 	var refs, own []string
-	var visit func(v any)
-	visit = func(v any) {
+	var visit func(v any, expressions bool)
+	visit = func(v any, expressions bool) { // expressions: the names of an object are such
 		switch v := v.(type) {
 		case string:
 			all = append(all, v)
 		case []any:
 			for _, e := range v {
-				visit(e)
+				visit(e, false)
 			}
 		case map[string]any:
 			for name, e := range v {
 				if text, ok := e.(string); ok && name == "pattern" {
 					e = withoutControls(text)
-				} else if named, ok := e.(map[string]any); ok && name == "patternProperties" {
-					e = expressions(named)
 				}
 				if text, ok := e.(string); ok {
 					document, _, _ := strings.Cut(text, "#")
@@ -148,26 +145,22 @@ func textsIn(data json.RawMessage) (all []string, refers bool) {
 						own = append(own, document)
 					}
 				}
+				inside := name == "patternProperties" && !expressions
+				if expressions {
+					name = withoutControls(name)
+				}
 				all = append(all, name)
-				visit(e)
+				visit(e, inside)
 			}
 		}
 	}
-	visit(v)
+	visit(v, false)
 	for _, r := range refs {
 		standard := strings.HasPrefix(strings.TrimPrefix(strings.TrimPrefix(r, "http://"), "https://"), "json-schema.org/draft")
 		refers = refers || r != "" && !standard && !slices.ContainsFunc(own, func(id string) bool { return id == r || strings.HasSuffix(id, "/"+strings.TrimPrefix(r, "./")) })
 	}
 	slices.Sort(all)
 	return slices.Compact(all), refers
-}
-
-func expressions(m map[string]any) any {
-	out := make(map[string]any, len(m))
-	for name, v := range m {
-		out[withoutControls(name)] = v
-	}
-	return out
 }
 
 func withoutControls(pattern string) string {
@@ -221,15 +214,6 @@ var Reserved = []string{"waymark", "scorer"}
 func reference(e *Entry, _ *Catalog) string {
 	if e.refers {
 		return "its schema refers to another document"
-	}
-	return ""
-}
-
-func badEncoding(e *Entry, _ *Catalog) string {
-	for _, t := range e.Texts {
-		if !utf8.ValidString(t) {
-			return "its texts are not valid UTF-8"
-		}
 	}
 	return ""
 }
