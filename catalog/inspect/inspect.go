@@ -72,7 +72,6 @@ func OfCapability(c *catalog.Capability) *Entry {
 // check is one row of the table: find returns what it found, or nothing.
 type check struct {
 	Name     string
-	What     string
 	Severity Severity
 	find     func(e *Entry, in *Catalog) string
 }
@@ -80,14 +79,14 @@ type check struct {
 // checks are all checks of one entry, in the order of reports. Copies of one description are found over a whole
 // catalog: see [Copies].
 var checks = []check{
-	{"name", "ids and names have at most 128 characters of those that real catalogs use", Refuse, badName},
-	{"hidden", "no text has characters that do not show, or change its direction", Quarantine, hiddenCharacter},
-	{"instruction", "no text addresses the model", Quarantine, instruction},
-	{"shadowing", "no text names a tool of another server", Quarantine, shadowing},
-	{"lookalike", "no id can be taken for another", Quarantine, lookalike},
-	{"server", "no id names another server than that of the entry, or one that is connected or of this program", Quarantine, otherServer},
-	{"reference", "no schema refers to another document", Quarantine, reference},
-	{"stuffing", "no text is a list of keywords", Demote, stuffing},
+	{"name", Refuse, badName},                // ids and names have at most 128 characters of those that real catalogs use
+	{"hidden", Quarantine, hiddenCharacter},  // no text has characters that do not show, or change its direction
+	{"instruction", Quarantine, instruction}, // no text addresses the model
+	{"shadowing", Quarantine, shadowing},     // no text names a tool of another server
+	{"lookalike", Quarantine, lookalike},     // no id can be taken for another
+	{"server", Quarantine, otherServer},      // no id names another server than that of the entry, or one that is connected or of this program
+	{"reference", Quarantine, reference},     // no schema refers to another document
+	{"stuffing", Demote, stuffing},           // no text is a list of keywords
 }
 
 // Entry returns what the checks find about an entry beside the catalog.
