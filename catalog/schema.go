@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -118,8 +119,8 @@ func (s Schema) Object() map[string]any {
 			return map[string]any{"type": at}
 		case map[string]any:
 			ref, ok := at["$ref"].(string)
-			path, local := strings.CutPrefix(ref, "#")
-			if !ok || !local {
+			document, path, _ := strings.Cut(ref, "#")
+			if !ok || document != "" && !s.is(document) {
 				return at
 			}
 			s.at = s.root
@@ -133,6 +134,13 @@ func (s Schema) Object() map[string]any {
 		}
 	}
 	return nil
+}
+
+// is reports whether a reference names the schema itself, by its $id.
+func (s Schema) is(document string) bool {
+	root, _ := s.root.(map[string]any)
+	id, _ := cmp.Or(root["$id"], root["id"]).(string)
+	return strings.HasSuffix("/"+strings.TrimSuffix(id, "#"), "/"+strings.TrimPrefix(document, "./"))
 }
 
 // branches are the schemas under the keys anyOf, oneOf, allOf.
@@ -180,6 +188,9 @@ func (s Schema) Types() Types {
 	}
 	if t == AnyType && o["properties"] != nil {
 		t = ObjectType
+	}
+	if o["nullable"] == true {
+		t |= isNull
 	}
 	return t
 }

@@ -33,6 +33,8 @@ func TestProperties(t *testing.T) {
 			[]Property{{"o", "object", "", false}, {"o.i", "object", "", false}}},
 		{"references", `{"$ref":"#/$defs/In","$defs":{"In":{"required":["u"],"properties":{"u":{"$ref":"#/$defs/a~1b"}}},"a/b":{"type":"string"}}}`,
 			[]Property{{"u", "string", "", true}}},
+		{"its own id", `{"$id":"https://a.example/x/s.json#","properties":{"u":{"$ref":"https://a.example/x/s.json#/$defs/A"},"v":{"$ref":"s.json#/$defs/A"},"w":{"$ref":"t.json#/$defs/A"}},"$defs":{"A":{"type":"string"}}}`,
+			[]Property{{"u", "string", "", false}, {"v", "string", "", false}, {"w", "any", "", false}}},
 		{"a circle", `{"properties":{"a":{"$ref":"#/properties/a"}}}`, []Property{{"a", "any", "", false}}},
 		{"itself", `{"$ref":"#/"}`, nil},
 		{"joined", `{"allOf":[{"properties":{"a":{"type":"string"}}},{"properties":{"b":{"type":"string"}},"required":["b"]}]}`,
@@ -43,6 +45,11 @@ func TestProperties(t *testing.T) {
 	} {
 		assert.Equal(t, tt.want, Properties(json.RawMessage(tt.schema)), tt.why)
 	}
+}
+
+// Null is allowed where OpenAPI says so in its own way.
+func TestNullable(t *testing.T) {
+	require.Equal(t, "null or string", ReadSchema(json.RawMessage(`{"type":"string","enum":["a"],"nullable":true}`)).Types().String())
 }
 
 func FuzzProperties(f *testing.F) {

@@ -58,34 +58,34 @@ func (k DigestKey) Digests(document json.RawMessage) Digests {
 // Content returns the digests of the result of a tool: a text, or the texts among MCP content blocks. A
 // text that is JSON counts as the document it is, another as one value without a path.
 func (k DigestKey) Content(content json.RawMessage) Digests {
-	var texts []string
-	var one string
-	if json.Unmarshal(content, &one) == nil {
-		texts = []string{one}
-	} else {
-		var blocks []struct {
-			Text string `json:"text"`
-		}
-		if json.Unmarshal(content, &blocks) != nil {
-			return nil
-		}
-		for _, b := range blocks {
-			texts = append(texts, b.Text)
-		}
-	}
 	w := k.digester()
-	for _, text := range texts {
+	for _, text := range Texts(content) {
 		text = strings.TrimSpace(text)
-		if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") {
-			if w.document([]byte(text)) {
-				continue
-			}
+		if document := strings.HasPrefix(text, "{") || strings.HasPrefix(text, "["); document && w.document([]byte(text)) {
+			continue
 		}
 		if len(text) <= maxText {
 			w.text("", text)
 		}
 	}
 	return w.result()
+}
+
+// Texts are those of a result as hosts write it: a text, or content blocks with texts. Anything else has none.
+func Texts(content json.RawMessage) (texts []string) {
+	var one string
+	if json.Unmarshal(content, &one) == nil {
+		return []string{one}
+	}
+	var blocks []struct {
+		Text string `json:"text"`
+	}
+	if json.Unmarshal(content, &blocks) == nil {
+		for _, b := range blocks {
+			texts = append(texts, b.Text)
+		}
+	}
+	return texts
 }
 
 // digester collects the digests of documents.

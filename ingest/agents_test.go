@@ -103,7 +103,7 @@ func TestAgentSessions(t *testing.T) {
 func TestDamagedDocuments(t *testing.T) {
 	for format, tt := range map[string]struct{ name, text, reason string }{
 		"opencode":     {"storage/part/msg2/prt1.json", `{"type":"tool","callID":"SECR`, "the file is cut off in this line"},
-		"cline":        {"tasks/s3/api_conversation_history.json", `[{"role":"user","content":"SECR`, "is no JSON document of a session"},
+		"cline":        {"tasks/s3/api_conversation_history.json", `[{"role":"user","content":"SECR`, "the file is cut off in this line"},
 		"cline, other": {"tasks/s3/api_conversation_history.json", `[{"kind":"SECRET"}]`, "none of its records is of a kind that is known"},
 	} {
 		format, _, _ := strings.Cut(format, ",")

@@ -50,4 +50,11 @@ func TestCodexBare(t *testing.T) {
 		`{"type":"function_call_output","call_id":"c1","output":"{\"output\":\"\",\"metadata\":{\"exit_code\":1}}"}`), Options{})
 	assert.Equal(t, []string{"list: shell !tool"}, got)
 	assert.Zero(t, report.Skipped+report.Dropped.Total(), "%s", report)
+	got, report = values(t, "auto", `{"session": {"id": "s", "timestamp": "2025-04-20T10:00:00.000Z", "instructions": ""},
+ "items": [
+  {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "list"}]},
+  {"type": "function_call", "id": "fc_1", "name": "shell", "arguments": "{}", "call_id": "c1"},
+  {"type": "function_call_output", "call_id": "c1", "output": "{\"output\":\"\",\"metadata\":{\"exit_code\":0}}"}]}`, Options{})
+	assert.Equal(t, []string{"list: shell"}, got)
+	assert.Zero(t, report.Skipped+report.Dropped.Total(), "%s", report)
 }

@@ -1,38 +1,10 @@
 package ingest
 
 import (
-	"slices"
 	"time"
-
-	trace "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"waymark/episodic"
 )
-
-// OTLP reads an export request of traces, in JSON or protobuf. It asks for the key of the digests of values if there are
-// spans.
-func OTLP(body []byte, protobuf bool, key func() (episodic.DigestKey, error)) ([]*Span, error) {
-	read := unmarshalOTLP
-	if protobuf {
-		read = unmarshalOTLPProtobuf
-	}
-	td, err := read(body)
-	if err != nil {
-		return nil, err
-	}
-	if !slices.ContainsFunc(td.GetResourceSpans(), func(r *trace.ResourceSpans) bool {
-		return slices.ContainsFunc(r.GetScopeSpans(), func(s *trace.ScopeSpans) bool { return len(s.GetSpans()) > 0 })
-	}) {
-		return nil, nil
-	}
-	digests, err := key()
-	if err != nil {
-		return nil, err
-	}
-	s := newSpans(&traces{format: "otel", digests: &digests})
-	s.otel(0, td)
-	return s.all, nil
-}
 
 // SpanCall is a call as the spans of a trace tell of it.
 type SpanCall struct {

@@ -174,15 +174,16 @@ func sniff(name string, head []byte) (string, error) {
 // shapes are the fields by which an object of each format is known, see [holds]; the first that fits counts.
 var shapes = []struct{ format, is string }{
 	{"codex", `timestamp payload type=session_meta|response_item|event_msg|turn_context;
-		id timestamp instructions`},
+		id timestamp instructions; session items`},
 	{"copilot-cli", `data timestamp type=session.start|user.message|assistant.message`},
 	{"gemini-cli", `sessionId projectHash`},
 	{"goose", `working_dir; role created content`},
-	{"otel", `resourceSpans; resource_spans`},
+	{"langfuse", `trace_id type project_id start_time`},
+	{"otel", `resourceSpans; resource_spans; context.span_id; trace_id span_id; data=*"span_id"`},
 	{"langsmith", `run_type; runs=*"run_type"`},
 	{"langfuse", `traceId startTime; observations; data=*"traceId"|*"parentObservationId"`},
 	{"openai-chat", `data=*"trace; object=trace*; messages; role content; role tool_calls;
-		call_id type=function_call*; request=*"messages" response; input output model`},
+		call_id type=function_call*; custom_id body=*"messages"|*"input"; custom_id response; request=*"messages" response; input output model`},
 	{"openapi", `openapi info; swagger info; components=*"schemas"`}, // which may come first, and be long
 	{"waymark", `id kind=tool|capability|episode`},                   // a data set may have a field kind with other words
 	{"claude-code", `sessionId; type uuid; type message; type leafUuid; type snapshot`},

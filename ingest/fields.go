@@ -21,8 +21,8 @@ import (
 )
 
 // holds reports whether one of the conditions, which semicolons separate, is true of a record: each of its words, of which
-// "name" requires a value, "name=x|y*|*z" the text or literal x, one that begins with y, or one that contains z; "!" before
-// a word the contrary. "." is always true.
+// "name" requires a value, "name=x|y*|*z" the text or literal x in any case, one that begins with y, or one that contains
+// z; "!" before a word the contrary. "." is always true.
 func holds(f *document, conditions string) bool {
 	return slices.ContainsFunc(strings.Split(conditions, ";"), func(c string) bool {
 		c = strings.TrimSpace(c)
@@ -43,7 +43,7 @@ func matches(v, alternatives string) bool {
 	for want := range strings.SplitSeq(alternatives, "|") {
 		inside, contains := strings.CutPrefix(want, "*")
 		start, begins := strings.CutSuffix(want, "*")
-		if v == want || contains && strings.Contains(v, inside) || begins && strings.HasPrefix(v, start) {
+		if strings.EqualFold(v, want) || contains && strings.Contains(v, inside) || begins && strings.HasPrefix(v, start) {
 			return true
 		}
 	}
@@ -54,6 +54,7 @@ func matches(v, alternatives string) bool {
 type outcome struct {
 	failed, worked string // conditions; failed is checked first, and if neither holds the outcome is unknown
 	void           string // conditions under which the call did not happen
+	says           bool   // the value may say itself that it is a failure
 	failure, value string // fields of the error text and of the returned value
 }
 
@@ -62,6 +63,10 @@ func (o *outcome) read(f *document) result {
 	switch {
 	case holds(f, o.failed):
 		r.outcome, r.text = episodic.Failure, message(f.value(o.failure))
+	case o.says:
+		if r.outcome, r.text = toolcall.Said(r.value); r.outcome == "" && holds(f, o.worked) {
+			r.outcome = episodic.Success
+		}
 	case holds(f, o.worked):
 		r.outcome = episodic.Success
 	}
@@ -79,7 +84,7 @@ type rule struct {
 	joined                      string // what joins server and tool in the one name
 	fixed                       string // the tool, where no field names it
 	at                          string // a time; else that of the record
-	result                      func(f *document) result
+	result                      *outcome
 }
 
 // apply reports whether a rule is for the kind of the record.
@@ -99,7 +104,7 @@ func (th *thread) apply(rules []rule, kind string, f *document, c call) (applies
 			c.at = moment(f, r.at)
 		}
 		if r.result != nil {
-			res := r.result(f)
+			res := r.result.read(f)
 			res.at, res.tool = c.at, c.named()
 			th.settle(c.id, res)
 		} else if c.arguments = f.value(r.arguments); c.id != "" && c.name != "" {
@@ -117,17 +122,21 @@ func (c call) named() string {
 	return ""
 }
 
-// moment reads a time: a text, or a number of seconds or milliseconds after 1970. One that cannot be read is unknown.
+// moment reads a time: a text, or a number of seconds, milliseconds, microseconds or nanoseconds after 1970. One that
+// cannot be read is unknown.
 func moment(f *document, names string) time.Time {
 	v := f.value(names)
-	if n, err := strconv.ParseInt(string(v), 10, 64); err == nil {
-		switch {
-		case n > 1e11 && n < 1e13:
-			return time.UnixMilli(n).UTC()
-		case n > 0 && n <= 1e11:
-			return time.Unix(n, 0).UTC()
-		}
-		return time.Time{}
+	n, err := strconv.ParseInt(strings.Trim(string(v), `"`), 10, 64)
+	switch {
+	case err != nil:
+	case n > 1e17:
+		return time.Unix(0, n).UTC()
+	case n > 1e14:
+		return time.UnixMicro(n).UTC()
+	case n > 1e11:
+		return time.UnixMilli(n).UTC()
+	case n > 1e8:
+		return time.Unix(n, 0).UTC()
 	}
 	at, _ := readTime(toolcall.Text(v))
 	return at
@@ -195,8 +204,8 @@ func (d *document) text(names string) string {
 			continue
 		}
 		text, err := jsontext.AppendUnquote(nil, v.raw)
-		if v.raw[0] != '"' && *d.problem == nil {
-			*d.problem = fmt.Errorf("field %q is %s, want a string", name, kindOf(v.raw))
+		if v.raw[0] != '"' {
+			v.wrong(name, new(string))
 		}
 		if err == nil && len(text) > 0 {
 			return string(text)
@@ -222,10 +231,17 @@ func (d *document) list(name string) (elements []*document, ok bool) {
 		return nil, false
 	}
 	elements, isList := v.elements()
-	if !isList && *d.problem == nil {
-		*d.problem = fmt.Errorf("field %q is %s, want a list", name, kindOf(v.raw))
+	if !isList {
+		v.wrong(name, new([]json.RawMessage))
 	}
 	return elements, true
+}
+
+// wrong notes the first field of another type than is wanted.
+func (d *document) wrong(field string, wanted any) {
+	if err := strictjson.UnmarshalForeign(d.raw, wanted); err != nil && *d.problem == nil {
+		*d.problem = fmt.Errorf("field %q: %w", field, err)
+	}
 }
 
 // blocks of a message; a text alone is one block.
@@ -255,18 +271,4 @@ func (d *document) prose(names string) (string, error) {
 		}
 	}
 	return strings.TrimSpace(strings.Join(all, "\n")), err
-}
-
-func kindOf(v json.RawMessage) string {
-	switch v[0] {
-	case '{':
-		return "an object"
-	case '[':
-		return "a list"
-	case '"':
-		return "a string"
-	case 't', 'f':
-		return "a bool"
-	}
-	return "a number"
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	trace "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
 	"waymark/episodic"
@@ -80,8 +82,8 @@ func FuzzOTLP(f *testing.F) {
 	}
 	first, _, _ := bytes.Cut(text, []byte("\n"))
 	f.Add(first, false)
-	td, err := unmarshalOTLP(first)
-	if err != nil {
+	td := new(trace.TracesData)
+	if err := protojson.Unmarshal(first, td); err != nil {
 		f.Fatal(err)
 	}
 	binary, err := proto.Marshal(td)

@@ -13,9 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"waymark/episodic"
-	"waymark/ingest/toolcall"
 )
 
 // host is the format in which one host keeps its sessions: lines, or one document, of records. A record holds parts,
@@ -23,8 +20,7 @@ import (
 // of these formats is promised by its maker: what is not understood is counted and passed over.
 type host struct {
 	format  string
-	whole   bool   // a file is one JSON document, with the list of records at records
-	records string // "" is the document itself
+	records string // members with the records of a file that is one document
 	known   string // conditions of records that are understood; any other is counted as skipped
 
 	starts  string // conditions of the record that names the session; "": each may
@@ -50,9 +46,9 @@ const callIDs = "call_id id"
 
 // anthropicRules are those of the blocks of Anthropic's API.
 var anthropicRules = []rule{
-	{kinds: "tool_use", id: "id", tool: "name", arguments: "input"},
-	{kinds: "tool_result", id: "tool_use_id", result: (&outcome{
-		failed: "is_error=true", worked: ".", failure: "content", value: "content"}).read},
+	{kinds: "tool_use|server_tool_use|mcp_tool_use", id: "id", tool: "name", server: "server_name", arguments: "input"},
+	{kinds: "*tool_result", id: "tool_use_id", result: &outcome{
+		failed: "is_error=true", worked: ".", failure: "content", value: "content"}},
 }
 
 var hosts = map[string]*host{
@@ -73,7 +69,7 @@ var hosts = map[string]*host{
 		asks: "type=user !isMeta=true !isCompactSummary=true", text: "message.content", prompt: typedPrompt,
 	},
 	// A Codex session (rollout-….jsonl) is a file of lines {timestamp, type, payload}, before September 2025 of payloads
-	// alone:
+	// alone, first as {session, items}:
 	//
 	//	session_meta   {id}                                          the session
 	//	event_msg      {type:user_message, message}                  a request
@@ -85,7 +81,7 @@ var hosts = map[string]*host{
 	//
 	// Calls that were issued before the first of them had an output are parallel.
 	"codex": {
-		format: "codex",
+		format: "codex", records: "session items",
 		known: "type=turn_context|compacted|session_meta payload; record_type; id timestamp !type; " +
 			"type=message|reasoning !payload; payload.type=message|user_message|reasoning|agent_*|token_count|task_*|turn_*|exec_command_*|mcp_tool_call_begin|" +
 			"patch_apply_*|web_search_*|ghost_snapshot|background_event|plan_update|stream_error|error|warning|" +
@@ -94,13 +90,12 @@ var hosts = map[string]*host{
 		body: "payload", kind: "payload.type type", rules: []rule{
 			{kinds: "function_call|custom_tool_call", id: callIDs, tool: "name", arguments: "input arguments"},
 			{kinds: "local_shell_call", id: callIDs, fixed: "local_shell", arguments: "input action"},
-			{kinds: "function_call_output|custom_tool_call_output|local_shell_call_output", id: callIDs, result: codexOutput},
-			{kinds: "exec_command_end", when: "exit_code", id: callIDs, result: func(f *document) result {
-				r, _ := exited(string(f.value("exit_code")), "", nil)
-				return r
-			}},
-			{kinds: "mcp_tool_call_end", id: callIDs, server: "invocation.server", tool: "invocation.tool",
-				result: codexMCPResult},
+			{kinds: "function_call_output|custom_tool_call_output|local_shell_call_output", id: callIDs,
+				result: &outcome{says: true, failure: "output", value: "output"}},
+			{kinds: "exec_command_end", when: "exit_code", id: callIDs, result: &outcome{failed: "!exit_code=0", worked: "."}},
+			{kinds: "mcp_tool_call_end", id: callIDs, server: "invocation.server", tool: "invocation.tool", result: &outcome{
+				failed: "result.Err; result.Ok.isError=true", worked: "result.Ok",
+				failure: "result.Err result.Ok.content", value: "result.Ok"}},
 		},
 		asks: "payload.type=user_message; payload.type=message payload.role=user; type=message role=user",
 		text: "payload.message payload.content content", prompt: codexPrompt,
@@ -122,9 +117,9 @@ var hosts = map[string]*host{
 		body: "data", kind: "type", rules: []rule{
 			{kinds: "tool.execution_start", id: "toolCallId", tool: "mcpToolName toolName", server: "mcpServerName",
 				arguments: "arguments"},
-			{kinds: "tool.execution_complete", id: "toolCallId", result: (&outcome{
+			{kinds: "tool.execution_complete", id: "toolCallId", result: &outcome{
 				failed: "success=false", worked: "success=true",
-				failure: "error.message error", value: "result.content result"}).read},
+				failure: "error.message error", value: "result.content result"}},
 		},
 		asks: "type=user.message", text: "data.content",
 	},
@@ -135,12 +130,12 @@ var hosts = map[string]*host{
 	//
 	// It says when a call was recorded, not how long it took.
 	"gemini-cli": {
-		format: "gemini-cli", whole: true, records: "messages", known: "type=user|gemini|info|error|warning",
+		format: "gemini-cli", records: "messages", known: "type=user|gemini|info|error|warning",
 		session: "sessionId", time: "timestamp", turn: "id", together: true,
 		parts: "toolCalls", kind: "type", rules: []rule{
 			{id: "id", tool: "name", arguments: "args", at: "timestamp"},
-			{id: "id", result: (&outcome{failed: "status=error", worked: "status=success", void: "status=cancelled",
-				failure: "resultDisplay result", value: "result"}).read},
+			{id: "id", result: &outcome{failed: "status=error", worked: "status=success", void: "status=cancelled",
+				failure: "resultDisplay result", value: "result"}},
 		},
 		asks: "type=user", text: "content",
 	},
@@ -154,9 +149,9 @@ var hosts = map[string]*host{
 		format: "goose", known: "working_dir; role content", time: "created", together: true,
 		parts: "content", kind: "type", rules: []rule{
 			{kinds: "toolRequest", id: "id", tool: "toolCall.value.name", joined: "__", arguments: "toolCall.value.arguments"},
-			{kinds: "toolResponse", id: "id", result: (&outcome{
+			{kinds: "toolResponse", id: "id", result: &outcome{
 				failed: "toolResult.status=error; toolResult.value.isError=true", worked: "toolResult.status=success",
-				failure: "toolResult.error toolResult.value", value: "toolResult.value"}).read},
+				failure: "toolResult.error toolResult.value", value: "toolResult.value"}},
 		},
 		asks: "role=user", text: "content", prompt: typedPrompt,
 	},
@@ -170,15 +165,15 @@ var hosts = map[string]*host{
 		format: "opencode", known: ".", time: "time.created", together: true,
 		parts: "parts", kind: "type", rules: []rule{
 			{kinds: "tool", id: "callID", tool: "tool", arguments: "state.input", at: "state.time.start"},
-			{kinds: "tool", when: "state.status=completed|error", id: "callID", at: "state.time.end", result: (&outcome{
-				failed: "state.status=error", worked: ".", failure: "state.error", value: "state.output"}).read},
+			{kinds: "tool", when: "state.status=completed|error", id: "callID", at: "state.time.end", result: &outcome{
+				failed: "state.status=error", worked: ".", failure: "state.error", value: "state.output"}},
 		},
 		asks: "role=user", text: "parts",
 	},
 	// A Cline task (tasks/ID/api_conversation_history.json) is a list of messages {role, content}, with the blocks of
 	// Anthropic's API. Answers whose calls are written as XML in the text are not read.
 	"cline": {
-		format: "cline", whole: true, known: "role=user; role=assistant content=[*", time: "ts", together: true,
+		format: "cline", known: "role=user; role=assistant content=[*", time: "ts", together: true,
 		parts: "content", kind: "type", rules: anthropicRules,
 		asks: "role=user", text: "content", prompt: func(text string) string {
 			return cmp.Or(between(text, "<task>", "</task>"), between(text, "<feedback>", "</feedback>"))
@@ -199,39 +194,61 @@ type session struct {
 	named, refused bool
 }
 
-// maxSession bounds a session that is one JSON document: it is read whole.
-const maxSession = 64 << 20
-
-var (
-	errSessionTooLarge = errors.New("session is larger than 64 MiB")
-	errNoSession       = errors.New("is no JSON document of a session")
-	errNothingKnown    = errors.New("none of its records is of a kind that is known")
-)
+var errNothingKnown = errors.New("none of its records is of a kind that is known")
 
 func (h *host) decode(in *input, emit func(Item) bool) error {
 	t := in.traces(h.format)
-	if h.whole {
-		return in.eachTraceFile(t, emit, func(name string, r io.Reader, _ func() bool) error {
-			text, err := io.ReadAll(io.LimitReader(r, maxSession+1))
-			if err == nil {
-				h.document(t, in.sessionOf(name), text)
-			}
-			return err
-		})
-	}
-	return in.eachTrace(t, emit, func(name string) func(line) {
+	return in.eachTraceFile(t, emit, func(name string, r io.Reader, more func() bool) error {
 		s := &session{traces: t, host: h, name: in.sessionOf(name), sides: map[string]string{}}
-		return func(l line) {
-			d, err := newDocument(l)
-			if err == nil {
-				s.record(l.number, d)
-				err = *d.problem // after what can be read of it
-			}
-			if err != nil {
+		return eachValue(r, false, func(l line) bool {
+			if err := s.value(l); err != nil {
 				t.drop(l.number, err)
 			}
-		}
+			return more()
+		})
 	})
+}
+
+// value reads a record, a list of them, or an object that holds them.
+func (s *session) value(l line) error {
+	d, err := newDocument(l)
+	inside := err != nil && l.problem == "" && bytes.HasPrefix(l.data, []byte("["))
+	all := []*document{d}
+	if inside {
+		d = &document{raw: l.data, problem: new(error)}
+		if all, inside = d.elements(); inside {
+			err = nil
+		}
+	}
+	if err != nil {
+		s.tally.Lines++
+		return err
+	}
+	for name := range strings.FieldsSeq(s.records) {
+		if v := d.at(name); v != nil {
+			if !inside {
+				all, inside = nil, true
+				s.start(l.number, d, time.Time{})
+			}
+			if list, ok := v.elements(); ok {
+				all = append(all, list...)
+			} else {
+				all = append(all, v)
+			}
+		}
+	}
+	skipped := s.tally.Skipped
+	for i, m := range all {
+		number := l.number
+		if inside {
+			number = i + 1
+		}
+		s.record(number, m)
+	}
+	if s.tally.Lines += len(all); *d.problem == nil && inside && len(all) > 0 && s.tally.Skipped-skipped == len(all) {
+		return errNothingKnown
+	}
+	return *d.problem // after what can be read of it
 }
 
 // sessionOf names the session of a file, by its folder where all files have one name.
@@ -244,36 +261,6 @@ func (in *input) sessionOf(name string) string {
 		return folder
 	}
 	return in.folder
-}
-
-func (h *host) document(t *traces, name string, text []byte) {
-	d := &document{raw: bytes.TrimSpace(bytes.TrimPrefix(text, []byte(bom))), problem: new(error)}
-	var all []*document
-	if list := d.at(h.records); list != nil && json.Valid(d.raw) {
-		all, _ = list.elements()
-	}
-	switch {
-	case len(text) > maxSession:
-		t.drop(1, errSessionTooLarge)
-		return
-	case all == nil:
-		t.drop(1, errNoSession)
-		return
-	}
-	s := &session{traces: t, host: h, name: name}
-	if h.records != "" {
-		s.name = d.text(h.session)
-	}
-	skipped := t.tally.Skipped
-	for i, m := range all {
-		s.record(i+1, m)
-	}
-	if t.tally.Lines += len(all); len(all) > 0 && t.tally.Skipped-skipped == len(all) {
-		t.drop(1, errNothingKnown)
-	}
-	if *d.problem != nil {
-		t.drop(1, *d.problem)
-	}
 }
 
 // record reads one record of a session.
@@ -395,55 +382,6 @@ func between(s, from, to string) string {
 		return ""
 	}
 	return strings.TrimSpace(s)
-}
-
-// codexOutput reads how a call ended out of its output, as far as it says so: an exit code in JSON or in words, or a mark
-// of success.
-func codexOutput(f *document) result {
-	output := f.value("output")
-	d := &document{raw: toolcall.Unquoted(output), problem: new(error)}
-	switch {
-	case holds(d, "success=false"):
-		return result{value: output, outcome: episodic.Failure, text: toolcall.Text(d.value("content"))}
-	case holds(d, "success=true"):
-		return result{value: output, outcome: episodic.Success}
-	}
-	if r, ok := exited(string(d.value("metadata.exit_code")), toolcall.Text(d.value("output")), d.value("output")); ok {
-		return r
-	}
-	text := toolcall.Text(output)
-	for l := range strings.Lines(text[:min(len(text), 512)]) {
-		for _, words := range []string{"Exit code: ", "Process exited with code "} {
-			if code, ok := strings.CutPrefix(strings.TrimSpace(l), words); ok {
-				if r, ok := exited(code, text, output); ok {
-					return r
-				}
-			}
-		}
-	}
-	return result{value: output}
-}
-
-func exited(code, text string, value json.RawMessage) (r result, ok bool) {
-	n, err := strconv.Atoi(code)
-	switch {
-	case err != nil:
-		return result{}, false
-	case n == 0:
-		return result{outcome: episodic.Success, value: value}, true
-	}
-	return result{outcome: episodic.Failure, text: text, value: value}, true
-}
-
-// codexMCPResult reads {"Ok":{"content":…,"isError":…}} and {"Err":"…"}.
-func codexMCPResult(f *document) result {
-	if failure := f.value("result.Err"); failure != nil {
-		return result{outcome: episodic.Failure, text: toolcall.Text(failure)}
-	}
-	if ok := f.value("result.Ok"); ok != nil {
-		return toolResult(ok)
-	}
-	return result{}
 }
 
 func decodeOpenCode(in *input, emit func(Item) bool) error {

@@ -104,7 +104,7 @@ type decoder func(in *input, emit func(Item) bool) error
 var formats = []Format{
 	{"dataset", "folder of tools.jsonl, capabilities.jsonl and episodes.jsonl, or one of them", decodeDataset},
 	{"tools-list", "saved result of MCP tools/list, bare or in JSON-RPC, one or several", decodeToolsList},
-	{"openapi", "OpenAPI 3.0 or 3.1 document, JSON or YAML: a tool for each operation; calls nothing", decodeOpenAPI},
+	{"openapi", "OpenAPI 2.0, 3.0 or 3.1 document, JSON or YAML: a tool for each operation; calls nothing", decodeOpenAPI},
 	{"mcp-config", "MCP server configuration of a host: mcpServers, VS Code servers, Codex TOML; starts nothing", decodeMCPConfig},
 	{"claude-code", "Claude Code session JSONL, one file or a folder of projects", hosts["claude-code"].decode},
 	{"codex", "Codex session JSONL (rollout), one file or a folder of sessions", hosts["codex"].decode},
@@ -114,10 +114,10 @@ var formats = []Format{
 	{"opencode", "OpenCode folder storage, with message and part", decodeOpenCode},
 	{"cline", "Cline task (api_conversation_history.json), one file or a folder of tasks", hosts["cline"].decode},
 	{"openai-chat", "OpenAI conversations: messages with tool_calls, Responses items, Agents traces; one an object, line or list", decodeOpenAIChat},
-	{"otel", "OpenTelemetry traces in OTLP JSON, with execute_tool or MCP spans", decodeOTel},
+	{"otel", "OpenTelemetry traces in OTLP JSON, rows of spans of Phoenix and MLflow", spanRows["otel"].decode},
 	{"mcp-jsonrpc", "recorded MCP messages: a transport log, Claude Desktop mcp*.log, JSON-RPC lines", decodeJSONRPC},
-	{"langfuse", "Langfuse export of traces or observations", decodeSpans(spanTables["langfuse"])},
-	{"langsmith", "LangSmith export of runs", decodeSpans(spanTables["langsmith"])},
+	{"langfuse", "Langfuse export of traces or observations", spanRows["langfuse"].decode},
+	{"langsmith", "LangSmith export of runs", spanRows["langsmith"].decode},
 	{"waymark", "own export: one tool, capability or episode a line", decodeWaymark},
 }
 

@@ -176,10 +176,10 @@ func TestMCPConfig(t *testing.T) {
 		"codex.toml:10 server remote",
 		"vscode.json:1 server docs",
 	}, seen)
-	assert.Equal(t, Server{Name: "events", Transport: "sse", URL: "https://example.com/sse", Disabled: true}, *items[0].Server)
+	assert.Equal(t, Server{Name: "events", Transport: "sse", URL: "https://example.com", Disabled: true}, *items[0].Server)
 	assert.Equal(t, Server{Name: "github", Transport: "stdio", Command: "npx"}, *items[1].Server)
-	assert.Equal(t, Server{Name: "zap", Transport: "http", URL: "https://mcp.example.com/api/v1/s/*/mcp"}, *items[5].Server)
-	assert.Equal(t, Server{Name: "remote", Transport: "http", URL: "https://remote.example.com/mcp", Disabled: true}, *items[7].Server)
+	assert.Equal(t, Server{Name: "zap", Transport: "http", URL: "https://mcp.example.com"}, *items[5].Server)
+	assert.Equal(t, Server{Name: "remote", Transport: "http", URL: "https://remote.example.com", Disabled: true}, *items[7].Server)
 	assert.Len(t, report.Servers, 7)
 	all, err := json.Marshal(report)
 	require.NoError(t, err)

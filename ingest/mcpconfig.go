@@ -21,8 +21,7 @@ import (
 )
 
 // Server is an MCP server that a host is configured to use. Nothing of it that can hold a secret is
-// kept: no environment, no headers, no arguments, no query, and of the path of its address only parts
-// that look like words.
+// kept: no environment, no headers, no arguments, and of its address scheme and host alone.
 type Server struct {
 	Name      string `json:"name"`
 	Transport string `json:"transport"` // stdio, http or sse
@@ -240,7 +239,7 @@ func launch(name string, v any) (l Launch, err error) {
 		return l, fmt.Errorf("server %q has the unknown type %q", l.Name, catalog.Cut(kind, 64))
 	case l.Command != "" && l.URL == "":
 		l.Transport = "stdio"
-	case kind == "sse" || strings.HasSuffix(l.URL, "/sse") && kind == "":
+	case kind == "sse" || strings.HasSuffix(l.Address, "/sse") && kind == "":
 		l.Transport = "sse"
 	case l.URL != "":
 		l.Transport = "http"
@@ -286,25 +285,16 @@ func joined(tables ...map[string]word) (all map[string]string) {
 	return all
 }
 
-// address keeps of a URL what names the server: scheme, host, and the parts of the path that look like
-// words. Some services put a key into the path.
+// address keeps of a URL what names the server, scheme and host: some services put a key into the path.
 func address(s string) string {
-	if s == "" {
-		return ""
-	}
 	u, err := url.Parse(s)
-	if err != nil || u.Host == "" {
+	switch {
+	case s == "":
+		return ""
+	case err != nil || u.Host == "":
 		return "(address not understood)"
 	}
-	parts := strings.Split(u.Path, "/")
-	for i, p := range parts {
-		letters := strings.Trim(p, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_.") == ""
-		version := len(p) <= 3 && strings.HasPrefix(p, "v")
-		if len(p) > 24 || !letters && !version {
-			parts[i] = "*"
-		}
-	}
-	return catalog.Cut(u.Scheme+"://"+u.Host+strings.Join(parts, "/"), catalog.MaxID)
+	return catalog.Cut(u.Scheme+"://"+u.Host, catalog.MaxID)
 }
 
 // lineOf finds the line on which a server is named.

@@ -9,11 +9,11 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"waymark/episodic"
 	"waymark/ingest/toolcall"
 )
 
@@ -109,15 +109,11 @@ func (c *chats) object(l line) {
 		return
 	}
 	data, list := d.list("data")
-	if !list && strings.HasPrefix(d.text("object"), "trace") {
-		data = []*document{d}
-	}
 	var items []*document
 	switch {
-	case len(data) > 0:
-		for _, part := range data {
-			c.spans.records(spanTables["agents"], line{number: l.number, data: part.raw})
-		}
+	case len(data) > 0, !list && strings.HasPrefix(d.text("object"), "trace"):
+		c.tally.Lines-- // its records count
+		c.spans.read(spanRows["agents"], l)
 	case isMessage(d):
 		if c.open == nil {
 			c.open = &chat{thread: c.thread(c.file)}
@@ -125,7 +121,7 @@ func (c *chats) object(l line) {
 		}
 		err = c.open.item(l.number, d)
 	default:
-		if items, err = conversationItems(d, true); err == nil && items == nil && *d.problem == nil {
+		if items = conversationItems(d); items == nil && *d.problem == nil {
 			c.skip()
 		}
 	}
@@ -136,49 +132,46 @@ func (c *chats) object(l line) {
 	}
 }
 
-// conversationItems are the messages or items of a conversation in their order. A log of both the request and the
-// response holds them inside.
-func conversationItems(d *document, logged bool) (items []*document, err error) {
-	for _, name := range []string{"messages", "items", "input", "output"} {
-		if v := d.value(name); len(v) > 0 && v[0] == '"' {
-			items = append(items, &document{raw: encode(map[string]json.RawMessage{"role": json.RawMessage(`"user"`), "content": v}), problem: d.problem})
-		} else {
-			list, ok := d.list(name)
-			if items = append(items, list...); ok && items == nil {
-				items = []*document{}
-			}
+// conversationLists are members that hold messages or items of a conversation, in their order. A log of both the request
+// and the response holds them inside.
+const conversationLists = `messages items input output choices body.messages body.input
+	request.messages request.items request.input request.output
+	response.messages response.items response.input response.output response.choices response.body.output response.body.choices`
+
+// conversationItems are the messages or items of a conversation; nil if it is none.
+func conversationItems(d *document) (items []*document) {
+	for name := range strings.FieldsSeq(conversationLists) {
+		v := d.at(name)
+		if v == nil {
+			continue
 		}
-	}
-	if choices, _ := d.list("choices"); len(choices) > 0 { // the others were not taken
-		if m := choices[0].at("message"); m != nil {
-			items = append(items, m)
+		if items == nil {
+			items = []*document{}
 		}
-	}
-	for _, name := range []string{"request", "response"} {
-		if inner := d.at(name); inner != nil && logged {
-			more, err := conversationItems(inner, false)
-			if err != nil {
-				return nil, err
-			}
-			items = append(items, more...)
+		if v.raw[0] == '"' {
+			text := encode(map[string]json.RawMessage{"role": json.RawMessage(`"user"`), "content": v.raw})
+			items = append(items, &document{raw: text, problem: d.problem})
+			continue
 		}
+		list, _ := d.list(name)
+		if strings.HasSuffix(name, "choices") && len(list) > 0 { // the others were not taken
+			list = append(list[:0], list[0].at("message"))
+		}
+		items = append(items, list...)
 	}
-	return items, nil
+	return slices.DeleteFunc(items, func(item *document) bool { return item == nil })
 }
 
-// conversationID names the conversation, "" if nothing does. The id of a completion is not that of its
-// conversation.
+// conversationID names the conversation, "" if nothing does. The id of a completion is not that of its conversation.
 func conversationID(d *document) string {
-	named := func(name string) map[string]json.RawMessage { return toolcall.Members(d.value(name)) }
-	if id := cmp.Or(toolcall.FirstText(named("."), "conversation_id", "thread_id", "session_id", "conversation"),
-		toolcall.FirstText(named("conversation"), "id"), toolcall.FirstText(named("metadata"), "session_id", "thread_id", "conversation_id")); id != "" {
-		return id
+	for name := range strings.FieldsSeq(`conversation_id thread_id session_id conversation conversation.id
+		metadata.session_id metadata.thread_id metadata.conversation_id id`) {
+		id := toolcall.Text(d.value(name))
+		if id != "" && !strings.HasPrefix(id, "chatcmpl-") && !strings.HasPrefix(id, "resp_") {
+			return id
+		}
 	}
-	id := d.text("id")
-	if strings.HasPrefix(id, "chatcmpl-") || strings.HasPrefix(id, "resp_") {
-		return ""
-	}
-	return id
+	return ""
 }
 
 // conversation reads a whole one.
@@ -236,15 +229,11 @@ type chat struct {
 // chatRules are for the items of Responses.
 var chatRules = []rule{
 	{kinds: "function_call|custom_tool_call", id: callIDs, tool: "name", arguments: "arguments input"},
-	{kinds: "function_call_output|custom_tool_call_output", id: callIDs, result: func(f *document) result { return chatResult(f, "output") }},
+	{kinds: "*call_output", id: callIDs, result: answered("output")},
+	{kinds: "local_shell_call", id: callIDs, fixed: "local_shell", arguments: "action"},
 	{kinds: "mcp_call", id: "id", tool: "name", server: "server_label", arguments: "arguments"},
-	{kinds: "mcp_call", id: "id", result: func(f *document) result {
-		if holds(f, "status=in_progress|calling|incomplete") {
-			return result{}
-		}
-		o := outcome{failed: "error; status=failed", worked: ".", failure: "error", value: "output"}
-		return o.read(f)
-	}},
+	{kinds: "mcp_call", id: "id", result: &outcome{failed: "error; status=failed",
+		worked: "!status=in_progress|calling|incomplete", failure: "error", value: "output"}},
 }
 
 // messageCall is a call inside a message, of either form of tool_calls or of the older function_call.
@@ -256,6 +245,12 @@ func (c *chat) item(number int, d *document) error {
 	th := c.thread
 	if th.apply(chatRules, d.text("type"), d, call{line: number}) {
 		return nil
+	}
+	if d.at("content") != nil { // in the words of Anthropic's API
+		blocks, _ := d.blocks("content")
+		for _, b := range blocks {
+			th.apply(anthropicRules, b.text("type"), b, call{line: number, turn: strconv.Itoa(c.turn)})
+		}
 	}
 	switch d.text("role") {
 	case "user":
@@ -282,7 +277,7 @@ func (c *chat) item(number int, d *document) error {
 			id = c.pending[0]
 			c.pending = c.pending[1:]
 		}
-		th.settle(id, chatResult(d, "content"))
+		th.settle(id, answered("content").read(d))
 	}
 	return nil
 }
@@ -297,22 +292,8 @@ func (c *chat) call(number, place int, v *document) {
 	c.thread.apply(messageCall, "call", v, one)
 }
 
-// chatResult reads the answer of a tool, which may say in its own content that it failed.
-func chatResult(f *document, content string) result {
-	o := outcome{failed: "is_error=true; status=error", worked: "is_error=false; status=success", failure: content, value: content}
-	r := o.read(f)
-	if r.outcome != "" {
-		return r
-	}
-	text := message(r.value)
-	said := toolcall.Members(json.RawMessage(text))
-	mark, marked := said["isError"]
-	wrong := said["error"]
-	switch {
-	case string(mark) == "true", !marked && len(said) == 1 && len(wrong) > 0 && string(wrong) != "null":
-		r.outcome, r.text = episodic.Failure, text
-	case marked:
-		r.outcome = episodic.Success
-	}
-	return r
+// answered reads the answer of a tool, which may say in its own content that it failed.
+func answered(content string) *outcome {
+	return &outcome{failed: "is_error=true; status=error", worked: "is_error=false; status=success", says: true,
+		failure: content, value: content}
 }

@@ -38,11 +38,14 @@ func TestOpenAIChat(t *testing.T) {
 			{"type":"function_call_output","call_id":"c1","output":"1"},{"type":"function_call_output","call_id":"c2","output":"2"},
 			{"type":"mcp_call","id":"m1","server_label":"fs","name":"read","arguments":"{}","output":"x","error":null},{"type":"mcp_call","id":"m2","server_label":"fs","name":"write","arguments":"{}","error":"unauthorized"}]}`,
 			[]string{"go: a/1 b/1 fs:read fs:write ?auth"}, 1},
+		{"blocks of another interface, and words of an exit", `{"messages":[{"role":"user","content":"go"},{"role":"assistant","content":[{"type":"text","text":"x"},{"type":"tool_use","id":"t1","name":"a","input":{}},{"type":"tool_use","id":"t2","name":"b","input":{}}]},
+			{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","is_error":true,"content":"timed out"}]},{"role":"assistant","tool_calls":[{"id":"t3","function":{"name":"c"}}]},
+			{"role":"tool","tool_call_id":"t3","content":"Exit code: 2\nforbidden"}]}`, []string{"go: a/1 !timeout b/1 c ?auth"}, 1},
 		{"Agents traces", `{"data":[{"object":"trace","id":"t1","workflow_name":"w","group_id":"thread1","metadata":null},
 			{"object":"trace.span","id":"s2","trace_id":"t1","parent_id":"s0","started_at":"2026-01-01T00:00:03Z","ended_at":"2026-01-01T00:00:04Z","span_data":{"type":"function","name":"write","input":"{}","output":"no","mcp_data":{"server":"fs"}},"error":{"message":"timed out"}},
 			{"object":"trace.span","id":"s1","trace_id":"t1","parent_id":"s0","started_at":"2026-01-01T00:00:00Z","ended_at":"2026-01-01T00:00:01Z","span_data":{"type":"function","name":"read","input":"{\"p\":1}","output":"ok","mcp_data":{"server":"fs"}},"error":null},
 			{"object":"trace.span","id":"s0","trace_id":"t1","parent_id":null,"started_at":"2026-01-01T00:00:00Z","ended_at":"2026-01-01T00:00:05Z","span_data":{"type":"agent","name":"w"}}]}`,
-			[]string{": fs:read fs:write !timeout"}, 1},
+			[]string{": fs:read fs:write !timeout"}, 4},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			format, err := sniff("x.jsonl", []byte(tt.text))

@@ -19,7 +19,7 @@ import (
 	"waymark/internal/strictjson"
 )
 
-// An OpenAPI document (3.0 or 3.1, JSON or YAML) gives one tool for each operation, under the server of the option or
+// An OpenAPI document (2.0, 3.0 or 3.1, JSON or YAML) gives one tool for each operation, under the server of the option or
 // the title of the document:
 //
 //	name         operationId, else method and path
@@ -39,7 +39,8 @@ func decodeOpenAPI(in *input, emit func(Item) bool) error {
 		}
 		files := *in
 		files.isDir = true // only regular files
-		d := openAPI{in: &files, server: in.opts.Server, names: map[string]bool{}, files: map[string]any{}}
+		d := openAPI{in: &files, server: in.opts.Server, names: map[string]bool{}, files: map[string]any{},
+			outer: map[string]string{}, lost: map[string]bool{}}
 		root, err := d.parse(name, text)
 		if err == nil {
 			err = knownVersion(object(root))
@@ -74,6 +75,12 @@ func decodeOpenAPI(in *input, emit func(Item) bool) error {
 				}
 			}
 		}
+		for _, reason := range slices.Sorted(maps.Keys(d.lost)) { // the tools stay
+			it := Item{File: name, Line: 1}
+			if it.drop("what it names is left open: " + reason); !emit(it) {
+				return false, nil
+			}
+		}
 		return true, nil
 	})
 }
@@ -81,15 +88,13 @@ func decodeOpenAPI(in *input, emit func(Item) bool) error {
 var methods = []string{"get", "head", "post", "put", "patch", "delete", "options", "trace"}
 
 func knownVersion(root map[string]any) error {
-	switch version := textOf(root["openapi"]); {
-	case strings.HasPrefix(version, "3.0") || strings.HasPrefix(version, "3.1"):
-		return nil
-	case version != "":
-		return fmt.Errorf("OpenAPI %.20s is not read; want 3.0 or 3.1", version)
-	case root["swagger"] != nil:
-		return errors.New("version 2.0 (Swagger) is not read; want OpenAPI 3.0 or 3.1")
+	switch version := cmp.Or(textOf(root["openapi"]), textOf(root["swagger"])); {
+	case version == "":
+		return errors.New("is no OpenAPI document")
+	case !slices.Contains([]string{"2.0", "3.0", "3.1"}, version[:min(len(version), 3)]):
+		return fmt.Errorf("OpenAPI %.20s is not read; want 2.0, 3.0 or 3.1", version)
 	}
-	return errors.New("is no OpenAPI document")
+	return nil
 }
 
 func object(v any) map[string]any { m, _ := v.(map[string]any); return m }
@@ -104,9 +109,11 @@ type openAPI struct {
 	in     *input
 	server string
 	names  map[string]bool
-	files  map[string]any
-	active []string // references that are being written out
-	budget int      // schemas that may still be written out for a tool at this depth
+	files  map[string]any    // by name, and schemas by $id and anchor
+	outer  map[string]string // the document in which a schema with an $id stands
+	lost   map[string]bool   // references that lead nowhere, by what is said of them
+	active []string          // references that are being written out
+	budget int               // schemas that may still be written out for a tool at this depth
 }
 
 // Limits: schemas written out for one tool, since references can multiply without end, and files of a document.
@@ -124,39 +131,64 @@ func (d *openAPI) parse(name string, text []byte) (root any, err error) {
 	} else if err = yaml.Unmarshal(text, &root); err != nil {
 		err = fmt.Errorf("not YAML: %w", err)
 	}
-	return absolute(name, root), err
+	return d.absolute(name, root), err
 }
 
-// absolute puts the file into the references in it, and makes keys of YAML that are no texts, as the codes of responses,
-// into texts.
-func absolute(file string, v any) any {
+// absolute puts the document, which is the file or a schema with an $id of its own, into the references in it, and makes
+// keys of YAML that are no texts, as the codes of responses, into texts.
+func (d *openAPI) absolute(document string, v any) any {
 	switch v := v.(type) {
 	case map[string]any:
-		for k, e := range v {
-			v[k] = absolute(file, e)
-		}
-		if ref, ok := v["$ref"].(string); ok {
-			other, pointer, _ := strings.Cut(ref, "#")
-			switch {
-			case other == "":
-				other = file
-			case !strings.Contains(other, ":"):
-				other = path.Join(path.Dir(file), other)
+		if id := textOf(v["$id"]); id != "" {
+			outer := document
+			document, _, _ = strings.Cut(within(document, id), "#")
+			if d.files[document] == nil {
+				d.files[document], d.outer[document] = v, outer
 			}
-			v["$ref"] = other + "#" + pointer
+		}
+		for _, anchor := range []string{"$anchor", "$dynamicAnchor"} {
+			if name := textOf(v[anchor]); name != "" {
+				d.files[document+"#"+name] = v
+			}
+		}
+		for k, e := range v {
+			v[k] = d.absolute(document, e)
+		}
+		for _, k := range []string{"$ref", "$dynamicRef"} {
+			if ref, ok := v[k].(string); ok {
+				v["$ref"] = within(document, ref)
+			}
 		}
 	case map[any]any:
 		m := make(map[string]any, len(v))
 		for k, e := range v {
 			m[fmt.Sprint(k)] = e
 		}
-		return absolute(file, m)
+		return d.absolute(document, m)
 	case []any:
 		for i, e := range v {
-			v[i] = absolute(file, e)
+			v[i] = d.absolute(document, e)
 		}
 	}
 	return v
+}
+
+// within is a reference as it is meant in a document.
+func within(document, ref string) string {
+	other, pointer, _ := strings.Cut(ref, "#")
+	base, err := url.Parse(document)
+	switch {
+	case other == "":
+		other = document
+	case strings.Contains(other, ":"):
+	case err == nil && base.IsAbs():
+		if to, err := base.Parse(other); err == nil {
+			other = to.String()
+		}
+	default:
+		other = path.Join(path.Dir(document), other)
+	}
+	return other + "#" + pointer
 }
 
 // inPointer is what stands for characters in the parts of a reference.
@@ -174,32 +206,53 @@ func (d *openAPI) resolved(v any) (map[string]any, error) {
 			return m, nil
 		}
 		file, pointer, _ := strings.Cut(ref, "#")
-		root, known := d.files[file]
-		if !known {
-			var text []byte
-			err := fs.ErrInvalid
-			if d.in.stream == nil && len(d.files) < mostFiles {
-				text, err = d.in.readAll(file)
-			}
-			if err == nil {
-				root, err = d.parse(file, text)
-			}
-			if err != nil {
-				return nil, fmt.Errorf("reference %.100q cannot be read in the folder of the document: bundle the document first", strings.TrimSuffix(ref, "#"))
-			}
-			d.files[file] = root
+		root, err := d.file(file)
+		if err != nil {
+			return nil, err
 		}
-		v = root
-		for part := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
-			if part, err := url.PathUnescape(part); err == nil && part != "" {
-				v = object(v)[inPointer.Replace(part)]
-			}
+		if v = d.files[ref]; pointer == "" || v == nil {
+			v = at(root, pointer)
+		}
+		if outer, inner := d.outer[file]; v == nil && inner { // as if the schema had no id
+			v = map[string]any{"$ref": outer + "#" + pointer}
 		}
 		if v == nil {
 			return nil, fmt.Errorf("reference %.100q leads nowhere", ref)
 		}
 	}
 	return nil, errors.New("references run in a circle")
+}
+
+// file is the content of a file, or of a schema with an $id.
+func (d *openAPI) file(name string) (root any, err error) {
+	root, known := d.files[name]
+	if known {
+		return root, nil
+	}
+	var text []byte
+	err = fs.ErrInvalid
+	if d.in.stream == nil && len(d.files) < mostFiles {
+		text, err = d.in.readAll(name)
+	}
+	if err == nil {
+		root, err = d.parse(name, text)
+	}
+	if err != nil {
+		const lost = "reference %.100q cannot be read in the folder of the document: bundle the document first"
+		return nil, fmt.Errorf(lost, name)
+	}
+	d.files[name] = root
+	return root, nil
+}
+
+// at is the value at a JSON pointer.
+func at(v any, pointer string) any {
+	for part := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		if part, err := url.PathUnescape(part); err == nil && part != "" {
+			v = object(v)[inPointer.Replace(part)]
+		}
+	}
+	return v
 }
 
 func (d *openAPI) tool(method, at string, item map[string]any) (*catalog.Tool, string, error) {
@@ -255,6 +308,11 @@ func (d *openAPI) input(parameters []any, body any, depth int) (map[string]any, 
 			return nil, err
 		}
 		k := key{textOf(p["name"]), textOf(p["in"])}
+		if k.in == "body" { // of version 2
+			content := map[string]any{"json": map[string]any{"schema": p["schema"]}}
+			body = map[string]any{"required": p["required"], "content": content}
+			continue
+		}
 		if k.name == "" || k.in == "header" && slices.Contains([]string{"accept", "authorization", "content-type"}, strings.ToLower(k.name)) {
 			continue
 		}
@@ -269,8 +327,15 @@ func (d *openAPI) input(parameters []any, body any, depth int) (map[string]any, 
 	for _, k := range keys {
 		p := byKey[k]
 		schema := object(d.schema(p["schema"], depth))
-		if p["schema"] == nil {
+		switch {
+		case p["schema"] != nil:
+		case p["content"] != nil:
 			schema = object(d.jsonSchema(p["content"], depth))
+		default: // of version 2, a schema itself
+			if schema = object(d.schema(p, depth)); schema["type"] == "file" {
+				schema["type"] = "string"
+			}
+			delete(schema, "required")
 		}
 		if schema == nil {
 			schema = map[string]any{}
@@ -328,7 +393,11 @@ func (d *openAPI) output(op map[string]any, depth int) any {
 			continue
 		}
 		if r, err := d.resolved(responses[code]); err == nil {
-			if s := object(d.jsonSchema(r["content"], depth)); len(s) > 0 {
+			s := object(d.jsonSchema(r["content"], depth))
+			if r["schema"] != nil { // of version 2
+				s = object(d.schema(r["schema"], depth))
+			}
+			if len(s) > 0 {
 				return s
 			}
 		}
@@ -364,6 +433,7 @@ func (d *openAPI) schema(v any, depth int) any {
 	}
 	m, err := d.resolved(v)
 	if err != nil {
+		d.lost[err.Error()] = true
 		return map[string]any{}
 	}
 	if ref != "" {
@@ -394,7 +464,8 @@ func (d *openAPI) schema(v any, depth int) any {
 			s[key] = all
 		}
 	}
-	return upgraded(m["nullable"] == true, s)
+	nullable := func(m map[string]any) bool { return m["nullable"] == true || m["x-nullable"] == true }
+	return upgraded(nullable(m) || nullable(object(v)), s)
 }
 
 // upgraded writes what OpenAPI 3.0 says in its own way as JSON Schema.

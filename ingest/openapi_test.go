@@ -91,13 +91,12 @@ func TestOpenAPI(t *testing.T) {
 	require.JSONEq(t, `{"type":"object","required":["body","id"],"properties":{"id":{"type":"integer","exclusiveMinimum":0},
 		"body":{"type":"object","required":["id"],"properties":{"id":{"type":"integer"},"sequel":{}}}}}`, string(tools["city_library:replace_book"].InputSchema))
 	require.Equal(t, Counts{Tools: 1}, report.Dropped)
-	require.Equal(t, `PATCH /books/{id}: reference "other.yaml#/Limit" cannot be read in the folder of the document: bundle the document first`, report.Reasons[0].Reason)
+	require.Equal(t, `PATCH /books/{id}: reference "other.yaml" cannot be read in the folder of the document: bundle the document first`, report.Reasons[0].Reason)
 }
 
 func TestOpenAPIRefuses(t *testing.T) {
 	for text, want := range map[string]string{
-		"openapi: 4.0.0\npaths: {}":                    "OpenAPI 4.0.0 is not read; want 3.0 or 3.1",
-		`{"swagger":"2.0","info":{}}`:                  "version 2.0 (Swagger) is not read; want OpenAPI 3.0 or 3.1",
+		"openapi: 4.0.0\npaths: {}":                    "OpenAPI 4.0.0 is not read; want 2.0, 3.0 or 3.1",
 		"openapi: 3.0.0\n\tpaths: {}":                  "not YAML",
 		`{"openapi":"3.0.0","info":{},"paths":{},"x":`: "ends early",
 	} {
@@ -128,4 +127,31 @@ func TestOpenAPIField(t *testing.T) {
 		"body":{"type":"object","properties":{"id":{"type":["string","null"],"enum":["a",null]}}}}}`, tools["shelf:move"])
 	require.JSONEq(t, `{"type":"object","properties":{"page":{"type":"integer"}}}`, tools["shelf:trees"])
 	require.Equal(t, 2, report.Dropped.Tools, report.Reasons)
+}
+
+// Of version 2 parameters are schemas themselves, and the body is one of them.
+func TestOpenAPI2(t *testing.T) {
+	tools, report := openAPITools(t, `{"swagger":"2.0","info":{"title":"Shelf"},"paths":{"/books/{id}":{"parameters":[{"name":"id","in":"path","required":true,"type":"string"}],
+		"get":{"operationId":"get","parameters":[{"name":"id","in":"query","type":"integer"},{"name":"tags","in":"query","type":"array","items":{"type":"string"}}],"responses":{"200":{"schema":{"$ref":"#/definitions/Book"}}}},
+		"post":{"operationId":"set","parameters":[{"in":"body","name":"book","required":true,"schema":{"$ref":"#/definitions/Book"}}]},
+		"put":{"operationId":"load","parameters":[{"in":"formData","name":"file","type":"file","required":true}]}}},
+		"definitions":{"Book":{"type":"object","required":["name"],"properties":{"name":{"type":"string"},"kind":{"type":"string","enum":["a"],"x-nullable":true}}}}}`, Options{})
+	require.Zero(t, report.Dropped.Total(), report.Reasons)
+	book := `"name":{"type":"string"},"kind":{"type":["string","null"],"enum":["a",null]}`
+	require.JSONEq(t, `{"type":"object","required":["id"],"properties":{"id":{"type":"string"},"id_query":{"type":"integer"},"tags":{"type":"array","items":{"type":"string"}}}}`, string(tools["shelf:get"].InputSchema))
+	require.JSONEq(t, `{"type":"object","required":["name"],"properties":{`+book+`}}`, string(tools["shelf:get"].OutputSchema))
+	require.JSONEq(t, `{"type":"object","required":["id","name"],"properties":{"id":{"type":"string"},`+book+`}}`, string(tools["shelf:set"].InputSchema))
+	require.JSONEq(t, `{"type":"object","required":["file","id"],"properties":{"id":{"type":"string"},"file":{"type":"string"}}}`, string(tools["shelf:load"].InputSchema))
+}
+
+// References by $id and anchor, within a schema with an $id and out of it; null beside a reference; what leads nowhere is said.
+func TestOpenAPIReferences(t *testing.T) {
+	tools, report := openAPITools(t, `{"openapi":"3.1.0","info":{"title":"r"},"paths":{"/x":{"post":{"operationId":"x","requestBody":{"required":true,"content":{"application/json":{"schema":{"$ref":"#/components/schemas/S"}}}}}}},
+		"components":{"schemas":{"S":{"$id":"https://example.com/s","type":"object","properties":{"a":{"$ref":"#/$defs/A"},"b":{"$ref":"#name"},"c":{"$ref":"#/components/schemas/U"},
+			"d":{"$ref":"#/$defs/A","nullable":true},"e":{"$ref":"u"},"f":{"$ref":"https://example.org/f"}},"$defs":{"A":{"type":"integer"},"B":{"$anchor":"name","type":"boolean"}}},
+			"U":{"$id":"https://example.com/u","type":["object","null"]}}}}`, Options{})
+	require.JSONEq(t, `{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"boolean"},"c":{"type":["object","null"]},"d":{"type":["integer","null"]},"e":{"type":["object","null"]},"f":{}}}`,
+		string(tools["r:x"].InputSchema))
+	require.Len(t, report.Reasons, 1)
+	require.Equal(t, `what it names is left open: reference "https://example.org/f" cannot be read in the folder of the document: bundle the document first`, report.Reasons[0].Reason)
 }

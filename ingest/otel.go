@@ -1,190 +1,123 @@
 package ingest
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
-	"slices"
 	"strings"
-	"time"
 
-	common "go.opentelemetry.io/proto/otlp/common/v1"
 	trace "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
 	"waymark/catalog"
+	"waymark/episodic"
 )
 
-// OpenTelemetry traces, as the file exporter of a collector writes them (one export request a line) or as
-// one document. Calls are spans that say so by any of these conventions:
-//
-//	GenAI             gen_ai.operation.name=execute_tool, gen_ai.tool.name
-//	MCP               mcp.method.name=tools/call, gen_ai.tool.name or mcp.tool.name, else the name of the span
-//	OpenInference     openinference.span.kind=TOOL, tool.name
-//	Traceloop         traceloop.span.kind=tool, traceloop.entity.name
-//	Vercel AI SDK     ai.operationId=ai.toolCall, ai.toolCall.name
-//	Claude Code       span claude_code.tool, tool_name
-//	older GenAI       gen_ai.tool.name alone
-//
-// The session is gen_ai.conversation.id or session.id of the span, of one above it or of its resource, else
-// the trace. The request is the last message of the user in gen_ai.input.messages of an agent's span,
-// where that is recorded.
-func decodeOTel(in *input, emit func(Item) bool) error {
-	return in.eachSpanFile("otel", emit, func(s *spans, l line) {
-		if err := s.otlp(l); err != nil {
-			s.t.drop(l.number, err)
+// document is a record as its attributes and the parts that the row names. The first of several attributes of one name
+// counts; those of events stand after those of the span.
+func (row *spanRow) document(record, attributes *document) *document {
+	d := &document{members: map[string]*document{}, problem: record.problem}
+	d.attributes(attributes)
+	events, _ := record.list(row.events)
+	for _, e := range events {
+		d.attributes(e.at("attributes"))
+	}
+	for name, member := range record.members { // of a table, attributes.tool.name
+		if name, ok := strings.CutPrefix(name, "attributes."); ok && member != nil {
+			d.attribute(name, member.raw)
 		}
-	})
+	}
+	set := func(name string, v json.RawMessage) { d.members["span."+name] = &document{raw: v, problem: d.problem} }
+	for name, paths := range map[string]string{
+		"id": row.id, "session": row.session, "name": row.name, "kind": row.kind, "begin": row.begin, "end": row.end,
+		"status": row.status, "failure": row.failure, "server": row.server, "input": row.input, "output": row.output,
+	} {
+		if v := record.value(paths); v != nil {
+			set(name, v)
+		}
+	}
+	tool := called(record.text(row.name))
+	if row.format != "otel" || tool != record.text(row.name) || holds(d, conventions.kinds) {
+		set("tool", encode(tool))
+	}
+	var text []string
+	for _, paths := range []string{"error.type exception.type", "span.failure exception.message"} {
+		if v := d.value(paths); v != nil {
+			text = append(text, message(v))
+		}
+	}
+	set("text", encode(strings.TrimSpace(strings.Join(append(text, record.text(row.message)), " "))))
+	return d
 }
 
-func (s *spans) otlp(l line) error {
-	d, err := newDocument(l)
-	if err != nil {
-		return err
+// attributes adds attributes as OTLP writes them, a list of {key, value}, or as an object.
+func (d *document) attributes(of *document) {
+	if of == nil {
+		return
 	}
-	if !holds(d, "resourceSpans; resource_spans") { // logs or metrics
-		s.t.skip()
+	if list, ok := of.elements(); ok {
+		for _, a := range list {
+			d.attribute(a.text("key"), anyValue(a.at("value"), 0))
+		}
+		return
+	}
+	_ = of.at("key") // reads the members
+	for name, v := range of.members {
+		if v != nil {
+			d.attribute(name, v.raw)
+		}
+	}
+}
+
+// attribute adds one. A truth value or number alone is a text, and so is a text that is written as JSON once more.
+func (d *document) attribute(name string, v json.RawMessage) {
+	if d.members[name] != nil || strings.HasPrefix(name, "span.") || len(v) == 0 || string(v) == "null" {
+		return
+	}
+	var inner string
+	switch {
+	case !bytes.ContainsAny(v[:1], `{["`):
+		v = encode(string(v))
+	case bytes.HasPrefix(v, []byte(`"\"`)) && json.Unmarshal([]byte(message(v)), &inner) == nil:
+		v = encode(inner)
+	}
+	d.members[name] = &document{raw: v, problem: d.problem}
+}
+
+// anyValue is the value of an attribute of OTLP, null where it is nested too deeply.
+func anyValue(v *document, depth int) json.RawMessage {
+	if v == nil || depth > 16 {
 		return nil
 	}
-	td, err := unmarshalOTLP(l.data)
-	if err == nil {
-		s.otel(l.number, td)
-	}
-	return err
-}
-
-// unmarshalOTLP reads traces in OTLP JSON, the JSON form of the protobuf messages but for ids in hexadecimal digits.
-func unmarshalOTLP(text []byte) (*trace.TracesData, error) {
-	td := new(trace.TracesData)
-	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(text, td); err != nil {
-		return nil, notOTLP("JSON", err)
-	}
-	for _, rs := range td.ResourceSpans {
-		for _, ss := range rs.ScopeSpans {
-			for _, sp := range ss.Spans {
-				for _, id := range []*[]byte{&sp.TraceId, &sp.SpanId, &sp.ParentSpanId} {
-					if err := readHex(id); err != nil {
-						return nil, notOTLP("JSON", err)
-					}
-				}
-			}
+	if list, ok := v.list("arrayValue.values"); ok {
+		all := make([]json.RawMessage, len(list))
+		for i, e := range list {
+			all[i] = anyValue(e, depth+1)
 		}
+		return encode(all)
 	}
-	return td, nil
-}
-
-// readHex undoes the base64 of protobuf's JSON, in which hexadecimal digits are as valid as others.
-func readHex(id *[]byte) (err error) {
-	digits := base64.StdEncoding.EncodeToString(*id)
-	if *id, err = hex.DecodeString(digits); err != nil {
-		return fmt.Errorf("id %q of a span is not hexadecimal", digits)
-	}
-	return nil
-}
-
-func unmarshalOTLPProtobuf(body []byte) (*trace.TracesData, error) {
-	td := new(trace.TracesData) // its fields are those of an export request
-	if err := (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(body, td); err != nil {
-		return nil, notOTLP("protobuf", err)
-	}
-	return td, nil
-}
-
-// ErrNotOTLP is of a request or line that is no OTLP.
-var ErrNotOTLP = errors.New("not OTLP")
-
-func notOTLP(form string, err error) error {
-	text := strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\u00a0", " "), "proto: ") // the library puts either space into its errors
-	return fmt.Errorf("%w %s: %s", ErrNotOTLP, form, strings.ToValidUTF8(text[:min(len(text), 200)], "�"))
-}
-
-func (s *spans) otel(number int, td *trace.TracesData) {
-	for _, rs := range td.ResourceSpans {
-		resource := recordOf(attributesOf(rs.Resource.GetAttributes()))
-		instance := resource.text("service.instance.id host.name host.id")
-		origin := catalog.Cut(strings.Trim(resource.text("service.name")+"@"+instance, "@"), catalog.MaxID)
-		for _, ss := range rs.ScopeSpans {
-			for _, o := range ss.Spans {
-				a := attributesOf(o.Attributes)
-				a["span.session"] = resource.text(otelTable.span.session)
-				if sp := s.span(number, &otelTable, otelSpan(o, a), spanID{}); sp != nil {
-					sp.Origin = origin
-					s.add(sp)
-				}
-			}
+	if list, ok := v.list("kvlistValue.values"); ok {
+		all := map[string]json.RawMessage{}
+		for _, e := range list {
+			all[e.text("key")] = anyValue(e.at("value"), depth+1)
 		}
+		return encode(all)
 	}
-}
-
-// otelTable names attributes and, with a leading "span.", what is derived from more than one or from other fields.
-var otelTable = spanTable{
-	format: "otel",
-	span: spanPaths{id: "span.id", trace: "span.trace", parent: "span.parent",
-		session: `gen_ai.conversation.id session.id conversation.id thread.id traceloop.association.properties.session_id
-			traceloop.association.properties.thread_id ai.telemetry.metadata.sessionId langfuse.session.id span.session`,
-		begin: "span.begin", end: "span.end"},
-	calls: `gen_ai.operation.name=execute_tool; mcp.method.name=tools/call; openinference.span.kind=TOOL|Tool|tool;
-		traceloop.span.kind=tool; ai.operationId=ai.toolCall; span.name=claude_code.tool; gen_ai.tool.name !gen_ai.operation.name`,
-	agents: `gen_ai.operation.name=invoke_agent|create_agent|chat|generate_content|text_completion;
-		openinference.span.kind=AGENT|Agent|agent|LLM|llm; traceloop.span.kind=agent|llm; ai.operationId=ai.streamText|ai.generateText`,
-	callID: "gen_ai.tool.call.id ai.toolCall.id tool_call.id tool_use_id",
-	tool:   "gen_ai.tool.name mcp.tool.name tool.name ai.toolCall.name tool_name traceloop.entity.name span.tool",
-	server: "mcp.server.name gen_ai.mcp.server.name",
-	arguments: `gen_ai.tool.call.arguments ai.toolCall.args tool_arguments traceloop.entity.input input.value tool.parameters
-		tool_parameters`,
-	request: "gen_ai.input.messages user_prompt",
-	outcome: outcome{failed: "span.failure", worked: ".", failure: "span.failure",
-		value: "gen_ai.tool.call.result ai.toolCall.result tool_response traceloop.entity.output output.value"},
-}
-
-// attributesOf are values by name, as encoding/json has them. A truth value or number alone is a text.
-func attributesOf(list []*common.KeyValue) map[string]any {
-	a := map[string]any{}
-	for _, kv := range list {
-		if _, again := a[kv.Key]; again || strings.HasPrefix(kv.Key, "span.") {
-			continue
-		}
-		switch v := plainValue(kv.Value).(type) {
-		case bool, int64, float64:
-			a[kv.Key] = fmt.Sprint(v)
-		default:
-			a[kv.Key] = v
-		}
+	whole := v.value("intValue") // may be a text
+	if number := bytes.Trim(whole, `"`); json.Valid(number) {
+		return number
 	}
-	return a
-}
-
-func recordOf(attributes map[string]any) *document {
-	return &document{raw: encode(attributes), problem: new(error)}
-}
-
-// otelSpan is a span as a record: its attributes, and what is derived from them and its other fields.
-func otelSpan(o *trace.Span, a map[string]any) *document {
-	a["span.name"], a["span.begin"], a["span.end"] = o.Name, otelTime(o.StartTimeUnixNano), otelTime(o.EndTimeUnixNano)
-	if isID(o.TraceId) && isID(o.SpanId) { // else the protocol calls it invalid
-		a["span.id"], a["span.trace"] = hex.EncodeToString(o.SpanId), hex.EncodeToString(o.TraceId)
-		if isID(o.ParentSpanId) {
-			a["span.parent"] = hex.EncodeToString(o.ParentSpanId)
-		}
-	}
-	d := recordOf(a)
-	if tool := called(o.Name); tool != o.Name || holds(d, "openinference.span.kind; traceloop.span.kind; ai.operationId") {
-		a["span.tool"] = tool
-	}
-	failure := d.text("error.type exception.type")
-	if o.Status.GetCode() == trace.Status_STATUS_CODE_ERROR || failure != "" || holds(d, toolFailed) {
-		a["span.failure"] = cmp.Or(strings.TrimSpace(failure+" "+o.Status.GetMessage()), "failure")
-	}
-	return recordOf(a)
+	return v.value("stringValue boolValue doubleValue bytesValue")
 }
 
 // called takes the operation out of the name of a span.
 func called(name string) string {
-	for _, operation := range []string{"execute_tool ", "tools/call "} {
+	for _, operation := range []string{"execute_tool ", "tools/call ", "running tool: "} {
 		if tool, ok := strings.CutPrefix(name, operation); ok {
 			return strings.TrimSpace(tool)
 		}
@@ -192,47 +125,60 @@ func called(name string) string {
 	return name
 }
 
-// isID reports whether an id is one: not absent and not of zeros alone.
-func isID(id []byte) bool {
-	return slices.ContainsFunc(id, func(b byte) bool { return b != 0 })
+func originOf(resource *document) string {
+	instance := resource.text("service.instance.id host.name host.id")
+	return catalog.Cut(strings.Trim(resource.text("service.name")+"@"+instance, "@"), catalog.MaxID)
 }
 
-// plainValue returns a value as encoding/json has it; bytes are in base64 there.
-func plainValue(v *common.AnyValue) any {
-	switch v := v.GetValue().(type) {
-	case *common.AnyValue_StringValue:
-		return v.StringValue
-	case *common.AnyValue_BoolValue:
-		return v.BoolValue
-	case *common.AnyValue_IntValue:
-		return v.IntValue
-	case *common.AnyValue_DoubleValue:
-		if math.IsNaN(v.DoubleValue) || math.IsInf(v.DoubleValue, 0) { // JSON has no form of these
-			return fmt.Sprint(v.DoubleValue)
-		}
-		return v.DoubleValue
-	case *common.AnyValue_BytesValue:
-		return v.BytesValue
-	case *common.AnyValue_ArrayValue:
-		list := make([]any, len(v.ArrayValue.GetValues()))
-		for i, value := range v.ArrayValue.GetValues() {
-			list[i] = plainValue(value)
-		}
-		return list
-	case *common.AnyValue_KvlistValue:
-		object := map[string]any{}
-		for _, field := range v.KvlistValue.GetValues() {
-			object[field.GetKey()] = plainValue(field.GetValue())
-		}
-		return object
+var errNoSpanID = errors.New("has no id")
+
+// ErrNotOTLP is of a request that is no OTLP.
+var ErrNotOTLP = errors.New("not OTLP")
+
+// jsonOf is an export request in protobuf as OTLP JSON: the JSON form of the messages but for ids in hexadecimal digits.
+func jsonOf(body []byte) ([]byte, error) {
+	td := new(trace.TracesData) // its fields are those of an export request
+	if err := (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(body, td); err != nil {
+		text := strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\u00a0", " "), "proto: ") // the library puts either space into its errors
+		return nil, errors.New(text)
 	}
-	return nil
+	for _, rs := range td.ResourceSpans {
+		for _, ss := range rs.ScopeSpans {
+			for _, sp := range ss.Spans {
+				for _, id := range []*[]byte{&sp.TraceId, &sp.SpanId, &sp.ParentSpanId} {
+					*id, _ = base64.StdEncoding.DecodeString(hex.EncodeToString(*id)) // which the JSON writes as these digits again
+				}
+			}
+		}
+	}
+	return protojson.Marshal(td)
 }
 
-// otelTime is a time in nanoseconds since 1970 as text, empty if it is not known.
-func otelTime(nanoseconds uint64) string {
-	if nanoseconds == 0 {
-		return ""
+// OTLP reads an export request of traces, in JSON or protobuf. It asks for the key of the digests of values if there
+// are spans. A span that cannot be read is left out; it is an error if there is no other.
+func OTLP(body []byte, protobuf bool, key func() (episodic.DigestKey, error)) ([]*Span, error) {
+	var bad, err error
+	form := "JSON"
+	if protobuf {
+		form = "protobuf"
+		body, err = jsonOf(body)
 	}
-	return time.Unix(0, int64(nanoseconds)).UTC().Format(time.RFC3339Nano)
+	d, wrong := newDocument(line{data: body})
+	if err != nil || wrong != nil {
+		return nil, fmt.Errorf("%w %s: %.200s", ErrNotOTLP, form, cmp.Or(err, wrong))
+	}
+	t := &traces{format: "otel", emit: func(it Item) { bad = errors.New(it.Dropped) }}
+	if bytes.Contains(body, []byte("spanId")) || bytes.Contains(body, []byte("span_id")) {
+		digests, err := key()
+		if err != nil {
+			return nil, err
+		}
+		t.digests = &digests
+	}
+	s := newSpans(t)
+	s.records(0, spanRows["otel"], d, &Span{}, 0)
+	if bad != nil && len(s.all) == 0 {
+		return nil, fmt.Errorf("%w %s: %.200s", ErrNotOTLP, form, bad)
+	}
+	return s.all, nil
 }

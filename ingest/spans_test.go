@@ -61,6 +61,48 @@ func TestOTelConventions(t *testing.T) {
 	}
 }
 
+// Spans as other programs write them, conventions in events and results, and bad spans beside good ones.
+func TestSpanRows(t *testing.T) {
+	const at = `"start_time":"2026-01-01T00:00:01Z","end_time":"2026-01-01T00:00:02Z"`
+	row := func(id, attributes, more string) string {
+		return `{"traceId":"aa","spanId":"` + id + `","name":"` + id + `","startTimeUnixNano":"176722561` + id + `000000000","endTimeUnixNano":1767225620000000000,"attributes":[` + attributes + `]` + more + `}`
+	}
+	tool := `{"key":"gen_ai.tool.name","value":{"stringValue":"a"}}`
+	document := func(spans ...string) string {
+		return `{"resourceSpans":[{"scopeSpans":[{"spans":[` + strings.Join(spans, ",") + `]}]}]}`
+	}
+	for _, tt := range []struct {
+		name, text string
+		want       []string
+		dropped    string
+	}{
+		{"Phoenix", `[{"name":"a","context":{"trace_id":"t","span_id":"1"},"parent_id":"0","span_kind":"TOOL",` + at + `,"status_code":"ERROR","status_message":"timed out","attributes":{"tool":{"name":"a"}}},
+			{"name":"main","context":{"trace_id":"t","span_id":"0"},"parent_id":null,"span_kind":"AGENT",` + at + `,"status_code":"OK","attributes":{"input.value":"find it"}}]`, []string{"find it: a !timeout"}, ""},
+		{"Phoenix, a table", `{"name":"x","context.trace_id":"t","context.span_id":"1","parent_id":null,"span_kind":"TOOL",` + at + `,"status_code":"OK","attributes.tool.name":"a"}`, []string{": a"}, ""},
+		{"console exporter", `{"name":"execute_tool a","context":{"trace_id":"0xaa","span_id":"0x01"},"kind":"SpanKind.INTERNAL","parent_id":null,` + at + `,"status":{"status_code":"ERROR","description":"timeout"},"attributes":{"gen_ai.operation.name":"execute_tool"},"resource":{"attributes":{"service.name":"x"}}}`,
+			[]string{": a !timeout"}, ""},
+		{"MLflow", `{"info":{"trace_id":"tr-1"},"data":{"spans":[{"trace_id":"t","span_id":"1","parent_span_id":"0","name":"a","start_time_unix_nano":1767225610000000000,"end_time_unix_nano":1767225611000000000,"status":{"code":"STATUS_CODE_OK"},"attributes":{"mlflow.spanType":"\"TOOL\"","mlflow.spanInputs":"{\"q\": 1}"}},
+			{"trace_id":"t","span_id":"0","parent_span_id":null,"name":"main","start_time_unix_nano":1767225609000000000,"attributes":{"mlflow.spanType":"\"AGENT\"","mlflow.spanInputs":"{\"question\": \"what?\"}"}}]}}`, []string{"what?: a"}, ""},
+		{"MLflow 2", `{"info":{"request_id":"r"},"data":{"spans":[{"name":"a","context":{"span_id":"0x1","trace_id":"0xa"},"parent_id":null,"start_time":1767225610000000000,"end_time":1767225611000000000,"status_code":"ERROR","status_message":"timeout","attributes":{"mlflow.spanType":"\"TOOL\""}}]}}`, []string{": a !timeout"}, ""},
+		{"Langfuse, from storage", `{"id":"1","trace_id":"t","project_id":"p","type":"TOOL","name":"a","start_time":"2026-01-01 00:00:01.000","end_time":"2026-01-01 00:00:02.000","parent_observation_id":null,"level":"ERROR","status_message":"timed out","metadata":"{\"attributes\":\"{}\"}"}`, []string{": a !timeout"}, ""},
+		{"a result that says it", document(row("1", tool+`,{"key":"gen_ai.tool.call.result","value":{"stringValue":"{\"isError\":true,\"content\":[{\"text\":\"timed out\"}]}"}}`, "")), []string{": a !timeout"}, ""},
+		{"an exception under a status that is fine", document(row("1", tool, `,"status":{"code":1},"events":[{"name":"exception","attributes":[{"key":"exception.message","value":{"stringValue":"timed out"}}]}]`)), []string{": a !timeout"}, ""},
+		{"names of the status", document(row("1", tool, `,"status":{"code":"STATUS_CODE_ERROR"}`), row("2", tool+`,{"key":"tool.status","value":{"stringValue":"FAILED"}}`, "")), []string{": a/1 !tool a/1 !tool"}, ""},
+		{"a number that is none", document(row("1", tool+`,{"key":"gen_ai.tool.call.arguments","value":{"kvlistValue":{"values":[{"key":"n","value":{"intValue":"abc"}}]}}}`, "")), []string{": a"}, ""},
+		{"one bad span", document(row("1", tool, ""), `{"traceId":5,"spanId":"9","name":"b"}`, `{"name":"c","traceId":"aa"}`, row("2", tool, "")), []string{": a/1 a/1"}, `span "b": field "traceId": a JSON number does not fit here, want a string`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, report := values(t, "auto", tt.text, Options{})
+			assert.Equal(t, tt.want, got)
+			if tt.dropped == "" {
+				assert.Zero(t, report.Dropped.Total(), "%s", report)
+			} else {
+				assert.Equal(t, tt.dropped, report.Reasons[0].Reason)
+			}
+		})
+	}
+}
+
 // A document over many lines, and one whose names are those of the protocol's text.
 func TestOTelDocument(t *testing.T) {
 	text := strings.ReplaceAll(otlp("01||execute_tool a|10|11|gen_ai.operation.name=execute_tool"), ",", ",\n ")
@@ -86,7 +128,7 @@ func TestLangfuse(t *testing.T) {
 	assert.Equal(t, "langfuse", format)
 	got, report := values(t, "langfuse", text, Options{})
 	assert.Equal(t, []string{"What?: a b ?auth"}, got)
-	assert.Equal(t, []int{1, 1}, []int{report.Lines, report.Skipped})
+	assert.Equal(t, []int{6, 1}, []int{report.Lines, report.Skipped})
 }
 
 // A downloaded trace has its observations beside it, and what came over OpenTelemetry names its tools in the attributes.

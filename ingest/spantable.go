@@ -3,63 +3,69 @@ package ingest
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"io"
 	"strings"
 
 	"waymark/ingest/toolcall"
 )
 
-// spanTable says where the records of a trace format hold the parts of a span. Each list names fields, of which the first
-// that is present counts, or conditions, see [holds].
-type spanTable struct {
+// spanRow says where the records of one program hold the parts of a span. Fields are paths of which the first that is
+// present counts, or conditions, see [holds]. A record becomes a document of its attributes and, with a leading
+// "span.", of these parts; [conventions] say what such a document means.
+type spanRow struct {
 	format   string
-	is       string // conditions of a record; others are skipped. "": every record is one
-	pages    string // a list of records around the records
-	body     string // the member of a record that may hold the rest of it
-	children string // the list of a record's child records, which inherit its trace and parent
+	is       string // conditions of a span; any other record is skipped. "": every record is one
+	known    string // conditions of spans of a known kind; others are counted as skipped. "": all
+	lists    string // members that hold records
+	body     string // the member that may hold the rest of a record
+	children string // the list of child records, which inherit trace and parent
 
-	span spanPaths
-
-	calls, agents string // conditions
-	others        string // of further kinds; any other is counted as skipped. "": none is skipped
-	topIsTrace    bool   // a span without a parent belongs to the span that stands for the trace
-
-	tool, server, arguments string
-	only                    string // where arguments may stand alone, as an object
-	callID                  string // none: the id of the span
-	request                 string // of an agent or of a span without a parent: what the user asked for
-	outcome                 outcome
-
-	parentOf func(d *document) string // of a format that names the parent in more than a field
-}
-
-// spanPaths say where a record has the identity and times of its span.
-type spanPaths struct {
 	id, trace, parent, session string
-	begin, end                 string
+	name, kind, begin, end     string
+	status, message            string // message is of a failure, if there is one
+	failure                    string // what is there only if the span failed
+	server, input, output      string
+	attributes, events         string
+	topIsTrace                 bool                     // a span without a parent belongs to that of the trace
+	only                       bool                     // the arguments may stand alone in an object, as "input"
+	agents                     bool                     // the request is in attributes, not in the input
+	parentOf                   func(d *document) string // of a format that names the parent in more than a field
 }
 
-// toolFailed is how a tool that answered with an error shows in a span that is fine itself.
-const toolFailed = "gen_ai.tool.status=error|failure|failed"
-
-var spanTables = map[string]*spanTable{
+var spanRows = map[string]*spanRow{
+	// OTLP in JSON, and the rows that SDKs, Phoenix and MLflow write of the same spans:
+	//
+	//	{"resourceSpans":[{"resource":{"attributes":[…]},"scopeSpans":[{"spans":[{"traceId","spanId","attributes":[{"key","value"}],…}]}]}]}
+	//	{"context":{"trace_id","span_id"},"parent_id","name","span_kind","status_code","attributes":{…},…}     Phoenix, console exporter
+	//	{"info":{…},"data":{"spans":[{"trace_id","span_id","parent_span_id","start_time_unix_nano",…}]}}       MLflow
+	"otel": {
+		format: "otel", is: "spanId; span_id; context.span_id; traceId; trace_id",
+		lists: "resourceSpans resource_spans scopeSpans scope_spans spans data.spans data",
+		id:    "spanId span_id context.span_id", trace: "traceId trace_id context.trace_id",
+		parent: "parentSpanId parent_span_id parent_id", session: "info.trace_metadata.mlflow.trace.session",
+		name: "name", kind: "span_kind", begin: "startTimeUnixNano start_time_unix_nano start_time",
+		end:        "endTimeUnixNano end_time_unix_nano end_time",
+		status:     "status.code status.status_code status_code",
+		message:    "status.message status.description status_message",
+		attributes: "attributes", events: "events", agents: true,
+	},
 	// Langfuse gives observations, in pages, lists or lines, or traces with their observations inside or beside:
 	//
 	//	{"data":[{"id","traceId","type":"TOOL","name","startTime","endTime","parentObservationId","sessionId","level",…}],"meta":{}}
 	//	{"id":"t1","sessionId":"s1","input":…,"observations":[…]}
 	//	{"trace":{"id":"t1",…},"observations":[…]}
+	//	{"id","trace_id","type":"TOOL","start_time","parent_observation_id",…}     exports into storage
 	//
 	// What came over OpenTelemetry keeps its attributes.
 	"langfuse": {
-		format: "langfuse", pages: "data", body: "trace", children: "observations", topIsTrace: true,
-		span: spanPaths{id: "id", trace: "traceId", parent: "parentObservationId", session: "sessionId",
-			begin: "startTime", end: "endTime"},
-		calls: "type=TOOL", agents: "type=AGENT",
-		others: "!type; type=GENERATION|SPAN|EVENT|CHAIN|RETRIEVER|EVALUATOR|EMBEDDING|GUARDRAIL",
-		tool:   "metadata.attributes.gen_ai.tool.name metadata.attributes.mcp.tool.name metadata.attributes.tool.name name",
-		server: "metadata.attributes.mcp.server.name", arguments: "input", request: "input",
-		outcome: outcome{failed: "level=ERROR; metadata.attributes." + toolFailed, worked: "endTime",
-			failure: "statusMessage", value: "output"},
+		format: "langfuse", lists: "data", body: "trace", children: "observations", topIsTrace: true,
+		known: "!type; type=TOOL|AGENT|GENERATION|SPAN|EVENT|CHAIN|RETRIEVER|EVALUATOR|EMBEDDING|GUARDRAIL",
+		id:    "id", trace: "traceId trace_id", parent: "parentObservationId parent_observation_id",
+		session: "sessionId session_id",
+		name:    "name", kind: "type", begin: "startTime start_time", end: "endTime end_time", status: "level",
+		message: "statusMessage status_message",
+		input:   "input", output: "output", attributes: "metadata.attributes",
 	},
 	// LangSmith gives runs, in pages, lists or lines, with their children beside or inside:
 	//
@@ -68,22 +74,64 @@ var spanTables = map[string]*spanTable{
 	//
 	// The conversation is named in the metadata; session_id of the run itself is a project.
 	"langsmith": {
-		format: "langsmith", pages: "runs", children: "child_runs", parentOf: langsmithParent,
-		span: spanPaths{id: "id", trace: "trace_id", parent: "parent_run_id",
-			session: "extra.metadata.session_id extra.metadata.thread_id extra.metadata.conversation_id",
-			begin:   "start_time", end: "end_time"},
-		calls: "run_type=tool", others: "run_type=llm|chain|retriever|prompt|parser|embedding",
-		tool: "name", arguments: "inputs", only: "input", request: "inputs",
-		outcome: outcome{failed: "error; status=error", worked: "status=success; end_time", failure: "error", value: "outputs"},
+		format: "langsmith", lists: "runs", children: "child_runs", parentOf: langsmithParent, only: true,
+		known: "run_type=tool|llm|chain|retriever|prompt|parser|embedding",
+		id:    "id", trace: "trace_id", parent: "parent_run_id",
+		session: "extra.metadata.session_id extra.metadata.thread_id extra.metadata.conversation_id",
+		name:    "name", kind: "run_type", begin: "start_time", end: "end_time", status: "status", failure: "error",
+		input: "inputs", output: "outputs",
 	},
 	// A trace of the OpenAI Agents SDK. What a model is given as its input is the conversation so far, and no request.
 	"agents": {
-		format: "openai-chat", is: "object=trace|trace.span",
-		span: spanPaths{id: "id", trace: "trace_id", parent: "parent_id", session: "group_id",
-			begin: "started_at", end: "ended_at"},
-		calls: "span_data.type=function", agents: "span_data.type=agent",
-		tool: "span_data.name", server: "span_data.mcp_data.server", arguments: "span_data.input",
-		outcome: outcome{failed: "error", worked: ".", failure: "error", value: "span_data.output"},
+		format: "openai-chat", is: "object=trace|trace.span", lists: "data", agents: true,
+		id: "id", trace: "trace_id", parent: "parent_id", session: "group_id", begin: "started_at", end: "ended_at",
+		name: "span_data.name", kind: "span_data.type", failure: "error",
+		server: "span_data.mcp_data.server", input: "span_data.input", output: "span_data.output",
+	},
+}
+
+// conventions say which documents of spans are calls, and where these hold what is known of a call:
+//
+//	GenAI             gen_ai.operation.name=execute_tool, gen_ai.tool.name; older: gen_ai.tool.name alone
+//	MCP               mcp.method.name=tools/call, gen_ai.tool.name or mcp.tool.name, else the name of the span
+//	OpenInference     openinference.span.kind=TOOL, tool.name
+//	Traceloop         traceloop.span.kind=tool, traceloop.entity.name
+//	Vercel AI SDK     ai.operationId=ai.toolCall, ai.toolCall.name
+//	Claude Code       span claude_code.tool, tool_name
+//	MLflow, Langfuse  mlflow.spanType=TOOL, langfuse.observation.type=tool, and the kinds of rows
+//
+// The request is the last message of the user in the input of an agent's span, where that is recorded. A failure is a
+// status, the type of an error, or a result that says so.
+var conventions = struct {
+	calls, agents, session, callID, tool, server, arguments, request, kinds string
+
+	outcome outcome
+}{
+	calls: `gen_ai.operation.name=execute_tool; mcp.method.name=tools/call; openinference.span.kind=tool;
+		traceloop.span.kind=tool; ai.operationId=ai.toolCall; span.name=claude_code.tool;
+		gen_ai.tool.name !gen_ai.operation.name; mlflow.spanType=tool; langfuse.observation.type=tool; span.kind=tool|function`,
+	agents: `gen_ai.operation.name=invoke_agent|create_agent|chat|generate_content|text_completion;
+		openinference.span.kind=agent|llm; traceloop.span.kind=agent|llm; ai.operationId=ai.streamText|ai.generateText;
+		mlflow.spanType=agent|llm|chat_model; langfuse.observation.type=agent|generation; span.kind=agent`,
+	session: `gen_ai.conversation.id session.id conversation.id thread.id traceloop.association.properties.session_id
+		traceloop.association.properties.thread_id ai.telemetry.metadata.sessionId langfuse.session.id mlflow.trace.session
+		span.session`,
+	callID: "gen_ai.tool.call.id ai.toolCall.id tool_call.id tool_use_id span.id",
+	tool:   "gen_ai.tool.name mcp.tool.name tool.name ai.toolCall.name tool_name traceloop.entity.name span.tool",
+	server: "mcp.server.name gen_ai.mcp.server.name span.server",
+	arguments: `gen_ai.tool.call.arguments gen_ai.tool.arguments gen_ai.tool.input ai.toolCall.args tool_arguments
+		tool_call.function.arguments traceloop.entity.input input.value mlflow.spanInputs langfuse.observation.input
+		tool.parameters tool_parameters span.input`,
+	request: "gen_ai.input.messages user_prompt mlflow.spanInputs langfuse.observation.input input.value",
+	kinds: `openinference.span.kind; traceloop.span.kind; ai.operationId; mlflow.spanType; langfuse.observation.type;
+		span.kind`,
+	outcome: outcome{
+		failed: `span.failure; error.type; exception.type; exception.message;
+			span.status=error|STATUS_CODE_ERROR|StatusCode.ERROR|2|failed; langfuse.observation.level=error;
+			gen_ai.tool.status=error|failure|failed; tool.status=error|failure|failed; tool_call.status=error|failure|failed`,
+		worked: "span.end; span.status=success", says: true, failure: "span.text",
+		value: `gen_ai.tool.call.result gen_ai.tool.result gen_ai.tool.output ai.toolCall.result tool_response
+			traceloop.entity.output output.value mlflow.spanOutputs langfuse.observation.output span.output content`,
 	},
 }
 
@@ -100,103 +148,135 @@ func langsmithParent(d *document) string {
 	return parent
 }
 
-// decodeSpans is the decoder of a format whose files hold JSON records that are spans.
-func decodeSpans(table *spanTable) decoder {
-	return func(in *input, emit func(Item) bool) error {
-		return in.eachSpanFile(table.format, emit, func(s *spans, l line) { s.records(table, l) })
-	}
-}
-
-// eachSpanFile reads files of JSON values that hold spans.
-func (in *input) eachSpanFile(format string, emit func(Item) bool, read func(*spans, line)) error {
-	t := in.traces(format)
+// decode reads files of JSON values that hold spans.
+func (row *spanRow) decode(in *input, emit func(Item) bool) error {
+	t := in.traces(row.format)
 	return in.eachTraceFile(t, emit, func(_ string, r io.Reader, more func() bool) error {
 		s := newSpans(t)
 		defer s.end()
 		return eachValue(r, true, func(l line) bool {
-			t.tally.Lines++
-			read(s, l)
+			s.read(row, l)
 			return more()
 		})
 	})
 }
 
-// records adds the spans of a JSON value. A record with a field of a wrong type is dropped alone.
-func (s *spans) records(table *spanTable, l line) {
+// read adds the spans of a JSON value. A record with a field of a wrong type is dropped alone.
+func (s *spans) read(row *spanRow, l line) {
 	if d, err := newDocument(l); err != nil {
+		s.t.tally.Lines++
 		s.t.drop(l.number, err)
 	} else {
-		s.record(l.number, table, d, spanID{}, 0)
+		s.records(l.number, row, d, &Span{}, 0)
 	}
 }
 
-func (s *spans) record(number int, table *spanTable, d *document, parent spanID, depth int) {
-	inside, paged := d.list(table.pages)
+// records reads a record, or those inside it. Trace, session and origin are inherited from up, which is the parent.
+func (s *spans) records(number int, row *spanRow, d *document, up *Span, depth int) {
+	above := *up
+	if resource := d.at("resource"); resource != nil {
+		r := row.document(resource, resource.at("attributes"))
+		above.Session = cmp.Or(r.text(conventions.session), above.Session)
+		if above.Origin = originOf(r); *d.problem != nil {
+			above.Origin, *d.problem = up.Origin, nil // of the resource alone
+		}
+	}
+	above.Session = cmp.Or(d.text(row.session), above.Session)
+	inside, paged := []*document(nil), false
+	for list := range strings.FieldsSeq(row.lists) {
+		if v := d.at(list); v != nil && !paged {
+			inside, paged = d.list(list)
+		}
+	}
 	if !paged {
+		s.t.tally.Lines++
 		own := d
-		if body := d.at(table.body); body != nil && body.at("id") != nil {
+		if body := d.at(row.body); row.body != "" && body != nil && body.at("id") != nil {
 			own = body
 		}
-		sp := s.span(number, table, own, parent)
+		sp := s.span(number, row, own, &above)
 		if sp != nil {
-			inside, _ = d.list(table.children)
-			parent = spanID{sp.Trace, sp.ID}
+			inside, _ = d.list(row.children)
+			above.Trace, above.ID = sp.Trace, sp.ID
 		}
 		if *d.problem == nil && sp != nil {
 			s.add(sp)
 		}
 	}
-	if *d.problem != nil {
-		s.t.drop(number, *d.problem)
+	if err := *d.problem; err != nil {
+		if name := d.value(row.name); len(name) > 0 && len(name) < 200 {
+			err = fmt.Errorf("span %s: %w", name, err)
+		}
+		s.t.drop(number, err)
 		*d.problem = nil
 		return
 	}
 	for _, e := range inside {
 		if depth < maxDepth {
-			s.record(number, table, e, parent, depth+1)
+			s.records(number, row, e, &above, depth+1)
 		}
 	}
 }
 
 // span reads one record; nil if it is none of the format.
-func (s *spans) span(number int, table *spanTable, d *document, parent spanID) *Span {
-	id := d.text(table.span.id)
-	if table.is != "" && !holds(d, table.is) {
-		id = ""
+func (s *spans) span(number int, row *spanRow, record *document, up *Span) *Span {
+	if row.is != "" && !holds(record, row.is) {
+		s.t.skip()
+		return nil
 	}
-	tool := called(d.text(table.tool))
-	isCall, agent := tool != "" && holds(d, table.calls), holds(d, table.agents)
-	known := isCall || agent || table.others == "" || holds(d, table.others)
-	if !known || id == "" {
+	id, c := idOf(record, row.id), &conventions
+	var attributes *document
+	if row.attributes != "" {
+		attributes = record.at(row.attributes)
+	}
+	d := row.document(record, attributes)
+	tool := d.text(c.tool)
+	isCall, agent := tool != "" && holds(d, c.calls), holds(d, c.agents)
+	known := isCall || agent || row.known == "" || holds(record, row.known)
+	switch {
+	case record.value(row.id) == nil && row.known == "" && *record.problem == nil:
+		*record.problem = errNoSpanID
+	case id == "" || !known:
 		s.t.skip()
 	}
 	if id == "" {
 		return nil
 	}
-	sp := &Span{Trace: cmp.Or(d.text(table.span.trace), parent.trace, id), ID: id, Parent: cmp.Or(d.text(table.span.parent), parent.id),
-		Session: d.text(table.span.session)}
-	if sp.Parent == "" && table.parentOf != nil {
-		sp.Parent = table.parentOf(d)
+	sp := &Span{Trace: cmp.Or(idOf(record, row.trace), up.Trace, id), ID: id, Parent: cmp.Or(idOf(record, row.parent), up.ID),
+		Session: cmp.Or(d.text(c.session), up.Session), Origin: up.Origin}
+	if sp.Parent == "" && row.parentOf != nil {
+		sp.Parent = row.parentOf(record)
 	}
 	if sp.Parent == "" {
-		if table.topIsTrace && id != sp.Trace {
+		if row.topIsTrace && id != sp.Trace {
 			sp.Parent = sp.Trace
 		} else {
 			agent = known && !isCall
 		}
 	}
 	if isCall {
-		r := table.outcome.read(d)
-		r.at = moment(d, table.span.end)
-		arguments := d.value(table.arguments)
-		if all := toolcall.Members(arguments); len(all) == 1 && toolcall.Members(toolcall.Unquoted(all[table.only])) != nil {
-			arguments = toolcall.Unquoted(all[table.only])
+		r := c.outcome.read(d)
+		r.at = moment(d, "span.end")
+		arguments := d.value(c.arguments)
+		if all := toolcall.Members(arguments); row.only && len(all) == 1 && toolcall.Members(toolcall.Unquoted(all["input"])) != nil {
+			arguments = toolcall.Unquoted(all["input"])
 		}
-		s.call(sp, call{line: number, id: cmp.Or(d.text(table.callID), id), name: tool, server: d.text(table.server),
-			arguments: arguments, at: moment(d, table.span.begin)}, r)
+		s.call(sp, call{line: number, id: d.text(c.callID), name: tool, server: d.text(c.server),
+			arguments: arguments, at: moment(d, "span.begin")}, r)
 	}
 	if sp.Agent = agent && !isCall; sp.Agent {
-		sp.Intent = askedFor(d.value(table.request))
+		if sp.Intent = askedFor(d.value(c.request)); sp.Intent == "" && !row.agents {
+			sp.Intent = askedFor(d.value("span.input"))
+		}
 	}
 	return sp
+}
+
+// idOf is an id of a record; one of zeros alone is none.
+func idOf(d *document, names string) string {
+	id := d.text(names)
+	if len(id) >= 16 && strings.Trim(id, "0") == "" {
+		return ""
+	}
+	return id
 }

@@ -83,46 +83,45 @@ func (t *toolsList) value(number int, v json.RawMessage, server string, depth in
 	if depth > 4 || t.stopped {
 		return
 	}
-	if v[0] == '[' {
-		t.list(number, v, server, depth)
-		return
-	}
-	d, err := newDocument(line{data: v})
-	if err == nil && d.at("error") != nil {
-		err = fmt.Errorf("the server answered with an error: %.200s", d.text("error.message"))
-	}
-	if err != nil {
-		t.drop(number, err)
-		return
-	}
-	if !t.given {
-		server = cmp.Or(d.text("server"), d.text("serverInfo.name"), server)
-	}
-	for _, wrapping := range []string{"result={*", "tools=[*"} {
-		if name, _, _ := strings.Cut(wrapping, "="); holds(d, wrapping) {
-			inner := d.value(name)
-			t.value(number+bytes.Count(v[:bytes.Index(v, inner)], []byte("\n")), inner, server, depth+1)
+	d := &document{raw: v, problem: new(error)}
+	inside, isList := d.elements()
+	if !isList {
+		var err error
+		if d, err = newDocument(line{data: v}); err == nil && d.at("error") != nil {
+			err = fmt.Errorf("the server answered with an error: %.200s", d.text("error.message"))
+		}
+		if err != nil {
+			t.drop(number, err)
 			return
 		}
+		if !t.given {
+			server = cmp.Or(d.text("server"), d.text("serverInfo.name"), server)
+		}
+		switch {
+		case holds(d, "result={*"):
+			inside = []*document{d.at("result")}
+		case holds(d, "tools=[*"):
+			inside = []*document{d.at("tools")}
+		default:
+			t.tool(number, v, server)
+		}
 	}
-	t.tool(number, v, server)
+	from := 0
+	for _, e := range inside {
+		at := from + bytes.Index(v[from:], e.raw)
+		number += bytes.Count(v[from:at], []byte("\n"))
+		from = at
+		t.value(number, e.raw, server, depth+1)
+	}
 }
 
-func (t *toolsList) list(line int, v json.RawMessage, server string, depth int) {
-	d := json.NewDecoder(bytes.NewReader(v))
-	if _, err := d.Token(); err != nil {
-		return
-	}
-	for from := 0; d.More() && !t.stopped; {
-		var e json.RawMessage
-		if d.Decode(&e) != nil {
-			return // cannot be: v was decoded before
-		}
-		at := int(d.InputOffset()) - len(e)
-		line += bytes.Count(v[from:at], []byte("\n"))
-		from = at
-		t.value(line, e, server, depth+1)
-	}
+// hints are [catalog.Annotations] as MCP writes them.
+type hints struct {
+	Title       string `json:"title"`
+	ReadOnly    *bool  `json:"readOnlyHint"`
+	Destructive *bool  `json:"destructiveHint"`
+	Idempotent  *bool  `json:"idempotentHint"`
+	OpenWorld   *bool  `json:"openWorldHint"`
 }
 
 // listedTool is a tool as MCP lists it, with the spellings of model APIs beside.
@@ -134,14 +133,8 @@ type listedTool struct {
 	InputSnake   json.RawMessage `json:"input_schema"`
 	Parameters   json.RawMessage `json:"parameters"`
 	OutputSchema json.RawMessage `json:"outputSchema"`
-	Annotations  *struct {
-		Title       string `json:"title"`
-		ReadOnly    *bool  `json:"readOnlyHint"`
-		Destructive *bool  `json:"destructiveHint"`
-		Idempotent  *bool  `json:"idempotentHint"`
-		OpenWorld   *bool  `json:"openWorldHint"`
-	} `json:"annotations"`
-	Function *listedTool `json:"function"`
+	Annotations  *hints          `json:"annotations"`
+	Function     *listedTool     `json:"function"`
 }
 
 func (t *toolsList) tool(line int, v json.RawMessage, server string) {
@@ -155,26 +148,18 @@ func (t *toolsList) tool(line int, v json.RawMessage, server string) {
 		err = errors.New("tool has no name")
 	}
 	it.ID = catalog.ID(server, l.Name)
+	if l.Title != "" {
+		l.Annotations = cmp.Or(l.Annotations, new(hints))
+		l.Annotations.Title = l.Title
+	}
+	schemas := slices.DeleteFunc([]json.RawMessage{l.InputSchema, l.InputSnake, l.Parameters}, func(s json.RawMessage) bool { return s == nil })
+	it.Tool = &catalog.Tool{ID: it.ID, Name: l.Name, Description: l.Description, Server: server, OutputSchema: l.OutputSchema,
+		Annotations: (*catalog.Annotations)(l.Annotations)}
+	if len(schemas) > 0 {
+		it.Tool.InputSchema = schemas[0]
+	}
 	if err != nil {
 		it.drop(err.Error())
-		t.stopped = !t.emit(it)
-		return
 	}
-	tool := &catalog.Tool{ID: it.ID, Name: l.Name, Description: l.Description, Server: server, OutputSchema: l.OutputSchema}
-	for _, schema := range []json.RawMessage{l.InputSchema, l.InputSnake, l.Parameters} {
-		if tool.InputSchema == nil {
-			tool.InputSchema = schema
-		}
-	}
-	if a := l.Annotations; a != nil {
-		tool.Annotations = &catalog.Annotations{Title: a.Title, ReadOnly: a.ReadOnly, Destructive: a.Destructive, Idempotent: a.Idempotent, OpenWorld: a.OpenWorld}
-	}
-	if l.Title != "" {
-		if tool.Annotations == nil {
-			tool.Annotations = new(catalog.Annotations)
-		}
-		tool.Annotations.Title = l.Title
-	}
-	it.Tool = tool
 	t.stopped = !t.emit(it)
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -64,7 +65,10 @@ func (in *input) eachTraceFile(t *traces, emit func(Item) bool, read func(name s
 		}
 		defer f.Close()
 		t.file(name, func(it Item) { more = more && emit(it) })
-		err = read(name, f, func() bool { return more })
+		if err = read(name, f, func() bool { return more }); errors.Is(err, errTooLarge) { // the other files still count
+			t.drop(1, err)
+			err = nil
+		}
 		t.end()
 		return more, err
 	})

@@ -30,8 +30,8 @@ var sameSession = []struct {
 	{"codex.jsonl", "codex", true, true, 43, 1, []string{"the file is cut off in this line"}},
 	{"openai-chat.jsonl", "openai-chat", true, false, 2, 0, nil},
 	{"mcp.log", "mcp-jsonrpc", false, true, 39, 1, []string{"the file is cut off in this line"}},
-	{"otel.jsonl", "otel", true, true, 8, 1, []string{"the file is cut off in this line"}},
-	{"langfuse.json", "langfuse", true, true, 1, 0, nil},
+	{"otel.jsonl", "otel", true, true, 31, 1, []string{"the file is cut off in this line"}},
+	{"langfuse.json", "langfuse", true, true, 11, 0, nil},
 	{"langsmith.jsonl", "langsmith", true, true, 11, 0, nil},
 }
 

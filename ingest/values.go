@@ -59,17 +59,24 @@ func eachValue(r io.Reader, apart bool, visit func(line) bool) error {
 		counted = at
 		return line1
 	}
+	end := 0 // of the value before
 	for first := true; d.More(); first = false {
 		var v json.RawMessage
 		switch err := d.Decode(&v); {
-		case err != nil && first && !inList:
-			return eachLineUpTo(maxTraceLine, 1, bufio.NewReader(bytes.NewReader(text)), visit)
+		case err != nil && !inList && end < len(head): // lines, of which the first is damaged
+			if first {
+				number, head = 0, nil
+			} else if !visit(line{number: number, problem: problemIn(text[end:])}) {
+				return nil
+			}
+			return eachLineUpTo(maxTraceLine, number+1, bufio.NewReader(bytes.NewReader(text[len(head):])), visit)
 		case err != nil:
 			visit(line{number: lineAt(len(text)), problem: problemIn(text[d.InputOffset():])})
 			return nil
 		case !visit(line{number: lineAt(int(d.InputOffset()) - len(v)), data: v}):
 			return nil
 		}
+		end = int(d.InputOffset())
 	}
 	return nil
 }

@@ -72,7 +72,6 @@ func OfCapability(c *catalog.Capability) *Entry {
 // check is one row of the table: find returns what it found, or nothing.
 type check struct {
 	Name     string
-	What     string
 	Severity Severity
 	find     func(e *Entry, in *Catalog) string
 }
@@ -80,15 +79,14 @@ type check struct {
 // checks are all checks of one entry, in the order of reports. Copies of one description are found over a whole
 // catalog: see [Copies].
 var checks = []check{
-	{"name", "ids and names have at most 128 characters of those that real catalogs use", Refuse, badName},
-	{"encoding", "texts are valid UTF-8", Quarantine, badEncoding},
-	{"hidden", "no text has characters that do not show, or change its direction", Quarantine, hiddenCharacter},
-	{"instruction", "no text addresses the model", Quarantine, instruction},
-	{"shadowing", "no text names a tool of another server", Quarantine, shadowing},
-	{"lookalike", "no id can be taken for another", Quarantine, lookalike},
-	{"server", "no id names another server than that of the entry, or one that is connected or of this program", Quarantine, otherServer},
-	{"reference", "no schema refers to another document", Quarantine, reference},
-	{"stuffing", "no text is a list of keywords", Demote, stuffing},
+	{"name", Refuse, badName},                // ids and names have at most 128 characters of those that real catalogs use
+	{"hidden", Quarantine, hiddenCharacter},  // no text has characters that do not show, or change its direction
+	{"instruction", Quarantine, instruction}, // no text addresses the model
+	{"shadowing", Quarantine, shadowing},     // no text names a tool of another server
+	{"lookalike", Quarantine, lookalike},     // no id can be taken for another
+	{"server", Quarantine, otherServer},      // no id names another server than that of the entry, or one that is connected or of this program
+	{"reference", Quarantine, reference},     // no schema refers to another document
+	{"stuffing", Demote, stuffing},           // no text is a list of keywords
 }
 
 // Entry returns what the checks find about an entry beside the catalog.
@@ -123,21 +121,19 @@ func textsIn(data json.RawMessage) (all []string, refers bool) {
 		return nil, false
 	}
 	var refs, own []string
-	var visit func(v any)
-	visit = func(v any) {
+	var visit func(v any, expressions bool)
+	visit = func(v any, expressions bool) { // expressions: the names of an object are such
 		switch v := v.(type) {
 		case string:
 			all = append(all, v)
 		case []any:
 			for _, e := range v {
-				visit(e)
+				visit(e, false)
 			}
 		case map[string]any:
 			for name, e := range v {
 				if text, ok := e.(string); ok && name == "pattern" {
 					e = withoutControls(text)
-				} else if named, ok := e.(map[string]any); ok && name == "patternProperties" {
-					e = expressions(named)
 				}
 				if text, ok := e.(string); ok {
 					document, _, _ := strings.Cut(text, "#")
@@ -148,25 +144,22 @@ func textsIn(data json.RawMessage) (all []string, refers bool) {
 						own = append(own, document)
 					}
 				}
+				inside := name == "patternProperties" && !expressions
+				if expressions {
+					name = withoutControls(name)
+				}
 				all = append(all, name)
-				visit(e)
+				visit(e, inside)
 			}
 		}
 	}
-	visit(v)
+	visit(v, false)
 	for _, r := range refs {
-		refers = refers || r != "" && !slices.ContainsFunc(own, func(id string) bool { return id == r || strings.HasSuffix(id, "/"+strings.TrimPrefix(r, "./")) })
+		standard := strings.HasPrefix(strings.TrimPrefix(strings.TrimPrefix(r, "http://"), "https://"), "json-schema.org/draft")
+		refers = refers || r != "" && !standard && !slices.ContainsFunc(own, func(id string) bool { return id == r || strings.HasSuffix(id, "/"+strings.TrimPrefix(r, "./")) })
 	}
 	slices.Sort(all)
 	return slices.Compact(all), refers
-}
-
-func expressions(m map[string]any) any {
-	out := make(map[string]any, len(m))
-	for name, v := range m {
-		out[withoutControls(name)] = v
-	}
-	return out
 }
 
 func withoutControls(pattern string) string {
@@ -220,15 +213,6 @@ var Reserved = []string{"waymark", "scorer"}
 func reference(e *Entry, _ *Catalog) string {
 	if e.refers {
 		return "its schema refers to another document"
-	}
-	return ""
-}
-
-func badEncoding(e *Entry, _ *Catalog) string {
-	for _, t := range e.Texts {
-		if !utf8.ValidString(t) {
-			return "its texts are not valid UTF-8"
-		}
 	}
 	return ""
 }

@@ -165,12 +165,3 @@ func TestCopies(t *testing.T) {
 	copies := inspect.Copies(len(texts), func(i int) (string, string) { return "s", inspect.Shape(texts[i]) })
 	require.Equal(t, map[int]bool{4: true}, copies)
 }
-
-func BenchmarkEntry(b *testing.B) {
-	known := inspect.NewCatalog()
-	known.Add("github:create_issue", "github", "create_issue")
-	text := "Lists the files of a folder (see list_files), newest first. Do not pass paths outside of the root. Args: path: the folder, e.g. /tmp; limit: how many, 1 to 100. Returns: names, sizes and times in ISO-8601."
-	for b.Loop() {
-		known.Entry(&inspect.Entry{ID: "fs:list_files", Server: "fs", Name: "list_files", Texts: []string{text}, Data: []json.RawMessage{json.RawMessage(`{"type":"object","properties":{"path":{"type":"string","description":"The folder"},"limit":{"type":"integer"}}}`)}})
-	}
-}

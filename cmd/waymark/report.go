@@ -53,7 +53,7 @@ func (a *app) report(ctx context.Context, keep bool, bar *progress) error {
 	if err != nil {
 		return err
 	}
-	r, err := sessions.Report(ctx, report.Sources{Configs: machine.Configs(), Tools: a.knownTools(ctx), Progress: func(phase string) { bar.at(int64(0), phase) }})
+	r, err := sessions.Report(ctx, a.knownTools(ctx), func(phase string) { bar.at(int64(0), phase) })
 	bar.hide()
 	if err != nil {
 		return err

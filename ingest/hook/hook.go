@@ -156,19 +156,12 @@ func (e *Event) call(p *payload) (arguments json.RawMessage) {
 
 // outcome reads how a call ended. A call that was not let through has the kind policy and is no step.
 func (e *Event) outcome(p *payload) {
-	text, failed := toolcall.Text(p.Error), p.Name == "PostToolUseFailure" || len(p.Error) > 0 && string(p.Error) != "null"
-	said := toolcall.Members(toolcall.Unquoted(p.Response))
-	for _, mark := range []string{"is_error", "isError"} {
-		failed = failed || string(said[mark]) == "true"
-	}
-	failed = failed || string(said["success"]) == "false"
-	if !failed {
+	said, text := toolcall.Said(p.Response)
+	if said != episodic.Failure && p.Name != "PostToolUseFailure" && (len(p.Error) == 0 || string(p.Error) == "null") {
 		e.Outcome = episodic.Success
 		return
 	}
-	if text == "" {
-		text = toolcall.FirstText(said, "error", "message", "stderr") + toolcall.Text(said["content"]) + toolcall.Text(p.Response)
-	}
+	text = cmp.Or(toolcall.Text(p.Error), text, toolcall.Text(p.Response))
 	e.ErrorKind, e.Outcome = toolcall.ErrorKind(text), episodic.Failure
 	switch p.Failure {
 	case "permission_denied":

@@ -3,8 +3,10 @@ package toolcall
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 
 	"waymark/catalog"
@@ -159,25 +161,42 @@ func ErrorKind(text string) string {
 	return "tool"
 }
 
-// Text of a result as hosts write it: a text, or the texts among its content blocks, joined by newlines.
+// Text of a result as hosts write it: its texts that are not empty, joined by newlines.
 func Text(content json.RawMessage) string {
-	var text string
-	if json.Unmarshal(content, &text) == nil {
-		return text
-	}
-	var blocks []struct {
-		Text string `json:"text"`
-	}
-	if json.Unmarshal(content, &blocks) != nil {
-		return "" // anything else has no text
-	}
-	var texts []string
-	for _, b := range blocks {
-		if b.Text != "" {
-			texts = append(texts, b.Text)
+	texts := slices.DeleteFunc(episodic.Texts(content), func(t string) bool { return t == "" })
+	return strings.Join(texts, "\n")
+}
+
+// Said is what a result says of itself: isError, success, or an exit code in JSON or in words, or an error alone. The
+// outcome is empty if it says nothing; text is that of a failure.
+func Said(result json.RawMessage) (o episodic.Outcome, text string) {
+	text = cmp.Or(Text(result), string(result))
+	said := Members(json.RawMessage(text))
+	code := cmp.Or(string(Members(said["metadata"])["exit_code"]), string(said["exit_code"]))
+	for l := range strings.Lines(text[:min(len(text), 512)]) {
+		for _, words := range []string{"Exit code", "Process exited with code"} {
+			if after, ok := strings.CutPrefix(strings.TrimSpace(l), words); ok && code == "" {
+				code = strings.Trim(after, ": ")
+			}
 		}
 	}
-	return strings.Join(texts, "\n")
+	exit, err := strconv.Atoi(code)
+	is := func(value string, marks ...string) bool {
+		return slices.ContainsFunc(marks, func(mark string) bool { return string(said[mark]) == value })
+	}
+	switch {
+	case is("true", "isError", "is_error"), is("false", "success"), err == nil && exit != 0,
+		len(said) == 1 && !is("", "error") && !is("null", "error"):
+		for _, inner := range []string{"content", "output", "error", "message", "stderr"} {
+			if inner := Text(said[inner]); inner != "" {
+				return episodic.Failure, inner
+			}
+		}
+		return episodic.Failure, text
+	case is("false", "isError", "is_error"), is("true", "success"), err == nil:
+		return episodic.Success, ""
+	}
+	return "", ""
 }
 
 // Digests of a result: of its structured content, of its texts, or of the document that it is.
@@ -193,6 +212,9 @@ func Digests(result json.RawMessage, key *episodic.DigestKey) episodic.Digests {
 	}
 	if s := m["structuredContent"]; len(s) > 0 && string(s) != "null" {
 		return key.Digests(s)
+	}
+	if output := m["output"]; output != nil && Members(m["metadata"])["exit_code"] != nil { // of Codex
+		return Digests(output, key)
 	}
 	if c := m["content"]; len(c) > 0 && c[0] == '[' {
 		return key.Content(c)
