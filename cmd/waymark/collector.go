@@ -43,12 +43,3 @@ func boundMemory() {
 		}
 	}
 }
-
-// boundHeap is boundMemory for a part of a command that needs little. It returns what ends it.
-func boundHeap(limit int64) (unbound func()) {
-	before := debug.SetMemoryLimit(-1)
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(min(limit, before))
-	}
-	return func() { debug.SetMemoryLimit(before) }
-}

@@ -29,32 +29,23 @@ type evaluation struct {
 	distractors []string
 	profile     string
 	share       float64
-	successful  bool
 }
 
 func (a *app) evaluateCommand() *cobra.Command {
 	var e evaluation
-	var style, requests string
+	var style string
 	cmd := &cobra.Command{
 		Use:   "evaluate",
 		Short: "Measure how good the suggestions are",
 		Long: `Measures the next tool, the tools for an intent and whole plans on tasks that the history does not hold, beside profile
 seed and simple baselines, with 95 % intervals. Without --dataset the latest fifth of the workspace's own history is held out,
-and the report is kept for the page. Exits 1 if the best baseline is better by more than chance.
-
-With --expect it plans the requests of a file instead, and exits 1 if a plan lacks a tool or has one that is excluded. Each
-line is an object {"request": "mail the minutes", "tools": ["docs:read", ["mail:send", "chat:post"]], "not": ["pay:*"]}; a
-list in tools holds alternatives, and with neither tools nor not the plan must be empty.`,
+and the report is kept for the page. Exits 1 if the best baseline is better by more than chance.`,
 		Example: `  waymark evaluate
   waymark evaluate --dataset datasets/ultratool
-  waymark evaluate --dataset datasets/livemcp --distractors datasets/mcp_catalog --json
-  waymark evaluate --expect requests.jsonl`,
+  waymark evaluate --dataset datasets/livemcp --distractors datasets/mcp_catalog --json`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := e.check(); err != nil {
 				return err
-			}
-			if requests != "" {
-				return a.expect(cmd.Context(), requests, e.profile)
 			}
 			bar, err := a.progress(style, "evaluate", 1000)
 			if err != nil {
@@ -68,10 +59,7 @@ list in tools holds alternatives, and with neither tools nor not the plan must b
 	f.StringArrayVar(&e.distractors, "distractors", nil, "`folder` whose tools stand among those of the data set; may be repeated")
 	f.StringVar(&e.profile, "profile", suggest.ProfileLearned, "learned or seed")
 	f.Float64Var(&e.share, "share", 0.2, "`share` of the own history that is held out, without --dataset")
-	f.BoolVar(&e.successful, "successful", false, "ask only about test episodes that succeeded")
-	f.StringVar(&requests, "expect", "", "`file` of requests with tools that must, or must not, be planned; - for stdin")
-	cmd.MarkFlagsMutuallyExclusive("expect", "dataset", "share")
-	cmd.MarkFlagsMutuallyExclusive("expect", "successful")
+	cmd.MarkFlagsMutuallyExclusive("dataset", "share")
 	progressFlag(cmd, &style)
 	return cmd
 }
@@ -95,7 +83,7 @@ func (a *app) evaluate(ctx context.Context, e evaluation, bar *progress) error {
 	}
 	bar.at(0, "build the model")
 	r, err := evaluate.Evaluate(ctx, d, evaluate.Suggester(e.profile, suggest.MeasureOptions{}), evaluate.Options{
-		Profile: e.profile, SuccessfulTests: e.successful, FirstContact: e.dataset == "",
+		Profile: e.profile, FirstContact: e.dataset == "",
 		Progress: func(done, total int) { bar.at(int64(done)*1000/int64(total), "questions") },
 	})
 	bar.hide()

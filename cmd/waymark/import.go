@@ -97,7 +97,7 @@ Formats:
   waymark import ~/.claude/projects
   waymark import datasets/toolathlon --split all`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			opts.DropIntents = !keep || a.privacy.dropIntents
+			opts.DropIntents = !keep || a.life.DropIntents
 			opts.Now = time.Now()
 			if err := checkImport(opts); err != nil {
 				return err
@@ -198,7 +198,7 @@ func (im *importing) run(ctx context.Context, paths []string) error {
 // digest finds the key that values are hashed with, which the server leaves in the data directory when it makes sure that
 // the workspace exists, unless they are to be left out.
 func (im *importing) digest(ctx context.Context, c *client.Client) error {
-	if im.privacy.dropDigests {
+	if im.life.DropDigests {
 		return nil
 	}
 	if _, err := c.Call(ctx, http.MethodPut, "/v1/workspaces/"+url.PathEscape(im.workspace), nil); err != nil {

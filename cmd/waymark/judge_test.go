@@ -42,7 +42,7 @@ func TestScoreByJudge(t *testing.T) {
 	assert.NotContains(t, out.String()+errs.String(), "sesame")
 }
 
-// The endpoint given is reason enough to ask it; the reply outlives the process, and its reasons are shown and logged.
+// The reply of a judge outlives the process, and its reasons are shown and logged.
 func TestJudgeIsAskedOnceForUnscoredInput(t *testing.T) {
 	asked := 0
 	judge := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -53,7 +53,7 @@ func TestJudgeIsAskedOnceForUnscoredInput(t *testing.T) {
 	defer judge.Close()
 	dir := t.TempDir()
 	input := filepath.Join(dir, "in.json")
-	require.NoError(t, os.WriteFile(input, []byte(`{"hypotheses":[{"id":"h","statement":"Ants route packets."}]}`), 0o600))
+	require.NoError(t, os.WriteFile(input, []byte(`{"hypotheses":[{"id":"h","statement":"Ants route packets."}],"judge":{}}`), 0o600))
 	score := func(more ...string) string {
 		var out, errs bytes.Buffer
 		args := append([]string{"score", "hypothesis", input, "--data", filepath.Join(dir, "data"), "--judge-url", judge.URL + "/v1", "--judge-model", "small"}, more...)

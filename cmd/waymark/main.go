@@ -24,15 +24,17 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"waymark/catalog"
 	"waymark/cmd/waymark/internal/client"
+	"waymark/gateway"
 	"waymark/internal/bounded"
 	"waymark/internal/datadir"
+	"waymark/internal/endpoint"
 	"waymark/live"
+	"waymark/server"
 	"waymark/suggest"
 )
 
@@ -157,49 +159,17 @@ type app struct {
 
 	store string // address of a database of PostgreSQL; empty: the store is in the data directory
 
-	keepFor     time.Duration // age above which episodes are forgotten
-	unloadAfter time.Duration // how long a workspace may be idle before it leaves memory
-
-	vocabulary wordSettings
-	judging    judgeSettings
-	privacy    privacySettings
-	mine       bool // mine capabilities after each rebuild
-	tools      toolSettings
+	// What flags say; the rest of each is set where it is used.
+	serving    server.Config
+	life       live.Options
+	upstream   gateway.Options
+	connect    bool // start other servers
+	thesaurus  string
+	embeddings endpoint.Options
+	judge      endpoint.Options
+	judges     []string // models of that endpoint
 
 	addsServers bool // the command does
-}
-
-// toolSettings say how hosts use the tools of other servers.
-type toolSettings struct {
-	connect       bool          // start other servers
-	toolMode      string        // how hosts see their tools
-	suggestAfter  bool          // say with each result what comes next
-	strictResults bool          // results that do not fit their schema are failures
-	resultLimit   int           // most bytes of a result that a host gets at once
-	idleStop      time.Duration // without a call after which a server is stopped; 0: never
-	expose        []string      // of them, those that stand in hybrid lists
-}
-
-// privacySettings say which parts of an episode are stored.
-type privacySettings struct {
-	dropIntents bool
-	dropDigests bool
-	keepSecrets bool
-}
-
-// judgeSettings name the models that judge where the caller gives no answers.
-type judgeSettings struct {
-	url          string
-	models       []string
-	timeout      time.Duration
-	recordScores bool
-}
-
-// wordSettings say where words and vectors besides the built-in ones come from.
-type wordSettings struct {
-	thesaurus       string
-	embeddingsURL   string
-	embeddingsModel string
 }
 
 // command builds the tree of commands.
@@ -232,7 +202,7 @@ error is one line of JSON on stderr: {"error","exit_code"} and, of a refused req
 	f.StringVar(&a.workspace, "workspace", "default", "workspace `name`")
 	f.BoolVar(&a.json, "json", false, "print JSON: the body of the HTTP answer")
 	f.StringVar(&a.config, "config", "", "settings `file` (default "+cmp.Or(defaultConfigFile(), "waymark/config.yaml in the directory of settings")+", if present)")
-	f.StringVar(&a.vocabulary.thesaurus, "thesaurus", "", "`file` of additional synonyms for search and spelling correction; used by the process that owns the data directory")
+	f.StringVar(&a.thesaurus, "thesaurus", "", "`file` of additional synonyms for search and spelling correction; used by the process that owns the data directory")
 	f.StringVar(&a.logLevel, "log-level", "warn", "what is logged to stderr: debug, info, warn or error")
 	for _, g := range []struct {
 		title    string

@@ -24,10 +24,8 @@ import (
 )
 
 func (a *app) serveCommand() *cobra.Command {
-	var addr string
+	var addr, cert, key string
 	var sampled bool
-	var who access
-	files := certificates{read: a.readFile}
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve HTTP, MCP and the web page",
@@ -37,30 +35,28 @@ key, so one must exist before (waymark keys create).`,
 		Example: `  waymark serve --sample
   waymark serve --data /var/lib/waymark --addr 0.0.0.0:7070 --allow-host waymark.example.org`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			for _, p := range who.proxies {
+			for _, p := range a.serving.Proxies {
 				if _, err := netip.ParseAddr(p); err != nil {
 					return usagef("--proxy %s is not an IP address", p)
 				}
 			}
 			var err error
-			files.log = a.logger()
-			if who.tls, err = files.config(); err != nil {
+			if a.serving.TLS, err = a.tlsConfig(cert, key); err != nil {
 				return err
 			}
-			return a.serve(cmd.Context(), addr, sampled, who)
+			return a.serve(cmd.Context(), addr, sampled)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&addr, "addr", "127.0.0.1:7070", "`host:port` to listen on; port 0 picks a free one")
 	f.BoolVar(&sampled, "sample", false, "import the bundled sample into an empty workspace first")
-	f.StringSliceVar(&who.hosts, "allow-host", nil, "Host `names` to answer to beside loopback names and the address itself")
-	f.StringSliceVar(&who.origins, "allow-origin", nil, "browser `origins` that may call, as in https://app.example.org")
-	f.StringSliceVar(&who.proxies, "proxy", nil, "`addresses` of reverse proxies: their connections and requests are not limited by address")
-	f.StringVar(&files.cert, "tls-cert", "", "`file` of the certificate chain in PEM: the address speaks TLS, and every request needs a key")
-	f.StringVar(&files.key, "tls-key", "", "`file` of its key in PEM; both are read again when they change")
-	f.StringVar(&files.clientCA, "tls-client-ca", "", "`file` of CA certificates in PEM: clients need a certificate of one of them")
+	f.StringSliceVar(&a.serving.Hosts, "allow-host", nil, "Host `names` to answer to beside loopback names and the address itself")
+	f.StringSliceVar(&a.serving.Origins, "allow-origin", nil, "browser `origins` that may call, as in https://app.example.org")
+	f.StringSliceVar(&a.serving.Proxies, "proxy", nil, "`addresses` of reverse proxies: their connections and requests are not limited by address")
+	f.StringVar(&cert, "tls-cert", "", "`file` of the certificate chain in PEM: the address speaks TLS, and every request needs a key")
+	f.StringVar(&key, "tls-key", "", "`file` of its key in PEM; both are read again when they change")
 	f.StringVar(&a.store, "store", "", "`URL` of a database of PostgreSQL that several servers share (postgres://…), in place of the one in the data directory")
-	f.DurationVar(&a.keepFor, "keep-for", 0, "forget episodes whose last step is older than this `duration`, as in 2160h; 0: no limit")
+	f.DurationVar(&a.serving.KeepFor, "keep-for", 0, "forget episodes whose last step is older than this `duration`, as in 2160h; 0: no limit")
 	a.engineFlags(cmd)
 	a.upstreamFlags(cmd)
 	return cmd
@@ -69,31 +65,31 @@ key, so one must exist before (waymark keys create).`,
 // engineFlags are the flags of the commands that own the data directory for long.
 func (a *app) engineFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&a.vocabulary.embeddingsURL, "embeddings-url", "", "OpenAI-compatible `endpoint` of embeddings for search, as in http://127.0.0.1:11434/v1; its key comes from WAYMARK_EMBEDDINGS_KEY")
-	f.StringVar(&a.vocabulary.embeddingsModel, "embeddings-model", "", "embedding `model` of that endpoint")
-	f.BoolVar(&a.privacy.dropIntents, "drop-intents", false, "never store what users asked for")
-	f.BoolVar(&a.privacy.dropDigests, "drop-digests", false, "never store keyed hashes of the values in calls, by which arguments are wired")
-	f.BoolVar(&a.privacy.keepSecrets, "keep-secrets", false, "store intents and errors with the keys, tokens and passwords found in them")
-	f.DurationVar(&a.unloadAfter, "unload-after", 30*time.Minute, "how long a workspace other than default may be `idle` before it leaves memory until its next use; 0: it stays")
-	f.BoolVar(&a.mine, "mine", false, "look for capabilities in the history after each rebuild, and propose them")
+	f.StringVar(&a.embeddings.BaseURL, "embeddings-url", "", "OpenAI-compatible `endpoint` of embeddings for search, as in http://127.0.0.1:11434/v1; its key comes from WAYMARK_EMBEDDINGS_KEY")
+	f.StringVar(&a.embeddings.Model, "embeddings-model", "", "embedding `model` of that endpoint")
+	f.BoolVar(&a.life.DropIntents, "drop-intents", false, "never store what users asked for")
+	f.BoolVar(&a.life.DropDigests, "drop-digests", false, "never store keyed hashes of the values in calls, by which arguments are wired")
+	f.BoolVar(&a.life.KeepSecrets, "keep-secrets", false, "store intents and errors with the keys, tokens and passwords found in them")
+	f.DurationVar(&a.life.Idle, "unload-after", 30*time.Minute, "how long a workspace other than default may be `idle` before it leaves memory until its next use; 0: it stays")
+	f.BoolVar(&a.life.Mine, "mine", false, "look for capabilities in the history after each rebuild, and propose them")
 	a.judgeFlags(cmd)
-	a.recordFlag(cmd)
 }
 
-// judgeFlags are the flags of the commands that may ask a judge.
+// judgeFlags are the flags of the commands in whose process scorers may run.
 func (a *app) judgeFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&a.judging.url, "judge-url", "", "OpenAI-compatible `endpoint` of models that judge for scorers; its key comes from WAYMARK_JUDGE_KEY")
-	f.DurationVar(&a.judging.timeout, "judge-timeout", 30*time.Second, "`time` limit of one answer of that endpoint")
-	f.StringSliceVar(&a.judging.models, "judge-model", nil, "`models` of that endpoint, the first one by default")
+	f.StringVar(&a.judge.BaseURL, "judge-url", "", "OpenAI-compatible `endpoint` of models that judge for scorers; its key comes from WAYMARK_JUDGE_KEY")
+	f.DurationVar(&a.judge.Timeout, "judge-timeout", 30*time.Second, "`time` limit of one answer of that endpoint")
+	f.StringSliceVar(&a.judges, "judge-model", nil, "`models` of that endpoint, the first one by default")
+	f.BoolVar(&a.serving.RecordScores, "record-scores", true, "record runs of scorers as episodes, so that they are suggested like tools")
 }
 
-func (a *app) serve(ctx context.Context, addr string, sampled bool, who access) (err error) {
+func (a *app) serve(ctx context.Context, addr string, sampled bool) (err error) {
 	tcp, err := net.ResolveTCPAddr("tcp", addr)
 	if err != nil {
 		return usagef("--addr %s: %w", addr, err)
 	}
-	who.requireKey, who.serves = !tcp.IP.IsLoopback() || who.tls != nil, true
+	who := access{requireKey: !tcp.IP.IsLoopback() || a.serving.TLS != nil, serves: true}
 	h, c, err := a.enter(ctx, a.logger(), who)
 	if err != nil {
 		return err
@@ -123,7 +119,7 @@ func (a *app) serve(ctx context.Context, addr string, sampled bool, who access) 
 	}
 	local := localAddr(ln.Addr().(*net.TCPAddr))
 	base, noted, own := "http://"+local, local, []net.Listener(nil)
-	if who.tls != nil { // commands of this machine go on without certificates
+	if a.serving.TLS != nil { // commands of this machine go on without certificates
 		plain, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 		if err != nil {
 			return errors.Join(err, ln.Close())
@@ -330,9 +326,4 @@ func (a *app) checkAgent(name string) error {
 		return usagef("workspace %q has no agent %q; agents are defined in %s of the data directory", a.workspace, name, gateway.DefinitionsFile)
 	}
 	return err
-}
-
-// recordFlag is the flag of the commands in whose process scorers may run.
-func (a *app) recordFlag(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&a.judging.recordScores, "record-scores", true, "record runs of scorers as episodes, so that they are suggested like tools")
 }

@@ -23,7 +23,7 @@ import (
 // are left out on purpose: nobody should have them lying around in a file.
 var settings = append([]string{
 	"data", "store", "workspace", "json", "log-level",
-	"addr", "allow-host", "allow-origin", "proxy", "tls-cert", "tls-key", "tls-client-ca",
+	"addr", "allow-host", "allow-origin", "proxy", "tls-cert", "tls-key",
 	"profile", "limit", "progress",
 }, processSettings...)
 
