@@ -40,8 +40,9 @@ if with goreleaser github.com/goreleaser/goreleaser/v2@v2.15.1 goreleaser.yaml; 
 fi
 if with nfpm github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0 "deb, rpm"; then
 	for kind in deb rpm; do check "$kind (nfpm pkg)" env GOARCH=$(go env GOARCH) $tool pkg -f "$out/nfpm/nfpm.yaml" -p $kind -t "$tmp"; done
+	version=$(sed -n 's/^version: //p' "$out/nfpm/nfpm.yaml")
 	if command -v dpkg >/dev/null; then
-		check "deb (unpacked, run)" sh -c "dpkg -x $tmp/*.deb $tmp/deb && $tmp/deb/usr/bin/waymark version && test -f $tmp/deb/etc/waymark/waymark.env"
+		check "deb (unpacked, run)" sh -c "dpkg -x $tmp/*.deb $tmp/deb && $tmp/deb/usr/bin/waymark version | grep -q '^waymark v$version ' && test -f $tmp/deb/usr/lib/systemd/user/waymark.service && test -f $tmp/deb/etc/waymark/waymark.env"
 	fi
 fi
 if with helm helm.sh/helm/v3/cmd/helm@v3.22.0 "Helm chart"; then
@@ -54,6 +55,8 @@ if with helm helm.sh/helm/v3/cmd/helm@v3.22.0 "Helm chart"; then
 fi
 if command -v systemd-analyze >/dev/null; then
 	sed "s|/usr/bin/waymark|$PWD/bin/waymark|" "$out/systemd/waymark.service" >"$tmp/waymark.service"
+	sed "s|/usr/bin/waymark|$PWD/bin/waymark|" "$out/systemd/waymark-user.service" >"$tmp/waymark-user.service"
+	check "waymark-user.service (systemd-analyze verify)" systemd-analyze verify --user --man=no "$tmp/waymark-user.service"
 	check "waymark.service (systemd-analyze verify)" systemd-analyze verify --man=no "$tmp/waymark.service"
 	check "waymark.service (exposure of at most 2.0)" systemd-analyze security --offline=true --threshold=20 "$tmp/waymark.service"
 fi
