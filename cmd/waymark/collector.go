@@ -33,13 +33,3 @@ func afterCollection() {
 	}
 	runtime.AddCleanup(new([16]byte), func(struct{}) { afterCollection() }, struct{}{})
 }
-
-// boundMemory makes the collector work harder rather than let the heap outgrow three fifths of the
-// memory there is: a rebuild holds a second state beside the running one. GOMEMLIMIT says otherwise.
-func boundMemory() {
-	if os.Getenv("GOMEMLIMIT") == "" {
-		if m := memory(); m > 0 {
-			debug.SetMemoryLimit(int64(m / 5 * 3))
-		}
-	}
-}

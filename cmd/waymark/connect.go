@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -129,8 +130,9 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 		cfg.Upstream.Gateway, cfg.Upstream.Workspace = u.gateway, u.workspace
 		if a.connect {
 			cfg.Upstream.Reload = u.start
+			told := func(ctx context.Context, id string) (record.Told, bool) { return h.feed.Told(ctx, a.workspace, id) } // by hooks
 			cfg.Caller = record.New(record.Workspace{Workspaces: h.workspaces, Name: a.workspace}, u.gateway,
-				record.Options{Logger: logger, Now: time.Now, DropDigests: opts.DropDigests, Told: h.told(a.workspace)})
+				record.Options{Logger: logger, Now: time.Now, DropDigests: opts.DropDigests, Told: told})
 		}
 	}
 	h.server, err = server.New(cfg)
@@ -146,9 +148,6 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	return h, nil
 }
 
-// storeFile names, in a data directory, the database that its servers use in place of the directory's own.
-const storeFile = "store"
-
 // exists refuses a data directory that is not there, for commands of jobs: a mistyped one would be made, and reported as done.
 func (a *app) exists() error {
 	if a.store != "" {
@@ -161,37 +160,18 @@ func (a *app) exists() error {
 }
 
 // openStore opens the database at an address, or the one in the data directory, which another process must not have open
-// in either case. A directory whose server used a database elsewhere is refused without it: its own would be empty.
+// in either case.
 func (a *app) openStore(dir string, opts storage.Options) (store *storage.Store, unlock func() error, err error) {
-	named := filepath.Join(dir, storeFile)
-	if a.store == "" {
-		if was, err := os.ReadFile(named); err == nil {
-			if unlock, err = storage.Lock(dir); err != nil {
-				return nil, nil, err
-			}
-			_ = unlock()
-			return nil, nil, fmt.Errorf("the servers of the data directory %s use the database at %s: start waymark serve --store with it, or remove %s", dir, strings.TrimSpace(string(was)), named)
+	unlock = func() error { return nil }
+	if a.store != "" {
+		if unlock, err = storage.Lock(dir); err != nil {
+			return nil, nil, err
 		}
-		store, err = storage.Open(dir, opts)
-		return store, func() error { return nil }, err
 	}
-	if unlock, err = storage.Lock(dir); err != nil {
-		return nil, nil, err
-	}
-	if store, err = storage.Open(a.store, opts); err == nil {
-		err = storage.ReplaceFile(named, []byte(storage.Name(a.store)+"\n"))
-	}
-	if err != nil {
+	if store, err = storage.Open(cmp.Or(a.store, dir), opts); err != nil {
 		return nil, nil, errors.Join(err, unlock())
 	}
 	return store, unlock, nil
-}
-
-// told finds calls of the workspace that hooks have told of.
-func (h *house) told(workspace string) func(context.Context, string) (record.Told, bool) {
-	return func(ctx context.Context, id string) (record.Told, bool) {
-		return h.feed.Told(ctx, workspace, id)
-	}
 }
 
 // askers are the models that scorers may ask.
@@ -278,8 +258,12 @@ func (a *app) within(ctx context.Context, who access, f func(*client.Client) err
 		if err != nil {
 			a.logger().Warn("the spool of hooks is not taken in", "error", err)
 		}
-		if taken.Steps > 0 {
-			h.count(ctx, a.workspace)
+		if taken.Steps > 0 { // answers are to count them
+			soon, stop := context.WithTimeout(ctx, startPatience)
+			if e, err := h.workspaces.Get(soon, a.workspace); err == nil {
+				_ = e.Wait(soon, e.Counted())
+			}
+			stop()
 		}
 		c = h.client(a.workspace)
 		return errors.Join(f(c), leave())
@@ -307,24 +291,6 @@ func ownerGone(err error) bool {
 		return mcpserver.OwnerGone(refused.Status, refused.Detail)
 	}
 	return errors.As(err, new(*url.Error)) || errors.Is(err, io.ErrUnexpectedEOF)
-}
-
-// existingWorkspaces lists the workspaces.
-func existingWorkspaces(ctx context.Context, c *client.Client) ([]string, error) {
-	var list struct {
-		Workspaces []string `json:"workspaces"`
-	}
-	err := read(ctx, c, "/v1/workspaces", &list)
-	return list.Workspaces, err
-}
-
-// count waits until the answers of a workspace count what was recorded in it, for a moment.
-func (h *house) count(ctx context.Context, workspace string) {
-	ctx, cancel := context.WithTimeout(ctx, startPatience)
-	defer cancel()
-	if e, err := h.workspaces.Get(ctx, workspace); err == nil {
-		_ = e.Wait(ctx, e.Counted())
-	}
 }
 
 // enter opens the data directory for this process or, if a server has it, gives a client of that
@@ -420,9 +386,5 @@ func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastRe
 
 // logger writes to stderr, never to stdout: stdout is for answers, and for MCP nothing but protocol.
 func (a *app) logger() *slog.Logger {
-	var level slog.Level
-	if level.UnmarshalText([]byte(a.logLevel)) != nil {
-		level = slog.LevelWarn
-	}
-	return slog.New(slog.NewTextHandler(a.errs, &slog.HandlerOptions{Level: level}))
+	return slog.New(slog.NewTextHandler(a.errs, &slog.HandlerOptions{Level: a.logLevel}))
 }

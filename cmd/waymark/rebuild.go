@@ -55,12 +55,15 @@ func (a *app) rebuild(ctx context.Context, all bool, how map[string]any, bar *pr
 	who := window
 	who.serves, who.timeout = false, commandTimeout
 	err := a.within(ctx, who, func(c *client.Client) (err error) {
-		names := []string{a.workspace}
+		list := struct{ Workspaces []string }{[]string{a.workspace}}
 		if all {
-			names, err = existingWorkspaces(ctx, c)
+			err = read(ctx, c, "/v1/workspaces", &list)
 		}
-		for ; err == nil && len(names) > 0; names = names[1:] {
-			c.Workspace = names[0]
+		for _, name := range list.Workspaces {
+			if err != nil {
+				break
+			}
+			c.Workspace = name
 			job, body, failed := a.follow(ctx, c, "/v1/rebuild", how, bar)
 			if failed != nil && (!all || ctx.Err() != nil || ownerGone(failed)) {
 				return failed

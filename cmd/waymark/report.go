@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"net/url"
 	"runtime/debug"
 	"time"
 
@@ -56,25 +55,11 @@ func (a *app) report(ctx context.Context, bar *progress) error {
 	return r.WriteText(a.out)
 }
 
-// knownTools are the definitions that the workspace has; none where there is no store or it cannot be read.
-func (a *app) knownTools(ctx context.Context) (tools []catalog.Tool) {
-	if a.exists() != nil {
-		return nil // opening it would make it
+// knownTools are the first 500 definitions that the workspace has; none where there is no store or it cannot be read.
+func (a *app) knownTools(ctx context.Context) []catalog.Tool {
+	var answer struct{ Tools []catalog.Tool }
+	if a.exists() == nil { // opening it would make it
+		_ = a.with(ctx, func(c *client.Client) error { return read(ctx, c, "/v1/tools?limit=500", &answer) })
 	}
-	_ = a.with(ctx, func(c *client.Client) error {
-		for cursor := ""; ; {
-			var answer struct {
-				Tools []catalog.Tool `json:"tools"`
-				Next  string         `json:"next_cursor"`
-			}
-			if err := read(ctx, c, "/v1/tools?limit=500&cursor="+url.QueryEscape(cursor), &answer); err != nil {
-				return err
-			}
-			tools = append(tools, answer.Tools...)
-			if cursor = answer.Next; cursor == "" {
-				return nil
-			}
-		}
-	})
-	return tools
+	return answer.Tools
 }

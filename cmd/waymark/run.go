@@ -1,13 +1,12 @@
 package main
 
 import (
-	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -18,7 +17,6 @@ import (
 
 	"waymark/catalog"
 	"waymark/cmd/waymark/internal/client"
-	"waymark/internal/bounded"
 	"waymark/internal/redact"
 	dagrun "waymark/run"
 )
@@ -124,36 +122,31 @@ func (a *app) runRequest(name string) (body map[string]any, err error) {
 
 // setValues adds what --set gives to the values of a request: TASK.ARGUMENT=VALUE, params.NAME=VALUE or intent=TEXT.
 func setValues(body map[string]any, set []string) error {
-	var of struct {
-		Values map[string]map[string]json.RawMessage
+	values := map[string]map[string]json.RawMessage{}
+	if given, ok := body["values"].(json.RawMessage); ok && json.Unmarshal(given, &values) != nil {
+		return nil // the server says what is wrong with it
 	}
-	if text, err := json.Marshal(body); err != nil || json.Unmarshal(text, &of) != nil || len(set) == 0 {
-		return err // the server says what is wrong with it
-	}
-	if of.Values == nil {
-		of.Values = map[string]map[string]json.RawMessage{}
-	}
+	values = maps.Collect(maps.All(values)) // it may have been null
 	for _, one := range set {
 		key, text, ok := strings.Cut(one, "=")
-		if key == "intent" && ok {
-			body["intent"] = text
-			continue
-		}
 		task, argument, _ := strings.Cut(key, ".")
-		if !ok || task == "" || argument == "" {
-			return usagef("--set %q is not TASK.ARGUMENT=VALUE, as in t1.path=/tmp/a", one)
-		}
 		value := json.RawMessage(text)
 		if !json.Valid(value) {
 			value, _ = json.Marshal(text) // a string: cannot fail
 		}
-		if of.Values[task] == nil {
-			of.Values[task] = map[string]json.RawMessage{}
+		switch {
+		case ok && key == "intent":
+			body["intent"] = text
+			continue
+		case !ok || task == "" || argument == "":
+			return usagef("--set %q is not TASK.ARGUMENT=VALUE, as in t1.path=/tmp/a", one)
+		case values[task] == nil:
+			values[task] = map[string]json.RawMessage{}
 		}
-		of.Values[task][argument] = value
+		values[task][argument] = value
 	}
-	if len(of.Values) > 0 {
-		body["values"] = of.Values
+	if len(values) > 0 {
+		body["values"] = values
 	}
 	return nil
 }
@@ -188,17 +181,6 @@ func (a *app) stayWith(ctx context.Context, c *client.Client, id string, bar *pr
 	return err
 }
 
-// yes asks the person at the terminal.
-func (a *app) yes(ctx context.Context, question string) (bool, error) {
-	fmt.Fprintf(a.errs, "%s [y/N] ", question)
-	answer, err := bufio.NewReader(bounded.New(ctx, a.in, named("-"), bounded.Document)).ReadString('\n')
-	if err == io.EOF { // no answer is no
-		err = nil
-	}
-	answer = strings.TrimSpace(answer)
-	return strings.EqualFold(answer, "y") || strings.EqualFold(answer, "yes"), err
-}
-
 // shownArguments is how many bytes of the arguments of a call that waits are shown.
 const shownArguments = 4 << 10
 
@@ -229,8 +211,8 @@ func (a *app) approveRun(ctx context.Context, c *client.Client, id string, tasks
 		tasks = s.Waiting // and no other that waits meanwhile
 	}
 	if !deny && len(s.Waiting) > 0 && isTerminal(a.in) {
-		if sure, err := a.yes(ctx, "Make these calls?"); err != nil || !sure {
-			return cmp.Or(err, errNegative)
+		if err := a.confirm(false, "Make these calls?"); err != nil {
+			return err
 		}
 	}
 	if _, err := c.Call(ctx, http.MethodPost, runPath(id, "/approve"), map[string]any{"nodes": tasks, "deny": deny}); err != nil {

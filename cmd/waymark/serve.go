@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -29,9 +30,8 @@ func (a *app) serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve HTTP, MCP and the web page",
-		Long: `Serves the HTTP API under /v1, MCP at /mcp, a page at / and the documentation at /docs, until
-interrupted. It prints a link that opens the page, signed in, once and within two minutes. On a loopback address no key is needed. On any other address every request needs an API
-key, so one must exist before (waymark keys create).`,
+		Long: `Serves the HTTP API under /v1, MCP at /mcp, a page at / and the documentation at /docs, until interrupted. On any but a
+loopback address every request needs an API key, so one must exist before (waymark keys create).`,
 		Example: `  waymark serve --sample
   waymark serve --data /var/lib/waymark --addr 0.0.0.0:7070 --allow-host waymark.example.org`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -143,35 +143,26 @@ func (a *app) serve(ctx context.Context, addr string, sampled bool) (err error) 
 // takeIn takes in what hooks spool, until the function it returns is called.
 func (h *house) takeIn(ctx context.Context, workspace string) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	done, rules := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(rules)
-		h.feed.Whisper(ctx, h.dir)
-	}()
-	go func() {
-		defer close(done)
+	var both sync.WaitGroup
+	both.Go(func() { h.feed.Whisper(ctx, h.dir) })
+	both.Go(func() {
 		if names, err := h.workspaces.List(ctx); err == nil && slices.Contains(names, workspace) { // a key makes a workspace
 			_ = h.feed.KeepKey(ctx, workspace) // without it hooks leave no digests, and the feed says so
 		}
 		h.feed.Run(ctx)
-	}()
+	})
 	return func() {
 		cancel()
-		<-done
-		<-rules
+		both.Wait()
 	}
 }
 
 // localAddr is where this machine reaches a listener.
 func localAddr(a *net.TCPAddr) string {
-	ip := a.IP
-	switch {
-	case ip.IsUnspecified() && ip.To4() != nil:
-		ip = net.IPv4(127, 0, 0, 1)
-	case ip.IsUnspecified():
-		ip = net.IPv6loopback
+	if a.IP.IsUnspecified() {
+		return (&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: a.Port}).String()
 	}
-	return (&net.TCPAddr{IP: ip, Port: a.Port}).String()
+	return a.String()
 }
 
 // welcome prints where the server answers, a link that signs in to the page, and how to tell the server to a host. Without
@@ -185,7 +176,7 @@ func (a *app) welcome(ctx context.Context, c *client.Client, dir, base string, r
 		return a.printValue(map[string]any{"data": dir, "api": base + "/v1", "mcp": base + "/mcp", "docs": base + "/docs", "page": base + "/", "sign_in": base + made.Path, "requires_key": requireKey})
 	}
 	a.printf("Waymark %s serves %s\n\n", version().Version, dir)
-	a.printf("  page  %s/\n  API   %s/v1\n  MCP   %s/mcp\n  docs  %s/docs\n\n", base, base, base, base)
+	a.printf("  page  %[1]s/\n  API   %[1]s/v1\n  MCP   %[1]s/mcp\n  docs  %[1]s/docs\n\n", base)
 	if isTerminal(a.out) {
 		a.printf("Open the page, signed in, within two minutes: %s%s\n\n", base, made.Path)
 	}
@@ -201,10 +192,8 @@ func (a *app) mcpCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mcp",
 		Short: "Serve MCP over stdio",
-		Long: `Speaks MCP on standard input and output, for hosts that start their servers themselves. Any number
-of these, and a server, may share a data directory: one of them has it open and answers the others on a loopback port, and
-when it ends another takes over. A workspace that does not exist yet is created.
-At the end of the input the calls that came before it are answered, then the command exits with 0.`,
+		Long: `Speaks MCP on standard input and output, for hosts that start their servers themselves. Any number of these, and a server,
+may share a data directory. A workspace that does not exist yet is created.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.mcp(cmd.Context(), agent) },
 	}
 	a.engineFlags(cmd)

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -54,29 +52,17 @@ func (a *app) checkUpstream() error {
 	return nil
 }
 
-// openUpstream reads which servers are defined and what was agreed to about them. Nothing is started. Where
-// there is nothing, a command makes no workspace for it, but the one that adds servers; a process that serves makes the one it
-// is started for.
+// openUpstream reads which servers are defined and what was agreed to about them. Nothing is started. Where there is
+// nothing, only a process that serves, or adds servers, goes on: it makes the workspace.
 func (a *app) openUpstream(h *house, logger *slog.Logger, serves bool) error {
 	if err := a.checkUpstream(); err != nil {
 		return err
 	}
-	u := &upstream{dir: h.dir, workspace: a.workspace}
-	ctx := context.Background()
-	serves = serves || a.addsServers
-	_, err := os.Stat(filepath.Join(h.dir, gateway.DefinitionsFile))
-	if err != nil && !serves {
-		return nil
-	}
 	defined, err := gateway.ReadDefinitions(h.dir, a.workspace)
-	if err != nil {
+	if err != nil || len(defined.Servers) == 0 && !serves && !a.addsServers {
 		return err
 	}
-	if names, err := h.store.Workspaces(ctx); err != nil {
-		return err
-	} else if !serves && len(defined.Servers) == 0 && !slices.Contains(names, a.workspace) {
-		return nil
-	}
+	ctx, u := context.Background(), &upstream{dir: h.dir, workspace: a.workspace}
 	table := h.store.Table(a.workspace)
 	opts := a.upstream
 	if opts.IdleStop == 0 {
@@ -143,12 +129,8 @@ type upstreamCatalog struct {
 	log       *slog.Logger
 }
 
-func (c upstreamCatalog) engine(ctx context.Context) (*live.Engine, error) {
-	return c.h.workspaces.Open(ctx, c.workspace)
-}
-
 func (c upstreamCatalog) PutTools(ctx context.Context, tools []catalog.Tool, rows map[string]storage.Change) error {
-	e, err := c.engine(ctx)
+	e, err := c.h.workspaces.Open(ctx, c.workspace)
 	if err != nil {
 		return err
 	}
@@ -160,14 +142,14 @@ func (c upstreamCatalog) PutTools(ctx context.Context, tools []catalog.Tool, row
 }
 
 func (c upstreamCatalog) RemoveTools(ctx context.Context, ids []string) error {
-	e, err := c.engine(ctx)
-	if err != nil {
-		return err
-	}
+	e, err := c.h.workspaces.Open(ctx, c.workspace)
 	for _, id := range ids {
-		if _, err := e.Remove(ctx, catalog.KindTool, id, live.Approver); err != nil {
+		if err == nil {
+			_, err = e.Remove(ctx, catalog.KindTool, id, live.Approver)
+		}
+		if err != nil {
 			return fmt.Errorf("take %s out of the catalog: %w", id, err)
 		}
 	}
-	return nil
+	return err
 }
