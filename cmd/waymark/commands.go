@@ -38,6 +38,7 @@ for --intent, for both, or, with neither, where to begin exploring.`,
 			return nil
 		},
 		fields: "suggestions mode model.profile stop warnings unknown_ids waiting suggestion_id", columns: "id kind confidence reason message",
+		none:  "nothing recorded follows this context, or fits this intent; name other ids, or use other words",
 		check: hint[suggest.NextAnswer],
 	})
 }
@@ -48,6 +49,7 @@ func (a *app) searchCommand() *cobra.Command {
 		example: `  waymark search "open issues of a repository"
   waymark search parse json --context fs:read_file --limit 3`,
 		fields: "results mode model.profile warnings unknown_ids waiting suggestion_id", columns: "id kind confidence description message",
+		none:  "nothing in the catalog fits these words; use others, or say what the result should be",
 		check: hint[suggest.SearchAnswer],
 	})
 }
