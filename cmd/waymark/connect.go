@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -159,16 +158,31 @@ func (a *app) exists() error {
 	return nil
 }
 
+// storeFile names, in a data directory, the database that its servers use in place of the directory's own.
+const storeFile = "store"
+
 // openStore opens the database at an address, or the one in the data directory, which another process must not have open
-// in either case.
+// in either case. A directory whose server used a database elsewhere is refused without it: its own would be empty.
 func (a *app) openStore(dir string, opts storage.Options) (store *storage.Store, unlock func() error, err error) {
-	unlock = func() error { return nil }
-	if a.store != "" {
-		if unlock, err = storage.Lock(dir); err != nil {
-			return nil, nil, err
+	named := filepath.Join(dir, storeFile)
+	if a.store == "" {
+		if was, err := os.ReadFile(named); err == nil {
+			if unlock, err = storage.Lock(dir); err != nil {
+				return nil, nil, err
+			}
+			_ = unlock()
+			return nil, nil, fmt.Errorf("the servers of the data directory %s use the database at %s: start waymark serve --store with it, or remove %s", dir, strings.TrimSpace(string(was)), named)
 		}
+		store, err = storage.Open(dir, opts)
+		return store, func() error { return nil }, err
 	}
-	if store, err = storage.Open(cmp.Or(a.store, dir), opts); err != nil {
+	if unlock, err = storage.Lock(dir); err != nil {
+		return nil, nil, err
+	}
+	if store, err = storage.Open(a.store, opts); err == nil {
+		err = storage.ReplaceFile(named, []byte(storage.Name(a.store)+"\n"))
+	}
+	if err != nil {
 		return nil, nil, errors.Join(err, unlock())
 	}
 	return store, unlock, nil
