@@ -36,11 +36,15 @@ KEEP       ?=
 # A workspace refuses -mod=mod.
 export GOFLAGS := $(filter-out -mod=mod,$(GOFLAGS)) -tags=nomsgpack
 
-build: ## bin/waymark and bin/waymark-hook, static and reproducible
+# The version that the program reports; empty: that of the working copy.
+VERSION ?=
+
+build: ## bin/waymark and bin/waymark-hook, static and reproducible; names each library while it is compiled
 	@echo "building bin/waymark; the first build compiles all libraries and takes one to three minutes"
-	GOWORK=off CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o bin/ ./cmd/waymark ./cmd/waymark-hook
+	GOWORK=off CGO_ENABLED=0 go build -v -trimpath -ldflags "-s -w$(if $(VERSION), -X main.stamped=$(VERSION))" -o bin/ ./cmd/waymark ./cmd/waymark-hook
 
 run: build ## serve the bundled sample on http://127.0.0.1:7070
+	@echo "starting with the data directory ./.waymark; the first start imports the sample, which takes half a minute"
 	bin/waymark serve --data ./.waymark --sample
 
 DIST ?= $(CURDIR)/server/page/dist
@@ -132,6 +136,7 @@ completions: build ## bin/completions: what the shells complete, for packages
 	@mkdir -p bin/completions; bin/waymark completion bash >bin/completions/waymark.bash; bin/waymark completion zsh >bin/completions/_waymark
 	@bin/waymark completion fish >bin/completions/waymark.fish; bin/waymark completion powershell >bin/completions/waymark.ps1
 
+package: VERSION := v$(shell sed -n 's/^version: //p' packaging/nfpm/nfpm.yaml)
 package: completions ## validate packaging by what is here; TOOLS=run fetches validators
 	TOOLS=$(TOOLS) sh packaging/check.sh
 

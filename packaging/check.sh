@@ -40,20 +40,23 @@ if with goreleaser github.com/goreleaser/goreleaser/v2@v2.15.1 goreleaser.yaml; 
 fi
 if with nfpm github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0 "deb, rpm"; then
 	for kind in deb rpm; do check "$kind (nfpm pkg)" env GOARCH=$(go env GOARCH) $tool pkg -f "$out/nfpm/nfpm.yaml" -p $kind -t "$tmp"; done
+	version=$(sed -n 's/^version: //p' "$out/nfpm/nfpm.yaml")
 	if command -v dpkg >/dev/null; then
-		check "deb (unpacked, run)" sh -c "dpkg -x $tmp/*.deb $tmp/deb && $tmp/deb/usr/bin/waymark version && test -f $tmp/deb/etc/waymark/waymark.env"
+		check "deb (unpacked, run)" sh -c "dpkg -x $tmp/*.deb $tmp/deb && $tmp/deb/usr/bin/waymark version | grep -q '^waymark v$version ' && test -f $tmp/deb/usr/lib/systemd/user/waymark.service && test -f $tmp/deb/etc/waymark/waymark.env"
 	fi
 fi
 if with helm helm.sh/helm/v3/cmd/helm@v3.22.0 "Helm chart"; then
 	check "Helm chart (helm lint)" $tool lint --strict "$out/helm/waymark"
 	check "Helm chart (helm template, all on)" $tool template x "$out/helm/waymark" --set networkPolicy.enabled=true,serviceMonitor.enabled=true,podDisruptionBudget.enabled=true,createKey=false
 	fleet="--set fleet.store=postgres://waymark@db/waymark,fleet.replicas=3,networkPolicy.enabled=true,podDisruptionBudget.enabled=true"
-	check "Helm chart (fleet)" sh -c "$tool template x $out/helm/waymark $fleet | grep -q 'value: "postgres:'"
+	check "Helm chart (fleet)" sh -c "$tool template x $out/helm/waymark $fleet | grep -q 'value: .postgres:'"
 	check "Helm chart (several replicas without a database are refused)" sh -c "! $tool template x $out/helm/waymark --set fleet.replicas=2,createKey=false"
 	check "Helm chart (unknown values are refused)" sh -c "! $tool template x $out/helm/waymark --set colour=red"
 fi
 if command -v systemd-analyze >/dev/null; then
 	sed "s|/usr/bin/waymark|$PWD/bin/waymark|" "$out/systemd/waymark.service" >"$tmp/waymark.service"
+	sed "s|/usr/bin/waymark|$PWD/bin/waymark|" "$out/systemd/waymark-user.service" >"$tmp/waymark-user.service"
+	check "waymark-user.service (systemd-analyze verify)" env XDG_RUNTIME_DIR="$tmp" systemd-analyze verify --user --man=no "$tmp/waymark-user.service"
 	check "waymark.service (systemd-analyze verify)" systemd-analyze verify --man=no "$tmp/waymark.service"
 	check "waymark.service (exposure of at most 2.0)" systemd-analyze security --offline=true --threshold=20 "$tmp/waymark.service"
 fi

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -79,14 +80,18 @@ func readMark(dir string) (commits uint64, err error) {
 
 // ReplaceFile puts new content in place of a file, so that after a crash one finds the old or the
 // new content whole: temporary file, fsync, rename, fsync of the directory.
-func ReplaceFile(path string, content []byte) (err error) {
+func ReplaceFile(path string, content []byte) error {
+	return WriteFile(path, func(w io.Writer) error { _, err := w.Write(content); return err })
+}
+
+// WriteFile is [ReplaceFile] of what write writes.
+func WriteFile(path string, write func(io.Writer) error) error {
 	tmp := path + ".tmp"
 	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
-		return err
+		return fmt.Errorf("write %s: %w", path, errors.Unwrap(err)) // nobody knows the temporary one
 	}
-	_, err = f.Write(content)
-	if err == nil {
+	if err = write(f); err == nil {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err == nil {

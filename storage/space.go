@@ -82,3 +82,6 @@ func (g *spaceGuard) closes() bool {
 	free, err := g.free(g.dir)
 	return err != nil || free >= spaceReserve/2
 }
+
+// FreeSpace returns the bytes that an ordinary user may still write on the file system of dir; math.MaxUint64: not known.
+func FreeSpace(dir string) (uint64, error) { return freeSpace(dir) }

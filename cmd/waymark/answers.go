@@ -6,8 +6,6 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/text"
-
 	"waymark/live"
 	"waymark/suggest"
 )
@@ -44,27 +42,21 @@ func hint[Answer interface{ Foremost() string }](a *app, q *asked, body json.Raw
 	return nil
 }
 
-// formulaWidth is that of the lines of a formula.
-const formulaWidth = 100
-
 // showFormula prints the steps of a score: name = formula = numbers = value (note).
 func (a *app) showFormula(e suggest.ExplainAnswer) {
 	for _, s := range e.FormulaSteps {
-		parts := []string{truncated(clean(s.Name), formulaWidth/2)}
+		line := s.Name
 		for _, part := range []string{s.Formula, s.Numbers, number(s.Value)} {
 			if part != "" {
-				parts = append(parts, part)
+				line += " = " + part
 			}
 		}
-		line := strings.Join(parts, " = ")
 		if s.Note != "" {
-			line += truncated(" ("+clean(s.Note), formulaWidth-5) + ")"
+			line += " (" + s.Note + ")"
 		}
-		for i, part := range strings.Split(text.WrapSoft(line, formulaWidth-4), "\n") {
-			a.printf("%s%s\n", strings.Repeat(" ", 4*min(i, 1)), strings.TrimRight(part, " "))
-		}
+		a.printf("%s\n", clean(line))
 	}
 	for _, u := range e.UnknownIDs {
-		a.printf("%s\n", truncated(clean(u.Message), formulaWidth))
+		a.printf("%s\n", clean(u.Message))
 	}
 }

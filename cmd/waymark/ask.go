@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/cmd/waymark/internal/client"
+	"waymark/internal/bounded"
 	"waymark/internal/pause"
 )
 
@@ -39,11 +42,15 @@ func (a *app) confirm(yes bool, question string) error {
 	if !isTerminal(a.in) {
 		return usagef("%s Nobody is here to be asked; --yes answers", question)
 	}
-	sure, err := a.yes(a.ctx, question)
-	if err == nil && !sure {
-		err = rejected{errors.New("nothing was done")}
+	fmt.Fprintf(a.errs, "%s [y/N] ", question)
+	answer, err := bufio.NewReader(bounded.New(a.ctx, a.in, named("-"), bounded.Document)).ReadString('\n')
+	if err != nil && err != io.EOF { // no answer is no
+		return err
 	}
-	return err
+	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
+		return rejected{errors.New("nothing was done")}
+	}
+	return nil
 }
 
 // watch reads the thing at a path again and again, until see says that it is over, and returns the last answer.

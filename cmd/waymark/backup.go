@@ -21,9 +21,8 @@ func (a *app) backupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
 		Short: "Write all workspaces, keys and settings to a file",
-		Long: `Writes every workspace and key, as they are at one moment, to a file. It may run beside a server, which
-goes on taking writes. The file appears complete and checked, or not at all. An existing file is replaced
-only on agreement, or with --yes.`,
+		Long: `Writes every workspace and key, as they are at one moment, to a file. The file appears complete and checked, or not at
+all. An existing file is replaced only on agreement, or with --yes.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.exists(); err != nil {
 				return err

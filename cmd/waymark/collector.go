@@ -33,22 +33,3 @@ func afterCollection() {
 	}
 	runtime.AddCleanup(new([16]byte), func(struct{}) { afterCollection() }, struct{}{})
 }
-
-// boundMemory makes the collector work harder rather than let the heap outgrow three fifths of the
-// memory there is: a rebuild holds a second state beside the running one. GOMEMLIMIT says otherwise.
-func boundMemory() {
-	if os.Getenv("GOMEMLIMIT") == "" {
-		if m := memory(); m > 0 {
-			debug.SetMemoryLimit(int64(m / 5 * 3))
-		}
-	}
-}
-
-// boundHeap is boundMemory for a part of a command that needs little. It returns what ends it.
-func boundHeap(limit int64) (unbound func()) {
-	before := debug.SetMemoryLimit(-1)
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(min(limit, before))
-	}
-	return func() { debug.SetMemoryLimit(before) }
-}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -14,7 +13,6 @@ import (
 
 	"waymark/cmd/waymark/internal/client"
 	"waymark/internal/bounded"
-	"waymark/internal/strictjson"
 	"waymark/live"
 	"waymark/suggest"
 )
@@ -40,6 +38,7 @@ for --intent, for both, or, with neither, where to begin exploring.`,
 			return nil
 		},
 		fields: "suggestions mode model.profile stop warnings unknown_ids waiting suggestion_id", columns: "id kind confidence reason message",
+		none:  "nothing recorded follows this context, or fits this intent; name other ids, or use other words",
 		check: hint[suggest.NextAnswer],
 	})
 }
@@ -50,6 +49,7 @@ func (a *app) searchCommand() *cobra.Command {
 		example: `  waymark search "open issues of a repository"
   waymark search parse json --context fs:read_file --limit 3`,
 		fields: "results mode model.profile warnings unknown_ids waiting suggestion_id", columns: "id kind confidence description message",
+		none:  "nothing in the catalog fits these words; use others, or say what the result should be",
 		check: hint[suggest.SearchAnswer],
 	})
 }
@@ -88,8 +88,8 @@ func (a *app) explainCommand() *cobra.Command {
 func (a *app) recordCommand() *cobra.Command {
 	return a.of(operation{
 		id: "record", use: "record FILE|-",
-		long: `Records episodes from a file, or from standard input: one JSON object, a JSON array of objects, or
-one object a line. An episode already recorded counts once. Exits 1 if any was rejected.`,
+		long: `Records episodes from a file, or from standard input: one JSON object, an array, or one object a line. An episode
+already recorded counts once. Exits 1 if any was rejected.`,
 		example: `  echo '{"id":"e1","steps":[{"tool":"fs:read_file"},{"tool":"json:parse"}]}' | waymark record -`,
 		prepare: func(cmd *cobra.Command, args []string, q *asked) error {
 			in, name, err := a.openInput(args[0], bounded.Transfer)
@@ -127,12 +127,9 @@ func (a *app) forgetCommand() *cobra.Command {
 	return a.of(operation{
 		id: "forget", use: "forget", flags: "source episode before",
 		long: `Erases the episodes of one source (waymark doctor lists sources), one episode, or all episodes before a time, and
-rebuilds the model without them. What is erased can no longer be read or exported and is in no later backup; its digest
-stays, so that the log remains verifiable. The database overwrites the bytes on the disk as it
-compacts its files. Not reached are backups and exports made earlier.`,
+rebuilds the model without them. Not reached are backups and exports made earlier.`,
 		example: `  waymark forget --source import:claude-code
-  waymark forget --before 2026-01-01
-  waymark forget --episode 42`,
+  waymark forget --before 2026-01-01`,
 		prepare: func(_ *cobra.Command, _ []string, q *asked) error {
 			if len(q.fields) != 1 {
 				return usagef("forget needs exactly one of --source, --episode and --before")
@@ -153,133 +150,89 @@ func (a *app) keysCommand() *cobra.Command {
 		a.of(operation{
 			id: "create-key", use: "create", flags: "name scopes agent",
 			set: map[string]any{"name": "key", "scopes": []string{"read", "write"}},
-			long: `Creates an API key for --workspace and prints it. Only its SHA-256 is stored, so it cannot be shown again. The scopes
-are read and write unless --scopes says otherwise. While there is a key, a request without one is refused, on loopback too.`,
-			example: `  waymark keys create --name laptop --scopes read,write
-  waymark keys create --workspace team-a --scopes read`,
+			long: `Creates an API key for --workspace and prints it; it cannot be shown again. The scopes are read and write unless --scopes
+says otherwise. While there is a key, a request without one is refused, on loopback too.`,
+			example: `  waymark keys create --workspace team-a --scopes read`,
 			show: showing(func(a *app, k struct{ ID, Key string }) {
 				a.printf("%s\n", k.Key)
 				fmt.Fprintf(a.errs, "key %s on workspace %s; it is not shown again\n", k.ID, a.workspace)
 			}),
 		}),
 		a.of(operation{id: "list-keys", use: "list"}),
-		a.of(operation{id: "revoke-key", use: "revoke ID", args: "id", done: "revoked",
-			long: "Revokes an API key; it stops working at once. Once no key is left, a request on loopback needs none."}),
+		a.of(operation{id: "revoke-key", use: "revoke ID", args: "id", done: "revoked"}),
 	)
 }
 
 func (a *app) workspaceCommand() *cobra.Command {
 	return group("workspace", "List, create and delete workspaces",
 		a.of(operation{id: "list-workspaces", use: "list"}),
-		a.of(operation{id: "create-workspace", use: "create NAME", args: "name",
-			long: `Creates an empty workspace. Nobody needs to: the first import or record creates the workspace it is for, and so do
-an API key for it and a host that is connected to it (waymark mcp --workspace NAME). A question creates none.`}),
+		a.of(operation{id: "create-workspace", use: "create NAME", args: "name"}),
 		a.of(operation{id: "delete-workspace", use: "delete NAME", args: "name", done: "deleted",
 			confirm: `Delete workspace "%s" with its catalog, history and model?`}),
 	)
 }
 
 func (a *app) ruleCommand() *cobra.Command {
-	rule := func(kind, use, args, flags, short, long, example string) *cobra.Command {
-		return a.of(operation{id: "add-rule", use: kind + " " + use, args: args, flags: flags, set: map[string]any{"kind": kind},
-			short: short, long: long, example: example})
+	rule := func(kind, use, args, flags, short, long string) *cobra.Command {
+		return a.of(operation{id: "add-rule", use: kind + " " + use, args: args, flags: flags, set: map[string]any{"kind": kind}, short: short, long: long})
 	}
-	const recounted = `
-
-The rule holds for the past as well: the history is counted anew. "waymark doctor" lists sources. "waymark rule undo"
-restores the limits.`
 	return group("rule", "Ban, pin and rename tools, trust and split sources",
 		rule("ban", "TOOL", "tool", "after intent", "Never suggest a tool",
-			`The tool is in no answer of next, dag and search any more; explain says why. It can still be called, and
-what was learned of it is kept. With --after it is left out of next alone, where that tool was used last; with --intent
-out of the answers to that request alone, whatever the order and inflection of its words. "waymark rule undo" restores
-the former answers.`, `  waymark rule ban billing:charge --intent "refund a customer"`),
+			`The tool is in no answer of next, dag and search any more; it can still be called. With --after it is left out of next
+alone, where that tool was used last; with --intent out of the answers to that request alone, in whatever words.`),
 		rule("pin", "TOOL", "tool", "after intent", "Suggest a tool first after another one, or for a request",
-			`The tool is the first suggestion of next when --after was used last; without --after, when no tool was
-used yet. With --intent it is so for that request alone, whatever the order and inflection of its words; search then
-finds the tool first and dag has it in the plan. A ban of the same tool wins.`,
-			`  waymark rule pin github:get_checks --after github:create_pull_request
-  waymark rule pin billing:refund_payment --intent "give the customer the money back"`),
+			`The tool is the first suggestion of next when --after was used last; without --after, when no tool was used yet. With
+--intent it is so for that request alone, and search and dag have it as well. A ban of the same tool wins.`),
 		rule("alias", "OTHER TOOL", "alias tool", "", "Let calls of another id count for a tool",
-			`Requests and recordings that name the other id mean the tool, and what was learned of it counts for the tool: a tool or
-server with a new name keeps its history. "old:*" and "new:*" stand for a server with all its tools. Nothing in the
-log is changed: "waymark rule undo alias:OTHER" separates the two again.`,
-			`  waymark rule alias github:create_issue github:issue_write
-  waymark rule alias 'github:*' 'gh:*'`),
+			`Requests and recordings that name the other id mean the tool, also those of the past. 'old:*' and 'new:*' stand for a
+server with all its tools.`),
 		rule(live.RuleTrust, "SOURCE", "source", "", "Count what a source reports in full",
-			`What a source with a key reports is limited, so that one dishonest key cannot bend what others are told. What a
-trusted source reports counts as what the operator records: for a collector or importer that you run yourself.`+recounted,
-			"  waymark rule trust otel:key:2f6c1a9e"),
+			`What a source with a key reports is limited, so that one dishonest key cannot bend what others are told. What a trusted
+source reports counts as what the operator records, also that of the past. waymark doctor lists sources.`),
 		rule(live.RuleSplit, "SOURCE", "source", "", "Count each reporter behind a collector as a source of its own",
-			`A collector or importer reports for many. Each label of its episodes counts as a source of its own, with the limits
-of one key: the "source" that an imported episode names, or the service and instance of an OpenTelemetry resource. The
-collector must be trusted to name them truthfully: invented labels would count as several sources.`+recounted,
-			"  waymark rule split otel:key:2f6c1a9e"),
+			`Each label of the source's episodes counts as a source of its own, with the limits of one key. The collector must be
+trusted to name them truthfully: invented labels would count as several sources.`),
 		a.of(operation{id: "list-rules", use: "list"}),
 		a.of(operation{id: "undo-rule", use: "undo ID", args: "id", done: "undone"}),
 	)
 }
 
 func (a *app) capabilityCommand() *cobra.Command {
-	var file, output, style string
+	var file, style string
+	var proposed bool
 	var bar *progress
-	const proposals = "id composite verdict state capability.name evidence.tasks capability.description"
-	proposed := a.of(operation{id: "list-proposals", use: "list", flags: "state limit", columns: proposals})
-	list := a.of(operation{id: "list-capabilities", use: "list", flags: "tag",
-		set: map[string]any{"limit": 500}, columns: "id tags tools description",
-		long: "Lists the capabilities, or with --proposed, --state or --limit what was mined from the history and waits for a decision.",
-		more: func(cmd *cobra.Command) {
-			cmd.Flags().AddFlagSet(proposed.Flags())
-			cmd.Flags().Bool("proposed", false, "list what was mined from the history and waits for a decision")
-		}})
-	capabilities := list.RunE
-	list.RunE = func(cmd *cobra.Command, args []string) error {
-		on, _ := cmd.Flags().GetBool("proposed")
-		if on || proposed.Flags().Changed("state") || proposed.Flags().Changed("limit") {
-			proposed.SetContext(cmd.Context())
-			return proposed.RunE(proposed, args)
-		}
-		return capabilities(cmd, args)
-	}
 	return group("capability", "Capabilities: list, export and import them, mine the history for new ones, approve or reject those",
-		list,
-		a.of(operation{id: "get-capability", use: "export ID", args: "id", short: "Write a capability as JSON",
-			example: `  waymark capability export weekly-report --output weekly.json`,
+		a.of(operation{id: "list-capabilities", use: "list", flags: "tag limit", set: map[string]any{"limit": 500},
+			columns: "id composite verdict state capability.name evidence.tasks capability.description tags tools description",
 			more: func(cmd *cobra.Command) {
-				cmd.Flags().StringVarP(&output, "output", "o", "", "`file` to write; standard output without")
+				cmd.Flags().BoolVar(&proposed, "proposed", false, "list what was mined from the history and waits for a decision")
+				cmd.Flags().String("state", "", "with --proposed: waiting, approved or rejected")
 			},
-			show: func(a *app, _ *asked, body json.RawMessage) error {
-				text, err := json.MarshalIndent(body, "", "  ")
-				if text = append(text, '\n'); err == nil && output != "" {
-					return os.WriteFile(output, text, 0o644)
+			prepare: func(cmd *cobra.Command, _ []string, q *asked) error {
+				if proposed || cmd.Flags().Changed("state") {
+					q.Operation = operationsOf()["list-proposals"]
 				}
-				_, err = a.out.Write(text)
-				return err
+				return q.take(cmd.Flags().Lookup("state"), "state")
 			}}),
+		a.of(operation{id: "get-capability", use: "export ID", args: "id", short: "Write a capability as JSON",
+			show: func(a *app, _ *asked, body json.RawMessage) error { return a.printValue(body) }}),
 		a.of(operation{id: "put-capabilities", use: "import FILE|-", short: "Put capabilities from a file into the catalog",
 			long: `Reads capabilities as JSON and puts them into the catalog: one, as waymark capability export writes it, a list, or
 an object with a list "capabilities".`,
 			prepare: func(_ *cobra.Command, args []string, q *asked) error {
-				text, err := a.readInput(args[0])
-				if err != nil {
-					return err
-				}
-				if err := strictjson.CheckFile(text); err != nil {
-					return rejected{fmt.Errorf("%s: %w", named(args[0]), err)}
-				}
+				text, err := a.jsonInput(args[0])
 				var one map[string]json.RawMessage
 				if json.Unmarshal(text, &one) == nil && one["capabilities"] == nil {
 					text = slices.Concat([]byte("["), text, []byte("]"))
 				}
-				q.body, q.input = json.RawMessage(text), args[0]
-				return nil
+				q.body, q.input = text, args[0]
+				return err
 			}}),
 		a.of(operation{id: "mine", use: "propose", flags: "support sessions min_tools max_tools limit",
-			long: `Looks for what task after task has in common: DAGs of calls, with the order that the tasks agree on. They
-are scored by a rubric and wait, the best first, until somebody approves or rejects them. Nothing is
-published by itself, and what was rejected does not come back. With --json the job is printed.`,
+			long: `Looks for DAGs of calls that task after task has in common, with the order that the tasks agree on. They are scored by a
+rubric and wait, the best first, until somebody approves or rejects them.`,
 			example: `  waymark capability propose --support 5
-  waymark capability approve p3f2a9c1b7d4e`,
+  waymark capability list --proposed`,
 			more: func(cmd *cobra.Command) {
 				cmd.Flags().StringVar(&file, "rubric", "", "a rubric `file` of one's own, over support, success, cohesion, savings and novelty")
 				progressFlag(cmd, &style)
@@ -305,14 +258,7 @@ published by itself, and what was rejected does not come back. With --json the j
 				case a.json:
 					return a.printBody(body)
 				}
-				if err = a.renderValue(job.Mined, "", ""); err != nil {
-					return err
-				}
-				a.printf("\n")
-				if body, err = a.ask(ctx, c, "list-proposals", map[string]any{"limit": 20}); err != nil {
-					return err
-				}
-				return a.render(body, "", proposals)
+				return a.renderValue(job.Mined, "", "")
 			}}),
 		a.of(operation{id: "approve-proposal", use: "approve ID", args: "id", flags: "body.id=as name"}),
 		a.of(operation{id: "reject-proposal", use: "reject ID", args: "id", flags: "reason"}),

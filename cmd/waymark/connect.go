@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -49,13 +48,9 @@ type house struct {
 	window     bool                     // of [access]
 }
 
-// access says who may talk to a server that listens.
+// access says how long a process has the data directory, and for whom.
 type access struct {
 	requireKey bool
-	hosts      []string
-	origins    []string
-	proxies    []string
-	tls        *tls.Config
 	serves     bool          // for longer than one answer
 	window     bool          // serves for one host, and gives way to a server that starts
 	timeout    time.Duration // of an answer; 0: the server's
@@ -67,25 +62,23 @@ type access struct {
 const countPatience, commandTimeout = time.Second, time.Hour
 
 // words sets the embedder and the thesaurus in opts.
-func (a *app) words(opts *live.Options) error {
-	if a.vocabulary.embeddingsURL != "" {
+func (a *app) words(opts *live.Options) (err error) {
+	if own := a.embeddings; own.BaseURL != "" {
 		// Whoever chooses the endpoint owns this process, so it may well be on their own machine.
-		e, err := embed.New(embed.Options{Options: endpoint.Options{BaseURL: a.vocabulary.embeddingsURL, Model: a.vocabulary.embeddingsModel,
-			APIKey: endpoint.Key(os.Getenv("WAYMARK_EMBEDDINGS_KEY")), AllowPrivate: true}})
-		if err != nil {
+		own.APIKey, own.AllowPrivate = endpoint.Key(os.Getenv("WAYMARK_EMBEDDINGS_KEY")), true
+		if opts.Embedder, err = embed.New(embed.Options{Options: own}); err != nil {
 			return err
 		}
-		opts.Embedder = e
 	}
-	if a.vocabulary.thesaurus == "" {
+	if a.thesaurus == "" {
 		return nil
 	}
-	f, err := bounded.Open(a.ctx, a.vocabulary.thesaurus, bounded.Document)
+	f, err := bounded.Open(a.ctx, a.thesaurus, bounded.Document)
 	if err != nil {
 		return fmt.Errorf("thesaurus: %w", err)
 	}
 	defer f.Close()
-	opts.Thesaurus, err = thesaurus.Default().Extend(a.vocabulary.thesaurus, f)
+	opts.Thesaurus, err = thesaurus.Default().Extend(a.thesaurus, f)
 	return err
 }
 
@@ -95,10 +88,10 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a.unloadAfter != 0 && a.unloadAfter < time.Minute { // a request holds its workspace for up to that long
-		return nil, usagef("%s must be 0 or at least 1m, got %s", a.flagName("unload-after"), a.unloadAfter)
+	if idle := a.life.Idle; idle != 0 && idle < time.Minute { // a request holds its workspace for up to that long
+		return nil, usagef("%s must be 0 or at least 1m, got %s", a.flagName("unload-after"), idle)
 	}
-	if a.keepFor < 0 || a.keepFor > 0 && a.keepFor < time.Hour { // younger episodes may still grow
+	if keep := a.serving.KeepFor; keep < 0 || keep > 0 && keep < time.Hour { // younger episodes may still grow
 		return nil, usagef("%s must be 0 or at least 1h", a.flagName("keep-for"))
 	}
 	if who.window && claimed(dir) {
@@ -112,33 +105,33 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	if err := h.note(""); err != nil {
 		return nil, errors.Join(err, store.Close(), unlock())
 	}
-	opts := live.Options{Logger: logger, Now: time.Now, DropIntents: a.privacy.dropIntents, DropDigests: a.privacy.dropDigests, KeepSecrets: a.privacy.keepSecrets, Mine: a.mine, Serves: who.serves, Withheld: h.withheld, Connected: h.connected, Idle: a.unloadAfter}
+	cfg, opts := a.serving, a.life
+	opts.Logger, opts.Now, opts.Serves = logger, time.Now, who.serves
+	opts.Withheld, opts.Connected = h.withheld, h.connected
 	if err := a.words(&opts); errors.Is(err, fs.ErrNotExist) { // as any other file that a command line names
 		return nil, errors.Join(err, h.close())
 	} else if err != nil {
 		return nil, errors.Join(usageError{err}, h.close())
 	}
-	judges, err := a.judges()
-	if err != nil {
+	if cfg.Judges, err = a.askers(); err != nil {
 		return nil, errors.Join(usageError{err}, h.close())
 	}
 	h.workspaces = live.NewWorkspaces(h.store, opts)
 	h.feed = feed.New(hook.SpoolOf(dir), h.store, h.workspaces.Open, time.Now, logger)
-	h.feed.NoDigests = a.privacy.dropDigests
+	h.feed.NoDigests = opts.DropDigests
 	if err := a.openUpstream(h, logger, who.serves); err != nil {
 		return nil, errors.Join(err, h.close())
 	}
-	cfg := server.Config{
-		Store: h.store, Workspaces: h.workspaces, Judges: judges, RecordScores: a.judging.recordScores,
-		Upstream: a.upstream(h), Traces: h.feed.Collect, KeepKey: h.feed.KeepKey,
-		Logger: logger, Version: version().Version, Now: time.Now, KeepFor: a.keepFor, Data: dir, Settings: a.settings,
-		Access: server.Access{LocalToken: h.token, RequireKey: who.requireKey, Hosts: who.hosts, Origins: who.origins, Proxies: who.proxies},
-		Limits: server.Limits{Timeout: who.timeout, MaxBody: who.maxBody}, TLS: who.tls,
-	}
-	if cfg.Upstream.Reload != nil {
-		open := func(ctx context.Context) (record.Store, error) { return h.workspaces.Open(ctx, a.workspace) }
-		cfg.Caller = record.New(open, cfg.Upstream.Gateway, record.Options{Logger: logger, DropDigests: a.privacy.dropDigests})
-		cfg.Upstream.SuggestAfter = a.tools.suggestAfter
+	cfg.Store, cfg.Workspaces, cfg.Traces, cfg.KeepKey = h.store, h.workspaces, h.feed.Collect, h.feed.KeepKey
+	cfg.Logger, cfg.Version, cfg.Now, cfg.Data, cfg.Settings = logger, version().Version, time.Now, dir, a.settings
+	cfg.LocalToken, cfg.RequireKey, cfg.Timeout, cfg.MaxBody = h.token, who.requireKey, who.timeout, who.maxBody
+	if u := h.upstream.Load(); u != nil {
+		cfg.Upstream.Gateway, cfg.Upstream.Workspace = u.gateway, u.workspace
+		if a.connect {
+			cfg.Upstream.Reload = u.start
+			open := func(ctx context.Context) (record.Store, error) { return h.workspaces.Open(ctx, a.workspace) }
+			cfg.Caller = record.New(open, u.gateway, record.Options{Logger: logger, DropDigests: opts.DropDigests})
+		}
 	}
 	h.server, err = server.New(cfg)
 	if err != nil {
@@ -153,9 +146,6 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	return h, nil
 }
 
-// storeFile names, in a data directory, the database that its servers use in place of the directory's own.
-const storeFile = "store"
-
 // exists refuses a data directory that is not there, for commands of jobs: a mistyped one would be made, and reported as done.
 func (a *app) exists() error {
 	if a.store != "" {
@@ -166,6 +156,9 @@ func (a *app) exists() error {
 	}
 	return nil
 }
+
+// storeFile names, in a data directory, the database that its servers use in place of the directory's own.
+const storeFile = "store"
 
 // openStore opens the database at an address, or the one in the data directory, which another process must not have open
 // in either case. A directory whose server used a database elsewhere is refused without it: its own would be empty.
@@ -194,23 +187,19 @@ func (a *app) openStore(dir string, opts storage.Options) (store *storage.Store,
 	return store, unlock, nil
 }
 
-// judges are the models that scorers may ask.
-func (a *app) judges() (score.Judges, error) {
-	judges := score.Judges{Askers: map[string]score.Asker{}}
-	if a.judging.url != "" && len(a.judging.models) == 0 {
-		return judges, errors.New("--judge-url needs --judge-model")
+// askers are the models that scorers may ask.
+func (a *app) askers() (judges score.Judges, err error) {
+	if (a.judge.BaseURL == "") != (len(a.judges) == 0) {
+		return judges, errors.New("--judge-url and --judge-model go together")
 	}
-	if a.judging.url == "" && len(a.judging.models) > 0 {
-		return judges, errors.New("--judge-model needs --judge-url")
-	}
-	for _, model := range a.judging.models {
+	judges = score.Judges{Names: a.judges, Askers: map[string]score.Asker{}}
+	for _, model := range a.judges {
 		// Whoever chooses the endpoint owns this process, so it may well be on their own machine.
-		c, err := score.NewClient(endpoint.Options{BaseURL: a.judging.url, Model: model, APIKey: endpoint.Key(os.Getenv("WAYMARK_JUDGE_KEY")), AllowPrivate: true, Timeout: a.judging.timeout})
-		if err != nil {
+		own := a.judge
+		own.Model, own.APIKey, own.AllowPrivate = model, endpoint.Key(os.Getenv("WAYMARK_JUDGE_KEY")), true
+		if judges.Askers[model], err = score.NewClient(own); err != nil {
 			return judges, err
 		}
-		judges.Names = append(judges.Names, model)
-		judges.Askers[model] = c
 	}
 	return judges, nil
 }
@@ -282,8 +271,12 @@ func (a *app) within(ctx context.Context, who access, f func(*client.Client) err
 		if err != nil {
 			a.logger().Warn("the spool of hooks is not taken in", "error", err)
 		}
-		if taken.Steps > 0 {
-			h.count(ctx, a.workspace)
+		if taken.Steps > 0 { // answers are to count them
+			soon, stop := context.WithTimeout(ctx, countPatience)
+			if e, err := h.workspaces.Get(soon, a.workspace); err == nil {
+				_ = e.Wait(soon, e.Counted())
+			}
+			stop()
 		}
 		c = h.client(a.workspace)
 		return errors.Join(f(c), leave())
@@ -311,24 +304,6 @@ func ownerGone(err error) bool {
 		return mcpserver.OwnerGone(refused.Status, refused.Detail)
 	}
 	return errors.As(err, new(*url.Error)) || errors.Is(err, io.ErrUnexpectedEOF)
-}
-
-// existingWorkspaces lists the workspaces.
-func existingWorkspaces(ctx context.Context, c *client.Client) ([]string, error) {
-	var list struct {
-		Workspaces []string `json:"workspaces"`
-	}
-	err := read(ctx, c, "/v1/workspaces", &list)
-	return list.Workspaces, err
-}
-
-// count waits until the answers of a workspace count what was recorded in it, for a moment.
-func (h *house) count(ctx context.Context, workspace string) {
-	ctx, cancel := context.WithTimeout(ctx, countPatience)
-	defer cancel()
-	if e, err := h.workspaces.Get(ctx, workspace); err == nil {
-		_ = e.Wait(ctx, e.Counted())
-	}
 }
 
 // enter opens the data directory for this process or, if a server has it, gives a client of that
@@ -424,9 +399,5 @@ func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastRe
 
 // logger writes to stderr, never to stdout: stdout is for answers, and for MCP nothing but protocol.
 func (a *app) logger() *slog.Logger {
-	var level slog.Level
-	if level.UnmarshalText([]byte(a.logLevel)) != nil {
-		level = slog.LevelWarn
-	}
-	return slog.New(slog.NewTextHandler(a.errs, &slog.HandlerOptions{Level: level}))
+	return slog.New(slog.NewTextHandler(a.errs, &slog.HandlerOptions{Level: a.logLevel}))
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,14 +33,14 @@ func (a *app) doctorCommand() *cobra.Command {
 		Use:        "doctor",
 		SuggestFor: []string{"stats", "status", "check"},
 		Short:      "Check the data directory, the log and the model",
-		Long: `Checks the data directory, its permissions, who has it, and, through the server that has it or by
-opening it, free space, log and model. Exits 1 if a check fails. Below the checks stand the sources of the history with how
-many of their episodes are limited and teach nothing more (see waymark rule), the last jobs of the server, and the settings of
-the server that has the directory, else of this command, with their origin: flag, WAYMARK_* variable or settings file.`,
+		Long: `Checks the data directory and, through the server that has it or by opening it, log and model. Exits 1 if a check fails.
+Below stand the sources of the history with how many of their episodes are limited (see waymark rule), the last jobs,
+and the settings with their origin.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			settings, err := a.settings, error(nil)
+			settings := a.settings
 			checks, stats, page := a.examine(cmd.Context(), &settings)
 			ok := !slices.ContainsFunc(checks, func(c check) bool { return !c.OK })
+			var err error
 			if a.json {
 				err = a.printValue(map[string]any{"ok": ok, "checks": checks, "sources": stats.Sources, "limited": stats.Limited, "jobs": page.Jobs, "settings": settings})
 			} else {
@@ -49,13 +50,12 @@ the server that has the directory, else of this command, with their origin: flag
 				}
 				a.table([]string{"check", "result", "detail"}, rows)
 				a.printf("\n")
-				err = a.renderValue(struct {
-					Sources  []sourceRow `json:"sources"`
-					Jobs     []live.Job  `json:"jobs"`
-					File     string      `json:"settings_file"`
-					Settings []setting   `json:"settings"`
-				}{sourceRows(stats), page.Jobs, settings.File, settings.Settings}, "",
-					"name source episodes limited id state started_at progress phase reason error value origin from")
+				sources := []map[string]any{}
+				for _, name := range slices.Sorted(maps.Keys(stats.Sources)) {
+					sources = append(sources, map[string]any{"source": name, "episodes": stats.Sources[name], "limited": stats.Limited[name]})
+				}
+				err = a.renderValue(map[string]any{"sources": sources, "jobs": page.Jobs, "settings_file": settings.File, "settings": settings.Settings},
+					"settings_file sources jobs settings", "name source episodes limited id state started_at progress phase reason error value origin from")
 			}
 			if err == nil && !ok {
 				err = errNegative
@@ -67,20 +67,6 @@ the server that has the directory, else of this command, with their origin: flag
 
 type jobList struct {
 	Jobs []live.Job `json:"jobs"`
-}
-
-// sourceRow is a source of the history as doctor shows it.
-type sourceRow struct {
-	Source   string `json:"source"`
-	Episodes int    `json:"episodes"`
-	Limited  int    `json:"limited"` // of them, that teach nothing more
-}
-
-func sourceRows(stats suggest.Stats) (rows []sourceRow) {
-	for _, name := range slices.Sorted(maps.Keys(stats.Sources)) {
-		rows = append(rows, sourceRow{name, stats.Sources[name], stats.Limited[name]})
-	}
-	return rows
 }
 
 // examine looks from the outside in: first what needs no open store, then what the store says. The settings become those
@@ -106,10 +92,9 @@ func (a *app) examine(ctx context.Context, settings *shownSettings) (checks []ch
 	} else {
 		checks = append(checks, check{"permissions", true, mode.String()})
 	}
-	switch n, known, err := freeSpace(dir); {
-	case err != nil:
+	if n, err := storage.FreeSpace(dir); err != nil {
 		checks = append(checks, check{"free space", false, err.Error()})
-	case known:
+	} else if n < math.MaxUint64 { // else it is not known
 		checks = append(checks, check{"free space", n >= lowSpace, fmt.Sprintf("%d MiB", n>>20)})
 	}
 	owner, _ := readOwner(a.data) // none, or unreadable: it is not known

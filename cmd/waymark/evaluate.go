@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -28,33 +27,23 @@ type evaluation struct {
 	dataset     string
 	distractors []string
 	profile     string
-	share       float64
-	successful  bool
 }
 
 func (a *app) evaluateCommand() *cobra.Command {
 	var e evaluation
-	var style, requests string
+	var style string
 	cmd := &cobra.Command{
 		Use:   "evaluate",
 		Short: "Measure how good the suggestions are",
 		Long: `Measures the next tool, the tools for an intent and whole plans on tasks that the history does not hold, beside profile
 seed and simple baselines, with 95 % intervals. Without --dataset the latest fifth of the workspace's own history is held out,
-and the report is kept for the page. Exits 1 if the best baseline is better by more than chance.
-
-With --expect it plans the requests of a file instead, and exits 1 if a plan lacks a tool or has one that is excluded. Each
-line is an object {"request": "mail the minutes", "tools": ["docs:read", ["mail:send", "chat:post"]], "not": ["pay:*"]}; a
-list in tools holds alternatives, and with neither tools nor not the plan must be empty.`,
+and the report is kept for the page. Exits 1 if the best baseline is better by more than chance.`,
 		Example: `  waymark evaluate
   waymark evaluate --dataset datasets/ultratool
-  waymark evaluate --dataset datasets/livemcp --distractors datasets/mcp_catalog --json
-  waymark evaluate --expect requests.jsonl`,
+  waymark evaluate --dataset datasets/livemcp --distractors datasets/mcp_catalog --json`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := e.check(); err != nil {
 				return err
-			}
-			if requests != "" {
-				return a.expect(cmd.Context(), requests, e.profile)
 			}
 			bar, err := a.progress(style, "evaluate", 1000)
 			if err != nil {
@@ -67,11 +56,6 @@ list in tools holds alternatives, and with neither tools nor not the plan must b
 	f.StringVar(&e.dataset, "dataset", "", "`folder` of a data set (default: the workspace's own history)")
 	f.StringArrayVar(&e.distractors, "distractors", nil, "`folder` whose tools stand among those of the data set; may be repeated")
 	f.StringVar(&e.profile, "profile", suggest.ProfileLearned, "learned or seed")
-	f.Float64Var(&e.share, "share", 0.2, "`share` of the own history that is held out, without --dataset")
-	f.BoolVar(&e.successful, "successful", false, "ask only about test episodes that succeeded")
-	f.StringVar(&requests, "expect", "", "`file` of requests with tools that must, or must not, be planned; - for stdin")
-	cmd.MarkFlagsMutuallyExclusive("expect", "dataset", "share")
-	cmd.MarkFlagsMutuallyExclusive("expect", "successful")
 	progressFlag(cmd, &style)
 	return cmd
 }
@@ -80,8 +64,6 @@ func (e evaluation) check() error {
 	switch {
 	case !slices.Contains([]string{suggest.ProfileLearned, suggest.ProfileSeed}, e.profile):
 		return usagef("unknown --profile %q: want learned or seed", e.profile)
-	case !(e.share > 0 && e.share < 1):
-		return usagef("--share must be a number between 0 and 1, got %v", e.share)
 	case e.dataset == "" && len(e.distractors) > 0:
 		return usagef("--distractors needs --dataset")
 	}
@@ -95,15 +77,11 @@ func (a *app) evaluate(ctx context.Context, e evaluation, bar *progress) error {
 	}
 	bar.at(0, "build the model")
 	r, err := evaluate.Evaluate(ctx, d, evaluate.Suggester(e.profile, suggest.MeasureOptions{}), evaluate.Options{
-		Profile: e.profile, SuccessfulTests: e.successful, FirstContact: e.dataset == "",
+		Profile: e.profile, FirstContact: e.dataset == "",
 		Progress: func(done, total int) { bar.at(int64(done)*1000/int64(total), "questions") },
 	})
 	bar.hide()
-	var refused *suggest.RequestError
-	switch {
-	case errors.As(err, &refused):
-		return usagef("evaluate with profile %s: %w", e.profile, refused)
-	case err != nil:
+	if err != nil {
 		return err
 	}
 	if a.json {
@@ -137,40 +115,24 @@ func (a *app) keepReport(r *evaluate.Report) error {
 }
 
 // examples reads what is evaluated on: a data set, or the workspace's history, of which the latest share is held out.
-func (a *app) examples(ctx context.Context, e evaluation) (d *evaluate.Data, err error) {
-	if e.dataset != "" {
-		if d, err = a.dataset(ctx, e.dataset); err != nil {
-			return nil, err
-		}
-		for _, folder := range e.distractors {
-			more, err := a.dataset(ctx, folder)
-			if err != nil {
-				return nil, err
-			}
-			d.Tools = append(d.Tools, more.Tools...)
-		}
-		have := map[string]bool{}
-		d.Tools = slices.DeleteFunc(d.Tools, func(t catalog.Tool) bool { was := have[t.ID]; have[t.ID] = true; return was })
-		return d, nil
+func (a *app) examples(ctx context.Context, e evaluation) (*evaluate.Data, error) {
+	if e.dataset == "" {
+		return a.ownHistory(ctx)
 	}
-	d, episodes, err := a.ownHistory(ctx)
-	if err == nil {
-		if d.Examples, err = evaluate.HoldOut(episodes, e.share); err != nil {
-			err = fmt.Errorf("evaluate the history of workspace %s: %w", a.workspace, err)
-		}
-	}
-	return d, err
-}
-
-// dataset reads a data set and says on stderr what could not be read.
-func (a *app) dataset(ctx context.Context, folder string) (*evaluate.Data, error) {
-	d := &evaluate.Data{Name: filepath.Base(folder)}
-	err := a.read(d, ingest.Read(ctx, folder, ingest.Options{Format: "dataset", Split: "all"}), func(e episodic.Episode, split string) {
+	opts, d, more := ingest.Options{Format: "dataset", Split: "all"}, &evaluate.Data{Name: filepath.Base(e.dataset)}, &evaluate.Data{}
+	err := a.read(d, ingest.Read(ctx, e.dataset, opts), func(e episodic.Episode, split string) {
 		d.Examples = append(d.Examples, evaluate.Example{Episode: e, Split: split, Next: true, Intent: true})
 	})
+	for _, folder := range e.distractors {
+		if err == nil {
+			err = a.read(more, ingest.Read(ctx, folder, opts), func(episodic.Episode, string) {})
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("evaluate: %w", err)
 	}
+	have := map[string]bool{}
+	d.Tools = slices.DeleteFunc(append(d.Tools, more.Tools...), func(t catalog.Tool) bool { was := have[t.ID]; have[t.ID] = true; return was })
 	return d, nil
 }
 
@@ -191,31 +153,33 @@ func (a *app) read(d *evaluate.Data, items iter.Seq2[ingest.Item, error], add fu
 			add(*it.Episode, it.Split)
 		}
 	}
-	if n := read.Dropped.Total(); n > 0 {
-		fmt.Fprintf(a.errs, "waymark: left out %s", clean(read.Dropped.String()))
-		if len(read.Reasons) > 0 {
-			why := read.Reasons[0]
-			fmt.Fprintf(a.errs, "; the first: %s line %d: %s", clean(why.File), why.Line, clean(why.Reason))
-		}
-		fmt.Fprintln(a.errs)
+	if len(read.Reasons) > 0 {
+		why := read.Reasons[0]
+		fmt.Fprintf(a.errs, "waymark: left out %s; the first: %s line %d: %s\n", clean(read.Dropped.String()), clean(why.File), why.Line, clean(why.Reason))
 	}
 	return nil
 }
 
+// heldOut is the share of the own history that is asked about.
+const heldOut = 0.2
+
 // ownHistory is the workspace's catalog, and its episodes in order of recording.
-func (a *app) ownHistory(ctx context.Context) (d *evaluate.Data, episodes []episodic.Episode, err error) {
-	d = &evaluate.Data{Name: a.workspace}
-	err = a.with(ctx, func(c *client.Client) error {
+func (a *app) ownHistory(ctx context.Context) (*evaluate.Data, error) {
+	d, episodes := &evaluate.Data{Name: a.workspace}, []episodic.Episode(nil)
+	err := a.with(ctx, func(c *client.Client) error {
 		resp, err := c.Do(ctx, client.Request{Method: http.MethodGet, Path: "/v1/export"})
 		if err != nil {
 			return err
 		}
 		defer resp.Body.Close()
 		items := ingest.ReadFrom(ctx, resp.Body, ingest.Options{Format: "waymark", Split: "all"})
-		if err := a.read(d, items, func(e episodic.Episode, _ string) { episodes = append(episodes, e) }); err != nil {
-			return fmt.Errorf("read the history of %s: %w", a.workspace, err)
-		}
-		return nil
+		return a.read(d, items, func(e episodic.Episode, _ string) { episodes = append(episodes, e) })
 	})
-	return d, episodes, err
+	if err == nil {
+		d.Examples, err = evaluate.HoldOut(episodes, heldOut)
+	}
+	if err != nil {
+		err = fmt.Errorf("evaluate the history of workspace %s: %w", a.workspace, err)
+	}
+	return d, err
 }

@@ -102,16 +102,6 @@ func TestEvaluationNames(t *testing.T) {
 	assert.InDelta(t, 1, rows[i].Value, 1e-12)
 }
 
-func TestEvaluationIsRepeatable(t *testing.T) {
-	set := easySet(t)
-	_, first := evaluated(t, 0, "--dataset", set)
-	_, again := evaluated(t, 0, "--dataset", set)
-	assert.Equal(t, first, again)
-	more := folder(t, map[string]string{"tools.jsonl": catalogOf("web:fetch", "page:store", "page:fetch")})
-	_, among := evaluated(t, 0, "--dataset", set, "--distractors", more)
-	assert.NotEqual(t, first, among, "tools that stand in the way are seen")
-}
-
 // What comes after b depends on what came before it, and only the longer chain knows: the engine loses.
 func TestEvaluationLost(t *testing.T) {
 	var episodes strings.Builder
@@ -137,34 +127,6 @@ func TestEvaluationLost(t *testing.T) {
 	assert.Regexp(t, `(?s)\nlost:\n.*\nnext +mrr .* behind`, out)
 }
 
-// A history of a few tasks is no reason to say that the engine loses, nor that its confidence can be trusted.
-func TestEvaluationOfAShortHistory(t *testing.T) {
-	var history strings.Builder
-	ids := map[string]bool{"b": true}
-	for n, i := range []int{0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 5, 6, 7} { // the last three are held out
-		before, after := fmt.Sprint("x:a", i), fmt.Sprint("x:c", (i*3)%8)
-		ids[before], ids[after] = true, true
-		fmt.Fprintf(&history, `{"id":"e%d","time":"2026-05-%02dT10:00:00Z","steps":[{"tool":%q},{"tool":"b"},{"tool":%q}]}`+"\n", n, n+1, before, after)
-	}
-	data := filepath.Join(t.TempDir(), "data")
-	_, errs, code := waymark(t, history.String(), "record", "-", "--data", data)
-	require.Zero(t, code, errs)
-	out, errs, code := waymark(t, "", "evaluate", "--data", data)
-	require.Zero(t, code, "%s%s", out, errs)
-	assert.Contains(t, out, "train episodes: 11\ntest episodes: 3\n")
-	assert.Regexp(t, `\nnext +mrr +3 .* too few\n`, out)
-	assert.NotContains(t, out, "lost:")
-	assert.NotContains(t, out, "calibrated")
-	text, errs, code := waymark(t, "", "evaluate", "--data", data, "--json")
-	require.Zero(t, code, errs)
-	var r evaluate.Report
-	require.NoError(t, json.Unmarshal([]byte(text), &r))
-	assert.Empty(t, r.Lost)
-	require.Len(t, r.TooFew, 1)
-	assert.Equal(t, 3, r.TooFew[0].Tasks)
-	assert.Nil(t, r.Confidence["next"].Calibrated)
-}
-
 func TestEvaluationRefuses(t *testing.T) {
 	set := easySet(t)
 	empty := folder(t, map[string]string{"tools.jsonl": catalogOf("a:b"), "episodes.jsonl": chains("test", "", 1, "a:b")})
@@ -175,7 +137,6 @@ func TestEvaluationRefuses(t *testing.T) {
 		args []string
 	}{
 		{"profile", 2, `unknown --profile "best": want learned or seed`, []string{"--dataset", set, "--profile", "best"}},
-		{"share", 2, "--share must be a number between 0 and 1, got 1", []string{"--share", "1"}},
 		{"distractors of an own history", 2, "--distractors needs --dataset", []string{"--distractors", set}},
 		{"no such folder", 3, "nowhere", []string{"--dataset", filepath.Join(set, "nowhere")}},
 		{"nothing to test", 3, "nothing to test", []string{"--dataset", empty}},

@@ -30,19 +30,17 @@ func (a *app) gatewayCommand() *cobra.Command {
 
 func (a *app) gatewayAdd() *cobra.Command {
 	var only []string
-	var as string
 	var yes, reserved bool
 	cmd := &cobra.Command{
 		Use:   "add FILE",
 		Short: "Take servers from a host's configuration, and agree to start them",
-		Long: `Reads the MCP servers of a host's configuration (mcpServers JSON, VS Code servers, Codex TOML; - is standard input), shows
-for each the exact command or URL, and asks whether it may be started. What is agreed to is started by serve and mcp with
---connect, as you, without a shell and with few variables, as long as the definition stays as it is. Definitions are kept in
-gateway.json of the data directory, readable by you alone; write secrets as ${VARIABLE} to keep them out of it.`,
+		Long: `Reads the MCP servers of a host's configuration (- is standard input), shows for each the exact command or URL, and asks
+whether it may be started. What is agreed to is started by serve and mcp with --connect, as you, without a shell and with
+few variables, as long as the definition stays as it is. Write secrets as ${VARIABLE} to keep them out of gateway.json.`,
 		Example: `  waymark gateway add ~/.cursor/mcp.json
   waymark gateway add .mcp.json --only github,postgres --yes`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			found, err := a.definitions(args[0], only, as, reserved)
+			found, err := a.definitions(args[0], only, reserved)
 			if err != nil {
 				return err
 			}
@@ -51,14 +49,13 @@ gateway.json of the data directory, readable by you alone; write secrets as ${VA
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&only, "only", nil, "only the servers of these `names`")
-	f.StringVar(&as, "as", "", "call the one server this `id`, which stands before each of its tools")
 	f.BoolVar(&reserved, "allow-reserved", false, "take URLs of link-local, shared and reserved networks too")
 	f.BoolVar(&yes, "yes", false, "agree to all that is shown without asking")
 	return cmd
 }
 
 // definitions reads a configuration. What cannot be taken is said.
-func (a *app) definitions(path string, only []string, as string, reserved bool) ([]gateway.Definition, error) {
+func (a *app) definitions(path string, only []string, reserved bool) (found []gateway.Definition, err error) {
 	text, err := a.readInput(path)
 	if err != nil {
 		return nil, err
@@ -72,27 +69,16 @@ func (a *app) definitions(path string, only []string, as string, reserved bool) 
 			return nil, usagef("--only %s: there is no such server in %s", name, path)
 		}
 	}
-	var found []gateway.Definition
 	var taken []string
 	for _, l := range launches {
 		if len(only) > 0 && !slices.Contains(only, l.Name) {
 			continue
 		}
 		d, err := definitionOf(l)
-		d.Reserved = reserved && d.URL != ""
-		if d.ID = serverID(l.Name, taken); as != "" {
-			d.ID = as
-		}
-		if err == nil {
-			err = d.Check()
-		}
-		if err == nil {
-			err = d.CheckPlaceholders()
-		}
-		for _, other := range found {
-			if err == nil && d.IsAlso(other) {
-				err = fmt.Errorf("server %q is the same as %q", l.Name, other.ID)
-			}
+		d.ID, d.Reserved = serverID(l.Name, taken), reserved && d.URL != ""
+		err = cmp.Or(err, d.Check(), d.CheckPlaceholders())
+		if i := slices.IndexFunc(found, d.IsAlso); err == nil && i >= 0 {
+			err = fmt.Errorf("server %q is the same as %q", l.Name, found[i].ID)
 		}
 		if err == nil && a.isOwn(d.URL) {
 			err = fmt.Errorf("server %q is the server of this data directory itself", l.Name)
@@ -108,13 +94,10 @@ func (a *app) definitions(path string, only []string, as string, reserved bool) 
 	for _, c := range complaints {
 		fmt.Fprintf(a.errs, "left out: %s\n", clean(c))
 	}
-	switch {
-	case as != "" && len(found) > 1:
-		return nil, usagef("--as names one server, and there are %d; use --only", len(found))
-	case len(found) == 0:
-		return nil, rejected{fmt.Errorf("%s has no server that can be taken", named(path))}
+	if len(found) == 0 {
+		err = rejected{fmt.Errorf("%s has no server that can be taken", named(path))}
 	}
-	return found, nil
+	return found, err
 }
 
 // isOwn reports whether a URL is that of the process that has the data directory.
@@ -147,26 +130,21 @@ func serverID(name string, taken []string) string {
 // definitionOf makes a definition of what a host has. The command becomes the program that is found now, so
 // that nothing put before it in PATH later runs in its place.
 func definitionOf(l ingest.Launch) (gateway.Definition, error) {
-	d := gateway.Definition{
-		Args: l.Args, Env: l.Env, Inherit: l.Inherit, Dir: l.Dir, StartTimeout: l.StartTimeout, CallTimeout: l.CallTimeout,
-		URL: l.Address, SSE: l.Transport == "sse", Headers: maps.Clone(l.Headers),
-	}
-	if l.Disabled {
+	d := gateway.Definition{StartTimeout: l.StartTimeout, CallTimeout: l.CallTimeout}
+	switch {
+	case l.Disabled:
 		return d, fmt.Errorf("server %q is disabled", l.Name)
-	}
-	if l.Bearer != "" {
-		if d.Headers == nil {
-			d.Headers = map[string]string{}
-		}
-		d.Headers["Authorization"] = "Bearer ${" + l.Bearer + "}"
-	}
-	if l.Address != "" && l.Program != "" {
+	case l.Address != "" && l.Program != "":
 		return d, fmt.Errorf("server %q has both a command and a URL", l.Name)
-	}
-	if l.Address != "" {
-		d.Args, d.Env, d.Inherit, d.Dir = nil, nil, nil, ""
+	case l.Address != "":
+		d.URL, d.SSE, d.Headers = l.Address, l.Transport == "sse", maps.Clone(l.Headers)
+		if l.Bearer != "" {
+			d.Headers = maps.Collect(maps.All(d.Headers))
+			d.Headers["Authorization"] = "Bearer ${" + l.Bearer + "}"
+		}
 		return d, nil
 	}
+	d.Args, d.Env, d.Inherit, d.Dir = l.Args, l.Env, l.Inherit, l.Dir
 	program, err := exec.LookPath(l.Program)
 	if err == nil {
 		program, err = filepath.Abs(program)
@@ -193,18 +171,15 @@ func (a *app) agree(cmd *cobra.Command, found []gateway.Definition, yes bool) er
 	if err != nil {
 		return err
 	}
-	var taken []gateway.Definition
-	for _, d := range found {
+	taken := slices.DeleteFunc(found, func(d gateway.Definition) bool {
 		fmt.Fprintf(a.errs, "%s: %s\n", d.ID, d.Shown())
 		for _, was := range defs {
 			if was.ID == d.ID && was.Digest() != d.Digest() {
 				fmt.Fprintf(a.errs, "  in place of: %s\n", was.Shown())
 			}
 		}
-		if err := a.confirm(yes, "  May it be started?"); err == nil {
-			taken = append(taken, d)
-		}
-	}
+		return a.confirm(yes, "  May it be started?") != nil
+	})
 	if len(taken) == 0 {
 		return rejected{errors.New("nothing was agreed to")}
 	}
@@ -219,11 +194,11 @@ func (a *app) agree(cmd *cobra.Command, found []gateway.Definition, yes bool) er
 			return errors.Join(err, a.printBody(body))
 		}
 		a.printf("agreed to %s\n", strings.Join(s.Added, ", "))
+		next := "waymark init --host NAME%[1]s has your host start them through Waymark; waymark serve --connect%[1]s serves all hosts\n"
 		if s.Connected {
-			a.printf("next: the server that runs starts them; tell your host about it: waymark init --host NAME%s\n", a.elsewhere())
-		} else {
-			a.printf("next: waymark init --host NAME%[1]s has your host start them through Waymark; waymark serve --connect%[1]s serves all hosts\n", a.elsewhere())
+			next = "the server that runs starts them; tell your host about it: waymark init --host NAME%[1]s\n"
 		}
+		a.printf("next: "+next, a.elsewhere())
 		return nil
 	})
 }
@@ -241,21 +216,16 @@ func (a *app) defined() (dir string, defs []gateway.Definition, err error) {
 func (a *app) gatewayList() *cobra.Command {
 	return a.of(operation{
 		id: "list-servers", use: "list",
-		long: `Lists the servers with their state, the tools that were called since the start of the running service, with calls,
-failures and the 50th and 95th percentile of the newest 256 durations in milliseconds, and the grants. Servers are started
-by waymark serve --connect, and by a host that starts waymark mcp --connect.`,
+		long: `Lists the servers with their state, the tools called since the start of the running service, with calls, failures and the
+50th and 95th percentile of the newest 256 durations in milliseconds, and the grants.`,
 		show: func(a *app, _ *asked, body json.RawMessage) error {
 			_, defs, err := a.defined()
-			switch {
-			case err != nil:
-				return err
-			case len(defs) == 0:
+			if err != nil || len(defs) == 0 {
 				a.printf("no servers; take some from a host: waymark gateway add FILE\n")
-				return nil
+				return err
 			}
-			if err = a.render(body, "", ""); err == nil {
-				a.printf("\n")
-			}
+			err = a.render(body, "", "")
+			a.printf("\n")
 			for _, d := range defs {
 				a.printf("%s: %s\n", d.ID, d.Listed())
 			}
@@ -268,7 +238,6 @@ func (a *app) gatewayRemove() *cobra.Command {
 	return a.of(operation{
 		id: "forget-server", use: "remove SERVER...", args: "id*", done: "removed", confirm: "Remove %s, with its tools?",
 		short: "Stop servers, and drop what was agreed to about them and their tools",
-		long:  `Stops servers, and drops their definitions, what was agreed to, and their tools from the catalog. What was learned of the tools stays.`,
 		prepare: func(_ *cobra.Command, ids []string, _ *asked) error {
 			for _, id := range ids {
 				if _, err := a.definedServer(id); err != nil {
@@ -296,37 +265,38 @@ func (a *app) gatewayRevoke() *cobra.Command {
 
 func (a *app) approveCommand() *cobra.Command {
 	var all, only, yes bool
-	cmd := &cobra.Command{
-		Use:   "approve [TOOL|SERVER...]",
-		Short: "Look at tools that are withheld, and release them",
-		Long: `Tools whose contract changed since it was approved, that came after their server was agreed to, or whose
-texts are suspicious are neither suggested nor called until somebody looked at them. --list shows them;
-naming a tool, a server, or --all releases what was looked at.`,
-		Example: `  waymark approve --list
+	return a.of(operation{
+		id: "approve-tools", use: "approve [TOOL|SERVER...]", short: "Look at tools that are withheld, and release them",
+		long: `Tools whose contract changed since it was approved, that came after their server was agreed to, or whose texts are
+suspicious are neither suggested nor called until somebody looked at them. --list shows them; naming a tool, a server, or
+--all releases what was looked at.`,
+		example: `  waymark approve --list
   waymark approve github:create_issue`,
-		RunE: func(cmd *cobra.Command, ids []string) error {
-			if only && (all || len(ids) > 0) || all && len(ids) > 0 {
+		more: func(cmd *cobra.Command) {
+			f := cmd.Flags()
+			f.BoolVar(&only, "list", false, "show what is withheld; also without any argument")
+			f.BoolVar(&all, "all", false, "release everything that waits")
+			f.BoolVar(&yes, "yes", false, "do not ask")
+			cmd.MarkFlagsMutuallyExclusive("list", "all")
+		},
+		prepare: func(_ *cobra.Command, ids []string, q *asked) error {
+			if q.fields["ids"] = ids; len(ids) > 0 && (all || only) {
 				return usagef("approve takes tools and servers, or --all, or --list")
 			}
-			return a.with(cmd.Context(), func(c *client.Client) (err error) {
-				var body json.RawMessage
-				if only || len(ids) == 0 && !all {
-					body, err = a.ask(cmd.Context(), c, "list-quarantine", nil)
-				} else {
-					body, err = a.approve(cmd.Context(), c, ids, all, yes)
-				}
-				if err != nil || a.json {
-					return errors.Join(err, a.printBody(body))
-				}
-				return a.render(body, "", "")
-			})
+			return nil
 		},
-	}
-	f := cmd.Flags()
-	f.BoolVar(&only, "list", false, "show what is withheld; also without any argument")
-	f.BoolVar(&all, "all", false, "release everything that waits")
-	f.BoolVar(&yes, "yes", false, "do not ask")
-	return cmd
+		follow: func(ctx context.Context, c *client.Client, q *asked) error {
+			var held quarantine
+			body, err := exchange(ctx, c, http.MethodGet, "/v1/quarantine", nil, &held)
+			if ids := q.fields["ids"].([]string); err == nil && (all || len(ids) > 0) {
+				body, err = a.approve(ctx, c, held, ids, all, yes)
+			}
+			if err != nil || a.json {
+				return errors.Join(err, a.printBody(body))
+			}
+			return a.render(body, "", "")
+		},
+	})
 }
 
 type quarantine struct {
@@ -334,34 +304,28 @@ type quarantine struct {
 }
 
 // approve releases what it shows: the fingerprints go along, so that nothing else is released.
-func (a *app) approve(ctx context.Context, c *client.Client, ids []string, all, yes bool) (json.RawMessage, error) {
-	var q quarantine
-	if err := read(ctx, c, "/v1/quarantine", &q); err != nil {
-		return nil, err
-	}
-	type approval struct {
-		ID          string `json:"id"`
-		Fingerprint string `json:"fingerprint,omitempty"`
-	}
-	chosen, ask := []gateway.Withheld{}, []approval{}
+func (a *app) approve(ctx context.Context, c *client.Client, held quarantine, ids []string, all, yes bool) (json.RawMessage, error) {
 	for _, id := range ids {
-		if !slices.ContainsFunc(q.Tools, func(w gateway.Withheld) bool { return w.ID == id || w.Server == id }) {
+		if !slices.ContainsFunc(held.Tools, func(w gateway.Withheld) bool { return w.ID == id || w.Server == id }) {
 			return nil, fmt.Errorf("nothing of %q is withheld; waymark approve --list shows what is", id)
 		}
 	}
-	for _, w := range q.Tools {
+	tools := []map[string]string{}
+	held.Tools = slices.DeleteFunc(held.Tools, func(w gateway.Withheld) bool {
 		waits := w.Reason != gateway.ReasonGone && w.Reason != gateway.ReasonInvalid
-		if slices.Contains(ids, w.ID) || waits && (all || slices.Contains(ids, w.Server)) {
-			chosen, ask = append(chosen, w), append(ask, approval{w.ID, w.Fingerprint})
+		chosen := slices.Contains(ids, w.ID) || waits && (all || slices.Contains(ids, w.Server))
+		if chosen {
+			tools = append(tools, map[string]string{"id": w.ID, "fingerprint": w.Fingerprint})
 		}
-	}
-	if len(chosen) > 0 && !a.json {
-		if err := a.renderValue(quarantine{chosen}, "", ""); err != nil {
+		return !chosen
+	})
+	if len(tools) > 0 && !a.json {
+		if err := a.renderValue(held, "", ""); err != nil {
 			return nil, err
 		}
 	}
 	if err := a.confirm(yes, "Release these?"); err != nil {
 		return nil, err
 	}
-	return c.Call(ctx, http.MethodPost, "/v1/quarantine/approve", map[string]any{"tools": ask})
+	return c.Call(ctx, http.MethodPost, "/v1/quarantine/approve", map[string]any{"tools": tools})
 }

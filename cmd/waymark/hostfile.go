@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -28,10 +29,26 @@ func editJSON(text []byte, edit func(root *hujson.Object, unit string) error) ([
 	if !ok {
 		return nil, errors.New("it holds no object")
 	}
+	before := file.Clone()
 	if err := edit(root, unitOf(text)); err != nil || len(root.Members) == 0 {
 		return nil, err
 	}
+	if sameValue(before, file) { // what was taken out was put back, perhaps in another form
+		return text, nil
+	}
 	return slices.Concat(mark, file.Pack()), nil
+}
+
+func sameValue(values ...hujson.Value) bool {
+	var plain [2]any
+	for i, v := range values {
+		v = v.Clone()
+		v.Standardize()
+		if json.Unmarshal(v.Pack(), &plain[i]) != nil {
+			return false
+		}
+	}
+	return reflect.DeepEqual(plain[0], plain[1])
 }
 
 // memberOf is the value of a member, nil where there is none.
@@ -39,12 +56,9 @@ func memberOf(object *hujson.Object, name string) *hujson.Value {
 	return (&hujson.Value{Value: object}).Find("/" + name)
 }
 
-// objectIn is a member that is an object, made at the end where it is absent and make is set.
-func objectIn(root *hujson.Object, name, unit string, make bool) (*hujson.Object, error) {
+// objectIn is a member that is an object, made at the end where it is absent.
+func objectIn(root *hujson.Object, name, unit string) (*hujson.Object, error) {
 	if memberOf(root, name) == nil {
-		if !make {
-			return &hujson.Object{}, nil
-		}
 		setMember(root, name, map[string]any{}, 1, unit)
 	}
 	object, ok := memberOf(root, name).Value.(*hujson.Object)
@@ -58,12 +72,8 @@ func objectIn(root *hujson.Object, name, unit string, make bool) (*hujson.Object
 func setMember(object *hujson.Object, name string, value any, depth int, unit string) {
 	there := memberOf(object, name)
 	if there == nil {
-		before := openList(&object.AfterExtra, len(object.Members), depth, unit)
-		if last := len(object.Members) - 1; last >= 0 {
-			before = spaceOf(object.Members[last].Name.BeforeExtra)
-		}
-		key, _ := json.Marshal(name) // a string: cannot fail
-		object.Members = append(object.Members, hujson.ObjectMember{Name: hujson.Value{BeforeExtra: before, Value: hujson.Literal(key)}})
+		object.Members = append(object.Members, hujson.ObjectMember{Name: hujson.Value{
+			BeforeExtra: newLine(&object.AfterExtra, len(object.Members), depth, unit), Value: hujson.String(name)}})
 		there = &object.Members[len(object.Members)-1].Value
 		there.BeforeExtra = hujson.Extra(" ")
 	}
@@ -72,27 +82,16 @@ func setMember(object *hujson.Object, name string, value any, depth int, unit st
 
 // appendTo adds an element to a list.
 func appendTo(list *hujson.Array, value any, depth int, unit string) {
-	before := openList(&list.AfterExtra, len(list.Elements), depth, unit)
-	if last := len(list.Elements) - 1; last >= 0 {
-		before = spaceOf(list.Elements[last].BeforeExtra)
-	}
-	list.Elements = append(list.Elements, hujson.Value{BeforeExtra: before, Value: valueOf(value, strings.Repeat(unit, depth), unit)})
+	list.Elements = append(list.Elements, hujson.Value{
+		BeforeExtra: newLine(&list.AfterExtra, len(list.Elements), depth, unit), Value: valueOf(value, strings.Repeat(unit, depth), unit)})
 }
 
-// openList is the space before the first element of an object or list; it puts the end of an empty one on a new line.
-func openList(end *hujson.Extra, elements, depth int, unit string) hujson.Extra {
+// newLine is the space before an element of an object or list; it puts the end of an empty one on a new line.
+func newLine(end *hujson.Extra, elements, depth int, unit string) hujson.Extra {
 	if elements == 0 && len(bytes.TrimSpace(*end)) == 0 {
 		*end = hujson.Extra("\n" + strings.Repeat(unit, depth-1))
 	}
 	return hujson.Extra("\n" + strings.Repeat(unit, depth))
-}
-
-// spaceOf is the white space before what follows a neighbour, without the comments there.
-func spaceOf(before hujson.Extra) hujson.Extra {
-	if i := bytes.LastIndexByte(before, '\n'); i >= 0 {
-		return slices.Clone(before[i:])
-	}
-	return hujson.Extra(" ")
 }
 
 func valueOf(value any, prefix, unit string) hujson.ValueTrimmed {

@@ -33,9 +33,8 @@ type importing struct {
 	report importReport
 	bar    *progress
 	read   int64
-	failed []error         // inputs that could not be read to their end
-	unread map[string]bool // files in folders that could not be read
-	yes    bool            // new entries are approved beforehand
+	failed []error // inputs that could not be read to their end
+	yes    bool    // new entries are approved beforehand
 }
 
 // importReport is what import prints: what was read here, and what the log made of it.
@@ -73,34 +72,30 @@ type imported struct {
 }
 
 func (a *app) importCommand() *cobra.Command {
-	var opts ingest.Options
+	opts := ingest.Options{Split: "all"}
 	var style string
-	keep, yes := true, false
-	var formats strings.Builder
+	var yes bool
+	names, formats := []string{"auto"}, ""
 	for _, f := range ingest.Formats() {
-		fmt.Fprintf(&formats, "  %-12s %s\n", f.Name, f.Does)
+		names = append(names, f.Name)
+		formats += fmt.Sprintf("  %-12s %s\n", f.Name, f.Does)
 	}
 	cmd := &cobra.Command{
 		Use:   "import PATH...",
 		Short: "Import catalogs and histories",
-		Long: `Imports catalogs and histories from files and folders (- is standard input) and prints what was
-taken, what was known already, and what was dropped and why. Importing the same file twice changes
-nothing. Argument values and results of calls are not stored. Exits 1 if any line was dropped, or if
-there was nothing to take.
-Tools whose texts the checks flag wait until somebody releases them with waymark approve, unless
---yes is given or they come from the sample, a data set or an own export.
-"sample" is the bundled sample, unless a file or folder has this name.
+		Long: `Imports catalogs and histories from files and folders (- is standard input, sample the bundled sample) and prints what was
+taken, known already, and dropped and why. Importing a file twice changes nothing. Argument values and results of calls
+are not stored. Exits 1 if any line was dropped, or if there was nothing to take. Tools whose texts the checks flag wait
+for waymark approve, unless --yes is given or they come from the sample, a data set or an own export.
 
 Formats:
-` + formats.String(),
+` + formats,
 		Example: `  waymark import sample
-  waymark import ~/.claude/projects
-  waymark import datasets/toolathlon --split all`,
+  waymark import ~/.claude/projects`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			opts.DropIntents = !keep || a.privacy.dropIntents
-			opts.Now = time.Now()
-			if err := checkImport(opts); err != nil {
-				return err
+			opts.DropIntents, opts.Now = a.life.DropIntents, time.Now()
+			if !slices.Contains(names, opts.Format) {
+				return usagef("unknown --format %q: want one of %s", opts.Format, strings.Join(names, ", "))
 			}
 			bar, err := a.progress(style, "import", -1)
 			if err != nil {
@@ -111,27 +106,11 @@ Formats:
 	}
 	f := cmd.Flags()
 	f.StringVar(&opts.Format, "format", "auto", "the `format`, where it cannot be detected from the content")
-	f.StringVar(&opts.Split, "split", "train", "which part of a data set with splits: train, test or all")
 	f.StringVar(&opts.Server, "server", "", "the server `name` of a saved tools/list")
-	f.BoolVar(&keep, "keep-intents", true, "store what users asked for; =false leaves it out")
+	f.BoolVar(&a.life.DropIntents, "drop-intents", false, "do not store what users asked for")
 	f.BoolVar(&yes, "yes", false, "release new tools at once")
 	progressFlag(cmd, &style)
 	return cmd
-}
-
-// checkImport refuses options that no input could satisfy, before anything is read.
-func checkImport(o ingest.Options) error {
-	if !slices.Contains([]string{"all", "test", "train"}, o.Split) {
-		return usagef("unknown --split %q: want all, test or train", o.Split)
-	}
-	formats := []string{"auto"}
-	for _, f := range ingest.Formats() {
-		formats = append(formats, f.Name)
-	}
-	if !slices.Contains(formats, o.Format) {
-		return usagef("unknown --format %q: want one of %s", o.Format, strings.Join(formats, ", "))
-	}
-	return nil
 }
 
 func (im *importing) run(ctx context.Context, paths []string) error {
@@ -144,12 +123,10 @@ func (im *importing) run(ctx context.Context, paths []string) error {
 			continue
 		}
 		if path == "-" || err == nil && !info.IsDir() && !info.Mode().IsRegular() {
-			spool, err := im.spool(path)
-			if err != nil {
-				return err
+			if file, err = im.spool(path); err != nil {
+				return fmt.Errorf("import: %w", err)
 			}
-			defer os.Remove(spool)
-			file = spool
+			defer os.Remove(file)
 		}
 		formats := []string{im.opts.Format}
 		if im.opts.Format == "auto" {
@@ -168,7 +145,7 @@ func (im *importing) run(ctx context.Context, paths []string) error {
 				}})
 		}
 	}
-	im.report.Inputs, im.unread = inputs, map[string]bool{}
+	im.report.Inputs = inputs
 	return im.with(ctx, func(c *client.Client) error {
 		if err := im.digest(ctx, c); err != nil {
 			return err
@@ -198,7 +175,7 @@ func (im *importing) run(ctx context.Context, paths []string) error {
 // digest finds the key that values are hashed with, which the server leaves in the data directory when it makes sure that
 // the workspace exists, unless they are to be left out.
 func (im *importing) digest(ctx context.Context, c *client.Client) error {
-	if im.privacy.dropDigests {
+	if im.life.DropDigests {
 		return nil
 	}
 	if _, err := c.Call(ctx, http.MethodPut, "/v1/workspaces/"+url.PathEscape(im.workspace), nil); err != nil {
@@ -213,19 +190,18 @@ func (im *importing) digest(ctx context.Context, c *client.Client) error {
 func (im *importing) spool(path string) (string, error) {
 	in, _, err := im.openInput(path, bounded.Stream)
 	if err != nil {
-		return "", fmt.Errorf("import: %w", err)
+		return "", err
 	}
 	defer in.Close()
 	f, err := os.CreateTemp("", "waymark-import-*.jsonl")
 	if err != nil {
-		return "", fmt.Errorf("import: %w", err)
+		return "", err
 	}
 	_, err = io.Copy(f, in)
 	if err = errors.Join(err, f.Close()); err != nil {
 		os.Remove(f.Name())
-		return "", fmt.Errorf("import: %w", err)
 	}
-	return f.Name(), nil
+	return f.Name(), err
 }
 
 // send imports inputs of one format, as lines of our own export, and merges the answer into the report. When the context
@@ -280,11 +256,6 @@ func (im *importing) write(ctx context.Context, to io.Writer, inputs []importInp
 			if it.File = in.Path; in.folder {
 				it.File = filepath.Join(in.Path, file)
 			}
-			if it.Unread && im.unread[it.File] { // by the decoder of another format
-				continue
-			} else if it.Unread {
-				im.unread[it.File] = true
-			}
 			im.report.Add(it)
 			im.read++
 			im.bar.at(im.read, "")
@@ -317,17 +288,16 @@ func (im *importing) merge(before ingest.Counts, answer imported, sent []ingest.
 		r.Refuse(it, no.Error)
 	}
 	r.Dropped.Lines += answer.RejectedTotal - len(answer.Rejected)
-	r.Duplicates.Tools += answer.Duplicates.Tools
-	r.Duplicates.Capabilities += answer.Duplicates.Capabilities
-	r.Duplicates.Episodes += answer.Duplicates.Episodes
-	servers := r.Taken.Servers
-	r.Taken = before
-	r.Taken.Tools += answer.Taken.Tools
-	r.Taken.Capabilities += answer.Taken.Capabilities
-	r.Taken.Episodes += answer.Taken.Episodes
-	r.Taken.Servers = servers
+	before.Servers = r.Taken.Servers
+	r.Taken, r.Duplicates = sum(before, answer.Taken), sum(r.Duplicates, answer.Duplicates)
 	answer.Flagged, answer.FlaggedTotal = append(r.Flagged, answer.Flagged...), r.FlaggedTotal+answer.FlaggedTotal
 	r.logged = answer.logged
+}
+
+// sum adds what the log counts.
+func sum(a, b ingest.Counts) ingest.Counts {
+	a.Tools, a.Capabilities, a.Episodes = a.Tools+b.Tools, a.Capabilities+b.Capabilities, a.Episodes+b.Episodes
+	return a
 }
 
 func (im *importing) print() error {
@@ -340,35 +310,7 @@ func (im *importing) print() error {
 			return err
 		}
 	} else {
-		for _, in := range r.Inputs {
-			im.printf("%-11s %s\n", in.Format, clean(in.Path))
-		}
-		for line := range strings.Lines(r.Report.String()) {
-			im.printf("%s\n", strings.TrimRight(clean(strings.TrimRight(line, "\n")), " "))
-		}
-		waits := false
-		for _, f := range r.Flagged {
-			waits = waits || f.Quarantined
-			im.printf("  %-11s %s: %s\n", map[bool]string{true: "quarantined", false: "stored"}[f.Quarantined], clean(f.ID), clean(strings.Join(f.Flags, "; ")))
-		}
-		if more := r.FlaggedTotal - len(r.Flagged); more > 0 {
-			im.printf("  … and %d more flagged\n", more)
-		}
-		if waits {
-			im.printf("quarantined entries are offered to no host until they are released: waymark approve\n")
-		}
-		if r.Model != "" {
-			im.printf("model       %s at %d\n", shortVersion(r.Model), r.Seq)
-		}
-		if r.Taken.Servers > 0 {
-			im.printf("next        waymark gateway add FILE starts servers behind Waymark\n")
-		}
-		if r.Held != "" {
-			im.printf("held back   %s\n", clean(r.Held))
-		}
-		if r.Interrupted {
-			im.printf("interrupted the rest was not read; the same import takes it\n")
-		}
+		im.printText()
 	}
 	if len(im.failed) > 0 {
 		return errors.Join(im.failed...)
@@ -377,4 +319,30 @@ func (im *importing) print() error {
 		return errNegative
 	}
 	return nil
+}
+
+func (im *importing) printText() {
+	r := im.report
+	line := func(show bool, name, format string, args ...any) {
+		if show {
+			im.printf("%-11s %s\n", name, clean(fmt.Sprintf(format, args...)))
+		}
+	}
+	for _, in := range r.Inputs {
+		line(true, in.Format, "%s", in.Path)
+	}
+	for text := range strings.Lines(r.Report.String()) {
+		im.printf("%s\n", strings.TrimRight(clean(strings.TrimRight(text, "\n")), " "))
+	}
+	waits := false
+	for _, f := range r.Flagged {
+		waits = waits || f.Quarantined
+		line(true, map[bool]string{true: "  quarantined", false: "  stored"}[f.Quarantined], "%s: %s", f.ID, strings.Join(f.Flags, "; "))
+	}
+	line(r.FlaggedTotal > len(r.Flagged), "  …", "%d more flagged", r.FlaggedTotal-len(r.Flagged))
+	line(waits, "quarantined", "entries are offered to no host until they are released: waymark approve")
+	line(r.Model != "", "model", "%s at %d", shortVersion(r.Model), r.Seq)
+	line(r.Taken.Servers > 0, "next", "waymark gateway add FILE starts servers behind Waymark")
+	line(r.Held != "", "held back", "%s", r.Held)
+	line(r.Interrupted, "interrupted", "the rest was not read; the same import takes it")
 }

@@ -7,7 +7,6 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -16,39 +15,6 @@ import (
 
 	"waymark/ingest"
 )
-
-// A command that opens the store itself hands over decoded items, one beside a server sends lines. The reports and the
-// stores must be the same, also where inputs of one import repeat or contradict each other.
-func TestImportAloneAndThroughAServer(t *testing.T) {
-	t.Setenv("WAYMARK_DROP_DIGESTS", "true") // each store has its own key
-	fixtures := filepath.Join("..", "..", "ingest", "testdata")
-	other := t.TempDir()
-	for name, text := range map[string]string{
-		"tools.jsonl":    `{"id":"fs:read","name":"read","description":"Something else."}` + "\n" + `{"id":"fs:new"}` + "\n",
-		"episodes.jsonl": `{"id":"e1","steps":[{"tool":"fs:new"}]}` + "\n" + `{"id":"e9","steps":[{"tool":"fs:read"}]}` + "\nnot JSON\n",
-	} {
-		require.NoError(t, os.WriteFile(filepath.Join(other, name), []byte(text), 0o600))
-	}
-	var reports, exports []string
-	for _, served := range []bool{false, true} {
-		dir := filepath.Join(t.TempDir(), "data")
-		if served {
-			startServer(t, dir)
-		}
-		out, errs, code := waymark(t, "", "import", "--json", "--data", dir, "--split", "all",
-			filepath.Join(fixtures, "dataset"), other, filepath.Join(fixtures, "dataset"), filepath.Join(fixtures, "traces"))
-		require.Equal(t, 1, code, "some lines are dropped: %s", errs)
-		require.True(t, json.Valid([]byte(out)), out)
-		reports = append(reports, regexp.MustCompile(`"model": "[^"]*"`).ReplaceAllString(out, ""))
-		out, errs, code = waymark(t, "", "export", "--format", "waymark", "--data", dir)
-		require.Zero(t, code, errs)
-		exports = append(exports, out)
-	}
-	assert.Equal(t, reports[0], reports[1])
-	assert.Equal(t, exports[0], exports[1])
-	assert.Contains(t, exports[0], `"id":"e9"`)
-	assert.Contains(t, reports[0], `tool \"fs:read\" was read before, on line 1, with other content`)
-}
 
 // An import that is interrupted stores what was read until then, and says how much that was.
 func TestImportInterrupted(t *testing.T) {

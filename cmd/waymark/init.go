@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"net/url"
@@ -22,8 +21,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/tailscale/hujson"
 
-	"waymark/gateway"
 	"waymark/ingest/report"
+	"waymark/storage"
 )
 
 // hostKind is a program that init writes configuration for: where it belongs, and its form. Files are named from the home
@@ -52,10 +51,10 @@ func (h hostKind) toml() bool { return strings.HasSuffix(h.user, ".toml") }
 
 // initOptions say what is written, and where.
 type initOptions struct {
-	host, url           string
-	hook, whisper       bool
-	print, project, yes bool
-	replace             bool // a server of this name that somebody else wrote
+	host, url     string
+	hook, whisper bool
+	print         bool
+	project, yes  bool
 }
 
 func (a *app) initCommand() *cobra.Command {
@@ -63,14 +62,10 @@ func (a *app) initCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Write the configuration by which a host finds Waymark",
-		Long: `Adds Waymark to the MCP servers in a host's configuration, or with --url a server that runs. The difference is shown
-first, and nothing else in the file is touched; --print only shows it. With --hook also the hooks
-that let Waymark learn from every call the host makes; with --whisper these may also tell the model one line where the
-history gives reason to (docs/feeds.md). Where servers were added to the gateway (waymark gateway add)
-Waymark connects them. A server named waymark that init did not write is only replaced with --replace. waymark uninit
-takes everything out again.`,
+		Long: `Adds the server waymark to the MCP servers in a host's configuration, after showing the difference; nothing else in the
+file is touched. With --hook it adds the hooks that record the host's calls, and with --whisper these may also tell the
+model one line where the history gives reason to. Servers of the gateway are connected. waymark uninit takes it all out.`,
 		Example: `  waymark init --host claude-code --hook
-  waymark init --host codex --whisper
   waymark init --host cursor --project --yes
   waymark init --host vscode --url http://127.0.0.1:7070/mcp --print`,
 		RunE: func(*cobra.Command, []string) error {
@@ -83,7 +78,7 @@ takes everything out again.`,
 			if err != nil {
 				return err
 			}
-			files[0].change = func(text []byte) ([]byte, error) { return h.withServer(text, server, o) }
+			files[0].change = func(text []byte) ([]byte, error) { return h.withServer(text, server) }
 			if o.hook {
 				files[1].change = func(text []byte) ([]byte, error) { return h.withHooks(text, a.hostHooks(h, o.whisper)) }
 			}
@@ -95,7 +90,6 @@ takes everything out again.`,
 	f.StringVar(&o.url, "url", "", "MCP `address` of a server that runs, instead of one that the host starts")
 	f.BoolVar(&o.hook, "hook", false, "also add hooks")
 	f.BoolVar(&o.whisper, "whisper", false, "also add hooks, which may tell the model one line")
-	f.BoolVar(&o.replace, "replace", false, "also replace a server named waymark that init did not write")
 	f.BoolVar(&o.print, "print", false, "only show what would change")
 	return cmd
 }
@@ -103,17 +97,16 @@ takes everything out again.`,
 func (a *app) uninitCommand() *cobra.Command {
 	var o initOptions
 	cmd := &cobra.Command{
-		Use:   "uninit",
-		Short: "Take Waymark out of the configuration of a host",
-		Long: `Undoes waymark init: takes the server waymark and Waymark's hooks out of the host's configuration, after showing the
-difference. What is empty then goes as well; nothing else in the files is touched.`,
+		Use:     "uninit",
+		Short:   "Take Waymark out of the configuration of a host",
+		Long:    `Takes the server waymark and Waymark's hooks out of the host's configuration, after showing the difference.`,
 		Example: `  waymark uninit --host claude-code`,
 		RunE: func(*cobra.Command, []string) error {
 			h, files, err := a.hostFiles(o, false)
 			if err != nil {
 				return err
 			}
-			files[0].change = func(text []byte) ([]byte, error) { return h.withServer(text, nil, o) }
+			files[0].change = func(text []byte) ([]byte, error) { return h.withServer(text, nil) }
 			if len(files) > 1 {
 				files[1].change = func(text []byte) ([]byte, error) { return h.withHooks(text, nil) }
 			}
@@ -121,7 +114,6 @@ difference. What is empty then goes as well; nothing else in the files is touche
 		},
 	}
 	o.flags(cmd)
-	cmd.Flags().StringVar(&o.url, "url", "", "`address` of a server elsewhere that is Waymark")
 	return cmd
 }
 
@@ -135,7 +127,8 @@ func (o *initOptions) flags(cmd *cobra.Command) {
 // hostFile is a file of a host and how it changes.
 type hostFile struct {
 	path   string
-	change func(text []byte) ([]byte, error)
+	change func(text []byte) ([]byte, error) // nil: it does not
+	after  []byte                            // nil: the file goes
 }
 
 // hostFiles are the files of the host that is named: of its servers and, where it has some or they are needed, of its hooks.
@@ -145,35 +138,32 @@ func (a *app) hostFiles(o initOptions, hooks bool) (h hostKind, files []hostFile
 		return h, nil, usagef("unknown --host %q: want one of %s", o.host, strings.Join(hostNames(), ", "))
 	}
 	h = hosts[i]
-	if hooks && h.hooks == "" {
-		return h, nil, usagef("%s has no hooks that Waymark can read", h.name)
-	}
 	names := []string{h.user, h.hooks}
 	if o.project {
-		if names[0] = h.project; h.project == "" {
-			return h, nil, usagef("%s keeps no such file in a project; leave out --project", h.name)
-		}
+		names[0] = h.project
+	}
+	switch {
+	case hooks && h.hooks == "":
+		return h, nil, usagef("%s has no hooks that Waymark can read", h.name)
+	case names[0] == "":
+		return h, nil, usagef("%s keeps no such file in a project; leave out --project", h.name)
 	}
 	m, err := thisMachine()
-	if err != nil {
-		return h, nil, err
-	}
 	for _, name := range names {
 		f := hostFile{path: filepath.FromSlash(name)}
+		if name == "" || err != nil {
+			continue
+		}
 		if !o.project {
 			f.path = m.File(name)
 		}
-		if f.path, err = filepath.Abs(f.path); err != nil { // the variables of a host may hold any path
-			return h, nil, err
-		}
+		f.path, err = filepath.Abs(f.path)                          // the variables of a host may hold any path
 		if real, err := filepath.EvalSymlinks(f.path); err == nil { // a link stays one
 			f.path = real
 		}
-		if name != "" {
-			files = append(files, f)
-		}
+		files = append(files, f)
 	}
-	return h, files, nil
+	return h, files, err
 }
 
 func hostNames() []string {
@@ -198,6 +188,10 @@ func (a *app) hostServer(h hostKind, o initOptions) (map[string]any, error) {
 	if u, err := url.Parse(o.url); o.url != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
 		return nil, usagef("--url %q: want the address of an MCP server, such as http://127.0.0.1:7070/mcp", o.url)
 	}
+	program := programPath()
+	if strings.Contains(filepath.ToSlash(program), "/_npx/") && (o.url == "" || o.hook) {
+		return nil, usagef("npm empties its cache, so a host would not find %s there again: install waymark for good (npm install -g waymark), then run waymark init", program)
+	}
 	dir, defs, err := a.defined()
 	if err != nil {
 		return nil, err
@@ -209,7 +203,7 @@ func (a *app) hostServer(h hostKind, o initOptions) (map[string]any, error) {
 	if len(defs) > 0 { // somebody wants them started
 		arguments = append(arguments, "--connect")
 	}
-	server, kind := map[string]any{"command": programPath(), "args": arguments}, "stdio"
+	server, kind := map[string]any{"command": program, "args": arguments}, "stdio"
 	if o.url != "" {
 		server, kind = map[string]any{"url": o.url}, "http"
 	}
@@ -219,13 +213,14 @@ func (a *app) hostServer(h hostKind, o initOptions) (map[string]any, error) {
 	return server, nil
 }
 
-// writeHost shows how the files of a host change, asks, and changes them. With undo, a file that cannot be changed does not
-// keep the others from it.
-func (a *app) writeHost(files []hostFile, o initOptions, undo bool) (left error) {
-	changed, after, shown, to := []string{}, map[string][]byte{}, map[string]string{}, a.errs
+// writeHost shows how the files of a host change, asks, and changes them. Where one cannot be changed, the others are only
+// changed with undo.
+func (a *app) writeHost(files []hostFile, o initOptions, undo bool) (failed error) {
+	to, changed := a.errs, []string{}
 	if o.print && !a.json {
 		to = a.out
 	}
+	var changes []hostFile
 	for _, f := range files {
 		before, err := a.readFile(f.path)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -234,64 +229,56 @@ func (a *app) writeHost(files []hostFile, o initOptions, undo bool) (left error)
 		if f.change == nil || undo && !bytes.Contains(before, []byte("waymark")) { // nothing to take out, whatever the file holds
 			continue
 		}
-		text, err := f.change(before)
-		switch {
-		case err != nil && undo:
-			left = errors.Join(left, rejected{fmt.Errorf("%s cannot be changed: %w; take waymark out of it by hand", f.path, err)})
-		case err != nil:
-			return rejected{fmt.Errorf("%s cannot be changed: %w", f.path, err)}
-		case !bytes.Equal(before, text):
-			changed, after[f.path] = append(changed, f.path), text
-			shown[f.path] = difference(before, text)
-			fmt.Fprintf(to, "%s\n%s\n", f.path, shown[f.path])
+		if f.after, err = f.change(before); err != nil {
+			failed = errors.Join(failed, rejected{fmt.Errorf("%s cannot be changed: %w; do it by hand", f.path, err)})
+		} else if !bytes.Equal(before, f.after) {
+			changes, changed = append(changes, f), append(changed, f.path)
+			fmt.Fprintf(to, "%s\n%s\n", f.path, difference(before, f.after))
 		}
 	}
-	switch {
-	case o.print && a.json:
-		return a.printValue(shown)
-	case o.print && len(changed) > 0:
-		return nil
-	case len(changed) > 0:
+	if failed != nil && !undo {
+		return failed
+	}
+	if !o.print && len(changes) > 0 {
 		if err := a.confirm(o.yes, "Write this?"); err != nil {
 			return err
 		}
-	}
-	for _, path := range changed {
-		if err := writeEdit(path, after[path]); err != nil {
-			return err
+		for _, f := range changes {
+			if err := f.write(); err != nil {
+				return err
+			}
 		}
 	}
 	switch {
 	case a.json:
-		return errors.Join(a.printValue(map[string]any{"changed": changed}), left)
-	case len(changed) == 0 && left == nil:
+		return errors.Join(a.printValue(map[string]any{"changed": changed}), failed)
+	case len(changed) == 0 && failed == nil:
 		a.printf("nothing to change\n")
+	case !o.print:
+		for _, path := range changed {
+			a.printf("changed %s\n", clean(path))
+		}
 	}
-	for _, path := range changed {
-		a.printf("changed %s\n", clean(path))
-	}
-	return left
+	return failed
 }
 
-func writeEdit(path string, text []byte) error {
-	if text == nil {
-		return os.Remove(path)
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
+func (f hostFile) write() error {
+	if f.after == nil {
+		return os.Remove(f.path)
 	}
 	mode := fs.FileMode(0o644)
-	if info, err := os.Stat(path); err == nil {
+	if info, err := os.Stat(f.path); err == nil {
 		mode = info.Mode().Perm()
 	}
-	if err := replaceFile(path, func(w io.Writer) error { _, err := w.Write(text); return err }); err != nil {
-		return err
+	err := os.MkdirAll(filepath.Dir(f.path), 0o755)
+	if err == nil {
+		err = storage.ReplaceFile(f.path, f.after)
 	}
-	return os.Chmod(path, mode)
+	if err == nil {
+		err = os.Chmod(f.path, mode)
+	}
+	return err
 }
-
-// ownMembers are those of a server that init writes; the others of one that is there already stay.
-var ownMembers = []string{"command", "args", "url", "type"}
 
 // serverIn is the server waymark in a file, nil where there is none.
 func (h hostKind) serverIn(text []byte) (map[string]any, error) {
@@ -307,53 +294,25 @@ func (h hostKind) serverIn(text []byte) (map[string]any, error) {
 			return nil, err
 		}
 	}
-	if err := decode(text, &all); err != nil {
-		return nil, err
-	}
-	servers, ok := all[h.servers].(map[string]any)
-	if !ok && all[h.servers] != nil {
-		return nil, fmt.Errorf("its %q is no object", h.servers)
-	}
-	server, ok := servers["waymark"].(map[string]any)
-	if !ok && servers["waymark"] != nil {
-		return nil, errors.New("its server \"waymark\" is no object")
-	}
-	return server, nil
+	err := decode(text, &all)
+	servers, _ := all[h.servers].(map[string]any)
+	server, _ := servers["waymark"].(map[string]any)
+	return server, err
 }
 
-// runsWaymark reports whether a server is Waymark, as far as can be seen, or none: the command of Waymark, an address of
-// this machine, or the one named.
-func runsWaymark(server map[string]any, address string) bool {
-	command, _ := server["command"].(string)
-	there, _ := server["url"].(string)
-	if command == "" {
-		u, err := url.Parse(there)
-		return len(server) == 0 || there != "" && there == address || err == nil && strings.HasSuffix(u.Path, "/mcp") && gateway.IsLoopback(u.Hostname())
-	}
-	args, _ := server["args"].([]any)
-	name := strings.TrimSuffix(command[strings.LastIndexAny(command, `/\`)+1:], ".exe")
-	return (name == "waymark" || command == programPath()) && len(args) > 0 && args[0] == "mcp"
-}
-
-// withServer puts a server in the place of the server waymark, or takes that out: one that is Waymark, or any that is to
-// be replaced. What a user added to one that is Waymark stays.
-func (h hostKind) withServer(text []byte, server map[string]any, o initOptions) (after []byte, err error) {
+// withServer puts a server in the place of the server waymark, or takes that out. Other members that a user added to it,
+// such as env, stay.
+func (h hostKind) withServer(text []byte, server map[string]any) (after []byte, err error) {
 	there, err := h.serverIn(text)
-	own := runsWaymark(there, o.url)
-	shown, _ := json.Marshal(there) // it was decoded
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case !own && server == nil:
-		return nil, fmt.Errorf("its server \"waymark\" is not known as Waymark: %s (if it is: uninit --url ADDRESS)", shown)
-	case !own && !o.replace:
-		return nil, fmt.Errorf("waymark init did not write its server \"waymark\": %s; rename it there, or replace it with --replace", shown)
 	}
-	if server != nil && own && there != nil {
-		now := maps.Clone(there)
-		maps.DeleteFunc(now, func(name string, _ any) bool { return slices.Contains(ownMembers, name) })
-		maps.Copy(now, server)
-		server = now
+	if server = maps.Clone(server); server != nil {
+		for name, value := range there {
+			if !slices.Contains([]string{"command", "args", "url", "type"}, name) {
+				server[name] = value
+			}
+		}
 	}
 	switch {
 	case reflect.DeepEqual(there, server):
@@ -362,7 +321,7 @@ func (h hostKind) withServer(text []byte, server map[string]any, o initOptions) 
 		after, err = setTable(text, h.servers+".waymark", server)
 	default:
 		after, err = editJSON(text, func(root *hujson.Object, unit string) error {
-			servers, err := objectIn(root, h.servers, unit, server != nil)
+			servers, err := objectIn(root, h.servers, unit)
 			switch {
 			case err != nil:
 			case server != nil:
@@ -389,43 +348,32 @@ var ownCommand = regexp.MustCompile(`(^|[/\\'"])waymark-hook(\.exe)?['"]? --host
 // withHooks puts hooks in the place of those of Waymark that are there; those of others stay.
 func (h hostKind) withHooks(text []byte, hooks map[string]any) ([]byte, error) {
 	return editJSON(text, func(root *hujson.Object, unit string) error {
-		there, err := objectIn(root, "hooks", unit, hooks != nil)
+		there, err := objectIn(root, "hooks", unit)
 		if err != nil {
 			return err
 		}
-		written := map[string]bool{} // events whose hooks are there as they should be
 		for _, m := range slices.Clone(there.Members) {
-			event := m.Name.Value.(hujson.Literal).String()
 			groups, ok := m.Value.Value.(*hujson.Array)
 			if !ok {
 				return errors.New("its hooks are no lists by event")
 			}
 			was := len(groups.Elements)
-			groups.Elements = slices.DeleteFunc(groups.Elements, func(g hujson.Value) bool {
-				if hooks[event] != nil && !written[event] && sameValue(g, hooks[event]) {
-					written[event] = true
-					return false
-				}
-				return withoutOwn(g)
-			})
+			groups.Elements = slices.DeleteFunc(groups.Elements, withoutOwn)
 			if was > 0 && len(groups.Elements) == 0 {
-				removeMember(there, event)
+				removeMember(there, m.Name.Value.(hujson.Literal).String())
 			}
 		}
 		for _, event := range slices.Sorted(maps.Keys(hooks)) {
-			groups := memberOf(there, event)
-			switch {
-			case written[event]:
-			case groups != nil:
+			if groups := memberOf(there, event); groups != nil {
 				appendTo(groups.Value.(*hujson.Array), hooks[event], 3, unit)
-			default:
+			} else {
 				setMember(there, event, []any{hooks[event]}, 2, unit)
 			}
 		}
 		switch {
 		case h.flat && hooks != nil && memberOf(root, "version") == nil:
 			setMember(root, "version", 1, 1, unit)
-		case hooks == nil && len(there.Members) == 0:
+		case len(there.Members) == 0:
 			if removeMember(root, "hooks"); h.flat && len(root.Members) == 1 {
 				removeMember(root, "version")
 			}
@@ -454,15 +402,6 @@ func withoutOwn(group hujson.Value) bool {
 	}
 	text, ok := command.Value.(hujson.Literal)
 	return ok && ownCommand.MatchString(text.String())
-}
-
-// sameValue compares a value of a file with one that would be written.
-func sameValue(there hujson.Value, value any) bool {
-	there = there.Clone()
-	there.Standardize()
-	var x, y any
-	text, err := json.Marshal(value)
-	return err == nil && json.Unmarshal(there.Pack(), &x) == nil && json.Unmarshal(text, &y) == nil && reflect.DeepEqual(x, y)
 }
 
 // hostHooks are the hooks of a host by event.

@@ -14,13 +14,12 @@ import (
 
 func (a *app) gatewayLogin() *cobra.Command {
 	var client, secret string
-	var wait time.Duration
 	cmd := &cobra.Command{
 		Use:   "login SERVER",
 		Short: "Log in to a server that asks for OAuth",
-		Long: `Prints a link to the authorization server that the server names, waits until access is granted there, and keeps the
-tokens in logins.json of the data directory, readable by you alone. It is the authorization code flow of OAuth 2.1 with
-PKCE: the answer comes to a port of this machine. Tokens are renewed as long as the authorization server allows it. Waymark registers itself unless --client-id says how it is known there.`,
+		Long: `Prints a link to the authorization server that the server names, waits five minutes until access is granted there, and
+keeps the tokens in logins.json of the data directory, readable by you alone. Waymark registers itself unless --client-id
+says how it is known there.`,
 		Example: `  waymark gateway login linear
   waymark gateway login crm --client-id waymark --client-secret-variable CRM_CLIENT_SECRET`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -34,7 +33,7 @@ PKCE: the answer comes to a port of this machine. Tokens are renewed as long as 
 					return usagef("--client-secret-variable names a variable with a value, and needs --client-id")
 				}
 			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), wait)
+			ctx, cancel := context.WithTimeout(cmd.Context(), 5*time.Minute)
 			defer cancel()
 			if err := a.logins().Login(ctx, d, gateway.Options{Version: version().Version, Logins: a.logins()}, as, func(link string) {
 				fmt.Fprintf(a.errs, "open this link in a browser and grant access:\n%s\n", link)
@@ -47,7 +46,6 @@ PKCE: the answer comes to a port of this machine. Tokens are renewed as long as 
 	f := cmd.Flags()
 	f.StringVar(&client, "client-id", "", "`id` by which the authorization server knows Waymark")
 	f.StringVar(&secret, "client-secret-variable", "", "environment `variable` that holds the secret of the client")
-	f.DurationVar(&wait, "wait", 5*time.Minute, "how long access may take to be granted")
 	return cmd
 }
 
@@ -55,7 +53,7 @@ func (a *app) gatewayLogout() *cobra.Command {
 	return &cobra.Command{
 		Use:   "logout SERVER",
 		Short: "Drop the tokens of a server",
-		Long:  `Drops the tokens that gateway login keeps. At the authorization server they stay valid until they end or are revoked there.`,
+		Long:  `Drops the tokens that gateway login keeps. At the authorization server they stay valid.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			d, err := a.definedServer(args[0])
 			if err != nil {

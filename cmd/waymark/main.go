@@ -18,21 +18,23 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"os"
 	"os/signal"
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"waymark/catalog"
 	"waymark/cmd/waymark/internal/client"
+	"waymark/gateway"
 	"waymark/internal/bounded"
 	"waymark/internal/datadir"
+	"waymark/internal/endpoint"
 	"waymark/live"
+	"waymark/server"
 	"waymark/suggest"
 )
 
@@ -61,7 +63,6 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	boundMemory()
 	tuneCollector()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
@@ -85,49 +86,34 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		err, a.started = errors.New("interrupted"), true // also while settings are read
 	}
-	code := a.exitCode(err)
-	if a.json || slices.Contains(args, "--json") { // the parser may have stopped before it
-		return a.printError(err, code)
-	}
-	fmt.Fprintln(errs, "waymark: "+oneLine(err.Error()))
-	return code
-}
-
-// printError prints an error as one line of JSON: the sentence, the exit code and, where the API refused a request,
-// its status and what is wrong with each field.
-func (a *app) printError(err error, code int) int {
-	e := struct {
+	said := struct {
 		Error    string               `json:"error"`
 		ExitCode int                  `json:"exit_code"`
 		Status   int                  `json:"status,omitempty"`
 		Errors   []client.ProblemPart `json:"errors,omitempty"`
-	}{Error: oneLine(err.Error()), ExitCode: code}
-	var p *client.Problem
-	if errors.As(err, &p) {
-		e.Status, e.Errors = p.Status, p.Errors
+	}{Error: oneLine(err.Error()), ExitCode: a.exitCode(err)}
+	if p, ok := errors.AsType[*client.Problem](err); ok {
+		said.Status, said.Errors = p.Status, p.Errors
 	}
-	text, err := json.Marshal(e)
-	if err != nil {
-		text, _ = json.Marshal(map[string]any{"error": e.Error, "exit_code": code}) // plain values always encode
+	if text, failed := json.Marshal(said); failed == nil && (a.json || slices.Contains(args, "--json")) { // the parser may have stopped before it
+		fmt.Fprintln(errs, string(text))
+	} else {
+		fmt.Fprintln(errs, "waymark: "+said.Error)
 	}
-	fmt.Fprintln(a.errs, string(text))
-	return code
+	return said.ExitCode
 }
 
 // exitCode tells a wrong command line from one that could not be carried out. Whatever fails before a
 // command has started is a matter of usage; so is a request that the API calls malformed or invalid.
 func (a *app) exitCode(err error) int {
-	var usage usageError
-	var no rejected
-	var large *bounded.LimitError
 	switch {
-	case !a.started || errors.As(err, &usage):
+	case !a.started || errors.As(err, new(usageError)):
 		return exitUsage
-	case errors.As(err, &no) || errors.As(err, &large):
+	case errors.As(err, new(rejected)) || errors.As(err, new(*bounded.LimitError)):
 		return exitNegative
 	}
-	var p *client.Problem
-	if errors.As(err, &p) && (p.Status == http.StatusBadRequest || p.Status == http.StatusUnprocessableEntity) {
+	p, refused := errors.AsType[*client.Problem](err)
+	if refused && (p.Status == http.StatusBadRequest || p.Status == http.StatusUnprocessableEntity) {
 		return exitUsage
 	}
 	return exitFailed
@@ -153,54 +139,21 @@ type app struct {
 	data      string
 	workspace string
 	json      bool
-	logLevel  string
+	logLevel  slog.Level
 
 	store string // address of a database of PostgreSQL; empty: the store is in the data directory
 
-	keepFor     time.Duration // age above which episodes are forgotten
-	unloadAfter time.Duration // how long a workspace may be idle before it leaves memory
-
-	vocabulary wordSettings
-	judging    judgeSettings
-	privacy    privacySettings
-	mine       bool // mine capabilities after each rebuild
-	tools      toolSettings
+	// What flags say; the rest of each is set where it is used.
+	serving    server.Config
+	life       live.Options
+	upstream   gateway.Options
+	connect    bool // start other servers
+	thesaurus  string
+	embeddings endpoint.Options
+	judge      endpoint.Options
+	judges     []string // models of that endpoint
 
 	addsServers bool // the command does
-}
-
-// toolSettings say how hosts use the tools of other servers.
-type toolSettings struct {
-	connect       bool          // start other servers
-	toolMode      string        // how hosts see their tools
-	suggestAfter  bool          // say with each result what comes next
-	strictResults bool          // results that do not fit their schema are failures
-	resultLimit   int           // most bytes of a result that a host gets at once
-	idleStop      time.Duration // without a call after which a server is stopped; 0: never
-	expose        []string      // of them, those that stand in hybrid lists
-	preload       int           // how many of those with most calls stand beside them
-}
-
-// privacySettings say which parts of an episode are stored.
-type privacySettings struct {
-	dropIntents bool
-	dropDigests bool
-	keepSecrets bool
-}
-
-// judgeSettings name the models that judge where the caller gives no answers.
-type judgeSettings struct {
-	url          string
-	models       []string
-	timeout      time.Duration
-	recordScores bool
-}
-
-// wordSettings say where words and vectors besides the built-in ones come from.
-type wordSettings struct {
-	thesaurus       string
-	embeddingsURL   string
-	embeddingsModel string
 }
 
 // command builds the tree of commands.
@@ -233,8 +186,8 @@ error is one line of JSON on stderr: {"error","exit_code"} and, of a refused req
 	f.StringVar(&a.workspace, "workspace", "default", "workspace `name`")
 	f.BoolVar(&a.json, "json", false, "print JSON: the body of the HTTP answer")
 	f.StringVar(&a.config, "config", "", "settings `file` (default "+cmp.Or(defaultConfigFile(), "waymark/config.yaml in the directory of settings")+", if present)")
-	f.StringVar(&a.vocabulary.thesaurus, "thesaurus", "", "`file` of additional synonyms for search and spelling correction; used by the process that owns the data directory")
-	f.StringVar(&a.logLevel, "log-level", "warn", "what is logged to stderr: debug, info, warn or error")
+	f.StringVar(&a.thesaurus, "thesaurus", "", "`file` of additional synonyms for search and spelling correction; used by the process that owns the data directory")
+	f.TextVar(&a.logLevel, "log-level", slog.LevelWarn, "what is logged to stderr: `debug`, info, warn or error")
 	for _, g := range []struct {
 		title    string
 		commands []*cobra.Command
@@ -309,18 +262,8 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	names := func(yield func(string, uint64) bool) {
-		for _, sub := range cmd.Commands() {
-			if sub.IsAvailableCommand() && !yield(sub.Name(), 0) {
-				return
-			}
-		}
-	}
-	near := catalog.Near(args[0], names)
-	if len(near) == 0 {
-		near = cmd.SuggestionsFor(args[0]) // by prefix, and the names of other programs
-	}
-	if len(near) > 0 {
+	cmd.SuggestionsMinimumDistance = max(1, len(args[0])/3)
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		return usagef("unknown command %q of %s; did you mean %s?", args[0], cmd.CommandPath(), strings.Join(near, " or "))
 	}
 	return usagef("unknown command %q of %s; see `%s --help`", args[0], cmd.CommandPath(), cmd.CommandPath())

@@ -32,6 +32,7 @@ type operation struct {
 	set   map[string]any
 
 	fields, columns string // of the answer and of the objects listed in it, that are shown; empty: all. See [app.render]
+	none            string // why the first of the fields may be empty
 
 	short, long, example string
 
@@ -161,10 +162,14 @@ func (o *operation) print(a *app, cmd *cobra.Command, q *asked, about string, bo
 	case o.show != nil:
 		return o.show(a, q, body)
 	}
+	fields, columns, none := o.fields, o.columns, []string{o.none}
 	if on, err := cmd.Flags().GetBool("explain"); on && err == nil {
-		return a.render(body, o.fields+" model", o.columns+" reason terms profile version nodes edges density alpha")
+		fields, columns = fields+" model", columns+" reason terms profile version nodes edges density alpha"
 	}
-	return a.render(body, o.fields, o.columns)
+	if o.none == "" {
+		none = nil
+	}
+	return a.render(body, fields, columns, none...)
 }
 
 // showing is a show of a typed answer.

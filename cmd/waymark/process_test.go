@@ -97,45 +97,6 @@ const threeEpisodes = `{"id":"1","steps":[{"tool":"fs:read_file"},{"tool":"json:
 `
 
 // builtAt is when a process made its model: the one part of an answer that is no function of the log.
-var builtAt = regexp.MustCompile(`"built_at":"[^"]*"`)
-
-// One question, three roads: the command line through a server, HTTP, the command line alone. All
-// must give the same bytes.
-func TestCommandLineAndHTTPCannotDiffer(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "data")
-	_, errs, code := waymark(t, threeEpisodes, "record", "-", "--data", dir)
-	require.Zero(t, code, errs)
-
-	questions := []struct {
-		path, body string
-		args       []string
-	}{
-		{"/next", `{"context":["fs:read_file"],"limit":3}`, []string{"next", "--after", "fs:read_file", "--limit", "3"}},
-		{"/search", `{"query":"parse json"}`, []string{"search", "parse", "json"}},
-		{"/dag", `{"intent":"read and parse"}`, []string{"dag", "read and parse"}},
-		{"/explain", `{"id":"json:parse","context":["fs:read_file"]}`, []string{"explain", "json:parse", "--after", "fs:read_file"}},
-		{"/explain", `{"id":"json:parse","context":["fs:read_file"],"profile":"seed","formula":true}`, []string{"explain", "json:parse", "--after", "fs:read_file", "--formula"}},
-	}
-	alone := make([]string, len(questions))
-	for i, q := range questions {
-		alone[i], errs, code = waymark(t, "", append(q.args, "--json", "--data", dir)...)
-		require.Zero(t, code, errs)
-	}
-	s := startServer(t, dir)
-	for i, q := range questions {
-		out, errs, code := waymark(t, "", append(q.args, "--json", "--data", dir)...)
-		require.Zero(t, code, errs)
-		resp, err := http.Post(s.URLs.API+q.path, "application/json", strings.NewReader(q.body))
-		require.NoError(t, err)
-		body, err := io.ReadAll(resp.Body)
-		resp.Body.Close()
-		require.NoError(t, err)
-		require.Equal(t, http.StatusOK, resp.StatusCode, string(body))
-		assert.Equal(t, string(bytes.TrimSpace(body)), strings.TrimSpace(out), "%s through the server", q.path)
-		assert.Equal(t, builtAt.ReplaceAllString(alone[i], ""), builtAt.ReplaceAllString(out, ""), "%s without a server", q.path)
-	}
-}
-
 // A directory has one owner: others go through it, or are told who it is.
 func TestDirectoryInUse(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -15,7 +14,7 @@ import (
 // terminal, else in a line when the phase changes, and at most one a second.
 type progress struct {
 	app     *app
-	style   string // bar, plain, json or none
+	style   string // bar, plain or none
 	what    string
 	total   int64 // -1: not known
 	began   time.Time
@@ -25,13 +24,13 @@ type progress struct {
 }
 
 func progressFlag(cmd *cobra.Command, style *string) {
-	cmd.Flags().StringVar(style, "progress", "auto", "how progress is shown on stderr: auto (a bar on a terminal), plain, json or none")
+	cmd.Flags().StringVar(style, "progress", "auto", "how progress is shown on stderr: auto (a bar on a terminal), plain or none")
 }
 
 // progress chooses how to show it. Control characters go to terminals alone.
 func (a *app) progress(style, what string, total int64) (*progress, error) {
-	if !slices.Contains([]string{"auto", "plain", "json", "none"}, style) {
-		return nil, usagef("unknown --progress %q: want auto, plain, json or none", style)
+	if !slices.Contains([]string{"auto", "plain", "none"}, style) {
+		return nil, usagef("unknown --progress %q: want auto, plain or none", style)
 	}
 	if style == "auto" {
 		style = map[bool]string{true: "bar", false: "none"}[isTerminal(a.errs)]
@@ -52,20 +51,16 @@ func (p *progress) at(n int64, doing string) {
 	} else if n > 0 {
 		line += fmt.Sprintf(" %d", n)
 	}
-	switch p.style {
-	case "json":
-		text, _ := json.Marshal(map[string]any{"work": p.what, "phase": doing, "done": n, "total": p.total}) // plain values always encode
-		fmt.Fprintln(p.app.errs, string(text))
-	case "plain":
+	if p.style == "plain" {
 		fmt.Fprintln(p.app.errs, line)
-	case "bar":
-		if spent := time.Since(p.began); p.total > 0 && n > 0 {
-			line += fmt.Sprintf(", %v left", (time.Duration(float64(spent) * float64(p.total-n) / float64(n))).Round(time.Second))
-		}
-		columns := len([]rune(line))
-		fmt.Fprintf(p.app.errs, "\r%s%*s", line, max(p.columns-columns, 0), "")
-		p.columns = columns
+		return
 	}
+	if spent := time.Since(p.began); p.total > 0 && n > 0 {
+		line += fmt.Sprintf(", %v left", (time.Duration(float64(spent) * float64(p.total-n) / float64(n))).Round(time.Second))
+	}
+	columns := len([]rune(line))
+	fmt.Fprintf(p.app.errs, "\r%s%*s", line, max(p.columns-columns, 0), "")
+	p.columns = columns
 }
 
 // hide takes the bar away until the next call of at, if there is one.

@@ -1,14 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -25,11 +24,9 @@ func (a *app) rebuildCommand() *cobra.Command {
 	return a.of(operation{
 		id: "rebuild", use: "rebuild", flags: "verify force dry_run",
 		short: "Replay the log into a fresh model",
-		long: `Replays the whole log into a fresh model and waits until that is done. Other commands and hosts get answers, and
-record, meanwhile. Held-out tasks compare the fresh model with the active one; where it would lose more than noise, it
-is not published, and the command exits 1; --force publishes it nevertheless. --dry-run only compares, exits as the
-rebuild would, and changes nothing. With --verify the fresh model is compared with the active one, byte for byte, and
-the command exits 1 on any difference. An interrupt cancels the rebuild; the model stays as it is.`,
+		long: `Replays the whole log into a fresh model and waits until that is done. Others get answers, and record, meanwhile. Where
+the fresh model would lose more than noise on held-out tasks, it is not published, and the command exits 1. --dry-run
+only compares; --verify compares the fresh model with the active one, byte for byte. An interrupt cancels the rebuild.`,
 		more: func(cmd *cobra.Command) {
 			cmd.Flags().BoolVar(&all, "all", false, "every workspace, one line each; exits with the worst code")
 			cmd.MarkFlagsMutuallyExclusive("verify", "force", "dry-run")
@@ -53,45 +50,34 @@ the command exits 1 on any difference. An interrupt cancels the rebuild; the mod
 }
 
 // rebuild asks the owner of the data directory to rebuild one workspace, or all. Without an owner this process becomes
-// one, as a window does, so that others get answers meanwhile. Where the owner ends in between, the next one is asked
-// for the rest. After a crash it is so once for each workspace: its rebuild may be the reason.
+// one, as a window does, so that others get answers meanwhile.
 func (a *app) rebuild(ctx context.Context, all bool, how map[string]any, bar *progress) (worst error) {
-	who, done, crashed := window, map[string]bool{}, map[string]bool{}
+	who := window
 	who.serves, who.timeout = false, commandTimeout
-	for again := true; again; {
-		again = false
-		if err := a.within(ctx, who, func(c *client.Client) (err error) {
-			names := []string{a.workspace}
-			if all {
-				names, err = existingWorkspaces(ctx, c)
-			}
-			names = slices.DeleteFunc(names, func(name string) bool { return done[name] })
-			for ; err == nil && !again && len(names) > 0; names = names[1:] {
-				c.Workspace = names[0]
-				job, body, failed := a.follow(ctx, c, "/v1/rebuild", how, bar)
-				again = ownerGone(failed) && ctx.Err() == nil
-				said, _ := errors.AsType[*client.Problem](failed)
-				handedOver := said != nil && said.Status == http.StatusServiceUnavailable || errors.Is(failed, net.ErrClosed) // of this process
-				if again && (handedOver || !crashed[c.Workspace]) {
-					crashed[c.Workspace] = crashed[c.Workspace] || !handedOver
-					return nil
-				} else if failed != nil && (!all || ctx.Err() != nil) {
-					return failed
-				} else if failed != nil {
-					job.State, job.Error = live.JobFailed, failed.Error()
-				}
-				done[c.Workspace] = true
-				if no := rebuilt(job); worst == nil || no != nil && errors.Is(worst, errNegative) {
-					worst = no
-				}
-				err = a.showRebuild(c.Workspace, all, job, body)
-			}
-			return err
-		}); err != nil {
-			return err
+	err := a.within(ctx, who, func(c *client.Client) (err error) {
+		list := struct{ Workspaces []string }{[]string{a.workspace}}
+		if all {
+			err = read(ctx, c, "/v1/workspaces", &list)
 		}
-	}
-	return worst
+		for _, name := range list.Workspaces {
+			if err != nil {
+				break
+			}
+			c.Workspace = name
+			job, body, failed := a.follow(ctx, c, "/v1/rebuild", how, bar)
+			if failed != nil && (!all || ctx.Err() != nil || ownerGone(failed)) {
+				return failed
+			} else if failed != nil {
+				job.State, job.Error = live.JobFailed, failed.Error()
+			}
+			if no := rebuilt(job); worst == nil || no != nil && errors.Is(worst, errNegative) {
+				worst = no
+			}
+			err = a.showRebuild(c.Workspace, all, job, body)
+		}
+		return err
+	})
+	return cmp.Or(err, worst)
 }
 
 // rebuilt is the error of a job, from which the exit code follows.

@@ -5,13 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -96,41 +94,6 @@ func TestRebuildLocksNobodyOut(t *testing.T) {
 	out, _ = says(t, 0, "export", "--format", "waymark", "--data", dir)
 	assert.Contains(t, out, `"meanwhile"`)
 	says(t, 0, "rebuild", "--verify", "--data", dir)
-}
-
-// A window that has the directory does the rebuild, and one that ends in between leaves it to the next owner. A server
-// that starts takes the directory, and the rebuild, over.
-func TestRebuildOutlivesTheOwner(t *testing.T) {
-	if os.PathSeparator == '\\' {
-		t.Skip("no signals are sent to other processes")
-	}
-	dir := manyTasks(t)
-	w := &work{}
-	h := w.window(t, dir, "2025-11-25")
-	answering(t, 1, h)
-	r := startRebuild(t, dir)
-	owner, err := readOwner(dir)
-	require.NoError(t, err)
-	assert.Equal(t, h.cmd.Process.Pid, owner.PID)
-	h.end(func() { require.NoError(t, h.cmd.Process.Kill()) })
-	require.Eventually(t, func() bool {
-		owner, err := readOwner(dir)
-		return err == nil && owner.PID == r.Process.Pid && owner.Addr != ""
-	}, 30*time.Second, 5*time.Millisecond)
-	s := startServer(t, dir)
-	require.NoError(t, <-r.ended)
-	resp, err := http.Get(s.URLs.API + "/jobs?state=done")
-	require.NoError(t, err)
-	defer resp.Body.Close()
-	var page jobList
-	require.NoError(t, json.NewDecoder(resp.Body).Decode(&page))
-	var kinds []string
-	for _, j := range page.Jobs {
-		kinds = append(kinds, j.Kind)
-	}
-	assert.Contains(t, kinds, "rebuild")
-	require.Zero(t, s.stop(t), s.stderr)
-	w.check(t, dir)
 }
 
 // --dry-run says what a rebuild would do, and nothing is appended; --all does every workspace, and exits as the worst.

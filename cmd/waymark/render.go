@@ -86,8 +86,9 @@ type grid struct {
 
 // render prints an answer for people: its message, its plain fields, then each list of objects as a table. What such an
 // object holds in lists of its own comes as another table, whose first column is the object. Of the answer fields are
-// shown, of the objects columns, each in this order; empty: all.
-func (a *app) render(body json.RawMessage, fields, columns string) error {
+// shown, of the objects columns, each in this order; empty: all. A list that is the first field comes first: it is the
+// answer. Where that is empty, none says why.
+func (a *app) render(body json.RawMessage, fields, columns string, none ...string) error {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber()
 	value, err := ordered(d)
@@ -95,32 +96,45 @@ func (a *app) render(body json.RawMessage, fields, columns string) error {
 		return fmt.Errorf("the answer is not what this program expects: %w", err)
 	}
 	object, _ := value.([]member)
-	var plain [][]string
+	shown, first := slices.Clone(chosen(object, fields)), 0
+	var plain []string
 	var grids []*grid
-	alone := len(object) == 1
-	for i, f := range chosen(object, fields) {
+	for i := range shown {
+		f := shown[i]
 		switch list, isList := f.value.([]any); {
 		case f.name == "message":
 			a.printf("%s\n", clean(fmt.Sprint(f.value)))
 		case isList && len(list) == 0 && i == 0:
-			a.printf("no %s\n", words(f.name))
-		case isList && alone && cell(list[0]) != "":
+			why := slices.IndexFunc(shown, func(m member) bool { return m.name == "rationale" })
+			if why >= 0 {
+				none, shown[why].value = []string{whole(shown[why].value)}, nil
+			}
+			a.printf("%s\n", strings.Join(append([]string{"no " + words(f.name)}, none...), ": "))
+		case isList && len(object) == 1 && cell(list[0]) != "":
 			for _, one := range list {
 				a.printf("%s\n", cell(one))
 			}
 		case cell(f.value) != "":
-			plain = append(plain, []string{words(f.name), whole(f.value)})
+			plain = append(plain, words(f.name)+": "+whole(f.value))
+		case f.value == nil:
 		default:
 			g := &grid{title: words(f.name), columns: columns}
-			g.add("", f.value)
+			if g.add("", f.value); i == 0 && isList {
+				g.print(a, false, false)
+				first = 1
+				continue
+			}
 			grids = append(grids, g)
 		}
 	}
-	for _, row := range plain {
-		a.printf("%s: %s\n", row[0], row[1])
+	if first > 0 && len(plain) > 0 {
+		a.printf("\n")
+	}
+	for _, line := range plain {
+		a.printf("%s\n", line)
 	}
 	for i, g := range grids {
-		g.print(a, len(plain) > 0 || i > 0, len(grids) > 1 || len(plain) > 0)
+		g.print(a, first+len(plain)+i > 0, first+len(grids) > 1 || len(plain) > 0)
 	}
 	return nil
 }

@@ -1,13 +1,12 @@
 package main
 
 import (
-	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -18,65 +17,56 @@ import (
 
 	"waymark/catalog"
 	"waymark/cmd/waymark/internal/client"
-	"waymark/internal/bounded"
 	"waymark/internal/redact"
 	dagrun "waymark/run"
 )
 
 func (a *app) runCommand() *cobra.Command {
-	var params, intent, style string
-	var dry, yes bool
-	var approve, set []string
+	var params, style string
+	var yes bool
+	var set []string
 	var bar *progress
 	return a.of(operation{
 		id: "start-run", use: "run DAG.json|-|CAPABILITY", short: "Run a DAG or a stored capability",
-		long: `Runs a DAG from a file or from standard input (what waymark dag --json prints, or one of your own), or a
-stored capability by its id. Everything is checked first, and all that is wrong is said at
-once, values that are missing as well; those are given with --set. Tools of other servers are called by a waymark serve
---connect (or mcp --connect) that runs on the data directory; scorers and scripts need none. Calls that nothing says are
-harmless wait until a person approves them: here on a terminal, or with waymark runs approve. Exits 0 if all is done, 1 if
-something failed or was refused.`,
+		long: `Runs a DAG from a file or from standard input (what waymark dag --json prints, or one of your own), or a stored capability
+by its id. Everything is checked first. Tools of other servers need a waymark serve --connect on the data directory.
+Calls that nothing says are harmless wait for waymark runs approve. Exits 1 unless all is done.`,
 		example: `  waymark dag "list the open issues" --json | waymark run - --set t1.repo=waymark
   waymark run weekly-report --params '{"repo":"waymark"}' --dry-run`,
 		more: func(cmd *cobra.Command) {
 			f := cmd.Flags()
-			f.StringVar(&params, "params", "", "parameters as a JSON `object`, or @FILE")
+			f.StringVar(&params, "params", "", "parameters as a JSON `object`")
 			f.StringArrayVar(&set, "set", nil, "a value of an argument, as `TASK.ARGUMENT=VALUE`: JSON, or else a text; again for further ones")
-			f.StringVar(&intent, "intent", "", "what it is about, as `text`, where the DAG does not say")
-			f.BoolVar(&dry, "dry-run", false, "check it and show the plan; call nothing")
+			f.String("intent", "", "what it is about, as `text`, where the DAG does not say")
+			f.Bool("dry-run", false, "check it and show the plan; call nothing")
 			f.BoolVar(&yes, "yes", false, "approve every call beforehand")
-			f.StringSliceVar(&approve, "approve", nil, "`tasks`, or patterns of tools, that need not be asked about")
+			f.StringSlice("approve", nil, "`tasks`, or patterns of tools, that need not be asked about")
 			progressFlag(cmd, &style)
 			a.judgeFlags(cmd)
-			a.recordFlag(cmd)
 		},
 		prepare: func(cmd *cobra.Command, args []string, q *asked) (err error) {
-			body, err := a.runRequest(args[0])
-			if err != nil {
+			if q.fields, err = a.runRequest(args[0]); err != nil {
 				return err
 			}
-			if params != "" {
-				if body["params"], err = a.jsonFlag(params); err != nil {
-					return usagef("--params: %w", err)
+			for flag, field := range map[string]string{"intent": "intent", "dry-run": "dry_run", "approve": "approve"} {
+				if err := q.take(cmd.Flags().Lookup(flag), field); err != nil {
+					return err
 				}
 			}
-			if intent != "" {
-				body["intent"] = intent
-			}
-			if dry {
-				body["dry_run"] = true
+			if params != "" {
+				if !json.Valid([]byte(params)) {
+					return usagef("--params: no JSON object")
+				}
+				q.fields["params"] = json.RawMessage(params)
 			}
 			if yes {
-				approve = append(approve, "*")
+				q.fields["approve"] = []string{"*"}
 			}
-			if len(approve) > 0 {
-				body["approve"] = approve
-			}
-			q.body, q.input = body, "run"
+			q.body, q.input = q.fields, "run"
 			if bar, err = a.progress(style, "run", -1); err != nil {
 				return err
 			}
-			return setValues(body, set)
+			return setValues(q.fields, set)
 		},
 		follow: func(ctx context.Context, c *client.Client, q *asked) error {
 			answer, err := q.send(ctx, c)
@@ -130,79 +120,48 @@ func (a *app) runRequest(name string) (body map[string]any, err error) {
 	return body, nil
 }
 
-// jsonFlag reads a JSON object from a flag or, after @, from a file.
-func (a *app) jsonFlag(value string) (json.RawMessage, error) {
-	text := []byte(value)
-	if file, ok := strings.CutPrefix(value, "@"); ok {
-		var err error
-		if text, err = a.readFile(file); err != nil {
-			return nil, err
-		}
-	}
-	var object map[string]json.RawMessage
-	if err := json.Unmarshal(text, &object); err != nil {
-		return nil, fmt.Errorf("no JSON object: %w", err)
-	}
-	return text, nil
-}
-
 // setValues adds what --set gives to the values of a request: TASK.ARGUMENT=VALUE, params.NAME=VALUE or intent=TEXT.
 func setValues(body map[string]any, set []string) error {
-	var of struct {
-		Values map[string]map[string]json.RawMessage
+	values := map[string]map[string]json.RawMessage{}
+	if given, ok := body["values"].(json.RawMessage); ok && json.Unmarshal(given, &values) != nil {
+		return nil // the server says what is wrong with it
 	}
-	if text, err := json.Marshal(body); err != nil || json.Unmarshal(text, &of) != nil || len(set) == 0 {
-		return err // the server says what is wrong with it
-	}
-	if of.Values == nil {
-		of.Values = map[string]map[string]json.RawMessage{}
-	}
+	values = maps.Collect(maps.All(values)) // it may have been null
 	for _, one := range set {
 		key, text, ok := strings.Cut(one, "=")
-		if key == "intent" && ok {
-			body["intent"] = text
-			continue
-		}
 		task, argument, _ := strings.Cut(key, ".")
-		if !ok || task == "" || argument == "" {
-			return usagef("--set %q is not TASK.ARGUMENT=VALUE, as in t1.path=/tmp/a", one)
-		}
 		value := json.RawMessage(text)
 		if !json.Valid(value) {
 			value, _ = json.Marshal(text) // a string: cannot fail
 		}
-		if of.Values[task] == nil {
-			of.Values[task] = map[string]json.RawMessage{}
+		switch {
+		case ok && key == "intent":
+			body["intent"] = text
+			continue
+		case !ok || task == "" || argument == "":
+			return usagef("--set %q is not TASK.ARGUMENT=VALUE, as in t1.path=/tmp/a", one)
+		case values[task] == nil:
+			values[task] = map[string]json.RawMessage{}
 		}
-		of.Values[task][argument] = value
+		values[task][argument] = value
 	}
-	if len(of.Values) > 0 {
-		body["values"] = of.Values
+	if len(values) > 0 {
+		body["values"] = values
 	}
 	return nil
 }
 
 func runPath(id, act string) string { return "/v1/runs/" + url.PathEscape(id) + act }
 
-// stayWith waits until a run ends, or until a person has to decide who is not here. An interrupt cancels it.
+// stayWith waits until a run ends, or waits for a person, and shows it. An interrupt cancels it.
 func (a *app) stayWith(ctx context.Context, c *client.Client, id string, bar *progress) error {
 	var s dagrun.Status
 	defer a.abandon(ctx, c, http.MethodPost, runPath(id, "/cancel"))
 	body, err := watch(ctx, c, runPath(id, ""), func(body json.RawMessage) (over bool, err error) {
 		s = dagrun.Status{}
-		if err := json.Unmarshal(body, &s); err != nil {
-			return true, err
-		}
+		err = json.Unmarshal(body, &s)
 		bar.at(int64(s.Done+s.Failed+s.Skipped), string(s.State))
-		if s.State != dagrun.Paused || !a.atTerminal() {
-			return s.State.Over() || s.State == dagrun.Paused, nil
-		}
-		bar.hide()
-		err = a.approveRun(ctx, c, id, nil, true)
-		if errors.Is(err, errNegative) {
-			err = a.decide(ctx, c, id, nil, false)
-		}
-		return false, err
+		return s.State.Over() || s.State == dagrun.Paused, err
 	})
 	bar.hide()
 	switch {
@@ -220,20 +179,6 @@ func (a *app) stayWith(ctx context.Context, c *client.Client, id string, bar *pr
 		err = errNegative
 	}
 	return err
-}
-
-// atTerminal reports whether a person is here to be asked.
-func (a *app) atTerminal() bool { return isTerminal(a.in) && isTerminal(a.errs) }
-
-// yes asks the person at the terminal.
-func (a *app) yes(ctx context.Context, question string) (bool, error) {
-	fmt.Fprintf(a.errs, "%s [y/N] ", question)
-	answer, err := bufio.NewReader(bounded.New(ctx, a.in, named("-"), bounded.Document)).ReadString('\n')
-	if err == io.EOF { // no answer is no
-		err = nil
-	}
-	answer = strings.TrimSpace(answer)
-	return strings.EqualFold(answer, "y") || strings.EqualFold(answer, "yes"), err
 }
 
 // shownArguments is how many bytes of the arguments of a call that waits are shown.
@@ -254,8 +199,9 @@ func showWaiting(w io.Writer, s dagrun.Status, tasks []string) {
 	}
 }
 
-// approveRun shows the calls of a run that wait, and decides about those. At a terminal it asks before they are made.
-func (a *app) approveRun(ctx context.Context, c *client.Client, id string, tasks []string, yes bool) error {
+// approveRun shows the calls of a run that wait, decides about those, and stays with the run. At a terminal it asks before
+// they are made.
+func (a *app) approveRun(ctx context.Context, c *client.Client, id string, tasks []string, deny bool) error {
 	var s dagrun.Status
 	if err := read(ctx, c, runPath(id, ""), &s); err != nil {
 		return err
@@ -264,18 +210,15 @@ func (a *app) approveRun(ctx context.Context, c *client.Client, id string, tasks
 	if len(tasks) == 0 {
 		tasks = s.Waiting // and no other that waits meanwhile
 	}
-	if yes && len(s.Waiting) > 0 && a.atTerminal() {
-		if sure, err := a.yes(ctx, "Make these calls?"); err != nil || !sure {
-			return cmp.Or(err, errNegative)
+	if !deny && len(s.Waiting) > 0 && isTerminal(a.in) {
+		if err := a.confirm(false, "Make these calls?"); err != nil {
+			return err
 		}
 	}
-	return a.decide(ctx, c, id, tasks, yes)
-}
-
-// decide lets tasks of a run go on, or fails them; all that wait if none is named.
-func (a *app) decide(ctx context.Context, c *client.Client, id string, tasks []string, yes bool) error {
-	_, err := c.Call(ctx, http.MethodPost, runPath(id, "/approve"), map[string]any{"nodes": tasks, "deny": !yes})
-	return err
+	if _, err := c.Call(ctx, http.MethodPost, runPath(id, "/approve"), map[string]any{"nodes": tasks, "deny": deny}); err != nil {
+		return err
+	}
+	return a.stayWith(ctx, c, id, &progress{style: "none"})
 }
 
 func (a *app) showRun(body json.RawMessage) error {
@@ -294,7 +237,7 @@ func (a *app) runsCommand() *cobra.Command {
 	return group("runs", "List, show, approve and cancel runs",
 		a.of(operation{id: "list-runs", use: "list", flags: "state"}),
 		a.of(operation{id: "get-run", use: "show RUN", args: "id", show: show}),
-		a.of(operation{id: "approve-run", use: "approve RUN [TASK...]", short: "Let tasks that wait go on: all of them if none is named",
+		a.of(operation{id: "approve-run", use: "approve RUN [TASK...]", short: "Let tasks that wait go on, all of them if none is named, and stay with the run",
 			more: func(cmd *cobra.Command) {
 				cmd.Flags().BoolVar(&deny, "deny", false, "fail them instead")
 			},
@@ -303,7 +246,7 @@ func (a *app) runsCommand() *cobra.Command {
 				return nil
 			},
 			follow: func(ctx context.Context, c *client.Client, q *asked) error {
-				return a.approveRun(ctx, c, q.fields["id"].(string), q.fields["nodes"].([]string), !deny)
+				return a.approveRun(ctx, c, q.fields["id"].(string), q.fields["nodes"].([]string), deny)
 			}}),
 		a.of(operation{id: "cancel-run", use: "cancel RUN", args: "id", show: show}))
 }

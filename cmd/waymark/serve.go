@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -24,43 +25,38 @@ import (
 )
 
 func (a *app) serveCommand() *cobra.Command {
-	var addr string
+	var addr, cert, key string
 	var sampled bool
-	var who access
-	files := certificates{read: a.readFile}
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve HTTP, MCP and the web page",
-		Long: `Serves the HTTP API under /v1, MCP at /mcp, a page at / and the documentation at /docs, until
-interrupted. It prints a link that opens the page, signed in, once and within two minutes. On a loopback address no key is needed. On any other address every request needs an API
-key, so one must exist before (waymark keys create).`,
+		Long: `Serves the HTTP API under /v1, MCP at /mcp, a page at / and the documentation at /docs, until interrupted. On any but a
+loopback address every request needs an API key, so one must exist before (waymark keys create).`,
 		Example: `  waymark serve --sample
   waymark serve --data /var/lib/waymark --addr 0.0.0.0:7070 --allow-host waymark.example.org`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			for _, p := range who.proxies {
+			for _, p := range a.serving.Proxies {
 				if _, err := netip.ParseAddr(p); err != nil {
 					return usagef("--proxy %s is not an IP address", p)
 				}
 			}
 			var err error
-			files.log = a.logger()
-			if who.tls, err = files.config(); err != nil {
+			if a.serving.TLS, err = a.tlsConfig(cert, key); err != nil {
 				return err
 			}
-			return a.serve(cmd.Context(), addr, sampled, who)
+			return a.serve(cmd.Context(), addr, sampled)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&addr, "addr", "127.0.0.1:7070", "`host:port` to listen on; port 0 picks a free one")
 	f.BoolVar(&sampled, "sample", false, "import the bundled sample into an empty workspace first")
-	f.StringSliceVar(&who.hosts, "allow-host", nil, "Host `names` to answer to beside loopback names and the address itself")
-	f.StringSliceVar(&who.origins, "allow-origin", nil, "browser `origins` that may call, as in https://app.example.org")
-	f.StringSliceVar(&who.proxies, "proxy", nil, "`addresses` of reverse proxies: their connections and requests are not limited by address")
-	f.StringVar(&files.cert, "tls-cert", "", "`file` of the certificate chain in PEM: the address speaks TLS, and every request needs a key")
-	f.StringVar(&files.key, "tls-key", "", "`file` of its key in PEM; both are read again when they change")
-	f.StringVar(&files.clientCA, "tls-client-ca", "", "`file` of CA certificates in PEM: clients need a certificate of one of them")
+	f.StringSliceVar(&a.serving.Hosts, "allow-host", nil, "Host `names` to answer to beside loopback names and the address itself")
+	f.StringSliceVar(&a.serving.Origins, "allow-origin", nil, "browser `origins` that may call, as in https://app.example.org")
+	f.StringSliceVar(&a.serving.Proxies, "proxy", nil, "`addresses` of reverse proxies: their connections and requests are not limited by address")
+	f.StringVar(&cert, "tls-cert", "", "`file` of the certificate chain in PEM: the address speaks TLS, and every request needs a key")
+	f.StringVar(&key, "tls-key", "", "`file` of its key in PEM; both are read again when they change")
 	f.StringVar(&a.store, "store", "", "`URL` of a database of PostgreSQL that several servers share (postgres://…), in place of the one in the data directory")
-	f.DurationVar(&a.keepFor, "keep-for", 0, "forget episodes whose last step is older than this `duration`, as in 2160h; 0: no limit")
+	f.DurationVar(&a.serving.KeepFor, "keep-for", 0, "forget episodes whose last step is older than this `duration`, as in 2160h; 0: no limit")
 	a.engineFlags(cmd)
 	a.upstreamFlags(cmd)
 	return cmd
@@ -69,31 +65,31 @@ key, so one must exist before (waymark keys create).`,
 // engineFlags are the flags of the commands that own the data directory for long.
 func (a *app) engineFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&a.vocabulary.embeddingsURL, "embeddings-url", "", "OpenAI-compatible `endpoint` of embeddings for search, as in http://127.0.0.1:11434/v1; its key comes from WAYMARK_EMBEDDINGS_KEY")
-	f.StringVar(&a.vocabulary.embeddingsModel, "embeddings-model", "", "embedding `model` of that endpoint")
-	f.BoolVar(&a.privacy.dropIntents, "drop-intents", false, "never store what users asked for")
-	f.BoolVar(&a.privacy.dropDigests, "drop-digests", false, "never store keyed hashes of the values in calls, by which arguments are wired")
-	f.BoolVar(&a.privacy.keepSecrets, "keep-secrets", false, "store intents and errors with the keys, tokens and passwords found in them")
-	f.DurationVar(&a.unloadAfter, "unload-after", 30*time.Minute, "how long a workspace other than default may be `idle` before it leaves memory until its next use; 0: it stays")
-	f.BoolVar(&a.mine, "mine", false, "look for capabilities in the history after each rebuild, and propose them")
+	f.StringVar(&a.embeddings.BaseURL, "embeddings-url", "", "OpenAI-compatible `endpoint` of embeddings for search, as in http://127.0.0.1:11434/v1; its key comes from WAYMARK_EMBEDDINGS_KEY")
+	f.StringVar(&a.embeddings.Model, "embeddings-model", "", "embedding `model` of that endpoint")
+	f.BoolVar(&a.life.DropIntents, "drop-intents", false, "never store what users asked for")
+	f.BoolVar(&a.life.DropDigests, "drop-digests", false, "never store keyed hashes of the values in calls, by which arguments are wired")
+	f.BoolVar(&a.life.KeepSecrets, "keep-secrets", false, "store intents and errors with the keys, tokens and passwords found in them")
+	f.DurationVar(&a.life.Idle, "unload-after", 30*time.Minute, "how long a workspace other than default may be `idle` before it leaves memory until its next use; 0: it stays")
+	f.BoolVar(&a.life.Mine, "mine", false, "look for capabilities in the history after each rebuild, and propose them")
 	a.judgeFlags(cmd)
-	a.recordFlag(cmd)
 }
 
-// judgeFlags are the flags of the commands that may ask a judge.
+// judgeFlags are the flags of the commands in whose process scorers may run.
 func (a *app) judgeFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&a.judging.url, "judge-url", "", "OpenAI-compatible `endpoint` of models that judge for scorers; its key comes from WAYMARK_JUDGE_KEY")
-	f.DurationVar(&a.judging.timeout, "judge-timeout", 30*time.Second, "`time` limit of one answer of that endpoint")
-	f.StringSliceVar(&a.judging.models, "judge-model", nil, "`models` of that endpoint, the first one by default")
+	f.StringVar(&a.judge.BaseURL, "judge-url", "", "OpenAI-compatible `endpoint` of models that judge for scorers; its key comes from WAYMARK_JUDGE_KEY")
+	f.DurationVar(&a.judge.Timeout, "judge-timeout", 30*time.Second, "`time` limit of one answer of that endpoint")
+	f.StringSliceVar(&a.judges, "judge-model", nil, "`models` of that endpoint, the first one by default")
+	f.BoolVar(&a.serving.RecordScores, "record-scores", true, "record runs of scorers as episodes, so that they are suggested like tools")
 }
 
-func (a *app) serve(ctx context.Context, addr string, sampled bool, who access) (err error) {
+func (a *app) serve(ctx context.Context, addr string, sampled bool) (err error) {
 	tcp, err := net.ResolveTCPAddr("tcp", addr)
 	if err != nil {
 		return usagef("--addr %s: %w", addr, err)
 	}
-	who.requireKey, who.serves = !tcp.IP.IsLoopback() || who.tls != nil, true
+	who := access{requireKey: !tcp.IP.IsLoopback() || a.serving.TLS != nil, serves: true}
 	h, c, err := a.enter(ctx, a.logger(), who)
 	if err != nil {
 		return err
@@ -123,7 +119,7 @@ func (a *app) serve(ctx context.Context, addr string, sampled bool, who access) 
 	}
 	local := localAddr(ln.Addr().(*net.TCPAddr))
 	base, noted, own := "http://"+local, local, []net.Listener(nil)
-	if who.tls != nil { // commands of this machine go on without certificates
+	if a.serving.TLS != nil { // commands of this machine go on without certificates
 		plain, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 		if err != nil {
 			return errors.Join(err, ln.Close())
@@ -147,35 +143,26 @@ func (a *app) serve(ctx context.Context, addr string, sampled bool, who access) 
 // takeIn takes in what hooks spool, until the function it returns is called.
 func (h *house) takeIn(ctx context.Context, workspace string) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	done, rules := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(rules)
-		h.feed.Whisper(ctx, h.dir)
-	}()
-	go func() {
-		defer close(done)
+	var both sync.WaitGroup
+	both.Go(func() { h.feed.Whisper(ctx, h.dir) })
+	both.Go(func() {
 		if names, err := h.workspaces.List(ctx); err == nil && slices.Contains(names, workspace) { // a key makes a workspace
 			_ = h.feed.KeepKey(ctx, workspace) // without it hooks leave no digests, and the feed says so
 		}
 		h.feed.Run(ctx)
-	}()
+	})
 	return func() {
 		cancel()
-		<-done
-		<-rules
+		both.Wait()
 	}
 }
 
 // localAddr is where this machine reaches a listener.
 func localAddr(a *net.TCPAddr) string {
-	ip := a.IP
-	switch {
-	case ip.IsUnspecified() && ip.To4() != nil:
-		ip = net.IPv4(127, 0, 0, 1)
-	case ip.IsUnspecified():
-		ip = net.IPv6loopback
+	if a.IP.IsUnspecified() {
+		return (&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: a.Port}).String()
 	}
-	return (&net.TCPAddr{IP: ip, Port: a.Port}).String()
+	return a.String()
 }
 
 // welcome prints where the server answers, a link that signs in to the page, and how to tell the server to a host. Without
@@ -189,7 +176,7 @@ func (a *app) welcome(ctx context.Context, c *client.Client, dir, base string, r
 		return a.printValue(map[string]any{"data": dir, "api": base + "/v1", "mcp": base + "/mcp", "docs": base + "/docs", "page": base + "/", "sign_in": base + made.Path, "requires_key": requireKey})
 	}
 	a.printf("Waymark %s serves %s\n\n", version().Version, dir)
-	a.printf("  page  %s/\n  API   %s/v1\n  MCP   %s/mcp\n  docs  %s/docs\n\n", base, base, base, base)
+	a.printf("  page  %[1]s/\n  API   %[1]s/v1\n  MCP   %[1]s/mcp\n  docs  %[1]s/docs\n\n", base)
 	if isTerminal(a.out) {
 		a.printf("Open the page, signed in, within two minutes: %s%s\n\n", base, made.Path)
 	}
@@ -205,10 +192,8 @@ func (a *app) mcpCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mcp",
 		Short: "Serve MCP over stdio",
-		Long: `Speaks MCP on standard input and output, for hosts that start their servers themselves. Any number
-of these, and a server, may share a data directory: one of them has it open and answers the others on a loopback port, and
-when it ends another takes over. A workspace that does not exist yet is created.
-At the end of the input the calls that came before it are answered, then the command exits with 0.`,
+		Long: `Speaks MCP on standard input and output, for hosts that start their servers themselves. Any number of these, and a server,
+may share a data directory. A workspace that does not exist yet is created.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.mcp(cmd.Context(), agent) },
 	}
 	a.engineFlags(cmd)
@@ -330,9 +315,4 @@ func (a *app) checkAgent(name string) error {
 		return usagef("workspace %q has no agent %q; agents are defined in %s of the data directory", a.workspace, name, gateway.DefinitionsFile)
 	}
 	return err
-}
-
-// recordFlag is the flag of the commands in whose process scorers may run.
-func (a *app) recordFlag(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&a.judging.recordScores, "record-scores", true, "record runs of scorers as episodes, so that they are suggested like tools")
 }

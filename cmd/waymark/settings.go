@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,7 +22,7 @@ import (
 // are left out on purpose: nobody should have them lying around in a file.
 var settings = append([]string{
 	"data", "store", "workspace", "json", "log-level",
-	"addr", "allow-host", "allow-origin", "proxy", "tls-cert", "tls-key", "tls-client-ca",
+	"addr", "allow-host", "allow-origin", "proxy", "tls-cert", "tls-key",
 	"profile", "limit", "progress",
 }, processSettings...)
 
@@ -36,9 +35,6 @@ var processSettings = []string{
 
 // everywhere are the settings that hold for commands without their flags, too: where the data is, and what is written.
 var everywhere = []string{"store", "drop-intents", "drop-digests"}
-
-// secretVariables are read by the process and never shown.
-var secretVariables = []string{"WAYMARK_JUDGE_KEY", "WAYMARK_EMBEDDINGS_KEY"}
 
 // setting is one line of the settings that doctor shows.
 type setting struct {
@@ -63,7 +59,7 @@ func (a *app) loadSettings(cmd *cobra.Command) error {
 		return usagef("settings file %s: %w", path, err)
 	}
 	a.origins, a.settings = map[string]string{}, shownSettings{File: path, Exists: isFile(path)}
-	for _, name := range slices.Sorted(slices.Values(settings)) {
+	for _, name := range settings {
 		f, known := cmd.Flags().Lookup(name), findFlag(cmd.Root(), name)
 		value, inFile := file[name]
 		s := setting{Name: name, Value: known.DefValue, Origin: "default"}
@@ -89,18 +85,16 @@ func (a *app) loadSettings(cmd *cobra.Command) error {
 		}
 		f.Changed = true
 	}
-	for _, variable := range secretVariables {
-		s := setting{Name: strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(variable, "WAYMARK_"), "_", "-")), Value: "not set", Origin: "default"}
+	for name, variable := range map[string]string{"embeddings-key": "WAYMARK_EMBEDDINGS_KEY", "judge-key": "WAYMARK_JUDGE_KEY"} { // never shown
+		s := setting{Name: name, Value: "not set", Origin: "default"}
 		if os.Getenv(variable) != "" {
-			s.Value, s.Origin, s.From = "set", "environment", variable
+			s = setting{name, "set", "environment", variable}
 		}
 		a.settings.Settings = append(a.settings.Settings, s)
 	}
+	slices.SortFunc(a.settings.Settings, func(x, y setting) int { return cmp.Compare(x.Name, y.Name) })
 	if a.store != "" && !strings.HasPrefix(a.store, "postgres://") && !strings.HasPrefix(a.store, "postgresql://") {
 		return usagef("%s is the address of a PostgreSQL database: postgres://…", a.flagName("store"))
-	}
-	if new(slog.Level).UnmarshalText([]byte(a.logLevel)) != nil {
-		return usagef("unknown %s %q: want debug, info, warn or error", a.flagName("log-level"), a.logLevel)
 	}
 	if a.data == "" {
 		return usagef("--data names no directory, and this user has no data directory to fall back on")
@@ -152,11 +146,11 @@ func (a *app) settingsFile(flags *pflag.FlagSet) (given map[string]any, path str
 
 func setFlag(f *pflag.Flag, value any) error {
 	list, many := value.([]any)
-	if !many {
+	s, takes := f.Value.(pflag.SliceValue)
+	switch {
+	case !many:
 		return f.Value.Set(fmt.Sprint(value))
-	}
-	s, ok := f.Value.(pflag.SliceValue)
-	if !ok {
+	case !takes:
 		return errors.New("takes one value, got a list")
 	}
 	values := make([]string, len(list))

@@ -2,71 +2,35 @@ package main
 
 import (
 	"crypto/tls"
-	"crypto/x509"
+	"errors"
 	"fmt"
-	"log/slog"
 	"sync/atomic"
 )
 
-// certificates are the files of a TLS server. They are read for each connection, so that a certificate is renewed without
-// a restart; what cannot be read leaves the one before in place.
-type certificates struct {
-	cert, key, clientCA string
-	read                func(path string) ([]byte, error)
-	log                 *slog.Logger
-	last                atomic.Pointer[tls.Config]
-}
-
-// config is that of the server, nil without certificate. It fails where the files cannot be used now.
-func (c *certificates) config() (*tls.Config, error) {
+// tlsConfig is that of a server with a certificate, nil without. The files are read for each connection, so that a
+// certificate is renewed without a restart; what cannot be read leaves the one before in place.
+func (a *app) tlsConfig(certFile, keyFile string) (*tls.Config, error) {
 	switch {
-	case (c.cert == "") != (c.key == ""):
+	case (certFile == "") != (keyFile == ""):
 		return nil, usagef("--tls-cert and --tls-key go together")
-	case c.cert == "" && c.clientCA != "":
-		return nil, usagef("--tls-client-ca needs --tls-cert and --tls-key")
-	case c.cert == "":
+	case certFile == "":
 		return nil, nil
 	}
-	config, err := c.load()
-	if err != nil {
-		return nil, err
-	}
-	c.last.Store(config)
-	return &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
-		config, err := c.load()
-		if err != nil { // perhaps one of the files is still being replaced
-			c.log.Error("the new TLS certificate cannot be used; the one before stays", "error", err)
-			return c.last.Load(), nil
+	var last atomic.Pointer[tls.Certificate]
+	load := func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		cert, err := a.readFile(certFile)
+		key, failed := a.readFile(keyFile)
+		pair, wrong := tls.X509KeyPair(cert, key)
+		switch err = errors.Join(err, failed, wrong); {
+		case err == nil:
+			last.Store(&pair)
+		case last.Load() == nil:
+			return nil, fmt.Errorf("TLS certificate: %w", err)
+		default: // perhaps one of the files is still being replaced
+			a.logger().Error("the new TLS certificate cannot be used; the one before stays", "error", err)
 		}
-		c.last.Store(config)
-		return config, nil
-	}}, nil
-}
-
-func (c *certificates) load() (*tls.Config, error) {
-	cert, err := c.read(c.cert)
-	if err != nil {
-		return nil, fmt.Errorf("TLS certificate: %w", err)
+		return last.Load(), nil
 	}
-	key, err := c.read(c.key)
-	if err != nil {
-		return nil, fmt.Errorf("TLS key: %w", err)
-	}
-	pair, err := tls.X509KeyPair(cert, key)
-	if err != nil {
-		return nil, fmt.Errorf("TLS certificate: %w", err)
-	}
-	config := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, NextProtos: []string{"http/1.1"}}
-	if c.clientCA == "" {
-		return config, nil
-	}
-	authorities, err := c.read(c.clientCA)
-	if err != nil {
-		return nil, fmt.Errorf("TLS client CA: %w", err)
-	}
-	config.ClientCAs, config.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
-	if !config.ClientCAs.AppendCertsFromPEM(authorities) {
-		return nil, fmt.Errorf("TLS client CA: %s holds no certificate", c.clientCA)
-	}
-	return config, nil
+	_, err := load(nil)
+	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, GetCertificate: load}, err
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -30,65 +28,50 @@ type upstream struct {
 // upstreamFlags say which servers a process starts and how hosts see their tools.
 func (a *app) upstreamFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.BoolVar(&a.tools.connect, "connect", false, "start the servers of the workspace that somebody agreed to (waymark gateway add), and offer their tools")
-	f.StringVar(&a.tools.toolMode, "tool-mode", mcpserver.ModeAuto, "how hosts see the tools of those servers: direct, hybrid, deferred, or auto by their number")
-	f.BoolVar(&a.tools.suggestAfter, "suggest-after", false, "say with the result of each call what usually comes next")
-	f.BoolVar(&a.tools.strictResults, "strict-results", false, "refuse results of tools that do not fit their output schema")
-	f.IntVar(&a.tools.resultLimit, "result-limit", 64<<10, "most `bytes` of a tool's result that a host gets at once; read_result reads the rest; 0: all")
-	f.DurationVar(&a.tools.idleStop, "idle-stop", 10*time.Minute, "how long a server may be `idle` before it is stopped until its next call; 0: all servers are started at once and stay")
-	f.StringSliceVar(&a.tools.expose, "expose", nil, "`patterns` of tools that stand in tools/list in hybrid mode, as in github:*")
-	f.IntVar(&a.tools.preload, "preload", 8, "how many of the tools with most calls in the history stand beside them")
+	f.BoolVar(&a.connect, "connect", false, "start the servers of the workspace that somebody agreed to (waymark gateway add), and offer their tools")
+	f.StringVar(&a.serving.Upstream.Mode, "tool-mode", mcpserver.ModeAuto, "how hosts see the tools of those servers: direct, hybrid, deferred, or auto by their number")
+	f.BoolVar(&a.serving.Upstream.SuggestAfter, "suggest-after", false, "say with the result of each call what usually comes next")
+	f.BoolVar(&a.upstream.StrictResults, "strict-results", false, "refuse results of tools that do not fit their output schema")
+	f.IntVar(&a.serving.Upstream.ResultLimit, "result-limit", 64<<10, "most `bytes` of a tool's result that a host gets at once; read_result reads the rest; 0: all")
+	f.DurationVar(&a.upstream.IdleStop, "idle-stop", 10*time.Minute, "how long a server may be `idle` before it is stopped until its next call; 0: all servers are started at once and stay")
+	f.IntVar(&a.serving.Upstream.Preload, "preload", 8, "how many of the tools with most calls in the history stand beside those of --expose")
+	f.StringSliceVar(&a.serving.Upstream.Chosen, "expose", nil, "`patterns` of tools that stand in tools/list in hybrid mode, as in github:*")
 }
 
 func (a *app) checkUpstream() error {
-	if !slices.Contains([]string{"", mcpserver.ModeAuto, mcpserver.ModeDirect, mcpserver.ModeHybrid, mcpserver.ModeDeferred}, a.tools.toolMode) {
-		return usagef("unknown --tool-mode %q: want auto, direct, hybrid or deferred", a.tools.toolMode)
-	}
-	if a.tools.resultLimit != 0 && a.tools.resultLimit < 1<<10 {
-		return usagef("%s must be 0 or at least 1024, got %d", a.flagName("result-limit"), a.tools.resultLimit)
-	}
-	if a.tools.idleStop < 0 || a.tools.idleStop > 0 && a.tools.idleStop < time.Second {
-		return usagef("%s must be 0 or at least 1s, got %s", a.flagName("idle-stop"), a.tools.idleStop)
-	}
-	if a.tools.preload < 0 {
-		return usagef("%s must be 0 or more, got %d", a.flagName("preload"), a.tools.preload)
+	u, idle := a.serving.Upstream, a.upstream.IdleStop
+	switch {
+	case !slices.Contains([]string{"", mcpserver.ModeAuto, mcpserver.ModeDirect, mcpserver.ModeHybrid, mcpserver.ModeDeferred}, u.Mode):
+		return usagef("unknown --tool-mode %q: want auto, direct, hybrid or deferred", u.Mode)
+	case u.ResultLimit != 0 && u.ResultLimit < 1<<10:
+		return usagef("%s must be 0 or at least 1024, got %d", a.flagName("result-limit"), u.ResultLimit)
+	case idle < 0 || idle > 0 && idle < time.Second:
+		return usagef("%s must be 0 or at least 1s, got %s", a.flagName("idle-stop"), idle)
+	case u.Preload < 0:
+		return usagef("%s must be 0 or more, got %d", a.flagName("preload"), u.Preload)
 	}
 	return nil
 }
 
-// openUpstream reads which servers are defined and what was agreed to about them. Nothing is started. Where
-// there is nothing, a command makes no workspace for it, but the one that adds servers; a process that serves makes the one it
-// is started for.
+// openUpstream reads which servers are defined and what was agreed to about them. Nothing is started. Where there is
+// nothing, only a process that serves, or adds servers, goes on: it makes the workspace.
 func (a *app) openUpstream(h *house, logger *slog.Logger, serves bool) error {
 	if err := a.checkUpstream(); err != nil {
 		return err
 	}
-	u := &upstream{dir: h.dir, workspace: a.workspace}
-	ctx := context.Background()
-	serves = serves || a.addsServers
-	_, err := os.Stat(filepath.Join(h.dir, gateway.DefinitionsFile))
-	if err != nil && !serves {
-		return nil
-	}
 	defined, err := gateway.ReadDefinitions(h.dir, a.workspace)
-	if err != nil {
+	if err != nil || len(defined.Servers) == 0 && !serves && !a.addsServers {
 		return err
 	}
-	if names, err := h.store.Workspaces(ctx); err != nil {
-		return err
-	} else if !serves && len(defined.Servers) == 0 && !slices.Contains(names, a.workspace) {
-		return nil
-	}
+	ctx, u := context.Background(), &upstream{dir: h.dir, workspace: a.workspace}
 	table := h.store.Table(a.workspace)
-	idle := a.tools.idleStop
-	if idle == 0 {
-		idle = -1 // never
+	opts := a.upstream
+	if opts.IdleStop == 0 {
+		opts.IdleStop = -1 // never
 	}
-	u.gateway, err = gateway.Open(ctx, gateway.Options{
-		Table: table, Catalog: upstreamCatalog{h, a.workspace, logger}, Logger: logger, Version: version().Version,
-		Logins: gateway.OpenLogins(h.dir, a.workspace), StrictResults: a.tools.strictResults, IdleStop: idle,
-	})
-	if err != nil {
+	opts.Table, opts.Catalog, opts.Logger, opts.Version = table, upstreamCatalog{h, a.workspace, logger}, logger, version().Version
+	opts.Logins = gateway.OpenLogins(h.dir, a.workspace)
+	if u.gateway, err = gateway.Open(ctx, opts); err != nil {
 		return err
 	}
 	if err := u.gateway.Define(defined.Servers); err != nil {
@@ -99,19 +82,6 @@ func (a *app) openUpstream(h *house, logger *slog.Logger, serves bool) error {
 	u.withhold()
 	h.upstream.Store(u)
 	return nil
-}
-
-// upstream is what the server is told of other servers.
-func (a *app) upstream(h *house) mcpserver.Upstream {
-	u := h.upstream.Load()
-	if u == nil {
-		return mcpserver.Upstream{}
-	}
-	other := mcpserver.Upstream{Gateway: u.gateway, Workspace: u.workspace, Mode: a.tools.toolMode, Chosen: a.tools.expose, Preload: a.tools.preload, ResultLimit: a.tools.resultLimit}
-	if a.tools.connect {
-		other.Reload = u.start
-	}
-	return other
 }
 
 // start starts what was agreed to, as it is defined now.
@@ -160,12 +130,8 @@ type upstreamCatalog struct {
 	log       *slog.Logger
 }
 
-func (c upstreamCatalog) engine(ctx context.Context) (*live.Engine, error) {
-	return c.h.workspaces.Open(ctx, c.workspace)
-}
-
 func (c upstreamCatalog) PutTools(ctx context.Context, tools []catalog.Tool, rows map[string]storage.Change) error {
-	e, err := c.engine(ctx)
+	e, err := c.h.workspaces.Open(ctx, c.workspace)
 	if err != nil {
 		return err
 	}
@@ -177,14 +143,14 @@ func (c upstreamCatalog) PutTools(ctx context.Context, tools []catalog.Tool, row
 }
 
 func (c upstreamCatalog) RemoveTools(ctx context.Context, ids []string) error {
-	e, err := c.engine(ctx)
-	if err != nil {
-		return err
-	}
+	e, err := c.h.workspaces.Open(ctx, c.workspace)
 	for _, id := range ids {
-		if _, err := e.Remove(ctx, catalog.KindTool, id, live.Approver); err != nil {
+		if err == nil {
+			_, err = e.Remove(ctx, catalog.KindTool, id, live.Approver)
+		}
+		if err != nil {
 			return fmt.Errorf("take %s out of the catalog: %w", id, err)
 		}
 	}
-	return nil
+	return err
 }

@@ -11,15 +11,18 @@ import (
 
 // build says which program this is.
 type build struct {
-	Version  string `json:"version"` // of the module, with the revision of a working copy; (devel) where the build saw none
+	Version  string `json:"version"` // of the package or module, else the revision of a working copy; (devel) where the build saw none
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }
 
+// stamped is the version of the package that the program is built for: -ldflags "-X main.stamped=v0.1.0".
+var stamped string
+
 func version() build {
 	b := build{"(devel)", runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
 	if info, ok := debug.ReadBuildInfo(); ok {
-		b.Version = cmp.Or(info.Main.Version, b.Version)
+		b.Version = cmp.Or(stamped, info.Main.Version, b.Version)
 	}
 	return b
 }

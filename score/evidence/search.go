@@ -59,7 +59,7 @@ var ErrSearch = errors.New("the search failed")
 const mostFound = 50
 
 // askAnyway is the last sentence of the message about an easy question.
-const askAnyway = "Set even_if_easy (on the command line: --even-if-easy) to ask for hypotheses all the same."
+const askAnyway = "Set even_if_easy to ask for hypotheses all the same."
 
 // inquire answers a question: a judge proposes hypotheses, then searches bring evidence until the gate stops. The first
 // round is broad: it also searches for the question itself and for every hypothesis, since before any evidence the first

@@ -1,4 +1,0 @@
-package main
-
-// syncDir does nothing: Windows has no way to flush a directory.
-func syncDir(string) error { return nil }
