@@ -31,8 +31,6 @@ type scanner struct {
 	paired bool   // the character at pos has been given alone; its pair is next
 	buf    []byte // the compound without its joints
 	ends   []int  // buf[ends[i-1]:ends[i]] is part i
-	breaks []int  // parts that begin after a _ or -
-	runs   []span // of several parts that are joined: without _ and -, and the whole compound
 }
 
 func (s *scanner) reset(text string) {
@@ -107,7 +105,7 @@ func classify(r rune) class {
 
 // next moves to the next compound and reports whether there is one.
 func (s *scanner) next() bool {
-	s.buf, s.ends, s.breaks, s.runs = s.buf[:0], s.ends[:0], s.breaks[:0], s.runs[:0]
+	s.buf, s.ends = s.buf[:0], s.ends[:0]
 	var previous class // of the part being read; other: none
 	for s.pos < len(s.text) {
 		r, size := decode(s.text[s.pos:])
@@ -124,10 +122,7 @@ func (s *scanner) next() bool {
 				s.pos += size
 				break
 			}
-			if len(s.buf) > 0 {
-				s.cut()
-				s.breaks = append(s.breaks, len(s.ends))
-			}
+			s.cut()
 			previous = other
 			s.pos += size
 			continue
@@ -151,35 +146,7 @@ func (s *scanner) next() bool {
 		previous = c
 	}
 	s.cut()
-	s.findRuns()
 	return len(s.ends) > 0
-}
-
-// findRuns fills s.runs: GitHub and GitHub_star of GitHub_star.
-func (s *scanner) findRuns() {
-	from := 0
-	add := func(to int) {
-		if to-from > 1 {
-			s.runs = append(s.runs, span{int32(from), int32(to - from)})
-		}
-		from = to
-	}
-	for _, b := range s.breaks {
-		add(b)
-	}
-	add(len(s.ends))
-	if from = 0; len(s.breaks) > 0 {
-		add(len(s.ends))
-	}
-}
-
-// joined returns the parts of a run as one word.
-func (s *scanner) joined(run span) []byte {
-	from := 0
-	if run.at > 0 {
-		from = s.ends[run.at-1]
-	}
-	return s.buf[from:s.ends[run.at+run.n-1]]
 }
 
 // wide gives the character at pos alone and then, if another follows, the pair of them.
@@ -346,9 +313,7 @@ func Mark(text string, terms []string, found []bool) {
 		for i := range s.ends {
 			check(s.part(i))
 		}
-		for _, run := range s.runs {
-			check(s.joined(run))
-		}
+		check(s.buf)
 	}
 }
 
@@ -370,19 +335,6 @@ func Terms(text string) iter.Seq2[string, string] {
 			}
 		}
 	}
-}
-
-// joinedForms returns the stems of the compounds of text written without their joints: github of GitHub.
-func joinedForms(text string) []string {
-	var all []string
-	s := wordsIn(text)
-	defer s.release()
-	for s.next() {
-		for _, run := range s.runs {
-			all = append(all, stem(string(s.joined(run))))
-		}
-	}
-	return all
 }
 
 func isStop(word string) bool { return stopWords[word] }
