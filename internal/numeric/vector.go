@@ -22,19 +22,6 @@ func Axpy(a float64, x, y []float64) {
 	}
 }
 
-// Axpy32 adds a·x to y in place, x in single precision. It panics if y is shorter than x.
-func Axpy32(a float64, x []float32, y []float64) {
-	y = y[:len(x)]
-	i := 0
-	if n := len(x) &^ 3; fast && n > 0 {
-		axpy32AVX2(a, &x[0], &y[0], n)
-		i = n
-	}
-	for ; i < len(x); i++ {
-		y[i] += float64(a * float64(x[i]))
-	}
-}
-
 // Lanes is how many columns a matrix has that [Spread] and [Gather] work with.
 const Lanes = 8
 

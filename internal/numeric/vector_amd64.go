@@ -19,9 +19,6 @@ func xgetbv() (a uint32)
 func axpyAVX2(a float64, x, y *float64, n int)
 
 //go:noescape
-func axpy32AVX2(a float64, x *float32, y *float64, n int)
-
-//go:noescape
 func spreadAVX2(index *int32, x *float64, n int, p *[Lanes]float64, u *float64, rows int) (done int)
 
 //go:noescape

@@ -38,27 +38,6 @@ axpyDone:
 	VZEROUPPER
 	RET
 
-// func axpy32AVX2(a float64, x *float32, y *float64, n int)
-// n is a multiple of 4.
-TEXT ·axpy32AVX2(SB), NOSPLIT, $0-32
-	VBROADCASTSD a+0(FP), Y0
-	MOVQ x+8(FP), SI
-	MOVQ y+16(FP), DI
-	MOVQ n+24(FP), CX
-	XORQ AX, AX
-axpy32Loop:
-	CMPQ AX, CX
-	JGE  axpy32Done
-	VCVTPS2PD (SI)(AX*4), Y1
-	VMULPD Y1, Y0, Y1
-	VADDPD (DI)(AX*8), Y1, Y1
-	VMOVUPD Y1, (DI)(AX*8)
-	ADDQ $4, AX
-	JMP  axpy32Loop
-axpy32Done:
-	VZEROUPPER
-	RET
-
 // func spreadAVX2(index *int32, x *float64, n int, p *[8]float64, u *float64, rows int) (done int)
 // u[index[k]] += x[k]·p, until a row is none of u.
 TEXT ·spreadAVX2(SB), NOSPLIT, $0-56

@@ -4,8 +4,7 @@ package numeric
 
 func hasAVX2() bool { return false }
 
-func axpyAVX2(a float64, x, y *float64, n int)            { panic("no AVX2") }
-func axpy32AVX2(a float64, x *float32, y *float64, n int) { panic("no AVX2") }
+func axpyAVX2(a float64, x, y *float64, n int) { panic("no AVX2") }
 func spreadAVX2(index *int32, x *float64, n int, p *[Lanes]float64, u *float64, rows int) (done int) {
 	panic("no AVX2")
 }

@@ -35,18 +35,14 @@ func TestVectorsHaveTheSameBits(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	for n := range 71 {
-		a, x0, x32 := [2]float64{number(r), number(r)}, numbers(r, n), make([]float32, n)
-		for i := range x32 {
-			x32[i] = float32(x0[i])
-		}
+		a, x0 := number(r), numbers(r, n)
 		both := func(y []float64, f func(y []float64)) {
 			z := slices.Clone(y)
 			f(y)
 			plainly(func() { f(z) })
 			require.Equal(t, z, y, n)
 		}
-		both(numbers(r, n), func(y []float64) { Axpy(a[0], x0, y) })
-		both(numbers(r, n), func(y []float64) { Axpy32(a[1], x32, y) })
+		both(numbers(r, n), func(y []float64) { Axpy(a, x0, y) })
 		index := make([]int32, n)
 		for i := range index {
 			index[i] = r.Int32N(9)
