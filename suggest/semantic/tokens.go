@@ -3,7 +3,6 @@ package semantic
 import (
 	"iter"
 	"slices"
-	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -35,20 +34,6 @@ type scanner struct {
 
 func (s *scanner) reset(text string) {
 	s.text, s.pos, s.paired = text, 0, false
-}
-
-// scanners are kept for their buffers: a search reads the names of thousands of tools.
-var scanners = sync.Pool{New: func() any { return new(scanner) }}
-
-func wordsIn(text string) *scanner {
-	s := scanners.Get().(*scanner)
-	s.reset(text)
-	return s
-}
-
-func (s *scanner) release() {
-	s.text = ""
-	scanners.Put(s)
 }
 
 // part returns part i of the current compound.
@@ -243,54 +228,38 @@ func stem(word string) string {
 	return english.Stem(word, true)
 }
 
-// Stems returns the stems of the words of text in order, identifiers taken apart, stop words included.
-func Stems(text string) []string {
-	var all []string
-	s := wordsIn(text)
-	defer s.release()
+// Parts returns the words of text in order and in small letters, identifiers taken apart.
+func Parts(text string) (words []string) {
+	var s scanner
+	s.reset(text)
 	for s.next() {
 		for i := range s.ends {
-			all = append(all, stem(string(s.part(i))))
+			words = append(words, string(s.part(i)))
 		}
 	}
-	return all
+	return words
 }
 
-// Parts returns the words of text in order and in small letters, identifiers taken apart.
-func Parts(text string) []string {
-	var all []string
-	s := wordsIn(text)
-	defer s.release()
-	for s.next() {
-		for i := range s.ends {
-			all = append(all, string(s.part(i)))
-		}
+// Stems returns the stems of the words of text in order, identifiers taken apart, stop words included.
+func Stems(text string) []string {
+	words := Parts(text)
+	for i, word := range words {
+		words[i] = stem(word)
 	}
-	return all
+	return words
 }
 
 // Tokens returns the stems of the words of text in order, identifiers taken apart and stop words
 // left out. A text of nothing but stop words keeps them: a tool may well be called "who_am_i".
 func Tokens(text string) []string {
-	var stopped, kept []string
-	s := wordsIn(text)
-	defer s.release()
-	for s.next() {
-		for i := range s.ends {
-			if word := string(s.part(i)); !isStop(word) {
-				kept = append(kept, stem(word))
-			} else if len(kept) == 0 {
-				stopped = append(stopped, word)
-			}
-		}
+	words := Parts(text)
+	if slices.ContainsFunc(words, func(word string) bool { return !isStop(word) }) {
+		words = slices.DeleteFunc(words, isStop)
 	}
-	if len(kept) > 0 {
-		return kept
+	for i, word := range words {
+		words[i] = stem(word)
 	}
-	for i, word := range stopped {
-		stopped[i] = stem(word)
-	}
-	return stopped
+	return words
 }
 
 // Mark sets found[i] where text has a word with the stem terms[i], identifiers taken apart and also written without
@@ -307,8 +276,8 @@ func Mark(text string, terms []string, found []bool) {
 			}
 		}
 	}
-	s := wordsIn(text)
-	defer s.release()
+	var s scanner
+	s.reset(text)
 	for s.next() {
 		for i := range s.ends {
 			check(s.part(i))
@@ -320,17 +289,12 @@ func Mark(text string, terms []string, found []bool) {
 // Terms yields the words of text with their stems, in order and each stem once, stop words left out.
 func Terms(text string) iter.Seq2[string, string] {
 	return func(yield func(word, term string) bool) {
-		var seen []string
-		s := wordsIn(text)
-		defer s.release()
-		for s.next() {
-			for i := range s.ends {
-				word := string(s.part(i))
-				if term := stem(word); !isStop(word) && !slices.Contains(seen, term) {
-					seen = append(seen, term)
-					if !yield(word, term) {
-						return
-					}
+		seen := map[string]bool{}
+		for _, word := range Parts(text) {
+			if term := stem(word); !isStop(word) && !seen[term] {
+				seen[term] = true
+				if !yield(word, term) {
+					return
 				}
 			}
 		}
