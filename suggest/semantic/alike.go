@@ -1,6 +1,10 @@
 package semantic
 
-import "math"
+import (
+	"math"
+
+	"waymark/internal/numeric"
+)
 
 // A word of a request may stand as a word of the index that is used like it, by the cosine of their vectors:
 //
@@ -93,10 +97,9 @@ func (v *termVectors) nearest(dst []Hit, x []float64, s *codeScan) []Hit {
 	unit := most / steps / math.Sqrt(norm)
 	for i, d := range s.dots {
 		if c := float64(float64(float64(d)*float64(v.scale[i])) * unit); c > alikeFloor {
-			dst = keepBest(dst, 0, alikeKept+1, Hit{v.term[i], min(1, c)})
+			dst = numeric.Keep(dst, alikeKept+1, Hit{v.term[i], min(1, c)}, better)
 		}
 	}
-	sortHits(dst)
 	return dst
 }
 

@@ -424,21 +424,18 @@ func (x *Matching) Of(doc int32) float64 {
 	return min(1, x.sum[doc]/x.most)
 }
 
-// Top appends the k best documents to dst, by falling score and then by number: what they say of the words of the
+// Top returns the k best documents in the memory of dst, by falling score and then by number: what they say of the words of the
 // request and, weighted, how near they are by word vectors. Nearness is computed only of documents that it can bring in.
 func (x *Matching) Top(dst []Hit, k int, weight float64) []Hit {
-	first := len(dst)
-	if k <= 0 {
-		return dst
-	}
+	dst = dst[:0]
 	score := func(text, near float64) float64 { return text + float64((1-text)*float64(weight*near)) }
 	add := func(d int32) {
 		text := x.Of(d)
-		if len(dst) == first+k && score(text, mostNear) < dst[first].Score {
+		if k <= 0 || len(dst) == k && score(text, mostNear) < dst[k-1].Score {
 			return
 		}
 		if s := score(text, x.Near(d)); s > 0 {
-			dst = keepBest(dst, first, k, Hit{d, s})
+			dst = numeric.Keep(dst, k, Hit{d, s}, better)
 		}
 	}
 	for _, d := range x.touched {
@@ -451,7 +448,6 @@ func (x *Matching) Top(dst []Hit, k int, weight float64) []Hit {
 			}
 		}
 	}
-	sortHits(dst[first:])
 	return dst
 }
 

@@ -102,11 +102,10 @@ func (r *Requests) Nearest(text string, k int, from int32) (near []Hit) {
 		r.each(e.term, func(i int32, weight float32) { sum[i] += float64(float64(e.weight) * float64(weight)) })
 	}
 	for i, s := range sum {
-		if s > 0 && i >= int(from) && k > 0 {
-			near = keepBest(near, 0, k, Hit{int32(i), min(s, 1)})
+		if s > 0 && i >= int(from) {
+			near = numeric.Keep(near, k, Hit{int32(i), min(s, 1)}, better)
 		}
 	}
-	sortHits(near)
 	return near
 }
 

@@ -143,12 +143,7 @@ func TestNearestAgainstAllPairs(t *testing.T) {
 			}
 		}
 		got := ix.Of(rows[0], k)
-		slices.SortFunc(want, func(a, b Neighbour) int {
-			if nearer(a, b) {
-				return -1
-			}
-			return 1
-		})
+		slices.SortFunc(want, nearer)
 		require.Len(t, got, min(k, len(want)))
 		for i := range got {
 			assert.Equal(t, want[i], got[i])
