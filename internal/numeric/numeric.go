@@ -11,10 +11,7 @@
 // Whatever is stored, hashed or compared is computed with these functions.
 package numeric
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
 // Sum adds x over four lanes.
 func Sum(x []float64) float64 {
@@ -205,17 +202,4 @@ func WilsonLower(k, n, z float64) float64 {
 	p, z2 := k/n, float64(z*z)
 	spread := float64(z * math.Sqrt(float64(p*(1-p))/n+z2/float64(4*float64(n*n))))
 	return max(0, (p+z2/float64(2*n)-spread)/(1+z2/n))
-}
-
-// Keep adds x to the list of the k best, which is sorted: order is negative where its first argument is the better one. It
-// changes the list.
-func Keep[T any](best []T, k int, x T, order func(a, b T) int) []T {
-	if len(best) >= k {
-		if k <= 0 || order(x, best[k-1]) >= 0 {
-			return best
-		}
-		best = best[:k-1]
-	}
-	i, _ := slices.BinarySearchFunc(best, x, order)
-	return slices.Insert(best, i, x)
 }
