@@ -2,7 +2,6 @@ package rank
 
 import (
 	"waymark/internal/numeric"
-	"waymark/suggest/learn/logit"
 )
 
 // start is where a fit begins: log-odds = bias + slope·row. The slope is never negative, so without trees the order is that of
@@ -34,33 +33,40 @@ var (
 
 const (
 	newtonSteps = 25
-	startHold   = 1. // L2 penalty of what the slope differs from the prior
+	startHold   = 1. // L2 penalty of what the slope and the bias differ from the prior
 )
 
-// calibrate fits the start on the loss that the trees go on with: rows that stand alone by logistic regression, the slope of
-// questions by Newton's method.
+// calibrate fits the start by Newton's method, on the loss that the trees go on with.
 func (prior start) calibrate(x *examples) start {
 	s := prior
-	if x.Questions == nil {
-		cases := make([]logit.Case, x.Len())
-		for i, right := range x.Right {
-			v := float64(x.row(i)[s.by])
-			cases[i] = logit.Case{X: []float64{v}, Y: float64(right), Weight: float64(x.Weight[i]), Z: s.bias + float64(s.slope*v)}
-		}
-		m := logit.Fit(cases, 1, startHold)
-		s.slope = max(0, s.slope+m.Slope[0])
-		s.bias += m.Bias - float64(m.Slope[0]*m.Mean[0])
-		return s
-	}
 	for range newtonSteps {
-		g, h := float64(startHold*(s.slope-prior.slope)), startHold
-		for q := range x.Questions {
-			from, to := x.question(q)
-			first, second := s.derive(x, from, to)
-			g += float64(float64(x.Weight[q]) * first)
-			h += float64(float64(x.Weight[q]) * second)
+		var g, h [2]float64 // derivatives by bias and slope
+		var cross float64
+		if x.Questions == nil {
+			for i, right := range x.Right {
+				v := float64(x.row(i)[s.by])
+				p := Chance(s.bias + float64(s.slope*v))
+				w := float64(x.Weight[i])
+				d, c := float64(w*(p-float64(right))), float64(float64(w*p)*(1-p))
+				g[0], g[1] = g[0]+d, g[1]+float64(d*v)
+				h[0], h[1], cross = h[0]+c, h[1]+float64(c*float64(v*v)), cross+float64(c*v)
+			}
 		}
-		s.slope = max(0, s.slope-g/h)
+		for q, from := range x.Questions {
+			to := x.Len()
+			if q+1 < len(x.Questions) {
+				to = int(x.Questions[q+1])
+			}
+			first, second := s.derive(x, int(from), to)
+			g[1] += float64(float64(x.Weight[q]) * first)
+			h[1] += float64(float64(x.Weight[q]) * second)
+		}
+		g[0] += float64(startHold * (s.bias - prior.bias))
+		g[1] += float64(startHold * (s.slope - prior.slope))
+		h[0], h[1] = h[0]+startHold, h[1]+startHold
+		det := float64(h[0]*h[1]) - float64(cross*cross)
+		s.bias -= (float64(h[1]*g[0]) - float64(cross*g[1])) / det
+		s.slope = max(0, s.slope-(float64(h[0]*g[1])-float64(cross*g[0]))/det)
 	}
 	return s
 }
