@@ -66,10 +66,7 @@ func (q *query) servedBy(words []string) float64 {
 		terms[i], weight[i] = term, matcher.IDF(term)
 		total += weight[i]
 	}
-	collections := []semantic.Collection{matcher, q.measures.texts.requests()}
-	if q.recent.any() {
-		collections = []semantic.Collection{matcher, q.recent.requests, q.recent.text}
-	}
+	collections := append(q.unindexed(), matcher)
 	s := &servedWeights
 	z := s.bias
 	for i, o := range semantic.Occurrences(terms, collections...) {

@@ -2,13 +2,12 @@ package suggest
 
 import (
 	"cmp"
-	"iter"
+	"maps"
 	"slices"
 	"sync"
 
 	"waymark/catalog"
 	"waymark/internal/numeric"
-	"waymark/internal/pages"
 	"waymark/suggest/history"
 	"waymark/suggest/semantic"
 )
@@ -18,15 +17,15 @@ import (
 // beside the index, so that an answer counts them as soon as they are acknowledged:
 //
 //	counts ──┬─▶ measures (last build) ──▶ texts, past requests ───────┐
-//	         └─▶ recent (since then) ────▶ additions to both ──────────┴─▶ answers
+//	         └─▶ recent (since then) ────▶ texts beside, requests ─────┴─▶ answers
 //
 // It is a function of the counts and the measures, so equal logs give equal answers. It is immutable.
 type recent struct {
-	text     *semantic.Additions
-	document pages.View[int32]  // by node, 1 + its newest document of text; 0: none
-	node     []int32            // by document
-	requests *semantic.Requests // past ones first
-	episode  []int32            // of those since the build
+	documents map[int32]semantic.Document // by node
+	node      []int32                     // of these, rising
+	text      func() *semantic.Matcher    // of these, read when first asked for
+	requests  *semantic.Requests          // past ones first
+	episode   []int32                     // of those since the build
 }
 
 // recentBuilder extends recent from one set of counts to the next.
@@ -35,7 +34,6 @@ type recentBuilder struct {
 	nodes    int // ids that were looked at
 	episodes int
 	view     *history.Catalog // as far as its texts were looked at
-	document pages.List[int32]
 	now      *recent
 }
 
@@ -49,82 +47,74 @@ func (m *Measures) recentOf(c *history.Counts) *recent {
 	}
 	// The first call, or counts that are older than the last ones: begin at those that were measured.
 	if b.now == nil || len(c.IDs) < b.nodes || c.Past.N < b.episodes {
-		m.recentFrom(b)
+		b.nodes, b.episodes, b.view, b.now = m.nodes, m.episodes, m.measured, &recent{requests: m.texts.requests()}
 	}
-	var nodes []int32
-	var documents []semantic.Document
-	add := func(n int32, d semantic.Document) {
-		nodes, documents = append(nodes, n), append(documents, d)
-	}
-	for i := b.nodes; i < len(c.IDs); i++ {
-		add(int32(i), c.Document(c.IDs[i]))
-	}
-	// back: the text of a tool changed after the build and is now as it was indexed, so its addition is
-	// dropped.
-	back := false
-	for _, id := range c.Catalog.ChangedSince(b.view) {
-		n, ok := c.Find(id)
-		if !ok || int(n) >= b.nodes {
-			continue
+	now := *b.now
+	if changed := c.Catalog.ChangedSince(b.view); len(changed) > 0 || len(c.IDs) > b.nodes {
+		now.documents = maps.Clone(now.documents)
+		if now.documents == nil {
+			now.documents = map[int32]semantic.Document{}
 		}
-		d := c.Document(id)
-		if history.Of(m.texts.tool, n, -1) >= 0 && d == m.measured.Document(id) { // as it was when it was indexed
-			b.document.Set(n, 0)
-			back = true
-			continue
+		for i := b.nodes; i < len(c.IDs); i++ {
+			now.documents[int32(i)] = c.Document(c.IDs[i])
 		}
-		add(n, d)
+		for _, id := range changed {
+			n, ok := c.Find(id)
+			if !ok || int(n) >= b.nodes {
+				continue
+			}
+			d := c.Document(id)
+			if now.documents[n] = d; history.Of(m.texts.tool, n, -1) >= 0 && d == m.measured.Document(id) { // as it was when it was indexed
+				delete(now.documents, n)
+			}
+		}
+		now.node = slices.Sorted(maps.Keys(now.documents))
+		var documents []semantic.Document
+		for _, n := range now.node {
+			documents = append(documents, now.documents[n])
+		}
+		now.text = sync.OnceValue(func() *semantic.Matcher { return m.texts.texts().Matcher().Beside(documents) })
 	}
 	var requests []string
-	now := *b.now
 	for i := b.episodes; i < c.Past.N; i++ {
 		if intent := c.Past.Episode(i).Intent; intent != "" && !c.Past.Episode(i).Limited {
 			requests = append(requests, intent)
 			now.episode = append(now.episode, int32(i))
 		}
 	}
-	b.nodes, b.episodes, b.view = len(c.IDs), c.Past.N, c.Catalog
-	if len(documents) == 0 && len(requests) == 0 && !back {
-		return b.now
+	if len(requests) > 0 {
+		now.requests = now.requests.With(requests)
 	}
-	first := now.text.Len()
-	for k, n := range nodes {
-		b.document.Set(n, int32(first+k+1))
-	}
-	now.text, now.node, now.document = now.text.With(documents), append(now.node, nodes...), b.document.Freeze()
-	now.requests = now.requests.With(requests)
-	b.now = &now
+	b.nodes, b.episodes, b.view, b.now = len(c.IDs), c.Past.N, c.Catalog, &now
 	return b.now
 }
 
-// recentFrom begins at the counts that were measured.
-func (m *Measures) recentFrom(b *recentBuilder) {
-	b.nodes, b.episodes, b.view, b.document = m.nodes, m.episodes, m.measured, pages.List[int32]{}
-	b.now = &recent{text: semantic.NewAdditions(sampled(m.measured)), document: b.document.Freeze(), requests: m.texts.requests()}
-}
-
-// sampled are the documents of at most 1,000 tools, spread evenly: enough to know how long documents are.
-func sampled(v *history.Catalog) iter.Seq[semantic.Document] {
-	return func(yield func(semantic.Document) bool) {
-		step := max(1, len(v.Tools)/1000)
-		for i := 0; i < len(v.Tools); i += step {
-			if !yield(v.Document(v.Tools[i].ID)) {
-				return
-			}
-		}
-	}
-}
-
 // changed reports whether a node's text is not the one that the text index has.
-func (r *recent) changed(n int32) bool { return r.document.At(n) > 0 }
+func (r *recent) changed(n int32) bool { _, ok := r.documents[n]; return ok }
 
 // said reports whether a past request, or a text since the build, has a word of this stem.
-func (m *Model) said(stem string) bool {
-	return m.measures.texts.requests().Has(stem) || m.recent.any() && (m.recent.text.Has(stem) || m.recent.requests.Has(stem))
+func (m *Model) said(stem string) (found bool) {
+	for _, c := range m.unindexed() {
+		c.Having(stem, func(int32) { found = true })
+	}
+	return found
+}
+
+// unindexed are the texts that the index of texts lacks: requests, and texts since the build.
+func (m *Model) unindexed() []semantic.Collection {
+	requests := m.recent.requests
+	if requests == nil {
+		requests = m.measures.texts.requests()
+	}
+	all := []semantic.Collection{requests}
+	if len(m.recent.node) > 0 {
+		all = append(all, m.recent.text())
+	}
+	return all
 }
 
 // any reports whether there is anything that the last build did not count.
-func (r *recent) any() bool { return r.text != nil && r.text.Len()+len(r.episode) > 0 }
+func (r *recent) any() bool { return len(r.node)+len(r.episode) > 0 }
 
 // What counts that came after the build. Chosen, not measured.
 const (
@@ -143,12 +133,15 @@ func (q *query) matchRecent() (found bool) {
 	if !r.any() || q.mode != Active {
 		return false
 	}
-	q.hits = r.text.Match(q.hits[:0], q.matching(), func(d int32) bool { return r.document.At(r.node[d]) == d+1 })
-	for _, h := range q.hits {
-		if n := r.node[h.Doc]; q.Live(n) {
-			q.addCandidate(n)
-			q.nodes.semantic[n] = float64(h.Score * q.TextWeight(n))
-			found = true
+	if len(r.node) > 0 {
+		x := r.text().Match(q.wording.intent)
+		defer x.Close()
+		for d, n := range r.node {
+			if score := x.Of(int32(d)); score > 0 && q.Live(n) {
+				q.addCandidate(n)
+				q.nodes.semantic[n] = float64(score * q.TextWeight(n))
+				found = true
+			}
 		}
 	}
 	for _, t := range q.recentTasks().tools {

@@ -1,6 +1,10 @@
 package semantic
 
-import "math"
+import (
+	"math"
+
+	"waymark/internal/numeric"
+)
 
 // A word of a request may stand as a word of the index that is used like it, by the cosine of their vectors:
 //
@@ -13,13 +17,6 @@ const (
 	alikeFloor = 0.4
 	alikeKept  = 16
 )
-
-// alike says that a word of a request is used like a term of the index.
-type alike struct {
-	word int // of the request
-	term int32
-	near float64
-}
 
 // termVectors are the vectors of those terms that have one, in eight bits a number.
 type termVectors struct {
@@ -51,24 +48,23 @@ func (v *termVectors) add(term int32, x []float64) {
 	}
 }
 
-// findAlike lists the terms that are used like the words of the request.
+// findAlike adds the terms that are used like the words of the request.
 func (x *Matching) findAlike() {
-	x.alike = x.alike[:0]
 	m := x.matcher
 	if m.vectors == nil || len(m.terms.term) == 0 {
 		return
 	}
-	x.row = grown(x.row, 2*m.places.dimension)
+	x.row = grown(x.row, m.places.dimension)
 	for i := range x.words {
 		w := &x.words[i]
-		if w.idf == 0 || w.weak || !m.vectors.Vector(x.row[:m.places.dimension], x.stems[i]) {
+		if w.idf == 0 || w.weak || !m.vectors.Vector(x.row, x.stems[i]) {
 			continue
 		}
-		x.nearest = m.terms.nearest(x.nearest[:0], x.row[:m.places.dimension], &x.codeScan)
+		x.nearest = m.terms.nearest(x.nearest[:0], x.row, &x.codeScan)
 		for _, h := range x.nearest {
 			if m.index.words.terms[h.Doc] != x.stems[i] {
-				near := float64(alikeMost * (h.Score - alikeFloor) / (1 - alikeFloor))
-				x.alike = append(x.alike, alike{i, h.Doc, float64(near * x.idfRatio([]int32{h.Doc}, w.idf))})
+				near, terms := float64(alikeMost*(h.Score-alikeFloor)/(1-alikeFloor)), []int32{h.Doc}
+				x.variants = append(x.variants, variant{i, terms, float64(near * x.idfRatio(terms, w.idf))})
 			}
 		}
 	}
@@ -101,10 +97,9 @@ func (v *termVectors) nearest(dst []Hit, x []float64, s *codeScan) []Hit {
 	unit := most / steps / math.Sqrt(norm)
 	for i, d := range s.dots {
 		if c := float64(float64(float64(d)*float64(v.scale[i])) * unit); c > alikeFloor {
-			dst = keepBest(dst, 0, alikeKept+1, Hit{v.term[i], min(1, c)})
+			dst = numeric.Keep(dst, alikeKept+1, Hit{v.term[i], min(1, c)}, better)
 		}
 	}
-	sortHits(dst)
 	return dst
 }
 

@@ -1,8 +1,6 @@
 package semantic
 
-import "slices"
-
-// Collection is a collection of texts that lists those with a term: a [Matcher], [Additions], [Requests], or others.
+// Collection is a collection of texts that lists those with a term: a [Matcher], [Requests], or others.
 type Collection interface {
 	Len() int
 	Having(term string, visit func(text int32)) // each once
@@ -38,32 +36,21 @@ func (m *Matcher) Len() int { return m.index.docs }
 
 // IDF is the inverse document frequency of a term, that of a term without documents if no document has it.
 func (m *Matcher) IDF(term string) float64 {
-	if i, ok := slices.BinarySearch(m.index.words.terms, term); ok {
-		return m.index.idf[i]
+	if t, ok := m.index.words.find(term); ok {
+		return m.index.idf[t]
+	}
+	if m.base != nil {
+		return m.base.IDF(term)
 	}
 	return idf(0, m.index.docs)
 }
 
 // Having visits the documents with a term.
 func (m *Matcher) Having(term string, visit func(int32)) {
-	if i, ok := slices.BinarySearch(m.index.words.terms, term); ok {
-		for _, d := range m.index.documents(i) {
+	if t, ok := m.index.words.find(term); ok {
+		doc, _ := m.index.having(t)
+		for _, d := range doc {
 			visit(d)
-		}
-	}
-}
-
-// Having visits the documents with a term.
-func (a *Additions) Having(term string, visit func(int32)) { a.segments.having(term, visit) }
-
-// Having visits the requests with a term.
-func (r *Requests) Having(term string, visit func(int32)) { r.segments.having(term, visit) }
-
-// having visits the segments from the oldest, so documents rise.
-func (s segments) having(term string, visit func(int32)) {
-	for _, part := range s {
-		for _, p := range part.lists[term] {
-			visit(p.document)
 		}
 	}
 }

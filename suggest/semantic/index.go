@@ -48,7 +48,7 @@ const saturation = 0.9
 //
 // which is BM25F (Robertson, Zaragoza and Taylor, CIKM 2004) without idf. It returns nil soon after stop returns true.
 func newIndex(docs []Document, stop func() bool) *index {
-	r, texts := newReader(), make([][fields][]token, len(docs))
+	r, texts := &reader{number: map[string]int32{}, joined: map[string][]string{}}, make([][fields][]int32, len(docs))
 	for i := range docs {
 		if i%256 == 0 && stop != nil && stop() {
 			return nil
@@ -105,20 +105,20 @@ func newIndex(docs []Document, stop func() bool) *index {
 	return x
 }
 
-// count counts the terms of a document by field. Stop words count only in a name that has no other word; a joined form
-// counts where somebody wrote it as a word.
-func (r *reader) count(texts [fields][]token, terms []int32) map[int32]*[fields]float64 {
+// count counts the terms of a document by field. Stop words count only in a name that has no other word.
+func (r *reader) count(texts [fields][]int32, terms []int32) map[int32]*[fields]float64 {
 	counts := map[int32]*[fields]float64{}
-	stops := !slices.ContainsFunc(texts[nameField], func(t token) bool { return !t.joined && !r.stop[t.word] })
-	for f, tokens := range texts {
-		for _, t := range tokens {
-			if t.joined && !r.single[t.word] || r.stop[t.word] && !(stops && f == int(nameField)) {
+	stop := func(w int32) bool { return isStop(r.words[w]) }
+	stops := !slices.ContainsFunc(texts[nameField], func(w int32) bool { return !stop(w) })
+	for f, words := range texts {
+		for _, w := range words {
+			if stop(w) && !(stops && f == int(nameField)) {
 				continue
 			}
-			n := counts[terms[t.word]]
+			n := counts[terms[w]]
 			if n == nil {
 				n = &[fields]float64{}
-				counts[terms[t.word]] = n
+				counts[terms[w]] = n
 			}
 			n[f]++
 		}
@@ -126,8 +126,11 @@ func (r *reader) count(texts [fields][]token, terms []int32) map[int32]*[fields]
 	return counts
 }
 
-// documents lists those that have a term.
-func (x *index) documents(term int) []int32 {
+// span is a part of a larger array: n elements from at on.
+type span struct{ at, n int32 }
+
+// having lists the documents that have a term, and how fully each speaks of it.
+func (x *index) having(term int32) (doc []int32, own []float32) {
 	l := x.lists[term]
-	return x.doc[l.at : l.at+l.n]
+	return x.doc[l.at : l.at+l.n], x.own[l.at : l.at+l.n]
 }

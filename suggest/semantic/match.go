@@ -20,6 +20,7 @@ import (
 // A Matcher is immutable and safe for concurrent use.
 type Matcher struct {
 	index   *index
+	base    *Matcher // see Beside; nil: none
 	lexicon Lexicon
 	bound   [][]int32 // by entry of the lexicon, its terms in the index; nil if the index lacks one
 	vectors WordVectors
@@ -84,22 +85,21 @@ func NewMatcher(docs []Document, l Lexicon, v WordVectors, stop func() bool) *Ma
 	if v != nil {
 		m.place()
 	}
-	entries := l.Entries()
-	m.bound = make([][]int32, len(entries))
-	for e, stems := range entries {
-		var ids []int32
-		for _, s := range stems {
-			if i, ok := slices.BinarySearch(ix.words.terms, s); ok {
-				ids = append(ids, int32(i))
-			} else {
-				ids = nil
-				break
-			}
-		}
-		m.bound[e] = ids
+	for _, stems := range l.Entries() {
+		m.bound = append(m.bound, ix.words.all(stems))
 	}
 	m.pool.New = func() any { return &Matching{} }
 	return m
+}
+
+// Beside returns a matcher of documents that came after those of m. Words count what they count there.
+func (m *Matcher) Beside(docs []Document) *Matcher {
+	o := NewMatcher(docs, m.lexicon, m.vectors, nil)
+	o.base = m
+	for t, term := range o.index.words.terms {
+		o.index.idf[t] = m.IDF(term)
+	}
+	return o
 }
 
 // place puts each document where the vectors of its words point, Σ own(u, d)·vector(u), of length one.
@@ -107,28 +107,19 @@ func (m *Matcher) place() {
 	ix, dimension := m.index, m.vectors.Dimension()
 	m.places = space{dimension: dimension, flat: make([]float32, ix.docs*dimension)}
 	vectors := make([]float64, len(ix.words.terms)*dimension)
-	known := make([]bool, len(ix.words.terms))
 	m.terms = newTermVectors(dimension)
-	at := make([]int, ix.docs+1) // where the terms of a document begin
-	for t, word := range ix.words.terms {
-		if known[t] = m.vectors.Vector(vectors[t*dimension:(t+1)*dimension], word); known[t] {
-			m.terms.add(int32(t), vectors[t*dimension:(t+1)*dimension])
-			for _, d := range ix.documents(t) {
-				at[d+1]++
-			}
-		}
+	type word struct {
+		term int
+		own  float32
 	}
-	for d := range ix.docs {
-		at[d+1] += at[d]
-	}
-	terms, own := make([]int32, at[ix.docs]), make([]float32, at[ix.docs])
-	next := slices.Clone(at)
-	for t := range ix.words.terms {
-		if known[t] {
-			l := ix.lists[t]
-			for k, d := range ix.documents(t) {
-				terms[next[d]], own[next[d]] = int32(t), ix.own[int(l.at)+k]
-				next[d]++
+	words := make([][]word, ix.docs)
+	for t, stem := range ix.words.terms {
+		vector := vectors[t*dimension : (t+1)*dimension]
+		if m.vectors.Vector(vector, stem) {
+			m.terms.add(int32(t), vector)
+			doc, own := ix.having(int32(t))
+			for k, d := range doc {
+				words[d] = append(words[d], word{t, own[k]})
 			}
 		}
 	}
@@ -137,9 +128,8 @@ func (m *Matcher) place() {
 		row := make([]float64, dimension)
 		for d := b * block; d < min(ix.docs, (b+1)*block); d++ {
 			clear(row)
-			for k := at[d]; k < at[d+1]; k++ {
-				t := int(terms[k])
-				numeric.Axpy(float64(own[k]), vectors[t*dimension:(t+1)*dimension], row)
+			for _, w := range words[d] {
+				numeric.Axpy(float64(w.own), vectors[w.term*dimension:(w.term+1)*dimension], row)
 			}
 			unit(row)
 			for i, x := range row {
@@ -151,16 +141,14 @@ func (m *Matcher) place() {
 
 // Matching is one request compared with all documents. It is for one goroutine and must be closed.
 type Matching struct {
-	matcher *Matcher
-	scan    scanner
-	stems   []string
-	words   []wanted
-	related []Relation
-	spelled []spelledAs
-	alike   []alike
-	nearest []Hit
+	matcher  *Matcher
+	scan     scanner
+	stems    []string
+	words    []wanted
+	related  []Relation
+	variants []variant
+	nearest  []Hit
 	codeScan
-	near    nearness
 	most    float64   // Σ idf
 	sum     []float64 // by document
 	best    []float64 // by document, of the word being looked at
@@ -170,8 +158,8 @@ type Matching struct {
 	folded  []float32 // the request among the word vectors; empty if it has none
 }
 
-// spelledAs says that a word of a request may be written as several words of the index, or as another one.
-type spelledAs struct {
+// variant says that a word of a request may stand as terms of the index, all of them, or be written so.
+type variant struct {
 	word  int
 	terms []int32
 	near  float64
@@ -180,7 +168,7 @@ type spelledAs struct {
 // wanted is a word of a request.
 type wanted struct {
 	stem string
-	word string // as it was written, if the index does not have it
+	word string // as it was written
 	term int32  // in the index, -1 = none
 	idf  float64
 	weak bool // a number or a single character: evidence only beside other words
@@ -196,6 +184,10 @@ func (m *Matcher) Match(text string) *Matching {
 	x.read(text)
 	x.related = m.lexicon.Related(x.related[:0], x.stems)
 	x.spell()
+	for _, r := range x.related {
+		terms := m.bound[r.Entry]
+		x.variants = append(x.variants, variant{r.Word, terms, float64(r.Near * x.idfRatio(terms, x.words[r.Word].idf))})
+	}
 	x.findAlike()
 	for _, weak := range []bool{false, true} {
 		for i := range x.words {
@@ -242,20 +234,6 @@ func (x *Matching) Near(doc int32) float64 {
 	return float64(max(0, dot32(x.folded, x.matcher.places.vector(doc))))
 }
 
-// nearFour is [Matching.Near] of up to four documents.
-func (x *Matching) nearFour(docs []int32, near *[4]float64) {
-	if len(docs) < 4 || len(x.folded) == 0 {
-		for i, d := range docs {
-			near[i] = x.Near(d)
-		}
-		return
-	}
-	p := &x.matcher.places
-	for i, dot := range dots4(x.folded, p.vector(docs[0]), p.vector(docs[1]), p.vector(docs[2]), p.vector(docs[3])) {
-		near[i] = float64(max(0, dot))
-	}
-}
-
 // Close returns the memory of x, which must not be used any more.
 func (x *Matching) Close() {
 	for _, d := range x.touched {
@@ -277,87 +255,77 @@ func (x *Matching) read(text string) {
 // words and stems have the same positions, by which relations refer to them.
 func (x *Matching) readWords(text string, stops bool) {
 	ix := x.matcher.index
-	x.stems, x.words, x.spelled = x.stems[:0], x.words[:0], x.spelled[:0]
+	x.stems, x.words, x.variants = x.stems[:0], x.words[:0], x.variants[:0]
 	x.scan.reset(text)
-	before := "" // the word before, written alone
 	for len(x.words) < maxWords && x.scan.next() {
-		first := len(x.words)
 		for i := range x.scan.ends {
-			word := string(x.scan.part(i))
-			w := wanted{stem: stem(word), term: -1}
-			stop := isStop(word)
+			w := wanted{word: string(x.scan.part(i)), term: -1}
+			w.stem = stem(w.word)
+			stop := isStop(w.word)
 			if said := slices.Contains(x.stems, w.stem); !said && (stops || !stop) {
-				w.weak = Weak(word)
-				if t, ok := slices.BinarySearch(ix.words.terms, w.stem); ok && (!stop || ix.lists[t].n > 0) {
-					w.term, w.idf = int32(t), ix.idf[t]
+				w.weak = Weak(w.word)
+				if t, ok := ix.words.find(w.stem); ok && (!stop || ix.lists[t].n > 0) {
+					w.term, w.idf = t, ix.idf[t]
 				} else if !stop {
-					w.idf = idf(0, ix.docs)
-					w.word = word
+					w.idf = x.matcher.IDF(w.stem)
 				}
-				if Neutral(word) {
+				if Neutral(w.word) {
 					w.idf *= neutralWeight
 				}
 			}
 			x.stems, x.words = append(x.stems, w.stem), append(x.words, w)
-		}
-		for _, run := range x.scan.runs {
-			x.join(first+int(run.at), int(run.n), string(x.scan.joined(run)))
-		}
-		whole := ""
-		if len(x.scan.ends) == 1 {
-			whole = string(x.scan.part(0))
-			if before != "" {
-				x.join(first-1, 2, before+whole)
+			if n := len(x.words); n > 1 { // two words that somebody wrote as one
+				x.join(n-2, x.words[n-2].word+w.word)
 			}
 		}
-		before = whole
-	}
-}
-
-// join relates n words to the word that they are written as without joints, where somebody wrote it so.
-func (x *Matching) join(first, n int, joined string) {
-	v := x.matcher.index.words
-	if f, ok := v.forms[joined]; ok && f.word {
-		for i := first; i < first+n; i++ {
-			x.spelled = append(x.spelled, spelledAs{i, v.ids[f.at : f.at+f.n], 1})
+		if n := len(x.scan.ends); n > 2 {
+			x.join(len(x.words)-n, string(x.scan.buf))
 		}
 	}
 }
 
-// spell relates words that neither index nor lexicon have to words of the index: those that they are written as with
-// joints or spaces between, else those that a slip of the hand makes of them. The likeliest of these stands for the
-// word in the lexicon, too.
+// join relates the words from one on to the term that they are written as without joints, if a document has that.
+func (x *Matching) join(first int, joined string) {
+	if t, ok := x.matcher.index.words.find(stem(joined)); ok {
+		for i := range x.words[first:] {
+			x.variants = append(x.variants, variant{first + i, []int32{t}, 1})
+		}
+	}
+}
+
+// spell relates words to the identifiers that they are without joints, and words that neither index nor lexicon have to
+// words of the index: the two that they are without the space between, else those that a slip of the hand makes of them. The
+// likeliest of these stands for the word in the lexicon, too.
 func (x *Matching) spell() {
 	v := x.matcher.index.words
-	// Only the entries up to joined come from join; those appended below are of words that were already
-	// looked at.
-	corrections, joined := 0, len(x.spelled)
+	corrections, known := 0, len(x.variants)
 	for i := range x.words {
 		w := &x.words[i]
-		if w.idf == 0 || w.term >= 0 || slices.ContainsFunc(x.spelled[:joined], func(s spelledAs) bool { return s.word == i }) {
+		if w.idf == 0 {
 			continue
 		}
-		if slices.ContainsFunc(x.related, func(r Relation) bool { return r.Word == i }) {
+		if parts := v.joined[w.word]; parts != nil {
+			x.variants = append(x.variants, variant{i, parts, 1})
 			continue
 		}
-		if f, ok := v.forms[w.word]; ok && f.n > 0 {
-			x.spelled = append(x.spelled, spelledAs{i, v.ids[f.at : f.at+f.n], 1})
+		if w.term >= 0 || slices.ContainsFunc(x.variants[:known], func(v variant) bool { return v.word == i }) ||
+			slices.ContainsFunc(x.related, func(r Relation) bool { return r.Word == i }) {
 			continue
 		}
-		if parts := x.split(w.word); parts != nil {
-			x.spelled = append(x.spelled, spelledAs{i, parts, 1})
+		if at := v.splitAt(w.word); at > 0 {
+			x.variants = append(x.variants, variant{i, v.all([]string{stem(w.word[:at]), stem(w.word[at:])}), 1})
 			continue
 		}
-		if m := x.matcher; m.vectors != nil && m.vectors.Vector(grown(x.row, m.places.dimension), w.stem) {
+		if x.matcher.hasVector(w.stem) || x.matcher.base != nil && x.matcher.base.IDF(w.stem) != x.matcher.base.IDF("") {
 			continue // a word that tools use
 		}
 		if corrections++; corrections > maxUnknown {
 			return
 		}
-		for k, l := range v.grams.corrected([]byte(w.word), &x.near) {
-			x.spelled = append(x.spelled, spelledAs{i, []int32{l.term}, float64(slip * l.likeness)})
-			if k == 0 {
-				x.stems[i] = v.terms[l.term]
+		for k, s := range v.meant(w.word) {
+			s.word = i
+			if x.variants = append(x.variants, s); k == 0 {
+				x.stems[i] = v.terms[s.terms[0]]
 			}
 		}
 	}
@@ -366,33 +334,9 @@ func (x *Matching) spell() {
 	}
 }
 
-// split returns the terms of the two words of the index that a word is made of, nil if there are none.
-func (x *Matching) split(word string) []int32 {
-	at := x.splitAt(word)
-	if at == 0 {
-		return nil
-	}
-	terms := x.matcher.index.words.terms
-	a, _ := slices.BinarySearch(terms, stem(word[:at]))
-	b, _ := slices.BinarySearch(terms, stem(word[at:]))
-	return []int32{int32(a), int32(b)}
-}
-
-// splitAt returns where a word that is two words of the index parts, the shorter as long as possible; 0 if nowhere.
-func (x *Matching) splitAt(word string) (best int) {
-	const shortest = 3
-	terms, most := x.matcher.index.words.terms, 0
-	for at := shortest; at+shortest <= len(word); at++ {
-		if shorter := min(at, len(word)-at); shorter > most {
-			if _, known := slices.BinarySearch(terms, stem(word[:at])); !known {
-				continue
-			}
-			if _, known := slices.BinarySearch(terms, stem(word[at:])); known {
-				best, most = at, shorter
-			}
-		}
-	}
-	return best
+// hasVector reports whether a word has a vector.
+func (m *Matcher) hasVector(stem string) bool {
+	return m.vectors != nil && m.vectors.Vector(make([]float64, m.places.dimension), stem)
 }
 
 // Weak reports whether a word is a number or a single character: no evidence by itself.
@@ -412,35 +356,22 @@ func Weak(word string) bool {
 // answer adds what each document says of one word.
 func (x *Matching) answer(i int, w *wanted) {
 	if w.term >= 0 {
-		x.put(w.term, 1)
+		x.put([]int32{w.term}, 1)
 	}
-	for _, r := range x.spelled {
-		if r.word == i {
-			x.putAll(r.terms, r.near)
-		}
-	}
-	for _, r := range x.related {
-		if r.Word == i {
-			terms := x.matcher.bound[r.Entry]
-			x.putAll(terms, float64(r.Near*x.idfRatio(terms, w.idf)))
-		}
-	}
-	for _, r := range x.alike {
-		if r.word == i {
-			x.put(r.term, r.near)
+	for _, v := range x.variants {
+		if v.word == i {
+			x.put(v.terms, v.near)
 		}
 	}
 	// A weak word counts only for documents that answer another word; answers of strong words were added
 	// first.
 	for _, d := range x.met {
-		if x.sum[d] == 0 {
-			if w.weak {
-				x.best[d] = 0
-				continue
-			}
+		if x.sum[d] == 0 && !w.weak {
 			x.touched = append(x.touched, d)
 		}
-		x.sum[d] += float64(w.idf * x.best[d])
+		if x.sum[d] > 0 || !w.weak {
+			x.sum[d] += float64(w.idf * x.best[d])
+		}
 		x.best[d] = 0
 	}
 	x.met = x.met[:0]
@@ -459,47 +390,29 @@ func (x *Matching) idfRatio(terms []int32, than float64) float64 {
 	return min(1, 2*most/than)
 }
 
-// put raises the answers of the documents that have a term.
-func (x *Matching) put(term int32, near float64) {
-	lex := x.matcher.index
-	l := lex.lists[term]
-	own := lex.own[l.at : l.at+l.n]
-	for k, d := range lex.doc[l.at : l.at+l.n] {
-		x.raise(d, float64(near*float64(own[k])))
-	}
-}
-
-// putAll raises the answers of the documents that have all of several terms, by the least of them.
-func (x *Matching) putAll(terms []int32, near float64) {
-	if len(terms) < 2 {
-		if len(terms) == 1 {
-			x.put(terms[0], near)
-		}
+// put raises the answers to the current word, max_u near(w, u)·own(u, d), of the documents that have all of several terms,
+// by the least of them.
+func (x *Matching) put(terms []int32, near float64) {
+	if len(terms) == 0 {
 		return
 	}
-	lex := x.matcher.index
-	l := lex.lists[terms[0]]
-	for k, d := range lex.doc[l.at : l.at+l.n] {
-		least := lex.own[int(l.at)+k]
+	doc, own := x.matcher.index.having(terms[0])
+	for k, d := range doc {
+		least := own[k]
 		for _, t := range terms[1:] {
-			l := lex.lists[t]
-			if i, ok := slices.BinarySearch(lex.doc[l.at:l.at+l.n], d); ok {
-				least = min(least, lex.own[int(l.at)+i])
+			others, more := x.matcher.index.having(t)
+			if i, ok := slices.BinarySearch(others, d); ok {
+				least = min(least, more[i])
 			} else {
 				least = 0
 			}
 		}
-		x.raise(d, float64(near*float64(least)))
-	}
-}
-
-// raise keeps the largest answer of a document to the current word: max_u near(w, u)·own(u, d).
-func (x *Matching) raise(d int32, v float64) {
-	if b := x.best[d]; v > b {
-		if b == 0 {
-			x.met = append(x.met, d)
+		if v := float64(near * float64(least)); v > x.best[d] {
+			if x.best[d] == 0 {
+				x.met = append(x.met, d)
+			}
+			x.best[d] = v
 		}
-		x.best[d] = v
 	}
 }
 
@@ -511,51 +424,30 @@ func (x *Matching) Of(doc int32) float64 {
 	return min(1, x.sum[doc]/x.most)
 }
 
-// Top appends the k best documents to dst, by falling score and then by number: what they say of the words of the
+// Top returns the k best documents in the memory of dst, by falling score and then by number: what they say of the words of the
 // request and, weighted, how near they are by word vectors. Nearness is computed only of documents that it can bring in.
 func (x *Matching) Top(dst []Hit, k int, weight float64) []Hit {
-	first := len(dst)
-	if k <= 0 {
-		return dst
-	}
+	dst = dst[:0]
 	score := func(text, near float64) float64 { return text + float64((1-text)*float64(weight*near)) }
-	excluded := func(text float64) bool { return len(dst) == first+k && score(text, mostNear) < dst[first].Score }
-	add := func(d int32, text, near float64) {
-		if s := score(text, near); s > 0 {
-			dst = keepBest(dst, first, k, Hit{d, s})
+	add := func(d int32) {
+		text := x.Of(d)
+		if k <= 0 || len(dst) == k && score(text, mostNear) < dst[k-1].Score {
+			return
 		}
-	}
-	// Four vectors are multiplied at the cost of one. What has no chance once the others of its four are in is not kept.
-	var four [4]int32
-	n := 0
-	flush := func() {
-		var near [4]float64
-		x.nearFour(four[:n], &near)
-		for i, d := range four[:n] {
-			add(d, x.Of(d), near[i])
-		}
-		n = 0
-	}
-	look := func(d int32) {
-		if four[n], n = d, n+1; n == len(four) {
-			flush()
+		if s := score(text, x.Near(d)); s > 0 {
+			dst = numeric.Keep(dst, k, Hit{d, s}, better)
 		}
 	}
 	for _, d := range x.touched {
-		if x.sum[d] > 0 && !excluded(x.Of(d)) {
-			look(d)
-		}
+		add(d)
 	}
-	flush()
-	if len(x.folded) > 0 && !excluded(0) {
+	if len(x.folded) > 0 && weight > 0 {
 		for d := range int32(x.matcher.index.docs) {
 			if x.sum[d] == 0 {
-				look(d)
+				add(d)
 			}
 		}
-		flush()
 	}
-	sortHits(dst[first:])
 	return dst
 }
 

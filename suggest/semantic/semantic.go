@@ -14,6 +14,8 @@
 // same documents give the same bits on every machine, in whatever order they are listed.
 package semantic
 
+import "cmp"
+
 // Document is a text to be found, in three fields. Any may be empty.
 type Document struct {
 	Name       string // identifier or title
@@ -29,3 +31,6 @@ type Hit struct {
 	Doc   int32
 	Score float64
 }
+
+// better puts hits by falling score and then by number.
+func better(a, b Hit) int { return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Doc, b.Doc)) }

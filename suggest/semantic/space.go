@@ -106,10 +106,9 @@ func (v *Vectors) Near(vector []float32, k int) (near []Hit) {
 	}
 	for d := range int32(len(v.flat) / v.dimension) {
 		if cosine := float64(dot32(x, v.vector(d))); cosine > v.floor {
-			near = keepBest(near, 0, k, Hit{d, min(1, (cosine-v.floor)/(1-v.floor))})
+			near = numeric.Keep(near, k, Hit{d, min(1, (cosine-v.floor)/(1-v.floor))}, better)
 		}
 	}
-	sortHits(near)
 	return near
 }
 

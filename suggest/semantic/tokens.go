@@ -3,7 +3,6 @@ package semantic
 import (
 	"iter"
 	"slices"
-	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -31,26 +30,10 @@ type scanner struct {
 	paired bool   // the character at pos has been given alone; its pair is next
 	buf    []byte // the compound without its joints
 	ends   []int  // buf[ends[i-1]:ends[i]] is part i
-	breaks []int  // parts that begin after a _ or -
-	runs   []span // of several parts that are joined: without _ and -, and the whole compound
 }
 
 func (s *scanner) reset(text string) {
 	s.text, s.pos, s.paired = text, 0, false
-}
-
-// scanners are kept for their buffers: a search reads the names of thousands of tools.
-var scanners = sync.Pool{New: func() any { return new(scanner) }}
-
-func wordsIn(text string) *scanner {
-	s := scanners.Get().(*scanner)
-	s.reset(text)
-	return s
-}
-
-func (s *scanner) release() {
-	s.text = ""
-	scanners.Put(s)
 }
 
 // part returns part i of the current compound.
@@ -107,7 +90,7 @@ func classify(r rune) class {
 
 // next moves to the next compound and reports whether there is one.
 func (s *scanner) next() bool {
-	s.buf, s.ends, s.breaks, s.runs = s.buf[:0], s.ends[:0], s.breaks[:0], s.runs[:0]
+	s.buf, s.ends = s.buf[:0], s.ends[:0]
 	var previous class // of the part being read; other: none
 	for s.pos < len(s.text) {
 		r, size := decode(s.text[s.pos:])
@@ -124,10 +107,7 @@ func (s *scanner) next() bool {
 				s.pos += size
 				break
 			}
-			if len(s.buf) > 0 {
-				s.cut()
-				s.breaks = append(s.breaks, len(s.ends))
-			}
+			s.cut()
 			previous = other
 			s.pos += size
 			continue
@@ -151,35 +131,7 @@ func (s *scanner) next() bool {
 		previous = c
 	}
 	s.cut()
-	s.findRuns()
 	return len(s.ends) > 0
-}
-
-// findRuns fills s.runs: GitHub and GitHub_star of GitHub_star.
-func (s *scanner) findRuns() {
-	from := 0
-	add := func(to int) {
-		if to-from > 1 {
-			s.runs = append(s.runs, span{int32(from), int32(to - from)})
-		}
-		from = to
-	}
-	for _, b := range s.breaks {
-		add(b)
-	}
-	add(len(s.ends))
-	if from = 0; len(s.breaks) > 0 {
-		add(len(s.ends))
-	}
-}
-
-// joined returns the parts of a run as one word.
-func (s *scanner) joined(run span) []byte {
-	from := 0
-	if run.at > 0 {
-		from = s.ends[run.at-1]
-	}
-	return s.buf[from:s.ends[run.at+run.n-1]]
 }
 
 // wide gives the character at pos alone and then, if another follows, the pair of them.
@@ -276,54 +228,38 @@ func stem(word string) string {
 	return english.Stem(word, true)
 }
 
-// Stems returns the stems of the words of text in order, identifiers taken apart, stop words included.
-func Stems(text string) []string {
-	var all []string
-	s := wordsIn(text)
-	defer s.release()
+// Parts returns the words of text in order and in small letters, identifiers taken apart.
+func Parts(text string) (words []string) {
+	var s scanner
+	s.reset(text)
 	for s.next() {
 		for i := range s.ends {
-			all = append(all, stem(string(s.part(i))))
+			words = append(words, string(s.part(i)))
 		}
 	}
-	return all
+	return words
 }
 
-// Parts returns the words of text in order and in small letters, identifiers taken apart.
-func Parts(text string) []string {
-	var all []string
-	s := wordsIn(text)
-	defer s.release()
-	for s.next() {
-		for i := range s.ends {
-			all = append(all, string(s.part(i)))
-		}
+// Stems returns the stems of the words of text in order, identifiers taken apart, stop words included.
+func Stems(text string) []string {
+	words := Parts(text)
+	for i, word := range words {
+		words[i] = stem(word)
 	}
-	return all
+	return words
 }
 
 // Tokens returns the stems of the words of text in order, identifiers taken apart and stop words
 // left out. A text of nothing but stop words keeps them: a tool may well be called "who_am_i".
 func Tokens(text string) []string {
-	var stopped, kept []string
-	s := wordsIn(text)
-	defer s.release()
-	for s.next() {
-		for i := range s.ends {
-			if word := string(s.part(i)); !isStop(word) {
-				kept = append(kept, stem(word))
-			} else if len(kept) == 0 {
-				stopped = append(stopped, word)
-			}
-		}
+	words := Parts(text)
+	if slices.ContainsFunc(words, func(word string) bool { return !isStop(word) }) {
+		words = slices.DeleteFunc(words, isStop)
 	}
-	if len(kept) > 0 {
-		return kept
+	for i, word := range words {
+		words[i] = stem(word)
 	}
-	for i, word := range stopped {
-		stopped[i] = stem(word)
-	}
-	return stopped
+	return words
 }
 
 // Mark sets found[i] where text has a word with the stem terms[i], identifiers taken apart and also written without
@@ -340,49 +276,29 @@ func Mark(text string, terms []string, found []bool) {
 			}
 		}
 	}
-	s := wordsIn(text)
-	defer s.release()
+	var s scanner
+	s.reset(text)
 	for s.next() {
 		for i := range s.ends {
 			check(s.part(i))
 		}
-		for _, run := range s.runs {
-			check(s.joined(run))
-		}
+		check(s.buf)
 	}
 }
 
 // Terms yields the words of text with their stems, in order and each stem once, stop words left out.
 func Terms(text string) iter.Seq2[string, string] {
 	return func(yield func(word, term string) bool) {
-		var seen []string
-		s := wordsIn(text)
-		defer s.release()
-		for s.next() {
-			for i := range s.ends {
-				word := string(s.part(i))
-				if term := stem(word); !isStop(word) && !slices.Contains(seen, term) {
-					seen = append(seen, term)
-					if !yield(word, term) {
-						return
-					}
+		seen := map[string]bool{}
+		for _, word := range Parts(text) {
+			if term := stem(word); !isStop(word) && !seen[term] {
+				seen[term] = true
+				if !yield(word, term) {
+					return
 				}
 			}
 		}
 	}
-}
-
-// joinedForms returns the stems of the compounds of text written without their joints: github of GitHub.
-func joinedForms(text string) []string {
-	var all []string
-	s := wordsIn(text)
-	defer s.release()
-	for s.next() {
-		for _, run := range s.runs {
-			all = append(all, stem(string(s.joined(run))))
-		}
-	}
-	return all
 }
 
 func isStop(word string) bool { return stopWords[word] }

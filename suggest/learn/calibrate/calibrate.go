@@ -124,14 +124,13 @@ func Fit(claims []Prediction) *Curve {
 
 // line fits the line of log-odds.
 func (m *Curve) line(claims []Prediction) {
-	d := logit.Data{P: 1}
+	var cases []logit.Case
 	add := func(p, right, times float64) {
 		if !(p >= 0 && p <= 1) {
 			panic("calibrate: a probability outside 0 … 1")
 		}
 		z := odds(p)
-		d.Add([]float64{z}, right)
-		d.Z, d.W = append(d.Z, float32(z)), append(d.W, float32(times))
+		cases = append(cases, logit.Case{X: []float64{z}, Y: right, Weight: times, Z: z})
 	}
 	for _, c := range claims {
 		add(c.P, truth(c.Right), numeric.Exp2(-c.Age))
@@ -139,7 +138,7 @@ func (m *Curve) line(claims []Prediction) {
 	for _, p := range anchors {
 		add(p, p, priorCount)
 	}
-	f := logit.Fit(d, surest)
+	f := logit.Fit(cases, 1, surest)
 	m.Tilt = max(f.Slope[0], -1)
 	m.Shift = f.Bias - float64(m.Tilt*f.Mean[0])
 }

@@ -44,9 +44,9 @@ func TestVocabularyByHand(t *testing.T) {
 }
 
 // random returns rows of a few features each, with labels.
-func random(seed uint64, n, features, labels int) ([]Vector, [][]Label) {
+func random(seed uint64, n, features, labels int) ([]Vector, [][]int32) {
 	r := rand.New(rand.NewPCG(seed, 7))
-	rows, y := make([]Vector, n), make([][]Label, n)
+	rows, y := make([]Vector, n), make([][]int32, n)
 	for i := range rows {
 		set := map[int32]bool{}
 		for range 1 + r.IntN(6) {
@@ -60,7 +60,7 @@ func random(seed uint64, n, features, labels int) ([]Vector, [][]Label) {
 		}
 		for l := range int32(labels) {
 			if r.IntN(4) == 0 {
-				y[i] = append(y[i], Label{l, 1})
+				y[i] = append(y[i], l)
 			}
 		}
 	}
@@ -87,10 +87,8 @@ func TestRidgeAgainstNormalEquations(t *testing.T) {
 		target := make([]float64, n)
 		mean := 0.0
 		for i := range y {
-			for _, v := range y[i] {
-				if int(v.Label) == l {
-					target[i] = v.Value
-				}
+			if slices.Contains(y[i], int32(l)) {
+				target[i] = 1
 			}
 			mean += target[i] / n
 		}
@@ -118,7 +116,7 @@ func TestRidgeAgainstNormalEquations(t *testing.T) {
 func TestRidgeOfNothing(t *testing.T) {
 	r := fitRidge(nil, 3, nil, 2, 1)
 	assert.Equal(t, []float64{0, 0}, r.Scores(nil, Vector{I: []int32{1}, V: []float64{1}}))
-	r = fitRidge([]Vector{{}}, 0, [][]Label{{{1, 1}}}, 2, 1)
+	r = fitRidge([]Vector{{}}, 0, [][]int32{{1}}, 2, 1)
 	assert.Equal(t, []float64{0, 1}, r.Scores(nil, Vector{}))
 }
 
@@ -145,12 +143,7 @@ func TestNearestAgainstAllPairs(t *testing.T) {
 			}
 		}
 		got := ix.Of(rows[0], k)
-		slices.SortFunc(want, func(a, b Neighbour) int {
-			if nearer(a, b) {
-				return -1
-			}
-			return 1
-		})
+		slices.SortFunc(want, nearer)
 		require.Len(t, got, min(k, len(want)))
 		for i := range got {
 			assert.Equal(t, want[i], got[i])
@@ -159,7 +152,7 @@ func TestNearestAgainstAllPairs(t *testing.T) {
 }
 
 // fitRidge is FitScores that nothing stops.
-func fitRidge(rows []Vector, features int, y [][]Label, n int, lambda float64) *Ridge {
+func fitRidge(rows []Vector, features int, y [][]int32, n int, lambda float64) *Ridge {
 	return FitScores(rows, features, y, n, lambda, func() bool { return false })
 }
 
@@ -175,4 +168,15 @@ func dot(x, y Vector) float64 {
 		}
 	}
 	return sum
+}
+
+// Of a column with more weights than are kept the largest stay, in order of features.
+func TestLargestWeights(t *testing.T) {
+	w := make([]float64, 4*lanes)
+	for f, x := range []float64{.5, -2, 0, 1} {
+		w[f*lanes+3] = x
+	}
+	assert.Equal(t, []weight{{0, .5}, {1, -2}, {3, 1}}, largest(w, 3, 4))
+	assert.Equal(t, []weight{{1, -2}, {3, 1}}, largest(w, 3, 2))
+	assert.Empty(t, largest(w, 3, 0))
 }

@@ -1,5 +1,11 @@
 package labels
 
+import (
+	"cmp"
+
+	"waymark/internal/numeric"
+)
+
 // Neighbour is a row and how like it is: the cosine, in (0, 1].
 type Neighbour struct {
 	Row        int32
@@ -44,25 +50,11 @@ func (ix *Nearest) Of(x Vector, k int) []Neighbour {
 	}
 	var top []Neighbour
 	for _, row := range met {
-		n := Neighbour{row, score[row]}
-		if len(top) == k && !nearer(n, top[k-1]) {
-			continue
-		}
-		if len(top) < k {
-			top = append(top, n)
-		}
-		i := len(top) - 1
-		for ; i > 0 && nearer(n, top[i-1]); i-- {
-			top[i] = top[i-1]
-		}
-		top[i] = n
+		top = numeric.Keep(top, k, Neighbour{row, score[row]}, nearer)
 	}
 	return top
 }
 
-func nearer(a, b Neighbour) bool {
-	if a.Similarity != b.Similarity {
-		return a.Similarity > b.Similarity
-	}
-	return a.Row < b.Row
+func nearer(a, b Neighbour) int {
+	return cmp.Or(cmp.Compare(b.Similarity, a.Similarity), cmp.Compare(a.Row, b.Row))
 }

@@ -3,7 +3,6 @@ package logit
 import (
 	"math"
 	"math/rand/v2"
-	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -13,18 +12,17 @@ import (
 // By hand: one feature of two values and next to no penalty gives the share of each value, in odds
 // ln 3 at 1 (3 of 4) and -ln 3 at 0.
 func TestTwoGroups(t *testing.T) {
-	d := Data{P: 1, X: []float32{1, 0}, Y: []float32{.75, .25}, W: []float32{4, 4}}
-	m := Fit(d, 1e-9)
+	cases := []Case{{X: []float64{1}, Y: .75, Weight: 4}, {X: []float64{0}, Y: .25, Weight: 4}}
+	m := Fit(cases, 1, 1e-9)
 	assert.InDelta(t, math.Log(3), m.Z([]float64{1}), 1e-5)
 	assert.InDelta(t, .25, m.P([]float64{0}), 1e-6)
-	assert.Less(t, Fit(d, 10).P([]float64{1}), .75, "a penalty draws towards the mean")
+	assert.Less(t, Fit(cases, 1, 10).P([]float64{1}), .75, "a penalty draws towards the mean")
 }
 
-func table(seed uint64, n, p int) Data {
+func table(seed uint64, n, p int) (cases []Case) {
 	r := rand.New(rand.NewPCG(seed, 1))
-	d := Data{P: p}
-	x := make([]float64, p)
 	for range n {
+		x := make([]float64, p)
 		z := -1.0
 		for k := range x {
 			x[k] = r.NormFloat64()*float64(k+1) + 5
@@ -34,33 +32,29 @@ func table(seed uint64, n, p int) Data {
 		if r.Float64() < Sigmoid(z) {
 			y = 1
 		}
-		d.Add(x, y)
+		cases = append(cases, Case{X: x, Y: y, Weight: 1})
 	}
-	return d
+	return cases
 }
 
 // At the maximum the gradient is zero: no small step of any slope makes the penalised loss smaller.
 func TestFitIsAMaximum(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := table(rapid.Uint64().Draw(t, "seed"), rapid.IntRange(5, 300).Draw(t, "rows"), 4)
-		const penalty = 2
-		m := Fit(d, penalty)
-		scale := make([]float64, d.P)
+		const features, penalty = 4, 2
+		cases := table(rapid.Uint64().Draw(t, "seed"), rapid.IntRange(5, 300).Draw(t, "rows"), features)
+		m := Fit(cases, features, penalty)
+		scale := make([]float64, features)
 		for k := range scale {
-			for i := range d.Y {
-				scale[k] += math.Pow(float64(d.X[i*d.P+k])-m.Mean[k], 2) / float64(len(d.Y))
+			for _, c := range cases {
+				scale[k] += math.Pow(c.X[k]-m.Mean[k], 2) / float64(len(cases))
 			}
 			scale[k] = math.Sqrt(scale[k])
 		}
 		loss := func(m *Model) float64 {
 			sum := 0.0
-			for i, y := range d.Y {
-				x := make([]float64, d.P)
-				for k := range x {
-					x[k] = float64(d.X[i*d.P+k])
-				}
-				z := m.Z(x)
-				sum += math.Log1p(math.Exp(z)) - float64(y)*z
+			for _, c := range cases {
+				z := m.Z(c.X)
+				sum += math.Log1p(math.Exp(z)) - c.Y*z
 			}
 			for k := range scale {
 				sum += penalty / 2 * math.Pow(m.Slope[k]*scale[k], 2)
@@ -68,7 +62,7 @@ func TestFitIsAMaximum(t *testing.T) {
 			return sum
 		}
 		least := loss(m)
-		for k := range d.P {
+		for k := range features {
 			for _, step := range []float64{-.05, .05} {
 				n := Model{m.Bias, append([]float64(nil), m.Slope...), m.Mean}
 				n.Slope[k] += step / scale[k]
@@ -78,25 +72,14 @@ func TestFitIsAMaximum(t *testing.T) {
 	})
 }
 
-func TestSameBitsOnAnyNumberOfProcessors(t *testing.T) {
-	d := table(9, 3*chunk+17, 5)
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	want := Fit(d, 1)
-	for _, procs := range []int{2, 3, 8} {
-		runtime.GOMAXPROCS(procs)
-		assert.Equal(t, want, Fit(d, 1))
-	}
-}
-
 // Where the first step goes much too far, the way back is not broken off in the middle: the fit is never
 // worse than its start.
 func TestAFitIsNoWorseThanItsStart(t *testing.T) {
-	d := Data{P: 1}
+	var cases []Case
 	for i := range 10 {
-		d.Add([]float64{float64(i % 2)}, .5)
-		d.Z = append(d.Z, 40) // sure, and wrong half of the time
+		cases = append(cases, Case{X: []float64{float64(i % 2)}, Y: .5, Weight: 1, Z: 40}) // sure, and wrong half of the time
 	}
-	m := Fit(d, 1)
+	m := Fit(cases, 1, 1)
 	for i := range 2 {
 		assert.LessOrEqual(t, math.Abs(40+m.Z([]float64{float64(i)})), 40.)
 	}

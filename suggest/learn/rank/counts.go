@@ -274,11 +274,11 @@ func (h *History) regress(stop func() bool) bool {
 			h.used = append(h.used, int32(t))
 		}
 	}
-	labelsOf := make([][]labels.Label, len(asked))
+	labelsOf := make([][]int32, len(asked))
 	vectors := make([]labels.Vector, len(h.asked))
 	for i, k := range asked {
 		for _, t := range h.tasks[k].needs() {
-			labelsOf[i] = append(labelsOf[i], labels.Label{Label: h.column[t], Value: 1})
+			labelsOf[i] = append(labelsOf[i], h.column[t])
 		}
 	}
 	for i, k := range h.asked {

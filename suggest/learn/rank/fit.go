@@ -450,11 +450,7 @@ func best(list []Ranked, k int) []Ranked {
 	top := list[:min(k, len(list))]
 	slices.SortFunc(top, better)
 	for _, x := range list[len(top):] {
-		if better(x, top[k-1]) < 0 {
-			i, _ := slices.BinarySearchFunc(top, x, better)
-			copy(top[i+1:], top[i:])
-			top[i] = x
-		}
+		top = numeric.Keep(top, k, x, better)
 	}
 	return top
 }

@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"sync"
 
 	"waymark/internal/numeric"
 	"waymark/suggest/learn/labels"
@@ -62,32 +61,17 @@ type request struct {
 	most    struct{ text, near float64 }
 }
 
-// requests keeps the buffers of requests that are closed.
-var requests = sync.Pool{New: func() any {
-	return &request{requiredText: map[int32]float64{}, required: map[int32]float64{}, direct: map[int32]float64{}, server: map[int32]float64{}}
-}}
-
 func (r *request) close() {
 	r.text.Close()
 	for _, c := range r.clauses {
 		c.Close()
 	}
-	clear(r.required)
-	clear(r.requiredText)
-	clear(r.direct)
-	clear(r.server)
-	clear(r.used)
-	*r = request{used: r.used[:0], scores: r.scores[:0], sorted: r.sorted[:0], needed: r.needed[:0], required: r.required, requiredText: r.requiredText, direct: r.direct,
-		server: r.server, likely: r.likely[:0], clauses: r.clauses[:0], top: r.top[:0]}
-	requests.Put(r)
 }
 
 // request reads a request. Only allowed tools become candidates; nil allows all.
 func (h *History) request(text string, allowed func(tool int32) bool) *request {
-	r := requests.Get().(*request)
-	r.history, r.used = h, slices.Grow(r.used, len(h.used))[:len(h.used)]
-	r.said, r.stems = text, semantic.Stems(text)
-	r.asks = asksOf(text)
+	r := &request{history: h, said: text, stems: semantic.Stems(text), asks: asksOf(text), used: make([]evidence, len(h.used)),
+		required: map[int32]float64{}, direct: map[int32]float64{}, requiredText: map[int32]float64{}, server: map[int32]float64{}}
 	vector := h.texts.vocabulary.Vector(r.stems)
 	r.vote(vector)
 	r.associate(vector)

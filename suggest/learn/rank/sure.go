@@ -32,7 +32,7 @@ func claim(score float64, row []float32) []float64 {
 // fitSure fits the chance of tools of questions, each as the ranker of the other half of the tasks sees it and by the weight of
 // its kind, and its calibration.
 func (r *ranker) fitSure(x *examples, halves [2]*ranker) {
-	d := logit.Data{P: sureFeatures}
+	var cases []logit.Case
 	var others float64
 	var foreigners []int
 	for q, fold := range x.folds {
@@ -45,32 +45,29 @@ func (r *ranker) fitSure(x *examples, halves [2]*ranker) {
 				break
 			}
 			if x.kinds[q] == foreign {
-				foreigners = append(foreigners, len(d.W))
+				foreigners = append(foreigners, len(cases))
 			} else {
 				others += float64(x.Weight[q])
 			}
 			i := int(list[at].Tool)
 			z := claim(list[at].Score, x.row(i))
-			d.Add(z, float64(x.Right[i]))
-			d.Z = append(d.Z, float32(surePrior.Z(z)))
-			d.W = append(d.W, x.Weight[q])
+			cases = append(cases, logit.Case{X: z, Y: float64(x.Right[i]), Weight: float64(x.Weight[q]), Z: surePrior.Z(z)})
 		}
 	}
 	for _, i := range foreigners {
-		d.W[i] = float32(sureForeign * max(1, others) / float64(len(foreigners)))
+		cases[i].Weight = sureForeign * max(1, others) / float64(len(foreigners))
 	}
-	r.sure = surePrior.Plus(logit.Fit(d, sureHold))
+	r.sure = surePrior.Plus(logit.Fit(cases, sureFeatures, sureHold))
 	if zero := make([]float32, rows); r.sure.P(claim(1, zero)) <= r.sure.P(claim(0, zero)) {
 		r.sure = nil // a better score must not be a lower chance: there is too little to learn it from
 	}
 	var claims []calibrate.Prediction
-	for i, y := range d.Y {
-		z := d.X[i*sureFeatures : (i+1)*sureFeatures]
-		p := Chance(float64(z[0]))
+	for _, c := range cases {
+		p := Chance(c.X[0])
 		if r.sure != nil {
-			p = logit.Sigmoid(r.sure.ZRow(z))
+			p = r.sure.P(c.X)
 		}
-		claims = append(claims, calibrate.Prediction{P: p, Right: y > 0, Age: -numeric.Log2(float64(d.W[i]))})
+		claims = append(claims, calibrate.Prediction{P: p, Right: c.Y > 0, Age: -numeric.Log2(c.Weight)})
 	}
 	r.curves[0], r.curves[1] = calibrate.Fit(claims), &calibrate.Curve{}
 }

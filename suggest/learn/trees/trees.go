@@ -270,7 +270,7 @@ func (f *fit) loss() (sum float64) {
 			p := 1 / (1 + numeric.Exp(-max(-30, min(30, f.score[i]))))
 			sum -= float64(weight(r.Weight, i) * numeric.Ln(max(1e-9, float64(p*float64(r.Right[i]))+float64((1-p)*(1-float64(r.Right[i]))))))
 		default:
-			sum += float64(weight(r.Weight, i) * f.competition(i))
+			sum += float64(weight(r.Weight, i) * f.compete(i))
 		}
 	}
 	return sum
@@ -345,9 +345,9 @@ func (f *fit) derive() {
 	})
 }
 
-// compete derives the loss of a question: the mean over its right rows of -ln(e^s / (e^s + W)), where W = Σ e^s of the wrong
-// rows. Right rows do not compete with each other.
-func (f *fit) compete(q int) {
+// compete returns the loss of a question and its derivatives by row: the mean over its right rows of -ln(e^s / (e^s + W)),
+// where W = Σ e^s of the wrong rows. Right rows do not compete with each other.
+func (f *fit) compete(q int) (loss float64) {
 	r := f.rows
 	from, to := f.question(q)
 	best := slices.Max(f.score[from:to])
@@ -368,6 +368,7 @@ func (f *fit) compete(q int) {
 			p, share := e/(e+wrong), 1/(e+wrong)
 			shares += share
 			squares += float64(share * share)
+			loss += numeric.Ln(max(1e-300, e+wrong)) - numeric.Ln(max(1e-300, e))
 			f.slope[i] = f.gradient(each*(p-1), each*max(float64(p*(1-p)), least))
 		}
 	}
@@ -380,26 +381,7 @@ func (f *fit) compete(q int) {
 			f.slope[i] = 0
 		}
 	}
-}
-
-// competition is the loss of a question, as compete derives it.
-func (f *fit) competition(q int) float64 {
-	from, to := f.question(q)
-	best := slices.Max(f.score[from:to])
-	wrong, sum, right := 0.0, 0.0, 0.0
-	for i := from; i < to; i++ {
-		if f.rows.Right[i] == 0 {
-			wrong += numeric.Exp(f.score[i] - best)
-		}
-	}
-	for i := from; i < to; i++ {
-		if f.rows.Right[i] > 0 {
-			e := numeric.Exp(f.score[i] - best)
-			sum += numeric.Ln(max(1e-300, e+wrong)) - numeric.Ln(max(1e-300, e))
-			right++
-		}
-	}
-	return sum / max(1, right)
+	return loss / max(1, right)
 }
 
 func (f *fit) isHeld(i int) bool { return f.held != nil && f.held[i] }

@@ -6,7 +6,8 @@
 //	texts ─▶ cache ─▶ batches ─▶ circuit ─▶ retries ─▶ one request
 //
 // and what comes back is checked before anyone sees it: every text has exactly one vector, placed by
-// its index (answers may be out of order), all of one dimension, finite, and made unit length.
+// its index (answers may be out of order). Their length and dimension are checked where they are compared
+// ([semantic.NewVectors]).
 //
 // Nothing here decides anything: a program must work without an endpoint, and an [endpoint.ErrUnavailable]
 // comes at once while the endpoint is known to be down. The key is sent to the endpoint and written
@@ -16,15 +17,11 @@ package embed
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -37,71 +34,62 @@ import (
 type Options struct {
 	endpoint.Options // of one request; Timeout default 10 s
 
-	Batch   int           // texts in a request, default 32
-	MaxText int           // bytes of a text that are sent, default 24,000 (about 8,000 tokens)
-	Budget  time.Duration // of one call of Embed, waiting included, default 60 s
-
-	CacheSize int // vectors that are kept, default 10,000
+	Budget time.Duration // of one call of Embed, waiting included, default 60 s
 }
+
+const (
+	batch      = 32     // texts in a request
+	maxText    = 24_000 // bytes of a text that are sent: about 8,000 tokens
+	keptValues = 1000   // vectors of the last texts, most of them intents that are asked about again
+)
 
 // Client embeds texts. It is safe for concurrent use.
 type Client struct {
 	*endpoint.API
-	options Options
-	cache   *lru.Cache[[sha256.Size]byte, []float32] // by model and text
-
-	mu        sync.Mutex
-	dimension int // 0: not known yet
+	budget time.Duration
+	cache  *lru.Cache[string, []float32] // by text
 }
 
 // New returns a client. It does not call the endpoint.
 func New(o Options) (*Client, error) {
-	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
-	o.Batch, o.MaxText, o.CacheSize = cmp.Or(o.Batch, 32), cmp.Or(o.MaxText, 24_000), cmp.Or(o.CacheSize, 10_000)
-	o.Budget = cmp.Or(o.Budget, time.Minute)
+	o.Timeout, o.Budget = cmp.Or(o.Timeout, 10*time.Second), cmp.Or(o.Budget, time.Minute)
 	o.RepeatTimeouts = true
 	api, err := endpoint.NewAPI(o.Options)
 	if err != nil {
 		return nil, fmt.Errorf("embed: %w", err)
 	}
-	cache, err := lru.New[[sha256.Size]byte, []float32](o.CacheSize)
-	return &Client{API: api, options: o, cache: cache}, err
+	cache, err := lru.New[string, []float32](keptValues)
+	return &Client{api, o.Budget, cache}, err
 }
 
-// Embed returns the unit vector of every text, in order. A blank text has none, and a text longer
-// than Options.MaxText is cut. Either all vectors come or an error; batches that succeeded before it
-// stay in the cache, so that a second call goes on where the first stopped.
+// Embed returns the vector of every text, in order. A blank text has none, and a long text is cut. Either all vectors
+// come or an error; batches that succeeded before it stay in the cache, so that a second call goes on where the first
+// stopped.
 func (c *Client) Embed(ctx context.Context, texts []string) ([][]float32, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.options.Budget)
+	ctx, cancel := context.WithTimeout(ctx, c.budget)
 	defer cancel()
 	vectors := make([][]float32, len(texts))
 	var missing []string
-	asked := make(map[string][]int) // places of a text not in the cache
+	var places []int // of these
 	for i, text := range texts {
-		text = endpoint.Cut(strings.ToValidUTF8(text, " "), c.options.MaxText)
-		if strings.TrimSpace(text) == "" {
-			continue
+		text = endpoint.Cut(strings.ToValidUTF8(text, " "), maxText)
+		if v, ok := c.cache.Get(text); ok {
+			vectors[i] = v
+		} else if strings.TrimSpace(text) != "" {
+			missing, places = append(missing, text), append(places, i)
 		}
-		if v, ok := c.cache.Get(c.key(text)); ok {
-			vectors[i] = slices.Clone(v)
-			continue
-		}
-		if asked[text] == nil {
-			missing = append(missing, text)
-		}
-		asked[text] = append(asked[text], i)
 	}
-	for batch := range slices.Chunk(missing, c.options.Batch) {
-		answer, err := c.embed(ctx, batch)
+	for len(missing) > 0 {
+		n := min(batch, len(missing))
+		answer, err := c.embed(ctx, missing[:n])
 		if err != nil {
 			return nil, fmt.Errorf("embed %d texts with %q: %w", len(texts), c.Model(), err)
 		}
-		for i, text := range batch {
-			c.cache.Add(c.key(text), answer[i])
-			for _, place := range asked[text] {
-				vectors[place] = slices.Clone(answer[i])
-			}
+		for i, v := range answer {
+			c.cache.Add(missing[i], v)
+			vectors[places[i]] = v
 		}
+		missing, places = missing[n:], places[n:]
 	}
 	return vectors, nil
 }
@@ -139,34 +127,10 @@ func (c *Client) request(ctx context.Context, batch []string) ([][]float32, erro
 	if err != nil {
 		return nil, err
 	}
-	vectors, err := place(answer.Data, len(batch))
-	if err != nil {
-		return nil, err
-	}
-	return vectors, c.agree(vectors[0])
+	return place(answer.Data, len(batch))
 }
 
-// key is the SHA-256 of model and text, the former with its length.
-func (c *Client) key(text string) [sha256.Size]byte {
-	b := binary.AppendUvarint(nil, uint64(len(c.Model())))
-	b = append(b, c.Model()...)
-	return sha256.Sum256(append(b, text...))
-}
-
-// agree checks the dimension of v against all vectors before it.
-func (c *Client) agree(v []float32) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.dimension == 0 {
-		c.dimension = len(v)
-	}
-	if len(v) != c.dimension {
-		return fmt.Errorf("vector has %d dimensions, not %d", len(v), c.dimension)
-	}
-	return nil
-}
-
-// place puts the vectors of an answer in the order of the texts and makes them unit length.
+// place puts the vectors of an answer in the order of the texts.
 func place(data []openai.Embedding, texts int) ([][]float32, error) {
 	vectors := make([][]float32, texts)
 	for _, d := range data {
@@ -177,22 +141,8 @@ func place(data []openai.Embedding, texts int) ([][]float32, error) {
 			return nil, fmt.Errorf("vector %d comes twice", d.Index)
 		case len(d.Embedding) == 0:
 			return nil, fmt.Errorf("vector %d is empty", d.Index)
-		case len(d.Embedding) != len(data[0].Embedding):
-			return nil, fmt.Errorf("vector %d has %d dimensions, another of the same answer %d", d.Index, len(d.Embedding), len(data[0].Embedding))
 		}
-		sum := 0.0
-		for _, x := range d.Embedding {
-			sum += float64(x) * float64(x)
-		}
-		n := math.Sqrt(sum)
-		if !(n > 0) || math.IsInf(n, 0) {
-			return nil, fmt.Errorf("vector %d has the length %v", d.Index, n)
-		}
-		v := make([]float32, len(d.Embedding))
-		for i, x := range d.Embedding {
-			v[i] = float32(float64(x) / n)
-		}
-		vectors[d.Index] = v
+		vectors[d.Index] = d.Embedding
 	}
 	if i := slices.IndexFunc(vectors, func(v []float32) bool { return v == nil }); i >= 0 {
 		return nil, fmt.Errorf("vector %d of %d is missing", i, texts)

@@ -2,14 +2,11 @@ package semantic
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
-
-func all(int32) bool { return true }
 
 func additionDocuments(n int) []Document {
 	nouns, verbs := []string{"invoice", "ticket", "branch", "deployment", "calendar"}, []string{"create", "delete", "list", "merge"}
@@ -19,25 +16,6 @@ func additionDocuments(n int) []Document {
 		docs[i] = Document{Name: fmt.Sprintf("s%d:%s_%s", i%7, verb, noun), Text: fmt.Sprintf("Does %s for one %s of customer %d.", verb, noun, i%11), Properties: noun + "_id"}
 	}
 	return docs
-}
-
-// Documents added one by one and all at once have the same hits, bit by bit, and earlier additions stay as they are.
-func TestAdditionsDoNotDependOnTheirSegments(t *testing.T) {
-	docs := additionDocuments(60)
-	x := NewMatcher(docs[:30], pairs{}, nil, nil).Match("merge the invoice of customer 4 with zebras")
-	defer x.Close()
-	atOnce, single := NewAdditions(slices.Values(docs[:30])).With(docs[30:]), NewAdditions(slices.Values(docs[:30]))
-	for i, d := range docs[30:] {
-		before := single.Match(nil, x, all)
-		next := single.With([]Document{d})
-		assert.Equal(t, before, single.Match(nil, x, all))
-		single = next
-		require.Equal(t, i+1, single.Len())
-	}
-	require.Equal(t, atOnce.Match(nil, x, all), single.Match(nil, x, all))
-	require.LessOrEqual(t, len(single.segments), 6, "merged")
-	assert.True(t, single.Has("invoic"))
-	assert.False(t, single.Has("zebra"))
 }
 
 // Oracle: cosines by hand, weights (1 + ln tf)·ln(1 + (N - n + ½)/(n + ½)) with N = 4. A request that is added is as near as
