@@ -206,12 +206,8 @@ func dotFour(x, a, b, c, d []float64) (p, q, r, s float64) {
 
 // combine adds Σ c[t]·basis[t][lo:] to y.
 func combine(y []float64, basis [][]float64, c []float64, lo int) {
-	t := 0
-	for ; t+4 <= len(basis); t += 4 {
-		numeric.Axpy4((*[4]float64)(c[t:]), basis[t][lo:], basis[t+1][lo:], basis[t+2][lo:], basis[t+3][lo:], y)
-	}
-	for ; t < len(basis); t++ {
-		numeric.Axpy(c[t], basis[t][lo:lo+len(y)], y)
+	for t, b := range basis {
+		numeric.Axpy(c[t], b[lo:lo+len(y)], y)
 	}
 }
 

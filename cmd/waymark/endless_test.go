@@ -65,7 +65,9 @@ func TestEndlessInput(t *testing.T) {
 		{"mcp", long, stream, exitNegative},
 		{"score custom-rubric.yaml /dev/zero", "", document, exitNegative},
 		{"score /dev/zero " + empty, "", document, exitNegative},
+		{"run no-capability --params @/dev/zero", "", document, exitUsage},
 		{"capability propose --rubric /dev/zero", "", document, exitUsage},
+		{"triangulate --auto why --search-file /dev/zero", "", "larger than 12 MiB", exitNegative},
 		{"next --config /dev/zero", "", document, exitUsage},
 		{"next --thesaurus /dev/zero", "", "longer than 65535 bytes", exitUsage},
 		{"serve --tls-cert /dev/zero --tls-key /dev/zero", "", document, exitNegative},
@@ -99,7 +101,7 @@ func TestEndlessInput(t *testing.T) {
 // A signal ends a command that waits for a pipe: for somebody to write to it, and for what they write.
 func TestSignalEndsAWaitingCommand(t *testing.T) {
 	for _, command := range []string{"record PIPE", "import PIPE", "restore PIPE", "score items PIPE", "run PIPE", "capability import PIPE", "gateway add PIPE",
-		"next --config PIPE", "next --thesaurus PIPE", "triangulate PIPE"} {
+		"next --config PIPE", "next --thesaurus PIPE", "triangulate --auto why --search-file PIPE"} {
 		for _, written := range []bool{false, true} {
 			t.Run(command, func(t *testing.T) {
 				pipe := filepath.Join(t.TempDir(), "pipe")

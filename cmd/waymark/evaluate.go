@@ -31,19 +31,27 @@ type evaluation struct {
 
 func (a *app) evaluateCommand() *cobra.Command {
 	var e evaluation
-	var style string
+	var style, requests string
 	cmd := &cobra.Command{
 		Use:   "evaluate",
 		Short: "Measure how good the suggestions are",
 		Long: `Measures the next tool, the tools for an intent and whole plans on tasks that the history does not hold, beside profile
 seed and simple baselines, with 95 % intervals. Without --dataset the latest fifth of the workspace's own history is held out,
-and the report is kept for the page. Exits 1 if the best baseline is better by more than chance.`,
+and the report is kept for the page. Exits 1 if the best baseline is better by more than chance.
+
+With --expect it plans the requests of a file instead, and exits 1 if a plan lacks a tool or has one that is excluded. Each
+line is an object {"request": "mail the minutes", "tools": ["docs:read", ["mail:send", "chat:post"]], "not": ["pay:*"]}; a
+list in tools holds alternatives, and with neither tools nor not the plan must be empty.`,
 		Example: `  waymark evaluate
   waymark evaluate --dataset datasets/ultratool
-  waymark evaluate --dataset datasets/livemcp --distractors datasets/mcp_catalog --json`,
+  waymark evaluate --dataset datasets/livemcp --distractors datasets/mcp_catalog --json
+  waymark evaluate --expect requests.jsonl`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := e.check(); err != nil {
 				return err
+			}
+			if requests != "" {
+				return a.expect(cmd.Context(), requests, e.profile)
 			}
 			bar, err := a.progress(style, "evaluate", 1000)
 			if err != nil {
@@ -56,6 +64,8 @@ and the report is kept for the page. Exits 1 if the best baseline is better by m
 	f.StringVar(&e.dataset, "dataset", "", "`folder` of a data set (default: the workspace's own history)")
 	f.StringArrayVar(&e.distractors, "distractors", nil, "`folder` whose tools stand among those of the data set; may be repeated")
 	f.StringVar(&e.profile, "profile", suggest.ProfileLearned, "learned or seed")
+	f.StringVar(&requests, "expect", "", "`file` of requests with tools that must, or must not, be planned; - for stdin")
+	cmd.MarkFlagsMutuallyExclusive("expect", "dataset")
 	progressFlag(cmd, &style)
 	return cmd
 }

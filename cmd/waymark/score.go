@@ -32,6 +32,9 @@ of the dimensions; totals that come with them are compared and never used.`,
 			if err != nil {
 				return err
 			}
+			if a.judge.BaseURL != "" {
+				input = withJudge(input)
+			}
 			q.fields["scorer"], q.input = args[0], args[1]
 			if !slices.Contains(scoreKinds, args[0]) {
 				q.fields["scorer"] = "custom"
@@ -43,28 +46,37 @@ of the dimensions; totals that come with them are compared and never used.`,
 	})
 }
 
-func (a *app) triangulateCommand() *cobra.Command {
-	return a.of(operation{
-		id: "triangulate", use: "triangulate INPUT|-", flags: "after",
-		long: `Weighs the hypotheses of INPUT (a file, or - for standard input, as JSON) by the snippets of its rounds. Of a question
-without hypotheses a judge proposes five, and searches bring the evidence: in the documents of INPUT, or by its search tool.`,
-		example: `  waymark triangulate question.json
-  echo '{"question": "Why did the bridge fall?"}' | waymark triangulate - --judge-url http://127.0.0.1:11434/v1 --judge-model qwen3`,
-		more: a.judgeFlags,
-		prepare: func(_ *cobra.Command, args []string, q *asked) (err error) {
-			q.input = args[0]
-			q.body, err = a.jsonInput(args[0])
-			return err
-		},
-	})
-}
-
 // named is what an input is called in an error.
 func named(name string) string {
 	if name == "-" {
 		return "standard input"
 	}
 	return name
+}
+
+// withJudge asks for a judge where one is configured and the input has things without scores, or answers without
+// reviews, and says nothing of a judge itself. Other input stays as it is; the server checks it.
+func withJudge(input json.RawMessage) json.RawMessage {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(input, &fields) != nil || fields["judge"] != nil {
+		return input
+	}
+	unscored := (fields["responses"] != nil || fields["question"] != nil) && fields["reviews"] == nil
+	for _, list := range []string{"hypotheses", "items"} {
+		var things []map[string]json.RawMessage
+		if json.Unmarshal(fields[list], &things) == nil {
+			unscored = unscored || slices.ContainsFunc(things, func(t map[string]json.RawMessage) bool { return t["scores"] == nil })
+		}
+	}
+	if !unscored {
+		return input
+	}
+	fields["judge"] = json.RawMessage("{}")
+	out, err := json.Marshal(fields)
+	if err != nil {
+		return input
+	}
+	return out
 }
 
 // withRubric puts the text of a rubric file into the input.

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"waymark/cmd/waymark/internal/client"
+	"waymark/internal/strictjson"
+	"waymark/suggest"
+)
+
+// expectation is a line of the file of evaluate --expect. Neither tools nor patterns: the plan must be empty.
+type expectation struct {
+	Request string         `json:"request"`
+	Tools   []alternatives `json:"tools"`
+	Not     []string       `json:"not"` // patterns of ids
+}
+
+// alternatives are ids of which one must be planned. A string is a single one.
+type alternatives []string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (ids *alternatives) UnmarshalJSON(text []byte) error {
+	if text[0] == '"' {
+		text = slices.Concat([]byte("["), text, []byte("]"))
+	}
+	if err := strictjson.Unmarshal(text, (*[]string)(ids)); err != nil || len(*ids) == 0 {
+		return &strictjson.Error{Reason: "an element of tools is an id or a list of at least one id"}
+	}
+	return nil
+}
+
+type miss struct {
+	Line    int            `json:"line"`
+	Request string         `json:"request"`
+	Missing []alternatives `json:"missing"` // of each list one
+	Unasked []string       `json:"unasked"`
+}
+
+// expect compares plans of the workspace's model with those that a file expects.
+func (a *app) expect(ctx context.Context, path, profile string) error {
+	text, err := a.readInput(path)
+	if err != nil {
+		return err
+	}
+	requests, misses := 0, []miss{}
+	if err := a.with(ctx, func(c *client.Client) error {
+		for i, line := range bytes.Split(text, []byte("\n")) {
+			if line = bytes.Trim(line, strictjson.Space); len(line) == 0 {
+				continue
+			}
+			m, err := checkPlan(ctx, c, line, profile)
+			if err != nil {
+				return fmt.Errorf("%s:%d: %w", named(path), i+1, err)
+			}
+			if requests++; len(m.Missing)+len(m.Unasked) > 0 {
+				m.Line = i + 1
+				misses = append(misses, m)
+			}
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	if requests == 0 {
+		return usagef("%s holds no request", named(path)) // a check of nothing would pass
+	}
+	if a.json {
+		err = a.printValue(map[string]any{"requests": requests, "as_expected": requests - len(misses), "misses": misses})
+	} else {
+		if len(misses) > 0 {
+			err = a.renderValue(map[string]any{"misses": misses}, "", "")
+		}
+		a.printf("%d of %d requests as expected\n", requests-len(misses), requests)
+	}
+	if len(misses) > 0 {
+		return cmp.Or(err, errNegative)
+	}
+	return err
+}
+
+// checkPlan plans the request of a line. An unknown id could never be planned, so it is an error.
+func checkPlan(ctx context.Context, c *client.Client, line []byte, profile string) (m miss, err error) {
+	x, err := strictjson.Decode[expectation](line)
+	if err != nil {
+		return m, usageError{err}
+	}
+	m = miss{Request: x.Request, Missing: []alternatives{}, Unasked: []string{}}
+	question, plan := suggest.DAGRequest{Intent: x.Request, Profile: profile}, suggest.DAGAnswer{}
+	if _, err := exchange(ctx, c, http.MethodPost, "/v1/dag", question, &plan); err != nil {
+		return m, err
+	}
+	not := &suggest.ToolSet{Patterns: x.Not}
+	for _, t := range plan.DAG.Tasks {
+		if len(x.Tools)+len(x.Not) == 0 || not.Has(t.Tool) {
+			m.Unasked = append(m.Unasked, t.Tool)
+		}
+	}
+	for _, ids := range x.Tools {
+		met := false
+		for _, id := range ids {
+			question, known := suggest.ExplainRequest{ID: id}, suggest.ExplainAnswer{} // with the id as plans spell it
+			if _, err := exchange(ctx, c, http.MethodPost, "/v1/explain", question, &known); err != nil {
+				return m, err
+			}
+			if known.Absent == suggest.AbsentUnknown {
+				return m, usagef("%q is no id of this workspace: %s", id, known.Reason)
+			}
+			met = met || slices.ContainsFunc(plan.DAG.Tasks, func(t suggest.Task) bool { return t.Tool == known.ID })
+		}
+		if !met {
+			m.Missing = append(m.Missing, ids)
+		}
+	}
+	return m, nil
+}

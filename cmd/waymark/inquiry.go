@@ -1,0 +1,110 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"waymark/internal/bounded"
+	"waymark/score/evidence"
+)
+
+func (a *app) triangulateCommand() *cobra.Command {
+	var ask evidence.Request
+	var auto bool
+	var files []string
+	return a.of(operation{
+		id: "triangulate", use: "triangulate INPUT|-|QUESTION...", flags: "after",
+		long: `Weighs the hypotheses of INPUT (a file, or - for standard input, as JSON) by the snippets of its rounds.
+
+With --auto a judge proposes five hypotheses for the QUESTION, each with a rationale and the fact that would decide it, and
+searches bring the evidence: in text files (--search-file, a file or a folder), or by a tool of a connected
+server (--search-tool). Without a place to search it only prints the hypotheses. An easy question needs none.`,
+		example: `  waymark triangulate question.json
+  waymark triangulate --auto "Why did the bridge fall?" --search-file reports/ --judge-url http://127.0.0.1:11434/v1 --judge-model qwen3`,
+		more: func(cmd *cobra.Command) {
+			f := cmd.Flags()
+			f.BoolVar(&auto, "auto", false, "have a judge propose hypotheses for the question, and search for evidence if there is a place to search")
+			f.StringSliceVar(&files, "search-file", nil, "with --auto: `files` or folders of text to look in")
+			f.StringVar(&ask.SearchTool, "search-tool", "", "with --auto: `id` of a tool of a connected server that finds texts, as in web:search")
+			f.StringVar(&ask.SearchArgument, "search-argument", "", "with --search-tool: its `argument` that takes the query (default query)")
+			f.IntVar(&ask.MaxRounds, "rounds", 0, "with --auto: rounds of search at most (default 6)")
+			f.BoolVar(&ask.NoneOfThese, "none-of-these", false, "with --auto: also weigh that none of the hypotheses is right")
+			f.BoolVar(&ask.EvenIfEasy, "even-if-easy", false, "with --auto: ask for hypotheses also where the question is easy")
+			a.judgeFlags(cmd)
+			cmd.MarkFlagsMutuallyExclusive("search-file", "search-tool")
+		},
+		prepare: func(cmd *cobra.Command, args []string, q *asked) (err error) {
+			q.input = cmp.Or(map[bool]string{true: "the question"}[auto], args[0])
+			for _, name := range []string{"search-file", "search-tool", "search-argument", "rounds", "none-of-these", "even-if-easy"} {
+				if cmd.Flags().Changed(name) && !auto {
+					return usagef("--%s goes with --auto", name)
+				}
+			}
+			switch {
+			case auto && len(files) == 0 && ask.SearchTool == "" && (ask.SearchArgument != "" || ask.MaxRounds != 0):
+				return usagef("--search-argument and --rounds need --search-file or --search-tool: somewhere to look")
+			case auto:
+				ask.Question = strings.Join(args, " ")
+				ask.Documents, err = a.textsIn(files)
+				q.body = ask
+			case len(args) > 1:
+				return usagef("triangulate needs one input; a question goes with --auto")
+			default:
+				q.body, err = a.jsonInput(args[0])
+			}
+			return err
+		},
+	})
+}
+
+// The most text that is looked in: what one request may carry, with room for its form.
+const maxTexts = 12 << 20
+
+// textsIn reads files, and the files of folders in order of their names. In a folder, what is hidden or no text is
+// passed over.
+func (a *app) textsIn(names []string) (docs []evidence.Document, err error) {
+	size := 0
+	for _, name := range names {
+		err := filepath.WalkDir(name, func(path string, d fs.DirEntry, err error) error {
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				return usagef("--search-file %s does not exist", name)
+			case cmp.Or(err, a.ctx.Err()) != nil:
+				return cmp.Or(err, a.ctx.Err())
+			case path != name && strings.HasPrefix(d.Name(), ".") && d.IsDir():
+				return fs.SkipDir
+			case path != name && (strings.HasPrefix(d.Name(), ".") || !d.Type().IsRegular()) || d.IsDir():
+				return nil
+			}
+			text, err := bounded.ReadFile(a.ctx, path, maxTexts)
+			if err != nil {
+				return err
+			}
+			if size += len(text); size > maxTexts {
+				return rejected{fmt.Errorf("%s holds more than %d MiB of text", name, maxTexts>>20)}
+			}
+			id, _ := filepath.Rel(name, path) // it is below
+			if id = filepath.ToSlash(id); path == name {
+				id = filepath.Base(name)
+			}
+			if utf8.Valid(text) {
+				docs = append(docs, evidence.Document{ID: id, Text: string(text), Source: id})
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(names) > 0 && len(docs) == 0 {
+		err = rejected{fmt.Errorf("%s: there is no text in it", strings.Join(names, ", "))}
+	}
+	return docs, err
+}
