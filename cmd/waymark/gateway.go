@@ -30,6 +30,7 @@ func (a *app) gatewayCommand() *cobra.Command {
 
 func (a *app) gatewayAdd() *cobra.Command {
 	var only []string
+	var as string
 	var yes, reserved bool
 	cmd := &cobra.Command{
 		Use:   "add FILE",
@@ -40,7 +41,7 @@ few variables, as long as the definition stays as it is. Write secrets as ${VARI
 		Example: `  waymark gateway add ~/.cursor/mcp.json
   waymark gateway add .mcp.json --only github,postgres --yes`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			found, err := a.definitions(args[0], only, reserved)
+			found, err := a.definitions(args[0], only, as, reserved)
 			if err != nil {
 				return err
 			}
@@ -49,13 +50,14 @@ few variables, as long as the definition stays as it is. Write secrets as ${VARI
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&only, "only", nil, "only the servers of these `names`")
+	f.StringVar(&as, "as", "", "call the one server this `id`, which stands before each of its tools")
 	f.BoolVar(&reserved, "allow-reserved", false, "take URLs of link-local, shared and reserved networks too")
 	f.BoolVar(&yes, "yes", false, "agree to all that is shown without asking")
 	return cmd
 }
 
 // definitions reads a configuration. What cannot be taken is said.
-func (a *app) definitions(path string, only []string, reserved bool) (found []gateway.Definition, err error) {
+func (a *app) definitions(path string, only []string, as string, reserved bool) (found []gateway.Definition, err error) {
 	text, err := a.readInput(path)
 	if err != nil {
 		return nil, err
@@ -75,7 +77,7 @@ func (a *app) definitions(path string, only []string, reserved bool) (found []ga
 			continue
 		}
 		d, err := definitionOf(l)
-		d.ID, d.Reserved = serverID(l.Name, taken), reserved && d.URL != ""
+		d.ID, d.Reserved = cmp.Or(as, serverID(l.Name, taken)), reserved && d.URL != ""
 		err = cmp.Or(err, d.Check(), d.CheckPlaceholders())
 		if i := slices.IndexFunc(found, d.IsAlso); err == nil && i >= 0 {
 			err = fmt.Errorf("server %q is the same as %q", l.Name, found[i].ID)
@@ -94,7 +96,10 @@ func (a *app) definitions(path string, only []string, reserved bool) (found []ga
 	for _, c := range complaints {
 		fmt.Fprintf(a.errs, "left out: %s\n", clean(c))
 	}
-	if len(found) == 0 {
+	switch {
+	case as != "" && len(found) > 1:
+		err = usagef("--as names one server, and there are %d; use --only", len(found))
+	case len(found) == 0:
 		err = rejected{fmt.Errorf("%s has no server that can be taken", named(path))}
 	}
 	return found, err

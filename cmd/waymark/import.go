@@ -72,7 +72,7 @@ type imported struct {
 }
 
 func (a *app) importCommand() *cobra.Command {
-	opts := ingest.Options{Split: "all"}
+	opts := ingest.Options{}
 	var style string
 	var yes bool
 	names, formats := []string{"auto"}, ""
@@ -94,6 +94,9 @@ Formats:
   waymark import ~/.claude/projects`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.DropIntents, opts.Now = a.life.DropIntents, time.Now()
+			if !slices.Contains([]string{"all", "test", "train"}, opts.Split) {
+				return usagef("unknown --split %q: want all, test or train", opts.Split)
+			}
 			if !slices.Contains(names, opts.Format) {
 				return usagef("unknown --format %q: want one of %s", opts.Format, strings.Join(names, ", "))
 			}
@@ -106,6 +109,7 @@ Formats:
 	}
 	f := cmd.Flags()
 	f.StringVar(&opts.Format, "format", "auto", "the `format`, where it cannot be detected from the content")
+	f.StringVar(&opts.Split, "split", "train", "which part of a data set with splits: train, test or all")
 	f.StringVar(&opts.Server, "server", "", "the server `name` of a saved tools/list")
 	f.BoolVar(&a.life.DropIntents, "drop-intents", false, "do not store what users asked for")
 	f.BoolVar(&yes, "yes", false, "release new tools at once")

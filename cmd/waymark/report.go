@@ -9,50 +9,73 @@ import (
 
 	"waymark/catalog"
 	"waymark/cmd/waymark/internal/client"
+	"waymark/ingest"
 	"waymark/ingest/report"
 )
 
 func (a *app) reportCommand() *cobra.Command {
 	var style string
+	var keep bool
 	cmd := &cobra.Command{
 		Use:   "report",
 		Short: "Review the sessions that hosts left on this machine",
 		Long: `Reads the sessions of Claude Code, Codex, Copilot CLI, Gemini CLI, Goose, OpenCode and Cline where these hosts keep
 them, and prints one page: servers and tools by calls, failures by class, durations, loops, configured servers that
-nobody uses, what tool definitions cost, and how many of the newest calls Waymark would have named from those before. Nothing is stored, and nothing leaves the machine; requests and
-values are not shown. waymark import takes the sessions.`,
+nobody uses, what tool definitions cost, and how many of the newest calls Waymark would have named from those before.
+Nothing is stored unless --keep is given, and nothing leaves the machine; requests and values are not shown.`,
+		Example: `  waymark report
+  waymark report --keep`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			bar, err := a.progress(style, "report", -1)
 			if err != nil {
 				return err
 			}
-			return a.report(cmd.Context(), bar)
+			return a.report(cmd.Context(), keep, bar)
 		},
 	}
+	cmd.Flags().BoolVar(&keep, "keep", false, "also import the sessions into the workspace")
 	progressFlag(cmd, &style)
 	return cmd
 }
 
-func (a *app) report(ctx context.Context, bar *progress) error {
+func (a *app) report(ctx context.Context, keep bool, bar *progress) error {
 	machine, err := thisMachine()
 	if err != nil {
 		return err
 	}
-	debug.SetMemoryLimit(min(report.Memory, debug.SetMemoryLimit(-1)))
+	limit := debug.SetMemoryLimit(-1)
+	debug.SetMemoryLimit(min(report.Memory, limit))
 	places := report.Look(machine.Places())
 	sessions, err := report.Collect(ctx, places, time.Now(), func(host string, calls int) { bar.at(int64(calls), host) })
 	if err != nil {
 		return err
 	}
-	r, err := sessions.Report(ctx, a.knownTools(ctx), func(phase string) { bar.at(int64(0), phase) })
+	r, err := sessions.Report(ctx, report.Sources{Configs: machine.Configs(), Tools: a.knownTools(ctx), Progress: func(phase string) { bar.at(int64(0), phase) }})
 	bar.hide()
 	if err != nil {
 		return err
 	}
 	if a.json {
-		return a.printValue(r)
+		err = a.printValue(r)
+	} else {
+		err = r.WriteText(a.out)
 	}
-	return r.WriteText(a.out)
+	if err != nil || !keep {
+		return err
+	}
+	debug.SetMemoryLimit(limit) // an import holds a whole model
+	quiet := *a                 // what becomes of the sessions is said on stderr
+	quiet.out, quiet.json = a.errs, false
+	for _, p := range places {
+		if p.Status != report.Read || p.Files == 0 {
+			continue
+		}
+		im := &importing{app: &quiet, bar: bar, opts: ingest.Options{Format: p.Format, Split: "train", DropIntents: a.life.DropIntents, Now: time.Now()}}
+		if err := im.run(ctx, []string{p.Path}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // knownTools are the first 500 definitions that the workspace has; none where there is no store or it cannot be read.

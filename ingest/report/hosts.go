@@ -28,6 +28,12 @@ const (
 	NotRead = "not read: "
 )
 
+// Config is a file in which a host keeps the servers that all its sessions have.
+type Config struct {
+	Host string
+	Path string
+}
+
 // Machine is what the places depend on.
 type Machine struct {
 	Home string
@@ -61,6 +67,17 @@ func (m Machine) Places() []Place {
 		all[i].Shown = m.Shown(all[i].Path)
 	}
 	return all
+}
+
+// Configs lists the files in which hosts keep servers for all their sessions. Hosts whose sessions do not say to
+// which server a tool belongs are left out: of their servers nobody can say that they are not used.
+func (m Machine) Configs() []Config {
+	return []Config{
+		{"claude-code", m.File(".claude.json")},
+		{"codex", m.File(".codex/config.toml")},
+		{"copilot-cli", m.File(".copilot/mcp-config.json")},
+		{"cline", m.File("EDITORS/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json")},
+	}
 }
 
 // File is a file or folder of a host, named from the home directory: below the directory that the host's variable names,

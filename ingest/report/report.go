@@ -34,7 +34,8 @@ type Report struct {
 	Lines   int             `json:"lines"`
 	Skipped int             `json:"skipped_lines"` // of these, of a kind that is not known
 	Dropped int             `json:"dropped"`       // lines and tasks that could not be used
-	Damaged []ingest.Reason `json:"damaged"`       // of what was dropped the first maxDamaged, with the file
+	Unknown []string        `json:"unknown_versions"`
+	Damaged []ingest.Reason `json:"damaged"` // of what was dropped the first maxDamaged, with the file
 }
 
 // Section is a table, sentences, or both.
@@ -60,20 +61,28 @@ func (m millis) String() string {
 	return fmt.Sprintf("%d ms", int64(m))
 }
 
-// Report sums up what was collected, with the definitions of the tools that are known.
-func (c *Collection) Report(ctx context.Context, known []catalog.Tool, progress func(phase string)) (*Report, error) {
+// Sources are what is known beside the sessions.
+type Sources struct {
+	Configs  []Config
+	Tools    []catalog.Tool // definitions
+	Progress func(phase string)
+}
+
+// Report sums up what was collected.
+func (c *Collection) Report(ctx context.Context, s Sources) (*Report, error) {
 	r := &c.page
 	r.Sessions, r.Sections = len(c.sessions), []Section{}
+	slices.Sort(r.Unknown)
 	if r.Calls == 0 {
 		return r, ctx.Err()
 	}
-	progress("what Waymark would have named")
+	s.Progress("what Waymark would have named")
 	named, err := c.named(ctx)
 	if err != nil {
 		return nil, err
 	}
 	servers, tools, failures := c.used()
-	for _, section := range []Section{named, servers, tools, failures, c.definitions(known)} {
+	for _, section := range []Section{named, servers, tools, failures, c.repeated(), c.unused(s.Configs), c.definitions(s.Tools)} {
 		if section.Rows != nil || section.Notes != nil {
 			r.Sections = append(r.Sections, section)
 		}
@@ -125,6 +134,15 @@ func (c *Collection) used() (servers, tools, failures Section) {
 	}
 	servers.Rows, tools.Rows, failures.Rows = top(servers.Rows, 1), top(tools.Rows, 1), top(failures.Rows, 1)
 	return servers, tools, failures
+}
+
+func (c *Collection) repeated() Section {
+	s := Section{Title: "Loops: three or more calls in a row with arguments of one shape", Columns: []string{"tool", "loops", "calls", "longest", "failed"}}
+	for tool, l := range c.loops {
+		s.Rows = append(s.Rows, []any{tool, l.times, l.calls, l.longest, l.failed})
+	}
+	s.Rows = top(s.Rows, 2)
+	return s
 }
 
 // bytesPerToken is a common estimate for English and JSON.
@@ -220,6 +238,9 @@ func (r *Report) WriteText(out io.Writer) error {
 	searched := Section{Title: "Searched", Columns: []string{"host", "path", "files", "size", "status"}}
 	for _, p := range r.Searched {
 		searched.Rows = append(searched.Rows, []any{p.Host, p.Shown, p.Files, size(p.Bytes), p.Status})
+	}
+	for _, u := range r.Unknown {
+		searched.Notes = append(searched.Notes, "Not read: "+u)
 	}
 	sections := append(slices.Clone(r.Sections), searched)
 	if r.Skipped > 0 || r.Dropped > 0 {

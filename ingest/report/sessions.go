@@ -11,8 +11,10 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"fmt"
 	"maps"
 	"math/bits"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,6 +23,8 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/ingest"
+	"waymark/internal/bounded"
+	"waymark/internal/plural"
 )
 
 // Limits of memory.
@@ -30,11 +34,18 @@ const (
 	mostShown    = 15     // rows of each list
 )
 
+// leastSessions is how many sessions must have had a server before it is called unused.
+const leastSessions = 20
+
+// leastLoop is how many equal calls in a row are a loop.
+const leastLoop = 3
+
 // Collection is what is known of the sessions read so far.
 type Collection struct {
 	page     Report // without its sections
 	tools    map[string]*counts
-	sessions map[sessionKey]bool
+	sessions map[sessionKey]int64           // start of the first call in seconds, 0 if not known
+	loops    map[string]*loop               // by tool
 	servers  map[string]map[sessionKey]bool // sessions by server and host
 	newest   []episodic.Episode
 }
@@ -43,6 +54,9 @@ type sessionKey struct {
 	host string
 	id   [12]byte
 }
+
+// loop sums up the calls of one tool again and again with arguments of one shape.
+type loop struct{ times, calls, longest, failed int }
 
 // counts of one tool.
 type counts struct {
@@ -91,7 +105,7 @@ func Collect(ctx context.Context, places []Place, now time.Time, progress func(h
 }
 
 func newCollection() *Collection {
-	return &Collection{page: Report{Damaged: []ingest.Reason{}}, tools: map[string]*counts{}, sessions: map[sessionKey]bool{},
+	return &Collection{page: Report{Unknown: []string{}, Damaged: []ingest.Reason{}}, tools: map[string]*counts{}, sessions: map[sessionKey]int64{}, loops: map[string]*loop{},
 		servers: map[string]map[sessionKey]bool{}}
 }
 
@@ -109,6 +123,9 @@ func (c *Collection) item(host string, it ingest.Item) {
 			}
 			c.page.Damaged = append(c.page.Damaged, ingest.Reason{File: it.File, Line: it.Line, Reason: strings.TrimSpace(reason)})
 		}
+		if unknown := host + ", " + it.Dropped; strings.HasPrefix(it.Dropped, "version ") && !slices.Contains(c.page.Unknown, unknown) {
+			c.page.Unknown = append(c.page.Unknown, unknown)
+		}
 	case it.Episode != nil:
 		c.episode(host, it.Episode)
 	}
@@ -117,8 +134,11 @@ func (c *Collection) item(host string, it ingest.Item) {
 func (c *Collection) episode(host string, e *episodic.Episode) {
 	sum := sha256.Sum256([]byte(e.Session))
 	session := sessionKey{host, [12]byte(sum[:12])}
-	c.sessions[session] = true
+	c.sessions[session] += 0 // known, if not when it began
 	if !e.Time.IsZero() {
+		if at := c.sessions[session]; at == 0 || e.Time.Unix() < at {
+			c.sessions[session] = e.Time.Unix()
+		}
 		if c.page.From.IsZero() || e.Time.Before(c.page.From) {
 			c.page.From = e.Time
 		}
@@ -130,6 +150,7 @@ func (c *Collection) episode(host string, e *episodic.Episode) {
 	for i := range e.Steps {
 		c.step(session, &e.Steps[i])
 	}
+	c.findLoops(e.Steps)
 	kept := *e
 	kept.Session = string(sum[:12])
 	for i := range kept.Steps {
@@ -186,6 +207,36 @@ func serverOf(tool string) string {
 	return server
 }
 
+// findLoops counts calls of one tool with one shape of arguments that came right after each other. Calls that were made
+// in parallel are no loop.
+func (c *Collection) findLoops(steps []episodic.Step) {
+	for i := 0; i < len(steps); {
+		n := 1
+		for i+n < len(steps) && repeats(&steps[i+n-1], &steps[i+n]) {
+			n++
+		}
+		if n >= leastLoop {
+			l := c.loops[steps[i].Tool]
+			if l == nil {
+				l = &loop{}
+				c.loops[steps[i].Tool] = l
+			}
+			l.times, l.calls, l.longest = l.times+1, l.calls+n, max(l.longest, n)
+			for _, s := range steps[i : i+n] {
+				if s.Outcome == episodic.Failure {
+					l.failed++
+				}
+			}
+		}
+		i += n
+	}
+}
+
+// repeats reports whether a step is the one before it again: the same tool and shape of arguments, not in parallel.
+func repeats(before, s *episodic.Step) bool {
+	return s.Tool == before.Tool && s.Shape == before.Shape && (s.Group == "" || s.Group != before.Group)
+}
+
 // rounded is a duration with five significant bits, so that as many are counted as a page needs.
 func rounded(ms int64) int64 {
 	shift := max(0, bits.Len64(uint64(ms))-5)
@@ -211,4 +262,65 @@ func (t *counts) add(other *counts) {
 	for b, n := range other.durations {
 		t.durations[b] += n
 	}
+}
+
+// unused lists configured servers that no session used, of those that at least [leastSessions] sessions had: a session
+// had a server for certain if it began after the file that names the server was last changed.
+func (c *Collection) unused(configs []Config) Section {
+	s := Section{Title: "Configured servers that no session used"}
+	judged := 0
+	for _, cfg := range configs {
+		info, err := os.Stat(cfg.Path)
+		if err != nil || !info.Mode().IsRegular() || info.Size() > bounded.Document {
+			continue
+		}
+		text, err := os.ReadFile(cfg.Path)
+		if err != nil {
+			continue
+		}
+		launches, _, err := ingest.Launches(filepath.Base(cfg.Path), text)
+		if err != nil {
+			continue
+		}
+		had := 0
+		for session, began := range c.sessions {
+			if session.host == cfg.Host && began > info.ModTime().Unix() {
+				had++
+			}
+		}
+		for _, l := range launches {
+			if l.Disabled || had < leastSessions {
+				continue
+			}
+			if judged++; !c.uses(l.Name) {
+				s.Notes = append(s.Notes, fmt.Sprintf("%s (%s): not called in %s that had it.", l.Name, cfg.Host, plural.Of(had, "session")))
+			}
+		}
+	}
+	slices.Sort(s.Notes)
+	if judged == 0 {
+		s.Notes = []string{fmt.Sprintf("Not judged: no configuration of servers was in place for %d sessions.", leastSessions)}
+	} else if s.Notes == nil {
+		s.Notes = []string{fmt.Sprintf("None of %d.", judged)}
+	}
+	return s
+}
+
+// uses reports whether any session called a tool of a server, however the host spells its name.
+func (c *Collection) uses(server string) bool {
+	for used := range c.servers {
+		if strings.Contains(folded(used), folded(server)) { // plugins put their own name around it
+			return true
+		}
+	}
+	return false
+}
+
+func folded(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return -1
+	}, strings.ToLower(name))
 }
