@@ -24,9 +24,7 @@ func (s *Server) retain(ctx context.Context, workspace string) (int, live.Forget
 	})
 	if err == nil && r.Episodes > 0 {
 		err = s.forgetWhispers(workspace, live.Selection{Before: r.Before()})
-		for _, t := range []*traffic{&s.metrics.traffic, s.metrics.of(workspace)} {
-			t.forgotten.Add(float64(r.Episodes))
-		}
+		s.metrics.forgotten.Add(float64(r.Episodes))
 	}
 	return r.Episodes, done, err
 }

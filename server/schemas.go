@@ -6,16 +6,23 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"waymark/catalog"
 	"waymark/score"
 	"waymark/server/internal/jsonio"
 )
 
-// nullPointers lets what is behind a pointer be null in the description, and in requests: huma takes the alias of a type
+// mend corrects schemas. It lets what is behind a pointer be null in the description, and in requests: huma takes the alias of a type
 // for what a pointer to it is, and a pointer to an object for the object.
-func nullPointers(r huma.Registry) {
+func mend(r huma.Registry) {
 	decimal := reflect.TypeFor[*score.Decimal]()
 	for name, schema := range r.Map() {
+		if schema.AdditionalProperties == false { // the strict reader names the neighbour of an unknown field
+			schema.AdditionalProperties = nil
+		}
 		t := r.TypeFromRef("#/components/schemas/" + name)
+		if t == reflect.TypeFor[catalog.Capability]() { // its tools may follow from its tasks
+			schema.Required = []string{"id"}
+		}
 		if t == nil || t.Kind() != reflect.Struct {
 			continue
 		}
