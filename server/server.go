@@ -240,6 +240,7 @@ func (s *Server) register(api huma.API) {
 	s.routes.API = api
 	s.operations()
 	mend(api.OpenAPI().Components.Schemas)
+	illustrate(api.OpenAPI())
 	s.description = sync.OnceValues(func() ([]byte, error) { return json.MarshalIndent(api.OpenAPI(), "", "  ") })
 }
 

@@ -148,6 +148,19 @@ func humaProblem(status int, msg string, errs []error) *huma.ErrorModel {
 			if field, detail, ok := strings.Cut(d.Message, ": "); ok && d.Location == "body" && status == http.StatusUnprocessableEntity { // of jsonio
 				d.Location, d.Message = locationOf(field), detail
 			}
+			if name, missing := strings.CutPrefix(d.Message, "expected required property "); missing {
+				sent, _ := d.Value.(map[string]any)
+				near := catalog.Near(strings.TrimSuffix(name, " to be present"), func(yield func(string, uint64) bool) {
+					for field := range sent {
+						if !yield(field, 0) {
+							return
+						}
+					}
+				})
+				if len(near) > 0 {
+					d.Message += ", not " + catalog.ShownID(near[0])
+				}
+			}
 			d.Value = nil // it may be a secret in the wrong field
 			p.Errors = append(p.Errors, &d)
 		} else if err != nil {
