@@ -248,7 +248,6 @@ func (s *Server) deleteWorkspace(ctx context.Context, q *nameQuery) (none route.
 
 // dropBeside removes what belongs to a deleted workspace and is not in the store.
 func (s *Server) dropBeside(workspace string) error {
-	s.metrics.drop(workspace)
 	if s.cfg.Data == "" {
 		return nil
 	}

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"encoding/json"
 	"io"
 	"net/http"
 
@@ -30,13 +29,6 @@ var strictFormat = huma.Format{
 		return err
 	},
 	Unmarshal: func(data []byte, v any) error {
-		_, first := v.(*any)            // read for validation, before it is read into its type
-		_, only := v.(json.Unmarshaler) // a body that is not validated
-		if first || only {
-			if err := strictjson.Check(data); err != nil {
-				return jsonio.Malformed(err)
-			}
-		}
-		return jsonio.Malformed(strictjson.Fit(data, v))
+		return jsonio.Malformed(strictjson.Unmarshal(data, v))
 	},
 }

@@ -100,7 +100,7 @@ func (s *Server) credential(r *http.Request) (request.Access, error) {
 	if token = strings.TrimSpace(token); !strings.HasPrefix(token, sessionPrefix) {
 		return s.granted(r.Context(), values[0])
 	}
-	session, ok := s.session(token)
+	session, ok := s.page.get(token, s.cfg.Now())
 	if !ok {
 		return request.Access{}, request.ErrNoSession
 	}

@@ -5,9 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"strconv"
-	"sync"
-	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,81 +18,37 @@ import (
 	"waymark/storage"
 )
 
-// traffic counts requests.
-type traffic struct {
+// metrics are those of the process, for its operator. None carries an id or a credential. The model of the asking workspace
+// is added per scrape.
+type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
-	limited  prometheus.Counter
 
-	forgotten prometheus.Counter
+	limited, panics, crowded, forgotten prometheus.Counter
+
+	inFlight prometheus.Gauge
 }
 
-func newTraffic() *traffic {
+func newMetrics() *metrics {
 	r := prometheus.NewRegistry()
 	with := promauto.With(r)
-	return &traffic{
+	counter := func(name, help string) prometheus.Counter {
+		return with.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+	}
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return &metrics{
 		registry: r,
 		requests: with.NewCounterVec(prometheus.CounterOpts{
 			Name: "waymark_http_requests_total", Help: "Requests answered, by method, route and status."}, []string{"method", "route", "status"}),
 		seconds: with.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "waymark_http_request_seconds", Help: "Time to the end of the answer, by route.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5, 30}}, []string{"route"}),
-		limited:   with.NewCounter(prometheus.CounterOpts{Name: "waymark_rate_limited_total", Help: "Requests refused for their rate."}),
-		forgotten: with.NewCounter(prometheus.CounterOpts{Name: "waymark_retention_episodes_total", Help: "Episodes forgotten by keep-for."}),
-	}
-}
-
-// metrics are those of the process, for its operator, and the traffic of each workspace, for its keys: what one tenant
-// does is nothing another may read. None carries an id or a credential. The model of the asking workspace is added per
-// scrape.
-type metrics struct {
-	traffic
-	inFlight prometheus.Gauge
-	panics   prometheus.Counter
-	crowded  prometheus.Counter
-
-	mu          sync.Mutex
-	byWorkspace map[string]*traffic
-}
-
-func newMetrics() *metrics {
-	m := &metrics{traffic: *newTraffic(), byWorkspace: map[string]*traffic{}}
-	with := promauto.With(m.registry)
-	m.inFlight = with.NewGauge(prometheus.GaugeOpts{Name: "waymark_http_requests_in_flight", Help: "Requests being answered."})
-	m.panics = with.NewCounter(prometheus.CounterOpts{Name: "waymark_panics_total", Help: "Requests ended by a bug."})
-	m.crowded = with.NewCounter(prometheus.CounterOpts{Name: "waymark_connections_refused_total", Help: "Connections refused because too many were open."})
-	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return m
-}
-
-// of is the traffic of a workspace.
-func (m *metrics) of(workspace string) *traffic {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	t := m.byWorkspace[workspace]
-	if t == nil {
-		t = newTraffic()
-		m.byWorkspace[workspace] = t
-	}
-	return t
-}
-
-func (m *metrics) drop(workspace string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.byWorkspace, workspace)
-}
-
-// count notes a request, for the process and for its workspace if it has one.
-func (m *metrics) count(workspace, method, route string, status int, took time.Duration) {
-	all := []*traffic{&m.traffic}
-	if workspace != "" {
-		all = append(all, m.of(workspace))
-	}
-	for _, t := range all {
-		t.requests.WithLabelValues(methodLabel(method), route, strconv.Itoa(status)).Inc()
-		t.seconds.WithLabelValues(route).Observe(took.Seconds())
+		inFlight:  with.NewGauge(prometheus.GaugeOpts{Name: "waymark_http_requests_in_flight", Help: "Requests being answered."}),
+		limited:   counter("waymark_rate_limited_total", "Requests refused for their rate."),
+		panics:    counter("waymark_panics_total", "Requests ended by a bug."),
+		crowded:   counter("waymark_connections_refused_total", "Connections refused because too many were open."),
+		forgotten: counter("waymark_retention_episodes_total", "Episodes forgotten by keep-for."),
 	}
 }
 
@@ -119,8 +72,8 @@ func slogLevel(status int, failure error) slog.Level {
 	return slog.LevelError
 }
 
-// serveMetrics answers /metrics: the model and the traffic of the caller's workspace; to the operator, and to keys that
-// administer the workspace "default", the traffic of all and the process.
+// serveMetrics answers /metrics: the model of the caller's workspace; to the operator, and to keys that administer the
+// workspace "default", the process as well: what one tenant does is nothing another may read.
 func (s *Server) serveMetrics(c *gin.Context) {
 	e, err := s.engine(c.Request.Context())
 	if err != nil {
@@ -148,9 +101,9 @@ func (s *Server) serveMetrics(c *gin.Context) {
 	if g, err := s.gateway(c.Request.Context()); err == nil {
 		own.MustRegister(serverMetrics(g.Servers()))
 	}
-	counted := s.metrics.registry
-	if a := request.From(c.Request.Context()); !a.Operator && !(a.Workspace == request.DefaultWorkspace && a.May(request.ScopeAdmin)) {
-		counted = s.metrics.of(a.Workspace).registry
+	shown := prometheus.Gatherers{own}
+	if a := request.From(c.Request.Context()); a.Operator || a.Workspace == request.DefaultWorkspace && a.May(request.ScopeAdmin) {
+		shown = append(shown, s.metrics.registry)
 	}
-	promhttp.HandlerFor(prometheus.Gatherers{counted, own}, promhttp.HandlerOpts{}).ServeHTTP(c.Writer, c.Request)
+	promhttp.HandlerFor(shown, promhttp.HandlerOpts{}).ServeHTTP(c.Writer, c.Request)
 }

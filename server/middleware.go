@@ -77,13 +77,17 @@ func (s *Server) observe(c *gin.Context) {
 	s.metrics.inFlight.Inc()
 	defer func() {
 		s.metrics.inFlight.Dec()
+		for _, end := range x.Ended {
+			end()
+		}
 		took := time.Since(start)
 		route := c.FullPath()
 		if route == "" {
 			route = "none"
 		}
 		status := c.Writer.Status()
-		s.metrics.count(request.From(c.Request.Context()).Workspace, c.Request.Method, route, status, took)
+		s.metrics.requests.WithLabelValues(methodLabel(c.Request.Method), route, strconv.Itoa(status)).Inc()
+		s.metrics.seconds.WithLabelValues(route).Observe(took.Seconds())
 		level, attrs := slogLevel(status, x.Failure), []any{"method", methodLabel(c.Request.Method), "route", route, "status", status,
 			"bytes", max(c.Writer.Size(), 0), "took", took, "request", x.Id}
 		if a := request.From(c.Request.Context()); a.Source != "" {
@@ -215,50 +219,42 @@ func (s *Server) requireAnswer(c *gin.Context) {
 	problem.Fail(c, errors.New("the handler wrote no answer"))
 }
 
-// A step of a middleware refuses a request, or ends it, or returns what to do after the answer, which may be nil.
-type step func(c *gin.Context) (after func(), err error)
-
-// steps is a middleware: what is refused is answered with a problem.
-func steps(all ...step) gin.HandlerFunc {
+// checks is a middleware that answers a request with the first error of its checks. A check may end the request itself.
+func checks(all ...func(*gin.Context) error) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		for _, one := range all {
-			after, err := one(c)
-			if after != nil {
-				defer after()
-			}
-			if err != nil {
+		for _, check := range all {
+			if err := check(c); err != nil {
 				problem.Fail(c, err)
 			}
 			if c.IsAborted() {
 				return
 			}
 		}
-		c.Next()
 	}
 }
 
 // refuseDraining refuses requests that come after shutdown has begun, on connections that were open before. Probes
 // are answered.
-func (s *Server) refuseDraining(c *gin.Context) (func(), error) {
+func (s *Server) refuseDraining(c *gin.Context) error {
 	if s.isDraining() && (strings.HasPrefix(c.FullPath(), "/v1/") || c.FullPath() == "/mcp") {
 		c.Header("Connection", "close")
-		return nil, problem.New(http.StatusServiceUnavailable, mcpserver.Draining)
+		return problem.New(http.StatusServiceUnavailable, mcpserver.Draining)
 	}
-	return nil, nil
+	return nil
 }
 
 // guard refuses requests that a web page made a browser send: a Host that is not ours means DNS
 // rebinding, an Origin that is not ours a cross-site call.
-func (s *Server) guard(c *gin.Context) (func(), error) {
+func (s *Server) guard(c *gin.Context) error {
 	r := c.Request
 	if !s.hostAllowed(r) {
-		return nil, problem.New(http.StatusForbidden, "the Host header names a host that this server does not answer for")
+		return problem.New(http.StatusForbidden, "the Host header names a host that this server does not answer for")
 	}
 	origins := r.Header.Values("Origin")
 	if len(origins) > 0 {
 		listed := len(origins) == 1 && slices.Contains(s.cfg.Origins, origins[0])
 		if !listed && (len(origins) != 1 || !sameOrigin(origins[0], r)) {
-			return nil, problem.New(http.StatusForbidden, "the Origin header names an origin that may not call this server")
+			return problem.New(http.StatusForbidden, "the Origin header names an origin that may not call this server")
 		}
 		if listed {
 			c.Header("Access-Control-Allow-Origin", origins[0])
@@ -276,9 +272,9 @@ func (s *Server) guard(c *gin.Context) (func(), error) {
 	// A link of another site may open a page; nothing else of this server is for other sites, not even to be timed.
 	foreign := len(origins) == 0 && r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Header.Get("Sec-Fetch-Dest") != "document"
 	if err := s.csrf.Check(r); err != nil || foreign {
-		return nil, problem.New(http.StatusForbidden, "a browser sent this request across sites")
+		return problem.New(http.StatusForbidden, "a browser sent this request across sites")
 	}
-	return nil, nil
+	return nil
 }
 
 // hostAllowed takes loopback names, the address the connection came in on, and the configured hosts.
@@ -313,55 +309,44 @@ func sameOrigin(origin string, r *http.Request) bool {
 var boundRoutes = []string{"/mcp", "/v1/next", "/v1/dag", "/v1/search"}
 
 // authorize finds out who asks, and whether they may.
-func (s *Server) authorize(c *gin.Context) (after func(), err error) {
+func (s *Server) authorize(c *gin.Context) error {
 	ru, routed := s.ruleOf(c)
 	a, err := s.accessOf(c.Request)
 	switch {
 	case err != nil && (!routed || ru.Public): // a public page shows less; 404 and 405 tell nothing that the documentation does not
-		return nil, nil
+		return nil
 	case err != nil:
-		return nil, err
+		return err
 	case a.Tools != nil && ru.Public: // the page shows more with a credential
-		return nil, nil
+		return nil
 	case routed && !ru.Public && !a.May(ru.Scope):
-		return nil, problem.New(http.StatusForbidden, "this needs a key with scope "+strings.Join((ru.Scope&^a.Scopes).Names(), ", "))
+		return problem.New(http.StatusForbidden, "this needs a key with scope "+strings.Join((ru.Scope&^a.Scopes).Names(), ", "))
 	case ru.Operator && !a.Operator:
-		return nil, problem.New(http.StatusForbidden, "only the operator of the server may do this")
+		return problem.New(http.StatusForbidden, "only the operator of the server may do this")
 	case routed && !ru.Public && a.Tools != nil && !slices.Contains(boundRoutes, c.FullPath()):
-		return nil, problem.New(http.StatusForbidden, fmt.Sprintf("a credential with the tool set of agent %q is answered by %s only", a.Tools.Name, strings.Join(boundRoutes, ", ")))
+		return problem.New(http.StatusForbidden, fmt.Sprintf("a credential with the tool set of agent %q is answered by %s only", a.Tools.Name, strings.Join(boundRoutes, ", ")))
 	}
 	c.Request = c.Request.WithContext(request.With(c.Request.Context(), a))
-	ctx := c.Request.Context()
-	if !routed || ru.Public || ru.Global {
-		return nil, nil
+	if !routed || ru.Public || ru.Global || ru.Creates {
+		return nil
 	}
-	if !ru.Creates && !s.cfg.Workspaces.Exists(a.Workspace) {
-		return nil, s.noWorkspace(ctx, a)
-	}
-	return nil, nil
-}
-
-// noWorkspace refuses to ask a workspace that does not exist: most likely its name is misspelt, and an answer
-// from an empty one would look like one that knows nothing. Which others there are is for the operator alone.
-func (s *Server) noWorkspace(ctx context.Context, a request.Access) error {
-	says := fmt.Sprintf("there is no workspace %q", a.Workspace)
-	if names, err := s.workspaces(ctx); err == nil && a.Operator {
-		if more := len(names) - shownWorkspaces; more > 0 {
-			names = append(names[:shownWorkspaces:shownWorkspaces], fmt.Sprintf("%d more", more))
+	if !s.cfg.Workspaces.Exists(a.Workspace) { // an answer from an empty one would hide a misspelt name
+		var names []string
+		if a.Operator { // which others there are is for the operator alone
+			names, _ = s.workspaces(c.Request.Context())
 		}
-		says += "; existing workspaces: " + strings.Join(names, ", ")
+		shown := strings.Join(append([]string{""}, names[:min(len(names), 20)]...), ", ")
+		err = problem.New(http.StatusNotFound, fmt.Sprintf("there is no workspace %q%s. The first import or record creates one, and so does `waymark workspace create`",
+			a.Workspace, strings.Replace(shown, ", ", "; existing workspaces: ", 1)))
 	}
-	return problem.New(http.StatusNotFound, says+". The first import or record creates one, and so does `waymark workspace create`")
+	return err
 }
-
-// shownWorkspaces is how many are named in an error.
-const shownWorkspaces = 20
 
 // limitRate answers 429 to a credential that asks faster than its bucket fills.
-func (s *Server) limitRate(c *gin.Context) (func(), error) {
+func (s *Server) limitRate(c *gin.Context) error {
 	a := request.From(c.Request.Context())
 	if s.cfg.Rate < 0 || a.Workspace == "" {
-		return nil, nil
+		return nil
 	}
 	credential := a.Source
 	if a.Local {
@@ -375,41 +360,46 @@ func (s *Server) limitRate(c *gin.Context) (func(), error) {
 	reservation := bucket.(*rate.Limiter).Reserve()
 	wait := reservation.Delay()
 	if wait == 0 {
-		return nil, nil
+		return nil
 	}
 	reservation.Cancel()
 	s.metrics.limited.Inc()
-	s.metrics.of(a.Workspace).limited.Inc()
 	c.Header("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
-	return nil, problem.New(http.StatusTooManyRequests, "too many requests with this credential")
+	return problem.New(http.StatusTooManyRequests, "too many requests with this credential")
 }
 
 // limitOpen keeps the requests being answered, and the streams among them, within the parts of their clients.
-func (s *Server) limitOpen(c *gin.Context) (after func(), err error) {
+func (s *Server) limitOpen(c *gin.Context) error {
 	a := request.From(c.Request.Context())
 	if a.Workspace == "" { // probes and pages: limited by their connections
-		return nil, nil
+		return nil
 	}
-	holders := s.holdersOf(a)
-	request, err := s.open.Take(1, holders)
-	ru, _ := s.ruleOf(c)
-	if err != nil || !ru.Stream || c.Request.Method != http.MethodGet && c.GetHeader(mcpserver.HeaderMethod) != "subscriptions/listen" {
-		return request.Release, err
+	_, err := s.hold(c, &s.open, 1)
+	listens := c.Request.Method == http.MethodGet || c.GetHeader(mcpserver.HeaderMethod) == "subscriptions/listen"
+	if ru, _ := s.ruleOf(c); err == nil && ru.Stream && listens {
+		_, err = s.hold(c, &s.streams, 1)
 	}
-	stream, err := s.streams.Take(1, holders)
-	return func() { stream.Release(); request.Release() }, err
+	return err
+}
+
+// hold counts a part of a share against the clients of a request until it is answered.
+func (s *Server) hold(c *gin.Context, share *limit.Share, n int64) (*limit.Hold, error) {
+	held, err := share.Take(n, s.holdersOf(request.From(c.Request.Context())))
+	x := request.ExchangeFrom(c.Request.Context())
+	x.Ended = append(x.Ended, held.Release)
+	return held, err
 }
 
 // limitBody checks what kind of body it is and how long it may be, and keeps all bodies together
 // within Config.MaxBodies.
-func (s *Server) limitBody(c *gin.Context) (after func(), err error) {
+func (s *Server) limitBody(c *gin.Context) error {
 	r := c.Request
 	ru, routed := s.ruleOf(c)
 	if !routed || r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
-		return nil, nil
+		return nil
 	}
 	if enc := r.Header.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") && !(ru.Gzip && strings.EqualFold(enc, "gzip")) {
-		return nil, problem.New(http.StatusUnsupportedMediaType, "compressed bodies are not taken")
+		return problem.New(http.StatusUnsupportedMediaType, "compressed bodies are not taken")
 	}
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	charset, hasCharset := params["charset"]
@@ -422,7 +412,7 @@ func (s *Server) limitBody(c *gin.Context) (after func(), err error) {
 		if ru.Also != "" {
 			want += " or " + ru.Also
 		}
-		return nil, problem.New(http.StatusUnsupportedMediaType, "the Content-Type must be "+want)
+		return problem.New(http.StatusUnsupportedMediaType, "the Content-Type must be "+want)
 	}
 	if c.FullPath() != "/mcp" {
 		r.Header.Set("Content-Type", kind) // huma compares the type as it is written
@@ -440,7 +430,7 @@ func (s *Server) limitBody(c *gin.Context) (after func(), err error) {
 		c.Writer.Flush()
 		_ = http.NewResponseController(c.Writer).SetReadDeadline(time.Now().Add(refusedLinger))
 		_, _ = io.Copy(io.Discard, r.Body)
-		return nil, nil
+		return nil
 	}
 	if c.FullPath() != "/mcp" { // where the SDK says it
 		r.Body = http.MaxBytesReader(c.Writer, r.Body, limit)
@@ -451,15 +441,15 @@ func (s *Server) limitBody(c *gin.Context) (after func(), err error) {
 	if !lines && r.ContentLength > 0 {
 		n = min(r.ContentLength, room)
 	}
-	bytes, err := s.bodies.Take(n, s.holdersOf(request.From(r.Context())))
+	bytes, err := s.hold(c, &s.bodies, n)
 	if err != nil {
 		c.Header("Connection", "close") // the body is not read
-		return nil, err
+		return err
 	}
 	if !lines {
 		request.ExchangeFrom(r.Context()).BodyRead = bytes.Keep
 	}
-	return bytes.Release, nil
+	return nil
 }
 
 // streamPart is the part of Config.MaxConnections that may be streams without an end of their own.

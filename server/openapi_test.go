@@ -32,11 +32,9 @@ func TestOpenAPIIsComplete(t *testing.T) {
 	assert.False(t, regexp.MustCompile(`"(array|object)",\s*"null"`).MatchString(body), "lists are lists")
 
 	described := map[string]bool{}
-	page := w.ask("GET", "/docs", "").body
 	for path, item := range spec.Paths {
 		for method, op := range item {
 			described[strings.ToUpper(method)+" "+path] = true
-			assert.Contains(t, page, `id="`+op.OperationID+`"`)
 			for _, status := range []string{"400", "401", "403"} {
 				assert.Contains(t, op.Responses, status, "%s %s", method, path)
 			}
@@ -54,7 +52,7 @@ func TestOpenAPIIsComplete(t *testing.T) {
 	}
 }
 
-// Episodes come one alone, as a list, in an object, or one a line.
+// Episodes come one alone, as a list, or one a line.
 func TestEpisodesInAnyForm(t *testing.T) {
 	w := newWeb(t)
 	one := func(id string) string { return `{"id":"` + id + `","steps":[{"tool":"a:b"},{"tool":"a:c"}]}` }
@@ -65,9 +63,8 @@ func TestEpisodesInAnyForm(t *testing.T) {
 	}{
 		{one("1"), 1, ""},
 		{" [" + one("2") + "," + one("3") + "]", 2, ""},
-		{`{"episodes":[` + one("4") + `,{"id":"5","steps":7},` + one("6") + `]}`, 2, "5"},
+		{`[` + one("4") + `,{"id":"5","steps":7},` + one("6") + `]`, 2, "5"},
 		{`[]`, 0, ""},
-		{`{"episodes":[]}`, 0, ""},
 	} {
 		got := parse[recordResult](t, 200, w.ask("POST", "/v1/episodes", tt.body))
 		assert.Equal(t, tt.accepted, got.Accepted, tt.body)
@@ -77,6 +74,5 @@ func TestEpisodesInAnyForm(t *testing.T) {
 			assert.Equal(t, 2, got.Rejected[0].Line)
 		}
 	}
-	requireProblem(t, 422, "more", w.ask("POST", "/v1/episodes", `{"episodes":[],"more":1}`))
 	requireProblem(t, 422, "steps", w.ask("POST", "/v1/episodes", `{"id":"7","steps":7}`))
 }

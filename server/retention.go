@@ -29,9 +29,7 @@ func (s *Server) retain(ctx context.Context, workspace string) (episodes int, do
 	}
 	if err == nil {
 		err = s.forgetWhispers(workspace, sel)
-		for _, t := range []*traffic{&s.metrics.traffic, s.metrics.of(workspace)} {
-			t.forgotten.Add(float64(episodes))
-		}
+		s.metrics.forgotten.Add(float64(episodes))
 	}
 	return episodes, done, err
 }

@@ -1,21 +1,31 @@
 package server
 
 import (
+	_ "embed"
+	"encoding/json"
 	"reflect"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"waymark/catalog"
 	"waymark/score"
 	"waymark/server/internal/jsonio"
 )
 
-// nullPointers lets what is behind a pointer be null in the description, and in requests: huma takes the alias of a type
+// mend corrects schemas. It lets what is behind a pointer be null in the description, and in requests: huma takes the alias of a type
 // for what a pointer to it is, and a pointer to an object for the object.
-func nullPointers(r huma.Registry) {
+func mend(r huma.Registry) {
 	decimal := reflect.TypeFor[*score.Decimal]()
 	for name, schema := range r.Map() {
+		if schema.AdditionalProperties == false { // the strict reader names the neighbour of an unknown field
+			schema.AdditionalProperties = nil
+		}
 		t := r.TypeFromRef("#/components/schemas/" + name)
+		if t == reflect.TypeFor[catalog.Capability]() { // its tools may follow from its tasks
+			schema.Required = []string{"id"}
+			schema.PrecomputeMessages()
+		}
 		if t == nil || t.Kind() != reflect.Struct {
 			continue
 		}
@@ -31,6 +41,37 @@ func nullPointers(r huma.Registry) {
 				if values, ok := property.AdditionalProperties.(*huma.Schema); ok {
 					values.Nullable = true
 				}
+			}
+		}
+	}
+}
+
+// examples are the parameters and bodies of requests by operation. One after another they work on the sample history.
+//
+//go:embed examples.json
+var examples []byte
+
+// illustrate adds the examples to the description.
+func illustrate(api *huma.OpenAPI) {
+	var all map[string]map[string]any
+	if err := json.Unmarshal(examples, &all); err != nil {
+		panic(err) // it is a part of this program
+	}
+	for _, item := range api.Paths {
+		for _, op := range []*huma.Operation{item.Get, item.Put, item.Post, item.Delete} {
+			if op == nil {
+				continue
+			}
+			example := all[op.OperationID]
+			for _, p := range op.Parameters {
+				p.Example = example[p.Name]
+			}
+			kind := "application/json"
+			if _, lines := example["body"].(string); lines {
+				kind = ndjson
+			}
+			if op.RequestBody != nil && op.RequestBody.Content[kind] != nil {
+				op.RequestBody.Content[kind].Example = example["body"]
 			}
 		}
 	}

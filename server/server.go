@@ -19,6 +19,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"go/token"
@@ -143,7 +144,7 @@ type Server struct {
 	baselines sync.Map // of baseline, by workspace
 	keyed     atomic.Pointer[keyed]
 
-	description func() (openAPI, page []byte, err error) // made when it is first asked for: few ever ask
+	description func() ([]byte, error) // the OpenAPI document, made when it is first asked for
 
 	draining  chan struct{} // closed when shutdown begins
 	drainOnce sync.Once
@@ -181,7 +182,7 @@ func New(cfg Config) (*Server, error) {
 	if err := r.SetTrustedProxies(nil); err != nil { // a client's X-Forwarded-For is a claim, not an address
 		return nil, err
 	}
-	r.Use(s.observe, s.recoverPanic, steps(s.refuseDraining, s.guard, s.authorize), steps(s.limitRate, s.limitOpen, s.limitBody))
+	r.Use(s.observe, s.recoverPanic, checks(s.refuseDraining, s.guard, s.authorize, s.limitRate, s.limitOpen, s.limitBody))
 	r.NoRoute(func(c *gin.Context) { problem.Fail(c, problem.New(http.StatusNotFound, "there is no such route")) })
 	r.NoMethod(func(c *gin.Context) {
 		problem.Fail(c, problem.New(http.StatusMethodNotAllowed, c.Request.Method+" is not a method of this route"))
@@ -238,8 +239,9 @@ func Operations() []Operation {
 func (s *Server) register(api huma.API) {
 	s.routes.API = api
 	s.operations()
-	nullPointers(api.OpenAPI().Components.Schemas)
-	s.description = onceDescribed(api.OpenAPI())
+	mend(api.OpenAPI().Components.Schemas)
+	illustrate(api.OpenAPI())
+	s.description = sync.OnceValues(func() ([]byte, error) { return json.MarshalIndent(api.OpenAPI(), "", "  ") })
 }
 
 func (s *Server) operations() {

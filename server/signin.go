@@ -4,9 +4,10 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"fmt"
+	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,8 +23,7 @@ import (
 const (
 	linkLife    = 2 * time.Minute
 	sessionLife = 12 * time.Hour
-	mostSignIns = 1000 // links, and as many sessions; the oldest give way
-	mostOwn     = 50   // of these of one credential: nobody else's give way to more
+	mostOwn     = 50 // links and sessions of one credential; the one that ends first gives way
 
 	sessionPrefix = "wms_"
 )
@@ -34,42 +34,43 @@ type signIn struct {
 	credential string // the header Authorization; empty: none was needed
 	workspace  string
 	ends       time.Time
-	used       bool
-	digest     [sha256.Size]byte // of its text
 }
 
-// signIns are those of one kind, the oldest first: all of one kind live equally long.
-type signIns []*signIn
+// pageSessions are the links and sessions by the digests of their texts.
+type pageSessions struct {
+	mu  sync.Mutex
+	all map[[sha256.Size]byte]signIn
+}
 
-func (l *signIns) add(text string, one *signIn, now time.Time) {
-	one.digest = sha256.Sum256([]byte(text))
-	kept := slices.DeleteFunc(*l, func(s *signIn) bool { return now.After(s.ends.Add(linkLife)) }) // a link can say for a while that it expired
-	own := 0
-	for _, s := range kept {
+func (p *pageSessions) add(text string, one signIn, now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.DeleteFunc(p.all, func(_ [sha256.Size]byte, s signIn) bool { return now.After(s.ends) })
+	var own [][sha256.Size]byte
+	for digest, s := range p.all {
 		if s.credential == one.credential {
-			own++
+			own = append(own, digest)
 		}
 	}
-	if own >= mostOwn {
-		oldest := slices.IndexFunc(kept, func(s *signIn) bool { return s.credential == one.credential })
-		kept = slices.Delete(kept, oldest, oldest+1)
-	} else if len(kept) >= mostSignIns {
-		kept = slices.Delete(kept, 0, 1)
+	if len(own) >= mostOwn {
+		delete(p.all, slices.MinFunc(own, func(a, b [sha256.Size]byte) int { return p.all[a].ends.Compare(p.all[b].ends) }))
 	}
-	*l = append(kept, one)
+	if p.all == nil {
+		p.all = map[[sha256.Size]byte]signIn{}
+	}
+	p.all[sha256.Sum256([]byte(text))] = one
 }
 
-func (l signIns) get(text string) *signIn {
+// get returns the link or session with a text. A link is used up by that.
+func (p *pageSessions) get(text string, now time.Time) (one signIn, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	digest := sha256.Sum256([]byte(text))
-	if i := slices.IndexFunc(l, func(s *signIn) bool { return s.digest == digest }); i >= 0 {
-		return l[i]
+	one, ok = p.all[digest]
+	if !strings.HasPrefix(text, sessionPrefix) {
+		delete(p.all, digest)
 	}
-	return nil
-}
-
-type pageSessions struct {
-	sync.Mutex
-	links, sessions signIns
+	return one, ok && !now.After(one.ends)
 }
 
 type signInAnswer struct {
@@ -96,42 +97,19 @@ func (s *Server) signInRoutes(r *route.Table) {
 
 func (s *Server) signInLink(ctx context.Context, _ *struct{}) (signInAnswer, error) {
 	code, now, a := rand.Text(), s.cfg.Now(), request.From(ctx)
-	s.page.Lock()
-	defer s.page.Unlock()
-	link := &signIn{credential: a.Credential, workspace: a.Workspace, ends: now.Add(linkLife)}
-	s.page.links.add(code, link, now)
+	link := signIn{a.Credential, a.Workspace, now.Add(linkLife)}
+	s.page.add(code, link, now)
 	return signInAnswer{"/#/sign-in?code=" + code, link.ends.UTC()}, nil
 }
 
-func (s *Server) exchangeLink(_ context.Context, q *question[exchangeBody]) (none exchangeAnswer, err error) {
+func (s *Server) exchangeLink(_ context.Context, q *question[exchangeBody]) (out exchangeAnswer, err error) {
 	now := s.cfg.Now()
-	s.page.Lock()
-	defer s.page.Unlock()
-	link := s.page.links.get(q.Body.Code)
-	again := "; POST /v1/sign-in-links makes another"
-	switch {
-	case link == nil:
-		return none, problem.New(http.StatusGone, "this sign-in link is unknown here, or has expired"+again)
-	case link.used:
-		return none, problem.New(http.StatusGone, "this sign-in link was used already"+again)
-	case now.After(link.ends):
-		return none, problem.New(http.StatusGone, fmt.Sprintf("this sign-in link expired after %g minutes%s", linkLife.Minutes(), again))
+	session, ok := s.page.get(q.Body.Code, now)
+	if !ok || strings.HasPrefix(q.Body.Code, sessionPrefix) {
+		return out, problem.New(http.StatusGone, "this sign-in link was used already, or has expired after two minutes; POST /v1/sign-in-links makes another")
 	}
-	link.used = true
-	session := *link
 	session.ends = now.Add(sessionLife)
 	token := sessionPrefix + rand.Text()
-	s.page.sessions.add(token, &session, now)
+	s.page.add(token, session, now)
 	return exchangeAnswer{token, session.ends.UTC(), session.workspace}, nil
-}
-
-// session is the session that a token names; ok is false where there is none.
-func (s *Server) session(token string) (_ signIn, ok bool) {
-	s.page.Lock()
-	defer s.page.Unlock()
-	one := s.page.sessions.get(token)
-	if one == nil || s.cfg.Now().After(one.ends) {
-		return signIn{}, false
-	}
-	return *one, true
 }

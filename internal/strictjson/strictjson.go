@@ -35,8 +35,9 @@ type Error struct {
 	Cut     bool // the text ends before the value does
 	Place   string
 	Reason  string
-	Unknown string // the name of a field that the type does not have
-	Err     error  // of the UnmarshalJSON method of a type; nil: none
+	Unknown string   // the name of a field that the type does not have
+	Known   []string // the fields that it has, beside Unknown
+	Err     error    // of the UnmarshalJSON method of a type; nil: none
 }
 
 func (e *Error) Error() string {
@@ -152,7 +153,8 @@ func fitError(err error) error {
 		e.Unknown = semantic.JSONPointer.LastToken()
 		e.Reason = fmt.Sprintf("unknown field %q", e.Unknown)
 		for _, f := range reflect.VisibleFields(semantic.GoType) {
-			if tag, _, _ := strings.Cut(f.Tag.Get("json"), ","); strings.EqualFold(tag, e.Unknown) {
+			tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if e.Known = append(e.Known, tag); strings.EqualFold(tag, e.Unknown) {
 				e.Reason += fmt.Sprintf("; its name is written %q", tag)
 			}
 		}

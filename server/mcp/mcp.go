@@ -3,8 +3,6 @@ package mcpserver
 
 import (
 	"context"
-	"crypto/rand"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -85,8 +83,7 @@ type Endpoint struct {
 func New(cfg Config) *Endpoint {
 	e := &Endpoint{cfg: cfg, servers: map[string]*mcp.Server{}}
 	e.sessions = mcpSessions{
-		Share: limit.NewShare("MCP sessions", int64(cfg.MaxSessions)), now: cfg.Now, holdersOf: cfg.Holders, live: e.live,
-		known: map[string]*mcpSession{},
+		Share: limit.NewShare("MCP sessions", int64(cfg.MaxSessions)), holdersOf: cfg.Holders, live: e.live, known: map[string]*limit.Hold{},
 	}
 	// A session belongs to whoever opened it: the SDK compares UserID on every later request. What
 	// the call may do comes from the credential of the call itself, not from that of the handshake.
@@ -120,12 +117,10 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// The credential was checked before; the SDK only needs to see that there is one, and handlers
 	// must not see which.
 	r = r.WithContext(r.Context())
-	wanted := r.Context() // the answer is, as long as this lives
 	if r.Method == http.MethodGet || r.Header.Get(HeaderMethod) == "subscriptions/listen" {
 		var cancel context.CancelFunc
 		r, cancel = e.untilDrained(r)
 		defer cancel()
-		wanted = context.Background() // what listens gets what there was
 	}
 	if r.Header.Get(headerProtocol) < firstStateless {
 		finished, err := e.sessions.enter(request.From(r.Context()), r, w)
@@ -139,7 +134,6 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	r.Header = r.Header.Clone()
 	r.Header.Set("Authorization", "Bearer checked")
-	w = &wantedWriter{ResponseWriter: w, wanted: wanted}
 	switch {
 	case r.Header.Get(headerProtocol) < firstStateless: // dates compare as text
 		e.stateful.ServeHTTP(w, r)
@@ -163,14 +157,14 @@ func (e *Endpoint) serverOf(r *http.Request) *mcp.Server {
 	return srv
 }
 
-// live are the sessions that have not ended, by id.
-func (e *Endpoint) live() map[string]*mcp.ServerSession {
+// live are the ids of the sessions that have not ended.
+func (e *Endpoint) live() map[string]bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	open := map[string]*mcp.ServerSession{}
+	open := map[string]bool{}
 	for _, srv := range e.servers {
 		for session := range srv.Sessions() {
-			open[session.ID()] = session
+			open[session.ID()] = true
 		}
 	}
 	return open
@@ -195,7 +189,7 @@ func (e *Endpoint) untilDrained(r *http.Request) (*http.Request, context.CancelF
 func (e *Endpoint) NewServer(workspace string) *mcp.Server {
 	cfg := e.cfg
 	upstream := cfg.callerOf(workspace) != nil
-	m := &mcpTools{cfg: cfg, stateKey: []byte(rand.Text())}
+	m := &mcpTools{cfg: cfg}
 	options := &mcp.ServerOptions{
 		Instructions: mcpInstructions,
 		// Our own list never changes while the program runs: suggestions travel in results.
@@ -244,47 +238,5 @@ func isolate(log *slog.Logger) mcp.Middleware {
 			}()
 			return next(ctx, method, req)
 		}
-	}
-}
-
-// wantedWriter leaves out an answer that begins after its request was cancelled: it says only that, and
-// [Server.requireAnswer] refuses the request with 503.
-type wantedWriter struct {
-	http.ResponseWriter
-	wanted context.Context
-	begun  bool
-	late   bool // nothing is written
-}
-
-func (w *wantedWriter) begin() {
-	if !w.begun {
-		w.begun = true
-		if w.late = errors.Is(w.wanted.Err(), context.Canceled); w.late {
-			w.Header().Del("Content-Type")
-			w.Header().Del("Content-Length")
-		}
-	}
-}
-
-func (w *wantedWriter) WriteHeader(status int) {
-	if w.begin(); !w.late {
-		w.ResponseWriter.WriteHeader(status)
-	}
-}
-
-func (w *wantedWriter) Write(p []byte) (int, error) {
-	if w.begin(); w.late {
-		return len(p), nil
-	}
-	return w.ResponseWriter.Write(p)
-}
-
-// Unwrap is for [http.ResponseController].
-func (w *wantedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-// Flush implements [http.Flusher].
-func (w *wantedWriter) Flush() {
-	if w.begin(); !w.late {
-		_ = http.NewResponseController(w.ResponseWriter).Flush()
 	}
 }

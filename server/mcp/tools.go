@@ -25,13 +25,12 @@ const toolRecord = "record_episode"
 
 // quickTools answer at once, and do no harm when they are called twice: the relay repeats a call of them that was lost
 // with its server.
-var quickTools = []string{"find_tool", "describe_tool", "suggest_next", "suggest_dag", toolReadResult, toolRecord}
+var quickTools = []string{"find_tool", "describe_tool", "suggest_next", "suggest_dag", toolReadResult}
 
 // mcpTools answers the calls of one server.
 type mcpTools struct {
-	cfg      Config
-	stateKey []byte // signs what a host brings back
-	results  keptResults
+	cfg     Config
+	results keptResults
 }
 
 // offer adds a tool to a server.

@@ -17,6 +17,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	jsonv1 "github.com/go-json-experiment/json/v1"
 
+	"waymark/catalog"
 	"waymark/internal/bounded"
 	"waymark/internal/strictjson"
 	"waymark/score"
@@ -60,6 +61,14 @@ func Malformed(err error) error {
 		e.Status = http.StatusBadRequest
 	case strict.Unknown == WorkspaceField:
 		e.Detail += "; " + HowWorkspace
+	case strict.Unknown != "" && !strings.Contains(e.Detail, ";"): // not only a matter of case
+		e.Detail += catalog.DidYouMean(catalog.Near(strict.Unknown, func(yield func(string, uint64) bool) {
+			for _, name := range strict.Known {
+				if name != "" && name != "-" && !yield(name, 0) {
+					return
+				}
+			}
+		}))
 	case errors.As(strict.Err, &decimal):
 		e.Detail = decimal.Detail
 	}

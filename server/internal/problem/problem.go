@@ -145,7 +145,23 @@ func humaProblem(status int, msg string, errs []error) *huma.ErrorModel {
 		var detailer huma.ErrorDetailer
 		if errors.As(err, &detailer) {
 			d := *detailer.ErrorDetail()
-			reword(&d)
+			if field, detail, ok := strings.Cut(d.Message, ": "); ok && d.Location == "body" && status == http.StatusUnprocessableEntity { // of jsonio
+				d.Location, d.Message = locationOf(field), detail
+			}
+			if name, missing := strings.CutPrefix(d.Message, "expected required property "); missing {
+				sent, _ := d.Value.(map[string]any)
+				near := catalog.Near(strings.TrimSuffix(name, " to be present"), func(yield func(string, uint64) bool) {
+					for field := range sent {
+						if !yield(field, 0) {
+							return
+						}
+					}
+				})
+				if len(near) > 0 {
+					d.Message += ", not " + catalog.ShownID(near[0])
+				}
+			}
+			d.Value = nil // it may be a secret in the wrong field
 			p.Errors = append(p.Errors, &d)
 		} else if err != nil {
 			p.Errors = append(p.Errors, &huma.ErrorDetail{Message: err.Error()})
@@ -153,7 +169,7 @@ func humaProblem(status int, msg string, errs []error) *huma.ErrorModel {
 	}
 	if msg == "validation failed" && len(p.Errors) > 0 { // say in the detail what comes first
 		first := p.Errors[0]
-		p.Detail = strings.TrimSpace(first.Location + " " + first.Message)
+		p.Detail = strings.TrimPrefix(first.Location+": "+first.Message, ": ")
 		if status == http.StatusBadRequest || status == http.StatusUnsupportedMediaType {
 			p.Detail = first.Message
 		}

@@ -198,9 +198,11 @@ func (output) Schema(r huma.Registry) *huma.Schema {
 
 func anyOf(r huma.Registry, of func(Scorer) reflect.Type) *huma.Schema {
 	schema := &huma.Schema{}
+	var seen []reflect.Type
 	for _, s := range scorers {
-		if s.ID != score.TriangulateID {
-			schema.AnyOf = append(schema.AnyOf, r.Schema(of(s), true, s.Name))
+		if t := of(s); s.ID != score.TriangulateID && !slices.Contains(seen, t) {
+			seen = append(seen, t)
+			schema.AnyOf = append(schema.AnyOf, r.Schema(t, true, s.Name))
 		}
 	}
 	return schema

@@ -249,12 +249,12 @@ func TestBrowserShowsHostileTextsAsText(t *testing.T) {
 	browser(t)
 	base := serve(t)
 	tool := func(description string) {
-		body, err := json.Marshal(map[string]any{"tools": []any{map[string]any{"id": "evil:tool", "name": "<b>tool</b>", "description": description}}})
+		body, err := json.Marshal([]any{map[string]any{"id": "evil:tool", "name": "<b>tool</b>", "description": description}})
 		require.NoError(t, err)
 		ask(t, "PUT", base+"/v1/tools", string(body), nil)
 	}
 	tool("Reads <i>a file</i>.")
-	body := `{"tools":[{"id":"evil:long","description":"` + strings.Repeat("x", 70_000) + `"}]}`
+	body := `[{"id":"evil:long","description":"` + strings.Repeat("x", 70_000) + `"}]`
 	r, err := http.NewRequest("PUT", base+"/v1/tools", strings.NewReader(body))
 	require.NoError(t, err)
 	r.Header.Set("Content-Type", "application/json")
