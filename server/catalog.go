@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"waymark/catalog"
 	"waymark/live"
+	"waymark/server/internal/jsonio"
 	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
 	"waymark/server/internal/route"
@@ -32,30 +34,76 @@ type capabilityPage struct {
 	NextCursor   string               `json:"next_cursor,omitempty"`
 }
 
+type toolList struct {
+	Tools []catalog.Tool `json:"tools"`
+}
+
+type capabilityList struct {
+	Capabilities []catalog.Capability `json:"capabilities"`
+}
+
 func (s *Server) catalogRoutes(r *route.Table) {
 	read, write := route.Rule{Scope: request.ScopeRead}, route.Rule{Scope: request.ScopeWrite}
 	put := route.Rule{Scope: request.ScopeWrite, Creates: true}
-	route.Record(r, put, route.Op("Catalog", "put-tools", http.MethodPut, "/v1/tools", "Add or replace tools",
-		"Tools that are new, that the checks flag, or whose contract changes, are quarantined until approved, unless the key has the scope admin."), putTools)
+	schemas := r.Schemas()
+	bulk := func(path string, list, elements reflect.Type) {
+		route.DocumentBody(r, path, http.MethodPut, map[string]*huma.Schema{"application/json": {OneOf: []*huma.Schema{
+			schemas.Schema(list, true, ""), schemas.Schema(elements, true, "")}}})
+	}
+
+	route.Add(r, put, route.Op("Catalog", "put-tools", http.MethodPut, "/v1/tools", "Add or replace tools", "A list, bare or as {\"tools\": […]}. Tools that are new, that the checks flag, or whose contract changes, are quarantined until approved, unless the key has the scope admin."), s.putTools)
+	bulk("/v1/tools", reflect.TypeFor[toolList](), reflect.TypeFor[[]catalog.Tool]())
 	route.Ask(r, read, route.Op("Catalog", "list-tools", http.MethodGet, "/v1/tools", "List tools", "Sorted by id."), s.listTools)
 	route.Ask(r, read, route.Op("Catalog", "get-tool", http.MethodGet, "/v1/tools/{id}", "One tool", ""), getTool)
 	r.Tools = append(r.Tools, route.NewTool(route.Tool{Rule: read, Name: "describe_tool", Title: "Describe tools",
 		Description: "Give everything known about tools or capabilities by id: description, schemas, annotations, and for capabilities the tools they use."}, s.describe))
 	route.Record(r, write, route.Op("Catalog", "delete-tool", http.MethodDelete, "/v1/tools/{id}", "Remove a tool", "Its history stays."), s.deleteTool)
 
-	route.Record(r, put, route.Op("Catalog", "put-capabilities", http.MethodPut, "/v1/capabilities", "Add or replace capabilities",
-		"Those that are new or changed are quarantined until approved, unless the key has the scope admin."), putCapabilities)
+	route.Add(r, put, route.Op("Catalog", "put-capabilities", http.MethodPut, "/v1/capabilities", "Add or replace capabilities", "A list, bare or as {\"capabilities\": […]}. Those that are new or changed are quarantined until approved, unless the key has the scope admin."), s.putCapabilities)
+	bulk("/v1/capabilities", reflect.TypeFor[capabilityList](), reflect.TypeFor[[]catalog.Capability]())
 	route.Ask(r, read, route.Op("Catalog", "list-capabilities", http.MethodGet, "/v1/capabilities", "List capabilities", "Sorted by id."), s.listCapabilities)
 	route.Ask(r, read, route.Op("Catalog", "get-capability", http.MethodGet, "/v1/capabilities/{id}", "One capability", ""), getCapability)
 	route.Record(r, write, route.Op("Catalog", "delete-capability", http.MethodDelete, "/v1/capabilities/{id}", "Remove a capability", "Its history stays."), s.deleteCapability)
 }
 
-func putTools(ctx context.Context, e *live.Engine, q *question[[]catalog.Tool]) (live.PutResult, error) {
-	return putResult(e.PutTools(ctx, q.Body, request.From(ctx).Trust()))
+func (s *Server) putTools(ctx context.Context, in *route.RawInput) (live.PutResult, error) {
+	return put(ctx, s, in, "tools", func(list toolList) []catalog.Tool { return list.Tools }, (*live.Engine).PutTools)
 }
 
-func putCapabilities(ctx context.Context, e *live.Engine, q *question[[]catalog.Capability]) (live.PutResult, error) {
-	return putResult(e.PutCapabilities(ctx, q.Body, request.From(ctx).Trust()))
+func (s *Server) putCapabilities(ctx context.Context, in *route.RawInput) (live.PutResult, error) {
+	return put(ctx, s, in, "capabilities", func(list capabilityList) []catalog.Capability { return list.Capabilities }, (*live.Engine).PutCapabilities)
+}
+
+func put[T, L any](ctx context.Context, s *Server, in *route.RawInput, place string, of func(L) []T,
+	submit func(*live.Engine, context.Context, []T, live.Trust) (live.PutResult, error)) (res live.PutResult, err error) {
+	list, err := entries(in, place, of)
+	if err != nil {
+		return res, err
+	}
+	e, err := s.recorder(ctx)
+	if err != nil {
+		return res, err
+	}
+	return putResult(submit(e, ctx, list, request.From(ctx).Trust()))
+}
+
+// entries reads a list, bare or in an object at a place.
+func entries[T, L any](in *route.RawInput, place string, of func(L) []T) ([]T, error) {
+	data, err := route.JsonBody(in.Request)
+	if err != nil {
+		return nil, err
+	}
+	if data[0] == '[' {
+		return jsonio.Decode[[]T](data)
+	}
+	list, err := jsonio.Decode[L](data)
+	if err != nil {
+		return nil, err
+	}
+	if all := of(list); all != nil {
+		return all, nil
+	}
+	return nil, jsonio.Wrong(place, "is required")
 }
 
 // putResult answers with what was taken; if nothing was, the request as a whole is refused.

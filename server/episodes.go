@@ -45,11 +45,12 @@ type feedbackAnswer struct {
 func (s *Server) episodeRoutes(r *route.Table) {
 	route.Add(r, route.Rule{Scope: request.ScopeWrite, Stream: true, Also: ndjson, Creates: true}, huma.Operation{
 		OperationID: "record", Method: http.MethodPost, Path: "/v1/episodes", Tags: []string{"History"}, Summary: "Record episodes",
-		Description: "One episode or a list of them as application/json, or any number as application/x-ndjson, one a line. Same id and same content count once; " +
+		Description: "One episode as application/json, a list of them or {\"episodes\": […]}, or any number as application/x-ndjson, one a line. Same id and same content count once; " +
 			"same id and other content is refused, except for an episode of a session that is sent again with more steps at its end: it grows. A single episode that is refused is an error; of many, each rejected one has its reason."}, s.record)
 	write := route.Rule{Scope: request.ScopeWrite, Creates: true}
 	episode := r.Schemas().Schema(reflect.TypeFor[episodic.Episode](), true, "Episode")
-	route.DocumentBody(r, "/v1/episodes", http.MethodPost, map[string]*huma.Schema{"application/json": {OneOf: []*huma.Schema{episode, {Type: "array", Items: episode}}}, ndjson: {Type: "string"}})
+	route.DocumentBody(r, "/v1/episodes", http.MethodPost, map[string]*huma.Schema{"application/json": {OneOf: []*huma.Schema{episode, {Type: "array", Items: episode},
+		{Type: "object", Properties: map[string]*huma.Schema{"episodes": {Type: "array", Items: episode}}, Required: []string{"episodes"}, AdditionalProperties: false}}}, ndjson: {Type: "string"}})
 
 	r.Tools = append(r.Tools, route.NewTool(route.Tool{Rule: write, Name: "record_episode", Title: "Record an episode",
 		Description: "Record a finished task: its intent, the tools used in order, and how they went. Call it once a task; repeating it with the same id changes nothing. " +
@@ -106,17 +107,17 @@ func (s *Server) record(ctx context.Context, in *route.RawInput) (none recordRes
 		if err != nil {
 			return none, err
 		}
-		if data[0] != '[' {
+		list, err := episodeList(data)
+		if err != nil {
+			return none, err
+		}
+		if list == nil {
 			episode, err := decodeEpisode(data)
 			if err != nil {
 				return none, err
 			}
 			res, err := recordOne(ctx, e, source, episode)
 			return recordResult{Accepted: res.Accepted, Duplicates: res.Duplicates, Seq: res.Seq}, err
-		}
-		list, err := jsonio.Decode[[]json.RawMessage](data)
-		if err != nil {
-			return none, err
 		}
 		each = func(visit lineVisitor) error {
 			for i, one := range list {
@@ -151,6 +152,23 @@ func (s *Server) record(ctx context.Context, in *route.RawInput) (none recordRes
 	}
 	slices.SortStableFunc(out.Rejected, func(a, b live.Rejection) int { return a.Line - b.Line })
 	return recordResult{out.Taken.Episodes, out.Duplicates.Episodes, out.Rejections, out.Seq}, err
+}
+
+// episodeList is the elements of a body that is a list, or an object with the member episodes; nil for one episode.
+func episodeList(data []byte) ([]json.RawMessage, error) {
+	if data[0] == '[' {
+		return jsonio.Decode[[]json.RawMessage](data)
+	}
+	var named struct {
+		Episodes json.RawMessage `json:"episodes"`
+	}
+	if json.Unmarshal(data, &named) != nil || named.Episodes == nil {
+		return nil, nil // what is wrong with it is said where it is read as an episode
+	}
+	body, err := jsonio.Decode[struct {
+		Episodes []json.RawMessage `json:"episodes"`
+	}](data)
+	return append([]json.RawMessage{}, body.Episodes...), err
 }
 
 // recordOne records a single episode, which is an error if it is refused.

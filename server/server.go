@@ -19,7 +19,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"go/token"
@@ -144,7 +143,7 @@ type Server struct {
 	baselines sync.Map // of baseline, by workspace
 	keyed     atomic.Pointer[keyed]
 
-	description func() ([]byte, error) // the OpenAPI document, made when it is first asked for
+	description func() (openAPI, page []byte, err error) // made when it is first asked for: few ever ask
 
 	draining  chan struct{} // closed when shutdown begins
 	drainOnce sync.Once
@@ -241,7 +240,7 @@ func (s *Server) register(api huma.API) {
 	s.operations()
 	mend(api.OpenAPI().Components.Schemas)
 	illustrate(api.OpenAPI())
-	s.description = sync.OnceValues(func() ([]byte, error) { return json.MarshalIndent(api.OpenAPI(), "", "  ") })
+	s.description = onceDescribed(api.OpenAPI())
 }
 
 func (s *Server) operations() {

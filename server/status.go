@@ -1,9 +1,15 @@
 package server
 
 import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
 	"context"
+	"embed"
 	"errors"
 	"fmt"
+	"html/template"
 	"net/http"
 	"sync"
 	"time"
@@ -14,7 +20,18 @@ import (
 	"waymark/server/internal/request"
 	"waymark/server/internal/route"
 	webpage "waymark/server/page"
+
+	"github.com/danielgtaylor/huma/v2"
 )
+
+// The documentation is plain HTML: no script, no font, nothing from anywhere else, and a policy that would not let it run.
+//
+//go:embed pages
+var pageFiles embed.FS
+
+const pagePolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+var docsPage = template.Must(template.ParseFS(pageFiles, "pages/docs.html", "pages/style.html"))
 
 // pageRoutes are the routes that are no API: for people, probes and scrapers.
 func (s *Server) pageRoutes(r *gin.Engine) error {
@@ -34,7 +51,8 @@ func (s *Server) pageRoutes(r *gin.Engine) error {
 			c.Writer.WriteHeaderNow() // of HEAD nothing is written
 		})
 	}
-	get("/docs", public, func(c *gin.Context) { c.Redirect(http.StatusFound, "/openapi.json") })
+	get("/docs", public, s.serveDocs)
+	get("/status", public, func(c *gin.Context) { c.Redirect(http.StatusFound, "/#/operations/status") })
 	get("/openapi.json", public, s.serveOpenAPI)
 	get("/healthz", public, func(c *gin.Context) { c.Data(http.StatusOK, "application/json", []byte(`{"status":"ok"}`)) })
 	get("/readyz", public, s.serveReady)
@@ -84,8 +102,43 @@ func builtWhen(at time.Time) string {
 	return "built " + at.UTC().Format("2006-01-02 15:04:05 UTC")
 }
 
+// onceDescribed describes the API for programs and for people when it is first asked to.
+func onceDescribed(spec *huma.OpenAPI) func() (openAPI, page []byte, err error) {
+	both := sync.OnceValues(func() (both [2][]byte, err error) {
+		text, wrong := json.MarshalIndent(spec, "", "  ")
+		var b bytes.Buffer
+		err = errors.Join(wrong, docsPage.Execute(&b, map[string]any{"Info": spec.Info, "Tags": spec.Tags, "Paths": described(spec)}))
+		return [2][]byte{append(text, '\n'), b.Bytes()}, err
+	})
+	return func() ([]byte, []byte, error) { b, err := both(); return b[0], b[1], err }
+}
+
+type pathItem struct{ Operations []*huma.Operation }
+
+// described are the operations of each path.
+func described(spec *huma.OpenAPI) map[string]pathItem {
+	all := map[string]pathItem{}
+	for path, item := range spec.Paths {
+		ops := []*huma.Operation{item.Get, item.Put, item.Post, item.Delete}
+		all[path] = pathItem{slices.DeleteFunc(ops, func(o *huma.Operation) bool { return o == nil || len(o.Tags) == 0 })}
+	}
+	return all
+}
+
+func (s *Server) serveDocs(c *gin.Context) {
+	_, page, err := s.description()
+	if err != nil {
+		problem.Fail(c, err)
+		return
+	}
+	c.Header("Content-Security-Policy", pagePolicy)
+	c.Header("X-Frame-Options", "DENY")
+	c.Header("Referrer-Policy", "no-referrer")
+	c.Data(http.StatusOK, "text/html; charset=utf-8", page)
+}
+
 func (s *Server) serveOpenAPI(c *gin.Context) {
-	text, err := s.description()
+	text, _, err := s.description()
 	if err != nil {
 		problem.Fail(c, err)
 		return
