@@ -7,7 +7,10 @@ require (
 	waymark v0.0.0
 )
 
-require github.com/tailscale/hujson v0.0.0-20260727124030-b80ff77dac4f // indirect
+require (
+	github.com/hashicorp/golang-lru/v2 v2.0.7 // indirect
+	github.com/tailscale/hujson v0.0.0-20260727124030-b80ff77dac4f // indirect
+)
 
 require (
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect

@@ -138,13 +138,17 @@ func TestRoutes(t *testing.T) {
 			{"/readyz", "application/json", `"ready"`},
 			{"/metrics", "text/plain", "waymark_model_nodes 7"}, // 6 tools and 1 capability
 			{"/openapi.json", "application/openapi+json", `"openapi": "3.1.0"`},
-			{"/docs", "application/openapi+json", "/v1/next"},
+			{"/docs", "text/html", "/v1/next"},
 		} {
 			r := w.ask("GET", c.path, "")
 			assert.Equal(t, 200, r.status, c.path)
 			assert.True(t, strings.HasPrefix(r.header.Get("Content-Type"), c.kind), "%s is %s", c.path, r.header.Get("Content-Type"))
 			assert.Contains(t, r.body, c.has, c.path)
 			assert.Equal(t, "nosniff", r.header.Get("X-Content-Type-Options"))
+			if c.kind == "text/html" { // offline and inert: nothing is loaded, nothing could run
+				assert.Contains(t, r.header.Get("Content-Security-Policy"), "default-src 'none'")
+				assert.NotRegexp(t, `(?i)<script|<link|<img|src=|@import|url\(`, r.body)
+			}
 			assert.Equal(t, 200, w.ask("HEAD", c.path, "").status, c.path)
 		}
 	})
@@ -232,6 +236,13 @@ func TestMinSeq(t *testing.T) {
 		assert.Equal(t, "1", r.header.Get("Retry-After"))
 	}
 	assert.Less(t, time.Since(began), 6*time.Second)
+}
+
+func TestDocsEscape(t *testing.T) {
+	w := newWeb(t, func(c *Config) { c.Version = `<script>alert(1)</script>` })
+	r := w.ask("GET", "/docs", "")
+	assert.Contains(t, r.body, "&lt;script&gt;")
+	assert.NotContains(t, r.body, "<script>alert")
 }
 
 // A server starts no goroutine of its own: what New and a request start ends with them.
