@@ -20,7 +20,7 @@ func (w *writer) buildIfDue() {
 	if w.ahead != nil && w.building == nil && w.startsBuilds() {
 		w.measureAhead()
 	}
-	if !w.startsBuilds() || w.building != nil || w.refused != nil || w.held.Load() > 0 || w.failed && !w.changed && w.texts == 0 {
+	if !w.startsBuilds() || w.building != nil || w.judging || w.refused != nil || w.held.Load() > 0 || w.failed && !w.changed && w.texts == 0 {
 		return
 	}
 	catalog := w.changed || w.texts > 0 && (w.opts.Embedder != nil || w.texts*buildShare >= w.state.Seen())
@@ -28,6 +28,10 @@ func (w *writer) buildIfDue() {
 		reason := "the catalog changed"
 		if !catalog {
 			reason = fmt.Sprintf("%d events were recorded since the last build", w.since)
+		}
+		if w.needsEvaluation() {
+			w.evaluateInBackground()
+			return
 		}
 		if err := w.startBuild(reason, w.newBuild()); err != nil {
 			w.opts.Logger.Error("build could not start", "workspace", w.name, "error", err)

@@ -192,16 +192,27 @@ func open(ctx context.Context, store *storage.Store, name string, opts Options) 
 		e.warmBehind(h.measures)
 	}
 	w.noteBehind()
+	starting := w.building
 	go w.run()
 	if store.Shared() {
 		e.life.background.Go(e.follow)
 	}
 	e.fetchVectors()
+	if starting != nil { // questions would not count what it does
+		select {
+		case <-starting.done:
+		case <-time.After(openPatience):
+		case <-ctx.Done():
+		}
+	}
 	return e, nil
 }
 
 // Model is the current model.
 func (e *Engine) Model() *suggest.Model { return e.current.Load().model }
+
+// openPatience is how long an opening waits for a build that was cut short; the build goes on behind.
+const openPatience = time.Second
 
 // Warming reports whether questions of profile learned would wait, because what was fitted before the start is still
 // being prepared.
@@ -283,20 +294,30 @@ func (e *Engine) Hold() (release func()) {
 	})
 }
 
-// Build returns when a build of everything acknowledged so far is published, or why it failed. While a rebuild stands
-// refused, there is none; see [Engine.Judgement].
+// Build returns when a build of everything acknowledged so far is published, or why it failed. One that has to be judged
+// first and would lose is not published, which is no error, and while a rebuild stands refused there is none; see
+// [Engine.Judgement].
 func (e *Engine) Build(ctx context.Context) (seq uint64, err error) {
 	for started := false; ; {
 		var wait *building
 		var failed error
+		judged := false
 		err := e.do(ctx, func(w *writer) {
 			seq, wait = w.built.seq, w.building
 			if wait == nil && w.since > 0 && w.refused == nil {
+				if judged = w.needsEvaluation(); judged {
+					return
+				}
 				failed = w.startBuild(requested, w.newBuild())
 				started, wait = true, w.building
 			}
 		})
-		if err = cmp.Or(err, failed); err != nil || wait == nil {
+		if err = cmp.Or(err, failed); err == nil && judged {
+			if err = e.rebuilt(ctx, false); err == nil {
+				seq = e.current.Load().built
+			}
+		}
+		if err != nil || wait == nil {
 			return seq, err
 		}
 		select {

@@ -2,11 +2,13 @@ package live
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"waymark/episodic"
+	"waymark/storage"
 	"waymark/suggest/evaluate"
 )
 
@@ -86,6 +88,38 @@ func (e *Engine) trial(ctx context.Context, built, judged, head uint64) (t evalu
 	m := e.Model()
 	t.Tools, t.Capabilities = m.Tools(), m.Capabilities()
 	return t, nil
+}
+
+// A build that starts by itself or at the end of an import is judged as a rebuild is where the log has grown by half since
+// a rebuild was last judged: what a rebuild would refuse must not come in by itself. A server judges the first one as soon
+// as the history is long enough.
+const judgedGrowth = 2
+
+func (w *writer) needsEvaluation() bool {
+	if g := w.how.Gate; g != nil {
+		return w.matter.seq >= g.Seq+g.Seq/judgedGrowth
+	}
+	return w.opts.Serves && w.built.seq > 0 && w.state.Episodes() >= evaluate.LeastTasks
+}
+
+// evaluateInBackground starts a rebuild, which is judged, in place of a build.
+func (w *writer) evaluateInBackground() {
+	w.judging, w.began = true, w.opts.Now()
+	since := w.since
+	go func() {
+		err := w.rebuilt(w.life.ctx, false)
+		if errors.Is(err, context.Canceled) {
+			err = nil
+		}
+		ended := w.do(w.life.ctx, func(w *writer) {
+			if w.judging = false; err != nil && w.since >= since {
+				w.failed, w.changed = !errors.Is(err, storage.ErrUnavailable), false
+			}
+		})
+		if ended == nil && err != nil && w.life.ctx.Err() == nil { // a close ends it, too
+			w.opts.Logger.Error("evaluation before the build failed; the previous model stays active", "workspace", w.name, "error", err)
+		}
+	}()
 }
 
 // ended waits for a job.

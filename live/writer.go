@@ -67,7 +67,8 @@ type writer struct {
 	*Engine
 	*foldedLog
 	builtAt  time.Time
-	began    time.Time        // of the build under way
+	judging  bool             // a build that has to be judged is under way
+	began    time.Time        // of that, or of the build under way
 	building *building        // under way; nil: none
 	ahead    *unfinished      // the last build that another process started, to be measured here; nil: none
 	failed   bool             // the last build failed: the next waits for a change or a request

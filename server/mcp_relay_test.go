@@ -139,6 +139,29 @@ func TestRelayLeavesConnections(t *testing.T) {
 	}
 }
 
+// A host that writes its calls before it reads is answered: those beyond the calls that may wait are refused, and the refusals
+// hold up nothing.
+func TestRelayRefusesTooManyCalls(t *testing.T) {
+	const most, more = 1024, 100
+	p := newPipe(t.Context(), t, newOffice(t))
+	p.send(hello)
+	p.receive()
+	for id := range most + more {
+		p.send(nextCall(id + 2))
+	}
+	refused := 0
+	for range most + more {
+		if strings.Contains(p.receive(), "1024 calls wait for their answers") {
+			refused++
+		}
+	}
+	assert.Equal(t, more, refused)
+	p.send(nextCall(1))
+	assert.Contains(t, p.receive(), "json:parse")
+	require.NoError(t, p.in.Close())
+	require.NoError(t, p.ended())
+}
+
 // When the owner ends in the middle of calls, those that read are answered by the next one. Of the others it is unknown
 // what became of them: they fail, and none of them is carried out again.
 func TestRelayGoesToTheNextOwner(t *testing.T) {

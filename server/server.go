@@ -6,7 +6,7 @@
 //	           │ metrics   no answer Origin  workspace   bytes │      (gin routes)     in its time limit
 //	           └───────────────────────────────────────────────┘
 //
-// Whatever is not the answer asked for is a problem document (RFC 9457); [problemOf] is the one
+// Whatever is not the answer asked for is a problem document (RFC 9457); package problem is the one
 // place where an error becomes a status. Who may do what is decided by the credential alone: it
 // names the workspace, the scopes and the source under which episodes count.
 //

@@ -6,7 +6,8 @@ import (
 	"waymark/episodic"
 )
 
-// The scoring reference, one function a row. The weights are those of the reference, chosen there. Graph measures
+// The scoring reference, one function a row, for profile seed; profile learned starts from the same formulas in
+// learn/rank/reference.go, with the same weights. The weights are those of the reference, chosen there. Graph measures
 // (density, alpha, Adamic-Adar, hops) stand in package graph, the episodic rule in package episodic.
 
 // Cap is the most any confidence may be: nothing is certain.

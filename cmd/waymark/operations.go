@@ -288,8 +288,3 @@ func (q *asked) send(ctx context.Context, c *client.Client) (json.RawMessage, er
 	return answer, err
 }
 
-// ask sends a request without a command of its own.
-func (a *app) ask(ctx context.Context, c *client.Client, id string, fields map[string]any) (json.RawMessage, error) {
-	q := asked{Operation: operationsOf()[id], fields: fields}
-	return q.send(ctx, c)
-}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"sync/atomic"
 )
@@ -18,10 +17,16 @@ func (a *app) tlsConfig(certFile, keyFile string) (*tls.Config, error) {
 	}
 	var last atomic.Pointer[tls.Certificate]
 	load := func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		var key []byte
+		var pair tls.Certificate
 		cert, err := a.readFile(certFile)
-		key, failed := a.readFile(keyFile)
-		pair, wrong := tls.X509KeyPair(cert, key)
-		switch err = errors.Join(err, failed, wrong); {
+		if err == nil {
+			key, err = a.readFile(keyFile)
+		}
+		if err == nil {
+			pair, err = tls.X509KeyPair(cert, key)
+		}
+		switch {
 		case err == nil:
 			last.Store(&pair)
 		case last.Load() == nil:

@@ -66,6 +66,7 @@ const self = "waymark"
 
 var own = map[string]bool{
 	"find_tool": true, "describe_tool": true, "suggest_next": true, "suggest_dag": true, "run_dag": true, "record_episode": true, "rebuild": true,
+	"read_result": true,
 }
 
 // IsOwn reports whether a tool is one of Waymark's own that is no step.

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -37,23 +38,25 @@ import (
 // owner is killed while these three calls of the host are with it:
 //
 //	suggest_next    reads: sent again to the next owner, which answers it
-//	record_episode  answered with an error: it may have been carried out, and the host has to decide
-//	rebuild         likewise
+//	record_episode  sent again, too: the relay gave the episode an id, so it is recorded once
+//	rebuild         answered with an error: it may have been carried out, and the host has to decide
 type relay struct {
 	ctx       context.Context // of all requests to owners
 	client    *http.Client
 	findOwner func() (Owner, error)
 	headers   http.Header // of each request
 
-	out         io.Writer
-	writing     sync.Mutex // held while a line is written to the host
-	writeFailed chan error
+	out          io.Writer
+	writing      sync.Mutex   // held while a line is written to the host
+	writingSince atomic.Int64 // Unix nanoseconds; 0: none is being written
+	writeFailed  chan error
 
 	reading    sync.Mutex     // held while a line of the host is handled
 	calls      sync.WaitGroup // calls that are answered before the relay ends
 	background sync.WaitGroup // all other goroutines
 	connecting sync.Mutex     // held while a session is opened
 
+	waiting  chan struct{} // one for each call whose answer the host has not taken
 	inFlight chan struct{} // one for each call that is with an owner
 
 	mu          sync.Mutex
@@ -71,13 +74,20 @@ type Owner struct{ Endpoint, Token string }
 const (
 	// drainRelay limits how long answers may still arrive after this process received a signal to stop.
 	drainRelay = 10 * time.Second
+	// longestWrite limits how long a host may take to read an answer after the end of its input.
+	longestWrite = 30 * time.Second
 	// relayInFlight bounds the calls that are with an owner at the same time, each on a connection: an owner admits 512 of all
 	// windows and commands of a machine, and answers of the host and cancellations need some of them.
 	relayInFlight = 128
+	// relayCalls bounds the calls without an answer. More are refused: if they waited, so would what ends the others. Of a
+	// host that takes no answers, no more than relayUnread lines are read.
+	relayCalls, relayUnread = 1024, 16 << 10
 	// relayIdle is shorter than a server keeps a connection: a call on one that just closes is lost.
 	relayIdle = 30 * time.Second
 	// ownerPatience is how long a call waits for an owner of the data directory, and ownerPause how often it looks.
 	ownerPatience, ownerPause = 10 * time.Second, 20 * time.Millisecond
+	// busyPause is how long a message waits that an owner has no connection for.
+	busyPause = 100 * time.Millisecond
 )
 
 // sourceStdio is the source of what a host on the other end of a pipe records.
@@ -85,6 +95,9 @@ const sourceStdio = "mcp:stdio"
 
 // Draining is how a server that is ending refuses what has not begun.
 const Draining = "the server is shutting down"
+
+// errAbandoned ends a relay whose answers nobody takes.
+var errAbandoned = errors.New("answers could not be written: the host neither reads its pipe nor closes it")
 
 // Relay carries MCP between a host on in and out and the owner that findOwner returns, until in ends or ctx does; then it
 // closes both. Calls that came before the end are answered first. The owner may change at any time. workspace and
@@ -107,7 +120,7 @@ func Relay(ctx context.Context, in io.Reader, out io.Writer, findOwner func() (O
 	r := &relay{
 		ctx: work, client: &http.Client{Transport: transport}, findOwner: findOwner, headers: headers, out: out,
 		writeFailed: make(chan error, 1), open: map[jsonrpc.ID]context.CancelFunc{},
-		inFlight: make(chan struct{}, relayInFlight),
+		waiting: make(chan struct{}, relayUnread), inFlight: make(chan struct{}, relayInFlight),
 	}
 	input := make(chan error, 1)
 	go func() { input <- r.read(in) }()
@@ -126,7 +139,8 @@ func Relay(ctx context.Context, in io.Reader, out io.Writer, findOwner func() (O
 		r.calls.Wait()
 		r.background.Wait()
 	}):
-	case <-time.After(drainRelay / 2): // the host takes no answers
+	case <-time.After(drainRelay / 2):
+		err = errAbandoned
 	}
 	return err
 }
@@ -135,6 +149,8 @@ func Relay(ctx context.Context, in io.Reader, out io.Writer, findOwner func() (O
 func (r *relay) serve(ctx context.Context, input <-chan error) (ended error) {
 	var answered <-chan struct{}
 	var late <-chan time.Time
+	watch := time.NewTicker(time.Second)
+	defer watch.Stop()
 	for stop := ctx.Done(); ; {
 		select {
 		case err := <-input:
@@ -153,6 +169,11 @@ func (r *relay) serve(ctx context.Context, input <-chan error) (ended error) {
 				return nil
 			}
 			return fmt.Errorf("write to the host: %w", err)
+		case <-watch.C:
+			since := r.writingSince.Load()
+			if answered != nil && since != 0 && time.Since(time.Unix(0, since)) > longestWrite {
+				return errAbandoned
+			}
 		}
 	}
 }
@@ -222,7 +243,8 @@ func (r *relay) receive(line []byte, tooLong bool) {
 	}
 }
 
-// start begins a call, or refuses it; the channel is closed when it is answered.
+// start begins a call, or refuses it; the channel is closed when it is answered. Refusals are not written here: a host may
+// write many calls before it reads.
 func (r *relay) start(req *jsonrpc.Request) <-chan struct{} {
 	answered := make(chan struct{})
 	group, answer, refusal := &r.calls, r.call, ""
@@ -232,10 +254,13 @@ func (r *relay) start(req *jsonrpc.Request) <-chan struct{} {
 	case "subscriptions/listen": // lasts until the host cancels it
 		group = &r.background
 	}
+	r.waiting <- struct{}{}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ending { // calls are not waited for any more
 		group, refusal = &r.background, Draining+"; start it again"
+	} else if len(r.waiting) > relayCalls {
+		refusal = fmt.Sprintf("%d calls wait for their answers: send this one again when one of them is answered", relayCalls)
 	}
 	ctx, cancel := context.WithCancel(r.ctx)
 	r.open[req.ID] = cancel
@@ -252,6 +277,7 @@ func (r *relay) start(req *jsonrpc.Request) <-chan struct{} {
 		if m != nil {
 			r.write(m)
 		}
+		<-r.waiting
 	})
 	return answered
 }
@@ -266,9 +292,13 @@ func (r *relay) openSession(ctx context.Context, req *jsonrpc.Request) *jsonrpc.
 }
 
 // call returns the answer to a call of the host; nil if the host cancelled it. What became of a call that was with an
-// owner that ended is unknown, so it is sent again only where that changes nothing, and once: it may be the call that ended
-// the first.
+// owner that ended is unknown, so it is sent again only where that changes nothing, and to one other owner: it may be the
+// call that ended the first.
 func (r *relay) call(ctx context.Context, req *jsonrpc.Request) *jsonrpc.Response {
+	if records(req) {
+		again := *req // receive still reads it
+		again.Params, req = withID(req.Params), &again
+	}
 	select {
 	case r.inFlight <- struct{}{}:
 		defer func() { <-r.inFlight }()
@@ -276,7 +306,8 @@ func (r *relay) call(ctx context.Context, req *jsonrpc.Request) *jsonrpc.Respons
 		return nil
 	}
 	var answer *jsonrpc.Response
-	sent := false
+	sent := "" // the token of the owner that it was with
+	began := time.Now()
 	s, err := r.connect(ctx, nil, nil)
 	for err == nil {
 		var lost lostError
@@ -284,11 +315,10 @@ func (r *relay) call(ctx context.Context, req *jsonrpc.Request) *jsonrpc.Respons
 			break
 		}
 		if lost.sent {
-			if sent || !repeatable(req) {
-				sent = true
+			other := sent != "" && sent != s.Token
+			if sent = s.Token; other || !repeatable(req) || time.Since(began) > ownerPatience {
 				break
 			}
-			sent = true
 			pause.For(ctx, ownerPause) // it may still be about to end
 		}
 		s, err = r.connect(ctx, s, nil)
@@ -298,7 +328,7 @@ func (r *relay) call(ctx context.Context, req *jsonrpc.Request) *jsonrpc.Respons
 		return nil
 	case answer != nil:
 		return answer
-	case sent:
+	case sent != "":
 		return failure(req.ID, codeRefused, "the waymark process that had the data directory ended or stopped answering during this call, so it is unknown "+
 			"whether it was carried out; another takes over: ask again if doing it twice does no harm")
 	case errors.As(err, new(lostError)):
@@ -311,7 +341,22 @@ func (r *relay) call(ctx context.Context, req *jsonrpc.Request) *jsonrpc.Respons
 	return failure(req.ID, code, "the waymark server did not answer: "+err.Error())
 }
 
-// repeatable reports whether a call may be carried out twice.
+// withID gives an episode without an id one, so that it counts once however often it is sent.
+func withID(params json.RawMessage) json.RawMessage {
+	var p, episode map[string]json.RawMessage
+	if json.Unmarshal(params, &p) != nil || json.Unmarshal(p["arguments"], &episode) != nil || episode == nil {
+		return params
+	}
+	if id := string(episode["id"]); id != "" && id != `""` && id != "null" {
+		return params
+	}
+	episode["id"] = json.RawMessage(`"mcp-` + rand.Text() + `"`)
+	p["arguments"], _ = json.Marshal(episode) // was JSON before
+	params, _ = json.Marshal(p)
+	return params
+}
+
+// repeatable reports whether a call may be carried out twice: one that reads, or records an episode, which counts once.
 func repeatable(req *jsonrpc.Request) bool {
 	return req.Method != "tools/call" || slices.Contains(quickTools, paramsOf(req).Name)
 }
@@ -390,7 +435,9 @@ func (r *relay) write(msg jsonrpc.Message) {
 func (r *relay) writeLine(line []byte) {
 	r.writing.Lock()
 	defer r.writing.Unlock()
+	r.writingSince.Store(time.Now().UnixNano())
 	_, err := r.out.Write(append(line, '\n'))
+	r.writingSince.Store(0)
 	if err != nil {
 		select {
 		case r.writeFailed <- err:

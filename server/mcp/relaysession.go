@@ -201,7 +201,9 @@ func (r *relay) messages(s *session, resp *http.Response) (*jsonrpc.Response, er
 	}
 }
 
-// send sends one request. It returns an answer of the server to the message; all others are errors.
+// send sends one request. It returns an answer of the server to the message; all others are errors. What has to be sent by
+// a certain time is sent again where the owner has no connection for it, as that of answers to its questions: it counts those
+// of all processes of the machine together.
 func (r *relay) send(ctx context.Context, s *session, method string, msg jsonrpc.Message) (*http.Response, error) {
 	var body []byte
 	var err error
@@ -229,11 +231,14 @@ func (r *relay) send(ctx context.Context, s *session, method string, msg jsonrpc
 	var problem struct{ Detail string }
 	_ = json.Unmarshal(text, &problem)
 	err = fmt.Errorf("%s: %s", resp.Status, cmp.Or(problem.Detail, string(bytes.TrimSpace(text))))
+	_, limited := ctx.Deadline()
 	switch {
 	case OwnerGone(resp.StatusCode, problem.Detail): // it refused the message before it began, or cut it off
 		return nil, lostError{err, resp.StatusCode != http.StatusUnauthorized && problem.Detail != Draining}
 	case resp.StatusCode == http.StatusNotFound && kind == "text/plain": // the session has ended
 		return nil, lostError{err, false}
+	case resp.StatusCode == http.StatusServiceUnavailable && limited && pause.For(ctx, busyPause):
+		return r.send(ctx, s, method, msg)
 	}
 	return nil, err
 }

@@ -25,7 +25,7 @@ const toolRecord = "record_episode"
 
 // quickTools answer at once, and do no harm when they are called twice: the relay repeats a call of them that was lost
 // with its server.
-var quickTools = []string{"find_tool", "describe_tool", "suggest_next", "suggest_dag", toolReadResult}
+var quickTools = []string{"find_tool", "describe_tool", "suggest_next", "suggest_dag", toolReadResult, toolRecord}
 
 // mcpTools answers the calls of one server.
 type mcpTools struct {

@@ -101,9 +101,6 @@ func (p *Episode) StepOutcome(i int) episodic.Outcome {
 	return outcomes[p.StepOutcomes[i]]
 }
 
-// failedStep reports whether step i failed.
-func (p *Episode) failedStep(i int) bool { return p.StepOutcome(i) == episodic.Failure }
-
 // Parents lists for each step the steps it came after.
 func (p *Episode) Parents() [][]int32 {
 	if p.Before != nil {

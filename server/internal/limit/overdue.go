@@ -15,7 +15,8 @@ import (
 
 // Overdue is the work of requests that have outlived their time limit and were answered without it.
 type Overdue struct {
-	count atomic.Int64
+	count atomic.Int64 // of all
+	late  atomic.Int64 // of those that did not end soon after their request
 	Log   *slog.Logger
 }
 
@@ -23,7 +24,8 @@ const (
 	// maxOverdue bounds the work that continues without a request: repeated requests must not pile up behind one
 	// slow computation.
 	maxOverdue = 256
-	// ownError is how long a computation that watches its context has to return an error of its own before it counts.
+	// ownError is how long a computation that watches its context has to return an error of its own, or to end before it
+	// counts against maxOverdue.
 	ownError = 100 * time.Millisecond
 	// AnswerGrace is what remains for writing an answer once the time limit of the request has passed.
 	AnswerGrace = 5 * time.Second
@@ -55,7 +57,7 @@ func Within[T any](ctx context.Context, o *Overdue, limit time.Duration, f func(
 		panic *panicked
 	}
 	var none T
-	if o.count.Load() >= maxOverdue {
+	if o.late.Load() >= maxOverdue {
 		return none, problem.New(http.StatusServiceUnavailable, "too many requests that outlived their time limit are still being worked on; try again later")
 	}
 	done := make(chan result, 1)
@@ -83,14 +85,23 @@ func Within[T any](ctx context.Context, o *Overdue, limit time.Duration, f func(
 		return finish(r)
 	case <-ctx.Done():
 	}
-	select {
-	case r := <-done:
-		return finish(r)
-	case <-time.After(ownError):
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		select {
+		case r := <-done:
+			return finish(r)
+		case <-time.After(ownError):
+		}
 	}
 	o.count.Add(1)
 	go func() {
-		r := <-done
+		var r result
+		select { // clients that leave together are no pile of work: most of it ends when it looks at ctx
+		case r = <-done:
+		case <-time.After(ownError):
+			o.late.Add(1)
+			r = <-done
+			o.late.Add(-1)
+		}
 		o.count.Add(-1)
 		if r.panic != nil {
 			o.Log.Error("panic after the time limit of a request", "panic", fmt.Sprint(r.panic.value), "stack", string(r.panic.stack))

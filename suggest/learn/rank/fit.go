@@ -41,8 +41,8 @@ type Ranked struct {
 	Score float64
 }
 
-// Fit learns from the tasks. Tasks of one Group are never evidence for one another. It returns nil soon after o.Stop
-// returns true.
+// Fit learns from the tasks. Tasks of one Group are no evidence for one another, unless they are a habit ([recurring]).
+// It returns nil soon after o.Stop returns true.
 func Fit(texts *Texts, tasks []*Task, o Options) *Model {
 	if o.Stop == nil {
 		o.Stop = func() bool { return false }

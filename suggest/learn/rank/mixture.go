@@ -14,7 +14,7 @@ import (
 // A fit on the history alone never sees what service meets: tools that nobody used yet, other words, several tasks in one
 // session, a history of ten tasks, requests that no tool serves. So past tasks are asked again in these kinds.
 //
-//	recorded   as it was, through the history without its group
+//	recorded   as it was, through the history without its fold, a fifth of the tasks
 //	cold       one of its tools is taken to have no history, so that text must carry it
 //	reworded   in other words: some dropped, some replaced by words of the thesaurus
 //	joined     after the tools of another task

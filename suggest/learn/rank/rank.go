@@ -1,8 +1,8 @@
 // Package rank says which tools a situation asks for, learned from past tasks and from what tools say of themselves.
 //
 //	situation ──▶ candidates ──▶ one table (candidates × rows) ──▶ trees ──▶ ranking
-//	(done tools,  (followers,     sequence, request, text,          (one for what comes next, one for what
-//	 request)      near requests,  graph, catalog, familiarity       a request asks for)
+//	(done tools,  (followers,     sequence, request, text,          (three rankers: for what comes next, for what a
+//	 request)      near requests,  graph, catalog, familiarity       request asks for, for what a plan needs)
 //	               texts)
 //
 // Example: after search_issues, with the request "comment on the open bugs", create_comment followed in 12 of 14 tasks
@@ -10,7 +10,7 @@
 // (row text, .6): the trees turn the row of the table into log-odds.
 //
 // What a question is evidence for is counted without the question: every fit sees its tasks through a [History] that
-// lacks the near copies of the request.
+// lacks the near copies of the request, unless these are a habit ([recurring]).
 package rank
 
 import (

@@ -24,7 +24,8 @@ func (s start) of(row []float32) float64 {
 const recallTrust = 3
 
 // Where nothing is known of a history, texts that fit well are right more often than not. What comes next starts from the
-// reference, what a request asks for from the match, so that importance finds nothing, and a plan from the latter.
+// reference, what a request asks for from the match, so that importance finds nothing. A fit draws the start of
+// plans towards the share that the ranker of requests gives; while nothing is fitted they start as what comes next does.
 var (
 	priorNext  = start{bias: -4, slope: 8, by: Reference}
 	priorFind  = start{bias: -4, slope: 8, by: Match}
