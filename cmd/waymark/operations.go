@@ -287,4 +287,3 @@ func (q *asked) send(ctx context.Context, c *client.Client) (json.RawMessage, er
 	}
 	return answer, err
 }
-
