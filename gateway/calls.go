@@ -100,6 +100,37 @@ func (u *upstream) ready(ctx context.Context) (*link, run.Result) {
 	}
 }
 
+// firstLook is how long what a host lists or calls waits for a server that starts, counted from its start: after
+// `gateway add` its tools are in the first list, also of a host that asks for the list once.
+const firstLook = 5 * time.Second
+
+// Started waits until each server that starts has been asked for its tools, or firstLook is over. It reports whether it
+// had to wait.
+func (g *Gateway) Started(ctx context.Context) (waited bool) {
+	g.mu.Lock()
+	ups := slices.Collect(maps.Values(g.ups))
+	g.mu.Unlock()
+	for _, u := range ups {
+		for {
+			u.mu.Lock()
+			state, since, changed := u.state, u.since, u.changed
+			u.mu.Unlock()
+			left := firstLook - u.opts.Now().Sub(since)
+			if state != Starting || left <= 0 {
+				break
+			}
+			waited = true
+			select {
+			case <-changed:
+			case <-time.After(left):
+			case <-ctx.Done():
+				return waited
+			}
+		}
+	}
+	return waited
+}
+
 // slot waits for one of the calls that may run at once.
 func (u *upstream) slot(ctx context.Context) (free func(), res run.Result) {
 	waiting, cancel := context.WithTimeout(ctx, u.opts.CallTimeout)

@@ -157,6 +157,19 @@ func TestCall(t *testing.T) {
 	assert.Equal(t, run.FailedPolicy, call(t, g, "good:delete", `null`).Failure)
 }
 
+// Who asks right after a server was agreed to waits until it was asked for its tools, and never for one that runs.
+func TestStarted(t *testing.T) {
+	g := open(t, quick(t))
+	connect(t, g, definition("good"))
+	began := time.Now()
+	assert.True(t, g.Started(t.Context()))
+	if time.Since(began) < firstLook { // else it was longer, on a machine with much else to do
+		assert.NotEmpty(t, g.Tools())
+	}
+	ready(t, g, "good")
+	assert.False(t, g.Started(t.Context()))
+}
+
 func TestCallIsCancelled(t *testing.T) {
 	g := connected(t, quick(t), "good")
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)

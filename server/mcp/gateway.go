@@ -96,6 +96,7 @@ func offerUpstream(srv *mcp.Server, m *mcpTools) {
 		return
 	}
 	l := &listedTools{srv: srv, tools: m, shown: map[string]catalog.Fingerprint{}}
+	m.listed = l
 	l.sync()
 	m.cfg.Upstream.Gateway.OnChange(func() { go l.sync() })
 }

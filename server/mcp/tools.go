@@ -31,6 +31,7 @@ var quickTools = []string{"find_tool", "describe_tool", "suggest_next", "suggest
 type mcpTools struct {
 	cfg     Config
 	results keptResults
+	listed  *listedTools // nil without other servers
 }
 
 // offer adds a tool to a server.
