@@ -99,7 +99,7 @@ func TestSlowBodiesAreCutOff(t *testing.T) {
 	}
 }
 
-// Connections that are only kept open give way to new ones; where all are at work a new one is closed.
+// Connections that are only kept open give way to new ones; where all are at work a new one is refused in so many words.
 func TestConnectionsGiveWay(t *testing.T) {
 	s := newOffice(t, func(c *Config) { c.MaxConnections = 8 })
 	addr, stop := serve(t, s)
@@ -125,8 +125,11 @@ func TestConnectionsGiveWay(t *testing.T) {
 		}
 		return w.open.Held() == 4
 	}, 2*time.Minute, 20*time.Millisecond)
-	_, err := http.ReadResponse(bufio.NewReader(w.begin("")), nil)
-	require.Error(t, err)
+	r := answered(t, w.begin(""))
+	assert.Equal(t, 503, r.status)
+	assert.Equal(t, "application/problem+json", r.header.Get("Content-Type"))
+	assert.Contains(t, r.body, "too many connections")
+	assert.Equal(t, "1", r.header.Get("Retry-After"))
 	for _, conn := range busy {
 		conn.Close()
 	}

@@ -2,14 +2,16 @@ package limit
 
 import (
 	"crypto/tls"
+	"fmt"
 	"net"
 	"net/http"
 	"sync"
+	"time"
 )
 
 // Connections is a listener that keeps the number of open connections within limits, in all and for each address. A
 // connection on which nothing is being asked gives way to a new one, the oldest first: connections that are only kept
-// open lock nobody out. Where all are at work the new one is closed.
+// open lock nobody out. Where all are at work the new one is refused with 503.
 type Connections struct {
 	net.Listener
 	Limit   int
@@ -20,6 +22,7 @@ type Connections struct {
 	mu    sync.Mutex
 	open  map[*countedConn]bool
 	moves int64 // of all connections, between idle and at work
+	told  int   // refusals being written
 }
 
 type countedConn struct {
@@ -29,6 +32,9 @@ type countedConn struct {
 	idle    int64 // the move with which it became idle; 0: a request is under way
 	asked   bool  // there was a request
 }
+
+// mostTold is how many refusals are written at once; more connections are closed without a word.
+const mostTold = 64
 
 // Accept implements [net.Listener].
 func (l *Connections) Accept() (net.Conn, error) {
@@ -54,7 +60,7 @@ func (l *Connections) Accept() (net.Conn, error) {
 			return c, nil
 		}
 		l.Refused()
-		_ = conn.Close()
+		go l.turnAway(conn)
 	}
 }
 
@@ -91,6 +97,30 @@ func (l *Connections) admit(c *countedConn) (evicted *countedConn, ok bool) {
 	l.moves++
 	c.idle = l.moves
 	return evicted, true
+}
+
+// turnAway says why a connection is closed.
+func (l *Connections) turnAway(conn net.Conn) {
+	defer conn.Close()
+	l.mu.Lock()
+	silent := l.told == mostTold || l.TLS != nil
+	if !silent {
+		l.told++
+	}
+	l.mu.Unlock()
+	if silent {
+		return
+	}
+	const body = `{"type":"about:blank","title":"Service Unavailable","status":503,"detail":"too many connections are open at the same time"}`
+	_ = conn.SetDeadline(time.Now().Add(time.Second))
+	_, _ = fmt.Fprintf(conn, "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/problem+json\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	if tcp, ok := conn.(*net.TCPConn); ok { // unread bytes would turn the close into a reset, and the answer would be lost
+		_ = tcp.CloseWrite()
+		_, _ = conn.Read(make([]byte, 4096))
+	}
+	l.mu.Lock()
+	l.told--
+	l.mu.Unlock()
 }
 
 // Close implements [net.Conn].
