@@ -200,8 +200,7 @@ func TestBrowserScreensShowWhatTheAPIAnswers(t *testing.T) {
 	}
 	require.NoError(t, chromedp.Run(ctx, chromedp.Evaluate(`document.querySelector("article.card details").open = true`, nil)))
 	shows(t, ctx, diff.Answers[0].Why[0].ID)
-	today := time.Now().UTC().Format(time.DateOnly)
-	open(t, ctx, base, "changes?from="+today+"&context=forge:create_branch", "main h2")
+	open(t, ctx, base, "changes?from=current&context=forge:create_branch", "main h2")
 	shows(t, ctx, "This request has the same answer.")
 	var stats struct {
 		Episodes int

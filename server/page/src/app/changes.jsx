@@ -31,8 +31,8 @@ export function Changes({ route, stats }) {
   const field = (name, label) => <label class="wide">{label}<input value={q[name]} list={["from", "to"].includes(name) ? "models" : undefined} onInput={(e) => set({ ...q, [name]: e.currentTarget.value })} /></label>;
   return <>
     <form onSubmit={(e) => { e.preventDefault(); go("changes", q); }}>{field("from", "From")}{field("to", "To")}{field("context", "Answer after this tool")}{field("intent", "Answer for this intent")}<button>Compare</button></form>
-    <datalist id="models">{["current", "previous", new Date(Date.now() - 86400000).toISOString().slice(0, 10)].map((m) => <option value={m} />)}</datalist>
-    <p class="soft">A model is named current, previous, by its version, or by a date (2026-07-01): the newest that was built by then. The model in memory before this one and two builds on disk are kept.{stats?.model?.built_at && ` The current one was built ${time(stats.model.built_at)}.`}</p>
+    <datalist id="models"><option value="current" /><option value="previous" /></datalist>
+    <p class="soft">A model is named current, previous, or by its version. The model in memory before this one and two builds on disk are kept.{stats?.model?.built_at && ` The current one was built ${time(stats.model.built_at)}.`}</p>
     {error?.status === 404 && !route.query.size ? <Empty command="waymark rebuild">There is no earlier model to compare with yet; each build keeps one.</Empty> : <Failed error={error} />}
     {d && <>
       <p>{d.from.slice(0, 19)} → {d.to.slice(0, 19)}</p>
