@@ -289,7 +289,7 @@ func (e *Engine) Remove(ctx context.Context, kind catalog.Kind, id string, by Tr
 				row.Was, err = encode(kindTool, v)
 			}
 			row.Removed = true
-			if err == nil {
+			if err = cmp.Or(err, e.quarantine.roomFor(id)); err == nil {
 				rows, err = row.change()
 			}
 		}

@@ -191,6 +191,26 @@ func (q *quarantine) row(id string) (Quarantined, bool) {
 	return row, ok
 }
 
+// maxRemoved is how many entries are remembered that somebody without the right to approve took out of the catalog: more
+// than a catalog has. To forget one for another would let its id come back as anything, so that one more is refused.
+const maxRemoved = 10_000
+
+// roomFor refuses to remember the removal of one more entry than [maxRemoved].
+func (q *quarantine) roomFor(id string) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n := 0
+	for _, row := range q.rows {
+		if row.Removed {
+			n++
+		}
+	}
+	if n < maxRemoved || q.rows[id].Removed {
+		return nil
+	}
+	return &suggest.RequestError{Kind: suggest.Invalid, Detail: fmt.Sprintf("the limit of %d remembered removals is reached; a key that may approve can remove this entry", n)}
+}
+
 // ban replaces what rules of the operator withhold.
 func (q *quarantine) ban(ids map[string]suggest.Exclusion) {
 	q.mu.Lock()
