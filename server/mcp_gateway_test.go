@@ -209,8 +209,8 @@ func (c telling) Call(ctx context.Context, call run.Call) (run.Result, error) {
 	return c.Caller.Call(ctx, call)
 }
 
-// A server gets the state of its question back with the replies of the host.
-func TestRequestStateIsPassedOn(t *testing.T) {
+// A host's replies to a server's question are those to this server's question about this tool.
+func TestRequestStateIsSigned(t *testing.T) {
 	s, _ := newOfficeWithDesk(t, "")
 	client := overHTTP("2026-07-28")(t, s, &mcp.ClientOptions{MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
 		Capabilities: &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}}}})
@@ -225,7 +225,11 @@ func TestRequestStateIsPassedOn(t *testing.T) {
 	}
 	first := ask("")
 	require.True(t, first.NeedsInput())
+	assert.NotContains(t, first.RequestState, "letter 7")
 	assert.Equal(t, "letter 7 signed by Eve", textOf(t, ask(first.RequestState)))
+	forged := ask("letter 8")
+	assert.True(t, forged.IsError)
+	assert.Contains(t, textOf(t, forged), "requestState")
 }
 
 // A hybrid list holds the tools with most calls when it was made, whatever is called later.

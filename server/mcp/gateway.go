@@ -287,7 +287,7 @@ func (m *mcpTools) forward(ctx context.Context, req *mcp.CallToolRequest, tool s
 	if reads && m.cfg.Upstream.Gateway.Changes(id) {
 		return refusal(fmt.Errorf("%s is not annotated as reading only: call it with %s", catalog.ShownID(id), toolCallChanging))
 	}
-	meta, err := metaOf(req)
+	meta, err := m.metaOf(req, id)
 	if err != nil {
 		return refusal(err)
 	}
@@ -307,7 +307,7 @@ func (m *mcpTools) forward(ctx context.Context, req *mcp.CallToolRequest, tool s
 			result.Message += fmt.Sprintf("; after %d of %d failures of %s, %s worked next", n, of, catalog.ShownID(id), catalog.ShownID(other))
 		}
 	}
-	out, err := resultOf(id, result)
+	out, err := m.resultOf(id, result)
 	if err != nil {
 		return m.failed(ctx, id, err)
 	}
@@ -370,8 +370,8 @@ func (m *mcpTools) suggestAfter(ctx context.Context, engine *live.Engine, a requ
 }
 
 // metaOf is what a server gets to know of the host's request: trace context, what the host can be asked, and
-// its replies to an earlier question with the state of the question, which the server itself has to check.
-func metaOf(req *mcp.CallToolRequest) (json.RawMessage, error) {
+// its replies to an earlier question. The state of the question comes back from outside, so it is signed.
+func (m *mcpTools) metaOf(req *mcp.CallToolRequest, id string) (json.RawMessage, error) {
 	meta := map[string]any{}
 	maps.Copy(meta, req.Params.Meta)
 	meta[mcp.MetaKeyClientCapabilities] = map[string]any{}
@@ -389,8 +389,12 @@ func metaOf(req *mcp.CallToolRequest) (json.RawMessage, error) {
 	if len(req.Params.InputResponses) > 0 {
 		meta[gateway.MetaInputResponses] = req.Params.InputResponses
 	}
-	if state := req.Params.RequestState; state != "" {
-		meta[gateway.MetaRequestState] = state
+	if signed := req.Params.RequestState; signed != "" {
+		state, ok := unseal(m.stateKey, []byte(id), signed)
+		if !ok {
+			return nil, jsonio.Wrong("requestState", "is not one of this tool and server")
+		}
+		meta[gateway.MetaRequestState] = string(state)
 	}
 	return json.Marshal(meta)
 }
@@ -404,7 +408,7 @@ const (
 )
 
 // resultOf passes a result on, as it came as far as the protocol lets it.
-func resultOf(id string, r run.Result) (*mcp.CallToolResult, error) {
+func (m *mcpTools) resultOf(id string, r run.Result) (*mcp.CallToolResult, error) {
 	out := &mcp.CallToolResult{Content: []mcp.Content{}}
 	if len(r.NeedsInput) > 0 {
 		var need gateway.Input
@@ -414,7 +418,7 @@ func resultOf(id string, r run.Result) (*mcp.CallToolResult, error) {
 		if err := json.Unmarshal(need.Requests, &out.InputRequests); err != nil {
 			return refusal(fmt.Errorf("%s asks for something this host cannot be asked: %w", id, err)), nil
 		}
-		out.RequestState = need.State
+		out.RequestState = seal(m.stateKey, []byte(id), []byte(need.State))
 		out.Content = nil
 		return out, nil
 	}

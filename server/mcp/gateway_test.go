@@ -14,7 +14,7 @@ import (
 
 // A result that does not fit its schema is marked where a model reads it, and its structured content is not passed on.
 func TestAMisfitIsMarked(t *testing.T) {
-	out, err := resultOf("desk:count", run.Result{Content: json.RawMessage(`[{"type":"text","text":"seven"}]`), Misfit: true, Unvalidated: "n: got string, want integer"})
+	out, err := new(mcpTools).resultOf("desk:count", run.Result{Content: json.RawMessage(`[{"type":"text","text":"seven"}]`), Misfit: true, Unvalidated: "n: got string, want integer"})
 	require.NoError(t, err)
 	require.False(t, out.IsError)
 	require.Nil(t, out.StructuredContent)

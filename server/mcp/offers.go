@@ -51,7 +51,7 @@ func (m *mcpTools) passOn(next mcp.MethodHandler) mcp.MethodHandler {
 		if g == nil || a.Workspace != m.cfg.Upstream.Workspace {
 			return next(ctx, method, req)
 		}
-		if call, ok := req.GetParams().(*mcp.CallToolParamsRaw); (method == "tools/list" || ok && strings.Contains(call.Name, "__")) && g.Started(ctx) {
+		if call, ok := req.GetParams().(*mcp.CallToolParamsRaw); (method == "tools/list" || ok && (call.Name == "run_dag" || strings.Contains(call.Name, "__"))) && g.Started(ctx) {
 			m.listed.sync()
 		}
 		var raw json.RawMessage

@@ -29,9 +29,10 @@ var quickTools = []string{"find_tool", "describe_tool", "suggest_next", "suggest
 
 // mcpTools answers the calls of one server.
 type mcpTools struct {
-	cfg     Config
-	results keptResults
-	listed  *listedTools // nil without other servers
+	cfg      Config
+	stateKey []byte // signs what a host brings back
+	results  keptResults
+	listed   *listedTools // nil without other servers
 }
 
 // offer adds a tool to a server.
