@@ -1,0 +1,176 @@
+package run
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"waymark/catalog"
+)
+
+// types checks the arguments of a node against the schema of what it calls.
+func (c *checker) types(s *scope, n *node) {
+	if n.kind == "" || n.kind == KindHost {
+		return
+	}
+	in := catalog.ReadSchema(n.tool.InputSchema)
+	var err error
+	if n.input, err = c.validator(n.tool.ID, n.tool.InputSchema, ""); err != nil {
+		c.warn("%s: arguments are not checked: %s", n.tool.ID, oneLine(err.Error()))
+	}
+	given := map[string]bool{}
+	for i := range n.args {
+		a := &n.args[i]
+		a.path = place(in, a.name)
+		given[a.path[0]] = true
+	}
+	required := in.Required()
+	for _, name := range required {
+		if !given[name] {
+			if _, preset := defaultsOf(n.tool.InputSchema)[name]; n.kind != kindTool && preset {
+				continue
+			}
+			at, _ := in.Member(name)
+			c.missing(s, Problem{Task: n.path, Argument: name, Detail: "is required and not given"}, Open{n.id, name, n.tool.ID, shown(at)})
+		}
+	}
+	for i := range n.args {
+		a := &n.args[i]
+		a.required = len(a.path) == 1 && slices.Contains(required, a.name)
+		want, f := in, catalog.Present
+		for _, part := range a.path {
+			if want, f = want.Member(part); f != catalog.Present {
+				break
+			}
+		}
+		if f == catalog.Absent {
+			c.wrong(n.path, a.name, "%s takes no such argument; it takes %s", n.tool.ID, list(in.Names()))
+			continue
+		}
+		switch {
+		case a.required && c.ofHost(s, a.value.from):
+			at := c.plan.nodes[s.nodes[a.value.from.task]].path
+			detail := "takes a result of " + at + ", which the host carries out itself"
+			c.missing(s, Problem{Task: n.path, Argument: a.name, Detail: detail}, Open{n.id, a.name, n.tool.ID, shown(want)})
+		case a.value.from != nil:
+			c.reference(s, n.path, a.name, a.value.from, want)
+		case a.value.isLiteral():
+			c.literal(n, a)
+		default:
+			c.inner(s, n.path, a.name, a.value)
+		}
+	}
+}
+
+// ofHost reports whether a reference is to the result of a task that the host carries out.
+func (c *checker) ofHost(s *scope, r *reference) bool {
+	return r != nil && r.from == fromTask && c.plan.nodes[s.nodes[r.task]].kind == KindHost
+}
+
+// place is where an argument stands: a name with dots may mean a member of an object, as plans write it.
+func place(in catalog.Schema, name string) []string {
+	if _, f := in.Member(name); f == catalog.Present || !strings.Contains(name, ".") {
+		return []string{name}
+	}
+	path := strings.Split(name, ".")
+	at := in
+	for _, part := range path {
+		next, f := at.Member(part)
+		if f != catalog.Present {
+			return []string{name}
+		}
+		at = next
+	}
+	return path
+}
+
+// literal checks an argument whose value is known.
+func (c *checker) literal(n *node, a *argument) {
+	if n.input == nil {
+		return
+	}
+	pointer := ""
+	for _, part := range a.path {
+		pointer += "/properties/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(part)
+	}
+	v, _ := c.validator(n.tool.ID, n.tool.InputSchema, pointer) // nil where it stands elsewhere: checked with the whole
+	wrong, _ := v.Check(a.value.plain())
+	for _, w := range wrong {
+		c.wrong(n.path, a.name, "%s", w)
+	}
+}
+
+// inner checks the references within an argument.
+func (c *checker) inner(s *scope, path, argument string, v *value) {
+	v.each(func(v *value) {
+		if v.from != nil {
+			c.reference(s, path, argument, v.from, catalog.Schema{})
+		}
+	})
+}
+
+// reference checks where a value comes from, and that it can be what is wanted.
+func (c *checker) reference(s *scope, path, argument string, r *reference, want catalog.Schema) {
+	from, of := catalog.Schema{}, ""
+	switch r.from {
+	case fromIntent:
+		if c.intent == "" {
+			c.missing(s, Problem{Task: path, Argument: argument, Detail: "takes the intent, and there is none"},
+				Open{Task: "intent", Schema: map[string]any{"type": "string", "description": "the purpose of the run"}})
+			return
+		}
+		from = catalog.ReadSchema(json.RawMessage(`{"type":"string"}`))
+	case fromParams:
+		if s.given != nil {
+			v, ok := follow(s.given, r.path)
+			if !ok {
+				at := Problem{Task: path, Argument: argument, Detail: r.text + " is not given"}
+				if len(r.path) == 1 && r.path[0].index < 0 {
+					c.missing(s, at, Open{Task: "params", Argument: r.path[0].name, Schema: shown(want)})
+				} else {
+					c.report(at)
+				}
+				return
+			}
+			var decoded any
+			if json.Unmarshal(v, &decoded) == nil {
+				if got, takes := catalog.TypesOf(decoded), want.Types(); got&takes == 0 {
+					c.wrong(path, argument, "takes %s, and %s is %s", takes, r.text, got)
+				}
+			}
+			return
+		}
+		from, of = s.params, "params"
+	case fromTask:
+		d := &c.plan.nodes[s.nodes[r.task]]
+		if d.kind == "" || d.kind == KindHost {
+			return // what it calls is unknown, which is said already, or has no result here
+		}
+		from, of = catalog.ReadSchema(d.tool.OutputSchema), "the result of "+d.tool.ID
+	}
+	at, problem, doubt := followSchema(from, r.path)
+	switch {
+	case problem != "":
+		c.wrong(path, argument, "%q: in %s, %s", r.text, of, problem)
+		return
+	case doubt != "":
+		c.warn("task %q, argument %q: %q: in %s, %s", path, argument, r.text, of, doubt)
+	}
+	if got, takes := at.Types(), want.Types(); got&takes == 0 {
+		c.wrong(path, argument, "takes %s, and %s is %s", takes, r.text, got)
+	}
+}
+
+func (c *checker) outputTypes(s *scope) {
+	c.inner(s, strings.TrimSuffix(s.prefix, "/"), "output", s.output)
+	s.output.each(func(v *value) {
+		if v.expr == nil {
+			return
+		}
+		for _, id := range v.expr.tasks {
+			if _, ok := s.byID[id]; !ok {
+				c.wrong(strings.TrimSuffix(s.prefix, "/"), "output", "there is no task %q", id)
+			}
+		}
+	})
+}

@@ -1,0 +1,187 @@
+package run
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"waymark/catalog"
+)
+
+// Open is an argument that must have a value and has none: of a task of the DAG itself, of its parameters
+// (Task is "params"), or the intent (Task is "intent", without an argument).
+type Open struct {
+	Task     string
+	Argument string
+	Tool     string         // that takes it
+	Schema   map[string]any // of the value; empty: not known
+}
+
+// Key is how a person names the argument: t1.path, params.repo, intent.
+func (o Open) Key() string {
+	if o.Argument == "" {
+		return o.Task
+	}
+	return o.Task + "." + o.Argument
+}
+
+// String describes the argument in one line.
+func (o Open) String() string {
+	var b strings.Builder
+	b.WriteString(o.Key())
+	if kind := catalog.SchemaOf(o.Schema).Types(); kind != catalog.AnyType {
+		fmt.Fprintf(&b, " (%s)", kind)
+	}
+	if o.Tool != "" {
+		fmt.Fprintf(&b, " of %s", o.Tool)
+	}
+	if text, _ := o.Schema["description"].(string); text != "" {
+		b.WriteString(": " + oneLine(text))
+	}
+	return b.String()
+}
+
+// Form is a JSON Schema of the values that a DAG is missing, by task; an object that it accepts is what
+// [Request.Set] takes. nil: none are missing.
+func (e *CheckError) Form() map[string]any {
+	if len(e.Open) == 0 {
+		return nil
+	}
+	tasks, order := map[string]any{}, []string{}
+	for _, o := range e.Open {
+		if o.Argument == "" {
+			tasks[o.Task], order = any(o.Schema), append(order, o.Task)
+			continue
+		}
+		task, ok := tasks[o.Task].(map[string]any)
+		if !ok {
+			task = map[string]any{"type": "object", "properties": map[string]any{}, "required": []string{}}
+			if o.Tool != "" {
+				task["title"] = o.Tool
+			}
+			tasks[o.Task], order = task, append(order, o.Task)
+		}
+		task["properties"].(map[string]any)[o.Argument] = o.Schema
+		task["required"] = append(task["required"].([]string), o.Argument)
+	}
+	return map[string]any{"type": "object", "properties": tasks, "required": order}
+}
+
+// missing notes that an argument has no value. What a stored capability is missing inside, no value of a
+// request gives.
+func (c *checker) missing(s *scope, at Problem, o Open) {
+	at.Open = s.owner < 0
+	c.report(at)
+	if at.Open && !slices.ContainsFunc(c.open, func(other Open) bool { return other.Key() == o.Key() }) {
+		c.open = append(c.open, o)
+	}
+}
+
+// The words of a schema that a form can show by themselves, and the most bytes of a schema that is shown whole.
+var plainWords = []string{"type", "title", "description", "enum", "format", "default", "examples"}
+
+const maxFormSchema = 4 << 10
+
+// shown is a schema as a form shows it. References lead out of it, so one with references is cut to what
+// stands at its top, and so is a long one.
+func shown(s catalog.Schema) map[string]any {
+	o := s.Object()
+	if o == nil {
+		return map[string]any{}
+	}
+	text, err := json.Marshal(o)
+	if err == nil && len(text) <= maxFormSchema && !bytes.Contains(text, []byte(`"$`)) {
+		return o
+	}
+	top := map[string]any{}
+	for _, word := range plainWords {
+		v, ok := o[word]
+		if text, err := json.Marshal(v); ok && err == nil && len(text) <= maxFormSchema && !bytes.Contains(text, []byte(`"$`)) {
+			top[word] = v
+		}
+	}
+	return top
+}
+
+// OnlyOpen reports whether values are all that a DAG is missing.
+func (e *CheckError) OnlyOpen() bool {
+	return len(e.Problems) > 0 && !slices.ContainsFunc(e.Problems, func(p Problem) bool { return !p.Open })
+}
+
+// Set gives arguments of tasks their values: by id of the task an object of arguments, by params an object of
+// parameters, by intent a text. A value stands for itself, also where it looks like a reference.
+func (q *Request) Set(values map[string]json.RawMessage) error {
+	var problems []Problem
+	tasks := slices.Clone(q.DAG.Tasks)
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if key == "intent" {
+			if json.Unmarshal(values[key], &q.DAG.Intent) != nil {
+				problems = append(problems, Problem{Argument: "values.intent", Detail: "is no string"})
+			}
+			continue
+		}
+		var members map[string]json.RawMessage
+		if json.Unmarshal(values[key], &members) != nil || members == nil {
+			problems = append(problems, Problem{Argument: "values." + key, Detail: "is no object of arguments"})
+			continue
+		}
+		if key == "params" {
+			params, err := merged(q.DAG.Params, members)
+			if err != nil {
+				problems = append(problems, Problem{Argument: "params", Detail: "is no object"})
+			}
+			q.DAG.Params = params
+			continue
+		}
+		i := slices.IndexFunc(tasks, func(t catalog.Task) bool { return t.ID == key })
+		if i < 0 {
+			problems = append(problems, Problem{Argument: "values." + key, Detail: "there is no such task; there are " + list(taskIDs(tasks))})
+			continue
+		}
+		arguments := maps.Clone(tasks[i].Arguments)
+		if arguments == nil {
+			arguments = map[string]json.RawMessage{}
+		}
+		for name, v := range members {
+			arguments[name] = literally(v)
+		}
+		tasks[i].Arguments = arguments
+	}
+	q.DAG.Tasks = tasks
+	if len(problems) > 0 {
+		return &CheckError{Problems: problems}
+	}
+	return nil
+}
+
+func taskIDs(tasks []catalog.Task) []string {
+	ids := make([]string, len(tasks))
+	for i, t := range tasks {
+		ids[i] = t.ID
+	}
+	return ids
+}
+
+// merged is an object with members added or replaced.
+func merged(object json.RawMessage, members map[string]json.RawMessage) (json.RawMessage, error) {
+	all := map[string]json.RawMessage{}
+	if len(object) > 0 {
+		if err := json.Unmarshal(object, &all); err != nil {
+			return object, err
+		}
+	}
+	maps.Copy(all, members)
+	return json.Marshal(all)
+}
+
+// literally is an argument with a value in which nothing is a reference.
+func literally(v json.RawMessage) json.RawMessage {
+	if !bytes.ContainsAny(v, "{[") {
+		return v
+	}
+	out, _ := json.Marshal(map[string]json.RawMessage{"$value": v}) // valid JSON: cannot fail
+	return out
+}

@@ -1,0 +1,177 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+)
+
+// work carries out one node: says that it begins, calls, and says how it ended.
+func (r *Run) work(i int, s Node, arguments json.RawMessage, after []string) (end nodeEnd) {
+	n := &r.plan.nodes[i]
+	if n.kind == kindScript {
+		return r.compute(i, s, arguments)
+	}
+	durable := context.WithoutCancel(r.calls)
+	end = nodeEnd{node: i, status: s}
+	if err := r.opts.Journal.Began(durable, r.id, s); err != nil {
+		end.status.State, end.status.ErrorKind, end.status.Error = NodeFailed, FailedUnavailable, "not begun: it could not be kept"
+		end.broken = err
+		return end
+	}
+	end.status.Arguments = nil
+	result, known := r.call(n, arguments, after)
+	r.mu.Lock()
+	canceling, stopping := r.canceling, r.stopping
+	r.mu.Unlock()
+	if !known && stopping && !canceling {
+		end.abandoned = true
+		return end
+	}
+	end.status.DurationMS = r.opts.Now().Sub(s.StartedAt).Milliseconds()
+	switch {
+	case !known && canceling:
+		end.status.State, end.status.Error = nodeCanceled, "given up while under way; it may have happened"
+	case result.Failure != "":
+		end.status.State, end.status.ErrorKind, end.status.Error = NodeFailed, result.Failure, result.Message
+	default:
+		end.status.State, end.status.Unvalidated, end.status.Unrecorded, end.status.Misfit = NodeDone, result.Unvalidated, result.Unrecorded, result.Misfit
+		end.result = resultOf(result)
+		if long := r.tooLong(end.result); long != "" {
+			end.result, end.status.State, end.status.ErrorKind = nil, NodeFailed, FailedTool
+			end.status.Error = "it was done, but " + long
+		}
+		end.status.Result = end.result
+	}
+	end.broken = r.opts.Journal.Ended(durable, r.id, end.status)
+	return end
+}
+
+// tooLong says why a result cannot be kept, or nothing.
+func (r *Run) tooLong(result json.RawMessage) string {
+	if len(result) > maxResult {
+		return fmt.Sprintf("its result is larger than %d bytes", maxResult)
+	}
+	if size := int64(len(result)); r.kept.Add(size) > maxKept {
+		r.kept.Add(-size)
+		return fmt.Sprintf("all results of the run would be larger than %d bytes", maxKept)
+	}
+	return ""
+}
+
+// call calls a tool, and takes nothing amiss. known is false if nothing is known of what happened because the call was given
+// up from here.
+func (r *Run) call(n *node, arguments json.RawMessage, after []string) (result Result, known bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			result, known = Result{Failure: FailedUnavailable, Message: "internal error while calling"}, true
+		}
+	}()
+	if r.opts.Caller == nil {
+		return Result{Failure: FailedUnavailable, Message: "no servers are configured"}, true
+	}
+	timeout := r.opts.Timeout
+	if n.task.TimeoutMS > 0 {
+		timeout = time.Duration(n.task.TimeoutMS) * time.Millisecond
+	}
+	ctx, cancel := context.WithTimeout(r.calls, timeout)
+	defer cancel()
+	result, err := r.opts.Caller.Call(ctx, Call{
+		Tool: n.task.Tool, ID: n.path, After: after, Source: r.opts.By, Arguments: arguments,
+		Session: r.id, Group: n.group, Intent: r.intent, Approved: true,
+	})
+	switch {
+	case err == nil && len(result.NeedsInput) > 0 && result.Failure == "":
+		return Result{Failure: FailedPolicy, Message: "it asks for input, which a run cannot give"}, true
+	case err == nil && result.Failure == FailedTimeout:
+		result.Message += "; it may have happened"
+		return result, true
+	case err == nil:
+		return result, true
+	case r.calls.Err() != nil:
+		return Result{}, false
+	case ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded):
+		return Result{Failure: FailedTimeout, Message: fmt.Sprintf("no answer within %s; it may have happened", timeout)}, true
+	}
+	return Result{Failure: FailedUnavailable, Message: "it is not known what happened: " + err.Error()}, true
+}
+
+// compute runs a script. It needs no journal: it gives the same again.
+func (r *Run) compute(i int, s Node, arguments json.RawMessage) nodeEnd {
+	s.Arguments = nil
+	env := map[string]any{nameIntent: r.intent, nameParams: decode(arguments), nameTasks: map[string]any{}}
+	v, err := r.plan.nodes[i].script.value(env)
+	s.DurationMS = r.opts.Now().Sub(s.StartedAt).Milliseconds()
+	if err != nil {
+		s.State, s.ErrorKind, s.Error = NodeFailed, FailedTool, err.Error()
+		return nodeEnd{node: i, status: s}
+	}
+	s.State, s.Result = NodeDone, v
+	return nodeEnd{node: i, status: s, result: v}
+}
+
+// resultOf is what other nodes see of a call: the structured content, else the text, as JSON if it is an
+// object or a list.
+func resultOf(r Result) json.RawMessage {
+	if s := bytes.TrimSpace(r.Structured); len(s) > 0 && json.Valid(s) && string(s) != "null" {
+		return s
+	}
+	var blocks []struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	if json.Unmarshal(r.Content, &blocks) != nil {
+		return json.RawMessage("null")
+	}
+	var texts []string
+	for _, b := range blocks {
+		if b.Type == "text" {
+			texts = append(texts, b.Text)
+		}
+	}
+	if len(texts) == 0 {
+		return json.RawMessage("null")
+	}
+	text := strings.TrimSpace(strings.Join(texts, "\n"))
+	if text != "" && (text[0] == '{' || text[0] == '[') && json.Valid([]byte(text)) {
+		return json.RawMessage(text)
+	}
+	b, _ := json.Marshal(strings.Join(texts, "\n")) // a string: cannot fail
+	return b
+}
+
+// decode reads JSON for an expression: whole numbers stay whole.
+func decode(raw json.RawMessage) any {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) != nil {
+		return nil
+	}
+	return plainNumbers(v)
+}
+
+func plainNumbers(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		if i, err := v.Int64(); err == nil && i >= math.MinInt && i <= math.MaxInt {
+			return int(i)
+		}
+		f, _ := v.Float64() // beyond the range it is infinite, which no value may be
+		return f
+	case []any:
+		for i := range v {
+			v[i] = plainNumbers(v[i])
+		}
+	case map[string]any:
+		for k := range v {
+			v[k] = plainNumbers(v[k])
+		}
+	}
+	return v
+}
