@@ -202,17 +202,17 @@ type listeners struct {
 	open map[string]func(*mcp.ProgressNotificationParams)
 }
 
-// listen has alive called for every progress of a call, and tell told of it, until stop is called, which waits for what
-// is being told. A slow tell holds up nobody: of several reports it gets the newest. It may be nil.
-func (l *listeners) listen(alive func(), tell func(done, total float64, message string)) (token string, stop func()) {
-	reports, told := make(chan *mcp.ProgressNotificationParams, 1), make(chan struct{})
-	if tell == nil {
-		close(told)
+// listen calls alive and notify for every progress report of a call, until stop is called, which waits for a notify under
+// way. notify may be nil; a slow one delays nobody: of several reports it receives the newest.
+func (l *listeners) listen(alive func(), notify func(done, total float64, message string)) (token string, stop func()) {
+	reports, delivered := make(chan *mcp.ProgressNotificationParams, 1), make(chan struct{})
+	if notify == nil {
+		close(delivered)
 	} else {
 		go func() {
-			defer close(told)
+			defer close(delivered)
 			for p := range reports {
-				tell(p.Progress, p.Total, catalog.Cut(p.Message, messageBytes))
+				notify(p.Progress, p.Total, catalog.Cut(p.Message, messageBytes))
 			}
 		}()
 	}
@@ -236,7 +236,7 @@ func (l *listeners) listen(alive func(), tell func(done, total float64, message 
 		delete(l.open, token)
 		close(reports)
 		l.mu.Unlock()
-		<-told
+		<-delivered
 	}
 }
 

@@ -104,6 +104,9 @@ func TestExamples(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 			status, text = requests[id]()
 		}
-		assert.True(t, status/100 == 2 || status == 504, "%s: %d %s", id, status, text) // 504: it goes on without the request
+		if id == "forget" && status == 504 { // it rebuilds, and goes on without the request where the machine is busy
+			continue
+		}
+		assert.Equal(t, 2, status/100, "%s: %d %s", id, status, text)
 	}
 }
