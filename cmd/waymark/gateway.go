@@ -201,7 +201,7 @@ func (a *app) agree(cmd *cobra.Command, found []gateway.Definition, yes bool) er
 		a.printf("agreed to %s\n", strings.Join(s.Added, ", "))
 		next := "waymark init --host NAME%[1]s has your host start them through Waymark; waymark serve --connect%[1]s serves all hosts\n"
 		if s.Connected {
-			next = "the server that runs starts them; tell your host about it: waymark init --host NAME%[1]s\n"
+			next = "the running server starts them; connect your host: waymark init --host NAME%[1]s\n"
 		}
 		a.printf("next: "+next, a.elsewhere())
 		return nil

@@ -190,7 +190,7 @@ func (a *app) hostServer(h hostKind, o initOptions) (map[string]any, error) {
 	}
 	program := programPath()
 	if strings.Contains(filepath.ToSlash(program), "/_npx/") && (o.url == "" || o.hook) {
-		return nil, usagef("npm empties its cache, so a host would not find %s there again: install waymark for good (npm install -g waymark), then run waymark init", program)
+		return nil, usagef("npm empties its cache, so a host would not find %s there again: install waymark outside of it (make install, or a package), then run waymark init", program)
 	}
 	dir, defs, err := a.defined()
 	if err != nil {

@@ -22,5 +22,5 @@ func TestInitOutOfTheCacheOfNPX(t *testing.T) {
 	out, err := cmd.CombinedOutput()
 	require.Error(t, err, string(out))
 	assert.Equal(t, exitUsage, cmd.ProcessState.ExitCode())
-	assert.Contains(t, string(out), "npm install -g waymark")
+	assert.Contains(t, string(out), "install waymark outside of it")
 }
