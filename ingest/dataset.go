@@ -19,7 +19,9 @@ import (
 //	tools.jsonl         {"id","name","description","server","domain","input_schema"}
 //	capabilities.jsonl  {"id","name","description","intent","tools":[…],"tasks":[…]}
 //	episodes.jsonl      {"id","intent","steps":[{"id","tool","depends_on"}],"outcome","time","split"}
+//	tool_graph.jsonl    {"source","target","type"}: the target requires the source
 //
+// A link without a type says only what may follow what, which some derived from test plans; it is not read.
 // A single file or stream may mix them: what has steps is an episode, what has tools or tasks a
 // capability, all else a tool.
 var datasetFiles = []struct {
@@ -31,15 +33,29 @@ func decodeDataset(in *input, emit func(Item) bool) error {
 	if !in.isDir {
 		return in.eachLineOf("", func(l line) bool { return emit(datasetItem(l, "")) })
 	}
-	var err error
-	more, found := true, false
+	requires, more, found := map[string][]string{}, true, false
+	err := in.eachLineOf("tool_graph.jsonl", func(l line) bool {
+		var link struct {
+			Source string `json:"source"`
+			Target string `json:"target"`
+			Type   string `json:"type"`
+		}
+		if err := l.decode(&link); err != nil {
+			more = emit(Item{File: "tool_graph.jsonl", Line: l.number, Kind: KindTool, Dropped: err.Error()})
+		} else if link.Type != "" {
+			requires[link.Target] = append(requires[link.Target], link.Source)
+		}
+		return more
+	})
 	for _, f := range datasetFiles {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) || !more {
 			return err
 		}
 		err = in.eachLineOf(f.name, func(l line) bool {
 			it := datasetItem(l, f.kind)
-			it.File = f.name
+			if it.File = f.name; it.Tool != nil {
+				it.Tool.Requires = append(it.Tool.Requires, requires[it.Tool.ID]...)
+			}
 			more = emit(it)
 			return more
 		})

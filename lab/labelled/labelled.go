@@ -69,15 +69,9 @@ func Read(ctx context.Context, folder string) (*Set, error) {
 			err := json.Unmarshal(text, &link)
 			if set.TaskGraph = set.TaskGraph || link.Type == ""; link.Type != "" {
 				set.Links = append(set.Links, link)
-				if i := slices.IndexFunc(set.Tools, func(t catalog.Tool) bool { return t.ID == link.Target }); i >= 0 {
-					set.Tools[i].Requires = append(set.Tools[i].Requires, link.Source)
-				}
 			}
 			return err
 		})
-	}
-	for i := range set.Tools { // with what the links require
-		err = errors.Join(err, set.Tools[i].Normalise())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read data set %s: %w", set.Name, err)
