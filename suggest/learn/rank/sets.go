@@ -226,6 +226,9 @@ func (d *draft) choose() []toolSet {
 				tools = append(tools, c.Tool)
 			}
 		}
+		if len(d.asked) == 0 && len(d.found) > 0 { // what several tools require may be likelier than the one that is asked for
+			tools = append(tools, d.found[0].Tool)
+		}
 		return tools
 	}
 	for k := max(1, expected-moreSets); k <= min(len(d.likely), expected+moreSets); k++ {
