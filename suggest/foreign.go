@@ -10,7 +10,8 @@ import (
 )
 
 // A request is foreign where nothing in the catalog or the history serves it. With the informative words w of the
-// request (no stop words, no words that any request may have, no names and numbers), each of weight idf(w),
+// request (no stop words, no words that any request may have, no numbers, no names but those of the catalog), each of
+// weight idf(w),
 //
 //	best       match of the best text
 //	mean       mean match of the eight best texts
@@ -93,10 +94,14 @@ func (q *query) servedBy(words []string) float64 {
 
 // informative are the terms of the intent that say what it is about, each once.
 func (q *query) informative() []string {
-	names := semantic.ProperNames(q.wording.intent)
+	names, matcher := semantic.ProperNames(q.wording.intent), q.measures.texts.texts().Matcher()
 	var terms []string
 	for word, term := range semantic.Terms(q.wording.intent) {
-		if !semantic.Neutral(word) && !names[word] && !strings.ContainsFunc(word, unicode.IsDigit) {
+		known := !names[word]
+		if !known {
+			matcher.Having(term, func(int32) { known = true })
+		}
+		if known && !semantic.Neutral(word) && !strings.ContainsFunc(word, unicode.IsDigit) {
 			terms = append(terms, term)
 		}
 	}
