@@ -38,19 +38,6 @@ func adamicAdarTop(g adjacency, u int32, k int, s *Scratch, dst []Scored) []Scor
 	return dst
 }
 
-// Top appends to dst[:0] the k best of scored by falling score, then by rising node.
-func Top(scored []Scored, k int, dst []Scored) []Scored {
-	dst = dst[:0]
-	if k <= 0 {
-		return dst
-	}
-	for _, c := range scored {
-		dst = offer(dst, k, c)
-	}
-	slices.SortFunc(dst, better)
-	return dst
-}
-
 // offer adds c to the heap of the k best so far, whose worst is h[0].
 func offer(h []Scored, k int, c Scored) []Scored {
 	if len(h) < k {

@@ -85,23 +85,6 @@ func TestAdamicAdarTopOfManyNodes(t *testing.T) {
 	}
 }
 
-// Top is sorting and cutting.
-func TestTop(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		scores := rapid.SliceOfN(rapid.SampledFrom([]float64{0, .5, 1, 2}), 0, 40).Draw(t, "scores")
-		k := rapid.IntRange(-1, 50).Draw(t, "k")
-		all := make([]graph.Scored, len(scores))
-		for i, x := range scores {
-			all[i] = graph.Scored{Node: int32(i), Score: x}
-		}
-		want := slices.Clone(all)
-		slices.SortFunc(want, func(a, b graph.Scored) int {
-			return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Node, b.Node))
-		})
-		require.Equal(t, nonNil(want[:min(max(k, 0), len(want))]), nonNil(graph.Top(all, k, nil)))
-	})
-}
-
 // queries are nodes with at least two neighbours, half of them drawn by degree, half evenly.
 func queries(g *graph.Graph, count int) []int32 {
 	r := rand.New(rand.NewPCG(11, 11))

@@ -162,7 +162,7 @@ func (q *query) covering(n int32) (candidate, bool) {
 
 // plain is a node by its own score, if it has one.
 func (q *query) plain(n int32) (found candidate, ok bool) {
-	if q.learned == nil {
+	if q.reference {
 		return q.score(n)
 	}
 	q.plainCandidates(func(c candidate) {

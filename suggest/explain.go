@@ -26,7 +26,7 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 	}
 	defer q.close()
 	q.withheld = r.Withheld
-	if err := q.decideNext(r.Profile, r.Vector); err != nil {
+	if err := q.ask(r.Profile, r.Vector); err != nil {
 		return ExplainAnswer{}, err
 	}
 	r.Context, r.Limit, r.Profile = q.spelled, limit, q.profile
@@ -133,7 +133,7 @@ func (q *query) explainScore(n int32, a *ExplainAnswer) (c candidate, scored boo
 	q.doubt()
 	q.coverList()
 	c, scored = q.plain(n)
-	if q.learned != nil && scored {
+	if !q.reference && scored {
 		a.Considered = append([]Considered{{FormulaLogistic, q.shownScore(c), q.explain(c)}}, a.Considered...)
 	}
 	if o, ok := q.covering(n); ok {

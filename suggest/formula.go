@@ -12,6 +12,7 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/graph"
+	"waymark/suggest/learn/rank"
 )
 
 // A FormulaStep is one quantity of a score: its formula, and the same formula with the numbers of a situation, which are
@@ -27,12 +28,15 @@ type FormulaStep struct {
 // Formula says how profile seed computes the score of an id in a situation. Each step uses values of those before it; the
 // last is the score. There are no steps for an id that is in no catalog and no episode.
 func (m *Model) Formula(r ExplainRequest) ([]FormulaStep, error) {
-	q, err := m.newQueryWithSignals(r.Context, r.Intent, r.Vector, r.Allow)
+	q, err := m.newQuery(r.Context, r.Intent, r.Allow)
 	if err != nil {
 		return nil, err
 	}
 	defer q.close()
 	q.withheld = r.Withheld
+	if err := q.ask(ProfileSeed, r.Vector); err != nil {
+		return nil, err
+	}
 	n, ok, err := m.node(r.ID)
 	if err != nil {
 		return nil, &RequestError{Invalid, "id", err.Error()}
@@ -96,18 +100,17 @@ func (d *derivation) structure() {
 	}
 	d.add("alpha", choose(len(d.context) > 0, "max(0.5, 1 - 2·density)", ""), alpha, "1 without a context")
 	after := d.last != episodic.NoTool
-	co, community, aa := 0.0, 0.0, 0.0
+	s := d.signals(d.n)
 	if after {
-		co, community, aa = d.afterLast(d.n)
-		count := d.nodes.count[d.n]
-		d.values["weight"], d.values["count"] = num(d.nodes.weight[d.n]), fmt.Sprint(count)
-		d.add("cooccurrence", choose(count > 0, "min(weight + min(0.05·log2(count + 1), 0.2), 0.95)", ""), co, "%s from the last step", choose(count > 0, "edge", "no edge"))
-		d.neighbours(aa)
+		weight, count := d.transition(d.last, d.n)
+		d.values["weight"], d.values["count"] = num(weight), fmt.Sprint(count)
+		d.add("cooccurrence", choose(count > 0, "min(weight + min(0.05·log2(count + 1), 0.2), 0.95)", ""), s.Cooccurrence, "%s from the last step", choose(count > 0, "edge", "no edge"))
+		d.neighbours(s.AA)
 	}
 	d.add("pagerank", "PageRank / largest PageRank", d.rank(d.n), "")
 	groups := &d.measures.groups
 	if after {
-		d.add("community", choose(community > 0, "min(0.4 + 0.2·pagerank + min(0.25·weight, 0.25) + min(0.1·AA, 0.1), 0.95)", ""), community, "in %s, the last step in %s",
+		d.add("community", choose(s.Community > 0, "min(0.4 + 0.2·pagerank + min(0.25·weight, 0.25) + min(0.1·AA, 0.1), 0.95)", ""), s.Community, "in %s, the last step in %s",
 			d.group("community", groups.named.community, d.comm(d.n)), d.group("community", groups.named.community, d.comm(d.last)))
 	}
 	same, share := d.clustered(d.n)
@@ -147,7 +150,7 @@ func (d *derivation) neighbours(aa float64) {
 		d.add(fmt.Sprintf("… and %d more", more), "", rest, "")
 		each = append(each, num(rest))
 	}
-	d.add("AA", "Σ 1/ln(degree)", aa, "%s", choose(aa > 0 || len(each) == 0, "Adamic-Adar", "the last step has too many neighbours: only the most alike count"))
+	d.add("AA", "Σ 1/ln(degree)", aa, "Adamic-Adar")
 	d.steps[len(d.steps)-1].Numbers = choose(aa > 0, strings.Join(each, " + "), "")
 	d.add("adamic_adar", "min(AA/2, 1)", min(aa/2, 1), "")
 }
@@ -174,22 +177,20 @@ func (d *derivation) text() {
 	if d.Kind(d.n) == catalog.KindCapability {
 		return
 	}
-	near, context := d.nodes.graph[d.n], len(d.context) > 0
+	near, context := d.signals(d.n).Graph, len(d.context) > 0
 	adjacent, alike := false, 2*near
 	if near == 1 { // of an edge or of a similarity that was capped
 		alike = 0
-		for _, u := range d.distinct {
+		for _, u := range d.query.steps {
 			_, loop := d.Graph.Loop(u)
 			adjacent = adjacent || d.Graph.Adjacent(u, d.n) || u == d.n && loop
 			alike = max(alike, d.Graph.AdamicAdar(u, d.n))
 		}
 	}
 	if d.values["largest_AA"] = num(alike); context {
-		d.add("graph", choose(!adjacent, "min(largest_AA/2, 1)", ""), near, "over the context; 1 with an edge to or from it")
+		d.add("graph", choose(!adjacent, "min(largest_AA/2, 1)", ""), near, "over the last steps of the context; 1 with an edge to or from one")
 	}
-	var s sum
-	s.rankScore(d.alpha, semantic, near, 0)
-	d.add("hybrid_score", choose(context, "alpha·semantic + (1 - alpha)·graph", "semantic"), s.total/wHybrid, "")
+	d.add("hybrid_score", choose(context, "alpha·semantic + (1 - alpha)·graph", "semantic"), float64(d.alpha*semantic)+float64((1-d.alpha)*near), "")
 }
 
 // scores are the formulas that apply, and the largest of them.
@@ -198,13 +199,13 @@ func (d *derivation) scores() {
 	for _, f := range d.formulas(d.n) {
 		switch {
 		case f == FormulaTool:
-			d.capped(f, f, fmt.Sprintf("%g·cooccurrence + %g·community + %g·adamic_adar + %g·pagerank", wCooccurrence, wCommunity, wAdamicAdar, wPageRank))
+			d.capped(f, f, toolFormula)
 		case f == FormulaMixed:
 			d.mixedScore()
 		case d.mode == Exploration:
-			d.capped("rank_score", f, fmt.Sprintf("%g·pagerank", wRank))
+			d.capped("rank_score", f, fmt.Sprintf("%g·pagerank", rank.RankWeight))
 		default:
-			d.capped("rank_score", f, fmt.Sprintf("%g·hybrid_score + %g·pagerank", wHybrid, wRank))
+			d.capped("rank_score", f, fmt.Sprintf("%g·hybrid_score + %g·pagerank", rank.HybridWeight, rank.RankWeight))
 		}
 		names = append(names, d.steps[len(d.steps)-1].Name)
 	}
@@ -221,6 +222,16 @@ func (d *derivation) scores() {
 	all := strings.Join(names, ", ")
 	d.add("score", choose(len(names) > 1, "max("+all+")", all), c.score, "")
 }
+
+// toolFormula is the tool score with its weights.
+var toolFormula = func() string {
+	terms, _ := rank.Signals{AA: 1}.ToolScore()
+	var parts []string
+	for _, t := range terms {
+		parts = append(parts, fmt.Sprintf("%g·%s", t.Weight, t.Name))
+	}
+	return strings.Join(parts, " + ")
+}()
 
 // capped adds an additive score, and its sum as a step of its own where its cap or floor acts.
 func (d *derivation) capped(name, formula, text string) {

@@ -6,8 +6,7 @@ import (
 	"waymark/episodic"
 )
 
-// The scoring reference, one function a row, for profile seed; profile learned starts from the same formulas in
-// learn/rank/reference.go, with the same weights. The weights are those of the reference, chosen there. Graph measures
+// What the reference has beside the scores of tools, which stand in learn/rank/reference.go, one function a row. Graph measures
 // (density, alpha, Adamic-Adar, hops) stand in package graph, the episodic rule in package episodic.
 
 // Cap is the most any confidence may be: nothing is certain.
@@ -16,24 +15,8 @@ const Cap = 0.95
 // LowConfidence is the confidence below which an answer carries a warning.
 const LowConfidence = 0.50
 
-// Weights of rankScore (reference 2.1).
-const wHybrid, wRank = 0.80, 0.20
-
-// Weights of toolScore (reference 3.0). They add up to 1.
-const wCooccurrence, wCommunity, wAdamicAdar, wPageRank = 0.50, 0.25, 0.15, 0.10
-
 // Weights of capabilityScore (reference 3.0, its placeholder).
 const wOverlap, wSuccess, wHypergraph, wSemantic = 0.40, 0.35, 0.15, 0.10
-
-// rankScore adds .8·(alpha·semantic + (1-alpha)·graph) + .2·pageRank, where pageRank is divided by the largest. Without
-// a context alpha is 1 and the graph term is absent.
-func (s *sum) rankScore(alpha, semantic, graph, pageRank float64) {
-	s.add("semantic", semantic, wHybrid*alpha)
-	if alpha < 1 {
-		s.add("graph", graph, wHybrid*(1-alpha))
-	}
-	s.add("pagerank", pageRank, wRank)
-}
 
 // ConfidenceWeights returns how much the hybrid score, PageRank and path strength count in the
 // confidence of a DAG: a sparse graph trusts the text, a dense one its structure. The intervals are
@@ -55,14 +38,6 @@ func (s *sum) dagConfidence(density, hybrid, pageRank, path float64) float64 {
 	s.add("pagerank", pageRank, r)
 	s.add("path", path, p)
 	return s.close()
-}
-
-// toolScore adds how likely a tool is next.
-func (s *sum) toolScore(cooccurrence, community, adamicAdar, pageRank float64) {
-	s.add("cooccurrence", cooccurrence, wCooccurrence)
-	s.add("community", community, wCommunity)
-	s.add("adamic_adar", adamicAdar, wAdamicAdar)
-	s.add("pagerank", pageRank, wPageRank)
 }
 
 // capabilityScore adds the reference's additive placeholder for capabilities. Capabilities are ranked by MixedScore;

@@ -6,8 +6,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"pgregory.net/rapid"
-
-	"waymark/graph"
 )
 
 // Scoring reference 2.2, the table of stages; the boundaries are half-open.
@@ -36,39 +34,6 @@ func total(formula func(s *sum)) float64 {
 	s := &sum{}
 	formula(s)
 	return s.total
-}
-
-// rankScore, its text alone, in a cold start and in a dense graph.
-func TestRankScore(t *testing.T) {
-	for _, c := range []struct {
-		alpha, semantic, graph, pageRank, want float64
-	}{
-		{1, .85, 0, .20, .72}, // rank row of the original's tests
-		{1, 1, 0, 0, .80},
-		{1, .6, .9, 0, .8 * .6},   // cold start: text alone
-		{.5, .6, .9, 0, .8 * .75}, // dense: half and half
-	} {
-		assert.InDelta(t, c.want, total(func(s *sum) { s.rankScore(c.alpha, c.semantic, c.graph, c.pageRank) }), 1e-12, "%+v", c)
-	}
-}
-
-// The terms of an answer are the formula, multiplied out.
-func TestTermsAreTheFormula(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		x := rapid.SliceOfN(rapid.Float64Range(0, 1), 4, 4).Draw(t, "alpha, semantic, graph, pagerank")
-		alpha := .5 + x[0]/2
-		got := total(func(s *sum) { s.rankScore(alpha, x[1], x[2], x[3]) })
-		if want := .8*(alpha*x[1]+(1-alpha)*x[2]) + .2*x[3]; got-want > 1e-15 || want-got > 1e-15 {
-			t.Fatalf("terms add up to %v, the formula gives %v", got, want)
-		}
-	})
-}
-
-// The weights of scoring reference 3.0 add up to 1.
-func TestToolScore(t *testing.T) {
-	for want, x := range map[float64][4]float64{1: {1, 1, 1, 1}, .5: {1, 0, 0, 0}, .25: {0, 1, 0, 0}, .15: {0, 0, 1, 0}, .10: {0, 0, 0, 1}} {
-		assert.InDelta(t, want, total(func(s *sum) { s.toolScore(x[0], x[1], x[2], x[3]) }), 1e-12)
-	}
 }
 
 func TestCapabilityScore(t *testing.T) {
@@ -168,10 +133,4 @@ func TestPatterns(t *testing.T) {
 	} {
 		assert.Equal(t, row.want, matches(row.pattern, row.id), "%q %q", row.pattern, row.id)
 	}
-}
-
-// A tool seen three times after the last step with weight .7 is likely next.
-func TestToolScoreOfAnExample(t *testing.T) {
-	cooccurrence := graph.CooccurrenceConfidence(.7, 3) // .7 + .05·log2(4)
-	assert.InDelta(t, .725, total(func(s *sum) { s.toolScore(cooccurrence, .6, .5, 1) }), 5e-4)
 }

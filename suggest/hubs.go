@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
 	"waymark/suggest/history"
 )
 
@@ -54,6 +55,9 @@ func (m *Measures) findHubs(c *history.Counts) {
 	}
 	slices.SortFunc(m.groups.apart, byRank)
 }
+
+// related is how many nodes of a group a query looks at, the most important.
+const related = 256
 
 // leading keeps of each group the most important nodes, no more than a query looks at.
 func leading(groups [][]int32, rank []float64) [][]int32 {

@@ -1,6 +1,7 @@
 package suggest
 
 import (
+	"fmt"
 	"slices"
 
 	"waymark/catalog"
@@ -9,20 +10,54 @@ import (
 	"waymark/suggest/learn/rank"
 )
 
-// rankLearned asks what was learned for what comes next or, in a search, for what the words name. It reports whether that
-// answers.
-func (q *query) rankLearned(vector []float32) bool {
-	if q.mode == Exploration {
-		return false
+// decide reports whether what was learned answers a question that asks for a profile.
+func (q *query) decide(profile string) (learned bool, err error) {
+	q.profile = ProfileSeed
+	switch on := !q.measures.seed; profile {
+	case "":
+		return on, nil
+	case ProfileSeed:
+		return false, nil
+	case ProfileLearned:
+		if !on {
+			err = &RequestError{Invalid, "profile", "the learned profile is off in this workspace; use seed"}
+		}
+		return on, err
 	}
-	q.fit.together.measured = false
-	l := q.measures.learning.get()
-	if l == nil || l.provisional {
+	return false, unknownProfile(profile)
+}
+
+func unknownProfile(profile string) error {
+	return &RequestError{Invalid, "profile", fmt.Sprintf("unknown profile %q: want learned or seed", profile)}
+}
+
+// who names the model and the profile that answered.
+func (q *query) who() ModelInfo {
+	info := q.info
+	info.Profile = q.profile
+	return info
+}
+
+// fitted returns what was learned, if that is to answer and is fitted, else what the reference ranks.
+func (q *query) fitted(wanted bool) (l *learned, is bool) {
+	if wanted {
+		if l = q.measures.learning.get(); l != nil && !l.provisional {
+			q.profile = ProfileLearned
+			return l, true
+		}
 		q.warn(WarnProvisional)
 	}
-	if l == nil {
-		return false
+	return q.measures.assumed(), false
+}
+
+// ask ranks what comes next or, in a search, what the words name: by what was learned or, for profile seed and until
+// something is fitted, by the reference.
+func (q *query) ask(profile string, vector []float32) error {
+	wanted, err := q.decide(profile)
+	if err != nil || q.mode == Exploration {
+		return err
 	}
+	l, fitted := q.fitted(wanted)
 	q.fit.done = q.fit.done[:0]
 	for _, n := range q.context {
 		if t := history.Of(l.tool, n, -1); t >= 0 {
@@ -30,27 +65,56 @@ func (q *query) rankLearned(vector []float32) bool {
 		}
 	}
 	if len(q.fit.done) == 0 && q.wording.intent == "" {
-		return false
+		q.profile = ProfileSeed
+		return nil
 	}
-	s := rank.Situation{Context: q.fit.done, Intent: q.wording.intent}
-	if len(q.allow)+len(q.kinds) > 0 || q.withheld != nil {
-		s.Allowed = func(t int32) bool { // a capability is also ranked by its tools
-			return q.passes(l.node[t]) || slices.ContainsFunc(q.ToolCapabilities(l.node[t]), q.passes)
+	q.reference = !fitted
+	s := q.situation(vector, len(q.kinds) > 0, func(t int32) bool { // a capability is also ranked by its tools
+		return q.passes(l.node[t]) || slices.ContainsFunc(q.ToolCapabilities(l.node[t]), q.passes)
+	})
+	s.Context = q.fit.done
+	answer := l.ranker.Next
+	switch {
+	case q.reference:
+		answer = l.ranker.Reference
+	case q.looking:
+		answer = l.ranker.Find
+	}
+	q.adopt(l, answer(s))
+	return nil
+}
+
+// situation is the question to package rank. allowed applies where not everything is: to a question that is narrowed, or that
+// has filters.
+func (q *query) situation(vector []float32, narrowed bool, allowed func(tool int32) bool) rank.Situation {
+	q.nearByEndpoint(vector)
+	s := rank.Situation{Intent: q.wording.intent, Near: q.wording.endpoint, Structure: q.graph}
+	if narrowed || len(q.allow) > 0 || q.withheld != nil {
+		s.Allowed = allowed
+	}
+	return s
+}
+
+// adopt makes what is ranked candidates, with capabilities of tools of the context and what came after the build.
+func (q *query) adopt(l *learned, ranking *rank.Answer) {
+	q.learned, q.ranking, q.fit.together.measured = l, ranking, false
+	if !q.reference {
+		ranking.Adjust(func(t int32) (adds, factor float64) { return q.outcomes(l.node[t]) })
+	}
+	if q.last != episodic.NoTool {
+		followers, _ := q.Graph.Out(q.last)
+		for _, v := range append(slices.Clone(followers), q.last) {
+			q.addCandidate(v)
 		}
 	}
-	q.nearByEndpoint(vector)
-	s.Near = q.wording.endpoint
-	if q.looking {
-		q.ranking = l.ranker.Find(s)
-	} else {
-		q.ranking = l.ranker.Next(s)
+	for _, u := range q.distinct {
+		for _, c := range q.ToolCapabilities(u) {
+			q.addCandidate(c)
+		}
 	}
-	q.learned, q.profile = l, ProfileLearned
-	q.ranking.Adjust(func(t int32) (adds, factor float64) { return q.outcomes(l.node[t]) })
-	if q.last != episodic.NoTool {
-		q.followers()
+	for _, n := range q.nodes.candidateNodes {
+		q.nodes.semantic[n] = q.match(n)
 	}
-	q.capabilities()
 	best := int32(-1)
 	for _, r := range q.ranking.Ranked {
 		n := l.node[r.Tool]
@@ -66,7 +130,25 @@ func (q *query) rankLearned(vector []float32) bool {
 	if best >= 0 && len(q.context) == 0 {
 		q.cluster = q.Model.cluster(best)
 	}
-	return true
+}
+
+// consider makes a node a candidate that neither text nor graph may have brought in.
+func (q *query) consider(n int32) {
+	if q.nodes.stamp[n] != q.nodes.epoch {
+		q.addCandidate(n)
+		q.nodes.semantic[n] = q.match(n)
+	}
+}
+
+// match is how well the text of a node fits the intent: 0 for one that is not ranked.
+func (q *query) match(n int32) float64 {
+	if q.ranking == nil || q.recent.changed(n) {
+		return 0
+	}
+	if t := history.Of(q.learned.tool, n, -1); t >= 0 {
+		return q.ranking.Value(t, rank.Match)
+	}
+	return 0
 }
 
 // outcomes are what the record of a node adds to the reference beyond that of any step, and the factor for a capability.

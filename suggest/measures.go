@@ -19,12 +19,11 @@ import (
 // once: importance, communities, clusters, the text index and the index of past intents. They are a
 // pure function of the counts they were measured on and of the options.
 type Measures struct {
-	nodes     int                                // ids known when measured; later ones have no measures yet
-	episodes  int                                // episodes seen when measured
-	steps     uint64                             // of these episodes
-	thesaurus *thesaurus.Thesaurus               // nil: the default one
-	measured  *history.Catalog                   // the catalog when measured
-	vouched   func(episode int, node int32) bool // [history.Counts.Vouched] when measured
+	nodes     int                  // ids known when measured; later ones have no measures yet
+	episodes  int                  // episodes seen when measured
+	steps     uint64               // of these episodes
+	thesaurus *thesaurus.Thesaurus // nil: the default one
+	measured  *history.Catalog     // the catalog when measured
 	recent    recentBuilder
 	rank      []float64 // PageRank of the transition graph, divided by the largest
 	sweeps    int
@@ -87,7 +86,7 @@ func (m *Measures) Episodes() int { return m.episodes }
 
 // newMeasures are measures of some counts without any figure.
 func newMeasures(c *history.Counts) *Measures {
-	m := &Measures{nodes: len(c.IDs), episodes: c.Past.N, steps: c.Totals.Steps, measured: c.Catalog, vouched: c.Vouched}
+	m := &Measures{nodes: len(c.IDs), episodes: c.Past.N, steps: c.Totals.Steps, measured: c.Catalog}
 	m.prior = sync.OnceValue(func() *learned {
 		l := &learning{counts: c, texts: &m.texts, provisional: true}
 		return l.compute(never, func(float64) {})
@@ -243,7 +242,7 @@ func (m *Measures) readTexts(c *history.Counts, words *thesaurus.Thesaurus, stop
 	t := &m.texts
 	t.texts = sync.OnceValue(func() *rank.Texts { return rank.NewTexts(t.tools, words, stop) })
 	for i := c.Past.N - 1; i >= 0 && len(t.recalled) < recallIntents; i-- {
-		if p := c.Past.Episode(i); p.Intent != "" && !p.Limited && slices.ContainsFunc(p.Nodes, func(raw int32) bool { return m.vouched(i, c.Canonical[raw]) }) {
+		if p := c.Past.Episode(i); p.Intent != "" && !p.Limited && slices.ContainsFunc(p.Nodes, func(raw int32) bool { return c.Vouched(i, c.Canonical[raw]) }) {
 			t.recalled = append(t.recalled, int32(i))
 		}
 	}

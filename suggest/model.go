@@ -8,6 +8,7 @@ import (
 	"waymark/catalog"
 	"waymark/graph"
 	"waymark/suggest/history"
+	"waymark/suggest/learn/rank"
 )
 
 // Model answers. It is immutable and safe for concurrent use.
@@ -15,6 +16,7 @@ type Model struct {
 	*history.Counts
 	measures *Measures
 	recent   *recent
+	graph    *rank.Structure
 	info     ModelInfo
 	layout   func() *Map
 	stats    func() Stats
@@ -38,6 +40,11 @@ func NewModel(c *history.Counts, measures *Measures, stamp Stamp) (*Model, error
 		Version: stamp.Version, BuiltAt: stamp.BuiltAt, Seq: stamp.Seq, Nodes: c.Suggestable(), Edges: c.Graph.Size(),
 		Density: density, Alpha: graph.Alpha(density), Profile: ProfileSeed,
 	}}
+	groups := &measures.groups
+	m.graph = &rank.Structure{
+		Transitions: c.Graph, PageRank: measures.rank, Community: groups.community, Members: groups.members, Alpha: m.info.Alpha,
+		Node: measures.texts.node, Tool: measures.texts.tool,
+	}
 	m.layout, m.stats = sync.OnceValue(m.arrangeMap), sync.OnceValue(m.countStats)
 	return m, nil
 }
@@ -87,7 +94,7 @@ func (m *Model) Resolve(spelling string) (string, error) { return m.Catalog.Reso
 
 // transition is the learned edge u → v: its weight, and how often it was seen.
 func (m *Model) transition(u, v int32) (weight float64, count uint64) {
-	return m.Graph.Transition(u, v)
+	return m.graph.Edge(u, v)
 }
 
 // node finds the node that counts for a spelling: of an id that was seen, before it is anything else,

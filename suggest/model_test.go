@@ -13,6 +13,7 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/suggest/history"
+	"waymark/suggest/learn/rank"
 )
 
 // world builds a state from a few lines: one episode a line, steps in order.
@@ -126,12 +127,14 @@ func checkFormula(t testing.TB, s Suggestion) {
 	rest := v["episodic"] + v["cap"] + v["floor"]
 	switch {
 	case s.Formula == FormulaTool:
-		require.InDelta(t, total(func(s *sum) { s.toolScore(v["cooccurrence"], v["community"], v["adamic_adar"], v["pagerank"]) })+rest, s.Score, 1e-12, s.ID)
+		_, score := rank.Signals{Cooccurrence: v["cooccurrence"], Community: v["community"], AA: 2 * v["adamic_adar"], PageRank: v["pagerank"]}.ToolScore()
+		require.InDelta(t, score+rest, s.Score, 1e-12, s.ID)
 	case s.Formula == FormulaMixed:
 		require.InDelta(t, Comparable(MixedScore(v["relevance"], v["structural_boost"]-1, v["reliability"])), s.Score, 1e-12, s.ID)
 	case len(s.Terms) > 1 && s.Terms[0].Name == "semantic":
 		alpha := s.Terms[0].Weight / .8
-		require.InDelta(t, total(func(s *sum) { s.rankScore(alpha, v["semantic"], v["graph"], v["pagerank"]) })+rest, s.Score, 1e-12, s.ID)
+		_, score := rank.Signals{Graph: v["graph"], PageRank: v["pagerank"]}.RankScore(alpha, v["semantic"])
+		require.InDelta(t, score+rest, s.Score, 1e-12, s.ID)
 	}
 }
 

@@ -34,7 +34,7 @@ func (m *Model) Next(r NextRequest) (NextAnswer, error) {
 	}
 	defer q.close()
 	q.withheld = r.Withheld
-	if err := q.decideNext(r.Profile, r.Vector); err != nil {
+	if err := q.ask(r.Profile, r.Vector); err != nil {
 		return NextAnswer{}, err
 	}
 	if q.mode == Exploration {
@@ -130,7 +130,7 @@ func (q *query) stop() float64 {
 	if q.last == episodic.NoTool {
 		return 0
 	}
-	if q.ranking != nil {
+	if !q.reference {
 		return min(Cap, q.learned.ranker.Over(q.fit.done))
 	}
 	u := q.Usage.At(q.last)
@@ -155,7 +155,7 @@ func (q *query) evidence(n int32) Evidence {
 	r := q.after(n)
 	e := Evidence{Successes: r.N - r.Failures, Failures: r.Failures}
 	if q.last != episodic.NoTool {
-		e.Count = q.nodes.count[n]
+		_, e.Count = q.transition(q.last, n)
 		e.Of = q.followedBy(q.last)
 	}
 	if q.Kind(n) == catalog.KindCapability && len(q.distinct) > 0 {
@@ -222,14 +222,9 @@ func (q *query) largestTerm(c candidate) string {
 		return largest(q.explain(c))
 	}
 	name, tool := largest(q.learnedTerms(c)), history.Of(q.learned.tool, c.node, -1)
-	row := func(k rank.Row) float64 { return q.ranking.Value(tool, k) }
 	if s := (sum{keep: true}); name == rank.Features[rank.Reference].Name {
-		if q.mode == Active {
-			s.rankScore(row(rank.Alpha), row(rank.Match), row(rank.Graph), row(rank.PageRank))
-		} else {
-			s.toolScore(row(rank.Cooccurrence), row(rank.Community), row(rank.AdamicAdar), row(rank.PageRank))
-		}
-		name = largest(s.terms)
+		q.apply(choose(q.mode == Active, FormulaHybrid, FormulaTool), c.node, &s)
+		name = largest(slices.DeleteFunc(s.terms, func(t Term) bool { return t.Name == "episodic" }))
 	}
 	if (name == "match" || name == "semantic") && q.ranking.Recalled(tool) {
 		return "request"
@@ -239,7 +234,8 @@ func (q *query) largestTerm(c candidate) string {
 
 // afterReason says how a node is near the last step in past tasks, as a term of the score counts it.
 func (q *query) afterReason(n int32, term string) string {
-	last, count, shared := q.IDs[q.last], q.nodes.count[n], len(q.Graph.Shared(q.last, n))
+	_, count := q.transition(q.last, n)
+	last, shared := q.IDs[q.last], len(q.Graph.Shared(q.last, n))
 	switch ordered := term == "sequence" || term == "cooccurrence"; {
 	case ordered && count > 0:
 		return fmt.Sprintf("followed %s %d of %d times", last, count, q.followedBy(q.last))

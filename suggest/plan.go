@@ -83,31 +83,13 @@ type task struct {
 // planRequest asks package rank for the plan of the intent: with what was fitted or, for profile seed and until that is
 // done, with the reference alone.
 func (q *query) planRequest(fitted bool, vector []float32) {
-	q.fit.together.measured = false
-	var l *learned
-	if fitted {
-		if l = q.measures.learning.get(); l == nil || l.provisional {
-			q.warn(WarnProvisional)
-		}
-	}
-	if l != nil {
-		q.profile = ProfileLearned
-	} else {
-		l = q.measures.assumed()
-	}
-	s := rank.Situation{Intent: q.wording.intent}
-	if len(q.allow)+len(q.context) > 0 || q.withheld != nil {
-		s.Allowed = func(t int32) bool {
-			_, done := slices.BinarySearch(q.distinct, l.node[t])
-			return !done && q.passes(l.node[t])
-		}
-	}
-	q.nearByEndpoint(vector)
-	s.Near = q.wording.endpoint
-	q.planned = l.ranker.Plan(s)
-	q.ranking, q.learned = q.planned.Answer, l
-	q.ranking.Adjust(func(t int32) (adds, factor float64) { return q.outcomes(l.node[t]) })
-	q.computeLearnedPlanSignals(vector)
+	l, _ := q.fitted(fitted)
+	s := q.situation(vector, len(q.context) > 0, func(t int32) bool {
+		_, done := slices.BinarySearch(q.distinct, l.node[t])
+		return !done && q.passes(l.node[t])
+	})
+	q.planned, q.reference = l.ranker.Plan(s), false
+	q.adopt(l, q.planned.Answer)
 }
 
 // take takes over the plan for the intent: without what is exhausted, of the rest the likeliest as far as it may be long.
@@ -299,10 +281,10 @@ func (p *plan) step(way []int32) (task, bool) {
 	}
 	defer q.close()
 	q.withheld = p.withheld
-	if q.decideNext(p.request.Profile, nil) != nil {
+	if q.ask(p.request.Profile, nil) != nil {
 		return task{}, false
 	}
-	if q.learned != nil {
+	if !q.reference {
 		p.profile = q.profile
 	}
 	if len(p.tasks) > 0 && q.stop() >= stopAt {

@@ -15,22 +15,24 @@ import (
 type query struct {
 	*Model
 	*scratch
-	mode     Mode
-	wording  requestText
-	alpha    float64
-	last     int32 // the last known one, or episodic.NoTool
-	cluster  int32 // the cluster that stands for the situation, -1 = none
-	allow    []string
-	profile  string         // that answers
-	rated    int32          // the node of rate, -1 = none
-	rate     episodic.Rate  // of that node after the last step
-	learned  *learned       // what was learned, if that answers
-	ranking  *rank.Answer   // of what was learned
-	planned  *rank.Plan     // if a plan was asked for; ranking is its answer
-	looking  bool           // a search: what is asked for decides, not what usually comes next
-	kinds    []catalog.Kind // of the results; empty: both
-	bound    float64        // of confidences: below 1 for an intent that nothing serves
-	warnings []string
+	mode      Mode
+	wording   requestText
+	alpha     float64
+	last      int32 // the last known one, or episodic.NoTool
+	cluster   int32 // the cluster that stands for the situation, -1 = none
+	allow     []string
+	profile   string         // that answers
+	rated     int32          // the node of rate, -1 = none
+	rate      episodic.Rate  // of that node after the last step
+	steps     []int32        // the last different ones of the context, the last one first
+	learned   *learned       // what the ranking is of
+	ranking   *rank.Answer   // nil where nothing can be ranked: in an exploration, and after unknown steps alone
+	reference bool           // scores are those of the reference, without what was learned
+	planned   *rank.Plan     // if a plan was asked for; ranking is its answer
+	looking   bool           // a search: what is asked for decides, not what usually comes next
+	kinds     []catalog.Kind // of the results; empty: both
+	bound     float64        // of confidences: below 1 for an intent that nothing serves
+	warnings  []string
 
 	withheld *Exclusions
 }
@@ -41,15 +43,6 @@ type requestText struct {
 	intent   string             // with misspelt words corrected
 	match    *semantic.Matching // with all texts; nil if nothing asked for it
 	endpoint map[int32]float64  // nearness of texts by an embeddings endpoint, by their numbers
-}
-
-// newQueryWithSignals starts a query and fills in all signals; close must follow.
-func (m *Model) newQueryWithSignals(context []string, intent string, vector []float32, allow []string) (*query, error) {
-	q, err := m.newQuery(context, intent, allow)
-	if err == nil {
-		q.computeSignals(vector)
-	}
-	return q, err
 }
 
 // checkSizes applies the limits that keep the cost of a question bounded. What an element means is checked later.
@@ -83,7 +76,7 @@ func (m *Model) newQuery(context []string, intent string, allow []string) (*quer
 	if intent = wished; intent != "" {
 		intent = m.measures.texts.texts().Matcher().Spelled(wished, m.said)
 	}
-	*q = query{Model: m, scratch: s, wording: requestText{wished: wished, intent: intent}, last: episodic.NoTool, cluster: -1, rated: -1, allow: allow, bound: 1, warnings: []string{}}
+	*q = query{Model: m, scratch: s, wording: requestText{wished: wished, intent: intent}, last: episodic.NoTool, cluster: -1, rated: -1, allow: allow, bound: 1, reference: true, warnings: []string{}}
 	for i, spelling := range context {
 		if spelling == "" {
 			q.close()
@@ -104,6 +97,7 @@ func (m *Model) newQuery(context []string, intent string, allow []string) (*quer
 	q.distinct = append(q.distinct, q.context...)
 	slices.Sort(q.distinct)
 	q.distinct = slices.Compact(q.distinct)
+	q.steps = rank.LastSteps(q.context)
 	if len(q.context) > 0 {
 		q.last = q.context[len(q.context)-1]
 		q.cluster = m.cluster(q.last)
@@ -130,38 +124,6 @@ func (m *Model) newQuery(context []string, intent string, allow []string) (*quer
 	return q, nil
 }
 
-// computeSignals fills in the signals of graph and text.
-func (q *query) computeSignals(vector []float32) {
-	if len(q.context) > 0 {
-		q.graphSignals()
-	}
-	if q.mode == Active {
-		q.textSignals(vector)
-	}
-}
-
-// computeLearnedPlanSignals fills in what an answer shows of an intent if it was learned what it needs: the best match by text,
-// whose cluster stands for the situation, and the stored capabilities. How well others match is looked up
-// for those that are shown.
-func (q *query) computeLearnedPlanSignals(vector []float32) {
-	if len(q.context) > 0 || len(q.Roles.Capabilities) > related {
-		q.computeSignals(vector)
-		return
-	}
-	q.nearByEndpoint(vector)
-	if !q.matches(glimpsed) {
-		q.matches(textCandidates)
-	}
-	if !q.matchRecent() && q.value(rank.BestText)+q.value(rank.Known) == 0 {
-		q.warn(WarnNoIntentMatch)
-	}
-	for _, n := range q.Roles.Capabilities {
-		if n = q.Canonical[n]; q.Live(n) {
-			q.consider(n)
-		}
-	}
-}
-
 // close hands the buffers back to the pool. The query must not be used after it: it lives in them.
 func (q *query) close() {
 	if q.wording.match != nil {
@@ -179,6 +141,9 @@ func (q *query) matching() *semantic.Matching {
 	}
 	return q.wording.match
 }
+
+// textCandidates is how many texts that an endpoint places near the intent are candidates.
+const textCandidates = 256
 
 // nearByEndpoint notes which texts an embeddings endpoint places near the intent.
 func (q *query) nearByEndpoint(vector []float32) {

@@ -5,8 +5,8 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/graph"
 	"waymark/internal/numeric"
+	"waymark/suggest/learn/rank"
 )
 
 // candidate is a scored node.
@@ -62,7 +62,7 @@ func (q *query) candidates(visit func(c candidate)) {
 
 // plainCandidates visits everything that has a score by itself.
 func (q *query) plainCandidates(visit func(c candidate)) {
-	if q.learned != nil {
+	if !q.reference {
 		q.learnedCandidates(visit)
 		return
 	}
@@ -132,12 +132,10 @@ func (q *query) formulas(n int32) []string {
 	switch {
 	case q.mode == Exploration:
 		return hybridOnly
-	case capability && q.last != episodic.NoTool:
+	case capability && q.mode == Passive:
 		return mixedOrTool
 	case capability:
 		return mixedOnly
-	case q.mode == Active && q.last != episodic.NoTool:
-		return toolOrHybrid
 	case q.mode == Active:
 		return hybridOnly
 	case q.last == episodic.NoTool:
@@ -147,11 +145,10 @@ func (q *query) formulas(n int32) []string {
 }
 
 var (
-	toolOnly     = []string{FormulaTool}
-	hybridOnly   = []string{FormulaHybrid}
-	mixedOnly    = []string{FormulaMixed}
-	mixedOrTool  = []string{FormulaTool, FormulaMixed}
-	toolOrHybrid = []string{FormulaTool, FormulaHybrid}
+	toolOnly    = []string{FormulaTool}
+	hybridOnly  = []string{FormulaHybrid}
+	mixedOnly   = []string{FormulaMixed}
+	mixedOrTool = []string{FormulaTool, FormulaMixed}
 )
 
 // apply evaluates one formula, collecting terms in s if s.keep.
@@ -165,39 +162,33 @@ func (q *query) apply(formula string, n int32, s *sum) float64 {
 	return q.hybrid(n, s)
 }
 
-// toolScore is sum.toolScore with the signals of the last step.
+// signals are the measures of the graph for a node after the context.
+func (q *query) signals(n int32) rank.Signals { return q.graph.Signals(q.steps, n) }
+
+// toolScore is [rank.Signals.ToolScore], with outcomes.
 func (q *query) toolScore(n int32, s *sum) float64 {
-	cooccurrence, community, aa := q.afterLast(n)
-	if cooccurrence == 0 && community == 0 && aa == 0 {
-		return 0 // importance alone makes no candidate
-	}
-	s.toolScore(cooccurrence, community, min(aa/2, 1), q.rank(n))
-	q.episodic(n, s)
-	return s.close()
+	terms, score := q.signals(n).ToolScore()
+	return q.withOutcomes(n, s, terms[:], score)
 }
 
-// afterLast is how near the graph has a node to the last step: by its edge, its community and its neighbours.
-func (q *query) afterLast(n int32) (cooccurrence, community, aa float64) {
-	weight, count := q.nodes.weight[n], q.nodes.count[n]
-	if count > 0 {
-		cooccurrence = graph.CooccurrenceConfidence(weight, count)
-	}
-	aa = q.nodes.aa[n]
-	if c := q.comm(n); c >= 0 && c == q.comm(q.last) && (n != q.last || count > 0) {
-		community = graph.CommunityConfidence(q.rank(n), weight, aa)
-	}
-	return cooccurrence, community, aa
-}
-
-// hybrid is sum.rankScore: text, structure where there is a context, importance.
+// hybrid is [rank.Signals.RankScore], with outcomes; in an exploration only importance counts.
 func (q *query) hybrid(n int32, s *sum) float64 {
-	switch {
-	case q.mode == Exploration:
-		s.add("pagerank", q.rank(n), wRank)
-	case q.nodes.semantic[n] == 0 && q.nodes.graph[n] == 0:
+	terms, score := q.signals(n).RankScore(q.alpha, q.nodes.semantic[n])
+	if q.mode == Exploration {
+		return q.withOutcomes(n, s, []rank.Term{{Name: "pagerank", Value: q.rank(n), Weight: rank.RankWeight}}, 1)
+	}
+	return q.withOutcomes(n, s, terms[:], score)
+}
+
+// withOutcomes adds the terms of a score that is not 0, and what past outcomes say.
+func (q *query) withOutcomes(n int32, s *sum, terms []rank.Term, score float64) float64 {
+	if score == 0 {
 		return 0
-	default:
-		s.rankScore(q.alpha, q.nodes.semantic[n], q.nodes.graph[n], q.rank(n))
+	}
+	for _, t := range terms {
+		if t.Weight > 0 {
+			s.add(t.Name, t.Value, t.Weight)
+		}
 	}
 	q.episodic(n, s)
 	return s.close()
@@ -295,7 +286,7 @@ func (q *query) explain(c candidate) []Term {
 // shownScore is the score of a candidate as answers give it: its probability where that was learned, in which case
 // candidate.score orders candidates on the scale of log-odds or logarithms. It lies in [0, 1].
 func (q *query) shownScore(c candidate) float64 {
-	if c.formula == FormulaLogistic || c.formula == FormulaCovers && q.learned != nil {
+	if c.formula == FormulaLogistic || c.formula == FormulaCovers && !q.reference {
 		return min(max(c.p, 1e-300), 1-1e-15) // keeps the log-odds finite
 	}
 	return c.score
@@ -325,7 +316,7 @@ func (q *query) confidence(c candidate) float64 { return min(q.bound, c.confiden
 // situations: held-out steps or past requests. It is 0 where none were.
 func (q *query) low(c candidate) float64 {
 	confidence := q.confidence(c)
-	if q.learned == nil {
+	if q.reference {
 		return 0
 	}
 	return q.ranking.Low(confidence)

@@ -15,10 +15,13 @@ func TestCandidatesHoldTheBestOfAllTools(t *testing.T) {
 		q, err := m.newQuery(context, intent, nil)
 		require.NoError(t, err)
 		defer q.close()
-		require.NoError(t, q.decideNext(ProfileSeed, nil))
+		require.NoError(t, q.ask(ProfileSeed, nil))
 		for n := range int32(len(m.IDs)) {
 			if all && m.Live(n) {
 				q.consider(n)
+				if tool := m.measures.texts.tool[n]; intent != "" && q.nodes.semantic[n] == 0 {
+					q.nodes.semantic[n] = m.TextWeight(n) * q.matching().Of(tool)
+				}
 			}
 		}
 		var best []int32

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"waymark/catalog"
+	"waymark/episodic"
 	"waymark/internal/numeric"
 	"waymark/suggest/history"
 	"waymark/suggest/semantic"
@@ -251,7 +252,11 @@ func (q *query) newer(n int32) float64 {
 	if text {
 		p = max(p, float64(recentText*q.nodes.semantic[n]))
 	}
-	return max(p, q.nodes.weight[n])
+	weight := 0.0
+	if q.last != episodic.NoTool {
+		weight, _ = q.transition(q.last, n)
+	}
+	return max(p, weight)
 }
 
 // unlearned reports whether a node was met after the build, so that nothing was learned of it.
@@ -284,14 +289,15 @@ func (q *query) since() (before, after float64) {
 
 // sinceTo is how often a node came after the last step since the build.
 func (q *query) sinceTo(n int32) float64 {
-	if _, after := q.since(); after == 0 || q.nodes.stamp[n] != q.nodes.epoch { // no follower of the last step
+	if _, after := q.since(); after == 0 {
 		return 0
 	}
+	_, count := q.transition(q.last, n)
 	before := 0.0
 	if last, t := history.Of(q.learned.tool, q.last, -1), history.Of(q.learned.tool, n, -1); last >= 0 && t >= 0 {
 		before = q.learned.ranker.FollowedBy(last, t)
 	}
-	return max(0, float64(q.nodes.count[n])-before)
+	return max(0, float64(count)-before)
 }
 
 // renewed is a learned candidate with what came after the build. Transitions since then count as further

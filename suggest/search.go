@@ -25,11 +25,11 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 	}
 	defer q.close()
 	q.withheld, q.kinds, q.looking = r.Withheld, r.Kinds, true
-	if q.profile, err = searchProfile(r.Profile); err != nil {
-		return SearchAnswer{}, err
+	if r.Profile != "" && r.Profile != ProfileSeed && r.Profile != ProfileLearned {
+		return SearchAnswer{}, unknownProfile(r.Profile)
 	}
-	if m.measures.seed || !q.rankLearned(r.Vector) {
-		q.computeSignals(r.Vector)
+	if err := q.ask("", r.Vector); err != nil {
+		return SearchAnswer{}, err
 	}
 	q.doubt()
 	named := slices.DeleteFunc(q.named(), func(n int32) bool {
@@ -85,7 +85,7 @@ func (q *query) searchResult(c candidate, explain, first bool) SearchResult {
 	name, description := q.describe(c.node)
 	s := SearchResult{
 		ID: q.IDs[c.node], Kind: q.Kind(c.node), Name: name, Description: description, Confidence: q.confidence(c), ConfidenceLow: q.low(c),
-		Score: q.shownScore(c), Formula: c.formula, Semantic: q.nodes.semantic[c.node], Graph: q.nodes.graph[c.node],
+		Score: q.shownScore(c), Formula: c.formula, Semantic: q.nodes.semantic[c.node], Graph: q.signals(c.node).Graph,
 	}
 	if explain {
 		s.Terms = q.explain(c)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"hash/fnv"
 	"slices"
+	"sync"
 
 	"waymark/internal/numeric"
 	"waymark/suggest/learn/labels"
@@ -120,7 +121,7 @@ type History struct {
 	chains    bool           // nearly all tasks are chains
 	used      []int32        // tools that a task used, sorted
 	column    []int32        // by tool, its number among these, which is its label in the regression; -1: unused
-	structure *structure
+	structure func() *Structure
 }
 
 // Count counts tasks. Their steps are numbers of tools below the length of the catalog.
@@ -196,11 +197,19 @@ func Count(texts *Texts, tasks []*Task, stop func() bool) *History {
 	h.associate()
 	h.popular = h.mostUsed()
 	h.chains = float64(chains) >= chained*float64(several)
-	h.structure = newStructure(n, &h.order[0])
+	h.structure = sync.OnceValue(func() *Structure { return newStructure(n, &h.order[0]) })
 	if !h.regress(stop) {
 		return nil
 	}
 	return h
+}
+
+// reference is the structure that the reference reads in a situation.
+func (h *History) reference(s *Situation) *Structure {
+	if s != nil && s.Structure != nil {
+		return s.Structure
+	}
+	return h.structure()
 }
 
 // mostPopular is how many tools are candidates wherever a task stands.

@@ -394,6 +394,13 @@ func (a *Answer) chances() {
 	}
 }
 
+// Reference ranks by the reference alone, whose score is the log-odds: all that it may rank high, not only what a ranker that
+// was fitted would look at.
+func (m *Model) Reference(s Situation) *Answer {
+	s.all = true
+	return m.ask(s, &ranker{start: start{slope: 1, by: Reference}, trees: &trees.Model{}, curves: [2]*calibrate.Curve{{}, {}}})
+}
+
 // Find ranks the tools that a request asks for by themselves. The context, if any, only says what is near.
 func (m *Model) Find(s Situation) *Answer { return m.ask(s, &m.find) }
 
@@ -401,7 +408,7 @@ func (m *Model) ask(s Situation, by *ranker) *Answer {
 	a := &Answer{ranker: by, curve: by.curves[0], slope: by.start.slope}
 	var r *request
 	if s.Intent != "" {
-		r = m.history.request(s.Intent, s.Allowed)
+		r = m.history.request(s.Intent, &s)
 		defer r.close()
 		a.near = r.voters()
 	}
@@ -427,7 +434,7 @@ func (m *Model) Used(a *Answer, tool int32) (used, of int) {
 // Recalled reports whether past requests make more of the row match of a tool than its text.
 func (a *Answer) Recalled(tool int32) bool {
 	need := float64(.6*a.Value(tool, Ridge)) + float64(.4*a.Value(tool, Votes))
-	return matchNeed*min(1, need) > max(a.Value(tool, Text), VectorWeight*a.Value(tool, Vectors))
+	return matchNeed*min(1, need) > max(a.Value(tool, Text), vectorWeight*a.Value(tool, Vectors))
 }
 
 // Low is what a chance is at least, in 90 % of the cases that were held out.

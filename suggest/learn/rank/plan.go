@@ -151,7 +151,7 @@ func (p *planner) best(sets []toolSet) int {
 
 // Plan answers a request with the tools that a task for it needs, in order.
 func (m *Model) Plan(s Situation) *Plan {
-	r := m.history.request(s.Intent, s.Allowed)
+	r := m.history.request(s.Intent, &s)
 	defer r.close()
 	a := &Answer{ranker: &m.needs, curve: m.needs.curves[0], slope: m.needs.start.slope, near: r.voters()}
 	a.table = m.history.table(asked{nil, r, -1, &s})

@@ -63,10 +63,14 @@ func (t *Task) needs() []int32 {
 
 // Situation is what an answer is asked for: the tools used so far and the request. Either may be empty.
 type Situation struct {
-	Context []int32
-	Intent  string
-	Allowed func(tool int32) bool // of tools that may be suggested; nil: all
-	Near    map[int32]float64     // cosines of an embeddings endpoint; these tools are candidates
+	Context   []int32
+	Intent    string
+	Allowed   func(tool int32) bool // of tools that may be suggested; nil: all
+	Near      map[int32]float64     // cosines of an embeddings endpoint; these tools are candidates
+	Also      []int32               // further candidates
+	Structure *Structure            // that the reference reads; nil: of the past tasks
+
+	all bool // candidates are all that the reference may rank high
 }
 
 // Texts are the words of tools and, once tasks were read, of past requests, shared by all histories.
@@ -94,12 +98,6 @@ func NewTexts(tools []Tool, words *thesaurus.Thesaurus, stop func() bool) *Texts
 		t.places[i] = place(wordvectors.Default(), tool.Name+" "+tool.Text)
 	}
 	return t
-}
-
-// Match is how well the text of a tool fits a request, in [0, 1]: what [Match] is without any history.
-func (t *Texts) Match(request *semantic.Matching, tool int32, endpoint float64) float64 {
-	weight := 1 - t.tools[tool].Demoted
-	return match(float64(weight*request.Of(tool)), float64(weight*request.Near(tool)), endpoint)
 }
 
 // Matcher compares requests with the tools, whose numbers are those of its documents.

@@ -68,16 +68,20 @@ func (r *request) close() {
 	}
 }
 
-// request reads a request. Only allowed tools become candidates; nil allows all.
-func (h *History) request(text string, allowed func(tool int32) bool) *request {
+// request reads a request. Only allowed tools become candidates; a nil situation allows all.
+func (h *History) request(text string, of *Situation) *request {
+	var allowed func(tool int32) bool
+	if of != nil {
+		allowed = of.Allowed
+	}
 	r := &request{history: h, said: text, stems: semantic.Stems(text), asks: asksOf(text), used: make([]evidence, len(h.used)),
 		required: map[int32]float64{}, direct: map[int32]float64{}, requiredText: map[int32]float64{}, server: map[int32]float64{}}
 	vector := h.texts.vocabulary.Vector(r.stems)
 	r.vote(vector)
 	r.associate(vector)
 	r.spread()
-	r.match(text, allowed)
-	r.choose(allowed)
+	r.match(text, allowed, of.most(mostTexts))
+	r.choose(allowed, of.most(mostNeeds))
 	return r
 }
 
@@ -244,15 +248,15 @@ func (r *request) spread() {
 	}
 }
 
-// match compares the texts of the tools with the request and with each of its clauses.
-func (r *request) match(text string, allowed func(tool int32) bool) {
+// match compares the texts of the tools with the request and with each of its clauses, and keeps most of the best.
+func (r *request) match(text string, allowed func(tool int32) bool, most int) {
 	h := r.history
 	r.text = h.texts.matcher.Match(text)
-	most := mostTexts
+	sought := most
 	if allowed != nil {
-		most = filteredTexts
+		sought = filteredTexts
 	}
-	r.top = r.text.Top(r.top, most, VectorWeight)
+	r.top = r.text.Top(r.top, sought, vectorWeight)
 	for _, hit := range r.top[:min(mostTexts, len(r.top))] {
 		weight := 1 - h.texts.tools[hit.Doc].Demoted
 		r.most.text = max(r.most.text, weight*r.text.Of(hit.Doc))
@@ -266,7 +270,7 @@ func (r *request) match(text string, allowed func(tool int32) bool) {
 	}
 	if allowed != nil {
 		r.top = slices.DeleteFunc(r.top, func(hit semantic.Hit) bool { return !allowed(hit.Doc) })
-		r.top = r.top[:min(mostTexts, len(r.top))]
+		r.top = r.top[:min(most, len(r.top))]
 	}
 	if parts := clauses(text); len(parts) > 1 {
 		for _, c := range parts {
@@ -289,7 +293,7 @@ func clauses(text string) []string {
 
 // choose keeps the best tools by a rough sum. Of those that neither a task, nor a text, nor a requirement speaks for, all
 // equal, the first ones are enough.
-func (r *request) choose(allowed func(tool int32) bool) {
+func (r *request) choose(allowed func(tool int32) bool, most int) {
 	h := r.history
 	rough := func(e *evidence) float64 {
 		return e.ridge + float64(.5*e.votes) + float64(.3*e.copies) + float64(.025*e.linear) + float64(.3*e.besideMost)
@@ -325,7 +329,7 @@ func (r *request) choose(allowed func(tool int32) bool) {
 			left--
 		}
 	}
-	r.likely = best(r.likely, mostNeeds)
+	r.likely = best(r.likely, most)
 }
 
 // candidates appends the tools that a request may need: the best by a rough sum, those whose text fits best, and what
@@ -334,7 +338,7 @@ func (r *request) candidates(q *asked, most int) (dst []int32) {
 	for _, c := range r.likely[:min(most, len(r.likely))] {
 		dst = append(dst, c.Tool)
 	}
-	for i, hit := range r.top[:min(textCandidates, len(r.top))] {
+	for i, hit := range r.top[:min(q.of.most(textCandidates), len(r.top))] {
 		dst = append(dst, hit.Doc)
 		if i < closedCandidates {
 			dst = append(dst, r.history.texts.closure[hit.Doc]...)

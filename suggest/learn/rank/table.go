@@ -17,6 +17,7 @@ func (t *Table) row(i int) []float32 { return t.Values[i*int(rows) : (i+1)*int(r
 const (
 	mostFollowers = 40
 	mostNeeds     = 40
+	mostOfAll     = 256
 )
 
 // ln keeps logarithms of shares finite.
@@ -41,6 +42,14 @@ func (q *asked) near(tool int32) float64 {
 	return q.of.Near[tool]
 }
 
+// most is how many candidates of one kind there are: as many as given, or all that the reference may rank high.
+func (s *Situation) most(n int) int {
+	if s != nil && s.all {
+		return mostOfAll
+	}
+	return n
+}
+
 // table computes the table of a question: the candidates, sorted, and the rows of each.
 func (h *History) table(q asked) *Table {
 	var s *tail
@@ -53,6 +62,14 @@ func (h *History) table(q asked) *Table {
 		}
 	} else if q.request != nil {
 		tools = q.request.candidates(&q, mostNeeds)
+	}
+	reference := h.reference(q.of)
+	steps := reference.steps(q.context)
+	if q.of != nil {
+		tools = append(tools, q.of.Also...)
+		if q.of.all && len(steps) > 0 {
+			tools = append(tools, slices.DeleteFunc(reference.near(steps, q.request != nil, mostOfAll), func(t int32) bool { return !q.allows(t) })...)
+		}
 	}
 	slices.Sort(tools)
 	tools = slices.Compact(tools)
@@ -74,7 +91,7 @@ func (h *History) table(q asked) *Table {
 				c.set(Left, q.request.size-float64(len(s.used)))
 			}
 		}
-		h.structure.reference(q.context, q.request != nil, float64(t.row(i)[Match]), tool, c)
+		reference.reference(steps, q.request != nil, tool, c)
 		h.hypergraph(q.context, tool, c)
 		for k := range c.values {
 			if Features[k].Group == h.texts.without {
@@ -102,13 +119,13 @@ func (h *History) hypergraph(context []int32, tool int32, c cells) {
 }
 
 // Weights of what speaks for a tool beside its text, as chosen for searches.
-const VectorWeight, matchNeed = .3, .2
+const vectorWeight, matchNeed = .3, .2
 
 // match joins what the words of a text, its place by word vectors and that by an embeddings endpoint say, all in [0, 1]:
 //
 //	1 - (1 - text)·(1 - .3·near)·(1 - .3·endpoint)
 func match(text, near, endpoint float64) float64 {
-	return 1 - float64(float64((1-text)*(1-float64(VectorWeight*near)))*(1-float64(VectorWeight*endpoint)))
+	return 1 - float64(float64((1-text)*(1-float64(vectorWeight*near)))*(1-float64(vectorWeight*endpoint)))
 }
 
 // cells are the rows of one candidate.
@@ -387,7 +404,7 @@ func (s *tail) choose(q *asked) {
 		}
 		list = append(list, Ranked{t, v + float64(.3*s.rest*float64(h.uses[t])/(h.steps+1))})
 	}
-	for _, c := range best(list, mostFollowers) {
+	for _, c := range best(list, q.of.most(mostFollowers)) {
 		s.candidates = append(s.candidates, c.Tool)
 	}
 	for _, t := range h.popular {
