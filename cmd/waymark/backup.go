@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/cmd/waymark/internal/client"
 	"waymark/internal/bounded"
 	"waymark/internal/plural"
 	"waymark/storage"
@@ -32,8 +31,8 @@ all. An existing file is replaced only on agreement, or with --yes.`,
 					return err
 				}
 			}
-			return a.with(cmd.Context(), func(c *client.Client) error {
-				resp, err := c.Do(cmd.Context(), client.Request{Method: http.MethodGet, Path: "/v1/backup"})
+			return a.with(cmd.Context(), func(c *client) error {
+				resp, err := c.do(cmd.Context(), call{method: http.MethodGet, path: "/v1/backup"})
 				if err != nil {
 					return err
 				}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/cmd/waymark/internal/client"
 	"waymark/internal/bounded"
 	"waymark/live"
 	"waymark/suggest"
@@ -248,7 +247,7 @@ rubric and wait, the best first, until somebody approves or rejects them.`,
 				bar, err = a.progress(style, "propose", 1000)
 				return err
 			},
-			follow: func(ctx context.Context, c *client.Client, q *asked) error {
+			follow: func(ctx context.Context, c *client, q *asked) error {
 				job, body, err := a.follow(ctx, c, "/v1/proposals", q.fields, bar)
 				switch {
 				case err != nil:

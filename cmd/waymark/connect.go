@@ -17,7 +17,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"waymark/cmd/waymark/internal/client"
 	"waymark/ingest/hook"
 	"waymark/internal/bounded"
 	"waymark/internal/endpoint"
@@ -137,7 +136,7 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	if err != nil {
 		return nil, errors.Join(err, h.close())
 	}
-	h.transport, h.hangUp = client.InProcess(h.server.Handler())
+	h.transport, h.hangUp = inProcess(h.server.Handler())
 	if cfg.Upstream.Reload != nil {
 		if err := cfg.Upstream.Reload(); err != nil {
 			return nil, errors.Join(err, h.close())
@@ -221,10 +220,10 @@ func (h *house) note(addr string) error {
 }
 
 // client speaks to the handler in this process.
-func (h *house) client(workspace string) *client.Client {
-	return &client.Client{
-		HTTP: &http.Client{Transport: h.transport, CheckRedirect: noRedirect},
-		Base: "http://localhost", Token: h.token, Workspace: workspace, Source: "local",
+func (h *house) client(workspace string) *client {
+	return &client{
+		http: &http.Client{Transport: h.transport, CheckRedirect: noRedirect},
+		base: "http://localhost", token: h.token, workspace: workspace,
 	}
 }
 
@@ -252,12 +251,12 @@ func (h *house) close() error {
 }
 
 // with runs f with a client of the data directory, which other processes wait for if it was free.
-func (a *app) with(ctx context.Context, f func(*client.Client) error) error {
+func (a *app) with(ctx context.Context, f func(*client) error) error {
 	return a.within(ctx, access{timeout: commandTimeout}, f)
 }
 
 // within runs f with a client of the data directory. As a window it answers other processes meanwhile.
-func (a *app) within(ctx context.Context, who access, f func(*client.Client) error) error {
+func (a *app) within(ctx context.Context, who access, f func(*client) error) error {
 	h, c, err := a.enter(ctx, a.logger(), who)
 	switch {
 	case err != nil:
@@ -300,7 +299,7 @@ func behind(ctx context.Context, f func(context.Context) error) (stop func() err
 
 // ownerGone reports whether the error of a call says that the process that was asked has ended, or is about to.
 func ownerGone(err error) bool {
-	if refused, ok := errors.AsType[*client.Problem](err); ok {
+	if refused, ok := errors.AsType[*problem](err); ok {
 		return mcpserver.OwnerGone(refused.Status, refused.Detail)
 	}
 	return errors.As(err, new(*url.Error)) || errors.Is(err, io.ErrUnexpectedEOF)
@@ -309,7 +308,7 @@ func ownerGone(err error) bool {
 // enter opens the data directory for this process or, if a server has it, gives a client of that
 // server. Another command may be about to end, a server about to listen, or a window about to give way, so it looks
 // again for a moment before it says who is in the way.
-func (a *app) enter(ctx context.Context, logger *slog.Logger, who access) (*house, *client.Client, error) {
+func (a *app) enter(ctx context.Context, logger *slog.Logger, who access) (*house, *client, error) {
 	claims, patience := who.serves && !who.window, 5*time.Second
 	for began, wait := time.Now(), 20*time.Millisecond; ; wait = min(2*wait, 200*time.Millisecond) {
 		if claims && a.claim == nil {
@@ -349,10 +348,10 @@ func claimed(dir string) bool {
 
 // checkIdle refuses flags of the command line that have no effect because a running server answers. Settings of the
 // environment and of the file are for every process, so they are no error.
-func (a *app) checkIdle(c *client.Client) error {
+func (a *app) checkIdle(c *client) error {
 	for _, name := range processSettings {
 		if a.given(name) && a.origins[name] == "" {
-			return usagef("--%s has no effect: the server at %s has the data directory and uses its own settings; leave the flag out or stop that server", name, c.Base)
+			return usagef("--%s has no effect: the server at %s has the data directory and uses its own settings; leave the flag out or stop that server", name, c.base)
 		}
 	}
 	return nil
@@ -360,19 +359,19 @@ func (a *app) checkIdle(c *client.Client) error {
 
 // remote finds the server that has the data directory by its owner note. The client is nil if there
 // is no note, no address in it, or no server of this directory at the address.
-func (a *app) remote(ctx context.Context) (*client.Client, ownerNote) {
+func (a *app) remote(ctx context.Context) (*client, ownerNote) {
 	owner, err := readOwner(a.data)
 	if err != nil || owner.Addr == "" {
 		return nil, owner
 	}
-	c := &client.Client{
-		HTTP: &http.Client{Transport: &http.Transport{DialContext: (&net.Dialer{Timeout: 2 * time.Second}).DialContext}, CheckRedirect: noRedirect},
-		Base: "http://" + owner.Addr, Token: owner.Token, Workspace: a.workspace, Source: "local",
+	c := &client{
+		http: &http.Client{Transport: &http.Transport{DialContext: (&net.Dialer{Timeout: 2 * time.Second}).DialContext}, CheckRedirect: noRedirect},
+		base: "http://" + owner.Addr, token: owner.Token, workspace: a.workspace,
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	// A route that needs the token: another server may have the address by now.
-	if _, err := c.Call(ctx, http.MethodGet, "/v1/workspaces", nil); err != nil {
+	if _, err := c.call(ctx, http.MethodGet, "/v1/workspaces", nil, nil); err != nil {
 		return nil, owner
 	}
 	return c, owner

@@ -108,13 +108,13 @@ func (a *app) examine(ctx context.Context, settings *shownSettings) (checks []ch
 			Checks   []check
 			Settings *shownSettings
 		}
-		if err = read(ctx, c, "/v1/doctor", &remote); remote.Settings != nil {
+		if err = c.read(ctx, "/v1/doctor", &remote); remote.Settings != nil {
 			*settings = *remote.Settings
 		}
 		checks = append(checks, remote.Checks...)
 	}
 	if err == nil {
-		err = errors.Join(read(ctx, c, "/v1/stats", &stats), read(ctx, c, "/v1/jobs?limit=10", &page))
+		err = errors.Join(c.read(ctx, "/v1/stats", &stats), c.read(ctx, "/v1/jobs?limit=10", &page))
 	}
 	if h != nil {
 		err = errors.Join(err, h.close())

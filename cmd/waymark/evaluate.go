@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/catalog"
-	"waymark/cmd/waymark/internal/client"
 	"waymark/episodic"
 	"waymark/ingest"
 	"waymark/suggest"
@@ -176,8 +175,8 @@ const heldOut = 0.2
 // ownHistory is the workspace's catalog, and its episodes in order of recording.
 func (a *app) ownHistory(ctx context.Context) (*evaluate.Data, error) {
 	d, episodes := &evaluate.Data{Name: a.workspace}, []episodic.Episode(nil)
-	err := a.with(ctx, func(c *client.Client) error {
-		resp, err := c.Do(ctx, client.Request{Method: http.MethodGet, Path: "/v1/export"})
+	err := a.with(ctx, func(c *client) error {
+		resp, err := c.do(ctx, call{method: http.MethodGet, path: "/v1/export"})
 		if err != nil {
 			return err
 		}

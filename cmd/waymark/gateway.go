@@ -18,7 +18,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/cmd/waymark/internal/client"
 	"waymark/gateway"
 	"waymark/ingest"
 )
@@ -189,12 +188,12 @@ func (a *app) agree(cmd *cobra.Command, found []gateway.Definition, yes bool) er
 		return rejected{errors.New("nothing was agreed to")}
 	}
 	a.addsServers = true
-	return a.with(cmd.Context(), func(c *client.Client) error {
+	return a.with(cmd.Context(), func(c *client) error {
 		var s struct {
 			Added     []string
 			Connected bool
 		}
-		body, err := exchange(cmd.Context(), c, http.MethodPost, "/v1/servers", map[string]any{"servers": taken}, &s)
+		body, err := c.call(cmd.Context(), http.MethodPost, "/v1/servers", map[string]any{"servers": taken}, &s)
 		if err != nil || a.json {
 			return errors.Join(err, a.printBody(body))
 		}
@@ -290,9 +289,9 @@ suspicious are neither suggested nor called until somebody looked at them. --lis
 			}
 			return nil
 		},
-		follow: func(ctx context.Context, c *client.Client, q *asked) error {
+		follow: func(ctx context.Context, c *client, q *asked) error {
 			var held quarantine
-			body, err := exchange(ctx, c, http.MethodGet, "/v1/quarantine", nil, &held)
+			body, err := c.call(ctx, http.MethodGet, "/v1/quarantine", nil, &held)
 			if ids := q.fields["ids"].([]string); err == nil && (all || len(ids) > 0) {
 				body, err = a.approve(ctx, c, held, ids, all, yes)
 			}
@@ -309,7 +308,7 @@ type quarantine struct {
 }
 
 // approve releases what it shows: the fingerprints go along, so that nothing else is released.
-func (a *app) approve(ctx context.Context, c *client.Client, held quarantine, ids []string, all, yes bool) (json.RawMessage, error) {
+func (a *app) approve(ctx context.Context, c *client, held quarantine, ids []string, all, yes bool) (json.RawMessage, error) {
 	for _, id := range ids {
 		if !slices.ContainsFunc(held.Tools, func(w gateway.Withheld) bool { return w.ID == id || w.Server == id }) {
 			return nil, fmt.Errorf("nothing of %q is withheld; waymark approve --list shows what is", id)
@@ -332,5 +331,5 @@ func (a *app) approve(ctx context.Context, c *client.Client, held quarantine, id
 	if err := a.confirm(yes, "Release these?"); err != nil {
 		return nil, err
 	}
-	return c.Call(ctx, http.MethodPost, "/v1/quarantine/approve", map[string]any{"tools": tools})
+	return c.call(ctx, http.MethodPost, "/v1/quarantine/approve", map[string]any{"tools": tools}, nil)
 }

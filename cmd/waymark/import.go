@@ -19,7 +19,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/cmd/waymark/internal/client"
 	"waymark/ingest"
 	"waymark/ingest/hook"
 	"waymark/internal/bounded"
@@ -150,7 +149,7 @@ func (im *importing) run(ctx context.Context, paths []string) error {
 		}
 	}
 	im.report.Inputs = inputs
-	return im.with(ctx, func(c *client.Client) error {
+	return im.with(ctx, func(c *client) error {
 		if err := im.digest(ctx, c); err != nil {
 			return err
 		}
@@ -178,11 +177,11 @@ func (im *importing) run(ctx context.Context, paths []string) error {
 
 // digest finds the key that values are hashed with, which the server leaves in the data directory when it makes sure that
 // the workspace exists, unless they are to be left out.
-func (im *importing) digest(ctx context.Context, c *client.Client) error {
+func (im *importing) digest(ctx context.Context, c *client) error {
 	if im.life.DropDigests {
 		return nil
 	}
-	if _, err := c.Call(ctx, http.MethodPut, "/v1/workspaces/"+url.PathEscape(im.workspace), nil); err != nil {
+	if _, err := c.call(ctx, http.MethodPut, "/v1/workspaces/"+url.PathEscape(im.workspace), nil, nil); err != nil {
 		return fmt.Errorf("import: %w", err)
 	}
 	im.opts.Digests = hook.SpoolOf(im.data).Key(im.workspace)
@@ -210,7 +209,7 @@ func (im *importing) spool(path string) (string, error) {
 
 // send imports inputs of one format, as lines of our own export, and merges the answer into the report. When the context
 // ends nothing more is read, but what was read is stored and reported.
-func (im *importing) send(ctx context.Context, c *client.Client, inputs []importInput) error {
+func (im *importing) send(ctx context.Context, c *client, inputs []importInput) error {
 	taken := im.report.Taken // the answer says what became of the rest
 	lines, err := os.CreateTemp("", "waymark-import-*.jsonl")
 	if err != nil {
@@ -225,11 +224,11 @@ func (im *importing) send(ctx context.Context, c *client.Client, inputs []import
 	if err != nil {
 		return fmt.Errorf("import: %w", err)
 	}
-	req := client.Request{Method: http.MethodPost, Path: "/v1/import", ContentType: "application/x-ndjson", Accept: "application/json", Source: inputs[0].source, Body: lines}
+	req := call{method: http.MethodPost, path: "/v1/import", mediaType: "application/x-ndjson", source: inputs[0].source, body: lines}
 	if !im.yes && inputs[0].Format != "dataset" && inputs[0].Format != "waymark" { // others wrote its texts
-		req.Path += "?review=true"
+		req.path += "?review=true"
 	}
-	body, err := c.Send(context.WithoutCancel(ctx), req)
+	body, err := c.send(context.WithoutCancel(ctx), req)
 	var answer imported
 	if err == nil {
 		err = json.Unmarshal(body, &answer)

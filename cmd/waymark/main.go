@@ -28,7 +28,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/cmd/waymark/internal/client"
 	"waymark/gateway"
 	"waymark/internal/bounded"
 	"waymark/internal/datadir"
@@ -90,9 +89,9 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 		Error    string               `json:"error"`
 		ExitCode int                  `json:"exit_code"`
 		Status   int                  `json:"status,omitempty"`
-		Errors   []client.ProblemPart `json:"errors,omitempty"`
+		Errors   []problemPart `json:"errors,omitempty"`
 	}{Error: oneLine(err.Error()), ExitCode: a.exitCode(err)}
-	if p, ok := errors.AsType[*client.Problem](err); ok {
+	if p, ok := errors.AsType[*problem](err); ok {
 		said.Status, said.Errors = p.Status, p.Errors
 	}
 	if text, failed := json.Marshal(said); failed == nil && (a.json || slices.Contains(args, "--json")) { // the parser may have stopped before it
@@ -112,7 +111,7 @@ func (a *app) exitCode(err error) int {
 	case errors.As(err, new(rejected)) || errors.As(err, new(*bounded.LimitError)):
 		return exitNegative
 	}
-	p, refused := errors.AsType[*client.Problem](err)
+	p, refused := errors.AsType[*problem](err)
 	if refused && (p.Status == http.StatusBadRequest || p.Status == http.StatusUnprocessableEntity) {
 		return exitUsage
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"waymark/cmd/waymark/internal/client"
 	"waymark/server"
 )
 
@@ -42,7 +41,7 @@ type operation struct {
 	prepare func(cmd *cobra.Command, args []string, q *asked) error
 	show    shows                                                       // nil: as tables
 	check   func(a *app, q *asked, body json.RawMessage) error          // after show: how the command ends
-	follow  func(ctx context.Context, c *client.Client, q *asked) error // in place of request, show and check
+	follow  func(ctx context.Context, c *client, q *asked) error // in place of request, show and check
 	alone   func(ctx context.Context, q *asked) error                   // the same, without a client
 }
 
@@ -126,7 +125,7 @@ func (a *app) of(o operation) *cobra.Command {
 		if o.alone != nil {
 			return o.alone(cmd.Context(), &q)
 		}
-		return a.with(cmd.Context(), func(c *client.Client) error {
+		return a.with(cmd.Context(), func(c *client) error {
 			if o.follow != nil {
 				return o.follow(cmd.Context(), c, &q)
 			}
@@ -245,7 +244,7 @@ func (q *asked) take(f *pflag.Flag, field string) error {
 }
 
 // send sends the request and returns the body of the answer.
-func (q *asked) send(ctx context.Context, c *client.Client) (json.RawMessage, error) {
+func (q *asked) send(ctx context.Context, c *client) (json.RawMessage, error) {
 	path, query, body, has := q.Path, url.Values{}, map[string]any{}, false
 	for _, f := range q.Fields() {
 		value, given := q.fields[f.Key]
@@ -265,10 +264,10 @@ func (q *asked) send(ctx context.Context, c *client.Client) (json.RawMessage, er
 	if len(query) > 0 {
 		path += "?" + query.Encode()
 	}
-	r := client.Request{Method: q.Method, Path: path, Accept: "application/json", ContentType: "application/json"}
+	r := call{method: q.Method, path: path, mediaType: "application/json"}
 	switch lines, ok := q.body.(io.Reader); {
 	case ok:
-		r.Body, r.ContentType = lines, "application/x-ndjson"
+		r.body, r.mediaType = lines, "application/x-ndjson"
 	case q.body != nil || has:
 		if q.body == nil {
 			q.body = body
@@ -277,11 +276,11 @@ func (q *asked) send(ctx context.Context, c *client.Client) (json.RawMessage, er
 		if err != nil {
 			return nil, err
 		}
-		r.Body = bytes.NewReader(text)
+		r.body = bytes.NewReader(text)
 	default:
-		r.ContentType = ""
+		r.mediaType = ""
 	}
-	answer, err := c.Send(ctx, r)
+	answer, err := c.send(ctx, r)
 	if q.input != "" && err != nil {
 		return nil, refusedInput(named(q.input), err)
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/cmd/waymark/internal/client"
 	"waymark/internal/plural"
 	"waymark/live"
 )
@@ -54,16 +53,16 @@ only compares; --verify compares the fresh model with the active one, byte for b
 func (a *app) rebuild(ctx context.Context, all bool, how map[string]any, bar *progress) (worst error) {
 	who := window
 	who.serves, who.timeout = false, commandTimeout
-	err := a.within(ctx, who, func(c *client.Client) (err error) {
+	err := a.within(ctx, who, func(c *client) (err error) {
 		list := struct{ Workspaces []string }{[]string{a.workspace}}
 		if all {
-			err = read(ctx, c, "/v1/workspaces", &list)
+			err = c.read(ctx, "/v1/workspaces", &list)
 		}
 		for _, name := range list.Workspaces {
 			if err != nil {
 				break
 			}
-			c.Workspace = name
+			c.workspace = name
 			job, body, failed := a.follow(ctx, c, "/v1/rebuild", how, bar)
 			if failed != nil && (!all || ctx.Err() != nil || ownerGone(failed)) {
 				return failed
@@ -73,7 +72,7 @@ func (a *app) rebuild(ctx context.Context, all bool, how map[string]any, bar *pr
 			if no := rebuilt(job); worst == nil || no != nil && errors.Is(worst, errNegative) {
 				worst = no
 			}
-			err = a.showRebuild(c.Workspace, all, job, body)
+			err = a.showRebuild(c.workspace, all, job, body)
 		}
 		return err
 	})
@@ -137,9 +136,9 @@ func outcome(j live.Job) string {
 }
 
 // follow starts a job and waits for its end. An interrupt cancels it, unless somebody else started it.
-func (a *app) follow(ctx context.Context, c *client.Client, path string, question any, bar *progress) (job live.Job, body json.RawMessage, err error) {
+func (a *app) follow(ctx context.Context, c *client, path string, question any, bar *progress) (job live.Job, body json.RawMessage, err error) {
 	began := time.Now()
-	if _, err = exchange(ctx, c, http.MethodPost, path, question, &job); err != nil {
+	if _, err = c.call(ctx, http.MethodPost, path, question, &job); err != nil {
 		return job, nil, err
 	}
 	at := "/v1/jobs/" + url.PathEscape(job.ID)

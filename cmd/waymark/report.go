@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/catalog"
-	"waymark/cmd/waymark/internal/client"
 	"waymark/ingest"
 	"waymark/ingest/report"
 )
@@ -82,7 +81,7 @@ func (a *app) report(ctx context.Context, keep bool, bar *progress) error {
 func (a *app) knownTools(ctx context.Context) []catalog.Tool {
 	var answer struct{ Tools []catalog.Tool }
 	if a.exists() == nil { // opening it would make it
-		_ = a.with(ctx, func(c *client.Client) error { return read(ctx, c, "/v1/tools?limit=500", &answer) })
+		_ = a.with(ctx, func(c *client) error { return c.read(ctx, "/v1/tools?limit=500", &answer) })
 	}
 	return answer.Tools
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/catalog"
-	"waymark/cmd/waymark/internal/client"
 	"waymark/internal/redact"
 	dagrun "waymark/run"
 )
@@ -68,7 +67,7 @@ Calls that nothing says are harmless wait for waymark runs approve. Exits 1 unle
 			}
 			return setValues(q.fields, set)
 		},
-		follow: func(ctx context.Context, c *client.Client, q *asked) error {
+		follow: func(ctx context.Context, c *client, q *asked) error {
 			answer, err := q.send(ctx, c)
 			if err != nil {
 				return err
@@ -154,7 +153,7 @@ func setValues(body map[string]any, set []string) error {
 func runPath(id, act string) string { return "/v1/runs/" + url.PathEscape(id) + act }
 
 // stayWith waits until a run ends, or waits for a person, and shows it. An interrupt cancels it.
-func (a *app) stayWith(ctx context.Context, c *client.Client, id string, bar *progress) error {
+func (a *app) stayWith(ctx context.Context, c *client, id string, bar *progress) error {
 	var s dagrun.Status
 	defer a.abandon(ctx, c, http.MethodPost, runPath(id, "/cancel"))
 	body, err := watch(ctx, c, runPath(id, ""), func(body json.RawMessage) (over bool, err error) {
@@ -201,9 +200,9 @@ func showWaiting(w io.Writer, s dagrun.Status, tasks []string) {
 
 // approveRun shows the calls of a run that wait, decides about those, and stays with the run. At a terminal it asks before
 // they are made.
-func (a *app) approveRun(ctx context.Context, c *client.Client, id string, tasks []string, deny bool) error {
+func (a *app) approveRun(ctx context.Context, c *client, id string, tasks []string, deny bool) error {
 	var s dagrun.Status
-	if err := read(ctx, c, runPath(id, ""), &s); err != nil {
+	if err := c.read(ctx, runPath(id, ""), &s); err != nil {
 		return err
 	}
 	showWaiting(a.errs, s, tasks)
@@ -215,7 +214,7 @@ func (a *app) approveRun(ctx context.Context, c *client.Client, id string, tasks
 			return err
 		}
 	}
-	if _, err := c.Call(ctx, http.MethodPost, runPath(id, "/approve"), map[string]any{"nodes": tasks, "deny": deny}); err != nil {
+	if _, err := c.call(ctx, http.MethodPost, runPath(id, "/approve"), map[string]any{"nodes": tasks, "deny": deny}, nil); err != nil {
 		return err
 	}
 	return a.stayWith(ctx, c, id, &progress{style: "none"})
@@ -245,7 +244,7 @@ func (a *app) runsCommand() *cobra.Command {
 				q.fields["id"], q.fields["nodes"] = args[0], args[1:]
 				return nil
 			},
-			follow: func(ctx context.Context, c *client.Client, q *asked) error {
+			follow: func(ctx context.Context, c *client, q *asked) error {
 				return a.approveRun(ctx, c, q.fields["id"].(string), q.fields["nodes"].([]string), deny)
 			}}),
 		a.of(operation{id: "cancel-run", use: "cancel RUN", args: "id", show: show}))

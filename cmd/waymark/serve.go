@@ -17,7 +17,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/cmd/waymark/internal/client"
 	"waymark/gateway"
 	"waymark/internal/pause"
 	mcpserver "waymark/server/mcp"
@@ -102,7 +101,7 @@ func (a *app) serve(ctx context.Context, addr string, sampled bool) (err error) 
 
 	c = h.client(a.workspace)
 	var list struct{ Keys []any }
-	if err := read(ctx, c, "/v1/keys", &list); err != nil {
+	if err := c.read(ctx, "/v1/keys", &list); err != nil {
 		return err
 	}
 	if who.requireKey && len(list.Keys) == 0 { // nobody could be let in
@@ -167,9 +166,9 @@ func localAddr(a *net.TCPAddr) string {
 
 // welcome prints where the server answers, a link that signs in to the page, and how to tell the server to a host. Without
 // --json the link goes to a terminal only: what keeps the output may be read by others.
-func (a *app) welcome(ctx context.Context, c *client.Client, dir, base string, requireKey bool) error {
+func (a *app) welcome(ctx context.Context, c *client, dir, base string, requireKey bool) error {
 	var made struct{ Path string }
-	if _, err := exchange(ctx, c, http.MethodPost, "/v1/sign-in-links", nil, &made); err != nil {
+	if _, err := c.call(ctx, http.MethodPost, "/v1/sign-in-links", nil, &made); err != nil {
 		return err
 	}
 	if a.json {
@@ -210,7 +209,7 @@ func (a *app) mcp(ctx context.Context, agent string) error {
 	var h *house
 	began, warned := time.Now(), false
 	for entered := false; !entered; {
-		var c *client.Client
+		var c *client
 		var err error
 		if h, c, err = a.enter(ctx, a.logger(), window); err != nil {
 			return err
@@ -219,8 +218,8 @@ func (a *app) mcp(ctx context.Context, agent string) error {
 			c = h.client(a.workspace)
 		}
 		// The workspace that a host is configured for: it asks before anything is recorded.
-		_, err = c.Call(ctx, http.MethodPut, "/v1/workspaces/"+url.PathEscape(a.workspace), nil)
-		refused, _ := errors.AsType[*client.Problem](err)
+		_, err = c.call(ctx, http.MethodPut, "/v1/workspaces/"+url.PathEscape(a.workspace), nil, nil)
+		refused, _ := errors.AsType[*problem](err)
 		switch {
 		case err == nil:
 			entered = true
