@@ -81,6 +81,13 @@ func (a *app) explainCommand() *cobra.Command {
 			return a.render(body, "id suggested absent_reason reason rank of confidence score formula mode model.profile terms behind reports filters unknown_ids",
 				"name value weight contribution passed detail observed sources message")
 		},
+		check: func(_ *app, _ *asked, body json.RawMessage) error {
+			var answer suggest.ExplainAnswer
+			if err := decode(body, &answer); err != nil || answer.Absent != suggest.AbsentUnknown {
+				return err
+			}
+			return errNegative
+		},
 	})
 }
 
@@ -253,7 +260,7 @@ rubric and wait, the best first, until somebody approves or rejects them.`,
 				case err != nil:
 					return err
 				case job.State != live.JobDone || job.Mined == nil:
-					return fmt.Errorf("%s: %s", job.ID, outcome(job))
+					return fmt.Errorf("%s: %v", job.ID, job)
 				case a.json:
 					return a.printBody(body)
 				}

@@ -23,6 +23,7 @@ import (
 	"waymark/ingest/hook"
 	"waymark/internal/bounded"
 	"waymark/live"
+	"waymark/suggest"
 )
 
 // importing is one run of the import command.
@@ -74,9 +75,8 @@ func (a *app) importCommand() *cobra.Command {
 	opts := ingest.Options{}
 	var style string
 	var yes bool
-	names, formats := []string{"auto"}, ""
+	formats := ""
 	for _, f := range ingest.Formats() {
-		names = append(names, f.Name)
 		formats += fmt.Sprintf("  %-12s %s\n", f.Name, f.Does)
 	}
 	cmd := &cobra.Command{
@@ -96,7 +96,7 @@ Formats:
 			if !slices.Contains([]string{"all", "test", "train"}, opts.Split) {
 				return usagef("unknown --split %q: want all, test or train", opts.Split)
 			}
-			if !slices.Contains(names, opts.Format) {
+			if names := formatNames(); !slices.Contains(names, opts.Format) {
 				return usagef("unknown --format %q: want one of %s", opts.Format, strings.Join(names, ", "))
 			}
 			bar, err := a.progress(style, "import", -1)
@@ -114,6 +114,14 @@ Formats:
 	f.BoolVar(&yes, "yes", false, "release new tools at once")
 	progressFlag(cmd, &style)
 	return cmd
+}
+
+func formatNames() []string {
+	names := []string{"auto"}
+	for _, f := range ingest.Formats() {
+		names = append(names, f.Name)
+	}
+	return names
 }
 
 func (im *importing) run(ctx context.Context, paths []string) error {
@@ -134,7 +142,10 @@ func (im *importing) run(ctx context.Context, paths []string) error {
 		formats := []string{im.opts.Format}
 		if im.opts.Format == "auto" {
 			var err error
-			if formats, err = ingest.Detect(file); err != nil {
+			if formats, err = ingest.Detect(file); errors.Is(err, ingest.ErrFormat) {
+				err = fmt.Errorf("%w; name it with --format: %s", err, strings.Join(formatNames()[1:], ", "))
+			}
+			if err != nil {
 				return fmt.Errorf("import %s: %w", path, err)
 			}
 		}
@@ -344,7 +355,7 @@ func (im *importing) printText() {
 	}
 	line(r.FlaggedTotal > len(r.Flagged), "  …", "%d more flagged", r.FlaggedTotal-len(r.Flagged))
 	line(waits, "quarantined", "entries are offered to no host until they are released: waymark approve")
-	line(r.Model != "", "model", "%s at %d", shortVersion(r.Model), r.Seq)
+	line(r.Model != "", "model", "%s at %d", suggest.ShortVersion(r.Model), r.Seq)
 	line(r.Taken.Servers > 0, "next", "waymark gateway add FILE starts servers behind Waymark")
 	line(r.Held != "", "held back", "%s", r.Held)
 	line(r.Interrupted, "interrupted", "the rest was not read; the same import takes it")

@@ -39,10 +39,10 @@ type operation struct {
 	done    string                   // what became of the first argument, where the answer is empty
 	more    func(cmd *cobra.Command) // flags that are no fields
 	prepare func(cmd *cobra.Command, args []string, q *asked) error
-	show    shows                                                       // nil: as tables
-	check   func(a *app, q *asked, body json.RawMessage) error          // after show: how the command ends
+	show    shows                                                // nil: as tables
+	check   func(a *app, q *asked, body json.RawMessage) error   // after show: how the command ends
 	follow  func(ctx context.Context, c *client, q *asked) error // in place of request, show and check
-	alone   func(ctx context.Context, q *asked) error                   // the same, without a client
+	alone   func(ctx context.Context, q *asked) error            // the same, without a client
 }
 
 // shows prints an answer for people.

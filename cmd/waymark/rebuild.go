@@ -8,13 +8,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"waymark/internal/plural"
 	"waymark/live"
+	"waymark/suggest"
 )
 
 func (a *app) rebuildCommand() *cobra.Command {
@@ -85,7 +84,7 @@ func rebuilt(job live.Job) error {
 	case job.State == live.JobRefused, job.Verify != nil && !job.Verify.Equal:
 		return errNegative
 	case job.State != live.JobDone:
-		return fmt.Errorf("rebuild %s: %s", job.ID, outcome(job))
+		return fmt.Errorf("rebuild %s: %v", job.ID, job)
 	}
 	return nil
 }
@@ -103,36 +102,15 @@ func (a *app) showRebuild(workspace string, all bool, job live.Job, body json.Ra
 	} else if job.State != live.JobDone && job.State != live.JobRefused {
 		return nil // the command ends with the error
 	}
-	a.printf("%s", outcome(job))
-	if job.Gate != nil {
-		a.printf("; %v", job.Gate)
-	}
-	a.printf("\n")
+	a.printf("%s\n", clean(job.String()))
 	switch {
 	case all:
 	case job.State == live.JobRefused:
-		a.printf("the active model stays (model %s)\n--force publishes the new one nevertheless\n", shortVersion(job.Version))
+		a.printf("the active model stays (model %s)\n--force publishes the new one nevertheless\n", suggest.ShortVersion(job.Version))
 	case job.Verify != nil:
 		return a.renderValue(job.Verify, "", "")
 	}
 	return nil
-}
-
-// outcome describes how a job ended.
-func outcome(j live.Job) string {
-	took := j.FinishedAt.Sub(j.StartedAt).Round(time.Millisecond)
-	switch v := j.Verify; {
-	case v != nil:
-		are := map[bool]string{true: "equal", false: "DIFFERENT"}[v.Equal]
-		return fmt.Sprintf("replayed %s: the running model and the replay are %s", plural.Of(v.Events, "event"), are)
-	case j.State == live.JobDone && j.Kind == "judge":
-		return fmt.Sprintf("would be published; judged in %s", took)
-	case j.State == live.JobDone:
-		return fmt.Sprintf("rebuilt in %s; model %s", took, shortVersion(j.Version))
-	case j.State == live.JobRefused:
-		return fmt.Sprintf("NOT published: %s; judged in %s", clean(j.Error), took)
-	}
-	return strings.TrimSuffix(string(j.State)+": "+clean(j.Error), ": ")
 }
 
 // follow starts a job and waits for its end. An interrupt cancels it, unless somebody else started it.

@@ -69,6 +69,9 @@ Calls that nothing says are harmless wait for waymark runs approve. Exits 1 unle
 		},
 		follow: func(ctx context.Context, c *client, q *asked) error {
 			answer, err := q.send(ctx, c)
+			if refused, ok := errors.AsType[*problem](err); ok && strings.Contains(refused.Detail, "without values") {
+				err = fmt.Errorf("%w; --set gives one, as in --set t1.path=/tmp/a", err)
+			}
 			if err != nil {
 				return err
 			}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"iter"
 
-	"waymark/cmd/waymark/sampledata"
+	sample "waymark/cmd/waymark/sampledata"
 	"waymark/ingest"
 	"waymark/suggest"
 )
