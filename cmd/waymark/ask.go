@@ -18,8 +18,8 @@ import (
 )
 
 // confirm asks the person at the terminal. Where nobody sits at one, --yes is the answer.
-func (a *app) confirm(yes bool, question string) error {
-	if yes {
+func (a *app) confirm(question string) error {
+	if a.yes {
 		return nil
 	}
 	if !isTerminal(a.in) {

@@ -16,7 +16,6 @@ import (
 )
 
 func (a *app) backupCommand() *cobra.Command {
-	var yes bool
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
 		Short: "Write all workspaces, keys and settings to a file",
@@ -27,7 +26,7 @@ all. An existing file is replaced only on agreement, or with --yes.`,
 				return err
 			}
 			if isFile(args[0]) {
-				if err := a.confirm(yes, fmt.Sprintf("Replace the existing file %s?", args[0])); err != nil {
+				if err := a.confirm(fmt.Sprintf("Replace the existing file %s?", args[0])); err != nil {
 					return err
 				}
 			}
@@ -58,7 +57,7 @@ all. An existing file is replaced only on agreement, or with --yes.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&yes, "yes", false, "replace an existing file without asking")
+	cmd.Flags().BoolVar(&a.yes, "yes", false, "replace an existing file without asking")
 	return cmd
 }
 

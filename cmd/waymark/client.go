@@ -10,6 +10,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -86,6 +87,12 @@ func (c *client) call(ctx context.Context, method, path string, question, answer
 // read reads what is at a path.
 func (c *client) read(ctx context.Context, path string, answer any) error {
 	_, err := c.call(ctx, http.MethodGet, path, nil, answer)
+	return err
+}
+
+// makeWorkspace makes the client's workspace where it does not exist.
+func (c *client) makeWorkspace(ctx context.Context) error {
+	_, err := c.call(ctx, http.MethodPut, "/v1/workspaces/"+url.PathEscape(c.workspace), nil, nil)
 	return err
 }
 

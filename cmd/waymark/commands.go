@@ -204,9 +204,8 @@ trusted to name them truthfully: invented labels would count as several sources.
 }
 
 func (a *app) capabilityCommand() *cobra.Command {
-	var file, style string
+	var file string
 	var proposed bool
-	var bar *progress
 	return group("capability", "Capabilities: list, export and import them, mine the history for new ones, approve or reject those",
 		a.of(operation{id: "list-capabilities", use: "list", flags: "tag limit", set: map[string]any{"limit": 500},
 			columns: "id composite verdict state capability.name evidence.tasks capability.description tags tools description",
@@ -241,9 +240,9 @@ rubric and wait, the best first, until somebody approves or rejects them.`,
   waymark capability list --proposed`,
 			more: func(cmd *cobra.Command) {
 				cmd.Flags().StringVar(&file, "rubric", "", "a rubric `file` of one's own, over support, success, cohesion, savings and novelty")
-				progressFlag(cmd, &style)
+				a.progressFlag(cmd)
 			},
-			prepare: func(_ *cobra.Command, _ []string, q *asked) (err error) {
+			prepare: func(_ *cobra.Command, _ []string, q *asked) error {
 				if file != "" {
 					text, err := a.readFile(file)
 					if err != nil {
@@ -251,11 +250,10 @@ rubric and wait, the best first, until somebody approves or rejects them.`,
 					}
 					q.fields["rubric"] = string(text)
 				}
-				bar, err = a.progress(style, "propose", 1000)
-				return err
+				return nil
 			},
 			follow: func(ctx context.Context, c *client, q *asked) error {
-				job, body, err := a.follow(ctx, c, "/v1/proposals", q.fields, bar)
+				job, body, err := a.follow(ctx, c, "/v1/proposals", q.fields, a.progress("propose", 1000))
 				switch {
 				case err != nil:
 					return err

@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"waymark/gateway"
 	"waymark/ingest/hook"
 	"waymark/internal/bounded"
 	"waymark/internal/endpoint"
@@ -28,6 +29,7 @@ import (
 	"waymark/server"
 	mcpserver "waymark/server/mcp"
 	"waymark/storage"
+	"waymark/suggest"
 	"waymark/suggest/semantic/embed"
 	"waymark/suggest/semantic/thesaurus"
 )
@@ -35,16 +37,20 @@ import (
 // house is an open data directory with the components that use it.
 type house struct {
 	dir        string
+	logger     *slog.Logger
 	store      *storage.Store
 	unlock     func() error // of the data directory, where the store is elsewhere
 	workspaces *live.Workspaces
 	server     *server.Server
 	transport  *http.Transport // to the server in this process
 	hangUp     func() error
-	upstream   atomic.Pointer[upstream] // nil: no servers are defined
-	feed       *feed.Feed               // of what hooks have spooled
-	token      string                   // full access for the user who can read the owner note
-	window     bool                     // of [access]
+	feed       *feed.Feed // of what hooks have spooled
+	token      string     // full access for the user who can read the owner note
+	window     bool       // of [access]
+
+	workspace  string                             // that the servers of others belong to
+	gateway    *gateway.Gateway                   // to them; nil: none are defined
+	exclusions atomic.Pointer[suggest.Exclusions] // of what the gateway withholds
 }
 
 // access says how long a process has the data directory, and for whom.
@@ -100,7 +106,7 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &house{dir: dir, store: store, unlock: unlock, token: rand.Text(), window: who.window}
+	h := &house{dir: dir, logger: logger, store: store, unlock: unlock, token: rand.Text(), window: who.window, workspace: a.workspace}
 	if err := h.note(""); err != nil {
 		return nil, errors.Join(err, store.Close(), unlock())
 	}
@@ -118,19 +124,17 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	h.workspaces = live.NewWorkspaces(h.store, opts)
 	h.feed = feed.New(hook.SpoolOf(dir), h.store, h.workspaces.Open, time.Now, logger)
 	h.feed.NoDigests = opts.DropDigests
-	if err := a.openUpstream(h, logger, who.serves); err != nil {
+	if err := a.openGateway(h, who.serves); err != nil {
 		return nil, errors.Join(err, h.close())
 	}
 	cfg.Store, cfg.Workspaces, cfg.Traces, cfg.KeepKey = h.store, h.workspaces, h.feed.Collect, h.feed.KeepKey
 	cfg.Logger, cfg.Version, cfg.Now, cfg.Data, cfg.Settings = logger, version().Version, time.Now, dir, a.settings
 	cfg.LocalToken, cfg.RequireKey, cfg.Timeout, cfg.MaxBody = h.token, who.requireKey, who.timeout, who.maxBody
-	if u := h.upstream.Load(); u != nil {
-		cfg.Upstream.Gateway, cfg.Upstream.Workspace = u.gateway, u.workspace
-		if a.connect {
-			cfg.Upstream.Reload = u.start
-			open := func(ctx context.Context) (record.Store, error) { return h.workspaces.Open(ctx, a.workspace) }
-			cfg.Caller = record.New(open, u.gateway, record.Options{Logger: logger, DropDigests: opts.DropDigests})
-		}
+	cfg.Upstream.Gateway, cfg.Upstream.Workspace = h.gateway, h.workspace
+	if h.gateway != nil && a.connect {
+		cfg.Upstream.Reload = h.startServers
+		open := func(ctx context.Context) (record.Store, error) { return h.workspaces.Open(ctx, h.workspace) }
+		cfg.Caller = record.New(open, h.gateway, record.Options{Logger: logger, DropDigests: opts.DropDigests})
 	}
 	h.server, err = server.New(cfg)
 	if err != nil {
@@ -234,10 +238,10 @@ func (h *house) close() error {
 	if h.server != nil {
 		h.server.Close()
 	}
-	if u := h.upstream.Load(); u != nil { // it may still note tools
+	if h.gateway != nil { // it may still note tools
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
-		err = errors.Join(err, u.gateway.Close(ctx))
+		err = errors.Join(err, h.gateway.Close(ctx))
 	}
 	if h.workspaces != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
@@ -318,15 +322,15 @@ func (a *app) enter(ctx context.Context, logger *slog.Logger, who access) (*hous
 		if !errors.Is(err, storage.ErrInUse) {
 			return h, nil, err
 		}
-		c, owner := a.remote(ctx)
+		c, owner, silent := a.remote(ctx, who)
 		switch {
 		case c != nil && !(claims && owner.GivesWay):
 			return nil, c, nil
-		case owner.GivesWay:
+		case owner.GivesWay || who.window && who.serves:
 			patience = longestTakeOver
 		}
 		if time.Since(began) > patience {
-			return nil, nil, inUse(a.data, owner, "does not answer")
+			return nil, nil, inUse(a.data, owner, "does not answer", silent)
 		}
 		if !pause.For(ctx, wait) {
 			return nil, nil, ctx.Err()
@@ -357,12 +361,13 @@ func (a *app) checkIdle(c *client) error {
 	return nil
 }
 
-// remote finds the server that has the data directory by its owner note. The client is nil if there
-// is no note, no address in it, or no server of this directory at the address.
-func (a *app) remote(ctx context.Context) (*client, ownerNote) {
+// remote finds the server that has the data directory by its owner note. The client is nil if there is no note, no address
+// in it, or no server of this directory at the address. It has the workspace that a host is configured for: hosts ask
+// before anything is recorded.
+func (a *app) remote(ctx context.Context, who access) (*client, ownerNote, error) {
 	owner, err := readOwner(a.data)
 	if err != nil || owner.Addr == "" {
-		return nil, owner
+		return nil, owner, nil
 	}
 	c := &client{
 		http: &http.Client{Transport: &http.Transport{DialContext: (&net.Dialer{Timeout: 2 * time.Second}).DialContext}, CheckRedirect: noRedirect},
@@ -370,11 +375,15 @@ func (a *app) remote(ctx context.Context) (*client, ownerNote) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	// A route that needs the token: another server may have the address by now.
-	if _, err := c.call(ctx, http.MethodGet, "/v1/workspaces", nil, nil); err != nil {
-		return nil, owner
+	if who.window && who.serves {
+		err = c.makeWorkspace(ctx)
+	} else { // a route that needs the token: another server may have the address by now
+		err = c.read(ctx, "/v1/workspaces", nil)
 	}
-	return c, owner
+	if err != nil {
+		return nil, owner, err
+	}
+	return c, owner, nil
 }
 
 // heldError is storage.ErrInUse in the words of inUse.
@@ -383,15 +392,17 @@ type heldError struct{ error }
 func (heldError) Is(target error) bool { return target == storage.ErrInUse }
 
 // inUse says who has the directory, as far as it is known, and whether that process answers.
-func inUse(dir string, o ownerNote, answers string) error {
-	by := "another process"
-	if o.PID != 0 {
-		by = fmt.Sprintf("process %d (%s)", o.PID, o.Command)
+func inUse(dir string, o ownerNote, answers string, why error) error {
+	text := fmt.Sprintf("data directory %s is in use by %v", dir, o)
+	switch {
+	case o.Addr == "":
+		text += ", which takes no requests; wait for it or stop it"
+	case why != nil:
+		text += ", which " + answers + ": " + why.Error()
+	default:
+		text += ", which " + answers
 	}
-	if o.Addr == "" {
-		return heldError{fmt.Errorf("data directory %s is in use by %s, which takes no requests; wait for it or stop it", dir, by)}
-	}
-	return heldError{fmt.Errorf("data directory %s is in use by %s, which %s at %s", dir, by, answers, o.Addr)}
+	return heldError{errors.New(text)}
 }
 
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

@@ -136,10 +136,6 @@ func ownedBy(o ownerNote, opened bool) string {
 		return fmt.Sprintf("nobody; process %d (%s), which had it, ended without closing it", o.PID, o.Command)
 	case opened:
 		return "nobody"
-	case o.PID == 0:
-		return "another process"
-	case o.Addr == "":
-		return fmt.Sprintf("process %d (%s)", o.PID, o.Command)
 	}
-	return fmt.Sprintf("process %d (%s) at %s", o.PID, o.Command, o.Addr)
+	return o.String()
 }

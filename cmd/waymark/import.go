@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"iter"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,7 +33,6 @@ type importing struct {
 	bar    *progress
 	read   int64
 	failed []error // inputs that could not be read to their end
-	yes    bool    // new entries are approved beforehand
 }
 
 // importReport is what import prints: what was read here, and what the log made of it.
@@ -73,8 +71,6 @@ type imported struct {
 
 func (a *app) importCommand() *cobra.Command {
 	opts := ingest.Options{}
-	var style string
-	var yes bool
 	formats := ""
 	for _, f := range ingest.Formats() {
 		formats += fmt.Sprintf("  %-12s %s\n", f.Name, f.Does)
@@ -99,11 +95,7 @@ Formats:
 			if names := formatNames(); !slices.Contains(names, opts.Format) {
 				return usagef("unknown --format %q: want one of %s", opts.Format, strings.Join(names, ", "))
 			}
-			bar, err := a.progress(style, "import", -1)
-			if err != nil {
-				return err
-			}
-			return (&importing{app: a, opts: opts, bar: bar, yes: yes}).run(cmd.Context(), args)
+			return (&importing{app: a, opts: opts, bar: a.progress("import", -1)}).run(cmd.Context(), args)
 		},
 	}
 	f := cmd.Flags()
@@ -111,8 +103,8 @@ Formats:
 	f.StringVar(&opts.Split, "split", "train", "which part of a data set with splits: train, test or all")
 	f.StringVar(&opts.Server, "server", "", "the server `name` of a saved tools/list")
 	f.BoolVar(&a.life.DropIntents, "drop-intents", false, "do not store what users asked for")
-	f.BoolVar(&yes, "yes", false, "release new tools at once")
-	progressFlag(cmd, &style)
+	f.BoolVar(&a.yes, "yes", false, "release new tools at once")
+	a.progressFlag(cmd)
 	return cmd
 }
 
@@ -192,7 +184,7 @@ func (im *importing) digest(ctx context.Context, c *client) error {
 	if im.life.DropDigests {
 		return nil
 	}
-	if _, err := c.call(ctx, http.MethodPut, "/v1/workspaces/"+url.PathEscape(im.workspace), nil, nil); err != nil {
+	if err := c.makeWorkspace(ctx); err != nil {
 		return fmt.Errorf("import: %w", err)
 	}
 	im.opts.Digests = hook.SpoolOf(im.data).Key(im.workspace)

@@ -152,7 +152,9 @@ type app struct {
 	judge      endpoint.Options
 	judges     []string // models of that endpoint
 
-	addsServers bool // the command does
+	addsServers bool   // the command does
+	yes         bool   // questions are answered beforehand
+	style       string // of progress: auto, plain or none
 }
 
 // command builds the tree of commands.
@@ -238,6 +240,9 @@ func (a *app) prepare(cmd *cobra.Command) error {
 	a.given = cmd.Flags().Changed
 	if err := a.loadSettings(cmd); err != nil {
 		return err
+	}
+	if !slices.Contains([]string{"auto", "plain", "none"}, a.style) {
+		return usagef("unknown --progress %q: want auto, plain or none", a.style)
 	}
 	var wrong *suggest.RequestError // before a command reads or writes anything
 	if err := live.CheckName(a.workspace); errors.As(err, &wrong) {

@@ -81,9 +81,8 @@ func (a *app) of(o operation) *cobra.Command {
 		cmd.Long = strings.TrimSpace(cmd.Short + ". " + cmd.Long)
 	}
 	names := flagsOf(cmd, op, o.flags)
-	yes := o.confirm == ""
-	if !yes {
-		cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	if o.confirm != "" {
+		cmd.Flags().BoolVar(&a.yes, "yes", false, "do not ask")
 	}
 	places := strings.Fields(o.args)
 	if o.more != nil {
@@ -119,8 +118,10 @@ func (a *app) of(o operation) *cobra.Command {
 		if q.file != nil {
 			defer q.file.Close()
 		}
-		if err := a.confirm(yes, strings.ReplaceAll(o.confirm, "%s", strings.Join(args, ", "))); err != nil {
-			return err
+		if o.confirm != "" {
+			if err := a.confirm(strings.ReplaceAll(o.confirm, "%s", strings.Join(args, ", "))); err != nil {
+				return err
+			}
 		}
 		if o.alone != nil {
 			return o.alone(cmd.Context(), &q)

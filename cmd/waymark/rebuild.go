@@ -18,7 +18,6 @@ import (
 
 func (a *app) rebuildCommand() *cobra.Command {
 	var all bool
-	var style string
 	return a.of(operation{
 		id: "rebuild", use: "rebuild", flags: "verify force dry_run",
 		short: "Replay the log into a fresh model",
@@ -28,7 +27,7 @@ only compares; --verify compares the fresh model with the active one, byte for b
 		more: func(cmd *cobra.Command) {
 			cmd.Flags().BoolVar(&all, "all", false, "every workspace, one line each; exits with the worst code")
 			cmd.MarkFlagsMutuallyExclusive("verify", "force", "dry-run")
-			progressFlag(cmd, &style)
+			a.progressFlag(cmd)
 			a.engineFlags(cmd)
 		},
 		alone: func(ctx context.Context, q *asked) error {
@@ -38,19 +37,15 @@ only compares; --verify compares the fresh model with the active one, byte for b
 			if err := a.exists(); err != nil {
 				return err
 			}
-			bar, err := a.progress(style, "rebuild", 1000)
-			if err != nil {
-				return err
-			}
-			return a.rebuild(ctx, all, q.fields, bar)
+			return a.rebuild(ctx, all, q.fields)
 		},
 	})
 }
 
 // rebuild asks the owner of the data directory to rebuild one workspace, or all. Without an owner this process becomes
 // one, as a window does, so that others get answers meanwhile.
-func (a *app) rebuild(ctx context.Context, all bool, how map[string]any, bar *progress) (worst error) {
-	who := window
+func (a *app) rebuild(ctx context.Context, all bool, how map[string]any) (worst error) {
+	who, bar := window, a.progress("rebuild", 1000)
 	who.serves, who.timeout = false, commandTimeout
 	err := a.within(ctx, who, func(c *client) (err error) {
 		list := struct{ Workspaces []string }{[]string{a.workspace}}

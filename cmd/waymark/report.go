@@ -13,7 +13,6 @@ import (
 )
 
 func (a *app) reportCommand() *cobra.Command {
-	var style string
 	var keep bool
 	cmd := &cobra.Command{
 		Use:   "report",
@@ -25,24 +24,20 @@ Nothing is stored unless --keep is given, and nothing leaves the machine; reques
 		Example: `  waymark report
   waymark report --keep`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			bar, err := a.progress(style, "report", -1)
-			if err != nil {
-				return err
-			}
-			return a.report(cmd.Context(), keep, bar)
+			return a.report(cmd.Context(), keep)
 		},
 	}
 	cmd.Flags().BoolVar(&keep, "keep", false, "also import the sessions into the workspace")
-	progressFlag(cmd, &style)
+	a.progressFlag(cmd)
 	return cmd
 }
 
-func (a *app) report(ctx context.Context, keep bool, bar *progress) error {
+func (a *app) report(ctx context.Context, keep bool) error {
 	machine, err := thisMachine()
 	if err != nil {
 		return err
 	}
-	limit := debug.SetMemoryLimit(-1)
+	limit, bar := debug.SetMemoryLimit(-1), a.progress("report", -1)
 	debug.SetMemoryLimit(min(report.Memory, limit))
 	places := report.Look(machine.Places())
 	sessions, err := report.Collect(ctx, places, time.Now(), func(host string, calls int) { bar.at(int64(calls), host) })

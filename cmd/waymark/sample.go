@@ -28,7 +28,7 @@ func (a *app) fillSample(ctx context.Context, c *client) error {
 	if quiet.json = false; a.json {
 		quiet.out = a.errs // stdout holds one JSON value
 	}
-	im := &importing{app: &quiet, bar: &progress{style: "none"}}
+	im := &importing{app: &quiet, bar: a.progress("import", -1)}
 	im.report.Inputs = []importInput{bundledSample}
 	if err := im.send(ctx, c, im.report.Inputs); err != nil {
 		return err
