@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"waymark/internal/bounded"
+	"waymark/server"
 )
 
 // client calls the HTTP API of the server in this process, or of another one, as the owner of its data directory.
@@ -103,20 +104,8 @@ func decode(body json.RawMessage, answer any) error {
 	return nil
 }
 
-// problem is an answer in application/problem+json (RFC 9457).
-type problem struct {
-	Title  string        `json:"title"`
-	Status int           `json:"status"`
-	Detail string        `json:"detail"`
-	Errors []problemPart `json:"errors"`
-}
-
-// problemPart is one thing wrong with a request: where, and what.
-type problemPart struct {
-	Message  string `json:"message"`
-	Location string `json:"location"`
-	Value    any    `json:"value"`
-}
+// problem is a refusal.
+type problem struct{ server.Problem }
 
 // Error says in one line what was refused: the detail, then each part with the field it is about.
 func (p *problem) Error() string {
@@ -150,7 +139,7 @@ func problemOf(resp *http.Response) *problem {
 	b, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // a refusal cut short is still a refusal
 	p := &problem{}
 	if json.Unmarshal(b, p) != nil || (p.Detail == "" && p.Title == "" && len(p.Errors) == 0) {
-		*p = problem{Detail: strings.TrimSpace(string(b))}
+		p.Detail = strings.TrimSpace(string(b))
 	}
 	p.Status = resp.StatusCode
 	return p

@@ -66,6 +66,9 @@ type access struct {
 // may take its time.
 const countPatience, commandTimeout = time.Second, time.Hour
 
+// brief is the access of most commands.
+var brief = access{timeout: commandTimeout}
+
 // words sets the embedder and the thesaurus in opts.
 func (a *app) words(opts *live.Options) (err error) {
 	if own := a.embeddings; own.BaseURL != "" {
@@ -256,7 +259,7 @@ func (h *house) close() error {
 
 // with runs f with a client of the data directory, which other processes wait for if it was free.
 func (a *app) with(ctx context.Context, f func(*client) error) error {
-	return a.within(ctx, access{timeout: commandTimeout}, f)
+	return a.within(ctx, brief, f)
 }
 
 // within runs f with a client of the data directory. As a window it answers other processes meanwhile.

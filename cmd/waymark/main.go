@@ -86,10 +86,10 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 		err, a.started = errors.New("interrupted"), true // also while settings are read
 	}
 	said := struct {
-		Error    string        `json:"error"`
-		ExitCode int           `json:"exit_code"`
-		Status   int           `json:"status,omitempty"`
-		Errors   []problemPart `json:"errors,omitempty"`
+		Error    string                `json:"error"`
+		ExitCode int                   `json:"exit_code"`
+		Status   int                   `json:"status,omitempty"`
+		Errors   []*server.ProblemPart `json:"errors,omitempty"`
 	}{Error: oneLine(err.Error()), ExitCode: a.exitCode(err)}
 	if p, ok := errors.AsType[*problem](err); ok {
 		said.Status, said.Errors = p.Status, p.Errors

@@ -42,7 +42,7 @@ type operation struct {
 	show    shows                                                // nil: as tables
 	check   func(a *app, q *asked, body json.RawMessage) error   // after show: how the command ends
 	follow  func(ctx context.Context, c *client, q *asked) error // in place of request, show and check
-	alone   func(ctx context.Context, q *asked) error            // the same, without a client
+	who     access                                               // of the process, where it opens the data directory
 }
 
 // shows prints an answer for people.
@@ -123,10 +123,7 @@ func (a *app) of(o operation) *cobra.Command {
 				return err
 			}
 		}
-		if o.alone != nil {
-			return o.alone(cmd.Context(), &q)
-		}
-		return a.with(cmd.Context(), func(c *client) error {
+		return a.within(cmd.Context(), cmp.Or(o.who, brief), func(c *client) error {
 			if o.follow != nil {
 				return o.follow(cmd.Context(), c, &q)
 			}

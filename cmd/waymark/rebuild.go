@@ -30,46 +30,43 @@ only compares; --verify compares the fresh model with the active one, byte for b
 			a.progressFlag(cmd)
 			a.engineFlags(cmd)
 		},
-		alone: func(ctx context.Context, q *asked) error {
+		prepare: func(*cobra.Command, []string, *asked) error {
 			if all && a.given("workspace") && a.origins["workspace"] == "" {
 				return usagef("--all is for every workspace, and --workspace for one")
 			}
-			if err := a.exists(); err != nil {
-				return err
-			}
-			return a.rebuild(ctx, all, q.fields)
+			return a.exists()
+		},
+		who: access{requireKey: true, window: true, timeout: commandTimeout, maxBody: window.maxBody},
+		follow: func(ctx context.Context, c *client, q *asked) error {
+			return a.rebuild(ctx, c, all, q.fields)
 		},
 	})
 }
 
-// rebuild asks the owner of the data directory to rebuild one workspace, or all. Without an owner this process becomes
-// one, as a window does, so that others get answers meanwhile.
-func (a *app) rebuild(ctx context.Context, all bool, how map[string]any) (worst error) {
-	who, bar := window, a.progress("rebuild", 1000)
-	who.serves, who.timeout = false, commandTimeout
-	err := a.within(ctx, who, func(c *client) (err error) {
-		list := struct{ Workspaces []string }{[]string{a.workspace}}
-		if all {
-			err = c.read(ctx, "/v1/workspaces", &list)
+// rebuild asks the owner of the data directory to rebuild one workspace, or all. Without an owner this process is one, as a
+// window is, so that others get answers meanwhile.
+func (a *app) rebuild(ctx context.Context, c *client, all bool, how map[string]any) (worst error) {
+	var err error
+	list, bar := struct{ Workspaces []string }{[]string{a.workspace}}, a.progress("rebuild", 1000)
+	if all {
+		err = c.read(ctx, "/v1/workspaces", &list)
+	}
+	for _, name := range list.Workspaces {
+		if err != nil {
+			break
 		}
-		for _, name := range list.Workspaces {
-			if err != nil {
-				break
-			}
-			c.workspace = name
-			job, body, failed := a.follow(ctx, c, "/v1/rebuild", how, bar)
-			if failed != nil && (!all || ctx.Err() != nil || ownerGone(failed)) {
-				return failed
-			} else if failed != nil {
-				job.State, job.Error = live.JobFailed, failed.Error()
-			}
-			if no := rebuilt(job); worst == nil || no != nil && errors.Is(worst, errNegative) {
-				worst = no
-			}
-			err = a.showRebuild(c.workspace, all, job, body)
+		c.workspace = name
+		job, body, failed := a.follow(ctx, c, "/v1/rebuild", how, bar)
+		if failed != nil && (!all || ctx.Err() != nil || ownerGone(failed)) {
+			return failed
+		} else if failed != nil {
+			job.State, job.Error = live.JobFailed, failed.Error()
 		}
-		return err
-	})
+		if no := rebuilt(job); worst == nil || no != nil && errors.Is(worst, errNegative) {
+			worst = no
+		}
+		err = a.showRebuild(name, all, job, body)
+	}
 	return cmp.Or(err, worst)
 }
 

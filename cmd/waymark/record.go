@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"waymark/internal/bounded"
+	"waymark/server"
 )
 
 // refusedInput is an error of sending what a file holds: an answer of "no" where the server refused it, but for a judge
@@ -20,7 +21,7 @@ func refusedInput(name string, err error) error {
 	var p *problem
 	switch {
 	case !errors.As(err, &p):
-	case slices.ContainsFunc(p.Errors, func(e problemPart) bool { return e.Location == "body.judge" }):
+	case slices.ContainsFunc(p.Errors, func(e *server.ProblemPart) bool { return e.Location == "body.judge" }):
 		return usageError{err}
 	case slices.Contains([]int{http.StatusBadRequest, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}, p.Status):
 		return rejected{err}
