@@ -376,12 +376,11 @@ func (a *app) remote(ctx context.Context, who access) (*client, ownerNote, error
 		http: &http.Client{Transport: &http.Transport{DialContext: (&net.Dialer{Timeout: 2 * time.Second}).DialContext}, CheckRedirect: noRedirect},
 		base: "http://" + owner.Addr, token: owner.Token, workspace: a.workspace,
 	}
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	soon, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	if who.window && who.serves {
-		err = c.makeWorkspace(ctx)
-	} else { // a route that needs the token: another server may have the address by now
-		err = c.read(ctx, "/v1/workspaces", nil)
+	// A route that needs the token: another server may have the address by now.
+	if err = c.read(soon, "/v1/workspaces", nil); err == nil && who.window && who.serves {
+		err = c.makeWorkspace(ctx) // which may have to be loaded
 	}
 	if err != nil {
 		return nil, owner, err

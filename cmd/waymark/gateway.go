@@ -165,16 +165,11 @@ func definitionOf(l ingest.Launch) (gateway.Definition, error) {
 
 // agree shows each server, asks, and keeps what was agreed to.
 func (a *app) agree(cmd *cobra.Command, found []gateway.Definition) error {
-	if !a.yes && !isTerminal(a.in) {
-		for _, d := range found {
-			fmt.Fprintf(a.errs, "%s: %s\n", d.ID, d.Shown())
-		}
-		return usagef("nobody is there to ask: --yes agrees to all of these")
-	}
 	_, defs, err := a.defined()
 	if err != nil {
 		return err
 	}
+	asked := a.yes || isTerminal(a.in)
 	taken := slices.DeleteFunc(found, func(d gateway.Definition) bool {
 		fmt.Fprintf(a.errs, "%s: %s\n", d.ID, d.Shown())
 		for _, was := range defs {
@@ -182,9 +177,12 @@ func (a *app) agree(cmd *cobra.Command, found []gateway.Definition) error {
 				fmt.Fprintf(a.errs, "  in place of: %s\n", was.Shown())
 			}
 		}
-		return a.confirm("  May it be started?") != nil
+		return asked && a.confirm("  May it be started?") != nil
 	})
-	if len(taken) == 0 {
+	switch {
+	case !asked:
+		return usagef("nobody is there to ask: --yes agrees to all of these")
+	case len(taken) == 0:
 		return rejected{errors.New("nothing was agreed to")}
 	}
 	a.addsServers = true

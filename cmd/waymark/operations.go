@@ -159,14 +159,11 @@ func (o *operation) print(a *app, cmd *cobra.Command, q *asked, about string, bo
 	case o.show != nil:
 		return o.show(a, q, body)
 	}
-	fields, columns, none := o.fields, o.columns, []string{o.none}
+	fields, columns := o.fields, o.columns
 	if on, err := cmd.Flags().GetBool("explain"); on && err == nil {
 		fields, columns = fields+" model", columns+" reason terms profile version nodes edges density alpha"
 	}
-	if o.none == "" {
-		none = nil
-	}
-	return a.render(body, fields, columns, none...)
+	return a.render(body, fields, columns, o.none)
 }
 
 // showing is a show of a typed answer.
