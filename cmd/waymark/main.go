@@ -2,7 +2,7 @@
 //
 // It is flags and wiring only. A command that asks or changes something speaks the HTTP API, either
 // to the server that has the data directory or to the same handler in this process (see
-// [waymark/cmd/waymark/internal/client]); serve and mcp put that handler on a socket or a pipe.
+// [client]); serve and mcp put that handler on a socket or a pipe.
 //
 //	            ┌── data directory is free ──▶ open store ─▶ live ─▶ server ─▶ handler
 //	command ────┤                                                        ▲
