@@ -113,10 +113,9 @@ func (j Job) String() string {
 	took := j.FinishedAt.Sub(j.StartedAt).Round(time.Millisecond)
 	text := strings.TrimSuffix(string(j.State)+": "+j.Error, ": ")
 	switch v := j.Verify; {
-	case v != nil && v.Equal:
-		text = fmt.Sprintf("replayed %s: the running model and the replay are equal", plural.Of(v.Events, "event"))
 	case v != nil:
-		text = fmt.Sprintf("replayed %s: the running model and the replay are DIFFERENT in %s", plural.Of(v.Events, "event"), strings.Join(v.Differences, ", "))
+		text = fmt.Sprintf("replayed %s: the running model and the replay are ", plural.Of(v.Events, "event"))
+		text += map[bool]string{true: "equal", false: "DIFFERENT in " + strings.Join(v.Differences, ", ")}[v.Equal]
 	case j.State == JobDone && j.Kind == "judge":
 		text = fmt.Sprintf("would be published; judged in %s", took)
 	case j.State == JobDone:

@@ -109,7 +109,8 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &house{dir: dir, logger: logger, store: store, unlock: unlock, token: rand.Text(), window: who.window, workspace: a.workspace}
+	h := &house{dir: dir, workspace: a.workspace, logger: logger, store: store, unlock: unlock, window: who.window}
+	h.token = rand.Text()
 	if err := h.note(""); err != nil {
 		return nil, errors.Join(err, store.Close(), unlock())
 	}
