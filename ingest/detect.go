@@ -20,8 +20,9 @@ import (
 const sniffed = 64 << 10
 
 var (
-	errUnknownFormat = errors.New("format is not recognised; name it (--format)")
-	errEmpty         = errors.New("it is empty")
+	// ErrFormat says that the content of an input is of no format.
+	ErrFormat = errors.New("format is not recognised")
+	errEmpty  = errors.New("it is empty")
 )
 
 // detect tells the format of the input: a folder by the files in it, a file by its first values.
@@ -67,10 +68,10 @@ func (in *input) detectFolder() ([]string, error) {
 		switch {
 		case err == nil:
 			found[format] = true
-		case errors.Is(err, errUnknownFormat) && nothing == errEmpty:
+		case errors.Is(err, ErrFormat) && nothing == errEmpty:
 			nothing = err
-		case errors.Is(err, errUnknownFormat), errors.Is(err, errEmpty):
-		case nothing == errEmpty || nothing == errUnknownFormat:
+		case errors.Is(err, ErrFormat), errors.Is(err, errEmpty):
+		case nothing == errEmpty || nothing == ErrFormat:
 			nothing = fmt.Errorf("%s %w", name, unreadable(err))
 		}
 		return nil
@@ -107,7 +108,7 @@ func (in *input) files(visit func(name, format string, err error) error) error {
 		case d.IsDir():
 			return nil
 		case !slices.Contains(endings, path.Ext(name)):
-			err = errUnknownFormat
+			err = ErrFormat
 		default:
 			format, err = in.detectFile(name)
 		}
@@ -168,7 +169,7 @@ func sniff(name string, head []byte) (string, error) {
 	if bytes.Contains(head, []byte("[mcp_servers.")) {
 		return "mcp-config", nil
 	}
-	return "", errUnknownFormat
+	return "", ErrFormat
 }
 
 // shapes are the fields by which an object of each format is known, see [holds]; the first that fits counts.
@@ -269,7 +270,7 @@ func (in *input) eachFile(format string, visit func(name string) (more bool, err
 		switch {
 		case err == nil && f == format:
 			more, err = visit(name)
-		case err == nil, errors.Is(err, errUnknownFormat), errors.Is(err, errEmpty):
+		case err == nil, errors.Is(err, ErrFormat), errors.Is(err, errEmpty):
 			err = nil
 		default: // the others still count
 			more, err = in.emit(Item{File: name, Unread: true, Dropped: unreadable(err).Error()}), nil

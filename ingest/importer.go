@@ -255,7 +255,7 @@ func (in *input) open(name string) (io.ReadCloser, error) {
 		name = in.name
 	}
 	if info, err := fs.Stat(in.fsys, name); in.isDir && err == nil && !info.Mode().IsRegular() {
-		return nil, errUnknownFormat
+		return nil, ErrFormat
 	}
 	return in.fsys.Open(name)
 }

@@ -75,7 +75,7 @@ func TestDetect(t *testing.T) {
 	assert.Equal(t, []string{"claude-code", "codex", "openai-chat", "otel", "mcp-jsonrpc", "langfuse", "langsmith"}, got, "a folder of several")
 	for _, unknown := range []string{"hello", "[]", "{}", `{"id":"x"}`, "\x00\x01"} {
 		_, err := sniff("file", []byte(unknown))
-		assert.ErrorIs(t, err, errUnknownFormat, unknown)
+		assert.ErrorIs(t, err, ErrFormat, unknown)
 	}
 	for _, empty := range []string{"", bom, " \n\n"} {
 		_, err := sniff("file", []byte(empty))

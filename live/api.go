@@ -1,9 +1,13 @@
 package live
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"waymark/episodic"
+	"waymark/internal/plural"
+	"waymark/suggest"
 	"waymark/suggest/evaluate"
 	"waymark/suggest/mine"
 )
@@ -102,6 +106,27 @@ type Job struct {
 
 	Forced bool           `json:"forced,omitempty"` // published whatever the gate says
 	Gate   *evaluate.Gate `json:"gate,omitempty"`   // how the new model does beside the active one
+}
+
+// String says in one line how a job ended.
+func (j Job) String() string {
+	took := j.FinishedAt.Sub(j.StartedAt).Round(time.Millisecond)
+	text := strings.TrimSuffix(string(j.State)+": "+j.Error, ": ")
+	switch v := j.Verify; {
+	case v != nil:
+		text = fmt.Sprintf("replayed %s: the running model and the replay are ", plural.Of(v.Events, "event"))
+		text += map[bool]string{true: "equal", false: "DIFFERENT in " + strings.Join(v.Differences, ", ")}[v.Equal]
+	case j.State == JobDone && j.Kind == "judge":
+		text = fmt.Sprintf("would be published; judged in %s", took)
+	case j.State == JobDone:
+		text = fmt.Sprintf("rebuilt in %s; model %s", took, suggest.ShortVersion(j.Version))
+	case j.State == JobRefused:
+		text = fmt.Sprintf("NOT published: %s; judged in %s", j.Error, took)
+	}
+	if j.Gate != nil {
+		text += fmt.Sprintf("; %v", j.Gate)
+	}
+	return text
 }
 
 // MineReport is what mining found.

@@ -73,7 +73,7 @@ func (r *Run) call(n *node, arguments json.RawMessage, after []string) (result R
 		}
 	}()
 	if r.opts.Caller == nil {
-		return Result{Failure: FailedUnavailable, Message: "no servers are configured"}, true
+		return Result{Failure: FailedUnavailable, Message: "no servers are connected"}, true
 	}
 	timeout := r.opts.Timeout
 	if n.task.TimeoutMS > 0 {

@@ -9,7 +9,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/sse"
 
-	"waymark/internal/plural"
 	"waymark/live"
 	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
@@ -115,7 +114,7 @@ func (s *Server) rebuildAndWait(ctx context.Context, in *rebuildInput) (job live
 	case job.State == live.JobCanceled:
 		return job, "", context.Canceled
 	}
-	return job, rebuildText(job), nil
+	return job, job.String(), nil
 }
 
 // jobProgress reports to a client that asked for it. Progress never falls, and small steps are left out: a hundred
@@ -128,21 +127,6 @@ func jobProgress(ctx context.Context) func(live.Job) {
 		}
 		last, lastPhase = j.Progress, j.Phase
 		notify(j.Progress, 1, j.Phase)
-	}
-}
-
-func rebuildText(job live.Job) string {
-	switch v := job.Verify; {
-	case job.State == live.JobRefused:
-		return fmt.Sprintf("NOT published: the new model ranks held-out tasks worse than the active one: %v. The active model stays; force publishes the new one.", job.Gate)
-	case v == nil && job.Gate != nil:
-		return fmt.Sprintf("The model was rebuilt from the whole history. Beside the one before, by held-out tasks: %v.", job.Gate)
-	case v == nil:
-		return "The model was rebuilt from the whole history."
-	case v.Equal:
-		return fmt.Sprintf("Verified: %s replayed, the running model is equal byte for byte.", plural.Of(v.Events, "event"))
-	default:
-		return fmt.Sprintf("NOT equal: after %s the replay differs from the running model in %s.", plural.Of(v.Events, "event"), route.ShownIDs(v.Differences))
 	}
 }
 

@@ -227,6 +227,12 @@ type Operation = route.Operation
 // Field is a field of the request of an operation.
 type Field = route.Field
 
+// Problem is the body of a refusal (RFC 9457), ProblemPart one thing that is wrong with a request.
+type (
+	Problem     = huma.ErrorModel
+	ProblemPart = huma.ErrorDetail
+)
+
 // Operations are the operations of the API.
 func Operations() []Operation {
 	s := &Server{routes: &route.Table{Rules: map[string]route.Rule{}}}

@@ -84,10 +84,7 @@ func (s *Server) suggestionRoutes(r *route.Table) {
 				"Each suggestion has a confidence, the terms of its score and a reason."},
 			func(ctx context.Context, q *question[nextBody]) (suggest.NextAnswer, string, error) {
 				a, err := s.next(ctx, q)
-				last := ""
-				if n := len(q.Body.Context); n > 0 {
-					last = q.Body.Context[n-1]
-				}
+				last := a.LastKnown(q.Body.Context)
 				return a, nextText(a, last) + closing(a.Waiting, a.Foremost(), last, q.Body.Intent), err
 			}),
 		route.NewTool(route.Tool{Rule: long, Rounded: true, Name: "suggest_dag", Title: "Suggest a plan", Screen: "plan",

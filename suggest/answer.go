@@ -3,6 +3,7 @@ package suggest
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"waymark/catalog"
@@ -69,6 +70,14 @@ type ModelInfo struct {
 	Profile string    `json:"profile"` // that answered
 }
 
+// ShortVersion is the version of a model for people.
+func ShortVersion(v string) string {
+	if algorithm, hex, ok := strings.Cut(v, ":"); ok && len(hex) > 12 {
+		return algorithm + ":" + hex[:12]
+	}
+	return v
+}
+
 // NextRequest asks what comes after the context. Context is in order, the last element is the last
 // thing done. Limit 0 means 5.
 type NextRequest struct {
@@ -99,6 +108,16 @@ func (r SearchResult) id() string { return r.ID }
 
 // Foremost is the id of the first suggestion; empty without any.
 func (a NextAnswer) Foremost() string { return slices.Concat(a.Suggestions, []Suggestion{{}})[0].ID }
+
+// LastKnown is the last id of the context that was asked about and is known; empty without any.
+func (a NextAnswer) LastKnown(context []string) string {
+	for _, id := range slices.Backward(context) {
+		if !slices.ContainsFunc(a.UnknownIDs, func(u UnknownID) bool { return u.ID == id }) {
+			return id
+		}
+	}
+	return ""
+}
 
 // Foremost is the id of the first result; empty without any.
 func (a SearchAnswer) Foremost() string { return slices.Concat(a.Results, []SearchResult{{}})[0].ID }

@@ -13,13 +13,6 @@ import (
 // words is a code of the API as words.
 func words(code string) string { return strings.ReplaceAll(code, "_", " ") }
 
-func shortVersion(v string) string {
-	if algorithm, hex, ok := strings.Cut(v, ":"); ok && len(hex) > 12 {
-		return algorithm + ":" + hex[:12]
-	}
-	return v
-}
-
 // hint ends the answer to a question: with how to begin, where nothing is recorded, else with the command that keeps what
 // is first out of the next answer.
 func hint[Answer interface{ Foremost() string }](a *app, q *asked, body json.RawMessage) error {
@@ -30,8 +23,9 @@ func hint[Answer interface{ Foremost() string }](a *app, q *asked, body json.Raw
 	}
 	request, _ := cmp.Or(q.fields["intent"], q.fields["query"]).(string)
 	last := ""
-	if context, _ := q.fields["context"].([]string); q.OperationID == "next" && len(context) > 0 {
-		last = context[len(context)-1]
+	if next, ok := any(answer).(suggest.NextAnswer); ok {
+		context, _ := q.fields["context"].([]string)
+		last = next.LastKnown(context)
 	}
 	switch where := a.elsewhere(); {
 	case of.Model.Nodes == 0:

@@ -13,30 +13,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/cmd/waymark/internal/client"
 	"waymark/internal/bounded"
 	"waymark/internal/pause"
 )
 
-// exchange sends a request and decodes the answer, which it also returns as it came.
-func exchange(ctx context.Context, c *client.Client, method, path string, question, answer any) (json.RawMessage, error) {
-	body, err := c.Call(ctx, method, path, question)
-	if err == nil {
-		if err = json.Unmarshal(body, answer); err != nil {
-			err = fmt.Errorf("%s: the answer is not what this program expects: %w", path, err)
-		}
-	}
-	return body, err
-}
-
-func read(ctx context.Context, c *client.Client, path string, answer any) error {
-	_, err := exchange(ctx, c, http.MethodGet, path, nil, answer)
-	return err
-}
-
 // confirm asks the person at the terminal. Where nobody sits at one, --yes is the answer.
-func (a *app) confirm(yes bool, question string) error {
-	if yes {
+func (a *app) confirm(question string) error {
+	if a.yes {
 		return nil
 	}
 	if !isTerminal(a.in) {
@@ -54,9 +37,9 @@ func (a *app) confirm(yes bool, question string) error {
 }
 
 // watch reads the thing at a path again and again, until see says that it is over, and returns the last answer.
-func watch(ctx context.Context, c *client.Client, path string, see func(json.RawMessage) (over bool, err error)) (json.RawMessage, error) {
+func watch(ctx context.Context, c *client, path string, see func(json.RawMessage) (over bool, err error)) (json.RawMessage, error) {
 	for wait := 5 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
-		body, err := c.Call(ctx, http.MethodGet, path, nil)
+		body, err := c.call(ctx, http.MethodGet, path, nil, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -70,13 +53,13 @@ func watch(ctx context.Context, c *client.Client, path string, see func(json.Raw
 }
 
 // abandon cancels what nobody waits for any more, after an interrupt.
-func (a *app) abandon(ctx context.Context, c *client.Client, method, path string) {
+func (a *app) abandon(ctx context.Context, c *client, method, path string) {
 	if ctx.Err() == nil {
 		return
 	}
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer stop()
-	if _, err := c.Call(ctx, method, path, nil); err != nil {
+	if _, err := c.call(ctx, method, path, nil, nil); err != nil {
 		fmt.Fprintf(a.errs, "it goes on: %s %s: %v\n", method, path, err)
 	}
 }

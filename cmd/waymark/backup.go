@@ -10,14 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/cmd/waymark/internal/client"
 	"waymark/internal/bounded"
 	"waymark/internal/plural"
 	"waymark/storage"
 )
 
 func (a *app) backupCommand() *cobra.Command {
-	var yes bool
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
 		Short: "Write all workspaces, keys and settings to a file",
@@ -28,12 +26,12 @@ all. An existing file is replaced only on agreement, or with --yes.`,
 				return err
 			}
 			if isFile(args[0]) {
-				if err := a.confirm(yes, fmt.Sprintf("Replace the existing file %s?", args[0])); err != nil {
+				if err := a.confirm(fmt.Sprintf("Replace the existing file %s?", args[0])); err != nil {
 					return err
 				}
 			}
-			return a.with(cmd.Context(), func(c *client.Client) error {
-				resp, err := c.Do(cmd.Context(), client.Request{Method: http.MethodGet, Path: "/v1/backup"})
+			return a.with(cmd.Context(), func(c *client) error {
+				resp, err := c.do(cmd.Context(), call{method: http.MethodGet, path: "/v1/backup"})
 				if err != nil {
 					return err
 				}
@@ -59,7 +57,7 @@ all. An existing file is replaced only on agreement, or with --yes.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&yes, "yes", false, "replace an existing file without asking")
+	cmd.Flags().BoolVar(&a.yes, "yes", false, "replace an existing file without asking")
 	return cmd
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/cmd/waymark/internal/client"
 	"waymark/internal/bounded"
 	"waymark/live"
 	"waymark/suggest"
@@ -81,6 +80,13 @@ func (a *app) explainCommand() *cobra.Command {
 			}
 			return a.render(body, "id suggested absent_reason reason rank of confidence score formula mode model.profile terms behind reports filters unknown_ids",
 				"name value weight contribution passed detail observed sources message")
+		},
+		check: func(_ *app, _ *asked, body json.RawMessage) error {
+			var answer suggest.ExplainAnswer
+			if err := decode(body, &answer); err != nil || answer.Absent != suggest.AbsentUnknown {
+				return err
+			}
+			return errNegative
 		},
 	})
 }
@@ -198,9 +204,8 @@ trusted to name them truthfully: invented labels would count as several sources.
 }
 
 func (a *app) capabilityCommand() *cobra.Command {
-	var file, style string
+	var file string
 	var proposed bool
-	var bar *progress
 	return group("capability", "Capabilities: list, export and import them, mine the history for new ones, approve or reject those",
 		a.of(operation{id: "list-capabilities", use: "list", flags: "tag limit", set: map[string]any{"limit": 500},
 			columns: "id composite verdict state capability.name evidence.tasks capability.description tags tools description",
@@ -235,9 +240,9 @@ rubric and wait, the best first, until somebody approves or rejects them.`,
   waymark capability list --proposed`,
 			more: func(cmd *cobra.Command) {
 				cmd.Flags().StringVar(&file, "rubric", "", "a rubric `file` of one's own, over support, success, cohesion, savings and novelty")
-				progressFlag(cmd, &style)
+				a.progressFlag(cmd)
 			},
-			prepare: func(_ *cobra.Command, _ []string, q *asked) (err error) {
+			prepare: func(_ *cobra.Command, _ []string, q *asked) error {
 				if file != "" {
 					text, err := a.readFile(file)
 					if err != nil {
@@ -245,16 +250,15 @@ rubric and wait, the best first, until somebody approves or rejects them.`,
 					}
 					q.fields["rubric"] = string(text)
 				}
-				bar, err = a.progress(style, "propose", 1000)
-				return err
+				return nil
 			},
-			follow: func(ctx context.Context, c *client.Client, q *asked) error {
-				job, body, err := a.follow(ctx, c, "/v1/proposals", q.fields, bar)
+			follow: func(ctx context.Context, c *client, q *asked) error {
+				job, body, err := a.follow(ctx, c, "/v1/proposals", q.fields, a.progress("propose", 1000))
 				switch {
 				case err != nil:
 					return err
 				case job.State != live.JobDone || job.Mined == nil:
-					return fmt.Errorf("%s: %s", job.ID, outcome(job))
+					return fmt.Errorf("%s: %v", job.ID, job)
 				case a.json:
 					return a.printBody(body)
 				}

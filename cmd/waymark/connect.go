@@ -17,7 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"waymark/cmd/waymark/internal/client"
+	"waymark/gateway"
 	"waymark/ingest/hook"
 	"waymark/internal/bounded"
 	"waymark/internal/endpoint"
@@ -29,6 +29,7 @@ import (
 	"waymark/server"
 	mcpserver "waymark/server/mcp"
 	"waymark/storage"
+	"waymark/suggest"
 	"waymark/suggest/semantic/embed"
 	"waymark/suggest/semantic/thesaurus"
 )
@@ -36,16 +37,20 @@ import (
 // house is an open data directory with the components that use it.
 type house struct {
 	dir        string
+	logger     *slog.Logger
 	store      *storage.Store
 	unlock     func() error // of the data directory, where the store is elsewhere
 	workspaces *live.Workspaces
 	server     *server.Server
 	transport  *http.Transport // to the server in this process
 	hangUp     func() error
-	upstream   atomic.Pointer[upstream] // nil: no servers are defined
-	feed       *feed.Feed               // of what hooks have spooled
-	token      string                   // full access for the user who can read the owner note
-	window     bool                     // of [access]
+	feed       *feed.Feed // of what hooks have spooled
+	token      string     // full access for the user who can read the owner note
+	window     bool       // of [access]
+
+	workspace  string                             // that the servers of others belong to
+	gateway    *gateway.Gateway                   // to them; nil: none are defined
+	exclusions atomic.Pointer[suggest.Exclusions] // of what the gateway withholds
 }
 
 // access says how long a process has the data directory, and for whom.
@@ -60,6 +65,9 @@ type access struct {
 // A command waits countPatience until what it recorded counts in answers. Without a stored model it makes one first, so it
 // may take its time.
 const countPatience, commandTimeout = time.Second, time.Hour
+
+// brief is the access of most commands.
+var brief = access{timeout: commandTimeout}
 
 // words sets the embedder and the thesaurus in opts.
 func (a *app) words(opts *live.Options) (err error) {
@@ -101,7 +109,8 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &house{dir: dir, store: store, unlock: unlock, token: rand.Text(), window: who.window}
+	h := &house{dir: dir, workspace: a.workspace, logger: logger, store: store, unlock: unlock, window: who.window}
+	h.token = rand.Text()
 	if err := h.note(""); err != nil {
 		return nil, errors.Join(err, store.Close(), unlock())
 	}
@@ -119,25 +128,23 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	h.workspaces = live.NewWorkspaces(h.store, opts)
 	h.feed = feed.New(hook.SpoolOf(dir), h.store, h.workspaces.Open, time.Now, logger)
 	h.feed.NoDigests = opts.DropDigests
-	if err := a.openUpstream(h, logger, who.serves); err != nil {
+	if err := a.openGateway(h, who.serves); err != nil {
 		return nil, errors.Join(err, h.close())
 	}
 	cfg.Store, cfg.Workspaces, cfg.Traces, cfg.KeepKey = h.store, h.workspaces, h.feed.Collect, h.feed.KeepKey
 	cfg.Logger, cfg.Version, cfg.Now, cfg.Data, cfg.Settings = logger, version().Version, time.Now, dir, a.settings
 	cfg.LocalToken, cfg.RequireKey, cfg.Timeout, cfg.MaxBody = h.token, who.requireKey, who.timeout, who.maxBody
-	if u := h.upstream.Load(); u != nil {
-		cfg.Upstream.Gateway, cfg.Upstream.Workspace = u.gateway, u.workspace
-		if a.connect {
-			cfg.Upstream.Reload = u.start
-			open := func(ctx context.Context) (record.Store, error) { return h.workspaces.Open(ctx, a.workspace) }
-			cfg.Caller = record.New(open, u.gateway, record.Options{Logger: logger, DropDigests: opts.DropDigests})
-		}
+	cfg.Upstream.Gateway, cfg.Upstream.Workspace = h.gateway, h.workspace
+	if h.gateway != nil && a.connect {
+		cfg.Upstream.Reload = h.startServers
+		open := func(ctx context.Context) (record.Store, error) { return h.workspaces.Open(ctx, h.workspace) }
+		cfg.Caller = record.New(open, h.gateway, record.Options{Logger: logger, DropDigests: opts.DropDigests})
 	}
 	h.server, err = server.New(cfg)
 	if err != nil {
 		return nil, errors.Join(err, h.close())
 	}
-	h.transport, h.hangUp = client.InProcess(h.server.Handler())
+	h.transport, h.hangUp = inProcess(h.server.Handler())
 	if cfg.Upstream.Reload != nil {
 		if err := cfg.Upstream.Reload(); err != nil {
 			return nil, errors.Join(err, h.close())
@@ -221,10 +228,10 @@ func (h *house) note(addr string) error {
 }
 
 // client speaks to the handler in this process.
-func (h *house) client(workspace string) *client.Client {
-	return &client.Client{
-		HTTP: &http.Client{Transport: h.transport, CheckRedirect: noRedirect},
-		Base: "http://localhost", Token: h.token, Workspace: workspace, Source: "local",
+func (h *house) client(workspace string) *client {
+	return &client{
+		http: &http.Client{Transport: h.transport, CheckRedirect: noRedirect},
+		base: "http://localhost", token: h.token, workspace: workspace,
 	}
 }
 
@@ -235,10 +242,10 @@ func (h *house) close() error {
 	if h.server != nil {
 		h.server.Close()
 	}
-	if u := h.upstream.Load(); u != nil { // it may still note tools
+	if h.gateway != nil { // it may still note tools
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
-		err = errors.Join(err, u.gateway.Close(ctx))
+		err = errors.Join(err, h.gateway.Close(ctx))
 	}
 	if h.workspaces != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
@@ -252,12 +259,12 @@ func (h *house) close() error {
 }
 
 // with runs f with a client of the data directory, which other processes wait for if it was free.
-func (a *app) with(ctx context.Context, f func(*client.Client) error) error {
-	return a.within(ctx, access{timeout: commandTimeout}, f)
+func (a *app) with(ctx context.Context, f func(*client) error) error {
+	return a.within(ctx, brief, f)
 }
 
 // within runs f with a client of the data directory. As a window it answers other processes meanwhile.
-func (a *app) within(ctx context.Context, who access, f func(*client.Client) error) error {
+func (a *app) within(ctx context.Context, who access, f func(*client) error) error {
 	h, c, err := a.enter(ctx, a.logger(), who)
 	switch {
 	case err != nil:
@@ -300,7 +307,7 @@ func behind(ctx context.Context, f func(context.Context) error) (stop func() err
 
 // ownerGone reports whether the error of a call says that the process that was asked has ended, or is about to.
 func ownerGone(err error) bool {
-	if refused, ok := errors.AsType[*client.Problem](err); ok {
+	if refused, ok := errors.AsType[*problem](err); ok {
 		return mcpserver.OwnerGone(refused.Status, refused.Detail)
 	}
 	return errors.As(err, new(*url.Error)) || errors.Is(err, io.ErrUnexpectedEOF)
@@ -309,7 +316,7 @@ func ownerGone(err error) bool {
 // enter opens the data directory for this process or, if a server has it, gives a client of that
 // server. Another command may be about to end, a server about to listen, or a window about to give way, so it looks
 // again for a moment before it says who is in the way.
-func (a *app) enter(ctx context.Context, logger *slog.Logger, who access) (*house, *client.Client, error) {
+func (a *app) enter(ctx context.Context, logger *slog.Logger, who access) (*house, *client, error) {
 	claims, patience := who.serves && !who.window, 5*time.Second
 	for began, wait := time.Now(), 20*time.Millisecond; ; wait = min(2*wait, 200*time.Millisecond) {
 		if claims && a.claim == nil {
@@ -319,15 +326,15 @@ func (a *app) enter(ctx context.Context, logger *slog.Logger, who access) (*hous
 		if !errors.Is(err, storage.ErrInUse) {
 			return h, nil, err
 		}
-		c, owner := a.remote(ctx)
+		c, owner, silent := a.remote(ctx, who)
 		switch {
 		case c != nil && !(claims && owner.GivesWay):
 			return nil, c, nil
-		case owner.GivesWay:
+		case owner.GivesWay || who.window && who.serves:
 			patience = longestTakeOver
 		}
 		if time.Since(began) > patience {
-			return nil, nil, inUse(a.data, owner, "does not answer")
+			return nil, nil, inUse(a.data, owner, "does not answer", silent)
 		}
 		if !pause.For(ctx, wait) {
 			return nil, nil, ctx.Err()
@@ -349,33 +356,37 @@ func claimed(dir string) bool {
 
 // checkIdle refuses flags of the command line that have no effect because a running server answers. Settings of the
 // environment and of the file are for every process, so they are no error.
-func (a *app) checkIdle(c *client.Client) error {
+func (a *app) checkIdle(c *client) error {
 	for _, name := range processSettings {
 		if a.given(name) && a.origins[name] == "" {
-			return usagef("--%s has no effect: the server at %s has the data directory and uses its own settings; leave the flag out or stop that server", name, c.Base)
+			return usagef("--%s has no effect: the server at %s has the data directory and uses its own settings; leave the flag out or stop that server", name, c.base)
 		}
 	}
 	return nil
 }
 
-// remote finds the server that has the data directory by its owner note. The client is nil if there
-// is no note, no address in it, or no server of this directory at the address.
-func (a *app) remote(ctx context.Context) (*client.Client, ownerNote) {
+// remote finds the server that has the data directory by its owner note. The client is nil if there is no note, no address
+// in it, or no server of this directory at the address. It has the workspace that a host is configured for: hosts ask
+// before anything is recorded.
+func (a *app) remote(ctx context.Context, who access) (*client, ownerNote, error) {
 	owner, err := readOwner(a.data)
 	if err != nil || owner.Addr == "" {
-		return nil, owner
+		return nil, owner, nil
 	}
-	c := &client.Client{
-		HTTP: &http.Client{Transport: &http.Transport{DialContext: (&net.Dialer{Timeout: 2 * time.Second}).DialContext}, CheckRedirect: noRedirect},
-		Base: "http://" + owner.Addr, Token: owner.Token, Workspace: a.workspace, Source: "local",
+	c := &client{
+		http: &http.Client{Transport: &http.Transport{DialContext: (&net.Dialer{Timeout: 2 * time.Second}).DialContext}, CheckRedirect: noRedirect},
+		base: "http://" + owner.Addr, token: owner.Token, workspace: a.workspace,
 	}
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	soon, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	// A route that needs the token: another server may have the address by now.
-	if _, err := c.Call(ctx, http.MethodGet, "/v1/workspaces", nil); err != nil {
-		return nil, owner
+	if err = c.read(soon, "/v1/workspaces", nil); err == nil && who.window && who.serves {
+		err = c.makeWorkspace(ctx) // which may have to be loaded
 	}
-	return c, owner
+	if err != nil {
+		return nil, owner, err
+	}
+	return c, owner, nil
 }
 
 // heldError is storage.ErrInUse in the words of inUse.
@@ -384,15 +395,17 @@ type heldError struct{ error }
 func (heldError) Is(target error) bool { return target == storage.ErrInUse }
 
 // inUse says who has the directory, as far as it is known, and whether that process answers.
-func inUse(dir string, o ownerNote, answers string) error {
-	by := "another process"
-	if o.PID != 0 {
-		by = fmt.Sprintf("process %d (%s)", o.PID, o.Command)
+func inUse(dir string, o ownerNote, answers string, why error) error {
+	text := fmt.Sprintf("data directory %s is in use by %v", dir, o)
+	switch {
+	case o.Addr == "":
+		text += ", which takes no requests; wait for it or stop it"
+	case why != nil:
+		text += ", which " + answers + ": " + why.Error()
+	default:
+		text += ", which " + answers
 	}
-	if o.Addr == "" {
-		return heldError{fmt.Errorf("data directory %s is in use by %s, which takes no requests; wait for it or stop it", dir, by)}
-	}
-	return heldError{fmt.Errorf("data directory %s is in use by %s, which %s at %s", dir, by, answers, o.Addr)}
+	return heldError{errors.New(text)}
 }
 
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

@@ -72,34 +72,45 @@ type jobList struct {
 // examine looks from the outside in: first what needs no open store, then what the store says. The settings become those
 // of the server, if one answers.
 func (a *app) examine(ctx context.Context, settings *shownSettings) (checks []check, stats suggest.Stats, page jobList) {
-	checks = []check{{"version", true, version().String()}}
+	add := func(name string, ok bool, detail string) { checks = append(checks, check{name, ok, detail}) }
+	add("version", true, version().String())
 	dir, err := filepath.Abs(a.data)
-	if err != nil {
-		return append(checks, check{"directory", false, err.Error()}), stats, page
+	var info fs.FileInfo
+	if err == nil {
+		info, err = os.Stat(dir)
 	}
-	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return append(checks, check{"directory", true, dir + " does not exist yet; the first import or serve makes it"}), stats, page
-	case err != nil:
-		return append(checks, check{"directory", false, err.Error()}), stats, page
-	case !info.IsDir():
-		return append(checks, check{"directory", false, dir + " is not a directory"}), stats, page
+		add("directory", true, dir+" does not exist yet; the first import or serve makes it")
+		return
+	case err == nil && !info.IsDir():
+		err = errors.New(dir + " is not a directory")
 	}
-	checks = append(checks, check{"directory", true, dir})
+	if err != nil {
+		add("directory", false, err.Error())
+		return
+	}
+	add("directory", true, dir)
 	if mode := info.Mode().Perm(); mode&0o077 != 0 && os.PathSeparator == '/' {
-		checks = append(checks, check{"permissions", false, fmt.Sprintf("others may read it (%v); run chmod 700 %s", mode, dir)})
+		add("permissions", false, fmt.Sprintf("others may read it (%v); run chmod 700 %s", mode, dir))
 	} else {
-		checks = append(checks, check{"permissions", true, mode.String()})
+		add("permissions", true, mode.String())
 	}
 	if n, err := storage.FreeSpace(dir); err != nil {
-		checks = append(checks, check{"free space", false, err.Error()})
+		add("free space", false, err.Error())
 	} else if n < math.MaxUint64 { // else it is not known
-		checks = append(checks, check{"free space", n >= lowSpace, fmt.Sprintf("%d MiB", n>>20)})
+		add("free space", n >= lowSpace, fmt.Sprintf("%d MiB", n>>20))
 	}
 	owner, _ := readOwner(a.data) // none, or unreadable: it is not known
-	h, c, err := a.enter(ctx, a.logger(), access{timeout: commandTimeout})
-	checks = append(checks, check{"owner", true, ownedBy(owner, c == nil && !errors.Is(err, storage.ErrInUse))})
+	h, c, err := a.enter(ctx, a.logger(), brief)
+	switch opened := c == nil && !errors.Is(err, storage.ErrInUse); { // then whoever the note names is gone
+	case opened && owner.PID != 0:
+		add("owner", true, fmt.Sprintf("nobody; process %d (%s), which had it, ended without closing it", owner.PID, owner.Command))
+	case opened:
+		add("owner", true, "nobody")
+	default:
+		add("owner", true, owner.String())
+	}
 	if h != nil {
 		c = h.client(a.workspace)
 	}
@@ -108,38 +119,22 @@ func (a *app) examine(ctx context.Context, settings *shownSettings) (checks []ch
 			Checks   []check
 			Settings *shownSettings
 		}
-		if err = read(ctx, c, "/v1/doctor", &remote); remote.Settings != nil {
+		if err = c.read(ctx, "/v1/doctor", &remote); remote.Settings != nil {
 			*settings = *remote.Settings
 		}
 		checks = append(checks, remote.Checks...)
 	}
 	if err == nil {
-		err = errors.Join(read(ctx, c, "/v1/stats", &stats), read(ctx, c, "/v1/jobs?limit=10", &page))
+		err = errors.Join(c.read(ctx, "/v1/stats", &stats), c.read(ctx, "/v1/jobs?limit=10", &page))
 	}
 	if h != nil {
 		err = errors.Join(err, h.close())
 	}
+	if errors.Is(err, storage.ErrDamaged) {
+		err = fmt.Errorf("%w; restore a backup", err)
+	}
 	if err != nil {
-		c := check{"open", false, err.Error()}
-		if errors.Is(err, storage.ErrDamaged) {
-			c.Detail += "; restore a backup"
-		}
-		checks = append(checks, c)
+		add("open", false, err.Error())
 	}
-	return checks, stats, page
-}
-
-// ownedBy says who has the directory: if it could be opened, whoever the note names is gone.
-func ownedBy(o ownerNote, opened bool) string {
-	switch {
-	case opened && o.PID != 0:
-		return fmt.Sprintf("nobody; process %d (%s), which had it, ended without closing it", o.PID, o.Command)
-	case opened:
-		return "nobody"
-	case o.PID == 0:
-		return "another process"
-	case o.Addr == "":
-		return fmt.Sprintf("process %d (%s)", o.PID, o.Command)
-	}
-	return fmt.Sprintf("process %d (%s) at %s", o.PID, o.Command, o.Addr)
+	return
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/catalog"
-	"waymark/cmd/waymark/internal/client"
 	"waymark/episodic"
 	"waymark/ingest"
 	"waymark/suggest"
@@ -31,7 +30,7 @@ type evaluation struct {
 
 func (a *app) evaluateCommand() *cobra.Command {
 	var e evaluation
-	var style, requests string
+	var requests string
 	cmd := &cobra.Command{
 		Use:   "evaluate",
 		Short: "Measure how good the suggestions are",
@@ -53,11 +52,7 @@ list in tools holds alternatives, and with neither tools nor not the plan must b
 			if requests != "" {
 				return a.expect(cmd.Context(), requests, e.profile)
 			}
-			bar, err := a.progress(style, "evaluate", 1000)
-			if err != nil {
-				return err
-			}
-			return a.evaluate(cmd.Context(), e, bar)
+			return a.evaluate(cmd.Context(), e)
 		},
 	}
 	f := cmd.Flags()
@@ -66,7 +61,7 @@ list in tools holds alternatives, and with neither tools nor not the plan must b
 	f.StringVar(&e.profile, "profile", suggest.ProfileLearned, "learned or seed")
 	f.StringVar(&requests, "expect", "", "`file` of requests with tools that must, or must not, be planned; - for stdin")
 	cmd.MarkFlagsMutuallyExclusive("expect", "dataset")
-	progressFlag(cmd, &style)
+	a.progressFlag(cmd)
 	return cmd
 }
 
@@ -80,11 +75,12 @@ func (e evaluation) check() error {
 	return nil
 }
 
-func (a *app) evaluate(ctx context.Context, e evaluation, bar *progress) error {
+func (a *app) evaluate(ctx context.Context, e evaluation) error {
 	d, err := a.examples(ctx, e)
 	if err != nil {
 		return err
 	}
+	bar := a.progress("evaluate", 1000)
 	bar.at(0, "build the model")
 	r, err := evaluate.Evaluate(ctx, d, evaluate.Suggester(e.profile, suggest.MeasureOptions{}), evaluate.Options{
 		Profile: e.profile, FirstContact: e.dataset == "",
@@ -176,8 +172,8 @@ const heldOut = 0.2
 // ownHistory is the workspace's catalog, and its episodes in order of recording.
 func (a *app) ownHistory(ctx context.Context) (*evaluate.Data, error) {
 	d, episodes := &evaluate.Data{Name: a.workspace}, []episodic.Episode(nil)
-	err := a.with(ctx, func(c *client.Client) error {
-		resp, err := c.Do(ctx, client.Request{Method: http.MethodGet, Path: "/v1/export"})
+	err := a.with(ctx, func(c *client) error {
+		resp, err := c.do(ctx, call{method: http.MethodGet, path: "/v1/export"})
 		if err != nil {
 			return err
 		}

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -75,31 +74,6 @@ func evaluated(t testing.TB, wantCode int, args ...string) (map[string]json.RawM
 	var r map[string]json.RawMessage
 	require.NoError(t, json.Unmarshal([]byte(out), &r))
 	return r, out
-}
-
-func keys(t testing.TB, raw json.RawMessage) []string {
-	t.Helper()
-	var m map[string]json.RawMessage
-	require.NoError(t, json.Unmarshal(raw, &m), string(raw))
-	return slices.Sorted(maps.Keys(m))
-}
-
-// The names of the report are an interface: programs read them.
-func TestEvaluationNames(t *testing.T) {
-	out, errs, code := waymark(t, "", "evaluate", "--json", "--dataset", easySet(t), "--data", filepath.Join(t.TempDir(), "data"))
-	require.Zero(t, code, "%s%s", out, errs)
-	var r map[string]json.RawMessage
-	require.NoError(t, json.Unmarshal([]byte(out), &r))
-	assert.Equal(t, []string{"baselines", "confidence", "dataset", "leave_one_out", "lost", "profile", "rows", "test_episodes", "too_few",
-		"train_episodes"}, slices.Sorted(maps.Keys(r)))
-	assert.JSONEq(t, "[]", string(r["lost"]))
-	assert.Equal(t, []string{"bm25", "copy", "knn", "markov1", "markov2", "popularity"}, keys(t, r["baselines"]))
-	var rows []evaluate.Row
-	require.NoError(t, json.Unmarshal(r["rows"], &rows))
-	i := slices.IndexFunc(rows, func(x evaluate.Row) bool { return x.Question == "next" && x.Metric == "mrr" })
-	require.GreaterOrEqual(t, i, 0)
-	assert.Equal(t, 6, rows[i].Asked)
-	assert.InDelta(t, 1, rows[i].Value, 1e-12)
 }
 
 // What comes after b depends on what came before it, and only the longer chain knows: the engine loses.

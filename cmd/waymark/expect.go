@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 
-	"waymark/cmd/waymark/internal/client"
 	"waymark/internal/strictjson"
 	"waymark/suggest"
 )
@@ -48,7 +47,7 @@ func (a *app) expect(ctx context.Context, path, profile string) error {
 		return err
 	}
 	requests, misses := 0, []miss{}
-	if err := a.with(ctx, func(c *client.Client) error {
+	if err := a.with(ctx, func(c *client) error {
 		for i, line := range bytes.Split(text, []byte("\n")) {
 			if line = bytes.Trim(line, strictjson.Space); len(line) == 0 {
 				continue
@@ -84,14 +83,14 @@ func (a *app) expect(ctx context.Context, path, profile string) error {
 }
 
 // checkPlan plans the request of a line. An unknown id could never be planned, so it is an error.
-func checkPlan(ctx context.Context, c *client.Client, line []byte, profile string) (m miss, err error) {
+func checkPlan(ctx context.Context, c *client, line []byte, profile string) (m miss, err error) {
 	x, err := strictjson.Decode[expectation](line)
 	if err != nil {
 		return m, usageError{err}
 	}
 	m = miss{Request: x.Request, Missing: []alternatives{}, Unasked: []string{}}
 	question, plan := suggest.DAGRequest{Intent: x.Request, Profile: profile}, suggest.DAGAnswer{}
-	if _, err := exchange(ctx, c, http.MethodPost, "/v1/dag", question, &plan); err != nil {
+	if _, err := c.call(ctx, http.MethodPost, "/v1/dag", question, &plan); err != nil {
 		return m, err
 	}
 	not := &suggest.ToolSet{Patterns: x.Not}
@@ -104,7 +103,7 @@ func checkPlan(ctx context.Context, c *client.Client, line []byte, profile strin
 		met := false
 		for _, id := range ids {
 			question, known := suggest.ExplainRequest{ID: id}, suggest.ExplainAnswer{} // with the id as plans spell it
-			if _, err := exchange(ctx, c, http.MethodPost, "/v1/explain", question, &known); err != nil {
+			if _, err := c.call(ctx, http.MethodPost, "/v1/explain", question, &known); err != nil {
 				return m, err
 			}
 			if known.Absent == suggest.AbsentUnknown {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/cmd/waymark/internal/client"
 	"waymark/storage"
 )
 
@@ -33,9 +32,9 @@ func (a *app) exportCommand() *cobra.Command {
 			if format == "waymark" {
 				path = "/v1/export"
 			}
-			return a.with(cmd.Context(), func(c *client.Client) error {
+			return a.with(cmd.Context(), func(c *client) error {
 				write := func(w io.Writer) error {
-					resp, err := c.Do(cmd.Context(), client.Request{Method: http.MethodGet, Path: path})
+					resp, err := c.do(cmd.Context(), call{method: http.MethodGet, path: path})
 					if err != nil {
 						return err
 					}

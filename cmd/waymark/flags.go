@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,6 +25,18 @@ func flagError(cmd *cobra.Command, err error) error {
 		if near := catalog.Near(unknown.GetSpecifiedName(), names); len(near) > 0 {
 			return fmt.Errorf("%w; did you mean %s?", err, strings.Join(near, " or "))
 		}
+	}
+	if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		return fmt.Errorf("--%s: %w", wrong.GetFlag().Name, badValue(wrong.Unwrap()))
+	}
+	return err
+}
+
+// badValue is the error of a flag's value without the names of Go's functions.
+func badValue(err error) error {
+	if wrong, ok := errors.AsType[*strconv.NumError](err); ok {
+		want := map[bool]string{true: "true or false", false: "a number"}[wrong.Func == "ParseBool"]
+		return fmt.Errorf("want %s, got %q", want, wrong.Num)
 	}
 	return err
 }

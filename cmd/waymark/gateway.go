@@ -18,7 +18,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/cmd/waymark/internal/client"
 	"waymark/gateway"
 	"waymark/ingest"
 )
@@ -31,7 +30,7 @@ func (a *app) gatewayCommand() *cobra.Command {
 func (a *app) gatewayAdd() *cobra.Command {
 	var only []string
 	var as string
-	var yes, reserved bool
+	var reserved bool
 	cmd := &cobra.Command{
 		Use:   "add FILE",
 		Short: "Take servers from a host's configuration, and agree to start them",
@@ -45,14 +44,14 @@ few variables, as long as the definition stays as it is. Write secrets as ${VARI
 			if err != nil {
 				return err
 			}
-			return a.agree(cmd, found, yes)
+			return a.agree(cmd, found)
 		},
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&only, "only", nil, "only the servers of these `names`")
 	f.StringVar(&as, "as", "", "call the one server this `id`, which stands before each of its tools")
 	f.BoolVar(&reserved, "allow-reserved", false, "take URLs of link-local, shared and reserved networks too")
-	f.BoolVar(&yes, "yes", false, "agree to all that is shown without asking")
+	f.BoolVar(&a.yes, "yes", false, "agree to all that is shown without asking")
 	return cmd
 }
 
@@ -165,17 +164,12 @@ func definitionOf(l ingest.Launch) (gateway.Definition, error) {
 }
 
 // agree shows each server, asks, and keeps what was agreed to.
-func (a *app) agree(cmd *cobra.Command, found []gateway.Definition, yes bool) error {
-	if !yes && !isTerminal(a.in) {
-		for _, d := range found {
-			fmt.Fprintf(a.errs, "%s: %s\n", d.ID, d.Shown())
-		}
-		return usagef("nobody is there to ask: --yes agrees to all of these")
-	}
+func (a *app) agree(cmd *cobra.Command, found []gateway.Definition) error {
 	_, defs, err := a.defined()
 	if err != nil {
 		return err
 	}
+	asked := a.yes || isTerminal(a.in)
 	taken := slices.DeleteFunc(found, func(d gateway.Definition) bool {
 		fmt.Fprintf(a.errs, "%s: %s\n", d.ID, d.Shown())
 		for _, was := range defs {
@@ -183,18 +177,21 @@ func (a *app) agree(cmd *cobra.Command, found []gateway.Definition, yes bool) er
 				fmt.Fprintf(a.errs, "  in place of: %s\n", was.Shown())
 			}
 		}
-		return a.confirm(yes, "  May it be started?") != nil
+		return asked && a.confirm("  May it be started?") != nil
 	})
-	if len(taken) == 0 {
+	switch {
+	case !asked:
+		return usagef("nobody is there to ask: --yes agrees to all of these")
+	case len(taken) == 0:
 		return rejected{errors.New("nothing was agreed to")}
 	}
 	a.addsServers = true
-	return a.with(cmd.Context(), func(c *client.Client) error {
+	return a.with(cmd.Context(), func(c *client) error {
 		var s struct {
 			Added     []string
 			Connected bool
 		}
-		body, err := exchange(cmd.Context(), c, http.MethodPost, "/v1/servers", map[string]any{"servers": taken}, &s)
+		body, err := c.call(cmd.Context(), http.MethodPost, "/v1/servers", map[string]any{"servers": taken}, &s)
 		if err != nil || a.json {
 			return errors.Join(err, a.printBody(body))
 		}
@@ -269,7 +266,7 @@ func (a *app) gatewayRevoke() *cobra.Command {
 }
 
 func (a *app) approveCommand() *cobra.Command {
-	var all, only, yes bool
+	var all, only bool
 	return a.of(operation{
 		id: "approve-tools", use: "approve [TOOL|SERVER...]", short: "Look at tools that are withheld, and release them",
 		long: `Tools whose contract changed since it was approved, that came after their server was agreed to, or whose texts are
@@ -281,7 +278,7 @@ suspicious are neither suggested nor called until somebody looked at them. --lis
 			f := cmd.Flags()
 			f.BoolVar(&only, "list", false, "show what is withheld; also without any argument")
 			f.BoolVar(&all, "all", false, "release everything that waits")
-			f.BoolVar(&yes, "yes", false, "do not ask")
+			f.BoolVar(&a.yes, "yes", false, "do not ask")
 			cmd.MarkFlagsMutuallyExclusive("list", "all")
 		},
 		prepare: func(_ *cobra.Command, ids []string, q *asked) error {
@@ -290,11 +287,11 @@ suspicious are neither suggested nor called until somebody looked at them. --lis
 			}
 			return nil
 		},
-		follow: func(ctx context.Context, c *client.Client, q *asked) error {
+		follow: func(ctx context.Context, c *client, q *asked) error {
 			var held quarantine
-			body, err := exchange(ctx, c, http.MethodGet, "/v1/quarantine", nil, &held)
+			body, err := c.call(ctx, http.MethodGet, "/v1/quarantine", nil, &held)
 			if ids := q.fields["ids"].([]string); err == nil && (all || len(ids) > 0) {
-				body, err = a.approve(ctx, c, held, ids, all, yes)
+				body, err = a.approve(ctx, c, held, ids, all)
 			}
 			if err != nil || a.json {
 				return errors.Join(err, a.printBody(body))
@@ -309,7 +306,7 @@ type quarantine struct {
 }
 
 // approve releases what it shows: the fingerprints go along, so that nothing else is released.
-func (a *app) approve(ctx context.Context, c *client.Client, held quarantine, ids []string, all, yes bool) (json.RawMessage, error) {
+func (a *app) approve(ctx context.Context, c *client, held quarantine, ids []string, all bool) (json.RawMessage, error) {
 	for _, id := range ids {
 		if !slices.ContainsFunc(held.Tools, func(w gateway.Withheld) bool { return w.ID == id || w.Server == id }) {
 			return nil, fmt.Errorf("nothing of %q is withheld; waymark approve --list shows what is", id)
@@ -329,8 +326,8 @@ func (a *app) approve(ctx context.Context, c *client.Client, held quarantine, id
 			return nil, err
 		}
 	}
-	if err := a.confirm(yes, "Release these?"); err != nil {
+	if err := a.confirm("Release these?"); err != nil {
 		return nil, err
 	}
-	return c.Call(ctx, http.MethodPost, "/v1/quarantine/approve", map[string]any{"tools": tools})
+	return c.call(ctx, http.MethodPost, "/v1/quarantine/approve", map[string]any{"tools": tools}, nil)
 }

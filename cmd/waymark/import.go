@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"iter"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,11 +18,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/cmd/waymark/internal/client"
 	"waymark/ingest"
 	"waymark/ingest/hook"
 	"waymark/internal/bounded"
 	"waymark/live"
+	"waymark/suggest"
 )
 
 // importing is one run of the import command.
@@ -34,7 +33,6 @@ type importing struct {
 	bar    *progress
 	read   int64
 	failed []error // inputs that could not be read to their end
-	yes    bool    // new entries are approved beforehand
 }
 
 // importReport is what import prints: what was read here, and what the log made of it.
@@ -73,11 +71,8 @@ type imported struct {
 
 func (a *app) importCommand() *cobra.Command {
 	opts := ingest.Options{}
-	var style string
-	var yes bool
-	names, formats := []string{"auto"}, ""
+	formats := ""
 	for _, f := range ingest.Formats() {
-		names = append(names, f.Name)
 		formats += fmt.Sprintf("  %-12s %s\n", f.Name, f.Does)
 	}
 	cmd := &cobra.Command{
@@ -97,14 +92,10 @@ Formats:
 			if !slices.Contains([]string{"all", "test", "train"}, opts.Split) {
 				return usagef("unknown --split %q: want all, test or train", opts.Split)
 			}
-			if !slices.Contains(names, opts.Format) {
+			if names := formatNames(); !slices.Contains(names, opts.Format) {
 				return usagef("unknown --format %q: want one of %s", opts.Format, strings.Join(names, ", "))
 			}
-			bar, err := a.progress(style, "import", -1)
-			if err != nil {
-				return err
-			}
-			return (&importing{app: a, opts: opts, bar: bar, yes: yes}).run(cmd.Context(), args)
+			return (&importing{app: a, opts: opts, bar: a.progress("import", -1)}).run(cmd.Context(), args)
 		},
 	}
 	f := cmd.Flags()
@@ -112,9 +103,17 @@ Formats:
 	f.StringVar(&opts.Split, "split", "train", "which part of a data set with splits: train, test or all")
 	f.StringVar(&opts.Server, "server", "", "the server `name` of a saved tools/list")
 	f.BoolVar(&a.life.DropIntents, "drop-intents", false, "do not store what users asked for")
-	f.BoolVar(&yes, "yes", false, "release new tools at once")
-	progressFlag(cmd, &style)
+	f.BoolVar(&a.yes, "yes", false, "release new tools at once")
+	a.progressFlag(cmd)
 	return cmd
+}
+
+func formatNames() []string {
+	names := []string{"auto"}
+	for _, f := range ingest.Formats() {
+		names = append(names, f.Name)
+	}
+	return names
 }
 
 func (im *importing) run(ctx context.Context, paths []string) error {
@@ -135,7 +134,10 @@ func (im *importing) run(ctx context.Context, paths []string) error {
 		formats := []string{im.opts.Format}
 		if im.opts.Format == "auto" {
 			var err error
-			if formats, err = ingest.Detect(file); err != nil {
+			if formats, err = ingest.Detect(file); errors.Is(err, ingest.ErrFormat) {
+				err = fmt.Errorf("%w; name it with --format: %s", err, strings.Join(formatNames()[1:], ", "))
+			}
+			if err != nil {
 				return fmt.Errorf("import %s: %w", path, err)
 			}
 		}
@@ -150,7 +152,7 @@ func (im *importing) run(ctx context.Context, paths []string) error {
 		}
 	}
 	im.report.Inputs = inputs
-	return im.with(ctx, func(c *client.Client) error {
+	return im.with(ctx, func(c *client) error {
 		if err := im.digest(ctx, c); err != nil {
 			return err
 		}
@@ -178,11 +180,11 @@ func (im *importing) run(ctx context.Context, paths []string) error {
 
 // digest finds the key that values are hashed with, which the server leaves in the data directory when it makes sure that
 // the workspace exists, unless they are to be left out.
-func (im *importing) digest(ctx context.Context, c *client.Client) error {
+func (im *importing) digest(ctx context.Context, c *client) error {
 	if im.life.DropDigests {
 		return nil
 	}
-	if _, err := c.Call(ctx, http.MethodPut, "/v1/workspaces/"+url.PathEscape(im.workspace), nil); err != nil {
+	if err := c.makeWorkspace(ctx); err != nil {
 		return fmt.Errorf("import: %w", err)
 	}
 	im.opts.Digests = hook.SpoolOf(im.data).Key(im.workspace)
@@ -210,7 +212,7 @@ func (im *importing) spool(path string) (string, error) {
 
 // send imports inputs of one format, as lines of our own export, and merges the answer into the report. When the context
 // ends nothing more is read, but what was read is stored and reported.
-func (im *importing) send(ctx context.Context, c *client.Client, inputs []importInput) error {
+func (im *importing) send(ctx context.Context, c *client, inputs []importInput) error {
 	taken := im.report.Taken // the answer says what became of the rest
 	lines, err := os.CreateTemp("", "waymark-import-*.jsonl")
 	if err != nil {
@@ -225,11 +227,11 @@ func (im *importing) send(ctx context.Context, c *client.Client, inputs []import
 	if err != nil {
 		return fmt.Errorf("import: %w", err)
 	}
-	req := client.Request{Method: http.MethodPost, Path: "/v1/import", ContentType: "application/x-ndjson", Accept: "application/json", Source: inputs[0].source, Body: lines}
+	req := call{method: http.MethodPost, path: "/v1/import", mediaType: "application/x-ndjson", source: inputs[0].source, body: lines}
 	if !im.yes && inputs[0].Format != "dataset" && inputs[0].Format != "waymark" { // others wrote its texts
-		req.Path += "?review=true"
+		req.path += "?review=true"
 	}
-	body, err := c.Send(context.WithoutCancel(ctx), req)
+	body, err := c.send(context.WithoutCancel(ctx), req)
 	var answer imported
 	if err == nil {
 		err = json.Unmarshal(body, &answer)
@@ -345,7 +347,7 @@ func (im *importing) printText() {
 	}
 	line(r.FlaggedTotal > len(r.Flagged), "  …", "%d more flagged", r.FlaggedTotal-len(r.Flagged))
 	line(waits, "quarantined", "entries are offered to no host until they are released: waymark approve")
-	line(r.Model != "", "model", "%s at %d", shortVersion(r.Model), r.Seq)
+	line(r.Model != "", "model", "%s at %d", suggest.ShortVersion(r.Model), r.Seq)
 	line(r.Taken.Servers > 0, "next", "waymark gateway add FILE starts servers behind Waymark")
 	line(r.Held != "", "held back", "%s", r.Held)
 	line(r.Interrupted, "interrupted", "the rest was not read; the same import takes it")

@@ -54,7 +54,7 @@ type initOptions struct {
 	host, url     string
 	hook, whisper bool
 	print         bool
-	project, yes  bool
+	project       bool
 }
 
 func (a *app) initCommand() *cobra.Command {
@@ -85,7 +85,7 @@ model one line where the history gives reason to. Servers of the gateway are con
 			return a.writeHost(files, o, false)
 		},
 	}
-	o.flags(cmd)
+	a.hostFlags(cmd, &o)
 	f := cmd.Flags()
 	f.StringVar(&o.url, "url", "", "MCP `address` of a server that runs, instead of one that the host starts")
 	f.BoolVar(&o.hook, "hook", false, "also add hooks")
@@ -113,15 +113,15 @@ func (a *app) uninitCommand() *cobra.Command {
 			return a.writeHost(files, o, true)
 		},
 	}
-	o.flags(cmd)
+	a.hostFlags(cmd, &o)
 	return cmd
 }
 
-func (o *initOptions) flags(cmd *cobra.Command) {
+func (a *app) hostFlags(cmd *cobra.Command, o *initOptions) {
 	f := cmd.Flags()
 	f.StringVar(&o.host, "host", "", "the `host`: "+strings.Join(hostNames(), ", "))
 	f.BoolVar(&o.project, "project", false, "in the files of the project in this directory, instead of this user's")
-	f.BoolVar(&o.yes, "yes", false, "write without asking")
+	f.BoolVar(&a.yes, "yes", false, "write without asking")
 }
 
 // hostFile is a file of a host and how it changes.
@@ -240,7 +240,7 @@ func (a *app) writeHost(files []hostFile, o initOptions, undo bool) (failed erro
 		return failed
 	}
 	if !o.print && len(changes) > 0 {
-		if err := a.confirm(o.yes, "Write this?"); err != nil {
+		if err := a.confirm("Write this?"); err != nil {
 			return err
 		}
 		for _, f := range changes {

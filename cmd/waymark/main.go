@@ -2,7 +2,7 @@
 //
 // It is flags and wiring only. A command that asks or changes something speaks the HTTP API, either
 // to the server that has the data directory or to the same handler in this process (see
-// [waymark/cmd/waymark/internal/client]); serve and mcp put that handler on a socket or a pipe.
+// [client]); serve and mcp put that handler on a socket or a pipe.
 //
 //	            ┌── data directory is free ──▶ open store ─▶ live ─▶ server ─▶ handler
 //	command ────┤                                                        ▲
@@ -28,7 +28,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/cmd/waymark/internal/client"
 	"waymark/gateway"
 	"waymark/internal/bounded"
 	"waymark/internal/datadir"
@@ -87,12 +86,12 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 		err, a.started = errors.New("interrupted"), true // also while settings are read
 	}
 	said := struct {
-		Error    string               `json:"error"`
-		ExitCode int                  `json:"exit_code"`
-		Status   int                  `json:"status,omitempty"`
-		Errors   []client.ProblemPart `json:"errors,omitempty"`
+		Error    string                `json:"error"`
+		ExitCode int                   `json:"exit_code"`
+		Status   int                   `json:"status,omitempty"`
+		Errors   []*server.ProblemPart `json:"errors,omitempty"`
 	}{Error: oneLine(err.Error()), ExitCode: a.exitCode(err)}
-	if p, ok := errors.AsType[*client.Problem](err); ok {
+	if p, ok := errors.AsType[*problem](err); ok {
 		said.Status, said.Errors = p.Status, p.Errors
 	}
 	if text, failed := json.Marshal(said); failed == nil && (a.json || slices.Contains(args, "--json")) { // the parser may have stopped before it
@@ -112,7 +111,7 @@ func (a *app) exitCode(err error) int {
 	case errors.As(err, new(rejected)) || errors.As(err, new(*bounded.LimitError)):
 		return exitNegative
 	}
-	p, refused := errors.AsType[*client.Problem](err)
+	p, refused := errors.AsType[*problem](err)
 	if refused && (p.Status == http.StatusBadRequest || p.Status == http.StatusUnprocessableEntity) {
 		return exitUsage
 	}
@@ -153,7 +152,9 @@ type app struct {
 	judge      endpoint.Options
 	judges     []string // models of that endpoint
 
-	addsServers bool // the command does
+	addsServers bool   // the command does
+	yes         bool   // questions are answered beforehand
+	style       string // of progress: auto, plain or none
 }
 
 // command builds the tree of commands.
@@ -239,6 +240,9 @@ func (a *app) prepare(cmd *cobra.Command) error {
 	a.given = cmd.Flags().Changed
 	if err := a.loadSettings(cmd); err != nil {
 		return err
+	}
+	if !slices.Contains([]string{"auto", "plain", "none"}, a.style) {
+		return usagef("unknown --progress %q: want auto, plain or none", a.style)
 	}
 	var wrong *suggest.RequestError // before a command reads or writes anything
 	if err := live.CheckName(a.workspace); errors.As(err, &wrong) {

@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"waymark/cmd/waymark/internal/client"
 	"waymark/server"
 )
 
@@ -40,10 +39,10 @@ type operation struct {
 	done    string                   // what became of the first argument, where the answer is empty
 	more    func(cmd *cobra.Command) // flags that are no fields
 	prepare func(cmd *cobra.Command, args []string, q *asked) error
-	show    shows                                                       // nil: as tables
-	check   func(a *app, q *asked, body json.RawMessage) error          // after show: how the command ends
-	follow  func(ctx context.Context, c *client.Client, q *asked) error // in place of request, show and check
-	alone   func(ctx context.Context, q *asked) error                   // the same, without a client
+	show    shows                                                // nil: as tables
+	check   func(a *app, q *asked, body json.RawMessage) error   // after show: how the command ends
+	follow  func(ctx context.Context, c *client, q *asked) error // in place of request, show and check
+	who     access                                               // of the process, where it opens the data directory
 }
 
 // shows prints an answer for people.
@@ -82,9 +81,8 @@ func (a *app) of(o operation) *cobra.Command {
 		cmd.Long = strings.TrimSpace(cmd.Short + ". " + cmd.Long)
 	}
 	names := flagsOf(cmd, op, o.flags)
-	yes := o.confirm == ""
-	if !yes {
-		cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	if o.confirm != "" {
+		cmd.Flags().BoolVar(&a.yes, "yes", false, "do not ask")
 	}
 	places := strings.Fields(o.args)
 	if o.more != nil {
@@ -120,13 +118,12 @@ func (a *app) of(o operation) *cobra.Command {
 		if q.file != nil {
 			defer q.file.Close()
 		}
-		if err := a.confirm(yes, strings.ReplaceAll(o.confirm, "%s", strings.Join(args, ", "))); err != nil {
-			return err
+		if o.confirm != "" {
+			if err := a.confirm(strings.ReplaceAll(o.confirm, "%s", strings.Join(args, ", "))); err != nil {
+				return err
+			}
 		}
-		if o.alone != nil {
-			return o.alone(cmd.Context(), &q)
-		}
-		return a.with(cmd.Context(), func(c *client.Client) error {
+		return a.within(cmd.Context(), cmp.Or(o.who, brief), func(c *client) error {
 			if o.follow != nil {
 				return o.follow(cmd.Context(), c, &q)
 			}
@@ -162,14 +159,11 @@ func (o *operation) print(a *app, cmd *cobra.Command, q *asked, about string, bo
 	case o.show != nil:
 		return o.show(a, q, body)
 	}
-	fields, columns, none := o.fields, o.columns, []string{o.none}
+	fields, columns := o.fields, o.columns
 	if on, err := cmd.Flags().GetBool("explain"); on && err == nil {
 		fields, columns = fields+" model", columns+" reason terms profile version nodes edges density alpha"
 	}
-	if o.none == "" {
-		none = nil
-	}
-	return a.render(body, fields, columns, none...)
+	return a.render(body, fields, columns, o.none)
 }
 
 // showing is a show of a typed answer.
@@ -245,7 +239,7 @@ func (q *asked) take(f *pflag.Flag, field string) error {
 }
 
 // send sends the request and returns the body of the answer.
-func (q *asked) send(ctx context.Context, c *client.Client) (json.RawMessage, error) {
+func (q *asked) send(ctx context.Context, c *client) (json.RawMessage, error) {
 	path, query, body, has := q.Path, url.Values{}, map[string]any{}, false
 	for _, f := range q.Fields() {
 		value, given := q.fields[f.Key]
@@ -265,10 +259,10 @@ func (q *asked) send(ctx context.Context, c *client.Client) (json.RawMessage, er
 	if len(query) > 0 {
 		path += "?" + query.Encode()
 	}
-	r := client.Request{Method: q.Method, Path: path, Accept: "application/json", ContentType: "application/json"}
+	r := call{method: q.Method, path: path, mediaType: "application/json"}
 	switch lines, ok := q.body.(io.Reader); {
 	case ok:
-		r.Body, r.ContentType = lines, "application/x-ndjson"
+		r.body, r.mediaType = lines, "application/x-ndjson"
 	case q.body != nil || has:
 		if q.body == nil {
 			q.body = body
@@ -277,11 +271,11 @@ func (q *asked) send(ctx context.Context, c *client.Client) (json.RawMessage, er
 		if err != nil {
 			return nil, err
 		}
-		r.Body = bytes.NewReader(text)
+		r.body = bytes.NewReader(text)
 	default:
-		r.ContentType = ""
+		r.mediaType = ""
 	}
-	answer, err := c.Send(ctx, r)
+	answer, err := c.send(ctx, r)
 	if q.input != "" && err != nil {
 		return nil, refusedInput(named(q.input), err)
 	}

@@ -24,6 +24,17 @@ type ownerNote struct {
 	GivesWay bool `json:"gives_way,omitempty"`
 }
 
+// String names the process, as far as it is known.
+func (o ownerNote) String() string {
+	switch {
+	case o.PID == 0:
+		return "another process"
+	case o.Addr == "":
+		return fmt.Sprintf("process %d (%s)", o.PID, o.Command)
+	}
+	return fmt.Sprintf("process %d (%s) at %s", o.PID, o.Command, o.Addr)
+}
+
 const ownerName = "owner.json"
 
 // writeOwner leaves the note in dir, readable by its user alone. The directory is created if needed.

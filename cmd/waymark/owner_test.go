@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waymark/cmd/waymark/internal/client"
 	"waymark/storage"
 )
 
@@ -42,8 +41,8 @@ func TestOwnerGone(t *testing.T) {
 	owner, err := readOwner(dir)
 	require.NoError(t, err)
 	ask := func(token string) error {
-		c := &client.Client{HTTP: http.DefaultClient, Base: "http://" + owner.Addr, Token: token}
-		_, err := c.Call(t.Context(), http.MethodGet, "/v1/jobs/rebuild-1", nil)
+		c := &client{http: http.DefaultClient, base: "http://" + owner.Addr, token: token}
+		_, err := c.call(t.Context(), http.MethodGet, "/v1/jobs/rebuild-1", nil, nil)
 		require.Error(t, err)
 		return err
 	}

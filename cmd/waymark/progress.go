@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,29 +12,29 @@ import (
 // progress tells a waiting person how far long work has come, on stderr only: in one line drawn over and over on a
 // terminal, else in a line when the phase changes, and at most one a second.
 type progress struct {
-	app     *app
-	style   string // bar, plain or none
-	what    string
-	total   int64 // -1: not known
-	began   time.Time
-	drawn   time.Time
-	phase   string
-	columns int // of the bar that is shown, which the next one covers
+	app   *app
+	style string // bar, plain or none
+	what  string
+	total int64 // -1: not known
+	began time.Time
+	drawn time.Time
+	phase string
 }
 
-func progressFlag(cmd *cobra.Command, style *string) {
-	cmd.Flags().StringVar(style, "progress", "auto", "how progress is shown on stderr: auto (a bar on a terminal), plain or none")
+// clearLine moves a terminal to the beginning of its line and empties it.
+const clearLine = "\r\x1b[K"
+
+func (a *app) progressFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&a.style, "progress", "auto", "how progress is shown on stderr: auto (a bar on a terminal), plain or none")
 }
 
 // progress chooses how to show it. Control characters go to terminals alone.
-func (a *app) progress(style, what string, total int64) (*progress, error) {
-	if !slices.Contains([]string{"auto", "plain", "none"}, style) {
-		return nil, usagef("unknown --progress %q: want auto, plain or none", style)
-	}
+func (a *app) progress(what string, total int64) *progress {
+	style := a.style
 	if style == "auto" {
 		style = map[bool]string{true: "bar", false: "none"}[isTerminal(a.errs)]
 	}
-	return &progress{app: a, style: style, what: what, total: total, began: time.Now()}, nil
+	return &progress{app: a, style: style, what: what, total: total, began: time.Now()}
 }
 
 // at reports n of the total as done.
@@ -58,16 +57,13 @@ func (p *progress) at(n int64, doing string) {
 	if spent := time.Since(p.began); p.total > 0 && n > 0 {
 		line += fmt.Sprintf(", %v left", (time.Duration(float64(spent) * float64(p.total-n) / float64(n))).Round(time.Second))
 	}
-	columns := len([]rune(line))
-	fmt.Fprintf(p.app.errs, "\r%s%*s", line, max(p.columns-columns, 0), "")
-	p.columns = columns
+	fmt.Fprint(p.app.errs, clearLine+line)
 }
 
 // hide takes the bar away until the next call of at, if there is one.
 func (p *progress) hide() {
 	if p.style == "bar" {
-		fmt.Fprintf(p.app.errs, "\r%*s\r", p.columns, "")
-		p.columns = 0
+		fmt.Fprint(p.app.errs, clearLine)
 	}
 }
 

@@ -8,19 +8,16 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"waymark/cmd/waymark/internal/client"
-	"waymark/internal/plural"
 	"waymark/live"
+	"waymark/suggest"
 )
 
 func (a *app) rebuildCommand() *cobra.Command {
 	var all bool
-	var style string
 	return a.of(operation{
 		id: "rebuild", use: "rebuild", flags: "verify force dry_run",
 		short: "Replay the log into a fresh model",
@@ -30,53 +27,46 @@ only compares; --verify compares the fresh model with the active one, byte for b
 		more: func(cmd *cobra.Command) {
 			cmd.Flags().BoolVar(&all, "all", false, "every workspace, one line each; exits with the worst code")
 			cmd.MarkFlagsMutuallyExclusive("verify", "force", "dry-run")
-			progressFlag(cmd, &style)
+			a.progressFlag(cmd)
 			a.engineFlags(cmd)
 		},
-		alone: func(ctx context.Context, q *asked) error {
+		prepare: func(*cobra.Command, []string, *asked) error {
 			if all && a.given("workspace") && a.origins["workspace"] == "" {
 				return usagef("--all is for every workspace, and --workspace for one")
 			}
-			if err := a.exists(); err != nil {
-				return err
-			}
-			bar, err := a.progress(style, "rebuild", 1000)
-			if err != nil {
-				return err
-			}
-			return a.rebuild(ctx, all, q.fields, bar)
+			return a.exists()
+		},
+		who: access{requireKey: true, window: true, timeout: commandTimeout, maxBody: window.maxBody},
+		follow: func(ctx context.Context, c *client, q *asked) error {
+			return a.rebuild(ctx, c, all, q.fields)
 		},
 	})
 }
 
-// rebuild asks the owner of the data directory to rebuild one workspace, or all. Without an owner this process becomes
-// one, as a window does, so that others get answers meanwhile.
-func (a *app) rebuild(ctx context.Context, all bool, how map[string]any, bar *progress) (worst error) {
-	who := window
-	who.serves, who.timeout = false, commandTimeout
-	err := a.within(ctx, who, func(c *client.Client) (err error) {
-		list := struct{ Workspaces []string }{[]string{a.workspace}}
-		if all {
-			err = read(ctx, c, "/v1/workspaces", &list)
+// rebuild asks the owner of the data directory to rebuild one workspace, or all. Without an owner this process is one, as a
+// window is, so that others get answers meanwhile.
+func (a *app) rebuild(ctx context.Context, c *client, all bool, how map[string]any) (worst error) {
+	var err error
+	list, bar := struct{ Workspaces []string }{[]string{a.workspace}}, a.progress("rebuild", 1000)
+	if all {
+		err = c.read(ctx, "/v1/workspaces", &list)
+	}
+	for _, name := range list.Workspaces {
+		if err != nil {
+			break
 		}
-		for _, name := range list.Workspaces {
-			if err != nil {
-				break
-			}
-			c.Workspace = name
-			job, body, failed := a.follow(ctx, c, "/v1/rebuild", how, bar)
-			if failed != nil && (!all || ctx.Err() != nil || ownerGone(failed)) {
-				return failed
-			} else if failed != nil {
-				job.State, job.Error = live.JobFailed, failed.Error()
-			}
-			if no := rebuilt(job); worst == nil || no != nil && errors.Is(worst, errNegative) {
-				worst = no
-			}
-			err = a.showRebuild(c.Workspace, all, job, body)
+		c.workspace = name
+		job, body, failed := a.follow(ctx, c, "/v1/rebuild", how, bar)
+		if failed != nil && (!all || ctx.Err() != nil || ownerGone(failed)) {
+			return failed
+		} else if failed != nil {
+			job.State, job.Error = live.JobFailed, failed.Error()
 		}
-		return err
-	})
+		if no := rebuilt(job); worst == nil || no != nil && errors.Is(worst, errNegative) {
+			worst = no
+		}
+		err = a.showRebuild(name, all, job, body)
+	}
 	return cmp.Or(err, worst)
 }
 
@@ -86,7 +76,7 @@ func rebuilt(job live.Job) error {
 	case job.State == live.JobRefused, job.Verify != nil && !job.Verify.Equal:
 		return errNegative
 	case job.State != live.JobDone:
-		return fmt.Errorf("rebuild %s: %s", job.ID, outcome(job))
+		return fmt.Errorf("rebuild %s: %v", job.ID, job)
 	}
 	return nil
 }
@@ -104,42 +94,21 @@ func (a *app) showRebuild(workspace string, all bool, job live.Job, body json.Ra
 	} else if job.State != live.JobDone && job.State != live.JobRefused {
 		return nil // the command ends with the error
 	}
-	a.printf("%s", outcome(job))
-	if job.Gate != nil {
-		a.printf("; %v", job.Gate)
-	}
-	a.printf("\n")
+	a.printf("%s\n", clean(job.String()))
 	switch {
 	case all:
 	case job.State == live.JobRefused:
-		a.printf("the active model stays (model %s)\n--force publishes the new one nevertheless\n", shortVersion(job.Version))
+		a.printf("the active model stays (model %s)\n--force publishes the new one nevertheless\n", suggest.ShortVersion(job.Version))
 	case job.Verify != nil:
 		return a.renderValue(job.Verify, "", "")
 	}
 	return nil
 }
 
-// outcome describes how a job ended.
-func outcome(j live.Job) string {
-	took := j.FinishedAt.Sub(j.StartedAt).Round(time.Millisecond)
-	switch v := j.Verify; {
-	case v != nil:
-		are := map[bool]string{true: "equal", false: "DIFFERENT"}[v.Equal]
-		return fmt.Sprintf("replayed %s: the running model and the replay are %s", plural.Of(v.Events, "event"), are)
-	case j.State == live.JobDone && j.Kind == "judge":
-		return fmt.Sprintf("would be published; judged in %s", took)
-	case j.State == live.JobDone:
-		return fmt.Sprintf("rebuilt in %s; model %s", took, shortVersion(j.Version))
-	case j.State == live.JobRefused:
-		return fmt.Sprintf("NOT published: %s; judged in %s", clean(j.Error), took)
-	}
-	return strings.TrimSuffix(string(j.State)+": "+clean(j.Error), ": ")
-}
-
 // follow starts a job and waits for its end. An interrupt cancels it, unless somebody else started it.
-func (a *app) follow(ctx context.Context, c *client.Client, path string, question any, bar *progress) (job live.Job, body json.RawMessage, err error) {
+func (a *app) follow(ctx context.Context, c *client, path string, question any, bar *progress) (job live.Job, body json.RawMessage, err error) {
 	began := time.Now()
-	if _, err = exchange(ctx, c, http.MethodPost, path, question, &job); err != nil {
+	if _, err = c.call(ctx, http.MethodPost, path, question, &job); err != nil {
 		return job, nil, err
 	}
 	at := "/v1/jobs/" + url.PathEscape(job.ID)

@@ -10,18 +10,18 @@ import (
 	"net/http"
 	"slices"
 
-	"waymark/cmd/waymark/internal/client"
 	"waymark/internal/bounded"
+	"waymark/server"
 )
 
 // refusedInput is an error of sending what a file holds: an answer of "no" where the server refused it, but for a judge
 // that is asked for and not configured.
 func refusedInput(name string, err error) error {
 	err = fmt.Errorf("%s: %w", name, err)
-	var p *client.Problem
+	var p *problem
 	switch {
 	case !errors.As(err, &p):
-	case slices.ContainsFunc(p.Errors, func(e client.ProblemPart) bool { return e.Location == "body.judge" }):
+	case slices.ContainsFunc(p.Errors, func(e *server.ProblemPart) bool { return e.Location == "body.judge" }):
 		return usageError{err}
 	case slices.Contains([]int{http.StatusBadRequest, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}, p.Status):
 		return rejected{err}

@@ -109,7 +109,7 @@ func (a *app) render(body json.RawMessage, fields, columns string, none ...strin
 			if why >= 0 {
 				none, shown[why].value = []string{whole(shown[why].value)}, nil
 			}
-			a.printf("%s\n", strings.Join(append([]string{"no " + words(f.name)}, none...), ": "))
+			a.printf("%s\n", strings.TrimSuffix("no "+words(f.name)+": "+strings.Join(none, ""), ": "))
 		case isList && len(object) == 1 && cell(list[0]) != "":
 			for _, one := range list {
 				a.printf("%s\n", cell(one))

@@ -8,13 +8,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/catalog"
-	"waymark/cmd/waymark/internal/client"
 	"waymark/ingest"
 	"waymark/ingest/report"
 )
 
 func (a *app) reportCommand() *cobra.Command {
-	var style string
 	var keep bool
 	cmd := &cobra.Command{
 		Use:   "report",
@@ -26,24 +24,20 @@ Nothing is stored unless --keep is given, and nothing leaves the machine; reques
 		Example: `  waymark report
   waymark report --keep`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			bar, err := a.progress(style, "report", -1)
-			if err != nil {
-				return err
-			}
-			return a.report(cmd.Context(), keep, bar)
+			return a.report(cmd.Context(), keep)
 		},
 	}
 	cmd.Flags().BoolVar(&keep, "keep", false, "also import the sessions into the workspace")
-	progressFlag(cmd, &style)
+	a.progressFlag(cmd)
 	return cmd
 }
 
-func (a *app) report(ctx context.Context, keep bool, bar *progress) error {
+func (a *app) report(ctx context.Context, keep bool) error {
 	machine, err := thisMachine()
 	if err != nil {
 		return err
 	}
-	limit := debug.SetMemoryLimit(-1)
+	limit, bar := debug.SetMemoryLimit(-1), a.progress("report", -1)
 	debug.SetMemoryLimit(min(report.Memory, limit))
 	places := report.Look(machine.Places())
 	sessions, err := report.Collect(ctx, places, time.Now(), func(host string, calls int) { bar.at(int64(calls), host) })
@@ -82,7 +76,7 @@ func (a *app) report(ctx context.Context, keep bool, bar *progress) error {
 func (a *app) knownTools(ctx context.Context) []catalog.Tool {
 	var answer struct{ Tools []catalog.Tool }
 	if a.exists() == nil { // opening it would make it
-		_ = a.with(ctx, func(c *client.Client) error { return read(ctx, c, "/v1/tools?limit=500", &answer) })
+		_ = a.with(ctx, func(c *client) error { return c.read(ctx, "/v1/tools?limit=500", &answer) })
 	}
 	return answer.Tools
 }

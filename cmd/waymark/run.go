@@ -16,16 +16,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/catalog"
-	"waymark/cmd/waymark/internal/client"
 	"waymark/internal/redact"
 	dagrun "waymark/run"
 )
 
 func (a *app) runCommand() *cobra.Command {
-	var params, style string
-	var yes bool
+	var params string
 	var set []string
-	var bar *progress
 	return a.of(operation{
 		id: "start-run", use: "run DAG.json|-|CAPABILITY", short: "Run a DAG or a stored capability",
 		long: `Runs a DAG from a file or from standard input (what waymark dag --json prints, or one of your own), or a stored capability
@@ -39,9 +36,9 @@ Calls that nothing says are harmless wait for waymark runs approve. Exits 1 unle
 			f.StringArrayVar(&set, "set", nil, "a value of an argument, as `TASK.ARGUMENT=VALUE`: JSON, or else a text; again for further ones")
 			f.String("intent", "", "what it is about, as `text`, where the DAG does not say")
 			f.Bool("dry-run", false, "check it and show the plan; call nothing")
-			f.BoolVar(&yes, "yes", false, "approve every call beforehand")
+			f.BoolVar(&a.yes, "yes", false, "approve every call beforehand")
 			f.StringSlice("approve", nil, "`tasks`, or patterns of tools, that need not be asked about")
-			progressFlag(cmd, &style)
+			a.progressFlag(cmd)
 			a.judgeFlags(cmd)
 		},
 		prepare: func(cmd *cobra.Command, args []string, q *asked) (err error) {
@@ -59,17 +56,17 @@ Calls that nothing says are harmless wait for waymark runs approve. Exits 1 unle
 				}
 				q.fields["params"] = json.RawMessage(params)
 			}
-			if yes {
+			if a.yes {
 				q.fields["approve"] = []string{"*"}
 			}
 			q.body, q.input = q.fields, "run"
-			if bar, err = a.progress(style, "run", -1); err != nil {
-				return err
-			}
 			return setValues(q.fields, set)
 		},
-		follow: func(ctx context.Context, c *client.Client, q *asked) error {
+		follow: func(ctx context.Context, c *client, q *asked) error {
 			answer, err := q.send(ctx, c)
+			if refused, ok := errors.AsType[*problem](err); ok && strings.Contains(refused.Detail, "without values") {
+				err = fmt.Errorf("%w; --set gives one, as in --set t1.path=/tmp/a", err)
+			}
 			if err != nil {
 				return err
 			}
@@ -82,7 +79,7 @@ Calls that nothing says are harmless wait for waymark runs approve. Exits 1 unle
 			}
 			switch {
 			case r.Plan == nil:
-				return a.stayWith(ctx, c, r.ID, bar)
+				return a.stayWith(ctx, c, r.ID)
 			case a.json:
 				return a.printBody(answer)
 			}
@@ -154,8 +151,9 @@ func setValues(body map[string]any, set []string) error {
 func runPath(id, act string) string { return "/v1/runs/" + url.PathEscape(id) + act }
 
 // stayWith waits until a run ends, or waits for a person, and shows it. An interrupt cancels it.
-func (a *app) stayWith(ctx context.Context, c *client.Client, id string, bar *progress) error {
+func (a *app) stayWith(ctx context.Context, c *client, id string) error {
 	var s dagrun.Status
+	bar := a.progress("run", -1)
 	defer a.abandon(ctx, c, http.MethodPost, runPath(id, "/cancel"))
 	body, err := watch(ctx, c, runPath(id, ""), func(body json.RawMessage) (over bool, err error) {
 		s = dagrun.Status{}
@@ -201,9 +199,9 @@ func showWaiting(w io.Writer, s dagrun.Status, tasks []string) {
 
 // approveRun shows the calls of a run that wait, decides about those, and stays with the run. At a terminal it asks before
 // they are made.
-func (a *app) approveRun(ctx context.Context, c *client.Client, id string, tasks []string, deny bool) error {
+func (a *app) approveRun(ctx context.Context, c *client, id string, tasks []string, deny bool) error {
 	var s dagrun.Status
-	if err := read(ctx, c, runPath(id, ""), &s); err != nil {
+	if err := c.read(ctx, runPath(id, ""), &s); err != nil {
 		return err
 	}
 	showWaiting(a.errs, s, tasks)
@@ -211,14 +209,14 @@ func (a *app) approveRun(ctx context.Context, c *client.Client, id string, tasks
 		tasks = s.Waiting // and no other that waits meanwhile
 	}
 	if !deny && len(s.Waiting) > 0 && isTerminal(a.in) {
-		if err := a.confirm(false, "Make these calls?"); err != nil {
+		if err := a.confirm("Make these calls?"); err != nil {
 			return err
 		}
 	}
-	if _, err := c.Call(ctx, http.MethodPost, runPath(id, "/approve"), map[string]any{"nodes": tasks, "deny": deny}); err != nil {
+	if _, err := c.call(ctx, http.MethodPost, runPath(id, "/approve"), map[string]any{"nodes": tasks, "deny": deny}, nil); err != nil {
 		return err
 	}
-	return a.stayWith(ctx, c, id, &progress{style: "none"})
+	return a.stayWith(ctx, c, id)
 }
 
 func (a *app) showRun(body json.RawMessage) error {
@@ -245,7 +243,7 @@ func (a *app) runsCommand() *cobra.Command {
 				q.fields["id"], q.fields["nodes"] = args[0], args[1:]
 				return nil
 			},
-			follow: func(ctx context.Context, c *client.Client, q *asked) error {
+			follow: func(ctx context.Context, c *client, q *asked) error {
 				return a.approveRun(ctx, c, q.fields["id"].(string), q.fields["nodes"].([]string), deny)
 			}}),
 		a.of(operation{id: "cancel-run", use: "cancel RUN", args: "id", show: show}))

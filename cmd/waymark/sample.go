@@ -4,8 +4,7 @@ import (
 	"context"
 	"iter"
 
-	"waymark/cmd/waymark/internal/client"
-	"waymark/cmd/waymark/sampledata"
+	sample "waymark/cmd/waymark/sampledata"
 	"waymark/ingest"
 	"waymark/suggest"
 )
@@ -17,9 +16,9 @@ var bundledSample = importInput{Path: "sample", Format: "dataset", source: "impo
 	}}
 
 // fillSample imports the sample into an empty workspace.
-func (a *app) fillSample(ctx context.Context, c *client.Client) error {
+func (a *app) fillSample(ctx context.Context, c *client) error {
 	var stats suggest.Stats
-	if err := read(ctx, c, "/v1/stats", &stats); err != nil {
+	if err := c.read(ctx, "/v1/stats", &stats); err != nil {
 		return err
 	}
 	if n := stats.Tools + stats.ObservedTools + stats.Capabilities + stats.Episodes; n > 0 {
@@ -29,7 +28,7 @@ func (a *app) fillSample(ctx context.Context, c *client.Client) error {
 	if quiet.json = false; a.json {
 		quiet.out = a.errs // stdout holds one JSON value
 	}
-	im := &importing{app: &quiet, bar: &progress{style: "none"}}
+	im := &importing{app: &quiet, bar: a.progress("import", -1)}
 	im.report.Inputs = []importInput{bundledSample}
 	if err := im.send(ctx, c, im.report.Inputs); err != nil {
 		return err

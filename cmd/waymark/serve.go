@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"os"
 	"os/signal"
 	"slices"
@@ -17,7 +16,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/cmd/waymark/internal/client"
 	"waymark/gateway"
 	"waymark/internal/pause"
 	mcpserver "waymark/server/mcp"
@@ -96,13 +94,13 @@ func (a *app) serve(ctx context.Context, addr string, sampled bool) (err error) 
 	}
 	if c != nil {
 		owner, _ := readOwner(a.data) // without a note the owner is just not known
-		return inUse(a.data, owner, "answers")
+		return inUse(a.data, owner, "answers", nil)
 	}
 	defer func() { err = errors.Join(err, h.close()) }()
 
 	c = h.client(a.workspace)
 	var list struct{ Keys []any }
-	if err := read(ctx, c, "/v1/keys", &list); err != nil {
+	if err := c.read(ctx, "/v1/keys", &list); err != nil {
 		return err
 	}
 	if who.requireKey && len(list.Keys) == 0 { // nobody could be let in
@@ -167,9 +165,9 @@ func localAddr(a *net.TCPAddr) string {
 
 // welcome prints where the server answers, a link that signs in to the page, and how to tell the server to a host. Without
 // --json the link goes to a terminal only: what keeps the output may be read by others.
-func (a *app) welcome(ctx context.Context, c *client.Client, dir, base string, requireKey bool) error {
+func (a *app) welcome(ctx context.Context, c *client, dir, base string, requireKey bool) error {
 	var made struct{ Path string }
-	if _, err := exchange(ctx, c, http.MethodPost, "/v1/sign-in-links", nil, &made); err != nil {
+	if _, err := c.call(ctx, http.MethodPost, "/v1/sign-in-links", nil, &made); err != nil {
 		return err
 	}
 	if a.json {
@@ -207,37 +205,17 @@ func (a *app) mcp(ctx context.Context, agent string) error {
 		return err
 	}
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a host that has gone is an error of the write, not the end of the process
-	var h *house
-	began, warned := time.Now(), false
-	for entered := false; !entered; {
-		var c *client.Client
-		var err error
-		if h, c, err = a.enter(ctx, a.logger(), window); err != nil {
-			return err
-		}
-		if c == nil {
-			c = h.client(a.workspace)
-		}
-		// The workspace that a host is configured for: it asks before anything is recorded.
-		_, err = c.Call(ctx, http.MethodPut, "/v1/workspaces/"+url.PathEscape(a.workspace), nil)
-		refused, _ := errors.AsType[*client.Problem](err)
-		switch {
-		case err == nil:
-			entered = true
-		case h != nil:
-			return errors.Join(err, h.close())
-		case refused != nil && refused.Status != http.StatusServiceUnavailable && !ownerGone(err), ctx.Err() != nil, time.Since(began) > longestTakeOver:
-			return err
-		default: // the process that had the directory has just ended, or waits for its database
-			if !warned && !ownerGone(err) {
-				a.logger().Warn("the process that has the data directory refuses a request; it is asked again for a while", "error", err)
-				warned = true
-			}
-			pause.For(ctx, takeOver)
+	h, _, err := a.enter(ctx, a.logger(), window)
+	if h != nil {
+		if err = h.client(a.workspace).makeWorkspace(ctx); err != nil {
+			err = errors.Join(err, h.close())
 		}
 	}
+	if err != nil {
+		return err
+	}
 	stop := behind(ctx, func(ctx context.Context) error { return a.own(ctx, h) })
-	err := mcpserver.Relay(ctx, a.in, a.out, a.owner, a.workspace, agent)
+	err = mcpserver.Relay(ctx, a.in, a.out, a.owner, a.workspace, agent)
 	return errors.Join(err, stop())
 }
 
@@ -300,7 +278,7 @@ func (a *app) lend(ctx context.Context, h *house) (err error) {
 func (a *app) owner() (mcpserver.Owner, error) {
 	o, err := readOwner(a.data)
 	if err == nil && o.Addr == "" {
-		err = inUse(a.data, o, "")
+		err = inUse(a.data, o, "", nil)
 	}
 	return mcpserver.Owner{Endpoint: "http://" + o.Addr + "/mcp", Token: o.Token}, err
 }

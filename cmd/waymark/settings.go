@@ -81,7 +81,7 @@ func (a *app) loadSettings(cmd *cobra.Command) error {
 			continue
 		}
 		if err := setFlag(f, value); err != nil {
-			return usagef("%s: %w", a.origins[name], err)
+			return usagef("%s: %w", a.origins[name], badValue(err))
 		}
 		f.Changed = true
 	}

@@ -3,48 +3,40 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io"
+	"math"
 	"os"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 	"unicode"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 	"golang.org/x/term"
 )
 
 // maxText is how much of a description a table shows; --json has the rest.
 const maxText = 120
 
-// columns writes rows under their headers, aligned with spaces and nothing else, so that people can read it and cut, sort
-// and awk can use it. Lines are cut at the width; 0: they are not.
-func columns(w io.Writer, width int, header []string, rows [][]string) {
-	t := table.NewWriter()
-	t.SetStyle(table.Style{Name: "plain", Format: table.FormatOptions{Header: text.FormatDefault}, Size: table.SizeOptions{WidthMax: width},
-		Box: table.BoxStyle{PaddingRight: "  ", UnfinishedRow: "…"}})
-	row := func(cells []string) (row table.Row) {
-		for _, cell := range cells {
-			row = append(row, clean(cell))
-		}
-		return row
-	}
-	t.AppendHeader(row(header))
-	for _, r := range rows {
-		t.AppendRow(row(r))
-	}
-	for line := range strings.SplitSeq(t.Render(), "\n") {
-		fmt.Fprintln(w, strings.TrimRight(line, " "))
-	}
-}
-
-// table prints rows, on a terminal in lines that fit it: elsewhere a program may read them.
+// table prints rows under their headers, aligned with spaces and nothing else, so that people can read it and cut, sort and
+// awk can use it. On a terminal, lines are cut at its width; elsewhere a program may read them.
 func (a *app) table(header []string, rows [][]string) {
-	width := 0
+	width := math.MaxInt
 	if f, ok := a.out.(*os.File); ok {
-		width, _, _ = term.GetSize(int(f.Fd())) // no terminal has no width
+		if columns, _, err := term.GetSize(int(f.Fd())); err == nil { // else it is no terminal
+			width = columns
+		}
 	}
-	columns(a.out, width, header, rows)
+	var aligned strings.Builder
+	w := tabwriter.NewWriter(&aligned, 0, 0, 2, ' ', 0)
+	for _, row := range append([][]string{header}, rows...) {
+		for _, cell := range row {
+			fmt.Fprint(w, clean(cell)+"\t")
+		}
+		fmt.Fprintln(w)
+	}
+	_ = w.Flush() // a Builder takes everything
+	for line := range strings.Lines(aligned.String()) {
+		a.printf("%s\n", truncated(strings.TrimRight(line, " \n"), width))
+	}
 }
 
 // clean makes text of others fit to print: one line, without characters that steer a terminal or

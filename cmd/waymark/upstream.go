@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,13 +15,6 @@ import (
 	"waymark/storage"
 	"waymark/suggest"
 )
-
-// upstream is the servers of one workspace, as far as any are defined.
-type upstream struct {
-	dir, workspace string
-	gateway        *gateway.Gateway
-	withheld       atomic.Pointer[suggest.Exclusions]
-}
 
 // upstreamFlags say which servers a process starts and how hosts see their tools.
 func (a *app) upstreamFlags(cmd *cobra.Command) {
@@ -53,97 +44,89 @@ func (a *app) checkUpstream() error {
 	return nil
 }
 
-// openUpstream reads which servers are defined and what was agreed to about them. Nothing is started. Where there is
+// openGateway reads which servers are defined and what was agreed to about them. Nothing is started. Where there is
 // nothing, only a process that serves, or adds servers, goes on: it makes the workspace.
-func (a *app) openUpstream(h *house, logger *slog.Logger, serves bool) error {
+func (a *app) openGateway(h *house, serves bool) error {
 	if err := a.checkUpstream(); err != nil {
 		return err
 	}
-	defined, err := gateway.ReadDefinitions(h.dir, a.workspace)
+	defined, err := gateway.ReadDefinitions(h.dir, h.workspace)
 	if err != nil || len(defined.Servers) == 0 && !serves && !a.addsServers {
 		return err
 	}
-	ctx, u := context.Background(), &upstream{dir: h.dir, workspace: a.workspace}
-	table := h.store.Table(a.workspace)
 	opts := a.upstream
 	if opts.IdleStop == 0 {
 		opts.IdleStop = -1 // never
 	}
-	opts.Table, opts.Catalog, opts.Logger, opts.Version = table, upstreamCatalog{h, a.workspace, logger}, logger, version().Version
-	opts.Logins = gateway.OpenLogins(h.dir, a.workspace)
-	if u.gateway, err = gateway.Open(ctx, opts); err != nil {
+	opts.Table, opts.Catalog, opts.Logger, opts.Version = h.store.Table(h.workspace), h, h.logger, version().Version
+	opts.Logins = gateway.OpenLogins(h.dir, h.workspace)
+	if h.gateway, err = gateway.Open(context.Background(), opts); err != nil {
 		return err
 	}
-	if err := u.gateway.Define(defined.Servers); err != nil {
+	if err := h.gateway.Define(defined.Servers); err != nil {
 		return err
 	}
-	u.gateway.SetAgents(defined.Agents)
-	u.gateway.OnChange(u.withhold)
-	u.withhold()
-	h.upstream.Store(u)
+	h.gateway.SetAgents(defined.Agents)
+	h.gateway.OnChange(h.withhold)
+	h.withhold()
 	return nil
 }
 
-// start starts what was agreed to, as it is defined now.
-func (u *upstream) start() error {
-	defined, err := gateway.ReadDefinitions(u.dir, u.workspace)
+// startServers starts what was agreed to, as it is defined now.
+func (h *house) startServers() error {
+	defined, err := gateway.ReadDefinitions(h.dir, h.workspace)
 	if err != nil {
 		return err
 	}
-	u.gateway.SetAgents(defined.Agents)
-	return u.gateway.Connect(defined.Servers)
+	h.gateway.SetAgents(defined.Agents)
+	return h.gateway.Connect(defined.Servers)
 }
 
 // withhold notes what nothing may suggest.
-func (u *upstream) withhold() {
+func (h *house) withhold() {
 	held := map[string]suggest.Exclusion{}
-	for _, w := range u.gateway.Withheld() {
+	for _, w := range h.gateway.Withheld() {
 		absent := suggest.AbsentQuarantined
 		if w.Reason == gateway.ReasonGone {
 			absent = suggest.AbsentUnavailable
 		}
 		held[w.ID] = suggest.Exclusion{Absent: absent, Detail: w.Detail}
 	}
-	u.withheld.Store(suggest.NewExclusions(held))
+	h.exclusions.Store(suggest.NewExclusions(held))
 }
 
 // withheld is what no answer of a workspace suggests.
 func (h *house) withheld(workspace string) *suggest.Exclusions {
-	if u := h.upstream.Load(); u != nil && u.workspace == workspace {
-		return u.withheld.Load()
+	if workspace != h.workspace {
+		return nil
 	}
-	return nil
+	return h.exclusions.Load()
 }
 
 // connected are the servers that offer their tools to a workspace.
 func (h *house) connected(workspace string) []string {
-	if u := h.upstream.Load(); u != nil && u.workspace == workspace {
-		return u.gateway.Defined()
+	if h.gateway == nil || workspace != h.workspace {
+		return nil
 	}
-	return nil
+	return h.gateway.Defined()
 }
 
-// upstreamCatalog puts tools into a workspace the way everybody does.
-type upstreamCatalog struct {
-	h         *house
-	workspace string
-	log       *slog.Logger
-}
-
-func (c upstreamCatalog) PutTools(ctx context.Context, tools []catalog.Tool, rows map[string]storage.Change) error {
-	e, err := c.h.workspaces.Open(ctx, c.workspace)
+// PutTools implements [gateway.Catalog]: the tools of servers come into the workspace as any others do.
+func (h *house) PutTools(ctx context.Context, tools []catalog.Tool, rows map[string]storage.Change) error {
+	e, err := h.workspaces.Open(ctx, h.workspace)
 	if err != nil {
 		return err
 	}
 	r, err := e.PutToolsWith(ctx, tools, rows)
 	for _, no := range r.Rejected {
-		c.log.Warn("a tool can be called, but not be suggested", "tool", no.ID, "reason", no.Error)
+		h.logger.Warn("a tool can be called, but not be suggested", "tool", no.ID, "reason", no.Error)
 	}
 	return err
 }
 
-func (c upstreamCatalog) RemoveTools(ctx context.Context, ids []string) error {
-	e, err := c.h.workspaces.Open(ctx, c.workspace)
+// RemoveTools implements [gateway.Catalog].
+func (h *house) RemoveTools(ctx context.Context, ids []string) error {
+	e, err := h.workspaces.Open(ctx, h.workspace)
 	for _, id := range ids {
 		if err == nil {
 			_, err = e.Remove(ctx, catalog.KindTool, id, live.Approver)

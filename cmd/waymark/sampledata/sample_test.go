@@ -2,7 +2,6 @@ package sample
 
 import (
 	"encoding/json"
-	"io/fs"
 	"regexp"
 	"slices"
 	"testing"
@@ -27,16 +26,6 @@ func load(t *testing.T) ([]catalog.Tool, []catalog.Capability, []episodic.Episod
 	episodes, err := Episodes()
 	require.NoError(t, err)
 	return tools, capabilities, episodes
-}
-
-func TestFiles(t *testing.T) {
-	size := 0
-	for _, name := range []string{"tools.jsonl", "capabilities.jsonl", "episodes.jsonl"} {
-		data, err := fs.ReadFile(Files(), name)
-		require.NoError(t, err)
-		size += len(data)
-	}
-	assert.Less(t, size, 1_200_000, "the sample travels inside the program")
 }
 
 func TestTools(t *testing.T) {
@@ -83,37 +72,6 @@ func checkSchema(t *testing.T, name string, raw json.RawMessage) {
 	for p, property := range s.Properties {
 		assert.NotEmpty(t, property.Type, "%s %s", name, p)
 		assert.NotEmpty(t, property.Description, "%s %s", name, p)
-	}
-}
-
-// TestSchemasConnect checks that what one tool answers is what the next one asks for: a field keeps
-// its name on the way, also out of a list.
-func TestSchemasConnect(t *testing.T) {
-	tools, _, _ := load(t)
-	byID := map[string]catalog.Tool{}
-	for _, tool := range tools {
-		byID[tool.ID] = tool
-	}
-	for _, c := range []struct{ from, field, to string }{
-		{"forge:list_pull_requests", "pr_number", "forge:get_pull_request"},
-		{"forge:get_pull_request", "issue_id", "tracker:get_issue"},
-		{"metrics:list_alerts", "alert_id", "metrics:get_alert"},
-		{"metrics:get_alert", "page_id", "wiki:get_page"},
-		{"metrics:search_logs", "trace_id", "metrics:get_trace"},
-		{"cloud:deploy_service", "deployment_id", "cloud:get_deployment"},
-		{"chat:list_channels", "channel_id", "chat:post_message"},
-		{"mail:get_message", "attachment_id", "mail:save_attachment"},
-		{"mail:save_attachment", "path", "files:extract_text"},
-		{"desk:get_ticket", "customer_id", "crm:get_customer"},
-		{"crm:get_customer", "subscription_id", "billing:get_subscription"},
-		{"billing:list_payments", "payment_id", "billing:refund_payment"},
-		{"warehouse:run_query", "query_id", "warehouse:export_result"},
-		{"sheets:find_spreadsheets", "spreadsheet_id", "sheets:read_range"},
-	} {
-		assert.Contains(t, string(byID[c.from].OutputSchema), `"`+c.field+`":{`, c.from)
-		var in jsonschema.Schema
-		require.NoError(t, json.Unmarshal(byID[c.to].InputSchema, &in))
-		assert.Contains(t, in.Required, c.field, c.to)
 	}
 }
 
@@ -220,13 +178,6 @@ func TestFaultsAreLearned(t *testing.T) {
 		r := rates.Tool(id(flaky)).FailureRate()
 		assert.True(t, r > .04 && r < .35, "%s fails in %.2f of calls", flaky, r)
 	}
-}
-
-func TestReadNamesTheLine(t *testing.T) {
-	_, err := read[struct{ ID int }]("tools.jsonl")
-	require.ErrorContains(t, err, "tools.jsonl line 1")
-	_, err = read[catalog.Tool]("nothing.jsonl")
-	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
 func keys(set map[string]bool) []string {

@@ -254,7 +254,7 @@ const MostRuns = 200
 var ErrManyRuns = problem.New(http.StatusServiceUnavailable, fmt.Sprintf("%d runs go on or wait already: approve or cancel some", MostRuns))
 
 // ErrNoServers answers a run that would have to call tools where nobody can.
-var ErrNoServers = problem.New(http.StatusServiceUnavailable, "no servers are configured: a run can call scorers and scripts alone; add servers (waymark gateway add FILE) and run waymark serve --connect")
+var ErrNoServers = problem.New(http.StatusServiceUnavailable, "no servers are connected: a run can call scorers and scripts alone; run waymark serve --connect, after waymark gateway add FILE where none are defined")
 
 // runID is the form of the ids that callers give.
 var runID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$`)

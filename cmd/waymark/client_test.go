@@ -1,8 +1,7 @@
-package client
+package main
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,40 +11,21 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
 // both runs a test over a socket and in process: the two roads must not be tellable apart.
-func both(t *testing.T, h http.Handler, test func(t *testing.T, c *Client)) {
+func both(t *testing.T, h http.Handler, test func(t *testing.T, c *client)) {
 	t.Run("socket", func(t *testing.T) {
 		s := httptest.NewServer(h)
 		defer s.Close()
 		transport := &http.Transport{}
 		defer transport.CloseIdleConnections()
-		test(t, &Client{HTTP: &http.Client{Transport: transport}, Base: s.URL, Token: "t", Workspace: "w", Source: "cli"})
+		test(t, &client{http: &http.Client{Transport: transport}, base: s.URL, token: "t", workspace: "w"})
 	})
 	t.Run("in process", func(t *testing.T) {
-		transport, stop := InProcess(h)
+		transport, stop := inProcess(h)
 		defer stop()
-		test(t, &Client{HTTP: &http.Client{Transport: transport}, Base: "http://localhost", Token: "t", Workspace: "w", Source: "cli"})
-	})
-}
-
-func TestCallSendsWhoAndWhere(t *testing.T) {
-	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		fmt.Fprintf(w, "%s %s %s %s %s %s %s", r.Method, r.RequestURI, r.Header.Get("Authorization"),
-			r.Header.Get("Waymark-Workspace"), r.Header.Get("Waymark-Source"), r.Header.Get("Content-Type"), body)
-	})
-	both(t, h, func(t *testing.T, c *Client) {
-		got, err := c.Call(t.Context(), "POST", "/v1/next?a=b%2Fc", map[string]int{"limit": 3})
-		require.NoError(t, err)
-		assert.Equal(t, `POST /v1/next?a=b%2Fc Bearer t w cli application/json {"limit":3}`, string(got))
-		got, err = c.Call(t.Context(), "GET", "/v1/stats", nil)
-		require.NoError(t, err)
-		assert.Equal(t, `GET /v1/stats Bearer t w cli  `, string(got))
+		test(t, &client{http: &http.Client{Transport: transport}, base: "http://localhost", token: "t", workspace: "w"})
 	})
 }
 
@@ -66,10 +46,10 @@ func TestBodiesStreamBothWays(t *testing.T) {
 		w.Header().Set("Lines", fmt.Sprint(n))
 		w.Header().Set(http.TrailerPrefix+"Late", "yes")
 	})
-	both(t, h, func(t *testing.T, c *Client) {
+	both(t, h, func(t *testing.T, c *client) {
 		r, w := io.Pipe()
 		go fmt.Fprintln(w, "first")
-		resp, err := c.Do(t.Context(), Request{Method: "POST", Path: "/", Body: r})
+		resp, err := c.do(t.Context(), call{method: "POST", path: "/", body: r})
 		require.NoError(t, err)
 		defer resp.Body.Close()
 		out := bufio.NewReader(resp.Body)
@@ -94,19 +74,9 @@ func TestAbortedAnswerIsNotAWholeOne(t *testing.T) {
 		http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
 	})
-	both(t, h, func(t *testing.T, c *Client) {
-		_, err := c.Call(t.Context(), "GET", "/", nil)
+	both(t, h, func(t *testing.T, c *client) {
+		_, err := c.call(t.Context(), "GET", "/", nil, nil)
 		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
-	})
-}
-
-func TestContextEndsACall(t *testing.T) {
-	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	both(t, h, func(t *testing.T, c *Client) {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		defer cancel()
-		_, err := c.Call(ctx, "GET", "/", nil)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
 	})
 }
 
@@ -130,9 +100,9 @@ func TestProblemReadsAsASentence(t *testing.T) {
 				w.WriteHeader(tt.status)
 				io.WriteString(w, tt.body)
 			})
-			both(t, h, func(t *testing.T, c *Client) {
-				_, err := c.Call(t.Context(), "GET", "/", nil)
-				var p *Problem
+			both(t, h, func(t *testing.T, c *client) {
+				_, err := c.call(t.Context(), "GET", "/", nil, nil)
+				var p *problem
 				require.ErrorAs(t, err, &p)
 				assert.Equal(t, tt.status, p.Status)
 				assert.Equal(t, tt.want, p.Error())
