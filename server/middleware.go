@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,26 +58,25 @@ func (s *Server) observe(c *gin.Context) {
 		body = &readToEnd{ReadCloser: c.Request.Body, rc: rc, x: x}
 		c.Request.Body = body
 	}
+	c.Writer = &steadyWriter{ResponseWriter: c.Writer, rc: rc}
+	_ = rc.SetWriteDeadline(time.Time{}) // unsupported only by writers that have no connection
 	if ru.Stream {
-		_ = rc.SetReadDeadline(time.Time{}) // unsupported only by writers that have no connection
-		_ = rc.SetWriteDeadline(time.Time{})
-		c.Writer = &steadyWriter{ResponseWriter: c.Writer, rc: rc}
+		_ = rc.SetReadDeadline(time.Time{})
 		if body != nil {
 			body.grace = s.cfg.grace
 			_ = rc.SetReadDeadline(start.Add(s.cfg.grace)) // of a body that nobody reads; net/http reads what is left of it
 		}
 	} else {
-		timeout := s.routes.TimeLimit(ru)
 		_ = rc.SetReadDeadline(start.Add(route.ReadTimeout))
-		_ = rc.SetWriteDeadline(start.Add(timeout + limit.AnswerGrace))
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, timeout)
+		ctx, cancel = context.WithTimeout(ctx, s.routes.TimeLimit(ru))
 		defer cancel()
 	}
 	c.Request = c.Request.WithContext(ctx)
 	s.metrics.inFlight.Inc()
 	defer func() {
 		s.metrics.inFlight.Dec()
+		_ = rc.SetWriteDeadline(time.Now().Add(slowWrites)) // of what is buffered
 		for _, end := range x.Ended {
 			end()
 		}
@@ -101,9 +101,8 @@ func (s *Server) observe(c *gin.Context) {
 	c.Next()
 }
 
-// How slow a client may be where there is no time limit for the whole request: after the grace its body has to come with
-// at least the rate, over all the time that was spent waiting for it, and it takes each part of a stream of answers in
-// time.
+// How slow a client may be: where there is no time limit for the whole request its body has to come, after the grace, with
+// at least the rate, over all the time that was spent waiting for it. It takes each part of an answer in time.
 const (
 	slowGrace  = 10 * time.Second // Config.grace
 	slowRate   = 256              // bytes a second
@@ -147,7 +146,7 @@ func (b *readToEnd) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// steadyWriter breaks off a stream whose client does not take what is written to it.
+// steadyWriter breaks off an answer whose client does not take what is written to it.
 type steadyWriter struct {
 	gin.ResponseWriter
 	rc *http.ResponseController
@@ -168,7 +167,7 @@ func (w *steadyWriter) Flush() {
 	w.ResponseWriter.Flush()
 }
 
-// limit sets a deadline for a write, and lifts it when the write has ended: there may be none for long.
+// limit sets a deadline for a write, and lifts it when the write has ended: of a stream there may be none for long.
 func (w *steadyWriter) limit() (lift func()) {
 	_ = w.rc.SetWriteDeadline(time.Now().Add(slowWrites))
 	return func() { _ = w.rc.SetWriteDeadline(time.Time{}) }
@@ -186,18 +185,17 @@ func (s *Server) recoverPanic(c *gin.Context) {
 			s.requireAnswer(c)
 			return
 		}
-		v, stack := limit.PanicOf(recovered)
-		if v == http.ErrAbortHandler { // a stream broken off on purpose
-			panic(v)
+		if recovered == http.ErrAbortHandler { // a stream broken off on purpose
+			panic(recovered)
 		}
-		if p, ok := v.(problemPanic); ok { // a stream that failed before its first byte
+		if p, ok := recovered.(problemPanic); ok { // a stream that failed before its first byte
 			c.Writer.Header().Del("Trailer")
 			problem.Fail(c, p.err)
 			return
 		}
 		s.metrics.panics.Inc()
 		s.cfg.Logger.Error("panic in a request", "route", c.FullPath(), "request", request.ExchangeFrom(c.Request.Context()).Id,
-			"panic", fmt.Sprint(v), "stack", string(stack))
+			"panic", fmt.Sprint(recovered), "stack", string(debug.Stack()))
 		if c.Writer.Written() {
 			panic(http.ErrAbortHandler) // half an answer must not look whole
 		}
@@ -348,15 +346,11 @@ func (s *Server) limitRate(c *gin.Context) error {
 	if s.cfg.Rate < 0 || a.Workspace == "" {
 		return nil
 	}
-	credential := a.Source
-	if a.Local {
-		credential = "local token" // whatever source it claims
-	}
 	perSecond, burst := s.cfg.Rate, s.cfg.Burst
 	if a.Operator { // one machine's own tools, among them load tests
 		perSecond, burst = 10*perSecond, 10*burst
 	}
-	bucket, _ := s.rates.LoadOrStore(credential, rate.NewLimiter(rate.Limit(perSecond), burst))
+	bucket, _ := s.rates.LoadOrStore(a.Holder(), rate.NewLimiter(rate.Limit(perSecond), burst))
 	reservation := bucket.(*rate.Limiter).Reserve()
 	wait := reservation.Delay()
 	if wait == 0 {

@@ -204,7 +204,7 @@ func (s *Server) wire() {
 	cfg := s.cfg
 	s.routes = &route.Table{
 		Workspaces: cfg.Workspaces,
-		MaxBody:    cfg.MaxBody, Timeout: cfg.Timeout, Overdue: &limit.Overdue{Log: cfg.Logger}, Turns: limit.NewTurns(2 * runtime.GOMAXPROCS(0)),
+		MaxBody:    cfg.MaxBody, Timeout: cfg.Timeout, Turns: limit.NewTurns(2 * runtime.GOMAXPROCS(0)),
 		Rules: map[string]route.Rule{},
 	}
 	s.scoring = &scoring.Service{
@@ -363,8 +363,7 @@ func (s *Server) Close() {
 
 // Serve answers on ln until ctx ends, and resumes the runs that the process before left. Then it refuses new
 // requests with 503 and stops accepting, lets open requests finish for Config.Drain (10 s), cancels the others, which
-// are answered with 503, and, after half that time again, closes its connections. Work that continues without a
-// request has the same half: 20 s at most.
+// are answered with 503, and, after half that time again, closes its connections.
 // It refuses an address that others can reach unless every request needs a key.
 //
 // local are further listeners for this machine, without TLS.
@@ -424,7 +423,6 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, local ...net.Listen
 	for range 1 + len(local) {
 		<-done // http.ErrServerClosed
 	}
-	s.routes.Overdue.Wait(s.cfg.Drain / 2)
 	if err != nil {
 		return fmt.Errorf("shut down %s: %w", ln.Addr(), err)
 	}

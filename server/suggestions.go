@@ -6,10 +6,10 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"time"
 
 	"waymark/catalog"
 	"waymark/live"
-	"waymark/server/internal/limit"
 	"waymark/server/internal/request"
 	"waymark/server/internal/route"
 	"waymark/suggest"
@@ -157,9 +157,12 @@ func (s *Server) modelAt(ctx context.Context, seq uint64) (*live.Engine, *sugges
 	return e, e.Model(), nil
 }
 
+// waitForSeq is how long a request waits for the model to count an event.
+const waitForSeq = time.Second
+
 // counted waits for a moment until the model counts an event.
 func counted(ctx context.Context, e *live.Engine, seq uint64) error {
-	ctx, cancel := context.WithTimeout(ctx, limit.WaitForSeq)
+	ctx, cancel := context.WithTimeout(ctx, waitForSeq)
 	defer cancel()
 	err := e.Wait(ctx, seq)
 	if errors.Is(err, context.DeadlineExceeded) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -229,8 +230,7 @@ func isolate(log *slog.Logger) mcp.Middleware {
 				if recovered == nil {
 					return
 				}
-				p, stack := limit.PanicOf(recovered)
-				log.ErrorContext(ctx, "panic while answering an MCP request", "method", method, "panic", p, "stack", string(stack))
+				log.ErrorContext(ctx, "panic while answering an MCP request", "method", method, "panic", recovered, "stack", string(debug.Stack()))
 				if method == "tools/call" {
 					result, err = refusal(problem.Internal), nil
 					return

@@ -58,7 +58,7 @@ func (m *mcpTools) handler(t route.Tool) mcp.ToolHandler {
 		}
 		a.Session = episodeSession(req, a)
 		ctx = request.WithExchange(request.With(ctx, a), &request.Exchange{Progress: progressTo(ctx, req)})
-		answer, err := route.Limited(ctx, m.cfg.Routes, t.Rule, int64(len(req.Params.Arguments)), func() (route.Told, error) {
+		answer, err := route.InTurn(ctx, m.cfg.Routes, t.Rule, int64(len(req.Params.Arguments)), func() (route.Told, error) {
 			return t.Call(ctx, req.Params.Arguments)
 		})
 		if err != nil {

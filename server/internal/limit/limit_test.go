@@ -47,7 +47,6 @@ func TestTurns(t *testing.T) {
 		_, err = q.Enter(ctx, "a")
 		assert.Equal(t, 503, problem.Of(err).Status)
 		one()
-		assert.Empty(t, q.lanes)
 		assert.Zero(t, q.queue.Held())
 	})
 }
@@ -60,35 +59,6 @@ func TestAddresses(t *testing.T) {
 	} {
 		assert.Equal(t, want, AddressOf(peer), peer)
 	}
-}
-
-// Requests that nobody waits for any more do not pile up without end.
-func TestOverdueWorkIsBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var o Overdue
-		ask := func() error {
-			_, err := Within(t.Context(), &o, time.Minute, func() (int, error) { return 1, nil })
-			return err
-		}
-		release := make(chan struct{})
-		for range maxOverdue { // clients that leave
-			ctx, cancel := context.WithCancel(t.Context())
-			cancel()
-			_, err := Within(ctx, &o, time.Minute, func() (int, error) { <-release; return 1, nil })
-			require.ErrorIs(t, err, context.Canceled)
-		}
-		require.NoError(t, ask(), "their work may be about to end")
-		require.Equal(t, maxOverdue, o.Running())
-		time.Sleep(2 * ownError)
-		synctest.Wait()
-		err := ask()
-		require.Equal(t, 503, problem.Of(err).Status)
-		require.ErrorContains(t, err, "outlived their time limit")
-		close(release)
-		synctest.Wait()
-		require.NoError(t, ask())
-		require.Zero(t, o.Running())
-	})
 }
 
 // A total is refused to everybody once it is used up, whoever has a part left.

@@ -77,6 +77,14 @@ type Access struct {
 	Session      string // of MCP, under which the caller's episodes are kept that name none; may be empty
 }
 
+// Holder names the credential against which limits count: that of the operator is one, whatever source it claims.
+func (a Access) Holder() string {
+	if a.Operator {
+		return "operator"
+	}
+	return a.Source
+}
+
 // May reports whether every scope asked for is granted.
 func (a Access) May(want Scopes) bool { return a.Scopes&want == want }
 

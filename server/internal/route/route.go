@@ -25,8 +25,7 @@ type Table struct {
 	API        huma.API
 	Workspaces *live.Workspaces
 	MaxBody    int64
-	Timeout    time.Duration // of an answer, where its rule has none
-	Overdue    *limit.Overdue
+	Timeout    time.Duration   // of an answer, where its rule has none
 	Turns      *limit.Turns    // of what computes for long
 	Rules      map[string]Rule // by method and gin path
 
@@ -166,7 +165,7 @@ func Raw[I, O any](r *Table, ru Rule, op huma.Operation, handler func(context.Co
 		if err := unescape(in); err != nil {
 			return nil, err
 		}
-		return Limited(ctx, r, ru, request.ExchangeFrom(ctx).Size, func() (*O, error) { return handler(ctx, in) })
+		return InTurn(ctx, r, ru, request.ExchangeFrom(ctx).Size, func() (*O, error) { return handler(ctx, in) })
 	})
 }
 

@@ -97,18 +97,16 @@ type Object struct{ json.RawMessage }
 // Schema implements [huma.SchemaProvider].
 func (Object) Schema(huma.Registry) *huma.Schema { return &huma.Schema{Type: huma.TypeObject} }
 
-// Limited answers within the time limit of a rule, in turn where that takes long. size is that of the request in bytes.
-func Limited[O any](ctx context.Context, r *Table, ru Rule, size int64, f func() (O, error)) (O, error) {
-	return limit.Within(ctx, r.Overdue, r.TimeLimit(ru), func() (none O, err error) {
-		if ru.Long || ru.Scope == request.ScopeRead && size > limit.LongQuestion {
-			leave, err := r.Turns.Enter(ctx, request.From(ctx).Source)
-			if err != nil {
-				return none, err
-			}
-			defer leave()
+// InTurn answers at once, or in turn where that takes long. size is that of the request in bytes.
+func InTurn[O any](ctx context.Context, r *Table, ru Rule, size int64, f func() (O, error)) (none O, err error) {
+	if ru.Long || ru.Scope == request.ScopeRead && size > limit.LongQuestion {
+		leave, err := r.Turns.Enter(ctx, request.From(ctx).Holder())
+		if err != nil {
+			return none, err
 		}
-		return f()
-	})
+		defer leave()
+	}
+	return f()
 }
 
 // Resolve returns the id that a spelling means to a caller. Within a tool set an ambiguous spelling is refused like an id
