@@ -8,56 +8,32 @@ import (
 	"strings"
 	"time"
 
-	"waymark/catalog"
 	"waymark/live"
 	"waymark/server/internal/request"
 	"waymark/server/internal/route"
 	"waymark/suggest"
 )
 
-// The bodies repeat the requests of package suggest with what the documentation should say.
+// The bodies of questions.
 type (
 	nextBody struct {
-		Context []string `json:"context,omitempty" maxItems:"512" doc:"Ids of what was done so far, in order, the last one last."`
-		Intent  string   `json:"intent,omitempty" maxLength:"8192" doc:"What the task is about, in words."`
-		Limit   int      `json:"limit,omitempty" minimum:"1" maximum:"100" doc:"Most suggestions wanted; 5 if absent."`
-		Profile string   `json:"profile,omitempty" mcp:"-" enum:"learned,seed" doc:"Which weights rank; learned if absent. Where there is too little history to learn from, seed answers in its place."`
-		Allow   []string `json:"allow,omitempty" maxItems:"64" doc:"Patterns of ids that may be suggested; * stands for any characters."`
-		Explain *bool    `json:"explain,omitempty" doc:"Include terms and reasons; left out: over HTTP yes, in MCP no."`
-		MinSeq  uint64   `json:"min_seq,omitempty" mcp:"-" doc:"Wait, at most a second, until the model counts this event."`
-
-		MinConfidence float64 `json:"min_confidence,omitempty" minimum:"0" maximum:"1" doc:"Leave out suggestions with less confidence; abstain where none is left."`
+		suggest.NextRequest
+		atSeq
 	}
 	dagBody struct {
-		Intent   string   `json:"intent,omitempty" maxLength:"8192" doc:"What the task is about, in words."`
-		Context  []string `json:"context,omitempty" maxItems:"512" doc:"Ids of what was done so far, in order."`
-		MaxSteps int      `json:"max_steps,omitempty" minimum:"1" maximum:"25" doc:"Most tasks wanted; the learned length if absent."`
-		Profile  string   `json:"profile,omitempty" enum:"learned,seed"`
-		Allow    []string `json:"allow,omitempty" maxItems:"64" doc:"Patterns of ids that may be used."`
-		Explain  *bool    `json:"explain,omitempty" doc:"Include terms and reasons; left out: over HTTP yes, in MCP no."`
-		MinSeq   uint64   `json:"min_seq,omitempty" mcp:"-" doc:"Wait, at most a second, until the model counts this event."`
-
-		CallableOnly bool `json:"callable_only,omitempty" doc:"Without tools of the host and tools that no catalog describes."`
+		suggest.DAGRequest
+		atSeq
 	}
 	searchBody struct {
-		Query   string         `json:"query" maxLength:"8192" doc:"Words, a name or an id. An exact id or name ranks first."`
-		Context []string       `json:"context,omitempty" maxItems:"512" doc:"Ids of what was done so far, in order."`
-		Limit   int            `json:"limit,omitempty" minimum:"1" maximum:"100" doc:"Most results wanted; 10 if absent, in MCP 5."`
-		Kinds   []catalog.Kind `json:"kinds,omitempty" mcp:"-" enum:"tool,capability" doc:"Both if absent."`
-		Profile string         `json:"profile,omitempty" mcp:"-" enum:"learned,seed" doc:"Accepted for symmetry with the other questions; searches rank the same in every profile."`
-		Allow   []string       `json:"allow,omitempty" maxItems:"64" doc:"Patterns of ids that may be found."`
-		Explain *bool          `json:"explain,omitempty" doc:"Include terms; left out: over HTTP yes, in MCP no."`
-		MinSeq  uint64         `json:"min_seq,omitempty" mcp:"-" doc:"Wait, at most a second, until the model counts this event."`
+		suggest.SearchRequest
+		atSeq
 	}
 	explainBody struct {
-		ID      string   `json:"id" doc:"The tool or capability in question."`
-		Context []string `json:"context,omitempty" maxItems:"512" doc:"Ids of what was done so far, in order."`
-		Intent  string   `json:"intent,omitempty" maxLength:"8192"`
-		Limit   int      `json:"limit,omitempty" minimum:"1" maximum:"100" doc:"Number of suggestions that Next would return; the id counts as suggested if its rank is at most this; default 5."`
-		Profile string   `json:"profile,omitempty" mcp:"-" enum:"learned,seed"`
-		Formula bool     `json:"formula,omitempty" doc:"Also say, formula by formula, how profile seed computes the score."`
-		Allow   []string `json:"allow,omitempty" maxItems:"64"`
-		MinSeq  uint64   `json:"min_seq,omitempty" mcp:"-" doc:"Wait, at most a second, until the model counts this event."`
+		suggest.ExplainRequest
+		atSeq
+	}
+	atSeq struct {
+		MinSeq uint64 `json:"min_seq,omitempty" mcp:"-" doc:"Wait, at most a second, until the model counts this event."`
 	}
 )
 
@@ -109,9 +85,8 @@ func (s *Server) next(ctx context.Context, q *question[nextBody]) (a suggest.Nex
 	if err != nil {
 		return a, err
 	}
-	return e.Next(m, request.From(ctx).Tools, suggest.NextRequest{Context: q.Body.Context, Intent: q.Body.Intent, Limit: q.Body.Limit,
-		Profile: q.Body.Profile, Allow: q.Body.Allow, Explain: q.Body.Explain, Vector: e.Vector(ctx, q.Body.Intent),
-		MinConfidence: q.Body.MinConfidence})
+	q.Body.Vector = e.Vector(ctx, q.Body.Intent)
+	return e.Next(m, request.From(ctx).Tools, q.Body.NextRequest)
 }
 
 func (s *Server) dag(ctx context.Context, q *question[dagBody]) (a suggest.DAGAnswer, err error) {
@@ -122,9 +97,8 @@ func (s *Server) dag(ctx context.Context, q *question[dagBody]) (a suggest.DAGAn
 	if err != nil {
 		return a, err
 	}
-	return e.Plan(m, request.From(ctx).Tools, suggest.DAGRequest{Intent: q.Body.Intent, Context: q.Body.Context, MaxSteps: q.Body.MaxSteps,
-		Profile: q.Body.Profile, Allow: q.Body.Allow, Explain: q.Body.Explain, Vector: e.Vector(ctx, q.Body.Intent),
-		CallableOnly: q.Body.CallableOnly})
+	q.Body.Vector = e.Vector(ctx, q.Body.Intent)
+	return e.Plan(m, request.From(ctx).Tools, q.Body.DAGRequest)
 }
 
 func (s *Server) search(ctx context.Context, q *question[searchBody]) (a suggest.SearchAnswer, err error) {
@@ -132,8 +106,8 @@ func (s *Server) search(ctx context.Context, q *question[searchBody]) (a suggest
 	if err != nil {
 		return a, err
 	}
-	return e.Search(m, request.From(ctx).Tools, suggest.SearchRequest{Query: q.Body.Query, Context: q.Body.Context, Limit: q.Body.Limit,
-		Kinds: q.Body.Kinds, Profile: q.Body.Profile, Allow: q.Body.Allow, Explain: q.Body.Explain, Vector: e.Vector(ctx, q.Body.Query)})
+	q.Body.Vector = e.Vector(ctx, q.Body.Query)
+	return e.Search(m, request.From(ctx).Tools, q.Body.SearchRequest)
 }
 
 func (s *Server) explain(ctx context.Context, q *question[explainBody]) (a suggest.ExplainAnswer, err error) {
@@ -141,8 +115,8 @@ func (s *Server) explain(ctx context.Context, q *question[explainBody]) (a sugge
 	if err != nil {
 		return a, err
 	}
-	return e.Explain(m, suggest.ExplainRequest{ID: q.Body.ID, Context: q.Body.Context, Intent: q.Body.Intent,
-		Limit: q.Body.Limit, Profile: q.Body.Profile, Formula: q.Body.Formula, Allow: q.Body.Allow, Vector: e.Vector(ctx, q.Body.Intent)})
+	q.Body.Vector = e.Vector(ctx, q.Body.Intent)
+	return e.Explain(m, q.Body.ExplainRequest)
 }
 
 // modelAt is the current model, once it counts event seq.

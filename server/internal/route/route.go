@@ -15,6 +15,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/sse"
 
 	"waymark/live"
+	"waymark/server/internal/jsonio"
 	"waymark/server/internal/limit"
 	"waymark/server/internal/problem"
 	"waymark/server/internal/request"
@@ -79,7 +80,7 @@ func (o Operation) Fields() (all []Field) {
 			continue
 		}
 		for _, f := range reflect.VisibleFields(body) {
-			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+			if name := jsonio.Name(f); name != "" && name != "-" {
 				key := name
 				if strings.Contains(o.Path, "{"+name+"}") {
 					key = "body." + name
