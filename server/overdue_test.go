@@ -12,8 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"waymark/live"
-	"waymark/server/internal/request"
-	"waymark/server/internal/route"
+	"waymark/server/internal/api"
 	"waymark/suggest"
 )
 
@@ -52,9 +51,9 @@ func (l *lockedLog) String() string {
 func TestTimeLimit(t *testing.T) {
 	var log lockedLog
 	w := newWeb(t, log.logTo, func(c *Config) { c.Timeout = 50 * time.Millisecond })
-	route.Add(w.testAPI(), route.Rule{Scope: request.ScopeRead}, testOperation("slow", "/v1/test/slow"), func(ctx context.Context, _ *struct{}) (route.None, error) {
+	api.Add(w.testAPI(), api.Rule{Scope: api.ScopeRead}, testOperation("slow", "/v1/test/slow"), func(ctx context.Context, _ *struct{}) (api.None, error) {
 		<-ctx.Done()
-		return route.None{}, ctx.Err()
+		return api.None{}, ctx.Err()
 	})
 	r := w.ask("GET", "/v1/test/slow", "")
 	requireProblem(t, 504, "time limit", r)

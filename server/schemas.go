@@ -10,7 +10,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/score"
-	"waymark/server/internal/jsonio"
+	"waymark/server/internal/api"
 )
 
 // mend corrects schemas. It lets what is behind a pointer be null in the description, and in requests: huma takes the alias of a type
@@ -30,11 +30,11 @@ func mend(r huma.Registry) {
 			continue
 		}
 		for _, f := range reflect.VisibleFields(t) {
-			property := schema.Properties[jsonio.Name(f)]
+			property := schema.Properties[api.FieldName(f)]
 			switch {
 			case property == nil:
 			case property.Ref != "" && f.Type.Kind() == reflect.Pointer && !strings.Contains(f.Tag.Get("json"), ",omit"):
-				schema.Properties[jsonio.Name(f)] = &huma.Schema{AnyOf: []*huma.Schema{{Ref: property.Ref}, {Type: "null"}}, Description: f.Tag.Get("doc")}
+				schema.Properties[api.FieldName(f)] = &huma.Schema{AnyOf: []*huma.Schema{{Ref: property.Ref}, {Type: "null"}}, Description: f.Tag.Get("doc")}
 			case f.Type == decimal:
 				property.Nullable = true
 			case f.Type.Kind() == reflect.Map && f.Type.Elem() == decimal:

@@ -16,9 +16,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"waymark/server/internal/problem"
-	"waymark/server/internal/request"
-	"waymark/server/internal/route"
+	"waymark/server/internal/api"
 	webpage "waymark/server/page"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -35,12 +33,12 @@ var docsPage = template.Must(template.ParseFS(pageFiles, "pages/docs.html", "pag
 
 // pageRoutes are the routes that are no API: for people, probes and scrapers.
 func (s *Server) pageRoutes(r *gin.Engine) error {
-	get := func(path string, ru route.Rule, handler gin.HandlerFunc) {
+	get := func(path string, ru api.Rule, handler gin.HandlerFunc) {
 		s.routes.Rules["GET "+path], s.routes.Rules["HEAD "+path] = ru, ru
 		r.GET(path, handler)
 		r.HEAD(path, handler)
 	}
-	public := route.Rule{Public: true}
+	public := api.Rule{Public: true}
 	files, err := pageOnce()
 	if err != nil {
 		return err
@@ -56,7 +54,7 @@ func (s *Server) pageRoutes(r *gin.Engine) error {
 	get("/openapi.json", public, s.serveOpenAPI)
 	get("/healthz", public, func(c *gin.Context) { c.Data(http.StatusOK, "application/json", []byte(`{"status":"ok"}`)) })
 	get("/readyz", public, s.serveReady)
-	get("/metrics", route.Rule{Scope: request.ScopeRead}, s.serveMetrics)
+	get("/metrics", api.Rule{Scope: api.ScopeRead}, s.serveMetrics)
 	return nil
 }
 
@@ -76,19 +74,19 @@ func (s *Server) serveReady(c *gin.Context) {
 	case s.isDraining():
 		reason = "the server is shutting down"
 	case unwritable != nil:
-		reason = problem.Of(unwritable).Detail
+		reason = api.ProblemOf(unwritable).Detail
 	default:
 		ctx, cancel := context.WithTimeout(c.Request.Context(), readyPatience)
 		defer cancel()
-		if e, err := s.cfg.Workspaces.Get(ctx, request.DefaultWorkspace); err != nil {
+		if e, err := s.cfg.Workspaces.Get(ctx, api.DefaultWorkspace); err != nil {
 			reason = "the model is not loaded"
 		} else if e.Warming() {
 			reason = "profile learned is being loaded"
 		}
 	}
 	if reason != "" {
-		problem.Fail(c, problem.New(http.StatusServiceUnavailable, reason))
-		request.ExchangeFrom(c.Request.Context()).Failure = fmt.Errorf("%w: %s", errNotReady, reason)
+		api.Fail(c, api.Problem(http.StatusServiceUnavailable, reason))
+		api.ExchangeFrom(c.Request.Context()).Failure = fmt.Errorf("%w: %s", errNotReady, reason)
 		return
 	}
 	c.Data(http.StatusOK, "application/json", []byte(`{"status":"ready"}`))
@@ -128,7 +126,7 @@ func described(spec *huma.OpenAPI) map[string]pathItem {
 func (s *Server) serveDocs(c *gin.Context) {
 	_, page, err := s.description()
 	if err != nil {
-		problem.Fail(c, err)
+		api.Fail(c, err)
 		return
 	}
 	c.Header("Content-Security-Policy", pagePolicy)
@@ -140,7 +138,7 @@ func (s *Server) serveDocs(c *gin.Context) {
 func (s *Server) serveOpenAPI(c *gin.Context) {
 	text, _, err := s.description()
 	if err != nil {
-		problem.Fail(c, err)
+		api.Fail(c, err)
 		return
 	}
 	c.Data(http.StatusOK, "application/openapi+json", text)

@@ -9,8 +9,7 @@ import (
 	"time"
 
 	"waymark/live"
-	"waymark/server/internal/request"
-	"waymark/server/internal/route"
+	"waymark/server/internal/api"
 	"waymark/suggest"
 )
 
@@ -48,14 +47,14 @@ func (b *searchBody) Brief() { b.Explain, b.Limit = cmp.Or(b.Explain, new(bool))
 
 type question[B any] struct{ Body B }
 
-func (s *Server) suggestionRoutes(r *route.Table) {
-	ru, long := route.Rule{Scope: request.ScopeRead}, route.Rule{Scope: request.ScopeRead, Long: true}
-	route.Add(r, ru, route.Op("Suggestions", "next", http.MethodPost, "/v1/next", "What comes next", "Ranks tools and capabilities after a context, for an intent, or, with neither, to explore."), s.next)
-	route.Add(r, long, route.Op("Suggestions", "dag", http.MethodPost, "/v1/dag", "A DAG of tools for an intent", ""), s.dag)
-	route.Add(r, ru, route.Op("Suggestions", "search", http.MethodPost, "/v1/search", "Tools and capabilities by words", ""), s.search)
-	route.Add(r, ru, route.Op("Suggestions", "explain", http.MethodPost, "/v1/explain", "Why an id is, or is not, suggested", "Every term and every filter; for an absent id, the reason."), s.explain)
+func (s *Server) suggestionRoutes(r *api.Table) {
+	ru, long := api.Rule{Scope: api.ScopeRead}, api.Rule{Scope: api.ScopeRead, Long: true}
+	api.Add(r, ru, api.Op("Suggestions", "next", http.MethodPost, "/v1/next", "What comes next", "Ranks tools and capabilities after a context, for an intent, or, with neither, to explore."), s.next)
+	api.Add(r, long, api.Op("Suggestions", "dag", http.MethodPost, "/v1/dag", "A DAG of tools for an intent", ""), s.dag)
+	api.Add(r, ru, api.Op("Suggestions", "search", http.MethodPost, "/v1/search", "Tools and capabilities by words", ""), s.search)
+	api.Add(r, ru, api.Op("Suggestions", "explain", http.MethodPost, "/v1/explain", "Why an id is, or is not, suggested", "Every term and every filter; for an absent id, the reason."), s.explain)
 	r.Tools = append(r.Tools,
-		route.NewTool(route.Tool{Rule: ru, Rounded: true, Name: "suggest_next", Title: "Suggest the next tool", Screen: "next",
+		api.NewTool(api.Tool{Rule: ru, Rounded: true, Name: "suggest_next", Title: "Suggest the next tool", Screen: "next",
 			Description: "After one or more tools have run, say which usually comes next, learned from recorded work. " +
 				"Each suggestion has a confidence, the terms of its score and a reason."},
 			func(ctx context.Context, q *question[nextBody]) (suggest.NextAnswer, string, error) {
@@ -66,7 +65,7 @@ func (s *Server) suggestionRoutes(r *route.Table) {
 				}
 				return a, nextText(a, last) + closing(a.Waiting, a.Foremost(), last, q.Body.Intent), err
 			}),
-		route.NewTool(route.Tool{Rule: long, Rounded: true, Name: "suggest_dag", Title: "Suggest a plan", Screen: "plan",
+		api.NewTool(api.Tool{Rule: long, Rounded: true, Name: "suggest_dag", Title: "Suggest a plan", Screen: "plan",
 			Description: "Plan a task: which tools, in which order, and which output feeds which input, as a graph without cycles."},
 			func(ctx context.Context, q *question[dagBody]) (suggest.DAGAnswer, string, error) {
 				a, err := s.dag(ctx, q)
@@ -75,7 +74,7 @@ func (s *Server) suggestionRoutes(r *route.Table) {
 				}
 				return a, ended(dagText(a), closing(a.Waiting, a.Foremost(), "", q.Body.Intent)), err
 			}),
-		route.NewTool(route.Tool{Rule: ru, Rounded: true, Name: "find_tool", Title: "Find a tool",
+		api.NewTool(api.Tool{Rule: ru, Rounded: true, Name: "find_tool", Title: "Find a tool",
 			Description: "Find tools and capabilities by what they do. Give a few words, or an exact id or name. " +
 				"The text has the arguments of each result, so it can be called at once."}, s.find))
 }
@@ -86,7 +85,7 @@ func (s *Server) next(ctx context.Context, q *question[nextBody]) (a suggest.Nex
 		return a, err
 	}
 	q.Body.Vector = e.Vector(ctx, q.Body.Intent)
-	return e.Next(m, request.From(ctx).Tools, q.Body.NextRequest)
+	return e.Next(m, api.From(ctx).Tools, q.Body.NextRequest)
 }
 
 func (s *Server) dag(ctx context.Context, q *question[dagBody]) (a suggest.DAGAnswer, err error) {
@@ -98,7 +97,7 @@ func (s *Server) dag(ctx context.Context, q *question[dagBody]) (a suggest.DAGAn
 		return a, err
 	}
 	q.Body.Vector = e.Vector(ctx, q.Body.Intent)
-	return e.Plan(m, request.From(ctx).Tools, q.Body.DAGRequest)
+	return e.Plan(m, api.From(ctx).Tools, q.Body.DAGRequest)
 }
 
 func (s *Server) search(ctx context.Context, q *question[searchBody]) (a suggest.SearchAnswer, err error) {
@@ -107,7 +106,7 @@ func (s *Server) search(ctx context.Context, q *question[searchBody]) (a suggest
 		return a, err
 	}
 	q.Body.Vector = e.Vector(ctx, q.Body.Query)
-	return e.Search(m, request.From(ctx).Tools, q.Body.SearchRequest)
+	return e.Search(m, api.From(ctx).Tools, q.Body.SearchRequest)
 }
 
 func (s *Server) explain(ctx context.Context, q *question[explainBody]) (a suggest.ExplainAnswer, err error) {

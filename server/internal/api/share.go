@@ -1,5 +1,4 @@
-// Package limit divides what a server has among its clients: connections, bytes and computations.
-package limit
+package api
 
 import (
 	"context"
@@ -10,9 +9,6 @@ import (
 	"sync"
 
 	"golang.org/x/sync/semaphore"
-
-	"waymark/server/internal/problem"
-	"waymark/server/internal/request"
 )
 
 // What the whole server may hold at once is divided, so that no client can use up what the others need: one API key
@@ -31,7 +27,7 @@ type Holder struct {
 
 // HoldersOf names the clients that a request counts against: its credential and its address, the credential first.
 // Many clients come from the address of a proxy, so it does not count.
-func HoldersOf(a request.Access, isProxy func(address string) bool) []Holder {
+func HoldersOf(a Access, isProxy func(address string) bool) []Holder {
 	credential := Holder{name: a.Holder(), part: keyPart, says: "this credential"}
 	if a.Operator {
 		credential.part, credential.says = AddressPart, "the operator"
@@ -100,11 +96,11 @@ func (s *Share) Take(n int64, holders []Holder) (*Hold, error) {
 	defer s.mu.Unlock()
 	for _, h := range holders {
 		if most := max(s.total/h.part, 1); s.by[h.name]+n > most {
-			return nil, problem.New(http.StatusTooManyRequests, fmt.Sprintf("%s holds too many %s: at most %d of %d", h.says, s.what, most, s.total))
+			return nil, Problem(http.StatusTooManyRequests, fmt.Sprintf("%s holds too many %s: at most %d of %d", h.says, s.what, most, s.total))
 		}
 	}
 	if s.used+n > s.total {
-		return nil, problem.New(http.StatusServiceUnavailable, fmt.Sprintf("too many %s at the same time: at most %d", s.what, s.total))
+		return nil, Problem(http.StatusServiceUnavailable, fmt.Sprintf("too many %s at the same time: at most %d", s.what, s.total))
 	}
 	s.add(n, holders)
 	return &Hold{s, n, holders}, nil
@@ -163,7 +159,7 @@ func (t *Turns) Enter(ctx context.Context, credential string) (leave func(), err
 		if err := turns.Acquire(ctx, 1); err != nil {
 			leave()
 			if errors.Is(err, context.DeadlineExceeded) {
-				return nil, problem.New(http.StatusServiceUnavailable, "plans and other long computations of others took as long as this request may take")
+				return nil, Problem(http.StatusServiceUnavailable, "plans and other long computations of others took as long as this request may take")
 			}
 			return nil, err
 		}

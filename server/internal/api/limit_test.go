@@ -1,4 +1,4 @@
-package limit
+package api
 
 import (
 	"context"
@@ -10,8 +10,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"waymark/server/internal/problem"
 )
 
 // A computation waits behind those of other credentials that run or have a turn, not behind all that wait.
@@ -45,7 +43,7 @@ func TestTurns(t *testing.T) {
 		one, err := q.Enter(t.Context(), "a")
 		require.NoError(t, err)
 		_, err = q.Enter(ctx, "a")
-		assert.Equal(t, 503, problem.Of(err).Status)
+		assert.Equal(t, 503, ProblemOf(err).Status)
 		one()
 		assert.Zero(t, q.queue.Held())
 	})
@@ -69,5 +67,5 @@ func TestATotalIsBounded(t *testing.T) {
 		require.NoError(t, err)
 	}
 	_, err := s.Take(1, []Holder{{name: "key:5", part: keyPart}})
-	assert.Equal(t, 503, problem.Of(err).Status)
+	assert.Equal(t, 503, ProblemOf(err).Status)
 }

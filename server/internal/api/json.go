@@ -1,6 +1,4 @@
-// Package jsonio reads and writes the JSON of HTTP bodies and of the arguments of MCP tools: strictly in, and with one
-// form for each value out.
-package jsonio
+package api
 
 import (
 	"bufio"
@@ -9,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -23,14 +22,14 @@ import (
 	"waymark/score"
 )
 
-// Error is text that is not the JSON this server takes (Status 400), or JSON that is not what the operation takes (422).
+// BodyError is text that is not the JSON this server takes (Status 400), or JSON that is not what the operation takes (422).
 // Field is written as in steps[0].tool; empty: the value as a whole.
-type Error struct {
+type BodyError struct {
 	Status        int
 	Field, Detail string
 }
 
-func (e *Error) Error() string {
+func (e *BodyError) Error() string {
 	if e.Field == "" {
 		return e.Detail
 	}
@@ -38,8 +37,8 @@ func (e *Error) Error() string {
 }
 
 // Wrong is the error of a field.
-func Wrong(field, detail string) error {
-	return &Error{http.StatusUnprocessableEntity, field, detail}
+func WrongField(field, detail string) error {
+	return &BodyError{http.StatusUnprocessableEntity, field, detail}
 }
 
 // Decode reads one value of type T and nothing else.
@@ -55,7 +54,7 @@ func Malformed(err error) error {
 	if !errors.As(err, &strict) {
 		return err
 	}
-	e := &Error{http.StatusUnprocessableEntity, fieldOf(jsontext.Pointer(strict.Place)), strict.Reason}
+	e := &BodyError{http.StatusUnprocessableEntity, fieldOf(jsontext.Pointer(strict.Place)), strict.Reason}
 	switch {
 	case strict.Syntax:
 		e.Status = http.StatusBadRequest
@@ -151,4 +150,40 @@ func short(x float64) float64 {
 		return x
 	}
 	return y
+}
+
+// DecodeArguments reads the arguments of a call as strictly as an HTTP body: unknown, repeated and
+// wrongly spelt names and wrong types are errors that name the argument, in words a model can act on.
+// No arguments at all are none given.
+func DecodeArguments(raw []byte, into any) error {
+	if len(raw) == 0 || string(raw) == "null" {
+		raw = []byte("{}")
+	}
+	err := Malformed(strictjson.Unmarshal(raw, into))
+	if e, ok := errors.AsType[*BodyError](err); ok && e.Field == "" {
+		e.Detail = "arguments: " + e.Detail
+	}
+	return err
+}
+
+// fieldOf writes a JSON pointer as a reader would: /steps/0/tool becomes steps[0].tool.
+func fieldOf(p jsontext.Pointer) string {
+	var b strings.Builder
+	for token := range p.Tokens() {
+		switch {
+		case strings.Trim(token, "0123456789") == "":
+			fmt.Fprintf(&b, "[%s]", token)
+		case b.Len() == 0:
+			b.WriteString(catalog.ShownID(token))
+		default:
+			b.WriteString("." + catalog.ShownID(token))
+		}
+	}
+	return b.String()
+}
+
+// Name is the name of a field in JSON.
+func FieldName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name
 }
