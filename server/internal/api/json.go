@@ -2,10 +2,10 @@ package api
 
 import (
 	"bufio"
-	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
-	"io"
+	"math"
 	"net/http"
 	"reflect"
 	"strconv"
@@ -92,7 +92,7 @@ func ReadLine(r *bufio.Reader, most int) (line []byte, tooLong bool, err error) 
 
 // Encode writes v as encoding/json would (so that HTTP, MCP and the command line agree), but
 // with [] and {} for nil slices and maps, and with map keys in order. Not-a-number is an error.
-func Encode(v any) ([]byte, error) {
+func Encode(v any, more ...json.Options) ([]byte, error) {
 	if p, ok := v.(*huma.ErrorModel); ok { // errors[] is part of every problem, also where it is empty
 		v = struct {
 			Type     string              `json:"type"`
@@ -103,8 +103,8 @@ func Encode(v any) ([]byte, error) {
 			Errors   []*huma.ErrorDetail `json:"errors"`
 		}{p.Type, p.Title, p.Status, p.Detail, p.Instance, p.Errors}
 	}
-	data, err := json.Marshal(v, jsonv1.DefaultOptionsV1(), json.FormatNilSliceAsNull(false),
-		json.FormatNilMapAsNull(false), json.Deterministic(true), jsontext.EscapeForHTML(false), jsontext.EscapeForJS(false))
+	data, err := json.Marshal(v, append([]json.Options{jsonv1.DefaultOptionsV1(), json.FormatNilSliceAsNull(false),
+		json.FormatNilMapAsNull(false), json.Deterministic(true), jsontext.EscapeForHTML(false), jsontext.EscapeForJS(false)}, more...)...)
 	if err != nil {
 		return nil, fmt.Errorf("encode %T: %w", v, err)
 	}
@@ -118,39 +118,14 @@ const (
 		"and the command line chooses one with --workspace"
 )
 
-// Rounded is JSON whose fractions have four digits: a model reads no more, and pays for each.
-func Rounded(text []byte) ([]byte, error) {
-	var out bytes.Buffer
-	in, to := jsontext.NewDecoder(bytes.NewReader(text)), jsontext.NewEncoder(&out, jsontext.EscapeForHTML(false))
-	for {
-		token, err := in.ReadToken()
-		if errors.Is(err, io.EOF) {
-			return bytes.TrimSpace(out.Bytes()), nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		if n := token.String(); token.Kind() == '0' && strings.Contains(n, ".") {
-			x, err := token.Float()
-			if err != nil {
-				return nil, err
-			}
-			token = jsontext.Float(short(x))
-		}
-		if err := to.WriteToken(token); err != nil {
-			return nil, err
-		}
+// fourDigits writes fractions with four digits: a model reads no more, and pays for each.
+var fourDigits = json.WithMarshalers(json.MarshalToFunc(func(to *jsontext.Encoder, x float64) error {
+	if _, fraction := math.Modf(x); fraction == 0 || math.IsNaN(fraction) {
+		return errors.ErrUnsupported
 	}
-}
-
-// short is a number of four digits.
-func short(x float64) float64 {
-	y, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 4, 64), 64)
-	if err != nil {
-		return x
-	}
-	return y
-}
+	x, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 4, 64), 64)
+	return cmp.Or(err, to.WriteToken(jsontext.Float(x)))
+}))
 
 // DecodeArguments reads the arguments of a call as strictly as an HTTP body: unknown, repeated and
 // wrongly spelt names and wrong types are errors that name the argument, in words a model can act on.

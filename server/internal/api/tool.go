@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
+	jsonv2 "github.com/go-json-experiment/json"
 
 	"waymark/catalog"
 	"waymark/suggest"
@@ -63,17 +64,17 @@ func NewTool[I, O any](t Tool, f func(ctx context.Context, in *I) (O, string, er
 		if err != nil {
 			return told, err
 		}
-		if told, err = Tell(out, text); err == nil && t.Rounded {
-			told.JSON, err = Rounded(told.JSON)
+		if t.Rounded {
+			return Tell(out, text, fourDigits)
 		}
-		return told, err
+		return Tell(out, text)
 	}
 	return t
 }
 
 // Tell puts a text into an answer.
-func Tell(answer any, text string) (told Told, err error) {
-	if told.JSON, err = Encode(answer); err != nil {
+func Tell(answer any, text string, form ...jsonv2.Options) (told Told, err error) {
+	if told.JSON, err = Encode(answer, form...); err != nil {
 		return told, err
 	}
 	if told.Text = text; text == "" {
