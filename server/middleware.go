@@ -134,9 +134,6 @@ func (b *readToEnd) Read(p []byte) (int, error) {
 	switch {
 	case err == io.EOF:
 		_ = b.rc.SetReadDeadline(time.Time{})
-		if b.x.BodyRead != nil {
-			b.x.BodyRead(b.read)
-		}
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		err = errors.Join(api.ErrSlowBody, err)
 	}
@@ -365,20 +362,20 @@ func (s *Server) limitOpen(c *gin.Context) error {
 	if a.Workspace == "" { // probes and pages: limited by their connections
 		return nil
 	}
-	_, err := s.hold(c, &s.open, 1)
+	err := s.hold(c, &s.open, 1)
 	listens := c.Request.Method == http.MethodGet || c.GetHeader(mcpserver.HeaderMethod) == "subscriptions/listen"
 	if ru, _ := s.ruleOf(c); err == nil && ru.Stream && listens {
-		_, err = s.hold(c, &s.streams, 1)
+		err = s.hold(c, &s.streams, 1)
 	}
 	return err
 }
 
 // hold counts a part of a share against the clients of a request until it is answered.
-func (s *Server) hold(c *gin.Context, share *api.Share, n int64) (*api.Hold, error) {
+func (s *Server) hold(c *gin.Context, share *api.Share, n int64) error {
 	held, err := share.Take(n, s.holdersOf(api.From(c.Request.Context())))
 	x := api.ExchangeFrom(c.Request.Context())
 	x.Ended = append(x.Ended, held.Release)
-	return held, err
+	return err
 }
 
 // limitBody checks what kind of body it is and how long it may be, and keeps all bodies together
@@ -426,21 +423,16 @@ func (s *Server) limitBody(c *gin.Context) error {
 	if c.FullPath() != "/mcp" { // where the SDK says it
 		r.Body = http.MaxBytesReader(c.Writer, r.Body, limit)
 	}
-	// A body counts as long as its length says, or may be at most, while the request is answered. Once a body whose length
-	// was not known is read, it counts as what it is; one of lines needs room for a line at a time.
+	// A body counts as long as its length says, or may be at most, while the request is answered; one of lines needs room for
+	// a line at a time.
 	n := room
 	if !lines && r.ContentLength > 0 {
 		n = min(r.ContentLength, room)
 	}
-	bytes, err := s.hold(c, &s.bodies, n)
-	if err != nil {
+	if err = s.hold(c, &s.bodies, n); err != nil {
 		c.Header("Connection", "close") // the body is not read
-		return err
 	}
-	if !lines {
-		api.ExchangeFrom(r.Context()).BodyRead = bytes.Keep
-	}
-	return nil
+	return err
 }
 
 // streamPart is the part of Config.MaxConnections that may be streams without an end of their own.

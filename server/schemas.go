@@ -3,7 +3,9 @@ package server
 import (
 	_ "embed"
 	"encoding/json"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -57,22 +59,26 @@ func illustrate(api *huma.OpenAPI) {
 	if err := json.Unmarshal(examples, &all); err != nil {
 		panic(err) // it is a part of this program
 	}
-	for _, item := range api.Paths {
-		for _, op := range []*huma.Operation{item.Get, item.Put, item.Post, item.Delete} {
-			if op == nil {
-				continue
-			}
-			example := all[op.OperationID]
-			for _, p := range op.Parameters {
-				p.Example = example[p.Name]
-			}
-			kind := "application/json"
-			if _, lines := example["body"].(string); lines {
-				kind = ndjson
-			}
-			if op.RequestBody != nil && op.RequestBody.Content[kind] != nil {
-				op.RequestBody.Content[kind].Example = example["body"]
-			}
+	for _, op := range operationsOf(api) {
+		example := all[op.OperationID]
+		for _, p := range op.Parameters {
+			p.Example = example[p.Name]
+		}
+		kind := "application/json"
+		if _, lines := example["body"].(string); lines {
+			kind = ndjson
+		}
+		if op.RequestBody != nil && op.RequestBody.Content[kind] != nil {
+			op.RequestBody.Content[kind].Example = example["body"]
 		}
 	}
+}
+
+// operationsOf are the operations of a description, path by path.
+func operationsOf(api *huma.OpenAPI) (all []*huma.Operation) {
+	for _, path := range slices.Sorted(maps.Keys(api.Paths)) {
+		item := api.Paths[path]
+		all = append(all, item.Get, item.Put, item.Post, item.Delete)
+	}
+	return slices.DeleteFunc(all, func(op *huma.Operation) bool { return op == nil })
 }

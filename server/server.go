@@ -140,7 +140,7 @@ type Server struct {
 	baselines sync.Map // of baseline, by workspace
 	keyed     atomic.Pointer[keyed]
 
-	description func() (openAPI, page []byte, err error) // made when it is first asked for: few ever ask
+	description func() (description, error)
 
 	draining  chan struct{} // closed when shutdown begins
 	drainOnce sync.Once
@@ -237,7 +237,7 @@ func (s *Server) register(api huma.API) {
 	s.operations()
 	mend(api.OpenAPI().Components.Schemas)
 	illustrate(api.OpenAPI())
-	s.description = onceDescribed(api.OpenAPI())
+	s.description = sync.OnceValues(func() (description, error) { return describe(api.OpenAPI()) })
 }
 
 func (s *Server) operations() {

@@ -74,17 +74,6 @@ func TestBodiesAreShared(t *testing.T) {
 	}
 }
 
-// A body that was read counts as what it is, however long the answer takes.
-func TestABodyCountsAsItIs(t *testing.T) {
-	adjust, asked, release := slowAnswers(t)
-	w := newWeb(t, adjust)
-	conn := w.begin("POST /v1/next HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n")
-	<-asked
-	assert.Equal(t, int64(2), w.bodies.Held())
-	release()
-	assert.Equal(t, 200, answered(t, conn).status)
-}
-
 // A client whose body hardly moves is cut off.
 func TestSlowBodiesAreCutOff(t *testing.T) {
 	w := newWeb(t, func(c *Config) { c.grace = 300 * time.Millisecond })

@@ -3,7 +3,6 @@ package server
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
 
 	"context"
 	"embed"
@@ -100,31 +99,19 @@ func builtWhen(at time.Time) string {
 	return "built " + at.UTC().Format("2006-01-02 15:04:05 UTC")
 }
 
-// onceDescribed describes the API for programs and for people when it is first asked to.
-func onceDescribed(spec *huma.OpenAPI) func() (openAPI, page []byte, err error) {
-	both := sync.OnceValues(func() (both [2][]byte, err error) {
-		text, wrong := json.MarshalIndent(spec, "", "  ")
-		var b bytes.Buffer
-		err = errors.Join(wrong, docsPage.Execute(&b, map[string]any{"Info": spec.Info, "Tags": spec.Tags, "Paths": described(spec)}))
-		return [2][]byte{append(text, '\n'), b.Bytes()}, err
-	})
-	return func() ([]byte, []byte, error) { b, err := both(); return b[0], b[1], err }
-}
+// description is the API for programs and for people.
+type description struct{ openAPI, page []byte }
 
-type pathItem struct{ Operations []*huma.Operation }
-
-// described are the operations of each path.
-func described(spec *huma.OpenAPI) map[string]pathItem {
-	all := map[string]pathItem{}
-	for path, item := range spec.Paths {
-		ops := []*huma.Operation{item.Get, item.Put, item.Post, item.Delete}
-		all[path] = pathItem{slices.DeleteFunc(ops, func(o *huma.Operation) bool { return o == nil || len(o.Tags) == 0 })}
-	}
-	return all
+// describe is called when somebody first asks for the description: few ever do.
+func describe(spec *huma.OpenAPI) (d description, err error) {
+	text, wrong := json.MarshalIndent(spec, "", "  ")
+	var page bytes.Buffer
+	err = errors.Join(wrong, docsPage.Execute(&page, map[string]any{"Info": spec.Info, "Tags": spec.Tags, "Operations": operationsOf(spec)}))
+	return description{append(text, '\n'), page.Bytes()}, err
 }
 
 func (s *Server) serveDocs(c *gin.Context) {
-	_, page, err := s.description()
+	d, err := s.description()
 	if err != nil {
 		api.Fail(c, err)
 		return
@@ -132,14 +119,14 @@ func (s *Server) serveDocs(c *gin.Context) {
 	c.Header("Content-Security-Policy", pagePolicy)
 	c.Header("X-Frame-Options", "DENY")
 	c.Header("Referrer-Policy", "no-referrer")
-	c.Data(http.StatusOK, "text/html; charset=utf-8", page)
+	c.Data(http.StatusOK, "text/html; charset=utf-8", d.page)
 }
 
 func (s *Server) serveOpenAPI(c *gin.Context) {
-	text, _, err := s.description()
+	d, err := s.description()
 	if err != nil {
 		api.Fail(c, err)
 		return
 	}
-	c.Data(http.StatusOK, "application/openapi+json", text)
+	c.Data(http.StatusOK, "application/openapi+json", d.openAPI)
 }

@@ -151,11 +151,10 @@ func PeerOf(r *http.Request) string {
 
 // Exchange is one request and its answer, for the log.
 type Exchange struct {
-	Id       string
-	Failure  error            // behind a 5xx; never shown to the caller
-	BodyRead func(size int64) // called once the body has been read to its end; may be nil
-	Size     int64            // of the body, as far as it was read
-	Ended    []func()         // called once the request is answered
+	Id      string
+	Failure error    // behind a 5xx; never shown to the caller
+	Size    int64    // of the body, as far as it was read
+	Ended   []func() // called once the request is answered
 
 	// Progress tells the caller how far the work is; nil: it did not ask.
 	Progress func(done, total float64, message string)

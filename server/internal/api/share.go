@@ -72,21 +72,15 @@ type Hold struct {
 	Holders []Holder
 }
 
-// Keep gives back all but n.
-func (h *Hold) Keep(n int64) {
+// Release gives all back, once. Of nil there is nothing.
+func (h *Hold) Release() {
+	if h == nil {
+		return
+	}
 	h.of.mu.Lock()
 	defer h.of.mu.Unlock()
-	if n < h.n {
-		h.of.add(n-h.n, h.Holders)
-		h.n = n
-	}
-}
-
-// Release gives all back. Of nil there is nothing.
-func (h *Hold) Release() {
-	if h != nil {
-		h.Keep(0)
-	}
+	h.of.add(-h.n, h.Holders)
+	h.n = 0
 }
 
 // Take counts n against each holder. A holder whose part is used up is refused with 429, everybody with 503 once the
