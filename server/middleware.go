@@ -297,9 +297,6 @@ func sameOrigin(origin string, r *http.Request) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && strings.EqualFold(u.Host, r.Host)
 }
 
-// boundRoutes are the routes that apply the tool set of a credential. All others are refused to it.
-var boundRoutes = []string{"/mcp", "/v1/next", "/v1/dag", "/v1/search"}
-
 // authorize finds out who asks, and whether they may.
 func (s *Server) authorize(c *gin.Context) error {
 	ru, routed := s.ruleOf(c)
@@ -315,8 +312,8 @@ func (s *Server) authorize(c *gin.Context) error {
 		return api.Problem(http.StatusForbidden, "this needs a key with scope "+strings.Join((ru.Scope&^a.Scopes).Names(), ", "))
 	case ru.Operator && !a.Operator:
 		return api.Problem(http.StatusForbidden, "only the operator of the server may do this")
-	case routed && !ru.Public && a.Tools != nil && !slices.Contains(boundRoutes, c.FullPath()):
-		return api.Problem(http.StatusForbidden, fmt.Sprintf("a credential with the tool set of agent %q is answered by %s only", a.Tools.Name, strings.Join(boundRoutes, ", ")))
+	case routed && !ru.Public && a.Tools != nil && !ru.ToolSet:
+		return api.Problem(http.StatusForbidden, fmt.Sprintf("a credential with the tool set of agent %q may search, and ask for next tools and plans, or connect to /mcp; nothing else", a.Tools.Name))
 	}
 	c.Request = c.Request.WithContext(api.With(c.Request.Context(), a))
 	if !routed || ru.Public || ru.Global || ru.Creates {

@@ -190,7 +190,7 @@ func New(cfg Config) (*Server, error) {
 	if err := s.pageRoutes(r); err != nil {
 		return nil, err
 	}
-	s.routes.Rules["ANY /mcp"] = api.Rule{Stream: true} // any credential: each tool asks for its own scope
+	s.routes.Rules["ANY /mcp"] = api.Rule{Stream: true, ToolSet: true} // any credential: each tool asks for its own scope
 	r.Any("/mcp", gin.WrapH(s.mcp))
 	s.handler = r
 	return s, nil

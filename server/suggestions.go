@@ -48,11 +48,11 @@ func (b *searchBody) Brief() { b.Explain, b.Limit = cmp.Or(b.Explain, new(bool))
 type question[B any] struct{ Body B }
 
 func (s *Server) suggestionRoutes(r *api.Table) {
-	ru, long := api.Rule{Scope: api.ScopeRead}, api.Rule{Scope: api.ScopeRead, Long: true}
+	ru, long := api.Rule{Scope: api.ScopeRead, ToolSet: true}, api.Rule{Scope: api.ScopeRead, Long: true, ToolSet: true}
 	api.Add(r, ru, api.Op("Suggestions", "next", http.MethodPost, "/v1/next", "What comes next", "Ranks tools and capabilities after a context, for an intent, or, with neither, to explore."), s.next)
 	api.Add(r, long, api.Op("Suggestions", "dag", http.MethodPost, "/v1/dag", "A DAG of tools for an intent", ""), s.dag)
 	api.Add(r, ru, api.Op("Suggestions", "search", http.MethodPost, "/v1/search", "Tools and capabilities by words", ""), s.search)
-	api.Add(r, ru, api.Op("Suggestions", "explain", http.MethodPost, "/v1/explain", "Why an id is, or is not, suggested", "Every term and every filter; for an absent id, the reason."), s.explain)
+	api.Add(r, api.Rule{Scope: api.ScopeRead}, api.Op("Suggestions", "explain", http.MethodPost, "/v1/explain", "Why an id is, or is not, suggested", "Every term and every filter; for an absent id, the reason."), s.explain)
 	r.Tools = append(r.Tools,
 		api.NewTool(api.Tool{Rule: ru, Rounded: true, Name: "suggest_next", Title: "Suggest the next tool", Screen: "next",
 			Description: "After one or more tools have run, say which usually comes next, learned from recorded work. " +

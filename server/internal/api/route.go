@@ -101,6 +101,8 @@ type Rule struct {
 	Stream bool   // no deadlines, no limit of the whole body
 	Long   bool   // computes for long: answered in turn, as long questions are
 
+	ToolSet bool // applies the tool set of a credential; all other routes are refused to it
+
 	Operator bool // only the operator of the server may, beside the scope
 	Creates  bool // a workspace that does not exist is created: the route records
 	Global   bool // of no workspace, so it does not matter whether there is one

@@ -28,9 +28,6 @@ type kept struct {
 	Time    time.Time `json:"time,omitzero"` // when it began
 }
 
-// addTries is how often evidence is added where others add at the same time.
-const addTries = 5
-
 type (
 	triangulationQuestion struct {
 		Followed
@@ -145,32 +142,23 @@ func (c *Service) triangulation(ctx context.Context, id string) (table storage.T
 	return table, state, version, err
 }
 
+// addEvidence adds a round. Where others add at the same time it is a conflict, and the caller adds again.
 func (c *Service) addEvidence(ctx context.Context, q *triangulationEvidence) (a evidence.Answer, err error) {
-	for try := 1; ; try++ {
-		table, state, version, err := c.triangulation(ctx, q.ID)
-		if err != nil {
-			return a, err
-		}
-		state.Request, a, err = evidence.AddEvidence(q.ID, state.Request, c.shownRound(q.Body))
-		if err != nil {
-			return a, err
-		}
-		if source := api.From(ctx).Source; !slices.Contains(state.Sources, source) {
-			state.Sources = append(state.Sources, source)
-		}
-		value, err := json.Marshal(state)
-		if err != nil {
-			return a, err
-		}
-		err = table.CAS(ctx, triangulationRow+q.ID, version, value)
-		if errors.Is(err, storage.ErrConflict) && try < addTries {
-			continue
-		}
-		if err != nil {
-			return a, err
-		}
-		return a, nil
+	table, state, version, err := c.triangulation(ctx, q.ID)
+	if err != nil {
+		return a, err
 	}
+	if state.Request, a, err = evidence.AddEvidence(q.ID, state.Request, c.shownRound(q.Body)); err != nil {
+		return a, err
+	}
+	if source := api.From(ctx).Source; !slices.Contains(state.Sources, source) {
+		state.Sources = append(state.Sources, source)
+	}
+	value, err := json.Marshal(state)
+	if err != nil {
+		return a, err
+	}
+	return a, table.CAS(ctx, triangulationRow+q.ID, version, value)
 }
 
 func (c *Service) getTriangulation(ctx context.Context, q *api.ByID) (a evidence.Answer, err error) {
