@@ -186,10 +186,10 @@ func New(cfg Config) (*Server, error) {
 
 	s.wire()
 	s.register(humagin.New(r, s.humaConfig()))
-	s.headRoutes(r)
 	if err := s.pageRoutes(r); err != nil {
 		return nil, err
 	}
+	s.headRoutes(r)
 	s.routes.Rules["ANY /mcp"] = api.Rule{Stream: true, ToolSet: true} // any credential: each tool asks for its own scope
 	r.Any("/mcp", gin.WrapH(s.mcp))
 	s.handler = r

@@ -33,9 +33,8 @@ var docsPage = template.Must(template.ParseFS(pageFiles, "pages/docs.html", "pag
 // pageRoutes are the routes that are no API: for people, probes and scrapers.
 func (s *Server) pageRoutes(r *gin.Engine) error {
 	get := func(path string, ru api.Rule, handler gin.HandlerFunc) {
-		s.routes.Rules["GET "+path], s.routes.Rules["HEAD "+path] = ru, ru
+		s.routes.Rules["GET "+path] = ru
 		r.GET(path, handler)
-		r.HEAD(path, handler)
 	}
 	public := api.Rule{Public: true}
 	files, err := pageOnce()
@@ -48,9 +47,9 @@ func (s *Server) pageRoutes(r *gin.Engine) error {
 			c.Writer.WriteHeaderNow() // of HEAD nothing is written
 		})
 	}
-	get("/docs", public, s.serveDocs)
+	get("/docs", public, s.document("text/html; charset=utf-8", func(d description) []byte { return d.page }))
 	get("/status", public, func(c *gin.Context) { c.Redirect(http.StatusFound, "/#/operations/status") })
-	get("/openapi.json", public, s.serveOpenAPI)
+	get("/openapi.json", public, s.document("application/openapi+json", func(d description) []byte { return d.openAPI }))
 	get("/healthz", public, func(c *gin.Context) { c.Data(http.StatusOK, "application/json", []byte(`{"status":"ok"}`)) })
 	get("/readyz", public, s.serveReady)
 	get("/metrics", api.Rule{Scope: api.ScopeRead}, s.serveMetrics)
@@ -110,23 +109,17 @@ func describe(spec *huma.OpenAPI) (d description, err error) {
 	return description{append(text, '\n'), page.Bytes()}, err
 }
 
-func (s *Server) serveDocs(c *gin.Context) {
-	d, err := s.description()
-	if err != nil {
-		api.Fail(c, err)
-		return
+// document answers with one of the two descriptions.
+func (s *Server) document(kind string, of func(description) []byte) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		d, err := s.description()
+		if err != nil {
+			api.Fail(c, err)
+			return
+		}
+		c.Header("Content-Security-Policy", pagePolicy)
+		c.Header("X-Frame-Options", "DENY")
+		c.Header("Referrer-Policy", "no-referrer")
+		c.Data(http.StatusOK, kind, of(d))
 	}
-	c.Header("Content-Security-Policy", pagePolicy)
-	c.Header("X-Frame-Options", "DENY")
-	c.Header("Referrer-Policy", "no-referrer")
-	c.Data(http.StatusOK, "text/html; charset=utf-8", d.page)
-}
-
-func (s *Server) serveOpenAPI(c *gin.Context) {
-	d, err := s.description()
-	if err != nil {
-		api.Fail(c, err)
-		return
-	}
-	c.Data(http.StatusOK, "application/openapi+json", d.openAPI)
 }
