@@ -17,9 +17,7 @@ import (
 	"waymark/internal/plural"
 	"waymark/live"
 	"waymark/live/state"
-	"waymark/server/internal/problem"
-	"waymark/server/internal/request"
-	"waymark/server/internal/route"
+	"waymark/server/internal/api"
 	mcpserver "waymark/server/mcp"
 	"waymark/storage"
 	"waymark/suggest/evaluate"
@@ -65,26 +63,26 @@ type check struct {
 	Detail string `json:"detail"`
 }
 
-func (s *Server) adminRoutes(r *route.Table) {
-	ru, global := route.Rule{Scope: request.ScopeAdmin}, route.Rule{Scope: request.ScopeAdmin, Global: true}
+func (s *Server) adminRoutes(r *api.Table) {
+	ru, global := api.Rule{Scope: api.ScopeAdmin}, api.Rule{Scope: api.ScopeAdmin, Global: true}
 	s.transferRoutes(r)
-	route.Add(r, ru, route.Op("Administration", "forget", http.MethodPost, "/v1/forget", "Erase history",
+	api.Add(r, ru, api.Op("Administration", "forget", http.MethodPost, "/v1/forget", "Erase history",
 		"Exactly one of source, episode, before. What is erased is gone from the log; the model is rebuilt without it."), s.forget)
-	route.Add(r, global, route.Op("Administration", "list-keys", http.MethodGet, "/v1/keys", "List API keys", "Those of the caller's workspace; the operator sees all."), s.listKeys)
-	route.Add(r, global, route.Op("Administration", "create-key", http.MethodPost, "/v1/keys", "Create an API key", "Its text is in this answer and nowhere else."), s.postKey)
-	route.Add(r, global, route.Op("Administration", "revoke-key", http.MethodDelete, "/v1/keys/{id}", "Revoke an API key", "At once."), s.deleteKey)
-	route.Add(r, global, route.Op("Administration", "list-workspaces", http.MethodGet, "/v1/workspaces", "List workspaces", "A key sees its own; the operator sees all."), s.listWorkspaces)
-	operator := route.Rule{Scope: request.ScopeAdmin, Global: true, Operator: true}
-	route.Add(r, operator, route.Op("Administration", "create-workspace", http.MethodPut, "/v1/workspaces/{name}", "Create a workspace",
+	api.Add(r, global, api.Op("Administration", "list-keys", http.MethodGet, "/v1/keys", "List API keys", "Those of the caller's workspace; the operator sees all."), s.listKeys)
+	api.Add(r, global, api.Op("Administration", "create-key", http.MethodPost, "/v1/keys", "Create an API key", "Its text is in this answer and nowhere else."), s.postKey)
+	api.Add(r, global, api.Op("Administration", "revoke-key", http.MethodDelete, "/v1/keys/{id}", "Revoke an API key", "At once."), s.deleteKey)
+	api.Add(r, global, api.Op("Administration", "list-workspaces", http.MethodGet, "/v1/workspaces", "List workspaces", "A key sees its own; the operator sees all."), s.listWorkspaces)
+	operator := api.Rule{Scope: api.ScopeAdmin, Global: true, Operator: true}
+	api.Add(r, operator, api.Op("Administration", "create-workspace", http.MethodPut, "/v1/workspaces/{name}", "Create a workspace",
 		"So that it can be asked before anything is recorded in it; one that exists stays as it is. Whatever records creates its workspace, too."), s.putWorkspace)
-	route.Add(r, operator, route.Op("Administration", "delete-workspace", http.MethodDelete, "/v1/workspaces/{name}", "Delete a workspace", "With its history, and the keys to it."), s.deleteWorkspace)
-	route.Ask(r, ru, route.Op("Administration", "doctor", http.MethodGet, "/v1/doctor", "What is well and what is not", ""), s.doctor)
+	api.Add(r, operator, api.Op("Administration", "delete-workspace", http.MethodDelete, "/v1/workspaces/{name}", "Delete a workspace", "With its history, and the keys to it."), s.deleteWorkspace)
+	api.Ask(r, ru, api.Op("Administration", "doctor", http.MethodGet, "/v1/doctor", "What is well and what is not", ""), s.doctor)
 }
 
 func (s *Server) forget(ctx context.Context, q *question[live.Selection]) (res live.ForgetResult, err error) {
 	sel := q.Body
 	if sel.Parts() != 1 {
-		return res, problem.New(http.StatusUnprocessableEntity, "name exactly one of source, episode and before")
+		return res, api.Problem(http.StatusUnprocessableEntity, "name exactly one of source, episode and before")
 	}
 	e, err := s.engine(ctx)
 	if err == nil {
@@ -94,7 +92,7 @@ func (s *Server) forget(ctx context.Context, q *question[live.Selection]) (res l
 		res, err = e.Forget(ctx, sel)
 	}
 	if err == nil {
-		err = s.forgetWhispers(request.From(ctx).Workspace, sel)
+		err = s.forgetWhispers(api.From(ctx).Workspace, sel)
 	}
 	return res, err
 }
@@ -117,7 +115,7 @@ func (s *Server) forgetBeside(ctx context.Context, sel live.Selection) error {
 	if err := s.scoring.Forget(ctx, sel); err != nil {
 		return err
 	}
-	table := s.cfg.Store.Table(request.From(ctx).Workspace)
+	table := s.cfg.Store.Table(api.From(ctx).Workspace)
 	run := sel.Episode
 	if run != "" { // the session of the episodes of a run is its id
 		e, err := s.engine(ctx)
@@ -137,21 +135,21 @@ func (s *Server) forgetBeside(ctx context.Context, sel live.Selection) error {
 }
 
 func (s *Server) postKey(ctx context.Context, q *question[keyBody]) (made keyCreated, err error) {
-	a := request.From(ctx)
+	a := api.From(ctx)
 	workspace := cmp.Or(q.Body.Workspace, a.Workspace)
 	if workspace != a.Workspace && !a.Operator {
-		return made, problem.New(http.StatusForbidden, "a key gives out keys to its own workspace only")
+		return made, api.Problem(http.StatusForbidden, "a key gives out keys to its own workspace only")
 	}
-	set, err := request.ParseScopes(q.Body.Scopes)
+	set, err := api.ParseScopes(q.Body.Scopes)
 	if err != nil {
-		return made, problem.New(http.StatusUnprocessableEntity, err.Error())
+		return made, api.Problem(http.StatusUnprocessableEntity, err.Error())
 	}
 	if q.Body.Agent != "" && s.cfg.Upstream.ToolSet(workspace, q.Body.Agent).Patterns == nil {
-		return made, problem.New(http.StatusUnprocessableEntity, fmt.Sprintf("workspace %q has no agent %q; agents are defined in %s", workspace, q.Body.Agent, gateway.DefinitionsFile))
+		return made, api.Problem(http.StatusUnprocessableEntity, fmt.Sprintf("workspace %q has no agent %q; agents are defined in %s", workspace, q.Body.Agent, gateway.DefinitionsFile))
 	}
 	name, err := catalog.Identifier("name", q.Body.Name, catalog.MaxName) // terminals show it
 	if err != nil {
-		return made, problem.New(http.StatusUnprocessableEntity, err.Error())
+		return made, api.Problem(http.StatusUnprocessableEntity, err.Error())
 	}
 	info, text, err := s.createKey(ctx, name, workspace, set, q.Body.Agent)
 	if err != nil {
@@ -161,7 +159,7 @@ func (s *Server) postKey(ctx context.Context, q *question[keyBody]) (made keyCre
 }
 
 func (s *Server) listKeys(ctx context.Context, _ *struct{}) (keyList, error) {
-	a := request.From(ctx)
+	a := api.From(ctx)
 	workspace := a.Workspace
 	if a.Operator {
 		workspace = ""
@@ -170,8 +168,8 @@ func (s *Server) listKeys(ctx context.Context, _ *struct{}) (keyList, error) {
 	return keyList{keys}, err
 }
 
-func (s *Server) deleteKey(ctx context.Context, q *route.ByID) (none route.None, err error) {
-	a := request.From(ctx)
+func (s *Server) deleteKey(ctx context.Context, q *api.ByID) (none api.None, err error) {
+	a := api.From(ctx)
 	row, err := s.keys().Get(ctx, q.ID)
 	if err == nil && row.Workspace != a.Workspace && !a.Operator { // as if it were not there: whose keys exist is nobody else's business
 		err = storage.ErrNotFound
@@ -180,13 +178,13 @@ func (s *Server) deleteKey(ctx context.Context, q *route.ByID) (none route.None,
 		err = s.keys().Revoke(ctx, q.ID)
 	}
 	if errors.Is(err, storage.ErrNotFound) {
-		err = problem.New(http.StatusNotFound, fmt.Sprintf("there is no key %q", q.ID))
+		err = api.Problem(http.StatusNotFound, fmt.Sprintf("there is no key %q", q.ID))
 	}
 	return none, err
 }
 
 func (s *Server) listWorkspaces(ctx context.Context, _ *struct{}) (workspaceList, error) {
-	if a := request.From(ctx); !a.Operator {
+	if a := api.From(ctx); !a.Operator {
 		return workspaceList{[]string{a.Workspace}}, nil
 	}
 	names, err := s.workspaces(ctx)
@@ -199,8 +197,8 @@ func (s *Server) workspaces(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !slices.Contains(names, request.DefaultWorkspace) { // it exists before anybody writes into it
-		names = append(names, request.DefaultWorkspace)
+	if !slices.Contains(names, api.DefaultWorkspace) { // it exists before anybody writes into it
+		names = append(names, api.DefaultWorkspace)
 	}
 	slices.Sort(names)
 	return names, nil
@@ -210,8 +208,8 @@ func (q *nameQuery) Escaped() *string { return &q.Name }
 
 func (s *Server) putWorkspace(ctx context.Context, q *nameQuery) (made workspaceMade, err error) {
 	name := q.Name
-	if !request.WorkspaceName.MatchString(name) {
-		return made, problem.New(http.StatusUnprocessableEntity, fmt.Sprintf("workspace %q is not a name of 1 to 64 of a-z, 0-9, dot, dash, underscore", name))
+	if !api.WorkspaceName.MatchString(name) {
+		return made, api.Problem(http.StatusUnprocessableEntity, fmt.Sprintf("workspace %q is not a name of 1 to 64 of a-z, 0-9, dot, dash, underscore", name))
 	}
 	existed := s.cfg.Workspaces.Exists(name)
 	if err := s.cfg.Workspaces.Create(ctx, name); err != nil {
@@ -227,9 +225,9 @@ func (s *Server) putWorkspace(ctx context.Context, q *nameQuery) (made workspace
 
 // deleteWorkspace removes the keys first: a key that outlived its workspace would open the next one
 // of that name.
-func (s *Server) deleteWorkspace(ctx context.Context, q *nameQuery) (none route.None, err error) {
+func (s *Server) deleteWorkspace(ctx context.Context, q *nameQuery) (none api.None, err error) {
 	if !s.cfg.Workspaces.Exists(q.Name) {
-		return none, problem.New(http.StatusNotFound, fmt.Sprintf("there is no workspace %q", q.Name))
+		return none, api.Problem(http.StatusNotFound, fmt.Sprintf("there is no workspace %q", q.Name))
 	}
 	keys, err := s.keys().List(ctx, q.Name)
 	if err != nil {
@@ -256,7 +254,7 @@ func (s *Server) dropBeside(workspace string) error {
 
 // doctor looks at everything a person would ask about first.
 func (s *Server) doctor(ctx context.Context, e *live.Engine, _ *struct{}) (out doctorAnswer, err error) {
-	if request.From(ctx).Operator {
+	if api.From(ctx).Operator {
 		out.Settings = s.cfg.Settings
 	}
 	note := func(name string, ok bool, format string, args ...any) {

@@ -12,10 +12,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/live"
-	"waymark/server/internal/jsonio"
-	"waymark/server/internal/problem"
-	"waymark/server/internal/request"
-	"waymark/server/internal/route"
+	"waymark/server/internal/api"
 	"waymark/suggest"
 )
 
@@ -25,7 +22,7 @@ type toolPage struct {
 }
 
 type capabilityListQuery struct {
-	route.PageQuery
+	api.PageQuery
 	Tag []string `query:"tag,explode" maxItems:"16" doc:"Only capabilities with all of these tags, repeated."`
 }
 
@@ -42,39 +39,39 @@ type capabilityList struct {
 	Capabilities []catalog.Capability `json:"capabilities"`
 }
 
-func (s *Server) catalogRoutes(r *route.Table) {
-	read, write := route.Rule{Scope: request.ScopeRead}, route.Rule{Scope: request.ScopeWrite}
-	put := route.Rule{Scope: request.ScopeWrite, Creates: true}
+func (s *Server) catalogRoutes(r *api.Table) {
+	read, write := api.Rule{Scope: api.ScopeRead}, api.Rule{Scope: api.ScopeWrite}
+	put := api.Rule{Scope: api.ScopeWrite, Creates: true}
 	schemas := r.Schemas()
 	bulk := func(path string, list, elements reflect.Type) {
-		route.DocumentBody(r, path, http.MethodPut, map[string]*huma.Schema{"application/json": {OneOf: []*huma.Schema{
+		api.DocumentBody(r, path, http.MethodPut, map[string]*huma.Schema{"application/json": {OneOf: []*huma.Schema{
 			schemas.Schema(list, true, ""), schemas.Schema(elements, true, "")}}})
 	}
 
-	route.Add(r, put, route.Op("Catalog", "put-tools", http.MethodPut, "/v1/tools", "Add or replace tools", "A list, bare or as {\"tools\": […]}. Tools that are new, that the checks flag, or whose contract changes, are quarantined until approved, unless the key has the scope admin."), s.putTools)
+	api.Add(r, put, api.Op("Catalog", "put-tools", http.MethodPut, "/v1/tools", "Add or replace tools", "A list, bare or as {\"tools\": […]}. Tools that are new, that the checks flag, or whose contract changes, are quarantined until approved, unless the key has the scope admin."), s.putTools)
 	bulk("/v1/tools", reflect.TypeFor[toolList](), reflect.TypeFor[[]catalog.Tool]())
-	route.Ask(r, read, route.Op("Catalog", "list-tools", http.MethodGet, "/v1/tools", "List tools", "Sorted by id."), s.listTools)
-	route.Ask(r, read, route.Op("Catalog", "get-tool", http.MethodGet, "/v1/tools/{id}", "One tool", ""), getTool)
-	r.Tools = append(r.Tools, route.NewTool(route.Tool{Rule: read, Name: "describe_tool", Title: "Describe tools",
+	api.Ask(r, read, api.Op("Catalog", "list-tools", http.MethodGet, "/v1/tools", "List tools", "Sorted by id."), s.listTools)
+	api.Ask(r, read, api.Op("Catalog", "get-tool", http.MethodGet, "/v1/tools/{id}", "One tool", ""), getTool)
+	r.Tools = append(r.Tools, api.NewTool(api.Tool{Rule: read, Name: "describe_tool", Title: "Describe tools",
 		Description: "Give everything known about tools or capabilities by id: description, schemas, annotations, and for capabilities the tools they use."}, s.describe))
-	route.Record(r, write, route.Op("Catalog", "delete-tool", http.MethodDelete, "/v1/tools/{id}", "Remove a tool", "Its history stays."), s.deleteTool)
+	api.Record(r, write, api.Op("Catalog", "delete-tool", http.MethodDelete, "/v1/tools/{id}", "Remove a tool", "Its history stays."), s.deleteTool)
 
-	route.Add(r, put, route.Op("Catalog", "put-capabilities", http.MethodPut, "/v1/capabilities", "Add or replace capabilities", "A list, bare or as {\"capabilities\": […]}. Those that are new or changed are quarantined until approved, unless the key has the scope admin."), s.putCapabilities)
+	api.Add(r, put, api.Op("Catalog", "put-capabilities", http.MethodPut, "/v1/capabilities", "Add or replace capabilities", "A list, bare or as {\"capabilities\": […]}. Those that are new or changed are quarantined until approved, unless the key has the scope admin."), s.putCapabilities)
 	bulk("/v1/capabilities", reflect.TypeFor[capabilityList](), reflect.TypeFor[[]catalog.Capability]())
-	route.Ask(r, read, route.Op("Catalog", "list-capabilities", http.MethodGet, "/v1/capabilities", "List capabilities", "Sorted by id."), s.listCapabilities)
-	route.Ask(r, read, route.Op("Catalog", "get-capability", http.MethodGet, "/v1/capabilities/{id}", "One capability", ""), getCapability)
-	route.Record(r, write, route.Op("Catalog", "delete-capability", http.MethodDelete, "/v1/capabilities/{id}", "Remove a capability", "Its history stays."), s.deleteCapability)
+	api.Ask(r, read, api.Op("Catalog", "list-capabilities", http.MethodGet, "/v1/capabilities", "List capabilities", "Sorted by id."), s.listCapabilities)
+	api.Ask(r, read, api.Op("Catalog", "get-capability", http.MethodGet, "/v1/capabilities/{id}", "One capability", ""), getCapability)
+	api.Record(r, write, api.Op("Catalog", "delete-capability", http.MethodDelete, "/v1/capabilities/{id}", "Remove a capability", "Its history stays."), s.deleteCapability)
 }
 
-func (s *Server) putTools(ctx context.Context, in *route.RawInput) (live.PutResult, error) {
+func (s *Server) putTools(ctx context.Context, in *api.RawInput) (live.PutResult, error) {
 	return put(ctx, s, in, "tools", func(list toolList) []catalog.Tool { return list.Tools }, (*live.Engine).PutTools)
 }
 
-func (s *Server) putCapabilities(ctx context.Context, in *route.RawInput) (live.PutResult, error) {
+func (s *Server) putCapabilities(ctx context.Context, in *api.RawInput) (live.PutResult, error) {
 	return put(ctx, s, in, "capabilities", func(list capabilityList) []catalog.Capability { return list.Capabilities }, (*live.Engine).PutCapabilities)
 }
 
-func put[T, L any](ctx context.Context, s *Server, in *route.RawInput, place string, of func(L) []T,
+func put[T, L any](ctx context.Context, s *Server, in *api.RawInput, place string, of func(L) []T,
 	submit func(*live.Engine, context.Context, []T, live.Trust) (live.PutResult, error)) (res live.PutResult, err error) {
 	list, err := entries(in, place, of)
 	if err != nil {
@@ -84,32 +81,32 @@ func put[T, L any](ctx context.Context, s *Server, in *route.RawInput, place str
 	if err != nil {
 		return res, err
 	}
-	return putResult(submit(e, ctx, list, request.From(ctx).Trust()))
+	return putResult(submit(e, ctx, list, api.From(ctx).Trust()))
 }
 
 // entries reads a list, bare or in an object at a place.
-func entries[T, L any](in *route.RawInput, place string, of func(L) []T) ([]T, error) {
-	data, err := route.JsonBody(in.Request)
+func entries[T, L any](in *api.RawInput, place string, of func(L) []T) ([]T, error) {
+	data, err := api.JsonBody(in.Request)
 	if err != nil {
 		return nil, err
 	}
 	if data[0] == '[' {
-		return jsonio.Decode[[]T](data)
+		return api.Decode[[]T](data)
 	}
-	list, err := jsonio.Decode[L](data)
+	list, err := api.Decode[L](data)
 	if err != nil {
 		return nil, err
 	}
 	if all := of(list); all != nil {
 		return all, nil
 	}
-	return nil, jsonio.Wrong(place, "is required")
+	return nil, api.WrongField(place, "is required")
 }
 
 // putResult answers with what was taken; if nothing was, the request as a whole is refused.
 func putResult(res live.PutResult, err error) (live.PutResult, error) {
 	if err == nil && len(res.Rejected) > 0 && res.Added+res.Updated+res.Unchanged == 0 {
-		p := problem.New(http.StatusUnprocessableEntity, fmt.Sprintf("none of %d entries can be taken: %s", len(res.Rejected), res.Rejected[0].Error))
+		p := api.Problem(http.StatusUnprocessableEntity, fmt.Sprintf("none of %d entries can be taken: %s", len(res.Rejected), res.Rejected[0].Error))
 		for _, rej := range res.Rejected[:min(len(res.Rejected), 100)] {
 			p.Errors = append(p.Errors, &huma.ErrorDetail{Location: fmt.Sprintf("body[%d]", rej.Line-1), Message: rej.Error})
 		}
@@ -122,7 +119,7 @@ func putResult(res live.PutResult, err error) (live.PutResult, error) {
 // approve an entry alone read them.
 func quarantined(ctx context.Context, e *live.Engine, id string) (reason string, is bool) {
 	held, is := e.Withheld(id)
-	if !is || held.Absent != suggest.AbsentQuarantined || request.From(ctx).Approves() {
+	if !is || held.Absent != suggest.AbsentQuarantined || api.From(ctx).Approves() {
 		return "", false
 	}
 	return "quarantined: " + held.Detail, true
@@ -151,14 +148,14 @@ func showAll[T any](ctx context.Context, e *live.Engine, list []T, show func(con
 	}
 }
 
-func (s *Server) listTools(ctx context.Context, e *live.Engine, q *route.PageQuery) (toolPage, error) {
-	tools, cursor, err := route.Page(e.Model().Tools(), *q, true, func(t catalog.Tool) string { return t.ID }, func(catalog.Tool) bool { return true })
+func (s *Server) listTools(ctx context.Context, e *live.Engine, q *api.PageQuery) (toolPage, error) {
+	tools, cursor, err := api.Page(e.Model().Tools(), *q, true, func(t catalog.Tool) string { return t.ID }, func(catalog.Tool) bool { return true })
 	showAll(ctx, e, tools, shownTool)
 	return toolPage{tools, cursor}, err
 }
 
 func (s *Server) listCapabilities(ctx context.Context, e *live.Engine, q *capabilityListQuery) (capabilityPage, error) {
-	caps, cursor, err := route.Page(e.Model().Capabilities(), q.PageQuery, true, func(c catalog.Capability) string { return c.ID },
+	caps, cursor, err := api.Page(e.Model().Capabilities(), q.PageQuery, true, func(c catalog.Capability) string { return c.ID },
 		func(c catalog.Capability) bool {
 			return !slices.ContainsFunc(q.Tag, func(tag string) bool { return !slices.Contains(c.Tags, tag) })
 		})
@@ -167,45 +164,45 @@ func (s *Server) listCapabilities(ctx context.Context, e *live.Engine, q *capabi
 }
 
 // lookup finds an entry under its id or, if there is none, under the id its spelling means.
-func lookup[T any](q *route.ByID, m *suggest.Model, kind catalog.Kind, get func(*suggest.Model, string) (T, bool)) (T, error) {
+func lookup[T any](q *api.ByID, m *suggest.Model, kind catalog.Kind, get func(*suggest.Model, string) (T, bool)) (T, error) {
 	if v, ok := get(m, q.ID); ok {
 		return v, nil
 	}
 	id, err := m.Resolve(q.ID)
 	v, ok := get(m, id)
 	if !ok && !errors.As(err, new(*catalog.AmbiguousError)) {
-		err = problem.New(http.StatusNotFound, m.UnknownID(q.ID, kind, true).Message)
+		err = api.Problem(http.StatusNotFound, m.UnknownID(q.ID, kind, true).Message)
 	}
 	return v, err
 }
 
-func getTool(ctx context.Context, e *live.Engine, q *route.ByID) (catalog.Tool, error) {
+func getTool(ctx context.Context, e *live.Engine, q *api.ByID) (catalog.Tool, error) {
 	t, err := lookup(q, e.Model(), catalog.KindTool, (*suggest.Model).Tool)
 	return shownTool(ctx, e, t), err
 }
 
-func getCapability(ctx context.Context, e *live.Engine, q *route.ByID) (catalog.Capability, error) {
+func getCapability(ctx context.Context, e *live.Engine, q *api.ByID) (catalog.Capability, error) {
 	c, err := lookup(q, e.Model(), catalog.KindCapability, (*suggest.Model).Capability)
 	return shownCapability(ctx, e, c), err
 }
 
 // Removal takes ids exactly: a spelling that is resolved could name another tool tomorrow.
-func (s *Server) deleteTool(ctx context.Context, e *live.Engine, q *route.ByID) (route.None, error) {
+func (s *Server) deleteTool(ctx context.Context, e *live.Engine, q *api.ByID) (api.None, error) {
 	return deleteEntry(ctx, "tool", q, func(ctx context.Context, id string) (bool, error) {
-		return e.Remove(ctx, catalog.KindTool, id, request.From(ctx).Trust())
+		return e.Remove(ctx, catalog.KindTool, id, api.From(ctx).Trust())
 	})
 }
 
-func (s *Server) deleteCapability(ctx context.Context, e *live.Engine, q *route.ByID) (route.None, error) {
+func (s *Server) deleteCapability(ctx context.Context, e *live.Engine, q *api.ByID) (api.None, error) {
 	return deleteEntry(ctx, "capability", q, func(ctx context.Context, id string) (bool, error) {
-		return e.Remove(ctx, catalog.KindCapability, id, request.From(ctx).Trust())
+		return e.Remove(ctx, catalog.KindCapability, id, api.From(ctx).Trust())
 	})
 }
 
-func deleteEntry(ctx context.Context, kind string, q *route.ByID, remove func(context.Context, string) (bool, error)) (none route.None, err error) {
+func deleteEntry(ctx context.Context, kind string, q *api.ByID, remove func(context.Context, string) (bool, error)) (none api.None, err error) {
 	known, err := remove(ctx, q.ID)
 	if err == nil && !known {
-		err = problem.New(http.StatusNotFound, fmt.Sprintf("there is no %s %q", kind, q.ID))
+		err = api.Problem(http.StatusNotFound, fmt.Sprintf("there is no %s %q", kind, q.ID))
 	}
 	return none, err
 }

@@ -22,10 +22,7 @@ import (
 	"waymark/internal/plural"
 	"waymark/internal/strictjson"
 	"waymark/live"
-	"waymark/server/internal/jsonio"
-	"waymark/server/internal/problem"
-	"waymark/server/internal/request"
-	"waymark/server/internal/route"
+	"waymark/server/internal/api"
 	"waymark/server/internal/scoring"
 )
 
@@ -42,20 +39,20 @@ type feedbackAnswer struct {
 	Seq uint64 `json:"seq" doc:"The event written."`
 }
 
-func (s *Server) episodeRoutes(r *route.Table) {
-	route.Add(r, route.Rule{Scope: request.ScopeWrite, Stream: true, Also: ndjson, Creates: true}, huma.Operation{
+func (s *Server) episodeRoutes(r *api.Table) {
+	api.Add(r, api.Rule{Scope: api.ScopeWrite, Stream: true, Also: ndjson, Creates: true}, huma.Operation{
 		OperationID: "record", Method: http.MethodPost, Path: "/v1/episodes", Tags: []string{"History"}, Summary: "Record episodes",
 		Description: "One episode as application/json, a list of them or {\"episodes\": […]}, or any number as application/x-ndjson, one a line. Same id and same content count once; " +
 			"same id and other content is refused, except for an episode of a session that is sent again with more steps at its end: it grows. A single episode that is refused is an error; of many, each rejected one has its reason."}, s.record)
-	write := route.Rule{Scope: request.ScopeWrite, Creates: true}
+	write := api.Rule{Scope: api.ScopeWrite, Creates: true}
 	episode := r.Schemas().Schema(reflect.TypeFor[episodic.Episode](), true, "Episode")
-	route.DocumentBody(r, "/v1/episodes", http.MethodPost, map[string]*huma.Schema{"application/json": {OneOf: []*huma.Schema{episode, {Type: "array", Items: episode},
+	api.DocumentBody(r, "/v1/episodes", http.MethodPost, map[string]*huma.Schema{"application/json": {OneOf: []*huma.Schema{episode, {Type: "array", Items: episode},
 		{Type: "object", Properties: map[string]*huma.Schema{"episodes": {Type: "array", Items: episode}}, Required: []string{"episodes"}, AdditionalProperties: false}}}, ndjson: {Type: "string"}})
 
-	r.Tools = append(r.Tools, route.NewTool(route.Tool{Rule: write, Name: "record_episode", Title: "Record an episode",
+	r.Tools = append(r.Tools, api.NewTool(api.Tool{Rule: write, Name: "record_episode", Title: "Record an episode",
 		Description: "Record a finished task: its intent, the tools used in order, and how they went. Call it once a task; repeating it with the same id changes nothing. " +
 			"Do not put argument values or results into it."}, s.recordTool))
-	route.Record(r, write, huma.Operation{
+	api.Record(r, write, huma.Operation{
 		OperationID: "feedback", Method: http.MethodPost, Path: "/v1/feedback", Tags: []string{"History"}, Summary: "What became of a suggestion",
 		Description: "Names a suggestion by its id, or by context and id."}, s.feedback)
 }
@@ -73,7 +70,7 @@ func (s *Server) recordTool(ctx context.Context, q *question[episodic.Episode]) 
 	if err != nil {
 		return out, "", err
 	}
-	a, episode := request.From(ctx), claimed(q.Body)
+	a, episode := api.From(ctx), claimed(q.Body)
 	if episode.Session = cmp.Or(episode.Session, a.Session); episode.ID == "" {
 		content, err := json.Marshal(episode)
 		if err != nil {
@@ -94,16 +91,16 @@ func (s *Server) recordTool(ctx context.Context, q *question[episodic.Episode]) 
 	return out, fmt.Sprintf("Recorded %s as %s.", plural.Of(len(episode.Steps), "step"), catalog.ShownID(out.ID)), nil
 }
 
-func (s *Server) record(ctx context.Context, in *route.RawInput) (none recordResult, err error) {
+func (s *Server) record(ctx context.Context, in *api.RawInput) (none recordResult, err error) {
 	r := in.Request
 	e, err := s.recorder(ctx)
 	if err != nil {
 		return none, err
 	}
-	source := request.From(ctx).Source
+	source := api.From(ctx).Source
 	each := func(visit lineVisitor) error { return eachLine(r.Body, int(s.cfg.MaxBody), visit) }
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != ndjson {
-		data, err := route.JsonBody(r)
+		data, err := api.JsonBody(r)
 		if err != nil {
 			return none, err
 		}
@@ -157,7 +154,7 @@ func (s *Server) record(ctx context.Context, in *route.RawInput) (none recordRes
 // episodeList is the elements of a body that is a list, or an object with the member episodes; nil for one episode.
 func episodeList(data []byte) ([]json.RawMessage, error) {
 	if data[0] == '[' {
-		return jsonio.Decode[[]json.RawMessage](data)
+		return api.Decode[[]json.RawMessage](data)
 	}
 	var named struct {
 		Episodes json.RawMessage `json:"episodes"`
@@ -165,7 +162,7 @@ func episodeList(data []byte) ([]json.RawMessage, error) {
 	if json.Unmarshal(data, &named) != nil || named.Episodes == nil {
 		return nil, nil // what is wrong with it is said where it is read as an episode
 	}
-	body, err := jsonio.Decode[struct {
+	body, err := api.Decode[struct {
 		Episodes []json.RawMessage `json:"episodes"`
 	}](data)
 	return append([]json.RawMessage{}, body.Episodes...), err
@@ -179,14 +176,14 @@ func recordOne(ctx context.Context, e *live.Engine, source string, episode episo
 		if rej.Conflict {
 			status = http.StatusConflict
 		}
-		err = problem.New(status, rej.Error, &huma.ErrorDetail{Location: "body", Message: rej.Error})
+		err = api.Problem(status, rej.Error, &huma.ErrorDetail{Location: "body", Message: rej.Error})
 	}
 	res.Rejected = []live.Rejection{}
 	return res, err
 }
 
 func decodeEpisode(data []byte) (episodic.Episode, error) {
-	episode, err := jsonio.Decode[episodic.Episode](data)
+	episode, err := api.Decode[episodic.Episode](data)
 	return claimed(episode), err
 }
 
@@ -215,9 +212,9 @@ var errLineTooLong = errors.New("the line is too long")
 func eachLine(r io.Reader, limit int, visit lineVisitor) error {
 	in := bufio.NewReaderSize(r, 64<<10)
 	for number := 1; ; number++ {
-		line, tooLong, err := jsonio.ReadLine(in, limit+2)
+		line, tooLong, err := api.ReadLine(in, limit+2)
 		if err != nil && err != io.EOF {
-			return route.BadRead(fmt.Errorf("line %d: %w", number, err))
+			return api.BadRead(fmt.Errorf("line %d: %w", number, err))
 		}
 		switch data := bytes.Trim(line, strictjson.Space); {
 		case tooLong, len(data) > limit:
@@ -236,6 +233,6 @@ func eachLine(r io.Reader, limit int, visit lineVisitor) error {
 }
 
 func (s *Server) feedback(ctx context.Context, e *live.Engine, q *question[live.Feedback]) (feedbackAnswer, error) {
-	seq, err := e.Feedback(ctx, request.From(ctx).Source, q.Body)
+	seq, err := e.Feedback(ctx, api.From(ctx).Source, q.Body)
 	return feedbackAnswer{seq}, err
 }

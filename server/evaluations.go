@@ -10,21 +10,19 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"waymark/server/internal/problem"
-	"waymark/server/internal/request"
-	"waymark/server/internal/route"
+	"waymark/server/internal/api"
 	"waymark/suggest/evaluate"
 )
 
-func (s *Server) evaluationRoutes(r *route.Table) {
-	route.Add(r, route.Rule{Scope: request.ScopeRead}, huma.Operation{OperationID: "get-evaluation", Method: http.MethodGet, Path: "/v1/evaluation", Tags: []string{"Model"}, Summary: "The last evaluation on the own history",
+func (s *Server) evaluationRoutes(r *api.Table) {
+	api.Add(r, api.Rule{Scope: api.ScopeRead}, huma.Operation{OperationID: "get-evaluation", Method: http.MethodGet, Path: "/v1/evaluation", Tags: []string{"Model"}, Summary: "The last evaluation on the own history",
 		Description: "404 until `waymark evaluate` has left a report in the data directory of this server.", Errors: []int{http.StatusNotFound}}, s.getEvaluation)
 }
 
 func (s *Server) getEvaluation(ctx context.Context, _ *struct{}) (out evaluate.Kept, err error) {
-	text, err := os.ReadFile(evaluate.KeptFile(s.cfg.Data, request.From(ctx).Workspace))
+	text, err := os.ReadFile(evaluate.KeptFile(s.cfg.Data, api.From(ctx).Workspace))
 	if errors.Is(err, fs.ErrNotExist) {
-		return out, problem.New(http.StatusNotFound, "there is no evaluation; `waymark evaluate` makes one")
+		return out, api.Problem(http.StatusNotFound, "there is no evaluation; `waymark evaluate` makes one")
 	}
 	if err != nil {
 		return out, err

@@ -7,15 +7,14 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"waymark/internal/strictjson"
-	"waymark/server/internal/jsonio"
-	"waymark/server/internal/problem"
+	"waymark/server/internal/api"
 )
 
 // strictFormat plugs the rules into huma, which reads each body twice: as any, to validate it
 // against the schema of the route, then into the type of the handler.
 var strictFormat = huma.Format{
 	Marshal: func(w io.Writer, v any) error {
-		data, err := jsonio.Encode(v)
+		data, err := api.Encode(v)
 		if err == nil {
 			_, _ = w.Write(data)
 			return nil
@@ -23,12 +22,12 @@ var strictFormat = huma.Format{
 		// Nothing is written yet, so that a score that is not a number becomes an honest 500
 		// instead of a 200 with half a body.
 		if rw, ok := w.(http.ResponseWriter); ok {
-			problem.Write(rw, problem.New(http.StatusInternalServerError, "the answer cannot be written as JSON"))
+			api.WriteProblem(rw, api.Problem(http.StatusInternalServerError, "the answer cannot be written as JSON"))
 			return nil
 		}
 		return err
 	},
 	Unmarshal: func(data []byte, v any) error {
-		return jsonio.Malformed(strictjson.Unmarshal(data, v))
+		return api.Malformed(strictjson.Unmarshal(data, v))
 	},
 }

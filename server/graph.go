@@ -10,10 +10,7 @@ import (
 
 	"waymark/gateway"
 	"waymark/live"
-	"waymark/server/internal/jsonio"
-	"waymark/server/internal/problem"
-	"waymark/server/internal/request"
-	"waymark/server/internal/route"
+	"waymark/server/internal/api"
 	"waymark/suggest"
 )
 
@@ -44,18 +41,18 @@ type stats struct {
 	Servers []gateway.Server `json:"servers,omitempty" doc:"The other servers that are defined, and how they do."`
 }
 
-func (s *Server) graphRoutes(r *route.Table) {
-	ru, long := route.Rule{Scope: request.ScopeRead}, route.Rule{Scope: request.ScopeRead, Long: true}
+func (s *Server) graphRoutes(r *api.Table) {
+	ru, long := api.Rule{Scope: api.ScopeRead}, api.Rule{Scope: api.ScopeRead, Long: true}
 	content := map[string]*huma.MediaType{"application/json": {Schema: huma.SchemaFromType(r.Schemas(), typeOf[suggest.Export]())}}
 	for _, f := range graphFormats {
 		content[f.mediaType] = &huma.MediaType{Schema: &huma.Schema{Type: "string"}}
 	}
-	route.Raw(r, ru, huma.Operation{OperationID: "graph", Method: http.MethodGet, Path: "/v1/graph", Tags: []string{"Model"}, Summary: "The graph",
+	api.Raw(r, ru, huma.Operation{OperationID: "graph", Method: http.MethodGet, Path: "/v1/graph", Tags: []string{"Model"}, Summary: "The graph",
 		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: content}}}, s.graph)
-	route.Ask(r, long, huma.Operation{OperationID: "graph-diff", Method: http.MethodGet, Path: "/v1/graph/diff", Tags: []string{"Model"},
+	api.Ask(r, long, huma.Operation{OperationID: "graph-diff", Method: http.MethodGet, Path: "/v1/graph/diff", Tags: []string{"Model"},
 		Summary:     "What changed between two models",
 		Description: "Among it the requests that they answer differently, and why: what follows the most used tools, and, for keys with the scope admin, the newest intents of the history."}, s.graphDiff)
-	route.Ask(r, ru, huma.Operation{OperationID: "stats", Method: http.MethodGet, Path: "/v1/stats", Tags: []string{"Model"},
+	api.Ask(r, ru, huma.Operation{OperationID: "stats", Method: http.MethodGet, Path: "/v1/stats", Tags: []string{"Model"},
 		Summary: "The model in numbers"}, s.stats)
 }
 
@@ -75,13 +72,13 @@ func (s *Server) graph(ctx context.Context, q *graphQuery) (*graphAnswer, error)
 		out.ContentType, out.Body = f.mediaType+"; charset=utf-8", b.Bytes()
 		return out, nil
 	}
-	out.Body, err = jsonio.Encode(export)
+	out.Body, err = api.Encode(export)
 	return out, err
 }
 
 // inQuery moves the place of an error from the body to the query.
 func inQuery(err error) error {
-	p := problem.Of(err)
+	p := api.ProblemOf(err)
 	for _, d := range p.Errors {
 		d.Location = "query" + d.Location[len("body"):]
 	}
@@ -100,7 +97,7 @@ func (s *Server) graphDiff(ctx context.Context, e *live.Engine, q *diffQuery) (d
 	if err != nil {
 		return d, err
 	}
-	requests := to.SampleRequests(request.From(ctx).May(request.ScopeAdmin)) // intents are shown to those alone who may export them
+	requests := to.SampleRequests(api.From(ctx).May(api.ScopeAdmin)) // intents are shown to those alone who may export them
 	if len(q.Context) > 0 || q.Intent != "" {
 		requests = []suggest.NextRequest{{Context: q.Context, Intent: q.Intent}}
 	}
@@ -111,7 +108,7 @@ func (s *Server) graphDiff(ctx context.Context, e *live.Engine, q *diffQuery) (d
 func modelNamed(ctx context.Context, e *live.Engine, field, name string) (*suggest.Model, error) {
 	m, err := e.ModelNamed(ctx, name)
 	if errors.Is(err, live.ErrNoModel) {
-		return nil, problem.New(http.StatusNotFound, field+": "+err.Error())
+		return nil, api.Problem(http.StatusNotFound, field+": "+err.Error())
 	}
 	return m, err
 }

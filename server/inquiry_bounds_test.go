@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/run"
-	"waymark/server/internal/request"
+	"waymark/server/internal/api"
 )
 
 // An inquiry calls a tool of another server as call_tool does: for the workspace that the server belongs to, with scope
@@ -24,25 +24,25 @@ func TestInquiriesCallToolsAsTheirCaller(t *testing.T) {
 	ts := httptest.NewServer(s.Handler())
 	t.Cleanup(ts.Close)
 	w := web{Server: s, t: t, url: ts.URL}
-	key := func(workspace string, scopes request.Scopes, agent string) (source, header string) {
+	key := func(workspace string, scopes api.Scopes, agent string) (source, header string) {
 		k, token, err := s.createKey(t.Context(), "", workspace, scopes, agent)
 		require.NoError(t, err)
 		return "key:" + k.ID, "Authorization: Bearer " + token
 	}
-	headerOf := func(workspace string, scopes request.Scopes, agent string) string {
+	headerOf := func(workspace string, scopes api.Scopes, agent string) string {
 		_, header := key(workspace, scopes, agent)
 		return header
 	}
-	source, own := key(request.DefaultWorkspace, request.AllScopes, "")
+	source, own := key(api.DefaultWorkspace, api.AllScopes, "")
 	const asked = `{"question":"Why?","search_tool":"desk:stamp","search_argument":"letter"}`
 	for name, c := range map[string]struct {
 		key    string
 		status int
 		says   string
 	}{
-		"another workspace": {headerOf("other", request.AllScopes, ""), 422, "no servers"},
-		"scope read":        {headerOf(request.DefaultWorkspace, request.ScopeRead, ""), 403, "scope write"},
-		"outside the set":   {headerOf(request.DefaultWorkspace, request.AllScopes, "nobody"), 403, "nobody"},
+		"another workspace": {headerOf("other", api.AllScopes, ""), 422, "no servers"},
+		"scope read":        {headerOf(api.DefaultWorkspace, api.ScopeRead, ""), 403, "scope write"},
+		"outside the set":   {headerOf(api.DefaultWorkspace, api.AllScopes, "nobody"), 403, "nobody"},
 		"its own":           {own, 200, `"text":"done"`},
 	} {
 		t.Run(name, func(t *testing.T) {

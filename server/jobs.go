@@ -10,9 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/sse"
 
 	"waymark/live"
-	"waymark/server/internal/problem"
-	"waymark/server/internal/request"
-	"waymark/server/internal/route"
+	"waymark/server/internal/api"
 	"waymark/suggest"
 )
 
@@ -32,7 +30,7 @@ func (in *rebuildInput) Arguments() any {
 
 type (
 	jobListQuery struct {
-		route.PageQuery
+		api.PageQuery
 		State live.JobState `query:"state" enum:"running,done,failed,canceled,refused" doc:"Only jobs in this state."`
 	}
 	jobPage struct {
@@ -44,23 +42,23 @@ type (
 // jobEvent is a step of a job, as the events of a stream carry it.
 type jobEvent live.Job
 
-func (s *Server) jobRoutes(r *route.Table) {
-	route.Ask(r, route.Rule{Scope: request.ScopeAdmin}, huma.Operation{OperationID: "rebuild", Method: http.MethodPost, Path: "/v1/rebuild",
+func (s *Server) jobRoutes(r *api.Table) {
+	api.Ask(r, api.Rule{Scope: api.ScopeAdmin}, huma.Operation{OperationID: "rebuild", Method: http.MethodPost, Path: "/v1/rebuild",
 		Tags: []string{"Model"}, Summary: "Rebuild the model from the log", DefaultStatus: http.StatusAccepted,
 		Description: "Starts a job; one that runs already is answered instead of a second. Held-out tasks are asked first: a model that " +
 			"would lose more than noise against the active one is not published, and the job ends as refused."}, s.rebuild)
-	r.Tools = append(r.Tools, route.NewTool(route.Tool{Rule: route.Rule{Scope: request.ScopeAdmin, Timeout: rebuildTimeout}, Name: "rebuild", Title: "Rebuild the model",
+	r.Tools = append(r.Tools, api.NewTool(api.Tool{Rule: api.Rule{Scope: api.ScopeAdmin, Timeout: rebuildTimeout}, Name: "rebuild", Title: "Rebuild the model",
 		Description: "Replay the whole history into a fresh model and wait for it. With verify, compare it with the running one instead of replacing it."}, s.rebuildAndWait))
-	route.Record(r, route.Rule{Scope: request.ScopeRead}, huma.Operation{OperationID: "list-jobs", Method: http.MethodGet, Path: "/v1/jobs",
+	api.Record(r, api.Rule{Scope: api.ScopeRead}, huma.Operation{OperationID: "list-jobs", Method: http.MethodGet, Path: "/v1/jobs",
 		Tags: []string{"Model"}, Summary: "List jobs",
 		Description: "Work on the model of the workspace since the process started: those that run and, of all, the last 100; builds and " +
 			"judgements that start by themselves too. reason is why each started."}, s.listJobs)
-	route.Add(r, route.Rule{Scope: request.ScopeRead}, huma.Operation{OperationID: "get-job", Method: http.MethodGet, Path: "/v1/jobs/{id}",
+	api.Add(r, api.Rule{Scope: api.ScopeRead}, huma.Operation{OperationID: "get-job", Method: http.MethodGet, Path: "/v1/jobs/{id}",
 		Tags: []string{"Model"}, Summary: "A job"}, s.getJob)
-	route.Add(r, route.Rule{Scope: request.ScopeAdmin}, huma.Operation{OperationID: "cancel-job", Method: http.MethodDelete, Path: "/v1/jobs/{id}",
+	api.Add(r, api.Rule{Scope: api.ScopeAdmin}, huma.Operation{OperationID: "cancel-job", Method: http.MethodDelete, Path: "/v1/jobs/{id}",
 		Tags: []string{"Model"}, Summary: "Cancel a job", DefaultStatus: http.StatusAccepted,
 		Description: "It ends soon, and the model stays as it is. A job that has ended is left as it ended."}, s.cancelJob)
-	route.Stream(r, route.Rule{Scope: request.ScopeRead}, huma.Operation{OperationID: "watch-job", Method: http.MethodGet, Path: "/v1/jobs/{id}/events",
+	api.Stream(r, api.Rule{Scope: api.ScopeRead}, huma.Operation{OperationID: "watch-job", Method: http.MethodGet, Path: "/v1/jobs/{id}/events",
 		Tags: []string{"Model"}, Summary: "Progress of a job", Description: "Server-sent events: progress until the job ends, then one end."},
 		map[string]any{"progress": jobEvent{}, "end": live.Job{}},
 		func(ctx context.Context, id string) error { _, _, err := s.job(ctx, id); return err }, s.watchJob)
@@ -120,7 +118,7 @@ func (s *Server) rebuildAndWait(ctx context.Context, in *rebuildInput) (job live
 // jobProgress reports to a client that asked for it. Progress never falls, and small steps are left out: a hundred
 // notifications are as good as a million.
 func jobProgress(ctx context.Context) func(live.Job) {
-	notify, last, lastPhase := request.ExchangeFrom(ctx).Progress, -1.0, ""
+	notify, last, lastPhase := api.ExchangeFrom(ctx).Progress, -1.0, ""
 	return func(j live.Job) {
 		if notify == nil || j.Progress <= last || j.Progress < last+.01 && j.Phase == lastPhase && j.Progress < 1 {
 			return
@@ -138,23 +136,23 @@ func (s *Server) job(ctx context.Context, id string) (*live.Engine, live.Job, er
 	}
 	job, ok := e.Job(id)
 	if !ok {
-		return nil, live.Job{}, problem.New(http.StatusNotFound, fmt.Sprintf("there is no job %q", id))
+		return nil, live.Job{}, api.Problem(http.StatusNotFound, fmt.Sprintf("there is no job %q", id))
 	}
 	return e, job, nil
 }
 
 func (s *Server) listJobs(_ context.Context, e *live.Engine, q *jobListQuery) (page jobPage, err error) {
-	page.Jobs, page.NextCursor, err = route.Page(e.Jobs(), q.PageQuery, false, func(j live.Job) string { return j.ID },
+	page.Jobs, page.NextCursor, err = api.Page(e.Jobs(), q.PageQuery, false, func(j live.Job) string { return j.ID },
 		func(j live.Job) bool { return q.State == "" || j.State == q.State })
 	return page, err
 }
 
-func (s *Server) getJob(ctx context.Context, q *route.ByID) (live.Job, error) {
+func (s *Server) getJob(ctx context.Context, q *api.ByID) (live.Job, error) {
 	_, job, err := s.job(ctx, q.ID)
 	return job, err
 }
 
-func (s *Server) cancelJob(ctx context.Context, q *route.ByID) (live.Job, error) {
+func (s *Server) cancelJob(ctx context.Context, q *api.ByID) (live.Job, error) {
 	e, job, err := s.job(ctx, q.ID)
 	if err == nil {
 		e.CancelJob(job.ID)
@@ -162,7 +160,7 @@ func (s *Server) cancelJob(ctx context.Context, q *route.ByID) (live.Job, error)
 	return job, err
 }
 
-func (s *Server) watchJob(ctx context.Context, q *route.ByID, send sse.Sender) {
+func (s *Server) watchJob(ctx context.Context, q *api.ByID, send sse.Sender) {
 	e, job, err := s.job(ctx, q.ID)
 	if err != nil {
 		return // it went between the check and now; an empty stream says as much
@@ -173,7 +171,7 @@ func (s *Server) watchJob(ctx context.Context, q *route.ByID, send sse.Sender) {
 	if !ok {
 		return
 	}
-	route.Relay(ctx, s.draining, updates, func(job live.Job) (any, bool) {
+	api.Relay(ctx, s.draining, updates, func(job live.Job) (any, bool) {
 		if job.State != live.JobRunning {
 			return job, true
 		}

@@ -11,8 +11,7 @@ import (
 	"strings"
 
 	"waymark/live/state"
-	"waymark/server/internal/problem"
-	"waymark/server/internal/request"
+	"waymark/server/internal/api"
 	"waymark/storage"
 )
 
@@ -20,7 +19,7 @@ func (s *Server) keys() state.Keys { return state.Keys{Table: s.cfg.Store.System
 
 // createKey stores a new key and returns it with the only copy of its text. A workspace that does not exist is
 // created: who has a key may ask before anything is recorded.
-func (s *Server) createKey(ctx context.Context, name, workspace string, set request.Scopes, agent string) (state.KeyInfo, string, error) {
+func (s *Server) createKey(ctx context.Context, name, workspace string, set api.Scopes, agent string) (state.KeyInfo, string, error) {
 	if err := s.cfg.Workspaces.Create(ctx, workspace); err != nil {
 		return state.KeyInfo{}, "", err
 	}
@@ -28,19 +27,19 @@ func (s *Server) createKey(ctx context.Context, name, workspace string, set requ
 }
 
 // keyAccess is the access that the text of a key grants. Unknown id and wrong secret are one error.
-func (s *Server) keyAccess(ctx context.Context, token string) (request.Access, error) {
+func (s *Server) keyAccess(ctx context.Context, token string) (api.Access, error) {
 	row, err := s.keys().Verify(ctx, token)
 	if errors.Is(err, state.ErrBadKey) {
-		return request.Access{}, request.ErrBadCredential
+		return api.Access{}, api.ErrBadCredential
 	}
 	if err != nil {
-		return request.Access{}, err
+		return api.Access{}, err
 	}
-	set, err := request.ParseScopes(row.Scopes)
+	set, err := api.ParseScopes(row.Scopes)
 	if err != nil {
-		return request.Access{}, fmt.Errorf("key %s: %w", row.ID, errors.Join(storage.ErrDamaged, err))
+		return api.Access{}, fmt.Errorf("key %s: %w", row.ID, errors.Join(storage.ErrDamaged, err))
 	}
-	a := request.Access{Workspace: row.Workspace, Scopes: set, Source: "key:" + row.ID}
+	a := api.Access{Workspace: row.Workspace, Scopes: set, Source: "key:" + row.ID}
 	if row.Agent != "" {
 		a.Tools = s.cfg.Upstream.ToolSet(row.Workspace, row.Agent)
 	}
@@ -56,29 +55,29 @@ func (s *Server) keyAccess(ctx context.Context, token string) (request.Access, e
 //
 // From anybody but the bearer of the local token these headers are refused rather than ignored,
 // so that nobody believes to have written somewhere else.
-func (s *Server) accessOf(r *http.Request) (request.Access, error) {
+func (s *Server) accessOf(r *http.Request) (api.Access, error) {
 	a, err := s.credential(r)
 	if err != nil {
-		return request.Access{}, err
+		return api.Access{}, err
 	}
-	a.Conversation, a.Peer = r.Header.Get(request.HeaderConversation), request.PeerOf(r)
-	workspace, source, agent := r.Header.Get(request.HeaderWorkspace), r.Header.Get(request.HeaderSource), r.Header.Get(request.HeaderAgent)
+	a.Conversation, a.Peer = r.Header.Get(api.HeaderConversation), api.PeerOf(r)
+	workspace, source, agent := r.Header.Get(api.HeaderWorkspace), r.Header.Get(api.HeaderSource), r.Header.Get(api.HeaderAgent)
 	if workspace == "" && source == "" && agent == "" {
 		return a, nil
 	}
 	if !a.Local {
-		return request.Access{}, problem.New(http.StatusForbidden,
-			request.HeaderWorkspace+", "+request.HeaderSource+" and "+request.HeaderAgent+" are obeyed only with the local token; the workspace comes from the credential")
+		return api.Access{}, api.Problem(http.StatusForbidden,
+			api.HeaderWorkspace+", "+api.HeaderSource+" and "+api.HeaderAgent+" are obeyed only with the local token; the workspace comes from the credential")
 	}
 	if workspace != "" {
-		if !request.WorkspaceName.MatchString(workspace) {
-			return request.Access{}, problem.New(http.StatusBadRequest, fmt.Sprintf("workspace %q is not a name of 1 to 64 of a-z, 0-9, dot, dash, underscore", workspace))
+		if !api.WorkspaceName.MatchString(workspace) {
+			return api.Access{}, api.Problem(http.StatusBadRequest, fmt.Sprintf("workspace %q is not a name of 1 to 64 of a-z, 0-9, dot, dash, underscore", workspace))
 		}
 		a.Workspace = workspace
 	}
 	if source != "" {
-		if !request.SourceName.MatchString(source) {
-			return request.Access{}, problem.New(http.StatusBadRequest, "the source is not 1 to 128 visible ASCII characters")
+		if !api.SourceName.MatchString(source) {
+			return api.Access{}, api.Problem(http.StatusBadRequest, "the source is not 1 to 128 visible ASCII characters")
 		}
 		a.Source = source
 	}
@@ -88,10 +87,10 @@ func (s *Server) accessOf(r *http.Request) (request.Access, error) {
 	return a, nil
 }
 
-func (s *Server) credential(r *http.Request) (request.Access, error) {
+func (s *Server) credential(r *http.Request) (api.Access, error) {
 	values := r.Header.Values("Authorization")
 	if len(values) > 1 {
-		return request.Access{}, request.ErrBadCredential
+		return api.Access{}, api.ErrBadCredential
 	}
 	if len(values) == 0 {
 		return s.granted(r.Context(), "")
@@ -102,7 +101,7 @@ func (s *Server) credential(r *http.Request) (request.Access, error) {
 	}
 	session, ok := s.page.get(token, s.cfg.Now())
 	if !ok {
-		return request.Access{}, request.ErrNoSession
+		return api.Access{}, api.ErrNoSession
 	}
 	a, err := s.granted(r.Context(), session.credential)
 	a.Workspace = session.workspace
@@ -133,23 +132,23 @@ type keyed struct {
 }
 
 // granted is what the header Authorization grants; empty: there is none.
-func (s *Server) granted(ctx context.Context, authorization string) (request.Access, error) {
+func (s *Server) granted(ctx context.Context, authorization string) (api.Access, error) {
 	if authorization == "" {
 		// A handler mounted elsewhere than in Serve may stand on an address that others can reach.
 		local, known := ctx.Value(http.LocalAddrContextKey).(*net.TCPAddr)
 		needed, err := s.needsKey(ctx)
 		if err != nil || needed || known && !local.IP.IsLoopback() {
-			return request.Access{}, cmp.Or(err, request.ErrNoCredential)
+			return api.Access{}, cmp.Or(err, api.ErrNoCredential)
 		}
-		return request.Access{Workspace: request.DefaultWorkspace, Scopes: request.AllScopes, Source: "local", Operator: true}, nil
+		return api.Access{Workspace: api.DefaultWorkspace, Scopes: api.AllScopes, Source: "local", Operator: true}, nil
 	}
 	scheme, token, _ := strings.Cut(authorization, " ")
 	if !strings.EqualFold(scheme, "Bearer") {
-		return request.Access{}, request.ErrBadCredential
+		return api.Access{}, api.ErrBadCredential
 	}
 	token = strings.TrimSpace(token)
 	if s.cfg.LocalToken != "" && subtle.ConstantTimeCompare([]byte(token), []byte(s.cfg.LocalToken)) == 1 {
-		return request.Access{Workspace: request.DefaultWorkspace, Scopes: request.AllScopes, Source: "local", Local: true, Operator: true, Credential: authorization}, nil
+		return api.Access{Workspace: api.DefaultWorkspace, Scopes: api.AllScopes, Source: "local", Local: true, Operator: true, Credential: authorization}, nil
 	}
 	a, err := s.keyAccess(ctx, token)
 	a.Credential = authorization

@@ -14,7 +14,7 @@ import (
 
 	"waymark/live"
 	"waymark/live/state"
-	"waymark/server/internal/request"
+	"waymark/server/internal/api"
 	"waymark/suggest/evaluate"
 )
 
@@ -81,7 +81,7 @@ func TestLifeOfAKey(t *testing.T) {
 func TestTenantsAreApart(t *testing.T) {
 	w := newWeb(t, func(c *Config) { c.RequireKey = true })
 	tenant := func(workspace string) string {
-		_, token, err := w.createKey(t.Context(), workspace, workspace, request.AllScopes, "")
+		_, token, err := w.createKey(t.Context(), workspace, workspace, api.AllScopes, "")
 		require.NoError(t, err)
 		return bearerOf(token)
 	}
@@ -129,7 +129,7 @@ func TestLocalToken(t *testing.T) {
 // A row that was changed on disk opens nothing.
 func TestDamagedKeyOpensNothing(t *testing.T) {
 	w := newWeb(t, func(c *Config) { c.RequireKey = true })
-	info, token, err := w.createKey(t.Context(), "k", "w", request.ScopeRead, "")
+	info, token, err := w.createKey(t.Context(), "k", "w", api.ScopeRead, "")
 	require.NoError(t, err)
 	row, err := w.keys().Get(t.Context(), info.ID)
 	require.NoError(t, err)
@@ -165,10 +165,10 @@ func TestMetricsAreApart(t *testing.T) {
 		assert.Contains(t, body, "waymark_model_nodes")
 		assert.Equal(t, all, strings.Contains(body, "go_goroutines"))
 	}
-	_, admin, err := w.createKey(t.Context(), "scraper", request.DefaultWorkspace, request.AllScopes, "")
+	_, admin, err := w.createKey(t.Context(), "scraper", api.DefaultWorkspace, api.AllScopes, "")
 	require.NoError(t, err)
 	assert.Contains(t, w.ask("GET", "/metrics", "", "Authorization: Bearer "+admin).body, "go_goroutines")
-	_, reader, err := w.createKey(t.Context(), "reader", request.DefaultWorkspace, request.ScopeRead, "")
+	_, reader, err := w.createKey(t.Context(), "reader", api.DefaultWorkspace, api.ScopeRead, "")
 	require.NoError(t, err)
 	assert.NotContains(t, w.ask("GET", "/metrics", "", "Authorization: Bearer "+reader).body, "go_goroutines")
 }

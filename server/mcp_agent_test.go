@@ -16,7 +16,7 @@ import (
 	"waymark/episodic"
 	"waymark/live"
 	"waymark/live/record"
-	"waymark/server/internal/request"
+	"waymark/server/internal/api"
 	mcpserver "waymark/server/mcp"
 )
 
@@ -26,7 +26,7 @@ var outside = []string{"fs:read_file", "fs:write_file", "json:parse", "slack:get
 // officeWithAgent is the office with a desk, and an agent that may use part of both.
 func officeWithAgent(t *testing.T) *Server {
 	s, _ := officeWithDesk(t, func(c *Config) {
-		engine, err := c.Workspaces.Open(t.Context(), request.DefaultWorkspace)
+		engine, err := c.Workspaces.Open(t.Context(), api.DefaultWorkspace)
 		require.NoError(t, err)
 		c.Upstream.Mode, c.Upstream.SuggestAfter = mcpserver.ModeDirect, true
 		c.Caller = record.New(func(context.Context) (record.Store, error) { return engine, nil }, c.Caller, record.Options{})
@@ -55,7 +55,7 @@ func officeWithAgent(t *testing.T) *Server {
 // boundSessions are the ways in which a session gets a tool set. An empty agent is a session without one.
 var boundSessions = map[string]func(t *testing.T, s *Server, agent string) *mcp.ClientSession{
 	"stdio": func(t *testing.T, s *Server, agent string) *mcp.ClientSession {
-		return withAgent(t, s, "2025-11-25", "local-token", request.DefaultWorkspace, agent)
+		return withAgent(t, s, "2025-11-25", "local-token", api.DefaultWorkspace, agent)
 	},
 	"key 2025-11-25": func(t *testing.T, s *Server, agent string) *mcp.ClientSession {
 		return withAgent(t, s, "2025-11-25", keyOf(t, s, agent), "", "")
@@ -66,7 +66,7 @@ var boundSessions = map[string]func(t *testing.T, s *Server, agent string) *mcp.
 }
 
 func keyOf(t *testing.T, s *Server, agent string) string {
-	_, key, err := s.createKey(t.Context(), "k", request.DefaultWorkspace, request.AllScopes, agent)
+	_, key, err := s.createKey(t.Context(), "k", api.DefaultWorkspace, api.AllScopes, agent)
 	require.NoError(t, err)
 	return key
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/run"
-	"waymark/server/internal/request"
+	"waymark/server/internal/api"
 )
 
 // callers notes the sessions of the calls that pass on.
@@ -70,7 +70,7 @@ func TestNamedConversations(t *testing.T) {
 	web := httptest.NewServer(s.Handler())
 	t.Cleanup(web.Close)
 	open := func(name string) *mcp.ClientSession {
-		client := &http.Client{Transport: withHeader{web.Client().Transport, request.HeaderConversation, name}}
+		client := &http.Client{Transport: withHeader{web.Client().Transport, api.HeaderConversation, name}}
 		return connect(t, &mcp.StreamableClientTransport{Endpoint: web.URL + "/mcp", HTTPClient: client}, "2026-07-28", nil)
 	}
 	plain, headed := open(""), open("talk-1")

@@ -19,7 +19,7 @@ import (
 	"waymark/gateway"
 	"waymark/live"
 	"waymark/run"
-	"waymark/server/internal/request"
+	"waymark/server/internal/api"
 	mcpserver "waymark/server/mcp"
 	"waymark/storage"
 	"waymark/suggest"
@@ -63,7 +63,7 @@ func (d *frontDesk) offer(name, description string, harmless bool) {
 type engineCatalog struct{ *live.Workspaces }
 
 func (c engineCatalog) PutTools(ctx context.Context, tools []catalog.Tool, rows map[string]storage.Change) error {
-	e, err := c.Open(ctx, request.DefaultWorkspace)
+	e, err := c.Open(ctx, api.DefaultWorkspace)
 	if err == nil {
 		_, err = e.PutToolsWith(ctx, tools, rows)
 	}
@@ -71,7 +71,7 @@ func (c engineCatalog) PutTools(ctx context.Context, tools []catalog.Tool, rows 
 }
 
 func (c engineCatalog) RemoveTools(ctx context.Context, ids []string) error {
-	e, err := c.Open(ctx, request.DefaultWorkspace)
+	e, err := c.Open(ctx, api.DefaultWorkspace)
 	for _, id := range ids {
 		if err == nil {
 			_, err = e.Remove(ctx, catalog.KindTool, id, live.Approver)
@@ -102,9 +102,9 @@ func officeBeside(t testing.TB, d *frontDesk, tools int, adjust func(*Config)) *
 			return suggest.NewExclusions(held)
 		}})
 		var err error
-		g, err = gateway.Open(t.Context(), gateway.Options{Table: c.Store.Table(request.DefaultWorkspace), Catalog: engineCatalog{c.Workspaces}, Poll: 20 * time.Millisecond, Settle: 10 * time.Millisecond})
+		g, err = gateway.Open(t.Context(), gateway.Options{Table: c.Store.Table(api.DefaultWorkspace), Catalog: engineCatalog{c.Workspaces}, Poll: 20 * time.Millisecond, Settle: 10 * time.Millisecond})
 		require.NoError(t, err)
-		c.Upstream = mcpserver.Upstream{Gateway: g, Workspace: request.DefaultWorkspace, Reload: func() error { return nil }}
+		c.Upstream = mcpserver.Upstream{Gateway: g, Workspace: api.DefaultWorkspace, Reload: func() error { return nil }}
 		c.Caller = g
 		adjust(c)
 	})

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"waymark/server/internal/request"
+	"waymark/server/internal/api"
 )
 
 // post sends one JSON-RPC message and returns the answer as it is.
@@ -101,15 +101,15 @@ func TestKeysDecide(t *testing.T) {
 	web := httptest.NewServer(s.Handler())
 	t.Cleanup(web.Close)
 	url := web.URL + "/mcp"
-	key := func(workspace string, set request.Scopes) (id, token string) {
+	key := func(workspace string, set api.Scopes) (id, token string) {
 		info, token, err := s.createKey(t.Context(), "test", workspace, set, "")
 		require.NoError(t, err)
 		return info.ID, token
 	}
 	resp, _ := post(t, web.Client(), url, hello, nil)
 	assert.Equal(t, http.StatusUnauthorized, resp.StatusCode)
-	idA, a := key(request.DefaultWorkspace, request.ScopeRead)
-	_, b := key("other", request.ScopeRead|request.ScopeWrite)
+	idA, a := key(api.DefaultWorkspace, api.ScopeRead)
+	_, b := key("other", api.ScopeRead|api.ScopeWrite)
 
 	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
 		open := func(token string) *mcp.ClientSession {

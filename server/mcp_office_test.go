@@ -17,7 +17,7 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/live"
-	"waymark/server/internal/request"
+	"waymark/server/internal/api"
 	mcpserver "waymark/server/mcp"
 	"waymark/storage"
 )
@@ -80,7 +80,7 @@ func newOffice(t testing.TB, adjust ...func(*Config)) *Server {
 	})
 	s, err := New(cfg)
 	require.NoError(t, err)
-	engine, err := cfg.Workspaces.Get(t.Context(), request.DefaultWorkspace)
+	engine, err := cfg.Workspaces.Get(t.Context(), api.DefaultWorkspace)
 	require.NoError(t, err)
 	office(t, engine)
 	return s
@@ -88,7 +88,7 @@ func newOffice(t testing.TB, adjust ...func(*Config)) *Server {
 
 func defaultEngine(t testing.TB, s *Server) *live.Engine {
 	t.Helper()
-	engine, err := s.cfg.Workspaces.Get(t.Context(), request.DefaultWorkspace)
+	engine, err := s.cfg.Workspaces.Get(t.Context(), api.DefaultWorkspace)
 	require.NoError(t, err)
 	return engine
 }
@@ -105,8 +105,8 @@ func connect(t testing.TB, transport mcp.Transport, revision string, o *mcp.Clie
 
 func overMemory(t testing.TB, s *Server, o *mcp.ClientOptions) *mcp.ClientSession {
 	near, far := mcp.NewInMemoryTransports()
-	ctx := request.With(t.Context(), request.Access{Workspace: request.DefaultWorkspace, Scopes: request.AllScopes, Source: "memory"})
-	session, err := s.mcp.NewServer(request.DefaultWorkspace).Connect(ctx, far, nil)
+	ctx := api.With(t.Context(), api.Access{Workspace: api.DefaultWorkspace, Scopes: api.AllScopes, Source: "memory"})
+	session, err := s.mcp.NewServer(api.DefaultWorkspace).Connect(ctx, far, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = session.Close() })
 	return connect(t, near, "", o)
@@ -151,7 +151,7 @@ func relayTo(url, token, workspace, agent string) func(context.Context, io.ReadC
 func relayed(t testing.TB, s *Server) func(context.Context, io.ReadCloser, io.WriteCloser) error {
 	web := httptest.NewServer(s.Handler())
 	t.Cleanup(web.Close)
-	return relayTo(web.URL, "local-token", request.DefaultWorkspace, "")
+	return relayTo(web.URL, "local-token", api.DefaultWorkspace, "")
 }
 
 func overRelay(revision string) func(testing.TB, *Server, *mcp.ClientOptions) *mcp.ClientSession {

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"waymark/server/internal/request"
+	"waymark/server/internal/api"
 	mcpserver "waymark/server/mcp"
 )
 
@@ -79,7 +79,7 @@ func TestRelayCarriesCallsSideBySide(t *testing.T) {
 	})
 	web := httptest.NewServer(handler)
 	t.Cleanup(web.Close)
-	client := overPipes(t, "2026-07-28", nil, relayTo(web.URL, "local-token", request.DefaultWorkspace, ""))
+	client := overPipes(t, "2026-07-28", nil, relayTo(web.URL, "local-token", api.DefaultWorkspace, ""))
 	slow := make(chan bool, 1)
 	go func() {
 		r, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "find_tool", Arguments: map[string]any{"query": "read"}})
@@ -112,7 +112,7 @@ func TestRelayLeavesConnections(t *testing.T) {
 		asked <- struct{}{}
 		<-release
 		return &mcp.ElicitResult{Action: "decline"}, nil
-	}}, relayTo("http://"+addr, "local-token", request.DefaultWorkspace, ""))
+	}}, relayTo("http://"+addr, "local-token", api.DefaultWorkspace, ""))
 	ctx, cancel := context.WithCancel(t.Context())
 	ask := func(ctx context.Context) error {
 		_, err := client.CallTool(ctx, &mcp.CallToolParams{Name: "ask", Arguments: map[string]any{}})
@@ -197,7 +197,7 @@ func TestRelayGoesToTheNextOwner(t *testing.T) {
 				func(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
 					return mcpserver.Relay(ctx, in, out, func() (mcpserver.Owner, error) {
 						return mcpserver.Owner{Endpoint: *owner.Load() + "/mcp", Token: "local-token"}, nil
-					}, request.DefaultWorkspace, "")
+					}, api.DefaultWorkspace, "")
 				})
 			reads, writes := make(chan error, 1), make(chan error, 1)
 			go func() {
@@ -232,7 +232,7 @@ func TestRelayRecordsOnce(t *testing.T) {
 	t.Cleanup(one.Close)
 	t.Cleanup(two.Close)
 	for _, owner := range [][2]string{{one.URL, "Recorded 1 step as"}, {two.URL, "was recorded before; nothing changed."}} {
-		client := overPipes(t, "2025-11-25", nil, relayTo(owner[0], "local-token", request.DefaultWorkspace, ""))
+		client := overPipes(t, "2025-11-25", nil, relayTo(owner[0], "local-token", api.DefaultWorkspace, ""))
 		said := textOf(t, call(t, client, "record_episode", map[string]any{"id": "e", "steps": []any{map[string]any{"tool": "fs:read_file"}}}))
 		assert.Contains(t, said, owner[1])
 	}

@@ -19,8 +19,7 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/live"
-	"waymark/server/internal/jsonio"
-	"waymark/server/internal/request"
+	"waymark/server/internal/api"
 	"waymark/suggest"
 )
 
@@ -66,7 +65,7 @@ func TestAnswersHaveASentence(t *testing.T) {
 
 func canonical(t testing.TB, v any) string {
 	t.Helper()
-	data, err := jsonio.Encode(v)
+	data, err := api.Encode(v)
 	require.NoError(t, err)
 	value := jsontext.Value(data)
 	require.NoError(t, value.Canonicalize())
@@ -171,7 +170,7 @@ func (l *lockedBuffer) String() string {
 func TestPanicIsOneFailedCall(t *testing.T) {
 	var log lockedBuffer
 	s := newOffice(t, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
-	srv := s.mcp.NewServer(request.DefaultWorkspace)
+	srv := s.mcp.NewServer(api.DefaultWorkspace)
 	srv.AddTool(&mcp.Tool{Name: "boom", InputSchema: json.RawMessage(`{"type":"object"}`)},
 		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { panic("secret detail") })
 	srv.AddResource(&mcp.Resource{URI: "waymark://boom", Name: "boom"},
@@ -179,7 +178,7 @@ func TestPanicIsOneFailedCall(t *testing.T) {
 			panic("secret detail")
 		})
 	near, far := mcp.NewInMemoryTransports()
-	session, err := srv.Connect(request.With(t.Context(), request.Access{Workspace: request.DefaultWorkspace, Scopes: request.AllScopes, Source: "memory"}), far, nil)
+	session, err := srv.Connect(api.With(t.Context(), api.Access{Workspace: api.DefaultWorkspace, Scopes: api.AllScopes, Source: "memory"}), far, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = session.Close() })
 	client := connect(t, near, "", nil)
@@ -199,7 +198,7 @@ func TestPanicIsOneFailedCall(t *testing.T) {
 func TestScopes(t *testing.T) {
 	s := newOffice(t)
 	near, far := mcp.NewInMemoryTransports()
-	session, err := s.mcp.NewServer(request.DefaultWorkspace).Connect(request.With(t.Context(), request.Access{Workspace: request.DefaultWorkspace, Scopes: request.ScopeRead, Source: "reader"}), far, nil)
+	session, err := s.mcp.NewServer(api.DefaultWorkspace).Connect(api.With(t.Context(), api.Access{Workspace: api.DefaultWorkspace, Scopes: api.ScopeRead, Source: "reader"}), far, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = session.Close() })
 	client := connect(t, near, "", nil)

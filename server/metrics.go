@@ -12,8 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"waymark/server/internal/problem"
-	"waymark/server/internal/request"
+	"waymark/server/internal/api"
 	"waymark/server/internal/runs"
 	"waymark/storage"
 )
@@ -77,7 +76,7 @@ func slogLevel(status int, failure error) slog.Level {
 func (s *Server) serveMetrics(c *gin.Context) {
 	e, err := s.engine(c.Request.Context())
 	if err != nil {
-		problem.Fail(c, err)
+		api.Fail(c, err)
 		return
 	}
 	info, head := e.Model().Info(), e.Head()
@@ -102,7 +101,7 @@ func (s *Server) serveMetrics(c *gin.Context) {
 		own.MustRegister(serverMetrics(g.Servers()))
 	}
 	shown := prometheus.Gatherers{own}
-	if a := request.From(c.Request.Context()); a.Operator || a.Workspace == request.DefaultWorkspace && a.May(request.ScopeAdmin) {
+	if a := api.From(c.Request.Context()); a.Operator || a.Workspace == api.DefaultWorkspace && a.May(api.ScopeAdmin) {
 		shown = append(shown, s.metrics.registry)
 	}
 	promhttp.HandlerFor(shown, promhttp.HandlerOpts{}).ServeHTTP(c.Writer, c.Request)

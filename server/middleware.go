@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,10 +25,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/internal/bounded"
-	"waymark/server/internal/limit"
-	"waymark/server/internal/problem"
-	"waymark/server/internal/request"
-	"waymark/server/internal/route"
+	"waymark/server/internal/api"
 	mcpserver "waymark/server/mcp"
 )
 
@@ -37,13 +35,13 @@ var requestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
 // has the route, never the query or headers, which may hold intents and secrets.
 func (s *Server) observe(c *gin.Context) {
 	start := time.Now()
-	x := &request.Exchange{Id: c.GetHeader("X-Request-Id")}
+	x := &api.Exchange{Id: c.GetHeader("X-Request-Id")}
 	if !requestID.MatchString(x.Id) {
 		var b [12]byte
 		_, _ = rand.Read(b[:]) // never fails since Go 1.24
 		x.Id = hex.EncodeToString(b[:])
 	}
-	ctx := request.WithExchange(c.Request.Context(), x)
+	ctx := api.WithExchange(c.Request.Context(), x)
 	c.Header("X-Request-Id", x.Id)
 	c.Header("X-Content-Type-Options", "nosniff")
 	if strings.HasPrefix(c.FullPath(), "/v1/") {
@@ -57,26 +55,25 @@ func (s *Server) observe(c *gin.Context) {
 		body = &readToEnd{ReadCloser: c.Request.Body, rc: rc, x: x}
 		c.Request.Body = body
 	}
+	c.Writer = &steadyWriter{ResponseWriter: c.Writer, rc: rc}
+	_ = rc.SetWriteDeadline(time.Time{}) // unsupported only by writers that have no connection
 	if ru.Stream {
-		_ = rc.SetReadDeadline(time.Time{}) // unsupported only by writers that have no connection
-		_ = rc.SetWriteDeadline(time.Time{})
-		c.Writer = &steadyWriter{ResponseWriter: c.Writer, rc: rc}
+		_ = rc.SetReadDeadline(time.Time{})
 		if body != nil {
 			body.grace = s.cfg.grace
 			_ = rc.SetReadDeadline(start.Add(s.cfg.grace)) // of a body that nobody reads; net/http reads what is left of it
 		}
 	} else {
-		timeout := s.routes.TimeLimit(ru)
-		_ = rc.SetReadDeadline(start.Add(route.ReadTimeout))
-		_ = rc.SetWriteDeadline(start.Add(timeout + limit.AnswerGrace))
+		_ = rc.SetReadDeadline(start.Add(api.ReadTimeout))
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, timeout)
+		ctx, cancel = context.WithTimeout(ctx, s.routes.TimeLimit(ru))
 		defer cancel()
 	}
 	c.Request = c.Request.WithContext(ctx)
 	s.metrics.inFlight.Inc()
 	defer func() {
 		s.metrics.inFlight.Dec()
+		_ = rc.SetWriteDeadline(time.Now().Add(slowWrites)) // of what is buffered
 		for _, end := range x.Ended {
 			end()
 		}
@@ -90,7 +87,7 @@ func (s *Server) observe(c *gin.Context) {
 		s.metrics.seconds.WithLabelValues(route).Observe(took.Seconds())
 		level, attrs := slogLevel(status, x.Failure), []any{"method", methodLabel(c.Request.Method), "route", route, "status", status,
 			"bytes", max(c.Writer.Size(), 0), "took", took, "request", x.Id}
-		if a := request.From(c.Request.Context()); a.Source != "" {
+		if a := api.From(c.Request.Context()); a.Source != "" {
 			attrs = append(attrs, "source", a.Source, "workspace", a.Workspace)
 		}
 		if x.Failure != nil {
@@ -101,9 +98,8 @@ func (s *Server) observe(c *gin.Context) {
 	c.Next()
 }
 
-// How slow a client may be where there is no time limit for the whole request: after the grace its body has to come with
-// at least the rate, over all the time that was spent waiting for it, and it takes each part of a stream of answers in
-// time.
+// How slow a client may be: where there is no time limit for the whole request its body has to come, after the grace, with
+// at least the rate, over all the time that was spent waiting for it. It takes each part of an answer in time.
 const (
 	slowGrace  = 10 * time.Second // Config.grace
 	slowRate   = 256              // bytes a second
@@ -122,7 +118,7 @@ type readToEnd struct {
 
 	read   int64
 	waited time.Duration
-	x      *request.Exchange
+	x      *api.Exchange
 }
 
 func (b *readToEnd) Read(p []byte) (int, error) {
@@ -138,16 +134,13 @@ func (b *readToEnd) Read(p []byte) (int, error) {
 	switch {
 	case err == io.EOF:
 		_ = b.rc.SetReadDeadline(time.Time{})
-		if b.x.BodyRead != nil {
-			b.x.BodyRead(b.read)
-		}
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		err = errors.Join(route.ErrSlowBody, err)
+		err = errors.Join(api.ErrSlowBody, err)
 	}
 	return n, err
 }
 
-// steadyWriter breaks off a stream whose client does not take what is written to it.
+// steadyWriter breaks off an answer whose client does not take what is written to it.
 type steadyWriter struct {
 	gin.ResponseWriter
 	rc *http.ResponseController
@@ -168,7 +161,7 @@ func (w *steadyWriter) Flush() {
 	w.ResponseWriter.Flush()
 }
 
-// limit sets a deadline for a write, and lifts it when the write has ended: there may be none for long.
+// limit sets a deadline for a write, and lifts it when the write has ended: of a stream there may be none for long.
 func (w *steadyWriter) limit() (lift func()) {
 	_ = w.rc.SetWriteDeadline(time.Now().Add(slowWrites))
 	return func() { _ = w.rc.SetWriteDeadline(time.Time{}) }
@@ -186,22 +179,21 @@ func (s *Server) recoverPanic(c *gin.Context) {
 			s.requireAnswer(c)
 			return
 		}
-		v, stack := limit.PanicOf(recovered)
-		if v == http.ErrAbortHandler { // a stream broken off on purpose
-			panic(v)
+		if recovered == http.ErrAbortHandler { // a stream broken off on purpose
+			panic(recovered)
 		}
-		if p, ok := v.(problemPanic); ok { // a stream that failed before its first byte
+		if p, ok := recovered.(problemPanic); ok { // a stream that failed before its first byte
 			c.Writer.Header().Del("Trailer")
-			problem.Fail(c, p.err)
+			api.Fail(c, p.err)
 			return
 		}
 		s.metrics.panics.Inc()
-		s.cfg.Logger.Error("panic in a request", "route", c.FullPath(), "request", request.ExchangeFrom(c.Request.Context()).Id,
-			"panic", fmt.Sprint(v), "stack", string(stack))
+		s.cfg.Logger.Error("panic in a request", "route", c.FullPath(), "request", api.ExchangeFrom(c.Request.Context()).Id,
+			"panic", fmt.Sprint(recovered), "stack", string(debug.Stack()))
 		if c.Writer.Written() {
 			panic(http.ErrAbortHandler) // half an answer must not look whole
 		}
-		problem.Fail(c, problem.Internal)
+		api.Fail(c, api.Internal)
 	}()
 	c.Next()
 }
@@ -213,10 +205,10 @@ func (s *Server) requireAnswer(c *gin.Context) {
 		return
 	}
 	if err := c.Request.Context().Err(); err != nil {
-		problem.Fail(c, err)
+		api.Fail(c, err)
 		return
 	}
-	problem.Fail(c, errors.New("the handler wrote no answer"))
+	api.Fail(c, errors.New("the handler wrote no answer"))
 }
 
 // checks is a middleware that answers a request with the first error of its checks. A check may end the request itself.
@@ -224,7 +216,7 @@ func checks(all ...func(*gin.Context) error) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		for _, check := range all {
 			if err := check(c); err != nil {
-				problem.Fail(c, err)
+				api.Fail(c, err)
 			}
 			if c.IsAborted() {
 				return
@@ -238,7 +230,7 @@ func checks(all ...func(*gin.Context) error) gin.HandlerFunc {
 func (s *Server) refuseDraining(c *gin.Context) error {
 	if s.isDraining() && (strings.HasPrefix(c.FullPath(), "/v1/") || c.FullPath() == "/mcp") {
 		c.Header("Connection", "close")
-		return problem.New(http.StatusServiceUnavailable, mcpserver.Draining)
+		return api.Problem(http.StatusServiceUnavailable, mcpserver.Draining)
 	}
 	return nil
 }
@@ -248,13 +240,13 @@ func (s *Server) refuseDraining(c *gin.Context) error {
 func (s *Server) guard(c *gin.Context) error {
 	r := c.Request
 	if !s.hostAllowed(r) {
-		return problem.New(http.StatusForbidden, "the Host header names a host that this server does not answer for")
+		return api.Problem(http.StatusForbidden, "the Host header names a host that this server does not answer for")
 	}
 	origins := r.Header.Values("Origin")
 	if len(origins) > 0 {
 		listed := len(origins) == 1 && slices.Contains(s.cfg.Origins, origins[0])
 		if !listed && (len(origins) != 1 || !sameOrigin(origins[0], r)) {
-			return problem.New(http.StatusForbidden, "the Origin header names an origin that may not call this server")
+			return api.Problem(http.StatusForbidden, "the Origin header names an origin that may not call this server")
 		}
 		if listed {
 			c.Header("Access-Control-Allow-Origin", origins[0])
@@ -272,7 +264,7 @@ func (s *Server) guard(c *gin.Context) error {
 	// A link of another site may open a page; nothing else of this server is for other sites, not even to be timed.
 	foreign := len(origins) == 0 && r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Header.Get("Sec-Fetch-Dest") != "document"
 	if err := s.csrf.Check(r); err != nil || foreign {
-		return problem.New(http.StatusForbidden, "a browser sent this request across sites")
+		return api.Problem(http.StatusForbidden, "a browser sent this request across sites")
 	}
 	return nil
 }
@@ -305,9 +297,6 @@ func sameOrigin(origin string, r *http.Request) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && strings.EqualFold(u.Host, r.Host)
 }
 
-// boundRoutes are the routes that apply the tool set of a credential. All others are refused to it.
-var boundRoutes = []string{"/mcp", "/v1/next", "/v1/dag", "/v1/search"}
-
 // authorize finds out who asks, and whether they may.
 func (s *Server) authorize(c *gin.Context) error {
 	ru, routed := s.ruleOf(c)
@@ -320,13 +309,13 @@ func (s *Server) authorize(c *gin.Context) error {
 	case a.Tools != nil && ru.Public: // the page shows more with a credential
 		return nil
 	case routed && !ru.Public && !a.May(ru.Scope):
-		return problem.New(http.StatusForbidden, "this needs a key with scope "+strings.Join((ru.Scope&^a.Scopes).Names(), ", "))
+		return api.Problem(http.StatusForbidden, "this needs a key with scope "+strings.Join((ru.Scope&^a.Scopes).Names(), ", "))
 	case ru.Operator && !a.Operator:
-		return problem.New(http.StatusForbidden, "only the operator of the server may do this")
-	case routed && !ru.Public && a.Tools != nil && !slices.Contains(boundRoutes, c.FullPath()):
-		return problem.New(http.StatusForbidden, fmt.Sprintf("a credential with the tool set of agent %q is answered by %s only", a.Tools.Name, strings.Join(boundRoutes, ", ")))
+		return api.Problem(http.StatusForbidden, "only the operator of the server may do this")
+	case routed && !ru.Public && a.Tools != nil && !ru.ToolSet:
+		return api.Problem(http.StatusForbidden, fmt.Sprintf("a credential with the tool set of agent %q may search, and ask for next tools and plans, or connect to /mcp; nothing else", a.Tools.Name))
 	}
-	c.Request = c.Request.WithContext(request.With(c.Request.Context(), a))
+	c.Request = c.Request.WithContext(api.With(c.Request.Context(), a))
 	if !routed || ru.Public || ru.Global || ru.Creates {
 		return nil
 	}
@@ -336,7 +325,7 @@ func (s *Server) authorize(c *gin.Context) error {
 			names, _ = s.workspaces(c.Request.Context())
 		}
 		shown := strings.Join(append([]string{""}, names[:min(len(names), 20)]...), ", ")
-		err = problem.New(http.StatusNotFound, fmt.Sprintf("there is no workspace %q%s. The first import or record creates one, and so does `waymark workspace create`",
+		err = api.Problem(http.StatusNotFound, fmt.Sprintf("there is no workspace %q%s. The first import or record creates one, and so does `waymark workspace create`",
 			a.Workspace, strings.Replace(shown, ", ", "; existing workspaces: ", 1)))
 	}
 	return err
@@ -344,19 +333,15 @@ func (s *Server) authorize(c *gin.Context) error {
 
 // limitRate answers 429 to a credential that asks faster than its bucket fills.
 func (s *Server) limitRate(c *gin.Context) error {
-	a := request.From(c.Request.Context())
+	a := api.From(c.Request.Context())
 	if s.cfg.Rate < 0 || a.Workspace == "" {
 		return nil
-	}
-	credential := a.Source
-	if a.Local {
-		credential = "local token" // whatever source it claims
 	}
 	perSecond, burst := s.cfg.Rate, s.cfg.Burst
 	if a.Operator { // one machine's own tools, among them load tests
 		perSecond, burst = 10*perSecond, 10*burst
 	}
-	bucket, _ := s.rates.LoadOrStore(credential, rate.NewLimiter(rate.Limit(perSecond), burst))
+	bucket, _ := s.rates.LoadOrStore(a.Holder(), rate.NewLimiter(rate.Limit(perSecond), burst))
 	reservation := bucket.(*rate.Limiter).Reserve()
 	wait := reservation.Delay()
 	if wait == 0 {
@@ -365,29 +350,29 @@ func (s *Server) limitRate(c *gin.Context) error {
 	reservation.Cancel()
 	s.metrics.limited.Inc()
 	c.Header("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
-	return problem.New(http.StatusTooManyRequests, "too many requests with this credential")
+	return api.Problem(http.StatusTooManyRequests, "too many requests with this credential")
 }
 
 // limitOpen keeps the requests being answered, and the streams among them, within the parts of their clients.
 func (s *Server) limitOpen(c *gin.Context) error {
-	a := request.From(c.Request.Context())
+	a := api.From(c.Request.Context())
 	if a.Workspace == "" { // probes and pages: limited by their connections
 		return nil
 	}
-	_, err := s.hold(c, &s.open, 1)
+	err := s.hold(c, &s.open, 1)
 	listens := c.Request.Method == http.MethodGet || c.GetHeader(mcpserver.HeaderMethod) == "subscriptions/listen"
 	if ru, _ := s.ruleOf(c); err == nil && ru.Stream && listens {
-		_, err = s.hold(c, &s.streams, 1)
+		err = s.hold(c, &s.streams, 1)
 	}
 	return err
 }
 
 // hold counts a part of a share against the clients of a request until it is answered.
-func (s *Server) hold(c *gin.Context, share *limit.Share, n int64) (*limit.Hold, error) {
-	held, err := share.Take(n, s.holdersOf(request.From(c.Request.Context())))
-	x := request.ExchangeFrom(c.Request.Context())
+func (s *Server) hold(c *gin.Context, share *api.Share, n int64) error {
+	held, err := share.Take(n, s.holdersOf(api.From(c.Request.Context())))
+	x := api.ExchangeFrom(c.Request.Context())
 	x.Ended = append(x.Ended, held.Release)
-	return held, err
+	return err
 }
 
 // limitBody checks what kind of body it is and how long it may be, and keeps all bodies together
@@ -399,7 +384,7 @@ func (s *Server) limitBody(c *gin.Context) error {
 		return nil
 	}
 	if enc := r.Header.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") && !(ru.Gzip && strings.EqualFold(enc, "gzip")) {
-		return problem.New(http.StatusUnsupportedMediaType, "compressed bodies are not taken")
+		return api.Problem(http.StatusUnsupportedMediaType, "compressed bodies are not taken")
 	}
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	charset, hasCharset := params["charset"]
@@ -412,7 +397,7 @@ func (s *Server) limitBody(c *gin.Context) error {
 		if ru.Also != "" {
 			want += " or " + ru.Also
 		}
-		return problem.New(http.StatusUnsupportedMediaType, "the Content-Type must be "+want)
+		return api.Problem(http.StatusUnsupportedMediaType, "the Content-Type must be "+want)
 	}
 	if c.FullPath() != "/mcp" {
 		r.Header.Set("Content-Type", kind) // huma compares the type as it is written
@@ -424,7 +409,7 @@ func (s *Server) limitBody(c *gin.Context) error {
 	}
 	if r.ContentLength > limit {
 		c.Header("Connection", "close")
-		problem.Fail(c, problem.New(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", limit)))
+		api.Fail(c, api.Problem(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", limit)))
 		// The answer goes out before any of the body comes. What comes is thrown away for a moment: closing at once would
 		// reset the connection of a client that still writes, and it would lose the answer.
 		c.Writer.Flush()
@@ -435,29 +420,24 @@ func (s *Server) limitBody(c *gin.Context) error {
 	if c.FullPath() != "/mcp" { // where the SDK says it
 		r.Body = http.MaxBytesReader(c.Writer, r.Body, limit)
 	}
-	// A body counts as long as its length says, or may be at most, while the request is answered. Once a body whose length
-	// was not known is read, it counts as what it is; one of lines needs room for a line at a time.
+	// A body counts as long as its length says, or may be at most, while the request is answered; one of lines needs room for
+	// a line at a time.
 	n := room
 	if !lines && r.ContentLength > 0 {
 		n = min(r.ContentLength, room)
 	}
-	bytes, err := s.hold(c, &s.bodies, n)
-	if err != nil {
+	if err = s.hold(c, &s.bodies, n); err != nil {
 		c.Header("Connection", "close") // the body is not read
-		return err
 	}
-	if !lines {
-		request.ExchangeFrom(r.Context()).BodyRead = bytes.Keep
-	}
-	return nil
+	return err
 }
 
 // streamPart is the part of Config.MaxConnections that may be streams without an end of their own.
 const streamPart = 4
 
-func (s *Server) holdersOf(a request.Access) []limit.Holder { return limit.HoldersOf(a, s.isProxy) }
+func (s *Server) holdersOf(a api.Access) []api.Holder { return api.HoldersOf(a, s.isProxy) }
 
 // isProxy reports whether many clients come from an address.
 func (s *Server) isProxy(address string) bool {
-	return slices.ContainsFunc(s.cfg.Proxies, func(p string) bool { return limit.AddressOf(p) == address })
+	return slices.ContainsFunc(s.cfg.Proxies, func(p string) bool { return api.AddressOf(p) == address })
 }

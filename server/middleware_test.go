@@ -23,13 +23,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"waymark/server/internal/request"
-	"waymark/server/internal/route"
+	"waymark/server/internal/api"
 	"waymark/suggest"
 )
 
 // testAPI registers more routes on a running server.
-func (w web) testAPI() *route.Table {
+func (w web) testAPI() *api.Table {
 	r := *w.routes
 	r.API = humagin.New(w.handler.(*gin.Engine), w.humaConfig())
 	return &r
@@ -156,13 +155,13 @@ func TestPanicIsolation(t *testing.T) {
 	var log bytes.Buffer
 	var mu sync.Mutex
 	w := newWeb(t, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(lockedWriter{&mu, &log}, nil)) })
-	api := w.testAPI()
-	ru := route.Rule{Scope: request.ScopeRead}
-	route.Add(api, ru, testOperation("panic", "/v1/test/panic"), testHandler(func() (suggest.Stats, error) { panic("secret in a panic") }))
-	route.Add(api, ru, testOperation("error", "/v1/test/error"), testHandler(func() (suggest.Stats, error) {
+	table := w.testAPI()
+	ru := api.Rule{Scope: api.ScopeRead}
+	api.Add(table, ru, testOperation("panic", "/v1/test/panic"), testHandler(func() (suggest.Stats, error) { panic("secret in a panic") }))
+	api.Add(table, ru, testOperation("error", "/v1/test/error"), testHandler(func() (suggest.Stats, error) {
 		return suggest.Stats{}, errors.New("secret in an error")
 	}))
-	route.Raw(api, ru, testOperation("late", "/v1/test/late"), func(context.Context, *struct{}) (*huma.StreamResponse, error) {
+	api.Raw(table, ru, testOperation("late", "/v1/test/late"), func(context.Context, *struct{}) (*huma.StreamResponse, error) {
 		return &huma.StreamResponse{Body: func(c huma.Context) {
 			_, _ = c.BodyWriter().Write([]byte("half"))
 			panic("after the first byte")
@@ -211,9 +210,9 @@ func TestBodyLimits(t *testing.T) {
 
 func TestRateLimit(t *testing.T) {
 	w := newWeb(t, func(c *Config) { c.Rate, c.Burst, c.RequireKey = 0.001, 3, true })
-	_, a, err := w.createKey(t.Context(), "a", "a", request.ScopeRead, "")
+	_, a, err := w.createKey(t.Context(), "a", "a", api.ScopeRead, "")
 	require.NoError(t, err)
-	_, b, err := w.createKey(t.Context(), "b", "b", request.ScopeRead, "")
+	_, b, err := w.createKey(t.Context(), "b", "b", api.ScopeRead, "")
 	require.NoError(t, err)
 	for range 3 {
 		assert.Equal(t, 200, w.ask("GET", "/v1/stats", "", "Authorization: Bearer "+a).status)
@@ -319,7 +318,7 @@ func TestShutdown(t *testing.T) {
 	newHanging := func(drain time.Duration, hang func(context.Context)) (*Server, string, func() error, chan struct{}) {
 		s := newOffice(t, func(c *Config) { c.Drain = drain })
 		entered := make(chan struct{})
-		route.Add(web{Server: s, t: t}.testAPI(), route.Rule{Scope: request.ScopeRead, Stream: true}, testOperation("hang", "/v1/test/hang"),
+		api.Add(web{Server: s, t: t}.testAPI(), api.Rule{Scope: api.ScopeRead, Stream: true}, testOperation("hang", "/v1/test/hang"),
 			func(ctx context.Context, _ *struct{}) (s suggest.Stats, err error) {
 				close(entered)
 				hang(ctx)

@@ -2,17 +2,17 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
-	"net/http"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"waymark/live"
+	"waymark/server/internal/api"
 	"waymark/suggest"
 )
 
@@ -47,29 +47,18 @@ func (l *lockedLog) String() string {
 	return l.buf.String()
 }
 
-// A request that outlives its time limit is answered with a problem; its work goes on, and the next one succeeds.
+// A request that outlives its time limit is answered with a problem.
 func TestTimeLimit(t *testing.T) {
-	adjust, _, release := slowAnswers(t)
 	var log lockedLog
-	w := newWeb(t, adjust, log.logTo, func(c *Config) { c.Timeout = time.Second })
-	for path, body := range map[string]string{
-		"/v1/next": `{"context":["fs:read_file"]}`, "/v1/search": `{"query":"read"}`, "/v1/dag": `{"intent":"reformat a json file"}`,
-	} {
-		r := w.ask("POST", path, body)
-		requireProblem(t, 504, "time limit of 1s", r)
-		assert.Contains(t, r.body, "repeat the request")
-		assert.NotEmpty(t, r.header.Get("Retry-After"), path)
-		assert.Regexp(t, "route="+path+" status=504", log.String())
-	}
-	body, header := modern("tools/call", "suggest_next", `"name":"suggest_next","arguments":{}`)
-	resp, answer := post(t, http.DefaultClient, w.url+"/mcp", body, header)
-	assert.Equal(t, 200, resp.StatusCode)
-	assert.Contains(t, answer, `"id":1`)
-	assert.Contains(t, answer, `"isError":true`)
-	assert.Contains(t, answer, "time limit of 1s")
-	release()
-	require.Eventually(t, func() bool { return w.ask("POST", "/v1/next", `{}`).status == 200 }, time.Minute, 10*time.Millisecond)
-	require.Eventually(t, func() bool { return w.routes.Overdue.Running() == 0 }, time.Minute, 10*time.Millisecond)
+	w := newWeb(t, log.logTo, func(c *Config) { c.Timeout = 50 * time.Millisecond })
+	api.Add(w.testAPI(), api.Rule{Scope: api.ScopeRead}, testOperation("slow", "/v1/test/slow"), func(ctx context.Context, _ *struct{}) (api.None, error) {
+		<-ctx.Done()
+		return api.None{}, ctx.Err()
+	})
+	r := w.ask("GET", "/v1/test/slow", "")
+	requireProblem(t, 504, "time limit", r)
+	assert.NotEmpty(t, r.header.Get("Retry-After"))
+	assert.Regexp(t, "route=/v1/test/slow status=504", log.String())
 }
 
 // A handler that wrote nothing is a fault, not an empty answer.

@@ -13,9 +13,7 @@ import (
 
 	"waymark/episodic"
 	"waymark/live"
-	"waymark/server/internal/problem"
-	"waymark/server/internal/request"
-	"waymark/server/internal/route"
+	"waymark/server/internal/api"
 	"waymark/suggest"
 )
 
@@ -114,13 +112,13 @@ type toolStatsAnswer struct {
 	Tools    []*toolStats `json:"tools"`
 }
 
-func (s *Server) peopleRoutes(r *route.Table) {
-	long := route.Rule{Scope: request.ScopeRead, Long: true}
-	route.Ask(r, long, huma.Operation{OperationID: "map", Method: http.MethodGet, Path: "/v1/map", Tags: []string{"Model"}, Summary: "The graph with a place for each node",
+func (s *Server) peopleRoutes(r *api.Table) {
+	long := api.Rule{Scope: api.ScopeRead, Long: true}
+	api.Ask(r, long, huma.Operation{OperationID: "map", Method: http.MethodGet, Path: "/v1/map", Tags: []string{"Model"}, Summary: "The graph with a place for each node",
 		Description: "Laid out from the model when it is first asked for; equal models have equal maps. A graph larger than the limits comes as its backbone: the ends of the strongest transitions, and the strongest transitions between them."}, s.mapped)
-	route.Ask(r, long, huma.Operation{OperationID: "evidence", Method: http.MethodGet, Path: "/v1/evidence", Tags: []string{"History"}, Summary: "Episodes behind a transition",
+	api.Ask(r, long, huma.Operation{OperationID: "evidence", Method: http.MethodGet, Path: "/v1/evidence", Tags: []string{"History"}, Summary: "Episodes behind a transition",
 		Description: "Reads the history from its begin. 404 if neither the catalog nor the history has an id.", Errors: []int{http.StatusNotFound}}, s.evidence)
-	route.Ask(r, long, huma.Operation{OperationID: "tool-stats", Method: http.MethodGet, Path: "/v1/tool-stats", Tags: []string{"History"}, Summary: "Calls, failures and durations of each tool, and its calls and failures a day",
+	api.Ask(r, long, huma.Operation{OperationID: "tool-stats", Method: http.MethodGet, Path: "/v1/tool-stats", Tags: []string{"History"}, Summary: "Calls, failures and durations of each tool, and its calls and failures a day",
 		Description: "Reads the history from its begin.", Errors: []int{http.StatusNotFound}}, s.toolStats)
 }
 
@@ -205,7 +203,7 @@ func (s *Server) evidence(ctx context.Context, e *live.Engine, q *evidenceQuery)
 // knownIDs refuses ids that neither the catalog nor the history has.
 func knownIDs(e *live.Engine, m *suggest.Model, ids ...string) error {
 	if unknown := e.Unknown(m, ids...); len(unknown) > 0 {
-		return problem.New(http.StatusNotFound, unknown[0].Message)
+		return api.Problem(http.StatusNotFound, unknown[0].Message)
 	}
 	return nil
 }

@@ -11,9 +11,7 @@ import (
 	"waymark/catalog"
 	"waymark/live"
 	"waymark/score"
-	"waymark/server/internal/problem"
-	"waymark/server/internal/request"
-	"waymark/server/internal/route"
+	"waymark/server/internal/api"
 	"waymark/suggest/mine"
 )
 
@@ -40,7 +38,7 @@ type (
 		Total     int             `json:"total"`
 	}
 	approveInput struct {
-		route.ByID
+		api.ByID
 		Body *struct {
 			ID   string `json:"id,omitempty" maxLength:"256" doc:"Id of the capability, if it is to have another one."`
 			Name string `json:"name,omitempty" maxLength:"256" doc:"Its name, likewise."`
@@ -53,25 +51,25 @@ type (
 		Seq uint64 `json:"seq" doc:"The event of the capability: min_seq of a question waits for it."`
 	}
 	rejectInput struct {
-		route.ByID
+		api.ByID
 		Body *struct {
 			Reason string `json:"reason,omitempty" maxLength:"1024"`
 		}
 	}
 )
 
-func (s *Server) proposalRoutes(r *route.Table) {
-	read, write := route.Rule{Scope: request.ScopeRead}, route.Rule{Scope: request.ScopeWrite}
-	start := route.Op("Catalog", "mine", http.MethodPost, "/v1/proposals", "Look for capabilities in the history",
+func (s *Server) proposalRoutes(r *api.Table) {
+	read, write := api.Rule{Scope: api.ScopeRead}, api.Rule{Scope: api.ScopeWrite}
+	start := api.Op("Catalog", "mine", http.MethodPost, "/v1/proposals", "Look for capabilities in the history",
 		"Starts a job; one that runs already is answered instead of a second. What it proposes takes the place of what waited before; what was approved or rejected stays so, and does not come back.")
 	start.DefaultStatus = http.StatusAccepted
-	route.Ask(r, write, start, s.mine)
-	route.Ask(r, read, route.Op("Catalog", "list-proposals", http.MethodGet, "/v1/proposals", "List proposals", "Those that wait come by rank, the best first."), s.listProposals)
-	route.Ask(r, read, route.Op("Catalog", "get-proposal", http.MethodGet, "/v1/proposals/{id}", "One proposal", ""), s.getProposal)
-	decide := route.Rule{Scope: request.ScopeAdmin}
-	route.Ask(r, decide, route.Op("Catalog", "approve-proposal", http.MethodPost, "/v1/proposals/{id}/approve", "Publish a proposal",
+	api.Ask(r, write, start, s.mine)
+	api.Ask(r, read, api.Op("Catalog", "list-proposals", http.MethodGet, "/v1/proposals", "List proposals", "Those that wait come by rank, the best first."), s.listProposals)
+	api.Ask(r, read, api.Op("Catalog", "get-proposal", http.MethodGet, "/v1/proposals/{id}", "One proposal", ""), s.getProposal)
+	decide := api.Rule{Scope: api.ScopeAdmin}
+	api.Ask(r, decide, api.Op("Catalog", "approve-proposal", http.MethodPost, "/v1/proposals/{id}/approve", "Publish a proposal",
 		"Its capability is put into the catalog."), s.approveProposal)
-	route.Ask(r, decide, route.Op("Catalog", "reject-proposal", http.MethodPost, "/v1/proposals/{id}/reject", "Turn a proposal down",
+	api.Ask(r, decide, api.Op("Catalog", "reject-proposal", http.MethodPost, "/v1/proposals/{id}/reject", "Turn a proposal down",
 		"The same calls in the same order are not proposed again."), s.rejectProposal)
 }
 
@@ -81,7 +79,7 @@ func (s *Server) mine(ctx context.Context, e *live.Engine, in *mineInput) (job l
 		o = live.MineOptions{Support: b.Support, Sessions: b.Sessions, Least: b.Least, Most: b.Most, Limit: b.Limit}
 		if len(b.Rubric) > 0 {
 			if o.Rubric, err = loadRubric(b.Rubric); err != nil {
-				return job, problem.New(http.StatusUnprocessableEntity, err.Error(), &huma.ErrorDetail{Location: "body.rubric", Message: err.Error()})
+				return job, api.Problem(http.StatusUnprocessableEntity, err.Error(), &huma.ErrorDetail{Location: "body.rubric", Message: err.Error()})
 			}
 		}
 	}
@@ -106,7 +104,7 @@ func (s *Server) listProposals(ctx context.Context, e *live.Engine, q *proposals
 	return proposalList{all[:min(len(all), q.Limit)], len(all)}, err
 }
 
-func (s *Server) getProposal(ctx context.Context, e *live.Engine, q *route.ByID) (mine.Proposal, error) {
+func (s *Server) getProposal(ctx context.Context, e *live.Engine, q *api.ByID) (mine.Proposal, error) {
 	return e.Proposal(ctx, q.ID)
 }
 
@@ -120,7 +118,7 @@ func (s *Server) approveProposal(ctx context.Context, e *live.Engine, in *approv
 			c.ID, c.Name = cmp.Or(b.ID, c.ID), cmp.Or(b.Name, c.Name)
 		}
 	}
-	p, seq, err := e.Approve(ctx, in.ID, edit, request.From(ctx).Trust())
+	p, seq, err := e.Approve(ctx, in.ID, edit, api.From(ctx).Trust())
 	return approvedProposal{p, seq}, err
 }
 

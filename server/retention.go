@@ -6,7 +6,7 @@ import (
 
 	"waymark/internal/pause"
 	"waymark/live"
-	"waymark/server/internal/request"
+	"waymark/server/internal/api"
 )
 
 // retainEvery is the time between two applications of Config.KeepFor. Each one that forgets costs a rebuild and the
@@ -22,7 +22,7 @@ func (s *Server) retain(ctx context.Context, workspace string) (episodes int, do
 	}
 	e, err := s.cfg.Workspaces.Get(ctx, workspace)
 	if err == nil {
-		err = s.forgetBeside(request.With(ctx, request.Access{Workspace: workspace}), sel)
+		err = s.forgetBeside(api.With(ctx, api.Access{Workspace: workspace}), sel)
 	}
 	if err == nil {
 		done, err = e.Forget(ctx, sel)

@@ -5,24 +5,23 @@ import (
 	"net/http"
 
 	"waymark/live"
-	"waymark/server/internal/request"
-	"waymark/server/internal/route"
+	"waymark/server/internal/api"
 )
 
 type ruleList struct {
 	Rules []live.Rule `json:"rules"`
 }
 
-func ruleRoutes(r *route.Table) {
-	read := route.Rule{Scope: request.ScopeRead}
-	admin := route.Rule{Scope: request.ScopeAdmin}
-	route.Ask(r, read, route.Op("Catalog", "list-rules", http.MethodGet, "/v1/rules", "Rules of the operator", "Sorted by id."),
+func ruleRoutes(r *api.Table) {
+	read := api.Rule{Scope: api.ScopeRead}
+	admin := api.Rule{Scope: api.ScopeAdmin}
+	api.Ask(r, read, api.Op("Catalog", "list-rules", http.MethodGet, "/v1/rules", "Rules of the operator", "Sorted by id."),
 		func(_ context.Context, e *live.Engine, _ *struct{}) (ruleList, error) {
 			return ruleList{e.Rules()}, nil
 		})
-	route.Record(r, admin, route.Op("Catalog", "add-rule", http.MethodPost, "/v1/rules", "Add a rule that answers follow",
+	api.Record(r, admin, api.Op("Catalog", "add-rule", http.MethodPost, "/v1/rules", "Add a rule that answers follow",
 		"A ban withholds a tool from every answer; a pin suggests it first; an alias has calls of another id count for it. Rules are kept in the log."), addRule)
-	route.Record(r, admin, route.Op("Catalog", "undo-rule", http.MethodDelete, "/v1/rules/{id}", "Undo a rule", "The former answers return."), undoRule)
+	api.Record(r, admin, api.Op("Catalog", "undo-rule", http.MethodDelete, "/v1/rules/{id}", "Undo a rule", "The former answers return."), undoRule)
 }
 
 type addRuleBody struct {
@@ -33,6 +32,6 @@ func addRule(ctx context.Context, e *live.Engine, in *addRuleBody) (live.Rule, e
 	return e.AddRule(ctx, in.Body)
 }
 
-func undoRule(ctx context.Context, e *live.Engine, q *route.ByID) (route.None, error) {
+func undoRule(ctx context.Context, e *live.Engine, q *api.ByID) (api.None, error) {
 	return deleteEntry(ctx, "rule", q, e.UndoRule)
 }

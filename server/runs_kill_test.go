@@ -21,7 +21,7 @@ import (
 	"waymark/live"
 	"waymark/live/state"
 	"waymark/run"
-	"waymark/server/internal/request"
+	"waymark/server/internal/api"
 	"waymark/storage"
 )
 
@@ -71,7 +71,7 @@ func TestRunsOfAChild(t *testing.T) {
 	w := live.NewWorkspaces(store, live.Options{})
 	s, err := New(Config{Store: store, Workspaces: w, Caller: diary{file}})
 	require.NoError(t, err)
-	e, err := w.Get(t.Context(), request.DefaultWorkspace)
+	e, err := w.Get(t.Context(), api.DefaultWorkspace)
 	require.NoError(t, err)
 	yes, no := true, false
 	r, err := e.PutTools(t.Context(), []catalog.Tool{{ID: "note:add", Annotations: &catalog.Annotations{Destructive: &no}}, {ID: "note:read", Annotations: &catalog.Annotations{ReadOnly: &yes}}}, live.Approver)
@@ -79,12 +79,12 @@ func TestRunsOfAChild(t *testing.T) {
 	require.NoError(t, e.Wait(t.Context(), r.Seq))
 	s.runs.Resume(t.Context())
 	fmt.Println("ready")
-	a := request.Access{Workspace: request.DefaultWorkspace, Scopes: request.AllScopes, Source: "test"}
+	a := api.Access{Workspace: api.DefaultWorkspace, Scopes: api.AllScopes, Source: "test"}
 	for os.Getenv("WAYMARK_TEST_MORE") != "" {
 		begun, err := s.runs.Begin(t.Context(), a, "", killedDAG(), false)
 		require.NoError(t, err)
 		fmt.Println("run", begun.ID)
-		if one, ok := s.runs.Find(request.DefaultWorkspace, begun.ID); ok {
+		if one, ok := s.runs.Find(api.DefaultWorkspace, begun.ID); ok {
 			select {
 			case <-one.Over():
 			case <-time.After(5 * time.Millisecond): // several at once
@@ -92,11 +92,11 @@ func TestRunsOfAChild(t *testing.T) {
 		}
 	}
 	// The last one says how every run stands, once nothing moves any more.
-	heads, err := state.Runs{Table: store.Table(request.DefaultWorkspace)}.Heads(t.Context())
+	heads, err := state.Runs{Table: store.Table(api.DefaultWorkspace)}.Heads(t.Context())
 	require.NoError(t, err)
 	for _, h := range heads {
 		for {
-			st, err := s.runs.Status(t.Context(), request.DefaultWorkspace, h.ID)
+			st, err := s.runs.Status(t.Context(), api.DefaultWorkspace, h.ID)
 			require.NoError(t, err)
 			if st.State != run.Running {
 				b, _ := json.Marshal(st)

@@ -18,8 +18,7 @@ import (
 	"waymark/live/state"
 	"waymark/run"
 	"waymark/score"
-	"waymark/server/internal/jsonio"
-	"waymark/server/internal/request"
+	"waymark/server/internal/api"
 	"waymark/server/internal/runs"
 )
 
@@ -178,7 +177,7 @@ func TestRunsAtOnceAreBounded(t *testing.T) {
 	var first string
 	keys := []string{}
 	for range 3 {
-		_, token, err := w.createKey(t.Context(), "", request.DefaultWorkspace, request.AllScopes, "")
+		_, token, err := w.createKey(t.Context(), "", api.DefaultWorkspace, api.AllScopes, "")
 		require.NoError(t, err)
 		keys = append(keys, "Authorization: Bearer "+token)
 	}
@@ -197,19 +196,19 @@ func TestRunsAtOnceAreBounded(t *testing.T) {
 // A run that is resumed waits for servers that are only just starting.
 func TestResumeWaitsForServers(t *testing.T) {
 	s, d := newOfficeWithDesk(t, "")
-	a := request.Access{Workspace: request.DefaultWorkspace, Scopes: request.AllScopes, Source: "test"}
-	q, err := jsonio.Decode[runs.Request]([]byte(`{"dag":{"tasks":[{"id":"a","tool":"desk:stamp","arguments":{"letter":"x"}},{"id":"b","tool":"desk:shred","arguments":{"letter":{"$from":"a.result.letter"}}},{"id":"c","tool":"desk:stamp","arguments":{"letter":{"$from":"b.result.letter"}}}]}}`))
+	a := api.Access{Workspace: api.DefaultWorkspace, Scopes: api.AllScopes, Source: "test"}
+	q, err := api.Decode[runs.Request]([]byte(`{"dag":{"tasks":[{"id":"a","tool":"desk:stamp","arguments":{"letter":"x"}},{"id":"b","tool":"desk:shred","arguments":{"letter":{"$from":"a.result.letter"}}},{"id":"c","tool":"desk:stamp","arguments":{"letter":{"$from":"b.result.letter"}}}]}}`))
 	require.NoError(t, err)
 	dag, err := q.ToRun()
 	require.NoError(t, err)
 	begun, err := s.runs.Begin(t.Context(), a, "", dag, false)
 	require.NoError(t, err)
-	one, ok := s.runs.Find(request.DefaultWorkspace, begun.ID)
+	one, ok := s.runs.Find(api.DefaultWorkspace, begun.ID)
 	require.True(t, ok)
 	require.Eventually(t, func() bool { return one.Status().State == run.Paused }, 2*time.Minute, time.Millisecond)
 	s.Close()
 
-	table := s.cfg.Store.Table(request.DefaultWorkspace)
+	table := s.cfg.Store.Table(api.DefaultWorkspace)
 	g, err := gateway.Open(t.Context(), gateway.Options{Table: table, Catalog: engineCatalog{s.cfg.Workspaces}})
 	require.NoError(t, err)
 	defer g.Close(context.Background())
@@ -220,10 +219,10 @@ func TestResumeWaitsForServers(t *testing.T) {
 	defer again.Close()
 	var resumed sync.WaitGroup
 	resumed.Go(func() { again.runs.Resume(t.Context()) })
-	require.Never(t, func() bool { return again.runs.GoesOn(request.DefaultWorkspace, begun.ID) }, 250*time.Millisecond, 50*time.Millisecond)
+	require.Never(t, func() bool { return again.runs.GoesOn(api.DefaultWorkspace, begun.ID) }, 250*time.Millisecond, 50*time.Millisecond)
 	require.NoError(t, g.Connect([]gateway.Definition{{ID: "desk", URL: d.url}}))
 	resumed.Wait()
-	one, ok = again.runs.Find(request.DefaultWorkspace, begun.ID)
+	one, ok = again.runs.Find(api.DefaultWorkspace, begun.ID)
 	require.True(t, ok)
 	require.Eventually(t, func() bool { return one.Status().State == run.Paused }, 2*time.Minute, time.Millisecond)
 	assert.Equal(t, []string{"b"}, one.Status().Waiting, "what a server calls harmless is not asked about")

@@ -3,14 +3,16 @@ package server
 import (
 	_ "embed"
 	"encoding/json"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"waymark/catalog"
 	"waymark/score"
-	"waymark/server/internal/jsonio"
+	"waymark/server/internal/api"
 )
 
 // mend corrects schemas. It lets what is behind a pointer be null in the description, and in requests: huma takes the alias of a type
@@ -30,11 +32,11 @@ func mend(r huma.Registry) {
 			continue
 		}
 		for _, f := range reflect.VisibleFields(t) {
-			property := schema.Properties[jsonio.Name(f)]
+			property := schema.Properties[api.FieldName(f)]
 			switch {
 			case property == nil:
 			case property.Ref != "" && f.Type.Kind() == reflect.Pointer && !strings.Contains(f.Tag.Get("json"), ",omit"):
-				schema.Properties[jsonio.Name(f)] = &huma.Schema{AnyOf: []*huma.Schema{{Ref: property.Ref}, {Type: "null"}}, Description: f.Tag.Get("doc")}
+				schema.Properties[api.FieldName(f)] = &huma.Schema{AnyOf: []*huma.Schema{{Ref: property.Ref}, {Type: "null"}}, Description: f.Tag.Get("doc")}
 			case f.Type == decimal:
 				property.Nullable = true
 			case f.Type.Kind() == reflect.Map && f.Type.Elem() == decimal:
@@ -57,22 +59,26 @@ func illustrate(api *huma.OpenAPI) {
 	if err := json.Unmarshal(examples, &all); err != nil {
 		panic(err) // it is a part of this program
 	}
-	for _, item := range api.Paths {
-		for _, op := range []*huma.Operation{item.Get, item.Put, item.Post, item.Delete} {
-			if op == nil {
-				continue
-			}
-			example := all[op.OperationID]
-			for _, p := range op.Parameters {
-				p.Example = example[p.Name]
-			}
-			kind := "application/json"
-			if _, lines := example["body"].(string); lines {
-				kind = ndjson
-			}
-			if op.RequestBody != nil && op.RequestBody.Content[kind] != nil {
-				op.RequestBody.Content[kind].Example = example["body"]
-			}
+	for _, op := range operationsOf(api) {
+		example := all[op.OperationID]
+		for _, p := range op.Parameters {
+			p.Example = example[p.Name]
+		}
+		kind := "application/json"
+		if _, lines := example["body"].(string); lines {
+			kind = ndjson
+		}
+		if op.RequestBody != nil && op.RequestBody.Content[kind] != nil {
+			op.RequestBody.Content[kind].Example = example["body"]
 		}
 	}
+}
+
+// operationsOf are the operations of a description, path by path.
+func operationsOf(api *huma.OpenAPI) (all []*huma.Operation) {
+	for _, path := range slices.Sorted(maps.Keys(api.Paths)) {
+		item := api.Paths[path]
+		all = append(all, item.Get, item.Put, item.Post, item.Delete)
+	}
+	return slices.DeleteFunc(all, func(op *huma.Operation) bool { return op == nil })
 }

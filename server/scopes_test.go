@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"waymark/server/internal/request"
+	"waymark/server/internal/api"
 )
 
 // A server on loopback is open until there is a key. From then on every route but the public ones refuses who has no
@@ -24,20 +24,20 @@ func everyRoute(t *testing.T, w web) {
 	if !w.cfg.RequireKey {
 		require.Equal(t, 200, w.ask("GET", "/v1/stats", "").status, "open, as there is no key")
 	}
-	key := func(set request.Scopes) string {
-		_, text, err := w.createKey(t.Context(), "k", request.DefaultWorkspace, set, "")
+	key := func(set api.Scopes) string {
+		_, text, err := w.createKey(t.Context(), "k", api.DefaultWorkspace, set, "")
 		require.NoError(t, err)
 		return bearerOf(text)
 	}
-	gone, text, err := w.createKey(t.Context(), "gone", request.DefaultWorkspace, request.AllScopes, "")
+	gone, text, err := w.createKey(t.Context(), "gone", api.DefaultWorkspace, api.AllScopes, "")
 	require.NoError(t, err)
 	require.NoError(t, w.keys().Revoke(t.Context(), gone.ID))
 	callers := []struct {
 		name, header string
-		scopes       request.Scopes
+		scopes       api.Scopes
 	}{
-		{"none", "", 0}, {"revoked", bearerOf(text), 0}, {"read", key(request.ScopeRead), request.ScopeRead},
-		{"write", key(request.ScopeRead | request.ScopeWrite), request.ScopeRead | request.ScopeWrite}, {"admin", key(request.AllScopes), request.AllScopes},
+		{"none", "", 0}, {"revoked", bearerOf(text), 0}, {"read", key(api.ScopeRead), api.ScopeRead},
+		{"write", key(api.ScopeRead | api.ScopeWrite), api.ScopeRead | api.ScopeWrite}, {"admin", key(api.AllScopes), api.AllScopes},
 	}
 	routes := 0
 	for route, ru := range w.routes.Rules {
@@ -58,7 +58,7 @@ func everyRoute(t *testing.T, w web) {
 				assert.Equal(t, 401, got, what)
 			case c.scopes&ru.Scope != ru.Scope:
 				assert.Equal(t, 403, got, what)
-			case c.scopes != request.AllScopes:
+			case c.scopes != api.AllScopes:
 				assert.NotContains(t, []int{401, 403}, got, what)
 			default: // an operator's act is refused to every key
 				assert.NotEqual(t, 401, got, what)

@@ -6,8 +6,8 @@
 //	           │ metrics   no answer Origin  workspace   bytes │      (gin routes)     in its time limit
 //	           └───────────────────────────────────────────────┘
 //
-// Whatever is not the answer asked for is a problem document (RFC 9457); package problem is the one
-// place where an error becomes a status. Who may do what is decided by the credential alone: it
+// Whatever is not the answer asked for is a problem document (RFC 9457); package api is the one place
+// where an error becomes a status. Who may do what is decided by the credential alone: it
 // names the workspace, the scopes and the source under which episodes count.
 //
 //	s, err := server.New(server.Config{Store: store, Workspaces: live.NewWorkspaces(store, live.Options{})})
@@ -43,10 +43,7 @@ import (
 	"waymark/live"
 	"waymark/run"
 	"waymark/score"
-	"waymark/server/internal/limit"
-	"waymark/server/internal/problem"
-	"waymark/server/internal/request"
-	"waymark/server/internal/route"
+	"waymark/server/internal/api"
 	"waymark/server/internal/runs"
 	"waymark/server/internal/scoring"
 	mcpserver "waymark/server/mcp"
@@ -116,7 +113,7 @@ func (c *Config) setDefaults() {
 		c.Now = time.Now
 	}
 	c.Version = cmp.Or(c.Version, "dev")
-	c.Upstream.Workspace = cmp.Or(c.Upstream.Workspace, request.DefaultWorkspace)
+	c.Upstream.Workspace = cmp.Or(c.Upstream.Workspace, api.DefaultWorkspace)
 	l := &c.Limits
 	l.Rate, l.Burst = cmp.Or(l.Rate, 1000), cmp.Or(l.Burst, 2000)
 	l.MaxBody, l.MaxBodies = cmp.Or(l.MaxBody, 1<<20), cmp.Or(l.MaxBodies, 64<<20)
@@ -131,19 +128,19 @@ type Server struct {
 	mcp     *mcpserver.Endpoint
 	scoring *scoring.Service
 	runs    *runs.Runs
-	routes  *route.Table
+	routes  *api.Table
 	metrics *metrics
 	csrf    *http.CrossOriginProtection
-	rates   sync.Map    // of *rate.Limiter, by credential: at most as many as there are keys
-	bodies  limit.Share // bytes of bodies being read
-	open    limit.Share // requests being answered
-	streams limit.Share // of these, the ones without an end of their own
+	rates   sync.Map  // of *rate.Limiter, by credential: at most as many as there are keys
+	bodies  api.Share // bytes of bodies being read
+	open    api.Share // requests being answered
+	streams api.Share // of these, the ones without an end of their own
 	page    pageSessions
 
 	baselines sync.Map // of baseline, by workspace
 	keyed     atomic.Pointer[keyed]
 
-	description func() (openAPI, page []byte, err error) // made when it is first asked for: few ever ask
+	description func() (description, error)
 
 	draining  chan struct{} // closed when shutdown begins
 	drainOnce sync.Once
@@ -158,9 +155,9 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{
 		cfg: cfg, metrics: newMetrics(), csrf: http.NewCrossOriginProtection(),
 		draining: make(chan struct{}),
-		bodies:   limit.NewShare("bytes of request bodies", cfg.MaxBodies),
-		open:     limit.NewShare("requests", int64(cfg.MaxConnections)),
-		streams:  limit.NewShare("streams", max(int64(cfg.MaxConnections)/streamPart, 1)),
+		bodies:   api.NewShare("bytes of request bodies", cfg.MaxBodies),
+		open:     api.NewShare("requests", int64(cfg.MaxConnections)),
+		streams:  api.NewShare("streams", max(int64(cfg.MaxConnections)/streamPart, 1)),
 	}
 	for _, origin := range cfg.Origins {
 		if err := s.csrf.AddTrustedOrigin(origin); err != nil {
@@ -182,18 +179,18 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	r.Use(s.observe, s.recoverPanic, checks(s.refuseDraining, s.guard, s.authorize, s.limitRate, s.limitOpen, s.limitBody))
-	r.NoRoute(func(c *gin.Context) { problem.Fail(c, problem.New(http.StatusNotFound, "there is no such route")) })
+	r.NoRoute(func(c *gin.Context) { api.Fail(c, api.Problem(http.StatusNotFound, "there is no such route")) })
 	r.NoMethod(func(c *gin.Context) {
-		problem.Fail(c, problem.New(http.StatusMethodNotAllowed, c.Request.Method+" is not a method of this route"))
+		api.Fail(c, api.Problem(http.StatusMethodNotAllowed, c.Request.Method+" is not a method of this route"))
 	})
 
 	s.wire()
 	s.register(humagin.New(r, s.humaConfig()))
-	s.headRoutes(r)
 	if err := s.pageRoutes(r); err != nil {
 		return nil, err
 	}
-	s.routes.Rules["ANY /mcp"] = route.Rule{Stream: true} // any credential: each tool asks for its own scope
+	s.headRoutes(r)
+	s.routes.Rules["ANY /mcp"] = api.Rule{Stream: true, ToolSet: true} // any credential: each tool asks for its own scope
 	r.Any("/mcp", gin.WrapH(s.mcp))
 	s.handler = r
 	return s, nil
@@ -202,10 +199,10 @@ func New(cfg Config) (*Server, error) {
 // wire makes the parts behind the routes.
 func (s *Server) wire() {
 	cfg := s.cfg
-	s.routes = &route.Table{
+	s.routes = &api.Table{
 		Workspaces: cfg.Workspaces,
-		MaxBody:    cfg.MaxBody, Timeout: cfg.Timeout, Overdue: &limit.Overdue{Log: cfg.Logger}, Turns: limit.NewTurns(2 * runtime.GOMAXPROCS(0)),
-		Rules: map[string]route.Rule{},
+		MaxBody:    cfg.MaxBody, Timeout: cfg.Timeout, Turns: api.NewTurns(2 * runtime.GOMAXPROCS(0)),
+		Rules: map[string]api.Rule{},
 	}
 	s.scoring = &scoring.Service{
 		Store: cfg.Store, Workspaces: cfg.Workspaces, Judges: cfg.Judges, Caller: cfg.Caller, Workspace: cfg.Upstream.Workspace, Record: cfg.RecordScores, Logger: cfg.Logger, Now: cfg.Now,
@@ -222,10 +219,10 @@ func (s *Server) wire() {
 }
 
 // Operation is an operation of the API, as commands see it.
-type Operation = route.Operation
+type Operation = api.Operation
 
 // Field is a field of the request of an operation.
-type Field = route.Field
+type Field = api.Field
 
 // Problem is the body of a refusal (RFC 9457), ProblemPart one thing that is wrong with a request.
 type (
@@ -235,7 +232,7 @@ type (
 
 // Operations are the operations of the API.
 func Operations() []Operation {
-	s := &Server{routes: &route.Table{Rules: map[string]route.Rule{}}}
+	s := &Server{routes: &api.Table{Rules: map[string]api.Rule{}}}
 	s.operations()
 	return s.routes.Operations
 }
@@ -246,7 +243,7 @@ func (s *Server) register(api huma.API) {
 	s.operations()
 	mend(api.OpenAPI().Components.Schemas)
 	illustrate(api.OpenAPI())
-	s.description = onceDescribed(api.OpenAPI())
+	s.description = sync.OnceValues(func() (description, error) { return describe(api.OpenAPI()) })
 }
 
 func (s *Server) operations() {
@@ -286,7 +283,7 @@ func (s *Server) humaConfig() huma.Config {
 	cfg.Servers = []*huma.Server{{URL: "/", Description: "The server that this description comes from"}}
 	cfg.Info.Contact = &huma.Contact{Name: "The operator of this server"}
 	cfg.Info.License = &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"}
-	cfg.Tags = route.Tags
+	cfg.Tags = api.Tags
 	cfg.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", schemaName)
 	cfg.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[score.Decimal](), reflect.TypeFor[float64]())
 	cfg.DocsPath, cfg.SchemasPath, cfg.OpenAPIPath, cfg.CreateHooks = "", "", "", nil
@@ -297,10 +294,10 @@ func (s *Server) humaConfig() huma.Config {
 	}
 	cfg.Transformers = []huma.Transformer{func(ctx huma.Context, _ string, v any) (any, error) {
 		if p, ok := v.(*huma.ErrorModel); ok {
-			if after := problem.RetryAfter(p.Status); after != "" {
+			if after := api.RetryAfter(p.Status); after != "" {
 				ctx.SetHeader("Retry-After", after)
 			}
-			return problem.Sign(ctx.Context(), p), nil
+			return api.Sign(ctx.Context(), p), nil
 		}
 		return v, nil
 	}}
@@ -328,7 +325,7 @@ func schemaName(t reflect.Type, hint string) string {
 }
 
 // ruleOf is the rule of the matched route; ok is false for paths that lead nowhere.
-func (s *Server) ruleOf(c *gin.Context) (route.Rule, bool) {
+func (s *Server) ruleOf(c *gin.Context) (api.Rule, bool) {
 	if ru, ok := s.routes.Rules[c.Request.Method+" "+c.FullPath()]; ok {
 		return ru, true
 	}
@@ -338,13 +335,13 @@ func (s *Server) ruleOf(c *gin.Context) (route.Rule, bool) {
 
 // engine is the workspace of the request, for questions: they create none.
 func (s *Server) engine(ctx context.Context) (*live.Engine, error) {
-	return s.cfg.Workspaces.Get(ctx, request.From(ctx).Workspace)
+	return s.cfg.Workspaces.Get(ctx, api.From(ctx).Workspace)
 }
 
 // recorder is the workspace of the request for what only records: it waits for no build, and creates a
 // workspace that does not exist.
 func (s *Server) recorder(ctx context.Context) (*live.Engine, error) {
-	return s.cfg.Workspaces.Open(ctx, request.From(ctx).Workspace)
+	return s.cfg.Workspaces.Open(ctx, api.From(ctx).Workspace)
 }
 
 // Handler answers every route. It can be mounted without Serve; the limits on headers and
@@ -369,8 +366,7 @@ func (s *Server) Close() {
 
 // Serve answers on ln until ctx ends, and resumes the runs that the process before left. Then it refuses new
 // requests with 503 and stops accepting, lets open requests finish for Config.Drain (10 s), cancels the others, which
-// are answered with 503, and, after half that time again, closes its connections. Work that continues without a
-// request has the same half: 20 s at most.
+// are answered with 503, and, after half that time again, closes its connections.
 // It refuses an address that others can reach unless every request needs a key.
 //
 // local are further listeners for this machine, without TLS.
@@ -386,7 +382,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, local ...net.Listen
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		BaseContext:       func(net.Listener) context.Context { return base },
-		ConnState:         limit.NoteState,
+		ConnState:         api.NoteState,
 		ErrorLog:          slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelDebug),
 	}
 	s.runs.Start(ctx)
@@ -405,7 +401,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, local ...net.Listen
 	}()
 	done := make(chan error, 1+len(local))
 	for i, l := range append([]net.Listener{ln}, local...) {
-		counted := &limit.Connections{Listener: l, Limit: s.cfg.MaxConnections, IsProxy: s.isProxy, Refused: s.metrics.crowded.Inc}
+		counted := &api.Connections{Listener: l, Limit: s.cfg.MaxConnections, IsProxy: s.isProxy, Refused: s.metrics.crowded.Inc}
 		if i == 0 {
 			counted.TLS = s.cfg.TLS
 		}
@@ -430,7 +426,6 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, local ...net.Listen
 	for range 1 + len(local) {
 		<-done // http.ErrServerClosed
 	}
-	s.routes.Overdue.Wait(s.cfg.Drain / 2)
 	if err != nil {
 		return fmt.Errorf("shut down %s: %w", ln.Addr(), err)
 	}

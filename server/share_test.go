@@ -16,14 +16,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"waymark/server/internal/request"
+	"waymark/server/internal/api"
 )
 
 // twoKeys makes keys of two workspaces, and returns the headers that carry them.
 func (w web) twoKeys() (a, b string) {
 	w.t.Helper()
 	header := func(name string) string {
-		_, key, err := w.createKey(context.Background(), name, name, request.AllScopes, "")
+		_, key, err := w.createKey(context.Background(), name, name, api.AllScopes, "")
 		require.NoError(w.t, err)
 		return "Authorization: Bearer " + key
 	}
@@ -72,17 +72,6 @@ func TestBodiesAreShared(t *testing.T) {
 		}
 		require.Eventually(t, func() bool { return w.bodies.Held() == 0 }, 2*time.Minute, time.Millisecond, path)
 	}
-}
-
-// A body that was read counts as what it is, however long the answer takes.
-func TestABodyCountsAsItIs(t *testing.T) {
-	adjust, asked, release := slowAnswers(t)
-	w := newWeb(t, adjust)
-	conn := w.begin("POST /v1/next HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n")
-	<-asked
-	assert.Equal(t, int64(2), w.bodies.Held())
-	release()
-	assert.Equal(t, 200, answered(t, conn).status)
 }
 
 // A client whose body hardly moves is cut off.
@@ -227,6 +216,6 @@ func TestLongComputationsTakeTurns(t *testing.T) {
 // Clients of IPv6 are counted by network, and a proxy is not one client.
 func TestHolders(t *testing.T) {
 	s := newOffice(t, func(c *Config) { c.Proxies = []string{"203.0.113.9"} })
-	assert.Len(t, s.holdersOf(request.Access{Source: "key:1", Peer: "203.0.113.9"}), 1)
-	assert.Len(t, s.holdersOf(request.Access{Source: "key:1", Peer: "203.0.113.8"}), 2)
+	assert.Len(t, s.holdersOf(api.Access{Source: "key:1", Peer: "203.0.113.9"}), 1)
+	assert.Len(t, s.holdersOf(api.Access{Source: "key:1", Peer: "203.0.113.8"}), 2)
 }

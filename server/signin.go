@@ -13,9 +13,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"waymark/server/internal/problem"
-	"waymark/server/internal/request"
-	"waymark/server/internal/route"
+	"waymark/server/internal/api"
 )
 
 // A sign-in link opens the page as whoever asked for it, so that no key is typed or stored in a browser. Its code is in the
@@ -88,15 +86,15 @@ type exchangeAnswer struct {
 	Workspace string    `json:"workspace"`
 }
 
-func (s *Server) signInRoutes(r *route.Table) {
-	route.Add(r, route.Rule{Scope: request.ScopeAdmin, Global: true}, huma.Operation{OperationID: "create-sign-in-link", Method: http.MethodPost, Path: "/v1/sign-in-links", Tags: []string{"Administration"}, Summary: "A link that signs in to the page once",
+func (s *Server) signInRoutes(r *api.Table) {
+	api.Add(r, api.Rule{Scope: api.ScopeAdmin, Global: true}, huma.Operation{OperationID: "create-sign-in-link", Method: http.MethodPost, Path: "/v1/sign-in-links", Tags: []string{"Administration"}, Summary: "A link that signs in to the page once",
 		Description: "Opens the page as the caller, for two minutes and one use."}, s.signInLink)
-	route.Add(r, route.Rule{Public: true}, huma.Operation{OperationID: "exchange-sign-in-link", Method: http.MethodPost, Path: "/v1/sign-in-links/exchange", Tags: []string{"Administration"}, Summary: "Exchange the code of a sign-in link for a session token",
+	api.Add(r, api.Rule{Public: true}, huma.Operation{OperationID: "exchange-sign-in-link", Method: http.MethodPost, Path: "/v1/sign-in-links/exchange", Tags: []string{"Administration"}, Summary: "Exchange the code of a sign-in link for a session token",
 		Description: "410 if the link was used or has expired. The token ends after 12 hours, with the process, and when the credential that made the link is revoked.", Errors: []int{http.StatusGone}}, s.exchangeLink)
 }
 
 func (s *Server) signInLink(ctx context.Context, _ *struct{}) (signInAnswer, error) {
-	code, now, a := rand.Text(), s.cfg.Now(), request.From(ctx)
+	code, now, a := rand.Text(), s.cfg.Now(), api.From(ctx)
 	link := signIn{a.Credential, a.Workspace, now.Add(linkLife)}
 	s.page.add(code, link, now)
 	return signInAnswer{"/#/sign-in?code=" + code, link.ends.UTC()}, nil
@@ -106,7 +104,7 @@ func (s *Server) exchangeLink(_ context.Context, q *question[exchangeBody]) (out
 	now := s.cfg.Now()
 	session, ok := s.page.get(q.Body.Code, now)
 	if !ok || strings.HasPrefix(q.Body.Code, sessionPrefix) {
-		return out, problem.New(http.StatusGone, "this sign-in link was used already, or has expired after two minutes; POST /v1/sign-in-links makes another")
+		return out, api.Problem(http.StatusGone, "this sign-in link was used already, or has expired after two minutes; POST /v1/sign-in-links makes another")
 	}
 	session.ends = now.Add(sessionLife)
 	token := sessionPrefix + rand.Text()

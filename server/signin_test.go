@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waymark/server/internal/request"
+	"waymark/server/internal/api"
 )
 
 // A sign-in link works once and for two minutes; the session it gives is that of the credential behind it.
@@ -60,7 +60,7 @@ func TestSignInLink(t *testing.T) {
 func TestSignInLinksAreLimited(t *testing.T) {
 	w := newWeb(t)
 	link := func(credential string) string {
-		a, err := w.signInLink(request.With(t.Context(), request.Access{Credential: credential}), nil)
+		a, err := w.signInLink(api.With(t.Context(), api.Access{Credential: credential}), nil)
 		require.NoError(t, err)
 		_, code, _ := strings.Cut(a.Path, "code=")
 		return code

@@ -3,7 +3,6 @@ package server
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
 
 	"context"
 	"embed"
@@ -16,9 +15,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"waymark/server/internal/problem"
-	"waymark/server/internal/request"
-	"waymark/server/internal/route"
+	"waymark/server/internal/api"
 	webpage "waymark/server/page"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -35,12 +32,11 @@ var docsPage = template.Must(template.ParseFS(pageFiles, "pages/docs.html", "pag
 
 // pageRoutes are the routes that are no API: for people, probes and scrapers.
 func (s *Server) pageRoutes(r *gin.Engine) error {
-	get := func(path string, ru route.Rule, handler gin.HandlerFunc) {
-		s.routes.Rules["GET "+path], s.routes.Rules["HEAD "+path] = ru, ru
+	get := func(path string, ru api.Rule, handler gin.HandlerFunc) {
+		s.routes.Rules["GET "+path] = ru
 		r.GET(path, handler)
-		r.HEAD(path, handler)
 	}
-	public := route.Rule{Public: true}
+	public := api.Rule{Public: true}
 	files, err := pageOnce()
 	if err != nil {
 		return err
@@ -51,12 +47,12 @@ func (s *Server) pageRoutes(r *gin.Engine) error {
 			c.Writer.WriteHeaderNow() // of HEAD nothing is written
 		})
 	}
-	get("/docs", public, s.serveDocs)
+	get("/docs", public, s.document("text/html; charset=utf-8", func(d description) []byte { return d.page }))
 	get("/status", public, func(c *gin.Context) { c.Redirect(http.StatusFound, "/#/operations/status") })
-	get("/openapi.json", public, s.serveOpenAPI)
+	get("/openapi.json", public, s.document("application/openapi+json", func(d description) []byte { return d.openAPI }))
 	get("/healthz", public, func(c *gin.Context) { c.Data(http.StatusOK, "application/json", []byte(`{"status":"ok"}`)) })
 	get("/readyz", public, s.serveReady)
-	get("/metrics", route.Rule{Scope: request.ScopeRead}, s.serveMetrics)
+	get("/metrics", api.Rule{Scope: api.ScopeRead}, s.serveMetrics)
 	return nil
 }
 
@@ -76,19 +72,19 @@ func (s *Server) serveReady(c *gin.Context) {
 	case s.isDraining():
 		reason = "the server is shutting down"
 	case unwritable != nil:
-		reason = problem.Of(unwritable).Detail
+		reason = api.ProblemOf(unwritable).Detail
 	default:
 		ctx, cancel := context.WithTimeout(c.Request.Context(), readyPatience)
 		defer cancel()
-		if e, err := s.cfg.Workspaces.Get(ctx, request.DefaultWorkspace); err != nil {
+		if e, err := s.cfg.Workspaces.Get(ctx, api.DefaultWorkspace); err != nil {
 			reason = "the model is not loaded"
 		} else if e.Warming() {
 			reason = "profile learned is being loaded"
 		}
 	}
 	if reason != "" {
-		problem.Fail(c, problem.New(http.StatusServiceUnavailable, reason))
-		request.ExchangeFrom(c.Request.Context()).Failure = fmt.Errorf("%w: %s", errNotReady, reason)
+		api.Fail(c, api.Problem(http.StatusServiceUnavailable, reason))
+		api.ExchangeFrom(c.Request.Context()).Failure = fmt.Errorf("%w: %s", errNotReady, reason)
 		return
 	}
 	c.Data(http.StatusOK, "application/json", []byte(`{"status":"ready"}`))
@@ -102,46 +98,28 @@ func builtWhen(at time.Time) string {
 	return "built " + at.UTC().Format("2006-01-02 15:04:05 UTC")
 }
 
-// onceDescribed describes the API for programs and for people when it is first asked to.
-func onceDescribed(spec *huma.OpenAPI) func() (openAPI, page []byte, err error) {
-	both := sync.OnceValues(func() (both [2][]byte, err error) {
-		text, wrong := json.MarshalIndent(spec, "", "  ")
-		var b bytes.Buffer
-		err = errors.Join(wrong, docsPage.Execute(&b, map[string]any{"Info": spec.Info, "Tags": spec.Tags, "Paths": described(spec)}))
-		return [2][]byte{append(text, '\n'), b.Bytes()}, err
-	})
-	return func() ([]byte, []byte, error) { b, err := both(); return b[0], b[1], err }
+// description is the API for programs and for people.
+type description struct{ openAPI, page []byte }
+
+// describe is called when somebody first asks for the description: few ever do.
+func describe(spec *huma.OpenAPI) (d description, err error) {
+	text, wrong := json.MarshalIndent(spec, "", "  ")
+	var page bytes.Buffer
+	err = errors.Join(wrong, docsPage.Execute(&page, map[string]any{"Info": spec.Info, "Tags": spec.Tags, "Operations": operationsOf(spec)}))
+	return description{append(text, '\n'), page.Bytes()}, err
 }
 
-type pathItem struct{ Operations []*huma.Operation }
-
-// described are the operations of each path.
-func described(spec *huma.OpenAPI) map[string]pathItem {
-	all := map[string]pathItem{}
-	for path, item := range spec.Paths {
-		ops := []*huma.Operation{item.Get, item.Put, item.Post, item.Delete}
-		all[path] = pathItem{slices.DeleteFunc(ops, func(o *huma.Operation) bool { return o == nil || len(o.Tags) == 0 })}
+// document answers with one of the two descriptions.
+func (s *Server) document(kind string, of func(description) []byte) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		d, err := s.description()
+		if err != nil {
+			api.Fail(c, err)
+			return
+		}
+		c.Header("Content-Security-Policy", pagePolicy)
+		c.Header("X-Frame-Options", "DENY")
+		c.Header("Referrer-Policy", "no-referrer")
+		c.Data(http.StatusOK, kind, of(d))
 	}
-	return all
-}
-
-func (s *Server) serveDocs(c *gin.Context) {
-	_, page, err := s.description()
-	if err != nil {
-		problem.Fail(c, err)
-		return
-	}
-	c.Header("Content-Security-Policy", pagePolicy)
-	c.Header("X-Frame-Options", "DENY")
-	c.Header("Referrer-Policy", "no-referrer")
-	c.Data(http.StatusOK, "text/html; charset=utf-8", page)
-}
-
-func (s *Server) serveOpenAPI(c *gin.Context) {
-	text, _, err := s.description()
-	if err != nil {
-		problem.Fail(c, err)
-		return
-	}
-	c.Data(http.StatusOK, "application/openapi+json", text)
 }

@@ -15,9 +15,7 @@ import (
 
 	"waymark/episodic"
 	"waymark/internal/strictjson"
-	"waymark/server/internal/jsonio"
-	"waymark/server/internal/request"
-	"waymark/server/internal/route"
+	"waymark/server/internal/api"
 	"waymark/suggest"
 )
 
@@ -52,8 +50,8 @@ func TestBadJSON(t *testing.T) {
 	w := newWeb(t)
 	for _, c := range badJSON {
 		t.Run(c.name, func(t *testing.T) {
-			var refused *jsonio.Error
-			_, err := jsonio.Decode[any]([]byte(c.body))
+			var refused *api.BodyError
+			_, err := api.Decode[any]([]byte(c.body))
 			require.True(t, errors.As(err, &refused), "%v", err)
 			assert.Contains(t, err.Error(), c.mention)
 			assert.Equal(t, http.StatusBadRequest, refused.Status)
@@ -125,9 +123,9 @@ func FuzzDecodeStrict(f *testing.F) {
 	f.Add([]byte(`{"id":"e","time":"2026-01-02T03:04:05Z","steps":[{"id":"a","tool":"x","depends_on":[]},{"tool":"y","depends_on":null,"outcome":"success"}]}`))
 	f.Add([]byte(`{"id":"e","steps":[{"tool":"x","duration_ms":-1e3}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		got, err := jsonio.Decode[episodic.Episode](data)
+		got, err := api.Decode[episodic.Episode](data)
 		if err != nil {
-			var refused *jsonio.Error
+			var refused *api.BodyError
 			require.True(t, errors.As(err, &refused), "%v", err)
 			require.Contains(t, []int{400, 422}, refused.Status)
 			require.True(t, utf8.ValidString(refused.Error()))
@@ -150,11 +148,11 @@ func FuzzDecodeStrict(f *testing.F) {
 // A number that is none never leaves as a 200 (gin's c.JSON sends status 200 and no body).
 func TestNotANumberIsAnError(t *testing.T) {
 	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
-		_, err := jsonio.Encode(suggest.NextAnswer{Stop: bad})
+		_, err := api.Encode(suggest.NextAnswer{Stop: bad})
 		assert.Error(t, err)
 	}
 	w := newWeb(t)
-	route.Add(w.testAPI(), route.Rule{Scope: request.ScopeRead}, testOperation("nan", "/v1/test/nan"), testHandler(func() (suggest.NextAnswer, error) {
+	api.Add(w.testAPI(), api.Rule{Scope: api.ScopeRead}, testOperation("nan", "/v1/test/nan"), testHandler(func() (suggest.NextAnswer, error) {
 		return suggest.NextAnswer{Stop: math.NaN()}, nil
 	}))
 	r := w.ask("GET", "/v1/test/nan", "")
@@ -165,7 +163,7 @@ func TestNotANumberIsAnError(t *testing.T) {
 
 // Lists are never null and strings are not mangled for HTML.
 func TestEncodeJSON(t *testing.T) {
-	got, err := jsonio.Encode(struct {
+	got, err := api.Encode(struct {
 		A []string          `json:"a"`
 		M map[string]int    `json:"m"`
 		N map[string]string `json:"n"`

@@ -6,58 +6,33 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"time"
 
-	"waymark/catalog"
 	"waymark/live"
-	"waymark/server/internal/limit"
-	"waymark/server/internal/request"
-	"waymark/server/internal/route"
+	"waymark/server/internal/api"
 	"waymark/suggest"
 )
 
-// The bodies repeat the requests of package suggest with what the documentation should say.
+// The bodies of questions.
 type (
 	nextBody struct {
-		Context []string `json:"context,omitempty" maxItems:"512" doc:"Ids of what was done so far, in order, the last one last."`
-		Intent  string   `json:"intent,omitempty" maxLength:"8192" doc:"What the task is about, in words."`
-		Limit   int      `json:"limit,omitempty" minimum:"1" maximum:"100" doc:"Most suggestions wanted; 5 if absent."`
-		Profile string   `json:"profile,omitempty" mcp:"-" enum:"learned,seed" doc:"Which weights rank; learned if absent. Where there is too little history to learn from, seed answers in its place."`
-		Allow   []string `json:"allow,omitempty" maxItems:"64" doc:"Patterns of ids that may be suggested; * stands for any characters."`
-		Explain *bool    `json:"explain,omitempty" doc:"Include terms and reasons; left out: over HTTP yes, in MCP no."`
-		MinSeq  uint64   `json:"min_seq,omitempty" mcp:"-" doc:"Wait, at most a second, until the model counts this event."`
-
-		MinConfidence float64 `json:"min_confidence,omitempty" minimum:"0" maximum:"1" doc:"Leave out suggestions with less confidence; abstain where none is left."`
+		suggest.NextRequest
+		atSeq
 	}
 	dagBody struct {
-		Intent   string   `json:"intent,omitempty" maxLength:"8192" doc:"What the task is about, in words."`
-		Context  []string `json:"context,omitempty" maxItems:"512" doc:"Ids of what was done so far, in order."`
-		MaxSteps int      `json:"max_steps,omitempty" minimum:"1" maximum:"25" doc:"Most tasks wanted; the learned length if absent."`
-		Profile  string   `json:"profile,omitempty" enum:"learned,seed"`
-		Allow    []string `json:"allow,omitempty" maxItems:"64" doc:"Patterns of ids that may be used."`
-		Explain  *bool    `json:"explain,omitempty" doc:"Include terms and reasons; left out: over HTTP yes, in MCP no."`
-		MinSeq   uint64   `json:"min_seq,omitempty" mcp:"-" doc:"Wait, at most a second, until the model counts this event."`
-
-		CallableOnly bool `json:"callable_only,omitempty" doc:"Without tools of the host and tools that no catalog describes."`
+		suggest.DAGRequest
+		atSeq
 	}
 	searchBody struct {
-		Query   string         `json:"query" maxLength:"8192" doc:"Words, a name or an id. An exact id or name ranks first."`
-		Context []string       `json:"context,omitempty" maxItems:"512" doc:"Ids of what was done so far, in order."`
-		Limit   int            `json:"limit,omitempty" minimum:"1" maximum:"100" doc:"Most results wanted; 10 if absent, in MCP 5."`
-		Kinds   []catalog.Kind `json:"kinds,omitempty" mcp:"-" enum:"tool,capability" doc:"Both if absent."`
-		Profile string         `json:"profile,omitempty" mcp:"-" enum:"learned,seed" doc:"Accepted for symmetry with the other questions; searches rank the same in every profile."`
-		Allow   []string       `json:"allow,omitempty" maxItems:"64" doc:"Patterns of ids that may be found."`
-		Explain *bool          `json:"explain,omitempty" doc:"Include terms; left out: over HTTP yes, in MCP no."`
-		MinSeq  uint64         `json:"min_seq,omitempty" mcp:"-" doc:"Wait, at most a second, until the model counts this event."`
+		suggest.SearchRequest
+		atSeq
 	}
 	explainBody struct {
-		ID      string   `json:"id" doc:"The tool or capability in question."`
-		Context []string `json:"context,omitempty" maxItems:"512" doc:"Ids of what was done so far, in order."`
-		Intent  string   `json:"intent,omitempty" maxLength:"8192"`
-		Limit   int      `json:"limit,omitempty" minimum:"1" maximum:"100" doc:"Number of suggestions that Next would return; the id counts as suggested if its rank is at most this; default 5."`
-		Profile string   `json:"profile,omitempty" mcp:"-" enum:"learned,seed"`
-		Formula bool     `json:"formula,omitempty" doc:"Also say, formula by formula, how profile seed computes the score."`
-		Allow   []string `json:"allow,omitempty" maxItems:"64"`
-		MinSeq  uint64   `json:"min_seq,omitempty" mcp:"-" doc:"Wait, at most a second, until the model counts this event."`
+		suggest.ExplainRequest
+		atSeq
+	}
+	atSeq struct {
+		MinSeq uint64 `json:"min_seq,omitempty" mcp:"-" doc:"Wait, at most a second, until the model counts this event."`
 	}
 )
 
@@ -72,14 +47,14 @@ func (b *searchBody) Brief() { b.Explain, b.Limit = cmp.Or(b.Explain, new(bool))
 
 type question[B any] struct{ Body B }
 
-func (s *Server) suggestionRoutes(r *route.Table) {
-	ru, long := route.Rule{Scope: request.ScopeRead}, route.Rule{Scope: request.ScopeRead, Long: true}
-	route.Add(r, ru, route.Op("Suggestions", "next", http.MethodPost, "/v1/next", "What comes next", "Ranks tools and capabilities after a context, for an intent, or, with neither, to explore."), s.next)
-	route.Add(r, long, route.Op("Suggestions", "dag", http.MethodPost, "/v1/dag", "A DAG of tools for an intent", ""), s.dag)
-	route.Add(r, ru, route.Op("Suggestions", "search", http.MethodPost, "/v1/search", "Tools and capabilities by words", ""), s.search)
-	route.Add(r, ru, route.Op("Suggestions", "explain", http.MethodPost, "/v1/explain", "Why an id is, or is not, suggested", "Every term and every filter; for an absent id, the reason."), s.explain)
+func (s *Server) suggestionRoutes(r *api.Table) {
+	ru, long := api.Rule{Scope: api.ScopeRead, ToolSet: true}, api.Rule{Scope: api.ScopeRead, Long: true, ToolSet: true}
+	api.Add(r, ru, api.Op("Suggestions", "next", http.MethodPost, "/v1/next", "What comes next", "Ranks tools and capabilities after a context, for an intent, or, with neither, to explore."), s.next)
+	api.Add(r, long, api.Op("Suggestions", "dag", http.MethodPost, "/v1/dag", "A DAG of tools for an intent", ""), s.dag)
+	api.Add(r, ru, api.Op("Suggestions", "search", http.MethodPost, "/v1/search", "Tools and capabilities by words", ""), s.search)
+	api.Add(r, api.Rule{Scope: api.ScopeRead}, api.Op("Suggestions", "explain", http.MethodPost, "/v1/explain", "Why an id is, or is not, suggested", "Every term and every filter; for an absent id, the reason."), s.explain)
 	r.Tools = append(r.Tools,
-		route.NewTool(route.Tool{Rule: ru, Rounded: true, Name: "suggest_next", Title: "Suggest the next tool", Screen: "next",
+		api.NewTool(api.Tool{Rule: ru, Rounded: true, Name: "suggest_next", Title: "Suggest the next tool", Screen: "next",
 			Description: "After one or more tools have run, say which usually comes next, learned from recorded work. " +
 				"Each suggestion has a confidence, the terms of its score and a reason."},
 			func(ctx context.Context, q *question[nextBody]) (suggest.NextAnswer, string, error) {
@@ -87,7 +62,7 @@ func (s *Server) suggestionRoutes(r *route.Table) {
 				last := a.LastKnown(q.Body.Context)
 				return a, nextText(a, last) + closing(a.Waiting, a.Foremost(), last, q.Body.Intent), err
 			}),
-		route.NewTool(route.Tool{Rule: long, Rounded: true, Name: "suggest_dag", Title: "Suggest a plan", Screen: "plan",
+		api.NewTool(api.Tool{Rule: long, Rounded: true, Name: "suggest_dag", Title: "Suggest a plan", Screen: "plan",
 			Description: "Plan a task: which tools, in which order, and which output feeds which input, as a graph without cycles."},
 			func(ctx context.Context, q *question[dagBody]) (suggest.DAGAnswer, string, error) {
 				a, err := s.dag(ctx, q)
@@ -96,7 +71,7 @@ func (s *Server) suggestionRoutes(r *route.Table) {
 				}
 				return a, ended(dagText(a), closing(a.Waiting, a.Foremost(), "", q.Body.Intent)), err
 			}),
-		route.NewTool(route.Tool{Rule: ru, Rounded: true, Name: "find_tool", Title: "Find a tool",
+		api.NewTool(api.Tool{Rule: ru, Rounded: true, Name: "find_tool", Title: "Find a tool",
 			Description: "Find tools and capabilities by what they do. Give a few words, or an exact id or name. " +
 				"The text has the arguments of each result, so it can be called at once."}, s.find))
 }
@@ -106,9 +81,8 @@ func (s *Server) next(ctx context.Context, q *question[nextBody]) (a suggest.Nex
 	if err != nil {
 		return a, err
 	}
-	return e.Next(m, request.From(ctx).Tools, suggest.NextRequest{Context: q.Body.Context, Intent: q.Body.Intent, Limit: q.Body.Limit,
-		Profile: q.Body.Profile, Allow: q.Body.Allow, Explain: q.Body.Explain, Vector: e.Vector(ctx, q.Body.Intent),
-		MinConfidence: q.Body.MinConfidence})
+	q.Body.Vector = e.Vector(ctx, q.Body.Intent)
+	return e.Next(m, api.From(ctx).Tools, q.Body.NextRequest)
 }
 
 func (s *Server) dag(ctx context.Context, q *question[dagBody]) (a suggest.DAGAnswer, err error) {
@@ -119,9 +93,8 @@ func (s *Server) dag(ctx context.Context, q *question[dagBody]) (a suggest.DAGAn
 	if err != nil {
 		return a, err
 	}
-	return e.Plan(m, request.From(ctx).Tools, suggest.DAGRequest{Intent: q.Body.Intent, Context: q.Body.Context, MaxSteps: q.Body.MaxSteps,
-		Profile: q.Body.Profile, Allow: q.Body.Allow, Explain: q.Body.Explain, Vector: e.Vector(ctx, q.Body.Intent),
-		CallableOnly: q.Body.CallableOnly})
+	q.Body.Vector = e.Vector(ctx, q.Body.Intent)
+	return e.Plan(m, api.From(ctx).Tools, q.Body.DAGRequest)
 }
 
 func (s *Server) search(ctx context.Context, q *question[searchBody]) (a suggest.SearchAnswer, err error) {
@@ -129,8 +102,8 @@ func (s *Server) search(ctx context.Context, q *question[searchBody]) (a suggest
 	if err != nil {
 		return a, err
 	}
-	return e.Search(m, request.From(ctx).Tools, suggest.SearchRequest{Query: q.Body.Query, Context: q.Body.Context, Limit: q.Body.Limit,
-		Kinds: q.Body.Kinds, Profile: q.Body.Profile, Allow: q.Body.Allow, Explain: q.Body.Explain, Vector: e.Vector(ctx, q.Body.Query)})
+	q.Body.Vector = e.Vector(ctx, q.Body.Query)
+	return e.Search(m, api.From(ctx).Tools, q.Body.SearchRequest)
 }
 
 func (s *Server) explain(ctx context.Context, q *question[explainBody]) (a suggest.ExplainAnswer, err error) {
@@ -138,8 +111,8 @@ func (s *Server) explain(ctx context.Context, q *question[explainBody]) (a sugge
 	if err != nil {
 		return a, err
 	}
-	return e.Explain(m, suggest.ExplainRequest{ID: q.Body.ID, Context: q.Body.Context, Intent: q.Body.Intent,
-		Limit: q.Body.Limit, Profile: q.Body.Profile, Formula: q.Body.Formula, Allow: q.Body.Allow, Vector: e.Vector(ctx, q.Body.Intent)})
+	q.Body.Vector = e.Vector(ctx, q.Body.Intent)
+	return e.Explain(m, q.Body.ExplainRequest)
 }
 
 // modelAt is the current model, once it counts event seq.
@@ -154,9 +127,12 @@ func (s *Server) modelAt(ctx context.Context, seq uint64) (*live.Engine, *sugges
 	return e, e.Model(), nil
 }
 
+// waitForSeq is how long a request waits for the model to count an event.
+const waitForSeq = time.Second
+
 // counted waits for a moment until the model counts an event.
 func counted(ctx context.Context, e *live.Engine, seq uint64) error {
-	ctx, cancel := context.WithTimeout(ctx, limit.WaitForSeq)
+	ctx, cancel := context.WithTimeout(ctx, waitForSeq)
 	defer cancel()
 	err := e.Wait(ctx, seq)
 	if errors.Is(err, context.DeadlineExceeded) {

@@ -12,9 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"waymark/ingest"
-	"waymark/server/internal/problem"
-	"waymark/server/internal/request"
-	"waymark/server/internal/route"
+	"waymark/server/internal/api"
 )
 
 const (
@@ -28,20 +26,20 @@ type tracesAnswer struct {
 	Body        []byte
 }
 
-func (s *Server) traceRoutes(r *route.Table) {
-	route.Raw(r, route.Rule{Scope: request.ScopeWrite, Creates: true, Also: protobuf, Gzip: true, Body: mostTraces}, huma.Operation{
+func (s *Server) traceRoutes(r *api.Table) {
+	api.Raw(r, api.Rule{Scope: api.ScopeWrite, Creates: true, Also: protobuf, Gzip: true, Body: mostTraces}, huma.Operation{
 		OperationID: "traces", Method: http.MethodPost, Path: "/v1/traces", Tags: []string{"History"}, Summary: "OpenTelemetry traces (OTLP/HTTP)",
 		Description: "An export request, in JSON or protobuf, also packed with gzip. What it holds is durable when the answer comes, and its tool calls become episodes when their trace is " +
 			"complete: two seconds after its root was sent, or a minute after the last span. Values are dropped.",
 		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
 			"application/json": {Schema: &huma.Schema{Type: "object"}}, protobuf: {Schema: &huma.Schema{Type: "string", Format: "binary"}}}}},
 	}, s.takeTraces)
-	route.DocumentBody(r, "/v1/traces", http.MethodPost, map[string]*huma.Schema{"application/json": {Type: "object"}, protobuf: {Type: "string", Format: "binary"}})
+	api.DocumentBody(r, "/v1/traces", http.MethodPost, map[string]*huma.Schema{"application/json": {Type: "object"}, protobuf: {Type: "string", Format: "binary"}})
 }
 
-func (s *Server) takeTraces(ctx context.Context, in *route.RawInput) (*tracesAnswer, error) {
+func (s *Server) takeTraces(ctx context.Context, in *api.RawInput) (*tracesAnswer, error) {
 	if s.cfg.Traces == nil {
-		return nil, problem.New(http.StatusServiceUnavailable, "this process takes no traces")
+		return nil, api.Problem(http.StatusServiceUnavailable, "this process takes no traces")
 	}
 	r := in.Request
 	body, err := unpacked(r)
@@ -49,11 +47,11 @@ func (s *Server) takeTraces(ctx context.Context, in *route.RawInput) (*tracesAns
 		return nil, err
 	}
 	binary := r.Header.Get("Content-Type") == protobuf
-	a := request.From(ctx)
+	a := api.From(ctx)
 	err = s.cfg.Traces(ctx, a.Workspace, a.Source, body, binary)
 	switch {
 	case errors.Is(err, ingest.ErrNotOTLP):
-		return nil, problem.New(http.StatusBadRequest, err.Error())
+		return nil, api.Problem(http.StatusBadRequest, err.Error())
 	case err != nil:
 		return nil, err
 	case binary:
@@ -67,20 +65,20 @@ func unpacked(r *http.Request) ([]byte, error) {
 	if !strings.EqualFold(r.Header.Get("Content-Encoding"), "gzip") {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
-			return nil, route.BadRead(err)
+			return nil, api.BadRead(err)
 		}
 		return body, nil
 	}
 	z, err := gzip.NewReader(r.Body)
 	if err != nil {
-		return nil, problem.New(http.StatusBadRequest, "the body is not packed with gzip")
+		return nil, api.Problem(http.StatusBadRequest, "the body is not packed with gzip")
 	}
 	body, err := io.ReadAll(io.LimitReader(z, mostTraces+1))
 	if err != nil {
-		return nil, route.BadRead(err)
+		return nil, api.BadRead(err)
 	}
 	if len(body) > mostTraces {
-		return nil, problem.New(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", mostTraces))
+		return nil, api.Problem(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", mostTraces))
 	}
 	return body, nil
 }

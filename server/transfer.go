@@ -15,8 +15,7 @@ import (
 	"waymark/episodic"
 	"waymark/ingest"
 	"waymark/live"
-	"waymark/server/internal/request"
-	"waymark/server/internal/route"
+	"waymark/server/internal/api"
 )
 
 const (
@@ -44,7 +43,7 @@ type kindCounts struct {
 }
 
 type importInput struct {
-	route.RawInput
+	api.RawInput
 	Review bool `query:"review" doc:"Entries that the checks flag wait for approval, whoever imports them."`
 }
 
@@ -61,21 +60,21 @@ type importResult struct {
 
 func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
-func (s *Server) transferRoutes(r *route.Table) {
+func (s *Server) transferRoutes(r *api.Table) {
 	lines := map[string]*huma.MediaType{ndjson: {Schema: &huma.Schema{Type: "string"}}}
-	route.Record(r, route.Rule{Scope: request.ScopeWrite, Stream: true, Also: ndjson, Creates: true}, route.Op("Administration", "import", http.MethodPost, "/v1/import", "Import an export",
+	api.Record(r, api.Rule{Scope: api.ScopeWrite, Stream: true, Also: ndjson, Creates: true}, api.Op("Administration", "import", http.MethodPost, "/v1/import", "Import an export",
 		"The lines of an export: one tool, capability or episode each, of any number. The model is built once, at the end."), s.importLines)
-	route.DocumentBody(r, "/v1/import", http.MethodPost, map[string]*huma.Schema{ndjson: {Type: "string"}})
+	api.DocumentBody(r, "/v1/import", http.MethodPost, map[string]*huma.Schema{ndjson: {Type: "string"}})
 
-	export := route.Op("Administration", "export", http.MethodGet, "/v1/export", "Export catalog and history", "One tool, capability or episode a line, in this order.")
+	export := api.Op("Administration", "export", http.MethodGet, "/v1/export", "Export catalog and history", "One tool, capability or episode a line, in this order.")
 	export.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: lines}}
-	route.Raw(r, route.Rule{Scope: request.ScopeAdmin, Stream: true}, export, s.export)
+	api.Raw(r, api.Rule{Scope: api.ScopeAdmin, Stream: true}, export, s.export)
 
-	backup := route.Op("Administration", "backup", http.MethodGet, "/v1/backup", "Back up the whole data directory",
+	backup := api.Op("Administration", "backup", http.MethodGet, "/v1/backup", "Back up the whole data directory",
 		"One consistent state of all workspaces; for the operator only. The trailer Waymark-Backup-Summary lists its contents.")
 	backup.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
 		"application/octet-stream": {Schema: &huma.Schema{Type: "string", Format: "binary"}}}}}
-	route.Raw(r, route.Rule{Scope: request.ScopeAdmin, Stream: true, Global: true, Operator: true}, backup, s.backup)
+	api.Raw(r, api.Rule{Scope: api.ScopeAdmin, Stream: true, Global: true, Operator: true}, backup, s.backup)
 }
 
 // importBatch collects items of one kind, so that they are appended together and in order.
@@ -91,7 +90,7 @@ type importBatch struct {
 }
 
 func (s *Server) importLines(ctx context.Context, e *live.Engine, in *importInput) (out importResult, err error) {
-	a := request.From(ctx)
+	a := api.From(ctx)
 	release := e.Hold() // one build, at the end
 	defer release()
 	batch := importBatch{by: a.Trust(), source: a.Source}
@@ -100,7 +99,7 @@ func (s *Server) importLines(ctx context.Context, e *live.Engine, in *importInpu
 	}
 	for item, err := range ingest.ReadFrom(ctx, in.Request.Body, ingest.Options{Format: "waymark", Split: "all", Source: a.Source, Now: s.cfg.Now()}) {
 		if err != nil {
-			return out, route.BadRead(err)
+			return out, api.BadRead(err)
 		}
 		if item.Kind != batch.kind || len(batch.lines) >= batchSize {
 			if err := batch.store(ctx, e, &out); err != nil {

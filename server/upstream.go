@@ -12,9 +12,7 @@ import (
 
 	"waymark/gateway"
 	"waymark/live"
-	"waymark/server/internal/problem"
-	"waymark/server/internal/request"
-	"waymark/server/internal/route"
+	"waymark/server/internal/api"
 )
 
 // What is started is written in a file of the data directory that only its owner can read. Only the operator of
@@ -64,26 +62,26 @@ type grantBody struct {
 	Pattern string `json:"pattern" minLength:"1" maxLength:"256" doc:"An id in which * stands for any characters, as in github:*."`
 }
 
-func (s *Server) upstreamRoutes(r *route.Table) {
-	read, admin := route.Rule{Scope: request.ScopeRead, Global: true}, route.Rule{Scope: request.ScopeAdmin, Global: true} // of this process
-	route.Add(r, read, route.Op("Servers", "list-servers", http.MethodGet, "/v1/servers", "The connected servers and how they do", ""), s.listServers)
+func (s *Server) upstreamRoutes(r *api.Table) {
+	read, admin := api.Rule{Scope: api.ScopeRead, Global: true}, api.Rule{Scope: api.ScopeAdmin, Global: true} // of this process
+	api.Add(r, read, api.Op("Servers", "list-servers", http.MethodGet, "/v1/servers", "The connected servers and how they do", ""), s.listServers)
 	operator := admin // decides what runs on this machine
 	operator.Operator = true
-	route.Add(r, operator, route.Op("Servers", "add-servers", http.MethodPost, "/v1/servers", "Add servers, and agree to start them as they are defined",
+	api.Add(r, operator, api.Op("Servers", "add-servers", http.MethodPost, "/v1/servers", "Add servers, and agree to start them as they are defined",
 		"Only the operator of the server may: a command runs as the user of the server."), s.addServers)
-	route.Add(r, operator, route.Op("Servers", "forget-server", http.MethodDelete, "/v1/servers/{id}", "Stop a server, and drop what was agreed to about it and its tools",
+	api.Add(r, operator, api.Op("Servers", "forget-server", http.MethodDelete, "/v1/servers/{id}", "Stop a server, and drop what was agreed to about it and its tools",
 		"Only the operator of the server may."), s.forgetServer)
-	route.Add(r, route.Rule{Scope: request.ScopeAdmin, Global: true}, route.Op("Servers", "list-quarantine", http.MethodGet, "/v1/quarantine", "Tools that are withheld, and why", ""), s.listQuarantine)
-	route.Add(r, admin, route.Op("Servers", "approve-tools", http.MethodPost, "/v1/quarantine/approve", "Release tools that are withheld", ""), s.approveTools)
-	route.Add(r, admin, route.Op("Servers", "grant-tools", http.MethodPost, "/v1/grants", "Let tools be called that may change or delete things", ""), s.grantTools)
-	route.Add(r, admin, route.Op("Servers", "revoke-grant", http.MethodDelete, "/v1/grants/{id}", "Take a grant back", ""), s.revokeGrant)
+	api.Add(r, api.Rule{Scope: api.ScopeAdmin, Global: true}, api.Op("Servers", "list-quarantine", http.MethodGet, "/v1/quarantine", "Tools that are withheld, and why", ""), s.listQuarantine)
+	api.Add(r, admin, api.Op("Servers", "approve-tools", http.MethodPost, "/v1/quarantine/approve", "Release tools that are withheld", ""), s.approveTools)
+	api.Add(r, admin, api.Op("Servers", "grant-tools", http.MethodPost, "/v1/grants", "Let tools be called that may change or delete things", ""), s.grantTools)
+	api.Add(r, admin, api.Op("Servers", "revoke-grant", http.MethodDelete, "/v1/grants/{id}", "Take a grant back", ""), s.revokeGrant)
 }
 
 // gateway is that of the caller's workspace.
 func (s *Server) gateway(ctx context.Context) (*gateway.Gateway, error) {
 	g := s.cfg.Upstream.Gateway
-	if g == nil || request.From(ctx).Workspace != s.cfg.Upstream.Workspace {
-		return nil, problem.New(http.StatusServiceUnavailable, "no servers are defined in this workspace; define them with `waymark gateway add`")
+	if g == nil || api.From(ctx).Workspace != s.cfg.Upstream.Workspace {
+		return nil, api.Problem(http.StatusServiceUnavailable, "no servers are defined in this workspace; define them with `waymark gateway add`")
 	}
 	return g, nil
 }
@@ -102,20 +100,20 @@ func (s *Server) addServers(ctx context.Context, q *question[addServersBody]) (o
 		return out, err
 	}
 	if err := g.Add(ctx, s.cfg.Data, s.cfg.Upstream.Workspace, q.Body.Servers); err != nil {
-		return out, problem.New(http.StatusUnprocessableEntity, err.Error())
+		return out, api.Problem(http.StatusUnprocessableEntity, err.Error())
 	}
 	for _, d := range q.Body.Servers {
 		out.Added = append(out.Added, d.ID)
 	}
 	if out.Connected = s.cfg.Upstream.Reload != nil; out.Connected {
 		if err := s.cfg.Upstream.Reload(); err != nil {
-			return out, problem.New(http.StatusConflict, err.Error())
+			return out, api.Problem(http.StatusConflict, err.Error())
 		}
 	}
 	return out, nil
 }
 
-func (s *Server) forgetServer(ctx context.Context, q *route.ByID) (none route.None, err error) {
+func (s *Server) forgetServer(ctx context.Context, q *api.ByID) (none api.None, err error) {
 	g, err := s.gateway(ctx)
 	if err != nil {
 		return none, err
@@ -206,16 +204,16 @@ func (s *Server) approveTools(ctx context.Context, q *question[approveBody]) (ou
 			}
 		}
 		if n == 0 {
-			return out, problem.New(http.StatusNotFound, fmt.Sprintf("nothing of %q is withheld", t.ID))
+			return out, api.Problem(http.StatusNotFound, fmt.Sprintf("nothing of %q is withheld", t.ID))
 		}
 	}
 	out.Approved = []string{}
 	for _, t := range chosen {
 		switch err := release(ctx, g, e, t); {
 		case errors.Is(err, gateway.ErrChangedAgain), errors.Is(err, live.ErrChangedAgain):
-			return out, problem.New(http.StatusConflict, err.Error())
+			return out, api.Problem(http.StatusConflict, err.Error())
 		case err != nil:
-			return out, problem.New(http.StatusUnprocessableEntity, err.Error())
+			return out, api.Problem(http.StatusUnprocessableEntity, err.Error())
 		}
 		out.Approved = append(out.Approved, t.ID)
 	}
@@ -237,14 +235,14 @@ func (s *Server) grantTools(ctx context.Context, q *question[grantBody]) (grantA
 	return out, g.Grant(ctx, q.Body.Pattern)
 }
 
-func (s *Server) revokeGrant(ctx context.Context, q *route.ByID) (none route.None, err error) {
+func (s *Server) revokeGrant(ctx context.Context, q *api.ByID) (none api.None, err error) {
 	g, err := s.gateway(ctx)
 	if err != nil {
 		return none, err
 	}
 	was, err := g.Revoke(ctx, q.ID)
 	if err == nil && !was {
-		err = problem.New(http.StatusNotFound, fmt.Sprintf("%q is not granted", q.ID))
+		err = api.Problem(http.StatusNotFound, fmt.Sprintf("%q is not granted", q.ID))
 	}
 	return none, err
 }

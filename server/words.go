@@ -12,9 +12,7 @@ import (
 	"waymark/catalog"
 	"waymark/internal/plural"
 	"waymark/live"
-	"waymark/server/internal/jsonio"
-	"waymark/server/internal/request"
-	"waymark/server/internal/route"
+	"waymark/server/internal/api"
 	mcpserver "waymark/server/mcp"
 	"waymark/suggest"
 )
@@ -117,18 +115,18 @@ func (s *Server) find(ctx context.Context, q *question[searchBody]) (out foundAn
 			out.Results[i] = found{r, schema, false}
 		}
 		lines[i] = "\n" + signature(r.ID, schema)
-		if text := route.ShownText(r.Description); text != "" {
+		if text := api.ShownText(r.Description); text != "" {
 			lines[i] += " " + catalog.Cut(text, lineProse)
 		}
 	}
 	text = ended(findText(lines, out.Warnings), closing(out.Waiting, answer.Foremost(), "", q.Body.Query))
 	out.TokenMetrics.Estimate = true
-	told, err := route.Tell(out, text)
+	told, err := api.Tell(out, text)
 	if err != nil {
 		return out, "", err
 	}
 	metrics := &out.TokenMetrics
-	metrics.BaselineTokens, metrics.ReturnedTokens = (s.baselineOf(request.From(ctx).Workspace, m)+3)/4, (len(told.JSON)+3)/4
+	metrics.BaselineTokens, metrics.ReturnedTokens = (s.baselineOf(api.From(ctx).Workspace, m)+3)/4, (len(told.JSON)+3)/4
 	if metrics.BaselineTokens > 0 {
 		saved := 1 - float64(metrics.ReturnedTokens)/float64(metrics.BaselineTokens)
 		metrics.SavingsPercent = math.Round(saved*1000) / 10
@@ -190,16 +188,16 @@ func (s *Server) describe(ctx context.Context, q *question[describeBody]) (out d
 	if err != nil {
 		return out, "", err
 	}
-	m, a := e.Model(), request.From(ctx)
+	m, a := e.Model(), api.From(ctx)
 	var known []string
 	var unknown []suggest.UnknownID
 	for i, spelling := range q.Body.IDs {
-		id, err := route.Resolve(a, m, spelling)
+		id, err := api.Resolve(a, m, spelling)
 		if held, is := e.Withheld(id); err == nil && is && held.Absent == suggest.AbsentQuarantined {
 			err = fmt.Errorf("%s is quarantined (%s); whoever runs waymark can look at it with `waymark approve --list`", catalog.ShownID(id), held.Detail)
 		}
 		if err != nil {
-			return out, "", jsonio.Wrong(fmt.Sprintf("ids[%d]", i), err.Error())
+			return out, "", api.WrongField(fmt.Sprintf("ids[%d]", i), err.Error())
 		}
 		t, isTool := m.Tool(id)
 		c, isCapability := m.Capability(id)
@@ -217,7 +215,7 @@ func (s *Server) describe(ctx context.Context, q *question[describeBody]) (out d
 		known = append(known, id)
 	}
 	if len(unknown) > 0 {
-		return out, "", jsonio.Wrong("ids", unknownText(unknown, known))
+		return out, "", api.WrongField("ids", unknownText(unknown, known))
 	}
 	lines := make([]string, len(out.Tools))
 	for i, t := range out.Tools {
@@ -229,7 +227,7 @@ func (s *Server) describe(ctx context.Context, q *question[describeBody]) (out d
 // entryText is an entry in lines: what it does, and each argument with its type and meaning.
 func entryText(t *entry) string {
 	const most = 40
-	lines := []string{signature(t.ID, t.InputSchema) + " " + route.ShownText(t.Description)}
+	lines := []string{signature(t.ID, t.InputSchema) + " " + api.ShownText(t.Description)}
 	properties := catalog.Properties(t.InputSchema)
 	for i, p := range properties {
 		if i == most {
@@ -240,7 +238,7 @@ func entryText(t *entry) string {
 		if p.Required {
 			line += ", required"
 		}
-		if text := route.ShownText(p.Description); text != "" {
+		if text := api.ShownText(p.Description); text != "" {
 			line += ": " + catalog.Cut(text, 2*lineProse)
 		}
 		lines = append(lines, line)
@@ -307,7 +305,7 @@ func unknownSentences(unknown []suggest.UnknownID) string {
 func unknownText(unknown []suggest.UnknownID, known []string) string {
 	s := unknownSentences(unknown)
 	if len(known) > 0 {
-		s += " Known: " + route.ShownIDs(known) + "."
+		s += " Known: " + api.ShownIDs(known) + "."
 	}
 	return s + " find_tool finds ids by words"
 }
@@ -358,13 +356,13 @@ func dagText(a suggest.DAGAnswer) string {
 			b.WriteString(" (of the host)")
 		}
 		if len(t.DependsOn) > 0 {
-			fmt.Fprintf(&b, " after %s", route.ShownIDs(t.DependsOn))
+			fmt.Fprintf(&b, " after %s", api.ShownIDs(t.DependsOn))
 		}
 		for _, name := range slices.Sorted(maps.Keys(t.Arguments)) {
 			fmt.Fprintf(&b, ", %s from %s", catalog.ShownID(name), strings.Trim(catalog.ShownID(t.Arguments[name].From), `"`))
 		}
 		if len(t.Missing) > 0 {
-			fmt.Fprintf(&b, ", missing: %s", route.ShownIDs(t.Missing))
+			fmt.Fprintf(&b, ", missing: %s", api.ShownIDs(t.Missing))
 		}
 	}
 	b.WriteByte('\n')

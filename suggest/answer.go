@@ -81,20 +81,18 @@ func ShortVersion(v string) string {
 // NextRequest asks what comes after the context. Context is in order, the last element is the last
 // thing done. Limit 0 means 5.
 type NextRequest struct {
-	Context []string  `json:"context,omitempty"`
-	Intent  string    `json:"intent,omitempty"`
-	Limit   int       `json:"limit,omitempty"`
-	Profile string    `json:"profile,omitempty"`
-	Allow   []string  `json:"allow,omitempty"` // patterns of ids; * stands for any run of characters
-	Explain *bool     `json:"explain,omitempty"`
-	Vector  []float32 `json:"-"` // of the intent or query, from the embeddings endpoint; optional
+	Context []string `json:"context,omitempty" maxItems:"512" doc:"Ids of what was done so far, in order, the last one last."`
+	Intent  string   `json:"intent,omitempty" maxLength:"8192" doc:"What the task is about, in words."`
+	Limit   int      `json:"limit,omitempty" minimum:"1" maximum:"100" doc:"Most suggestions wanted; 5 if absent."`
+	Profile string   `json:"profile,omitempty" mcp:"-" enum:"learned,seed" doc:"Which weights rank; learned if absent. Where there is too little history to learn from, seed answers in its place."`
+	Allow   []string `json:"allow,omitempty" maxItems:"64" doc:"Patterns of ids that may be suggested; * stands for any characters."`
+	Explain *bool    `json:"explain,omitempty" doc:"Include terms and reasons; left out: over HTTP yes, in MCP no."`
 
-	// MinConfidence leaves out what is suggested with less, from 0 to 1: an answer abstains rather than
-	// guess.
-	MinConfidence float64 `json:"min_confidence,omitempty"`
+	MinConfidence float64 `json:"min_confidence,omitempty" minimum:"0" maximum:"1" doc:"Leave out suggestions with less confidence; abstain where none is left."`
 
-	Withheld *Exclusions `json:"withheld,omitempty"`
-	Pinned   []Pin       `json:"pinned,omitempty"`
+	Vector   []float32   `json:"-"` // of the intent, from the embeddings endpoint; optional
+	Withheld *Exclusions `json:"-"`
+	Pinned   []Pin       `json:"-"`
 }
 
 // A Pin puts an id first in an answer, by a rule of the operator.
@@ -169,17 +167,17 @@ type NextAnswer struct {
 
 // SearchRequest asks for tools and capabilities by words. Limit 0 means 10.
 type SearchRequest struct {
-	Query   string         `json:"query"`
-	Context []string       `json:"context,omitempty"`
-	Limit   int            `json:"limit,omitempty"`
-	Kinds   []catalog.Kind `json:"kinds,omitempty"`
-	Profile string         `json:"profile,omitempty"`
-	Allow   []string       `json:"allow,omitempty"`
-	Explain *bool          `json:"explain,omitempty"`
-	Vector  []float32      `json:"-"` // of the intent or query, from the embeddings endpoint; optional
+	Query   string         `json:"query" maxLength:"8192" doc:"Words, a name or an id. An exact id or name ranks first."`
+	Context []string       `json:"context,omitempty" maxItems:"512" doc:"Ids of what was done so far, in order."`
+	Limit   int            `json:"limit,omitempty" minimum:"1" maximum:"100" doc:"Most results wanted; 10 if absent, in MCP 5."`
+	Kinds   []catalog.Kind `json:"kinds,omitempty" mcp:"-" enum:"tool,capability" doc:"Both if absent."`
+	Profile string         `json:"profile,omitempty" mcp:"-" enum:"learned,seed" doc:"Accepted for symmetry with the other questions; searches rank the same in every profile."`
+	Allow   []string       `json:"allow,omitempty" maxItems:"64" doc:"Patterns of ids that may be found."`
+	Explain *bool          `json:"explain,omitempty" doc:"Include terms; left out: over HTTP yes, in MCP no."`
 
-	Withheld *Exclusions `json:"withheld,omitempty"`
-	Pinned   []Pin       `json:"pinned,omitempty"`
+	Vector   []float32   `json:"-"` // of the query, from the embeddings endpoint; optional
+	Withheld *Exclusions `json:"-"`
+	Pinned   []Pin       `json:"-"`
 }
 
 // SearchResult is one hit.
@@ -212,18 +210,18 @@ type SearchAnswer struct {
 // DAGRequest asks for a plan. It is as long as the history shows such tasks to be, at most 25 steps;
 // MaxSteps bounds it further.
 type DAGRequest struct {
-	Intent   string    `json:"intent,omitempty"`
-	Context  []string  `json:"context,omitempty"`
-	MaxSteps int       `json:"max_steps,omitempty"`
-	Profile  string    `json:"profile,omitempty"`
-	Allow    []string  `json:"allow,omitempty"`
-	Explain  *bool     `json:"explain,omitempty"`
-	Vector   []float32 `json:"-"` // of the intent or query, from the embeddings endpoint; optional
+	Intent   string   `json:"intent,omitempty" maxLength:"8192" doc:"What the task is about, in words."`
+	Context  []string `json:"context,omitempty" maxItems:"512" doc:"Ids of what was done so far, in order."`
+	MaxSteps int      `json:"max_steps,omitempty" minimum:"1" maximum:"25" doc:"Most tasks wanted; the learned length if absent."`
+	Profile  string   `json:"profile,omitempty" enum:"learned,seed"`
+	Allow    []string `json:"allow,omitempty" maxItems:"64" doc:"Patterns of ids that may be used."`
+	Explain  *bool    `json:"explain,omitempty" doc:"Include terms and reasons; left out: over HTTP yes, in MCP no."`
 
-	CallableOnly bool `json:"callable_only,omitempty"` // only with what a run can call
+	CallableOnly bool `json:"callable_only,omitempty" doc:"Without tools of the host and tools that no catalog describes."`
 
-	Withheld *Exclusions `json:"withheld,omitempty"`
-	Pinned   []Pin       `json:"pinned,omitempty"`
+	Vector   []float32   `json:"-"` // of the intent, from the embeddings endpoint; optional
+	Withheld *Exclusions `json:"-"`
+	Pinned   []Pin       `json:"-"`
 }
 
 // The slots of a task: a target was asked for, a prerequisite feeds one.
@@ -308,16 +306,16 @@ type DAGAnswer struct {
 
 // ExplainRequest asks why an id is, or is not, suggested in a situation.
 type ExplainRequest struct {
-	ID      string    `json:"id"`
-	Context []string  `json:"context,omitempty"`
-	Intent  string    `json:"intent,omitempty"`
-	Limit   int       `json:"limit,omitempty"`   // the cut it is compared with; 0 means 5
-	Formula bool      `json:"formula,omitempty"` // also the steps of [Model.Formula]
-	Profile string    `json:"profile,omitempty"`
-	Allow   []string  `json:"allow,omitempty"`
-	Vector  []float32 `json:"-"` // of the intent or query, from the embeddings endpoint; optional
+	ID      string   `json:"id" doc:"The tool or capability in question."`
+	Context []string `json:"context,omitempty" maxItems:"512" doc:"Ids of what was done so far, in order."`
+	Intent  string   `json:"intent,omitempty" maxLength:"8192"`
+	Limit   int      `json:"limit,omitempty" minimum:"1" maximum:"100" doc:"Number of suggestions that Next would return; the id counts as suggested if its rank is at most this; default 5."`
+	Profile string   `json:"profile,omitempty" mcp:"-" enum:"learned,seed"`
+	Formula bool     `json:"formula,omitempty" doc:"Also say, formula by formula, how profile seed computes the score."`
+	Allow   []string `json:"allow,omitempty" maxItems:"64"`
 
-	Withheld *Exclusions `json:"withheld,omitempty"`
+	Vector   []float32   `json:"-"` // of the intent, from the embeddings endpoint; optional
+	Withheld *Exclusions `json:"-"`
 }
 
 // Why an id is absent.

@@ -27,7 +27,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"waymark/internal/plural"
@@ -47,20 +46,7 @@ const (
 var Roles = []Role{HypothesisGenerator, testDesigner, adversarialCritic}
 
 // Scores maps criteria to levels on their scales.
-type Scores map[string]Level
-
-// A Level is a whole number.
-type Level int
-
-// UnmarshalJSON refuses null, which would decode as 0, the worst score.
-func (l *Level) UnmarshalJSON(data []byte) error {
-	n, err := strconv.Atoi(string(data))
-	if err != nil {
-		return &score.DecimalError{Detail: excerpt(string(data), 40) + " is not a whole number"}
-	}
-	*l = Level(n)
-	return nil
-}
+type Scores map[string]score.Decimal
 
 // A Request is one message to score.
 type Request struct {
@@ -167,8 +153,8 @@ func (r *Request) check() error {
 			known := strings.Join(criteria().Names(), ", ")
 			return score.Refuse("scores."+name, "there is no such criterion; there are %s", known)
 		}
-		if n := r.Scores[name]; n < 0 || int(n) >= len(dim.Anchors) {
-			return score.Refuse("scores."+name, "%d is off the scale of %v", n, dim.Scale)
+		if n := r.Scores[name]; !dim.Scale.OnScale(n) {
+			return score.Refuse("scores."+name, "%v is off the scale of %v", n, dim.Scale)
 		}
 	}
 	texts := cmp.Or(score.CheckText("id", r.ID, 256), score.CheckText("text", r.Text, maxText))
@@ -238,12 +224,12 @@ func (d *Delta) score(r *Request, rep *Report) {
 			card.NotApplicable = append(card.NotApplicable, dim.Name)
 			continue
 		}
-		f, source := Finding{Score: int(given), Upper: int(given)}, "given"
+		level := int(given / score.Whole(1))
+		f, source := Finding{Score: level, Upper: level}, "given"
 		if !isGiven {
 			f, source = c.find(d, rep.valid()), "automatic"
 		}
-		highest, level := len(dim.Anchors)-1, dim.Anchors[f.Score].Text
-		d.Criteria[dim.Name] = Criterion{f, highest, dim.Weight, source, level}
+		d.Criteria[dim.Name] = Criterion{f, len(dim.Anchors) - 1, dim.Weight, source, dim.Anchors[f.Score].Text}
 		card.Scores[dim.Name] = score.Whole(f.Score)
 		upper += dim.Weight * score.Decimal(f.Upper)
 	}

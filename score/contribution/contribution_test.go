@@ -1,7 +1,6 @@
 package contribution
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"waymark/internal/strictjson"
 	"waymark/score"
 )
 
@@ -40,7 +40,7 @@ func all(best bool) Scores {
 	for _, r := range Roles {
 		for _, c := range criteriaOf(r) {
 			if s[c.Name] = 0; best {
-				s[c.Name] = Level(len(c.Anchors) - 1)
+				s[c.Name] = score.Whole(len(c.Anchors) - 1)
 			}
 		}
 	}
@@ -70,7 +70,7 @@ func names(list []string) []string {
 // The composites of the rubric, “Composite Scoring”, and of its example; those without a conditional
 // criterion as brenner_bot's scorecard.ts has them (origins of the seed documents, 3.4), recomputed by hand.
 func TestComposites(t *testing.T) {
-	example := Scores{"structural": 3, "citation": 3, "rationale": 3, "level_separation": 2, "third_alternative": 3, "paradox": 1}
+	example := Scores{"structural": score.Whole(3), "citation": score.Whole(3), "rationale": score.Whole(3), "level_separation": score.Whole(2), "third_alternative": score.Whole(3), "paradox": score.Whole(1)}
 	noScore := strings.Replace(test, `"score": {"likelihood_ratio": 3, "cost": 2, "speed": 2, "ambiguity": 2}`, `"status": "planned"`, 1)
 	for name, tt := range map[string]struct {
 		role                    Role
@@ -93,8 +93,8 @@ func TestComposites(t *testing.T) {
 		"origins 3.4, critic who adds":                  {adversarialCritic, critique, all(true), "21", "21", "100", "A"},
 		"critic who kills, nothing":                     {adversarialCritic, kill, all(false), "0", "25.5", "0", "F"},
 		"critic who adds, nothing":                      {adversarialCritic, critique, all(false), "0", "21", "0", "F"},
-		"a kill that is not justified":                  {adversarialCritic, kill, Scores{"structural": 3, "citation": 3, "rationale": 3, "scale_check": 3, "quarantine": 3, "real_third_alternative": 3, "kill_justification": 0}, "21", "25.5", "82.35", "B"},
-		"the same scores for an ADD are the whole":      {adversarialCritic, critique, Scores{"structural": 3, "citation": 3, "rationale": 3, "scale_check": 3, "quarantine": 3, "real_third_alternative": 3, "kill_justification": 0}, "21", "21", "100", "A"},
+		"a kill that is not justified":                  {adversarialCritic, kill, Scores{"structural": score.Whole(3), "citation": score.Whole(3), "rationale": score.Whole(3), "scale_check": score.Whole(3), "quarantine": score.Whole(3), "real_third_alternative": score.Whole(3), "kill_justification": score.Whole(0)}, "21", "25.5", "82.35", "B"},
+		"the same scores for an ADD are the whole":      {adversarialCritic, critique, Scores{"structural": score.Whole(3), "citation": score.Whole(3), "rationale": score.Whole(3), "scale_check": score.Whole(3), "quarantine": score.Whole(3), "real_third_alternative": score.Whole(3), "kill_justification": score.Whole(0)}, "21", "21", "100", "A"},
 		"a given kill_justification is of no use there": {adversarialCritic, anomaly, all(true), "21", "21", "100", "A"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -127,7 +127,7 @@ func TestConditionalCriteriaLeaveTheMaximum(t *testing.T) {
 	assert.Contains(t, scored(t, r).Deltas[0].Criteria, "paradox")
 	r.Context = map[string]bool{"paradox": false}
 	assert.Equal(t, "18", scored(t, r).Deltas[0].Max.String())
-	r.Scores = Scores{"paradox": 0}
+	r.Scores = Scores{"paradox": score.Whole(0)}
 	assert.Equal(t, "19", scored(t, r).Deltas[0].Max.String())
 	r = Request{Role: testDesigner, Text: fenced(test), Context: map[string]bool{"object_transposition": true}}
 	assert.Equal(t, "21.5", scored(t, r).Deltas[0].Max.String())
@@ -203,15 +203,15 @@ func TestWarnings(t *testing.T) {
 		"none":                       {HypothesisGenerator, fenced(third), nil, []string{}},
 		"four hypotheses":            {HypothesisGenerator, four, all(true), []string{"hypothesis_sprawl"}},
 		"three hypotheses":           {HypothesisGenerator, strings.Repeat(fenced(third), 3), nil, []string{}},
-		"four hypotheses and a kill": {HypothesisGenerator, four + fenced(kill), without(Scores{"structural": 3, "citation": 3, "rationale": 3, "level_separation": 3, "third_alternative": 3}), []string{}},
+		"four hypotheses and a kill": {HypothesisGenerator, four + fenced(kill), without(Scores{"structural": score.Whole(3), "citation": score.Whole(3), "rationale": score.Whole(3), "level_separation": score.Whole(3), "third_alternative": score.Whole(3)}), []string{}},
 		"weak assay":                 {testDesigner, fenced(weak), nil, []string{"weak_assay_design"}},
-		"weak assay by hand":         {testDesigner, fenced(test), Scores{"potency": 1}, []string{"weak_assay_design"}},
-		"adequate by hand":           {testDesigner, fenced(weak), Scores{"potency": 2}, []string{}},
-		"mechanism, no scale check":  {adversarialCritic, fenced(critique), Scores{"quarantine": 3}, []string{"unverified_claim"}},
-		"mechanism and scale check":  {adversarialCritic, fenced(critique) + fenced(scale), Scores{"quarantine": 3}, []string{}},
-		"no mechanism":               {adversarialCritic, fenced(anomaly), Scores{"real_third_alternative": 3}, []string{}},
+		"weak assay by hand":         {testDesigner, fenced(test), Scores{"potency": score.Whole(1)}, []string{"weak_assay_design"}},
+		"adequate by hand":           {testDesigner, fenced(weak), Scores{"potency": score.Whole(2)}, []string{}},
+		"mechanism, no scale check":  {adversarialCritic, fenced(critique), Scores{"quarantine": score.Whole(3)}, []string{"unverified_claim"}},
+		"mechanism and scale check":  {adversarialCritic, fenced(critique) + fenced(scale), Scores{"quarantine": score.Whole(3)}, []string{}},
+		"no mechanism":               {adversarialCritic, fenced(anomaly), Scores{"real_third_alternative": score.Whole(3)}, []string{}},
 		"no delta":                   {testDesigner, "I have nothing to add.", nil, []string{"no_delta"}},
-		"a score of another role":    {testDesigner, fenced(test), Scores{"paradox": 1}, []string{}},
+		"a score of another role":    {testDesigner, fenced(test), Scores{"paradox": score.Whole(1)}, []string{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := Request{Role: tt.role, Text: tt.text, Scores: tt.scores}
@@ -226,11 +226,11 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		`text: is required`: {Role: testDesigner, Text: " \n"},
 		`role: unknown role "judge": want hypothesis_generator, test_designer or adversarial_critic`:    {Role: "judge"},
 		`role: unknown role "": want hypothesis_generator, test_designer or adversarial_critic`:         {},
-		`scores.potency: 4 is off the scale of 0 to 3 in whole numbers`:                                 {Role: testDesigner, Scores: Scores{"potency": 4}},
-		`scores.paradox: 3 is off the scale of 0 to 2 in whole numbers`:                                 {Role: testDesigner, Scores: Scores{"paradox": 3}},
-		`scores.structural: -1 is off the scale of 0 to 3 in whole numbers`:                             {Role: testDesigner, Scores: Scores{"structural": -1}},
-		`scores.structural: 9223372036854775807 is off the scale of 0 to 3 in whole numbers`:            {Role: testDesigner, Scores: Scores{"structural": 1<<63 - 1}},
-		`scores.style: there is no such criterion; there are ` + strings.Join(criteria().Names(), ", "): {Role: testDesigner, Scores: Scores{"style": 1}},
+		`scores.potency: 4 is off the scale of 0 to 3 in whole numbers`:                                 {Role: testDesigner, Scores: Scores{"potency": score.Whole(4)}},
+		`scores.structural: 2.5 is off the scale of 0 to 3 in whole numbers`:                            {Role: testDesigner, Scores: Scores{"structural": score.Hundredths(250)}},
+		`scores.paradox: 3 is off the scale of 0 to 2 in whole numbers`:                                 {Role: testDesigner, Scores: Scores{"paradox": score.Whole(3)}},
+		`scores.structural: -1 is off the scale of 0 to 3 in whole numbers`:                             {Role: testDesigner, Scores: Scores{"structural": score.Whole(-1)}},
+		`scores.style: there is no such criterion; there are ` + strings.Join(criteria().Names(), ", "): {Role: testDesigner, Scores: Scores{"style": score.Whole(1)}},
 		`context.kill: there is no such switch; there are paradox, object_transposition`:                {Role: testDesigner, Context: map[string]bool{"kill": true}},
 		`anchors.max: -1 is not 0 to 1000000`:                                                           {Role: testDesigner, Anchors: &Anchors{Max: -1}},
 		`round: -1 is not 1 to 1000000`:                                                                 {Role: testDesigner, Round: -1},
@@ -247,16 +247,12 @@ func TestRequestsThatAreRefused(t *testing.T) {
 }
 
 // A score of null would silently be 0, the worst one.
-func TestScoresAreWholeNumbers(t *testing.T) {
-	for in, want := range map[string]string{
-		`{"structural": null}`: `null is not a whole number`,
-		`{"structural": "3"}`:  `"3" is not a whole number`,
-		`{"structural": 2.5}`:  `2.5 is not a whole number`,
-	} {
+func TestScoresAreNumbers(t *testing.T) {
+	for _, in := range []string{`{"structural": null}`, `{"structural": "3"}`} {
 		var s Scores
-		assert.ErrorContains(t, json.Unmarshal([]byte(in), &s), want)
+		assert.Error(t, strictjson.Unmarshal([]byte(in), &s))
 	}
 	var s Scores
-	require.NoError(t, json.Unmarshal([]byte(`{"structural": 3, "paradox": 0}`), &s))
-	assert.Equal(t, Scores{"structural": 3, "paradox": 0}, s)
+	require.NoError(t, strictjson.Unmarshal([]byte(`{"structural": 3, "paradox": 0}`), &s))
+	assert.Equal(t, Scores{"structural": score.Whole(3), "paradox": score.Whole(0)}, s)
 }

@@ -23,7 +23,7 @@ func drawScores(t *rapid.T, role Role) Scores {
 	s := Scores{}
 	for _, c := range criteriaOf(role) {
 		if rapid.Bool().Draw(t, c.Name+" given") {
-			s[c.Name] = Level(rapid.IntRange(0, len(c.Anchors)-1).Draw(t, c.Name))
+			s[c.Name] = score.Whole(rapid.IntRange(0, len(c.Anchors)-1).Draw(t, c.Name))
 		}
 	}
 	return s
@@ -104,7 +104,7 @@ func TestCompositeIsWhatTheAnswerShows(t *testing.T) {
 				given, isGiven := r.Scores[name]
 				assert.Equal(t, isGiven, c.Source == "given")
 				if isGiven {
-					assert.Equal(t, int(given), c.Score)
+					assert.Equal(t, given, score.Whole(c.Score))
 				}
 				assert.LessOrEqual(t, c.Score, c.Upper)
 				assert.Equal(t, c.Score < c.Upper, c.NeedsHuman != "")

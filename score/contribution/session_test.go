@@ -19,9 +19,9 @@ func session(t *testing.T, s Session) SessionReport {
 
 // The five questions of the rubric, “Session-Level Aggregation”, on a session that can be redone by hand.
 func TestSession(t *testing.T) {
-	generator := Scores{"structural": 3, "citation": 3, "rationale": 3, "level_separation": 2, "third_alternative": 3, "paradox": 1} // 17 of 19
-	low := Scores{"structural": 3, "citation": 3, "rationale": 3, "level_separation": 0, "third_alternative": 0, "paradox": 0}       // 7.5 of 19
-	critic := Scores{"structural": 3, "citation": 3, "rationale": 3, "scale_check": 3, "quarantine": 3, "real_third_alternative": 3, "kill_justification": 3}
+	generator := Scores{"structural": score.Whole(3), "citation": score.Whole(3), "rationale": score.Whole(3), "level_separation": score.Whole(2), "third_alternative": score.Whole(3), "paradox": score.Whole(1)} // 17 of 19
+	low := Scores{"structural": score.Whole(3), "citation": score.Whole(3), "rationale": score.Whole(3), "level_separation": score.Whole(0), "third_alternative": score.Whole(0), "paradox": score.Whole(0)}       // 7.5 of 19
+	critic := Scores{"structural": score.Whole(3), "citation": score.Whole(3), "rationale": score.Whole(3), "scale_check": score.Whole(3), "quarantine": score.Whole(3), "real_third_alternative": score.Whole(3), "kill_justification": score.Whole(3)}
 	r := session(t, Session{Contributions: []Request{
 		{ID: "a", Role: HypothesisGenerator, Round: 1, Text: fenced(hypothesis) + fenced(hypothesis), Scores: low},
 		{ID: "b", Role: HypothesisGenerator, Round: 2, Text: fenced(third), Scores: generator},
@@ -91,8 +91,8 @@ func (s Scores) keys() []string { return sortedKeys(s) }
 
 // One level of a criterion of weight 1 is 5.26 % of 19: a change of that much counts, one of 2.6 does not.
 func TestProgression(t *testing.T) {
-	at := func(round int, structural, rationale Level) Request {
-		return Request{Role: HypothesisGenerator, Round: round, Text: fenced(third), Scores: Scores{"structural": structural, "citation": 2, "rationale": rationale, "level_separation": 1, "third_alternative": 1, "paradox": 1}}
+	at := func(round int, structural, rationale int) Request {
+		return Request{Role: HypothesisGenerator, Round: round, Text: fenced(third), Scores: Scores{"structural": score.Whole(structural), "citation": score.Whole(2), "rationale": score.Whole(rationale), "level_separation": score.Whole(1), "third_alternative": score.Whole(1), "paradox": score.Whole(1)}}
 	}
 	for want, list := range map[string][]Request{
 		"improving": {at(1, 1, 1), at(2, 2, 1)},
@@ -105,14 +105,14 @@ func TestProgression(t *testing.T) {
 	// The middle of three rounds counts for neither half.
 	assert.Equal(t, "stable", session(t, Session{Contributions: []Request{at(1, 1, 1), at(5, 3, 3), at(9, 1, 1)}}).Progression.Trend)
 	// A role is compared with itself: that another one scores lower later on is no trend.
-	critic := Request{Role: adversarialCritic, Round: 2, Text: fenced(critique), Scores: Scores{"structural": 0, "citation": 0, "rationale": 0, "scale_check": 0, "quarantine": 0, "real_third_alternative": 0}}
+	critic := Request{Role: adversarialCritic, Round: 2, Text: fenced(critique), Scores: Scores{"structural": score.Whole(0), "citation": score.Whole(0), "rationale": score.Whole(0), "scale_check": score.Whole(0), "quarantine": score.Whole(0), "real_third_alternative": score.Whole(0)}}
 	r := session(t, Session{Contributions: []Request{at(1, 3, 3), critic}})
 	assert.Equal(t, "unknown", r.Progression.Trend)
 	assert.Empty(t, r.Progression.Change)
 	assert.NotContains(t, names(r.Warnings), "declining_quality")
 	// The trend is the mean of the changes: generator 2 of 19 points up is 10.53 %, critic 3 of 21 up is 14.29 %.
 	better := critic
-	better.Round, better.Scores = 3, Scores{"structural": 3, "citation": 0, "rationale": 0, "scale_check": 0, "quarantine": 0, "real_third_alternative": 0}
+	better.Round, better.Scores = 3, Scores{"structural": score.Whole(3), "citation": score.Whole(0), "rationale": score.Whole(0), "scale_check": score.Whole(0), "quarantine": score.Whole(0), "real_third_alternative": score.Whole(0)}
 	r = session(t, Session{Contributions: []Request{at(1, 1, 1), critic, at(3, 3, 1), better}})
 	assert.Equal(t, "improving", r.Progression.Trend)
 	assert.Equal(t, map[Role]score.Decimal{HypothesisGenerator: score.Hundredths(1053), adversarialCritic: score.Hundredths(1429)}, r.Progression.Change)
@@ -131,7 +131,7 @@ func TestSessionsThatAreRefused(t *testing.T) {
 	round := ok
 	round.Round = 3
 	bad := ok
-	bad.Scores = Scores{"potency": 9}
+	bad.Scores = Scores{"potency": score.Whole(9)}
 	for want, s := range map[string]Session{
 		"contributions: 0 are not 1 to 1000":                                             {},
 		"contributions: 1001 are not 1 to 1000":                                          {Contributions: make([]Request, 1001)},

@@ -8,7 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"waymark/catalog"
-	"waymark/server/internal/request"
+	"waymark/server/internal/api"
 )
 
 // conversationKeys are the members of _meta by which hosts name the conversation of a call: Codex, ChatGPT,
@@ -27,7 +27,7 @@ func hostsName(req *mcp.CallToolRequest) string {
 // sessionOf names the conversation of a call: as the host does, by the header, as the process at the other end of a
 // pipe does, which outlives the MCP sessions that it opens with one owner after another, or by the MCP session; where
 // nothing does, it is the program at the other end.
-func sessionOf(req *mcp.CallToolRequest, a request.Access) string {
+func sessionOf(req *mcp.CallToolRequest, a api.Access) string {
 	if name := cmp.Or(hostsName(req), named(a.Conversation), req.Session.ID()); name != "" {
 		return name
 	}
@@ -40,7 +40,7 @@ func sessionOf(req *mcp.CallToolRequest, a request.Access) string {
 
 // episodeSession is the session of episodes that a caller records without naming one: no name that the next process, or the
 // next owner of the data directory, has not, since the same episode may come again.
-func episodeSession(req *mcp.CallToolRequest, a request.Access) string {
+func episodeSession(req *mcp.CallToolRequest, a api.Access) string {
 	session := ""
 	if a.Conversation == "" {
 		session = req.Session.ID()
@@ -57,7 +57,7 @@ func programOf(req *mcp.CallToolRequest) string {
 
 // named is a name that came from outside as it can be stored.
 func named(name string) string {
-	if name == "" || request.SourceName.MatchString(name) {
+	if name == "" || api.SourceName.MatchString(name) {
 		return name
 	}
 	sum := sha256.Sum256([]byte(name))

@@ -15,8 +15,7 @@ import (
 	"waymark/catalog"
 	"waymark/internal/plural"
 	"waymark/run"
-	"waymark/server/internal/jsonio"
-	"waymark/server/internal/request"
+	"waymark/server/internal/api"
 )
 
 // A result of another server that is longer than Upstream.ResultLimit is cut: the host gets its beginning and a handle,
@@ -44,7 +43,7 @@ const metaResult = "io.waymark/result"
 // keptResult is the text of a result that was cut.
 type keptResult struct {
 	handle, tool, text string
-	owner              request.Access // only its credential reads it
+	owner              api.Access // only its credential reads it
 	at                 time.Time
 }
 
@@ -72,7 +71,7 @@ func (k *keptResults) drop(now time.Time) {
 	}
 }
 
-func (k *keptResults) find(handle string, a request.Access, now time.Time) (keptResult, bool) {
+func (k *keptResults) find(handle string, a api.Access, now time.Time) (keptResult, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.drop(now)
@@ -86,7 +85,7 @@ func (k *keptResults) find(handle string, a request.Access, now time.Time) (kept
 
 // cut shortens a result that is longer than the limit. Its text is the structured result, if there is one, else its text
 // blocks. Images and other blocks stay if they are within the limit; a longer one is left out and named.
-func (m *mcpTools) cut(a request.Access, id string, r run.Result, out *mcp.CallToolResult) {
+func (m *mcpTools) cut(a api.Access, id string, r run.Result, out *mcp.CallToolResult) {
 	limit := m.cfg.Upstream.ResultLimit
 	if limit <= 0 || len(r.Content)+len(r.Structured) <= limit || len(r.NeedsInput) > 0 {
 		return
@@ -167,16 +166,16 @@ type foundResult struct {
 
 func (m *mcpTools) readResult(ctx context.Context, q *struct{ Body readResultArguments }) (answer ReadResultAnswer, text string, err error) {
 	in, limit := q.Body, m.cfg.Upstream.ResultLimit
-	kept, ok := m.results.find(in.Result, request.From(ctx), m.cfg.Now())
+	kept, ok := m.results.find(in.Result, api.From(ctx), m.cfg.Now())
 	switch {
 	case in.Result == "":
-		return answer, "", jsonio.Wrong("result", "is required")
+		return answer, "", api.WrongField("result", "is required")
 	case !ok:
-		return answer, "", jsonio.Wrong("result", fmt.Sprintf("%q is not kept, or no longer; call the tool again", catalog.ShownID(in.Result)))
+		return answer, "", api.WrongField("result", fmt.Sprintf("%q is not kept, or no longer; call the tool again", catalog.ShownID(in.Result)))
 	case in.Offset < 0 || in.Offset > len(kept.text):
-		return answer, "", jsonio.Wrong("offset", fmt.Sprintf("must be from 0 to %d", len(kept.text)))
+		return answer, "", api.WrongField("offset", fmt.Sprintf("must be from 0 to %d", len(kept.text)))
 	case in.Length < 0 || in.Length > limit:
-		return answer, "", jsonio.Wrong("length", fmt.Sprintf("must be from 1 to %d", limit))
+		return answer, "", api.WrongField("length", fmt.Sprintf("must be from 1 to %d", limit))
 	case in.Length == 0:
 		in.Length = limit
 	}

@@ -8,22 +8,22 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"waymark/server/internal/request"
+	"waymark/server/internal/api"
 )
 
 // What is kept is bounded in number, bytes and age, and belongs to the credential that called.
 func TestKeptResults(t *testing.T) {
 	now := time.Unix(0, 0)
-	anna := request.Access{Workspace: "w", Source: "anna"}
+	anna := api.Access{Workspace: "w", Source: "anna"}
 	var k keptResults
-	has := func(handle string, a request.Access) bool { _, ok := k.find(handle, a, now); return ok }
+	has := func(handle string, a api.Access) bool { _, ok := k.find(handle, a, now); return ok }
 	for i := range keptCount + 3 {
 		k.keep(keptResult{handle: fmt.Sprint(i), text: "x", owner: anna, at: now})
 	}
 	assert.False(t, has("2", anna))
 	assert.True(t, has("3", anna))
-	assert.False(t, has("3", request.Access{Workspace: "w", Source: "ben"}))
-	assert.False(t, has("3", request.Access{Workspace: "v", Source: "anna"}))
+	assert.False(t, has("3", api.Access{Workspace: "w", Source: "ben"}))
+	assert.False(t, has("3", api.Access{Workspace: "v", Source: "anna"}))
 
 	k.keep(keptResult{handle: "large", text: strings.Repeat("x", keptBytes-10), owner: anna, at: now})
 	assert.True(t, has("large", anna))

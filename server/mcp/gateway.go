@@ -19,9 +19,7 @@ import (
 	"waymark/gateway"
 	"waymark/live"
 	"waymark/run"
-	"waymark/server/internal/jsonio"
-	"waymark/server/internal/request"
-	"waymark/server/internal/route"
+	"waymark/server/internal/api"
 	"waymark/suggest"
 )
 
@@ -78,8 +76,8 @@ const upstreamInstructions = " Tools of other servers that are not in the list o
 	"or with call_changing_tool if they are not annotated as reading only."
 
 type callArguments struct {
-	Tool      string       `json:"tool" doc:"Id of the tool, as find_tool and suggest_next give it."`
-	Arguments route.Object `json:"arguments,omitempty" doc:"Its arguments, by its input schema."`
+	Tool      string     `json:"tool" doc:"Id of the tool, as find_tool and suggest_next give it."`
+	Arguments api.Object `json:"arguments,omitempty" doc:"Its arguments, by its input schema."`
 }
 
 // offerUpstream adds the tools that call others, and keeps those tools in the list that the mode puts there.
@@ -89,7 +87,7 @@ func offerUpstream(srv *mcp.Server, m *mcpTools) {
 	m.offerCall(srv, toolCallChanging, "Call a tool that changes something", "Like call_tool, for tools that may change or delete things: all that are not annotated as reading only. "+
 		"Some need a grant of whoever runs Waymark.", mcp.ToolAnnotations{DestructiveHint: new(true), OpenWorldHint: new(true)})
 	if m.cfg.Upstream.ResultLimit > 0 {
-		m.offer(srv, route.NewTool(route.Tool{Rule: route.Rule{Scope: request.ScopeRead}, Name: toolReadResult, Title: "Read a result",
+		m.offer(srv, api.NewTool(api.Tool{Rule: api.Rule{Scope: api.ScopeRead}, Name: toolReadResult, Title: "Read a result",
 			Description: "Read on in a result of another tool that was cut, or search it. The result names its handle."}, m.readResult))
 	}
 	if m.cfg.Upstream.Gateway == nil {
@@ -103,10 +101,10 @@ func offerUpstream(srv *mcp.Server, m *mcpTools) {
 
 func (m *mcpTools) offerCall(srv *mcp.Server, name, title, description string, hints mcp.ToolAnnotations) {
 	srv.AddTool(&mcp.Tool{
-		Name: name, Title: title, Description: description, InputSchema: route.SchemaOf(reflect.TypeFor[callArguments]()), Annotations: &hints,
+		Name: name, Title: title, Description: description, InputSchema: api.SchemaOf(reflect.TypeFor[callArguments]()), Annotations: &hints,
 	}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		var in callArguments
-		if err := route.Arguments(req.Params.Arguments, &in); err != nil {
+		if err := api.Arguments(req.Params.Arguments, &in); err != nil {
 			return m.failed(ctx, name, err), nil
 		}
 		return m.forward(ctx, req, in.Tool, in.Arguments.RawMessage, hints.ReadOnlyHint), nil
@@ -120,7 +118,7 @@ func DefinitionSize(t *catalog.Tool) int {
 	if len(schema) == 0 {
 		schema = json.RawMessage(`{"type":"object"}`)
 	}
-	text, _ := jsonio.Encode(struct { // a stored schema is JSON
+	text, _ := api.Encode(struct { // a stored schema is JSON
 		Name        string          `json:"name"`
 		Description string          `json:"description,omitempty"`
 		InputSchema json.RawMessage `json:"inputSchema"`
@@ -269,8 +267,8 @@ func Unlisted(g *gateway.Gateway) []string {
 // forward carries a call to the server that has the tool; reads limits it to tools that only read.
 func (m *mcpTools) forward(ctx context.Context, req *mcp.CallToolRequest, tool string, arguments json.RawMessage, reads bool) *mcp.CallToolResult {
 	a := requestAccess(ctx, req.Extra)
-	if !a.May(request.ScopeWrite) {
-		return refusal(fmt.Errorf("calling tools needs the scope %v, this credential has %v", request.ScopeWrite.Names(), a.Scopes.Names()))
+	if !a.May(api.ScopeWrite) {
+		return refusal(fmt.Errorf("calling tools needs the scope %v, this credential has %v", api.ScopeWrite.Names(), a.Scopes.Names()))
 	}
 	caller := m.cfg.callerOf(a.Workspace)
 	if caller == nil {
@@ -280,7 +278,7 @@ func (m *mcpTools) forward(ctx context.Context, req *mcp.CallToolRequest, tool s
 	if err != nil {
 		return m.failed(ctx, toolCall, err)
 	}
-	id, err := route.Resolve(a, engine.Model(), tool)
+	id, err := api.Resolve(a, engine.Model(), tool)
 	if err != nil {
 		return refusal(err)
 	}
@@ -294,7 +292,7 @@ func (m *mcpTools) forward(ctx context.Context, req *mcp.CallToolRequest, tool s
 	session := sessionOf(req, a)
 	progress := progressTo(ctx, req)
 	if notify := progress; notify != nil {
-		progress = func(done, total float64, message string) { notify(done, total, route.ShownText(message)) }
+		progress = func(done, total float64, message string) { notify(done, total, api.ShownText(message)) }
 	}
 	result, err := caller.Call(ctx, run.Call{
 		Tool: id, Source: a.Source, Arguments: arguments, Session: session, Meta: meta, Progress: progress,
@@ -335,7 +333,7 @@ const mostAfter = 3
 
 // suggestAfter adds what usually comes next: to a structured result as a member, since hosts show the model
 // nothing else then, to another as a line of text. It is left out rather than waited for long.
-func (m *mcpTools) suggestAfter(ctx context.Context, engine *live.Engine, a request.Access, session string, out *mcp.CallToolResult) {
+func (m *mcpTools) suggestAfter(ctx context.Context, engine *live.Engine, a api.Access, session string, out *mcp.CallToolResult) {
 	known, ok := m.cfg.callerOf(a.Workspace).(interface {
 		Next(ctx context.Context, e *live.Engine, source, session string, limit int) (suggest.NextAnswer, bool)
 	})
@@ -392,7 +390,7 @@ func (m *mcpTools) metaOf(req *mcp.CallToolRequest, id string) (json.RawMessage,
 	if signed := req.Params.RequestState; signed != "" {
 		state, ok := unseal(m.stateKey, []byte(id), signed)
 		if !ok {
-			return nil, jsonio.Wrong("requestState", "is not one of this tool and server")
+			return nil, api.WrongField("requestState", "is not one of this tool and server")
 		}
 		meta[gateway.MetaRequestState] = string(state)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -15,10 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"waymark/live"
-	"waymark/server/internal/limit"
-	"waymark/server/internal/problem"
-	"waymark/server/internal/request"
-	"waymark/server/internal/route"
+	"waymark/server/internal/api"
 	"waymark/server/internal/runs"
 )
 
@@ -51,8 +49,8 @@ const (
 type Config struct {
 	Workspaces *live.Workspaces
 	Runs       *runs.Runs
-	Routes     *route.Table // complete before the first request
-	Upstream   Upstream     // other servers
+	Routes     *api.Table // complete before the first request
+	Upstream   Upstream   // other servers
 	Logger     *slog.Logger
 	Now        func() time.Time
 	Version    string
@@ -60,7 +58,7 @@ type Config struct {
 	MaxBody     int64 // bytes of one message over HTTP
 	MaxSessions int
 	// Holders names the clients that a session counts against.
-	Holders  func(request.Access) []limit.Holder
+	Holders  func(api.Access) []api.Holder
 	Draining <-chan struct{} // closed when shutdown begins
 
 	// Extend changes the options of each SDK server and returns what registers more on it; nil but in tests.
@@ -84,12 +82,12 @@ type Endpoint struct {
 func New(cfg Config) *Endpoint {
 	e := &Endpoint{cfg: cfg, servers: map[string]*mcp.Server{}}
 	e.sessions = mcpSessions{
-		Share: limit.NewShare("MCP sessions", int64(cfg.MaxSessions)), holdersOf: cfg.Holders, live: e.live, known: map[string]*limit.Hold{},
+		Share: api.NewShare("MCP sessions", int64(cfg.MaxSessions)), holdersOf: cfg.Holders, live: e.live, known: map[string]*api.Hold{},
 	}
 	// A session belongs to whoever opened it: the SDK compares UserID on every later request. What
 	// the call may do comes from the credential of the call itself, not from that of the handshake.
 	bind := auth.RequireBearerToken(func(ctx context.Context, _ string, _ *http.Request) (*auth.TokenInfo, error) {
-		a := request.From(ctx)
+		a := api.From(ctx)
 		return &auth.TokenInfo{UserID: a.Workspace + "\n" + a.Source, Extra: map[string]any{accessInfo: a}}, nil
 	}, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})
 	handler := func(o mcp.StreamableHTTPOptions) http.Handler {
@@ -111,8 +109,8 @@ const accessInfo = "waymark.access"
 
 // ServeHTTP implements [http.Handler].
 func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if request.From(r.Context()).Workspace == "" {
-		http.Error(w, request.ErrNoCredential.Error(), http.StatusUnauthorized)
+	if api.From(r.Context()).Workspace == "" {
+		http.Error(w, api.ErrNoCredential.Error(), http.StatusUnauthorized)
 		return
 	}
 	// The credential was checked before; the SDK only needs to see that there is one, and handlers
@@ -124,11 +122,11 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer cancel()
 	}
 	if r.Header.Get(headerProtocol) < firstStateless {
-		finished, err := e.sessions.enter(request.From(r.Context()), r, w)
+		finished, err := e.sessions.enter(api.From(r.Context()), r, w)
 		if err != nil {
-			p := problem.Of(err)
-			w.Header().Set("Retry-After", problem.RetryAfter(p.Status))
-			problem.Write(w, problem.Sign(r.Context(), p))
+			p := api.ProblemOf(err)
+			w.Header().Set("Retry-After", api.RetryAfter(p.Status))
+			api.WriteProblem(w, api.Sign(r.Context(), p))
 			return
 		}
 		defer finished()
@@ -147,7 +145,7 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serverOf is the one server of the request's workspace.
 func (e *Endpoint) serverOf(r *http.Request) *mcp.Server {
-	workspace := request.From(r.Context()).Workspace
+	workspace := api.From(r.Context()).Workspace
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	srv := e.servers[workspace]
@@ -229,13 +227,12 @@ func isolate(log *slog.Logger) mcp.Middleware {
 				if recovered == nil {
 					return
 				}
-				p, stack := limit.PanicOf(recovered)
-				log.ErrorContext(ctx, "panic while answering an MCP request", "method", method, "panic", p, "stack", string(stack))
+				log.ErrorContext(ctx, "panic while answering an MCP request", "method", method, "panic", recovered, "stack", string(debug.Stack()))
 				if method == "tools/call" {
-					result, err = refusal(problem.Internal), nil
+					result, err = refusal(api.Internal), nil
 					return
 				}
-				result, err = nil, fmt.Errorf("%s: %w", method, problem.Internal)
+				result, err = nil, fmt.Errorf("%s: %w", method, api.Internal)
 			}()
 			return next(ctx, method, req)
 		}

@@ -11,8 +11,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/gateway"
-	"waymark/server/internal/jsonio"
-	"waymark/server/internal/request"
+	"waymark/server/internal/api"
 )
 
 // offerLists are the lists that those of other servers are added to, by method.
@@ -56,7 +55,7 @@ func (m *mcpTools) passOn(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		var raw json.RawMessage
 		err := gateway.ErrUnknown
-		may := a.Tools == nil && a.May(request.ScopeWrite)
+		may := a.Tools == nil && a.May(api.ScopeWrite)
 		switch p := req.GetParams().(type) {
 		case *mcp.GetPromptParams:
 			if may {
@@ -146,7 +145,7 @@ func extended(r mcp.Result, list string, items []json.RawMessage) mcp.Result {
 
 // withMore is a value of the SDK in JSON, with members that it does not have itself.
 func withMore(v any, more map[string]json.RawMessage) json.RawMessage {
-	text, err := jsonio.Encode(v)
+	text, err := api.Encode(v)
 	if err != nil {
 		panic(err) // it came from JSON
 	}
@@ -168,7 +167,7 @@ func complete(raw json.RawMessage, req mcp.Request) (mcp.Result, error) {
 	if of, ok := req.(interface{ ProtocolVersion() string }); ok && of.ProtocolVersion() >= firstStateless && json.Unmarshal(raw, &members) == nil && members["resultType"] == nil {
 		members["resultType"] = json.RawMessage(`"complete"`)
 		var err error
-		if raw, err = jsonio.Encode(members); err != nil {
+		if raw, err = api.Encode(members); err != nil {
 			return nil, err
 		}
 	}

@@ -22,8 +22,7 @@ import (
 
 	"waymark/internal/bounded"
 	"waymark/internal/pause"
-	"waymark/server/internal/jsonio"
-	"waymark/server/internal/request"
+	"waymark/server/internal/api"
 )
 
 // A data directory has one owner at a time: the process that has it open, which is a server or one of the `waymark mcp`
@@ -108,13 +107,13 @@ func Relay(ctx context.Context, in io.Reader, out io.Writer, findOwner func() (O
 	defer transport.CloseIdleConnections()
 	headers := http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
 	// It distinguishes processes with one data directory and hosts of one name.
-	headers.Set(request.HeaderConversation, "pipe-"+rand.Text()[:16])
+	headers.Set(api.HeaderConversation, "pipe-"+rand.Text()[:16])
 	if workspace != "" {
-		headers.Set(request.HeaderWorkspace, workspace)
-		headers.Set(request.HeaderSource, sourceStdio)
+		headers.Set(api.HeaderWorkspace, workspace)
+		headers.Set(api.HeaderSource, sourceStdio)
 	}
 	if agent != "" {
-		headers.Set(request.HeaderAgent, agent)
+		headers.Set(api.HeaderAgent, agent)
 	}
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	r := &relay{
@@ -209,7 +208,7 @@ func finished(f func()) <-chan struct{} {
 // read handles the lines of the host until their end.
 func (r *relay) read(in io.Reader) error {
 	for lines := bufio.NewReaderSize(in, 64<<10); ; {
-		line, tooLong, err := jsonio.ReadLine(lines, MaxFrame)
+		line, tooLong, err := api.ReadLine(lines, MaxFrame)
 		r.reading.Lock()
 		if r.ctx.Err() == nil {
 			r.receive(bytes.TrimSpace(line), tooLong)

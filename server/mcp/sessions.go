@@ -4,8 +4,7 @@ import (
 	"net/http"
 	"sync"
 
-	"waymark/server/internal/limit"
-	"waymark/server/internal/request"
+	"waymark/server/internal/api"
 )
 
 // headerSession names the session of a request up to revision 2025-11-25.
@@ -13,16 +12,16 @@ const headerSession = "Mcp-Session-Id"
 
 // mcpSessions keeps the number of sessions within the parts of their clients. The SDK ends those that are not used.
 type mcpSessions struct {
-	limit.Share
-	holdersOf func(request.Access) []limit.Holder
+	api.Share
+	holdersOf func(api.Access) []api.Holder
 	live      func() map[string]bool // ids
 
 	mu    sync.Mutex
-	known map[string]*limit.Hold // by id
+	known map[string]*api.Hold // by id
 }
 
 // enter counts the session that begins with a request, if one does; finished is called after the answer, which names it.
-func (m *mcpSessions) enter(a request.Access, r *http.Request, w http.ResponseWriter) (finished func(), err error) {
+func (m *mcpSessions) enter(a api.Access, r *http.Request, w http.ResponseWriter) (finished func(), err error) {
 	if r.Method != http.MethodPost || r.Header.Get(headerSession) != "" {
 		return func() {}, nil
 	}

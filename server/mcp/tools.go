@@ -11,9 +11,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/run"
-	"waymark/server/internal/problem"
-	"waymark/server/internal/request"
-	"waymark/server/internal/route"
+	"waymark/server/internal/api"
 	"waymark/storage"
 	"waymark/suggest"
 )
@@ -36,8 +34,8 @@ type mcpTools struct {
 }
 
 // offer adds a tool to a server.
-func (m *mcpTools) offer(srv *mcp.Server, t route.Tool) {
-	reads := t.Scope == request.ScopeRead
+func (m *mcpTools) offer(srv *mcp.Server, t api.Tool) {
+	reads := t.Scope == api.ScopeRead
 	shown := &mcp.Tool{Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: t.Schema, Annotations: &mcp.ToolAnnotations{
 		ReadOnlyHint: reads, IdempotentHint: reads, DestructiveHint: &t.Destructive, OpenWorldHint: &t.OpenWorld}}
 	if t.Screen != "" {
@@ -47,7 +45,7 @@ func (m *mcpTools) offer(srv *mcp.Server, t route.Tool) {
 }
 
 // handler runs one tool: who asks, may they, for how long.
-func (m *mcpTools) handler(t route.Tool) mcp.ToolHandler {
+func (m *mcpTools) handler(t api.Tool) mcp.ToolHandler {
 	timeout := m.cfg.Routes.TimeLimit(t.Rule)
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -57,8 +55,8 @@ func (m *mcpTools) handler(t route.Tool) mcp.ToolHandler {
 			return refusal(fmt.Errorf("%s needs the scope %v, this credential has %v", t.Name, t.Scope.Names(), a.Scopes.Names())), nil
 		}
 		a.Session = episodeSession(req, a)
-		ctx = request.WithExchange(request.With(ctx, a), &request.Exchange{Progress: progressTo(ctx, req)})
-		answer, err := route.Limited(ctx, m.cfg.Routes, t.Rule, int64(len(req.Params.Arguments)), func() (route.Told, error) {
+		ctx = api.WithExchange(api.With(ctx, a), &api.Exchange{Progress: progressTo(ctx, req)})
+		answer, err := api.InTurn(ctx, m.cfg.Routes, t.Rule, int64(len(req.Params.Arguments)), func() (api.Told, error) {
 			return t.Call(ctx, req.Params.Arguments)
 		})
 		if err != nil {
@@ -73,12 +71,12 @@ func (m *mcpTools) handler(t route.Tool) mcp.ToolHandler {
 
 // requestAccess is the access of one request: of the HTTP request that carried it, else (stdio, one
 // user from start to end) of the connection.
-func requestAccess(ctx context.Context, extra *mcp.RequestExtra) request.Access {
+func requestAccess(ctx context.Context, extra *mcp.RequestExtra) api.Access {
 	if extra != nil && extra.TokenInfo != nil {
-		a, _ := extra.TokenInfo.Extra[accessInfo].(request.Access)
+		a, _ := extra.TokenInfo.Extra[accessInfo].(api.Access)
 		return a
 	}
-	return request.From(ctx)
+	return api.From(ctx)
 }
 
 // progressTo reports the progress of a call to a host; nil where the host did not ask for that.
@@ -110,17 +108,17 @@ func (m *mcpTools) failed(ctx context.Context, tool string, err error) *mcp.Call
 	if dag, ok := errors.AsType[*run.CheckError](err); ok {
 		text := dag.Error()
 		for i, o := range dag.Open {
-			text += map[bool]string{true: "\nCall run_dag again with values, by task, for:"}[i == 0] + "\n- " + route.ShownText(o.String())
+			text += map[bool]string{true: "\nCall run_dag again with values, by task, for:"}[i == 0] + "\n- " + api.ShownText(o.String())
 		}
 		r := refusal(errors.New(text))
-		if told, err := route.Tell(refusedDAG{"refused", dag.Problems, dag.Form()}, problem.RefusedRun(dag)); err == nil {
+		if told, err := api.Tell(refusedDAG{"refused", dag.Problems, dag.Form()}, api.RefusedRun(dag)); err == nil {
 			r.StructuredContent = told.JSON
 		}
 		return r
 	}
-	p := problem.Of(err)
+	p := api.ProblemOf(err)
 	switch {
-	case p == problem.Internal, errors.Is(err, storage.ErrReadOnly):
+	case p == api.Internal, errors.Is(err, storage.ErrReadOnly):
 		m.cfg.Logger.ErrorContext(ctx, "MCP tool failed", "tool", tool, "error", err)
 	case errors.Is(err, storage.ErrUnavailable):
 		m.cfg.Logger.WarnContext(ctx, "MCP tool failed", "tool", tool, "error", err)

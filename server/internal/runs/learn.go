@@ -7,7 +7,7 @@ import (
 
 	"waymark/episodic"
 	"waymark/run"
-	"waymark/server/internal/request"
+	"waymark/server/internal/api"
 )
 
 // What runs teach. Calls of tools are recorded by whoever carries them out. A run of a capability, by itself
@@ -15,7 +15,7 @@ import (
 // reliability and its place in the graph.
 
 // learn records the capabilities of a run that has ended.
-func (r *Runs) learn(ctx context.Context, a request.Access, s run.Status, p *run.Plan) error {
+func (r *Runs) learn(ctx context.Context, a api.Access, s run.Status, p *run.Plan) error {
 	if s.State == run.Canceled {
 		return nil // says nothing of anything
 	}

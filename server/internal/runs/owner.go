@@ -15,7 +15,7 @@ import (
 	"waymark/internal/pause"
 	"waymark/live/state"
 	"waymark/run"
-	"waymark/server/internal/problem"
+	"waymark/server/internal/api"
 	"waymark/storage"
 )
 
@@ -186,7 +186,7 @@ func (r *Runs) stands(ctx context.Context, workspace, id string, o state.RunOwne
 	}
 	s, err := r.journal(workspace).Status(ctx, id)
 	if errors.Is(err, storage.ErrNotFound) {
-		return s, problem.New(http.StatusNotFound, fmt.Sprintf("there is no run %q", id))
+		return s, api.Problem(http.StatusNotFound, fmt.Sprintf("there is no run %q", id))
 	}
 	if err != nil || s.State.Over() {
 		return s, err
@@ -267,7 +267,7 @@ func (r *Runs) decide(
 		case unowned != nil:
 			return s, unowned
 		case r.ctx.Err() != nil:
-			return s, problem.New(http.StatusServiceUnavailable, notCarried)
+			return s, api.Problem(http.StatusServiceUnavailable, notCarried)
 		}
 		all, err := decisions(s)
 		if err != nil {

@@ -17,10 +17,7 @@ import (
 	"waymark/internal/plural"
 	"waymark/live/state"
 	"waymark/run"
-	"waymark/server/internal/jsonio"
-	"waymark/server/internal/problem"
-	"waymark/server/internal/request"
-	"waymark/server/internal/route"
+	"waymark/server/internal/api"
 )
 
 type (
@@ -32,7 +29,7 @@ type (
 	runEnd   run.Status
 
 	runListQuery struct {
-		route.PageQuery
+		api.PageQuery
 		State string `query:"state" enum:"running,paused,done,failed,canceled" doc:"Only runs that stand so."`
 	}
 	runPage struct {
@@ -40,7 +37,7 @@ type (
 		NextCursor string          `json:"next_cursor,omitempty"`
 	}
 	runDecision struct {
-		route.ByID
+		api.ByID
 		Body *struct {
 			Nodes []string `json:"nodes,omitempty" maxItems:"1000" doc:"Of the nodes that wait; all of them if absent."`
 			Deny  bool     `json:"deny,omitempty" doc:"They fail instead of being called."`
@@ -58,49 +55,49 @@ type (
 const maxRunBody = 4 << 20
 
 // Routes registers all operations of
-func (r *Runs) Routes(t *route.Table) {
+func (r *Runs) Routes(t *api.Table) {
 	schemas := t.Schemas()
-	begin := route.Rule{Scope: request.ScopeWrite, Body: maxRunBody}
-	start := route.Op("Runs", "start-run", http.MethodPost, "/v1/runs", "Run a DAG or a stored capability",
+	begin := api.Rule{Scope: api.ScopeWrite, Body: maxRunBody}
+	start := api.Op("Runs", "start-run", http.MethodPost, "/v1/runs", "Run a DAG or a stored capability",
 		"Takes the answer of /v1/dag as it is, a DAG of one's own, or the id of a capability. Everything is checked before anything is called: 422 lists all that is wrong. "+
 			"Where values of arguments are missing, the error at body.values has the JSON Schema of all of them as its value; an object that it accepts is sent as values. "+
 			"With dry_run the plan is answered, with 200, and nothing is called. Calls of tools that are not annotated as harmless wait for approval; approve needs scope admin.")
 	start.DefaultStatus = http.StatusAccepted
-	route.Raw(t, begin, start, r.startRun)
-	route.DocumentBody(t, "/v1/runs", http.MethodPost, map[string]*huma.Schema{"application/json": schemas.Schema(reflect.TypeFor[runBody](), true, "")})
-	t.Tools = append(t.Tools, route.NewTool(route.Tool{Rule: route.Rule{Scope: request.ScopeWrite, Timeout: time.Hour}, Name: "run_dag", Title: "Run a plan",
+	api.Raw(t, begin, start, r.startRun)
+	api.DocumentBody(t, "/v1/runs", http.MethodPost, map[string]*huma.Schema{"application/json": schemas.Schema(reflect.TypeFor[runBody](), true, "")})
+	t.Tools = append(t.Tools, api.NewTool(api.Tool{Rule: api.Rule{Scope: api.ScopeWrite, Timeout: time.Hour}, Name: "run_dag", Title: "Run a plan",
 		Destructive: true, OpenWorld: true, Servers: true,
 		Description: "Carry out a plan: give what suggest_dag answered as it is, or tasks of your own, and get the result of every task. Everything is checked first, and all that is wrong is said at once. " +
 			"Where arguments have no values, the answer names them in form, a JSON Schema: call again with values. " +
 			"A task that may change something waits until a person approves it. Ask again with the id of the run to see how it went on."}, r.runAndWait))
-	route.Add(t, route.Rule{Scope: request.ScopeRead}, route.Op("Runs", "list-runs", http.MethodGet, "/v1/runs", "List runs", "Those that go on and the last 500 that ended."), r.listRuns)
-	route.Add(t, route.Rule{Scope: request.ScopeRead}, route.Op("Runs", "get-run", http.MethodGet, "/v1/runs/{id}", "A run", "Node by node, with results."), r.getRun)
-	cancel := route.Op("Runs", "cancel-run", http.MethodPost, "/v1/runs/{id}/cancel", "Cancel a run", "Calls under way are given up; the rest is not begun.")
+	api.Add(t, api.Rule{Scope: api.ScopeRead}, api.Op("Runs", "list-runs", http.MethodGet, "/v1/runs", "List runs", "Those that go on and the last 500 that ended."), r.listRuns)
+	api.Add(t, api.Rule{Scope: api.ScopeRead}, api.Op("Runs", "get-run", http.MethodGet, "/v1/runs/{id}", "A run", "Node by node, with results."), r.getRun)
+	cancel := api.Op("Runs", "cancel-run", http.MethodPost, "/v1/runs/{id}/cancel", "Cancel a run", "Calls under way are given up; the rest is not begun.")
 	cancel.DefaultStatus, cancel.Errors = http.StatusAccepted, []int{http.StatusConflict}
-	route.Add(t, route.Rule{Scope: request.ScopeWrite}, cancel, r.cancelRun)
-	approve := route.Op("Runs", "approve-run", http.MethodPost, "/v1/runs/{id}/approve", "Decide about nodes that wait",
+	api.Add(t, api.Rule{Scope: api.ScopeWrite}, cancel, r.cancelRun)
+	approve := api.Op("Runs", "approve-run", http.MethodPost, "/v1/runs/{id}/approve", "Decide about nodes that wait",
 		"A node waits because its tool is not annotated as harmless, or because it was running when a process ended.")
 	approve.DefaultStatus, approve.Errors = http.StatusAccepted, []int{http.StatusConflict}
-	route.Add(t, route.Rule{Scope: request.ScopeAdmin}, approve, r.approveRun)
+	api.Add(t, api.Rule{Scope: api.ScopeAdmin}, approve, r.approveRun)
 
-	route.Stream(t, route.Rule{Scope: request.ScopeRead}, route.Op("Runs", "watch-run", http.MethodGet, "/v1/runs/{id}/events", "Progress of a run", "Server-sent events: progress until the run ends, then one end. Results are in the run itself."), map[string]any{"progress": runEvent{}, "end": runEnd{}},
+	api.Stream(t, api.Rule{Scope: api.ScopeRead}, api.Op("Runs", "watch-run", http.MethodGet, "/v1/runs/{id}/events", "Progress of a run", "Server-sent events: progress until the run ends, then one end. Results are in the run itself."), map[string]any{"progress": runEvent{}, "end": runEnd{}},
 		func(ctx context.Context, id string) error {
-			_, err := r.Status(ctx, request.From(ctx).Workspace, id)
+			_, err := r.Status(ctx, api.From(ctx).Workspace, id)
 			return err
 		}, r.watchRun)
 }
 
-func (r *Runs) startRun(ctx context.Context, in *route.RawInput) (*runStarted, error) {
-	data, err := route.JsonBody(in.Request)
+func (r *Runs) startRun(ctx context.Context, in *api.RawInput) (*runStarted, error) {
+	data, err := api.JsonBody(in.Request)
 	if err != nil {
 		return nil, err
 	}
-	body, err := jsonio.Decode[runBody](data)
+	body, err := api.Decode[runBody](data)
 	if err != nil {
 		return nil, err
 	}
-	if len(body.Approve) > 0 && !request.From(ctx).May(request.ScopeAdmin) {
-		return nil, problem.New(http.StatusForbidden, "approve needs the scope admin")
+	if len(body.Approve) > 0 && !api.From(ctx).May(api.ScopeAdmin) {
+		return nil, api.Problem(http.StatusForbidden, "approve needs the scope admin")
 	}
 	answer, err := r.start(ctx, body)
 	status := http.StatusAccepted
@@ -121,15 +118,15 @@ func (r *Runs) start(ctx context.Context, body runBody) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	return r.Begin(ctx, request.From(ctx), body.ID, q, body.DryRun)
+	return r.Begin(ctx, api.From(ctx), body.ID, q, body.DryRun)
 }
 
 // runAndWait begins a run, or takes up the one that is named, and waits until it ends or needs a person. A call that is
 // cancelled cancels the run that it began.
 func (r *Runs) runAndWait(ctx context.Context, in *struct{ Body runBody }) (answer Answer, text string, err error) {
-	a, body := request.From(ctx), in.Body
+	a, body := api.From(ctx), in.Body
 	if len(body.Approve) > 0 {
-		return answer, "", jsonio.Wrong("approve", "is for a person to say; see the answer of a run that waits")
+		return answer, "", api.WrongField("approve", "is for a person to say; see the answer of a run that waits")
 	}
 	begins := body.ID == "" || body.DAG != nil || body.Capability != ""
 	if begins {
@@ -157,7 +154,7 @@ func (r *Runs) runAndWait(ctx context.Context, in *struct{ Body runBody }) (answ
 }
 
 // ofAccess is a run as it stands, if all its tools are of the caller's set.
-func (r *Runs) ofAccess(ctx context.Context, a request.Access, id string) (run.Status, error) {
+func (r *Runs) ofAccess(ctx context.Context, a api.Access, id string) (run.Status, error) {
 	s, err := r.Status(ctx, a.Workspace, id)
 	if err != nil || a.Tools == nil {
 		return s, err
@@ -165,7 +162,7 @@ func (r *Runs) ofAccess(ctx context.Context, a request.Access, id string) (run.S
 	engine, err := r.cfg.Workspaces.Get(ctx, a.Workspace)
 	for _, n := range s.Nodes {
 		if err == nil {
-			_, err = route.Resolve(a, engine.Model(), n.Tool)
+			_, err = api.Resolve(a, engine.Model(), n.Tool)
 		}
 	}
 	return s, err
@@ -173,7 +170,7 @@ func (r *Runs) ofAccess(ctx context.Context, a request.Access, id string) (run.S
 
 // runProgress reports to a client that asked for it, node by node.
 func runProgress(ctx context.Context) func(run.Status) {
-	notify, last := request.ExchangeFrom(ctx).Progress, -1
+	notify, last := api.ExchangeFrom(ctx).Progress, -1
 	return func(s run.Status) {
 		settled, now := 0, []string{}
 		for _, n := range s.Nodes {
@@ -206,7 +203,7 @@ func runText(a Answer) string {
 		if len(a.Waiting) == 0 {
 			return fmt.Sprintf("Run %s stands still: %s.", a.ID, strings.Join(a.Warnings, "; "))
 		}
-		return fmt.Sprintf("Run %s waits for a person to approve %s. Ask the user to run: waymark runs approve %s. Then call run_dag with id %q.", a.ID, route.ShownIDs(a.Waiting), a.ID, a.ID)
+		return fmt.Sprintf("Run %s waits for a person to approve %s. Ask the user to run: waymark runs approve %s. Then call run_dag with id %q.", a.ID, api.ShownIDs(a.Waiting), a.ID, a.ID)
 	case run.Done:
 		own := []string{}
 		for _, n := range a.Nodes {
@@ -216,18 +213,18 @@ func runText(a Answer) string {
 		}
 		message := fmt.Sprintf("Done: %s done, %d failed, %d skipped.", plural.Of(a.Done, "task"), a.Failed, a.Skipped)
 		if len(own) > 0 {
-			message += " Tools of the host, to be called by you: " + route.ShownIDs(own) + "."
+			message += " Tools of the host, to be called by you: " + api.ShownIDs(own) + "."
 		}
 		return message
 	case run.Failed:
-		return fmt.Sprintf("Failed: %s done, %d failed, %d skipped. First: %s", plural.Of(a.Done, "task"), a.Failed, a.Skipped, route.ShownText(a.Error))
+		return fmt.Sprintf("Failed: %s done, %d failed, %d skipped. First: %s", plural.Of(a.Done, "task"), a.Failed, a.Skipped, api.ShownText(a.Error))
 	}
 	return fmt.Sprintf("Run %s is %s.", a.ID, a.State)
 }
 
 // capability is the id of a stored capability by any of its spellings.
 func (r *Runs) capability(ctx context.Context, id string) (string, error) {
-	engine, err := r.cfg.Workspaces.Get(ctx, request.From(ctx).Workspace)
+	engine, err := r.cfg.Workspaces.Get(ctx, api.From(ctx).Workspace)
 	if err != nil {
 		return "", err
 	}
@@ -237,14 +234,14 @@ func (r *Runs) capability(ctx context.Context, id string) (string, error) {
 			return "", err
 		}
 		if _, ok := known.Capability(id); !ok {
-			return "", problem.New(http.StatusNotFound, fmt.Sprintf("there is no capability %q", id))
+			return "", api.Problem(http.StatusNotFound, fmt.Sprintf("there is no capability %q", id))
 		}
 	}
 	return id, nil
 }
 
 func (r *Runs) listRuns(ctx context.Context, q *runListQuery) (page runPage, err error) {
-	workspace := request.From(ctx).Workspace
+	workspace := api.From(ctx).Workspace
 	j := r.journal(workspace)
 	open, err := j.Open(ctx) // first: a run that has no owner now may begin before its head is read, but has not ended
 	if err != nil {
@@ -264,17 +261,17 @@ func (r *Runs) listRuns(ctx context.Context, q *runListQuery) (page runPage, err
 			}
 		}
 	}
-	page.Runs, page.NextCursor, err = route.Page(all, q.PageQuery, false, func(h state.RunHead) string { return h.ID },
+	page.Runs, page.NextCursor, err = api.Page(all, q.PageQuery, false, func(h state.RunHead) string { return h.ID },
 		func(h state.RunHead) bool { return q.State == "" || string(h.State) == q.State })
 	return page, err
 }
 
-func (r *Runs) getRun(ctx context.Context, q *route.ByID) (run.Status, error) {
-	return r.Status(ctx, request.From(ctx).Workspace, q.ID)
+func (r *Runs) getRun(ctx context.Context, q *api.ByID) (run.Status, error) {
+	return r.Status(ctx, api.From(ctx).Workspace, q.ID)
 }
 
-func (r *Runs) cancelRun(ctx context.Context, q *route.ByID) (run.Status, error) {
-	return r.Cancel(ctx, request.From(ctx).Workspace, q.ID)
+func (r *Runs) cancelRun(ctx context.Context, q *api.ByID) (run.Status, error) {
+	return r.Cancel(ctx, api.From(ctx).Workspace, q.ID)
 }
 
 func (r *Runs) approveRun(ctx context.Context, q *runDecision) (run.Status, error) {
@@ -283,15 +280,15 @@ func (r *Runs) approveRun(ctx context.Context, q *runDecision) (run.Status, erro
 	if q.Body != nil {
 		nodes, deny = q.Body.Nodes, q.Body.Deny
 	}
-	return r.Approve(ctx, request.From(ctx).Workspace, q.ID, nodes, !deny)
+	return r.Approve(ctx, api.From(ctx).Workspace, q.ID, nodes, !deny)
 }
 
-func (r *Runs) watchRun(ctx context.Context, q *route.ByID, send sse.Sender) {
-	workspace := request.From(ctx).Workspace
+func (r *Runs) watchRun(ctx context.Context, q *api.ByID, send sse.Sender) {
+	workspace := api.From(ctx).Workspace
 	left := !r.cfg.Store.Shared() && !r.GoesOn(workspace, q.ID) // nobody carries it out
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	route.Relay(ctx, r.cfg.Draining, r.Watch(ctx, workspace, q.ID), func(status run.Status) (any, bool) {
+	api.Relay(ctx, r.cfg.Draining, r.Watch(ctx, workspace, q.ID), func(status run.Status) (any, bool) {
 		if left || status.State.Over() {
 			return runEnd(status), true
 		}

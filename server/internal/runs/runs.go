@@ -26,11 +26,7 @@ import (
 	"waymark/live/state"
 	"waymark/run"
 	"waymark/score"
-	"waymark/server/internal/jsonio"
-	"waymark/server/internal/limit"
-	"waymark/server/internal/problem"
-	"waymark/server/internal/request"
-	"waymark/server/internal/route"
+	"waymark/server/internal/api"
 	"waymark/server/internal/scoring"
 	"waymark/storage"
 	"waymark/suggest"
@@ -46,7 +42,7 @@ type Config struct {
 	Workspace  string           // the one in which they can be called
 	Logger     *slog.Logger
 	Now        func() time.Time
-	Holders    func(request.Access) []limit.Holder
+	Holders    func(api.Access) []api.Holder
 	Draining   <-chan struct{} // closed when shutdown begins
 	Grace      time.Duration   // of calls under way when the server ends
 }
@@ -66,7 +62,7 @@ type Runs struct {
 	mu     sync.Mutex
 	active map[string]*going // by workspace and id
 	joined bool              // the lease of this server is held
-	share  limit.Share       // of MostRuns, of those begun since the start
+	share  api.Share         // of MostRuns, of those begun since the start
 	ended  int
 	all    sync.WaitGroup
 }
@@ -74,7 +70,7 @@ type Runs struct {
 // New makes the runs of a server; none goes on yet.
 func New(cfg Config) *Runs {
 	ctx, stop := context.WithCancel(context.Background())
-	return &Runs{cfg: cfg, ctx: ctx, stop: stop, server: rand.Text(), active: map[string]*going{}, share: limit.NewShare("runs", MostRuns)}
+	return &Runs{cfg: cfg, ctx: ctx, stop: stop, server: rand.Text(), active: map[string]*going{}, share: api.NewShare("runs", MostRuns)}
 }
 
 // Request asks for a run. It takes the fields of a DAG answer, so that an answer can be sent as it is, and refuses
@@ -136,7 +132,7 @@ type Task struct {
 // ToRun is what package run is asked for.
 func (q Request) ToRun() (run.Request, error) {
 	if q.DAG == nil {
-		return run.Request{}, jsonio.Wrong("dag", "is required")
+		return run.Request{}, api.WrongField("dag", "is required")
 	}
 	r := run.Request{Approve: q.Approve, DAG: run.DAG{Intent: q.DAG.Intent, Output: q.DAG.Output}}
 	if q.Intent != "" {
@@ -199,13 +195,13 @@ func (r *Runs) rules(workspace string, engine *live.Engine) run.Rules {
 
 // Begin checks a request and begins its run, or, to try it, only says what it would do. An id of the caller's makes a
 // repetition safe: it is answered with the run that has the id.
-func (r *Runs) Begin(ctx context.Context, a request.Access, id string, q run.Request, dry bool) (Answer, error) {
+func (r *Runs) Begin(ctx context.Context, a api.Access, id string, q run.Request, dry bool) (Answer, error) {
 	engine, err := r.cfg.Workspaces.Get(ctx, a.Workspace)
 	if err != nil {
 		return Answer{}, err
 	}
 	for _, t := range q.DAG.Tasks { // before errors of the check describe them
-		if _, err := route.Resolve(a, engine.Model(), t.Tool); a.Tools != nil && err != nil {
+		if _, err := api.Resolve(a, engine.Model(), t.Tool); a.Tools != nil && err != nil {
 			return Answer{}, err
 		}
 	}
@@ -220,7 +216,7 @@ func (r *Runs) Begin(ctx context.Context, a request.Access, id string, q run.Req
 		return Answer{}, err
 	}
 	if a.Tools != nil && p.Calls(a.Tools.Has) {
-		return Answer{}, problem.New(http.StatusForbidden, a.Tools.Refusal("a tool of a capability of the DAG").Error())
+		return Answer{}, api.Problem(http.StatusForbidden, a.Tools.Refusal("a tool of a capability of the DAG").Error())
 	}
 	if dry {
 		return Answer{plannedStatus(q, p), p}, nil
@@ -242,7 +238,7 @@ func (r *Runs) Begin(ctx context.Context, a request.Access, id string, q run.Req
 		hold.Release()
 	}
 	if errors.Is(err, storage.ErrConflict) {
-		err = problem.New(http.StatusConflict, fmt.Sprintf("run %q is being begun: ask again", id))
+		err = api.Problem(http.StatusConflict, fmt.Sprintf("run %q is being begun: ask again", id))
 	}
 	return Answer{Status: s}, err
 }
@@ -251,10 +247,10 @@ func (r *Runs) Begin(ctx context.Context, a request.Access, id string, q run.Req
 const MostRuns = 200
 
 // ErrManyRuns refuses a run while as many as there may be go on.
-var ErrManyRuns = problem.New(http.StatusServiceUnavailable, fmt.Sprintf("%d runs go on or wait already: approve or cancel some", MostRuns))
+var ErrManyRuns = api.Problem(http.StatusServiceUnavailable, fmt.Sprintf("%d runs go on or wait already: approve or cancel some", MostRuns))
 
 // ErrNoServers answers a run that would have to call tools where nobody can.
-var ErrNoServers = problem.New(http.StatusServiceUnavailable, "no servers are connected: a run can call scorers and scripts alone; run waymark serve --connect, after waymark gateway add FILE where none are defined")
+var ErrNoServers = api.Problem(http.StatusServiceUnavailable, "no servers are connected: a run can call scorers and scripts alone; run waymark serve --connect, after waymark gateway add FILE where none are defined")
 
 // runID is the form of the ids that callers give.
 var runID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$`)
@@ -265,7 +261,7 @@ func (r *Runs) known(ctx context.Context, workspace, id string, q run.Request) (
 		return false, nil
 	}
 	if !runID.MatchString(id) {
-		return false, jsonio.Wrong("id", "must be 1 to 128 letters, digits, dots, colons, dashes and underscores, a letter or digit first")
+		return false, api.WrongField("id", "must be 1 to 128 letters, digits, dots, colons, dashes and underscores, a letter or digit first")
 	}
 	was, err := r.journal(workspace).Record(ctx, id)
 	if errors.Is(err, storage.ErrNotFound) {
@@ -274,7 +270,7 @@ func (r *Runs) known(ctx context.Context, workspace, id string, q run.Request) (
 	before, failed := json.Marshal(was.Request)
 	now, wrong := json.Marshal(q)
 	if err = errors.Join(err, failed, wrong); err == nil && !bytes.Equal(before, now) {
-		err = problem.New(http.StatusConflict, fmt.Sprintf("run %q was begun by another request", id))
+		err = api.Problem(http.StatusConflict, fmt.Sprintf("run %q was begun by another request", id))
 	}
 	return true, err
 }
@@ -299,7 +295,7 @@ func (r *Runs) journal(workspace string) state.Runs {
 // carryOut begins or resumes a run, which is active until it has ended; over is called then. begin is called with r.mu
 // held.
 func (r *Runs) carryOut(
-	ctx context.Context, a request.Access, begin func(context.Context, run.Options) (*run.Run, error), over func(),
+	ctx context.Context, a api.Access, begin func(context.Context, run.Options) (*run.Run, error), over func(),
 ) (run.Status, error) {
 	j := r.journal(a.Workspace)
 	j.Source = a.Source
@@ -311,7 +307,7 @@ func (r *Runs) carryOut(
 	if err := r.join(ctx); err != nil {
 		return run.Status{}, err
 	}
-	own, leave := context.WithCancel(request.With(r.ctx, a))
+	own, leave := context.WithCancel(api.With(r.ctx, a))
 	one, err := begin(own, run.Options{
 		Caller: runCaller{r.cfg.Scoring, a, r.CallerOf(a.Workspace)}, Journal: j, Now: r.cfg.Now, Grace: r.cfg.Grace, By: a.Source, Shown: j.Shown,
 		Over: func(s run.Status, p *run.Plan) { r.over(a, j, s, p) },
@@ -335,7 +331,7 @@ func (r *Runs) carryOut(
 }
 
 // over learns from a run that has ended, and keeps house now and then.
-func (r *Runs) over(a request.Access, j state.Runs, s run.Status, p *run.Plan) {
+func (r *Runs) over(a api.Access, j state.Runs, s run.Status, p *run.Plan) {
 	ctx := context.WithoutCancel(r.ctx)
 	if _, err := j.Owner(ctx, s.ID); !errors.Is(err, storage.ErrNotFound) {
 		r.cfg.Logger.Warn("a run is left as it stands", "run", s.ID, "error", s.Error)
@@ -357,7 +353,7 @@ func (r *Runs) over(a request.Access, j state.Runs, s run.Status, p *run.Plan) {
 
 // outcome records what became of the episode that the calls of a run are. Who was cancelled, or found a server
 // down, says nothing of the work.
-func (r *Runs) outcome(ctx context.Context, a request.Access, s run.Status, p *run.Plan) error {
+func (r *Runs) outcome(ctx context.Context, a api.Access, s run.Status, p *run.Plan) error {
 	recorder, ok := r.CallerOf(a.Workspace).(interface {
 		Ended(ctx context.Context, source, session string, o episodic.Outcome) error
 	})
@@ -448,7 +444,7 @@ func (r *Runs) resume(ctx context.Context, workspace, id string, owner state.Run
 	if err != nil {
 		return err
 	}
-	a := request.Access{Workspace: workspace, Scopes: request.AllScopes, Source: past.By}
+	a := api.Access{Workspace: workspace, Scopes: api.AllScopes, Source: past.By}
 	_, err = r.carryOut(ctx, a, func(own context.Context, o run.Options) (*run.Run, error) {
 		owner.Server = r.server // last: who cannot go on with a run leaves it to others, and what was read still holds
 		if err := j.SetOwner(ctx, id, owner); err != nil {
@@ -531,7 +527,7 @@ func (c runCatalog) Resolve(spelling string) (string, error) {
 // runCaller calls scorers itself, and everything else through the servers.
 type runCaller struct {
 	scoring *scoring.Service
-	access  request.Access
+	access  api.Access
 	servers run.Caller // nil: there are none
 }
 
@@ -546,7 +542,7 @@ func (c runCaller) Call(ctx context.Context, call run.Call) (run.Result, error) 
 	service := *c.scoring
 	service.Caller = nil // a run calls tools itself, with its approvals
 	out, err := service.Run(ctx, c.access, scorer, nil, call.Arguments)
-	var argument *jsonio.Error
+	var argument *api.BodyError
 	var request *score.RequestError
 	switch {
 	case errors.As(err, &argument), errors.As(err, &request), errors.Is(err, score.ErrNoJudge):
@@ -556,7 +552,7 @@ func (c runCaller) Call(ctx context.Context, call run.Call) (run.Result, error) 
 	case err != nil:
 		return run.Result{}, err
 	}
-	structured, err := jsonio.Encode(out)
+	structured, err := api.Encode(out)
 	return run.Result{Structured: structured}, err
 }
 

@@ -7,29 +7,27 @@ import (
 
 	"waymark/live"
 	"waymark/run"
-	"waymark/server/internal/problem"
-	"waymark/server/internal/request"
-	"waymark/server/internal/route"
+	"waymark/server/internal/api"
 )
 
 // asCaller calls tools of other servers as call_tool lets the caller: with scope write, within its tool set, and under its
 // own name in the history.
 type asCaller struct {
 	servers    run.Caller
-	access     request.Access
+	access     api.Access
 	workspaces *live.Workspaces
 }
 
 func (c asCaller) Call(ctx context.Context, call run.Call) (run.Result, error) {
-	if !c.access.May(request.ScopeWrite) {
-		return run.Result{}, problem.New(http.StatusForbidden, fmt.Sprintf("calling tools needs the scope %v, this credential has %v", request.ScopeWrite.Names(), c.access.Scopes.Names()))
+	if !c.access.May(api.ScopeWrite) {
+		return run.Result{}, api.Problem(http.StatusForbidden, fmt.Sprintf("calling tools needs the scope %v, this credential has %v", api.ScopeWrite.Names(), c.access.Scopes.Names()))
 	}
 	if c.access.Tools != nil {
 		e, err := c.workspaces.Get(ctx, c.access.Workspace)
 		if err != nil {
 			return run.Result{}, err
 		}
-		if call.Tool, err = route.Resolve(c.access, e.Model(), call.Tool); err != nil { // what was looked at is what is called
+		if call.Tool, err = api.Resolve(c.access, e.Model(), call.Tool); err != nil { // what was looked at is what is called
 			return run.Result{}, err
 		}
 	}

@@ -7,7 +7,7 @@ import (
 
 	"waymark/live/state"
 	"waymark/score"
-	"waymark/server/internal/request"
+	"waymark/server/internal/api"
 )
 
 // Replies of judges are kept in the table of their workspace, so that the same question costs nothing after a
@@ -52,7 +52,7 @@ func (k keptReplies) Put(key, reply string) {
 }
 
 // logScores adds a run to the log, if its answer has anything to log.
-func (c *Service) logScores(ctx context.Context, a request.Access, run, id string, at time.Time, out any) error {
+func (c *Service) logScores(ctx context.Context, a api.Access, run, id string, at time.Time, out any) error {
 	logged, ok := out.(score.Logged)
 	if !ok {
 		return nil

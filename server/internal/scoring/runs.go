@@ -16,7 +16,7 @@ import (
 	"waymark/live"
 	"waymark/score"
 	"waymark/score/evidence"
-	"waymark/server/internal/request"
+	"waymark/server/internal/api"
 )
 
 // A scorer is a capability in the graph like any other: runs are recorded as episodes, from which its
@@ -28,11 +28,11 @@ import (
 // says nothing of the scorer and is not recorded; nor is one by a credential that may not write.
 
 // recorded runs a scorer and records the run.
-func (c *Service) recorded(ctx context.Context, a request.Access, id string, after []string, f func() (any, error)) (any, error) {
+func (c *Service) recorded(ctx context.Context, a api.Access, id string, after []string, f func() (any, error)) (any, error) {
 	start := c.Now()
 	out, err := f()
 	outcome, kind, known := outcomeOf(out, err)
-	if id == "" || !known || !c.Record || !a.May(request.ScopeWrite) {
+	if id == "" || !known || !c.Record || !a.May(api.ScopeWrite) {
 		return out, err
 	}
 	if failure := c.recordRun(context.WithoutCancel(ctx), a, id, after, outcome, kind, c.Now().Sub(start), out); failure != nil {
@@ -70,7 +70,7 @@ func callersFault(o score.Outcome) bool {
 	return o == score.OverBudget || o == score.Cancelled
 }
 
-func (c *Service) recordRun(ctx context.Context, a request.Access, id string, after []string, outcome episodic.Outcome, kind string, took time.Duration, out any) error {
+func (c *Service) recordRun(ctx context.Context, a api.Access, id string, after []string, outcome episodic.Outcome, kind string, took time.Duration, out any) error {
 	engine, err := c.Workspaces.Open(ctx, a.Workspace)
 	if err != nil {
 		return err

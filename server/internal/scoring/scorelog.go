@@ -9,8 +9,7 @@ import (
 
 	"waymark/live"
 	"waymark/live/state"
-	"waymark/server/internal/request"
-	"waymark/server/internal/route"
+	"waymark/server/internal/api"
 	"waymark/storage"
 )
 
@@ -26,16 +25,16 @@ type (
 	}
 )
 
-func (c *Service) scoreLogRoutes(r *route.Table) {
-	route.Add(r, route.Rule{Scope: request.ScopeRead}, huma.Operation{OperationID: "list-scores", Method: http.MethodGet, Path: "/v1/scores", Tags: []string{"Scorers"},
+func (c *Service) scoreLogRoutes(r *api.Table) {
+	api.Add(r, api.Rule{Scope: api.ScopeRead}, huma.Operation{OperationID: "list-scores", Method: http.MethodGet, Path: "/v1/scores", Tags: []string{"Scorers"},
 		Summary: "The log of scores", Description: "What scorers gave in this workspace, run by run: names, numbers and the reasons of a judge, not what was scored."}, c.listScores)
 }
 
 func (c *Service) listScores(ctx context.Context, q *scoreLogQuery) (page scoreLogPage, err error) {
-	table := c.Store.Table(request.From(ctx).Workspace)
+	table := c.Store.Table(api.From(ctx).Workspace)
 	page.Scores, page.NextCursor, err = state.Scores{Table: table}.List(ctx, q.Scorer, q.Cursor, q.Limit)
 	if errors.Is(err, state.ErrCursor) {
-		err = route.ErrCursor
+		err = api.ErrCursor
 	}
 	return page, err
 }
@@ -43,7 +42,7 @@ func (c *Service) listScores(ctx context.Context, q *scoreLogQuery) (page scoreL
 // Forget deletes the logged runs and the triangulations that a selection means, whose episodes are about to be erased, and all kept
 // replies of judges, of which it is not known what they were about.
 func (c *Service) Forget(ctx context.Context, sel live.Selection) error {
-	table := c.Store.Table(request.From(ctx).Workspace)
+	table := c.Store.Table(api.From(ctx).Workspace)
 	if err := (state.Scores{Table: table}).Forget(ctx, sel.Source, sel.Episode, sel.Before); err != nil {
 		return err
 	}

@@ -7,18 +7,17 @@ import (
 	"waymark/catalog"
 	"waymark/live"
 	"waymark/score"
-	"waymark/server/internal/request"
-	"waymark/server/internal/route"
+	"waymark/server/internal/api"
 )
 
 type scorerList struct {
 	Scorers []catalog.Capability `json:"scorers"`
 }
 
-func (c *Service) scorerRoutes(r *route.Table) {
-	route.Add(r, route.Rule{Scope: request.ScopeRead, Global: true}, route.Op("Scorers", "list-scorers", http.MethodGet, "/v1/scorers", "The scorers, as capabilities", ""),
+func (c *Service) scorerRoutes(r *api.Table) {
+	api.Add(r, api.Rule{Scope: api.ScopeRead, Global: true}, api.Op("Scorers", "list-scorers", http.MethodGet, "/v1/scorers", "The scorers, as capabilities", ""),
 		func(context.Context, *struct{}) (scorerList, error) { return scorerList{score.Capabilities()}, nil })
-	route.Record(r, route.Rule{Scope: request.ScopeAdmin, Creates: true}, route.Op("Scorers", "put-scorers", http.MethodPut, "/v1/scorers", "Put all scorers into the catalog",
+	api.Record(r, api.Rule{Scope: api.ScopeAdmin, Creates: true}, api.Op("Scorers", "put-scorers", http.MethodPut, "/v1/scorers", "Put all scorers into the catalog",
 		"So that search and suggestions know them before they are first used; the first run of each does the same for it."),
 		func(ctx context.Context, engine *live.Engine, _ *struct{}) (scorerList, error) {
 			return scorerList{score.Capabilities()}, putScorers(ctx, engine)

@@ -19,10 +19,7 @@ import (
 	"waymark/score"
 	"waymark/score/contribution"
 	"waymark/score/evidence"
-	"waymark/server/internal/jsonio"
-	"waymark/server/internal/problem"
-	"waymark/server/internal/request"
-	"waymark/server/internal/route"
+	"waymark/server/internal/api"
 	"waymark/storage"
 )
 
@@ -50,15 +47,15 @@ type Scorer struct {
 	Name    string // in routes and in the MCP tool score
 	ID      string // of its capability
 	in, out reflect.Type
-	call    func(ctx context.Context, c *Service, a request.Access, input json.RawMessage) (any, error)
+	call    func(ctx context.Context, c *Service, a api.Access, input json.RawMessage) (any, error)
 }
 
 // scorer makes a Scorer of a function.
-func scorer[In, Out any](id string, f func(context.Context, *Service, request.Access, In) (Out, error)) Scorer {
+func scorer[In, Out any](id string, f func(context.Context, *Service, api.Access, In) (Out, error)) Scorer {
 	_, name, _ := strings.Cut(id, ":")
-	return Scorer{name, id, reflect.TypeFor[In](), reflect.TypeFor[Out](), func(ctx context.Context, c *Service, a request.Access, input json.RawMessage) (any, error) {
+	return Scorer{name, id, reflect.TypeFor[In](), reflect.TypeFor[Out](), func(ctx context.Context, c *Service, a api.Access, input json.RawMessage) (any, error) {
 		var in In
-		if err := jsonio.DecodeArguments(input, &in); err != nil {
+		if err := api.DecodeArguments(input, &in); err != nil {
 			return nil, err
 		}
 		ctx, cancel := context.WithTimeout(ctx, judgingTimeout)
@@ -69,14 +66,14 @@ func scorer[In, Out any](id string, f func(context.Context, *Service, request.Ac
 
 // judged makes a Scorer of a method that may ask a judge.
 func judged[In, Out any](id string, f func(*score.Scorer, context.Context, In) (Out, error)) Scorer {
-	return scorer(id, func(ctx context.Context, c *Service, a request.Access, in In) (Out, error) {
+	return scorer(id, func(ctx context.Context, c *Service, a api.Access, in In) (Out, error) {
 		return f(c.scorer(ctx, a), ctx, in)
 	})
 }
 
 // computed makes a Scorer of a function of its input alone.
 func computed[In, Out any](id string, f func(In) (Out, error)) Scorer {
-	return scorer(id, func(_ context.Context, _ *Service, _ request.Access, in In) (Out, error) { return f(in) })
+	return scorer(id, func(_ context.Context, _ *Service, _ api.Access, in In) (Out, error) { return f(in) })
 }
 
 // scorers are all of them; triangulate has its own routes and tool.
@@ -86,7 +83,7 @@ var scorers = []Scorer{
 	computed(score.ContributionID, contribution.Score),
 	computed(score.SessionID, contribution.ScoreSession),
 	judged(score.CustomID, (*score.Scorer).Custom),
-	scorer(score.TriangulateID, func(ctx context.Context, c *Service, a request.Access, in evidence.Request) (evidence.Answer, error) {
+	scorer(score.TriangulateID, func(ctx context.Context, c *Service, a api.Access, in evidence.Request) (evidence.Answer, error) {
 		return c.triangulate(ctx, a, in)
 	}),
 }
@@ -112,17 +109,17 @@ func IsScorer(id string) bool {
 }
 
 // Run scores an input for a caller and records the run after the tools used before.
-func (c *Service) Run(ctx context.Context, a request.Access, s Scorer, after []string, input json.RawMessage) (any, error) {
+func (c *Service) Run(ctx context.Context, a api.Access, s Scorer, after []string, input json.RawMessage) (any, error) {
 	return c.recorded(ctx, a, s.ID, after, func() (any, error) { return s.call(ctx, c, a, input) })
 }
 
 // scorer is the scorer of package score for a caller.
-func (c *Service) scorer(ctx context.Context, a request.Access) *score.Scorer {
+func (c *Service) scorer(ctx context.Context, a api.Access) *score.Scorer {
 	return &score.Scorer{Judges: c.Judges, Replies: c.keptReplies(ctx, a.Workspace)}
 }
 
 // callerFor calls tools of other servers for a caller; nil if its workspace has none.
-func (c *Service) callerFor(a request.Access) run.Caller {
+func (c *Service) callerFor(a api.Access) run.Caller {
 	if c.Caller == nil || a.Workspace != c.Workspace {
 		return nil
 	}
@@ -130,21 +127,21 @@ func (c *Service) callerFor(a request.Access) run.Caller {
 }
 
 // Routes registers all operations of scorers.
-func (c *Service) Routes(r *route.Table) {
+func (c *Service) Routes(r *api.Table) {
 	score := func(ctx context.Context, q *question) (none output, err error) {
 		s, err := Named(q.Scorer)
 		if err != nil {
-			return none, problem.New(http.StatusNotFound, err.Error())
+			return none, api.Problem(http.StatusNotFound, err.Error())
 		}
-		out, err := c.Run(ctx, request.From(ctx), s, q.After, q.Body.RawMessage)
+		out, err := c.Run(ctx, api.From(ctx), s, q.After, q.Body.RawMessage)
 		return output{out}, err
 	}
-	ru := route.Rule{Scope: request.ScopeWrite, Timeout: Timeout, Body: maxBody, Creates: true}
-	route.Add(r, ru, huma.Operation{OperationID: "score", Method: http.MethodPost, Path: "/v1/score/{scorer}", Tags: []string{"Scorers"}, SkipValidateBody: true,
+	ru := api.Rule{Scope: api.ScopeWrite, Timeout: Timeout, Body: maxBody, Creates: true}
+	api.Add(r, ru, huma.Operation{OperationID: "score", Method: http.MethodPost, Path: "/v1/score/{scorer}", Tags: []string{"Scorers"}, SkipValidateBody: true,
 		Summary: "Score by a rubric",
 		Description: "Scores and ranks hypotheses, the answers of a council by the reviews of their peers, contributions to a research session, a whole session, or items by a rubric of the request (custom). " +
 			"The body is the input of the scorer. With judge, a model is asked for missing scores; an item that it does not score is listed, never filled in."}, score)
-	r.Tools = append(r.Tools, route.NewTool(route.Tool{Rule: ru, Name: "score", Title: "Score by a rubric", OpenWorld: true, // a model may judge
+	r.Tools = append(r.Tools, api.NewTool(api.Tool{Rule: ru, Name: "score", Title: "Score by a rubric", OpenWorld: true, // a model may judge
 		Description: "Score and rank things by a rubric: research hypotheses, competing answers with the reviews of their peers (council), contributions to a research session, or anything by a rubric of your own (custom). " +
 			"Totals, verdicts and ranks are computed from the scores of the dimensions. Without scores, input.judge asks a model for them."},
 		func(ctx context.Context, q *question) (output, string, error) {
@@ -177,14 +174,14 @@ type (
 // Arguments are those of the tool score.
 func (q *question) Arguments() any {
 	return &struct {
-		Rubric  *string       `json:"rubric" nullable:"false" doc:"Name of a scorer: hypothesis, council, contribution, session, or custom for a rubric of your own"`
-		Context *[]string     `json:"context,omitempty" maxItems:"64" doc:"Ids of the tools used so far whose output is scored, in order."`
-		Input   *route.Object `json:"input" doc:"What the rubric scores, as in the HTTP API: for hypothesis {hypotheses: [{id, scores}]}, for council {responses, reviews}, for contribution {role, text}, for custom {definition, items: [{id, scores}]}"`
-	}{&q.Scorer, &q.After, (*route.Object)(&q.Body)}
+		Rubric  *string     `json:"rubric" nullable:"false" doc:"Name of a scorer: hypothesis, council, contribution, session, or custom for a rubric of your own"`
+		Context *[]string   `json:"context,omitempty" maxItems:"64" doc:"Ids of the tools used so far whose output is scored, in order."`
+		Input   *api.Object `json:"input" doc:"What the rubric scores, as in the HTTP API: for hypothesis {hypotheses: [{id, scores}]}, for council {responses, reviews}, for contribution {role, text}, for custom {definition, items: [{id, scores}]}"`
+	}{&q.Scorer, &q.After, (*api.Object)(&q.Body)}
 }
 
 // MarshalJSON implements [json.Marshaler].
-func (o output) MarshalJSON() ([]byte, error) { return jsonio.Encode(o.any) }
+func (o output) MarshalJSON() ([]byte, error) { return api.Encode(o.any) }
 
 // Schema implements [huma.SchemaProvider].
 func (input) Schema(r huma.Registry) *huma.Schema {

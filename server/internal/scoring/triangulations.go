@@ -13,9 +13,7 @@ import (
 
 	"waymark/score"
 	"waymark/score/evidence"
-	"waymark/server/internal/problem"
-	"waymark/server/internal/request"
-	"waymark/server/internal/route"
+	"waymark/server/internal/api"
 	"waymark/storage"
 )
 
@@ -30,40 +28,37 @@ type kept struct {
 	Time    time.Time `json:"time,omitzero"` // when it began
 }
 
-// addTries is how often evidence is added where others add at the same time.
-const addTries = 5
-
 type (
 	triangulationQuestion struct {
 		Followed
 		Body evidence.Request
 	}
 	triangulationEvidence struct {
-		route.ByID
+		api.ByID
 		Body evidence.Round
 	}
 )
 
-func (c *Service) triangulationRoutes(r *route.Table) {
-	ru := route.Rule{Scope: request.ScopeWrite, Body: maxBody}
+func (c *Service) triangulationRoutes(r *api.Table) {
+	ru := api.Rule{Scope: api.ScopeWrite, Body: maxBody}
 	begins := ru
 	begins.Creates, begins.Timeout = true, Timeout
-	route.Add(r, begins, huma.Operation{OperationID: "triangulate", Method: http.MethodPost, Path: "/v1/triangulations", Tags: []string{"Scorers"},
+	api.Add(r, begins, huma.Operation{OperationID: "triangulate", Method: http.MethodPost, Path: "/v1/triangulations", Tags: []string{"Scorers"},
 		Summary: "Weigh hypotheses by evidence",
 		Description: "Weighs the hypotheses of the request by the snippets of its rounds. Without hypotheses a judge proposes them, and searches in documents, or by a tool of a connected server, bring the snippets round by round until the gate stops. " +
 			"The answer is kept, so that evidence can be added round by round. The id is a hash of the request: the same request begins the same triangulation anew."}, c.begin)
-	r.Tools = append(r.Tools, route.NewTool(route.Tool{Rule: begins, Name: "triangulate", Title: "Weigh hypotheses by evidence", OpenWorld: true,
+	r.Tools = append(r.Tools, api.NewTool(api.Tool{Rule: begins, Name: "triangulate", Title: "Weigh hypotheses by evidence", OpenWorld: true,
 		Description: "Weigh competing answers to a question by snippets of text, round by round. Each answer says which answer leads, how sure that is, whether to stop, and what to search next. " +
 			"Call it again with all rounds so far and one more."},
 		func(ctx context.Context, q *triangulationQuestion) (evidence.Answer, string, error) {
 			a, err := c.begin(ctx, q)
 			return a, "", err
 		}))
-	route.Add(r, ru, huma.Operation{OperationID: "add-evidence", Method: http.MethodPost, Path: "/v1/triangulations/{id}/evidence", Tags: []string{"Scorers"},
+	api.Add(r, ru, huma.Operation{OperationID: "add-evidence", Method: http.MethodPost, Path: "/v1/triangulations/{id}/evidence", Tags: []string{"Scorers"},
 		Summary: "Add a round of evidence"}, c.addEvidence)
-	route.Add(r, route.Rule{Scope: request.ScopeRead}, huma.Operation{OperationID: "get-triangulation", Method: http.MethodGet, Path: "/v1/triangulations/{id}", Tags: []string{"Scorers"},
+	api.Add(r, api.Rule{Scope: api.ScopeRead}, huma.Operation{OperationID: "get-triangulation", Method: http.MethodGet, Path: "/v1/triangulations/{id}", Tags: []string{"Scorers"},
 		Summary: "Where a triangulation stands"}, c.getTriangulation)
-	route.Add(r, route.Rule{Scope: request.ScopeWrite}, huma.Operation{OperationID: "delete-triangulation", Method: http.MethodDelete, Path: "/v1/triangulations/{id}", Tags: []string{"Scorers"},
+	api.Add(r, api.Rule{Scope: api.ScopeWrite}, huma.Operation{OperationID: "delete-triangulation", Method: http.MethodDelete, Path: "/v1/triangulations/{id}", Tags: []string{"Scorers"},
 		Summary: "Delete a triangulation", DefaultStatus: http.StatusNoContent}, c.deleteTriangulation)
 }
 
@@ -76,11 +71,11 @@ func (q *triangulationQuestion) Arguments() any {
 }
 
 func (c *Service) begin(ctx context.Context, q *triangulationQuestion) (evidence.Answer, error) {
-	return c.Triangulate(ctx, request.From(ctx), q.After, q.Body)
+	return c.Triangulate(ctx, api.From(ctx), q.After, q.Body)
 }
 
 // Triangulate answers a triangulation, keeps it, and records the run after the tools used before.
-func (c *Service) Triangulate(ctx context.Context, a request.Access, after []string, in evidence.Request) (evidence.Answer, error) {
+func (c *Service) Triangulate(ctx context.Context, a api.Access, after []string, in evidence.Request) (evidence.Answer, error) {
 	out, err := c.recorded(ctx, a, score.TriangulateID, after, func() (any, error) { return c.triangulate(ctx, a, in) })
 	if err != nil {
 		return evidence.Answer{}, err
@@ -89,7 +84,7 @@ func (c *Service) Triangulate(ctx context.Context, a request.Access, after []str
 }
 
 // triangulate keeps the triangulation before its run is recorded.
-func (c *Service) triangulate(ctx context.Context, a request.Access, in evidence.Request) (evidence.Answer, error) {
+func (c *Service) triangulate(ctx context.Context, a api.Access, in evidence.Request) (evidence.Answer, error) {
 	timed, cancel := context.WithTimeout(ctx, judgingTimeout)
 	defer cancel()
 	out, err := evidence.Triangulate(timed, in, c.scorer(ctx, a).Asker, c.callerFor(a))
@@ -133,10 +128,10 @@ func (c *Service) shownRound(r evidence.Round) evidence.Round {
 
 // triangulation reads where one stands.
 func (c *Service) triangulation(ctx context.Context, id string) (table storage.Table, state kept, version uint64, err error) {
-	table = c.Store.Table(request.From(ctx).Workspace)
+	table = c.Store.Table(api.From(ctx).Workspace)
 	value, version, err := table.Get(ctx, triangulationRow+id)
 	if errors.Is(err, storage.ErrNotFound) {
-		err = problem.New(http.StatusNotFound, fmt.Sprintf("there is no triangulation %q", id))
+		err = api.Problem(http.StatusNotFound, fmt.Sprintf("there is no triangulation %q", id))
 	}
 	if err != nil {
 		return table, state, version, err
@@ -147,35 +142,26 @@ func (c *Service) triangulation(ctx context.Context, id string) (table storage.T
 	return table, state, version, err
 }
 
+// addEvidence adds a round. Where others add at the same time it is a conflict, and the caller adds again.
 func (c *Service) addEvidence(ctx context.Context, q *triangulationEvidence) (a evidence.Answer, err error) {
-	for try := 1; ; try++ {
-		table, state, version, err := c.triangulation(ctx, q.ID)
-		if err != nil {
-			return a, err
-		}
-		state.Request, a, err = evidence.AddEvidence(q.ID, state.Request, c.shownRound(q.Body))
-		if err != nil {
-			return a, err
-		}
-		if source := request.From(ctx).Source; !slices.Contains(state.Sources, source) {
-			state.Sources = append(state.Sources, source)
-		}
-		value, err := json.Marshal(state)
-		if err != nil {
-			return a, err
-		}
-		err = table.CAS(ctx, triangulationRow+q.ID, version, value)
-		if errors.Is(err, storage.ErrConflict) && try < addTries {
-			continue
-		}
-		if err != nil {
-			return a, err
-		}
-		return a, nil
+	table, state, version, err := c.triangulation(ctx, q.ID)
+	if err != nil {
+		return a, err
 	}
+	if state.Request, a, err = evidence.AddEvidence(q.ID, state.Request, c.shownRound(q.Body)); err != nil {
+		return a, err
+	}
+	if source := api.From(ctx).Source; !slices.Contains(state.Sources, source) {
+		state.Sources = append(state.Sources, source)
+	}
+	value, err := json.Marshal(state)
+	if err != nil {
+		return a, err
+	}
+	return a, table.CAS(ctx, triangulationRow+q.ID, version, value)
 }
 
-func (c *Service) getTriangulation(ctx context.Context, q *route.ByID) (a evidence.Answer, err error) {
+func (c *Service) getTriangulation(ctx context.Context, q *api.ByID) (a evidence.Answer, err error) {
 	_, state, _, err := c.triangulation(ctx, q.ID)
 	if err != nil {
 		return a, err
@@ -185,7 +171,7 @@ func (c *Service) getTriangulation(ctx context.Context, q *route.ByID) (a eviden
 	return a, err
 }
 
-func (c *Service) deleteTriangulation(ctx context.Context, q *route.ByID) (none route.None, err error) {
+func (c *Service) deleteTriangulation(ctx context.Context, q *api.ByID) (none api.None, err error) {
 	table, _, _, err := c.triangulation(ctx, q.ID)
 	if err == nil {
 		err = table.Delete(ctx, triangulationRow+q.ID)

@@ -1,5 +1,4 @@
-// Package request holds what a request carries in its context: who asks and may do what, and what the log will say of it.
-package request
+package api
 
 import (
 	"context"
@@ -77,6 +76,14 @@ type Access struct {
 	Session      string // of MCP, under which the caller's episodes are kept that name none; may be empty
 }
 
+// Holder names the credential against which limits count: that of the operator is one, whatever source it claims.
+func (a Access) Holder() string {
+	if a.Operator {
+		return "operator"
+	}
+	return a.Source
+}
+
 // May reports whether every scope asked for is granted.
 func (a Access) May(want Scopes) bool { return a.Scopes&want == want }
 
@@ -140,4 +147,30 @@ func PeerOf(r *http.Request) string {
 		return ""
 	}
 	return host
+}
+
+// Exchange is one request and its answer, for the log.
+type Exchange struct {
+	Id      string
+	Failure error    // behind a 5xx; never shown to the caller
+	Size    int64    // of the body, as far as it was read
+	Ended   []func() // called once the request is answered
+
+	// Progress tells the caller how far the work is; nil: it did not ask.
+	Progress func(done, total float64, message string)
+}
+
+type exchangeKey struct{}
+
+// WithExchange is a context of a request.
+func WithExchange(ctx context.Context, x *Exchange) context.Context {
+	return context.WithValue(ctx, exchangeKey{}, x)
+}
+
+// ExchangeFrom is never nil, so that code outside a request may note a failure without a check.
+func ExchangeFrom(ctx context.Context) *Exchange {
+	if x, ok := ctx.Value(exchangeKey{}).(*Exchange); ok {
+		return x
+	}
+	return new(Exchange)
 }

@@ -1,15 +1,14 @@
-// Package limit divides what a server has among its clients: connections, bytes, computations, and time.
-package limit
+package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
 	"sync"
 
-	"waymark/server/internal/problem"
-	"waymark/server/internal/request"
+	"golang.org/x/sync/semaphore"
 )
 
 // What the whole server may hold at once is divided, so that no client can use up what the others need: one API key
@@ -28,10 +27,10 @@ type Holder struct {
 
 // HoldersOf names the clients that a request counts against: its credential and its address, the credential first.
 // Many clients come from the address of a proxy, so it does not count.
-func HoldersOf(a request.Access, isProxy func(address string) bool) []Holder {
-	credential := Holder{name: a.Source, part: keyPart, says: "this credential"}
+func HoldersOf(a Access, isProxy func(address string) bool) []Holder {
+	credential := Holder{name: a.Holder(), part: keyPart, says: "this credential"}
 	if a.Operator {
-		credential = Holder{name: "operator", part: AddressPart, says: "the operator"}
+		credential.part, credential.says = AddressPart, "the operator"
 	}
 	address := AddressOf(a.Peer)
 	if address == "" || isProxy(address) {
@@ -73,21 +72,15 @@ type Hold struct {
 	Holders []Holder
 }
 
-// Keep gives back all but n.
-func (h *Hold) Keep(n int64) {
+// Release gives all back, once. Of nil there is nothing.
+func (h *Hold) Release() {
+	if h == nil {
+		return
+	}
 	h.of.mu.Lock()
 	defer h.of.mu.Unlock()
-	if n < h.n {
-		h.of.add(n-h.n, h.Holders)
-		h.n = n
-	}
-}
-
-// Release gives all back. Of nil there is nothing.
-func (h *Hold) Release() {
-	if h != nil {
-		h.Keep(0)
-	}
+	h.of.add(-h.n, h.Holders)
+	h.n = 0
 }
 
 // Take counts n against each holder. A holder whose part is used up is refused with 429, everybody with 503 once the
@@ -97,11 +90,11 @@ func (s *Share) Take(n int64, holders []Holder) (*Hold, error) {
 	defer s.mu.Unlock()
 	for _, h := range holders {
 		if most := max(s.total/h.part, 1); s.by[h.name]+n > most {
-			return nil, problem.New(http.StatusTooManyRequests, fmt.Sprintf("%s holds too many %s: at most %d of %d", h.says, s.what, most, s.total))
+			return nil, Problem(http.StatusTooManyRequests, fmt.Sprintf("%s holds too many %s: at most %d of %d", h.says, s.what, most, s.total))
 		}
 	}
 	if s.used+n > s.total {
-		return nil, problem.New(http.StatusServiceUnavailable, fmt.Sprintf("too many %s at the same time: at most %d", s.what, s.total))
+		return nil, Problem(http.StatusServiceUnavailable, fmt.Sprintf("too many %s at the same time: at most %d", s.what, s.total))
 	}
 	s.add(n, holders)
 	return &Hold{s, n, holders}, nil
@@ -129,17 +122,10 @@ func (s *Share) Held() int64 {
 // Turns lets a number of long computations run at once. Of one credential all but one of them run or wait among the
 // others, in the order in which they come, and the rest waits behind these, so that it delays its own only.
 type Turns struct {
-	slots chan struct{}
+	most  int64
+	all   *semaphore.Weighted
+	own   sync.Map // of *semaphore.Weighted, by credential: at most as many as there are keys
 	queue Share
-
-	mu    sync.Mutex
-	lanes map[string]*lane
-}
-
-// lane admits the computations of one credential.
-type lane struct {
-	slots chan struct{}
-	users int
 }
 
 // maxQueued is how many long computations run or wait, and maxQueued/queuePart how many of one credential.
@@ -149,48 +135,30 @@ const maxQueued, queuePart = 512, 8
 // them: a search for 500 bytes takes 2 ms, one for 8,000 bytes 40 ms.
 const LongQuestion = 512
 
-// NewTurns lets a number of computations run at once.
-func NewTurns(slots int) *Turns {
-	return &Turns{slots: make(chan struct{}, max(slots, 2)), queue: NewShare("plans and other long computations", maxQueued), lanes: map[string]*lane{}}
+// NewTurns lets a number of computations, at least 2, run at once.
+func NewTurns(most int) *Turns {
+	n := int64(max(most, 2))
+	return &Turns{most: n, all: semaphore.NewWeighted(n), queue: NewShare("plans and other long computations", maxQueued)}
 }
 
 // Enter waits for a turn; leave ends it.
-func (t *Turns) Enter(ctx context.Context, who string) (leave func(), err error) {
-	place, err := t.queue.Take(1, []Holder{{name: who, part: queuePart, says: "this credential"}})
+func (t *Turns) Enter(ctx context.Context, credential string) (leave func(), err error) {
+	place, err := t.queue.Take(1, []Holder{{name: credential, part: queuePart, says: "this credential"}})
 	if err != nil {
 		return nil, err
 	}
-	t.mu.Lock()
-	l := t.lanes[who]
-	if l == nil {
-		l = &lane{slots: make(chan struct{}, cap(t.slots)-1)}
-		t.lanes[who] = l
-	}
-	l.users++
-	t.mu.Unlock()
-	var taken []chan struct{}
-	leave = sync.OnceFunc(func() {
-		for _, slots := range taken {
-			<-slots
-		}
-		place.Release()
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if l.users--; l.users == 0 {
-			delete(t.lanes, who)
-		}
-	})
-	for _, slots := range []chan struct{}{l.slots, t.slots} {
-		select {
-		case slots <- struct{}{}:
-			taken = append(taken, slots)
-		case <-ctx.Done():
+	own, _ := t.own.LoadOrStore(credential, semaphore.NewWeighted(t.most-1))
+	leave = place.Release
+	for _, turns := range []*semaphore.Weighted{own.(*semaphore.Weighted), t.all} {
+		if err := turns.Acquire(ctx, 1); err != nil {
 			leave()
-			if context.Cause(ctx) == context.DeadlineExceeded {
-				return nil, problem.New(http.StatusServiceUnavailable, "plans and other long computations of others took as long as this request may take")
+			if errors.Is(err, context.DeadlineExceeded) {
+				return nil, Problem(http.StatusServiceUnavailable, "plans and other long computations of others took as long as this request may take")
 			}
-			return nil, ctx.Err()
+			return nil, err
 		}
+		before := leave
+		leave = func() { turns.Release(1); before() }
 	}
 	return leave, nil
 }

@@ -1,4 +1,4 @@
-package route
+package api
 
 import (
 	"context"
@@ -11,12 +11,9 @@ import (
 	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
+	jsonv2 "github.com/go-json-experiment/json"
 
 	"waymark/catalog"
-	"waymark/server/internal/jsonio"
-	"waymark/server/internal/limit"
-	"waymark/server/internal/problem"
-	"waymark/server/internal/request"
 	"waymark/suggest"
 )
 
@@ -67,17 +64,17 @@ func NewTool[I, O any](t Tool, f func(ctx context.Context, in *I) (O, string, er
 		if err != nil {
 			return told, err
 		}
-		if told, err = Tell(out, text); err == nil && t.Rounded {
-			told.JSON, err = jsonio.Rounded(told.JSON)
+		if t.Rounded {
+			return Tell(out, text, fourDigits)
 		}
-		return told, err
+		return Tell(out, text)
 	}
 	return t
 }
 
 // Tell puts a text into an answer.
-func Tell(answer any, text string) (told Told, err error) {
-	if told.JSON, err = jsonio.Encode(answer); err != nil {
+func Tell(answer any, text string, form ...jsonv2.Options) (told Told, err error) {
+	if told.JSON, err = Encode(answer, form...); err != nil {
 		return told, err
 	}
 	if told.Text = text; text == "" {
@@ -86,7 +83,7 @@ func Tell(answer any, text string) (told Told, err error) {
 		told.Text = own.Message
 		return told, err
 	}
-	message, err := jsonio.Encode(text)
+	message, err := Encode(text)
 	told.JSON = slices.Concat([]byte(`{"message":`), message, []byte(","), told.JSON[1:])
 	return told, err
 }
@@ -97,26 +94,24 @@ type Object struct{ json.RawMessage }
 // Schema implements [huma.SchemaProvider].
 func (Object) Schema(huma.Registry) *huma.Schema { return &huma.Schema{Type: huma.TypeObject} }
 
-// Limited answers within the time limit of a rule, in turn where that takes long. size is that of the request in bytes.
-func Limited[O any](ctx context.Context, r *Table, ru Rule, size int64, f func() (O, error)) (O, error) {
-	return limit.Within(ctx, r.Overdue, r.TimeLimit(ru), func() (none O, err error) {
-		if ru.Long || ru.Scope == request.ScopeRead && size > limit.LongQuestion {
-			leave, err := r.Turns.Enter(ctx, request.From(ctx).Source)
-			if err != nil {
-				return none, err
-			}
-			defer leave()
+// InTurn answers at once, or in turn where that takes long. size is that of the request in bytes.
+func InTurn[O any](ctx context.Context, r *Table, ru Rule, size int64, f func() (O, error)) (none O, err error) {
+	if ru.Long || ru.Scope == ScopeRead && size > LongQuestion {
+		leave, err := r.Turns.Enter(ctx, From(ctx).Holder())
+		if err != nil {
+			return none, err
 		}
-		return f()
-	})
+		defer leave()
+	}
+	return f()
 }
 
 // Resolve returns the id that a spelling means to a caller. Within a tool set an ambiguous spelling is refused like an id
 // outside it, because the error lists ids.
-func Resolve(a request.Access, m *suggest.Model, spelling string) (string, error) {
+func Resolve(a Access, m *suggest.Model, spelling string) (string, error) {
 	id, err := m.Resolve(spelling)
 	if a.Tools != nil && (err != nil || !m.Allows(a.Tools, id)) {
-		return "", problem.New(http.StatusForbidden, a.Tools.Refusal(catalog.ShownID(spelling)).Error())
+		return "", Problem(http.StatusForbidden, a.Tools.Refusal(catalog.ShownID(spelling)).Error())
 	}
 	return id, err
 }
@@ -152,7 +147,7 @@ func ShownText(s string) string {
 func Arguments(raw json.RawMessage, into any) error {
 	k := schemaOf(reflect.TypeOf(into).Elem())
 	raw = catalog.Fit(raw, k.published)
-	if err := jsonio.DecodeArguments(raw, into); err != nil {
+	if err := DecodeArguments(raw, into); err != nil {
 		return err
 	}
 	value := any(map[string]any{})
@@ -203,7 +198,7 @@ func tags(t reflect.Type) map[string]string {
 	all := map[string]string{}
 	if t != nil && t.Kind() == reflect.Struct {
 		for _, f := range reflect.VisibleFields(t) {
-			all[jsonio.Name(f)] = f.Tag.Get("mcp")
+			all[FieldName(f)] = f.Tag.Get("mcp")
 		}
 	}
 	return all

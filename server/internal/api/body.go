@@ -1,4 +1,4 @@
-package route
+package api
 
 import (
 	"bytes"
@@ -9,8 +9,6 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humagin"
-
-	"waymark/server/internal/problem"
 )
 
 // RawInput gives a handler the request itself, for bodies that are read as a stream.
@@ -46,7 +44,7 @@ func JsonBody(r *http.Request) ([]byte, error) {
 		return nil, BadRead(err)
 	}
 	if data = bytes.Trim(data, " \t\r\n"); len(data) == 0 {
-		return nil, problem.New(http.StatusBadRequest, "request body is required")
+		return nil, Problem(http.StatusBadRequest, "request body is required")
 	}
 	return data, nil
 }
@@ -57,11 +55,11 @@ func BadRead(err error) error {
 	if errors.As(err, &tooLarge) || errors.Is(err, ErrSlowBody) {
 		return err
 	}
-	return errors.Join(problem.New(http.StatusBadRequest, "the body ended early or is wrongly framed"), err)
+	return errors.Join(Problem(http.StatusBadRequest, "the body ended early or is wrongly framed"), err)
 }
 
 // ErrSlowBody ends a request whose body comes too slowly.
-var ErrSlowBody = problem.New(http.StatusRequestTimeout, "the body came too slowly")
+var ErrSlowBody = Problem(http.StatusRequestTimeout, "the body came too slowly")
 
 // PageQuery asks for one page of a list. The cursor is opaque to callers; inside it is the last id of the page before, so
 // that pages neither repeat nor skip what stays, whatever is added or removed meanwhile.
@@ -71,7 +69,7 @@ type PageQuery struct {
 }
 
 // ErrCursor refuses a cursor that no page named.
-var ErrCursor = problem.New(http.StatusUnprocessableEntity, "cursor: not one of ours", &huma.ErrorDetail{Location: "query.cursor", Message: "not one of ours"})
+var ErrCursor = Problem(http.StatusUnprocessableEntity, "cursor: not one of ours", &huma.ErrorDetail{Location: "query.cursor", Message: "not one of ours"})
 
 // Page returns the entries to keep after the cursor, and the next cursor. A list that is sorted by id goes on also after an
 // entry that is gone.

@@ -1,6 +1,4 @@
-// Package problem words everything that is not the answer asked for, as problem documents (RFC 9457). [Of] is the one place
-// where an error becomes a status.
-package problem
+package api
 
 import (
 	"cmp"
@@ -19,26 +17,24 @@ import (
 	"waymark/run"
 	"waymark/score"
 	"waymark/score/evidence"
-	"waymark/server/internal/jsonio"
-	"waymark/server/internal/request"
 	"waymark/storage"
 	"waymark/suggest"
 )
 
 // New is an answer that is not the one asked for, as RFC 9457 has it. The detail is shown to the
 // caller; it never quotes an internal error.
-func New(status int, detail string, errs ...*huma.ErrorDetail) *huma.ErrorModel {
+func Problem(status int, detail string, errs ...*huma.ErrorDetail) *huma.ErrorModel {
 	return &huma.ErrorModel{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: detail, Errors: errs}
 }
 
 // Of gives every error its status. What is not listed is a fault of ours: the caller learns
 // that it happened, the log learns what it was.
-func Of(err error) *huma.ErrorModel {
+func ProblemOf(err error) *huma.ErrorModel {
 	var (
 		problem   *huma.ErrorModel
 		asked     *suggest.RequestError
 		ambiguous *catalog.AmbiguousError
-		wrong     *jsonio.Error
+		wrong     *BodyError
 		tooLarge  *http.MaxBytesError
 		scoring   *score.RequestError
 		dag       *run.CheckError
@@ -59,15 +55,15 @@ func Of(err error) *huma.ErrorModel {
 	case errors.Is(err, score.ErrNoJudge):
 		return ofField(http.StatusUnprocessableEntity, err, "judge", err.Error())
 	case errors.As(err, &ambiguous):
-		return New(http.StatusUnprocessableEntity, ambiguous.Error())
+		return Problem(http.StatusUnprocessableEntity, ambiguous.Error())
 	case errors.As(err, &wrong):
-		return New(wrong.Status, wrong.Error(), &huma.ErrorDetail{Location: locationOf(wrong.Field), Message: wrong.Detail})
+		return Problem(wrong.Status, wrong.Error(), &huma.ErrorDetail{Location: locationOf(wrong.Field), Message: wrong.Detail})
 	case errors.As(err, &tooLarge):
-		return New(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", tooLarge.Limit))
+		return Problem(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", tooLarge.Limit))
 	}
 	for _, known := range sentinels {
 		if errors.Is(err, known.err) {
-			return New(known.status, cmp.Or(known.detail, err.Error()))
+			return Problem(known.status, cmp.Or(known.detail, err.Error()))
 		}
 	}
 	return Internal
@@ -81,9 +77,9 @@ var sentinels = []struct {
 }{
 	{score.ErrJudge, http.StatusBadGateway, ""},
 	{evidence.ErrSearch, http.StatusBadGateway, ""},
-	{request.ErrNoCredential, http.StatusUnauthorized, ""},
-	{request.ErrBadCredential, http.StatusUnauthorized, ""},
-	{request.ErrNoSession, http.StatusUnauthorized, ""},
+	{ErrNoCredential, http.StatusUnauthorized, ""},
+	{ErrBadCredential, http.StatusUnauthorized, ""},
+	{ErrNoSession, http.StatusUnauthorized, ""},
 	{run.ErrNotWaiting, http.StatusConflict, ""},
 	{storage.ErrUnavailable, http.StatusServiceUnavailable, "the database does not answer; of a write it is unknown whether it is stored: repeat it with the same ids"},
 	{live.ErrNotYet, http.StatusServiceUnavailable, "the model does not count that event yet; ask again"},
@@ -95,16 +91,16 @@ var sentinels = []struct {
 	{live.ErrNoWorkspace, http.StatusNotFound, ""},
 	{storage.ErrNotFound, http.StatusNotFound, "not found: there is nothing at this path"},
 	{storage.ErrConflict, http.StatusConflict, "somebody else changed it at the same time"},
-	{context.DeadlineExceeded, http.StatusGatewayTimeout, "there was no answer within the time limit of the request; repeat it in a few seconds"},
+	{context.DeadlineExceeded, http.StatusGatewayTimeout, "there was no answer within the time limit of the request; repeat it in a few seconds, a write with the same ids: it may still take effect"},
 	{context.Canceled, http.StatusServiceUnavailable, "the request was cancelled before its answer was ready: its caller has gone, or the server is shutting down"},
 }
 
 // ofField is a problem with a field of the body; empty: with the request.
 func ofField(status int, err error, field, detail string) *huma.ErrorModel {
 	if field == "" {
-		return New(status, err.Error())
+		return Problem(status, err.Error())
 	}
-	return New(status, err.Error(), &huma.ErrorDetail{Location: locationOf(field), Message: detail})
+	return Problem(status, err.Error(), &huma.ErrorDetail{Location: locationOf(field), Message: detail})
 }
 
 // locationOf is a field of the body, or all of it.
@@ -113,7 +109,7 @@ func locationOf(field string) string {
 }
 
 // Internal is what a caller sees of a fault that is ours.
-var Internal = New(http.StatusInternalServerError, "internal error; the server's log has the details")
+var Internal = Problem(http.StatusInternalServerError, "internal error; the server's log has the details")
 
 // huma builds its own errors through these hooks; they are global to the process, so they are set
 // once and hold no server. A plain error of a handler arrives here as the single errs of a 500.
@@ -125,7 +121,7 @@ func init() {
 	}
 	huma.NewErrorWithContext = func(ctx huma.Context, status int, msg string, errs ...error) huma.StatusError {
 		if status >= http.StatusInternalServerError && ctx != nil {
-			request.ExchangeFrom(ctx.Context()).Failure = errors.Join(errs...)
+			ExchangeFrom(ctx.Context()).Failure = errors.Join(errs...)
 		}
 		return humaProblem(status, msg, errs)
 	}
@@ -134,18 +130,18 @@ func init() {
 func humaProblem(status int, msg string, errs []error) *huma.ErrorModel {
 	if status >= http.StatusInternalServerError {
 		joined := errors.Join(errs...)
-		p := Of(joined)
+		p := ProblemOf(joined)
 		if msg == "cannot read request body" && p.Status == http.StatusInternalServerError {
-			return New(http.StatusBadRequest, "the body ended early or is wrongly framed")
+			return Problem(http.StatusBadRequest, "the body ended early or is wrongly framed")
 		}
 		return p
 	}
-	p := New(status, msg)
+	p := Problem(status, msg)
 	for _, err := range errs {
 		var detailer huma.ErrorDetailer
 		if errors.As(err, &detailer) {
 			d := *detailer.ErrorDetail()
-			if field, detail, ok := strings.Cut(d.Message, ": "); ok && d.Location == "body" && status == http.StatusUnprocessableEntity { // of jsonio
+			if field, detail, ok := strings.Cut(d.Message, ": "); ok && d.Location == "body" && status == http.StatusUnprocessableEntity { // a BodyError
 				d.Location, d.Message = locationOf(field), detail
 			}
 			if name, missing := strings.CutPrefix(d.Message, "expected required property "); missing {
@@ -179,7 +175,7 @@ func humaProblem(status int, msg string, errs []error) *huma.ErrorModel {
 
 // Sign names the exchange in a problem, so that a report can be matched with the log.
 func Sign(ctx context.Context, p *huma.ErrorModel) *huma.ErrorModel {
-	if id := request.ExchangeFrom(ctx).Id; id != "" && p.Instance == "" {
+	if id := ExchangeFrom(ctx).Id; id != "" && p.Instance == "" {
 		signed := *p
 		signed.Instance = "urn:waymark:request:" + id
 		return &signed
@@ -200,8 +196,8 @@ func RetryAfter(status int) string {
 }
 
 // Write answers with a problem.
-func Write(w http.ResponseWriter, p *huma.ErrorModel) {
-	data, err := jsonio.Encode(p)
+func WriteProblem(w http.ResponseWriter, p *huma.ErrorModel) {
+	data, err := Encode(p)
 	if err != nil { // strings and integers only: cannot happen
 		data = []byte(`{"status":500,"title":"Internal Server Error"}`)
 	}
@@ -212,7 +208,7 @@ func Write(w http.ResponseWriter, p *huma.ErrorModel) {
 
 // refusedRun lists all that is wrong with a DAG.
 func refusedRun(e *run.CheckError) *huma.ErrorModel {
-	p := New(http.StatusUnprocessableEntity, RefusedRun(e))
+	p := Problem(http.StatusUnprocessableEntity, RefusedRun(e))
 	for _, one := range e.Problems {
 		at := "body"
 		if one.Task != "" {
@@ -247,9 +243,9 @@ func RefusedRun(e *run.CheckError) string {
 
 // Fail writes a problem from a gin handler and ends the chain.
 func Fail(c *gin.Context, err error) {
-	p := Of(err)
+	p := ProblemOf(err)
 	if p.Status >= http.StatusInternalServerError {
-		request.ExchangeFrom(c.Request.Context()).Failure = err
+		ExchangeFrom(c.Request.Context()).Failure = err
 	}
 	if p.Status == http.StatusUnauthorized {
 		c.Header("WWW-Authenticate", `Bearer realm="waymark"`)
@@ -257,6 +253,6 @@ func Fail(c *gin.Context, err error) {
 	if after := RetryAfter(p.Status); after != "" && c.Writer.Header().Get("Retry-After") == "" {
 		c.Header("Retry-After", after)
 	}
-	Write(c.Writer, Sign(c.Request.Context(), p))
+	WriteProblem(c.Writer, Sign(c.Request.Context(), p))
 	c.Abort()
 }

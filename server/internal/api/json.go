@@ -1,14 +1,13 @@
-// Package jsonio reads and writes the JSON of HTTP bodies and of the arguments of MCP tools: strictly in, and with one
-// form for each value out.
-package jsonio
+package api
 
 import (
 	"bufio"
-	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
-	"io"
+	"math"
 	"net/http"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -23,14 +22,14 @@ import (
 	"waymark/score"
 )
 
-// Error is text that is not the JSON this server takes (Status 400), or JSON that is not what the operation takes (422).
+// BodyError is text that is not the JSON this server takes (Status 400), or JSON that is not what the operation takes (422).
 // Field is written as in steps[0].tool; empty: the value as a whole.
-type Error struct {
+type BodyError struct {
 	Status        int
 	Field, Detail string
 }
 
-func (e *Error) Error() string {
+func (e *BodyError) Error() string {
 	if e.Field == "" {
 		return e.Detail
 	}
@@ -38,8 +37,8 @@ func (e *Error) Error() string {
 }
 
 // Wrong is the error of a field.
-func Wrong(field, detail string) error {
-	return &Error{http.StatusUnprocessableEntity, field, detail}
+func WrongField(field, detail string) error {
+	return &BodyError{http.StatusUnprocessableEntity, field, detail}
 }
 
 // Decode reads one value of type T and nothing else.
@@ -55,7 +54,7 @@ func Malformed(err error) error {
 	if !errors.As(err, &strict) {
 		return err
 	}
-	e := &Error{http.StatusUnprocessableEntity, fieldOf(jsontext.Pointer(strict.Place)), strict.Reason}
+	e := &BodyError{http.StatusUnprocessableEntity, fieldOf(jsontext.Pointer(strict.Place)), strict.Reason}
 	switch {
 	case strict.Syntax:
 		e.Status = http.StatusBadRequest
@@ -93,7 +92,7 @@ func ReadLine(r *bufio.Reader, most int) (line []byte, tooLong bool, err error) 
 
 // Encode writes v as encoding/json would (so that HTTP, MCP and the command line agree), but
 // with [] and {} for nil slices and maps, and with map keys in order. Not-a-number is an error.
-func Encode(v any) ([]byte, error) {
+func Encode(v any, more ...json.Options) ([]byte, error) {
 	if p, ok := v.(*huma.ErrorModel); ok { // errors[] is part of every problem, also where it is empty
 		v = struct {
 			Type     string              `json:"type"`
@@ -104,8 +103,8 @@ func Encode(v any) ([]byte, error) {
 			Errors   []*huma.ErrorDetail `json:"errors"`
 		}{p.Type, p.Title, p.Status, p.Detail, p.Instance, p.Errors}
 	}
-	data, err := json.Marshal(v, jsonv1.DefaultOptionsV1(), json.FormatNilSliceAsNull(false),
-		json.FormatNilMapAsNull(false), json.Deterministic(true), jsontext.EscapeForHTML(false), jsontext.EscapeForJS(false))
+	data, err := json.Marshal(v, append([]json.Options{jsonv1.DefaultOptionsV1(), json.FormatNilSliceAsNull(false),
+		json.FormatNilMapAsNull(false), json.Deterministic(true), jsontext.EscapeForHTML(false), jsontext.EscapeForJS(false)}, more...)...)
 	if err != nil {
 		return nil, fmt.Errorf("encode %T: %w", v, err)
 	}
@@ -119,36 +118,47 @@ const (
 		"and the command line chooses one with --workspace"
 )
 
-// Rounded is JSON whose fractions have four digits: a model reads no more, and pays for each.
-func Rounded(text []byte) ([]byte, error) {
-	var out bytes.Buffer
-	in, to := jsontext.NewDecoder(bytes.NewReader(text)), jsontext.NewEncoder(&out, jsontext.EscapeForHTML(false))
-	for {
-		token, err := in.ReadToken()
-		if errors.Is(err, io.EOF) {
-			return bytes.TrimSpace(out.Bytes()), nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		if n := token.String(); token.Kind() == '0' && strings.Contains(n, ".") {
-			x, err := token.Float()
-			if err != nil {
-				return nil, err
-			}
-			token = jsontext.Float(short(x))
-		}
-		if err := to.WriteToken(token); err != nil {
-			return nil, err
-		}
+// fourDigits writes fractions with four digits: a model reads no more, and pays for each.
+var fourDigits = json.WithMarshalers(json.MarshalToFunc(func(to *jsontext.Encoder, x float64) error {
+	if _, fraction := math.Modf(x); fraction == 0 || math.IsNaN(fraction) {
+		return errors.ErrUnsupported
 	}
+	x, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 4, 64), 64)
+	return cmp.Or(err, to.WriteToken(jsontext.Float(x)))
+}))
+
+// DecodeArguments reads the arguments of a call as strictly as an HTTP body: unknown, repeated and
+// wrongly spelt names and wrong types are errors that name the argument, in words a model can act on.
+// No arguments at all are none given.
+func DecodeArguments(raw []byte, into any) error {
+	if len(raw) == 0 || string(raw) == "null" {
+		raw = []byte("{}")
+	}
+	err := Malformed(strictjson.Unmarshal(raw, into))
+	if e, ok := errors.AsType[*BodyError](err); ok && e.Field == "" {
+		e.Detail = "arguments: " + e.Detail
+	}
+	return err
 }
 
-// short is a number of four digits.
-func short(x float64) float64 {
-	y, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 4, 64), 64)
-	if err != nil {
-		return x
+// fieldOf writes a JSON pointer as a reader would: /steps/0/tool becomes steps[0].tool.
+func fieldOf(p jsontext.Pointer) string {
+	var b strings.Builder
+	for token := range p.Tokens() {
+		switch {
+		case strings.Trim(token, "0123456789") == "":
+			fmt.Fprintf(&b, "[%s]", token)
+		case b.Len() == 0:
+			b.WriteString(catalog.ShownID(token))
+		default:
+			b.WriteString("." + catalog.ShownID(token))
+		}
 	}
-	return y
+	return b.String()
+}
+
+// Name is the name of a field in JSON.
+func FieldName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name
 }

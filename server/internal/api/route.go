@@ -1,5 +1,11 @@
-// Package route registers the operations of the HTTP API together with the rules by which the middleware treats them.
-package route
+// Package api holds what every operation of HTTP and MCP has in common:
+//
+//	access.go       who asks, what they may do, and what the log says of the request
+//	route.go        the table of operations with the rules by which the middleware treats them; tool.go as MCP tools
+//	share.go        what a server has, divided among its clients: bytes, requests and computations; connections.go
+//	json.go         JSON, strictly in, and with one form for each value out; body.go bodies that a handler reads itself
+//	problem.go      the one place where an error becomes a status and a text
+package api
 
 import (
 	"cmp"
@@ -15,9 +21,6 @@ import (
 	"github.com/danielgtaylor/huma/v2/sse"
 
 	"waymark/live"
-	"waymark/server/internal/limit"
-	"waymark/server/internal/problem"
-	"waymark/server/internal/request"
 )
 
 // Table registers operations together with the rules by which the middleware treats them.
@@ -25,9 +28,8 @@ type Table struct {
 	API        huma.API
 	Workspaces *live.Workspaces
 	MaxBody    int64
-	Timeout    time.Duration // of an answer, where its rule has none
-	Overdue    *limit.Overdue
-	Turns      *limit.Turns    // of what computes for long
+	Timeout    time.Duration   // of an answer, where its rule has none
+	Turns      *Turns          // of what computes for long
 	Rules      map[string]Rule // by method and gin path
 
 	Operations []Operation // in the order of their registration
@@ -80,7 +82,7 @@ func (o Operation) Fields() (all []Field) {
 			continue
 		}
 		for _, f := range reflect.VisibleFields(body) {
-			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+			if name := FieldName(f); name != "" && name != "-" {
 				key := name
 				if strings.Contains(o.Path, "{"+name+"}") {
 					key = "body." + name
@@ -94,10 +96,12 @@ func (o Operation) Fields() (all []Field) {
 
 // Rule is what the middleware must know of a route before it runs.
 type Rule struct {
-	Public bool           // answered without a credential
-	Scope  request.Scopes // needed
-	Stream bool           // no deadlines, no limit of the whole body
-	Long   bool           // computes for long: answered in turn, as long questions are
+	Public bool   // answered without a credential
+	Scope  Scopes // needed
+	Stream bool   // no deadlines, no limit of the whole body
+	Long   bool   // computes for long: answered in turn, as long questions are
+
+	ToolSet bool // applies the tool set of a credential; all other routes are refused to it
 
 	Operator bool // only the operator of the server may, beside the scope
 	Creates  bool // a workspace that does not exist is created: the route records
@@ -166,7 +170,7 @@ func Raw[I, O any](r *Table, ru Rule, op huma.Operation, handler func(context.Co
 		if err := unescape(in); err != nil {
 			return nil, err
 		}
-		return Limited(ctx, r, ru, request.ExchangeFrom(ctx).Size, func() (*O, error) { return handler(ctx, in) })
+		return InTurn(ctx, r, ru, ExchangeFrom(ctx).Size, func() (*O, error) { return handler(ctx, in) })
 	})
 }
 
@@ -185,7 +189,7 @@ type escaped interface{ Escaped() *string }
 func Unescape(text string) (string, error) {
 	id, err := url.PathUnescape(text)
 	if err != nil {
-		return "", problem.New(http.StatusBadRequest, "the id in the path is not percent-encoded")
+		return "", Problem(http.StatusBadRequest, "the id in the path is not percent-encoded")
 	}
 	return id, nil
 }
@@ -207,7 +211,7 @@ func Stream(r *Table, ru Rule, op huma.Operation, events map[string]any, exists 
 			err = exists(ctx.Context(), id)
 		}
 		if err != nil {
-			problem.Fail(humagin.Unwrap(ctx), err)
+			Fail(humagin.Unwrap(ctx), err)
 			return
 		}
 		ctx.SetHeader("Cache-Control", "no-store")
@@ -260,7 +264,7 @@ func Record[I, O any](r *Table, ru Rule, op huma.Operation, handler Handler[I, O
 
 func addTo[I, O any](r *Table, ru Rule, op huma.Operation, open func(context.Context, string) (*live.Engine, error), handler Handler[I, O]) {
 	Add(r, ru, op, func(ctx context.Context, in *I) (out O, err error) {
-		e, err := open(ctx, request.From(ctx).Workspace)
+		e, err := open(ctx, From(ctx).Workspace)
 		if err != nil {
 			return out, err
 		}
@@ -296,7 +300,7 @@ func (r *Table) Declare(ru Rule, op *huma.Operation) {
 	if op.Method != http.MethodGet && op.Method != http.MethodDelete {
 		op.Errors = append(op.Errors, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity)
 	}
-	if op.Method != http.MethodGet && ru.Scope != request.ScopeRead {
+	if op.Method != http.MethodGet && ru.Scope != ScopeRead {
 		op.Errors = append(op.Errors, http.StatusConflict, http.StatusInsufficientStorage)
 	}
 	op.Description = strings.TrimSpace(op.Description + "\n\nNeeds scope " + strings.Join(ru.Scope.Names(), ", ") + ".")

@@ -1,4 +1,4 @@
-package limit
+package api
 
 import (
 	"context"
@@ -10,8 +10,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"waymark/server/internal/problem"
 )
 
 // A computation waits behind those of other credentials that run or have a turn, not behind all that wait.
@@ -45,9 +43,8 @@ func TestTurns(t *testing.T) {
 		one, err := q.Enter(t.Context(), "a")
 		require.NoError(t, err)
 		_, err = q.Enter(ctx, "a")
-		assert.Equal(t, 503, problem.Of(err).Status)
+		assert.Equal(t, 503, ProblemOf(err).Status)
 		one()
-		assert.Empty(t, q.lanes)
 		assert.Zero(t, q.queue.Held())
 	})
 }
@@ -62,35 +59,6 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// Requests that nobody waits for any more do not pile up without end.
-func TestOverdueWorkIsBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var o Overdue
-		ask := func() error {
-			_, err := Within(t.Context(), &o, time.Minute, func() (int, error) { return 1, nil })
-			return err
-		}
-		release := make(chan struct{})
-		for range maxOverdue { // clients that leave
-			ctx, cancel := context.WithCancel(t.Context())
-			cancel()
-			_, err := Within(ctx, &o, time.Minute, func() (int, error) { <-release; return 1, nil })
-			require.ErrorIs(t, err, context.Canceled)
-		}
-		require.NoError(t, ask(), "their work may be about to end")
-		require.Equal(t, maxOverdue, o.Running())
-		time.Sleep(2 * ownError)
-		synctest.Wait()
-		err := ask()
-		require.Equal(t, 503, problem.Of(err).Status)
-		require.ErrorContains(t, err, "outlived their time limit")
-		close(release)
-		synctest.Wait()
-		require.NoError(t, ask())
-		require.Zero(t, o.Running())
-	})
-}
-
 // A total is refused to everybody once it is used up, whoever has a part left.
 func TestATotalIsBounded(t *testing.T) {
 	s := NewShare("things", 8)
@@ -99,5 +67,5 @@ func TestATotalIsBounded(t *testing.T) {
 		require.NoError(t, err)
 	}
 	_, err := s.Take(1, []Holder{{name: "key:5", part: keyPart}})
-	assert.Equal(t, 503, problem.Of(err).Status)
+	assert.Equal(t, 503, ProblemOf(err).Status)
 }
