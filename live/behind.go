@@ -60,10 +60,8 @@ func (w *writer) noteBehind() {
 // whyBehind says why the last build does not count everything.
 func (w *writer) whyBehind() string {
 	switch {
-	case w.judging && w.building == nil:
-		return "a rebuild is being judged since " + w.began.UTC().Format(time.TimeOnly+" UTC") + ", the build follows"
 	case w.building != nil:
-		return "a build is under way since " + w.began.UTC().Format(time.TimeOnly+" UTC")
+		return "a build is under way since " + w.building.StartedAt.UTC().Format(time.TimeOnly+" UTC")
 	case w.held.Load() > 0:
 		return "an import or a rebuild is under way, one build follows at its end"
 	case w.failed:

@@ -115,7 +115,7 @@ type lifecycle struct {
 	ctx        context.Context // ends when the engine closes, and with it background builds
 	stop       context.CancelFunc
 	closed     chan struct{}   // closed when the writer has ended
-	background sync.WaitGroup  // fetches of vectors, snapshots being written, what was learned being read in
+	background sync.WaitGroup  // jobs, fetches of vectors, snapshots being written, what was learned being read in
 	keeping    context.Context // of snapshots: Close waits for one as long as it may
 	giveUp     context.CancelFunc
 }
@@ -168,7 +168,7 @@ func open(ctx context.Context, store *storage.Store, name string, opts Options) 
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{Engine: e, foldedLog: h, builtAt: e.builtAt(ctx, h.built.seq), results: make(chan func()), vectors: h.how.Vectors}
+	w := &writer{Engine: e, foldedLog: h, builtAt: e.builtAt(ctx, h.built.seq), vectors: h.how.Vectors}
 	w.showJudged()
 	w.folded()
 	if err := w.publish(); err != nil {
@@ -181,7 +181,7 @@ func open(ctx context.Context, store *storage.Store, name string, opts Options) 
 	switch {
 	case h.measures.Provisional():
 		shot.image = nil // until the whole of it is measured
-		w.measureBuild(&unfinished{snapshot: shot}, "profile learned is fitted to the history")
+		_, _ = w.measureBuild(&unfinished{snapshot: shot}, "profile learned is fitted to the history")
 	case h.later != nil:
 		if w.ahead, h.later = h.later, nil; w.startsBuilds() { // else its snapshot comes
 			w.measureAhead()
@@ -299,7 +299,7 @@ func (e *Engine) Hold() (release func()) {
 // [Engine.Judgement].
 func (e *Engine) Build(ctx context.Context) (seq uint64, err error) {
 	for started := false; ; {
-		var wait *building
+		var wait *job
 		var failed error
 		judged := false
 		err := e.do(ctx, func(w *writer) {
@@ -308,8 +308,8 @@ func (e *Engine) Build(ctx context.Context) (seq uint64, err error) {
 				if judged = w.needsEvaluation(); judged {
 					return
 				}
-				failed = w.startBuild(requested, w.newBuild())
-				started, wait = true, w.building
+				wait, failed = w.startBuild(requested, w.newBuild())
+				started = true
 			}
 		})
 		if err = cmp.Or(err, failed); err == nil && judged {
@@ -334,11 +334,18 @@ func (e *Engine) Build(ctx context.Context) (seq uint64, err error) {
 // Close ends the writer. What was acknowledged is durable; a build under way is left to the next
 // start, a snapshot being written is waited for as long as ctx lets it.
 func (e *Engine) Close(ctx context.Context) error {
+	e.jobs.mu.Lock() // no job starts from here on
 	e.life.stop()
+	e.jobs.mu.Unlock()
 	defer context.AfterFunc(ctx, e.life.giveUp)()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		<-e.life.closed
+		e.life.background.Wait()
+	}()
 	select {
-	case <-e.life.closed:
-		e.life.background.Wait() // the writer, which starts what it waits for, has ended
+	case <-ended:
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("close workspace %q: %w", e.name, ctx.Err())

@@ -167,7 +167,7 @@ func (e *Engine) adopt(ctx context.Context) error {
 		default:
 			w.ahead = nil
 			if u.built.seq > w.built.seq {
-				if err := w.activate(u.snapshot, u.since, h); err != nil {
+				if err := w.activate(u, h); err != nil {
 					return err
 				}
 			}

@@ -2,13 +2,11 @@ package live
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"waymark/episodic"
-	"waymark/storage"
 	"waymark/suggest/evaluate"
 )
 
@@ -51,16 +49,12 @@ func (b *build) lastJudged(built uint64) uint64 {
 	return built
 }
 
-// trial reads the episodes up to event head without what is forgotten. The active model was built at event built, and judged
+// trial reads the episodes up to event head. The active model was built at event built, and judged
 // at event judged; both models have the catalog of today.
 func (e *Engine) trial(ctx context.Context, built, judged, head uint64) (t evaluate.Trial, err error) {
-	o, err := look(ctx, e.read, 0, head)
-	if err != nil {
-		return t, err
-	}
 	grows := grownEpisodes{}
 	var past []*episodic.Episode
-	for v, err := range decoded(ctx, e.read, 0, head, func(seq uint64) bool { return o.forgotten[seq] }) {
+	for v, err := range decoded(ctx, e.read, 0, head) {
 		if err != nil {
 			return t, err
 		}
@@ -100,40 +94,6 @@ func (w *writer) needsEvaluation() bool {
 		return w.matter.seq >= g.Seq+g.Seq/judgedGrowth
 	}
 	return w.opts.Serves && w.built.seq > 0 && w.state.Episodes() >= evaluate.LeastTasks
-}
-
-// evaluateInBackground starts a rebuild, which is judged, in place of a build.
-func (w *writer) evaluateInBackground() {
-	w.judging, w.began = true, w.opts.Now()
-	since := w.since
-	go func() {
-		err := w.rebuilt(w.life.ctx, false)
-		if errors.Is(err, context.Canceled) {
-			err = nil
-		}
-		ended := w.do(w.life.ctx, func(w *writer) {
-			if w.judging = false; err != nil && w.since >= since {
-				w.failed, w.changed = !errors.Is(err, storage.ErrUnavailable), false
-			}
-		})
-		if ended == nil && err != nil && w.life.ctx.Err() == nil { // a close ends it, too
-			w.opts.Logger.Error("evaluation before the build failed; the previous model stays active", "workspace", w.name, "error", err)
-		}
-	}()
-}
-
-// ended waits for a job.
-func (e *Engine) ended(ctx context.Context, j Job) (Job, error) {
-	states, ok := e.WatchJob(ctx, j.ID)
-	if !ok {
-		return j, fmt.Errorf("job %s vanished", j.ID)
-	}
-	for j = range states {
-	}
-	if err := ctx.Err(); err != nil && j.State == JobRunning {
-		return j, err
-	}
-	return j, nil
 }
 
 // Judgement is what came of the last rebuild that was judged.

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"waymark/storage"
@@ -30,15 +29,14 @@ type foldedLog struct {
 	built    place        // the build event the measures come from
 	how      build        // and how they were built
 	measures *suggest.Measures
-	refused  *refusal        // of a rebuild since built; nil: none
-	since    int             // events that matter since built
-	changed  bool            // the catalog changed since built, in more than tools that were put
-	texts    int             // tools put or met for the first time since built: they are searched without a build
-	skipped  map[uint64]bool // forgotten events that were not counted
-	tainted  bool            // something is counted that is to be forgotten, or otherwise than rules about sources say now
-	treated  uint64          // rules about sources up to this event are followed
-	shot     snapshot        // of the build; without an image if there is no need
-	later    *unfinished     // the last build event after it, which is not active
+	refused  *refusal    // of a rebuild since built; nil: none
+	since    int         // events that matter since built
+	changed  bool        // the catalog changed since built, in more than tools that were put
+	texts    int         // tools put or met for the first time since built: they are searched without a build
+	tainted  bool        // something is counted that was forgotten since, or otherwise than rules about sources say now
+	treated  uint64      // requests to forget and rules about sources up to this event are followed
+	shot     snapshot    // of the build; without an image if there is no need
+	later    *unfinished // the last build event after it, which is not active
 }
 
 // refusal is a rebuild that was not published.
@@ -52,6 +50,9 @@ type unfinished struct {
 	snapshot
 	counts *history.Counts
 	since  int
+
+	changed bool // what its start took over from the [foldedLog]
+	texts   int
 }
 
 // model is the history as readers see it.
@@ -87,7 +88,7 @@ func (h *foldedLog) count(e decodedEvent) {
 	if e.kind == kindAlias {
 		h.state.Alias(aliases(h.rules))
 	}
-	h.tainted = h.tainted || e.kind == kindSource && e.seq > h.treated
+	h.tainted = h.tainted || (e.kind == kindSource || e.kind == kindForgotten) && e.seq > h.treated
 	if !counts(e.kind) {
 		return
 	}
@@ -96,9 +97,6 @@ func (h *foldedLog) count(e decodedEvent) {
 	h.changed = h.changed || e.kind == kindCapability || e.kind == kindRemoved || e.kind == kindForgotten || e.kind == kindAlias || e.kind == kindSource
 	seen := h.state.Seen()
 	fold(h.state, e.value)
-	if f, ok := e.value.(*forgotten); ok {
-		h.tainted = h.tainted || slices.ContainsFunc(f.Seqs, func(seq uint64) bool { return !h.skipped[seq] })
-	}
 	if met := h.state.Seen() - seen; e.kind == kindTool {
 		h.texts++
 	} else {
@@ -106,32 +104,18 @@ func (h *foldedLog) count(e decodedEvent) {
 	}
 }
 
-// stands reports whether a history counts nothing that was to be forgotten or that a rule counts otherwise since.
-func (h *foldedLog) stands(o outline) bool {
-	if len(o.treated) > 0 {
-		return false
-	}
-	for seq := range o.forgotten {
-		if seq <= h.head.Seq && !h.skipped[seq] {
-			return false
-		}
-	}
-	return true
-}
-
 // outline is what a first look at a log finds.
 type outline struct {
 	head      uint64
-	built     uint64 // the last build event
-	forgotten map[uint64]bool
+	built     uint64  // the last build event
+	forgotten bool    // something was, and its payload erased in the transaction of the request
 	treated   []ruled // rules about sources, in order
 }
 
-// look reads the log after an event without folding: builds and requests to forget must be known
-// before the events they concern are counted. upTo 0 means the head.
+// look reads the log after an event without folding: builds and rules about sources must be known before the events they
+// concern are counted. upTo 0 means the head.
 func look(ctx context.Context, log reader, after, upTo uint64) (outline, error) {
-	o := outline{forgotten: map[uint64]bool{}}
-	o.head = after
+	o := outline{head: after}
 	for e, err := range log(ctx, after) {
 		if err != nil {
 			return o, fmt.Errorf("read the log: %w", err)
@@ -155,9 +139,7 @@ func look(ctx context.Context, log reader, after, upTo uint64) (outline, error) 
 		case *ruled:
 			o.treated = append(o.treated, *v)
 		case *forgotten:
-			for _, seq := range v.Seqs {
-				o.forgotten[seq] = true
-			}
+			o.forgotten = true
 		}
 	}
 	return o, nil
@@ -186,7 +168,7 @@ func replay(ctx context.Context, log reader, from *foldedLog, upTo, built uint64
 	if built == lastBuild {
 		built = o.built
 	}
-	if from != nil && !from.stands(o) {
+	if from != nil && (o.forgotten || len(o.treated) > 0) { // it may count what was forgotten since, or count it otherwise
 		return replay(ctx, log, nil, upTo, built, measure, progress)
 	}
 	if from == nil {
@@ -197,15 +179,11 @@ func replay(ctx context.Context, log reader, from *foldedLog, upTo, built uint64
 		h.state.Treat(treatments(past.rules))
 		h.treated = o.head
 	}
-	for seq := range h.skipped {
-		o.forgotten[seq] = true
-	}
-	h.skipped = o.forgotten
 	var at *history.Counts
 	if built == 0 && h.measures == nil {
 		at = h.state.Freeze() // no build yet: the measures of nothing
 	}
-	for e, err := range decoded(ctx, log, h.head.Seq, o.head, func(seq uint64) bool { return o.forgotten[seq] }) {
+	for e, err := range decoded(ctx, log, h.head.Seq, o.head) {
 		if err != nil {
 			return nil, o, err
 		}
@@ -218,7 +196,7 @@ func replay(ctx context.Context, log reader, from *foldedLog, upTo, built uint64
 		}
 		shot := snapshot{rules: h.rules, matter: h.matter, built: e.place, how: *e.value.(*build), image: h.state.Image()}
 		if h.measures != nil {
-			h.later = &unfinished{shot, h.state.Freeze(), h.since}
+			h.later = &unfinished{snapshot: shot, counts: h.state.Freeze(), since: h.since}
 			continue
 		}
 		h.built, h.how, h.refused, h.since, h.changed, h.texts, h.shot = e.place, shot.how, nil, 0, false, 0, shot

@@ -67,12 +67,9 @@ type writer struct {
 	*Engine
 	*foldedLog
 	builtAt  time.Time
-	judging  bool             // a build that has to be judged is under way
-	began    time.Time        // of that, or of the build under way
-	building *building        // under way; nil: none
+	building *job             // the build under way; nil: none
 	ahead    *unfinished      // the last build that another process started, to be measured here; nil: none
 	failed   bool             // the last build failed: the next waits for a change or a request
-	results  chan func()      // what a build under way has to say, one at a time
 	grows    grownEpisodes    // episodes as they will be after what the batch performs
 	known    *inspect.Catalog // what the checks compare entries with; nil: to be made
 	vectors  string           // digest of the vectors that new builds take in; empty: none
@@ -135,13 +132,8 @@ func (w *writer) run() {
 				batch, o = w.gather(o)
 				w.carryOut(batch)
 			}
-		case result := <-w.results:
-			result()
-			w.buildIfDue()
-			w.noteBehind()
 		case <-timer.C:
 		case <-w.life.ctx.Done():
-			w.end()
 			return
 		}
 		if w.dirty {
@@ -168,16 +160,6 @@ func (w *writer) gather(o *op) (batch []*op, next *op) {
 		}
 	}
 	return batch, nil
-}
-
-// end waits for a build under way, which has been told to stop.
-func (w *writer) end() {
-	if w.building != nil {
-		w.building.cancel()
-	}
-	for w.building != nil {
-		(<-w.results)()
-	}
 }
 
 func (w *writer) carryOut(batch []*op) {
@@ -308,7 +290,7 @@ func (w *writer) folded() {
 func (w *writer) foldMissed() error {
 	known, same := w.head, w.head.Seq == 0
 	defer w.folded()
-	for ev, err := range decoded(context.WithoutCancel(w.life.ctx), w.read, max(known.Seq, 1)-1, math.MaxUint64, nil) {
+	for ev, err := range decoded(context.WithoutCancel(w.life.ctx), w.read, max(known.Seq, 1)-1, math.MaxUint64) {
 		switch {
 		case err != nil:
 			return err
