@@ -34,15 +34,14 @@ func (b *Behind) String() string {
 }
 
 // Behind says what of the model is older than the log; nil if nothing is.
-func (e *Engine) Behind() *Behind { return e.stale.Load() }
+func (e *Engine) Behind() *Behind { return e.seen.Load().behind }
 
-// noteBehind keeps what readers see of it up to date.
-func (w *writer) noteBehind() {
+// behind is [Engine.Behind] now.
+func (w *writer) behind() *Behind {
 	provisional := w.measures.Provisional()
 	late := w.since > 0 || w.changed || w.refused != nil
 	if !late && !provisional {
-		w.stale.Store(nil)
-		return
+		return nil
 	}
 	b := &Behind{Events: w.since, Build: w.built.seq, Since: w.builtAt, Reason: w.whyBehind()}
 	if late {
@@ -54,7 +53,7 @@ func (w *writer) noteBehind() {
 	case w.measures.Learned():
 		b.Parts = append(b.Parts, "learned weights")
 	}
-	w.stale.Store(b)
+	return b
 }
 
 // whyBehind says why the last build does not count everything.

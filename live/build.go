@@ -156,10 +156,6 @@ func (w *writer) notBuilt(j *job, u *unfinished, err error) {
 	}
 }
 
-// previousInMemory is the most nodes that a model may have to stay in memory after the next one is published: with
-// what was learned, one of 10,000 tools holds 150 MB.
-const previousInMemory = 5000
-
 // activate publishes a model with the measures of a build, and keeps a snapshot of it.
 func (w *writer) activate(u *unfinished, h *foldedLog) error {
 	shot := u.snapshot
@@ -170,7 +166,6 @@ func (w *writer) activate(u *unfinished, h *foldedLog) error {
 		}
 		w.state, w.tainted, w.treated = h.state, h.tainted, h.treated
 	}
-	old := w.Model()
 	w.measures, w.built, w.how = h.measures, shot.built, shot.how
 	if w.builtAt = w.Engine.builtAt(w.life.ctx, w.built.seq); w.builtAt.IsZero() { // else a start made it again
 		w.builtAt = w.opts.Now().UTC().Round(0)
@@ -180,14 +175,10 @@ func (w *writer) activate(u *unfinished, h *foldedLog) error {
 	if w.refused != nil && w.refused.seq < w.built.seq { // a build that a start finishes may have a refusal behind it
 		w.refused = nil
 	}
-	w.showJudged()
+	w.show()
 	if err := w.publish(); err != nil {
 		return err
 	}
-	if old.Info().Nodes > previousInMemory {
-		old = nil // comparisons read its snapshot
-	}
-	w.previous.Store(old)
 	if shot.image != nil {
 		w.keepBehind(shot, w.measures)
 	}

@@ -46,14 +46,30 @@ func decoded(ctx context.Context, log reader, after, upTo uint64) iter.Seq2[deco
 		defer cancel()
 		reading.Go(func() {
 			defer close(batches)
-			for b := range batchesOf(log(ctx, after), upTo) {
+			b, size := batch{}, 0
+			send := func() bool {
 				b.decode()
 				select {
 				case batches <- b:
+					b, size = batch{}, 0
+					return true
 				case <-ctx.Done():
+					return false
+				}
+			}
+			for e, err := range log(ctx, after) {
+				if err != nil {
+					b.err = fmt.Errorf("read the log: %w", err)
+				}
+				if err != nil || e.Seq > upTo {
+					break
+				}
+				b.raw = append(b.raw, e)
+				if size += len(e.Payload); (len(b.raw) == batchEvents || size >= batchBytes) && !send() {
 					return
 				}
 			}
+			send()
 		})
 		for b := range batches {
 			for _, e := range b.events {
@@ -72,30 +88,6 @@ func decoded(ctx context.Context, log reader, after, upTo uint64) iter.Seq2[deco
 		if err := ctx.Err(); err != nil {
 			yield(decodedEvent{}, err)
 		}
-	}
-}
-
-// batchesOf cuts the log into batches. An error ends the last one.
-func batchesOf(events iter.Seq2[storage.Event, error], upTo uint64) iter.Seq[batch] {
-	return func(yield func(batch) bool) {
-		b, size := batch{}, 0
-		for e, err := range events {
-			if err != nil {
-				b.err = fmt.Errorf("read the log: %w", err)
-				break
-			}
-			if e.Seq > upTo {
-				break
-			}
-			b.raw = append(b.raw, e)
-			if size += len(e.Payload); len(b.raw) == batchEvents || size >= batchBytes {
-				if !yield(b) {
-					return
-				}
-				b, size = batch{}, 0
-			}
-		}
-		yield(b)
 	}
 }
 

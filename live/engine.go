@@ -85,29 +85,18 @@ type Engine struct {
 	table storage.Table
 	opts  Options
 
-	current  atomic.Pointer[edition]
-	previous atomic.Pointer[suggest.Model] // the model before the last build, if it is small
+	current atomic.Pointer[edition]
+	seen    atomic.Pointer[view]
 
 	ops        chan *op
 	life       lifecycle
-	vectors    vectorFetch
 	quarantine *quarantine
-	ruling     atomic.Pointer[[]Rule] // in effect
-	warming    atomic.Bool            // what was learned is being read in after the start
-	held       atomic.Int32           // imports and rebuilds under way: no build starts by itself
-	lastJudged atomic.Pointer[Judgement]
+	warming    atomic.Bool  // what was learned is being read in after the start
+	held       atomic.Int32 // imports and rebuilds under way: no build starts by itself
 	jobs       jobs
 	proposing  sync.Mutex // of the rows of proposals
 	answers    *lru.Cache[string, served]
-	stale      atomic.Pointer[Behind]
-	counted    atomic.Uint64                // the last event that matters to a model
-	ends       atomic.Pointer[storage.Head] // of what is folded
-	forgets    atomic.Uint64                // requests to forget so far
-}
-
-type vectorFetch struct {
-	fetch sync.Mutex  // one fetch of vectors at a time
-	stale atomic.Bool // texts may have come since the last fetch began
+	forgets    atomic.Uint64 // requests to forget so far
 }
 
 // A lifecycle ends what runs beside the writer.
@@ -169,8 +158,7 @@ func open(ctx context.Context, store *storage.Store, name string, opts Options) 
 		return nil, err
 	}
 	w := &writer{Engine: e, foldedLog: h, builtAt: e.builtAt(ctx, h.built.seq), vectors: h.how.Vectors}
-	w.showJudged()
-	w.folded()
+	w.show()
 	if err := w.publish(); err != nil {
 		return nil, err
 	}
@@ -191,13 +179,13 @@ func open(ctx context.Context, store *storage.Store, name string, opts Options) 
 	case e.opts.Serves:
 		e.warmBehind(h.measures)
 	}
-	w.noteBehind()
+	w.fetchVectors()
+	w.show()
 	starting := w.building
 	go w.run()
 	if store.Shared() {
 		e.life.background.Go(e.follow)
 	}
-	e.fetchVectors()
 	if starting != nil { // questions would not count what it does
 		select {
 		case <-starting.done:
@@ -224,7 +212,7 @@ func (e *Engine) busy() bool {
 }
 
 // Counted is the last durable event that a model counts; what is built may stand after it.
-func (e *Engine) Counted() uint64 { return e.counted.Load() }
+func (e *Engine) Counted() uint64 { return e.seen.Load().counted }
 
 // Head is the last durable event.
 func (e *Engine) Head() storage.Head { return e.store.Head(e.name) }

@@ -236,7 +236,6 @@ func (w *writer) beginRebuild(j *job, v verdict, force bool) (*unfinished, error
 	}
 	w.update(j, func(j *Job) { j.At = at.seq })
 	if b.Refused {
-		w.showJudged()
 		return nil, gateError(v.gate)
 	}
 	u := &unfinished{snapshot: snapshot{rules: w.rules, matter: w.matter, built: at, how: b}, since: w.since}

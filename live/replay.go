@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"waymark/storage"
@@ -82,19 +83,20 @@ func (h *foldedLog) count(e decodedEvent) {
 	if b, ok := e.value.(*build); ok && b.Refused {
 		h.refused = &refusal{e.seq, *b}
 	}
-	if r, ok := e.value.(*ruled); ok {
+	r, rule := e.value.(*ruled)
+	if rule {
 		h.rule(r)
 	}
-	if e.kind == kindAlias {
+	if rule && r.Kind == RuleAlias {
 		h.state.Alias(aliases(h.rules))
 	}
-	h.tainted = h.tainted || (e.kind == kindSource || e.kind == kindForgotten) && e.seq > h.treated
-	if !counts(e.kind) {
+	h.tainted = h.tainted || (rule && r.Source != "" || e.kind == kindForgotten) && e.seq > h.treated
+	if !e.counts() {
 		return
 	}
 	h.matter = e.place
 	h.since++
-	h.changed = h.changed || e.kind == kindCapability || e.kind == kindRemoved || e.kind == kindForgotten || e.kind == kindAlias || e.kind == kindSource
+	h.changed = h.changed || rule || slices.Contains([]byte{kindCapability, kindRemoved, kindForgotten}, e.kind)
 	seen := h.state.Seen()
 	fold(h.state, e.value)
 	if met := h.state.Seen() - seen; e.kind == kindTool {
@@ -124,7 +126,7 @@ func look(ctx context.Context, log reader, after, upTo uint64) (outline, error) 
 			break
 		}
 		o.head = e.Seq
-		if !isKind(e, kindBuild, kindSource, kindForgotten) {
+		if !isKind(e, kindBuild, kindRule, kindForgotten) {
 			continue
 		}
 		_, v, err := decode(e.Payload)
@@ -137,7 +139,9 @@ func look(ctx context.Context, log reader, after, upTo uint64) (outline, error) 
 				o.built = e.Seq
 			}
 		case *ruled:
-			o.treated = append(o.treated, *v)
+			if v.Source != "" {
+				o.treated = append(o.treated, *v)
+			}
 		case *forgotten:
 			o.forgotten = true
 		}

@@ -147,19 +147,12 @@ func (e *Engine) snapshots(ctx context.Context) func(yield func(*foldedLog) bool
 }
 
 // ModelNamed is the running model ("current"), the one before the last build ("previous"), or the one of that version, of
-// those in memory and in snapshots. ErrNoModel if there is none.
+// those in snapshots. ErrNoModel if there is none.
 func (e *Engine) ModelNamed(ctx context.Context, name string) (*suggest.Model, error) {
 	now := e.current.Load()
 	versions := []string{now.model.Info().Version}
 	if name == "current" || name == versions[0] {
 		return now.model, nil
-	}
-	if before := e.previous.Load(); before != nil {
-		version := before.Info().Version
-		if name == "previous" || name == version {
-			return before, nil
-		}
-		versions = append(versions, version)
 	}
 	for h := range e.snapshots(ctx) {
 		version := h.version()
