@@ -24,7 +24,6 @@ import (
 	"waymark/internal/pause"
 	"waymark/live"
 	"waymark/live/record"
-	"waymark/live/record/feed"
 	"waymark/score"
 	"waymark/server"
 	mcpserver "waymark/server/mcp"
@@ -43,7 +42,7 @@ type house struct {
 	transport  *http.Transport // to the server in this process
 	hangUp     func() error
 	upstream   atomic.Pointer[upstream] // nil: no servers are defined
-	feed       *feed.Feed               // of what hooks have spooled
+	feed       *record.Feed             // of what hooks have spooled
 	token      string                   // full access for the user who can read the owner note
 	window     bool                     // of [access]
 }
@@ -117,7 +116,7 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 		return nil, errors.Join(usageError{err}, h.close())
 	}
 	h.workspaces = live.NewWorkspaces(h.store, opts)
-	h.feed = feed.New(hook.SpoolOf(dir), h.store, h.workspaces.Open, time.Now, logger)
+	h.feed = record.NewFeed(hook.SpoolOf(dir), h.store, h.workspaces.Open, time.Now, logger)
 	h.feed.NoDigests = opts.DropDigests
 	if err := a.openUpstream(h, logger, who.serves); err != nil {
 		return nil, errors.Join(err, h.close())
