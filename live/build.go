@@ -167,10 +167,10 @@ func (w *writer) activate(u *unfinished, h *foldedLog) error {
 		w.state, w.tainted, w.treated = h.state, h.tainted, h.treated
 	}
 	w.measures, w.built, w.how = h.measures, shot.built, shot.how
-	if w.builtAt = w.Engine.builtAt(w.life.ctx, w.built.seq); w.builtAt.IsZero() { // else a start made it again
+	if w.builtAt = h.builtAt; w.builtAt.IsZero() { // else another process made it active
 		w.builtAt = w.opts.Now().UTC().Round(0)
-		w.noteBuilt(context.WithoutCancel(w.life.ctx), w.built.seq, w.builtAt)
 	}
+	shot.at = w.builtAt
 	w.since = max(0, w.since-u.since)
 	if w.refused != nil && w.refused.seq < w.built.seq { // a build that a start finishes may have a refusal behind it
 		w.refused = nil

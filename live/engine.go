@@ -157,7 +157,11 @@ func open(ctx context.Context, store *storage.Store, name string, opts Options) 
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{Engine: e, foldedLog: h, builtAt: e.builtAt(ctx, h.built.seq), vectors: h.how.Vectors}
+	if h.builtAt.IsZero() && h.built.seq > 0 {
+		h.builtAt = e.opts.Now().UTC().Round(0)
+	}
+	h.shot.at = h.builtAt
+	w := &writer{Engine: e, foldedLog: h, vectors: h.how.Vectors}
 	w.show()
 	if err := w.publish(); err != nil {
 		return nil, err
@@ -286,37 +290,34 @@ func (e *Engine) Hold() (release func()) {
 // first and would lose is not published, which is no error, and while a rebuild stands refused there is none; see
 // [Engine.Judgement].
 func (e *Engine) Build(ctx context.Context) (seq uint64, err error) {
-	for started := false; ; {
-		var wait *job
-		var failed error
-		judged := false
-		err := e.do(ctx, func(w *writer) {
-			seq, wait = w.built.seq, w.building
-			if wait == nil && w.since > 0 && w.refused == nil {
-				if judged = w.needsEvaluation(); judged {
-					return
-				}
-				wait, failed = w.startBuild(requested, w.newBuild())
-				started = true
-			}
-		})
-		if err = cmp.Or(err, failed); err == nil && judged {
-			if err = e.rebuilt(ctx, false); err == nil {
-				seq = e.current.Load().built
-			}
+	var j *job
+	judged := false
+	err = e.alone(ctx, func(w *writer) (err error) {
+		if seq = w.built.seq; w.since == 0 || w.refused != nil {
+			return nil
 		}
-		if err != nil || wait == nil {
-			return seq, err
+		if judged = w.needsEvaluation(); !judged {
+			j, err = w.startBuild(requested, w.newBuild())
 		}
+		return err
+	})
+	switch {
+	case err != nil || !judged && j == nil:
+		return seq, err
+	case judged:
+		err = e.rebuilt(ctx, false)
+	default:
 		select {
-		case <-wait.done:
+		case <-j.done:
+			err = j.err
 		case <-ctx.Done():
 			return 0, ctx.Err()
 		}
-		if started && wait.err != nil {
-			return 0, fmt.Errorf("build the model of workspace %q: %w", e.name, wait.err)
-		}
 	}
+	if err != nil {
+		return 0, fmt.Errorf("build the model of workspace %q: %w", e.name, err)
+	}
+	return e.current.Load().built, nil
 }
 
 // Close ends the writer. What was acknowledged is durable; a build under way is left to the next

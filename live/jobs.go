@@ -9,7 +9,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
-	"time"
 
 	"waymark/suggest"
 	"waymark/suggest/evaluate"
@@ -306,7 +305,7 @@ func (e *Engine) verify(ctx context.Context, j *job) error {
 		return err
 	}
 	e.progress(j, "compare", 1-compareShare)
-	fresh, err := h.model(time.Time{})
+	fresh, err := h.model()
 	if err != nil {
 		return err
 	}

@@ -30,6 +30,7 @@ type foldedLog struct {
 	built    place        // the build event the measures come from
 	how      build        // and how they were built
 	measures *suggest.Measures
+	builtAt  time.Time   // when they became active; it is in no log, which would give no two workspaces the same model
 	refused  *refusal    // of a rebuild since built; nil: none
 	since    int         // events that matter since built
 	changed  bool        // the catalog changed since built, in more than tools that were put
@@ -57,9 +58,9 @@ type unfinished struct {
 }
 
 // model is the history as readers see it.
-func (h *foldedLog) model(builtAt time.Time) (*suggest.Model, error) {
+func (h *foldedLog) model() (*suggest.Model, error) {
 	return suggest.NewModel(h.state.Freeze(), h.measures, suggest.Stamp{
-		Version: h.version(), Seq: max(h.matter.seq, h.built.seq), BuiltAt: builtAt,
+		Version: h.version(), Seq: max(h.matter.seq, h.built.seq), BuiltAt: h.builtAt,
 	})
 }
 

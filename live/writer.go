@@ -50,7 +50,6 @@ func fits(c storage.Change) error {
 type writer struct {
 	*Engine
 	*foldedLog
-	builtAt              time.Time
 	building             *job             // the build under way; nil: none
 	ahead                *unfinished      // the last build that another process started, to be measured here; nil: none
 	failed               bool             // the last build failed: the next waits for a change or a request
@@ -314,7 +313,7 @@ func (w *writer) delay() time.Duration {
 // publish makes a model of what is counted and shows it to readers.
 func (w *writer) publish() error {
 	began := time.Now()
-	m, err := w.model(w.builtAt)
+	m, err := w.model()
 	if err != nil {
 		return err
 	}

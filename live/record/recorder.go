@@ -280,26 +280,6 @@ func (e *episode) free(call string, number int) string {
 	return id
 }
 
-// Done is what a session has done in its newest episode.
-type Done struct {
-	Episode string
-	Intent  string
-	Tools   []string // of its last steps, oldest first
-	Seq     uint64   // the event from which on a model counts the last ([live.Engine.Wait])
-}
-
-// Done says what a session has done, to ask a model what comes next; not ok if nothing is known.
-func (r *Recorder) Done(source, session string) (d Done, ok bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	source, session = r.named(source, session)
-	if s := r.sessions[[2]string{source, session}]; s != nil && s.episode != nil && len(s.episode.tools) > 0 {
-		e := s.episode
-		return Done{e.id, e.intent, slices.Clone(e.tools), e.seq}, true
-	}
-	return d, false
-}
-
 // named replaces the names of a source and a session that a call does not give.
 func (r *Recorder) named(source, session string) (string, string) {
 	return cmp.Or(source, "gateway"), cmp.Or(session, r.alone)
@@ -324,21 +304,22 @@ const nextWait = 300 * time.Millisecond
 // Next is what comes next in a session, after all that it has done in its newest episode; not ok if it has
 // done nothing, or its model does not count the last call yet.
 func (r *Recorder) Next(ctx context.Context, e *live.Engine, source, session string, limit int) (a suggest.NextAnswer, ok bool) {
-	done, ok := r.Done(source, session)
-	if !ok {
+	source, session = r.named(source, session)
+	q := suggest.NextRequest{Limit: limit, Explain: new(bool)}
+	seq := uint64(0)
+	r.mu.Lock()
+	if s := r.sessions[[2]string{source, session}]; s != nil && s.episode != nil {
+		q.Context, q.Intent, seq = slices.Clone(s.episode.tools), s.episode.intent, s.episode.seq
+	}
+	r.mu.Unlock()
+	if len(q.Context) == 0 {
 		return a, false
 	}
 	ctx, cancel := context.WithTimeout(ctx, nextWait)
 	defer cancel()
-	if e.Wait(ctx, done.Seq) != nil {
+	if e.Wait(ctx, seq) != nil {
 		return a, false
 	}
-	explain := false
-	a, err := e.Next(e.Model(), nil, suggest.NextRequest{
-		Context: done.Tools, Intent: done.Intent, Limit: limit, Explain: &explain,
-	})
-	if err != nil {
-		return a, false
-	}
-	return a, true
+	a, err := e.Next(e.Model(), nil, q)
+	return a, err == nil
 }
