@@ -20,7 +20,8 @@ func (w *writer) buildIfDue() {
 	if w.ahead != nil && w.building == nil && w.startsBuilds() {
 		w.measureAhead()
 	}
-	if !w.startsBuilds() || w.building != nil || w.refused != nil || w.held.Load() > 0 || w.failed && !w.changed && w.texts == 0 {
+	waits := w.building != nil || w.refused != nil || w.held.Load() > 0 || w.failed && !w.changed && w.texts == 0
+	if waits || !w.startsBuilds() {
 		return
 	}
 	catalog := w.changed || w.texts > 0 && (w.opts.Embedder != nil || w.texts*buildShare >= w.state.Seen())
@@ -69,7 +70,9 @@ func (w *writer) unfinished(at place, how build) *unfinished {
 
 // measureBuild starts the job that measures a build, unless the workspace closes.
 func (w *writer) measureBuild(u *unfinished, reason string) (*job, error) {
-	j, err := w.start(Job{Kind: "build", Reason: reason, At: u.built.seq}, func(ctx context.Context, j *job) error { return w.build(ctx, j, u) })
+	j, err := w.start(Job{Kind: "build", Reason: reason, At: u.built.seq}, func(ctx context.Context, j *job) error {
+		return w.build(ctx, j, u)
+	})
 	if err == nil {
 		w.begin(j, u)
 	}
@@ -92,7 +95,7 @@ func (w *writer) measureAhead() {
 	if w.tainted { // by what was forgotten since
 		u.counts = nil
 	}
-	_, _ = w.measureBuild(u, "another process started it or ended before it did") // else the next start does, since this one ends
+	_, _ = w.measureBuild(u, "another process started it or ended before it did") // unless this one ends, too
 }
 
 // newBuild is how a model would be measured now.

@@ -9,7 +9,8 @@
 // itself an event, and its place in the log says what was counted. So the model is a pure function
 // of the log, and a replay ([Engine.Rebuild] with verify) gives the same bytes.
 //
-// What a server knows beside the history is no part of a model: API keys, runs and logged scores, in tables of the store.
+// What a server knows beside the history is no part of a model: API keys, runs and logged scores, in tables of
+// the store.
 //
 //	system table      key/ID  runs-secret
 //	workspace table   runs/…  runs-open/…  runs-data/…  scores/…

@@ -76,8 +76,8 @@ type build struct {
 	Forced  bool                   `json:"forced,omitempty"`  // published whatever the gate says
 }
 
-// counts reports whether a model counts an event. Of rules it counts aliases, which decide what counts for which tool, and
-// those about sources, which decide how their evidence counts.
+// counts reports whether a model counts an event. Of rules it counts aliases, which decide what counts for which
+// tool, and those about sources, which decide how their evidence counts.
 func (e *decodedEvent) counts() bool {
 	r, rule := e.value.(*ruled)
 	return e.kind != kindBuild && !(rule && (r.Kind == RuleBan || r.Kind == RulePin))

@@ -77,8 +77,8 @@ func (e *Engine) JudgeRebuild() (Job, error) {
 	}))
 }
 
-// startRebuild starts a rebuild, or returns the one that is running. Proposals are mined after it where the options ask for
-// that.
+// startRebuild starts a rebuild, or returns the one that is running. Proposals are mined after it where the options
+// ask for that.
 func (e *Engine) startRebuild(reason string, force bool) (*job, error) {
 	return e.start(Job{Kind: "rebuild", Reason: reason, Forced: force}, func(ctx context.Context, j *job) error {
 		defer e.Hold()() // each build that came in between would have it judged anew, without end where much is recorded
@@ -122,7 +122,8 @@ func described(j *job, err error) (Job, error) {
 	return j.began, nil
 }
 
-// start starts a job, or returns one of its kind that is running. Each build has an event of its own, so it joins no other.
+// start starts a job, or returns one of its kind that is running. Each build has an event of its own, so it joins no
+// other.
 func (e *Engine) start(described Job, do func(context.Context, *job) error) (*job, error) {
 	e.jobs.mu.Lock()
 	defer e.jobs.mu.Unlock()

@@ -35,8 +35,8 @@ func (e *Engine) Perform(ctx context.Context, source string, p Performed) (seq u
 		step = p.Step
 		step.Group, step.DependsOn = p.Group, nil // what it depends on is recorded elsewhere
 	}
-	one, err := e.checked(source, episodic.Episode{ID: p.Episode, Intent: p.Intent, Time: p.Time, Session: p.Session, Source: source,
-		Label: p.Label, Outcome: p.Outcome, Steps: []episodic.Step{step}})
+	one, err := e.checked(source, episodic.Episode{ID: p.Episode, Intent: p.Intent, Time: p.Time, Session: p.Session,
+		Source: source, Label: p.Label, Outcome: p.Outcome, Steps: []episodic.Step{step}})
 	if err == nil && (step.ID == "" && p.Step.Tool != "" || p.Number < 0) {
 		err = fmt.Errorf("episode %q: a step that is performed has an id, and no number below 0", p.Episode)
 	}
@@ -209,9 +209,9 @@ func isKind(ev storage.Event, kinds ...byte) bool {
 	return !ev.Erased && len(ev.Payload) > 0 && slices.Contains(kinds, ev.Payload[0])
 }
 
-// episodes yields the episodes of a log up to an event in the order in which they were recorded, each with the event of its
-// last step: one that grew comes there.
-func episodes(ctx context.Context, log reader, upTo uint64, yield func(ep *episodic.Episode, seq uint64, err error) bool) {
+// episodes yields the episodes of a log up to an event in the order in which they were recorded, each with the event of
+// its last step: one that grew comes there.
+func episodes(ctx context.Context, log reader, upTo uint64, yield func(*episodic.Episode, uint64, error) bool) {
 	last := map[string]uint64{} // event of each episode that grew
 	for ev, err := range log(ctx, 0) {
 		if err != nil {

@@ -119,8 +119,8 @@ func (r *RecordResult) count(o outcome) {
 	}
 }
 
-// checked is an episode that a source reports in the form in which it is stored, without what is not kept. An error says
-// what is wrong with it.
+// checked is an episode that a source reports in the form in which it is stored, without what is not kept. An error
+// says what is wrong with it.
 func (e *Engine) checked(source string, ep episodic.Episode) (*episodic.Episode, error) {
 	ep.Steps = slices.Clone(ep.Steps)
 	if ep.Label == "" && ep.Source != source {
@@ -243,7 +243,9 @@ func (e *Engine) Items(ctx context.Context) iter.Seq2[Item, error] {
 // episodes yields the history in the order recorded.
 func (e *Engine) episodes(ctx context.Context) iter.Seq2[*episodic.Episode, error] {
 	return func(yield func(*episodic.Episode, error) bool) {
-		e.episodesUpTo(ctx, math.MaxUint64, func(ep *episodic.Episode, _ uint64, err error) bool { return yield(ep, err) && err == nil })
+		e.episodesUpTo(ctx, math.MaxUint64, func(ep *episodic.Episode, _ uint64, err error) bool {
+			return yield(ep, err) && err == nil
+		})
 	}
 }
 

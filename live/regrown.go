@@ -169,11 +169,14 @@ func (e *Engine) readRecorded(ctx context.Context, known []recordedBefore) error
 // extend appends the steps that an episode has beyond those recorded, and its outcome, in one batch.
 func (e *Engine) extend(ctx context.Context, was *episodic.Grown, ep *episodic.Episode) error {
 	var all []episodic.Performed
+	one := episodic.Performed{Episode: ep.ID, Source: ep.Source, Time: was.Time}
 	for i := len(was.Steps); i < len(ep.Steps); i++ {
-		all = append(all, episodic.Performed{Episode: ep.ID, Source: ep.Source, Time: was.Time, Number: i + 1, Step: &ep.Steps[i]})
+		one.Number, one.Step = i+1, &ep.Steps[i]
+		all = append(all, one)
 	}
 	if ep.Outcome.Known() {
-		all = append(all, episodic.Performed{Episode: ep.ID, Source: ep.Source, Time: was.Time, Outcome: ep.Outcome})
+		one.Number, one.Step, one.Outcome = 0, nil, ep.Outcome
+		all = append(all, one)
 	}
 	_, err := e.perform(ctx, was, all)
 	return err

@@ -115,8 +115,8 @@ type outline struct {
 	treated   []ruled // rules about sources, in order
 }
 
-// look reads the log after an event without folding: builds and rules about sources must be known before the events they
-// concern are counted. upTo 0 means the head.
+// look reads the log after an event without folding: builds and rules about sources must be known before the events
+// they concern are counted. upTo 0 means the head.
 func look(ctx context.Context, log reader, after, upTo uint64) (outline, error) {
 	o := outline{head: after}
 	for e, err := range log(ctx, after) {

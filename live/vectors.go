@@ -24,8 +24,8 @@ func vectorKey(model, text string) string {
 	return "vector/" + hex.EncodeToString(h[:])
 }
 
-// fetchVectors asks, in the background, for the vectors that are missing; if there are new ones, a build takes them in. Asked
-// while it is at work, it looks again when it is done: what it has read may not have the newest texts.
+// fetchVectors asks, in the background, for the vectors that are missing; if there are new ones, a build takes them in.
+// Asked while it is at work, it looks again when it is done: what it has read may not have the newest texts.
 func (w *writer) fetchVectors() {
 	if w.opts.Embedder == nil || !w.startsBuilds() { // who starts builds fetches them
 		return
@@ -41,7 +41,7 @@ func (w *writer) fetchVectors() {
 		var digest string
 		var read bool
 		err := guarded(func() (err error) {
-			digest, read, err = fetchMissing(e.life.ctx, e.table, e.opts.Embedder, suggest.Texts(counts), func() uint64 { return e.Head().Seq })
+			digest, read, err = e.fetchMissing(e.life.ctx, suggest.Texts(counts))
 			return err
 		})
 		if err != nil && e.life.ctx.Err() == nil {
@@ -58,10 +58,11 @@ func (w *writer) fetchVectors() {
 	})
 }
 
-// fetchMissing stores the vectors that the table does not have and returns the digest of those of all texts, empty if there
-// are none, unless the table cannot be read. What was fetched before an error stays.
-func fetchMissing(ctx context.Context, table storage.Table, e Embedder, texts []string, head func() uint64) (digest string, read bool, err error) {
-	rows, err := vectorRows(ctx, table, e.Model(), texts)
+// fetchMissing stores the vectors that the table does not have and returns the digest of those of all texts, empty if
+// there are none, unless the table cannot be read. What was fetched before an error stays.
+func (e *Engine) fetchMissing(ctx context.Context, texts []string) (digest string, read bool, err error) {
+	model := e.opts.Embedder.Model()
+	rows, err := vectorRows(ctx, e.table, model, texts)
 	if err != nil {
 		return "", false, err
 	}
@@ -77,13 +78,13 @@ func fetchMissing(ctx context.Context, table storage.Table, e Embedder, texts []
 			asked[k] = texts[i]
 		}
 		var vectors [][]float32
-		if vectors, err = e.Embed(ctx, asked); err != nil {
+		if vectors, err = e.opts.Embedder.Embed(ctx, asked); err != nil {
 			break
 		}
 		for k, v := range vectors[:min(len(batch), len(vectors))] {
-			row := binary.LittleEndian.AppendUint64(make([]byte, 0, 8+4*len(v)), head())
+			row := binary.LittleEndian.AppendUint64(make([]byte, 0, 8+4*len(v)), e.Head().Seq)
 			row, _ = binary.Append(row, binary.LittleEndian, v) // numbers have a fixed size
-			if failed := table.Put(ctx, vectorKey(e.Model(), asked[k]), row); failed != nil {
+			if failed := e.table.Put(ctx, vectorKey(model, asked[k]), row); failed != nil {
 				return "", false, failed
 			}
 			rows[batch[k]] = row

@@ -294,8 +294,8 @@ func (s *Store) seen(workspace string) (h header) {
 	return h
 }
 
-// pollInterval is how often a shared engine is asked what others wrote: rows and events of one process hold in all others
-// within a second.
+// pollInterval is how often a shared engine is asked what others wrote: rows and events of one process hold in all
+// others within a second.
 const pollInterval = 250 * time.Millisecond
 
 // follow reads what other processes write.

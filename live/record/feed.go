@@ -237,7 +237,8 @@ func (f *Feed) session(ctx context.Context, engine *live.Engine, key sessionKey)
 	if s != nil {
 		return s
 	}
-	s = &reported{session: newSession(key.source, key.name, key.rule), key: key, taken: map[string]bool{}, begun: map[string]*call{}}
+	s = &reported{session: newSession(key.source, key.name, key.rule), key: key}
+	s.taken, s.begun = map[string]bool{}, map[string]*call{}
 	if place, steps, ok := s.resume(ctx, engine); ok {
 		s.turn = place.Time
 		for _, id := range steps {

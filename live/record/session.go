@@ -13,7 +13,8 @@ type session struct {
 	cut          *episodic.Sessions
 }
 
-// newSession returns a session in which nothing was done. rule is the name by which its episodes are cut, as importers do.
+// newSession returns a session in which nothing was done. rule is the name by which its episodes are cut, as importers
+// do.
 func newSession(source, name, rule string) session {
 	return session{source, name, episodic.NewSessions(rule)}
 }
