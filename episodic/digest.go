@@ -10,8 +10,9 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"math/big"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -32,6 +33,7 @@ const (
 	maxDepth    = 8
 	minText     = 3   // characters: shorter texts stand everywhere
 	minNumber   = 100 // smaller numbers stand everywhere
+	maxNumber   = 1e39
 	digestBytes = 9
 )
 
@@ -168,23 +170,16 @@ func (w *digester) text(path, s string) {
 	}
 }
 
-// numberText writes a number in one way, 1e3 as 1000. Small ones are left out, and those that nobody
-// writes out.
+// numberText writes a number in one way, 1e3 as 1000. Small ones are left out, and those that nobody writes out.
 func numberText(n string) (string, bool) {
-	if len(n) > 40 {
+	f, err := strconv.ParseFloat(n, 64)
+	if size := math.Abs(f); err != nil || len(n) > 40 || size < minNumber || size > maxNumber {
 		return "", false
 	}
-	if _, e, ok := strings.Cut(strings.ToLower(n), "e"); ok && len(e) > 3 {
-		return "", false
+	if !strings.ContainsAny(n, ".eE") {
+		return n, true
 	}
-	r, ok := new(big.Rat).SetString(n)
-	if !ok || r.Num().BitLen() > 128 || r.Denom().BitLen() > 128 || new(big.Rat).Abs(r).Cmp(big.NewRat(minNumber, 1)) < 0 {
-		return "", false
-	}
-	if r.IsInt() {
-		return r.Num().String(), true
-	}
-	return strings.TrimRight(r.FloatString(12), "0"), true
+	return strconv.FormatFloat(f, 'f', -1, 64), true
 }
 
 // add keeps a keyed hash of a value, truncated to digestBytes: equal values can be recognised, and none can

@@ -82,30 +82,3 @@ func (g *Grown) Clone() *Grown {
 	c.Steps, c.Numbers = slices.Clone(g.Steps), slices.Clone(g.Numbers)
 	return &c
 }
-
-// Normalise puts what is performed into the one form in which it is stored, or says what is wrong.
-func (p *Performed) Normalise() error {
-	e := Episode{ID: p.Episode, Source: p.Source, Time: p.Time, Outcome: p.Outcome, Steps: []Step{{Tool: "none"}}}
-	if p.Step != nil {
-		e.Steps[0] = *p.Step
-		e.Steps[0].DependsOn = nil // what it depends on is elsewhere
-	}
-	if err := e.Normalise(); err != nil {
-		return err
-	}
-	if p.Step != nil && p.Step.ID == "" || p.Number < 0 || p.AtMS < 0 {
-		return fmt.Errorf("episode %q: a step that is performed has an id, and no number below 0", p.Episode)
-	}
-	p.Episode, p.Source, p.Time = e.ID, e.Source, e.Time
-	if p.Outcome = e.Outcome; p.Outcome == Unknown {
-		p.Outcome = ""
-	}
-	if p.Step == nil {
-		return nil
-	}
-	after := p.Step.DependsOn
-	*p.Step = e.Steps[0]
-	slices.Sort(after)
-	p.Step.DependsOn = slices.Compact(after)
-	return nil
-}

@@ -227,9 +227,6 @@ func (s *Sessions) Forget(now time.Time) {
 	}
 }
 
-// Len is how many sessions are remembered.
-func (s *Sessions) Len() int { return len(s.open) }
-
 // NumberGroups leaves only groups of several calls, and numbers them.
 func NumberGroups(steps []Step) {
 	size, number := map[string]int{}, map[string]string{}

@@ -203,10 +203,10 @@ func TestSessionsAreResumedAndForgotten(t *testing.T) {
 	q := again.Begin(Call{Session: "s", ID: "b", Start: after(2)})
 	assert.Equal(t, Place{Episode: p.Episode, Session: "s", Time: after(0), Number: 2, Group: "2", Start: after(2)}, q)
 	again.Forget(after(3600))
-	assert.Equal(t, 1, again.Len(), "a call is running")
+	assert.Equal(t, 1, len(again.open), "a call is running")
 	again.End("s", "b", after(3))
 	again.Forget(after(3600))
-	assert.Zero(t, again.Len())
+	assert.Zero(t, len(again.open))
 }
 
 // However calls overlap: an episode has every call once, ordered by start, and two in a layer overlap.

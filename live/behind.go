@@ -34,15 +34,14 @@ func (b *Behind) String() string {
 }
 
 // Behind says what of the model is older than the log; nil if nothing is.
-func (e *Engine) Behind() *Behind { return e.stale.Load() }
+func (e *Engine) Behind() *Behind { return e.seen.Load().behind }
 
-// noteBehind keeps what readers see of it up to date.
-func (w *writer) noteBehind() {
+// behind is [Engine.Behind] now.
+func (w *writer) behind() *Behind {
 	provisional := w.measures.Provisional()
 	late := w.since > 0 || w.changed || w.refused != nil
 	if !late && !provisional {
-		w.stale.Store(nil)
-		return
+		return nil
 	}
 	b := &Behind{Events: w.since, Build: w.built.seq, Since: w.builtAt, Reason: w.whyBehind()}
 	if late {
@@ -54,16 +53,14 @@ func (w *writer) noteBehind() {
 	case w.measures.Learned():
 		b.Parts = append(b.Parts, "learned weights")
 	}
-	w.stale.Store(b)
+	return b
 }
 
 // whyBehind says why the last build does not count everything.
 func (w *writer) whyBehind() string {
 	switch {
-	case w.judging && w.building == nil:
-		return "a rebuild is being judged since " + w.began.UTC().Format(time.TimeOnly+" UTC") + ", the build follows"
 	case w.building != nil:
-		return "a build is under way since " + w.began.UTC().Format(time.TimeOnly+" UTC")
+		return "a build is under way since " + w.building.StartedAt.UTC().Format(time.TimeOnly+" UTC")
 	case w.held.Load() > 0:
 		return "an import or a rebuild is under way, one build follows at its end"
 	case w.failed:

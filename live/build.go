@@ -20,23 +20,23 @@ func (w *writer) buildIfDue() {
 	if w.ahead != nil && w.building == nil && w.startsBuilds() {
 		w.measureAhead()
 	}
-	if !w.startsBuilds() || w.building != nil || w.judging || w.refused != nil || w.held.Load() > 0 || w.failed && !w.changed && w.texts == 0 {
+	waits := w.building != nil || w.refused != nil || w.held.Load() > 0 || w.failed && !w.changed && w.texts == 0
+	if waits || !w.startsBuilds() {
 		return
 	}
 	catalog := w.changed || w.texts > 0 && (w.opts.Embedder != nil || w.texts*buildShare >= w.state.Seen())
-	if catalog || w.since >= buildAfter && w.since*buildShare >= int(w.built.seq) || w.doubled() {
-		reason := "the catalog changed"
-		if !catalog {
-			reason = fmt.Sprintf("%d events were recorded since the last build", w.since)
-		}
-		if w.needsEvaluation() {
-			w.evaluateInBackground()
-			return
-		}
-		if err := w.startBuild(reason, w.newBuild()); err != nil {
-			w.opts.Logger.Error("build could not start", "workspace", w.name, "error", err)
-			w.failed, w.changed = !errors.Is(err, storage.ErrUnavailable), false
-		}
+	if !catalog && (w.since < buildAfter || w.since*buildShare < int(w.built.seq)) && !w.doubled() {
+		return
+	}
+	reason := "the catalog changed"
+	if !catalog {
+		reason = fmt.Sprintf("%d events were recorded since the last build", w.since)
+	}
+	if w.needsEvaluation() {
+		_, _ = w.startRebuild(reason, false) // what it is judged for; a workspace that is closing needs none
+	} else if _, err := w.startBuild(reason, w.newBuild()); err != nil {
+		w.opts.Logger.Error("build could not start", "workspace", w.name, "error", err)
+		w.failed, w.changed = !errors.Is(err, storage.ErrUnavailable), false
 	}
 }
 
@@ -48,14 +48,14 @@ func (w *writer) doubled() bool {
 }
 
 // startBuild appends a build event and measures in the background what is counted up to it; reason says why.
-func (w *writer) startBuild(reason string, b build) error {
+func (w *writer) startBuild(reason string, b build) (*job, error) {
 	at, err := w.appendBuild(b)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	w.measureBuild(w.unfinished(at, b), reason)
+	j, err := w.measureBuild(w.unfinished(at, b), reason)
 	w.fetchVectors()
-	return nil
+	return j, err
 }
 
 // unfinished is a build as of its event, which was just counted; without counts and image where the state counts
@@ -68,19 +68,21 @@ func (w *writer) unfinished(at place, how build) *unfinished {
 	return u
 }
 
-// measureBuild measures a build in the background, as a job: from its counts or, without, from the log.
-func (w *writer) measureBuild(u *unfinished, reason string) {
-	j := w.begin(Job{Kind: "build", Reason: reason, At: u.built.seq})
-	if u.counts == nil {
-		w.replayBehind(j, j, u.snapshot, u.since)
-		return
-	}
-	w.measureBehind(j, u.snapshot, u.since, func(ctx context.Context) (*foldedLog, error) {
-		how := u.how
-		how.Options.Progress = func(phase string, done float64) { w.progress(j, phase, done) }
-		m, err := w.measure(ctx, u.counts, how, u.built.seq)
-		return &foldedLog{measures: m}, err
+// measureBuild starts the job that measures a build, unless the workspace closes.
+func (w *writer) measureBuild(u *unfinished, reason string) (*job, error) {
+	j, err := w.start(Job{Kind: "build", Reason: reason, At: u.built.seq}, func(ctx context.Context, j *job) error {
+		return w.build(ctx, j, u)
 	})
+	if err == nil {
+		w.begin(j, u)
+	}
+	return j, err
+}
+
+// begin notes that a job measures a build.
+func (w *writer) begin(j *job, u *unfinished) {
+	u.changed, u.texts = w.changed, w.texts
+	w.building, w.failed, w.changed, w.texts = j, false, false, 0
 }
 
 // measureAhead computes the measures of a build that another process, or the one before, started.
@@ -93,15 +95,7 @@ func (w *writer) measureAhead() {
 	if w.tainted { // by what was forgotten since
 		u.counts = nil
 	}
-	w.measureBuild(u, "another process started it or ended before it did")
-}
-
-// replayBehind measures a build from the log in the background, as a rebuild does, or where the state counts what was
-// forgotten before it. It reports to reported; j is as in measureBehind.
-func (w *writer) replayBehind(j, reported *job, shot snapshot, counted int) {
-	w.measureBehind(j, shot, counted, func(ctx context.Context) (*foldedLog, error) {
-		return w.replayFor(ctx, reported, shot.built.seq, shot.built.seq)
-	})
+	_, _ = w.measureBuild(u, "another process started it or ended before it did") // unless this one ends, too
 }
 
 // newBuild is how a model would be measured now.
@@ -123,89 +117,71 @@ func (w *writer) appendBuild(b build) (place, error) {
 	return place{receipt.Seq, w.head.Chain}, err
 }
 
-// building is a build under way.
-type building struct {
-	done   chan struct{} // closed when it is active or has failed
-	err    error         // why it failed; to be read after done
-	cancel context.CancelFunc
-}
-
-// measureBehind runs f in the background and, when it is done, activates its measures (and its
-// state, if it has one). What was counted before the build event no longer counts as new. j is the job of the build;
-// nil: its caller has one of its own.
-func (w *writer) measureBehind(j *job, shot snapshot, counted int, f func(ctx context.Context) (*foldedLog, error)) {
-	ctx, cancel := context.WithCancel(w.life.ctx)
-	changed, texts := w.changed, w.texts
-	w.building, w.failed, w.changed, w.texts = &building{done: make(chan struct{}), cancel: cancel}, false, false, 0
-	w.began = w.opts.Now()
-	if j != nil {
-		w.update(j, func(*Job) { j.cancel = cancel })
-	}
-	go func() {
-		var h *foldedLog
-		err := guarded(func() (err error) {
-			h, err = f(ctx)
+// build measures a build, from its counts or, without, from the log, and activates it.
+func (e *Engine) build(ctx context.Context, j *job, u *unfinished) error {
+	var h *foldedLog
+	failed := guarded(func() (err error) {
+		if u.counts == nil {
+			h, err = e.replayFor(ctx, j, u.built.seq, u.built.seq)
 			return err
-		})
-		w.results <- func() {
-			cancel()
-			ended := w.building
-			w.building = nil
-			defer close(ended.done)
-			if err == nil {
-				err = w.activate(shot, counted, h)
-			}
-			if j != nil {
-				w.finish(j, err)
-			}
-			switch ended.err = err; {
-			case err == nil:
-			case w.life.ctx.Err() != nil:
-				w.opts.Logger.Info("build is left to the next start", "workspace", w.name, "event", shot.built.seq)
-			case errors.Is(err, context.Canceled):
-				if w.failed = j != nil; !w.failed { // one that started by itself waits for the next change, or it would start at once
-					w.changed, w.texts = w.changed || changed, w.texts+texts
-				}
-				w.opts.Logger.Info("build was canceled; the measures before stay", "workspace", w.name, "event", shot.built.seq)
-			default:
-				w.failed = !errors.Is(err, storage.ErrUnavailable) // which ends: the next event starts it again
-				w.opts.Logger.Error("build failed; the measures before stay", "workspace", w.name, "event", shot.built.seq, "error", err)
-			}
 		}
-	}()
+		how := u.how
+		how.Options.Progress = func(phase string, done float64) { e.progress(j, phase, done) }
+		h = &foldedLog{}
+		h.measures, err = e.measure(ctx, u.counts, how, u.built.seq)
+		return err
+	})
+	err := e.do(e.life.ctx, func(w *writer) {
+		w.building = nil
+		if failed == nil {
+			failed = w.activate(u, h)
+		}
+		if failed != nil {
+			w.notBuilt(j, u, failed)
+		}
+	})
+	if err != nil { // it is left to the next start
+		return context.Canceled
+	}
+	return failed
 }
 
-// previousInMemory is the most nodes that a model may have to stay in memory after the next one is published: with
-// what was learned, one of 10,000 tools holds 150 MB.
-const previousInMemory = 5000
+// notBuilt decides what follows a build that ended without measures.
+func (w *writer) notBuilt(j *job, u *unfinished, err error) {
+	switch {
+	case !errors.Is(err, context.Canceled):
+		w.failed = !errors.Is(err, storage.ErrUnavailable) // which ends: the next event starts it again
+		w.opts.Logger.Error("build failed; the measures before stay", "workspace", w.name, "event", u.built.seq, "error", err)
+	case j.Kind == "build" || j.Reason != requested: // it waits for the next change, or it would start at once
+		w.failed = true
+	default:
+		w.changed, w.texts = w.changed || u.changed, w.texts+u.texts
+	}
+}
 
 // activate publishes a model with the measures of a build, and keeps a snapshot of it.
-func (w *writer) activate(shot snapshot, counted int, h *foldedLog) error {
+func (w *writer) activate(u *unfinished, h *foldedLog) error {
+	shot := u.snapshot
 	if h.state != nil { // a replay: what came since is counted in it too
 		shot.image = h.shot.image
 		if err := w.catchUp(h, shot.built.seq); err != nil {
 			return err
 		}
-		w.state, w.skipped, w.tainted, w.treated = h.state, h.skipped, h.tainted, h.treated
+		w.state, w.tainted, w.treated = h.state, h.tainted, h.treated
 	}
-	old := w.Model()
 	w.measures, w.built, w.how = h.measures, shot.built, shot.how
-	if w.builtAt = w.Engine.builtAt(w.life.ctx, w.built.seq); w.builtAt.IsZero() { // else a start made it again
+	if w.builtAt = h.builtAt; w.builtAt.IsZero() { // else another process made it active
 		w.builtAt = w.opts.Now().UTC().Round(0)
-		w.noteBuilt(context.WithoutCancel(w.life.ctx), w.built.seq, w.builtAt)
 	}
-	w.since = max(0, w.since-counted)
+	shot.at = w.builtAt
+	w.since = max(0, w.since-u.since)
 	if w.refused != nil && w.refused.seq < w.built.seq { // a build that a start finishes may have a refusal behind it
 		w.refused = nil
 	}
-	w.showJudged()
+	w.show()
 	if err := w.publish(); err != nil {
 		return err
 	}
-	if old.Info().Nodes > previousInMemory {
-		old = nil // comparisons read its snapshot
-	}
-	w.previous.Store(old)
 	if shot.image != nil {
 		w.keepBehind(shot, w.measures)
 	}
@@ -245,7 +221,7 @@ func guarded(f func() error) (err error) {
 
 // catchUp folds into h what is folded after an event.
 func (w *writer) catchUp(h *foldedLog, after uint64) error {
-	for e, err := range decoded(context.WithoutCancel(w.life.ctx), w.read, after, w.head.Seq, nil) {
+	for e, err := range decoded(context.WithoutCancel(w.life.ctx), w.read, after, w.head.Seq) {
 		if err != nil {
 			return err
 		}

@@ -36,8 +36,8 @@ type batch struct {
 type reader func(ctx context.Context, after uint64) iter.Seq2[storage.Event, error]
 
 // decoded reads the events after one of them up to another, or to the head, on all processors and
-// yields them in order. A payload that is to be skipped counts as erased.
-func decoded(ctx context.Context, log reader, after, upTo uint64, skip func(seq uint64) bool) iter.Seq2[decodedEvent, error] {
+// yields them in order.
+func decoded(ctx context.Context, log reader, after, upTo uint64) iter.Seq2[decodedEvent, error] {
 	return func(yield func(decodedEvent, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		batches := make(chan batch)
@@ -46,14 +46,30 @@ func decoded(ctx context.Context, log reader, after, upTo uint64, skip func(seq 
 		defer cancel()
 		reading.Go(func() {
 			defer close(batches)
-			for b := range batchesOf(log(ctx, after), upTo) {
-				b.decode(skip)
+			b, size := batch{}, 0
+			send := func() bool {
+				b.decode()
 				select {
 				case batches <- b:
+					b, size = batch{}, 0
+					return true
 				case <-ctx.Done():
+					return false
+				}
+			}
+			for e, err := range log(ctx, after) {
+				if err != nil {
+					b.err = fmt.Errorf("read the log: %w", err)
+				}
+				if err != nil || e.Seq > upTo {
+					break
+				}
+				b.raw = append(b.raw, e)
+				if size += len(e.Payload); (len(b.raw) == batchEvents || size >= batchBytes) && !send() {
 					return
 				}
 			}
+			send()
 		})
 		for b := range batches {
 			for _, e := range b.events {
@@ -75,44 +91,20 @@ func decoded(ctx context.Context, log reader, after, upTo uint64, skip func(seq 
 	}
 }
 
-// batchesOf cuts the log into batches. An error ends the last one.
-func batchesOf(events iter.Seq2[storage.Event, error], upTo uint64) iter.Seq[batch] {
-	return func(yield func(batch) bool) {
-		b, size := batch{}, 0
-		for e, err := range events {
-			if err != nil {
-				b.err = fmt.Errorf("read the log: %w", err)
-				break
-			}
-			if e.Seq > upTo {
-				break
-			}
-			b.raw = append(b.raw, e)
-			if size += len(e.Payload); len(b.raw) == batchEvents || size >= batchBytes {
-				if !yield(b) {
-					return
-				}
-				b, size = batch{}, 0
-			}
-		}
-		yield(b)
-	}
-}
-
 // decode reads the events of a batch up to the first that cannot be read.
-func (b *batch) decode(skip func(seq uint64) bool) {
+func (b *batch) decode() {
 	errs := make([]error, len(b.raw))
 	b.events = make([]decodedEvent, len(b.raw))
-	parallel.Each(len(b.raw), func(i int) { b.events[i], errs[i] = decodeEvent(b.raw[i], skip) })
+	parallel.Each(len(b.raw), func(i int) { b.events[i], errs[i] = decodeEvent(b.raw[i]) })
 	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
 		b.events, b.err = b.events[:i], errs[i]
 	}
 	b.raw = nil
 }
 
-func decodeEvent(e storage.Event, skip func(seq uint64) bool) (decodedEvent, error) {
+func decodeEvent(e storage.Event) (decodedEvent, error) {
 	d := decodedEvent{place: place{e.Seq, e.Chain}, kind: kindEpisode}
-	if e.Erased || skip != nil && skip(e.Seq) {
+	if e.Erased {
 		return d, nil
 	}
 	var err error

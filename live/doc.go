@@ -8,4 +8,10 @@
 // current [suggest.Model] and never wait. Heavy measures are built in the background: a build is
 // itself an event, and its place in the log says what was counted. So the model is a pure function
 // of the log, and a replay ([Engine.Rebuild] with verify) gives the same bytes.
+//
+// What a server knows beside the history is no part of a model: API keys, runs and logged scores, in tables of
+// the store.
+//
+//	system table      key/ID  runs-secret
+//	workspace table   runs/…  runs-open/…  runs-data/…  scores/…
 package live

@@ -85,29 +85,18 @@ type Engine struct {
 	table storage.Table
 	opts  Options
 
-	current  atomic.Pointer[edition]
-	previous atomic.Pointer[suggest.Model] // the model before the last build, if it is small
+	current atomic.Pointer[edition]
+	seen    atomic.Pointer[view]
 
 	ops        chan *op
 	life       lifecycle
-	vectors    vectorFetch
 	quarantine *quarantine
-	ruling     atomic.Pointer[[]Rule] // in effect
-	warming    atomic.Bool            // what was learned is being read in after the start
-	held       atomic.Int32           // imports and rebuilds under way: no build starts by itself
-	lastJudged atomic.Pointer[Judgement]
+	warming    atomic.Bool  // what was learned is being read in after the start
+	held       atomic.Int32 // imports and rebuilds under way: no build starts by itself
 	jobs       jobs
 	proposing  sync.Mutex // of the rows of proposals
 	answers    *lru.Cache[string, served]
-	stale      atomic.Pointer[Behind]
-	counted    atomic.Uint64                // the last event that matters to a model
-	ends       atomic.Pointer[storage.Head] // of what is folded
-	forgets    atomic.Uint64                // requests to forget so far
-}
-
-type vectorFetch struct {
-	fetch sync.Mutex  // one fetch of vectors at a time
-	stale atomic.Bool // texts may have come since the last fetch began
+	forgets    atomic.Uint64 // requests to forget so far
 }
 
 // A lifecycle ends what runs beside the writer.
@@ -115,7 +104,7 @@ type lifecycle struct {
 	ctx        context.Context // ends when the engine closes, and with it background builds
 	stop       context.CancelFunc
 	closed     chan struct{}   // closed when the writer has ended
-	background sync.WaitGroup  // fetches of vectors, snapshots being written, what was learned being read in
+	background sync.WaitGroup  // jobs, fetches of vectors, snapshots being written, what was learned being read in
 	keeping    context.Context // of snapshots: Close waits for one as long as it may
 	giveUp     context.CancelFunc
 }
@@ -168,9 +157,12 @@ func open(ctx context.Context, store *storage.Store, name string, opts Options) 
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{Engine: e, foldedLog: h, builtAt: e.builtAt(ctx, h.built.seq), results: make(chan func()), vectors: h.how.Vectors}
-	w.showJudged()
-	w.folded()
+	if h.builtAt.IsZero() && h.built.seq > 0 {
+		h.builtAt = e.opts.Now().UTC().Round(0)
+	}
+	h.shot.at = h.builtAt
+	w := &writer{Engine: e, foldedLog: h, vectors: h.how.Vectors}
+	w.show()
 	if err := w.publish(); err != nil {
 		return nil, err
 	}
@@ -181,7 +173,7 @@ func open(ctx context.Context, store *storage.Store, name string, opts Options) 
 	switch {
 	case h.measures.Provisional():
 		shot.image = nil // until the whole of it is measured
-		w.measureBuild(&unfinished{snapshot: shot}, "profile learned is fitted to the history")
+		_, _ = w.measureBuild(&unfinished{snapshot: shot}, "profile learned is fitted to the history")
 	case h.later != nil:
 		if w.ahead, h.later = h.later, nil; w.startsBuilds() { // else its snapshot comes
 			w.measureAhead()
@@ -191,13 +183,13 @@ func open(ctx context.Context, store *storage.Store, name string, opts Options) 
 	case e.opts.Serves:
 		e.warmBehind(h.measures)
 	}
-	w.noteBehind()
+	w.fetchVectors()
+	w.show()
 	starting := w.building
 	go w.run()
 	if store.Shared() {
 		e.life.background.Go(e.follow)
 	}
-	e.fetchVectors()
 	if starting != nil { // questions would not count what it does
 		select {
 		case <-starting.done:
@@ -224,7 +216,7 @@ func (e *Engine) busy() bool {
 }
 
 // Counted is the last durable event that a model counts; what is built may stand after it.
-func (e *Engine) Counted() uint64 { return e.counted.Load() }
+func (e *Engine) Counted() uint64 { return e.seen.Load().counted }
 
 // Head is the last durable event.
 func (e *Engine) Head() storage.Head { return e.store.Head(e.name) }
@@ -298,47 +290,51 @@ func (e *Engine) Hold() (release func()) {
 // first and would lose is not published, which is no error, and while a rebuild stands refused there is none; see
 // [Engine.Judgement].
 func (e *Engine) Build(ctx context.Context) (seq uint64, err error) {
-	for started := false; ; {
-		var wait *building
-		var failed error
-		judged := false
-		err := e.do(ctx, func(w *writer) {
-			seq, wait = w.built.seq, w.building
-			if wait == nil && w.since > 0 && w.refused == nil {
-				if judged = w.needsEvaluation(); judged {
-					return
-				}
-				failed = w.startBuild(requested, w.newBuild())
-				started, wait = true, w.building
-			}
-		})
-		if err = cmp.Or(err, failed); err == nil && judged {
-			if err = e.rebuilt(ctx, false); err == nil {
-				seq = e.current.Load().built
-			}
+	var j *job
+	judged := false
+	err = e.alone(ctx, func(w *writer) (err error) {
+		if seq = w.built.seq; w.since == 0 || w.refused != nil {
+			return nil
 		}
-		if err != nil || wait == nil {
-			return seq, err
+		if judged = w.needsEvaluation(); !judged {
+			j, err = w.startBuild(requested, w.newBuild())
 		}
+		return err
+	})
+	switch {
+	case err != nil || !judged && j == nil:
+		return seq, err
+	case judged:
+		err = e.rebuilt(ctx, false)
+	default:
 		select {
-		case <-wait.done:
+		case <-j.done:
+			err = j.err
 		case <-ctx.Done():
 			return 0, ctx.Err()
 		}
-		if started && wait.err != nil {
-			return 0, fmt.Errorf("build the model of workspace %q: %w", e.name, wait.err)
-		}
 	}
+	if err != nil {
+		return 0, fmt.Errorf("build the model of workspace %q: %w", e.name, err)
+	}
+	return e.current.Load().built, nil
 }
 
 // Close ends the writer. What was acknowledged is durable; a build under way is left to the next
 // start, a snapshot being written is waited for as long as ctx lets it.
 func (e *Engine) Close(ctx context.Context) error {
+	e.jobs.mu.Lock() // no job starts from here on
 	e.life.stop()
+	e.jobs.mu.Unlock()
 	defer context.AfterFunc(ctx, e.life.giveUp)()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		<-e.life.closed
+		e.life.background.Wait()
+	}()
 	select {
-	case <-e.life.closed:
-		e.life.background.Wait() // the writer, which starts what it waits for, has ended
+	case <-ended:
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("close workspace %q: %w", e.name, ctx.Err())

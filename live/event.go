@@ -28,9 +28,7 @@ const (
 	kindFeedback   = 'F'
 	kindForgotten  = 'X' // payloads erased on request
 	kindBuild      = 'B' // measures are built from everything before
-	kindRule       = 'U' // a rule of the operator, added or undone; no model knows of it
-	kindAlias      = 'A' // the same for an alias, which decides what a model counts for which tool
-	kindSource     = 'K' // the same for a rule about a source, which decides how its evidence counts
+	kindRule       = 'U' // a rule of the operator, added or undone
 )
 
 // ErrNewer: the log has an event of a kind, or with a member, that this program does not know. That is no damage.
@@ -48,8 +46,6 @@ var kinds = map[byte]func() any{
 	kindForgotten:  func() any { return &forgotten{} },
 	kindBuild:      func() any { return &build{} },
 	kindRule:       func() any { return &ruled{} },
-	kindAlias:      func() any { return &ruled{} },
-	kindSource:     func() any { return &ruled{} },
 }
 
 // feedback is what is kept of a Feedback: resolved, with its source.
@@ -80,8 +76,12 @@ type build struct {
 	Forced  bool                   `json:"forced,omitempty"`  // published whatever the gate says
 }
 
-// counts reports whether a model counts events of a kind.
-func counts(kind byte) bool { return kind != kindBuild && kind != kindRule }
+// counts reports whether a model counts an event. Of rules it counts aliases, which decide what counts for which
+// tool, and those about sources, which decide how their evidence counts.
+func (e *decodedEvent) counts() bool {
+	r, rule := e.value.(*ruled)
+	return e.kind != kindBuild && !(rule && (r.Kind == RuleBan || r.Kind == RulePin))
+}
 
 // encode writes an event. HTML characters stay as they are and equal values have equal bytes.
 func encode(kind byte, v any) ([]byte, error) {

@@ -31,20 +31,20 @@ func (e *Engine) Feedback(ctx context.Context, source string, f Feedback) (seq u
 	if f.Outcome == "" {
 		f.Outcome = episodic.Unknown
 	}
-	_, err = e.appendOne(ctx, func(w *writer) (_ entry, _ bool, err error) {
+	a, err := e.append(ctx, true, func(w *writer) (_ []entry, err error) {
 		v := feedback{Used: f.Used, Outcome: f.Outcome, Source: source}
 		for i, spelling := range f.Context {
 			id, err := w.knownTool(fmt.Sprintf("context[%d]", i), spelling)
 			if err != nil {
-				return entry{}, false, err
+				return nil, err
 			}
 			v.Context = append(v.Context, id)
 		}
 		if v.ID, err = w.knownTool("id", f.ID); err != nil {
-			return entry{}, false, err
+			return nil, err
 		}
 		payload, err := encode(kindFeedback, v)
-		return entry{kindFeedback, "", payload, &v, nil}, true, err
+		return []entry{{kindFeedback, "", payload, &v, nil}}, err
 	})
-	return e.Counted(), err
+	return a.seq, err
 }

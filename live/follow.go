@@ -87,8 +87,7 @@ func (w *Workspaces) tend(ctx context.Context) {
 			}
 			e, failed := w.Open(ctx, name)
 			if failed == nil {
-				failed = e.do(ctx, func(*writer) {}) // the writer looks what is due
-				e.fetchVectors()
+				failed = e.do(ctx, (*writer).fetchVectors) // and the writer looks what is due
 			}
 			if failed == nil {
 				heads[name] = head
@@ -130,12 +129,16 @@ func (e *Engine) follow() {
 // takeIn folds what others appended, and reads the rows and measures that they changed.
 func (e *Engine) takeIn(ctx context.Context) (exists bool, err error) {
 	exists = e.store.Exists(e.name)
-	if e.store.Head(e.name) != *e.ends.Load() {
-		if failed := e.do(ctx, func(w *writer) { err = w.foldMissed() }); failed != nil {
-			return exists, failed
+	failed := e.do(ctx, func(w *writer) {
+		if w.store.Head(w.name) != w.head {
+			err = w.foldMissed()
 		}
+		err = errors.Join(err, w.quarantine.load(ctx))
+	})
+	if failed != nil {
+		return exists, failed
 	}
-	return exists, errors.Join(err, e.quarantine.load(ctx), e.adopt(ctx))
+	return exists, errors.Join(err, e.adopt(ctx))
 }
 
 // adopt activates the measures that another process computed for the last build.
@@ -167,7 +170,7 @@ func (e *Engine) adopt(ctx context.Context) error {
 		default:
 			w.ahead = nil
 			if u.built.seq > w.built.seq {
-				if err := w.activate(u.snapshot, u.since, h); err != nil {
+				if err := w.activate(u, h); err != nil {
 					return err
 				}
 			}

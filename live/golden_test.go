@@ -70,8 +70,8 @@ func goldenEvents() (all []entry) {
 		{kindForgotten, "", &forgotten{Seqs: []uint64{13}}},
 		{kindRule, "", &rule},
 		{kindRule, "", &undone},
-		{kindAlias, "", &ruled{Rule{ID: "alias old:read", Kind: "alias", Tool: "files:read", Alias: "old:read"}, false}},
-		{kindSource, "", &ruled{Rule{ID: "trust key:k", Kind: "trust", Source: "key:k"}, false}},
+		{kindRule, "", &ruled{Rule{ID: "alias old:read", Kind: "alias", Tool: "files:read", Alias: "old:read"}, false}},
+		{kindRule, "", &ruled{Rule{ID: "trust key:k", Kind: "trust", Source: "key:k"}, false}},
 		{kindBuild, "", &refused},
 		{kindBuild, "", &b},
 	} {

@@ -9,7 +9,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
-	"time"
 
 	"waymark/suggest"
 	"waymark/suggest/evaluate"
@@ -26,8 +25,11 @@ type jobs struct {
 
 type job struct {
 	Job
+	began   Job // as it started
 	cancel  context.CancelFunc
 	changed chan struct{} // closed and renewed at every change
+	done    chan struct{} // closed when it has ended
+	err     error         // why it did not succeed; to be read after done
 }
 
 // keptJobs is how many jobs can be listed; those that run are never dropped.
@@ -58,26 +60,27 @@ func (e *Engine) Rebuild(verify, force bool) (Job, error) {
 	case verify && force:
 		return Job{}, &suggest.RequestError{Kind: suggest.Invalid, Field: "force", Detail: "goes with a rebuild; verify publishes nothing"}
 	case verify:
-		return e.start("verify", false, e.verify)
+		return described(e.start(Job{Kind: "verify", Reason: requested}, e.verify))
 	}
-	return e.start("rebuild", force, e.rebuildJob(force))
+	return described(e.startRebuild(requested, force))
 }
 
 // JudgeRebuild starts a job that judges a rebuild and ends as that rebuild would, [JobDone] or [JobRefused]. It writes nothing.
 func (e *Engine) JudgeRebuild() (Job, error) {
-	return e.start("judge", false, func(ctx context.Context, j *job) error {
+	return described(e.start(Job{Kind: "judge", Reason: requested}, func(ctx context.Context, j *job) error {
 		v, err := e.judge(ctx, func(done float64) { e.progress(j, "judge", done) })
 		e.update(j, func(j *Job) { j.Gate = v.gate })
 		if err == nil && v.gate.Refuses() {
 			err = gateError(v.gate)
 		}
 		return err
-	})
+	}))
 }
 
-// rebuildJob is what a rebuild does. Proposals are mined after it where the options ask for that.
-func (e *Engine) rebuildJob(force bool) func(context.Context, *job) error {
-	return func(ctx context.Context, j *job) error {
+// startRebuild starts a rebuild, or returns the one that is running. Proposals are mined after it where the options
+// ask for that.
+func (e *Engine) startRebuild(reason string, force bool) (*job, error) {
+	return e.start(Job{Kind: "rebuild", Reason: reason, Forced: force}, func(ctx context.Context, j *job) error {
 		defer e.Hold()() // each build that came in between would have it judged anew, without end where much is recorded
 		err := e.rebuild(ctx, j, force)
 		if err == nil && e.opts.Mine {
@@ -86,75 +89,71 @@ func (e *Engine) rebuildJob(force bool) func(context.Context, *job) error {
 			}
 		}
 		return err
-	}
+	})
 }
 
 // rebuilt waits for a rebuild of everything acknowledged so far. One that is refused is no error, unless
 // force asks for it to be published.
 func (e *Engine) rebuilt(ctx context.Context, force bool) error {
 	for asked := e.Head().Seq; ; {
-		j, err := e.start("rebuild", force, e.rebuildJob(force))
-		if err == nil {
-			j, err = e.ended(ctx, j)
-		}
-		switch {
-		case err != nil:
+		j, err := e.startRebuild(requested, force)
+		if err != nil {
 			return err
-		case j.State == JobCanceled:
-			return context.Canceled
-		case j.State == JobFailed:
-			return fmt.Errorf("%s: %s", j.ID, j.Error)
-		case j.At > asked && (j.State == JobDone || !force): // else it was somebody else's, begun before
+		}
+		select {
+		case <-j.done:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		switch refused := errors.Is(j.err, errRefused); {
+		case j.err != nil && !refused:
+			return fmt.Errorf("%s: %w", j.ID, j.err)
+		case j.At > asked && !(refused && force): // else it was somebody else's, begun before
 			return nil
 		}
 	}
 }
 
-// start starts a job, or returns one of its kind that is running.
-func (e *Engine) start(kind string, force bool, do func(context.Context, *job) error) (Job, error) {
-	if e.life.ctx.Err() != nil {
-		return Job{}, ErrClosed
+// described is a job as it started.
+func described(j *job, err error) (Job, error) {
+	if err != nil {
+		return Job{}, err
 	}
+	return j.began, nil
+}
+
+// start starts a job, or returns one of its kind that is running. Each build has an event of its own, so it joins no
+// other.
+func (e *Engine) start(described Job, do func(context.Context, *job) error) (*job, error) {
 	e.jobs.mu.Lock()
 	defer e.jobs.mu.Unlock()
+	if e.life.ctx.Err() != nil {
+		return nil, ErrClosed
+	}
 	for _, j := range e.jobs.all {
-		if j.Kind == kind && j.State == JobRunning {
-			return j.Job, nil
+		if described.At == 0 && j.Kind == described.Kind && j.State == JobRunning {
+			return j, nil
 		}
 	}
-	run, cancel := context.WithCancel(e.life.ctx)
-	j := e.addJob(Job{Kind: kind, Reason: requested, Phase: "replay", Forced: force}, cancel)
-	started := j.Job
-	go func() {
-		defer cancel()
-		e.finish(j, guarded(func() error { return do(run, j) }))
-	}()
-	return started, nil
-}
-
-// begin adds a job for work that starts by itself.
-func (e *Engine) begin(j Job) *job {
-	e.jobs.mu.Lock()
-	defer e.jobs.mu.Unlock()
-	return e.addJob(j, nil)
-}
-
-// addJob names a job and appends it to the list, whose mutex the caller holds.
-func (e *Engine) addJob(described Job, cancel context.CancelFunc) *job {
 	if e.jobs.last == nil {
 		e.jobs.last = map[string]int{}
 	}
 	e.jobs.last[described.Kind]++
 	described.ID = fmt.Sprintf("%s-%d", described.Kind, e.jobs.last[described.Kind])
-	described.State, described.StartedAt = JobRunning, e.opts.Now()
-	j := &job{Job: described, cancel: cancel, changed: make(chan struct{})}
+	described.State, described.StartedAt, described.Phase = JobRunning, e.opts.Now(), "replay"
+	ctx, cancel := context.WithCancel(e.life.ctx)
+	j := &job{Job: described, began: described, cancel: cancel, changed: make(chan struct{}), done: make(chan struct{})}
 	e.jobs.all = append(e.jobs.all, j)
 	if len(e.jobs.all) > keptJobs {
 		if i := slices.IndexFunc(e.jobs.all, func(j *job) bool { return j.State != JobRunning }); i >= 0 {
 			e.jobs.all = slices.Delete(e.jobs.all, i, i+1)
 		}
 	}
-	return j
+	e.life.background.Go(func() {
+		defer cancel()
+		e.finish(j, guarded(func() error { return do(ctx, j) }))
+	})
+	return j, nil
 }
 
 // finish notes how a job ended.
@@ -172,6 +171,8 @@ func (e *Engine) finish(j *job, err error) {
 			j.State, j.Error = JobFailed, err.Error()
 		}
 	})
+	j.err = err
+	close(j.done)
 	returnMemory()
 }
 
@@ -197,34 +198,33 @@ const judgeShare, replayShare, compareShare = 0.3, 0.2, 0.02
 func (e *Engine) rebuild(ctx context.Context, j *job, force bool) error {
 	for {
 		v, err := e.judge(ctx, func(done float64) { e.progress(j, "judge", float64(judgeShare*done)) })
-		if err != nil {
-			return err
+		var u *unfinished
+		if err == nil {
+			e.update(j, func(j *Job) { j.Gate = v.gate })
+			err = e.alone(ctx, func(w *writer) (err error) {
+				u, err = w.beginRebuild(j, v, force)
+				return err
+			})
 		}
-		e.update(j, func(j *Job) { j.Gate = v.gate })
-		var wait *building
-		err = e.alone(ctx, func(w *writer) (err error) {
-			wait, err = w.startRebuild(j, v, force)
-			return err
-		})
 		switch {
-		case errors.Is(err, errOvertaken):
-			continue
-		case err != nil:
+		case err == nil:
+			return e.build(ctx, j, u)
+		case errors.Is(err, errRefused):
+			return err
+		case !errors.Is(err, errOvertaken):
+			_ = e.do(e.life.ctx, func(w *writer) { // one that has ended starts no other
+				u, busy := &unfinished{}, w.building
+				w.begin(j, u)
+				w.building = busy
+				w.notBuilt(j, u, err)
+			})
 			return err
 		}
-		select {
-		case <-wait.done:
-		case <-ctx.Done():
-			wait.cancel()
-			<-wait.done
-			return ctx.Err()
-		}
-		return wait.err
 	}
 }
 
-// startRebuild appends the event of a rebuild and starts its replay, unless it is refused.
-func (w *writer) startRebuild(j *job, v verdict, force bool) (*building, error) {
+// beginRebuild appends the event of a rebuild, unless it is refused.
+func (w *writer) beginRebuild(j *job, v verdict, force bool) (*unfinished, error) {
 	if w.built.seq != v.built {
 		return nil, errOvertaken
 	}
@@ -236,17 +236,17 @@ func (w *writer) startRebuild(j *job, v verdict, force bool) (*building, error) 
 	}
 	w.update(j, func(j *Job) { j.At = at.seq })
 	if b.Refused {
-		w.showJudged()
 		return nil, gateError(v.gate)
 	}
-	w.replayBehind(nil, j, snapshot{rules: w.rules, matter: w.matter, built: at, how: b}, w.since)
-	return w.building, nil
+	u := &unfinished{snapshot: snapshot{rules: w.rules, matter: w.matter, built: at, how: b}, since: w.since}
+	w.begin(j, u)
+	return u, nil
 }
 
 // alone runs f in the writer's goroutine when no build is under way.
 func (e *Engine) alone(ctx context.Context, f func(w *writer) error) (failed error) {
 	for {
-		var busy *building
+		var busy *job
 		if err := e.do(ctx, func(w *writer) {
 			if busy = w.building; busy == nil {
 				failed = f(w)
@@ -306,7 +306,7 @@ func (e *Engine) verify(ctx context.Context, j *job) error {
 		return err
 	}
 	e.progress(j, "compare", 1-compareShare)
-	fresh, err := h.model(time.Time{})
+	fresh, err := h.model()
 	if err != nil {
 		return err
 	}
@@ -409,7 +409,7 @@ func (e *Engine) CancelJob(id string) bool {
 	e.jobs.mu.Lock()
 	defer e.jobs.mu.Unlock()
 	j := e.find(id)
-	if j == nil || j.State != JobRunning || j.cancel == nil {
+	if j == nil || j.State != JobRunning {
 		return false
 	}
 	j.cancel()

@@ -2,13 +2,11 @@ package live
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"waymark/episodic"
-	"waymark/storage"
 	"waymark/suggest/evaluate"
 )
 
@@ -51,39 +49,27 @@ func (b *build) lastJudged(built uint64) uint64 {
 	return built
 }
 
-// trial reads the episodes up to event head without what is forgotten. The active model was built at event built, and judged
+// trial reads the episodes up to event head. The active model was built at event built, and judged
 // at event judged; both models have the catalog of today.
 func (e *Engine) trial(ctx context.Context, built, judged, head uint64) (t evaluate.Trial, err error) {
-	o, err := look(ctx, e.read, 0, head)
-	if err != nil {
-		return t, err
-	}
-	grows := grownEpisodes{}
-	var past []*episodic.Episode
-	for v, err := range decoded(ctx, e.read, 0, head, func(seq uint64) bool { return o.forgotten[seq] }) {
-		if err != nil {
-			return t, err
+	treated := treatments(e.Rules())
+	e.episodesUpTo(ctx, head, func(ep *episodic.Episode, seq uint64, failed error) bool {
+		if err = failed; err != nil {
+			return false
 		}
-		g, begun := grows.take(v.value)
-		if !begun {
-			continue
-		}
-		past = append(past, &g.Episode)
-		if v.seq <= built {
+		ep.Source = treated.Name(ep.Source, ep.Label)
+		ep.Steps = slices.Clone(ep.Steps) // the decoder leaves room for as many more
+		t.Episodes = append(t.Episodes, *ep)
+		if seq <= built {
 			t.Known++
 		}
-		if v.seq <= judged {
+		if seq <= judged {
 			t.Judged++
 		}
-	}
-	t.Episodes = make([]episodic.Episode, len(past))
-	rules := e.Rules()
-	aliases, treated := aliases(rules), treatments(rules)
-	for i, ep := range past {
-		t.Episodes[i] = *ep
-		t.Episodes[i].Steps = slices.Clone(ep.Steps) // the decoder leaves room for as many more
-		renameSteps(&t.Episodes[i], aliases)
-		t.Episodes[i].Source = treated.Name(ep.Source, ep.Label)
+		return true
+	})
+	if err != nil {
+		return t, err
 	}
 	m := e.Model()
 	t.Tools, t.Capabilities = m.Tools(), m.Capabilities()
@@ -100,40 +86,6 @@ func (w *writer) needsEvaluation() bool {
 		return w.matter.seq >= g.Seq+g.Seq/judgedGrowth
 	}
 	return w.opts.Serves && w.built.seq > 0 && w.state.Episodes() >= evaluate.LeastTasks
-}
-
-// evaluateInBackground starts a rebuild, which is judged, in place of a build.
-func (w *writer) evaluateInBackground() {
-	w.judging, w.began = true, w.opts.Now()
-	since := w.since
-	go func() {
-		err := w.rebuilt(w.life.ctx, false)
-		if errors.Is(err, context.Canceled) {
-			err = nil
-		}
-		ended := w.do(w.life.ctx, func(w *writer) {
-			if w.judging = false; err != nil && w.since >= since {
-				w.failed, w.changed = !errors.Is(err, storage.ErrUnavailable), false
-			}
-		})
-		if ended == nil && err != nil && w.life.ctx.Err() == nil { // a close ends it, too
-			w.opts.Logger.Error("evaluation before the build failed; the previous model stays active", "workspace", w.name, "error", err)
-		}
-	}()
-}
-
-// ended waits for a job.
-func (e *Engine) ended(ctx context.Context, j Job) (Job, error) {
-	states, ok := e.WatchJob(ctx, j.ID)
-	if !ok {
-		return j, fmt.Errorf("job %s vanished", j.ID)
-	}
-	for j = range states {
-	}
-	if err := ctx.Err(); err != nil && j.State == JobRunning {
-		return j, err
-	}
-	return j, nil
 }
 
 // Judgement is what came of the last rebuild that was judged.
@@ -161,10 +113,10 @@ func (j *Judgement) String() string {
 }
 
 // Judgement says what came of the last rebuild that was judged: nil, if none was.
-func (e *Engine) Judgement() *Judgement { return e.lastJudged.Load() }
+func (e *Engine) Judgement() *Judgement { return e.seen.Load().judged }
 
-// showJudged keeps what readers see of it up to date.
-func (w *writer) showJudged() {
+// judgement is [Engine.Judgement] now.
+func (w *writer) judgement() *Judgement {
 	j := &Judgement{Published: true, Forced: w.how.Forced, Event: w.built.seq, At: w.builtAt, Gate: w.how.Gate}
 	if r := w.refused; r != nil {
 		j = &Judgement{Event: r.seq, Gate: r.how.Gate}
@@ -172,5 +124,5 @@ func (w *writer) showJudged() {
 	if j.Gate == nil {
 		j = nil
 	}
-	w.lastJudged.Store(j)
+	return j
 }

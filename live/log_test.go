@@ -6,11 +6,9 @@ import (
 	"iter"
 	"log/slog"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"waymark/internal/pause"
 	"waymark/storage"
 )
 
@@ -66,9 +64,8 @@ func sharedStores(t testing.TB, n int) (stores []*storage.Store) {
 
 type sharedMemory struct{ storage.Engine }
 
-func (sharedMemory) Shared() bool                              { return true }
-func (sharedMemory) Close() error                              { return nil }
-func (sharedMemory) Wait(ctx context.Context, _ time.Duration) { pause.For(ctx, 25*time.Millisecond) }
+func (sharedMemory) Shared() bool { return true }
+func (sharedMemory) Close() error { return nil }
 
 func (l testLog) PutSnapshot(ctx context.Context, seq uint64, write func(io.Writer) error) error {
 	return l.store.PutSnapshot(ctx, l.workspace, seq, "", 0, write)

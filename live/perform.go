@@ -30,88 +30,58 @@ type Performed struct {
 // Two events are stored where the episode is not known yet: its beginning, under the key of an episode, and
 // the step, under a key of its own.
 func (e *Engine) Perform(ctx context.Context, source string, p Performed) (seq uint64, err error) {
-	head := episodic.Episode{ID: p.Episode, Intent: p.Intent, Time: p.Time, Session: p.Session, Source: source, Label: p.Label,
-		Steps: []episodic.Step{{Tool: "none"}}} // with some step, it is checked as any episode is
-	if e.opts.DropIntents {
-		head.Intent = ""
+	step := episodic.Step{Tool: "none"} // with some step, it is checked as any episode is
+	if p.Step.Tool != "" {
+		step = p.Step
+		step.Group, step.DependsOn = p.Group, nil // what it depends on is recorded elsewhere
 	}
-	if err = head.Normalise(); err == nil {
-		err = head.Validate(e.opts.Now())
+	one, err := e.checked(source, episodic.Episode{ID: p.Episode, Intent: p.Intent, Time: p.Time, Session: p.Session,
+		Source: source, Label: p.Label, Outcome: p.Outcome, Steps: []episodic.Step{step}})
+	if err == nil && (step.ID == "" && p.Step.Tool != "" || p.Number < 0) {
+		err = fmt.Errorf("episode %q: a step that is performed has an id, and no number below 0", p.Episode)
 	}
 	if err != nil {
 		return 0, refused(err)
 	}
-	if !e.opts.KeepSecrets {
-		head = *redacted(&head)
-	}
-	head.Steps, head.Outcome = nil, ""
-	return e.perform(ctx, source, &episodic.Grown{Episode: head}, []Performed{p})
-}
-
-// perform stores what was performed in one episode, in one batch. was is what is recorded of the episode, unless the
-// state knows more.
-func (e *Engine) perform(ctx context.Context, source string, was *episodic.Grown, all []Performed) (seq uint64, err error) {
-	done := make([]episodic.Performed, len(all))
-	for i := range all {
-		if done[i], err = e.asStored(source, &all[i]); err != nil {
-			return 0, refused(err)
-		}
-	}
-	var failed error
-	var sent []any
-	err = e.submit(ctx, &op{
-		prepare: func(w *writer) (entries []entry) {
-			var g *episodic.Grown
-			sent = nil
-			g, entries, failed = w.opened(was)
-			for i := range done {
-				if failed == nil {
-					var one entry
-					one, failed = w.performedEntry(g, &done[i])
-					entries = append(entries, one)
-				}
-			}
-			if failed != nil {
-				return nil
-			}
-			w.grows[g.ID] = g
-			for _, one := range entries {
-				sent = append(sent, one.value)
-			}
-			return entries
-		},
-		finish: func(w *writer, receipts []storage.Receipt, err error) {
-			failed = cmp.Or(failed, err)
-			for i, receipt := range receipts {
-				if p, ok := sent[i].(*episodic.Performed); ok && failed == nil && receipt.Status == storage.Conflict {
-					failed = otherStep(p)
-				}
-			}
-			seq = w.counted.Load()
-		},
-	})
-	return seq, cmp.Or(err, failed)
-}
-
-// asStored puts what is performed into the form in which it is stored.
-func (e *Engine) asStored(source string, p *Performed) (episodic.Performed, error) {
-	done := episodic.Performed{Episode: p.Episode, Source: source, Time: p.Time, Number: p.Number, Outcome: p.Outcome}
+	done := episodic.Performed{Episode: one.ID, Source: one.Source, Time: one.Time, Number: p.Number}
 	if !p.Start.IsZero() && !p.Time.IsZero() {
 		done.AtMS = max(0, p.Start.Sub(p.Time).Milliseconds())
 	}
 	if p.Step.Tool != "" {
-		step := p.Step
-		step.Group = p.Group
-		if e.opts.DropDigests {
-			step.Inputs, step.Outputs = nil, nil
+		done.Step = &one.Steps[0]
+		after := slices.Clone(p.Step.DependsOn)
+		slices.Sort(after)
+		done.Step.DependsOn = slices.Compact(after) // nil stays nil: only the order is known
+	}
+	if one.Outcome.Known() {
+		done.Outcome = one.Outcome
+	}
+	head := *one
+	head.Steps, head.Outcome = nil, ""
+	return e.perform(ctx, &episodic.Grown{Episode: head}, []episodic.Performed{done})
+}
+
+// perform stores what was performed in one episode, in one batch. was is what is recorded of the episode, unless the
+// state knows more.
+func (e *Engine) perform(ctx context.Context, was *episodic.Grown, done []episodic.Performed) (seq uint64, err error) {
+	a, err := e.append(ctx, false, func(w *writer) ([]entry, error) {
+		g, entries, err := w.opened(was)
+		for i := 0; err == nil && i < len(done); i++ {
+			var one entry
+			one, err = w.performedEntry(g, &done[i])
+			entries = append(entries, one)
 		}
-		done.Step = &step
+		if err == nil {
+			w.grows[g.ID] = g
+		}
+		return entries, err
+	})
+	for i, receipt := range a.receipts {
+		if p, ok := a.entries[i].value.(*episodic.Performed); ok && err == nil && receipt.Status == storage.Conflict {
+			err = otherStep(p)
+		}
 	}
-	err := done.Normalise()
-	if err == nil && done.Step != nil && !e.opts.KeepSecrets {
-		done.Step.Error = withoutSecrets(done.Step.Error, episodic.MaxError)
-	}
-	return done, err
+	return a.seq, err
 }
 
 // ErrOtherStep is of a step whose id another step of its episode has.
@@ -239,37 +209,34 @@ func isKind(ev storage.Event, kinds ...byte) bool {
 	return !ev.Erased && len(ev.Payload) > 0 && slices.Contains(kinds, ev.Payload[0])
 }
 
-// episodes yields the episodes of a log in the order in which they were recorded; one that grew comes where
-// its last step stands.
-func episodes(ctx context.Context, log reader, yield func(*episodic.Episode, error) bool) {
+// episodes yields the episodes of a log up to an event in the order in which they were recorded, each with the event of
+// its last step: one that grew comes there.
+func episodes(ctx context.Context, log reader, upTo uint64, yield func(*episodic.Episode, uint64, error) bool) {
 	last := map[string]uint64{} // event of each episode that grew
 	for ev, err := range log(ctx, 0) {
 		if err != nil {
-			yield(nil, err)
+			yield(nil, 0, err)
 			return
+		}
+		if ev.Seq > upTo {
+			break
 		}
 		if id := performedIn(ev); id != "" {
 			last[id] = ev.Seq
 		}
 	}
 	grows := grownEpisodes{}
-	for ev, err := range log(ctx, 0) {
-		var v any
-		if err == nil && isKind(ev, kindEpisode, kindOpened, kindPerformed) {
-			if _, v, err = decode(ev.Payload); err != nil {
-				err = fmt.Errorf("event %d: %w", ev.Seq, err)
-			}
-		}
+	for ev, err := range decoded(ctx, log, 0, upTo) {
 		if err != nil {
-			yield(nil, err)
+			yield(nil, 0, err)
 			return
 		}
-		g, _ := grows.take(v)
-		if g == nil || last[g.ID] > ev.Seq { // more is appended later, or came since the first look
+		g, _ := grows.take(ev.value)
+		if g == nil || last[g.ID] > ev.seq { // more is appended later, or came since the first look
 			continue
 		}
 		delete(grows, g.ID)
-		if len(g.Steps) > 0 && !yield(&g.Episode, nil) {
+		if len(g.Steps) > 0 && !yield(&g.Episode, ev.seq, nil) {
 			return
 		}
 	}

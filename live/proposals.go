@@ -44,7 +44,7 @@ func (e *Engine) Mine(ctx context.Context, o MineOptions) (Job, error) {
 			return Job{}, &suggest.RequestError{Kind: suggest.Invalid, Field: "rubric", Detail: err.Error()}
 		}
 	}
-	return e.start("mine", false, func(ctx context.Context, j *job) error { return e.mine(ctx, j, o) })
+	return described(e.start(Job{Kind: "mine", Reason: requested}, func(ctx context.Context, j *job) error { return e.mine(ctx, j, o) }))
 }
 
 func (e *Engine) mine(ctx context.Context, j *job, o MineOptions) error {

@@ -118,44 +118,36 @@ type rowsOf func(id string) []storage.Change
 // put appends the entries of a catalog that are new or changed.
 func put[T any](ctx context.Context, e *Engine, things []T, by Trust, rows rowsOf, how putting[T]) (PutResult, error) {
 	var r PutResult
-	var failed error
 	var added []bool
 	var ids []string
-	err := e.submit(ctx, &op{
-		alone: true,
-		prepare: func(w *writer) []entry {
-			var entries []entry
-			r, added, ids, failed = PutResult{Rejected: []Rejection{}, Changed: []string{}}, nil, nil, nil
-			if failed = w.quarantine.sync(w.life.ctx); failed != nil {
-				return nil
-			}
-			for _, one := range how.candidates(w, things, &r) {
-				entry, known, err := how.toPut(w, &one, by, &r)
-				if err != nil {
-					r.Rejected = append(r.Rejected, Rejection{Line: one.line, ID: one.id, Error: err.Error()})
-				} else if entry != nil {
-					if rows != nil {
-						entry.rows = append(entry.rows, rows(one.id)...)
-					}
-					entries, added, ids = append(entries, *entry), append(added, !known), append(ids, one.id)
+	a, err := e.append(ctx, true, func(w *writer) (entries []entry, err error) {
+		r, added, ids = PutResult{Rejected: []Rejection{}, Changed: []string{}}, nil, nil
+		if err := w.quarantine.sync(w.life.ctx); err != nil {
+			return nil, err
+		}
+		for _, one := range how.candidates(w, things, &r) {
+			entry, known, err := how.toPut(w, &one, by, &r)
+			if err != nil {
+				r.Rejected = append(r.Rejected, Rejection{Line: one.line, ID: one.id, Error: err.Error()})
+			} else if entry != nil {
+				if rows != nil {
+					entry.rows = append(entry.rows, rows(one.id)...)
 				}
+				entries, added, ids = append(entries, *entry), append(added, !known), append(ids, one.id)
 			}
-			slices.SortStableFunc(r.Rejected, func(a, b Rejection) int { return a.Line - b.Line })
-			return entries
-		},
-		finish: func(w *writer, receipts []storage.Receipt, err error) {
-			failed = cmp.Or(failed, err)
-			for i := range receipts {
-				if added[i] {
-					r.Added++
-				} else {
-					r.Updated++
-				}
-			}
-			r.Seq, r.stored = w.counted.Load(), ids[:len(receipts)]
-		},
+		}
+		slices.SortStableFunc(r.Rejected, func(a, b Rejection) int { return a.Line - b.Line })
+		return entries, nil
 	})
-	return r, cmp.Or(err, failed)
+	for i := range a.receipts {
+		if added[i] {
+			r.Added++
+		} else {
+			r.Updated++
+		}
+	}
+	r.Seq, r.stored = a.seq, ids[:len(a.receipts)]
+	return r, err
 }
 
 // candidates are the entries of a request that are valid, each id once: of two with other content the first counts and
@@ -265,7 +257,7 @@ func changedParts(was []byte, t *catalog.Tool) (parts []string) {
 // Remove takes an entry out of the catalog; false if it is not in it. After an [Approver] what comes under this id is new;
 // after others it is held against what was approved, and what was quarantined is so again.
 func (e *Engine) Remove(ctx context.Context, kind catalog.Kind, id string, by Trust) (bool, error) {
-	return e.appendOne(ctx, func(w *writer) (entry, bool, error) {
+	a, err := e.append(ctx, true, func(w *writer) ([]entry, error) {
 		var v any
 		var found bool
 		if kind == catalog.KindTool {
@@ -274,7 +266,7 @@ func (e *Engine) Remove(ctx context.Context, kind catalog.Kind, id string, by Tr
 			v, found = w.state.Capability(id)
 		}
 		if !found {
-			return entry{}, false, nil
+			return nil, nil
 		}
 		w.known = nil
 		err := e.quarantine.sync(w.life.ctx)
@@ -294,9 +286,10 @@ func (e *Engine) Remove(ctx context.Context, kind catalog.Kind, id string, by Tr
 			}
 		}
 		if err != nil {
-			return entry{}, false, fmt.Errorf("remove %q: %w", id, err)
+			return nil, fmt.Errorf("remove %q: %w", id, err)
 		}
 		payload, err := encode(kindRemoved, id)
-		return entry{kindRemoved, "", payload, &id, rows}, true, err
+		return []entry{{kindRemoved, "", payload, &id, rows}}, err
 	})
+	return len(a.receipts) > 0, err
 }

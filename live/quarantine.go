@@ -81,44 +81,33 @@ var (
 	ErrChangedAgain   = errors.New("it changed again since it was looked at")
 )
 
-// quarantine is what waits for approval, in memory and in the table.
+// quarantine is what waits for approval, in memory and in the table. The writer alone changes it.
 type quarantine struct {
 	table  storage.Table
 	shared bool // other processes change the rows, too
 
 	mu    sync.Mutex
 	rows  map[string]Quarantined
-	wrote uint64              // changes by this process
 	base  *suggest.Exclusions // what is withheld besides, and both together
 	both  *suggest.Exclusions
 	bans  map[string]suggest.Exclusion // rules of the operator
 	valid bool
 }
 
-// load reads the rows. What this process writes meanwhile is not undone by what was read before.
+// load reads the rows.
 func (q *quarantine) load(ctx context.Context) error {
-	for {
-		q.mu.Lock()
-		wrote := q.wrote
-		q.mu.Unlock()
-		rows := map[string]Quarantined{}
-		for row, err := range q.table.List(ctx, quarantineRow) {
-			if err != nil {
-				return fmt.Errorf("read the quarantine: %w", err)
-			}
-			id := row.Key[len(quarantineRow):]
-			rows[id] = readQuarantined(id, row.Value)
+	rows := map[string]Quarantined{}
+	for row, err := range q.table.List(ctx, quarantineRow) {
+		if err != nil {
+			return fmt.Errorf("read the quarantine: %w", err)
 		}
-		q.mu.Lock()
-		current := q.wrote == wrote
-		if current {
-			q.rows, q.valid = rows, false
-		}
-		q.mu.Unlock()
-		if current {
-			return nil
-		}
+		id := row.Key[len(quarantineRow):]
+		rows[id] = readQuarantined(id, row.Value)
 	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.rows, q.valid = rows, false
+	return nil
 }
 
 // sync takes in what other processes noted.
@@ -136,26 +125,19 @@ func readQuarantined(id string, value []byte) (row Quarantined) {
 	return row
 }
 
-// changed takes in a row that this process wrote; nil: it is gone.
-func (q *quarantine) changed(id string, row *Quarantined) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.wrote++
-	if q.valid = false; row == nil {
-		delete(q.rows, id)
-	} else {
-		q.rows[id] = *row
-	}
-}
-
 // stored takes in rows that this process wrote, those of the quarantine among them.
 func (q *quarantine) stored(rows []storage.Change) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	for _, c := range rows {
-		if id, ok := strings.CutPrefix(c.Key, quarantineRow); ok && c.Value == nil {
-			q.changed(id, nil)
-		} else if ok {
-			row := readQuarantined(id, c.Value)
-			q.changed(id, &row)
+		id, ok := strings.CutPrefix(c.Key, quarantineRow)
+		if !ok {
+			continue
+		}
+		if q.valid = false; c.Value == nil {
+			delete(q.rows, id)
+		} else {
+			q.rows[id] = readQuarantined(id, c.Value)
 		}
 	}
 }
@@ -168,11 +150,6 @@ func (row *Quarantined) change() ([]storage.Change, error) {
 		return nil, fmt.Errorf("quarantine %q: %w", row.ID, err)
 	}
 	return []storage.Change{c}, nil
-}
-
-func (q *quarantine) holds(id string) (Quarantined, bool) {
-	row, ok := q.row(id)
-	return row, ok && !row.Removed
 }
 
 // vouched is the row with which the quarantine of an entry ends, if it waits.
@@ -249,23 +226,27 @@ func (e *Engine) Quarantined() []Quarantined {
 
 // Release ends the quarantine of an entry; with a fingerprint only of the entry as it was looked at. What others put
 // there meanwhile stays.
-func (e *Engine) Release(ctx context.Context, id, fingerprint string) error {
-	value, version, err := e.table.Get(ctx, quarantineRow+id)
-	switch {
-	case errors.Is(err, storage.ErrNotFound):
-		err = ErrNotQuarantined
-	case err == nil && fingerprint != "" && fingerprint != readQuarantined(id, value).Fingerprint:
-		err = ErrChangedAgain
-	case err == nil:
-		err = e.table.Apply(ctx, storage.Change{Key: quarantineRow + id, Version: &version})
-	}
-	if errors.Is(err, storage.ErrConflict) {
-		err = ErrChangedAgain
-	}
-	if err != nil {
+func (e *Engine) Release(ctx context.Context, id, fingerprint string) (err error) {
+	failed := e.do(ctx, func(w *writer) {
+		value, version, failed := w.table.Get(w.life.ctx, quarantineRow+id)
+		switch {
+		case errors.Is(failed, storage.ErrNotFound):
+			failed = ErrNotQuarantined
+		case failed == nil && fingerprint != "" && fingerprint != readQuarantined(id, value).Fingerprint:
+			failed = ErrChangedAgain
+		case failed == nil:
+			row := storage.Change{Key: quarantineRow + id, Version: &version}
+			if failed = w.table.Apply(w.life.ctx, row); failed == nil {
+				w.quarantine.stored([]storage.Change{row})
+			}
+		}
+		if err = failed; errors.Is(err, storage.ErrConflict) {
+			err = ErrChangedAgain
+		}
+	})
+	if err = cmp.Or(failed, err); err != nil {
 		return fmt.Errorf("approve %q: %w", id, err)
 	}
-	e.quarantine.changed(id, nil)
 	return nil
 }
 
@@ -277,7 +258,7 @@ func (w *writer) knownEntries() *inspect.Catalog {
 	if w.known == nil {
 		w.known = inspect.NewCatalog()
 		for _, t := range w.state.Tools() {
-			if _, held := w.quarantine.holds(t.ID); !held {
+			if row, known := w.quarantine.row(t.ID); !known || row.Removed {
 				w.known.Add(t.ID, t.Server, t.Name)
 			}
 		}

@@ -124,7 +124,7 @@ func TestWhateverHappens(t *testing.T) {
 			require.NoError(t, err)
 			return h
 		}()
-		m, err := h.model(time.Time{})
+		m, err := h.model()
 		require.NoError(t, err)
 		require.Equal(t, answersOf(t, m), running, "seed %d", seed)
 		end()

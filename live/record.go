@@ -1,10 +1,10 @@
 package live
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 
 	"waymark/catalog"
@@ -18,26 +18,18 @@ import (
 func (e *Engine) Record(ctx context.Context, source string, episodes []episodic.Episode) (RecordResult, error) {
 	r := RecordResult{Rejected: []Rejection{}}
 	valid := make([]report, 0, len(episodes))
-	now := e.opts.Now()
 	for i := range episodes {
-		one := report{i + 1, e.reported(source, episodes[i])}
-		err := normalise(one.ep)
-		if err == nil {
-			err = one.ep.Validate(now)
-		}
-		if err != nil {
+		ep, err := e.checked(source, episodes[i])
+		if one := (report{i + 1, ep}); err != nil {
 			r.reject(one, err, false)
-			continue
+		} else {
+			valid = append(valid, one)
 		}
-		if !e.opts.KeepSecrets {
-			one.ep = redacted(one.ep)
-		}
-		valid = append(valid, one)
 	}
 	known, err := e.appendEpisodes(ctx, valid, &r)
 	for err == nil && len(known) > 0 {
 		first, again := oncePerID(known)
-		err = e.compare(ctx, source, first, &r)
+		err = e.compare(ctx, first, &r)
 		known = again
 	}
 	slices.SortStableFunc(r.Rejected, func(a, b Rejection) int { return a.Line - b.Line })
@@ -127,8 +119,9 @@ func (r *RecordResult) count(o outcome) {
 	}
 }
 
-// reported is an episode as a source reports it, without what is not kept.
-func (e *Engine) reported(source string, ep episodic.Episode) *episodic.Episode {
+// checked is an episode that a source reports in the form in which it is stored, without what is not kept. An error
+// says what is wrong with it.
+func (e *Engine) checked(source string, ep episodic.Episode) (*episodic.Episode, error) {
 	ep.Steps = slices.Clone(ep.Steps)
 	if ep.Label == "" && ep.Source != source {
 		ep.Label = ep.Source
@@ -142,42 +135,42 @@ func (e *Engine) reported(source string, ep episodic.Episode) *episodic.Episode 
 			ep.Steps[j].Inputs, ep.Steps[j].Outputs = nil, nil
 		}
 	}
-	return &ep
+	if err := normalise(&ep); err != nil {
+		return &ep, err
+	}
+	if err := ep.Validate(e.opts.Now()); err != nil || e.opts.KeepSecrets {
+		return &ep, err
+	}
+	return redacted(&ep), nil
 }
 
 // appendEpisodes stores the episodes whose ids are new and returns those whose ids are recorded with other
 // content.
 func (e *Engine) appendEpisodes(ctx context.Context, valid []report, r *RecordResult) (known []recordedBefore, err error) {
 	var sent []report // what was appended
-	var failed error
 	invalid := len(r.Rejected)
-	err = e.submit(ctx, &op{
-		prepare: func(w *writer) []entry {
-			entries := make([]entry, 0, len(valid))
-			sent, r.Rejected = nil, r.Rejected[:invalid]
-			for _, one := range valid {
-				entry, err := w.episodeEntry(one.ep)
-				if err != nil {
-					r.reject(one, err, false)
-					continue
-				}
-				entries, sent = append(entries, entry), append(sent, one)
+	a, err := e.append(ctx, false, func(w *writer) ([]entry, error) {
+		entries := make([]entry, 0, len(valid))
+		sent, r.Rejected = nil, r.Rejected[:invalid]
+		for _, one := range valid {
+			entry, err := w.episodeEntry(one.ep)
+			if err != nil {
+				r.reject(one, err, false)
+				continue
 			}
-			return entries
-		},
-		finish: func(w *writer, receipts []storage.Receipt, err error) {
-			failed = err
-			for j, receipt := range receipts {
-				if receipt.Status == storage.Conflict {
-					known = append(known, recordedBefore{report: sent[j], seq: receipt.Seq})
-				} else {
-					r.count((&standing{status: receipt.Status}).outcome())
-				}
-			}
-			r.Seq = w.counted.Load()
-		},
+			entries, sent = append(entries, entry), append(sent, one)
+		}
+		return entries, nil
 	})
-	return known, cmp.Or(err, failed)
+	for i, receipt := range a.receipts {
+		if receipt.Status == storage.Conflict {
+			known = append(known, recordedBefore{report: sent[i], seq: receipt.Seq})
+		} else {
+			r.count((&standing{status: receipt.Status}).outcome())
+		}
+	}
+	r.Seq = a.seq
+	return known, err
 }
 
 // episodeEntry resolves the ids of an episode and encodes it.
@@ -206,24 +199,6 @@ func resolveSteps(s resolver, ep *episodic.Episode) error {
 		ep.Steps[i].Tool = id
 	}
 	return nil
-}
-
-// appendOne appends what make returns, if anything.
-func (e *Engine) appendOne(ctx context.Context, make func(w *writer) (entry, bool, error)) (appended bool, err error) {
-	var refused error
-	failed := e.submit(ctx, &op{
-		alone: true,
-		prepare: func(w *writer) []entry {
-			var one entry
-			if one, appended, refused = make(w); refused != nil || !appended {
-				return nil
-			}
-			return []entry{one}
-		},
-		finish: func(_ *writer, _ []storage.Receipt, err error) { refused = cmp.Or(refused, err) },
-	})
-	failed = cmp.Or(failed, refused)
-	return appended && failed == nil, failed
 }
 
 // Item is one entry of the catalog or one episode. One field is set.
@@ -268,14 +243,21 @@ func (e *Engine) Items(ctx context.Context) iter.Seq2[Item, error] {
 // episodes yields the history in the order recorded.
 func (e *Engine) episodes(ctx context.Context) iter.Seq2[*episodic.Episode, error] {
 	return func(yield func(*episodic.Episode, error) bool) {
-		aliases := aliases(e.Rules())
-		episodes(ctx, e.read, func(ep *episodic.Episode, err error) bool {
-			if err != nil {
-				yield(nil, fmt.Errorf("read the log of workspace %q: %w", e.name, err))
-				return false
-			}
-			renameSteps(ep, aliases)
-			return yield(ep, nil)
+		e.episodesUpTo(ctx, math.MaxUint64, func(ep *episodic.Episode, _ uint64, err error) bool {
+			return yield(ep, err) && err == nil
 		})
 	}
+}
+
+// episodesUpTo is [episodes] of the workspace, with the names that tools have now.
+func (e *Engine) episodesUpTo(ctx context.Context, head uint64, yield func(*episodic.Episode, uint64, error) bool) {
+	aliases := aliases(e.Rules())
+	episodes(ctx, e.read, head, func(ep *episodic.Episode, seq uint64, err error) bool {
+		if err != nil {
+			err = fmt.Errorf("read the log of workspace %q: %w", e.name, err)
+		} else {
+			renameSteps(ep, aliases)
+		}
+		return yield(ep, seq, err)
+	})
 }

@@ -25,7 +25,7 @@ type recordedBefore struct {
 }
 
 // compare decides about episodes whose ids are recorded with other content.
-func (e *Engine) compare(ctx context.Context, source string, known []recordedBefore, r *RecordResult) error {
+func (e *Engine) compare(ctx context.Context, known []recordedBefore, r *RecordResult) error {
 	if err := e.readRecorded(ctx, known); err != nil {
 		return fmt.Errorf("read the log of workspace %q: %w", e.name, err)
 	}
@@ -44,7 +44,7 @@ func (e *Engine) compare(ctx context.Context, source string, known []recordedBef
 		case conflict:
 			err = k.conflict(&decided[i])
 		case grown:
-			err = e.extend(ctx, source, k.was, k.ep)
+			err = e.extend(ctx, k.was, k.ep)
 		}
 		var wrong *suggest.RequestError
 		switch other := o == conflict || errors.Is(err, ErrOtherStep); {
@@ -167,17 +167,17 @@ func (e *Engine) readRecorded(ctx context.Context, known []recordedBefore) error
 }
 
 // extend appends the steps that an episode has beyond those recorded, and its outcome, in one batch.
-func (e *Engine) extend(ctx context.Context, source string, was *episodic.Grown, ep *episodic.Episode) error {
-	p := Performed{Place: episodic.Place{Episode: ep.ID, Session: was.Session, Intent: was.Intent, Time: was.Time}}
-	var all []Performed
+func (e *Engine) extend(ctx context.Context, was *episodic.Grown, ep *episodic.Episode) error {
+	var all []episodic.Performed
+	one := episodic.Performed{Episode: ep.ID, Source: ep.Source, Time: was.Time}
 	for i := len(was.Steps); i < len(ep.Steps); i++ {
-		p.Step, p.Number, p.Group = ep.Steps[i], i+1, ep.Steps[i].Group
-		all = append(all, p)
+		one.Number, one.Step = i+1, &ep.Steps[i]
+		all = append(all, one)
 	}
 	if ep.Outcome.Known() {
-		p.Step, p.Outcome = episodic.Step{}, ep.Outcome
-		all = append(all, p)
+		one.Number, one.Step, one.Outcome = 0, nil, ep.Outcome
+		all = append(all, one)
 	}
-	_, err := e.perform(ctx, source, was, all)
+	_, err := e.perform(ctx, was, all)
 	return err
 }

@@ -30,15 +30,15 @@ type foldedLog struct {
 	built    place        // the build event the measures come from
 	how      build        // and how they were built
 	measures *suggest.Measures
-	refused  *refusal        // of a rebuild since built; nil: none
-	since    int             // events that matter since built
-	changed  bool            // the catalog changed since built, in more than tools that were put
-	texts    int             // tools put or met for the first time since built: they are searched without a build
-	skipped  map[uint64]bool // forgotten events that were not counted
-	tainted  bool            // something is counted that is to be forgotten, or otherwise than rules about sources say now
-	treated  uint64          // rules about sources up to this event are followed
-	shot     snapshot        // of the build; without an image if there is no need
-	later    *unfinished     // the last build event after it, which is not active
+	builtAt  time.Time   // when they became active; it is in no log, which would give no two workspaces the same model
+	refused  *refusal    // of a rebuild since built; nil: none
+	since    int         // events that matter since built
+	changed  bool        // the catalog changed since built, in more than tools that were put
+	texts    int         // tools put or met for the first time since built: they are searched without a build
+	tainted  bool        // something is counted that was forgotten since, or otherwise than rules about sources say now
+	treated  uint64      // requests to forget and rules about sources up to this event are followed
+	shot     snapshot    // of the build; without an image if there is no need
+	later    *unfinished // the last build event after it, which is not active
 }
 
 // refusal is a rebuild that was not published.
@@ -52,12 +52,15 @@ type unfinished struct {
 	snapshot
 	counts *history.Counts
 	since  int
+
+	changed bool // what its start took over from the [foldedLog]
+	texts   int
 }
 
 // model is the history as readers see it.
-func (h *foldedLog) model(builtAt time.Time) (*suggest.Model, error) {
+func (h *foldedLog) model() (*suggest.Model, error) {
 	return suggest.NewModel(h.state.Freeze(), h.measures, suggest.Stamp{
-		Version: h.version(), Seq: max(h.matter.seq, h.built.seq), BuiltAt: builtAt,
+		Version: h.version(), Seq: max(h.matter.seq, h.built.seq), BuiltAt: h.builtAt,
 	})
 }
 
@@ -81,24 +84,22 @@ func (h *foldedLog) count(e decodedEvent) {
 	if b, ok := e.value.(*build); ok && b.Refused {
 		h.refused = &refusal{e.seq, *b}
 	}
-	if r, ok := e.value.(*ruled); ok {
+	r, rule := e.value.(*ruled)
+	if rule {
 		h.rule(r)
 	}
-	if e.kind == kindAlias {
+	if rule && r.Kind == RuleAlias {
 		h.state.Alias(aliases(h.rules))
 	}
-	h.tainted = h.tainted || e.kind == kindSource && e.seq > h.treated
-	if !counts(e.kind) {
+	h.tainted = h.tainted || (rule && r.Source != "" || e.kind == kindForgotten) && e.seq > h.treated
+	if !e.counts() {
 		return
 	}
 	h.matter = e.place
 	h.since++
-	h.changed = h.changed || e.kind == kindCapability || e.kind == kindRemoved || e.kind == kindForgotten || e.kind == kindAlias || e.kind == kindSource
+	h.changed = h.changed || rule || slices.Contains([]byte{kindCapability, kindRemoved, kindForgotten}, e.kind)
 	seen := h.state.Seen()
 	fold(h.state, e.value)
-	if f, ok := e.value.(*forgotten); ok {
-		h.tainted = h.tainted || slices.ContainsFunc(f.Seqs, func(seq uint64) bool { return !h.skipped[seq] })
-	}
 	if met := h.state.Seen() - seen; e.kind == kindTool {
 		h.texts++
 	} else {
@@ -106,32 +107,18 @@ func (h *foldedLog) count(e decodedEvent) {
 	}
 }
 
-// stands reports whether a history counts nothing that was to be forgotten or that a rule counts otherwise since.
-func (h *foldedLog) stands(o outline) bool {
-	if len(o.treated) > 0 {
-		return false
-	}
-	for seq := range o.forgotten {
-		if seq <= h.head.Seq && !h.skipped[seq] {
-			return false
-		}
-	}
-	return true
-}
-
 // outline is what a first look at a log finds.
 type outline struct {
 	head      uint64
-	built     uint64 // the last build event
-	forgotten map[uint64]bool
+	built     uint64  // the last build event
+	forgotten bool    // something was, and its payload erased in the transaction of the request
 	treated   []ruled // rules about sources, in order
 }
 
-// look reads the log after an event without folding: builds and requests to forget must be known
-// before the events they concern are counted. upTo 0 means the head.
+// look reads the log after an event without folding: builds and rules about sources must be known before the events
+// they concern are counted. upTo 0 means the head.
 func look(ctx context.Context, log reader, after, upTo uint64) (outline, error) {
-	o := outline{forgotten: map[uint64]bool{}}
-	o.head = after
+	o := outline{head: after}
 	for e, err := range log(ctx, after) {
 		if err != nil {
 			return o, fmt.Errorf("read the log: %w", err)
@@ -140,7 +127,7 @@ func look(ctx context.Context, log reader, after, upTo uint64) (outline, error) 
 			break
 		}
 		o.head = e.Seq
-		if !isKind(e, kindBuild, kindSource, kindForgotten) {
+		if !isKind(e, kindBuild, kindRule, kindForgotten) {
 			continue
 		}
 		_, v, err := decode(e.Payload)
@@ -153,11 +140,11 @@ func look(ctx context.Context, log reader, after, upTo uint64) (outline, error) 
 				o.built = e.Seq
 			}
 		case *ruled:
-			o.treated = append(o.treated, *v)
-		case *forgotten:
-			for _, seq := range v.Seqs {
-				o.forgotten[seq] = true
+			if v.Source != "" {
+				o.treated = append(o.treated, *v)
 			}
+		case *forgotten:
+			o.forgotten = true
 		}
 	}
 	return o, nil
@@ -186,7 +173,7 @@ func replay(ctx context.Context, log reader, from *foldedLog, upTo, built uint64
 	if built == lastBuild {
 		built = o.built
 	}
-	if from != nil && !from.stands(o) {
+	if from != nil && (o.forgotten || len(o.treated) > 0) { // it may count what was forgotten since, or count it otherwise
 		return replay(ctx, log, nil, upTo, built, measure, progress)
 	}
 	if from == nil {
@@ -197,15 +184,11 @@ func replay(ctx context.Context, log reader, from *foldedLog, upTo, built uint64
 		h.state.Treat(treatments(past.rules))
 		h.treated = o.head
 	}
-	for seq := range h.skipped {
-		o.forgotten[seq] = true
-	}
-	h.skipped = o.forgotten
 	var at *history.Counts
 	if built == 0 && h.measures == nil {
 		at = h.state.Freeze() // no build yet: the measures of nothing
 	}
-	for e, err := range decoded(ctx, log, h.head.Seq, o.head, func(seq uint64) bool { return o.forgotten[seq] }) {
+	for e, err := range decoded(ctx, log, h.head.Seq, o.head) {
 		if err != nil {
 			return nil, o, err
 		}
@@ -218,7 +201,7 @@ func replay(ctx context.Context, log reader, from *foldedLog, upTo, built uint64
 		}
 		shot := snapshot{rules: h.rules, matter: h.matter, built: e.place, how: *e.value.(*build), image: h.state.Image()}
 		if h.measures != nil {
-			h.later = &unfinished{shot, h.state.Freeze(), h.since}
+			h.later = &unfinished{snapshot: shot, counts: h.state.Freeze(), since: h.since}
 			continue
 		}
 		h.built, h.how, h.refused, h.since, h.changed, h.texts, h.shot = e.place, shot.how, nil, 0, false, 0, shot

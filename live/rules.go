@@ -52,19 +52,15 @@ func (h *foldedLog) rule(r *ruled) {
 	h.rules = rules
 }
 
-// applyRules makes answers follow the rules of the log.
-func (w *writer) applyRules() {
-	if old := w.ruling.Load(); old != nil && slices.Equal(*old, w.rules) {
-		return
-	}
-	rules, banned := w.rules, map[string]suggest.Exclusion{}
-	for _, r := range rules {
+// banned are the tools that rules withhold everywhere.
+func (w *writer) banned() map[string]suggest.Exclusion {
+	banned := map[string]suggest.Exclusion{}
+	for _, r := range w.rules {
 		if r.Kind == RuleBan && r.Intent == "" && r.After == "" {
 			banned[w.state.Aliases().Of(r.Tool)] = r.exclusion() // a ban outlives a new name
 		}
 	}
-	w.ruling.Store(&rules)
-	w.quarantine.ban(banned)
+	return banned
 }
 
 func (r *Rule) exclusion() suggest.Exclusion {
@@ -72,7 +68,7 @@ func (r *Rule) exclusion() suggest.Exclusion {
 }
 
 // Rules lists the rules in effect, by id.
-func (e *Engine) Rules() []Rule { return append([]Rule{}, *e.ruling.Load()...) }
+func (e *Engine) Rules() []Rule { return append([]Rule{}, e.seen.Load().rules...) }
 
 // ruled are the tools that must not be in the answer to a request of whoever may know of tools (nil: all), and those that rules put first. context is nil for a
 // request that is not about what comes next: there pins of places do not hold.
@@ -82,7 +78,7 @@ func (e *Engine) ruled(m *suggest.Model, tools *suggest.ToolSet, context *[]stri
 		after = resolved(m, (*context)[len(*context)-1])
 	}
 	words, banned := "", map[string]suggest.Exclusion{}
-	for _, r := range *e.ruling.Load() {
+	for _, r := range e.seen.Load().rules {
 		if r.Intent != "" {
 			if words == "" {
 				words = wordsOf(intent)
@@ -110,7 +106,7 @@ func wordsOf(intent string) string {
 
 // AddRule stores a rule and returns it with its id. Adding it again changes nothing.
 func (e *Engine) AddRule(ctx context.Context, r Rule) (Rule, error) {
-	added, err := e.appendOne(ctx, func(w *writer) (_ entry, _ bool, err error) {
+	a, err := e.append(ctx, true, func(w *writer) (_ []entry, err error) {
 		switch r.Kind {
 		case RuleAlias:
 			err = w.checkAlias(&r)
@@ -120,11 +116,11 @@ func (e *Engine) AddRule(ctx context.Context, r Rule) (Rule, error) {
 			err = w.checkRule(&r)
 		}
 		if err != nil || slices.Contains(w.rules, r) {
-			return entry{}, false, err
+			return nil, err
 		}
 		return ruleEntry(ruled{Rule: r})
 	})
-	if added {
+	if len(a.receipts) > 0 {
 		e.countAnew(r)
 	}
 	return r, err
@@ -310,28 +306,21 @@ func aliases(rules []Rule) catalog.Aliases {
 // UndoRule removes a rule; false if there is none with this id.
 func (e *Engine) UndoRule(ctx context.Context, id string) (undone bool, err error) {
 	var r Rule
-	undone, err = e.appendOne(ctx, func(w *writer) (entry, bool, error) {
+	a, err := e.append(ctx, true, func(w *writer) ([]entry, error) {
 		i := slices.IndexFunc(w.rules, func(r Rule) bool { return r.ID == id })
 		if i < 0 {
-			return entry{}, false, nil
+			return nil, nil
 		}
 		r = w.rules[i]
 		return ruleEntry(ruled{r, true})
 	})
-	if undone {
+	if undone = len(a.receipts) > 0; undone {
 		e.countAnew(r)
 	}
 	return undone, err
 }
 
-func ruleEntry(r ruled) (entry, bool, error) {
-	kind := byte(kindRule)
-	switch r.Kind {
-	case RuleAlias:
-		kind = kindAlias
-	case RuleTrust, RuleSplit:
-		kind = kindSource
-	}
-	payload, err := encode(kind, r)
-	return entry{kind, "", payload, &r, nil}, true, err
+func ruleEntry(r ruled) ([]entry, error) {
+	payload, err := encode(kindRule, r)
+	return []entry{{kindRule, "", payload, &r, nil}}, err
 }

@@ -25,18 +25,20 @@ type snapshot struct {
 	matter place // the last event before the build that matters to a model
 	built  place
 	how    build
+	at     time.Time // when its measures became active
 	image  *history.Image
 }
 
 // keptBuild is how a snapshot keeps the options of its build, with the rules in effect then.
 type keptBuild struct {
 	build
-	Rules []Rule `json:"rules,omitempty"`
+	Rules []Rule    `json:"rules,omitempty"`
+	At    time.Time `json:"at,omitzero"`
 }
 
 // snapshotFormat changes with every change of what is written here and below, and with every change of how
 // measures are computed that a replay would show; snapshots of other formats are not read.
-const snapshotFormat = 23
+const snapshotFormat = 24
 
 // keepBehind writes a snapshot in the background, one at a time. Without one the next start takes longer, and other
 // processes keep the model before: so an outage of the database only delays it. If another process took the lease to
@@ -69,7 +71,7 @@ func (e *Engine) keepBehind(s snapshot, m *suggest.Measures) {
 }
 
 func (s *snapshot) write(w *codec.Writer, m *suggest.Measures) error {
-	how, err := json.Marshal(keptBuild{s.how, s.rules})
+	how, err := json.Marshal(keptBuild{s.how, s.rules, s.at})
 	if err != nil {
 		return err
 	}
@@ -102,7 +104,7 @@ func readSnapshot(data []byte, words *thesaurus.Thesaurus) (*foldedLog, error) {
 	if how := r.Blob(); r.Err() == nil {
 		kept := keptBuild{}
 		err := json.Unmarshal(how, &kept)
-		if h.how, h.rules = kept.build, kept.Rules; err != nil {
+		if h.how, h.rules, h.builtAt = kept.build, kept.Rules, kept.At; err != nil {
 			r.Fail("options of the build: %w", err)
 		}
 	}
@@ -147,24 +149,17 @@ func (e *Engine) snapshots(ctx context.Context) func(yield func(*foldedLog) bool
 }
 
 // ModelNamed is the running model ("current"), the one before the last build ("previous"), or the one of that version, of
-// those in memory and in snapshots. ErrNoModel if there is none.
+// those in snapshots. ErrNoModel if there is none.
 func (e *Engine) ModelNamed(ctx context.Context, name string) (*suggest.Model, error) {
 	now := e.current.Load()
 	versions := []string{now.model.Info().Version}
 	if name == "current" || name == versions[0] {
 		return now.model, nil
 	}
-	if before := e.previous.Load(); before != nil {
-		version := before.Info().Version
-		if name == "previous" || name == version {
-			return before, nil
-		}
-		versions = append(versions, version)
-	}
 	for h := range e.snapshots(ctx) {
 		version := h.version()
 		if name == version || name == "previous" && h.built.seq < now.built {
-			return h.model(time.Time{})
+			return h.model()
 		}
 		versions = append(versions, version)
 	}

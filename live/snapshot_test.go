@@ -65,7 +65,7 @@ func replayed(t testing.TB, log testLog) *foldedLog {
 
 func hashOf(t testing.TB, h *foldedLog) string {
 	t.Helper()
-	m, err := h.model(time.Time{})
+	m, err := h.model()
 	require.NoError(t, err)
 	return m.Hash()
 }
@@ -221,7 +221,7 @@ func FuzzReadSnapshot(f *testing.F) {
 	f.Add(w.Bytes)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if h, err := readSnapshot(b, nil); err == nil {
-			_, err := h.model(time.Time{})
+			_, err := h.model()
 			require.NoError(t, err)
 			h.measures.Write(&codec.Writer{}) // reads what was fitted
 		}

@@ -10,7 +10,6 @@ import (
 
 	"waymark/storage"
 	"waymark/suggest"
-	"waymark/suggest/history"
 )
 
 // A build never waits for an embeddings endpoint: vectors are fetched concurrently, stored in the
@@ -25,78 +24,82 @@ func vectorKey(model, text string) string {
 	return "vector/" + hex.EncodeToString(h[:])
 }
 
-// fetchVectors asks, in the background, for the vectors that are missing; if there are new ones, a
-// build takes them in. Asked while it is at work, it looks again when it is done: what it has read
-// may not have the newest texts.
-func (e *Engine) fetchVectors() {
-	if e.opts.Embedder == nil || !e.startsBuilds() { // who starts builds fetches them
+// fetchVectors asks, in the background, for the vectors that are missing; if there are new ones, a build takes them in.
+// Asked while it is at work, it looks again when it is done: what it has read may not have the newest texts.
+func (w *writer) fetchVectors() {
+	if w.opts.Embedder == nil || !w.startsBuilds() { // who starts builds fetches them
 		return
 	}
-	e.vectors.stale.Store(true)
-	if !e.vectors.fetch.TryLock() {
+	if w.fetching {
+		w.fetchAgain = true
 		return
 	}
+	w.fetching, w.fetchAgain = true, false
+	counts := w.state.Freeze()
+	e := w.Engine
 	e.life.background.Go(func() {
-		for e.vectors.stale.Swap(false) {
-			err := guarded(func() error { return e.fetchMissing(e.life.ctx) })
-			if err != nil && e.life.ctx.Err() == nil {
-				e.opts.Logger.Warn("embeddings are not available; search goes on without the missing ones", "workspace", e.name, "error", err)
+		var digest string
+		var read bool
+		err := guarded(func() (err error) {
+			digest, read, err = e.fetchMissing(e.life.ctx, suggest.Texts(counts))
+			return err
+		})
+		if err != nil && e.life.ctx.Err() == nil {
+			e.opts.Logger.Warn("embeddings are not available; search goes on without the missing ones", "workspace", e.name, "error", err)
+		}
+		_ = e.do(e.life.ctx, func(w *writer) { // a closed workspace fetches when it is opened
+			if read && w.vectors != digest {
+				w.vectors, w.changed = digest, true // which starts a build
 			}
-		}
-		e.vectors.fetch.Unlock()
-		if e.vectors.stale.Load() && e.life.ctx.Err() == nil { // asked between the last look and the unlocking
-			e.fetchVectors()
-		}
+			if w.fetching = false; w.fetchAgain {
+				w.fetchVectors()
+			}
+		})
 	})
 }
 
-func (e *Engine) fetchMissing(ctx context.Context) error {
-	var counts *history.Counts
-	if err := e.do(ctx, func(w *writer) { counts = w.state.Freeze() }); err != nil {
-		return err
-	}
-	texts := suggest.Texts(counts)
-	failed := storeMissing(ctx, e.table, e.opts.Embedder, texts, func() uint64 { return e.Head().Seq })
-	digest, err := vectorDigest(ctx, e.table, e.opts.Embedder.Model(), texts)
+// fetchMissing stores the vectors that the table does not have and returns the digest of those of all texts, empty if
+// there are none, unless the table cannot be read. What was fetched before an error stays.
+func (e *Engine) fetchMissing(ctx context.Context, texts []string) (digest string, read bool, err error) {
+	model := e.opts.Embedder.Model()
+	rows, err := vectorRows(ctx, e.table, model, texts)
 	if err != nil {
-		return err
+		return "", false, err
 	}
-	err = e.do(ctx, func(w *writer) {
-		if w.vectors == digest {
-			return
-		}
-		w.vectors, w.changed = digest, true // the next op starts a build
-	})
-	return errors.Join(failed, err)
-}
-
-// storeMissing fetches the vectors that the table does not have. What was fetched before an error
-// stays.
-func storeMissing(ctx context.Context, table storage.Table, e Embedder, texts []string, head func() uint64) error {
-	rows, err := vectorRows(ctx, table, e.Model(), texts)
-	if err != nil {
-		return err
-	}
-	var missing []string
-	for i, t := range texts {
+	var missing []int
+	for i := range texts {
 		if rows[i] == nil {
-			missing = append(missing, t)
+			missing = append(missing, i)
 		}
 	}
 	for batch := range slices.Chunk(missing, vectorBatch) {
-		vectors, err := e.Embed(ctx, batch)
-		if err != nil {
-			return err
+		asked := make([]string, len(batch))
+		for k, i := range batch {
+			asked[k] = texts[i]
 		}
-		for i, v := range vectors[:min(len(batch), len(vectors))] {
-			row := binary.LittleEndian.AppendUint64(make([]byte, 0, 8+4*len(v)), head())
+		var vectors [][]float32
+		if vectors, err = e.opts.Embedder.Embed(ctx, asked); err != nil {
+			break
+		}
+		for k, v := range vectors[:min(len(batch), len(vectors))] {
+			row := binary.LittleEndian.AppendUint64(make([]byte, 0, 8+4*len(v)), e.Head().Seq)
 			row, _ = binary.Append(row, binary.LittleEndian, v) // numbers have a fixed size
-			if err := table.Put(ctx, vectorKey(e.Model(), batch[i]), row); err != nil {
-				return err
+			if failed := e.table.Put(ctx, vectorKey(model, asked[k]), row); failed != nil {
+				return "", false, failed
 			}
+			rows[batch[k]] = row
 		}
 	}
-	return nil
+	h, any := sha256.New(), false
+	for _, row := range rows {
+		any = any || row != nil
+		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(row))))
+		h.Write(row[min(8, len(row)):])
+	}
+	if any {
+		digest = "sha256:" + hex.EncodeToString(h.Sum(nil))
+	}
+	return digest, true, err
 }
 
 // vectorRows reads the rows of the vectors of texts: the event after which one was stored and its numbers; nil: none.
@@ -126,19 +129,4 @@ func storedVectors(ctx context.Context, table storage.Table, model string, texts
 		}
 	}
 	return vectors, err
-}
-
-// vectorDigest names the vectors that the table has of these texts; empty: none.
-func vectorDigest(ctx context.Context, table storage.Table, model string, texts []string) (string, error) {
-	rows, err := vectorRows(ctx, table, model, texts)
-	h, any := sha256.New(), false
-	for _, row := range rows {
-		any = any || row != nil
-		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(row))))
-		h.Write(row[min(8, len(row)):])
-	}
-	if err != nil || !any {
-		return "", err
-	}
-	return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
 }

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"runtime"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/singleflight"
 
 	"waymark/internal/pause"
 	"waymark/storage"
@@ -16,11 +19,12 @@ import (
 
 // Workspaces opens engines over one store, each on first use.
 type Workspaces struct {
-	store *storage.Store
-	opts  Options
+	store   *storage.Store
+	opts    Options
+	opening singleflight.Group // by name: everybody who asks waits for the same
 
 	mu     sync.Mutex
-	open   map[string]*opening
+	rooms  map[string]*room
 	closed bool
 
 	ctx    context.Context // ends with Close
@@ -28,28 +32,24 @@ type Workspaces struct {
 	behind sync.WaitGroup // what goes on until the stop, and engines being unloaded; nothing begins in it once closed
 }
 
-// opening is an engine, or one being opened: everybody who asks waits for the same.
-type opening struct {
-	ready  chan struct{}
-	engine *Engine
-	err    error
-	used   time.Time // when somebody last asked for it
+// room is where the engine of a workspace is, if it is open.
+type room struct {
+	changing sync.Mutex // held while the engine is opened or closed
+	engine   *Engine    // nil: not open; read and written with the mutex of [Workspaces]
+	used     time.Time  // when somebody last asked for it
 }
-
-// errUnloaded is the error of an opening whose engine was closed for want of use: whoever waits opens another.
-var errUnloaded = errors.New("workspace was unloaded")
 
 // NewWorkspaces returns the workspaces of a store. The store stays the caller's to close.
 func NewWorkspaces(store *storage.Store, opts Options) *Workspaces {
 	ctx, stop := context.WithCancel(context.Background())
-	w := &Workspaces{store: store, opts: opts.filled(), open: map[string]*opening{}, ctx: ctx, stop: stop}
+	w := &Workspaces{store: store, opts: opts.filled(), rooms: map[string]*room{}, ctx: ctx, stop: stop}
 	w.opts.slots, w.opts.lead = make(chan struct{}, runtime.GOMAXPROCS(0)), &lead{store: store}
 	w.opts.gone = func(e *Engine) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if !w.closed {
 			w.behind.Go(func() {
-				w.unload("another process deleted it", func(_ string, o *opening) bool { return o.engine == e })
+				w.unload("another process deleted it", func(_ string, r *room) bool { return r.engine == e })
 			})
 		}
 	}
@@ -87,18 +87,10 @@ func CheckName(name string) error {
 // Exists reports whether there is a workspace of this name.
 func (w *Workspaces) Exists(name string) bool {
 	w.mu.Lock()
-	o := w.open[name]
+	r := w.rooms[name]
+	open := r != nil && r.engine != nil && r.engine.Counted() > 0 // one that another process deleted is closed first
 	w.mu.Unlock()
-	if o != nil {
-		select {
-		case <-o.ready:
-			if o.engine != nil && o.engine.ends.Load().Seq > 0 { // one that another process deleted is closed first
-				return true
-			}
-		default:
-		}
-	}
-	return name == DefaultWorkspace || w.store.Exists(name)
+	return open || name == DefaultWorkspace || w.store.Exists(name)
 }
 
 // Create makes a workspace, if it does not exist, so that it can be asked before anything is recorded in it.
@@ -123,129 +115,131 @@ func (w *Workspaces) get(ctx context.Context, name string, create bool) (*Engine
 	if err := CheckName(name); err != nil {
 		return nil, err
 	}
-	if !create && !w.Exists(name) {
-		return nil, fmt.Errorf("workspace %q: %w", name, ErrNoWorkspace)
+	exists := func() error {
+		if !create && !w.Exists(name) {
+			return fmt.Errorf("workspace %q: %w", name, ErrNoWorkspace)
+		}
+		return nil
 	}
-	for {
-		e, err := w.opened(ctx, name)
-		if !errors.Is(err, errUnloaded) {
+	if err := exists(); err != nil {
+		return nil, err
+	}
+	r, e := w.room(name)
+	if r == nil {
+		return nil, ErrClosed
+	} else if e != nil {
+		return e, nil
+	}
+	opened := w.opening.DoChan(fmt.Sprint(name, " ", create), func() (any, error) {
+		r.changing.Lock()
+		defer r.changing.Unlock()
+		err := exists() // it may have been deleted meanwhile
+		now, e := w.room(name)
+		if now == nil {
+			err = ErrClosed
+		}
+		if e != nil || err != nil {
 			return e, err
 		}
-	}
-}
-
-// opened waits for the engine that is open or being opened, closed or deleted, or opens one.
-func (w *Workspaces) opened(ctx context.Context, name string) (*Engine, error) {
-	w.mu.Lock()
-	if w.closed {
-		w.mu.Unlock()
-		return nil, ErrClosed
-	}
-	o, ok := w.open[name]
-	if !ok {
-		o = &opening{ready: make(chan struct{})}
-		w.open[name] = o
-	}
-	o.used = w.opts.Now()
-	w.mu.Unlock()
-	if !ok { // whoever gives up waiting leaves the opening to the others
-		go func() {
-			o.engine, o.err = open(w.ctx, w.store, name, w.opts)
-			if o.err != nil { // the next caller tries again
-				w.mu.Lock()
-				if w.open[name] == o {
-					delete(w.open, name)
-				}
-				w.mu.Unlock()
-			}
-			close(o.ready)
-		}()
-	}
-	select {
-	case <-o.ready:
-		return o.engine, o.err
+		e, err = open(w.ctx, w.store, name, w.opts)
+		if err == nil {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			r.engine = e
+		}
+		return e, err
+	})
+	select { // whoever gives up waiting leaves the opening to the others
+	case o := <-opened:
+		return o.Val.(*Engine), o.Err
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
 
+// room returns the room of a workspace and its engine, if it is open, which is noted as used; nil once closed.
+func (w *Workspaces) room(name string) (*room, *Engine) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return nil, nil
+	}
+	r := w.rooms[name]
+	if r == nil {
+		r = &room{}
+		w.rooms[name] = r
+	}
+	r.used = w.opts.Now()
+	return r, r.engine
+}
+
 // UnloadIdle closes the engines that nobody asked for since a time and that have nothing under way, except that of the
 // default workspace. The next use opens them again.
 func (w *Workspaces) UnloadIdle(since time.Time) {
-	w.unload("nobody used it", func(name string, o *opening) bool {
-		return name != DefaultWorkspace && o.used.Before(since) && !o.engine.busy()
+	w.unload("nobody used it", func(name string, r *room) bool {
+		return name != DefaultWorkspace && r.used.Before(since) && !r.engine.busy()
 	})
 }
 
 // unload closes the engines that which selects. Their next use opens them again.
-func (w *Workspaces) unload(reason string, which func(name string, o *opening) bool) {
-	gone := map[string]func(context.Context) error{}
+func (w *Workspaces) unload(reason string, which func(name string, r *room) bool) {
 	w.mu.Lock()
-	for name, o := range w.open {
-		select {
-		case <-o.ready:
-			if o.engine != nil && which(name, o) {
-				gone[name] = w.closing(name, errUnloaded, nil)
-			}
-		default:
-		}
-	}
+	rooms := maps.Clone(w.rooms)
 	w.mu.Unlock()
-	for name, end := range gone {
-		_ = end(context.Background()) // fails only when its context ends
-		w.opts.Logger.Info("workspace unloaded: "+reason, "workspace", name)
+	gone := false
+	for name, r := range rooms {
+		_ = w.empty(context.Background(), r, func() bool { // fails only when its context ends
+			chosen := r.engine != nil && which(name, r)
+			if chosen {
+				gone = true
+				w.opts.Logger.Info("workspace unloaded: "+reason, "workspace", name)
+			}
+			return chosen
+		}, func() error { return nil })
 	}
-	if len(gone) > 0 {
+	if gone {
 		returnMemory()
 	}
 }
 
-// closing puts an opening in the place of that of a workspace, which those who ask meanwhile wait for, and returns why;
-// end closes the engine, if it is open, calls then, unless it is nil, and lets them go on. w.mu is held.
-func (w *Workspaces) closing(name string, why error, then func() error) (end func(context.Context) error) {
-	was, gone := w.open[name], &opening{ready: make(chan struct{}), err: why}
-	w.open[name] = gone
-	return func(ctx context.Context) (err error) {
-		if was != nil {
-			<-was.ready
-			if was.engine != nil {
-				err = was.engine.Close(ctx)
-			}
-		}
-		if err == nil && then != nil {
-			err = then()
-		}
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if w.open[name] == gone {
-			delete(w.open, name)
-		}
-		close(gone.ready)
-		return err
+// empty closes the engine of a room, if it is open, and calls then before anybody opens it again, where sure, which is
+// called with the mutex held, agrees.
+func (w *Workspaces) empty(ctx context.Context, r *room, sure func() bool, then func() error) error {
+	r.changing.Lock()
+	defer r.changing.Unlock()
+	w.mu.Lock()
+	e := r.engine
+	if !sure() {
+		w.mu.Unlock()
+		return nil
 	}
+	r.engine = nil
+	w.mu.Unlock()
+	if e != nil {
+		if err := e.Close(ctx); err != nil {
+			return err
+		}
+	}
+	return then()
 }
 
 // List names the workspaces, in order.
 func (w *Workspaces) List(ctx context.Context) ([]string, error) { return w.store.Workspaces(ctx) }
 
-// Delete removes a workspace and everything in it. Whoever asks for it meanwhile is told so. The default one is
-// empty afterwards.
+// Delete removes a workspace and everything in it. Whoever asks for it meanwhile waits. The default one is empty
+// afterwards.
 func (w *Workspaces) Delete(ctx context.Context, name string) error {
-	w.mu.Lock()
-	exists := w.open[name] != nil || name == DefaultWorkspace
-	if w.closed {
-		w.mu.Unlock()
+	r, e := w.room(name)
+	if r == nil {
 		return ErrClosed
 	}
-	end := w.closing(name, fmt.Errorf("workspace %q is being deleted: %w", name, ErrClosed), func() error {
+	return w.empty(ctx, r, func() bool { return true }, func() error {
 		err := w.store.Delete(ctx, name)
-		if exists && errors.Is(err, storage.ErrNotFound) { // nobody wrote into it yet
+		if errors.Is(err, storage.ErrNotFound) && (e != nil || name == DefaultWorkspace) { // nobody wrote into it yet
 			return nil
 		}
 		return err
 	})
-	w.mu.Unlock()
-	return end(ctx)
 }
 
 // Close closes every engine.
@@ -253,20 +247,17 @@ func (w *Workspaces) Close(ctx context.Context) error {
 	w.stop()
 	w.mu.Lock()
 	w.closed = true
-	open := w.open
-	w.open = map[string]*opening{}
 	w.mu.Unlock()
 	w.behind.Wait()
-	errs, n := make([]error, len(open)), 0
+	var mu sync.Mutex
 	var all sync.WaitGroup
-	for _, o := range open { // side by side: each ends its builds first
-		i := n
-		n++
+	var errs []error
+	for _, r := range w.rooms { // side by side: each ends its builds first
 		all.Go(func() {
-			<-o.ready
-			if o.engine != nil {
-				errs[i] = o.engine.Close(ctx)
-			}
+			err := w.empty(ctx, r, func() bool { return true }, func() error { return nil })
+			mu.Lock()
+			defer mu.Unlock()
+			errs = append(errs, err)
 		})
 	}
 	all.Wait()

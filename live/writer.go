@@ -1,26 +1,32 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"waymark/catalog/inspect"
 	"waymark/storage"
 )
 
-// op is something for the writer to do: entries to append, then a function with the result.
+// op is something for the writer to do: entries to append, or a function to run.
 type op struct {
-	// prepare runs first and lists what to append, seeing the state before this batch. It runs again where another
-	// process appended first.
-	prepare func(w *writer) []entry
-	// alone: it is the only one of its batch, since what it appends depends on the state.
-	alone bool
-	// finish runs after the entries are durable and folded; err says which were not.
-	finish func(w *writer, receipts []storage.Receipt, err error)
-	done   chan struct{}
+	// prepare lists what to append, seeing the state before this batch, or refuses. It runs again where another process
+	// appended first.
+	prepare func(w *writer) ([]entry, error)
+	alone   bool            // it is the only one of its batch, since what it appends depends on the state
+	run     func(w *writer) // after the entries of the batch are durable and folded
+	done    chan struct{}
+
+	// What became of it. Fewer receipts than entries come with an error.
+	entries  []entry
+	receipts []storage.Receipt
+	seq      uint64 // the event from which on a model counts it
+	err      error
 }
 
 // entry is an event to append.
@@ -32,13 +38,6 @@ type entry struct {
 	rows    []storage.Change // take effect in the same transaction
 }
 
-// The most that [writer.append] gives to one transaction: less than the store holds in one, with its own entries.
-const (
-	mostEntries = 1000
-	mostBytes   = 2 << 20
-	entryBytes  = 1000 // beside what is given
-)
-
 // fits refuses a row that no transaction holds, before it is among the entries of others.
 func fits(c storage.Change) error {
 	if len(c.Value) > storage.MaxPayload {
@@ -47,35 +46,17 @@ func fits(c storage.Change) error {
 	return nil
 }
 
-// together is how many entries go into the next transaction, with their rows.
-func together(entries []entry) (n int, changes []storage.Change) {
-	for size := 0; n < min(len(entries), mostEntries); n++ {
-		size += len(entries[n].payload) + entryBytes
-		for _, c := range entries[n].rows {
-			size += len(c.Key) + len(c.Value) + entryBytes
-		}
-		if n > 0 && size > mostBytes {
-			break
-		}
-		changes = append(changes, entries[n].rows...)
-	}
-	return n, changes
-}
-
 // writer owns the history of a workspace. Its methods run in its goroutine alone.
 type writer struct {
 	*Engine
 	*foldedLog
-	builtAt  time.Time
-	judging  bool             // a build that has to be judged is under way
-	began    time.Time        // of that, or of the build under way
-	building *building        // under way; nil: none
-	ahead    *unfinished      // the last build that another process started, to be measured here; nil: none
-	failed   bool             // the last build failed: the next waits for a change or a request
-	results  chan func()      // what a build under way has to say, one at a time
-	grows    grownEpisodes    // episodes as they will be after what the batch performs
-	known    *inspect.Catalog // what the checks compare entries with; nil: to be made
-	vectors  string           // digest of the vectors that new builds take in; empty: none
+	building             *job             // the build under way; nil: none
+	ahead                *unfinished      // the last build that another process started, to be measured here; nil: none
+	failed               bool             // the last build failed: the next waits for a change or a request
+	grows                grownEpisodes    // episodes as they will be after what the batch performs
+	known                *inspect.Catalog // what the checks compare entries with; nil: to be made
+	vectors              string           // digest of the vectors that new builds take in; empty: none
+	fetching, fetchAgain bool             // vectors are being fetched; texts may have come since that began
 
 	dirty     bool
 	published time.Time
@@ -91,11 +72,13 @@ const (
 )
 
 // do runs f in the writer's goroutine and waits for it.
-func (e *Engine) do(ctx context.Context, f func(w *writer)) error {
-	return e.submit(ctx, &op{
-		prepare: func(*writer) []entry { return nil },
-		finish:  func(w *writer, _ []storage.Receipt, _ error) { f(w) },
-	})
+func (e *Engine) do(ctx context.Context, f func(w *writer)) error { return e.submit(ctx, &op{run: f}) }
+
+// append makes durable and folds what prepare lists; see [op].
+func (e *Engine) append(ctx context.Context, alone bool, prepare func(w *writer) ([]entry, error)) (*op, error) {
+	o := &op{prepare: prepare, alone: alone}
+	err := e.submit(ctx, o)
+	return o, cmp.Or(err, o.err)
 }
 
 // submit hands an op to the writer and waits. An op that was handed over is carried out even if ctx
@@ -135,13 +118,8 @@ func (w *writer) run() {
 				batch, o = w.gather(o)
 				w.carryOut(batch)
 			}
-		case result := <-w.results:
-			result()
-			w.buildIfDue()
-			w.noteBehind()
 		case <-timer.C:
 		case <-w.life.ctx.Done():
-			w.end()
 			return
 		}
 		if w.dirty {
@@ -170,59 +148,52 @@ func (w *writer) gather(o *op) (batch []*op, next *op) {
 	return batch, nil
 }
 
-// end waits for a build under way, which has been told to stop.
-func (w *writer) end() {
-	if w.building != nil {
-		w.building.cancel()
-	}
-	for w.building != nil {
-		(<-w.results)()
-	}
-}
-
 func (w *writer) carryOut(batch []*op) {
-	entries, bounds := w.prepared(batch)
-	receipts, err := w.append(entries)
+	receipts, err := w.append(w.prepared(batch))
 	for errors.Is(err, storage.ErrBehind) {
-		entries, bounds = w.prepared(batch)
-		receipts, err = w.append(entries)
+		receipts, err = w.append(w.prepared(batch))
 	}
-	for i, o := range batch {
-		mine := receipts[min(bounds[i], len(receipts)):min(bounds[i+1], len(receipts))]
-		var failed error
-		if len(mine) < bounds[i+1]-bounds[i] {
-			failed = err
+	for _, o := range batch {
+		n := min(len(o.entries), len(receipts))
+		if o.receipts, receipts = receipts[:n], receipts[n:]; n < len(o.entries) {
+			o.err = err
 		}
-		o.finish(w, mine, failed)
+		if o.seq = w.matter.seq; o.run != nil {
+			o.run(w)
+		}
 		close(o.done)
 	}
 	w.buildIfDue()
-	w.noteBehind()
+	w.show()
 }
 
-// prepared lists what a batch of ops appends, and where the entries of each begin.
-func (w *writer) prepared(batch []*op) (entries []entry, bounds []int) {
-	bounds = make([]int, len(batch)+1)
+// prepared lists what a batch of ops appends.
+func (w *writer) prepared(batch []*op) (entries []entry) {
 	w.grows = grownEpisodes{}
-	for i, o := range batch {
-		entries = append(entries, o.prepare(w)...)
-		bounds[i+1] = len(entries)
+	for _, o := range batch {
+		if o.prepare == nil {
+			continue
+		}
+		if o.entries, o.err = o.prepare(w); o.err != nil {
+			o.entries = nil
+		}
+		entries = append(entries, o.entries...)
 	}
-	return entries, bounds
+	return entries
 }
 
 // append makes entries durable and folds them, each in one transaction with its rows; in that of the first of them the
 // payloads of some events are erased. Fewer receipts than entries come with an error. Where that wraps
 // [storage.ErrBehind], nothing was stored, and what another process appended is folded.
 func (w *writer) append(entries []entry, erase ...uint64) (receipts []storage.Receipt, err error) {
-	records := make([]storage.Record, len(entries))
+	records, changes := make([]storage.Record, len(entries)), false
 	for i, e := range entries {
-		records[i] = storage.Record{Key: e.key, Payload: e.payload}
+		records[i] = storage.Record{Key: e.key, Payload: e.payload, Changes: e.rows}
+		changes = changes || len(e.rows) > 0
 	}
 	for len(receipts) < len(entries) {
 		at := w.head
-		n, changes := together(entries[len(receipts):])
-		batch := storage.Batch{At: &at, Records: records[len(receipts):][:n], Changes: changes, Erase: erase}
+		batch := storage.Batch{At: &at, Records: records[len(receipts):], Erase: erase}
 		done, err := w.store.Append(context.WithoutCancel(w.life.ctx), w.name, batch)
 		if len(done.Receipts) > 0 {
 			w.countStored(entries[len(receipts):], done)
@@ -234,7 +205,7 @@ func (w *writer) append(entries []entry, erase ...uint64) (receipts []storage.Re
 		behind := errors.Is(err, storage.ErrBehind)
 		// What has no receipt is unknown. The log and the table say what there is of it.
 		missed := w.foldMissed()
-		if len(changes) > 0 && !behind {
+		if changes && !behind {
 			missed = errors.Join(missed, w.quarantine.load(context.WithoutCancel(w.life.ctx)))
 		}
 		switch {
@@ -266,49 +237,45 @@ func (w *writer) appendNow(e entry, erase ...uint64) (storage.Receipt, error) {
 func (w *writer) countStored(entries []entry, done storage.Done) {
 	for i, r := range done.Receipts {
 		if r.Status == storage.Stored {
-			w.count(decodedEvent{place{seq: r.Seq}, entries[i].kind, entries[i].value})
-			w.noticed(entries[i].kind)
+			w.noticed(decodedEvent{place{r.Seq, r.Chain}, entries[i].kind, entries[i].value})
 		}
 		w.quarantine.stored(entries[i].rows)
 	}
 	w.head = done.Head
-	if w.matter.seq == w.head.Seq {
-		w.matter.chain = w.head.Chain
-	} else if w.matter.chain == [32]byte{} && w.matter.seq > 0 { // events that no model counts came after it
-		for e, err := range w.read(context.WithoutCancel(w.life.ctx), w.matter.seq-1) {
-			if err != nil {
-				w.opts.Logger.Error("the hash of an event cannot be read; the model has another version than a replay", "workspace", w.name, "event", w.matter.seq, "error", err)
-			}
-			w.matter.chain = e.Chain
-			break
-		}
-	}
-	w.folded()
+	w.show()
 }
 
-// noticed follows each event that was folded.
-func (w *writer) noticed(kind byte) {
-	w.dirty = w.dirty || counts(kind)
-	if kind == kindForgotten {
+// noticed counts an event that was appended.
+func (w *writer) noticed(e decodedEvent) {
+	w.count(e)
+	w.dirty = w.dirty || e.counts()
+	if e.kind == kindForgotten {
 		w.forgets.Add(1)
 	}
 }
 
-// folded follows all events of one reading or appending.
-func (w *writer) folded() {
-	head := w.head
-	w.ends.Store(&head)
-	w.counted.Store(w.matter.seq)
-	w.applyRules()
-	w.noteBehind()
+// view is what readers see of a workspace beside its model.
+type view struct {
+	counted uint64 // the last event that matters to a model
+	rules   []Rule // in effect
+	judged  *Judgement
+	behind  *Behind
+}
+
+// show keeps what readers see up to date.
+func (w *writer) show() {
+	now := &view{w.matter.seq, w.rules, w.judgement(), w.behind()}
+	if old := w.seen.Swap(now); old == nil || !slices.Equal(old.rules, now.rules) {
+		w.quarantine.ban(w.banned())
+	}
 }
 
 // foldMissed folds what the log holds beyond what is folded: what other processes appended, and an append of this one that
 // did not end well. A build among it is to be measured.
 func (w *writer) foldMissed() error {
 	known, same := w.head, w.head.Seq == 0
-	defer w.folded()
-	for ev, err := range decoded(context.WithoutCancel(w.life.ctx), w.read, max(known.Seq, 1)-1, math.MaxUint64, nil) {
+	defer w.show()
+	for ev, err := range decoded(context.WithoutCancel(w.life.ctx), w.read, max(known.Seq, 1)-1, math.MaxUint64) {
 		switch {
 		case err != nil:
 			return err
@@ -318,8 +285,7 @@ func (w *writer) foldMissed() error {
 			}
 			continue
 		}
-		w.count(ev)
-		w.noticed(ev.kind)
+		w.noticed(ev)
 		if v, ok := ev.value.(*build); ok && !v.Refused {
 			w.ahead = w.unfinished(ev.place, *v)
 		}
@@ -347,7 +313,7 @@ func (w *writer) delay() time.Duration {
 // publish makes a model of what is counted and shows it to readers.
 func (w *writer) publish() error {
 	began := time.Now()
-	m, err := w.model(w.builtAt)
+	m, err := w.model()
 	if err != nil {
 		return err
 	}

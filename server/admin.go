@@ -16,7 +16,6 @@ import (
 	"waymark/ingest/whisper"
 	"waymark/internal/plural"
 	"waymark/live"
-	"waymark/live/state"
 	"waymark/server/internal/api"
 	mcpserver "waymark/server/mcp"
 	"waymark/storage"
@@ -31,12 +30,12 @@ type keyBody struct {
 }
 
 type keyCreated struct {
-	state.KeyInfo
+	live.KeyInfo
 	Key string `json:"key" doc:"The key itself. It is shown this once."`
 }
 
 type keyList struct {
-	Keys []state.KeyInfo `json:"keys"`
+	Keys []live.KeyInfo `json:"keys"`
 }
 
 type workspaceList struct {
@@ -131,7 +130,7 @@ func (s *Server) forgetBeside(ctx context.Context, sel live.Selection) error {
 			}
 		}
 	}
-	return state.Runs{Table: table}.ForgetSelected(ctx, sel.Source, run, sel.Before)
+	return live.Runs{Table: table}.ForgetSelected(ctx, sel.Source, run, sel.Before)
 }
 
 func (s *Server) postKey(ctx context.Context, q *question[keyBody]) (made keyCreated, err error) {

@@ -14,7 +14,7 @@ import (
 
 	"waymark/ingest/hook"
 	"waymark/live"
-	"waymark/live/record/feed"
+	"waymark/live/record"
 	"waymark/storage"
 )
 
@@ -178,7 +178,7 @@ func TestReadinessAnswersWhileLoading(t *testing.T) {
 // A write that is refused leaves no workspace behind: its name may be misspelt.
 func TestRefusedWritesCreateNoWorkspace(t *testing.T) {
 	w := newWeb(t, func(c *Config) {
-		c.Traces = feed.New(hook.SpoolOf(t.TempDir()), c.Store, c.Workspaces.Open, time.Now, c.Logger).Collect
+		c.Traces = record.NewFeed(hook.SpoolOf(t.TempDir()), c.Store, c.Workspaces.Open, time.Now, c.Logger).Collect
 	})
 	in := func(name string, more ...string) []string {
 		return append([]string{bearerOf("local-token"), "Waymark-Workspace: " + name}, more...)

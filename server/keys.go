@@ -10,18 +10,18 @@ import (
 	"net/http"
 	"strings"
 
-	"waymark/live/state"
+	"waymark/live"
 	"waymark/server/internal/api"
 	"waymark/storage"
 )
 
-func (s *Server) keys() state.Keys { return state.Keys{Table: s.cfg.Store.System()} }
+func (s *Server) keys() live.Keys { return live.Keys{Table: s.cfg.Store.System()} }
 
 // createKey stores a new key and returns it with the only copy of its text. A workspace that does not exist is
 // created: who has a key may ask before anything is recorded.
-func (s *Server) createKey(ctx context.Context, name, workspace string, set api.Scopes, agent string) (state.KeyInfo, string, error) {
+func (s *Server) createKey(ctx context.Context, name, workspace string, set api.Scopes, agent string) (live.KeyInfo, string, error) {
 	if err := s.cfg.Workspaces.Create(ctx, workspace); err != nil {
-		return state.KeyInfo{}, "", err
+		return live.KeyInfo{}, "", err
 	}
 	return s.keys().Create(ctx, name, workspace, set.Names(), agent, s.cfg.Now())
 }
@@ -29,7 +29,7 @@ func (s *Server) createKey(ctx context.Context, name, workspace string, set api.
 // keyAccess is the access that the text of a key grants. Unknown id and wrong secret are one error.
 func (s *Server) keyAccess(ctx context.Context, token string) (api.Access, error) {
 	row, err := s.keys().Verify(ctx, token)
-	if errors.Is(err, state.ErrBadKey) {
+	if errors.Is(err, live.ErrBadKey) {
 		return api.Access{}, api.ErrBadCredential
 	}
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/live"
-	"waymark/live/state"
 	"waymark/server/internal/api"
 	"waymark/suggest/evaluate"
 )
@@ -133,19 +132,19 @@ func TestDamagedKeyOpensNothing(t *testing.T) {
 	require.NoError(t, err)
 	row, err := w.keys().Get(t.Context(), info.ID)
 	require.NoError(t, err)
-	for name, change := range map[string]func(*state.StoredKey){
-		"no hash":   func(k *state.StoredKey) { k.SHA256 = "" },
-		"bad scope": func(k *state.StoredKey) { k.Scopes = []string{"everything"} },
+	for name, change := range map[string]func(*live.StoredKey){
+		"no hash":   func(k *live.StoredKey) { k.SHA256 = "" },
+		"bad scope": func(k *live.StoredKey) { k.Scopes = []string{"everything"} },
 	} {
 		damaged := row
 		change(&damaged)
 		value, _ := json.Marshal(damaged)
-		err := w.cfg.Store.System().Put(t.Context(), state.KeyRow+info.ID, value)
+		err := w.cfg.Store.System().Put(t.Context(), live.KeyRow+info.ID, value)
 		require.NoError(t, err)
 		r := w.ask("GET", "/v1/stats", "", bearerOf(token))
 		assert.Contains(t, []int{401, 500}, r.status, "%s: %s", name, fmt.Sprint(r))
 	}
-	err = w.cfg.Store.System().Put(t.Context(), state.KeyRow+info.ID, []byte("{"))
+	err = w.cfg.Store.System().Put(t.Context(), live.KeyRow+info.ID, []byte("{"))
 	require.NoError(t, err)
 	assert.Equal(t, 500, w.ask("GET", "/v1/stats", "", bearerOf(token)).status)
 }

@@ -19,7 +19,6 @@ import (
 
 	"waymark/catalog"
 	"waymark/live"
-	"waymark/live/state"
 	"waymark/run"
 	"waymark/server/internal/api"
 	"waymark/storage"
@@ -92,7 +91,7 @@ func TestRunsOfAChild(t *testing.T) {
 		}
 	}
 	// The last one says how every run stands, once nothing moves any more.
-	heads, err := state.Runs{Table: store.Table(api.DefaultWorkspace)}.Heads(t.Context())
+	heads, err := live.Runs{Table: store.Table(api.DefaultWorkspace)}.Heads(t.Context())
 	require.NoError(t, err)
 	for _, h := range heads {
 		for {

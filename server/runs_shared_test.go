@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/live"
-	"waymark/live/state"
 	"waymark/run"
 	"waymark/storage"
 )
@@ -53,12 +52,6 @@ type sharedMemory struct{ storage.Engine }
 
 func (sharedMemory) Shared() bool { return true }
 func (sharedMemory) Close() error { return nil }
-func (sharedMemory) Wait(ctx context.Context, _ time.Duration) {
-	select {
-	case <-time.After(25 * time.Millisecond):
-	case <-ctx.Done():
-	}
-}
 
 const closeTwo = `{"dag":{"tasks":[{"id":"a","tool":"issue:close","arguments":{"issue_number":1}},{"id":"b","tool":"issue:close","arguments":{"issue_number":2}}]}}`
 
@@ -129,8 +122,8 @@ func TestARunTakenOverIsLeft(t *testing.T) {
 	for row, err := range a.cfg.Store.Table("default").List(t.Context(), "runs-open/") {
 		require.NoError(t, err)
 		rows++
-		j := state.Runs{Table: a.cfg.Store.Table("default")}
-		require.NoError(t, j.SetOwner(t.Context(), begun.ID, state.RunOwner{Server: "gone", Version: row.Version}))
+		j := live.Runs{Table: a.cfg.Store.Table("default")}
+		require.NoError(t, j.SetOwner(t.Context(), begun.ID, live.RunOwner{Server: "gone", Version: row.Version}))
 	}
 	require.Equal(t, 1, rows)
 	one, ok := a.runs.Find("default", begun.ID)
@@ -147,7 +140,7 @@ func TestARunTakenOverIsLeft(t *testing.T) {
 
 	begun = parse[run.Status](t, 202, a.ask("POST", "/v1/runs", closeTwo))
 	b.becomes(begun.ID, run.Paused, 2)
-	owner, err := state.Runs{Table: a.cfg.Store.Table("default")}.Owner(t.Context(), begun.ID)
+	owner, err := live.Runs{Table: a.cfg.Store.Table("default")}.Owner(t.Context(), begun.ID)
 	require.NoError(t, err)
 	require.NoError(t, a.cfg.Store.System().Release(t.Context(), "server/"+owner.Server)) // as after a pause of the process
 	b.runs.Resume(t.Context())

@@ -233,8 +233,6 @@ func (e *badgerEngine) fail(err error) {
 
 func (e *badgerEngine) Shared() bool { return false }
 
-func (e *badgerEngine) Wait(ctx context.Context, _ time.Duration) { <-ctx.Done() }
-
 func (e *badgerEngine) Writable() error { return e.alive(e.refused) }
 
 // refused looks at the disk, too.

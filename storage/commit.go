@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"slices"
 )
 
 // The most that one transaction holds: badger's own limit is 2.4 MB with its memtables of 16 MiB.
@@ -150,8 +151,9 @@ func (s *Store) Append(ctx context.Context, workspace string, b Batch) (done Don
 	for more := true; more; more = len(b.Records) > 0 {
 		n, _ := b.fits()
 		part := appending{Batch: b, workspace: workspace, digests: make([][32]byte, n), keys: make([]string, n)}
-		part.Records = b.Records[:n]
+		part.Records, part.Changes = b.Records[:n], slices.Clip(b.Changes)
 		for i, r := range part.Records {
+			part.Changes = append(part.Changes, r.Changes...)
 			if part.digests[i] = sha256.Sum256(r.Payload); r.Key != "" {
 				key := sha256.Sum256([]byte(r.Key))
 				part.keys[i] = string(key[:])
@@ -174,17 +176,23 @@ func (s *Store) Append(ctx context.Context, workspace string, b Batch) (done Don
 // fits returns how many records the first transaction holds, and its size.
 func (b *Batch) fits() (records, size int) {
 	size = 300 * len(b.Erase)
-	for _, c := range b.Changes {
-		size += len(c.Key) + len(c.Value) + 200
-	}
+	size += sizeOf(b.Changes)
 	for ; records < min(len(b.Records), maxRecords); records++ {
-		more := len(b.Records[records].Payload) + 1200 // with two keys and the longest name of a workspace
+		r := &b.Records[records]
+		more := len(r.Payload) + 1200 + sizeOf(r.Changes) // with two keys and the longest name of a workspace
 		if records > 0 && size+more > maxBytes {
 			break
 		}
 		size += more
 	}
 	return records, size
+}
+
+func sizeOf(changes []Change) (size int) {
+	for _, c := range changes {
+		size += len(c.Key) + len(c.Value) + 200
+	}
+	return size
 }
 
 // appending is the part of a batch that one transaction carries out.
@@ -277,7 +285,7 @@ func (a *appending) records(c *commit, h *header) {
 		if a.keys[i] != "" {
 			c.put(Pair{k, append([]byte(seq), a.digests[i][:]...)})
 		}
-		a.done.Receipts = append(a.done.Receipts, Receipt{Seq: h.Head.Seq, Status: Stored})
+		a.done.Receipts = append(a.done.Receipts, Receipt{h.Head.Seq, Stored, h.Head.Chain})
 	}
 }
 

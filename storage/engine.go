@@ -19,8 +19,6 @@ type Engine interface {
 	Drop(ctx context.Context, t kind, space, from, to string) error
 	// Shared reports whether other processes may write.
 	Shared() bool
-	// Wait returns when another process may have written, at the latest after a time.
-	Wait(ctx context.Context, most time.Duration)
 	// Writable is nil, or says why writes are refused now.
 	Writable() error
 	Close() error

@@ -491,7 +491,7 @@ func TestContextEndsDuringACommit(t *testing.T) {
 	hook.Store(&cancel)
 	done, err := s.Append(ctx, "w", Batch{Records: []Record{{}}})
 	require.NoError(t, err)
-	require.Equal(t, []Receipt{{1, Stored}}, done.Receipts)
+	require.Equal(t, []Receipt{{1, Stored, done.Head.Chain}}, done.Receipts)
 }
 
 func TestFailedCommit(t *testing.T) {

@@ -25,9 +25,8 @@ import (
 // An update first takes an advisory lock for each of its workspaces, so updates of one workspace run one after the
 // other, and each reads everything that was committed before it.
 type postgres struct {
-	pool     *pgxpool.Pool
-	id       string        // of this process
-	listener *pgxpool.Conn // nil: not yet, or lost
+	pool *pgxpool.Pool
+	id   string // of this process
 }
 
 const postgresTable = `create table if not exists waymark_entries (workspace text collate "C" not null,
@@ -56,7 +55,7 @@ func openPostgres(ctx context.Context, address string) (*postgres, error) {
 	}
 	config.ConnConfig.ConnectTimeout = cmp.Or(config.ConnConfig.ConnectTimeout, postgresConnect)
 	config.ConnConfig.DialFunc = onlyToConnect(config.ConnConfig.DialFunc)
-	config.MaxConns = max(config.MaxConns, 4) // one listens
+	config.MaxConns = max(config.MaxConns, 4)
 	// No cached generic plans: one made while the table was empty scans it sequentially.
 	config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
@@ -259,43 +258,8 @@ func (p *postgres) clear(ctx context.Context) error {
 func (p *postgres) Shared() bool    { return true }
 func (p *postgres) Writable() error { return nil }
 
-// Wait listens, where the server has notifications. One goroutine calls it.
-func (p *postgres) Wait(ctx context.Context, most time.Duration) {
-	wait, cancel := context.WithTimeout(context.WithValue(ctx, connecting{}, true), most)
-	defer cancel()
-	if p.listener == nil {
-		if conn, err := p.pool.Acquire(wait); err == nil {
-			if _, err = conn.Exec(wait, "listen waymark"); err == nil {
-				p.listener = conn
-				return // earlier writes were not notified
-			}
-			conn.Release()
-		}
-	}
-	if p.listener != nil {
-		_, err := p.listener.Conn().WaitForNotification(wait)
-		notified := err == nil
-		for err == nil { // one look answers all that are there
-			soon, cancel := context.WithTimeout(wait, time.Millisecond)
-			_, err = p.listener.Conn().WaitForNotification(soon)
-			cancel()
-		}
-		if notified {
-			return
-		}
-		if p.listener.Conn().IsClosed() {
-			p.listener.Release()
-			p.listener = nil
-		}
-	}
-	<-wait.Done()
-}
-
 // Close waits for transactions that have begun.
 func (p *postgres) Close() error {
-	if p.listener != nil {
-		p.listener.Release()
-	}
 	p.pool.Close()
 	return nil
 }
@@ -440,8 +404,6 @@ $4::bytea[]) on conflict (workspace, kind, name) do update set record = excluded
 		b.Queue(`delete from waymark_entries using unnest($1::text[], $2::text[], $3::bytea[]) as t(w, k, n)
 where (workspace, kind, name) = (w, k, n)`, gone.spaces, gone.kinds, gone.names)
 	}
-	b.Queue("select pg_current_xact_id()::text, pg_notify('waymark', '')::text").QueryRow(func(row pgx.Row) error {
-		return row.Scan(&xid, nil)
-	})
+	b.Queue("select pg_current_xact_id()::text").QueryRow(func(row pgx.Row) error { return row.Scan(&xid) })
 	return xid, unavailable(r.tx.SendBatch(r.ctx, &b).Close())
 }

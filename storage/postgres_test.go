@@ -174,24 +174,6 @@ func TestPostgresStandby(t *testing.T) {
 	require.Equal(t, []string{"m", "n"}, names(t, e, tableRows, "w", "", ""))
 }
 
-func TestPostgresWait(t *testing.T) {
-	server := startPostgres(t)
-	a, b := openTestPostgres(t, server.Address), openTestPostgres(t, server.Address)
-	a.Wait(t.Context(), time.Second) // which begins to listen
-	begun := time.Now()
-	a.Wait(t.Context(), 50*time.Millisecond)
-	require.GreaterOrEqual(t, time.Since(begun), 50*time.Millisecond)
-	var writing sync.WaitGroup
-	writing.Go(func() {
-		time.Sleep(50 * time.Millisecond)
-		put(t, b, Pair{Key{tableRows, "", "a"}, []byte("a")})
-	})
-	defer writing.Wait()
-	begun = time.Now()
-	a.Wait(t.Context(), time.Minute)
-	require.Less(t, time.Since(begun), 50*time.Second, "the notification came")
-}
-
 func TestSharedIsLinearizable(t *testing.T) {
 	server := startPostgres(t)
 	linearizable(t, openPostgresTest(t, server.Address), openPostgresTest(t, server.Address))

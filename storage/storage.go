@@ -69,6 +69,7 @@ const (
 type Record struct {
 	Key     string
 	Payload []byte
+	Changes []Change // take effect in the same transaction
 }
 
 // Change sets a row or, without a value, deletes it. Version, where not nil, is the one that the row must
@@ -97,6 +98,7 @@ type Done struct {
 type Receipt struct {
 	Seq    uint64 // of the event stored, or of the earlier one with this key
 	Status Status
+	Chain  [32]byte // of the event stored
 }
 
 // Status of a record after an append.
@@ -292,17 +294,13 @@ func (s *Store) seen(workspace string) (h header) {
 	return h
 }
 
-// pollInterval is how often a shared engine is asked what others wrote, where it sends no notification: rows and
-// events of one process hold in all others within a second.
+// pollInterval is how often a shared engine is asked what others wrote: rows and events of one process hold in all
+// others within a second.
 const pollInterval = 250 * time.Millisecond
 
 // follow reads what other processes write.
 func (s *Store) follow() {
-	for s.engine.Shared() && s.life.Err() == nil {
-		s.engine.Wait(s.life, pollInterval)
-		if !pause.For(s.life, pollInterval/10) { // own commits notify, too
-			return
-		}
+	for s.engine.Shared() && pause.For(s.life, pollInterval) {
 		before := s.unavailable()
 		ctx, cancel := context.WithTimeout(s.life, engineTimeout)
 		err := s.look(ctx)
@@ -363,24 +361,33 @@ func (b *Batch) check(workspace string) error {
 	if workspace == "" && (len(b.Records) > 0 || len(b.Erase) > 0) {
 		return errors.New("a log needs a workspace")
 	}
+	all := slices.Clip(b.Changes)
 	for i, r := range b.Records {
 		if len(r.Payload) > MaxPayload {
 			return fmt.Errorf("record %d has a payload of %d bytes; at most %d are allowed", i, len(r.Payload), MaxPayload)
 		}
+		all = append(all, r.Changes...)
 	}
-	for _, c := range b.Changes {
-		switch {
-		case c.Key == "":
-			return errors.New("a row needs a key")
-		case len(c.Key) > maxRowKey:
-			return fmt.Errorf("row key of %d bytes; at most %d are allowed", len(c.Key), maxRowKey)
-		case len(c.Value) > MaxPayload:
-			return fmt.Errorf("row value of %d bytes; at most %d are allowed", len(c.Value), MaxPayload)
+	for _, c := range all {
+		if err := c.check(); err != nil {
+			return err
 		}
 	}
 	rest := Batch{Changes: b.Changes, Erase: b.Erase}
 	if _, size := rest.fits(); size > maxBytes || len(b.Changes) > maxRecords {
 		return fmt.Errorf("%d rows and %d erasures of %d bytes are more than one transaction holds", len(b.Changes), len(b.Erase), size)
+	}
+	return nil
+}
+
+func (c *Change) check() error {
+	switch {
+	case c.Key == "":
+		return errors.New("a row needs a key")
+	case len(c.Key) > maxRowKey:
+		return fmt.Errorf("row key of %d bytes; at most %d are allowed", len(c.Key), maxRowKey)
+	case len(c.Value) > MaxPayload:
+		return fmt.Errorf("row value of %d bytes; at most %d are allowed", len(c.Value), MaxPayload)
 	}
 	return nil
 }

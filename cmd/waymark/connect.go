@@ -24,7 +24,6 @@ import (
 	"waymark/internal/pause"
 	"waymark/live"
 	"waymark/live/record"
-	"waymark/live/record/feed"
 	"waymark/score"
 	"waymark/server"
 	mcpserver "waymark/server/mcp"
@@ -44,9 +43,9 @@ type house struct {
 	server     *server.Server
 	transport  *http.Transport // to the server in this process
 	hangUp     func() error
-	feed       *feed.Feed // of what hooks have spooled
-	token      string     // full access for the user who can read the owner note
-	window     bool       // of [access]
+	feed       *record.Feed // of what hooks have spooled
+	token      string       // full access for the user who can read the owner note
+	window     bool         // of [access]
 
 	workspace  string                             // that the servers of others belong to
 	gateway    *gateway.Gateway                   // to them; nil: none are defined
@@ -126,7 +125,7 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 		return nil, errors.Join(usageError{err}, h.close())
 	}
 	h.workspaces = live.NewWorkspaces(h.store, opts)
-	h.feed = feed.New(hook.SpoolOf(dir), h.store, h.workspaces.Open, time.Now, logger)
+	h.feed = record.NewFeed(hook.SpoolOf(dir), h.store, h.workspaces.Open, time.Now, logger)
 	h.feed.NoDigests = opts.DropDigests
 	if err := a.openGateway(h, who.serves); err != nil {
 		return nil, errors.Join(err, h.close())

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
 	"waymark/score/evidence"
 
 	"github.com/stretchr/testify/assert"

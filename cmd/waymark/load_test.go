@@ -24,7 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/stat"
 
-	"waymark/cmd/waymark/sampledata"
+	sample "waymark/cmd/waymark/sampledata"
 )
 
 // longLoad is the duration of the long form of the load tests, the only one that asserts latencies: other work on the

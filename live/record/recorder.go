@@ -56,15 +56,15 @@ type Recorder struct {
 	opts   Options
 	alone  string // session of calls that name none
 
-	mu      sync.Mutex
-	sources map[string]*source
-	calls   uint64
+	mu       sync.Mutex
+	sessions map[[2]string]*passing // by source and session
+	calls    uint64
 }
 
-// source is what one source is doing.
-type source struct {
-	rule     *episodic.Sessions
-	sessions map[string]*episode // the newest of each session
+// passing is a session of which calls pass through a recorder.
+type passing struct {
+	session
+	episode *episode // the newest
 }
 
 // episode is what is known of an episode while calls may be added.
@@ -77,14 +77,23 @@ type episode struct {
 	failing    failing
 }
 
-func newEpisode(p episodic.Place) *episode {
-	return &episode{id: p.Episode, intent: p.Intent, taken: map[string]bool{}, steps: map[string]string{}}
+// newEpisode takes over the steps that were recorded before.
+func newEpisode(p episodic.Place, steps ...string) *episode {
+	e := &episode{id: p.Episode, intent: p.Intent, taken: map[string]bool{}, steps: map[string]string{}}
+	for _, id := range steps {
+		call := id
+		if i := strings.LastIndexByte(id, again); i > 0 {
+			call = id[:i]
+		}
+		e.taken[id], e.steps[id], e.steps[call] = true, id, id
+	}
+	return e
 }
 
 // calling is a call under way.
 type calling struct {
 	run.Call
-	of      *source
+	of      *passing
 	id      string // for the rule
 	place   episodic.Place
 	episode *episode
@@ -99,7 +108,7 @@ func New(open func(context.Context) (Store, error), caller run.Caller, opts Opti
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	alone := "process-" + strconv.FormatInt(opts.Now().UnixNano(), 36)
-	return &Recorder{open: open, caller: caller, opts: opts, alone: alone, sources: map[string]*source{}}
+	return &Recorder{open: open, caller: caller, opts: opts, alone: alone, sessions: map[[2]string]*passing{}}
 }
 
 // Call passes a call on and records it. The step is durable before Call returns. If it cannot be stored,
@@ -133,65 +142,34 @@ func (r *Recorder) begin(ctx context.Context, c run.Call, at time.Time) *calling
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.calls++; r.calls%256 == 0 {
-		r.forget(at)
+		maps.DeleteFunc(r.sessions, func(_ [2]string, s *passing) bool { return s.rests(at) })
 	}
-	s := r.source(c.Source)
-	if c.ID != "" && !s.rule.Knows(c.Session) { // a run goes on after a restart, a host's session does not
-		r.mu.Unlock()
-		place, steps, last, ok := r.growing(ctx, c.Source, c.Session)
-		r.mu.Lock()
-		if s = r.source(c.Source); ok && !s.rule.Knows(c.Session) {
-			s.rule.Resume(place, last)
-			s.sessions[c.Session] = newEpisode(place)
-			s.sessions[c.Session].resume(steps)
-		}
-	}
-	this := &calling{Call: c, of: s, id: "n" + strconv.FormatInt(at.UnixNano(), 36) + "-" + strconv.FormatUint(r.calls, 36)}
-	this.place = s.rule.Begin(episodic.Call{Session: c.Session, ID: this.id, Intent: c.Intent, Group: c.Group, Start: at})
-	if this.episode = s.sessions[c.Session]; this.episode == nil || this.episode.id != this.place.Episode {
-		this.episode = newEpisode(this.place)
-		s.sessions[c.Session] = this.episode
-	}
-	return this
-}
-
-func (r *Recorder) growing(ctx context.Context, source, session string) (p episodic.Place, steps []string, last time.Time, ok bool) {
-	store, err := r.open(ctx)
-	if err != nil {
-		return p, nil, last, false
-	}
-	return store.Growing(ctx, source, session)
-}
-
-func (r *Recorder) source(name string) *source {
-	s := r.sources[name]
+	id := "n" + strconv.FormatInt(at.UnixNano(), 36) + "-" + strconv.FormatUint(r.calls, 36)
+	key := [2]string{c.Source, c.Session}
+	s := r.sessions[key]
 	if s == nil {
-		s = &source{rule: episodic.NewSessions(name), sessions: map[string]*episode{}}
-		r.sources[name] = s
-	}
-	return s
-}
-
-// resume takes over the steps that were recorded before.
-func (e *episode) resume(steps []string) {
-	for _, id := range steps {
-		call := id
-		if i := strings.LastIndexByte(id, again); i > 0 {
-			call = id[:i]
+		s = &passing{session: newSession(c.Source, c.Session, c.Source)}
+		if c.ID != "" { // a run goes on after a restart, a host's session does not
+			r.mu.Unlock()
+			if store, err := r.open(ctx); err == nil {
+				if place, steps, ok := s.resume(ctx, store); ok {
+					s.episode = newEpisode(place, steps...)
+				}
+			}
+			r.mu.Lock()
 		}
-		e.taken[id], e.steps[id], e.steps[call] = true, id, id
-	}
-}
-
-// forget drops the sessions that rest.
-func (r *Recorder) forget(now time.Time) {
-	for name, s := range r.sources {
-		s.rule.Forget(now)
-		maps.DeleteFunc(s.sessions, func(id string, _ *episode) bool { return !s.rule.Knows(id) })
-		if s.rule.Len()+len(s.sessions) == 0 {
-			delete(r.sources, name)
+		if other := r.sessions[key]; other != nil { // begun meanwhile
+			s = other
 		}
+		r.sessions[key] = s
 	}
+	this := &calling{Call: c, of: s, id: id}
+	this.place = s.cut.Begin(episodic.Call{Session: c.Session, ID: this.id, Intent: c.Intent, Group: c.Group, Start: at})
+	if s.episode == nil || s.episode.id != this.place.Episode {
+		s.episode = newEpisode(this.place)
+	}
+	this.episode = s.episode
+	return this
 }
 
 // over tells the rule that a call has ended, or was none.
@@ -199,9 +177,9 @@ func (r *Recorder) over(this *calling, at time.Time, made bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if made {
-		this.of.rule.End(this.Session, this.id, at)
+		this.of.cut.End(this.Session, this.id, at)
 	} else {
-		this.of.rule.Drop(this.Session, this.id)
+		this.of.cut.Drop(this.Session, this.id)
 	}
 }
 
@@ -302,27 +280,6 @@ func (e *episode) free(call string, number int) string {
 	return id
 }
 
-// Done is what a session has done in its newest episode.
-type Done struct {
-	Episode string
-	Intent  string
-	Tools   []string // of its last steps, oldest first
-	Seq     uint64   // the event from which on a model counts the last ([live.Engine.Wait])
-}
-
-// Done says what a session has done, to ask a model what comes next; not ok if nothing is known.
-func (r *Recorder) Done(source, session string) (d Done, ok bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	source, session = r.named(source, session)
-	if s := r.sources[source]; s != nil {
-		if e := s.sessions[session]; e != nil && len(e.tools) > 0 {
-			return Done{e.id, e.intent, slices.Clone(e.tools), e.seq}, true
-		}
-	}
-	return d, false
-}
-
 // named replaces the names of a source and a session that a call does not give.
 func (r *Recorder) named(source, session string) (string, string) {
 	return cmp.Or(source, "gateway"), cmp.Or(session, r.alone)
@@ -331,12 +288,11 @@ func (r *Recorder) named(source, session string) (string, string) {
 // Ended records what became of the episode of a session as a whole: a run that is over, say.
 func (r *Recorder) Ended(ctx context.Context, source, session string, o episodic.Outcome) error {
 	source, session = r.named(source, session)
-	p, _, _, ok := r.growing(ctx, source, session)
-	if !ok || !o.Known() {
-		return nil
-	}
 	store, err := r.open(ctx)
-	if err == nil {
+	if err != nil || !o.Known() {
+		return err
+	}
+	if p, _, _, ok := store.Growing(ctx, source, session); ok {
 		_, err = store.Perform(ctx, source, live.Performed{Place: p, Outcome: o})
 	}
 	return err
@@ -348,21 +304,22 @@ const nextWait = 300 * time.Millisecond
 // Next is what comes next in a session, after all that it has done in its newest episode; not ok if it has
 // done nothing, or its model does not count the last call yet.
 func (r *Recorder) Next(ctx context.Context, e *live.Engine, source, session string, limit int) (a suggest.NextAnswer, ok bool) {
-	done, ok := r.Done(source, session)
-	if !ok {
+	source, session = r.named(source, session)
+	q := suggest.NextRequest{Limit: limit, Explain: new(bool)}
+	seq := uint64(0)
+	r.mu.Lock()
+	if s := r.sessions[[2]string{source, session}]; s != nil && s.episode != nil {
+		q.Context, q.Intent, seq = slices.Clone(s.episode.tools), s.episode.intent, s.episode.seq
+	}
+	r.mu.Unlock()
+	if len(q.Context) == 0 {
 		return a, false
 	}
 	ctx, cancel := context.WithTimeout(ctx, nextWait)
 	defer cancel()
-	if e.Wait(ctx, done.Seq) != nil {
+	if e.Wait(ctx, seq) != nil {
 		return a, false
 	}
-	explain := false
-	a, err := e.Next(e.Model(), nil, suggest.NextRequest{
-		Context: done.Tools, Intent: done.Intent, Limit: limit, Explain: &explain,
-	})
-	if err != nil {
-		return a, false
-	}
-	return a, true
+	a, err := e.Next(e.Model(), nil, q)
+	return a, err == nil
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"testing"
+
 	"waymark/catalog"
 	"waymark/run"
 

@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"encoding/json"
 	"testing"
+
 	"waymark/catalog"
 
 	"github.com/stretchr/testify/assert"

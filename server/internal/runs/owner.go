@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"waymark/internal/pause"
-	"waymark/live/state"
+	"waymark/live"
 	"waymark/run"
 	"waymark/server/internal/api"
 	"waymark/storage"
@@ -34,7 +34,7 @@ const (
 type going struct {
 	*run.Run
 	workspace string
-	journal   state.Runs
+	journal   live.Runs
 	leave     context.CancelFunc // the run to another server
 
 	mu   sync.Mutex // held while last is brought up to date
@@ -63,7 +63,7 @@ func (r *Runs) join(ctx context.Context) error {
 func lease(server string) string { return "server/" + server }
 
 // carried reports whether any server carries out a run.
-func (r *Runs) carried(ctx context.Context, workspace, id string, o state.RunOwner) (bool, error) {
+func (r *Runs) carried(ctx context.Context, workspace, id string, o live.RunOwner) (bool, error) {
 	if here := r.find(workspace, id) != nil; here || o.Server == r.server {
 		return here, nil
 	}
@@ -108,7 +108,7 @@ func (r *Runs) attend(g *going) error {
 		g.leave()
 		return nil
 	}
-	var done []state.RunDecision
+	var done []live.RunDecision
 	for _, d := range o.Decisions {
 		s := g.Status()
 		switch n := decided(&s, d); {
@@ -138,8 +138,8 @@ func (r *Runs) attend(g *going) error {
 }
 
 // decided returns the node that a decision is about; nil if the decision answered an earlier question.
-func decided(s *run.Status, d state.RunDecision) *run.Node {
-	i := slices.IndexFunc(s.Nodes, func(n run.Node) bool { return state.NodeName(n.ID) == d.Node && n.Attempts == d.Attempts })
+func decided(s *run.Status, d live.RunDecision) *run.Node {
+	i := slices.IndexFunc(s.Nodes, func(n run.Node) bool { return live.NodeName(n.ID) == d.Node && n.Attempts == d.Attempts })
 	if i < 0 {
 		return nil
 	}
@@ -162,7 +162,7 @@ func (r *Runs) Status(ctx context.Context, workspace, id string) (run.Status, er
 }
 
 // with is a run after decisions that its owner has not carried out yet.
-func with(s run.Status, decisions []state.RunDecision) run.Status {
+func with(s run.Status, decisions []live.RunDecision) run.Status {
 	for _, d := range decisions {
 		if n := decided(&s, d); n != nil && slices.Contains(s.Waiting, n.ID) {
 			n.State, n.Arguments, n.Reason = run.NodeWaiting, nil, ""
@@ -175,7 +175,7 @@ func with(s run.Status, decisions []state.RunDecision) run.Status {
 	return s
 }
 
-func (r *Runs) stands(ctx context.Context, workspace, id string, o state.RunOwner) (run.Status, error) {
+func (r *Runs) stands(ctx context.Context, workspace, id string, o live.RunOwner) (run.Status, error) {
 	if g := r.find(workspace, id); g != nil {
 		s := g.Status()
 		if len(s.Waiting) == 0 {
@@ -230,12 +230,12 @@ func (r *Runs) Watch(ctx context.Context, workspace, id string) <-chan run.Statu
 
 // Cancel cancels a run.
 func (r *Runs) Cancel(ctx context.Context, workspace, id string) (run.Status, error) {
-	return r.decide(ctx, workspace, id, func(run.Status) ([]state.RunDecision, error) { return []state.RunDecision{{}}, nil })
+	return r.decide(ctx, workspace, id, func(run.Status) ([]live.RunDecision, error) { return []live.RunDecision{{}}, nil })
 }
 
 // Approve lets nodes that wait go on, or fails them: all that wait if none is named.
 func (r *Runs) Approve(ctx context.Context, workspace, id string, nodes []string, allow bool) (run.Status, error) {
-	return r.decide(ctx, workspace, id, func(s run.Status) (all []state.RunDecision, err error) {
+	return r.decide(ctx, workspace, id, func(s run.Status) (all []live.RunDecision, err error) {
 		named := nodes
 		if len(named) == 0 {
 			named = s.Waiting
@@ -245,7 +245,7 @@ func (r *Runs) Approve(ctx context.Context, workspace, id string, nodes []string
 				return nil, fmt.Errorf("node %q %w", id, run.ErrNotWaiting)
 			}
 			i := slices.IndexFunc(s.Nodes, func(n run.Node) bool { return n.ID == id })
-			all = append(all, state.RunDecision{Node: state.NodeName(id), Attempts: s.Nodes[i].Attempts, Deny: !allow})
+			all = append(all, live.RunDecision{Node: live.NodeName(id), Attempts: s.Nodes[i].Attempts, Deny: !allow})
 		}
 		return all, nil
 	})
@@ -253,7 +253,7 @@ func (r *Runs) Approve(ctx context.Context, workspace, id string, nodes []string
 
 // decide stores what is decided about a run as it stands, for its owner or for the server that takes it over.
 func (r *Runs) decide(
-	ctx context.Context, workspace, id string, decisions func(run.Status) ([]state.RunDecision, error),
+	ctx context.Context, workspace, id string, decisions func(run.Status) ([]live.RunDecision, error),
 ) (run.Status, error) {
 	j := r.journal(workspace)
 	for {

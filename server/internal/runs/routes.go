@@ -15,7 +15,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/internal/plural"
-	"waymark/live/state"
+	"waymark/live"
 	"waymark/run"
 	"waymark/server/internal/api"
 )
@@ -33,8 +33,8 @@ type (
 		State string `query:"state" enum:"running,paused,done,failed,canceled" doc:"Only runs that stand so."`
 	}
 	runPage struct {
-		Runs       []state.RunHead `json:"runs" doc:"The newest first."`
-		NextCursor string          `json:"next_cursor,omitempty"`
+		Runs       []live.RunHead `json:"runs" doc:"The newest first."`
+		NextCursor string         `json:"next_cursor,omitempty"`
 	}
 	runDecision struct {
 		api.ByID
@@ -261,8 +261,8 @@ func (r *Runs) listRuns(ctx context.Context, q *runListQuery) (page runPage, err
 			}
 		}
 	}
-	page.Runs, page.NextCursor, err = api.Page(all, q.PageQuery, false, func(h state.RunHead) string { return h.ID },
-		func(h state.RunHead) bool { return q.State == "" || string(h.State) == q.State })
+	page.Runs, page.NextCursor, err = api.Page(all, q.PageQuery, false, func(h live.RunHead) string { return h.ID },
+		func(h live.RunHead) bool { return q.State == "" || string(h.State) == q.State })
 	return page, err
 }
 
@@ -296,4 +296,4 @@ func (r *Runs) watchRun(ctx context.Context, q *api.ByID, send sse.Sender) {
 	}, send)
 }
 
-var _ run.Journal = state.Runs{}
+var _ run.Journal = live.Runs{}

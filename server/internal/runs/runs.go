@@ -23,7 +23,6 @@ import (
 	"waymark/gateway"
 	"waymark/internal/pause"
 	"waymark/live"
-	"waymark/live/state"
 	"waymark/run"
 	"waymark/score"
 	"waymark/server/internal/api"
@@ -288,8 +287,8 @@ func plannedStatus(q run.Request, p *run.Plan) run.Status {
 	return s
 }
 
-func (r *Runs) journal(workspace string) state.Runs {
-	return state.Runs{Table: r.cfg.Store.Table(workspace), Server: r.server, Shown: r.cfg.Workspaces.Shown}
+func (r *Runs) journal(workspace string) live.Runs {
+	return live.Runs{Table: r.cfg.Store.Table(workspace), Server: r.server, Shown: r.cfg.Workspaces.Shown}
 }
 
 // carryOut begins or resumes a run, which is active until it has ended; over is called then. begin is called with r.mu
@@ -331,7 +330,7 @@ func (r *Runs) carryOut(
 }
 
 // over learns from a run that has ended, and keeps house now and then.
-func (r *Runs) over(a api.Access, j state.Runs, s run.Status, p *run.Plan) {
+func (r *Runs) over(a api.Access, j live.Runs, s run.Status, p *run.Plan) {
 	ctx := context.WithoutCancel(r.ctx)
 	if _, err := j.Owner(ctx, s.ID); !errors.Is(err, storage.ErrNotFound) {
 		r.cfg.Logger.Warn("a run is left as it stands", "run", s.ID, "error", s.Error)
@@ -427,7 +426,7 @@ func (r *Runs) Resume(ctx context.Context) {
 	all.Wait()
 }
 
-func (r *Runs) resume(ctx context.Context, workspace, id string, owner state.RunOwner) error {
+func (r *Runs) resume(ctx context.Context, workspace, id string, owner live.RunOwner) error {
 	if carried, err := r.carried(ctx, workspace, id, owner); err != nil || carried {
 		return err
 	}

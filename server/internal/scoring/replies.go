@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"waymark/live/state"
+	"waymark/live"
 	"waymark/score"
 	"waymark/server/internal/api"
 )
@@ -58,5 +58,5 @@ func (c *Service) logScores(ctx context.Context, a api.Access, run, id string, a
 		return nil
 	}
 	table := c.Store.Table(a.Workspace)
-	return state.Scores{Table: table}.Add(ctx, state.ScoreLog{Run: run, Time: at, Scorer: id, Source: a.Source, Entries: logged.Entries()})
+	return live.Scores{Table: table}.Add(ctx, live.ScoreLog{Run: run, Time: at, Scorer: id, Source: a.Source, Entries: logged.Entries()})
 }

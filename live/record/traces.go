@@ -1,4 +1,4 @@
-package feed
+package record
 
 import (
 	"cmp"
@@ -29,7 +29,6 @@ type pending struct {
 	rows  []*row // that keep those which are not recorded
 	root  bool
 	read  bool // its calls are recorded
-	calls map[string]bool
 	last  time.Time
 	began time.Time // the first of its calls
 }
@@ -79,7 +78,7 @@ func (t *traces) add(r *row, now time.Time) {
 	k := r.traceKey()
 	p := t.open[k]
 	if p == nil {
-		p = &pending{calls: map[string]bool{}}
+		p = &pending{}
 		t.open[k] = p
 	}
 	p.spans, p.rows, p.last, p.read = append(p.spans, r.Spans...), append(p.rows, r), now, false
@@ -128,7 +127,7 @@ func (t *traces) drop(k traceKey) {
 	delete(t.open, k)
 }
 
-// record records the calls of a trace that are not recorded yet: each begins and ends, in the order of the
+// record records the calls of a trace, those that are recorded already apart: each begins and ends, in the order of the
 // times. If the store cannot take them they stay where they are.
 func (f *Feed) record(ctx context.Context, k traceKey, p *pending) (ok bool) {
 	type moment struct {
@@ -137,9 +136,6 @@ func (f *Feed) record(ctx context.Context, k traceKey, p *pending) (ok bool) {
 	}
 	var moments []moment
 	for _, c := range ingest.SpanCalls(p.spans) {
-		if p.calls[c.Span] {
-			continue
-		}
 		e := hook.Event{Kind: hook.Began, Time: c.Start, Call: c.ID, Tool: c.Step.Tool, Intent: c.Intent}
 		moments = append(moments, moment{c.Session, c.Span, c.Origin, e})
 		e.Kind, e.Time = hook.Ended, later(c.Start.Add(1), c.End) // after its beginning, by a nanosecond at least
@@ -163,16 +159,13 @@ func (f *Feed) record(ctx context.Context, k traceKey, p *pending) (ok bool) {
 			f.log.Warn("calls of a trace are not recorded yet", "trace", k.trace, "error", err)
 			return false
 		}
-		if m.Kind == hook.Ended {
-			p.calls[m.span] = true
-		}
 	}
 	f.settle(ctx, k.trace, p)
 	return true
 }
 
 // unlike names a call of a span so that it is no other's: recorders count their calls anew now and then.
-func (s *session) unlike(call, span string) string {
+func (s *reported) unlike(call, span string) string {
 	if s.spans == nil {
 		s.spans = map[string]string{}
 	}

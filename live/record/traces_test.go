@@ -1,4 +1,4 @@
-package feed
+package record
 
 import (
 	"bytes"
@@ -23,7 +23,7 @@ import (
 
 // recorded are the requests of a file of traces.
 func recorded(t *testing.T) (requests [][]byte) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "..", "ingest", "testdata", "traces", "otel.jsonl"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "ingest", "testdata", "traces", "otel.jsonl"))
 	require.NoError(t, err)
 	for line := range bytes.Lines(text) {
 		if bytes.HasSuffix(line, []byte("\n")) && bytes.Contains(line, []byte("resourceSpans")) {
@@ -52,7 +52,7 @@ func TestCollect(t *testing.T) {
 	imported, err := ws.Open(t.Context(), "imported")
 	require.NoError(t, err)
 	known := func(e *live.Engine) (accepted, duplicates int) {
-		for it, err := range ingest.Read(t.Context(), filepath.Join("..", "..", "..", "ingest", "testdata", "traces", "otel.jsonl"), ingest.Options{}) {
+		for it, err := range ingest.Read(t.Context(), filepath.Join("..", "..", "ingest", "testdata", "traces", "otel.jsonl"), ingest.Options{}) {
 			require.NoError(t, err)
 			if it.Episode != nil {
 				r, err := e.Record(t.Context(), "import:otel", []episodic.Episode{*it.Episode})

@@ -1,13 +1,4 @@
-// Package feed takes in what hooks have spooled, and the traces that exporters send.
-//
-//	DIR/spool ──────────────────▶ Feed ──▶ episodic.Sessions ──▶ live.Perform ──▶ log
-//	POST /v1/traces ──▶ traces ────┘
-//
-// A call counts as soon as it is over. Its file is removed once it is durable, and the files of what it
-// needs (what the user asked, the beginning of the call) with it; so whatever ends the process, the next
-// one finds what is still to be done. A step that was stored before the file was removed is recognised
-// by the id of its call and counts once.
-package feed
+package record
 
 import (
 	"cmp"
@@ -39,7 +30,17 @@ type Report struct {
 	Damaged int // events that were passed over
 }
 
-// Feed takes in the spool of one data directory. All methods may be called concurrently.
+// Feed takes in what hooks have spooled in one data directory, and the traces that exporters send:
+//
+//	DIR/spool ──────────────────▶ Feed ──▶ episodic.Sessions ──▶ live.Perform ──▶ log
+//	POST /v1/traces ──▶ traces ────┘
+//
+// A call counts as soon as it is over. Its file is removed once it is durable, and the files of what it
+// needs (what the user asked, the beginning of the call) with it; so whatever ends the process, the next
+// one finds what is still to be done. A step that was stored before the file was removed is recognised
+// by the id of its call and counts once.
+//
+// All methods may be called concurrently.
 type Feed struct {
 	NoDigests bool // hooks get no key
 
@@ -50,7 +51,7 @@ type Feed struct {
 	log    *slog.Logger
 
 	mu       sync.Mutex
-	sessions map[sessionKey]*session
+	sessions map[sessionKey]*reported
 	seen     map[string]bool // events that are applied and still needed
 	traces   traces
 }
@@ -58,10 +59,10 @@ type Feed struct {
 // sessionKey names a session: who tells of it, and by which name its episodes are cut, as importers do.
 type sessionKey struct{ workspace, source, rule, name string }
 
-// session is what is under way in one session.
-type session struct {
-	sessionKey
-	cut   *episodic.Sessions
+// reported is what is under way in a session that hooks or traces report.
+type reported struct {
+	session
+	key   sessionKey
 	taken map[string]bool // calls that are recorded
 	asked []string        // events whose words the next call is about
 	begun map[string]*call
@@ -80,10 +81,10 @@ type call struct {
 	files []string // what else has to be there to begin it again
 }
 
-// New returns a feed. engine opens a workspace; in the tables of the store stands what is acknowledged and not
+// NewFeed returns a feed. engine opens a workspace; in the tables of the store stands what is acknowledged and not
 // history yet.
-func New(spool hook.Spool, store tables, engine func(context.Context, string) (*live.Engine, error), now func() time.Time, log *slog.Logger) *Feed {
-	return &Feed{spool: spool, tables: store, engine: engine, now: now, log: log, sessions: map[sessionKey]*session{}, seen: map[string]bool{}}
+func NewFeed(spool hook.Spool, store tables, engine func(context.Context, string) (*live.Engine, error), now func() time.Time, log *slog.Logger) *Feed {
+	return &Feed{spool: spool, tables: store, engine: engine, now: now, log: log, sessions: map[sessionKey]*reported{}, seen: map[string]bool{}}
 }
 
 // KeepKey leaves the key of a workspace's digests where hooks find it.
@@ -195,7 +196,7 @@ func (f *Feed) apply(ctx context.Context, key sessionKey, e *hook.Event, name st
 	case hook.Over:
 		s.abandon(f)
 		f.drop(s.asked)
-		delete(f.sessions, s.sessionKey)
+		delete(f.sessions, s.key)
 		return f.remove(name)
 	default:
 		return f.damaged(name, errors.New("kind "+strconv.Quote(string(e.Kind))+" is not known"), r)
@@ -231,14 +232,14 @@ func (f *Feed) need(names []string, name string) []string {
 }
 
 // session of an event, as it was left by the process before.
-func (f *Feed) session(ctx context.Context, engine *live.Engine, key sessionKey) *session {
+func (f *Feed) session(ctx context.Context, engine *live.Engine, key sessionKey) *reported {
 	s := f.sessions[key]
 	if s != nil {
 		return s
 	}
-	s = &session{sessionKey: key, cut: episodic.NewSessions(key.rule), taken: map[string]bool{}, begun: map[string]*call{}}
-	if place, steps, last, ok := engine.Growing(ctx, s.source, s.name); ok {
-		s.cut.Resume(place, last)
+	s = &reported{session: newSession(key.source, key.name, key.rule), key: key}
+	s.taken, s.begun = map[string]bool{}, map[string]*call{}
+	if place, steps, ok := s.resume(ctx, engine); ok {
 		s.turn = place.Time
 		for _, id := range steps {
 			s.taken[id] = true
@@ -252,7 +253,7 @@ func (f *Feed) session(ctx context.Context, engine *live.Engine, key sessionKey)
 }
 
 // begin gives a call its place.
-func (s *session) begin(f *Feed, e *hook.Event, name string) *call {
+func (s *reported) begin(f *Feed, e *hook.Event, name string) *call {
 	c := &call{id: e.Call, at: e.Time, asked: s.asked, files: f.need(nil, name)}
 	if e.Unnamed { // the same call may come again
 		c.id += "-" + strconv.FormatInt(e.Time.UnixNano(), 36)
@@ -264,14 +265,14 @@ func (s *session) begin(f *Feed, e *hook.Event, name string) *call {
 }
 
 // abandon gives up the calls that never ended: they were refused, or interrupted.
-func (s *session) abandon(f *Feed) {
+func (s *reported) abandon(f *Feed) {
 	for id, c := range s.begun {
 		s.none(f, id, c)
 	}
 }
 
 // none gives up a call that was none. What the user asked may be what the next call is about.
-func (s *session) none(f *Feed, id string, c *call) {
+func (s *reported) none(f *Feed, id string, c *call) {
 	s.cut.Drop(s.name, c.id)
 	delete(s.begun, id)
 	f.drop(c.files)
@@ -283,7 +284,7 @@ func (s *session) none(f *Feed, id string, c *call) {
 }
 
 // done forgets what was needed for a call that is recorded.
-func (s *session) done(f *Feed, id string, c *call, at time.Time) {
+func (s *reported) done(f *Feed, id string, c *call, at time.Time) {
 	s.cut.End(s.name, c.id, at)
 	s.taken[c.id], s.turn = true, c.place.Time
 	delete(s.begun, id)
@@ -302,7 +303,7 @@ func (f *Feed) drop(names []string) {
 }
 
 // ended records a call that is over.
-func (f *Feed) ended(ctx context.Context, engine *live.Engine, s *session, e *hook.Event, name string, r *Report) error {
+func (f *Feed) ended(ctx context.Context, engine *live.Engine, s *reported, e *hook.Event, name string, r *Report) error {
 	c := s.begun[e.Call]
 	if c == nil {
 		if s.taken[e.Call] {

@@ -1,4 +1,4 @@
-package feed
+package record
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"waymark/episodic"
 	"waymark/ingest/hook"
@@ -21,8 +20,6 @@ import (
 	"waymark/storage"
 	"waymark/suggest"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // house is a data directory that processes come and go in.
 type house struct {
@@ -47,7 +44,7 @@ func newHouse(t *testing.T) *house {
 
 // restart is another process: what was in memory is gone.
 func (h *house) restart() {
-	h.feed = New(h.spool, h.store, h.ws.Open, h.now, slog.New(slog.DiscardHandler))
+	h.feed = NewFeed(h.spool, h.store, h.ws.Open, h.now, slog.New(slog.DiscardHandler))
 }
 
 // leave leaves an event; each happens a second after the one before.
@@ -348,11 +345,4 @@ func TestSpoolWithRubbish(t *testing.T) {
 	h.clock.Add(int64(25 * time.Hour))
 	h.take()
 	assert.NoFileExists(t, half)
-}
-
-// memory is an empty store, closed at the end of the test.
-func memory(t testing.TB) *storage.Store {
-	store := storage.NewMemory()
-	t.Cleanup(func() { require.NoError(t, store.Close()) })
-	return store
 }
