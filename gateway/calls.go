@@ -24,80 +24,78 @@ import (
 )
 
 // call carries out one call. The breaker counts calls that the server as a whole does not answer, not tools that fail.
-func (u *upstream) call(ctx context.Context, t *entry, c run.Call) (run.Result, error) {
-	defer u.enter()()
-	l, res := u.ready(ctx)
-	if l == nil {
-		return res, ctx.Err()
-	}
-	free, res := u.slot(ctx)
-	if free == nil {
-		return res, ctx.Err()
-	}
-	defer free()
-	began := time.Now()
-	u.tally.calls.Add(1)
-	defer func() { u.tally.busy.Add(int64(time.Since(began))) }()
+func (u *upstream) call(ctx context.Context, l *link, t *contract, c run.Call) (res run.Result, err error) {
+	began, asked := time.Now(), false
+	defer func() { u.tally.count(t.tool.ID, res.Failure != "", asked && err == nil, time.Since(began)) }()
 	if u.breaker.Enter() != nil {
-		u.tally.failures.Add(1)
-		u.tally.tools.count(t.tool.ID, true, 0)
-		return failed(run.FailedUnavailable, "server %s does not answer and is left alone for a while: %s", u.def.ID, u.lastWords()), nil
+		_, _, last := u.now()
+		return failed(run.FailedUnavailable, "server %s does not answer and is left alone for a while: %s", u.def.ID, cmp.Or(last, "no call of late had an answer")), nil
 	}
-	res, gone, err := u.ask(ctx, l, t, c)
-	if gone { // the call was not carried out
-		if l = u.renewed(ctx, l); l != nil {
-			res, _, err = u.ask(ctx, l, t, c)
+	asked = true
+	res, lost, err := u.ask(ctx, l, t, c)
+	if lost { // the call was not carried out
+		l.breakOff(errLostSession)
+		if u.await(ctx, func() bool { return u.link != l }) {
+			if l, _ = u.ready(ctx); l != nil {
+				res, _, err = u.ask(ctx, l, t, c)
+			}
 		}
 	}
-	took := time.Since(began)
-	if err != nil {
-		took = 0
-	}
-	u.tally.tools.count(t.tool.ID, res.Failure != "", took)
 	switch {
 	case res.Failure == run.FailedTimeout || res.Failure == run.FailedUnavailable:
-		if u.breaker.Failed() {
+		if u.breaker.Failed() && l != nil {
 			u.log.Warn("breaker opened: calls to the server fail at once", "for", u.opts.Limits.BreakFor)
-			if l := u.current(); l != nil {
-				l.breakOff(fmt.Errorf("%d calls in a row had no answer", u.opts.Limits.BreakAfter))
-			}
+			l.breakOff(fmt.Errorf("%d calls in a row had no answer", u.opts.Limits.BreakAfter))
 		}
 	case err == nil: // else the caller gave up, which says nothing about the server
 		u.breaker.Succeeded()
 	}
-	if res.Failure != "" {
-		u.tally.failures.Add(1)
-	}
 	return res, err
+}
+
+// enter waits for one of the calls that may run at once, and for the connection. Until leave is called the server does not
+// become idle.
+func (u *upstream) enter(ctx context.Context) (l *link, leave func(), why run.Result) {
+	u.mu.Lock()
+	u.running++
+	u.mu.Unlock()
+	rest := func() {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		u.running--
+		u.used = u.opts.Now()
+	}
+	waiting, cancel := context.WithTimeout(ctx, u.opts.CallTimeout)
+	defer cancel()
+	if u.slots.Acquire(waiting, 1) != nil {
+		return nil, rest, failed(run.FailedUnavailable, "server %s is busy: no call ended within %s", u.def.ID, u.opts.CallTimeout)
+	}
+	l, why = u.ready(ctx)
+	return l, func() { u.slots.Release(1); rest() }, why
 }
 
 // ready is the connection, once there is one. An idle server is started, one that is just starting is waited for; one
 // that broke is not.
-func (u *upstream) ready(ctx context.Context) (*link, run.Result) {
-	late := time.NewTimer(min(u.opts.StartTimeout, u.opts.CallTimeout))
-	defer late.Stop()
-	for {
-		u.mu.Lock()
-		state, l, changed, last := u.state, u.link, u.changed, u.last
-		u.mu.Unlock()
-		switch state {
-		case Ready:
-			return l, run.Result{}
-		case Idle:
-			signal(u.wake) // starts it
-		case Waiting:
-			return nil, failed(run.FailedUnavailable, "server %s is down: %s", u.def.ID, last)
-		case Stopped:
-			return nil, failed(run.FailedUnavailable, "server %s is not running", u.def.ID)
+func (u *upstream) ready(ctx context.Context) (l *link, why run.Result) {
+	soon, cancel := context.WithTimeout(ctx, min(u.opts.StartTimeout, u.opts.CallTimeout))
+	defer cancel()
+	var state State
+	var last string
+	u.await(soon, func() bool {
+		if state, l, last = u.state, u.link, u.last; state == Idle {
+			signal(u.stir) // starts it
 		}
-		select {
-		case <-changed:
-		case <-late.C:
-			return nil, failed(run.FailedUnavailable, "server %s has not started yet", u.def.ID)
-		case <-ctx.Done():
-			return nil, run.Result{}
-		}
+		return state != Idle && state != Starting
+	})
+	switch {
+	case l != nil:
+		return l, why
+	case state == Waiting:
+		return nil, failed(run.FailedUnavailable, "server %s is down: %s", u.def.ID, last)
+	case state == Stopped:
+		return nil, failed(run.FailedUnavailable, "server %s is not running", u.def.ID)
 	}
+	return nil, failed(run.FailedUnavailable, "server %s has not started yet", u.def.ID)
 }
 
 // firstLook is how long what a host lists or calls waits for a server that starts, counted from its start: after
@@ -111,63 +109,24 @@ func (g *Gateway) Started(ctx context.Context) (waited bool) {
 	ups := slices.Collect(maps.Values(g.ups))
 	g.mu.Unlock()
 	for _, u := range ups {
-		for {
-			u.mu.Lock()
-			state, since, changed := u.state, u.since, u.changed
-			u.mu.Unlock()
-			left := firstLook - u.opts.Now().Sub(since)
-			if state != Starting || left <= 0 {
-				break
-			}
-			waited = true
-			select {
-			case <-changed:
-			case <-time.After(left):
-			case <-ctx.Done():
-				return waited
-			}
+		state, since, _ := u.now()
+		left := firstLook - u.opts.Now().Sub(since)
+		if state != Starting || left <= 0 {
+			continue
 		}
+		waited = true
+		soon, cancel := context.WithTimeout(ctx, left)
+		u.await(soon, func() bool { return u.state != Starting })
+		cancel()
 	}
 	return waited
-}
-
-// slot waits for one of the calls that may run at once.
-func (u *upstream) slot(ctx context.Context) (free func(), res run.Result) {
-	waiting, cancel := context.WithTimeout(ctx, u.opts.CallTimeout)
-	defer cancel()
-	if u.slots.Acquire(waiting, 1) != nil {
-		return nil, failed(run.FailedUnavailable, "server %s is busy: no call ended within %s", u.def.ID, u.opts.CallTimeout)
-	}
-	return func() { u.slots.Release(1) }, res
-}
-
-// renewed is the connection after one whose session the server does not know any more; nil if there is none.
-func (u *upstream) renewed(ctx context.Context, old *link) *link {
-	if u.current() == old {
-		u.again.Store(true)
-		old.breakOff(errors.New("the server does not know the session any more"))
-	}
-	for {
-		u.mu.Lock()
-		now, changed := u.link, u.changed
-		u.mu.Unlock()
-		if now != old {
-			l, _ := u.ready(ctx)
-			return l
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return nil
-		}
-	}
 }
 
 // longestCall bounds a call that reports progress, which gives it time anew.
 const longestCall = time.Hour
 
 // ask sends one call and reads its answer. It reports whether the server does not know the session any more.
-func (u *upstream) ask(outer context.Context, l *link, t *entry, c run.Call) (res run.Result, gone bool, err error) {
+func (u *upstream) ask(outer context.Context, l *link, t *contract, c run.Call) (res run.Result, lost bool, err error) {
 	whole, end := context.WithTimeout(outer, longestCall)
 	defer end()
 	ctx, cancel := context.WithCancelCause(whole)
@@ -205,16 +164,14 @@ type listeners struct {
 // listen calls alive and notify for every progress report of a call, until stop is called, which waits for a notify under
 // way. notify may be nil; a slow one delays nobody: of several reports it receives the newest.
 func (l *listeners) listen(alive func(), notify func(done, total float64, message string)) (token string, stop func()) {
-	reports, delivered := make(chan *mcp.ProgressNotificationParams, 1), make(chan struct{})
-	if notify == nil {
-		close(delivered)
-	} else {
-		go func() {
-			defer close(delivered)
+	reports := make(chan *mcp.ProgressNotificationParams, 1)
+	var delivery sync.WaitGroup
+	if notify != nil {
+		delivery.Go(func() {
 			for p := range reports {
 				notify(p.Progress, p.Total, catalog.Cut(p.Message, messageBytes))
 			}
-		}()
+		})
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -236,7 +193,7 @@ func (l *listeners) listen(alive func(), notify func(done, total float64, messag
 		delete(l.open, token)
 		close(reports)
 		l.mu.Unlock()
-		<-delivered
+		delivery.Wait()
 	}
 }
 
@@ -248,15 +205,6 @@ func (l *listeners) report(p *mcp.ProgressNotificationParams) {
 	if listen := l.open[token]; listen != nil {
 		listen(p)
 	}
-}
-
-func (u *upstream) lastWords() string {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.last == "" {
-		return "no call of late had an answer"
-	}
-	return u.last
 }
 
 // The keys of Call.Meta by which a host's answers to a server's questions come along.
@@ -325,7 +273,7 @@ const OwnMember = "_waymark"
 
 // resultOf reads an answer of a tool. Structured content that does not fit the tool's output schema is left out; where
 // strict, it is a failure.
-func resultOf(raw json.RawMessage, t *entry, strict bool) run.Result {
+func resultOf(raw json.RawMessage, t *contract, strict bool) run.Result {
 	var a answer
 	if len(raw) == 0 || raw[0] != '{' {
 		return failed(run.FailedTool, "the server answered %s, which is no result of a tool", catalog.Cut(string(raw), 40))
