@@ -134,9 +134,13 @@ func (u *upstream) ask(outer context.Context, l *link, t *contract, c run.Call) 
 	late := time.AfterFunc(u.opts.CallTimeout, func() { cancel(context.DeadlineExceeded) })
 	defer late.Stop()
 	defer context.AfterFunc(l.ctx, func() { cancel(mcp.ErrConnectionClosed) })()
-	params := &mcp.CallToolParams{Name: t.tool.Name, Arguments: c.Arguments}
-	if err := withMeta(params, c.Meta); err != nil {
-		return failed(run.FailedArgument, "_meta: %v", err), false, nil
+	params := &mcp.CallToolParams{Name: t.tool.Name, Arguments: c.Arguments, Meta: mcp.Meta{}}
+	params.InputResponses, _ = c.Meta[MetaInputResponses].(mcp.InputResponseMap)
+	params.RequestState, _ = c.Meta[MetaRequestState].(string)
+	for _, key := range passedMeta {
+		if value, there := c.Meta[key]; there {
+			params.Meta[key] = value
+		}
 	}
 	token, stop := l.progress.listen(func() { late.Reset(u.opts.CallTimeout) }, c.Progress)
 	params.SetProgressToken(token)
@@ -207,7 +211,7 @@ func (l *listeners) report(p *mcp.ProgressNotificationParams) {
 	}
 }
 
-// The keys of Call.Meta by which a host's answers to a server's questions come along.
+// The keys of Call.Meta by which a host's answers to a server's questions come along: a [mcp.InputResponseMap], and a text.
 const (
 	MetaInputResponses = "io.waymark/input_responses"
 	MetaRequestState   = "io.waymark/request_state"
@@ -216,34 +220,6 @@ const (
 // passedMeta are the keys of a host's _meta that a server gets to see: trace context, and what the host can
 // be asked. The rest is between the host and us.
 var passedMeta = []string{"traceparent", "tracestate", "baggage", mcp.MetaKeyClientCapabilities}
-
-func withMeta(p *mcp.CallToolParams, meta json.RawMessage) error {
-	if isNull(meta) {
-		return nil
-	}
-	var all map[string]json.RawMessage
-	if err := json.Unmarshal(meta, &all); err != nil {
-		return err
-	}
-	for _, key := range slices.Sorted(maps.Keys(all)) {
-		switch {
-		case key == MetaInputResponses:
-			if err := json.Unmarshal(all[key], &p.InputResponses); err != nil {
-				return err
-			}
-		case key == MetaRequestState:
-			if err := json.Unmarshal(all[key], &p.RequestState); err != nil {
-				return err
-			}
-		case slices.Contains(passedMeta, key):
-			if p.Meta == nil {
-				p.Meta = mcp.Meta{}
-			}
-			p.Meta[key] = all[key]
-		}
-	}
-	return nil
-}
 
 // messageBytes bounds what is passed on of a server's own words about a failure, without secrets.
 const messageBytes = 600
@@ -260,12 +236,6 @@ type answer struct {
 	ResultType        string          `json:"resultType"`
 	InputRequests     json.RawMessage `json:"inputRequests"`
 	RequestState      string          `json:"requestState"`
-}
-
-// Input is what Result.NeedsInput holds: what the server asks the host for, and what it wants to see again.
-type Input struct {
-	Requests json.RawMessage `json:"inputRequests"`
-	State    string          `json:"requestState,omitempty"`
 }
 
 // OwnMember is the member of structured content in which only the gateway speaks to the host; a server's own is removed.
@@ -293,11 +263,7 @@ func resultOf(raw json.RawMessage, t *contract, strict bool) run.Result {
 		if isNull(a.InputRequests) {
 			a.InputRequests = json.RawMessage("{}")
 		}
-		need, err := json.Marshal(Input{a.InputRequests, a.RequestState})
-		if err != nil {
-			return failed(run.FailedTool, "the server's request for input cannot be read: %v", err)
-		}
-		return run.Result{NeedsInput: need}
+		return run.Result{NeedsInput: a.InputRequests, State: a.RequestState}
 	}
 	if isNull(a.Content) {
 		if a.StructuredContent == nil && !a.IsError {

@@ -403,15 +403,8 @@ func ReadDefinitions(dir, workspace string) (Workspace, error) {
 
 func readDefinitions(dir string) (definitions, error) {
 	all := definitions{Workspaces: map[string]Workspace{}}
-	text, err := os.ReadFile(filepath.Join(dir, DefinitionsFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return all, nil
-	}
-	if err != nil {
+	if err := readPrivate(dir, DefinitionsFile, &all); err != nil {
 		return all, err
-	}
-	if err := strictjson.Unmarshal(text, &all); err != nil {
-		return all, fmt.Errorf("%s: %w", filepath.Join(dir, DefinitionsFile), err)
 	}
 	for workspace, w := range all.Workspaces {
 		for i := range w.Servers {
@@ -443,6 +436,22 @@ func WriteDefinitions(dir, workspace string, defs []Definition) error {
 		all.Workspaces[workspace] = Workspace{defs, agents}
 	}
 	return writePrivate(dir, DefinitionsFile, all)
+}
+
+// readPrivate reads a file of the data directory; none is no error, and leaves into as it is.
+func readPrivate(dir, name string, into any) error {
+	path := filepath.Join(dir, name)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = strictjson.Unmarshal(text, into)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
 }
 
 // writePrivate replaces a file of the data directory, readable by its owner alone.

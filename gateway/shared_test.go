@@ -75,7 +75,9 @@ func TestAgreementsHoldInAllProcesses(t *testing.T) {
 	becomes(t, func() bool { return server(b, "turns").State == Stopped && len(b.Tools()) == 0 }, "it ends")
 	connect(t, a, other)
 	ready(t, a, "turns")
-	becomes(t, func() bool { return b.register.kept.Load().agreed(&other) && b.register.kept.Load().consent("turns").Pinned }, "it is known")
+	becomes(t, func() bool {
+		return b.register.kept.Load().agreed(&other) && b.register.kept.Load().consent("turns").Pinned
+	}, "it is known")
 	assert.Equal(t, Stopped, server(b, "turns").State)
 	assert.Empty(t, b.Tools())
 

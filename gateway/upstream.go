@@ -345,9 +345,9 @@ func (u *upstream) shake(ctx context.Context, def Definition, revision string) (
 	changed := func() { signal(u.stir) }
 	l.ctx, l.breakOff = context.WithCancelCause(context.Background())
 	client := mcp.NewClient(&mcp.Implementation{Name: ownName, Title: "Waymark", Version: u.opts.Version}, &mcp.ClientOptions{
-		Logger:                 slog.New(slog.DiscardHandler),
-		Capabilities:           &mcp.ClientCapabilities{}, // what a host can do comes with its calls
-		MultiRoundTrip:         &mcp.MultiRoundTripOptions{Disabled: true},
+		Logger:         slog.New(slog.DiscardHandler),
+		Capabilities:   &mcp.ClientCapabilities{}, // what a host can do comes with its calls
+		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
 
 		ToolListChangedHandler:      func(context.Context, *mcp.ToolListChangedRequest) { changed() },
 		PromptListChangedHandler:    func(context.Context, *mcp.PromptListChangedRequest) { changed() },

@@ -371,7 +371,7 @@ func (m *mcpTools) suggestAfter(ctx context.Context, engine *live.Engine, a requ
 
 // metaOf is what a server gets to know of the host's request: trace context, what the host can be asked, and
 // its replies to an earlier question. The state of the question comes back from outside, so it is signed.
-func (m *mcpTools) metaOf(req *mcp.CallToolRequest, id string) (json.RawMessage, error) {
+func (m *mcpTools) metaOf(req *mcp.CallToolRequest, id string) (map[string]any, error) {
 	meta := map[string]any{}
 	maps.Copy(meta, req.Params.Meta)
 	meta[mcp.MetaKeyClientCapabilities] = map[string]any{}
@@ -396,7 +396,7 @@ func (m *mcpTools) metaOf(req *mcp.CallToolRequest, id string) (json.RawMessage,
 		}
 		meta[gateway.MetaRequestState] = string(state)
 	}
-	return json.Marshal(meta)
+	return meta, nil
 }
 
 // The keys of _meta that say more about a call than the protocol does.
@@ -411,14 +411,10 @@ const (
 func (m *mcpTools) resultOf(id string, r run.Result) (*mcp.CallToolResult, error) {
 	out := &mcp.CallToolResult{Content: []mcp.Content{}}
 	if len(r.NeedsInput) > 0 {
-		var need gateway.Input
-		if err := json.Unmarshal(r.NeedsInput, &need); err != nil {
-			return nil, err
-		}
-		if err := json.Unmarshal(need.Requests, &out.InputRequests); err != nil {
+		if err := json.Unmarshal(r.NeedsInput, &out.InputRequests); err != nil {
 			return refusal(fmt.Errorf("%s asks for something this host cannot be asked: %w", id, err)), nil
 		}
-		out.RequestState = seal(m.stateKey, []byte(id), []byte(need.State))
+		out.RequestState = seal(m.stateKey, []byte(id), []byte(r.State))
 		out.Content = nil
 		return out, nil
 	}
