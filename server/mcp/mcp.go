@@ -216,7 +216,7 @@ func (e *Endpoint) NewServer(workspace string) *mcp.Server {
 	}
 	addApps(srv)
 	register(srv)
-	srv.AddReceivingMiddleware(isolate(cfg.Logger), m.passOn, m.bound)
+	srv.AddReceivingMiddleware(isolate(cfg.Logger), m.passOn)
 	return srv
 }
 

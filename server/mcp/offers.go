@@ -9,7 +9,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"waymark/catalog"
 	"waymark/gateway"
 	"waymark/server/internal/jsonio"
 	"waymark/server/internal/request"
@@ -51,8 +50,17 @@ func (m *mcpTools) passOn(next mcp.MethodHandler) mcp.MethodHandler {
 		if g == nil || a.Workspace != m.cfg.Upstream.Workspace {
 			return next(ctx, method, req)
 		}
-		if call, ok := req.GetParams().(*mcp.CallToolParamsRaw); (method == "tools/list" || ok && (call.Name == "run_dag" || strings.Contains(call.Name, "__"))) && g.Started(ctx) {
-			m.listed.sync()
+		call, calls := req.GetParams().(*mcp.CallToolParamsRaw)
+		direct := calls && strings.Contains(call.Name, "__")
+		if (method == "tools/list" || direct || calls && call.Name == "run_dag") && g.Started(ctx) {
+			m.sync()
+		}
+		if direct {
+			for _, t := range m.listed.now() {
+				if t.name == call.Name {
+					ctx, call.Name = context.WithValue(ctx, directTool{}, t.id), toolCallChanging
+				}
+			}
 		}
 		var raw json.RawMessage
 		err := gateway.ErrUnknown
@@ -80,7 +88,13 @@ func (m *mcpTools) passOn(next mcp.MethodHandler) mcp.MethodHandler {
 		case *mcp.CallToolResult:
 			return withMembers(r), nil
 		case *mcp.ListToolsResult:
-			return listed(g, r), nil
+			var items []json.RawMessage
+			for _, t := range m.listed.now() {
+				if a.Tools == nil || a.Tools.Has(t.id) {
+					items = append(items, t.text)
+				}
+			}
+			return extended(r, "tools", items), nil
 		}
 		if list, ok := offerLists[method]; ok && may {
 			return extended(result, list, g.Offers(list)), nil
@@ -105,26 +119,6 @@ func withMembers(r *mcp.CallToolResult) mcp.Result {
 		}
 	}
 	return joined(r, more)
-}
-
-// listed adds what the servers of listed tools say of them beyond what the catalog has.
-func listed(g *gateway.Gateway, r *mcp.ListToolsResult) mcp.Result {
-	more := map[string]map[string]json.RawMessage{}
-	for _, t := range g.Tools() {
-		if m := g.Members(t.ID); m != nil {
-			more[catalog.HostName(t.ID)] = m
-		}
-	}
-	if len(more) == 0 {
-		return r
-	}
-	tools := make([]json.RawMessage, len(r.Tools))
-	for i, t := range r.Tools {
-		tools[i] = withMore(t, more[t.Name])
-	}
-	rest := *r
-	rest.Tools = []*mcp.Tool{}
-	return extended(&rest, "tools", tools)
 }
 
 // joined is a result with more members; its own stay.
