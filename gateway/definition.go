@@ -69,10 +69,8 @@ func (d *Definition) Check() error {
 	if !serverID.MatchString(d.ID) {
 		return fmt.Errorf("server id %q is not 1 to 32 of A-Z a-z 0-9 . _ -, letters or digits first", d.ID)
 	}
-	for _, r := range reserved {
-		if inspect.Skeleton(d.ID) == inspect.Skeleton(r) {
-			return fmt.Errorf("server id %q is reserved", d.ID)
-		}
+	if Alike(d.ID, nil) {
+		return fmt.Errorf("server id %q is reserved", d.ID)
 	}
 	for _, t := range []float64{d.StartTimeout, d.CallTimeout} {
 		if !(t >= 0 && t <= longestCall.Seconds()) {

@@ -100,22 +100,19 @@ func (o Options) filled() Options {
 		o.HTTP = t
 	}
 	o.Version = cmp.Or(o.Version, "dev")
-	for _, d := range []struct {
-		of     *time.Duration
-		preset time.Duration
-	}{
-		{&o.CallTimeout, time.Minute}, {&o.StartTimeout, 2 * time.Minute}, {&o.ListTimeout, 30 * time.Second},
-		{&o.Poll, 5 * time.Minute}, {&o.Settle, time.Second}, {&o.FirstWait, 500 * time.Millisecond}, {&o.LongestWait, time.Minute},
-		{&o.Limits.BreakFor, 15 * time.Second}, {&o.IdleStop, 10 * time.Minute},
-	} {
-		*d.of = cmp.Or(*d.of, d.preset)
-	}
-	for _, n := range []struct {
-		of     *int
-		preset int
-	}{{&o.Limits.BreakAfter, 5}, {&o.Limits.Concurrency, 8}, {&o.Limits.MaxAnswer, 4 << 20}, {&o.Limits.MaxArguments, 1 << 20}} {
-		*n.of = cmp.Or(*n.of, n.preset)
-	}
+	o.CallTimeout = cmp.Or(o.CallTimeout, time.Minute)
+	o.StartTimeout = cmp.Or(o.StartTimeout, 2*time.Minute)
+	o.ListTimeout = cmp.Or(o.ListTimeout, 30*time.Second)
+	o.Poll = cmp.Or(o.Poll, 5*time.Minute)
+	o.Settle = cmp.Or(o.Settle, time.Second)
+	o.FirstWait = cmp.Or(o.FirstWait, 500*time.Millisecond)
+	o.LongestWait = cmp.Or(o.LongestWait, time.Minute)
+	o.IdleStop = cmp.Or(o.IdleStop, 10*time.Minute)
+	o.Limits.BreakAfter = cmp.Or(o.Limits.BreakAfter, 5)
+	o.Limits.BreakFor = cmp.Or(o.Limits.BreakFor, 15*time.Second)
+	o.Limits.Concurrency = cmp.Or(o.Limits.Concurrency, 8)
+	o.Limits.MaxAnswer = cmp.Or(o.Limits.MaxAnswer, 4<<20)
+	o.Limits.MaxArguments = cmp.Or(o.Limits.MaxArguments, 1<<20)
 	return o
 }
 

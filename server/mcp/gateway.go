@@ -170,7 +170,7 @@ func (m *mcpTools) sync() {
 		if err != nil {
 			continue // call_tool still calls it; doctor reports the reason
 		}
-		all = append(all, listedTool{t.ID, shown.Name, withMore(shown, u.Gateway.Members(t.ID))})
+		all = append(all, listedTool{t.ID, shown.Name, encoded(rawOf(shown).add(u.Gateway.Members(t.ID)))})
 	}
 	if !slices.EqualFunc(l.all, all, func(a, b listedTool) bool { return a.name == b.name && bytes.Equal(a.text, b.text) }) {
 		l.all = all
@@ -299,12 +299,8 @@ func (m *mcpTools) forward(ctx context.Context, req *mcp.CallToolRequest, tool s
 		return refusal(err)
 	}
 	session := sessionOf(req, a)
-	progress := progressTo(ctx, req)
-	if notify := progress; notify != nil {
-		progress = func(done, total float64, message string) { notify(done, total, route.ShownText(message)) }
-	}
 	result, err := caller.Call(ctx, run.Call{
-		Tool: id, Source: a.Source, Arguments: arguments, Session: session, Meta: meta, Progress: progress,
+		Tool: id, Source: a.Source, Arguments: arguments, Session: session, Meta: meta, Progress: progressTo(ctx, req),
 	})
 	if err != nil {
 		return m.failed(ctx, id, err)
@@ -366,14 +362,8 @@ func (m *mcpTools) suggestAfter(ctx context.Context, engine *live.Engine, a requ
 		out.Content = append(out.Content, &mcp.TextContent{Text: "What usually comes next: " + strings.Join(words, ", ") + "."})
 		return
 	}
-	member, err := json.Marshal(s)
-	if err != nil {
-		return
-	}
-	members[gateway.OwnMember] = member
-	if merged, err := json.Marshal(members); err == nil {
-		out.StructuredContent = json.RawMessage(merged)
-	}
+	members[gateway.OwnMember] = encoded(s)
+	out.StructuredContent = encoded(members)
 }
 
 // metaOf is what a server gets to know of the host's request: trace context, what the host can be asked, and
@@ -442,14 +432,12 @@ func (m *mcpTools) resultOf(id string, r run.Result) (*mcp.CallToolResult, error
 	if len(r.Structured) > 0 {
 		out.StructuredContent = r.Structured
 	}
+	out.Meta = mcp.Meta{}
 	if r.Members != nil {
-		out.Meta = mcp.Meta{metaMembers: r.Members}
+		out.Meta[metaMembers] = r.Members
 	}
 	for key, text := range map[string]string{metaUnvalidated: r.Unvalidated, metaUnrecorded: r.Unrecorded, metaFailure: string(r.Failure)} {
 		if text != "" {
-			if out.Meta == nil {
-				out.Meta = mcp.Meta{}
-			}
 			out.Meta[key] = text
 		}
 	}

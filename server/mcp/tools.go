@@ -27,7 +27,7 @@ var quickTools = []string{"find_tool", "describe_tool", "suggest_next", "suggest
 type mcpTools struct {
 	cfg      Config
 	stateKey []byte // signs what a host brings back
-	results  keptResults
+	results  *keptResults
 	listed   listedTools // of other servers
 }
 
@@ -85,7 +85,7 @@ func progressTo(ctx context.Context, req *mcp.CallToolRequest) func(done, total 
 	}
 	return func(done, total float64, message string) {
 		// A host that stopped listening is no reason to stop the work.
-		_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: done, Total: total, Message: message})
+		_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: done, Total: total, Message: route.ShownText(message)})
 	}
 }
 
