@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -116,13 +117,22 @@ func (m *mcpTools) passOn(next mcp.MethodHandler) mcp.MethodHandler {
 		case *mcp.CallToolResult:
 			return withMembers(r), nil
 		case *mcp.ListToolsResult:
-			var items []json.RawMessage
+			all := map[string]json.RawMessage{}
+			for _, t := range r.Tools {
+				all[t.Name] = encoded(t)
+			}
 			for _, t := range m.listed.now() {
 				if a.Tools == nil || a.Tools.Has(t.id) {
-					items = append(items, t.text)
+					all[t.name] = t.text
 				}
 			}
-			return rawOf(r).extend("tools", items), nil
+			whole := rawOf(r)
+			delete(whole.members, "tools")
+			items := make([]json.RawMessage, 0, len(all))
+			for _, name := range slices.Sorted(maps.Keys(all)) {
+				items = append(items, all[name])
+			}
+			return whole.extend("tools", items), nil
 		}
 		if list, ok := offerLists[method]; ok && may {
 			return rawOf(result).extend(list, g.Offers(list)), nil
