@@ -29,7 +29,8 @@ func (u *upstream) call(ctx context.Context, l *link, t *contract, c run.Call) (
 	defer func() { u.tally.count(t.tool.ID, res.Failure != "", asked && err == nil, time.Since(began)) }()
 	if u.breaker.Enter() != nil {
 		_, _, last := u.now()
-		return failed(run.FailedUnavailable, "server %s does not answer and is left alone for a while: %s", u.def.ID, cmp.Or(last, "no call of late had an answer")), nil
+		last = cmp.Or(last, "no call of late had an answer")
+		return failed(run.FailedUnavailable, "server %s does not answer and is left alone for a while: %s", u.def.ID, last), nil
 	}
 	asked = true
 	res, lost, err := u.ask(ctx, l, t, c)
@@ -53,8 +54,8 @@ func (u *upstream) call(ctx context.Context, l *link, t *contract, c run.Call) (
 	return res, err
 }
 
-// enter waits for one of the calls that may run at once, and for the connection. Until leave is called the server does not
-// become idle.
+// enter waits for one of the calls that may run at once, and for the connection. Until leave is called the server
+// does not become idle.
 func (u *upstream) enter(ctx context.Context) (l *link, leave func(), why run.Result) {
 	u.mu.Lock()
 	u.running++
@@ -68,7 +69,8 @@ func (u *upstream) enter(ctx context.Context) (l *link, leave func(), why run.Re
 	waiting, cancel := context.WithTimeout(ctx, u.opts.CallTimeout)
 	defer cancel()
 	if u.slots.Acquire(waiting, 1) != nil {
-		return nil, rest, failed(run.FailedUnavailable, "server %s is busy: no call ended within %s", u.def.ID, u.opts.CallTimeout)
+		why = failed(run.FailedUnavailable, "server %s is busy: no call ended within %s", u.def.ID, u.opts.CallTimeout)
+		return nil, rest, why
 	}
 	l, why = u.ready(ctx)
 	return l, func() { u.slots.Release(1); rest() }, why
@@ -211,7 +213,8 @@ func (l *listeners) report(p *mcp.ProgressNotificationParams) {
 	}
 }
 
-// The keys of Call.Meta by which a host's answers to a server's questions come along: a [mcp.InputResponseMap], and a text.
+// The keys of Call.Meta by which a host's answers to a server's questions come along: a [mcp.InputResponseMap], and
+// a text.
 const (
 	MetaInputResponses = "io.waymark/input_responses"
 	MetaRequestState   = "io.waymark/request_state"

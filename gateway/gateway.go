@@ -182,9 +182,9 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 	return g, nil
 }
 
-// publish works out what is offered and withheld, from what was agreed to and what the servers that run last listed. The
-// tools of a server that was not listed yet are known from their pins: its list is compared with them before the first
-// call. g.mu is held.
+// publish works out what is offered and withheld, from what was agreed to and what the servers that run last listed.
+// The tools of a server that was not listed yet are known from their pins: its list is compared with them before the
+// first call. g.mu is held.
 func (g *Gateway) publish() {
 	kept := g.register.kept.Load()
 	now := &shown{usable: map[string]*contract{}, withheld: map[string]Withheld{}}
@@ -193,7 +193,8 @@ func (g *Gateway) publish() {
 		known[server] = up.listed != nil || kept.consent(server).Pinned
 		for id, c := range up.listed {
 			if c.wrong != "" {
-				now.withheld[id] = Withheld{ID: id, Server: server, Reason: ReasonInvalid, Detail: c.wrong, Changed: []string{}, Flags: []string{}}
+				now.withheld[id] = Withheld{ID: id, Server: server, Reason: ReasonInvalid, Detail: c.wrong,
+					Changed: []string{}, Flags: []string{}}
 			}
 		}
 	}
@@ -458,7 +459,8 @@ func (g *Gateway) Members(id string) map[string]json.RawMessage {
 	return nil
 }
 
-// Changes reports whether a tool that may be called is not annotated as reading only, in the contract that was approved.
+// Changes reports whether a tool that may be called is not annotated as reading only, in the contract that was
+// approved.
 func (g *Gateway) Changes(id string) bool {
 	c := g.shown.Load().usable[id]
 	return c != nil && (c.tool.Annotations == nil || c.tool.Annotations.ReadOnly == nil || !*c.tool.Annotations.ReadOnly)
@@ -466,7 +468,8 @@ func (g *Gateway) Changes(id string) bool {
 
 // Withheld are the tools that are neither suggested nor called, by id.
 func (g *Gateway) Withheld() []Withheld {
-	return slices.SortedFunc(maps.Values(g.shown.Load().withheld), func(a, b Withheld) int { return strings.Compare(a.ID, b.ID) })
+	byID := func(a, b Withheld) int { return strings.Compare(a.ID, b.ID) }
+	return slices.SortedFunc(maps.Values(g.shown.Load().withheld), byID)
 }
 
 // Close stops all servers and returns when they and what they started are gone, or ctx is done.

@@ -52,7 +52,8 @@ func OpenLogins(dir, workspace string) *Logins { return &Logins{dir: dir, worksp
 func (l *Logins) read() (map[string]map[string]*login, error) {
 	all := map[string]map[string]*login{}
 	if readPrivate(l.dir, LoginsFile, &all) != nil {
-		return nil, fmt.Errorf("%s cannot be read", filepath.Join(l.dir, LoginsFile)) // an error of a decoder may quote a token
+		// An error of a decoder may quote a token.
+		return nil, fmt.Errorf("%s cannot be read", filepath.Join(l.dir, LoginsFile))
 	}
 	return all, nil
 }

@@ -28,7 +28,13 @@ import (
 //
 // Without a consent nothing is started; without a pin nothing is called. Rows that cannot be read close
 // what they are about.
-const rows, consentRow, pinRow, grantRow, offersRow = "gateway/", "gateway/consent/", "gateway/pin/", "gateway/grant/", "gateway/offers/"
+const (
+	rows       = "gateway/"
+	consentRow = rows + "consent/"
+	pinRow     = rows + "pin/"
+	grantRow   = rows + "grant/"
+	offersRow  = rows + "offers/"
+)
 
 // consent is what was agreed to, and whether the tools that came with it are pinned.
 type consent struct {
@@ -247,8 +253,8 @@ func (r *register) agree(ctx context.Context, id, digest string) error {
 	return r.write(ctx, row(consentRow+id, consent{Digest: digest, At: r.now().UTC()}))
 }
 
-// forget drops everything that was agreed to about a server, at once: without its pins, a tool would be new to others. It
-// returns the ids that were pinned.
+// forget drops everything that was agreed to about a server, at once: without its pins, a tool would be new to others.
+// It returns the ids that were pinned.
 func (r *register) forget(ctx context.Context, server string) (ids []string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -345,7 +351,8 @@ func pinned(c *contract, at time.Time) *pin {
 	return &pin{ID: c.tool.ID, Entry: c.entry, At: at.UTC(), approved: c}
 }
 
-// approve takes what waits under an id, if anything does. With a fingerprint it has to be that one: what a person looked at.
+// approve takes what waits under an id, if anything does. With a fingerprint it has to be that one: what a person
+// looked at.
 func (r *register) approve(ctx context.Context, id, print string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

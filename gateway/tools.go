@@ -159,7 +159,8 @@ func (c *contract) look(known *inspect.Catalog) (flags []string) {
 	if c.wrong != "" {
 		return nil
 	}
-	e := inspect.Entry{ID: c.tool.ID, Name: c.tool.Name, Server: c.tool.Server, Texts: []string{string(c.parts["description"]), string(c.parts["title"])}}
+	e := inspect.Entry{ID: c.tool.ID, Name: c.tool.Name, Server: c.tool.Server,
+		Texts: []string{string(c.parts["description"]), string(c.parts["title"])}}
 	for _, part := range []string{"inputSchema", "outputSchema", "annotations"} {
 		e.Data = append(e.Data, c.parts[part])
 	}
@@ -185,7 +186,8 @@ func (u *upstream) list(ctx context.Context, l *link) error {
 	entries, err := pages("tools", func(cursor string) (json.RawMessage, error) {
 		return rawOf(l.session.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor}))
 	}, func(n, _ int) bool { return n <= mostTools })
-	if said, ok := errors.AsType[*jsonrpc.Error](err); err != nil && (!ok || said.Code != jsonrpc.CodeMethodNotFound) { // a server without tools
+	said, ok := errors.AsType[*jsonrpc.Error](err)
+	if none := ok && said.Code == jsonrpc.CodeMethodNotFound; err != nil && !none { // a server may have no tools
 		return err
 	}
 	tools := map[string]*contract{}
@@ -208,7 +210,8 @@ var errEndless = errors.New("the list does not end")
 
 // pages reads a list of a server page by page, as long as there is room for the items and their bytes. With an error it
 // returns what it has read.
-func pages(list string, page func(cursor string) (json.RawMessage, error), room func(items, bytes int) bool) (all []json.RawMessage, err error) {
+func pages(list string, page func(cursor string) (json.RawMessage, error), room func(items, bytes int) bool) (
+	all []json.RawMessage, err error) {
 	size := 0
 	for cursor, n := "", 0; n < mostPages; n++ {
 		raw, err := page(cursor)

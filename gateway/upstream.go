@@ -145,8 +145,8 @@ func (u *upstream) now() (State, time.Time, string) {
 	return u.state, u.since, u.last
 }
 
-// await returns true as soon as done, which is asked at each change of the state with u.mu held, says so; false if ctx ends
-// before.
+// await returns true as soon as done, which is asked at each change of the state with u.mu held, says so; false if ctx
+// ends before.
 func (u *upstream) await(ctx context.Context, done func() bool) bool {
 	for {
 		u.mu.Lock()
@@ -178,8 +178,8 @@ func (u *upstream) rest() (left time.Duration) {
 	return 0
 }
 
-// run keeps the server going until ctx ends. An idle one waits until a call needs it, or what was approved of its tools has
-// changed.
+// run keeps the server going until ctx ends. An idle one waits until a call needs it, or what was approved of its tools
+// has changed.
 func (u *upstream) run(ctx context.Context) {
 	defer u.set(Stopped, nil, "")
 	wait := backoff.NewExponentialBackOff()

@@ -138,8 +138,8 @@ func DefinitionSize(t *catalog.Tool) int {
 	return len(text) + len(",")
 }
 
-// listedTools are the tools of others in tools/list. They are no tools of the SDK: [mcpTools.passOn] adds them to its list, and
-// turns their calls into those of call_changing_tool.
+// listedTools are the tools of others in tools/list. They are no tools of the SDK: [mcpTools.passOn] adds them to its
+// list, and turns their calls into those of call_changing_tool.
 type listedTools struct {
 	mu   sync.Mutex
 	most []string // ids of the tools with most calls when the first tool came: a host's list stays as it is
@@ -148,8 +148,8 @@ type listedTools struct {
 	changed func()
 }
 
-// listedTool is one of them. Its output schema is left out: a host would refuse an answer that does not fit, and the work
-// is done by then.
+// listedTool is one of them. Its output schema is left out: a host would refuse an answer that does not fit, and the
+// work is done by then.
 type listedTool struct {
 	id, name string
 	text     json.RawMessage
@@ -178,8 +178,8 @@ func (m *mcpTools) sync() {
 	}
 }
 
-// listable is a tool as hosts see it, or why they would not accept it: the SDK panics for a definition that the protocol does
-// not allow.
+// listable is a tool as hosts see it, or why they would not accept it: the SDK panics for a definition that the
+// protocol does not allow.
 func listable(t catalog.Tool) (shown *mcp.Tool, err error) {
 	schema, err := catalog.HostSchema(t.InputSchema)
 	if err != nil {
