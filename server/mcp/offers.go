@@ -132,10 +132,10 @@ func (m *mcpTools) passOn(next mcp.MethodHandler) mcp.MethodHandler {
 			for _, name := range slices.Sorted(maps.Keys(all)) {
 				items = append(items, all[name])
 			}
-			return whole.extend("tools", items), nil
+			return complete(whole.extend("tools", items), req), nil
 		}
 		if list, ok := offerLists[method]; ok && may {
-			return rawOf(result).extend(list, g.Offers(list)), nil
+			return complete(rawOf(result).extend(list, g.Offers(list)), req), nil
 		}
 		return result, nil
 	}
