@@ -24,80 +24,80 @@ import (
 )
 
 // call carries out one call. The breaker counts calls that the server as a whole does not answer, not tools that fail.
-func (u *upstream) call(ctx context.Context, t *entry, c run.Call) (run.Result, error) {
-	defer u.enter()()
-	l, res := u.ready(ctx)
-	if l == nil {
-		return res, ctx.Err()
-	}
-	free, res := u.slot(ctx)
-	if free == nil {
-		return res, ctx.Err()
-	}
-	defer free()
-	began := time.Now()
-	u.tally.calls.Add(1)
-	defer func() { u.tally.busy.Add(int64(time.Since(began))) }()
+func (u *upstream) call(ctx context.Context, l *link, t *contract, c run.Call) (res run.Result, err error) {
+	began, asked := time.Now(), false
+	defer func() { u.tally.count(t.tool.ID, res.Failure != "", asked && err == nil, time.Since(began)) }()
 	if u.breaker.Enter() != nil {
-		u.tally.failures.Add(1)
-		u.tally.tools.count(t.tool.ID, true, 0)
-		return failed(run.FailedUnavailable, "server %s does not answer and is left alone for a while: %s", u.def.ID, u.lastWords()), nil
+		_, _, last := u.now()
+		last = cmp.Or(last, "no call of late had an answer")
+		return failed(run.FailedUnavailable, "server %s does not answer and is left alone for a while: %s", u.def.ID, last), nil
 	}
-	res, gone, err := u.ask(ctx, l, t, c)
-	if gone { // the call was not carried out
-		if l = u.renewed(ctx, l); l != nil {
-			res, _, err = u.ask(ctx, l, t, c)
+	asked = true
+	res, lost, err := u.ask(ctx, l, t, c)
+	if lost { // the call was not carried out
+		l.breakOff(errLostSession)
+		if u.await(ctx, func() bool { return u.link != l }) {
+			if l, _ = u.ready(ctx); l != nil {
+				res, _, err = u.ask(ctx, l, t, c)
+			}
 		}
 	}
-	took := time.Since(began)
-	if err != nil {
-		took = 0
-	}
-	u.tally.tools.count(t.tool.ID, res.Failure != "", took)
 	switch {
 	case res.Failure == run.FailedTimeout || res.Failure == run.FailedUnavailable:
-		if u.breaker.Failed() {
+		if u.breaker.Failed() && l != nil {
 			u.log.Warn("breaker opened: calls to the server fail at once", "for", u.opts.Limits.BreakFor)
-			if l := u.current(); l != nil {
-				l.breakOff(fmt.Errorf("%d calls in a row had no answer", u.opts.Limits.BreakAfter))
-			}
+			l.breakOff(fmt.Errorf("%d calls in a row had no answer", u.opts.Limits.BreakAfter))
 		}
 	case err == nil: // else the caller gave up, which says nothing about the server
 		u.breaker.Succeeded()
 	}
-	if res.Failure != "" {
-		u.tally.failures.Add(1)
-	}
 	return res, err
+}
+
+// enter waits for one of the calls that may run at once, and for the connection. Until leave is called the server
+// does not become idle.
+func (u *upstream) enter(ctx context.Context) (l *link, leave func(), why run.Result) {
+	u.mu.Lock()
+	u.running++
+	u.mu.Unlock()
+	rest := func() {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		u.running--
+		u.used = u.opts.Now()
+	}
+	waiting, cancel := context.WithTimeout(ctx, u.opts.CallTimeout)
+	defer cancel()
+	if u.slots.Acquire(waiting, 1) != nil {
+		why = failed(run.FailedUnavailable, "server %s is busy: no call ended within %s", u.def.ID, u.opts.CallTimeout)
+		return nil, rest, why
+	}
+	l, why = u.ready(ctx)
+	return l, func() { u.slots.Release(1); rest() }, why
 }
 
 // ready is the connection, once there is one. An idle server is started, one that is just starting is waited for; one
 // that broke is not.
-func (u *upstream) ready(ctx context.Context) (*link, run.Result) {
-	late := time.NewTimer(min(u.opts.StartTimeout, u.opts.CallTimeout))
-	defer late.Stop()
-	for {
-		u.mu.Lock()
-		state, l, changed, last := u.state, u.link, u.changed, u.last
-		u.mu.Unlock()
-		switch state {
-		case Ready:
-			return l, run.Result{}
-		case Idle:
-			signal(u.wake) // starts it
-		case Waiting:
-			return nil, failed(run.FailedUnavailable, "server %s is down: %s", u.def.ID, last)
-		case Stopped:
-			return nil, failed(run.FailedUnavailable, "server %s is not running", u.def.ID)
+func (u *upstream) ready(ctx context.Context) (l *link, why run.Result) {
+	soon, cancel := context.WithTimeout(ctx, min(u.opts.StartTimeout, u.opts.CallTimeout))
+	defer cancel()
+	var state State
+	var last string
+	u.await(soon, func() bool {
+		if state, l, last = u.state, u.link, u.last; state == Idle {
+			signal(u.stir) // starts it
 		}
-		select {
-		case <-changed:
-		case <-late.C:
-			return nil, failed(run.FailedUnavailable, "server %s has not started yet", u.def.ID)
-		case <-ctx.Done():
-			return nil, run.Result{}
-		}
+		return state != Idle && state != Starting
+	})
+	switch {
+	case l != nil:
+		return l, why
+	case state == Waiting:
+		return nil, failed(run.FailedUnavailable, "server %s is down: %s", u.def.ID, last)
+	case state == Stopped:
+		return nil, failed(run.FailedUnavailable, "server %s is not running", u.def.ID)
 	}
+	return nil, failed(run.FailedUnavailable, "server %s has not started yet", u.def.ID)
 }
 
 // firstLook is how long what a host lists or calls waits for a server that starts, counted from its start: after
@@ -111,63 +111,24 @@ func (g *Gateway) Started(ctx context.Context) (waited bool) {
 	ups := slices.Collect(maps.Values(g.ups))
 	g.mu.Unlock()
 	for _, u := range ups {
-		for {
-			u.mu.Lock()
-			state, since, changed := u.state, u.since, u.changed
-			u.mu.Unlock()
-			left := firstLook - u.opts.Now().Sub(since)
-			if state != Starting || left <= 0 {
-				break
-			}
-			waited = true
-			select {
-			case <-changed:
-			case <-time.After(left):
-			case <-ctx.Done():
-				return waited
-			}
+		state, since, _ := u.now()
+		left := firstLook - u.opts.Now().Sub(since)
+		if state != Starting || left <= 0 {
+			continue
 		}
+		waited = true
+		soon, cancel := context.WithTimeout(ctx, left)
+		u.await(soon, func() bool { return u.state != Starting })
+		cancel()
 	}
 	return waited
-}
-
-// slot waits for one of the calls that may run at once.
-func (u *upstream) slot(ctx context.Context) (free func(), res run.Result) {
-	waiting, cancel := context.WithTimeout(ctx, u.opts.CallTimeout)
-	defer cancel()
-	if u.slots.Acquire(waiting, 1) != nil {
-		return nil, failed(run.FailedUnavailable, "server %s is busy: no call ended within %s", u.def.ID, u.opts.CallTimeout)
-	}
-	return func() { u.slots.Release(1) }, res
-}
-
-// renewed is the connection after one whose session the server does not know any more; nil if there is none.
-func (u *upstream) renewed(ctx context.Context, old *link) *link {
-	if u.current() == old {
-		u.again.Store(true)
-		old.breakOff(errors.New("the server does not know the session any more"))
-	}
-	for {
-		u.mu.Lock()
-		now, changed := u.link, u.changed
-		u.mu.Unlock()
-		if now != old {
-			l, _ := u.ready(ctx)
-			return l
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return nil
-		}
-	}
 }
 
 // longestCall bounds a call that reports progress, which gives it time anew.
 const longestCall = time.Hour
 
 // ask sends one call and reads its answer. It reports whether the server does not know the session any more.
-func (u *upstream) ask(outer context.Context, l *link, t *entry, c run.Call) (res run.Result, gone bool, err error) {
+func (u *upstream) ask(outer context.Context, l *link, t *contract, c run.Call) (res run.Result, lost bool, err error) {
 	whole, end := context.WithTimeout(outer, longestCall)
 	defer end()
 	ctx, cancel := context.WithCancelCause(whole)
@@ -175,9 +136,13 @@ func (u *upstream) ask(outer context.Context, l *link, t *entry, c run.Call) (re
 	late := time.AfterFunc(u.opts.CallTimeout, func() { cancel(context.DeadlineExceeded) })
 	defer late.Stop()
 	defer context.AfterFunc(l.ctx, func() { cancel(mcp.ErrConnectionClosed) })()
-	params := &mcp.CallToolParams{Name: t.tool.Name, Arguments: c.Arguments}
-	if err := withMeta(params, c.Meta); err != nil {
-		return failed(run.FailedArgument, "_meta: %v", err), false, nil
+	params := &mcp.CallToolParams{Name: t.tool.Name, Arguments: c.Arguments, Meta: mcp.Meta{}}
+	params.InputResponses, _ = c.Meta[MetaInputResponses].(mcp.InputResponseMap)
+	params.RequestState, _ = c.Meta[MetaRequestState].(string)
+	for _, key := range passedMeta {
+		if value, there := c.Meta[key]; there {
+			params.Meta[key] = value
+		}
 	}
 	token, stop := l.progress.listen(func() { late.Reset(u.opts.CallTimeout) }, c.Progress)
 	params.SetProgressToken(token)
@@ -205,16 +170,14 @@ type listeners struct {
 // listen calls alive and notify for every progress report of a call, until stop is called, which waits for a notify under
 // way. notify may be nil; a slow one delays nobody: of several reports it receives the newest.
 func (l *listeners) listen(alive func(), notify func(done, total float64, message string)) (token string, stop func()) {
-	reports, delivered := make(chan *mcp.ProgressNotificationParams, 1), make(chan struct{})
-	if notify == nil {
-		close(delivered)
-	} else {
-		go func() {
-			defer close(delivered)
+	reports := make(chan *mcp.ProgressNotificationParams, 1)
+	var delivery sync.WaitGroup
+	if notify != nil {
+		delivery.Go(func() {
 			for p := range reports {
 				notify(p.Progress, p.Total, catalog.Cut(p.Message, messageBytes))
 			}
-		}()
+		})
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -236,7 +199,7 @@ func (l *listeners) listen(alive func(), notify func(done, total float64, messag
 		delete(l.open, token)
 		close(reports)
 		l.mu.Unlock()
-		<-delivered
+		delivery.Wait()
 	}
 }
 
@@ -250,16 +213,8 @@ func (l *listeners) report(p *mcp.ProgressNotificationParams) {
 	}
 }
 
-func (u *upstream) lastWords() string {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.last == "" {
-		return "no call of late had an answer"
-	}
-	return u.last
-}
-
-// The keys of Call.Meta by which a host's answers to a server's questions come along.
+// The keys of Call.Meta by which a host's answers to a server's questions come along: a [mcp.InputResponseMap], and
+// a text.
 const (
 	MetaInputResponses = "io.waymark/input_responses"
 	MetaRequestState   = "io.waymark/request_state"
@@ -268,34 +223,6 @@ const (
 // passedMeta are the keys of a host's _meta that a server gets to see: trace context, and what the host can
 // be asked. The rest is between the host and us.
 var passedMeta = []string{"traceparent", "tracestate", "baggage", mcp.MetaKeyClientCapabilities}
-
-func withMeta(p *mcp.CallToolParams, meta json.RawMessage) error {
-	if isNull(meta) {
-		return nil
-	}
-	var all map[string]json.RawMessage
-	if err := json.Unmarshal(meta, &all); err != nil {
-		return err
-	}
-	for _, key := range slices.Sorted(maps.Keys(all)) {
-		switch {
-		case key == MetaInputResponses:
-			if err := json.Unmarshal(all[key], &p.InputResponses); err != nil {
-				return err
-			}
-		case key == MetaRequestState:
-			if err := json.Unmarshal(all[key], &p.RequestState); err != nil {
-				return err
-			}
-		case slices.Contains(passedMeta, key):
-			if p.Meta == nil {
-				p.Meta = mcp.Meta{}
-			}
-			p.Meta[key] = all[key]
-		}
-	}
-	return nil
-}
 
 // messageBytes bounds what is passed on of a server's own words about a failure, without secrets.
 const messageBytes = 600
@@ -314,18 +241,12 @@ type answer struct {
 	RequestState      string          `json:"requestState"`
 }
 
-// Input is what Result.NeedsInput holds: what the server asks the host for, and what it wants to see again.
-type Input struct {
-	Requests json.RawMessage `json:"inputRequests"`
-	State    string          `json:"requestState,omitempty"`
-}
-
 // OwnMember is the member of structured content in which only the gateway speaks to the host; a server's own is removed.
 const OwnMember = "_waymark"
 
 // resultOf reads an answer of a tool. Structured content that does not fit the tool's output schema is left out; where
 // strict, it is a failure.
-func resultOf(raw json.RawMessage, t *entry, strict bool) run.Result {
+func resultOf(raw json.RawMessage, t *contract, strict bool) run.Result {
 	var a answer
 	if len(raw) == 0 || raw[0] != '{' {
 		return failed(run.FailedTool, "the server answered %s, which is no result of a tool", catalog.Cut(string(raw), 40))
@@ -345,11 +266,7 @@ func resultOf(raw json.RawMessage, t *entry, strict bool) run.Result {
 		if isNull(a.InputRequests) {
 			a.InputRequests = json.RawMessage("{}")
 		}
-		need, err := json.Marshal(Input{a.InputRequests, a.RequestState})
-		if err != nil {
-			return failed(run.FailedTool, "the server's request for input cannot be read: %v", err)
-		}
-		return run.Result{NeedsInput: need}
+		return run.Result{NeedsInput: a.InputRequests, State: a.RequestState}
 	}
 	if isNull(a.Content) {
 		if a.StructuredContent == nil && !a.IsError {

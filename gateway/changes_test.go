@@ -11,21 +11,17 @@ import (
 
 // Whoever approves sees what changed, in whatever part.
 func TestChangesAreShown(t *testing.T) {
-	r, err := openRegister(t.Context(), quick(t).Table, quick(t).filled().Now)
+	r, err := openRegister(t.Context(), quick(t).filled())
 	require.NoError(t, err)
 	const form = `{"name":"go","title":"Go","description":"Does it.","inputSchema":{"type":"object","properties":{"a":{"type":"TYPE"}}},"annotations":{"readOnlyHint":HINT}}`
-	offer := func(kind, hint string) []offered {
-		return []offered{read("s", json.RawMessage(strings.NewReplacer("TYPE", kind, "HINT", hint).Replace(form)))}
+	offer := func(kind, hint string) map[string]*contract {
+		return map[string]*contract{"s:go": read("s", json.RawMessage(strings.NewReplacer("TYPE", kind, "HINT", hint).Replace(form)))}
 	}
 	d := Definition{ID: "s", Command: "/bin/s"}
 	require.NoError(t, r.agree(t.Context(), "s", d.Digest()))
-	taken, err := r.compare(t.Context(), &d, offer("string", "true"))
-	require.NoError(t, err)
-	require.Len(t, taken, 1)
-	require.NoError(t, r.take(t.Context(), nil, "s", nil, taken))
-	_, err = r.compare(t.Context(), &d, offer("integer", "false"))
-	require.NoError(t, err)
-	p := r.of("s")["s:go"]
+	require.NoError(t, r.compare(t.Context(), &d, offer("string", "true"), nil))
+	require.NoError(t, r.compare(t.Context(), &d, offer("integer", "false"), nil))
+	p := r.kept.Load().pins["s:go"]
 	w, held := p.withheld()
 	require.True(t, held)
 	assert.Equal(t, []PartChange{

@@ -45,7 +45,7 @@ func start(d Definition, log *slog.Logger) (*child, error) {
 	cmd.WaitDelay = 100 * time.Millisecond // for its last words: what it started may hold its stderr
 	group(cmd)
 	if c.stdin, err = cmd.StdinPipe(); err == nil {
-		err = launch(cmd)
+		err = cmd.Start()
 	}
 	_ = write.Close() // the child has its own
 	if err != nil {
@@ -60,33 +60,24 @@ func start(d Definition, log *slog.Logger) (*child, error) {
 	return c, nil
 }
 
-// The time a child gets to end by itself after its input was closed, and after it was asked to.
-const graceAfterEOF, graceAfterTerm = time.Second, time.Second
+// grace is how long a child gets to end by itself after its input was closed, and again after it was asked to.
+const grace = time.Second
 
 // end stops the child and what it started, and waits until they are gone: input closed, then asked, then
 // killed. With hurry it is killed at once.
 func (c *child) end(hurry bool) {
 	c.ending.Do(func() {
 		_ = c.stdin.Close()
-		if !hurry && !c.gone(graceAfterEOF) {
-			terminateGroup(c.cmd)
-			c.gone(graceAfterTerm)
+		for _, ask := range []func(*exec.Cmd){terminateGroup, killGroup} {
+			select {
+			case <-c.exited:
+			case <-time.After(map[bool]time.Duration{false: grace}[hurry]):
+				ask(c.cmd)
+			}
 		}
-		killGroup(c.cmd)
 		<-c.exited
 		_ = c.stdout.Close()
 	})
-}
-
-func (c *child) gone(within time.Duration) bool {
-	late := time.NewTimer(within)
-	defer late.Stop()
-	select {
-	case <-c.exited:
-		return true
-	case <-late.C:
-		return false
-	}
 }
 
 // story is how the child ended, with the last it said.

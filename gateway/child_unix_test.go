@@ -34,7 +34,7 @@ func TestNoChildIsLeftBehind(t *testing.T) {
 	require.NoError(t, err)
 	pids = append(pids, pid)
 	for _, up := range g.ups {
-		pids = append(pids, up.current().child.cmd.Process.Pid)
+		pids = append(pids, up.link.child.cmd.Process.Pid)
 	}
 	go func() { _, _ = g.Call(context.Background(), run.Call{Tool: "drip:go"}) }()
 	go func() { _, _ = g.Call(context.Background(), run.Call{Tool: "hang:go"}) }()

@@ -69,10 +69,8 @@ func (d *Definition) Check() error {
 	if !serverID.MatchString(d.ID) {
 		return fmt.Errorf("server id %q is not 1 to 32 of A-Z a-z 0-9 . _ -, letters or digits first", d.ID)
 	}
-	for _, r := range reserved {
-		if inspect.Skeleton(d.ID) == inspect.Skeleton(r) {
-			return fmt.Errorf("server id %q is reserved", d.ID)
-		}
+	if Alike(d.ID, nil) {
+		return fmt.Errorf("server id %q is reserved", d.ID)
 	}
 	for _, t := range []float64{d.StartTimeout, d.CallTimeout} {
 		if !(t >= 0 && t <= longestCall.Seconds()) {
@@ -403,15 +401,8 @@ func ReadDefinitions(dir, workspace string) (Workspace, error) {
 
 func readDefinitions(dir string) (definitions, error) {
 	all := definitions{Workspaces: map[string]Workspace{}}
-	text, err := os.ReadFile(filepath.Join(dir, DefinitionsFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return all, nil
-	}
-	if err != nil {
+	if err := readPrivate(dir, DefinitionsFile, &all); err != nil {
 		return all, err
-	}
-	if err := strictjson.Unmarshal(text, &all); err != nil {
-		return all, fmt.Errorf("%s: %w", filepath.Join(dir, DefinitionsFile), err)
 	}
 	for workspace, w := range all.Workspaces {
 		for i := range w.Servers {
@@ -443,6 +434,22 @@ func WriteDefinitions(dir, workspace string, defs []Definition) error {
 		all.Workspaces[workspace] = Workspace{defs, agents}
 	}
 	return writePrivate(dir, DefinitionsFile, all)
+}
+
+// readPrivate reads a file of the data directory; none is no error, and leaves into as it is.
+func readPrivate(dir, name string, into any) error {
+	path := filepath.Join(dir, name)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = strictjson.Unmarshal(text, into)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
 }
 
 // writePrivate replaces a file of the data directory, readable by its owner alone.

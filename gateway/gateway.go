@@ -15,6 +15,7 @@
 package gateway
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -99,22 +100,19 @@ func (o Options) filled() Options {
 		o.HTTP = t
 	}
 	o.Version = cmp.Or(o.Version, "dev")
-	for _, d := range []struct {
-		of     *time.Duration
-		preset time.Duration
-	}{
-		{&o.CallTimeout, time.Minute}, {&o.StartTimeout, 2 * time.Minute}, {&o.ListTimeout, 30 * time.Second},
-		{&o.Poll, 5 * time.Minute}, {&o.Settle, time.Second}, {&o.FirstWait, 500 * time.Millisecond}, {&o.LongestWait, time.Minute},
-		{&o.Limits.BreakFor, 15 * time.Second}, {&o.IdleStop, 10 * time.Minute},
-	} {
-		*d.of = cmp.Or(*d.of, d.preset)
-	}
-	for _, n := range []struct {
-		of     *int
-		preset int
-	}{{&o.Limits.BreakAfter, 5}, {&o.Limits.Concurrency, 8}, {&o.Limits.MaxAnswer, 4 << 20}, {&o.Limits.MaxArguments, 1 << 20}} {
-		*n.of = cmp.Or(*n.of, n.preset)
-	}
+	o.CallTimeout = cmp.Or(o.CallTimeout, time.Minute)
+	o.StartTimeout = cmp.Or(o.StartTimeout, 2*time.Minute)
+	o.ListTimeout = cmp.Or(o.ListTimeout, 30*time.Second)
+	o.Poll = cmp.Or(o.Poll, 5*time.Minute)
+	o.Settle = cmp.Or(o.Settle, time.Second)
+	o.FirstWait = cmp.Or(o.FirstWait, 500*time.Millisecond)
+	o.LongestWait = cmp.Or(o.LongestWait, time.Minute)
+	o.IdleStop = cmp.Or(o.IdleStop, 10*time.Minute)
+	o.Limits.BreakAfter = cmp.Or(o.Limits.BreakAfter, 5)
+	o.Limits.BreakFor = cmp.Or(o.Limits.BreakFor, 15*time.Second)
+	o.Limits.Concurrency = cmp.Or(o.Limits.Concurrency, 8)
+	o.Limits.MaxAnswer = cmp.Or(o.Limits.MaxAnswer, 4<<20)
+	o.Limits.MaxArguments = cmp.Or(o.Limits.MaxArguments, 1<<20)
 	return o
 }
 
@@ -134,9 +132,7 @@ type Gateway struct {
 	stop     context.CancelFunc
 	running  sync.WaitGroup
 
-	defining sync.Mutex // one change of the file of definitions at a time
-	changing sync.Mutex // one change of what runs at a time
-	listing  sync.Mutex // one comparison of tools at a time
+	changing sync.Mutex // one change of what is defined or runs at a time
 
 	mu     sync.Mutex
 	defs   map[string]Definition
@@ -150,20 +146,9 @@ type Gateway struct {
 
 // shown is what the gateway offers at one moment. It is never changed.
 type shown struct {
-	entries  map[string]*entry // by id: what may be called
-	tools    []catalog.Tool    // of the entries, by id
+	usable   map[string]*contract // by id: what may be called
+	tools    []catalog.Tool       // of them, by id
 	withheld map[string]Withheld
-}
-
-// entry is a tool that may be called.
-type entry struct {
-	tool      catalog.Tool
-	print     catalog.Fingerprint
-	server    string
-	members   members
-	input     *run.Validator // nil: anything goes
-	output    *run.Validator
-	outputErr error
 }
 
 // Withheld is a tool that is neither suggested nor called, and why.
@@ -186,33 +171,55 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 		return nil, errors.New("a gateway needs a table for what is agreed to")
 	}
 	o = o.filled()
-	r, err := openRegister(ctx, o.Table, o.Now)
+	r, err := openRegister(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	g := &Gateway{opts: o, register: r, defs: map[string]Definition{}, ups: map[string]*upstream{}}
 	g.ctx, g.stop = context.WithCancel(context.Background())
-	g.shown.Store(&shown{entries: map[string]*entry{}, withheld: map[string]Withheld{}})
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.withholdPinned()
+	g.publish()
 	g.running.Go(func() { o.Table.Follow(g.ctx, g.agreedElsewhere) })
 	return g, nil
 }
 
-// withholdPinned withholds every tool that a pin holds back, and forgets what servers offered that do not run. g.mu is
-// held.
-func (g *Gateway) withholdPinned() {
-	g.publish(func(now *shown) {
-		maps.DeleteFunc(now.entries, func(_ string, e *entry) bool { return g.ups[e.server] == nil })
-		maps.DeleteFunc(now.withheld, func(_ string, w Withheld) bool { return g.ups[w.Server] == nil })
-		for id, p := range g.register.of("") {
-			if w, held := p.withheld(); held {
-				now.withheld[id] = w
-				delete(now.entries, id)
+// publish works out what is offered and withheld, from what was agreed to and what the servers that run last listed.
+// The tools of a server that was not listed yet are known from their pins: its list is compared with them before the
+// first call. g.mu is held.
+func (g *Gateway) publish() {
+	kept := g.register.kept.Load()
+	now := &shown{usable: map[string]*contract{}, withheld: map[string]Withheld{}}
+	known := map[string]bool{} // servers whose tools are
+	for server, up := range g.ups {
+		known[server] = up.listed != nil || kept.consent(server).Pinned
+		for id, c := range up.listed {
+			if c.wrong != "" {
+				now.withheld[id] = Withheld{ID: id, Server: server, Reason: ReasonInvalid, Detail: c.wrong,
+					Changed: []string{}, Flags: []string{}}
 			}
 		}
-	})
+	}
+	for id, p := range kept.pins {
+		w, held := p.withheld()
+		c, up := p.approved, g.ups[w.Server]
+		if up != nil && up.listed != nil {
+			if c = up.listed[id]; c == nil {
+				w.Reason, w.Detail, held = ReasonGone, "its server does not offer it at the moment", true
+			}
+		}
+		switch {
+		case held:
+			now.withheld[id] = w
+		case known[w.Server] && c.wrong == "" && c.print == p.approved.print:
+			now.usable[id] = c
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(now.usable)) {
+		now.tools = append(now.tools, now.usable[id].tool)
+	}
+	g.shown.Store(now)
+	for _, f := range g.notify {
+		f()
+	}
 }
 
 // OnChange has f called whenever what is offered or withheld has changed. f must not block.
@@ -279,108 +286,129 @@ func (g *Gateway) take(defs []Definition, idle bool) error {
 	}
 	g.changing.Lock()
 	defer g.changing.Unlock()
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	if g.ctx.Err() != nil {
 		return errors.New("the gateway is closed")
 	}
+	g.mu.Lock()
 	g.defs, g.idle = wanted, idle
+	g.mu.Unlock()
 	g.reconcile()
 	return nil
 }
 
-// reconcile ends servers that are not agreed to as they are defined now, and starts those that are. g.changing and
-// g.mu are held; g.mu is given up while a server ends.
+// reconcile ends servers that are not agreed to as they are defined now, and starts those that are. g.changing is held.
 func (g *Gateway) reconcile() {
-	for _, id := range slices.Sorted(maps.Keys(g.ups)) {
-		if d, still := g.defs[id]; !still || !g.register.agreed(&d) || !reflect.DeepEqual(d, g.ups[id].def) {
-			g.end(id)
+	kept := g.register.kept.Load()
+	var ending []*upstream
+	g.mu.Lock()
+	for id, up := range g.ups {
+		if d, still := g.defs[id]; !still || !kept.agreed(&d) || !reflect.DeepEqual(d, up.def) {
+			delete(g.ups, id)
+			up.cancel()
+			ending = append(ending, up)
 		}
 	}
+	g.publish()
+	g.mu.Unlock()
+	for _, up := range ending {
+		<-up.done
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	if g.idle || g.ctx.Err() != nil {
 		return
 	}
-	for _, id := range slices.Sorted(maps.Keys(g.defs)) {
-		if d := g.defs[id]; g.ups[id] == nil && g.register.agreed(&d) {
-			g.begin(d)
+	for id, d := range g.defs {
+		if g.ups[id] != nil || !kept.agreed(&d) {
+			continue
 		}
+		ctx, cancel := context.WithCancel(g.ctx)
+		up := newUpstream(d, g.opts, g.took)
+		up.cancel = cancel
+		if g.opts.IdleStop > 0 && kept.consent(id).Pinned {
+			up.state = Idle
+		}
+		g.ups[id] = up
+		g.running.Go(func() {
+			defer close(up.done)
+			up.run(ctx)
+		})
 	}
+	g.publish()
 }
 
-// begin starts the care for a server, and the server itself unless its tools are known. g.changing and g.mu are held.
-func (g *Gateway) begin(d Definition) {
-	ctx, cancel := context.WithCancel(g.ctx)
-	s := newUpstream(d, g.opts, g.took)
-	s.cancel = cancel
-	g.ups[d.ID] = s
-	if g.opts.IdleStop > 0 {
-		if entries, ok := g.pinned(s); ok {
-			s.state = Idle
-			g.publish(func(now *shown) { maps.Copy(now.entries, entries) })
-		}
+// took holds a server's list against what is pinned, and publishes what may be used of it.
+func (g *Gateway) took(ctx context.Context, u *upstream, tools map[string]*contract, besides Offers) error {
+	if err := g.register.compare(ctx, &u.def, tools, besides); err != nil {
+		return err
 	}
-	g.running.Go(func() {
-		defer close(s.done)
-		s.run(ctx)
-	})
-}
-
-// end stops a server and forgets what it offers. g.changing and g.mu are held; g.mu is given up while it ends.
-func (g *Gateway) end(id string) {
-	s := g.ups[id]
-	delete(g.ups, id)
-	s.cancel()
-	g.withholdPinned()
-	g.mu.Unlock()
-	<-s.done
 	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.ups[u.def.ID] != u {
+		return errors.New("it is being stopped")
+	}
+	u.listed = tools
+	g.publish()
+	return nil
 }
 
 // Call implements [run.Caller].
 func (g *Gateway) Call(ctx context.Context, c run.Call) (run.Result, error) {
 	server, _, _ := catalog.Split(c.Tool)
-	up := g.up(server)
+	up, l := g.up(server), (*link)(nil)
 	if up != nil {
-		if l, res := up.ready(ctx); l == nil {
-			return res, ctx.Err()
+		var leave func()
+		var why run.Result
+		l, leave, why = up.enter(ctx)
+		defer leave()
+		if l == nil {
+			return why, ctx.Err()
 		}
 	}
-	e, why := g.find(c.Tool, up)
-	if e == nil {
+	t, why := g.find(c.Tool, up)
+	if t == nil {
 		return why, nil
 	}
-	if why := run.Asks(e.tool); why != "" && !c.Approved && !g.register.granted(e.tool.ID) {
+	if why := run.Asks(t.tool); why != "" && !c.Approved && !g.register.granted(t.tool.ID) {
 		return failed(run.FailedPolicy, "%s needs a grant: %s; whoever runs waymark can give one with: waymark gateway grant %s", c.Tool, why, c.Tool), nil
 	}
-	if len(c.Arguments) > g.opts.Limits.MaxArguments {
-		return failed(run.FailedArgument, "the arguments have %d bytes, at most %d", len(c.Arguments), g.opts.Limits.MaxArguments), nil
+	t.schemas()
+	if c.Arguments, why = t.arguments(c.Arguments, g.opts.Limits.MaxArguments); why.Failure != "" {
+		return why, nil
 	}
-	if a := strings.TrimSpace(string(c.Arguments)); a == "" || a == "null" {
-		c.Arguments = json.RawMessage("{}")
-	} else {
-		c.Arguments = catalog.Fit(json.RawMessage(a), json.RawMessage(`{"type":"object"}`))
-	}
-	if c.Arguments[0] != '{' || !json.Valid(c.Arguments) {
-		return failed(run.FailedArgument, "the arguments are no JSON object"), nil
-	}
-	wrong, _ := e.input.Check(c.Arguments)
-	if len(wrong) > 0 {
-		if fitted := catalog.Fit(c.Arguments, e.tool.InputSchema); len(fitted) <= g.opts.Limits.MaxArguments {
-			if wrong, _ = e.input.Check(fitted); len(wrong) == 0 {
-				c.Arguments = fitted
-			}
-		}
-	}
-	if len(wrong) > 0 {
-		return failed(run.FailedArgument, "the arguments do not fit the tool's schema: %s", reasons(wrong)), nil
-	}
-	res, err := up.call(ctx, e, c)
+	res, err := up.call(ctx, l, t, c)
 	level := slog.LevelDebug
 	if res.Failure != "" {
 		level = slog.LevelInfo
 	}
-	g.opts.Logger.Log(ctx, level, "called", "tool", c.Tool, "session", c.Session, "failure", string(res.Failure), "contract", e.print.String())
+	g.opts.Logger.Log(ctx, level, "called", "tool", c.Tool, "session", c.Session, "failure", string(res.Failure), "contract", t.print.String())
 	return res, err
+}
+
+// arguments are those of a call as the schema of the tool has them, or why they are refused.
+func (c *contract) arguments(given json.RawMessage, limit int) (json.RawMessage, run.Result) {
+	if len(given) > limit {
+		return nil, failed(run.FailedArgument, "the arguments have %d bytes, at most %d", len(given), limit)
+	}
+	given = bytes.TrimSpace(given)
+	if isNull(given) {
+		given = json.RawMessage("{}")
+	}
+	given = catalog.Fit(given, json.RawMessage(`{"type":"object"}`))
+	if given[0] != '{' || !json.Valid(given) {
+		return nil, failed(run.FailedArgument, "the arguments are no JSON object")
+	}
+	wrong, _ := c.input.Check(given)
+	if len(wrong) > 0 {
+		if fitted := catalog.Fit(given, c.tool.InputSchema); len(fitted) <= limit {
+			given = fitted
+			wrong, _ = c.input.Check(given)
+		}
+	}
+	if len(wrong) > 0 {
+		return nil, failed(run.FailedArgument, "the arguments do not fit the tool's schema: %s", reasons(wrong))
+	}
+	return given, run.Result{}
 }
 
 func (g *Gateway) up(server string) *upstream {
@@ -389,26 +417,23 @@ func (g *Gateway) up(server string) *upstream {
 	return g.ups[server]
 }
 
-// find is the entry of a tool, or why there is none.
-func (g *Gateway) find(id string, up *upstream) (*entry, run.Result) {
+// find is a tool that may be called, or why it may not.
+func (g *Gateway) find(id string, up *upstream) (*contract, run.Result) {
 	now := g.shown.Load()
-	if w, held := now.withheld[id]; held {
-		switch w.Reason {
-		case ReasonGone:
-			return nil, failed(run.FailedUnavailable, "%s: %s", id, w.Detail)
-		case ReasonInvalid:
-			return nil, failed(run.FailedPolicy, "%s cannot be used: %s", id, w.Detail)
-		}
-		return nil, failed(run.FailedPolicy, "%s is quarantined (%s); whoever runs waymark can look at it with `waymark approve --list` and release it with: waymark approve %s", id, w.Detail, id)
-	}
-	if e := now.entries[id]; e != nil && up != nil {
-		return e, run.Result{}
-	}
 	server, name, _ := catalog.Split(id)
 	g.mu.Lock()
 	_, defined := g.defs[server]
 	g.mu.Unlock()
+	w, held := now.withheld[id]
 	switch {
+	case held && w.Reason == ReasonGone:
+		return nil, failed(run.FailedUnavailable, "%s: %s", id, w.Detail)
+	case held && w.Reason == ReasonInvalid:
+		return nil, failed(run.FailedPolicy, "%s cannot be used: %s", id, w.Detail)
+	case held:
+		return nil, failed(run.FailedPolicy, "%s is quarantined (%s); whoever runs waymark can look at it with `waymark approve --list` and release it with: waymark approve %s", id, w.Detail, id)
+	case up != nil && now.usable[id] != nil:
+		return now.usable[id], run.Result{}
 	case up != nil:
 		return nil, failed(run.FailedUnknown, "server %s has no tool %q", server, name)
 	case defined:
@@ -422,18 +447,29 @@ func (g *Gateway) Tools() []catalog.Tool { return g.shown.Load().tools }
 
 // NeedsGrant reports whether a tool is called only with a grant, or a person's word, that it does not have.
 func (g *Gateway) NeedsGrant(id string) bool {
-	e := g.shown.Load().entries[id]
-	return e != nil && run.Asks(e.tool) != "" && !g.register.granted(id)
+	c := g.shown.Load().usable[id]
+	return c != nil && run.Asks(c.tool) != "" && !g.register.granted(id)
+}
+
+// Members are the members of a tool that may be called which the catalog does not have, as its server lists them.
+func (g *Gateway) Members(id string) map[string]json.RawMessage {
+	if c := g.shown.Load().usable[id]; c != nil {
+		return c.members
+	}
+	return nil
+}
+
+// Changes reports whether a tool that may be called is not annotated as reading only, in the contract that was
+// approved.
+func (g *Gateway) Changes(id string) bool {
+	c := g.shown.Load().usable[id]
+	return c != nil && (c.tool.Annotations == nil || c.tool.Annotations.ReadOnly == nil || !*c.tool.Annotations.ReadOnly)
 }
 
 // Withheld are the tools that are neither suggested nor called, by id.
 func (g *Gateway) Withheld() []Withheld {
-	now := g.shown.Load()
-	all := make([]Withheld, 0, len(now.withheld))
-	for _, id := range slices.Sorted(maps.Keys(now.withheld)) {
-		all = append(all, now.withheld[id])
-	}
-	return all
+	byID := func(a, b Withheld) int { return strings.Compare(a.ID, b.ID) }
+	return slices.SortedFunc(maps.Values(g.shown.Load().withheld), byID)
 }
 
 // Close stops all servers and returns when they and what they started are gone, or ctx is done.
@@ -455,18 +491,4 @@ func (g *Gateway) Close(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("servers did not end: %w", ctx.Err())
 	}
-}
-
-// Members are the members of a tool that may be called which the catalog does not have, as its server lists them.
-func (g *Gateway) Members(id string) map[string]json.RawMessage {
-	if e := g.shown.Load().entries[id]; e != nil {
-		return e.members
-	}
-	return nil
-}
-
-// Changes reports whether a tool that may be called is not annotated as reading only, in the contract that was approved.
-func (g *Gateway) Changes(id string) bool {
-	e := g.shown.Load().entries[id]
-	return e != nil && (e.tool.Annotations == nil || e.tool.Annotations.ReadOnly == nil || !*e.tool.Annotations.ReadOnly)
 }

@@ -182,18 +182,14 @@ func TestCallIsCancelled(t *testing.T) {
 // A server may ask the host for something first; the question and the answer pass through.
 func TestServerAsksBack(t *testing.T) {
 	g := connected(t, quick(t), "good")
-	meta, err := json.Marshal(map[string]any{mcp.MetaKeyClientCapabilities: map[string]any{"elicitation": map[string]any{"form": map[string]any{}}}, "traceparent": "00-1-2-01"})
-	require.NoError(t, err)
+	meta := map[string]any{mcp.MetaKeyClientCapabilities: map[string]any{"elicitation": map[string]any{"form": map[string]any{}}}, "traceparent": "00-1-2-01"}
 	r, err := g.Call(t.Context(), run.Call{Tool: "good:ask", Meta: meta})
 	require.NoError(t, err)
 	require.NotEmpty(t, r.NeedsInput, "%+v", r)
-	var in Input
-	require.NoError(t, json.Unmarshal(r.NeedsInput, &in))
-	assert.Equal(t, "kept", in.State)
-	assert.Contains(t, string(in.Requests), `"who?"`)
+	assert.Equal(t, "kept", r.State)
+	assert.Contains(t, string(r.NeedsInput), `"who?"`)
 
-	meta, err = json.Marshal(map[string]any{MetaInputResponses: map[string]any{"name": map[string]any{"action": "accept", "content": map[string]any{"name": "Ada"}}}, MetaRequestState: in.State})
-	require.NoError(t, err)
+	meta = map[string]any{MetaInputResponses: mcp.InputResponseMap{"name": &mcp.ElicitResult{Action: "accept", Content: map[string]any{"name": "Ada"}}}, MetaRequestState: r.State}
 	r, err = g.Call(t.Context(), run.Call{Tool: "good:ask", Meta: meta})
 	require.NoError(t, err)
 	assert.Contains(t, string(r.Content), "Ada kept")

@@ -10,8 +10,6 @@ import (
 // group makes the child the leader of a process group of its own.
 func group(cmd *exec.Cmd) { cmd.SysProcAttr = groupAttr() }
 
-func launch(cmd *exec.Cmd) error { return cmd.Start() }
-
 func terminateGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 
 // killGroup ends whatever is left of the group; that nothing is left is no error.

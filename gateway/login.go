@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -18,10 +16,9 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
-
-	"waymark/internal/strictjson"
 )
 
 // LoginsFile is where tokens are kept, in the data directory and not in its database: they belong into no backup.
@@ -54,13 +51,9 @@ func OpenLogins(dir, workspace string) *Logins { return &Logins{dir: dir, worksp
 // read returns all logins by workspace and server.
 func (l *Logins) read() (map[string]map[string]*login, error) {
 	all := map[string]map[string]*login{}
-	path := filepath.Join(l.dir, LoginsFile)
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return all, nil
-	}
-	if err != nil || strictjson.Unmarshal(text, &all) != nil {
-		return nil, fmt.Errorf("%s cannot be read", path) // an error of a decoder may quote a token
+	if readPrivate(l.dir, LoginsFile, &all) != nil {
+		// An error of a decoder may quote a token.
+		return nil, fmt.Errorf("%s cannot be read", filepath.Join(l.dir, LoginsFile))
 	}
 	return all, nil
 }
@@ -217,10 +210,11 @@ func (l *Logins) Login(ctx context.Context, d Definition, o Options, as LoginCli
 	defer listener.Close()
 	o = o.filled()
 	client := &http.Client{Transport: o.through(&d), CheckRedirect: noRedirect, Timeout: o.StartTimeout}
-	now := &login{}
+	now, asked := &login{}, false
 	back := "http://" + listener.Addr().String() + "/callback"
 	config := &auth.AuthorizationCodeHandlerConfig{RedirectURL: back, Client: client, RequestRefreshToken: true, AcceptUnadvertisedIss: true,
 		AuthorizationCodeFetcher: func(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
+			asked = true
 			link, err := url.Parse(args.URL)
 			if err != nil {
 				return nil, errors.New("the authorization server names no valid address")
@@ -248,39 +242,26 @@ func (l *Logins) Login(ctx context.Context, d Definition, o Options, as LoginCli
 			ClientName: "Waymark", RedirectURIs: []string{back}, TokenEndpointAuthMethod: "none",
 			GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"}}}
 	}
-	if err := authorize(ctx, d, client, config); err != nil {
+	handler, err := auth.NewAuthorizationCodeHandler(config)
+	if err != nil {
+		return err
+	}
+	session, err := mcp.NewClient(&mcp.Implementation{Name: ownName, Version: o.Version}, nil).Connect(ctx,
+		&mcp.StreamableClientTransport{Endpoint: d.URL, HTTPClient: client, OAuthHandler: handler, DisableStandaloneSSE: true},
+		&mcp.ClientSessionOptions{ProtocolVersion: lastWithHandshake}) // one request: each that is refused asks the person
+	if err == nil {
+		_ = session.Close()
+	}
+	var said *oauth2.RetrieveError
+	switch {
+	case now.Access != "": // what else is wrong with the server is not about the login
+		return l.keep(d.ID, now)
+	case errors.As(err, &said): // its text holds the whole answer
+		return fmt.Errorf("log in to server %s: the authorization server gave no token: %s", d.ID, cutError(said))
+	case asked:
 		return fmt.Errorf("log in to server %s: %w", d.ID, err)
 	}
-	return l.keep(d.ID, now)
-}
-
-// authorize asks the server without a credential, and follows what its refusal says.
-func authorize(ctx context.Context, d Definition, client *http.Client, config *auth.AuthorizationCodeHandlerConfig) error {
-	h, err := auth.NewAuthorizationCodeHandler(config)
-	if err != nil {
-		return err
-	}
-	const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"` + lastWithHandshake + `","capabilities":{},"clientInfo":{"name":"` + ownName + `","version":"1"}}}`
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.URL, strings.NewReader(hello))
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "application/json, text/event-stream")
-	resp, err := client.Do(req)
-	if err != nil {
-		return err
-	}
-	if resp.StatusCode != http.StatusUnauthorized {
-		resp.Body.Close()
-		return fmt.Errorf("it asks for no login (HTTP %d)", resp.StatusCode)
-	}
-	err = h.Authorize(ctx, req, resp)
-	var said *oauth2.RetrieveError
-	if errors.As(err, &said) { // its text holds the whole answer
-		return fmt.Errorf("the authorization server gave no token: %s", cutError(said))
-	}
-	return err
+	return fmt.Errorf("log in to server %s: it asks for no login: %w", d.ID, cmp.Or(err, errors.New("it answers without one")))
 }
 
 func cutError(e *oauth2.RetrieveError) string {
@@ -291,40 +272,33 @@ func cutError(e *oauth2.RetrieveError) string {
 }
 
 // awaitCode takes the answer of the authorization server, which the browser brings. One with another state is none.
-func awaitCode(ctx context.Context, listener net.Listener, state string) (*auth.AuthorizationResult, error) {
-	type answer struct {
-		result *auth.AuthorizationResult
-		err    error
-	}
-	came := make(chan answer, 1)
+func awaitCode(ctx context.Context, listener net.Listener, state string) (result *auth.AuthorizationResult, err error) {
+	ctx, came := context.WithCancel(ctx)
+	defer came()
+	err = errors.New("nobody granted access in time")
+	var once sync.Once
 	srv := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()
 		if r.URL.Path != "/callback" || q.Get("state") != state {
 			http.NotFound(w, r)
 			return
 		}
-		a := answer{result: &auth.AuthorizationResult{Code: q.Get("code"), State: state, Iss: q.Get("iss")}}
 		said := "Logged in. You can close this page."
-		if e := q.Get("error"); e != "" || a.result.Code == "" {
-			a, said = answer{err: fmt.Errorf("access was not granted: %q", e)}, "Access was not granted. You can close this page."
-		}
+		once.Do(func() {
+			result, err = &auth.AuthorizationResult{Code: q.Get("code"), State: state, Iss: q.Get("iss")}, nil
+			if refused := q.Get("error"); refused != "" || result.Code == "" {
+				err, said = fmt.Errorf("access was not granted: %q", refused), "Access was not granted. You can close this page."
+			}
+		})
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = io.WriteString(w, said)
-		select {
-		case came <- a:
-		default:
-		}
+		came()
 	})}
 	go func() { _ = srv.Serve(listener) }()
-	defer func() {
-		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-		defer cancel()
-		_ = srv.Shutdown(ending) // the browser still gets its page
-	}()
-	select {
-	case a := <-came:
-		return a.result, a.err
-	case <-ctx.Done():
-		return nil, errors.New("nobody granted access in time")
-	}
+	<-ctx.Done()
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	_ = srv.Shutdown(ending) // the browser still gets its page
+	once.Do(func() {})       // no later answer counts
+	return result, err
 }

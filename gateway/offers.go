@@ -34,7 +34,7 @@ const mostOffers, mostOfferBytes = 512, 256 << 10
 
 const uriPrefix = "waymark://"
 
-// offers reads what a server has besides tools. A list that cannot be read counts as empty.
+// offers reads what a server has besides tools. Of a list that cannot be read, or is too long, it keeps the beginning.
 func (u *upstream) offers(ctx context.Context, l *link) Offers {
 	o, left := Offers{}, mostOfferBytes
 	can := &mcp.ServerCapabilities{}
@@ -43,55 +43,44 @@ func (u *upstream) offers(ctx context.Context, l *link) Offers {
 	}
 	ctx, cancel := context.WithTimeout(ctx, u.opts.ListTimeout)
 	defer cancel()
-	if can.Prompts != nil {
-		o.read(Prompts, &left, func(cursor string) (json.RawMessage, error) {
+	for _, list := range []struct {
+		name string
+		has  bool
+		page func(cursor string) (json.RawMessage, error)
+	}{
+		{Prompts, can.Prompts != nil, func(cursor string) (json.RawMessage, error) {
 			return rawOf(l.session.ListPrompts(ctx, &mcp.ListPromptsParams{Cursor: cursor}))
-		})
-	}
-	if can.Resources != nil {
-		o.read(Resources, &left, func(cursor string) (json.RawMessage, error) {
+		}},
+		{Resources, can.Resources != nil, func(cursor string) (json.RawMessage, error) {
 			return rawOf(l.session.ListResources(ctx, &mcp.ListResourcesParams{Cursor: cursor}))
-		})
-		o.read(Templates, &left, func(cursor string) (json.RawMessage, error) {
+		}},
+		{Templates, can.Resources != nil, func(cursor string) (json.RawMessage, error) {
 			return rawOf(l.session.ListResourceTemplates(ctx, &mcp.ListResourceTemplatesParams{Cursor: cursor}))
-		})
+		}},
+	} {
+		if !list.has {
+			continue
+		}
+		items, _ := pages(list.name, list.page, func(n, size int) bool { return n <= mostOffers && size <= left })
+		for _, item := range items {
+			left -= len(item)
+		}
+		if len(items) > 0 {
+			o[list.name] = items
+		}
 	}
 	return o
-}
-
-// read reads a list page by page; left is how many bytes there is room for.
-func (o Offers) read(list string, left *int, page func(cursor string) (json.RawMessage, error)) {
-	for cursor, pages := "", 0; pages < mostPages; pages++ {
-		raw, err := page(cursor)
-		var answer map[string]json.RawMessage
-		var items []json.RawMessage
-		var next string
-		if err != nil || json.Unmarshal(raw, &answer) != nil || json.Unmarshal(answer[list], &items) != nil {
-			return
-		}
-		for _, item := range items {
-			if *left -= len(item); *left < 0 || len(o[list]) == mostOffers {
-				return
-			}
-			o[list] = append(o[list], item)
-		}
-		if _ = json.Unmarshal(answer["nextCursor"], &next); next == "" || next == cursor {
-			return
-		}
-		cursor = next
-	}
 }
 
 // Offers lists the prompts, resources or resource templates of all agreed servers, by the names that [Gateway.Prompt] and
 // [Gateway.Resource] take. Servers are not started for it: each is asked whenever its tools are.
 func (g *Gateway) Offers(list string) (all []json.RawMessage) {
 	key := map[string]string{Prompts: "name", Resources: "uri", Templates: "uriTemplate"}[list]
-	offers := g.register.kept.Load().offers
-	for _, server := range slices.Sorted(maps.Keys(offers)) {
-		if g.up(server) == nil {
-			continue
-		}
-		for _, item := range offers[server][list] {
+	g.mu.Lock()
+	servers := slices.Sorted(maps.Keys(g.ups))
+	g.mu.Unlock()
+	for _, server := range servers {
+		for _, item := range g.register.kept.Load().offers(server)[list] {
 			if named := prefixed(item, key, prefixOf(list, server)); named != nil {
 				all = append(all, named)
 			}
@@ -169,16 +158,11 @@ func (g *Gateway) asked(ctx context.Context, offers, list, name string, ask func
 	if up == nil {
 		return nil, ErrUnknown
 	}
-	defer up.enter()()
-	l, res := up.ready(ctx)
+	l, leave, why := up.enter(ctx)
+	defer leave()
 	if l == nil {
-		return nil, errors.Join(ctx.Err(), errors.New(res.Message))
+		return nil, errors.Join(ctx.Err(), errors.New(why.Message))
 	}
-	free, res := up.slot(ctx)
-	if free == nil {
-		return nil, errors.Join(ctx.Err(), errors.New(res.Message))
-	}
-	defer free()
 	ctx, cancel := context.WithTimeout(ctx, up.opts.CallTimeout)
 	defer cancel()
 	raw, err := ask(ctx, l.session, strings.TrimPrefix(name, prefixOf(offers, server)))

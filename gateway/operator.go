@@ -16,8 +16,8 @@ import (
 // [Gateway.Connect] starts them. A command without a directory is looked up in PATH, so that nothing put before it there
 // later runs in its place.
 func (g *Gateway) Add(ctx context.Context, dir, workspace string, defs []Definition) error {
-	g.defining.Lock()
-	defer g.defining.Unlock()
+	g.changing.Lock()
+	defer g.changing.Unlock()
 	read, err := ReadDefinitions(dir, workspace)
 	if err != nil {
 		return err
@@ -44,26 +44,10 @@ func (g *Gateway) Add(ctx context.Context, dir, workspace string, defs []Definit
 		return err
 	}
 	for i := range defs {
-		if err := g.Agree(ctx, defs[i].ID, defs[i].Digest()); err != nil {
+		if err := g.register.agree(ctx, defs[i].ID, defs[i].Digest()); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-// Agree notes that somebody saw a definition of this digest and wants it started, and starts it if it is
-// among those that were given to Connect.
-func (g *Gateway) Agree(ctx context.Context, id, digest string) error {
-	g.listing.Lock()
-	err := g.register.agree(ctx, id, digest)
-	g.listing.Unlock()
-	if err != nil {
-		return err
-	}
-	g.changing.Lock()
-	defer g.changing.Unlock()
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	g.reconcile()
 	return nil
 }
@@ -71,8 +55,8 @@ func (g *Gateway) Agree(ctx context.Context, id, digest string) error {
 // Forget stops a server and drops its definition from a data directory, its login, what was agreed to about it, its pins, and
 // its tools from the catalog.
 func (g *Gateway) Forget(ctx context.Context, dir, workspace, id string) error {
-	g.defining.Lock()
-	defer g.defining.Unlock()
+	g.changing.Lock()
+	defer g.changing.Unlock()
 	read, err := ReadDefinitions(dir, workspace)
 	if err != nil {
 		return err
@@ -87,54 +71,66 @@ func (g *Gateway) Forget(ctx context.Context, dir, workspace, id string) error {
 			return err
 		}
 	}
-	g.changing.Lock()
-	defer g.changing.Unlock()
 	g.mu.Lock()
-	if _, runs := g.ups[id]; runs {
-		g.end(id)
-	}
 	delete(g.defs, id)
 	g.mu.Unlock()
-	g.listing.Lock()
-	defer g.listing.Unlock()
+	g.reconcile()
 	ids, err := g.register.forget(ctx, id)
 	if err != nil {
 		return err
 	}
-	g.mu.Lock()
-	g.withholdPinned()
-	g.mu.Unlock()
+	g.reconcile()
 	if len(ids) > 0 && g.opts.Catalog != nil {
 		return g.opts.Catalog.RemoveTools(ctx, ids)
 	}
 	return nil
 }
 
+// Agree notes that somebody saw a definition of this digest and wants it started, and starts it if it is
+// among those that were given to Connect.
+func (g *Gateway) Agree(ctx context.Context, id, digest string) error {
+	g.changing.Lock()
+	defer g.changing.Unlock()
+	if err := g.register.agree(ctx, id, digest); err != nil {
+		return err
+	}
+	g.reconcile()
+	return nil
+}
+
 // Approve releases a tool, as it was shown if a fingerprint is given.
 func (g *Gateway) Approve(ctx context.Context, id, shownPrint string) error {
-	g.listing.Lock()
-	defer g.listing.Unlock()
 	if w := g.shown.Load().withheld[id]; w.Reason == ReasonInvalid {
 		return fmt.Errorf("%s cannot be used: %s", id, w.Detail)
 	}
-	p, err := g.register.approve(ctx, g.opts.Catalog, id, shownPrint)
-	if err != nil {
+	if err := g.register.approve(ctx, id, shownPrint); err != nil {
 		return err
 	}
+	server, _, _ := catalog.Split(id)
+	g.look(server)
+	return nil
+}
+
+// agreedElsewhere takes over what another process that shares the store agreed to, approved, granted or revoked.
+func (g *Gateway) agreedElsewhere() {
+	if changed, err := g.register.load(g.ctx); err != nil || !changed {
+		return // the next change tries again
+	}
+	g.look("")
+}
+
+// look acts on what was agreed to, and has a server, or all, list its tools again: they may be others by now.
+func (g *Gateway) look(server string) {
+	g.changing.Lock()
+	defer g.changing.Unlock()
+	g.reconcile()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	server, _, _ := catalog.Split(id)
-	up := g.ups[server]
-	g.publish(func(now *shown) {
-		delete(now.withheld, id)
-		if up != nil && p != nil {
-			now.entries[id] = up.entry(&p.offered)
+	for id, up := range g.ups {
+		if server == "" || id == server {
+			signal(up.stir)
 		}
-	})
-	if up != nil {
-		up.refresh() // its list may be another by now
 	}
-	return nil
 }
 
 // Grant lets the tools that match a pattern be called though they may do harm.
@@ -174,23 +170,4 @@ func (g *Gateway) Revoke(ctx context.Context, pattern string) (bool, error) {
 // Grants are the patterns granted, sorted.
 func (g *Gateway) Grants() []string {
 	return append([]string{}, g.register.kept.Load().grants...)
-}
-
-// agreedElsewhere takes over what another process that shares the store agreed to, approved, granted or revoked.
-func (g *Gateway) agreedElsewhere() {
-	g.listing.Lock() // a comparison under way ends with the agreement that it began with
-	changed, err := g.register.load(g.ctx)
-	g.listing.Unlock()
-	if err != nil || !changed {
-		return // the next change tries again
-	}
-	g.changing.Lock()
-	defer g.changing.Unlock()
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.withholdPinned() // at once; the lists below may take a while
-	g.reconcile()
-	for _, up := range g.ups {
-		up.refresh()
-	}
 }

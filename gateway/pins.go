@@ -1,12 +1,12 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"waymark/catalog"
+	"waymark/catalog/inspect"
 	"waymark/run"
 	"waymark/storage"
 )
@@ -27,7 +28,13 @@ import (
 //
 // Without a consent nothing is started; without a pin nothing is called. Rows that cannot be read close
 // what they are about.
-const consentRow, pinRow, grantRow, offersRow = "gateway/consent/", "gateway/pin/", "gateway/grant/", "gateway/offers/"
+const (
+	rows       = "gateway/"
+	consentRow = rows + "consent/"
+	pinRow     = rows + "pin/"
+	grantRow   = rows + "grant/"
+	offersRow  = rows + "offers/"
+)
 
 // consent is what was agreed to, and whether the tools that came with it are pinned.
 type consent struct {
@@ -43,8 +50,8 @@ type pin struct {
 	At    time.Time       `json:"at"`
 	Waits *waiting        `json:"waiting,omitempty"`
 
-	offered      // read from the entry
-	broken  bool // the row cannot be read
+	approved *contract // of the entry; nil without one
+	broken   bool      // the row cannot be read
 }
 
 // waiting is a contract that nobody has approved.
@@ -53,10 +60,8 @@ type waiting struct {
 	Reason string          `json:"reason"` // new, changed or flagged
 	Flags  []string        `json:"flags,omitempty"`
 	At     time.Time       `json:"at"`
-}
 
-func pinned(o *offered, at time.Time) *pin {
-	return &pin{ID: o.tool.ID, Entry: o.entry, At: at.UTC(), offered: *o}
+	contract *contract
 }
 
 // readPin reads a row.
@@ -67,17 +72,20 @@ func readPin(id string, value []byte) *pin {
 		return &pin{ID: id, broken: true}
 	}
 	if p.Entry != nil {
-		if p.offered = read(server, p.Entry); p.tool.ID != id || p.wrong != "" {
+		if p.approved = read(server, p.Entry); p.approved.tool.ID != id || p.approved.wrong != "" {
 			return &pin{ID: id, broken: true}
 		}
+	}
+	if p.Waits != nil {
+		p.Waits.contract = read(server, p.Waits.Entry)
 	}
 	return p
 }
 
 // withheld is what a pin itself holds back.
-func (p *pin) withheld() (Withheld, bool) {
+func (p *pin) withheld() (w Withheld, held bool) {
 	server, _, _ := catalog.Split(p.ID)
-	w := Withheld{ID: p.ID, Server: server, Changed: []string{}, Flags: []string{}}
+	w = Withheld{ID: p.ID, Server: server, Changed: []string{}, Flags: []string{}}
 	switch {
 	case p.broken:
 		w.Reason, w.Detail = ReasonStore, "what was approved of it cannot be read"
@@ -85,11 +93,11 @@ func (p *pin) withheld() (Withheld, bool) {
 	case p.Waits == nil:
 		return w, false
 	}
-	now := read(server, p.Waits.Entry)
+	now := p.Waits.contract
 	w.Reason, w.Since, w.Flags = p.Waits.Reason, p.Waits.At, append(w.Flags, p.Waits.Flags...)
 	w.Description, w.Fingerprint = catalog.Cut(string(now.parts["description"]), 2<<10), now.print.String()
-	if p.Entry != nil {
-		w.Changes = changes(p.parts, now.parts)
+	if p.approved != nil {
+		w.Changes = changes(p.approved.parts, now.parts)
 	}
 	for _, c := range w.Changes {
 		w.Changed = append(w.Changed, c.Part)
@@ -113,8 +121,9 @@ const (
 
 // register is all that was agreed to, in memory and in the table.
 type register struct {
-	table storage.Table
-	now   func() time.Time
+	table   storage.Table
+	catalog Catalog // nil: none
+	now     func() time.Time
 
 	kept atomic.Pointer[agreements]
 
@@ -124,22 +133,50 @@ type register struct {
 
 // agreements are what the table holds. They are never changed.
 type agreements struct {
-	consents map[string]consent
-	pins     map[string]*pin
-	grants   []string // sorted
-	offers   map[string]Offers
+	rows   map[string][]byte // by key
+	pins   map[string]*pin
+	grants []string // sorted
 }
 
-// change replaces what is in memory by a changed copy. r.mu is held.
-func (r *register) change(f func(now *agreements)) {
-	old := r.kept.Load()
-	now := &agreements{maps.Clone(old.consents), maps.Clone(old.pins), slices.Clone(old.grants), maps.Clone(old.offers)}
-	f(now)
-	r.kept.Store(now)
+// take reads one row that was set, or deleted if it has no value.
+func (a *agreements) take(key string, value []byte) {
+	a.rows[key] = value
+	if value == nil {
+		delete(a.rows, key)
+	}
+	if id, ok := strings.CutPrefix(key, pinRow); ok {
+		if delete(a.pins, id); value != nil {
+			a.pins[id] = readPin(id, value)
+		}
+	}
+	if pattern, ok := strings.CutPrefix(key, grantRow); ok {
+		a.grants = slices.DeleteFunc(a.grants, func(g string) bool { return g == pattern })
+		if value != nil {
+			a.grants = append(a.grants, pattern)
+			slices.Sort(a.grants)
+		}
+	}
 }
 
-func openRegister(ctx context.Context, table storage.Table, now func() time.Time) (*register, error) {
-	r := &register{table: table, now: now, listed: map[string]catalog.Fingerprint{}}
+// consent returns what was agreed to about a server; the zero value if nothing was, or nothing that can be read.
+func (a *agreements) consent(server string) (c consent) {
+	if json.Unmarshal(a.rows[consentRow+server], &c) != nil {
+		return consent{}
+	}
+	return c
+}
+
+func (a *agreements) agreed(d *Definition) bool { return a.consent(d.ID).Digest == d.Digest() }
+
+// offers are what a server has besides tools; what cannot be read is listed again at the next start.
+func (a *agreements) offers(server string) (o Offers) {
+	_ = json.Unmarshal(a.rows[offersRow+server], &o)
+	return o
+}
+
+func openRegister(ctx context.Context, o Options) (*register, error) {
+	r := &register{table: o.Table, catalog: o.Catalog, now: o.Now, listed: map[string]catalog.Fingerprint{}}
+	r.kept.Store(&agreements{})
 	_, err := r.load(ctx)
 	return r, err
 }
@@ -148,42 +185,60 @@ func openRegister(ctx context.Context, table storage.Table, now func() time.Time
 func (r *register) load(ctx context.Context) (changed bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	was, is := r.kept.Load(), &agreements{consents: map[string]consent{}, pins: map[string]*pin{}, offers: map[string]Offers{}}
-	for e, err := range r.table.List(ctx, "gateway/") {
+	is := &agreements{rows: map[string][]byte{}, pins: map[string]*pin{}}
+	for e, err := range r.table.List(ctx, rows) {
 		if err != nil {
 			return false, fmt.Errorf("gateway: read what was agreed to: %w", err)
 		}
-		switch {
-		case strings.HasPrefix(e.Key, consentRow):
-			var c consent
-			if json.Unmarshal(e.Value, &c) == nil && c.Digest != "" {
-				is.consents[e.Key[len(consentRow):]] = c
-			} // a consent that cannot be read is none
-		case strings.HasPrefix(e.Key, pinRow):
-			id := e.Key[len(pinRow):]
-			is.pins[id] = readPin(id, e.Value)
-		case strings.HasPrefix(e.Key, grantRow):
-			is.grants = append(is.grants, e.Key[len(grantRow):])
-		case strings.HasPrefix(e.Key, offersRow):
-			var o Offers
-			if json.Unmarshal(e.Value, &o) == nil { // else they are read at the next start
-				is.offers[e.Key[len(offersRow):]] = o
-			}
-		}
+		is.take(e.Key, append([]byte{}, e.Value...))
 	}
-	slices.Sort(is.grants)
+	changed = !maps.EqualFunc(r.kept.Load().rows, is.rows, slices.Equal)
 	r.kept.Store(is)
-	return !reflect.DeepEqual(was, is), nil
+	return changed, nil
 }
 
-func (r *register) put(ctx context.Context, key string, v any) error {
-	value, err := json.Marshal(v)
-	if err == nil {
-		err = r.table.Put(ctx, key, value)
+// row sets a row of the table.
+func row(key string, v any) storage.Change {
+	value, _ := json.Marshal(v) // texts, times and what was JSON before
+	return storage.Change{Key: key, Value: value}
+}
+
+// write changes the table, row by row, and then what is in memory. r.mu is held.
+func (r *register) write(ctx context.Context, changes ...storage.Change) error {
+	for i, c := range changes {
+		if err := r.table.Apply(ctx, c); err != nil {
+			r.remember(changes[:i])
+			return fmt.Errorf("gateway: keep %s: %w", c.Key, err)
+		}
 	}
-	if err != nil {
-		return fmt.Errorf("gateway: keep %s: %w", key, err)
+	r.remember(changes)
+	return nil
+}
+
+func (r *register) remember(changes []storage.Change) {
+	old := r.kept.Load()
+	now := &agreements{maps.Clone(old.rows), maps.Clone(old.pins), slices.Clone(old.grants)}
+	for _, c := range changes {
+		now.take(c.Key, c.Value)
 	}
+	r.kept.Store(now)
+}
+
+// approved pins contracts, each in one transaction with the event that puts the tool into the catalog. r.mu is held.
+func (r *register) approved(ctx context.Context, pins []*pin) error {
+	var all []storage.Change
+	tools, byID := make([]catalog.Tool, len(pins)), map[string]storage.Change{}
+	for i, p := range pins {
+		all = append(all, row(pinRow+p.ID, p))
+		tools[i], byID[p.ID] = p.approved.tool, all[i]
+	}
+	if r.catalog == nil || len(pins) == 0 {
+		return r.write(ctx, all...)
+	}
+	if err := r.catalog.PutTools(ctx, tools, byID); err != nil {
+		return fmt.Errorf("note its tools: %w", err)
+	}
+	r.remember(all)
 	return nil
 }
 
@@ -192,218 +247,144 @@ func (r *register) put(ctx context.Context, key string, v any) error {
 func (r *register) agree(ctx context.Context, id, digest string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.consent(id).Digest == digest {
+	if r.kept.Load().consent(id).Digest == digest {
 		return nil
 	}
-	c := consent{Digest: digest, At: r.now().UTC()}
-	if err := r.put(ctx, consentRow+id, c); err != nil {
-		return err
-	}
-	r.change(func(now *agreements) { now.consents[id] = c })
-	return nil
+	return r.write(ctx, row(consentRow+id, consent{Digest: digest, At: r.now().UTC()}))
 }
 
-// consent returns what was agreed to about a server; the zero value if nothing was.
-func (r *register) consent(server string) consent { return r.kept.Load().consents[server] }
-
-func (r *register) agreed(d *Definition) bool { return r.consent(d.ID).Digest == d.Digest() }
-
-// forget drops everything that was agreed to about a server. It returns the ids that were pinned.
+// forget drops everything that was agreed to about a server, at once: without its pins, a tool would be new to others.
+// It returns the ids that were pinned.
 func (r *register) forget(ctx context.Context, server string) (ids []string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	rows := []string{consentRow + server, offersRow + server} // in one transaction: without its pins, a tool would be new to others
+	keys, gone := []string{consentRow + server, offersRow + server}, []storage.Change{}
 	for _, id := range slices.Sorted(maps.Keys(r.kept.Load().pins)) {
 		if s, _, ok := catalog.Split(id); ok && s == server {
-			ids, rows = append(ids, id), append(rows, pinRow+id)
+			ids, keys = append(ids, id), append(keys, pinRow+id)
 		}
 	}
-	if err := r.table.Delete(ctx, rows...); err != nil {
+	if err := r.table.Delete(ctx, keys...); err != nil {
 		return nil, err
 	}
-	r.change(func(now *agreements) {
-		delete(now.consents, server)
-		delete(now.offers, server)
-		for _, id := range ids {
-			delete(now.pins, id)
-		}
-	})
+	for _, key := range keys {
+		gone = append(gone, storage.Change{Key: key})
+	}
+	r.remember(gone)
 	return ids, nil
 }
 
 // errNoConsent: the agreement is to another definition, so that nothing may be approved with this one's list.
 var errNoConsent = errors.New("nobody agreed to start it as it is defined here")
 
-// compare holds the tools that a server lists against their pins, and keeps what waits. It returns the pins of those that
-// are approved with this list, for [register.take]. Consents do not change between the two.
+// compare looks at the tools that a server lists and holds them against their pins. What is as it was approved is kept,
+// what is not waits; the first list of a server is approved but for what is suspicious.
 //
 // Where several processes share the table, their copies of one server may list different contracts. Then only a process
 // that sees a contract change, or sees it first, replaces or clears what waits; to the others it is withheld, whatever
 // they see themselves. If each wrote what it sees, they would overwrite each other forever.
-func (r *register) compare(ctx context.Context, d *Definition, tools []offered) (taken []*pin, err error) {
+func (r *register) compare(ctx context.Context, d *Definition, tools map[string]*contract, besides Offers) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	agreement := r.consent(d.ID)
-	if agreement.Digest != d.Digest() {
-		return nil, errNoConsent
+	kept := r.kept.Load()
+	if !kept.agreed(d) {
+		return errNoConsent
 	}
-	for i := range tools {
-		o := &tools[i]
-		id := o.tool.ID
-		p := r.kept.Load().pins[id]
-		before, known := r.listed[id]
-		unchanged := known && before == o.print
+	agreement, known := kept.consent(d.ID), inspect.NewCatalog()
+	for _, id := range slices.Sorted(maps.Keys(kept.pins)) {
+		if server, name, ok := catalog.Split(id); ok {
+			known.Add(id, server, name)
+		}
+	}
+	ids := slices.Sorted(maps.Keys(tools))
+	for _, id := range ids {
+		known.Add(id, d.ID, tools[id].tool.Name)
+	}
+	var taken []*pin
+	var others []storage.Change
+	for _, id := range ids {
+		c, p := tools[id], kept.pins[id]
+		flags := c.look(known)
+		before, seen := r.listed[id]
 		switch {
-		case o.wrong != "", p != nil && p.broken, p != nil && p.Waits != nil && unchanged && r.table.Shared():
-			continue
-		case p != nil && p.Entry != nil && p.print == o.print:
+		case c.wrong != "", p != nil && p.broken, p != nil && p.Waits != nil && seen && before == c.print && r.table.Shared():
+		case p != nil && p.approved != nil && p.approved.print == c.print:
 			if p.Waits != nil {
-				taken = append(taken, pinned(o, p.At))
+				taken = append(taken, pinned(c, p.At))
 			}
-			continue
-		case p == nil && !agreement.Pinned && len(o.flags) == 0:
-			taken = append(taken, pinned(o, r.now()))
-			continue
-		}
-		was := pin{ID: id}
-		if p != nil {
-			was = *p
-		}
-		w := &waiting{Entry: o.entry, Reason: ReasonNew, Flags: o.flags, At: r.now().UTC()}
-		switch {
-		case was.Entry != nil:
-			w.Reason = ReasonChanged
-		case len(o.flags) > 0:
-			w.Reason = ReasonFlagged
-		}
-		if was.Waits == nil || read(d.ID, was.Waits.Entry).print != o.print {
-			was.Waits = w
-			if err := r.put(ctx, pinRow+id, was); err != nil {
-				return nil, err
+		case p == nil && !agreement.Pinned && len(flags) == 0:
+			taken = append(taken, pinned(c, r.now()))
+		case p == nil || p.Waits == nil || p.Waits.contract.print != c.print:
+			now := pin{ID: id, Waits: &waiting{Entry: c.entry, Reason: ReasonNew, Flags: flags, At: r.now().UTC()}}
+			if p != nil {
+				now.Entry, now.At = p.Entry, p.At
 			}
-			r.change(func(now *agreements) { now.pins[id] = &was })
+			if now.Entry != nil {
+				now.Waits.Reason = ReasonChanged
+			} else if len(flags) > 0 {
+				now.Waits.Reason = ReasonFlagged
+			}
+			others = append(others, row(pinRow+id, now))
 		}
 	}
-	return taken, nil
-}
-
-// keepOffers notes what a server has besides tools.
-func (r *register) keepOffers(ctx context.Context, server string, o Offers) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if was := r.kept.Load().offers[server]; len(was)+len(o) == 0 || reflect.DeepEqual(was, o) {
-		return nil
+	offers := row(offersRow+d.ID, besides)
+	if was := kept.rows[offers.Key]; len(was)+len(besides) > 0 && !bytes.Equal(was, offers.Value) {
+		others = append(others, offers)
 	}
-	if err := r.put(ctx, offersRow+server, o); err != nil {
+	if err := r.write(ctx, others...); err != nil {
 		return err
 	}
-	r.change(func(now *agreements) { now.offers[server] = o })
-	return nil
-}
-
-// keepPins keeps pins of approved tools, each in one transaction with the event that puts the tool into the catalog. r.mu
-// is held.
-func (r *register) keepPins(ctx context.Context, c Catalog, pins ...*pin) error {
-	tools, rows := make([]catalog.Tool, len(pins)), map[string]storage.Change{}
-	for i, p := range pins {
-		value, err := json.Marshal(p)
-		if err != nil {
-			return err
-		}
-		tools[i], rows[p.ID] = p.tool, storage.Change{Key: pinRow + p.ID, Value: value}
-	}
-	if c != nil && len(pins) > 0 {
-		if err := c.PutTools(ctx, tools, rows); err != nil {
-			return fmt.Errorf("note its tools: %w", err)
-		}
-	}
-	for _, p := range pins {
-		if c == nil {
-			if err := r.table.Apply(ctx, rows[p.ID]); err != nil {
-				return err
-			}
-		}
-		r.change(func(now *agreements) { now.pins[p.ID] = p })
-	}
-	return nil
-}
-
-// take keeps what was taken of a list. Then the first list of a server is pinned.
-func (r *register) take(ctx context.Context, c Catalog, server string, list []offered, taken []*pin) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err := r.keepPins(ctx, c, taken...); err != nil {
+	if err := r.approved(ctx, taken); err != nil {
 		return err
 	}
-	for i := range list {
-		r.listed[list[i].tool.ID] = list[i].print
+	for id, c := range tools {
+		r.listed[id] = c.print
 	}
-	agreement := r.consent(server)
 	if agreement.Pinned {
 		return nil
 	}
-	agreement.Pinned = true
-	if err := r.put(ctx, consentRow+server, agreement); err != nil {
-		return err
-	}
-	r.change(func(now *agreements) { now.consents[server] = agreement })
-	return nil
+	agreement.Pinned = true // last: until then another try approves the rest of the list
+	return r.write(ctx, row(consentRow+d.ID, agreement))
 }
 
-// approve takes what waits under an id; nil if nothing does. With a fingerprint it has to be that one: what a person looked at.
-func (r *register) approve(ctx context.Context, c Catalog, id, print string) (*pin, error) {
+func pinned(c *contract, at time.Time) *pin {
+	return &pin{ID: c.tool.ID, Entry: c.entry, At: at.UTC(), approved: c}
+}
+
+// approve takes what waits under an id, if anything does. With a fingerprint it has to be that one: what a person
+// looked at.
+func (r *register) approve(ctx context.Context, id, print string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := r.kept.Load().pins[id]
 	switch {
 	case p == nil:
-		return nil, fmt.Errorf("approve %q: %w", id, ErrUnknown)
+		return fmt.Errorf("approve %q: %w", id, ErrUnknown)
 	case p.broken: // the next list pins it as new, to be approved then
-		if err := r.table.Delete(ctx, pinRow+id); err != nil {
-			return nil, err
-		}
-		r.change(func(now *agreements) { delete(now.pins, id) })
-		return nil, nil
+		return r.write(ctx, storage.Change{Key: pinRow + id})
 	case p.Waits == nil:
-		return nil, nil
+		return nil
+	case print != "" && print != p.Waits.contract.print.String():
+		return fmt.Errorf("approve %q: %w", id, ErrChangedAgain)
 	}
-	server, _, _ := catalog.Split(id)
-	now := read(server, p.Waits.Entry)
-	if print != "" && print != now.print.String() {
-		return nil, fmt.Errorf("approve %q: %w", id, ErrChangedAgain)
-	}
-	approved := pinned(&now, r.now())
-	return approved, r.keepPins(ctx, c, approved)
+	return r.approved(ctx, []*pin{pinned(p.Waits.contract, r.now())})
 }
 
 // grant lets tools be called that may do harm; a pattern is an id in which * stands for any characters.
 func (r *register) grant(ctx context.Context, pattern string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := r.put(ctx, grantRow+pattern, map[string]time.Time{"at": r.now().UTC()}); err != nil {
-		return err
-	}
-	r.change(func(now *agreements) {
-		if i, found := slices.BinarySearch(now.grants, pattern); !found {
-			now.grants = slices.Insert(now.grants, i, pattern)
-		}
-	})
-	return nil
+	return r.write(ctx, row(grantRow+pattern, map[string]time.Time{"at": r.now().UTC()}))
 }
 
 // revoke takes a grant back; false if there is none of this pattern.
 func (r *register) revoke(ctx context.Context, pattern string) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	i, found := slices.BinarySearch(r.kept.Load().grants, pattern)
-	if !found {
+	if !slices.Contains(r.kept.Load().grants, pattern) {
 		return false, nil
 	}
-	if err := r.table.Delete(ctx, grantRow+pattern); err != nil {
-		return false, err
-	}
-	r.change(func(now *agreements) { now.grants = slices.Delete(now.grants, i, i+1) })
-	return true, nil
+	return true, r.write(ctx, storage.Change{Key: grantRow + pattern})
 }
 
 func (r *register) granted(id string) bool { return run.Matches(r.kept.Load().grants, id) }

@@ -33,7 +33,7 @@ func TestProgressIsPassedOn(t *testing.T) {
 			require.Empty(t, r.Failure, r.Message)
 			require.NotEmpty(t, told)
 			assert.IsIncreasing(t, told)
-			assert.Empty(t, g.up(id).current().progress.open)
+			assert.Empty(t, g.up(id).link.progress.open)
 		})
 	}
 }

@@ -15,7 +15,7 @@ func TestServersOwnMemberDoesNotPass(t *testing.T) {
 		`{"structuredContent":{ "z":1.50, "in":{"_waymark":1} },"content":[{"type":"text","text":"_waymark"}]}`: `{ "z":1.50, "in":{"_waymark":1} }`,
 		`{"structuredContent":["_waymark"]}`: `["_waymark"]`,
 	} {
-		r := resultOf(json.RawMessage(answer), &entry{}, false)
+		r := resultOf(json.RawMessage(answer), &contract{}, false)
 		assert.Empty(t, r.Failure, answer)
 		assert.Equal(t, want, string(r.Structured))
 		assert.NotContains(t, string(r.Content), "suggestions")

@@ -75,7 +75,9 @@ func TestAgreementsHoldInAllProcesses(t *testing.T) {
 	becomes(t, func() bool { return server(b, "turns").State == Stopped && len(b.Tools()) == 0 }, "it ends")
 	connect(t, a, other)
 	ready(t, a, "turns")
-	becomes(t, func() bool { return b.register.agreed(&other) && b.register.consent("turns").Pinned }, "it is known")
+	becomes(t, func() bool {
+		return b.register.kept.Load().agreed(&other) && b.register.kept.Load().consent("turns").Pinned
+	}, "it is known")
 	assert.Equal(t, Stopped, server(b, "turns").State)
 	assert.Empty(t, b.Tools())
 
@@ -114,11 +116,11 @@ func TestListsNeedTheAgreementToTheirDefinition(t *testing.T) {
 			}
 			up := newUpstream(d, g.opts, g.took)
 			g.ups["any"] = up
-			before := g.register.consent("any")
-			require.ErrorIs(t, g.took(t.Context(), up, []offered{read("any", []byte(rawTool+`}`))}, nil), tt.err)
+			before := g.register.kept.Load().consent("any")
+			require.ErrorIs(t, g.took(t.Context(), up, map[string]*contract{"any:go": read("any", []byte(rawTool+`}`))}, nil), tt.err)
 			assert.Equal(t, tt.err == nil, len(g.Tools()) == 1)
-			assert.Equal(t, tt.err == nil, len(g.register.of("any")) == 1)
-			assert.Equal(t, tt.err != nil, before == g.register.consent("any"))
+			assert.Equal(t, tt.err == nil, len(g.register.kept.Load().pins) == 1)
+			assert.Equal(t, tt.err != nil, before == g.register.kept.Load().consent("any"))
 		})
 	}
 }
@@ -173,7 +175,7 @@ func TestReadersDoNotWaitForTheTable(t *testing.T) {
 	go func() {
 		r, err := g.Call(t.Context(), run.Call{Tool: "good:delete"})
 		g.mu.Lock()
-		g.withholdPinned()
+		g.publish()
 		g.mu.Unlock()
 		ran := err == nil && r.Failure == ""
 		read <- ran && server(g, "good").Agreed && len(g.Grants()) == 1 && !g.NeedsGrant("good:delete")

@@ -19,17 +19,22 @@ func TestToolCallDurations(t *testing.T) {
 		{"full", 256, 256, 128, 244}, {"the oldest are gone", 356, 256, 228, 344}, {"twice around", 600, 256, 472, 588},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var c toolTallies
+			var c tally
 			for i := range tt.n {
-				c.count("a:x", i%4 == 0, time.Duration(i+1)*time.Millisecond)
+				c.count("a:x", i%4 == 0, true, time.Duration(i+1)*time.Millisecond)
 			}
-			assert.Equal(t, []ToolCalls{{"a:x", int64(tt.n), int64(tt.n+3) / 4, tt.timed, tt.p50, tt.p95}}, c.all())
+			var s Server
+			c.into(&s)
+			assert.Equal(t, []ToolCalls{{"a:x", int64(tt.n), int64(tt.n+3) / 4, tt.timed, tt.p50, tt.p95}}, s.ByTool)
+			assert.Equal(t, []any{int64(tt.n), int64(tt.n+3) / 4, float64(tt.n+1) / 2}, []any{s.Calls, s.Failures, s.MeanMS})
 		})
 	}
-	var c toolTallies
+	var c tally
 	for _, ms := range []time.Duration{9, 2, 0, 7} {
-		c.count("a:x", false, ms*time.Millisecond)
+		c.count("a:x", false, ms > 0, ms*time.Millisecond)
 	}
-	c.count("a:w", true, 1234567)
-	assert.Equal(t, []ToolCalls{{"a:w", 1, 1, 1, 1.235, 1.235}, {"a:x", 4, 0, 3, 7, 9}}, c.all())
+	c.count("a:w", true, true, 1234567)
+	var s Server
+	c.into(&s)
+	assert.Equal(t, []ToolCalls{{"a:w", 1, 1, 1, 1.235, 1.235}, {"a:x", 4, 0, 3, 7, 9}}, s.ByTool)
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -20,18 +21,31 @@ import (
 
 	"waymark/catalog"
 	"waymark/catalog/inspect"
+	"waymark/run"
 )
 
-// offered is a tool as its server lists it now.
-type offered struct {
+// contract is a tool as its server lists it.
+type contract struct {
 	tool  catalog.Tool // as it enters a catalog: texts cleaned and cut
 	print catalog.Fingerprint
 	parts map[string][]byte // of the fingerprint, for "what changed"
-	flags []string          // what a person should look at before it is used
 	wrong string            // why it cannot be used at all
 
 	entry   json.RawMessage // as it stands in the list
 	members members
+
+	compiled  sync.Once
+	input     *run.Validator // nil: anything goes
+	output    *run.Validator
+	outputErr error
+}
+
+// schemas compiles what arguments and results are checked with, before the first call.
+func (c *contract) schemas() {
+	c.compiled.Do(func() {
+		c.input, _ = run.NewValidator(c.tool.InputSchema)
+		c.output, c.outputErr = run.NewValidator(c.tool.OutputSchema)
+	})
 }
 
 // mostEntry is the most bytes of an entry.
@@ -84,10 +98,10 @@ type hints struct {
 var toolName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
 
 // read takes one entry of a tools/list. Text checks that need the other servers come later.
-func read(server string, entry json.RawMessage) offered {
+func read(server string, entry json.RawMessage) *contract {
 	var l listed
 	var h hints
-	o := offered{entry: entry, members: membersOf(entry, partNames...)}
+	o := &contract{entry: entry, members: membersOf(entry, partNames...)}
 	if err := jsonv2.Unmarshal(entry, &l); err != nil {
 		o.wrong = "its definition cannot be read: " + catalog.Cut(err.Error(), 200)
 		_ = json.Unmarshal(entry, &struct{ Name *string }{&l.Name}) // to call it something
@@ -128,14 +142,6 @@ func read(server string, entry json.RawMessage) offered {
 	return o
 }
 
-// again is a tool whose name was listed before, under a name of its own: it cannot be used.
-func again(o offered) offered {
-	o.wrong = o.tool.Name + " is listed twice; the first counts"
-	o.tool.Name = fmt.Sprintf("listed-again-%x", sha256.Sum256([]byte(o.tool.Name)))[:25]
-	o.tool.ID = catalog.ID(o.tool.Server, o.tool.Name)
-	return o
-}
-
 // fingerprint digests the parts of a contract. Lengths keep neighbouring parts from running together.
 func fingerprint(parts map[string][]byte) catalog.Fingerprint {
 	var b bytes.Buffer
@@ -147,24 +153,27 @@ func fingerprint(parts map[string][]byte) catalog.Fingerprint {
 
 var partNames = []string{"name", "title", "description", "inputSchema", "outputSchema", "annotations"}
 
-// look adds what is suspicious about a tool beside the tools it came with and those of other servers.
-func (o *offered) look(known *inspect.Catalog) {
-	if o.wrong != "" {
-		return
+// look returns what is suspicious about a tool beside the tools it came with and those of other servers: what a person
+// should look at before it is used.
+func (c *contract) look(known *inspect.Catalog) (flags []string) {
+	if c.wrong != "" {
+		return nil
 	}
-	e := inspect.Entry{ID: o.tool.ID, Name: o.tool.Name, Server: o.tool.Server, Texts: []string{string(o.parts["description"]), string(o.parts["title"])}}
+	e := inspect.Entry{ID: c.tool.ID, Name: c.tool.Name, Server: c.tool.Server,
+		Texts: []string{string(c.parts["description"]), string(c.parts["title"])}}
 	for _, part := range []string{"inputSchema", "outputSchema", "annotations"} {
-		e.Data = append(e.Data, o.parts[part])
+		e.Data = append(e.Data, c.parts[part])
 	}
 	for _, f := range known.Entry(&e) {
 		if f.Severity == inspect.Quarantine {
-			o.flags = append(o.flags, f.Detail)
+			flags = append(flags, f.Detail)
 		}
 	}
-	if len(o.parts["description"]) > catalog.MaxDescription {
-		o.flags = append(o.flags, fmt.Sprintf("its description has %d bytes and is cut at %d", len(o.parts["description"]), catalog.MaxDescription))
+	if n := len(c.parts["description"]); n > catalog.MaxDescription {
+		flags = append(flags, fmt.Sprintf("its description has %d bytes and is cut at %d", n, catalog.MaxDescription))
 	}
-	slices.Sort(o.flags)
+	slices.Sort(flags)
+	return flags
 }
 
 // Limits of one list.
@@ -174,64 +183,66 @@ const mostPages, mostTools = 64, 512
 func (u *upstream) list(ctx context.Context, l *link) error {
 	ctx, cancel := context.WithTimeout(ctx, u.opts.ListTimeout)
 	defer cancel()
-	var tools []offered
-	seen := map[string]bool{}
-	cursor := ""
-	for page := 0; ; page++ {
-		if page == mostPages {
-			return fmt.Errorf("the list does not end: more than %d pages", mostPages)
-		}
-		next, more, err := u.page(ctx, l, cursor)
-		if err != nil {
-			return err
-		}
-		for _, o := range next {
-			if seen[o.tool.ID] {
-				o = again(o)
-			}
-			if !seen[o.tool.ID] {
-				seen[o.tool.ID] = true
-				tools = append(tools, o)
-			}
-		}
-		if len(tools) > mostTools {
-			return fmt.Errorf("it lists more than %d tools", mostTools)
-		}
-		if more == "" {
-			break
-		}
-		if more == cursor {
-			return errors.New("the list does not end: a page leads to itself")
-		}
-		cursor = more
+	entries, err := pages("tools", func(cursor string) (json.RawMessage, error) {
+		return rawOf(l.session.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor}))
+	}, func(n, _ int) bool { return n <= mostTools })
+	said, ok := errors.AsType[*jsonrpc.Error](err)
+	if none := ok && said.Code == jsonrpc.CodeMethodNotFound; err != nil && !none { // a server may have no tools
+		return err
 	}
-	slices.SortFunc(tools, func(a, b offered) int { return strings.Compare(a.tool.ID, b.tool.ID) })
+	tools := map[string]*contract{}
+	for _, entry := range entries {
+		c := read(u.def.ID, entry)
+		if tools[c.tool.ID] != nil { // under a name of its own: it cannot be used
+			c.wrong = c.tool.Name + " is listed twice; the first counts"
+			c.tool.Name = fmt.Sprintf("listed-again-%x", sha256.Sum256([]byte(c.tool.Name)))[:25]
+			c.tool.ID = catalog.ID(c.tool.Server, c.tool.Name)
+		}
+		if tools[c.tool.ID] == nil {
+			tools[c.tool.ID] = c
+		}
+	}
 	return u.fresh(ctx, u, tools, u.offers(ctx, l))
 }
 
-func (u *upstream) page(ctx context.Context, l *link, cursor string) (tools []offered, next string, err error) {
-	raw, err := rawOf(l.session.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor}))
-	if said, ok := errors.AsType[*jsonrpc.Error](err); ok && said.Code == jsonrpc.CodeMethodNotFound {
-		return nil, "", nil // a server without tools
-	}
-	if err != nil {
-		return nil, "", err
-	}
-	var page struct {
-		Tools      []json.RawMessage `json:"tools"`
-		NextCursor json.RawMessage   `json:"nextCursor"`
-	}
-	if err := json.Unmarshal(raw, &page); err != nil || raw[0] != '{' {
-		return nil, "", errors.New("its tools/list is no list of tools")
-	}
-	_ = json.Unmarshal(page.NextCursor, &next) // what is no text is no cursor
-	for _, entry := range page.Tools {
-		if isNull(entry) {
-			continue
+// errEndless: a list that is not read to its end.
+var errEndless = errors.New("the list does not end")
+
+// pages reads a list of a server page by page, as long as there is room for the items and their bytes. With an error it
+// returns what it has read.
+func pages(list string, page func(cursor string) (json.RawMessage, error), room func(items, bytes int) bool) (
+	all []json.RawMessage, err error) {
+	size := 0
+	for cursor, n := "", 0; n < mostPages; n++ {
+		raw, err := page(cursor)
+		if err != nil {
+			return all, err
 		}
-		tools = append(tools, read(u.def.ID, entry))
+		var answer map[string]json.RawMessage
+		var items []json.RawMessage
+		if json.Unmarshal(raw, &answer) != nil || answer == nil || answer[list] != nil && json.Unmarshal(answer[list], &items) != nil {
+			return all, fmt.Errorf("its %s/list is no list of %s", list, list)
+		}
+		for _, item := range items {
+			if isNull(item) {
+				continue
+			}
+			if size += len(item); !room(len(all)+1, size) {
+				return all, fmt.Errorf("%w: more than %d %s or %d bytes", errEndless, len(all), list, size-len(item))
+			}
+			all = append(all, item)
+		}
+		next := ""
+		_ = json.Unmarshal(answer["nextCursor"], &next) // what is no text is no cursor
+		switch next {
+		case "":
+			return all, nil
+		case cursor:
+			return all, fmt.Errorf("%w: a page leads to itself", errEndless)
+		}
+		cursor = next
 	}
-	return tools, next, nil
+	return all, fmt.Errorf("%w: more than %d pages", errEndless, mostPages)
 }
 
 // PartChange is what is different in one part of a contract, with some of what stands around it, quoted so that

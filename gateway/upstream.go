@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,71 +49,67 @@ type upstream struct {
 	log     *slog.Logger
 	breaker endpoint.Circuit
 	slots   *semaphore.Weighted // one taken by each call
-	stale   chan struct{}       // the tools may have changed
-	fresh   func(context.Context, *upstream, []offered, Offers) error
+	stir    chan struct{}       // the tools may have changed, or a call needs an idle server
+	fresh   func(context.Context, *upstream, map[string]*contract, Offers) error
 	cancel  context.CancelFunc
 	done    chan struct{} // closed when it is gone
+	way     int           // of ways, that worked last
+	starts  atomic.Int64  // since the program was started
+	tally   tally
 
-	wake  chan struct{} // a call needs an idle server
-	again atomic.Bool   // it is to be started again at once
-	tally tally
+	listed map[string]*contract // as it last listed them; nil: not yet. The gateway's lock is held for it
 
 	mu      sync.Mutex
 	state   State
 	since   time.Time
-	last    string // what went wrong last
-	link    *link
+	last    string        // what went wrong last
+	link    *link         // nil unless it is ready
 	changed chan struct{} // closed at the next change of state
-	way     int           // of ways, that worked last
 	running int           // calls that use the connection, or wait for it
 	used    time.Time     // when the last of them ended
 }
 
-// tally counts since the program was started.
-type tally struct {
-	calls, failures, starts atomic.Int64
-	busy                    atomic.Int64 // nanoseconds spent in calls
-	tools                   toolTallies
-}
-
 // link is a connection that stands.
 type link struct {
-	session *mcp.ClientSession
-	child   *child  // nil over HTTP
-	frames  *frames // nil over HTTP
-	done    chan struct{}
-	err     error       // why it ended, once done is closed
-	refused atomic.Bool // the last answer over HTTP was 401
-
-	ctx      context.Context // ends when we break the connection off
-	breakOff func(why error)
-
+	session  *mcp.ClientSession
+	child    *child      // nil over HTTP
+	frames   *frames     // nil over HTTP
+	refused  atomic.Bool // the last answer over HTTP was 401
 	progress listeners
-	end      context.CancelFunc // of what the connection listens to
+
+	ctx      context.Context // ends with the connection; its cause is why
+	breakOff context.CancelCauseFunc
+	stream   context.CancelFunc // ends what the connection listens to
+	done     chan struct{}      // closed when the session has ended
 }
 
-// story is what happened to a connection that ended.
+// wait returns when the session has ended, and says why unless somebody did before.
+func (l *link) wait() {
+	defer close(l.done)
+	err := l.session.Wait()
+	switch {
+	case l.child != nil && l.frames.tooLong.Load():
+		err = errors.New("it sent a message longer than the limit")
+	case l.child != nil:
+		err = errors.New(l.child.story())
+	case err == nil:
+		err = errors.New("it closed the connection")
+	}
+	l.breakOff(err)
+}
+
+// story is what happened to a connection that ended, or is about to.
 func (l *link) story() string {
-	if l.ctx.Err() != nil {
-		return context.Cause(l.ctx).Error()
+	if l.ctx.Err() == nil {
+		pause.For(l.ctx, time.Second)
 	}
-	if l.child != nil {
-		if l.frames.tooLong.Load() {
-			return "it sent a message longer than the limit"
-		}
-		return l.child.story()
-	}
-	select {
-	case <-l.done:
-		if l.err != nil {
-			return catalog.Cut(l.err.Error(), 200)
-		}
-	case <-time.After(200 * time.Millisecond): // the session may be about to say why
+	if why := context.Cause(l.ctx); why != nil {
+		return catalog.Cut(why.Error(), messageBytes)
 	}
 	return "it closed the connection"
 }
 
-func newUpstream(d Definition, o Options, fresh func(context.Context, *upstream, []offered, Offers) error) *upstream {
+func newUpstream(d Definition, o Options, fresh func(context.Context, *upstream, map[string]*contract, Offers) error) *upstream {
 	if d.StartTimeout > 0 {
 		o.StartTimeout = time.Duration(d.StartTimeout * float64(time.Second))
 		o.ListTimeout = max(o.ListTimeout, o.StartTimeout)
@@ -121,18 +118,9 @@ func newUpstream(d Definition, o Options, fresh func(context.Context, *upstream,
 		o.CallTimeout = time.Duration(d.CallTimeout * float64(time.Second))
 	}
 	return &upstream{
-		def: d, opts: o, log: o.Logger.With("server", d.ID), slots: semaphore.NewWeighted(int64(o.Limits.Concurrency)), stale: make(chan struct{}, 1), wake: make(chan struct{}, 1),
+		def: d, opts: o, log: o.Logger.With("server", d.ID), slots: semaphore.NewWeighted(int64(o.Limits.Concurrency)), stir: make(chan struct{}, 1),
 		done: make(chan struct{}), fresh: fresh, state: Starting, since: o.Now(), changed: make(chan struct{}),
 		breaker: endpoint.Circuit{Trip: o.Limits.BreakAfter, CoolDown: o.Limits.BreakFor, Now: time.Now},
-	}
-}
-
-func (u *upstream) set(s State, l *link, last string) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.turn(s, l)
-	if last != "" {
-		u.last = last
 	}
 }
 
@@ -143,16 +131,35 @@ func (u *upstream) turn(s State, l *link) {
 	u.changed = make(chan struct{})
 }
 
-// enter keeps the server from becoming idle until leave is called.
-func (u *upstream) enter() (leave func()) {
+// set changes the state; last is what went wrong, if anything did.
+func (u *upstream) set(s State, l *link, last string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.running++
-	return func() {
+	u.turn(s, l)
+	u.used, u.last = u.opts.Now(), cmp.Or(last, u.last)
+}
+
+func (u *upstream) now() (State, time.Time, string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.state, u.since, u.last
+}
+
+// await returns true as soon as done, which is asked at each change of the state with u.mu held, says so; false if ctx
+// ends before.
+func (u *upstream) await(ctx context.Context, done func() bool) bool {
+	for {
 		u.mu.Lock()
-		defer u.mu.Unlock()
-		u.running--
-		u.used = u.opts.Now()
+		is, changed := done(), u.changed
+		u.mu.Unlock()
+		if is {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false
+		}
 	}
 }
 
@@ -166,76 +173,61 @@ func (u *upstream) rest() (left time.Duration) {
 	if left = u.opts.IdleStop - u.opts.Now().Sub(u.used); left > 0 {
 		return left
 	}
-	drain(u.wake)
-	drain(u.stale)
+	drain(u.stir)
 	u.turn(Idle, nil)
 	return 0
 }
 
-// needed waits until an idle server is needed by a call, or because what was approved of its tools has changed. It is
-// false if ctx ends before.
-func (u *upstream) needed(ctx context.Context) bool {
-	if state, _, _ := u.now(); state != Idle {
-		return ctx.Err() == nil
-	}
-	select {
-	case <-u.wake:
-	case <-u.stale:
-	case <-ctx.Done():
-		return false
-	}
-	return true
-}
-
-func (u *upstream) current() *link {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.link
-}
-
-// run keeps the server going until ctx ends.
+// run keeps the server going until ctx ends. An idle one waits until a call needs it, or what was approved of its tools
+// has changed.
 func (u *upstream) run(ctx context.Context) {
 	defer u.set(Stopped, nil, "")
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval, wait.RandomizationFactor, wait.Multiplier = u.opts.FirstWait, u.opts.LongestWait, 0.2, 2
-	for u.needed(ctx) {
+	for ctx.Err() == nil {
+		if state, _, _ := u.now(); state == Idle {
+			select {
+			case <-u.stir:
+			case <-ctx.Done():
+				return
+			}
+		}
 		u.set(Starting, nil, "")
 		began := u.opts.Now()
 		why := u.live(ctx)
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			return
-		}
-		if state, _, _ := u.now(); state == Idle || u.again.Swap(false) {
+		case why == nil, errors.Is(why, errLostSession):
 			wait.Reset()
 			continue
-		}
-		if u.opts.Now().Sub(began) > u.opts.LongestWait {
+		case u.opts.Now().Sub(began) > u.opts.LongestWait:
 			wait.Reset() // it ran for a while: this is no series of failures
 		}
 		again := wait.NextBackOff()
-		u.set(Waiting, nil, why)
+		u.set(Waiting, nil, why.Error())
 		u.log.Warn("a server is down", "reason", why, "again_in", again.Round(time.Millisecond))
 		pause.For(ctx, again)
 	}
 }
 
-// live is one life of the server, from its start to its end. It returns how it ended.
-func (u *upstream) live(ctx context.Context) (why string) {
-	u.tally.starts.Add(1)
+// errLostSession: the server does not know the session any more, and is reached anew at once.
+var errLostSession = errors.New("the server does not know the session any more")
+
+// live is one life of the server, from its start to its end. It returns why it ended; nil if it is idle.
+func (u *upstream) live(ctx context.Context) error {
+	u.starts.Add(1)
 	starting, cancel := context.WithTimeout(ctx, u.opts.StartTimeout)
 	l, err := u.connect(starting)
 	cancel()
 	if err != nil {
-		return "it did not start: " + catalog.Cut(err.Error(), messageBytes)
+		return fmt.Errorf("it did not start: %s", catalog.Cut(err.Error(), messageBytes))
 	}
 	defer func() { u.close(l, ctx.Err() == nil) }()
 	if err := u.list(ctx, l); err != nil {
-		return "its tools could not be listed: " + catalog.Cut(err.Error(), 300)
+		return fmt.Errorf("its tools could not be listed: %s", catalog.Cut(err.Error(), 300))
 	}
-	u.mu.Lock()
-	u.used = u.opts.Now()
-	u.turn(Ready, l)
-	u.mu.Unlock()
+	u.set(Ready, l, "")
 	u.log.Info("a server is ready")
 	idle := time.NewTimer(u.opts.IdleStop)
 	defer idle.Stop()
@@ -248,21 +240,19 @@ func (u *upstream) live(ctx context.Context) (why string) {
 	for {
 		select {
 		case <-ctx.Done():
-			return ""
-		case <-l.done:
-			return l.story()
+			return ctx.Err()
 		case <-l.ctx.Done():
-			return l.story()
+			return context.Cause(l.ctx)
 		case <-idle.C:
 			left := u.rest()
 			if left == 0 {
 				u.log.Info("a server is idle, and is stopped")
-				return ""
+				return nil
 			}
 			idle.Reset(left)
 			continue
 		case <-poll.C:
-		case <-u.stale:
+		case <-u.stir:
 			// Changes come in swarms; one look after the swarm is enough, and one every so often.
 			if settled == nil {
 				settled = time.After(u.opts.Settle)
@@ -270,10 +260,12 @@ func (u *upstream) live(ctx context.Context) (why string) {
 			continue
 		case <-settled:
 			settled = nil
-			drain(u.stale)
+			drain(u.stir)
 		}
 		if err := u.list(ctx, l); err != nil && ctx.Err() == nil {
-			u.note("its tools could not be listed again: " + catalog.Cut(err.Error(), 300))
+			u.mu.Lock()
+			u.last = "its tools could not be listed again: " + catalog.Cut(err.Error(), 300)
+			u.mu.Unlock()
 		}
 	}
 }
@@ -290,17 +282,6 @@ func drain(c chan struct{}) {
 	case <-c:
 	default:
 	}
-}
-
-func (u *upstream) note(last string) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.last = last
-}
-
-// refresh asks for a look at the tools soon.
-func (u *upstream) refresh() {
-	signal(u.stale)
 }
 
 // ways are tried one after the other, and the one that worked first of all the next time: the newest revision of the
@@ -360,36 +341,34 @@ var errItself = errors.New("the server is Waymark: a gateway does not connect to
 var errNoStart = errors.New("the program cannot be run")
 
 func (u *upstream) shake(ctx context.Context, def Definition, revision string) (*link, error) {
-	l := &link{done: make(chan struct{})}
+	l := &link{done: make(chan struct{}), stream: func() {}}
+	changed := func() { signal(u.stir) }
 	l.ctx, l.breakOff = context.WithCancelCause(context.Background())
 	client := mcp.NewClient(&mcp.Implementation{Name: ownName, Title: "Waymark", Version: u.opts.Version}, &mcp.ClientOptions{
-		Logger:                 slog.New(slog.DiscardHandler),
-		Capabilities:           &mcp.ClientCapabilities{}, // what a host can do comes with its calls
-		MultiRoundTrip:         &mcp.MultiRoundTripOptions{Disabled: true},
-		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { u.refresh() },
+		Logger:         slog.New(slog.DiscardHandler),
+		Capabilities:   &mcp.ClientCapabilities{}, // what a host can do comes with its calls
+		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
 
-		PromptListChangedHandler:   func(context.Context, *mcp.PromptListChangedRequest) { u.refresh() },
-		ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { u.refresh() },
-		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
-			l.progress.report(r.Params)
-		},
+		ToolListChangedHandler:      func(context.Context, *mcp.ToolListChangedRequest) { changed() },
+		PromptListChangedHandler:    func(context.Context, *mcp.PromptListChangedRequest) { changed() },
+		ResourceListChangedHandler:  func(context.Context, *mcp.ResourceListChangedRequest) { changed() },
+		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) { l.progress.report(r.Params) },
 	})
 	transport, err := u.transport(def, l)
 	if err != nil {
 		return nil, err
 	}
 	opening, opened := ctx, func() bool { return true }
-	l.end = func() {}
 	if def.SSE { // its stream lasts as long as the connection
-		opening, l.end = context.WithCancel(context.WithoutCancel(ctx))
-		opened = context.AfterFunc(ctx, l.end)
+		opening, l.stream = context.WithCancel(context.WithoutCancel(ctx))
+		opened = context.AfterFunc(ctx, l.stream)
 	}
-	session, err := client.Connect(opening, transport, &mcp.ClientSessionOptions{ProtocolVersion: revision})
+	l.session, err = client.Connect(opening, transport, &mcp.ClientSessionOptions{ProtocolVersion: revision})
 	if !opened() && err == nil {
-		err = errors.Join(context.Cause(ctx), session.Close())
+		err = errors.Join(context.Cause(ctx), l.session.Close())
 	}
 	if err != nil {
-		l.end()
+		l.stream()
 		if l.child != nil {
 			story := l.child.story()
 			l.child.end(true)
@@ -397,16 +376,11 @@ func (u *upstream) shake(ctx context.Context, def Definition, revision string) (
 		}
 		return nil, u.refusal(l, err)
 	}
-	l.session = session
-	if info := session.InitializeResult(); info != nil && info.ServerInfo != nil && info.ServerInfo.Name == ownName {
-		close(l.done)
+	go l.wait()
+	if info := l.session.InitializeResult(); info != nil && info.ServerInfo != nil && info.ServerInfo.Name == ownName {
 		u.close(l, true)
 		return nil, errItself
 	}
-	go func() {
-		l.err = session.Wait()
-		close(l.done)
-	}()
 	return l, nil
 }
 
@@ -438,15 +412,11 @@ func (u *upstream) transport(def Definition, l *link) (mcp.Transport, error) {
 
 // close ends a connection. A child that does not answer is not asked.
 func (u *upstream) close(l *link, hurry bool) {
-	select {
-	case <-l.done:
-	default:
-		l.breakOff(errors.New("waymark is stopping it")) // ends the calls under way; a reason given before stands
-	}
+	l.breakOff(errors.New("waymark is stopping it")) // ends the calls under way; a reason given before stands
 	if l.child != nil {
 		l.child.end(hurry)
 	}
 	_ = l.session.Close()
-	l.end()
+	l.stream()
 	<-l.done
 }

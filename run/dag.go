@@ -114,7 +114,7 @@ type Call struct {
 	Session   string          // of the host or run that calls; calls of one session follow each other
 	Group     string          // calls of one group ran in parallel
 	Intent    string          // what the session is about, as far as known
-	Meta      json.RawMessage // the host's _meta, passed on: trace context, input responses
+	Meta      map[string]any  // the host's _meta, passed on: trace context, input responses
 	Approved  bool            // a run asked for a person's word where this call needs one
 
 	// Progress is told how far the call is, as the server says: done, of how much (0: not known), and in words.
@@ -134,6 +134,7 @@ type Result struct {
 	Members     map[string]json.RawMessage // what else the result has, such as _meta
 	Repeated    bool                       // it was refused: it repeats a call that just failed twice
 	NeedsInput  json.RawMessage            // the host is asked for something first; the call has not happened yet
+	State       string                     // what the server wants to see again with the answer
 }
 
 // Failure says whose fault it is that a call did not work.

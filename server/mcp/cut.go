@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"waymark/catalog"
@@ -47,27 +48,31 @@ type keptResult struct {
 	at                 time.Time
 }
 
-// keptResults are the results that were cut, oldest first.
+// keptResults are the results that were cut, by handle.
 type keptResults struct {
 	mu    sync.Mutex
-	list  []keptResult
+	all   *simplelru.LRU[string, keptResult]
 	bytes int
+}
+
+func newKeptResults() *keptResults {
+	k := new(keptResults)
+	k.all, _ = simplelru.NewLRU(keptCount, func(_ string, r keptResult) { k.bytes -= len(r.text) }) // an error is a size of 0
+	return k
 }
 
 func (k *keptResults) keep(r keptResult) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.list = append(k.list, r)
 	k.bytes += len(r.text)
+	k.all.Add(r.handle, r)
 	k.drop(r.at)
 }
 
 // drop removes results that are too old or too many. k.mu is held.
 func (k *keptResults) drop(now time.Time) {
-	for len(k.list) > 0 && (len(k.list) > keptCount || k.bytes > keptBytes || now.Sub(k.list[0].at) > keptFor) {
-		k.bytes -= len(k.list[0].text)
-		k.list[0] = keptResult{} // the array lives on
-		k.list = k.list[1:]
+	for _, r, ok := k.all.GetOldest(); ok && (k.bytes > keptBytes || now.Sub(r.at) > keptFor); _, r, ok = k.all.GetOldest() {
+		k.all.RemoveOldest()
 	}
 }
 
@@ -75,12 +80,8 @@ func (k *keptResults) find(handle string, a api.Access, now time.Time) (keptResu
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.drop(now)
-	for _, r := range k.list {
-		if r.handle == handle && r.owner.Workspace == a.Workspace && r.owner.Source == a.Source {
-			return r, true
-		}
-	}
-	return keptResult{}, false
+	r, ok := k.all.Peek(handle)
+	return r, ok && r.owner.Workspace == a.Workspace && r.owner.Source == a.Source
 }
 
 // cut shortens a result that is longer than the limit. Its text is the structured result, if there is one, else its text
@@ -126,9 +127,6 @@ func (m *mcpTools) cut(a api.Access, id string, r run.Result, out *mcp.CallToolR
 		&mcp.TextContent{Text: fmt.Sprintf("Waymark: these are the first %d of %d bytes of the result of %s. Read on with %s {\"result\":%q,\"offset\":%d}, or search it with {\"result\":%q,\"find\":\"words\"}; it is kept for an hour.",
 			len(first), len(kept.text), catalog.ShownID(id), toolReadResult, kept.handle, len(first), kept.handle)},
 	}, out.Content...)
-	if out.Meta == nil {
-		out.Meta = mcp.Meta{}
-	}
 	out.Meta[metaResult] = map[string]any{"result": kept.handle, "bytes": len(kept.text)}
 }
 

@@ -15,7 +15,7 @@ import (
 func TestKeptResults(t *testing.T) {
 	now := time.Unix(0, 0)
 	anna := api.Access{Workspace: "w", Source: "anna"}
-	var k keptResults
+	k := newKeptResults()
 	has := func(handle string, a api.Access) bool { _, ok := k.find(handle, a, now); return ok }
 	for i := range keptCount + 3 {
 		k.keep(keptResult{handle: fmt.Sprint(i), text: "x", owner: anna, at: now})
@@ -27,7 +27,7 @@ func TestKeptResults(t *testing.T) {
 
 	k.keep(keptResult{handle: "large", text: strings.Repeat("x", keptBytes-10), owner: anna, at: now})
 	assert.True(t, has("large", anna))
-	assert.Len(t, k.list, 11)
+	assert.Equal(t, 11, k.all.Len())
 	now = now.Add(keptFor + 1)
 	assert.False(t, has("large", anna))
 	assert.Zero(t, k.bytes)

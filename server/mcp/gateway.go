@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -80,12 +81,9 @@ type callArguments struct {
 	Arguments api.Object `json:"arguments,omitempty" doc:"Its arguments, by its input schema."`
 }
 
-// offerUpstream adds the tools that call others, and keeps those tools in the list that the mode puts there.
+// offerUpstream adds the tools that call others, and keeps the list of those that the mode puts into tools/list.
 func offerUpstream(srv *mcp.Server, m *mcpTools) {
-	m.offerCall(srv, toolCall, "Call a tool that reads", "Call a tool of a connected server that is annotated as reading only, by its id, with the arguments of its input schema. "+
-		"Its answer comes back as it is.", mcp.ToolAnnotations{ReadOnlyHint: true, DestructiveHint: new(false), OpenWorldHint: new(true)})
-	m.offerCall(srv, toolCallChanging, "Call a tool that changes something", "Like call_tool, for tools that may change or delete things: all that are not annotated as reading only. "+
-		"Some need a grant of whoever runs Waymark.", mcp.ToolAnnotations{DestructiveHint: new(true), OpenWorldHint: new(true)})
+	m.offerCalls(srv)
 	if m.cfg.Upstream.ResultLimit > 0 {
 		m.offer(srv, api.NewTool(api.Tool{Rule: api.Rule{Scope: api.ScopeRead}, Name: toolReadResult, Title: "Read a result",
 			Description: "Read on in a result of another tool that was cut, or search it. The result names its handle."}, m.readResult))
@@ -93,16 +91,28 @@ func offerUpstream(srv *mcp.Server, m *mcpTools) {
 	if m.cfg.Upstream.Gateway == nil {
 		return
 	}
-	l := &listedTools{srv: srv, tools: m, shown: map[string]catalog.Fingerprint{}}
-	m.listed = l
-	l.sync()
-	m.cfg.Upstream.Gateway.OnChange(func() { go l.sync() })
+	m.listed.changed = func() { m.offerCalls(srv) } // hosts hear of a list to which a tool is added again
+	m.sync()
+	m.cfg.Upstream.Gateway.OnChange(func() { go m.sync() })
 }
+
+func (m *mcpTools) offerCalls(srv *mcp.Server) {
+	m.offerCall(srv, toolCall, "Call a tool that reads", "Call a tool of a connected server that is annotated as reading only, by its id, with the arguments of its input schema. "+
+		"Its answer comes back as it is.", mcp.ToolAnnotations{ReadOnlyHint: true, DestructiveHint: new(false), OpenWorldHint: new(true)})
+	m.offerCall(srv, toolCallChanging, "Call a tool that changes something", "Like call_tool, for tools that may change or delete things: all that are not annotated as reading only. "+
+		"Some need a grant of whoever runs Waymark.", mcp.ToolAnnotations{DestructiveHint: new(true), OpenWorldHint: new(true)})
+}
+
+// directTool is where the id of a tool that a host called by its name in the list travels inside the SDK.
+type directTool struct{}
 
 func (m *mcpTools) offerCall(srv *mcp.Server, name, title, description string, hints mcp.ToolAnnotations) {
 	srv.AddTool(&mcp.Tool{
 		Name: name, Title: title, Description: description, InputSchema: api.SchemaOf(reflect.TypeFor[callArguments]()), Annotations: &hints,
 	}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		if id, ok := ctx.Value(directTool{}).(string); ok {
+			return m.forward(ctx, req, id, req.Params.Arguments, false), nil
+		}
 		var in callArguments
 		if err := api.Arguments(req.Params.Arguments, &in); err != nil {
 			return m.failed(ctx, name, err), nil
@@ -126,54 +136,81 @@ func DefinitionSize(t *catalog.Tool) int {
 	return len(text) + len(",")
 }
 
-// listedTools are the tools of others that stand in one server's list.
+// listedTools are the tools of others in tools/list. They are no tools of the SDK: [mcpTools.passOn] adds them to its
+// list, and turns their calls into those of call_changing_tool.
 type listedTools struct {
-	srv   *mcp.Server
-	tools *mcpTools
-	mu    sync.Mutex
-	shown map[string]catalog.Fingerprint // by the name in the list
-	most  []string                       // ids of the tools with most calls when the first tool came: a host's list stays as it is
+	mu   sync.Mutex
+	most []string // ids of the tools with most calls when the first tool came: a host's list stays as it is
+	all  []listedTool
+
+	changed func()
 }
 
-// sync brings the list to what the gateway offers now. What did not change is not touched, so that no host
-// is told of a change that is none.
-func (l *listedTools) sync() {
+// listedTool is one of them. Its output schema is left out: a host would refuse an answer that does not fit, and the
+// work is done by then.
+type listedTool struct {
+	id, name string
+	text     json.RawMessage
+}
+
+// sync brings the list to what the gateway offers now.
+func (m *mcpTools) sync() {
+	u, l := m.cfg.Upstream, &m.listed
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	u := l.tools.cfg.Upstream
 	tools := u.Gateway.Tools()
 	if l.most == nil && len(tools) > 0 && u.Preload > 0 {
-		l.most = l.mostCalled(tools)
+		l.most = m.mostCalled(tools)
 	}
-	now := map[string]catalog.Fingerprint{}
+	var all []listedTool
 	for _, t := range listedOf(u, tools, l.most) {
-		name, print := catalog.HostName(t.ID), t.Fingerprint()
-		now[name] = print
-		if was, there := l.shown[name]; there && was == print {
-			continue
+		shown, err := listable(t)
+		if err != nil {
+			continue // call_tool still calls it; doctor reports the reason
 		}
-		if err := l.add(name, t); err != nil {
-			delete(now, name) // call_tool still calls it; doctor reports the reason
+		all = append(all, listedTool{t.ID, shown.Name, encoded(rawOf(shown).add(u.Gateway.Members(t.ID)))})
+	}
+	if !slices.EqualFunc(l.all, all, func(a, b listedTool) bool { return a.name == b.name && bytes.Equal(a.text, b.text) }) {
+		l.all = all
+		l.changed()
+	}
+}
+
+// listable is a tool as hosts see it, or why they would not accept it: the SDK panics for a definition that the
+// protocol does not allow.
+func listable(t catalog.Tool) (shown *mcp.Tool, err error) {
+	schema, err := catalog.HostSchema(t.InputSchema)
+	if err != nil {
+		return nil, fmt.Errorf("input schema: %w", err)
+	}
+	shown = &mcp.Tool{Name: catalog.HostName(t.ID), Description: t.Description, InputSchema: schema}
+	if a := t.Annotations; a != nil {
+		shown.Title = a.Title
+		shown.Annotations = &mcp.ToolAnnotations{Title: a.Title, ReadOnlyHint: a.ReadOnly != nil && *a.ReadOnly, DestructiveHint: a.Destructive,
+			IdempotentHint: a.Idempotent != nil && *a.Idempotent, OpenWorldHint: a.OpenWorld}
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%v", p)
 		}
-	}
-	var gone []string
-	for name := range l.shown {
-		if _, still := now[name]; !still {
-			gone = append(gone, name)
-		}
-	}
-	if len(gone) > 0 {
-		l.srv.RemoveTools(gone...)
-	}
-	l.shown = now
+	}()
+	mcp.NewServer(&mcp.Implementation{Name: "waymark"}, nil).AddTool(shown, nil)
+	return shown, nil
+}
+
+// now returns the list. It is not changed.
+func (l *listedTools) now() []listedTool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all
 }
 
 // mostCalled returns the ids of the tools that the history has most calls of, the most first; nil if it cannot be read now.
-func (l *listedTools) mostCalled(tools []catalog.Tool) []string {
+func (m *mcpTools) mostCalled(tools []catalog.Tool) []string {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	u := l.tools.cfg.Upstream
-	engine, err := l.tools.cfg.Workspaces.Get(ctx, u.Workspace)
+	u := m.cfg.Upstream
+	engine, err := m.cfg.Workspaces.Get(ctx, u.Workspace)
 	if err != nil {
 		return nil
 	}
@@ -217,35 +254,6 @@ func listedOf(u Upstream, tools []catalog.Tool, most []string) []catalog.Tool {
 	return nil
 }
 
-// add publishes one tool of another server, or returns why hosts would not accept it. Its output schema is left
-// out: a host would refuse an answer that does not fit, and the work is done by then.
-func (l *listedTools) add(name string, t catalog.Tool) error {
-	id := t.ID
-	return publish(l.srv, name, t, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return l.tools.forward(ctx, req, id, req.Params.Arguments, false), nil
-	})
-}
-
-func publish(srv *mcp.Server, name string, t catalog.Tool, handler mcp.ToolHandler) (err error) {
-	schema, err := catalog.HostSchema(t.InputSchema)
-	if err != nil {
-		return fmt.Errorf("input schema: %w", err)
-	}
-	tool := &mcp.Tool{Name: name, Description: t.Description, InputSchema: schema}
-	if a := t.Annotations; a != nil {
-		tool.Title = a.Title
-		tool.Annotations = &mcp.ToolAnnotations{Title: a.Title, ReadOnlyHint: a.ReadOnly != nil && *a.ReadOnly, DestructiveHint: a.Destructive,
-			IdempotentHint: a.Idempotent != nil && *a.Idempotent, OpenWorldHint: a.OpenWorld}
-	}
-	defer func() { // the SDK panics for a definition that the protocol does not allow
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%v", p)
-		}
-	}()
-	srv.AddTool(tool, handler)
-	return nil
-}
-
 // Unlisted returns, sorted by id, the tools of other servers that no host can be shown, each with the reason.
 func Unlisted(g *gateway.Gateway) []string {
 	all := []string{}
@@ -254,9 +262,8 @@ func Unlisted(g *gateway.Gateway) []string {
 			all = append(all, w.ID+": "+w.Detail)
 		}
 	}
-	srv := mcp.NewServer(&mcp.Implementation{Name: "waymark"}, nil)
 	for _, t := range g.Tools() {
-		if err := publish(srv, catalog.HostName(t.ID), t, nil); err != nil {
+		if _, err := listable(t); err != nil {
 			all = append(all, t.ID+": "+err.Error())
 		}
 	}
@@ -290,12 +297,8 @@ func (m *mcpTools) forward(ctx context.Context, req *mcp.CallToolRequest, tool s
 		return refusal(err)
 	}
 	session := sessionOf(req, a)
-	progress := progressTo(ctx, req)
-	if notify := progress; notify != nil {
-		progress = func(done, total float64, message string) { notify(done, total, api.ShownText(message)) }
-	}
 	result, err := caller.Call(ctx, run.Call{
-		Tool: id, Source: a.Source, Arguments: arguments, Session: session, Meta: meta, Progress: progress,
+		Tool: id, Source: a.Source, Arguments: arguments, Session: session, Meta: meta, Progress: progressTo(ctx, req),
 	})
 	if err != nil {
 		return m.failed(ctx, id, err)
@@ -357,19 +360,13 @@ func (m *mcpTools) suggestAfter(ctx context.Context, engine *live.Engine, a api.
 		out.Content = append(out.Content, &mcp.TextContent{Text: "What usually comes next: " + strings.Join(words, ", ") + "."})
 		return
 	}
-	member, err := json.Marshal(s)
-	if err != nil {
-		return
-	}
-	members[gateway.OwnMember] = member
-	if merged, err := json.Marshal(members); err == nil {
-		out.StructuredContent = json.RawMessage(merged)
-	}
+	members[gateway.OwnMember] = encoded(s)
+	out.StructuredContent = encoded(members)
 }
 
 // metaOf is what a server gets to know of the host's request: trace context, what the host can be asked, and
 // its replies to an earlier question. The state of the question comes back from outside, so it is signed.
-func (m *mcpTools) metaOf(req *mcp.CallToolRequest, id string) (json.RawMessage, error) {
+func (m *mcpTools) metaOf(req *mcp.CallToolRequest, id string) (map[string]any, error) {
 	meta := map[string]any{}
 	maps.Copy(meta, req.Params.Meta)
 	meta[mcp.MetaKeyClientCapabilities] = map[string]any{}
@@ -394,7 +391,7 @@ func (m *mcpTools) metaOf(req *mcp.CallToolRequest, id string) (json.RawMessage,
 		}
 		meta[gateway.MetaRequestState] = string(state)
 	}
-	return json.Marshal(meta)
+	return meta, nil
 }
 
 // The keys of _meta that say more about a call than the protocol does.
@@ -409,14 +406,10 @@ const (
 func (m *mcpTools) resultOf(id string, r run.Result) (*mcp.CallToolResult, error) {
 	out := &mcp.CallToolResult{Content: []mcp.Content{}}
 	if len(r.NeedsInput) > 0 {
-		var need gateway.Input
-		if err := json.Unmarshal(r.NeedsInput, &need); err != nil {
-			return nil, err
-		}
-		if err := json.Unmarshal(need.Requests, &out.InputRequests); err != nil {
+		if err := json.Unmarshal(r.NeedsInput, &out.InputRequests); err != nil {
 			return refusal(fmt.Errorf("%s asks for something this host cannot be asked: %w", id, err)), nil
 		}
-		out.RequestState = seal(m.stateKey, []byte(id), []byte(need.State))
+		out.RequestState = seal(m.stateKey, []byte(id), []byte(r.State))
 		out.Content = nil
 		return out, nil
 	}
@@ -437,14 +430,12 @@ func (m *mcpTools) resultOf(id string, r run.Result) (*mcp.CallToolResult, error
 	if len(r.Structured) > 0 {
 		out.StructuredContent = r.Structured
 	}
+	out.Meta = mcp.Meta{}
 	if r.Members != nil {
-		out.Meta = mcp.Meta{metaMembers: r.Members}
+		out.Meta[metaMembers] = r.Members
 	}
 	for key, text := range map[string]string{metaUnvalidated: r.Unvalidated, metaUnrecorded: r.Unrecorded, metaFailure: string(r.Failure)} {
 		if text != "" {
-			if out.Meta == nil {
-				out.Meta = mcp.Meta{}
-			}
 			out.Meta[key] = text
 		}
 	}

@@ -188,7 +188,7 @@ func (e *Endpoint) untilDrained(r *http.Request) (*http.Request, context.CancelF
 func (e *Endpoint) NewServer(workspace string) *mcp.Server {
 	cfg := e.cfg
 	upstream := cfg.callerOf(workspace) != nil
-	m := &mcpTools{cfg: cfg, stateKey: []byte(rand.Text())}
+	m := &mcpTools{cfg: cfg, stateKey: []byte(rand.Text()), results: newKeptResults()}
 	options := &mcp.ServerOptions{
 		Instructions: mcpInstructions,
 		// Our own list never changes while the program runs: suggestions travel in results.
@@ -214,7 +214,7 @@ func (e *Endpoint) NewServer(workspace string) *mcp.Server {
 	}
 	addApps(srv)
 	register(srv)
-	srv.AddReceivingMiddleware(isolate(cfg.Logger), m.passOn, m.bound)
+	srv.AddReceivingMiddleware(isolate(cfg.Logger), m.passOn)
 	return srv
 }
 

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"waymark/catalog"
 	"waymark/gateway"
 	"waymark/server/internal/api"
 )
@@ -19,26 +19,54 @@ var offerLists = map[string]string{
 	"prompts/list": gateway.Prompts, "resources/list": gateway.Resources, "resources/templates/list": gateway.Templates,
 }
 
-// rawResult is a result that goes out as it came in.
+// rawResult is a result with all its members, known to the SDK or not.
 type rawResult struct {
 	mcp.ResultBase
-	raw json.RawMessage
+	members map[string]json.RawMessage
+}
+
+// rawOf is a result of the SDK, or one as it came in.
+func rawOf(result any) *rawResult {
+	r := &rawResult{members: map[string]json.RawMessage{}}
+	_ = json.Unmarshal(encoded(result), &r.members) // what is no object has none
+	return r
 }
 
 // MarshalJSON adds what the SDK says in _meta.
 func (r *rawResult) MarshalJSON() ([]byte, error) {
-	var members map[string]json.RawMessage
-	var meta map[string]any
-	if len(r.Meta) == 0 || json.Unmarshal(r.raw, &members) != nil {
-		return r.raw, nil
+	if len(r.Meta) > 0 {
+		meta := map[string]any{}
+		_ = json.Unmarshal(r.members["_meta"], &meta)
+		maps.Copy(meta, r.Meta)
+		r.members["_meta"] = encoded(meta)
 	}
-	_ = json.Unmarshal(members["_meta"], &meta)
-	if meta == nil {
-		meta = map[string]any{}
+	return api.Encode(r.members)
+}
+
+// add adds members; its own stay.
+func (r *rawResult) add(more map[string]json.RawMessage) *rawResult {
+	for name, value := range more {
+		if _, there := r.members[name]; !there {
+			r.members[name] = value
+		}
 	}
-	maps.Copy(meta, r.Meta)
-	members["_meta"] = withMore(meta, nil)
-	return withMore(members, nil), nil
+	return r
+}
+
+// extend adds items to a list.
+func (r *rawResult) extend(list string, items []json.RawMessage) *rawResult {
+	var own []json.RawMessage
+	_ = json.Unmarshal(r.members[list], &own)
+	r.members[list] = encoded(append(own, items...))
+	return r
+}
+
+func encoded(v any) json.RawMessage {
+	text, err := api.Encode(v)
+	if err != nil {
+		panic(err) // it came from JSON
+	}
+	return text
 }
 
 // passOn lists the prompts and resources of other servers and answers for them, where the tools of these could be called too,
@@ -50,8 +78,17 @@ func (m *mcpTools) passOn(next mcp.MethodHandler) mcp.MethodHandler {
 		if g == nil || a.Workspace != m.cfg.Upstream.Workspace {
 			return next(ctx, method, req)
 		}
-		if call, ok := req.GetParams().(*mcp.CallToolParamsRaw); (method == "tools/list" || ok && (call.Name == "run_dag" || strings.Contains(call.Name, "__"))) && g.Started(ctx) {
-			m.listed.sync()
+		call, calls := req.GetParams().(*mcp.CallToolParamsRaw)
+		direct := calls && strings.Contains(call.Name, "__")
+		if (method == "tools/list" || direct || calls && call.Name == "run_dag") && g.Started(ctx) {
+			m.sync()
+		}
+		if direct {
+			for _, t := range m.listed.now() {
+				if t.name == call.Name {
+					ctx, call.Name = context.WithValue(ctx, directTool{}, t.id), toolCallChanging
+				}
+			}
 		}
 		var raw json.RawMessage
 		err := gateway.ErrUnknown
@@ -67,7 +104,7 @@ func (m *mcpTools) passOn(next mcp.MethodHandler) mcp.MethodHandler {
 			}
 		}
 		if err == nil {
-			return complete(raw, req)
+			return complete(rawOf(raw), req), nil
 		} else if !errors.Is(err, gateway.ErrUnknown) {
 			return nil, err
 		}
@@ -79,10 +116,25 @@ func (m *mcpTools) passOn(next mcp.MethodHandler) mcp.MethodHandler {
 		case *mcp.CallToolResult:
 			return withMembers(r), nil
 		case *mcp.ListToolsResult:
-			return listed(g, r), nil
+			all := map[string]json.RawMessage{}
+			for _, t := range r.Tools {
+				all[t.Name] = encoded(t)
+			}
+			for _, t := range m.listed.now() {
+				if a.Tools == nil || a.Tools.Has(t.id) {
+					all[t.name] = t.text
+				}
+			}
+			whole := rawOf(r)
+			delete(whole.members, "tools")
+			items := make([]json.RawMessage, 0, len(all))
+			for _, name := range slices.Sorted(maps.Keys(all)) {
+				items = append(items, all[name])
+			}
+			return complete(whole.extend("tools", items), req), nil
 		}
 		if list, ok := offerLists[method]; ok && may {
-			return extended(result, list, g.Offers(list)), nil
+			return complete(rawOf(result).extend(list, g.Offers(list)), req), nil
 		}
 		return result, nil
 	}
@@ -103,73 +155,13 @@ func withMembers(r *mcp.CallToolResult) mcp.Result {
 			r.Meta[key] = value
 		}
 	}
-	return joined(r, more)
-}
-
-// listed adds what the servers of listed tools say of them beyond what the catalog has.
-func listed(g *gateway.Gateway, r *mcp.ListToolsResult) mcp.Result {
-	more := map[string]map[string]json.RawMessage{}
-	for _, t := range g.Tools() {
-		if m := g.Members(t.ID); m != nil {
-			more[catalog.HostName(t.ID)] = m
-		}
-	}
-	if len(more) == 0 {
-		return r
-	}
-	tools := make([]json.RawMessage, len(r.Tools))
-	for i, t := range r.Tools {
-		tools[i] = withMore(t, more[t.Name])
-	}
-	rest := *r
-	rest.Tools = []*mcp.Tool{}
-	return extended(&rest, "tools", tools)
-}
-
-// joined is a result with more members; its own stay.
-func joined(r mcp.Result, more map[string]json.RawMessage) mcp.Result {
-	return &rawResult{raw: withMore(r, more)}
-}
-
-// extended adds items to a list in a result.
-func extended(r mcp.Result, list string, items []json.RawMessage) mcp.Result {
-	var members map[string]json.RawMessage
-	var own []json.RawMessage
-	text := withMore(r, nil)
-	if len(items) == 0 || json.Unmarshal(text, &members) != nil || json.Unmarshal(members[list], &own) != nil {
-		return r
-	}
-	members[list] = withMore(append(own, items...), nil)
-	return &rawResult{raw: withMore(members, nil)}
-}
-
-// withMore is a value of the SDK in JSON, with members that it does not have itself.
-func withMore(v any, more map[string]json.RawMessage) json.RawMessage {
-	text, err := api.Encode(v)
-	if err != nil {
-		panic(err) // it came from JSON
-	}
-	var own map[string]json.RawMessage
-	if len(more) == 0 || json.Unmarshal(text, &own) != nil {
-		return text
-	}
-	for name, value := range more {
-		if _, there := own[name]; !there {
-			own[name] = value
-		}
-	}
-	return withMore(own, nil)
+	return rawOf(r).add(more)
 }
 
 // complete says that a result is whole, which revisions without sessions ask for.
-func complete(raw json.RawMessage, req mcp.Request) (mcp.Result, error) {
-	var members map[string]json.RawMessage
-	if of, ok := req.(interface{ ProtocolVersion() string }); ok && of.ProtocolVersion() >= firstStateless && json.Unmarshal(raw, &members) == nil && members["resultType"] == nil {
-		members["resultType"] = json.RawMessage(`"complete"`)
-		var err error
-		if raw, err = api.Encode(members); err != nil {
-			return nil, err
-		}
+func complete(r *rawResult, req mcp.Request) mcp.Result {
+	if of, ok := req.(interface{ ProtocolVersion() string }); ok && of.ProtocolVersion() >= firstStateless {
+		r.add(map[string]json.RawMessage{"resultType": json.RawMessage(`"complete"`)})
 	}
-	return &rawResult{raw: raw}, nil
+	return r
 }

@@ -11,10 +11,10 @@ import (
 // What one server wrote that is no clean JSON costs that item, and no list and no other item.
 func TestOneBadItemOfAList(t *testing.T) {
 	for _, bad := range []string{`{"name":"a","x":{"y":1,"y":2}}`, "{\"name\":\"a\",\"x\":\"\xff\"}", `{"name":"a","x":"\ud800"}`} {
-		out := withMore(extended(&mcp.ListPromptsResult{Prompts: []*mcp.Prompt{}}, "prompts", []json.RawMessage{json.RawMessage(bad), json.RawMessage(`{"name":"good"}`)}), nil)
+		out := encoded(rawOf(&mcp.ListPromptsResult{Prompts: []*mcp.Prompt{}}).extend("prompts", []json.RawMessage{json.RawMessage(bad), json.RawMessage(`{"name":"good"}`)}))
 		assert.Contains(t, string(out), `"good"`, bad)
 		assert.True(t, json.Valid(out))
-		tool := withMore(&mcp.Tool{Name: "t"}, map[string]json.RawMessage{"icons": json.RawMessage(bad)})
+		tool := encoded(rawOf(&mcp.Tool{Name: "t"}).add(map[string]json.RawMessage{"icons": json.RawMessage(bad)}))
 		assert.Contains(t, string(tool), `"t"`, bad)
 	}
 }

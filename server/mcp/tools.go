@@ -4,16 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"waymark/catalog"
 	"waymark/run"
 	"waymark/server/internal/api"
 	"waymark/storage"
-	"waymark/suggest"
 )
 
 // firstStructured is the revision that brought structured answers; older clients read the text only.
@@ -29,8 +25,8 @@ var quickTools = []string{"find_tool", "describe_tool", "suggest_next", "suggest
 type mcpTools struct {
 	cfg      Config
 	stateKey []byte // signs what a host brings back
-	results  keptResults
-	listed   *listedTools // nil without other servers
+	results  *keptResults
+	listed   listedTools // of other servers
 }
 
 // offer adds a tool to a server.
@@ -87,7 +83,7 @@ func progressTo(ctx context.Context, req *mcp.CallToolRequest) func(done, total 
 	}
 	return func(done, total float64, message string) {
 		// A host that stopped listening is no reason to stop the work.
-		_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: done, Total: total, Message: message})
+		_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: done, Total: total, Message: api.ShownText(message)})
 	}
 }
 
@@ -124,31 +120,4 @@ func (m *mcpTools) failed(ctx context.Context, tool string, err error) *mcp.Call
 		m.cfg.Logger.WarnContext(ctx, "MCP tool failed", "tool", tool, "error", err)
 	}
 	return refusal(p)
-}
-
-// bound keeps tools outside the set of a session out of tools/list.
-func (m *mcpTools) bound(next mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		result, err := next(ctx, method, req)
-		set := requestAccess(ctx, req.GetExtra()).Tools
-		all, ok := result.(*mcp.ListToolsResult)
-		if set == nil || !ok || all == nil {
-			return result, err
-		}
-		shown := *all
-		shown.Tools = slices.DeleteFunc(slices.Clone(all.Tools), func(t *mcp.Tool) bool {
-			return strings.Contains(t.Name, "__") && !m.offers(set, t.Name) // of another server
-		})
-		return &shown, err
-	}
-}
-
-// offers reports whether a name in the list is of a tool in the set that can be called now.
-func (m *mcpTools) offers(set *suggest.ToolSet, name string) bool {
-	if m.cfg.Upstream.Gateway == nil {
-		return false
-	}
-	tools := m.cfg.Upstream.Gateway.Tools()
-	i := slices.IndexFunc(tools, func(t catalog.Tool) bool { return catalog.HostName(t.ID) == name })
-	return i >= 0 && set.Has(tools[i].ID)
 }
