@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"runtime/debug"
 	"time"
 
@@ -20,8 +21,8 @@ func (a *app) reportCommand() *cobra.Command {
 		Use:   "report",
 		Short: "Review the sessions that hosts left on this machine",
 		Long: `Reads the sessions of Claude Code, Codex, Copilot CLI, Gemini CLI, Goose, OpenCode and Cline where these hosts keep
-them, and prints one page: servers and tools by calls, failures by class, durations, loops, configured servers that
-nobody uses, what tool definitions cost, and how many of the newest calls Waymark would have named from those before.
+them, and prints one page: servers and tools by calls, failures by class, durations, what tool definitions cost, and how
+many of the newest calls Waymark would have named from those before.
 Nothing is stored unless --keep is given, and nothing leaves the machine; requests and values are not shown.`,
 		Example: `  waymark report
   waymark report --keep`,
@@ -50,7 +51,7 @@ func (a *app) report(ctx context.Context, keep bool, bar *progress) error {
 	if err != nil {
 		return err
 	}
-	r, err := sessions.Report(ctx, report.Sources{Configs: machine.Configs(), Tools: a.knownTools(ctx), Progress: func(phase string) { bar.at(int64(0), phase) }})
+	r, err := sessions.Report(ctx, a.knownTools(ctx), func(phase string) { bar.at(int64(0), phase) })
 	bar.hide()
 	if err != nil {
 		return err
@@ -58,7 +59,7 @@ func (a *app) report(ctx context.Context, keep bool, bar *progress) error {
 	if a.json {
 		err = a.printValue(r)
 	} else {
-		err = r.WriteText(a.out)
+		a.reportPage(r)
 	}
 	if err != nil || !keep {
 		return err
@@ -76,6 +77,31 @@ func (a *app) report(ctx context.Context, keep bool, bar *progress) error {
 		}
 	}
 	return nil
+}
+
+// reportPage prints a report for people.
+func (a *app) reportPage(r *report.Report) {
+	head, sections := r.Text()
+	a.printf("%s\n", head)
+	for _, s := range sections {
+		a.printf("\n%s\n", s.Title)
+		var rows [][]string
+		for _, row := range s.Rows {
+			cells := make([]string, len(row))
+			for i, v := range row {
+				if cells[i] = "-"; v != nil {
+					cells[i] = fmt.Sprint(v)
+				}
+			}
+			rows = append(rows, cells)
+		}
+		if rows != nil {
+			a.table(s.Columns, rows)
+		}
+		for _, note := range s.Notes {
+			a.printf("%s\n", clean(note))
+		}
+	}
 }
 
 // knownTools are the first 500 definitions that the workspace has; none where there is no store or it cannot be read.
