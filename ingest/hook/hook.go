@@ -4,10 +4,14 @@
 //
 // A host runs a hook before and after every call of a tool and waits for it. So a hook opens no store and
 // speaks to no server: it reads the payload, keeps what a history needs of it, leaves that as a file and
-// exits with 0, whatever went wrong. With --whisper it then may print one line for the model (package whisper). Values of arguments and results are never written; what is kept of
+// exits with 0, whatever went wrong. Values of arguments and results are never written; what is kept of
 // them is their shape and, once a store was opened and left its key, their digests.
 //
-// The file has its name only when it is whole. It is not synced: after a power failure the last events
+// With --whisper it then may print one line for the model, by rules that the server derives from the history:
+//
+//	history ──▶ Derive ──▶ rules ──file──▶ hook: hear ──▶ one line, or silence
+//
+// The file of an event has its name only when it is whole. It is not synced: after a power failure the last events
 // may be missing, and one that is damaged is passed over.
 package hook
 
