@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"path"
@@ -25,7 +24,6 @@ type host struct {
 
 	starts  string // conditions of the record that names the session; "": each may
 	session string // its id; else the name of the file, or of its folder where all files have one name
-	version string // the condition that the starting record must satisfy, of its version field
 	sub     func(s *session, d *document) string
 
 	time     string // of a record
@@ -102,7 +100,7 @@ var hosts = map[string]*host{
 	},
 	// A Copilot CLI session (session-state/ID/events.jsonl) is a file of events {type, data, timestamp}:
 	//
-	//	session.start             data {sessionId, version: 1}
+	//	session.start             data {sessionId}
 	//	user.message              data {content}
 	//	assistant.message         the calls that follow it are parallel
 	//	tool.execution_start      data {toolCallId, toolName, mcpServerName, mcpToolName, arguments, parentToolCallId}
@@ -111,7 +109,7 @@ var hosts = map[string]*host{
 		format: "copilot-cli",
 		known: "type=session.*|assistant.*|user.message|tool.execution_p*|tool.user_requested*|hook.*|subagent.*|" +
 			"skill.*|system.*|permission.*|abort*",
-		starts: "type=session.start", session: "data.sessionId", version: "data.version=1",
+		starts: "type=session.start", session: "data.sessionId",
 		sub:  func(_ *session, d *document) string { return d.text("data.parentToolCallId") },
 		time: "timestamp", turn: "data.messageId",
 		body: "data", kind: "type", rules: []rule{
@@ -191,7 +189,7 @@ type session struct {
 	said  string            // the last request, which some hosts write twice
 	sides map[string]string // line of a sidechain of Claude Code → its subagent
 
-	named, refused bool
+	named bool
 }
 
 var errNothingKnown = errors.New("none of its records is of a kind that is known")
@@ -266,10 +264,7 @@ func (in *input) sessionOf(name string) string {
 // record reads one record of a session.
 func (s *session) record(number int, d *document) {
 	at := moment(d, s.time)
-	if s.start(number, d, at); s.refused {
-		s.skip()
-		return
-	}
+	s.start(number, d, at)
 	label := s.name
 	if s.sub != nil {
 		if sub := s.sub(s, d); sub != "" {
@@ -327,15 +322,6 @@ func (s *session) start(number int, d *document, at time.Time) {
 	}
 	if id != "" {
 		s.name, s.began, s.named = id, at, s.starts != ""
-	}
-	if s.version != "" && !holds(d, s.version) {
-		field, _, _ := strings.Cut(s.version, "=")
-		version := string(d.value(field))
-		if strings.Trim(version, "0123456789.") != "" || len(version) > 8 { // it may be anything
-			version = "of another form"
-		}
-		s.refused = true
-		s.drop(number, fmt.Errorf("version %s of the format is not known", cmp.Or(version, "none")))
 	}
 }
 

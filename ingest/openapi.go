@@ -40,7 +40,7 @@ func decodeOpenAPI(in *input, emit func(Item) bool) error {
 		files := *in
 		files.isDir = true // only regular files
 		d := openAPI{in: &files, server: in.opts.Server, names: map[string]bool{}, files: map[string]any{},
-			outer: map[string]string{}, lost: map[string]bool{}}
+			lost: map[string]bool{}}
 		root, err := d.parse(name, text)
 		if err == nil {
 			err = knownVersion(object(root))
@@ -109,11 +109,10 @@ type openAPI struct {
 	in     *input
 	server string
 	names  map[string]bool
-	files  map[string]any    // by name, and schemas by $id and anchor
-	outer  map[string]string // the document in which a schema with an $id stands
-	lost   map[string]bool   // references that lead nowhere, by what is said of them
-	active []string          // references that are being written out
-	budget int               // schemas that may still be written out for a tool at this depth
+	files  map[string]any  // by name, and schemas by $id
+	lost   map[string]bool // references that lead nowhere, by what is said of them
+	active []string        // references that are being written out
+	budget int             // schemas that may still be written out for a tool at this depth
 }
 
 // Limits: schemas written out for one tool, since references can multiply without end, and files of a document.
@@ -140,24 +139,15 @@ func (d *openAPI) absolute(document string, v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		if id := textOf(v["$id"]); id != "" {
-			outer := document
-			document, _, _ = strings.Cut(within(document, id), "#")
-			if d.files[document] == nil {
-				d.files[document], d.outer[document] = v, outer
-			}
-		}
-		for _, anchor := range []string{"$anchor", "$dynamicAnchor"} {
-			if name := textOf(v[anchor]); name != "" {
-				d.files[document+"#"+name] = v
+			if document, _, _ = strings.Cut(within(document, id), "#"); d.files[document] == nil {
+				d.files[document] = v
 			}
 		}
 		for k, e := range v {
 			v[k] = d.absolute(document, e)
 		}
-		for _, k := range []string{"$ref", "$dynamicRef"} {
-			if ref, ok := v[k].(string); ok {
-				v["$ref"] = within(document, ref)
-			}
+		if ref, ok := v["$ref"].(string); ok {
+			v["$ref"] = within(document, ref)
 		}
 	case map[any]any:
 		m := make(map[string]any, len(v))
@@ -210,13 +200,7 @@ func (d *openAPI) resolved(v any) (map[string]any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if v = d.files[ref]; pointer == "" || v == nil {
-			v = at(root, pointer)
-		}
-		if outer, inner := d.outer[file]; v == nil && inner { // as if the schema had no id
-			v = map[string]any{"$ref": outer + "#" + pointer}
-		}
-		if v == nil {
+		if v = at(root, pointer); v == nil {
 			return nil, fmt.Errorf("reference %.100q leads nowhere", ref)
 		}
 	}

@@ -94,6 +94,7 @@ func (s *spans) end() {
 	threads := map[*thread]bool{}
 	for _, sp := range s.calls() {
 		th, st := s.t.thread(sp.Session), *sp.Call
+		st.intent = sp.Intent
 		for _, again := th.calls[st.CallID]; again; _, again = th.calls[st.CallID] { // call ids need not be unique among spans
 			st.CallID += "'"
 		}
@@ -136,14 +137,30 @@ func (s *spans) calls() []*Span {
 	slices.SortStableFunc(calls, func(a, b *Span) int {
 		return cmp.Or(a.Call.Started.Compare(b.Call.Started), cmp.Compare(a.Trace, b.Trace), cmp.Compare(a.ID, b.ID))
 	})
-	sessions := make([]string, len(calls))
+	type about struct{ session, intent string }
+	found := make([]about, len(calls))
 	for i, sp := range calls {
-		sessions[i], sp.Call.intent = s.belongs(sp)
+		found[i].session, found[i].intent = s.belongs(sp)
 	}
 	for i, sp := range calls { // only now: others inherit what a span itself says
-		sp.Session = sessions[i]
+		sp.Session, sp.Intent = found[i].session, found[i].intent
 	}
 	return calls
+}
+
+// SpanCalls are the spans of one trace that count as calls, in the order in which they began, each with its session and
+// what it is about: what the format otel takes of a file with these spans.
+func SpanCalls(all []*Span) []*Span {
+	s := newSpans(nil)
+	for _, sp := range all { // what is found out about one stays here: more of the trace may come
+		one := *sp
+		if one.Call != nil {
+			call := *one.Call
+			one.Call = &call
+		}
+		s.add(&one)
+	}
+	return s.calls()
 }
 
 // inside reports whether a call is part of another, and not of a wrapper alone.
