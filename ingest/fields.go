@@ -175,19 +175,27 @@ func (d *document) elements() (list []*document, ok bool) {
 	return slices.DeleteFunc(list, func(e *document) bool { return e == nil }), ok
 }
 
-// at is the value at a path of members joined by dots, nil if it is absent or null. A name may hold dots, and an object may
-// stand as JSON in a text. The empty path is the value itself.
-func (d *document) at(path string) *document {
-	if path == "" || path == "." {
-		return d
-	}
-	if d.members == nil {
+// object is the members of an object, which may stand as JSON in a text; none for anything else.
+func (d *document) object() map[string]*document {
+	if d != nil && d.members == nil {
 		if opened := (&document{raw: toolcall.Unquoted(d.raw), problem: d.problem}); !opened.decode(&d.members) {
 			d.members = map[string]*document{}
 		}
 	}
-	v, known := d.members[path]
-	if name, rest, nested := strings.Cut(path, "."); !known && nested && d.members[name] != nil {
+	if d == nil {
+		return nil
+	}
+	return d.members
+}
+
+// at is the value at a path of members joined by dots, nil if it is absent or null. A name may hold dots. The empty path is
+// the value itself.
+func (d *document) at(path string) *document {
+	if path == "" || path == "." {
+		return d
+	}
+	v, known := d.object()[path]
+	if name, rest, nested := strings.Cut(path, "."); !known && nested && d.object()[name] != nil {
 		v = d.members[name].at(rest)
 	}
 	if v == nil || string(v.raw) == "null" {
@@ -203,15 +211,49 @@ func (d *document) text(names string) string {
 		if v == nil {
 			continue
 		}
-		text, err := jsontext.AppendUnquote(nil, v.raw)
 		if v.raw[0] != '"' {
 			v.wrong(name, new(string))
-		}
-		if err == nil && len(text) > 0 {
-			return string(text)
+		} else if text := v.word(name); text != "" {
+			return text
 		}
 	}
 	return ""
+}
+
+// word is a text, or a number or truth value as one.
+func (d *document) word(field string) string {
+	switch d.raw[0] {
+	case '{', '[':
+		d.wrong(field, new(string))
+	case '"':
+		text, _ := jsontext.AppendUnquote(nil, d.raw) // it is JSON, or empty
+		return string(text)
+	}
+	return string(d.raw)
+}
+
+// words of a list.
+func (d *document) words(name string) (all []string) {
+	elements, _ := d.list(name)
+	for _, e := range elements {
+		all = append(all, e.word(name))
+	}
+	return all
+}
+
+// table is the words of some objects by their names, nil for none; of two of one name the later counts.
+func (d *document) table(names string) (all map[string]string) {
+	for field := range strings.FieldsSeq(names) {
+		for name, e := range d.at(field).object() {
+			if all == nil {
+				all = map[string]string{}
+			}
+			if e != nil {
+				all[name] = e.word(field)
+			}
+		}
+	}
+	return all
 }
 
 // value is the first of some values that is there.
