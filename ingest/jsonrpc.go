@@ -23,7 +23,7 @@ import (
 //	{"jsonrpc":…}                                                    one message a line, or a batch in a list
 //	{"time":…,"direction":…,"server":…,"session":…,"message":{…}}    the same in an envelope
 //
-// and other lines are passed over. A request and its answer are paired by connection, by who asked, and
+// and other lines are passed over. A request and its answer are paired by session and server, by who asked, and
 // by id, which may be a number or a string. An answer that asks for input first is no call. The answers
 // to tools/list are the catalog. A client's connections to its servers are one session: what it calls
 // on one may follow from what it called on another.
@@ -57,12 +57,11 @@ type asked struct {
 
 // envelope is what stands around a message.
 type envelope struct {
-	at         time.Time
-	connection string
-	server     string
-	session    string
-	sender     string
-	message    json.RawMessage
+	at      time.Time
+	server  string
+	session string
+	sender  string
+	message json.RawMessage
 }
 
 func (r *transcript) line(l line) {
@@ -109,17 +108,15 @@ func openEnvelope(l line) (e envelope, ok bool, err error) {
 	if len(e.message) < len(text) || text[0] == '[' || d.at("jsonrpc") != nil {
 		return e, true, nil
 	}
-	for _, key := range []string{"message", "payload", "data", "msg", "frame", "raw", "json", "body"} {
-		v := toolcall.Unquoted(d.value(key))
-		if len(v) == 0 || v[0] != '{' && v[0] != '[' || !bytes.Contains(v, []byte(`"jsonrpc"`)) {
-			continue
-		}
-		return envelope{at: moment(&d, "time timestamp ts at"), connection: d.text("connection connection_id connectionId conn"),
-			server: d.text("server server_name serverName"), session: d.text("session session_id sessionId"),
-			sender: sender(d.text("direction dir from sender side type")), message: v}, true, nil
+	v := d.value("message")
+	if len(v) == 0 || v[0] != '{' && v[0] != '[' || !bytes.Contains(v, []byte(`"jsonrpc"`)) {
+		return e, false, nil
 	}
-	return e, false, nil
+	return envelope{at: moment(&d, "time"), server: d.text("server"), session: d.text("session"), sender: d.text("direction"), message: v}, true, nil
 }
+
+// marks are what logs write before a message of a side.
+var marks = map[string]string{"Message from client:": "client", "Message from server:": "server", "write:": "write", "read:": "read"}
 
 // read takes time, server and sender out of what stands before a message.
 func (e *envelope) read(head string) {
@@ -132,24 +129,14 @@ func (e *envelope) read(head string) {
 			e.server = name
 		}
 	}
-	e.sender = sender(strings.TrimSuffix(strings.TrimSpace(head), ":"))
+	for mark, sender := range marks {
+		if strings.HasSuffix(strings.TrimSpace(head), mark) {
+			e.sender = sender
+		}
+	}
 }
 
 var logLevels = map[string]bool{"info": true, "debug": true, "warn": true, "warning": true, "error": true, "trace": true}
-
-// sender reads who sent a message; "" if the words do not say.
-func sender(words string) string {
-	words = strings.ToLower(words)
-	for _, end := range []struct{ words, sender string }{
-		{"from client", "client"}, {"from server", "server"}, {"write", "write"}, {"read", "read"}, {"client", "client"}, {"server", "server"},
-		{"outgoing", "write"}, {"incoming", "read"}, {"sent", "write"}, {"received", "read"}, {"send", "write"}, {"recv", "read"},
-	} {
-		if strings.HasSuffix(words, end.words) || strings.HasPrefix(words, end.words) {
-			return end.sender
-		}
-	}
-	return ""
-}
 
 // other maps a sender to who answers it.
 var other = map[string]string{"client": "server", "server": "client", "write": "read", "read": "write"}
@@ -159,7 +146,7 @@ func (r *transcript) message(number int, e *envelope, v json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	connection := e.session + "\x00" + e.connection + "\x00" + e.server
+	connection := e.session + "\x00" + e.server
 	id, method, name := string(m.value("id")), m.text("method"), m.text("params.name")
 	switch {
 	case id == "": // a notification
