@@ -8,8 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/catalog"
-	"waymark/cmd/waymark/internal/client"
 	"waymark/ingest"
 	"waymark/ingest/report"
 )
@@ -21,8 +19,8 @@ func (a *app) reportCommand() *cobra.Command {
 		Use:   "report",
 		Short: "Review the sessions that hosts left on this machine",
 		Long: `Reads the sessions of Claude Code, Codex, Copilot CLI, Gemini CLI, Goose, OpenCode and Cline where these hosts keep
-them, and prints one page: servers and tools by calls, failures by class, durations, what tool definitions cost, and how
-many of the newest calls Waymark would have named from those before.
+them, and prints one page: servers and tools by calls, failures by class, durations, and how many
+of the newest calls Waymark would have named from those before.
 Nothing is stored unless --keep is given, and nothing leaves the machine; requests and values are not shown.`,
 		Example: `  waymark report
   waymark report --keep`,
@@ -51,7 +49,7 @@ func (a *app) report(ctx context.Context, keep bool, bar *progress) error {
 	if err != nil {
 		return err
 	}
-	r, err := sessions.Report(ctx, a.knownTools(ctx), func(phase string) { bar.at(int64(0), phase) })
+	r, err := sessions.Report(ctx, func(phase string) { bar.at(int64(0), phase) })
 	bar.hide()
 	if err != nil {
 		return err
@@ -102,13 +100,4 @@ func (a *app) reportPage(r *report.Report) {
 			a.printf("%s\n", clean(note))
 		}
 	}
-}
-
-// knownTools are the first 500 definitions that the workspace has; none where there is no store or it cannot be read.
-func (a *app) knownTools(ctx context.Context) []catalog.Tool {
-	var answer struct{ Tools []catalog.Tool }
-	if a.exists() == nil { // opening it would make it
-		_ = a.with(ctx, func(c *client.Client) error { return read(ctx, c, "/v1/tools?limit=500", &answer) })
-	}
-	return answer.Tools
 }

@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -57,8 +56,8 @@ func (m millis) String() string {
 	return fmt.Sprintf("%d ms", int64(m))
 }
 
-// Report sums up what was collected, beside the definitions of tools that are known.
-func (c *Collection) Report(ctx context.Context, tools []catalog.Tool, progress func(phase string)) (*Report, error) {
+// Report sums up what was collected.
+func (c *Collection) Report(ctx context.Context, progress func(phase string)) (*Report, error) {
 	r := &c.page
 	r.Sessions, r.Sections = len(c.sessions), []Section{}
 	if r.Calls == 0 {
@@ -70,8 +69,8 @@ func (c *Collection) Report(ctx context.Context, tools []catalog.Tool, progress 
 		return nil, err
 	}
 	r.Sections = append(r.Sections, named)
-	for _, section := range append(c.used(), c.definitions(tools)) {
-		if section.Rows != nil || section.Notes != nil {
+	for _, section := range c.used() {
+		if section.Rows != nil {
 			r.Sections = append(r.Sections, section)
 		}
 	}
@@ -129,40 +128,6 @@ func (c *Collection) used() []Section {
 		all[i].Rows = top(all[i].Rows, 1)
 	}
 	return all
-}
-
-// bytesPerToken is a common estimate for English and JSON.
-const bytesPerToken = 4
-
-// definitions estimates what tool definitions cost: a session that called a tool of a server had all of its definitions in
-// its context. Sessions that did not call it are not counted.
-func (c *Collection) definitions(tools []catalog.Tool) Section {
-	s := Section{Title: "Tokens spent on tool definitions (estimate)"}
-	size, number := map[string]int{}, map[string]int{}
-	for _, t := range tools {
-		text, err := json.Marshal(struct {
-			Name, Description string
-			InputSchema       json.RawMessage
-		}{t.Name, t.Description, t.InputSchema})
-		if server, _, _ := catalog.Split(t.ID); err == nil && len(c.servers[server]) > 0 { // a schema that is no JSON reaches no host
-			size[server], number[server] = size[server]+len(text), number[server]+1
-		}
-	}
-	if len(size) == 0 {
-		s.Notes = []string{"Not known: the workspace has no definitions of the tools that were called (waymark gateway add, waymark import)."}
-		return s
-	}
-	s.Columns = []string{"server", "tools", "tokens a session", "sessions", "tokens"}
-	for server, sessions := range c.servers {
-		if each := (size[server] + bytesPerToken - 1) / bytesPerToken; each > 0 {
-			s.Rows = append(s.Rows, []any{server, number[server], each, len(sessions), each * len(sessions)})
-		}
-	}
-	if unknown := len(c.servers) - len(s.Rows); unknown > 0 {
-		s.Notes = []string{fmt.Sprintf("Not counted: %d servers whose definitions are not known.", unknown)}
-	}
-	s.Rows = top(s.Rows, 4)
-	return s
 }
 
 // Limits of the last question: a share is said of no fewer calls, and of no more tasks than are learned from quickly.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waymark/catalog"
 	"waymark/episodic"
 )
 
@@ -48,11 +47,11 @@ func write(t *testing.T, path, text string) {
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
-func report(t *testing.T, m Machine, tools ...catalog.Tool) *Report {
+func report(t *testing.T, m Machine) *Report {
 	t.Helper()
 	c, err := Collect(t.Context(), Look(m.Places()), began.AddDate(1, 0, 0), func(string, int) {})
 	require.NoError(t, err)
-	r, err := c.Report(t.Context(), tools, func(string) {})
+	r, err := c.Report(t.Context(), func(string) {})
 	require.NoError(t, err)
 	return r
 }
@@ -76,7 +75,7 @@ func rendered(t *testing.T, r *Report) string {
 
 func TestReport(t *testing.T) {
 	m := home(t, 40)
-	r := report(t, m, catalog.Tool{ID: "git:log", Name: "log", Description: strings.Repeat("x", 400)}, catalog.Tool{ID: "git:diff", Name: "diff"}, catalog.Tool{ID: "other:tool", Name: "tool"})
+	r := report(t, m)
 	require.Equal(t, 240, r.Calls)
 	require.Equal(t, 40, r.Sessions)
 	require.Equal(t, began, r.From)
@@ -87,11 +86,6 @@ func TestReport(t *testing.T) {
 	require.Equal(t, "Read", section(r, "Tools").Rows[0][0])
 	require.Equal(t, [][]any{{"timeout", 20, share(20. / 240), "ci:run (20 of 40)"}}, section(r, "Failures").Rows)
 
-	tokens := section(r, "Tokens")
-	require.Len(t, tokens.Rows, 1)
-	require.Greater(t, tokens.Rows[0][2], 100)
-	require.Equal(t, tokens.Rows[0][2].(int)*40, tokens.Rows[0][4])
-	require.Equal(t, []string{"Not counted: 1 servers whose definitions are not known."}, tokens.Notes)
 	require.Contains(t, section(r, "Next calls").Notes[0], "of the newest 8 tasks")
 
 	all := rendered(t, r)

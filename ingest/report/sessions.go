@@ -18,7 +18,6 @@ import (
 	"strings"
 	"time"
 
-	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/ingest"
 )
@@ -40,7 +39,6 @@ type Collection struct {
 	page     Report // without its sections
 	tools    map[string]*counts
 	sessions map[session]bool
-	servers  map[string]map[session]bool // sessions by server
 	newest   []episodic.Episode
 }
 
@@ -89,8 +87,7 @@ func Collect(ctx context.Context, places []Place, now time.Time, progress func(h
 }
 
 func newCollection() *Collection {
-	return &Collection{page: Report{Damaged: []ingest.Reason{}}, tools: map[string]*counts{}, sessions: map[session]bool{},
-		servers: map[string]map[session]bool{}}
+	return &Collection{page: Report{Damaged: []ingest.Reason{}}, tools: map[string]*counts{}, sessions: map[session]bool{}}
 }
 
 func (c *Collection) item(host string, it ingest.Item) {
@@ -114,8 +111,7 @@ func (c *Collection) item(host string, it ingest.Item) {
 
 func (c *Collection) episode(host string, e *episodic.Episode) {
 	sum := sha256.Sum256([]byte(e.Session))
-	in := session{host, [12]byte(sum[:12])}
-	c.sessions[in] = true
+	c.sessions[session{host, [12]byte(sum[:12])}] = true
 	if !e.Time.IsZero() {
 		if c.page.From.IsZero() || e.Time.Before(c.page.From) {
 			c.page.From = e.Time
@@ -129,7 +125,7 @@ func (c *Collection) episode(host string, e *episodic.Episode) {
 	kept.Session = string(sum[:12])
 	for i := range kept.Steps {
 		s := &kept.Steps[i]
-		c.step(in, s)
+		c.step(s)
 		s.Error, s.Shape, s.Inputs, s.Outputs = "", "", nil, nil
 	}
 	if c.newest = append(c.newest, kept); len(c.newest) >= 2*mostEpisodes {
@@ -145,7 +141,7 @@ func (c *Collection) cut() {
 	c.newest = slices.Delete(c.newest, 0, max(0, len(c.newest)-mostEpisodes))
 }
 
-func (c *Collection) step(in session, s *episodic.Step) {
+func (c *Collection) step(s *episodic.Step) {
 	c.page.Calls++
 	t := c.tools[s.Tool]
 	if t == nil {
@@ -163,12 +159,6 @@ func (c *Collection) step(in session, s *episodic.Step) {
 	if s.DurationMS > 0 {
 		t.timed++
 		t.durations[rounded(s.DurationMS)]++
-	}
-	if server, _, ok := catalog.Split(s.Tool); ok {
-		if c.servers[server] == nil {
-			c.servers[server] = map[session]bool{}
-		}
-		c.servers[server][in] = true
 	}
 }
 
