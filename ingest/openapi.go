@@ -293,8 +293,7 @@ func (d *openAPI) input(parameters []any, body any, depth int) (map[string]any, 
 		}
 		k := key{textOf(p["name"]), textOf(p["in"])}
 		if k.in == "body" { // of version 2
-			content := map[string]any{"json": map[string]any{"schema": p["schema"]}}
-			body = map[string]any{"required": p["required"], "content": content}
+			body = p
 			continue
 		}
 		if k.name == "" || k.in == "header" && slices.Contains([]string{"accept", "authorization", "content-type"}, strings.ToLower(k.name)) {
@@ -310,19 +309,16 @@ func (d *openAPI) input(parameters []any, body any, depth int) (map[string]any, 
 	properties, required := map[string]any{}, map[string]bool{}
 	for _, k := range keys {
 		p := byKey[k]
-		schema := object(d.schema(p["schema"], depth))
+		schema := d.typed(p, depth)
 		switch {
-		case p["schema"] != nil:
-		case p["content"] != nil:
-			schema = object(d.jsonSchema(p["content"], depth))
+		case schema != nil:
+		case p["schema"] != nil || p["content"] != nil:
+			schema = map[string]any{}
 		default: // of version 2, a schema itself
 			if schema = object(d.schema(p, depth)); schema["type"] == "file" {
 				schema["type"] = "string"
 			}
 			delete(schema, "required")
-		}
-		if schema == nil {
-			schema = map[string]any{}
 		}
 		if text := textOf(p["description"]); text != "" {
 			schema["description"] = text
@@ -349,7 +345,7 @@ func (d *openAPI) input(parameters []any, body any, depth int) (map[string]any, 
 }
 
 func (d *openAPI) addBody(body map[string]any, depth int, properties map[string]any, required map[string]bool) {
-	schema := object(d.jsonSchema(body["content"], depth))
+	schema := d.typed(body, depth)
 	fields := object(schema["properties"])
 	collides := false
 	for name := range fields {
@@ -377,11 +373,7 @@ func (d *openAPI) output(op map[string]any, depth int) any {
 			continue
 		}
 		if r, err := d.resolved(responses[code]); err == nil {
-			s := object(d.jsonSchema(r["content"], depth))
-			if r["schema"] != nil { // of version 2
-				s = object(d.schema(r["schema"], depth))
-			}
-			if len(s) > 0 {
+			if s := d.typed(r, depth); len(s) > 0 {
 				return s
 			}
 		}
@@ -389,13 +381,16 @@ func (d *openAPI) output(op map[string]any, depth int) any {
 	return nil
 }
 
-// jsonSchema is the schema of the content that is JSON, or of a form.
-func (d *openAPI) jsonSchema(content any, depth int) any {
-	types := object(content)
+// typed is the schema of a parameter, body or response: its own, or that of its content that is JSON or a form; nil for none.
+func (d *openAPI) typed(holder map[string]any, depth int) map[string]any {
+	if s := holder["schema"]; s != nil {
+		return object(d.schema(s, depth))
+	}
+	types := object(holder["content"])
 	for _, like := range []string{"application/json", "json", "form"} {
 		for _, kind := range slices.Sorted(maps.Keys(types)) {
 			if strings.Contains(kind, like) {
-				return d.schema(object(types[kind])["schema"], depth)
+				return object(d.schema(object(types[kind])["schema"], depth))
 			}
 		}
 	}
@@ -454,13 +449,9 @@ func (d *openAPI) schema(v any, depth int) any {
 
 // upgraded writes what OpenAPI 3.0 says in its own way as JSON Schema.
 func upgraded(nullable bool, s map[string]any) any {
-	for exclusive, bound := range map[string]string{"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"} {
-		if on, ok := s[exclusive].(bool); ok {
+	for _, exclusive := range []string{"exclusiveMinimum", "exclusiveMaximum"} {
+		if _, flag := s[exclusive].(bool); flag { // the bound itself stays
 			delete(s, exclusive)
-			if on && s[bound] != nil {
-				s[exclusive] = s[bound]
-				delete(s, bound)
-			}
 		}
 	}
 	if !nullable || len(s) == 0 {

@@ -83,12 +83,12 @@ func TestOpenAPI(t *testing.T) {
 	require.False(t, *add.Annotations.Destructive)
 
 	remove := tools["city_library:delete_books_id"]
-	require.JSONEq(t, `{"type":"object","required":["id"],"properties":{"id":{"type":"integer","exclusiveMinimum":0}}}`, string(remove.InputSchema))
+	require.JSONEq(t, `{"type":"object","required":["id"],"properties":{"id":{"type":"integer","minimum":0}}}`, string(remove.InputSchema))
 	require.True(t, *remove.Annotations.Destructive)
 	require.True(t, *remove.Annotations.Idempotent)
 
 	// The body has an id of its own.
-	require.JSONEq(t, `{"type":"object","required":["body","id"],"properties":{"id":{"type":"integer","exclusiveMinimum":0},
+	require.JSONEq(t, `{"type":"object","required":["body","id"],"properties":{"id":{"type":"integer","minimum":0},
 		"body":{"type":"object","required":["id"],"properties":{"id":{"type":"integer"},"sequel":{}}}}}`, string(tools["city_library:replace_book"].InputSchema))
 	require.Equal(t, Counts{Tools: 1}, report.Dropped)
 	require.Equal(t, `PATCH /books/{id}: reference "other.yaml" cannot be read in the folder of the document: bundle the document first`, report.Reasons[0].Reason)
