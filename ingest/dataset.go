@@ -31,27 +31,23 @@ func decodeDataset(in *input, emit func(Item) bool) error {
 	if !in.isDir {
 		return in.eachLineOf("", func(l line) bool { return emit(datasetItem(l, "")) })
 	}
-	var err error
-	more, found := true, false
+	found := false
 	for _, f := range datasetFiles {
-		if err != nil && !errors.Is(err, fs.ErrNotExist) || !more {
-			return err
-		}
-		err = in.eachLineOf(f.name, func(l line) bool {
+		more := true
+		err := in.eachLineOf(f.name, func(l line) bool {
 			it := datasetItem(l, f.kind)
 			it.File = f.name
 			more = emit(it)
 			return more
 		})
-		found = found || err == nil
+		if found = found || err == nil; err != nil && !errors.Is(err, fs.ErrNotExist) || !more {
+			return err
+		}
 	}
 	if !found {
 		return errors.New("folder has neither tools.jsonl nor capabilities.jsonl nor episodes.jsonl")
 	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
+	return nil
 }
 
 func (in *input) eachLineOf(name string, visit func(line) bool) error {
@@ -66,16 +62,12 @@ func (in *input) eachLineOf(name string, visit func(line) bool) error {
 func datasetItem(l line, kind Kind) (it Item) {
 	var err error
 	if kind == "" {
-		var has struct {
-			Steps json.RawMessage `json:"steps"`
-			Tools json.RawMessage `json:"tools"`
-			Tasks json.RawMessage `json:"tasks"`
-		}
-		switch err = l.decode(&has); {
+		var d *document
+		switch d, err = newDocument(l); {
 		case err != nil:
-		case has.Steps != nil:
+		case d.at("steps") != nil:
 			kind = KindEpisode
-		case has.Tools != nil || has.Tasks != nil:
+		case d.at("tools") != nil || d.at("tasks") != nil:
 			kind = KindCapability
 		default:
 			kind = KindTool

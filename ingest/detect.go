@@ -24,42 +24,20 @@ var (
 	errEmpty         = errors.New("it is empty")
 )
 
-// detect tells the format of the input: a folder by the files in it, a file by its first values.
-func (in *input) detect() (string, error) {
-	if in.stream != nil {
-		b := bufio.NewReaderSize(in.stream, sniffed)
-		in.stream = b
-		head, err := b.Peek(sniffed)
-		if err != nil && err != io.EOF {
-			return "", err
-		}
-		return sniff(in.name, head)
-	}
+// detect lists the formats of the input, in the order of [Formats]: of a folder by the files in it, of a file by its first
+// values.
+func (in *input) detect() ([]string, error) {
 	if !in.isDir {
-		return in.detectFile(in.name)
-	}
-	all, err := in.detectFolder()
-	if err != nil {
-		return "", err
-	}
-	return all[0], nil
-}
-
-// detectFolder lists the formats of the files in a folder, in the order of [Formats]: catalogs come first.
-func (in *input) detectFolder() ([]string, error) {
-	has := func(name string, isDir bool) bool {
-		info, err := fs.Stat(in.fsys, name)
-		return err == nil && info.IsDir() == isDir
+		format, err := in.detectFile(in.name)
+		return []string{format}, err
 	}
 	for _, f := range datasetFiles {
-		if has(f.name, false) {
+		if info, err := fs.Stat(in.fsys, f.name); err == nil && !info.IsDir() {
 			return []string{"dataset"}, nil
 		}
 	}
-	for _, root := range []string{".", "storage"} {
-		if has(path.Join(root, "message"), true) && has(path.Join(root, "part"), true) {
-			return []string{"opencode"}, nil
-		}
+	if in.openCodeRoot() != "" {
+		return []string{"opencode"}, nil
 	}
 	found := map[string]bool{}
 	nothing := errEmpty // what is said if nothing is found: the worst that a file was
@@ -67,9 +45,9 @@ func (in *input) detectFolder() ([]string, error) {
 		switch {
 		case err == nil:
 			found[format] = true
-		case errors.Is(err, errUnknownFormat) && nothing == errEmpty:
+		case errors.Is(err, errEmpty), errors.Is(err, errUnknownFormat) && nothing != errEmpty:
+		case errors.Is(err, errUnknownFormat):
 			nothing = err
-		case errors.Is(err, errUnknownFormat), errors.Is(err, errEmpty):
 		case nothing == errEmpty || nothing == errUnknownFormat:
 			nothing = fmt.Errorf("%s %w", name, unreadable(err))
 		}
@@ -79,7 +57,7 @@ func (in *input) detectFolder() ([]string, error) {
 		return nil, err
 	}
 	var all []string
-	for _, f := range Formats() {
+	for _, f := range formats {
 		if found[f.Name] {
 			all = append(all, f.Name)
 		}
@@ -121,9 +99,13 @@ func (in *input) detectFile(name string) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	head, err := io.ReadAll(io.LimitReader(f, sniffed))
-	if err != nil {
+	b := bufio.NewReaderSize(f, sniffed)
+	head, err := b.Peek(sniffed)
+	if err != nil && err != io.EOF {
 		return "", err
+	}
+	if in.stream != nil { // it is read on from here
+		in.stream = b
 	}
 	return sniff(path.Base(name), head)
 }

@@ -17,6 +17,9 @@ import (
 // host is the format in which one host keeps its sessions: lines, or one document, of records. A record holds parts,
 // which are calls and results by the rules, or a request. Names are paths of members and conditions as in [holds]. None
 // of these formats is promised by its maker: what is not understood is counted and passed over.
+//
+// A new format needs its row in [hosts] and in formats (importer.go), the fields by which it is known in shapes
+// (detect.go), and a session in agentSessions, which TestAgentSessions reads; where sessions lie is in report/hosts.go.
 type host struct {
 	format  string
 	records string // members with the records of a file that is one document
@@ -370,12 +373,21 @@ func between(s, from, to string) string {
 	return strings.TrimSpace(s)
 }
 
+// openCodeRoot is the folder with messages and their parts, "" if there is none.
+func (in *input) openCodeRoot() string {
+	for _, root := range []string{".", "storage"} {
+		messages, _ := fs.ReadDir(in.fsys, path.Join(root, "message"))
+		parts, _ := fs.ReadDir(in.fsys, path.Join(root, "part"))
+		if messages != nil && parts != nil {
+			return root
+		}
+	}
+	return ""
+}
+
 func decodeOpenCode(in *input, emit func(Item) bool) error {
 	t, more := in.traces("opencode"), true
-	root := "."
-	if exists, _ := fs.Stat(in.fsys, "storage/message"); exists != nil {
-		root = "storage"
-	}
+	root := cmp.Or(in.openCodeRoot(), ".")
 	sessions, err := fs.ReadDir(in.fsys, path.Join(root, "message"))
 	if err != nil {
 		return err
