@@ -106,12 +106,29 @@ func (th *thread) apply(rules []rule, kind string, f *document, c call) (applies
 		if r.result != nil {
 			res := r.result.read(f)
 			res.at, res.tool = c.at, c.named()
+			if c.id == "" { // it is that of the next call without an id
+				c.id = nameless(th.answered)
+				th.answered++
+			}
 			th.settle(c.id, res)
-		} else if c.arguments = f.value(r.arguments); c.id != "" && c.name != "" {
+		} else if c.arguments = f.value(r.arguments); c.name != "" {
+			if c.id == "" {
+				c.id = nameless(th.asked)
+				th.asked++
+			}
 			th.call(c)
 		}
 	}
 	return applies
+}
+
+// nameless stands for the id of a call that has none.
+func nameless(n int) string { return "#" + strconv.Itoa(n) }
+
+// answered reads the answer of a tool, which may say in its own content that it failed.
+func answered(content string) *outcome {
+	return &outcome{failed: "is_error=true; status=error", worked: "is_error=false; status=success", says: true,
+		failure: content, value: content}
 }
 
 // named is the id of the tool that a result names, "" if it names none, or a wrapper.

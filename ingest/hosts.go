@@ -34,9 +34,10 @@ type host struct {
 	together bool   // else the calls of a record are parallel
 
 	body  string // the member of a record that holds the rest; the record itself where it is absent
-	parts string // the list of parts in the body; "": the body is the only one
-	kind  string // of a part
-	rules []rule
+	kind  string // of a record
+	whole []rule // of the body
+	parts string // lists of parts in the body
+	rules []rule // of parts, by their type
 
 	asks   string // conditions of records in which the user asks
 	text   string // fields of the request
@@ -66,7 +67,7 @@ var hosts = map[string]*host{
 		known:   "type=user|assistant|summary|system|progress|attachment|file-history-snapshot|queue-operation",
 		session: "sessionId", sub: sidechain,
 		time: "timestamp", turn: "message.id uuid",
-		parts: "message.content", kind: "type", rules: anthropicRules,
+		parts: "message.content", rules: anthropicRules,
 		asks: "type=user !isMeta=true !isCompactSummary=true", text: "message.content", prompt: typedPrompt,
 	},
 	// A Codex session (rollout-….jsonl) is a file of lines {timestamp, type, payload}, before September 2025 of payloads
@@ -88,7 +89,7 @@ var hosts = map[string]*host{
 			"patch_apply_*|web_search_*|ghost_snapshot|background_event|plan_update|stream_error|error|warning|" +
 			"context_compacted|compaction|thread_rolled_back",
 		starts: "type=session_meta; id timestamp !type", session: "payload.id id", time: "timestamp",
-		body: "payload", kind: "payload.type type", rules: []rule{
+		body: "payload", kind: "payload.type type", whole: []rule{
 			{kinds: "function_call|custom_tool_call", id: callIDs, tool: "name", arguments: "input arguments"},
 			{kinds: "local_shell_call", id: callIDs, fixed: "local_shell", arguments: "input action"},
 			{kinds: "function_call_output|custom_tool_call_output|local_shell_call_output", id: callIDs,
@@ -115,7 +116,7 @@ var hosts = map[string]*host{
 		starts: "type=session.start", session: "data.sessionId",
 		sub:  func(_ *session, d *document) string { return d.text("data.parentToolCallId") },
 		time: "timestamp", turn: "data.messageId",
-		body: "data", kind: "type", rules: []rule{
+		body: "data", kind: "type", whole: []rule{
 			{kinds: "tool.execution_start", id: "toolCallId", tool: "mcpToolName toolName", server: "mcpServerName",
 				arguments: "arguments"},
 			{kinds: "tool.execution_complete", id: "toolCallId", result: &outcome{
@@ -133,7 +134,7 @@ var hosts = map[string]*host{
 	"gemini-cli": {
 		format: "gemini-cli", records: "messages", known: "type=user|gemini|info|error|warning",
 		session: "sessionId", time: "timestamp", turn: "id", together: true,
-		parts: "toolCalls", kind: "type", rules: []rule{
+		parts: "toolCalls", rules: []rule{
 			{id: "id", tool: "name", arguments: "args", at: "timestamp"},
 			{id: "id", result: &outcome{failed: "status=error", worked: "status=success", void: "status=cancelled",
 				failure: "resultDisplay result", value: "result"}},
@@ -148,7 +149,7 @@ var hosts = map[string]*host{
 	//	{type: toolResponse, id, toolResult {status: success|error, value, error}}
 	"goose": {
 		format: "goose", known: "working_dir; role content", time: "created", together: true,
-		parts: "content", kind: "type", rules: []rule{
+		parts: "content", rules: []rule{
 			{kinds: "toolRequest", id: "id", tool: "toolCall.value.name", joined: "__", arguments: "toolCall.value.arguments"},
 			{kinds: "toolResponse", id: "id", result: &outcome{
 				failed: "toolResult.status=error; toolResult.value.isError=true", worked: "toolResult.status=success",
@@ -164,18 +165,35 @@ var hosts = map[string]*host{
 	// Ids rise with time. [decodeOpenCode] puts the parts of a message into it.
 	"opencode": {
 		format: "opencode", known: ".", time: "time.created", together: true,
-		parts: "parts", kind: "type", rules: []rule{
+		parts: "parts", rules: []rule{
 			{kinds: "tool", id: "callID", tool: "tool", arguments: "state.input", at: "state.time.start"},
 			{kinds: "tool", when: "state.status=completed|error", id: "callID", at: "state.time.end", result: &outcome{
 				failed: "state.status=error", worked: ".", failure: "state.error", value: "state.output"}},
 		},
 		asks: "role=user", text: "parts",
 	},
+	// The messages and items of [decodeOpenAIChat], which says to which conversation they belong.
+	"openai-chat": {
+		format: "openai-chat", known: ".", together: true,
+		kind: "type role", whole: []rule{
+			{kinds: "function_call|custom_tool_call", id: callIDs, tool: "name", arguments: "arguments input"},
+			{kinds: "*call_output", id: callIDs, result: answered("output")},
+			{kinds: "local_shell_call", id: callIDs, fixed: "local_shell", arguments: "action"},
+			{kinds: "mcp_call", id: "id", tool: "name", server: "server_label", arguments: "arguments"},
+			{kinds: "mcp_call", id: "id", result: &outcome{failed: "error; status=failed",
+				worked: "!status=in_progress|calling|incomplete", failure: "error", value: "output"}},
+			{kinds: "assistant", when: "function_call", tool: "function_call.name", arguments: "function_call.arguments"},
+			{kinds: "tool|function", id: "tool_call_id", result: answered("content")},
+		},
+		parts: "tool_calls content", rules: append([]rule{{kinds: "function|custom|", id: "id", tool: "function.name custom.name name",
+			arguments: "function.arguments custom.input arguments"}}, anthropicRules...),
+		asks: "role=user", text: "content",
+	},
 	// A Cline task (tasks/ID/api_conversation_history.json) is a list of messages {role, content}, with the blocks of
 	// Anthropic's API. Answers whose calls are written as XML in the text are not read.
 	"cline": {
 		format: "cline", known: "role=user; role=assistant content=[*", time: "ts", together: true,
-		parts: "content", kind: "type", rules: anthropicRules,
+		parts: "content", rules: anthropicRules,
 		asks: "role=user", text: "content", prompt: func(text string) string {
 			return cmp.Or(between(text, "<task>", "</task>"), between(text, "<feedback>", "</feedback>"))
 		},
@@ -193,6 +211,7 @@ type session struct {
 	sides map[string]string // line of a sidechain of Claude Code → its subagent
 
 	named bool
+	only  *thread // where the records are not told apart by a label
 }
 
 var errNothingKnown = errors.New("none of its records is of a kind that is known")
@@ -244,7 +263,7 @@ func (s *session) value(l line) error {
 		if inside {
 			number = i + 1
 		}
-		s.record(number, m)
+		s.record(number, number, m)
 	}
 	if s.tally.Lines += len(all); *d.problem == nil && inside && len(all) > 0 && s.tally.Skipped-skipped == len(all) {
 		return errNothingKnown
@@ -264,8 +283,8 @@ func (in *input) sessionOf(name string) string {
 	return in.folder
 }
 
-// record reads one record of a session.
-func (s *session) record(number int, d *document) {
+// record reads one record of a session, which stands on a line and at a place among the others.
+func (s *session) record(number, place int, d *document) {
 	at := moment(d, s.time)
 	s.start(number, d, at)
 	label := s.name
@@ -274,26 +293,27 @@ func (s *session) record(number int, d *document) {
 			label += "/" + sub
 		}
 	}
-	if turn := d.text(s.host.turn); turn != "" {
+	th := s.only
+	if th == nil {
+		th = s.thread(label)
+	}
+	if turn := d.text(s.host.turn); turn != "" || s.together {
 		s.turn = turn
-	} else if s.together {
-		s.turn = strconv.Itoa(number)
 	}
-	body := cmp.Or(d.at(s.body), d)
-	parts, kinds, err := []*document{body}, d, error(nil)
-	if s.parts != "" {
-		parts, err = body.blocks(s.parts)
+	body, one := cmp.Or(d.at(s.body), d), call{line: number, turn: s.turn, at: at}
+	calls := th.apply(s.whole, d.text(s.kind), body, one)
+	if s.together && s.turn == "" {
+		one.turn = strconv.Itoa(place)
 	}
-	if err != nil {
-		s.drop(number, err)
-		return
-	}
-	th, calls := s.thread(label), false
-	for _, p := range parts {
-		if s.parts != "" {
-			kinds = p
+	for list := range strings.FieldsSeq(s.parts) {
+		parts, err := body.blocks(list)
+		if err != nil && !calls { // else it is what a tool returned
+			s.drop(number, err)
+			return
 		}
-		calls = th.apply(s.rules, kinds.text(s.kind), p, call{line: number, turn: s.turn, at: at}) || calls
+		for _, p := range parts {
+			calls = th.apply(s.rules, p.text("type"), p, one) || calls
+		}
 	}
 	if !calls && !holds(d, s.known) {
 		s.skip()
@@ -407,7 +427,7 @@ func decodeOpenCode(in *input, emit func(Item) bool) error {
 			if d := in.smallDocument(t, path.Join(dir, m.Name())); d != nil {
 				id := cmp.Or(d.text("id"), strings.TrimSuffix(m.Name(), ".json"))
 				in.openCodeParts(t, d, path.Join(root, "part", path.Base(id)))
-				s.record(i+1, d)
+				s.record(i+1, i+1, d)
 			}
 		}
 		t.end()

@@ -129,6 +129,8 @@ type thread struct {
 	steps  []step
 	events []event        // what happened to steps, in order
 	calls  map[string]int // call id → step
+
+	asked, answered int // calls without an id, which are answered in their order
 }
 
 // event says that a step began or ended.
@@ -271,7 +273,7 @@ func (th *thread) flush() {
 		}
 	}
 	open.close(th)
-	th.line, th.steps, th.events = 0, nil, nil
+	th.line, th.steps, th.events, th.answered = 0, nil, nil, th.asked
 	clear(th.calls)
 }
 
