@@ -13,7 +13,7 @@ import (
 	"regexp"
 	"slices"
 
-	"waymark/ingest/toolcall"
+	"waymark/ingest/hook"
 )
 
 // sniffed is how much of a file is looked at to tell its format.
@@ -196,7 +196,7 @@ func isTranscript(v json.RawMessage) bool {
 	if v[0] == '[' {
 		return true
 	}
-	_, asks := toolcall.Members(v)["method"]
+	_, asks := hook.Members(v)["method"]
 	return asks
 }
 

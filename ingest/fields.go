@@ -16,7 +16,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/ingest/toolcall"
+	"waymark/ingest/hook"
 	"waymark/internal/strictjson"
 )
 
@@ -64,7 +64,7 @@ func (o *outcome) read(f *document) result {
 	case holds(f, o.failed):
 		r.outcome, r.text = episodic.Failure, message(f.value(o.failure))
 	case o.says:
-		if r.outcome, r.text = toolcall.Said(r.value); r.outcome == "" && holds(f, o.worked) {
+		if r.outcome, r.text = hook.Said(r.value); r.outcome == "" && holds(f, o.worked) {
 			r.outcome = episodic.Success
 		}
 	case holds(f, o.worked):
@@ -74,7 +74,7 @@ func (o *outcome) read(f *document) result {
 }
 
 // message is the text of a value, or the value as JSON if it holds none.
-func message(v json.RawMessage) string { return cmp.Or(toolcall.Text(v), string(v)) }
+func message(v json.RawMessage) string { return cmp.Or(hook.Text(v), string(v)) }
 
 // rule says what the records of some kinds mean: a call, or the result of one.
 type rule struct {
@@ -133,7 +133,7 @@ func answered(content string) *outcome {
 
 // named is the id of the tool that a result names, "" if it names none, or a wrapper.
 func (c call) named() string {
-	if id, _ := toolcall.Unwrap(catalog.ID(c.server, c.name), nil); c.name != "" && !toolcall.IsWrapper(id) {
+	if id, _ := hook.Unwrap(catalog.ID(c.server, c.name), nil); c.name != "" && !hook.IsWrapper(id) {
 		return id
 	}
 	return ""
@@ -155,7 +155,7 @@ func moment(f *document, names string) time.Time {
 	case n > 1e8:
 		return time.Unix(n, 0).UTC()
 	}
-	at, _ := readTime(toolcall.Text(v))
+	at, _ := readTime(hook.Text(v))
 	return at
 }
 
@@ -195,7 +195,7 @@ func (d *document) elements() (list []*document, ok bool) {
 // object is the members of an object, which may stand as JSON in a text; none for anything else.
 func (d *document) object() map[string]*document {
 	if d != nil && d.members == nil {
-		if opened := (&document{raw: toolcall.Unquoted(d.raw), problem: d.problem}); !opened.decode(&d.members) {
+		if opened := (&document{raw: hook.Unquoted(d.raw), problem: d.problem}); !opened.decode(&d.members) {
 			d.members = map[string]*document{}
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"waymark/episodic"
-	"waymark/ingest/toolcall"
+	"waymark/ingest/hook"
 	"waymark/internal/strictjson"
 )
 
@@ -232,7 +232,7 @@ var mcpOutcome = outcome{failed: "isError=true", worked: ".", void: "resultType=
 
 // toolResult reads the result of an MCP call.
 func toolResult(v json.RawMessage) result {
-	if toolcall.Members(v) == nil {
+	if hook.Members(v) == nil {
 		return result{value: v}
 	}
 	return mcpOutcome.read(&document{raw: v, problem: new(error)})

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"waymark/ingest/toolcall"
+	"waymark/ingest/hook"
 )
 
 // Conversations with a model in the words of OpenAI's interfaces, each of these an object, a line, or
@@ -164,7 +164,7 @@ func conversationItems(d *document) (items []*document) {
 func conversationID(d *document) string {
 	for name := range strings.FieldsSeq(`conversation_id thread_id session_id conversation conversation.id
 		metadata.session_id metadata.thread_id metadata.conversation_id id`) {
-		id := toolcall.Text(d.value(name))
+		id := hook.Text(d.value(name))
 		if id != "" && !strings.HasPrefix(id, "chatcmpl-") && !strings.HasPrefix(id, "resp_") {
 			return id
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"waymark/ingest/toolcall"
+	"waymark/ingest/hook"
 )
 
 // spans are the calls of a trace in which each has a beginning, an end and a parent. They come in any
@@ -60,7 +60,7 @@ func (s *spans) add(sp *Span) {
 		s.session[sp.Trace] = sp.Session
 	}
 	if sp.Call != nil {
-		sp.wrapper = toolcall.IsWrapper(sp.Call.Tool) || toolcall.IsOwn(sp.Call.Tool)
+		sp.wrapper = hook.IsWrapper(sp.Call.Tool) || hook.IsOwn(sp.Call.Tool)
 	}
 	s.all = append(s.all, sp)
 }
@@ -201,8 +201,8 @@ func (s *spans) belongs(sp *Span) (session, intent string) {
 // askedFor finds what a user asked for in the input of an agent: a text, an object that names one, or the
 // last of its messages that is the user's.
 func askedFor(v json.RawMessage) string {
-	d := &document{raw: toolcall.Unquoted(v), problem: new(error)}
-	if text := toolcall.Text(d.raw); len(d.raw) > 0 && d.raw[0] == '"' {
+	d := &document{raw: hook.Unquoted(v), problem: new(error)}
+	if text := hook.Text(d.raw); len(d.raw) > 0 && d.raw[0] == '"' {
 		return strings.TrimSpace(text)
 	}
 	messages, isList := d.elements()

@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"waymark/ingest/toolcall"
+	"waymark/ingest/hook"
 )
 
 // spanRow says where the records of one program hold the parts of a span. Fields are paths of which the first that is
@@ -240,8 +240,8 @@ func (s *spans) span(number int, row *spanRow, record *document, up *Span) *Span
 		r := c.outcome.read(d)
 		r.at = moment(d, "span.end")
 		arguments := d.value(c.arguments)
-		if all := toolcall.Members(arguments); row.only && len(all) == 1 && toolcall.Members(toolcall.Unquoted(all["input"])) != nil {
-			arguments = toolcall.Unquoted(all["input"])
+		if all := hook.Members(arguments); row.only && len(all) == 1 && hook.Members(hook.Unquoted(all["input"])) != nil {
+			arguments = hook.Unquoted(all["input"])
 		}
 		s.call(sp, call{line: number, id: d.text(c.callID), name: tool, server: d.text(c.server),
 			arguments: arguments, at: moment(d, "span.begin")}, r)

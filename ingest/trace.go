@@ -11,7 +11,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/ingest/toolcall"
+	"waymark/ingest/hook"
 	"waymark/internal/plural"
 )
 
@@ -211,9 +211,9 @@ func (t *traces) step(c call) step {
 	}
 	s := step{line: c.line, CallID: c.id, turn: c.turn, Started: c.at}
 	var arguments json.RawMessage
-	s.Tool, arguments = toolcall.Unwrap(name, c.arguments)
+	s.Tool, arguments = hook.Unwrap(name, c.arguments)
 	_, s.problem = catalog.Identifier("tool", s.Tool, catalog.MaxID)
-	s.Void = toolcall.IsOwn(s.Tool)
+	s.Void = hook.IsOwn(s.Tool)
 	s.Shape, s.Outcome = episodic.Shape(arguments), episodic.Unknown
 	if t.digests != nil && len(arguments) > 0 {
 		s.Inputs = t.digests.Digests(arguments)
@@ -224,11 +224,11 @@ func (t *traces) step(c call) step {
 func (s *step) settle(r result, digests *episodic.DigestKey) {
 	s.Ended, s.Void = true, s.Void || r.void
 	if r.tool != "" {
-		s.Tool, s.Void = r.tool, s.Void || toolcall.IsOwn(r.tool)
+		s.Tool, s.Void = r.tool, s.Void || hook.IsOwn(r.tool)
 	}
 	switch {
 	case r.outcome == episodic.Failure:
-		s.failed(cmp.Or(r.kind, toolcall.ErrorKind(r.text)))
+		s.failed(cmp.Or(r.kind, hook.ErrorKind(r.text)))
 	case r.outcome == episodic.Success && s.Outcome == episodic.Unknown && s.ErrorKind == "":
 		s.Outcome = r.outcome
 	}
@@ -236,7 +236,7 @@ func (s *step) settle(r result, digests *episodic.DigestKey) {
 		s.DurationMS = r.at.Sub(s.Started).Milliseconds()
 	}
 	if digests != nil && len(r.value) > 0 && s.Outputs == nil && r.outcome != episodic.Failure {
-		s.Outputs = toolcall.Digests(r.value, digests)
+		s.Outputs = hook.Digests(r.value, digests)
 	}
 }
 
@@ -245,8 +245,8 @@ func (s *step) settle(r result, digests *episodic.DigestKey) {
 // names no tool, is none.
 func (s *step) failed(kind string) {
 	s.Outcome, s.ErrorKind = episodic.Failure, kind
-	if !toolcall.Held(kind) {
-		s.Outcome, s.Void = episodic.Unknown, s.Void || !toolcall.Made(kind)
+	if !hook.Held(kind) {
+		s.Outcome, s.Void = episodic.Unknown, s.Void || !hook.Made(kind)
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"waymark/episodic"
-	"waymark/ingest/toolcall"
 )
 
 // Whisper is the folder where a workspace keeps its rules and what was said: files, so that a hook needs no server.
@@ -98,7 +97,7 @@ func (w Whisper) hear(e Event) (line string, err error) {
 	switch {
 	case e.Kind == Asked, e.Kind == Reset: // what comes next is another turn
 		err = writeFile(string(w), session, last)
-	case e.Kind == Ended && toolcall.Made(e.ErrorKind):
+	case e.Kind == Ended && Made(e.ErrorKind):
 		last, happened = lastCall{e.Tool, e.Outcome == episodic.Failure}, true
 		err = writeFile(string(w), session, last)
 	case happened:

@@ -21,7 +21,6 @@ import (
 
 	"waymark/episodic"
 	"waymark/ingest/hook"
-	"waymark/ingest/toolcall"
 	"waymark/live"
 	"waymark/suggest"
 )
@@ -311,7 +310,7 @@ func (f *Feed) ended(ctx context.Context, engine *live.Engine, s *session, e *ho
 		}
 		c = s.begin(f, e, "") // nobody told that it began
 	}
-	if !toolcall.Made(e.ErrorKind) { // it was none
+	if !hook.Made(e.ErrorKind) { // it was none
 		s.none(f, e.Call, c)
 		f.drop([]string{name})
 		return nil
