@@ -175,6 +175,10 @@ var hosts = map[string]*host{
 	// The messages and items of [decodeOpenAIChat], which says to which conversation they belong.
 	"openai-chat": {
 		format: "openai-chat", known: ".", together: true,
+		// A log of both the request and the response holds the lists inside.
+		records: `messages items input output choices body.messages body.input
+			request.messages request.items request.input request.output
+			response.messages response.items response.input response.output response.choices response.body.output response.body.choices`,
 		kind: "type role", whole: []rule{
 			{kinds: "function_call|custom_tool_call", id: callIDs, tool: "name", arguments: "arguments input"},
 			{kinds: "*call_output", id: callIDs, result: answered("output")},
@@ -244,18 +248,9 @@ func (s *session) value(l line) error {
 		s.tally.Lines++
 		return err
 	}
-	for name := range strings.FieldsSeq(s.records) {
-		if v := d.at(name); v != nil {
-			if !inside {
-				all, inside = nil, true
-				s.start(l.number, d, time.Time{})
-			}
-			if list, ok := v.elements(); ok {
-				all = append(all, list...)
-			} else {
-				all = append(all, v)
-			}
-		}
+	if records := d.records(s.records); records != nil {
+		all, inside = records, true
+		s.start(l.number, d, time.Time{})
 	}
 	skipped := s.tally.Skipped
 	for i, m := range all {
@@ -269,6 +264,34 @@ func (s *session) value(l line) error {
 		return errNothingKnown
 	}
 	return *d.problem // after what can be read of it
+}
+
+// records are those in some lists, or single, in their order; nil if there is no such member. A text alone is what a user
+// asked, and of several choices of a model the first is the one that was taken.
+func (d *document) records(names string) (all []*document) {
+	for name := range strings.FieldsSeq(names) {
+		v := d.at(name)
+		if v == nil {
+			continue
+		}
+		list, isList := v.elements()
+		switch {
+		case v.raw[0] == '"':
+			text := encode(map[string]json.RawMessage{"role": json.RawMessage(`"user"`), "content": v.raw})
+			list = []*document{{raw: text, problem: d.problem}}
+		case !isList:
+			list = []*document{v}
+		case strings.HasSuffix(name, "choices") && len(list) > 0:
+			if list = list[:1]; list[0].at("message") != nil {
+				list[0] = list[0].at("message")
+			}
+		}
+		if all == nil {
+			all = []*document{}
+		}
+		all = append(all, list...)
+	}
+	return all
 }
 
 // sessionOf names the session of a file, by its folder where all files have one name.

@@ -1,11 +1,13 @@
 package ingest
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"io"
 	"path"
 	"slices"
 	"strings"
@@ -32,10 +34,14 @@ import (
 // when it was initialized, else that of the file (mcp-server-fs.log).
 func decodeJSONRPC(in *input, emit func(Item) bool) error {
 	t := in.traces("mcp-jsonrpc")
-	return in.eachTrace(t, emit, func(name string) func(line) {
+	return in.eachTraceFile(t, emit, func(name string, f io.Reader, more func() bool) error {
 		r := transcript{traces: t, given: in.opts.Server, file: strings.TrimSuffix(path.Base(name), path.Ext(name)),
 			pending: map[string][]asked{}, servers: map[string]string{}}
-		return r.line
+		return eachLineUpTo(maxTraceLine, 1, bufio.NewReader(f), func(l line) bool {
+			t.tally.Lines++
+			r.line(l)
+			return more()
+		})
 	})
 }
 

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"slices"
 	"strings"
 
 	"waymark/ingest/hook"
@@ -119,7 +118,7 @@ func (c *chats) object(l line) {
 		}
 		c.open.record(l.number, l.number, d)
 	default:
-		if items = conversationItems(d); items == nil && *d.problem == nil {
+		if items = d.records(hosts["openai-chat"].records); items == nil && *d.problem == nil {
 			c.skip()
 		}
 	}
@@ -128,36 +127,6 @@ func (c *chats) object(l line) {
 	} else if items != nil {
 		c.conversation(l.number, conversationID(d), items, l.data)
 	}
-}
-
-// conversationLists are members that hold messages or items of a conversation, in their order. A log of both the request
-// and the response holds them inside.
-const conversationLists = `messages items input output choices body.messages body.input
-	request.messages request.items request.input request.output
-	response.messages response.items response.input response.output response.choices response.body.output response.body.choices`
-
-// conversationItems are the messages or items of a conversation; nil if it is none.
-func conversationItems(d *document) (items []*document) {
-	for name := range strings.FieldsSeq(conversationLists) {
-		v := d.at(name)
-		if v == nil {
-			continue
-		}
-		if items == nil {
-			items = []*document{}
-		}
-		if v.raw[0] == '"' {
-			text := encode(map[string]json.RawMessage{"role": json.RawMessage(`"user"`), "content": v.raw})
-			items = append(items, &document{raw: text, problem: d.problem})
-			continue
-		}
-		list, _ := d.list(name)
-		if strings.HasSuffix(name, "choices") && len(list) > 0 { // the others were not taken
-			list = append(list[:0], list[0].at("message"))
-		}
-		items = append(items, list...)
-	}
-	return slices.DeleteFunc(items, func(item *document) bool { return item == nil })
 }
 
 // conversationID names the conversation, "" if nothing does. The id of a completion is not that of its conversation.

@@ -1,7 +1,6 @@
 package ingest
 
 import (
-	"bufio"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -42,18 +41,6 @@ func (in *input) traces(format string) *traces {
 
 // maxTraceLine bounds a line of a trace, which may carry what a tool returned.
 const maxTraceLine = 32 << 20
-
-// eachTrace reads the files of a trace line by line and ends with the tally.
-func (in *input) eachTrace(t *traces, emit func(Item) bool, begin func(name string) func(line)) error {
-	return in.eachTraceFile(t, emit, func(name string, r io.Reader, more func() bool) error {
-		read := begin(name)
-		return eachLineUpTo(maxTraceLine, 1, bufio.NewReaderSize(r, 64<<10), func(l line) bool {
-			t.tally.Lines++
-			read(l)
-			return more()
-		})
-	})
-}
 
 // eachTraceFile reads the files of a trace and ends with the tally.
 func (in *input) eachTraceFile(t *traces, emit func(Item) bool, read func(name string, r io.Reader, more func() bool) error) error {
