@@ -284,31 +284,25 @@ func (d *openAPI) tool(method, at string, item map[string]any) (*catalog.Tool, s
 
 // input is the schema of parameters and body as one object.
 func (d *openAPI) input(parameters []any, body any, depth int) (map[string]any, error) {
-	type key struct{ name, in string }
-	byKey, keys := map[key]map[string]any{}, []key{} // one of the operation replaces one of the path
+	params := map[string]map[string]any{} // one of the operation replaces one of the path
 	for _, p := range parameters {
 		p, err := d.resolved(p)
 		if err != nil {
 			return nil, err
 		}
-		k := key{textOf(p["name"]), textOf(p["in"])}
-		if k.in == "body" { // of version 2
+		switch name, in := textOf(p["name"]), textOf(p["in"]); {
+		case in == "body": // of version 2
 			body = p
-			continue
+		case name == "", in == "header" && slices.Contains([]string{"accept", "authorization", "content-type"}, strings.ToLower(name)):
+		case in == "path":
+			params["\x00"+name] = p // comes first, and keeps its name
+		default:
+			params[in+"\x00"+name] = p
 		}
-		if k.name == "" || k.in == "header" && slices.Contains([]string{"accept", "authorization", "content-type"}, strings.ToLower(k.name)) {
-			continue
-		}
-		if byKey[k] == nil {
-			keys = append(keys, k)
-		}
-		byKey[k] = p
 	}
-	rank := map[string]int{"path": -1} // these keep their names
-	slices.SortStableFunc(keys, func(a, b key) int { return rank[a.in] - rank[b.in] })
 	properties, required := map[string]any{}, map[string]bool{}
-	for _, k := range keys {
-		p := byKey[k]
+	for _, k := range slices.Sorted(maps.Keys(params)) {
+		p := params[k]
 		schema := d.typed(p, depth)
 		switch {
 		case schema != nil:
@@ -323,11 +317,11 @@ func (d *openAPI) input(parameters []any, body any, depth int) (map[string]any, 
 		if text := textOf(p["description"]); text != "" {
 			schema["description"] = text
 		}
-		name := k.name
+		name, in := textOf(p["name"]), textOf(p["in"])
 		if properties[name] != nil || name == "body" && body != nil {
-			name += "_" + k.in
+			name += "_" + in
 		}
-		properties[name], required[name] = schema, p["required"] == true || k.in == "path"
+		properties[name], required[name] = schema, p["required"] == true || in == "path"
 	}
 	if body != nil {
 		body, err := d.resolved(body)
