@@ -30,7 +30,7 @@ func HostSchema(schema json.RawMessage) (json.RawMessage, error) {
 	_ = d.Decode(&v) // it is JSON
 	root, ok := v.(map[string]any)
 	if !ok {
-		return nil, fmt.Errorf("the schema is a JSON %s, want an object", typeOf(v))
+		return nil, fmt.Errorf("the schema is a JSON %s, want an object", TypesOf(v))
 	}
 	var w hostWriter
 	switch kind := root["type"]; {
@@ -48,14 +48,6 @@ func HostSchema(schema json.RawMessage) (json.RawMessage, error) {
 		return json.RawMessage(same), nil
 	}
 	return json.Marshal(root)
-}
-
-// typeOf names the type of a decoded value.
-func typeOf(v any) string {
-	if _, number := v.(json.Number); number {
-		return "number"
-	}
-	return TypesOf(v).String()
 }
 
 type hostWriter struct{ changed bool }
@@ -89,7 +81,7 @@ func (w *hostWriter) value(v any, r Role, at string) (_ any, err error) {
 			return v, nil
 		}
 	}
-	return nil, fmt.Errorf("%s in the schema is a JSON %s, want an object", at, typeOf(v))
+	return nil, fmt.Errorf("%s in the schema is a JSON %s, want an object", at, TypesOf(v))
 }
 
 // object changes a schema, or schemas by name.

@@ -30,7 +30,7 @@ var typeNames = []struct {
 	name  string
 }{
 	{isNull, "null"}, {isBool, "boolean"}, {isNumber, "number"}, {isWhole, "integer"}, {isString, "string"},
-	{ListType, "array"}, {ObjectType, "object"},
+	{ListType, "array"}, {ObjectType, "object"}, {isFraction, "number"},
 }
 
 // named are the types of a word of JSON Schema; any for a word it does not have.
@@ -73,6 +73,11 @@ func TypesOf(values ...any) (t Types) {
 		case float64:
 			t |= isFraction
 			if v == float64(int64(v)) {
+				t |= isWhole
+			}
+		case json.Number:
+			t |= isFraction
+			if isWholeNumber(v) {
 				t |= isWhole
 			}
 		}
@@ -385,8 +390,6 @@ func (s Schema) words(depth int) (types []string) {
 		for _, v := range values {
 			if t := TypesOf(v); t == isNumber {
 				add("integer")
-			} else if t == isFraction {
-				add("number")
 			} else {
 				add(t.String())
 			}
