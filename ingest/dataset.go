@@ -102,6 +102,11 @@ func (it *Item) decode(l line) (err error) {
 		it.Episode = new(episodic.Episode)
 		err = l.decodeOwn(it.Episode)
 		it.ID = it.Episode.ID
+	case "":
+		err = errors.New("no kind")
+	default:
+		err = fmt.Errorf("unknown kind %.40q: want tool, capability or episode", it.Kind)
+		it.Kind = ""
 	}
 	return err
 }
@@ -183,14 +188,7 @@ func waymarkItem(l line) (it Item) {
 		_ = json.Unmarshal(body["id"], &it.ID)
 		delete(body, "kind")
 		l.data = encode(body)
-		switch kind := it.Kind; kind {
-		case KindTool, KindCapability, KindEpisode:
-			err = it.decode(l)
-		case "":
-			err = errors.New("no kind")
-		default:
-			it.Kind, err = "", fmt.Errorf("unknown kind %.40q: want tool, capability or episode", kind)
-		}
+		err = it.decode(l)
 	}
 	if err != nil {
 		it.drop(err.Error())

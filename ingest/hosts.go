@@ -250,7 +250,7 @@ func (s *session) value(l line) error {
 	}
 	if records := d.records(s.records); records != nil {
 		all, inside = records, true
-		s.start(l.number, d, time.Time{})
+		s.start(d, time.Time{})
 	}
 	skipped := s.tally.Skipped
 	for i, m := range all {
@@ -309,7 +309,7 @@ func (in *input) sessionOf(name string) string {
 // record reads one record of a session, which stands on a line and at a place among the others.
 func (s *session) record(number, place int, d *document) {
 	at := moment(d, s.time)
-	s.start(number, d, at)
+	s.start(d, at)
 	label := s.name
 	if s.sub != nil {
 		if sub := s.sub(s, d); sub != "" {
@@ -361,12 +361,11 @@ func (s *session) record(number, place int, d *document) {
 }
 
 // start reads the name of the session. One that continues another repeats its lines: the first name counts.
-func (s *session) start(number int, d *document, at time.Time) {
-	id := d.text(s.host.session)
+func (s *session) start(d *document, at time.Time) {
 	if s.starts != "" && (s.named || !holds(d, s.starts)) {
 		return
 	}
-	if id != "" {
+	if id := d.text(s.host.session); id != "" {
 		s.name, s.began, s.named = id, at, s.starts != ""
 	}
 }
