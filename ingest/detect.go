@@ -13,6 +13,8 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"waymark/ingest/hook"
 )
 
@@ -203,29 +205,23 @@ func isTranscript(v json.RawMessage) bool {
 // firstKeys reads the fields of the first object of a document, or of a list, as far as there is any.
 func firstKeys(head []byte) map[string]*document {
 	keys := map[string]*document{}
-	d := json.NewDecoder(bytes.NewReader(head))
-	for range 2 {
-		token, err := d.Token()
-		if err != nil {
-			return keys
+	d := jsontext.NewDecoder(bytes.NewReader(head), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if d.PeekKind() == '[' {
+		_, _ = d.ReadToken()
+	}
+	if begin, err := d.ReadToken(); err != nil || begin.Kind() != '{' {
+		return keys
+	}
+	for d.PeekKind() == '"' {
+		token, _ := d.ReadToken()
+		key, from := token.String(), d.InputOffset()
+		value, err := d.ReadValue()
+		if err != nil { // the beginning ends here
+			value = head[from:]
 		}
-		if token == json.Delim('{') {
+		if keys[key] = (&document{raw: bytes.Clone(value)}); err != nil {
 			break
 		}
-	}
-	for d.More() {
-		token, err := d.Token()
-		key, ok := token.(string)
-		if err != nil || !ok {
-			return keys
-		}
-		var value json.RawMessage
-		from := d.InputOffset()
-		if err = d.Decode(&value); err != nil { // the beginning ends here
-			keys[key] = &document{raw: head[from:]}
-			return keys
-		}
-		keys[key] = &document{raw: value}
 	}
 	return keys
 }
