@@ -61,7 +61,7 @@ func TestWhisper(t *testing.T) {
 	out, err := exec.Command(program, "import", "--data", dir, history).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	folder := hook.WhisperOf(dir, "default")
-	require.NoError(t, folder.Create())
+	require.NoError(t, os.MkdirAll(string(folder), 0o700))
 	startServer(t, dir)
 	require.Eventually(t, folder.Derived, time.Minute, 50*time.Millisecond)
 

@@ -25,7 +25,8 @@ const (
 	kept      = 30 * 24 * time.Hour // what is known of a session
 )
 
-// WhisperOf is the folder of a workspace in a data directory.
+// WhisperOf is the folder of a workspace in a data directory. The first hook that may speak makes it: from then on the
+// server derives rules for the workspace.
 func WhisperOf(data, workspace string) Whisper {
 	return Whisper(filepath.Join(data, "whisper", hex.EncodeToString([]byte(workspace)))) // any name makes a file name
 }
@@ -45,9 +46,6 @@ func Whispering(data string) (names []string, err error) {
 }
 
 func (w Whisper) file(name string) string { return filepath.Join(string(w), name) }
-
-// Create makes the folder: from then on the server derives rules for its workspace.
-func (w Whisper) Create() error { return os.MkdirAll(string(w), 0o700) }
 
 // Put writes the rules. What is known of sessions that ended long ago is removed.
 func (w Whisper) Put(rules []Rule, now time.Time) error {

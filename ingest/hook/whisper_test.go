@@ -96,7 +96,6 @@ func TestDeriveLeavesOutOddNames(t *testing.T) {
 
 func speaking(t *testing.T) Whisper {
 	f := WhisperOf(t.TempDir(), "team/a")
-	require.NoError(t, f.Create())
 	require.NoError(t, f.Put(historyOf(planted(300, 1)).Derive(), noon))
 	return f
 }
@@ -160,7 +159,6 @@ func TestHearAtTheBeginning(t *testing.T) {
 		all = append(all, e)
 	}
 	f := WhisperOf(t.TempDir(), "default")
-	require.NoError(t, f.Create())
 	require.NoError(t, f.Put(historyOf(all).Derive(), noon))
 	hear := func(kind Kind, tool string) string {
 		line, err := f.hear(happened(kind, tool, false))
