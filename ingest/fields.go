@@ -87,15 +87,16 @@ type rule struct {
 	result                      *outcome
 }
 
-// apply reports whether a rule is for the kind of the record.
+// apply reports whether a rule is for the record.
 func (th *thread) apply(rules []rule, kind string, f *document, c call) (applies bool) {
 	for _, r := range rules {
 		if r.kinds != "" && !matches(kind, r.kinds) {
 			continue
 		}
-		if applies = true; r.when != "" && !holds(f, r.when) {
+		if r.when != "" && !holds(f, r.when) {
 			continue
 		}
+		applies = true
 		c.id, c.name, c.server = cmp.Or(f.text(r.id), c.id), cmp.Or(r.fixed, f.text(r.tool)), f.text(r.server)
 		if server, tool, ok := strings.Cut(c.name, r.joined); ok && r.joined != "" {
 			c.server, c.name = server, tool

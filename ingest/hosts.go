@@ -178,7 +178,8 @@ var hosts = map[string]*host{
 		// A log of both the request and the response holds the lists inside.
 		records: `messages items input output choices body.messages body.input
 			request.messages request.items request.input request.output
-			response.messages response.items response.input response.output response.choices response.body.output response.body.choices`,
+			response.messages response.items response.input response.output response.choices
+			response.body.output response.body.choices`,
 		kind: "type role", whole: []rule{
 			{kinds: "function_call|custom_tool_call", id: callIDs, tool: "name", arguments: "arguments input"},
 			{kinds: "*call_output", id: callIDs, result: answered("output")},
@@ -189,8 +190,10 @@ var hosts = map[string]*host{
 			{kinds: "assistant", when: "function_call", tool: "function_call.name", arguments: "function_call.arguments"},
 			{kinds: "tool|function", id: "tool_call_id", result: answered("content")},
 		},
-		parts: "tool_calls content", rules: append([]rule{{kinds: "function|custom|", id: "id", tool: "function.name custom.name name",
-			arguments: "function.arguments custom.input arguments"}}, anthropicRules...),
+		parts: "tool_calls content", rules: append([]rule{
+			{kinds: "function|custom|", when: "function; custom; name", id: "id", tool: "function.name custom.name name",
+				arguments: "function.arguments custom.input arguments"},
+		}, anthropicRules...),
 		asks: "role=user", text: "content",
 	},
 	// A Cline task (tasks/ID/api_conversation_history.json) is a list of messages {role, content}, with the blocks of

@@ -118,11 +118,14 @@ func openEnvelope(l line) (e envelope, ok bool, err error) {
 	if len(v) == 0 || v[0] != '{' && v[0] != '[' || !bytes.Contains(v, []byte(`"jsonrpc"`)) {
 		return e, false, nil
 	}
-	return envelope{at: moment(&d, "time"), server: d.text("server"), session: d.text("session"), sender: d.text("direction"), message: v}, true, nil
+	return envelope{at: moment(&d, "time"), server: d.text("server"), session: d.text("session"),
+		sender: d.text("direction"), message: v}, true, nil
 }
 
 // marks are what logs write before a message of a side.
-var marks = map[string]string{"Message from client:": "client", "Message from server:": "server", "write:": "write", "read:": "read"}
+var marks = map[string]string{
+	"Message from client:": "client", "Message from server:": "server", "write:": "write", "read:": "read",
+}
 
 // read takes time, server and sender out of what stands before a message.
 func (e *envelope) read(head string) {

@@ -75,8 +75,8 @@ type check struct {
 	find     func(e *Entry, in *Catalog) string
 }
 
-// checks are all checks of one entry, in the order of reports. Lists of keywords and copies of one description rank lower
-// in searches instead: see [Stuffed] and [Copies].
+// checks are all checks of one entry, in the order of reports. Lists of keywords and copies of one description rank
+// lower in searches instead: see [Stuffed] and [Copies].
 var checks = []check{
 	{"name", Refuse, badName},                // ids and names have at most 128 characters of those that real catalogs use
 	{"hidden", Quarantine, hiddenCharacter},  // no text has characters that do not show, or change its direction
