@@ -48,13 +48,7 @@ func fit(v any, s Schema, changed *bool) any {
 			return v
 		}
 		read, err := decodeNumbers([]byte(of))
-		kind := TypesOf(read)
-		if n, ok := read.(json.Number); ok {
-			if kind = isFraction; isWholeNumber(n) {
-				kind |= isWhole
-			}
-		}
-		if err != nil || kind&wants == 0 {
+		if err != nil || TypesOf(read)&wants == 0 {
 			return v
 		}
 		*changed = true

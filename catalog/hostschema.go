@@ -14,7 +14,7 @@ import (
 // TypeScript SDK refuses a whole tools/list if one value under properties is a boolean schema, so true becomes {}
 // and false becomes {"not":{}} wherever a schema can stand; additionalProperties and its relatives keep their
 // booleans, which hosts expect there. Servers write an empty list or null where they mean an empty object or nothing: these are
-// read so. A missing schema or type means an object. The error says why a schema
+// read so, and of required only the names count. A missing schema or type means an object. The error says why a schema
 // cannot be published. Numbers stay as they are, and so does the order of keys where nothing has to change.
 func HostSchema(schema json.RawMessage) (json.RawMessage, error) {
 	same := jsontext.Value(bytes.Clone(bytes.TrimSpace(schema)))
@@ -28,33 +28,33 @@ func HostSchema(schema json.RawMessage) (json.RawMessage, error) {
 	d.UseNumber()
 	var v any
 	_ = d.Decode(&v) // it is JSON
-	if k := typeOf(v); k != "object" {
-		return nil, fmt.Errorf("the schema is a JSON %s, want an object", k)
+	root, ok := v.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("the schema is a JSON %s, want an object", TypesOf(v))
 	}
 	var w hostWriter
-	out, err := w.value(v, asTool, "")
-	switch {
-	case err != nil:
+	switch kind := root["type"]; {
+	case kind == "object":
+	case kind == nil, slices.Contains(words(kind), "object"):
+		root["type"], w.changed = "object", true
+	default:
+		text, _ := json.Marshal(kind) // it was JSON
+		return nil, fmt.Errorf("the type of the schema is %s, want \"object\"", Cut(string(text), 100))
+	}
+	if err := w.object(root, AsSchema, ""); err != nil {
 		return nil, err
-	case !w.changed:
+	}
+	if !w.changed {
 		return json.RawMessage(same), nil
 	}
-	return json.Marshal(out)
-}
-
-// typeOf names the type of a decoded value.
-func typeOf(v any) string {
-	if _, number := v.(json.Number); number {
-		return "number"
-	}
-	return TypesOf(v).String()
+	return json.Marshal(root)
 }
 
 type hostWriter struct{ changed bool }
 
 // value returns the value at a JSON pointer in the form for hosts.
 func (w *hostWriter) value(v any, r Role, at string) (_ any, err error) {
-	if r < asTool {
+	if r < AsSchema {
 		return v, nil
 	}
 	switch of := v.(type) {
@@ -81,67 +81,32 @@ func (w *hostWriter) value(v any, r Role, at string) (_ any, err error) {
 			return v, nil
 		}
 	}
-	return nil, fmt.Errorf("%s in the schema is a JSON %s, want an object", at, typeOf(v))
+	return nil, fmt.Errorf("%s in the schema is a JSON %s, want an object", at, TypesOf(v))
 }
 
-// fill replaces empty values of a schema by those that are meant.
-func (w *hostWriter) fill(members map[string]any, r Role) {
-	for key, v := range members {
-		list, isList := v.([]any)
-		empty := v == nil || isList && len(list) == 0
-		role := Keywords[key]
-		schemas := role >= AsSchema
-		switch {
-		case key == "required" && r == asTool && empty, key == "required" && r != asTool && !isList:
-			delete(members, key)
-		case key == "required":
-			if object, ok := v.(map[string]any); !ok || len(object) > 0 {
-				continue
-			}
-			delete(members, key)
-		case key == "type" && isList && r == asTool && slices.Contains(list, any("object")):
-			members[key] = "object"
-		case key == "type" && v == nil, key == "enum" && empty:
-			delete(members, key)
-		case !schemas || !empty:
-			continue
-		case v == nil, role == AsSchemas && key != "items":
-			delete(members, key)
-		default:
-			members[key] = map[string]any{}
-		}
-		w.changed = true
-	}
-}
-
-// object changes a schema, or schemas by name. Of type and required of a tool's schema hosts accept one form only.
+// object changes a schema, or schemas by name.
 func (w *hostWriter) object(members map[string]any, r Role, at string) (err error) {
-	if r != AsNames {
-		w.fill(members, r)
-	}
-	if r == asTool {
-		shown := func(v any) string {
-			text, _ := json.Marshal(v) // it was JSON
-			return Cut(string(text), 100)
-		}
-		kind, typed := members["type"]
-		required, given := members["required"]
-		list, isList := required.([]any)
-		switch {
-		case typed && kind != "object":
-			return fmt.Errorf("the type of the schema is %s, want \"object\"", shown(kind))
-		case given && (!isList || len(words(list)) < len(list)):
-			return fmt.Errorf("required in the schema is %s, want a list of strings", shown(required))
-		case !typed:
-			members["type"], w.changed = "object", true
-		}
-	}
 	for _, key := range slices.Sorted(maps.Keys(members)) {
-		inner := Keywords[key]
-		if r == AsNames {
+		v, inner := members[key], Keywords[key]
+		list, isList := v.([]any)
+		empty, names := v == nil || isList && len(list) == 0, words(v)
+		switch {
+		case r == AsNames:
 			inner = AsSchema
+		case key == "required" && isList && len(names) == len(list) && !empty:
+			continue
+		case key == "required" && len(names) > 0:
+			members[key], w.changed = names, true
+			continue
+		case key == "required", v == nil && (key == "type" || inner >= AsSchema),
+			empty && (key == "enum" || inner == AsSchemas && key != "items"):
+			delete(members, key)
+			w.changed = true
+			continue
+		case empty && inner >= AsSchema:
+			v, w.changed = map[string]any{}, true
 		}
-		if members[key], err = w.value(members[key], inner, at+"/"+key); err != nil {
+		if members[key], err = w.value(v, inner, at+"/"+key); err != nil {
 			return err
 		}
 	}

@@ -119,27 +119,26 @@ func (a Aliases) follow(id string) (last string, ends bool) {
 //
 // Ids are opaque and case-sensitive.
 type Resolver struct {
-	aliases   Aliases
-	known     map[string]bool     // aliases included
-	hashed    map[string][]string // host names that carry a hash → ids
-	sanitised map[string][]string // server__name with the characters a host replaces → ids
+	aliases Aliases
+	known   map[string]bool     // aliases included
+	spelled map[string][]string // names that hosts make by replacing characters or adding a hash → ids
 }
 
 // NewResolver knows the given ids, in any order, and their aliases.
 func NewResolver(ids []string, aliases Aliases) *Resolver {
-	r := &Resolver{aliases, map[string]bool{}, map[string][]string{}, map[string][]string{}}
+	r := &Resolver{aliases, map[string]bool{}, map[string][]string{}}
 	for _, id := range aliases.with(ids) {
 		if r.known[id] {
 			continue
 		}
 		r.known[id] = true
 		if h := HostName(id); Hashed(h) {
-			r.hashed[h] = append(r.hashed[h], id)
+			r.spelled[h] = append(r.spelled[h], id)
 		}
 		if server, name, ok := Split(id); ok {
 			plain := server + "__" + name
 			if s := sanitise(plain); s != plain {
-				r.sanitised[s] = append(r.sanitised[s], id)
+				r.spelled[s] = append(r.spelled[s], id)
 			}
 		}
 	}
@@ -168,29 +167,23 @@ func (r *Resolver) Resolve(spelling string) (id string, err error) {
 	if r.known[spelling] {
 		return r.aliases.Of(spelling), nil
 	}
-	if ids := r.hashed[spelling]; len(ids) > 0 {
-		return r.one(spelling, ids)
-	}
-	if rest, ok := strings.CutPrefix(spelling, hostPrefix); ok {
-		if ids := r.read(rest, "__"); len(ids) > 0 {
-			return r.one(spelling, ids)
-		}
-		if ids := r.sanitised[rest]; len(ids) > 0 {
-			return r.one(spelling, ids)
-		}
-		if id := FromHost(spelling); id != spelling {
-			return r.aliases.Of(id), nil
-		}
-	}
 	var ids []string
-	for _, sep := range separators {
-		ids = append(ids, r.read(spelling, sep)...)
+	asHost := FromHost(spelling)
+	if asHost != spelling {
+		rest := spelling[len(hostPrefix):]
+		if ids = r.read(rest, "__"); len(ids) == 0 {
+			ids = r.spelled[rest]
+		}
+	} else {
+		for _, sep := range separators {
+			ids = append(ids, r.read(spelling, sep)...)
+		}
 	}
 	if len(ids) == 0 {
-		ids = r.sanitised[spelling]
+		ids = r.spelled[spelling]
 	}
 	if len(ids) == 0 {
-		return r.aliases.Of(spelling), nil
+		return r.aliases.Of(asHost), nil
 	}
 	return r.one(spelling, ids)
 }

@@ -61,26 +61,6 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-func TestSplit(t *testing.T) {
-	for _, tt := range []struct {
-		id, server, name string
-		ok               bool
-	}{
-		{"fs:read", "fs", "read", true},
-		{"fs:read:all", "fs", "read:all", true}, // design 11.4: the first colon splits
-		{"read", "read", "", false},
-		{":read", "", "read", false},
-		{"fs:", "fs", "", false},
-	} {
-		server, name, ok := Split(tt.id)
-		assert.Equal(t, tt.ok, ok, tt.id)
-		if ok {
-			assert.Equal(t, []string{tt.server, tt.name}, []string{server, name}, tt.id)
-			assert.Equal(t, tt.id, ID(server, name))
-		}
-	}
-}
-
 func TestHostName(t *testing.T) {
 	for _, tt := range []struct {
 		id, want string

@@ -8,7 +8,6 @@ const (
 	AsData                // plain data
 	asSet                 // a list whose order means nothing
 	asSets                // such lists by name
-	asTool                // the schema of a tool: an object of type object
 	AsSchema              // a schema
 	AsLenient             // a schema that hosts may get as a boolean
 	AsSchemas             // a list of schemas, or one

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Limits on what is stored, in bytes unless another unit is named. They are far above what real
@@ -206,23 +208,15 @@ func normalSchema(field string, schema json.RawMessage) (json.RawMessage, error)
 	return b.Bytes(), nil
 }
 
-// nesting is the greatest number of brackets open at once in a valid JSON text.
+// nesting is the greatest number of brackets open at once in a JSON text.
 func nesting(v []byte) (deepest int) {
-	depth, quoted := 0, false
-	for i := 0; i < len(v); i++ {
-		switch c := v[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case !quoted && (c == '{' || c == '['):
-			depth++
-			deepest = max(deepest, depth)
-		case !quoted && (c == '}' || c == ']'):
-			depth--
+	d := jsontext.NewDecoder(bytes.NewReader(v), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	for {
+		if _, err := d.ReadToken(); err != nil {
+			return deepest
 		}
+		deepest = max(deepest, d.StackDepth())
 	}
-	return deepest
 }
 
 func checkSize(v any) error {

@@ -34,7 +34,6 @@ func Near(spelling string, ids iter.Seq2[string, uint64]) []string {
 	}
 	var best []match
 	var have []rune
-	var rows [3][]int
 	limit := min(nearDistance, (len(want)+1)/4)
 	for id, uses := range ids {
 		if len(id) < len(want)-limit {
@@ -42,7 +41,7 @@ func Near(spelling string, ids iter.Seq2[string, uint64]) []string {
 		}
 		var name int
 		have, name = fold(have, id)
-		edits := min(distance(want, have, limit, &rows), distance(want, have[name:], limit, &rows))
+		edits := min(distance(want, have, limit), distance(want, have[name:], limit))
 		if edits > limit || id == spelling {
 			continue
 		}
@@ -90,14 +89,12 @@ func fold(buffer []rune, id string) (folded []rune, name int) {
 
 // distance is the number of insertions, deletions, substitutions and transpositions of neighbours between two
 // texts, or limit+1 if there are more than limit.
-func distance(a, b []rune, limit int, rows *[3][]int) int {
+func distance(a, b []rune, limit int) int {
 	if len(a) > len(b)+limit || len(b) > len(a)+limit {
 		return limit + 1
 	}
-	for i := range rows { // kept between calls
-		rows[i] = slices.Grow(rows[i][:0], len(b)+1)[:len(b)+1]
-	}
-	before, last, row := rows[0], rows[1], rows[2]
+	var rows [3][MaxID + nearDistance + 1]int // b is that much longer than a spelling at most
+	before, last, row := rows[0][:len(b)+1], rows[1][:len(b)+1], rows[2][:len(b)+1]
 	for j := range last {
 		last[j] = j
 	}
@@ -150,12 +147,8 @@ const shownID = 96
 // ShownID is an id as it may stand in a sentence of this program. Whoever names a tool must not be able to speak in
 // the program's voice, so an id that is more than letters, digits and separators is quoted and cut.
 func ShownID(id string) string {
-	plain := id != "" && len(id) <= shownID
-	for i := 0; plain && i < len(id); i++ {
-		c := id[i]
-		plain = 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("_-.:/@#", c) >= 0
-	}
-	if plain {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:/@#"
+	if id != "" && len(id) <= shownID && strings.Trim(id, plain) == "" {
 		return id
 	}
 	return strconv.QuoteToASCII(Cut(id, shownID))

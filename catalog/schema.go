@@ -30,7 +30,7 @@ var typeNames = []struct {
 	name  string
 }{
 	{isNull, "null"}, {isBool, "boolean"}, {isNumber, "number"}, {isWhole, "integer"}, {isString, "string"},
-	{ListType, "array"}, {ObjectType, "object"},
+	{ListType, "array"}, {ObjectType, "object"}, {isFraction, "number"},
 }
 
 // named are the types of a word of JSON Schema; any for a word it does not have.
@@ -73,6 +73,11 @@ func TypesOf(values ...any) (t Types) {
 		case float64:
 			t |= isFraction
 			if v == float64(int64(v)) {
+				t |= isWhole
+			}
+		case json.Number:
+			t |= isFraction
+			if isWholeNumber(v) {
 				t |= isWhole
 			}
 		}
@@ -322,48 +327,41 @@ func Properties(schema json.RawMessage) []Property { return properties(schema, f
 // Results lists what [Properties] does, and the properties of the items of lists (a[].b).
 func Results(schema json.RawMessage) []Property { return properties(schema, true) }
 
-func properties(schema json.RawMessage, items bool) []Property {
-	r := reader{items: items}
-	r.object(ReadSchema(schema), "", 0)
-	slices.SortStableFunc(r.found, func(a, b Property) int { return strings.Compare(a.Name, b.Name) })
-	return slices.CompactFunc(r.found, func(a, b Property) bool { return a.Name == b.Name })
-}
-
-type reader struct {
-	found []Property
-	items bool // of lists are read
-}
-
-// object reads the properties of s, and of the schemas it is joined from.
-func (r *reader) object(s Schema, prefix string, depth int) {
-	o := s.Object()
-	if o == nil || depth > maxNesting {
-		return
-	}
-	properties, _ := o["properties"].(map[string]any)
-	required, _ := o["required"].([]any)
-	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		if len(r.found) >= maxProperties {
+func properties(schema json.RawMessage, items bool) (found []Property) {
+	var object func(s Schema, prefix string, depth int)
+	object = func(s Schema, prefix string, depth int) { // with those of the schemas it is joined from
+		o := s.Object()
+		if o == nil || depth > maxNesting {
 			return
 		}
-		inner := s.with(properties[name])
-		of := inner.Object()
-		p := Property{Name: prefix + name, Type: "any", Required: prefix == "" && slices.Contains(required, any(name))}
-		p.Description, _ = of["description"].(string)
-		if t := inner.words(0); len(t) > 0 {
-			p.Type = strings.Join(t, "|")
-		}
-		r.found = append(r.found, p)
-		if prefix == "" {
-			r.object(inner, name+".", depth+1)
-			if r.items {
-				r.object(s.with(of["items"]), name+"[].", depth+1)
+		properties, _ := o["properties"].(map[string]any)
+		required, _ := o["required"].([]any)
+		for _, name := range slices.Sorted(maps.Keys(properties)) {
+			if len(found) >= maxProperties {
+				return
+			}
+			inner := s.with(properties[name])
+			of := inner.Object()
+			p := Property{Name: prefix + name, Type: "any", Required: prefix == "" && slices.Contains(required, any(name))}
+			p.Description, _ = of["description"].(string)
+			if t := inner.words(0); len(t) > 0 {
+				p.Type = strings.Join(t, "|")
+			}
+			found = append(found, p)
+			if prefix == "" {
+				object(inner, name+".", depth+1)
+				if items {
+					object(s.with(of["items"]), name+"[].", depth+1)
+				}
 			}
 		}
+		for _, b := range s.branches(o, "allOf", "anyOf", "oneOf") {
+			object(b, prefix, depth+1)
+		}
 	}
-	for _, b := range s.branches(o, "allOf", "anyOf", "oneOf") {
-		r.object(b, prefix, depth+1)
-	}
+	object(ReadSchema(schema), "", 0)
+	slices.SortStableFunc(found, func(a, b Property) int { return strings.Compare(a.Name, b.Name) })
+	return slices.CompactFunc(found, func(a, b Property) bool { return a.Name == b.Name })
 }
 
 // words lists the types that s admits in the words of its author, null apart, in the order they are named.
@@ -392,8 +390,6 @@ func (s Schema) words(depth int) (types []string) {
 		for _, v := range values {
 			if t := TypesOf(v); t == isNumber {
 				add("integer")
-			} else if t == isFraction {
-				add("number")
 			} else {
 				add(t.String())
 			}

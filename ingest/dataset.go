@@ -61,13 +61,13 @@ func decodeDataset(in *input, emit func(Item) bool) error {
 		})
 		found = found || err == nil
 	}
-	if !found {
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	case !found:
 		return errors.New("folder has neither tools.jsonl nor capabilities.jsonl nor episodes.jsonl")
 	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
+	return nil
 }
 
 func (in *input) eachLineOf(name string, visit func(line) bool) error {
@@ -82,16 +82,12 @@ func (in *input) eachLineOf(name string, visit func(line) bool) error {
 func datasetItem(l line, kind Kind) (it Item) {
 	var err error
 	if kind == "" {
-		var has struct {
-			Steps json.RawMessage `json:"steps"`
-			Tools json.RawMessage `json:"tools"`
-			Tasks json.RawMessage `json:"tasks"`
-		}
-		switch err = l.decode(&has); {
+		var d *document
+		switch d, err = newDocument(l); {
 		case err != nil:
-		case has.Steps != nil:
+		case d.at("steps") != nil:
 			kind = KindEpisode
-		case has.Tools != nil || has.Tasks != nil:
+		case d.at("tools") != nil || d.at("tasks") != nil:
 			kind = KindCapability
 		default:
 			kind = KindTool
@@ -126,6 +122,11 @@ func (it *Item) decode(l line) (err error) {
 		it.Episode = new(episodic.Episode)
 		err = l.decodeOwn(it.Episode)
 		it.ID = it.Episode.ID
+	case "":
+		err = errors.New("no kind")
+	default:
+		err = fmt.Errorf("unknown kind %.40q: want tool, capability or episode", it.Kind)
+		it.Kind = ""
 	}
 	return err
 }
@@ -207,14 +208,7 @@ func waymarkItem(l line) (it Item) {
 		_ = json.Unmarshal(body["id"], &it.ID)
 		delete(body, "kind")
 		l.data = encode(body)
-		switch kind := it.Kind; kind {
-		case KindTool, KindCapability, KindEpisode:
-			err = it.decode(l)
-		case "":
-			err = errors.New("no kind")
-		default:
-			it.Kind, err = "", fmt.Errorf("unknown kind %.40q: want tool, capability or episode", kind)
-		}
+		err = it.decode(l)
 	}
 	if err != nil {
 		it.drop(err.Error())

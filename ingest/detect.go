@@ -13,7 +13,9 @@ import (
 	"regexp"
 	"slices"
 
-	"waymark/ingest/toolcall"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"waymark/ingest/hook"
 )
 
 // sniffed is how much of a file is looked at to tell its format.
@@ -25,42 +27,20 @@ var (
 	errEmpty  = errors.New("it is empty")
 )
 
-// detect tells the format of the input: a folder by the files in it, a file by its first values.
-func (in *input) detect() (string, error) {
-	if in.stream != nil {
-		b := bufio.NewReaderSize(in.stream, sniffed)
-		in.stream = b
-		head, err := b.Peek(sniffed)
-		if err != nil && err != io.EOF {
-			return "", err
-		}
-		return sniff(in.name, head)
-	}
+// detect lists the formats of the input, in the order of [Formats]: of a folder by the files in it, of a file by its first
+// values.
+func (in *input) detect() ([]string, error) {
 	if !in.isDir {
-		return in.detectFile(in.name)
-	}
-	all, err := in.detectFolder()
-	if err != nil {
-		return "", err
-	}
-	return all[0], nil
-}
-
-// detectFolder lists the formats of the files in a folder, in the order of [Formats]: catalogs come first.
-func (in *input) detectFolder() ([]string, error) {
-	has := func(name string, isDir bool) bool {
-		info, err := fs.Stat(in.fsys, name)
-		return err == nil && info.IsDir() == isDir
+		format, err := in.detectFile(in.name)
+		return []string{format}, err
 	}
 	for _, f := range datasetFiles {
-		if has(f.name, false) {
+		if info, err := fs.Stat(in.fsys, f.name); err == nil && !info.IsDir() {
 			return []string{"dataset"}, nil
 		}
 	}
-	for _, root := range []string{".", "storage"} {
-		if has(path.Join(root, "message"), true) && has(path.Join(root, "part"), true) {
-			return []string{"opencode"}, nil
-		}
+	if in.openCodeRoot() != "" {
+		return []string{"opencode"}, nil
 	}
 	found := map[string]bool{}
 	nothing := errEmpty // what is said if nothing is found: the worst that a file was
@@ -68,9 +48,9 @@ func (in *input) detectFolder() ([]string, error) {
 		switch {
 		case err == nil:
 			found[format] = true
-		case errors.Is(err, ErrFormat) && nothing == errEmpty:
+		case errors.Is(err, errEmpty), errors.Is(err, ErrFormat) && nothing != errEmpty:
+		case errors.Is(err, ErrFormat):
 			nothing = err
-		case errors.Is(err, ErrFormat), errors.Is(err, errEmpty):
 		case nothing == errEmpty || nothing == ErrFormat:
 			nothing = fmt.Errorf("%s %w", name, unreadable(err))
 		}
@@ -80,7 +60,7 @@ func (in *input) detectFolder() ([]string, error) {
 		return nil, err
 	}
 	var all []string
-	for _, f := range Formats() {
+	for _, f := range formats {
 		if found[f.Name] {
 			all = append(all, f.Name)
 		}
@@ -122,9 +102,13 @@ func (in *input) detectFile(name string) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	head, err := io.ReadAll(io.LimitReader(f, sniffed))
-	if err != nil {
+	b := bufio.NewReaderSize(f, sniffed)
+	head, err := b.Peek(sniffed)
+	if err != nil && err != io.EOF {
 		return "", err
+	}
+	if in.stream != nil { // it is read on from here
+		in.stream = b
 	}
 	return sniff(path.Base(name), head)
 }
@@ -215,36 +199,30 @@ func isTranscript(v json.RawMessage) bool {
 	if v[0] == '[' {
 		return true
 	}
-	_, asks := toolcall.Members(v)["method"]
+	_, asks := hook.Members(v)["method"]
 	return asks
 }
 
 // firstKeys reads the fields of the first object of a document, or of a list, as far as there is any.
 func firstKeys(head []byte) map[string]*document {
 	keys := map[string]*document{}
-	d := json.NewDecoder(bytes.NewReader(head))
-	for range 2 {
-		token, err := d.Token()
-		if err != nil {
-			return keys
+	d := jsontext.NewDecoder(bytes.NewReader(head), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if d.PeekKind() == '[' {
+		_, _ = d.ReadToken()
+	}
+	if begin, err := d.ReadToken(); err != nil || begin.Kind() != '{' {
+		return keys
+	}
+	for d.PeekKind() == '"' {
+		token, _ := d.ReadToken()
+		key, from := token.String(), d.InputOffset()
+		value, err := d.ReadValue()
+		if err != nil { // the beginning ends here
+			value = head[from:]
 		}
-		if token == json.Delim('{') {
+		if keys[key] = (&document{raw: bytes.Clone(value)}); err != nil {
 			break
 		}
-	}
-	for d.More() {
-		token, err := d.Token()
-		key, ok := token.(string)
-		if err != nil || !ok {
-			return keys
-		}
-		var value json.RawMessage
-		from := d.InputOffset()
-		if err = d.Decode(&value); err != nil { // the beginning ends here
-			keys[key] = &document{raw: head[from:]}
-			return keys
-		}
-		keys[key] = &document{raw: value}
 	}
 	return keys
 }

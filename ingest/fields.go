@@ -16,7 +16,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/ingest/toolcall"
+	"waymark/ingest/hook"
 	"waymark/internal/strictjson"
 )
 
@@ -64,7 +64,7 @@ func (o *outcome) read(f *document) result {
 	case holds(f, o.failed):
 		r.outcome, r.text = episodic.Failure, message(f.value(o.failure))
 	case o.says:
-		if r.outcome, r.text = toolcall.Said(r.value); r.outcome == "" && holds(f, o.worked) {
+		if r.outcome, r.text = hook.Said(r.value); r.outcome == "" && holds(f, o.worked) {
 			r.outcome = episodic.Success
 		}
 	case holds(f, o.worked):
@@ -74,7 +74,7 @@ func (o *outcome) read(f *document) result {
 }
 
 // message is the text of a value, or the value as JSON if it holds none.
-func message(v json.RawMessage) string { return cmp.Or(toolcall.Text(v), string(v)) }
+func message(v json.RawMessage) string { return cmp.Or(hook.Text(v), string(v)) }
 
 // rule says what the records of some kinds mean: a call, or the result of one.
 type rule struct {
@@ -87,15 +87,16 @@ type rule struct {
 	result                      *outcome
 }
 
-// apply reports whether a rule is for the kind of the record.
+// apply reports whether a rule is for the record.
 func (th *thread) apply(rules []rule, kind string, f *document, c call) (applies bool) {
 	for _, r := range rules {
 		if r.kinds != "" && !matches(kind, r.kinds) {
 			continue
 		}
-		if applies = true; r.when != "" && !holds(f, r.when) {
+		if r.when != "" && !holds(f, r.when) {
 			continue
 		}
+		applies = true
 		c.id, c.name, c.server = cmp.Or(f.text(r.id), c.id), cmp.Or(r.fixed, f.text(r.tool)), f.text(r.server)
 		if server, tool, ok := strings.Cut(c.name, r.joined); ok && r.joined != "" {
 			c.server, c.name = server, tool
@@ -106,17 +107,34 @@ func (th *thread) apply(rules []rule, kind string, f *document, c call) (applies
 		if r.result != nil {
 			res := r.result.read(f)
 			res.at, res.tool = c.at, c.named()
+			if c.id == "" { // it is that of the next call without an id
+				c.id = nameless(th.answered)
+				th.answered++
+			}
 			th.settle(c.id, res)
-		} else if c.arguments = f.value(r.arguments); c.id != "" && c.name != "" {
+		} else if c.arguments = f.value(r.arguments); c.name != "" {
+			if c.id == "" {
+				c.id = nameless(th.asked)
+				th.asked++
+			}
 			th.call(c)
 		}
 	}
 	return applies
 }
 
+// nameless stands for the id of a call that has none.
+func nameless(n int) string { return "#" + strconv.Itoa(n) }
+
+// answered reads the answer of a tool, which may say in its own content that it failed.
+func answered(content string) *outcome {
+	return &outcome{failed: "is_error=true; status=error", worked: "is_error=false; status=success", says: true,
+		failure: content, value: content}
+}
+
 // named is the id of the tool that a result names, "" if it names none, or a wrapper.
 func (c call) named() string {
-	if id, _ := toolcall.Unwrap(catalog.ID(c.server, c.name), nil); c.name != "" && !toolcall.IsWrapper(id) {
+	if id, _ := hook.Unwrap(catalog.ID(c.server, c.name), nil); c.name != "" && !hook.IsWrapper(id) {
 		return id
 	}
 	return ""
@@ -138,7 +156,7 @@ func moment(f *document, names string) time.Time {
 	case n > 1e8:
 		return time.Unix(n, 0).UTC()
 	}
-	at, _ := readTime(toolcall.Text(v))
+	at, _ := readTime(hook.Text(v))
 	return at
 }
 
@@ -175,19 +193,27 @@ func (d *document) elements() (list []*document, ok bool) {
 	return slices.DeleteFunc(list, func(e *document) bool { return e == nil }), ok
 }
 
-// at is the value at a path of members joined by dots, nil if it is absent or null. A name may hold dots, and an object may
-// stand as JSON in a text. The empty path is the value itself.
+// object is the members of an object, which may stand as JSON in a text; none for anything else.
+func (d *document) object() map[string]*document {
+	if d != nil && d.members == nil {
+		if opened := (&document{raw: hook.Unquoted(d.raw), problem: d.problem}); !opened.decode(&d.members) {
+			d.members = map[string]*document{}
+		}
+	}
+	if d == nil {
+		return nil
+	}
+	return d.members
+}
+
+// at is the value at a path of members joined by dots, nil if it is absent or null. A name may hold dots. The empty path is
+// the value itself.
 func (d *document) at(path string) *document {
 	if path == "" || path == "." {
 		return d
 	}
-	if d.members == nil {
-		if opened := (&document{raw: toolcall.Unquoted(d.raw), problem: d.problem}); !opened.decode(&d.members) {
-			d.members = map[string]*document{}
-		}
-	}
-	v, known := d.members[path]
-	if name, rest, nested := strings.Cut(path, "."); !known && nested && d.members[name] != nil {
+	v, known := d.object()[path]
+	if name, rest, nested := strings.Cut(path, "."); !known && nested && d.object()[name] != nil {
 		v = d.members[name].at(rest)
 	}
 	if v == nil || string(v.raw) == "null" {
@@ -203,15 +229,49 @@ func (d *document) text(names string) string {
 		if v == nil {
 			continue
 		}
-		text, err := jsontext.AppendUnquote(nil, v.raw)
 		if v.raw[0] != '"' {
 			v.wrong(name, new(string))
-		}
-		if err == nil && len(text) > 0 {
-			return string(text)
+		} else if text := v.word(name); text != "" {
+			return text
 		}
 	}
 	return ""
+}
+
+// word is a text, or a number or truth value as one.
+func (d *document) word(field string) string {
+	switch d.raw[0] {
+	case '{', '[':
+		d.wrong(field, new(string))
+	case '"':
+		text, _ := jsontext.AppendUnquote(nil, d.raw) // it is JSON, or empty
+		return string(text)
+	}
+	return string(d.raw)
+}
+
+// words of a list.
+func (d *document) words(name string) (all []string) {
+	elements, _ := d.list(name)
+	for _, e := range elements {
+		all = append(all, e.word(name))
+	}
+	return all
+}
+
+// table is the words of some objects by their names, nil for none; of two of one name the later counts.
+func (d *document) table(names string) (all map[string]string) {
+	for field := range strings.FieldsSeq(names) {
+		for name, e := range d.at(field).object() {
+			if all == nil {
+				all = map[string]string{}
+			}
+			if e != nil {
+				all[name] = e.word(field)
+			}
+		}
+	}
+	return all
 }
 
 // value is the first of some values that is there.

@@ -98,7 +98,7 @@ func FuzzOTLP(f *testing.F) {
 			return
 		}
 		for _, c := range SpanCalls(spans) {
-			if c.ID == "" || c.Session == "" || c.Step.Tool == "" {
+			if c.Call.CallID == "" || c.Session == "" || c.Call.Tool == "" {
 				t.Fatalf("%+v", c)
 			}
 		}

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"path"
@@ -18,6 +17,9 @@ import (
 // host is the format in which one host keeps its sessions: lines, or one document, of records. A record holds parts,
 // which are calls and results by the rules, or a request. Names are paths of members and conditions as in [holds]. None
 // of these formats is promised by its maker: what is not understood is counted and passed over.
+//
+// A new format needs its row in [hosts] and in formats (importer.go), the fields by which it is known in shapes
+// (detect.go), and a session in agentSessions, which TestAgentSessions reads; where sessions lie is in report/hosts.go.
 type host struct {
 	format  string
 	records string // members with the records of a file that is one document
@@ -25,7 +27,6 @@ type host struct {
 
 	starts  string // conditions of the record that names the session; "": each may
 	session string // its id; else the name of the file, or of its folder where all files have one name
-	version string // the condition that the starting record must satisfy, of its version field
 	sub     func(s *session, d *document) string
 
 	time     string // of a record
@@ -33,9 +34,10 @@ type host struct {
 	together bool   // else the calls of a record are parallel
 
 	body  string // the member of a record that holds the rest; the record itself where it is absent
-	parts string // the list of parts in the body; "": the body is the only one
-	kind  string // of a part
-	rules []rule
+	kind  string // of a record
+	whole []rule // of the body
+	parts string // lists of parts in the body
+	rules []rule // of parts, by their type
 
 	asks   string // conditions of records in which the user asks
 	text   string // fields of the request
@@ -65,7 +67,7 @@ var hosts = map[string]*host{
 		known:   "type=user|assistant|summary|system|progress|attachment|file-history-snapshot|queue-operation",
 		session: "sessionId", sub: sidechain,
 		time: "timestamp", turn: "message.id uuid",
-		parts: "message.content", kind: "type", rules: anthropicRules,
+		parts: "message.content", rules: anthropicRules,
 		asks: "type=user !isMeta=true !isCompactSummary=true", text: "message.content", prompt: typedPrompt,
 	},
 	// A Codex session (rollout-….jsonl) is a file of lines {timestamp, type, payload}, before September 2025 of payloads
@@ -87,7 +89,7 @@ var hosts = map[string]*host{
 			"patch_apply_*|web_search_*|ghost_snapshot|background_event|plan_update|stream_error|error|warning|" +
 			"context_compacted|compaction|thread_rolled_back",
 		starts: "type=session_meta; id timestamp !type", session: "payload.id id", time: "timestamp",
-		body: "payload", kind: "payload.type type", rules: []rule{
+		body: "payload", kind: "payload.type type", whole: []rule{
 			{kinds: "function_call|custom_tool_call", id: callIDs, tool: "name", arguments: "input arguments"},
 			{kinds: "local_shell_call", id: callIDs, fixed: "local_shell", arguments: "input action"},
 			{kinds: "function_call_output|custom_tool_call_output|local_shell_call_output", id: callIDs,
@@ -102,7 +104,7 @@ var hosts = map[string]*host{
 	},
 	// A Copilot CLI session (session-state/ID/events.jsonl) is a file of events {type, data, timestamp}:
 	//
-	//	session.start             data {sessionId, version: 1}
+	//	session.start             data {sessionId}
 	//	user.message              data {content}
 	//	assistant.message         the calls that follow it are parallel
 	//	tool.execution_start      data {toolCallId, toolName, mcpServerName, mcpToolName, arguments, parentToolCallId}
@@ -111,10 +113,10 @@ var hosts = map[string]*host{
 		format: "copilot-cli",
 		known: "type=session.*|assistant.*|user.message|tool.execution_p*|tool.user_requested*|hook.*|subagent.*|" +
 			"skill.*|system.*|permission.*|abort*",
-		starts: "type=session.start", session: "data.sessionId", version: "data.version=1",
+		starts: "type=session.start", session: "data.sessionId",
 		sub:  func(_ *session, d *document) string { return d.text("data.parentToolCallId") },
 		time: "timestamp", turn: "data.messageId",
-		body: "data", kind: "type", rules: []rule{
+		body: "data", kind: "type", whole: []rule{
 			{kinds: "tool.execution_start", id: "toolCallId", tool: "mcpToolName toolName", server: "mcpServerName",
 				arguments: "arguments"},
 			{kinds: "tool.execution_complete", id: "toolCallId", result: &outcome{
@@ -132,7 +134,7 @@ var hosts = map[string]*host{
 	"gemini-cli": {
 		format: "gemini-cli", records: "messages", known: "type=user|gemini|info|error|warning",
 		session: "sessionId", time: "timestamp", turn: "id", together: true,
-		parts: "toolCalls", kind: "type", rules: []rule{
+		parts: "toolCalls", rules: []rule{
 			{id: "id", tool: "name", arguments: "args", at: "timestamp"},
 			{id: "id", result: &outcome{failed: "status=error", worked: "status=success", void: "status=cancelled",
 				failure: "resultDisplay result", value: "result"}},
@@ -147,7 +149,7 @@ var hosts = map[string]*host{
 	//	{type: toolResponse, id, toolResult {status: success|error, value, error}}
 	"goose": {
 		format: "goose", known: "working_dir; role content", time: "created", together: true,
-		parts: "content", kind: "type", rules: []rule{
+		parts: "content", rules: []rule{
 			{kinds: "toolRequest", id: "id", tool: "toolCall.value.name", joined: "__", arguments: "toolCall.value.arguments"},
 			{kinds: "toolResponse", id: "id", result: &outcome{
 				failed: "toolResult.status=error; toolResult.value.isError=true", worked: "toolResult.status=success",
@@ -163,18 +165,42 @@ var hosts = map[string]*host{
 	// Ids rise with time. [decodeOpenCode] puts the parts of a message into it.
 	"opencode": {
 		format: "opencode", known: ".", time: "time.created", together: true,
-		parts: "parts", kind: "type", rules: []rule{
+		parts: "parts", rules: []rule{
 			{kinds: "tool", id: "callID", tool: "tool", arguments: "state.input", at: "state.time.start"},
 			{kinds: "tool", when: "state.status=completed|error", id: "callID", at: "state.time.end", result: &outcome{
 				failed: "state.status=error", worked: ".", failure: "state.error", value: "state.output"}},
 		},
 		asks: "role=user", text: "parts",
 	},
+	// The messages and items of [decodeOpenAIChat], which says to which conversation they belong.
+	"openai-chat": {
+		format: "openai-chat", known: ".", together: true,
+		// A log of both the request and the response holds the lists inside.
+		records: `messages items input output choices body.messages body.input
+			request.messages request.items request.input request.output
+			response.messages response.items response.input response.output response.choices
+			response.body.output response.body.choices`,
+		kind: "type role", whole: []rule{
+			{kinds: "function_call|custom_tool_call", id: callIDs, tool: "name", arguments: "arguments input"},
+			{kinds: "*call_output", id: callIDs, result: answered("output")},
+			{kinds: "local_shell_call", id: callIDs, fixed: "local_shell", arguments: "action"},
+			{kinds: "mcp_call", id: "id", tool: "name", server: "server_label", arguments: "arguments"},
+			{kinds: "mcp_call", id: "id", result: &outcome{failed: "error; status=failed",
+				worked: "!status=in_progress|calling|incomplete", failure: "error", value: "output"}},
+			{kinds: "assistant", when: "function_call", tool: "function_call.name", arguments: "function_call.arguments"},
+			{kinds: "tool|function", id: "tool_call_id", result: answered("content")},
+		},
+		parts: "tool_calls content", rules: append([]rule{
+			{kinds: "function|custom|", when: "function; custom; name", id: "id", tool: "function.name custom.name name",
+				arguments: "function.arguments custom.input arguments"},
+		}, anthropicRules...),
+		asks: "role=user", text: "content",
+	},
 	// A Cline task (tasks/ID/api_conversation_history.json) is a list of messages {role, content}, with the blocks of
 	// Anthropic's API. Answers whose calls are written as XML in the text are not read.
 	"cline": {
 		format: "cline", known: "role=user; role=assistant content=[*", time: "ts", together: true,
-		parts: "content", kind: "type", rules: anthropicRules,
+		parts: "content", rules: anthropicRules,
 		asks: "role=user", text: "content", prompt: func(text string) string {
 			return cmp.Or(between(text, "<task>", "</task>"), between(text, "<feedback>", "</feedback>"))
 		},
@@ -191,7 +217,8 @@ type session struct {
 	said  string            // the last request, which some hosts write twice
 	sides map[string]string // line of a sidechain of Claude Code → its subagent
 
-	named, refused bool
+	named bool
+	only  *thread // where the records are not told apart by a label
 }
 
 var errNothingKnown = errors.New("none of its records is of a kind that is known")
@@ -224,18 +251,9 @@ func (s *session) value(l line) error {
 		s.tally.Lines++
 		return err
 	}
-	for name := range strings.FieldsSeq(s.records) {
-		if v := d.at(name); v != nil {
-			if !inside {
-				all, inside = nil, true
-				s.start(l.number, d, time.Time{})
-			}
-			if list, ok := v.elements(); ok {
-				all = append(all, list...)
-			} else {
-				all = append(all, v)
-			}
-		}
+	if records := d.records(s.records); records != nil {
+		all, inside = records, true
+		s.start(d, time.Time{})
 	}
 	skipped := s.tally.Skipped
 	for i, m := range all {
@@ -243,12 +261,40 @@ func (s *session) value(l line) error {
 		if inside {
 			number = i + 1
 		}
-		s.record(number, m)
+		s.record(number, number, m)
 	}
 	if s.tally.Lines += len(all); *d.problem == nil && inside && len(all) > 0 && s.tally.Skipped-skipped == len(all) {
 		return errNothingKnown
 	}
 	return *d.problem // after what can be read of it
+}
+
+// records are those in some lists, or single, in their order; nil if there is no such member. A text alone is what a user
+// asked, and of several choices of a model the first is the one that was taken.
+func (d *document) records(names string) (all []*document) {
+	for name := range strings.FieldsSeq(names) {
+		v := d.at(name)
+		if v == nil {
+			continue
+		}
+		list, isList := v.elements()
+		switch {
+		case v.raw[0] == '"':
+			text := encode(map[string]json.RawMessage{"role": json.RawMessage(`"user"`), "content": v.raw})
+			list = []*document{{raw: text, problem: d.problem}}
+		case !isList:
+			list = []*document{v}
+		case strings.HasSuffix(name, "choices") && len(list) > 0:
+			if list = list[:1]; list[0].at("message") != nil {
+				list[0] = list[0].at("message")
+			}
+		}
+		if all == nil {
+			all = []*document{}
+		}
+		all = append(all, list...)
+	}
+	return all
 }
 
 // sessionOf names the session of a file, by its folder where all files have one name.
@@ -263,39 +309,37 @@ func (in *input) sessionOf(name string) string {
 	return in.folder
 }
 
-// record reads one record of a session.
-func (s *session) record(number int, d *document) {
+// record reads one record of a session, which stands on a line and at a place among the others.
+func (s *session) record(number, place int, d *document) {
 	at := moment(d, s.time)
-	if s.start(number, d, at); s.refused {
-		s.skip()
-		return
-	}
+	s.start(d, at)
 	label := s.name
 	if s.sub != nil {
 		if sub := s.sub(s, d); sub != "" {
 			label += "/" + sub
 		}
 	}
-	if turn := d.text(s.host.turn); turn != "" {
+	th := s.only
+	if th == nil {
+		th = s.thread(label)
+	}
+	if turn := d.text(s.host.turn); turn != "" || s.together {
 		s.turn = turn
-	} else if s.together {
-		s.turn = strconv.Itoa(number)
 	}
-	body := cmp.Or(d.at(s.body), d)
-	parts, kinds, err := []*document{body}, d, error(nil)
-	if s.parts != "" {
-		parts, err = body.blocks(s.parts)
+	body, one := cmp.Or(d.at(s.body), d), call{line: number, turn: s.turn, at: at}
+	calls := th.apply(s.whole, d.text(s.kind), body, one)
+	if s.together && s.turn == "" {
+		one.turn = strconv.Itoa(place)
 	}
-	if err != nil {
-		s.drop(number, err)
-		return
-	}
-	th, calls := s.thread(label), false
-	for _, p := range parts {
-		if s.parts != "" {
-			kinds = p
+	for list := range strings.FieldsSeq(s.parts) {
+		parts, err := body.blocks(list)
+		if err != nil && !calls { // else it is what a tool returned
+			s.drop(number, err)
+			return
 		}
-		calls = th.apply(s.rules, kinds.text(s.kind), p, call{line: number, turn: s.turn, at: at}) || calls
+		for _, p := range parts {
+			calls = th.apply(s.rules, p.text("type"), p, one) || calls
+		}
 	}
 	if !calls && !holds(d, s.known) {
 		s.skip()
@@ -320,22 +364,12 @@ func (s *session) record(number int, d *document) {
 }
 
 // start reads the name of the session. One that continues another repeats its lines: the first name counts.
-func (s *session) start(number int, d *document, at time.Time) {
-	id := d.text(s.host.session)
+func (s *session) start(d *document, at time.Time) {
 	if s.starts != "" && (s.named || !holds(d, s.starts)) {
 		return
 	}
-	if id != "" {
+	if id := d.text(s.host.session); id != "" {
 		s.name, s.began, s.named = id, at, s.starts != ""
-	}
-	if s.version != "" && !holds(d, s.version) {
-		field, _, _ := strings.Cut(s.version, "=")
-		version := string(d.value(field))
-		if strings.Trim(version, "0123456789.") != "" || len(version) > 8 { // it may be anything
-			version = "of another form"
-		}
-		s.refused = true
-		s.drop(number, fmt.Errorf("version %s of the format is not known", cmp.Or(version, "none")))
 	}
 }
 
@@ -384,12 +418,21 @@ func between(s, from, to string) string {
 	return strings.TrimSpace(s)
 }
 
+// openCodeRoot is the folder with messages and their parts, "" if there is none.
+func (in *input) openCodeRoot() string {
+	for _, root := range []string{".", "storage"} {
+		messages, _ := fs.ReadDir(in.fsys, path.Join(root, "message"))
+		parts, _ := fs.ReadDir(in.fsys, path.Join(root, "part"))
+		if messages != nil && parts != nil {
+			return root
+		}
+	}
+	return ""
+}
+
 func decodeOpenCode(in *input, emit func(Item) bool) error {
 	t, more := in.traces("opencode"), true
-	root := "."
-	if exists, _ := fs.Stat(in.fsys, "storage/message"); exists != nil {
-		root = "storage"
-	}
+	root := cmp.Or(in.openCodeRoot(), ".")
 	sessions, err := fs.ReadDir(in.fsys, path.Join(root, "message"))
 	if err != nil {
 		return err
@@ -409,7 +452,7 @@ func decodeOpenCode(in *input, emit func(Item) bool) error {
 			if d := in.smallDocument(t, path.Join(dir, m.Name())); d != nil {
 				id := cmp.Or(d.text("id"), strings.TrimSuffix(m.Name(), ".json"))
 				in.openCodeParts(t, d, path.Join(root, "part", path.Base(id)))
-				s.record(i+1, d)
+				s.record(i+1, i+1, d)
 			}
 		}
 		t.end()

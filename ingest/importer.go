@@ -168,11 +168,7 @@ func Detect(path string) (formats []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if in.isDir {
-		return in.detectFolder()
-	}
-	format, err := in.detect()
-	return []string{format}, err
+	return in.detect()
 }
 
 func open(path string) (*input, error) {
@@ -195,7 +191,10 @@ func open(path string) (*input, error) {
 func (in *input) read(yield func(Item, error) bool) {
 	format, err := in.opts.Format, error(nil)
 	if format == "" || format == "auto" {
-		format, err = in.detect()
+		var all []string
+		if all, err = in.detect(); err == nil {
+			format = all[0]
+		}
 	}
 	i := slices.IndexFunc(formats, func(f Format) bool { return f.Name == format })
 	switch {

@@ -135,7 +135,7 @@ func TestToolsList(t *testing.T) {
 	assert.Equal(t, []string{
 		"github.json:5 tool github:search_issues",
 		"github.json:7 tool github: dropped: tool has no name",
-		"github.json:8 tool github: dropped: /name: a JSON number does not fit here, want a string",
+		"github.json:8 tool github: dropped: field \"name\": a JSON number does not fit here, want a string",
 		"github.json:10 tool github:merge",
 		"pages.jsonl:1 tool fs:read",
 		"pages.jsonl:2 tool git:log",

@@ -1,18 +1,20 @@
 package ingest
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"io"
 	"path"
 	"slices"
 	"strings"
 	"time"
 
 	"waymark/episodic"
-	"waymark/ingest/toolcall"
+	"waymark/ingest/hook"
 	"waymark/internal/strictjson"
 )
 
@@ -23,7 +25,7 @@ import (
 //	{"jsonrpc":…}                                                    one message a line, or a batch in a list
 //	{"time":…,"direction":…,"server":…,"session":…,"message":{…}}    the same in an envelope
 //
-// and other lines are passed over. A request and its answer are paired by connection, by who asked, and
+// and other lines are passed over. A request and its answer are paired by session and server, by who asked, and
 // by id, which may be a number or a string. An answer that asks for input first is no call. The answers
 // to tools/list are the catalog. A client's connections to its servers are one session: what it calls
 // on one may follow from what it called on another.
@@ -32,10 +34,14 @@ import (
 // when it was initialized, else that of the file (mcp-server-fs.log).
 func decodeJSONRPC(in *input, emit func(Item) bool) error {
 	t := in.traces("mcp-jsonrpc")
-	return in.eachTrace(t, emit, func(name string) func(line) {
+	return in.eachTraceFile(t, emit, func(name string, f io.Reader, more func() bool) error {
 		r := transcript{traces: t, given: in.opts.Server, file: strings.TrimSuffix(path.Base(name), path.Ext(name)),
 			pending: map[string][]asked{}, servers: map[string]string{}}
-		return r.line
+		return eachLineUpTo(maxTraceLine, 1, bufio.NewReader(f), func(l line) bool {
+			t.tally.Lines++
+			r.line(l)
+			return more()
+		})
 	})
 }
 
@@ -57,12 +63,11 @@ type asked struct {
 
 // envelope is what stands around a message.
 type envelope struct {
-	at         time.Time
-	connection string
-	server     string
-	session    string
-	sender     string
-	message    json.RawMessage
+	at      time.Time
+	server  string
+	session string
+	sender  string
+	message json.RawMessage
 }
 
 func (r *transcript) line(l line) {
@@ -109,16 +114,17 @@ func openEnvelope(l line) (e envelope, ok bool, err error) {
 	if len(e.message) < len(text) || text[0] == '[' || d.at("jsonrpc") != nil {
 		return e, true, nil
 	}
-	for _, key := range []string{"message", "payload", "data", "msg", "frame", "raw", "json", "body"} {
-		v := toolcall.Unquoted(d.value(key))
-		if len(v) == 0 || v[0] != '{' && v[0] != '[' || !bytes.Contains(v, []byte(`"jsonrpc"`)) {
-			continue
-		}
-		return envelope{at: moment(&d, "time timestamp ts at"), connection: d.text("connection connection_id connectionId conn"),
-			server: d.text("server server_name serverName"), session: d.text("session session_id sessionId"),
-			sender: sender(d.text("direction dir from sender side type")), message: v}, true, nil
+	v := d.value("message")
+	if len(v) == 0 || v[0] != '{' && v[0] != '[' || !bytes.Contains(v, []byte(`"jsonrpc"`)) {
+		return e, false, nil
 	}
-	return e, false, nil
+	return envelope{at: moment(&d, "time"), server: d.text("server"), session: d.text("session"),
+		sender: d.text("direction"), message: v}, true, nil
+}
+
+// marks are what logs write before a message of a side.
+var marks = map[string]string{
+	"Message from client:": "client", "Message from server:": "server", "write:": "write", "read:": "read",
 }
 
 // read takes time, server and sender out of what stands before a message.
@@ -132,24 +138,14 @@ func (e *envelope) read(head string) {
 			e.server = name
 		}
 	}
-	e.sender = sender(strings.TrimSuffix(strings.TrimSpace(head), ":"))
+	for mark, sender := range marks {
+		if strings.HasSuffix(strings.TrimSpace(head), mark) {
+			e.sender = sender
+		}
+	}
 }
 
 var logLevels = map[string]bool{"info": true, "debug": true, "warn": true, "warning": true, "error": true, "trace": true}
-
-// sender reads who sent a message; "" if the words do not say.
-func sender(words string) string {
-	words = strings.ToLower(words)
-	for _, end := range []struct{ words, sender string }{
-		{"from client", "client"}, {"from server", "server"}, {"write", "write"}, {"read", "read"}, {"client", "client"}, {"server", "server"},
-		{"outgoing", "write"}, {"incoming", "read"}, {"sent", "write"}, {"received", "read"}, {"send", "write"}, {"recv", "read"},
-	} {
-		if strings.HasSuffix(words, end.words) || strings.HasPrefix(words, end.words) {
-			return end.sender
-		}
-	}
-	return ""
-}
 
 // other maps a sender to who answers it.
 var other = map[string]string{"client": "server", "server": "client", "write": "read", "read": "write"}
@@ -159,7 +155,7 @@ func (r *transcript) message(number int, e *envelope, v json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	connection := e.session + "\x00" + e.connection + "\x00" + e.server
+	connection := e.session + "\x00" + e.server
 	id, method, name := string(m.value("id")), m.text("method"), m.text("params.name")
 	switch {
 	case id == "": // a notification
@@ -245,7 +241,7 @@ var mcpOutcome = outcome{failed: "isError=true", worked: ".", void: "resultType=
 
 // toolResult reads the result of an MCP call.
 func toolResult(v json.RawMessage) result {
-	if toolcall.Members(v) == nil {
+	if hook.Members(v) == nil {
 		return result{value: v}
 	}
 	return mcpOutcome.read(&document{raw: v, problem: new(error)})

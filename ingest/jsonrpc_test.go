@@ -30,7 +30,7 @@ func TestJSONRPC(t *testing.T) {
 		{"envelopes", []string{
 			`{"time":"2026-01-01T00:00:00Z","direction":"client","server":"fs","message":` + call("1", "read") + `}`,
 			`{"time":"2026-01-01T00:00:01Z","direction":"server","server":"fs","message":` + ok("1") + `}`,
-			`{"time":"2026-01-01T00:00:02Z","direction":"client","server":"git","payload":` + string(encode(call("1", "log"))) + `}`,
+			`{"time":"2026-01-01T00:00:02Z","direction":"client","server":"git","message":` + call("1", "log") + `}`,
 			`{"time":"2026-01-01T00:31:03Z","direction":"client","server":"fs","message":` + call("1", "late") + `}`,
 		}, []string{": fs:read git:log", ": fs:late"}},
 		{"the server's own name", []string{`write: {"jsonrpc":"2.0","id":0,"method":"initialize"}`, `read: {"jsonrpc":"2.0","id":0,"result":{"serverInfo":{"name":"fs"}}}`, "write: " + call("1", "read")}, []string{": fs:read"}},

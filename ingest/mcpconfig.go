@@ -2,9 +2,7 @@ package ingest
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -17,7 +15,6 @@ import (
 	"github.com/tailscale/hujson"
 
 	"waymark/catalog"
-	"waymark/internal/strictjson"
 )
 
 // Server is an MCP server that a host is configured to use. Nothing of it that can hold a secret is
@@ -88,23 +85,21 @@ func launches(file string, text []byte, visit func(name string, l Launch, err er
 	if err != nil {
 		return err
 	}
-	var tables []any
-	for _, key := range []string{"mcpServers", "servers", "mcp_servers", "context_servers"} {
-		tables = append(tables, root[key])
+	mcp := "mcp.servers"
+	if root.at(mcp) == nil {
+		mcp = "mcp"
 	}
-	mcp := object(root["mcp"])
-	if inner, ok := mcp["servers"]; ok {
-		tables = append(tables, inner)
-	} else {
-		tables = append(tables, root["mcp"])
+	var tables []*document
+	for _, key := range []string{"mcpServers", "servers", "mcp_servers", "context_servers", mcp} {
+		tables = append(tables, root.at(key))
 	}
-	projects := object(root["projects"])
+	projects := root.at("projects").object()
 	for _, p := range slices.Sorted(maps.Keys(projects)) {
-		tables = append(tables, object(projects[p])["mcpServers"])
+		tables = append(tables, projects[p].at("mcpServers"))
 	}
 	seen := map[string]bool{}
 	for _, t := range tables {
-		table := object(t)
+		table := t.object()
 		for _, name := range slices.Sorted(maps.Keys(table)) {
 			l, err := launch(name, table[name])
 			if !seen[l.Name] {
@@ -117,16 +112,20 @@ func launches(file string, text []byte, visit func(name string, l Launch, err er
 }
 
 // hostConfig reads a host's settings, TOML by its name or JSON as editors write it.
-func hostConfig(name string, text []byte) (root map[string]any, err error) {
+func hostConfig(name string, text []byte) (*document, error) {
 	plain := stripComments(text)
 	if path.Ext(name) == ".toml" || path.Ext(name) != ".json" && !bytes.HasPrefix(bytes.TrimSpace(plain), []byte("{")) {
+		var root map[string]any
 		if err := toml.Unmarshal(text, &root); err != nil {
 			return nil, fmt.Errorf("%s: not TOML: %w", name, err)
 		}
-	} else if err := strictjson.UnmarshalForeign(plain, &root); err != nil {
+		plain = encode(root)
+	}
+	d, err := newDocument(line{data: plain})
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return root, nil
+	return d, nil
 }
 
 // stripComments turns the JSON that editors write, with comments and commas before a closing bracket, into JSON. What is
@@ -138,103 +137,47 @@ func stripComments(text []byte) []byte {
 	return text
 }
 
-// serverFields are what hosts write of a server, in all their spellings.
-type serverFields struct {
-	Command     json.RawMessage `json:"command"` // a text, the whole command line as a list or, in Zed, an object
-	Path        string          `json:"path"`    // of the program in that object
-	Args        []word          `json:"args"`
-	Env         map[string]word `json:"env"`
-	Environment map[string]word `json:"environment"`
-	EnvVars     []word          `json:"env_vars"`
-	Dir         string          `json:"cwd"`
-
-	Type        string          `json:"type"`
-	Transport   string          `json:"transport"`
-	URL         string          `json:"url"`
-	ServerURL   string          `json:"serverUrl"`
-	HTTPURL     string          `json:"httpUrl"`
-	Headers     map[string]word `json:"headers"`
-	HTTPHeaders map[string]word `json:"http_headers"`
-	EnvHeaders  map[string]word `json:"env_http_headers"` // header: name of a variable
-	Bearer      string          `json:"bearer_token_env_var"`
-
-	StartSeconds word `json:"startup_timeout_sec"`
-	StartMillis  word `json:"startup_timeout_ms"`
-	CallSeconds  word `json:"tool_timeout_sec"`
-	Timeout      word `json:"timeout"`
-
-	Disabled bool  `json:"disabled"`
-	Enabled  *bool `json:"enabled"`
-}
-
-// word is a text, or a number or truth value as one.
-type word string
-
-func (w *word) UnmarshalJSON(v []byte) error {
-	if v[0] == '{' || v[0] == '[' {
-		return errors.New("an object or a list is no text")
-	}
-	if v[0] != '"' {
-		*w = word(v)
-		return nil
-	}
-	return json.Unmarshal(v, (*string)(w))
-}
-
 // transportTypes are what hosts call the ways to a server, in lower case; most leave it out.
 var transportTypes = []string{"", "stdio", "local", "http", "streamable-http", "streamablehttp", "streamable_http", "remote", "sse"}
 
 // launch reads one server. One that has a name comes with it even if it cannot be understood.
-func launch(name string, v any) (l Launch, err error) {
+func launch(name string, d *document) (l Launch, err error) {
 	if l.Name, err = catalog.Identifier("name", name, catalog.MaxName); err != nil {
 		return Launch{}, fmt.Errorf("server: %w", err)
 	}
-	var f serverFields
-	text, err := json.Marshal(v)
-	if err == nil && text[0] != '{' {
+	if d == nil || d.raw[0] != '{' {
 		return Launch{}, fmt.Errorf("server %q is no object", l.Name)
 	}
-	if err == nil {
-		err = strictjson.UnmarshalForeign(text, &f)
-	}
-	var line []word
-	if err == nil && len(f.Command) > 0 {
-		switch f.Command[0] {
-		case '[':
-			err = strictjson.UnmarshalForeign(f.Command, &line)
-		case '{':
-			f.Args, f.Env = nil, nil
-			if err = strictjson.UnmarshalForeign(f.Command, &f); err == nil {
-				line = []word{word(f.Path)}
-			}
-		default:
-			err = strictjson.UnmarshalForeign(f.Command, &l.Program)
+	process := d
+	switch {
+	case holds(d, "command={*"): // of Zed
+		process = d.at("command")
+		l.Program = process.text("path")
+	case holds(d, "command=[*"): // the whole command line
+		if l.Args = d.words("command"); len(l.Args) > 0 {
+			l.Program, l.Args = l.Args[0], l.Args[1:]
 		}
-	}
-	if err != nil {
-		return l, fmt.Errorf("server %q: %w", l.Name, err)
-	}
-	if len(line) > 0 {
-		l.Program, line = string(line[0]), line[1:]
+	default:
+		l.Program = d.text("command")
 	}
 	if program, rest, ok := strings.Cut(l.Program, " -"); ok { // arguments in one string with the command
 		l.Program, l.Args = program, strings.Fields("-"+rest)
 	}
-	for _, w := range slices.Concat(line, f.Args) {
-		l.Args = append(l.Args, string(w))
+	l.Args = append(l.Args, process.words("args")...)
+	l.Env, l.Inherit = process.table("environment env"), d.words("env_vars")
+	l.Headers = d.table("http_headers headers env_http_headers")
+	for header, variable := range d.table("env_http_headers") {
+		l.Headers[header] = "${" + variable + "}"
 	}
-	for _, w := range f.EnvVars {
-		l.Inherit = append(l.Inherit, string(w))
-	}
-	for header, variable := range f.EnvHeaders {
-		f.EnvHeaders[header] = "${" + variable + "}"
-	}
-	l.Env, l.Headers = joined(f.Environment, f.Env), joined(f.HTTPHeaders, f.Headers, f.EnvHeaders)
-	l.Address, l.Dir, l.Bearer = cmp.Or(f.URL, f.ServerURL, f.HTTPURL), f.Dir, f.Bearer
+	l.Address, l.Dir, l.Bearer = d.text("url serverUrl httpUrl"), process.text("cwd"), d.text("bearer_token_env_var")
 	l.Command, l.URL = catalog.Cut(l.Program, catalog.MaxID), address(l.Address)
-	l.times(&f)
-	l.Disabled = f.Disabled || f.Enabled != nil && !*f.Enabled
-	switch kind := strings.ToLower(cmp.Or(f.Type, f.Transport)); {
+	l.times(d)
+	l.Disabled = holds(d, "disabled=true; enabled=false")
+	kind := strings.ToLower(d.text("type transport"))
+	if err, *d.problem = *d.problem, nil; err != nil {
+		return l, fmt.Errorf("server %q: %w", l.Name, err)
+	}
+	switch {
 	case !slices.Contains(transportTypes, kind):
 		return l, fmt.Errorf("server %q has the unknown type %q", l.Name, catalog.Cut(kind, 64))
 	case l.Command != "" && l.URL == "":
@@ -250,17 +193,18 @@ func launch(name string, v any) (l Launch, err error) {
 }
 
 // times reads how long a start and a call may take. Hosts write "timeout" in seconds or milliseconds, and mean one or both by it.
-func (l *Launch) times(f *serverFields) {
-	seconds := func(w word, unit float64) float64 {
-		v, err := strconv.ParseFloat(string(w), 64)
-		if err != nil || !(v > 0) {
-			return 0
+func (l *Launch) times(d *document) {
+	seconds := func(name string, unit float64) float64 {
+		if v := d.at(name); v != nil {
+			if n, err := strconv.ParseFloat(v.word(name), 64); err == nil && n > 0 {
+				return n * unit
+			}
 		}
-		return v * unit
+		return 0
 	}
-	l.StartTimeout = max(seconds(f.StartSeconds, 1), seconds(f.StartMillis, .001))
-	l.CallTimeout = seconds(f.CallSeconds, 1)
-	both := seconds(f.Timeout, 1)
+	l.StartTimeout = max(seconds("startup_timeout_sec", 1), seconds("startup_timeout_ms", .001))
+	l.CallTimeout = seconds("tool_timeout_sec", 1)
+	both := seconds("timeout", 1)
 	if both >= 1000 {
 		both /= 1000
 	}
@@ -270,19 +214,6 @@ func (l *Launch) times(f *serverFields) {
 	if both > 120 && l.StartTimeout == 0 { // as long as every start may take
 		l.StartTimeout = both
 	}
-}
-
-// joined is all of some tables, nil for none; of two of one name the later counts.
-func joined(tables ...map[string]word) (all map[string]string) {
-	for _, table := range tables {
-		for name, w := range table {
-			if all == nil {
-				all = map[string]string{}
-			}
-			all[name] = string(w)
-		}
-	}
-	return all
 }
 
 // address keeps of a URL what names the server, scheme and host: some services put a key into the path.

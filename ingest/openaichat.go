@@ -9,12 +9,9 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"slices"
-	"strconv"
 	"strings"
-	"time"
 
-	"waymark/ingest/toolcall"
+	"waymark/ingest/hook"
 )
 
 // Conversations with a model in the words of OpenAI's interfaces, each of these an object, a line, or
@@ -53,7 +50,7 @@ type chats struct {
 	*traces
 	file  string
 	spans *spans
-	open  *chat // of the lines that are a message each
+	open  *session // of the lines that are a message each
 	found []Item
 	at    map[string]int // id of an episode → its place among those found
 }
@@ -116,12 +113,12 @@ func (c *chats) object(l line) {
 		c.spans.read(spanRows["agents"], l)
 	case isMessage(d):
 		if c.open == nil {
-			c.open = &chat{thread: c.thread(c.file)}
-			c.open.thread.loose = true
+			c.open = &session{traces: c.traces, host: hosts["openai-chat"], only: c.thread(c.file)}
+			c.open.only.loose = true
 		}
-		err = c.open.item(l.number, d)
+		c.open.record(l.number, l.number, d)
 	default:
-		if items = conversationItems(d); items == nil && *d.problem == nil {
+		if items = d.records(hosts["openai-chat"].records); items == nil && *d.problem == nil {
 			c.skip()
 		}
 	}
@@ -132,41 +129,11 @@ func (c *chats) object(l line) {
 	}
 }
 
-// conversationLists are members that hold messages or items of a conversation, in their order. A log of both the request
-// and the response holds them inside.
-const conversationLists = `messages items input output choices body.messages body.input
-	request.messages request.items request.input request.output
-	response.messages response.items response.input response.output response.choices response.body.output response.body.choices`
-
-// conversationItems are the messages or items of a conversation; nil if it is none.
-func conversationItems(d *document) (items []*document) {
-	for name := range strings.FieldsSeq(conversationLists) {
-		v := d.at(name)
-		if v == nil {
-			continue
-		}
-		if items == nil {
-			items = []*document{}
-		}
-		if v.raw[0] == '"' {
-			text := encode(map[string]json.RawMessage{"role": json.RawMessage(`"user"`), "content": v.raw})
-			items = append(items, &document{raw: text, problem: d.problem})
-			continue
-		}
-		list, _ := d.list(name)
-		if strings.HasSuffix(name, "choices") && len(list) > 0 { // the others were not taken
-			list = append(list[:0], list[0].at("message"))
-		}
-		items = append(items, list...)
-	}
-	return slices.DeleteFunc(items, func(item *document) bool { return item == nil })
-}
-
 // conversationID names the conversation, "" if nothing does. The id of a completion is not that of its conversation.
 func conversationID(d *document) string {
 	for name := range strings.FieldsSeq(`conversation_id thread_id session_id conversation conversation.id
 		metadata.session_id metadata.thread_id metadata.conversation_id id`) {
-		id := toolcall.Text(d.value(name))
+		id := hook.Text(d.value(name))
 		if id != "" && !strings.HasPrefix(id, "chatcmpl-") && !strings.HasPrefix(id, "resp_") {
 			return id
 		}
@@ -175,29 +142,21 @@ func conversationID(d *document) string {
 }
 
 // conversation reads a whole one.
-func (c *chats) conversation(number int, session string, items []*document, text []byte) {
-	ch := chat{thread: c.newThread(session)}
-	ch.thread.again = true
-	if session == "" {
-		if first := firstCallID(items); !unique(first) {
-			sum := sha256.Sum256(text)
-			ch.thread.salt, ch.thread.loose = hex.EncodeToString(sum[:8]), true
-		}
-	} else {
-		ch.thread.loose = true
+func (c *chats) conversation(number int, name string, items []*document, text []byte) {
+	th := c.newThread(name)
+	th.again, th.loose = true, name != ""
+	if first := firstCallID(items); name == "" && !unique(first) {
+		sum := sha256.Sum256(text)
+		th.salt, th.loose = hex.EncodeToString(sum[:8]), true
 	}
-	var wrong error
+	s := &session{traces: c.traces, host: hosts["openai-chat"], only: th}
 	for i, item := range items {
-		err := ch.item(number, item)
-		if err = cmp.Or(err, *item.problem); err != nil && wrong == nil {
-			wrong = fmt.Errorf("message %d: %w", i+1, err)
+		if s.record(number, i+1, item); *item.problem != nil {
+			c.drop(number, fmt.Errorf("message %d: %w", i+1, *item.problem))
+			*item.problem = nil
 		}
-		*item.problem = nil
 	}
-	ch.thread.flush()
-	if wrong != nil {
-		c.drop(number, wrong)
-	}
+	th.flush()
 }
 
 func firstCallID(items []*document) string {
@@ -217,83 +176,4 @@ func unique(id string) bool {
 	digits := strings.ContainsAny(id, "0123456789")
 	letters := strings.ContainsFunc(id, func(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' })
 	return len(id) >= 16 && digits && letters
-}
-
-// chat is one conversation being read.
-type chat struct {
-	thread  *thread
-	turn    int
-	pending []string // calls of the last message whose answers carry no id
-}
-
-// chatRules are for the items of Responses.
-var chatRules = []rule{
-	{kinds: "function_call|custom_tool_call", id: callIDs, tool: "name", arguments: "arguments input"},
-	{kinds: "*call_output", id: callIDs, result: answered("output")},
-	{kinds: "local_shell_call", id: callIDs, fixed: "local_shell", arguments: "action"},
-	{kinds: "mcp_call", id: "id", tool: "name", server: "server_label", arguments: "arguments"},
-	{kinds: "mcp_call", id: "id", result: &outcome{failed: "error; status=failed",
-		worked: "!status=in_progress|calling|incomplete", failure: "error", value: "output"}},
-}
-
-// messageCall is a call inside a message, of either form of tool_calls or of the older function_call.
-var messageCall = []rule{
-	{kinds: "call", id: "id", tool: "function.name custom.name name", arguments: "function.arguments custom.input arguments"},
-}
-
-func (c *chat) item(number int, d *document) error {
-	th := c.thread
-	if th.apply(chatRules, d.text("type"), d, call{line: number}) {
-		return nil
-	}
-	if d.at("content") != nil { // in the words of Anthropic's API
-		blocks, _ := d.blocks("content")
-		for _, b := range blocks {
-			th.apply(anthropicRules, b.text("type"), b, call{line: number, turn: strconv.Itoa(c.turn)})
-		}
-	}
-	switch d.text("role") {
-	case "user":
-		text, err := d.prose("content")
-		if err != nil {
-			return err
-		}
-		if text != "" {
-			th.ask(number, text, time.Time{})
-		}
-	case "assistant":
-		c.turn++
-		c.pending = nil
-		calls, _ := d.list("tool_calls")
-		for i, v := range calls {
-			c.call(number, i, v)
-		}
-		if v := d.at("function_call"); v != nil {
-			c.call(number, 0, v)
-		}
-	case "tool", "function":
-		id := d.text("tool_call_id")
-		if id == "" && len(c.pending) > 0 {
-			id = c.pending[0]
-			c.pending = c.pending[1:]
-		}
-		th.settle(id, answered("content").read(d))
-	}
-	return nil
-}
-
-// call reads a call of the current message. Without an id it is paired with its answer by its place.
-func (c *chat) call(number, place int, v *document) {
-	one := call{line: number, turn: strconv.Itoa(c.turn)}
-	if v.text("id") == "" {
-		one.id = fmt.Sprintf("%d.%d", c.turn, place)
-		c.pending = append(c.pending, one.id)
-	}
-	c.thread.apply(messageCall, "call", v, one)
-}
-
-// answered reads the answer of a tool, which may say in its own content that it failed.
-func answered(content string) *outcome {
-	return &outcome{failed: "is_error=true; status=error", worked: "is_error=false; status=success", says: true,
-		failure: content, value: content}
 }

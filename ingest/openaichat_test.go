@@ -13,7 +13,7 @@ func TestOpenAIChat(t *testing.T) {
 		want       []string
 		lines      int // 0: do not look
 	}{
-		{"arguments as an object, no ids", `{"messages":[{"role":"user","content":[{"type":"text","text":"go"}]},
+		{"arguments as an object, no ids", `{"messages":[{"role":"user","content":[{"text":"go"}]},
 			{"role":"assistant","tool_calls":[{"function":{"name":"a","arguments":{"x":1}}},{"function":{"name":"b","arguments":{}}}]},
 			{"role":"tool","content":"{\"error\":\"invalid argument x\"}"},{"role":"tool","content":"fine"},
 			{"role":"assistant","tool_calls":[{"function":{"name":"c","arguments":""}}]}]}`,

@@ -40,7 +40,7 @@ func decodeOpenAPI(in *input, emit func(Item) bool) error {
 		files := *in
 		files.isDir = true // only regular files
 		d := openAPI{in: &files, server: in.opts.Server, names: map[string]bool{}, files: map[string]any{},
-			outer: map[string]string{}, lost: map[string]bool{}}
+			lost: map[string]bool{}}
 		root, err := d.parse(name, text)
 		if err == nil {
 			err = knownVersion(object(root))
@@ -109,11 +109,10 @@ type openAPI struct {
 	in     *input
 	server string
 	names  map[string]bool
-	files  map[string]any    // by name, and schemas by $id and anchor
-	outer  map[string]string // the document in which a schema with an $id stands
-	lost   map[string]bool   // references that lead nowhere, by what is said of them
-	active []string          // references that are being written out
-	budget int               // schemas that may still be written out for a tool at this depth
+	files  map[string]any  // by name, and schemas by $id
+	lost   map[string]bool // references that lead nowhere, by what is said of them
+	active []string        // references that are being written out
+	budget int             // schemas that may still be written out for a tool at this depth
 }
 
 // Limits: schemas written out for one tool, since references can multiply without end, and files of a document.
@@ -140,24 +139,15 @@ func (d *openAPI) absolute(document string, v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		if id := textOf(v["$id"]); id != "" {
-			outer := document
-			document, _, _ = strings.Cut(within(document, id), "#")
-			if d.files[document] == nil {
-				d.files[document], d.outer[document] = v, outer
-			}
-		}
-		for _, anchor := range []string{"$anchor", "$dynamicAnchor"} {
-			if name := textOf(v[anchor]); name != "" {
-				d.files[document+"#"+name] = v
+			if document, _, _ = strings.Cut(within(document, id), "#"); d.files[document] == nil {
+				d.files[document] = v
 			}
 		}
 		for k, e := range v {
 			v[k] = d.absolute(document, e)
 		}
-		for _, k := range []string{"$ref", "$dynamicRef"} {
-			if ref, ok := v[k].(string); ok {
-				v["$ref"] = within(document, ref)
-			}
+		if ref, ok := v["$ref"].(string); ok {
+			v["$ref"] = within(document, ref)
 		}
 	case map[any]any:
 		m := make(map[string]any, len(v))
@@ -210,13 +200,7 @@ func (d *openAPI) resolved(v any) (map[string]any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if v = d.files[ref]; pointer == "" || v == nil {
-			v = at(root, pointer)
-		}
-		if outer, inner := d.outer[file]; v == nil && inner { // as if the schema had no id
-			v = map[string]any{"$ref": outer + "#" + pointer}
-		}
-		if v == nil {
+		if v = at(root, pointer); v == nil {
 			return nil, fmt.Errorf("reference %.100q leads nowhere", ref)
 		}
 	}
@@ -300,54 +284,44 @@ func (d *openAPI) tool(method, at string, item map[string]any) (*catalog.Tool, s
 
 // input is the schema of parameters and body as one object.
 func (d *openAPI) input(parameters []any, body any, depth int) (map[string]any, error) {
-	type key struct{ name, in string }
-	byKey, keys := map[key]map[string]any{}, []key{} // one of the operation replaces one of the path
+	params := map[string]map[string]any{} // one of the operation replaces one of the path
 	for _, p := range parameters {
 		p, err := d.resolved(p)
 		if err != nil {
 			return nil, err
 		}
-		k := key{textOf(p["name"]), textOf(p["in"])}
-		if k.in == "body" { // of version 2
-			content := map[string]any{"json": map[string]any{"schema": p["schema"]}}
-			body = map[string]any{"required": p["required"], "content": content}
-			continue
+		switch name, in := textOf(p["name"]), textOf(p["in"]); {
+		case in == "body": // of version 2
+			body = p
+		case name == "", in == "header" && slices.Contains([]string{"accept", "authorization", "content-type"}, strings.ToLower(name)):
+		case in == "path":
+			params["\x00"+name] = p // comes first, and keeps its name
+		default:
+			params[in+"\x00"+name] = p
 		}
-		if k.name == "" || k.in == "header" && slices.Contains([]string{"accept", "authorization", "content-type"}, strings.ToLower(k.name)) {
-			continue
-		}
-		if byKey[k] == nil {
-			keys = append(keys, k)
-		}
-		byKey[k] = p
 	}
-	rank := map[string]int{"path": -1} // these keep their names
-	slices.SortStableFunc(keys, func(a, b key) int { return rank[a.in] - rank[b.in] })
 	properties, required := map[string]any{}, map[string]bool{}
-	for _, k := range keys {
-		p := byKey[k]
-		schema := object(d.schema(p["schema"], depth))
+	for _, k := range slices.Sorted(maps.Keys(params)) {
+		p := params[k]
+		schema := d.typed(p, depth)
 		switch {
-		case p["schema"] != nil:
-		case p["content"] != nil:
-			schema = object(d.jsonSchema(p["content"], depth))
+		case schema != nil:
+		case p["schema"] != nil || p["content"] != nil:
+			schema = map[string]any{}
 		default: // of version 2, a schema itself
 			if schema = object(d.schema(p, depth)); schema["type"] == "file" {
 				schema["type"] = "string"
 			}
 			delete(schema, "required")
 		}
-		if schema == nil {
-			schema = map[string]any{}
-		}
 		if text := textOf(p["description"]); text != "" {
 			schema["description"] = text
 		}
-		name := k.name
+		name, in := textOf(p["name"]), textOf(p["in"])
 		if properties[name] != nil || name == "body" && body != nil {
-			name += "_" + k.in
+			name += "_" + in
 		}
-		properties[name], required[name] = schema, p["required"] == true || k.in == "path"
+		properties[name], required[name] = schema, p["required"] == true || in == "path"
 	}
 	if body != nil {
 		body, err := d.resolved(body)
@@ -365,7 +339,7 @@ func (d *openAPI) input(parameters []any, body any, depth int) (map[string]any, 
 }
 
 func (d *openAPI) addBody(body map[string]any, depth int, properties map[string]any, required map[string]bool) {
-	schema := object(d.jsonSchema(body["content"], depth))
+	schema := d.typed(body, depth)
 	fields := object(schema["properties"])
 	collides := false
 	for name := range fields {
@@ -393,11 +367,7 @@ func (d *openAPI) output(op map[string]any, depth int) any {
 			continue
 		}
 		if r, err := d.resolved(responses[code]); err == nil {
-			s := object(d.jsonSchema(r["content"], depth))
-			if r["schema"] != nil { // of version 2
-				s = object(d.schema(r["schema"], depth))
-			}
-			if len(s) > 0 {
+			if s := d.typed(r, depth); len(s) > 0 {
 				return s
 			}
 		}
@@ -405,13 +375,16 @@ func (d *openAPI) output(op map[string]any, depth int) any {
 	return nil
 }
 
-// jsonSchema is the schema of the content that is JSON, or of a form.
-func (d *openAPI) jsonSchema(content any, depth int) any {
-	types := object(content)
+// typed is the schema of a parameter, body or response: its own, or that of its content that is JSON or a form; nil for none.
+func (d *openAPI) typed(holder map[string]any, depth int) map[string]any {
+	if s := holder["schema"]; s != nil {
+		return object(d.schema(s, depth))
+	}
+	types := object(holder["content"])
 	for _, like := range []string{"application/json", "json", "form"} {
 		for _, kind := range slices.Sorted(maps.Keys(types)) {
 			if strings.Contains(kind, like) {
-				return d.schema(object(types[kind])["schema"], depth)
+				return object(d.schema(object(types[kind])["schema"], depth))
 			}
 		}
 	}
@@ -470,13 +443,9 @@ func (d *openAPI) schema(v any, depth int) any {
 
 // upgraded writes what OpenAPI 3.0 says in its own way as JSON Schema.
 func upgraded(nullable bool, s map[string]any) any {
-	for exclusive, bound := range map[string]string{"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"} {
-		if on, ok := s[exclusive].(bool); ok {
+	for _, exclusive := range []string{"exclusiveMinimum", "exclusiveMaximum"} {
+		if _, flag := s[exclusive].(bool); flag { // the bound itself stays
 			delete(s, exclusive)
-			if on && s[bound] != nil {
-				s[exclusive] = s[bound]
-				delete(s, bound)
-			}
 		}
 	}
 	if !nullable || len(s) == 0 {

@@ -66,8 +66,7 @@ func (d *document) attributes(of *document) {
 		}
 		return
 	}
-	_ = of.at("key") // reads the members
-	for name, v := range of.members {
+	for name, v := range of.object() {
 		if v != nil {
 			d.attribute(name, v.raw)
 		}

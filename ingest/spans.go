@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"waymark/ingest/toolcall"
+	"waymark/ingest/hook"
 )
 
 // spans are the calls of a trace in which each has a beginning, an end and a parent. They come in any
@@ -60,7 +60,7 @@ func (s *spans) add(sp *Span) {
 		s.session[sp.Trace] = sp.Session
 	}
 	if sp.Call != nil {
-		sp.wrapper = toolcall.IsWrapper(sp.Call.Tool) || toolcall.IsOwn(sp.Call.Tool)
+		sp.wrapper = hook.IsWrapper(sp.Call.Tool) || hook.IsOwn(sp.Call.Tool)
 	}
 	s.all = append(s.all, sp)
 }
@@ -94,6 +94,7 @@ func (s *spans) end() {
 	threads := map[*thread]bool{}
 	for _, sp := range s.calls() {
 		th, st := s.t.thread(sp.Session), *sp.Call
+		st.intent = sp.Intent
 		for _, again := th.calls[st.CallID]; again; _, again = th.calls[st.CallID] { // call ids need not be unique among spans
 			st.CallID += "'"
 		}
@@ -136,14 +137,30 @@ func (s *spans) calls() []*Span {
 	slices.SortStableFunc(calls, func(a, b *Span) int {
 		return cmp.Or(a.Call.Started.Compare(b.Call.Started), cmp.Compare(a.Trace, b.Trace), cmp.Compare(a.ID, b.ID))
 	})
-	sessions := make([]string, len(calls))
+	type about struct{ session, intent string }
+	found := make([]about, len(calls))
 	for i, sp := range calls {
-		sessions[i], sp.Call.intent = s.belongs(sp)
+		found[i].session, found[i].intent = s.belongs(sp)
 	}
 	for i, sp := range calls { // only now: others inherit what a span itself says
-		sp.Session = sessions[i]
+		sp.Session, sp.Intent = found[i].session, found[i].intent
 	}
 	return calls
+}
+
+// SpanCalls are the spans of one trace that count as calls, in the order in which they began, each with its session and
+// what it is about: what the format otel takes of a file with these spans.
+func SpanCalls(all []*Span) []*Span {
+	s := newSpans(nil)
+	for _, sp := range all { // what is found out about one stays here: more of the trace may come
+		one := *sp
+		if one.Call != nil {
+			call := *one.Call
+			one.Call = &call
+		}
+		s.add(&one)
+	}
+	return s.calls()
 }
 
 // inside reports whether a call is part of another, and not of a wrapper alone.
@@ -184,8 +201,8 @@ func (s *spans) belongs(sp *Span) (session, intent string) {
 // askedFor finds what a user asked for in the input of an agent: a text, an object that names one, or the
 // last of its messages that is the user's.
 func askedFor(v json.RawMessage) string {
-	d := &document{raw: toolcall.Unquoted(v), problem: new(error)}
-	if text := toolcall.Text(d.raw); len(d.raw) > 0 && d.raw[0] == '"' {
+	d := &document{raw: hook.Unquoted(v), problem: new(error)}
+	if text := hook.Text(d.raw); len(d.raw) > 0 && d.raw[0] == '"' {
 		return strings.TrimSpace(text)
 	}
 	messages, isList := d.elements()

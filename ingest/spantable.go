@@ -2,12 +2,11 @@ package ingest
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 
-	"waymark/ingest/toolcall"
+	"waymark/ingest/hook"
 )
 
 // spanRow says where the records of one program hold the parts of a span. Fields are paths of which the first that is
@@ -27,10 +26,9 @@ type spanRow struct {
 	failure                    string // what is there only if the span failed
 	server, input, output      string
 	attributes, events         string
-	topIsTrace                 bool                     // a span without a parent belongs to that of the trace
-	only                       bool                     // the arguments may stand alone in an object, as "input"
-	agents                     bool                     // the request is in attributes, not in the input
-	parentOf                   func(d *document) string // of a format that names the parent in more than a field
+	topIsTrace                 bool // a span without a parent belongs to that of the trace
+	only                       bool // the arguments may stand alone in an object, as "input"
+	agents                     bool // the request is in attributes, not in the input
 }
 
 var spanRows = map[string]*spanRow{
@@ -74,7 +72,7 @@ var spanRows = map[string]*spanRow{
 	//
 	// The conversation is named in the metadata; session_id of the run itself is a project.
 	"langsmith": {
-		format: "langsmith", lists: "runs", children: "child_runs", parentOf: langsmithParent, only: true,
+		format: "langsmith", lists: "runs", children: "child_runs", topIsTrace: true, only: true,
 		known: "run_type=tool|llm|chain|retriever|prompt|parser|embedding",
 		id:    "id", trace: "trace_id", parent: "parent_run_id",
 		session: "extra.metadata.session_id extra.metadata.thread_id extra.metadata.conversation_id",
@@ -133,19 +131,6 @@ var conventions = struct {
 		value: `gen_ai.tool.call.result gen_ai.tool.result gen_ai.tool.output ai.toolCall.result tool_response
 			traceloop.entity.output output.value mlflow.spanOutputs langfuse.observation.output span.output content`,
 	},
-}
-
-// langsmithParent is the parent of a run that does not name it alone.
-func langsmithParent(d *document) string {
-	var parents []string
-	if json.Unmarshal(d.value("parent_run_ids"), &parents) == nil && len(parents) > 0 {
-		return parents[len(parents)-1]
-	}
-	parent := ""
-	if parts := strings.Split(d.text("dotted_order"), "."); len(parts) > 1 {
-		_, parent, _ = strings.Cut(parts[len(parts)-2], "Z")
-	}
-	return parent
 }
 
 // decode reads files of JSON values that hold spans.
@@ -244,9 +229,6 @@ func (s *spans) span(number int, row *spanRow, record *document, up *Span) *Span
 	}
 	sp := &Span{Trace: cmp.Or(idOf(record, row.trace), up.Trace, id), ID: id, Parent: cmp.Or(idOf(record, row.parent), up.ID),
 		Session: cmp.Or(d.text(c.session), up.Session), Origin: up.Origin}
-	if sp.Parent == "" && row.parentOf != nil {
-		sp.Parent = row.parentOf(record)
-	}
 	if sp.Parent == "" {
 		if row.topIsTrace && id != sp.Trace {
 			sp.Parent = sp.Trace
@@ -258,8 +240,8 @@ func (s *spans) span(number int, row *spanRow, record *document, up *Span) *Span
 		r := c.outcome.read(d)
 		r.at = moment(d, "span.end")
 		arguments := d.value(c.arguments)
-		if all := toolcall.Members(arguments); row.only && len(all) == 1 && toolcall.Members(toolcall.Unquoted(all["input"])) != nil {
-			arguments = toolcall.Unquoted(all["input"])
+		if all := hook.Members(arguments); row.only && len(all) == 1 && hook.Members(hook.Unquoted(all["input"])) != nil {
+			arguments = hook.Unquoted(all["input"])
 		}
 		s.call(sp, call{line: number, id: d.text(c.callID), name: tool, server: d.text(c.server),
 			arguments: arguments, at: moment(d, "span.begin")}, r)

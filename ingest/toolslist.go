@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"waymark/catalog"
-	"waymark/internal/strictjson"
 )
 
 // A saved answer to MCP tools/list comes in many wrappings. All of these are read, and any of them
@@ -103,7 +102,7 @@ func (t *toolsList) value(number int, v json.RawMessage, server string, depth in
 		case holds(d, "tools=[*"):
 			inside = []*document{d.at("tools")}
 		default:
-			t.tool(number, v, server)
+			t.tool(number, d, server)
 		}
 	}
 	from := 0
@@ -115,51 +114,33 @@ func (t *toolsList) value(number int, v json.RawMessage, server string, depth in
 	}
 }
 
-// hints are [catalog.Annotations] as MCP writes them.
-type hints struct {
-	Title       string `json:"title"`
-	ReadOnly    *bool  `json:"readOnlyHint"`
-	Destructive *bool  `json:"destructiveHint"`
-	Idempotent  *bool  `json:"idempotentHint"`
-	OpenWorld   *bool  `json:"openWorldHint"`
-}
-
-// listedTool is a tool as MCP lists it, with the spellings of model APIs beside.
-type listedTool struct {
-	Name         string          `json:"name"`
-	Title        string          `json:"title"`
-	Description  string          `json:"description"`
-	InputSchema  json.RawMessage `json:"inputSchema"`
-	InputSnake   json.RawMessage `json:"input_schema"`
-	Parameters   json.RawMessage `json:"parameters"`
-	OutputSchema json.RawMessage `json:"outputSchema"`
-	Annotations  *hints          `json:"annotations"`
-	Function     *listedTool     `json:"function"`
-}
-
-func (t *toolsList) tool(line int, v json.RawMessage, server string) {
-	it := Item{File: t.file, Line: line, Kind: KindTool}
-	var l listedTool
-	err := strictjson.UnmarshalForeign(v, &l)
-	if l.Function != nil {
-		l = *l.Function
+// tool reads one as MCP lists it, or in the spellings of model APIs.
+func (t *toolsList) tool(line int, d *document, server string) {
+	if inner := d.at("function"); inner != nil {
+		d = inner
 	}
-	if err == nil && l.Name == "" {
-		err = errors.New("tool has no name")
+	name := d.text("name")
+	it := Item{File: t.file, Line: line, Kind: KindTool, ID: catalog.ID(server, name)}
+	it.Tool = &catalog.Tool{ID: it.ID, Name: name, Description: d.text("description"), Server: server,
+		InputSchema: d.value("inputSchema input_schema parameters"), OutputSchema: d.value("outputSchema")}
+	hint := func(name string) *bool {
+		switch string(d.value("annotations." + name)) {
+		case "true":
+			return new(true)
+		case "false":
+			return new(false)
+		}
+		return nil
 	}
-	it.ID = catalog.ID(server, l.Name)
-	if l.Title != "" {
-		l.Annotations = cmp.Or(l.Annotations, new(hints))
-		l.Annotations.Title = l.Title
+	if title := cmp.Or(d.text("title"), d.text("annotations.title")); title != "" || d.at("annotations") != nil {
+		it.Tool.Annotations = &catalog.Annotations{Title: title, ReadOnly: hint("readOnlyHint"), Destructive: hint("destructiveHint"),
+			Idempotent: hint("idempotentHint"), OpenWorld: hint("openWorldHint")}
 	}
-	schemas := slices.DeleteFunc([]json.RawMessage{l.InputSchema, l.InputSnake, l.Parameters}, func(s json.RawMessage) bool { return s == nil })
-	it.Tool = &catalog.Tool{ID: it.ID, Name: l.Name, Description: l.Description, Server: server, OutputSchema: l.OutputSchema,
-		Annotations: (*catalog.Annotations)(l.Annotations)}
-	if len(schemas) > 0 {
-		it.Tool.InputSchema = schemas[0]
-	}
-	if err != nil {
-		it.drop(err.Error())
+	switch {
+	case *d.problem != nil:
+		it.drop((*d.problem).Error())
+	case name == "":
+		it.drop("tool has no name")
 	}
 	t.stopped = !t.emit(it)
 }

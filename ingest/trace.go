@@ -1,7 +1,6 @@
 package ingest
 
 import (
-	"bufio"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -11,7 +10,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/ingest/toolcall"
+	"waymark/ingest/hook"
 	"waymark/internal/plural"
 )
 
@@ -42,18 +41,6 @@ func (in *input) traces(format string) *traces {
 
 // maxTraceLine bounds a line of a trace, which may carry what a tool returned.
 const maxTraceLine = 32 << 20
-
-// eachTrace reads the files of a trace line by line and ends with the tally.
-func (in *input) eachTrace(t *traces, emit func(Item) bool, begin func(name string) func(line)) error {
-	return in.eachTraceFile(t, emit, func(name string, r io.Reader, more func() bool) error {
-		read := begin(name)
-		return eachLineUpTo(maxTraceLine, 1, bufio.NewReaderSize(r, 64<<10), func(l line) bool {
-			t.tally.Lines++
-			read(l)
-			return more()
-		})
-	})
-}
 
 // eachTraceFile reads the files of a trace and ends with the tally.
 func (in *input) eachTraceFile(t *traces, emit func(Item) bool, read func(name string, r io.Reader, more func() bool) error) error {
@@ -129,6 +116,8 @@ type thread struct {
 	steps  []step
 	events []event        // what happened to steps, in order
 	calls  map[string]int // call id → step
+
+	asked, answered int // calls without an id, which are answered in their order
 }
 
 // event says that a step began or ended.
@@ -209,9 +198,9 @@ func (t *traces) step(c call) step {
 	}
 	s := step{line: c.line, CallID: c.id, turn: c.turn, Started: c.at}
 	var arguments json.RawMessage
-	s.Tool, arguments = toolcall.Unwrap(name, c.arguments)
+	s.Tool, arguments = hook.Unwrap(name, c.arguments)
 	_, s.problem = catalog.Identifier("tool", s.Tool, catalog.MaxID)
-	s.Void = toolcall.IsOwn(s.Tool)
+	s.Void = hook.IsOwn(s.Tool)
 	s.Shape, s.Outcome = episodic.Shape(arguments), episodic.Unknown
 	if t.digests != nil && len(arguments) > 0 {
 		s.Inputs = t.digests.Digests(arguments)
@@ -222,11 +211,11 @@ func (t *traces) step(c call) step {
 func (s *step) settle(r result, digests *episodic.DigestKey) {
 	s.Ended, s.Void = true, s.Void || r.void
 	if r.tool != "" {
-		s.Tool, s.Void = r.tool, s.Void || toolcall.IsOwn(r.tool)
+		s.Tool, s.Void = r.tool, s.Void || hook.IsOwn(r.tool)
 	}
 	switch {
 	case r.outcome == episodic.Failure:
-		s.failed(cmp.Or(r.kind, toolcall.ErrorKind(r.text)))
+		s.failed(cmp.Or(r.kind, hook.ErrorKind(r.text)))
 	case r.outcome == episodic.Success && s.Outcome == episodic.Unknown && s.ErrorKind == "":
 		s.Outcome = r.outcome
 	}
@@ -234,7 +223,7 @@ func (s *step) settle(r result, digests *episodic.DigestKey) {
 		s.DurationMS = r.at.Sub(s.Started).Milliseconds()
 	}
 	if digests != nil && len(r.value) > 0 && s.Outputs == nil && r.outcome != episodic.Failure {
-		s.Outputs = toolcall.Digests(r.value, digests)
+		s.Outputs = hook.Digests(r.value, digests)
 	}
 }
 
@@ -243,8 +232,8 @@ func (s *step) settle(r result, digests *episodic.DigestKey) {
 // names no tool, is none.
 func (s *step) failed(kind string) {
 	s.Outcome, s.ErrorKind = episodic.Failure, kind
-	if !toolcall.Held(kind) {
-		s.Outcome, s.Void = episodic.Unknown, s.Void || !toolcall.Made(kind)
+	if !hook.Held(kind) {
+		s.Outcome, s.Void = episodic.Unknown, s.Void || !hook.Made(kind)
 	}
 }
 
@@ -271,7 +260,7 @@ func (th *thread) flush() {
 		}
 	}
 	open.close(th)
-	th.line, th.steps, th.events = 0, nil, nil
+	th.line, th.steps, th.events, th.answered = 0, nil, nil, th.asked
 	clear(th.calls)
 }
 

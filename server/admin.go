@@ -13,7 +13,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/gateway"
-	"waymark/ingest/whisper"
+	"waymark/ingest/hook"
 	"waymark/internal/plural"
 	"waymark/live"
 	"waymark/server/internal/api"
@@ -97,7 +97,7 @@ func (s *Server) forget(ctx context.Context, q *question[live.Selection]) (res l
 }
 
 // forgetWhispers removes what hooks say in a workspace, after its history has been forgotten, and what they have said: before
-// a time, or all of it, since a journal names neither source nor episode.
+// a time, or all of it, since a file of a session names neither source nor episode.
 func (s *Server) forgetWhispers(workspace string, sel live.Selection) error {
 	if s.cfg.Data == "" {
 		return nil
@@ -106,7 +106,7 @@ func (s *Server) forgetWhispers(workspace string, sel live.Selection) error {
 	if before.IsZero() {
 		before = s.cfg.Now().Add(time.Hour) // whatever the clock of the file system
 	}
-	return whisper.FolderOf(s.cfg.Data, workspace).Forget(before)
+	return hook.WhisperOf(s.cfg.Data, workspace).Forget(before)
 }
 
 // forgetBeside erases what is selected and is no part of the history: scores, replies of judges, and runs.
@@ -248,7 +248,7 @@ func (s *Server) dropBeside(workspace string) error {
 	if s.cfg.Data == "" {
 		return nil
 	}
-	return errors.Join(os.RemoveAll(string(whisper.FolderOf(s.cfg.Data, workspace))), os.RemoveAll(evaluate.KeptFile(s.cfg.Data, workspace)))
+	return errors.Join(os.RemoveAll(string(hook.WhisperOf(s.cfg.Data, workspace))), os.RemoveAll(evaluate.KeptFile(s.cfg.Data, workspace)))
 }
 
 // doctor looks at everything a person would ask about first.

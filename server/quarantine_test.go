@@ -228,6 +228,5 @@ func TestStuffedAndCopiedTextsRankLower(t *testing.T) {
 	require.LessOrEqual(t, flood, 5, "%v", found.Results)
 	require.NotEmpty(t, parse[struct{ Results []struct{ ID string } }](t, 200, w.ask("POST", "/v1/search", `{"query":"stuffed:anything"}`, root)).Results, "by its name it is found")
 	r := parse[live.PutResult](t, 200, w.ask("PUT", "/v1/tools", `[{"id":"x:list","server":"x","description":"`+strings.Repeat("mail ", 20)+`"}]`))
-	require.Len(t, r.Flagged, 1)
-	require.False(t, r.Flagged[0].Quarantined)
+	require.Empty(t, r.Flagged, "a list of keywords ranks lower, and is no finding")
 }

@@ -22,8 +22,7 @@ import (
 type Severity uint8
 
 const (
-	Demote     Severity = iota // the entry ranks lower
-	Quarantine                 // the entry is not suggested, and its texts are not shown, until somebody approves it
+	Quarantine Severity = iota // the entry is not suggested, and its texts are not shown, until somebody approves it
 	Refuse                     // the entry is not stored
 )
 
@@ -76,8 +75,8 @@ type check struct {
 	find     func(e *Entry, in *Catalog) string
 }
 
-// checks are all checks of one entry, in the order of reports. Copies of one description are found over a whole
-// catalog: see [Copies].
+// checks are all checks of one entry, in the order of reports. Lists of keywords and copies of one description rank
+// lower in searches instead: see [Stuffed] and [Copies].
 var checks = []check{
 	{"name", Refuse, badName},                // ids and names have at most 128 characters of those that real catalogs use
 	{"hidden", Quarantine, hiddenCharacter},  // no text has characters that do not show, or change its direction
@@ -86,7 +85,6 @@ var checks = []check{
 	{"lookalike", Quarantine, lookalike},     // no id can be taken for another
 	{"server", Quarantine, otherServer},      // no id names another server than that of the entry, or one that is connected or of this program
 	{"reference", Quarantine, reference},     // no schema refers to another document
-	{"stuffing", Demote, stuffing},           // no text is a list of keywords
 }
 
 // Entry returns what the checks find about an entry beside the catalog.

@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"crypto/sha256"
-	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -25,19 +24,12 @@ var smallWords = func() map[string]bool {
 	return m
 }()
 
-func stuffing(e *Entry, _ *Catalog) string {
-	if len(e.Texts) == 0 {
-		return ""
-	}
-	return Stuffed(e.Texts[0])
-}
-
-// Stuffed says why a description is taken for a list of keywords; empty: it is not.
-func Stuffed(description string) string {
+// Stuffed reports whether a description is a list of keywords rather than a text.
+func Stuffed(description string) bool {
 	foreign := 0
 	for _, c := range description {
 		if unicode.In(c, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai) {
-			return "" // words without spaces
+			return false // words without spaces
 		}
 		if c > unicode.MaxASCII && unicode.IsLetter(c) {
 			foreign++
@@ -54,13 +46,9 @@ func Stuffed(description string) string {
 			most = max(most, count[w])
 		}
 	}
-	switch n := len(words); {
-	case most >= repeatedTimes && float64(most) >= repeatedShare*float64(n):
-		return fmt.Sprintf("one word stands %d times among the %d of its description", most, n)
-	case n >= listedWords && foreign < n/4 && float64(small) < listedSmall*float64(n):
-		return fmt.Sprintf("its description is a list of %d words rather than a text", n)
-	}
-	return ""
+	n := len(words)
+	return most >= repeatedTimes && float64(most) >= repeatedShare*float64(n) ||
+		n >= listedWords && foreign < n/4 && float64(small) < listedSmall*float64(n)
 }
 
 // mostCopies is how many tools of one server may share a description; ordinary servers have a few aliases.

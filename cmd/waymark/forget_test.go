@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"waymark/ingest/whisper"
+	"waymark/ingest/hook"
 )
 
 // ignoreGone ignores that a file is gone: the server replaces its high-water file while the folder is read.
@@ -70,7 +70,7 @@ func TestForgetOfEveryWayIn(t *testing.T) {
 	}
 
 	says(t, 0, "gateway", "add", deskConfig(t, map[string]string{}), "--yes", "--data", dir)
-	require.NoError(t, whisper.FolderOf(dir, "default").Create())
+	require.NoError(t, os.MkdirAll(string(hook.WhisperOf(dir, "default")), 0o700))
 	history := filepath.Join(t.TempDir(), "history.jsonl")
 	require.NoError(t, os.WriteFile(history, fmt.Appendf(nil, `{"id":%q,"intent":%q,"steps":[{"tool":"fs:read","outcome":"failure","error":%q}]}`,
 		plant("imported id"), plant("imported intent"), plant("imported error")), 0o600))

@@ -2,12 +2,12 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"waymark/catalog"
 	"waymark/ingest"
 	"waymark/ingest/report"
 )
@@ -18,8 +18,8 @@ func (a *app) reportCommand() *cobra.Command {
 		Use:   "report",
 		Short: "Review the sessions that hosts left on this machine",
 		Long: `Reads the sessions of Claude Code, Codex, Copilot CLI, Gemini CLI, Goose, OpenCode and Cline where these hosts keep
-them, and prints one page: servers and tools by calls, failures by class, durations, loops, configured servers that
-nobody uses, what tool definitions cost, and how many of the newest calls Waymark would have named from those before.
+them, and prints one page: servers and tools by calls, failures by class, durations, and how many
+of the newest calls Waymark would have named from those before.
 Nothing is stored unless --keep is given, and nothing leaves the machine; requests and values are not shown.`,
 		Example: `  waymark report
   waymark report --keep`,
@@ -44,7 +44,7 @@ func (a *app) report(ctx context.Context, keep bool) error {
 	if err != nil {
 		return err
 	}
-	r, err := sessions.Report(ctx, report.Sources{Configs: machine.Configs(), Tools: a.knownTools(ctx), Progress: func(phase string) { bar.at(int64(0), phase) }})
+	r, err := sessions.Report(ctx, func(phase string) { bar.at(int64(0), phase) })
 	bar.hide()
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func (a *app) report(ctx context.Context, keep bool) error {
 	if a.json {
 		err = a.printValue(r)
 	} else {
-		err = r.WriteText(a.out)
+		a.reportPage(r)
 	}
 	if err != nil || !keep {
 		return err
@@ -72,11 +72,27 @@ func (a *app) report(ctx context.Context, keep bool) error {
 	return nil
 }
 
-// knownTools are the first 500 definitions that the workspace has; none where there is no store or it cannot be read.
-func (a *app) knownTools(ctx context.Context) []catalog.Tool {
-	var answer struct{ Tools []catalog.Tool }
-	if a.exists() == nil { // opening it would make it
-		_ = a.with(ctx, func(c *client) error { return c.read(ctx, "/v1/tools?limit=500", &answer) })
+// reportPage prints a report for people.
+func (a *app) reportPage(r *report.Report) {
+	head, sections := r.Text()
+	a.printf("%s\n", head)
+	for _, s := range sections {
+		a.printf("\n%s\n", s.Title)
+		var rows [][]string
+		for _, row := range s.Rows {
+			cells := make([]string, len(row))
+			for i, v := range row {
+				if cells[i] = "-"; v != nil {
+					cells[i] = fmt.Sprint(v)
+				}
+			}
+			rows = append(rows, cells)
+		}
+		if rows != nil {
+			a.table(s.Columns, rows)
+		}
+		for _, note := range s.Notes {
+			a.printf("%s\n", clean(note))
+		}
 	}
-	return answer.Tools
 }

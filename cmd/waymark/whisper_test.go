@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waymark/ingest/whisper"
+	"waymark/ingest/hook"
 )
 
 // The payloads of a session, as each host writes them: a call, the beginning of the one that fails after it where the host
@@ -60,10 +60,10 @@ func TestWhisper(t *testing.T) {
 	require.NoError(t, os.WriteFile(history, []byte(failing(200)), 0o600))
 	out, err := exec.Command(program, "import", "--data", dir, history).CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	folder := whisper.FolderOf(dir, "default")
-	require.NoError(t, folder.Create())
+	folder := hook.WhisperOf(dir, "default")
+	require.NoError(t, os.MkdirAll(string(folder), 0o700))
 	startServer(t, dir)
-	require.Eventually(t, func() bool { _, err := folder.Table(); return err == nil }, time.Minute, 50*time.Millisecond)
+	require.Eventually(t, folder.Derived, time.Minute, 50*time.Millisecond)
 
 	hook := func(host, payload string) string {
 		cmd := exec.Command(hookProgram, "--host", host, "--data", dir, "--whisper")

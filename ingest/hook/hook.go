@@ -4,10 +4,17 @@
 //
 // A host runs a hook before and after every call of a tool and waits for it. So a hook opens no store and
 // speaks to no server: it reads the payload, keeps what a history needs of it, leaves that as a file and
-// exits with 0, whatever went wrong. With --whisper it then may print one line for the model (package whisper). Values of arguments and results are never written; what is kept of
+// exits with 0, whatever went wrong. Values of arguments and results are never written; what is kept of
 // them is their shape and, once a store was opened and left its key, their digests.
 //
-// The file has its name only when it is whole. It is not synced: after a power failure the last events
+// With --whisper it then may print one line for the model, by rules that the server derives from the history:
+//
+//	history ──▶ Derive ──▶ rules ──file──▶ hook: hear ──▶ one line, or silence
+//
+// Which tool a call really was and why it failed, which files of sessions say in the same words, is read by the
+// functions of call.go.
+//
+// The file of an event has its name only when it is whole. It is not synced: after a power failure the last events
 // may be missing, and one that is damaged is passed over.
 package hook
 
@@ -22,7 +29,6 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/ingest/toolcall"
 	"waymark/internal/redact"
 )
 
@@ -121,7 +127,7 @@ func Read(text []byte, now time.Time, key *episodic.DigestKey) (e Event, ok bool
 		return e, false, errNoTool
 	}
 	arguments := e.call(&p)
-	if toolcall.IsOwn(e.Tool) {
+	if IsOwn(e.Tool) {
 		return e, false, nil
 	}
 	if e.Kind == Ended {
@@ -130,7 +136,7 @@ func Read(text []byte, now time.Time, key *episodic.DigestKey) (e Event, ok bool
 	if key != nil && e.Kind == Ended {
 		e.Inputs = key.Digests(arguments)
 		if e.Outcome == episodic.Success {
-			e.Outputs = toolcall.Digests(p.Response, key)
+			e.Outputs = Digests(p.Response, key)
 		}
 	}
 	return e, true, nil
@@ -145,8 +151,8 @@ func either(a, b json.RawMessage) json.RawMessage {
 
 // call names the tool that was really called, and the call.
 func (e *Event) call(p *payload) (arguments json.RawMessage) {
-	e.Tool, arguments = toolcall.Unwrap(p.Tool, p.Input)
-	e.Shape, e.Through = episodic.Shape(arguments), toolcall.IsThrough(p.Tool)
+	e.Tool, arguments = Unwrap(p.Tool, p.Input)
+	e.Shape, e.Through = episodic.Shape(arguments), IsThrough(p.Tool)
 	if e.Call = p.Call; e.Call == "" {
 		sum := sha256.Sum256(append([]byte(p.Tool+"\x00"), p.Input...))
 		e.Call, e.Unnamed = hex.EncodeToString(sum[:8]), true
@@ -156,13 +162,13 @@ func (e *Event) call(p *payload) (arguments json.RawMessage) {
 
 // outcome reads how a call ended. A call that was not let through has the kind policy and is no step.
 func (e *Event) outcome(p *payload) {
-	said, text := toolcall.Said(p.Response)
+	said, text := Said(p.Response)
 	if said != episodic.Failure && p.Name != "PostToolUseFailure" && (len(p.Error) == 0 || string(p.Error) == "null") {
 		e.Outcome = episodic.Success
 		return
 	}
-	text = cmp.Or(toolcall.Text(p.Error), text, toolcall.Text(p.Response))
-	e.ErrorKind, e.Outcome = toolcall.ErrorKind(text), episodic.Failure
+	text = cmp.Or(Text(p.Error), text, Text(p.Response))
+	e.ErrorKind, e.Outcome = ErrorKind(text), episodic.Failure
 	switch p.Failure {
 	case "permission_denied":
 		e.ErrorKind = "policy"
@@ -172,7 +178,7 @@ func (e *Event) outcome(p *payload) {
 	if p.Stopped {
 		e.ErrorKind = "canceled"
 	}
-	if !toolcall.Held(e.ErrorKind) {
+	if !Held(e.ErrorKind) {
 		e.Outcome = episodic.Unknown
 	}
 }

@@ -1,7 +1,6 @@
 package hook
 
 import (
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -9,9 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"time"
-
-	"waymark/ingest/toolcall"
-	"waymark/ingest/whisper"
 )
 
 const (
@@ -60,18 +56,18 @@ func Main(args []string, in io.Reader, out io.Writer, data string) error {
 	if !*speak {
 		return err
 	}
-	return errors.Join(err, answer(out, text, e, whisper.FolderOf(data, workspace)))
+	return errors.Join(err, answer(out, text, e, WhisperOf(data, workspace)))
 }
 
 // answer writes what the host passes on to the model, unless that takes too long.
-func answer(out io.Writer, payload []byte, e Event, folder whisper.Folder) error {
+func answer(out io.Writer, payload []byte, e Event, w Whisper) error {
 	type result struct {
 		line string
 		err  error
 	}
 	done := make(chan result, 1)
 	go func() {
-		line, err := hear(e, folder)
+		line, err := w.hear(e)
 		done <- result{line, err}
 	}()
 	select {
@@ -83,21 +79,6 @@ func answer(out io.Writer, payload []byte, e Event, folder whisper.Folder) error
 	case <-time.After(haste):
 		return errors.New("the rules are not read in time")
 	}
-}
-
-func hear(e Event, folder whisper.Folder) (string, error) {
-	happened := whisper.Entry{Time: e.Time}
-	switch {
-	case e.Kind == Began:
-		happened.Begun = e.Tool
-	case e.Kind == Ended && toolcall.Made(e.ErrorKind):
-		happened.Ended, happened.Outcome = e.Tool, e.Outcome
-	case e.Kind == Asked || e.Kind == Reset:
-		happened.Reset = true
-	default:
-		return "", nil
-	}
-	return folder.Hear(e.Host+" "+e.Session, rand.Text(), happened)
 }
 
 // write writes a line in the field that reaches the model.

@@ -26,30 +26,35 @@ const (
 	largest = 256 << 10 // bytes of an event
 )
 
-// Leave writes an event. Its file has its name only when it is whole.
+// writeFile writes a file of JSON, which has its name only when it is whole, into a folder that it may have to make.
+func writeFile(folder, name string, v any) error {
+	hidden, err := os.CreateTemp(folder, "."+name)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = os.MkdirAll(folder, 0o700); err == nil {
+			hidden, err = os.CreateTemp(folder, "."+name)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	err = errors.Join(json.NewEncoder(hidden).Encode(v), hidden.Close())
+	if err == nil {
+		err = os.Rename(hidden.Name(), filepath.Join(folder, name))
+	}
+	if err != nil {
+		os.Remove(hidden.Name())
+	}
+	return err
+}
+
+// Leave writes an event.
 func (s Spool) Leave(e Event) error {
 	if _, err := os.Lstat(filepath.Join(string(s), full)); err == nil {
 		return errors.New("nobody takes in what is spooled")
 	}
-	text, err := json.Marshal(e)
-	if err != nil {
-		return err
-	}
 	var random [6]byte
 	_, _ = rand.Read(random[:]) // never fails
-	name := fmt.Sprintf("%020d-%x%s", e.Time.UnixNano(), random, ending)
-	hidden := filepath.Join(string(s), "."+name)
-	err = os.WriteFile(hidden, text, 0o600)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err = os.MkdirAll(string(s), 0o700); err == nil {
-			err = os.WriteFile(hidden, text, 0o600)
-		}
-	}
-	if err == nil {
-		err = os.Rename(hidden, filepath.Join(string(s), name))
-	}
-	if err != nil {
-		os.Remove(hidden)
+	if err := writeFile(string(s), fmt.Sprintf("%020d-%x%s", e.Time.UnixNano(), random, ending), e); err != nil {
 		return err
 	}
 	if random[0] == 0 { // looked at now and then
@@ -74,22 +79,16 @@ func (s Spool) List(before time.Time) ([]string, error) {
 		switch {
 		case name == full:
 			os.Remove(filepath.Join(string(s), full)) // somebody does now
-		case strings.HasSuffix(name, ending) && name[0] == '.':
-			s.abandoned(name, before)
+		case name[0] == '.': // half written, by a hook that was killed if it is old
+			if info, err := f.Info(); err == nil && before.Sub(info.ModTime()) > 24*time.Hour {
+				os.Remove(filepath.Join(string(s), name))
+			}
 		case !strings.HasSuffix(name, ending):
 		case numbered != nil || time.Unix(0, at).Before(before):
 			names = append(names, name)
 		}
 	}
 	return names, err
-}
-
-// abandoned removes what a hook that was killed has left half written.
-func (s Spool) abandoned(hidden string, now time.Time) {
-	digits, _, _ := strings.Cut(hidden[1:], "-")
-	if at, err := strconv.ParseInt(digits, 10, 64); err == nil && now.Sub(time.Unix(0, at)) > 24*time.Hour {
-		os.Remove(filepath.Join(string(s), hidden))
-	}
 }
 
 // Take reads an event. One that cannot be read is an error that is no [fs.PathError].

@@ -28,12 +28,6 @@ const (
 	NotRead = "not read: "
 )
 
-// Config is a file in which a host keeps the servers that all its sessions have.
-type Config struct {
-	Host string
-	Path string
-}
-
 // Machine is what the places depend on.
 type Machine struct {
 	Home string
@@ -69,55 +63,32 @@ func (m Machine) Places() []Place {
 	return all
 }
 
-// Configs lists the files in which hosts keep servers for all their sessions. Hosts whose sessions do not say to
-// which server a tool belongs are left out: of their servers nobody can say that they are not used.
-func (m Machine) Configs() []Config {
-	return []Config{
-		{"claude-code", m.File(".claude.json")},
-		{"codex", m.File(".codex/config.toml")},
-		{"copilot-cli", m.File(".copilot/mcp-config.json")},
-		{"cline", m.File("EDITORS/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json")},
-	}
-}
-
 // File is a file or folder of a host, named from the home directory: below the directory that the host's variable names,
 // which for Claude Code also holds the .claude.json that otherwise is beside it. EDITORS stands for the directory of
 // settings of editors, SHARE for that of data, GOOSE for that of Goose.
 func (m Machine) File(name string) string {
-	folder, rest, _ := strings.Cut(name, "/")
-	in := func(variable string, otherwise ...string) string {
+	in := func(variable, otherwise string) string {
 		if dir := m.Env(variable); dir != "" {
 			return dir
 		}
-		return filepath.Join(append([]string{m.Home}, otherwise...)...)
+		return filepath.Join(m.Home, filepath.FromSlash(otherwise))
 	}
-	share := func() string { return in("XDG_DATA_HOME", ".local", "share") }
-	editors := func() string {
-		switch m.OS {
-		case "darwin":
-			return filepath.Join(m.Home, "Library", "Application Support")
-		case "windows":
-			return in("APPDATA", "AppData", "Roaming")
-		}
-		return in("XDG_CONFIG_HOME", ".config")
+	share, editors := in("XDG_DATA_HOME", ".local/share"), in("XDG_CONFIG_HOME", ".config")
+	goose := filepath.Join(share, "goose")
+	switch m.OS {
+	case "darwin":
+		editors = filepath.Join(m.Home, "Library", "Application Support")
+	case "windows":
+		editors = in("APPDATA", "AppData/Roaming")
+		goose = filepath.Join(editors, "Block", "goose", "data")
 	}
-	switch folder {
-	case "EDITORS":
-		folder = editors()
-	case "SHARE":
-		folder = share()
-	case "GOOSE":
-		if folder = filepath.Join(share(), "goose"); m.OS == "windows" {
-			folder = filepath.Join(editors(), "Block", "goose", "data")
-		}
-	case ".claude":
-		folder = in("CLAUDE_CONFIG_DIR", folder)
-	case ".claude.json":
-		folder = filepath.Join(in("CLAUDE_CONFIG_DIR"), folder)
-	case ".codex":
-		folder = in("CODEX_HOME", folder)
-	default:
-		folder = filepath.Join(m.Home, folder)
+	first, rest, _ := strings.Cut(name, "/")
+	folder, moved := map[string]string{
+		"EDITORS": editors, "SHARE": share, "GOOSE": goose, ".codex": in("CODEX_HOME", ".codex"),
+		".claude": in("CLAUDE_CONFIG_DIR", ".claude"), ".claude.json": filepath.Join(in("CLAUDE_CONFIG_DIR", ""), ".claude.json"),
+	}[first]
+	if !moved {
+		folder = filepath.Join(m.Home, first)
 	}
 	return filepath.Join(folder, filepath.FromSlash(rest))
 }

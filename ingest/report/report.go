@@ -3,16 +3,12 @@ package report
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
-	"unicode"
 
 	"waymark/catalog"
 	"waymark/ingest"
@@ -34,8 +30,7 @@ type Report struct {
 	Lines   int             `json:"lines"`
 	Skipped int             `json:"skipped_lines"` // of these, of a kind that is not known
 	Dropped int             `json:"dropped"`       // lines and tasks that could not be used
-	Unknown []string        `json:"unknown_versions"`
-	Damaged []ingest.Reason `json:"damaged"` // of what was dropped the first maxDamaged, with the file
+	Damaged []ingest.Reason `json:"damaged"`       // of what was dropped the first maxDamaged, with the file
 }
 
 // Section is a table, sentences, or both.
@@ -61,29 +56,21 @@ func (m millis) String() string {
 	return fmt.Sprintf("%d ms", int64(m))
 }
 
-// Sources are what is known beside the sessions.
-type Sources struct {
-	Configs  []Config
-	Tools    []catalog.Tool // definitions
-	Progress func(phase string)
-}
-
 // Report sums up what was collected.
-func (c *Collection) Report(ctx context.Context, s Sources) (*Report, error) {
+func (c *Collection) Report(ctx context.Context, progress func(phase string)) (*Report, error) {
 	r := &c.page
 	r.Sessions, r.Sections = len(c.sessions), []Section{}
-	slices.Sort(r.Unknown)
 	if r.Calls == 0 {
 		return r, ctx.Err()
 	}
-	s.Progress("what Waymark would have named")
+	progress("what Waymark would have named")
 	named, err := c.named(ctx)
 	if err != nil {
 		return nil, err
 	}
-	servers, tools, failures := c.used()
-	for _, section := range []Section{named, servers, tools, failures, c.repeated(), c.unused(s.Configs), c.definitions(s.Tools)} {
-		if section.Rows != nil || section.Notes != nil {
+	r.Sections = append(r.Sections, named)
+	for _, section := range c.used() {
+		if section.Rows != nil {
 			r.Sections = append(r.Sections, section)
 		}
 	}
@@ -102,14 +89,18 @@ func (t *counts) row(name string) []any {
 	return []any{name, t.calls, share(float64(t.failures) / float64(max(t.calls, 1))), t.quantile(.5), t.quantile(.95)}
 }
 
-// used are the sums over tools.
-func (c *Collection) used() (servers, tools, failures Section) {
+// used are the sums over tools: by server, by tool, and of the failures by kind.
+func (c *Collection) used() []Section {
 	columns := []string{"name", "calls", "failed", "p50", "p95"}
-	servers, tools = Section{Title: "Servers", Columns: columns}, Section{Title: "Tools", Columns: columns}
-	failures = Section{Title: "Failures", Columns: []string{"class", "calls", "of all", "most often"}}
+	servers, tools := Section{Title: "Servers", Columns: columns}, Section{Title: "Tools", Columns: columns}
+	failures := Section{Title: "Failures", Columns: []string{"class", "calls", "of all", "most often"}}
 	sums, classes := map[string]*counts{}, map[string][][]any{}
 	for _, id := range slices.Sorted(maps.Keys(c.tools)) {
-		t, server := c.tools[id], cmp.Or(serverOf(id), "(tools of the hosts)")
+		t := c.tools[id]
+		server, _, ok := catalog.Split(id)
+		if !ok {
+			server = "(tools of the hosts)"
+		}
 		if sums[server] == nil {
 			sums[server] = newCounts()
 		}
@@ -132,51 +123,11 @@ func (c *Collection) used() (servers, tools, failures Section) {
 		}
 		failures.Rows = append(failures.Rows, []any{class, calls, share(float64(calls) / float64(c.page.Calls)), strings.Join(often, ", ")})
 	}
-	servers.Rows, tools.Rows, failures.Rows = top(servers.Rows, 1), top(tools.Rows, 1), top(failures.Rows, 1)
-	return servers, tools, failures
-}
-
-func (c *Collection) repeated() Section {
-	s := Section{Title: "Loops: three or more calls in a row with arguments of one shape", Columns: []string{"tool", "loops", "calls", "longest", "failed"}}
-	for tool, l := range c.loops {
-		s.Rows = append(s.Rows, []any{tool, l.times, l.calls, l.longest, l.failed})
+	all := []Section{servers, tools, failures}
+	for i := range all {
+		all[i].Rows = top(all[i].Rows, 1)
 	}
-	s.Rows = top(s.Rows, 2)
-	return s
-}
-
-// bytesPerToken is a common estimate for English and JSON.
-const bytesPerToken = 4
-
-// definitions estimates what tool definitions cost: a session that called a tool of a server had all of its definitions in
-// its context. Sessions that did not call it are not counted.
-func (c *Collection) definitions(tools []catalog.Tool) Section {
-	s := Section{Title: "Tokens spent on tool definitions (estimate)"}
-	size, number := map[string]int{}, map[string]int{}
-	for _, t := range tools {
-		text, err := json.Marshal(struct {
-			Name, Description string
-			InputSchema       json.RawMessage
-		}{t.Name, t.Description, t.InputSchema})
-		if server := serverOf(t.ID); err == nil && len(c.servers[server]) > 0 { // a schema that is no JSON reaches no host
-			size[server], number[server] = size[server]+len(text), number[server]+1
-		}
-	}
-	if len(size) == 0 {
-		s.Notes = []string{"Not known: the workspace has no definitions of the tools that were called (waymark gateway add, waymark import)."}
-		return s
-	}
-	s.Columns = []string{"server", "tools", "tokens a session", "sessions", "tokens"}
-	for server, sessions := range c.servers {
-		if each := (size[server] + bytesPerToken - 1) / bytesPerToken; each > 0 {
-			s.Rows = append(s.Rows, []any{server, number[server], each, len(sessions), each * len(sessions)})
-		}
-	}
-	if unknown := len(c.servers) - len(s.Rows); unknown > 0 {
-		s.Notes = []string{fmt.Sprintf("Not counted: %d servers whose definitions are not known.", unknown)}
-	}
-	s.Rows = top(s.Rows, 4)
-	return s
+	return all
 }
 
 // Limits of the last question: a share is said of no fewer calls, and of no more tasks than are learned from quickly.
@@ -223,26 +174,20 @@ func (c *Collection) named(ctx context.Context) (Section, error) {
 	return s, nil
 }
 
-// WriteText writes the report for a terminal.
-func (r *Report) WriteText(out io.Writer) error {
-	w := &sheet{Writer: tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)}
-	if r.Calls == 0 {
-		w.line("No tool calls were found.")
-	} else {
-		span := ""
-		if !r.From.IsZero() {
-			span = fmt.Sprintf(", %s to %s", r.From.UTC().Format(time.DateOnly), r.To.UTC().Format(time.DateOnly))
-		}
-		w.line(fmt.Sprintf("%s in %s of %s%s", plural.Of(r.Calls, "call"), plural.Of(r.Tasks, "task"), plural.Of(r.Sessions, "session"), span))
+// Text is the report as a head and sections for a terminal.
+func (r *Report) Text() (head string, sections []Section) {
+	head = "No tool calls were found."
+	if r.Calls > 0 {
+		head = fmt.Sprintf("%s in %s of %s", plural.Of(r.Calls, "call"), plural.Of(r.Tasks, "task"), plural.Of(r.Sessions, "session"))
+	}
+	if !r.From.IsZero() {
+		head += fmt.Sprintf(", %s to %s", r.From.UTC().Format(time.DateOnly), r.To.UTC().Format(time.DateOnly))
 	}
 	searched := Section{Title: "Searched", Columns: []string{"host", "path", "files", "size", "status"}}
 	for _, p := range r.Searched {
 		searched.Rows = append(searched.Rows, []any{p.Host, p.Shown, p.Files, size(p.Bytes), p.Status})
 	}
-	for _, u := range r.Unknown {
-		searched.Notes = append(searched.Notes, "Not read: "+u)
-	}
-	sections := append(slices.Clone(r.Sections), searched)
+	sections = append(slices.Clone(r.Sections), searched)
 	if r.Skipped > 0 || r.Dropped > 0 {
 		lost := Section{Title: "Not understood", Notes: []string{
 			fmt.Sprintf("%d of %d lines are of a kind that is not known; lines or tasks that could not be used: %d.", r.Skipped, r.Lines, r.Dropped)}}
@@ -254,48 +199,7 @@ func (r *Report) WriteText(out io.Writer) error {
 		}
 		sections = append(sections, lost)
 	}
-	for _, s := range sections {
-		w.section(s)
-	}
-	if w.err != nil {
-		return w.err
-	}
-	return w.Flush()
-}
-
-// sheet writes sections, and remembers the first error.
-type sheet struct {
-	*tabwriter.Writer
-	err error
-}
-
-func (s *sheet) line(cells ...string) {
-	for i := range cells {
-		cells[i] = plain(cells[i])
-	}
-	_, err := fmt.Fprintln(s.Writer, strings.Join(cells, "\t"))
-	s.err = cmp.Or(s.err, err)
-}
-
-func (s *sheet) section(t Section) {
-	s.err = cmp.Or(s.err, s.Flush())
-	s.line("")
-	s.line(t.Title)
-	if t.Columns != nil {
-		s.line(slices.Clone(t.Columns)...)
-	}
-	for _, row := range t.Rows {
-		cells := make([]string, len(row))
-		for i, v := range row {
-			if cells[i] = "-"; v != nil {
-				cells[i] = fmt.Sprint(v)
-			}
-		}
-		s.line(cells...)
-	}
-	for _, note := range t.Notes {
-		s.line(note)
-	}
+	return head, sections
 }
 
 func size(bytes int64) string {
@@ -303,14 +207,4 @@ func size(bytes int64) string {
 		return fmt.Sprintf("%d KiB", (bytes+1023)>>10)
 	}
 	return fmt.Sprintf("%d MiB", bytes>>20)
-}
-
-// plain leaves out characters that steer a terminal or reorder what is read.
-func plain(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
-			return -1
-		}
-		return r
-	}, s)
 }

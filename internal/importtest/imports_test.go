@@ -40,8 +40,7 @@ var imports = map[string][]string{
 	"suggest/semantic":       {"internal"},
 	"run":                    {"catalog"},
 	"episodic":               {"catalog", "internal"},
-	"ingest/whisper":         {"episodic"},
-	"ingest":                 {"catalog", "episodic", "internal", "ingest/whisper"},
+	"ingest":                 {"catalog", "episodic", "internal"},
 	"cmd/waymark/sampledata": {"catalog", "episodic"},
 	"suggest/learn":          {"graph", "internal", "suggest/semantic"},
 	"score":                  {"catalog", "internal", "run", "suggest/semantic"},
@@ -50,9 +49,9 @@ var imports = map[string][]string{
 	"suggest/mine":           {"catalog", "episodic", "internal", "score", "suggest/learn", "suggest/semantic"},
 	"live":                   {"catalog", "episodic", "suggest/evaluate", "internal", "suggest/mine", "run", "score", "suggest/semantic", "storage", "suggest"},
 	"ingest/report":          {"catalog", "episodic", "suggest/evaluate", "ingest", "internal", "suggest"},
-	"live/record":            {"catalog", "episodic", "ingest", "live", "run", "storage", "suggest", "ingest/whisper"},
+	"live/record":            {"catalog", "episodic", "ingest", "live", "run", "storage", "suggest"},
 	"gateway":                {"catalog", "internal", "run", "storage"},
-	"server":                 {"catalog", "episodic", "suggest/evaluate", "gateway", "ingest", "internal", "live", "suggest/mine", "run", "score", "server/page", "storage", "suggest", "ingest/whisper"},
+	"server":                 {"catalog", "episodic", "suggest/evaluate", "gateway", "ingest", "internal", "live", "suggest/mine", "run", "score", "server/page", "storage", "suggest"},
 	"cmd":                    {"catalog", "episodic", "suggest/evaluate", "gateway", "ingest", "internal", "live", "live/record", "run", "cmd/waymark/sampledata", "score", "suggest/semantic", "server", "storage", "suggest", "ingest/report"},
 
 	// The built web page: files, and nothing that knows the rest.

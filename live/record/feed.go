@@ -12,7 +12,6 @@ import (
 
 	"waymark/episodic"
 	"waymark/ingest/hook"
-	"waymark/ingest/toolcall"
 	"waymark/live"
 	"waymark/suggest"
 )
@@ -312,7 +311,7 @@ func (f *Feed) ended(ctx context.Context, engine *live.Engine, s *reported, e *h
 		}
 		c = s.begin(f, e, "") // nobody told that it began
 	}
-	if !toolcall.Made(e.ErrorKind) { // it was none
+	if !hook.Made(e.ErrorKind) { // it was none
 		s.none(f, e.Call, c)
 		f.drop([]string{name})
 		return nil

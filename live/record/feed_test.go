@@ -335,6 +335,7 @@ func TestSpoolWithRubbish(t *testing.T) {
 	}
 	half := filepath.Join(string(h.spool), fmt.Sprintf(".%020d-00.json", h.now().UnixNano()))
 	require.NoError(t, os.WriteFile(half, []byte(`{"kind":`), 0o600))
+	require.NoError(t, os.Chtimes(half, h.now(), h.now()))
 	h.began("c1", "fs:read")
 	h.ended("c1", "fs:read")
 	r := h.take()

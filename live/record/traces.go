@@ -136,11 +136,11 @@ func (f *Feed) record(ctx context.Context, k traceKey, p *pending) (ok bool) {
 	}
 	var moments []moment
 	for _, c := range ingest.SpanCalls(p.spans) {
-		e := hook.Event{Kind: hook.Began, Time: c.Start, Call: c.ID, Tool: c.Step.Tool, Intent: c.Intent}
-		moments = append(moments, moment{c.Session, c.Span, c.Origin, e})
-		e.Kind, e.Time = hook.Ended, later(c.Start.Add(1), c.End) // after its beginning, by a nanosecond at least
-		e.Shape, e.Inputs, e.Outputs, e.Outcome, e.ErrorKind = c.Step.Shape, c.Step.Inputs, c.Step.Outputs, c.Step.Outcome, c.Step.ErrorKind
-		moments = append(moments, moment{c.Session, c.Span, c.Origin, e})
+		e := hook.Event{Kind: hook.Began, Time: c.Call.Started, Call: c.Call.CallID, Tool: c.Call.Tool, Intent: c.Intent}
+		moments = append(moments, moment{c.Session, c.ID, c.Origin, e})
+		e.Kind, e.Time = hook.Ended, later(c.Call.Started.Add(1), c.End) // after its beginning, by a nanosecond at least
+		e.Shape, e.Inputs, e.Outputs, e.Outcome, e.ErrorKind = c.Call.Shape, c.Call.Inputs, c.Call.Outputs, c.Call.Outcome, c.Call.ErrorKind
+		moments = append(moments, moment{c.Session, c.ID, c.Origin, e})
 	}
 	slices.SortStableFunc(moments, func(a, b moment) int { // what begins when another ends comes after it
 		return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(ends(b.Kind), ends(a.Kind)))

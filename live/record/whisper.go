@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"waymark/ingest/whisper"
+	"waymark/ingest/hook"
 )
 
 const (
@@ -18,7 +18,7 @@ func (f *Feed) Whisper(ctx context.Context, data string) {
 	t := time.NewTicker(wait)
 	defer t.Stop()
 	for {
-		names, err := whisper.Workspaces(data)
+		names, err := hook.Whispering(data)
 		for _, name := range names {
 			if err == nil {
 				err = f.derive(ctx, data, name, derived)
@@ -41,12 +41,12 @@ func (f *Feed) derive(ctx context.Context, data, workspace string, derived map[s
 	if err != nil {
 		return err
 	}
-	folder := whisper.FolderOf(data, workspace)
+	folder := hook.WhisperOf(data, workspace)
 	head, was := engine.Counted(), derived[workspace]
 	if was > 0 && folder.Derived() && head >= was && head-was <= was/growth {
 		return nil
 	}
-	h := &whisper.History{}
+	h := &hook.History{}
 	for item, err := range engine.Items(ctx) {
 		if err != nil {
 			return err

@@ -35,5 +35,5 @@ func (r *Roles) demotedOf(view *Catalog) map[int32]bool {
 
 // look reads the description once; an entry lives as long as its tool is not changed.
 func (e *Schemas) look() {
-	e.looked.Do(func() { e.stuffed, e.shape = inspect.Stuffed(e.Description) != "", inspect.Shape(e.Description) })
+	e.looked.Do(func() { e.stuffed, e.shape = inspect.Stuffed(e.Description), inspect.Shape(e.Description) })
 }

@@ -1,4 +1,4 @@
-package toolcall
+package hook
 
 import (
 	"encoding/json"

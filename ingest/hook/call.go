@@ -1,5 +1,4 @@
-// Package toolcall reads a call as a host wrote it down: which tool it really was, and why it failed.
-package toolcall
+package hook
 
 import (
 	"bytes"
@@ -34,11 +33,11 @@ func Unwrap(name string, arguments json.RawMessage) (id string, args json.RawMes
 			break
 		}
 		inner := Members(arguments)
-		tool := FirstText(inner, "tool", "tool_name", "toolName", "name")
+		tool := firstText(inner, "tool", "tool_name", "toolName", "name")
 		if tool == "" {
 			break
 		}
-		if server := FirstText(inner, "server", "server_name", "serverName"); server != "" {
+		if server := firstText(inner, "server", "server_name", "serverName"); server != "" {
 			tool = catalog.ID(server, tool)
 		}
 		name, arguments = tool, nil
@@ -111,8 +110,8 @@ func Members(v json.RawMessage) (m map[string]json.RawMessage) {
 	return m
 }
 
-// FirstText is the first of some members that is a text and not empty.
-func FirstText(m map[string]json.RawMessage, keys ...string) string {
+// firstText is the first of some members that is a text and not empty.
+func firstText(m map[string]json.RawMessage, keys ...string) string {
 	for _, key := range keys {
 		var s string
 		if json.Unmarshal(m[key], &s) == nil && s != "" {

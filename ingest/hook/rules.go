@@ -1,11 +1,4 @@
-// Package whisper derives from a history the few sentences that are worth saying to an agent, and decides when.
-//
-//	history ──▶ Derive ──▶ Table ──file──▶ hook: Hear ──▶ one line, or silence
-//
-// A rule is about a context: the call before, or a failure. It holds where the lower confidence bound of its rate over
-// distinct sessions passes a threshold, and where the rate differs from that outside the context by more than chance,
-// corrected for the number of rules tried.
-package whisper
+package hook
 
 import (
 	"cmp"
@@ -20,15 +13,9 @@ import (
 	"waymark/episodic"
 )
 
-// Kind of a rule.
-type Kind string
-
-const (
-	Pitfall Kind = "pitfall" // the call fails here
-	Repair  Kind = "repair"  // after this failure another call worked
-)
-
-// The thresholds. They are frozen: see docs/feeds.md.
+// A rule is about a context: the call before, or a failure. It holds where the lower confidence bound of its rate over
+// distinct sessions passes a threshold, and where the rate differs from that outside the context by more than chance,
+// corrected for the number of rules tried. The thresholds are frozen: see docs/feeds.md.
 const (
 	minSessions = 5       // that a rule is about
 	confidence  = 0.05    // probability that the true rate lies below the bound
@@ -40,11 +27,11 @@ const (
 
 // Rule is one thing to say: a pitfall before the call is made, a repair after the failure.
 type Rule struct {
-	Kind   Kind    `json:"kind"`
-	After  string  `json:"after"` // the call before, "" at the beginning of a task; of a repair, the tool that failed
-	Tool   string  `json:"tool"`  // that fails, or that worked
-	K      int     `json:"k"`     // sessions in which it did
-	N      int     `json:"n"`     // sessions with the context
+	Repair bool    `json:"repair,omitempty"` // after this failure another call worked; else the call fails here
+	After  string  `json:"after"`            // the call before, "" at the beginning of a task; of a repair, the tool that failed
+	Tool   string  `json:"tool"`             // that fails, or that worked
+	K      int     `json:"k"`                // sessions in which it did
+	N      int     `json:"n"`                // sessions with the context
 	Bound  float64 `json:"bound"`
 	First  string  `json:"first,omitempty"` // of a pitfall: the call between that made it work
 	FirstK int     `json:"first_k,omitempty"`
@@ -53,7 +40,7 @@ type Rule struct {
 
 // Line is the sentence of a rule.
 func (r *Rule) Line() string {
-	if r.Kind == Repair {
+	if r.Repair {
 		return fmt.Sprintf("Waymark: where %s failed here, %s came next and worked %d of %d times.", r.After, r.Tool, r.K, r.N)
 	}
 	where, between := "right after "+r.After, " in between"
@@ -67,15 +54,6 @@ func (r *Rule) Line() string {
 	return line + "."
 }
 
-// Table is the rules of a history.
-type Table struct {
-	Version  int    `json:"version"`
-	Sessions int    `json:"sessions"`
-	Rules    []Rule `json:"rules,omitempty"`
-}
-
-const tableVersion = 5
-
 // History is the part of a history that rules are derived from.
 type History struct {
 	walks []walk
@@ -84,22 +62,23 @@ type History struct {
 
 type walk struct {
 	session string
-	steps   []step
+	steps   []did
 }
 
-type step struct {
+// did is a step as far as rules are about it.
+type did struct {
 	tool    string
 	outcome episodic.Outcome
 }
 
 // Add appends an episode; of more than the newest steps the oldest episodes are dropped.
 func (h *History) Add(e *episodic.Episode) {
-	w := walk{session: "s" + e.Session, steps: make([]step, len(e.Steps))}
+	w := walk{session: "s" + e.Session, steps: make([]did, len(e.Steps))}
 	if e.Session == "" {
 		w.session = "e" + e.ID
 	}
 	for i := range e.Steps {
-		w.steps[i] = step{e.Steps[i].Tool, e.Steps[i].Outcome}
+		w.steps[i] = did{e.Steps[i].Tool, e.Steps[i].Outcome}
 	}
 	h.walks, h.steps = append(h.walks, w), h.steps+len(w.steps)
 	for h.steps > mostSteps && len(h.walks) > 1 {
@@ -122,7 +101,7 @@ const (
 	repairs        // what works after the tool failed
 )
 
-type event struct {
+type outcome struct {
 	context
 	tool string
 }
@@ -131,7 +110,7 @@ type event struct {
 type counts struct {
 	trials map[context]int
 	last   map[context]string // session
-	hits   map[event]int
+	hits   map[outcome]int
 }
 
 func (c *counts) try(ctx context, session string, hit bool, tool string) {
@@ -140,14 +119,14 @@ func (c *counts) try(ctx context, session string, hit bool, tool string) {
 	}
 	c.last[ctx] = session
 	if c.trials[ctx]++; hit {
-		c.hits[event{ctx, tool}]++
+		c.hits[outcome{ctx, tool}]++
 	}
 }
 
 func (c *counts) walk(w walk) {
 	earlier, before := "", start
 	for i, s := range w.steps {
-		next := step{}
+		next := did{}
 		if i+1 < len(w.steps) {
 			next = w.steps[i+1]
 		}
@@ -169,21 +148,17 @@ func (c *counts) walk(w walk) {
 
 // candidate is a rule that may hold, and the probability of its rate if the context made no difference.
 type candidate struct {
-	event
+	outcome
 	k, n   int
 	chance float64
 }
 
-// Derive returns the rules that hold in the history.
-func (h *History) Derive() *Table {
-	c := &counts{trials: map[context]int{}, last: map[context]string{}, hits: map[event]int{}}
-	t := &Table{Version: tableVersion, Rules: []Rule{}}
+// Derive returns the rules that hold in the history, the surest first.
+func (h *History) Derive() []Rule {
+	c := &counts{trials: map[context]int{}, last: map[context]string{}, hits: map[outcome]int{}}
 	walks := slices.Clone(h.walks)
 	slices.SortStableFunc(walks, func(a, b walk) int { return strings.Compare(a.session, b.session) })
-	for i, w := range walks {
-		if i == 0 || w.session != walks[i-1].session {
-			t.Sessions++
-		}
+	for _, w := range walks {
 		c.walk(w)
 	}
 	tried := map[int][]candidate{}
@@ -192,6 +167,7 @@ func (h *History) Derive() *Table {
 			tried[e.what] = append(tried[e.what], x)
 		}
 	}
+	rules := []Rule{}
 	for _, all := range tried {
 		level := significant(all)
 		for _, x := range all {
@@ -199,31 +175,30 @@ func (h *History) Derive() *Table {
 			if bound < threshold || x.chance > level {
 				continue
 			}
-			r := Rule{Kind: Repair, After: x.context.tool, Tool: x.tool, K: x.k, N: x.n, Bound: bound}
-			if x.what == fails {
-				r.Kind, r.After = Pitfall, strings.TrimPrefix(x.before, start)
+			r := Rule{Repair: x.what == repairs, After: x.context.tool, Tool: x.tool, K: x.k, N: x.n, Bound: bound}
+			if !r.Repair {
+				r.After = strings.TrimPrefix(x.before, start)
 				c.between(&r, x.before)
 			}
 			if plain(r.Tool) && (r.After == "" || plain(r.After)) {
-				t.Rules = append(t.Rules, r)
+				rules = append(rules, r)
 			}
 		}
 	}
-	slices.SortFunc(t.Rules, func(a, b Rule) int {
-		return cmp.Or(cmp.Compare(b.Bound, a.Bound), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.After, b.After), cmp.Compare(a.Tool, b.Tool))
+	slices.SortFunc(rules, func(a, b Rule) int {
+		return cmp.Or(cmp.Compare(b.Bound, a.Bound), strings.Compare(a.Line(), b.Line()))
 	})
-	t.Rules = t.Rules[:min(len(t.Rules), mostRules)]
-	return t
+	return rules[:min(len(rules), mostRules)]
 }
 
 // candidate reports what is known of an event, if it is about enough sessions. Outside its context the rate is that of
 // the wider context less what is in this one.
-func (c *counts) candidate(e event) (x candidate, ok bool) {
+func (c *counts) candidate(e outcome) (x candidate, ok bool) {
 	k, n := c.hits[e], c.trials[e.context]
 	if n < minSessions || e.what == follows || e.what == fails && (e.before == "" || e.earlier != "") {
 		return x, false
 	}
-	wider := event{context{what: fails, tool: e.context.tool}, e.tool}
+	wider := outcome{context{what: fails, tool: e.context.tool}, e.tool}
 	if e.what == repairs {
 		wider.what = follows
 	}
@@ -250,7 +225,7 @@ func (c *counts) between(r *Rule, before string) {
 		if ctx.what != fails || ctx.earlier != before || ctx.tool != r.Tool || n < minSessions || !plain(ctx.before) {
 			continue
 		}
-		k := n - c.hits[event{ctx, r.Tool}]
+		k := n - c.hits[outcome{ctx, r.Tool}]
 		if bound := lowerBound(k, n); bound > best || bound == best && ctx.before < r.First {
 			best, r.First, r.FirstK, r.FirstN = bound, ctx.before, k, n
 		}

@@ -1,10 +1,9 @@
-package whisper
+package hook
 
 import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -12,8 +11,6 @@ import (
 
 	"waymark/episodic"
 )
-
-var noon = time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC)
 
 // planted is a history in which merge fails right after create unless check comes between, and lint is repaired by fmt.
 // Everything else is noise.
@@ -53,23 +50,16 @@ func historyOf(episodes []episodic.Episode) *History {
 	return h
 }
 
-func one(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
 func TestDerive(t *testing.T) {
-	table := historyOf(planted(300, 1)).Derive()
+	rules := historyOf(planted(300, 1)).Derive()
 	lines := map[string]bool{}
-	for i := range table.Rules {
-		lines[table.Rules[i].Line()] = true
-		require.GreaterOrEqual(t, table.Rules[i].Bound, threshold)
+	for i := range rules {
+		lines[rules[i].Line()] = true
+		require.GreaterOrEqual(t, rules[i].Bound, threshold)
 	}
 	require.Contains(t, lines, "Waymark: merge failed 60 of 60 times here right after create; after check in between it worked 90 of 90 times.")
 	require.Contains(t, lines, "Waymark: where lint failed here, fmt came next and worked 30 of 30 times.")
-	require.Equal(t, table, historyOf(planted(300, 1)).Derive(), "the same history gives the same table")
+	require.Equal(t, rules, historyOf(planted(300, 1)).Derive(), "the same history gives the same table")
 }
 
 // A history whose calls stand in random places has next to no rules.
@@ -84,7 +74,7 @@ func TestDeriveOfShuffledHistories(t *testing.T) {
 			}
 		}
 		rand.New(rand.NewPCG(seed, 0)).Shuffle(len(places), func(i, j int) { *places[i], *places[j] = *places[j], *places[i] })
-		rules += len(historyOf(history).Derive().Rules)
+		rules += len(historyOf(history).Derive())
 	}
 	require.LessOrEqual(t, rules, 2)
 }
@@ -99,57 +89,62 @@ func TestDeriveLeavesOutOddNames(t *testing.T) {
 			}
 		}
 	}
-	for _, r := range historyOf(all).Derive().Rules {
+	for _, r := range historyOf(all).Derive() {
 		require.NotContains(t, r.Line(), "ignore")
 	}
 }
 
-func speaking(t *testing.T) Folder {
-	f := FolderOf(t.TempDir(), "team/a")
-	require.NoError(t, f.Create())
+func speaking(t *testing.T) Whisper {
+	f := WhisperOf(t.TempDir(), "team/a")
 	require.NoError(t, f.Put(historyOf(planted(300, 1)).Derive(), noon))
 	return f
 }
 
+// happened is an event of a session.
+func happened(kind Kind, tool string, failed bool) Event {
+	e := Event{Kind: kind, Host: "h", Session: "s1", Tool: tool}
+	if e.Outcome = episodic.Success; failed {
+		e.Outcome, e.ErrorKind = episodic.Failure, "tool"
+	}
+	return e
+}
+
 func TestHear(t *testing.T) {
 	f := speaking(t)
-	at, id := noon, 0
-	hear := func(e Entry) string {
-		id++
-		at = at.Add(time.Second)
-		e.Time = at
-		line, err := f.Hear("s1", fmt.Sprint(id), e)
+	hear := func(kind Kind, tool string, failed bool) string {
+		line, err := f.hear(happened(kind, tool, failed))
 		require.NoError(t, err)
 		return line
 	}
-	require.Empty(t, hear(Entry{Reset: true}))
-	require.Empty(t, hear(Entry{Begun: "create"}))
-	require.Empty(t, hear(Entry{Ended: "create", Outcome: episodic.Success}))
-	require.Contains(t, hear(Entry{Begun: "merge"}), "merge failed 60 of 60")
-	require.Empty(t, hear(Entry{Ended: "merge", Outcome: episodic.Failure}))
-	hear(Entry{Ended: "create", Outcome: episodic.Success})
-	require.Empty(t, hear(Entry{Begun: "merge"}), "the same line is not said twice")
-	require.Contains(t, hear(Entry{Ended: "lint", Outcome: episodic.Failure}), "fmt came next")
+	require.Empty(t, hear(Reset, "", false))
+	require.Empty(t, hear(Began, "create", false))
+	require.Empty(t, hear(Ended, "create", false))
+	require.Contains(t, hear(Began, "merge", false), "merge failed 60 of 60")
+	require.Empty(t, hear(Ended, "merge", true))
+	require.Empty(t, hear(Ended, "create", false))
+	require.Empty(t, hear(Began, "merge", false), "the same line is not said twice")
+	require.Contains(t, hear(Ended, "lint", true), "fmt came next")
 }
 
 // Of hooks that run at the same time one says a line.
 func TestHearAtTheSameTime(t *testing.T) {
 	f := speaking(t)
 	lines := make(chan string)
-	for i := range 20 {
+	for range 20 {
 		go func() {
-			line, _ := f.Hear("s1", fmt.Sprint(i), Entry{Time: noon, Ended: "lint", Outcome: episodic.Failure})
+			line, _ := f.hear(happened(Ended, "lint", true))
 			lines <- line
 		}()
 	}
 	said := 0
 	for range 20 {
-		said += one(<-lines != "")
+		if <-lines != "" {
+			said++
+		}
 	}
 	require.Equal(t, 1, said)
 }
 
-// Without rules, with damaged ones and in a session that is too long nothing is said, and nothing is lost.
 // A hook warns of a call that fails at the beginning of a task before it is made, and names the call that has to come first.
 func TestHearAtTheBeginning(t *testing.T) {
 	var all []episodic.Episode
@@ -163,48 +158,36 @@ func TestHearAtTheBeginning(t *testing.T) {
 		}
 		all = append(all, e)
 	}
-	f := FolderOf(t.TempDir(), "default")
-	require.NoError(t, f.Create())
+	f := WhisperOf(t.TempDir(), "default")
 	require.NoError(t, f.Put(historyOf(all).Derive(), noon))
-	hear := func(e Entry) string {
-		e.Time = noon
-		line, err := f.Hear("session", fmt.Sprintf("%v", e), e)
+	hear := func(kind Kind, tool string) string {
+		line, err := f.hear(happened(kind, tool, false))
 		require.NoError(t, err)
 		return line
 	}
-	require.Empty(t, hear(Entry{Begun: "t1"}))
-	require.Empty(t, hear(Entry{Ended: "login", Outcome: episodic.Success}))
-	require.Empty(t, hear(Entry{Begun: "query"}), "not the first call")
-	require.Empty(t, hear(Entry{Reset: true}))
-	require.Equal(t, "Waymark: query failed 20 of 20 times here as the first call; after login it worked 20 of 20 times.", hear(Entry{Begun: "query"}))
-	require.Empty(t, hear(Entry{Begun: "query"}), "said before")
+	require.Empty(t, hear(Began, "t1"))
+	require.Empty(t, hear(Ended, "login"))
+	require.Empty(t, hear(Began, "query"), "not the first call")
+	require.Empty(t, hear(Reset, ""))
+	require.Equal(t, "Waymark: query failed 20 of 20 times here as the first call; after login it worked 20 of 20 times.", hear(Began, "query"))
+	require.Empty(t, hear(Began, "query"), "said before")
 }
 
+// Without rules and with damaged ones nothing is said; what was written of a session long ago is removed.
 func TestHearNothing(t *testing.T) {
-	e := Entry{Time: noon, Ended: "lint", Outcome: episodic.Failure}
-	f := FolderOf(t.TempDir(), "default")
+	f := WhisperOf(t.TempDir(), "default")
 	for range 2 {
-		line, _ := f.Hear("s", "1", e)
+		line, _ := f.hear(happened(Ended, "lint", true))
 		require.Empty(t, line)
 	}
 	f = speaking(t)
-	for _, text := range []string{"", "{", `{"version":99}`, "{\"version\":1}\n{}\n{\"kind\":\"repair\",\"after\":0}", "{\"version\":1}\n{\"tool\":\"lint\""} {
-		require.NoError(t, os.WriteFile(filepath.Join(string(f), tableFile), []byte(text), 0o600))
-		line, _ := f.Hear("s", "1", e)
+	for _, text := range []string{"", "{", `{"version":99}`, `[{"after":0}]`, `[{"tool":"lint"`} {
+		require.NoError(t, os.WriteFile(f.file(rulesFile), []byte(text), 0o600))
+		line, _ := f.hear(happened(Ended, "lint", true))
 		require.Empty(t, line)
 	}
-	f = speaking(t)
-	_, err := f.Hear("long", "1", Entry{Time: noon, Reset: true})
+	require.NoError(t, f.Put(nil, time.Now().Add(2*kept)))
+	list, err := os.ReadDir(string(f))
 	require.NoError(t, err)
-	list, err := f.journals()
-	require.NoError(t, err)
-	require.NoError(t, os.Truncate(list[0], mostJournal+1))
-	line, err := f.Hear("long", "2", e)
-	require.ErrorContains(t, err, "journal")
-	require.Empty(t, line)
-
-	require.NoError(t, f.Put(&Table{Version: tableVersion}, time.Now().Add(2*kept)))
-	list, err = f.journals()
-	require.NoError(t, err)
-	require.Empty(t, list, "old journals are removed")
+	require.Len(t, list, 1, "the rules alone")
 }
