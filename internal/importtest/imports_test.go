@@ -74,7 +74,7 @@ var rims = map[string]string{
 	"github.com/gofrs/flock":                 "storage",
 	"github.com/anishathalye/porcupine":      "storage",
 	"go.opentelemetry.io/proto/otlp":         "ingest",
-	"github.com/sashabaranov/go-openai":      "internal/endpoint, score, suggest/semantic/embed",
+	"github.com/sashabaranov/go-openai":      "internal/endpoint, score",
 	"github.com/kljensen/snowball":           "suggest/semantic",
 	"github.com/spf13/cobra":                 "cmd",
 	"go.yaml.in/yaml":                        "cmd, ingest, score",

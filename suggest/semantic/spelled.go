@@ -96,7 +96,7 @@ func spelling(a, b string) float64 {
 }
 
 // Spelled returns a request with its misspelt words corrected, for every component that reads words. A word of
-// letters is misspelt if neither the index, known, the lexicon nor the word vectors have it, it is no name, and it is
+// letters is misspelt if neither the index, known, the thesaurus nor the word vectors have it, it is no name, and it is
 // two words of the index written as one, or becomes a word of the index by one of these slips: two neighbours swapped, a
 // letter doubled that should not be or the other way round, a vowel left out, in a long word any letter left out. Other
 // slips make as often another word that is right (bread and break, coat and cat): a [Matcher] listens to these, but
@@ -136,11 +136,11 @@ func (m *Matcher) knows(word string, known func(stem string) bool) bool {
 	s := stem(word)
 	_, ok := m.index.words.find(s)
 	return ok || isStop(word) || Neutral(word) || known(s) || m.index.words.joined[word] != nil || m.hasVector(s) ||
-		len(m.lexicon.Related(nil, []string{s})) > 0
+		len(m.words.Related(nil, []string{s})) > 0
 }
 
 // corrected returns what a word of small letters that nothing has was meant to be; "" if that is not known. Of several
-// words it is the one of most documents, then the first by alphabet; one of the lexicon alone comes after all others.
+// words it is the one of most documents, then the first by alphabet; one of the thesaurus alone comes after all others.
 func (m *Matcher) corrected(word string) (best string) {
 	v := m.index.words
 	if at := v.splitAt(word); at > 0 && !isStop(word[:at]) && !isStop(word[at:]) {
@@ -153,7 +153,7 @@ func (m *Matcher) corrected(word string) (best string) {
 		}
 	}
 	for i := 2; best == "" && i < len(word); i++ {
-		if swapped := word[:i-1] + word[i:i+1] + word[i-1:i] + word[i+1:]; len(m.lexicon.Related(nil, []string{stem(swapped)})) > 0 {
+		if swapped := word[:i-1] + word[i:i+1] + word[i-1:i] + word[i+1:]; len(m.words.Related(nil, []string{stem(swapped)})) > 0 {
 			best = swapped
 		}
 	}
