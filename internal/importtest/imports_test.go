@@ -46,7 +46,7 @@ var imports = map[string][]string{
 	"suggest/learn":          {"graph", "internal", "suggest/semantic"},
 	"score":                  {"catalog", "internal", "run", "suggest/semantic"},
 	"suggest":                {"catalog", "episodic", "graph", "internal", "suggest/learn", "suggest/semantic", "spectral"},
-	"suggest/evaluate":       {"catalog", "episodic", "internal", "suggest"},
+	"suggest/evaluate":       {"catalog", "episodic", "internal", "suggest", "suggest/semantic"},
 	"suggest/mine":           {"catalog", "episodic", "internal", "score", "suggest/learn", "suggest/semantic"},
 	"live":                   {"catalog", "episodic", "suggest/evaluate", "internal", "suggest/mine", "run", "score", "suggest/semantic", "storage", "suggest"},
 	"ingest/report":          {"catalog", "episodic", "suggest/evaluate", "ingest", "internal", "suggest"},

@@ -113,7 +113,7 @@ func (t *Trial) split() ([]Example, error) {
 	cut := max(0, len(t.Episodes)-mostJudged) // models are judged with as much history as they have in service
 	var all []Example
 	for _, e := range t.Episodes[:cut] {
-		all = append(all, Example{Episode: e, Split: Train, Next: true, Intent: true})
+		all = append(all, Example{Episode: e, Split: Train})
 	}
 	newest, known := t.Episodes[cut:], max(0, t.Known-cut)
 	parts := [][]episodic.Episode{newest[:known], newest[known:]}
