@@ -125,7 +125,7 @@ func ExampleMatcher_Match() {
 		{Name: "read_file", Text: "Read a file from disk"},
 		{Name: "send_mail", Text: "Send a message to somebody"},
 	}, DefaultThesaurus(), nil, nil)
-	x := m.Match("post the repositry")
+	x := m.Match("post to the repository")
 	defer x.Close()
 	for _, h := range x.Top(nil, 2, 0) {
 		fmt.Println(h.Doc)

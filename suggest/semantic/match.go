@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"waymark/internal/numeric"
 	"waymark/internal/parallel"
@@ -35,9 +36,6 @@ const fullWeight = 0.7
 
 // neutralWeight lowers what words count that requests of any kind have ([Neutral]).
 const neutralWeight = 0.5
-
-// slip is the weight of a corrected misspelling, times its spelling similarity.
-const slip = 0.7
 
 // ownWeight maps the BM25F weight of a term without idf to [0, 1]: how fully a text speaks of the term.
 func ownWeight(weight float64) float32 { return float32(min(1, weight/fullWeight)) }
@@ -151,15 +149,14 @@ func (m *Matcher) Match(text string) *Matching {
 	}
 	x.read(text)
 	x.related = m.words.Related(x.related[:0], x.stems)
-	x.spell()
 	for _, r := range x.related {
 		terms := m.bound[r.Entry]
 		x.variants = append(x.variants, variant{r.Word, terms, float64(r.Near * x.idfRatio(terms, x.words[r.Word].idf))})
 	}
 	x.findAlike()
-	for _, weak := range []bool{false, true} {
+	for _, second := range []bool{false, true} {
 		for i := range x.words {
-			if w := &x.words[i]; w.idf > 0 && w.weak == weak {
+			if w := &x.words[i]; w.idf > 0 && w.weak == second {
 				x.most += w.idf
 				x.answer(i, w)
 			}
@@ -231,7 +228,7 @@ func (x *Matching) readWords(text string, stops bool) {
 			w.stem = stem(w.word)
 			stop := isStop(w.word)
 			if said := slices.Contains(x.stems, w.stem); !said && (stops || !stop) {
-				w.weak = Weak(w.word)
+				w.weak = weak(w.word)
 				if t, ok := ix.words.find(w.stem); ok && (!stop || ix.lists[t].n > 0) {
 					w.term, w.idf = t, ix.idf[t]
 				} else if !stop {
@@ -240,6 +237,9 @@ func (x *Matching) readWords(text string, stops bool) {
 				if Neutral(w.word) {
 					w.idf *= neutralWeight
 				}
+			}
+			if parts := ix.words.joined[w.word]; parts != nil && w.idf > 0 { // an identifier without its joints
+				x.variants = append(x.variants, variant{len(x.words), parts, 1})
 			}
 			x.stems, x.words = append(x.stems, w.stem), append(x.words, w)
 			if n := len(x.words); n > 1 { // two words that somebody wrote as one
@@ -261,64 +261,14 @@ func (x *Matching) join(first int, joined string) {
 	}
 }
 
-// spell relates words to the identifiers that they are without joints, and words that neither index nor thesaurus have to
-// words of the index: the two that they are without the space between, else those that a slip of the hand makes of them. The
-// likeliest of these stands for the word in the thesaurus, too.
-func (x *Matching) spell() {
-	v := x.matcher.index.words
-	corrections, known := 0, len(x.variants)
-	for i := range x.words {
-		w := &x.words[i]
-		if w.idf == 0 {
-			continue
-		}
-		if parts := v.joined[w.word]; parts != nil {
-			x.variants = append(x.variants, variant{i, parts, 1})
-			continue
-		}
-		if w.term >= 0 || slices.ContainsFunc(x.variants[:known], func(v variant) bool { return v.word == i }) ||
-			slices.ContainsFunc(x.related, func(r Relation) bool { return r.Word == i }) {
-			continue
-		}
-		if at := v.splitAt(w.word); at > 0 {
-			x.variants = append(x.variants, variant{i, v.all([]string{stem(w.word[:at]), stem(w.word[at:])}), 1})
-			continue
-		}
-		if x.matcher.hasVector(w.stem) || x.matcher.base != nil && x.matcher.base.IDF(w.stem) != x.matcher.base.IDF("") {
-			continue // a word that tools use
-		}
-		if corrections++; corrections > maxUnknown {
-			return
-		}
-		for k, s := range v.meant(w.word) {
-			s.word = i
-			if x.variants = append(x.variants, s); k == 0 {
-				x.stems[i] = v.terms[s.terms[0]]
-			}
-		}
-	}
-	if corrections > 0 {
-		x.related = x.matcher.words.Related(x.related[:0], x.stems)
-	}
-}
-
 // hasVector reports whether a word has a vector.
 func (m *Matcher) hasVector(stem string) bool {
 	return m.vectors != nil && m.vectors.Vector(make([]float64, m.places.dimension), stem)
 }
 
-// Weak reports whether a word is a number or a single character: no evidence by itself.
-func Weak(word string) bool {
-	runes := 0
-	for _, r := range word {
-		runes++
-		if r < '0' || r > '9' {
-			if runes > 1 {
-				return false
-			}
-		}
-	}
-	return runes == 1 || strings.Trim(word, "0123456789") == ""
+// weak reports whether a word is a number or a single character: no evidence by itself.
+func weak(word string) bool {
+	return utf8.RuneCountInString(word) == 1 || strings.Trim(word, "0123456789") == ""
 }
 
 // answer adds what each document says of one word.

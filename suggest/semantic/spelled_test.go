@@ -22,6 +22,8 @@ func TestSpelled(t *testing.T) {
 		"refudn the custmer":            "refund the customer",
 		"Serach, then shedule a mesage": "search, then schedule a message",
 		"open a pullrequest":            "open a pull request",
+		"reefund paymetn":               "refund payment",
+		"defund":                        "defund", // another word
 		"sned an emial":                 "send an email",
 		"the servcie of metrics:serach": "the service of metrics:serach",
 		// Right words, names and what is no plain word stay as they are.
