@@ -200,21 +200,6 @@ func TestTimeoutOfOneRequestAndOfAll(t *testing.T) {
 	close(release)
 }
 
-// The endpoint's wish counts, not the shorter delay of our own.
-func TestRetryAfterIsHonoured(t *testing.T) {
-	e := serve(t, func(n int, w http.ResponseWriter, _ []string) bool {
-		if n == 1 {
-			w.Header().Set("Retry-After", "1")
-			w.WriteHeader(429)
-		}
-		return n == 1
-	})
-	start := time.Now()
-	_, err := embedder(t, e, nil).Embed(t.Context(), []string{"a"})
-	require.NoError(t, err)
-	assert.GreaterOrEqual(t, time.Since(start), time.Second)
-}
-
 func TestEmbedCircuit(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	broken := true
@@ -296,14 +281,6 @@ func TestTheKeyNeverPrints(t *testing.T) {
 	for _, s := range []string{fmt.Sprintf("%v", o), fmt.Sprintf("%+v", o), fmt.Sprintf("%#v", o), o.APIKey.String(), fmt.Sprint(c), fmt.Sprintf("%+v", c), fmt.Sprintf("%#v", c), string(j)} {
 		assert.NotContains(t, s, "sesame")
 	}
-}
-
-func TestPrivateAddressesNeedAWord(t *testing.T) {
-	e := serve(t, nil)
-	c := embedder(t, e, func(o *Options) { o.AllowPrivate = false })
-	_, err := c.Embed(t.Context(), []string{"a"})
-	require.ErrorContains(t, err, "address that is not allowed")
-	assert.Empty(t, e.asked())
 }
 
 func TestLongTextsAreCutBetweenCharacters(t *testing.T) {

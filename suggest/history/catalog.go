@@ -345,21 +345,17 @@ func (v *Catalog) ChangedSince(before *Catalog) []string {
 		return nil
 	}
 	var ids []string
-	differs := func(id string) {
-		if before.Document(id) != v.Document(id) {
+	check := func(id string) {
+		old := before.SchemasOf(id)
+		if now := v.SchemasOf(id); old == nil || old != now && before.Document(id) != v.Document(id) {
 			ids = append(ids, id)
 		}
 	}
 	for i := range v.Tools {
-		id := v.Tools[i].ID
-		if k, ok := before.ToolIndex[id]; !ok {
-			ids = append(ids, id)
-		} else if before.Schemas[k] != v.Schemas[i] {
-			differs(id)
-		}
+		check(v.Tools[i].ID)
 	}
 	for i := range v.Capabilities {
-		differs(v.Capabilities[i].ID)
+		check(v.Capabilities[i].ID)
 	}
 	return ids
 }
