@@ -90,13 +90,14 @@ type Predictor struct {
 // compared with.
 type Trainer func(ctx context.Context, d *Data, history []*Example) ([]Predictor, error)
 
+// seed is that of every draw.
+const seed = 1
+
 // Options of an evaluation.
 type Options struct {
-	Profile         string                // of the report
-	Seed            uint64                // of every draw; 0 means 1
-	SuccessfulTests bool                  // only test episodes that succeeded are asked about
-	FirstContact    bool                  // also asks about what the history does not resemble, and about joined sessions
-	Progress        func(done, total int) // nil: nobody looks. Calls never overlap
+	Profile      string                // of the report
+	FirstContact bool                  // also asks about what the history does not resemble, and about joined sessions
+	Progress     func(done, total int) // nil: nobody looks. Calls never overlap
 
 	judge bool // without baselines, and of at most mostAsked tasks
 }
@@ -107,7 +108,6 @@ var ErrNothingToTest = errors.New("nothing to test: no test episode has two step
 // Evaluate measures what train makes of the history in d, and the baselines beside it. It stops soon after ctx ends.
 // The report depends on nothing but d, the options and train.
 func Evaluate(ctx context.Context, d *Data, train Trainer, o Options) (*Report, error) {
-	o.Seed = cmp.Or(o.Seed, 1)
 	p, r := divide(d, o)
 	if r.TestEpisodes == 0 {
 		return nil, fmt.Errorf("evaluate on %s: %w", d.Name, ErrNothingToTest)
@@ -150,7 +150,7 @@ func Evaluate(ctx context.Context, d *Data, train Trainer, o Options) (*Report, 
 		return nil, err
 	}
 	for _, q := range p.questions {
-		r.add(q, o.Seed)
+		r.add(q, seed)
 	}
 	r.finish()
 	return r, nil
@@ -169,7 +169,7 @@ func divide(d *Data, o Options) (*part, *Report) {
 	for i := range d.Examples {
 		if t := newTask(&d.Examples[i]); t.Split == Train {
 			p.history = append(p.history, t)
-		} else if !o.SuccessfulTests || t.Episode.Outcome == episodic.Success {
+		} else {
 			tests = append(tests, t)
 		}
 	}
