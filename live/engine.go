@@ -17,7 +17,7 @@ import (
 	"waymark/storage"
 	"waymark/suggest"
 	"waymark/suggest/history"
-	"waymark/suggest/semantic/thesaurus"
+	"waymark/suggest/semantic"
 )
 
 // The errors of an engine.
@@ -36,13 +36,13 @@ type Embedder interface {
 // Options of a workspace.
 type Options struct {
 	Logger      *slog.Logger
-	Now         func() time.Time     // time.Now unless set
-	Embedder    Embedder             // nil: search by text alone
-	Thesaurus   *thesaurus.Thesaurus // of searches; nil: the one of the program
-	DropIntents bool                 // intents are never stored
-	KeepSecrets bool                 // intents and errors are stored with the secrets that they hold
-	DropDigests bool                 // nor digests of values
-	Mine        bool                 // capabilities are mined after each rebuild, for people to approve
+	Now         func() time.Time    // time.Now unless set
+	Embedder    Embedder            // nil: search by text alone
+	Thesaurus   *semantic.Thesaurus // of searches; nil: the one of the program
+	DropIntents bool                // intents are never stored
+	KeepSecrets bool                // intents and errors are stored with the secrets that they hold
+	DropDigests bool                // nor digests of values
+	Mine        bool                // capabilities are mined after each rebuild, for people to approve
 	// Serves: the process stays. It prepares what later questions need, judges the first build of a history that is long
 	// enough, and without a usable snapshot it answers before profile learned is fitted.
 	Serves bool
@@ -251,8 +251,8 @@ func (e *Engine) Embeddings() string {
 }
 
 // Thesaurus is the one of searches.
-func (e *Engine) Thesaurus() *thesaurus.Thesaurus {
-	return cmp.Or(e.opts.Thesaurus, thesaurus.Default())
+func (e *Engine) Thesaurus() *semantic.Thesaurus {
+	return cmp.Or(e.opts.Thesaurus, semantic.DefaultThesaurus())
 }
 
 // vectorWait is how long a query waits for its vector.

@@ -15,7 +15,7 @@ import (
 	"waymark/storage"
 	"waymark/suggest"
 	"waymark/suggest/history"
-	"waymark/suggest/semantic/thesaurus"
+	"waymark/suggest/semantic"
 )
 
 // snapshot is a workspace at one build: a restart begins there and folds only what came after. It
@@ -89,7 +89,7 @@ func (s *snapshot) write(w *codec.Writer, m *suggest.Measures) error {
 }
 
 // readSnapshot reads a history as it was when its last build became active.
-func readSnapshot(data []byte, words *thesaurus.Thesaurus) (*foldedLog, error) {
+func readSnapshot(data []byte, words *semantic.Thesaurus) (*foldedLog, error) {
 	r := codec.NewReader(data)
 	h := &foldedLog{}
 	if format := r.Uint(); format != snapshotFormat {

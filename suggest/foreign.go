@@ -6,7 +6,6 @@ import (
 
 	"waymark/internal/numeric"
 	"waymark/suggest/semantic"
-	"waymark/suggest/semantic/wordvectors"
 )
 
 // A request is foreign where nothing in the catalog or the history serves it. With the informative words w of the
@@ -72,7 +71,7 @@ func (q *query) servedBy(words []string) float64 {
 	z := s.bias
 	for i, o := range semantic.Occurrences(terms, collections...) {
 		share := weight[i] / total
-		if wordvectors.Default().Has(terms[i]) {
+		if semantic.DefaultWordVectors().Has(terms[i]) {
 			z += float64(share * s.world)
 		}
 		if o.Together || len(words) == 1 && o.Texts > 0 {

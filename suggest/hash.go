@@ -13,7 +13,7 @@ import (
 	"waymark/episodic"
 	"waymark/internal/codec"
 	"waymark/suggest/history"
-	"waymark/suggest/semantic/thesaurus"
+	"waymark/suggest/semantic"
 )
 
 // Part is one part of a model and the hash of its content.
@@ -111,7 +111,7 @@ func (m *Model) Parts() []Part {
 			w.ints(m.measures.texts.tool)
 			m.measures.texts.vectors.Write(&codec.Writer{To: w.h})
 		}},
-		{"thesaurus", func(w *digest) { w.text(cmp.Or(m.measures.thesaurus, thesaurus.Default()).String()) }},
+		{"thesaurus", func(w *digest) { w.text(cmp.Or(m.measures.thesaurus, semantic.DefaultThesaurus()).String()) }},
 		{"recall", func(w *digest) { w.ints(m.measures.texts.recalled) }},
 		{"learned", m.hashLearned},
 	}

@@ -12,18 +12,17 @@ import (
 	"waymark/suggest/history"
 	"waymark/suggest/learn/rank"
 	"waymark/suggest/semantic"
-	"waymark/suggest/semantic/thesaurus"
 )
 
 // Measures are the parts of a model that are costly to compute and need not follow every episode at
 // once: importance, communities, clusters, the text index and the index of past intents. They are a
 // pure function of the counts they were measured on and of the options.
 type Measures struct {
-	nodes     int                  // ids known when measured; later ones have no measures yet
-	episodes  int                  // episodes seen when measured
-	steps     uint64               // of these episodes
-	thesaurus *thesaurus.Thesaurus // nil: the default one
-	measured  *history.Catalog     // the catalog when measured
+	nodes     int                 // ids known when measured; later ones have no measures yet
+	episodes  int                 // episodes seen when measured
+	steps     uint64              // of these episodes
+	thesaurus *semantic.Thesaurus // nil: the default one
+	measured  *history.Catalog    // the catalog when measured
 	recent    recentBuilder
 	rank      []float64 // PageRank of the transition graph, divided by the largest
 	sweeps    int
@@ -75,8 +74,8 @@ type MeasureOptions struct {
 	Provisional bool `json:"-"`
 	// Vectors returns unit vectors of texts from an embeddings endpoint; nil: none.
 	Vectors func(ctx context.Context, texts []string) ([][]float32, error) `json:"-"`
-	// Thesaurus relates the words of searches; nil: [thesaurus.Default]. It is a setting, not part of a stored model.
-	Thesaurus *thesaurus.Thesaurus `json:"-"`
+	// Thesaurus relates the words of searches; nil: [semantic.DefaultThesaurus]. It is a setting, not part of a stored model.
+	Thesaurus *semantic.Thesaurus `json:"-"`
 	// Progress is called with the phase and the share done; nil: nobody looks.
 	Progress func(phase string, done float64) `json:"-"`
 }
@@ -235,7 +234,7 @@ const communityResolution = 1
 
 // readTexts numbers tools and capabilities and prepares what is read of texts and of the newest recallIntents requests of
 // episodes that used a tool, failed ones too, oldest first.
-func (m *Measures) readTexts(c *history.Counts, words *thesaurus.Thesaurus, stop func() bool) {
+func (m *Measures) readTexts(c *history.Counts, words *semantic.Thesaurus, stop func() bool) {
 	m.thesaurus = words
 	m.number(c)
 	m.describe(c)

@@ -14,7 +14,7 @@ func (q *query) named() (nodes []int32) {
 		if n, ok, err := q.node(wished); err == nil && ok && q.Live(n) {
 			found = append(found, n)
 		}
-		for _, n := range append(found, q.Roles.Named(q.Catalog, wished)...) {
+		for _, n := range append(found, q.Roles.Named(wished)...) {
 			if !slices.Contains(nodes, n) {
 				q.consider(n)
 				nodes = append(nodes, n)

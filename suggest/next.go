@@ -15,7 +15,6 @@ import (
 	"waymark/suggest/history"
 	"waymark/suggest/learn/rank"
 	"waymark/suggest/semantic"
-	"waymark/suggest/semantic/thesaurus"
 )
 
 // Next ranks what may come after the context: tools and capabilities in one list, each by the best
@@ -276,7 +275,7 @@ func (m *Model) suggestionID(operation string, request any) string {
 	}
 	h := sha256.New()
 	h.Write([]byte(operation + "\x00" + m.info.Version + "\x00"))
-	if words := m.measures.thesaurus; words != nil && words.String() != thesaurus.Default().String() {
+	if words := m.measures.thesaurus; words != nil && words.String() != semantic.DefaultThesaurus().String() {
 		h.Write([]byte(words.String() + "\x00"))
 	}
 	h.Write(b)

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/catalog"
-	"waymark/cmd/waymark/sampledata"
+	sample "waymark/cmd/waymark/sampledata"
 	"waymark/episodic"
 	"waymark/internal/codec"
 	"waymark/suggest/history"

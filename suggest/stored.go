@@ -4,7 +4,6 @@ import (
 	"waymark/internal/codec"
 	"waymark/suggest/history"
 	"waymark/suggest/semantic"
-	"waymark/suggest/semantic/thesaurus"
 )
 
 // Write writes the measures for [ReadMeasures].
@@ -30,7 +29,7 @@ func (m *Measures) Write(w *codec.Writer) {
 
 // ReadMeasures reads what [Measures.Write] wrote. c are the counts that were measured. What is damaged
 // fails r.
-func ReadMeasures(r *codec.Reader, c *history.Counts, words *thesaurus.Thesaurus) *Measures {
+func ReadMeasures(r *codec.Reader, c *history.Counts, words *semantic.Thesaurus) *Measures {
 	n := len(c.IDs)
 	m := newMeasures(c)
 	if nodes, episodes := r.Uint(), r.Uint(); nodes != uint64(n) || episodes != uint64(m.episodes) {

@@ -29,8 +29,7 @@ import (
 	mcpserver "waymark/server/mcp"
 	"waymark/storage"
 	"waymark/suggest"
-	"waymark/suggest/semantic/embed"
-	"waymark/suggest/semantic/thesaurus"
+	"waymark/suggest/semantic"
 )
 
 // house is an open data directory with the components that use it.
@@ -73,7 +72,7 @@ func (a *app) words(opts *live.Options) (err error) {
 	if own := a.embeddings; own.BaseURL != "" {
 		// Whoever chooses the endpoint owns this process, so it may well be on their own machine.
 		own.APIKey, own.AllowPrivate = endpoint.Key(os.Getenv("WAYMARK_EMBEDDINGS_KEY")), true
-		if opts.Embedder, err = embed.New(embed.Options{Options: own}); err != nil {
+		if opts.Embedder, err = endpoint.NewEmbedder(own); err != nil {
 			return err
 		}
 	}
@@ -85,7 +84,7 @@ func (a *app) words(opts *live.Options) (err error) {
 		return fmt.Errorf("thesaurus: %w", err)
 	}
 	defer f.Close()
-	opts.Thesaurus, err = thesaurus.Default().Extend(a.thesaurus, f)
+	opts.Thesaurus, err = semantic.DefaultThesaurus().Extend(a.thesaurus, f)
 	return err
 }
 

@@ -127,7 +127,7 @@ func (a *app) examples(ctx context.Context, e evaluation) (*evaluate.Data, error
 	}
 	opts, d, more := ingest.Options{Format: "dataset", Split: "all"}, &evaluate.Data{Name: filepath.Base(e.dataset)}, &evaluate.Data{}
 	err := a.read(d, ingest.Read(ctx, e.dataset, opts), func(e episodic.Episode, split string) {
-		d.Examples = append(d.Examples, evaluate.Example{Episode: e, Split: split, Next: true, Intent: true})
+		d.Examples = append(d.Examples, evaluate.Example{Episode: e, Split: split})
 	})
 	for _, folder := range e.distractors {
 		if err == nil {

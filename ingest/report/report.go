@@ -147,8 +147,10 @@ func (c *Collection) named(ctx context.Context) (Section, error) {
 	if err != nil {
 		return s, err
 	}
-	for i := range examples {
-		examples[i].Intent = false
+	for i := range examples { // asked for the next call alone
+		if examples[i].Split == evaluate.Test {
+			examples[i].Episode.Intent = ""
+		}
 	}
 	answer, err := evaluate.Evaluate(ctx, &evaluate.Data{Name: "report", Examples: examples},
 		evaluate.Suggester(suggest.ProfileLearned, suggest.MeasureOptions{}), evaluate.Options{Profile: suggest.ProfileLearned})

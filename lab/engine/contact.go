@@ -169,7 +169,7 @@ func readSample() (*data, error) {
 	}
 	d.data = evaluate.Data{Name: "sample", Tools: tools, Capabilities: capabilities}
 	for _, e := range episodes {
-		d.train = append(d.train, &evaluate.Example{Episode: e, Split: evaluate.Train, Next: true, Intent: true})
+		d.train = append(d.train, &evaluate.Example{Episode: e, Split: evaluate.Train})
 	}
 	return d, nil
 }

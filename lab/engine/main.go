@@ -90,6 +90,7 @@ type data struct {
 	evaluate.Data
 	data        evaluate.Data // without the examples
 	train, test []*evaluate.Example
+	labels      map[string]*labelled.Episode // by id of the episode
 }
 
 func read(dir, part string) (*data, error) {
@@ -97,11 +98,13 @@ func read(dir, part string) (*data, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &data{}
+	d := &data{labels: map[string]*labelled.Episode{}}
 	d.data = evaluate.Data{Name: set.Name, Tools: set.Tools, Capabilities: set.Capabilities}
 	d.Name = set.Name
 	for i := range set.Episodes {
-		x := evaluate.Example(set.Episodes[i])
+		e := &set.Episodes[i]
+		d.labels[e.Episode.ID] = e
+		x := evaluate.Example{Episode: e.Episode, Split: e.Split}
 		switch {
 		case x.Split != evaluate.Train && x.Split != "":
 			if part != "train" {
@@ -244,7 +247,7 @@ func measure(dir, part, engine string, most int) error {
 	for _, x := range d.test[:min(most, len(d.test))] {
 		e := &x.Episode
 		steps := ordered(e)
-		if x.Next {
+		if d.labels[e.ID].Next {
 			for at := 1; at < len(steps); at++ {
 				next.add(reciprocal(p, evaluate.Question{Context: steps[:at]}, steps[at]))
 				if e.Intent != "" {
@@ -252,7 +255,7 @@ func measure(dir, part, engine string, most int) error {
 				}
 			}
 		}
-		if e.Intent == "" || !x.Intent {
+		if e.Intent == "" || !d.labels[e.ID].Intent {
 			continue
 		}
 		ranked, err := p.Find(e.Intent)

@@ -106,7 +106,7 @@ func (s *set) drawn(n, draw int, test bool) *evaluate.Data {
 	d.Examples = nil
 	var history, asked []evaluate.Example
 	for _, x := range s.data.Examples {
-		switch group := cmp.Or(x.Task, x.Episode.Intent, x.Episode.ID); {
+		switch group := cmp.Or(x.Episode.Intent, x.Episode.ID); {
 		case x.Split == evaluate.Train && (test || !askedInCurve(group)):
 			history = append(history, x)
 		case x.Split == evaluate.Train && !test, x.Split == evaluate.Test && test:
@@ -117,7 +117,7 @@ func (s *set) drawn(n, draw int, test bool) *evaluate.Data {
 	history = history[:min(n, len(history))]
 	slices.SortStableFunc(history, func(a, b evaluate.Example) int { return a.Episode.Time.Compare(b.Episode.Time) })
 	if n == 0 { // an empty history, and not a set whose tests are held out in turn
-		history = []evaluate.Example{{Episode: episodic.Episode{ID: "empty"}, Next: true, Intent: true}}
+		history = []evaluate.Example{{Episode: episodic.Episode{ID: "empty"}}}
 	}
 	for i := range history {
 		history[i].Split = evaluate.Train
@@ -126,16 +126,14 @@ func (s *set) drawn(n, draw int, test bool) *evaluate.Data {
 	positions, intents := 0, 0
 	for _, x := range asked {
 		x.Split = evaluate.Test
-		x.Next, x.Intent = x.Next && positions < curvePositions, x.Intent && intents < curveIntents
-		if x.Next {
-			positions += max(0, len(x.Episode.Steps)-1)
+		if positions >= curvePositions && intents >= curveIntents {
+			break
 		}
-		if x.Intent && strings.TrimSpace(x.Episode.Intent) != "" {
+		positions += max(0, len(x.Episode.Steps)-1)
+		if strings.TrimSpace(x.Episode.Intent) != "" {
 			intents++
 		}
-		if x.Next || x.Intent {
-			d.Examples = append(d.Examples, x)
-		}
+		d.Examples = append(d.Examples, x)
 	}
 	d.Examples = append(d.Examples, history...)
 	return &d

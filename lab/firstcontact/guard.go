@@ -8,7 +8,6 @@ import (
 
 	"waymark/catalog"
 	"waymark/suggest/semantic"
-	"waymark/suggest/semantic/thesaurus"
 )
 
 // guardTexts is how many tools of the catalogues must have a word of the thesaurus that the needs have, too: less
@@ -17,7 +16,7 @@ const guardTexts = 5
 
 // guard prints the entries of the thesaurus that stand in the needs, of both halves, and hardly anywhere else.
 func guard(o options) error {
-	entries := thesaurus.Default().Entries()
+	entries := semantic.DefaultThesaurus().Entries()
 	in := func(text []string) map[int]bool {
 		found := map[int]bool{}
 		has := map[string]bool{}

@@ -200,7 +200,7 @@ func read(ctx context.Context, o options, name string) (*set, error) {
 			return nil, err
 		}
 		for _, e := range episodes {
-			s.data.Examples = append(s.data.Examples, evaluate.Example{Episode: e, Split: evaluate.Train, Next: true, Intent: true})
+			s.data.Examples = append(s.data.Examples, evaluate.Example{Episode: e, Split: evaluate.Train})
 		}
 	} else {
 		set, err := labelled.Read(ctx, filepath.Join(o.datasets, name))
@@ -209,7 +209,7 @@ func read(ctx context.Context, o options, name string) (*set, error) {
 		}
 		s.data.Tools, s.data.Capabilities = set.Tools, set.Capabilities
 		for _, x := range set.Episodes {
-			s.data.Examples = append(s.data.Examples, evaluate.Example(x))
+			s.data.Examples = append(s.data.Examples, evaluate.Example{Episode: x.Episode, Split: x.Split})
 		}
 	}
 	takes := func(key string) bool { return o.half == "both" || develops(key) == (o.half == "develop") }
@@ -333,7 +333,7 @@ func (s *set) askPlans(m *suggest.Model, profile string, test bool) error {
 	if test {
 		var a plans
 		for i := range s.data.Examples {
-			if x := &s.data.Examples[i]; x.Split == evaluate.Test && x.Intent && strings.TrimSpace(x.Episode.Intent) != "" {
+			if x := &s.data.Examples[i]; x.Split == evaluate.Test && strings.TrimSpace(x.Episode.Intent) != "" {
 				if err := a.ask(m, profile, x.Episode.Intent, &x.Episode); err != nil {
 					return err
 				}

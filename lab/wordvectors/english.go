@@ -13,7 +13,6 @@ import (
 
 	"waymark/internal/numeric"
 	"waymark/suggest/semantic"
-	"waymark/suggest/semantic/wordvectors"
 )
 
 // Chosen as those of train.go were. With twice as many words or half as many again of the dimensions the mean reciprocal
@@ -26,13 +25,13 @@ const (
 
 // readEnglish returns the commonest stems of vectors in the text format of GloVe: a word and its numbers a line, the
 // commonest word first. The vector of a stem is the sum of those of its words, each of length one, times 1/√rank.
-func readEnglish(path string) ([]wordvectors.Word, error) {
+func readEnglish(path string) ([]Word, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	var words []wordvectors.Word
+	var words []Word
 	number := map[string]int{}
 	in := bufio.NewScanner(f)
 	for line := 1; in.Scan() && len(words) < spoken; line++ {
@@ -54,7 +53,7 @@ func readEnglish(path string) ([]wordvectors.Word, error) {
 		if !ok {
 			n = len(words)
 			number[stems[0]] = n
-			words = append(words, wordvectors.Word{Stem: stems[0], Vector: make([]float64, len(vector))})
+			words = append(words, Word{Stem: stems[0], Vector: make([]float64, len(vector))})
 		}
 		if len(vector) != len(words[0].Vector) {
 			return nil, fmt.Errorf("%s line %d: %d numbers, the lines before have %d", path, line, len(vector), len(words[0].Vector))
@@ -68,7 +67,7 @@ func readEnglish(path string) ([]wordvectors.Word, error) {
 
 // english returns words with the directions taken out that all have in common, the mean and the first of the principal
 // components (Mu and Viswanath, ICLR 2018), in the next [dimension] of them.
-func english(words []wordvectors.Word) ([]wordvectors.Word, error) {
+func english(words []Word) ([]Word, error) {
 	if len(words) == 0 || len(words[0].Vector) < dropped+dimension {
 		return nil, errors.New("too few words or numbers")
 	}

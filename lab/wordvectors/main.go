@@ -1,4 +1,4 @@
-// Command wordvectors makes the two tables of package semantic/wordvectors:
+// Command wordvectors makes the two tables of package suggest/semantic:
 //
 //	tools.jsonl ─▶ stems of names, descriptions, parameters ─▶ who stands near whom ─▶ PPMI ─▶ truncated SVD ─▶ tools.bin
 //	GloVe       ─▶ stems of the commonest English words ─▶ common directions out ─▶ principal components ─▶ english.bin
@@ -8,19 +8,21 @@ package main
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
+	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
-
-	"waymark/suggest/semantic/wordvectors"
+	"strings"
 )
 
 func main() {
 	tools := flag.String("tools", "", "`file` of tools, one JSON object a line")
 	exclude := flag.String("exclude", "", "`file` of tools; servers that offer one of the same name and description are left out")
 	glove := flag.String("english", "", "`file` of English word vectors in the text format of GloVe")
-	out := flag.String("out", "suggest/semantic/wordvectors", "`folder` to write to")
+	out := flag.String("out", "suggest/semantic", "`folder` to write to")
 	flag.Parse()
 	if err := run(*tools, *exclude, *glove, *out); err != nil {
 		fmt.Fprintln(os.Stderr, "wordvectors:", err)
@@ -62,8 +64,8 @@ func run(tools, exclude, glove, out string) error {
 	return write(filepath.Join(out, "english.bin"), words)
 }
 
-func write(path string, words []wordvectors.Word) error {
-	data, err := wordvectors.Encode(words)
+func write(path string, words []Word) error {
+	data, err := encode(words)
 	if err != nil {
 		return err
 	}
@@ -72,4 +74,46 @@ func write(path string, words []wordvectors.Word) error {
 	}
 	fmt.Printf("%s: %d words, %d bytes, sha256 %x\n", path, len(words), len(data), sha256.Sum256(data))
 	return nil
+}
+
+// Word is one row of a table: a stem, its weight and a vector of length one.
+type Word struct {
+	Stem   string
+	Weight float64
+	Vector []float64
+}
+
+// encode writes words for semantic.ReadWordVectors.
+func encode(words []Word) ([]byte, error) {
+	if len(words) == 0 {
+		return nil, errors.New("no words")
+	}
+	dimension := len(words[0].Vector)
+	var stems strings.Builder
+	for _, w := range words {
+		if len(w.Vector) != dimension || strings.Contains(w.Stem, "\n") {
+			return nil, fmt.Errorf("the word %q does not fit", w.Stem)
+		}
+		stems.WriteString(w.Stem + "\n")
+	}
+	b := []byte("words1\n")
+	for _, n := range []int{len(words), dimension, stems.Len()} {
+		b = binary.LittleEndian.AppendUint32(b, uint32(n))
+	}
+	b = append(b, stems.String()...)
+	for _, w := range words {
+		most := 0.0
+		for _, x := range w.Vector {
+			most = max(most, math.Abs(x))
+		}
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(w.Weight)))
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(most/127)))
+		for _, x := range w.Vector {
+			if most > 0 {
+				x = math.Round(x / most * 127)
+			}
+			b = append(b, byte(int8(x)))
+		}
+	}
+	return b, nil
 }

@@ -16,7 +16,6 @@ import (
 	"waymark/catalog"
 	"waymark/internal/numeric"
 	"waymark/suggest/semantic"
-	"waymark/suggest/semantic/wordvectors"
 )
 
 // Chosen on the development half of hand-written requests for single tools; twice or half of each moves the mean
@@ -188,7 +187,7 @@ func rightVectors(product *mat.SymDense, k int) (sigma, right []float64) {
 //
 // of length one, with what all have in common taken out: the mean, each word weighted as often as it is said and by its
 // information.
-func train(texts []text) ([]wordvectors.Word, error) {
+func train(texts []text) ([]Word, error) {
 	vocabulary := vocabulary(texts)
 	counts, said := near(texts, vocabulary)
 	n := len(vocabulary)
@@ -221,14 +220,14 @@ func train(texts []text) ([]wordvectors.Word, error) {
 	if sigma == nil {
 		return nil, errors.New("too few texts")
 	}
-	words, mean := make([]wordvectors.Word, n), make([]float64, dimension)
+	words, mean := make([]Word, n), make([]float64, dimension)
 	for i := range words {
 		v := right[i*dimension : (i+1)*dimension]
 		for k := range v {
 			v[k] *= math.Sqrt(sigma[k])
 		}
 		unit(v)
-		words[i] = wordvectors.Word{Stem: vocabulary[i], Weight: numeric.Ln(1 + float64(len(texts))/(1+said[i])), Vector: v}
+		words[i] = Word{Stem: vocabulary[i], Weight: numeric.Ln(1 + float64(len(texts))/(1+said[i])), Vector: v}
 		numeric.Axpy(float64(said[i]*words[i].Weight), v, mean)
 	}
 	whole := 0.0

@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/catalog"
-	"waymark/suggest/semantic/wordvectors"
+	"waymark/internal/numeric"
+	"waymark/suggest/semantic"
 )
 
 // corpus are tools of twenty servers that speak of fruit or of ships, never of both.
@@ -36,19 +37,23 @@ func corpus() (tools []catalog.Tool) {
 func TestTrain(t *testing.T) {
 	words, err := train(textsOf(corpus()))
 	require.NoError(t, err)
-	data, err := wordvectors.Encode(words)
+	data, err := encode(words)
 	require.NoError(t, err)
-	table, err := wordvectors.Decode(data)
+	v, err := semantic.ReadWordVectors(data, data)
 	require.NoError(t, err)
-	v := wordvectors.Join(table, &wordvectors.Table{})
-	require.Greater(t, v.Cosine("appl", "pear"), v.Cosine("appl", "anchor")+0.2)
-	require.Greater(t, v.Cosine("sail", "mast"), v.Cosine("sail", "pear")+0.2)
+	cosine := func(a, b string) float64 {
+		x, y := make([]float64, v.Dimension()), make([]float64, v.Dimension())
+		require.True(t, v.Vector(x, a) && v.Vector(y, b))
+		return numeric.Dot(x, y) / (numeric.Norm(x) * numeric.Norm(y))
+	}
+	require.Greater(t, cosine("appl", "pear"), cosine("appl", "anchor")+0.2)
+	require.Greater(t, cosine("sail", "mast"), cosine("sail", "pear")+0.2)
 	for _, w := range words {
 		require.NotContains(t, []string{"secretnam", "hunter", "2", "x"}, w.Stem, "only one server uses it")
 	}
 	again, err := train(textsOf(corpus()))
 	require.NoError(t, err)
-	same, err := wordvectors.Encode(again)
+	same, err := encode(again)
 	require.NoError(t, err)
 	require.Equal(t, data, same)
 	_, err = train(textsOf(corpus()[:3]))

@@ -2,9 +2,17 @@ package evaluate
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
+
+	"waymark/catalog"
+	"waymark/internal/numeric"
+	"waymark/suggest/semantic"
 )
+
+// listed is the longest list that the baselines of an intent give.
+const listed = 50
 
 // The simple baselines, in the order of a table. A tool without a score is not ranked.
 //
@@ -12,31 +20,37 @@ import (
 //	markov1      n(last → t); then popularity for the tools not ranked yet
 //	markov2      n(last two → t); then markov1, then popularity
 //	markov2_knn  a chain of order two, smoothed, mixed with the votes of the nearest past intents; see [counts.mixed]
-//	bm25         words of the tools' texts; a plan is the first three tools
-//	knn          votes of the nearest past intents for their tools, by likeness
+//	bm25         words of the tools' texts (BM25F), without synonyms, word vectors and histories; a plan is
+//	             the first three tools
+//	knn          votes of the ten nearest past intents for their tools, by likeness
 //	copy         the plan of the nearest past intent
 //
 // Equal scores: the more popular first, then the id.
 func baselines(history []*task, text *toolIndex) []Predictor {
-	c, past := newCounts(history), newIntentIndex(history)
+	c := newCounts(history)
 	list := []Predictor{
-		{Name: "popularity", Next: func(Question) ([]Candidate, error) { return c.layers(c.popular), nil }},
-		{Name: "markov1", Next: func(q Question) ([]Candidate, error) {
-			return c.layers(c.first[c.last(q, 1)], c.popular), nil
-		}},
-		{Name: "markov2", Next: func(q Question) ([]Candidate, error) {
-			return c.layers(c.second[[2]int{c.last(q, 2), c.last(q, 1)}], c.first[c.last(q, 1)], c.popular), nil
-		}},
-		{Name: "markov2_knn", withIntent: true, Next: func(q Question) ([]Candidate, error) {
-			return c.mixed(q, past.nearest(q.Intent)), nil
-		}},
+		{Name: "popularity", Next: func(q Question) ([]Candidate, error) { return layers(c.rows(q, 0)), nil }},
+		{Name: "markov1", Next: func(q Question) ([]Candidate, error) { return layers(c.rows(q, 1)), nil }},
+		{Name: "markov2", Next: func(q Question) ([]Candidate, error) { return layers(c.rows(q, 2)), nil }},
+		{Name: "markov2_knn", withIntent: true, Next: func(q Question) ([]Candidate, error) { return c.mixed(q), nil }},
 		{Name: "bm25", Search: text.find, Find: text.find, Plan: func(intent string) (Plan, error) {
 			found, err := text.find(intent)
 			return Plan{Tools: found[:min(3, len(found))]}, err
 		}},
-		{Name: "knn", Find: func(intent string) ([]string, error) { return vote(past.nearest(intent)), nil }},
+		{Name: "knn", Find: func(intent string) (ids []string, _ error) {
+			score := map[string]float64{}
+			for _, n := range c.nearest(intent) {
+				for _, id := range n.set {
+					score[id] += n.likeness
+				}
+			}
+			for _, s := range ranked(score, nil) {
+				ids = append(ids, s.id)
+			}
+			return ids[:min(listed, len(ids))], nil
+		}},
 		{Name: "copy", Plan: func(intent string) (Plan, error) {
-			if near := past.nearest(intent); len(near) > 0 {
+			if near := c.nearest(intent); len(near) > 0 {
 				return Plan{Tools: near[0].set, Links: near[0].links}, nil
 			}
 			return Plan{}, nil
@@ -48,87 +62,165 @@ func baselines(history []*task, text *toolIndex) []Predictor {
 	return list
 }
 
-// scored is the number of a tool or a document, with what speaks for it.
+// toolIndex ranks tools by their texts.
+type toolIndex struct {
+	*semantic.Matcher
+	ids []string // sorted
+}
+
+func newToolIndex(tools []catalog.Tool) *toolIndex {
+	x, docs := &toolIndex{}, make([]semantic.Document, len(tools))
+	for i, t := range slices.SortedFunc(slices.Values(tools), func(a, b catalog.Tool) int { return strings.Compare(a.ID, b.ID) }) {
+		x.ids = append(x.ids, t.ID)
+		docs[i] = semantic.Document{Name: t.Name, Text: t.Description, Properties: t.Domain + " " + t.Server}
+	}
+	x.Matcher = semantic.NewMatcher(docs, nil, nil, nil)
+	return x
+}
+
+func (x *toolIndex) find(query string) (ids []string, _ error) {
+	m := x.Match(query)
+	defer m.Close()
+	for _, h := range m.Top(nil, listed, 0) {
+		ids = append(ids, x.ids[h.Doc])
+	}
+	return ids, nil
+}
+
+// scored is a tool with what speaks for it.
 type scored struct {
-	of    int
+	id    string
 	score float64
 }
 
-// best puts the largest score first, of equal ones the smaller number.
-func best(a, b scored) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.of, b.of)) }
+// ranked puts the largest score first, of equal ones the more popular, then the smaller id.
+func ranked(score, uses map[string]float64) []scored {
+	list := make([]scored, 0, len(score))
+	for id, s := range score {
+		list = append(list, scored{id, s})
+	}
+	slices.SortFunc(list, func(a, b scored) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(uses[b.id], uses[a.id]), strings.Compare(a.id, b.id))
+	})
+	return list
+}
 
-// counts are what chains know of a history. Tools are numbers, the most popular first, ties by id.
+// counts are what baselines know of a history.
 type counts struct {
-	ids     []string
-	at      map[string]int
-	popular []scored
-	first   map[int][]scored // by tool: what came right after it, most often first
-	second  map[[2]int][]scored
+	uses  map[string]float64
+	after map[[2]string][]scored // by the last two tools, "" for none: what came next, most often first
+
+	asked    []*task // those with an intent
+	idf      map[string]float64
+	postings map[string][]posting // by term of intents
+}
+
+// posting is an intent, by the place of its task, with the weight of a term in it.
+type posting struct {
+	task   int
+	weight float64
 }
 
 func newCounts(history []*task) *counts {
-	c := &counts{at: map[string]int{}, first: map[int][]scored{}, second: map[[2]int][]scored{}}
-	uses := map[string]float64{}
+	c := &counts{uses: map[string]float64{}, after: map[[2]string][]scored{}, idf: map[string]float64{}, postings: map[string][]posting{}}
+	next := map[[2]string]map[string]float64{}
 	for _, t := range history {
-		for _, id := range t.seq {
-			if uses[id]++; uses[id] == 1 {
-				c.ids = append(c.ids, id)
+		if t.hasIntent() {
+			c.asked = append(c.asked, t)
+			for _, term := range distinct(semantic.Tokens(t.Episode.Intent)) {
+				c.idf[term]++
+			}
+		}
+		for i, id := range t.seq {
+			c.uses[id]++
+			for k := range min(i, 2) {
+				key := last(t.seq[:i], k+1)
+				if next[key] == nil {
+					next[key] = map[string]float64{}
+				}
+				next[key][id]++
 			}
 		}
 	}
-	slices.SortFunc(c.ids, func(a, b string) int { return cmp.Or(cmp.Compare(uses[b], uses[a]), strings.Compare(a, b)) })
-	for i, id := range c.ids {
-		c.at[id] = i
-		c.popular = append(c.popular, scored{i, uses[id]})
+	for term, n := range c.idf {
+		c.idf[term] = numeric.Ln(float64(1+len(c.asked))/(1+n)) + 1
 	}
-	one, two := map[[2]int]float64{}, map[[3]int]float64{}
-	for _, t := range history {
-		for i, id := range t.seq[min(1, len(t.seq)):] {
-			one[[2]int{c.at[t.seq[i]], c.at[id]}]++
-			if i > 0 {
-				two[[3]int{c.at[t.seq[i-1]], c.at[t.seq[i]], c.at[id]}]++
-			}
-		}
+	for i, t := range c.asked {
+		c.vector(t.Episode.Intent, func(term string, w float64) { c.postings[term] = append(c.postings[term], posting{i, w}) })
 	}
-	for k, n := range one { // sorted below; order does not matter
-		c.first[k[0]] = append(c.first[k[0]], scored{k[1], n})
-	}
-	for k, n := range two {
-		c.second[[2]int{k[0], k[1]}] = append(c.second[[2]int{k[0], k[1]}], scored{k[2], n})
-	}
-	for _, row := range c.first {
-		slices.SortFunc(row, best)
-	}
-	for _, row := range c.second {
-		slices.SortFunc(row, best)
+	c.after[last(nil, 0)] = ranked(c.uses, nil)
+	for key, n := range next {
+		c.after[key] = ranked(n, c.uses)
 	}
 	return c
 }
 
-// last is the number of the tool so many steps back, -1 if there is none or the history never had it.
-func (c *counts) last(q Question, back int) int {
-	if back > len(q.Context) {
-		return -1
+// last are the last n tools of a context, n at most 2.
+func last(context []string, n int) (key [2]string) {
+	copy(key[2-n:], context[len(context)-n:])
+	return key
+}
+
+// rows list what came next: after as many of the last tools as are asked for, after fewer, and anywhere.
+func (c *counts) rows(q Question, longest int) (rows [][]scored) {
+	for n := min(longest, len(q.Context)); n >= 0; n-- {
+		rows = append(rows, c.after[last(q.Context, n)])
 	}
-	if n, ok := c.at[q.Context[len(q.Context)-back]]; ok {
-		return n
-	}
-	return -1
+	return rows
 }
 
 // layers lists the tools of the rows, one row after the other, each once.
-func (c *counts) layers(rows ...[]scored) []Candidate {
-	seen := make([]bool, len(c.ids))
-	list := make([]Candidate, 0, len(c.ids))
+func layers(rows [][]scored) (list []Candidate) {
+	seen := map[string]bool{}
 	for _, row := range rows {
 		for _, s := range row {
-			if !seen[s.of] {
-				seen[s.of] = true
-				list = append(list, Candidate{ID: c.ids[s.of]})
+			if !seen[s.id] {
+				seen[s.id] = true
+				list = append(list, Candidate{ID: s.id})
 			}
 		}
 	}
 	return list
+}
+
+// neighbour is a past task with its likeness to the new one.
+type neighbour struct {
+	*task
+	likeness float64
+}
+
+// vector yields the terms of an intent in order, with weights (1 + ln f)·idf of length 1, idf = ln((1 + n)/(1 + df)) + 1.
+// Terms that no past intent has are left out.
+func (c *counts) vector(intent string, yield func(term string, weight float64)) {
+	count := map[string]float64{}
+	for _, term := range semantic.Tokens(intent) {
+		if c.idf[term] > 0 {
+			count[term]++
+		}
+	}
+	terms, weights := slices.Sorted(maps.Keys(count)), make([]float64, len(count))
+	for i, term := range terms {
+		weights[i] = float64((1 + numeric.Ln(count[term])) * c.idf[term])
+	}
+	norm := numeric.Norm(weights)
+	for i, term := range terms {
+		yield(term, weights[i]/norm)
+	}
+}
+
+// nearest returns the ten past tasks with the most similar intents by cosine, nearest first; of two as near the earlier.
+func (c *counts) nearest(intent string) (near []neighbour) {
+	cosine := map[int]float64{}
+	c.vector(intent, func(term string, weight float64) {
+		for _, p := range c.postings[term] {
+			cosine[p.task] += float64(weight * p.weight)
+		}
+	})
+	for _, i := range slices.Sorted(maps.Keys(cosine)) {
+		near = append(near, neighbour{c.asked[i], cosine[i]})
+	}
+	slices.SortStableFunc(near, func(a, b neighbour) int { return cmp.Compare(b.likeness, a.likeness) })
+	return near[:min(10, len(near))]
 }
 
 // mixed is, with the neighbours of the intent,
@@ -137,38 +229,30 @@ func (c *counts) layers(rows ...[]scored) []Candidate {
 //	P(t | last two) = (n₂(t) + P(t | last))/(n₂ + 1),  P(t | last) = (n₁(t) + P(t))/(n₁ + 1)
 //
 // Without neighbours it is the chain alone.
-func (c *counts) mixed(q Question, near []neighbour) []Candidate {
+func (c *counts) mixed(q Question) []Candidate {
 	const voteShare = 0.25
-	weight := make([]float64, len(c.ids))
+	weight := map[string]float64{}
 	left := 1.0
-	if votes := 0.0; len(near) > 0 {
+	if votes, near := 0.0, c.nearest(q.Intent); len(near) > 0 {
 		left -= voteShare
 		for _, n := range near {
 			votes += float64(n.likeness * float64(len(n.set)))
 		}
 		for _, n := range near {
 			for _, id := range n.set {
-				weight[c.at[id]] += voteShare * n.likeness / votes
+				weight[id] += voteShare * n.likeness / votes
 			}
 		}
 	}
-	// A row of n counts takes n/(n+1) of what is left, the rest goes to the shorter context.
-	for _, row := range [][]scored{c.second[[2]int{c.last(q, 2), c.last(q, 1)}], c.first[c.last(q, 1)], c.popular} {
+	for _, row := range c.rows(q, 2) { // n counts take n/(n+1) of what is left, the rest goes to the shorter context
 		total := 1.0
 		for _, s := range row {
 			total += s.score
 		}
 		for _, s := range row {
-			weight[s.of] += left * s.score / total
+			weight[s.id] += left * s.score / total
 		}
 		left /= total
 	}
-	var row []scored
-	for tool, w := range weight {
-		if w > 0 {
-			row = append(row, scored{tool, w})
-		}
-	}
-	slices.SortFunc(row, best)
-	return c.layers(row)
+	return layers([][]scored{ranked(weight, c.uses)})
 }

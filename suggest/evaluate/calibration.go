@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"waymark/internal/numeric"
 )
 
 // Prediction is a first suggestion: the confidence it was given with, and whether it was right.
@@ -51,21 +53,20 @@ type Bin struct {
 // (Naeini, Cooper and Hauskrecht, AAAI 2015). Predictions of equal confidence share their outcomes, so that
 // their order does not matter where a bin ends among them.
 func Calibrate(claims []Prediction, seed uint64) *Calibration {
-	levels := levelsOf(claims)
+	claims = slices.SortedFunc(slices.Values(claims), func(a, b Prediction) int { return cmp.Compare(a.Confidence, b.Confidence) })
+	confidence, right := make([]float64, len(claims)), make([]float64, len(claims))
+	for i, x := range claims {
+		confidence[i], right[i] = x.Confidence, share(x.Right)
+	}
 	c := &Calibration{Claims: len(claims)}
-	c.ECE, c.Reliability = reliability(levels, len(claims))
+	c.ECE, c.Reliability = reliability(confidence, right)
 	r := rand.New(rand.NewPCG(seed, 1))
 	simulated := make([]float64, simulations)
 	for i := range simulated {
-		for l := range levels {
-			levels[l].right = 0
-			for range int(levels[l].n) {
-				if r.Float64() < levels[l].confidence {
-					levels[l].right++
-				}
-			}
+		for k, p := range confidence {
+			right[k] = share(r.Float64() < p)
 		}
-		simulated[i], _ = reliability(levels, len(claims))
+		simulated[i], _ = reliability(confidence, right)
 	}
 	c.Band = quantiles(simulated, 0.05, 0.95)
 	if passed := c.ECE <= max(goodECE, c.Band[1]); !passed || c.Claims >= LeastClaims {
@@ -74,48 +75,27 @@ func Calibrate(claims []Prediction, seed uint64) *Calibration {
 	return c
 }
 
-// level is all claims of one confidence.
-type level struct{ confidence, n, right float64 }
-
-// levelsOf lists the levels, least confident first.
-func levelsOf(claims []Prediction) []level {
-	var levels []level
-	byConfidence := func(a, b Prediction) int { return cmp.Compare(a.Confidence, b.Confidence) }
-	for _, c := range slices.SortedFunc(slices.Values(claims), byConfidence) {
-		if len(levels) == 0 || levels[len(levels)-1].confidence != c.Confidence {
-			levels = append(levels, level{confidence: c.Confidence})
+// reliability shares the outcomes among claims of equal confidence, which are sorted, and adds up the gaps of ten bins.
+func reliability(confidence, right []float64) (ece float64, diagram []Bin) {
+	n := len(confidence)
+	for i, to := 0, 0; i < n; i = to {
+		for to = i; to < n && confidence[to] == confidence[i]; {
+			to++
 		}
-		l := &levels[len(levels)-1]
-		l.n++
-		l.right += share(c.Right)
-	}
-	return levels
-}
-
-// reliability puts the n claims of the levels into ten bins, from below, and adds up the gaps; a level may fill several.
-func reliability(levels []level, n int) (ece float64, diagram []Bin) {
-	l, left := 0, 0.0 // of level l, so many claims are not in a bin yet
-	if len(levels) > 0 {
-		left = levels[0].n
+		mean := numeric.Sum(right[i:to]) / float64(to-i)
+		for k := i; k < to; k++ {
+			right[k] = mean
+		}
 	}
 	for b := range bins {
-		size := (b+1)*n/bins - b*n/bins
-		bin, gap := Bin{Claims: size}, 0.0
-		for need := float64(size); need > 0; {
-			take := min(need, left)
-			right := levels[l].right / levels[l].n
-			gap += float64(take * (levels[l].confidence - right))
-			bin.Confidence += float64(take*levels[l].confidence) / float64(size)
-			bin.Right += float64(take*right) / float64(size)
-			need, left = need-take, left-take
-			if left == 0 && l+1 < len(levels) {
-				l++
-				left = levels[l].n
-			}
+		from, to := b*n/bins, (b+1)*n/bins
+		if from == to {
+			continue
 		}
-		if ece += math.Abs(gap); size > 0 {
-			diagram = append(diagram, bin)
-		}
+		size := float64(to - from)
+		bin := Bin{numeric.Sum(confidence[from:to]) / size, numeric.Sum(right[from:to]) / size, to - from}
+		diagram = append(diagram, bin)
+		ece += math.Abs(bin.Confidence-bin.Right) * size / float64(n)
 	}
-	return ratio(ece, float64(n)), diagram
+	return ece, diagram
 }

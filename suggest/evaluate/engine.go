@@ -15,16 +15,7 @@ import (
 func Suggester(profile string, o suggest.MeasureOptions) Trainer {
 	o.Learn = profile != suggest.ProfileSeed
 	return func(ctx context.Context, d *Data, past []*Example) ([]Predictor, error) {
-		s := history.WithCatalog(d.Tools, d.Capabilities)
-		for _, x := range past {
-			s.Record(&x.Episode)
-		}
-		counts := s.Freeze()
-		measures, err := suggest.Measure(ctx, counts, o)
-		if err != nil {
-			return nil, err
-		}
-		m, err := suggest.NewModel(counts, measures, suggest.Stamp{Version: "evaluation", Seq: uint64(len(past))})
+		m, err := modelOf(ctx, d, o, past, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -35,6 +26,22 @@ func Suggester(profile string, o suggest.MeasureOptions) Trainer {
 		_, err = all[0].Next(Question{}) // the engine may refuse the profile
 		return all, err
 	}
+}
+
+// modelOf counts all examples and is measured on the known ones.
+func modelOf(ctx context.Context, d *Data, o suggest.MeasureOptions, known, since []*Example) (*suggest.Model, error) {
+	s := history.WithCatalog(d.Tools, d.Capabilities)
+	for _, x := range known {
+		s.Record(&x.Episode)
+	}
+	measures, err := suggest.Measure(ctx, s.Freeze(), o)
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range since {
+		s.Record(&x.Episode)
+	}
+	return suggest.NewModel(s.Freeze(), measures, suggest.Stamp{Version: "evaluation", Seq: uint64(len(known))})
 }
 
 // engine asks a model the way its clients do, without explanations. To find the tools of a task is to ask what may come

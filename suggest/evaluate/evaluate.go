@@ -6,8 +6,7 @@
 // A past task becomes several questions. Put into topological order (ties as recorded) it is a
 // sequence t₀ t₁ … tₙ; for every i ≥ 1 the question is "what comes after t₀ … tᵢ₋₁", and the answer is
 // right where it is tᵢ. Its intent alone is two more: "which tools does this need" and "in which
-// order". No question is ever answered with a history that holds its own task, or an attempt at the
-// same task.
+// order". No question is ever answered with a history that holds its own task.
 //
 // Everything here is deterministic: draws are seeded, ties are broken by id, sums have a fixed order
 // whatever the number of processors. [Evaluate] makes the table, [Judge] decides whether a rebuild loses.
@@ -40,9 +39,6 @@ type Data struct {
 type Example struct {
 	Episode episodic.Episode
 	Split   string // [Train] is history, anything else is tested
-	Task    string // attempts at one task share it; "" means that the episode is the only one
-	Next    bool   // asked for the next tool
-	Intent  bool   // asked for tools and a plan, if it has an intent
 }
 
 // The splits.
@@ -94,13 +90,14 @@ type Predictor struct {
 // compared with.
 type Trainer func(ctx context.Context, d *Data, history []*Example) ([]Predictor, error)
 
+// seed is that of every draw.
+const seed = 1
+
 // Options of an evaluation.
 type Options struct {
-	Profile         string                // of the report
-	Seed            uint64                // of every draw; 0 means 1
-	SuccessfulTests bool                  // only test episodes that succeeded are asked about
-	FirstContact    bool                  // also asks about what the history does not resemble, and about joined sessions
-	Progress        func(done, total int) // nil: nobody looks. Calls never overlap
+	Profile      string                // of the report
+	FirstContact bool                  // also asks about what the history does not resemble, and about joined sessions
+	Progress     func(done, total int) // nil: nobody looks. Calls never overlap
 
 	judge bool // without baselines, and of at most mostAsked tasks
 }
@@ -111,16 +108,13 @@ var ErrNothingToTest = errors.New("nothing to test: no test episode has two step
 // Evaluate measures what train makes of the history in d, and the baselines beside it. It stops soon after ctx ends.
 // The report depends on nothing but d, the options and train.
 func Evaluate(ctx context.Context, d *Data, train Trainer, o Options) (*Report, error) {
-	o.Seed = cmp.Or(o.Seed, 1)
-	parts, r := divide(d, o)
+	p, r := divide(d, o)
 	if r.TestEpisodes == 0 {
 		return nil, fmt.Errorf("evaluate on %s: %w", d.Name, ErrNothingToTest)
 	}
 	total, tick := 0, func() {}
-	for _, p := range parts {
-		for _, q := range p.questions {
-			total += len(q.tests)
-		}
+	for _, q := range p.questions {
+		total += len(q.tests)
 	}
 	if o.Progress != nil {
 		var lock sync.Mutex
@@ -133,32 +127,30 @@ func Evaluate(ctx context.Context, d *Data, train Trainer, o Options) (*Report, 
 		}
 	}
 	text := newToolIndex(d.Tools)
-	for _, p := range parts {
-		folds := p.folds()
-		if err := each(ctx, len(folds), func(i int) error {
-			examples := make([]*Example, len(folds[i].history))
-			for j, t := range folds[i].history {
-				examples[j] = t.Example
-			}
-			predictors, err := train(ctx, d, examples)
-			if err != nil {
-				return fmt.Errorf("evaluate on %s: train on %d episodes: %w", d.Name, len(examples), err)
-			}
-			if !o.judge {
-				predictors = append(predictors, baselines(folds[i].history, text)...)
-			}
-			for at, q := range p.questions {
-				if err := q.ask(ctx, predictors, folds[i].tests[at], tick); err != nil {
-					return fmt.Errorf("evaluate on %s: %w", d.Name, err)
-				}
-			}
-			return nil
-		}); err != nil {
-			return nil, err
+	folds := p.folds()
+	if err := each(ctx, len(folds), func(i int) error {
+		examples := make([]*Example, len(folds[i].history))
+		for j, t := range folds[i].history {
+			examples[j] = t.Example
 		}
-		for _, q := range p.questions {
-			r.add(q, o.Seed)
+		predictors, err := train(ctx, d, examples)
+		if err != nil {
+			return fmt.Errorf("evaluate on %s: train on %d episodes: %w", d.Name, len(examples), err)
 		}
+		if !o.judge {
+			predictors = append(predictors, baselines(folds[i].history, text)...)
+		}
+		for at, q := range p.questions {
+			if err := q.ask(ctx, predictors, folds[i].tests[at], tick); err != nil {
+				return fmt.Errorf("evaluate on %s: %w", d.Name, err)
+			}
+		}
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	for _, q := range p.questions {
+		r.add(q, seed)
 	}
 	r.finish()
 	return r, nil
@@ -167,74 +159,54 @@ func Evaluate(ctx context.Context, d *Data, train Trainer, o Options) (*Report, 
 // part is a history with the questions that are put to what it was turned into.
 type part struct {
 	history   []*task
-	leave     bool // every test is held out in turn, with its whole group
+	leave     bool // every test is held out in turn
 	questions []*question
 }
 
-// divide splits the examples into history and tests, apart for the next tool and for intents: a data set may be made for
-// one of them only. A task of one step asks no next tool, one without an intent no plan.
-func divide(d *Data, o Options) ([]*part, *Report) {
-	all := make([]*task, len(d.Examples))
+// divide splits the examples into history and tests. A task of one step asks no next tool, one without an intent no plan.
+func divide(d *Data, o Options) (*part, *Report) {
+	p, tests := &part{}, []*task(nil)
 	for i := range d.Examples {
-		all[i] = newTask(&d.Examples[i])
-	}
-	split := func(takes func(*task) bool) (*part, []*task) {
-		p, tests := &part{}, []*task(nil)
-		for _, t := range all {
-			switch {
-			case !takes(t):
-			case t.Split == Train:
-				p.history = append(p.history, t)
-			case !o.SuccessfulTests || t.Episode.Outcome == episodic.Success:
-				tests = append(tests, t)
-			}
+		if t := newTask(&d.Examples[i]); t.Split == Train {
+			p.history = append(p.history, t)
+		} else {
+			tests = append(tests, t)
 		}
-		if len(p.history) == 0 {
-			p.leave, p.history = true, tests
-		}
-		return p, tests
 	}
-	next, steps := split(func(t *task) bool { return t.Next })
-	intents, asked := split(func(t *task) bool { return t.Intent })
-	steps = slices.DeleteFunc(slices.Clone(steps), func(t *task) bool { return len(t.seq) < 2 })
-	asked = slices.DeleteFunc(slices.Clone(asked), func(t *task) bool { return !t.hasIntent() })
+	r := &Report{Rows: []Row{}, Baselines: map[string]map[string]float64{}, Dataset: d.Name, Profile: o.Profile, TrainEpisodes: len(p.history)}
+	if len(p.history) == 0 {
+		p.leave, p.history, r.LeaveOneOut = true, tests, true
+	}
+	var steps, asked, both, sessions, needs, strange []*task
+	for _, t := range tests {
+		if len(t.seq) >= 2 {
+			steps = append(steps, t)
+		}
+		if t.hasIntent() {
+			asked = append(asked, t)
+		}
+		if len(t.seq) >= 2 || t.hasIntent() {
+			r.TestEpisodes++
+		}
+	}
 	if o.judge {
 		steps, asked = evenly(steps, mostAsked), evenly(asked, mostAsked)
 	}
-	next.questions = append(next.questions, newQuestion(QuestionNext, steps))
-	if told := slices.DeleteFunc(slices.Clone(steps), func(t *task) bool { return !t.hasIntent() }); len(told) > 0 {
-		next.questions = append(next.questions, newQuestion(QuestionNextIntent, told))
-	}
-	intents.questions = append(intents.questions, newQuestion(QuestionTools, asked), newQuestion(QuestionDAG, asked))
-	if o.FirstContact && !next.leave && !intents.leave {
-		next.questions = append(next.questions, newQuestion(QuestionSessions, joined(evenly(steps, mostContact))))
-		intents.questions = append(intents.questions, newQuestion(QuestionNeeds, ownTexts(d.Tools)),
-			newQuestion(QuestionForeign, append(foreign(), evenly(asked, mostContact)...)))
-	}
-	r := &Report{
-		Rows: []Row{}, Baselines: map[string]map[string]float64{}, Dataset: d.Name, Profile: o.Profile,
-		LeaveOneOut: next.leave && intents.leave, TestEpisodes: union(steps, asked),
-	}
-	var trained [2][]*task
-	for i, p := range []*part{next, intents} {
-		if !p.leave {
-			trained[i] = p.history
+	for _, t := range steps {
+		if t.hasIntent() {
+			both = append(both, t)
 		}
 	}
-	r.TrainEpisodes = union(trained[0], trained[1])
-	if next.leave == intents.leave && slices.Equal(next.history, intents.history) {
-		next.questions = append(next.questions, intents.questions...)
-		return []*part{next}, r
+	if o.FirstContact && !p.leave {
+		sessions, needs = joined(evenly(steps, mostContact)), ownTexts(d.Tools)
+		strange = append(foreign(), evenly(asked, mostContact)...)
 	}
-	return []*part{next, intents}, r
-}
-
-func union(a, b []*task) int {
-	seen := map[*task]bool{}
-	for _, t := range slices.Concat(a, b) {
-		seen[t] = true
+	for i, tests := range [][]*task{steps, both, sessions, asked, asked, needs, strange} {
+		if len(tests) > 0 {
+			p.questions = append(p.questions, newQuestion(questions[i], tests))
+		}
 	}
-	return len(seen)
+	return p, r
 }
 
 // evenly takes at most n tasks, evenly.
@@ -255,26 +227,29 @@ type fold struct {
 	tests   [][]int
 }
 
-// folds has one fold with all tests or, where each is held out in turn, one for each group of tests.
+// folds has one fold with all tests or, where each is held out in turn, one for each.
 func (p *part) folds() []*fold {
+	if !p.leave {
+		all := &fold{history: p.history}
+		for _, q := range p.questions {
+			tests := make([]int, len(q.tests))
+			for i := range tests {
+				tests[i] = i
+			}
+			all.tests = append(all.tests, tests)
+		}
+		return []*fold{all}
+	}
 	var folds []*fold
-	at := map[string]*fold{}
-	for k, q := range p.questions {
-		for i, t := range q.tests {
-			group := ""
-			if p.leave {
-				group = t.group
+	for h, out := range p.history {
+		f, asked := &fold{slices.Concat(p.history[:h], p.history[h+1:]), make([][]int, len(p.questions))}, false
+		for k, q := range p.questions {
+			if i := slices.Index(q.tests, out); i >= 0 {
+				f.tests[k], asked = []int{i}, true
 			}
-			f := at[group]
-			if f == nil {
-				f = &fold{p.history, make([][]int, len(p.questions))}
-				if p.leave {
-					f.history = slices.DeleteFunc(slices.Clone(p.history), func(t *task) bool { return t.group == group })
-				}
-				at[group] = f
-				folds = append(folds, f)
-			}
-			f.tests[k] = append(f.tests[k], i)
+		}
+		if asked {
+			folds = append(folds, f)
 		}
 	}
 	return folds

@@ -26,7 +26,7 @@ func HoldOut(episodes []episodic.Episode, share float64) ([]Example, error) {
 	examples := make([]Example, len(episodes))
 	timed := true
 	for i, e := range episodes {
-		examples[i] = Example{Episode: e, Split: Train, Next: true, Intent: true}
+		examples[i] = Example{Episode: e, Split: Train}
 		timed = timed && !e.Time.IsZero()
 	}
 	if !timed {

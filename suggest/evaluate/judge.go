@@ -1,9 +1,7 @@
 package evaluate
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -47,6 +45,8 @@ func Judge(ctx context.Context, t Trial) (*Gate, error) {
 	if enough := float64(len(t.Episodes)) * judgedShare; enough < leastJudged || t.Old == nil {
 		return nil, nil
 	}
+	old := *t.Old
+	old.Learn, t.New.Learn = true, true
 	examples, err := t.split()
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func Judge(ctx context.Context, t Trial) (*Gate, error) {
 		sources[i] = t.Episodes[i].Source
 		fresh[t.Episodes[i].ID] = i >= t.Known
 	}
-	train := func(ctx context.Context, _ *Data, past []*Example) ([]Predictor, error) {
+	train := func(ctx context.Context, d *Data, past []*Example) ([]Predictor, error) {
 		var known, since []*Example
 		for _, x := range past {
 			if fresh[x.Episode.ID] {
@@ -65,21 +65,18 @@ func Judge(ctx context.Context, t Trial) (*Gate, error) {
 				known = append(known, x)
 			}
 		}
-		m, err := t.model(ctx, t.New, past, nil)
+		now, err := modelOf(ctx, d, t.New, past, nil)
 		if err != nil {
 			return nil, err
 		}
-		models := []Predictor{judged(m)}
-		if t.differs(len(since)) {
-			if m, err = t.model(ctx, *t.Old, known, since); err != nil {
-				return nil, err
-			}
-			models = append(models, judged(m))
+		was, err := modelOf(ctx, d, old, known, since)
+		if err != nil {
+			return nil, err
 		}
-		return models, nil
+		return []Predictor{judged(now), judged(was)}, nil
 	}
 	gate := &Gate{Source: history.FindNewSource(sources, t.Judged)}
-	r, err := Evaluate(ctx, &Data{Name: "a rebuild", Examples: examples}, train, Options{judge: true})
+	r, err := Evaluate(ctx, &Data{Name: "a rebuild", Tools: t.Tools, Capabilities: t.Capabilities, Examples: examples}, train, Options{judge: true})
 	if errors.Is(err, ErrNothingToTest) {
 		return gate, nil
 	}
@@ -93,10 +90,8 @@ func Judge(ctx context.Context, t Trial) (*Gate, error) {
 		if to == nil {
 			continue
 		}
-		*to = Change{Metric: x.Metric, Episodes: x.Tasks, Questions: x.Asked, Published: x.Value, New: x.Value}
-		if was := x.Seed; was != nil { // else it is the same model
-			to.Published, to.Gain, to.Interval = was.Value, was.Lead.Mean, was.Lead.Interval
-		}
+		*to = Change{Metric: x.Metric, Episodes: x.Tasks, Questions: x.Asked, Published: x.Seed.Value, New: x.Value,
+			Gain: x.Seed.Lead.Mean, Interval: x.Seed.Lead.Interval}
 	}
 	return gate, nil
 }
@@ -113,7 +108,7 @@ func (t *Trial) split() ([]Example, error) {
 	cut := max(0, len(t.Episodes)-mostJudged) // models are judged with as much history as they have in service
 	var all []Example
 	for _, e := range t.Episodes[:cut] {
-		all = append(all, Example{Episode: e, Split: Train, Next: true, Intent: true})
+		all = append(all, Example{Episode: e, Split: Train})
 	}
 	newest, known := t.Episodes[cut:], max(0, t.Known-cut)
 	parts := [][]episodic.Episode{newest[:known], newest[known:]}
@@ -129,32 +124,4 @@ func (t *Trial) split() ([]Example, error) {
 		all = append(all, examples...)
 	}
 	return all, nil
-}
-
-// differs reports whether the published model is another one than the new one, with so many episodes that it was not
-// measured with.
-func (t *Trial) differs(since int) bool {
-	was, err := json.Marshal(t.Old)
-	now, failed := json.Marshal(t.New)
-	if err != nil || failed != nil {
-		panic("evaluate: options cannot be encoded") // plain structs
-	}
-	return since > 0 || !bytes.Equal(was, now)
-}
-
-// model counts all episodes and is measured on the known ones.
-func (t *Trial) model(ctx context.Context, o suggest.MeasureOptions, known, since []*Example) (*suggest.Model, error) {
-	s := history.WithCatalog(t.Tools, t.Capabilities)
-	for _, x := range known {
-		s.Record(&x.Episode)
-	}
-	o.Learn = true
-	measures, err := suggest.Measure(ctx, s.Freeze(), o)
-	if err != nil {
-		return nil, err
-	}
-	for _, x := range since {
-		s.Record(&x.Episode)
-	}
-	return suggest.NewModel(s.Freeze(), measures, suggest.Stamp{Version: "judged"})
 }

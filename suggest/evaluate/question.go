@@ -10,12 +10,12 @@ import (
 	"sync"
 
 	"waymark/catalog"
+	"waymark/suggest/semantic"
 )
 
 // task is an example made ready: what is asked, what is right.
 type task struct {
 	*Example
-	group  string   // attempts at one task
 	seq    []string // tools in topological order
 	set    []string // distinct tools, sorted
 	links  []Link   // distinct pairs of different tools, sorted
@@ -27,7 +27,7 @@ func (t *task) hasIntent() bool { return strings.TrimSpace(t.Episode.Intent) != 
 // newTask puts the steps in topological order and derives what metrics compare.
 func newTask(x *Example) *task {
 	e := &x.Episode
-	t := &task{Example: x, group: cmp.Or(x.Task, e.ID)}
+	t := &task{Example: x}
 	before := e.Before()
 	for _, i := range e.Order() {
 		t.seq = append(t.seq, e.Steps[i].Tool)
@@ -60,14 +60,16 @@ const (
 	QuestionForeign    = "foreign"     // requests that software rarely serves, and those of the history
 )
 
-// kinds are, by question, the metrics in the order of the report and how a predictor is asked: nil, if it does not answer
-// such questions.
+// questions are the kinds in the order of the report.
+var questions = []string{QuestionNext, QuestionNextIntent, QuestionSessions, QuestionTools, QuestionDAG, QuestionNeeds, QuestionForeign}
+
+// kinds are, by question, the metrics in the order of the report and how a test is asked.
 var kinds = map[string]struct {
 	metrics []string
-	asker   func(p *Predictor) asker
+	ask     func(a asking, t *task) error
 }{
-	QuestionNext:       {[]string{"hit@1", "hit@3", "hit@5", "mrr"}, func(p *Predictor) asker { return askNext(p, false) }},
-	QuestionNextIntent: {[]string{"hit@1", "hit@3", "hit@5", "mrr"}, func(p *Predictor) asker { return askNext(p, true) }},
+	QuestionNext:       {[]string{"hit@1", "hit@3", "hit@5", "mrr"}, func(a asking, t *task) error { return askNext(a, t, "") }},
+	QuestionNextIntent: {[]string{"hit@1", "hit@3", "hit@5", "mrr"}, func(a asking, t *task) error { return askNext(a, t, t.Episode.Intent) }},
 	QuestionTools:      {[]string{"recall@5", "ndcg@10", "map@10"}, askTools},
 	QuestionDAG:        {[]string{"node_f1", "link_f1", "accuracy"}, askPlan},
 	QuestionSessions:   {[]string{"alone", "joined", "joined_intent"}, askSession},
@@ -75,58 +77,57 @@ var kinds = map[string]struct {
 	QuestionForeign:    {[]string{"seen", "own_kept"}, askForeign},
 }
 
-// asker puts the questions of one test to a predictor and adds the values of its answers.
-type asker func(t *task, test int, a *answers) error
-
 // question is a kind of question with its tests and the answers of each predictor.
 type question struct {
 	name    string
 	metrics []string
-	asker   func(p *Predictor) asker
 	tests   []*task
 	lock    sync.Mutex
 	answers []*answers // by predictor
 }
 
 func newQuestion(name string, tests []*task) *question {
-	k := kinds[name]
-	return &question{name: name, metrics: k.metrics, asker: k.asker, tests: tests}
+	return &question{name: name, metrics: kinds[name].metrics, tests: tests}
 }
 
 // answers are the values of one predictor's answers, by metric and test, and what first suggestions claimed, by test.
 type answers struct {
-	*Predictor
-	samples map[string]Sample
-	claims  [][]Prediction
+	name     string
+	baseline bool
+	samples  map[string]Sample
+	claims   [][]Prediction
 }
 
-func (a *answers) add(metric string, test int, value float64) {
-	a.samples[metric].Sum[test] += value
-	a.samples[metric].Count[test]++
+// asking is a predictor asked about one test. One that does not answer such questions gets no values.
+type asking struct {
+	*Predictor
+	*answers
+	test int
+}
+
+func (a asking) add(metric string, value float64) {
+	a.samples[metric].Sum[a.test] += value
+	a.samples[metric].Count[a.test]++
 }
 
 // ask puts some of the tests to each predictor. Each test writes its own place.
 func (q *question) ask(ctx context.Context, predictors []Predictor, tests []int, tick func()) error {
 	q.lock.Lock()
 	for len(q.answers) < len(predictors) {
-		a := &answers{&predictors[len(q.answers)], map[string]Sample{}, make([][]Prediction, len(q.tests))}
+		p := &predictors[len(q.answers)]
+		a := &answers{p.Name, p.simple, map[string]Sample{}, make([][]Prediction, len(q.tests))}
 		for _, m := range q.metrics {
 			a.samples[m] = newSample(len(q.tests))
 		}
 		q.answers = append(q.answers, a)
 	}
 	q.lock.Unlock()
-	askers := make([]asker, len(predictors))
-	for i := range predictors {
-		askers[i] = q.asker(&predictors[i])
-	}
 	return each(ctx, len(tests), func(i int) error {
 		defer tick()
-		for k, ask := range askers {
-			if ask != nil {
-				if err := ask(q.tests[tests[i]], tests[i], q.answers[k]); err != nil {
-					return fmt.Errorf("%s of %q: %w", q.name, q.tests[tests[i]].Episode.ID, err)
-				}
+		t := q.tests[tests[i]]
+		for k := range predictors {
+			if err := kinds[q.name].ask(asking{&predictors[k], q.answers[k], tests[i]}, t); err != nil {
+				return fmt.Errorf("%s of %q: %w", q.name, t.Episode.ID, err)
 			}
 		}
 		return nil
@@ -134,31 +135,24 @@ func (q *question) ask(ctx context.Context, predictors []Predictor, tests []int,
 }
 
 // askNext asks for every step of a test but the first.
-func askNext(p *Predictor, intent bool) asker {
-	if p.Next == nil || p.withIntent && !intent {
+func askNext(a asking, t *task, intent string) error {
+	if a.Next == nil || a.withIntent && intent == "" {
 		return nil
 	}
-	return func(t *task, test int, a *answers) error {
-		q := Question{}
-		if intent {
-			q.Intent = t.Episode.Intent
+	for i := 1; i < len(t.seq); i++ {
+		rank, found, err := a.rank(Question{t.seq[:i:i], intent}, t.seq[i])
+		if err != nil {
+			return err
 		}
-		for i := 1; i < len(t.seq); i++ {
-			q.Context = t.seq[:i:i]
-			rank, found, err := p.rank(q, t.seq[i])
-			if err != nil {
-				return err
-			}
-			a.add("hit@1", test, hit(rank, 1))
-			a.add("hit@3", test, hit(rank, 3))
-			a.add("hit@5", test, hit(rank, 5))
-			a.add("mrr", test, reciprocal(rank))
-			if len(found) > 0 {
-				a.claims[test] = append(a.claims[test], Prediction{found[0].Confidence, rank == 1})
-			}
+		a.add("hit@1", hit(rank, 1))
+		a.add("hit@3", hit(rank, 3))
+		a.add("hit@5", hit(rank, 5))
+		a.add("mrr", reciprocal(rank))
+		if len(found) > 0 {
+			a.claims[a.test] = append(a.claims[a.test], Prediction{found[0].Confidence, rank == 1})
 		}
-		return nil
 	}
+	return nil
 }
 
 // rank is the place of a tool among the suggestions, 0 where it is none of them.
@@ -167,34 +161,30 @@ func (p *Predictor) rank(q Question, tool string) (int, []Candidate, error) {
 	return 1 + slices.IndexFunc(found, func(c Candidate) bool { return c.ID == tool }), found, err
 }
 
-func askTools(p *Predictor) asker {
-	if p.Find == nil {
+func askTools(a asking, t *task) error {
+	if a.Find == nil {
 		return nil
 	}
-	return func(t *task, test int, a *answers) error {
-		ranked, err := p.Find(t.Episode.Intent)
-		a.add("recall@5", test, recall(ranked, t.set, 5))
-		a.add("ndcg@10", test, NDCG(ranked, t.set, 10))
-		a.add("map@10", test, averagePrecision(ranked, t.set, 10))
-		return err
-	}
+	ranked, err := a.Find(t.Episode.Intent)
+	a.add("recall@5", recall(ranked, t.set, 5))
+	a.add("ndcg@10", NDCG(ranked, t.set, 10))
+	a.add("map@10", averagePrecision(ranked, t.set, 10))
+	return err
 }
 
 // askPlan compares the sets of tools and, where the task has links, those of links. From a Node-F1 of .99 a plan is exact.
-func askPlan(p *Predictor) asker {
-	if p.Plan == nil {
+func askPlan(a asking, t *task) error {
+	if a.Plan == nil {
 		return nil
 	}
-	return func(t *task, test int, a *answers) error {
-		plan, err := p.Plan(t.Episode.Intent)
-		node := F1(distinct(plan.Tools), t.set)
-		a.add("node_f1", test, node)
-		a.add("accuracy", test, share(node >= .99))
-		if len(t.links) > 0 {
-			a.add("link_f1", test, F1(properLinks(plan.Links), t.links))
-		}
-		return err
+	plan, err := a.Plan(t.Episode.Intent)
+	node := F1(distinct(plan.Tools), t.set)
+	a.add("node_f1", node)
+	a.add("accuracy", share(node >= .99))
+	if len(t.links) > 0 {
+		a.add("link_f1", F1(properLinks(plan.Links), t.links))
 	}
+	return err
 }
 
 // Bounds that keep first contact shorter than the rest of an evaluation.
@@ -207,7 +197,7 @@ const (
 func joined(tasks []*task) []*task {
 	var tests []*task
 	for i, t := range tasks {
-		if other := tasks[(i+len(tasks)/2)%len(tasks)]; other.group != t.group {
+		if other := tasks[(i+len(tasks)/2)%len(tasks)]; other != t {
 			x := *t
 			x.before = other.seq
 			tests = append(tests, &x)
@@ -217,28 +207,26 @@ func joined(tasks []*task) []*task {
 }
 
 // askSession asks for every step of a test with its own context, and with the other task before it.
-func askSession(p *Predictor) asker {
-	if p.Next == nil {
+func askSession(a asking, t *task) error {
+	if a.Next == nil {
 		return nil
 	}
-	return func(t *task, test int, a *answers) error {
-		for i := 1; i < len(t.seq); i++ {
-			both := slices.Concat(t.before, t.seq[:i])
-			for metric, q := range map[string]Question{
-				"alone": {Context: t.seq[:i:i]}, "joined": {Context: both}, "joined_intent": {both, t.Episode.Intent},
-			} {
-				if q.Intent == "" && (p.withIntent || metric == "joined_intent") {
-					continue
-				}
-				rank, _, err := p.rank(q, t.seq[i])
-				if err != nil {
-					return err
-				}
-				a.add(metric, test, hit(rank, 1))
+	for i := 1; i < len(t.seq); i++ {
+		both := slices.Concat(t.before, t.seq[:i])
+		for metric, q := range map[string]Question{
+			"alone": {Context: t.seq[:i:i]}, "joined": {Context: both}, "joined_intent": {both, t.Episode.Intent},
+		} {
+			if q.Intent == "" && (a.withIntent || metric == "joined_intent") {
+				continue
 			}
+			rank, _, err := a.rank(q, t.seq[i])
+			if err != nil {
+				return err
+			}
+			a.add(metric, hit(rank, 1))
 		}
-		return nil
 	}
+	return nil
 }
 
 // ownTexts are the names of tools as words, and their first sentences. Tools of equal text are equally right.
@@ -247,24 +235,19 @@ func ownTexts(tools []catalog.Tool) []*task {
 	at := map[string]*task{}
 	for i := range tools {
 		sentence, _, _ := strings.Cut(strings.ReplaceAll(tools[i].Description, "\n", "."), ".")
-		name := strings.Join(words(cmp.Or(tools[i].Name, tools[i].ID)), " ")
+		name := strings.Join(semantic.Parts(cmp.Or(tools[i].Name, tools[i].ID)), " ")
 		for _, text := range []string{name, strings.TrimSpace(sentence)} {
 			if text == "" {
 				continue
 			}
 			if at[text] == nil {
 				at[text] = request(text)
+				all = append(all, at[text])
 			}
 			at[text].set = append(at[text].set, tools[i].ID)
-			all = append(all, at[text])
 		}
 	}
-	step := max(1, len(all)/mostTexts)
-	var taken []*task
-	for i := 0; i < len(all); i += step {
-		taken = append(taken, all[i])
-	}
-	return taken
+	return evenly(all, mostTexts)
 }
 
 // request is a task of which nothing but the intent is known.
@@ -274,17 +257,15 @@ func request(intent string) *task {
 	return &task{Example: x}
 }
 
-func askNeed(p *Predictor) asker {
-	if p.Search == nil {
+func askNeed(a asking, t *task) error {
+	if a.Search == nil {
 		return nil
 	}
-	return func(t *task, test int, a *answers) error {
-		ids, err := p.Search(t.Episode.Intent)
-		rank := 1 + slices.IndexFunc(ids, func(id string) bool { return slices.Contains(t.set, id) })
-		a.add("hit@1", test, hit(rank, 1))
-		a.add("hit@5", test, hit(rank, 5))
-		return err
-	}
+	ids, err := a.Search(t.Episode.Intent)
+	rank := 1 + slices.IndexFunc(ids, func(id string) bool { return slices.Contains(t.set, id) })
+	a.add("hit@1", hit(rank, 1))
+	a.add("hit@5", hit(rank, 5))
+	return err
 }
 
 //go:embed foreign.txt
@@ -299,19 +280,17 @@ func foreign() (all []*task) {
 }
 
 // askForeign looks whether a foreign request is taken for one, and one of the history is not.
-func askForeign(p *Predictor) asker {
-	if p.Plan == nil || p.simple {
+func askForeign(a asking, t *task) error {
+	if a.Plan == nil || a.simple {
 		return nil
 	}
-	return func(t *task, test int, a *answers) error {
-		plan, err := p.Plan(t.Episode.Intent)
-		if len(t.seq) == 0 {
-			a.add("seen", test, share(plan.Foreign))
-		} else {
-			a.add("own_kept", test, share(!plan.Foreign))
-		}
-		return err
+	plan, err := a.Plan(t.Episode.Intent)
+	if len(t.seq) == 0 {
+		a.add("seen", share(plan.Foreign))
+	} else {
+		a.add("own_kept", share(!plan.Foreign))
 	}
+	return err
 }
 
 // share is 1 where something holds.

@@ -31,7 +31,7 @@ func repeating() *Data {
 		if len(d.Examples)%5 == 4 {
 			split = Test
 		}
-		d.Examples = append(d.Examples, Example{Episode: e, Split: split, Next: true, Intent: true})
+		d.Examples = append(d.Examples, Example{Episode: e, Split: split})
 	}
 	alone := []string{"red", "green", "blue", "black", "white", "brown"}
 	for i := range 48 {

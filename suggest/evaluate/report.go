@@ -94,8 +94,8 @@ func (r *Report) add(q *question, seed uint64) {
 		var all []Difference
 		row.CI, all = bootstrap(seed, s, samples...)
 		for i, a := range same {
-			c := &Compared{a.Name, samples[i].Mean(), all[i]}
-			if !a.simple {
+			c := &Compared{a.name, samples[i].Mean(), all[i]}
+			if !a.baseline {
 				row.Seed = c
 				continue
 			}
@@ -105,10 +105,10 @@ func (r *Report) add(q *question, seed uint64) {
 			if decisive[q.name] == nil {
 				continue
 			}
-			if r.Baselines[a.Name] == nil {
-				r.Baselines[a.Name] = map[string]float64{}
+			if r.Baselines[a.name] == nil {
+				r.Baselines[a.name] = map[string]float64{}
 			}
-			r.Baselines[a.Name][m] = c.Value
+			r.Baselines[a.name][m] = c.Value
 		}
 		row.Verdict = row.verdict()
 		r.Rows = append(r.Rows, row)

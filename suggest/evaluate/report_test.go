@@ -12,10 +12,10 @@ import (
 func TestRowsAndLost(t *testing.T) {
 	tests := make([]*task, 20)
 	answer := func(name string, simple bool, value float64) *answers {
-		a := &answers{Predictor: &Predictor{Name: name, simple: simple}, samples: map[string]Sample{"hit@1": newSample(20), "mrr": newSample(20)}}
+		a := &answers{name: name, baseline: simple, samples: map[string]Sample{"hit@1": newSample(20), "mrr": newSample(20)}}
 		for i := range tests {
-			a.add("hit@1", i, .5)
-			a.add("mrr", i, value)
+			asking{answers: a, test: i}.add("hit@1", .5)
+			asking{answers: a, test: i}.add("mrr", value)
 		}
 		return a
 	}

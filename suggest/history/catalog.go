@@ -202,11 +202,8 @@ type Roles struct {
 	Capabilities []int32
 	Known        int // nodes that the catalog names
 
-	once   sync.Once
-	byName map[string][]int32 // by folded name, in order of id; made when first asked for
-
-	demoting     sync.Once
-	demotedNodes map[int32]bool // see demoted
+	named   func() map[string][]int32 // by folded name, in order of id; made when first asked for
+	demoted func() map[int32]bool     // nodes whose texts count for less; found when first asked for
 }
 
 // Requires lists the nodes of the tools that a tool requires and that can be suggested, in ascending order.
@@ -228,28 +225,29 @@ func (c *Counts) Requires(n int32) []int32 {
 }
 
 // Named lists the nodes that may have a name, however it is capitalised, in order of id.
-func (r *Roles) Named(view *Catalog, name string) []int32 {
-	r.once.Do(func() {
-		r.byName = make(map[string][]int32, len(view.Tools)+len(view.Capabilities))
-		ids := map[int32]string{}
-		add := func(node int32, id, name string) {
-			if name != "" {
-				key := folded(name)
-				r.byName[key] = append(r.byName[key], node)
-				ids[node] = id
-			}
+func (r *Roles) Named(name string) []int32 { return r.named()[folded(name)] }
+
+// names lists the nodes by folded name.
+func (r *Roles) names(view *Catalog) map[string][]int32 {
+	type entry struct {
+		id, name string
+		node     int32
+	}
+	var all []entry
+	for i := range view.Tools {
+		all = append(all, entry{view.Tools[i].ID, ToolName(&view.Tools[i]), r.Tools[i]})
+	}
+	for i := range view.Capabilities {
+		all = append(all, entry{view.Capabilities[i].ID, view.Capabilities[i].Name, r.Capabilities[i]})
+	}
+	slices.SortFunc(all, func(a, b entry) int { return strings.Compare(a.id, b.id) })
+	nodes := make(map[string][]int32, len(all))
+	for _, e := range all {
+		if e.name != "" {
+			nodes[folded(e.name)] = append(nodes[folded(e.name)], e.node)
 		}
-		for i := range view.Tools {
-			add(r.Tools[i], view.Tools[i].ID, ToolName(&view.Tools[i]))
-		}
-		for i := range view.Capabilities {
-			add(r.Capabilities[i], view.Capabilities[i].ID, view.Capabilities[i].Name)
-		}
-		for _, nodes := range r.byName {
-			slices.SortFunc(nodes, func(a, b int32) int { return strings.Compare(ids[a], ids[b]) })
-		}
-	})
-	return r.byName[folded(name)]
+	}
+	return nodes
 }
 
 // folded returns a key that is equal for names of the same words, however they are joined.
@@ -291,6 +289,9 @@ func (s *State) roles() *Roles {
 	for _, caps := range r.toolCaps {
 		slices.Sort(caps)
 	}
+	view := s.view
+	r.named = sync.OnceValue(func() map[string][]int32 { return r.names(view) })
+	r.demoted = sync.OnceValue(func() map[int32]bool { return r.demotedIn(view) })
 	return r
 }
 
@@ -345,21 +346,17 @@ func (v *Catalog) ChangedSince(before *Catalog) []string {
 		return nil
 	}
 	var ids []string
-	differs := func(id string) {
-		if before.Document(id) != v.Document(id) {
+	check := func(id string) {
+		old := before.SchemasOf(id)
+		if now := v.SchemasOf(id); old == nil || old != now && before.Document(id) != v.Document(id) {
 			ids = append(ids, id)
 		}
 	}
 	for i := range v.Tools {
-		id := v.Tools[i].ID
-		if k, ok := before.ToolIndex[id]; !ok {
-			ids = append(ids, id)
-		} else if before.Schemas[k] != v.Schemas[i] {
-			differs(id)
-		}
+		check(v.Tools[i].ID)
 	}
 	for i := range v.Capabilities {
-		differs(v.Capabilities[i].ID)
+		check(v.Capabilities[i].ID)
 	}
 	return ids
 }

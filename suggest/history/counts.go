@@ -49,10 +49,10 @@ type shown struct {
 	uses    pages.List[Usage]
 	wires   pages.List[[]wiring.Wire]
 
-	led, used map[int32]bool // nodes with transitions, and with uses, counted since
-	row       []transition
-	edges     []graph.Edge
-	scratch   *sync.Pool // of *scratch, for the queries of all models
+	touched map[int32]bool // nodes with transitions or uses counted since
+	row     []transition
+	edges   []graph.Edge
+	scratch *sync.Pool // of *scratch, for the queries of all models
 }
 
 // Freeze returns the counts as they are now. It costs the edges of the nodes that led on to others
@@ -63,8 +63,7 @@ func (s *State) Freeze() *Counts {
 	view := s.catalog()
 	all := s.join(view)
 	s.showLimits()
-	s.showUses(all)
-	s.showRows(all)
+	s.show(all)
 	if all || h.view != view { // a capability may name a tool by a spelling of another
 		h.view, h.roles = view, s.roles()
 	}
@@ -124,24 +123,41 @@ func (s *State) join(view *Catalog) (changed bool) {
 	return changed
 }
 
-// showUses brings uses and wires up to date: of the nodes used since, or of all.
-func (s *State) showUses(all bool) {
+// show brings uses, wires and the rows of the graph up to date: of the nodes touched since, or of all. Much at once is
+// cheaper anew; the result is the same.
+func (s *State) show(all bool) {
 	h := &s.shown
-	defer clear(h.used)
-	if all {
+	defer clear(h.touched)
+	if all || h.rows == nil || len(h.touched) > len(s.ids)/8+8 {
 		h.uses, h.wires = pages.List[Usage]{}, pages.List[[]wiring.Wire]{}
+		var edges []graph.Edge
 		for i, as := range h.canon {
 			if as == int32(i) {
-				h.uses.Set(as, s.joinedUse(as))
-				s.showWires(as)
+				s.showCalls(as)
+				edges = s.appendRow(edges, as)
 			}
 		}
+		g, err := graph.New(len(s.ids), edges)
+		must(err)
+		h.rows = graph.NewRows(g)
 		return
 	}
-	for i := range h.used {
+	h.rows.Grow(len(s.ids))
+	for i := range h.touched {
 		as := h.canon[i]
-		h.uses.Set(as, s.joinedUse(as))
-		s.showWires(as)
+		s.showCalls(as)
+		h.edges = s.appendRow(h.edges[:0], as)
+		must(h.rows.SetRow(as, h.edges))
+	}
+}
+
+// showCalls brings the uses of a node and the wires into it up to date.
+func (s *State) showCalls(node int32) {
+	h := &s.shown
+	h.uses.Set(node, s.joinedUse(node))
+	canon := func(i int32) int32 { return h.canon[i] }
+	if w := s.wires.Wires(append([]int32{node}, h.spelled[node]...), canon); len(w) > 0 || len(h.wires.At(node)) > 0 {
+		h.wires.Set(node, w)
 	}
 }
 
@@ -158,31 +174,6 @@ func (s *State) joinedUse(i int32) Usage {
 		}
 	}
 	return u
-}
-
-// showRows brings the rows of the graph up to date: of the nodes that led on to others since, or of
-// all. Much at once is cheaper anew; the result is the same.
-func (s *State) showRows(all bool) {
-	h := &s.shown
-	defer clear(h.led)
-	if all || h.rows == nil || len(h.led) > len(s.ids)/8+8 {
-		var edges []graph.Edge
-		for i, as := range h.canon {
-			if as == int32(i) {
-				edges = s.appendRow(edges, as)
-			}
-		}
-		g, err := graph.New(len(s.ids), edges)
-		must(err)
-		h.rows = graph.NewRows(g)
-		return
-	}
-	h.rows.Grow(len(s.ids))
-	for i := range h.led {
-		as := h.canon[i]
-		h.edges = s.appendRow(h.edges[:0], as)
-		must(h.rows.SetRow(as, h.edges))
-	}
 }
 
 // must is for edges between nodes that are there, with weights below 1: no graph refuses them.

@@ -8,29 +8,24 @@ const demotion = 0.5
 
 // TextWeight is the share that a match with the text of a node counts for.
 func (c *Counts) TextWeight(n int32) float64 {
-	if len(c.demoted()) > 0 && c.demoted()[n] {
+	if c.Roles.demoted()[n] {
 		return demotion
 	}
 	return 1
 }
 
-// demoted are the nodes whose texts count for less; found when first asked for.
-func (c *Counts) demoted() map[int32]bool { return c.Roles.demotedOf(c.Catalog) }
-
-// demotedOf reads all descriptions once for a catalog. The map is empty, not nil, where no tool is demoted.
-func (r *Roles) demotedOf(view *Catalog) map[int32]bool {
-	r.demoting.Do(func() {
-		r.demotedNodes = map[int32]bool{}
-		for i, e := range view.Schemas {
-			if e.look(); e.stuffed {
-				r.demotedNodes[r.Tools[i]] = true
-			}
+// demotedIn reads all descriptions of a catalog.
+func (r *Roles) demotedIn(view *Catalog) map[int32]bool {
+	nodes := map[int32]bool{}
+	for i, e := range view.Schemas {
+		if e.look(); e.stuffed {
+			nodes[r.Tools[i]] = true
 		}
-		for i := range inspect.Copies(len(view.Schemas), func(i int) (server, shape string) { return view.Tools[i].Server, view.Schemas[i].shape }) {
-			r.demotedNodes[r.Tools[i]] = true
-		}
-	})
-	return r.demotedNodes
+	}
+	for i := range inspect.Copies(len(view.Schemas), func(i int) (server, shape string) { return view.Tools[i].Server, view.Schemas[i].shape }) {
+		nodes[r.Tools[i]] = true
+	}
+	return nodes
 }
 
 // look reads the description once; an entry lives as long as its tool is not changed.

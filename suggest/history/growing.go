@@ -152,7 +152,7 @@ func (s *State) perform(g *grown, p *episodic.Performed, source int32) (limited 
 func (s *State) end(g *grown, sign int64) {
 	if n := len(g.Steps); n > 0 {
 		last := s.node(g.Steps[n-1].Tool)
-		s.shown.used[last] = true
+		s.shown.touched[last] = true
 		s.uses[last].Ends += uint64(sign)
 	}
 }

@@ -3,6 +3,7 @@ package history
 import (
 	"fmt"
 	"testing"
+
 	"waymark/episodic"
 
 	"github.com/stretchr/testify/assert"

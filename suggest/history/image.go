@@ -142,7 +142,7 @@ func (s *State) read(r *codec.Reader) (err error) {
 	}
 	s.out, s.uses, s.totals, s.sources.evidence = i.Out, i.Uses, i.Totals, i.Evidence
 	for n := range s.ids {
-		s.shown.led[int32(n)], s.shown.used[int32(n)] = true, true
+		s.shown.touched[int32(n)] = true
 	}
 	for _, n := range i.Gone {
 		s.gone[n] = true

@@ -2,10 +2,9 @@ package history
 
 import (
 	"cmp"
-	"encoding/binary"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 
 	"waymark/catalog"
 	"waymark/graph"
@@ -21,48 +20,43 @@ const (
 	leastOfASet = 2    // tools
 )
 
+// recurring is a set of tools, by node, with the episodes that called these and no others.
+type recurring struct {
+	tools    []int32
+	episodes int
+}
+
 // RecurringSets is the matrix of tools, by node, and recurring sets, the most frequent first. The weight of a set is
 // ln(1 + n) for n episodes, so that a routine counts for more than a coincidence without drowning the rest.
 func (c *Counts) RecurringSets() (*graph.Incidence, error) {
-	count := map[string]int{}
-	var set []int32
-	var key []byte
+	sets := map[string]*recurring{}
 	for i := range c.Past.N {
 		p := c.Past.Episode(i)
-		if p.Failed() || p.Limited {
-			continue
-		}
-		set = set[:0]
+		var tools []int32
 		for _, node := range p.Nodes {
-			set = append(set, c.Canonical[node])
+			tools = append(tools, c.Canonical[node])
 		}
-		slices.Sort(set)
-		set = slices.Compact(set)
-		if len(set) < leastOfASet {
+		if tools = sorted(tools); p.Failed() || p.Limited || len(tools) < leastOfASet {
 			continue
 		}
-		key = key[:0]
-		for _, node := range set {
-			key = binary.BigEndian.AppendUint32(key, uint32(node))
+		key := fmt.Sprint(tools)
+		if sets[key] == nil {
+			sets[key] = &recurring{tools: tools}
 		}
-		count[string(key)]++
+		sets[key].episodes++
 	}
-	var sets []string
-	for s, n := range count {
-		if n >= recurs {
-			sets = append(sets, s)
-		}
-	}
-	slices.SortFunc(sets, func(a, b string) int { return cmp.Or(cmp.Compare(count[b], count[a]), strings.Compare(a, b)) })
-	sets = sets[:min(len(sets), mostRecur)]
+	maps.DeleteFunc(sets, func(_ string, s *recurring) bool { return s.episodes < recurs })
+	frequent := slices.SortedFunc(maps.Values(sets), func(a, b *recurring) int {
+		return cmp.Or(cmp.Compare(b.episodes, a.episodes), slices.Compare(a.tools, b.tools))
+	})
 	var entries []graph.Entry
-	for j, s := range sets {
-		weight := numeric.Ln(float64(1 + count[s]))
-		for at := 0; at < len(s); at += 4 {
-			entries = append(entries, graph.Entry{Row: int32(binary.BigEndian.Uint32([]byte(s[at : at+4]))), Col: int32(j), Weight: weight})
+	frequent = frequent[:min(len(frequent), mostRecur)]
+	for j, s := range frequent {
+		for _, node := range s.tools {
+			entries = append(entries, graph.Entry{Row: node, Col: int32(j), Weight: numeric.Ln(float64(1 + s.episodes))})
 		}
 	}
-	return graph.NewIncidence(len(c.IDs), len(sets), entries)
+	return graph.NewIncidence(len(c.IDs), len(frequent), entries)
 }
 
 // Incidence is the matrix of tools, by node, and capabilities, by position in the catalog.

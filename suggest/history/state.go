@@ -145,7 +145,7 @@ func NewState() *State {
 		index: new(sync.Map), gone: map[int32]bool{},
 		tools: map[string]*Schemas{}, caps: map[string]catalog.Capability{},
 		memory: episodic.NewMemory(), sources: sourceTable{source: map[string]int32{}}, growing: newGrowing(),
-		wires: &wiring.Table{}, shown: shown{scratch: new(sync.Pool), led: map[int32]bool{}, used: map[int32]bool{}},
+		wires: &wiring.Table{}, shown: shown{scratch: new(sync.Pool), touched: map[int32]bool{}},
 	}
 }
 
@@ -285,7 +285,7 @@ func (s *State) observe(r *recording, x int, before []int) (limited bool) {
 	s.totals.Steps++
 	s.totals.StepOutcomes[outcomeIndex(step.Outcome)]++
 	s.usedBy(node, r.source)
-	s.shown.used[node] = true
+	s.shown.touched[node] = true
 	s.uses[node].Steps++
 	prior := make([]int32, len(before))
 	for i, b := range before {
@@ -359,7 +359,7 @@ func (s *State) Feedback(context []string, id string, o episodic.Outcome, at tim
 // the transition before.
 func (s *State) count(p pair, halves uint64, source int32, again bool) bool {
 	from, to := p.from, p.to
-	s.shown.led[from] = true
+	s.shown.touched[from] = true
 	if !s.own[from] {
 		s.out[from], s.own[from] = slices.Clone(s.out[from]), true
 	}

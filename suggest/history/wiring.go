@@ -25,12 +25,3 @@ func (s *State) observeCall(episode int32, x int, nodes []int32, values []wiring
 	}
 	s.wires.Observe(episode, nodes[x], &values[x], calls)
 }
-
-// showWires brings the wires into a node up to date.
-func (s *State) showWires(node int32) {
-	h := &s.shown
-	canon := func(i int32) int32 { return h.canon[i] }
-	if w := s.wires.Wires(append([]int32{node}, h.spelled[node]...), canon); len(w) > 0 || len(h.wires.At(node)) > 0 {
-		h.wires.Set(node, w)
-	}
-}

@@ -17,7 +17,7 @@ import (
 // alpha stands in the name (1.5), the text (1) and the properties (.4), tf = 2.9 → 2.9/3.8, more than fullWeight. Of the
 // second, beta stands in the text alone: 1/1.9/.7.
 func TestOwnWeightsByHand(t *testing.T) {
-	m := NewMatcher([]Document{{Name: "alpha", Text: "alpha", Properties: "alpha"}, {Name: "gamma", Text: "beta", Properties: "delta"}}, pairs{}, nil, nil)
+	m := NewMatcher([]Document{{Name: "alpha", Text: "alpha", Properties: "alpha"}, {Name: "gamma", Text: "beta", Properties: "delta"}}, nil, nil, nil)
 	alpha, beta := m.Match("alpha"), m.Match("beta")
 	defer alpha.Close()
 	defer beta.Close()
@@ -27,7 +27,7 @@ func TestOwnWeightsByHand(t *testing.T) {
 }
 
 func TestNewMatcherStops(t *testing.T) {
-	assert.Nil(t, NewMatcher(additionDocuments(300), pairs{}, nil, func() bool { return true }))
+	assert.Nil(t, NewMatcher(additionDocuments(300), nil, nil, func() bool { return true }))
 }
 
 var tools = []Document{
@@ -43,7 +43,7 @@ var tools = []Document{
 
 // Different spellings of one thing are one request, to the last bit.
 func TestSpellingsAreEquivalent(t *testing.T) {
-	m := NewMatcher(tools, pairs{}, nil, nil)
+	m := NewMatcher(tools, nil, nil, nil)
 	want := scores(m, "search issues")
 	require.Greater(t, want[0], .5)
 	for _, q := range []string{"searchIssues", "search_issues", "SearchIssues", "search-issues", "SEARCH ISSUES", "searching an issue", "search.issues"} {
@@ -57,7 +57,7 @@ func TestDegenerate(t *testing.T) {
 		"none": nil, "empty": {{}}, "one": {tools[0]}, "twins": {tools[0], tools[0]}, "all empty": make([]Document, 30),
 		"broken": {{Name: "\xff\xfe", Text: "\xc3("}, {Text: huge}},
 	} {
-		m := NewMatcher(docs, pairs{}, nil, nil)
+		m := NewMatcher(docs, nil, nil, nil)
 		require.Equal(t, len(docs), m.Len())
 		for _, q := range []string{"", "read", "\xff", huge, "the", "\x00"} {
 			for _, score := range scores(m, q) {
@@ -89,7 +89,7 @@ func TestPermutedDocuments(t *testing.T) {
 		for i, p := range places {
 			permuted[p] = docs[i]
 		}
-		want, got := scores(NewMatcher(docs, pairs{}, nil, nil), query), scores(NewMatcher(permuted, pairs{}, nil, nil), query)
+		want, got := scores(NewMatcher(docs, nil, nil, nil), query), scores(NewMatcher(permuted, nil, nil, nil), query)
 		for i, p := range places {
 			if got[p] != want[i] {
 				t.Fatalf("%v in one order, %v in another", want[i], got[p])
@@ -124,8 +124,8 @@ func ExampleMatcher_Match() {
 		{Name: "search_issues", Text: "Search the issues of a repository"},
 		{Name: "read_file", Text: "Read a file from disk"},
 		{Name: "send_mail", Text: "Send a message to somebody"},
-	}, pairs{{"post", "send"}}, nil, nil)
-	x := m.Match("post the repositry")
+	}, DefaultThesaurus(), nil, nil)
+	x := m.Match("post to the repository")
 	defer x.Close()
 	for _, h := range x.Top(nil, 2, 0) {
 		fmt.Println(h.Doc)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"waymark/internal/numeric"
 	"waymark/internal/parallel"
@@ -14,47 +15,19 @@ import (
 //	match(d) = Σ_w idf(w) · max_u near(w, u)·own(u, d) / Σ_w idf(w)
 //
 // w are the words of the request, u the words of the index, own(u, d) in [0, 1] how much document d speaks of u in
-// its name, text and parameters, and near(w, u) what the lexicon and the word vectors say, 1 for the word itself. Each word of the
+// its name, text and parameters, and near(w, u) what the thesaurus and the word vectors say, 1 for the word itself. Each word of the
 // request asks for one answer: a document that has five words for it answers it once.
 //
 // A Matcher is immutable and safe for concurrent use.
 type Matcher struct {
 	index   *index
 	base    *Matcher // see Beside; nil: none
-	lexicon Lexicon
-	bound   [][]int32 // by entry of the lexicon, its terms in the index; nil if the index lacks one
-	vectors WordVectors
+	words   *Thesaurus
+	bound   [][]int32 // by entry of the thesaurus, its terms in the index; nil if the index lacks one
+	vectors *WordVectors
 	places  space // of the documents, from the vectors of their words
 	terms   termVectors
 	pool    sync.Pool // *Matching
-}
-
-// WordVectors place words in a space in which words used alike are close.
-type WordVectors interface {
-	Dimension() int
-	// Vector writes the vector of a stem, as long as the word is informative, to dst, and reports whether there is one.
-	Vector(dst []float64, stem string) bool
-}
-
-// A Lexicon knows which words may stand for one another.
-type Lexicon interface {
-	// Entries lists all entries as the stems of their words, stop words left out, at least one each.
-	Entries() [][]string
-	// Related appends the entries related to words of a request, given as stems with stop words included.
-	Related(dst []Relation, stems []string) []Relation
-}
-
-// noLexicon relates nothing.
-type noLexicon struct{}
-
-func (noLexicon) Entries() [][]string                           { return nil }
-func (noLexicon) Related(dst []Relation, _ []string) []Relation { return dst }
-
-// Relation says that a word of a request may stand as an entry of the lexicon in a text.
-type Relation struct {
-	Word  int // in the list of stems
-	Entry int32
-	Near  float64 // in (0, 1]
 }
 
 // fullWeight is the weight of a term at which a text is taken to speak of it in full: between that of a word of the
@@ -64,28 +37,21 @@ const fullWeight = 0.7
 // neutralWeight lowers what words count that requests of any kind have ([Neutral]).
 const neutralWeight = 0.5
 
-// slip is the weight of a corrected misspelling, times its spelling similarity.
-const slip = 0.7
-
 // ownWeight maps the BM25F weight of a term without idf to [0, 1]: how fully a text speaks of the term.
 func ownWeight(weight float64) float32 { return float32(min(1, weight/fullWeight)) }
 
-// NewMatcher reads documents. Without a lexicon, nil, no word stands for another one; without word vectors, nil, no document is
-// near by them. It returns nil soon after stop, which may be
-// nil, returns true.
-func NewMatcher(docs []Document, l Lexicon, v WordVectors, stop func() bool) *Matcher {
+// NewMatcher reads documents. Without a thesaurus, nil, no word stands for another one; without word vectors, nil, no
+// document is near by them. It returns nil soon after stop, which may be nil, returns true.
+func NewMatcher(docs []Document, words *Thesaurus, v *WordVectors, stop func() bool) *Matcher {
 	ix := newIndex(docs, stop)
 	if ix == nil {
 		return nil
 	}
-	if l == nil {
-		l = noLexicon{}
-	}
-	m := &Matcher{index: ix, lexicon: l, vectors: v}
+	m := &Matcher{index: ix, words: words, vectors: v}
 	if v != nil {
 		m.place()
 	}
-	for _, stems := range l.Entries() {
+	for _, stems := range words.Entries() {
 		m.bound = append(m.bound, ix.words.all(stems))
 	}
 	m.pool.New = func() any { return &Matching{} }
@@ -94,7 +60,7 @@ func NewMatcher(docs []Document, l Lexicon, v WordVectors, stop func() bool) *Ma
 
 // Beside returns a matcher of documents that came after those of m. Words count what they count there.
 func (m *Matcher) Beside(docs []Document) *Matcher {
-	o := NewMatcher(docs, m.lexicon, m.vectors, nil)
+	o := NewMatcher(docs, m.words, m.vectors, nil)
 	o.base = m
 	for t, term := range o.index.words.terms {
 		o.index.idf[t] = m.IDF(term)
@@ -182,16 +148,15 @@ func (m *Matcher) Match(text string) *Matching {
 		x.sum, x.best = make([]float64, m.index.docs), make([]float64, m.index.docs)
 	}
 	x.read(text)
-	x.related = m.lexicon.Related(x.related[:0], x.stems)
-	x.spell()
+	x.related = m.words.Related(x.related[:0], x.stems)
 	for _, r := range x.related {
 		terms := m.bound[r.Entry]
 		x.variants = append(x.variants, variant{r.Word, terms, float64(r.Near * x.idfRatio(terms, x.words[r.Word].idf))})
 	}
 	x.findAlike()
-	for _, weak := range []bool{false, true} {
+	for _, second := range []bool{false, true} {
 		for i := range x.words {
-			if w := &x.words[i]; w.idf > 0 && w.weak == weak {
+			if w := &x.words[i]; w.idf > 0 && w.weak == second {
 				x.most += w.idf
 				x.answer(i, w)
 			}
@@ -263,7 +228,7 @@ func (x *Matching) readWords(text string, stops bool) {
 			w.stem = stem(w.word)
 			stop := isStop(w.word)
 			if said := slices.Contains(x.stems, w.stem); !said && (stops || !stop) {
-				w.weak = Weak(w.word)
+				w.weak = weak(w.word)
 				if t, ok := ix.words.find(w.stem); ok && (!stop || ix.lists[t].n > 0) {
 					w.term, w.idf = t, ix.idf[t]
 				} else if !stop {
@@ -272,6 +237,9 @@ func (x *Matching) readWords(text string, stops bool) {
 				if Neutral(w.word) {
 					w.idf *= neutralWeight
 				}
+			}
+			if parts := ix.words.joined[w.word]; parts != nil && w.idf > 0 { // an identifier without its joints
+				x.variants = append(x.variants, variant{len(x.words), parts, 1})
 			}
 			x.stems, x.words = append(x.stems, w.stem), append(x.words, w)
 			if n := len(x.words); n > 1 { // two words that somebody wrote as one
@@ -293,64 +261,14 @@ func (x *Matching) join(first int, joined string) {
 	}
 }
 
-// spell relates words to the identifiers that they are without joints, and words that neither index nor lexicon have to
-// words of the index: the two that they are without the space between, else those that a slip of the hand makes of them. The
-// likeliest of these stands for the word in the lexicon, too.
-func (x *Matching) spell() {
-	v := x.matcher.index.words
-	corrections, known := 0, len(x.variants)
-	for i := range x.words {
-		w := &x.words[i]
-		if w.idf == 0 {
-			continue
-		}
-		if parts := v.joined[w.word]; parts != nil {
-			x.variants = append(x.variants, variant{i, parts, 1})
-			continue
-		}
-		if w.term >= 0 || slices.ContainsFunc(x.variants[:known], func(v variant) bool { return v.word == i }) ||
-			slices.ContainsFunc(x.related, func(r Relation) bool { return r.Word == i }) {
-			continue
-		}
-		if at := v.splitAt(w.word); at > 0 {
-			x.variants = append(x.variants, variant{i, v.all([]string{stem(w.word[:at]), stem(w.word[at:])}), 1})
-			continue
-		}
-		if x.matcher.hasVector(w.stem) || x.matcher.base != nil && x.matcher.base.IDF(w.stem) != x.matcher.base.IDF("") {
-			continue // a word that tools use
-		}
-		if corrections++; corrections > maxUnknown {
-			return
-		}
-		for k, s := range v.meant(w.word) {
-			s.word = i
-			if x.variants = append(x.variants, s); k == 0 {
-				x.stems[i] = v.terms[s.terms[0]]
-			}
-		}
-	}
-	if corrections > 0 {
-		x.related = x.matcher.lexicon.Related(x.related[:0], x.stems)
-	}
-}
-
 // hasVector reports whether a word has a vector.
 func (m *Matcher) hasVector(stem string) bool {
 	return m.vectors != nil && m.vectors.Vector(make([]float64, m.places.dimension), stem)
 }
 
-// Weak reports whether a word is a number or a single character: no evidence by itself.
-func Weak(word string) bool {
-	runes := 0
-	for _, r := range word {
-		runes++
-		if r < '0' || r > '9' {
-			if runes > 1 {
-				return false
-			}
-		}
-	}
-	return runes == 1 || strings.Trim(word, "0123456789") == ""
+// weak reports whether a word is a number or a single character: no evidence by itself.
+func weak(word string) bool {
+	return utf8.RuneCountInString(word) == 1 || strings.Trim(word, "0123456789") == ""
 }
 
 // answer adds what each document says of one word.

@@ -1,4 +1,4 @@
-package semantic_test
+package semantic
 
 import (
 	"strings"
@@ -6,18 +6,14 @@ import (
 	"unicode"
 
 	"github.com/stretchr/testify/assert"
-
-	"waymark/suggest/semantic"
-	"waymark/suggest/semantic/thesaurus"
-	"waymark/suggest/semantic/wordvectors"
 )
 
-func speller() *semantic.Matcher {
-	return semantic.NewMatcher([]semantic.Document{
+func speller() *Matcher {
+	return NewMatcher([]Document{
 		{Name: "billing:refund_payment", Text: "Refund a payment to a customer. Schedule it for later."},
 		{Name: "forge:create_pull_request", Text: "Open a request to pull a branch. Care for the message and its parts."},
 		{Name: "metrics:search_logs", Text: "Search the logs of a service for a word, break at the first."},
-	}, thesaurus.Default(), wordvectors.Default(), nil)
+	}, DefaultThesaurus(), DefaultWordVectors(), nil)
 }
 
 func TestSpelled(t *testing.T) {
@@ -26,6 +22,8 @@ func TestSpelled(t *testing.T) {
 		"refudn the custmer":            "refund the customer",
 		"Serach, then shedule a mesage": "search, then schedule a message",
 		"open a pullrequest":            "open a pull request",
+		"reefund paymetn":               "refund payment",
+		"defund":                        "defund", // another word
 		"sned an emial":                 "send an email",
 		"the servcie of metrics:serach": "the service of metrics:serach",
 		// Right words, names and what is no plain word stay as they are.

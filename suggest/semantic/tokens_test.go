@@ -87,7 +87,7 @@ func FuzzTokens(f *testing.F) {
 		if !slices.Equal(tokens, Tokens(text)) {
 			t.Fatal("two readings differ")
 		}
-		for _, score := range scores(NewMatcher([]Document{{Name: text}, {Text: text}}, pairs{}, nil, nil), text) {
+		for _, score := range scores(NewMatcher([]Document{{Name: text}, {Text: text}}, nil, nil, nil), text) {
 			if !(score >= 0 && score <= 1) {
 				t.Fatalf("score %v for %q", score, text)
 			}

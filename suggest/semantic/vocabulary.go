@@ -111,8 +111,5 @@ func (v *vocabulary) splitAt(word string) (best int) {
 	return best
 }
 
-// Limits of a request. Text beyond them is ignored: a request that long says what it wants early.
-const (
-	maxWords   = 1024 // words read
-	maxUnknown = 8    // words whose spelling is compared
-)
+// maxWords is how many words of a request are read: one that is longer says what it wants early.
+const maxWords = 1024

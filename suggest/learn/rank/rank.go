@@ -22,8 +22,6 @@ import (
 
 	"waymark/suggest/learn/labels"
 	"waymark/suggest/semantic"
-	"waymark/suggest/semantic/thesaurus"
-	"waymark/suggest/semantic/wordvectors"
 )
 
 // Tool is what is known of a tool without any history.
@@ -78,7 +76,7 @@ type Texts struct {
 	tools      []Tool
 	matcher    *semantic.Matcher
 	vocabulary *labels.Vocabulary
-	words      *thesaurus.Thesaurus
+	words      *semantic.Thesaurus
 	names      [][]string          // by tool, the stems of its name
 	places     [][]float32         // by tool, the mean of the vectors of its words, of length 1; nil without any
 	closure    [][]int32           // by tool, the tools that it requires, up to deepest steps away
@@ -89,13 +87,13 @@ type Texts struct {
 
 // NewTexts reads the texts of tools. Words are related by the thesaurus, nil for the default. It returns nil soon after stop,
 // which may be nil, returns true.
-func NewTexts(tools []Tool, words *thesaurus.Thesaurus, stop func() bool) *Texts {
-	t := (&Texts{words: cmp.Or(words, thesaurus.Default()), places: make([][]float32, len(tools)), closure: closure(tools), others: synonyms()}).with(tools, stop)
+func NewTexts(tools []Tool, words *semantic.Thesaurus, stop func() bool) *Texts {
+	t := (&Texts{words: cmp.Or(words, semantic.DefaultThesaurus()), places: make([][]float32, len(tools)), closure: closure(tools), others: synonyms()}).with(tools, stop)
 	if t == nil {
 		return nil
 	}
 	for i, tool := range tools {
-		t.places[i] = place(wordvectors.Default(), tool.Name+" "+tool.Text)
+		t.places[i] = place(semantic.DefaultWordVectors(), tool.Name+" "+tool.Text)
 	}
 	return t
 }
@@ -138,7 +136,7 @@ func (t *Texts) with(tools []Tool, stop func() bool) *Texts {
 		o.names[i] = semantic.Tokens(tool.Name)
 		o.actions = append(o.actions, actionOf(&tool))
 	}
-	if o.matcher = semantic.NewMatcher(documents, t.words, wordvectors.Default(), stop); o.matcher == nil {
+	if o.matcher = semantic.NewMatcher(documents, t.words, semantic.DefaultWordVectors(), stop); o.matcher == nil {
 		return nil
 	}
 	return &o
@@ -147,12 +145,12 @@ func (t *Texts) with(tools []Tool, stop func() bool) *Texts {
 // synonyms lists, for the words of the thesaurus, those that may stand for them.
 var synonyms = sync.OnceValue(func() map[string][]string {
 	others := map[string][]string{}
-	entries := thesaurus.Default().Entries()
+	entries := semantic.DefaultThesaurus().Entries()
 	for _, words := range entries {
 		if len(words) != 1 {
 			continue
 		}
-		for _, r := range thesaurus.Default().Related(nil, words) {
+		for _, r := range semantic.DefaultThesaurus().Related(nil, words) {
 			if o := strings.Join(entries[r.Entry], " "); o != words[0] && !slices.Contains(others[words[0]], o) {
 				others[words[0]] = append(others[words[0]], o)
 			}
@@ -162,7 +160,7 @@ var synonyms = sync.OnceValue(func() map[string][]string {
 })
 
 // place is the mean of the vectors of the words of a text.
-func place(vectors *wordvectors.Vectors, text string) []float32 {
+func place(vectors *semantic.WordVectors, text string) []float32 {
 	sum, one, norm := make([]float64, vectors.Dimension()), make([]float64, vectors.Dimension()), 0.0
 	for _, stem := range semantic.Tokens(text) {
 		if vectors.Vector(one, stem) {

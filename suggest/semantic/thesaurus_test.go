@@ -1,24 +1,22 @@
-package thesaurus
+package semantic
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"waymark/suggest/semantic"
 )
 
-func parsed(t *testing.T, text string) *Thesaurus {
+func parsed(t testing.TB, text string) *Thesaurus {
 	t.Helper()
-	th, err := Parse("own.txt", strings.NewReader(text))
+	th, err := new(Thesaurus).Extend("own.txt", strings.NewReader(text))
 	require.NoError(t, err)
 	return th
 }
 
 // near is how near a text word is to a word of a request, 0 if they are not related.
 func near(t *Thesaurus, request, word, as string) float64 {
-	stems := semantic.Stems(request)
+	stems := Stems(request)
 	for _, r := range t.Related(nil, stems) {
 		if stems[r.Word] == word && strings.Join(t.Entries()[r.Entry], " ") == as {
 			return r.Near
@@ -59,7 +57,7 @@ func TestParseNamesTheLine(t *testing.T) {
 		"a1 > b1 > c1": "own.txt line 1: has more than one >",
 		"a1 > ":        "own.txt line 1: an entry is empty",
 	} {
-		_, err := Parse("own.txt", strings.NewReader(text))
+		_, err := new(Thesaurus).Extend("own.txt", strings.NewReader(text))
 		require.EqualError(t, err, message)
 	}
 }
@@ -75,8 +73,8 @@ func TestExtendLeavesTheFirstAsItWas(t *testing.T) {
 	require.ErrorContains(t, err, "more.txt line 1: ")
 }
 
-func TestDefaultIsReadable(t *testing.T) {
-	th := Default()
+func TestDefaultThesaurus(t *testing.T) {
+	th := DefaultThesaurus()
 	require.Greater(t, len(th.Entries()), 1000)
 	for _, stems := range th.Entries() {
 		require.NotEmpty(t, stems)

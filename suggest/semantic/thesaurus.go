@@ -1,9 +1,4 @@
-// Package thesaurus holds words that stand for one another in the language of tools: people ask for their money
-// back where a tool says refund.
-//
-// [Default] is the list of this project, thesaurus.txt; [Parse] reads more in the same format, which the head of
-// that file describes.
-package thesaurus
+package semantic
 
 import (
 	"bufio"
@@ -16,8 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-
-	"waymark/suggest/semantic"
 )
 
 // How near words are. Chosen on the development half of hand-written requests for single tools.
@@ -27,14 +20,16 @@ const (
 	looser      = 0.6  // times these in a loose group
 )
 
-// A Thesaurus is immutable and safe for concurrent use.
+// A Thesaurus holds words that stand for one another in the language of tools: people ask for their money back where a
+// tool says refund. The head of thesaurus.txt describes the format. It is immutable and safe for concurrent use; nil
+// relates nothing.
 type Thesaurus struct {
 	number  map[string]int32 // of an entry, by its stems with spaces between
 	entries [][]string       // its stems without stop words
 	near    []map[int32]float64
-	related [][]semantic.Relation // near, in order of entries
-	longest int                   // words of an entry
-	sources []string              // names and hashes of the files
+	related [][]Relation // near, in order of entries
+	longest int          // words of an entry
+	sources []string     // names and hashes of the files
 }
 
 // String names the files that the thesaurus was read from, and how much it has.
@@ -43,36 +38,41 @@ func (t *Thesaurus) String() string {
 }
 
 //go:embed thesaurus.txt
-var text string
+var thesaurusText string
 
-// Default is the thesaurus of this project.
-var Default = sync.OnceValue(func() *Thesaurus {
-	t, err := Parse("thesaurus.txt", strings.NewReader(text))
+// DefaultThesaurus is the thesaurus of this project.
+var DefaultThesaurus = sync.OnceValue(func() *Thesaurus {
+	t, err := new(Thesaurus).Extend("thesaurus.txt", strings.NewReader(thesaurusText))
 	if err != nil {
 		panic(err) // a test reads the file
 	}
 	return t
 })
 
-// Parse reads a thesaurus. Errors name the file and the line.
-func Parse(name string, r io.Reader) (*Thesaurus, error) {
-	t := &Thesaurus{number: map[string]int32{}}
-	if err := t.read(name, r); err != nil {
-		return nil, err
-	}
-	return t.ready(), nil
+// Relation says that a word of a request may stand as an entry of the thesaurus in a text.
+type Relation struct {
+	Word  int // in the list of stems
+	Entry int32
+	Near  float64 // in (0, 1]
 }
 
-// Extend returns a thesaurus with the lines of r added.
+// Extend returns a thesaurus with the lines of r added. Errors name the file and the line.
 func (t *Thesaurus) Extend(name string, r io.Reader) (*Thesaurus, error) {
-	more := &Thesaurus{number: maps.Clone(t.number), entries: slices.Clone(t.entries), longest: t.longest, sources: slices.Clip(t.sources)}
+	more := &Thesaurus{number: map[string]int32{}, entries: slices.Clone(t.entries), longest: t.longest, sources: slices.Clip(t.sources)}
+	maps.Copy(more.number, t.number)
 	for _, near := range t.near {
 		more.near = append(more.near, maps.Clone(near))
 	}
 	if err := more.read(name, r); err != nil {
 		return nil, err
 	}
-	return more.ready(), nil
+	more.related = make([][]Relation, len(more.near))
+	for e, near := range more.near { // sorted, so that answers do not depend on the order of a map
+		for _, to := range slices.Sorted(maps.Keys(near)) {
+			more.related[e] = append(more.related[e], Relation{Entry: to, Near: near[to]})
+		}
+	}
+	return more, nil
 }
 
 // read adds the lines of one source. Its name and hash go into sources, which String shows and model hashes
@@ -145,7 +145,7 @@ func (t *Thesaurus) add(line string) error {
 func (t *Thesaurus) list(s string) ([]int32, error) {
 	var numbers []int32
 	for _, entry := range strings.Split(s, ",") {
-		stems := semantic.Stems(entry)
+		stems := Stems(entry)
 		if len(stems) == 0 {
 			if entry = strings.TrimSpace(entry); entry != "" {
 				return nil, fmt.Errorf("the entry %.40q has no letters or digits", entry)
@@ -157,7 +157,7 @@ func (t *Thesaurus) list(s string) ([]int32, error) {
 		if !known {
 			n = int32(len(t.entries))
 			t.number[key] = n
-			t.entries, t.near = append(t.entries, semantic.Tokens(entry)), append(t.near, map[int32]float64{})
+			t.entries, t.near = append(t.entries, Tokens(entry)), append(t.near, map[int32]float64{})
 			t.longest = max(t.longest, len(stems))
 		}
 		numbers = append(numbers, n)
@@ -172,23 +172,20 @@ func (t *Thesaurus) relate(from, to int32, near float64) {
 	}
 }
 
-// ready sorts the relations, so that answers do not depend on the order of a map.
-func (t *Thesaurus) ready() *Thesaurus {
-	t.related = make([][]semantic.Relation, len(t.near))
-	for e, near := range t.near {
-		for _, to := range slices.Sorted(maps.Keys(near)) {
-			t.related[e] = append(t.related[e], semantic.Relation{Entry: to, Near: near[to]})
-		}
-	}
-	return t
-}
-
 // Entries lists all entries as the stems of their words, stop words left out where there are others.
-func (t *Thesaurus) Entries() [][]string { return t.entries }
+func (t *Thesaurus) Entries() [][]string {
+	if t == nil {
+		return nil
+	}
+	return t.entries
+}
 
 // Related appends the entries that may stand for words of a request, given as stems. What stands for an entry of
 // several words stands for each of them.
-func (t *Thesaurus) Related(dst []semantic.Relation, stems []string) []semantic.Relation {
+func (t *Thesaurus) Related(dst []Relation, stems []string) []Relation {
+	if t == nil {
+		return dst
+	}
 	var key []byte
 	for from := range stems {
 		key = key[:0]

@@ -1,0 +1,121 @@
+package endpoint
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/sashabaranov/go-openai"
+)
+
+const (
+	batch       = 32          // texts in a request
+	maxText     = 24_000      // bytes of a text that are sent: about 8,000 tokens
+	keptVectors = 1000        // of the last texts, most of them intents that are asked about again
+	embedding   = time.Minute // of one call of Embed at most, waiting included
+)
+
+// An Embedder turns texts into vectors: any server with POST {base}/embeddings will do. It is safe for concurrent use.
+//
+//	texts ─▶ cache ─▶ batches ─▶ circuit ─▶ retries ─▶ one request
+//
+// What comes back is checked: every text has exactly one vector, placed by its index (answers may be out of order). Length
+// and dimension are checked where vectors are compared. A program must work without an endpoint, and [ErrUnavailable]
+// comes at once while it is known to be down.
+type Embedder struct {
+	*API
+	cache *lru.Cache[string, []float32] // by text
+}
+
+// NewEmbedder returns an embedder, which waits 10 s for an answer by default. It does not call the endpoint.
+func NewEmbedder(o Options) (*Embedder, error) {
+	o.Timeout, o.RepeatTimeouts = cmp.Or(o.Timeout, 10*time.Second), true
+	api, err := NewAPI(o)
+	if err != nil {
+		return nil, fmt.Errorf("embed: %w", err)
+	}
+	cache, err := lru.New[string, []float32](keptVectors)
+	return &Embedder{api, cache}, err
+}
+
+// Embed returns the vector of every text, in order. A blank text has none, and a long text is cut. Either all vectors
+// come or an error; batches that succeeded before it stay in the cache, so that a second call goes on where the first
+// stopped.
+func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	ctx, cancel := context.WithTimeout(ctx, embedding)
+	defer cancel()
+	vectors := make([][]float32, len(texts))
+	var missing []string
+	var places []int // of these
+	for i, text := range texts {
+		text = Cut(strings.ToValidUTF8(text, " "), maxText)
+		if v, ok := e.cache.Get(text); ok {
+			vectors[i] = v
+		} else if strings.TrimSpace(text) != "" {
+			missing, places = append(missing, text), append(places, i)
+		}
+	}
+	for len(missing) > 0 {
+		n := min(batch, len(missing))
+		answer, err := e.embed(ctx, missing[:n])
+		if err != nil {
+			return nil, fmt.Errorf("embed %d texts with %q: %w", len(texts), e.Model(), err)
+		}
+		for i, v := range answer {
+			e.cache.Add(missing[i], v)
+			vectors[places[i]] = v
+		}
+		missing, places = missing[n:], places[n:]
+	}
+	return vectors, nil
+}
+
+// embed asks for one batch, through the circuit. An answer that is complete and wrong is not worth another request.
+func (e *Embedder) embed(ctx context.Context, texts []string) ([][]float32, error) {
+	if err := e.Circuit.Enter(); err != nil {
+		return nil, err
+	}
+	answer, err := Call(ctx, e.API, func(ctx context.Context) (openai.EmbeddingResponse, http.Header, error) {
+		r, err := e.CreateEmbeddings(ctx, openai.EmbeddingRequest{Input: texts, Model: openai.EmbeddingModel(e.Model())})
+		return r, r.Header(), err
+	})
+	var vectors [][]float32
+	if err == nil {
+		vectors, err = place(answer.Data, len(texts))
+	}
+	var refusal *Error
+	switch {
+	case err == nil:
+		e.Circuit.Succeeded()
+	case errors.Is(err, context.Canceled), errors.As(err, &refusal) && refusal.AboutInput(): // says nothing of its health
+	default:
+		e.Circuit.Failed()
+	}
+	return vectors, err
+}
+
+// place puts the vectors of an answer in the order of the texts.
+func place(data []openai.Embedding, texts int) ([][]float32, error) {
+	vectors := make([][]float32, texts)
+	for _, d := range data {
+		switch {
+		case d.Index < 0 || d.Index >= texts:
+			return nil, fmt.Errorf("vector %d answers none of %d texts", d.Index, texts)
+		case vectors[d.Index] != nil:
+			return nil, fmt.Errorf("vector %d comes twice", d.Index)
+		case len(d.Embedding) == 0:
+			return nil, fmt.Errorf("vector %d is empty", d.Index)
+		}
+		vectors[d.Index] = d.Embedding
+	}
+	if i := slices.IndexFunc(vectors, func(v []float32) bool { return v == nil }); i >= 0 {
+		return nil, fmt.Errorf("vector %d of %d is missing", i, texts)
+	}
+	return vectors, nil
+}
