@@ -49,6 +49,9 @@ func (r *Run) outputOf(scope int) (json.RawMessage, error) {
 
 // advance settles what can be settled without a call, and begins the calls that may begin.
 func (r *Run) advance() {
+	if r.canceling || r.stopping || r.broken != nil {
+		return
+	}
 	for changed := true; changed; {
 		changed = false
 		for scope := range r.plan.scopes {

@@ -361,11 +361,7 @@ func perform(t *testing.T, q Request, caller Caller, change func(*Options)) (*Ru
 // rest waits until a run ends or pauses.
 func rest(t *testing.T, r *Run) Status {
 	t.Helper()
-	for s := range r.Watch(t.Context()) {
-		if s.State == Paused {
-			break
-		}
-	}
+	<-r.Over()
 	return r.Status()
 }
 
@@ -582,11 +578,16 @@ func TestApproval(t *testing.T) {
 	assert.Equal(t, []string{"w", "m"}, s.Waiting)
 	assert.Empty(t, server.tools(), "nothing is called before a person says so")
 	assert.JSONEq(t, `{"disk":"waymark"}`, string(nodeOf(s, "w").Arguments), "who decides sees what about")
-	assert.ErrorIs(t, r.Decide([]string{"after"}, true), ErrNotWaiting)
-	require.NoError(t, r.Decide([]string{"w"}, false))
-	require.NoError(t, r.Decide(nil, true))
-	<-r.Over()
-	s = r.Status()
+	assert.ErrorIs(t, r.Decide(nil, true), ErrParked)
+	assert.ErrorIs(t, r.Cancel(), ErrParked)
+	p, err := Check(q, Rules{Catalog: office()})
+	require.NoError(t, err)
+	r = Resume(t.Context(), journal.Past("run-1"), p, Options{Caller: server, Journal: journal}, func(r *Run) {
+		assert.ErrorIs(t, r.Decide([]string{"after"}, true), ErrNotWaiting)
+		require.NoError(t, r.Decide([]string{"w"}, false))
+		require.NoError(t, r.Decide(nil, true))
+	})
+	s = rest(t, r)
 	assert.Equal(t, Failed, s.State)
 	assert.Equal(t, map[string]NodeState{"w": NodeFailed, "m": NodeDone, "after": NodeDone}, states(s))
 	assert.Equal(t, FailedPolicy, nodeOf(s, "w").ErrorKind)
@@ -619,7 +620,7 @@ func TestCancel(t *testing.T) {
 	r, err := Start(t.Context(), "run-1", p, Options{Caller: server, Journal: journal})
 	require.NoError(t, err)
 	<-begun
-	r.Cancel()
+	require.NoError(t, r.Cancel())
 	<-r.Over()
 	assert.Equal(t, Canceled, r.Status().State)
 	assert.Equal(t, map[string]NodeState{"a": nodeCanceled, "b": nodeNotRun}, states(r.Status()))
@@ -659,7 +660,7 @@ func TestShutdownAndResume(t *testing.T) {
 		p, err = Check(past.Request, past.Rules(Rules{Catalog: without}))
 		require.NoError(t, err)
 		next := &callee{}
-		r = Resume(t.Context(), past, p, Options{Caller: next, Journal: journal})
+		r = Resume(t.Context(), past, p, Options{Caller: next, Journal: journal}, nil)
 		s := rest(t, r)
 		require.Equal(t, Paused, s.State)
 		assert.Equal(t, map[string]NodeState{"first": NodeDone, "again": NodeInterrupted, "once": NodeInterrupted, "last": NodeWaiting}, states(s))
@@ -667,8 +668,10 @@ func TestShutdownAndResume(t *testing.T) {
 		assert.Contains(t, nodeOf(s, "once").Reason, "may have happened")
 		assert.JSONEq(t, `{"to":"a","text":"b"}`, string(nodeOf(s, "once").Arguments))
 		assert.Empty(t, next.tools())
-		require.NoError(t, r.Decide([]string{"again"}, true))
-		require.NoError(t, r.Decide([]string{"once"}, sayYes))
+		r = Resume(t.Context(), journal.Past("run-1"), p, Options{Caller: next, Journal: journal}, func(r *Run) {
+			require.NoError(t, r.Decide([]string{"again"}, true))
+			require.NoError(t, r.Decide([]string{"once"}, sayYes))
+		})
 		<-r.Over()
 		if sayYes {
 			assert.Equal(t, Done, r.Status().State)

@@ -84,12 +84,10 @@ func TestRunsOfAChild(t *testing.T) {
 		begun, err := s.runs.Begin(t.Context(), a, "", killedDAG(), false)
 		require.NoError(t, err)
 		fmt.Println("run", begun.ID)
-		if one, ok := s.runs.Find(request.DefaultWorkspace, begun.ID); ok {
-			select {
-			case <-one.Over():
-			case <-time.After(5 * time.Millisecond): // several at once
-			}
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond) // several at once
+		for range s.runs.Watch(ctx, request.DefaultWorkspace, begun.ID) {
 		}
+		cancel()
 	}
 	// The last one says how every run stands, once nothing moves any more.
 	heads, err := state.Runs{Table: store.Table(request.DefaultWorkspace)}.Heads(t.Context())

@@ -107,7 +107,7 @@ func TestRuns(t *testing.T) {
 	assert.Equal(t, "bugs", d.calls[0].Intent)
 
 	// The same after it has left memory.
-	require.Eventually(t, func() bool { _, ok := w.runs.Find("default", begun.ID); return !ok }, 2*time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return !w.runs.GoesOn("default", begun.ID) }, 2*time.Minute, time.Millisecond)
 	assert.Equal(t, s, w.ended(begun.ID))
 
 	// Progress is a stream that ends.
@@ -204,9 +204,7 @@ func TestResumeWaitsForServers(t *testing.T) {
 	require.NoError(t, err)
 	begun, err := s.runs.Begin(t.Context(), a, "", dag, false)
 	require.NoError(t, err)
-	one, ok := s.runs.Find(request.DefaultWorkspace, begun.ID)
-	require.True(t, ok)
-	require.Eventually(t, func() bool { return one.Status().State == run.Paused }, 2*time.Minute, time.Millisecond)
+	awaits(t, s, begun.ID, run.Paused)
 	s.Close()
 
 	table := s.cfg.Store.Table(request.DefaultWorkspace)
@@ -219,17 +217,25 @@ func TestResumeWaitsForServers(t *testing.T) {
 	require.NoError(t, err)
 	defer again.Close()
 	var resumed sync.WaitGroup
-	resumed.Go(func() { again.runs.Resume(t.Context()) })
+	resumed.Go(func() {
+		_, err := again.runs.Approve(t.Context(), request.DefaultWorkspace, begun.ID, []string{"b"}, true)
+		assert.NoError(t, err)
+	})
 	require.Never(t, func() bool { return again.runs.GoesOn(request.DefaultWorkspace, begun.ID) }, 250*time.Millisecond, 50*time.Millisecond)
 	require.NoError(t, g.Connect([]gateway.Definition{{ID: "desk", URL: d.url}}))
 	resumed.Wait()
-	one, ok = again.runs.Find(request.DefaultWorkspace, begun.ID)
-	require.True(t, ok)
-	require.Eventually(t, func() bool { return one.Status().State == run.Paused }, 2*time.Minute, time.Millisecond)
-	assert.Equal(t, []string{"b"}, one.Status().Waiting, "what a server calls harmless is not asked about")
-	require.NoError(t, one.Decide(nil, true))
-	<-one.Over()
-	assert.Equal(t, run.Done, one.Status().State)
+	awaits(t, again, begun.ID, run.Done) // what a server calls harmless is not asked about
+}
+
+// awaits waits until a run stands so.
+func awaits(t *testing.T, s *Server, id string, state run.State) (status run.Status) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		var err error
+		status, err = s.runs.Status(t.Context(), request.DefaultWorkspace, id)
+		return err == nil && status.State == state
+	}, 2*time.Minute, time.Millisecond, "%+v", &status)
+	return status
 }
 
 // Without servers there is no run_dag, and runs can call scorers and scripts alone.
@@ -286,15 +292,12 @@ func TestRunsAreResumed(t *testing.T) {
 	require.NoError(t, err)
 	defer again.Close()
 	again.runs.Resume(t.Context())
-	resumed, ok := again.runs.Find("default", s.ID)
-	require.True(t, ok)
-	require.Eventually(t, func() bool { return resumed.Status().State == run.Paused }, 2*time.Minute, time.Millisecond)
+	status := awaits(t, again, s.ID, run.Paused)
 	assert.Empty(t, next.tools())
-	assert.Equal(t, run.NodeInterrupted, resumed.Status().Nodes[1].State)
-	require.NoError(t, resumed.Decide(nil, true))
-	<-resumed.Over()
-	status, err := again.runs.Status(t.Context(), "default", s.ID)
+	assert.Equal(t, run.NodeInterrupted, status.Nodes[1].State)
+	assert.False(t, again.runs.GoesOn("default", s.ID), "it waits in its row")
+	_, err = again.runs.Approve(t.Context(), "default", s.ID, nil, true)
 	require.NoError(t, err)
-	assert.Equal(t, run.Done, status.State, "%+v", status)
+	awaits(t, again, s.ID, run.Done)
 	assert.Equal(t, []string{"issue:show"}, next.tools(), "what ended is not done again")
 }

@@ -22,15 +22,14 @@ import (
 // A run is kept in the table of its workspace, in pieces small enough for a row:
 //
 //	runs/ID                     how it stands, in brief
-//	runs-open/ID                until it has ended: the server that carries it out, and decisions for that server
+//	runs-open/ID                until it has ended: the server that carries it out, if one does
 //	runs-data/ID/record/N       the request
 //	runs-data/ID/began/NODE/N   a call that is about to be made, with its arguments
 //	runs-data/ID/ended/NODE/N   the result of the call
-//	runs-data/ID/status/N       how the run stands or ended, without results of calls
+//	runs-data/ID/status/N       how the run stood when it began, waits or ended, without results of calls
 //
 // The first piece of a value is written last and has their number. The server that carries a run out also writes
-// runs-open/ID with all that it writes, so that it notices when another one has taken the run over, and a decision is
-// stored only about what a person has seen.
+// runs-open/ID with all that it writes, so that it notices when another one has taken the run over.
 const (
 	runRow     = "runs/"
 	runOpenRow = "runs-open/"
@@ -65,39 +64,36 @@ func HeadOf(s run.Status, source string) RunHead {
 
 // Runs is the [run.Journal] of a workspace, kept in its table.
 type Runs struct {
-	Table  storage.Table
-	Source string                     // of the runs that are written
-	Shown  func(intent string) string // how the intent stands in a list; nil: as it is
-	Server string                     // carries out the runs that are written
+	Table storage.Table
+	By    RunOwner // of the runs that are written
 }
 
 // RunOwner is the value of runs-open/ID.
 type RunOwner struct {
-	Server    string        `json:"server"`
-	Decisions []RunDecision `json:"decisions,omitempty"` // not carried out yet
-	Version   uint64        `json:"-"`                   // of the row
-}
-
-// RunDecision is the decision of a person about a node that waits, or about the run.
-type RunDecision struct {
-	Node     string `json:"node,omitempty"` // its [NodeName]; empty: the run is cancelled
-	Attempts int    `json:"attempts"`       // of the node so far: the decision is about the next one alone
-	Deny     bool   `json:"deny,omitempty"`
+	Server   string `json:"server,omitempty"` // carries it out; empty: it waits for a decision
+	Source   string `json:"source,omitempty"` // of whoever began it, as limits count
+	Operator bool   `json:"operator,omitempty"`
+	Peer     string `json:"peer,omitempty"`
+	Version  uint64 `json:"-"` // of the row
 }
 
 // Start stores a request before the first call; [storage.ErrConflict] if there is a run with this id.
-func (j Runs) Start(ctx context.Context, r run.Record) error {
-	head := RunHead{ID: r.ID, Capability: r.Request.Capability, Intent: r.Request.DAG.Intent, State: run.Running, StartedAt: r.StartedAt, Nodes: len(r.Request.DAG.Tasks), Source: j.Source}
-	if j.Shown != nil {
-		head.Intent = j.Shown(head.Intent)
-	}
-	brief, wrong := json.Marshal(head)
-	owner, err := json.Marshal(RunOwner{Server: j.Server})
+func (j Runs) Start(ctx context.Context, r run.Record, s run.Status) error {
+	head, wrong := j.head(s)
+	owner, err := json.Marshal(j.By)
 	if err = errors.Join(wrong, err); err != nil {
 		return err
 	}
-	return j.write(ctx, r.ID, "record", r, nil,
-		storage.Change{Key: runRow + r.ID, Value: brief, Version: new(uint64)}, storage.Change{Key: runOpenRow + r.ID, Value: owner})
+	head.Version = new(uint64)
+	if err = j.write(ctx, r.ID, "record", r, nil, head, storage.Change{Key: runOpenRow + r.ID, Value: owner}); err == nil {
+		err = j.write(ctx, r.ID, "status", s, sameOwner)
+	}
+	return err
+}
+
+func (j Runs) head(s run.Status) (storage.Change, error) {
+	b, err := json.Marshal(HeadOf(s, j.By.Source))
+	return storage.Change{Key: runRow + s.ID, Value: b}, err
 }
 
 // Owner returns the owner of a run; [storage.ErrNotFound] if the run has ended.
@@ -121,66 +117,62 @@ func (j Runs) SetOwner(ctx context.Context, id string, o RunOwner) error {
 
 // Began stores a call that is about to be made.
 func (j Runs) Began(ctx context.Context, id string, n run.Node) error {
-	return j.write(ctx, id, "began/"+NodeName(n.ID), n, sameOwner)
+	return j.write(ctx, id, "began/"+nodeName(n.ID), n, sameOwner)
 }
 
 // Ended stores the result of a call.
 func (j Runs) Ended(ctx context.Context, id string, n run.Node) error {
-	return j.write(ctx, id, "ended/"+NodeName(n.ID), n, sameOwner)
+	return j.write(ctx, id, "ended/"+nodeName(n.ID), n, sameOwner)
 }
 
-// End stores how a run ended. Then it has no owner.
-func (j Runs) End(ctx context.Context, s run.Status) error {
-	return j.stands(ctx, s, func(RunOwner) *RunOwner { return nil })
-}
-
-// Stands stores how a run stands, and that decisions about it were carried out.
-func (j Runs) Stands(ctx context.Context, s run.Status, done []RunDecision) error {
-	return j.stands(ctx, s, func(o RunOwner) *RunOwner {
-		o.Decisions = slices.DeleteFunc(o.Decisions, func(d RunDecision) bool { return slices.Contains(done, d) })
-		return &o
-	})
-}
-
-func (j Runs) stands(ctx context.Context, s run.Status, owner newOwner) error {
+// Leave stores how a run ended, or that it waits for a decision. Then no server carries it out.
+func (j Runs) Leave(ctx context.Context, s run.Status) error {
 	s.Nodes = slices.Clone(s.Nodes)
 	for i, n := range s.Nodes {
 		if !s.State.Over() || n.Kind == string(catalog.KindTool) {
 			s.Nodes[i].Result = nil
 		}
 	}
-	brief, err := json.Marshal(HeadOf(s, j.Source))
+	head, err := j.head(s)
 	if err != nil {
 		return err
 	}
-	return j.write(ctx, s.ID, "status", s, owner, storage.Change{Key: runRow + s.ID, Value: brief})
+	return j.write(ctx, s.ID, "status", s, func(o RunOwner) *RunOwner {
+		if o.Server = ""; s.State.Over() {
+			return nil
+		}
+		return &o
+	}, head)
 }
 
-// Status reads how a run stood last, or how it ended.
+// Status reads how a run stood when it was left, with the calls since.
 func (j Runs) Status(ctx context.Context, id string) (s run.Status, err error) {
-	if err = j.read(ctx, id, "status", &s); errors.Is(err, storage.ErrNotFound) { // perhaps it has just begun
-		var h RunHead
-		b, _, err := j.Table.Get(ctx, runRow+id)
-		if err == nil {
-			err = json.Unmarshal(b, &h)
-		}
-		return run.Status{ID: h.ID, Capability: h.Capability, Intent: h.Intent, State: h.State, StartedAt: h.StartedAt,
-			Nodes: []run.Node{}, Waiting: []string{}, Warnings: []string{}}, err
+	var h RunHead
+	b, _, err := j.Table.Get(ctx, runRow+id)
+	if err == nil {
+		err = json.Unmarshal(b, &h)
 	}
-	return s, cmp.Or(err, j.values(ctx, runDataRow+id+"/ended/", func(b []byte) error {
-		var ended run.Node
-		err := json.Unmarshal(b, &ended)
-		for i := range s.Nodes {
-			if n := &s.Nodes[i]; n.ID == ended.ID {
-				n.Result = ended.Result
-			}
+	if err != nil {
+		return s, err
+	}
+	if err = j.read(ctx, id, "status", &s); errors.Is(err, storage.ErrNotFound) { // it has just begun
+		s, err = run.Status{ID: h.ID, Intent: h.Intent, State: h.State, StartedAt: h.StartedAt, Nodes: []run.Node{}, Waiting: []string{}, Warnings: []string{}}, nil
+	}
+	calls, failed := j.calls(ctx, id)
+	for i, n := range s.Nodes {
+		switch call, ok := calls[n.ID]; {
+		case ok && h.State == run.Running:
+			call.Arguments = nil
+			s.Nodes[i] = call
+		case ok:
+			s.Nodes[i].Result = call.Result
 		}
-		return err
-	}))
+	}
+	return s, cmp.Or(err, failed)
 }
 
-// NodeName names a node by a digest: paths may be longer than a key.
-func NodeName(path string) string {
+// nodeName names a node by a digest: paths may be longer than a key.
+func nodeName(path string) string {
 	sum := sha256.Sum256([]byte(path))
 	return hex.EncodeToString(sum[:12])
 }
@@ -199,7 +191,7 @@ func (j Runs) write(ctx context.Context, id, what string, v any, owner newOwner,
 	}
 	pieces := max(1, (len(b)+runPiece-1)/runPiece)
 	var changes []storage.Change
-	for i := pieces - 1; i >= 0; i-- {
+	for i := pieces - 1; i >= 0 && err == nil; i-- {
 		piece, next := b[i*runPiece:min((i+1)*runPiece, len(b))], owner
 		if i == 0 {
 			piece, changes = append(fmt.Appendf(nil, "%d\n", pieces), piece...), append(changes, also...)
@@ -208,13 +200,10 @@ func (j Runs) write(ctx context.Context, id, what string, v any, owner newOwner,
 		}
 		changes = append(changes, storage.Change{Key: fmt.Sprintf("%s%s/%s/%04d", runDataRow, id, what, i), Value: piece})
 		if i%runPieces == 0 {
-			if err := j.apply(ctx, id, next, changes); err != nil {
-				return err
-			}
-			changes = nil
+			err, changes = j.apply(ctx, id, next, changes), nil
 		}
 	}
-	return nil
+	return err
 }
 
 // apply makes changes of a run that this server carries out; [storage.ErrHeld] if another one has taken it over.
@@ -224,7 +213,7 @@ func (j Runs) apply(ctx context.Context, id string, owner newOwner, changes []st
 	}
 	for {
 		o, err := j.Owner(ctx, id)
-		if err == nil && o.Server != j.Server {
+		if err == nil && o.Server != j.By.Server {
 			err = fmt.Errorf("run %q is carried out by server %s: %w", id, o.Server, storage.ErrHeld)
 		}
 		open := storage.Change{Key: runOpenRow + id, Version: &o.Version}
@@ -288,17 +277,24 @@ func (j Runs) Record(ctx context.Context, id string) (r run.Record, err error) {
 
 // Past reads what there is of a run that has not ended.
 func (j Runs) Past(ctx context.Context, id string) (p run.Past, err error) {
-	p.Nodes = map[string]run.Node{}
-	p.Record, err = j.Record(ctx, id)
+	if p.Record, err = j.Record(ctx, id); err == nil {
+		p.Nodes, err = j.calls(ctx, id)
+	}
+	return p, err
+}
+
+// calls reads the calls of a run, by node.
+func (j Runs) calls(ctx context.Context, id string) (calls map[string]run.Node, err error) {
+	calls = map[string]run.Node{}
 	for _, what := range []string{"/began/", "/ended/"} { // the end of a node counts for more than its beginning
 		err = cmp.Or(err, j.values(ctx, runDataRow+id+what, func(b []byte) error {
 			var n run.Node
 			err := json.Unmarshal(b, &n)
-			p.Nodes[n.ID] = n
+			calls[n.ID] = n
 			return err
 		}))
 	}
-	return p, err
+	return calls, err
 }
 
 // Heads lists the runs of the workspace, the oldest first.

@@ -256,7 +256,9 @@ func (r *Runs) listRuns(ctx context.Context, q *runListQuery) (page runPage, err
 	}
 	slices.Reverse(all)
 	for i, h := range all {
-		if owner, ok := open[h.ID]; ok && !h.State.Over() {
+		if g := r.find(workspace, h.ID); g != nil {
+			all[i] = state.HeadOf(g.Status(), h.Source)
+		} else if owner, ok := open[h.ID]; ok && h.State == run.Running {
 			if carried, err := r.carried(ctx, workspace, h.ID, owner); err != nil {
 				return page, err
 			} else if !carried {
@@ -287,11 +289,10 @@ func (r *Runs) approveRun(ctx context.Context, q *runDecision) (run.Status, erro
 }
 
 func (r *Runs) watchRun(ctx context.Context, q *route.ByID, send sse.Sender) {
-	workspace := request.From(ctx).Workspace
-	left := !r.cfg.Store.Shared() && !r.GoesOn(workspace, q.ID) // nobody carries it out
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	route.Relay(ctx, r.cfg.Draining, r.Watch(ctx, workspace, q.ID), func(status run.Status) (any, bool) {
+	route.Relay(ctx, r.cfg.Draining, r.Watch(ctx, request.From(ctx).Workspace, q.ID), func(status run.Status) (any, bool) {
+		left := !r.cfg.Store.Shared() && slices.Contains(status.Warnings, notCarried) // nobody takes it over
 		if left || status.State.Over() {
 			return runEnd(status), true
 		}

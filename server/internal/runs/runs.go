@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -66,7 +67,6 @@ type Runs struct {
 	mu     sync.Mutex
 	active map[string]*going // by workspace and id
 	joined bool              // the lease of this server is held
-	share  limit.Share       // of MostRuns, of those begun since the start
 	ended  int
 	all    sync.WaitGroup
 }
@@ -74,7 +74,7 @@ type Runs struct {
 // New makes the runs of a server; none goes on yet.
 func New(cfg Config) *Runs {
 	ctx, stop := context.WithCancel(context.Background())
-	return &Runs{cfg: cfg, ctx: ctx, stop: stop, server: rand.Text(), active: map[string]*going{}, share: limit.NewShare("runs", MostRuns)}
+	return &Runs{cfg: cfg, ctx: ctx, stop: stop, server: rand.Text(), active: map[string]*going{}}
 }
 
 // Request asks for a run. It takes the fields of a DAG answer, so that an answer can be sent as it is, and refuses
@@ -228,30 +228,41 @@ func (r *Runs) Begin(ctx context.Context, a request.Access, id string, q run.Req
 	if r.CallerOf(a.Workspace) == nil && p.Calls(scoring.IsScorer) {
 		return Answer{}, ErrNoServers
 	}
-	hold, err := r.share.Take(1, r.cfg.Holders(a))
-	if err != nil {
-		return Answer{}, err
-	}
 	s, err := r.carryOut(ctx, a, func(ctx context.Context, o run.Options) (*run.Run, error) {
-		if len(r.active) >= MostRuns {
-			return nil, ErrManyRuns
+		if err := r.mayBegin(ctx, a); err != nil {
+			return nil, err
 		}
 		return run.Start(ctx, cmp.Or(id, r.newID()), p, o)
-	}, hold.Release)
-	if err != nil {
-		hold.Release()
-	}
+	})
 	if errors.Is(err, storage.ErrConflict) {
 		err = problem.New(http.StatusConflict, fmt.Sprintf("run %q is being begun: ask again", id))
 	}
 	return Answer{Status: s}, err
 }
 
-// MostRuns go on at once, those that wait for a person included: each holds its results in memory.
+// MostRuns go on or wait at once, in a workspace and at a server: those that go on hold their results in memory, and those that
+// wait are rows.
 const MostRuns = 200
 
 // ErrManyRuns refuses a run while as many as there may be go on.
 var ErrManyRuns = problem.New(http.StatusServiceUnavailable, fmt.Sprintf("%d runs go on or wait already: approve or cancel some", MostRuns))
+
+// mayBegin divides MostRuns among those who have begun the runs that have not ended.
+func (r *Runs) mayBegin(ctx context.Context, a request.Access) error {
+	open, err := r.journal(a.Workspace).Open(ctx)
+	if err != nil {
+		return err
+	}
+	if len(r.active) >= MostRuns || len(open) >= MostRuns {
+		return ErrManyRuns
+	}
+	share := limit.NewShare("runs", MostRuns)
+	for _, o := range open {
+		_, _ = share.Take(1, r.cfg.Holders(request.Access{Source: o.Source, Operator: o.Operator, Peer: o.Peer}))
+	}
+	_, err = share.Take(1, r.cfg.Holders(a))
+	return err
+}
 
 // ErrNoServers answers a run that would have to call tools where nobody can.
 var ErrNoServers = problem.New(http.StatusServiceUnavailable, "no servers are configured: a run can call scorers and scripts alone; add servers (waymark gateway add FILE) and run waymark serve --connect")
@@ -293,16 +304,13 @@ func plannedStatus(q run.Request, p *run.Plan) run.Status {
 }
 
 func (r *Runs) journal(workspace string) state.Runs {
-	return state.Runs{Table: r.cfg.Store.Table(workspace), Server: r.server, Shown: r.cfg.Workspaces.Shown}
+	return state.Runs{Table: r.cfg.Store.Table(workspace), By: state.RunOwner{Server: r.server}}
 }
 
-// carryOut begins or resumes a run, which is active until it has ended; over is called then. begin is called with r.mu
-// held.
-func (r *Runs) carryOut(
-	ctx context.Context, a request.Access, begin func(context.Context, run.Options) (*run.Run, error), over func(),
-) (run.Status, error) {
+// carryOut begins or resumes a run, which is active until it has ended or waits for a person. begin is called with r.mu held.
+func (r *Runs) carryOut(ctx context.Context, a request.Access, begin func(context.Context, run.Options) (*run.Run, error)) (run.Status, error) {
 	j := r.journal(a.Workspace)
-	j.Source = a.Source
+	j.By.Source, j.By.Operator, j.By.Peer = a.Source, a.Operator, a.Peer
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ctx.Err() != nil {
@@ -313,7 +321,7 @@ func (r *Runs) carryOut(
 	}
 	own, leave := context.WithCancel(request.With(r.ctx, a))
 	one, err := begin(own, run.Options{
-		Caller: runCaller{r.cfg.Scoring, a, r.CallerOf(a.Workspace)}, Journal: j, Now: r.cfg.Now, Grace: r.cfg.Grace, By: a.Source, Shown: j.Shown,
+		Caller: runCaller{r.cfg.Scoring, a, r.CallerOf(a.Workspace)}, Journal: j, Now: r.cfg.Now, Grace: r.cfg.Grace, By: a.Source, Shown: r.cfg.Workspaces.Shown,
 		Over: func(s run.Status, p *run.Plan) { r.over(a, j, s, p) },
 	})
 	if err != nil {
@@ -321,15 +329,15 @@ func (r *Runs) carryOut(
 		return run.Status{}, err
 	}
 	key := a.Workspace + "\n" + one.ID()
-	g := &going{Run: one, workspace: a.Workspace, journal: j, leave: leave}
+	g := &going{Run: one, workspace: a.Workspace, leave: leave, gone: make(chan struct{})}
 	r.active[key] = g
 	r.all.Go(func() {
-		r.tend(g)
+		<-g.Over()
 		leave()
-		over()
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		delete(r.active, key)
+		close(g.gone)
 	})
 	return one.Status(), nil
 }
@@ -392,12 +400,11 @@ func (r *Runs) find(workspace, id string) *going {
 	return r.active[workspace+"\n"+id]
 }
 
-// Find is a run of a workspace that goes on here.
-func (r *Runs) Find(workspace, id string) (*run.Run, bool) {
-	if g := r.find(workspace, id); g != nil {
-		return g.Run, true
-	}
-	return nil, false
+// here lists the runs that go on here.
+func (r *Runs) here() []*going {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Values(r.active))
 }
 
 // Start resumes, in the background, the runs that nobody carries out: now and, where other servers may end, again and
@@ -417,8 +424,14 @@ func (r *Runs) Resume(ctx context.Context) {
 		open, failed := r.journal(workspace).Open(ctx)
 		err = errors.Join(err, failed)
 		for id, owner := range open { // side by side: each may wait for other servers
+			if owner.Server == "" {
+				continue // it waits for a person
+			}
 			all.Go(func() {
-				err := r.resume(ctx, workspace, id, owner)
+				carried, err := r.carried(ctx, workspace, id, owner)
+				if err == nil && !carried {
+					_, err = r.resume(ctx, workspace, id, owner, nil)
+				}
 				if err != nil && ctx.Err() == nil && !errors.Is(err, storage.ErrConflict) { // else another server was first
 					r.cfg.Logger.Error("a run could not be resumed", "workspace", workspace, "run", id, "error", err)
 				}
@@ -431,33 +444,30 @@ func (r *Runs) Resume(ctx context.Context) {
 	all.Wait()
 }
 
-func (r *Runs) resume(ctx context.Context, workspace, id string, owner state.RunOwner) error {
-	if carried, err := r.carried(ctx, workspace, id, owner); err != nil || carried {
-		return err
-	}
+// resume goes on with a run; first decides about it before anything else happens.
+func (r *Runs) resume(ctx context.Context, workspace, id string, owner state.RunOwner, first func(*run.Run)) (s run.Status, err error) {
 	j := r.journal(workspace)
 	past, err := j.Past(ctx, id)
 	if err != nil {
-		return err
+		return s, err
 	}
 	engine, err := r.cfg.Workspaces.Get(ctx, workspace)
 	if err != nil {
-		return err
+		return s, err
 	}
 	p, err := r.checkAgain(ctx, workspace, engine, past)
 	if err != nil {
-		return err
+		return s, err
 	}
 	a := request.Access{Workspace: workspace, Scopes: request.AllScopes, Source: past.By}
-	_, err = r.carryOut(ctx, a, func(own context.Context, o run.Options) (*run.Run, error) {
+	return r.carryOut(ctx, a, func(own context.Context, o run.Options) (*run.Run, error) {
 		owner.Server = r.server // last: who cannot go on with a run leaves it to others, and what was read still holds
 		if err := j.SetOwner(ctx, id, owner); err != nil {
 			return nil, err
 		}
 		r.cfg.Logger.Info("run is resumed", "workspace", workspace, "run", id)
-		return run.Resume(own, past, p, o), nil
-	}, func() {}) // it counted before, and is not refused now
-	return err
+		return run.Resume(own, past, p, o, first), nil
+	})
 }
 
 // connectPatience is how long a run that is resumed waits for the servers of its tools, which may be starting
