@@ -19,9 +19,9 @@ import (
 
 	"waymark/catalog"
 	"waymark/live"
-	"waymark/live/state"
 	"waymark/run"
 	"waymark/server/internal/request"
+	"waymark/server/internal/runs"
 	"waymark/storage"
 )
 
@@ -90,7 +90,7 @@ func TestRunsOfAChild(t *testing.T) {
 		cancel()
 	}
 	// The last one says how every run stands, once nothing moves any more.
-	heads, err := state.Runs{Table: store.Table(request.DefaultWorkspace)}.Heads(t.Context())
+	heads, err := runs.Journal{Table: store.Table(request.DefaultWorkspace)}.Heads(t.Context())
 	require.NoError(t, err)
 	for _, h := range heads {
 		for {

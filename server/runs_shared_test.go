@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/live"
-	"waymark/live/state"
 	"waymark/run"
+	"waymark/server/internal/runs"
 	"waymark/storage"
 )
 
@@ -127,7 +127,7 @@ func TestARunTakenOverIsLeft(t *testing.T) {
 	const two = `{"dag":{"tasks":[{"id":"a","tool":"issue:show","arguments":{"issue_number":1}},{"id":"b","tool":"issue:find","arguments":{"query":"x"},"depends_on":["a"]}]}}`
 	begun := parse[run.Status](t, 202, a.ask("POST", "/v1/runs", two))
 	<-inFlight
-	owner, err := state.Runs{Table: a.cfg.Store.Table("default")}.Owner(t.Context(), begun.ID)
+	owner, err := runs.Journal{Table: a.cfg.Store.Table("default")}.Owner(t.Context(), begun.ID)
 	require.NoError(t, err)
 	require.NoError(t, a.cfg.Store.System().Release(t.Context(), "server/"+owner.Server)) // as after a pause of the process
 	b.runs.Resume(t.Context())

@@ -15,7 +15,6 @@ import (
 
 	"waymark/episodic"
 	"waymark/gateway"
-	"waymark/live/state"
 	"waymark/run"
 	"waymark/score"
 	"waymark/server/internal/jsonio"
@@ -123,19 +122,19 @@ func TestRuns(t *testing.T) {
 	assert.Equal(t, "end", events[len(events)-1])
 
 	var page struct {
-		Runs       []state.RunHead
+		Runs       []runs.RunHead
 		NextCursor string `json:"next_cursor"`
 	}
 	parse[run.Status](t, 202, w.ask("POST", "/v1/runs", `{"capability":"show-first","params":{"words":"x"}}`))
 	page = parse[struct {
-		Runs       []state.RunHead
+		Runs       []runs.RunHead
 		NextCursor string `json:"next_cursor"`
 	}](t, 200, w.ask("GET", "/v1/runs?limit=1", ""))
 	require.Len(t, page.Runs, 1)
 	assert.Equal(t, "show-first", page.Runs[0].Capability, "the newest first")
 	newest := w.ended(page.Runs[0].ID)
 	page = parse[struct {
-		Runs       []state.RunHead
+		Runs       []runs.RunHead
 		NextCursor string `json:"next_cursor"`
 	}](t, 200, w.ask("GET", "/v1/runs?state=done&limit=1&cursor="+page.NextCursor, ""))
 	require.Len(t, page.Runs, 1)
@@ -166,7 +165,7 @@ func TestRunsWithAnIDStartOnce(t *testing.T) {
 	requireProblem(t, 409, "begun by another request", w.ask("POST", "/v1/runs", strings.Replace(show, "7", "8", 1)+"}"))
 	requireProblem(t, 422, "letter or digit first", w.ask("POST", "/v1/runs", strings.Replace(show, "mine-1", "../x", 1)+"}"))
 	assert.Len(t, d.tools(), 2)
-	page := parse[struct{ Runs []state.RunHead }](t, 200, w.ask("GET", "/v1/runs", ""))
+	page := parse[struct{ Runs []runs.RunHead }](t, 200, w.ask("GET", "/v1/runs", ""))
 	require.Len(t, page.Runs, 2)
 	assert.Equal(t, "mine-1", page.Runs[0].ID, "the newest first")
 }

@@ -31,7 +31,7 @@ func everyRoute(t *testing.T, w web) {
 	}
 	gone, text, err := w.createKey(t.Context(), "gone", request.DefaultWorkspace, request.AllScopes, "")
 	require.NoError(t, err)
-	require.NoError(t, w.keys().Revoke(t.Context(), gone.ID))
+	require.NoError(t, w.keys().revoke(t.Context(), gone.ID))
 	callers := []struct {
 		name, header string
 		scopes       request.Scopes

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"waymark/internal/pause"
-	"waymark/live/state"
 	"waymark/run"
 	"waymark/server/internal/problem"
 	"waymark/storage"
@@ -61,7 +60,7 @@ func (r *Runs) join(ctx context.Context) error {
 func lease(server string) string { return "server/" + server }
 
 // carried reports whether any server carries out a run.
-func (r *Runs) carried(ctx context.Context, workspace, id string, o state.RunOwner) (bool, error) {
+func (r *Runs) carried(ctx context.Context, workspace, id string, o Owner) (bool, error) {
 	if here := r.find(workspace, id) != nil; here || o.Server == r.server || o.Server == "" {
 		return here, nil
 	}

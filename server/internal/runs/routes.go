@@ -15,7 +15,6 @@ import (
 
 	"waymark/catalog"
 	"waymark/internal/plural"
-	"waymark/live/state"
 	"waymark/run"
 	"waymark/server/internal/jsonio"
 	"waymark/server/internal/problem"
@@ -36,8 +35,8 @@ type (
 		State string `query:"state" enum:"running,paused,done,failed,canceled" doc:"Only runs that stand so."`
 	}
 	runPage struct {
-		Runs       []state.RunHead `json:"runs" doc:"The newest first."`
-		NextCursor string          `json:"next_cursor,omitempty"`
+		Runs       []RunHead `json:"runs" doc:"The newest first."`
+		NextCursor string    `json:"next_cursor,omitempty"`
 	}
 	runDecision struct {
 		route.ByID
@@ -257,7 +256,7 @@ func (r *Runs) listRuns(ctx context.Context, q *runListQuery) (page runPage, err
 	slices.Reverse(all)
 	for i, h := range all {
 		if g := r.find(workspace, h.ID); g != nil {
-			all[i] = state.HeadOf(g.Status(), h.Source)
+			all[i] = headOf(g.Status(), h.Source)
 		} else if owner, ok := open[h.ID]; ok && h.State == run.Running {
 			if carried, err := r.carried(ctx, workspace, h.ID, owner); err != nil {
 				return page, err
@@ -266,8 +265,8 @@ func (r *Runs) listRuns(ctx context.Context, q *runListQuery) (page runPage, err
 			}
 		}
 	}
-	page.Runs, page.NextCursor, err = route.Page(all, q.PageQuery, false, func(h state.RunHead) string { return h.ID },
-		func(h state.RunHead) bool { return q.State == "" || string(h.State) == q.State })
+	page.Runs, page.NextCursor, err = route.Page(slices.Values(all), q.PageQuery, false, func(h RunHead) string { return h.ID },
+		func(h RunHead) bool { return q.State == "" || string(h.State) == q.State })
 	return page, err
 }
 
@@ -299,5 +298,3 @@ func (r *Runs) watchRun(ctx context.Context, q *route.ByID, send sse.Sender) {
 		return runEvent(status), false
 	}, send)
 }
-
-var _ run.Journal = state.Runs{}

@@ -24,7 +24,6 @@ import (
 	"waymark/gateway"
 	"waymark/internal/pause"
 	"waymark/live"
-	"waymark/live/state"
 	"waymark/run"
 	"waymark/score"
 	"waymark/server/internal/jsonio"
@@ -303,8 +302,8 @@ func plannedStatus(q run.Request, p *run.Plan) run.Status {
 	return s
 }
 
-func (r *Runs) journal(workspace string) state.Runs {
-	return state.Runs{Table: r.cfg.Store.Table(workspace), By: state.RunOwner{Server: r.server}}
+func (r *Runs) journal(workspace string) Journal {
+	return Journal{Table: r.cfg.Store.Table(workspace), By: Owner{Server: r.server}}
 }
 
 // carryOut begins or resumes a run, which is active until it has ended or waits for a person. begin is called with r.mu held.
@@ -343,7 +342,7 @@ func (r *Runs) carryOut(ctx context.Context, a request.Access, begin func(contex
 }
 
 // over learns from a run that has ended, and keeps house now and then.
-func (r *Runs) over(a request.Access, j state.Runs, s run.Status, p *run.Plan) {
+func (r *Runs) over(a request.Access, j Journal, s run.Status, p *run.Plan) {
 	ctx := context.WithoutCancel(r.ctx)
 	if _, err := j.Owner(ctx, s.ID); !errors.Is(err, storage.ErrNotFound) {
 		r.cfg.Logger.Warn("a run is left as it stands", "run", s.ID, "error", s.Error)
@@ -445,7 +444,7 @@ func (r *Runs) Resume(ctx context.Context) {
 }
 
 // resume goes on with a run; first decides about it before anything else happens.
-func (r *Runs) resume(ctx context.Context, workspace, id string, owner state.RunOwner, first func(*run.Run)) (s run.Status, err error) {
+func (r *Runs) resume(ctx context.Context, workspace, id string, owner Owner, first func(*run.Run)) (s run.Status, err error) {
 	j := r.journal(workspace)
 	past, err := j.Past(ctx, id)
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"time"
 
-	"waymark/live/state"
 	"waymark/score"
 	"waymark/server/internal/request"
 )
@@ -58,5 +57,5 @@ func (c *Service) logScores(ctx context.Context, a request.Access, run, id strin
 		return nil
 	}
 	table := c.Store.Table(a.Workspace)
-	return state.Scores{Table: table}.Add(ctx, state.ScoreLog{Run: run, Time: at, Scorer: id, Source: a.Source, Entries: logged.Entries()})
+	return scoreLog{table}.add(ctx, ScoreLog{Run: run, Time: at, Scorer: id, Source: a.Source, Entries: logged.Entries()})
 }

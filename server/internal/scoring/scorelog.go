@@ -2,13 +2,11 @@ package scoring
 
 import (
 	"context"
-	"errors"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"waymark/live"
-	"waymark/live/state"
 	"waymark/server/internal/request"
 	"waymark/server/internal/route"
 	"waymark/storage"
@@ -21,8 +19,8 @@ type (
 		Cursor string `query:"cursor" maxLength:"1024" doc:"next_cursor of the page before."`
 	}
 	scoreLogPage struct {
-		Scores     []state.ScoreLog `json:"scores" doc:"The oldest first."`
-		NextCursor string           `json:"next_cursor,omitempty"`
+		Scores     []ScoreLog `json:"scores" doc:"The oldest first."`
+		NextCursor string     `json:"next_cursor,omitempty"`
 	}
 )
 
@@ -33,10 +31,7 @@ func (c *Service) scoreLogRoutes(r *route.Table) {
 
 func (c *Service) listScores(ctx context.Context, q *scoreLogQuery) (page scoreLogPage, err error) {
 	table := c.Store.Table(request.From(ctx).Workspace)
-	page.Scores, page.NextCursor, err = state.Scores{Table: table}.List(ctx, q.Scorer, q.Cursor, q.Limit)
-	if errors.Is(err, state.ErrCursor) {
-		err = route.ErrCursor
-	}
+	page.Scores, page.NextCursor, err = scoreLog{table}.list(ctx, q.Scorer, q.Cursor, q.Limit)
 	return page, err
 }
 
@@ -44,7 +39,7 @@ func (c *Service) listScores(ctx context.Context, q *scoreLogQuery) (page scoreL
 // replies of judges, of which it is not known what they were about.
 func (c *Service) Forget(ctx context.Context, sel live.Selection) error {
 	table := c.Store.Table(request.From(ctx).Workspace)
-	if err := (state.Scores{Table: table}).Forget(ctx, sel.Source, sel.Episode, sel.Before); err != nil {
+	if err := (scoreLog{table}).forget(ctx, sel.Source, sel.Episode, sel.Before); err != nil {
 		return err
 	}
 	if err := forgetTriangulations(ctx, table, sel.Source, sel.Before); err != nil {

@@ -1,4 +1,4 @@
-package state
+package runs
 
 import (
 	"bytes"
@@ -56,20 +56,20 @@ type RunHead struct {
 	Source     string    `json:"source,omitempty"`
 }
 
-// HeadOf describes a run by its status.
-func HeadOf(s run.Status, source string) RunHead {
+// headOf describes a run by its status.
+func headOf(s run.Status, source string) RunHead {
 	return RunHead{ID: s.ID, Capability: s.Capability, Intent: s.Intent, State: s.State, StartedAt: s.StartedAt, EndedAt: s.EndedAt,
 		Nodes: len(s.Nodes), Done: s.Done, Failed: s.Failed, Skipped: s.Skipped, Error: s.Error, Source: source}
 }
 
-// Runs is the [run.Journal] of a workspace, kept in its table.
-type Runs struct {
+// Journal is the [run.Journal] of a workspace, kept in its table.
+type Journal struct {
 	Table storage.Table
-	By    RunOwner // of the runs that are written
+	By    Owner // of the runs that are written
 }
 
-// RunOwner is the value of runs-open/ID.
-type RunOwner struct {
+// Owner is the value of runs-open/ID.
+type Owner struct {
 	Server   string `json:"server,omitempty"` // carries it out; empty: it waits for a decision
 	Source   string `json:"source,omitempty"` // of whoever began it, as limits count
 	Operator bool   `json:"operator,omitempty"`
@@ -78,7 +78,7 @@ type RunOwner struct {
 }
 
 // Start stores a request before the first call; [storage.ErrConflict] if there is a run with this id.
-func (j Runs) Start(ctx context.Context, r run.Record, s run.Status) error {
+func (j Journal) Start(ctx context.Context, r run.Record, s run.Status) error {
 	head, wrong := j.head(s)
 	owner, err := json.Marshal(j.By)
 	if err = errors.Join(wrong, err); err != nil {
@@ -91,13 +91,13 @@ func (j Runs) Start(ctx context.Context, r run.Record, s run.Status) error {
 	return err
 }
 
-func (j Runs) head(s run.Status) (storage.Change, error) {
-	b, err := json.Marshal(HeadOf(s, j.By.Source))
+func (j Journal) head(s run.Status) (storage.Change, error) {
+	b, err := json.Marshal(headOf(s, j.By.Source))
 	return storage.Change{Key: runRow + s.ID, Value: b}, err
 }
 
 // Owner returns the owner of a run; [storage.ErrNotFound] if the run has ended.
-func (j Runs) Owner(ctx context.Context, id string) (o RunOwner, err error) {
+func (j Journal) Owner(ctx context.Context, id string) (o Owner, err error) {
 	b, version, err := j.Table.Get(ctx, runOpenRow+id)
 	if err == nil {
 		err = json.Unmarshal(b, &o)
@@ -107,7 +107,7 @@ func (j Runs) Owner(ctx context.Context, id string) (o RunOwner, err error) {
 }
 
 // SetOwner replaces the owner of a run; [storage.ErrConflict] if it was written since it was read.
-func (j Runs) SetOwner(ctx context.Context, id string, o RunOwner) error {
+func (j Journal) SetOwner(ctx context.Context, id string, o Owner) error {
 	b, err := json.Marshal(o)
 	if err == nil {
 		err = j.Table.CAS(ctx, runOpenRow+id, o.Version, b)
@@ -116,17 +116,17 @@ func (j Runs) SetOwner(ctx context.Context, id string, o RunOwner) error {
 }
 
 // Began stores a call that is about to be made.
-func (j Runs) Began(ctx context.Context, id string, n run.Node) error {
+func (j Journal) Began(ctx context.Context, id string, n run.Node) error {
 	return j.write(ctx, id, "began/"+nodeName(n.ID), n, sameOwner)
 }
 
 // Ended stores the result of a call.
-func (j Runs) Ended(ctx context.Context, id string, n run.Node) error {
+func (j Journal) Ended(ctx context.Context, id string, n run.Node) error {
 	return j.write(ctx, id, "ended/"+nodeName(n.ID), n, sameOwner)
 }
 
 // Leave stores how a run ended, or that it waits for a decision. Then no server carries it out.
-func (j Runs) Leave(ctx context.Context, s run.Status) error {
+func (j Journal) Leave(ctx context.Context, s run.Status) error {
 	s.Nodes = slices.Clone(s.Nodes)
 	for i, n := range s.Nodes {
 		if !s.State.Over() || n.Kind == string(catalog.KindTool) {
@@ -137,7 +137,7 @@ func (j Runs) Leave(ctx context.Context, s run.Status) error {
 	if err != nil {
 		return err
 	}
-	return j.write(ctx, s.ID, "status", s, func(o RunOwner) *RunOwner {
+	return j.write(ctx, s.ID, "status", s, func(o Owner) *Owner {
 		if o.Server = ""; s.State.Over() {
 			return nil
 		}
@@ -146,7 +146,7 @@ func (j Runs) Leave(ctx context.Context, s run.Status) error {
 }
 
 // Status reads how a run stood when it was left, with the calls since.
-func (j Runs) Status(ctx context.Context, id string) (s run.Status, err error) {
+func (j Journal) Status(ctx context.Context, id string) (s run.Status, err error) {
 	var h RunHead
 	b, _, err := j.Table.Get(ctx, runRow+id)
 	if err == nil {
@@ -177,14 +177,14 @@ func nodeName(path string) string {
 	return hex.EncodeToString(sum[:12])
 }
 
-// newOwner returns the next owner of a run; nil: it has none.
-type newOwner func(RunOwner) *RunOwner
+// nextOwner returns the next owner of a run; nil: it has none.
+type nextOwner func(Owner) *Owner
 
-func sameOwner(o RunOwner) *RunOwner { return &o }
+func sameOwner(o Owner) *Owner { return &o }
 
 // write puts a value of a run in pieces, the first one last, with further changes and the next owner. owner is nil
 // for a run that begins.
-func (j Runs) write(ctx context.Context, id, what string, v any, owner newOwner, also ...storage.Change) error {
+func (j Journal) write(ctx context.Context, id, what string, v any, owner nextOwner, also ...storage.Change) error {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return err
@@ -207,7 +207,7 @@ func (j Runs) write(ctx context.Context, id, what string, v any, owner newOwner,
 }
 
 // apply makes changes of a run that this server carries out; [storage.ErrHeld] if another one has taken it over.
-func (j Runs) apply(ctx context.Context, id string, owner newOwner, changes []storage.Change) error {
+func (j Journal) apply(ctx context.Context, id string, owner nextOwner, changes []storage.Change) error {
 	if owner == nil {
 		return j.Table.Apply(ctx, changes...)
 	}
@@ -230,7 +230,7 @@ func (j Runs) apply(ctx context.Context, id string, owner newOwner, changes []st
 }
 
 // values calls f with each value below a prefix.
-func (j Runs) values(ctx context.Context, prefix string, f func([]byte) error) error {
+func (j Journal) values(ctx context.Context, prefix string, f func([]byte) error) error {
 	var all []byte
 	left := 0
 	for row, err := range j.Table.List(ctx, prefix) {
@@ -260,7 +260,7 @@ func (j Runs) values(ctx context.Context, prefix string, f func([]byte) error) e
 }
 
 // read gets a value that was written; [storage.ErrNotFound] if there is none.
-func (j Runs) read(ctx context.Context, id, what string, v any) error {
+func (j Journal) read(ctx context.Context, id, what string, v any) error {
 	missing := fmt.Errorf("%s of run %q: %w", what, id, storage.ErrNotFound)
 	err := j.values(ctx, runDataRow+id+"/"+what+"/", func(b []byte) error {
 		missing = nil
@@ -270,13 +270,13 @@ func (j Runs) read(ctx context.Context, id, what string, v any) error {
 }
 
 // Record reads the request of a run.
-func (j Runs) Record(ctx context.Context, id string) (r run.Record, err error) {
+func (j Journal) Record(ctx context.Context, id string) (r run.Record, err error) {
 	err = j.read(ctx, id, "record", &r)
 	return r, err
 }
 
 // Past reads what there is of a run that has not ended.
-func (j Runs) Past(ctx context.Context, id string) (p run.Past, err error) {
+func (j Journal) Past(ctx context.Context, id string) (p run.Past, err error) {
 	if p.Record, err = j.Record(ctx, id); err == nil {
 		p.Nodes, err = j.calls(ctx, id)
 	}
@@ -284,7 +284,7 @@ func (j Runs) Past(ctx context.Context, id string) (p run.Past, err error) {
 }
 
 // calls reads the calls of a run, by node.
-func (j Runs) calls(ctx context.Context, id string) (calls map[string]run.Node, err error) {
+func (j Journal) calls(ctx context.Context, id string) (calls map[string]run.Node, err error) {
 	calls = map[string]run.Node{}
 	for _, what := range []string{"/began/", "/ended/"} { // the end of a node counts for more than its beginning
 		err = cmp.Or(err, j.values(ctx, runDataRow+id+what, func(b []byte) error {
@@ -298,7 +298,7 @@ func (j Runs) calls(ctx context.Context, id string) (calls map[string]run.Node, 
 }
 
 // Heads lists the runs of the workspace, the oldest first.
-func (j Runs) Heads(ctx context.Context) ([]RunHead, error) {
+func (j Journal) Heads(ctx context.Context) ([]RunHead, error) {
 	var all []RunHead
 	for row, err := range j.Table.List(ctx, runRow) {
 		if err != nil {
@@ -315,10 +315,10 @@ func (j Runs) Heads(ctx context.Context) ([]RunHead, error) {
 }
 
 // Open lists the runs that have not ended.
-func (j Runs) Open(ctx context.Context) (map[string]RunOwner, error) {
-	all := map[string]RunOwner{}
+func (j Journal) Open(ctx context.Context) (map[string]Owner, error) {
+	all := map[string]Owner{}
 	for row, err := range j.Table.List(ctx, runOpenRow) {
-		o := RunOwner{Version: row.Version}
+		o := Owner{Version: row.Version}
 		if err == nil {
 			err = json.Unmarshal(row.Value, &o)
 		}
@@ -331,19 +331,19 @@ func (j Runs) Open(ctx context.Context) (map[string]RunOwner, error) {
 }
 
 // Prune erases the oldest of the runs that have ended, beyond those that are kept.
-func (j Runs) Prune(ctx context.Context) error {
+func (j Journal) Prune(ctx context.Context) error {
 	return j.forget(ctx, func(h RunHead, newer int) bool { return newer >= keptRuns })
 }
 
 // ForgetSelected erases the ended runs of a source, of an id, or begun before a moment: their arguments and results.
-func (j Runs) ForgetSelected(ctx context.Context, source, id string, before time.Time) error {
+func (j Journal) ForgetSelected(ctx context.Context, source, id string, before time.Time) error {
 	return j.forget(ctx, func(h RunHead, _ int) bool {
 		return source != "" && h.Source == source || id != "" && h.ID == id || h.StartedAt.Before(before)
 	})
 }
 
 // forget erases the ended runs that which selects.
-func (j Runs) forget(ctx context.Context, which func(h RunHead, newer int) bool) error {
+func (j Journal) forget(ctx context.Context, which func(h RunHead, newer int) bool) error {
 	heads, err := j.Heads(ctx)
 	for i, h := range heads {
 		if !h.State.Over() || !which(h, len(heads)-1-i) {
