@@ -454,7 +454,10 @@ func (r *Runs) resume(ctx context.Context, workspace, id string, owner Owner, fi
 	if err != nil {
 		return s, err
 	}
-	p, err := r.checkAgain(ctx, workspace, engine, past)
+	p, err := run.Check(past.Request, past.Rules(r.rules(workspace, engine)))
+	if err == nil && r.CallerOf(workspace) == nil && p.Calls(scoring.IsScorer) {
+		err = ErrNoServers
+	}
 	if err != nil {
 		return s, err
 	}
@@ -467,33 +470,6 @@ func (r *Runs) resume(ctx context.Context, workspace, id string, owner Owner, fi
 		r.cfg.Logger.Info("run is resumed", "workspace", workspace, "run", id)
 		return run.Resume(own, past, p, o, first), nil
 	})
-}
-
-// connectPatience is how long a run that is resumed waits for the servers of its tools, which may be starting
-// just now. Then it goes on as it is: calls fail, and what cannot be known to be harmless is asked about.
-const connectPatience = 30 * time.Second
-
-// checkAgain makes the plan of a run that is resumed.
-func (r *Runs) checkAgain(ctx context.Context, workspace string, engine *live.Engine, past run.Past) (*run.Plan, error) {
-	for deadline := time.Now().Add(connectPatience); ; {
-		rules := r.rules(workspace, engine)
-		p, err := run.Check(past.Request, past.Rules(rules))
-		if err != nil {
-			return nil, err
-		}
-		if r.CallerOf(workspace) == nil && p.Calls(scoring.IsScorer) {
-			return nil, ErrNoServers
-		}
-		connected := func(tool string) bool {
-			return scoring.IsScorer(tool) || slices.ContainsFunc(rules.Catalog.(runCatalog).upstream, func(t catalog.Tool) bool { return t.ID == tool })
-		}
-		if r.cfg.Gateway == nil || !p.Calls(connected) || time.Now().After(deadline) {
-			return p, nil
-		}
-		if !pause.For(ctx, 100*time.Millisecond) || r.ctx.Err() != nil {
-			return nil, cmp.Or(ctx.Err(), live.ErrClosed)
-		}
-	}
 }
 
 // runCatalog is what the runs of a workspace can call: tools, stored capabilities, and scorers, which are called like
