@@ -52,9 +52,8 @@ type Run struct {
 	params    []json.RawMessage // by scope; nil: it is not open yet
 	blocked   []bool            // by node: skipped because something failed
 	approved  []bool
-	prepared  []json.RawMessage // arguments that were computed before a person was asked
-	decoded   map[int]any       // results as expressions see them
-	changed   chan struct{}     // closed and renewed at every change
+	decoded   map[int]any   // results as expressions see them
+	changed   chan struct{} // closed and renewed at every change
 	inFlight  int
 	stopping  bool // the process ends: what is open stays open
 	parked    bool // it waits in the journal
@@ -145,7 +144,7 @@ func newRun(ctx context.Context, id string, p *Plan, o Options) *Run {
 	r := &Run{
 		id: id, intent: p.request.DAG.Intent, plan: p, opts: o,
 		results: make([]json.RawMessage, len(p.nodes)), blocked: make([]bool, len(p.nodes)), approved: make([]bool, len(p.nodes)),
-		prepared: make([]json.RawMessage, len(p.nodes)), params: make([]json.RawMessage, len(p.scopes)), decoded: map[int]any{},
+		params: make([]json.RawMessage, len(p.scopes)), decoded: map[int]any{},
 		changed: make(chan struct{}), ended: make(chan nodeEnd), wake: make(chan struct{}, 1), over: make(chan struct{}),
 		status: Status{
 			ID: id, Capability: p.Capability, Intent: o.Shown(p.request.DAG.Intent), State: Running, StartedAt: o.Now().UTC(),

@@ -418,29 +418,22 @@ func (r *Runs) Start(ctx context.Context) {
 // Resume goes on with the runs that nobody carries out. A run that cannot go on stays as it is.
 func (r *Runs) Resume(ctx context.Context) {
 	names, err := r.cfg.Workspaces.List(ctx)
-	var all sync.WaitGroup
 	for _, workspace := range names {
 		open, failed := r.journal(workspace).Open(ctx)
 		err = errors.Join(err, failed)
-		for id, owner := range open { // side by side: each may wait for other servers
-			if owner.Server == "" {
-				continue // it waits for a person
+		for id, owner := range open {
+			carried, failed := r.carried(ctx, workspace, id, owner)
+			if failed == nil && !carried && owner.Server != "" { // else it waits for a person
+				_, failed = r.resume(ctx, workspace, id, owner, nil)
 			}
-			all.Go(func() {
-				carried, err := r.carried(ctx, workspace, id, owner)
-				if err == nil && !carried {
-					_, err = r.resume(ctx, workspace, id, owner, nil)
-				}
-				if err != nil && ctx.Err() == nil && !errors.Is(err, storage.ErrConflict) { // else another server was first
-					r.cfg.Logger.Error("a run could not be resumed", "workspace", workspace, "run", id, "error", err)
-				}
-			})
+			if failed != nil && !errors.Is(failed, storage.ErrConflict) { // else another server was first
+				err = errors.Join(err, fmt.Errorf("run %s of workspace %s: %w", id, workspace, failed))
+			}
 		}
 	}
 	if err != nil && ctx.Err() == nil {
 		r.cfg.Logger.Error("runs could not be resumed", "error", err)
 	}
-	all.Wait()
 }
 
 // resume goes on with a run; first decides about it before anything else happens.
