@@ -260,7 +260,7 @@ func (c *checker) scope(sc scope, tasks []catalog.Task, output json.RawMessage) 
 	unsound := len(c.problems) > before
 
 	s := &c.plan.scopes[at]
-	compile := compiler{func(id string) (int, bool) { i, ok := s.byID[id]; return i, ok }}
+	compile := compiler(s.byID)
 	for _, i := range s.nodes {
 		c.find(&c.plan.nodes[i])
 	}

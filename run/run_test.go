@@ -208,7 +208,6 @@ func TestPlan(t *testing.T) {
 
 func TestReferences(t *testing.T) {
 	ids := map[string]int{"t1": 0, "a.b": 1, "a": 2, "t1.x": 3}
-	lookup := func(id string) (int, bool) { i, ok := ids[id]; return i, ok }
 	for _, tt := range []struct {
 		text string
 		from source
@@ -241,7 +240,7 @@ func TestReferences(t *testing.T) {
 		{"t1" + strings.Repeat(".a", 100), 0, 0, "", true},
 		{"", 0, 0, "", true},
 	} {
-		r, err := parseReference(tt.text, lookup)
+		r, err := parseReference(tt.text, ids)
 		if tt.bad {
 			assert.Error(t, err, tt.text)
 			continue
@@ -262,7 +261,7 @@ func FuzzReference(f *testing.F) {
 	f.Add("t1.result.items[0].id")
 	f.Add(`params["x"]`)
 	f.Fuzz(func(t *testing.T, text string) {
-		r, err := parseReference(text, func(id string) (int, bool) { return 0, id == "t1" })
+		r, err := parseReference(text, map[string]int{"t1": 0})
 		if err == nil {
 			follow(json.RawMessage(`{"items":[{"id":1}]}`), r.path)
 			followSchema(catalog.ReadSchema(json.RawMessage(`{"properties":{"items":{"items":{"$ref":"#"}}}}`)), r.path)
