@@ -170,6 +170,14 @@ func (c *checker) root(q Request) {
 		c.wrong("", "dag", "a capability brings its own tasks and output")
 		return
 	}
+	if _, ok := c.Catalog.Capability(q.Capability); !ok { // perhaps another spelling of its id
+		id, err := c.Catalog.Resolve(q.Capability)
+		if err != nil {
+			c.wrong("", "capability", "%s", err)
+			return
+		}
+		q.Capability, c.plan.request.Capability = id, id
+	}
 	def, ok := c.capability(q.Capability)
 	if !ok {
 		c.wrong("", "capability", "%q is unknown", q.Capability)

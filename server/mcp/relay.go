@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -47,6 +48,7 @@ type relay struct {
 	calls      sync.WaitGroup // calls that are answered before the relay ends
 	background sync.WaitGroup // what else asks owners
 	connecting sync.Mutex     // held while a session is opened
+	inFlight   chan struct{}  // one for each call that is with an owner
 
 	mu          sync.Mutex
 	session     *session                          // nil: none
@@ -65,10 +67,12 @@ const (
 	drainRelay = 10 * time.Second
 	// longestWrite limits how long a host may take to read the last answers.
 	longestWrite = 30 * time.Second
-	// relayCalls bounds the calls without an answer, each on a connection: an owner admits 512 of all windows and commands of a
-	// machine, and answers of the host and cancellations need some of them. More are refused: if they waited, so would
-	// what ends the others. Of a host that takes no answers, no more is read once relayUnread lines wait for it.
-	relayCalls, relayUnread = 128, 2048
+	// relayInFlight bounds the calls that are with an owner at the same time, each on a connection: an owner admits 512 of all
+	// windows and commands of a machine, and answers of the host and cancellations need some of them.
+	relayInFlight = 128
+	// relayCalls bounds the calls without an answer. More are refused: if they waited, so would what ends the others. Of a
+	// host that takes no answers, no more is read once relayUnread lines wait for it.
+	relayCalls, relayUnread = 1024, 2048
 	// relayIdle is shorter than a server keeps a connection: a call on one that just closes is lost.
 	relayIdle = 30 * time.Second
 	// ownerPatience is how long a call waits for an owner of the data directory, and ownerPause how often it looks.
@@ -107,7 +111,7 @@ func Relay(ctx context.Context, in io.Reader, out io.Writer, findOwner func() (O
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(drainRelay, func() { stop(nil) }) })()
 	r := &relay{
 		ctx: work, client: &http.Client{Transport: transport}, findOwner: findOwner, headers: headers,
-		lines: make(chan []byte, relayUnread), open: map[jsonrpc.ID]context.CancelFunc{},
+		lines: make(chan []byte, relayUnread), inFlight: make(chan struct{}, relayInFlight), open: map[jsonrpc.ID]context.CancelFunc{},
 	}
 	input, written := make(chan error, 1), make(chan struct{})
 	go func() { input <- r.read(in) }()
@@ -262,6 +266,12 @@ func (r *relay) call(ctx context.Context, req *jsonrpc.Request) *jsonrpc.Respons
 		lost, r.initialize, r.initialized = r.session, nil, nil
 		r.mu.Unlock()
 	}
+	select {
+	case r.inFlight <- struct{}{}:
+		defer func() { <-r.inFlight }()
+	case <-ctx.Done():
+		return nil
+	}
 	sent := "" // the token of the owner that it was with
 	for began := time.Now(); ; {
 		s, answer, err := r.ask(ctx, lost, req)
@@ -272,7 +282,11 @@ func (r *relay) call(ctx context.Context, req *jsonrpc.Request) *jsonrpc.Respons
 		case err == nil:
 			return answer
 		case !errors.As(err, &gone):
-			return failure(req.ID, jsonrpc.CodeInternalError, "the waymark server did not answer: "+err.Error())
+			code := int64(jsonrpc.CodeInternalError)
+			if strings.Contains(err.Error(), "JSON RPC not handled") { // so the SDK refuses an unknown method
+				code = jsonrpc.CodeMethodNotFound
+			}
+			return failure(req.ID, code, "the waymark server did not answer: "+err.Error())
 		}
 		lost = s
 		again := time.Since(began) < ownerPatience

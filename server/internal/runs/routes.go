@@ -114,12 +114,10 @@ func (r *Runs) start(ctx context.Context, body runBody) (Answer, error) {
 		body.DAG = &DAG{}
 	}
 	q, err := body.ToRun()
-	if err == nil && body.Capability != "" {
-		q.Capability, err = r.capability(ctx, body.Capability)
-	}
 	if err != nil {
 		return Answer{}, err
 	}
+	q.Capability = body.Capability
 	return r.Begin(ctx, request.From(ctx), body.ID, q, body.DryRun)
 }
 
@@ -222,24 +220,6 @@ func runText(a Answer) string {
 		return fmt.Sprintf("Failed: %s done, %d failed, %d skipped. First: %s", plural.Of(a.Done, "task"), a.Failed, a.Skipped, route.ShownText(a.Error))
 	}
 	return fmt.Sprintf("Run %s is %s.", a.ID, a.State)
-}
-
-// capability is the id of a stored capability by any of its spellings.
-func (r *Runs) capability(ctx context.Context, id string) (string, error) {
-	engine, err := r.cfg.Workspaces.Get(ctx, request.From(ctx).Workspace)
-	if err != nil {
-		return "", err
-	}
-	known := runCatalog{engine: engine}
-	if _, ok := known.Capability(id); !ok {
-		if id, err = engine.Model().Resolve(id); err != nil {
-			return "", err
-		}
-		if _, ok := known.Capability(id); !ok {
-			return "", problem.New(http.StatusNotFound, fmt.Sprintf("there is no capability %q", id))
-		}
-	}
-	return id, nil
 }
 
 func (r *Runs) listRuns(ctx context.Context, q *runListQuery) (page runPage, err error) {
