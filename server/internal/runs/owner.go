@@ -98,13 +98,20 @@ func (r *Runs) Watch(ctx context.Context, workspace, id string) <-chan run.Statu
 	states := make(chan run.Status)
 	go func() {
 		defer close(states)
+		waits := uint64(0) // the version of its row that says so
 		for last := (run.Status{}); ; {
 			_, changed := r.cfg.Store.Changes(workspace)
 			g := r.find(workspace, id)
+			o, _ := r.journal(workspace).Owner(ctx, id)
+			s, err := last, error(nil)
 			if g != nil {
-				changed = g.Changed()
+				changed, s = g.Changed(), g.Status()
+			} else if o.Version == 0 || o.Version != waits { // else none of the changes was one of this run
+				s, err = r.Status(ctx, workspace, id)
 			}
-			s, err := r.Status(ctx, workspace, id)
+			if waits = 0; o.Server == "" {
+				waits = o.Version
+			}
 			if err != nil {
 				return
 			}
