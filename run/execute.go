@@ -205,23 +205,17 @@ func (r *Run) Decide(paths []string, allow bool) error {
 		return err
 	}
 	r.advance() // a run that is resumed does not wait for anything yet
-	if len(paths) == 0 {
-		for _, n := range r.status.Nodes {
-			if n.State == nodeApproval || n.State == NodeInterrupted {
-				paths = append(paths, n.ID)
-			}
-		}
-	}
-	var chosen []int
+	r.recount()
 	for _, path := range paths {
-		i := slices.IndexFunc(r.status.Nodes, func(n Node) bool { return n.ID == path })
-		if i < 0 || r.status.Nodes[i].State != nodeApproval && r.status.Nodes[i].State != NodeInterrupted {
+		if !slices.Contains(r.status.Waiting, path) {
 			return fmt.Errorf("node %q %w", path, ErrNotWaiting)
 		}
-		chosen = append(chosen, i)
 	}
-	for _, i := range chosen {
+	for i := range r.status.Nodes {
 		n := &r.status.Nodes[i]
+		if !slices.Contains(r.status.Waiting, n.ID) || len(paths) > 0 && !slices.Contains(paths, n.ID) {
+			continue
+		}
 		n.Arguments, n.Reason = nil, ""
 		if allow {
 			n.State, r.approved[i] = NodeWaiting, true
