@@ -178,6 +178,12 @@ func (r *Runs) decide(ctx context.Context, workspace, id string, take bool, deci
 		if errors.Is(err, storage.ErrConflict) {
 			continue // another server was first
 		}
-		return s, errors.Join(err, failed)
+		if err = errors.Join(err, failed); err == nil && take { // nothing of it is under way here, so it ends at once
+			if g := r.find(workspace, id); g != nil {
+				<-g.gone
+			}
+			return r.Status(ctx, workspace, id)
+		}
+		return s, err
 	}
 }
