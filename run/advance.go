@@ -49,6 +49,9 @@ func (r *Run) outputOf(scope int) (json.RawMessage, error) {
 
 // advance settles what can be settled without a call, and begins the calls that may begin.
 func (r *Run) advance() {
+	if r.canceling || r.stopping || r.broken != nil {
+		return
+	}
 	for changed := true; changed; {
 		changed = false
 		for scope := range r.plan.scopes {
@@ -83,23 +86,23 @@ func (r *Run) begin(i int) bool {
 		r.skip(i, "the host carries it out itself")
 		return true
 	}
-	arguments := r.prepared[i]
-	if arguments == nil {
-		if n.when != nil {
-			holds, err := n.when.condition(scopeView{r, n.scope}.environment(n.when))
-			if err != nil {
-				r.fail(i, FailedArgument, "when: "+err.Error())
-				return true
-			}
-			if !holds {
-				r.skip(i, "its condition does not hold")
-				return true
-			}
-		}
-		var ok bool
-		if arguments, ok = r.arguments(i); !ok {
+	if n.kind != KindCapability && r.inFlight >= r.opts.Width {
+		return false
+	}
+	if n.when != nil {
+		holds, err := n.when.condition(scopeView{r, n.scope}.environment(n.when))
+		if err != nil {
+			r.fail(i, FailedArgument, "when: "+err.Error())
 			return true
 		}
+		if !holds {
+			r.skip(i, "its condition does not hold")
+			return true
+		}
+	}
+	arguments, ok := r.arguments(i)
+	if !ok {
+		return true
 	}
 	if n.kind == KindCapability {
 		s.State, s.StartedAt, s.Attempts = NodeRunning, r.opts.Now().UTC(), 1
@@ -108,17 +111,11 @@ func (r *Run) begin(i int) bool {
 	}
 	if n.ask != "" && !r.approved[i] {
 		s.State, s.Arguments, s.Reason = nodeApproval, arguments, n.ask
-		r.prepared[i] = arguments
 		return true
-	}
-	if r.inFlight >= r.opts.Width {
-		r.prepared[i] = arguments
-		return false
 	}
 	s.State, s.StartedAt, s.Reason = NodeRunning, r.opts.Now().UTC(), ""
 	s.Attempts++
 	r.inFlight++
-	r.prepared[i] = nil
 	began := *s
 	began.Arguments = arguments
 	after := r.after(i, []string{})

@@ -170,6 +170,14 @@ func (c *checker) root(q Request) {
 		c.wrong("", "dag", "a capability brings its own tasks and output")
 		return
 	}
+	if _, ok := c.Catalog.Capability(q.Capability); !ok { // perhaps another spelling of its id
+		id, err := c.Catalog.Resolve(q.Capability)
+		if err != nil {
+			c.wrong("", "capability", "%s", err)
+			return
+		}
+		q.Capability, c.plan.request.Capability = id, id
+	}
 	def, ok := c.capability(q.Capability)
 	if !ok {
 		c.wrong("", "capability", "%q is unknown", q.Capability)
@@ -260,7 +268,7 @@ func (c *checker) scope(sc scope, tasks []catalog.Task, output json.RawMessage) 
 	unsound := len(c.problems) > before
 
 	s := &c.plan.scopes[at]
-	compile := compiler{func(id string) (int, bool) { i, ok := s.byID[id]; return i, ok }}
+	compile := compiler(s.byID)
 	for _, i := range s.nodes {
 		c.find(&c.plan.nodes[i])
 	}

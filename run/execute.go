@@ -52,11 +52,11 @@ type Run struct {
 	params    []json.RawMessage // by scope; nil: it is not open yet
 	blocked   []bool            // by node: skipped because something failed
 	approved  []bool
-	prepared  []json.RawMessage // arguments that were computed before a person was asked
-	decoded   map[int]any       // results as expressions see them
-	changed   chan struct{}     // closed and renewed at every change
+	decoded   map[int]any   // results as expressions see them
+	changed   chan struct{} // closed and renewed at every change
 	inFlight  int
 	stopping  bool // the process ends: what is open stays open
+	parked    bool // it waits in the journal
 	canceling bool
 	broken    error // the journal takes no more
 
@@ -77,11 +77,12 @@ type nodeEnd struct {
 	broken    error
 }
 
-// Start begins a run of a plan and returns when it is kept. It goes on until it ends; when ctx ends, calls
-// under way get a grace and the rest is left to [Resume].
+// Start begins a run of a plan and returns when it is kept. It goes on until it ends or waits for a person alone; when ctx
+// ends, calls under way get a grace. The rest is left to [Resume].
 func Start(ctx context.Context, id string, p *Plan, o Options) (*Run, error) {
 	r := newRun(ctx, id, p, o)
-	if err := r.opts.Journal.Start(ctx, r.record()); err != nil {
+	record := Record{ID: id, Request: p.request, Capabilities: p.defs, StartedAt: r.status.StartedAt, By: r.opts.By}
+	if err := r.opts.Journal.Start(ctx, record, r.status); err != nil {
 		r.stopCall()
 		return nil, fmt.Errorf("run %s: %w", id, err)
 	}
@@ -89,14 +90,10 @@ func Start(ctx context.Context, id string, p *Plan, o Options) (*Run, error) {
 	return r, nil
 }
 
-func (r *Run) record() Record {
-	return Record{ID: r.id, Request: r.plan.request, Capabilities: r.plan.defs, StartedAt: r.status.StartedAt, By: r.opts.By}
-}
-
-// Resume goes on with a run that the process before did not end. p is the plan of its request, checked
-// again (see [Past.Rules]). Nodes that ended are not run again. A node that began and did not end is interrupted: a person
-// says whether it is run again.
-func Resume(ctx context.Context, past Past, p *Plan, o Options) *Run {
+// Resume goes on with a run that waits in the journal, or that the process before did not end. p is the plan of its
+// request, checked again (see [Past.Rules]). Nodes that ended are not run again. A node that began and did not end is
+// interrupted: a person says whether it is run again. first decides about the run before anything else happens; it may be nil.
+func Resume(ctx context.Context, past Past, p *Plan, o Options, first func(*Run)) *Run {
 	o.By = past.By
 	r := newRun(ctx, past.ID, p, o)
 	r.status.StartedAt = past.StartedAt
@@ -115,6 +112,9 @@ func Resume(ctx context.Context, past Past, p *Plan, o Options) *Run {
 			now.State, now.Attempts, now.StartedAt, now.Arguments = NodeInterrupted, n.Attempts, n.StartedAt, n.Arguments
 			now.Reason = "it was under way when the process ended, and may have happened"
 		}
+	}
+	if first != nil {
+		first(r)
 	}
 	go r.loop(ctx)
 	return r
@@ -144,7 +144,7 @@ func newRun(ctx context.Context, id string, p *Plan, o Options) *Run {
 	r := &Run{
 		id: id, intent: p.request.DAG.Intent, plan: p, opts: o,
 		results: make([]json.RawMessage, len(p.nodes)), blocked: make([]bool, len(p.nodes)), approved: make([]bool, len(p.nodes)),
-		prepared: make([]json.RawMessage, len(p.nodes)), params: make([]json.RawMessage, len(p.scopes)), decoded: map[int]any{},
+		params: make([]json.RawMessage, len(p.scopes)), decoded: map[int]any{},
 		changed: make(chan struct{}), ended: make(chan nodeEnd), wake: make(chan struct{}, 1), over: make(chan struct{}),
 		status: Status{
 			ID: id, Capability: p.Capability, Intent: o.Shown(p.request.DAG.Intent), State: Running, StartedAt: o.Now().UTC(),
@@ -170,6 +170,13 @@ func (r *Run) ID() string { return r.id }
 // Over is closed when the run has ended, or was left to be resumed.
 func (r *Run) Over() <-chan struct{} { return r.over }
 
+// Changed is closed at the next change of the status.
+func (r *Run) Changed() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.changed
+}
+
 // Status is the run as it is now.
 func (r *Run) Status() Status {
 	r.mu.Lock()
@@ -184,65 +191,31 @@ func (r *Run) copied() Status {
 	return s
 }
 
-// Watch yields the run as it is and after every change, briefly, and closes after the last. A slow reader
-// misses steps in between, never the last one.
-func (r *Run) Watch(ctx context.Context) <-chan Status {
-	states := make(chan Status)
-	go func() {
-		defer close(states)
-		for {
-			r.mu.Lock()
-			now, changed := r.copied().Brief(), r.changed
-			r.mu.Unlock()
-			select {
-			case states <- now:
-			case <-ctx.Done():
-				return
-			}
-			if now.State.Over() {
-				return
-			}
-			select {
-			case <-changed:
-			case <-r.over:
-				if !r.Status().State.Over() {
-					return // left to be resumed
-				}
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	return states
-}
-
 // ErrNotWaiting says that a node does not wait for a person.
 var ErrNotWaiting = errors.New("does not wait for a decision")
+
+// ErrParked says that a run waits in the journal by now: it has to be resumed to go on.
+var ErrParked = errors.New("the run waits in the journal")
 
 // Decide lets nodes that wait go on, or fails them: all that wait if none is named.
 func (r *Run) Decide(paths []string, allow bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.status.State.Over() {
-		return fmt.Errorf("run %q has ended and %w", r.id, ErrNotWaiting)
+	if err := r.decidable(); err != nil {
+		return err
 	}
-	if len(paths) == 0 {
-		for _, n := range r.status.Nodes {
-			if n.State == nodeApproval || n.State == NodeInterrupted {
-				paths = append(paths, n.ID)
-			}
-		}
-	}
-	var chosen []int
+	r.advance() // a run that is resumed does not wait for anything yet
+	r.recount()
 	for _, path := range paths {
-		i := slices.IndexFunc(r.status.Nodes, func(n Node) bool { return n.ID == path })
-		if i < 0 || r.status.Nodes[i].State != nodeApproval && r.status.Nodes[i].State != NodeInterrupted {
+		if !slices.Contains(r.status.Waiting, path) {
 			return fmt.Errorf("node %q %w", path, ErrNotWaiting)
 		}
-		chosen = append(chosen, i)
 	}
-	for _, i := range chosen {
+	for i := range r.status.Nodes {
 		n := &r.status.Nodes[i]
+		if !slices.Contains(r.status.Waiting, n.ID) || len(paths) > 0 && !slices.Contains(paths, n.ID) {
+			continue
+		}
 		n.Arguments, n.Reason = nil, ""
 		if allow {
 			n.State, r.approved[i] = NodeWaiting, true
@@ -262,6 +235,16 @@ func (r *Run) Decide(paths []string, allow bool) error {
 	return nil
 }
 
+func (r *Run) decidable() error {
+	switch {
+	case r.status.State.Over():
+		return fmt.Errorf("run %q has ended (%s) and %w", r.id, r.status.State, ErrNotWaiting)
+	case r.parked:
+		return ErrParked
+	}
+	return nil
+}
+
 // refuse fails a node that a person does not want.
 func (r *Run) refuse(i int) {
 	n := r.status.Nodes[i]
@@ -274,12 +257,16 @@ func (r *Run) refuse(i int) {
 }
 
 // Cancel ends the run: calls under way are given up, the rest is not begun.
-func (r *Run) Cancel() {
+func (r *Run) Cancel() error {
 	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.decidable(); err != nil {
+		return err
+	}
 	r.canceling = true
-	r.mu.Unlock()
 	r.stopCall()
 	r.nudge()
+	return nil
 }
 
 func (r *Run) nudge() {
@@ -297,11 +284,10 @@ func (r *Run) loop(ctx context.Context) {
 	var late <-chan time.Time
 	for {
 		r.mu.Lock()
-		if !r.canceling && !r.stopping && r.broken == nil {
-			r.advance()
-		}
-		finished := r.inFlight == 0 && (r.canceling || r.stopping || r.broken != nil || r.settledScope(0))
+		r.advance()
 		r.recount()
+		r.parked = r.status.State == Paused && !r.canceling && r.broken == nil
+		finished := r.parked || r.inFlight == 0 && (r.canceling || r.stopping || r.broken != nil || r.settledScope(0))
 		close(r.changed)
 		r.changed = make(chan struct{})
 		r.mu.Unlock()
@@ -373,6 +359,12 @@ func (r *Run) recount() {
 func (r *Run) finish(ctx context.Context) {
 	r.mu.Lock()
 	s := &r.status
+	if r.parked {
+		now := r.copied()
+		r.mu.Unlock()
+		_ = r.opts.Journal.Leave(context.WithoutCancel(ctx), now) // otherwise it counts as interrupted by the end of the process
+		return
+	}
 	if r.stopping && !r.canceling && !r.settledScope(0) {
 		r.mu.Unlock()
 		return
@@ -412,7 +404,7 @@ func (r *Run) finish(ctx context.Context) {
 	s.State, s.EndedAt, s.Output, s.Error = Running, time.Time{}, nil, "" // until it is kept, nobody sees the end
 	r.mu.Unlock()
 
-	if err := r.opts.Journal.End(context.WithoutCancel(ctx), last); err != nil {
+	if err := r.opts.Journal.Leave(context.WithoutCancel(ctx), last); err != nil {
 		last.State, last.Error = Failed, "the end of the run could not be kept: "+err.Error()
 	}
 	if r.opts.Over != nil {

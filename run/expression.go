@@ -298,8 +298,8 @@ type value struct {
 // maxNesting bounds how deep a value is looked into.
 const maxNesting = 32
 
-// compiler knows the tasks of a scope by id.
-type compiler struct{ task func(id string) (int, bool) }
+// compiler has the places of the tasks of a scope by id.
+type compiler map[string]int
 
 func (c compiler) value(raw json.RawMessage, depth int) (*value, error) {
 	raw = bytes.TrimSpace(raw)
@@ -356,7 +356,7 @@ func (c compiler) special(key string, body json.RawMessage) (*value, error) {
 		return nil, fmt.Errorf("%s is no string", key)
 	}
 	if key == "$from" {
-		r, err := parseReference(text, c.task)
+		r, err := parseReference(text, c)
 		return &value{from: &r}, err
 	}
 	x, err := compileExpression(text, false)
@@ -387,7 +387,7 @@ func (v *value) isLiteral() bool {
 
 // plain is a literal value as JSON.
 func (v *value) plain() json.RawMessage {
-	b, _, _ := v.eval(nil) // nothing in it can fail
+	b, _, _ := v.eval(scopeView{}) // nothing in it can fail
 	return b
 }
 
@@ -400,15 +400,9 @@ type missingError struct {
 
 func (e *missingError) Error() string { return fmt.Sprintf("there is no %s", e.text) }
 
-// scopeValues is what a value can refer to.
-type scopeValues interface {
-	resolve(r *reference) (json.RawMessage, *missingError)
-	environment(x *expression) map[string]any
-}
-
 // eval computes the value. missing is set if what it refers to is not there; of a value within an object
 // or a list, null stands for it.
-func (v *value) eval(in scopeValues) (out json.RawMessage, missing *missingError, err error) {
+func (v *value) eval(in scopeView) (out json.RawMessage, missing *missingError, err error) {
 	switch {
 	case v.from != nil:
 		out, missing = in.resolve(v.from)
@@ -438,7 +432,7 @@ func (v *value) eval(in scopeValues) (out json.RawMessage, missing *missingError
 	return v.literal, nil, nil
 }
 
-func (v *value) evalInner(in scopeValues) (json.RawMessage, error) {
+func (v *value) evalInner(in scopeView) (json.RawMessage, error) {
 	out, missing, err := v.eval(in)
 	if missing != nil {
 		out = json.RawMessage("null")
@@ -479,8 +473,8 @@ type step struct {
 
 const maxPath = 64 // steps
 
-// parseReference reads a reference. task finds the place of a task by its id.
-func parseReference(text string, task func(id string) (int, bool)) (reference, error) {
+// parseReference reads a reference.
+func parseReference(text string, tasks map[string]int) (reference, error) {
 	r := reference{text: text}
 	rest, after := "", 0
 	switch {
@@ -491,7 +485,7 @@ func parseReference(text string, task func(id string) (int, bool)) (reference, e
 	default:
 		for end := range len(text) + 1 { // the longest id wins
 			if end == len(text) || text[end] == '.' || text[end] == '[' {
-				if at, ok := task(text[:end]); ok {
+				if at, ok := tasks[text[:end]]; ok {
 					r.from, r.task, after = fromTask, at, end
 				}
 			}

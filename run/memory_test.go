@@ -13,7 +13,7 @@ type Memory struct {
 	over map[string]Status
 }
 
-func (m *Memory) Start(_ context.Context, r Record) error {
+func (m *Memory) Start(_ context.Context, r Record, _ Status) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.runs == nil {
@@ -33,7 +33,7 @@ func (m *Memory) note(run string, n Node) error {
 	return nil
 }
 
-func (m *Memory) End(_ context.Context, s Status) error {
+func (m *Memory) Leave(_ context.Context, s Status) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.over[s.ID] = s
@@ -49,7 +49,7 @@ func (m *Memory) Past(run string) Past {
 	return p
 }
 
-// Ending is how a run ended.
+// Ending is how a run was left.
 func (m *Memory) Ending(run string) (Status, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

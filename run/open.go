@@ -88,18 +88,17 @@ const maxFormSchema = 4 << 10
 // shown is a schema as a form shows it. References lead out of it, so one with references is cut to what
 // stands at its top, and so is a long one.
 func shown(s catalog.Schema) map[string]any {
-	o := s.Object()
-	if o == nil {
-		return map[string]any{}
+	plain := func(v any) bool {
+		text, err := json.Marshal(v)
+		return err == nil && len(text) <= maxFormSchema && !bytes.Contains(text, []byte(`"$`))
 	}
-	text, err := json.Marshal(o)
-	if err == nil && len(text) <= maxFormSchema && !bytes.Contains(text, []byte(`"$`)) {
+	o := s.Object()
+	if o != nil && plain(o) {
 		return o
 	}
 	top := map[string]any{}
 	for _, word := range plainWords {
-		v, ok := o[word]
-		if text, err := json.Marshal(v); ok && err == nil && len(text) <= maxFormSchema && !bytes.Contains(text, []byte(`"$`)) {
+		if v, ok := o[word]; ok && plain(v) {
 			top[word] = v
 		}
 	}

@@ -208,7 +208,6 @@ func TestPlan(t *testing.T) {
 
 func TestReferences(t *testing.T) {
 	ids := map[string]int{"t1": 0, "a.b": 1, "a": 2, "t1.x": 3}
-	lookup := func(id string) (int, bool) { i, ok := ids[id]; return i, ok }
 	for _, tt := range []struct {
 		text string
 		from source
@@ -241,7 +240,7 @@ func TestReferences(t *testing.T) {
 		{"t1" + strings.Repeat(".a", 100), 0, 0, "", true},
 		{"", 0, 0, "", true},
 	} {
-		r, err := parseReference(tt.text, lookup)
+		r, err := parseReference(tt.text, ids)
 		if tt.bad {
 			assert.Error(t, err, tt.text)
 			continue
@@ -262,7 +261,7 @@ func FuzzReference(f *testing.F) {
 	f.Add("t1.result.items[0].id")
 	f.Add(`params["x"]`)
 	f.Fuzz(func(t *testing.T, text string) {
-		r, err := parseReference(text, func(id string) (int, bool) { return 0, id == "t1" })
+		r, err := parseReference(text, map[string]int{"t1": 0})
 		if err == nil {
 			follow(json.RawMessage(`{"items":[{"id":1}]}`), r.path)
 			followSchema(catalog.ReadSchema(json.RawMessage(`{"properties":{"items":{"items":{"$ref":"#"}}}}`)), r.path)
@@ -361,11 +360,7 @@ func perform(t *testing.T, q Request, caller Caller, change func(*Options)) (*Ru
 // rest waits until a run ends or pauses.
 func rest(t *testing.T, r *Run) Status {
 	t.Helper()
-	for s := range r.Watch(t.Context()) {
-		if s.State == Paused {
-			break
-		}
-	}
+	<-r.Over()
 	return r.Status()
 }
 
@@ -582,11 +577,16 @@ func TestApproval(t *testing.T) {
 	assert.Equal(t, []string{"w", "m"}, s.Waiting)
 	assert.Empty(t, server.tools(), "nothing is called before a person says so")
 	assert.JSONEq(t, `{"disk":"waymark"}`, string(nodeOf(s, "w").Arguments), "who decides sees what about")
-	assert.ErrorIs(t, r.Decide([]string{"after"}, true), ErrNotWaiting)
-	require.NoError(t, r.Decide([]string{"w"}, false))
-	require.NoError(t, r.Decide(nil, true))
-	<-r.Over()
-	s = r.Status()
+	assert.ErrorIs(t, r.Decide(nil, true), ErrParked)
+	assert.ErrorIs(t, r.Cancel(), ErrParked)
+	p, err := Check(q, Rules{Catalog: office()})
+	require.NoError(t, err)
+	r = Resume(t.Context(), journal.Past("run-1"), p, Options{Caller: server, Journal: journal}, func(r *Run) {
+		assert.ErrorIs(t, r.Decide([]string{"after"}, true), ErrNotWaiting)
+		require.NoError(t, r.Decide([]string{"w"}, false))
+		require.NoError(t, r.Decide(nil, true))
+	})
+	s = rest(t, r)
 	assert.Equal(t, Failed, s.State)
 	assert.Equal(t, map[string]NodeState{"w": NodeFailed, "m": NodeDone, "after": NodeDone}, states(s))
 	assert.Equal(t, FailedPolicy, nodeOf(s, "w").ErrorKind)
@@ -619,7 +619,7 @@ func TestCancel(t *testing.T) {
 	r, err := Start(t.Context(), "run-1", p, Options{Caller: server, Journal: journal})
 	require.NoError(t, err)
 	<-begun
-	r.Cancel()
+	require.NoError(t, r.Cancel())
 	<-r.Over()
 	assert.Equal(t, Canceled, r.Status().State)
 	assert.Equal(t, map[string]NodeState{"a": nodeCanceled, "b": nodeNotRun}, states(r.Status()))
@@ -659,7 +659,7 @@ func TestShutdownAndResume(t *testing.T) {
 		p, err = Check(past.Request, past.Rules(Rules{Catalog: without}))
 		require.NoError(t, err)
 		next := &callee{}
-		r = Resume(t.Context(), past, p, Options{Caller: next, Journal: journal})
+		r = Resume(t.Context(), past, p, Options{Caller: next, Journal: journal}, nil)
 		s := rest(t, r)
 		require.Equal(t, Paused, s.State)
 		assert.Equal(t, map[string]NodeState{"first": NodeDone, "again": NodeInterrupted, "once": NodeInterrupted, "last": NodeWaiting}, states(s))
@@ -667,8 +667,10 @@ func TestShutdownAndResume(t *testing.T) {
 		assert.Contains(t, nodeOf(s, "once").Reason, "may have happened")
 		assert.JSONEq(t, `{"to":"a","text":"b"}`, string(nodeOf(s, "once").Arguments))
 		assert.Empty(t, next.tools())
-		require.NoError(t, r.Decide([]string{"again"}, true))
-		require.NoError(t, r.Decide([]string{"once"}, sayYes))
+		r = Resume(t.Context(), journal.Past("run-1"), p, Options{Caller: next, Journal: journal}, func(r *Run) {
+			require.NoError(t, r.Decide([]string{"again"}, true))
+			require.NoError(t, r.Decide([]string{"once"}, sayYes))
+		})
 		<-r.Over()
 		if sayYes {
 			assert.Equal(t, Done, r.Status().State)

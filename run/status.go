@@ -100,17 +100,18 @@ type Record struct {
 	By           string                        `json:"by,omitempty"`
 }
 
-// A Journal keeps what a run needs to go on after a crash. Each method returns when what it was told is
+// A Journal keeps what a run needs to go on in another process. Each method returns when what it was told is
 // durable. Calls of tools alone are told of: all else follows from them.
 //
-//	Start ─▶ Began t1 ─▶ (call) ─▶ Ended t1 ─▶ (its result is used) … ─▶ End
+//	Start ─▶ Began t1 ─▶ (call) ─▶ Ended t1 ─▶ (its result is used) … ─▶ Leave
 //
-// So a node that began and did not end may or may not have happened, and no other.
+// So a node that began and did not end may or may not have happened, and no other. A run is left when it has ended, and
+// when nothing of it can happen before a person decides: then it waits in the journal, and [Resume] goes on with it.
 type Journal interface {
-	Start(ctx context.Context, r Record) error
+	Start(ctx context.Context, r Record, s Status) error
 	Began(ctx context.Context, run string, n Node) error
 	Ended(ctx context.Context, run string, n Node) error
-	End(ctx context.Context, s Status) error
+	Leave(ctx context.Context, s Status) error
 }
 
 // Past is what a journal holds of a run that has not ended: the nodes that began, by path, as they were

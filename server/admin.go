@@ -17,6 +17,7 @@ import (
 	"waymark/internal/plural"
 	"waymark/live"
 	"waymark/server/internal/api"
+	"waymark/server/internal/runs"
 	mcpserver "waymark/server/mcp"
 	"waymark/storage"
 	"waymark/suggest/evaluate"
@@ -30,12 +31,12 @@ type keyBody struct {
 }
 
 type keyCreated struct {
-	live.KeyInfo
+	KeyInfo
 	Key string `json:"key" doc:"The key itself. It is shown this once."`
 }
 
 type keyList struct {
-	Keys []live.KeyInfo `json:"keys"`
+	Keys []KeyInfo `json:"keys"`
 }
 
 type workspaceList struct {
@@ -130,7 +131,7 @@ func (s *Server) forgetBeside(ctx context.Context, sel live.Selection) error {
 			}
 		}
 	}
-	return live.Runs{Table: table}.ForgetSelected(ctx, sel.Source, run, sel.Before)
+	return runs.Journal{Table: table}.ForgetSelected(ctx, sel.Source, run, sel.Before)
 }
 
 func (s *Server) postKey(ctx context.Context, q *question[keyBody]) (made keyCreated, err error) {
@@ -163,18 +164,18 @@ func (s *Server) listKeys(ctx context.Context, _ *struct{}) (keyList, error) {
 	if a.Operator {
 		workspace = ""
 	}
-	keys, err := s.keys().List(ctx, workspace)
+	keys, err := s.keys().list(ctx, workspace)
 	return keyList{keys}, err
 }
 
 func (s *Server) deleteKey(ctx context.Context, q *api.ByID) (none api.None, err error) {
 	a := api.From(ctx)
-	row, err := s.keys().Get(ctx, q.ID)
+	row, err := s.keys().get(ctx, q.ID)
 	if err == nil && row.Workspace != a.Workspace && !a.Operator { // as if it were not there: whose keys exist is nobody else's business
 		err = storage.ErrNotFound
 	}
 	if err == nil {
-		err = s.keys().Revoke(ctx, q.ID)
+		err = s.keys().revoke(ctx, q.ID)
 	}
 	if errors.Is(err, storage.ErrNotFound) {
 		err = api.Problem(http.StatusNotFound, fmt.Sprintf("there is no key %q", q.ID))
@@ -228,12 +229,12 @@ func (s *Server) deleteWorkspace(ctx context.Context, q *nameQuery) (none api.No
 	if !s.cfg.Workspaces.Exists(q.Name) {
 		return none, api.Problem(http.StatusNotFound, fmt.Sprintf("there is no workspace %q", q.Name))
 	}
-	keys, err := s.keys().List(ctx, q.Name)
+	keys, err := s.keys().list(ctx, q.Name)
 	if err != nil {
 		return none, err
 	}
 	for _, k := range keys {
-		if err := s.keys().Revoke(ctx, k.ID); err != nil && !errors.Is(err, storage.ErrNotFound) {
+		if err := s.keys().revoke(ctx, k.ID); err != nil && !errors.Is(err, storage.ErrNotFound) {
 			return none, err
 		}
 	}

@@ -149,13 +149,13 @@ func showAll[T any](ctx context.Context, e *live.Engine, list []T, show func(con
 }
 
 func (s *Server) listTools(ctx context.Context, e *live.Engine, q *api.PageQuery) (toolPage, error) {
-	tools, cursor, err := api.Page(e.Model().Tools(), *q, true, func(t catalog.Tool) string { return t.ID }, func(catalog.Tool) bool { return true })
+	tools, cursor, err := api.Page(slices.Values(e.Model().Tools()), *q, true, func(t catalog.Tool) string { return t.ID }, func(catalog.Tool) bool { return true })
 	showAll(ctx, e, tools, shownTool)
 	return toolPage{tools, cursor}, err
 }
 
 func (s *Server) listCapabilities(ctx context.Context, e *live.Engine, q *capabilityListQuery) (capabilityPage, error) {
-	caps, cursor, err := api.Page(e.Model().Capabilities(), q.PageQuery, true, func(c catalog.Capability) string { return c.ID },
+	caps, cursor, err := api.Page(slices.Values(e.Model().Capabilities()), q.PageQuery, true, func(c catalog.Capability) string { return c.ID },
 		func(c catalog.Capability) bool {
 			return !slices.ContainsFunc(q.Tag, func(tag string) bool { return !slices.Contains(c.Tags, tag) })
 		})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -142,7 +143,7 @@ func (s *Server) job(ctx context.Context, id string) (*live.Engine, live.Job, er
 }
 
 func (s *Server) listJobs(_ context.Context, e *live.Engine, q *jobListQuery) (page jobPage, err error) {
-	page.Jobs, page.NextCursor, err = api.Page(e.Jobs(), q.PageQuery, false, func(j live.Job) string { return j.ID },
+	page.Jobs, page.NextCursor, err = api.Page(slices.Values(e.Jobs()), q.PageQuery, false, func(j live.Job) string { return j.ID },
 		func(j live.Job) bool { return q.State == "" || j.State == q.State })
 	return page, err
 }

@@ -10,26 +10,25 @@ import (
 	"net/http"
 	"strings"
 
-	"waymark/live"
 	"waymark/server/internal/api"
 	"waymark/storage"
 )
 
-func (s *Server) keys() live.Keys { return live.Keys{Table: s.cfg.Store.System()} }
+func (s *Server) keys() keyStore { return keyStore{Table: s.cfg.Store.System()} }
 
 // createKey stores a new key and returns it with the only copy of its text. A workspace that does not exist is
 // created: who has a key may ask before anything is recorded.
-func (s *Server) createKey(ctx context.Context, name, workspace string, set api.Scopes, agent string) (live.KeyInfo, string, error) {
+func (s *Server) createKey(ctx context.Context, name, workspace string, set api.Scopes, agent string) (KeyInfo, string, error) {
 	if err := s.cfg.Workspaces.Create(ctx, workspace); err != nil {
-		return live.KeyInfo{}, "", err
+		return KeyInfo{}, "", err
 	}
-	return s.keys().Create(ctx, name, workspace, set.Names(), agent, s.cfg.Now())
+	return s.keys().create(ctx, name, workspace, set.Names(), agent, s.cfg.Now())
 }
 
 // keyAccess is the access that the text of a key grants. Unknown id and wrong secret are one error.
 func (s *Server) keyAccess(ctx context.Context, token string) (api.Access, error) {
-	row, err := s.keys().Verify(ctx, token)
-	if errors.Is(err, live.ErrBadKey) {
+	row, err := s.keys().verify(ctx, token)
+	if errors.Is(err, errBadKey) {
 		return api.Access{}, api.ErrBadCredential
 	}
 	if err != nil {
@@ -117,7 +116,7 @@ func (s *Server) needsKey(ctx context.Context) (bool, error) {
 	if seen := s.keyed.Load(); seen != nil && seen.changes == n {
 		return seen.any, nil
 	}
-	any, err := s.keys().Any(ctx)
+	any, err := s.keys().any(ctx)
 	if err == nil {
 		s.keyed.Store(&keyed{any, n})
 	}

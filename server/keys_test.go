@@ -130,21 +130,21 @@ func TestDamagedKeyOpensNothing(t *testing.T) {
 	w := newWeb(t, func(c *Config) { c.RequireKey = true })
 	info, token, err := w.createKey(t.Context(), "k", "w", api.ScopeRead, "")
 	require.NoError(t, err)
-	row, err := w.keys().Get(t.Context(), info.ID)
+	row, err := w.keys().get(t.Context(), info.ID)
 	require.NoError(t, err)
-	for name, change := range map[string]func(*live.StoredKey){
-		"no hash":   func(k *live.StoredKey) { k.SHA256 = "" },
-		"bad scope": func(k *live.StoredKey) { k.Scopes = []string{"everything"} },
+	for name, change := range map[string]func(*storedKey){
+		"no hash":   func(k *storedKey) { k.SHA256 = "" },
+		"bad scope": func(k *storedKey) { k.Scopes = []string{"everything"} },
 	} {
 		damaged := row
 		change(&damaged)
 		value, _ := json.Marshal(damaged)
-		err := w.cfg.Store.System().Put(t.Context(), live.KeyRow+info.ID, value)
+		err := w.cfg.Store.System().Put(t.Context(), keyRow+info.ID, value)
 		require.NoError(t, err)
 		r := w.ask("GET", "/v1/stats", "", bearerOf(token))
 		assert.Contains(t, []int{401, 500}, r.status, "%s: %s", name, fmt.Sprint(r))
 	}
-	err = w.cfg.Store.System().Put(t.Context(), live.KeyRow+info.ID, []byte("{"))
+	err = w.cfg.Store.System().Put(t.Context(), keyRow+info.ID, []byte("{"))
 	require.NoError(t, err)
 	assert.Equal(t, 500, w.ask("GET", "/v1/stats", "", bearerOf(token)).status)
 }

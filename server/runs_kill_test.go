@@ -21,6 +21,7 @@ import (
 	"waymark/live"
 	"waymark/run"
 	"waymark/server/internal/api"
+	"waymark/server/internal/runs"
 	"waymark/storage"
 )
 
@@ -83,15 +84,13 @@ func TestRunsOfAChild(t *testing.T) {
 		begun, err := s.runs.Begin(t.Context(), a, "", killedDAG(), false)
 		require.NoError(t, err)
 		fmt.Println("run", begun.ID)
-		if one, ok := s.runs.Find(api.DefaultWorkspace, begun.ID); ok {
-			select {
-			case <-one.Over():
-			case <-time.After(5 * time.Millisecond): // several at once
-			}
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond) // several at once
+		for range s.runs.Watch(ctx, api.DefaultWorkspace, begun.ID) {
 		}
+		cancel()
 	}
 	// The last one says how every run stands, once nothing moves any more.
-	heads, err := live.Runs{Table: store.Table(api.DefaultWorkspace)}.Heads(t.Context())
+	heads, err := runs.Journal{Table: store.Table(api.DefaultWorkspace)}.Heads(t.Context())
 	require.NoError(t, err)
 	for _, h := range heads {
 		for {

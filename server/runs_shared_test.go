@@ -13,6 +13,7 @@ import (
 
 	"waymark/live"
 	"waymark/run"
+	"waymark/server/internal/runs"
 	"waymark/storage"
 )
 
@@ -52,6 +53,12 @@ type sharedMemory struct{ storage.Engine }
 
 func (sharedMemory) Shared() bool { return true }
 func (sharedMemory) Close() error { return nil }
+func (sharedMemory) Wait(ctx context.Context, _ time.Duration) {
+	select {
+	case <-time.After(25 * time.Millisecond):
+	case <-ctx.Done():
+	}
+}
 
 const closeTwo = `{"dag":{"tasks":[{"id":"a","tool":"issue:close","arguments":{"issue_number":1}},{"id":"b","tool":"issue:close","arguments":{"issue_number":2}}]}}`
 
@@ -65,9 +72,9 @@ func (w web) becomes(id string, state run.State, waiting int) (s run.Status) {
 	return s
 }
 
-// A server that ends leaves its runs to the others, with what was decided about them meanwhile. Only a call in flight is
-// interrupted.
-func TestRunsAreTakenOver(t *testing.T) {
+// A run that waits is approved at any server, which goes on with it. One that is carried out is taken over when its server
+// ends: only a call in flight is interrupted.
+func TestRunsGoOnAnywhere(t *testing.T) {
 	servers, benches := sharing(t, 3)
 	a := servers[0]
 	inFlight := make(chan struct{})
@@ -79,31 +86,25 @@ func TestRunsAreTakenOver(t *testing.T) {
 	waits := parse[run.Status](t, 202, a.ask("POST", "/v1/runs", closeTwo))
 	calls := parse[run.Status](t, 202, a.ask("POST", "/v1/runs", `{"capability":"show-first","params":{"words":"x"}}`))
 	<-inFlight
-	servers[1].becomes(waits.ID, run.Paused, 2)
-	a.Close()
 	for _, w := range servers {
 		s := w.becomes(waits.ID, run.Paused, 2)
-		assert.Contains(t, s.Warnings[0], "goes on when a server starts")
+		assert.JSONEq(t, `{"issue_number":1}`, string(s.Nodes[0].Arguments), "who decides sees what about")
 	}
-	s := parse[run.Status](t, 202, servers[1].ask("POST", "/v1/runs/"+waits.ID+"/approve", `{"nodes":["b"]}`))
-	assert.Equal(t, []string{"a"}, s.Waiting)
-
-	for _, w := range servers[1:] {
-		w.runs.Start(t.Context())
-	}
-	by := func(id string) int {
-		return slices.IndexFunc(servers, func(w web) bool { return w.runs.GoesOn("default", id) })
-	}
-	require.Eventually(t, func() bool { return by(waits.ID) > 0 && by(calls.ID) > 0 }, time.Minute, time.Millisecond)
-	require.Eventually(t, func() bool { return len(slices.Concat(benches[1].tools(), benches[2].tools())) > 0 }, time.Minute, time.Millisecond)
-	for _, w := range servers[1:] {
+	s := servers[1].becomes(calls.ID, run.Running, 0)
+	assert.Contains(t, s.Warnings[0], "another server")
+	requireProblem(t, 409, "carried out by another server", servers[1].ask("POST", "/v1/runs/"+calls.ID+"/approve", ""))
+	parse[run.Status](t, 202, servers[1].ask("POST", "/v1/runs/"+waits.ID+"/approve", `{"nodes":["b"]}`))
+	for _, w := range servers {
 		s := w.becomes(waits.ID, run.Paused, 1)
 		assert.Equal(t, run.NodeDone, s.Nodes[1].State)
-		s = w.becomes(calls.ID, run.Paused, 1)
-		assert.Equal(t, run.NodeInterrupted, s.Nodes[1+slices.IndexFunc(s.Nodes, func(n run.Node) bool { return n.Tool == "issue:find" })].State)
 	}
-	for _, id := range []string{waits.ID, calls.ID} {
-		parse[run.Status](t, 202, servers[3-by(id)].ask("POST", "/v1/runs/"+id+"/approve", ""))
+	a.Close()
+	assert.Contains(t, servers[2].becomes(calls.ID, run.Paused, 0).Warnings[0], "goes on when a server starts")
+	servers[2].runs.Resume(t.Context())
+	s = servers[1].becomes(calls.ID, run.Paused, 1)
+	assert.Equal(t, run.NodeInterrupted, s.Nodes[1+slices.IndexFunc(s.Nodes, func(n run.Node) bool { return n.Tool == "issue:find" })].State)
+	for i, id := range []string{waits.ID, calls.ID} {
+		parse[run.Status](t, 202, servers[1+i].ask("POST", "/v1/runs/"+id+"/approve", ""))
 		for _, w := range servers {
 			w.becomes(id, run.Done, 0)
 		}
@@ -112,41 +113,36 @@ func TestRunsAreTakenOver(t *testing.T) {
 	assert.Equal(t, []string{"issue:find", "issue:show"}, benches[0].tools())
 }
 
-// A server that was thought to have ended makes no further call of a run that another one has taken over.
+// A server that was thought to have ended keeps nothing of a run that another one has taken over; a run is cancelled at any
+// server.
 func TestARunTakenOverIsLeft(t *testing.T) {
 	servers, benches := sharing(t, 2)
 	a, b := servers[0], servers[1]
-	begun := parse[run.Status](t, 202, a.ask("POST", "/v1/runs", closeTwo))
-	b.becomes(begun.ID, run.Paused, 2)
-	rows := 0
-	for row, err := range a.cfg.Store.Table("default").List(t.Context(), "runs-open/") {
-		require.NoError(t, err)
-		rows++
-		j := live.Runs{Table: a.cfg.Store.Table("default")}
-		require.NoError(t, j.SetOwner(t.Context(), begun.ID, live.RunOwner{Server: "gone", Version: row.Version}))
+	inFlight, release := make(chan struct{}), make(chan struct{})
+	benches[0].answers["issue:show"] = func(context.Context, run.Call) (run.Result, error) {
+		inFlight <- struct{}{}
+		<-release
+		return run.Result{}, nil
 	}
-	require.Equal(t, 1, rows)
-	one, ok := a.runs.Find("default", begun.ID)
-	require.True(t, ok)
-	require.NoError(t, one.Decide([]string{"a"}, true)) // before it notices
-	<-one.Over()
-	assert.Empty(t, benches[0].tools())
-	b.runs.Resume(t.Context())
-	require.True(t, b.runs.GoesOn("default", begun.ID))
-	b.becomes(begun.ID, run.Paused, 2)
-	parse[run.Status](t, 202, b.ask("POST", "/v1/runs/"+begun.ID+"/approve", ""))
-	assert.Equal(t, run.Done, b.becomes(begun.ID, run.Done, 0).State)
-	assert.Len(t, benches[1].tools(), 2)
-
-	begun = parse[run.Status](t, 202, a.ask("POST", "/v1/runs", closeTwo))
-	b.becomes(begun.ID, run.Paused, 2)
-	owner, err := live.Runs{Table: a.cfg.Store.Table("default")}.Owner(t.Context(), begun.ID)
+	const two = `{"dag":{"tasks":[{"id":"a","tool":"issue:show","arguments":{"issue_number":1}},{"id":"b","tool":"issue:find","arguments":{"query":"x"},"depends_on":["a"]}]}}`
+	begun := parse[run.Status](t, 202, a.ask("POST", "/v1/runs", two))
+	<-inFlight
+	owner, err := runs.Journal{Table: a.cfg.Store.Table("default")}.Owner(t.Context(), begun.ID)
 	require.NoError(t, err)
 	require.NoError(t, a.cfg.Store.System().Release(t.Context(), "server/"+owner.Server)) // as after a pause of the process
 	b.runs.Resume(t.Context())
-	require.True(t, b.runs.GoesOn("default", begun.ID))
-	a.runs.Resume(t.Context())
+	b.becomes(begun.ID, run.Paused, 1)
+	release <- struct{}{}
 	require.Eventually(t, func() bool { return !a.runs.GoesOn("default", begun.ID) }, time.Minute, time.Millisecond)
-	b.becomes(begun.ID, run.Paused, 2)
-	assert.Empty(t, benches[0].tools())
+	assert.Equal(t, []string{"issue:show"}, benches[0].tools())
+	parse[run.Status](t, 202, a.ask("POST", "/v1/runs/"+begun.ID+"/approve", ""))
+	<-inFlight
+	s := parse[run.Status](t, 202, b.ask("POST", "/v1/runs/"+begun.ID+"/cancel", ""))
+	assert.Empty(t, s.Output)
+	b.becomes(begun.ID, run.Canceled, 0)
+	release <- struct{}{}
+	assert.Equal(t, []string{"issue:show", "issue:show"}, benches[0].tools())
+	assert.Empty(t, benches[1].tools())
+	require.Eventually(t, func() bool { return !a.runs.GoesOn("default", begun.ID) }, time.Minute, time.Millisecond)
+	a.becomes(begun.ID, run.Canceled, 0)
 }

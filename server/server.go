@@ -212,7 +212,7 @@ func (s *Server) wire() {
 		Workspace: cfg.Upstream.Workspace, Logger: cfg.Logger, Now: cfg.Now, Holders: s.holdersOf, Draining: s.draining, Grace: cfg.Drain / 2,
 	})
 	s.mcp = mcpserver.New(mcpserver.Config{
-		Workspaces: cfg.Workspaces, Runs: s.runs, Upstream: cfg.Upstream, Routes: s.routes,
+		Workspaces: cfg.Workspaces, CallerOf: s.runs.CallerOf, Upstream: cfg.Upstream, Routes: s.routes,
 		Logger: cfg.Logger, Now: cfg.Now, Version: cfg.Version, MaxBody: cfg.MaxBody, MaxSessions: cfg.MaxConnections,
 		Holders: s.holdersOf, Draining: s.draining, Extend: cfg.extendMCP,
 	})

@@ -47,7 +47,7 @@ var imports = map[string][]string{
 	"suggest":                {"catalog", "episodic", "graph", "internal", "suggest/learn", "suggest/semantic", "spectral"},
 	"suggest/evaluate":       {"catalog", "episodic", "internal", "suggest", "suggest/semantic"},
 	"suggest/mine":           {"catalog", "episodic", "internal", "score", "suggest/learn", "suggest/semantic"},
-	"live":                   {"catalog", "episodic", "suggest/evaluate", "internal", "suggest/mine", "run", "score", "suggest/semantic", "storage", "suggest"},
+	"live":                   {"catalog", "episodic", "suggest/evaluate", "internal", "suggest/mine", "score", "suggest/semantic", "storage", "suggest"},
 	"ingest/report":          {"catalog", "episodic", "suggest/evaluate", "ingest", "internal", "suggest"},
 	"live/record":            {"catalog", "episodic", "ingest", "live", "run", "storage", "suggest"},
 	"gateway":                {"catalog", "internal", "run", "storage"},

@@ -68,9 +68,6 @@ func (u *Upstream) ToolSet(workspace, agent string) *suggest.ToolSet {
 	return set
 }
 
-// callerOf calls the tools of the servers of a workspace; nil where there are none.
-func (c *Config) callerOf(workspace string) run.Caller { return c.Runs.CallerOf(workspace) }
-
 const toolCall, toolCallChanging = "call_tool", "call_changing_tool"
 
 const upstreamInstructions = " Tools of other servers that are not in the list of tools are found with find_tool and called with call_tool, " +
@@ -277,7 +274,7 @@ func (m *mcpTools) forward(ctx context.Context, req *mcp.CallToolRequest, tool s
 	if !a.May(api.ScopeWrite) {
 		return refusal(fmt.Errorf("calling tools needs the scope %v, this credential has %v", api.ScopeWrite.Names(), a.Scopes.Names()))
 	}
-	caller := m.cfg.callerOf(a.Workspace)
+	caller := m.cfg.CallerOf(a.Workspace)
 	if caller == nil {
 		return refusal(errors.New("no servers are connected to this workspace"))
 	}
@@ -337,7 +334,7 @@ const mostAfter = 3
 // suggestAfter adds what usually comes next: to a structured result as a member, since hosts show the model
 // nothing else then, to another as a line of text. It is left out rather than waited for long.
 func (m *mcpTools) suggestAfter(ctx context.Context, engine *live.Engine, a api.Access, session string, out *mcp.CallToolResult) {
-	known, ok := m.cfg.callerOf(a.Workspace).(interface {
+	known, ok := m.cfg.CallerOf(a.Workspace).(interface {
 		Next(ctx context.Context, e *live.Engine, source, session string, limit int) (suggest.NextAnswer, bool)
 	})
 	if !ok || !m.cfg.Upstream.SuggestAfter {

@@ -16,8 +16,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"waymark/live"
+	"waymark/run"
 	"waymark/server/internal/api"
-	"waymark/server/internal/runs"
 )
 
 // The Model Context Protocol has two lives. Up to revision 2025-11-25 a client shakes hands and then
@@ -48,9 +48,9 @@ const (
 // Config is what the MCP face needs of a server.
 type Config struct {
 	Workspaces *live.Workspaces
-	Runs       *runs.Runs
-	Routes     *api.Table // complete before the first request
-	Upstream   Upstream   // other servers
+	CallerOf   func(workspace string) run.Caller // of the tools of other servers; nil where there are none
+	Routes     *api.Table                        // complete before the first request
+	Upstream   Upstream                          // other servers
 	Logger     *slog.Logger
 	Now        func() time.Time
 	Version    string
@@ -187,7 +187,7 @@ func (e *Endpoint) untilDrained(r *http.Request) (*http.Request, context.CancelF
 // workspace from its own access. Only the tools of other servers belong to one.
 func (e *Endpoint) NewServer(workspace string) *mcp.Server {
 	cfg := e.cfg
-	upstream := cfg.callerOf(workspace) != nil
+	upstream := cfg.CallerOf(workspace) != nil
 	m := &mcpTools{cfg: cfg, stateKey: []byte(rand.Text()), results: newKeptResults()}
 	options := &mcp.ServerOptions{
 		Instructions: mcpInstructions,

@@ -9,12 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -45,18 +43,11 @@ type relay struct {
 	findOwner func() (Owner, error)
 	headers   http.Header // of each request
 
-	out          io.Writer
-	writing      sync.Mutex   // held while a line is written to the host
-	writingSince atomic.Int64 // Unix nanoseconds; 0: none is being written
-	writeFailed  chan error
-
-	reading    sync.Mutex     // held while a line of the host is handled
+	lines      chan []byte    // for the host; nil: there are no more
 	calls      sync.WaitGroup // calls that are answered before the relay ends
-	background sync.WaitGroup // all other goroutines
+	background sync.WaitGroup // what else asks owners
 	connecting sync.Mutex     // held while a session is opened
-
-	waiting  chan struct{} // one for each call whose answer the host has not taken
-	inFlight chan struct{} // one for each call that is with an owner
+	inFlight   chan struct{}  // one for each call that is with an owner
 
 	mu          sync.Mutex
 	session     *session                          // nil: none
@@ -73,14 +64,14 @@ type Owner struct{ Endpoint, Token string }
 const (
 	// drainRelay limits how long answers may still arrive after this process received a signal to stop.
 	drainRelay = 10 * time.Second
-	// longestWrite limits how long a host may take to read an answer after the end of its input.
+	// longestWrite limits how long a host may take to read the last answers.
 	longestWrite = 30 * time.Second
 	// relayInFlight bounds the calls that are with an owner at the same time, each on a connection: an owner admits 512 of all
 	// windows and commands of a machine, and answers of the host and cancellations need some of them.
 	relayInFlight = 128
 	// relayCalls bounds the calls without an answer. More are refused: if they waited, so would what ends the others. Of a
-	// host that takes no answers, no more than relayUnread lines are read.
-	relayCalls, relayUnread = 1024, 16 << 10
+	// host that takes no answers, no more is read once relayUnread lines wait for it.
+	relayCalls, relayUnread = 1024, 2048
 	// relayIdle is shorter than a server keeps a connection: a call on one that just closes is lost.
 	relayIdle = 30 * time.Second
 	// ownerPatience is how long a call waits for an owner of the data directory, and ownerPause how often it looks.
@@ -115,188 +106,164 @@ func Relay(ctx context.Context, in io.Reader, out io.Writer, findOwner func() (O
 	if agent != "" {
 		headers.Set(api.HeaderAgent, agent)
 	}
-	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	work, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(drainRelay, func() { stop(nil) }) })()
 	r := &relay{
-		ctx: work, client: &http.Client{Transport: transport}, findOwner: findOwner, headers: headers, out: out,
-		writeFailed: make(chan error, 1), open: map[jsonrpc.ID]context.CancelFunc{},
-		waiting: make(chan struct{}, relayUnread), inFlight: make(chan struct{}, relayInFlight),
+		ctx: work, client: &http.Client{Transport: transport}, findOwner: findOwner, headers: headers,
+		lines: make(chan []byte, relayUnread), inFlight: make(chan struct{}, relayInFlight), open: map[jsonrpc.ID]context.CancelFunc{},
 	}
-	input := make(chan error, 1)
+	input, written := make(chan error, 1), make(chan struct{})
 	go func() { input <- r.read(in) }()
-	err := r.serve(ctx, input)
+	go func() {
+		defer close(written)
+		if err := r.print(out); err != nil {
+			stop(err)
+		}
+	}()
+	var ended error
+	select {
+	case ended = <-input:
+	case <-ctx.Done():
+	case <-work.Done():
+	}
+	r.acceptNoMore()
+	r.calls.Wait()
+	defer time.AfterFunc(longestWrite, func() { stop(errAbandoned) }).Stop()
+	r.writeLine(nil)
+	select {
+	case <-written:
+	case <-work.Done():
+	}
 	r.endSession()
-	cancel()
+	stop(nil) // keeps an earlier cause
 	for _, end := range []any{in, out} {
 		if c, ok := end.(io.Closer); ok {
 			_ = c.Close()
 		}
 	}
-	select {
-	case <-finished(func() {
-		r.reading.Lock() // no more calls from here on
-		defer r.reading.Unlock()
-		r.calls.Wait()
-		r.background.Wait()
-	}):
-	case <-time.After(drainRelay / 2):
-		err = errAbandoned
+	r.background.Wait()
+	switch err := context.Cause(work); {
+	case errors.As(ended, new(*bounded.LimitError)):
+		return ended
+	case errors.Is(err, context.Canceled), errors.Is(err, io.ErrClosedPipe), errors.Is(err, syscall.EPIPE): // the host has just gone
+		return nil
+	default:
+		return err
 	}
-	return err
 }
 
-// serve waits for the end of the input or of ctx, and then for the answers to the calls that came before.
-func (r *relay) serve(ctx context.Context, input <-chan error) (ended error) {
-	var answered <-chan struct{}
-	var late <-chan time.Time
-	watch := time.NewTicker(time.Second)
-	defer watch.Stop()
-	for stop := ctx.Done(); ; {
+// acceptNoMore refuses further calls, and fails the questions to the host, which answers no more.
+func (r *relay) acceptNoMore() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ending = true
+	if r.session != nil {
+		for id := range r.session.asked {
+			r.background.Go(func() { r.forwardAnswer(hostClosed(id)) })
+		}
+	}
+}
+
+func hostClosed(id jsonrpc.ID) *jsonrpc.Response {
+	return failure(id, codeRefused, "the host has closed its end")
+}
+
+// print writes lines to the host.
+func (r *relay) print(out io.Writer) error {
+	for {
 		select {
-		case err := <-input:
-			answered = r.acceptNoMore()
-			if errors.As(err, new(*bounded.LimitError)) {
-				ended = err
-			}
-		case <-stop:
-			stop, answered, late = nil, r.acceptNoMore(), time.After(drainRelay)
-		case <-answered:
-			return ended
-		case <-late: // the calls in flight are cancelled
-			return nil
-		case err := <-r.writeFailed:
-			if errors.Is(err, io.ErrClosedPipe) || errors.Is(err, syscall.EPIPE) { // the host has just gone
+		case line := <-r.lines:
+			if line == nil {
 				return nil
 			}
-			return fmt.Errorf("write to the host: %w", err)
-		case <-watch.C:
-			since := r.writingSince.Load()
-			if answered != nil && since != 0 && time.Since(time.Unix(0, since)) > longestWrite {
-				return errAbandoned
+			if _, err := out.Write(append(line, '\n')); err != nil {
+				return fmt.Errorf("write to the host: %w", err)
 			}
+		case <-r.ctx.Done():
+			return nil
 		}
 	}
 }
 
-// acceptNoMore refuses further calls, and fails the questions to the host, which answers no more. The channel is closed
-// when the calls of the host are answered.
-func (r *relay) acceptNoMore() <-chan struct{} {
-	r.mu.Lock()
-	r.ending = true
-	var asked []jsonrpc.ID
-	if r.session != nil {
-		asked = slices.Collect(maps.Keys(r.session.asked))
-	}
-	r.mu.Unlock()
-	r.background.Go(func() {
-		for _, id := range asked {
-			r.forwardAnswer(failure(id, codeRefused, "the host has closed its end"))
-		}
-	})
-	return finished(r.calls.Wait)
-}
-
-// finished returns a channel that is closed when f has returned.
-func finished(f func()) <-chan struct{} {
-	returned := make(chan struct{})
-	go func() {
-		defer close(returned)
-		f()
-	}()
-	return returned
-}
-
-// read handles the lines of the host until their end.
+// read handles the lines of the host until their end. A line that is no message is answered with a JSON-RPC error.
 func (r *relay) read(in io.Reader) error {
 	for lines := bufio.NewReaderSize(in, 64<<10); ; {
 		line, tooLong, err := api.ReadLine(lines, MaxFrame)
-		r.reading.Lock()
-		if r.ctx.Err() == nil {
-			r.receive(bytes.TrimSpace(line), tooLong)
+		if line = bytes.TrimSpace(line); len(line) > 0 || tooLong {
+			msg, refusal := decodeLine(line, tooLong)
+			switch m := msg.(type) {
+			case *jsonrpc.Response:
+				r.forwardAnswer(m)
+			case *jsonrpc.Request:
+				if m.IsCall() {
+					r.start(m)
+				} else {
+					r.notify(m)
+				}
+			default:
+				r.writeLine(refusal)
+			}
 		}
-		r.reading.Unlock()
-		if err != nil {
+		if err != nil || r.ctx.Err() != nil {
 			return err
 		}
 	}
 }
 
-// receive starts the call of a line, or forwards its message. It waits for the answer to a handshake, since
-// what follows needs the session, and to the recording of an episode, which a question after it counts. A line that is no
-// message is answered with a JSON-RPC error.
-func (r *relay) receive(line []byte, tooLong bool) {
-	if len(line) == 0 && !tooLong {
-		return
-	}
-	msg, refusal := decodeLine(line, tooLong)
-	switch m := msg.(type) {
-	case *jsonrpc.Response:
-		r.forwardAnswer(m)
-	case *jsonrpc.Request:
-		if !m.IsCall() {
-			r.notify(m)
-		} else if answered := r.start(m); m.Method == "initialize" || records(m) {
-			<-answered
-		}
-	default:
-		r.writeLine(refusal)
-	}
-}
-
-// start begins a call, or refuses it; the channel is closed when it is answered. Refusals are not written here: a host may
-// write many calls before it reads.
-func (r *relay) start(req *jsonrpc.Request) <-chan struct{} {
-	answered := make(chan struct{})
-	group, answer, refusal := &r.calls, r.call, ""
-	switch req.Method {
-	case "initialize":
-		answer = r.openSession
-	case "subscriptions/listen": // lasts until the host cancels it
+// start begins a call, or refuses it. It waits for the answer to a handshake, since what follows needs the session, and to
+// the recording of an episode, which a question after it counts.
+func (r *relay) start(req *jsonrpc.Request) {
+	group, refusal := &r.calls, ""
+	if req.Method == "subscriptions/listen" { // lasts until the host cancels it
 		group = &r.background
 	}
-	r.waiting <- struct{}{}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.ending { // calls are not waited for any more
-		group, refusal = &r.background, Draining+"; start it again"
-	} else if len(r.waiting) > relayCalls {
-		refusal = fmt.Sprintf("%d calls wait for their answers: send this one again when one of them is answered", relayCalls)
-	}
 	ctx, cancel := context.WithCancel(r.ctx)
-	r.open[req.ID] = cancel
-	group.Go(func() {
-		defer close(answered)
+	r.mu.Lock()
+	switch {
+	case r.ending:
+		refusal = Draining + "; start it again"
+	case len(r.open) >= relayCalls:
+		refusal = fmt.Sprintf("%d calls wait for their answers: send this one again when one of them is answered", relayCalls)
+	default:
+		r.open[req.ID] = cancel
+		group.Add(1)
+	}
+	r.mu.Unlock()
+	if refusal != "" {
+		cancel()
+		r.write(failure(req.ID, codeRefused, refusal))
+		return
+	}
+	answer := func() {
+		defer group.Done()
 		defer cancel()
-		m := failure(req.ID, codeRefused, refusal)
-		if refusal == "" {
-			m = answer(ctx, req)
-		}
+		m := r.call(ctx, req)
 		r.mu.Lock()
 		delete(r.open, req.ID)
 		r.mu.Unlock()
 		if m != nil {
 			r.write(m)
 		}
-		<-r.waiting
-	})
-	return answered
-}
-
-// openSession opens a session with the handshake of the host.
-func (r *relay) openSession(ctx context.Context, req *jsonrpc.Request) *jsonrpc.Response {
-	s, err := r.connect(ctx, nil, req)
-	if err != nil {
-		return failure(req.ID, jsonrpc.CodeInternalError, "the waymark server did not answer: "+err.Error())
 	}
-	return s.greeting
+	if req.Method == "initialize" || records(req) {
+		answer()
+	} else {
+		go answer()
+	}
 }
 
 // call returns the answer to a call of the host; nil if the host cancelled it. What became of a call that was with an
 // owner that ended is unknown, so it is sent again only where that changes nothing, and to one other owner: it may be the
 // call that ended the first.
 func (r *relay) call(ctx context.Context, req *jsonrpc.Request) *jsonrpc.Response {
-	if records(req) {
-		again := *req // receive still reads it
-		again.Params, req = withID(req.Params), &again
+	var lost *session
+	switch {
+	case records(req):
+		req.Params = withID(req.Params)
+	case req.Method == "initialize": // the session of an earlier handshake ends
+		r.mu.Lock()
+		lost, r.initialize, r.initialized = r.session, nil, nil
+		r.mu.Unlock()
 	}
 	select {
 	case r.inFlight <- struct{}{}:
@@ -304,40 +271,38 @@ func (r *relay) call(ctx context.Context, req *jsonrpc.Request) *jsonrpc.Respons
 	case <-ctx.Done():
 		return nil
 	}
-	var answer *jsonrpc.Response
 	sent := "" // the token of the owner that it was with
-	began := time.Now()
-	s, err := r.connect(ctx, nil, nil)
-	for err == nil {
-		var lost lostError
-		if answer, err = r.post(ctx, s, req); ctx.Err() != nil || !errors.As(err, &lost) {
-			break
-		}
-		if lost.sent {
-			other := sent != "" && sent != s.Token
-			if sent = s.Token; other || !repeatable(req) || time.Since(began) > ownerPatience {
-				break
+	for began := time.Now(); ; {
+		s, answer, err := r.ask(ctx, lost, req)
+		var gone lostError
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err == nil:
+			return answer
+		case !errors.As(err, &gone):
+			code := int64(jsonrpc.CodeInternalError)
+			if strings.Contains(err.Error(), "JSON RPC not handled") { // so the SDK refuses an unknown method
+				code = jsonrpc.CodeMethodNotFound
 			}
-			pause.For(ctx, ownerPause) // it may still be about to end
+			return failure(req.ID, code, "the waymark server did not answer: "+err.Error())
 		}
-		s, err = r.connect(ctx, s, nil)
+		lost = s
+		again := time.Since(began) < ownerPatience
+		if gone.sent {
+			again = again && repeatable(req) && (sent == "" || sent == s.Token)
+			sent = s.Token
+		}
+		switch {
+		case again:
+			pause.For(ctx, ownerPause) // the owner may still be about to end
+		case sent != "":
+			return failure(req.ID, codeRefused, "the waymark process that had the data directory ended or stopped answering during this call, "+
+				"so it is unknown whether it was carried out; another takes over: ask again if doing it twice does no harm")
+		default:
+			return failure(req.ID, codeRefused, "no waymark process answers for the data directory, so the call was not carried out; ask again: "+err.Error())
+		}
 	}
-	switch {
-	case ctx.Err() != nil:
-		return nil
-	case answer != nil:
-		return answer
-	case sent != "":
-		return failure(req.ID, codeRefused, "the waymark process that had the data directory ended or stopped answering during this call, so it is unknown "+
-			"whether it was carried out; another takes over: ask again if doing it twice does no harm")
-	case errors.As(err, new(lostError)):
-		return failure(req.ID, codeRefused, "no waymark process answers for the data directory, so the call was not carried out; ask again: "+err.Error())
-	}
-	code := int64(jsonrpc.CodeInternalError)
-	if strings.Contains(err.Error(), "JSON RPC not handled") { // so the SDK refuses an unknown method
-		code = jsonrpc.CodeMethodNotFound
-	}
-	return failure(req.ID, code, "the waymark server did not answer: "+err.Error())
 }
 
 // withID gives an episode without an id one, so that it counts once however often it is sent.
@@ -363,11 +328,10 @@ func repeatable(req *jsonrpc.Request) bool {
 // notify forwards a notification of the host. One that is lost with its session concerned nothing else.
 func (r *relay) notify(n *jsonrpc.Request) {
 	r.mu.Lock()
-	s := r.session
+	s, cancel := r.session, r.open[cancelledCall(n)]
 	if n.Method == "notifications/initialized" {
 		r.initialized = n
 	}
-	cancel := r.open[cancelledCall(n)]
 	r.mu.Unlock()
 	switch {
 	case s == nil:
@@ -380,27 +344,10 @@ func (r *relay) notify(n *jsonrpc.Request) {
 	}
 }
 
-// forwardAnswer sends the answer to a question of a server to that server, if its session lasts: at another one the id
-// would be that of another question.
-func (r *relay) forwardAnswer(answer *jsonrpc.Response) {
-	r.mu.Lock()
-	s := r.session
-	var id jsonrpc.ID
-	known := false
-	if s != nil {
-		id, known = s.asked[answer.ID]
-		delete(s.asked, answer.ID)
-	}
-	r.mu.Unlock()
-	if known {
-		_, _ = r.post(r.ctx, s, &jsonrpc.Response{ID: id, Result: answer.Result, Error: answer.Error})
-	}
-}
-
 // forward gives the host a request or notification of a server. Requests get ids that no other session uses.
 func (r *relay) forward(s *session, req *jsonrpc.Request) {
 	r.mu.Lock()
-	ending := r.ending && req.IsCall()
+	refuse := r.ending && req.IsCall()
 	switch {
 	case req.IsCall():
 		r.questions++
@@ -416,32 +363,40 @@ func (r *relay) forward(s *session, req *jsonrpc.Request) {
 		}
 	}
 	r.mu.Unlock()
-	if ending {
-		r.forwardAnswer(failure(req.ID, codeRefused, "the host has closed its end"))
-		return
+	if refuse {
+		r.forwardAnswer(hostClosed(req.ID))
+	} else {
+		r.write(req)
 	}
-	r.write(req)
+}
+
+// forwardAnswer sends the answer to a question of a server to that server, if its session lasts: at another one the id
+// would be that of another question.
+func (r *relay) forwardAnswer(answer *jsonrpc.Response) {
+	r.mu.Lock()
+	s := r.session
+	var id jsonrpc.ID
+	if s != nil {
+		id = s.asked[answer.ID]
+		delete(s.asked, answer.ID)
+	}
+	r.mu.Unlock()
+	if id.IsValid() {
+		_, _ = r.post(r.ctx, s, &jsonrpc.Response{ID: id, Result: answer.Result, Error: answer.Error})
+	}
 }
 
 func (r *relay) write(msg jsonrpc.Message) {
-	line, err := jsonrpc.EncodeMessage(msg)
-	if err == nil {
+	if line, err := jsonrpc.EncodeMessage(msg); err == nil {
 		r.writeLine(line)
 	}
 }
 
-// writeLine gives the host a line. A host that reads no more ends the relay.
+// writeLine gives the host a line, when it has read those before.
 func (r *relay) writeLine(line []byte) {
-	r.writing.Lock()
-	defer r.writing.Unlock()
-	r.writingSince.Store(time.Now().UnixNano())
-	_, err := r.out.Write(append(line, '\n'))
-	r.writingSince.Store(0)
-	if err != nil {
-		select {
-		case r.writeFailed <- err:
-		default:
-		}
+	select {
+	case r.lines <- line:
+	case <-r.ctx.Done():
 	}
 }
 

@@ -25,7 +25,6 @@ import (
 type session struct {
 	Owner
 	id, revision string                    // empty without a handshake
-	greeting     *jsonrpc.Response         // the answer to the handshake
 	ctx          context.Context           // ends with the session
 	end          context.CancelFunc        // ends ctx
 	asked        map[jsonrpc.ID]jsonrpc.ID // ids that the host sees of questions to it: the server's own ids
@@ -39,72 +38,70 @@ type lostError struct {
 
 var errNoAnswer = errors.New("the process that has the data directory does not answer")
 
-// connect returns a session other than the lost one: the one that another call has opened since, or a new one. It is always
-// a new one for the first handshake of a host.
-func (r *relay) connect(ctx context.Context, lost *session, first *jsonrpc.Request) (*session, error) {
+// ask sends a call to the session that connect returns.
+func (r *relay) ask(ctx context.Context, lost *session, req *jsonrpc.Request) (s *session, answer *jsonrpc.Response, err error) {
+	if s, err = r.connect(ctx, lost); err != nil {
+		return nil, nil, err
+	}
+	answer, err = r.post(ctx, s, req)
+	if err == nil && req.Method == "initialize" && answer.Error == nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.initialize = req
+	}
+	return s, answer, err
+}
+
+// connect returns a session other than the lost one: the one that another call has opened since, or a new one with the
+// present owner, where it repeats the handshake of the host.
+func (r *relay) connect(ctx context.Context, lost *session) (_ *session, err error) {
 	began := time.Now()
 	r.connecting.Lock()
 	defer r.connecting.Unlock()
 	r.mu.Lock()
-	if first != nil {
-		lost, r.initialize, r.initialized = r.session, nil, nil
-	}
-	s := r.session
+	s, hello, initialized := r.session, r.initialize, r.initialized
 	if s == lost {
-		s, r.session = nil, nil
+		r.session = nil
 	}
 	r.mu.Unlock()
+	if s != nil && s != lost {
+		return s, nil
+	}
 	if lost != nil {
 		lost.end()
 	}
-	for err := errNoAnswer; s == nil; {
-		if time.Since(began) > ownerPatience {
-			return nil, lostError{error: err}
-		}
-		if s, err = r.newSession(ctx, first); err == nil {
-			break
-		}
-		if !pause.For(ctx, ownerPause) {
-			return nil, ctx.Err()
-		}
+	if time.Since(began) > ownerPatience {
+		return nil, lostError{errNoAnswer, false}
 	}
-	return s, nil
-}
-
-// newSession opens a session with the present owner: with the first handshake of the host, or by repeating it.
-func (r *relay) newSession(ctx context.Context, first *jsonrpc.Request) (_ *session, err error) {
-	s := &session{asked: map[jsonrpc.ID]jsonrpc.ID{}}
-	if s.Owner, err = r.findOwner(); err != nil {
-		return nil, err
-	}
+	s = &session{asked: map[jsonrpc.ID]jsonrpc.ID{}}
 	s.ctx, s.end = context.WithCancel(r.ctx)
-	r.mu.Lock()
-	again, initialized := r.initialize, r.initialized
-	r.mu.Unlock()
-	if hello := cmp.Or(first, again); hello != nil {
-		late, cancel := context.WithTimeout(ctx, ownerPatience)
-		s.greeting, err = r.post(late, s, hello)
-		cancel()
-		if err == nil && again != nil && s.greeting.Error != nil {
-			err = s.greeting.Error
-		}
-		if err == nil && again != nil && initialized != nil {
-			if err = r.listen(s, initialized); err == nil {
-				r.write(&jsonrpc.Request{Method: "notifications/tools/list_changed"})
-			}
-		}
-		if err != nil {
-			s.end()
-			return nil, err
-		}
+	if s.Owner, err = r.findOwner(); err == nil && hello != nil {
+		err = r.greet(ctx, s, hello, initialized)
+	}
+	if err != nil {
+		s.end()
+		pause.For(ctx, ownerPause) // nobody else finds one meanwhile
+		return nil, lostError{err, false}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.session = s
-	if first != nil && s.greeting.Error == nil {
-		r.initialize = first
-	}
 	return s, nil
+}
+
+// greet repeats the handshake of the host.
+func (r *relay) greet(ctx context.Context, s *session, hello, initialized *jsonrpc.Request) error {
+	answer, err := r.post(ctx, s, hello)
+	if err == nil && answer.Error != nil {
+		err = answer.Error
+	}
+	if err != nil || initialized == nil {
+		return err
+	}
+	if err = r.listen(s, initialized); err == nil {
+		r.write(&jsonrpc.Request{Method: "notifications/tools/list_changed"})
+	}
+	return err
 }
 
 // endSession ends the session with the owner, which otherwise notices by itself.
@@ -124,7 +121,9 @@ func (r *relay) endSession() {
 // listen ends the handshake, and opens the event stream of the session.
 func (r *relay) listen(s *session, initialized *jsonrpc.Request) error {
 	_, err := r.post(r.ctx, s, initialized)
-	if err == nil && s.id != "" {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err == nil && s.id != "" && !r.ending {
 		r.background.Go(func() { r.events(s) })
 	}
 	return err
@@ -140,8 +139,8 @@ func (r *relay) events(s *session) {
 			_, _ = r.messages(s, resp)
 			pause.For(s.ctx, ownerPause)
 		case errors.As(err, new(lostError)): // connect changes nothing if a call has replaced the session
-			for next := (*session)(nil); next == nil && r.ctx.Err() == nil; {
-				next, _ = r.connect(r.ctx, s, nil)
+			for err != nil && r.ctx.Err() == nil {
+				_, err = r.connect(r.ctx, s)
 			}
 		default: // refused, for now
 			pause.For(s.ctx, time.Second)
@@ -155,10 +154,9 @@ func (r *relay) post(ctx context.Context, s *session, msg jsonrpc.Message) (answ
 	isCall := isRequest && req.IsCall()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if !isCall { // the lines behind it wait
-		late, cancel := context.WithTimeout(ctx, ownerPatience)
+	if !isCall || req.Method == "initialize" { // the lines behind it wait
+		ctx, cancel = context.WithTimeout(ctx, ownerPatience)
 		defer cancel()
-		ctx = late
 	}
 	resp, err := r.send(ctx, s, http.MethodPost, msg)
 	if err != nil {

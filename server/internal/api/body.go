@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"io"
+	"iter"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -73,14 +74,14 @@ var ErrCursor = Problem(http.StatusUnprocessableEntity, "cursor: not one of ours
 
 // Page returns the entries to keep after the cursor, and the next cursor. A list that is sorted by id goes on also after an
 // entry that is gone.
-func Page[T any](all []T, q PageQuery, sorted bool, id func(T) string, keep func(T) bool) (page []T, next string, err error) {
+func Page[T any](all iter.Seq[T], q PageQuery, sorted bool, id func(T) string, keep func(T) bool) (page []T, next string, err error) {
 	last, err := base64.RawURLEncoding.Strict().DecodeString(q.Cursor)
 	if err != nil {
 		return nil, "", ErrCursor
 	}
 	page = []T{}
 	past := len(last) == 0 || sorted
-	for _, t := range all {
+	for t := range all {
 		switch {
 		case id(t) == string(last):
 			past = true

@@ -15,7 +15,6 @@ import (
 
 	"waymark/catalog"
 	"waymark/internal/plural"
-	"waymark/live"
 	"waymark/run"
 	"waymark/server/internal/api"
 )
@@ -33,8 +32,8 @@ type (
 		State string `query:"state" enum:"running,paused,done,failed,canceled" doc:"Only runs that stand so."`
 	}
 	runPage struct {
-		Runs       []live.RunHead `json:"runs" doc:"The newest first."`
-		NextCursor string         `json:"next_cursor,omitempty"`
+		Runs       []RunHead `json:"runs" doc:"The newest first."`
+		NextCursor string    `json:"next_cursor,omitempty"`
 	}
 	runDecision struct {
 		api.ByID
@@ -112,12 +111,10 @@ func (r *Runs) start(ctx context.Context, body runBody) (Answer, error) {
 		body.DAG = &DAG{}
 	}
 	q, err := body.ToRun()
-	if err == nil && body.Capability != "" {
-		q.Capability, err = r.capability(ctx, body.Capability)
-	}
 	if err != nil {
 		return Answer{}, err
 	}
+	q.Capability = body.Capability
 	return r.Begin(ctx, api.From(ctx), body.ID, q, body.DryRun)
 }
 
@@ -222,24 +219,6 @@ func runText(a Answer) string {
 	return fmt.Sprintf("Run %s is %s.", a.ID, a.State)
 }
 
-// capability is the id of a stored capability by any of its spellings.
-func (r *Runs) capability(ctx context.Context, id string) (string, error) {
-	engine, err := r.cfg.Workspaces.Get(ctx, api.From(ctx).Workspace)
-	if err != nil {
-		return "", err
-	}
-	known := runCatalog{engine: engine}
-	if _, ok := known.Capability(id); !ok {
-		if id, err = engine.Model().Resolve(id); err != nil {
-			return "", err
-		}
-		if _, ok := known.Capability(id); !ok {
-			return "", api.Problem(http.StatusNotFound, fmt.Sprintf("there is no capability %q", id))
-		}
-	}
-	return id, nil
-}
-
 func (r *Runs) listRuns(ctx context.Context, q *runListQuery) (page runPage, err error) {
 	workspace := api.From(ctx).Workspace
 	j := r.journal(workspace)
@@ -253,7 +232,9 @@ func (r *Runs) listRuns(ctx context.Context, q *runListQuery) (page runPage, err
 	}
 	slices.Reverse(all)
 	for i, h := range all {
-		if owner, ok := open[h.ID]; ok && !h.State.Over() {
+		if g := r.find(workspace, h.ID); g != nil {
+			all[i] = headOf(g.Status(), h.Source)
+		} else if owner, ok := open[h.ID]; ok && h.State == run.Running {
 			if carried, err := r.carried(ctx, workspace, h.ID, owner); err != nil {
 				return page, err
 			} else if !carried {
@@ -261,8 +242,8 @@ func (r *Runs) listRuns(ctx context.Context, q *runListQuery) (page runPage, err
 			}
 		}
 	}
-	page.Runs, page.NextCursor, err = api.Page(all, q.PageQuery, false, func(h live.RunHead) string { return h.ID },
-		func(h live.RunHead) bool { return q.State == "" || string(h.State) == q.State })
+	page.Runs, page.NextCursor, err = api.Page(slices.Values(all), q.PageQuery, false, func(h RunHead) string { return h.ID },
+		func(h RunHead) bool { return q.State == "" || string(h.State) == q.State })
 	return page, err
 }
 
@@ -284,16 +265,13 @@ func (r *Runs) approveRun(ctx context.Context, q *runDecision) (run.Status, erro
 }
 
 func (r *Runs) watchRun(ctx context.Context, q *api.ByID, send sse.Sender) {
-	workspace := api.From(ctx).Workspace
-	left := !r.cfg.Store.Shared() && !r.GoesOn(workspace, q.ID) // nobody carries it out
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	api.Relay(ctx, r.cfg.Draining, r.Watch(ctx, workspace, q.ID), func(status run.Status) (any, bool) {
+	api.Relay(ctx, r.cfg.Draining, r.Watch(ctx, api.From(ctx).Workspace, q.ID), func(status run.Status) (any, bool) {
+		left := !r.cfg.Store.Shared() && slices.Contains(status.Warnings, notCarried) // nobody takes it over
 		if left || status.State.Over() {
 			return runEnd(status), true
 		}
 		return runEvent(status), false
 	}, send)
 }
-
-var _ run.Journal = live.Runs{}

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -61,7 +62,6 @@ type Runs struct {
 	mu     sync.Mutex
 	active map[string]*going // by workspace and id
 	joined bool              // the lease of this server is held
-	share  api.Share         // of MostRuns, of those begun since the start
 	ended  int
 	all    sync.WaitGroup
 }
@@ -69,7 +69,7 @@ type Runs struct {
 // New makes the runs of a server; none goes on yet.
 func New(cfg Config) *Runs {
 	ctx, stop := context.WithCancel(context.Background())
-	return &Runs{cfg: cfg, ctx: ctx, stop: stop, server: rand.Text(), active: map[string]*going{}, share: api.NewShare("runs", MostRuns)}
+	return &Runs{cfg: cfg, ctx: ctx, stop: stop, server: rand.Text(), active: map[string]*going{}}
 }
 
 // Request asks for a run. It takes the fields of a DAG answer, so that an answer can be sent as it is, and refuses
@@ -223,30 +223,41 @@ func (r *Runs) Begin(ctx context.Context, a api.Access, id string, q run.Request
 	if r.CallerOf(a.Workspace) == nil && p.Calls(scoring.IsScorer) {
 		return Answer{}, ErrNoServers
 	}
-	hold, err := r.share.Take(1, r.cfg.Holders(a))
-	if err != nil {
-		return Answer{}, err
-	}
 	s, err := r.carryOut(ctx, a, func(ctx context.Context, o run.Options) (*run.Run, error) {
-		if len(r.active) >= MostRuns {
-			return nil, ErrManyRuns
+		if err := r.mayBegin(ctx, a); err != nil {
+			return nil, err
 		}
 		return run.Start(ctx, cmp.Or(id, r.newID()), p, o)
-	}, hold.Release)
-	if err != nil {
-		hold.Release()
-	}
+	})
 	if errors.Is(err, storage.ErrConflict) {
 		err = api.Problem(http.StatusConflict, fmt.Sprintf("run %q is being begun: ask again", id))
 	}
 	return Answer{Status: s}, err
 }
 
-// MostRuns go on at once, those that wait for a person included: each holds its results in memory.
+// MostRuns go on or wait at once, in a workspace and at a server: those that go on hold their results in memory, and those that
+// wait are rows.
 const MostRuns = 200
 
 // ErrManyRuns refuses a run while as many as there may be go on.
 var ErrManyRuns = api.Problem(http.StatusServiceUnavailable, fmt.Sprintf("%d runs go on or wait already: approve or cancel some", MostRuns))
+
+// mayBegin divides MostRuns among those who have begun the runs that have not ended.
+func (r *Runs) mayBegin(ctx context.Context, a api.Access) error {
+	open, err := r.journal(a.Workspace).Open(ctx)
+	if err != nil {
+		return err
+	}
+	if len(r.active) >= MostRuns || len(open) >= MostRuns {
+		return ErrManyRuns
+	}
+	share := api.NewShare("runs", MostRuns)
+	for _, o := range open {
+		_, _ = share.Take(1, r.cfg.Holders(api.Access{Source: o.Source, Operator: o.Operator, Peer: o.Peer}))
+	}
+	_, err = share.Take(1, r.cfg.Holders(a))
+	return err
+}
 
 // ErrNoServers answers a run that would have to call tools where nobody can.
 var ErrNoServers = api.Problem(http.StatusServiceUnavailable, "no servers are connected: a run can call scorers and scripts alone; run waymark serve --connect, after waymark gateway add FILE where none are defined")
@@ -287,17 +298,14 @@ func plannedStatus(q run.Request, p *run.Plan) run.Status {
 	return s
 }
 
-func (r *Runs) journal(workspace string) live.Runs {
-	return live.Runs{Table: r.cfg.Store.Table(workspace), Server: r.server, Shown: r.cfg.Workspaces.Shown}
+func (r *Runs) journal(workspace string) Journal {
+	return Journal{Table: r.cfg.Store.Table(workspace), By: Owner{Server: r.server}}
 }
 
-// carryOut begins or resumes a run, which is active until it has ended; over is called then. begin is called with r.mu
-// held.
-func (r *Runs) carryOut(
-	ctx context.Context, a api.Access, begin func(context.Context, run.Options) (*run.Run, error), over func(),
-) (run.Status, error) {
+// carryOut begins or resumes a run, which is active until it has ended or waits for a person. begin is called with r.mu held.
+func (r *Runs) carryOut(ctx context.Context, a api.Access, begin func(context.Context, run.Options) (*run.Run, error)) (run.Status, error) {
 	j := r.journal(a.Workspace)
-	j.Source = a.Source
+	j.By.Source, j.By.Operator, j.By.Peer = a.Source, a.Operator, a.Peer
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ctx.Err() != nil {
@@ -308,7 +316,7 @@ func (r *Runs) carryOut(
 	}
 	own, leave := context.WithCancel(api.With(r.ctx, a))
 	one, err := begin(own, run.Options{
-		Caller: runCaller{r.cfg.Scoring, a, r.CallerOf(a.Workspace)}, Journal: j, Now: r.cfg.Now, Grace: r.cfg.Grace, By: a.Source, Shown: j.Shown,
+		Caller: runCaller{r.cfg.Scoring, a, r.CallerOf(a.Workspace)}, Journal: j, Now: r.cfg.Now, Grace: r.cfg.Grace, By: a.Source, Shown: r.cfg.Workspaces.Shown,
 		Over: func(s run.Status, p *run.Plan) { r.over(a, j, s, p) },
 	})
 	if err != nil {
@@ -316,21 +324,21 @@ func (r *Runs) carryOut(
 		return run.Status{}, err
 	}
 	key := a.Workspace + "\n" + one.ID()
-	g := &going{Run: one, workspace: a.Workspace, journal: j, leave: leave}
+	g := &going{Run: one, workspace: a.Workspace, leave: leave, gone: make(chan struct{})}
 	r.active[key] = g
 	r.all.Go(func() {
-		r.tend(g)
+		<-g.Over()
 		leave()
-		over()
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		delete(r.active, key)
+		close(g.gone)
 	})
 	return one.Status(), nil
 }
 
 // over learns from a run that has ended, and keeps house now and then.
-func (r *Runs) over(a api.Access, j live.Runs, s run.Status, p *run.Plan) {
+func (r *Runs) over(a api.Access, j Journal, s run.Status, p *run.Plan) {
 	ctx := context.WithoutCancel(r.ctx)
 	if _, err := j.Owner(ctx, s.ID); !errors.Is(err, storage.ErrNotFound) {
 		r.cfg.Logger.Warn("a run is left as it stands", "run", s.ID, "error", s.Error)
@@ -387,12 +395,11 @@ func (r *Runs) find(workspace, id string) *going {
 	return r.active[workspace+"\n"+id]
 }
 
-// Find is a run of a workspace that goes on here.
-func (r *Runs) Find(workspace, id string) (*run.Run, bool) {
-	if g := r.find(workspace, id); g != nil {
-		return g.Run, true
-	}
-	return nil, false
+// here lists the runs that go on here.
+func (r *Runs) here() []*going {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Values(r.active))
 }
 
 // Start resumes, in the background, the runs that nobody carries out: now and, where other servers may end, again and
@@ -407,79 +414,51 @@ func (r *Runs) Start(ctx context.Context) {
 // Resume goes on with the runs that nobody carries out. A run that cannot go on stays as it is.
 func (r *Runs) Resume(ctx context.Context) {
 	names, err := r.cfg.Workspaces.List(ctx)
-	var all sync.WaitGroup
 	for _, workspace := range names {
 		open, failed := r.journal(workspace).Open(ctx)
 		err = errors.Join(err, failed)
-		for id, owner := range open { // side by side: each may wait for other servers
-			all.Go(func() {
-				err := r.resume(ctx, workspace, id, owner)
-				if err != nil && ctx.Err() == nil && !errors.Is(err, storage.ErrConflict) { // else another server was first
-					r.cfg.Logger.Error("a run could not be resumed", "workspace", workspace, "run", id, "error", err)
-				}
-			})
+		for id, owner := range open {
+			carried, failed := r.carried(ctx, workspace, id, owner)
+			if failed == nil && !carried && owner.Server != "" { // else it waits for a person
+				_, failed = r.resume(ctx, workspace, id, owner, nil)
+			}
+			if failed != nil && !errors.Is(failed, storage.ErrConflict) { // else another server was first
+				err = errors.Join(err, fmt.Errorf("run %s of workspace %s: %w", id, workspace, failed))
+			}
 		}
 	}
 	if err != nil && ctx.Err() == nil {
 		r.cfg.Logger.Error("runs could not be resumed", "error", err)
 	}
-	all.Wait()
 }
 
-func (r *Runs) resume(ctx context.Context, workspace, id string, owner live.RunOwner) error {
-	if carried, err := r.carried(ctx, workspace, id, owner); err != nil || carried {
-		return err
-	}
+// resume goes on with a run; first decides about it before anything else happens.
+func (r *Runs) resume(ctx context.Context, workspace, id string, owner Owner, first func(*run.Run)) (s run.Status, err error) {
 	j := r.journal(workspace)
 	past, err := j.Past(ctx, id)
 	if err != nil {
-		return err
+		return s, err
 	}
 	engine, err := r.cfg.Workspaces.Get(ctx, workspace)
 	if err != nil {
-		return err
+		return s, err
 	}
-	p, err := r.checkAgain(ctx, workspace, engine, past)
+	p, err := run.Check(past.Request, past.Rules(r.rules(workspace, engine)))
+	if err == nil && r.CallerOf(workspace) == nil && p.Calls(scoring.IsScorer) {
+		err = ErrNoServers
+	}
 	if err != nil {
-		return err
+		return s, err
 	}
 	a := api.Access{Workspace: workspace, Scopes: api.AllScopes, Source: past.By}
-	_, err = r.carryOut(ctx, a, func(own context.Context, o run.Options) (*run.Run, error) {
+	return r.carryOut(ctx, a, func(own context.Context, o run.Options) (*run.Run, error) {
 		owner.Server = r.server // last: who cannot go on with a run leaves it to others, and what was read still holds
 		if err := j.SetOwner(ctx, id, owner); err != nil {
 			return nil, err
 		}
 		r.cfg.Logger.Info("run is resumed", "workspace", workspace, "run", id)
-		return run.Resume(own, past, p, o), nil
-	}, func() {}) // it counted before, and is not refused now
-	return err
-}
-
-// connectPatience is how long a run that is resumed waits for the servers of its tools, which may be starting
-// just now. Then it goes on as it is: calls fail, and what cannot be known to be harmless is asked about.
-const connectPatience = 30 * time.Second
-
-// checkAgain makes the plan of a run that is resumed.
-func (r *Runs) checkAgain(ctx context.Context, workspace string, engine *live.Engine, past run.Past) (*run.Plan, error) {
-	for deadline := time.Now().Add(connectPatience); ; {
-		rules := r.rules(workspace, engine)
-		p, err := run.Check(past.Request, past.Rules(rules))
-		if err != nil {
-			return nil, err
-		}
-		if r.CallerOf(workspace) == nil && p.Calls(scoring.IsScorer) {
-			return nil, ErrNoServers
-		}
-		connected := func(tool string) bool {
-			return scoring.IsScorer(tool) || slices.ContainsFunc(rules.Catalog.(runCatalog).upstream, func(t catalog.Tool) bool { return t.ID == tool })
-		}
-		if r.cfg.Gateway == nil || !p.Calls(connected) || time.Now().After(deadline) {
-			return p, nil
-		}
-		if !pause.For(ctx, 100*time.Millisecond) || r.ctx.Err() != nil {
-			return nil, cmp.Or(ctx.Err(), live.ErrClosed)
-		}
-	}
+		return run.Resume(own, past, p, o, first), nil
+	})
 }
 
 // runCatalog is what the runs of a workspace can call: tools, stored capabilities, and scorers, which are called like

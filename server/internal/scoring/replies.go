@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"time"
 
-	"waymark/live"
 	"waymark/score"
 	"waymark/server/internal/api"
 )
@@ -58,5 +57,5 @@ func (c *Service) logScores(ctx context.Context, a api.Access, run, id string, a
 		return nil
 	}
 	table := c.Store.Table(a.Workspace)
-	return live.Scores{Table: table}.Add(ctx, live.ScoreLog{Run: run, Time: at, Scorer: id, Source: a.Source, Entries: logged.Entries()})
+	return scoreLog{table}.add(ctx, ScoreLog{Run: run, Time: at, Scorer: id, Source: a.Source, Entries: logged.Entries()})
 }

@@ -2,7 +2,6 @@ package scoring
 
 import (
 	"context"
-	"errors"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -19,8 +18,8 @@ type (
 		Cursor string `query:"cursor" maxLength:"1024" doc:"next_cursor of the page before."`
 	}
 	scoreLogPage struct {
-		Scores     []live.ScoreLog `json:"scores" doc:"The oldest first."`
-		NextCursor string          `json:"next_cursor,omitempty"`
+		Scores     []ScoreLog `json:"scores" doc:"The oldest first."`
+		NextCursor string     `json:"next_cursor,omitempty"`
 	}
 )
 
@@ -31,10 +30,7 @@ func (c *Service) scoreLogRoutes(r *api.Table) {
 
 func (c *Service) listScores(ctx context.Context, q *scoreLogQuery) (page scoreLogPage, err error) {
 	table := c.Store.Table(api.From(ctx).Workspace)
-	page.Scores, page.NextCursor, err = live.Scores{Table: table}.List(ctx, q.Scorer, q.Cursor, q.Limit)
-	if errors.Is(err, live.ErrCursor) {
-		err = api.ErrCursor
-	}
+	page.Scores, page.NextCursor, err = scoreLog{table}.list(ctx, q.Scorer, q.Cursor, q.Limit)
 	return page, err
 }
 
@@ -42,7 +38,7 @@ func (c *Service) listScores(ctx context.Context, q *scoreLogQuery) (page scoreL
 // replies of judges, of which it is not known what they were about.
 func (c *Service) Forget(ctx context.Context, sel live.Selection) error {
 	table := c.Store.Table(api.From(ctx).Workspace)
-	if err := (live.Scores{Table: table}).Forget(ctx, sel.Source, sel.Episode, sel.Before); err != nil {
+	if err := (scoreLog{table}).forget(ctx, sel.Source, sel.Episode, sel.Before); err != nil {
 		return err
 	}
 	if err := forgetTriangulations(ctx, table, sel.Source, sel.Before); err != nil {

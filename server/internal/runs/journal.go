@@ -1,4 +1,4 @@
-package live
+package runs
 
 import (
 	"bytes"
@@ -22,15 +22,14 @@ import (
 // A run is kept in the table of its workspace, in pieces small enough for a row:
 //
 //	runs/ID                     how it stands, in brief
-//	runs-open/ID                until it has ended: the server that carries it out, and decisions for that server
+//	runs-open/ID                until it has ended: the server that carries it out, if one does
 //	runs-data/ID/record/N       the request
 //	runs-data/ID/began/NODE/N   a call that is about to be made, with its arguments
 //	runs-data/ID/ended/NODE/N   the result of the call
-//	runs-data/ID/status/N       how the run stands or ended, without results of calls
+//	runs-data/ID/status/N       how the run stood when it began, waits or ended, without results of calls
 //
 // The first piece of a value is written last and has their number. The server that carries a run out also writes
-// runs-open/ID with all that it writes, so that it notices when another one has taken the run over, and a decision is
-// stored only about what a person has seen.
+// runs-open/ID with all that it writes, so that it notices when another one has taken the run over.
 const (
 	runRow     = "runs/"
 	runOpenRow = "runs-open/"
@@ -57,51 +56,48 @@ type RunHead struct {
 	Source     string    `json:"source,omitempty"`
 }
 
-// HeadOf describes a run by its status.
-func HeadOf(s run.Status, source string) RunHead {
+// headOf describes a run by its status.
+func headOf(s run.Status, source string) RunHead {
 	return RunHead{ID: s.ID, Capability: s.Capability, Intent: s.Intent, State: s.State, StartedAt: s.StartedAt, EndedAt: s.EndedAt,
 		Nodes: len(s.Nodes), Done: s.Done, Failed: s.Failed, Skipped: s.Skipped, Error: s.Error, Source: source}
 }
 
-// Runs is the [run.Journal] of a workspace, kept in its table.
-type Runs struct {
-	Table  storage.Table
-	Source string                     // of the runs that are written
-	Shown  func(intent string) string // how the intent stands in a list; nil: as it is
-	Server string                     // carries out the runs that are written
+// Journal is the [run.Journal] of a workspace, kept in its table.
+type Journal struct {
+	Table storage.Table
+	By    Owner // of the runs that are written
 }
 
-// RunOwner is the value of runs-open/ID.
-type RunOwner struct {
-	Server    string        `json:"server"`
-	Decisions []RunDecision `json:"decisions,omitempty"` // not carried out yet
-	Version   uint64        `json:"-"`                   // of the row
-}
-
-// RunDecision is the decision of a person about a node that waits, or about the run.
-type RunDecision struct {
-	Node     string `json:"node,omitempty"` // its [NodeName]; empty: the run is cancelled
-	Attempts int    `json:"attempts"`       // of the node so far: the decision is about the next one alone
-	Deny     bool   `json:"deny,omitempty"`
+// Owner is the value of runs-open/ID.
+type Owner struct {
+	Server   string `json:"server,omitempty"` // carries it out; empty: it waits for a decision
+	Source   string `json:"source,omitempty"` // of whoever began it, as limits count
+	Operator bool   `json:"operator,omitempty"`
+	Peer     string `json:"peer,omitempty"`
+	Version  uint64 `json:"-"` // of the row
 }
 
 // Start stores a request before the first call; [storage.ErrConflict] if there is a run with this id.
-func (j Runs) Start(ctx context.Context, r run.Record) error {
-	head := RunHead{ID: r.ID, Capability: r.Request.Capability, Intent: r.Request.DAG.Intent, State: run.Running, StartedAt: r.StartedAt, Nodes: len(r.Request.DAG.Tasks), Source: j.Source}
-	if j.Shown != nil {
-		head.Intent = j.Shown(head.Intent)
-	}
-	brief, wrong := json.Marshal(head)
-	owner, err := json.Marshal(RunOwner{Server: j.Server})
+func (j Journal) Start(ctx context.Context, r run.Record, s run.Status) error {
+	head, wrong := j.head(s)
+	owner, err := json.Marshal(j.By)
 	if err = errors.Join(wrong, err); err != nil {
 		return err
 	}
-	return j.write(ctx, r.ID, "record", r, nil,
-		storage.Change{Key: runRow + r.ID, Value: brief, Version: new(uint64)}, storage.Change{Key: runOpenRow + r.ID, Value: owner})
+	head.Version = new(uint64)
+	if err = j.write(ctx, r.ID, "record", r, nil, head, storage.Change{Key: runOpenRow + r.ID, Value: owner}); err == nil {
+		err = j.write(ctx, r.ID, "status", s, sameOwner)
+	}
+	return err
+}
+
+func (j Journal) head(s run.Status) (storage.Change, error) {
+	b, err := json.Marshal(headOf(s, j.By.Source))
+	return storage.Change{Key: runRow + s.ID, Value: b}, err
 }
 
 // Owner returns the owner of a run; [storage.ErrNotFound] if the run has ended.
-func (j Runs) Owner(ctx context.Context, id string) (o RunOwner, err error) {
+func (j Journal) Owner(ctx context.Context, id string) (o Owner, err error) {
 	b, version, err := j.Table.Get(ctx, runOpenRow+id)
 	if err == nil {
 		err = json.Unmarshal(b, &o)
@@ -111,7 +107,7 @@ func (j Runs) Owner(ctx context.Context, id string) (o RunOwner, err error) {
 }
 
 // SetOwner replaces the owner of a run; [storage.ErrConflict] if it was written since it was read.
-func (j Runs) SetOwner(ctx context.Context, id string, o RunOwner) error {
+func (j Journal) SetOwner(ctx context.Context, id string, o Owner) error {
 	b, err := json.Marshal(o)
 	if err == nil {
 		err = j.Table.CAS(ctx, runOpenRow+id, o.Version, b)
@@ -120,86 +116,82 @@ func (j Runs) SetOwner(ctx context.Context, id string, o RunOwner) error {
 }
 
 // Began stores a call that is about to be made.
-func (j Runs) Began(ctx context.Context, id string, n run.Node) error {
-	return j.write(ctx, id, "began/"+NodeName(n.ID), n, sameOwner)
+func (j Journal) Began(ctx context.Context, id string, n run.Node) error {
+	return j.write(ctx, id, "began/"+nodeName(n.ID), n, sameOwner)
 }
 
 // Ended stores the result of a call.
-func (j Runs) Ended(ctx context.Context, id string, n run.Node) error {
-	return j.write(ctx, id, "ended/"+NodeName(n.ID), n, sameOwner)
+func (j Journal) Ended(ctx context.Context, id string, n run.Node) error {
+	return j.write(ctx, id, "ended/"+nodeName(n.ID), n, sameOwner)
 }
 
-// End stores how a run ended. Then it has no owner.
-func (j Runs) End(ctx context.Context, s run.Status) error {
-	return j.stands(ctx, s, func(RunOwner) *RunOwner { return nil })
-}
-
-// Stands stores how a run stands, and that decisions about it were carried out.
-func (j Runs) Stands(ctx context.Context, s run.Status, done []RunDecision) error {
-	return j.stands(ctx, s, func(o RunOwner) *RunOwner {
-		o.Decisions = slices.DeleteFunc(o.Decisions, func(d RunDecision) bool { return slices.Contains(done, d) })
-		return &o
-	})
-}
-
-func (j Runs) stands(ctx context.Context, s run.Status, owner newOwner) error {
+// Leave stores how a run ended, or that it waits for a decision. Then no server carries it out.
+func (j Journal) Leave(ctx context.Context, s run.Status) error {
 	s.Nodes = slices.Clone(s.Nodes)
 	for i, n := range s.Nodes {
 		if !s.State.Over() || n.Kind == string(catalog.KindTool) {
 			s.Nodes[i].Result = nil
 		}
 	}
-	brief, err := json.Marshal(HeadOf(s, j.Source))
+	head, err := j.head(s)
 	if err != nil {
 		return err
 	}
-	return j.write(ctx, s.ID, "status", s, owner, storage.Change{Key: runRow + s.ID, Value: brief})
+	return j.write(ctx, s.ID, "status", s, func(o Owner) *Owner {
+		if o.Server = ""; s.State.Over() {
+			return nil
+		}
+		return &o
+	}, head)
 }
 
-// Status reads how a run stood last, or how it ended.
-func (j Runs) Status(ctx context.Context, id string) (s run.Status, err error) {
-	if err = j.read(ctx, id, "status", &s); errors.Is(err, storage.ErrNotFound) { // perhaps it has just begun
-		var h RunHead
-		b, _, err := j.Table.Get(ctx, runRow+id)
-		if err == nil {
-			err = json.Unmarshal(b, &h)
-		}
-		return run.Status{ID: h.ID, Capability: h.Capability, Intent: h.Intent, State: h.State, StartedAt: h.StartedAt,
-			Nodes: []run.Node{}, Waiting: []string{}, Warnings: []string{}}, err
+// Status reads how a run stood when it was left, with the calls since.
+func (j Journal) Status(ctx context.Context, id string) (s run.Status, err error) {
+	var h RunHead
+	b, _, err := j.Table.Get(ctx, runRow+id)
+	if err == nil {
+		err = json.Unmarshal(b, &h)
 	}
-	return s, cmp.Or(err, j.values(ctx, runDataRow+id+"/ended/", func(b []byte) error {
-		var ended run.Node
-		err := json.Unmarshal(b, &ended)
-		for i := range s.Nodes {
-			if n := &s.Nodes[i]; n.ID == ended.ID {
-				n.Result = ended.Result
-			}
+	if err != nil {
+		return s, err
+	}
+	if err = j.read(ctx, id, "status", &s); errors.Is(err, storage.ErrNotFound) { // it has just begun
+		s, err = run.Status{ID: h.ID, Intent: h.Intent, State: h.State, StartedAt: h.StartedAt, Nodes: []run.Node{}, Waiting: []string{}, Warnings: []string{}}, nil
+	}
+	calls, failed := j.calls(ctx, id)
+	for i, n := range s.Nodes {
+		switch call, ok := calls[n.ID]; {
+		case ok && h.State == run.Running:
+			call.Arguments = nil
+			s.Nodes[i] = call
+		case ok:
+			s.Nodes[i].Result = call.Result
 		}
-		return err
-	}))
+	}
+	return s, cmp.Or(err, failed)
 }
 
-// NodeName names a node by a digest: paths may be longer than a key.
-func NodeName(path string) string {
+// nodeName names a node by a digest: paths may be longer than a key.
+func nodeName(path string) string {
 	sum := sha256.Sum256([]byte(path))
 	return hex.EncodeToString(sum[:12])
 }
 
-// newOwner returns the next owner of a run; nil: it has none.
-type newOwner func(RunOwner) *RunOwner
+// nextOwner returns the next owner of a run; nil: it has none.
+type nextOwner func(Owner) *Owner
 
-func sameOwner(o RunOwner) *RunOwner { return &o }
+func sameOwner(o Owner) *Owner { return &o }
 
 // write puts a value of a run in pieces, the first one last, with further changes and the next owner. owner is nil
 // for a run that begins.
-func (j Runs) write(ctx context.Context, id, what string, v any, owner newOwner, also ...storage.Change) error {
+func (j Journal) write(ctx context.Context, id, what string, v any, owner nextOwner, also ...storage.Change) error {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
 	pieces := max(1, (len(b)+runPiece-1)/runPiece)
 	var changes []storage.Change
-	for i := pieces - 1; i >= 0; i-- {
+	for i := pieces - 1; i >= 0 && err == nil; i-- {
 		piece, next := b[i*runPiece:min((i+1)*runPiece, len(b))], owner
 		if i == 0 {
 			piece, changes = append(fmt.Appendf(nil, "%d\n", pieces), piece...), append(changes, also...)
@@ -208,23 +200,20 @@ func (j Runs) write(ctx context.Context, id, what string, v any, owner newOwner,
 		}
 		changes = append(changes, storage.Change{Key: fmt.Sprintf("%s%s/%s/%04d", runDataRow, id, what, i), Value: piece})
 		if i%runPieces == 0 {
-			if err := j.apply(ctx, id, next, changes); err != nil {
-				return err
-			}
-			changes = nil
+			err, changes = j.apply(ctx, id, next, changes), nil
 		}
 	}
-	return nil
+	return err
 }
 
 // apply makes changes of a run that this server carries out; [storage.ErrHeld] if another one has taken it over.
-func (j Runs) apply(ctx context.Context, id string, owner newOwner, changes []storage.Change) error {
+func (j Journal) apply(ctx context.Context, id string, owner nextOwner, changes []storage.Change) error {
 	if owner == nil {
 		return j.Table.Apply(ctx, changes...)
 	}
 	for {
 		o, err := j.Owner(ctx, id)
-		if err == nil && o.Server != j.Server {
+		if err == nil && o.Server != j.By.Server {
 			err = fmt.Errorf("run %q is carried out by server %s: %w", id, o.Server, storage.ErrHeld)
 		}
 		open := storage.Change{Key: runOpenRow + id, Version: &o.Version}
@@ -241,7 +230,7 @@ func (j Runs) apply(ctx context.Context, id string, owner newOwner, changes []st
 }
 
 // values calls f with each value below a prefix.
-func (j Runs) values(ctx context.Context, prefix string, f func([]byte) error) error {
+func (j Journal) values(ctx context.Context, prefix string, f func([]byte) error) error {
 	var all []byte
 	left := 0
 	for row, err := range j.Table.List(ctx, prefix) {
@@ -271,7 +260,7 @@ func (j Runs) values(ctx context.Context, prefix string, f func([]byte) error) e
 }
 
 // read gets a value that was written; [storage.ErrNotFound] if there is none.
-func (j Runs) read(ctx context.Context, id, what string, v any) error {
+func (j Journal) read(ctx context.Context, id, what string, v any) error {
 	missing := fmt.Errorf("%s of run %q: %w", what, id, storage.ErrNotFound)
 	err := j.values(ctx, runDataRow+id+"/"+what+"/", func(b []byte) error {
 		missing = nil
@@ -281,28 +270,35 @@ func (j Runs) read(ctx context.Context, id, what string, v any) error {
 }
 
 // Record reads the request of a run.
-func (j Runs) Record(ctx context.Context, id string) (r run.Record, err error) {
+func (j Journal) Record(ctx context.Context, id string) (r run.Record, err error) {
 	err = j.read(ctx, id, "record", &r)
 	return r, err
 }
 
 // Past reads what there is of a run that has not ended.
-func (j Runs) Past(ctx context.Context, id string) (p run.Past, err error) {
-	p.Nodes = map[string]run.Node{}
-	p.Record, err = j.Record(ctx, id)
-	for _, what := range []string{"/began/", "/ended/"} { // the end of a node counts for more than its beginning
-		err = cmp.Or(err, j.values(ctx, runDataRow+id+what, func(b []byte) error {
-			var n run.Node
-			err := json.Unmarshal(b, &n)
-			p.Nodes[n.ID] = n
-			return err
-		}))
+func (j Journal) Past(ctx context.Context, id string) (p run.Past, err error) {
+	if p.Record, err = j.Record(ctx, id); err == nil {
+		p.Nodes, err = j.calls(ctx, id)
 	}
 	return p, err
 }
 
+// calls reads the calls of a run, by node.
+func (j Journal) calls(ctx context.Context, id string) (calls map[string]run.Node, err error) {
+	calls = map[string]run.Node{}
+	for _, what := range []string{"/began/", "/ended/"} { // the end of a node counts for more than its beginning
+		err = cmp.Or(err, j.values(ctx, runDataRow+id+what, func(b []byte) error {
+			var n run.Node
+			err := json.Unmarshal(b, &n)
+			calls[n.ID] = n
+			return err
+		}))
+	}
+	return calls, err
+}
+
 // Heads lists the runs of the workspace, the oldest first.
-func (j Runs) Heads(ctx context.Context) ([]RunHead, error) {
+func (j Journal) Heads(ctx context.Context) ([]RunHead, error) {
 	var all []RunHead
 	for row, err := range j.Table.List(ctx, runRow) {
 		if err != nil {
@@ -319,10 +315,10 @@ func (j Runs) Heads(ctx context.Context) ([]RunHead, error) {
 }
 
 // Open lists the runs that have not ended.
-func (j Runs) Open(ctx context.Context) (map[string]RunOwner, error) {
-	all := map[string]RunOwner{}
+func (j Journal) Open(ctx context.Context) (map[string]Owner, error) {
+	all := map[string]Owner{}
 	for row, err := range j.Table.List(ctx, runOpenRow) {
-		o := RunOwner{Version: row.Version}
+		o := Owner{Version: row.Version}
 		if err == nil {
 			err = json.Unmarshal(row.Value, &o)
 		}
@@ -335,19 +331,19 @@ func (j Runs) Open(ctx context.Context) (map[string]RunOwner, error) {
 }
 
 // Prune erases the oldest of the runs that have ended, beyond those that are kept.
-func (j Runs) Prune(ctx context.Context) error {
+func (j Journal) Prune(ctx context.Context) error {
 	return j.forget(ctx, func(h RunHead, newer int) bool { return newer >= keptRuns })
 }
 
 // ForgetSelected erases the ended runs of a source, of an id, or begun before a moment: their arguments and results.
-func (j Runs) ForgetSelected(ctx context.Context, source, id string, before time.Time) error {
+func (j Journal) ForgetSelected(ctx context.Context, source, id string, before time.Time) error {
 	return j.forget(ctx, func(h RunHead, _ int) bool {
 		return source != "" && h.Source == source || id != "" && h.ID == id || h.StartedAt.Before(before)
 	})
 }
 
 // forget erases the ended runs that which selects.
-func (j Runs) forget(ctx context.Context, which func(h RunHead, newer int) bool) error {
+func (j Journal) forget(ctx context.Context, which func(h RunHead, newer int) bool) error {
 	heads, err := j.Heads(ctx)
 	for i, h := range heads {
 		if !h.State.Over() || !which(h, len(heads)-1-i) {

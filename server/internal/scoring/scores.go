@@ -1,15 +1,15 @@
-package live
+package scoring
 
 import (
+	"cmp"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"waymark/score"
+	"waymark/server/internal/api"
 	"waymark/storage"
 )
 
@@ -20,11 +20,8 @@ const (
 	loggedEntries = 1000 // of one run
 )
 
-// ErrCursor is returned for a cursor that no page ended with.
-var ErrCursor = errors.New("unknown cursor")
-
-// Scores is the log of scores of a workspace.
-type Scores struct{ Table storage.Table }
+// scoreLog is the log of scores of a workspace.
+type scoreLog struct{ Table storage.Table }
 
 // ScoreLog is one run in the log.
 type ScoreLog struct {
@@ -36,8 +33,8 @@ type ScoreLog struct {
 	Omitted int           `json:"omitted,omitempty" doc:"Entries beyond the first 1000."`
 }
 
-// Add logs a run, its first entries where there are very many.
-func (l Scores) Add(ctx context.Context, row ScoreLog) error {
+// add logs a run, its first entries where there are very many.
+func (l scoreLog) add(ctx context.Context, row ScoreLog) error {
 	if n := len(row.Entries); n > loggedEntries {
 		row.Entries, row.Omitted = row.Entries[:loggedEntries], n-loggedEntries
 	}
@@ -49,34 +46,28 @@ func (l Scores) Add(ctx context.Context, row ScoreLog) error {
 	return err
 }
 
-// List returns at most limit runs of a scorer ("": of all) after a cursor, the oldest first, and the cursor of the next
+// list returns at most limit runs of a scorer ("": of all) after a cursor, the oldest first, and the cursor of the next
 // page, "" at the end.
-func (l Scores) List(ctx context.Context, scorer, cursor string, limit int) (page []ScoreLog, next string, err error) {
-	after := ""
-	if cursor != "" {
-		last, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
-		if err != nil || !strings.HasPrefix(string(last), scoreRow) {
-			return nil, "", ErrCursor
+func (l scoreLog) list(ctx context.Context, scorer, cursor string, limit int) (page []ScoreLog, next string, err error) {
+	var failed error
+	rows := func(yield func(scoreLine) bool) {
+		for row, err := range l.rows(ctx) {
+			if failed = err; err != nil || !yield(row) {
+				return
+			}
 		}
-		after = string(last)
 	}
-	last := ""
-	for row, err := range l.rows(ctx) {
-		switch {
-		case err != nil:
-			return nil, "", err
-		case row.key <= after || scorer != "" && row.Scorer != scorer:
-			continue
-		case len(page) == limit:
-			return page, base64.RawURLEncoding.EncodeToString([]byte(last)), nil
-		}
-		page, last = append(page, row.ScoreLog), row.key
+	lines, next, err := api.Page(rows, api.PageQuery{Cursor: cursor, Limit: limit}, true, func(row scoreLine) string { return row.key },
+		func(row scoreLine) bool { return scorer == "" || row.Scorer == scorer })
+	page = []ScoreLog{}
+	for _, line := range lines {
+		page = append(page, line.ScoreLog)
 	}
-	return page, "", nil
+	return page, next, cmp.Or(failed, err)
 }
 
-// Forget deletes the runs of a source, of an id, or logged before a moment.
-func (l Scores) Forget(ctx context.Context, source, run string, before time.Time) error {
+// forget deletes the runs of a source, of an id, or logged before a moment.
+func (l scoreLog) forget(ctx context.Context, source, run string, before time.Time) error {
 	var keys []string
 	for row, err := range l.rows(ctx) {
 		if err != nil {
@@ -94,7 +85,7 @@ type scoreLine struct {
 	ScoreLog
 }
 
-func (l Scores) rows(ctx context.Context) func(yield func(scoreLine, error) bool) {
+func (l scoreLog) rows(ctx context.Context) func(yield func(scoreLine, error) bool) {
 	return func(yield func(scoreLine, error) bool) {
 		for row, err := range l.Table.List(ctx, scoreRow) {
 			line := scoreLine{key: row.Key}

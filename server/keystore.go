@@ -1,4 +1,4 @@
-package live
+package server
 
 import (
 	"context"
@@ -21,14 +21,14 @@ import (
 // it is stored. Keys are looked up on every request, so that a revocation holds at once.
 const (
 	keyPrefix = "wmk_"
-	KeyRow    = "key/" // of the system table, followed by the id
+	keyRow    = "key/" // of the system table, followed by the id
 )
 
-// ErrBadKey is returned for a text that is no key, of an unknown id or with a wrong secret: one error for all.
-var ErrBadKey = errors.New("unknown API key")
+// errBadKey is returned for a text that is no key, of an unknown id or with a wrong secret: one error for all.
+var errBadKey = errors.New("unknown API key")
 
-// Keys are the API keys of all workspaces, in the system table.
-type Keys struct{ Table storage.Table }
+// keyStore has the API keys of all workspaces, in the system table.
+type keyStore struct{ Table storage.Table }
 
 // KeyInfo is what may be shown of a key.
 type KeyInfo struct {
@@ -40,52 +40,52 @@ type KeyInfo struct {
 	Agent     string    `json:"agent,omitempty"` // whose tool set bounds the key; empty: none
 }
 
-// StoredKey is the row of a key.
-type StoredKey struct {
+// storedKey is the row of a key.
+type storedKey struct {
 	KeyInfo
 	SHA256 string `json:"sha256"`
 }
 
-// Create stores a new key and returns it with the only copy of its text.
-func (k Keys) Create(ctx context.Context, name, workspace string, scopes []string, agent string, now time.Time) (KeyInfo, string, error) {
+// create stores a new key and returns it with the only copy of its text.
+func (k keyStore) create(ctx context.Context, name, workspace string, scopes []string, agent string, now time.Time) (KeyInfo, string, error) {
 	var random [8 + 32]byte
 	if _, err := rand.Read(random[:]); err != nil {
 		return KeyInfo{}, "", fmt.Errorf("create key %q: %w", name, err)
 	}
 	id, secret := hex.EncodeToString(random[:8]), base64.RawURLEncoding.EncodeToString(random[8:])
 	digest := sha256.Sum256([]byte(secret))
-	row := StoredKey{KeyInfo{id, name, workspace, scopes, now.UTC().Truncate(time.Second), agent}, hex.EncodeToString(digest[:])}
+	row := storedKey{KeyInfo{id, name, workspace, scopes, now.UTC().Truncate(time.Second), agent}, hex.EncodeToString(digest[:])}
 	value, err := json.Marshal(row)
 	if err != nil {
 		return KeyInfo{}, "", fmt.Errorf("create key %q: %w", name, err)
 	}
-	if err := k.Table.CAS(ctx, KeyRow+id, 0, value); err != nil {
+	if err := k.Table.CAS(ctx, keyRow+id, 0, value); err != nil {
 		return KeyInfo{}, "", fmt.Errorf("create key %q: %w", name, err)
 	}
 	return row.KeyInfo, keyPrefix + id + "_" + secret, nil
 }
 
-// Get reads one stored key; storage.ErrNotFound if there is none.
-func (k Keys) Get(ctx context.Context, id string) (StoredKey, error) {
-	value, err := k.Table.Cached(ctx, KeyRow+id)
+// get reads one stored key; storage.ErrNotFound if there is none.
+func (k keyStore) get(ctx context.Context, id string) (storedKey, error) {
+	value, err := k.Table.Cached(ctx, keyRow+id)
 	if err != nil {
-		return StoredKey{}, err
+		return storedKey{}, err
 	}
-	var row StoredKey
+	var row storedKey
 	if err := json.Unmarshal(value, &row); err != nil {
-		return StoredKey{}, fmt.Errorf("key %s: %w", id, errors.Join(storage.ErrDamaged, err))
+		return storedKey{}, fmt.Errorf("key %s: %w", id, errors.Join(storage.ErrDamaged, err))
 	}
 	return row, nil
 }
 
-// List returns the keys of a workspace ("": of all), by id.
-func (k Keys) List(ctx context.Context, workspace string) ([]KeyInfo, error) {
+// list returns the keys of a workspace ("": of all), by id.
+func (k keyStore) list(ctx context.Context, workspace string) ([]KeyInfo, error) {
 	out := []KeyInfo{}
-	for entry, err := range k.Table.List(ctx, KeyRow) {
+	for entry, err := range k.Table.List(ctx, keyRow) {
 		if err != nil {
 			return nil, fmt.Errorf("list keys: %w", err)
 		}
-		var row StoredKey
+		var row storedKey
 		if err := json.Unmarshal(entry.Value, &row); err != nil {
 			return nil, fmt.Errorf("key %s: %w", entry.Key, errors.Join(storage.ErrDamaged, err))
 		}
@@ -96,39 +96,39 @@ func (k Keys) List(ctx context.Context, workspace string) ([]KeyInfo, error) {
 	return out, nil
 }
 
-// Any reports whether there is a key of any workspace.
-func (k Keys) Any(ctx context.Context) (bool, error) {
-	for _, err := range k.Table.List(ctx, KeyRow) {
+// any reports whether there is a key of any workspace.
+func (k keyStore) any(ctx context.Context) (bool, error) {
+	for _, err := range k.Table.List(ctx, keyRow) {
 		return err == nil, err
 	}
 	return false, nil
 }
 
-// Revoke deletes a key. A second revocation is storage.ErrNotFound.
-func (k Keys) Revoke(ctx context.Context, id string) error {
-	if _, err := k.Get(ctx, id); err != nil {
+// revoke deletes a key. A second revocation is storage.ErrNotFound.
+func (k keyStore) revoke(ctx context.Context, id string) error {
+	if _, err := k.get(ctx, id); err != nil {
 		return err
 	}
-	return k.Table.Delete(ctx, KeyRow+id)
+	return k.Table.Delete(ctx, keyRow+id)
 }
 
-// Verify returns the key of a text. That an id is unknown is no secret, as ids are shown in lists.
-func (k Keys) Verify(ctx context.Context, text string) (StoredKey, error) {
+// verify returns the key of a text. That an id is unknown is no secret, as ids are shown in lists.
+func (k keyStore) verify(ctx context.Context, text string) (storedKey, error) {
 	rest, ok := strings.CutPrefix(text, keyPrefix)
 	id, secret, cut := strings.Cut(rest, "_")
 	if !ok || !cut || len(id) != 16 || len(secret) != 43 {
-		return StoredKey{}, ErrBadKey
+		return storedKey{}, errBadKey
 	}
-	row, err := k.Get(ctx, id)
+	row, err := k.get(ctx, id)
 	if errors.Is(err, storage.ErrNotFound) {
-		return StoredKey{}, ErrBadKey
+		return storedKey{}, errBadKey
 	}
 	if err != nil {
-		return StoredKey{}, err
+		return storedKey{}, err
 	}
 	digest := sha256.Sum256([]byte(secret))
 	if subtle.ConstantTimeCompare([]byte(hex.EncodeToString(digest[:])), []byte(row.SHA256)) != 1 {
-		return StoredKey{}, ErrBadKey
+		return storedKey{}, errBadKey
 	}
 	return row, nil
 }
