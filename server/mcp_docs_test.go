@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"waymark/server/internal/api"
-
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -50,7 +48,7 @@ func TestDocumentedAnswers(t *testing.T) {
 			Arguments json.RawMessage `json:"arguments"`
 		}
 		require.NoError(t, json.Unmarshal(m[2], &request))
-		ask, header := modern("tools/call", api.Name, fmt.Sprintf(`"name":%q,"arguments":%s`, api.Name, api.Arguments))
+		ask, header := modern("tools/call", request.Name, fmt.Sprintf(`"name":%q,"arguments":%s`, request.Name, request.Arguments))
 		_, body := post(t, web.Client(), web.URL+"/mcp", ask, header)
 		body = body[strings.Index(body, "{"):] // rebuild answers as an event stream
 		var r struct {
@@ -68,7 +66,7 @@ func TestDocumentedAnswers(t *testing.T) {
 		require.NoError(t, enc.Encode(part(r.Result.StructuredContent, shown)), body)
 		if !update {
 			mask := func(b []byte) string { return volatile.ReplaceAllString(string(b), "~") }
-			assert.Equal(t, mask(answer.Bytes()), mask(m[3]), "the answer of %s; WAYMARK_UPDATE_DOCS=1 go test ./server -run %s writes it anew", api.Name, t.Name())
+			assert.Equal(t, mask(answer.Bytes()), mask(m[3]), "the answer of %s; WAYMARK_UPDATE_DOCS=1 go test ./server -run %s writes it anew", request.Name, t.Name())
 		}
 		return bytes.Join([][]byte{m[1], answer.Bytes(), m[4]}, nil)
 	})
