@@ -35,8 +35,7 @@ func writtenByAnother(t *testing.T, store *storage.Store) testLog {
 }
 
 // A server answers while what it learned is fitted again, since another version of the program wrote the snapshot: by
-// prior weights, and by seed where there are none, and says so. It writes no snapshot
-// of that. A command of one answer waits for the fit.
+// profile seed, and says so. It writes no snapshot of that. A command of one answer waits for the fit.
 func TestAnswersBeforeTheFitIsDone(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it fits three times")
@@ -71,18 +70,18 @@ func TestAnswersBeforeTheFitIsDone(t *testing.T) {
 	e, err := ws.Get(ctx, "default")
 	require.NoError(t, err)
 	now := afterAB(t, e)
-	assert.Equal(t, suggest.ProfileLearned, now.Model.Profile)
+	assert.Equal(t, suggest.ProfileSeed, now.Model.Profile)
 	assert.Contains(t, now.Warnings, suggest.WarnProvisional)
 	assert.NotEmpty(t, now.Suggestions)
 	plan, err := e.Model().Plan(suggest.DAGRequest{Intent: "do 1", Profile: suggest.ProfileLearned})
 	require.NoError(t, err)
-	assert.Equal(t, suggest.ProfileLearned, plan.Model.Profile)
+	assert.Equal(t, suggest.ProfileSeed, plan.Model.Profile)
 	assert.Contains(t, plan.Warnings, suggest.WarnProvisional)
 	seed, err := e.Model().Next(suggest.NextRequest{Context: []string{"a", "b"}, Profile: suggest.ProfileSeed})
 	require.NoError(t, err)
 	assert.NotContains(t, seed.Warnings, suggest.WarnProvisional)
 	behind := e.Behind()
-	assert.Contains(t, behind.String(), "those of the prior answer")
+	assert.Contains(t, behind.String(), "seed answers")
 	assert.Empty(t, kept(t, e))
 
 	close(released)

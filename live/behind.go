@@ -49,7 +49,7 @@ func (w *writer) behind() *Behind {
 	}
 	switch {
 	case provisional:
-		b.Parts = append(b.Parts, "learned weights (those of the prior answer)", "learned plans (the reference plans)")
+		b.Parts = append(b.Parts, "learned weights and plans (profile seed answers)")
 	case w.measures.Learned():
 		b.Parts = append(b.Parts, "learned weights")
 	}

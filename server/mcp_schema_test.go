@@ -143,7 +143,7 @@ func TestPublishedSchemas(t *testing.T) {
 		assert.Len(t, requireListed(t, list(t, newOffice(t))), 8)
 	})
 	// Hosts get the tools that they can use, whatever other tools their server has.
-	usable := []string{"desk__loose", "desk__nothing", "desk__shred", "desk__sign", "desk__stamp", "desk__untyped"}
+	usable := []string{"desk__loose", "desk__nothing", "desk__required", "desk__shred", "desk__sign", "desk__stamp", "desk__untyped"}
 	for _, tt := range []struct {
 		mode string
 		want []string
@@ -174,8 +174,8 @@ func TestDoctorNamesUnusableTools(t *testing.T) {
 	i := slices.IndexFunc(answer.Checks, func(c check) bool { return c.Name == "tools of servers" })
 	require.GreaterOrEqual(t, i, 0)
 	for _, reason := range []string{
-		"7 left out", "desk:boolean: input schema: the schema is a JSON boolean", `desk:list: input schema: the type of the schema is "array"`,
-		"desk:property: input schema: /properties/a in the schema is a JSON string", "desk:required: input schema: required", "desk:header: ", "x-mcp-header",
+		"6 left out", "desk:boolean: input schema: the schema is a JSON boolean", `desk:list: input schema: the type of the schema is "array"`,
+		"desk:property: input schema: /properties/a in the schema is a JSON string", "desk:header: ", "x-mcp-header",
 		"desk:text: ", `"bad name!"`,
 	} {
 		assert.Contains(t, answer.Checks[i].Detail, reason)

@@ -53,12 +53,6 @@ type sharedMemory struct{ storage.Engine }
 
 func (sharedMemory) Shared() bool { return true }
 func (sharedMemory) Close() error { return nil }
-func (sharedMemory) Wait(ctx context.Context, _ time.Duration) {
-	select {
-	case <-time.After(25 * time.Millisecond):
-	case <-ctx.Done():
-	}
-}
 
 const closeTwo = `{"dag":{"tasks":[{"id":"a","tool":"issue:close","arguments":{"issue_number":1}},{"id":"b","tool":"issue:close","arguments":{"issue_number":2}}]}}`
 
@@ -130,7 +124,11 @@ func TestARunTakenOverIsLeft(t *testing.T) {
 	owner, err := runs.Journal{Table: a.cfg.Store.Table("default")}.Owner(t.Context(), begun.ID)
 	require.NoError(t, err)
 	require.NoError(t, a.cfg.Store.System().Release(t.Context(), "server/"+owner.Server)) // as after a pause of the process
-	b.runs.Resume(t.Context())
+	require.Eventually(t, func() bool {                                                   // b reads a few times a second what a wrote
+		b.runs.Resume(t.Context())
+		o, err := runs.Journal{Table: b.cfg.Store.Table("default")}.Owner(t.Context(), begun.ID)
+		return err == nil && o.Server != owner.Server
+	}, time.Minute, 20*time.Millisecond)
 	b.becomes(begun.ID, run.Paused, 1)
 	release <- struct{}{}
 	require.Eventually(t, func() bool { return !a.runs.GoesOn("default", begun.ID) }, time.Minute, time.Millisecond)

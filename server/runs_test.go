@@ -245,7 +245,7 @@ func TestRunsWithoutServers(t *testing.T) {
 		require.NoError(t, err)
 		assert.NotEqual(t, "run_dag", tool.Name)
 	}
-	requireProblem(t, 503, "no servers are configured", w.ask("POST", "/v1/runs", `{"dag":{"tasks":[{"id":"a","tool":"issue:find","arguments":{"query":"x"}}]}}`))
+	requireProblem(t, 503, "no servers are connected", w.ask("POST", "/v1/runs", `{"dag":{"tasks":[{"id":"a","tool":"issue:find","arguments":{"query":"x"}}]}}`))
 	parse[any](t, 200, w.ask("PUT", "/v1/capabilities", `[{"id":"sum","tools":[],"script":{"language":"expr","source":"params.a + params.b"}}]`))
 	w.current()
 	begun := parse[run.Status](t, 202, w.ask("POST", "/v1/runs", `{"dag":{"params":{"h":`+strings.TrimSuffix(strings.TrimPrefix(scored1, `{"hypotheses":`), "}")+`},"tasks":[

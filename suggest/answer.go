@@ -55,7 +55,7 @@ const (
 	WarnForeign        = "foreign_request" // the words of the intent are not those of the catalog or the history
 	WarnTruncated      = "truncated"       // the step limit cut the plan
 	WarnNothingAllowed = "nothing_allowed" // the patterns of allow match no id
-	WarnProvisional    = "provisional"     // profile learned is being fitted: prior weights or seed answer
+	WarnProvisional    = "provisional"     // profile learned is being fitted: seed answers
 )
 
 // ModelInfo names the model that answered.

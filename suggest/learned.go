@@ -131,7 +131,7 @@ func (m *Measures) Learned() bool {
 	return l.known.Load() != nil || l.result.Load() != nil
 }
 
-// Provisional reports whether profile learned answers by prior weights, as [MeasureOptions] says.
+// Provisional reports whether the reference answers until a fit is done, as [MeasureOptions] says.
 func (m *Measures) Provisional() bool {
 	done := m.learning.result.Load()
 	return done != nil && done.provisional

@@ -64,8 +64,9 @@ func (q *query) ask(profile string, vector []float32) error {
 			q.fit.done = append(q.fit.done, t)
 		}
 	}
-	if len(q.fit.done) == 0 && q.wording.intent == "" {
+	if len(q.fit.done) == 0 && q.wording.intent == "" { // all of the context is newer than the build, or unknown
 		q.profile = ProfileSeed
+		q.adopt(l, nil)
 		return nil
 	}
 	q.reference = !fitted
@@ -95,17 +96,24 @@ func (q *query) situation(vector []float32, narrowed bool, allowed func(tool int
 	return s
 }
 
-// adopt makes what is ranked candidates, with capabilities of tools of the context and what came after the build.
+// adopt makes what is ranked candidates, with what the graph has near, which a build may not know yet, the capabilities of tools
+// of the context and what came after the build.
 func (q *query) adopt(l *learned, ranking *rank.Answer) {
 	q.learned, q.ranking, q.fit.together.measured = l, ranking, false
 	if !q.reference {
 		ranking.Adjust(func(t int32) (adds, factor float64) { return q.outcomes(l.node[t]) })
 	}
-	if q.last != episodic.NoTool {
-		followers, _ := q.Graph.Out(q.last)
-		for _, v := range append(slices.Clone(followers), q.last) {
-			q.addCandidate(v)
-		}
+	var near []int32
+	switch {
+	case q.last == episodic.NoTool:
+	case q.reference:
+		near = q.graph.Near(q.steps, q.mode == Active)
+	default:
+		near, _ = q.Graph.Out(q.last)
+		near = append(slices.Clone(near), q.last)
+	}
+	for _, v := range near {
+		q.addCandidate(v)
 	}
 	for _, u := range q.distinct {
 		for _, c := range q.ToolCapabilities(u) {
@@ -116,7 +124,10 @@ func (q *query) adopt(l *learned, ranking *rank.Answer) {
 		q.nodes.semantic[n] = q.match(n)
 	}
 	best := int32(-1)
-	for _, r := range q.ranking.Ranked {
+	if ranking == nil {
+		return
+	}
+	for _, r := range ranking.Ranked {
 		n := l.node[r.Tool]
 		q.consider(n)
 		if best < 0 && q.Kind(n) == catalog.KindTool {

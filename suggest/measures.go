@@ -69,8 +69,7 @@ type MeasureOptions struct {
 	// Learn works out what profile learned answers with, which otherwise the first question does that
 	// asks for it. It changes no answer.
 	Learn bool `json:"-"`
-	// Provisional works out profile learned from prior weights where a fit would take long. For the time until a fit is
-	// done.
+	// Provisional lets profile seed answer where a fit would take long, until one is done.
 	Provisional bool `json:"-"`
 	// Vectors returns unit vectors of texts from an embeddings endpoint; nil: none.
 	Vectors func(ctx context.Context, texts []string) ([][]float32, error) `json:"-"`

@@ -53,7 +53,7 @@ func (m *Model) Next(r NextRequest) (NextAnswer, error) {
 	show := want(r.Explain)
 	r.Explain = nil // how much is shown is no part of the question
 	a := NextAnswer{
-		SuggestionID: m.suggestionID("next", r), Suggestions: make([]Suggestion, 0, len(top)),
+		SuggestionID: m.suggestionID("next", r, r.Withheld, r.Pinned), Suggestions: make([]Suggestion, 0, len(top)),
 		Stop: q.stop(), Mode: q.mode, Model: q.who(),
 	}
 	for i, c := range top {
@@ -267,9 +267,14 @@ func (q *query) words(n int32) string {
 	return " in: " + strings.Join(own[:min(4, len(own))], ", ")
 }
 
-// suggestionID names an answer: the same question to the same model with the same thesaurus has the same id.
-func (m *Model) suggestionID(operation string, request any) string {
-	b, err := json.Marshal(request)
+// suggestionID names an answer: the same question to the same model with the same thesaurus, exclusions and pins has the same
+// id.
+func (m *Model) suggestionID(operation string, request any, held *Exclusions, pinned []Pin) string {
+	question := []any{request}
+	if held != nil || len(pinned) > 0 {
+		question = append(question, held, pinned)
+	}
+	b, err := json.Marshal(question)
 	if err != nil {
 		panic(fmt.Sprintf("suggest: a request cannot be encoded: %v", err)) // requests are plain structs
 	}

@@ -53,7 +53,7 @@ func (m *Model) Plan(r DAGRequest) (DAGAnswer, error) {
 	a := p.answer()
 	r.Context, r.Profile = q.spelled, q.profile
 	r.Explain = nil // how much is shown is no part of the question
-	a.SuggestionID = m.suggestionID("dag", r)
+	a.SuggestionID = m.suggestionID("dag", r, r.Withheld, r.Pinned)
 	return a, nil
 }
 

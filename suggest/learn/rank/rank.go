@@ -65,7 +65,6 @@ type Situation struct {
 	Intent    string
 	Allowed   func(tool int32) bool // of tools that may be suggested; nil: all
 	Near      map[int32]float64     // cosines of an embeddings endpoint; these tools are candidates
-	Also      []int32               // further candidates
 	Structure *Structure            // that the reference reads; nil: of the past tasks
 
 	all bool // candidates are all that the reference may rank high

@@ -128,22 +128,15 @@ func valueAt[T any](values []T, node int32, none T) T {
 	return none
 }
 
-// near lists the tools that the graph has near steps: what followed the last one and the most important of its community and,
-// with a request, the neighbours of each step, with the most alike by shared neighbours. Of each at most so many.
-func (g *Structure) near(steps []int32, request bool, most int) (tools []int32) {
-	add := func(nodes []int32) {
-		for _, n := range nodes {
-			if t := valueAt(g.Tool, n, -1); t >= 0 {
-				tools = append(tools, t)
-			}
-		}
-	}
+// Near lists the nodes that the graph has near steps: what followed the last one and the most important of its community and,
+// with a request, the neighbours of each step; with them those that share most neighbours. Of each at most mostOfAll.
+func (g *Structure) Near(steps []int32, request bool) (nodes []int32) {
 	followers, _ := g.Out(steps[0])
-	if add(followers); g.adjacent(steps[0], steps[0]) {
-		add(steps[:1])
+	if nodes = slices.Clone(followers); g.adjacent(steps[0], steps[0]) {
+		nodes = append(nodes, steps[0])
 	}
 	if c := valueAt(g.Community, steps[0], -1); c >= 0 {
-		add(g.Members[c])
+		nodes = append(nodes, g.Members[c]...)
 	}
 	scratch := scratches.Get().(*graph.Scratch)
 	defer scratches.Put(scratch)
@@ -151,14 +144,14 @@ func (g *Structure) near(steps []int32, request bool, most int) (tools []int32) 
 		if i > 0 && !request {
 			break
 		}
-		for _, alike := range g.AdamicAdarTop(u, most, scratch, nil) {
-			add([]int32{alike.Node})
+		for _, alike := range g.AdamicAdarTop(u, mostOfAll, scratch, nil) {
+			nodes = append(nodes, alike.Node)
 		}
-		if neighbours := g.Neighbours(u); request && len(neighbours) <= most {
-			add(neighbours)
+		if neighbours := g.Neighbours(u); request && len(neighbours) <= mostOfAll {
+			nodes = append(nodes, neighbours...)
 		}
 	}
-	return tools
+	return nodes
 }
 
 var scratches = sync.Pool{New: func() any { return &graph.Scratch{} }}

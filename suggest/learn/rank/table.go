@@ -66,9 +66,12 @@ func (h *History) table(q asked) *Table {
 	reference := h.reference(q.of)
 	steps := reference.steps(q.context)
 	if q.of != nil {
-		tools = append(tools, q.of.Also...)
 		if q.of.all && len(steps) > 0 {
-			tools = append(tools, slices.DeleteFunc(reference.near(steps, q.request != nil, mostOfAll), func(t int32) bool { return !q.allows(t) })...)
+			for _, n := range reference.Near(steps, q.request != nil) {
+				if t := valueAt(reference.Tool, n, -1); t >= 0 && q.allows(t) {
+					tools = append(tools, t)
+				}
+			}
 		}
 	}
 	slices.Sort(tools)
