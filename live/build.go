@@ -34,7 +34,7 @@ func (w *writer) buildIfDue() {
 	}
 	if w.needsEvaluation() {
 		_, _ = w.startRebuild(reason, false) // what it is judged for; a workspace that is closing needs none
-	} else if _, err := w.startBuild(reason, w.newBuild()); err != nil {
+	} else if _, err := w.startBuild(reason, w.newBuild()); err != nil && !errors.Is(err, ErrClosed) {
 		w.opts.Logger.Error("build could not start", "workspace", w.name, "error", err)
 		w.failed, w.changed = !errors.Is(err, storage.ErrUnavailable), false
 	}

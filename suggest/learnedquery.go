@@ -130,7 +130,7 @@ func (q *query) adopt(l *learned, ranking *rank.Answer) {
 	for _, r := range ranking.Ranked {
 		n := l.node[r.Tool]
 		q.consider(n)
-		if best < 0 && q.Kind(n) == catalog.KindTool {
+		if q.Kind(n) == catalog.KindTool && (best < 0 || q.reference && cmpFloatID(q.nodes.semantic[n], q.nodes.semantic[best], q.IDs[best], q.IDs[n]) > 0) {
 			best = n
 		}
 	}
@@ -156,10 +156,14 @@ func (q *query) match(n int32) float64 {
 	if q.ranking == nil || q.recent.changed(n) {
 		return 0
 	}
-	if t := history.Of(q.learned.tool, n, -1); t >= 0 {
-		return q.ranking.Value(t, rank.Match)
+	t := history.Of(q.learned.tool, n, -1)
+	switch {
+	case t < 0:
+		return 0
+	case q.reference:
+		return q.ranking.Text(t)
 	}
-	return 0
+	return q.ranking.Value(t, rank.Match)
 }
 
 // outcomes are what the record of a node adds to the reference beyond that of any step, and the factor for a capability.

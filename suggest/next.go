@@ -270,11 +270,10 @@ func (q *query) words(n int32) string {
 // suggestionID names an answer: the same question to the same model with the same thesaurus, exclusions and pins has the same
 // id.
 func (m *Model) suggestionID(operation string, request any, held *Exclusions, pinned []Pin) string {
-	question := []any{request}
-	if held != nil || len(pinned) > 0 {
-		question = append(question, held, pinned)
+	b, err := json.Marshal(request)
+	if err == nil && (held != nil || len(pinned) > 0) {
+		b, err = json.Marshal([]any{json.RawMessage(b), held, pinned})
 	}
-	b, err := json.Marshal(question)
 	if err != nil {
 		panic(fmt.Sprintf("suggest: a request cannot be encoded: %v", err)) // requests are plain structs
 	}

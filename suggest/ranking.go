@@ -132,10 +132,12 @@ func (q *query) formulas(n int32) []string {
 	switch {
 	case q.mode == Exploration:
 		return hybridOnly
-	case capability && q.mode == Passive:
+	case capability && q.last != episodic.NoTool:
 		return mixedOrTool
 	case capability:
 		return mixedOnly
+	case q.mode == Active && q.last != episodic.NoTool:
+		return toolOrHybrid
 	case q.mode == Active:
 		return hybridOnly
 	case q.last == episodic.NoTool:
@@ -145,10 +147,11 @@ func (q *query) formulas(n int32) []string {
 }
 
 var (
-	toolOnly    = []string{FormulaTool}
-	hybridOnly  = []string{FormulaHybrid}
-	mixedOnly   = []string{FormulaMixed}
-	mixedOrTool = []string{FormulaTool, FormulaMixed}
+	toolOnly     = []string{FormulaTool}
+	hybridOnly   = []string{FormulaHybrid}
+	mixedOnly    = []string{FormulaMixed}
+	mixedOrTool  = []string{FormulaTool, FormulaMixed}
+	toolOrHybrid = []string{FormulaTool, FormulaHybrid}
 )
 
 // apply evaluates one formula, collecting terms in s if s.keep.

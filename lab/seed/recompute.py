@@ -171,20 +171,17 @@ def tool_score(v, last):
     score = .5 * together + .25 * community + .15 * min(aa / 2, 1) + .1 * RANK[v] + rate_after(v, last).adjustment
     return min(max(score, 0), .95) if together or community or aa else 0
 
-def rank_score(v, context, text):
+def hybrid(v, context, text):
     near_to = lambda u: 1 if v in near[u] or u == v and (u, v) in weight else min(adamic_adar(u, v) / 2, 1)
     graph = max(map(near_to, list(dict.fromkeys(context[::-1]))[:12]), default=0)
-    alpha = ALPHA if context else 1
-    return .8 * (alpha * text[v] + (1 - alpha) * graph) + .2 * RANK[v] if text[v] or graph else 0
-
-def hybrid(v, context, text):
-    score = rank_score(v, context, text)
-    return min(max(score + rate_after(v, context[-1] if context else None).adjustment, 0), .95) if score else 0
+    alpha, last = (ALPHA, context[-1]) if context else (1, None)
+    score = .8 * (alpha * text[v] + (1 - alpha) * graph) + .2 * RANK[v] + rate_after(v, last).adjustment
+    return min(max(score, 0), .95) if text[v] or graph else 0
 
 def mixed(v, context, text):
     tools, done = set(capabilities[v]["tools"]), set(context)
-    best = [] if context else sorted(set(ids) - set(capabilities), key=lambda u: (-rank_score(u, (), text), u))[:1]
-    situation = list(done) or [u for u in best if text[u]]  # without a context the best tool stands for it
+    best = [] if context else sorted(set(ids) - set(capabilities), key=lambda u: (-text[u], u))[:1]
+    situation = list(done) or [u for u in best if text[u]]  # without a context the best text stands for it
     share = sum(CLUSTER[u] == CLUSTER[v] for u in situation) / max(1, len(situation))
     inside = any(CLUSTER[u] == CLUSTER[v] for u in context[-1:] or situation)
     boost = 0 if CLUSTER[v] < 0 else .5 + .5 * share if inside else .25 * share
@@ -211,11 +208,11 @@ def ranking(context, text):
     """All candidates in order: (-score, -number of covered tools, id, formula)."""
     found, last = {}, context[-1] if context else None
     for v in ids:
-        scores = [] if text else [(tool_score(v, last), "tool_score")]
-        if v in capabilities:
-            scores.append((mixed(v, context, text), "mixed"))
-        elif text:
+        scores = [(tool_score(v, last), "tool_score")] if last else []
+        if v not in capabilities and text:
             scores.append((hybrid(v, context, text), "hybrid"))
+        elif v in capabilities:
+            scores.append((mixed(v, context, text), "mixed"))
         score, formula = max(scores, key=lambda s: s[0])
         exhausted = v in capabilities and set(capabilities[v]["tools"]) <= set(context)
         if score > 0 and not exhausted and not rate_after(v, last).excluded:
