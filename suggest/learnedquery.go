@@ -2,6 +2,7 @@ package suggest
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"waymark/catalog"
@@ -134,12 +135,48 @@ func (q *query) adopt(l *learned, ranking *rank.Answer) {
 			best = n
 		}
 	}
+	if q.reference && q.last == episodic.NoTool {
+		q.remember()
+	}
 	found := q.matchRecent()
 	if q.mode == Active && !found && q.value(rank.BestText)+q.value(rank.Known) == 0 {
 		q.warn(WarnNoIntentMatch)
 	}
 	if best >= 0 && len(q.context) == 0 {
 		q.cluster = q.Model.cluster(best)
+	}
+}
+
+const (
+	nearTasks   = 10 // past tasks with the nearest requests
+	recallTrust = 3  // a mean likeness of ⅓ is full trust: requests for the same thing share few words
+)
+
+// remember adds to the text term of profile seed the tasks with the nearest requests. Where the intent was asked before in the
+// same words, only these tasks count. With support(n) the share of the tasks that used n, by likeness,
+//
+//	semantic' = 1 - (1 - semantic)·(1 - min(1, 3·mean likeness)·support(n))
+func (q *query) remember() {
+	near := slices.DeleteFunc(q.nearestTasks(nearTasks), func(t similarTask) bool { return q.Past.Episode(int(t.episode)).Failed() })
+	if len(near) > 0 && near[0].similarity >= verbatim {
+		near = slices.DeleteFunc(near, func(t similarTask) bool { return t.similarity < verbatim })
+	}
+	likeness, support := 0.0, map[int32]float64{}
+	for _, t := range near {
+		likeness += t.similarity
+		var used []int32
+		for _, raw := range q.Past.Episode(int(t.episode)).Nodes {
+			n, known := q.Canonical[raw], int(t.episode) < q.measures.episodes
+			if !slices.Contains(used, n) && (!known || q.measures.vouched(int(t.episode), n)) {
+				used = append(used, n)
+				support[n] += t.similarity
+			}
+		}
+	}
+	trust := min(1, float64(recallTrust*likeness)/float64(max(1, len(near))))
+	for _, n := range slices.Sorted(maps.Keys(support)) {
+		q.consider(n)
+		q.nodes.semantic[n] = 1 - float64((1-q.nodes.semantic[n])*(1-float64(trust*support[n])/likeness))
 	}
 }
 
@@ -156,14 +193,10 @@ func (q *query) match(n int32) float64 {
 	if q.ranking == nil || q.recent.changed(n) {
 		return 0
 	}
-	t := history.Of(q.learned.tool, n, -1)
-	switch {
-	case t < 0:
-		return 0
-	case q.reference:
-		return q.ranking.Text(t)
+	if t := history.Of(q.learned.tool, n, -1); t >= 0 {
+		return q.ranking.Value(t, rank.Match)
 	}
-	return q.ranking.Value(t, rank.Match)
+	return 0
 }
 
 // outcomes are what the record of a node adds to the reference beyond that of any step, and the factor for a capability.

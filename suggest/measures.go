@@ -18,11 +18,12 @@ import (
 // once: importance, communities, clusters, the text index and the index of past intents. They are a
 // pure function of the counts they were measured on and of the options.
 type Measures struct {
-	nodes     int                 // ids known when measured; later ones have no measures yet
-	episodes  int                 // episodes seen when measured
-	steps     uint64              // of these episodes
-	thesaurus *semantic.Thesaurus // nil: the default one
-	measured  *history.Catalog    // the catalog when measured
+	nodes     int                                // ids known when measured; later ones have no measures yet
+	episodes  int                                // episodes seen when measured
+	steps     uint64                             // of these episodes
+	thesaurus *semantic.Thesaurus                // nil: the default one
+	measured  *history.Catalog                   // the catalog when measured
+	vouched   func(episode int, node int32) bool // [history.Counts.Vouched] when measured
 	recent    recentBuilder
 	rank      []float64 // PageRank of the transition graph, divided by the largest
 	sweeps    int
@@ -84,7 +85,7 @@ func (m *Measures) Episodes() int { return m.episodes }
 
 // newMeasures are measures of some counts without any figure.
 func newMeasures(c *history.Counts) *Measures {
-	m := &Measures{nodes: len(c.IDs), episodes: c.Past.N, steps: c.Totals.Steps, measured: c.Catalog}
+	m := &Measures{nodes: len(c.IDs), episodes: c.Past.N, steps: c.Totals.Steps, measured: c.Catalog, vouched: c.Vouched}
 	m.prior = sync.OnceValue(func() *learned {
 		l := &learning{counts: c, texts: &m.texts, provisional: true}
 		return l.compute(never, func(float64) {})

@@ -448,20 +448,6 @@ func (a *Answer) Value(tool int32, k Row) float64 {
 	return 0
 }
 
-// Text returns how well the text of a tool fits the request, with what near requests used where there is no context: the text
-// term of the reference. It is 0 for a tool that is no candidate.
-func (a *Answer) Text(tool int32) float64 {
-	i, ok := slices.BinarySearch(a.table.Tools, tool)
-	if !ok {
-		return 0
-	}
-	row := a.table.row(i)
-	if row[Position] > 0 {
-		return float64(row[Match])
-	}
-	return recalled(float64(row[Match]), row)
-}
-
 func better(a, b Ranked) int {
 	return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Tool, b.Tool))
 }

@@ -15,14 +15,9 @@ type start struct {
 func (s start) of(row []float32) float64 {
 	v := float64(row[s.by])
 	if s.recalls {
-		v = recalled(v, row)
+		v = 1 - float64((1-v)*(1-float64(min(1, recallTrust*float64(row[Nearest]))*float64(row[Votes]))))
 	}
 	return s.bias + float64(s.slope*v)
-}
-
-// recalled is a value with what near requests used: 1 - (1 - v)·(1 - min(1, 3·nearest)·votes).
-func recalled(v float64, row []float32) float64 {
-	return 1 - float64((1-v)*(1-float64(min(1, recallTrust*float64(row[Nearest]))*float64(row[Votes]))))
 }
 
 // recallTrust is how much a likeness counts: ⅓ is full trust, for requests for the same thing share few words.
