@@ -40,10 +40,14 @@ func decodeDataset(in *input, emit func(Item) bool) error {
 			Target string `json:"target"`
 			Type   string `json:"type"`
 		}
-		if err := l.decode(&link); err != nil {
+		err := l.decode(&link)
+		if err == nil && link.Type != "" {
+			if _, err = catalog.Identifier("source", link.Source, catalog.MaxID); err == nil {
+				requires[link.Target] = append(requires[link.Target], link.Source)
+			}
+		}
+		if err != nil {
 			more = emit(Item{File: "tool_graph.jsonl", Line: l.number, Kind: KindTool, Dropped: err.Error()})
-		} else if link.Type != "" {
-			requires[link.Target] = append(requires[link.Target], link.Source)
 		}
 		return more
 	})

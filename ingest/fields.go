@@ -262,7 +262,11 @@ func (d *document) words(name string) (all []string) {
 // table is the words of some objects by their names, nil for none; of two of one name the later counts.
 func (d *document) table(names string) (all map[string]string) {
 	for field := range strings.FieldsSeq(names) {
-		for name, e := range d.at(field).object() {
+		v := d.at(field)
+		if v != nil {
+			v.wrong(field, new(map[string]json.RawMessage))
+		}
+		for name, e := range v.object() {
 			if all == nil {
 				all = map[string]string{}
 			}

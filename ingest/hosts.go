@@ -191,7 +191,7 @@ var hosts = map[string]*host{
 			{kinds: "tool|function", id: "tool_call_id", result: answered("content")},
 		},
 		parts: "tool_calls content", rules: append([]rule{
-			{kinds: "function|custom|", when: "function; custom; name", id: "id", tool: "function.name custom.name name",
+			{kinds: "function|custom|", when: "function; custom; name arguments; name input", id: "id", tool: "function.name custom.name name",
 				arguments: "function.arguments custom.input arguments"},
 		}, anthropicRules...),
 		asks: "role=user", text: "content",
@@ -327,13 +327,19 @@ func (s *session) record(number, place int, d *document) {
 		s.turn = turn
 	}
 	body, one := cmp.Or(d.at(s.body), d), call{line: number, turn: s.turn, at: at}
+	if s.only != nil && d.text("role") == "assistant" { // what has no id is answered before the next calls
+		th.answered = th.asked
+	}
 	calls := th.apply(s.whole, d.text(s.kind), body, one)
 	if s.together && s.turn == "" {
 		one.turn = strconv.Itoa(place)
 	}
 	for list := range strings.FieldsSeq(s.parts) {
+		if calls && list != "tool_calls" { // a record that is a call or a result by itself has no others in its content
+			break
+		}
 		parts, err := body.blocks(list)
-		if err != nil && !calls { // else it is what a tool returned
+		if err != nil {
 			s.drop(number, err)
 			return
 		}

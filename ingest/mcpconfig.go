@@ -119,7 +119,10 @@ func hostConfig(name string, text []byte) (*document, error) {
 		if err := toml.Unmarshal(text, &root); err != nil {
 			return nil, fmt.Errorf("%s: not TOML: %w", name, err)
 		}
-		plain = encode(root)
+		var err error
+		if plain, err = json.Marshal(root); err != nil { // TOML has nan and inf
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
 	}
 	d, err := newDocument(line{data: plain})
 	if err != nil {

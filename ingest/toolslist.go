@@ -116,6 +116,7 @@ func (t *toolsList) value(number int, v json.RawMessage, server string, depth in
 
 // tool reads one as MCP lists it, or in the spellings of model APIs.
 func (t *toolsList) tool(line int, d *document, server string) {
+	*d.problem = nil // a server that is no text is none
 	if inner := d.at("function"); inner != nil {
 		d = inner
 	}

@@ -21,7 +21,7 @@ const maxText = 120
 func (a *app) table(header []string, rows [][]string) {
 	width := math.MaxInt
 	if f, ok := a.out.(*os.File); ok {
-		if columns, _, err := term.GetSize(int(f.Fd())); err == nil { // else it is no terminal
+		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 { // else it is no terminal, or one of no known width
 			width = columns
 		}
 	}

@@ -1,13 +1,13 @@
 package main
 
 import (
-	"cmp"
 	"crypto/tls"
 	"fmt"
+	"sync/atomic"
 )
 
 // tlsConfig is that of a server with a certificate, nil without. The files are read for each connection, so that a
-// certificate is renewed without a restart; connections fail while the files do not fit each other.
+// certificate is renewed without a restart; what cannot be read leaves the one before in place.
 func (a *app) tlsConfig(certFile, keyFile string) (*tls.Config, error) {
 	switch {
 	case (certFile == "") != (keyFile == ""):
@@ -15,14 +15,26 @@ func (a *app) tlsConfig(certFile, keyFile string) (*tls.Config, error) {
 	case certFile == "":
 		return nil, nil
 	}
+	var last atomic.Pointer[tls.Certificate]
 	load := func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-		cert, noCert := a.readFile(certFile)
-		key, noKey := a.readFile(keyFile)
-		pair, err := tls.X509KeyPair(cert, key)
-		if err = cmp.Or(noCert, noKey, err); err != nil {
-			return nil, fmt.Errorf("TLS certificate: %w", err)
+		var key []byte
+		var pair tls.Certificate
+		cert, err := a.readFile(certFile)
+		if err == nil {
+			key, err = a.readFile(keyFile)
 		}
-		return &pair, nil
+		if err == nil {
+			pair, err = tls.X509KeyPair(cert, key)
+		}
+		switch {
+		case err == nil:
+			last.Store(&pair)
+		case last.Load() == nil:
+			return nil, fmt.Errorf("TLS certificate: %w", err)
+		default: // perhaps one of the files is still being replaced
+			a.logger().Error("the new TLS certificate cannot be used; the one before stays", "error", err)
+		}
+		return last.Load(), nil
 	}
 	_, err := load(nil)
 	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, GetCertificate: load}, err

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"waymark/episodic"
@@ -145,10 +146,11 @@ const budget = 360
 
 // say reports whether a line may be said: it was not yet in the session, and fits the budget.
 func (w Whisper) say(session, line string) bool {
-	said, err := filepath.Glob(w.file(session + "-*"))
+	folder, begin := filepath.Split(w.file(session + "-"))
+	said, err := os.ReadDir(folder)
 	bytes := len(line)
-	for _, name := range said {
-		if info, err := os.Stat(name); err == nil {
+	for _, e := range said {
+		if info, err := e.Info(); err == nil && strings.HasPrefix(e.Name(), begin) {
 			bytes += int(info.Size())
 		}
 	}
