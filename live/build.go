@@ -148,8 +148,15 @@ func (e *Engine) build(ctx context.Context, j *job, u *unfinished) error {
 
 // notBuilt decides what follows a build that ended without measures.
 func (w *writer) notBuilt(j *job, u *unfinished, err error) {
+	canceled := errors.Is(err, context.Canceled)
+	if w.life.ctx.Err() != nil { // it is left to the next start
+		return
+	}
+	if j.Kind == "rebuild" && j.Reason == requested && !canceled {
+		w.changed, w.texts = w.changed || u.changed, w.texts+u.texts
+	}
 	switch {
-	case !errors.Is(err, context.Canceled):
+	case !canceled:
 		w.failed = !errors.Is(err, storage.ErrUnavailable) // which ends: the next event starts it again
 		w.opts.Logger.Error("build failed; the measures before stay", "workspace", w.name, "event", u.built.seq, "error", err)
 	case j.Kind == "build" || j.Reason != requested: // it waits for the next change, or it would start at once

@@ -12,6 +12,6 @@
 // What a server knows beside the history is no part of a model: API keys, runs and logged scores, in tables of
 // the store.
 //
-//	system table      key/ID  runs-secret
+//	system table      key/ID
 //	workspace table   runs/…  runs-open/…  runs-data/…  scores/…
 package live

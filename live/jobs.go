@@ -197,8 +197,12 @@ const judgeShare, replayShare, compareShare = 0.3, 0.2, 0.02
 // begins again where another build came in between: that is what it would replace.
 func (e *Engine) rebuild(ctx context.Context, j *job, force bool) error {
 	for {
-		v, err := e.judge(ctx, func(done float64) { e.progress(j, "judge", float64(judgeShare*done)) })
 		var u *unfinished
+		var v verdict
+		err := guarded(func() (err error) {
+			v, err = e.judge(ctx, func(done float64) { e.progress(j, "judge", float64(judgeShare*done)) })
+			return err
+		})
 		if err == nil {
 			e.update(j, func(j *Job) { j.Gate = v.gate })
 			err = e.alone(ctx, func(w *writer) (err error) {

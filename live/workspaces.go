@@ -185,6 +185,7 @@ func (w *Workspaces) UnloadIdle(since time.Time) {
 func (w *Workspaces) unload(reason string, which func(name string, r *room) bool) {
 	w.mu.Lock()
 	rooms := maps.Clone(w.rooms)
+	maps.DeleteFunc(rooms, func(name string, r *room) bool { return r.engine == nil || !which(name, r) }) // one that is being opened is not waited for
 	w.mu.Unlock()
 	gone := false
 	for name, r := range rooms {

@@ -98,6 +98,9 @@ func Resume(ctx context.Context, past Past, p *Plan, o Options, first func(*Run)
 	r := newRun(ctx, past.ID, p, o)
 	r.status.StartedAt = past.StartedAt
 	for i := range p.nodes {
+		if n := &p.nodes[i]; n.ask == "" && slices.Contains(past.Waiting, n.path) { // whatever was granted since
+			n.ask = "it waited for a decision"
+		}
 		n, ok := past.Nodes[p.nodes[i].path]
 		if !ok || p.nodes[i].kind != kindTool {
 			continue
@@ -286,7 +289,7 @@ func (r *Run) loop(ctx context.Context) {
 		r.mu.Lock()
 		r.advance()
 		r.recount()
-		r.parked = r.status.State == Paused && !r.canceling && r.broken == nil
+		r.parked = r.status.State == Paused && !r.canceling && !r.stopping && r.broken == nil // what stops is resumed, and then waits
 		finished := r.parked || r.inFlight == 0 && (r.canceling || r.stopping || r.broken != nil || r.settledScope(0))
 		close(r.changed)
 		r.changed = make(chan struct{})
@@ -355,20 +358,8 @@ func (r *Run) recount() {
 	}
 }
 
-// finish ends the run, unless it is to be resumed.
-func (r *Run) finish(ctx context.Context) {
-	r.mu.Lock()
-	s := &r.status
-	if r.parked {
-		now := r.copied()
-		r.mu.Unlock()
-		_ = r.opts.Journal.Leave(context.WithoutCancel(ctx), now) // otherwise it counts as interrupted by the end of the process
-		return
-	}
-	if r.stopping && !r.canceling && !r.settledScope(0) {
-		r.mu.Unlock()
-		return
-	}
+// endNodes gives the nodes of a run that ends their last state.
+func (s *Status) endNodes() {
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		switch n.State {
@@ -381,6 +372,33 @@ func (r *Run) finish(ctx context.Context) {
 		}
 		n.Arguments = nil
 	}
+}
+
+// Cancel ends a run that nobody carries out.
+func (s *Status) Cancel(at time.Time) {
+	s.endNodes()
+	s.State, s.EndedAt, s.Waiting = Canceled, at.UTC(), []string{}
+}
+
+// finish ends the run, unless it is to be resumed.
+func (r *Run) finish(ctx context.Context) {
+	r.mu.Lock()
+	s := &r.status
+	if r.parked {
+		now := r.copied()
+		r.mu.Unlock()
+		_ = r.opts.Journal.Leave(context.WithoutCancel(ctx), now) // otherwise it counts as interrupted by the end of the process
+		r.mu.Lock()
+		close(r.changed) // whoever watches reads on in the journal
+		r.changed = make(chan struct{})
+		r.mu.Unlock()
+		return
+	}
+	if r.stopping && !r.canceling && !r.settledScope(0) {
+		r.mu.Unlock()
+		return
+	}
+	s.endNodes()
 	state := Done
 	switch {
 	case r.broken != nil:

@@ -19,7 +19,7 @@ func (m *Memory) Start(_ context.Context, r Record, _ Status) error {
 	if m.runs == nil {
 		m.runs, m.over = map[string]*Past{}, map[string]Status{}
 	}
-	m.runs[r.ID] = &Past{r, map[string]Node{}}
+	m.runs[r.ID] = &Past{r, map[string]Node{}, nil}
 	return nil
 }
 

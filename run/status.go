@@ -118,7 +118,8 @@ type Journal interface {
 // told of last.
 type Past struct {
 	Record
-	Nodes map[string]Node
+	Nodes   map[string]Node
+	Waiting []string // paths of nodes that waited for a decision
 }
 
 // CapabilityRun is how one capability fared in a run: the one asked for, or one within it.

@@ -312,7 +312,9 @@ func (f *Feed) ended(ctx context.Context, engine *live.Engine, s *reported, e *h
 		c = s.begin(f, e, "") // nobody told that it began
 	}
 	if !hook.Made(e.ErrorKind) { // it was none
-		s.none(f, e.Call, c)
+		if s.none(f, e.Call, c); name == "" {
+			s.taken[c.id] = true // a trace is read again when more of it comes
+		}
 		f.drop([]string{name})
 		return nil
 	}

@@ -86,7 +86,7 @@ func (j Journal) Start(ctx context.Context, r run.Record, s run.Status) error {
 	}
 	head.Version = new(uint64)
 	if err = j.write(ctx, r.ID, "record", r, nil, head, storage.Change{Key: runOpenRow + r.ID, Value: owner}); err == nil {
-		err = j.write(ctx, r.ID, "status", s, sameOwner)
+		_ = j.write(ctx, r.ID, "status", s, sameOwner) // the run has begun; [Journal.Status] does without
 	}
 	return err
 }
@@ -161,7 +161,7 @@ func (j Journal) Status(ctx context.Context, id string) (s run.Status, err error
 	calls, failed := j.calls(ctx, id)
 	for i, n := range s.Nodes {
 		switch call, ok := calls[n.ID]; {
-		case ok && h.State == run.Running:
+		case ok && (h.State == run.Running || !h.State.Over() && (call.State == run.NodeDone || call.State == run.NodeFailed)):
 			call.Arguments = nil
 			s.Nodes[i] = call
 		case ok:
@@ -280,6 +280,11 @@ func (j Journal) Past(ctx context.Context, id string) (p run.Past, err error) {
 	if p.Record, err = j.Record(ctx, id); err == nil {
 		p.Nodes, err = j.calls(ctx, id)
 	}
+	var s run.Status
+	if failed := j.read(ctx, id, "status", &s); !errors.Is(failed, storage.ErrNotFound) {
+		err = cmp.Or(err, failed)
+	}
+	p.Waiting = s.Waiting
 	return p, err
 }
 

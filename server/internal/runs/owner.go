@@ -86,7 +86,7 @@ func (r *Runs) Status(ctx context.Context, workspace, id string) (run.Status, er
 	}
 	why := "another server carries it out"
 	carried, err := r.carried(ctx, workspace, id, o)
-	if !carried {
+	if s.State, s.Waiting = run.Running, []string{}; !carried { // what it waits for is known when it is resumed
 		why, s.State = notCarried, run.Paused
 	}
 	s.Warnings = append([]string{why}, s.Warnings...)
@@ -137,18 +137,33 @@ func (r *Runs) Watch(ctx context.Context, workspace, id string) <-chan run.Statu
 	return states
 }
 
+// discard cancels a run that cannot go on here, as its tools or their contracts are others now.
+func (r *Runs) discard(ctx context.Context, workspace, id string, o Owner) (s run.Status, err error) {
+	j := r.journal(workspace)
+	j.By.Source, o.Server = o.Source, r.server
+	if err = j.SetOwner(ctx, id, o); err != nil {
+		return s, err
+	}
+	if s, err = j.Status(ctx, id); err == nil {
+		s.Cancel(r.cfg.Now())
+		err = j.Leave(ctx, s)
+	}
+	return s, err
+}
+
 // Cancel cancels a run. Of another server it is taken over for that.
 func (r *Runs) Cancel(ctx context.Context, workspace, id string) (run.Status, error) {
-	return r.decide(ctx, workspace, id, true, (*run.Run).Cancel)
+	return r.decide(ctx, workspace, id, true, false, (*run.Run).Cancel)
 }
 
 // Approve lets nodes that wait go on, or fails them: all that wait if none is named.
 func (r *Runs) Approve(ctx context.Context, workspace, id string, nodes []string, allow bool) (run.Status, error) {
-	return r.decide(ctx, workspace, id, false, func(one *run.Run) error { return one.Decide(nodes, allow) })
+	return r.decide(ctx, workspace, id, false, len(nodes) == 0, func(one *run.Run) error { return one.Decide(nodes, allow) })
 }
 
-// decide applies a decision to a run, which goes on here if no other server carries it out, or if it is taken from that one.
-func (r *Runs) decide(ctx context.Context, workspace, id string, take bool, decide func(*run.Run) error) (run.Status, error) {
+// decide applies a decision to a run, which goes on here if no other server carries it out, or if it is taken from that one. A
+// decision about all that waits is one about what was shown to wait.
+func (r *Runs) decide(ctx context.Context, workspace, id string, take, all bool, decide func(*run.Run) error) (run.Status, error) {
 	for {
 		if g := r.find(workspace, id); g != nil {
 			if err := decide(g.Run); !errors.Is(err, run.ErrParked) {
@@ -174,9 +189,23 @@ func (r *Runs) decide(ctx context.Context, workspace, id string, take bool, deci
 		case carried && !take && r.find(workspace, id) == nil:
 			return run.Status{}, fmt.Errorf("run %q is carried out by another server and %w: ask again when it is paused", id, run.ErrNotWaiting)
 		}
-		s, err := r.resume(ctx, workspace, id, o, func(one *run.Run) { failed = decide(one) })
-		if errors.Is(err, storage.ErrConflict) {
+		unseen := all && o.Server != "" // nobody was shown yet what an interrupted run waits for
+		s, err := r.resume(ctx, workspace, id, o, func(one *run.Run) {
+			if !unseen {
+				failed = decide(one)
+			}
+		})
+		var refused *run.CheckError
+		switch {
+		case errors.Is(err, storage.ErrConflict):
 			continue // another server was first
+		case take && (errors.As(err, &refused) || errors.Is(err, ErrNoServers)):
+			if s, err = r.discard(ctx, workspace, id, o); errors.Is(err, storage.ErrConflict) {
+				continue
+			}
+			return s, err
+		case err == nil && unseen:
+			return s, fmt.Errorf("run %q was interrupted and %w: ask again when it is paused", id, run.ErrNotWaiting)
 		}
 		if err = errors.Join(err, failed); err == nil && take { // nothing of it is under way here, so it ends at once
 			if g := r.find(workspace, id); g != nil {

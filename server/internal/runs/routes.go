@@ -234,10 +234,12 @@ func (r *Runs) listRuns(ctx context.Context, q *runListQuery) (page runPage, err
 	for i, h := range all {
 		if g := r.find(workspace, h.ID); g != nil {
 			all[i] = headOf(g.Status(), h.Source)
-		} else if owner, ok := open[h.ID]; ok && h.State == run.Running {
-			if carried, err := r.carried(ctx, workspace, h.ID, owner); err != nil {
+		} else if owner := open[h.ID]; owner.Server != "" {
+			carried, err := r.carried(ctx, workspace, h.ID, owner)
+			if err != nil {
 				return page, err
-			} else if !carried {
+			}
+			if all[i].State = run.Running; !carried {
 				all[i].State = run.Paused
 			}
 		}

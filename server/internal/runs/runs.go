@@ -204,6 +204,13 @@ func (r *Runs) Begin(ctx context.Context, a api.Access, id string, q run.Request
 			return Answer{}, err
 		}
 	}
+	if c := (runCatalog{engine: engine}); q.Capability != "" { // the run is kept under its id
+		if _, ok := c.Capability(q.Capability); !ok {
+			if capability, err := c.Resolve(q.Capability); err == nil {
+				q.Capability = capability
+			}
+		}
+	}
 	if known, err := r.known(ctx, a.Workspace, id, q); err != nil {
 		return Answer{}, err
 	} else if known && !dry {

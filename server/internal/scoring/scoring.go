@@ -110,7 +110,13 @@ func IsScorer(id string) bool {
 
 // Run scores an input for a caller and records the run after the tools used before.
 func (c *Service) Run(ctx context.Context, a api.Access, s Scorer, after []string, input json.RawMessage) (any, error) {
-	return c.recorded(ctx, a, s.ID, after, func() (any, error) { return s.call(ctx, c, a, input) })
+	return c.recorded(ctx, a, s.ID, after, func() (any, error) {
+		out, err := s.call(ctx, c, a, input)
+		if err == nil && ctx.Err() != nil { // judges were given up: this is not what was asked for
+			return nil, ctx.Err()
+		}
+		return out, err
+	})
 }
 
 // scorer is the scorer of package score for a caller.
