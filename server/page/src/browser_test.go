@@ -231,7 +231,8 @@ func changed(t *testing.T, base string) {
 		lines = append(lines, fmt.Sprintf(`{"id":"more-%d","intent":"tidy up","session":"m%d","steps":[{"tool":"forge:create_branch"},{"tool":"chat:post_message"},{"tool":"notes:tidy"}]}`, i, i))
 	}
 	ask(t, "POST", base+"/v1/episodes", "["+strings.Join(lines, ",")+"]", nil)
-	require.Eventually(t, func() bool { // 404 until there is a build to compare with
+	ask(t, "POST", base+"/v1/rebuild", `{"force":true}`, nil)
+	require.Eventually(t, func() bool { // 404 until there is a second build to compare with
 		var diff struct {
 			Answers []any `json:"answers_changed"`
 		}
