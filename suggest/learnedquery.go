@@ -131,7 +131,7 @@ func (q *query) adopt(l *learned, ranking *rank.Answer) {
 	for _, r := range ranking.Ranked {
 		n := l.node[r.Tool]
 		q.consider(n)
-		if q.Kind(n) == catalog.KindTool && (best < 0 || q.reference && cmpFloatID(q.nodes.semantic[n], q.nodes.semantic[best], q.IDs[best], q.IDs[n]) > 0) {
+		if best < 0 && q.Kind(n) == catalog.KindTool {
 			best = n
 		}
 	}
@@ -141,6 +141,13 @@ func (q *query) adopt(l *learned, ranking *rank.Answer) {
 	found := q.matchRecent()
 	if q.mode == Active && !found && q.value(rank.BestText)+q.value(rank.Known) == 0 {
 		q.warn(WarnNoIntentMatch)
+	}
+	if q.reference && best >= 0 { // the one whose text matches best, with what near requests used
+		for _, n := range q.nodes.candidateNodes {
+			if q.Kind(n) == catalog.KindTool && cmpFloatID(q.nodes.semantic[n], q.nodes.semantic[best], q.IDs[best], q.IDs[n]) > 0 {
+				best = n
+			}
+		}
 	}
 	if best >= 0 && len(q.context) == 0 {
 		q.cluster = q.Model.cluster(best)

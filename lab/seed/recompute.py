@@ -225,8 +225,8 @@ def ranking(context, text):
             found[v] = (own[0], -n, v, own[3]) if own[0] < found[best][0] else (found[best][0], -n, v, "covers")
     return sorted(found.values())[:SHOWN]
 
-def semantic(request):
-    explained = lambda v: ask("/v1/explain", {"id": v, "intent": request, "profile": "seed", "formula": True})
+def semantic(context, request):
+    explained = lambda v: ask("/v1/explain", {"id": v, "context": context, "intent": request, "profile": "seed", "formula": True})
     return {v: next(s["value"] for s in explained(v)["formula_steps"] if s["name"] == "semantic") for v in ids}
 
 source, recorded = next(iter(STATS["sources"].items()), ("", 0))
@@ -240,7 +240,7 @@ places, moved, largest = 0, 0, 0
 for context, request in questions:
     got = ask("/v1/next", {"context": context, "intent": request, "profile": "seed", "limit": SHOWN})
     have, foreign = got["suggestions"], not context and {"foreign_request", "no_intent_match"} & set(got["warnings"])
-    want = [] if foreign else ranking(context, semantic(request) if request else None)
+    want = [] if foreign else ranking(context, semantic(context, request) if request else None)
     wrong = abs(len(want) - len(have)) + sum((a[2], a[3]) != (b["id"], b["formula"]) for a, b in zip(want, have))
     apart = max((abs(a[0] + b["score"]) for a, b in zip(want, have)), default=0)
     if wrong or apart > TOLERANCE:
