@@ -182,7 +182,7 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 	return g, nil
 }
 
-// publish works out what is offered and withheld, from what was agreed to and what the servers that run last listed.
+// publish computes what is offered and withheld, from what was agreed to and what the servers that run last listed.
 // The tools of a server that was not listed yet are known from their pins: its list is compared with them before the
 // first call. g.mu is held.
 func (g *Gateway) publish() {

@@ -42,12 +42,15 @@ func decodeDataset(in *input, emit func(Item) bool) error {
 		}
 		err := l.decode(&link)
 		if err == nil && link.Type != "" {
-			if _, err = catalog.Identifier("source", link.Source, catalog.MaxID); err == nil {
-				requires[link.Target] = append(requires[link.Target], link.Source)
+			if _, err = catalog.Identifier("source", link.Source, catalog.MaxID); link.Source == "" {
+				err = errors.New("a link without a source")
 			}
 		}
-		if err != nil {
+		switch {
+		case err != nil:
 			more = emit(Item{File: "tool_graph.jsonl", Line: l.number, Kind: KindTool, Dropped: err.Error()})
+		case link.Type != "":
+			requires[link.Target] = append(requires[link.Target], link.Source)
 		}
 		return more
 	})

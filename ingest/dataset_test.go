@@ -15,7 +15,7 @@ func TestDatasetReadsDependencies(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"tools.jsonl":      `{"id":"a"}` + "\n" + `{"id":"b","requires":["z"]}`,
-		"tool_graph.jsonl": "{\n" + `{"source":"a","target":"b","type":"needs"}` + "\n" + `{"source":"b","target":"a"}`,
+		"tool_graph.jsonl": "{\n" + `{"source":"a","target":"b","type":"needs"}` + "\n" + `{"source":"b","target":"a"}` + "\n" + `{"target":"a","type":"needs"}`,
 		"episodes.jsonl":   "",
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
@@ -30,5 +30,5 @@ func TestDatasetReadsDependencies(t *testing.T) {
 		}
 	}
 	assert.Equal(t, map[string][]string{"a": nil, "b": {"a", "z"}}, requires)
-	assert.Equal(t, []string{"tool_graph.jsonl"}, dropped)
+	assert.Equal(t, []string{"tool_graph.jsonl", "tool_graph.jsonl"}, dropped)
 }

@@ -30,8 +30,8 @@ func TestLaunches(t *testing.T) {
 			[]Launch{{Server: Server{Name: "l"}, Program: "uvx", Args: []string{"tool", "--x"}}}, 0},
 		{"the user's before a project's", "claude.json", `{"mcpServers":{"a":{"command":"mine"}},"projects":{"/p":{"mcpServers":{"a":{"command":"theirs"},"b":{"command":"b"}}}}}`,
 			[]Launch{{Server: Server{Name: "a"}, Program: "mine"}, {Server: Server{Name: "b"}, Program: "b"}}, 0},
-		{"wrong fields", "c.json", `{"mcpServers":{"a":{"command":"x","args":"-y"},"b":{"command":"x","args":[{}]},"c":{},"d":{"command":"x","env":{"A":[]}},"e":{"command":"ok"}}}`,
-			[]Launch{{Server: Server{Name: "e"}, Program: "ok"}}, 4},
+		{"wrong fields", "c.json", `{"mcpServers":{"a":{"command":"x","args":"-y"},"b":{"command":"x","args":[{}]},"c":{},"d":{"command":"x","env":{"A":[]}},"f":{"command":"x","env":["A=b"]},"e":{"command":"ok"}}}`,
+			[]Launch{{Server: Server{Name: "e"}, Program: "ok"}}, 5},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			all, complaints, err := Launches(tt.file, []byte(tt.text))
@@ -43,6 +43,8 @@ func TestLaunches(t *testing.T) {
 			assert.Equal(t, tt.want, all)
 		})
 	}
-	_, _, err := Launches("c.json", []byte(`{`))
-	assert.Error(t, err)
+	for name, text := range map[string]string{"c.json": "{", "c.toml": "x = nan"} {
+		_, _, err := Launches(name, []byte(text))
+		assert.ErrorContains(t, err, name)
+	}
 }

@@ -29,6 +29,9 @@ func TestOpenAIChat(t *testing.T) {
 			{"role":"tool","tool_call_id":"3","content":"{\"error\":null,\"rows\":[]}"}]}`, []string{": b/1 !timeout c/1"}, 1},
 		{"a message a line", "{\"role\":\"user\",\"content\":\"go\"}\n{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"id\":\"1\",\"function\":{\"name\":\"a\"}}]}\n{\"role\":\"tool\",\"tool_call_id\":\"1\",\"content\":\"x\"}\n{\"role\":\"assi",
 			[]string{"go: a"}, 4},
+		{"an answer that holds objects with names", `{"messages":[{"role":"user","content":"go"},{"role":"assistant","tool_calls":[{"id":"1","function":{"name":"a"}}]},
+			{"role":"tool","tool_call_id":"1","content":[{"id":"7","name":"Alice Smith","input":{}}]}]}`, []string{"go: a"}, 1},
+		{"a call without id that nobody answered", `{"messages":[{"role":"assistant","function_call":{"name":"a"}},{"role":"assistant","function_call":{"name":"b"}},{"role":"function","content":"{\"error\":\"timed out\"}"}]}`, []string{": a b !timeout"}, 1},
 		{"a list of messages", `[{"role":"user","content":"go"},{"role":"assistant","tool_calls":[{"id":"1","function":{"name":"a"}}]}]`, []string{"go: a"}, 1},
 		{"a list of conversations", "[\n{\"messages\":[{\"role\":\"user\",\"content\":\"x\"},{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"1\",\"function\":{\"name\":\"a\"}}]}]},\n" +
 			`{"messages":[{"role":"user","content":"y"},{"role":"assistant","tool_calls":[{"id":"1","function":{"name":"b"}}]}]}]`, []string{"x: a", "y: b"}, 1},

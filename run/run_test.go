@@ -682,6 +682,20 @@ func TestShutdownAndResume(t *testing.T) {
 	}
 }
 
+// What waited for a decision is decided, though it would not have to be asked for any more.
+func TestAGrantIsNoDecision(t *testing.T) {
+	p, err := Check(dag(task("a", "mail:send", `{"to":"a","text":"b"}`)), Rules{Catalog: office()})
+	require.NoError(t, err)
+	journal, server := &Memory{}, &callee{}
+	require.NoError(t, journal.Start(t.Context(), Record{ID: "run-1", Request: p.request}, Status{}))
+	past := journal.Past("run-1")
+	past.Waiting = []string{"a"}
+	r := Resume(t.Context(), past, p, Options{Caller: server, Journal: journal}, func(r *Run) { require.NoError(t, r.Decide(nil, false)) })
+	<-r.Over()
+	assert.Equal(t, Failed, r.Status().State)
+	assert.Empty(t, server.tools())
+}
+
 // brokenJournal takes so many entries.
 type brokenJournal struct {
 	Memory

@@ -291,7 +291,8 @@ func TestRunsAreResumed(t *testing.T) {
 	again, err := New(cfg)
 	require.NoError(t, err)
 	defer again.Close()
-	again.runs.Resume(t.Context())
+	_, err = again.runs.Approve(t.Context(), "default", s.ID, nil, true)
+	require.ErrorIs(t, err, run.ErrNotWaiting, "nobody was shown what waits")
 	status := awaits(t, again, s.ID, run.Paused)
 	assert.Empty(t, next.tools())
 	assert.Equal(t, run.NodeInterrupted, status.Nodes[1].State)
@@ -300,4 +301,23 @@ func TestRunsAreResumed(t *testing.T) {
 	require.NoError(t, err)
 	awaits(t, again, s.ID, run.Done)
 	assert.Equal(t, []string{"issue:show"}, next.tools(), "what ended is not done again")
+}
+
+// A run whose tools nobody can call any more can still be cancelled.
+func TestARunWithoutItsToolsIsCancelled(t *testing.T) {
+	w, _ := newBench(t)
+	s := parse[run.Status](t, 202, w.ask("POST", "/v1/runs", closeTwo))
+	awaits(t, w.Server, s.ID, run.Paused)
+	w.Close()
+	cfg := w.cfg
+	cfg.Caller = nil
+	bare, err := New(cfg)
+	require.NoError(t, err)
+	defer bare.Close()
+	s, err = bare.runs.Cancel(t.Context(), "default", s.ID)
+	require.NoError(t, err)
+	assert.Equal(t, run.Canceled, s.State)
+	assert.Empty(t, s.Waiting)
+	_, err = bare.runs.Cancel(t.Context(), "default", s.ID)
+	require.ErrorContains(t, err, "has ended")
 }

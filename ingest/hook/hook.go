@@ -9,7 +9,7 @@
 //
 // With --whisper it then may print one line for the model, by rules that the server derives from the history:
 //
-//	history ──▶ Derive ──▶ rules ──file──▶ hook: hear ──▶ one line, or silence
+//	history ──▶ Derive ──▶ rules ──file──▶ hook: observe ──▶ one line, or silence
 //
 // Which tool a call really was and why it failed, which files of sessions say in the same words, is read by the
 // functions of call.go.

@@ -67,7 +67,7 @@ func answer(out io.Writer, payload []byte, e Event, w Whisper) error {
 	}
 	done := make(chan result, 1)
 	go func() {
-		line, err := w.hear(e)
+		line, err := w.observe(e)
 		done <- result{line, err}
 	}()
 	select {

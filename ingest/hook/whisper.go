@@ -88,9 +88,9 @@ type lastCall struct {
 	Failed bool   `json:"failed"`
 }
 
-// hear keeps what happened in a session, and returns the line to say now, if any. Hooks of parallel calls run at the same
+// observe records what happened in a session, and returns the line to say now, if any. Hooks of parallel calls run at the same
 // time: the one that makes the file of a line says it, all others stay silent.
-func (w Whisper) hear(e Event) (line string, err error) {
+func (w Whisper) observe(e Event) (line string, err error) {
 	session := digest(e.Host + " " + e.Session)
 	last, happened := lastCall{}, e.Kind == Began
 	switch {

@@ -111,19 +111,19 @@ func happened(kind Kind, tool string, failed bool) Event {
 
 func TestHear(t *testing.T) {
 	f := speaking(t)
-	hear := func(kind Kind, tool string, failed bool) string {
-		line, err := f.hear(happened(kind, tool, failed))
+	observe := func(kind Kind, tool string, failed bool) string {
+		line, err := f.observe(happened(kind, tool, failed))
 		require.NoError(t, err)
 		return line
 	}
-	require.Empty(t, hear(Reset, "", false))
-	require.Empty(t, hear(Began, "create", false))
-	require.Empty(t, hear(Ended, "create", false))
-	require.Contains(t, hear(Began, "merge", false), "merge failed 60 of 60")
-	require.Empty(t, hear(Ended, "merge", true))
-	require.Empty(t, hear(Ended, "create", false))
-	require.Empty(t, hear(Began, "merge", false), "the same line is not said twice")
-	require.Contains(t, hear(Ended, "lint", true), "fmt came next")
+	require.Empty(t, observe(Reset, "", false))
+	require.Empty(t, observe(Began, "create", false))
+	require.Empty(t, observe(Ended, "create", false))
+	require.Contains(t, observe(Began, "merge", false), "merge failed 60 of 60")
+	require.Empty(t, observe(Ended, "merge", true))
+	require.Empty(t, observe(Ended, "create", false))
+	require.Empty(t, observe(Began, "merge", false), "the same line is not said twice")
+	require.Contains(t, observe(Ended, "lint", true), "fmt came next")
 }
 
 // Of hooks that run at the same time one says a line.
@@ -132,7 +132,7 @@ func TestHearAtTheSameTime(t *testing.T) {
 	lines := make(chan string)
 	for range 20 {
 		go func() {
-			line, _ := f.hear(happened(Ended, "lint", true))
+			line, _ := f.observe(happened(Ended, "lint", true))
 			lines <- line
 		}()
 	}
@@ -160,30 +160,30 @@ func TestHearAtTheBeginning(t *testing.T) {
 	}
 	f := WhisperOf(t.TempDir(), "default")
 	require.NoError(t, f.Put(historyOf(all).Derive(), noon))
-	hear := func(kind Kind, tool string) string {
-		line, err := f.hear(happened(kind, tool, false))
+	observe := func(kind Kind, tool string) string {
+		line, err := f.observe(happened(kind, tool, false))
 		require.NoError(t, err)
 		return line
 	}
-	require.Empty(t, hear(Began, "t1"))
-	require.Empty(t, hear(Ended, "login"))
-	require.Empty(t, hear(Began, "query"), "not the first call")
-	require.Empty(t, hear(Reset, ""))
-	require.Equal(t, "Waymark: query failed 20 of 20 times here as the first call; after login it worked 20 of 20 times.", hear(Began, "query"))
-	require.Empty(t, hear(Began, "query"), "said before")
+	require.Empty(t, observe(Began, "t1"))
+	require.Empty(t, observe(Ended, "login"))
+	require.Empty(t, observe(Began, "query"), "not the first call")
+	require.Empty(t, observe(Reset, ""))
+	require.Equal(t, "Waymark: query failed 20 of 20 times here as the first call; after login it worked 20 of 20 times.", observe(Began, "query"))
+	require.Empty(t, observe(Began, "query"), "said before")
 }
 
 // Without rules and with damaged ones nothing is said; what was written of a session long ago is removed.
 func TestHearNothing(t *testing.T) {
 	f := WhisperOf(t.TempDir(), "default")
 	for range 2 {
-		line, _ := f.hear(happened(Ended, "lint", true))
+		line, _ := f.observe(happened(Ended, "lint", true))
 		require.Empty(t, line)
 	}
 	f = speaking(t)
 	for _, text := range []string{"", "{", `{"version":99}`, `[{"after":0}]`, `[{"tool":"lint"`} {
 		require.NoError(t, os.WriteFile(f.file(rulesFile), []byte(text), 0o600))
-		line, _ := f.hear(happened(Ended, "lint", true))
+		line, _ := f.observe(happened(Ended, "lint", true))
 		require.Empty(t, line)
 	}
 	require.NoError(t, f.Put(nil, time.Now().Add(2*kept)))
