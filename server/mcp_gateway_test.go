@@ -239,6 +239,7 @@ func TestPreload(t *testing.T) {
 	t.Cleanup(ts.Close)
 	w := web{Server: s, t: t, url: ts.URL}
 	require.Equal(t, 200, w.ask("POST", "/v1/episodes", `{"id":"one","steps":[{"tool":"desk:sign"},{"tool":"desk:sign"},{"tool":"desk:stamp"}]}`).status)
+	w.current()
 	client := ways[0].open(t, s, nil)
 	ofDesk := func() []string {
 		return slices.DeleteFunc(listedNames(t, client), func(name string) bool { return !strings.HasPrefix(name, "desk__") })

@@ -296,7 +296,7 @@ func TestRunsAreResumed(t *testing.T) {
 	status := awaits(t, again, s.ID, run.Paused)
 	assert.Empty(t, next.tools())
 	assert.Equal(t, run.NodeInterrupted, status.Nodes[1].State)
-	assert.False(t, again.runs.GoesOn("default", s.ID), "it waits in its row")
+	require.Eventually(t, func() bool { return !again.runs.GoesOn("default", s.ID) }, 2*time.Minute, time.Millisecond, "it waits in its row")
 	_, err = again.runs.Approve(t.Context(), "default", s.ID, nil, true)
 	require.NoError(t, err)
 	awaits(t, again, s.ID, run.Done)

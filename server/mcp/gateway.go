@@ -137,7 +137,7 @@ func DefinitionSize(t *catalog.Tool) int {
 // list, and turns their calls into those of call_changing_tool.
 type listedTools struct {
 	mu   sync.Mutex
-	most []string // ids of the tools with most calls when the first tool came: a host's list stays as it is
+	most []string // ids of the tools with most calls when the history first had one: a host's list stays as it is
 	all  []listedTool
 
 	changed func()
@@ -156,7 +156,7 @@ func (m *mcpTools) sync() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	tools := u.Gateway.Tools()
-	if l.most == nil && len(tools) > 0 && u.Preload > 0 {
+	if len(l.most) == 0 && u.Preload > 0 {
 		l.most = m.mostCalled(tools)
 	}
 	var all []listedTool
