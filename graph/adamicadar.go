@@ -3,9 +3,17 @@ package graph
 import (
 	"math"
 	"math/bits"
+	"slices"
 
 	"waymark/internal/numeric"
 )
+
+// An Adjacency is what Adamic-Adar needs of a graph: a [Graph] or a [View].
+type Adjacency interface {
+	Len() int
+	Neighbours(u int32) []int32
+	inverseOf(u int32) float64
+}
 
 // AdamicAdar returns how alike u and v are by the neighbours they share,
 //
@@ -13,11 +21,8 @@ import (
 //
 // over undirected neighbours (Adamic and Adar, "Friends and neighbors on the Web", Social
 // Networks 25, 2003). A common neighbour has u and v among its own, so the logarithm is at least
-// ln 2. AA(u, u) is 0: a node is no candidate for itself.
-func (g *Graph) AdamicAdar(u, v int32) float64 { return adamicAdar(g, u, v) }
-
-// adamicAdar merges the two sorted lists of neighbours: O(|N(u)| + |N(v)|).
-func adamicAdar(g adjacency, u, v int32) float64 {
+// ln 2. AA(u, u) is 0: a node is no candidate for itself. The two sorted lists of neighbours are merged: O(|N(u)| + |N(v)|).
+func AdamicAdar(g Adjacency, u, v int32) float64 {
 	if u == v {
 		return 0
 	}
@@ -46,61 +51,17 @@ func inverseLog(degree int) float64 {
 	return math.RoundToEven(1/numeric.Ln(float64(degree))/unit) * unit
 }
 
-// A Scratch is room for [Graph.AdamicAdarFrom] and [Graph.AdamicAdarTop], to be used again by one goroutine at a time, for
-// graphs of any size: sums by node, and a bit for each node touched, which gives the candidates in
-// increasing order without sorting. Both are zero between walks. The zero Scratch is ready.
+// A Scratch is memory for [AdamicAdarTop], to be used again by one goroutine at a time, for graphs of any size: sums by node,
+// and a bit for each node touched, which gives the candidates in increasing order without sorting. Both are zero between walks.
+// The zero Scratch is ready.
 type Scratch struct {
 	sum  []float64
 	seen []uint64
-	busy bool
-}
-
-// AdamicAdarFrom calls visit for every node v ≠ u that shares a neighbour with u, in increasing
-// order, with AA(u, v): the same bits as [Graph.AdamicAdar], for all candidates in one walk over
-// the two-hop neighbourhood. Direct neighbours of u are among them if they share one too.
-// A nil scratch is allowed and costs an allocation.
-func (g *Graph) AdamicAdarFrom(u int32, s *Scratch, visit func(v int32, aa float64)) {
-	adamicAdarFrom(g, u, s, visit)
-}
-
-// adamicAdarFrom visits the bits set by spread, which gives rising order without sorting, and leaves the sums
-// zero.
-func adamicAdarFrom(g adjacency, u int32, s *Scratch, visit func(v int32, aa float64)) {
-	if s == nil {
-		s = new(Scratch)
-	}
-	s.reset(g.Len())
-	lo, hi := s.spread(g, u)
-	for i := lo; i < hi; i++ {
-		word := s.seen[i]
-		s.seen[i] = 0
-		for word != 0 {
-			v := int32(i*64 + bits.TrailingZeros64(word))
-			word &= word - 1
-			aa := s.sum[v]
-			s.sum[v] = 0
-			if v != u {
-				visit(v, aa)
-			}
-		}
-	}
-	s.busy = false
-}
-
-// reset makes room for n nodes. A walk that its visitor left by a panic has not been cleared.
-func (s *Scratch) reset(n int) {
-	if len(s.sum) < n {
-		s.sum, s.seen = make([]float64, n), make([]uint64, (n+63)/64)
-	} else if s.busy {
-		clear(s.sum)
-		clear(s.seen)
-	}
-	s.busy = true
 }
 
 // spread adds 1/ln |N(w)| to every neighbour of every neighbour w of u, w increasing, and returns
 // the range of words of seen that were touched.
-func (s *Scratch) spread(g adjacency, u int32) (lo, hi int) {
+func (s *Scratch) spread(g Adjacency, u int32) (lo, hi int) {
 	sum, seen := s.sum, s.seen
 	lo, hi = len(seen), 0
 	for _, w := range g.Neighbours(u) {
@@ -116,4 +77,57 @@ func (s *Scratch) spread(g adjacency, u int32) (lo, hi int) {
 		lo, hi = min(lo, int(row[0]>>6)), max(hi, int(row[len(row)-1]>>6)+1)
 	}
 	return lo, hi
+}
+
+// MostMarked is how many nodes [Marks] compares at once.
+const MostMarked = 16
+
+// Marks are the neighbours of up to MostMarked nodes, noted by node: another node is compared with all of these in one walk
+// over its own neighbours. To be used again by one goroutine at a time, for graphs of any size.
+type Marks struct {
+	g     Adjacency
+	nodes []int32
+	by    []uint16 // by node, bit i is set for a neighbour of nodes[i]
+}
+
+// Set marks the neighbours of nodes, and of these only.
+func (m *Marks) Set(g Adjacency, nodes []int32) {
+	m.Clear()
+	if m.g, m.nodes = g, append(m.nodes, nodes...); len(m.by) < g.Len() {
+		m.by = make([]uint16, g.Len())
+	}
+	for i, u := range nodes {
+		for _, w := range g.Neighbours(u) {
+			m.by[w] |= 1 << i
+		}
+	}
+}
+
+// Clear unmarks all. The marks keep no graph in memory then.
+func (m *Marks) Clear() {
+	for _, u := range m.nodes {
+		for _, w := range m.g.Neighbours(u) {
+			m.by[w] = 0
+		}
+	}
+	m.g, m.nodes = nil, m.nodes[:0]
+}
+
+// Neighbour reports whether v is a neighbour of node i.
+func (m *Marks) Neighbour(i int, v int32) bool { return m.by[v]>>i&1 == 1 }
+
+// AdamicAdar returns AA(nodes[i], v) for every i: the same bits as the function.
+func (m *Marks) AdamicAdar(v int32) (aa [MostMarked]float64) {
+	for _, w := range m.g.Neighbours(v) {
+		if set := m.by[w]; set != 0 {
+			x := m.g.inverseOf(w)
+			for ; set != 0; set &= set - 1 {
+				aa[bits.TrailingZeros16(set)] += x
+			}
+		}
+	}
+	if i := slices.Index(m.nodes, v); i >= 0 {
+		aa[i] = 0
+	}
+	return aa
 }

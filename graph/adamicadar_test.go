@@ -1,11 +1,9 @@
 package graph_test
 
 import (
-	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"waymark/graph"
 )
@@ -38,9 +36,9 @@ func TestAdamicAdar(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := build(t, 5, c.edges...)
-			assert.InDelta(t, c.aa, g.AdamicAdar(c.u, c.v), 5e-5)
-			assert.Equal(t, g.AdamicAdar(c.u, c.v), g.AdamicAdar(c.v, c.u), "symmetric")
-			assert.InDelta(t, c.score, graph.GraphScore(g.Adjacent(c.u, c.v), g.AdamicAdar(c.u, c.v)), 5e-5)
+			assert.InDelta(t, c.aa, graph.AdamicAdar(g, c.u, c.v), 5e-5)
+			assert.Equal(t, graph.AdamicAdar(g, c.u, c.v), graph.AdamicAdar(g, c.v, c.u), "symmetric")
+			assert.InDelta(t, c.score, graph.GraphScore(g.Adjacent(c.u, c.v), graph.AdamicAdar(g, c.u, c.v)), 5e-5)
 		})
 	}
 }
@@ -49,45 +47,15 @@ func TestAdamicAdar(t *testing.T) {
 // out of nothing.
 func TestAdamicAdarOfDegreeOne(t *testing.T) {
 	g := build(t, 2, edge(0, 1))
-	assert.Zero(t, g.AdamicAdar(0, 0))
-	g.AdamicAdarFrom(0, nil, func(v int32, aa float64) { t.Errorf("candidate %d with %v", v, aa) })
-}
-
-func TestAdamicAdarFromIsAdamicAdar(t *testing.T) {
-	if testing.Short() {
-		t.Skip("too long for -short")
-	}
-	g := sample(t, 400)
-	var s graph.Scratch
-	for u := range int32(g.Len()) {
-		want := map[int32]float64{}
-		for v := range int32(g.Len()) {
-			if aa := g.AdamicAdar(u, v); aa > 0 {
-				want[v] = aa
-			}
-		}
-		last := int32(-1)
-		g.AdamicAdarFrom(u, &s, func(v int32, aa float64) {
-			require.Greater(t, v, last, "in increasing order")
-			require.Equal(t, math.Float64bits(want[v]), math.Float64bits(aa))
-			delete(want, v)
-			last = v
-		})
-		require.Empty(t, want)
-	}
+	assert.Zero(t, graph.AdamicAdar(g, 0, 0))
+	assert.Empty(t, graph.AdamicAdarTop(g, 0, 5, nil, nil))
 }
 
 func TestScratch(t *testing.T) {
 	var s graph.Scratch
 	large, small := karate(t), build(t, 5, fiveNodes...)
-	collect := func(g *graph.Graph, u int32) (out []float64) {
-		g.AdamicAdarFrom(u, &s, func(v int32, aa float64) { out = append(out, float64(v), aa) })
-		return out
-	}
-	want := collect(small, A)
-	collect(large, 33)
-	assert.Equal(t, want, collect(small, A), "for a smaller graph")
-	assert.Panics(t, func() { large.AdamicAdarFrom(0, &s, func(int32, float64) { panic("left early") }) })
-	assert.Equal(t, want, collect(small, A), "after a walk that did not end")
-	assert.Zero(t, testing.AllocsPerRun(20, func() { large.AdamicAdarFrom(0, &s, func(int32, float64) {}) }))
+	want, dst := graph.AdamicAdarTop(small, A, 5, nil, nil), make([]graph.Scored, 0, 40)
+	graph.AdamicAdarTop(large, 33, 5, &s, nil)
+	assert.Equal(t, want, graph.AdamicAdarTop(small, A, 5, &s, nil), "for a smaller graph")
+	assert.Zero(t, testing.AllocsPerRun(20, func() { dst = graph.AdamicAdarTop(large, 0, 5, &s, dst) }))
 }

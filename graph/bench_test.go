@@ -90,24 +90,12 @@ func BenchmarkPageRank(b *testing.B) {
 	}
 }
 
-func BenchmarkAdamicAdarFrom(b *testing.B) {
-	bySize(b, func(b *testing.B, c perfCase) {
-		g := c.g
-		var s graph.Scratch
-		u := int32(0)
-		for b.Loop() {
-			g.AdamicAdarFrom(u, &s, func(int32, float64) {})
-			u = (u + 7) % int32(g.Len())
-		}
-	})
-}
-
 func BenchmarkAdamicAdar(b *testing.B) {
 	bySize(b, func(b *testing.B, c perfCase) {
 		g := c.g
 		u := int32(0)
 		for b.Loop() {
-			g.AdamicAdar(u, (u*31+5)%int32(g.Len()))
+			graph.AdamicAdar(g, u, (u*31+5)%int32(g.Len()))
 			u = (u + 7) % int32(g.Len())
 		}
 	})

@@ -53,7 +53,9 @@ func FuzzGraph(f *testing.F) {
 				require.Len(t, slices.Compact(slices.Clone(row)), len(row))
 				require.NotContains(t, row, u)
 			}
-			g.AdamicAdarFrom(u, nil, func(v int32, aa float64) { require.Equal(t, o.AA[u][v], aa) })
+			for _, c := range graph.AdamicAdarTop(g, u, g.Len(), nil, nil) {
+				require.Equal(t, o.AA[u][c.Node], c.Score)
+			}
 			for v := range int32(n) {
 				path := o.Paths[int(u)*n+int(v)]
 				require.Equal(t, search(g).Hops(u, v, 6), len(path)-1)

@@ -25,7 +25,7 @@
 //	g, err := graph.New(n, edges)
 //	alpha := graph.Alpha(g.Density())
 //	ranks, err := graph.PageRank(g, graph.PageRankOptions{})
-//	near := g.AdamicAdarTop(u, 50, &scratch, near)
+//	near := graph.AdamicAdarTop(g, u, 50, &scratch, near)
 //	label := graph.Communities(g, 1)
 package graph
 

@@ -118,5 +118,5 @@ func TestIncidenceNeverEntersTheGraph(t *testing.T) {
 	assert.Equal(t, 5, g.Size())
 	assert.InDelta(t, .25, g.Density(), 1e-12)
 	assert.Equal(t, 2, g.Degree(A))
-	assert.InDelta(t, 0.9102, g.AdamicAdar(A, D), 1e-4)
+	assert.InDelta(t, 0.9102, graph.AdamicAdar(g, A, D), 1e-4)
 }

@@ -50,7 +50,7 @@ func outcomeOf(t require.TestingT, n int, edges []graph.Edge) (*graph.Graph, out
 	for u := range int32(n) {
 		row := make([]float64, n)
 		for v := range int32(n) {
-			row[v] = g.AdamicAdar(u, v)
+			row[v] = graph.AdamicAdar(g, u, v)
 			o.Paths = append(o.Paths, b.Path(u, v, 6, nil))
 		}
 		o.AA = append(o.AA, row)

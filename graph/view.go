@@ -2,13 +2,6 @@ package graph
 
 import "slices"
 
-// adjacency is what Adamic-Adar needs of a graph.
-type adjacency interface {
-	Len() int
-	Neighbours(u int32) []int32
-	inverseOf(u int32) float64
-}
-
 func (g *Graph) inverseOf(u int32) float64 { return g.inverse[u] }
 
 // A View is a graph at one moment of [Rows]. It does not change and may be read from any number of
@@ -82,10 +75,7 @@ func (v *View) Adjacent(a, b int32) bool {
 	return ok
 }
 
-// AdamicAdar is [Graph.AdamicAdar].
-func (v *View) AdamicAdar(a, b int32) float64 { return adamicAdar(v, a, b) }
-
-// Shared lists the neighbours that two different nodes share, each with what it adds to AdamicAdar(a, b).
+// Shared lists the neighbours that two different nodes share, each with what it adds to [AdamicAdar].
 func (v *View) Shared(a, b int32) []Scored {
 	var list []Scored
 	for _, w := range v.Neighbours(a) {
@@ -94,16 +84,6 @@ func (v *View) Shared(a, b int32) []Scored {
 		}
 	}
 	return list
-}
-
-// AdamicAdarFrom is [Graph.AdamicAdarFrom].
-func (v *View) AdamicAdarFrom(u int32, s *Scratch, visit func(v int32, aa float64)) {
-	adamicAdarFrom(v, u, s, visit)
-}
-
-// AdamicAdarTop is [Graph.AdamicAdarTop].
-func (v *View) AdamicAdarTop(u int32, k int, s *Scratch, dst []Scored) []Scored {
-	return adamicAdarTop(v, u, k, s, dst)
 }
 
 // Edges yields the edges and self loops in increasing order of (From, To).

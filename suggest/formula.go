@@ -94,11 +94,7 @@ func (d *derivation) group(kind string, first []int32, group int32) string {
 func (d *derivation) structure() {
 	d.values["edges"], d.values["n"] = strconv.Itoa(d.Graph.Size()), strconv.Itoa(d.Graph.Active())
 	d.add("density", "edges / (n·(n - 1))", d.info.Density, "n: nodes with an edge")
-	alpha := 1.0
-	if len(d.context) > 0 {
-		alpha = d.alpha
-	}
-	d.add("alpha", choose(len(d.context) > 0, "max(0.5, 1 - 2·density)", ""), alpha, "1 without a context")
+	d.add("alpha", choose(len(d.context) > 0, "max(0.5, 1 - 2·density)", ""), d.around.Alpha(), "1 without a context")
 	after := d.last != episodic.NoTool
 	s := d.signals(d.n)
 	if after {
@@ -181,16 +177,16 @@ func (d *derivation) text() {
 	adjacent, alike := false, 2*near
 	if near == 1 { // of an edge or of a similarity that was capped
 		alike = 0
-		for _, u := range d.query.steps {
+		for _, u := range d.around.Steps {
 			_, loop := d.Graph.Loop(u)
 			adjacent = adjacent || d.Graph.Adjacent(u, d.n) || u == d.n && loop
-			alike = max(alike, d.Graph.AdamicAdar(u, d.n))
+			alike = max(alike, graph.AdamicAdar(d.Graph, u, d.n))
 		}
 	}
 	if d.values["largest_AA"] = num(alike); context {
 		d.add("graph", choose(!adjacent, "min(largest_AA/2, 1)", ""), near, "over the last steps of the context; 1 with an edge to or from one")
 	}
-	d.add("hybrid_score", choose(context, "alpha·semantic + (1 - alpha)·graph", "semantic"), float64(d.alpha*semantic)+float64((1-d.alpha)*near), "")
+	d.add("hybrid_score", choose(context, "alpha·semantic + (1 - alpha)·graph", "semantic"), float64(d.around.Alpha()*semantic)+float64((1-d.around.Alpha())*near), "")
 }
 
 // scores are the formulas that apply, and the largest of them.

@@ -108,7 +108,7 @@ func (q *query) adopt(l *learned, ranking *rank.Answer) {
 	switch {
 	case q.last == episodic.NoTool:
 	case q.reference:
-		near = q.graph.Near(q.steps, q.mode == Active)
+		near = q.around.Near(q.mode == Active)
 	default:
 		near, _ = q.Graph.Out(q.last)
 		near = append(slices.Clone(near), q.last)

@@ -104,7 +104,7 @@ const maxHops = 6
 func (p *plan) standsFor(n int32) string {
 	best, bestAA := "", 0.0
 	for j, t := range p.tasks {
-		if aa := p.Graph.AdamicAdar(n, t.node); aa > bestAA {
+		if aa := graph.AdamicAdar(p.Graph, n, t.node); aa > bestAA {
 			best, bestAA = fmt.Sprintf("t%d", j+1), aa
 		}
 	}

@@ -17,14 +17,13 @@ type query struct {
 	*scratch
 	mode      Mode
 	wording   requestText
-	alpha     float64
 	last      int32 // the last known one, or episodic.NoTool
 	cluster   int32 // the cluster that stands for the situation, -1 = none
 	allow     []string
 	profile   string         // that answers
 	rated     int32          // the node of rate, -1 = none
 	rate      episodic.Rate  // of that node after the last step
-	steps     []int32        // the last different ones of the context, the last one first
+	around    *rank.Around   // the graph as it is seen from the context
 	learned   *learned       // what the ranking is of
 	ranking   *rank.Answer   // nil where nothing can be ranked: in an exploration, and after unknown steps alone
 	reference bool           // scores are those of the reference, without what was learned
@@ -97,14 +96,14 @@ func (m *Model) newQuery(context []string, intent string, allow []string) (*quer
 	q.distinct = append(q.distinct, q.context...)
 	slices.Sort(q.distinct)
 	q.distinct = slices.Compact(q.distinct)
-	q.steps = rank.LastSteps(q.context)
+	q.around = m.graph.Around(q.context)
 	if len(q.context) > 0 {
 		q.last = q.context[len(q.context)-1]
 		q.cluster = m.cluster(q.last)
 	}
 	switch {
 	case q.wording.intent != "":
-		q.mode, q.alpha = Active, 1
+		q.mode = Active
 	case len(context) > 0:
 		q.mode = Passive
 	default:
@@ -113,9 +112,6 @@ func (m *Model) newQuery(context []string, intent string, allow []string) (*quer
 	for _, u := range q.distinct {
 		q.addCandidate(u)
 		q.nodes.inFlight[u] = true
-	}
-	if len(q.context) > 0 {
-		q.alpha = m.info.Alpha
 	}
 	// Patterns that match no id are most likely misspelt; an empty answer alone would not say so.
 	if len(m.IDs) > 0 && !slices.ContainsFunc(m.IDs, q.permitted) {
@@ -128,6 +124,9 @@ func (m *Model) newQuery(context []string, intent string, allow []string) (*quer
 func (q *query) close() {
 	if q.wording.match != nil {
 		q.wording.match.Close()
+	}
+	if q.around != nil {
+		q.around.Close()
 	}
 	s, pool := q.scratch, q.Counts.Buffers
 	*q = query{} // keeps no model alive

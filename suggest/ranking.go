@@ -166,7 +166,7 @@ func (q *query) apply(formula string, n int32, s *sum) float64 {
 }
 
 // signals are the measures of the graph for a node after the context.
-func (q *query) signals(n int32) rank.Signals { return q.graph.Signals(q.steps, n) }
+func (q *query) signals(n int32) rank.Signals { return q.around.Signals(n) }
 
 // toolScore is [rank.Signals.ToolScore], with outcomes.
 func (q *query) toolScore(n int32, s *sum) float64 {
@@ -176,7 +176,7 @@ func (q *query) toolScore(n int32, s *sum) float64 {
 
 // hybrid is [rank.Signals.RankScore], with outcomes; in an exploration only importance counts.
 func (q *query) hybrid(n int32, s *sum) float64 {
-	terms, score := q.signals(n).RankScore(q.alpha, q.nodes.semantic[n])
+	terms, score := q.signals(n).RankScore(q.around.Alpha(), q.nodes.semantic[n])
 	if q.mode == Exploration {
 		return q.withOutcomes(n, s, []rank.Term{{Name: "pagerank", Value: q.rank(n), Weight: rank.RankWeight}}, 1)
 	}

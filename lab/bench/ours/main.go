@@ -111,12 +111,12 @@ func adamicAdar(r *bench.Result, o options) error {
 	var s graph.Scratch
 	var top []graph.Scored
 	for _, u := range asked {
-		top = g.AdamicAdarTop(u, 50, &s, top)
+		top = graph.AdamicAdarTop(g, u, 50, &s, top)
 		for _, c := range top[:min(10, len(top))] {
 			r.Check += c.Score
 		}
 	}
-	r.Latencies(o.reps, len(asked), func(i int) { top = g.AdamicAdarTop(asked[i], 50, &s, top) })
+	r.Latencies(o.reps, len(asked), func(i int) { top = graph.AdamicAdarTop(g, asked[i], 50, &s, top) })
 	return nil
 }
 

@@ -204,14 +204,6 @@ func Count(texts *Texts, tasks []*Task, stop func() bool) *History {
 	return h
 }
 
-// reference is the structure that the reference reads in a situation.
-func (h *History) reference(s *Situation) *Structure {
-	if s != nil && s.Structure != nil {
-		return s.Structure
-	}
-	return h.structure()
-}
-
 // mostPopular is how many tools are candidates wherever a task stands.
 const mostPopular = 10
 

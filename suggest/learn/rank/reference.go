@@ -25,13 +25,10 @@ const (
 
 // Transitions are what the reference reads of a graph: a [graph.Graph], or a [graph.View] of one that grows.
 type Transitions interface {
+	graph.Adjacency
 	Transition(from, to int32) (weight float64, count uint64)
 	Out(u int32) (targets []int32, weights []float64)
-	Neighbours(u int32) []int32
-	Adjacent(u, v int32) bool
 	Loop(u int32) (graph.Edge, bool)
-	AdamicAdar(u, v int32) float64
-	AdamicAdarTop(u int32, k int, s *graph.Scratch, dst []graph.Scored) []graph.Scored
 }
 
 // Structure is the graph of transitions of a history and what was measured of it, by node.
@@ -71,33 +68,71 @@ func newStructure(nodes int, next *counts) *Structure {
 // min(AA/2, 1).
 type Signals struct{ Cooccurrence, Community, AA, Graph, PageRank float64 }
 
-// LastSteps are the last [mostUsed] different steps of a context, the last one first.
-func LastSteps(context []int32) []int32 {
+// lastSteps are the last [mostUsed] different steps of a context, the last one first.
+func lastSteps(context []int32) []int32 {
 	reversed := slices.Clone(context)
 	slices.Reverse(reversed)
 	reversed = distinct(reversed)
 	return reversed[:min(mostUsed, len(reversed))]
 }
 
-// Signals returns those of a node after the steps that [LastSteps] returns, which are nodes, too, and may be none.
-func (g *Structure) Signals(steps []int32, node int32) (s Signals) {
-	if s.PageRank = valueAt(g.PageRank, node, 0); len(steps) == 0 {
+// Around is a structure seen from the last steps of a context. It is for one goroutine, and must be closed.
+type Around struct {
+	*Structure
+	Steps []int32 // the last different ones, the last one first
+	*buffers
+}
+
+// buffers are used again by one question after the other.
+type buffers struct {
+	graph.Marks
+	graph.Scratch
+	alike []graph.Scored
+}
+
+var bufferPool = sync.Pool{New: func() any { return &buffers{} }}
+
+// Around returns the structure as it is seen from a context of nodes.
+func (g *Structure) Around(context []int32) *Around {
+	a := &Around{g, lastSteps(context), bufferPool.Get().(*buffers)}
+	a.Set(g, a.Steps)
+	return a
+}
+
+// Close gives the buffers back.
+func (a *Around) Close() {
+	a.Clear()
+	bufferPool.Put(a.buffers)
+	a.buffers = nil
+}
+
+// Alpha is the weight of text against structure, 1 without a context.
+func (a *Around) Alpha() float64 {
+	if len(a.Steps) == 0 {
+		return 1
+	}
+	return a.Structure.Alpha
+}
+
+// Signals returns those of a node.
+func (a *Around) Signals(node int32) (s Signals) {
+	if s.PageRank = valueAt(a.PageRank, node, 0); len(a.Steps) == 0 {
 		return s
 	}
-	last := steps[0]
-	weight, count := g.Edge(last, node)
-	if s.AA = g.AdamicAdar(last, node); count > 0 {
+	last, aa := a.Steps[0], a.AdamicAdar(node)
+	weight, count := a.Edge(last, node)
+	if s.AA = aa[0]; count > 0 {
 		s.Cooccurrence = graph.CooccurrenceConfidence(weight, count)
 	}
-	if c := valueAt(g.Community, node, -1); c >= 0 && c == valueAt(g.Community, last, -1) && (node != last || count > 0) {
+	if c := valueAt(a.Community, node, -1); c >= 0 && c == valueAt(a.Community, last, -1) && (node != last || count > 0) {
 		s.Community = graph.CommunityConfidence(s.PageRank, weight, s.AA)
 	}
-	for i, u := range steps {
-		aa, adjacent := s.AA, g.adjacent(u, node)
-		if i > 0 && !adjacent {
-			aa = g.AdamicAdar(u, node)
+	for i, u := range a.Steps {
+		adjacent := a.Neighbour(i, node)
+		if u == node {
+			_, adjacent = a.Loop(u)
 		}
-		s.Graph = max(s.Graph, graph.GraphScore(adjacent, aa))
+		s.Graph = max(s.Graph, graph.GraphScore(adjacent, aa[i]))
 	}
 	return s
 }
@@ -111,15 +146,6 @@ func (g *Structure) Edge(from, to int32) (weight float64, count uint64) {
 	return g.Transition(from, to)
 }
 
-// adjacent reports whether an edge joins two nodes, or a node with itself.
-func (g *Structure) adjacent(u, v int32) bool {
-	if u == v {
-		_, loop := g.Loop(u)
-		return loop
-	}
-	return g.Adjacent(u, v)
-}
-
 // valueAt is a value by node; what is newer than the measures has none.
 func valueAt[T any](values []T, node int32, none T) T {
 	if int(node) < len(values) {
@@ -128,33 +154,34 @@ func valueAt[T any](values []T, node int32, none T) T {
 	return none
 }
 
-// Near lists the nodes that the graph has near steps: what followed the last one and the most important of its community and,
-// with a request, the neighbours of each step; with them those that share most neighbours. Of each at most mostOfAll.
-func (g *Structure) Near(steps []int32, request bool) (nodes []int32) {
-	followers, _ := g.Out(steps[0])
-	if nodes = slices.Clone(followers); g.adjacent(steps[0], steps[0]) {
-		nodes = append(nodes, steps[0])
+// Near lists the nodes that the graph has near the steps: what followed the last one and the most important of its community
+// and, with a request, the neighbours of each step; with them those that share most neighbours. Of each at most mostOfAll.
+func (a *Around) Near(request bool) (nodes []int32) {
+	if len(a.Steps) == 0 {
+		return nil
 	}
-	if c := valueAt(g.Community, steps[0], -1); c >= 0 {
-		nodes = append(nodes, g.Members[c]...)
+	last := a.Steps[0]
+	followers, _ := a.Out(last)
+	if nodes = slices.Clone(followers); valueAt(a.Community, last, -1) >= 0 {
+		nodes = append(nodes, a.Members[a.Community[last]]...)
 	}
-	scratch := scratches.Get().(*graph.Scratch)
-	defer scratches.Put(scratch)
-	for i, u := range steps {
+	if _, loop := a.Loop(last); loop {
+		nodes = append(nodes, last)
+	}
+	for i, u := range a.Steps {
 		if i > 0 && !request {
 			break
 		}
-		for _, alike := range g.AdamicAdarTop(u, mostOfAll, scratch, nil) {
+		a.alike = graph.AdamicAdarTop(a, u, mostOfAll, &a.Scratch, a.alike)
+		for _, alike := range a.alike {
 			nodes = append(nodes, alike.Node)
 		}
-		if neighbours := g.Neighbours(u); request && len(neighbours) <= mostOfAll {
+		if neighbours := a.Neighbours(u); request && len(neighbours) <= mostOfAll {
 			nodes = append(nodes, neighbours...)
 		}
 	}
 	return nodes
 }
-
-var scratches = sync.Pool{New: func() any { return &graph.Scratch{} }}
 
 // Term is a part of a score of the reference: value·weight.
 type Term struct {
@@ -193,22 +220,18 @@ func sum(terms []Term) (total float64) {
 	return total
 }
 
-// reference computes the rows of the reference for a tool after steps, which are nodes, and with a request, either of which
-// may be missing.
-func (g *Structure) reference(steps []int32, request bool, tool int32, c cells) {
+// rows computes the rows of the reference for a tool, with a request or without.
+func (a *Around) rows(request bool, tool int32, c cells) {
 	s := Signals{}
 	if !c.hidden {
-		s = g.Signals(steps, g.node(tool))
+		s = a.Signals(a.node(tool))
 	}
 	c.set(PageRank, s.PageRank)
 	c.set(Cooccurrence, s.Cooccurrence)
 	c.set(Community, s.Community)
 	c.set(AdamicAdar, min(s.AA/2, 1))
 	c.set(Graph, s.Graph)
-	alpha := 1.0
-	if len(steps) > 0 {
-		alpha = g.Alpha
-	}
+	alpha := a.Alpha()
 	c.set(Alpha, alpha)
 	if !request {
 		_, score := s.ToolScore()
@@ -228,11 +251,14 @@ func (g *Structure) node(tool int32) int32 {
 	return g.Node[tool]
 }
 
-// steps are the last steps of a context of tools, as nodes.
-func (g *Structure) steps(context []int32) []int32 {
-	steps := LastSteps(context)
-	for i, t := range steps {
-		steps[i] = g.node(t)
+// around is what the reference reads for a question: of the past tasks where nothing else is given.
+func (h *History) around(q *asked) *Around {
+	if q.of == nil || q.of.Structure == nil {
+		return h.structure().Around(q.context)
 	}
-	return steps
+	nodes := make([]int32, len(q.context))
+	for i, t := range q.context {
+		nodes[i] = q.of.Structure.node(t)
+	}
+	return q.of.Structure.Around(nodes)
 }

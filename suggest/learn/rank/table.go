@@ -63,14 +63,12 @@ func (h *History) table(q asked) *Table {
 	} else if q.request != nil {
 		tools = q.request.candidates(&q, mostNeeds)
 	}
-	reference := h.reference(q.of)
-	steps := reference.steps(q.context)
-	if q.of != nil {
-		if q.of.all && len(steps) > 0 {
-			for _, n := range reference.Near(steps, q.request != nil) {
-				if t := valueAt(reference.Tool, n, -1); t >= 0 && q.allows(t) {
-					tools = append(tools, t)
-				}
+	around := h.around(&q)
+	defer around.Close()
+	if q.of != nil && q.of.all {
+		for _, n := range around.Near(q.request != nil) {
+			if t := valueAt(around.Tool, n, -1); t >= 0 && q.allows(t) {
+				tools = append(tools, t)
 			}
 		}
 	}
@@ -94,7 +92,7 @@ func (h *History) table(q asked) *Table {
 				c.set(Left, q.request.size-float64(len(s.used)))
 			}
 		}
-		reference.reference(steps, q.request != nil, tool, c)
+		around.rows(q.request != nil, tool, c)
 		h.hypergraph(q.context, tool, c)
 		for k := range c.values {
 			if Features[k].Group == h.texts.without {

@@ -1,106 +1,107 @@
 package trees
 
+import (
+	"math"
+	"slices"
+)
+
 // Contributions adds to dst, by feature, what each value of a row adds to its score: the Shapley values of the game in
 // which a coalition of features is worth the mean score of the rows of the fit that share them, weighted by how many
-// rows went each way (path-dependent TreeSHAP; Lundberg and others, Nature Machine Intelligence 2, 2020, algorithm 2).
+// rows went each way (path-dependent TreeSHAP; Lundberg and others, Nature Machine Intelligence 2, 2020).
 // It returns the expected score of any row; that and the contributions add up to [Model.Score].
 func (m *Model) Contributions(dst []float64, row []float32) (expected float64) {
-	var paths [][]step // by depth, reused
-	for _, t := range m.trees {
-		explain(t, row, dst, 0, 0, &paths, nil, 1, 1, -1)
+	m.once.Do(m.readLeaves)
+	for _, l := range m.leaves {
+		met := 0
+		for i, f := range l.features {
+			if x := row[f.feature]; x > f.above && x <= f.upTo {
+				met |= 1 << i
+			}
+		}
+		for i, x := range l.adds[met*len(l.features) : (met+1)*len(l.features)] {
+			dst[l.features[i].feature] += x
+		}
 	}
 	return m.expected
 }
 
-// step is a feature on the way to a node: zero is the share of rows that follow where it is unknown, one is 1 where the
-// row itself follows and else 0, weight is that of coalitions of the size of its place.
-type step struct {
-	feature           int32
-	zero, one, weight float64
+// leaf is a leaf with the features that decide whether a row reaches it, and what each of them adds to the score of a row: by
+// the set of those whose values lead to the leaf, as bits, one number a feature.
+type leaf struct {
+	features []onPath
+	adds     []float64
 }
 
-func explain(t []node, row []float32, dst []float64, at int32, depth int, buffers *[][]step, path []step, zero, one float64, feature int32) {
-	for len(*buffers) <= depth {
-		*buffers = append(*buffers, make([]step, 0, 16))
+// onPath is a feature on the way to a leaf: the values that lead there, and the share of the rows that follow where the value is
+// unknown.
+type onPath struct {
+	feature     int32
+	above, upTo float32
+	share       float64
+}
+
+// readLeaves lists the leaves of all trees, which the first explanation asks for: a model of 120 trees has up to 5 MB of them.
+func (m *Model) readLeaves() {
+	for _, t := range m.trees {
+		m.leaves = appendLeaves(m.leaves, t, 0, nil)
 	}
-	p := append((*buffers)[depth][:0], path...)
-	(*buffers)[depth] = p
-	p = extend(p, zero, one, feature)
+}
+
+func appendLeaves(all []leaf, t []node, at int32, path []onPath) []leaf {
 	n := &t[at]
 	if n.feature < 0 {
-		for i := 1; i < len(p); i++ {
-			dst[p[i].feature] += float64(float64(unwound(p, i)*(p[i].one-p[i].zero)) * float64(n.value))
+		return append(all, leaf{path, shapley(path, float64(n.value))})
+	}
+	for side := range int32(2) {
+		child, p := n.left+side, slices.Clone(path)
+		i := slices.IndexFunc(p, func(f onPath) bool { return f.feature == n.feature })
+		if i < 0 {
+			i, p = len(p), append(p, onPath{n.feature, float32(math.Inf(-1)), float32(math.Inf(1)), 1})
 		}
-		return
-	}
-	hot, cold := n.left, n.left+1
-	if row[n.feature] > n.threshold {
-		hot, cold = cold, hot
-	}
-	zero, one = 1, 1
-	for i := 1; i < len(p); i++ {
-		if p[i].feature == n.feature { // a feature that was split on before counts once
-			zero, one = p[i].zero, p[i].one
-			p = unwind(p, i)
-			break
-		}
-	}
-	share := func(child int32) float64 {
-		if n.cover == 0 {
-			return 0
-		}
-		return float64(t[child].cover) / float64(n.cover)
-	}
-	explain(t, row, dst, hot, depth+1, buffers, p, float64(zero*share(hot)), one, n.feature)
-	explain(t, row, dst, cold, depth+1, buffers, p, float64(zero*share(cold)), 0, n.feature)
-}
-
-// extend adds a feature to the coalitions of a path.
-func extend(p []step, zero, one float64, feature int32) []step {
-	d := len(p)
-	p = append(p, step{feature, zero, one, 0})
-	if d == 0 {
-		p[0].weight = 1
-	}
-	for i := d - 1; i >= 0; i-- {
-		p[i+1].weight += float64(one * p[i].weight * float64(i+1) / float64(d+1))
-		p[i].weight = zero * p[i].weight * float64(d-i) / float64(d+1)
-	}
-	return p
-}
-
-// unwind undoes extend for the feature at place i.
-func unwind(p []step, i int) []step {
-	d := len(p) - 1
-	one, zero, next := p[i].one, p[i].zero, p[d].weight
-	for j := d - 1; j >= 0; j-- {
-		if one != 0 {
-			w := p[j].weight
-			p[j].weight = next * float64(d+1) / float64(float64(j+1)*one)
-			next = w - float64(p[j].weight*zero*float64(d-j)/float64(d+1))
+		if f := &p[i]; side == 0 {
+			f.upTo = min(f.upTo, n.threshold)
 		} else {
-			p[j].weight = p[j].weight * float64(d+1) / float64(zero*float64(d-j))
+			f.above = max(f.above, n.threshold)
 		}
+		if p[i].share *= float64(t[child].cover); n.cover > 0 {
+			p[i].share /= float64(n.cover)
+		}
+		all = appendLeaves(all, t, child, p)
 	}
-	for j := i; j < d; j++ {
-		p[j].feature, p[j].zero, p[j].one = p[j+1].feature, p[j+1].zero, p[j+1].one
-	}
-	return p[:d]
+	return all
 }
 
-// unwound is the sum of the weights of a path without the feature at place i.
-func unwound(p []step, i int) (total float64) {
-	d := len(p) - 1
-	one, zero, next := p[i].one, p[i].zero, p[d].weight
-	for j := d - 1; j >= 0; j-- {
-		switch {
-		case one != 0:
-			w := next * float64(d+1) / float64(float64(j+1)*one)
-			total += w
-			next = p[j].weight - float64(w*zero*float64(d-j)/float64(d+1))
-		case zero != 0:
-			total += p[j].weight * float64(d+1) / float64(zero*float64(d-j))
+// shapley returns what each of d features adds to the value of a leaf, for each set met of those that lead to it:
+//
+//	Σ over S ⊆ met without i of |S|!·(d-1-|S|)!/d! · Π over j ∉ S, j ≠ i of share(j) · (1 - share(i) if i is met, else -share(i)) · value
+//
+// The sum over S is one over the coefficients of Π (x + share(j)), j met, by their powers |S|.
+func shapley(path []onPath, value float64) []float64 {
+	d := len(path)
+	weight := make([]float64, d) // |S|!·(d-1-|S|)!/d!
+	for k := range weight {
+		if weight[k] = 1 / float64(d); k > 0 {
+			weight[k] = weight[k-1] * float64(k) / float64(d-k)
 		}
 	}
-	return total
+	adds, sizes := make([]float64, d<<d), make([]float64, d)
+	for met := range 1 << d {
+		for i := range path {
+			clear(sizes)
+			sizes[0] = value
+			for j, f := range path {
+				for k := d - 1; j != i && k >= 0; k-- {
+					if sizes[k] *= f.share; k > 0 && met>>j&1 == 1 {
+						sizes[k] += sizes[k-1]
+					}
+				}
+			}
+			sum := 0.0
+			for k, w := range weight {
+				sum += float64(w * sizes[k])
+			}
+			adds[met*d+i] = float64(sum * (float64(met>>i&1) - path[i].share))
+		}
+	}
+	return adds
 }

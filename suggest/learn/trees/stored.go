@@ -18,6 +18,9 @@ func (m *Model) Write(w *codec.Writer) {
 	}
 }
 
+// mostDepth bounds the memory that explanations of a stored model take.
+const mostDepth = 8
+
 // Read reads what [Model.Write] wrote, of a model of so many features. What is damaged fails r.
 func Read(r *codec.Reader, features int) *Model {
 	m := &Model{features: features}
@@ -26,13 +29,20 @@ func Read(r *codec.Reader, features int) *Model {
 	}
 	for range r.Len(1) {
 		t := make([]node, r.Len(5))
+		above := make([]int, len(t)) // by node, the splits above it
 		for i := range t {
 			n := node{feature: int32(r.Int()), left: int32(r.Uint()), threshold: float32(r.Float()), value: float32(r.Float()), cover: float32(r.Float())}
 			if int(n.feature) >= features || n.feature >= 0 && (int(n.left) <= i || int(n.left)+1 >= len(t)) {
 				r.Fail("node %d of a tree of %d splits by feature %d into node %d", i, len(t), n.feature, n.left)
 				return m
 			}
-			t[i] = n
+			if t[i] = n; n.feature >= 0 {
+				above[n.left], above[n.left+1] = above[i]+1, above[i]+1
+			}
+			if above[i] > mostDepth {
+				r.Fail("a tree of more than %d splits on the way to a leaf", mostDepth)
+				return m
+			}
 		}
 		if len(t) == 0 {
 			r.Fail("a tree without nodes")

@@ -17,6 +17,7 @@ package trees
 import (
 	"math"
 	"slices"
+	"sync"
 
 	"waymark/internal/numeric"
 	"waymark/internal/parallel"
@@ -85,6 +86,9 @@ type Model struct {
 	features int
 	trees    [][]node
 	expected float64 // mean score of the rows of the fit
+
+	once   sync.Once
+	leaves []leaf // see readLeaves
 }
 
 // expect sets the mean score of the rows of the fit.
