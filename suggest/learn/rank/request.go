@@ -47,7 +47,6 @@ type request struct {
 	used             []evidence // by column
 	unused           evidence   // of a tool that no task used
 	scores           []float64  // of the regression, by column
-	sorted           []Ranked   // the used tools by these
 	needed           []int32    // tools with a need
 	required, direct map[int32]float64
 	requiredText     map[int32]float64
@@ -93,18 +92,33 @@ func (r *request) of(tool int32) *evidence {
 	return &r.unused
 }
 
-// place returns ln(1 + place of a tool by the scores of the regression), which unused tools have 0 of.
-func (r *request) place(tool int32, score float64) float64 {
+// ahead returns, for each tool and last for one that no task used, ln(1 + tools with a higher score by the regression). Tools
+// that no task used have score 0.
+func (r *request) ahead(tools []int32) []float64 {
 	h := r.history
-	i, _ := slices.BinarySearchFunc(r.sorted, Ranked{tool, score}, better)
-	switch {
-	case score < 0:
-		i += len(h.column) - len(h.used)
-	case score == 0:
-		used, _ := slices.BinarySearch(h.used, tool)
-		i += int(tool) - used // unused ones before it
+	scores := make([]float64, len(tools)+1)
+	for i, t := range tools {
+		scores[i] = r.of(t).ridge
 	}
-	return numeric.Ln(float64(1 + i))
+	sorted := slices.Compact(slices.Sorted(slices.Values(scores)))
+	above := make([]int, len(sorted)+1) // by number of lower ones among sorted
+	for _, v := range r.scores {
+		lower := 0
+		if v > sorted[0] {
+			lower, _ = slices.BinarySearch(sorted, v)
+		}
+		above[lower]++
+	}
+	unused, _ := slices.BinarySearch(sorted, 0)
+	above[unused] += len(h.column) - len(h.used)
+	for i := len(sorted) - 1; i >= 0; i-- {
+		above[i] += above[i+1]
+	}
+	for i, v := range scores {
+		lower, _ := slices.BinarySearch(sorted, v)
+		scores[i] = numeric.Ln(float64(1 + above[lower+1]))
+	}
+	return scores
 }
 
 // vote lets the nearest past requests vote for the tools that they used.
@@ -113,9 +127,7 @@ func (r *request) vote(x labels.Vector) {
 	r.scores = h.ridge.Scores(r.scores, x)
 	for c, v := range r.scores {
 		r.used[c].ridge = v
-		r.sorted = append(r.sorted, Ranked{h.used[c], v})
 	}
-	r.sorted = best(r.sorted, len(r.sorted))
 	r.near = r.nearest(x)
 	sum, sharp := fewVotes, fewCopies
 	for i, v := range r.near {
@@ -298,6 +310,7 @@ func (r *request) choose(allowed func(tool int32) bool, most int) {
 	rough := func(e *evidence) float64 {
 		return e.ridge + float64(.5*e.votes) + float64(.3*e.copies) + float64(.025*e.linear) + float64(.3*e.besideMost)
 	}
+	r.likely = make([]Ranked, 0, len(h.used)+mostNeeds)
 	for c, t := range h.used {
 		r.likely = append(r.likely, Ranked{t, rough(&r.used[c]) + float64(.2*r.required[t])})
 	}

@@ -78,6 +78,10 @@ func (h *History) table(q asked) *Table {
 	if q.hidden >= 0 && q.request != nil {
 		lost, lostServer = q.request.of(q.hidden).need, h.texts.tools[q.hidden].Server
 	}
+	var places []float64
+	if q.request != nil {
+		places = q.request.ahead(tools)
+	}
 	t := &Table{Tools: tools, Values: make([]float32, len(tools)*int(rows))}
 	for i, tool := range tools {
 		c := cells{t.row(i), tool == q.hidden, lost, lostServer}
@@ -87,6 +91,11 @@ func (h *History) table(q asked) *Table {
 			s.rows(tool, c)
 		}
 		if q.request != nil {
+			place := places[i]
+			if c.hidden {
+				place = places[len(tools)]
+			}
+			c.set(Place, place)
 			q.request.rows(tool, q.near(tool), c)
 			if s != nil {
 				c.set(Left, q.request.size-float64(len(s.used)))
@@ -153,12 +162,11 @@ func (r *request) rows(tool int32, endpoint float64, c cells) {
 	h := r.history
 	c.set(HasRequest, 1)
 	own := r.of(tool)
-	e, place := own, r.place(tool, own.ridge)
+	e := own
 	if c.hidden {
-		e, place = &r.unused, r.place(0, 0)
+		e = &r.unused
 	}
 	c.set(Ridge, e.ridge)
-	c.set(Place, place)
 	c.set(Votes, e.votes)
 	c.set(Copies, e.copies)
 	c.set(Best, e.best)
