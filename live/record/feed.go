@@ -13,6 +13,7 @@ import (
 	"waymark/episodic"
 	"waymark/ingest/hook"
 	"waymark/live"
+	"waymark/storage"
 	"waymark/suggest"
 )
 
@@ -31,7 +32,7 @@ type Report struct {
 
 // Feed takes in what hooks have spooled in one data directory, and the traces that exporters send:
 //
-//	DIR/spool ──────────────────▶ Feed ──▶ episodic.Sessions ──▶ live.Perform ──▶ log
+//	DIR/spool ──────────────────▶ Feed ──▶ episodic.Session ───▶ live.Perform ──▶ log
 //	POST /v1/traces ──▶ traces ────┘
 //
 // A call counts as soon as it is over. Its file is removed once it is durable, and the files of what it
@@ -44,7 +45,7 @@ type Feed struct {
 	NoDigests bool // hooks get no key
 
 	spool  hook.Spool
-	tables tables
+	store  *storage.Store
 	engine func(ctx context.Context, workspace string) (*live.Engine, error)
 	now    func() time.Time
 	log    *slog.Logger
@@ -60,7 +61,7 @@ type sessionKey struct{ workspace, source, rule, name string }
 
 // reported is what is under way in a session that hooks or traces report.
 type reported struct {
-	session
+	*episodic.Session
 	key   sessionKey
 	taken map[string]bool // calls that are recorded
 	asked []string        // events whose words the next call is about
@@ -82,8 +83,8 @@ type call struct {
 
 // NewFeed returns a feed. engine opens a workspace; in the tables of the store stands what is acknowledged and not
 // history yet.
-func NewFeed(spool hook.Spool, store tables, engine func(context.Context, string) (*live.Engine, error), now func() time.Time, log *slog.Logger) *Feed {
-	return &Feed{spool: spool, tables: store, engine: engine, now: now, log: log, sessions: map[sessionKey]*reported{}, seen: map[string]bool{}}
+func NewFeed(spool hook.Spool, store *storage.Store, engine func(context.Context, string) (*live.Engine, error), now func() time.Time, log *slog.Logger) *Feed {
+	return &Feed{spool: spool, store: store, engine: engine, now: now, log: log, sessions: map[sessionKey]*reported{}, seen: map[string]bool{}}
 }
 
 // KeepKey leaves the key of a workspace's digests where hooks find it.
@@ -183,7 +184,7 @@ func (f *Feed) apply(ctx context.Context, key sessionKey, e *hook.Event, name st
 			return f.remove(name)
 		}
 		s.abandon(f)
-		s.cut.Turn(s.name, e.Intent, e.Time)
+		s.Turn(e.Intent, e.Time)
 		s.asked = f.need(s.asked, name)
 	case hook.Began:
 		if s.begun[e.Call] != nil || s.taken[e.Call] {
@@ -236,9 +237,9 @@ func (f *Feed) session(ctx context.Context, engine *live.Engine, key sessionKey)
 	if s != nil {
 		return s
 	}
-	s = &reported{session: newSession(key.source, key.name, key.rule), key: key}
-	s.taken, s.begun = map[string]bool{}, map[string]*call{}
-	if place, steps, ok := s.resume(ctx, engine); ok {
+	s = &reported{Session: episodic.NewSession(key.rule, key.name), key: key, taken: map[string]bool{}, begun: map[string]*call{}}
+	if place, steps, last, ok := engine.Growing(ctx, key.source, key.name); ok {
+		s.Resume(place, last)
 		s.turn = place.Time
 		for _, id := range steps {
 			s.taken[id] = true
@@ -257,7 +258,7 @@ func (s *reported) begin(f *Feed, e *hook.Event, name string) *call {
 	if e.Unnamed { // the same call may come again
 		c.id += "-" + strconv.FormatInt(e.Time.UnixNano(), 36)
 	}
-	c.place = s.cut.Begin(episodic.Call{Session: s.name, ID: c.id, Intent: e.Intent, Start: e.Time})
+	c.place = s.Begin(episodic.Call{ID: c.id, Intent: e.Intent, Start: e.Time})
 	s.asked = nil
 	s.begun[e.Call] = c
 	return c
@@ -272,10 +273,10 @@ func (s *reported) abandon(f *Feed) {
 
 // none gives up a call that was none. What the user asked may be what the next call is about.
 func (s *reported) none(f *Feed, id string, c *call) {
-	s.cut.Drop(s.name, c.id)
+	s.Drop(c.id)
 	delete(s.begun, id)
 	f.drop(c.files)
-	if s.cut.Knows(s.name) {
+	if s.Begun() {
 		f.drop(c.asked)
 	} else {
 		s.asked = append(c.asked, s.asked...)
@@ -284,7 +285,7 @@ func (s *reported) none(f *Feed, id string, c *call) {
 
 // done forgets what was needed for a call that is recorded.
 func (s *reported) done(f *Feed, id string, c *call, at time.Time) {
-	s.cut.End(s.name, c.id, at)
+	s.End(c.id, at)
 	s.taken[c.id], s.turn = true, c.place.Time
 	delete(s.begun, id)
 	f.drop(append(c.asked, c.files...))
@@ -322,7 +323,7 @@ func (f *Feed) ended(ctx context.Context, engine *live.Engine, s *reported, e *h
 		ID: c.id, Tool: e.Tool, Outcome: cmp.Or(e.Outcome, episodic.Unknown), ErrorKind: e.ErrorKind, Shape: e.Shape,
 		Inputs: e.Inputs, Outputs: e.Outputs, DurationMS: max(0, e.Time.Sub(c.at).Milliseconds()),
 	}
-	_, err := engine.Perform(ctx, s.source, live.Performed{Place: c.place, Step: step, Label: s.label})
+	_, err := engine.Perform(ctx, s.key.source, live.Performed{Place: c.place, Step: step, Label: s.label})
 	var refused *suggest.RequestError
 	switch {
 	case errors.Is(err, live.ErrOtherStep):

@@ -275,7 +275,7 @@ func TestTranscriptIsKnown(t *testing.T) {
 	h.take()
 	e, err := h.ws.Get(t.Context(), "default")
 	require.NoError(t, err)
-	begun := episodic.NewSessions("claude-code").Begin(episodic.Call{Session: "s1", ID: "c1", Start: h.now()})
+	begun := episodic.NewSession("claude-code", "s1").Begin(episodic.Call{ID: "c1", Start: h.now()})
 	transcript := []episodic.Episode{{ID: begun.Episode, Session: begun.Session, Time: begun.Time,
 		Steps: []episodic.Step{{Tool: "fs:read", DurationMS: 7, Group: "1"}, {Tool: "not:hooked", Group: "1"}}}}
 	r, err := e.Record(t.Context(), "import:claude-code", transcript)
