@@ -23,13 +23,6 @@ const (
 	forlorn = 24 * time.Hour         // after which a call without an end, or a question without a call, is given up
 )
 
-// Report says what was taken in.
-type Report struct {
-	Steps   int // recorded
-	Known   int // steps that were recorded before
-	Damaged int // events that were passed over
-}
-
 // Feed takes in what hooks have spooled in one data directory, and the traces that exporters send:
 //
 //	DIR/spool ──────────────────▶ Feed ──▶ episodic.Session ───▶ live.Perform ──▶ log
@@ -53,6 +46,7 @@ type Feed struct {
 	mu       sync.Mutex
 	sessions map[sessionKey]*reported
 	seen     map[string]bool // events that are applied and still needed
+	steps    int             // recorded so far
 	traces   traces
 }
 
@@ -121,30 +115,33 @@ func (f *Feed) Run(ctx context.Context) {
 	}
 }
 
-// Take takes in what is there.
-func (f *Feed) Take(ctx context.Context) (Report, error) { return f.take(ctx, f.now().Add(time.Hour)) }
+// Take takes in what is there, and says how many steps were recorded.
+func (f *Feed) Take(ctx context.Context) (steps int, err error) {
+	return f.take(ctx, f.now().Add(time.Hour))
+}
 
-func (f *Feed) take(ctx context.Context, before time.Time) (r Report, err error) {
+func (f *Feed) take(ctx context.Context, before time.Time) (steps int, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	earlier := f.steps
 	names, err := f.spool.List(before)
 	for _, name := range names {
 		if err != nil || ctx.Err() != nil {
 			break
 		}
 		if !f.seen[name] {
-			err = f.event(ctx, name, &r)
+			err = f.event(ctx, name)
 		}
 	}
 	if len(names) == 0 {
 		clear(f.seen)
 	}
 	f.forget()
-	return r, err
+	return f.steps - earlier, err
 }
 
 // event takes in one event of the spool. An error is of the store: the event stays.
-func (f *Feed) event(ctx context.Context, name string, r *Report) error {
+func (f *Feed) event(ctx context.Context, name string) error {
 	e, err := f.spool.Take(name)
 	var gone *fs.PathError
 	switch {
@@ -155,24 +152,24 @@ func (f *Feed) event(ctx context.Context, name string, r *Report) error {
 		f.log.Warn("an event of a hook cannot be read", "event", name, "error", err)
 		return nil
 	case err != nil:
-		return f.damaged(name, err, r)
+		return f.damaged(name, err)
 	}
-	return f.apply(ctx, sessionKey{e.Workspace, "hook:" + e.Host, e.Host, e.Session}, &e, name, r)
+	return f.apply(ctx, sessionKey{e.Workspace, "hook:" + e.Host, e.Host, e.Session}, &e, name)
 }
 
 // apply takes in an event, of a file of the spool or of none.
-func (f *Feed) apply(ctx context.Context, key sessionKey, e *hook.Event, name string, r *Report) error {
+func (f *Feed) apply(ctx context.Context, key sessionKey, e *hook.Event, name string) error {
 	if e.Through { // whoever made the call records it
 		return f.remove(name)
 	}
 	if (e.Kind == hook.Began || e.Kind == hook.Ended) && (e.Call == "" || e.Tool == "") {
-		return f.damaged(name, errors.New("it names no call or no tool"), r)
+		return f.damaged(name, errors.New("it names no call or no tool"))
 	}
 	engine, err := f.engine(ctx, key.workspace)
 	var refused *suggest.RequestError
 	switch {
 	case errors.As(err, &refused): // no such workspace can be
-		return f.damaged(name, err, r)
+		return f.damaged(name, err)
 	case err != nil:
 		return err
 	}
@@ -192,20 +189,19 @@ func (f *Feed) apply(ctx context.Context, key sessionKey, e *hook.Event, name st
 		}
 		s.begin(f, e, name)
 	case hook.Ended:
-		return f.ended(ctx, engine, s, e, name, r)
+		return f.ended(ctx, engine, s, e, name)
 	case hook.Over:
 		s.abandon(f)
 		f.drop(s.asked)
 		delete(f.sessions, s.key)
 		return f.remove(name)
 	default:
-		return f.damaged(name, errors.New("kind "+strconv.Quote(string(e.Kind))+" is not known"), r)
+		return f.damaged(name, errors.New("kind "+strconv.Quote(string(e.Kind))+" is not known"))
 	}
 	return nil
 }
 
-func (f *Feed) damaged(name string, err error, r *Report) error {
-	r.Damaged++
+func (f *Feed) damaged(name string, err error) error {
 	f.log.Warn("an event of a hook is passed over", "event", name, "reason", err)
 	if err := f.remove(name); err != nil { // a folder, say: it must not keep others waiting
 		f.seen[name] = true
@@ -303,11 +299,10 @@ func (f *Feed) drop(names []string) {
 }
 
 // ended records a call that is over.
-func (f *Feed) ended(ctx context.Context, engine *live.Engine, s *reported, e *hook.Event, name string, r *Report) error {
+func (f *Feed) ended(ctx context.Context, engine *live.Engine, s *reported, e *hook.Event, name string) error {
 	c := s.begun[e.Call]
 	if c == nil {
 		if s.taken[e.Call] {
-			r.Known++
 			return f.remove(name)
 		}
 		c = s.begin(f, e, "") // nobody told that it began
@@ -326,15 +321,13 @@ func (f *Feed) ended(ctx context.Context, engine *live.Engine, s *reported, e *h
 	_, err := engine.Perform(ctx, s.key.source, live.Performed{Place: c.place, Step: step, Label: s.label})
 	var refused *suggest.RequestError
 	switch {
-	case errors.Is(err, live.ErrOtherStep):
-		r.Known++
+	case errors.Is(err, live.ErrOtherStep): // it was recorded before
 	case errors.As(err, &refused):
-		r.Damaged++
 		f.log.Warn("a call reported by a hook is not recorded", "tool", e.Tool, "reason", err)
 	case err != nil:
 		return err // begun, so it is tried again
 	default:
-		r.Steps++
+		f.steps++
 	}
 	s.done(f, e.Call, c, e.Time)
 	f.drop([]string{name})
