@@ -264,6 +264,7 @@ func TestQuestionsCreateNoWorkspace(t *testing.T) {
 		assert.NoError(t, err, name)
 	}
 	assert.Error(t, w.Delete(ctx, "typo"))
+	assert.NotContains(t, w.slots, "typo", "no name that was asked for is kept")
 }
 
 func TestIntentsCanBeKeptOut(t *testing.T) {
